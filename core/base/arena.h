@@ -1,0 +1,36 @@
+// An arena: many small allocations, one deinit. Debug builds (BYOC_ARENA_MALLOC) give each allocation a block of its
+// own, so that sanitizers see through it. Memory is cleared. Not thread-safe.
+#ifndef BYOC_CORE_BASE_ARENA_H_
+#define BYOC_CORE_BASE_ARENA_H_
+
+#include <stdarg.h>
+
+#include "core/base/allocator.h"
+
+typedef struct byoc_arena_block_t byoc_arena_block_t;
+
+typedef struct byoc_arena_t {
+  byoc_allocator_t allocator;
+  byoc_arena_block_t *blocks; // newest first
+  size_t used_bytes;          // handed out so far
+} byoc_arena_t;
+
+void byoc_arena_init(byoc_arena_t *arena, byoc_allocator_t allocator);
+void byoc_arena_deinit(byoc_arena_t *arena);
+// Frees everything and keeps the arena usable.
+void byoc_arena_reset(byoc_arena_t *arena);
+
+// NULL when memory is out or count * size_bytes overflows. Aligned for any C type.
+void *byoc_arena_allocate(byoc_arena_t *arena, size_t count, size_t size_bytes);
+// `alignment_bytes` is a power of two.
+void *byoc_arena_allocate_aligned(byoc_arena_t *arena, size_t size_bytes, size_t alignment_bytes);
+void *byoc_arena_copy(byoc_arena_t *arena, const void *data, size_t size_bytes);
+char *byoc_arena_copy_string(byoc_arena_t *arena, const char *text);
+char *byoc_arena_format(byoc_arena_t *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// A byoc_allocator_t whose memory lives in the arena; frees are no-ops.
+byoc_allocator_t byoc_arena_allocator(byoc_arena_t *arena);
+
+#define BYOC_ARENA_NEW(arena, type)          ((type *)byoc_arena_allocate((arena), 1, sizeof(type)))
+#define BYOC_ARENA_ARRAY(arena, type, count) ((type *)byoc_arena_allocate((arena), (count), sizeof(type)))
+
+#endif // BYOC_CORE_BASE_ARENA_H_

@@ -1,0 +1,61 @@
+// A diagnostic that the caller owns: the first error of an operation, with where it happened and how to mend it.
+//
+//   byoc_diag_t diag = {0};
+//   if (byoc_graph_parse(text, &diag, &module) != BYOC_OK) byoc_diag_print(&diag, stderr);
+//
+// Fixed storage, so that running out of memory can be reported too; longer texts are cut with "...". The first error
+// stays; later ones are dropped, context is added around it on the way up. Every function accepts a NULL diag.
+#ifndef BYOC_CORE_BASE_DIAG_H_
+#define BYOC_CORE_BASE_DIAG_H_
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "byoc/status.h"
+
+typedef struct byoc_diag_t {
+  byoc_status_t status; // BYOC_OK while nothing went wrong
+  char message[1024];   // what
+  char context[1024];   // where, outermost first: "building model.onnx: folding node 'a'"
+  char hint[512];       // how to mend it; may be empty
+  char file[256];       // source position; empty where there is none
+  int line, column;     // from 1
+  char source_line[256];
+} byoc_diag_t;
+
+// Records an error and returns `status`. Nothing is recorded over an earlier error (the status is still returned).
+byoc_status_t byoc_diag_error(byoc_diag_t *diag, byoc_status_t status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+byoc_status_t byoc_diag_errorv(byoc_diag_t *diag, byoc_status_t status, const char *format, va_list arguments);
+byoc_status_t byoc_diag_out_of_memory(byoc_diag_t *diag);
+// Puts "context: " in front of what is there. Returns `status`.
+byoc_status_t byoc_diag_context(byoc_diag_t *diag, byoc_status_t status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void byoc_diag_hint(byoc_diag_t *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// Sets file, line, column and the line itself, cut out of `text` at `offset` bytes.
+void byoc_diag_locate(byoc_diag_t *diag, const char *file, const char *text, size_t offset);
+void byoc_diag_clear(byoc_diag_t *diag);
+
+// file:line:column: error: context: message / the line / a caret / hint: ...
+void byoc_diag_print(const byoc_diag_t *diag, FILE *stream);
+// The same without position lines, in one line, cut at `size`.
+void byoc_diag_format(const byoc_diag_t *diag, char *buffer, size_t size);
+
+// The entry of `names` nearest to `word` by edit distance, or NULL where none is near enough to be meant.
+const char *byoc_nearest_match(const char *word, const char *const *names, size_t count);
+
+#define BYOC_RETURN_IF_ERROR(expr)                                                                                     \
+  do {                                                                                                                 \
+    byoc_status_t byoc_status_ = (expr);                                                                               \
+    if (byoc_status_ != BYOC_OK) return byoc_status_;                                                                  \
+  } while (0)
+
+// As above, adding context: BYOC_RETURN_IF_ERROR_IN(diag, expr, "folding %s", name).
+#define BYOC_RETURN_IF_ERROR_IN(diag, expr, ...)                                                                       \
+  do {                                                                                                                 \
+    byoc_status_t byoc_status_ = (expr);                                                                               \
+    if (byoc_status_ != BYOC_OK) return byoc_diag_context((diag), byoc_status_, __VA_ARGS__);                          \
+  } while (0)
+
+#endif // BYOC_CORE_BASE_DIAG_H_

@@ -1,0 +1,172 @@
+// Folders: listing, removing, and the temporary ones of this process.
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/file.h"
+#include "core/base/system_error.h"
+#include "core/base/temporary.h"
+#include "core/base/vector.h"
+
+static bool is_dot(const char *name) {
+  return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+static int compare_names(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+void byoc_free_names(byoc_allocator_t allocator, char **names, size_t count) {
+  if (names == NULL) return;
+  for (size_t i = 0; i < count; i++) byoc_free(allocator, names[i]);
+  byoc_free(allocator, names);
+}
+
+byoc_status_t byoc_list_directory(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag, char ***out_names,
+                                  size_t *out_count) {
+  *out_names = NULL;
+  *out_count = 0;
+  DIR *folder = opendir(path);
+  if (folder == NULL) return byoc_diag_system_error(diag, errno, "list the folder", path);
+  BYOC_VECTOR(char *) names = {0};
+  byoc_status_t status = BYOC_OK;
+  for (;;) {
+    errno = 0;
+    const struct dirent *entry = readdir(folder);
+    if (entry == NULL) {
+      if (errno != 0) status = byoc_diag_system_error(diag, errno, "list the folder", path);
+      break;
+    }
+    if (is_dot(entry->d_name)) continue;
+    char *name = byoc_copy_string(allocator, entry->d_name);
+    if (name == NULL || !byoc_vector_push(&names, allocator, name)) {
+      byoc_free(allocator, name);
+      status = byoc_diag_out_of_memory(diag);
+      break;
+    }
+  }
+  closedir(folder);
+  if (status == BYOC_OK) {
+    if (names.count > 0) qsort(names.data, names.count, sizeof(*names.data), compare_names);
+    *out_names = names.data;
+    *out_count = names.count;
+  } else {
+    byoc_free_names(allocator, names.data, names.count);
+  }
+  return status;
+}
+
+// Removes the entry `name` of the folder `parent`; links are removed, never followed. Gives errno, 0 where it is gone.
+static int remove_entry(int parent, const char *name) {
+  if (unlinkat(parent, name, 0) == 0 || errno == ENOENT) return 0;
+  if (errno != EISDIR && errno != EPERM) return errno;
+  int error = errno;
+  int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return errno == ENOTDIR ? error : errno;
+  DIR *folder = fdopendir(fd);
+  if (folder == NULL) {
+    error = errno;
+    close(fd);
+    return error;
+  }
+  error = 0;
+  for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+    if (is_dot(entry->d_name)) continue;
+    int failed = remove_entry(dirfd(folder), entry->d_name);
+    if (error == 0) error = failed;
+  }
+  closedir(folder);
+  if (unlinkat(parent, name, AT_REMOVEDIR) != 0 && error == 0 && errno != ENOENT) error = errno;
+  return error;
+}
+
+byoc_status_t byoc_remove_tree(const char *path, byoc_diag_t *diag) {
+  int error = remove_entry(AT_FDCWD, path);
+  byoc_temporary_forget(path);
+  return error == 0 ? BYOC_OK : byoc_diag_system_error(diag, error, "remove", path);
+}
+
+// The temporaries of this process. A child after fork inherits the list but must not empty it.
+typedef struct temporary_t temporary_t;
+struct temporary_t {
+  temporary_t *next;
+  pid_t owner;
+  char path[];
+};
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static temporary_t *temporaries;
+static pthread_once_t at_exit_once = PTHREAD_ONCE_INIT;
+
+static void remove_at_exit(void) {
+  atexit(byoc_remove_temporaries);
+}
+
+bool byoc_temporary_remember(const char *path) {
+  pthread_once(&at_exit_once, remove_at_exit);
+  size_t size = strlen(path) + 1;
+  temporary_t *temporary = malloc(sizeof(*temporary) + size);
+  if (temporary == NULL) return false;
+  temporary->owner = getpid();
+  memcpy(temporary->path, path, size);
+  pthread_mutex_lock(&lock);
+  temporary->next = temporaries;
+  temporaries = temporary;
+  pthread_mutex_unlock(&lock);
+  return true;
+}
+
+void byoc_temporary_forget(const char *path) {
+  pthread_mutex_lock(&lock);
+  for (temporary_t **link = &temporaries; *link != NULL; link = &(*link)->next) {
+    if (strcmp((*link)->path, path) != 0) continue;
+    temporary_t *found = *link;
+    *link = found->next;
+    free(found);
+    break;
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+void byoc_remove_temporaries(void) {
+  pthread_mutex_lock(&lock);
+  temporary_t *list = temporaries;
+  temporaries = NULL;
+  pthread_mutex_unlock(&lock);
+  while (list != NULL) {
+    temporary_t *next = list->next;
+    if (list->owner == getpid()) (void)remove_entry(AT_FDCWD, list->path);
+    free(list);
+    list = next;
+  }
+}
+
+byoc_status_t byoc_make_temporary_directory(const char *prefix, byoc_allocator_t allocator, byoc_diag_t *diag,
+                                            char **out_path) {
+  *out_path = NULL;
+  const char *parent = getenv("TMPDIR");
+  if (parent == NULL || parent[0] == '\0') parent = "/tmp";
+  size_t size = strlen(parent) + strlen(prefix) + sizeof("/-XXXXXX");
+  char *path = byoc_allocate(allocator, size, 1);
+  if (path == NULL) return byoc_diag_out_of_memory(diag);
+  snprintf(path, size, "%s/%s-XXXXXX", parent, prefix);
+  if (mkdtemp(path) == NULL) {
+    byoc_status_t status = byoc_diag_system_error(diag, errno, "make a temporary folder in", parent);
+    byoc_diag_hint(diag, "name a folder that can be written to in TMPDIR");
+    byoc_free(allocator, path);
+    return status;
+  }
+  if (!byoc_temporary_remember(path)) {
+    (void)rmdir(path);
+    byoc_free(allocator, path);
+    return byoc_diag_out_of_memory(diag);
+  }
+  *out_path = path;
+  return BYOC_OK;
+}

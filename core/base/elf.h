@@ -1,0 +1,52 @@
+// A bounds-checked reader of 64-bit little-endian ELF files and of ar archives: notes, symbols, needed libraries. It
+// trusts nothing in the file; a damaged one gives BYOC_INVALID_DATA with what is wrong.
+#ifndef BYOC_CORE_BASE_ELF_H_
+#define BYOC_CORE_BASE_ELF_H_
+
+#include "core/base/allocator.h"
+#include "core/base/diag.h"
+
+typedef struct byoc_elf_t {
+  const char *name; // for diagnostics
+  const uint8_t *data;
+  size_t size_bytes;
+  uint16_t type;    // ET_REL, ET_DYN ...
+  uint16_t machine; // EM_X86_64 ...
+  uint64_t section_offset, segment_offset;
+  uint32_t section_count, segment_count, section_name_index;
+} byoc_elf_t;
+
+// The bytes and the name must outlive the reader.
+byoc_status_t byoc_elf_open(const void *data, size_t size_bytes, const char *name, byoc_diag_t *diag,
+                            byoc_elf_t *out_elf);
+
+// The first note with this owner and type, looked for in SHT_NOTE sections and PT_NOTE segments. BYOC_NOT_FOUND (no
+// diagnostic) where there is none.
+byoc_status_t byoc_elf_find_note(const byoc_elf_t *elf, const char *owner, uint32_t type, byoc_diag_t *diag,
+                                 const uint8_t **out_data, size_t *out_size_bytes);
+
+typedef struct byoc_elf_symbol_t {
+  const char *name;
+  bool defined;
+  bool global; // global or weak binding
+  bool weak;
+  bool hidden; // hidden or internal visibility
+} byoc_elf_symbol_t;
+typedef byoc_status_t (*byoc_elf_symbol_visitor_t)(void *self, const byoc_elf_symbol_t *symbol);
+// Visits the symbols of an object (.symtab) or, with `dynamic`, of a shared object (.dynsym). Stops at the first status
+// that is not BYOC_OK and returns it.
+byoc_status_t byoc_elf_visit_symbols(const byoc_elf_t *elf, bool dynamic, byoc_elf_symbol_visitor_t visitor, void *self,
+                                     byoc_diag_t *diag);
+// DT_NEEDED entries (and DT_SONAME as `soname` true), as texts inside the file.
+typedef byoc_status_t (*byoc_elf_needed_visitor_t)(void *self, const char *name, bool soname);
+byoc_status_t byoc_elf_visit_needed(const byoc_elf_t *elf, byoc_elf_needed_visitor_t visitor, void *self,
+                                    byoc_diag_t *diag);
+
+// Members of an ar archive ("!<arch>\n", GNU names), symbol table and name table left out.
+typedef byoc_status_t (*byoc_ar_visitor_t)(void *self, const char *member, const uint8_t *data, size_t size_bytes);
+byoc_status_t byoc_ar_visit(const void *data, size_t size_bytes, const char *name, byoc_ar_visitor_t visitor,
+                            void *self, byoc_diag_t *diag);
+bool byoc_is_ar(const void *data, size_t size_bytes);
+bool byoc_is_elf(const void *data, size_t size_bytes);
+
+#endif // BYOC_CORE_BASE_ELF_H_

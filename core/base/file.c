@@ -1,0 +1,117 @@
+// Reading files.
+#define _GNU_SOURCE
+#include "core/base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/system_error.h"
+
+// What `owned` of a view points at when its bytes are mapped; other values are memory of the system allocator.
+static char mapped;
+// The bytes of an empty file.
+static const uint8_t nothing[1];
+
+// Everything from `fd` to its end, with a NUL behind it. `expected` is a guess of the size.
+static byoc_status_t read_all(int fd, const char *path, size_t expected, byoc_allocator_t allocator, byoc_diag_t *diag,
+                              char **out_data, size_t *out_size_bytes) {
+  size_t capacity = 0;
+  size_t used = 0;
+  if (!byoc_size_add(expected, 2, &capacity)) return byoc_diag_out_of_memory(diag);
+  char *data = byoc_reallocate(allocator, NULL, capacity, 1);
+  if (data == NULL) return byoc_diag_out_of_memory(diag);
+  for (;;) {
+    // One byte stays for the NUL; the one before it shows the end without growing.
+    ssize_t got = read(fd, data + used, capacity - used - 1);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      int error = errno;
+      byoc_free(allocator, data);
+      return byoc_diag_system_error(diag, error, "read", path);
+    }
+    if (got == 0) break;
+    used += (size_t)got;
+    if (used + 1 < capacity) continue;
+    size_t grown = 0;
+    char *larger = byoc_size_mul(capacity, 2, &grown) ? byoc_reallocate(allocator, data, grown, 1) : NULL;
+    if (larger == NULL) {
+      byoc_free(allocator, data);
+      return byoc_diag_out_of_memory(diag);
+    }
+    data = larger;
+    capacity = grown;
+  }
+  data[used] = '\0';
+  *out_data = data;
+  *out_size_bytes = used;
+  return BYOC_OK;
+}
+
+// Opens for reading; *out_size_bytes is 0 where the system does not know it beforehand (pipes, /proc).
+static byoc_status_t open_file(const char *path, byoc_diag_t *diag, int *out_fd, size_t *out_size_bytes) {
+  int fd;
+  do {
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+  } while (fd < 0 && errno == EINTR);
+  if (fd < 0) return byoc_diag_system_error(diag, errno, "open", path);
+  struct stat info;
+  int error = 0;
+  if (fstat(fd, &info) != 0)
+    error = errno;
+  else if (S_ISDIR(info.st_mode))
+    error = EISDIR;
+  if (error != 0) {
+    close(fd);
+    return byoc_diag_system_error(diag, error, "read", path);
+  }
+  *out_fd = fd;
+  *out_size_bytes = S_ISREG(info.st_mode) ? (size_t)info.st_size : 0;
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_file_view_open(const char *path, byoc_diag_t *diag, byoc_file_view_t *out_view) {
+  *out_view = (byoc_file_view_t){0};
+  int fd = -1;
+  size_t size = 0;
+  BYOC_RETURN_IF_ERROR(open_file(path, diag, &fd, &size));
+  byoc_status_t status = BYOC_OK;
+  void *memory = size > 0 ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+  if (memory != MAP_FAILED) {
+    *out_view = (byoc_file_view_t){.data = memory, .size_bytes = size, .owned = &mapped};
+  } else {
+    char *data = NULL;
+    status = read_all(fd, path, size > 0 ? size : 4096, byoc_allocator_system(), diag, &data, &size);
+    if (status == BYOC_OK && size == 0) {
+      byoc_free(byoc_allocator_system(), data);
+      *out_view = (byoc_file_view_t){.data = nothing};
+    } else if (status == BYOC_OK) {
+      *out_view = (byoc_file_view_t){.data = (uint8_t *)data, .size_bytes = size, .owned = data};
+    }
+  }
+  close(fd);
+  return status;
+}
+
+void byoc_file_view_close(byoc_file_view_t *view) {
+  if (view->owned == &mapped) {
+    munmap((void *)(uintptr_t)view->data, view->size_bytes);
+  } else {
+    byoc_free(byoc_allocator_system(), view->owned);
+  }
+  *view = (byoc_file_view_t){0};
+}
+
+byoc_status_t byoc_file_read(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag, char **out_data,
+                             size_t *out_size_bytes) {
+  *out_data = NULL;
+  *out_size_bytes = 0;
+  int fd = -1;
+  size_t expected = 0;
+  BYOC_RETURN_IF_ERROR(open_file(path, diag, &fd, &expected));
+  byoc_status_t status = read_all(fd, path, expected > 0 ? expected : 4096, allocator, diag, out_data, out_size_bytes);
+  close(fd);
+  return status;
+}

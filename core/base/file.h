@@ -1,0 +1,59 @@
+// Files and folders. Every error names the path and what the system said.
+#ifndef BYOC_CORE_BASE_FILE_H_
+#define BYOC_CORE_BASE_FILE_H_
+
+#include "core/base/allocator.h"
+#include "core/base/diag.h"
+
+// A file's bytes, mapped read-only where the file is regular. `data` is never NULL after success.
+typedef struct byoc_file_view_t {
+  const uint8_t *data;
+  size_t size_bytes;
+  void *owned; // internal
+} byoc_file_view_t;
+byoc_status_t byoc_file_view_open(const char *path, byoc_diag_t *diag, byoc_file_view_t *out_view);
+void byoc_file_view_close(byoc_file_view_t *view);
+
+// Whole file as NUL-terminated memory from `allocator`.
+byoc_status_t byoc_file_read(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag, char **out_data,
+                             size_t *out_size_bytes);
+// Writes a temporary file beside `path`, flushes it to disk and renames it into place; on failure the temporary file is
+// removed and an older file at `path` is untouched. `mode` is the permission bits, e.g. 0644.
+byoc_status_t byoc_file_write_atomic(const char *path, const void *data, size_t size_bytes, unsigned mode,
+                                     byoc_diag_t *diag);
+// The same from parts (weights need no copy).
+typedef struct byoc_bytes_t {
+  const void *data;
+  size_t size_bytes;
+} byoc_bytes_t;
+byoc_status_t byoc_file_write_atomic_parts(const char *path, const byoc_bytes_t *parts, size_t part_count,
+                                           unsigned mode, byoc_diag_t *diag);
+// Plain write in a folder of our own (no rename).
+byoc_status_t byoc_file_write(const char *path, const void *data, size_t size_bytes, byoc_diag_t *diag);
+byoc_status_t byoc_file_write_parts(const char *path, const byoc_bytes_t *parts, size_t part_count, byoc_diag_t *diag);
+// Copies or renames `from` over `to` so that `to` appears whole or not at all (across file systems too).
+byoc_status_t byoc_file_install(const char *from, const char *to, unsigned mode, byoc_diag_t *diag);
+bool byoc_file_exists(const char *path);
+bool byoc_is_directory(const char *path);
+
+byoc_status_t byoc_make_directories(const char *path, byoc_diag_t *diag);
+byoc_status_t byoc_remove_tree(const char *path, byoc_diag_t *diag);
+// A fresh folder under $TMPDIR (else /tmp), mode 0700, removed by byoc_remove_tree; every folder made here is also
+// removed when the process ends by exit or by SIGINT/SIGTERM through byoc_remove_temporaries (async-signal-safe calls
+// are not promised: tools call it from their exit path).
+byoc_status_t byoc_make_temporary_directory(const char *prefix, byoc_allocator_t allocator, byoc_diag_t *diag,
+                                            char **out_path);
+void byoc_remove_temporaries(void);
+// Sorted names (not paths) of the entries of a folder, "." and ".." left out. Free with byoc_free_names.
+byoc_status_t byoc_list_directory(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag, char ***out_names,
+                                  size_t *out_count);
+void byoc_free_names(byoc_allocator_t allocator, char **names, size_t count);
+
+// "folder/name" in memory from `allocator`; NULL when memory is out.
+char *byoc_path_join(byoc_allocator_t allocator, const char *folder, const char *name);
+const char *byoc_path_base(const char *path);                            // points into `path`
+char *byoc_path_directory(byoc_allocator_t allocator, const char *path); // "." where there is none
+// $BYOC_CACHE_DIR, else $XDG_CACHE_HOME/byoc, else $HOME/.cache/byoc, else <temporary>/byoc-<uid>; made when missing.
+byoc_status_t byoc_cache_directory(byoc_allocator_t allocator, byoc_diag_t *diag, char **out_path);
+
+#endif // BYOC_CORE_BASE_FILE_H_

@@ -1,0 +1,29 @@
+// Hashes: a 64-bit one for tables and a 128-bit one (XXH3, libxxhash) for the identity of content.
+#ifndef BYOC_CORE_BASE_HASH_H_
+#define BYOC_CORE_BASE_HASH_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+uint64_t byoc_hash_bytes(const void *data, size_t size_bytes, uint64_t seed);
+uint64_t byoc_hash_text(const char *text);
+uint64_t byoc_hash_combine(uint64_t a, uint64_t b);
+
+typedef struct byoc_content_hash_t {
+  uint64_t low, high;
+} byoc_content_hash_t;
+
+// Streaming: init, update any number of times, finish. Texts and sizes should be separated by _update_text, which
+// includes the length. The state allocates; `finish` frees it. Failure to allocate makes finish return {0, 0}.
+typedef struct byoc_hasher_t {
+  void *state;
+} byoc_hasher_t;
+void byoc_hasher_init(byoc_hasher_t *hasher);
+void byoc_hasher_update(byoc_hasher_t *hasher, const void *data, size_t size_bytes);
+void byoc_hasher_update_text(byoc_hasher_t *hasher, const char *text);
+byoc_content_hash_t byoc_hasher_finish(byoc_hasher_t *hasher);
+byoc_content_hash_t byoc_content_hash(const void *data, size_t size_bytes);
+// 32 lower-case hexadecimal digits and a NUL.
+void byoc_content_hash_format(byoc_content_hash_t hash, char out_text[33]);
+
+#endif // BYOC_CORE_BASE_HASH_H_

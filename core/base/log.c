@@ -1,0 +1,95 @@
+// Log lines and progress on standard error. One lock orders them, so that a log line never lands in a progress line.
+#define _GNU_SOURCE
+#include "core/base/log.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+static atomic_int current_level = BYOC_LOG_WARNING;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool line_drawn; // a progress line is on the terminal
+
+static const int64_t show_after_ns = 1000000000;
+static const int64_t redraw_after_ns = 100000000;
+
+void byoc_log_set_level(byoc_log_level_t level) {
+  atomic_store(&current_level, (int)level);
+}
+
+byoc_log_level_t byoc_log_level(void) {
+  return (byoc_log_level_t)atomic_load(&current_level);
+}
+
+int64_t byoc_now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+// Under the lock.
+static void wipe_line(void) {
+  if (line_drawn) fputs("\r\033[K", stderr);
+  line_drawn = false;
+}
+
+void byoc_log(byoc_log_level_t level, const char *format, ...) {
+  if ((int)level > atomic_load(&current_level)) return;
+  static const char *const prefixes[] = {"error: ", "warning: ", "", ""};
+  va_list arguments;
+  va_start(arguments, format);
+  pthread_mutex_lock(&lock);
+  wipe_line();
+  fputs(prefixes[level], stderr);
+  vfprintf(stderr, format, arguments);
+  fputc('\n', stderr);
+  fflush(stderr);
+  pthread_mutex_unlock(&lock);
+  va_end(arguments);
+}
+
+void byoc_progress_begin(byoc_progress_t *progress, const char *title, int64_t total) {
+  *progress = (byoc_progress_t){.title = title, .total = total, .start_ns = byoc_now_ns()};
+}
+
+static int terminal_width(void) {
+  struct winsize size;
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return 80;
+}
+
+void byoc_progress_step(byoc_progress_t *progress, int64_t done, const char *detail) {
+  progress->done = done;
+  if (atomic_load(&current_level) < BYOC_LOG_WARNING || !isatty(STDERR_FILENO)) return;
+  int64_t now = byoc_now_ns();
+  if (now - progress->start_ns < show_after_ns) return;
+  if (progress->drawn && now - progress->drawn_ns < redraw_after_ns) return;
+  char line[512];
+  int length = snprintf(line, sizeof(line), "%s", progress->title);
+  if (progress->total > 0 && length > 0 && length < (int)sizeof(line)) {
+    snprintf(line + length, sizeof(line) - (size_t)length, " %lld/%lld", (long long)done, (long long)progress->total);
+  }
+  size_t used = strlen(line);
+  if (detail != NULL) snprintf(line + used, sizeof(line) - used, " %s", detail);
+  pthread_mutex_lock(&lock);
+  fprintf(stderr, "\r\033[K%.*s", terminal_width() - 1, line);
+  fflush(stderr);
+  line_drawn = true;
+  pthread_mutex_unlock(&lock);
+  progress->drawn = true;
+  progress->drawn_ns = now;
+}
+
+void byoc_progress_end(byoc_progress_t *progress) {
+  if (!progress->drawn) return;
+  pthread_mutex_lock(&lock);
+  wipe_line();
+  fflush(stderr);
+  pthread_mutex_unlock(&lock);
+  progress->drawn = false;
+}

@@ -1,0 +1,34 @@
+// What a build tells its user: log lines on standard error by level, and one progress line on a terminal.
+#ifndef BYOC_CORE_BASE_LOG_H_
+#define BYOC_CORE_BASE_LOG_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum byoc_log_level_t {
+  BYOC_LOG_ERROR,
+  BYOC_LOG_WARNING, // shown unless quiet
+  BYOC_LOG_INFO,    // shown with --verbose: the story of a build
+  BYOC_LOG_DEBUG,
+} byoc_log_level_t;
+
+void byoc_log_set_level(byoc_log_level_t level);
+byoc_log_level_t byoc_log_level(void);
+void byoc_log(byoc_log_level_t level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+// Progress of one long task: shown on a terminal once the task has run for a second, redrawn ten times a second at
+// most, wiped by _end. Nothing is printed where standard error is not a terminal. total 0: unknown.
+typedef struct byoc_progress_t {
+  const char *title;
+  int64_t done, total;
+  int64_t start_ns, drawn_ns;
+  bool drawn;
+} byoc_progress_t;
+void byoc_progress_begin(byoc_progress_t *progress, const char *title, int64_t total);
+void byoc_progress_step(byoc_progress_t *progress, int64_t done, const char *detail);
+void byoc_progress_end(byoc_progress_t *progress);
+
+// Monotonic clock in nanoseconds.
+int64_t byoc_now_ns(void);
+
+#endif // BYOC_CORE_BASE_LOG_H_

@@ -1,0 +1,36 @@
+// Hash maps that remember insertion order, so that walking one is deterministic. Keys are texts (copied) or pointers.
+#ifndef BYOC_CORE_BASE_MAP_H_
+#define BYOC_CORE_BASE_MAP_H_
+
+#include "core/base/allocator.h"
+
+typedef struct byoc_map_entry_t {
+  const char *text;    // key of a text map
+  const void *pointer; // key of a pointer map
+  void *value;
+} byoc_map_entry_t;
+
+typedef struct byoc_map_t {
+  byoc_allocator_t allocator;
+  bool by_pointer;
+  byoc_map_entry_t *entries; // in insertion order; [0, count)
+  size_t count, capacity;
+  uint32_t *slots; // open addressing: index into entries + 1, 0 is free
+  size_t slot_count;
+} byoc_map_t;
+
+void byoc_text_map_init(byoc_map_t *map, byoc_allocator_t allocator);
+void byoc_pointer_map_init(byoc_map_t *map, byoc_allocator_t allocator);
+void byoc_map_deinit(byoc_map_t *map);
+void byoc_map_clear(byoc_map_t *map);
+
+// Inserts or replaces; false when memory is out.
+bool byoc_text_map_put(byoc_map_t *map, const char *key, void *value);
+bool byoc_pointer_map_put(byoc_map_t *map, const void *key, void *value);
+// NULL where the key is missing (use _find to tell a stored NULL apart).
+void *byoc_text_map_get(const byoc_map_t *map, const char *key);
+void *byoc_pointer_map_get(const byoc_map_t *map, const void *key);
+byoc_map_entry_t *byoc_text_map_find(const byoc_map_t *map, const char *key);
+byoc_map_entry_t *byoc_pointer_map_find(const byoc_map_t *map, const void *key);
+
+#endif // BYOC_CORE_BASE_MAP_H_

@@ -1,0 +1,254 @@
+// Child processes by posix_spawn: no copy of a large parent, and exec's failure comes back as an errno.
+#define _GNU_SOURCE
+#include "core/base/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/file.h"
+#include "core/base/log.h"
+#include "core/base/system_error.h"
+#include "core/base/vector.h"
+
+extern char **environ;
+
+static int executable_error(const char *path) {
+  struct stat info;
+  if (stat(path, &info) != 0) return errno;
+  if (!S_ISREG(info.st_mode)) return EACCES;
+  return access(path, X_OK) == 0 ? 0 : errno;
+}
+
+// The file that runs as `program`, as an absolute path where `absolute`; NULL with *out_error set where there is none.
+static char *find_program(const char *program, bool absolute, int *out_error) {
+  byoc_allocator_t allocator = byoc_allocator_system();
+  char *found = NULL;
+  *out_error = ENOENT;
+  if (strchr(program, '/') != NULL) {
+    *out_error = executable_error(program);
+    if (*out_error == 0) found = byoc_copy_string(allocator, program);
+  } else if (program[0] != '\0') {
+    const char *path = getenv("PATH");
+    if (path == NULL) path = "/usr/local/bin:/usr/bin:/bin";
+    for (const char *start = path; found == NULL && start != NULL;) {
+      const char *end = strchr(start, ':');
+      size_t size = end == NULL ? strlen(start) : (size_t)(end - start);
+      char *folder = size == 0 ? byoc_copy_string(allocator, ".") : byoc_allocate(allocator, size + 1, 1);
+      if (folder != NULL && size > 0) memcpy(folder, start, size);
+      char *candidate = folder == NULL ? NULL : byoc_path_join(allocator, folder, program);
+      byoc_free(allocator, folder);
+      if (candidate == NULL) {
+        *out_error = ENOMEM;
+        return NULL;
+      }
+      int error = executable_error(candidate);
+      if (error == 0) {
+        found = candidate;
+      } else {
+        if (error == EACCES) *out_error = EACCES; // there, but not for us; a later folder may have another
+        byoc_free(allocator, candidate);
+      }
+      start = end == NULL ? NULL : end + 1;
+    }
+  }
+  if (found != NULL && absolute && found[0] != '/') {
+    char *resolved = realpath(found, NULL);
+    *out_error = resolved == NULL ? errno : 0;
+    byoc_free(allocator, found);
+    found = resolved;
+  }
+  if (found == NULL && *out_error == 0) *out_error = ENOMEM;
+  return found;
+}
+
+bool byoc_program_exists(const char *program) {
+  int error = 0;
+  char *found = find_program(program, false, &error);
+  byoc_free(byoc_allocator_system(), found);
+  return found != NULL;
+}
+
+// The environment with `variables` in place of settings of the same name. The texts are borrowed.
+static char **make_environment(const char *const *variables) {
+  size_t count = 0;
+  size_t added = 0;
+  while (environ[count] != NULL) count++;
+  while (variables[added] != NULL) added++;
+  char **result = byoc_allocate(byoc_allocator_system(), count + added + 1, sizeof(*result));
+  if (result == NULL) return NULL;
+  size_t used = 0;
+  for (size_t i = 0; i < count; i++) {
+    bool replaced = false;
+    for (size_t j = 0; j < added && !replaced; j++) {
+      size_t name_size = strcspn(variables[j], "=");
+      replaced = strncmp(environ[i], variables[j], name_size) == 0 && environ[i][name_size] == '=';
+    }
+    if (!replaced) result[used++] = environ[i];
+  }
+  for (size_t j = 0; j < added; j++) result[used++] = (char *)(uintptr_t)variables[j];
+  return result;
+}
+
+// Starts the program with its output going to `output_fd`. Gives errno.
+static int spawn(const char *path, const char *const *argv, const byoc_process_options_t *options, char **environment,
+                 int output_fd, pid_t *out_pid) {
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  int error = posix_spawn_file_actions_init(&actions);
+  if (error != 0) return error;
+  error = posix_spawnattr_init(&attributes);
+  if (error != 0) {
+    posix_spawn_file_actions_destroy(&actions);
+    return error;
+  }
+  sigset_t defaults, unblocked;
+  sigemptyset(&defaults);
+  sigemptyset(&unblocked);
+  sigaddset(&defaults, SIGPIPE);
+  short flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK;
+  // A group of its own can be killed whole; without a time limit the child stays in ours, where Ctrl-C reaches it.
+  if (options->timeout_ms > 0) flags |= POSIX_SPAWN_SETPGROUP;
+  error = posix_spawnattr_setflags(&attributes, flags);
+  if (error == 0) error = posix_spawnattr_setsigdefault(&attributes, &defaults);
+  if (error == 0) error = posix_spawnattr_setsigmask(&attributes, &unblocked);
+  if (error == 0) error = posix_spawnattr_setpgroup(&attributes, 0);
+  if (error == 0) error = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  if (error == 0) error = posix_spawn_file_actions_adddup2(&actions, output_fd, STDOUT_FILENO);
+  if (error == 0) error = posix_spawn_file_actions_adddup2(&actions, output_fd, STDERR_FILENO);
+  if (error == 0 && options->directory != NULL) {
+    error = posix_spawn_file_actions_addchdir_np(&actions, options->directory);
+  }
+  if (error == 0) {
+    error = posix_spawn(out_pid, path, &actions, &attributes, (char *const *)(uintptr_t)argv, environment);
+  }
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  return error;
+}
+
+typedef struct child_t {
+  pid_t pid;
+  int output_fd; // -1 once it is closed
+  int wait_status;
+  bool ended;
+  int error; // of waitpid
+} child_t;
+
+static void reap(child_t *child, bool block) {
+  while (!child->ended) {
+    pid_t got = waitpid(child->pid, &child->wait_status, block ? 0 : WNOHANG);
+    if (got == 0) return;
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) child->error = errno;
+    child->ended = true;
+  }
+}
+
+// Takes what the pipe holds now; false once there is no more to come. Bounded by the largest pipe, so that a program
+// that writes without end meets its time limit.
+static bool drain(int fd, byoc_string_t *output) {
+  char buffer[16384];
+  for (int i = 0; i < 64; i++) {
+    ssize_t got = read(fd, buffer, sizeof(buffer));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return errno == EAGAIN;
+    if (got == 0) return false;
+    if (output != NULL) byoc_string_append_bytes(output, buffer, (size_t)got);
+  }
+  return true;
+}
+
+// Collects output until the child has ended. The pipe may stay open after that, held by a grandchild: what the child
+// itself wrote is there by then. True where the time limit came first.
+static bool collect(child_t *child, int64_t timeout_ms, byoc_string_t *output) {
+  int64_t deadline_ns = timeout_ms > 0 ? byoc_now_ns() + timeout_ms * 1000000 : INT64_MAX;
+  bool open = true;
+  while (!child->ended) {
+    int64_t left_ms = timeout_ms > 0 ? (deadline_ns - byoc_now_ns() + 999999) / 1000000 : INT64_MAX;
+    if (left_ms <= 0) return true;
+    if (open) {
+      struct pollfd poll_fd = {.fd = child->output_fd, .events = POLLIN};
+      (void)poll(&poll_fd, 1, left_ms < 50 ? (int)left_ms : 50);
+      open = drain(child->output_fd, output);
+      reap(child, !open && timeout_ms <= 0);
+    } else {
+      // Nothing but the child's end is awaited, nearly always there already.
+      reap(child, false);
+      if (!child->ended) (void)poll(NULL, 0, left_ms < 5 ? (int)left_ms : 5);
+    }
+  }
+  if (open) (void)drain(child->output_fd, output);
+  return false;
+}
+
+byoc_status_t byoc_process_run(const char *const *argv, const byoc_process_options_t *options, byoc_string_t *output,
+                               byoc_diag_t *diag, byoc_process_result_t *out_result) {
+  static const byoc_process_options_t no_options;
+  *out_result = (byoc_process_result_t){.exit_code = -1};
+  if (options == NULL) options = &no_options;
+  byoc_status_t status = BYOC_OK;
+  char **environment = NULL;
+  int pipe_fds[2] = {-1, -1};
+  child_t child = {.pid = -1};
+  int error = 0;
+
+  char *path = find_program(argv[0], options->directory != NULL, &error);
+  if (path == NULL && error == ENOENT) {
+    return byoc_diag_error(diag, BYOC_NOT_FOUND, "the program '%s' was not found%s", argv[0],
+                           strchr(argv[0], '/') == NULL ? " in PATH" : "");
+  }
+  if (path == NULL) return byoc_diag_system_error(diag, error, "run", argv[0]);
+  if (options->directory != NULL && !byoc_is_directory(options->directory)) {
+    status =
+        byoc_diag_error(diag, BYOC_NOT_FOUND, "cannot run '%s' in '%s': no such folder", argv[0], options->directory);
+    goto cleanup;
+  }
+  if (options->variables != NULL) {
+    environment = make_environment(options->variables);
+    if (environment == NULL) {
+      status = byoc_diag_out_of_memory(diag);
+      goto cleanup;
+    }
+  }
+  if (pipe2(pipe_fds, O_CLOEXEC) != 0) {
+    status = byoc_diag_system_error(diag, errno, "open a pipe for", argv[0]);
+    goto cleanup;
+  }
+  error = spawn(path, argv, options, environment != NULL ? environment : environ, pipe_fds[1], &child.pid);
+  if (error != 0) {
+    status = byoc_diag_system_error(diag, error, "run", argv[0]);
+    goto cleanup;
+  }
+  close(pipe_fds[1]);
+  pipe_fds[1] = -1;
+  (void)fcntl(pipe_fds[0], F_SETFL, O_NONBLOCK);
+  child.output_fd = pipe_fds[0];
+  out_result->timed_out = collect(&child, options->timeout_ms, output);
+  if (out_result->timed_out) {
+    (void)kill(-child.pid, SIGKILL);
+    reap(&child, true);
+    (void)drain(child.output_fd, output);
+  }
+  if (child.error != 0) {
+    status = byoc_diag_system_error(diag, child.error, "learn the exit code of", argv[0]);
+    goto cleanup;
+  }
+  if (WIFEXITED(child.wait_status)) out_result->exit_code = WEXITSTATUS(child.wait_status);
+  if (WIFSIGNALED(child.wait_status)) out_result->signal = WTERMSIG(child.wait_status);
+  if (output != NULL && output->failed) status = byoc_diag_out_of_memory(diag);
+
+cleanup:
+  if (pipe_fds[0] >= 0) close(pipe_fds[0]);
+  if (pipe_fds[1] >= 0) close(pipe_fds[1]);
+  byoc_free(byoc_allocator_system(), environment);
+  byoc_free(byoc_allocator_system(), path);
+  return status;
+}

@@ -1,0 +1,11 @@
+// Statuses for errno values. For the files of core/base only.
+#ifndef BYOC_CORE_BASE_SYSTEM_ERROR_H_
+#define BYOC_CORE_BASE_SYSTEM_ERROR_H_
+
+#include "core/base/diag.h"
+
+byoc_status_t byoc_status_of_errno(int error);
+// Records "cannot <verb> '<path>': <what the system said>", with a hint where there is a usual cure.
+byoc_status_t byoc_diag_system_error(byoc_diag_t *diag, int error, const char *verb, const char *path);
+
+#endif // BYOC_CORE_BASE_SYSTEM_ERROR_H_

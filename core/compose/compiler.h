@@ -1,0 +1,42 @@
+// The C compiler as a service: compile, with a cache on disk keyed by content; link; say clearly when it is missing.
+#ifndef BYOC_CORE_COMPOSE_COMPILER_H_
+#define BYOC_CORE_COMPOSE_COMPILER_H_
+
+#include "core/base/diag.h"
+#include "core/base/file.h"
+#include "core/base/string.h"
+
+typedef struct byoc_compile_job_t {
+  const char *name;     // for messages
+  const char *source;   // NUL-terminated; may include "byoc/call.h" and the other artifact headers
+  const char *compiler; // NULL: byoc_compiler_default()
+  const char *const *flags;
+  size_t flag_count;
+} byoc_compile_job_t;
+
+// $CC, else cc, gcc or clang, whichever is there first; NULL where none is.
+const char *byoc_compiler_default(void);
+// First line of `compiler --version`, cached per process; part of every cache key.
+byoc_status_t byoc_compiler_version(const char *compiler, byoc_diag_t *diag, const char **out_version);
+// Compiles with -fPIC, hidden visibility, C11, no debug paths; deterministic bytes. From the cache where source,
+// headers, flags and compiler version are the same. A failure carries the compiler's first messages. Thread-safe.
+byoc_status_t byoc_compile(const byoc_compile_job_t *job, byoc_allocator_t allocator, byoc_diag_t *diag,
+                           void **out_object, size_t *out_size_bytes);
+// Compiles several jobs at once, at most `parallel` at a time; objects in order.
+byoc_status_t byoc_compile_all(const byoc_compile_job_t *jobs, size_t job_count, int32_t parallel,
+                               byoc_allocator_t allocator, byoc_diag_t *diag, byoc_bytes_t *out_objects);
+
+typedef struct byoc_link_job_t {
+  const char *output;       // path in a folder of ours
+  const char *compiler;     // link driver; NULL: default
+  const char *const *files; // objects and archives by path, in order
+  size_t file_count;
+  const char *const *needed; // "libfoo.so.1"
+  size_t needed_count;
+  const char *const *exports; // the only symbols left global
+  size_t export_count;
+  bool allow_undefined; // evaluator only; artifacts refuse undefined symbols
+} byoc_link_job_t;
+byoc_status_t byoc_link_shared(const byoc_link_job_t *job, byoc_diag_t *diag);
+
+#endif // BYOC_CORE_COMPOSE_COMPILER_H_

@@ -1,0 +1,14 @@
+// Code for the evaluator: C sources are compiled and, with static libraries, linked into a temporary shared object that
+// is loaded; libraries that open in process need no compiler.
+#ifndef BYOC_CORE_COMPOSE_RESOLVE_H_
+#define BYOC_CORE_COMPOSE_RESOLVE_H_
+
+#include "core/hostir/evaluate.h"
+
+typedef struct byoc_resolver_t byoc_resolver_t;
+byoc_status_t byoc_resolver_create(const byoc_host_program_t *program, const byoc_runtime_t *runtime,
+                                   byoc_allocator_t allocator, byoc_diag_t *diag, byoc_resolver_t **out_resolver);
+void byoc_resolver_destroy(byoc_resolver_t *resolver); // accepts NULL
+byoc_symbol_resolver_t byoc_resolver_interface(byoc_resolver_t *resolver);
+
+#endif // BYOC_CORE_COMPOSE_RESOLVE_H_

@@ -1,0 +1,262 @@
+// Types for every value: inference node by node, with the file's declarations checked against it and used where it
+// leaves a shape open. Parameters of loop bodies and of local functions take their types from what comes in.
+#include <string.h>
+
+#include "core/base/log.h"
+#include "core/frontend/onnx_reader.h"
+#include "core/ops/op.h"
+
+byoc_status_t byoc_onnx_declare(byoc_onnx_reader_t *reader, byoc_value_t *value, const Onnx__TypeProto *type,
+                                bool is_output, const char *what) {
+  const byoc_type_t *declared;
+  BYOC_RETURN_IF_ERROR(byoc_onnx_read_type(reader, type, what, &declared));
+  if (!declared) return BYOC_OK;
+  byoc_onnx_declaration_t *declaration = BYOC_ARENA_NEW(&reader->scratch, byoc_onnx_declaration_t);
+  if (!declaration) return byoc_diag_out_of_memory(reader->diag);
+  *declaration = (byoc_onnx_declaration_t){declared, is_output};
+  if (!byoc_pointer_map_put(&reader->declarations, value, declaration)) return byoc_diag_out_of_memory(reader->diag);
+  return BYOC_OK;
+}
+
+// Widening loops within loops repeats inference; a file must not be able to make it endless.
+enum { MAX_INFERENCES = 32 * 1000 * 1000 };
+
+typedef enum merge_result_t { MERGE_AGREES, MERGE_SHAPE_DIFFERS, MERGE_TYPE_DIFFERS, MERGE_NO_MEMORY } merge_result_t;
+
+static byoc_dim_t fresh_dim(byoc_onnx_reader_t *reader, bool *failed) {
+  return byoc_dim_unknown(&reader->module->arena, reader->module->next_id++, failed);
+}
+
+static bool is_unknown(byoc_dim_t dim) {
+  return !byoc_dim_is_constant(dim) && dim.expr->kind == BYOC_DIM_UNKNOWN;
+}
+
+// `known` made more precise by constants of `declared`. Declared symbols say nothing beyond the inputs' own.
+static merge_result_t merge_tensor(byoc_onnx_reader_t *reader, const byoc_type_t *known, const byoc_type_t *declared,
+                                   const byoc_type_t **out_type) {
+  if (known->kind == BYOC_TYPE_TENSOR && known->dtype != declared->dtype) return MERGE_TYPE_DIFFERS;
+  if (declared->rank == BYOC_RANK_UNKNOWN) {
+    if (known->kind == BYOC_TYPE_UNKNOWN) *out_type = declared;
+    return MERGE_AGREES;
+  }
+  const bool has_rank = known->kind == BYOC_TYPE_TENSOR && known->rank != BYOC_RANK_UNKNOWN;
+  if (has_rank && known->rank != declared->rank) return MERGE_SHAPE_DIFFERS;
+  byoc_dim_t dims[BYOC_MAX_RANK];
+  bool changed = !has_rank, failed = false;
+  for (int32_t i = 0; i < declared->rank; i++) {
+    const bool is_constant = byoc_dim_is_constant(declared->dims[i]);
+    if (!has_rank) {
+      dims[i] = is_constant ? declared->dims[i] : fresh_dim(reader, &failed);
+      continue;
+    }
+    dims[i] = known->dims[i];
+    if (!is_constant) continue;
+    if (byoc_dim_is_constant(dims[i]) && dims[i].constant != declared->dims[i].constant) return MERGE_SHAPE_DIFFERS;
+    if (is_unknown(dims[i])) {
+      dims[i] = declared->dims[i];
+      changed = true;
+    }
+  }
+  if (failed) return MERGE_NO_MEMORY;
+  if (changed) *out_type = byoc_type_tensor(&reader->module->arena, declared->dtype, declared->rank, dims);
+  return *out_type ? MERGE_AGREES : MERGE_NO_MEMORY;
+}
+
+static merge_result_t merge(byoc_onnx_reader_t *reader, const byoc_type_t *known, const byoc_type_t *declared,
+                            const byoc_type_t **out_type) {
+  *out_type = known;
+  if (known->kind != BYOC_TYPE_UNKNOWN && known->kind != declared->kind) return MERGE_TYPE_DIFFERS;
+  if (declared->kind == BYOC_TYPE_TENSOR) return merge_tensor(reader, known, declared, out_type);
+  const byoc_type_t *element;
+  const merge_result_t result =
+      merge(reader, known->kind == BYOC_TYPE_UNKNOWN ? known : known->element, declared->element, &element);
+  if (result != MERGE_AGREES) return result;
+  *out_type = declared->kind == BYOC_TYPE_SEQUENCE ? byoc_type_sequence(&reader->module->arena, element)
+                                                   : byoc_type_optional(&reader->module->arena, element);
+  return *out_type ? MERGE_AGREES : MERGE_NO_MEMORY;
+}
+
+static byoc_status_t apply_declaration(byoc_onnx_reader_t *reader, byoc_value_t *value) {
+  const byoc_onnx_declaration_t *declaration = byoc_pointer_map_get(&reader->declarations, value);
+  if (!declaration) return BYOC_OK;
+  const byoc_type_t *known = value->type, *merged;
+  const merge_result_t result = merge(reader, known, declaration->type, &merged);
+  if (result == MERGE_NO_MEMORY) return byoc_diag_out_of_memory(reader->diag);
+  if (result == MERGE_AGREES) {
+    if (value->kind != BYOC_VALUE_CONSTANT) value->type = merged;
+    return BYOC_OK;
+  }
+  // Overriding an input's shape makes the shapes further down untrue.
+  if (result == MERGE_SHAPE_DIFFERS && reader->options->shape_count > 0) return BYOC_OK;
+  byoc_string_t declared_text, known_text;
+  char maker[256] = "the graph";
+  byoc_string_init(&declared_text, reader->allocator);
+  byoc_string_init(&known_text, reader->allocator);
+  byoc_type_print(declaration->type, &declared_text);
+  byoc_type_print(known, &known_text);
+  if (byoc_value_producer(value)) byoc_node_describe(value->node, maker, sizeof(maker));
+  byoc_status_t status = BYOC_OK;
+  if (result == MERGE_TYPE_DIFFERS || declaration->is_output) {
+    status = byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "value '%s' is declared %s, but %s makes it %s",
+                             byoc_onnx_text(value->name), declared_text.data, maker, known_text.data);
+  } else {
+    byoc_log(BYOC_LOG_WARNING, "value '%s' is declared %s, but %s makes it %s; the declaration is left aside",
+             byoc_onnx_text(value->name), declared_text.data, maker, known_text.data);
+  }
+  byoc_string_deinit(&declared_text);
+  byoc_string_deinit(&known_text);
+  return status;
+}
+
+static byoc_status_t infer_block(byoc_onnx_reader_t *reader, byoc_block_t *block);
+
+static void forget_types(byoc_block_t *block) {
+  for (size_t i = 0; i < block->parameters.count; i++) block->parameters.data[i]->type = byoc_type_unknown();
+  BYOC_FOR_EACH_NODE(node, block) {
+    for (uint32_t i = 0; i < node->result_count; i++) node->results[i]->type = byoc_type_unknown();
+    for (uint32_t i = 0; i < node->block_count; i++) forget_types(node->blocks[i]);
+    if (node->callee) forget_types(node->callee->body);
+  }
+}
+
+// The type that holds both: dimensions that differ become unknown, ranks that differ leave it unranked.
+static const byoc_type_t *generalise(byoc_onnx_reader_t *reader, const byoc_type_t *a, const byoc_type_t *b,
+                                     bool *changed) {
+  byoc_arena_t *arena = &reader->module->arena;
+  if (a->kind != b->kind || a->kind == BYOC_TYPE_UNKNOWN) return a; // the loop's own inference reports it
+  if (a->kind != BYOC_TYPE_TENSOR) {
+    const byoc_type_t *element = generalise(reader, a->element, b->element, changed);
+    if (!element || element == a->element) return element ? a : NULL;
+    return a->kind == BYOC_TYPE_SEQUENCE ? byoc_type_sequence(arena, element) : byoc_type_optional(arena, element);
+  }
+  if (a->rank == BYOC_RANK_UNKNOWN || a->dtype != b->dtype) return a;
+  if (a->rank != b->rank) {
+    *changed = true;
+    return byoc_type_tensor(arena, a->dtype, BYOC_RANK_UNKNOWN, NULL);
+  }
+  byoc_dim_t dims[BYOC_MAX_RANK];
+  bool differs = false, failed = false;
+  for (int32_t i = 0; i < a->rank; i++) {
+    dims[i] = a->dims[i];
+    if (is_unknown(dims[i]) || byoc_dim_equal(dims[i], b->dims[i])) continue;
+    dims[i] = fresh_dim(reader, &failed);
+    differs = true;
+  }
+  if (failed) return NULL;
+  if (!differs) return a;
+  *changed = true;
+  return byoc_type_tensor(arena, a->dtype, a->rank, dims);
+}
+
+// What a loop carries may change its shape from turn to turn: start from what comes in, and widen until the body gives
+// back what it is given.
+static byoc_status_t infer_loop_body(byoc_onnx_reader_t *reader, byoc_node_t *node, byoc_block_t *body) {
+  const size_t count = body->parameters.count;
+  const byoc_type_t **types = BYOC_ARENA_ARRAY(&reader->scratch, const byoc_type_t *, count + 1);
+  byoc_arena_t *arena = &reader->module->arena;
+  if (!types) return byoc_diag_out_of_memory(reader->diag);
+  for (size_t i = 0; i < count; i++) {
+    types[i] = byoc_type_unknown();
+    if (i == 0) types[i] = byoc_type_tensor(arena, BYOC_DTYPE_I64, 0, NULL);
+    if (i == 1) types[i] = byoc_type_tensor(arena, BYOC_DTYPE_BOOL, 0, NULL);
+    if (i >= 2 && i < node->operand_count && node->operands[i]) types[i] = node->operands[i]->type;
+    if (!types[i]) return byoc_diag_out_of_memory(reader->diag);
+  }
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t i = 0; i < count; i++) body->parameters.data[i]->type = types[i];
+    BYOC_RETURN_IF_ERROR(infer_block(reader, body));
+    for (size_t i = 2; i < count && i - 1 < body->results.count; i++) {
+      types[i] = generalise(reader, types[i], body->results.data[i - 1]->type, &changed);
+      if (!types[i]) return byoc_diag_out_of_memory(reader->diag);
+    }
+    if (changed) forget_types(body);
+  }
+  return BYOC_OK;
+}
+
+static const byoc_type_t *drop_axis(byoc_onnx_reader_t *reader, const byoc_type_t *type, int64_t axis) {
+  if (type->kind != BYOC_TYPE_TENSOR || type->rank < 1) return type;
+  if (axis < 0) axis += type->rank;
+  byoc_dim_t dims[BYOC_MAX_RANK];
+  int32_t rank = 0;
+  for (int32_t i = 0; i < type->rank; i++) {
+    if (i != axis) dims[rank++] = type->dims[i];
+  }
+  if (rank == type->rank) return type; // the axis is wrong, which the operator's inference reports
+  return byoc_type_tensor(&reader->module->arena, type->dtype, rank, dims);
+}
+
+// Scan from operator set 9 on: states as they are, scanned inputs without the axis they are scanned along.
+static byoc_status_t set_scan_parameters(byoc_onnx_reader_t *reader, byoc_node_t *node, byoc_block_t *body) {
+  const int64_t scanned = byoc_attributes_int(&node->attributes, "num_scan_inputs", 0);
+  if (scanned < 0 || scanned > node->operand_count || node->since_version < 9) return BYOC_OK;
+  size_t axis_count = 0;
+  const int64_t *axes = byoc_attributes_ints(&node->attributes, "scan_input_axes", &axis_count);
+  const size_t states = node->operand_count - (size_t)scanned;
+  for (size_t i = 0; i < node->operand_count && i < body->parameters.count; i++) {
+    if (!node->operands[i]) continue;
+    const byoc_type_t *type = node->operands[i]->type;
+    if (i >= states) type = drop_axis(reader, type, i - states < axis_count ? axes[i - states] : 0);
+    if (!type) return byoc_diag_out_of_memory(reader->diag);
+    body->parameters.data[i]->type = type;
+  }
+  return BYOC_OK;
+}
+
+// SequenceMap hands its body one element of each sequence, and plain tensors as they are.
+static void set_map_parameters(byoc_node_t *node, byoc_block_t *body) {
+  for (size_t i = 0; i < node->operand_count && i < body->parameters.count; i++) {
+    if (!node->operands[i]) continue;
+    const byoc_type_t *type = node->operands[i]->type;
+    body->parameters.data[i]->type = type->kind == BYOC_TYPE_SEQUENCE ? type->element : type;
+  }
+}
+
+static byoc_status_t infer_nested(byoc_onnx_reader_t *reader, byoc_node_t *node) {
+  byoc_block_t *body = byoc_node_find_block(node, "body");
+  if (body && byoc_node_is_onnx(node, "Loop")) return infer_loop_body(reader, node, body);
+  if (body && byoc_node_is_onnx(node, "Scan")) BYOC_RETURN_IF_ERROR(set_scan_parameters(reader, node, body));
+  if (body && byoc_node_is_onnx(node, "SequenceMap")) set_map_parameters(node, body);
+  for (uint32_t i = 0; i < node->block_count; i++) BYOC_RETURN_IF_ERROR(infer_block(reader, node->blocks[i]));
+  return BYOC_OK;
+}
+
+static byoc_status_t infer_callee(byoc_onnx_reader_t *reader, byoc_node_t *node) {
+  byoc_block_t *body = node->callee->body;
+  for (size_t i = 0; i < body->parameters.count && i < node->operand_count; i++) {
+    body->parameters.data[i]->type = node->operands[i]->type;
+  }
+  BYOC_RETURN_IF_ERROR_IN(reader->diag, infer_block(reader, body), "in local function '%s'", node->callee->name);
+  return BYOC_OK;
+}
+
+static byoc_status_t infer_block(byoc_onnx_reader_t *reader, byoc_block_t *block) {
+  if (block->owner) {
+    for (size_t i = 0; i < block->parameters.count; i++) {
+      BYOC_RETURN_IF_ERROR(apply_declaration(reader, block->parameters.data[i]));
+    }
+  }
+  BYOC_FOR_EACH_NODE(node, block) {
+    if (++reader->inference_count > MAX_INFERENCES) {
+      return byoc_diag_error(reader->diag, BYOC_UNSUPPORTED, "its loops are nested too deeply to infer their types");
+    }
+    if (node->callee) BYOC_RETURN_IF_ERROR(infer_callee(reader, node));
+    if (node->block_count > 0) BYOC_RETURN_IF_ERROR(infer_nested(reader, node));
+    BYOC_RETURN_IF_ERROR(byoc_infer_node(node, reader->diag));
+    for (uint32_t i = 0; i < node->result_count; i++) BYOC_RETURN_IF_ERROR(apply_declaration(reader, node->results[i]));
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_onnx_infer(byoc_onnx_reader_t *reader) {
+  byoc_block_t *body = byoc_graph_module_main(reader->module)->body;
+  BYOC_RETURN_IF_ERROR(infer_block(reader, body));
+  // Outputs that no node makes: inputs and constants passed on.
+  for (size_t i = 0; i < body->results.count; i++) {
+    if (!byoc_value_producer(body->results.data[i])) {
+      BYOC_RETURN_IF_ERROR(apply_declaration(reader, body->results.data[i]));
+    }
+  }
+  return BYOC_OK;
+}

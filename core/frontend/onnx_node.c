@@ -1,0 +1,156 @@
+// Nodes: an operator of a known set, a call of a local function, or a Constant.
+#include <string.h>
+
+#include "core/frontend/onnx_reader.h"
+#include "core/frontend/onnx_wire.h"
+#include "core/ops/op.h"
+
+// Function calls multiply nodes: a file of a few kilobytes could ask for any number.
+enum { MAX_NODES = 4 * 1000 * 1000 };
+
+void byoc_onnx_describe_node(const Onnx__NodeProto *node, size_t index, char *buffer, size_t size) {
+  const char *name = byoc_onnx_text(node->name), *domain = byoc_onnx_domain(node->domain);
+  const char *separator = domain[0] ? "::" : "", *op = byoc_onnx_text(node->op_type);
+  if (name[0] != '\0') {
+    snprintf(buffer, size, "node '%.80s' (%.40s%s%.60s)", name, domain, separator, op);
+  } else if (node->n_output > 0) {
+    snprintf(buffer, size, "node %zu (%.40s%s%.60s), which makes '%.60s'", index, domain, separator, op,
+             byoc_onnx_text(node->output[0]));
+  } else {
+    snprintf(buffer, size, "node %zu (%.40s%s%.60s)", index, domain, separator, op);
+  }
+}
+
+bool byoc_onnx_find_import(const byoc_onnx_context_t *context, const char *domain, int64_t *out_version) {
+  for (size_t i = 0; i < context->import_count; i++) {
+    if (strcmp(byoc_onnx_domain(context->imports[i]->domain), domain) == 0) {
+      *out_version = context->imports[i]->version;
+      return true;
+    }
+  }
+  return false;
+}
+
+static byoc_status_t find_operator(byoc_onnx_reader_t *reader, const byoc_onnx_context_t *context,
+                                   const Onnx__NodeProto *node, const char *what, const byoc_op_t **out_op) {
+  const char *domain = byoc_onnx_domain(node->domain), *name = byoc_onnx_text(node->op_type);
+  const char *shown = domain[0] ? domain : "ai.onnx";
+  int64_t version = 0;
+  if (name[0] == '\0') return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: it has no operator", what);
+  const bool is_known = byoc_op_known(domain, name);
+  const bool is_imported = byoc_onnx_find_import(context, domain, &version);
+  if (!is_imported && is_known) {
+    return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: the model imports no operator set of domain %s", what,
+                           shown);
+  }
+  *out_op = is_imported && version > 0 ? byoc_op_find(domain, name, (int32_t)version) : NULL;
+  if (*out_op) return BYOC_OK;
+  if (is_known) {
+    byoc_diag_error(reader->diag, BYOC_UNSUPPORTED, "%s: operator %s is not known in operator set %lld of domain %s",
+                    what, name, (long long)version, shown);
+    int32_t oldest = INT32_MAX;
+    for (size_t i = 0; i < byoc_op_count(); i++) {
+      const byoc_op_t *op = byoc_op_at(i);
+      if (strcmp(op->name, name) == 0 && strcmp(op->domain, domain) == 0 && op->since_version < oldest) {
+        oldest = op->since_version;
+      }
+    }
+    byoc_diag_hint(reader->diag, "it is known from operator set %d on; convert the model with onnx.version_converter",
+                   (int)oldest);
+    return BYOC_UNSUPPORTED;
+  }
+  byoc_diag_error(reader->diag, BYOC_UNSUPPORTED, "%s: operator %s of domain %s (operator set %lld) is not known", what,
+                  name, shown, (long long)version);
+  const char *nearest = byoc_op_nearest(domain, name);
+  if (nearest) byoc_diag_hint(reader->diag, "the nearest known operator is %s", nearest);
+  return BYOC_UNSUPPORTED;
+}
+
+static byoc_status_t read_attributes(byoc_onnx_reader_t *reader, const Onnx__NodeProto *node, const char *what,
+                                     const byoc_onnx_scope_t *scope, byoc_node_t *to) {
+  for (size_t i = 0; i < node->n_attribute; i++) {
+    const char *name = byoc_onnx_text(node->attribute[i]->name);
+    if (name[0] == '\0') return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: an attribute has no name", what);
+    if (byoc_attributes_find(&to->attributes, name) || byoc_node_find_block(to, name)) {
+      return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: it has two attributes '%s'", what, name);
+    }
+    const Onnx__AttributeProto *attribute;
+    BYOC_RETURN_IF_ERROR(byoc_onnx_resolve_attribute(reader, scope->context, node->attribute[i], what, &attribute));
+    if (!attribute) continue;
+    if (!attribute->g) {
+      BYOC_RETURN_IF_ERROR(byoc_onnx_read_attribute(reader, attribute, name, what, &to->attributes));
+      continue;
+    }
+    Onnx__AttributeProto__AttributeType kind;
+    BYOC_RETURN_IF_ERROR(byoc_onnx_attribute_kind(reader, attribute, what, &kind));
+    if (attribute != node->attribute[i]) {
+      return byoc_diag_error(reader->diag, BYOC_UNSUPPORTED, "%s: graphs as arguments of functions are not supported",
+                             what);
+    }
+    byoc_block_t *block = byoc_node_add_block(to, name);
+    if (!block) return byoc_diag_out_of_memory(reader->diag);
+    BYOC_RETURN_IF_ERROR_IN(reader->diag, byoc_onnx_read_block(reader, attribute->g, scope, block), "%s, in '%s'", what,
+                            name);
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t name_results(byoc_onnx_reader_t *reader, const Onnx__NodeProto *node, const char *what,
+                                  byoc_onnx_scope_t *scope, byoc_node_t *made) {
+  (void)what;
+  for (size_t i = 0; i < node->n_output && i < made->result_count; i++) {
+    const char *name = byoc_onnx_text(node->output[i]);
+    if (name[0] == '\0') continue;
+    byoc_value_set_name(made->results[i], name);
+    BYOC_RETURN_IF_ERROR_IN(reader->diag, byoc_onnx_scope_add(reader, scope, name, "output", made->results[i], NULL),
+                            "%s", what);
+  }
+  return BYOC_OK;
+}
+
+// Omitted operands or results at the end say nothing.
+static size_t trimmed_count(char *const *names, size_t count) {
+  while (count > 0 && byoc_onnx_text(names[count - 1])[0] == '\0') count--;
+  return count;
+}
+
+byoc_status_t byoc_onnx_read_node(byoc_onnx_reader_t *reader, const Onnx__NodeProto *node, size_t index,
+                                  byoc_onnx_scope_t *scope) {
+  char what[320];
+  byoc_onnx_describe_node(node, index, what, sizeof(what));
+  if (++reader->node_count > MAX_NODES) {
+    return byoc_diag_error(reader->diag, BYOC_UNSUPPORTED, "%s: calls of local functions make more than %d nodes", what,
+                           (int)MAX_NODES);
+  }
+  const Onnx__FunctionProto *function = byoc_onnx_find_function(reader, node);
+  if (!function && byoc_onnx_domain(node->domain)[0] == '\0' && strcmp(byoc_onnx_text(node->op_type), "Constant") == 0) {
+    byoc_constant_t *constant;
+    BYOC_RETURN_IF_ERROR(byoc_onnx_read_constant_node(reader, scope->context, node, what, &constant));
+    return byoc_onnx_scope_add(reader, scope, byoc_onnx_text(node->output[0]), "output", NULL, constant);
+  }
+  const byoc_op_t *op = NULL;
+  if (!function) BYOC_RETURN_IF_ERROR(find_operator(reader, scope->context, node, what, &op));
+  const size_t operand_count = trimmed_count(node->input, node->n_input);
+  const size_t result_count = trimmed_count(node->output, node->n_output);
+  if (result_count == 0) return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: it has no outputs", what);
+  if (operand_count > UINT32_MAX / 2 || result_count > UINT32_MAX / 2) {
+    return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: too many inputs or outputs", what);
+  }
+  byoc_value_t **operands = BYOC_ARENA_ARRAY(&reader->scratch, byoc_value_t *, operand_count + 1);
+  if (!operands) return byoc_diag_out_of_memory(reader->diag);
+  for (size_t i = 0; i < operand_count; i++) {
+    BYOC_RETURN_IF_ERROR(byoc_onnx_scope_find(reader, scope, byoc_onnx_text(node->input[i]), what, &operands[i]));
+  }
+  byoc_node_t *made = NULL;
+  if (function) {
+    BYOC_RETURN_IF_ERROR(byoc_onnx_read_call(reader, node, what, function, operands, operand_count, scope, &made));
+  } else {
+    made = byoc_node_create(scope->block, NULL, op->domain, op->name, op->since_version, operands,
+                            (uint32_t)operand_count, (uint32_t)result_count);
+    if (!made) return byoc_diag_out_of_memory(reader->diag);
+  }
+  made->name = byoc_arena_copy_string(&reader->module->arena, byoc_onnx_text(node->name));
+  if (!made->name) return byoc_diag_out_of_memory(reader->diag);
+  if (!function) BYOC_RETURN_IF_ERROR(read_attributes(reader, node, what, scope, made));
+  return name_results(reader, node, what, scope, made);
+}

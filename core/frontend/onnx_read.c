@@ -1,0 +1,142 @@
+#include "core/frontend/onnx_read.h"
+
+#include <string.h>
+
+#include "core/frontend/onnx_reader.h"
+#include "core/frontend/onnx_wire.h"
+#include "core/ir/verify.h"
+#include "core/ops/op.h"
+
+static byoc_status_t check_versions(byoc_onnx_reader_t *reader, const Onnx__ModelProto *model) {
+  if (!model->has_ir_version || !model->graph) {
+    byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "it has no %s", model->graph ? "IR version" : "graph");
+    byoc_diag_hint(reader->diag, "is it an ONNX model?");
+    return BYOC_INVALID_DATA;
+  }
+  if (model->ir_version < BYOC_ONNX_IR_VERSION_MIN || model->ir_version > BYOC_ONNX_IR_VERSION_MAX) {
+    return byoc_diag_error(reader->diag, BYOC_UNSUPPORTED, "it has IR version %lld, and %d to %d are supported",
+                           (long long)model->ir_version, BYOC_ONNX_IR_VERSION_MIN, BYOC_ONNX_IR_VERSION_MAX);
+  }
+  if (model->n_opset_import == 0) {
+    return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "it imports no operator set");
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t check_imports(byoc_onnx_reader_t *reader, Onnx__OperatorSetIdProto *const *imports, size_t count,
+                                   const char *what) {
+  for (size_t i = 0; i < count; i++) {
+    const char *domain = byoc_onnx_domain(imports[i]->domain), *shown = domain[0] ? domain : "ai.onnx";
+    const int64_t version = imports[i]->version;
+    if (!imports[i]->has_version || version < 1 || version > INT32_MAX) {
+      return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s imports operator set %lld of domain %s", what,
+                             (long long)version, shown);
+    }
+    if (domain[0] == '\0' && version > BYOC_ONNX_OPSET_MAX) {
+      return byoc_diag_error(reader->diag, BYOC_UNSUPPORTED,
+                             "%s imports operator set %lld of domain %s, and %d is the newest known", what,
+                             (long long)version, shown, BYOC_ONNX_OPSET_MAX);
+    }
+    for (size_t k = 0; k < i; k++) {
+      if (strcmp(byoc_onnx_domain(imports[k]->domain), domain) == 0 && imports[k]->version != version) {
+        return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s imports operator sets %lld and %lld of domain %s",
+                               what, (long long)imports[k]->version, (long long)version, shown);
+      }
+    }
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t set_module_attributes(byoc_onnx_reader_t *reader, const Onnx__ModelProto *model) {
+  byoc_attributes_t *attributes = &reader->module->attributes;
+  const char *producer = byoc_onnx_text(model->producer_name), *version = byoc_onnx_text(model->producer_version);
+  bool set = byoc_attributes_set_string(attributes, "model", byoc_onnx_text(model->graph->name));
+  const char *text = byoc_arena_format(&reader->scratch, "%s%s%s", producer, version[0] ? " " : "", version);
+  set = set && text && byoc_attributes_set_string(attributes, "producer", text);
+  set = set && byoc_attributes_set_int(attributes, "ir_version", model->ir_version);
+  for (size_t i = 0; set && i < model->n_opset_import; i++) {
+    text = byoc_arena_format(&reader->scratch, "opset_import.%s", byoc_onnx_domain(model->opset_import[i]->domain));
+    set = text && byoc_attributes_set_int(attributes, text, model->opset_import[i]->version);
+  }
+  return set ? BYOC_OK : byoc_diag_out_of_memory(reader->diag);
+}
+
+static byoc_status_t read_model(byoc_onnx_reader_t *reader) {
+  ProtobufCMessage *message;
+  BYOC_RETURN_IF_ERROR(byoc_onnx_wire_unpack(reader->data, reader->size_bytes, &onnx__model_proto__descriptor,
+                                             &reader->scratch, reader->diag, &message));
+  const Onnx__ModelProto *model = (const Onnx__ModelProto *)message;
+  BYOC_RETURN_IF_ERROR(check_versions(reader, model));
+  BYOC_RETURN_IF_ERROR(check_imports(reader, model->opset_import, model->n_opset_import, "it"));
+  for (size_t i = 0; i < model->n_functions; i++) {
+    char what[192];
+    snprintf(what, sizeof(what), "its local function '%s'", byoc_onnx_text(model->functions[i]->name));
+    BYOC_RETURN_IF_ERROR(
+        check_imports(reader, model->functions[i]->opset_import, model->functions[i]->n_opset_import, what));
+  }
+  BYOC_RETURN_IF_ERROR(set_module_attributes(reader, model));
+  BYOC_RETURN_IF_ERROR(byoc_onnx_collect_functions(reader, model));
+  const byoc_onnx_context_t context = {.import_count = model->n_opset_import, .imports = model->opset_import};
+  BYOC_RETURN_IF_ERROR(byoc_onnx_read_main(reader, model->graph, &context));
+  BYOC_RETURN_IF_ERROR(byoc_onnx_check_options(reader));
+  BYOC_RETURN_IF_ERROR(byoc_onnx_infer(reader));
+  BYOC_RETURN_IF_ERROR(byoc_infer_module(reader->module, reader->diag));
+  return byoc_graph_verify(reader->module, reader->diag);
+}
+
+// `view` is the model's file where it has one; on success it passes to the module if constants point into it.
+static byoc_status_t read_bytes(const void *data, size_t size_bytes, const char *name, const char *folder,
+                                byoc_file_view_t *view, const byoc_onnx_read_options_t *options,
+                                byoc_allocator_t allocator, byoc_diag_t *diag, byoc_graph_module_t **out_module) {
+  static const byoc_onnx_read_options_t no_options;
+  byoc_diag_t own_diag = {0};
+  byoc_onnx_reader_t reader = {.diag = diag ? diag : &own_diag,
+                               .allocator = allocator,
+                               .options = options ? options : &no_options,
+                               .data = data,
+                               .size_bytes = size_bytes,
+                               .may_view = view != NULL,
+                               .folder = folder};
+  if (options && options->folder) reader.folder = options->folder;
+  byoc_arena_init(&reader.scratch, allocator);
+  const byoc_allocator_t scratch = byoc_arena_allocator(&reader.scratch);
+  byoc_text_map_init(&reader.external, scratch);
+  byoc_text_map_init(&reader.functions, scratch);
+  byoc_text_map_init(&reader.symbols, scratch);
+  byoc_pointer_map_init(&reader.declarations, scratch);
+  byoc_status_t status = byoc_graph_module_create(allocator, reader.diag, &reader.module);
+  if (status == BYOC_OK) status = read_model(&reader);
+  if (status == BYOC_OK && reader.viewed) {
+    status = byoc_onnx_keep_view(&reader, view);
+    if (status == BYOC_OK) *view = (byoc_file_view_t){0}; // now the module's
+  }
+  if (status == BYOC_OK) {
+    *out_module = reader.module;
+  } else {
+    byoc_diag_context(reader.diag, status, "reading %s", name);
+    byoc_graph_module_destroy(reader.module);
+  }
+  byoc_arena_deinit(&reader.scratch);
+  return status;
+}
+
+byoc_status_t byoc_onnx_read_file(const char *path, const byoc_onnx_read_options_t *options, byoc_allocator_t allocator,
+                                  byoc_diag_t *diag, byoc_graph_module_t **out_module) {
+  *out_module = NULL;
+  byoc_file_view_t view = {0};
+  BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, diag, &view));
+  char *folder = byoc_path_directory(allocator, path);
+  byoc_status_t status =
+      folder ? read_bytes(view.data, view.size_bytes, path, folder, &view, options, allocator, diag, out_module)
+             : byoc_diag_out_of_memory(diag);
+  if (view.data) byoc_file_view_close(&view);
+  byoc_free(allocator, folder);
+  return status;
+}
+
+byoc_status_t byoc_onnx_read_memory(const void *data, size_t size_bytes, const char *name,
+                                    const byoc_onnx_read_options_t *options, byoc_allocator_t allocator,
+                                    byoc_diag_t *diag, byoc_graph_module_t **out_module) {
+  *out_module = NULL;
+  return read_bytes(data, size_bytes, name, NULL, NULL, options, allocator, diag, out_module);
+}

@@ -1,0 +1,63 @@
+// The ONNX reader: a model file becomes a module of typed graph functions.
+//
+//   const byoc_onnx_dim_binding_t batch = {"N", 8};
+//   byoc_onnx_read_options_t options = {.bindings = &batch, .binding_count = 1};
+//   byoc_graph_module_t *module;
+//   if (byoc_onnx_read_file("model.onnx", &options, allocator, &diag, &module) != BYOC_OK) ...
+//
+// What becomes what:
+//   graph               function "main"; inputs and outputs keep their names exactly
+//   initialiser         module constant, and so do sparse initialisers (densified) and Constant nodes. One that is also
+//                       an input is a constant too and leaves the signature
+//   local function      one function a call, marked Inline = 1, its attribute parameters filled in; named domain.name
+//   If, Loop, Scan ...  nodes with nested blocks, which see the names around them
+//   dim_param           symbol of that name; a dimension an input leaves open becomes the symbol "<input>.<axis>"
+//   value_info          checked against what inference says and used where inference leaves a shape open
+//   model fields        attributes `model`, `producer`, `ir_version`, `opset_import.<domain>` of the module
+//
+// Big initialisers are not copied where the file holds them at an address fit for their element type: they point into
+// the mapped file, which the module keeps open. Reads IR versions 3 to BYOC_ONNX_IR_VERSION_MAX and any operator set
+// for which core/ops has rows. The module returned is sorted, fully typed and verified.
+#ifndef BYOC_CORE_FRONTEND_ONNX_READ_H_
+#define BYOC_CORE_FRONTEND_ONNX_READ_H_
+
+#include "core/ir/graph.h"
+
+// The newest that onnx 1.23 writes. A later operator set might give a known operator another meaning.
+#define BYOC_ONNX_IR_VERSION_MIN 3
+#define BYOC_ONNX_IR_VERSION_MAX 14
+#define BYOC_ONNX_OPSET_MAX      28
+
+// Gives a symbolic dimension of the inputs a value.
+typedef struct byoc_onnx_dim_binding_t {
+  const char *name;
+  int64_t value; // >= 0
+} byoc_onnx_dim_binding_t;
+
+// Replaces the shape that the model declares for an input.
+typedef struct byoc_onnx_input_shape_t {
+  const char *name;
+  const int64_t *dims;
+  size_t rank;
+} byoc_onnx_input_shape_t;
+
+typedef struct byoc_onnx_read_options_t {
+  const byoc_onnx_dim_binding_t *bindings;
+  size_t binding_count;
+  const byoc_onnx_input_shape_t *shapes;
+  size_t shape_count;
+  // Where external data files are looked for. NULL: the model file's folder; a model in memory then has none.
+  const char *folder;
+} byoc_onnx_read_options_t;
+
+// `options` may be NULL. The caller destroys the module. Statuses: BYOC_INVALID_DATA for a damaged or contradictory
+// file, BYOC_UNSUPPORTED for an operator, version or feature not known here, BYOC_INVALID_ARGUMENT for options that do
+// not fit the model, and those of byoc_file_view_open. Messages name the node or tensor, the operator and the reason.
+byoc_status_t byoc_onnx_read_file(const char *path, const byoc_onnx_read_options_t *options, byoc_allocator_t allocator,
+                                  byoc_diag_t *diag, byoc_graph_module_t **out_module);
+// The same from memory, which may be freed afterwards: everything is copied. `name` is for messages.
+byoc_status_t byoc_onnx_read_memory(const void *data, size_t size_bytes, const char *name,
+                                    const byoc_onnx_read_options_t *options, byoc_allocator_t allocator,
+                                    byoc_diag_t *diag, byoc_graph_module_t **out_module);
+
+#endif // BYOC_CORE_FRONTEND_ONNX_READ_H_

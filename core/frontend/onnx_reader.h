@@ -1,0 +1,175 @@
+// What the reader's files share. Internal to core/frontend.
+#ifndef BYOC_CORE_FRONTEND_ONNX_READER_H_
+#define BYOC_CORE_FRONTEND_ONNX_READER_H_
+
+#include <string.h>
+
+#include "core/base/file.h"
+#include "core/frontend/onnx_read.h"
+#include "onnx.pb-c.h"
+
+// An attribute of a call, with references to the caller's own parameters already followed.
+typedef struct byoc_onnx_argument_t {
+  const char *name;
+  const Onnx__AttributeProto *value;
+} byoc_onnx_argument_t;
+
+// Where operators are looked up: the model's imports, or those of a local function, with one call's attributes.
+typedef struct byoc_onnx_context_t {
+  const struct byoc_onnx_context_t *caller; // NULL for the model
+  const Onnx__FunctionProto *function;      // NULL for the model
+  size_t import_count;
+  Onnx__OperatorSetIdProto *const *imports;
+  const byoc_onnx_argument_t *arguments;
+  size_t argument_count;
+} byoc_onnx_context_t;
+
+// What a name stands for. All NULL: an optional input of a function that the call leaves out.
+typedef struct byoc_onnx_binding_t {
+  byoc_value_t *value;
+  byoc_constant_t *constant; // becomes a value of the function on first use
+} byoc_onnx_binding_t;
+
+// The names of one graph; `outer` is the graph around it, NULL for a function's body.
+typedef struct byoc_onnx_scope_t {
+  const struct byoc_onnx_scope_t *outer;
+  const byoc_onnx_context_t *context;
+  byoc_block_t *block;
+  byoc_map_t names; // text map → byoc_onnx_binding_t *
+} byoc_onnx_scope_t;
+
+typedef struct byoc_onnx_reader_t {
+  byoc_graph_module_t *module;
+  byoc_diag_t *diag;
+  byoc_allocator_t allocator;
+  byoc_arena_t scratch; // messages, scopes and maps; freed when reading is over
+  const byoc_onnx_read_options_t *options;
+  const uint8_t *data; // the file
+  size_t size_bytes;
+  bool may_view;           // `data` outlives the module
+  bool viewed;             // some constant points into it
+  const char *folder;      // of external data; NULL: none
+  byoc_map_t external;     // text map: location → byoc_file_view_t *
+  byoc_map_t functions;    // text map: key of a local function → Onnx__FunctionProto *
+  byoc_map_t symbols;      // text map: symbolic dimensions of the inputs, bound ones too
+  byoc_map_t declarations; // pointer map: byoc_value_t * → byoc_onnx_declaration_t *
+  size_t call_count;       // function bodies made so far
+  size_t node_count;       // nodes made so far
+  size_t inference_count;  // nodes inferred so far, repeats included
+} byoc_onnx_reader_t;
+
+// A type that the file states for a value; dimensions it leaves open are BYOC_DIM_UNKNOWN here.
+typedef struct byoc_onnx_declaration_t {
+  const byoc_type_t *type;
+  bool is_output; // of the model: contradicting it is an error, not a warning
+} byoc_onnx_declaration_t;
+
+static inline const char *byoc_onnx_text(const char *text) {
+  return text ? text : "";
+}
+
+// ---- onnx_tensor.c, onnx_tensor_data.c, onnx_sparse.c, onnx_external.c ----
+// `what` opens messages: "initialiser 'w'". The constant is named `name`.
+byoc_status_t byoc_onnx_read_tensor(byoc_onnx_reader_t *reader, const Onnx__TensorProto *tensor, const char *what,
+                                    const char *name, byoc_constant_t **out_constant);
+byoc_status_t byoc_onnx_read_sparse_tensor(byoc_onnx_reader_t *reader, const Onnx__SparseTensorProto *sparse,
+                                           const char *what, const char *name, byoc_constant_t **out_constant);
+// The type a tensor says it has, and its size; checks rank, dimensions and overflow.
+byoc_status_t byoc_onnx_tensor_type(byoc_onnx_reader_t *reader, int32_t onnx_type, size_t rank, const int64_t *dims,
+                                    const char *what, const byoc_type_t **out_type, int64_t *out_count,
+                                    int64_t *out_size_bytes);
+// "int4" and so on, for messages.
+const char *byoc_onnx_type_name(int32_t onnx_type);
+// Checks that the tensor's own data fields hold exactly `count` elements of `dtype`, before anything is allocated;
+// where they are one piece in the element's own format, *out_piece is it (else NULL).
+byoc_status_t byoc_onnx_check_data(byoc_onnx_reader_t *reader, const Onnx__TensorProto *tensor, const char *what,
+                                   byoc_dtype_t dtype, int64_t count, int64_t size_bytes, const uint8_t **out_piece);
+// Decodes what _check_data accepted into `to` (size_bytes; strings: const char *[]).
+byoc_status_t byoc_onnx_decode_data(byoc_onnx_reader_t *reader, const Onnx__TensorProto *tensor, byoc_dtype_t dtype,
+                                    int64_t count, void *to);
+// The bytes of a tensor kept in another file, which stays mapped as long as the module lives.
+byoc_status_t byoc_onnx_external_data(byoc_onnx_reader_t *reader, const Onnx__TensorProto *tensor, const char *what,
+                                      int64_t size_bytes, const uint8_t **out_data);
+// Hands a file view (made by byoc_onnx_keep_view) over to the module.
+byoc_status_t byoc_onnx_keep_view(byoc_onnx_reader_t *reader, const byoc_file_view_t *view);
+
+// ---- onnx_type.c ----
+// The declared type; *out_type is NULL where there is none. Open dimensions become BYOC_DIM_UNKNOWN of id 0, symbols
+// stay symbols (bound ones constants).
+byoc_status_t byoc_onnx_read_type(byoc_onnx_reader_t *reader, const Onnx__TypeProto *type, const char *what,
+                                  const byoc_type_t **out_type);
+// The type of a model input: overrides and bindings applied, open dimensions become symbols "<name>.<axis>".
+byoc_status_t byoc_onnx_read_input_type(byoc_onnx_reader_t *reader, const Onnx__ValueInfoProto *input,
+                                        const byoc_type_t **out_type);
+// Options that name nothing in the model are errors.
+byoc_status_t byoc_onnx_check_options(byoc_onnx_reader_t *reader);
+
+// ---- onnx_attribute.c ----
+// Follows ref_attr_name through the context; NULL where the call leaves the attribute out.
+byoc_status_t byoc_onnx_resolve_attribute(byoc_onnx_reader_t *reader, const byoc_onnx_context_t *context,
+                                          const Onnx__AttributeProto *attribute, const char *what,
+                                          const Onnx__AttributeProto **out_attribute);
+// Sets an attribute of any kind but graphs, which the caller handles.
+byoc_status_t byoc_onnx_read_attribute(byoc_onnx_reader_t *reader, const Onnx__AttributeProto *attribute,
+                                       const char *name, const char *what, byoc_attributes_t *attributes);
+// The kind of an attribute: its `type`, or what it holds in files older than that field. Checks that they agree.
+byoc_status_t byoc_onnx_attribute_kind(byoc_onnx_reader_t *reader, const Onnx__AttributeProto *attribute,
+                                       const char *what, Onnx__AttributeProto__AttributeType *out_kind);
+// The constant that a Constant node stands for.
+byoc_status_t byoc_onnx_read_constant_node(byoc_onnx_reader_t *reader, const byoc_onnx_context_t *context,
+                                           const Onnx__NodeProto *node, const char *what,
+                                           byoc_constant_t **out_constant);
+
+// ---- onnx_order.c ----
+// The order in which a graph's nodes can be made: the file's own where it is topological, else the nearest one that
+// is. In scratch memory; a cycle is an error.
+byoc_status_t byoc_onnx_order_nodes(byoc_onnx_reader_t *reader, Onnx__NodeProto *const *nodes, size_t count,
+                                    const size_t **out_order);
+
+// ---- onnx_graph.c ----
+byoc_status_t byoc_onnx_scope_init(byoc_onnx_reader_t *reader, byoc_onnx_scope_t *scope,
+                                   const byoc_onnx_scope_t *outer, const byoc_onnx_context_t *context,
+                                   byoc_block_t *block);
+// Refuses a name that the scope has already. `kind` for the message: "input", "initialiser" ...
+byoc_status_t byoc_onnx_scope_add(byoc_onnx_reader_t *reader, byoc_onnx_scope_t *scope, const char *name,
+                                  const char *kind, byoc_value_t *value, byoc_constant_t *constant);
+// *out_value is NULL for "" and for inputs that a call leaves out.
+byoc_status_t byoc_onnx_scope_find(byoc_onnx_reader_t *reader, const byoc_onnx_scope_t *scope, const char *name,
+                                   const char *what, byoc_value_t **out_value);
+byoc_status_t byoc_onnx_read_main(byoc_onnx_reader_t *reader, const Onnx__GraphProto *graph,
+                                  const byoc_onnx_context_t *context);
+byoc_status_t byoc_onnx_read_block(byoc_onnx_reader_t *reader, const Onnx__GraphProto *graph,
+                                   const byoc_onnx_scope_t *outer, byoc_block_t *block);
+byoc_status_t byoc_onnx_read_nodes(byoc_onnx_reader_t *reader, Onnx__NodeProto *const *nodes, size_t count,
+                                   byoc_onnx_scope_t *scope);
+
+// ---- onnx_node.c ----
+byoc_status_t byoc_onnx_read_node(byoc_onnx_reader_t *reader, const Onnx__NodeProto *node, size_t index,
+                                  byoc_onnx_scope_t *scope);
+// "node 'conv1' (Conv)", or by number and first output where it has no name.
+void byoc_onnx_describe_node(const Onnx__NodeProto *node, size_t index, char *buffer, size_t size);
+static inline const char *byoc_onnx_domain(const char *domain) {
+  domain = byoc_onnx_text(domain);
+  return strcmp(domain, "ai.onnx") == 0 ? "" : domain;
+}
+// The operator set of `domain` imported in this context; false where there is none.
+bool byoc_onnx_find_import(const byoc_onnx_context_t *context, const char *domain, int64_t *out_version);
+
+// ---- onnx_function.c ----
+byoc_status_t byoc_onnx_collect_functions(byoc_onnx_reader_t *reader, const Onnx__ModelProto *model);
+const Onnx__FunctionProto *byoc_onnx_find_function(const byoc_onnx_reader_t *reader, const Onnx__NodeProto *node);
+// Makes the function for this call and the call node.
+byoc_status_t byoc_onnx_read_call(byoc_onnx_reader_t *reader, const Onnx__NodeProto *node, const char *what,
+                                  const Onnx__FunctionProto *function, byoc_value_t *const *operands,
+                                  size_t operand_count, byoc_onnx_scope_t *scope, byoc_node_t **out_call);
+// The attributes that a function declares by default (FunctionProto.attribute_proto). In scratch memory.
+byoc_status_t byoc_onnx_function_defaults(byoc_onnx_reader_t *reader, const Onnx__FunctionProto *function,
+                                          const char *what, Onnx__AttributeProto ***out_defaults, size_t *out_count);
+
+// ---- onnx_infer.c ----
+// Types every value of the module, block by block, with declarations as checks and help.
+byoc_status_t byoc_onnx_infer(byoc_onnx_reader_t *reader);
+byoc_status_t byoc_onnx_declare(byoc_onnx_reader_t *reader, byoc_value_t *value, const Onnx__TypeProto *type,
+                                bool is_output, const char *what);
+
+#endif // BYOC_CORE_FRONTEND_ONNX_READER_H_

@@ -1,0 +1,77 @@
+// The ONNX writer: build a model node by node, then write it.
+//
+//   byoc_onnx_model_t *model = byoc_onnx_model_create(allocator, "tiny", 17);
+//   byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
+//   byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "N,4");
+//   float *w = byoc_onnx_graph_initialiser(graph, "w", BYOC_DTYPE_F32, 2, (const int64_t[]){4, 2});
+//   ... fill w ...
+//   byoc_onnx_graph_node(graph, "MatMul", "mm", "x,w", "y");
+//   byoc_onnx_graph_output(graph, "y", BYOC_DTYPE_F32, "N,2");
+//   status = byoc_onnx_model_write(model, "tiny.onnx", &diag);
+//   byoc_onnx_model_destroy(model);
+//
+// Everything lives in the model. Memory that runs out is remembered and reported by _write and _pack, so the calls
+// between need no checks; those that return a pointer return NULL then, which every other call accepts. Lists of names
+// are comma-separated; an empty place is an omitted optional input. Shapes are comma-separated too: a number, a symbol,
+// or "?" for a dimension that is left open; "" is a scalar, NULL no shape at all.
+#ifndef BYOC_CORE_FRONTEND_ONNX_WRITE_H_
+#define BYOC_CORE_FRONTEND_ONNX_WRITE_H_
+
+#include "byoc/dtype.h"
+#include "core/base/allocator.h"
+#include "core/base/diag.h"
+
+typedef struct byoc_onnx_model_t byoc_onnx_model_t;
+typedef struct byoc_onnx_graph_t byoc_onnx_graph_t; // the model's graph, a nested one, or the body of a local function
+typedef struct byoc_onnx_node_t byoc_onnx_node_t;
+
+// IR version 8, producer "byoc". NULL when memory is out.
+byoc_onnx_model_t *byoc_onnx_model_create(byoc_allocator_t allocator, const char *graph_name, int64_t opset);
+void byoc_onnx_model_destroy(byoc_onnx_model_t *model); // accepts NULL
+byoc_onnx_graph_t *byoc_onnx_model_graph(byoc_onnx_model_t *model);
+void byoc_onnx_model_import(byoc_onnx_model_t *model, const char *domain, int64_t version);
+void byoc_onnx_model_set_ir_version(byoc_onnx_model_t *model, int64_t ir_version);
+// A graph for an attribute of If, Loop or Scan.
+byoc_onnx_graph_t *byoc_onnx_model_nested_graph(byoc_onnx_model_t *model, const char *name);
+// A local function; attributes are the names of its attribute parameters. Its nodes are added as to a graph.
+byoc_onnx_graph_t *byoc_onnx_model_function(byoc_onnx_model_t *model, const char *domain, const char *name,
+                                            const char *inputs, const char *outputs, const char *attributes,
+                                            int64_t opset);
+
+void byoc_onnx_graph_input(byoc_onnx_graph_t *graph, const char *name, byoc_dtype_t dtype, const char *shape);
+void byoc_onnx_graph_output(byoc_onnx_graph_t *graph, const char *name, byoc_dtype_t dtype, const char *shape);
+void byoc_onnx_graph_value_info(byoc_onnx_graph_t *graph, const char *name, byoc_dtype_t dtype, const char *shape);
+// Raw data for the caller to fill (cleared to zero); NULL when memory is out. Not for strings.
+void *byoc_onnx_graph_initialiser(byoc_onnx_graph_t *graph, const char *name, byoc_dtype_t dtype, size_t rank,
+                                  const int64_t *dims);
+// The same, copied.
+void byoc_onnx_graph_initialiser_data(byoc_onnx_graph_t *graph, const char *name, byoc_dtype_t dtype, size_t rank,
+                                      const int64_t *dims, const void *data);
+
+byoc_onnx_node_t *byoc_onnx_graph_node(byoc_onnx_graph_t *graph, const char *op, const char *name, const char *inputs,
+                                       const char *outputs);
+void byoc_onnx_node_set_domain(byoc_onnx_node_t *node, const char *domain);
+void byoc_onnx_node_int(byoc_onnx_node_t *node, const char *name, int64_t value);
+void byoc_onnx_node_float(byoc_onnx_node_t *node, const char *name, float value);
+void byoc_onnx_node_string(byoc_onnx_node_t *node, const char *name, const char *value);
+void byoc_onnx_node_ints(byoc_onnx_node_t *node, const char *name, const int64_t *values, size_t count);
+void byoc_onnx_node_floats(byoc_onnx_node_t *node, const char *name, const float *values, size_t count);
+void byoc_onnx_node_strings(byoc_onnx_node_t *node, const char *name, const char *const *values, size_t count);
+void byoc_onnx_node_tensor(byoc_onnx_node_t *node, const char *name, byoc_dtype_t dtype, size_t rank,
+                           const int64_t *dims, const void *data);
+void byoc_onnx_node_graph(byoc_onnx_node_t *node, const char *name, byoc_onnx_graph_t *value);
+// In a local function: the attribute takes its value from the function's parameter. `kind` is AttributeType's number
+// in onnx.proto (FLOAT 1, INT 2, STRING 3, TENSOR 4, FLOATS 6, INTS 7, STRINGS 8).
+void byoc_onnx_node_reference(byoc_onnx_node_t *node, const char *name, const char *parameter, int kind);
+
+// The Onnx__ModelProto of protobuf-c, for what the calls above do not cover. Memory for it: _allocate.
+void *byoc_onnx_model_message(byoc_onnx_model_t *model);
+void *byoc_onnx_model_allocate(byoc_onnx_model_t *model, size_t size_bytes);
+
+// Writes the file whole or not at all. Same model, same bytes.
+byoc_status_t byoc_onnx_model_write(byoc_onnx_model_t *model, const char *path, byoc_diag_t *diag);
+// The file's bytes in memory from the model's allocator, for byoc_free.
+byoc_status_t byoc_onnx_model_pack(byoc_onnx_model_t *model, byoc_diag_t *diag, uint8_t **out_data,
+                                   size_t *out_size_bytes);
+
+#endif // BYOC_CORE_FRONTEND_ONNX_WRITE_H_

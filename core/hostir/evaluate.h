@@ -1,0 +1,28 @@
+// The evaluator: runs a host program in this process. Kernels are interpreted, C functions called through libffi,
+// engines run in process, packed functions called where the resolver finds them.
+#ifndef BYOC_CORE_HOSTIR_EVALUATE_H_
+#define BYOC_CORE_HOSTIR_EVALUATE_H_
+
+#include "core/hostir/program.h"
+
+// Finds the code of symbols that backends defined (core/compose/resolve.h makes one: by dlsym of a library opened in
+// process, or by linking objects into a temporary shared object).
+typedef struct byoc_symbol_resolver_t {
+  void *self;
+  // Stores the address in *out_address, or reports what is missing.
+  byoc_status_t (*resolve)(void *self, const char *symbol, byoc_diag_t *diag, void **out_address);
+} byoc_symbol_resolver_t;
+
+typedef struct byoc_evaluator_t byoc_evaluator_t;
+
+// Prepares everything that does not depend on data: interpreters, engine instances, libffi call interfaces, memory.
+// `program` must be planned; it and what the resolver found outlive the evaluator.
+byoc_status_t byoc_evaluator_create(const byoc_host_program_t *program, const byoc_symbol_resolver_t *resolver,
+                                    int32_t thread_count, byoc_allocator_t allocator, byoc_diag_t *diag,
+                                    byoc_evaluator_t **out_evaluator);
+void byoc_evaluator_destroy(byoc_evaluator_t *evaluator); // accepts NULL
+// inputs[i], outputs[i]: dense tensors of the program's input and output types.
+byoc_status_t byoc_evaluator_run(byoc_evaluator_t *evaluator, const void *const *inputs, void *const *outputs,
+                                 byoc_diag_t *diag);
+
+#endif // BYOC_CORE_HOSTIR_EVALUATE_H_

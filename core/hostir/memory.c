@@ -1,0 +1,133 @@
+#include <stdlib.h>
+
+#include "byoc/call.h"
+#include "core/hostir/lower.h"
+
+// ---- lifetimes ----
+
+typedef struct life_t {
+  byoc_host_instruction_t *first, *last;
+} life_t;
+
+static void touch(life_t *lives, byoc_host_buffer_t *buffer, byoc_host_instruction_t *at) {
+  life_t *life = &lives[byoc_host_buffer_root(buffer)->index];
+  if (life->first == NULL) life->first = at;
+  life->last = at;
+}
+
+static byoc_status_t place(byoc_host_program_t *program, byoc_host_op_t op, byoc_host_instruction_t *before,
+                           byoc_host_buffer_t *buffer, byoc_diag_t *diag) {
+  byoc_host_instruction_t *instruction = byoc_host_instruction_create(program, before, op);
+  if (instruction == NULL || !byoc_vector_push(&instruction->operands, program->arena.allocator, buffer)) {
+    return byoc_diag_out_of_memory(diag);
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_host_place_lifetimes(byoc_host_program_t *program, byoc_diag_t *diag) {
+  byoc_allocator_t allocator = program->arena.allocator;
+  size_t buffer_count = program->buffers.count;
+  life_t *lives = byoc_allocate(allocator, buffer_count, sizeof(*lives));
+  if (lives == NULL) return byoc_diag_out_of_memory(diag);
+  for (byoc_host_instruction_t *i = program->first; i != NULL; i = i->next) {
+    for (size_t k = 0; k < i->operands.count; ++k) touch(lives, i->operands.data[k], i);
+    for (size_t k = 0; k < i->results.count; ++k) touch(lives, i->results.data[k], i);
+    if (i->workspace != NULL) touch(lives, i->workspace, i);
+  }
+  byoc_status_t status = BYOC_OK;
+  for (size_t k = 0; k < buffer_count && status == BYOC_OK; ++k) {
+    byoc_host_buffer_t *buffer = program->buffers.data[k];
+    if (buffer->kind != BYOC_HOST_BUFFER_LOCAL || lives[k].first == NULL) continue;
+    status = place(program, BYOC_HOST_ALLOCATE, lives[k].first, buffer, diag);
+    if (status == BYOC_OK) status = place(program, BYOC_HOST_FREE, lives[k].last->next, buffer, diag);
+  }
+  byoc_free(allocator, lives);
+  return status;
+}
+
+// ---- plan ----
+
+typedef struct interval_t {
+  byoc_host_buffer_t *buffer;
+  size_t begin, end;   // instruction numbers: alive in [begin, end)
+  uint64_t size_bytes; // rounded up to the alignment
+} interval_t;
+
+static int compare_size_then_begin(const void *left, const void *right) {
+  const interval_t *a = left, *b = right;
+  if (a->size_bytes != b->size_bytes) return a->size_bytes > b->size_bytes ? -1 : 1;
+  if (a->begin != b->begin) return a->begin < b->begin ? -1 : 1;
+  return a->buffer->index < b->buffer->index ? -1 : 1;
+}
+
+static int compare_offset(const void *left, const void *right) {
+  const interval_t *const *a = left, *const *b = right;
+  uint64_t x = (*a)->buffer->offset_bytes, y = (*b)->buffer->offset_bytes;
+  return x < y ? -1 : x > y;
+}
+
+// The lowest offset where `interval` fits between the placed ones that live while it does. `conflicts` is scratch.
+static uint64_t first_fit(const interval_t *placed, size_t placed_count, const interval_t *interval,
+                          const interval_t **conflicts) {
+  size_t count = 0;
+  for (size_t k = 0; k < placed_count; ++k) {
+    if (placed[k].begin < interval->end && interval->begin < placed[k].end) conflicts[count++] = &placed[k];
+  }
+  qsort(conflicts, count, sizeof(*conflicts), compare_offset);
+  uint64_t offset = 0;
+  for (size_t k = 0; k < count; ++k) {
+    if (offset + interval->size_bytes <= conflicts[k]->buffer->offset_bytes) break;
+    uint64_t behind = conflicts[k]->buffer->offset_bytes + conflicts[k]->size_bytes;
+    if (behind > offset) offset = behind;
+  }
+  return offset;
+}
+
+// Lives as instruction numbers, in order of allocation; also finds the liveness bound.
+static size_t collect_intervals(byoc_host_program_t *program, interval_t *intervals, size_t *index_of) {
+  size_t count = 0, number = 0;
+  uint64_t live = 0, bound = 0;
+  for (const byoc_host_instruction_t *i = program->first; i != NULL; i = i->next, ++number) {
+    if (i->op == BYOC_HOST_ALLOCATE) {
+      byoc_host_buffer_t *buffer = i->operands.data[0];
+      uint64_t size = (buffer->size_bytes + BYOC_BUFFER_ALIGNMENT - 1) / BYOC_BUFFER_ALIGNMENT * BYOC_BUFFER_ALIGNMENT;
+      index_of[buffer->index] = count;
+      intervals[count++] = (interval_t){.buffer = buffer, .begin = number, .end = number + 1, .size_bytes = size};
+      live += size;
+      if (live > bound) bound = live;
+    } else if (i->op == BYOC_HOST_FREE) {
+      interval_t *interval = &intervals[index_of[i->operands.data[0]->index]];
+      interval->end = number;
+      live -= interval->size_bytes;
+    }
+  }
+  program->workspace_bound_bytes = bound;
+  return count;
+}
+
+byoc_status_t byoc_host_plan_memory(byoc_host_program_t *program, byoc_diag_t *diag) {
+  byoc_arena_t scratch;
+  byoc_arena_init(&scratch, program->arena.allocator);
+  byoc_status_t status = BYOC_OK;
+  size_t buffer_count = program->buffers.count;
+  interval_t *intervals = BYOC_ARENA_ARRAY(&scratch, interval_t, buffer_count);
+  const interval_t **conflicts = BYOC_ARENA_ARRAY(&scratch, const interval_t *, buffer_count);
+  size_t *index_of = BYOC_ARENA_ARRAY(&scratch, size_t, buffer_count);
+  if (intervals == NULL || conflicts == NULL || index_of == NULL) {
+    status = byoc_diag_out_of_memory(diag);
+    goto cleanup;
+  }
+  size_t count = collect_intervals(program, intervals, index_of);
+  qsort(intervals, count, sizeof(*intervals), compare_size_then_begin);
+  program->workspace_size_bytes = 0;
+  for (size_t k = 0; k < count; ++k) {
+    uint64_t offset = first_fit(intervals, k, &intervals[k], conflicts);
+    intervals[k].buffer->offset_bytes = offset;
+    uint64_t end = offset + intervals[k].size_bytes;
+    if (end > program->workspace_size_bytes) program->workspace_size_bytes = end;
+  }
+  status = byoc_host_program_verify(program, diag);
+cleanup:
+  byoc_arena_deinit(&scratch);
+  return status;
+}

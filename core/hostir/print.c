@@ -1,0 +1,146 @@
+#include <inttypes.h>
+
+#include "core/hostir/program.h"
+
+const char *byoc_host_op_name(byoc_host_op_t op) {
+  switch (op) {
+#define BYOC_HOST_OP_CASE(NAME, text)                                                                                  \
+  case BYOC_HOST_##NAME:                                                                                               \
+    return text;
+    BYOC_HOST_OP_LIST(BYOC_HOST_OP_CASE)
+#undef BYOC_HOST_OP_CASE
+  default:
+    return "?";
+  }
+}
+
+static const char *buffer_kind_name(byoc_host_buffer_kind_t kind) {
+  switch (kind) {
+  case BYOC_HOST_BUFFER_INPUT:
+    return "input   ";
+  case BYOC_HOST_BUFFER_OUTPUT:
+    return "output  ";
+  case BYOC_HOST_BUFFER_CONSTANT:
+    return "constant";
+  case BYOC_HOST_BUFFER_LOCAL:
+    return "local   ";
+  case BYOC_HOST_BUFFER_VIEW:
+    return "view    ";
+  }
+  return "?";
+}
+
+static bool is_identifier(const char *name) {
+  if (*name == '\0') return false;
+  for (; *name; ++name) {
+    bool plain = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') || (*name >= '0' && *name <= '9') ||
+                 *name == '_' || *name == '.';
+    if (!plain) return false;
+  }
+  return true;
+}
+
+static void print_name(char sigil, const char *name, byoc_string_t *out) {
+  byoc_string_appendf(out, "%c", sigil);
+  if (is_identifier(name)) {
+    byoc_string_append(out, name);
+  } else {
+    byoc_string_append_quoted(out, name);
+  }
+}
+
+static void print_buffer(const byoc_host_buffer_t *buffer, byoc_string_t *out) {
+  byoc_string_appendf(out, "  %s ", buffer_kind_name(buffer->kind));
+  print_name('%', buffer->name, out);
+  byoc_string_append(out, " : ");
+  byoc_type_print(buffer->type, out);
+  if (buffer->kind == BYOC_HOST_BUFFER_LOCAL && buffer->offset_bytes != BYOC_HOST_OFFSET_NONE) {
+    byoc_string_appendf(out, " at %" PRIu64, buffer->offset_bytes);
+  } else if (buffer->kind == BYOC_HOST_BUFFER_VIEW) {
+    byoc_string_append(out, " = ");
+    print_name('%', buffer->base->name, out);
+    byoc_string_appendf(out, " + %" PRIu64, buffer->offset_bytes);
+  } else if (buffer->kind == BYOC_HOST_BUFFER_CONSTANT && buffer->constant != NULL) {
+    byoc_string_append(out, " = ");
+    print_name('@', buffer->constant->name, out);
+  }
+  byoc_string_append(out, "\n");
+}
+
+static void print_list(byoc_host_buffer_t *const *buffers, size_t count, byoc_string_t *out) {
+  byoc_string_append(out, "(");
+  for (size_t i = 0; i < count; ++i) {
+    if (i > 0) byoc_string_append(out, ", ");
+    print_name('%', buffers[i]->name, out);
+  }
+  byoc_string_append(out, ")");
+}
+
+static void print_c_argument(const byoc_c_argument_t *argument, const byoc_host_instruction_t *call,
+                             byoc_string_t *out) {
+  switch (argument->kind) {
+  case BYOC_C_ARGUMENT_INTEGER:
+    byoc_string_appendf(out, "%" PRId64, argument->integer);
+    return;
+  case BYOC_C_ARGUMENT_REAL:
+    byoc_string_append_f64(out, argument->real);
+    return;
+  case BYOC_C_ARGUMENT_NULL:
+    byoc_string_append(out, "null");
+    return;
+  default:
+    break;
+  }
+  bool is_operand = argument->kind == BYOC_C_ARGUMENT_OPERAND;
+  print_name('%', (is_operand ? call->operands.data : call->results.data)[argument->index]->name, out);
+  if (argument->offset_bytes) byoc_string_appendf(out, " + %" PRId64, argument->offset_bytes);
+  if (argument->step_bytes) byoc_string_appendf(out, " step %" PRId64, argument->step_bytes);
+}
+
+static void print_instruction(const byoc_host_instruction_t *i, byoc_string_t *out) {
+  byoc_string_appendf(out, "  %s ", byoc_host_op_name(i->op));
+  switch (i->op) {
+  case BYOC_HOST_ALLOCATE:
+  case BYOC_HOST_FREE:
+    print_name('%', i->operands.data[0]->name, out);
+    break;
+  case BYOC_HOST_COPY:
+    print_name('%', i->operands.data[0]->name, out);
+    byoc_string_append(out, " -> ");
+    print_name('%', i->results.data[0]->name, out);
+    break;
+  case BYOC_HOST_C_CALL:
+    byoc_string_appendf(out, "%s(", i->symbol);
+    for (uint32_t a = 0; a < i->c_call->argument_count; ++a) {
+      if (a > 0) byoc_string_append(out, ", ");
+      print_c_argument(&i->c_call->arguments[a], i, out);
+    }
+    byoc_string_append(out, ")");
+    if (i->c_call->repeat_count > 1) byoc_string_appendf(out, " times %" PRId64, i->c_call->repeat_count);
+    break;
+  default:
+    byoc_string_append(out, i->symbol);
+    print_list(i->operands.data, i->operands.count, out);
+    byoc_string_append(out, " -> ");
+    print_list(i->results.data, i->results.count, out);
+    if (i->engine != NULL) byoc_string_appendf(out, " by %s", i->engine->name);
+    if (i->workspace != NULL) {
+      byoc_string_append(out, " workspace ");
+      print_name('%', i->workspace->name, out);
+    }
+    break;
+  }
+  if (i->origin != NULL && i->origin[0] != '\0') byoc_string_appendf(out, "  // %s", i->origin);
+  byoc_string_append(out, "\n");
+}
+
+void byoc_host_program_print(const byoc_host_program_t *program, byoc_string_t *out) {
+  byoc_string_append(out, "host program ");
+  byoc_string_append_quoted(out, program->name);
+  byoc_string_appendf(out, " {  // workspace %" PRIu64 " bytes, liveness bound %" PRIu64 "\n",
+                      program->workspace_size_bytes, program->workspace_bound_bytes);
+  for (size_t i = 0; i < program->buffers.count; ++i) print_buffer(program->buffers.data[i], out);
+  byoc_string_append(out, "\n");
+  for (const byoc_host_instruction_t *i = program->first; i != NULL; i = i->next) print_instruction(i, out);
+  byoc_string_append(out, "}\n");
+}

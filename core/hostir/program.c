@@ -1,0 +1,101 @@
+#include "core/hostir/program.h"
+
+#include <string.h>
+
+byoc_status_t byoc_host_program_create(const byoc_graph_module_t *module, const char *name, byoc_allocator_t allocator,
+                                       byoc_diag_t *diag, byoc_host_program_t **out_program) {
+  *out_program = NULL;
+  byoc_host_program_t *program = byoc_allocate(allocator, 1, sizeof(*program));
+  if (program == NULL) return byoc_diag_out_of_memory(diag);
+  byoc_arena_init(&program->arena, allocator);
+  program->module = module;
+  program->name = byoc_arena_copy_string(&program->arena, name);
+  if (program->name == NULL) {
+    byoc_host_program_destroy(program);
+    return byoc_diag_out_of_memory(diag);
+  }
+  *out_program = program;
+  return BYOC_OK;
+}
+
+void byoc_host_program_destroy(byoc_host_program_t *program) {
+  if (program == NULL) return;
+  byoc_allocator_t allocator = program->arena.allocator;
+  for (byoc_host_instruction_t *i = program->first; i != NULL; i = i->next) {
+    byoc_vector_deinit(&i->operands, allocator);
+    byoc_vector_deinit(&i->results, allocator);
+  }
+  for (size_t i = 0; i < program->engines.count; ++i) {
+    byoc_vector_deinit(&program->engines.data[i].functions, allocator);
+  }
+  byoc_vector_deinit(&program->engines, allocator);
+  byoc_vector_deinit(&program->buffers, allocator);
+  byoc_vector_deinit(&program->inputs, allocator);
+  byoc_vector_deinit(&program->outputs, allocator);
+  byoc_vector_deinit(&program->kernels, allocator);
+  byoc_vector_deinit(&program->libraries, allocator);
+  byoc_arena_deinit(&program->arena);
+  byoc_free(allocator, program);
+}
+
+static bool name_is_taken(const byoc_host_program_t *program, const char *name) {
+  for (size_t i = 0; i < program->buffers.count; ++i) {
+    if (strcmp(program->buffers.data[i]->name, name) == 0) return true;
+  }
+  return false;
+}
+
+// "name", or name_<index>: the index is unique, a suffix already taken by a model's own name is passed over.
+static const char *unique_name(byoc_host_program_t *program, const char *name) {
+  if (!name_is_taken(program, name)) return byoc_arena_copy_string(&program->arena, name);
+  for (size_t suffix = program->buffers.count;; ++suffix) {
+    const char *candidate = byoc_arena_format(&program->arena, "%s_%zu", name, suffix);
+    if (candidate == NULL || !name_is_taken(program, candidate)) return candidate;
+  }
+}
+
+byoc_host_buffer_t *byoc_host_buffer_create(byoc_host_program_t *program, byoc_host_buffer_kind_t kind,
+                                            const char *name, const byoc_type_t *type) {
+  byoc_host_buffer_t *buffer = BYOC_ARENA_NEW(&program->arena, byoc_host_buffer_t);
+  if (buffer == NULL) return NULL;
+  buffer->name = unique_name(program, name);
+  int64_t size_bytes = byoc_type_size_bytes(type);
+  if (buffer->name == NULL || size_bytes < 0) return NULL;
+  buffer->index = (uint32_t)program->buffers.count;
+  buffer->kind = kind;
+  buffer->type = type;
+  buffer->size_bytes = (uint64_t)size_bytes;
+  buffer->scope = "global";
+  buffer->offset_bytes = kind == BYOC_HOST_BUFFER_LOCAL ? BYOC_HOST_OFFSET_NONE : 0;
+  return byoc_vector_push(&program->buffers, program->arena.allocator, buffer) ? buffer : NULL;
+}
+
+byoc_host_buffer_t *byoc_host_view_create(byoc_host_program_t *program, byoc_host_buffer_t *base, const char *name,
+                                          const byoc_type_t *type, uint64_t offset_bytes) {
+  byoc_host_buffer_t *view = byoc_host_buffer_create(program, BYOC_HOST_BUFFER_VIEW, name, type);
+  if (view == NULL) return NULL;
+  view->base = byoc_host_buffer_root(base);
+  view->offset_bytes = offset_bytes + (base->kind == BYOC_HOST_BUFFER_VIEW ? base->offset_bytes : 0);
+  return view;
+}
+
+byoc_host_instruction_t *byoc_host_instruction_create(byoc_host_program_t *program, byoc_host_instruction_t *before,
+                                                      byoc_host_op_t op) {
+  byoc_host_instruction_t *instruction = BYOC_ARENA_NEW(&program->arena, byoc_host_instruction_t);
+  if (instruction == NULL) return NULL;
+  instruction->op = op;
+  instruction->next = before;
+  instruction->previous = before ? before->previous : program->last;
+  *(instruction->previous ? &instruction->previous->next : &program->first) = instruction;
+  *(before ? &before->previous : &program->last) = instruction;
+  program->instruction_count += 1;
+  return instruction;
+}
+
+void byoc_host_instruction_erase(byoc_host_program_t *program, byoc_host_instruction_t *instruction) {
+  *(instruction->previous ? &instruction->previous->next : &program->first) = instruction->next;
+  *(instruction->next ? &instruction->next->previous : &program->last) = instruction->previous;
+  program->instruction_count -= 1;
+  byoc_vector_deinit(&instruction->operands, program->arena.allocator);
+  byoc_vector_deinit(&instruction->results, program->arena.allocator);
+}

@@ -1,0 +1,127 @@
+// Host programs: what the host does, in order. Made from a lowered graph module (core/hostir/lower.h), changed by host
+// passes, turned into C by core/compose and walked by the evaluator.
+//
+//   host program "mlp" {  // workspace 64 bytes, liveness bound 8
+//     input    %x : f32[1,4]
+//     output   %y : f32[1,2]
+//     constant %w : f32[4,2] = @w
+//     local    %t0 : f32[1,2] at 0          // offset in the workspace, once planned
+//     view     %t1 : f32[2] = %t0 + 0
+//     allocate %t0
+//     kernel   byoc_k0_matmul_relu(%x, %w) -> (%t0)
+//     packed   cutlass_0(%t0) -> (%y) workspace %s0
+//     free     %t0
+//   }
+#ifndef BYOC_CORE_HOSTIR_PROGRAM_H_
+#define BYOC_CORE_HOSTIR_PROGRAM_H_
+
+#include "byoc/plugin.h"
+#include "core/base/diag.h"
+#include "core/base/string.h"
+#include "core/ir/graph.h"
+#include "core/ir/loop.h"
+#include "core/module/runtime_module.h"
+
+typedef enum byoc_host_buffer_kind_t {
+  BYOC_HOST_BUFFER_INPUT,    // the caller's, read only
+  BYOC_HOST_BUFFER_OUTPUT,   // the caller's, preallocated
+  BYOC_HOST_BUFFER_CONSTANT, // inside the artifact, read only, aligned to BYOC_BUFFER_ALIGNMENT
+  BYOC_HOST_BUFFER_LOCAL,    // in the context's workspace
+  BYOC_HOST_BUFFER_VIEW,     // part of another buffer
+} byoc_host_buffer_kind_t;
+
+#define BYOC_HOST_OFFSET_NONE UINT64_MAX
+
+typedef struct byoc_host_buffer_t byoc_host_buffer_t;
+struct byoc_host_buffer_t {
+  uint32_t index;   // in program->buffers
+  const char *name; // unique in its program
+  byoc_host_buffer_kind_t kind;
+  const byoc_type_t *type; // static tensor
+  uint64_t size_bytes;
+  const char *scope;         // memory scope; "global"
+  byoc_constant_t *constant; // CONSTANT of the graph module; NULL where `data` is a backend's
+  const void *data;          // CONSTANT: its bytes
+  byoc_host_buffer_t *base;  // VIEW: never itself a view
+  uint64_t offset_bytes;     // VIEW: in base. LOCAL: in the workspace; BYOC_HOST_OFFSET_NONE before planning
+};
+
+// X(NAME, "text")
+#define BYOC_HOST_OP_LIST(X)                                                                                           \
+  X(ALLOCATE, "allocate") /* a local buffer comes to life, contents undefined */                                       \
+  X(FREE, "free")         /* and ends */                                                                               \
+  X(KERNEL, "kernel")     /* a loop kernel of the native target */                                                     \
+  X(PACKED, "packed")     /* a backend's function by the packed convention */                                          \
+  X(ENGINE, "engine")     /* a JSON function by its engine */                                                          \
+  X(C_CALL, "c_call")     /* any C function, arguments as data */                                                      \
+  X(COPY, "copy")         /* operands[0] to results[0], same size */
+
+#define BYOC_HOST_OP_ENUM(NAME, text) BYOC_HOST_##NAME,
+typedef enum byoc_host_op_t { BYOC_HOST_OP_LIST(BYOC_HOST_OP_ENUM) BYOC_HOST_OP_COUNT } byoc_host_op_t;
+#undef BYOC_HOST_OP_ENUM
+
+typedef struct byoc_host_instruction_t byoc_host_instruction_t;
+struct byoc_host_instruction_t {
+  byoc_host_op_t op;
+  byoc_host_instruction_t *previous, *next;
+  const char *symbol;                         // function called; KERNEL: the kernel's name
+  const char *origin;                         // graph node or nodes that it came from, for readers and profiles
+  BYOC_VECTOR(byoc_host_buffer_t *) operands; // inputs, bound constants behind them; ALLOCATE, FREE: the buffer
+  BYOC_VECTOR(byoc_host_buffer_t *) results;
+  byoc_host_buffer_t *workspace;       // scratch of a call; NULL: none
+  const byoc_loop_kernel_t *kernel;    // KERNEL
+  const byoc_runtime_module_t *json;   // ENGINE: the JSON module
+  const byoc_runtime_module_t *engine; // ENGINE
+  uint32_t engine_function;            // ENGINE: index among the functions of its engine
+  const byoc_c_call_t *c_call;         // C_CALL
+};
+
+const char *byoc_host_op_name(byoc_host_op_t op);
+
+// An engine with its functions, in the order of engine_function.
+typedef struct byoc_host_engine_t {
+  const byoc_runtime_module_t *engine;
+  BYOC_VECTOR(const byoc_runtime_module_t *) functions;
+} byoc_host_engine_t;
+
+typedef struct byoc_host_program_t {
+  byoc_arena_t arena;                // owns everything but what the graph module owns
+  const byoc_graph_module_t *module; // outlives the program
+  const char *name;
+  BYOC_VECTOR(byoc_host_buffer_t *) buffers;
+  BYOC_VECTOR(byoc_host_buffer_t *) inputs, outputs; // in the model's order
+  BYOC_VECTOR(const byoc_loop_kernel_t *) kernels;   // each once, in order of first use
+  BYOC_VECTOR(byoc_host_engine_t) engines;
+  BYOC_VECTOR(const byoc_runtime_module_t *) libraries; // C sources and static libraries, in order of production
+  byoc_host_instruction_t *first, *last;
+  size_t instruction_count;
+  uint64_t workspace_size_bytes;  // once planned
+  uint64_t workspace_bound_bytes; // the liveness lower bound: the largest sum of live sizes at one instruction
+} byoc_host_program_t;
+
+byoc_status_t byoc_host_program_create(const byoc_graph_module_t *module, const char *name, byoc_allocator_t allocator,
+                                       byoc_diag_t *diag, byoc_host_program_t **out_program);
+void byoc_host_program_destroy(byoc_host_program_t *program); // accepts NULL
+
+// NULL when memory is out. The name is made unique.
+byoc_host_buffer_t *byoc_host_buffer_create(byoc_host_program_t *program, byoc_host_buffer_kind_t kind,
+                                            const char *name, const byoc_type_t *type);
+// A view of `base` (or of base's base) at an offset.
+byoc_host_buffer_t *byoc_host_view_create(byoc_host_program_t *program, byoc_host_buffer_t *base, const char *name,
+                                          const byoc_type_t *type, uint64_t offset_bytes);
+// Appends, or inserts before an instruction.
+byoc_host_instruction_t *byoc_host_instruction_create(byoc_host_program_t *program, byoc_host_instruction_t *before,
+                                                      byoc_host_op_t op);
+void byoc_host_instruction_erase(byoc_host_program_t *program, byoc_host_instruction_t *instruction);
+// The buffer that owns the bytes: itself, or a view's base.
+static inline byoc_host_buffer_t *byoc_host_buffer_root(byoc_host_buffer_t *buffer) {
+  return buffer->kind == BYOC_HOST_BUFFER_VIEW ? buffer->base : buffer;
+}
+
+// Every read comes after a write, between allocate and free; nothing writes an input or a constant; every output is
+// written; sizes and counts fit; planned buffers that live together do not overlap.
+byoc_status_t byoc_host_program_verify(const byoc_host_program_t *program, byoc_diag_t *diag);
+// The text form above; stable.
+void byoc_host_program_print(const byoc_host_program_t *program, byoc_string_t *out);
+
+#endif // BYOC_CORE_HOSTIR_PROGRAM_H_

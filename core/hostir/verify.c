@@ -1,0 +1,114 @@
+#include <inttypes.h>
+
+#include "core/hostir/program.h"
+#include "core/module/c_call.h"
+
+// What is known of each buffer while walking the program.
+typedef struct buffer_state_t {
+  bool alive, written;
+} buffer_state_t;
+
+typedef struct verifier_t {
+  const byoc_host_program_t *program;
+  const byoc_host_instruction_t *at;
+  buffer_state_t *states; // by buffer index, roots only
+  byoc_diag_t *diag;
+} verifier_t;
+
+static byoc_status_t complain(verifier_t *v, const byoc_host_buffer_t *buffer, const char *what) {
+  return byoc_diag_error(v->diag, BYOC_INTERNAL, "host program '%s': %s %s: buffer '%s' %s", v->program->name,
+                         v->at ? byoc_host_op_name(v->at->op) : "end", v->at && v->at->symbol ? v->at->symbol : "",
+                         buffer->name, what);
+}
+
+static byoc_status_t check_read(verifier_t *v, byoc_host_buffer_t *buffer) {
+  const buffer_state_t *state = &v->states[byoc_host_buffer_root(buffer)->index];
+  if (!state->alive) return complain(v, buffer, "is read outside of its life");
+  if (!state->written) return complain(v, buffer, "is read before it is written");
+  return BYOC_OK;
+}
+
+static byoc_status_t check_write(verifier_t *v, byoc_host_buffer_t *buffer) {
+  byoc_host_buffer_t *root = byoc_host_buffer_root(buffer);
+  buffer_state_t *state = &v->states[root->index];
+  if (root->kind == BYOC_HOST_BUFFER_INPUT || root->kind == BYOC_HOST_BUFFER_CONSTANT) {
+    return complain(v, buffer, "is read-only and written to");
+  }
+  if (!state->alive) return complain(v, buffer, "is written outside of its life");
+  state->written = true;
+  return BYOC_OK;
+}
+
+static byoc_status_t check_life(verifier_t *v, const byoc_host_instruction_t *i) {
+  byoc_host_buffer_t *buffer = i->operands.data[0];
+  buffer_state_t *state = &v->states[buffer->index];
+  if (buffer->kind != BYOC_HOST_BUFFER_LOCAL) return complain(v, buffer, "is not local");
+  bool begins = i->op == BYOC_HOST_ALLOCATE;
+  if (state->alive == begins) return complain(v, buffer, begins ? "is allocated twice" : "is freed and not allocated");
+  *state = (buffer_state_t){.alive = begins};
+  return BYOC_OK;
+}
+
+static byoc_status_t check_instruction(verifier_t *v, const byoc_host_instruction_t *i) {
+  if (i->op == BYOC_HOST_ALLOCATE || i->op == BYOC_HOST_FREE) return check_life(v, i);
+  for (size_t k = 0; k < i->operands.count; ++k) BYOC_RETURN_IF_ERROR(check_read(v, i->operands.data[k]));
+  if (i->workspace != NULL) BYOC_RETURN_IF_ERROR(check_write(v, i->workspace));
+  for (size_t k = 0; k < i->results.count; ++k) BYOC_RETURN_IF_ERROR(check_write(v, i->results.data[k]));
+  if (i->op == BYOC_HOST_COPY && i->operands.data[0]->size_bytes != i->results.data[0]->size_bytes) {
+    return complain(v, i->results.data[0], "is copied from a buffer of another size");
+  }
+  if (i->op == BYOC_HOST_C_CALL) {
+    return byoc_c_call_verify(i->c_call, (uint32_t)i->operands.count, (uint32_t)i->results.count, v->diag);
+  }
+  return BYOC_OK;
+}
+
+// A planned buffer must not overlap another that lives at the same time.
+static byoc_status_t check_overlap(verifier_t *v, const byoc_host_buffer_t *buffer) {
+  uint64_t begin = buffer->offset_bytes, end = begin + buffer->size_bytes;
+  if (begin == BYOC_HOST_OFFSET_NONE) return BYOC_OK;
+  if (end > v->program->workspace_size_bytes) return complain(v, buffer, "reaches beyond the workspace");
+  for (size_t k = 0; k < v->program->buffers.count; ++k) {
+    const byoc_host_buffer_t *other = v->program->buffers.data[k];
+    if (other == buffer || other->kind != BYOC_HOST_BUFFER_LOCAL || !v->states[k].alive) continue;
+    if (other->offset_bytes < end && begin < other->offset_bytes + other->size_bytes) {
+      return complain(v, buffer, "overlaps another buffer that is alive");
+    }
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t walk(verifier_t *v) {
+  for (size_t k = 0; k < v->program->buffers.count; ++k) {
+    const byoc_host_buffer_t *buffer = v->program->buffers.data[k];
+    bool given = buffer->kind == BYOC_HOST_BUFFER_INPUT || buffer->kind == BYOC_HOST_BUFFER_CONSTANT;
+    v->states[k] = (buffer_state_t){.alive = buffer->kind != BYOC_HOST_BUFFER_LOCAL, .written = given};
+    if (buffer->kind != BYOC_HOST_BUFFER_VIEW) continue;
+    if (buffer->base->kind == BYOC_HOST_BUFFER_VIEW) return complain(v, buffer, "is a view of a view");
+    if (buffer->offset_bytes + buffer->size_bytes > buffer->base->size_bytes) {
+      return complain(v, buffer, "reaches beyond its base");
+    }
+  }
+  for (v->at = v->program->first; v->at != NULL; v->at = v->at->next) {
+    BYOC_RETURN_IF_ERROR(check_instruction(v, v->at));
+    if (v->at->op == BYOC_HOST_ALLOCATE) BYOC_RETURN_IF_ERROR(check_overlap(v, v->at->operands.data[0]));
+  }
+  for (size_t k = 0; k < v->program->outputs.count; ++k) {
+    BYOC_RETURN_IF_ERROR(check_read(v, v->program->outputs.data[k]));
+  }
+  for (size_t k = 0; k < v->program->buffers.count; ++k) {
+    const byoc_host_buffer_t *buffer = v->program->buffers.data[k];
+    if (buffer->kind == BYOC_HOST_BUFFER_LOCAL && v->states[k].alive) return complain(v, buffer, "is never freed");
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_host_program_verify(const byoc_host_program_t *program, byoc_diag_t *diag) {
+  byoc_allocator_t allocator = program->arena.allocator;
+  verifier_t v = {.program = program, .diag = diag};
+  v.states = byoc_allocate(allocator, program->buffers.count, sizeof(*v.states));
+  if (v.states == NULL) return byoc_diag_out_of_memory(diag);
+  byoc_status_t status = walk(&v);
+  byoc_free(allocator, v.states);
+  return status;
+}

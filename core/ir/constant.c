@@ -1,0 +1,101 @@
+// Constants: tensor data known when compiling.
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/hash.h"
+#include "core/ir/element.h"
+#include "core/ir/graph.h"
+
+// What kernels may assume about the data of a constant.
+#define CONSTANT_ALIGNMENT_BYTES 64
+
+static byoc_constant_t *constant_register(byoc_graph_module_t *module, const char *name, const byoc_type_t *type,
+                                          const void *data) {
+  int64_t size = byoc_type_size_bytes(type);
+  assert(size >= 0 && "constants have static tensor types");
+  byoc_constant_t *constant = BYOC_ARENA_NEW(&module->arena, byoc_constant_t);
+  if (!constant || size < 0) return NULL;
+  constant->module = module;
+  constant->name = byoc_graph_module_unique_name(module, name);
+  constant->type = type;
+  constant->data = data;
+  constant->size_bytes = (size_t)size;
+  if (!constant->name) return NULL;
+  if (!byoc_vector_reserve(&module->constants, module->allocator, 1)) return NULL;
+  if (!byoc_text_map_put(&module->constant_names, constant->name, constant)) return NULL;
+  module->constants.data[module->constants.count++] = constant;
+  return constant;
+}
+
+static void *constant_memory(byoc_graph_module_t *module, const byoc_type_t *type) {
+  int64_t size = byoc_type_size_bytes(type);
+  if (size < 0) return NULL;
+  return byoc_arena_allocate_aligned(&module->arena, size ? (size_t)size : 1, CONSTANT_ALIGNMENT_BYTES);
+}
+
+byoc_constant_t *byoc_constant_allocate(byoc_graph_module_t *module, const char *name, const byoc_type_t *type,
+                                        void **out_data) {
+  *out_data = NULL;
+  void *data = constant_memory(module, type);
+  byoc_constant_t *constant = data ? constant_register(module, name, type, data) : NULL;
+  if (constant) *out_data = data;
+  return constant;
+}
+
+byoc_constant_t *byoc_constant_wrap(byoc_graph_module_t *module, const char *name, const byoc_type_t *type,
+                                    const void *data) {
+  return constant_register(module, name, type, data);
+}
+
+byoc_constant_t *byoc_constant_create(byoc_graph_module_t *module, const char *name, const byoc_type_t *type,
+                                      const void *data) {
+  void *copy = constant_memory(module, type);
+  if (!copy) return NULL;
+  size_t size = (size_t)byoc_type_size_bytes(type);
+  if (type->dtype == BYOC_DTYPE_STRING) {
+    const char *const *from = data;
+    const char **to = copy;
+    for (size_t i = 0; i < size / sizeof(*to); ++i) {
+      to[i] = byoc_arena_copy_string(&module->arena, from[i]);
+      if (!to[i]) return NULL;
+    }
+  } else if (size > 0) {
+    memcpy(copy, data, size);
+  }
+  return constant_register(module, name, type, copy);
+}
+
+uint64_t byoc_constant_hash(byoc_constant_t *constant) {
+  if (constant->hash) return constant->hash;
+  uint64_t hash = byoc_type_hash(constant->type, 0);
+  if (constant->type->dtype == BYOC_DTYPE_STRING) {
+    const char *const *texts = constant->data;
+    for (size_t i = 0; i < constant->size_bytes / sizeof(*texts); ++i)
+      hash = byoc_hash_combine(hash, byoc_hash_text(texts[i]));
+  } else {
+    hash = byoc_hash_bytes(constant->data, constant->size_bytes, hash);
+  }
+  constant->hash = hash ? hash : 1;
+  return constant->hash;
+}
+
+bool byoc_constant_equal(byoc_constant_t *a, byoc_constant_t *b) {
+  if (a == b) return true;
+  if (!byoc_type_equal(a->type, b->type) || byoc_constant_hash(a) != byoc_constant_hash(b)) return false;
+  if (a->type->dtype != BYOC_DTYPE_STRING) return a->size_bytes == 0 || memcmp(a->data, b->data, a->size_bytes) == 0;
+  const char *const *left = a->data, *const *right = b->data;
+  for (size_t i = 0; i < a->size_bytes / sizeof(*left); ++i) {
+    if (strcmp(left[i], right[i]) != 0) return false;
+  }
+  return true;
+}
+
+double byoc_constant_element_f64(const byoc_constant_t *constant, int64_t index) {
+  assert(index >= 0 && index < byoc_type_element_count(constant->type));
+  return byoc_element_f64(constant->type->dtype, constant->data, (size_t)index);
+}
+
+int64_t byoc_constant_element_i64(const byoc_constant_t *constant, int64_t index) {
+  assert(index >= 0 && index < byoc_type_element_count(constant->type));
+  return byoc_element_i64(constant->type->dtype, constant->data, (size_t)index);
+}

@@ -1,0 +1,36 @@
+// Elements of dense tensor data as numbers, for every element type but strings (read as 0).
+#ifndef BYOC_CORE_IR_ELEMENT_H_
+#define BYOC_CORE_IR_ELEMENT_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "byoc/dtype.h"
+
+static inline bool byoc_dtype_is_float(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_F32 || dtype == BYOC_DTYPE_F64 || dtype == BYOC_DTYPE_F16 || dtype == BYOC_DTYPE_BF16 ||
+         (dtype >= BYOC_DTYPE_F8E4M3FN && dtype <= BYOC_DTYPE_F8E5M2FNUZ);
+}
+static inline bool byoc_dtype_is_complex(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_C64 || dtype == BYOC_DTYPE_C128;
+}
+static inline bool byoc_dtype_is_integer(byoc_dtype_t dtype) { // bool is not one
+  return byoc_dtype_bits(dtype) != 0 && dtype != BYOC_DTYPE_STRING && dtype != BYOC_DTYPE_BOOL &&
+         !byoc_dtype_is_float(dtype) && !byoc_dtype_is_complex(dtype);
+}
+
+// Complex elements give their real part. Integers beyond 2^53 are exact through _i64 only; u64 beyond 2^63 wraps there.
+// Floats are cut towards zero by _i64 and clamped to its range, NaN is 0.
+double byoc_element_f64(byoc_dtype_t dtype, const void *data, size_t index);
+int64_t byoc_element_i64(byoc_dtype_t dtype, const void *data, size_t index);
+double byoc_element_imaginary(byoc_dtype_t dtype, const void *data, size_t index); // 0 unless complex
+
+// Rounds to the nearest, ties to even. Beyond the range: infinity where the type has one, else NaN; integers clamp.
+// Complex elements get an imaginary part of 0.
+void byoc_element_set_f64(byoc_dtype_t dtype, void *data, size_t index, double value);
+// Integers keep the low bits; bool is `value != 0`.
+void byoc_element_set_i64(byoc_dtype_t dtype, void *data, size_t index, int64_t value);
+void byoc_element_set_complex(byoc_dtype_t dtype, void *data, size_t index, double real, double imaginary);
+
+#endif // BYOC_CORE_IR_ELEMENT_H_

@@ -1,0 +1,255 @@
+// The graph IR: modules of typed dataflow functions. See ../../README.md for its text form (core/ir/text.h).
+//
+//   module            owns functions, constants and runtime modules; everything lives in its arena
+//   └ function        a graph, a kernel (loop level) or an extern
+//     └ block         parameters, nodes in topological order, results
+//       └ node        an operator or a call; operands, results, attributes, nested blocks
+//
+// Values know their uses, so replacing one or testing whether it escapes needs no search. Builders keep the use lists
+// right; nothing else may write operands. Mutation is single-threaded per module. Functions that allocate return NULL
+// or false when memory is out, and leave the graph as it was.
+#ifndef BYOC_CORE_IR_GRAPH_H_
+#define BYOC_CORE_IR_GRAPH_H_
+
+#include "core/base/diag.h"
+#include "core/base/vector.h"
+#include "core/ir/attribute.h"
+#include "core/ir/type.h"
+
+typedef struct byoc_graph_module_t byoc_graph_module_t;
+typedef struct byoc_function_t byoc_function_t;
+typedef struct byoc_block_t byoc_block_t;
+typedef struct byoc_node_t byoc_node_t;
+typedef struct byoc_value_t byoc_value_t;
+typedef struct byoc_constant_t byoc_constant_t;
+struct byoc_loop_kernel_t;    // core/ir/loop.h
+struct byoc_runtime_module_t; // core/module/runtime_module.h
+
+// Where a value lives. A free field (0, -1 or NULL) is still to be decided by device planning.
+typedef struct byoc_virtual_device_t {
+  int32_t device_type; // DLPack's DLDeviceType; 0: free
+  int32_t device_id;   // -1: free
+  const char *target;  // target kind; NULL: free
+  const char *scope;   // memory scope, "global" for plain memory; NULL: free
+} byoc_virtual_device_t;
+#define BYOC_VIRTUAL_DEVICE_FREE ((byoc_virtual_device_t){0, -1, NULL, NULL})
+bool byoc_virtual_device_equal(const byoc_virtual_device_t *a, const byoc_virtual_device_t *b);
+bool byoc_virtual_device_is_free(const byoc_virtual_device_t *device); // every field is
+
+// Blocks nested deeper than this below a function's body are refused, so that every walk is bounded.
+#define BYOC_MAX_BLOCK_DEPTH 64
+
+// Tensor data that is known when compiling. Shared by reference within a module; never changed once made.
+struct byoc_constant_t {
+  byoc_graph_module_t *module;
+  const char *name;        // unique in its module
+  const byoc_type_t *type; // static tensor
+  const void *data; // dense, row-major, aligned to 64 bytes unless it views a mapped file; strings: const char *[]
+  size_t size_bytes;
+  uint64_t hash; // of type and content; 0 until asked for (byoc_constant_hash)
+};
+
+typedef enum byoc_value_kind_t {
+  BYOC_VALUE_PARAMETER, // of a block
+  BYOC_VALUE_RESULT,    // of a node
+  BYOC_VALUE_CONSTANT,  // stands for a module constant inside one function
+} byoc_value_kind_t;
+
+typedef struct byoc_use_t {
+  byoc_node_t *node;   // NULL: a block result
+  byoc_block_t *block; // the block whose result it is, where node is NULL
+  uint32_t index;      // operand or result index
+} byoc_use_t;
+
+struct byoc_value_t {
+  byoc_value_kind_t kind;
+  uint32_t index;   // parameter or result index
+  const char *name; // may be NULL; printing makes it unique
+  const byoc_type_t *type;
+  byoc_virtual_device_t device;
+  byoc_function_t *function;
+  byoc_block_t *block;       // PARAMETER: its block
+  byoc_node_t *node;         // RESULT: its node
+  byoc_constant_t *constant; // CONSTANT
+  BYOC_VECTOR(byoc_use_t) uses;
+};
+
+struct byoc_node_t {
+  uint64_t id;               // unique and rising within its module, in order of creation
+  const char *name;          // the model's name for it; "" where it has none
+  const char *domain;        // "" is ai.onnx
+  const char *op;            // operator name; for calls "call"
+  int32_t since_version;     // operator set version that defines it; 0 for calls
+  byoc_function_t *callee;   // NULL unless a call
+  byoc_function_t *function; // the function it stands in
+  byoc_block_t *block;
+  byoc_node_t *previous, *next;
+  byoc_value_t **operands; // NULL where an optional one is left out
+  uint32_t operand_count;
+  byoc_value_t **results;
+  uint32_t result_count;
+  byoc_attributes_t attributes;
+  byoc_block_t **blocks; // If: then_branch, else_branch; Loop, Scan: body
+  const char **block_names;
+  uint32_t block_count;
+  uint64_t mark; // scratch for passes; meaningless between them
+};
+
+struct byoc_block_t {
+  byoc_function_t *function;
+  byoc_node_t *owner; // NULL: the function's body
+  BYOC_VECTOR(byoc_value_t *) parameters;
+  byoc_node_t *first, *last;
+  size_t node_count;
+  BYOC_VECTOR(byoc_value_t *) results;
+  BYOC_VECTOR(const char *) result_names; // parallel to results
+};
+
+typedef enum byoc_function_kind_t {
+  BYOC_FUNCTION_GRAPH,
+  BYOC_FUNCTION_KERNEL, // loop level: `kernel` is its body, `body` its signature
+  BYOC_FUNCTION_EXTERN, // compiled elsewhere: `body` keeps the signature and the retained body
+} byoc_function_kind_t;
+
+struct byoc_function_t {
+  byoc_graph_module_t *module;
+  const char *name; // unique in its module
+  byoc_function_kind_t kind;
+  byoc_attributes_t attributes; // Compiler, Composite, Primitive, Inline, Extern, global_symbol ...
+  byoc_block_t *body;
+  struct byoc_loop_kernel_t *kernel;
+  byoc_map_t constants; // pointer map: byoc_constant_t * → byoc_value_t *, in order of first use
+};
+
+// The vectors and the two name maps here grow by `allocator`; everything below them lives in `arena`.
+struct byoc_graph_module_t {
+  byoc_allocator_t allocator;
+  byoc_arena_t arena;
+  BYOC_VECTOR(byoc_function_t *) functions; // stable order
+  byoc_map_t function_names;                // text map → byoc_function_t *
+  BYOC_VECTOR(byoc_constant_t *) constants;
+  byoc_map_t constant_names;                                      // text map → byoc_constant_t *
+  BYOC_VECTOR(struct byoc_runtime_module_t *) runtime_modules;    // retained; in order of production
+  void (*release_runtime_module)(struct byoc_runtime_module_t *); // set by core/module when the first one is added
+  BYOC_VECTOR(void *) mappings;                                   // core/base file views that constants point into
+  void (*release_mapping)(void *);
+  byoc_attributes_t attributes; // opset_import.<domain>, model name, producer ...
+  uint64_t next_id;
+};
+
+// ---- modules ----
+byoc_status_t byoc_graph_module_create(byoc_allocator_t allocator, byoc_diag_t *diag, byoc_graph_module_t **out_module);
+void byoc_graph_module_destroy(byoc_graph_module_t *module); // accepts NULL
+byoc_function_t *byoc_graph_module_find(const byoc_graph_module_t *module, const char *name);
+byoc_constant_t *byoc_graph_module_find_constant(const byoc_graph_module_t *module, const char *name);
+// The function named "main", else the first; NULL in an empty module.
+byoc_function_t *byoc_graph_module_main(const byoc_graph_module_t *module);
+// `name`, or name_1, name_2 ... : free among functions (and constants). In the module's arena.
+const char *byoc_graph_module_unique_name(byoc_graph_module_t *module, const char *name);
+// Takes constants that nothing refers to out of the module (their memory stays until it is destroyed). False when
+// memory is out (nothing is changed).
+bool byoc_graph_module_drop_unused_constants(byoc_graph_module_t *module, size_t *out_dropped);
+
+// ---- constants ----
+// Copies the data. NULL when memory is out. The name is made unique.
+byoc_constant_t *byoc_constant_create(byoc_graph_module_t *module, const char *name, const byoc_type_t *type,
+                                      const void *data);
+// Uses the data in place: it must live as long as the module.
+byoc_constant_t *byoc_constant_wrap(byoc_graph_module_t *module, const char *name, const byoc_type_t *type,
+                                    const void *data);
+// An uninitialised constant for the caller to fill before anyone reads it (its data, not const yet).
+byoc_constant_t *byoc_constant_allocate(byoc_graph_module_t *module, const char *name, const byoc_type_t *type,
+                                        void **out_data);
+uint64_t byoc_constant_hash(byoc_constant_t *constant);
+bool byoc_constant_equal(byoc_constant_t *a, byoc_constant_t *b); // type and content
+// Element `index` as a number; integers beyond 2^53 are exact through _int only.
+double byoc_constant_element_f64(const byoc_constant_t *constant, int64_t index);
+int64_t byoc_constant_element_i64(const byoc_constant_t *constant, int64_t index);
+
+// ---- functions ----
+// An empty graph function; NULL when memory is out. The name must be free (BYOC_ASSERTed).
+byoc_function_t *byoc_function_create(byoc_graph_module_t *module, const char *name);
+// Removes an unreferenced function from its module.
+void byoc_function_erase(byoc_function_t *function);
+bool byoc_function_rename(byoc_function_t *function, const char *name);
+// A copy under a new name in the same module, nested blocks, attributes and constants' values included.
+byoc_function_t *byoc_function_clone(byoc_function_t *function, const char *name);
+// The value that stands for a constant in this function (one per constant).
+byoc_value_t *byoc_function_constant(byoc_function_t *function, byoc_constant_t *constant);
+bool byoc_function_has_flag(const byoc_function_t *function, const char *attribute); // an int attribute that is not 0
+// Gives a function without nodes results of these types that stand for a body which is not known here: one node
+// "byoc::Opaque@1" over all parameters. The text form leaves the body out. False when memory is out.
+bool byoc_function_set_opaque_body(byoc_function_t *function, const char *const *result_names,
+                                   const byoc_type_t *const *result_types, uint32_t result_count);
+bool byoc_function_is_opaque(const byoc_function_t *function);
+
+// ---- blocks ----
+byoc_value_t *byoc_block_add_parameter(byoc_block_t *block, const char *name, const byoc_type_t *type);
+bool byoc_block_add_result(byoc_block_t *block, const char *name, byoc_value_t *value);
+// False when memory is out (the old result is kept), as for operands below.
+bool byoc_block_set_result(byoc_block_t *block, uint32_t index, byoc_value_t *value);
+// Removes a parameter without uses; later ones move up.
+void byoc_block_remove_parameter(byoc_block_t *block, uint32_t index);
+void byoc_block_remove_result(byoc_block_t *block, uint32_t index);
+// Blocks between this one and its function's body: 0 for the body itself.
+uint32_t byoc_block_depth(const byoc_block_t *block);
+
+// ---- nodes ----
+// Appends (or, with `before`, inserts) a node. Operands may hold NULL for omitted ones. Results get unknown types and
+// no names. NULL when memory is out.
+byoc_node_t *byoc_node_create(byoc_block_t *block, byoc_node_t *before, const char *domain, const char *op,
+                              int32_t since_version, byoc_value_t *const *operands, uint32_t operand_count,
+                              uint32_t result_count);
+byoc_node_t *byoc_node_create_call(byoc_block_t *block, byoc_node_t *before, byoc_function_t *callee,
+                                   byoc_value_t *const *operands, uint32_t operand_count);
+bool byoc_node_set_name(byoc_node_t *node, const char *name); // copied; keeps the old one when memory is out
+// Adds a nested block; "then_branch" and so on. NULL also where it would be nested deeper than BYOC_MAX_BLOCK_DEPTH.
+byoc_block_t *byoc_node_add_block(byoc_node_t *node, const char *name);
+byoc_block_t *byoc_node_find_block(const byoc_node_t *node, const char *name);
+// The value may be NULL. False when memory is out (the old operand is kept).
+bool byoc_node_set_operand(byoc_node_t *node, uint32_t index, byoc_value_t *value);
+bool byoc_node_set_operands(byoc_node_t *node, byoc_value_t *const *operands, uint32_t count);
+// Adds one more result of unknown type.
+byoc_value_t *byoc_node_add_result(byoc_node_t *node);
+// Unlinks a node whose results are unused, nested blocks included (memory stays in the arena).
+void byoc_node_erase(byoc_node_t *node);
+// Moves a node in front of another one of the same function, or to the end of `block` where `before` is NULL.
+void byoc_node_move(byoc_node_t *node, byoc_block_t *block, byoc_node_t *before);
+// A copy with operands, nested blocks and everything; `map` (pointer map: old value → new value, updated) translates
+// operands, those that are not in it stay as they are. Constants are re-made for the function of `block`. When memory
+// is out the graph is as it was, but `map` may hold values of the copy that was given up.
+byoc_node_t *byoc_node_clone(const byoc_node_t *node, byoc_block_t *block, byoc_node_t *before, byoc_map_t *map);
+bool byoc_node_is(const byoc_node_t *node, const char *domain, const char *op);
+static inline bool byoc_node_is_onnx(const byoc_node_t *node, const char *op) {
+  return byoc_node_is(node, "", op);
+}
+// "Conv 'conv1' (ai.onnx 11)" for messages.
+void byoc_node_describe(const byoc_node_t *node, char *buffer, size_t size);
+
+// ---- values ----
+// Every use of `value` becomes a use of `by` (block results included). False when memory is out (nothing is changed).
+bool byoc_value_replace_uses(byoc_value_t *value, byoc_value_t *by);
+void byoc_value_set_name(byoc_value_t *value, const char *name); // copied; keeps the old one when memory is out
+static inline bool byoc_value_is_constant(const byoc_value_t *value) {
+  return value && value->kind == BYOC_VALUE_CONSTANT;
+}
+// The node that makes it; NULL for parameters and constants.
+static inline byoc_node_t *byoc_value_producer(const byoc_value_t *value) {
+  return value && value->kind == BYOC_VALUE_RESULT ? value->node : NULL;
+}
+bool byoc_value_is_block_result(const byoc_value_t *value);
+
+// ---- order ----
+// Walks the nodes of a block and of the blocks nested in it, in order; stops and returns false when `visit` does.
+bool byoc_block_walk(byoc_block_t *block, bool (*visit)(void *self, byoc_node_t *node), void *self);
+// Brings the nodes of a block (nested ones too) into topological order, stable where order is free. BYOC_INVALID_DATA
+// names a node on the cycle where there is one.
+byoc_status_t byoc_block_sort(byoc_block_t *block, byoc_diag_t *diag);
+
+#define BYOC_FOR_EACH_NODE(node, block) for (byoc_node_t *node = (block)->first; node != NULL; node = node->next)
+// Survives erasing `node`.
+#define BYOC_FOR_EACH_NODE_SAFE(node, block)                                                                           \
+  for (byoc_node_t *node = (block)->first, *byoc_next_ = node ? node->next : NULL; node != NULL;                       \
+       node = byoc_next_, byoc_next_ = node ? node->next : NULL)
+
+#endif // BYOC_CORE_IR_GRAPH_H_

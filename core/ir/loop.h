@@ -1,0 +1,262 @@
+// Loop-level IR: the body of a kernel. Expressions over scalars, statements over buffers; immutable once built, owned
+// by one arena. The native target emits it as C, the evaluator interprets it, later passes schedule it.
+//
+//   kernel = parameters (buffers with memory scopes) + one statement
+//   parallel i0 in 0..64 { vector i1 in 0..56 { Y[i0 * 56 + i1] = max(X[i0 * 56 + i1], 0.0) } }
+//
+// Buffers are addressed by one linear index, in elements; byoc_loop_linear_index makes it from per-dimension indices.
+// Expressions fold constants and neutral elements as they are made. Integer division is floor division. Index
+// arithmetic is i64. Makers return NULL when an argument is NULL or memory is out, and set builder->failed, so that a
+// long construction is checked once at its end.
+#ifndef BYOC_CORE_IR_LOOP_H_
+#define BYOC_CORE_IR_LOOP_H_
+
+#include "core/base/arena.h"
+#include "core/base/diag.h"
+#include "core/base/vector.h"
+#include "core/ir/type.h"
+
+// X(NAME, "text", operands)  value operators; comparisons give bool, everything else its operands' type
+#define BYOC_LOOP_OP_LIST(X)                                                                                           \
+  X(ADD, "add", 2)                                                                                                     \
+  X(SUB, "sub", 2)                                                                                                     \
+  X(MUL, "mul", 2)                                                                                                     \
+  X(DIV, "div", 2) /* floats: IEEE; integers: truncating, as ONNX Div */                                               \
+  X(FLOORDIV, "floordiv", 2)                                                                                           \
+  X(MOD, "mod", 2)   /* sign of the divisor (Python, ONNX Mod fmod=0) */                                               \
+  X(FMOD, "fmod", 2) /* sign of the dividend (C fmod, %) */                                                            \
+  X(MIN, "min", 2)   /* NaN if either is */                                                                            \
+  X(MAX, "max", 2)                                                                                                     \
+  X(POW, "pow", 2)                                                                                                     \
+  X(ATAN2, "atan2", 2)                                                                                                 \
+  X(AND, "and", 2) /* bools logically, integers bitwise */                                                             \
+  X(OR, "or", 2)                                                                                                       \
+  X(XOR, "xor", 2)                                                                                                     \
+  X(SHL, "shl", 2)                                                                                                     \
+  X(SHR, "shr", 2)                                                                                                     \
+  X(LT, "lt", 2)                                                                                                       \
+  X(LE, "le", 2)                                                                                                       \
+  X(EQ, "eq", 2)                                                                                                       \
+  X(NE, "ne", 2)                                                                                                       \
+  X(NOT, "not", 1)                                                                                                     \
+  X(NEG, "neg", 1)                                                                                                     \
+  X(ABS, "abs", 1)                                                                                                     \
+  X(SIGN, "sign", 1)                                                                                                   \
+  X(FLOOR, "floor", 1)                                                                                                 \
+  X(CEIL, "ceil", 1)                                                                                                   \
+  X(ROUND, "round", 1) /* half to even */                                                                              \
+  X(TRUNC, "trunc", 1)                                                                                                 \
+  X(SQRT, "sqrt", 1)                                                                                                   \
+  X(EXP, "exp", 1)                                                                                                     \
+  X(LOG, "log", 1)                                                                                                     \
+  X(LOG1P, "log1p", 1)                                                                                                 \
+  X(EXPM1, "expm1", 1)                                                                                                 \
+  X(SIN, "sin", 1)                                                                                                     \
+  X(COS, "cos", 1)                                                                                                     \
+  X(TAN, "tan", 1)                                                                                                     \
+  X(ASIN, "asin", 1)                                                                                                   \
+  X(ACOS, "acos", 1)                                                                                                   \
+  X(ATAN, "atan", 1)                                                                                                   \
+  X(SINH, "sinh", 1)                                                                                                   \
+  X(COSH, "cosh", 1)                                                                                                   \
+  X(TANH, "tanh", 1)                                                                                                   \
+  X(ASINH, "asinh", 1)                                                                                                 \
+  X(ACOSH, "acosh", 1)                                                                                                 \
+  X(ATANH, "atanh", 1)                                                                                                 \
+  X(ERF, "erf", 1)                                                                                                     \
+  X(ISNAN, "isnan", 1)                                                                                                 \
+  X(ISINF, "isinf", 1)
+
+#define BYOC_LOOP_OP_ENUM(NAME, text, operands) BYOC_LOOP_OP_##NAME,
+typedef enum byoc_loop_op_t { BYOC_LOOP_OP_LIST(BYOC_LOOP_OP_ENUM) BYOC_LOOP_OP_COUNT } byoc_loop_op_t;
+#undef BYOC_LOOP_OP_ENUM
+const char *byoc_loop_op_name(byoc_loop_op_t op);
+uint32_t byoc_loop_op_operand_count(byoc_loop_op_t op);
+
+typedef struct byoc_loop_buffer_t byoc_loop_buffer_t;
+typedef struct byoc_loop_variable_t byoc_loop_variable_t;
+typedef struct byoc_loop_expr_t byoc_loop_expr_t;
+typedef struct byoc_loop_stmt_t byoc_loop_stmt_t;
+
+typedef enum byoc_loop_buffer_kind_t {
+  BYOC_LOOP_BUFFER_INPUT,  // read only
+  BYOC_LOOP_BUFFER_OUTPUT, // may be read after it was written
+  BYOC_LOOP_BUFFER_LOCAL,  // lives inside an ALLOCATE statement: registers or stack, one per thread
+} byoc_loop_buffer_kind_t;
+
+struct byoc_loop_buffer_t {
+  const char *name; // unique in its kernel, a C identifier
+  byoc_loop_buffer_kind_t kind;
+  byoc_dtype_t dtype;
+  int32_t rank;
+  const byoc_dim_t *dims; // symbolic ones become scalar parameters of the kernel
+  const char *scope;      // memory scope; NULL: free
+  uint32_t index;         // position among the parameters (inputs, then outputs)
+  uint64_t alignment;     // bytes that may be assumed
+};
+
+struct byoc_loop_variable_t {
+  const char *name; // unique in its kernel, a C identifier
+  byoc_dtype_t dtype;
+  bool is_mutable; // ASSIGN may change it
+};
+
+typedef enum byoc_loop_expr_kind_t {
+  BYOC_LOOP_CONST,    // number
+  BYOC_LOOP_VARIABLE, // loop index, LET or local scalar
+  BYOC_LOOP_DIM,      // the run-time value of a symbol (i64)
+  BYOC_LOOP_LOAD,     // buffer[index]
+  BYOC_LOOP_OP,       // op(operands)
+  BYOC_LOOP_SELECT,   // condition ? a : b ; only the chosen side is evaluated (a guard for loads)
+  BYOC_LOOP_CAST,     // numeric conversion, C rules; float → integer saturates, NaN gives 0
+} byoc_loop_expr_kind_t;
+
+struct byoc_loop_expr_t {
+  byoc_loop_expr_kind_t kind;
+  byoc_dtype_t dtype;
+  union {
+    struct {
+      int64_t i;
+      double f;
+    } number; // i for integers and bool, f for floats
+    const byoc_loop_variable_t *variable;
+    const char *symbol;
+    struct {
+      const byoc_loop_buffer_t *buffer;
+      const byoc_loop_expr_t *index;
+    } load;
+    struct {
+      byoc_loop_op_t op;
+      const byoc_loop_expr_t *operands[2];
+    } op;
+    struct {
+      const byoc_loop_expr_t *condition, *yes, *no;
+    } select;
+    const byoc_loop_expr_t *cast;
+  };
+};
+
+typedef enum byoc_loop_stmt_kind_t {
+  BYOC_LOOP_BLOCK, // statements in order
+  BYOC_LOOP_FOR,   // variable from begin (included) to end (excluded), step 1
+  BYOC_LOOP_WHILE, // condition is read before each turn
+  BYOC_LOOP_IF,
+  BYOC_LOOP_LET,      // variable = value, visible in the statements that follow in its block
+  BYOC_LOOP_ASSIGN,   // mutable variable = value
+  BYOC_LOOP_STORE,    // buffer[index] = value
+  BYOC_LOOP_ALLOCATE, // a local buffer for the statements that follow in its block
+  BYOC_LOOP_COMMENT,  // text for the reader of the generated code
+} byoc_loop_stmt_kind_t;
+
+typedef enum byoc_loop_for_kind_t {
+  BYOC_LOOP_SERIAL,
+  BYOC_LOOP_PARALLEL, // iterations are independent; outermost only
+  BYOC_LOOP_VECTOR,   // iterations are independent; the compiler is asked to vectorise
+  BYOC_LOOP_UNROLL,   // constant bounds
+} byoc_loop_for_kind_t;
+
+struct byoc_loop_stmt_t {
+  byoc_loop_stmt_kind_t kind;
+  union {
+    struct {
+      BYOC_VECTOR(byoc_loop_stmt_t *) statements;
+    } block;
+    struct {
+      byoc_loop_for_kind_t kind;
+      const byoc_loop_variable_t *variable;
+      const byoc_loop_expr_t *begin, *end;
+      byoc_loop_stmt_t *body; // always a block
+    } loop;
+    struct {
+      const byoc_loop_expr_t *condition;
+      byoc_loop_stmt_t *body;
+    } loop_while;
+    struct {
+      const byoc_loop_expr_t *condition;
+      byoc_loop_stmt_t *yes, *no;
+    } branch; // no may be NULL
+    struct {
+      const byoc_loop_variable_t *variable;
+      const byoc_loop_expr_t *value;
+    } assign; // LET and ASSIGN
+    struct {
+      const byoc_loop_buffer_t *buffer;
+      const byoc_loop_expr_t *index, *value;
+    } store;
+    const byoc_loop_buffer_t *allocate;
+    const char *comment;
+  };
+};
+
+typedef struct byoc_loop_kernel_t {
+  const char *name;                             // global symbol, a C identifier
+  const char *description;                      // the operators that it came from: "Conv+Relu 'conv1'"
+  BYOC_VECTOR(byoc_loop_buffer_t *) parameters; // inputs, then outputs
+  uint32_t input_count, output_count;
+  BYOC_VECTOR(const char *) symbols; // symbolic dimensions it needs, in order
+  byoc_loop_stmt_t *body;            // a block
+} byoc_loop_kernel_t;
+
+// Builds one kernel. The statement cursor is a stack of open blocks.
+typedef struct byoc_loop_builder_t {
+  byoc_arena_t *arena; // owns everything that is made
+  byoc_loop_kernel_t *kernel;
+  BYOC_VECTOR(byoc_loop_stmt_t *) open;
+  uint32_t next_name;
+  bool failed;
+} byoc_loop_builder_t;
+
+void byoc_loop_builder_init(byoc_loop_builder_t *builder, byoc_arena_t *arena, const char *name);
+void byoc_loop_builder_deinit(byoc_loop_builder_t *builder);
+
+byoc_loop_buffer_t *byoc_loop_parameter(byoc_loop_builder_t *builder, byoc_loop_buffer_kind_t kind, const char *name,
+                                        const byoc_type_t *type);
+byoc_loop_buffer_t *byoc_loop_allocate(byoc_loop_builder_t *builder, const char *name, byoc_dtype_t dtype,
+                                       int64_t count);
+
+// ---- expressions ----
+const byoc_loop_expr_t *byoc_loop_int(byoc_loop_builder_t *builder, int64_t value); // i64
+const byoc_loop_expr_t *byoc_loop_const(byoc_loop_builder_t *builder, byoc_dtype_t dtype, double value);
+const byoc_loop_expr_t *byoc_loop_const_int(byoc_loop_builder_t *builder, byoc_dtype_t dtype, int64_t value);
+const byoc_loop_expr_t *byoc_loop_var(byoc_loop_builder_t *builder, const byoc_loop_variable_t *variable);
+const byoc_loop_expr_t *byoc_loop_dim(byoc_loop_builder_t *builder, byoc_dim_t dim); // i64
+const byoc_loop_expr_t *byoc_loop_load(byoc_loop_builder_t *builder, const byoc_loop_buffer_t *buffer,
+                                       const byoc_loop_expr_t *index);
+const byoc_loop_expr_t *byoc_loop_unary(byoc_loop_builder_t *builder, byoc_loop_op_t op, const byoc_loop_expr_t *a);
+const byoc_loop_expr_t *byoc_loop_binary(byoc_loop_builder_t *builder, byoc_loop_op_t op, const byoc_loop_expr_t *a,
+                                         const byoc_loop_expr_t *b);
+const byoc_loop_expr_t *byoc_loop_select(byoc_loop_builder_t *builder, const byoc_loop_expr_t *condition,
+                                         const byoc_loop_expr_t *yes, const byoc_loop_expr_t *no);
+const byoc_loop_expr_t *byoc_loop_cast(byoc_loop_builder_t *builder, byoc_dtype_t dtype, const byoc_loop_expr_t *value);
+// Row-major linear index of `indices` in a tensor of these dimensions.
+const byoc_loop_expr_t *byoc_loop_linear_index(byoc_loop_builder_t *builder, int32_t rank, const byoc_dim_t *dims,
+                                               const byoc_loop_expr_t *const *indices);
+// Short forms for index arithmetic.
+#define BYOC_LADD(b, x, y) byoc_loop_binary((b), BYOC_LOOP_OP_ADD, (x), (y))
+#define BYOC_LSUB(b, x, y) byoc_loop_binary((b), BYOC_LOOP_OP_SUB, (x), (y))
+#define BYOC_LMUL(b, x, y) byoc_loop_binary((b), BYOC_LOOP_OP_MUL, (x), (y))
+bool byoc_loop_is_const(const byoc_loop_expr_t *expr, double value);
+bool byoc_loop_is_int(const byoc_loop_expr_t *expr, int64_t *out_value);
+
+// ---- statements: each is appended to the innermost open block ----
+// Opens a loop and returns its index expression; close with byoc_loop_end.
+const byoc_loop_expr_t *byoc_loop_for(byoc_loop_builder_t *builder, byoc_loop_for_kind_t kind, const char *name,
+                                      const byoc_loop_expr_t *begin, const byoc_loop_expr_t *end);
+void byoc_loop_while(byoc_loop_builder_t *builder, const byoc_loop_expr_t *condition);
+void byoc_loop_if(byoc_loop_builder_t *builder, const byoc_loop_expr_t *condition);
+void byoc_loop_else(byoc_loop_builder_t *builder); // right before the _end of an if
+void byoc_loop_end(byoc_loop_builder_t *builder);
+// Names a value so that it is computed once.
+const byoc_loop_expr_t *byoc_loop_let(byoc_loop_builder_t *builder, const char *name, const byoc_loop_expr_t *value);
+// A mutable scalar with a first value, and a new value for it.
+const byoc_loop_expr_t *byoc_loop_mutable(byoc_loop_builder_t *builder, const char *name,
+                                          const byoc_loop_expr_t *value);
+void byoc_loop_assign(byoc_loop_builder_t *builder, const byoc_loop_expr_t *variable, const byoc_loop_expr_t *value);
+void byoc_loop_store(byoc_loop_builder_t *builder, const byoc_loop_buffer_t *buffer, const byoc_loop_expr_t *index,
+                     const byoc_loop_expr_t *value);
+void byoc_loop_comment(byoc_loop_builder_t *builder, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+// Checks every rule above (open blocks, types of operands, scopes of variables, parallel loops outermost).
+byoc_status_t byoc_loop_verify(const byoc_loop_kernel_t *kernel, byoc_diag_t *diag);
+
+#endif // BYOC_CORE_IR_LOOP_H_

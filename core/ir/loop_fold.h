@@ -1,0 +1,55 @@
+// Evaluation of value operators on constants, shared by the builder.
+#ifndef BYOC_CORE_IR_LOOP_FOLD_H_
+#define BYOC_CORE_IR_LOOP_FOLD_H_
+
+#include "core/ir/loop.h"
+
+// A number of some element type: `i` for integers and bool, `f` for floats.
+typedef struct byoc_loop_number_t {
+  int64_t i;
+  double f;
+} byoc_loop_number_t;
+
+static inline bool byoc_loop_is_float(byoc_dtype_t dtype) {
+  switch (dtype) {
+  case BYOC_DTYPE_F32:
+  case BYOC_DTYPE_F64:
+  case BYOC_DTYPE_F16:
+  case BYOC_DTYPE_BF16:
+  case BYOC_DTYPE_F8E4M3FN:
+  case BYOC_DTYPE_F8E4M3FNUZ:
+  case BYOC_DTYPE_F8E5M2:
+  case BYOC_DTYPE_F8E5M2FNUZ:
+    return true;
+  default:
+    return false;
+  }
+}
+static inline bool byoc_loop_is_signed(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_I8 || dtype == BYOC_DTYPE_I16 || dtype == BYOC_DTYPE_I32 || dtype == BYOC_DTYPE_I64 ||
+         dtype == BYOC_DTYPE_I4;
+}
+static inline bool byoc_loop_is_integer(byoc_dtype_t dtype) {
+  return byoc_loop_is_signed(dtype) || dtype == BYOC_DTYPE_U8 || dtype == BYOC_DTYPE_U16 || dtype == BYOC_DTYPE_U32 ||
+         dtype == BYOC_DTYPE_U64 || dtype == BYOC_DTYPE_U4;
+}
+// Types that expressions may have: numbers and bool.
+static inline bool byoc_loop_is_scalar(byoc_dtype_t dtype) {
+  return byoc_loop_is_float(dtype) || byoc_loop_is_integer(dtype) || dtype == BYOC_DTYPE_BOOL;
+}
+static inline bool byoc_loop_is_comparison(byoc_loop_op_t op) {
+  return op == BYOC_LOOP_OP_LT || op == BYOC_LOOP_OP_LE || op == BYOC_LOOP_OP_EQ || op == BYOC_LOOP_OP_NE ||
+         op == BYOC_LOOP_OP_ISNAN || op == BYOC_LOOP_OP_ISINF;
+}
+
+// Wraps an integer to the width of its type; bool becomes 0 or 1.
+int64_t byoc_loop_wrap(byoc_dtype_t dtype, int64_t value);
+// Rounds a float as registers of its type hold it: f64 as double, every other type as float.
+double byoc_loop_round(byoc_dtype_t dtype, double value);
+// op(a, b) on operands of type `dtype`; false where it is not folded (division by 0, types without a rule).
+bool byoc_loop_fold(byoc_loop_op_t op, byoc_dtype_t dtype, byoc_loop_number_t a, byoc_loop_number_t b,
+                    byoc_loop_number_t *out);
+// Conversion by the rules of BYOC_LOOP_CAST; false for narrow floats, whose rounding is left to the executors.
+bool byoc_loop_fold_cast(byoc_dtype_t from, byoc_dtype_t to, byoc_loop_number_t value, byoc_loop_number_t *out);
+
+#endif // BYOC_CORE_IR_LOOP_FOLD_H_

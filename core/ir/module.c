@@ -1,0 +1,110 @@
+// Modules and their names.
+#include <string.h>
+
+#include "core/ir/graph.h"
+
+byoc_status_t byoc_graph_module_create(byoc_allocator_t allocator, byoc_diag_t *diag,
+                                       byoc_graph_module_t **out_module) {
+  *out_module = NULL;
+  byoc_graph_module_t *module = byoc_allocate(allocator, 1, sizeof(*module));
+  if (!module) return byoc_diag_out_of_memory(diag);
+  module->allocator = allocator;
+  byoc_arena_init(&module->arena, allocator);
+  byoc_text_map_init(&module->function_names, allocator);
+  byoc_text_map_init(&module->constant_names, allocator);
+  module->attributes.arena = &module->arena;
+  *out_module = module;
+  return BYOC_OK;
+}
+
+void byoc_graph_module_destroy(byoc_graph_module_t *module) {
+  if (!module) return;
+  for (size_t i = module->runtime_modules.count; i-- > 0;) {
+    if (module->release_runtime_module) module->release_runtime_module(module->runtime_modules.data[i]);
+  }
+  for (size_t i = module->mappings.count; i-- > 0;) {
+    if (module->release_mapping) module->release_mapping(module->mappings.data[i]);
+  }
+  byoc_allocator_t allocator = module->allocator;
+  byoc_vector_deinit(&module->runtime_modules, allocator);
+  byoc_vector_deinit(&module->mappings, allocator);
+  byoc_vector_deinit(&module->functions, allocator);
+  byoc_vector_deinit(&module->constants, allocator);
+  byoc_map_deinit(&module->function_names);
+  byoc_map_deinit(&module->constant_names);
+  byoc_arena_deinit(&module->arena);
+  byoc_free(allocator, module);
+}
+
+byoc_function_t *byoc_graph_module_find(const byoc_graph_module_t *module, const char *name) {
+  return byoc_text_map_get(&module->function_names, name);
+}
+
+byoc_constant_t *byoc_graph_module_find_constant(const byoc_graph_module_t *module, const char *name) {
+  return byoc_text_map_get(&module->constant_names, name);
+}
+
+byoc_function_t *byoc_graph_module_main(const byoc_graph_module_t *module) {
+  byoc_function_t *function = byoc_graph_module_find(module, "main");
+  if (!function && module->functions.count > 0) function = module->functions.data[0];
+  return function;
+}
+
+static bool name_is_free(const byoc_graph_module_t *module, const char *name) {
+  return !byoc_graph_module_find(module, name) && !byoc_graph_module_find_constant(module, name);
+}
+
+const char *byoc_graph_module_unique_name(byoc_graph_module_t *module, const char *name) {
+  if (name_is_free(module, name)) return byoc_arena_copy_string(&module->arena, name);
+  size_t size = strlen(name) + 24;
+  char *candidate = byoc_arena_allocate(&module->arena, size, 1);
+  if (!candidate) return NULL;
+  uint64_t number = 1;
+  do {
+    snprintf(candidate, size, "%s_%llu", name, (unsigned long long)number++);
+  } while (!name_is_free(module, candidate));
+  return candidate;
+}
+
+// ---- unused constants ----
+
+static bool mark_attributes(byoc_map_t *used, const byoc_attributes_t *attributes) {
+  for (size_t i = 0; i < attributes->count; ++i) {
+    const byoc_attribute_t *attribute = &attributes->items[i];
+    if (attribute->kind == BYOC_ATTRIBUTE_TENSOR && !byoc_pointer_map_put(used, attribute->tensor, used)) return false;
+  }
+  return true;
+}
+
+static bool mark_node(void *self, byoc_node_t *node) {
+  return mark_attributes(self, &node->attributes);
+}
+
+static bool mark_function(byoc_map_t *used, byoc_function_t *function) {
+  for (size_t i = 0; i < function->constants.count; ++i) {
+    const byoc_value_t *value = function->constants.entries[i].value;
+    if (value->uses.count > 0 && !byoc_pointer_map_put(used, value->constant, used)) return false;
+  }
+  return mark_attributes(used, &function->attributes) && byoc_block_walk(function->body, mark_node, used);
+}
+
+bool byoc_graph_module_drop_unused_constants(byoc_graph_module_t *module, size_t *out_dropped) {
+  *out_dropped = 0;
+  byoc_map_t used;
+  byoc_pointer_map_init(&used, module->allocator);
+  bool ok = mark_attributes(&used, &module->attributes);
+  for (size_t i = 0; i < module->functions.count && ok; ++i) ok = mark_function(&used, module->functions.data[i]);
+  size_t kept = 0;
+  for (size_t i = 0; i < module->constants.count && ok; ++i) {
+    byoc_constant_t *constant = module->constants.data[i];
+    if (byoc_pointer_map_find(&used, constant)) {
+      module->constants.data[kept++] = constant;
+    } else {
+      (void)byoc_text_map_put(&module->constant_names, constant->name, NULL); // replaces: cannot fail
+      ++*out_dropped;
+    }
+  }
+  if (ok) module->constants.count = kept;
+  byoc_map_deinit(&used);
+  return ok;
+}

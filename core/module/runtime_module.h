@@ -1,0 +1,103 @@
+// Runtime modules: what backends hand back. Reference-counted members of a graph module, in order of production.
+#ifndef BYOC_CORE_MODULE_RUNTIME_MODULE_H_
+#define BYOC_CORE_MODULE_RUNTIME_MODULE_H_
+
+#include "byoc/plugin.h"
+#include "core/base/arena.h"
+#include "core/base/diag.h"
+#include "core/base/vector.h"
+#include "core/ir/graph.h"
+
+// X(NAME, "text", properties)
+#define BYOC_RUNTIME_MODULE_KIND_LIST(X)                                                                               \
+  X(C_SOURCE, "c_source", BYOC_MODULE_SERIALISABLE | BYOC_MODULE_LINKABLE)                                             \
+  X(STATIC_LIBRARY, "static_library", BYOC_MODULE_LINKABLE | BYOC_MODULE_RUNNABLE)                                     \
+  X(ENGINE, "engine", BYOC_MODULE_LINKABLE | BYOC_MODULE_RUNNABLE)                                                     \
+  X(JSON, "json", BYOC_MODULE_SERIALISABLE)                                                                            \
+  X(PACKED, "packed", BYOC_MODULE_SERIALISABLE)                                                                        \
+  X(METADATA, "metadata", BYOC_MODULE_SERIALISABLE)
+
+typedef enum byoc_module_property_t {
+  BYOC_MODULE_SERIALISABLE = 1, // goes into the artifact as data or text
+  BYOC_MODULE_RUNNABLE = 2,     // can be called in this process, without a compiler
+  BYOC_MODULE_LINKABLE = 4,     // contributes objects to the link
+} byoc_module_property_t;
+
+#define BYOC_RUNTIME_MODULE_ENUM(NAME, text, properties) BYOC_RUNTIME_MODULE_##NAME,
+typedef enum byoc_runtime_module_kind_t {
+  BYOC_RUNTIME_MODULE_KIND_LIST(BYOC_RUNTIME_MODULE_ENUM) BYOC_RUNTIME_MODULE_KIND_COUNT
+} byoc_runtime_module_kind_t;
+#undef BYOC_RUNTIME_MODULE_ENUM
+
+typedef struct byoc_file_bytes_t {
+  const char *name;
+  const uint8_t *data; // aligned to 64
+  size_t size_bytes;
+} byoc_file_bytes_t;
+
+// A tensor that a backend bound to one of its functions.
+typedef struct byoc_bound_constant_t {
+  const byoc_type_t *type;
+  const uint8_t *data; // aligned to 64
+  size_t size_bytes;
+} byoc_bound_constant_t;
+
+typedef struct byoc_runtime_module_t byoc_runtime_module_t;
+struct byoc_runtime_module_t {
+  uint32_t reference_count;
+  byoc_runtime_module_kind_t kind;
+  byoc_allocator_t allocator;
+  byoc_arena_t arena;                           // owns everything below
+  const char *name;                             // unique in its graph module
+  const char *target;                           // text of the target that made it; "" for the host
+  BYOC_VECTOR(const char *) symbols;            // that it defines
+  BYOC_VECTOR(byoc_runtime_module_t *) imports; // retained; never a cycle
+
+  // C_SOURCE
+  const char *source, *compiler; // compiler NULL: the host's
+  BYOC_VECTOR(const char *) flags;
+  // STATIC_LIBRARY, ENGINE
+  BYOC_VECTOR(byoc_file_bytes_t) files;
+  BYOC_VECTOR(const char *) needed;
+  const char *setup_symbol;
+  int32_t (*open_in_process)(void *self, const byoc_runtime_t *runtime, void **out_handle);
+  void *open_self;
+  // ENGINE
+  const char *engine_symbol;
+  BYOC_VECTOR(byoc_file_bytes_t) blobs;
+  const byoc_engine_t *in_process;
+  // JSON and PACKED: how one function is called. PACKED: inputs, then these constants, then outputs (byoc/call.h)
+  const char *function_name; // of the graph module's function; its symbol in the artifact too
+  const char *packed_symbol; // PACKED: the function to call
+  const char *engine_name;
+  const char *json;
+  BYOC_VECTOR(byoc_bound_constant_t) constants;
+  uint64_t workspace_size_bytes;
+};
+
+const char *byoc_runtime_module_kind_name(byoc_runtime_module_kind_t kind);
+uint32_t byoc_runtime_module_properties(const byoc_runtime_module_t *module);
+
+// A module with one reference, empty but for kind, name and target.
+byoc_status_t byoc_runtime_module_create(byoc_runtime_module_kind_t kind, const char *name, const char *target,
+                                         byoc_allocator_t allocator, byoc_diag_t *diag,
+                                         byoc_runtime_module_t **out_module);
+void byoc_runtime_module_retain(byoc_runtime_module_t *module);
+void byoc_runtime_module_release(byoc_runtime_module_t *module); // accepts NULL
+// Adds `import` to module's imports; BYOC_INVALID_ARGUMENT where that closes a cycle.
+byoc_status_t byoc_runtime_module_import(byoc_runtime_module_t *module, byoc_runtime_module_t *import,
+                                         byoc_diag_t *diag);
+// Reads the content (bytes or path) into the module's arena.
+byoc_status_t byoc_runtime_module_add_file(byoc_runtime_module_t *module, const byoc_file_content_t *content,
+                                           bool is_blob, byoc_diag_t *diag);
+byoc_status_t byoc_runtime_module_add_symbol(byoc_runtime_module_t *module, const char *symbol, byoc_diag_t *diag);
+byoc_status_t byoc_runtime_module_add_constant(byoc_runtime_module_t *module, const byoc_tensor_data_t *data,
+                                               byoc_diag_t *diag);
+// Every listed symbol must be defined, globally, by an object or archive member of the module.
+byoc_status_t byoc_runtime_module_check_symbols(const byoc_runtime_module_t *module, byoc_diag_t *diag);
+// Appends to the graph module's list and keeps a reference. A taken name is BYOC_ALREADY_EXISTS.
+byoc_status_t byoc_graph_module_add_runtime_module(byoc_graph_module_t *graph, byoc_runtime_module_t *module,
+                                                   byoc_diag_t *diag);
+byoc_runtime_module_t *byoc_graph_module_find_runtime_module(const byoc_graph_module_t *graph, const char *name);
+
+#endif // BYOC_CORE_MODULE_RUNTIME_MODULE_H_

@@ -1,0 +1,333 @@
+// Elementwise operators of two or more operands, with NumPy broadcasting, and the older one by `axis` and `broadcast`.
+#include <string.h>
+
+#include "core/ops/util.h"
+
+#define OP(name) BYOC_LOOP_OP_##name
+
+// ---- operands ----
+// Before version 7 an operand B lines up with A from dimension `axis` on (or at the end), where `broadcast` is set.
+static bool is_legacy(const byoc_node_t *node) {
+  return node->since_version < 7 && byoc_attributes_find(&node->attributes, "axis") != NULL;
+}
+
+static const byoc_loop_expr_t *load_legacy(byoc_lower_t *lower, const byoc_node_t *node, int32_t rank,
+                                           const byoc_loop_expr_t *const *indices) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *type = node->operands[1]->type;
+  int32_t axis = byoc_node_axis(node, "axis", rank - type->rank, rank);
+  const byoc_loop_expr_t *at[BYOC_MAX_RANK];
+  for (int32_t d = 0; d < type->rank; ++d) {
+    bool one = byoc_dim_is_constant(type->dims[d]) && type->dims[d].constant == 1;
+    at[d] = one || axis + d >= rank ? byoc_loop_int(b, 0) : indices[axis + d];
+  }
+  return byoc_lower_load(lower, node, 1, at);
+}
+
+// Operand `operand` broadcast to result 0, in its compute type.
+static const byoc_loop_expr_t *load(byoc_lower_t *lower, const byoc_node_t *node, uint32_t operand,
+                                    const byoc_loop_expr_t *const *indices) {
+  int32_t rank = node->results[0]->type->rank;
+  const byoc_loop_expr_t *value = operand == 1 && is_legacy(node)
+                                      ? load_legacy(lower, node, rank, indices)
+                                      : byoc_lower_load_broadcast(lower, node, operand, rank, indices);
+  return value ? byoc_emit_as(byoc_lower_builder(lower), byoc_compute_dtype(value->dtype), value) : NULL;
+}
+
+// ---- formulas of two operands ----
+typedef const byoc_loop_expr_t *(*formula_t)(byoc_loop_builder_t *b, const byoc_node_t *node,
+                                             const byoc_loop_expr_t *x, const byoc_loop_expr_t *y);
+
+static const byoc_loop_expr_t *point_binary(byoc_lower_t *lower, const byoc_node_t *node,
+                                            const byoc_loop_expr_t *const *indices, formula_t formula) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_loop_expr_t *x = load(lower, node, 0, indices), *y = load(lower, node, 1, indices);
+  if (!x || !y) return NULL;
+  return byoc_emit_as(b, node->results[0]->type->dtype, formula(b, node, x, y));
+}
+
+#define FORMULA(name, ...)                                                                                             \
+  static const byoc_loop_expr_t *formula_##name(byoc_loop_builder_t *b, const byoc_node_t *node,                       \
+                                                const byoc_loop_expr_t *x, const byoc_loop_expr_t *y) {                \
+    (void)node;                                                                                                        \
+    __VA_ARGS__                                                                                                        \
+  }                                                                                                                    \
+  static const byoc_loop_expr_t *point_##name(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,           \
+                                              const byoc_loop_expr_t *const *indices) {                                \
+    (void)result;                                                                                                      \
+    return point_binary(lower, node, indices, formula_##name);                                                         \
+  }
+
+FORMULA(add, return byoc_loop_binary(b, OP(ADD), x, y);)
+FORMULA(sub, return byoc_loop_binary(b, OP(SUB), x, y);)
+FORMULA(mul, return byoc_loop_binary(b, OP(MUL), x, y);)
+FORMULA(div, return byoc_loop_binary(b, OP(DIV), x, y);)
+FORMULA(and, return byoc_loop_binary(b, OP(AND), x, y);)
+FORMULA(or, return byoc_loop_binary(b, OP(OR), x, y);)
+FORMULA(xor, return byoc_loop_binary(b, OP(XOR), x, y);)
+FORMULA(equal, return byoc_loop_binary(b, OP(EQ), x, y);)
+FORMULA(less, return byoc_loop_binary(b, OP(LT), x, y);)
+FORMULA(less_equal, return byoc_loop_binary(b, OP(LE), x, y);)
+FORMULA(greater, return byoc_loop_binary(b, OP(LT), y, x);)
+FORMULA(greater_equal, return byoc_loop_binary(b, OP(LE), y, x);)
+FORMULA(mod, {
+  bool fmod = byoc_attributes_int(&node->attributes, "fmod", 0) != 0;
+  return byoc_loop_binary(b, fmod ? OP(FMOD) : OP(MOD), x, y);
+})
+FORMULA(shift, {
+  const char *direction = byoc_attributes_string(&node->attributes, "direction", "LEFT");
+  return byoc_loop_binary(b, strcmp(direction, "RIGHT") == 0 ? OP(SHR) : OP(SHL), x, y);
+})
+// Squares and roots are common enough (layer normalisation, written out) to be worth more than a call of pow. The
+// operands may be of two types: integers among floats count as floats, the result has the base's type.
+FORMULA(pow, {
+  if (byoc_dtype_is_float(x->dtype)) {
+    if (byoc_loop_is_const(y, 2.0)) return byoc_loop_binary(b, OP(MUL), x, x);
+    if (byoc_loop_is_const(y, 1.0)) return x;
+    if (byoc_loop_is_const(y, 0.5)) return byoc_loop_unary(b, OP(SQRT), x);
+    return byoc_loop_binary(b, OP(POW), x, byoc_emit_as(b, x->dtype, y));
+  }
+  if (byoc_dtype_is_float(y->dtype)) return byoc_loop_binary(b, OP(POW), byoc_emit_as(b, y->dtype, x), y);
+  return byoc_loop_binary(b, OP(POW), x, byoc_emit_as(b, x->dtype, y));
+})
+FORMULA(prelu, return byoc_loop_select(b, byoc_loop_binary(b, OP(LT), x, byoc_loop_const(b, x->dtype, 0.0)),
+                                       byoc_loop_binary(b, OP(MUL), x, y), x);)
+
+// ---- any number of operands ----
+static const byoc_loop_expr_t *fold(byoc_lower_t *lower, const byoc_node_t *node,
+                                    const byoc_loop_expr_t *const *indices, byoc_loop_op_t op) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_loop_expr_t *value = load(lower, node, 0, indices);
+  for (uint32_t i = 1; i < node->operand_count && value; ++i) {
+    value = byoc_loop_binary(b, op, value, load(lower, node, i, indices));
+  }
+  return value;
+}
+
+#define VARIADIC(name, op)                                                                                             \
+  static const byoc_loop_expr_t *point_##name(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,           \
+                                              const byoc_loop_expr_t *const *indices) {                                \
+    const byoc_loop_expr_t *value = fold(lower, node, indices, op);                                                    \
+    return byoc_emit_as(byoc_lower_builder(lower), node->results[result]->type->dtype, value);                         \
+  }
+VARIADIC(min, OP(MIN))
+VARIADIC(max, OP(MAX))
+VARIADIC(sum, OP(ADD))
+
+static const byoc_loop_expr_t *point_mean(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                                          const byoc_loop_expr_t *const *indices) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_loop_expr_t *sum = fold(lower, node, indices, OP(ADD));
+  if (!sum) return NULL;
+  const byoc_loop_expr_t *count = byoc_loop_const(b, sum->dtype, (double)node->operand_count);
+  return byoc_emit_as(b, node->results[result]->type->dtype, byoc_loop_binary(b, OP(DIV), sum, count));
+}
+
+static const byoc_loop_expr_t *point_where(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                                           const byoc_loop_expr_t *const *indices) {
+  (void)result;
+  int32_t rank = node->results[0]->type->rank;
+  return byoc_loop_select(byoc_lower_builder(lower), byoc_lower_load_broadcast(lower, node, 0, rank, indices),
+                          byoc_lower_load_broadcast(lower, node, 1, rank, indices),
+                          byoc_lower_load_broadcast(lower, node, 2, rank, indices));
+}
+
+// ---- inference ----
+static bool is_bool(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_BOOL;
+}
+static bool is_comparable(byoc_dtype_t dtype) {
+  return byoc_dtype_is_number(dtype) || dtype == BYOC_DTYPE_BOOL;
+}
+
+static byoc_status_t broadcast(byoc_infer_t *infer, byoc_dtype_t dtype) {
+  const byoc_node_t *node = infer->node;
+  const byoc_type_t *a = byoc_operand_type(node, 0), *other = byoc_operand_type(node, 1);
+  if (!is_legacy(node)) return byoc_infer_broadcast(infer, 0, dtype);
+  if (byoc_is_ranked(a) && byoc_is_ranked(other)) {
+    int32_t axis = 0;
+    BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", 0, a->rank, &axis));
+    for (int32_t d = 0; d < other->rank; ++d) {
+      bool one = byoc_dim_is_constant(other->dims[d]) && other->dims[d].constant == 1;
+      if (axis + d >= a->rank && !one) return byoc_infer_error(infer, "operand 1 does not fit from axis %d on", axis);
+      if (!one) BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 1, d, a->dims[axis + d]));
+    }
+  }
+  return byoc_infer_set_like(infer, 0, dtype, a);
+}
+
+static byoc_status_t infer_two(byoc_infer_t *infer, byoc_dtype_predicate_t passes, const char *what, bool test) {
+  for (uint32_t i = 0; i < infer->node->operand_count; ++i) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, passes, what));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, i));
+  }
+  return broadcast(infer, test ? BYOC_DTYPE_BOOL : byoc_operand_type(infer->node, 0)->dtype);
+}
+
+static byoc_status_t infer_number(byoc_infer_t *infer) {
+  return infer_two(infer, byoc_dtype_is_number, "a numeric tensor", false);
+}
+static byoc_status_t infer_float(byoc_infer_t *infer) {
+  return infer_two(infer, byoc_dtype_is_float, "a float tensor", false);
+}
+static byoc_status_t infer_integer(byoc_infer_t *infer) {
+  return infer_two(infer, byoc_dtype_is_integer, "an integer tensor", false);
+}
+static byoc_status_t infer_logical(byoc_infer_t *infer) {
+  return infer_two(infer, is_bool, "a bool tensor", false);
+}
+static byoc_status_t infer_order(byoc_infer_t *infer) {
+  return infer_two(infer, byoc_dtype_is_number, "a numeric tensor", true);
+}
+static byoc_status_t infer_equal(byoc_infer_t *infer) {
+  return infer_two(infer, is_comparable, "a tensor of numbers or bools", true);
+}
+static byoc_status_t infer_mod(byoc_infer_t *infer) {
+  bool fmod = byoc_attributes_int(&infer->node->attributes, "fmod", 0) != 0;
+  if (!fmod) BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_integer, "an integer tensor (fmod is 0)"));
+  return infer_number(infer);
+}
+static byoc_status_t infer_shift(byoc_infer_t *infer) {
+  const char *direction = byoc_attributes_string(&infer->node->attributes, "direction", "");
+  if (strcmp(direction, "LEFT") != 0 && strcmp(direction, "RIGHT") != 0) {
+    return byoc_infer_error(infer, "attribute 'direction': expected \"LEFT\" or \"RIGHT\", got \"%s\"", direction);
+  }
+  return infer_integer(infer);
+}
+static byoc_status_t infer_pow(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_number, "a numeric tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_number, "a numeric tensor"));
+  if (infer->opset < 12) BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 1));
+  return broadcast(infer, byoc_operand_type(infer->node, 0)->dtype);
+}
+// The slope broadcasts to X, never the other way; before version 7 a slope of rank 1 is one value a channel.
+static byoc_status_t infer_prelu(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_number, "a numeric tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 1));
+  const byoc_type_t *x = byoc_operand_type(infer->node, 0), *slope = byoc_operand_type(infer->node, 1);
+  if (infer->opset >= 7 && byoc_is_ranked(x) && byoc_is_ranked(slope)) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 1, 0, x->rank));
+    for (int32_t d = 0; d < slope->rank; ++d) {
+      bool one = byoc_dim_is_constant(slope->dims[d]) && slope->dims[d].constant == 1;
+      if (!one) BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 1, d, x->dims[x->rank - slope->rank + d]));
+    }
+  }
+  return byoc_infer_set_like(infer, 0, x->dtype, x);
+}
+static byoc_status_t infer_where(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_bool, "a bool tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, NULL, "a tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 2, NULL, "a tensor"));
+  const byoc_type_t *x = byoc_operand_type(infer->node, 1), *y = byoc_operand_type(infer->node, 2);
+  if (x->dtype != y->dtype) {
+    return byoc_infer_error(infer, "operand 2: expected the element type of operand 1 (%s), got %s",
+                            byoc_dtype_name(x->dtype), byoc_dtype_name(y->dtype));
+  }
+  return byoc_infer_broadcast(infer, 0, x->dtype);
+}
+
+// Before version 7 the slope's rank may be 1 for any X: the channel's.
+static const byoc_loop_expr_t *point_prelu_6(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                                             const byoc_loop_expr_t *const *indices) {
+  const byoc_type_t *slope = node->operands[1]->type;
+  const byoc_type_t *x_type = node->results[0]->type;
+  if (slope->rank != 1 || x_type->rank < 2) return point_prelu(lower, node, result, indices);
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  bool one = byoc_dim_is_constant(slope->dims[0]) && slope->dims[0].constant == 1;
+  const byoc_loop_expr_t *channel = one ? byoc_loop_int(b, 0) : indices[1];
+  const byoc_loop_expr_t *x = byoc_emit_load(lower, node, 0, indices), *y = byoc_emit_load(lower, node, 1, &channel);
+  if (!x || !y) return NULL;
+  return byoc_emit_as(b, x_type->dtype, formula_prelu(b, node, x, y));
+}
+
+// ---- rows ----
+#define ROW(op_name, version, least, most, more_traits, infer_name, point_name)                                        \
+  {.domain = "",                                                                                                       \
+   .name = #op_name,                                                                                                   \
+   .since_version = version,                                                                                           \
+   .min_inputs = least,                                                                                                \
+   .max_inputs = most,                                                                                                 \
+   .min_outputs = 1,                                                                                                   \
+   .max_outputs = 1,                                                                                                   \
+   .traits = BYOC_OP_ELEMENTWISE | BYOC_OP_BROADCASTS | (more_traits),                                                 \
+   .infer = infer_##infer_name,                                                                                        \
+   .point = point_##point_name}
+#define TWO(op_name, version, infer_name, point_name) ROW(op_name, version, 2, 2, 0, infer_name, point_name)
+#define COMMUTES(op_name, version, infer_name, point_name)                                                             \
+  ROW(op_name, version, 2, 2, BYOC_OP_COMMUTES, infer_name, point_name)
+#define MANY(op_name, version, infer_name, point_name) ROW(op_name, version, 1, -1, 0, infer_name, point_name)
+
+const byoc_op_t byoc_ops_binary[] = {
+    // Version 6 with `axis` is not commutative.
+    TWO(Add, 6, number, add),
+    COMMUTES(Add, 7, number, add),
+    COMMUTES(Add, 13, number, add),
+    COMMUTES(Add, 14, number, add),
+    TWO(Sub, 6, number, sub),
+    TWO(Sub, 7, number, sub),
+    TWO(Sub, 13, number, sub),
+    TWO(Sub, 14, number, sub),
+    TWO(Mul, 6, number, mul),
+    COMMUTES(Mul, 7, number, mul),
+    COMMUTES(Mul, 13, number, mul),
+    COMMUTES(Mul, 14, number, mul),
+    TWO(Div, 6, number, div),
+    TWO(Div, 7, number, div),
+    TWO(Div, 13, number, div),
+    TWO(Div, 14, number, div),
+    TWO(Pow, 1, pow, pow),
+    TWO(Pow, 7, pow, pow),
+    TWO(Pow, 12, pow, pow),
+    TWO(Pow, 13, pow, pow),
+    TWO(Pow, 15, pow, pow),
+    TWO(Mod, 10, mod, mod),
+    TWO(Mod, 13, mod, mod),
+    TWO(And, 1, logical, and),
+    COMMUTES(And, 7, logical, and),
+    TWO(Or, 1, logical, or),
+    COMMUTES(Or, 7, logical, or),
+    TWO(Xor, 1, logical, xor),
+    COMMUTES(Xor, 7, logical, xor),
+    COMMUTES(BitwiseAnd, 18, integer, and),
+    COMMUTES(BitwiseOr, 18, integer, or),
+    COMMUTES(BitwiseXor, 18, integer, xor),
+    TWO(BitShift, 11, shift, shift),
+    TWO(Equal, 1, equal, equal),
+    COMMUTES(Equal, 7, equal, equal),
+    COMMUTES(Equal, 11, equal, equal),
+    COMMUTES(Equal, 13, equal, equal),
+    COMMUTES(Equal, 19, equal, equal),
+    TWO(Less, 1, order, less),
+    TWO(Less, 7, order, less),
+    TWO(Less, 9, order, less),
+    TWO(Less, 13, order, less),
+    TWO(Greater, 1, order, greater),
+    TWO(Greater, 7, order, greater),
+    TWO(Greater, 9, order, greater),
+    TWO(Greater, 13, order, greater),
+    TWO(LessOrEqual, 12, order, less_equal),
+    TWO(LessOrEqual, 16, order, less_equal),
+    TWO(GreaterOrEqual, 12, order, greater_equal),
+    TWO(GreaterOrEqual, 16, order, greater_equal),
+    TWO(PRelu, 6, prelu, prelu_6),
+    TWO(PRelu, 7, prelu, prelu),
+    TWO(PRelu, 9, prelu, prelu),
+    TWO(PRelu, 16, prelu, prelu),
+    MANY(Min, 6, number, min),
+    MANY(Min, 8, number, min),
+    MANY(Min, 12, number, min),
+    MANY(Min, 13, number, min),
+    MANY(Max, 6, number, max),
+    MANY(Max, 8, number, max),
+    MANY(Max, 12, number, max),
+    MANY(Max, 13, number, max),
+    MANY(Sum, 6, float, sum),
+    MANY(Sum, 8, float, sum),
+    MANY(Sum, 13, float, sum),
+    MANY(Mean, 6, float, mean),
+    MANY(Mean, 8, float, mean),
+    MANY(Mean, 13, float, mean),
+    ROW(Where, 9, 3, 3, 0, where, where),
+    ROW(Where, 16, 3, 3, 0, where, where),
+};
+const size_t byoc_ops_binary_count = sizeof byoc_ops_binary / sizeof *byoc_ops_binary;

@@ -1,0 +1,393 @@
+// Convolution in any number of spatial dimensions, grouped, strided, dilated and padded.
+//
+// As a matrix product: rows are a group's output channels, columns are output pixels (all spatial dimensions
+// flattened), depth runs over input channels and kernel taps. Each parallel iteration packs the pixels it needs, block
+// by block of input channels, and runs a block of output channels over them. Where a group has few output channels
+// (depthwise) packing would cost as much as computing, and pixels are summed in place instead.
+#include "core/ops/tile.h"
+#include "core/ops/window.h"
+
+static byoc_status_t infer_conv(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "a float tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_float, "a float tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 1));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 2));
+  const byoc_type_t *x = byoc_operand_type(node, 0), *w = byoc_operand_type(node, 1);
+  if (!byoc_is_ranked(x) || !byoc_is_ranked(w)) return byoc_infer_set_unranked(infer, 0, x->dtype);
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 1, x->rank, x->rank));
+  byoc_window_t window;
+  BYOC_RETURN_IF_ERROR(byoc_window_read(infer, x, w->dims + 2, &window));
+  int64_t group = byoc_attributes_int(&node->attributes, "group", 1);
+  if (group < 1) return byoc_infer_error(infer, "attribute 'group': expected 1 or more, got %lld", (long long)group);
+  byoc_dim_t m = w->dims[0], c = x->dims[1];
+  if (byoc_dim_is_constant(c) && byoc_dim_is_constant(w->dims[1]) && c.constant != w->dims[1].constant * group) {
+    return byoc_infer_error(infer, "operand 1: expected %lld input channels (%lld in %lld groups), got %lld",
+                            (long long)(c.constant / group), (long long)c.constant, (long long)group,
+                            (long long)w->dims[1].constant);
+  }
+  if (byoc_dim_is_constant(m) && m.constant % group != 0) {
+    return byoc_infer_error(infer, "operand 1: %lld output channels do not divide into %lld groups",
+                            (long long)m.constant, (long long)group);
+  }
+  if (byoc_has_operand(node, 2)) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 2, 1, 1));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 2, 0, m));
+  }
+  byoc_dim_t dims[BYOC_MAX_SPATIAL + 2] = {x->dims[0], m};
+  for (int32_t d = 0; d < window.spatial; ++d) dims[2 + d] = window.out[d];
+  return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);
+}
+
+typedef struct {
+  byoc_lower_t *lower;
+  byoc_loop_builder_t *b;
+  const byoc_node_t *node;
+  const byoc_type_t *x_type, *w_type, *y_type;
+  const byoc_loop_buffer_t *x, *w;
+  byoc_window_t window;
+  int32_t last; // index of the last spatial dimension
+  byoc_dtype_t dtype;
+  const byoc_loop_expr_t *group_channels, *group_rows; // input and output channels of a group
+  const byoc_loop_expr_t *width;                       // of the result: its last dimension
+  const byoc_loop_expr_t *zero;
+  // Of the parallel iteration at hand.
+  const byoc_loop_expr_t *n, *group, *channel0, *row0;
+} conv_t;
+
+static void decode_row(const conv_t *conv, const byoc_loop_expr_t *line, const byoc_loop_expr_t **out) {
+  // The result's spatial dimensions but the last one, from their linear index; out is indexed by spatial dimension.
+  const byoc_loop_expr_t *at[BYOC_MAX_RANK];
+  byoc_emit_unravel(conv->b, conv->y_type, 2, 2 + conv->last, line, at);
+  for (int32_t d = 0; d < conv->last; ++d) out[d] = byoc_loop_let(conv->b, "at", at[2 + d]);
+}
+
+// Linear index in x of (n, channel, coordinates of the outer spatial dimensions, 0).
+static const byoc_loop_expr_t *input_line(const conv_t *conv, const byoc_loop_expr_t *channel,
+                                          const byoc_loop_expr_t *const *coordinates) {
+  const byoc_loop_expr_t *indices[BYOC_MAX_RANK] = {conv->n, channel};
+  for (int32_t d = 0; d < conv->last; ++d) indices[2 + d] = coordinates[d];
+  indices[2 + conv->last] = conv->zero;
+  return byoc_loop_linear_index(conv->b, conv->x_type->rank, conv->x_type->dims, indices);
+}
+
+// Opens loops over kernel taps in dimensions [0, count); returns the linear tap so far.
+static const byoc_loop_expr_t *open_taps(const conv_t *conv, int32_t count, const byoc_loop_expr_t **taps) {
+  byoc_loop_builder_t *b = conv->b;
+  const byoc_loop_expr_t *linear = conv->zero;
+  for (int32_t d = 0; d < count; ++d) {
+    const byoc_loop_expr_t *size = byoc_loop_int(b, conv->window.kernel[d]);
+    taps[d] =
+        conv->window.kernel[d] == 1 ? conv->zero : byoc_loop_for(b, BYOC_LOOP_SERIAL, "tap", conv->zero, size);
+    linear = BYOC_LADD(b, BYOC_LMUL(b, linear, size), taps[d]);
+  }
+  return linear;
+}
+
+static void close_taps(const conv_t *conv, int32_t count) {
+  for (int32_t d = 0; d < count; ++d) {
+    if (conv->window.kernel[d] != 1) byoc_loop_end(conv->b);
+  }
+}
+
+// Coordinates of x in the outer spatial dimensions, and whether they are inside (NULL where they always are).
+static const byoc_loop_expr_t *outer_input(const conv_t *conv, const byoc_loop_expr_t *const *at,
+                                           const byoc_loop_expr_t *const *taps, const byoc_loop_expr_t **out) {
+  byoc_loop_builder_t *b = conv->b;
+  const byoc_loop_expr_t *inside = NULL;
+  for (int32_t d = 0; d < conv->last; ++d) {
+    out[d] = byoc_loop_let(b, "in", byoc_window_input(b, &conv->window, d, at[d], taps[d]));
+    if (!conv->window.has_pads) continue;
+    const byoc_loop_expr_t *fits = byoc_emit_within(b, out[d], conv->zero, byoc_emit_dim(b, conv->x_type, 2 + d));
+    inside = inside ? byoc_loop_binary(b, BYOC_LOOP_OP_AND, inside, fits) : fits;
+  }
+  return inside;
+}
+
+static bool is_pointwise(const byoc_window_t *window) {
+  for (int32_t d = 0; d < window->spatial; ++d) {
+    if (window->kernel[d] != 1 || window->stride[d] != 1) return false;
+  }
+  return !window->has_pads;
+}
+
+static void store_zeros(const conv_t *conv, const byoc_tile_t *tile, const byoc_loop_expr_t *offset,
+                        const byoc_loop_expr_t *low, const byoc_loop_expr_t *high) {
+  byoc_loop_builder_t *b = conv->b;
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", low, high);
+  byoc_loop_store(b, tile->panel, BYOC_LADD(b, offset, i), byoc_loop_const(b, tile->dtype, 0.0));
+  byoc_loop_end(b);
+}
+
+// The part of a result line [first, first + used) of flattened pixels that lies in line `line`.
+static void line_part(const conv_t *conv, const byoc_loop_expr_t *line, const byoc_loop_expr_t *first,
+                      const byoc_loop_expr_t *used, const byoc_loop_expr_t **low, const byoc_loop_expr_t **high) {
+  byoc_loop_builder_t *b = conv->b;
+  const byoc_loop_expr_t *from = BYOC_LSUB(b, first, BYOC_LMUL(b, line, conv->width));
+  *low = byoc_loop_let(b, "low", BYOC_LMAX(b, from, conv->zero));
+  *high = byoc_loop_let(b, "high", BYOC_LMIN(b, BYOC_LADD(b, from, used), conv->width));
+}
+
+// Opens a loop over the result lines that pixels [first, first + used) touch.
+static const byoc_loop_expr_t *open_lines(const conv_t *conv, const byoc_loop_expr_t *first,
+                                          const byoc_loop_expr_t *used) {
+  byoc_loop_builder_t *b = conv->b;
+  const byoc_loop_expr_t *one = byoc_loop_int(b, 1);
+  const byoc_loop_expr_t *begin = BYOC_LDIV(b, first, conv->width);
+  const byoc_loop_expr_t *end = BYOC_LDIV(b, BYOC_LSUB(b, BYOC_LADD(b, first, used), one), conv->width);
+  return byoc_loop_for(b, BYOC_LOOP_SERIAL, "line", begin, BYOC_LADD(b, end, one));
+}
+
+// panel[(channel, tap)][pixel - first] = x of channels [channel0, channel0 + channels) where the tap falls inside.
+static void pack(const conv_t *conv, const byoc_tile_t *tile, const byoc_loop_expr_t *channels,
+                 const byoc_loop_expr_t *first, const byoc_loop_expr_t *used) {
+  byoc_loop_builder_t *b = conv->b;
+  const byoc_loop_expr_t *columns = byoc_loop_int(b, tile->columns);
+  const byoc_loop_expr_t *channel = byoc_loop_for(b, BYOC_LOOP_SERIAL, "channel", conv->zero, channels);
+  const byoc_loop_expr_t *source = byoc_loop_let(b, "source", BYOC_LADD(b, conv->channel0, channel));
+  if (is_pointwise(&conv->window)) {
+    const byoc_loop_expr_t *zeros[BYOC_MAX_SPATIAL];
+    for (int32_t d = 0; d < conv->last; ++d) zeros[d] = conv->zero;
+    const byoc_loop_expr_t *from = byoc_loop_let(b, "from", BYOC_LADD(b, input_line(conv, source, zeros), first));
+    const byoc_loop_expr_t *to = byoc_loop_let(b, "to", BYOC_LMUL(b, channel, columns));
+    const byoc_loop_expr_t *j = byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", conv->zero, used);
+    byoc_loop_store(b, tile->panel, BYOC_LADD(b, to, j),
+                    byoc_emit_as(b, tile->dtype, byoc_loop_load(b, conv->x, BYOC_LADD(b, from, j))));
+    byoc_loop_end(b);
+    byoc_loop_end(b);
+    return;
+  }
+  const byoc_loop_expr_t *taps[BYOC_MAX_SPATIAL], *at[BYOC_MAX_SPATIAL], *in[BYOC_MAX_SPATIAL];
+  const byoc_loop_expr_t *tap = open_taps(conv, conv->window.spatial, taps);
+  const byoc_loop_expr_t *k = BYOC_LADD(b, BYOC_LMUL(b, channel, byoc_loop_int(b, conv->window.taps)), tap);
+  const byoc_loop_expr_t *to = byoc_loop_let(b, "to", BYOC_LSUB(b, BYOC_LMUL(b, k, columns), first));
+  const byoc_loop_expr_t *line = open_lines(conv, first, used);
+  const byoc_loop_expr_t *low = NULL, *high = NULL, *begin = NULL, *end = NULL;
+  line_part(conv, line, first, used, &low, &high);
+  const byoc_loop_expr_t *offset = byoc_loop_let(b, "offset", BYOC_LADD(b, to, BYOC_LMUL(b, line, conv->width)));
+  decode_row(conv, line, at);
+  const byoc_loop_expr_t *inside = outer_input(conv, at, taps, in);
+  if (inside) byoc_loop_if(b, inside);
+  if (conv->window.has_pads) {
+    byoc_window_inside(b, &conv->window, conv->last, taps[conv->last],
+                       byoc_emit_dim(b, conv->x_type, 2 + conv->last), low, high, &begin, &end);
+    store_zeros(conv, tile, offset, low, begin);
+  } else {
+    begin = low, end = high;
+  }
+  const byoc_loop_expr_t *from = byoc_loop_let(b, "from", input_line(conv, source, in));
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", begin, end);
+  const byoc_loop_expr_t *index =
+      BYOC_LADD(b, from, byoc_window_input(b, &conv->window, conv->last, i, taps[conv->last]));
+  byoc_loop_store(b, tile->panel, BYOC_LADD(b, offset, i),
+                  byoc_emit_as(b, tile->dtype, byoc_loop_load(b, conv->x, index)));
+  byoc_loop_end(b);
+  if (conv->window.has_pads) store_zeros(conv, tile, offset, end, high);
+  if (inside) {
+    byoc_loop_else(b);
+    store_zeros(conv, tile, offset, low, high);
+    byoc_loop_end(b);
+  }
+  byoc_loop_end(b);
+  close_taps(conv, conv->window.spatial);
+  byoc_loop_end(b);
+}
+
+static const byoc_loop_expr_t *weight_row(const void *self, const byoc_loop_expr_t *row) {
+  const conv_t *conv = self;
+  byoc_loop_builder_t *b = conv->b;
+  // ((group * rows + row) * channels + channel0 of the block) * taps
+  const byoc_loop_expr_t *channel =
+      BYOC_LSUB(b, conv->channel0, BYOC_LMUL(b, conv->group, conv->group_channels));
+  const byoc_loop_expr_t *base =
+      BYOC_LADD(b, BYOC_LMUL(b, BYOC_LADD(b, conv->row0, row), conv->group_channels), channel);
+  return BYOC_LMUL(b, base, byoc_loop_int(b, conv->window.taps));
+}
+
+static const byoc_loop_expr_t *bias_of(const conv_t *conv, const byoc_loop_expr_t *row) {
+  return byoc_has_operand(conv->node, 2)
+             ? byoc_loop_let(conv->b, "bias", byoc_emit_load(conv->lower, conv->node, 2, &row))
+             : NULL;
+}
+
+static void store_pixel(const conv_t *conv, const byoc_loop_expr_t *row, const byoc_loop_expr_t *const *at,
+                        const byoc_loop_expr_t *i, const byoc_loop_expr_t *value) {
+  const byoc_loop_expr_t *indices[BYOC_MAX_RANK] = {conv->n, row};
+  for (int32_t d = 0; d < conv->last; ++d) indices[2 + d] = at[d];
+  indices[2 + conv->last] = i;
+  byoc_emit_store(conv->lower, conv->node, 0, indices, value);
+}
+
+static void conv_as_product(conv_t *conv, byoc_tile_t *tile) {
+  byoc_loop_builder_t *b = conv->b;
+  const byoc_loop_expr_t *pixels = byoc_emit_extent(b, conv->y_type, 2, conv->y_type->rank);
+  // As many input channels a panel as its depth holds, at least one.
+  int64_t block = tile->depth / conv->window.taps;
+  int64_t known = 0;
+  if (byoc_loop_is_int(conv->group_channels, &known) && known >= 1 && known < block) block = known;
+  if (block < 1) block = 1;
+  tile->depth = (int32_t)(block * conv->window.taps);
+
+  const byoc_loop_expr_t *tiles = byoc_tile_count(b, pixels, tile->columns);
+  const byoc_loop_expr_t *row_blocks = byoc_tile_count(b, conv->group_rows, tile->row_block);
+  const byoc_loop_expr_t *groups = byoc_loop_int(b, byoc_attributes_int(&conv->node->attributes, "group", 1));
+  const byoc_loop_expr_t *all = BYOC_LMUL(b, BYOC_LMUL(b, byoc_emit_dim(b, conv->x_type, 0), groups),
+                                          BYOC_LMUL(b, row_blocks, tiles));
+  const byoc_loop_expr_t *t = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "t", conv->zero, all);
+  const byoc_loop_expr_t *outer = byoc_loop_let(b, "outer", BYOC_LDIV(b, t, tiles));
+  const byoc_loop_expr_t *outermost = byoc_loop_let(b, "outermost", BYOC_LDIV(b, outer, row_blocks));
+  conv->group = byoc_loop_let(b, "g", BYOC_LMOD(b, outermost, groups));
+  conv->n = byoc_loop_let(b, "n", BYOC_LDIV(b, outermost, groups));
+  const byoc_loop_expr_t *first =
+      byoc_loop_let(b, "first", BYOC_LMUL(b, BYOC_LMOD(b, t, tiles), byoc_loop_int(b, tile->columns)));
+  const byoc_loop_expr_t *row_begin =
+      byoc_loop_let(b, "row", BYOC_LMUL(b, BYOC_LMOD(b, outer, row_blocks), byoc_loop_int(b, tile->row_block)));
+  const byoc_loop_expr_t *used = byoc_loop_let(b, "used", byoc_tile_used(b, pixels, first, tile->columns));
+  const byoc_loop_expr_t *rows =
+      byoc_loop_let(b, "rows", byoc_tile_used(b, conv->group_rows, row_begin, tile->row_block));
+  conv->row0 =
+      byoc_loop_let(b, "row0", BYOC_LADD(b, BYOC_LMUL(b, conv->group, conv->group_rows), row_begin));
+  byoc_tile_begin(tile, used);
+
+  byoc_loop_comment(b, "pack %d values of each pixel, then multiply", (int)tile->depth);
+  const byoc_loop_expr_t *step = byoc_loop_for(b, BYOC_LOOP_SERIAL, "step", conv->zero,
+                                               byoc_tile_count(b, conv->group_channels, block));
+  const byoc_loop_expr_t *channel = byoc_loop_let(b, "c", BYOC_LMUL(b, step, byoc_loop_int(b, block)));
+  const byoc_loop_expr_t *channels =
+      byoc_loop_let(b, "channels", byoc_tile_used(b, conv->group_channels, channel, block));
+  conv->channel0 =
+      byoc_loop_let(b, "channel0", BYOC_LADD(b, BYOC_LMUL(b, conv->group, conv->group_channels), channel));
+  pack(conv, tile, channels, first, used);
+  byoc_tile_multiply(tile, rows, BYOC_LMUL(b, channels, byoc_loop_int(b, conv->window.taps)), conv->w, weight_row, conv,
+                     byoc_loop_int(b, 1));
+  byoc_loop_end(b);
+
+  const byoc_loop_expr_t *at[BYOC_MAX_SPATIAL], *low = NULL, *high = NULL;
+  const byoc_loop_expr_t *r = byoc_loop_for(b, BYOC_LOOP_SERIAL, "r", conv->zero, rows);
+  const byoc_loop_expr_t *row = byoc_loop_let(b, "m", BYOC_LADD(b, conv->row0, r));
+  const byoc_loop_expr_t *bias = bias_of(conv, row);
+  const byoc_loop_expr_t *line = open_lines(conv, first, used);
+  line_part(conv, line, first, used, &low, &high);
+  decode_row(conv, line, at);
+  const byoc_loop_expr_t *offset =
+      byoc_loop_let(b, "offset", BYOC_LSUB(b, BYOC_LMUL(b, line, conv->width), first));
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", low, high);
+  const byoc_loop_expr_t *value = byoc_tile_sum(tile, r, BYOC_LADD(b, offset, i));
+  store_pixel(conv, row, at, i, bias ? BYOC_LADD(b, value, bias) : value);
+  byoc_loop_end(b);
+  byoc_loop_end(b);
+  byoc_loop_end(b);
+  byoc_loop_end(b);
+}
+
+// Few output channels a group: sums of one stretch of a line at a time, tap by tap.
+static void conv_in_place(conv_t *conv) {
+  enum { STRETCH = 64 };
+  byoc_loop_builder_t *b = conv->b;
+  const byoc_loop_expr_t *lines = byoc_emit_extent(b, conv->y_type, 2, 2 + conv->last);
+  const byoc_loop_expr_t *rows = byoc_emit_dim(b, conv->y_type, 1);
+  const byoc_loop_expr_t *all = BYOC_LMUL(b, byoc_emit_dim(b, conv->x_type, 0), rows);
+  const byoc_loop_expr_t *t = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "t", conv->zero, all);
+  const byoc_loop_expr_t *row = byoc_loop_let(b, "m", BYOC_LMOD(b, t, rows));
+  conv->n = byoc_loop_let(b, "n", BYOC_LDIV(b, t, rows));
+  conv->channel0 =
+      byoc_loop_let(b, "channel0", BYOC_LMUL(b, BYOC_LDIV(b, row, conv->group_rows), conv->group_channels));
+  const byoc_loop_expr_t *bias = bias_of(conv, row);
+  int64_t stretch = STRETCH, known = 0;
+  if (byoc_loop_is_int(conv->width, &known) && known >= 1 && known < stretch) stretch = known;
+  const byoc_loop_buffer_t *sums = byoc_loop_allocate(b, "sums", conv->dtype, stretch);
+
+  const byoc_loop_expr_t *at[BYOC_MAX_SPATIAL], *taps[BYOC_MAX_SPATIAL], *in[BYOC_MAX_SPATIAL];
+  const byoc_loop_expr_t *line = byoc_loop_for(b, BYOC_LOOP_SERIAL, "line", conv->zero, lines);
+  decode_row(conv, line, at);
+  const byoc_loop_expr_t *part =
+      byoc_loop_for(b, BYOC_LOOP_SERIAL, "part", conv->zero, byoc_tile_count(b, conv->width, stretch));
+  const byoc_loop_expr_t *low = byoc_loop_let(b, "low", BYOC_LMUL(b, part, byoc_loop_int(b, stretch)));
+  const byoc_loop_expr_t *used = byoc_tile_used(b, conv->width, low, stretch);
+  const byoc_loop_expr_t *high = byoc_loop_let(b, "high", BYOC_LADD(b, low, used));
+  const byoc_loop_expr_t *i =
+      byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", conv->zero, byoc_loop_int(b, stretch));
+  byoc_loop_store(b, sums, i, bias ? bias : byoc_loop_const(b, conv->dtype, 0.0));
+  byoc_loop_end(b);
+
+  const byoc_loop_expr_t *channel =
+      byoc_loop_for(b, BYOC_LOOP_SERIAL, "channel", conv->zero, conv->group_channels);
+  const byoc_loop_expr_t *source = byoc_loop_let(b, "source", BYOC_LADD(b, conv->channel0, channel));
+  const byoc_loop_expr_t *outer_tap = open_taps(conv, conv->last, taps);
+  const byoc_loop_expr_t *inside = outer_input(conv, at, taps, in);
+  if (inside) byoc_loop_if(b, inside);
+  const byoc_loop_expr_t *from = byoc_loop_let(b, "from", input_line(conv, source, in));
+  const byoc_loop_expr_t *size = byoc_loop_int(b, conv->window.kernel[conv->last]);
+  const byoc_loop_expr_t *weights =
+      BYOC_LADD(b, BYOC_LMUL(b, row, conv->group_channels), channel);
+  weights = BYOC_LMUL(b, weights, byoc_loop_int(b, conv->window.taps));
+  weights = byoc_loop_let(b, "weights", BYOC_LADD(b, weights, BYOC_LMUL(b, outer_tap, size)));
+  // The taps of the last dimension are written out: each has its own part of the line.
+  for (int64_t k = 0; k < conv->window.kernel[conv->last]; ++k) {
+    const byoc_loop_expr_t *tap = byoc_loop_int(b, k), *begin = low, *end = high;
+    if (conv->window.has_pads) {
+      byoc_window_inside(b, &conv->window, conv->last, tap, byoc_emit_dim(b, conv->x_type, 2 + conv->last), low, high,
+                         &begin, &end);
+    }
+    const byoc_loop_expr_t *weight = byoc_loop_let(
+        b, "a", byoc_emit_as(b, conv->dtype, byoc_loop_load(b, conv->w, BYOC_LADD(b, weights, tap))));
+    i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", begin, end);
+    const byoc_loop_expr_t *index = BYOC_LADD(b, from, byoc_window_input(b, &conv->window, conv->last, i, tap));
+    const byoc_loop_expr_t *x = byoc_emit_as(b, conv->dtype, byoc_loop_load(b, conv->x, index));
+    const byoc_loop_expr_t *slot = BYOC_LSUB(b, i, low);
+    byoc_loop_store(b, sums, slot, BYOC_LADD(b, byoc_loop_load(b, sums, slot), BYOC_LMUL(b, weight, x)));
+    byoc_loop_end(b);
+  }
+  if (inside) byoc_loop_end(b);
+  close_taps(conv, conv->last);
+  byoc_loop_end(b);
+
+  i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", low, high);
+  store_pixel(conv, row, at, i, byoc_loop_load(b, sums, BYOC_LSUB(b, i, low)));
+  byoc_loop_end(b);
+  byoc_loop_end(b);
+  byoc_loop_end(b);
+  byoc_loop_end(b);
+}
+
+static byoc_status_t loops_conv(byoc_lower_t *lower, const byoc_node_t *node) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  conv_t conv = {.lower = lower, .b = b, .node = node};
+  conv.x_type = node->operands[0]->type, conv.w_type = node->operands[1]->type, conv.y_type = node->results[0]->type;
+  conv.x = byoc_lower_operand_buffer(lower, node, 0), conv.w = byoc_lower_operand_buffer(lower, node, 1);
+  BYOC_RETURN_IF_ERROR(byoc_window_of(node, conv.x_type, conv.w_type->dims + 2, &conv.window));
+  conv.last = conv.window.spatial - 1;
+  conv.dtype = byoc_compute_dtype(conv.x_type->dtype);
+  int64_t groups = byoc_attributes_int(&node->attributes, "group", 1);
+  conv.zero = byoc_loop_int(b, 0);
+  conv.group_channels = byoc_emit_dim(b, conv.w_type, 1);
+  conv.group_rows = BYOC_LDIV(b, byoc_emit_dim(b, conv.w_type, 0), byoc_loop_int(b, groups));
+  conv.width = byoc_emit_dim(b, conv.y_type, 2 + conv.last);
+  byoc_tile_t tile;
+  byoc_tile_choose(&tile, lower, conv.dtype, conv.group_rows,
+                   byoc_emit_extent(b, conv.y_type, 2, conv.y_type->rank));
+  int64_t rows = 0;
+  enum { FEW_ROWS = 4, LONG_KERNEL = 32 };
+  bool few = byoc_loop_is_int(conv.group_rows, &rows) && rows < FEW_ROWS && groups > 1;
+  if (few && conv.window.kernel[conv.last] <= LONG_KERNEL) {
+    conv_in_place(&conv);
+  } else {
+    conv_as_product(&conv, &tile);
+  }
+  return BYOC_OK;
+}
+
+#define CONV(version)                                                                                                  \
+  {.domain = "",                                                                                                       \
+   .name = "Conv",                                                                                                     \
+   .since_version = version,                                                                                           \
+   .min_inputs = 2,                                                                                                    \
+   .max_inputs = 3,                                                                                                    \
+   .min_outputs = 1,                                                                                                   \
+   .max_outputs = 1,                                                                                                   \
+   .traits = BYOC_OP_HEAVY,                                                                                            \
+   .infer = infer_conv,                                                                                                \
+   .loops = loops_conv}
+
+const byoc_op_t byoc_ops_conv[] = {CONV(1), CONV(11), CONV(22)};
+const size_t byoc_ops_conv_count = sizeof byoc_ops_conv / sizeof *byoc_ops_conv;

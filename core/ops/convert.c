@@ -1,0 +1,149 @@
+// Elementwise operators that pass their operand on: conversions, Clip, Identity, and Dropout as it is at inference.
+#include "core/ops/util.h"
+
+// ---- Cast, CastLike ----
+static byoc_status_t infer_cast(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  const byoc_attribute_t *to = byoc_attributes_find(&infer->node->attributes, "to");
+  if (!to || to->kind != BYOC_ATTRIBUTE_INT) return byoc_infer_error(infer, "attribute 'to' is required");
+  byoc_dtype_t dtype = byoc_dtype_from_onnx((int32_t)to->i);
+  if (dtype == BYOC_DTYPE_NONE) {
+    return byoc_infer_error(infer, "attribute 'to': %lld is no element type known here", (long long)to->i);
+  }
+  return byoc_infer_set_like(infer, 0, dtype, byoc_operand_type(infer->node, 0));
+}
+
+static byoc_status_t infer_cast_like(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, NULL, "a tensor"));
+  return byoc_infer_set_like(infer, 0, byoc_operand_type(infer->node, 1)->dtype, byoc_operand_type(infer->node, 0));
+}
+
+static const byoc_loop_expr_t *point_cast(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                                          const byoc_loop_expr_t *const *indices) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_loop_expr_t *x = byoc_lower_load(lower, node, 0, indices);
+  byoc_dtype_t to = node->results[result]->type->dtype;
+  if (!x || x->dtype == to) return x;
+  // To bool: anything but zero is true (NaN too), which a conversion by value would not give.
+  if (to == BYOC_DTYPE_BOOL) {
+    x = byoc_emit_as(b, byoc_compute_dtype(x->dtype), x);
+    return x ? byoc_loop_binary(b, BYOC_LOOP_OP_NE, x, byoc_loop_const(b, x->dtype, 0.0)) : NULL;
+  }
+  return byoc_loop_cast(b, to, x);
+}
+
+// ---- Clip ----
+static byoc_status_t infer_clip(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_number, "a numeric tensor"));
+  for (uint32_t i = 1; i < infer->node->operand_count; ++i) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, i));
+    const byoc_type_t *bound = byoc_operand_type(infer->node, i);
+    if (byoc_type_element_count(bound) > 1) {
+      char text[BYOC_TYPE_TEXT_SIZE];
+      return byoc_infer_error(infer, "operand %u: expected a scalar, got %s", i, byoc_type_text(bound, text));
+    }
+  }
+  return byoc_infer_same(infer);
+}
+
+// min(max(x, low), high): where low > high, high wins, as ONNX has it.
+static const byoc_loop_expr_t *point_clip(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                                          const byoc_loop_expr_t *const *indices) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_loop_expr_t *x = byoc_emit_load(lower, node, 0, indices);
+  if (!x) return NULL;
+  static const char *const names[] = {"min", "max"};
+  for (uint32_t i = 0; i < 2; ++i) {
+    const byoc_attribute_t *attribute = byoc_attributes_find(&node->attributes, names[i]);
+    const byoc_loop_expr_t *bound = NULL;
+    if (byoc_has_operand(node, i + 1)) {
+      bound = byoc_emit_scalar(lower, node, i + 1);
+    } else if (attribute && attribute->kind == BYOC_ATTRIBUTE_FLOAT) {
+      bound = byoc_loop_const(b, x->dtype, attribute->f);
+    } else {
+      continue;
+    }
+    x = byoc_loop_binary(b, i == 0 ? BYOC_LOOP_OP_MAX : BYOC_LOOP_OP_MIN, x, bound);
+  }
+  return byoc_emit_as(b, node->results[result]->type->dtype, x);
+}
+
+// ---- Identity, Dropout ----
+static byoc_status_t infer_identity(byoc_infer_t *infer) {
+  infer->node->results[0]->type = infer->node->operands[0]->type; // sequences and optionals too
+  return BYOC_OK;
+}
+
+static byoc_status_t infer_dropout(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "a float tensor"));
+  if (byoc_has_operand(node, 2)) {
+    const byoc_value_t *mode = node->operands[2];
+    if (!byoc_value_is_constant(mode)) {
+      return byoc_infer_unsupported(infer, "operand 2 'training_mode' must be a constant");
+    }
+    if (byoc_constant_element_i64(mode->constant, 0) != 0) {
+      return byoc_infer_unsupported(infer, "training mode is not supported; export the model for inference");
+    }
+  }
+  // Before version 10 the mask had the type of the data.
+  byoc_dtype_t mask = infer->opset < 10 ? byoc_operand_type(node, 0)->dtype : BYOC_DTYPE_BOOL;
+  BYOC_RETURN_IF_ERROR(byoc_infer_set_like(infer, 1, mask, byoc_operand_type(node, 0)));
+  return byoc_infer_same(infer);
+}
+
+// dropout(x) → x, mask → true everywhere
+static byoc_status_t expand_dropout(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
+  *out_changed = false;
+  if (byoc_has_result(node, 1)) {
+    byoc_value_t *shape = NULL, *mask = NULL;
+    byoc_node_t *made = byoc_op_create(node->block, node, "", "Shape", node->operands, 1, 1);
+    if (!made) return byoc_diag_out_of_memory(diag);
+    shape = made->results[0];
+    byoc_graph_module_t *module = node->function->module;
+    byoc_dtype_t dtype = node->results[1]->type->dtype;
+    static const int64_t one = 1;
+    void *data = NULL;
+    const byoc_type_t *type = byoc_type_tensor_static(&module->arena, BYOC_DTYPE_BOOL, 1, &one);
+    byoc_constant_t *constant = type ? byoc_constant_allocate(module, "true", type, &data) : NULL;
+    if (!constant) return byoc_diag_out_of_memory(diag);
+    *(uint8_t *)data = 1;
+    byoc_attribute_t value = {.name = "value", .kind = BYOC_ATTRIBUTE_TENSOR, .tensor = constant};
+    made = byoc_op_create_with(node->block, node, "", "ConstantOfShape", &shape, 1, 1, &value, 1);
+    if (!made) return byoc_diag_out_of_memory(diag);
+    mask = made->results[0];
+    if (dtype != BYOC_DTYPE_BOOL) {
+      byoc_value_t *operands[] = {mask, node->operands[0]};
+      made = byoc_op_create(node->block, node, "", "CastLike", operands, 2, 1);
+      if (!made) return byoc_diag_out_of_memory(diag);
+      mask = made->results[0];
+    }
+    if (!byoc_value_replace_uses(node->results[1], mask)) return byoc_diag_out_of_memory(diag);
+  }
+  if (!byoc_value_replace_uses(node->results[0], node->operands[0])) return byoc_diag_out_of_memory(diag);
+  *out_changed = true;
+  return BYOC_OK;
+}
+
+#define ROW(op_name, version, least, most, results)                                                                    \
+  .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most, .min_outputs = 1, \
+  .max_outputs = results
+#define CAST(version)                                                                                                  \
+  {ROW(Cast, version, 1, 1, 1), .traits = BYOC_OP_ELEMENTWISE, .infer = infer_cast, .point = point_cast}
+#define CAST_LIKE(version)                                                                                             \
+  {ROW(CastLike, version, 2, 2, 1), .traits = BYOC_OP_ELEMENTWISE, .infer = infer_cast_like, .point = point_cast}
+#define CLIP(version, operands)                                                                                        \
+  {ROW(Clip, version, 1, operands, 1), .traits = BYOC_OP_ELEMENTWISE, .infer = infer_clip, .point = point_clip}
+#define IDENTITY(version)                                                                                              \
+  {ROW(Identity, version, 1, 1, 1), .traits = BYOC_OP_INJECTIVE, .infer = infer_identity, .is_view = true}
+#define DROPOUT(version, operands)                                                                                     \
+  {ROW(Dropout, version, 1, operands, 2), .infer = infer_dropout, .expand = expand_dropout}
+
+const byoc_op_t byoc_ops_convert[] = {
+    CAST(6),        CAST(9),         CAST(13),       CAST(19),       CAST(21),       CAST_LIKE(15), CAST_LIKE(19),
+    CAST_LIKE(21),  CLIP(6, 1),      CLIP(11, 3),    CLIP(12, 3),    CLIP(13, 3),    IDENTITY(1),   IDENTITY(13),
+    IDENTITY(14),   IDENTITY(16),    IDENTITY(19),   IDENTITY(21),   DROPOUT(6, 1),  DROPOUT(7, 1), DROPOUT(10, 1),
+    DROPOUT(12, 3), DROPOUT(13, 3),  DROPOUT(22, 3),
+};
+const size_t byoc_ops_convert_count = sizeof byoc_ops_convert / sizeof *byoc_ops_convert;

@@ -1,0 +1,115 @@
+// What the lowering functions of the families share.
+#include <math.h>
+
+#include "core/ops/util.h"
+
+byoc_dtype_t byoc_compute_dtype(byoc_dtype_t dtype) {
+  switch (dtype) {
+  case BYOC_DTYPE_F16:
+  case BYOC_DTYPE_BF16:
+  case BYOC_DTYPE_F8E4M3FN:
+  case BYOC_DTYPE_F8E4M3FNUZ:
+  case BYOC_DTYPE_F8E5M2:
+  case BYOC_DTYPE_F8E5M2FNUZ:
+    return BYOC_DTYPE_F32;
+  default:
+    return dtype;
+  }
+}
+
+const byoc_loop_expr_t *byoc_emit_as(byoc_loop_builder_t *b, byoc_dtype_t dtype, const byoc_loop_expr_t *value) {
+  return !value || value->dtype == dtype ? value : byoc_loop_cast(b, dtype, value);
+}
+
+const byoc_loop_expr_t *byoc_emit_load(byoc_lower_t *lower, const byoc_node_t *node, uint32_t operand,
+                                       const byoc_loop_expr_t *const *indices) {
+  const byoc_loop_expr_t *value = byoc_lower_load(lower, node, operand, indices);
+  return value ? byoc_emit_as(byoc_lower_builder(lower), byoc_compute_dtype(value->dtype), value) : NULL;
+}
+
+const byoc_loop_expr_t *byoc_emit_scalar(byoc_lower_t *lower, const byoc_node_t *node, uint32_t operand) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_loop_expr_t *value = byoc_lower_load_flat(lower, node, operand, byoc_loop_int(b, 0));
+  return value ? byoc_emit_as(b, byoc_compute_dtype(value->dtype), value) : NULL;
+}
+
+const byoc_loop_expr_t *byoc_emit_int(byoc_lower_t *lower, const byoc_node_t *node, uint32_t operand, int64_t index) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_value_t *value = node->operands[operand];
+  if (byoc_value_is_constant(value)) return byoc_loop_int(b, byoc_constant_element_i64(value->constant, index));
+  return byoc_emit_as(b, BYOC_DTYPE_I64, byoc_lower_load_flat(lower, node, operand, byoc_loop_int(b, index)));
+}
+
+void byoc_emit_store(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                     const byoc_loop_expr_t *const *indices, const byoc_loop_expr_t *value) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  byoc_lower_store(lower, node, result, indices, byoc_emit_as(b, node->results[result]->type->dtype, value));
+}
+
+const byoc_loop_expr_t *byoc_emit_lowest(byoc_loop_builder_t *b, byoc_dtype_t dtype) {
+  switch (dtype) {
+  case BYOC_DTYPE_I8:
+    return byoc_loop_const_int(b, dtype, INT8_MIN);
+  case BYOC_DTYPE_I16:
+    return byoc_loop_const_int(b, dtype, INT16_MIN);
+  case BYOC_DTYPE_I32:
+    return byoc_loop_const_int(b, dtype, INT32_MIN);
+  case BYOC_DTYPE_I64:
+    return byoc_loop_const_int(b, dtype, INT64_MIN);
+  case BYOC_DTYPE_U8:
+  case BYOC_DTYPE_U16:
+  case BYOC_DTYPE_U32:
+  case BYOC_DTYPE_U64:
+  case BYOC_DTYPE_BOOL:
+    return byoc_loop_const_int(b, dtype, 0);
+  default:
+    return byoc_loop_const(b, dtype, -INFINITY);
+  }
+}
+
+const byoc_loop_expr_t *byoc_emit_highest(byoc_loop_builder_t *b, byoc_dtype_t dtype) {
+  switch (dtype) {
+  case BYOC_DTYPE_I8:
+    return byoc_loop_const_int(b, dtype, INT8_MAX);
+  case BYOC_DTYPE_I16:
+    return byoc_loop_const_int(b, dtype, INT16_MAX);
+  case BYOC_DTYPE_I32:
+    return byoc_loop_const_int(b, dtype, INT32_MAX);
+  case BYOC_DTYPE_I64:
+    return byoc_loop_const_int(b, dtype, INT64_MAX);
+  case BYOC_DTYPE_U8:
+    return byoc_loop_const_int(b, dtype, UINT8_MAX);
+  case BYOC_DTYPE_U16:
+    return byoc_loop_const_int(b, dtype, UINT16_MAX);
+  case BYOC_DTYPE_U32:
+    return byoc_loop_const_int(b, dtype, UINT32_MAX);
+  case BYOC_DTYPE_U64:
+    return byoc_loop_const_int(b, dtype, -1); // the bits of UINT64_MAX
+  case BYOC_DTYPE_BOOL:
+    return byoc_loop_const_int(b, dtype, 1);
+  default:
+    return byoc_loop_const(b, dtype, INFINITY);
+  }
+}
+
+const byoc_loop_expr_t *byoc_emit_extent(byoc_loop_builder_t *b, const byoc_type_t *type, int32_t begin, int32_t end) {
+  const byoc_loop_expr_t *product = byoc_loop_int(b, 1);
+  for (int32_t d = begin; d < end; ++d) product = BYOC_LMUL(b, product, byoc_emit_dim(b, type, d));
+  return product;
+}
+
+void byoc_emit_unravel(byoc_loop_builder_t *b, const byoc_type_t *type, int32_t begin, int32_t end,
+                       const byoc_loop_expr_t *linear, const byoc_loop_expr_t **out) {
+  for (int32_t d = end - 1; d > begin; --d) {
+    const byoc_loop_expr_t *extent = byoc_emit_dim(b, type, d);
+    out[d] = BYOC_LMOD(b, linear, extent);
+    linear = BYOC_LDIV(b, linear, extent);
+  }
+  if (end > begin) out[begin] = linear;
+}
+
+const byoc_loop_expr_t *byoc_emit_within(byoc_loop_builder_t *b, const byoc_loop_expr_t *x,
+                                         const byoc_loop_expr_t *low, const byoc_loop_expr_t *high) {
+  return byoc_loop_binary(b, BYOC_LOOP_OP_AND, byoc_loop_binary(b, BYOC_LOOP_OP_LE, low, x),
+                          byoc_loop_binary(b, BYOC_LOOP_OP_LT, x, high));
+}

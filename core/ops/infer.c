@@ -1,0 +1,168 @@
+// Inference for nodes, functions and modules: counts are checked, the row's infer runs, and what comes out is merged
+// with what was known before, so that inferring twice is harmless and never loses precision.
+#include <string.h>
+
+#include "core/ops/op.h"
+#include "core/ops/util.h"
+
+// Which of two descriptions of one dimension says more: constants, then expressions, then unknown ones. Of two
+// expressions the known one stays, so that the names a model declares survive.
+static bool merge_dim(byoc_dim_t known, byoc_dim_t inferred, byoc_dim_t *out) {
+  *out = inferred;
+  if (byoc_dim_is_constant(known) && byoc_dim_is_constant(inferred)) return known.constant == inferred.constant;
+  if (byoc_dim_is_constant(inferred)) return true;
+  if (byoc_dim_is_constant(known) || inferred.expr->kind == BYOC_DIM_UNKNOWN) *out = known;
+  return true;
+}
+
+static bool merge_types(byoc_arena_t *arena, const byoc_type_t *known, const byoc_type_t *inferred,
+                        const byoc_type_t **out, bool *failed) {
+  *out = inferred;
+  if (!known || known->kind == BYOC_TYPE_UNKNOWN) return true;
+  if (!inferred || inferred->kind == BYOC_TYPE_UNKNOWN) {
+    *out = known;
+    return true;
+  }
+  if (known->kind != inferred->kind) return false;
+  if (known->kind != BYOC_TYPE_TENSOR) {
+    const byoc_type_t *element = NULL;
+    if (!merge_types(arena, known->element, inferred->element, &element, failed)) return false;
+    *out = known->kind == BYOC_TYPE_SEQUENCE ? byoc_type_sequence(arena, element) : byoc_type_optional(arena, element);
+    if (!*out) *failed = true;
+    return true;
+  }
+  if (known->dtype != inferred->dtype) return false;
+  if (known->rank == BYOC_RANK_UNKNOWN) return true;
+  if (inferred->rank == BYOC_RANK_UNKNOWN) {
+    *out = known;
+    return true;
+  }
+  if (known->rank != inferred->rank) return false;
+  if (byoc_type_equal(known, inferred)) {
+    *out = known;
+    return true;
+  }
+  byoc_dim_t dims[BYOC_MAX_RANK];
+  for (int32_t i = 0; i < known->rank; ++i) {
+    if (!merge_dim(known->dims[i], inferred->dims[i], &dims[i])) return false;
+  }
+  *out = byoc_type_tensor(arena, known->dtype, known->rank, dims);
+  if (!*out) *failed = true;
+  return true;
+}
+
+static byoc_status_t merge_result(byoc_node_t *node, uint32_t index, const byoc_type_t *known, byoc_diag_t *diag) {
+  byoc_value_t *value = node->results[index];
+  bool failed = false;
+  const byoc_type_t *inferred = value->type;
+  if (!merge_types(&node->function->module->arena, known, inferred, &value->type, &failed)) {
+    value->type = known;
+    char where[256], a[BYOC_TYPE_TEXT_SIZE], b[BYOC_TYPE_TEXT_SIZE];
+    byoc_node_describe(node, where, sizeof where);
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s: result %u is declared %s, but is %s", where, index,
+                           byoc_type_text(known, a), byoc_type_text(inferred, b));
+  }
+  return failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
+}
+
+static byoc_status_t check_count(const byoc_node_t *node, const char *what, uint32_t count, int32_t least, int32_t most,
+                                 byoc_diag_t *diag) {
+  if ((int64_t)count >= least && (most < 0 || (int64_t)count <= most)) return BYOC_OK;
+  char where[256], range[64];
+  byoc_node_describe(node, where, sizeof where);
+  if (most < 0) {
+    snprintf(range, sizeof range, "at least %d", least);
+  } else if (least == most) {
+    snprintf(range, sizeof range, "%d", least);
+  } else {
+    snprintf(range, sizeof range, "%d to %d", least, most);
+  }
+  return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s: expected %s %s%s, got %u", where, range, what,
+                         most == 1 && least == 1 ? "" : "s", count);
+}
+
+static byoc_status_t infer_block(byoc_block_t *block, byoc_diag_t *diag);
+
+static byoc_status_t infer_call(byoc_node_t *node, byoc_diag_t *diag) {
+  const byoc_block_t *body = node->callee->body;
+  BYOC_RETURN_IF_ERROR(
+      check_count(node, "operand", node->operand_count, (int32_t)body->parameters.count, (int32_t)body->parameters.count,
+                  diag));
+  BYOC_RETURN_IF_ERROR(check_count(node, "result", node->result_count, (int32_t)body->results.count,
+                                   (int32_t)body->results.count, diag));
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    const byoc_type_t *known = node->results[i]->type;
+    node->results[i]->type = body->results.data[i]->type;
+    BYOC_RETURN_IF_ERROR(merge_result(node, i, known, diag));
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t unknown_operator(const byoc_node_t *node, byoc_diag_t *diag) {
+  char where[256];
+  byoc_node_describe(node, where, sizeof where);
+  if (byoc_op_known(node->domain, node->op)) {
+    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "%s: operator '%s' is not known in this version of its domain",
+                           where, node->op);
+  }
+  byoc_status_t status =
+      byoc_diag_error(diag, BYOC_UNSUPPORTED, "%s: operator '%s' is not known in domain '%s'", where, node->op,
+                      node->domain[0] ? node->domain : "ai.onnx");
+  const char *nearest = byoc_op_nearest(node->domain, node->op);
+  if (nearest) byoc_diag_hint(diag, "did you mean '%s'?", nearest);
+  return status;
+}
+
+byoc_status_t byoc_infer_node(byoc_node_t *node, byoc_diag_t *diag) {
+  if (node->callee) return infer_call(node, diag);
+  const byoc_op_t *op = byoc_op_of(node);
+  if (!op) return unknown_operator(node, diag);
+  BYOC_RETURN_IF_ERROR(check_count(node, "operand", node->operand_count, op->min_inputs, op->max_inputs, diag));
+  BYOC_RETURN_IF_ERROR(check_count(node, "result", node->result_count, op->min_outputs, op->max_outputs, diag));
+  for (int32_t i = 0; i < op->min_inputs; ++i) {
+    if (node->operands[i]) continue;
+    char where[256];
+    byoc_node_describe(node, where, sizeof where);
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s: operand %d is required, but left out", where, i);
+  }
+  enum { KEPT = 8 };
+  const byoc_type_t *kept[KEPT];
+  const byoc_type_t **known = kept;
+  byoc_arena_t *arena = &node->function->module->arena;
+  if (node->result_count > KEPT) {
+    known = BYOC_ARENA_ARRAY(arena, const byoc_type_t *, node->result_count);
+    if (!known) return byoc_diag_out_of_memory(diag);
+  }
+  for (uint32_t i = 0; i < node->result_count; ++i) known[i] = node->results[i]->type;
+  byoc_infer_t infer = {node, arena, op->since_version, diag, &node->function->module->next_id};
+  byoc_status_t status = op->infer(&infer);
+  if (status != BYOC_OK) {
+    for (uint32_t i = 0; i < node->result_count; ++i) node->results[i]->type = known[i];
+    return status;
+  }
+  for (uint32_t i = 0; i < node->result_count; ++i) BYOC_RETURN_IF_ERROR(merge_result(node, i, known[i], diag));
+  return BYOC_OK;
+}
+
+static byoc_status_t infer_block(byoc_block_t *block, byoc_diag_t *diag) {
+  BYOC_FOR_EACH_NODE(node, block) {
+    for (uint32_t i = 0; i < node->block_count; ++i) BYOC_RETURN_IF_ERROR(infer_block(node->blocks[i], diag));
+    if (node->callee) BYOC_RETURN_IF_ERROR(byoc_infer_function(node->callee, diag));
+    BYOC_RETURN_IF_ERROR(byoc_infer_node(node, diag));
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_infer_function(byoc_function_t *function, byoc_diag_t *diag) {
+  // Kernels and externs are typed by their signature; their bodies are not run as graphs.
+  if (function->kind != BYOC_FUNCTION_GRAPH) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR_IN(diag, infer_block(function->body, diag), "in function '%s'", function->name);
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_infer_module(byoc_graph_module_t *module, byoc_diag_t *diag) {
+  for (size_t i = 0; i < module->functions.count; ++i) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_function(module->functions.data[i], diag));
+  }
+  return BYOC_OK;
+}

@@ -1,0 +1,320 @@
+// Matrix products: MatMul with broadcast batches, and Gemm. Both are one product over strided operands.
+#include "core/ops/tile.h"
+
+// result[batch][i][j] = sum over k of a[i, k] * b[k, j], with the strides of a and b in elements.
+typedef struct {
+  byoc_lower_t *lower;
+  byoc_loop_builder_t *b;
+  const byoc_node_t *node;
+  const byoc_type_t *type; // of the result
+  byoc_dtype_t dtype;
+  const byoc_loop_buffer_t *left, *right;
+  const byoc_loop_expr_t *rows, *columns, *depth;
+  const byoc_loop_expr_t *left_row, *left_k, *right_k, *right_column; // strides
+  int32_t batch_rank;                                                 // dimensions of the result before rows
+  int32_t row_begin, row_end;                                         // dimensions of the result that rows run over
+  bool has_columns;                                                   // false where B is a vector
+  const byoc_loop_expr_t *zero;
+  // Of the parallel iteration at hand.
+  const byoc_loop_expr_t *indices[BYOC_MAX_RANK];
+  const byoc_loop_expr_t *left_base, *right_base, *row0, *k0;
+} product_t;
+
+// Offset of an operand's matrix for the batch at hand: its leading dimensions broadcast to the result's.
+static const byoc_loop_expr_t *batch_offset(const product_t *p, uint32_t operand) {
+  byoc_loop_builder_t *b = p->b;
+  const byoc_type_t *type = p->node->operands[operand]->type;
+  const byoc_loop_expr_t *offset = p->zero;
+  int32_t batch = type->rank - 2;
+  if (batch <= 0 || p->batch_rank == 0) return offset;
+  for (int32_t d = 0; d < batch; ++d) {
+    bool one = byoc_dim_is_constant(type->dims[d]) && type->dims[d].constant == 1;
+    const byoc_loop_expr_t *extent = byoc_emit_dim(b, type, d);
+    offset = BYOC_LMUL(b, offset, extent);
+    const byoc_loop_expr_t *at = p->indices[p->batch_rank - batch + d];
+    // A symbolic dimension may turn out to be 1 where the result's is not.
+    bool same = byoc_dim_equal(type->dims[d], p->type->dims[p->batch_rank - batch + d]);
+    if (!one && !same) at = BYOC_LMIN(b, at, BYOC_LSUB(b, extent, byoc_loop_int(b, 1)));
+    if (!one) offset = BYOC_LADD(b, offset, at);
+  }
+  return BYOC_LMUL(b, offset, byoc_emit_extent(b, type, batch, type->rank));
+}
+
+static void begin_batch(product_t *p, const byoc_loop_expr_t *batch) {
+  byoc_emit_unravel(p->b, p->type, 0, p->batch_rank, batch, p->indices);
+  for (int32_t d = 0; d < p->batch_rank; ++d) p->indices[d] = byoc_loop_let(p->b, "batch", p->indices[d]);
+  p->left_base = byoc_loop_let(p->b, "left", batch_offset(p, 0));
+  p->right_base = byoc_loop_let(p->b, "right", batch_offset(p, 1));
+}
+
+static void set_row(product_t *p, const byoc_loop_expr_t *row) {
+  byoc_emit_unravel(p->b, p->type, p->row_begin, p->row_end, row, p->indices);
+  for (int32_t d = p->row_begin; d < p->row_end; ++d) p->indices[d] = byoc_loop_let(p->b, "row", p->indices[d]);
+}
+
+// Gemm: alpha * sum + beta * C.
+static const byoc_loop_expr_t *epilogue(const product_t *p, const byoc_loop_expr_t *sum) {
+  byoc_loop_builder_t *b = p->b;
+  if (!byoc_node_is_onnx(p->node, "Gemm")) return sum;
+  double alpha = byoc_attributes_float(&p->node->attributes, "alpha", 1.0);
+  double beta = byoc_attributes_float(&p->node->attributes, "beta", 1.0);
+  if (alpha != 1.0) sum = BYOC_LMUL(b, sum, byoc_loop_const(b, p->dtype, alpha));
+  if (!byoc_has_operand(p->node, 2) || beta == 0.0) return sum;
+  const byoc_loop_expr_t *c =
+      byoc_emit_as(b, p->dtype, byoc_lower_load_broadcast(p->lower, p->node, 2, 2, p->indices));
+  if (beta != 1.0) c = BYOC_LMUL(b, c, byoc_loop_const(b, p->dtype, beta));
+  return BYOC_LADD(b, sum, c);
+}
+
+static void store(product_t *p, const byoc_loop_expr_t *column, const byoc_loop_expr_t *sum) {
+  if (p->has_columns) p->indices[p->row_end] = column;
+  byoc_emit_store(p->lower, p->node, 0, p->indices, epilogue(p, sum));
+}
+
+static const byoc_loop_expr_t *left_row_base(const void *self, const byoc_loop_expr_t *row) {
+  const product_t *p = self;
+  byoc_loop_builder_t *b = p->b;
+  const byoc_loop_expr_t *base = BYOC_LADD(b, p->left_base, BYOC_LMUL(b, BYOC_LADD(b, p->row0, row), p->left_row));
+  return BYOC_LADD(b, base, BYOC_LMUL(b, p->k0, p->left_k));
+}
+
+static const byoc_loop_expr_t *load_right(const product_t *p, const byoc_loop_expr_t *k, const byoc_loop_expr_t *j) {
+  byoc_loop_builder_t *b = p->b;
+  const byoc_loop_expr_t *at = BYOC_LADD(b, p->right_base, BYOC_LMUL(b, k, p->right_k));
+  at = BYOC_LADD(b, at, BYOC_LMUL(b, j, p->right_column));
+  return byoc_emit_as(b, p->dtype, byoc_loop_load(b, p->right, at));
+}
+
+// Packs a block of B a panel, and runs a block of rows over it.
+static void product_tiled(product_t *p) {
+  byoc_loop_builder_t *b = p->b;
+  byoc_tile_t tile;
+  byoc_tile_choose(&tile, p->lower, p->dtype, p->rows, p->columns);
+  int64_t known = 0;
+  if (byoc_loop_is_int(p->depth, &known) && known >= 1 && known < tile.depth) tile.depth = (int32_t)known;
+  const byoc_loop_expr_t *tiles = byoc_tile_count(b, p->columns, tile.columns);
+  const byoc_loop_expr_t *row_blocks = byoc_tile_count(b, p->rows, tile.row_block);
+  const byoc_loop_expr_t *batches = byoc_emit_extent(b, p->type, 0, p->batch_rank);
+  const byoc_loop_expr_t *all = BYOC_LMUL(b, batches, BYOC_LMUL(b, row_blocks, tiles));
+  const byoc_loop_expr_t *t = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "t", p->zero, all);
+  const byoc_loop_expr_t *outer = byoc_loop_let(b, "outer", BYOC_LDIV(b, t, tiles));
+  begin_batch(p, BYOC_LDIV(b, outer, row_blocks));
+  const byoc_loop_expr_t *first =
+      byoc_loop_let(b, "first", BYOC_LMUL(b, BYOC_LMOD(b, t, tiles), byoc_loop_int(b, tile.columns)));
+  p->row0 = byoc_loop_let(b, "row0", BYOC_LMUL(b, BYOC_LMOD(b, outer, row_blocks), byoc_loop_int(b, tile.row_block)));
+  const byoc_loop_expr_t *used = byoc_loop_let(b, "used", byoc_tile_used(b, p->columns, first, tile.columns));
+  const byoc_loop_expr_t *rows = byoc_loop_let(b, "rows", byoc_tile_used(b, p->rows, p->row0, tile.row_block));
+  byoc_tile_begin(&tile, used);
+
+  const byoc_loop_expr_t *step =
+      byoc_loop_for(b, BYOC_LOOP_SERIAL, "step", p->zero, byoc_tile_count(b, p->depth, tile.depth));
+  p->k0 = byoc_loop_let(b, "k0", BYOC_LMUL(b, step, byoc_loop_int(b, tile.depth)));
+  const byoc_loop_expr_t *depth = byoc_loop_let(b, "depth", byoc_tile_used(b, p->depth, p->k0, tile.depth));
+  const byoc_loop_expr_t *width = byoc_loop_int(b, tile.columns);
+  int64_t stride = 0;
+  bool along_columns = byoc_loop_is_int(p->right_column, &stride) && stride == 1;
+  const byoc_loop_expr_t *j = NULL, *k = NULL;
+  if (along_columns) {
+    k = byoc_loop_for(b, BYOC_LOOP_SERIAL, "k", p->zero, depth);
+    j = byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", p->zero, used);
+  } else {
+    j = byoc_loop_for(b, BYOC_LOOP_SERIAL, "j", p->zero, used);
+    k = byoc_loop_for(b, BYOC_LOOP_VECTOR, "k", p->zero, depth);
+  }
+  byoc_loop_store(b, tile.panel, BYOC_LADD(b, BYOC_LMUL(b, k, width), j),
+                  load_right(p, BYOC_LADD(b, p->k0, k), BYOC_LADD(b, first, j)));
+  byoc_loop_end(b);
+  byoc_loop_end(b);
+  byoc_tile_multiply(&tile, rows, depth, p->left, left_row_base, p, p->left_k);
+  byoc_loop_end(b);
+
+  const byoc_loop_expr_t *r = byoc_loop_for(b, BYOC_LOOP_SERIAL, "r", p->zero, rows);
+  set_row(p, BYOC_LADD(b, p->row0, r));
+  j = byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", p->zero, used);
+  store(p, BYOC_LADD(b, first, j), byoc_tile_sum(&tile, r, j));
+  byoc_loop_end(b);
+  byoc_loop_end(b);
+  byoc_loop_end(b);
+}
+
+// Few rows or columns, both operands contiguous along k: dot products in lanes.
+static void product_dots(product_t *p) {
+  enum { LANES = 32 };
+  byoc_loop_builder_t *b = p->b;
+  const byoc_loop_expr_t *lanes = byoc_loop_int(b, LANES), *none = byoc_loop_const(b, p->dtype, 0.0);
+  const byoc_loop_expr_t *batches = byoc_emit_extent(b, p->type, 0, p->batch_rank);
+  const byoc_loop_expr_t *matrix = BYOC_LMUL(b, p->rows, p->columns);
+  const byoc_loop_expr_t *t = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "t", p->zero, BYOC_LMUL(b, batches, matrix));
+  begin_batch(p, BYOC_LDIV(b, t, matrix));
+  const byoc_loop_expr_t *within = byoc_loop_let(b, "within", BYOC_LMOD(b, t, matrix));
+  const byoc_loop_expr_t *column = byoc_loop_let(b, "column", BYOC_LMOD(b, within, p->columns));
+  p->row0 = byoc_loop_let(b, "row0", BYOC_LDIV(b, within, p->columns));
+  p->k0 = p->zero;
+  const byoc_loop_expr_t *base = byoc_loop_let(b, "base", left_row_base(p, p->zero));
+  const byoc_loop_buffer_t *sums = byoc_loop_allocate(b, "sums", p->dtype, LANES);
+  const byoc_loop_expr_t *l = byoc_loop_for(b, BYOC_LOOP_VECTOR, "l", p->zero, lanes);
+  byoc_loop_store(b, sums, l, none);
+  byoc_loop_end(b);
+  const byoc_loop_expr_t *whole = byoc_loop_let(b, "whole", BYOC_LDIV(b, p->depth, lanes));
+  const byoc_loop_expr_t *step = byoc_loop_for(b, BYOC_LOOP_SERIAL, "step", p->zero, whole);
+  const byoc_loop_expr_t *k0 = byoc_loop_let(b, "k0", BYOC_LMUL(b, step, lanes));
+  l = byoc_loop_for(b, BYOC_LOOP_VECTOR, "l", p->zero, lanes);
+  const byoc_loop_expr_t *k = BYOC_LADD(b, k0, l);
+  const byoc_loop_expr_t *x = byoc_emit_as(b, p->dtype, byoc_loop_load(b, p->left, BYOC_LADD(b, base, k)));
+  byoc_loop_store(b, sums, l,
+                  BYOC_LADD(b, byoc_loop_load(b, sums, l), BYOC_LMUL(b, x, load_right(p, k, column))));
+  byoc_loop_end(b);
+  byoc_loop_end(b);
+  const byoc_loop_expr_t *sum = byoc_loop_mutable(b, "sum", none);
+  k = byoc_loop_for(b, BYOC_LOOP_SERIAL, "k", BYOC_LMUL(b, whole, lanes), p->depth);
+  x = byoc_emit_as(b, p->dtype, byoc_loop_load(b, p->left, BYOC_LADD(b, base, k)));
+  byoc_loop_assign(b, sum, BYOC_LADD(b, sum, BYOC_LMUL(b, x, load_right(p, k, column))));
+  byoc_loop_end(b);
+  // Halves are added to halves: few steps, and the order does not depend on the depth.
+  for (int64_t half = LANES / 2; half >= 1; half /= 2) {
+    l = byoc_loop_for(b, BYOC_LOOP_VECTOR, "l", p->zero, byoc_loop_int(b, half));
+    const byoc_loop_expr_t *upper = byoc_loop_load(b, sums, BYOC_LADD(b, l, byoc_loop_int(b, half)));
+    byoc_loop_store(b, sums, l, BYOC_LADD(b, byoc_loop_load(b, sums, l), upper));
+    byoc_loop_end(b);
+  }
+  byoc_loop_assign(b, sum, BYOC_LADD(b, sum, byoc_loop_load(b, sums, p->zero)));
+  set_row(p, p->row0);
+  store(p, column, sum);
+  byoc_loop_end(b);
+}
+
+static bool is_int(const byoc_loop_expr_t *expr, int64_t value) {
+  int64_t known = 0;
+  return expr && byoc_loop_is_int(expr, &known) && known == value;
+}
+
+static bool is_few(const byoc_loop_expr_t *expr) {
+  int64_t known = 0;
+  return expr && byoc_loop_is_int(expr, &known) && known < 4;
+}
+
+static byoc_status_t lower_product(product_t *p) {
+  bool contiguous = is_int(p->left_k, 1) && (is_int(p->right_k, 1) || is_int(p->depth, 1));
+  if (contiguous && (is_few(p->rows) || is_few(p->columns))) {
+    product_dots(p);
+  } else {
+    product_tiled(p);
+  }
+  return BYOC_OK;
+}
+
+static product_t product_of(byoc_lower_t *lower, const byoc_node_t *node) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  product_t p = {.lower = lower, .b = b, .node = node, .type = node->results[0]->type, .has_columns = true};
+  p.dtype = byoc_compute_dtype(p.type->dtype);
+  p.left = byoc_lower_operand_buffer(lower, node, 0), p.right = byoc_lower_operand_buffer(lower, node, 1);
+  p.zero = byoc_loop_int(b, 0);
+  return p;
+}
+
+// ---- MatMul ----
+static byoc_status_t infer_matmul(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_number, "a numeric tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_number, "a numeric tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 1));
+  const byoc_type_t *a = byoc_operand_type(infer->node, 0), *c = byoc_operand_type(infer->node, 1);
+  if (!byoc_is_ranked(a) || !byoc_is_ranked(c)) return byoc_infer_set_unranked(infer, 0, a->dtype);
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 1, BYOC_MAX_RANK));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 1, 1, BYOC_MAX_RANK));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 1, c->rank == 1 ? 0 : c->rank - 2, a->dims[a->rank - 1]));
+  byoc_dim_t dims[BYOC_MAX_RANK + 2];
+  bool failed = false;
+  int32_t left = a->rank > 2 ? a->rank - 2 : 0, right = c->rank > 2 ? c->rank - 2 : 0;
+  int32_t rank = left > right ? left : right;
+  for (int32_t d = 0; d < rank; ++d) {
+    int32_t i = d - (rank - left), j = d - (rank - right);
+    byoc_dim_t x = i >= 0 ? a->dims[i] : byoc_dim_constant(1), y = j >= 0 ? c->dims[j] : byoc_dim_constant(1);
+    if (byoc_broadcast_dim(infer, x, y, &dims[d], &failed)) continue;
+    char x_text[BYOC_TYPE_TEXT_SIZE], y_text[BYOC_TYPE_TEXT_SIZE];
+    return byoc_infer_error(infer, "batches of %s and %s do not broadcast", byoc_type_text(a, x_text),
+                            byoc_type_text(c, y_text));
+  }
+  if (a->rank > 1) dims[rank++] = a->dims[a->rank - 2];
+  if (c->rank > 1) dims[rank++] = c->dims[c->rank - 1];
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  return byoc_infer_set(infer, 0, a->dtype, rank, dims);
+}
+
+static byoc_status_t loops_matmul(byoc_lower_t *lower, const byoc_node_t *node) {
+  const byoc_type_t *a = node->operands[0]->type, *c = node->operands[1]->type;
+  product_t p = product_of(lower, node);
+  byoc_loop_builder_t *b = p.b;
+  const byoc_loop_expr_t *one = byoc_loop_int(b, 1);
+  p.depth = byoc_emit_dim(b, a, a->rank - 1);
+  p.left_row = p.depth, p.left_k = one;
+  p.has_columns = c->rank > 1;
+  p.columns = p.has_columns ? byoc_emit_dim(b, c, c->rank - 1) : one;
+  p.right_k = p.columns, p.right_column = one;
+  p.row_end = p.type->rank - (p.has_columns ? 1 : 0);
+  p.row_begin = p.row_end - (a->rank > 1 ? 1 : 0);
+  // One matrix on the right for all batches: they are rows of one taller matrix.
+  if (c->rank <= 2) p.row_begin = 0;
+  p.batch_rank = p.row_begin;
+  p.rows = byoc_emit_extent(b, p.type, p.row_begin, p.row_end);
+  return lower_product(&p);
+}
+
+// ---- Gemm ----
+static byoc_status_t infer_gemm(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_number, "a numeric tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_number, "a numeric tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 1));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 2));
+  const byoc_type_t *a = byoc_operand_type(node, 0), *c = byoc_operand_type(node, 1);
+  if (!byoc_is_ranked(a) || !byoc_is_ranked(c)) return byoc_infer_set_unranked(infer, 0, a->dtype);
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 2, 2));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 1, 2, 2));
+  int32_t left = byoc_attributes_int(&node->attributes, "transA", 0) != 0;
+  int32_t right = byoc_attributes_int(&node->attributes, "transB", 0) != 0;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 1, right, a->dims[1 - left]));
+  byoc_dim_t dims[] = {a->dims[left], c->dims[1 - right]};
+  const byoc_type_t *bias = byoc_operand_type(node, 2);
+  if (byoc_is_ranked(bias)) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 2, 0, 2));
+    for (int32_t d = 0; d < bias->rank; ++d) {
+      bool one = byoc_dim_is_constant(bias->dims[d]) && bias->dims[d].constant == 1;
+      if (!one) BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 2, d, dims[2 - bias->rank + d]));
+    }
+  }
+  return byoc_infer_set(infer, 0, a->dtype, 2, dims);
+}
+
+static byoc_status_t loops_gemm(byoc_lower_t *lower, const byoc_node_t *node) {
+  const byoc_type_t *a = node->operands[0]->type, *c = node->operands[1]->type;
+  product_t p = product_of(lower, node);
+  byoc_loop_builder_t *b = p.b;
+  const byoc_loop_expr_t *one = byoc_loop_int(b, 1);
+  bool left = byoc_attributes_int(&node->attributes, "transA", 0) != 0;
+  bool right = byoc_attributes_int(&node->attributes, "transB", 0) != 0;
+  p.rows = byoc_emit_dim(b, p.type, 0), p.columns = byoc_emit_dim(b, p.type, 1);
+  p.depth = byoc_emit_dim(b, a, left ? 0 : 1);
+  p.left_row = left ? one : p.depth, p.left_k = left ? p.rows : one;
+  p.right_k = right ? one : byoc_emit_dim(b, c, 1), p.right_column = right ? byoc_emit_dim(b, c, 1) : one;
+  p.row_begin = 0, p.row_end = 1;
+  return lower_product(&p);
+}
+
+#define ROW(op_name, version, least, most, function)                                                                   \
+  {.domain = "",                                                                                                       \
+   .name = #op_name,                                                                                                   \
+   .since_version = version,                                                                                           \
+   .min_inputs = least,                                                                                                \
+   .max_inputs = most,                                                                                                 \
+   .min_outputs = 1,                                                                                                   \
+   .max_outputs = 1,                                                                                                   \
+   .traits = BYOC_OP_HEAVY,                                                                                            \
+   .infer = infer_##function,                                                                                          \
+   .loops = loops_##function}
+
+const byoc_op_t byoc_ops_linear[] = {
+    ROW(MatMul, 1, 2, 2, matmul), ROW(MatMul, 9, 2, 2, matmul), ROW(MatMul, 13, 2, 2, matmul),
+    ROW(Gemm, 6, 3, 3, gemm),     ROW(Gemm, 7, 3, 3, gemm),     ROW(Gemm, 9, 3, 3, gemm),
+    ROW(Gemm, 11, 2, 3, gemm),    ROW(Gemm, 13, 2, 3, gemm),
+};
+const size_t byoc_ops_linear_count = sizeof byoc_ops_linear / sizeof *byoc_ops_linear;

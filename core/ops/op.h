@@ -1,0 +1,113 @@
+// The operator table. One row an operator and since-version; one file a family (core/ops/<family>.c); the rows say all
+// there is to say about an operator: its schema, how types flow through it, and what it computes, loop by loop.
+//
+// An operator has one of four definitions:
+//   point    each output element is an expression of input elements: the lowering fuses these freely
+//   loops    a loop nest that reads through byoc_lower_load and writes through byoc_lower_store, so that elementwise
+//            producers and consumers can be fused into it without its knowing
+//   view     the same bytes under another shape: no code at all
+//   expand   rewritten into other operators before placement's leftovers are lowered
+// Operators of control flow have none of them: the host program runs them.
+#ifndef BYOC_CORE_OPS_OP_H_
+#define BYOC_CORE_OPS_OP_H_
+
+#include "core/base/diag.h"
+#include "core/ir/graph.h"
+#include "core/ir/loop.h"
+
+typedef enum byoc_op_trait_t {
+  BYOC_OP_ELEMENTWISE = 1 << 0, // out[i] depends on in[i] (after broadcasting) only
+  BYOC_OP_COMMUTES = 1 << 1,    // binary, operands may be swapped
+  BYOC_OP_BROADCASTS = 1 << 2,
+  BYOC_OP_INJECTIVE = 1 << 3, // each input element is read at most once per output: data movement
+  BYOC_OP_REDUCES = 1 << 4,
+  BYOC_OP_OPAQUE = 1 << 5,  // never fused with anything
+  BYOC_OP_RANDOM = 1 << 6,  // never folded, never merged
+  BYOC_OP_CONTROL = 1 << 7, // has nested blocks
+  BYOC_OP_HEAVY = 1 << 8,   // much arithmetic an element (conv, matmul): producers are not inlined into it
+} byoc_op_trait_t;
+
+typedef struct byoc_lower_t byoc_lower_t;
+
+// What type inference sees, and where it leaves its answer.
+typedef struct byoc_infer_t {
+  byoc_node_t *node;
+  byoc_arena_t *arena; // the module's
+  int32_t opset;       // since-version of the row in force (node->since_version)
+  byoc_diag_t *diag;
+  uint64_t *next_unknown; // ids for BYOC_DIM_UNKNOWN
+} byoc_infer_t;
+
+typedef struct byoc_op_t {
+  const char *domain; // "" is ai.onnx; "byoc" is ours
+  const char *name;
+  int32_t since_version;
+  int32_t min_inputs, max_inputs;   // -1: any number
+  int32_t min_outputs, max_outputs; // -1: any number
+  uint32_t traits;
+  // Sets node->results[i]->type for every result from the operands' types (and values, where constant).
+  byoc_status_t (*infer)(byoc_infer_t *infer);
+  // The element of result `result` at `indices` (as many as the result's rank).
+  const byoc_loop_expr_t *(*point)(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                                   const byoc_loop_expr_t *const *indices);
+  byoc_status_t (*loops)(byoc_lower_t *lower, const byoc_node_t *node);
+  // Rewrites the node in place by simpler operators; on return its results are unused. *out_changed tells if it did.
+  byoc_status_t (*expand)(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed);
+  bool is_view;
+  uint32_t shape_operands; // bit i: operand i is needed by value to know the result's shape
+} byoc_op_t;
+
+// One array per family, listed in core/ops/families.def as BYOC_OP_FAMILY(elementwise): each file core/ops/<name>.c
+// defines `const byoc_op_t byoc_ops_<name>[]` and `const size_t byoc_ops_<name>_count`.
+
+// The row in force for `opset` (the largest since_version <= opset); NULL where there is none.
+const byoc_op_t *byoc_op_find(const char *domain, const char *name, int32_t opset);
+// The row of a node (by its since_version); NULL for calls and unknown operators.
+const byoc_op_t *byoc_op_of(const byoc_node_t *node);
+bool byoc_node_has_trait(const byoc_node_t *node, uint32_t trait);
+// Is the operator known at any version?  For messages: the nearest known name.
+bool byoc_op_known(const char *domain, const char *name);
+const char *byoc_op_nearest(const char *domain, const char *name);
+// All rows, family by family.
+size_t byoc_op_count(void);
+const byoc_op_t *byoc_op_at(size_t index);
+
+// Checks operand and result counts and runs inference for one node, or for all nodes of a function (nested blocks and
+// callees included), in order. Types that are already known must agree (a dimension may become more precise).
+byoc_status_t byoc_infer_node(byoc_node_t *node, byoc_diag_t *diag);
+byoc_status_t byoc_infer_function(byoc_function_t *function, byoc_diag_t *diag);
+byoc_status_t byoc_infer_module(byoc_graph_module_t *module, byoc_diag_t *diag);
+
+// Makes a node of an ONNX operator at the newest row <= opset 22 and infers its results; for rewrites and expansions.
+byoc_node_t *byoc_op_create(byoc_block_t *block, byoc_node_t *before, const char *domain, const char *name,
+                            byoc_value_t *const *operands, uint32_t operand_count, uint32_t result_count);
+// The same for operators whose attributes decide their types. NULL when memory is out, the operator is not known or its
+// types do not infer; nothing is left behind then.
+byoc_node_t *byoc_op_create_with(byoc_block_t *block, byoc_node_t *before, const char *domain, const char *name,
+                                 byoc_value_t *const *operands, uint32_t operand_count, uint32_t result_count,
+                                 const byoc_attribute_t *attributes, size_t attribute_count);
+
+// ---- lowering context: what point and loops functions build with (implemented in core/kernel/lower.c) ----
+byoc_loop_builder_t *byoc_lower_builder(byoc_lower_t *lower);
+// Element of operand `operand` of `node` at `indices` (as many as its rank): a load, or the producer's expression where
+// it was fused in, or a literal for a constant scalar.
+const byoc_loop_expr_t *byoc_lower_load(byoc_lower_t *lower, const byoc_node_t *node, uint32_t operand,
+                                        const byoc_loop_expr_t *const *indices);
+// As above with NumPy broadcasting: `indices` are those of a tensor of rank `rank`.
+const byoc_loop_expr_t *byoc_lower_load_broadcast(byoc_lower_t *lower, const byoc_node_t *node, uint32_t operand,
+                                                  int32_t rank, const byoc_loop_expr_t *const *indices);
+// Element of operand at a row-major linear index.
+const byoc_loop_expr_t *byoc_lower_load_flat(byoc_lower_t *lower, const byoc_node_t *node, uint32_t operand,
+                                             const byoc_loop_expr_t *index);
+// The buffer behind an operand, where a loop nest needs it as such; NULL where it was fused in (ask with `require` in
+// the row's traits: HEAVY operators always get buffers).
+const byoc_loop_buffer_t *byoc_lower_operand_buffer(byoc_lower_t *lower, const byoc_node_t *node, uint32_t operand);
+// Stores one element of a result, through the fused elementwise consumers if any.
+void byoc_lower_store(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                      const byoc_loop_expr_t *const *indices, const byoc_loop_expr_t *value);
+// True when stores to `result` may also be read back and rewritten (nothing is fused behind it); then *out_buffer is
+// it.
+bool byoc_lower_result_buffer(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                              const byoc_loop_buffer_t **out_buffer);
+
+#endif // BYOC_CORE_OPS_OP_H_

@@ -1,0 +1,110 @@
+// Look-up in the operator table: a hash from (domain, name) to the rows of that operator, built on first use.
+#include <pthread.h>
+#include <string.h>
+
+#include "core/base/hash.h"
+#include "core/ops/op.h"
+
+#define BYOC_OP_FAMILY(name)                                                                                           \
+  extern const byoc_op_t byoc_ops_##name[];                                                                            \
+  extern const size_t byoc_ops_##name##_count;
+#include "core/ops/families.def"
+#undef BYOC_OP_FAMILY
+
+typedef struct {
+  const byoc_op_t *rows;
+  const size_t *count;
+} family_t;
+
+#define BYOC_OP_FAMILY(name) {byoc_ops_##name, &byoc_ops_##name##_count},
+static const family_t families[] = {
+#include "core/ops/families.def"
+};
+#undef BYOC_OP_FAMILY
+#define FAMILY_COUNT (sizeof families / sizeof *families)
+
+// Open addressing; each slot starts a chain of the versions of one operator. Static, so that look-up never fails.
+#define SLOT_COUNT 1024u
+#define ROW_LIMIT  1024u
+static pthread_once_t index_once = PTHREAD_ONCE_INIT;
+static const byoc_op_t *index_rows[ROW_LIMIT];
+static uint16_t index_next[ROW_LIMIT]; // row number + 1 of the operator's next version; 0 ends
+static uint16_t index_slots[SLOT_COUNT];
+static size_t index_count;
+
+static uint32_t slot_of(const char *domain, const char *name) {
+  return (uint32_t)byoc_hash_combine(byoc_hash_text(domain), byoc_hash_text(name)) % SLOT_COUNT;
+}
+
+static bool same_operator(const byoc_op_t *row, const char *domain, const char *name) {
+  return strcmp(row->name, name) == 0 && strcmp(row->domain, domain) == 0;
+}
+
+static uint16_t *find_slot(const char *domain, const char *name) {
+  uint32_t slot = slot_of(domain, name);
+  while (index_slots[slot] != 0 && !same_operator(index_rows[index_slots[slot] - 1], domain, name)) {
+    slot = (slot + 1) % SLOT_COUNT;
+  }
+  return &index_slots[slot];
+}
+
+static void build_index(void) {
+  for (size_t f = 0; f < FAMILY_COUNT; ++f) {
+    for (size_t i = 0; i < *families[f].count && index_count < ROW_LIMIT; ++i) {
+      const byoc_op_t *row = &families[f].rows[i];
+      uint16_t *slot = find_slot(row->domain, row->name);
+      index_rows[index_count] = row;
+      index_next[index_count] = *slot;
+      *slot = (uint16_t)++index_count;
+    }
+  }
+}
+
+static uint16_t first_row(const char *domain, const char *name) {
+  pthread_once(&index_once, build_index);
+  return *find_slot(domain, name);
+}
+
+const byoc_op_t *byoc_op_find(const char *domain, const char *name, int32_t opset) {
+  const byoc_op_t *best = NULL;
+  for (uint16_t i = first_row(domain, name); i != 0; i = index_next[i - 1]) {
+    const byoc_op_t *row = index_rows[i - 1];
+    if (row->since_version <= opset && (!best || row->since_version > best->since_version)) best = row;
+  }
+  return best;
+}
+
+const byoc_op_t *byoc_op_of(const byoc_node_t *node) {
+  return node->callee ? NULL : byoc_op_find(node->domain, node->op, node->since_version);
+}
+
+bool byoc_node_has_trait(const byoc_node_t *node, uint32_t trait) {
+  const byoc_op_t *op = byoc_op_of(node);
+  return op && (op->traits & trait) != 0;
+}
+
+bool byoc_op_known(const char *domain, const char *name) {
+  return first_row(domain, name) != 0;
+}
+
+const char *byoc_op_nearest(const char *domain, const char *name) {
+  const char *names[ROW_LIMIT];
+  size_t count = 0;
+  size_t rows = byoc_op_count();
+  for (size_t i = 0; i < rows; ++i) {
+    const byoc_op_t *row = byoc_op_at(i);
+    if (strcmp(row->domain, domain) != 0) continue;
+    if (count > 0 && strcmp(names[count - 1], row->name) == 0) continue;
+    names[count++] = row->name;
+  }
+  return byoc_nearest_match(name, names, count);
+}
+
+size_t byoc_op_count(void) {
+  pthread_once(&index_once, build_index);
+  return index_count;
+}
+
+const byoc_op_t *byoc_op_at(size_t index) {
+  return index < byoc_op_count() ? index_rows[index] : NULL;
+}

@@ -1,0 +1,44 @@
+// The register tile under convolutions and matrix products: sums[row][column] += A[row][k] * panel[k][column].
+//
+// A panel is a packed block of the right-hand side, `columns` wide, that lives on the stack of one parallel iteration;
+// a block of rows runs over it, ROWS at a time, each row's sums in registers. Rows and columns beyond the edge are
+// computed on clamped rows and zeroed columns and not stored, so that the inner loop has no tests.
+#ifndef BYOC_CORE_OPS_TILE_H_
+#define BYOC_CORE_OPS_TILE_H_
+
+#include "core/ops/util.h"
+
+// 8 x 32 sums fill 16 of AVX-512's 32 registers and leave 2 loads to 8 multiply-adds a vector of columns; the panel
+// (256 deep: 32 KiB of f32) and the sums of a block of rows (8 KiB) stay in the first two levels of cache.
+enum { BYOC_TILE_ROWS = 8, BYOC_TILE_COLUMNS = 32, BYOC_TILE_DEPTH = 256, BYOC_TILE_ROW_BLOCK = 64 };
+
+typedef struct byoc_tile_t {
+  byoc_lower_t *lower;
+  byoc_loop_builder_t *b;
+  byoc_dtype_t dtype; // in which sums are computed
+  int32_t rows;       // computed at a time
+  int32_t row_block;  // rows over one panel
+  int32_t columns;
+  int32_t depth; // of the panel
+  const byoc_loop_buffer_t *panel, *sums;
+} byoc_tile_t;
+
+// Chooses sizes for a product of `row_count` rows (an expression; constant or not) and `column_count` columns.
+void byoc_tile_choose(byoc_tile_t *tile, byoc_lower_t *lower, byoc_dtype_t dtype, const byoc_loop_expr_t *row_count,
+                      const byoc_loop_expr_t *column_count);
+// Declares panel and sums in the open block, sums cleared; where fewer than all columns are in use the panel too.
+void byoc_tile_begin(byoc_tile_t *tile, const byoc_loop_expr_t *columns_used);
+// Runs the rows over the panel: A's element (row, k) is a[row_base(row) + k * step].
+typedef const byoc_loop_expr_t *(*byoc_tile_row_base_t)(const void *self, const byoc_loop_expr_t *row);
+void byoc_tile_multiply(const byoc_tile_t *tile, const byoc_loop_expr_t *rows_used, const byoc_loop_expr_t *depth_used,
+                        const byoc_loop_buffer_t *a, byoc_tile_row_base_t row_base, const void *self,
+                        const byoc_loop_expr_t *step);
+const byoc_loop_expr_t *byoc_tile_sum(const byoc_tile_t *tile, const byoc_loop_expr_t *row,
+                                      const byoc_loop_expr_t *column);
+
+// ceil(x / by), and min(block, total - begin) simplified where total is a known multiple of block.
+const byoc_loop_expr_t *byoc_tile_count(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, int64_t by);
+const byoc_loop_expr_t *byoc_tile_used(byoc_loop_builder_t *b, const byoc_loop_expr_t *total,
+                                       const byoc_loop_expr_t *begin, int64_t block);
+
+#endif // BYOC_CORE_OPS_TILE_H_

@@ -1,0 +1,253 @@
+// Elementwise operators of one operand: the result is an expression of the operand's element, computed in f32 where the
+// element is a narrower float.
+#include "core/ops/util.h"
+
+#define OP(name)   BYOC_LOOP_OP_##name
+#define UN(op, x)  byoc_loop_unary(b, OP(op), (x))
+#define BIN(op, x, y) byoc_loop_binary(b, OP(op), (x), (y))
+#define NUM(value) byoc_loop_const(b, x->dtype, (value))
+
+// Every formula below is a function of this form; the shared wrapper loads the element and converts the result.
+typedef const byoc_loop_expr_t *(*formula_t)(byoc_loop_builder_t *b, const byoc_node_t *node,
+                                             const byoc_loop_expr_t *x);
+
+static const byoc_loop_expr_t *point_unary(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                                           const byoc_loop_expr_t *const *indices, formula_t formula) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_loop_expr_t *x = byoc_emit_load(lower, node, 0, indices);
+  return x ? byoc_emit_as(b, node->results[result]->type->dtype, formula(b, node, x)) : NULL;
+}
+
+#define FORMULA(name, ...)                                                                                             \
+  static const byoc_loop_expr_t *formula_##name(byoc_loop_builder_t *b, const byoc_node_t *node,                       \
+                                                const byoc_loop_expr_t *x) {                                           \
+    (void)node;                                                                                                        \
+    __VA_ARGS__                                                                                                        \
+  }                                                                                                                    \
+  static const byoc_loop_expr_t *point_##name(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,           \
+                                              const byoc_loop_expr_t *const *indices) {                                \
+    return point_unary(lower, node, result, indices, formula_##name);                                                  \
+  }
+
+static const byoc_loop_expr_t *attribute(byoc_loop_builder_t *b, const byoc_node_t *node, const byoc_loop_expr_t *x,
+                                         const char *name, double fallback) {
+  return byoc_loop_const(b, x->dtype, byoc_attributes_float(&node->attributes, name, fallback));
+}
+#define ATTRIBUTE(name, fallback) attribute(b, node, x, (name), (fallback))
+
+FORMULA(abs, return UN(ABS, x);)
+FORMULA(neg, return UN(NEG, x);)
+FORMULA(exp, return UN(EXP, x);)
+FORMULA(log, return UN(LOG, x);)
+FORMULA(sqrt, return UN(SQRT, x);)
+FORMULA(reciprocal, return BIN(DIV, NUM(1.0), x);)
+FORMULA(floor, return UN(FLOOR, x);)
+FORMULA(ceil, return UN(CEIL, x);)
+FORMULA(round, return UN(ROUND, x);)
+FORMULA(sign, return UN(SIGN, x);)
+FORMULA(sin, return UN(SIN, x);)
+FORMULA(cos, return UN(COS, x);)
+FORMULA(tan, return UN(TAN, x);)
+FORMULA(asin, return UN(ASIN, x);)
+FORMULA(acos, return UN(ACOS, x);)
+FORMULA(atan, return UN(ATAN, x);)
+FORMULA(sinh, return UN(SINH, x);)
+FORMULA(cosh, return UN(COSH, x);)
+FORMULA(tanh, return UN(TANH, x);)
+FORMULA(asinh, return UN(ASINH, x);)
+FORMULA(acosh, return UN(ACOSH, x);)
+FORMULA(atanh, return UN(ATANH, x);)
+FORMULA(erf, return UN(ERF, x);)
+// As a selection rather than a maximum: NaN passes through and it is one instruction.
+FORMULA(relu, return byoc_loop_select(b, BIN(LT, x, NUM(0.0)), NUM(0.0), x);)
+FORMULA(not, return UN(NOT, x);)
+FORMULA(isnan, return UN(ISNAN, x);)
+
+FORMULA(isinf, {
+  bool negative = byoc_attributes_int(&node->attributes, "detect_negative", 1) != 0;
+  bool positive = byoc_attributes_int(&node->attributes, "detect_positive", 1) != 0;
+  if (negative && positive) return UN(ISINF, x);
+  if (!negative && !positive) return byoc_loop_const_int(b, BYOC_DTYPE_BOOL, 0);
+  return BIN(AND, UN(ISINF, x), positive ? BIN(LT, NUM(0.0), x) : BIN(LT, x, NUM(0.0)));
+})
+// x < 0 ? alpha * x : x
+FORMULA(leaky_relu,
+        return byoc_loop_select(b, BIN(LT, x, NUM(0.0)), BIN(MUL, ATTRIBUTE("alpha", (double)0.01f), x), x);)
+// x < 0 ? alpha * (exp(x) - 1) : x
+FORMULA(elu, return byoc_loop_select(b, BIN(LT, x, NUM(0.0)), BIN(MUL, ATTRIBUTE("alpha", 1.0), UN(EXPM1, x)), x);)
+// gamma * (x > 0 ? x : alpha * (exp(x) - 1))
+FORMULA(selu, {
+  const byoc_loop_expr_t *alpha = ATTRIBUTE("alpha", (double)1.67326319217681884765625f);
+  const byoc_loop_expr_t *gamma = ATTRIBUTE("gamma", (double)1.05070102214813232421875f);
+  return BIN(MUL, gamma, byoc_loop_select(b, BIN(LT, NUM(0.0), x), x, BIN(MUL, alpha, UN(EXPM1, x))));
+})
+// max(0, x) + min(0, alpha * (exp(x / alpha) - 1))
+FORMULA(celu, {
+  const byoc_loop_expr_t *alpha = ATTRIBUTE("alpha", 1.0);
+  const byoc_loop_expr_t *low = BIN(MUL, alpha, UN(EXPM1, BIN(DIV, x, alpha)));
+  return BIN(ADD, BIN(MAX, x, NUM(0.0)), BIN(MIN, low, NUM(0.0)));
+})
+// 1 / (1 + exp(-x)): for large negative x, exp overflows to infinity and the quotient is 0, as it should be.
+FORMULA(sigmoid, return BIN(DIV, NUM(1.0), BIN(ADD, NUM(1.0), UN(EXP, UN(NEG, x))));)
+static const byoc_loop_expr_t *hard_sigmoid(byoc_loop_builder_t *b, const byoc_loop_expr_t *x,
+                                            const byoc_loop_expr_t *alpha, const byoc_loop_expr_t *beta) {
+  return BIN(MAX, NUM(0.0), BIN(MIN, NUM(1.0), BIN(ADD, BIN(MUL, alpha, x), beta)));
+}
+FORMULA(hard_sigmoid, return hard_sigmoid(b, x, ATTRIBUTE("alpha", (double)0.2f), ATTRIBUTE("beta", 0.5));)
+FORMULA(hard_swish, return BIN(MUL, x, hard_sigmoid(b, x, NUM(1.0 / 6.0), NUM(0.5)));)
+// log(1 + exp(x)) without overflow: max(x, 0) + log1p(exp(-|x|))
+static const byoc_loop_expr_t *softplus(byoc_loop_builder_t *b, const byoc_loop_expr_t *x) {
+  return BIN(ADD, BIN(MAX, x, NUM(0.0)), UN(LOG1P, UN(EXP, UN(NEG, UN(ABS, x)))));
+}
+FORMULA(softplus, return softplus(b, x);)
+FORMULA(mish, return BIN(MUL, x, UN(TANH, softplus(b, x)));)
+FORMULA(softsign, return BIN(DIV, x, BIN(ADD, NUM(1.0), UN(ABS, x)));)
+FORMULA(thresholded_relu, return byoc_loop_select(b, BIN(LT, ATTRIBUTE("alpha", 1.0), x), x, NUM(0.0));)
+// Exactly: 0.5 x (1 + erf(x / sqrt 2)).  With approximate = "tanh": 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x³))).
+FORMULA(gelu, {
+  const char *approximate = byoc_attributes_string(&node->attributes, "approximate", "none");
+  const byoc_loop_expr_t *inner = NULL;
+  if (approximate[0] == 't') {
+    const byoc_loop_expr_t *cube = BIN(MUL, x, BIN(MUL, x, x));
+    inner = UN(TANH, BIN(MUL, NUM(0.7978845608028654), BIN(ADD, x, BIN(MUL, NUM(0.044715), cube))));
+  } else {
+    inner = UN(ERF, BIN(MUL, x, NUM(0.7071067811865476)));
+  }
+  return BIN(MUL, BIN(MUL, NUM(0.5), x), BIN(ADD, NUM(1.0), inner));
+})
+// x < -lambd: x + bias; x > lambd: x - bias; else 0
+FORMULA(shrink, {
+  double lambd = byoc_attributes_float(&node->attributes, "lambd", 0.5);
+  const byoc_loop_expr_t *bias = ATTRIBUTE("bias", 0.0);
+  const byoc_loop_expr_t *high = byoc_loop_select(b, BIN(LT, NUM(lambd), x), BIN(SUB, x, bias), NUM(0.0));
+  return byoc_loop_select(b, BIN(LT, x, NUM(-lambd)), BIN(ADD, x, bias), high);
+})
+
+// ---- inference ----
+static bool is_signed_number(byoc_dtype_t dtype) {
+  return byoc_dtype_is_number(dtype) && dtype != BYOC_DTYPE_U8 && dtype != BYOC_DTYPE_U16 && dtype != BYOC_DTYPE_U32 &&
+         dtype != BYOC_DTYPE_U64;
+}
+static bool is_bool(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_BOOL;
+}
+
+static byoc_status_t infer_float(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "a float tensor"));
+  return byoc_infer_same(infer);
+}
+static byoc_status_t infer_number(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_number, "a numeric tensor"));
+  return byoc_infer_same(infer);
+}
+static byoc_status_t infer_signed(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_signed_number, "a tensor of signed numbers"));
+  return byoc_infer_same(infer);
+}
+static byoc_status_t infer_integer(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_integer, "an integer tensor"));
+  return byoc_infer_same(infer);
+}
+static byoc_status_t infer_bool(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_bool, "a bool tensor"));
+  return byoc_infer_same(infer);
+}
+static byoc_status_t infer_float_test(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "a float tensor"));
+  return byoc_infer_set_like(infer, 0, BYOC_DTYPE_BOOL, byoc_operand_type(infer->node, 0));
+}
+
+#define UNARY(op_name, version, infer_name, point_name)                                                                \
+  {.domain = "",                                                                                                       \
+   .name = #op_name,                                                                                                   \
+   .since_version = version,                                                                                           \
+   .min_inputs = 1,                                                                                                    \
+   .max_inputs = 1,                                                                                                    \
+   .min_outputs = 1,                                                                                                   \
+   .max_outputs = 1,                                                                                                   \
+   .traits = BYOC_OP_ELEMENTWISE,                                                                                      \
+   .infer = infer_##infer_name,                                                                                        \
+   .point = point_##point_name}
+
+const byoc_op_t byoc_ops_unary[] = {
+    UNARY(Abs, 6, number, abs),
+    UNARY(Abs, 13, number, abs),
+    UNARY(Neg, 6, signed, neg),
+    UNARY(Neg, 13, signed, neg),
+    UNARY(Exp, 6, float, exp),
+    UNARY(Exp, 13, float, exp),
+    UNARY(Log, 6, float, log),
+    UNARY(Log, 13, float, log),
+    UNARY(Sqrt, 6, float, sqrt),
+    UNARY(Sqrt, 13, float, sqrt),
+    UNARY(Reciprocal, 6, float, reciprocal),
+    UNARY(Reciprocal, 13, float, reciprocal),
+    UNARY(Floor, 6, float, floor),
+    UNARY(Floor, 13, float, floor),
+    UNARY(Ceil, 6, float, ceil),
+    UNARY(Ceil, 13, float, ceil),
+    UNARY(Round, 11, float, round),
+    UNARY(Round, 22, float, round),
+    UNARY(Sign, 9, number, sign),
+    UNARY(Sign, 13, number, sign),
+    UNARY(Sin, 7, float, sin),
+    UNARY(Sin, 22, float, sin),
+    UNARY(Cos, 7, float, cos),
+    UNARY(Cos, 22, float, cos),
+    UNARY(Tan, 7, float, tan),
+    UNARY(Tan, 22, float, tan),
+    UNARY(Asin, 7, float, asin),
+    UNARY(Asin, 22, float, asin),
+    UNARY(Acos, 7, float, acos),
+    UNARY(Acos, 22, float, acos),
+    UNARY(Atan, 7, float, atan),
+    UNARY(Atan, 22, float, atan),
+    UNARY(Sinh, 9, float, sinh),
+    UNARY(Sinh, 22, float, sinh),
+    UNARY(Cosh, 9, float, cosh),
+    UNARY(Cosh, 22, float, cosh),
+    UNARY(Tanh, 6, float, tanh),
+    UNARY(Tanh, 13, float, tanh),
+    UNARY(Asinh, 9, float, asinh),
+    UNARY(Asinh, 22, float, asinh),
+    UNARY(Acosh, 9, float, acosh),
+    UNARY(Acosh, 22, float, acosh),
+    UNARY(Atanh, 9, float, atanh),
+    UNARY(Atanh, 22, float, atanh),
+    UNARY(Erf, 9, number, erf),
+    UNARY(Erf, 13, number, erf),
+    UNARY(Relu, 6, float, relu),
+    UNARY(Relu, 13, float, relu),
+    UNARY(Relu, 14, signed, relu),
+    UNARY(LeakyRelu, 6, float, leaky_relu),
+    UNARY(LeakyRelu, 16, float, leaky_relu),
+    UNARY(Elu, 6, float, elu),
+    UNARY(Elu, 22, float, elu),
+    UNARY(Selu, 6, float, selu),
+    UNARY(Selu, 22, float, selu),
+    UNARY(Celu, 12, float, celu),
+    UNARY(Sigmoid, 6, float, sigmoid),
+    UNARY(Sigmoid, 13, float, sigmoid),
+    UNARY(HardSigmoid, 6, float, hard_sigmoid),
+    UNARY(HardSigmoid, 22, float, hard_sigmoid),
+    UNARY(HardSwish, 14, float, hard_swish),
+    UNARY(HardSwish, 22, float, hard_swish),
+    UNARY(Softplus, 1, float, softplus),
+    UNARY(Softplus, 22, float, softplus),
+    UNARY(Softsign, 1, float, softsign),
+    UNARY(Softsign, 22, float, softsign),
+    UNARY(ThresholdedRelu, 10, float, thresholded_relu),
+    UNARY(ThresholdedRelu, 22, float, thresholded_relu),
+    UNARY(Gelu, 20, float, gelu),
+    UNARY(Mish, 18, float, mish),
+    UNARY(Mish, 22, float, mish),
+    UNARY(Shrink, 9, number, shrink),
+    UNARY(Not, 1, bool, not),
+    UNARY(BitwiseNot, 18, integer, not),
+    UNARY(IsNaN, 9, float_test, isnan),
+    UNARY(IsNaN, 13, float_test, isnan),
+    UNARY(IsNaN, 20, float_test, isnan),
+    UNARY(IsInf, 10, float_test, isinf),
+    UNARY(IsInf, 20, float_test, isinf),
+};
+const size_t byoc_ops_unary_count = sizeof byoc_ops_unary / sizeof *byoc_ops_unary;

@@ -1,0 +1,238 @@
+// Shared by the families: messages, operands, dimensions. What lowering shares is in emit.c.
+#include "core/ops/util.h"
+
+#include <string.h>
+
+const char *byoc_type_text(const byoc_type_t *type, char buffer[BYOC_TYPE_TEXT_SIZE]) {
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  byoc_type_print(type ? type : byoc_type_unknown(), &text);
+  snprintf(buffer, BYOC_TYPE_TEXT_SIZE, "%s", text.data);
+  byoc_string_deinit(&text);
+  return buffer;
+}
+
+static byoc_status_t error_at(const byoc_infer_t *infer, byoc_status_t status, const char *format, va_list arguments) {
+  char where[256], message[512];
+  byoc_node_describe(infer->node, where, sizeof where);
+  vsnprintf(message, sizeof message, format, arguments);
+  return byoc_diag_error(infer->diag, status, "%s: %s", where, message);
+}
+
+byoc_status_t byoc_infer_error(const byoc_infer_t *infer, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  byoc_status_t status = error_at(infer, BYOC_INVALID_DATA, format, arguments);
+  va_end(arguments);
+  return status;
+}
+
+byoc_status_t byoc_infer_unsupported(const byoc_infer_t *infer, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  byoc_status_t status = error_at(infer, BYOC_UNSUPPORTED, format, arguments);
+  va_end(arguments);
+  return status;
+}
+
+// ---- operands ----
+bool byoc_dtype_is_float(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_F32 || dtype == BYOC_DTYPE_F64 || dtype == BYOC_DTYPE_F16 || dtype == BYOC_DTYPE_BF16;
+}
+
+bool byoc_dtype_is_integer(byoc_dtype_t dtype) {
+  switch (dtype) {
+  case BYOC_DTYPE_U8:
+  case BYOC_DTYPE_I8:
+  case BYOC_DTYPE_U16:
+  case BYOC_DTYPE_I16:
+  case BYOC_DTYPE_I32:
+  case BYOC_DTYPE_I64:
+  case BYOC_DTYPE_U32:
+  case BYOC_DTYPE_U64:
+    return true;
+  default:
+    return false;
+  }
+}
+
+bool byoc_dtype_is_number(byoc_dtype_t dtype) {
+  return byoc_dtype_is_float(dtype) || byoc_dtype_is_integer(dtype);
+}
+
+byoc_status_t byoc_infer_need(const byoc_infer_t *infer, uint32_t index, byoc_dtype_predicate_t passes,
+                              const char *what) {
+  const byoc_type_t *type = byoc_operand_type(infer->node, index);
+  if (byoc_type_is_tensor(type) && (!passes || passes(type->dtype))) return BYOC_OK;
+  char text[BYOC_TYPE_TEXT_SIZE];
+  return byoc_infer_error(infer, "operand %u: expected %s, got %s", index, what, byoc_type_text(type, text));
+}
+
+byoc_status_t byoc_infer_need_rank(const byoc_infer_t *infer, uint32_t index, int32_t least, int32_t most) {
+  const byoc_type_t *type = byoc_operand_type(infer->node, index);
+  if (!byoc_is_ranked(type) || (type->rank >= least && type->rank <= most)) return BYOC_OK;
+  char text[BYOC_TYPE_TEXT_SIZE];
+  byoc_type_text(type, text);
+  if (least == most) return byoc_infer_error(infer, "operand %u: expected rank %d, got %s", index, least, text);
+  if (most >= BYOC_MAX_RANK) {
+    return byoc_infer_error(infer, "operand %u: expected rank %d or more, got %s", index, least, text);
+  }
+  return byoc_infer_error(infer, "operand %u: expected rank %d to %d, got %s", index, least, most, text);
+}
+
+byoc_status_t byoc_infer_need_same(const byoc_infer_t *infer, uint32_t index) {
+  const byoc_type_t *first = byoc_operand_type(infer->node, 0), *type = byoc_operand_type(infer->node, index);
+  if (!type || (byoc_type_is_tensor(first) && byoc_type_is_tensor(type) && first->dtype == type->dtype)) return BYOC_OK;
+  char a[BYOC_TYPE_TEXT_SIZE], b[BYOC_TYPE_TEXT_SIZE];
+  return byoc_infer_error(infer, "operand %u: expected the element type of operand 0 (%s), got %s", index,
+                          byoc_type_text(first, a), byoc_type_text(type, b));
+}
+
+byoc_status_t byoc_infer_need_dim(const byoc_infer_t *infer, uint32_t index, int32_t d, byoc_dim_t expected) {
+  const byoc_type_t *type = byoc_operand_type(infer->node, index);
+  if (!byoc_is_ranked(type) || !byoc_dim_is_constant(expected) || !byoc_dim_is_constant(type->dims[d])) return BYOC_OK;
+  if (type->dims[d].constant == expected.constant) return BYOC_OK;
+  char text[BYOC_TYPE_TEXT_SIZE];
+  return byoc_infer_error(infer, "operand %u: expected %lld in dimension %d, got %s", index,
+                          (long long)expected.constant, d, byoc_type_text(type, text));
+}
+
+// ---- integers ----
+byoc_known_t byoc_read_ints(const byoc_node_t *node, const char *name, int32_t operand, byoc_ints_t *out_ints) {
+  out_ints->count = 0;
+  const byoc_attribute_t *attribute = name ? byoc_attributes_find(&node->attributes, name) : NULL;
+  if (attribute && attribute->kind == BYOC_ATTRIBUTE_INT) {
+    out_ints->values[out_ints->count++] = attribute->i;
+    return BYOC_KNOWN_YES;
+  }
+  if (attribute && attribute->kind == BYOC_ATTRIBUTE_INTS) {
+    if (attribute->count > BYOC_MAX_INTS) return BYOC_KNOWN_NO;
+    for (size_t i = 0; i < attribute->count; ++i) out_ints->values[out_ints->count++] = attribute->ints[i];
+    return BYOC_KNOWN_YES;
+  }
+  if (operand < 0 || !byoc_has_operand(node, (uint32_t)operand)) return BYOC_KNOWN_ABSENT;
+  const byoc_value_t *value = node->operands[operand];
+  if (!byoc_value_is_constant(value) || !byoc_dtype_is_integer(value->type->dtype)) return BYOC_KNOWN_NO;
+  int64_t count = byoc_type_element_count(value->type);
+  if (count < 0 || count > BYOC_MAX_INTS) return BYOC_KNOWN_NO;
+  for (int64_t i = 0; i < count; ++i) {
+    out_ints->values[out_ints->count++] = byoc_constant_element_i64(value->constant, i);
+  }
+  return BYOC_KNOWN_YES;
+}
+
+bool byoc_normalize_axis(int64_t axis, int64_t rank, int32_t *out_axis) {
+  if (axis < -rank || axis >= rank) return false;
+  *out_axis = (int32_t)(axis < 0 ? axis + rank : axis);
+  return true;
+}
+
+byoc_status_t byoc_infer_axis(const byoc_infer_t *infer, const char *name, int64_t fallback, int64_t rank,
+                              int32_t *out_axis) {
+  int64_t axis = byoc_attributes_int(&infer->node->attributes, name, fallback);
+  if (byoc_normalize_axis(axis, rank, out_axis)) return BYOC_OK;
+  return byoc_infer_error(infer, "attribute '%s': expected a value in [%lld, %lld], got %lld", name, (long long)-rank,
+                          (long long)rank - 1, (long long)axis);
+}
+
+int32_t byoc_node_axis(const byoc_node_t *node, const char *name, int64_t fallback, int64_t rank) {
+  int64_t axis = byoc_attributes_int(&node->attributes, name, fallback);
+  return (int32_t)(axis < 0 ? axis + rank : axis);
+}
+
+// ---- result types ----
+byoc_status_t byoc_infer_set(const byoc_infer_t *infer, uint32_t result, byoc_dtype_t dtype, int32_t rank,
+                             const byoc_dim_t *dims) {
+  if (rank > BYOC_MAX_RANK) {
+    return byoc_infer_error(infer, "result %u would have rank %d; at most %d is handled", result, rank, BYOC_MAX_RANK);
+  }
+  for (int32_t i = 0; i < rank; ++i) {
+    if (byoc_dim_is_constant(dims[i]) && dims[i].constant < 0) {
+      return byoc_infer_error(infer, "result %u would have the negative dimension %lld in place %d", result,
+                              (long long)dims[i].constant, i);
+    }
+  }
+  const byoc_type_t *type = byoc_type_tensor(infer->arena, dtype, rank, dims);
+  if (!type) return byoc_diag_out_of_memory(infer->diag);
+  if (byoc_has_result(infer->node, result)) infer->node->results[result]->type = type;
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_infer_set_unranked(const byoc_infer_t *infer, uint32_t result, byoc_dtype_t dtype) {
+  const byoc_type_t *type = byoc_type_tensor(infer->arena, dtype, BYOC_RANK_UNKNOWN, NULL);
+  if (!type) return byoc_diag_out_of_memory(infer->diag);
+  if (byoc_has_result(infer->node, result)) infer->node->results[result]->type = type;
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_infer_set_unknown(const byoc_infer_t *infer, uint32_t result, byoc_dtype_t dtype, int32_t rank) {
+  byoc_dim_t dims[BYOC_MAX_RANK];
+  bool failed = false;
+  for (int32_t i = 0; i < rank && i < BYOC_MAX_RANK; ++i) dims[i] = byoc_infer_unknown_dim(infer, &failed);
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  return byoc_infer_set(infer, result, dtype, rank, dims);
+}
+
+byoc_status_t byoc_infer_set_like(const byoc_infer_t *infer, uint32_t result, byoc_dtype_t dtype,
+                                  const byoc_type_t *type) {
+  if (!byoc_is_ranked(type)) return byoc_infer_set_unranked(infer, result, dtype);
+  return byoc_infer_set(infer, result, dtype, type->rank, type->dims);
+}
+
+byoc_status_t byoc_infer_same(byoc_infer_t *infer) {
+  const byoc_type_t *type = byoc_operand_type(infer->node, 0);
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  if (byoc_has_result(infer->node, 0)) infer->node->results[0]->type = type;
+  return BYOC_OK;
+}
+
+// ---- dimensions ----
+byoc_dim_t byoc_infer_dim(const byoc_infer_t *infer, byoc_dim_kind_t kind, byoc_dim_t a, byoc_dim_t b, bool *failed) {
+  return byoc_dim_binary(infer->arena, kind, a, b, failed);
+}
+
+byoc_dim_t byoc_infer_unknown_dim(const byoc_infer_t *infer, bool *failed) {
+  return byoc_dim_unknown(infer->arena, (*infer->next_unknown)++, failed);
+}
+
+bool byoc_broadcast_dim(const byoc_infer_t *infer, byoc_dim_t a, byoc_dim_t b, byoc_dim_t *out, bool *failed) {
+  *out = a;
+  if (byoc_dim_equal(a, b)) return true;
+  if (byoc_dim_is_constant(b)) {
+    if (b.constant == 1) return true;
+    *out = b;
+    return !byoc_dim_is_constant(a) || a.constant == 1;
+  }
+  if (byoc_dim_is_constant(a)) {
+    if (a.constant == 1) *out = b;
+    return true;
+  }
+  // Two symbols: equal at run time, or one of them is 1.
+  *out = byoc_infer_dim(infer, BYOC_DIM_MAX, a, b, failed);
+  return true;
+}
+
+byoc_status_t byoc_infer_broadcast(const byoc_infer_t *infer, uint32_t first, byoc_dtype_t dtype) {
+  const byoc_node_t *node = infer->node;
+  int32_t rank = 0;
+  for (uint32_t i = first; i < node->operand_count; ++i) {
+    const byoc_type_t *type = byoc_operand_type(node, i);
+    if (!byoc_is_ranked(type)) return byoc_infer_set_unranked(infer, 0, dtype);
+    if (type->rank > rank) rank = type->rank;
+  }
+  byoc_dim_t dims[BYOC_MAX_RANK];
+  for (int32_t d = 0; d < rank; ++d) dims[d] = byoc_dim_constant(1);
+  bool failed = false;
+  for (uint32_t i = first; i < node->operand_count; ++i) {
+    const byoc_type_t *type = byoc_operand_type(node, i);
+    for (int32_t d = 0; d < type->rank; ++d) {
+      byoc_dim_t *at = &dims[rank - type->rank + d];
+      if (byoc_broadcast_dim(infer, *at, type->dims[d], at, &failed)) continue;
+      char a[BYOC_TYPE_TEXT_SIZE], b[BYOC_TYPE_TEXT_SIZE];
+      return byoc_infer_error(infer, "operand %u: %s does not broadcast against %s (dimension %d)", i,
+                              byoc_type_text(type, a), byoc_type_text(byoc_operand_type(node, first), b), d);
+    }
+  }
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  return byoc_infer_set(infer, 0, dtype, rank, dims);
+}

@@ -1,0 +1,129 @@
+// What the operator families share: reading operands and attributes, making result types with symbolic dimensions, and
+// the short forms that point and loops functions are written in.
+#ifndef BYOC_CORE_OPS_UTIL_H_
+#define BYOC_CORE_OPS_UTIL_H_
+
+#include "core/ops/op.h"
+
+// ---- messages ----
+#define BYOC_TYPE_TEXT_SIZE 128
+// The type as text in `buffer` (cut where it is longer); returns `buffer`.
+const char *byoc_type_text(const byoc_type_t *type, char buffer[BYOC_TYPE_TEXT_SIZE]);
+// Records "Conv 'conv1' (ai.onnx 11): " and the message.
+byoc_status_t byoc_infer_error(const byoc_infer_t *infer, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+byoc_status_t byoc_infer_unsupported(const byoc_infer_t *infer, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+// ---- operands ----
+static inline bool byoc_has_operand(const byoc_node_t *node, uint32_t index) {
+  return index < node->operand_count && node->operands[index] != NULL;
+}
+static inline bool byoc_has_result(const byoc_node_t *node, uint32_t index) {
+  return index < node->result_count;
+}
+static inline const byoc_type_t *byoc_operand_type(const byoc_node_t *node, uint32_t index) {
+  return byoc_has_operand(node, index) ? node->operands[index]->type : NULL;
+}
+static inline bool byoc_is_ranked(const byoc_type_t *type) {
+  return byoc_type_is_tensor(type) && type->rank != BYOC_RANK_UNKNOWN;
+}
+bool byoc_dtype_is_float(byoc_dtype_t dtype);   // f16, bf16, f32, f64
+bool byoc_dtype_is_integer(byoc_dtype_t dtype); // 8 to 64 bits
+bool byoc_dtype_is_number(byoc_dtype_t dtype);  // either
+// Which element types an operand may have.
+typedef bool (*byoc_dtype_predicate_t)(byoc_dtype_t dtype);
+// Operand `index` must be a tensor whose element type passes; `what` names the expectation ("a float tensor").
+byoc_status_t byoc_infer_need(const byoc_infer_t *infer, uint32_t index, byoc_dtype_predicate_t passes,
+                              const char *what);
+// Operand `index`, where ranked, must have a rank in [least, most].
+byoc_status_t byoc_infer_need_rank(const byoc_infer_t *infer, uint32_t index, int32_t least, int32_t most);
+// Operands `index` and 0 must have one element type.
+byoc_status_t byoc_infer_need_same(const byoc_infer_t *infer, uint32_t index);
+// Dimension d of operand `index` must be `expected` (checked where both are constant).
+byoc_status_t byoc_infer_need_dim(const byoc_infer_t *infer, uint32_t index, int32_t d, byoc_dim_t expected);
+
+// ---- integers known when compiling: an attribute or a constant operand ----
+#define BYOC_MAX_INTS 64
+typedef struct byoc_ints_t {
+  size_t count;
+  int64_t values[BYOC_MAX_INTS];
+} byoc_ints_t;
+typedef enum byoc_known_t {
+  BYOC_KNOWN_ABSENT, // neither given
+  BYOC_KNOWN_YES,    // in *out_ints
+  BYOC_KNOWN_NO,     // given by an operand that is not constant (or has too many elements)
+} byoc_known_t;
+// The attribute `name` (an int counts as a list of one), else operand `operand`. Either may be absent: NULL, -1.
+byoc_known_t byoc_read_ints(const byoc_node_t *node, const char *name, int32_t operand, byoc_ints_t *out_ints);
+// Brings a negative axis into [0, rank); false where it is out of range.
+bool byoc_normalize_axis(int64_t axis, int64_t rank, int32_t *out_axis);
+// Attribute `name` normalised by `rank`, with an error that names it.
+byoc_status_t byoc_infer_axis(const byoc_infer_t *infer, const char *name, int64_t fallback, int64_t rank,
+                              int32_t *out_axis);
+// For lowering, where inference has accepted the axis already.
+int32_t byoc_node_axis(const byoc_node_t *node, const char *name, int64_t fallback, int64_t rank);
+// The elements of a shape-like i64 value of rank 0 or 1 as dimensions, where they follow from constants and from
+// shapes: through Shape, Size, Gather, Slice, Concat, Unsqueeze, Squeeze, Cast, arithmetic. False where they do not.
+bool byoc_shape_value(const byoc_value_t *value, byoc_arena_t *arena, int32_t *out_count,
+                      byoc_dim_t out_dims[BYOC_MAX_RANK]);
+
+// ---- result types ----
+byoc_status_t byoc_infer_set(const byoc_infer_t *infer, uint32_t result, byoc_dtype_t dtype, int32_t rank,
+                             const byoc_dim_t *dims);
+byoc_status_t byoc_infer_set_unranked(const byoc_infer_t *infer, uint32_t result, byoc_dtype_t dtype);
+// A tensor of rank `rank` whose dimensions are known at run time only.
+byoc_status_t byoc_infer_set_unknown(const byoc_infer_t *infer, uint32_t result, byoc_dtype_t dtype, int32_t rank);
+// The dimensions of `type` (ranked or not) under another element type.
+byoc_status_t byoc_infer_set_like(const byoc_infer_t *infer, uint32_t result, byoc_dtype_t dtype,
+                                  const byoc_type_t *type);
+// The type of operand 0: the infer function of many operators.
+byoc_status_t byoc_infer_same(byoc_infer_t *infer);
+
+// Dimension arithmetic in the module's arena; a lack of memory is noted in *failed.
+byoc_dim_t byoc_infer_dim(const byoc_infer_t *infer, byoc_dim_kind_t kind, byoc_dim_t a, byoc_dim_t b, bool *failed);
+byoc_dim_t byoc_infer_unknown_dim(const byoc_infer_t *infer, bool *failed);
+// NumPy broadcasting of two dimensions; false where they clash.
+bool byoc_broadcast_dim(const byoc_infer_t *infer, byoc_dim_t a, byoc_dim_t b, byoc_dim_t *out, bool *failed);
+// Broadcasts operands [first, operand_count) against each other into a type of `dtype` for result 0.
+byoc_status_t byoc_infer_broadcast(const byoc_infer_t *infer, uint32_t first, byoc_dtype_t dtype);
+static inline byoc_status_t byoc_infer_memory(const byoc_infer_t *infer, bool failed) {
+  return failed ? byoc_diag_out_of_memory(infer->diag) : BYOC_OK;
+}
+
+// ---- lowering ----
+// The type in which elements of `dtype` are computed: f32 for the narrow floats, else the type itself.
+byoc_dtype_t byoc_compute_dtype(byoc_dtype_t dtype);
+// The value under that type; no cast where it has it already.
+const byoc_loop_expr_t *byoc_emit_as(byoc_loop_builder_t *b, byoc_dtype_t dtype, const byoc_loop_expr_t *value);
+// byoc_lower_load in the compute type.
+const byoc_loop_expr_t *byoc_emit_load(byoc_lower_t *lower, const byoc_node_t *node, uint32_t operand,
+                                       const byoc_loop_expr_t *const *indices);
+// Element 0 of an operand that is a scalar of any rank, in its compute type.
+const byoc_loop_expr_t *byoc_emit_scalar(byoc_lower_t *lower, const byoc_node_t *node, uint32_t operand);
+// Element `index` of an integer list operand as i64: a literal where it is constant, else a load.
+const byoc_loop_expr_t *byoc_emit_int(byoc_lower_t *lower, const byoc_node_t *node, uint32_t operand, int64_t index);
+// Stores a value in the result's element type.
+void byoc_emit_store(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                     const byoc_loop_expr_t *const *indices, const byoc_loop_expr_t *value);
+// The least or greatest value of an element type (infinities for floats).
+const byoc_loop_expr_t *byoc_emit_lowest(byoc_loop_builder_t *b, byoc_dtype_t dtype);
+const byoc_loop_expr_t *byoc_emit_highest(byoc_loop_builder_t *b, byoc_dtype_t dtype);
+// Dimension d of a type, as i64.
+static inline const byoc_loop_expr_t *byoc_emit_dim(byoc_loop_builder_t *b, const byoc_type_t *type, int32_t d) {
+  return byoc_loop_dim(b, type->dims[d]);
+}
+// The product of dimensions [begin, end) of a type.
+const byoc_loop_expr_t *byoc_emit_extent(byoc_loop_builder_t *b, const byoc_type_t *type, int32_t begin, int32_t end);
+// Splits a linear index over dimensions [begin, end) of a type into out[begin..end).
+void byoc_emit_unravel(byoc_loop_builder_t *b, const byoc_type_t *type, int32_t begin, int32_t end,
+                       const byoc_loop_expr_t *linear, const byoc_loop_expr_t **out);
+// a <= x && x < b
+const byoc_loop_expr_t *byoc_emit_within(byoc_loop_builder_t *b, const byoc_loop_expr_t *x,
+                                         const byoc_loop_expr_t *low, const byoc_loop_expr_t *high);
+#define BYOC_LMIN(b, x, y) byoc_loop_binary((b), BYOC_LOOP_OP_MIN, (x), (y))
+#define BYOC_LMAX(b, x, y) byoc_loop_binary((b), BYOC_LOOP_OP_MAX, (x), (y))
+#define BYOC_LDIV(b, x, y) byoc_loop_binary((b), BYOC_LOOP_OP_FLOORDIV, (x), (y))
+#define BYOC_LMOD(b, x, y) byoc_loop_binary((b), BYOC_LOOP_OP_MOD, (x), (y))
+
+#endif // BYOC_CORE_OPS_UTIL_H_

@@ -1,0 +1,38 @@
+// Sliding windows: what convolutions, pools and Im2Col share. Pads may be symbolic where auto_pad meets a symbolic
+// dimension; everything else is constant.
+#ifndef BYOC_CORE_OPS_WINDOW_H_
+#define BYOC_CORE_OPS_WINDOW_H_
+
+#include "core/ops/util.h"
+
+#define BYOC_MAX_SPATIAL 6
+
+typedef struct byoc_window_t {
+  int32_t spatial; // number of spatial dimensions; they are the last ones of x
+  int64_t kernel[BYOC_MAX_SPATIAL], stride[BYOC_MAX_SPATIAL], dilation[BYOC_MAX_SPATIAL];
+  byoc_dim_t pad_begin[BYOC_MAX_SPATIAL], pad_end[BYOC_MAX_SPATIAL];
+  byoc_dim_t out[BYOC_MAX_SPATIAL];
+  int64_t taps;   // product of the kernel's sizes
+  bool has_pads;  // false where every pad is the constant 0
+  bool ceil_mode; // the last window may hang over
+} byoc_window_t;
+
+// Reads strides, pads, dilations, auto_pad, ceil_mode and, unless `kernel` gives it, kernel_shape; computes pads and
+// result sizes for x. For a call from lowering the node's types are known to fit, and `infer` may have no diag.
+byoc_status_t byoc_window_read(const byoc_infer_t *infer, const byoc_type_t *x, const byoc_dim_t *kernel,
+                               byoc_window_t *out_window);
+// The same for lowering. The module's arena takes the expressions of symbolic pads.
+byoc_status_t byoc_window_of(const byoc_node_t *node, const byoc_type_t *x, const byoc_dim_t *kernel,
+                             byoc_window_t *out_window);
+
+// Input coordinate of tap `tap` for output coordinate `at` along spatial dimension d: at * stride + tap * dilation -
+// pad.
+const byoc_loop_expr_t *byoc_window_input(byoc_loop_builder_t *b, const byoc_window_t *window, int32_t d,
+                                          const byoc_loop_expr_t *at, const byoc_loop_expr_t *tap);
+// The part [*out_begin, *out_end) of the output coordinates [low, high) along d for which tap `tap` falls inside the
+// input of size `extent`.
+void byoc_window_inside(byoc_loop_builder_t *b, const byoc_window_t *window, int32_t d, const byoc_loop_expr_t *tap,
+                        const byoc_loop_expr_t *extent, const byoc_loop_expr_t *low, const byoc_loop_expr_t *high,
+                        const byoc_loop_expr_t **out_begin, const byoc_loop_expr_t **out_end);
+
+#endif // BYOC_CORE_OPS_WINDOW_H_

@@ -1,0 +1,58 @@
+// One run of a backend's generate hook, and the tables that it works with.
+#ifndef BYOC_CORE_PLUGIN_CODEGEN_H_
+#define BYOC_CORE_PLUGIN_CODEGEN_H_
+
+#include "byoc/plugin.h"
+#include "core/base/string.h"
+#include "core/base/vector.h"
+#include "core/ir/graph.h"
+#include "core/module/runtime_module.h"
+#include "core/target/target.h"
+
+// What the build gives to every run: services that live in rooms above this one.
+typedef struct byoc_codegen_services_t {
+  void *self;
+  byoc_status_t (*compile)(void *self, const byoc_compile_request_t *request, byoc_allocator_t allocator,
+                           byoc_diag_t *diag, void **out_object, size_t *out_size_bytes);
+  byoc_status_t (*measure)(void *self, const byoc_measure_request_t *request, byoc_allocator_t allocator,
+                           byoc_diag_t *diag, double *out_median_ns);
+  const char *cache_directory; // NULL: cache_get finds nothing and cache_put keeps nothing
+  const char *cpu_features;    // space-separated
+  void (*progress)(void *self, const char *what, uint64_t done, uint64_t total);
+} byoc_codegen_services_t;
+
+// What became of one function.
+typedef enum byoc_codegen_answer_t {
+  BYOC_CODEGEN_UNANSWERED,
+  BYOC_CODEGEN_BOUND,       // packed or JSON: a runtime module names it; becomes extern
+  BYOC_CODEGEN_HANDED_BACK, // its rewritten body goes back to where it is called
+  BYOC_CODEGEN_DECLINED,    // its original body goes back, and the next backend may take it
+} byoc_codegen_answer_t;
+
+typedef struct byoc_codegen_result_t {
+  byoc_function_t *function;
+  byoc_codegen_answer_t answer;
+  const char *reason; // DECLINED
+} byoc_codegen_result_t;
+
+typedef struct byoc_codegen_report_t {
+  BYOC_VECTOR(byoc_codegen_result_t) results; // one per function, in module order
+  byoc_string_t required_cpu_features;        // space-separated, added to
+  byoc_arena_t arena;
+} byoc_codegen_report_t;
+void byoc_codegen_report_init(byoc_codegen_report_t *report, byoc_allocator_t allocator);
+void byoc_codegen_report_deinit(byoc_codegen_report_t *report);
+
+// Runs the hook of `target`'s backend over `functions` (those with its Compiler attribute). Runtime modules that it
+// adds are appended to module->runtime_modules after being checked; when the hook fails none of them stays. A function
+// left unanswered, or answered twice, is an error that names the backend and the function.
+byoc_status_t byoc_codegen_run(byoc_graph_module_t *module, const byoc_target_t *target,
+                               byoc_function_t *const *functions, size_t function_count,
+                               const byoc_codegen_services_t *services, byoc_diag_t *diag,
+                               byoc_codegen_report_t *report);
+
+// The session's tables; static storage.
+const byoc_codegen_api_t *byoc_host_codegen_api(void);
+const byoc_edit_api_t *byoc_host_edit_api(void);
+
+#endif // BYOC_CORE_PLUGIN_CODEGEN_H_

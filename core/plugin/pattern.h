@@ -1,0 +1,32 @@
+// The pattern language of partition rules (its grammar stands in byoc/plugin.h): parsing and matching.
+#ifndef BYOC_CORE_PLUGIN_PATTERN_H_
+#define BYOC_CORE_PLUGIN_PATTERN_H_
+
+#include "core/base/arena.h"
+#include "core/ir/graph.h"
+#include "core/plugin/region.h"
+
+typedef struct byoc_pattern_t byoc_pattern_t;
+
+// Parses into `arena`. An error carries the text and a caret; `name` (of the rule) is used as the file.
+byoc_status_t byoc_pattern_parse(const char *text, const char *name, byoc_arena_t *arena, byoc_diag_t *diag,
+                                 const byoc_pattern_t **out_pattern);
+
+typedef struct byoc_match_t {
+  BYOC_VECTOR(byoc_node_t *) nodes; // topological order
+  BYOC_VECTOR(byoc_region_binding_t) bindings;
+  byoc_allocator_t allocator;
+} byoc_match_t;
+void byoc_match_init(byoc_match_t *match, byoc_allocator_t allocator);
+void byoc_match_deinit(byoc_match_t *match);
+
+// May the matcher use this node? NULL stands for any.
+typedef bool (*byoc_match_filter_t)(void *self, const byoc_node_t *node);
+
+// Matches at `root` and upwards through its operands, inside its block. On success the match holds its nodes and
+// bindings; otherwise it is empty. A value inside the match that is used outside of it makes it fail. Running out of
+// memory is a failure to match with *out_failed set.
+bool byoc_pattern_match(const byoc_pattern_t *pattern, byoc_node_t *root, byoc_match_filter_t filter, void *filter_self,
+                        byoc_match_t *match, bool *out_failed);
+
+#endif // BYOC_CORE_PLUGIN_PATTERN_H_

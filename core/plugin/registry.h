@@ -1,0 +1,63 @@
+// The plugins that there are: discovery, trust, identity, loading.
+//
+// Discovery reads files only: names, owners, permissions and the identity note. A plugin's code runs when one of its
+// targets is first asked for. Everything passed over keeps its path and the reason.
+#ifndef BYOC_CORE_PLUGIN_REGISTRY_H_
+#define BYOC_CORE_PLUGIN_REGISTRY_H_
+
+#include "byoc/plugin.h"
+#include "core/base/diag.h"
+#include "core/target/target.h"
+
+typedef enum byoc_plugin_state_t {
+  BYOC_PLUGIN_FOUND,   // identity read; not loaded yet
+  BYOC_PLUGIN_REFUSED, // see reason
+  BYOC_PLUGIN_LOADED,
+} byoc_plugin_state_t;
+
+typedef enum byoc_plugin_source_t {
+  BYOC_PLUGIN_FROM_OPTION,      // --plugin PATH
+  BYOC_PLUGIN_FROM_ENVIRONMENT, // a folder in $BYOC_PLUGIN_PATH
+  BYOC_PLUGIN_FROM_INSTALLATION,
+} byoc_plugin_source_t;
+
+typedef struct byoc_plugin_entry_t {
+  const char *path;
+  byoc_plugin_source_t source;
+  byoc_plugin_state_t state;
+  const char *reason; // REFUSED: what and how to mend it; else ""
+  bool has_note;
+  byoc_plugin_note_t note;         // has_note
+  void *library;                   // LOADED
+  byoc_plugin_t plugin;            // LOADED: as the plugin filled it, missing tail zeroed
+  const byoc_target_kind_t *kinds; // LOADED
+  size_t kind_count;
+} byoc_plugin_entry_t;
+
+typedef struct byoc_plugin_options_t {
+  const char *const *paths; // --plugin: files, in order
+  size_t path_count;
+  const char *environment;  // colon-separated folders; NULL: $BYOC_PLUGIN_PATH (ignored when privileged)
+  const char *installation; // folder; NULL: none
+} byoc_plugin_options_t;
+
+typedef struct byoc_plugin_registry_t byoc_plugin_registry_t;
+
+// Finds plugins in the order explicit, environment, installation; files ending in ".so", sorted within a folder. A path
+// given explicitly that is refused is an error; anything else refused is only listed.
+byoc_status_t byoc_plugin_registry_create(const byoc_plugin_options_t *options, byoc_allocator_t allocator,
+                                          byoc_diag_t *diag, byoc_plugin_registry_t **out_registry);
+// Unloads everything. Nothing made with a plugin may be alive.
+void byoc_plugin_registry_destroy(byoc_plugin_registry_t *registry); // accepts NULL
+size_t byoc_plugin_registry_count(const byoc_plugin_registry_t *registry);
+const byoc_plugin_entry_t *byoc_plugin_registry_at(const byoc_plugin_registry_t *registry, size_t index);
+
+// Target kinds for the parser: "c", then the plugins' in order. Looking one up loads its plugin; when that fails the
+// plugin becomes REFUSED and the lookup finds nothing.
+byoc_target_registry_t byoc_plugin_registry_targets(byoc_plugin_registry_t *registry);
+// The plugin's reason, where a kind of that name is announced by a refused plugin; NULL otherwise.
+const char *byoc_plugin_registry_refusal(const byoc_plugin_registry_t *registry, const char *kind);
+// Loads every plugin that was found (for byoc targets).
+void byoc_plugin_registry_load_all(byoc_plugin_registry_t *registry);
+
+#endif // BYOC_CORE_PLUGIN_REGISTRY_H_

@@ -1,0 +1,21 @@
+// Loads an artifact into this process and checks it before anything of it runs.
+#ifndef BYOC_CORE_RUNTIME_LOADER_H_
+#define BYOC_CORE_RUNTIME_LOADER_H_
+
+#include "byoc/artifact.h"
+#include "core/base/allocator.h"
+#include "core/base/diag.h"
+
+typedef struct byoc_loaded_artifact_t {
+  void *library; // dlopen handle
+  const byoc_artifact_t *table;
+} byoc_loaded_artifact_t;
+
+// Checks the file (a readable ELF shared object for this machine, not truncated, exporting the entry), then opens it,
+// then its ABI version, struct size and CPU features. Every refusal says which of these and what to do.
+byoc_status_t byoc_artifact_load(const char *path, byoc_diag_t *diag, byoc_loaded_artifact_t *out_artifact);
+void byoc_artifact_unload(byoc_loaded_artifact_t *artifact);
+// Can this file be an artifact (an ELF file), rather than a model?
+bool byoc_artifact_is_elf(const char *path);
+
+#endif // BYOC_CORE_RUNTIME_LOADER_H_

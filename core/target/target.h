@@ -1,0 +1,71 @@
+// Target strings: "kind -key=value -flag", several separated by ';'. A kind and its options are declared by a backend
+// (or by the host, for the native target "c"); values are checked here, before the backend sees them.
+#ifndef BYOC_CORE_TARGET_TARGET_H_
+#define BYOC_CORE_TARGET_TARGET_H_
+
+#include "byoc/plugin.h"
+#include "core/base/arena.h"
+#include "core/base/diag.h"
+#include "core/base/vector.h"
+
+// One option of a kind, copied out of the plugin's table (strings in the registry's arena).
+typedef byoc_option_t byoc_option_schema_t;
+
+// What a target string may name.
+typedef struct byoc_target_kind_t {
+  const char *name;
+  const char *description;
+  const char *plugin_name;    // "" for the host's own
+  const char *plugin_version; // the host's version for its own
+  const byoc_option_schema_t *options;
+  size_t option_count;
+  const byoc_backend_t *backend; // a full-size copy, missing tail zeroed; NULL for "c"
+} byoc_target_kind_t;
+
+typedef struct byoc_target_value_t {
+  int64_t i;     // INT, BOOL
+  double f;      // FLOAT
+  const char *s; // STRING, CHOICE
+  bool given;    // by the user, not the default
+} byoc_target_value_t;
+
+// Parsed; immutable.
+struct byoc_target_t {
+  const byoc_target_kind_t *kind;
+  byoc_target_value_t *values; // parallel to kind->options
+  const char *text;            // canonical: kind and every option in schema order
+  uint32_t index;              // position in its list
+};
+
+typedef struct byoc_target_list_t {
+  byoc_arena_t arena;
+  BYOC_VECTOR(byoc_target_t *) targets; // in order of preference; the last is "c" (added when the user named none)
+} byoc_target_list_t;
+
+// Looks up a kind; returns NULL where there is none.
+typedef const byoc_target_kind_t *(*byoc_target_lookup_t)(const void *self, const char *name);
+typedef struct byoc_target_registry_t {
+  const void *self;
+  byoc_target_lookup_t lookup;
+  // All kind names, for messages.
+  const char *const *names;
+  size_t name_count;
+} byoc_target_registry_t;
+
+// Parses `texts` (each may hold several targets). Errors name the target, the key, the bad value, what is allowed and
+// the nearest match. A value may be quoted: -flags="-O3 -g".
+byoc_status_t byoc_target_list_parse(const char *const *texts, size_t text_count,
+                                     const byoc_target_registry_t *registry, byoc_allocator_t allocator,
+                                     byoc_diag_t *diag, byoc_target_list_t *out_list);
+void byoc_target_list_deinit(byoc_target_list_t *list);
+// Checks an option table of a plugin (names, types, ranges, defaults that their own schema accepts).
+byoc_status_t byoc_option_schema_verify(const byoc_option_schema_t *options, size_t count, byoc_diag_t *diag);
+
+int64_t byoc_target_option_int(const byoc_target_t *target, const char *name);
+double byoc_target_option_float(const byoc_target_t *target, const char *name);
+const char *byoc_target_option_string(const byoc_target_t *target, const char *name);
+
+// The native target's kind: -O=0..3 (default 3), -mcpu=native|x86-64|x86-64-v3|…, -cc=program.
+const byoc_target_kind_t *byoc_target_kind_native(void);
+
+#endif // BYOC_CORE_TARGET_TARGET_H_

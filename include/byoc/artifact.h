@@ -1,0 +1,94 @@
+// byoc/artifact.h - what a compiled model is: one shared object with one exported function.
+//
+//   void *library = dlopen("./model.so", RTLD_NOW | RTLD_LOCAL);
+//   byoc_artifact_entry_t entry = (byoc_artifact_entry_t)dlsym(library, BYOC_ARTIFACT_ENTRY);
+//   const byoc_artifact_t *model = entry(BYOC_ARTIFACT_ABI);
+//   byoc_context_t *context = NULL;
+//   if (model->create(NULL, &context) == BYOC_OK && model->run(context, inputs, outputs) == BYOC_OK) ...
+//   model->destroy(context);
+//
+// The header generated beside an artifact contains this text and adds typed functions for that model; it needs nothing
+// else of byoc's. Links with -ldl alone.
+//
+// Threads: a context is used by one thread at a time; contexts of one artifact run concurrently and share the
+// constants. The table and everything it points to is read-only and lives until dlclose.
+#ifndef BYOC_ARTIFACT_H_
+#define BYOC_ARTIFACT_H_
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Version of the structs below; an artifact answers NULL to a larger one than it knows, and never changes the meaning
+// of a smaller one.
+#define BYOC_ARTIFACT_ABI   1
+#define BYOC_ARTIFACT_ENTRY "byoc_artifact_entry"
+
+typedef struct byoc_context_t byoc_context_t;
+
+// An input or output.
+typedef struct byoc_tensor_info_t {
+  const char *name;             // as in the model
+  uint32_t dtype;               // BYOC_DTYPE_* of byoc/dtype.h: 1 is f32, 7 is i64
+  uint32_t rank;                // dimensions
+  const int64_t *dims;          // elements along each; -1 where symbolic
+  const char *const *dim_names; // NULL for constant dimensions
+  uint64_t size_bytes;          // of the dense tensor; 0 where a dimension is symbolic
+} byoc_tensor_info_t;
+
+// Threads of the caller's, instead of the artifact's own pool. parallel_for has the contract of byoc/call.h.
+typedef struct byoc_thread_pool_t {
+  uint32_t struct_size;
+  int32_t thread_count; // the calling thread included
+  void *self;
+  void (*parallel_for)(void *self, void (*body)(void *argument, int64_t begin, int64_t end, int32_t worker),
+                       void *argument, int64_t count, int64_t grain);
+} byoc_thread_pool_t;
+
+typedef struct byoc_context_options_t {
+  uint32_t struct_size;           // sizeof(byoc_context_options_t) of the caller
+  int32_t thread_count;           // 0: $BYOC_THREADS, else the count chosen when building, else the processors online
+  const byoc_thread_pool_t *pool; // NULL: the artifact's own, shared by its contexts; outlives the context
+} byoc_context_options_t;
+
+// A named time in nanoseconds, from `profile`.
+typedef void (*byoc_profile_sink_t)(void *argument, const char *name, uint64_t duration_ns);
+
+typedef struct byoc_artifact_t {
+  uint32_t struct_size; // sizeof(byoc_artifact_t) of the artifact
+  uint32_t abi_version; // BYOC_ARTIFACT_ABI of the artifact
+  const char *model_name;
+  uint32_t input_count, output_count;
+  const byoc_tensor_info_t *inputs, *outputs;
+  uint64_t workspace_size_bytes; // memory that each context allocates for intermediate values
+  uint64_t constants_size_bytes; // weights inside the file, shared
+  const char *metadata;          // JSON: targets, plugin versions, CPU features, content hashes, host program summary
+  uint64_t metadata_size_bytes;  // without the NUL
+
+  // Can this processor run it? BYOC_OK, or BYOC_UNSUPPORTED with a sentence in `message` (cut at `size`; may be NULL).
+  // create does the same check. Any thread.
+  int32_t (*check)(char *message, uint64_t size);
+  // All that can be done before data is there. `options` may be NULL. On failure *out_context is NULL and
+  // last_error(NULL) has the reason (of this thread).
+  int32_t (*create)(const byoc_context_options_t *options, byoc_context_t **out_context);
+  // One inference. inputs[i] and outputs[i] are dense row-major tensors of the sizes above, aligned to their element
+  // size, not overlapping. Allocates nothing, takes no lock.
+  int32_t (*run)(byoc_context_t *context, const void *const *inputs, void *const *outputs);
+  void (*destroy)(byoc_context_t *context); // accepts NULL
+  // Text of the last failure of this context, or with NULL of the last failed create or check of this thread. Never
+  // NULL.
+  const char *(*last_error)(const byoc_context_t *context);
+  // Like run, reporting the time of each instruction of the host program. NULL where the artifact has no profile entry.
+  int32_t (*profile)(byoc_context_t *context, const void *const *inputs, void *const *outputs, byoc_profile_sink_t sink,
+                     void *argument);
+} byoc_artifact_t;
+
+// The one exported function, byoc_artifact_entry.
+typedef const byoc_artifact_t *(*byoc_artifact_entry_t)(uint32_t abi_version);
+
+#ifdef __cplusplus
+}
+#endif
+#endif // BYOC_ARTIFACT_H_

@@ -1,0 +1,73 @@
+// byoc/call.h - the packed calling convention: how an artifact calls the functions that backends generate.
+//
+//   BYOC_PACKED int32_t relu_4(const byoc_call_t *call) {
+//     const float *x = (const float *)call->tensors[0].data;      // inputs first,
+//     float *y = (float *)call->tensors[call->input_count].data;  // then outputs
+//     for (int i = 0; i < 4; ++i) y[i] = x[i] > 0 ? x[i] : 0;
+//     return BYOC_OK;
+//   }
+//
+// Tensors are DLPack's: data is row-major and dense where strides is NULL (it always is, unless the backend asked for
+// strided views), byte_offset is 0, shape counts elements. Buffers that byoc allocates are aligned to
+// BYOC_BUFFER_ALIGNMENT bytes; an artifact's own inputs and outputs are aligned to their element size only.
+// Everything reachable from a byoc_call_t belongs to the caller and is valid until the function returns. A function
+// may be called from several threads at once with different calls.
+#ifndef BYOC_CALL_H_
+#define BYOC_CALL_H_
+
+#include <dlpack/dlpack.h>
+#include <stdint.h>
+
+#include "byoc/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Alignment in bytes of constants, workspaces and intermediate buffers: one cache line, and one AVX-512 register.
+#define BYOC_BUFFER_ALIGNMENT 64
+
+// Marks a packed function that the artifact links to: visible to the link, hidden in the finished file.
+#if defined(__GNUC__)
+#define BYOC_PACKED __attribute__((visibility("hidden")))
+#else
+#define BYOC_PACKED
+#endif
+
+// One share of a parallel loop: iterations [begin, end) on worker `worker` (0 <= worker < thread_count, each worker
+// runs one share at a time). Returns nothing: a body that can fail records its failure through `argument`.
+typedef void (*byoc_parallel_body_t)(void *argument, int64_t begin, int64_t end, int32_t worker);
+
+// What a running artifact offers to the functions inside it. Read-only; outlives every call made with it.
+typedef struct byoc_runtime_t {
+  uint32_t struct_size; // sizeof(byoc_runtime_t) of the artifact
+  int32_t thread_count; // workers that parallel_for spreads over, the calling thread included; at least 1
+  void *self;           // first argument of the functions below
+
+  // Splits [0, count) into at most thread_count contiguous shares of at least `grain` iterations, runs them, and
+  // returns when all are done. Runs on the calling thread alone when one share suffices. Must not be nested.
+  void (*parallel_for)(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain);
+
+  // Records the reason of a failure, copied at once and cut at 511 bytes; the function then returns a status.
+  void (*set_error)(void *self, const char *message);
+} byoc_runtime_t;
+
+// One call. For static shapes the artifact fills it once per context and changes data pointers only.
+typedef struct byoc_call_t {
+  uint32_t struct_size;  // sizeof(byoc_call_t) of the artifact
+  uint32_t input_count;  // tensors[0 .. input_count)
+  uint32_t output_count; // tensors[input_count .. input_count + output_count)
+  uint32_t reserved;     // 0
+  const DLTensor *tensors;
+  const byoc_runtime_t *runtime;
+  void *workspace;               // scratch memory as large as the function asked for; contents undefined
+  uint64_t workspace_size_bytes; // 0 where it asked for none
+} byoc_call_t;
+
+// A packed function. Returns BYOC_OK or another status, then having called runtime->set_error.
+typedef int32_t (*byoc_packed_function_t)(const byoc_call_t *call);
+
+#ifdef __cplusplus
+}
+#endif
+#endif // BYOC_CALL_H_

@@ -1,0 +1,552 @@
+// byoc/plugin.h - what a backend plugin is, and what the host offers to it.
+//
+//   #include "byoc/plugin.h"
+//   BYOC_PLUGIN_IDENTITY("demo", "1.0", "demo", "One line about it");
+//
+//   static int32_t generate(void *self, byoc_codegen_t *codegen) { ... bind every function of codegen ... }
+//   static const byoc_rule_t rules[] = {{.header = BYOC_HEADER(byoc_rule_t, 1), .name = "demo.relu", .pattern =
+//   "Relu(%x)"}}; static const byoc_backend_t backend = {.header = BYOC_HEADER(byoc_backend_t, 1), .target = "demo",
+//       .rules = rules, .rule_count = 1, .rule_stride = sizeof(rules[0]), .generate = generate};
+//   BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *host, byoc_plugin_t *out_plugin) {
+//     static const byoc_backend_t *const backends[] = {&backend};
+//     out_plugin->backends = backends, out_plugin->backend_count = 1;
+//     return BYOC_OK;
+//   }
+//
+// A plugin is a shared object that exports byoc_plugin_query and nothing else, carries the identity note, and links to
+// libc only (and to libraries of its own choice): everything of the host's reaches it through the tables below. It is
+// loaded with RTLD_NOW | RTLD_LOCAL.
+//
+// Versions. The major number must be the host's. A plugin states the smallest minor it needs; the effective minor is
+// the smaller of the two sides' and may be read from the host table. Structs start with their size: a reader takes the
+// smaller of the sizes that both sides know and treats the rest as zero. Arrays of structs come with a stride. New
+// things appear at the end of a struct, in a new table behind host->extension(), or not at all.
+//
+// Ownership. Texts and data that a plugin hands to the host are copied before the call returns, unless a line says
+// otherwise. Views that the host hands out live until the hook (query, accept, generate ...) that got them returns.
+// Memory that a plugin allocates for itself may come from anywhere; host->resize is there for it.
+//
+// Threads. The host calls one hook of a backend at a time. Backends flagged BYOC_BACKEND_REENTRANT may get `accept`
+// calls from several threads at once. Host tables may be used from the thread that runs the hook only.
+//
+// Errors. A hook returns a byoc_status_t and, when it is not BYOC_OK, has said why with the error call of the handle
+// that it was given. A plugin does not exit, print, install signal handlers, or change locale, working folder,
+// environment, umask or floating-point mode.
+#ifndef BYOC_PLUGIN_H_
+#define BYOC_PLUGIN_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "byoc/call.h"
+#include "byoc/dtype.h"
+#include "byoc/engine.h"
+#include "byoc/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BYOC_ABI_MAJOR 1
+#define BYOC_ABI_MINOR 0
+
+// Every struct that crosses the boundary starts with these two.
+typedef struct byoc_header_t {
+  uint32_t struct_size;    // sizeof of the struct on the side that filled it
+  uint32_t struct_version; // 1; rises only when the meaning of a field changes
+} byoc_header_t;
+#ifdef __cplusplus
+#define BYOC_HEADER(type, version)                                                                                     \
+  byoc_header_t {                                                                                                      \
+    sizeof(type), version                                                                                              \
+  }
+#else
+#define BYOC_HEADER(type, version)                                                                                     \
+  { sizeof(type), version }
+#endif
+
+// Handles. Opaque here; all belong to the host.
+typedef struct byoc_graph_module_t byoc_graph_module_t; // a module of functions
+typedef struct byoc_function_t byoc_function_t;         // parameters, nodes, results, attributes
+typedef struct byoc_node_t byoc_node_t;                 // an operator, or a call of a function
+typedef struct byoc_value_t byoc_value_t;               // a parameter, a node's result, or a constant
+typedef struct byoc_target_t byoc_target_t;             // a target with its options
+typedef struct byoc_region_t byoc_region_t;             // nodes that a rule matched
+typedef struct byoc_codegen_t byoc_codegen_t;           // one run of a backend's generate hook
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Identity: an ELF note that the host reads before it runs any code of the plugin.
+
+#define BYOC_PLUGIN_NOTE_OWNER "byoc"
+#define BYOC_PLUGIN_NOTE_TYPE  1
+
+// The note's descriptor. Texts are NUL-terminated within their arrays.
+typedef struct byoc_plugin_note_t {
+  uint32_t struct_size;
+  uint32_t abi_major;
+  uint32_t abi_minor_built;  // BYOC_ABI_MINOR of the headers that the plugin was built with
+  uint32_t abi_minor_needed; // the smallest host minor that it runs with
+  char name[32];             // plugin name: letters, digits, '_' and '-'
+  char version[32];
+  char targets[128]; // target kinds, comma-separated
+  char description[120];
+} byoc_plugin_note_t;
+
+typedef struct byoc_plugin_elf_note_t {
+  uint32_t name_size, descriptor_size, type;
+  char owner[8];
+  byoc_plugin_note_t descriptor;
+} byoc_plugin_elf_note_t;
+
+// One per plugin, at file scope in one C or C++ file. `_NEEDS` states another smallest minor than 0.
+#define BYOC_PLUGIN_IDENTITY(plugin_name, plugin_version, plugin_targets, plugin_description)                          \
+  BYOC_PLUGIN_IDENTITY_NEEDS(plugin_name, plugin_version, plugin_targets, plugin_description, 0)
+#define BYOC_PLUGIN_IDENTITY_NEEDS(plugin_name, plugin_version, plugin_targets, plugin_description, minor_needed)      \
+  __attribute__((used, aligned(4),                                                                                     \
+                 section(".note.byoc"))) static const byoc_plugin_elf_note_t byoc_plugin_identity = {                  \
+      sizeof(BYOC_PLUGIN_NOTE_OWNER),                                                                                  \
+      sizeof(byoc_plugin_note_t),                                                                                      \
+      BYOC_PLUGIN_NOTE_TYPE,                                                                                           \
+      BYOC_PLUGIN_NOTE_OWNER,                                                                                          \
+      {sizeof(byoc_plugin_note_t), BYOC_ABI_MAJOR, BYOC_ABI_MINOR, minor_needed, plugin_name, plugin_version,          \
+       plugin_targets, plugin_description}}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Data in both directions.
+
+// A dense row-major tensor.
+typedef struct byoc_tensor_data_t {
+  byoc_header_t header;
+  uint32_t dtype; // BYOC_DTYPE_*
+  uint32_t rank;
+  const int64_t *dims; // `rank` of them, in elements
+  const void *data;
+  uint64_t size_bytes;
+} byoc_tensor_data_t;
+
+// A file's content, by bytes or by path (the host reads it at once). Exactly one of the two is given.
+typedef struct byoc_file_content_t {
+  byoc_header_t header;
+  const char *name; // base name for messages and, for blobs, for the engine: "libfoo.a"
+  const char *path; // NULL where bytes are given
+  const void *data; // NULL where a path is given
+  uint64_t size_bytes;
+} byoc_file_content_t;
+
+// One text of a list.
+typedef struct byoc_text_list_t {
+  const char *const *items;
+  uint64_t count;
+} byoc_text_list_t;
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Targets and their options.
+
+enum {
+  BYOC_OPTION_INT = 1,    // -tune_trials=32; range minimum .. maximum
+  BYOC_OPTION_FLOAT = 2,  // -ratio=0.5; range minimum_f64 .. maximum_f64
+  BYOC_OPTION_BOOL = 3,   // -fast=1, -fast=0, -fast=true, -fast=false, -fast alone
+  BYOC_OPTION_STRING = 4, // any text, at most maximum bytes (0: 4096)
+  BYOC_OPTION_CHOICE = 5, // one of `choices`
+};
+
+typedef struct byoc_option_t {
+  byoc_header_t header;
+  const char *name; // without the leading '-'
+  uint32_t type;    // BYOC_OPTION_*
+  uint32_t reserved;
+  const char *default_value; // as a user would write it; NULL: empty text, 0 or false
+  int64_t minimum, maximum;  // INT; both 0: any
+  double minimum_f64, maximum_f64;
+  const char *choices; // CHOICE: "bundle|system"
+  const char *help;    // one line, no full stop
+} byoc_option_t;
+
+typedef struct byoc_target_api_t {
+  byoc_header_t header;
+  const char *(*kind)(const byoc_target_t *target); // "cutlass"
+  // The whole target as it was given, defaults filled in, options in schema order: "cutlass -mcpu=avx2 -O=3".
+  const char *(*text)(const byoc_target_t *target);
+  // The option's value or its default. An undeclared name, or another type, gives 0, 0.0 or "".
+  int64_t (*option_int)(const byoc_target_t *target, const char *name); // INT and BOOL
+  double (*option_float)(const byoc_target_t *target, const char *name);
+  const char *(*option_string)(const byoc_target_t *target, const char *name); // STRING and CHOICE
+} byoc_target_api_t;
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Reading the graph. Pure; indices out of range and wrong kinds give NULL, 0 or the fallback.
+
+typedef struct byoc_graph_api_t {
+  byoc_header_t header;
+
+  uint64_t (*function_count)(const byoc_graph_module_t *module);
+  byoc_function_t *(*function_at)(const byoc_graph_module_t *module, uint64_t index);
+  byoc_function_t *(*function_find)(const byoc_graph_module_t *module, const char *name);
+
+  const char *(*function_name)(const byoc_function_t *function);
+  // The symbol that the artifact will call: valid in C, unique in the artifact.
+  const char *(*function_symbol)(const byoc_function_t *function);
+  const char *(*function_string)(const byoc_function_t *function, const char *attribute, const char *fallback);
+  int64_t (*function_int)(const byoc_function_t *function, const char *attribute, int64_t fallback);
+  uint64_t (*parameter_count)(const byoc_function_t *function);
+  byoc_value_t *(*parameter)(const byoc_function_t *function, uint64_t index);
+  uint64_t (*result_count)(const byoc_function_t *function);
+  byoc_value_t *(*result)(const byoc_function_t *function, uint64_t index);
+  uint64_t (*node_count)(const byoc_function_t *function);
+  byoc_node_t *(*node_at)(const byoc_function_t *function, uint64_t index); // topological order
+
+  uint64_t (*node_id)(const byoc_node_t *node);          // unique in its module
+  const char *(*node_name)(const byoc_node_t *node);     // the model's name; may be ""
+  const char *(*node_domain)(const byoc_node_t *node);   // "" is ai.onnx
+  const char *(*node_operator)(const byoc_node_t *node); // "Conv"; "call" for a call
+  int32_t (*node_since_version)(const byoc_node_t *node);
+  byoc_function_t *(*node_callee)(const byoc_node_t *node); // NULL unless a call
+  uint64_t (*operand_count)(const byoc_node_t *node);
+  byoc_value_t *(*operand)(const byoc_node_t *node, uint64_t index); // NULL where left out
+  uint64_t (*node_result_count)(const byoc_node_t *node);
+  byoc_value_t *(*node_result)(const byoc_node_t *node, uint64_t index);
+  uint64_t (*node_block_count)(const byoc_node_t *node); // nested blocks: If, Loop, Scan
+
+  int32_t (*has_attribute)(const byoc_node_t *node, const char *name);
+  int64_t (*attribute_int)(const byoc_node_t *node, const char *name, int64_t fallback);
+  double (*attribute_float)(const byoc_node_t *node, const char *name, double fallback);
+  const char *(*attribute_string)(const byoc_node_t *node, const char *name, const char *fallback);
+  const int64_t *(*attribute_ints)(const byoc_node_t *node, const char *name, uint64_t *out_count);
+  const double *(*attribute_floats)(const byoc_node_t *node, const char *name, uint64_t *out_count);
+
+  const char *(*value_name)(const byoc_value_t *value);
+  uint32_t (*value_dtype)(const byoc_value_t *value);            // BYOC_DTYPE_NONE unless a tensor
+  int32_t (*value_rank)(const byoc_value_t *value);              // -1 where unknown
+  int64_t (*value_dim)(const byoc_value_t *value, int32_t axis); // -1 where not constant
+  int64_t (*value_element_count)(const byoc_value_t *value);     // -1 where not static
+  byoc_node_t *(*value_producer)(const byoc_value_t *value);     // NULL for parameters and constants
+  uint64_t (*value_use_count)(const byoc_value_t *value);
+  byoc_node_t *(*value_user)(const byoc_value_t *value, uint64_t index); // NULL: a function result
+  // The index among the function's parameters, or -1.
+  int64_t (*value_parameter_index)(const byoc_value_t *value);
+  // Fills *out_data and returns 1 for a constant; returns 0 otherwise. The data lives as long as the module.
+  int32_t (*value_constant)(const byoc_value_t *value, byoc_tensor_data_t *out_data);
+} byoc_graph_api_t;
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Rules: which parts of a graph a backend can take.
+
+// What `accept` sees. For a pattern rule the region is the whole match; for a group rule it is one node.
+typedef struct byoc_region_api_t {
+  byoc_header_t header;
+  const byoc_target_t *(*target)(const byoc_region_t *region);
+  uint64_t (*node_count)(const byoc_region_t *region);
+  byoc_node_t *(*node_at)(const byoc_region_t *region, uint64_t index); // topological order
+  // What a name of the pattern stands for: "conv:Conv(%x, @w)" binds a node "conv" and values "x" and "w". NULL where
+  // an optional part did not match.
+  byoc_node_t *(*node)(const byoc_region_t *region, const char *name);
+  byoc_value_t *(*value)(const byoc_region_t *region, const char *name);
+  // Why the answer is no, for byoc explain; copied at once. Returns 0, so that `return api->decline(...)` reads well.
+  int32_t (*decline)(byoc_region_t *region, const char *reason);
+} byoc_region_api_t;
+
+enum {
+  // The nodes of one match or group and those of its neighbours may become one function (else one function a match).
+  BYOC_RULE_MERGE = 1,
+  // Constants become parameters of the function instead of travelling in its body.
+  BYOC_RULE_PASS_CONSTANTS = 2,
+};
+
+// Pattern text, matched from its root against a node, first table row first:
+//   %x          any value; a name used twice stands for the same value       _    any value, unnamed
+//   @w          a constant                                                   @    a constant, unnamed
+//   Conv(...)   an operator of ai.onnx; domain::Op for others; trailing operands not written are refused unless `...`
+//   Op?(p, ...) optional: the operator, or just its first operand's pattern
+//   {A|B}(...)  one of several operators; {A|B}?(...) optional
+//   (p | q)     alternatives
+//   n:Conv(...) names the node
+//   Conv[group=1, auto_pad="NOTSET"](...)  attribute tests, against the default where the node has none
+// A commutative operator's operands are tried in both orders. A match whose inner value is used outside of it is
+// rejected.
+//
+// What the host makes of it. Each match of a pattern rule becomes a function with the attributes Compiler (the target)
+// and Composite (the rule's name) whose body holds the matched nodes; with BYOC_RULE_MERGE neighbouring matches become
+// one function whose nodes are calls of such Composite functions. A group becomes a function with the attribute
+// Compiler and the nodes as they are. Constants are in the body (value_constant) unless the rule says otherwise;
+// parameters and results have static types unless the model's are dynamic.
+typedef struct byoc_rule_t {
+  byoc_header_t header;
+  const char *name;    // "<target>.<what>"; becomes the Composite attribute of pattern matches
+  const char *pattern; // NULL for a group rule
+  // Group rule: any connected group of nodes of these operators ("Conv", "domain::Op"), each accepted by itself.
+  byoc_text_list_t operators;
+  uint32_t max_nodes; // of a group; 0: no limit
+  uint32_t flags;     // BYOC_RULE_*
+  // 1 when the backend takes this, else 0 (after decline). NULL: always. May be called for one region several times.
+  int32_t (*accept)(void *self, byoc_region_t *region);
+} byoc_rule_t;
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Generating code.
+
+// How the artifact calls a function: by the packed convention (byoc/call.h), with the function's parameters as inputs,
+// then `constants`, then its results as outputs.
+typedef struct byoc_packed_binding_t {
+  byoc_header_t header;
+  const char *symbol;            // NULL: the function's own symbol
+  uint64_t workspace_size_bytes; // scratch memory for each call
+  const byoc_tensor_data_t *constants;
+  uint32_t constant_count;
+  uint32_t constant_stride; // sizeof(byoc_tensor_data_t)
+} byoc_packed_binding_t;
+
+// C source that the host compiles with this module's own compiler and flags.
+typedef struct byoc_c_source_t {
+  byoc_header_t header;
+  const char *name;         // of the translation unit, for messages and --emit=c: "cutlass_0"
+  const char *source;       // NUL-terminated; "byoc/call.h" can be included
+  const char *compiler;     // program; NULL: the host's
+  byoc_text_list_t flags;   // "-O3", "-mavx2"; position-independence and hidden visibility are added
+  byoc_text_list_t symbols; // global symbols that it defines; checked against the object
+} byoc_c_source_t;
+
+// Objects or archives, linked as they are.
+typedef struct byoc_static_library_t {
+  byoc_header_t header;
+  const char *name;
+  const byoc_file_content_t *files; // .o or .a
+  uint32_t file_count;
+  uint32_t file_stride;
+  byoc_text_list_t symbols; // that it defines and that functions are bound to; checked against the objects
+  byoc_text_list_t needed;  // shared libraries that stay outside: "libfoo.so.1" becomes a NEEDED entry
+  // A function int32_t setup(const byoc_runtime_t *) among the symbols, run once per context before its first call;
+  // NULL: none.
+  const char *setup_symbol;
+  // Where the evaluator finds the symbols without a linker: a dlopen handle for dlsym (the plugin closes it at
+  // destroy). NULL: the files are linked into a temporary shared object.
+  int32_t (*open_in_process)(void *self, const byoc_runtime_t *runtime, void **out_handle);
+} byoc_static_library_t;
+
+// A JSON engine; added once, however many functions use it.
+typedef struct byoc_engine_module_t {
+  byoc_header_t header;
+  const char *name;                 // JSON modules name it
+  const char *symbol;               // of the byoc_engine_t in `files`
+  const byoc_file_content_t *files; // archives
+  uint32_t file_count;
+  uint32_t file_stride;
+  const byoc_file_content_t *blobs; // files that travel inside the artifact; the engine gets them in this order
+  uint32_t blob_count;
+  uint32_t blob_stride;
+  byoc_text_list_t needed;         // shared libraries that stay outside
+  const byoc_engine_t *in_process; // the same engine for the evaluator; lives as long as the plugin is loaded
+} byoc_engine_module_t;
+
+// One function for an engine.
+typedef struct byoc_json_module_t {
+  byoc_header_t header;
+  const char *engine; // its name
+  const char *json;   // NUL-terminated UTF-8
+  const byoc_tensor_data_t *constants;
+  uint32_t constant_count;
+  uint32_t constant_stride;
+  uint64_t workspace_size_bytes;
+} byoc_json_module_t;
+
+// A call of a C function, as data. Pointers are to the first element of a tensor.
+enum {
+  BYOC_C_VOID = 0,
+  BYOC_C_I32 = 1,
+  BYOC_C_I64 = 2,
+  BYOC_C_F32 = 3,
+  BYOC_C_F64 = 4,
+  BYOC_C_POINTER = 5, // passed only
+  BYOC_C_STATUS = 6,  // returned only: int32_t, 0 is success
+};
+enum {
+  BYOC_C_ARGUMENT_INTEGER = 1, // `integer`, as type I32 or I64
+  BYOC_C_ARGUMENT_REAL = 2,    // `real`, as type F32 or F64
+  BYOC_C_ARGUMENT_OPERAND = 3, // pointer to operand `index`
+  BYOC_C_ARGUMENT_RESULT = 4,  // pointer to result `index`
+  BYOC_C_ARGUMENT_NULL = 5,
+};
+typedef struct byoc_c_argument_t {
+  uint32_t kind;  // BYOC_C_ARGUMENT_*
+  uint32_t type;  // BYOC_C_*
+  uint32_t index; // OPERAND, RESULT
+  uint32_t reserved;
+  int64_t integer;
+  double real;
+  int64_t offset_bytes; // added to a pointer
+  int64_t step_bytes;   // added to a pointer from one repetition to the next
+} byoc_c_argument_t;
+typedef struct byoc_c_call_t {
+  byoc_header_t header;
+  const char *symbol;
+  uint32_t return_type; // BYOC_C_VOID or BYOC_C_STATUS (other returns are dropped: name their type)
+  uint32_t argument_count;
+  const byoc_c_argument_t *arguments;
+  int64_t repeat_count; // calls in a row, at least 1
+  // Result 0 starts as a copy of this operand (a C matrix that is added to), or in place where the operand dies here;
+  // -1: results start undefined.
+  int32_t result_from_operand;
+  int32_t reserved;
+} byoc_c_call_t;
+
+// Rewriting the graph: for backends that hand back IR. Only functions of the running codegen may be changed.
+typedef struct byoc_edit_api_t {
+  byoc_header_t header;
+  // Inserts an operator in front of `before` (NULL: at the end) and infers its results. NULL after codegen error.
+  byoc_node_t *(*create_node)(byoc_codegen_t *codegen, byoc_function_t *function, byoc_node_t *before,
+                              const char *domain, const char *op, byoc_value_t *const *operands, uint32_t operand_count,
+                              uint32_t result_count);
+  // Attributes of a node made by create_node; types are inferred again after the change.
+  int32_t (*set_int)(byoc_codegen_t *codegen, byoc_node_t *node, const char *name, int64_t value);
+  int32_t (*set_float)(byoc_codegen_t *codegen, byoc_node_t *node, const char *name, double value);
+  int32_t (*set_string)(byoc_codegen_t *codegen, byoc_node_t *node, const char *name, const char *value);
+  int32_t (*set_ints)(byoc_codegen_t *codegen, byoc_node_t *node, const char *name, const int64_t *values,
+                      uint64_t count);
+  byoc_value_t *(*constant)(byoc_codegen_t *codegen, byoc_function_t *function, const byoc_tensor_data_t *data);
+  // A call of a C function; its results are tensors of these types (dims concatenated, ranks[i] of them for result i).
+  byoc_node_t *(*create_c_call)(byoc_codegen_t *codegen, byoc_function_t *function, byoc_node_t *before,
+                                const byoc_c_call_t *call, byoc_value_t *const *operands, uint32_t operand_count,
+                                const uint32_t *dtypes, const uint32_t *ranks, const int64_t *dims,
+                                uint32_t result_count);
+  int32_t (*replace_value)(byoc_codegen_t *codegen, byoc_value_t *value, byoc_value_t *by); // all uses
+  int32_t (*erase_node)(byoc_codegen_t *codegen, byoc_node_t *node); // its results must be unused
+  // Says that the function's body is the answer: the host puts it back where it was called.
+  int32_t (*hand_back)(byoc_codegen_t *codegen, byoc_function_t *function);
+} byoc_edit_api_t;
+
+// A request to compile C into an object, cached by content.
+typedef struct byoc_compile_request_t {
+  byoc_header_t header;
+  const char *name;     // for messages
+  const char *source;   // NUL-terminated
+  const char *compiler; // NULL: the host's
+  byoc_text_list_t flags;
+} byoc_compile_request_t;
+
+// A request to time a packed function in a child process, on random data.
+typedef struct byoc_measure_request_t {
+  byoc_header_t header;
+  const void *object; // relocatable object that defines `symbol`
+  uint64_t object_size_bytes;
+  const char *symbol;
+  const byoc_tensor_data_t *tensors; // inputs, constants, then outputs; data NULL: filled by the host
+  uint32_t input_count;              // constants included
+  uint32_t output_count;
+  uint32_t tensor_stride;
+  uint32_t thread_count; // 0: one
+  uint64_t workspace_size_bytes;
+  uint32_t timeout_ms; // 0: 10000
+  uint32_t reserved;
+} byoc_measure_request_t;
+
+typedef struct byoc_codegen_api_t {
+  byoc_header_t header;
+  const byoc_target_t *(*target)(const byoc_codegen_t *codegen); // the current target
+  byoc_graph_module_t *(*module)(const byoc_codegen_t *codegen); // the whole module
+  // The functions that this backend is to implement, in module order.
+  uint64_t (*function_count)(const byoc_codegen_t *codegen);
+  byoc_function_t *(*function_at)(const byoc_codegen_t *codegen, uint64_t index);
+
+  // Matches a pattern (see byoc_rule_t) inside one of these functions, at the producer of `root` (NULL: of the
+  // function's first result): the way to the bindings of a rule. NULL where it does not match.
+  byoc_region_t *(*match)(byoc_codegen_t *codegen, byoc_function_t *function, byoc_value_t *root, const char *pattern);
+
+  // Records the reason of a failure (copied) and returns `status`.
+  int32_t (*error)(byoc_codegen_t *codegen, int32_t status, const char *message);
+  // One line for --verbose; and progress of long work (total 0: unknown).
+  void (*log)(byoc_codegen_t *codegen, const char *message);
+  void (*progress)(byoc_codegen_t *codegen, const char *what, uint64_t done, uint64_t total);
+
+  // Each function is answered by exactly one of: bind_packed, add_json, edit->hand_back, decline.
+  int32_t (*bind_packed)(byoc_codegen_t *codegen, byoc_function_t *function, const byoc_packed_binding_t *binding);
+  int32_t (*add_json)(byoc_codegen_t *codegen, byoc_function_t *function, const byoc_json_module_t *module);
+  // Gives the function back to the next backend in line, with the reason.
+  int32_t (*decline)(byoc_codegen_t *codegen, byoc_function_t *function, const char *reason);
+
+  int32_t (*add_c_source)(byoc_codegen_t *codegen, const byoc_c_source_t *module);
+  int32_t (*add_static_library)(byoc_codegen_t *codegen, const byoc_static_library_t *module);
+  int32_t (*add_engine)(byoc_codegen_t *codegen, const byoc_engine_module_t *module);
+
+  // Services. Data that they return lives until the hook returns.
+  int32_t (*compile)(byoc_codegen_t *codegen, const byoc_compile_request_t *request, const void **out_object,
+                     uint64_t *out_size_bytes);
+  // Median nanoseconds of one call. A crash, a hang or a failing status is BYOC_TOOL with the reason (not an error of
+  // the hook: skip the candidate).
+  int32_t (*measure)(byoc_codegen_t *codegen, const byoc_measure_request_t *request, double *out_median_ns);
+  // A cache on disk, private to the plugin and its version. get: BYOC_NOT_FOUND where the key is new.
+  int32_t (*cache_get)(byoc_codegen_t *codegen, const char *key, const void **out_data, uint64_t *out_size_bytes);
+  int32_t (*cache_put)(byoc_codegen_t *codegen, const char *key, const void *data, uint64_t size_bytes);
+  // Instruction set extensions of the machine that the artifact is for, space-separated, as in /proc/cpuinfo flags:
+  // "avx2 fma avx512f ...". A function compiled for fewer may use fewer.
+  const char *(*cpu_features)(const byoc_codegen_t *codegen);
+  // States that the artifact must not run without these features (a subset of the above, space-separated).
+  int32_t (*require_cpu_features)(byoc_codegen_t *codegen, const char *features);
+} byoc_codegen_api_t;
+
+// ---------------------------------------------------------------------------------------------------------------------
+// The two sides.
+
+typedef struct byoc_host_t byoc_host_t;
+struct byoc_host_t {
+  byoc_header_t header;
+  uint32_t abi_major;
+  uint32_t abi_minor;  // the effective minor: the smaller of the host's and the plugin's
+  const char *version; // of the host, for messages
+  // realloc's contract: NULL allocates, size 0 frees, NULL on failure with the old memory kept.
+  void *(*resize)(const byoc_host_t *host, void *memory, uint64_t size_bytes);
+  // Records why query fails; returns `status`.
+  int32_t (*error)(const byoc_host_t *host, int32_t status, const char *message);
+  // A table by name and version, NULL where this host has none. Names are versioned apart from this struct.
+  const void *(*extension)(const byoc_host_t *host, const char *name, uint32_t version);
+  const byoc_target_api_t *target;
+  const byoc_graph_api_t *graph;
+  const byoc_region_api_t *region;
+  const byoc_edit_api_t *edit;
+  const byoc_codegen_api_t *codegen;
+};
+
+enum {
+  BYOC_BACKEND_REENTRANT = 1, // accept may be called from several threads at once
+};
+
+// One target. Required: target, generate or generate_function. Everything else may be left zero.
+typedef struct byoc_backend_t {
+  byoc_header_t header;
+  const char *target;      // kind: "cutlass"; listed in the identity note too
+  const char *description; // one line
+  uint64_t flags;          // BYOC_BACKEND_*
+  void *self;              // first argument of the hooks
+  const byoc_option_t *options;
+  uint32_t option_count;
+  uint32_t option_stride;
+  const byoc_rule_t *rules;
+  uint32_t rule_count;
+  uint32_t rule_stride;
+  // The whole module at once, its own target current.
+  int32_t (*generate)(void *self, byoc_codegen_t *codegen);
+  // Convenience: called for each function in turn where generate is NULL.
+  int32_t (*generate_function)(void *self, byoc_codegen_t *codegen, byoc_function_t *function);
+} byoc_backend_t;
+
+// Filled by query. The host sets the header and zeroes the rest.
+typedef struct byoc_plugin_t {
+  byoc_header_t header;
+  void *self;
+  const byoc_backend_t *const *backends; // live until destroy
+  uint64_t backend_count;
+  void (*destroy)(void *self); // optional; called once, after everything made with the plugin is gone
+} byoc_plugin_t;
+
+#if defined(__GNUC__)
+#define BYOC_PLUGIN_EXPORT __attribute__((visibility("default")))
+#else
+#define BYOC_PLUGIN_EXPORT
+#endif
+
+// The one symbol. `host` lives until destroy.
+BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *host, byoc_plugin_t *out_plugin);
+typedef int32_t (*byoc_plugin_query_t)(const byoc_host_t *host, byoc_plugin_t *out_plugin);
+
+#ifdef __cplusplus
+}
+#endif
+#endif // BYOC_PLUGIN_H_

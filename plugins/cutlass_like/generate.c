@@ -1,0 +1,334 @@
+#include "generate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "match.h"
+
+// Functions of one translation unit: enough to pay for the headers once, few enough to bound the compiler's memory.
+enum { UNITS_PER_SOURCE = 32 };
+
+// One function of the codegen with what was found in it.
+typedef struct job_t {
+  byoc_function_t *function;
+  byoc_cutlass_match_t match;
+  size_t unit; // index, or SIZE_MAX where declined
+  // Values of the model's that are handed over as they are: data or weights that are constants themselves.
+  byoc_value_t *plain[2];
+  uint32_t plain_count;
+} job_t;
+
+typedef struct generation_t {
+  const byoc_host_t *host;
+  byoc_codegen_t *codegen;
+  byoc_cutlass_options_t options;
+  job_t *jobs;
+  size_t job_count;
+  byoc_cutlass_unit_t *units;
+  size_t unit_count;
+} generation_t;
+
+static int32_t out_of_memory(const generation_t *generation) {
+  return generation->host->codegen->error(generation->codegen, BYOC_OUT_OF_MEMORY, "cutlass: out of memory");
+}
+
+static bool has_word(const char *words, const char *word) {
+  size_t length = strlen(word);
+  for (const char *at = words; (at = strstr(at, word)); at += length)
+    if ((at == words || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0')) return true;
+  return false;
+}
+
+static bool has_words(const char *words, const char *wanted) {
+  char word[32];
+  int length = 0;
+  for (; sscanf(wanted, "%31s%n", word, &length) == 1; wanted += length)
+    if (!has_word(words, word)) return false;
+  return true;
+}
+
+// CPU features of an instruction set, as in /proc/cpuinfo.
+static const char *isa_features(byoc_cutlass_isa_t isa) {
+  if (isa == BYOC_CUTLASS_ISA_AVX512) return "avx512f avx512bw avx512dq avx512vl avx2 fma bmi2";
+  return isa == BYOC_CUTLASS_ISA_AVX2 ? "avx2 fma bmi2" : "";
+}
+
+static int32_t read_options(generation_t *generation) {
+  const byoc_codegen_api_t *api = generation->host->codegen;
+  const byoc_target_api_t *targets = generation->host->target;
+  const byoc_target_t *target = api->target(generation->codegen);
+  byoc_cutlass_options_t *options = &generation->options;
+  static const char *const names[BYOC_CUTLASS_ISA_COUNT] = {"portable", "avx2", "avx512"};
+  const char *cpu = targets->option_string(target, "mcpu"), *features = api->cpu_features(generation->codegen);
+  if (!features) features = "";
+  options->max_threads = (int32_t)targets->option_int(target, "max_threads");
+  options->tune_trials = (int32_t)targets->option_int(target, "tune_trials");
+  options->optimisation = (int32_t)targets->option_int(target, "O");
+  options->compiler = targets->option_string(target, "cc");
+  if (options->compiler && !options->compiler[0]) options->compiler = NULL;
+  if (options->max_threads < 1) options->max_threads = 1;
+  uint32_t isa = BYOC_CUTLASS_ISA_COUNT;
+  while (isa-- > BYOC_CUTLASS_ISA_PORTABLE) {
+    bool native = !cpu || strcmp(cpu, "native") == 0;
+    if (native ? has_words(features, isa_features(isa)) : strcmp(cpu, names[isa]) == 0) break;
+  }
+  options->isa = isa < BYOC_CUTLASS_ISA_COUNT ? isa : BYOC_CUTLASS_ISA_PORTABLE;
+  if (has_words(features, isa_features(options->isa))) return BYOC_OK;
+  char message[256];
+  snprintf(message, sizeof message,
+           "cutlass: -mcpu=%s needs %s, which the machine that the artifact is for does not have; use -mcpu=native",
+           cpu, isa_features(options->isa));
+  return api->error(generation->codegen, BYOC_INVALID_ARGUMENT, message);
+}
+
+void byoc_cutlass_flags_init(byoc_cutlass_flags_t *flags, const byoc_cutlass_options_t *options) {
+  static const char *const levels[] = {"-O0", "-O1", "-O2", "-O3"};
+  static const char *const fixed[] = {"-std=gnu11",     "-g0", "-fPIC", "-fvisibility=hidden", "-ffp-contract=fast",
+                                      "-fno-math-errno"};
+  *flags = (byoc_cutlass_flags_t){0};
+  for (size_t i = 0; i < sizeof fixed / sizeof *fixed; ++i) flags->items[flags->count++] = fixed[i];
+  flags->items[flags->count++] = levels[options->optimisation & 3];
+  snprintf(flags->buffer, sizeof flags->buffer, "%s", byoc_cutlass_isa_flags(options->isa));
+  for (char *save = NULL, *flag = strtok_r(flags->buffer, " ", &save); flag; flag = strtok_r(NULL, " ", &save))
+    if (flags->count < sizeof flags->items / sizeof *flags->items) flags->items[flags->count++] = flag;
+}
+
+// FNV-1a, 64 bits.
+static uint64_t hash_text(const byoc_cutlass_text_t *text) {
+  uint64_t hash = 14695981039346656037u;
+  for (size_t i = 0; i < text->length; ++i) hash = (hash ^ (unsigned char)text->data[i]) * 1099511628211u;
+  return hash;
+}
+
+// The index of a value among the function's inputs: a parameter, or a constant that is appended to them.
+static bool input_index(const generation_t *generation, job_t *job, byoc_value_t *value, uint32_t *out_index) {
+  const byoc_graph_api_t *graph = generation->host->graph;
+  int64_t index = graph->value_parameter_index(value);
+  uint64_t parameters = graph->parameter_count(job->function);
+  byoc_tensor_data_t data = {.header = BYOC_HEADER(byoc_tensor_data_t, 1)};
+  *out_index = (uint32_t)index;
+  if (index >= 0) return true;
+  if (!graph->value_constant(value, &data) || job->plain_count == sizeof job->plain / sizeof *job->plain) return false;
+  *out_index = (uint32_t)parameters + job->plain_count;
+  job->plain[job->plain_count++] = value;
+  return true;
+}
+
+// Reads one function: on success job->match holds its problem, inputs included.
+static bool read_job(const generation_t *generation, job_t *job, const char **out_reason) {
+  const byoc_graph_api_t *graph = generation->host->graph;
+  uint64_t count = graph->node_count(job->function), parameters = graph->parameter_count(job->function);
+  byoc_node_t *nodes[16];
+  *out_reason = "the function is more than one fused product";
+  if (count > sizeof nodes / sizeof *nodes || graph->result_count(job->function) != 1) return false;
+  for (uint64_t i = 0; i < count; ++i) nodes[i] = graph->node_at(job->function, i);
+  bool matched = byoc_cutlass_match(graph, nodes, (size_t)count, &job->match);
+  *out_reason = job->match.reason;
+  if (!matched) return false;
+  *out_reason = "an operand is neither a parameter nor a constant";
+  if (graph->result(job->function, 0) != graph->node_result(nodes[count - 1], 0)) return false;
+  byoc_cutlass_inputs_t *inputs = &job->match.problem.inputs;
+  bool packed = job->match.problem.kind == BYOC_CUTLASS_CONV || job->match.problem.gemm.constant_b;
+  if (!input_index(generation, job, job->match.data, &inputs->data)) return false;
+  if (!packed && !input_index(generation, job, job->match.weights, &inputs->weights)) return false;
+  if (job->match.residual) {
+    int64_t residual = graph->value_parameter_index(job->match.residual);
+    if (residual < 0) return false;
+    inputs->residual = (uint32_t)residual;
+  }
+  uint32_t next = (uint32_t)parameters + job->plain_count;
+  if (packed) inputs->weights = next++;
+  if (job->match.problem.epilogue.has_bias) inputs->bias = next;
+  return true;
+}
+
+// The unit that computes the job's problem, made where there is none yet. Equal problems give equal texts.
+static int32_t find_unit(generation_t *generation, job_t *job) {
+  byoc_cutlass_unit_t unit = {.problem = job->match.problem, .function = job->function};
+  byoc_cutlass_text_t text = {0};
+  byoc_cutlass_plan_default(&unit.problem, generation->options.isa, generation->options.max_threads, &unit.plan);
+  byoc_cutlass_emit(&text, &unit.problem, &unit.plan, "f");
+  bool ok = byoc_cutlass_text_ok(&text);
+  if (ok) unit.identity = hash_text(&text);
+  byoc_cutlass_text_deinit(&text);
+  if (!ok) return out_of_memory(generation);
+  for (job->unit = 0; job->unit < generation->unit_count; ++job->unit)
+    if (generation->units[job->unit].identity == unit.identity) return BYOC_OK;
+  generation->units[generation->unit_count++] = unit; // as many as jobs at most
+  return BYOC_OK;
+}
+
+static int32_t read_jobs(generation_t *generation) {
+  const byoc_codegen_api_t *api = generation->host->codegen;
+  uint64_t count = api->function_count(generation->codegen);
+  generation->jobs = calloc((size_t)count + 1, sizeof *generation->jobs);
+  generation->units = calloc((size_t)count + 1, sizeof *generation->units);
+  if (!generation->jobs || !generation->units) return out_of_memory(generation);
+  for (uint64_t i = 0; i < count; ++i) {
+    job_t *job = &generation->jobs[generation->job_count++];
+    const char *reason = NULL;
+    job->function = api->function_at(generation->codegen, i);
+    job->unit = SIZE_MAX;
+    int32_t status = read_job(generation, job, &reason) ? find_unit(generation, job)
+                                                        : api->decline(generation->codegen, job->function, reason);
+    if (status != BYOC_OK) return status;
+  }
+  return BYOC_OK;
+}
+
+// Compiles units [first, last) as one translation unit.
+static int32_t compile_units(generation_t *generation, size_t first, size_t last, byoc_file_content_t *out_file,
+                             char name[32]) {
+  const byoc_host_t *host = generation->host;
+  byoc_cutlass_text_t text = {0};
+  byoc_cutlass_flags_t flags;
+  byoc_cutlass_flags_init(&flags, &generation->options);
+  byoc_cutlass_emit_prelude(&text, generation->options.isa);
+  for (size_t i = first; i < last; ++i) {
+    const byoc_cutlass_unit_t *unit = &generation->units[i];
+    byoc_cutlass_emit(&text, &unit->problem, &unit->plan, host->graph->function_symbol(unit->function));
+  }
+  if (!byoc_cutlass_text_ok(&text)) {
+    byoc_cutlass_text_deinit(&text);
+    return out_of_memory(generation);
+  }
+  snprintf(name, 32, "cutlass_%zu", first / UNITS_PER_SOURCE);
+  byoc_compile_request_t request = {.header = BYOC_HEADER(byoc_compile_request_t, 1),
+                                    .name = name,
+                                    .source = text.data,
+                                    .compiler = generation->options.compiler,
+                                    .flags = {flags.items, flags.count}};
+  *out_file = (byoc_file_content_t){.header = BYOC_HEADER(byoc_file_content_t, 1), .name = name};
+  int32_t status = host->codegen->compile(generation->codegen, &request, &out_file->data, &out_file->size_bytes);
+  byoc_cutlass_text_deinit(&text);
+  return status;
+}
+
+// Compiles every unit and hands the objects over as one static library.
+static int32_t add_library(generation_t *generation) {
+  const byoc_host_t *host = generation->host;
+  size_t sources = (generation->unit_count + UNITS_PER_SOURCE - 1) / UNITS_PER_SOURCE;
+  byoc_file_content_t *files = calloc(sources, sizeof *files);
+  char(*names)[32] = calloc(sources, sizeof *names);
+  const char **symbols = calloc(generation->unit_count, sizeof *symbols);
+  int32_t status = files && names && symbols ? BYOC_OK : out_of_memory(generation);
+  for (size_t i = 0; status == BYOC_OK && i < sources; ++i) {
+    size_t first = i * UNITS_PER_SOURCE, last = first + UNITS_PER_SOURCE;
+    host->codegen->progress(generation->codegen, "compiling", first, generation->unit_count);
+    status = compile_units(generation, first, last < generation->unit_count ? last : generation->unit_count, &files[i],
+                           names[i]);
+  }
+  if (status == BYOC_OK) {
+    for (size_t i = 0; i < generation->unit_count; ++i)
+      symbols[i] = host->graph->function_symbol(generation->units[i].function);
+    byoc_static_library_t library = {.header = BYOC_HEADER(byoc_static_library_t, 1),
+                                     .name = "cutlass",
+                                     .files = files,
+                                     .file_count = (uint32_t)sources,
+                                     .file_stride = sizeof *files,
+                                     .symbols = {symbols, generation->unit_count}};
+    status = host->codegen->add_static_library(generation->codegen, &library);
+  }
+  free(symbols);
+  free(names);
+  free(files);
+  return status;
+}
+
+// The model's weights times the factor of their channel or column, in a buffer of the caller's.
+static float *scaled_weights(const byoc_graph_api_t *graph, const byoc_cutlass_match_t *match) {
+  byoc_tensor_data_t data = {.header = BYOC_HEADER(byoc_tensor_data_t, 1)};
+  if (!graph->value_constant(match->weights, &data)) return NULL;
+  size_t count = (size_t)(data.size_bytes / sizeof(float));
+  const float *from = data.data;
+  float *weights = malloc(data.size_bytes);
+  if (!weights) return NULL;
+  bool conv = match->problem.kind == BYOC_CUTLASS_CONV;
+  const byoc_cutlass_gemm_t *gemm = &match->problem.gemm;
+  // Floats between two channels, and channels until they start again.
+  size_t step = conv ? count / (size_t)match->channels : gemm->transpose_b ? (size_t)gemm->k : 1;
+  for (size_t i = 0; i < count; ++i) weights[i] = (float)(from[i] * match->scale[i / step % (size_t)match->channels]);
+  return weights;
+}
+
+static int32_t bind_job(generation_t *generation, const job_t *job) {
+  const byoc_host_t *host = generation->host;
+  const byoc_cutlass_match_t *match = &job->match;
+  const byoc_cutlass_unit_t *unit = &generation->units[job->unit];
+  byoc_tensor_data_t constants[4];
+  int64_t dims[2] = {0, match->channels};
+  uint32_t count = 0;
+  float *weights = NULL, *packed = NULL, *bias = NULL;
+  int32_t status = BYOC_OK;
+  for (; count < job->plain_count; ++count) {
+    constants[count] = (byoc_tensor_data_t){.header = BYOC_HEADER(byoc_tensor_data_t, 1)};
+    host->graph->value_constant(job->plain[count], &constants[count]);
+  }
+  const byoc_tensor_data_t vector = {.header = BYOC_HEADER(byoc_tensor_data_t, 1), .dtype = BYOC_DTYPE_F32, .rank = 1};
+  size_t floats = byoc_cutlass_packed_floats(&unit->problem, &unit->plan);
+  if (floats > 0) {
+    weights = scaled_weights(host->graph, match);
+    packed = malloc(floats * sizeof(float));
+    if (!weights || !packed) {
+      status = out_of_memory(generation);
+      goto cleanup;
+    }
+    byoc_cutlass_pack_weights(&unit->problem, &unit->plan, weights, packed);
+    dims[0] = (int64_t)floats;
+    constants[count] = vector;
+    constants[count].dims = &dims[0];
+    constants[count].data = packed;
+    constants[count++].size_bytes = floats * sizeof(float);
+  }
+  if (match->problem.epilogue.has_bias) {
+    bias = malloc((size_t)match->channels * sizeof(float));
+    if (!bias) {
+      status = out_of_memory(generation);
+      goto cleanup;
+    }
+    for (int64_t i = 0; i < match->channels; ++i) bias[i] = (float)match->shift[i];
+    constants[count] = vector;
+    constants[count].dims = &dims[1];
+    constants[count].data = bias;
+    constants[count++].size_bytes = (uint64_t)match->channels * sizeof(float);
+  }
+  byoc_packed_binding_t binding = {.header = BYOC_HEADER(byoc_packed_binding_t, 1),
+                                   .symbol = host->graph->function_symbol(unit->function),
+                                   .workspace_size_bytes = byoc_cutlass_workspace_bytes(&unit->problem, &unit->plan),
+                                   .constants = constants,
+                                   .constant_count = count,
+                                   .constant_stride = sizeof constants[0]};
+  status = host->codegen->bind_packed(generation->codegen, job->function, &binding);
+cleanup:
+  free(bias);
+  free(packed);
+  free(weights);
+  return status;
+}
+
+static void generation_deinit(generation_t *generation) {
+  for (size_t i = 0; i < generation->job_count; ++i) byoc_cutlass_match_deinit(&generation->jobs[i].match);
+  free(generation->jobs);
+  free(generation->units);
+}
+
+int32_t byoc_cutlass_generate(void *self, byoc_codegen_t *codegen) {
+  const byoc_host_t *host = *(const byoc_host_t *const *)self;
+  generation_t generation = {.host = host, .codegen = codegen};
+  int32_t status = read_options(&generation);
+  if (status == BYOC_OK) status = read_jobs(&generation);
+  for (size_t i = 0; status == BYOC_OK && generation.options.tune_trials > 0 && i < generation.unit_count; ++i) {
+    host->codegen->progress(codegen, "tuning", i, generation.unit_count);
+    status = byoc_cutlass_tune(host, codegen, &generation.options, &generation.units[i]);
+  }
+  if (status == BYOC_OK && generation.unit_count > 0) {
+    status = add_library(&generation);
+    const char *features = isa_features(generation.options.isa);
+    if (status == BYOC_OK && features[0]) status = host->codegen->require_cpu_features(codegen, features);
+  }
+  for (size_t i = 0; status == BYOC_OK && i < generation.job_count; ++i)
+    if (generation.jobs[i].unit != SIZE_MAX) status = bind_job(&generation, &generation.jobs[i]);
+  generation_deinit(&generation);
+  return status;
+}

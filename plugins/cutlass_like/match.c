@@ -1,0 +1,378 @@
+#include "match.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+// The chain as far as it was read.
+typedef struct chain_t {
+  const byoc_graph_api_t *graph;
+  byoc_cutlass_match_t *match;
+  byoc_value_t *value; // the last node's result
+  bool activated;
+} chain_t;
+
+static bool refuse(chain_t *chain, const char *reason) {
+  chain->match->reason = reason;
+  return false;
+}
+
+static bool static_f32(const byoc_graph_api_t *graph, const byoc_value_t *value) {
+  return value && graph->value_dtype(value) == BYOC_DTYPE_F32 && graph->value_element_count(value) > 0;
+}
+
+static bool same_dims(const byoc_graph_api_t *graph, const byoc_value_t *a, const byoc_value_t *b) {
+  int32_t rank = graph->value_rank(a);
+  if (rank != graph->value_rank(b)) return false;
+  for (int32_t i = 0; i < rank; ++i)
+    if (graph->value_dim(a, i) != graph->value_dim(b, i)) return false;
+  return true;
+}
+
+// An f32 constant's elements; NULL unless it is one.
+static const float *constant_f32(const byoc_graph_api_t *graph, const byoc_value_t *value, byoc_tensor_data_t *data) {
+  *data = (byoc_tensor_data_t){.header = BYOC_HEADER(byoc_tensor_data_t, 1)};
+  if (!value || !graph->value_constant(value, data) || data->dtype != BYOC_DTYPE_F32) return NULL;
+  return data->data;
+}
+
+static uint64_t element_count(const byoc_tensor_data_t *data) {
+  return data->size_bytes / sizeof(float);
+}
+
+// A constant of one element; false unless it is one.
+static bool scalar_f32(const byoc_graph_api_t *graph, const byoc_value_t *value, float *out) {
+  byoc_tensor_data_t data;
+  const float *x = constant_f32(graph, value, &data);
+  if (!x || element_count(&data) != 1) return false;
+  *out = x[0];
+  return true;
+}
+
+static const int64_t *ints(const byoc_graph_api_t *graph, const byoc_node_t *node, const char *name, uint64_t count) {
+  uint64_t found = 0;
+  const int64_t *values = graph->attribute_ints(node, name, &found);
+  return values && found == count ? values : NULL;
+}
+
+static bool start_channels(chain_t *chain, int64_t channels) {
+  byoc_cutlass_match_t *match = chain->match;
+  match->channels = channels;
+  match->scale = malloc((size_t)channels * sizeof(double));
+  match->shift = malloc((size_t)channels * sizeof(double));
+  if (!match->scale || !match->shift) return refuse(chain, "out of memory");
+  for (int64_t i = 0; i < channels; ++i) match->scale[i] = 1.0, match->shift[i] = 0.0;
+  return true;
+}
+
+// Padding at the start of one axis, by the attribute or by auto_pad.
+static int64_t pad_start(const byoc_graph_api_t *graph, const byoc_node_t *node, const int64_t *pads, int32_t axis,
+                         int64_t in, int64_t out, int64_t reach, int64_t stride) {
+  const char *mode = graph->attribute_string(node, "auto_pad", "NOTSET");
+  int64_t total = (out - 1) * stride + reach - in;
+  if (total < 0) total = 0;
+  if (strcmp(mode, "SAME_UPPER") == 0) return total / 2;
+  if (strcmp(mode, "SAME_LOWER") == 0) return total - total / 2;
+  return strcmp(mode, "VALID") == 0 || !pads ? 0 : pads[axis];
+}
+
+// Conv over one or two spatial axes; one is taken as a picture of height 1.
+static bool read_conv(chain_t *chain, byoc_node_t *node) {
+  const byoc_graph_api_t *graph = chain->graph;
+  byoc_cutlass_match_t *match = chain->match;
+  byoc_value_t *x = graph->operand(node, 0), *w = graph->operand(node, 1), *y = graph->node_result(node, 0);
+  byoc_value_t *bias = graph->operand_count(node) > 2 ? graph->operand(node, 2) : NULL;
+  if (!static_f32(graph, x) || !static_f32(graph, w) || !static_f32(graph, y))
+    return refuse(chain, "takes f32 of constant shapes only");
+  int32_t rank = graph->value_rank(x), axes = rank - 2;
+  if (axes != 1 && axes != 2) return refuse(chain, "takes one or two spatial axes");
+  byoc_tensor_data_t data;
+  if (!constant_f32(graph, w, &data)) return refuse(chain, "the weights are not constant");
+  const int64_t *strides = ints(graph, node, "strides", (uint64_t)axes);
+  const int64_t *dilations = ints(graph, node, "dilations", (uint64_t)axes);
+  const int64_t *pads = ints(graph, node, "pads", (uint64_t)axes * 2);
+  int64_t group = graph->attribute_int(node, "group", 1);
+  byoc_cutlass_conv_t *conv = &match->problem.conv;
+  match->problem.kind = BYOC_CUTLASS_CONV;
+  *conv = (byoc_cutlass_conv_t){.batch = graph->value_dim(x, 0),
+                                .groups = group,
+                                .in = graph->value_dim(w, 1),
+                                .out = graph->value_dim(w, 0) / group,
+                                .in_h = 1,
+                                .out_h = 1,
+                                .kernel_h = 1,
+                                .stride_h = 1,
+                                .stride_w = 1,
+                                .dilation_h = 1,
+                                .dilation_w = 1};
+  for (int32_t i = 0; i < axes; ++i) {
+    bool wide = i == axes - 1;
+    int64_t in = graph->value_dim(x, i + 2), out = graph->value_dim(y, i + 2), kernel = graph->value_dim(w, i + 2);
+    int64_t stride = strides ? strides[i] : 1, dilation = dilations ? dilations[i] : 1;
+    int64_t pad = pad_start(graph, node, pads, i, in, out, (kernel - 1) * dilation + 1, stride);
+    *(wide ? &conv->in_w : &conv->in_h) = in;
+    *(wide ? &conv->out_w : &conv->out_h) = out;
+    *(wide ? &conv->kernel_w : &conv->kernel_h) = kernel;
+    *(wide ? &conv->stride_w : &conv->stride_h) = stride;
+    *(wide ? &conv->dilation_w : &conv->dilation_h) = dilation;
+    *(wide ? &conv->pad_left : &conv->pad_top) = pad;
+  }
+  match->data = x;
+  match->weights = w;
+  if (!start_channels(chain, conv->groups * conv->out)) return false;
+  if (bias) {
+    const float *b = constant_f32(graph, bias, &data);
+    if (!b || (int64_t)element_count(&data) != match->channels) return refuse(chain, "the bias is not constant");
+    for (int64_t i = 0; i < match->channels; ++i) match->shift[i] = b[i];
+  }
+  return true;
+}
+
+// How a constant of `dims` spreads over the chain's channels: 0 not at all, 1 one value for all, 2 one value each.
+static int spread(const chain_t *chain, const byoc_tensor_data_t *data) {
+  int32_t rank = chain->graph->value_rank(chain->value), own = (int32_t)data->rank;
+  int32_t axis = chain->match->problem.kind == BYOC_CUTLASS_CONV ? 1 : rank - 1;
+  if (own > rank) return 0;
+  if (element_count(data) == 1) return 1;
+  for (int32_t i = 0; i < own; ++i) {
+    int64_t expected = rank - own + i == axis ? chain->match->channels : 1;
+    if (data->dims[i] != expected) return 0;
+  }
+  return (int64_t)element_count(data) == chain->match->channels ? 2 : 0;
+}
+
+// beta * C of a Gemm.
+static bool read_gemm_c(chain_t *chain, byoc_value_t *c, float beta) {
+  byoc_cutlass_match_t *match = chain->match;
+  byoc_tensor_data_t data;
+  const float *x = constant_f32(chain->graph, c, &data);
+  if (beta == 0.0f) return true;
+  int kind = x ? spread(chain, &data) : 0;
+  if (kind != 0) {
+    for (int64_t i = 0; i < match->channels; ++i) match->shift[i] += (double)beta * x[kind == 2 ? i : 0];
+    return true;
+  }
+  if (x || !static_f32(chain->graph, c) || !same_dims(chain->graph, c, chain->value))
+    return refuse(chain, "C is neither one value a column nor a matrix like the result");
+  match->residual = c;
+  match->problem.epilogue.has_residual = true;
+  match->problem.epilogue.beta = beta;
+  return true;
+}
+
+static bool read_gemm(chain_t *chain, byoc_node_t *node) {
+  const byoc_graph_api_t *graph = chain->graph;
+  byoc_cutlass_match_t *match = chain->match;
+  byoc_value_t *a = graph->operand(node, 0), *b = graph->operand(node, 1), *y = graph->node_result(node, 0);
+  byoc_value_t *c = graph->operand_count(node) > 2 ? graph->operand(node, 2) : NULL;
+  if (!static_f32(graph, a) || !static_f32(graph, b) || !static_f32(graph, y))
+    return refuse(chain, "takes f32 of constant shapes only");
+  byoc_tensor_data_t data;
+  byoc_cutlass_gemm_t *gemm = &match->problem.gemm;
+  match->problem.kind = BYOC_CUTLASS_GEMM;
+  *gemm = (byoc_cutlass_gemm_t){.m = graph->value_dim(y, 0),
+                                .n = graph->value_dim(y, 1),
+                                .transpose_a = graph->attribute_int(node, "transA", 0) != 0,
+                                .transpose_b = graph->attribute_int(node, "transB", 0) != 0,
+                                .constant_b = constant_f32(graph, b, &data) != NULL};
+  gemm->k = graph->value_dim(a, gemm->transpose_a ? 0 : 1);
+  match->problem.epilogue.alpha = (float)graph->attribute_float(node, "alpha", 1.0);
+  match->data = a;
+  match->weights = b;
+  chain->value = y;
+  return start_channels(chain, gemm->n) &&
+         (!c || read_gemm_c(chain, c, (float)graph->attribute_float(node, "beta", 1.0)));
+}
+
+// MatMul of two or more axes each. Where B has no batch of its own, A's batch is more rows.
+static bool read_matmul(chain_t *chain, byoc_node_t *node) {
+  const byoc_graph_api_t *graph = chain->graph;
+  byoc_cutlass_match_t *match = chain->match;
+  byoc_value_t *a = graph->operand(node, 0), *b = graph->operand(node, 1), *y = graph->node_result(node, 0);
+  if (!static_f32(graph, a) || !static_f32(graph, b) || !static_f32(graph, y))
+    return refuse(chain, "takes f32 of constant shapes only");
+  int32_t rank = graph->value_rank(y), rank_a = graph->value_rank(a), rank_b = graph->value_rank(b);
+  if (rank_a < 2 || rank_b < 2) return refuse(chain, "takes matrices, not vectors");
+  if (rank - 2 > BYOC_CUTLASS_MAX_BATCH_RANK) return refuse(chain, "too many batch axes");
+  byoc_tensor_data_t data;
+  byoc_cutlass_gemm_t *gemm = &match->problem.gemm;
+  match->problem.kind = BYOC_CUTLASS_GEMM;
+  *gemm = (byoc_cutlass_gemm_t){.m = graph->value_dim(y, rank - 2),
+                                .n = graph->value_dim(y, rank - 1),
+                                .k = graph->value_dim(a, rank_a - 1),
+                                .constant_b = constant_f32(graph, b, &data) != NULL};
+  bool fold = true;
+  for (int32_t i = 0; i < rank - 2; ++i) {
+    int32_t at_a = i - (rank - rank_a), at_b = i - (rank - rank_b);
+    gemm->batch[i] = graph->value_dim(y, i);
+    gemm->repeat_a[i] = at_a < 0 || graph->value_dim(a, at_a) == 1;
+    gemm->repeat_b[i] = at_b < 0 || graph->value_dim(b, at_b) == 1;
+    fold = fold && (gemm->batch[i] == 1 || (gemm->repeat_b[i] && !gemm->repeat_a[i]));
+  }
+  gemm->batch_rank = (uint32_t)(rank - 2);
+  if (fold) {
+    gemm->m *= byoc_cutlass_batch(gemm);
+    gemm->batch_rank = 0;
+  }
+  match->data = a;
+  match->weights = b;
+  return start_channels(chain, gemm->n);
+}
+
+// BatchNormalization of constants: y = (x - mean) / sqrt(variance + epsilon) * scale + shift.
+static bool read_batch_norm(chain_t *chain, byoc_node_t *node) {
+  const byoc_graph_api_t *graph = chain->graph;
+  byoc_cutlass_match_t *match = chain->match;
+  const float *parameter[4];
+  if (match->problem.kind != BYOC_CUTLASS_CONV || chain->activated || match->residual)
+    return refuse(chain, "a batch normalisation is taken right after a convolution only");
+  if (graph->attribute_int(node, "training_mode", 0) != 0) return refuse(chain, "batch normalisation in training mode");
+  for (uint64_t i = 0; i < 4; ++i) {
+    byoc_tensor_data_t data;
+    parameter[i] = constant_f32(graph, graph->operand(node, i + 1), &data);
+    if (!parameter[i] || (int64_t)element_count(&data) != match->channels)
+      return refuse(chain, "the batch normalisation's parameters are not constant");
+  }
+  double epsilon = graph->attribute_float(node, "epsilon", 1e-5);
+  for (int64_t i = 0; i < match->channels; ++i) {
+    double factor = (double)parameter[0][i] / sqrt((double)parameter[3][i] + epsilon);
+    match->scale[i] *= factor;
+    match->shift[i] = (match->shift[i] - (double)parameter[2][i]) * factor + (double)parameter[1][i];
+  }
+  return true;
+}
+
+// Add, Sub, Mul or Div of the chain and something else.
+static bool read_binary(chain_t *chain, byoc_node_t *node, const char *op) {
+  const byoc_graph_api_t *graph = chain->graph;
+  byoc_cutlass_match_t *match = chain->match;
+  byoc_cutlass_epilogue_t *epilogue = &match->problem.epilogue;
+  bool second = graph->operand(node, 0) != chain->value; // the chain is the second operand
+  byoc_value_t *other = graph->operand(node, second ? 0 : 1);
+  byoc_tensor_data_t data;
+  const float *x = constant_f32(graph, other, &data);
+  if (other == chain->value) return refuse(chain, "both operands are the product");
+  int kind = x ? spread(chain, &data) : 0;
+  if (kind != 0) {
+    if (chain->activated || match->residual) return refuse(chain, "a constant comes after the residual or activation");
+    bool add = strcmp(op, "Add") == 0, subtract = strcmp(op, "Sub") == 0, multiply = strcmp(op, "Mul") == 0;
+    if (second && !add && !multiply) return refuse(chain, "a constant minus or by the product");
+    for (int64_t i = 0; i < match->channels; ++i) {
+      double c = x[kind == 2 ? i : 0];
+      if (add || subtract) {
+        match->shift[i] += add ? c : -c;
+      } else {
+        if (!multiply) c = 1.0 / c;
+        match->scale[i] *= c, match->shift[i] *= c;
+      }
+    }
+    return true;
+  }
+  if (strcmp(op, "Add") != 0) return refuse(chain, "not a constant for each channel");
+  if (x || !static_f32(graph, other) || !same_dims(graph, other, chain->value))
+    return refuse(chain, "the other summand is neither constant a channel nor shaped like the product");
+  if (match->residual) return refuse(chain, "a second residual");
+  match->residual = other;
+  epilogue->has_residual = true;
+  epilogue->beta = 1.0f;
+  epilogue->residual_last = chain->activated;
+  return true;
+}
+
+static bool read_clip(chain_t *chain, byoc_node_t *node, byoc_cutlass_epilogue_t *epilogue) {
+  const byoc_graph_api_t *graph = chain->graph;
+  uint64_t operands = graph->operand_count(node);
+  epilogue->p0 = (float)graph->attribute_float(node, "min", -INFINITY);
+  epilogue->p1 = (float)graph->attribute_float(node, "max", INFINITY);
+  if (operands > 1 && graph->operand(node, 1) && !scalar_f32(graph, graph->operand(node, 1), &epilogue->p0))
+    return refuse(chain, "the clip's lower bound is not constant");
+  if (operands > 2 && graph->operand(node, 2) && !scalar_f32(graph, graph->operand(node, 2), &epilogue->p1))
+    return refuse(chain, "the clip's upper bound is not constant");
+  return true;
+}
+
+static bool read_activation(chain_t *chain, byoc_node_t *node, const char *op) {
+  static const struct {
+    const char *op;
+    uint32_t activation;
+  } table[] = {{"Relu", BYOC_CUTLASS_ACT_RELU}, {"LeakyRelu", BYOC_CUTLASS_ACT_LEAKY_RELU},
+               {"Clip", BYOC_CUTLASS_ACT_CLIP}, {"Sigmoid", BYOC_CUTLASS_ACT_SIGMOID},
+               {"Tanh", BYOC_CUTLASS_ACT_TANH}, {"HardSigmoid", BYOC_CUTLASS_ACT_HARD_SIGMOID},
+               {"Gelu", BYOC_CUTLASS_ACT_GELU}, {"HardSwish", BYOC_CUTLASS_ACT_HARD_SWISH}};
+  const byoc_graph_api_t *graph = chain->graph;
+  byoc_cutlass_epilogue_t *epilogue = &chain->match->problem.epilogue;
+  size_t i = 0, count = sizeof table / sizeof *table;
+  while (i < count && strcmp(table[i].op, op) != 0) ++i;
+  if (i == count) return refuse(chain, "an operator that no epilogue has");
+  if (chain->activated || epilogue->residual_last) return refuse(chain, "a second activation");
+  chain->activated = true;
+  epilogue->activation = table[i].activation;
+  if (epilogue->activation == BYOC_CUTLASS_ACT_CLIP) return read_clip(chain, node, epilogue);
+  if (epilogue->activation == BYOC_CUTLASS_ACT_LEAKY_RELU)
+    epilogue->p0 = (float)graph->attribute_float(node, "alpha", 0.01);
+  if (epilogue->activation == BYOC_CUTLASS_ACT_HARD_SIGMOID) {
+    epilogue->p0 = (float)graph->attribute_float(node, "alpha", 0.2);
+    epilogue->p1 = (float)graph->attribute_float(node, "beta", 0.5);
+  }
+  if (epilogue->activation == BYOC_CUTLASS_ACT_GELU &&
+      strcmp(graph->attribute_string(node, "approximate", "none"), "tanh") == 0)
+    epilogue->activation = BYOC_CUTLASS_ACT_GELU_TANH;
+  return true;
+}
+
+static bool read_node(chain_t *chain, byoc_node_t *node, bool first) {
+  const byoc_graph_api_t *graph = chain->graph;
+  const char *op = graph->node_operator(node);
+  if (graph->node_domain(node)[0] != '\0') return refuse(chain, "an operator of another domain");
+  if (first) {
+    if (strcmp(op, "Conv") == 0) return read_conv(chain, node);
+    if (strcmp(op, "Gemm") == 0) return read_gemm(chain, node);
+    if (strcmp(op, "MatMul") == 0) return read_matmul(chain, node);
+    return refuse(chain, "does not start with Conv, Gemm or MatMul");
+  }
+  bool reads = false;
+  for (uint64_t i = 0; i < graph->operand_count(node); ++i) reads = reads || graph->operand(node, i) == chain->value;
+  if (!reads) return refuse(chain, "the operators are not a chain");
+  if (!same_dims(graph, chain->value, graph->node_result(node, 0)))
+    return refuse(chain, "an epilogue that changes the shape");
+  if (strcmp(op, "BatchNormalization") == 0) return read_batch_norm(chain, node);
+  if (strcmp(op, "Add") == 0 || strcmp(op, "Sub") == 0 || strcmp(op, "Mul") == 0 || strcmp(op, "Div") == 0)
+    return read_binary(chain, node, op);
+  return read_activation(chain, node, op);
+}
+
+// What was gathered for each channel, as bias and factors: factors go into constant weights, else into alpha.
+static bool settle(chain_t *chain) {
+  byoc_cutlass_match_t *match = chain->match;
+  byoc_cutlass_epilogue_t *epilogue = &match->problem.epilogue;
+  for (int64_t i = 0; i < match->channels; ++i) epilogue->has_bias = epilogue->has_bias || match->shift[i] != 0.0;
+  if (match->problem.kind == BYOC_CUTLASS_CONV || match->problem.gemm.constant_b) {
+    for (int64_t i = 0; i < match->channels; ++i) match->scale[i] *= epilogue->alpha;
+    epilogue->alpha = 1.0f;
+    return true;
+  }
+  for (int64_t i = 1; i < match->channels; ++i)
+    if (match->scale[i] != match->scale[0]) return refuse(chain, "a factor for each column of a computed matrix");
+  epilogue->alpha = (float)(epilogue->alpha * match->scale[0]);
+  match->scale[0] = 1.0;
+  return true;
+}
+
+bool byoc_cutlass_match(const byoc_graph_api_t *graph, byoc_node_t *const *nodes, size_t count,
+                        byoc_cutlass_match_t *out_match) {
+  *out_match = (byoc_cutlass_match_t){0};
+  out_match->problem.epilogue = (byoc_cutlass_epilogue_t){.alpha = 1.0f, .beta = 1.0f};
+  chain_t chain = {.graph = graph, .match = out_match};
+  if (count == 0) return refuse(&chain, "no operator");
+  for (size_t i = 0; i < count; ++i) {
+    if (!read_node(&chain, nodes[i], i == 0)) return false;
+    chain.value = graph->node_result(nodes[i], 0);
+  }
+  return settle(&chain);
+}
+
+void byoc_cutlass_match_deinit(byoc_cutlass_match_t *match) {
+  free(match->scale);
+  free(match->shift);
+  match->scale = match->shift = NULL;
+}

@@ -1,0 +1,122 @@
+// cutlass - a code generator: convolutions and matrix products as register-blocked C, specialised for each shape and
+// compiled by the plugin itself into one static library. The parts:
+//   plugin.c    identity, options, rules
+//   match.c     nodes of the graph → problem
+//   plan.c      problem → blocking
+//   pack.c      weights in the order in which the code reads them
+//   emit.c      problem and plan → C, by the templates in templates/
+//   tune.c      plans measured, choices cached
+//   generate.c  the hook
+#include "byoc/plugin.h"
+
+#include "generate.h"
+#include "match.h"
+
+BYOC_PLUGIN_IDENTITY("cutlass", "0.1.0", "cutlass", "Convolutions and matrix products as C specialised for each shape");
+
+// The host of this loaded plugin; the hooks' self points here.
+static const byoc_host_t *plugin_host;
+
+static int32_t accept_region(void *self, byoc_region_t *region) {
+  const byoc_host_t *host = *(const byoc_host_t *const *)self;
+  byoc_node_t *nodes[16];
+  uint64_t count = host->region->node_count(region);
+  if (count > sizeof nodes / sizeof *nodes) return host->region->decline(region, "too many operators");
+  for (uint64_t i = 0; i < count; ++i) nodes[i] = host->region->node_at(region, i);
+  byoc_cutlass_match_t match;
+  bool ok = byoc_cutlass_match(host->graph, nodes, (size_t)count, &match);
+  if (!ok) host->region->decline(region, match.reason ? match.reason : "not a product with an epilogue");
+  byoc_cutlass_match_deinit(&match);
+  return ok;
+}
+
+// Patterns are put together from these. An optional part is taken where it is there; a constant summand is a bias.
+#define ACTIVATED(p)                                                                                                   \
+  "({Relu|LeakyRelu|Clip|Sigmoid|Tanh|HardSigmoid|HardSwish|Gelu}(" p ") | Clip(" p ", @) | Clip(" p ", @, @))"
+#define CONV        "(Conv(_, @) | Conv(_, @, @))"
+#define NORMALISED  "BatchNormalization?(" CONV ", @, @, @, @)"
+#define CONV_BIAS   "{Add|Mul}?({Add|Mul}?(" NORMALISED ", @), @)"
+#define CONST_GEMM  "(Gemm(_, @) | Gemm(_, @, @) | MatMul(_, @))"
+#define GEMM_BIAS   "{Add|Mul|Div}?(" CONST_GEMM ", @)"
+#define ANY_GEMM    "(Gemm(_, _) | Gemm(_, _, @) | Gemm(_, _, _) | MatMul(_, _))"
+#define SCALED_GEMM "{Add|Mul|Div}?(" ANY_GEMM ", @)"
+
+#define RULE(rule_name, text)                                                                                          \
+  { .header = BYOC_HEADER(byoc_rule_t, 1), .name = "cutlass." rule_name, .pattern = text, .accept = accept_region }
+
+// The largest first: rows are tried in this order.
+static const byoc_rule_t rules[] = {
+    RULE("conv_add_act", ACTIVATED("Add(" CONV_BIAS ", _)")),
+    RULE("conv_act_add", "Add(" ACTIVATED(CONV_BIAS) ", _)"),
+    RULE("conv_act", ACTIVATED(CONV_BIAS)),
+    RULE("conv_add", "Add(" CONV_BIAS ", _)"),
+    RULE("conv_scale", "{Add|Mul}({Add|Mul}?(" NORMALISED ", @), @)"),
+    RULE("conv_bn", "BatchNormalization(" CONV ", @, @, @, @)"),
+    RULE("conv", CONV),
+    RULE("gemm_add_act", ACTIVATED("Add(" GEMM_BIAS ", _)")),
+    RULE("gemm_act", ACTIVATED(GEMM_BIAS)),
+    RULE("gemm_add", "Add(" GEMM_BIAS ", _)"),
+    RULE("gemm_bias", "{Add|Mul|Div}(" CONST_GEMM ", @)"),
+    RULE("gemm", CONST_GEMM),
+    RULE("matmul_act", ACTIVATED(SCALED_GEMM)),
+    RULE("matmul_scale", "{Add|Mul|Div}(" ANY_GEMM ", @)"),
+    RULE("matmul", ANY_GEMM),
+};
+
+static const byoc_option_t options[] = {
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = "mcpu",
+     .type = BYOC_OPTION_CHOICE,
+     .default_value = "native",
+     .choices = "native|avx512|avx2|portable",
+     .help = "instruction set of the generated code; native: the best that the artifact's machine has"},
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = "tune_trials",
+     .type = BYOC_OPTION_INT,
+     .default_value = "0",
+     .minimum = 0,
+     .maximum = 1024,
+     .help = "blockings measured for each distinct shape; 0: choose by rule"},
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = "max_threads",
+     .type = BYOC_OPTION_INT,
+     .default_value = "16",
+     .minimum = 1,
+     .maximum = 256,
+     .help = "threads that a function can use; workspaces grow with it"},
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = "O",
+     .type = BYOC_OPTION_INT,
+     .default_value = "2",
+     .minimum = 0,
+     .maximum = 3,
+     .help = "optimisation level of the C compiler"},
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = "cc",
+     .type = BYOC_OPTION_STRING,
+     .default_value = "",
+     .help = "C compiler, gcc or clang; empty: the host's"},
+};
+
+static const byoc_backend_t backend = {
+    .header = BYOC_HEADER(byoc_backend_t, 1),
+    .target = "cutlass",
+    .description = "convolutions and matrix products as register-blocked C, specialised for each shape",
+    .flags = BYOC_BACKEND_REENTRANT,
+    .self = &plugin_host,
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .option_stride = sizeof *options,
+    .rules = rules,
+    .rule_count = sizeof rules / sizeof *rules,
+    .rule_stride = sizeof *rules,
+    .generate = byoc_cutlass_generate,
+};
+
+BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *host, byoc_plugin_t *out_plugin) {
+  static const byoc_backend_t *const backends[] = {&backend};
+  plugin_host = host;
+  out_plugin->backends = backends;
+  out_plugin->backend_count = 1;
+  return BYOC_OK;
+}

@@ -1,0 +1,155 @@
+// problem.h - what a generated function computes (problem) and how (plan).
+//
+//   byoc_cutlass_plan_t plan;
+//   byoc_cutlass_plan_default(&problem, BYOC_CUTLASS_ISA_AVX512, &plan);
+//   float *packed = malloc(byoc_cutlass_packed_floats(&problem, &plan) * sizeof(float));
+//   byoc_cutlass_pack_weights(&problem, &plan, weights, packed);
+//   byoc_cutlass_emit_prelude(&text, plan.isa);
+//   byoc_cutlass_emit(&text, &problem, &plan, "conv_0");
+//
+// Everything is f32. Nothing here depends on the host or on global state; any thread may call it.
+#ifndef BYOC_CUTLASS_PROBLEM_H_
+#define BYOC_CUTLASS_PROBLEM_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "text.h"
+
+enum { BYOC_CUTLASS_ISA_PORTABLE, BYOC_CUTLASS_ISA_AVX2, BYOC_CUTLASS_ISA_AVX512, BYOC_CUTLASS_ISA_COUNT };
+typedef uint32_t byoc_cutlass_isa_t;
+
+// Activations; parameters in the order of the epilogue's p0 and p1.
+enum {
+  BYOC_CUTLASS_ACT_NONE,
+  BYOC_CUTLASS_ACT_RELU,
+  BYOC_CUTLASS_ACT_LEAKY_RELU, // slope
+  BYOC_CUTLASS_ACT_CLIP,       // low, high
+  BYOC_CUTLASS_ACT_SIGMOID,
+  BYOC_CUTLASS_ACT_TANH,
+  BYOC_CUTLASS_ACT_GELU,         // by erf
+  BYOC_CUTLASS_ACT_GELU_TANH,    // by tanh
+  BYOC_CUTLASS_ACT_HARD_SIGMOID, // alpha, beta
+  BYOC_CUTLASS_ACT_HARD_SWISH,
+  BYOC_CUTLASS_ACT_SILU,
+  BYOC_CUTLASS_ACT_COUNT
+};
+
+// What happens to a sum before it is stored: sum * alpha, + bias, + residual * beta, activation; the residual comes
+// after the activation where residual_last is set.
+typedef struct byoc_cutlass_epilogue_t {
+  float alpha;
+  float beta;
+  bool has_bias;     // one float a channel (convolution) or a column (matrix product)
+  bool has_residual; // shaped like the result
+  bool residual_last;
+  uint32_t activation;
+  float p0, p1;
+} byoc_cutlass_epilogue_t;
+
+// Convolution NCHW. in and out count channels of one group.
+typedef struct byoc_cutlass_conv_t {
+  int64_t batch, groups, in, out;
+  int64_t in_h, in_w, out_h, out_w;
+  int64_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
+  int64_t pad_top, pad_left; // bottom and right follow from the output size
+} byoc_cutlass_conv_t;
+
+enum { BYOC_CUTLASS_MAX_BATCH_RANK = 6 };
+
+// Matrix products C[batch...][m][n] = op(A)[m][k] * op(B)[k][n]. A batch dimension of 1 in A or B is repeated.
+typedef struct byoc_cutlass_gemm_t {
+  int64_t m, n, k;
+  bool transpose_a; // A is stored [k][m]
+  bool transpose_b; // B is stored [n][k]
+  bool constant_b;  // B is known when the model is built
+  uint32_t batch_rank;
+  int64_t batch[BYOC_CUTLASS_MAX_BATCH_RANK]; // of the result
+  bool repeat_a[BYOC_CUTLASS_MAX_BATCH_RANK]; // A has 1 there
+  bool repeat_b[BYOC_CUTLASS_MAX_BATCH_RANK];
+} byoc_cutlass_gemm_t;
+
+enum { BYOC_CUTLASS_CONV, BYOC_CUTLASS_GEMM };
+
+// Inputs of the packed function, as indices into call->tensors; the output follows call->input_count.
+typedef struct byoc_cutlass_inputs_t {
+  uint32_t data, weights, bias, residual;
+} byoc_cutlass_inputs_t;
+
+typedef struct byoc_cutlass_problem_t {
+  uint32_t kind;
+  byoc_cutlass_conv_t conv;
+  byoc_cutlass_gemm_t gemm;
+  byoc_cutlass_epilogue_t epilogue;
+  byoc_cutlass_inputs_t inputs;
+} byoc_cutlass_problem_t;
+
+enum {
+  BYOC_CUTLASS_FORM_IMPLICIT_GEMM,
+  BYOC_CUTLASS_FORM_DEPTHWISE,
+  BYOC_CUTLASS_FORM_WEIGHTS,
+  BYOC_CUTLASS_FORM_GEMM
+};
+
+// One way to compute a problem.
+typedef struct byoc_cutlass_plan_t {
+  byoc_cutlass_isa_t isa;
+  uint32_t form;        // which template
+  bool transposed;      // implicit_gemm: lanes are channels instead of pixels
+  bool direct;          // the moving operand is read in place instead of being copied to panels
+  int32_t rows;         // of a register tile
+  int32_t vectors;      // columns of a register tile, in vectors
+  int32_t block_depth;  // terms summed between two visits of the result
+  int32_t block_panels; // panels of the moving operand in the cache at once
+  int32_t slots;        // shares at most
+} byoc_cutlass_plan_t;
+
+// Lanes of f32 in a vector.
+int32_t byoc_cutlass_isa_lanes(byoc_cutlass_isa_t isa);
+
+// Multiply-add operations of one run.
+int64_t byoc_cutlass_macs(const byoc_cutlass_problem_t *problem);
+
+// The number of matrices of a matrix product.
+int64_t byoc_cutlass_batch(const byoc_cutlass_gemm_t *gemm);
+
+// The plan that needs no measuring.
+void byoc_cutlass_plan_default(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa_t isa, int32_t slots,
+                               byoc_cutlass_plan_t *out_plan);
+
+// Up to `capacity` plans, the default first, without duplicates, most promising first. Returns how many.
+size_t byoc_cutlass_plan_candidates(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa_t isa, int32_t slots,
+                                    byoc_cutlass_plan_t *plans, size_t capacity);
+
+// Shares that a run is split into at most, and that the workspace has room for.
+int32_t byoc_cutlass_shares(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
+
+// Bytes of scratch memory that the function needs.
+uint64_t byoc_cutlass_workspace_bytes(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
+
+// Floats of the packed weights; 0 where they are computed by the model.
+size_t byoc_cutlass_packed_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
+
+// Packs weights as the plan's template reads them. `weights` as ONNX stores them: [groups *
+// out][in][kernel_h][kernel_w] or [batch...][k][n] ([n][k] with transpose_b).
+void byoc_cutlass_pack_weights(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,
+                               const float *weights, float *packed);
+
+// Folds y = (x - mean) / sqrt(variance + epsilon) * scale + shift into weights [channels][per_channel] and bias
+// [channels], both changed in place.
+void byoc_cutlass_fold_batch_norm(float *weights, float *bias, int64_t channels, int64_t per_channel,
+                                  const float *scale, const float *shift, const float *mean, const float *variance,
+                                  float epsilon);
+
+// The head of a translation unit: includes, vectors, activations.
+void byoc_cutlass_emit_prelude(byoc_cutlass_text_t *text, byoc_cutlass_isa_t isa);
+
+// One packed function named `symbol`, with everything that it needs.
+void byoc_cutlass_emit(byoc_cutlass_text_t *text, const byoc_cutlass_problem_t *problem,
+                       const byoc_cutlass_plan_t *plan, const char *symbol);
+
+// Compiler flags of an instruction set, separated by blanks.
+const char *byoc_cutlass_isa_flags(byoc_cutlass_isa_t isa);
+
+#endif // BYOC_CUTLASS_PROBLEM_H_

@@ -1,0 +1,118 @@
+// Convolution NCHW as an implicit matrix product: weights [OUT][DEPTH] times pixels [DEPTH][OUT_H * OUT_W], image by
+// image and group by group. Depth runs over (kernel row, kernel column, input channel). Pixels are copied panel by
+// panel into the workspace, where strides, dilations and padding are resolved; with DIRECT (1x1, stride 1, no padding)
+// they are read in place.
+//   TRANSPOSED 0: lanes are pixels, the tile's rows output channels; results are stored as they lie.
+//   TRANSPOSED 1: lanes are output channels, rows pixels: for small images, whose pixels fill no vectors.
+// Weights arrive packed in panels of WEIGHT_PANEL channels: [GROUPS][panel][DEPTH][channels of the panel].
+enum {
+  FN(pixels) = OUT_H * OUT_W,
+  FN(depth) = IN * KERNEL_H * KERNEL_W,
+  FN(weight_panels) = (OUT + WEIGHT_PANEL - 1) / WEIGHT_PANEL,
+  FN(pixel_panels) = (OUT_H * OUT_W + PIXEL_PANEL - 1) / PIXEL_PANEL,
+  FN(blocks) = (FN(pixel_panels) + BLOCK_PANELS - 1) / BLOCK_PANELS,
+  // One unit of work: one panel of weights over one block of pixels.
+  FN(items) = BATCH * GROUPS * FN(blocks) * FN(weight_panels),
+};
+
+typedef struct FN(args_t) {
+  const float *input, *weights, *bias, *residual;
+  float *output, *workspace;
+  int64_t shares;
+} FN(args_t);
+
+#if !DIRECT
+// Copies the pixels [pixel, pixel + count) of depth [k, end) to a panel, whose rows are PIXEL_PANEL wide (or as wide as
+// the last panel, where lanes are channels).
+static void FN(pack)(float *panel, int64_t width, const float *image, int64_t pixel, int64_t count, int64_t k,
+                     int64_t end) {
+  while (k < end) {
+    int64_t tap = k / IN, channel = k % IN, run = IN - channel < end - k ? IN - channel : end - k;
+    int64_t row = tap / KERNEL_W * DILATION_H - PAD_TOP, column = tap % KERNEL_W * DILATION_W - PAD_LEFT;
+    for (int64_t done = 0; done < count;) { // along one row of the output at a time
+      int64_t y = (pixel + done) / OUT_W, x = (pixel + done) % OUT_W;
+      int64_t length = OUT_W - x < count - done ? OUT_W - x : count - done;
+      int64_t in_y = y * STRIDE_H + row, in_x = x * STRIDE_W + column, low = 0, high = length;
+      if (in_x < 0) low = (STRIDE_W - 1 - in_x) / STRIDE_W;
+      if (in_x + (length - 1) * STRIDE_W >= IN_W) high = in_x < IN_W ? (IN_W - 1 - in_x) / STRIDE_W + 1 : 0;
+      if (in_y < 0 || in_y >= IN_H) high = 0;
+      copy_runs(panel + done, width, image + (channel * IN_H + in_y) * IN_W + in_x, IN_H * IN_W, run, length, low, high,
+                STRIDE_W);
+      done += length;
+    }
+    if (count < width) copy_runs(panel + count, width, image, 0, run, width - count, 0, 0, 1);
+    panel += run * width;
+    k += run;
+  }
+}
+#endif
+
+// Weight panels [first, last) over one block of pixels of one image and group.
+static void FN(block)(const FN(args_t) * args, float *workspace, int64_t image, int64_t block, int64_t first,
+                      int64_t last) {
+  (void)workspace;
+  const int64_t group = image % GROUPS, panel = block * BLOCK_PANELS;
+  const int64_t panels = FN(pixel_panels) - panel < BLOCK_PANELS ? FN(pixel_panels) - panel : BLOCK_PANELS;
+  const float *input = args->input + image * IN * IN_H * IN_W;
+  const float *weights = args->weights + group * WEIGHTS_OF_GROUP;
+  const int64_t origin = image * OUT * FN(pixels);
+#if SPLIT_DEPTH && TRANSPOSED
+  float *partial = workspace + BLOCK_PANELS * PIXEL_PANEL * BLOCK_DEPTH;
+#endif
+  for (int64_t k = 0; k < FN(depth); k += BLOCK_DEPTH) {
+    const int64_t depth = FN(depth) - k < BLOCK_DEPTH ? FN(depth) - k : BLOCK_DEPTH;
+#if !DIRECT
+    for (int64_t p = 0; p < panels; ++p) {
+      int64_t pixel = (panel + p) * PIXEL_PANEL;
+      int64_t count = FN(pixels) - pixel < PIXEL_PANEL ? FN(pixels) - pixel : PIXEL_PANEL;
+      FN(pack)
+      (workspace + p * PIXEL_PANEL * depth, TRANSPOSED ? count : PIXEL_PANEL, input, pixel, count, k, k + depth);
+    }
+#endif
+    for (int64_t w = first; w < last; ++w) {
+      const int64_t channel = w * WEIGHT_PANEL;
+      const int64_t wide = OUT - channel < WEIGHT_PANEL ? WEIGHT_COLUMNS(OUT - channel) : WEIGHT_PANEL;
+      const float *weight = weights + channel * FN(depth) + k * wide;
+      for (int64_t p = 0; p < panels; ++p) {
+        const int64_t pixel = (panel + p) * PIXEL_PANEL;
+        const int64_t at = origin + channel * FN(pixels) + pixel;
+#if DIRECT
+        const float *pixels = input + k * FN(pixels) + pixel;
+#else
+        const float *pixels = workspace + p * PIXEL_PANEL * depth;
+#endif
+#if TRANSPOSED
+        const float *rows = pixels, *columns = weight;
+#if SPLIT_DEPTH
+        float *sums = partial + ((w - first) * BLOCK_PANELS + p) * PIXEL_PANEL * WEIGHT_PANEL;
+#else
+        float *sums = NULL;
+#endif
+        const int row_rest = pixel + PIXEL_PANEL > FN(pixels), column_rest = channel + WEIGHT_PANEL > OUT;
+#else
+        const float *rows = weight, *columns = pixels;
+        float *sums = args->output + at;
+        const int row_rest = channel + WEIGHT_PANEL > OUT, column_rest = pixel + PIXEL_PANEL > FN(pixels);
+#endif
+        TILES(depth, rows, columns, sums, k == 0, k + depth == FN(depth), args->output + at,
+              HAS_BIAS ? args->bias + group * OUT + channel : NULL, HAS_RESIDUAL ? args->residual + at : NULL);
+      }
+    }
+  }
+}
+
+static void FN(share)(void *argument, int64_t begin, int64_t end, int32_t worker) {
+  const FN(args_t) *args = argument;
+  (void)worker;
+  for (int64_t share = begin; share < end; ++share) {
+    int64_t item = FN(items) * share / args->shares;
+    const int64_t stop = FN(items) * (share + 1) / args->shares;
+    while (item < stop) { // as many weight panels as there are left in this block
+      int64_t first = item % FN(weight_panels);
+      int64_t last = FN(weight_panels) - first < stop - item ? FN(weight_panels) : first + stop - item;
+      int64_t block = item / FN(weight_panels);
+      FN(block)(args, args->workspace + share * SLOT_FLOATS, block / FN(blocks), block % FN(blocks), first, last);
+      item += last - first;
+    }
+  }
+}

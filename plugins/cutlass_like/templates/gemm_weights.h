@@ -1,0 +1,55 @@
+// C[M][N] = A[M][K] * B[K][N] with constant B: packed when the model was built in panels of COLUMN_PANEL columns,
+// [panel][K][columns of the panel, padded to whole vectors]. A is read in place. Panels of B are the fixed side: each
+// is read once per block of BLOCK_PANELS row panels and stays in the cache for them.
+enum {
+  FN(row_panels) = (M + ROW_PANEL - 1) / ROW_PANEL,
+  FN(column_panels) = (N + COLUMN_PANEL - 1) / COLUMN_PANEL,
+  FN(blocks) = (FN(row_panels) + BLOCK_PANELS - 1) / BLOCK_PANELS,
+  // One unit of work: one panel of B over one block of rows.
+  FN(items) = BATCH * FN(blocks) * FN(column_panels),
+};
+
+typedef struct FN(args_t) {
+  const float *input, *weights, *bias, *residual;
+  float *output, *workspace;
+  int64_t shares;
+} FN(args_t);
+
+// Column panels [first, last) over one block of rows of one matrix.
+static void FN(block)(const FN(args_t) * args, int64_t batch, int64_t block, int64_t first, int64_t last) {
+  const int64_t panel = block * BLOCK_PANELS;
+  const int64_t panels = FN(row_panels) - panel < BLOCK_PANELS ? FN(row_panels) - panel : BLOCK_PANELS;
+  const float *a = args->input + A_MATRIX(batch) * M * K;
+  const float *b = args->weights + B_MATRIX(batch) * WEIGHTS_OF_MATRIX;
+  for (int64_t k = 0; k < K; k += BLOCK_DEPTH) {
+    const int64_t depth = K - k < BLOCK_DEPTH ? K - k : BLOCK_DEPTH;
+    for (int64_t w = first; w < last; ++w) {
+      const int64_t column = w * COLUMN_PANEL;
+      const int64_t wide = N - column < COLUMN_PANEL ? WEIGHT_COLUMNS(N - column) : COLUMN_PANEL;
+      const float *columns = b + column * K + k * wide;
+      const int column_rest = column + COLUMN_PANEL > N;
+      for (int64_t p = 0; p < panels; ++p) {
+        const int64_t row = (panel + p) * ROW_PANEL, at = batch * M * N + row * N + column;
+        const int row_rest = row + ROW_PANEL > M;
+        TILES(depth, a + row * A_ROW + k * A_DEPTH, columns, args->output + at, k == 0, k + depth == K,
+              args->output + at, HAS_BIAS ? args->bias + column : NULL, HAS_RESIDUAL ? args->residual + at : NULL);
+      }
+    }
+  }
+}
+
+static void FN(share)(void *argument, int64_t begin, int64_t end, int32_t worker) {
+  const FN(args_t) *args = argument;
+  (void)worker;
+  for (int64_t share = begin; share < end; ++share) {
+    int64_t item = FN(items) * share / args->shares;
+    const int64_t stop = FN(items) * (share + 1) / args->shares;
+    while (item < stop) { // as many column panels as there are left in this block
+      int64_t first = item % FN(column_panels);
+      int64_t last = FN(column_panels) - first < stop - item ? FN(column_panels) : first + stop - item;
+      int64_t block = item / FN(column_panels);
+      FN(block)(args, block / FN(blocks), block % FN(blocks), first, last);
+      item += last - first;
+    }
+  }
+}

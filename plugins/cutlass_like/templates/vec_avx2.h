@@ -1,0 +1,84 @@
+// 8 lanes of f32: AVX2 and FMA. Remainders use maskload and maskstore.
+#include <immintrin.h>
+
+enum { LANES = 8 };
+typedef __m256 vf;
+typedef int32_t vi __attribute__((vector_size(32)));
+
+static inline vf v_zero(void) {
+  return _mm256_setzero_ps();
+}
+static inline vf v_set1(float x) {
+  return _mm256_set1_ps(x);
+}
+static inline vf v_load(const float *p) {
+  return _mm256_loadu_ps(p);
+}
+static inline void v_store(float *p, vf x) {
+  _mm256_storeu_ps(p, x);
+}
+static inline vf v_fma(vf a, vf b, vf c) {
+  return _mm256_fmadd_ps(a, b, c);
+}
+static inline vf v_max(vf a, vf b) {
+  return _mm256_max_ps(a, b);
+}
+static inline vf v_min(vf a, vf b) {
+  return _mm256_min_ps(a, b);
+}
+
+// Lanes [0, n) set, 0 <= n <= 8.
+static inline __m256i v_first(int64_t n) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+static inline vf v_load_n(const float *p, int64_t n) {
+  return _mm256_maskload_ps(p, v_first(n));
+}
+static inline void v_store_n(float *p, vf x, int64_t n) {
+  _mm256_maskstore_ps(p, v_first(n), x);
+}
+
+// Transposes 8 vectors in place: lane i of x[j] and lane j of x[i] change places.
+static inline void v_transpose(vf x[LANES]) {
+  vf t[LANES];
+#pragma GCC unroll 4
+  for (int i = 0; i < LANES; i += 2) {
+    t[i] = _mm256_unpacklo_ps(x[i], x[i + 1]);
+    t[i + 1] = _mm256_unpackhi_ps(x[i], x[i + 1]);
+  }
+#pragma GCC unroll 2
+  for (int i = 0; i < LANES; i += 4) {
+    x[i] = _mm256_shuffle_ps(t[i], t[i + 2], 0x44);
+    x[i + 1] = _mm256_shuffle_ps(t[i], t[i + 2], 0xee);
+    x[i + 2] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0x44);
+    x[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xee);
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < 4; ++r) {
+    vf low = x[r], high = x[4 + r];
+    x[r] = _mm256_permute2f128_ps(low, high, 0x20);
+    x[4 + r] = _mm256_permute2f128_ps(low, high, 0x31);
+  }
+}
+
+// Copies `count` runs of `length` floats, one lane every `stride` floats of the source; lanes outside [low, high)
+// become zero and are not read. Consecutive runs lie `to_step` and `from_step` floats apart.
+static inline __attribute__((always_inline)) void copy_runs(float *to, int64_t to_step, const float *from,
+                                                            int64_t from_step, int64_t count, int64_t length,
+                                                            int64_t low, int64_t high, int64_t stride) {
+  for (int64_t x = 0; x < length; x += LANES) {
+    int64_t left = length - x < LANES ? length - x : LANES;
+    int64_t skip = low > x ? (low - x < LANES ? low - x : LANES) : 0;
+    int64_t stop = high > x ? (high - x < LANES ? high - x : LANES) : 0;
+    float *t = to + x;
+    const float *f = from + x * stride;
+    if (stride == 1) {
+      __m256i valid = _mm256_andnot_si256(v_first(skip), v_first(stop)), wanted = v_first(left);
+      for (int64_t i = 0; i < count; ++i, t += to_step, f += from_step)
+        _mm256_maskstore_ps(t, wanted, _mm256_maskload_ps(f, valid));
+    } else {
+      for (int64_t i = 0; i < count; ++i, t += to_step, f += from_step)
+        for (int64_t l = 0; l < left; ++l) t[l] = l >= skip && l < stop ? f[l * stride] : 0.0f;
+    }
+  }
+}

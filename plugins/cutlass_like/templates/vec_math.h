@@ -1,0 +1,81 @@
+// Activations on vectors, in GNU C vector arithmetic over vf and vi, the same for every instruction set.
+
+static inline vf v_select(vi mask, vf a, vf b) {
+  return (vf)(((vi)a & mask) | ((vi)b & ~mask));
+}
+static inline vf v_abs(vf x) {
+  return (vf)((vi)x & 0x7fffffff);
+}
+
+// e^x by 2^n * e^r with |r| <= ln(2) / 2; relative error below 2e-7. Saturates instead of overflowing.
+static inline __attribute__((unused)) vf v_exp(vf x) {
+  x = v_min(v_max(x, v_set1(-87.0f)), v_set1(88.0f));
+  vf t = x * 1.44269504f;
+  vi n = __builtin_convertvector(t + v_select(t < v_zero(), v_set1(-0.5f), v_set1(0.5f)), vi);
+  vf f = __builtin_convertvector(n, vf);
+  vf r = x - f * 0.693359375f;
+  r = r + f * 2.12194440e-4f;
+  vf p = v_set1(1.0f / 5040.0f);
+  p = v_fma(p, r, v_set1(1.0f / 720.0f));
+  p = v_fma(p, r, v_set1(1.0f / 120.0f));
+  p = v_fma(p, r, v_set1(1.0f / 24.0f));
+  p = v_fma(p, r, v_set1(1.0f / 6.0f));
+  p = v_fma(p, r, v_set1(0.5f));
+  p = v_fma(p, r, v_set1(1.0f));
+  p = v_fma(p, r, v_set1(1.0f));
+  return p * (vf)((n + 127) << 23);
+}
+
+static inline __attribute__((unused)) vf v_relu(vf x) {
+  return v_max(x, v_zero());
+}
+static inline __attribute__((unused)) vf v_leaky_relu(vf x, float slope) {
+  return v_select(x < v_zero(), x * slope, x);
+}
+static inline __attribute__((unused)) vf v_clip(vf x, float low, float high) {
+  return v_min(v_max(x, v_set1(low)), v_set1(high));
+}
+static inline __attribute__((unused)) vf v_sigmoid(vf x) {
+  return 1.0f / (1.0f + v_exp(-x));
+}
+static inline __attribute__((unused)) vf v_hard_sigmoid(vf x, float alpha, float beta) {
+  return v_clip(x * alpha + beta, 0.0f, 1.0f);
+}
+static inline __attribute__((unused)) vf v_hard_swish(vf x) {
+  return x * v_hard_sigmoid(x, 1.0f / 6.0f, 0.5f);
+}
+static inline __attribute__((unused)) vf v_silu(vf x) {
+  return x * v_sigmoid(x);
+}
+
+// tanh by its series near zero, where the quotient would cancel, and by e^2x elsewhere.
+static inline __attribute__((unused)) vf v_tanh(vf x) {
+  vf a = v_abs(x), s = x * x;
+  vf p = v_set1(-5.70498873e-3f);
+  p = v_fma(p, s, v_set1(2.06390888e-2f));
+  p = v_fma(p, s, v_set1(-5.37397156e-2f));
+  p = v_fma(p, s, v_set1(1.33314422e-1f));
+  p = v_fma(p, s, v_set1(-3.33332819e-1f));
+  vf near = v_fma(p * s, x, x);
+  vf far = 1.0f - 2.0f / (v_exp(a + a) + 1.0f);
+  far = (vf)((vi)far | ((vi)x & INT32_MIN));
+  return v_select(a < v_set1(0.625f), near, far);
+}
+
+// erf by Abramowitz and Stegun 7.1.26: absolute error below 2e-7.
+static inline __attribute__((unused)) vf v_erf(vf x) {
+  vf a = v_abs(x), t = 1.0f / (1.0f + a * 0.3275911f);
+  vf p = v_set1(1.061405429f);
+  p = v_fma(p, t, v_set1(-1.453152027f));
+  p = v_fma(p, t, v_set1(1.421413741f));
+  p = v_fma(p, t, v_set1(-0.284496736f));
+  p = v_fma(p, t, v_set1(0.254829592f));
+  vf y = 1.0f - p * t * v_exp(-(a * a));
+  return (vf)((vi)y | ((vi)x & INT32_MIN));
+}
+static inline __attribute__((unused)) vf v_gelu(vf x) {
+  return 0.5f * x * (1.0f + v_erf(x * 0.707106781f));
+}
+static inline __attribute__((unused)) vf v_gelu_tanh(vf x) {
+  return 0.5f * x * (1.0f + v_tanh(0.797884561f * (x + 0.044715f * x * x * x)));
+}

@@ -1,0 +1,196 @@
+// Candidates measured on this machine, the winner kept in the plugin's cache.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "generate.h"
+
+enum { CANDIDATES_PER_SOURCE = 8, MAX_INPUTS = 8, MAX_DIMS = 64 };
+
+// A candidate replaces the default only when it is faster by more than the noise of a measurement.
+static const double worthwhile = 0.98;
+
+// The processor's name: measured times are worth something on this model only.
+static void machine_name(char name[64]) {
+  struct utsname system;
+  snprintf(name, 64, "%s", uname(&system) == 0 ? system.machine : "unknown");
+#if defined(__x86_64__)
+  unsigned int registers[12], *r = registers;
+  if ((unsigned int)__get_cpuid_max(0x80000000u, NULL) < 0x80000004u) return;
+  for (unsigned int leaf = 0x80000002u; leaf <= 0x80000004u; ++leaf, r += 4) __cpuid(leaf, r[0], r[1], r[2], r[3]);
+  memcpy(name, registers, sizeof registers);
+  name[sizeof registers] = '\0';
+  unsigned int eax = 0, ebx = 0, ecx = 0, edx = 0; // family, model and stepping: names are shared
+  if (__get_cpuid(1, &eax, &ebx, &ecx, &edx)) {
+    size_t length = strlen(name);
+    snprintf(name + length, 64 - length, " %x", eax);
+  }
+#endif
+}
+
+// Everything that the choice depends on. The identity holds element type, shape, epilogue and the templates' text.
+static void cache_key(char key[256], const byoc_cutlass_options_t *options, const byoc_cutlass_unit_t *unit) {
+  char machine[64];
+  machine_name(machine);
+  snprintf(key, 256, "plan-1 %s isa=%u O=%d cc=%s trials=%d threads=%d problem=%016llx", machine, options->isa,
+           options->optimisation, options->compiler ? options->compiler : "host", options->tune_trials,
+           options->max_threads, (unsigned long long)unit->identity);
+}
+
+// A plan as the cache keeps it.
+static int print_plan(char text[96], const byoc_cutlass_plan_t *plan) {
+  return snprintf(text, 96, "form=%u transposed=%d direct=%d rows=%d vectors=%d depth=%d panels=%d", plan->form,
+                  plan->transposed, plan->direct, plan->rows, plan->vectors, plan->block_depth, plan->block_panels);
+}
+
+// Finds the cached text among the candidates, so that a damaged entry can choose nothing that is not one of them.
+static bool plan_from_cache(const byoc_host_t *host, byoc_codegen_t *codegen, const char *key,
+                            const byoc_cutlass_plan_t *plans, size_t count, byoc_cutlass_plan_t *out_plan) {
+  const void *data = NULL;
+  uint64_t size = 0;
+  if (host->codegen->cache_get(codegen, key, &data, &size) != BYOC_OK) return false;
+  for (size_t i = 0; i < count; ++i) {
+    char text[96];
+    int length = print_plan(text, &plans[i]);
+    if ((uint64_t)length != size || memcmp(text, data, (size_t)size) != 0) continue;
+    *out_plan = plans[i];
+    return true;
+  }
+  return false;
+}
+
+// The tensors of a call, without data: the host fills them at random.
+typedef struct tensors_t {
+  byoc_tensor_data_t items[MAX_INPUTS + 1];
+  int64_t dims[MAX_DIMS];
+  size_t dim_count;
+  uint32_t count;
+} tensors_t;
+
+static bool add_tensor(tensors_t *tensors, uint32_t dtype, uint32_t rank, const int64_t *dims) {
+  if (tensors->count > MAX_INPUTS || tensors->dim_count + rank > MAX_DIMS) return false;
+  int64_t *own = tensors->dims + tensors->dim_count;
+  uint64_t elements = 1;
+  for (uint32_t i = 0; i < rank; ++i) own[i] = dims[i], elements *= (uint64_t)dims[i];
+  tensors->dim_count += rank;
+  tensors->items[tensors->count++] = (byoc_tensor_data_t){.header = BYOC_HEADER(byoc_tensor_data_t, 1),
+                                                          .dtype = dtype,
+                                                          .rank = rank,
+                                                          .dims = own,
+                                                          .size_bytes = elements * byoc_dtype_bits(dtype) / 8};
+  return true;
+}
+
+static bool add_value(tensors_t *tensors, const byoc_graph_api_t *graph, const byoc_value_t *value) {
+  int64_t dims[16];
+  int32_t rank = graph->value_rank(value);
+  if (rank < 0 || rank > 16) return false;
+  for (int32_t i = 0; i < rank; ++i) dims[i] = graph->value_dim(value, i);
+  return add_tensor(tensors, graph->value_dtype(value), (uint32_t)rank, dims);
+}
+
+// Inputs, constants and output of a unit's function under one plan.
+static bool describe(tensors_t *tensors, const byoc_graph_api_t *graph, const byoc_cutlass_unit_t *unit,
+                     const byoc_cutlass_plan_t *plan) {
+  *tensors = (tensors_t){0};
+  const byoc_cutlass_problem_t *problem = &unit->problem;
+  for (uint64_t i = 0; i < graph->parameter_count(unit->function); ++i)
+    if (!add_value(tensors, graph, graph->parameter(unit->function, i))) return false;
+  int64_t packed = (int64_t)byoc_cutlass_packed_floats(problem, plan);
+  int64_t channels = problem->kind == BYOC_CUTLASS_CONV ? problem->conv.groups * problem->conv.out : problem->gemm.n;
+  if (packed > 0 && (problem->inputs.weights != tensors->count || !add_tensor(tensors, BYOC_DTYPE_F32, 1, &packed)))
+    return false; // constants of the model's own among the inputs: too rare to tune
+  if (problem->epilogue.has_bias &&
+      (problem->inputs.bias != tensors->count || !add_tensor(tensors, BYOC_DTYPE_F32, 1, &channels)))
+    return false;
+  return add_value(tensors, graph, graph->result(unit->function, 0));
+}
+
+// Compiles plans [0, count) into one object, functions tune_0, tune_1, ...; false where the compiler fails.
+static bool compile_candidates(const byoc_host_t *host, byoc_codegen_t *codegen, const byoc_cutlass_options_t *options,
+                               const byoc_cutlass_unit_t *unit, const byoc_cutlass_plan_t *plans, size_t count,
+                               const void **out_object, uint64_t *out_size) {
+  byoc_cutlass_text_t text = {0};
+  byoc_cutlass_flags_t flags;
+  byoc_cutlass_flags_init(&flags, options);
+  byoc_cutlass_emit_prelude(&text, options->isa);
+  for (size_t i = 0; i < count; ++i) {
+    char symbol[32];
+    snprintf(symbol, sizeof symbol, "tune_%zu", i);
+    byoc_cutlass_emit(&text, &unit->problem, &plans[i], symbol);
+  }
+  byoc_compile_request_t request = {.header = BYOC_HEADER(byoc_compile_request_t, 1),
+                                    .name = "cutlass_tune",
+                                    .source = text.data,
+                                    .compiler = options->compiler,
+                                    .flags = {flags.items, flags.count}};
+  bool ok = byoc_cutlass_text_ok(&text) && host->codegen->compile(codegen, &request, out_object, out_size) == BYOC_OK;
+  byoc_cutlass_text_deinit(&text);
+  return ok;
+}
+
+static bool measure(const byoc_host_t *host, byoc_codegen_t *codegen, const byoc_cutlass_unit_t *unit,
+                    const byoc_cutlass_plan_t *plan, const void *object, uint64_t size, const char *symbol,
+                    double *out_ns) {
+  tensors_t tensors;
+  if (!describe(&tensors, host->graph, unit, plan)) return false;
+  byoc_measure_request_t request = {.header = BYOC_HEADER(byoc_measure_request_t, 1),
+                                    .object = object,
+                                    .object_size_bytes = size,
+                                    .symbol = symbol,
+                                    .tensors = tensors.items,
+                                    .input_count = tensors.count - 1,
+                                    .output_count = 1,
+                                    .tensor_stride = sizeof tensors.items[0],
+                                    .workspace_size_bytes = byoc_cutlass_workspace_bytes(&unit->problem, plan)};
+  return host->codegen->measure(codegen, &request, out_ns) == BYOC_OK;
+}
+
+int32_t byoc_cutlass_tune(const byoc_host_t *host, byoc_codegen_t *codegen, const byoc_cutlass_options_t *options,
+                          byoc_cutlass_unit_t *unit) {
+  enum { MOST = 1024 };
+  char key[256], text[96];
+  byoc_cutlass_plan_t *plans = calloc(MOST, sizeof *plans);
+  if (!plans) return host->codegen->error(codegen, BYOC_OUT_OF_MEMORY, "cutlass: out of memory");
+  size_t count = byoc_cutlass_plan_candidates(&unit->problem, options->isa, options->max_threads, plans, MOST);
+  cache_key(key, options, unit);
+  if (plan_from_cache(host, codegen, key, plans, count, &unit->plan)) {
+    free(plans);
+    return BYOC_OK;
+  }
+  // The default counts as the first trial.
+  size_t trials = count < (size_t)options->tune_trials ? count : (size_t)options->tune_trials;
+  double best = 0, first = 0;
+  size_t winner = 0;
+  for (size_t start = 0; start < trials; start += CANDIDATES_PER_SOURCE) {
+    size_t group = trials - start < CANDIDATES_PER_SOURCE ? trials - start : CANDIDATES_PER_SOURCE;
+    const void *object = NULL;
+    uint64_t size = 0;
+    bool together = compile_candidates(host, codegen, options, unit, plans + start, group, &object, &size);
+    for (size_t i = 0; i < group; ++i) {
+      char symbol[32];
+      double ns = 0;
+      snprintf(symbol, sizeof symbol, "tune_%zu", together ? i : 0);
+      if (!together && !compile_candidates(host, codegen, options, unit, plans + start + i, 1, &object, &size))
+        continue;
+      if (!measure(host, codegen, unit, &plans[start + i], object, size, symbol, &ns)) continue;
+      if (start + i == 0) first = ns;
+      if (best == 0 || ns < best) best = ns, winner = start + i;
+    }
+  }
+  if (first > 0 && best > first * worthwhile) winner = 0;
+  unit->plan = plans[winner];
+  char line[256];
+  int length = print_plan(text, &unit->plan);
+  snprintf(line, sizeof line, "tuned %s: %zu candidates, %.3f ms instead of %.3f ms, %s",
+           host->graph->function_symbol(unit->function), trials, best * 1e-6, first * 1e-6, text);
+  host->codegen->log(codegen, line);
+  // A cache that cannot be written costs time only.
+  if (best > 0) (void)host->codegen->cache_put(codegen, key, text, (uint64_t)length);
+  free(plans);
+  return BYOC_OK;
+}

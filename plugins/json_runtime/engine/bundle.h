@@ -1,0 +1,14 @@
+// bundle.h - loads shared libraries that travel inside the artifact.
+#ifndef BYOC_DNNL_BUNDLE_H_
+#define BYOC_DNNL_BUNDLE_H_
+
+#include "byoc/engine.h"
+#include "error.h"
+
+// Loads the blobs in their order, which must be that of their dependencies, and hands back the dlopen handle of the
+// one named `soname`. A library whose name the process already knows is used instead of its blob. The blobs must stay
+// mapped for the process' life (an artifact that bundles libraries is never unmapped: see bundle.c).
+int32_t byoc_dnnl_bundle_load(const byoc_engine_blob_t *blobs, uint32_t blob_count, const char *soname,
+                              void **out_handle, byoc_dnnl_error_t *error);
+
+#endif // BYOC_DNNL_BUNDLE_H_

@@ -1,0 +1,85 @@
+#define _GNU_SOURCE // RTLD_NOLOAD
+#include "library.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "bundle.h"
+
+static pthread_mutex_t library_mutex = PTHREAD_MUTEX_INITIALIZER;
+static byoc_dnnl_api_t library_api;
+static int library_ready;
+
+// ISO C has no conversion from an object pointer to a function pointer; POSIX guarantees that the bytes are the same.
+static int resolve(void *handle, const char *name, void *out_function) {
+  void *symbol = dlsym(handle, name);
+  if (symbol == NULL) return 0;
+  memcpy(out_function, &symbol, sizeof(symbol));
+  return 1;
+}
+
+static int32_t fill_table(void *handle, byoc_dnnl_api_t *api, byoc_dnnl_error_t *error) {
+  const char *missing = NULL;
+#define BYOC_DNNL_FUNCTION(name)                                                                                       \
+  if (missing == NULL && !resolve(handle, #name, &api->name)) missing = #name;
+#include "api_functions.def"
+#undef BYOC_DNNL_FUNCTION
+  if (missing == NULL && !resolve(handle, "omp_set_num_threads", &api->omp_set_num_threads))
+    missing = "omp_set_num_threads (of the OpenMP runtime)";
+  if (missing == NULL && !resolve(handle, "omp_get_max_threads", &api->omp_get_max_threads))
+    missing = "omp_get_max_threads (of the OpenMP runtime)";
+  if (missing != NULL)
+    return byoc_dnnl_fail(error, BYOC_UNSUPPORTED,
+                          "the loaded " BYOC_DNNL_SONAME " lacks %s; oneDNN 2.6 with its OpenMP runtime is needed",
+                          missing);
+  // The descriptors are plain structs of dnnl.h: their layout holds within a major version, functions only get added.
+  const dnnl_version_t *version = api->dnnl_version();
+  if (version->major != DNNL_VERSION_MAJOR || version->minor < DNNL_VERSION_MINOR)
+    return byoc_dnnl_fail(error, BYOC_VERSION, "the loaded " BYOC_DNNL_SONAME " is oneDNN %d.%d, %d.%d or newer needed",
+                          version->major, version->minor, DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR);
+  return BYOC_OK;
+}
+
+// Several artifacts of one process have a copy of this code each and share no symbol, yet must not load the library
+// at the same time: the second would find it half complete. They meet at a lock on the process' own folder.
+static int lock_process(void) {
+  int fd = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd >= 0) (void)flock(fd, LOCK_EX); // where it cannot be locked nothing is lost but that protection
+  return fd;
+}
+
+static int32_t load(const byoc_engine_blob_t *blobs, uint32_t blob_count, byoc_dnnl_error_t *error) {
+  void *handle = dlopen(BYOC_DNNL_SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+  if (handle == NULL && blob_count > 0) {
+    int32_t status = byoc_dnnl_bundle_load(blobs, blob_count, BYOC_DNNL_SONAME, &handle, error);
+    if (status != BYOC_OK) return status;
+  }
+  if (handle == NULL) handle = dlopen(BYOC_DNNL_SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (handle == NULL) {
+    const char *reason = dlerror();
+    return byoc_dnnl_fail(error, BYOC_NOT_FOUND,
+                          "cannot load oneDNN from the system: %s; install libdnnl2, or build with dnnl -deploy=bundle",
+                          reason != NULL ? reason : BYOC_DNNL_SONAME);
+  }
+  return fill_table(handle, &library_api, error); // the handle is kept: the library stays for the process' life
+}
+
+int32_t byoc_dnnl_library_get(const byoc_engine_blob_t *blobs, uint32_t blob_count, const byoc_dnnl_api_t **out_api,
+                              byoc_dnnl_error_t *error) {
+  *out_api = NULL;
+  int32_t status = BYOC_OK;
+  if (pthread_mutex_lock(&library_mutex) != 0) return byoc_dnnl_fail(error, BYOC_INTERNAL, "cannot lock the loader");
+  if (!library_ready) {
+    int lock = lock_process();
+    status = load(blobs, blob_count, error);
+    if (lock >= 0) (void)close(lock); // which releases it
+    library_ready = status == BYOC_OK;
+  }
+  (void)pthread_mutex_unlock(&library_mutex);
+  if (status == BYOC_OK) *out_api = &library_api;
+  return status;
+}

@@ -1,0 +1,414 @@
+// Files and folders, with the disk full, permissions missing and names taken.
+#include "tests/support/support.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/file.h"
+
+static char *folder; // fresh for every test
+
+static int setup(void **state) {
+  (void)state;
+  folder = byoc_test_folder();
+  return 0;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_remove_tree(folder, &diag), &diag);
+  assert_false(byoc_file_exists(folder));
+  free(folder);
+  return 0;
+}
+
+static const char *in_folder(const char *name) {
+  static char paths[4][600];
+  static int next;
+  char *path = paths[next++ % 4];
+  snprintf(path, sizeof(paths[0]), "%s/%s", folder, name);
+  return path;
+}
+
+static void expect_content(const char *path, const char *expected) {
+  byoc_diag_t diag = {0};
+  char *data = NULL;
+  size_t size = 0;
+  byoc_test_ok(byoc_file_read(path, byoc_allocator_system(), &diag, &data, &size), &diag);
+  assert_int_equal(size, strlen(expected));
+  assert_string_equal(data, expected);
+  free(data);
+}
+
+static void reads_and_writes(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  const char *path = in_folder("a");
+  byoc_test_ok(byoc_file_write(path, "hello", 5, &diag), &diag);
+  expect_content(path, "hello");
+  const byoc_bytes_t parts[] = {{"one,", 4}, {NULL, 0}, {"two", 3}};
+  byoc_test_ok(byoc_file_write_parts(path, parts, 3, &diag), &diag);
+  expect_content(path, "one,two");
+  byoc_test_ok(byoc_file_write_atomic(path, "", 0, 0644, &diag), &diag);
+  expect_content(path, "");
+  byoc_test_ok(byoc_file_write_atomic_parts(path, parts, 3, 0644, &diag), &diag);
+  expect_content(path, "one,two");
+  assert_int_equal(byoc_test_count_entries(folder), 1);
+}
+
+static void views(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_file_view_t view;
+  const char *path = in_folder("a");
+  byoc_test_ok(byoc_file_write(path, "hello", 5, &diag), &diag);
+  byoc_test_ok(byoc_file_view_open(path, &diag, &view), &diag);
+  assert_int_equal(view.size_bytes, 5);
+  assert_memory_equal(view.data, "hello", 5);
+  byoc_file_view_close(&view);
+  byoc_file_view_close(&view);
+  byoc_test_ok(byoc_file_write(path, "", 0, &diag), &diag);
+  byoc_test_ok(byoc_file_view_open(path, &diag, &view), &diag);
+  assert_non_null(view.data);
+  assert_int_equal(view.size_bytes, 0);
+  byoc_file_view_close(&view);
+  byoc_test_ok(byoc_file_view_open("/proc/self/status", &diag, &view), &diag); // regular, of size 0 by stat
+  assert_true(view.size_bytes > 20);
+  byoc_file_view_close(&view);
+}
+
+static void reading_fails_with_the_path(void **state) {
+  (void)state;
+  byoc_file_view_t view;
+  char *data = NULL;
+  size_t size = 0;
+  byoc_diag_t diag = {0};
+  byoc_status_t status = byoc_file_view_open(in_folder("none"), &diag, &view);
+  byoc_test_error(status, BYOC_NOT_FOUND, &diag, "none': No such file or directory");
+  assert_null(view.data);
+  byoc_diag_clear(&diag);
+  status = byoc_file_read(folder, byoc_allocator_system(), &diag, &data, &size);
+  byoc_test_error(status, BYOC_IO, &diag, "Is a directory");
+  assert_null(data);
+}
+
+static void mode_obeys_the_umask(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  mode_t before = umask(027);
+  byoc_test_ok(byoc_file_write_atomic(in_folder("a"), "x", 1, 0755, &diag), &diag);
+  byoc_test_ok(byoc_file_write(in_folder("b"), "x", 1, &diag), &diag);
+  byoc_test_ok(byoc_file_install(in_folder("b"), in_folder("c"), 0777, &diag), &diag);
+  umask(before);
+  struct stat info;
+  assert_int_equal(stat(in_folder("a"), &info), 0);
+  assert_int_equal(info.st_mode & 07777, 0750);
+  assert_int_equal(stat(in_folder("c"), &info), 0);
+  assert_int_equal(info.st_mode & 07777, 0750);
+}
+
+static void links_stay_links(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_file_write(in_folder("target"), "old", 3, &diag), &diag);
+  assert_int_equal(symlink("target", in_folder("link")), 0);
+  byoc_test_ok(byoc_file_write_atomic(in_folder("link"), "new", 3, 0644, &diag), &diag);
+  expect_content(in_folder("target"), "new");
+  struct stat info;
+  assert_int_equal(lstat(in_folder("link"), &info), 0);
+  assert_true(S_ISLNK(info.st_mode));
+}
+
+// Runs `body` in a child whose files may not grow beyond 4096 bytes: what a full disk looks like to write().
+static void with_small_files(void (*body)(void)) {
+  fflush(NULL);
+  pid_t pid = fork();
+  assert_true(pid >= 0);
+  if (pid == 0) {
+    signal(SIGXFSZ, SIG_IGN);
+    struct rlimit limit = {4096, 4096};
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(99);
+    body();
+    _exit(0);
+  }
+  int status = 0;
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void write_too_much(void) {
+  static char data[100000];
+  byoc_diag_t diag = {0};
+  char text[2000];
+  if (byoc_file_write_atomic(in_folder("a"), data, sizeof(data), 0644, &diag) != BYOC_IO) _exit(1);
+  byoc_diag_format(&diag, text, sizeof(text));
+  if (strstr(text, "cannot write") == NULL || strstr(text, "/a'") == NULL) _exit(2);
+  if (byoc_file_write_atomic(in_folder("new"), data, sizeof(data), 0644, NULL) != BYOC_IO) _exit(3);
+  if (byoc_file_write(in_folder("plain"), data, sizeof(data), NULL) != BYOC_IO) _exit(4);
+  if (byoc_file_exists(in_folder("plain"))) _exit(5);
+}
+
+static void failing_write_leaves_nothing(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_file_write(in_folder("a"), "old", 3, &diag), &diag);
+  with_small_files(write_too_much);
+  expect_content(in_folder("a"), "old");
+  assert_int_equal(byoc_test_count_entries(folder), 1);
+}
+
+static void full_device_is_an_error_and_stays(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_status_t status = byoc_file_write_atomic("/dev/full", "x", 1, 0644, &diag);
+  byoc_test_error(status, BYOC_IO, &diag, "cannot write '/dev/full': No space left on device");
+  byoc_diag_clear(&diag);
+  byoc_test_error(byoc_file_write("/dev/full", "x", 1, &diag), BYOC_IO, &diag, "No space left");
+  struct stat info;
+  assert_int_equal(stat("/dev/full", &info), 0);
+  assert_true(S_ISCHR(info.st_mode));
+  byoc_test_ok(byoc_file_write_atomic("/dev/null", "x", 1, 0644, &diag), &diag);
+  assert_int_equal(stat("/dev/null", &info), 0);
+  assert_true(S_ISCHR(info.st_mode));
+}
+
+static void impossible_places(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_test_error(byoc_file_write_atomic(in_folder("no/such/a"), "x", 1, 0644, &diag), BYOC_NOT_FOUND, &diag,
+                  "no/such/a'");
+  byoc_diag_clear(&diag);
+  byoc_test_error(byoc_file_write_atomic(folder, "x", 1, 0644, &diag), BYOC_IO, &diag, "Is a directory");
+  byoc_diag_clear(&diag);
+  byoc_test_ok(byoc_file_write(in_folder("file"), "x", 1, &diag), &diag);
+  byoc_test_error(byoc_make_directories(in_folder("file/below"), &diag), BYOC_ALREADY_EXISTS, &diag,
+                  "a file of that name");
+  byoc_diag_clear(&diag);
+  byoc_test_error(byoc_make_directories(in_folder("file"), &diag), BYOC_ALREADY_EXISTS, &diag, "file'");
+  byoc_diag_clear(&diag);
+  byoc_test_error(byoc_file_write_atomic("/proc/byoc-test", "x", 1, 0644, &diag), BYOC_NOT_FOUND, &diag,
+                  "/proc/byoc-test");
+  assert_int_equal(byoc_test_count_entries(folder), 1);
+}
+
+static void write_without_permission(void) {
+  if (geteuid() == 0 && setuid(65534) != 0) _exit(99);
+  byoc_diag_t diag = {0};
+  if (byoc_file_write_atomic(in_folder("locked/a"), "x", 1, 0644, &diag) != BYOC_PERMISSION) _exit(1);
+  if (strstr(diag.message, "Permission denied") == NULL) _exit(2);
+}
+
+static void read_only_folder(void **state) {
+  (void)state;
+  assert_int_equal(mkdir(in_folder("locked"), 0755), 0);
+  assert_int_equal(chmod(in_folder("locked"), 0555), 0);
+  assert_int_equal(chmod(folder, 0755), 0);
+  with_small_files(write_without_permission);
+  assert_int_equal(byoc_test_count_entries(in_folder("locked")), 0);
+}
+
+static void installs_by_rename_or_copy(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_file_write(in_folder("from"), "content", 7, &diag), &diag);
+  byoc_test_ok(byoc_file_write(in_folder("to"), "old", 3, &diag), &diag);
+  byoc_test_ok(byoc_file_install(in_folder("from"), in_folder("to"), 0755, &diag), &diag);
+  expect_content(in_folder("to"), "content");
+  struct stat info;
+  assert_int_equal(stat(in_folder("to"), &info), 0);
+  assert_int_equal(info.st_mode & 0700, 0700);
+  byoc_test_error(byoc_file_install(in_folder("none"), in_folder("to"), 0755, &diag), BYOC_NOT_FOUND, &diag, "none'");
+  expect_content(in_folder("to"), "content");
+  // /dev/shm is a file system of its own on most machines.
+  char across[] = "/dev/shm/byoc-test-XXXXXX";
+  int fd = mkstemp(across);
+  if (fd >= 0) {
+    assert_int_equal(write(fd, "far", 3), 3);
+    close(fd);
+    byoc_diag_clear(&diag);
+    byoc_test_ok(byoc_file_install(across, in_folder("to"), 0644, &diag), &diag);
+    expect_content(in_folder("to"), "far");
+    (void)unlink(across);
+  }
+  (void)byoc_remove_tree(in_folder("from"), NULL);
+  assert_int_equal(byoc_test_count_entries(folder), 1);
+}
+
+static void folders(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_make_directories(in_folder("x/y//z/"), &diag), &diag);
+  byoc_test_ok(byoc_make_directories(in_folder("x/y/z"), &diag), &diag);
+  assert_true(byoc_is_directory(in_folder("x/y/z")));
+  assert_false(byoc_is_directory(in_folder("w")));
+  const char *const made[] = {"b", "a", ".hidden", "C"};
+  for (size_t i = 0; i < 4; i++) byoc_test_ok(byoc_file_write(in_folder(made[i]), "", 0, &diag), &diag);
+  char **names = NULL;
+  size_t count = 0;
+  byoc_test_ok(byoc_list_directory(folder, byoc_allocator_system(), &diag, &names, &count), &diag);
+  const char *const expected[] = {".hidden", "C", "a", "b", "x"};
+  assert_int_equal(count, 5);
+  for (size_t i = 0; i < 5; i++) assert_string_equal(names[i], expected[i]);
+  byoc_free_names(byoc_allocator_system(), names, count);
+  byoc_free_names(byoc_allocator_system(), NULL, 0);
+  byoc_test_error(byoc_list_directory(in_folder("none"), byoc_allocator_system(), &diag, &names, &count),
+                  BYOC_NOT_FOUND, &diag, "none'");
+  assert_null(names);
+}
+
+static void removing_does_not_follow_links(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_make_directories(in_folder("keep"), &diag), &diag);
+  byoc_test_ok(byoc_file_write(in_folder("keep/a"), "x", 1, &diag), &diag);
+  byoc_test_ok(byoc_make_directories(in_folder("gone/deep/er"), &diag), &diag);
+  assert_int_equal(symlink("../keep", in_folder("gone/link")), 0);
+  byoc_test_ok(byoc_remove_tree(in_folder("gone"), &diag), &diag);
+  byoc_test_ok(byoc_remove_tree(in_folder("gone"), &diag), &diag); // nothing there is fine
+  assert_true(byoc_file_exists(in_folder("keep/a")));
+  assert_false(byoc_file_exists(in_folder("gone")));
+}
+
+static void paths(void **state) {
+  (void)state;
+  byoc_allocator_t a = byoc_allocator_system();
+  const char *const joins[][3] = {{"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"", "b", "b"}, {"/", "b", "/b"}};
+  for (size_t i = 0; i < 4; i++) {
+    char *path = byoc_path_join(a, joins[i][0], joins[i][1]);
+    assert_string_equal(path, joins[i][2]);
+    byoc_free(a, path);
+  }
+  const char *const directories[][2] = {{"a", "."}, {"/a", "/"}, {"a/b/c", "a/b"}};
+  for (size_t i = 0; i < 3; i++) {
+    char *path = byoc_path_directory(a, directories[i][0]);
+    assert_string_equal(path, directories[i][1]);
+    byoc_free(a, path);
+  }
+  assert_string_equal(byoc_path_base("a/b.c"), "b.c");
+  assert_string_equal(byoc_path_base("b.c"), "b.c");
+}
+
+static void temporaries_go_at_exit_but_not_in_children(void **state) {
+  (void)state;
+  assert_int_equal(setenv("TMPDIR", folder, 1), 0);
+  fflush(NULL);
+  char *before = byoc_test_folder();
+  pid_t pid = fork();
+  if (pid == 0) {
+    char *own = byoc_test_folder();
+    byoc_remove_temporaries(); // as exit would, without cmocka's handlers
+    bool right = !byoc_file_exists(own) && byoc_file_exists(before);
+    free(own);
+    _exit(right ? 0 : 1);
+  }
+  int status = 0;
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  assert_int_equal(status, 0);
+  assert_true(byoc_file_exists(before));
+  byoc_remove_temporaries();
+  assert_false(byoc_file_exists(before));
+  free(before);
+  assert_int_equal(setenv("TMPDIR", "/nonexistent", 1), 0);
+  byoc_diag_t diag = {0};
+  char *path = NULL;
+  byoc_test_error(byoc_make_temporary_directory("x", byoc_allocator_system(), &diag, &path), BYOC_NOT_FOUND, &diag,
+                  "TMPDIR");
+  assert_null(path);
+  assert_int_equal(unsetenv("TMPDIR"), 0);
+}
+
+static void expect_cache(const char *expected) {
+  byoc_diag_t diag = {0};
+  char *path = NULL;
+  byoc_test_ok(byoc_cache_directory(byoc_allocator_system(), &diag, &path), &diag);
+  assert_string_equal(path, expected);
+  assert_true(byoc_is_directory(path));
+  byoc_free(byoc_allocator_system(), path);
+}
+
+static void cache_folder_order(void **state) {
+  (void)state;
+  setenv("BYOC_CACHE_DIR", in_folder("own/cache"), 1);
+  setenv("XDG_CACHE_HOME", in_folder("xdg"), 1);
+  setenv("HOME", in_folder("home"), 1);
+  setenv("TMPDIR", folder, 1);
+  expect_cache(in_folder("own/cache"));
+  unsetenv("BYOC_CACHE_DIR");
+  expect_cache(in_folder("xdg/byoc"));
+  setenv("XDG_CACHE_HOME", "relative", 1); // must be absolute to count
+  expect_cache(in_folder("home/.cache/byoc"));
+  unsetenv("XDG_CACHE_HOME");
+  setenv("HOME", "/dev/null", 1); // nothing can be made there
+  char expected[64];
+  snprintf(expected, sizeof(expected), "byoc-%lu", (unsigned long)getuid());
+  expect_cache(in_folder(expected));
+  // A folder that others may write to is not taken.
+  assert_int_equal(chmod(in_folder(expected), 0777), 0);
+  byoc_diag_t diag = {0};
+  char *path = NULL;
+  byoc_test_error(byoc_cache_directory(byoc_allocator_system(), &diag, &path), BYOC_PERMISSION, &diag,
+                  "BYOC_CACHE_DIR");
+  assert_null(path);
+  setenv("BYOC_CACHE_DIR", "/dev/null/x", 1);
+  byoc_diag_clear(&diag);
+  byoc_test_error(byoc_cache_directory(byoc_allocator_system(), &diag, &path), BYOC_ALREADY_EXISTS, &diag,
+                  "BYOC_CACHE_DIR");
+  unsetenv("BYOC_CACHE_DIR");
+  unsetenv("TMPDIR");
+}
+
+static byoc_status_t list_and_read(void *argument, byoc_allocator_t allocator) {
+  (void)argument;
+  char **names = NULL;
+  size_t count = 0;
+  char *data = NULL;
+  size_t size = 0;
+  byoc_status_t status = byoc_list_directory(folder, allocator, NULL, &names, &count);
+  if (status == BYOC_OK) status = byoc_file_read("/proc/cpuinfo", allocator, NULL, &data, &size); // grows while read
+  byoc_free_names(allocator, names, count);
+  byoc_free(allocator, data);
+  return status;
+}
+
+static void each_allocation_fails(void **state) {
+  (void)state;
+  for (int i = 0; i < 20; i++) {
+    char name[8];
+    snprintf(name, sizeof(name), "f%d", i);
+    byoc_test_ok(byoc_file_write(in_folder(name), "x", 1, NULL), NULL);
+  }
+  byoc_test_each_allocation_fails(list_and_read, NULL, false);
+}
+
+#define in_a_folder(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      in_a_folder(reads_and_writes),
+      in_a_folder(views),
+      in_a_folder(reading_fails_with_the_path),
+      in_a_folder(mode_obeys_the_umask),
+      in_a_folder(links_stay_links),
+      in_a_folder(failing_write_leaves_nothing),
+      in_a_folder(full_device_is_an_error_and_stays),
+      in_a_folder(impossible_places),
+      in_a_folder(read_only_folder),
+      in_a_folder(installs_by_rename_or_copy),
+      in_a_folder(folders),
+      in_a_folder(removing_does_not_follow_links),
+      cmocka_unit_test(paths),
+      in_a_folder(temporaries_go_at_exit_but_not_in_children),
+      in_a_folder(cache_folder_order),
+      in_a_folder(each_allocation_fails),
+  };
+  return cmocka_run_group_tests_name("file", tests, NULL, NULL);
+}

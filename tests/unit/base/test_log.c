@@ -1,0 +1,130 @@
+// Log lines: what is shown at which level, on a stream that is no terminal.
+#include "tests/support/support.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/base/file.h"
+#include "core/base/log.h"
+
+// What `body` writes to standard error.
+static char *captured(void (*body)(void)) {
+  fflush(stderr);
+  FILE *file = tmpfile();
+  assert_non_null(file);
+  int saved = dup(STDERR_FILENO);
+  assert_true(saved >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
+  body();
+  fflush(stderr);
+  assert_true(dup2(saved, STDERR_FILENO) >= 0);
+  close(saved);
+  long size = ftell(file);
+  assert_int_equal(fseek(file, 0, SEEK_END), 0);
+  size = ftell(file);
+  rewind(file);
+  char *text = calloc(1, (size_t)size + 1);
+  assert_non_null(text);
+  assert_int_equal(fread(text, 1, (size_t)size, file), size);
+  fclose(file);
+  return text;
+}
+
+static void say_all(void) {
+  byoc_log(BYOC_LOG_ERROR, "e%d", 1);
+  byoc_log(BYOC_LOG_WARNING, "w");
+  byoc_log(BYOC_LOG_INFO, "i");
+  byoc_log(BYOC_LOG_DEBUG, "d");
+}
+
+static void levels(void **state) {
+  (void)state;
+  static const char *const expected[] = {"error: e1\n", "error: e1\nwarning: w\n", "error: e1\nwarning: w\ni\n",
+                                         "error: e1\nwarning: w\ni\nd\n"};
+  assert_int_equal(byoc_log_level(), BYOC_LOG_WARNING);
+  for (int level = 0; level < 4; level++) {
+    byoc_log_set_level((byoc_log_level_t)level);
+    char *text = captured(say_all);
+    byoc_test_same_text(text, expected[level]);
+    free(text);
+  }
+  byoc_log_set_level(BYOC_LOG_WARNING);
+}
+
+static void show_progress(void) {
+  byoc_progress_t progress;
+  byoc_progress_begin(&progress, "tuning", 10);
+  progress.start_ns -= 5000000000; // as if it had begun five seconds ago
+  for (int i = 0; i < 10; i++) byoc_progress_step(&progress, i, "detail");
+  byoc_progress_end(&progress);
+}
+
+static void no_progress_without_a_terminal(void **state) {
+  (void)state;
+  char *text = captured(show_progress);
+  assert_string_equal(text, "");
+  free(text);
+}
+
+static void progress_on_a_terminal_is_drawn_and_wiped(void **state) {
+  (void)state;
+  int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+  if (terminal < 0 || grantpt(terminal) != 0 || unlockpt(terminal) != 0) skip(); // no terminals to be had here
+  int other_end = open(ptsname(terminal), O_RDWR | O_NOCTTY);
+  int saved = dup(STDERR_FILENO);
+  assert_true(other_end >= 0 && saved >= 0 && dup2(other_end, STDERR_FILENO) >= 0);
+  show_progress();
+  assert_true(dup2(saved, STDERR_FILENO) >= 0);
+  char text[512] = "";
+  ssize_t size = read(terminal, text, sizeof(text) - 1);
+  close(saved);
+  close(other_end);
+  close(terminal);
+  assert_true(size > 0);
+  assert_string_equal(text, "\r\033[Ktuning 0/10 detail\r\033[K"); // once: ten steps took less than a redraw
+}
+
+static void *say_often(void *argument) {
+  for (int i = 0; i < 200; i++) byoc_log(BYOC_LOG_ERROR, "a line of thread %s", (const char *)argument);
+  return NULL;
+}
+
+static void say_from_threads(void) {
+  pthread_t threads[4];
+  static char names[4][2] = {"0", "1", "2", "3"};
+  for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, say_often, names[i]), 0);
+  for (int i = 0; i < 4; i++) assert_int_equal(pthread_join(threads[i], NULL), 0);
+}
+
+static void lines_stay_whole(void **state) {
+  (void)state;
+  char *text = captured(say_from_threads);
+  int lines = 0;
+  char *rest = NULL;
+  for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest), lines++) {
+    assert_memory_equal(line, "error: a line of thread ", 24);
+    assert_int_equal(strlen(line), 25);
+  }
+  assert_int_equal(lines, 800);
+  free(text);
+}
+
+static void clock_moves_on(void **state) {
+  (void)state;
+  int64_t before = byoc_now_ns();
+  usleep(2000);
+  assert_true(byoc_now_ns() - before >= 1000000);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(levels),
+      cmocka_unit_test(no_progress_without_a_terminal),
+      cmocka_unit_test(progress_on_a_terminal_is_drawn_and_wiped),
+      cmocka_unit_test(lines_stay_whole),
+      cmocka_unit_test(clock_moves_on),
+  };
+  return cmocka_run_group_tests_name("log", tests, NULL, NULL);
+}
