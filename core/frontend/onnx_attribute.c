@@ -45,8 +45,8 @@ byoc_status_t byoc_onnx_attribute_kind(byoc_onnx_reader_t *reader, const Onnx__A
     return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: attribute '%s' has neither type nor value", what,
                            byoc_onnx_text(attribute->name));
   }
-  const bool needs_message = kind == KIND(TENSOR) || kind == KIND(GRAPH) || kind == KIND(SPARSE_TENSOR) ||
-                             kind == KIND(TYPE_PROTO);
+  const bool needs_message =
+      kind == KIND(TENSOR) || kind == KIND(GRAPH) || kind == KIND(SPARSE_TENSOR) || kind == KIND(TYPE_PROTO);
   if (needs_message && !attribute->t && !attribute->g && !attribute->sparse_tensor && !attribute->tp) {
     return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: attribute '%s' is %s and holds nothing", what,
                            byoc_onnx_text(attribute->name), kind_name(kind));
@@ -150,8 +150,8 @@ byoc_status_t byoc_onnx_read_attribute(byoc_onnx_reader_t *reader, const Onnx__A
     break;
   }
   default:
-    return byoc_diag_error(reader->diag, BYOC_UNSUPPORTED, "%s: attributes of type %s (%d) are not supported here", where,
-                           kind_name(kind), (int)kind);
+    return byoc_diag_error(reader->diag, BYOC_UNSUPPORTED, "%s: attributes of type %s (%d) are not supported here",
+                           where, kind_name(kind), (int)kind);
   }
   return set ? BYOC_OK : byoc_diag_out_of_memory(reader->diag);
 }
@@ -230,10 +230,9 @@ byoc_status_t byoc_onnx_read_constant_node(byoc_onnx_reader_t *reader, const byo
   static const struct {
     const char *name;
     Onnx__AttributeProto__AttributeType kind;
-  } forms[] = {{"value", KIND(TENSOR)},           {"sparse_value", KIND(SPARSE_TENSOR)},
-               {"value_int", KIND(INT)},          {"value_ints", KIND(INTS)},
-               {"value_float", KIND(FLOAT)},      {"value_floats", KIND(FLOATS)},
-               {"value_string", KIND(STRING)},    {"value_strings", KIND(STRINGS)}};
+  } forms[] = {{"value", KIND(TENSOR)},        {"sparse_value", KIND(SPARSE_TENSOR)}, {"value_int", KIND(INT)},
+               {"value_ints", KIND(INTS)},     {"value_float", KIND(FLOAT)},          {"value_floats", KIND(FLOATS)},
+               {"value_string", KIND(STRING)}, {"value_strings", KIND(STRINGS)}};
   Onnx__AttributeProto__AttributeType kind;
   BYOC_RETURN_IF_ERROR(byoc_onnx_attribute_kind(reader, found, what, &kind));
   for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {

@@ -103,8 +103,9 @@ byoc_status_t byoc_onnx_external_data(byoc_onnx_reader_t *reader, const Onnx__Te
     return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: its external data names no location", what);
   }
   if (length != (uint64_t)size_bytes) {
-    return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: its shape takes %lld bytes, its external data has %llu",
-                           what, (long long)size_bytes, (unsigned long long)length);
+    return byoc_diag_error(reader->diag, BYOC_INVALID_DATA,
+                           "%s: its shape takes %lld bytes, its external data has %llu", what, (long long)size_bytes,
+                           (unsigned long long)length);
   }
   const byoc_file_view_t *view;
   BYOC_RETURN_IF_ERROR(open_external(reader, what, location, &view));

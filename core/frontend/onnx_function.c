@@ -35,14 +35,19 @@ byoc_status_t byoc_onnx_collect_functions(byoc_onnx_reader_t *reader, const Onnx
   return BYOC_OK;
 }
 
-const Onnx__FunctionProto *byoc_onnx_find_function(const byoc_onnx_reader_t *reader, const Onnx__NodeProto *node) {
-  if (reader->functions.count == 0) return NULL;
-  const char *key = function_key((byoc_onnx_reader_t *)reader, &node->base, NODE_OVERLOAD, node->domain, node->op_type);
-  return key ? byoc_text_map_get(&reader->functions, key) : NULL;
+byoc_status_t byoc_onnx_find_function(byoc_onnx_reader_t *reader, const Onnx__NodeProto *node,
+                                      const Onnx__FunctionProto **out_function) {
+  *out_function = NULL;
+  if (reader->functions.count == 0) return BYOC_OK;
+  const char *key = function_key(reader, &node->base, NODE_OVERLOAD, node->domain, node->op_type);
+  if (!key) return byoc_diag_out_of_memory(reader->diag);
+  *out_function = byoc_text_map_get(&reader->functions, key);
+  return BYOC_OK;
 }
 
-byoc_status_t byoc_onnx_function_defaults(byoc_onnx_reader_t *reader, const Onnx__FunctionProto *function,
-                                          const char *what, Onnx__AttributeProto ***out_defaults, size_t *out_count) {
+// The attributes that a function declares by default (FunctionProto.attribute_proto). In scratch memory.
+static byoc_status_t function_defaults(byoc_onnx_reader_t *reader, const Onnx__FunctionProto *function,
+                                       const char *what, Onnx__AttributeProto ***out_defaults, size_t *out_count) {
   *out_defaults = NULL;
   *out_count = 0;
   const uint8_t *data;
@@ -51,15 +56,15 @@ byoc_status_t byoc_onnx_function_defaults(byoc_onnx_reader_t *reader, const Onnx
   if (count == 0) return BYOC_OK;
   Onnx__AttributeProto **defaults = BYOC_ARENA_ARRAY(&reader->scratch, Onnx__AttributeProto *, count);
   if (!defaults) return byoc_diag_out_of_memory(reader->diag);
-  ProtobufCAllocator allocator = byoc_onnx_wire_allocator(&reader->scratch);
   cursor = 0;
   for (size_t i = 0; i < count; i++) {
     byoc_onnx_wire_next_unknown(&function->base, FUNCTION_ATTRIBUTE_PROTO, &cursor, &data, &size);
-    defaults[i] = onnx__attribute_proto__unpack(&allocator, size, data);
-    if (!defaults[i]) {
-      return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: attribute %zu of its function cannot be unpacked",
-                             what, i);
-    }
+    ProtobufCMessage *message;
+    BYOC_RETURN_IF_ERROR_IN(reader->diag,
+                            byoc_onnx_wire_unpack_slim(data, size, &onnx__attribute_proto__descriptor, &reader->scratch,
+                                                       reader->diag, &message),
+                            "%s, in its function's attributes", what);
+    defaults[i] = (Onnx__AttributeProto *)message;
   }
   *out_defaults = defaults;
   *out_count = count;
@@ -79,7 +84,7 @@ static byoc_status_t collect_arguments(byoc_onnx_reader_t *reader, const Onnx__N
                                        byoc_onnx_context_t *context) {
   Onnx__AttributeProto **defaults;
   size_t default_count, count = 0;
-  BYOC_RETURN_IF_ERROR(byoc_onnx_function_defaults(reader, function, what, &defaults, &default_count));
+  BYOC_RETURN_IF_ERROR(function_defaults(reader, function, what, &defaults, &default_count));
   byoc_onnx_argument_t *arguments =
       BYOC_ARENA_ARRAY(&reader->scratch, byoc_onnx_argument_t, node->n_attribute + default_count + 1);
   if (!arguments) return byoc_diag_out_of_memory(reader->diag);
@@ -121,8 +126,8 @@ static byoc_status_t check_depth(byoc_onnx_reader_t *reader, const char *what, c
 }
 
 static byoc_status_t read_body(byoc_onnx_reader_t *reader, const Onnx__FunctionProto *function,
-                               const byoc_onnx_context_t *context, byoc_value_t *const *operands,
-                               size_t operand_count, byoc_function_t *to) {
+                               const byoc_onnx_context_t *context, byoc_value_t *const *operands, size_t operand_count,
+                               byoc_function_t *to) {
   byoc_onnx_scope_t scope;
   BYOC_RETURN_IF_ERROR(byoc_onnx_scope_init(reader, &scope, NULL, context, to->body));
   for (size_t i = 0; i < function->n_input; i++) {

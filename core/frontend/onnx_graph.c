@@ -3,9 +3,8 @@
 
 #include "core/frontend/onnx_reader.h"
 
-byoc_status_t byoc_onnx_scope_init(byoc_onnx_reader_t *reader, byoc_onnx_scope_t *scope,
-                                   const byoc_onnx_scope_t *outer, const byoc_onnx_context_t *context,
-                                   byoc_block_t *block) {
+byoc_status_t byoc_onnx_scope_init(byoc_onnx_reader_t *reader, byoc_onnx_scope_t *scope, const byoc_onnx_scope_t *outer,
+                                   const byoc_onnx_context_t *context, byoc_block_t *block) {
   *scope = (byoc_onnx_scope_t){.outer = outer, .context = context, .block = block};
   byoc_text_map_init(&scope->names, byoc_arena_allocator(&reader->scratch));
   return BYOC_OK;
@@ -116,7 +115,8 @@ static byoc_status_t add_inputs(byoc_onnx_reader_t *reader, const Onnx__GraphPro
     const Onnx__ValueInfoProto *input = graph->input[i];
     const char *name = byoc_onnx_text(input->name);
     if (name[0] != '\0' && byoc_text_map_find(&seen, name)) {
-      return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "input '%s': the graph has two inputs of this name", name);
+      return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "input '%s': the graph has two inputs of this name",
+                             name);
     }
     if (!byoc_text_map_put(&seen, name, scope)) return byoc_diag_out_of_memory(reader->diag);
     if (has_value(scope, name)) {
@@ -145,8 +145,7 @@ byoc_status_t byoc_onnx_read_nodes(byoc_onnx_reader_t *reader, Onnx__NodeProto *
   return BYOC_OK;
 }
 
-static byoc_status_t add_outputs(byoc_onnx_reader_t *reader, const Onnx__GraphProto *graph,
-                                 byoc_onnx_scope_t *scope) {
+static byoc_status_t add_outputs(byoc_onnx_reader_t *reader, const Onnx__GraphProto *graph, byoc_onnx_scope_t *scope) {
   const bool is_main = scope->outer == NULL;
   char what[256];
   for (size_t i = 0; i < graph->n_output; i++) {

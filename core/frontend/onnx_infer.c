@@ -41,7 +41,7 @@ static merge_result_t merge_tensor(byoc_onnx_reader_t *reader, const byoc_type_t
   }
   const bool has_rank = known->kind == BYOC_TYPE_TENSOR && known->rank != BYOC_RANK_UNKNOWN;
   if (has_rank && known->rank != declared->rank) return MERGE_SHAPE_DIFFERS;
-  byoc_dim_t dims[BYOC_MAX_RANK];
+  byoc_dim_t dims[BYOC_MAX_RANK] = {0};
   bool changed = !has_rank, failed = false;
   for (int32_t i = 0; i < declared->rank; i++) {
     const bool is_constant = byoc_dim_is_constant(declared->dims[i]);
@@ -134,7 +134,7 @@ static const byoc_type_t *generalise(byoc_onnx_reader_t *reader, const byoc_type
     *changed = true;
     return byoc_type_tensor(arena, a->dtype, BYOC_RANK_UNKNOWN, NULL);
   }
-  byoc_dim_t dims[BYOC_MAX_RANK];
+  byoc_dim_t dims[BYOC_MAX_RANK] = {0};
   bool differs = false, failed = false;
   for (int32_t i = 0; i < a->rank; i++) {
     dims[i] = a->dims[i];
@@ -178,7 +178,7 @@ static byoc_status_t infer_loop_body(byoc_onnx_reader_t *reader, byoc_node_t *no
 static const byoc_type_t *drop_axis(byoc_onnx_reader_t *reader, const byoc_type_t *type, int64_t axis) {
   if (type->kind != BYOC_TYPE_TENSOR || type->rank < 1) return type;
   if (axis < 0) axis += type->rank;
-  byoc_dim_t dims[BYOC_MAX_RANK];
+  byoc_dim_t dims[BYOC_MAX_RANK] = {0};
   int32_t rank = 0;
   for (int32_t i = 0; i < type->rank; i++) {
     if (i != axis) dims[rank++] = type->dims[i];

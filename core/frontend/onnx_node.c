@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "core/frontend/onnx_reader.h"
-#include "core/frontend/onnx_wire.h"
 #include "core/ops/op.h"
 
 // Function calls multiply nodes: a file of a few kilobytes could ask for any number.
@@ -97,11 +96,11 @@ static byoc_status_t read_attributes(byoc_onnx_reader_t *reader, const Onnx__Nod
 
 static byoc_status_t name_results(byoc_onnx_reader_t *reader, const Onnx__NodeProto *node, const char *what,
                                   byoc_onnx_scope_t *scope, byoc_node_t *made) {
-  (void)what;
   for (size_t i = 0; i < node->n_output && i < made->result_count; i++) {
     const char *name = byoc_onnx_text(node->output[i]);
     if (name[0] == '\0') continue;
     byoc_value_set_name(made->results[i], name);
+    if (!made->results[i]->name) return byoc_diag_out_of_memory(reader->diag);
     BYOC_RETURN_IF_ERROR_IN(reader->diag, byoc_onnx_scope_add(reader, scope, name, "output", made->results[i], NULL),
                             "%s", what);
   }
@@ -122,8 +121,10 @@ byoc_status_t byoc_onnx_read_node(byoc_onnx_reader_t *reader, const Onnx__NodePr
     return byoc_diag_error(reader->diag, BYOC_UNSUPPORTED, "%s: calls of local functions make more than %d nodes", what,
                            (int)MAX_NODES);
   }
-  const Onnx__FunctionProto *function = byoc_onnx_find_function(reader, node);
-  if (!function && byoc_onnx_domain(node->domain)[0] == '\0' && strcmp(byoc_onnx_text(node->op_type), "Constant") == 0) {
+  const Onnx__FunctionProto *function;
+  BYOC_RETURN_IF_ERROR(byoc_onnx_find_function(reader, node, &function));
+  if (!function && byoc_onnx_domain(node->domain)[0] == '\0' &&
+      strcmp(byoc_onnx_text(node->op_type), "Constant") == 0) {
     byoc_constant_t *constant;
     BYOC_RETURN_IF_ERROR(byoc_onnx_read_constant_node(reader, scope->context, node, what, &constant));
     return byoc_onnx_scope_add(reader, scope, byoc_onnx_text(node->output[0]), "output", NULL, constant);

@@ -118,8 +118,8 @@ byoc_status_t byoc_onnx_order_nodes(byoc_onnx_reader_t *reader, Onnx__NodeProto 
       if (byoc_text_map_find(&order.makers, name)) {
         char what[192];
         byoc_onnx_describe_node(nodes[i], i, what, sizeof(what));
-        return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: its output '%s' is also made by another node", what,
-                               name);
+        return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: its output '%s' is also made by another node",
+                               what, name);
       }
       order.failed |= !byoc_text_map_put(&order.makers, name, (void *)(uintptr_t)(i + 1));
     }

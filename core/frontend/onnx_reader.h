@@ -85,8 +85,8 @@ const char *byoc_onnx_type_name(int32_t onnx_type);
 byoc_status_t byoc_onnx_check_data(byoc_onnx_reader_t *reader, const Onnx__TensorProto *tensor, const char *what,
                                    byoc_dtype_t dtype, int64_t count, int64_t size_bytes, const uint8_t **out_piece);
 // Decodes what _check_data accepted into `to` (size_bytes; strings: const char *[]).
-byoc_status_t byoc_onnx_decode_data(byoc_onnx_reader_t *reader, const Onnx__TensorProto *tensor, byoc_dtype_t dtype,
-                                    int64_t count, void *to);
+byoc_status_t byoc_onnx_decode_data(byoc_onnx_reader_t *reader, const Onnx__TensorProto *tensor, const char *what,
+                                    byoc_dtype_t dtype, int64_t count, void *to);
 // The bytes of a tensor kept in another file, which stays mapped as long as the module lives.
 byoc_status_t byoc_onnx_external_data(byoc_onnx_reader_t *reader, const Onnx__TensorProto *tensor, const char *what,
                                       int64_t size_bytes, const uint8_t **out_data);
@@ -127,9 +127,8 @@ byoc_status_t byoc_onnx_order_nodes(byoc_onnx_reader_t *reader, Onnx__NodeProto 
                                     const size_t **out_order);
 
 // ---- onnx_graph.c ----
-byoc_status_t byoc_onnx_scope_init(byoc_onnx_reader_t *reader, byoc_onnx_scope_t *scope,
-                                   const byoc_onnx_scope_t *outer, const byoc_onnx_context_t *context,
-                                   byoc_block_t *block);
+byoc_status_t byoc_onnx_scope_init(byoc_onnx_reader_t *reader, byoc_onnx_scope_t *scope, const byoc_onnx_scope_t *outer,
+                                   const byoc_onnx_context_t *context, byoc_block_t *block);
 // Refuses a name that the scope has already. `kind` for the message: "input", "initialiser" ...
 byoc_status_t byoc_onnx_scope_add(byoc_onnx_reader_t *reader, byoc_onnx_scope_t *scope, const char *name,
                                   const char *kind, byoc_value_t *value, byoc_constant_t *constant);
@@ -157,14 +156,13 @@ bool byoc_onnx_find_import(const byoc_onnx_context_t *context, const char *domai
 
 // ---- onnx_function.c ----
 byoc_status_t byoc_onnx_collect_functions(byoc_onnx_reader_t *reader, const Onnx__ModelProto *model);
-const Onnx__FunctionProto *byoc_onnx_find_function(const byoc_onnx_reader_t *reader, const Onnx__NodeProto *node);
+// The local function that a node calls; NULL where it is an operator.
+byoc_status_t byoc_onnx_find_function(byoc_onnx_reader_t *reader, const Onnx__NodeProto *node,
+                                      const Onnx__FunctionProto **out_function);
 // Makes the function for this call and the call node.
 byoc_status_t byoc_onnx_read_call(byoc_onnx_reader_t *reader, const Onnx__NodeProto *node, const char *what,
                                   const Onnx__FunctionProto *function, byoc_value_t *const *operands,
                                   size_t operand_count, byoc_onnx_scope_t *scope, byoc_node_t **out_call);
-// The attributes that a function declares by default (FunctionProto.attribute_proto). In scratch memory.
-byoc_status_t byoc_onnx_function_defaults(byoc_onnx_reader_t *reader, const Onnx__FunctionProto *function,
-                                          const char *what, Onnx__AttributeProto ***out_defaults, size_t *out_count);
 
 // ---- onnx_infer.c ----
 // Types every value of the module, block by block, with declarations as checks and help.

@@ -29,7 +29,7 @@ static byoc_status_t read_part(byoc_onnx_reader_t *reader, const Onnx__TensorPro
   void *data = byoc_arena_allocate(&reader->scratch, size_bytes > 0 ? (size_t)size_bytes : 1, 1);
   if (!data) return byoc_diag_out_of_memory(reader->diag);
   *out_data = data;
-  return byoc_onnx_decode_data(reader, tensor, (*out_type)->dtype, *out_count, data);
+  return byoc_onnx_decode_data(reader, tensor, label, (*out_type)->dtype, *out_count, data);
 }
 
 static int64_t index_at(const uint8_t *indices, int64_t i) {
@@ -58,8 +58,9 @@ byoc_status_t byoc_onnx_read_sparse_tensor(byoc_onnx_reader_t *reader, const Onn
                            (long long)value_count, (long long)value_count, (long long)value_count, (long long)rank);
   }
   if (size_bytes > DENSE_SIZE_MAX) {
-    return byoc_diag_error(reader->diag, BYOC_UNSUPPORTED, "%s: it takes %lld bytes when dense, more than the %lld allowed",
-                           what, (long long)size_bytes, (long long)DENSE_SIZE_MAX);
+    return byoc_diag_error(reader->diag, BYOC_UNSUPPORTED,
+                           "%s: it takes %lld bytes when dense, more than the %lld allowed", what,
+                           (long long)size_bytes, (long long)DENSE_SIZE_MAX);
   }
   void *data = NULL;
   byoc_constant_t *constant = byoc_constant_allocate(reader->module, name, type, &data);

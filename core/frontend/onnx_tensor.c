@@ -77,8 +77,8 @@ byoc_status_t byoc_onnx_read_tensor(byoc_onnx_reader_t *reader, const Onnx__Tens
   *out_constant = NULL;
   const byoc_type_t *type;
   int64_t count, size_bytes;
-  BYOC_RETURN_IF_ERROR(byoc_onnx_tensor_type(reader, tensor->data_type, tensor->n_dims, tensor->dims, what, &type,
-                                             &count, &size_bytes));
+  BYOC_RETURN_IF_ERROR(
+      byoc_onnx_tensor_type(reader, tensor->data_type, tensor->n_dims, tensor->dims, what, &type, &count, &size_bytes));
   if (tensor->segment) {
     return byoc_diag_error(reader->diag, BYOC_UNSUPPORTED, "%s: tensors in segments are not supported", what);
   }
@@ -106,7 +106,7 @@ byoc_status_t byoc_onnx_read_tensor(byoc_onnx_reader_t *reader, const Onnx__Tens
   void *data = NULL;
   byoc_constant_t *constant = byoc_constant_allocate(reader->module, name, type, &data);
   if (!constant) return byoc_diag_out_of_memory(reader->diag);
-  BYOC_RETURN_IF_ERROR(byoc_onnx_decode_data(reader, tensor, type->dtype, count, data));
+  BYOC_RETURN_IF_ERROR(byoc_onnx_decode_data(reader, tensor, what, type->dtype, count, data));
   *out_constant = constant;
   return BYOC_OK;
 }

@@ -203,8 +203,8 @@ static byoc_status_t decode_strings(byoc_onnx_reader_t *reader, const Onnx__Tens
   return BYOC_OK;
 }
 
-static byoc_status_t decode_varints(byoc_onnx_reader_t *reader, const Onnx__TensorProto *tensor, uint32_t field,
-                                    byoc_dtype_t dtype, void *to) {
+static byoc_status_t decode_varints(byoc_onnx_reader_t *reader, const Onnx__TensorProto *tensor, const char *what,
+                                    uint32_t field, byoc_dtype_t dtype, void *to) {
   int64_t index = 0;
   bool fits = true;
   size_t cursor = 0;
@@ -229,18 +229,18 @@ static byoc_status_t decode_varints(byoc_onnx_reader_t *reader, const Onnx__Tens
     fits &= store_word(dtype, word, index++, to);
   }
   if (!fits) {
-    return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "tensor '%s': a number in %s does not fit %s",
-                           byoc_onnx_text(tensor->name), field_name(field), byoc_dtype_name(dtype));
+    return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: a number in %s does not fit %s", what,
+                           field_name(field), byoc_dtype_name(dtype));
   }
   return BYOC_OK;
 }
 
-byoc_status_t byoc_onnx_decode_data(byoc_onnx_reader_t *reader, const Onnx__TensorProto *tensor, byoc_dtype_t dtype,
-                                    int64_t count, void *to) {
+byoc_status_t byoc_onnx_decode_data(byoc_onnx_reader_t *reader, const Onnx__TensorProto *tensor, const char *what,
+                                    byoc_dtype_t dtype, int64_t count, void *to) {
   if (count == 0) return BYOC_OK;
   const uint32_t field = field_of(dtype);
   if (field == FIELD_STRING) return decode_strings(reader, tensor, count, to);
-  if (word_size(field) == 0) return decode_varints(reader, tensor, field, dtype, to);
+  if (word_size(field) == 0) return decode_varints(reader, tensor, what, field, dtype, to);
   uint8_t *at = to;
   size_t cursor = 0;
   byoc_onnx_wire_piece_t piece;
@@ -249,6 +249,7 @@ byoc_status_t byoc_onnx_decode_data(byoc_onnx_reader_t *reader, const Onnx__Tens
     at += piece.size_bytes;
   }
   const size_t unpacked = unpacked_count(tensor, field) * word_size(field);
-  if (unpacked > 0) memcpy(at, field == FIELD_FLOAT ? (void *)tensor->float_data : (void *)tensor->double_data, unpacked);
+  if (unpacked > 0)
+    memcpy(at, field == FIELD_FLOAT ? (void *)tensor->float_data : (void *)tensor->double_data, unpacked);
   return BYOC_OK;
 }

@@ -44,7 +44,7 @@ static byoc_status_t read_tensor_type(byoc_onnx_reader_t *reader, const Onnx__Ty
     return byoc_diag_error(reader->diag, BYOC_UNSUPPORTED, "%s: element type %d (%s) is not supported", what,
                            (int)tensor->elem_type, byoc_onnx_type_name(tensor->elem_type));
   }
-  byoc_dim_t dims[BYOC_MAX_RANK];
+  byoc_dim_t dims[BYOC_MAX_RANK] = {0};
   int32_t rank = BYOC_RANK_UNKNOWN;
   if (tensor->shape) {
     if (tensor->shape->n_dim > BYOC_MAX_RANK) {
@@ -103,8 +103,8 @@ static const byoc_onnx_input_shape_t *find_shape(const byoc_onnx_reader_t *reade
   return NULL;
 }
 
-static byoc_status_t override_shape(byoc_onnx_reader_t *reader, const byoc_onnx_input_shape_t *shape,
-                                    const char *what, const byoc_type_t **type) {
+static byoc_status_t override_shape(byoc_onnx_reader_t *reader, const byoc_onnx_input_shape_t *shape, const char *what,
+                                    const byoc_type_t **type) {
   if ((*type)->kind != BYOC_TYPE_TENSOR) {
     return byoc_diag_error(reader->diag, BYOC_INVALID_ARGUMENT, "%s: it is not a tensor and has no shape to set", what);
   }
@@ -135,7 +135,7 @@ static byoc_status_t override_shape(byoc_onnx_reader_t *reader, const byoc_onnx_
 // Open dimensions of an input get names of their own; those that stay symbols or were bound are remembered.
 static byoc_status_t name_dims(byoc_onnx_reader_t *reader, const char *input, const Onnx__TypeProto *declared,
                                const byoc_type_t **type) {
-  byoc_dim_t dims[BYOC_MAX_RANK];
+  byoc_dim_t dims[BYOC_MAX_RANK] = {0};
   bool failed = false;
   const Onnx__TensorShapeProto *shape = declared->tensor_type->shape;
   for (int32_t i = 0; i < (*type)->rank; i++) {
@@ -144,8 +144,7 @@ static byoc_status_t name_dims(byoc_onnx_reader_t *reader, const char *input, co
     const bool has_name = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
                           byoc_onnx_text(dim->dim_param)[0] != '\0';
     if (!has_name && byoc_dim_is_constant(dims[i])) continue;
-    const char *name =
-        has_name ? dim->dim_param : byoc_arena_format(&reader->module->arena, "%s.%d", input, (int)i);
+    const char *name = has_name ? dim->dim_param : byoc_arena_format(&reader->module->arena, "%s.%d", input, (int)i);
     if (!name || !byoc_text_map_put(&reader->symbols, name, reader)) return byoc_diag_out_of_memory(reader->diag);
     dims[i] = symbol_or_bound(reader, name, &failed);
   }
@@ -164,8 +163,8 @@ byoc_status_t byoc_onnx_read_input_type(byoc_onnx_reader_t *reader, const Onnx__
   if ((*out_type)->kind == BYOC_TYPE_TENSOR && (*out_type)->rank != BYOC_RANK_UNKNOWN) {
     BYOC_RETURN_IF_ERROR(name_dims(reader, byoc_onnx_text(input->name), input->type, out_type));
     if (byoc_type_is_static(*out_type) && byoc_type_size_bytes(*out_type) < 0) {
-      return byoc_diag_error(reader->diag, BYOC_INVALID_ARGUMENT, "%s: its dimensions multiply to more than 64 bits hold",
-                             what);
+      return byoc_diag_error(reader->diag, BYOC_INVALID_ARGUMENT,
+                             "%s: its dimensions multiply to more than 64 bits hold", what);
     }
   }
   return BYOC_OK;
@@ -183,8 +182,9 @@ static byoc_status_t unknown_symbol(byoc_onnx_reader_t *reader, const char *name
     byoc_diag_error(reader->diag, BYOC_INVALID_ARGUMENT,
                     "no dimension is named '%s': all dimensions of the model's inputs are fixed", name);
   } else {
-    byoc_diag_error(reader->diag, BYOC_INVALID_ARGUMENT, "no dimension of the model's inputs is named '%s'; there %s %s",
-                    name, reader->symbols.count == 1 ? "is" : "are", list.data);
+    byoc_diag_error(reader->diag, BYOC_INVALID_ARGUMENT,
+                    "no dimension of the model's inputs is named '%s'; there %s %s", name,
+                    reader->symbols.count == 1 ? "is" : "are", list.data);
     const char *nearest = names ? byoc_nearest_match(name, names, reader->symbols.count) : NULL;
     if (nearest) byoc_diag_hint(reader->diag, "did you mean '%s'?", nearest);
   }

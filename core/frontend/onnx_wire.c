@@ -16,7 +16,6 @@ enum { FUNCTION_ATTRIBUTE_PROTO = 11 };
 
 typedef struct wire_t {
   const uint8_t *start;
-  byoc_arena_t *arena;
   byoc_allocator_t allocator;
   byoc_diag_t *diag;
   uint8_t *out;
@@ -58,9 +57,10 @@ static bool get_varint(const uint8_t **at, const uint8_t *end, uint64_t *out_val
 
 static byoc_status_t damaged(wire_t *wire, const uint8_t *at, const ProtobufCMessageDescriptor *descriptor,
                              const char *field, const char *reason) {
+  byoc_diag_error(wire->diag, BYOC_INVALID_DATA, "byte %zu, in %s%s%s: %s", (size_t)(at - wire->start),
+                  descriptor->short_name, field ? "." : "", field ? field : "", reason);
   byoc_diag_hint(wire->diag, "the file is damaged or cut short, or is not an ONNX model; fetch or export it again");
-  return byoc_diag_error(wire->diag, BYOC_INVALID_DATA, "byte %zu, in %s%s%s: %s", (size_t)(at - wire->start),
-                         descriptor->short_name, field ? "." : "", field ? field : "", reason);
+  return BYOC_INVALID_DATA;
 }
 
 static bool wire_type_fits(const ProtobufCFieldDescriptor *field, unsigned wire_type) {
@@ -206,36 +206,48 @@ static byoc_status_t walk(wire_t *wire, const uint8_t *at, const uint8_t *end,
   return BYOC_OK;
 }
 
+// protobuf-c does not say why it fails: the allocator remembers whether memory was out.
+typedef struct arena_allocator_t {
+  byoc_arena_t *arena;
+  bool failed;
+} arena_allocator_t;
+
 static void *arena_alloc(void *self, size_t size) {
-  return byoc_arena_allocate(self, size > 0 ? size : 1, 1);
+  arena_allocator_t *allocator = self;
+  void *memory = byoc_arena_allocate(allocator->arena, size > 0 ? size : 1, 1);
+  if (!memory) allocator->failed = true;
+  return memory;
 }
 static void arena_free(void *self, void *memory) {
   (void)self;
   (void)memory;
 }
 
-ProtobufCAllocator byoc_onnx_wire_allocator(byoc_arena_t *arena) {
-  return (ProtobufCAllocator){arena_alloc, arena_free, arena};
+byoc_status_t byoc_onnx_wire_unpack_slim(const uint8_t *data, size_t size_bytes,
+                                         const ProtobufCMessageDescriptor *descriptor, byoc_arena_t *arena,
+                                         byoc_diag_t *diag, ProtobufCMessage **out_message) {
+  arena_allocator_t memory = {.arena = arena};
+  ProtobufCAllocator allocator = {arena_alloc, arena_free, &memory};
+  *out_message = protobuf_c_message_unpack(descriptor, &allocator, size_bytes, data);
+  if (*out_message) return BYOC_OK;
+  if (memory.failed) return byoc_diag_out_of_memory(diag);
+  // The walk has checked messages and fields; what is left are packed lists that do not divide into numbers.
+  return byoc_diag_error(diag, BYOC_INVALID_DATA, "protobuf-c cannot unpack the %s: the file is damaged",
+                         descriptor->short_name);
 }
 
 byoc_status_t byoc_onnx_wire_unpack(const uint8_t *data, size_t size_bytes,
                                     const ProtobufCMessageDescriptor *descriptor, byoc_arena_t *arena,
                                     byoc_diag_t *diag, ProtobufCMessage **out_message) {
   *out_message = NULL;
-  wire_t wire = {.start = data, .arena = arena, .allocator = arena->allocator, .diag = diag};
+  wire_t wire = {.start = data, .allocator = arena->allocator, .diag = diag};
   byoc_status_t status = walk(&wire, data, data + size_bytes, descriptor, 0);
   if (status == BYOC_OK && wire.out_size > INT_MAX) {
     status = byoc_diag_error(diag, BYOC_UNSUPPORTED,
                              "the model is larger than 2 GiB even without its weights, which protobuf cannot hold");
   }
   if (status == BYOC_OK) {
-    ProtobufCAllocator allocator = byoc_onnx_wire_allocator(arena);
-    *out_message = protobuf_c_message_unpack(descriptor, &allocator, wire.out_size, wire.out);
-    if (!*out_message) {
-      // The walk has checked the wire format; what is left is a missing required field or memory.
-      status = byoc_diag_error(diag, BYOC_INVALID_DATA, "protobuf-c cannot unpack the %s (or memory is out)",
-                               descriptor->short_name);
-    }
+    status = byoc_onnx_wire_unpack_slim(wire.out, wire.out_size, descriptor, arena, diag, out_message);
   }
   byoc_free(wire.allocator, wire.out);
   return status;

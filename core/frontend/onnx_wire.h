@@ -30,7 +30,9 @@ bool byoc_onnx_wire_next_piece(const ProtobufCMessage *tensor, uint32_t field, s
 bool byoc_onnx_wire_next_unknown(const ProtobufCMessage *message, uint32_t field, size_t *cursor,
                                  const uint8_t **out_data, size_t *out_size_bytes);
 
-// An allocator for protobuf-c that hands out arena memory.
-ProtobufCAllocator byoc_onnx_wire_allocator(byoc_arena_t *arena);
+// Unpacks bytes that the walk has been over already: the payload of an unknown field.
+byoc_status_t byoc_onnx_wire_unpack_slim(const uint8_t *data, size_t size_bytes,
+                                         const ProtobufCMessageDescriptor *descriptor, byoc_arena_t *arena,
+                                         byoc_diag_t *diag, ProtobufCMessage **out_message);
 
 #endif // BYOC_CORE_FRONTEND_ONNX_WIRE_H_

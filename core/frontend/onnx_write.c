@@ -27,6 +27,8 @@ struct byoc_onnx_model_t {
   byoc_onnx_graph_t graph;
 };
 
+// ---- pieces ----
+
 static void *allocate(byoc_onnx_model_t *model, size_t count, size_t size) {
   void *memory = byoc_arena_allocate(&model->arena, count > 0 ? count : 1, size);
   if (!memory) model->failed = true;
@@ -39,11 +41,428 @@ static char *copy_text(byoc_onnx_model_t *model, const char *text) {
   return copy;
 }
 
-// A message of the given kind in the model's arena.
-#define NEW_MESSAGE(model, type, init) ((type *)new_message((model), sizeof(type), (void (*)(void))(init)))
-
-static void *new_message(byoc_onnx_model_t *model, size_t size, void (*init)(void)) {
-  void *message = allocate(model, 1, size);
-  if (message) ((void (*)(void *))init)(message);
+static void *new_message(byoc_onnx_model_t *model, const ProtobufCMessageDescriptor *descriptor) {
+  void *message = allocate(model, 1, descriptor->sizeof_message);
+  if (message) protobuf_c_message_init(descriptor, message);
   return message;
+}
+
+// Room for one more in a list of `count` elements: lists double when they are full, which a power of two is.
+static void *grow(byoc_onnx_model_t *model, void *list, size_t count, size_t element_size) {
+  if (count > 0 && (count & (count - 1)) != 0) return list;
+  void *larger = allocate(model, count > 0 ? 2 * count : 1, element_size);
+  if (larger && count > 0) memcpy(larger, list, count * element_size);
+  return larger;
+}
+#define APPEND(model, list, count, item)                                                                               \
+  do {                                                                                                                 \
+    void *grown_ = grow((model), (list), (count), sizeof(*(list)));                                                    \
+    if (grown_) {                                                                                                      \
+      (list) = grown_;                                                                                                 \
+      (list)[(count)++] = (item);                                                                                      \
+    }                                                                                                                  \
+  } while (0)
+
+// Calls for "a,,b" give "a", "" and "b"; an empty text has no parts.
+static void append_names(byoc_onnx_model_t *model, const char *text, size_t *count, char ***list) {
+  if (!text || text[0] == '\0') return;
+  for (const char *at = text;; at++) {
+    const size_t length = strcspn(at, ",");
+    char *name = allocate(model, length + 1, 1);
+    if (!name) return;
+    memcpy(name, at, length);
+    APPEND(model, *list, *count, name);
+    at += length;
+    if (*at == '\0') return;
+  }
+}
+
+static int32_t onnx_number(byoc_dtype_t dtype) {
+  switch (dtype) {
+#define ONNX_NUMBER_CASE(NAME, number, text, bits, dlpack, onnx)                                                       \
+  case number:                                                                                                         \
+    return onnx;
+    BYOC_DTYPE_LIST(ONNX_NUMBER_CASE)
+#undef ONNX_NUMBER_CASE
+  default:
+    return 0;
+  }
+}
+
+static Onnx__TensorShapeProto *make_shape(byoc_onnx_model_t *model, const char *text) {
+  Onnx__TensorShapeProto *shape = new_message(model, &onnx__tensor_shape_proto__descriptor);
+  char **parts = NULL;
+  size_t count = 0;
+  append_names(model, text, &count, &parts);
+  for (size_t i = 0; shape && i < count; i++) {
+    Onnx__TensorShapeProto__Dimension *dim = new_message(model, &onnx__tensor_shape_proto__dimension__descriptor);
+    if (!dim) return NULL;
+    char *end;
+    const long long value = strtoll(parts[i], &end, 10);
+    if (end != parts[i] && *end == '\0') {
+      dim->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+      dim->dim_value = value;
+    } else if (strcmp(parts[i], "?") != 0) {
+      dim->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
+      dim->dim_param = parts[i];
+    }
+    APPEND(model, shape->dim, shape->n_dim, dim);
+  }
+  return shape;
+}
+
+static Onnx__ValueInfoProto *make_value(byoc_onnx_model_t *model, const char *name, byoc_dtype_t dtype,
+                                        const char *shape) {
+  Onnx__ValueInfoProto *value = new_message(model, &onnx__value_info_proto__descriptor);
+  Onnx__TypeProto *type = new_message(model, &onnx__type_proto__descriptor);
+  Onnx__TypeProto__Tensor *tensor = new_message(model, &onnx__type_proto__tensor__descriptor);
+  if (!value || !type || !tensor) return NULL;
+  tensor->has_elem_type = 1;
+  tensor->elem_type = onnx_number(dtype);
+  if (shape) tensor->shape = make_shape(model, shape);
+  type->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+  type->tensor_type = tensor;
+  value->name = copy_text(model, name);
+  value->type = type;
+  return value;
+}
+
+static Onnx__TensorProto *make_tensor(byoc_onnx_model_t *model, const char *name, byoc_dtype_t dtype, size_t rank,
+                                      const int64_t *dims) {
+  Onnx__TensorProto *tensor = new_message(model, &onnx__tensor_proto__descriptor);
+  if (!tensor) return NULL;
+  tensor->has_data_type = 1;
+  tensor->data_type = onnx_number(dtype);
+  if (name[0] != '\0') tensor->name = copy_text(model, name);
+  size_t count = 1, bits = 0;
+  bool fits = true;
+  for (size_t i = 0; i < rank; i++) {
+    APPEND(model, tensor->dims, tensor->n_dims, dims[i]);
+    fits = fits && dims[i] >= 0 && byoc_size_mul(count, (size_t)dims[i], &count);
+  }
+  fits = fits && byoc_size_mul(count, byoc_dtype_bits(dtype), &bits);
+  tensor->has_raw_data = 1;
+  tensor->raw_data.len = bits / 8 + (bits % 8 != 0);
+  tensor->raw_data.data = fits ? allocate(model, tensor->raw_data.len, 1) : NULL;
+  if (!tensor->raw_data.data) {
+    model->failed = true;
+    return NULL;
+  }
+  return tensor;
+}
+
+static Onnx__OperatorSetIdProto *make_import(byoc_onnx_model_t *model, const char *domain, int64_t version) {
+  Onnx__OperatorSetIdProto *import = new_message(model, &onnx__operator_set_id_proto__descriptor);
+  if (!import) return NULL;
+  import->domain = copy_text(model, domain);
+  import->has_version = 1;
+  import->version = version;
+  return import;
+}
+
+// ---- models and graphs ----
+
+byoc_onnx_model_t *byoc_onnx_model_create(byoc_allocator_t allocator, const char *graph_name, int64_t opset) {
+  byoc_onnx_model_t *model = byoc_allocate(allocator, 1, sizeof(*model));
+  if (!model) return NULL;
+  model->allocator = allocator;
+  byoc_arena_init(&model->arena, allocator);
+  onnx__model_proto__init(&model->message);
+  model->message.producer_name = copy_text(model, "byoc");
+  model->message.graph = new_message(model, &onnx__graph_proto__descriptor);
+  model->graph = (byoc_onnx_graph_t){.model = model, .graph = model->message.graph};
+  if (model->message.graph) model->message.graph->name = copy_text(model, graph_name);
+  byoc_onnx_model_set_ir_version(model, 8);
+  byoc_onnx_model_import(model, "", opset);
+  if (model->failed) {
+    byoc_onnx_model_destroy(model);
+    return NULL;
+  }
+  return model;
+}
+
+void byoc_onnx_model_destroy(byoc_onnx_model_t *model) {
+  if (!model) return;
+  byoc_arena_deinit(&model->arena);
+  byoc_free(model->allocator, model);
+}
+
+byoc_onnx_graph_t *byoc_onnx_model_graph(byoc_onnx_model_t *model) {
+  return &model->graph;
+}
+
+void byoc_onnx_model_set_ir_version(byoc_onnx_model_t *model, int64_t ir_version) {
+  model->message.has_ir_version = 1;
+  model->message.ir_version = ir_version;
+}
+
+void byoc_onnx_model_import(byoc_onnx_model_t *model, const char *domain, int64_t version) {
+  Onnx__OperatorSetIdProto *import = make_import(model, domain, version);
+  if (import) APPEND(model, model->message.opset_import, model->message.n_opset_import, import);
+}
+
+byoc_onnx_graph_t *byoc_onnx_model_nested_graph(byoc_onnx_model_t *model, const char *name) {
+  byoc_onnx_graph_t *graph = allocate(model, 1, sizeof(*graph));
+  Onnx__GraphProto *message = new_message(model, &onnx__graph_proto__descriptor);
+  if (!graph || !message) return NULL;
+  message->name = copy_text(model, name);
+  *graph = (byoc_onnx_graph_t){.model = model, .graph = message};
+  return graph;
+}
+
+byoc_onnx_graph_t *byoc_onnx_model_function(byoc_onnx_model_t *model, const char *domain, const char *name,
+                                            const char *inputs, const char *outputs, const char *attributes,
+                                            int64_t opset) {
+  byoc_onnx_graph_t *graph = allocate(model, 1, sizeof(*graph));
+  Onnx__FunctionProto *message = new_message(model, &onnx__function_proto__descriptor);
+  Onnx__OperatorSetIdProto *import = make_import(model, "", opset);
+  if (!graph || !message || !import) return NULL;
+  message->domain = copy_text(model, domain);
+  message->name = copy_text(model, name);
+  append_names(model, inputs, &message->n_input, &message->input);
+  append_names(model, outputs, &message->n_output, &message->output);
+  append_names(model, attributes, &message->n_attribute, &message->attribute);
+  APPEND(model, message->opset_import, message->n_opset_import, import);
+  APPEND(model, model->message.functions, model->message.n_functions, message);
+  *graph = (byoc_onnx_graph_t){.model = model, .function = message};
+  return graph;
+}
+
+void byoc_onnx_graph_input(byoc_onnx_graph_t *graph, const char *name, byoc_dtype_t dtype, const char *shape) {
+  Onnx__ValueInfoProto *value = graph && graph->graph ? make_value(graph->model, name, dtype, shape) : NULL;
+  if (value) APPEND(graph->model, graph->graph->input, graph->graph->n_input, value);
+}
+
+void byoc_onnx_graph_output(byoc_onnx_graph_t *graph, const char *name, byoc_dtype_t dtype, const char *shape) {
+  Onnx__ValueInfoProto *value = graph && graph->graph ? make_value(graph->model, name, dtype, shape) : NULL;
+  if (value) APPEND(graph->model, graph->graph->output, graph->graph->n_output, value);
+}
+
+void byoc_onnx_graph_value_info(byoc_onnx_graph_t *graph, const char *name, byoc_dtype_t dtype, const char *shape) {
+  Onnx__ValueInfoProto *value = graph && graph->graph ? make_value(graph->model, name, dtype, shape) : NULL;
+  if (value) APPEND(graph->model, graph->graph->value_info, graph->graph->n_value_info, value);
+}
+
+void *byoc_onnx_graph_initialiser(byoc_onnx_graph_t *graph, const char *name, byoc_dtype_t dtype, size_t rank,
+                                  const int64_t *dims) {
+  if (!graph || !graph->graph) return NULL;
+  Onnx__TensorProto *tensor = make_tensor(graph->model, name, dtype, rank, dims);
+  if (!tensor) return NULL;
+  APPEND(graph->model, graph->graph->initializer, graph->graph->n_initializer, tensor);
+  return tensor->raw_data.data;
+}
+
+void byoc_onnx_graph_initialiser_data(byoc_onnx_graph_t *graph, const char *name, byoc_dtype_t dtype, size_t rank,
+                                      const int64_t *dims, const void *data) {
+  if (!byoc_onnx_graph_initialiser(graph, name, dtype, rank, dims)) return;
+  const Onnx__TensorProto *tensor = graph->graph->initializer[graph->graph->n_initializer - 1];
+  if (tensor->raw_data.len > 0) memcpy(tensor->raw_data.data, data, tensor->raw_data.len);
+}
+
+// ---- nodes ----
+
+byoc_onnx_node_t *byoc_onnx_graph_node(byoc_onnx_graph_t *graph, const char *op, const char *name, const char *inputs,
+                                       const char *outputs) {
+  if (!graph) return NULL;
+  byoc_onnx_model_t *model = graph->model;
+  byoc_onnx_node_t *node = allocate(model, 1, sizeof(*node));
+  Onnx__NodeProto *message = new_message(model, &onnx__node_proto__descriptor);
+  if (!node || !message) return NULL;
+  message->op_type = copy_text(model, op);
+  if (name[0] != '\0') message->name = copy_text(model, name);
+  append_names(model, inputs, &message->n_input, &message->input);
+  append_names(model, outputs, &message->n_output, &message->output);
+  if (graph->graph) {
+    APPEND(model, graph->graph->node, graph->graph->n_node, message);
+  } else {
+    APPEND(model, graph->function->node, graph->function->n_node, message);
+  }
+  *node = (byoc_onnx_node_t){model, message};
+  return node;
+}
+
+void byoc_onnx_node_set_domain(byoc_onnx_node_t *node, const char *domain) {
+  if (node) node->node->domain = copy_text(node->model, domain);
+}
+
+static Onnx__AttributeProto *add_attribute(byoc_onnx_node_t *node, const char *name,
+                                           Onnx__AttributeProto__AttributeType type) {
+  if (!node) return NULL;
+  Onnx__AttributeProto *attribute = new_message(node->model, &onnx__attribute_proto__descriptor);
+  if (!attribute) return NULL;
+  attribute->name = copy_text(node->model, name);
+  attribute->has_type = 1;
+  attribute->type = type;
+  APPEND(node->model, node->node->attribute, node->node->n_attribute, attribute);
+  return attribute;
+}
+#define KIND(name) ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__##name
+
+void byoc_onnx_node_int(byoc_onnx_node_t *node, const char *name, int64_t value) {
+  Onnx__AttributeProto *attribute = add_attribute(node, name, KIND(INT));
+  if (!attribute) return;
+  attribute->has_i = 1;
+  attribute->i = value;
+}
+
+void byoc_onnx_node_float(byoc_onnx_node_t *node, const char *name, float value) {
+  Onnx__AttributeProto *attribute = add_attribute(node, name, KIND(FLOAT));
+  if (!attribute) return;
+  attribute->has_f = 1;
+  attribute->f = value;
+}
+
+static ProtobufCBinaryData make_bytes(byoc_onnx_model_t *model, const char *text) {
+  char *copy = copy_text(model, text);
+  return (ProtobufCBinaryData){copy ? strlen(copy) : 0, (uint8_t *)copy};
+}
+
+void byoc_onnx_node_string(byoc_onnx_node_t *node, const char *name, const char *value) {
+  Onnx__AttributeProto *attribute = add_attribute(node, name, KIND(STRING));
+  if (!attribute) return;
+  attribute->has_s = 1;
+  attribute->s = make_bytes(node->model, value);
+}
+
+void byoc_onnx_node_ints(byoc_onnx_node_t *node, const char *name, const int64_t *values, size_t count) {
+  Onnx__AttributeProto *attribute = add_attribute(node, name, KIND(INTS));
+  for (size_t i = 0; attribute && i < count; i++) APPEND(node->model, attribute->ints, attribute->n_ints, values[i]);
+}
+
+void byoc_onnx_node_floats(byoc_onnx_node_t *node, const char *name, const float *values, size_t count) {
+  Onnx__AttributeProto *attribute = add_attribute(node, name, KIND(FLOATS));
+  for (size_t i = 0; attribute && i < count; i++) {
+    APPEND(node->model, attribute->floats, attribute->n_floats, values[i]);
+  }
+}
+
+void byoc_onnx_node_strings(byoc_onnx_node_t *node, const char *name, const char *const *values, size_t count) {
+  Onnx__AttributeProto *attribute = add_attribute(node, name, KIND(STRINGS));
+  for (size_t i = 0; attribute && i < count; i++) {
+    APPEND(node->model, attribute->strings, attribute->n_strings, make_bytes(node->model, values[i]));
+  }
+}
+
+void byoc_onnx_node_tensor(byoc_onnx_node_t *node, const char *name, byoc_dtype_t dtype, size_t rank,
+                           const int64_t *dims, const void *data) {
+  Onnx__AttributeProto *attribute = add_attribute(node, name, KIND(TENSOR));
+  if (!attribute) return;
+  attribute->t = make_tensor(node->model, "", dtype, rank, dims);
+  if (attribute->t && attribute->t->raw_data.len > 0) {
+    memcpy(attribute->t->raw_data.data, data, attribute->t->raw_data.len);
+  }
+}
+
+void byoc_onnx_node_graph(byoc_onnx_node_t *node, const char *name, byoc_onnx_graph_t *value) {
+  Onnx__AttributeProto *attribute = value ? add_attribute(node, name, KIND(GRAPH)) : NULL;
+  if (attribute) attribute->g = value->graph;
+}
+
+void byoc_onnx_node_reference(byoc_onnx_node_t *node, const char *name, const char *parameter, int kind) {
+  Onnx__AttributeProto *attribute = add_attribute(node, name, (Onnx__AttributeProto__AttributeType)kind);
+  if (attribute) attribute->ref_attr_name = copy_text(node->model, parameter);
+}
+
+void *byoc_onnx_model_message(byoc_onnx_model_t *model) {
+  return &model->message;
+}
+
+void *byoc_onnx_model_allocate(byoc_onnx_model_t *model, size_t size_bytes) {
+  return allocate(model, size_bytes, 1);
+}
+
+// ---- writing ----
+
+// Collects what protobuf-c packs as a list of parts: small ones are gathered into blocks, big ones (the weights) stay
+// where they are.
+typedef struct parts_t {
+  ProtobufCBuffer base;
+  byoc_allocator_t allocator;
+  BYOC_VECTOR(byoc_bytes_t) list;
+  uint8_t *block; // the last one of `blocks`
+  size_t block_used;
+  bool is_open; // the last part ends where `block` goes on
+  BYOC_VECTOR(uint8_t *) blocks;
+  size_t size_bytes;
+  bool failed;
+} parts_t;
+enum { BIG_PART = 4096, BLOCK_SIZE = 64 * 1024 };
+
+static void append_part(ProtobufCBuffer *base, size_t size, const uint8_t *data) {
+  parts_t *parts = (parts_t *)base;
+  if (parts->failed || size == 0) return;
+  parts->size_bytes += size;
+  if (size >= BIG_PART) {
+    parts->failed |= !byoc_vector_push(&parts->list, parts->allocator, (byoc_bytes_t){data, size});
+    parts->is_open = false;
+    return;
+  }
+  if (!parts->block || parts->block_used + size > BLOCK_SIZE) {
+    parts->block = byoc_allocate(parts->allocator, BLOCK_SIZE, 1);
+    parts->block_used = 0;
+    if (!parts->block || !byoc_vector_push(&parts->blocks, parts->allocator, parts->block)) {
+      byoc_free(parts->allocator, parts->block);
+      parts->block = NULL;
+      parts->failed = true;
+      return;
+    }
+    parts->is_open = false;
+  }
+  if (!parts->is_open) {
+    const byoc_bytes_t part = {parts->block + parts->block_used, 0};
+    parts->failed |= !byoc_vector_push(&parts->list, parts->allocator, part);
+    if (parts->failed) return;
+    parts->is_open = true;
+  }
+  memcpy(parts->block + parts->block_used, data, size);
+  parts->block_used += size;
+  parts->list.data[parts->list.count - 1].size_bytes += size;
+}
+
+static byoc_status_t pack(byoc_onnx_model_t *model, byoc_diag_t *diag, parts_t *parts) {
+  *parts = (parts_t){.base = {append_part}, .allocator = model->allocator};
+  if (model->failed) return byoc_diag_out_of_memory(diag);
+  if (protobuf_c_message_get_packed_size(&model->message.base) > (size_t)INT32_MAX) {
+    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "the model takes more than the 2 GiB that an ONNX file may have");
+  }
+  protobuf_c_message_pack_to_buffer(&model->message.base, &parts->base);
+  return parts->failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
+}
+
+static void parts_deinit(parts_t *parts) {
+  for (size_t i = 0; i < parts->blocks.count; i++) byoc_free(parts->allocator, parts->blocks.data[i]);
+  byoc_vector_deinit(&parts->blocks, parts->allocator);
+  byoc_vector_deinit(&parts->list, parts->allocator);
+}
+
+byoc_status_t byoc_onnx_model_write(byoc_onnx_model_t *model, const char *path, byoc_diag_t *diag) {
+  parts_t parts;
+  byoc_status_t status = pack(model, diag, &parts);
+  if (status == BYOC_OK) status = byoc_file_write_atomic_parts(path, parts.list.data, parts.list.count, 0644, diag);
+  parts_deinit(&parts);
+  return status;
+}
+
+byoc_status_t byoc_onnx_model_pack(byoc_onnx_model_t *model, byoc_diag_t *diag, uint8_t **out_data,
+                                   size_t *out_size_bytes) {
+  *out_data = NULL;
+  *out_size_bytes = 0;
+  parts_t parts;
+  byoc_status_t status = pack(model, diag, &parts);
+  uint8_t *data = NULL;
+  if (status == BYOC_OK) {
+    data = byoc_allocate(model->allocator, parts.size_bytes, 1);
+    if (!data) status = byoc_diag_out_of_memory(diag);
+  }
+  if (status == BYOC_OK) {
+    size_t at = 0;
+    for (size_t i = 0; i < parts.list.count; i++) {
+      memcpy(data + at, parts.list.data[i].data, parts.list.data[i].size_bytes);
+      at += parts.list.data[i].size_bytes;
+    }
+    *out_data = data;
+    *out_size_bytes = at;
+  }
+  parts_deinit(&parts);
+  return status;
 }

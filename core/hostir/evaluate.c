@@ -38,6 +38,17 @@ static void run_serially(void *self, byoc_parallel_body_t body, void *argument, 
   if (count > 0) body(argument, 0, count, 0);
 }
 
+static void drop_error(void *self, const char *message) {
+  (void)self, (void)message;
+}
+
+byoc_runtime_t byoc_serial_runtime(int32_t thread_count) {
+  return (byoc_runtime_t){.struct_size = sizeof(byoc_runtime_t),
+                          .thread_count = thread_count > 0 ? thread_count : 1,
+                          .parallel_for = run_serially,
+                          .set_error = drop_error};
+}
+
 static void keep_error(void *self, const char *message) {
   byoc_evaluator_t *evaluator = self;
   size_t size = strnlen(message, sizeof(evaluator->error) - 1);
@@ -193,11 +204,9 @@ byoc_status_t byoc_evaluator_create(const byoc_host_program_t *program, const by
   evaluator->allocator = allocator;
   evaluator->program = program;
   byoc_arena_init(&evaluator->arena, allocator);
-  evaluator->runtime = (byoc_runtime_t){.struct_size = sizeof(byoc_runtime_t),
-                                        .thread_count = thread_count > 0 ? thread_count : 1,
-                                        .self = evaluator,
-                                        .parallel_for = run_serially,
-                                        .set_error = keep_error};
+  evaluator->runtime = byoc_serial_runtime(thread_count);
+  evaluator->runtime.self = evaluator;
+  evaluator->runtime.set_error = keep_error;
   byoc_status_t status = prepare(evaluator, resolver, diag);
   if (status != BYOC_OK) {
     byoc_evaluator_destroy(evaluator);

@@ -13,6 +13,10 @@ typedef struct byoc_symbol_resolver_t {
   byoc_status_t (*resolve)(void *self, const char *symbol, byoc_diag_t *diag, void **out_address);
 } byoc_symbol_resolver_t;
 
+// A runtime table without an evaluator, for the set-up of libraries: loops run on the calling thread, error texts are
+// dropped.
+byoc_runtime_t byoc_serial_runtime(int32_t thread_count);
+
 typedef struct byoc_evaluator_t byoc_evaluator_t;
 
 // Prepares everything that does not depend on data: interpreters, engine instances, libffi call interfaces, memory.

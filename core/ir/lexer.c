@@ -120,6 +120,8 @@ static size_t skip_blanks(const byoc_lexer_t *lexer, size_t offset) {
 // ---- tokens ----
 
 static bool take_text(byoc_lexer_t *lexer, size_t start, size_t end) {
+  lexer->token.text = "";
+  if (!lexer->arena) return true;
   char *copy = byoc_arena_allocate(lexer->arena, end - start + 1, 1);
   if (!copy) return byoc_lexer_fail_memory(lexer);
   memcpy(copy, lexer->text + start, end - start);
@@ -134,6 +136,9 @@ static bool lex_string(byoc_lexer_t *lexer, size_t start) {
   while (end < lexer->size && lexer->text[end] != '"' && lexer->text[end] != '\n')
     end += lexer->text[end] == '\\' ? 2 : 1;
   if (at(lexer, end) != '"') return byoc_lexer_fail_at(lexer, start, "this string does not end on its line");
+  lexer->token.text = "";
+  lexer->token.end = end + 1;
+  if (!lexer->arena) return true;
   char *copy = byoc_arena_allocate(lexer->arena, end - start, 1);
   if (!copy) return byoc_lexer_fail_memory(lexer);
   size_t size = 0;
@@ -155,7 +160,6 @@ static bool lex_string(byoc_lexer_t *lexer, size_t start) {
   }
   lexer->token.text = copy;
   lexer->token.size = size;
-  lexer->token.end = end + 1;
   return true;
 }
 
@@ -270,12 +274,20 @@ bool byoc_lexer_is(const byoc_lexer_t *lexer, byoc_token_kind_t kind) {
 }
 
 bool byoc_lexer_is_word(const byoc_lexer_t *lexer, const char *word) {
-  return byoc_lexer_is(lexer, BYOC_TOKEN_WORD) && strcmp(lexer->token.text, word) == 0;
+  if (!byoc_lexer_is(lexer, BYOC_TOKEN_WORD)) return false;
+  size_t size = lexer->token.end - lexer->token.offset;
+  return strlen(word) == size && memcmp(lexer->text + lexer->token.offset, word, size) == 0;
+}
+
+byoc_lexer_t byoc_lexer_ahead(const byoc_lexer_t *lexer) {
+  byoc_lexer_t ahead = *lexer;
+  ahead.arena = NULL;
+  ahead.diag = NULL; // a malformed token is reported when it is reached
+  return ahead;
 }
 
 byoc_token_kind_t byoc_lexer_peek(const byoc_lexer_t *lexer) {
-  byoc_lexer_t ahead = *lexer;
-  ahead.diag = NULL; // a malformed token is reported when it is reached
+  byoc_lexer_t ahead = byoc_lexer_ahead(lexer);
   return byoc_lexer_next(&ahead) ? ahead.token.kind : BYOC_TOKEN_END;
 }
 
@@ -362,8 +374,7 @@ bool byoc_lexer_expect_i64_in(byoc_lexer_t *lexer, int64_t least, int64_t most, 
 }
 
 bool byoc_lexer_is_float(const byoc_lexer_t *lexer) {
-  byoc_lexer_t ahead = *lexer;
-  ahead.diag = NULL;
+  byoc_lexer_t ahead = byoc_lexer_ahead(lexer);
   byoc_lexer_accept(&ahead, BYOC_TOKEN_MINUS);
   return byoc_lexer_is(&ahead, BYOC_TOKEN_FLOAT) || byoc_lexer_is_word(&ahead, "inf") ||
          byoc_lexer_is_word(&ahead, "nan");

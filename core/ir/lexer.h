@@ -103,6 +103,9 @@ bool byoc_lexer_next(byoc_lexer_t *lexer);
 
 bool byoc_lexer_is(const byoc_lexer_t *lexer, byoc_token_kind_t kind);
 bool byoc_lexer_is_word(const byoc_lexer_t *lexer, const char *word);
+// A copy to look further ahead with: it says nothing about errors, allocates nothing, and its tokens have no text
+// (byoc_lexer_is_word works).
+byoc_lexer_t byoc_lexer_ahead(const byoc_lexer_t *lexer);
 // The token after the current one, for the rare place that needs a second one.
 byoc_token_kind_t byoc_lexer_peek(const byoc_lexer_t *lexer);
 // Consumes the current token where it is the one asked for.

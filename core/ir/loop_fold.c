@@ -26,6 +26,12 @@ static double round_even(double x) {
   return copysign(fmod(down, 2) == 0 ? down : down + 1, x);
 }
 
+// Sign of the divisor.
+static double float_mod(double a, double b) {
+  double rest = fmod(a, b);
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
 static bool fold_float(byoc_loop_op_t op, double a, double b, byoc_loop_number_t *out) {
   switch (op) {
 #define FOLD(NAME, value)                                                                                              \
@@ -41,7 +47,7 @@ static bool fold_float(byoc_loop_op_t op, double a, double b, byoc_loop_number_t
     FOLD(MUL, a * b)
     FOLD(DIV, a / b)
     FOLD(FLOORDIV, floor(a / b))
-    FOLD(MOD, a - floor(a / b) * b)
+    FOLD(MOD, float_mod(a, b))
     FOLD(FMOD, fmod(a, b))
     FOLD(MIN, isnan(a) || isnan(b) ? NAN : (a < b ? a : b))
     FOLD(MAX, isnan(a) || isnan(b) ? NAN : (a > b ? a : b))

@@ -111,8 +111,7 @@ void byoc_constant_print_data(const byoc_constant_t *constant, const byoc_print_
 // ---- parsing ----
 
 static bool parse_float(byoc_lexer_t *lexer, byoc_dtype_t dtype, double *out) {
-  byoc_lexer_t ahead = *lexer;
-  ahead.diag = NULL;
+  byoc_lexer_t ahead = byoc_lexer_ahead(lexer);
   bool negative = byoc_lexer_accept(&ahead, BYOC_TOKEN_MINUS);
   bool single = (dtype == BYOC_DTYPE_F32 || dtype == BYOC_DTYPE_C64) &&
                 (byoc_lexer_is(&ahead, BYOC_TOKEN_FLOAT) || byoc_lexer_is(&ahead, BYOC_TOKEN_INTEGER));
@@ -172,7 +171,9 @@ static bool parse_splat(byoc_lexer_t *lexer, const byoc_type_t *type, byoc_arena
   byoc_dtype_t dtype = type->dtype;
   size_t size = byoc_dtype_bits(dtype) / 8;
   unsigned char first[16] = {0};
+  static const unsigned char zeros[16];
   if (!parse_element(lexer, dtype, arena, first, 0)) return false;
+  if (memcmp(first, zeros, sizeof(first)) == 0) return true; // the memory is cleared
   for (size_t i = 0; i < count; ++i) {
     if (size > 0) {
       memcpy((char *)data + i * size, first, size);

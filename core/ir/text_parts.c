@@ -55,8 +55,10 @@ static bool parse_primary(byoc_lexer_t *lexer, byoc_arena_t *arena, byoc_dim_t *
       *out = byoc_dim_constant(value);
       return true;
     }
-    byoc_lexer_next(lexer);
-    return parse_primary(lexer, arena, out) && combine(lexer, arena, BYOC_DIM_SUB, byoc_dim_constant(0), *out, out);
+    if (!byoc_lexer_next(lexer) || !byoc_lexer_enter(lexer)) return false;
+    bool ok = parse_primary(lexer, arena, out) && combine(lexer, arena, BYOC_DIM_SUB, byoc_dim_constant(0), *out, out);
+    byoc_lexer_leave(lexer);
+    return ok;
   }
   if (byoc_lexer_accept(lexer, BYOC_TOKEN_LEFT_PAREN))
     return parse_sum(lexer, arena, out) && byoc_lexer_expect(lexer, BYOC_TOKEN_RIGHT_PAREN);

@@ -86,9 +86,8 @@ static byoc_status_t make_entries(byoc_block_t *block, byoc_arena_t *arena, byoc
     if (list.failed) return byoc_diag_out_of_memory(diag);
     entry->producers = list.positions.data;
     entry->producer_count = (uint32_t)list.positions.count;
-    if (entry->kind == BYOC_FUSE_POINT &&
-        !byoc_point_cost(entry->node, entry->op, arena->allocator, &entry->cost, &entry->loads))
-      entry->cost = entry->loads = INLINE_COST_LIMIT + 1;
+    if (entry->kind == BYOC_FUSE_POINT && !byoc_point_cost(entry, arena->allocator))
+      entry->cost = entry->loads = entry->reads = INLINE_COST_LIMIT + 1;
   }
   return BYOC_OK;
 }
@@ -145,7 +144,9 @@ static void inline_into_consumers(const byoc_fusion_t *fusion, byoc_fuse_node_t 
     for (size_t i = 0; i < value->uses.count; ++i) {
       byoc_fuse_node_t *consumer = byoc_fusion_find(fusion, value->uses.data[i].node);
       if (!consumer) continue;
-      consumer->cost += entry->cost;
+      // An expression that stands several times costs as often; this also bounds the size of what is emitted.
+      uint64_t cost = consumer->cost + (uint64_t)entry->cost * (consumer->reads > 0 ? consumer->reads : 1);
+      consumer->cost = cost > UINT32_MAX ? UINT32_MAX : (uint32_t)cost;
       consumer->loads += entry->loads > 0 ? entry->loads - 1 : 0;
     }
   }

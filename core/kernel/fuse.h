@@ -29,7 +29,8 @@ typedef struct byoc_fuse_node_t {
   byoc_fuse_class_t kind;
   uint32_t position;         // in the block
   uint32_t cost;             // operations an element, inlined producers included; POINT
-  uint32_t loads;            // elements of tensors read an element, scalar constants left out; POINT
+  uint32_t loads;            // distinct elements of tensors read an element, scalar constants left out; POINT
+  uint32_t reads;            // how often they stand in the expression; POINT
   bool inlined;              // computed inside its consumers
   byoc_fuse_group_t *group;  // NULL where inlined or kept
   const uint32_t *producers; // positions of nodes of this block that it needs, nested blocks' reads included
@@ -57,9 +58,8 @@ byoc_status_t byoc_fuse_block(byoc_block_t *block, bool fuse, byoc_arena_t *aren
 // The entry of a node of that block; NULL for nodes of other blocks.
 byoc_fuse_node_t *byoc_fusion_find(const byoc_fusion_t *fusion, const byoc_node_t *node);
 
-// Operations and loads that one element of a point definition takes, from a trial lowering. False where that fails
-// (the real lowering then reports why).
-bool byoc_point_cost(const byoc_node_t *node, const byoc_op_t *op, byoc_allocator_t allocator, uint32_t *out_cost,
-                     uint32_t *out_loads);
+// Fills cost, loads and reads of a point definition from a trial lowering. False where that fails (the real lowering
+// then reports why).
+bool byoc_point_cost(byoc_fuse_node_t *entry, byoc_allocator_t allocator);
 
 #endif // BYOC_CORE_KERNEL_FUSE_H_

@@ -35,8 +35,8 @@ static const byoc_loop_expr_t *load(byoc_lower_t *lower, const byoc_node_t *node
 }
 
 // ---- formulas of two operands ----
-typedef const byoc_loop_expr_t *(*formula_t)(byoc_loop_builder_t *b, const byoc_node_t *node,
-                                             const byoc_loop_expr_t *x, const byoc_loop_expr_t *y);
+typedef const byoc_loop_expr_t *(*formula_t)(byoc_loop_builder_t *b, const byoc_node_t *node, const byoc_loop_expr_t *x,
+                                             const byoc_loop_expr_t *y);
 
 static const byoc_loop_expr_t *point_binary(byoc_lower_t *lower, const byoc_node_t *node,
                                             const byoc_loop_expr_t *const *indices, formula_t formula) {
@@ -242,16 +242,11 @@ static const byoc_loop_expr_t *point_prelu_6(byoc_lower_t *lower, const byoc_nod
 
 // ---- rows ----
 #define ROW(op_name, version, least, most, more_traits, infer_name, point_name)                                        \
-  {.domain = "",                                                                                                       \
-   .name = #op_name,                                                                                                   \
-   .since_version = version,                                                                                           \
-   .min_inputs = least,                                                                                                \
-   .max_inputs = most,                                                                                                 \
-   .min_outputs = 1,                                                                                                   \
-   .max_outputs = 1,                                                                                                   \
-   .traits = BYOC_OP_ELEMENTWISE | BYOC_OP_BROADCASTS | (more_traits),                                                 \
-   .infer = infer_##infer_name,                                                                                        \
-   .point = point_##point_name}
+  {                                                                                                                    \
+    .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,                 \
+    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_ELEMENTWISE | BYOC_OP_BROADCASTS | (more_traits),            \
+    .infer = infer_##infer_name, .point = point_##point_name                                                           \
+  }
 #define TWO(op_name, version, infer_name, point_name) ROW(op_name, version, 2, 2, 0, infer_name, point_name)
 #define COMMUTES(op_name, version, infer_name, point_name)                                                             \
   ROW(op_name, version, 2, 2, BYOC_OP_COMMUTES, infer_name, point_name)

@@ -77,8 +77,7 @@ static const byoc_loop_expr_t *open_taps(const conv_t *conv, int32_t count, cons
   const byoc_loop_expr_t *linear = conv->zero;
   for (int32_t d = 0; d < count; ++d) {
     const byoc_loop_expr_t *size = byoc_loop_int(b, conv->window.kernel[d]);
-    taps[d] =
-        conv->window.kernel[d] == 1 ? conv->zero : byoc_loop_for(b, BYOC_LOOP_SERIAL, "tap", conv->zero, size);
+    taps[d] = conv->window.kernel[d] == 1 ? conv->zero : byoc_loop_for(b, BYOC_LOOP_SERIAL, "tap", conv->zero, size);
     linear = BYOC_LADD(b, BYOC_LMUL(b, linear, size), taps[d]);
   }
   return linear;
@@ -169,8 +168,8 @@ static void pack(const conv_t *conv, const byoc_tile_t *tile, const byoc_loop_ex
   const byoc_loop_expr_t *inside = outer_input(conv, at, taps, in);
   if (inside) byoc_loop_if(b, inside);
   if (conv->window.has_pads) {
-    byoc_window_inside(b, &conv->window, conv->last, taps[conv->last],
-                       byoc_emit_dim(b, conv->x_type, 2 + conv->last), low, high, &begin, &end);
+    byoc_window_inside(b, &conv->window, conv->last, taps[conv->last], byoc_emit_dim(b, conv->x_type, 2 + conv->last),
+                       low, high, &begin, &end);
     store_zeros(conv, tile, offset, low, begin);
   } else {
     begin = low, end = high;
@@ -197,8 +196,7 @@ static const byoc_loop_expr_t *weight_row(const void *self, const byoc_loop_expr
   const conv_t *conv = self;
   byoc_loop_builder_t *b = conv->b;
   // ((group * rows + row) * channels + channel0 of the block) * taps
-  const byoc_loop_expr_t *channel =
-      BYOC_LSUB(b, conv->channel0, BYOC_LMUL(b, conv->group, conv->group_channels));
+  const byoc_loop_expr_t *channel = BYOC_LSUB(b, conv->channel0, BYOC_LMUL(b, conv->group, conv->group_channels));
   const byoc_loop_expr_t *base =
       BYOC_LADD(b, BYOC_LMUL(b, BYOC_LADD(b, conv->row0, row), conv->group_channels), channel);
   return BYOC_LMUL(b, base, byoc_loop_int(b, conv->window.taps));
@@ -231,8 +229,8 @@ static void conv_as_product(conv_t *conv, byoc_tile_t *tile) {
   const byoc_loop_expr_t *tiles = byoc_tile_count(b, pixels, tile->columns);
   const byoc_loop_expr_t *row_blocks = byoc_tile_count(b, conv->group_rows, tile->row_block);
   const byoc_loop_expr_t *groups = byoc_loop_int(b, byoc_attributes_int(&conv->node->attributes, "group", 1));
-  const byoc_loop_expr_t *all = BYOC_LMUL(b, BYOC_LMUL(b, byoc_emit_dim(b, conv->x_type, 0), groups),
-                                          BYOC_LMUL(b, row_blocks, tiles));
+  const byoc_loop_expr_t *all =
+      BYOC_LMUL(b, BYOC_LMUL(b, byoc_emit_dim(b, conv->x_type, 0), groups), BYOC_LMUL(b, row_blocks, tiles));
   const byoc_loop_expr_t *t = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "t", conv->zero, all);
   const byoc_loop_expr_t *outer = byoc_loop_let(b, "outer", BYOC_LDIV(b, t, tiles));
   const byoc_loop_expr_t *outermost = byoc_loop_let(b, "outermost", BYOC_LDIV(b, outer, row_blocks));
@@ -245,18 +243,16 @@ static void conv_as_product(conv_t *conv, byoc_tile_t *tile) {
   const byoc_loop_expr_t *used = byoc_loop_let(b, "used", byoc_tile_used(b, pixels, first, tile->columns));
   const byoc_loop_expr_t *rows =
       byoc_loop_let(b, "rows", byoc_tile_used(b, conv->group_rows, row_begin, tile->row_block));
-  conv->row0 =
-      byoc_loop_let(b, "row0", BYOC_LADD(b, BYOC_LMUL(b, conv->group, conv->group_rows), row_begin));
+  conv->row0 = byoc_loop_let(b, "row0", BYOC_LADD(b, BYOC_LMUL(b, conv->group, conv->group_rows), row_begin));
   byoc_tile_begin(tile, used);
 
   byoc_loop_comment(b, "pack %d values of each pixel, then multiply", (int)tile->depth);
-  const byoc_loop_expr_t *step = byoc_loop_for(b, BYOC_LOOP_SERIAL, "step", conv->zero,
-                                               byoc_tile_count(b, conv->group_channels, block));
+  const byoc_loop_expr_t *step =
+      byoc_loop_for(b, BYOC_LOOP_SERIAL, "step", conv->zero, byoc_tile_count(b, conv->group_channels, block));
   const byoc_loop_expr_t *channel = byoc_loop_let(b, "c", BYOC_LMUL(b, step, byoc_loop_int(b, block)));
   const byoc_loop_expr_t *channels =
       byoc_loop_let(b, "channels", byoc_tile_used(b, conv->group_channels, channel, block));
-  conv->channel0 =
-      byoc_loop_let(b, "channel0", BYOC_LADD(b, BYOC_LMUL(b, conv->group, conv->group_channels), channel));
+  conv->channel0 = byoc_loop_let(b, "channel0", BYOC_LADD(b, BYOC_LMUL(b, conv->group, conv->group_channels), channel));
   pack(conv, tile, channels, first, used);
   byoc_tile_multiply(tile, rows, BYOC_LMUL(b, channels, byoc_loop_int(b, conv->window.taps)), conv->w, weight_row, conv,
                      byoc_loop_int(b, 1));
@@ -269,8 +265,7 @@ static void conv_as_product(conv_t *conv, byoc_tile_t *tile) {
   const byoc_loop_expr_t *line = open_lines(conv, first, used);
   line_part(conv, line, first, used, &low, &high);
   decode_row(conv, line, at);
-  const byoc_loop_expr_t *offset =
-      byoc_loop_let(b, "offset", BYOC_LSUB(b, BYOC_LMUL(b, line, conv->width), first));
+  const byoc_loop_expr_t *offset = byoc_loop_let(b, "offset", BYOC_LSUB(b, BYOC_LMUL(b, line, conv->width), first));
   const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", low, high);
   const byoc_loop_expr_t *value = byoc_tile_sum(tile, r, BYOC_LADD(b, offset, i));
   store_pixel(conv, row, at, i, bias ? BYOC_LADD(b, value, bias) : value);
@@ -305,21 +300,18 @@ static void conv_in_place(conv_t *conv) {
   const byoc_loop_expr_t *low = byoc_loop_let(b, "low", BYOC_LMUL(b, part, byoc_loop_int(b, stretch)));
   const byoc_loop_expr_t *used = byoc_tile_used(b, conv->width, low, stretch);
   const byoc_loop_expr_t *high = byoc_loop_let(b, "high", BYOC_LADD(b, low, used));
-  const byoc_loop_expr_t *i =
-      byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", conv->zero, byoc_loop_int(b, stretch));
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", conv->zero, byoc_loop_int(b, stretch));
   byoc_loop_store(b, sums, i, bias ? bias : byoc_loop_const(b, conv->dtype, 0.0));
   byoc_loop_end(b);
 
-  const byoc_loop_expr_t *channel =
-      byoc_loop_for(b, BYOC_LOOP_SERIAL, "channel", conv->zero, conv->group_channels);
+  const byoc_loop_expr_t *channel = byoc_loop_for(b, BYOC_LOOP_SERIAL, "channel", conv->zero, conv->group_channels);
   const byoc_loop_expr_t *source = byoc_loop_let(b, "source", BYOC_LADD(b, conv->channel0, channel));
   const byoc_loop_expr_t *outer_tap = open_taps(conv, conv->last, taps);
   const byoc_loop_expr_t *inside = outer_input(conv, at, taps, in);
   if (inside) byoc_loop_if(b, inside);
   const byoc_loop_expr_t *from = byoc_loop_let(b, "from", input_line(conv, source, in));
   const byoc_loop_expr_t *size = byoc_loop_int(b, conv->window.kernel[conv->last]);
-  const byoc_loop_expr_t *weights =
-      BYOC_LADD(b, BYOC_LMUL(b, row, conv->group_channels), channel);
+  const byoc_loop_expr_t *weights = BYOC_LADD(b, BYOC_LMUL(b, row, conv->group_channels), channel);
   weights = BYOC_LMUL(b, weights, byoc_loop_int(b, conv->window.taps));
   weights = byoc_loop_let(b, "weights", BYOC_LADD(b, weights, BYOC_LMUL(b, outer_tap, size)));
   // The taps of the last dimension are written out: each has its own part of the line.
@@ -329,8 +321,8 @@ static void conv_in_place(conv_t *conv) {
       byoc_window_inside(b, &conv->window, conv->last, tap, byoc_emit_dim(b, conv->x_type, 2 + conv->last), low, high,
                          &begin, &end);
     }
-    const byoc_loop_expr_t *weight = byoc_loop_let(
-        b, "a", byoc_emit_as(b, conv->dtype, byoc_loop_load(b, conv->w, BYOC_LADD(b, weights, tap))));
+    const byoc_loop_expr_t *weight =
+        byoc_loop_let(b, "a", byoc_emit_as(b, conv->dtype, byoc_loop_load(b, conv->w, BYOC_LADD(b, weights, tap))));
     i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", begin, end);
     const byoc_loop_expr_t *index = BYOC_LADD(b, from, byoc_window_input(b, &conv->window, conv->last, i, tap));
     const byoc_loop_expr_t *x = byoc_emit_as(b, conv->dtype, byoc_loop_load(b, conv->x, index));
@@ -364,8 +356,7 @@ static byoc_status_t loops_conv(byoc_lower_t *lower, const byoc_node_t *node) {
   conv.group_rows = BYOC_LDIV(b, byoc_emit_dim(b, conv.w_type, 0), byoc_loop_int(b, groups));
   conv.width = byoc_emit_dim(b, conv.y_type, 2 + conv.last);
   byoc_tile_t tile;
-  byoc_tile_choose(&tile, lower, conv.dtype, conv.group_rows,
-                   byoc_emit_extent(b, conv.y_type, 2, conv.y_type->rank));
+  byoc_tile_choose(&tile, lower, conv.dtype, conv.group_rows, byoc_emit_extent(b, conv.y_type, 2, conv.y_type->rank));
   int64_t rows = 0;
   enum { FEW_ROWS = 4, LONG_KERNEL = 32 };
   bool few = byoc_loop_is_int(conv.group_rows, &rows) && rows < FEW_ROWS && groups > 1;
@@ -378,16 +369,10 @@ static byoc_status_t loops_conv(byoc_lower_t *lower, const byoc_node_t *node) {
 }
 
 #define CONV(version)                                                                                                  \
-  {.domain = "",                                                                                                       \
-   .name = "Conv",                                                                                                     \
-   .since_version = version,                                                                                           \
-   .min_inputs = 2,                                                                                                    \
-   .max_inputs = 3,                                                                                                    \
-   .min_outputs = 1,                                                                                                   \
-   .max_outputs = 1,                                                                                                   \
-   .traits = BYOC_OP_HEAVY,                                                                                            \
-   .infer = infer_conv,                                                                                                \
-   .loops = loops_conv}
+  {                                                                                                                    \
+    .domain = "", .name = "Conv", .since_version = version, .min_inputs = 2, .max_inputs = 3, .min_outputs = 1,        \
+    .max_outputs = 1, .traits = BYOC_OP_HEAVY, .infer = infer_conv, .loops = loops_conv                                \
+  }
 
 const byoc_op_t byoc_ops_conv[] = {CONV(1), CONV(11), CONV(22)};
 const size_t byoc_ops_conv_count = sizeof byoc_ops_conv / sizeof *byoc_ops_conv;

@@ -130,20 +130,20 @@ static byoc_status_t expand_dropout(byoc_node_t *node, byoc_diag_t *diag, bool *
   .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most, .min_outputs = 1, \
   .max_outputs = results
 #define CAST(version)                                                                                                  \
-  {ROW(Cast, version, 1, 1, 1), .traits = BYOC_OP_ELEMENTWISE, .infer = infer_cast, .point = point_cast}
+  { ROW(Cast, version, 1, 1, 1), .traits = BYOC_OP_ELEMENTWISE, .infer = infer_cast, .point = point_cast }
 #define CAST_LIKE(version)                                                                                             \
-  {ROW(CastLike, version, 2, 2, 1), .traits = BYOC_OP_ELEMENTWISE, .infer = infer_cast_like, .point = point_cast}
+  { ROW(CastLike, version, 2, 2, 1), .traits = BYOC_OP_ELEMENTWISE, .infer = infer_cast_like, .point = point_cast }
 #define CLIP(version, operands)                                                                                        \
-  {ROW(Clip, version, 1, operands, 1), .traits = BYOC_OP_ELEMENTWISE, .infer = infer_clip, .point = point_clip}
+  { ROW(Clip, version, 1, operands, 1), .traits = BYOC_OP_ELEMENTWISE, .infer = infer_clip, .point = point_clip }
 #define IDENTITY(version)                                                                                              \
-  {ROW(Identity, version, 1, 1, 1), .traits = BYOC_OP_INJECTIVE, .infer = infer_identity, .is_view = true}
+  { ROW(Identity, version, 1, 1, 1), .traits = BYOC_OP_INJECTIVE, .infer = infer_identity, .is_view = true }
 #define DROPOUT(version, operands)                                                                                     \
-  {ROW(Dropout, version, 1, operands, 2), .infer = infer_dropout, .expand = expand_dropout}
+  { ROW(Dropout, version, 1, operands, 2), .infer = infer_dropout, .expand = expand_dropout }
 
 const byoc_op_t byoc_ops_convert[] = {
-    CAST(6),        CAST(9),         CAST(13),       CAST(19),       CAST(21),       CAST_LIKE(15), CAST_LIKE(19),
-    CAST_LIKE(21),  CLIP(6, 1),      CLIP(11, 3),    CLIP(12, 3),    CLIP(13, 3),    IDENTITY(1),   IDENTITY(13),
-    IDENTITY(14),   IDENTITY(16),    IDENTITY(19),   IDENTITY(21),   DROPOUT(6, 1),  DROPOUT(7, 1), DROPOUT(10, 1),
-    DROPOUT(12, 3), DROPOUT(13, 3),  DROPOUT(22, 3),
+    CAST(6),       CAST(9),       CAST(13),       CAST(19),       CAST(21),       CAST_LIKE(15),
+    CAST_LIKE(19), CAST_LIKE(21), CLIP(6, 1),     CLIP(11, 3),    CLIP(12, 3),    CLIP(13, 3),
+    IDENTITY(1),   IDENTITY(13),  IDENTITY(14),   IDENTITY(16),   IDENTITY(19),   IDENTITY(21),
+    DROPOUT(6, 1), DROPOUT(7, 1), DROPOUT(10, 1), DROPOUT(12, 3), DROPOUT(13, 3), DROPOUT(22, 3),
 };
 const size_t byoc_ops_convert_count = sizeof byoc_ops_convert / sizeof *byoc_ops_convert;

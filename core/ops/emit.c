@@ -108,8 +108,8 @@ void byoc_emit_unravel(byoc_loop_builder_t *b, const byoc_type_t *type, int32_t 
   if (end > begin) out[begin] = linear;
 }
 
-const byoc_loop_expr_t *byoc_emit_within(byoc_loop_builder_t *b, const byoc_loop_expr_t *x,
-                                         const byoc_loop_expr_t *low, const byoc_loop_expr_t *high) {
+const byoc_loop_expr_t *byoc_emit_within(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, const byoc_loop_expr_t *low,
+                                         const byoc_loop_expr_t *high) {
   return byoc_loop_binary(b, BYOC_LOOP_OP_AND, byoc_loop_binary(b, BYOC_LOOP_OP_LE, low, x),
                           byoc_loop_binary(b, BYOC_LOOP_OP_LT, x, high));
 }

@@ -85,9 +85,8 @@ static byoc_status_t infer_block(byoc_block_t *block, byoc_diag_t *diag);
 
 static byoc_status_t infer_call(byoc_node_t *node, byoc_diag_t *diag) {
   const byoc_block_t *body = node->callee->body;
-  BYOC_RETURN_IF_ERROR(
-      check_count(node, "operand", node->operand_count, (int32_t)body->parameters.count, (int32_t)body->parameters.count,
-                  diag));
+  BYOC_RETURN_IF_ERROR(check_count(node, "operand", node->operand_count, (int32_t)body->parameters.count,
+                                   (int32_t)body->parameters.count, diag));
   BYOC_RETURN_IF_ERROR(check_count(node, "result", node->result_count, (int32_t)body->results.count,
                                    (int32_t)body->results.count, diag));
   for (uint32_t i = 0; i < node->result_count; ++i) {
@@ -105,9 +104,8 @@ static byoc_status_t unknown_operator(const byoc_node_t *node, byoc_diag_t *diag
     return byoc_diag_error(diag, BYOC_UNSUPPORTED, "%s: operator '%s' is not known in this version of its domain",
                            where, node->op);
   }
-  byoc_status_t status =
-      byoc_diag_error(diag, BYOC_UNSUPPORTED, "%s: operator '%s' is not known in domain '%s'", where, node->op,
-                      node->domain[0] ? node->domain : "ai.onnx");
+  byoc_status_t status = byoc_diag_error(diag, BYOC_UNSUPPORTED, "%s: operator '%s' is not known in domain '%s'", where,
+                                         node->op, node->domain[0] ? node->domain : "ai.onnx");
   const char *nearest = byoc_op_nearest(node->domain, node->op);
   if (nearest) byoc_diag_hint(diag, "did you mean '%s'?", nearest);
   return status;

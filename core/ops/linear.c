@@ -60,8 +60,7 @@ static const byoc_loop_expr_t *epilogue(const product_t *p, const byoc_loop_expr
   double beta = byoc_attributes_float(&p->node->attributes, "beta", 1.0);
   if (alpha != 1.0) sum = BYOC_LMUL(b, sum, byoc_loop_const(b, p->dtype, alpha));
   if (!byoc_has_operand(p->node, 2) || beta == 0.0) return sum;
-  const byoc_loop_expr_t *c =
-      byoc_emit_as(b, p->dtype, byoc_lower_load_broadcast(p->lower, p->node, 2, 2, p->indices));
+  const byoc_loop_expr_t *c = byoc_emit_as(b, p->dtype, byoc_lower_load_broadcast(p->lower, p->node, 2, 2, p->indices));
   if (beta != 1.0) c = BYOC_LMUL(b, c, byoc_loop_const(b, p->dtype, beta));
   return BYOC_LADD(b, sum, c);
 }
@@ -161,8 +160,7 @@ static void product_dots(product_t *p) {
   l = byoc_loop_for(b, BYOC_LOOP_VECTOR, "l", p->zero, lanes);
   const byoc_loop_expr_t *k = BYOC_LADD(b, k0, l);
   const byoc_loop_expr_t *x = byoc_emit_as(b, p->dtype, byoc_loop_load(b, p->left, BYOC_LADD(b, base, k)));
-  byoc_loop_store(b, sums, l,
-                  BYOC_LADD(b, byoc_loop_load(b, sums, l), BYOC_LMUL(b, x, load_right(p, k, column))));
+  byoc_loop_store(b, sums, l, BYOC_LADD(b, byoc_loop_load(b, sums, l), BYOC_LMUL(b, x, load_right(p, k, column))));
   byoc_loop_end(b);
   byoc_loop_end(b);
   const byoc_loop_expr_t *sum = byoc_loop_mutable(b, "sum", none);
@@ -301,16 +299,10 @@ static byoc_status_t loops_gemm(byoc_lower_t *lower, const byoc_node_t *node) {
 }
 
 #define ROW(op_name, version, least, most, function)                                                                   \
-  {.domain = "",                                                                                                       \
-   .name = #op_name,                                                                                                   \
-   .since_version = version,                                                                                           \
-   .min_inputs = least,                                                                                                \
-   .max_inputs = most,                                                                                                 \
-   .min_outputs = 1,                                                                                                   \
-   .max_outputs = 1,                                                                                                   \
-   .traits = BYOC_OP_HEAVY,                                                                                            \
-   .infer = infer_##function,                                                                                          \
-   .loops = loops_##function}
+  {                                                                                                                    \
+    .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,                 \
+    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_HEAVY, .infer = infer_##function, .loops = loops_##function  \
+  }
 
 const byoc_op_t byoc_ops_linear[] = {
     ROW(MatMul, 1, 2, 2, matmul), ROW(MatMul, 9, 2, 2, matmul), ROW(MatMul, 13, 2, 2, matmul),

@@ -2,10 +2,10 @@
 // element is a narrower float.
 #include "core/ops/util.h"
 
-#define OP(name)   BYOC_LOOP_OP_##name
-#define UN(op, x)  byoc_loop_unary(b, OP(op), (x))
+#define OP(name)      BYOC_LOOP_OP_##name
+#define UN(op, x)     byoc_loop_unary(b, OP(op), (x))
 #define BIN(op, x, y) byoc_loop_binary(b, OP(op), (x), (y))
-#define NUM(value) byoc_loop_const(b, x->dtype, (value))
+#define NUM(value)    byoc_loop_const(b, x->dtype, (value))
 
 // Every formula below is a function of this form; the shared wrapper loads the element and converts the result.
 typedef const byoc_loop_expr_t *(*formula_t)(byoc_loop_builder_t *b, const byoc_node_t *node,
@@ -158,16 +158,10 @@ static byoc_status_t infer_float_test(byoc_infer_t *infer) {
 }
 
 #define UNARY(op_name, version, infer_name, point_name)                                                                \
-  {.domain = "",                                                                                                       \
-   .name = #op_name,                                                                                                   \
-   .since_version = version,                                                                                           \
-   .min_inputs = 1,                                                                                                    \
-   .max_inputs = 1,                                                                                                    \
-   .min_outputs = 1,                                                                                                   \
-   .max_outputs = 1,                                                                                                   \
-   .traits = BYOC_OP_ELEMENTWISE,                                                                                      \
-   .infer = infer_##infer_name,                                                                                        \
-   .point = point_##point_name}
+  {                                                                                                                    \
+    .domain = "", .name = #op_name, .since_version = version, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1,      \
+    .max_outputs = 1, .traits = BYOC_OP_ELEMENTWISE, .infer = infer_##infer_name, .point = point_##point_name          \
+  }
 
 const byoc_op_t byoc_ops_unary[] = {
     UNARY(Abs, 6, number, abs),
@@ -242,8 +236,8 @@ const byoc_op_t byoc_ops_unary[] = {
     UNARY(Mish, 18, float, mish),
     UNARY(Mish, 22, float, mish),
     UNARY(Shrink, 9, number, shrink),
-    UNARY(Not, 1, bool, not),
-    UNARY(BitwiseNot, 18, integer, not),
+    UNARY(Not, 1, bool, not ),
+    UNARY(BitwiseNot, 18, integer, not ),
     UNARY(IsNaN, 9, float_test, isnan),
     UNARY(IsNaN, 13, float_test, isnan),
     UNARY(IsNaN, 20, float_test, isnan),

@@ -119,8 +119,8 @@ const byoc_loop_expr_t *byoc_emit_extent(byoc_loop_builder_t *b, const byoc_type
 void byoc_emit_unravel(byoc_loop_builder_t *b, const byoc_type_t *type, int32_t begin, int32_t end,
                        const byoc_loop_expr_t *linear, const byoc_loop_expr_t **out);
 // a <= x && x < b
-const byoc_loop_expr_t *byoc_emit_within(byoc_loop_builder_t *b, const byoc_loop_expr_t *x,
-                                         const byoc_loop_expr_t *low, const byoc_loop_expr_t *high);
+const byoc_loop_expr_t *byoc_emit_within(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, const byoc_loop_expr_t *low,
+                                         const byoc_loop_expr_t *high);
 #define BYOC_LMIN(b, x, y) byoc_loop_binary((b), BYOC_LOOP_OP_MIN, (x), (y))
 #define BYOC_LMAX(b, x, y) byoc_loop_binary((b), BYOC_LOOP_OP_MAX, (x), (y))
 #define BYOC_LDIV(b, x, y) byoc_loop_binary((b), BYOC_LOOP_OP_FLOORDIV, (x), (y))

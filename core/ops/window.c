@@ -63,8 +63,8 @@ byoc_status_t byoc_window_read(const byoc_infer_t *infer, const byoc_type_t *x, 
   bool same = strcmp(mode, "SAME_UPPER") == 0 || strcmp(mode, "SAME_LOWER") == 0;
   bool upper = strcmp(mode, "SAME_UPPER") == 0, valid = strcmp(mode, "VALID") == 0;
   if (!same && !valid && strcmp(mode, "NOTSET") != 0 && mode[0] != '\0') {
-    return byoc_infer_error(infer,
-                            "attribute 'auto_pad': expected NOTSET, SAME_UPPER, SAME_LOWER or VALID, got \"%s\"", mode);
+    return byoc_infer_error(infer, "attribute 'auto_pad': expected NOTSET, SAME_UPPER, SAME_LOWER or VALID, got \"%s\"",
+                            mode);
   }
   bool failed = false;
   w->taps = 1;
@@ -77,7 +77,8 @@ byoc_status_t byoc_window_read(const byoc_infer_t *infer, const byoc_type_t *x, 
       w->out[d] = byoc_infer_dim(infer, BYOC_DIM_CEILDIV, in, stride, &failed);
       byoc_dim_t last = byoc_infer_dim(infer, BYOC_DIM_SUB, w->out[d], byoc_dim_constant(1), &failed);
       byoc_dim_t need = byoc_infer_dim(infer, BYOC_DIM_MUL, last, stride, &failed);
-      need = byoc_infer_dim(infer, BYOC_DIM_SUB, byoc_infer_dim(infer, BYOC_DIM_ADD, need, reach, &failed), in, &failed);
+      need =
+          byoc_infer_dim(infer, BYOC_DIM_SUB, byoc_infer_dim(infer, BYOC_DIM_ADD, need, reach, &failed), in, &failed);
       need = byoc_infer_dim(infer, BYOC_DIM_MAX, need, zero, &failed);
       byoc_dim_t less = byoc_infer_dim(infer, BYOC_DIM_FLOORDIV, need, byoc_dim_constant(2), &failed);
       byoc_dim_t more = byoc_infer_dim(infer, BYOC_DIM_SUB, need, less, &failed);
@@ -87,14 +88,16 @@ byoc_status_t byoc_window_read(const byoc_infer_t *infer, const byoc_type_t *x, 
       w->pad_begin[d] = byoc_dim_constant(valid ? 0 : pads[d]);
       w->pad_end[d] = byoc_dim_constant(valid ? 0 : pads[w->spatial + d]);
       byoc_dim_t sum = byoc_infer_dim(infer, BYOC_DIM_ADD, w->pad_begin[d], w->pad_end[d], &failed);
-      byoc_dim_t room = byoc_infer_dim(infer, BYOC_DIM_SUB, byoc_infer_dim(infer, BYOC_DIM_ADD, in, sum, &failed), reach,
-                                       &failed);
+      byoc_dim_t room =
+          byoc_infer_dim(infer, BYOC_DIM_SUB, byoc_infer_dim(infer, BYOC_DIM_ADD, in, sum, &failed), reach, &failed);
       if (byoc_dim_is_constant(room) && room.constant < 0) {
-        return byoc_infer_error(infer, "the window of %lld does not fit into dimension %d of %lld with pads %lld and %lld",
+        return byoc_infer_error(infer,
+                                "the window of %lld does not fit into dimension %d of %lld with pads %lld and %lld",
                                 (long long)reach.constant, d + 2, (long long)in.constant,
                                 (long long)w->pad_begin[d].constant, (long long)w->pad_end[d].constant);
       }
-      byoc_dim_t steps = byoc_infer_dim(infer, w->ceil_mode ? BYOC_DIM_CEILDIV : BYOC_DIM_FLOORDIV, room, stride, &failed);
+      byoc_dim_t steps =
+          byoc_infer_dim(infer, w->ceil_mode ? BYOC_DIM_CEILDIV : BYOC_DIM_FLOORDIV, room, stride, &failed);
       w->out[d] = byoc_infer_dim(infer, BYOC_DIM_ADD, steps, byoc_dim_constant(1), &failed);
       if (w->ceil_mode) {
         // A window that would start in the padding behind the input is left out.
@@ -130,8 +133,8 @@ void byoc_window_inside(byoc_loop_builder_t *b, const byoc_window_t *window, int
   // at * stride >= shift  and  at * stride < extent + shift, with shift = pad - tap * dilation
   const byoc_loop_expr_t *stride = byoc_loop_int(b, window->stride[d]);
   const byoc_loop_expr_t *up = byoc_loop_int(b, window->stride[d] - 1);
-  const byoc_loop_expr_t *shift = BYOC_LSUB(b, byoc_loop_dim(b, window->pad_begin[d]),
-                                            BYOC_LMUL(b, tap, byoc_loop_int(b, window->dilation[d])));
+  const byoc_loop_expr_t *shift =
+      BYOC_LSUB(b, byoc_loop_dim(b, window->pad_begin[d]), BYOC_LMUL(b, tap, byoc_loop_int(b, window->dilation[d])));
   const byoc_loop_expr_t *begin = BYOC_LDIV(b, BYOC_LADD(b, shift, up), stride);
   const byoc_loop_expr_t *end = BYOC_LDIV(b, BYOC_LADD(b, BYOC_LADD(b, extent, shift), up), stride);
   *out_begin = byoc_loop_let(b, "inside", BYOC_LMIN(b, BYOC_LMAX(b, begin, low), high));

@@ -19,7 +19,8 @@ typedef struct byoc_target_kind_t {
   const char *plugin_version; // the host's version for its own
   const byoc_option_schema_t *options;
   size_t option_count;
-  const byoc_backend_t *backend; // a full-size copy, missing tail zeroed; NULL for "c"
+  const byoc_backend_t *backend;         // a full-size copy, missing tail zeroed; NULL for "c"
+  struct byoc_plugin_library_t *library; // core/plugin/library.h: what keeps its code loaded; NULL for "c"
 } byoc_target_kind_t;
 
 typedef struct byoc_target_value_t {
@@ -50,6 +51,8 @@ typedef struct byoc_target_registry_t {
   // All kind names, for messages.
   const char *const *names;
   size_t name_count;
+  // Why a kind that is announced somewhere cannot be used; NULL where there is nothing to say. May itself be NULL.
+  const char *(*refusal)(const void *self, const char *name);
 } byoc_target_registry_t;
 
 // Parses `texts` (each may hold several targets). Errors name the target, the key, the bad value, what is allowed and

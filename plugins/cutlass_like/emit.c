@@ -6,7 +6,8 @@
 
 #define BYOC_CUTLASS_TEMPLATES(X)                                                                                      \
   X(prelude)                                                                                                           \
-  X(vec_portable) X(vec_avx2) X(vec_avx512) X(vec_math) X(tile) X(conv) X(depthwise) X(gemm_weights) X(gemm) X(entry)
+  X(vec_portable)                                                                                                      \
+  X(vec_avx2) X(vec_avx512) X(vec_math) X(tile) X(conv) X(depthwise) X(gemm_weights) X(gemm) X(dot) X(entry)
 
 #define BYOC_CUTLASS_DECLARE(name)                                                                                     \
   extern const unsigned char byoc_embed_cutlass_##name[];                                                              \
@@ -294,6 +295,10 @@ static void emit_gemm(byoc_cutlass_text_t *text, names_t *names, const byoc_cutl
   define(text, names, "COLUMN_PANEL", (int64_t)plan->vectors * lanes);
   emit_matrix_index(text, names, "A_MATRIX", gemm, gemm->repeat_a);
   emit_matrix_index(text, names, "B_MATRIX", gemm, gemm->repeat_b);
+  if (plan->form == BYOC_CUTLASS_FORM_DOT) {
+    ADD_TEMPLATE(text, dot);
+    return;
+  }
   tiling_t tiling = {.rows = gemm->m,
                      .columns = gemm->n,
                      .tile_rows = plan->rows,

@@ -8,7 +8,8 @@
 typedef struct chain_t {
   const byoc_graph_api_t *graph;
   byoc_cutlass_match_t *match;
-  byoc_value_t *value; // the last node's result
+  byoc_value_t *value;  // the last node's result
+  byoc_value_t *before; // the activation's operand
   bool activated;
 } chain_t;
 
@@ -242,6 +243,18 @@ static bool read_batch_norm(chain_t *chain, byoc_node_t *node) {
   return true;
 }
 
+// x * Sigmoid(x) → Silu(x); x * HardSigmoid(x) with slope 1/6 and offset 1/2 → HardSwish(x)
+static bool read_gate(chain_t *chain, const char *op) {
+  byoc_cutlass_epilogue_t *epilogue = &chain->match->problem.epilogue;
+  bool sigmoid = epilogue->activation == BYOC_CUTLASS_ACT_SIGMOID;
+  bool hard = epilogue->activation == BYOC_CUTLASS_ACT_HARD_SIGMOID && fabsf(epilogue->p0 - 1.0f / 6.0f) < 1e-6f &&
+              epilogue->p1 == 0.5f;
+  if (strcmp(op, "Mul") != 0 || epilogue->residual_last || (!sigmoid && !hard))
+    return refuse(chain, "an activation times its operand that no epilogue has");
+  epilogue->activation = sigmoid ? BYOC_CUTLASS_ACT_SILU : BYOC_CUTLASS_ACT_HARD_SWISH;
+  return true;
+}
+
 // Add, Sub, Mul or Div of the chain and something else.
 static bool read_binary(chain_t *chain, byoc_node_t *node, const char *op) {
   const byoc_graph_api_t *graph = chain->graph;
@@ -252,6 +265,7 @@ static bool read_binary(chain_t *chain, byoc_node_t *node, const char *op) {
   byoc_tensor_data_t data;
   const float *x = constant_f32(graph, other, &data);
   if (other == chain->value) return refuse(chain, "both operands are the product");
+  if (chain->activated && other == chain->before) return read_gate(chain, op);
   int kind = x ? spread(chain, &data) : 0;
   if (kind != 0) {
     if (chain->activated || match->residual) return refuse(chain, "a constant comes after the residual or activation");
@@ -306,6 +320,7 @@ static bool read_activation(chain_t *chain, byoc_node_t *node, const char *op) {
   if (i == count) return refuse(chain, "an operator that no epilogue has");
   if (chain->activated || epilogue->residual_last) return refuse(chain, "a second activation");
   chain->activated = true;
+  chain->before = chain->value;
   epilogue->activation = table[i].activation;
   if (epilogue->activation == BYOC_CUTLASS_ACT_CLIP) return read_clip(chain, node, epilogue);
   if (epilogue->activation == BYOC_CUTLASS_ACT_LEAKY_RELU)
@@ -317,6 +332,63 @@ static bool read_activation(chain_t *chain, byoc_node_t *node, const char *op) {
   if (epilogue->activation == BYOC_CUTLASS_ACT_GELU &&
       strcmp(graph->attribute_string(node, "approximate", "none"), "tanh") == 0)
     epilogue->activation = BYOC_CUTLASS_ACT_GELU_TANH;
+  return true;
+}
+
+static bool is_op(const byoc_graph_api_t *graph, const byoc_node_t *node, const char *op) {
+  return node && graph->node_domain(node)[0] == '\0' && strcmp(graph->node_operator(node), op) == 0;
+}
+
+// The operand of a two-operand node that is not a scalar constant, with that constant; NULL unless there is one each.
+static byoc_value_t *apart_from_scalar(const byoc_graph_api_t *graph, const byoc_node_t *node, float *out_scalar) {
+  if (graph->operand_count(node) != 2) return NULL;
+  byoc_value_t *a = graph->operand(node, 0), *b = graph->operand(node, 1);
+  if (scalar_f32(graph, b, out_scalar)) return a;
+  return !is_op(graph, node, "Div") && scalar_f32(graph, a, out_scalar) ? b : NULL;
+}
+
+// Whether the value is 1 + Erf(x / sqrt(2)).
+static bool is_erf_part(const byoc_graph_api_t *graph, const byoc_value_t *value, const byoc_value_t *x) {
+  float scalar = 0;
+  byoc_node_t *add = graph->value_producer(value);
+  if (!is_op(graph, add, "Add")) return false;
+  byoc_value_t *erf_value = apart_from_scalar(graph, add, &scalar);
+  byoc_node_t *erf = erf_value && scalar == 1.0f ? graph->value_producer(erf_value) : NULL;
+  byoc_node_t *scale = is_op(graph, erf, "Erf") ? graph->value_producer(graph->operand(erf, 0)) : NULL;
+  bool divides = is_op(graph, scale, "Div");
+  if (!divides && !is_op(graph, scale, "Mul")) return false;
+  return apart_from_scalar(graph, scale, &scalar) == x &&
+         fabsf(scalar - (divides ? 1.41421356f : 0.707106781f)) < 1e-4f;
+}
+
+// x * (1 + Erf(x / sqrt(2))) * 0.5 → Gelu(x), in whichever order the three are multiplied: the five nodes at the end.
+static bool read_erf_gelu(chain_t *chain, byoc_node_t *last) {
+  const byoc_graph_api_t *graph = chain->graph;
+  byoc_value_t *factors[3];
+  float scalar = 0;
+  size_t count = 0, halves = 0, selves = 0, parts = 0;
+  if (chain->activated || !is_op(graph, last, "Mul")) return false;
+  for (uint64_t i = 0; i < 2; ++i) { // one of the two operands is a product itself
+    byoc_value_t *operand = graph->operand(last, i);
+    byoc_node_t *inner = operand == chain->value ? NULL : graph->value_producer(operand);
+    if (is_op(graph, inner, "Mul") && count < 2) {
+      factors[count++] = graph->operand(inner, 0);
+      operand = graph->operand(inner, 1);
+    }
+    if (count < 3) factors[count++] = operand;
+  }
+  if (count != 3) return false;
+  for (size_t i = 0; i < 3; ++i) {
+    if (factors[i] == chain->value)
+      ++selves;
+    else if (scalar_f32(graph, factors[i], &scalar))
+      halves += scalar == 0.5f;
+    else
+      parts += is_erf_part(graph, factors[i], chain->value);
+  }
+  if (selves != 1 || halves != 1 || parts != 1) return false;
+  chain->activated = true;
+  chain->match->problem.epilogue.activation = BYOC_CUTLASS_ACT_GELU;
   return true;
 }
 
@@ -365,7 +437,10 @@ bool byoc_cutlass_match(const byoc_graph_api_t *graph, byoc_node_t *const *nodes
   chain_t chain = {.graph = graph, .match = out_match};
   if (count == 0) return refuse(&chain, "no operator");
   for (size_t i = 0; i < count; ++i) {
-    if (!read_node(&chain, nodes[i], i == 0)) return false;
+    if (i > 0 && i + 5 == count && read_erf_gelu(&chain, nodes[count - 1]))
+      i = count - 1;
+    else if (!read_node(&chain, nodes[i], i == 0))
+      return false;
     chain.value = graph->node_result(nodes[i], 0);
   }
   return settle(&chain);

@@ -68,17 +68,32 @@ static void plan_conv(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t
   plan->form = BYOC_CUTLASS_FORM_IMPLICIT_GEMM;
   // Lanes over channels where that wastes fewer of them and the sums are long enough to pay for the transposed store.
   plan->transposed = lane_use(conv->out, lanes) > lane_use(pixels, lanes) + 0.05 && depth >= 128;
-  plan->vectors = 2;
   int64_t columns = plan->transposed ? conv->out : pixels, rows = plan->transposed ? pixels : conv->out;
-  if (columns <= lanes) plan->vectors = 1;
+  // Copying pixels costs the least in wide panels: they are worth lower tiles where each copy is used little.
+  plan->vectors = columns <= lanes ? 1 : 2;
+  if (!plan->transposed && conv->out <= 32 && depth <= 64 && !may_read_in_place(problem)) plan->vectors = 4;
   plan->rows = even_rows(rows, sums / plan->vectors < 14 ? sums / plan->vectors : 14);
-  plan->direct = may_read_in_place(problem) && !plan->transposed && conv->out <= 64;
+  while (!plan->transposed && plan->vectors < 4 && plan->vectors * lanes < columns &&
+         (plan->vectors + 1) * plan->rows <= sums)
+    ++plan->vectors;
+  plan->direct = may_read_in_place(problem) && !plan->transposed && (conv->out <= 64 || depth <= 32);
   plan->block_depth = 512;
   plan->block_panels = 4;
 }
 
 static void plan_gemm(const byoc_cutlass_gemm_t *gemm, byoc_cutlass_plan_t *plan) {
   int32_t lanes = byoc_cutlass_isa_lanes(plan->isa), sums = isa_sums(plan->isa);
+  if (!gemm->constant_b && gemm->transpose_b && !gemm->transpose_a && gemm->m <= 4 && gemm->k >= lanes) {
+    *plan = (byoc_cutlass_plan_t){.isa = plan->isa,
+                                  .slots = plan->slots,
+                                  .form = BYOC_CUTLASS_FORM_DOT,
+                                  .direct = true,
+                                  .rows = 1,
+                                  .vectors = 1,
+                                  .block_depth = 1,
+                                  .block_panels = 1};
+    return;
+  }
   plan->form = gemm->constant_b ? BYOC_CUTLASS_FORM_WEIGHTS : BYOC_CUTLASS_FORM_GEMM;
   plan->vectors = 2;
   plan->rows = even_rows(gemm->m, sums / 2);
@@ -96,7 +111,7 @@ static void plan_gemm(const byoc_cutlass_gemm_t *gemm, byoc_cutlass_plan_t *plan
 static void plan_normalise(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_conv_t *conv = &problem->conv;
   int64_t depth = problem->kind == BYOC_CUTLASS_CONV ? conv->in * conv->kernel_h * conv->kernel_w : problem->gemm.k;
-  if (plan->form == BYOC_CUTLASS_FORM_DEPTHWISE) return;
+  if (plan->form == BYOC_CUTLASS_FORM_DEPTHWISE || plan->form == BYOC_CUTLASS_FORM_DOT) return;
   // Blocks of depth of equal length, so that no short one is left over.
   int64_t blocks = ceil_div(depth, plan->block_depth);
   plan->block_depth = (int32_t)ceil_div(depth, blocks);
@@ -205,6 +220,7 @@ size_t byoc_cutlass_plan_candidates(const byoc_cutlass_problem_t *problem, byoc_
   byoc_cutlass_plan_default(problem, isa, slots, &plan);
   size_t count = plan_push(problem, plan, plans, 0, capacity);
   const byoc_cutlass_conv_t *conv = &problem->conv;
+  if (plan.form == BYOC_CUTLASS_FORM_DOT) return count;
   if (plan.form == BYOC_CUTLASS_FORM_DEPTHWISE) {
     for (plan.rows = 1; plan.rows <= 6 && plan.rows <= conv->out_h; ++plan.rows)
       count = plan_push(problem, plan, plans, count, capacity);

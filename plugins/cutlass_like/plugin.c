@@ -33,6 +33,9 @@ static int32_t accept_region(void *self, byoc_region_t *region) {
 // Patterns are put together from these. An optional part is taken where it is there; a constant summand is a bias.
 #define ACTIVATED(p)                                                                                                   \
   "({Relu|LeakyRelu|Clip|Sigmoid|Tanh|HardSigmoid|HardSwish|Gelu}(" p ") | Clip(" p ", @) | Clip(" p ", @, @))"
+#define GATED(p)    "(Mul(" p ", {Sigmoid|HardSigmoid}(" p ")))"
+#define ERF(p)      "Add(Erf({Div|Mul}(" p ", @)), @)"
+#define ERF_GELU(p) "(Mul(Mul(" p ", " ERF(p) "), @) | Mul(Mul(" p ", @), " ERF(p) ") | Mul(" p ", Mul(" ERF(p) ", @)))"
 #define CONV        "(Conv(_, @) | Conv(_, @, @))"
 #define NORMALISED  "BatchNormalization?(" CONV ", @, @, @, @)"
 #define CONV_BIAS   "{Add|Mul}?({Add|Mul}?(" NORMALISED ", @), @)"
@@ -46,6 +49,7 @@ static int32_t accept_region(void *self, byoc_region_t *region) {
 
 // The largest first: rows are tried in this order.
 static const byoc_rule_t rules[] = {
+    RULE("conv_gate", GATED(CONV_BIAS)),
     RULE("conv_add_act", ACTIVATED("Add(" CONV_BIAS ", _)")),
     RULE("conv_act_add", "Add(" ACTIVATED(CONV_BIAS) ", _)"),
     RULE("conv_act", ACTIVATED(CONV_BIAS)),
@@ -53,6 +57,7 @@ static const byoc_rule_t rules[] = {
     RULE("conv_scale", "{Add|Mul}({Add|Mul}?(" NORMALISED ", @), @)"),
     RULE("conv_bn", "BatchNormalization(" CONV ", @, @, @, @)"),
     RULE("conv", CONV),
+    RULE("gemm_gelu", ERF_GELU(GEMM_BIAS)),
     RULE("gemm_add_act", ACTIVATED("Add(" GEMM_BIAS ", _)")),
     RULE("gemm_act", ACTIVATED(GEMM_BIAS)),
     RULE("gemm_add", "Add(" GEMM_BIAS ", _)"),

@@ -85,11 +85,13 @@ typedef struct byoc_cutlass_problem_t {
   byoc_cutlass_inputs_t inputs;
 } byoc_cutlass_problem_t;
 
+// Templates.
 enum {
-  BYOC_CUTLASS_FORM_IMPLICIT_GEMM,
-  BYOC_CUTLASS_FORM_DEPTHWISE,
-  BYOC_CUTLASS_FORM_WEIGHTS,
-  BYOC_CUTLASS_FORM_GEMM
+  BYOC_CUTLASS_FORM_IMPLICIT_GEMM, // conv.h
+  BYOC_CUTLASS_FORM_DEPTHWISE,     // depthwise.h
+  BYOC_CUTLASS_FORM_WEIGHTS,       // gemm_weights.h
+  BYOC_CUTLASS_FORM_GEMM,          // gemm.h
+  BYOC_CUTLASS_FORM_DOT,           // dot.h
 };
 
 // One way to compute a problem.

@@ -1,4 +1,4 @@
-// 8 lanes of f32: AVX2 and FMA. Remainders use maskload and maskstore.
+// 8 lanes of f32: AVX2 and FMA. Remainders use maskload and pieces of stores.
 #include <immintrin.h>
 
 enum { LANES = 8 };
@@ -73,9 +73,19 @@ static inline __attribute__((always_inline)) void copy_runs(float *to, int64_t t
     float *t = to + x;
     const float *f = from + x * stride;
     if (stride == 1) {
-      __m256i valid = _mm256_andnot_si256(v_first(skip), v_first(stop)), wanted = v_first(left);
+      __m256i valid = _mm256_andnot_si256(v_first(skip), v_first(stop));
       for (int64_t i = 0; i < count; ++i, t += to_step, f += from_step)
-        _mm256_maskstore_ps(t, wanted, _mm256_maskload_ps(f, valid));
+        v_store_n(t, _mm256_maskload_ps(f, valid), left);
+    } else if (stride == 2) { // lane l lies at float 2 * l
+      const __m256i a_lane = _mm256_setr_epi32(0, 99, 1, 99, 2, 99, 3, 99), before = _mm256_set1_epi32((int)skip - 1);
+      const __m256i b_lane = _mm256_setr_epi32(4, 99, 5, 99, 6, 99, 7, 99), after = _mm256_set1_epi32((int)stop);
+      __m256i a_valid = _mm256_and_si256(_mm256_cmpgt_epi32(a_lane, before), _mm256_cmpgt_epi32(after, a_lane));
+      __m256i b_valid = _mm256_and_si256(_mm256_cmpgt_epi32(b_lane, before), _mm256_cmpgt_epi32(after, b_lane));
+      for (int64_t i = 0; i < count; ++i, t += to_step, f += from_step) {
+        vf a = _mm256_maskload_ps(f, a_valid), b = _mm256_maskload_ps(f + LANES, b_valid);
+        vf even = _mm256_shuffle_ps(a, b, 0x88);
+        v_store_n(t, (vf)_mm256_permute4x64_pd((__m256d)even, 0xd8), left);
+      }
     } else {
       for (int64_t i = 0; i < count; ++i, t += to_step, f += from_step)
         for (int64_t l = 0; l < left; ++l) t[l] = l >= skip && l < stop ? f[l * stride] : 0.0f;

@@ -43,8 +43,8 @@ static int32_t create_buffer(byoc_dnnl_function_t *function, int32_t kind, int32
   *buffer = (byoc_dnnl_buffer_t){.kind = kind, .index = index, .size_bytes = size_bytes, .first_step = -1};
   if (kind == BYOC_DNNL_BUFFER_WEIGHTS) {
     buffer->offset = function->weights_size_bytes;
-    function->weights_size_bytes += (size_bytes + BYOC_BUFFER_ALIGNMENT - 1) / BYOC_BUFFER_ALIGNMENT *
-                                    BYOC_BUFFER_ALIGNMENT;
+    function->weights_size_bytes +=
+        (size_bytes + BYOC_BUFFER_ALIGNMENT - 1) / BYOC_BUFFER_ALIGNMENT * BYOC_BUFFER_ALIGNMENT;
   }
   return BYOC_OK;
 }
@@ -60,11 +60,10 @@ static int32_t create_version_on(byoc_dnnl_function_t *function, int32_t buffer,
   return BYOC_OK;
 }
 
-int32_t byoc_dnnl_create_version(byoc_dnnl_function_t *function, const dnnl_memory_desc_t *desc,
-                                 int32_t *out_version) {
+int32_t byoc_dnnl_create_version(byoc_dnnl_function_t *function, const dnnl_memory_desc_t *desc, int32_t *out_version) {
   int32_t buffer = -1;
-  BYOC_DNNL_RETURN_IF_ERROR(create_buffer(function, BYOC_DNNL_BUFFER_ARENA, -1,
-                                          function->api->dnnl_memory_desc_get_size(desc), &buffer));
+  BYOC_DNNL_RETURN_IF_ERROR(
+      create_buffer(function, BYOC_DNNL_BUFFER_ARENA, -1, function->api->dnnl_memory_desc_get_size(desc), &buffer));
   return create_version_on(function, buffer, desc, out_version);
 }
 
@@ -122,12 +121,11 @@ static int is_constant_buffer(const byoc_dnnl_function_t *function, int32_t buff
   return kind == BYOC_DNNL_BUFFER_CONSTANT || kind == BYOC_DNNL_BUFFER_WEIGHTS;
 }
 
-// A version in the layout `wanted`, filled from `from`.
-static int32_t reorder_to(byoc_dnnl_function_t *function, int32_t from, const dnnl_memory_desc_t *wanted,
+int32_t byoc_dnnl_reorder(byoc_dnnl_function_t *function, int32_t from, const dnnl_memory_desc_t *wanted,
                           int32_t *out_version) {
   int32_t buffer = -1;
-  int32_t kind = is_constant_buffer(function, function->versions[from].buffer) ? BYOC_DNNL_BUFFER_WEIGHTS
-                                                                               : BYOC_DNNL_BUFFER_ARENA;
+  int32_t kind =
+      is_constant_buffer(function, function->versions[from].buffer) ? BYOC_DNNL_BUFFER_WEIGHTS : BYOC_DNNL_BUFFER_ARENA;
   BYOC_DNNL_RETURN_IF_ERROR(
       create_buffer(function, kind, -1, function->api->dnnl_memory_desc_get_size(wanted), &buffer));
   BYOC_DNNL_RETURN_IF_ERROR(create_version_on(function, buffer, wanted, out_version));
@@ -143,9 +141,23 @@ int32_t byoc_dnnl_read(byoc_dnnl_function_t *function, int32_t value, const dnnl
     *out_version = i;
     return BYOC_OK;
   }
-  BYOC_DNNL_RETURN_IF_ERROR(reorder_to(function, first, wanted, out_version));
+  BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_reorder(function, first, wanted, out_version));
   byoc_dnnl_define(function, value, *out_version);
   return BYOC_OK;
+}
+
+int32_t byoc_dnnl_read_dense(byoc_dnnl_function_t *function, int32_t value, int32_t *out_version) {
+  int32_t first = -1;
+  BYOC_DNNL_RETURN_IF_ERROR(first_version(function, value, &first));
+  for (int32_t i = first; i >= 0; i = function->versions[i].next) {
+    const dnnl_memory_desc_t *desc = byoc_dnnl_desc(function, i);
+    uint64_t size = sizeof(float);
+    for (int32_t j = 0; j < desc->ndims; ++j) size *= (uint64_t)desc->padded_dims[j];
+    if (desc->offset0 != 0 || function->api->dnnl_memory_desc_get_size(desc) != size) continue;
+    *out_version = i;
+    return BYOC_OK;
+  }
+  return byoc_dnnl_read_plain(function, value, out_version);
 }
 
 int32_t byoc_dnnl_read_plain(byoc_dnnl_function_t *function, int32_t value, int32_t *out_version) {
@@ -228,8 +240,7 @@ int32_t byoc_dnnl_add_step(byoc_dnnl_function_t *function, dnnl_primitive_desc_t
   const byoc_dnnl_api_t *api = function->api;
   int32_t status = BYOC_OK;
   byoc_dnnl_step_t step = {.argument_count = argument_count, .node = function->node};
-  const dnnl_memory_desc_t *scratchpad =
-      api->dnnl_primitive_desc_query_md(primitive_desc, dnnl_query_scratchpad_md, 0);
+  const dnnl_memory_desc_t *scratchpad = api->dnnl_primitive_desc_query_md(primitive_desc, dnnl_query_scratchpad_md, 0);
   if (scratchpad != NULL) step.scratchpad_desc = *scratchpad;
   step.arguments = malloc((size_t)argument_count * sizeof(*step.arguments));
   step.exec_arguments = malloc((size_t)(argument_count + 1) * sizeof(*step.exec_arguments));
@@ -237,8 +248,8 @@ int32_t byoc_dnnl_add_step(byoc_dnnl_function_t *function, dnnl_primitive_desc_t
       !reserve((void **)&function->steps, function->step_count, &function->step_capacity, sizeof(*function->steps)))
     status = byoc_dnnl_node_fail(function, BYOC_OUT_OF_MEMORY, "out of memory");
   if (status == BYOC_OK)
-    status = byoc_dnnl_check(function, api->dnnl_primitive_create(&step.primitive, primitive_desc),
-                             "create the primitive");
+    status =
+        byoc_dnnl_check(function, api->dnnl_primitive_create(&step.primitive, primitive_desc), "create the primitive");
   (void)api->dnnl_primitive_desc_destroy(primitive_desc);
   if (status != BYOC_OK) {
     free(step.arguments);

@@ -23,8 +23,7 @@ int32_t byoc_dnnl_check(byoc_dnnl_function_t *function, dnnl_status_t status, co
 // --- Versions -------------------------------------------------------------------------------------------------------
 
 // A version on a buffer of its own in the arena.
-int32_t byoc_dnnl_create_version(byoc_dnnl_function_t *function, const dnnl_memory_desc_t *desc,
-                                 int32_t *out_version);
+int32_t byoc_dnnl_create_version(byoc_dnnl_function_t *function, const dnnl_memory_desc_t *desc, int32_t *out_version);
 // Another view of the buffer of `version`.
 int32_t byoc_dnnl_create_view(byoc_dnnl_function_t *function, int32_t version, const dnnl_memory_desc_t *desc,
                               int32_t *out_version);
@@ -37,6 +36,8 @@ void byoc_dnnl_define(byoc_dnnl_function_t *function, int32_t value, int32_t ver
 // The value in the layout `wanted`, reordered at most once; NULL: in a layout that it has.
 int32_t byoc_dnnl_read(byoc_dnnl_function_t *function, int32_t value, const dnnl_memory_desc_t *wanted,
                        int32_t *out_version);
+// The value in a layout that it has and that leaves no gaps (slices do), so that a result can have the same.
+int32_t byoc_dnnl_read_dense(byoc_dnnl_function_t *function, int32_t value, int32_t *out_version);
 int32_t byoc_dnnl_read_plain(byoc_dnnl_function_t *function, int32_t value, int32_t *out_version);
 // The value with other dimensions of the same element count, on the memory of a version where that is possible.
 int32_t byoc_dnnl_read_reshaped(byoc_dnnl_function_t *function, int32_t value, int32_t rank, const dnnl_dims_t dims,
@@ -44,6 +45,9 @@ int32_t byoc_dnnl_read_reshaped(byoc_dnnl_function_t *function, int32_t value, i
 // The value as the second operand of a result with these dimensions: leading dimensions of 1 added.
 int32_t byoc_dnnl_read_broadcast(byoc_dnnl_function_t *function, int32_t value, int32_t rank, const dnnl_dims_t dims,
                                  int32_t *out_version);
+// A new version in the layout `wanted`, filled from another (once, at creation, where that is constant).
+int32_t byoc_dnnl_reorder(byoc_dnnl_function_t *function, int32_t from_version, const dnnl_memory_desc_t *wanted,
+                          int32_t *out_version);
 // A fresh copy of the value in that layout, which nobody else will read.
 int32_t byoc_dnnl_read_copy(byoc_dnnl_function_t *function, int32_t value, const dnnl_memory_desc_t *wanted,
                             int32_t *out_version);
@@ -80,8 +84,7 @@ typedef struct byoc_dnnl_fusion_t {
 // Creates the primitive descriptor for the operation `op_desc`, whose result has the given dimensions, with as many
 // post-ops as an optimised kernel takes.
 int32_t byoc_dnnl_fuse(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node, const void *op_desc,
-                       int32_t result_rank, const dnnl_dims_t result_dims, float scale,
-                       byoc_dnnl_fusion_t *out_fusion);
+                       int32_t result_rank, const dnnl_dims_t result_dims, float scale, byoc_dnnl_fusion_t *out_fusion);
 // Adds the step, with DNNL_ARG_DST and the post-ops' operands added to `arguments`, then the post-ops left over, and
 // defines the node's output. `overwrite` is a version that the result may take over, or -1.
 int32_t byoc_dnnl_finish_node(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node, byoc_dnnl_fusion_t *fusion,
@@ -90,7 +93,8 @@ int32_t byoc_dnnl_finish_node(byoc_dnnl_function_t *function, const byoc_dnnl_no
 int32_t byoc_dnnl_apply_post_ops(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node, uint32_t first,
                                  int32_t version);
 
-// --- Operators (operators.def) ----------------------------------------------------------------------------------------
+// --- Operators (operators.def)
+// ----------------------------------------------------------------------------------------
 
 typedef int32_t (*byoc_dnnl_operator_t)(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node);
 #define BYOC_DNNL_OPERATOR(name)                                                                                       \

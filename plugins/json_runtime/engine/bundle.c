@@ -138,8 +138,7 @@ static int32_t load_blob(const byoc_engine_blob_t *blob, void **out_handle, byoc
                             reason != NULL ? reason : "no path to the memory file");
     goto cleanup;
   }
-  if (image.hole_count > 0)
-    status = complete_image(blob->name, &image, handle, memory_fd, file_fd, file_offset, error);
+  if (image.hole_count > 0) status = complete_image(blob->name, &image, handle, memory_fd, file_fd, file_offset, error);
 cleanup:
   if (file_fd >= 0) (void)close(file_fd);
   if (memory_fd >= 0) (void)close(memory_fd);

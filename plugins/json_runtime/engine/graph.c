@@ -69,7 +69,9 @@ static const json_t *array_of(const json_t *object, const char *name, uint32_t *
   return array;
 }
 
-static void *allocate(uint32_t count, size_t size) { return calloc(count > 0 ? count : 1, size); }
+static void *allocate(uint32_t count, size_t size) {
+  return calloc(count > 0 ? count : 1, size);
+}
 
 static int32_t parse_value(byoc_dnnl_graph_t *graph, uint32_t index, const json_t *object,
                            const byoc_engine_function_t *function, byoc_dnnl_error_t *error) {
@@ -164,8 +166,7 @@ static int32_t parse_node(byoc_dnnl_graph_t *graph, uint32_t index, const json_t
 
   node->output = parse_value_index(graph, json_object_get(object, "output"));
   if (node->output < 0 || value_is_ready(graph, node->output)) return damaged(graph, error, "output of node", index);
-  if (strcmp(node->op, "reshape") == 0 || strcmp(node->op, "transpose") == 0 ||
-      strcmp(node->op, "slice") == 0)
+  if (strcmp(node->op, "reshape") == 0 || strcmp(node->op, "transpose") == 0 || strcmp(node->op, "slice") == 0)
     graph->values[node->output].alias = node->inputs[0];
   for (uint32_t i = 0; i < node->input_count; ++i)
     if (node->inputs[i] >= 0) note_use(graph, node->inputs[i], (int32_t)index);
@@ -198,8 +199,7 @@ static int32_t parse_boundary(byoc_dnnl_graph_t *graph, const char *name, int32_
   return BYOC_OK;
 }
 
-static int32_t parse_graph(const byoc_engine_function_t *function, byoc_dnnl_graph_t *graph,
-                           byoc_dnnl_error_t *error) {
+static int32_t parse_graph(const byoc_engine_function_t *function, byoc_dnnl_graph_t *graph, byoc_dnnl_error_t *error) {
   json_error_t parse_error;
   graph->root = json_loadb(function->json, (size_t)function->json_size, 0, &parse_error);
   if (graph->root == NULL)
@@ -216,8 +216,7 @@ static int32_t parse_graph(const byoc_engine_function_t *function, byoc_dnnl_gra
     return byoc_dnnl_fail(error, BYOC_INVALID_DATA, "%s: its JSON has no values or nodes", function->symbol);
   graph->values = allocate(graph->value_count, sizeof(*graph->values));
   graph->nodes = allocate(node_count, sizeof(*graph->nodes));
-  if (graph->values == NULL || graph->nodes == NULL)
-    return byoc_dnnl_fail(error, BYOC_OUT_OF_MEMORY, "out of memory");
+  if (graph->values == NULL || graph->nodes == NULL) return byoc_dnnl_fail(error, BYOC_OUT_OF_MEMORY, "out of memory");
   graph->node_count = node_count;
 
   int32_t status = BYOC_OK;

@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #if defined(__x86_64__)
-#define IMAGE_MACHINE EM_X86_64
+#define IMAGE_MACHINE   EM_X86_64
 #define IMAGE_IRELATIVE R_X86_64_IRELATIVE
 #elif defined(__aarch64__)
-#define IMAGE_MACHINE EM_AARCH64
+#define IMAGE_MACHINE   EM_AARCH64
 #define IMAGE_IRELATIVE R_AARCH64_IRELATIVE
 #else
 #error "the dnnl engine knows x86-64 and AArch64"
@@ -246,8 +246,8 @@ int32_t byoc_dnnl_image_write(const char *name, const byoc_dnnl_image_t *image, 
   return status;
 }
 
-int32_t byoc_dnnl_image_write_hole(const char *name, const byoc_dnnl_image_t *image,
-                                   const byoc_dnnl_image_hole_t *hole, int fd, byoc_dnnl_error_t *error) {
+int32_t byoc_dnnl_image_write_hole(const char *name, const byoc_dnnl_image_t *image, const byoc_dnnl_image_hole_t *hole,
+                                   int fd, byoc_dnnl_error_t *error) {
   return write_range(name, image, fd, hole->offset, hole->offset + hole->size_bytes, error);
 }
 

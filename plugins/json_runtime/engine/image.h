@@ -45,8 +45,8 @@ int32_t byoc_dnnl_image_parse(const char *name, const void *data, uint64_t size_
 int32_t byoc_dnnl_image_write(const char *name, const byoc_dnnl_image_t *image, int fd, byoc_dnnl_error_t *error);
 
 // Writes one hole's contents after all, for where mapping it failed.
-int32_t byoc_dnnl_image_write_hole(const char *name, const byoc_dnnl_image_t *image,
-                                   const byoc_dnnl_image_hole_t *hole, int fd, byoc_dnnl_error_t *error);
+int32_t byoc_dnnl_image_write_hole(const char *name, const byoc_dnnl_image_t *image, const byoc_dnnl_image_hole_t *hole,
+                                   int fd, byoc_dnnl_error_t *error);
 
 // Runs the hidden constructors of an image with holes, loaded at `base`.
 void byoc_dnnl_image_run_constructors(const byoc_dnnl_image_t *image, uintptr_t base);

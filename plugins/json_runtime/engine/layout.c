@@ -75,8 +75,7 @@ int byoc_dnnl_layout_parse(const json_t *object, int32_t rank, const dnnl_dims_t
   if (parse_dims(json_object_get(object, "padded"), rank, 1, limit, out_desc->padded_dims) != rank ||
       parse_dims(json_object_get(object, "strides"), rank, 1, limit, blocking->strides) != rank)
     return 0;
-  blocking->inner_nblks =
-      parse_dims(json_object_get(object, "blocks"), DNNL_MAX_NDIMS, 1, 1024, blocking->inner_blks);
+  blocking->inner_nblks = parse_dims(json_object_get(object, "blocks"), DNNL_MAX_NDIMS, 1, 1024, blocking->inner_blks);
   if (blocking->inner_nblks < 0 || parse_dims(json_object_get(object, "block_dims"), DNNL_MAX_NDIMS, 0, rank - 1,
                                               blocking->inner_idxs) != blocking->inner_nblks)
     return 0;

@@ -18,8 +18,7 @@ static int32_t read_window(byoc_dnnl_function_t *function, const byoc_dnnl_node_
   int32_t rank = input->rank - 2;
   int64_t pads[2 * SPATIAL_LIMIT];
   out_window->rank = rank;
-  if (rank < 1 || rank > SPATIAL_LIMIT ||
-      !byoc_dnnl_node_ints(node, "strides", 1, rank, out_window->strides) ||
+  if (rank < 1 || rank > SPATIAL_LIMIT || !byoc_dnnl_node_ints(node, "strides", 1, rank, out_window->strides) ||
       !byoc_dnnl_node_ints(node, "dilations", 1, rank, out_window->dilations) ||
       !byoc_dnnl_node_ints(node, "kernel", 1, rank, out_window->kernel) ||
       !byoc_dnnl_node_ints(node, "pads", 0, 2 * rank, pads))
@@ -51,12 +50,12 @@ static int32_t build_convolution(byoc_dnnl_function_t *function, const byoc_dnnl
   const dnnl_memory_desc_t *bias_or_null = bias >= 0 ? &bias_desc : NULL;
   dnnl_convolution_desc_t op_desc; // the deconvolution's descriptor is the same struct
   if (transposed) {
-    BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_check(
-        function,
-        api->dnnl_dilated_deconvolution_forward_desc_init(
-            &op_desc, dnnl_forward_inference, dnnl_deconvolution_direct, &input_desc, &weights_desc, bias_or_null,
-            &output_desc, window.strides, window.dilations, window.pads_begin, window.pads_end),
-        "describe the deconvolution"));
+    BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_check(function,
+                                              api->dnnl_dilated_deconvolution_forward_desc_init(
+                                                  &op_desc, dnnl_forward_inference, dnnl_deconvolution_direct,
+                                                  &input_desc, &weights_desc, bias_or_null, &output_desc,
+                                                  window.strides, window.dilations, window.pads_begin, window.pads_end),
+                                              "describe the deconvolution"));
   } else {
     const char *algorithm = byoc_dnnl_node_string(node, "algorithm", "direct");
     dnnl_alg_kind_t kind = strcmp(algorithm, "winograd") == 0 ? dnnl_convolution_winograd
@@ -99,14 +98,14 @@ int32_t byoc_dnnl_build_pooling(byoc_dnnl_function_t *function, const byoc_dnnl_
   window_t window;
   BYOC_DNNL_RETURN_IF_ERROR(read_window(function, node, &window));
   const char *name = byoc_dnnl_node_string(node, "algorithm", "");
-  dnnl_alg_kind_t algorithm = strcmp(name, "max") == 0                ? dnnl_pooling_max
-                              : strcmp(name, "avg") == 0              ? dnnl_pooling_avg_exclude_padding
+  dnnl_alg_kind_t algorithm = strcmp(name, "max") == 0               ? dnnl_pooling_max
+                              : strcmp(name, "avg") == 0             ? dnnl_pooling_avg_exclude_padding
                               : strcmp(name, "avg_include_pad") == 0 ? dnnl_pooling_avg_include_padding
-                                                                      : dnnl_alg_kind_undef;
+                                                                     : dnnl_alg_kind_undef;
   if (algorithm == dnnl_alg_kind_undef)
     return byoc_dnnl_node_fail(function, BYOC_INVALID_DATA, "its algorithm is unknown");
   byoc_dnnl_argument_t argument = {DNNL_ARG_SRC, -1};
-  BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_read(function, node->inputs[0], NULL, &argument.version));
+  BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_read_dense(function, node->inputs[0], &argument.version));
   dnnl_memory_desc_t output_desc;
   byoc_dnnl_layout_any(output->rank, output->dims, &output_desc);
   dnnl_pooling_v2_desc_t op_desc;

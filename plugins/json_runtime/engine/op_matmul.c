@@ -77,8 +77,7 @@ static int32_t read_weights(byoc_dnnl_function_t *function, int32_t value, int32
   const byoc_dnnl_value_t *v = &function->graph.values[value];
   if (v->rank == wanted->ndims && memcmp(v->dims, wanted->dims, (size_t)v->rank * sizeof(v->dims[0])) == 0)
     return byoc_dnnl_read(function, value, wanted, out_version);
-  BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_create_constant_version(function, seen_version, wanted, out_version));
-  return BYOC_OK;
+  return byoc_dnnl_reorder(function, seen_version, wanted, out_version);
 }
 
 // matmul: a [..., M, K] by b [..., K, N], each transposed in its last two dimensions where the attributes say so,
@@ -117,30 +116,26 @@ int32_t byoc_dnnl_build_matmul(byoc_dnnl_function_t *function, const byoc_dnnl_n
   }
 
   byoc_dnnl_argument_t arguments[3] = {{DNNL_ARG_SRC, -1}, {DNNL_ARG_WEIGHTS, -1}, {DNNL_ARG_BIAS, -1}};
-  BYOC_DNNL_RETURN_IF_ERROR(
-      read_matrix(function, node->inputs[0], rank, a_dims, transpose_a, &arguments[0].version));
-  BYOC_DNNL_RETURN_IF_ERROR(
-      read_matrix(function, node->inputs[1], rank, b_dims, transpose_b, &arguments[1].version));
+  BYOC_DNNL_RETURN_IF_ERROR(read_matrix(function, node->inputs[0], rank, a_dims, transpose_a, &arguments[0].version));
+  BYOC_DNNL_RETURN_IF_ERROR(read_matrix(function, node->inputs[1], rank, b_dims, transpose_b, &arguments[1].version));
   dnnl_memory_desc_t bias_desc, output_desc, weights_desc = *byoc_dnnl_desc(function, arguments[1].version);
-  if (b->constant >= 0) byoc_dnnl_layout_any(rank, weights_desc.dims, &weights_desc);
+  if (b->constant >= 0) byoc_dnnl_layout_any(rank, byoc_dnnl_desc(function, arguments[1].version)->dims, &weights_desc);
   byoc_dnnl_layout_plain(rank, output_dims, &output_desc);
   if (bias >= 0) {
     dnnl_dims_t bias_dims;
     for (int32_t i = 0; i < rank; ++i) bias_dims[i] = i < rank - 1 ? 1 : output_dims[i];
-    BYOC_DNNL_RETURN_IF_ERROR(
-        byoc_dnnl_read_reshaped(function, bias, rank, bias_dims, &arguments[2].version));
+    BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_read_reshaped(function, bias, rank, bias_dims, &arguments[2].version));
     bias_desc = *byoc_dnnl_desc(function, arguments[2].version);
   }
   dnnl_matmul_desc_t op_desc;
-  BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_check(function,
-                                            api->dnnl_matmul_desc_init(&op_desc,
-                                                                       byoc_dnnl_desc(function, arguments[0].version),
-                                                                       &weights_desc, bias >= 0 ? &bias_desc : NULL,
-                                                                       &output_desc),
-                                            "describe the matrix product"));
+  BYOC_DNNL_RETURN_IF_ERROR(
+      byoc_dnnl_check(function,
+                      api->dnnl_matmul_desc_init(&op_desc, byoc_dnnl_desc(function, arguments[0].version),
+                                                 &weights_desc, bias >= 0 ? &bias_desc : NULL, &output_desc),
+                      "describe the matrix product"));
   byoc_dnnl_fusion_t fusion;
-  BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_fuse(function, node, &op_desc, rank, output_dims,
-                                           byoc_dnnl_node_float(node, "scale", 1.0f), &fusion));
+  BYOC_DNNL_RETURN_IF_ERROR(
+      byoc_dnnl_fuse(function, node, &op_desc, rank, output_dims, byoc_dnnl_node_float(node, "scale", 1.0f), &fusion));
   dnnl_primitive_desc_t primitive_desc = fusion.primitive_desc;
   weights_desc = *api->dnnl_primitive_desc_query_md(primitive_desc, dnnl_query_weights_md, 0);
   int32_t status = read_weights(function, node->inputs[1], arguments[1].version, &weights_desc, &arguments[1].version);

@@ -139,8 +139,8 @@ int32_t byoc_dnnl_fuse(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *n
   for (int accept_reference = 0; accept_reference < 2; ++accept_reference) {
     for (uint32_t left = most + 1; left-- > 0;) {
       for (int allow_sum = 1; allow_sum >= 0; --allow_sum) {
-        BYOC_DNNL_RETURN_IF_ERROR(try_fusion(function, node, op_desc, left, result_rank, result_dims, scale,
-                                             allow_sum, out_fusion));
+        BYOC_DNNL_RETURN_IF_ERROR(
+            try_fusion(function, node, op_desc, left, result_rank, result_dims, scale, allow_sum, out_fusion));
         if (out_fusion->primitive_desc == NULL) continue;
         if (accept_reference || !is_reference(function, out_fusion->primitive_desc)) return BYOC_OK;
         (void)function->api->dnnl_primitive_desc_destroy(out_fusion->primitive_desc);
@@ -238,11 +238,9 @@ static int32_t apply_binary(byoc_dnnl_function_t *function, const byoc_dnnl_node
   if (same)
     BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_read(function, post_op->value, &desc, &other));
   else
-    BYOC_DNNL_RETURN_IF_ERROR(
-        byoc_dnnl_read_broadcast(function, post_op->value, result->rank, result->dims, &other));
+    BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_read_broadcast(function, post_op->value, result->rank, result->dims, &other));
   BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_check(
-      function,
-      api->dnnl_binary_desc_init(&op_desc, post_op->algorithm, &desc, byoc_dnnl_desc(function, other), &desc),
+      function, api->dnnl_binary_desc_init(&op_desc, post_op->algorithm, &desc, byoc_dnnl_desc(function, other), &desc),
       "describe a post-op"));
   BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_check(
       function, api->dnnl_primitive_desc_create(&primitive_desc, &op_desc, attributes, function->engine, NULL),
@@ -257,9 +255,8 @@ int32_t byoc_dnnl_apply_post_ops(byoc_dnnl_function_t *function, const byoc_dnnl
   int32_t status = byoc_dnnl_create_attributes(function, &attributes);
   for (uint32_t i = first; status == BYOC_OK && i < node->post_op_count; ++i) {
     const byoc_dnnl_post_op_t *post_op = &node->post_ops[i];
-    status = post_op->kind == BYOC_DNNL_POST_ELTWISE
-                 ? apply_eltwise(function, post_op, attributes, version)
-                 : apply_binary(function, node, post_op, attributes, version);
+    status = post_op->kind == BYOC_DNNL_POST_ELTWISE ? apply_eltwise(function, post_op, attributes, version)
+                                                     : apply_binary(function, node, post_op, attributes, version);
   }
   if (attributes != NULL) (void)function->api->dnnl_primitive_attr_destroy(attributes);
   if (status == BYOC_OK) byoc_dnnl_define(function, node->output, version);

@@ -1,0 +1,149 @@
+#include "core/collage/claims.h"
+
+#include <stdlib.h>
+
+#include "core/ir/outline.h"
+
+byoc_status_t byoc_claims_init(byoc_claims_t *claims, byoc_block_t *block, byoc_allocator_t allocator,
+                               byoc_diag_t *diag) {
+  *claims = (byoc_claims_t){.allocator = allocator, .block = block};
+  byoc_arena_init(&claims->arena, allocator);
+  claims->nodes = BYOC_ARENA_ARRAY(&claims->arena, byoc_node_t *, block->node_count);
+  claims->owners = BYOC_ARENA_ARRAY(&claims->arena, byoc_claim_t *, block->node_count);
+  if (claims->nodes == NULL || claims->owners == NULL) return byoc_diag_out_of_memory(diag);
+  BYOC_FOR_EACH_NODE(node, block) {
+    node->mark = claims->node_count;
+    claims->nodes[claims->node_count++] = node;
+  }
+  return BYOC_OK;
+}
+
+void byoc_claims_deinit(byoc_claims_t *claims) {
+  for (size_t i = 0; i < claims->claims.count; ++i) {
+    byoc_vector_deinit(&claims->claims.data[i]->nodes, claims->allocator);
+  }
+  byoc_vector_deinit(&claims->claims, claims->allocator);
+  byoc_arena_deinit(&claims->arena);
+}
+
+byoc_claim_t *byoc_claim_representative(byoc_claim_t *claim) {
+  while (claim != NULL && claim->merged_into != NULL) claim = claim->merged_into;
+  return claim;
+}
+
+byoc_claim_t *byoc_claims_owner(const byoc_claims_t *claims, size_t node) {
+  return byoc_claim_representative(claims->owners[node]);
+}
+
+byoc_status_t byoc_claims_add(byoc_claims_t *claims, const byoc_target_t *target, const byoc_rule_t *rule,
+                              byoc_node_t *const *nodes, size_t node_count, byoc_diag_t *diag,
+                              byoc_claim_t **out_claim) {
+  *out_claim = NULL;
+  byoc_claim_t *claim = BYOC_ARENA_NEW(&claims->arena, byoc_claim_t);
+  if (claim == NULL || !byoc_vector_push(&claims->claims, claims->allocator, claim)) {
+    return byoc_diag_out_of_memory(diag);
+  }
+  claim->target = target;
+  claim->rule = rule;
+  claim->part_count = 1;
+  for (size_t i = 0; i < node_count; ++i) {
+    uint32_t index = (uint32_t)nodes[i]->mark;
+    if (!byoc_vector_push(&claim->nodes, claims->allocator, index)) return byoc_diag_out_of_memory(diag);
+    claims->owners[index] = claim;
+  }
+  *out_claim = claim;
+  return BYOC_OK;
+}
+
+// ---- joining ----
+
+// A walk over the graph in which each claim is one vertex, from the successors of one claim.
+typedef struct walk_t {
+  const byoc_claims_t *claims;
+  bool *seen;      // by node
+  uint32_t *stack; // nodes to go on from
+  size_t depth;
+} walk_t;
+
+// Puts a vertex (a node, or all nodes of its claim) on the stack, once.
+static void reach(walk_t *w, uint32_t node) {
+  if (w->seen[node]) return;
+  const byoc_claim_t *claim = byoc_claims_owner(w->claims, node);
+  size_t count = claim ? claim->nodes.count : 1;
+  for (size_t i = 0; i < count; ++i) {
+    uint32_t member = claim ? claim->nodes.data[i] : node;
+    w->seen[member] = true;
+    w->stack[w->depth++] = member;
+  }
+}
+
+// Visits the users of a node's results that stand in this block: themselves, or by what is nested in them.
+static bool any_user(const byoc_claims_t *claims, uint32_t node, bool (*visit)(void *self, uint32_t user), void *self) {
+  const byoc_node_t *producer = claims->nodes[node];
+  for (uint32_t r = 0; r < producer->result_count; ++r) {
+    const byoc_value_t *value = producer->results[r];
+    for (size_t u = 0; u < value->uses.count; ++u) {
+      const byoc_use_t *use = &value->uses.data[u];
+      byoc_node_t *user = use->node ? use->node : use->block->owner;
+      user = user ? byoc_node_in_block(user, claims->block) : NULL;
+      if (user != NULL && visit(self, (uint32_t)user->mark)) return true;
+    }
+  }
+  return false;
+}
+
+typedef struct path_search_t {
+  walk_t walk;
+  const byoc_claim_t *from, *to;
+  bool direct; // the first step: edges straight into `to` do not count
+} path_search_t;
+
+static bool step(void *self, uint32_t user) {
+  path_search_t *search = self;
+  const byoc_claim_t *owner = byoc_claims_owner(search->walk.claims, user);
+  if (owner == search->to) return !search->direct;
+  if (owner != search->from) reach(&search->walk, user);
+  return false;
+}
+
+// Is there a path from `from` to `to` with something else in between?
+static bool has_detour(const byoc_claims_t *claims, const byoc_claim_t *from, const byoc_claim_t *to, bool *seen,
+                       uint32_t *stack) {
+  path_search_t search = {.walk = {.claims = claims, .seen = seen, .stack = stack}, .from = from, .to = to};
+  for (size_t i = 0; i < claims->node_count; ++i) seen[i] = false;
+  search.direct = true;
+  for (size_t i = 0; i < from->nodes.count; ++i) any_user(claims, from->nodes.data[i], step, &search);
+  search.direct = false;
+  while (search.walk.depth > 0) {
+    if (any_user(claims, stack[--search.walk.depth], step, &search)) return true;
+  }
+  return false;
+}
+
+static int compare_index(const void *left, const void *right) {
+  const uint32_t *a = left, *b = right;
+  return *a < *b ? -1 : *a > *b;
+}
+
+byoc_status_t byoc_claims_join(byoc_claims_t *claims, byoc_claim_t *a, byoc_claim_t *b, byoc_diag_t *diag,
+                               bool *out_joined) {
+  *out_joined = false;
+  if (a == b) return BYOC_OK;
+  bool *seen = byoc_allocate(claims->allocator, claims->node_count, sizeof(bool));
+  uint32_t *stack = byoc_allocate(claims->allocator, claims->node_count, sizeof(uint32_t));
+  byoc_status_t status = BYOC_OK;
+  if (seen == NULL || stack == NULL || !byoc_vector_reserve(&a->nodes, claims->allocator, b->nodes.count)) {
+    status = byoc_diag_out_of_memory(diag);
+    goto cleanup;
+  }
+  if (has_detour(claims, a, b, seen, stack) || has_detour(claims, b, a, seen, stack)) goto cleanup;
+  for (size_t i = 0; i < b->nodes.count; ++i) a->nodes.data[a->nodes.count++] = b->nodes.data[i];
+  qsort(a->nodes.data, a->nodes.count, sizeof(uint32_t), compare_index);
+  a->part_count += b->part_count;
+  b->merged_into = a;
+  *out_joined = true;
+cleanup:
+  byoc_free(claims->allocator, seen);
+  byoc_free(claims->allocator, stack);
+  return status;
+}

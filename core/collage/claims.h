@@ -1,0 +1,47 @@
+// Claims: which region each node of a block belongs to while placement goes on, and whether regions may be joined.
+#ifndef BYOC_CORE_COLLAGE_CLAIMS_H_
+#define BYOC_CORE_COLLAGE_CLAIMS_H_
+
+#include "core/base/arena.h"
+#include "core/ir/graph.h"
+#include "core/plugin/region.h"
+
+typedef struct byoc_claim_t byoc_claim_t;
+struct byoc_claim_t {
+  const byoc_target_t *target;
+  const byoc_rule_t *rule;
+  byoc_claim_t *merged_into;   // union-find; NULL: stands for itself
+  BYOC_VECTOR(uint32_t) nodes; // indices, rising
+  uint32_t part_count;         // matches or nodes that it was made of
+};
+
+// One block's nodes by number, in topological order.
+typedef struct byoc_claims_t {
+  byoc_allocator_t allocator;
+  byoc_block_t *block;
+  byoc_node_t **nodes;
+  size_t node_count;
+  byoc_claim_t **owners;              // parallel to nodes; NULL: nobody
+  BYOC_VECTOR(byoc_claim_t *) claims; // in order of creation
+  byoc_arena_t arena;
+} byoc_claims_t;
+
+// Numbers the nodes of a block (node->mark holds the index until the next pass).
+byoc_status_t byoc_claims_init(byoc_claims_t *claims, byoc_block_t *block, byoc_allocator_t allocator,
+                               byoc_diag_t *diag);
+void byoc_claims_deinit(byoc_claims_t *claims);
+
+// The claim that a joined one went into, at the end; itself where it was not joined.
+byoc_claim_t *byoc_claim_representative(byoc_claim_t *claim);
+// The claim that stands for a node now; NULL where nobody took it.
+byoc_claim_t *byoc_claims_owner(const byoc_claims_t *claims, size_t node);
+// Takes free nodes.
+byoc_status_t byoc_claims_add(byoc_claims_t *claims, const byoc_target_t *target, const byoc_rule_t *rule,
+                              byoc_node_t *const *nodes, size_t node_count, byoc_diag_t *diag,
+                              byoc_claim_t **out_claim);
+// Joins two claims when no path leaves the union and comes back, every other claim seen as one node (so that the
+// regions as a whole stay free of cycles). *out_joined tells.
+byoc_status_t byoc_claims_join(byoc_claims_t *claims, byoc_claim_t *a, byoc_claim_t *b, byoc_diag_t *diag,
+                               bool *out_joined);
+
+#endif // BYOC_CORE_COLLAGE_CLAIMS_H_

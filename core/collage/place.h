@@ -1,0 +1,44 @@
+// Placement: which backend takes which nodes. First form: greedy in the order of targets, rules in table order.
+#ifndef BYOC_CORE_COLLAGE_PLACE_H_
+#define BYOC_CORE_COLLAGE_PLACE_H_
+
+#include "core/base/string.h"
+#include "core/ir/graph.h"
+#include "core/target/target.h"
+
+// Why a backend did not take a node.
+typedef struct byoc_decline_t {
+  const byoc_node_t *node; // of the function as it was placed; valid until the module changes
+  const char *node_text;   // its description
+  const byoc_target_t *target;
+  const char *rule;
+  const char *reason;
+} byoc_decline_t;
+
+typedef struct byoc_placement_region_t {
+  byoc_function_t *function; // outlined, with its Compiler attribute
+  const byoc_target_t *target;
+  size_t node_count; // operators in it
+} byoc_placement_region_t;
+
+typedef struct byoc_placement_t {
+  byoc_arena_t arena;
+  BYOC_VECTOR(byoc_placement_region_t) regions; // in order of the graph
+  BYOC_VECTOR(byoc_decline_t) declines;
+  size_t node_count;      // operators that there were to place
+  size_t left_over_count; // that no backend took
+} byoc_placement_t;
+void byoc_placement_init(byoc_placement_t *placement, byoc_allocator_t allocator);
+void byoc_placement_deinit(byoc_placement_t *placement);
+
+// Places the nodes of every graph function without a Compiler attribute, block by block: in the order of `targets`,
+// each rule claims what it matches, from the results upwards; then claims that may be merged are, as long as no cycle
+// appears; then each becomes a function (attributes Compiler, Target: index in the list, Composite for pattern matches,
+// Primitive) with one call in its place. A node is not offered again to a target that gave it back (attribute below).
+byoc_status_t byoc_place_greedy(byoc_graph_module_t *module, const byoc_target_list_t *targets, byoc_diag_t *diag,
+                                byoc_placement_t *placement);
+
+// Node attribute set on nodes that a backend took and gave back: a list of target indices.
+#define BYOC_ATTRIBUTE_GIVEN_BACK_BY "byoc.given_back_by"
+
+#endif // BYOC_CORE_COLLAGE_PLACE_H_

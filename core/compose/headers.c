@@ -1,0 +1,59 @@
+// The embedded headers (byoc_embed in core/CMakeLists.txt): compiling needs no installed ones.
+#include <string.h>
+
+#include "core/compose/tool.h"
+
+// X(name of the embedded file, path below the include folder)
+#define HEADER_LIST(X)                                                                                                 \
+  X(header_status, "byoc/status.h")                                                                                    \
+  X(header_dtype, "byoc/dtype.h")                                                                                      \
+  X(header_call, "byoc/call.h")                                                                                        \
+  X(header_engine, "byoc/engine.h")                                                                                    \
+  X(header_artifact, "byoc/artifact.h")                                                                                \
+  X(header_dlpack, "dlpack/dlpack.h")                                                                                  \
+  X(header_model, "core/runtime/artifact/model.h")
+
+#define HEADER_EXTERN(name, path)                                                                                      \
+  extern const unsigned char byoc_embed_##name[];                                                                      \
+  extern const unsigned long long byoc_embed_##name##_size;
+HEADER_LIST(HEADER_EXTERN)
+
+#define HEADER_ONE(name, path) +1
+const size_t byoc_embedded_header_count = HEADER_LIST(HEADER_ONE);
+
+byoc_embedded_header_t byoc_embedded_header(size_t index) {
+  const byoc_embedded_header_t headers[] = {
+#define HEADER_ROW(name, path) {path, byoc_embed_##name, (size_t)byoc_embed_##name##_size},
+      HEADER_LIST(HEADER_ROW)};
+  return headers[index];
+}
+
+byoc_embedded_header_t byoc_embedded_header_find(const char *path) {
+  for (size_t i = 0; i < byoc_embedded_header_count; i++) {
+    byoc_embedded_header_t header = byoc_embedded_header(i);
+    if (strcmp(header.path, path) == 0) return header;
+  }
+  return (byoc_embedded_header_t){0};
+}
+
+static byoc_status_t write_below(const char *folder, const byoc_embedded_header_t *header, byoc_diag_t *diag) {
+  byoc_allocator_t allocator = byoc_allocator_system();
+  byoc_status_t status = BYOC_OK;
+  char *directory = NULL;
+  char *path = byoc_path_join(allocator, folder, header->path);
+  if (path != NULL) directory = byoc_path_directory(allocator, path);
+  if (directory == NULL) status = byoc_diag_out_of_memory(diag);
+  if (status == BYOC_OK) status = byoc_make_directories(directory, diag);
+  if (status == BYOC_OK) status = byoc_file_write(path, header->data, header->size_bytes, diag);
+  byoc_free(allocator, directory);
+  byoc_free(allocator, path);
+  return status;
+}
+
+byoc_status_t byoc_embedded_headers_write(const char *folder, byoc_diag_t *diag) {
+  for (size_t i = 0; i < byoc_embedded_header_count; i++) {
+    byoc_embedded_header_t header = byoc_embedded_header(i);
+    BYOC_RETURN_IF_ERROR(write_below(folder, &header, diag));
+  }
+  return BYOC_OK;
+}

@@ -1,0 +1,62 @@
+// Linking: objects and archives in, one shared object out that exports what was asked for and nothing else.
+#include <string.h>
+
+#include "core/compose/compiler.h"
+#include "core/compose/tool.h"
+
+// What every shared object of ours is linked with. --build-id=none and no debug sections: the bytes depend on the
+// content alone. pthread and dl are part of libc since glibc 2.34; --as-needed drops them there.
+static const char *const link_flags[] = {
+    "-shared",           "-fPIC",          "-Wl,-z,relro",        "-Wl,-z,now", "-Wl,-z,noexecstack",
+    "-static-libgcc",    "-Wl,-S",         "-Wl,--build-id=none", "-Wl,-O1",    "-Wl,-Bsymbolic",
+    "-Wl,--gc-sections", "-Wl,--as-needed"};
+
+static byoc_status_t write_exports(const byoc_link_job_t *job, const char *path, byoc_allocator_t allocator,
+                                   byoc_diag_t *diag) {
+  byoc_string_t text;
+  byoc_string_init(&text, allocator);
+  byoc_string_append(&text, "{\n");
+  if (job->export_count > 0) byoc_string_append(&text, "global:\n");
+  for (size_t i = 0; i < job->export_count; i++) byoc_string_appendf(&text, "  %s;\n", job->exports[i]);
+  byoc_string_append(&text, "local:\n  *;\n};\n");
+  byoc_status_t status =
+      text.failed ? byoc_diag_out_of_memory(diag) : byoc_file_write(path, text.data, text.size, diag);
+  byoc_string_deinit(&text);
+  return status;
+}
+
+byoc_status_t byoc_link_shared(const byoc_link_job_t *job, byoc_diag_t *diag) {
+  const char *compiler = NULL;
+  BYOC_RETURN_IF_ERROR_IN(diag, byoc_compiler_find(job->compiler, diag, &compiler), "linking");
+  byoc_allocator_t allocator = byoc_allocator_system();
+  byoc_command_t command;
+  byoc_command_init(&command, compiler, allocator);
+  char *folder = byoc_path_directory(allocator, job->output);
+  const char *exports = byoc_arena_format(&command.arena, "%s.map", job->output);
+  byoc_status_t status = folder == NULL || exports == NULL ? byoc_diag_out_of_memory(diag) : BYOC_OK;
+  if (status == BYOC_OK) status = write_exports(job, exports, allocator, diag);
+  if (status != BYOC_OK) goto cleanup;
+
+  for (size_t i = 0; i < sizeof(link_flags) / sizeof(link_flags[0]); i++) byoc_command_add(&command, link_flags[i]);
+  byoc_command_add(&command, job->allow_undefined ? "-Wl,-z,undefs" : "-Wl,-z,defs");
+  byoc_command_addf(&command, "-Wl,--version-script=%s", exports);
+  // An archive member is pulled in for an exported symbol too.
+  for (size_t i = 0; i < job->export_count; i++) byoc_command_addf(&command, "-Wl,-u,%s", job->exports[i]);
+  byoc_command_add(&command, "-o");
+  byoc_command_add(&command, job->output);
+  byoc_command_add(&command, "-Wl,--start-group");
+  for (size_t i = 0; i < job->file_count; i++) byoc_command_add(&command, job->files[i]);
+  byoc_command_add(&command, "-Wl,--end-group");
+  if (job->needed_count > 0) byoc_command_add(&command, "-Wl,--no-as-needed");
+  for (size_t i = 0; i < job->needed_count; i++) byoc_command_addf(&command, "-l:%s", job->needed[i]);
+  if (job->needed_count > 0) byoc_command_add(&command, "-Wl,--as-needed");
+  byoc_command_add(&command, "-lm");
+  byoc_command_add(&command, "-lpthread");
+  byoc_command_add(&command, "-ldl");
+  status = byoc_command_run(&command, "linking", NULL, folder, diag);
+
+cleanup:
+  byoc_free(allocator, folder);
+  byoc_command_deinit(&command);
+  return status;
+}

@@ -1,0 +1,18 @@
+// Compiled objects on disk, by the hash of everything that they depend on. Internal to core/compose.
+#ifndef BYOC_CORE_COMPOSE_OBJECT_CACHE_H_
+#define BYOC_CORE_COMPOSE_OBJECT_CACHE_H_
+
+#include "core/base/allocator.h"
+#include "core/base/hash.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+// The object, in memory from `allocator`; false where it is not there. A damaged entry counts as missing and is
+// removed.
+bool byoc_object_cache_get(byoc_content_hash_t key, byoc_allocator_t allocator, void **out_object,
+                           size_t *out_size_bytes);
+// Stores an object. A cache that cannot be written costs time later and nothing else: it is logged.
+void byoc_object_cache_put(byoc_content_hash_t key, const void *object, size_t size_bytes);
+
+#endif // BYOC_CORE_COMPOSE_OBJECT_CACHE_H_

@@ -1,0 +1,230 @@
+#include "core/compose/pipeline.h"
+
+#include <string.h>
+
+#include "core/base/file.h"
+#include "core/base/log.h"
+#include "core/compose/compiler.h"
+#include "core/compose/measure.h"
+#include "core/hostir/lower.h"
+#include "core/plugin/codegen.h"
+#include "core/target/cpu.h"
+
+// A function that is given back is offered to the next target; this bounds how often the road is taken again.
+enum { MAX_ROUNDS = 16 };
+
+void byoc_pipeline_result_init(byoc_pipeline_result_t *result, byoc_allocator_t allocator) {
+  *result = (byoc_pipeline_result_t){0};
+  byoc_placement_init(&result->placement, allocator);
+  byoc_string_init(&result->required_cpu_features, allocator);
+}
+
+void byoc_pipeline_result_deinit(byoc_pipeline_result_t *result) {
+  byoc_host_program_destroy(result->program);
+  result->program = NULL;
+  byoc_placement_deinit(&result->placement);
+  byoc_string_deinit(&result->required_cpu_features);
+}
+
+// ---- services for backends ----
+
+static byoc_status_t serve_compile(void *self, const byoc_compile_request_t *request, byoc_allocator_t allocator,
+                                   byoc_diag_t *diag, void **out_object, size_t *out_size_bytes) {
+  (void)self;
+  const byoc_compile_job_t job = {.name = request->name,
+                                  .source = request->source,
+                                  .compiler = request->compiler,
+                                  .flags = request->flags.items,
+                                  .flag_count = (size_t)request->flags.count};
+  return byoc_compile(&job, allocator, diag, out_object, out_size_bytes);
+}
+
+static byoc_status_t serve_measure(void *self, const byoc_measure_request_t *request, byoc_allocator_t allocator,
+                                   byoc_diag_t *diag, double *out_median_ns) {
+  (void)self;
+  return byoc_measure_packed(request, allocator, diag, out_median_ns);
+}
+
+static void serve_progress(void *self, const char *what, uint64_t done, uint64_t total) {
+  byoc_progress_t *progress = self;
+  if (done == 0) byoc_progress_begin(progress, "generating", (int64_t)total);
+  byoc_progress_step(progress, (int64_t)done, what);
+  if (done >= total) byoc_progress_end(progress);
+}
+
+// ---- generating ----
+
+typedef struct pipeline_t {
+  byoc_graph_module_t *module;
+  const byoc_pipeline_options_t *options;
+  byoc_allocator_t allocator;
+  byoc_diag_t *diag;
+  byoc_pipeline_result_t *result;
+  byoc_codegen_services_t services;
+  byoc_progress_t progress;
+  size_t given_back; // functions in this round
+} pipeline_t;
+
+static bool is_of_target(const byoc_function_t *function, const byoc_target_t *target) {
+  return function->kind == BYOC_FUNCTION_GRAPH && byoc_attributes_find(&function->attributes, "Compiler") != NULL &&
+         byoc_attributes_int(&function->attributes, "Target", -1) == (int64_t)target->index;
+}
+
+// Functions that the region calls (its composites) go back with it.
+static bool mark_callee_inline(void *self, byoc_node_t *node) {
+  (void)self;
+  return node->callee == NULL || byoc_attributes_set_int(&node->callee->attributes, "Inline", 1);
+}
+
+typedef struct give_back_t {
+  int64_t target;
+} give_back_t;
+
+static bool mark_given_back(void *self, byoc_node_t *node) {
+  const give_back_t *give_back = self;
+  if (node->callee != NULL) return byoc_block_walk(node->callee->body, mark_given_back, self);
+  size_t count = 0;
+  const int64_t *known = byoc_attributes_ints(&node->attributes, BYOC_ATTRIBUTE_GIVEN_BACK_BY, &count);
+  int64_t targets[64];
+  if (count >= sizeof(targets) / sizeof(targets[0])) return true;
+  if (count > 0) memcpy(targets, known, count * sizeof(targets[0]));
+  targets[count] = give_back->target;
+  return byoc_attributes_set_ints(&node->attributes, BYOC_ATTRIBUTE_GIVEN_BACK_BY, targets, count + 1);
+}
+
+// A body that goes back where it was called: rewritten by the backend, or as it was.
+static byoc_status_t put_back(pipeline_t *p, const byoc_codegen_result_t *result, const byoc_target_t *target) {
+  byoc_function_t *function = result->function;
+  bool ok = byoc_attributes_set_int(&function->attributes, "Inline", 1) &&
+            byoc_block_walk(function->body, mark_callee_inline, NULL);
+  if (result->answer == BYOC_CODEGEN_DECLINED) {
+    give_back_t give_back = {.target = target->index};
+    ok = ok && byoc_block_walk(function->body, mark_given_back, &give_back);
+    p->given_back += 1;
+    byoc_log(BYOC_LOG_INFO, "%s gave '%s' back: %s", target->kind->name, function->name, result->reason);
+  }
+  byoc_attributes_remove(&function->attributes, "Compiler");
+  byoc_attributes_remove(&function->attributes, "Composite");
+  return ok ? BYOC_OK : byoc_diag_out_of_memory(p->diag);
+}
+
+static byoc_status_t settle(pipeline_t *p, const byoc_codegen_report_t *report, const byoc_target_t *target) {
+  for (size_t i = 0; i < report->results.count; ++i) {
+    const byoc_codegen_result_t *result = &report->results.data[i];
+    if (result->answer == BYOC_CODEGEN_HANDED_BACK || result->answer == BYOC_CODEGEN_DECLINED) {
+      BYOC_RETURN_IF_ERROR(put_back(p, result, target));
+    }
+  }
+  byoc_string_t *features = &p->result->required_cpu_features;
+  if (report->required_cpu_features.size > 0) {
+    byoc_string_appendf(features, "%s%s", features->size ? " " : "", report->required_cpu_features.data);
+  }
+  return features->failed ? byoc_diag_out_of_memory(p->diag) : BYOC_OK;
+}
+
+// The hook of one target, over all of its functions at once.
+static byoc_status_t generate_for(pipeline_t *p, const byoc_target_t *target) {
+  BYOC_VECTOR(byoc_function_t *) functions = {0};
+  byoc_codegen_report_t report;
+  byoc_codegen_report_init(&report, p->allocator);
+  byoc_status_t status = BYOC_OK;
+  for (size_t f = 0; f < p->module->functions.count && status == BYOC_OK; ++f) {
+    byoc_function_t *function = p->module->functions.data[f];
+    if (!is_of_target(function, target)) continue;
+    if (!byoc_vector_push(&functions, p->allocator, function)) status = byoc_diag_out_of_memory(p->diag);
+  }
+  if (status != BYOC_OK || functions.count == 0) goto cleanup;
+  int64_t start_ns = byoc_now_ns();
+  status = byoc_codegen_run(p->module, target, functions.data, functions.count, &p->services, p->diag, &report);
+  if (status == BYOC_OK) status = settle(p, &report, target);
+  byoc_log(BYOC_LOG_INFO, "generated %zu functions with %s in %.0f ms", functions.count, target->text,
+           (double)(byoc_now_ns() - start_ns) / 1e6);
+cleanup:
+  byoc_codegen_report_deinit(&report);
+  byoc_vector_deinit(&functions, p->allocator);
+  if (status != BYOC_OK) return byoc_diag_context(p->diag, status, "target '%s'", target->kind->name);
+  return BYOC_OK;
+}
+
+// Stubs are made of what is bound; what goes back is put back into its callers.
+static byoc_status_t finish_round(pipeline_t *p) {
+  BYOC_RETURN_IF_ERROR(
+      byoc_pass_run(byoc_pass_find("mark-compiler-functions-extern"), p->module, &p->options->passes, p->diag, NULL));
+  return byoc_pass_run(byoc_pass_find("inline-functions"), p->module, &p->options->passes, p->diag, NULL);
+}
+
+static bool stops_after(const pipeline_t *p, const char *step) {
+  return p->options->stop_after != NULL && strcmp(p->options->stop_after, step) == 0;
+}
+
+static byoc_status_t place(pipeline_t *p) {
+  BYOC_RETURN_IF_ERROR(byoc_place_greedy(p->module, p->options->targets, p->diag, &p->result->placement));
+  return byoc_pass_print_after("place", p->module, &p->options->passes, p->diag);
+}
+
+static byoc_status_t place_and_generate(pipeline_t *p) {
+  for (int round = 0; round < MAX_ROUNDS; ++round) {
+    p->given_back = 0;
+    BYOC_RETURN_IF_ERROR(place(p));
+    if (stops_after(p, "place")) return BYOC_OK;
+    for (size_t t = 0; t < p->options->targets->targets.count; ++t) {
+      BYOC_RETURN_IF_ERROR(generate_for(p, p->options->targets->targets.data[t]));
+    }
+    BYOC_RETURN_IF_ERROR(finish_round(p));
+    if (p->given_back == 0) break;
+  }
+  return byoc_pass_print_after("generate", p->module, &p->options->passes, p->diag);
+}
+
+// The instruction set that "c" compiles for is required too.
+static byoc_status_t require_native_features(pipeline_t *p, byoc_string_t *features) {
+  const byoc_target_list_t *targets = p->options->targets;
+  const byoc_target_t *native = targets->targets.data[targets->targets.count - 1];
+  uint64_t bits = 0;
+  BYOC_RETURN_IF_ERROR(byoc_cpu_parse(byoc_target_option_string(native, "mcpu"), p->diag, &bits));
+  byoc_cpu_print(bits, features);
+  return features->failed ? byoc_diag_out_of_memory(p->diag) : BYOC_OK;
+}
+
+static byoc_status_t lower(pipeline_t *p) {
+  BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("lower-kernels"), p->module, &p->options->passes, p->diag, NULL));
+  BYOC_RETURN_IF_ERROR(byoc_host_lower(p->module, p->allocator, p->diag, &p->result->program));
+  BYOC_RETURN_IF_ERROR_IN(p->diag, byoc_host_plan_memory(p->result->program, p->diag), "planning memory");
+  const byoc_host_program_t *program = p->result->program;
+  byoc_log(BYOC_LOG_INFO, "host program: %zu instructions, %zu kernels, workspace %.2f MiB (bound %.2f MiB)",
+           program->instruction_count, program->kernels.count, (double)program->workspace_size_bytes / 1048576.0,
+           (double)program->workspace_bound_bytes / 1048576.0);
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline_options_t *options,
+                                byoc_allocator_t allocator, byoc_diag_t *diag, byoc_pipeline_result_t *result) {
+  pipeline_t p = {.module = module, .options = options, .allocator = allocator, .diag = diag, .result = result};
+  byoc_string_t native_features;
+  byoc_string_init(&native_features, allocator);
+  char *cache = NULL;
+  byoc_diag_t cache_diag = {0}; // no cache folder: work goes on without one
+  if (byoc_cache_directory(allocator, &cache_diag, &cache) != BYOC_OK) {
+    byoc_log(BYOC_LOG_WARNING, "nothing is cached: %s", cache_diag.message);
+  }
+  byoc_status_t status = require_native_features(&p, &native_features);
+  p.services = (byoc_codegen_services_t){.self = &p.progress,
+                                         .compile = serve_compile,
+                                         .measure = serve_measure,
+                                         .cache_directory = cache,
+                                         .cpu_features = native_features.data,
+                                         .progress = serve_progress};
+  if (status == BYOC_OK) status = byoc_pass_run(byoc_pass_find("simplify"), module, &options->passes, diag, NULL);
+  if (status != BYOC_OK || stops_after(&p, "simplify")) goto cleanup;
+  status = place_and_generate(&p);
+  if (status != BYOC_OK || stops_after(&p, "place") || stops_after(&p, "generate")) goto cleanup;
+  status = lower(&p);
+  if (status != BYOC_OK) goto cleanup;
+  byoc_string_appendf(&result->required_cpu_features, "%s%s", result->required_cpu_features.size ? " " : "",
+                      native_features.data);
+  if (result->required_cpu_features.failed) status = byoc_diag_out_of_memory(diag);
+cleanup:
+  byoc_free(allocator, cache);
+  byoc_string_deinit(&native_features);
+  return status;
+}

@@ -1,0 +1,205 @@
+// The compiler as a program: which one, its version, running it.
+#include "core/compose/tool.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/log.h"
+#include "core/base/process.h"
+#include "core/compose/compiler.h"
+
+void byoc_command_add(byoc_command_t *command, const char *argument) {
+  const char *copy = byoc_arena_copy_string(&command->arena, argument);
+  if (copy == NULL || !byoc_vector_push(&command->arguments, command->arena.allocator, copy)) command->failed = true;
+}
+
+void byoc_command_addf(byoc_command_t *command, const char *format, ...) {
+  byoc_string_t text;
+  byoc_string_init(&text, command->arena.allocator);
+  va_list arguments;
+  va_start(arguments, format);
+  byoc_string_appendv(&text, format, arguments);
+  va_end(arguments);
+  if (text.failed) command->failed = true;
+  if (!text.failed) byoc_command_add(command, text.data);
+  byoc_string_deinit(&text);
+}
+
+// The first word of a compiler's text.
+static bool first_word_exists(const char *compiler) {
+  char word[1024];
+  compiler += strspn(compiler, " \t");
+  size_t length = strcspn(compiler, " \t");
+  if (length == 0 || length >= sizeof(word)) return false;
+  memcpy(word, compiler, length);
+  word[length] = '\0';
+  return byoc_program_exists(word);
+}
+
+void byoc_command_init(byoc_command_t *command, const char *compiler, byoc_allocator_t allocator) {
+  *command = (byoc_command_t){0};
+  byoc_arena_init(&command->arena, allocator);
+  // A path with spaces in it is one program; everything else is split.
+  if (strchr(compiler, ' ') == NULL || byoc_program_exists(compiler)) {
+    byoc_command_add(command, compiler);
+    return;
+  }
+  while (*compiler != '\0') {
+    compiler += strspn(compiler, " \t");
+    size_t length = strcspn(compiler, " \t");
+    if (length > 0) byoc_command_addf(command, "%.*s", (int)length, compiler);
+    compiler += length;
+  }
+}
+
+void byoc_command_deinit(byoc_command_t *command) {
+  byoc_vector_deinit(&command->arguments, command->arena.allocator);
+  byoc_arena_deinit(&command->arena);
+}
+
+// Appends `text` without `folder` and the slash behind it.
+static void append_without(byoc_string_t *out, const char *text, const char *folder) {
+  size_t length = folder != NULL ? strlen(folder) : 0;
+  while (*text != '\0') {
+    const char *found = length > 0 ? strstr(text, folder) : NULL;
+    if (found == NULL) break;
+    byoc_string_append_bytes(out, text, (size_t)(found - text));
+    text = found + length;
+    text += *text == '/';
+  }
+  byoc_string_append(out, text);
+}
+
+// Where the messages that matter begin: the line of the first error.
+static const char *first_error(const char *text) {
+  static const char *const marks[] = {"error:", "undefined reference", "undefined symbol", "multiple definition",
+                                      "No space left"};
+  const char *best = NULL;
+  for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+    const char *found = strstr(text, marks[i]);
+    if (found != NULL && (best == NULL || found < best)) best = found;
+  }
+  while (best != NULL && best > text && best[-1] != '\n') best--;
+  return best != NULL ? best : text;
+}
+
+byoc_status_t byoc_command_run(byoc_command_t *command, const char *what, const char *directory, const char *hide,
+                               byoc_diag_t *diag) {
+  byoc_allocator_t allocator = command->arena.allocator;
+  if (command->failed || !byoc_vector_push(&command->arguments, allocator, NULL)) return byoc_diag_out_of_memory(diag);
+  if (byoc_log_level() >= BYOC_LOG_DEBUG) {
+    byoc_string_t line;
+    byoc_string_init(&line, allocator);
+    for (size_t i = 0; i + 1 < command->arguments.count; i++) {
+      byoc_string_appendf(&line, "%s%s", i > 0 ? " " : "", command->arguments.data[i]);
+    }
+    byoc_log(BYOC_LOG_DEBUG, "%s", line.data);
+    byoc_string_deinit(&line);
+  }
+  static const char *const english[] = {"LC_ALL=C", NULL};
+  byoc_process_options_t options = {.directory = directory, .variables = english};
+  byoc_process_result_t result;
+  byoc_string_t output;
+  byoc_string_init(&output, allocator);
+  byoc_status_t status = byoc_process_run(command->arguments.data, &options, &output, diag, &result);
+  if (status == BYOC_NOT_FOUND) {
+    byoc_diag_hint(diag, "install it, or name another compiler with the target \"c -cc=PROGRAM\" or in CC");
+  }
+  if (status == BYOC_OK && result.exit_code != 0) {
+    byoc_string_t shown;
+    byoc_string_init(&shown, allocator);
+    append_without(&shown, first_error(output.data), hide);
+    while (shown.size > 0 && shown.data[shown.size - 1] == '\n') shown.data[--shown.size] = '\0';
+    if (result.signal != 0) byoc_string_appendf(&shown, " (ended by signal %d)", result.signal);
+    status = byoc_diag_error(diag, BYOC_TOOL, "%s failed: %s", what, shown.size > 0 ? shown.data : "it gave no reason");
+    byoc_string_deinit(&shown);
+  }
+  byoc_string_deinit(&output);
+  return status;
+}
+
+const char *byoc_compiler_default(void) {
+  const char *chosen = getenv("CC");
+  if (chosen != NULL && chosen[0] != '\0' && first_word_exists(chosen)) return chosen;
+  static const char *const names[] = {"cc", "gcc", "clang"};
+  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    if (byoc_program_exists(names[i])) return names[i];
+  }
+  return NULL;
+}
+
+byoc_status_t byoc_compiler_find(const char *compiler, byoc_diag_t *diag, const char **out_compiler) {
+  *out_compiler = compiler;
+  if (compiler != NULL && compiler[0] != '\0') {
+    if (first_word_exists(compiler) || byoc_program_exists(compiler)) return BYOC_OK;
+    byoc_status_t status = byoc_diag_error(diag, BYOC_NOT_FOUND, "the compiler '%s' was not found", compiler);
+    byoc_diag_hint(diag, "install it, or name another one with the target \"c -cc=PROGRAM\" or in CC");
+    return status;
+  }
+  *out_compiler = byoc_compiler_default();
+  if (*out_compiler != NULL) return BYOC_OK;
+  byoc_status_t status = byoc_diag_error(diag, BYOC_NOT_FOUND,
+                                         "no C compiler was found: building needs one ($CC, cc, gcc and clang were "
+                                         "looked for in PATH)");
+  byoc_diag_hint(diag,
+                 "install the Debian package gcc (or clang), or name a compiler with the target \"c -cc=PROGRAM\" "
+                 "or in CC");
+  return status;
+}
+
+// Versions asked for so far; lives as long as the process.
+typedef struct version_t version_t;
+struct version_t {
+  version_t *next;
+  const char *compiler, *text;
+};
+static pthread_mutex_t versions_lock = PTHREAD_MUTEX_INITIALIZER;
+static version_t *versions;
+
+static byoc_status_t ask_version(const char *compiler, byoc_diag_t *diag, const char **out_version) {
+  byoc_allocator_t allocator = byoc_allocator_system();
+  byoc_status_t status = BYOC_OK;
+  byoc_command_t command;
+  byoc_command_init(&command, compiler, allocator);
+  byoc_command_add(&command, "--version");
+  byoc_string_t output;
+  byoc_string_init(&output, allocator);
+  byoc_process_result_t result;
+  static const char *const english[] = {"LC_ALL=C", NULL};
+  byoc_process_options_t options = {.variables = english, .timeout_ms = 20000};
+  if (command.failed || !byoc_vector_push(&command.arguments, allocator, NULL)) status = byoc_diag_out_of_memory(diag);
+  if (status == BYOC_OK) status = byoc_process_run(command.arguments.data, &options, &output, diag, &result);
+  if (status == BYOC_OK && result.exit_code != 0) {
+    status = byoc_diag_error(diag, BYOC_TOOL, "'%s --version' failed: is it a C compiler?", compiler);
+  }
+  if (status == BYOC_OK) {
+    output.data[strcspn(output.data, "\n")] = '\0';
+    version_t *version = calloc(1, sizeof(*version));
+    if (version != NULL) version->compiler = byoc_copy_string(allocator, compiler);
+    if (version != NULL) version->text = byoc_copy_string(allocator, output.data);
+    if (version == NULL || version->compiler == NULL || version->text == NULL) {
+      status = byoc_diag_out_of_memory(diag);
+    } else {
+      version->next = versions;
+      versions = version;
+      *out_version = version->text;
+    }
+  }
+  byoc_string_deinit(&output);
+  byoc_command_deinit(&command);
+  return status;
+}
+
+byoc_status_t byoc_compiler_version(const char *compiler, byoc_diag_t *diag, const char **out_version) {
+  *out_version = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_compiler_find(compiler, diag, &compiler));
+  byoc_status_t status = BYOC_OK;
+  pthread_mutex_lock(&versions_lock);
+  for (const version_t *at = versions; at != NULL && *out_version == NULL; at = at->next) {
+    if (strcmp(at->compiler, compiler) == 0) *out_version = at->text;
+  }
+  if (*out_version == NULL) status = ask_version(compiler, diag, out_version);
+  pthread_mutex_unlock(&versions_lock);
+  return status;
+}

@@ -1,0 +1,45 @@
+// What compiling and linking share: finding the compiler, its command line, its messages. Internal to core/compose.
+#ifndef BYOC_CORE_COMPOSE_TOOL_H_
+#define BYOC_CORE_COMPOSE_TOOL_H_
+
+#include "core/base/arena.h"
+#include "core/base/diag.h"
+#include "core/base/file.h"
+#include "core/base/string.h"
+#include "core/base/vector.h"
+
+// A command line under construction; `failed` is sticky.
+typedef struct byoc_command_t {
+  byoc_arena_t arena;
+  BYOC_VECTOR(const char *) arguments;
+  bool failed;
+} byoc_command_t;
+
+// Starts with the compiler, which may carry arguments of its own: "ccache gcc".
+void byoc_command_init(byoc_command_t *command, const char *compiler, byoc_allocator_t allocator);
+void byoc_command_deinit(byoc_command_t *command);
+void byoc_command_add(byoc_command_t *command, const char *argument); // copied
+void byoc_command_addf(byoc_command_t *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+// Runs it in `directory` (NULL: the caller's), with messages in English. A non-zero exit is BYOC_TOOL with "<what>
+// failed: <first messages>"; `hide` (may be NULL) is a folder whose name is taken out of them.
+byoc_status_t byoc_command_run(byoc_command_t *command, const char *what, const char *directory, const char *hide,
+                               byoc_diag_t *diag);
+
+// `compiler`, or the default one where it is NULL; an error that says how to get one where there is none.
+byoc_status_t byoc_compiler_find(const char *compiler, byoc_diag_t *diag, const char **out_compiler);
+
+// The headers that generated code includes, as they travel inside this program.
+typedef struct byoc_embedded_header_t {
+  const char *path; // "byoc/call.h"
+  const unsigned char *data;
+  size_t size_bytes;
+} byoc_embedded_header_t;
+extern const size_t byoc_embedded_header_count;
+byoc_embedded_header_t byoc_embedded_header(size_t index);
+// By path; NULL data where there is none.
+byoc_embedded_header_t byoc_embedded_header_find(const char *path);
+// Lays all of them down below `folder`.
+byoc_status_t byoc_embedded_headers_write(const char *folder, byoc_diag_t *diag);
+
+#endif // BYOC_CORE_COMPOSE_TOOL_H_

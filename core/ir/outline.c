@@ -1,0 +1,203 @@
+#include "core/ir/outline.h"
+
+#include <string.h>
+
+byoc_node_t *byoc_node_in_block(byoc_node_t *node, const byoc_block_t *block) {
+  while (node != NULL && node->block != block) node = node->block->owner;
+  return node;
+}
+
+// ---- outlining ----
+
+typedef struct outliner_t {
+  byoc_block_t *block;   // the nodes' block
+  byoc_function_t *made; // the new function
+  byoc_map_t members;    // pointer map: the nodes
+  byoc_map_t values;     // pointer map: value outside → parameter, value inside → its copy
+  byoc_allocator_t allocator;
+  BYOC_VECTOR(byoc_value_t *) operands; // of the call
+  BYOC_VECTOR(byoc_value_t *) results;  // values inside that are used outside
+  unsigned flags;
+  byoc_diag_t *diag;
+} outliner_t;
+
+static bool is_inside(const outliner_t *o, byoc_node_t *node) {
+  byoc_node_t *holder = byoc_node_in_block(node, o->block);
+  return holder != NULL && byoc_pointer_map_find(&o->members, holder) != NULL;
+}
+
+// Is the value made outside of the nodes (and of their nested blocks)?
+static bool comes_from_outside(const outliner_t *o, const byoc_value_t *value) {
+  if (value->kind == BYOC_VALUE_RESULT) return !is_inside(o, value->node);
+  if (value->kind == BYOC_VALUE_PARAMETER) return value->block->owner == NULL || !is_inside(o, value->block->owner);
+  return (o->flags & BYOC_OUTLINE_PASS_CONSTANTS) != 0;
+}
+
+static byoc_status_t add_parameter(outliner_t *o, byoc_value_t *value) {
+  if (value == NULL || !comes_from_outside(o, value) || byoc_pointer_map_find(&o->values, value) != NULL) {
+    return BYOC_OK;
+  }
+  const char *name = byoc_value_is_constant(value) ? value->constant->name : value->name;
+  byoc_value_t *parameter = byoc_block_add_parameter(o->made->body, name, value->type);
+  if (parameter == NULL || !byoc_pointer_map_put(&o->values, value, parameter) ||
+      !byoc_vector_push(&o->operands, o->allocator, value)) {
+    return byoc_diag_out_of_memory(o->diag);
+  }
+  parameter->device = value->device;
+  return BYOC_OK;
+}
+
+// The operands of a node and everything that its nested blocks use, in order.
+static byoc_status_t add_parameters(outliner_t *o, byoc_node_t *node) {
+  for (uint32_t i = 0; i < node->operand_count; ++i) BYOC_RETURN_IF_ERROR(add_parameter(o, node->operands[i]));
+  for (uint32_t b = 0; b < node->block_count; ++b) {
+    BYOC_FOR_EACH_NODE(inner, node->blocks[b]) BYOC_RETURN_IF_ERROR(add_parameters(o, inner));
+    for (size_t r = 0; r < node->blocks[b]->results.count; ++r) {
+      BYOC_RETURN_IF_ERROR(add_parameter(o, node->blocks[b]->results.data[r]));
+    }
+  }
+  return BYOC_OK;
+}
+
+static bool is_used_outside(const outliner_t *o, const byoc_value_t *value) {
+  for (size_t u = 0; u < value->uses.count; ++u) {
+    const byoc_use_t *use = &value->uses.data[u];
+    byoc_node_t *user = use->node ? use->node : use->block->owner;
+    if (user == NULL || !is_inside(o, user)) return true;
+  }
+  return false;
+}
+
+static byoc_status_t copy_nodes(outliner_t *o, byoc_node_t *const *nodes, size_t node_count) {
+  for (size_t n = 0; n < node_count; ++n) {
+    if (byoc_node_clone(nodes[n], o->made->body, NULL, &o->values) == NULL) return byoc_diag_out_of_memory(o->diag);
+    for (uint32_t r = 0; r < nodes[n]->result_count; ++r) {
+      byoc_value_t *value = nodes[n]->results[r], *copy = byoc_pointer_map_get(&o->values, value);
+      if (!is_used_outside(o, value)) continue;
+      if (!byoc_block_add_result(o->made->body, value->name, copy) ||
+          !byoc_vector_push(&o->results, o->allocator, value)) {
+        return byoc_diag_out_of_memory(o->diag);
+      }
+    }
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t replace_by_call(outliner_t *o, byoc_node_t *const *nodes, size_t node_count,
+                                     byoc_node_t **out_call) {
+  byoc_node_t *last = nodes[node_count - 1];
+  byoc_node_t *call =
+      byoc_node_create_call(o->block, last->next, o->made, o->operands.data, (uint32_t)o->operands.count);
+  if (call == NULL) return byoc_diag_out_of_memory(o->diag);
+  for (size_t r = 0; r < o->results.count; ++r) {
+    byoc_value_t *old = o->results.data[r], *result = call->results[r];
+    result->type = old->type;
+    result->device = old->device;
+    byoc_value_set_name(result, old->name);
+    if (!byoc_value_replace_uses(old, result)) return byoc_diag_out_of_memory(o->diag);
+  }
+  for (size_t n = node_count; n > 0; --n) byoc_node_erase(nodes[n - 1]);
+  *out_call = call;
+  return byoc_block_sort(o->block, o->diag);
+}
+
+byoc_status_t byoc_outline_nodes(byoc_node_t *const *nodes, size_t node_count, const char *name, unsigned flags,
+                                 byoc_diag_t *diag, byoc_function_t **out_function, byoc_node_t **out_call) {
+  *out_function = NULL;
+  *out_call = NULL;
+  byoc_graph_module_t *module = nodes[0]->function->module;
+  outliner_t o = {.block = nodes[0]->block, .allocator = module->allocator, .flags = flags, .diag = diag};
+  byoc_pointer_map_init(&o.members, o.allocator);
+  byoc_pointer_map_init(&o.values, o.allocator);
+  char identifier[128];
+  byoc_make_identifier(name, identifier, sizeof(identifier));
+  const char *unique = byoc_graph_module_unique_name(module, identifier);
+  o.made = unique ? byoc_function_create(module, unique) : NULL;
+  byoc_status_t status = o.made ? BYOC_OK : byoc_diag_out_of_memory(diag);
+  for (size_t n = 0; n < node_count && status == BYOC_OK; ++n) {
+    if (!byoc_pointer_map_put(&o.members, nodes[n], nodes[n])) status = byoc_diag_out_of_memory(diag);
+  }
+  for (size_t n = 0; n < node_count && status == BYOC_OK; ++n) status = add_parameters(&o, nodes[n]);
+  if (status == BYOC_OK) status = copy_nodes(&o, nodes, node_count);
+  if (status == BYOC_OK) status = replace_by_call(&o, nodes, node_count, out_call);
+  if (status == BYOC_OK) *out_function = o.made;
+  byoc_vector_deinit(&o.operands, o.allocator);
+  byoc_vector_deinit(&o.results, o.allocator);
+  byoc_map_deinit(&o.values);
+  byoc_map_deinit(&o.members);
+  return status == BYOC_OK ? BYOC_OK : byoc_diag_context(diag, status, "outlining '%s'", name);
+}
+
+// ---- inlining ----
+
+byoc_status_t byoc_inline_call(byoc_node_t *call, byoc_diag_t *diag) {
+  const byoc_block_t *body = call->callee->body;
+  byoc_map_t values;
+  byoc_pointer_map_init(&values, call->function->module->allocator);
+  bool ok = true;
+  for (size_t p = 0; p < body->parameters.count && ok; ++p) {
+    ok = byoc_pointer_map_put(&values, body->parameters.data[p], call->operands[p]);
+  }
+  for (byoc_node_t *node = body->first; node != NULL && ok; node = node->next) {
+    ok = byoc_node_clone(node, call->block, call, &values) != NULL;
+  }
+  for (uint32_t r = 0; r < call->result_count && ok; ++r) {
+    byoc_value_t *inner = body->results.data[r];
+    byoc_value_t *value = byoc_value_is_constant(inner) ? byoc_function_constant(call->function, inner->constant)
+                                                        : byoc_pointer_map_get(&values, inner);
+    ok = value != NULL;
+    if (!ok) break;
+    if (value->kind == BYOC_VALUE_RESULT && call->results[r]->name != NULL) {
+      byoc_value_set_name(value, call->results[r]->name);
+    }
+    ok = byoc_value_replace_uses(call->results[r], value);
+  }
+  byoc_map_deinit(&values);
+  if (!ok) return byoc_diag_out_of_memory(diag);
+  byoc_node_erase(call);
+  return BYOC_OK;
+}
+
+static byoc_status_t inline_in_block(byoc_block_t *block, bool (*wants)(void *, const byoc_function_t *), void *self,
+                                     byoc_diag_t *diag, size_t *count) {
+  for (byoc_node_t *node = block->first; node != NULL;) {
+    for (uint32_t b = 0; b < node->block_count; ++b) {
+      BYOC_RETURN_IF_ERROR(inline_in_block(node->blocks[b], wants, self, diag, count));
+    }
+    byoc_node_t *previous = node->previous, *next = node->next;
+    if (node->callee != NULL && wants(self, node->callee)) {
+      BYOC_RETURN_IF_ERROR_IN(diag, byoc_inline_call(node, diag), "inlining '%s'", node->callee->name);
+      *count += 1;
+      next = previous ? previous->next : block->first; // what came in may hold calls too
+    }
+    node = next;
+  }
+  return BYOC_OK;
+}
+
+static bool mark_call(void *self, byoc_node_t *node) {
+  return node->callee == NULL || byoc_pointer_map_put(self, node->callee, node->callee);
+}
+
+byoc_status_t byoc_inline_functions(byoc_graph_module_t *module, bool (*wants)(void *self, const byoc_function_t *),
+                                    void *self, byoc_diag_t *diag, size_t *out_count) {
+  *out_count = 0;
+  const byoc_function_t *main = byoc_graph_module_main(module);
+  for (size_t f = 0; f < module->functions.count; ++f) {
+    BYOC_RETURN_IF_ERROR(inline_in_block(module->functions.data[f]->body, wants, self, diag, out_count));
+  }
+  byoc_map_t called;
+  byoc_pointer_map_init(&called, module->allocator);
+  bool ok = true;
+  for (size_t f = 0; f < module->functions.count && ok; ++f) {
+    ok = byoc_block_walk(module->functions.data[f]->body, mark_call, &called);
+  }
+  for (size_t f = module->functions.count; f > 0 && ok; --f) {
+    byoc_function_t *function = module->functions.data[f - 1];
+    if (function != main && wants(self, function) && byoc_pointer_map_find(&called, function) == NULL) {
+      byoc_function_erase(function);
+    }
+  }
+  byoc_map_deinit(&called);
+  return ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}

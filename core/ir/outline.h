@@ -1,0 +1,28 @@
+// Outlining and inlining: nodes of a block become a function and a call of it, and back.
+#ifndef BYOC_CORE_IR_OUTLINE_H_
+#define BYOC_CORE_IR_OUTLINE_H_
+
+#include "core/ir/graph.h"
+
+enum {
+  BYOC_OUTLINE_PASS_CONSTANTS = 1, // constants become parameters instead of being bound into the body
+};
+
+// Moves `nodes` (of one block, convex) into a new function called `name` (made unique and a C identifier). A value used
+// several times becomes one parameter, a value used outside becomes one result. The call stands where the last of the
+// nodes stood; nodes that depend on it are moved behind it. BYOC_INVALID_DATA where the nodes are not convex.
+byoc_status_t byoc_outline_nodes(byoc_node_t *const *nodes, size_t node_count, const char *name, unsigned flags,
+                                 byoc_diag_t *diag, byoc_function_t **out_function, byoc_node_t **out_call);
+
+// Puts a copy of the callee's body in place of the call. The callee stays.
+byoc_status_t byoc_inline_call(byoc_node_t *call, byoc_diag_t *diag);
+
+// Inlines every call (nested blocks included) of functions that `wants` says yes to, and erases those of them that
+// nothing calls any more.
+byoc_status_t byoc_inline_functions(byoc_graph_module_t *module, bool (*wants)(void *self, const byoc_function_t *),
+                                    void *self, byoc_diag_t *diag, size_t *out_count);
+
+// The node of `block` that holds `node` (itself, or the one whose nested block it is in); NULL where it is elsewhere.
+byoc_node_t *byoc_node_in_block(byoc_node_t *node, const byoc_block_t *block);
+
+#endif // BYOC_CORE_IR_OUTLINE_H_

@@ -1,0 +1,86 @@
+// Register code of the interpreter. Internal to core/kernel.
+//
+// A register holds one number or, as a vector, one for each lane of the current strip. Numbers are of one of three
+// classes: float (f32 and narrower), double, int64 (integers and bool; u64 as its bits).
+#ifndef BYOC_CORE_KERNEL_BYTECODE_H_
+#define BYOC_CORE_KERNEL_BYTECODE_H_
+
+#include "core/ir/loop.h"
+
+#define BYOC_INTERPRETER_LANES 256
+
+typedef enum byoc_code_class_t { BYOC_CLASS_F32, BYOC_CLASS_F64, BYOC_CLASS_INT } byoc_code_class_t;
+
+typedef enum byoc_code_kind_t {
+  BYOC_CODE_OP,        // dst = op(a, b), wrapped to dtype where integers need it
+  BYOC_CODE_MOVE,      // dst = a
+  BYOC_CODE_RAMP,      // dst[l] = a + immediate * l
+  BYOC_CODE_SELECT,    // dst = a ? b : c
+  BYOC_CODE_CAST,      // dst (dtype) = a (from)
+  BYOC_CODE_LOAD,      // dst = buffer[a], 0 where mask c says no
+  BYOC_CODE_LOAD_RAMP, // dst[l] = buffer[a + immediate * l], no mask
+  BYOC_CODE_STORE,     // buffer[a] = b
+  BYOC_CODE_STORE_RAMP,
+  BYOC_CODE_REDUCE,      // dst = op(... op(dst, a[0]) ..., a[n - 1])
+  BYOC_CODE_JUMP,        // to target
+  BYOC_CODE_JUMP_UNLESS, // to target where a is 0
+  BYOC_CODE_FOR_BEGIN,   // to target unless dst < a
+  BYOC_CODE_FOR_NEXT,    // ++dst; to target where dst < a
+  BYOC_CODE_STRIP_BEGIN, // the same over strips: also sets the number of lanes in use
+  BYOC_CODE_STRIP_NEXT,
+  BYOC_CODE_END,
+} byoc_code_kind_t;
+
+#define BYOC_CODE_NO_MASK UINT32_MAX
+
+typedef struct byoc_code_t {
+  uint8_t kind;
+  uint8_t op;                                   // byoc_loop_op_t
+  uint8_t operands;                             // class of the operands
+  uint8_t dst_lanes, a_lanes, b_lanes, c_lanes; // vector registers?
+  uint8_t dtype, from;
+  uint32_t dst, a, b, c;
+  uint32_t buffer; // index into the program's buffers
+  uint32_t target;
+  int64_t immediate;
+} byoc_code_t;
+
+typedef struct byoc_code_buffer_t {
+  const byoc_loop_buffer_t *buffer;
+  int64_t count;  // elements; parameters: set for each run
+  size_t offset;  // LOCAL: bytes into the program's local memory
+  bool is_vector; // LOCAL, one for each lane: element i of lane l is at i * BYOC_INTERPRETER_LANES + l
+} byoc_code_buffer_t;
+
+// A register that is set before the first instruction: a literal, or a run-time dimension.
+typedef struct byoc_code_preset_t {
+  uint32_t reg;
+  byoc_code_class_t cls;
+  int64_t i;
+  double f;
+  bool is_dim; // shape[axis] of tensor
+  uint32_t tensor;
+  int32_t axis;
+} byoc_code_preset_t;
+
+typedef struct byoc_program_t {
+  byoc_allocator_t allocator;
+  const byoc_loop_kernel_t *kernel;
+  BYOC_VECTOR(byoc_code_t) code;
+  BYOC_VECTOR(byoc_code_buffer_t) buffers; // parameters first
+  BYOC_VECTOR(byoc_code_preset_t) presets;
+  uint32_t register_count;
+  size_t local_bytes;
+} byoc_program_t;
+
+byoc_status_t byoc_program_compile(const byoc_loop_kernel_t *kernel, byoc_allocator_t allocator, byoc_diag_t *diag,
+                                   byoc_program_t *out_program);
+void byoc_program_deinit(byoc_program_t *program);
+
+byoc_code_class_t byoc_code_class(byoc_dtype_t dtype);
+// Evaluates BYOC_CODE_OP on `count` lanes; strides are 0 for single numbers, 1 for vectors.
+void byoc_code_run_op(const byoc_code_t *code, void *dst, const void *a, const void *b, int64_t count);
+void byoc_code_run_cast(const byoc_code_t *code, void *dst, const void *a, int64_t count);
+void byoc_code_run_reduce(const byoc_code_t *code, void *dst, const void *a, int64_t count);
+
+#endif // BYOC_CORE_KERNEL_BYTECODE_H_

@@ -1,0 +1,45 @@
+// Emission of kernels as C: what the parts share. Internal to core/kernel.
+#ifndef BYOC_CORE_KERNEL_EMIT_H_
+#define BYOC_CORE_KERNEL_EMIT_H_
+
+#include "core/base/map.h"
+#include "core/base/string.h"
+#include "core/ir/loop.h"
+
+// Binding strength of C operators, for parentheses.
+typedef enum byoc_c_precedence_t {
+  BYOC_C_CONDITIONAL,
+  BYOC_C_LOGICAL,
+  BYOC_C_COMPARISON,
+  BYOC_C_SUM,
+  BYOC_C_PRODUCT,
+  BYOC_C_UNARY,
+  BYOC_C_PRIMARY,
+} byoc_c_precedence_t;
+
+typedef struct byoc_emitter_t {
+  byoc_allocator_t allocator;
+  const byoc_loop_kernel_t *kernel;
+  byoc_string_t functions; // bodies of parallel loops, in front of the kernel they belong to
+  byoc_string_t *out;      // where statements go
+  byoc_map_t helpers;      // text map: names of helpers in use
+  byoc_map_t shared;       // pointer map: expression → name of the local that holds it, in the current statement
+  const byoc_map_t *read;  // pointer map: variables that are read
+  uint32_t next_shared, next_loop;
+  bool uses_vector, uses_unroll, uses_parallel, failed;
+} byoc_emitter_t;
+
+const char *byoc_c_value_type(byoc_dtype_t dtype);   // of a variable: f16 and narrower are held as float
+const char *byoc_c_storage_type(byoc_dtype_t dtype); // of a buffer's elements
+// Name of a run-time dimension's variable: dim_0 and so on.
+void byoc_emit_dim_name(byoc_emitter_t *emitter, const char *symbol, byoc_string_t *out);
+// An expression that binds at least as strongly as `least`.
+void byoc_emit_expr(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr, byoc_c_precedence_t least);
+// Value in the form that a buffer of this type stores.
+void byoc_emit_stored(byoc_emitter_t *emitter, byoc_dtype_t dtype, const byoc_loop_expr_t *value);
+// Statements at this depth of indentation.
+void byoc_emit_stmt(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int indent);
+// Marks a helper as used and appends its name.
+void byoc_emit_helper(byoc_emitter_t *emitter, const char *name);
+
+#endif // BYOC_CORE_KERNEL_EMIT_H_

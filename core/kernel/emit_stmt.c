@@ -1,0 +1,345 @@
+// Statements as C.
+#include <string.h>
+
+#include "core/kernel/emit.h"
+#include "core/kernel/work.h"
+
+// ---- sub-expressions that a statement needs more than once ----
+
+typedef struct sharing_t {
+  uint32_t count; // places that need it
+  bool always;    // one of them whichever side of a selection is chosen: computing it early is safe
+} sharing_t;
+
+typedef struct share_t {
+  byoc_emitter_t *emitter;
+  byoc_arena_t arena;
+  byoc_map_t seen; // pointer map: expression → sharing_t
+} share_t;
+
+static void count_places(share_t *share, const byoc_loop_expr_t *expr, bool always) {
+  if (expr->kind == BYOC_LOOP_CONST || expr->kind == BYOC_LOOP_VARIABLE || expr->kind == BYOC_LOOP_DIM) return;
+  sharing_t *sharing = byoc_pointer_map_get(&share->seen, expr);
+  if (!sharing) {
+    sharing = BYOC_ARENA_NEW(&share->arena, sharing_t);
+    if (!sharing || !byoc_pointer_map_put(&share->seen, expr, sharing)) {
+      share->emitter->failed = true;
+      return;
+    }
+  }
+  bool known = sharing->count > 0, was_always = sharing->always;
+  ++sharing->count;
+  sharing->always |= always;
+  if (known && (was_always || !always)) return;
+  switch (expr->kind) {
+  case BYOC_LOOP_LOAD:
+    count_places(share, expr->load.index, always);
+    break;
+  case BYOC_LOOP_OP:
+    count_places(share, expr->op.operands[0], always);
+    if (expr->op.operands[1]) count_places(share, expr->op.operands[1], always);
+    break;
+  case BYOC_LOOP_SELECT:
+    count_places(share, expr->select.condition, always);
+    count_places(share, expr->select.yes, false);
+    count_places(share, expr->select.no, false);
+    break;
+  case BYOC_LOOP_CAST:
+    count_places(share, expr->cast, always);
+    break;
+  default:
+    break;
+  }
+}
+
+// Index arithmetic is left to the compiler, which does the same.
+static bool worth_naming(const byoc_loop_expr_t *expr) {
+  return expr->kind != BYOC_LOOP_LOAD && (expr->dtype != BYOC_DTYPE_I64 || expr->kind == BYOC_LOOP_CAST);
+}
+
+static void declare_shared(share_t *share, const byoc_loop_expr_t *expr, int indent) {
+  byoc_emitter_t *emitter = share->emitter;
+  sharing_t *sharing = byoc_pointer_map_get(&share->seen, expr);
+  if (!sharing || byoc_pointer_map_find(&emitter->shared, expr)) return;
+  bool named = sharing->count > 1 && sharing->always && worth_naming(expr);
+  sharing->count = named ? sharing->count : 0; // visited
+  switch (expr->kind) {
+  case BYOC_LOOP_LOAD:
+    declare_shared(share, expr->load.index, indent);
+    break;
+  case BYOC_LOOP_OP:
+    declare_shared(share, expr->op.operands[0], indent);
+    if (expr->op.operands[1]) declare_shared(share, expr->op.operands[1], indent);
+    break;
+  case BYOC_LOOP_SELECT:
+    declare_shared(share, expr->select.condition, indent);
+    declare_shared(share, expr->select.yes, indent);
+    declare_shared(share, expr->select.no, indent);
+    break;
+  case BYOC_LOOP_CAST:
+    declare_shared(share, expr->cast, indent);
+    break;
+  default:
+    break;
+  }
+  if (!named || byoc_pointer_map_find(&emitter->shared, expr)) return;
+  char *name = byoc_arena_format(&share->arena, "t_%u", emitter->next_shared++);
+  byoc_string_indent(emitter->out, indent);
+  byoc_string_appendf(emitter->out, "const %s %s = ", byoc_c_value_type(expr->dtype), name ? name : "");
+  byoc_emit_expr(emitter, expr, BYOC_C_CONDITIONAL);
+  byoc_string_append(emitter->out, ";\n");
+  if (!name || !byoc_pointer_map_put(&emitter->shared, expr, name)) emitter->failed = true;
+}
+
+static void share_init(share_t *share, byoc_emitter_t *emitter, const byoc_loop_expr_t *const *exprs, size_t count,
+                       int indent) {
+  *share = (share_t){.emitter = emitter};
+  byoc_arena_init(&share->arena, emitter->allocator);
+  byoc_pointer_map_init(&share->seen, emitter->allocator);
+  for (size_t i = 0; i < count; ++i) count_places(share, exprs[i], true);
+  for (size_t i = 0; i < count; ++i) declare_shared(share, exprs[i], indent);
+}
+
+static void share_deinit(share_t *share) {
+  byoc_map_clear(&share->emitter->shared);
+  byoc_map_deinit(&share->seen);
+  byoc_arena_deinit(&share->arena);
+}
+
+// ---- loops ----
+
+static void emit_block(byoc_emitter_t *emitter, const byoc_loop_stmt_t *block, int indent) {
+  for (size_t i = 0; i < block->block.statements.count; ++i)
+    byoc_emit_stmt(emitter, block->block.statements.data[i], indent);
+}
+
+static void line(byoc_emitter_t *emitter, int indent, const char *text) {
+  byoc_string_indent(emitter->out, indent);
+  byoc_string_append(emitter->out, text);
+  byoc_string_append(emitter->out, "\n");
+}
+
+// Unrolled loops beyond this many turns are left to the compiler.
+#define MAX_UNROLL 64
+
+static void emit_hint(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int indent) {
+  int64_t begin, end;
+  bool independent =
+      stmt->loop.kind == BYOC_LOOP_VECTOR || (stmt->loop.kind == BYOC_LOOP_PARALLEL && !byoc_has_loop(stmt->loop.body));
+  if (independent) {
+    emitter->uses_vector = true;
+    line(emitter, indent, "BYOC_VECTOR");
+  } else if (stmt->loop.kind == BYOC_LOOP_UNROLL && byoc_loop_is_int(stmt->loop.begin, &begin) &&
+             byoc_loop_is_int(stmt->loop.end, &end) && end - begin <= MAX_UNROLL && end - begin > 1) {
+    emitter->uses_unroll = true;
+    byoc_string_indent(emitter->out, indent);
+    byoc_string_appendf(emitter->out, "BYOC_UNROLL(%lld)\n", (long long)(end - begin));
+  }
+}
+
+static void emit_for(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int indent) {
+  const char *name = stmt->loop.variable->name;
+  byoc_string_t *out = emitter->out;
+  emit_hint(emitter, stmt, indent);
+  byoc_string_indent(out, indent);
+  byoc_string_appendf(out, "for (int64_t %s = ", name);
+  byoc_emit_expr(emitter, stmt->loop.begin, BYOC_C_CONDITIONAL);
+  byoc_string_appendf(out, "; %s < ", name);
+  byoc_emit_expr(emitter, stmt->loop.end, BYOC_C_SUM);
+  byoc_string_appendf(out, "; ++%s) {\n", name);
+  emit_block(emitter, stmt->loop.body, indent + 2);
+  line(emitter, indent, "}");
+}
+
+// ---- parallel loops ----
+
+// One captured item: as a field of the arguments, as its initialiser or as the local that the body reads.
+static void emit_field(byoc_emitter_t *emitter, byoc_string_t *out, const byoc_use_item_t *item, const char *form) {
+  byoc_string_t name;
+  byoc_string_init(&name, emitter->allocator);
+  const char *type = "int64_t";
+  const char *prefix = "";
+  bool pointer = false;
+  if (item->buffer) {
+    type = item->buffer->kind == BYOC_LOOP_BUFFER_LOCAL ? byoc_c_value_type(item->buffer->dtype)
+                                                        : byoc_c_storage_type(item->buffer->dtype);
+    prefix = item->buffer->kind == BYOC_LOOP_BUFFER_INPUT ? "const " : "";
+    pointer = true;
+    byoc_string_append(&name, item->buffer->name);
+  } else if (item->variable) {
+    type = byoc_c_value_type(item->variable->dtype);
+    byoc_string_append(&name, item->variable->name);
+  } else {
+    byoc_emit_dim_name(emitter, item->symbol, &name);
+  }
+  if (strcmp(form, "field") == 0)
+    byoc_string_appendf(out, "  %s%s %s%s;\n", prefix, type, pointer ? "*" : "", name.data);
+  else if (strcmp(form, "value") == 0)
+    byoc_string_appendf(out, "%s", name.data);
+  else if (pointer)
+    byoc_string_appendf(out, "  %s%s *restrict %s = args->%s;\n", prefix, type, name.data, name.data);
+  else
+    byoc_string_appendf(out, "  const %s %s = args->%s;\n", type, name.data, name.data);
+  if (name.failed) emitter->failed = true;
+  byoc_string_deinit(&name);
+}
+
+// The body as a function of a share of the iterations, in front of the kernel.
+static void emit_body_function(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, const byoc_uses_t *uses,
+                               uint32_t number) {
+  const char *kernel = emitter->kernel->name, *name = stmt->loop.variable->name;
+  byoc_string_t *outer = emitter->out, body;
+  byoc_string_init(&body, emitter->allocator);
+  byoc_string_appendf(&body, "typedef struct %s_args_%u_t {\n", kernel, number);
+  for (size_t i = 0; i < uses->count; ++i) emit_field(emitter, &body, &uses->items[i], "field");
+  byoc_string_appendf(&body, "} %s_args_%u_t;\n\n", kernel, number);
+  byoc_string_appendf(&body, "static void %s_loop_%u(void *argument, int64_t begin, int64_t end, int32_t worker) {\n",
+                      kernel, number);
+  byoc_string_appendf(&body, "  const %s_args_%u_t *args = (const %s_args_%u_t *)argument;\n  (void)worker;\n", kernel,
+                      number, kernel, number);
+  for (size_t i = 0; i < uses->count; ++i) emit_field(emitter, &body, &uses->items[i], "local");
+  emitter->out = &body;
+  emit_hint(emitter, stmt, 2);
+  byoc_string_appendf(&body, "  for (int64_t %s = ", name);
+  bool shifted = !byoc_loop_is_const(stmt->loop.begin, 0);
+  if (shifted) {
+    byoc_emit_expr(emitter, stmt->loop.begin, BYOC_C_SUM);
+    byoc_string_append(&body, " + ");
+  }
+  byoc_string_appendf(&body, "begin; %s < ", name);
+  if (shifted) {
+    byoc_emit_expr(emitter, stmt->loop.begin, BYOC_C_SUM);
+    byoc_string_append(&body, " + ");
+  }
+  byoc_string_appendf(&body, "end; ++%s) {\n", name);
+  emit_block(emitter, stmt->loop.body, 4);
+  byoc_string_append(&body, "  }\n}\n\n");
+  emitter->out = outer;
+  byoc_string_append_bytes(&emitter->functions, body.data, body.size);
+  if (body.failed) emitter->failed = true;
+  byoc_string_deinit(&body);
+}
+
+static void emit_parallel(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int indent) {
+  int64_t work = byoc_work_of(stmt->loop.body), turns = byoc_loop_turns(stmt);
+  byoc_uses_t uses;
+  bool fine = byoc_uses_collect(stmt, emitter->allocator, &uses);
+  if (!fine) emitter->failed = true;
+  if (!fine || uses.count == 0 || (turns >= 0 && (turns < 2 || byoc_work_times(turns, work) < BYOC_PARALLEL_WORK))) {
+    emit_for(emitter, stmt, indent);
+    byoc_uses_deinit(&uses);
+    return;
+  }
+  uint32_t number = emitter->next_loop++;
+  const char *kernel = emitter->kernel->name;
+  byoc_string_t *out = emitter->out;
+  int64_t grain = (BYOC_PARALLEL_WORK / 2 + work - 1) / work;
+  emitter->uses_parallel = true;
+  emit_body_function(emitter, stmt, &uses, number);
+  byoc_string_indent(out, indent);
+  byoc_string_appendf(out, "%s_args_%u_t args_%u = {", kernel, number, number);
+  for (size_t i = 0; i < uses.count; ++i) {
+    if (i > 0) byoc_string_append(out, ", ");
+    emit_field(emitter, out, &uses.items[i], "value");
+  }
+  byoc_string_append(out, "};\n");
+  byoc_string_indent(out, indent);
+  byoc_string_appendf(out, "call->runtime->parallel_for(call->runtime->self, %s_loop_%u, &args_%u, ", kernel, number,
+                      number);
+  byoc_emit_expr(emitter, stmt->loop.end, BYOC_C_SUM);
+  if (!byoc_loop_is_const(stmt->loop.begin, 0)) {
+    byoc_string_append(out, " - ");
+    byoc_emit_expr(emitter, stmt->loop.begin, BYOC_C_PRODUCT);
+  }
+  byoc_string_appendf(out, ", %lld);\n", (long long)grain);
+  byoc_uses_deinit(&uses);
+}
+
+// ---- statements ----
+
+static void emit_valued(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int indent) {
+  byoc_string_t *out = emitter->out;
+  bool is_store = stmt->kind == BYOC_LOOP_STORE;
+  if (!is_store && !byoc_pointer_map_find(emitter->read, stmt->assign.variable)) return; // read by nothing
+  const byoc_loop_expr_t *exprs[2] = {is_store ? stmt->store.value : stmt->assign.value,
+                                      is_store ? stmt->store.index : NULL};
+  share_t share;
+  share_init(&share, emitter, exprs, is_store ? 2 : 1, indent);
+  byoc_string_indent(out, indent);
+  if (is_store) {
+    const byoc_loop_buffer_t *buffer = stmt->store.buffer;
+    byoc_string_appendf(out, "%s[", buffer->name);
+    byoc_emit_expr(emitter, stmt->store.index, BYOC_C_CONDITIONAL);
+    byoc_string_append(out, "] = ");
+    if (buffer->kind == BYOC_LOOP_BUFFER_LOCAL)
+      byoc_emit_expr(emitter, stmt->store.value, BYOC_C_CONDITIONAL);
+    else
+      byoc_emit_stored(emitter, buffer->dtype, stmt->store.value);
+  } else {
+    const byoc_loop_variable_t *variable = stmt->assign.variable;
+    if (stmt->kind == BYOC_LOOP_LET)
+      byoc_string_appendf(out, "%s%s ", variable->is_mutable ? "" : "const ", byoc_c_value_type(variable->dtype));
+    byoc_string_appendf(out, "%s = ", variable->name);
+    byoc_emit_expr(emitter, stmt->assign.value, BYOC_C_CONDITIONAL);
+  }
+  byoc_string_append(out, ";\n");
+  share_deinit(&share);
+}
+
+static void emit_condition(byoc_emitter_t *emitter, const char *keyword, const byoc_loop_expr_t *condition,
+                           int indent) {
+  byoc_string_indent(emitter->out, indent);
+  byoc_string_appendf(emitter->out, "%s (", keyword);
+  byoc_emit_expr(emitter, condition, BYOC_C_CONDITIONAL);
+  byoc_string_append(emitter->out, ") {\n");
+}
+
+void byoc_emit_stmt(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int indent) {
+  switch (stmt->kind) {
+  case BYOC_LOOP_BLOCK:
+    line(emitter, indent, "{");
+    emit_block(emitter, stmt, indent + 2);
+    line(emitter, indent, "}");
+    return;
+  case BYOC_LOOP_FOR:
+    if (stmt->loop.kind == BYOC_LOOP_PARALLEL)
+      emit_parallel(emitter, stmt, indent);
+    else
+      emit_for(emitter, stmt, indent);
+    return;
+  case BYOC_LOOP_WHILE:
+    emit_condition(emitter, "while", stmt->loop_while.condition, indent);
+    emit_block(emitter, stmt->loop_while.body, indent + 2);
+    line(emitter, indent, "}");
+    return;
+  case BYOC_LOOP_IF:
+    emit_condition(emitter, "if", stmt->branch.condition, indent);
+    emit_block(emitter, stmt->branch.yes, indent + 2);
+    if (stmt->branch.no) {
+      line(emitter, indent, "} else {");
+      emit_block(emitter, stmt->branch.no, indent + 2);
+    }
+    line(emitter, indent, "}");
+    return;
+  case BYOC_LOOP_LET:
+  case BYOC_LOOP_ASSIGN:
+  case BYOC_LOOP_STORE:
+    emit_valued(emitter, stmt, indent);
+    return;
+  case BYOC_LOOP_ALLOCATE:
+    byoc_string_indent(emitter->out, indent);
+    byoc_string_appendf(emitter->out, "%s %s[%lld];\n", byoc_c_value_type(stmt->allocate->dtype), stmt->allocate->name,
+                        (long long)stmt->allocate->dims[0].constant);
+    return;
+  case BYOC_LOOP_COMMENT: {
+    byoc_string_indent(emitter->out, indent);
+    byoc_string_append(emitter->out, "// ");
+    for (const char *at = stmt->comment; *at; ++at) {
+      char letter = *at == '\n' || *at == '\r' || *at == '\\' ? ' ' : *at;
+      byoc_string_append_bytes(emitter->out, &letter, 1);
+    }
+    byoc_string_append(emitter->out, "\n");
+    return;
+  }
+  }
+}

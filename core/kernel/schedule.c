@@ -1,0 +1,113 @@
+// Loops over the elements of a point definition: one parallel loop outside, one vector loop inside.
+#include "core/kernel/lower_context.h"
+
+// How an operand's dimensions lie over those of the iteration space: bit d set where it has the full extent of d.
+// Operators outside NumPy's rules (BatchNormalization's channel vectors) are taken by extent; a wrong guess costs
+// speed only.
+static bool covers(const byoc_type_t *operand, const byoc_type_t *space, int32_t axis) {
+  int32_t d = axis - (space->rank - operand->rank);
+  return d >= 0 && byoc_dim_equal(operand->dims[d], space->dims[axis]);
+}
+
+// May axes `axis` and `axis` + 1 be walked as one? They may where every operand has both or neither.
+static bool mergeable(const byoc_lower_t *lower, const byoc_type_t *space, int32_t axis) {
+  BYOC_FOR_EACH_NODE(node, lower->function->body) {
+    const byoc_op_t *op = byoc_op_of(node);
+    if (!(op->traits & BYOC_OP_ELEMENTWISE)) return false;
+    for (uint32_t i = 0; i < node->operand_count; ++i) {
+      const byoc_type_t *type = node->operands[i] ? node->operands[i]->type : NULL;
+      if (!type || byoc_type_element_count(type) == 1) continue;
+      if (type->rank > space->rank) return false;
+      if (type->rank < space->rank && !(op->traits & BYOC_OP_BROADCASTS)) return false;
+      if (covers(type, space, axis) != covers(type, space, axis + 1)) return false;
+    }
+  }
+  return true;
+}
+
+// Consecutive axes that are walked by one loop; `extent` is NULL-terminated by count.
+typedef struct walk_t {
+  int32_t first[BYOC_MAX_RANK], last[BYOC_MAX_RANK]; // axes
+  const byoc_loop_expr_t *extent[BYOC_MAX_RANK];
+  int32_t count;
+} walk_t;
+
+static void plan_walk(byoc_lower_t *lower, const byoc_type_t *space, walk_t *walk) {
+  byoc_loop_builder_t *builder = byoc_lower_builder(lower);
+  bool is_static = byoc_type_is_static(space);
+  for (int32_t axis = 0; axis < space->rank; ++axis) {
+    if (byoc_dim_is_constant(space->dims[axis]) && space->dims[axis].constant == 1) continue;
+    const byoc_loop_expr_t *extent = byoc_loop_dim(builder, space->dims[axis]);
+    int32_t previous = walk->count - 1;
+    bool merge = previous >= 0 && is_static;
+    for (int32_t a = previous >= 0 ? walk->last[previous] : 0; merge && a < axis; ++a)
+      merge = mergeable(lower, space, a);
+    if (merge) {
+      walk->last[previous] = axis;
+      walk->extent[previous] = BYOC_LMUL(builder, walk->extent[previous], extent);
+    } else {
+      walk->first[walk->count] = walk->last[walk->count] = axis;
+      walk->extent[walk->count++] = extent;
+    }
+  }
+}
+
+// Splits the index of a merged walk into the indices of its axes.
+static void split_index(byoc_loop_builder_t *builder, const byoc_type_t *space, int32_t first, int32_t last,
+                        const byoc_loop_expr_t *index, const byoc_loop_expr_t **indices) {
+  for (int32_t axis = last; axis >= first; --axis) {
+    const byoc_loop_expr_t *extent = byoc_loop_dim(builder, space->dims[axis]);
+    indices[axis] = axis == first ? index : byoc_loop_binary(builder, BYOC_LOOP_OP_MOD, index, extent);
+    if (axis > first) index = byoc_loop_binary(builder, BYOC_LOOP_OP_FLOORDIV, index, extent);
+  }
+}
+
+static void lower_element(byoc_lower_t *lower, const byoc_node_t *anchor, const byoc_op_t *op, uint32_t result,
+                          const byoc_loop_expr_t *const *indices) {
+  size_t mark = lower->elements.count;
+  bool may_guard = !(op->traits & BYOC_OP_ELEMENTWISE);
+  ++lower->frames;
+  lower->guarded += may_guard;
+  const byoc_loop_expr_t *value = op->point(lower, anchor, result, indices);
+  lower->guarded -= may_guard;
+  byoc_lower_store(lower, anchor, result, indices, value);
+  --lower->frames;
+  lower->elements.count = mark;
+}
+
+static void lower_result(byoc_lower_t *lower, const byoc_node_t *anchor, const byoc_op_t *op, uint32_t result) {
+  byoc_loop_builder_t *builder = byoc_lower_builder(lower);
+  const byoc_type_t *space = anchor->results[result]->type;
+  const byoc_loop_expr_t *indices[BYOC_MAX_RANK], *zero = byoc_loop_int(builder, 0);
+  walk_t walk = {.count = 0};
+  for (int32_t axis = 0; axis < space->rank; ++axis) indices[axis] = zero;
+  plan_walk(lower, space, &walk);
+  if (walk.count == 0) {
+    lower_element(lower, anchor, op, result, indices);
+    return;
+  }
+  int32_t inner = walk.count - 1;
+  if (inner > 0) {
+    const byoc_loop_expr_t *extent = walk.extent[0];
+    for (int32_t i = 1; i < inner; ++i) extent = BYOC_LMUL(builder, extent, walk.extent[i]);
+    const byoc_loop_expr_t *outer = byoc_loop_for(builder, BYOC_LOOP_PARALLEL, "p", zero, extent);
+    for (int32_t i = inner - 1; i >= 0; --i) {
+      const byoc_loop_expr_t *own = i == 0 ? outer : byoc_loop_binary(builder, BYOC_LOOP_OP_MOD, outer, walk.extent[i]);
+      if (i > 0) outer = byoc_loop_binary(builder, BYOC_LOOP_OP_FLOORDIV, outer, walk.extent[i]);
+      own = byoc_loop_let(builder, "i", own);
+      split_index(builder, space, walk.first[i], walk.last[i], own, indices);
+    }
+  }
+  const byoc_loop_expr_t *index =
+      byoc_loop_for(builder, inner > 0 ? BYOC_LOOP_VECTOR : BYOC_LOOP_PARALLEL, "i", zero, walk.extent[inner]);
+  split_index(builder, space, walk.first[inner], walk.last[inner], index, indices);
+  lower_element(lower, anchor, op, result, indices);
+  byoc_loop_end(builder);
+  if (inner > 0) byoc_loop_end(builder);
+}
+
+byoc_status_t byoc_lower_point_anchor(byoc_lower_t *lower, const byoc_node_t *anchor, const byoc_op_t *op) {
+  for (uint32_t result = 0; result < anchor->result_count; ++result)
+    if (anchor->results[result]->uses.count > 0) lower_result(lower, anchor, op, result);
+  return BYOC_OK;
+}

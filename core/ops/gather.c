@@ -1,0 +1,187 @@
+// Data movement by indices that are data themselves. Negative indices count from the end. Indices beyond the operand
+// are clamped: the model is wrong then, but nothing outside the operand is read.
+#include <string.h>
+
+#include "core/ops/util.h"
+
+#define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
+
+static bool is_index(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_I32 || dtype == BYOC_DTYPE_I64;
+}
+
+static const byoc_loop_expr_t *safe_index(byoc_loop_builder_t *b, const byoc_loop_expr_t *index,
+                                          const byoc_loop_expr_t *extent) {
+  const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *last = BYOC_LSUB(b, extent, byoc_loop_int(b, 1));
+  index = byoc_emit_as(b, BYOC_DTYPE_I64, index);
+  index = byoc_loop_select(b, BIN(LT, index, zero), BYOC_LADD(b, index, extent), index);
+  return BYOC_LMAX(b, zero, BYOC_LMIN(b, index, last));
+}
+
+// ---- Gather ----
+static byoc_status_t infer_gather(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, is_index, "indices of i32 or i64"));
+  const byoc_type_t *x = byoc_operand_type(infer->node, 0), *at = byoc_operand_type(infer->node, 1);
+  if (!byoc_is_ranked(x) || !byoc_is_ranked(at)) return byoc_infer_set_unranked(infer, 0, x->dtype);
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 1, BYOC_MAX_RANK));
+  int32_t axis = 0;
+  BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", 0, x->rank, &axis));
+  byoc_dim_t dims[2 * BYOC_MAX_RANK];
+  int32_t rank = 0;
+  for (int32_t d = 0; d < axis; ++d) dims[rank++] = x->dims[d];
+  for (int32_t d = 0; d < at->rank; ++d) dims[rank++] = at->dims[d];
+  for (int32_t d = axis + 1; d < x->rank; ++d) dims[rank++] = x->dims[d];
+  return byoc_infer_set(infer, 0, x->dtype, rank, dims);
+}
+
+static const byoc_loop_expr_t *point_gather(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                                            const byoc_loop_expr_t *const *indices) {
+  (void)result;
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *x = node->operands[0]->type, *picks = node->operands[1]->type;
+  int32_t axis = byoc_node_axis(node, "axis", 0, x->rank);
+  const byoc_loop_expr_t *at[BYOC_MAX_RANK];
+  for (int32_t d = 0; d < axis; ++d) at[d] = indices[d];
+  at[axis] = safe_index(b, byoc_lower_load(lower, node, 1, indices + axis), byoc_emit_dim(b, x, axis));
+  for (int32_t d = axis + 1; d < x->rank; ++d) at[d] = indices[d - 1 + picks->rank];
+  return byoc_lower_load(lower, node, 0, at);
+}
+
+// ---- GatherElements ----
+static byoc_status_t infer_gather_elements(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, is_index, "indices of i32 or i64"));
+  const byoc_type_t *x = byoc_operand_type(infer->node, 0), *at = byoc_operand_type(infer->node, 1);
+  if (byoc_is_ranked(x)) {
+    int32_t axis = 0;
+    BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", 0, x->rank, &axis));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 1, x->rank, x->rank));
+  }
+  return byoc_infer_set_like(infer, 0, x->dtype, at);
+}
+
+static const byoc_loop_expr_t *point_gather_elements(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                                                     const byoc_loop_expr_t *const *indices) {
+  (void)result;
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *x = node->operands[0]->type;
+  int32_t axis = byoc_node_axis(node, "axis", 0, x->rank);
+  const byoc_loop_expr_t *at[BYOC_MAX_RANK];
+  for (int32_t d = 0; d < x->rank; ++d) at[d] = indices[d];
+  at[axis] = safe_index(b, byoc_lower_load(lower, node, 1, indices), byoc_emit_dim(b, x, axis));
+  return byoc_lower_load(lower, node, 0, at);
+}
+
+// ---- GatherND ----
+static byoc_status_t infer_gather_nd(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, is_index, "indices of i32 or i64"));
+  const byoc_type_t *x = byoc_operand_type(infer->node, 0), *at = byoc_operand_type(infer->node, 1);
+  if (!byoc_is_ranked(x) || !byoc_is_ranked(at)) return byoc_infer_set_unranked(infer, 0, x->dtype);
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 1, BYOC_MAX_RANK));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 1, 1, BYOC_MAX_RANK));
+  int64_t batch = byoc_attributes_int(&infer->node->attributes, "batch_dims", 0);
+  byoc_dim_t length = at->dims[at->rank - 1];
+  if (!byoc_dim_is_constant(length)) {
+    return byoc_infer_unsupported(infer, "operand 1: the last dimension must be a constant");
+  }
+  int32_t least = x->rank < at->rank ? x->rank : at->rank;
+  if (batch < 0 || batch >= least) {
+    return byoc_infer_error(infer, "attribute 'batch_dims': expected a value in [0, %d], got %lld", least - 1,
+                            (long long)batch);
+  }
+  if (length.constant < 1 || length.constant > x->rank - batch) {
+    return byoc_infer_error(infer, "operand 1: expected index tuples of 1 to %lld, got %lld",
+                            (long long)(x->rank - batch), (long long)length.constant);
+  }
+  byoc_dim_t dims[2 * BYOC_MAX_RANK];
+  int32_t rank = 0;
+  for (int32_t d = 0; d + 1 < at->rank; ++d) dims[rank++] = at->dims[d];
+  for (int32_t d = (int32_t)(batch + length.constant); d < x->rank; ++d) dims[rank++] = x->dims[d];
+  return byoc_infer_set(infer, 0, x->dtype, rank, dims);
+}
+
+static const byoc_loop_expr_t *point_gather_nd(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                                               const byoc_loop_expr_t *const *indices) {
+  (void)result;
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *x = node->operands[0]->type, *picks = node->operands[1]->type;
+  int32_t batch = (int32_t)byoc_attributes_int(&node->attributes, "batch_dims", 0);
+  int32_t length = (int32_t)picks->dims[picks->rank - 1].constant;
+  const byoc_loop_expr_t *at[BYOC_MAX_RANK], *tuple[BYOC_MAX_RANK];
+  for (int32_t d = 0; d < batch; ++d) at[d] = indices[d];
+  for (int32_t d = 0; d + 1 < picks->rank; ++d) tuple[d] = indices[d];
+  for (int32_t i = 0; i < length; ++i) {
+    tuple[picks->rank - 1] = byoc_loop_int(b, i);
+    at[batch + i] = safe_index(b, byoc_lower_load(lower, node, 1, tuple), byoc_emit_dim(b, x, batch + i));
+  }
+  for (int32_t d = batch + length; d < x->rank; ++d) at[d] = indices[picks->rank - 1 + d - batch - length];
+  return byoc_lower_load(lower, node, 0, at);
+}
+
+// ---- OneHot ----
+static byoc_status_t infer_one_hot(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_number, "numeric indices"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_number, "a numeric depth"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 2, NULL, "a tensor of two values"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 2, 1, 1));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 2, 0, byoc_dim_constant(2)));
+  const byoc_type_t *at = byoc_operand_type(node, 0), *values = byoc_operand_type(node, 2);
+  if (!byoc_is_ranked(at)) return byoc_infer_set_unranked(infer, 0, values->dtype);
+  int32_t axis = 0, from = 0;
+  BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", -1, at->rank + 1, &axis));
+  byoc_dim_t dims[BYOC_MAX_RANK + 1];
+  bool failed = false;
+  const byoc_value_t *depth = node->operands[1];
+  for (int32_t d = 0; d <= at->rank; ++d) {
+    if (d != axis) {
+      dims[d] = at->dims[from++];
+    } else if (byoc_value_is_constant(depth)) {
+      dims[d] = byoc_dim_constant((int64_t)byoc_constant_element_f64(depth->constant, 0));
+    } else {
+      dims[d] = byoc_infer_unknown_dim(infer, &failed);
+    }
+  }
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  return byoc_infer_set(infer, 0, values->dtype, at->rank + 1, dims);
+}
+
+static const byoc_loop_expr_t *point_one_hot(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                                             const byoc_loop_expr_t *const *indices) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *type = node->results[result]->type;
+  int32_t axis = byoc_node_axis(node, "axis", -1, type->rank), rank = 0;
+  const byoc_loop_expr_t *at[BYOC_MAX_RANK];
+  for (int32_t d = 0; d < type->rank; ++d) {
+    if (d != axis) at[rank++] = indices[d];
+  }
+  const byoc_loop_expr_t *hot = byoc_emit_as(b, BYOC_DTYPE_I64, byoc_emit_load(lower, node, 0, at));
+  const byoc_loop_expr_t *depth = byoc_emit_dim(b, type, axis);
+  hot = byoc_loop_select(b, BIN(LT, hot, byoc_loop_int(b, 0)), BYOC_LADD(b, hot, depth), hot);
+  const byoc_loop_expr_t *off = byoc_lower_load_flat(lower, node, 2, byoc_loop_int(b, 0));
+  const byoc_loop_expr_t *on = byoc_lower_load_flat(lower, node, 2, byoc_loop_int(b, 1));
+  return byoc_loop_select(b, BIN(EQ, hot, indices[axis]), on, off);
+}
+
+#define ROW(op_name, version, inputs, shape, function)                                                                 \
+  {                                                                                                                    \
+    .domain = "", .name = #op_name, .since_version = version, .min_inputs = inputs, .max_inputs = inputs,              \
+    .min_outputs = 1, .max_outputs = 1, .traits = 0, .infer = infer_##function, .point = point_##function,             \
+    .shape_operands = shape                                                                                            \
+  }
+
+const byoc_op_t byoc_ops_gather[] = {
+    ROW(Gather, 1, 2, 0, gather),
+    ROW(Gather, 11, 2, 0, gather),
+    ROW(Gather, 13, 2, 0, gather),
+    ROW(GatherElements, 11, 2, 0, gather_elements),
+    ROW(GatherElements, 13, 2, 0, gather_elements),
+    ROW(GatherND, 11, 2, 0, gather_nd),
+    ROW(GatherND, 12, 2, 0, gather_nd),
+    ROW(GatherND, 13, 2, 0, gather_nd),
+    ROW(OneHot, 9, 3, 1u << 1, one_hot),
+    ROW(OneHot, 11, 3, 1u << 1, one_hot),
+};
+const size_t byoc_ops_gather_count = sizeof byoc_ops_gather / sizeof *byoc_ops_gather;

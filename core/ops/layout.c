@@ -1,0 +1,519 @@
+// Data movement: every result element is one operand element (or a constant), found by arithmetic on its indices.
+#include <string.h>
+
+#include "core/ops/util.h"
+
+#define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
+
+static byoc_dim_t constant(int64_t value) {
+  return byoc_dim_constant(value);
+}
+
+// ---- Transpose ----
+// Without `perm` the dimensions are reversed.
+static byoc_status_t read_permutation(const byoc_infer_t *infer, const byoc_node_t *node, int32_t rank, int32_t *out) {
+  size_t count = 0;
+  const int64_t *perm = byoc_attributes_ints(&node->attributes, "perm", &count);
+  bool seen[BYOC_MAX_RANK] = {false};
+  if (perm && count != (size_t)rank) {
+    return byoc_infer_error(infer, "attribute 'perm': expected %d values, got %zu", rank, count);
+  }
+  for (int32_t d = 0; d < rank; ++d) {
+    int64_t from = perm ? perm[d] : rank - 1 - d;
+    if (from < 0 || from >= rank || seen[from]) {
+      return byoc_infer_error(infer, "attribute 'perm' is not a permutation of 0 to %d", rank - 1);
+    }
+    seen[from] = true;
+    out[d] = (int32_t)from;
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t infer_transpose(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  const byoc_type_t *x = byoc_operand_type(infer->node, 0);
+  if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
+  int32_t perm[BYOC_MAX_RANK];
+  BYOC_RETURN_IF_ERROR(read_permutation(infer, infer->node, x->rank, perm));
+  byoc_dim_t dims[BYOC_MAX_RANK];
+  for (int32_t d = 0; d < x->rank; ++d) dims[d] = x->dims[perm[d]];
+  return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);
+}
+
+static const byoc_loop_expr_t *point_transpose(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                                               const byoc_loop_expr_t *const *indices) {
+  (void)result;
+  int32_t rank = node->operands[0]->type->rank;
+  size_t count = 0;
+  const int64_t *perm = byoc_attributes_ints(&node->attributes, "perm", &count);
+  const byoc_loop_expr_t *at[BYOC_MAX_RANK];
+  for (int32_t d = 0; d < rank; ++d) at[perm ? perm[d] : rank - 1 - d] = indices[d];
+  return byoc_lower_load(lower, node, 0, at);
+}
+
+// ---- Expand ----
+static byoc_status_t infer_expand(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_integer, "a shape of integers"));
+  const byoc_type_t *x = byoc_operand_type(node, 0), *shape = byoc_operand_type(node, 1);
+  byoc_dim_t want[BYOC_MAX_RANK], dims[BYOC_MAX_RANK];
+  int32_t count = 0;
+  if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
+  if (!byoc_shape_value(node->operands[1], infer->arena, &count, want)) {
+    int64_t length = byoc_type_element_count(shape);
+    if (length < 0 || length > BYOC_MAX_RANK) return byoc_infer_set_unranked(infer, 0, x->dtype);
+    return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank > length ? x->rank : (int32_t)length);
+  }
+  int32_t rank = x->rank > count ? x->rank : count;
+  bool failed = false;
+  for (int32_t d = 0; d < rank; ++d) {
+    int32_t i = d - (rank - x->rank), j = d - (rank - count);
+    byoc_dim_t a = i >= 0 ? x->dims[i] : constant(1), other = j >= 0 ? want[j] : constant(1);
+    if (byoc_broadcast_dim(infer, a, other, &dims[d], &failed)) continue;
+    char text[BYOC_TYPE_TEXT_SIZE];
+    return byoc_infer_error(infer, "%s does not expand to %lld in dimension %d", byoc_type_text(x, text),
+                            (long long)other.constant, d);
+  }
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  return byoc_infer_set(infer, 0, x->dtype, rank, dims);
+}
+
+static const byoc_loop_expr_t *point_expand(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                                            const byoc_loop_expr_t *const *indices) {
+  return byoc_lower_load_broadcast(lower, node, 0, node->results[result]->type->rank, indices);
+}
+
+// ---- Concat: one loop nest an operand, each writing its part ----
+static byoc_status_t infer_concat(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
+  const byoc_type_t *first = NULL;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, NULL, "a tensor"));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, i));
+    if (!byoc_is_ranked(byoc_operand_type(node, i))) {
+      return byoc_infer_set_unranked(infer, 0, byoc_operand_type(node, 0)->dtype);
+    }
+  }
+  first = byoc_operand_type(node, 0);
+  int32_t axis = 0;
+  if (infer->opset >= 4 && !byoc_attributes_find(&node->attributes, "axis")) {
+    return byoc_infer_error(infer, "attribute 'axis' is required");
+  }
+  BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", 1, first->rank, &axis));
+  byoc_dim_t dims[BYOC_MAX_RANK];
+  for (int32_t d = 0; d < first->rank; ++d) dims[d] = d == axis ? constant(0) : first->dims[d];
+  bool failed = false;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    const byoc_type_t *type = byoc_operand_type(node, i);
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, i, first->rank, first->rank));
+    for (int32_t d = 0; d < first->rank; ++d) {
+      if (d == axis) continue;
+      BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, i, d, dims[d]));
+      if (byoc_dim_is_constant(type->dims[d])) dims[d] = type->dims[d];
+    }
+    dims[axis] = byoc_infer_dim(infer, BYOC_DIM_ADD, dims[axis], type->dims[axis], &failed);
+  }
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  return byoc_infer_set(infer, 0, first->dtype, first->rank, dims);
+}
+
+static byoc_status_t loops_concat(byoc_lower_t *lower, const byoc_node_t *node) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *result = node->results[0]->type;
+  int32_t rank = result->rank, axis = byoc_node_axis(node, "axis", 1, rank);
+  const byoc_loop_expr_t *offset = byoc_loop_int(b, 0), *zero = byoc_loop_int(b, 0);
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    const byoc_type_t *type = node->operands[i]->type;
+    const byoc_loop_expr_t *at[BYOC_MAX_RANK], *to[BYOC_MAX_RANK];
+    // Everything but the last dimension is one parallel loop.
+    const byoc_loop_expr_t *t = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "t", zero, byoc_emit_extent(b, type, 0, rank - 1));
+    byoc_emit_unravel(b, type, 0, rank - 1, t, at);
+    for (int32_t d = 0; d + 1 < rank; ++d) at[d] = byoc_loop_let(b, "at", at[d]);
+    at[rank - 1] = byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", zero, byoc_emit_dim(b, type, rank - 1));
+    for (int32_t d = 0; d < rank; ++d) to[d] = d == axis ? BYOC_LADD(b, at[d], offset) : at[d];
+    byoc_lower_store(lower, node, 0, to, byoc_lower_load(lower, node, i, at));
+    byoc_loop_end(b);
+    byoc_loop_end(b);
+    offset = BYOC_LADD(b, offset, byoc_emit_dim(b, type, axis));
+  }
+  return BYOC_OK;
+}
+
+// ---- Split ----
+// The length of part `index`: as given, else equal parts (the last may be shorter from version 18 on).
+static byoc_status_t split_length(const byoc_infer_t *infer, const byoc_ints_t *given, byoc_dim_t whole, uint32_t index,
+                                  byoc_dim_t *out, bool *failed) {
+  const byoc_node_t *node = infer->node;
+  int64_t parts = node->result_count;
+  if (given->count > 0) {
+    *out = constant(given->values[index]);
+    return BYOC_OK;
+  }
+  if (infer->opset < 18 && byoc_dim_is_constant(whole) && whole.constant % parts != 0) {
+    return byoc_infer_error(infer, "%lld elements do not divide into %lld equal parts", (long long)whole.constant,
+                            (long long)parts);
+  }
+  byoc_dim_t each = byoc_infer_dim(infer, BYOC_DIM_CEILDIV, whole, constant(parts), failed);
+  *out = each;
+  if (infer->opset >= 18 && index + 1 == node->result_count && index > 0) {
+    byoc_dim_t before = byoc_infer_dim(infer, BYOC_DIM_MUL, each, constant(index), failed);
+    *out = byoc_infer_dim(infer, BYOC_DIM_SUB, whole, before, failed);
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t infer_split(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  const byoc_type_t *x = byoc_operand_type(node, 0);
+  byoc_ints_t given;
+  byoc_known_t known = byoc_read_ints(node, "split", 1, &given);
+  if (!byoc_is_ranked(x)) {
+    for (uint32_t i = 0; i < node->result_count; ++i) BYOC_RETURN_IF_ERROR(byoc_infer_set_unranked(infer, i, x->dtype));
+    return BYOC_OK;
+  }
+  int32_t axis = 0;
+  BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", 0, x->rank, &axis));
+  if (known == BYOC_KNOWN_YES && given.count != node->result_count) {
+    return byoc_infer_error(infer, "'split' has %zu parts for %u results", given.count, node->result_count);
+  }
+  byoc_dim_t dims[BYOC_MAX_RANK];
+  for (int32_t d = 0; d < x->rank; ++d) dims[d] = x->dims[d];
+  int64_t sum = 0;
+  bool failed = false;
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    if (known == BYOC_KNOWN_NO) {
+      dims[axis] = byoc_infer_unknown_dim(infer, &failed);
+    } else {
+      BYOC_RETURN_IF_ERROR(split_length(infer, &given, x->dims[axis], i, &dims[axis], &failed));
+    }
+    if (byoc_dim_is_constant(dims[axis])) sum += dims[axis].constant;
+    BYOC_RETURN_IF_ERROR(byoc_infer_set(infer, i, x->dtype, x->rank, dims));
+  }
+  if (known == BYOC_KNOWN_YES && byoc_dim_is_constant(x->dims[axis]) && sum != x->dims[axis].constant) {
+    return byoc_infer_error(infer, "the parts of 'split' add up to %lld, dimension %d has %lld", (long long)sum, axis,
+                            (long long)x->dims[axis].constant);
+  }
+  return byoc_infer_memory(infer, failed);
+}
+
+static const byoc_loop_expr_t *point_split(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                                           const byoc_loop_expr_t *const *indices) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  int32_t rank = node->operands[0]->type->rank, axis = byoc_node_axis(node, "axis", 0, rank);
+  const byoc_loop_expr_t *at[BYOC_MAX_RANK];
+  for (int32_t d = 0; d < rank; ++d) at[d] = indices[d];
+  for (uint32_t i = 0; i < result; ++i) {
+    at[axis] = BYOC_LADD(b, at[axis], byoc_emit_dim(b, node->results[i]->type, axis));
+  }
+  return byoc_lower_load(lower, node, 0, at);
+}
+
+// ---- Slice ----
+typedef struct {
+  bool known; // false: starts are read at run time
+  bool sliced[BYOC_MAX_RANK];
+  byoc_dim_t start[BYOC_MAX_RANK], length[BYOC_MAX_RANK];
+  int64_t step[BYOC_MAX_RANK];
+  int32_t place[BYOC_MAX_RANK]; // of the dimension in starts and ends
+} slice_t;
+
+// Beyond any size: "to the end", however the exporter spelt it.
+static bool is_huge(byoc_dim_t dim) {
+  return byoc_dim_is_constant(dim) && (dim.constant > INT32_MAX || dim.constant < -(int64_t)INT32_MAX);
+}
+
+// Brings a start or an end into [low, high], negative ones counting from the end of a dimension of size `extent`.
+static byoc_dim_t clamp(const byoc_infer_t *infer, byoc_dim_t x, byoc_dim_t extent, byoc_dim_t low, byoc_dim_t high,
+                        bool *failed) {
+  if (is_huge(x)) return x.constant > 0 ? high : low;
+  if (byoc_dim_is_constant(x) && x.constant < 0) x = byoc_infer_dim(infer, BYOC_DIM_ADD, extent, x, failed);
+  // Symbolic extents are dimensions: not negative, so that a start of 0 needs no test.
+  if (!byoc_dim_is_constant(x) && byoc_dim_equal(x, high)) return x;
+  if (byoc_dim_is_constant(x) && byoc_dim_equal(x, low)) return x;
+  x = byoc_infer_dim(infer, BYOC_DIM_MIN, x, high, failed);
+  return byoc_dim_is_constant(x) && byoc_dim_is_constant(low) && x.constant >= low.constant
+             ? x
+             : byoc_infer_dim(infer, BYOC_DIM_MAX, x, low, failed);
+}
+
+static byoc_status_t slice_axis(const byoc_infer_t *infer, byoc_dim_t extent, byoc_dim_t start, byoc_dim_t end,
+                                int64_t step, byoc_dim_t *out_start, byoc_dim_t *out_length, bool *failed) {
+  byoc_dim_t zero = constant(0), last = byoc_infer_dim(infer, BYOC_DIM_SUB, extent, constant(1), failed);
+  byoc_dim_t distance;
+  if (step > 0) {
+    *out_start = clamp(infer, start, extent, zero, extent, failed);
+    byoc_dim_t stop = clamp(infer, end, extent, zero, extent, failed);
+    distance = byoc_infer_dim(infer, BYOC_DIM_SUB, stop, *out_start, failed);
+  } else {
+    *out_start = clamp(infer, start, extent, zero, last, failed);
+    byoc_dim_t stop = clamp(infer, end, extent, constant(-1), last, failed);
+    distance = byoc_infer_dim(infer, BYOC_DIM_SUB, *out_start, stop, failed);
+  }
+  byoc_dim_t length = byoc_infer_dim(infer, BYOC_DIM_CEILDIV, distance, constant(step > 0 ? step : -step), failed);
+  // The whole of a symbolic dimension needs no maximum.
+  bool whole = byoc_dim_equal(length, extent);
+  *out_length = whole ? length : byoc_infer_dim(infer, BYOC_DIM_MAX, length, zero, failed);
+  return BYOC_OK;
+}
+
+// Starts or ends: an attribute, else an operand followed symbolically.
+static bool read_bounds(const byoc_infer_t *infer, const char *name, uint32_t operand, int32_t *count,
+                        byoc_dim_t *out) {
+  byoc_ints_t ints;
+  if (byoc_read_ints(infer->node, name, -1, &ints) == BYOC_KNOWN_YES) {
+    if (ints.count > BYOC_MAX_RANK) return false;
+    *count = (int32_t)ints.count;
+    for (size_t i = 0; i < ints.count; ++i) out[i] = constant(ints.values[i]);
+    return true;
+  }
+  return byoc_has_operand(infer->node, operand) &&
+         byoc_shape_value(infer->node->operands[operand], infer->arena, count, out);
+}
+
+static byoc_status_t read_slice(const byoc_infer_t *infer, const byoc_type_t *x, slice_t *slice) {
+  const byoc_node_t *node = infer->node;
+  byoc_dim_t starts[BYOC_MAX_RANK], ends[BYOC_MAX_RANK];
+  int32_t start_count = 0, end_count = 0;
+  *slice = (slice_t){.known = true};
+  if (!read_bounds(infer, "starts", 1, &start_count, starts)) slice->known = false;
+  if (!read_bounds(infer, "ends", 2, &end_count, ends)) slice->known = false;
+  byoc_ints_t axes, steps;
+  byoc_known_t axes_known = byoc_read_ints(node, "axes", 3, &axes), steps_known = byoc_read_ints(node, NULL, 4, &steps);
+  if (axes_known == BYOC_KNOWN_NO || steps_known == BYOC_KNOWN_NO) {
+    return byoc_infer_unsupported(infer, "axes and steps must be constants");
+  }
+  int64_t count = start_count;
+  if (!slice->known) {
+    count = axes_known == BYOC_KNOWN_YES ? (int64_t)axes.count : byoc_type_element_count(byoc_operand_type(node, 1));
+    if (count < 0) return byoc_infer_unsupported(infer, "the number of starts must be known");
+  } else if (start_count != end_count) {
+    return byoc_infer_error(infer, "%d starts, but %d ends", start_count, end_count);
+  }
+  if (axes_known == BYOC_KNOWN_YES && (int64_t)axes.count != count) {
+    return byoc_infer_error(infer, "%lld starts, but %zu axes", (long long)count, axes.count);
+  }
+  if (steps_known == BYOC_KNOWN_YES && (int64_t)steps.count != count) {
+    return byoc_infer_error(infer, "%lld starts, but %zu steps", (long long)count, steps.count);
+  }
+  if (count > x->rank) return byoc_infer_error(infer, "%lld starts for rank %d", (long long)count, x->rank);
+  bool failed = false;
+  for (int32_t i = 0; i < count; ++i) {
+    int32_t axis = i;
+    if (axes_known == BYOC_KNOWN_YES && !byoc_normalize_axis(axes.values[i], x->rank, &axis)) {
+      return byoc_infer_error(infer, "'axes': expected values in [%d, %d], got %lld", -x->rank, x->rank - 1,
+                              (long long)axes.values[i]);
+    }
+    int64_t step = steps_known == BYOC_KNOWN_YES ? steps.values[i] : 1;
+    if (step == 0) return byoc_infer_error(infer, "a step of 0");
+    if (step < -INT32_MAX) step = -INT32_MAX;
+    if (step > INT32_MAX) step = INT32_MAX;
+    if (slice->sliced[axis]) return byoc_infer_error(infer, "'axes' names dimension %d twice", axis);
+    slice->sliced[axis] = true;
+    slice->step[axis] = step;
+    slice->place[axis] = i;
+    if (slice->known) {
+      BYOC_RETURN_IF_ERROR(slice_axis(infer, x->dims[axis], starts[i], ends[i], step, &slice->start[axis],
+                                      &slice->length[axis], &failed));
+    }
+  }
+  return byoc_infer_memory(infer, failed);
+}
+
+static byoc_status_t infer_slice(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  const byoc_type_t *x = byoc_operand_type(infer->node, 0);
+  if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
+  slice_t slice;
+  BYOC_RETURN_IF_ERROR(read_slice(infer, x, &slice));
+  byoc_dim_t dims[BYOC_MAX_RANK];
+  bool failed = false;
+  for (int32_t d = 0; d < x->rank; ++d) {
+    dims[d] = x->dims[d];
+    if (slice.sliced[d]) dims[d] = slice.known ? slice.length[d] : byoc_infer_unknown_dim(infer, &failed);
+  }
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);
+}
+
+static const byoc_loop_expr_t *point_slice(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                                           const byoc_loop_expr_t *const *indices) {
+  (void)result;
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *x = node->operands[0]->type;
+  byoc_graph_module_t *module = node->function->module;
+  byoc_infer_t infer = {(byoc_node_t *)node, &module->arena, node->since_version, NULL, &module->next_id};
+  slice_t slice;
+  if (read_slice(&infer, x, &slice) != BYOC_OK) {
+    b->failed = true;
+    return NULL;
+  }
+  const byoc_loop_expr_t *at[BYOC_MAX_RANK], *zero = byoc_loop_int(b, 0);
+  for (int32_t d = 0; d < x->rank; ++d) {
+    at[d] = indices[d];
+    if (!slice.sliced[d]) continue;
+    const byoc_loop_expr_t *start = NULL;
+    if (slice.known) {
+      start = byoc_loop_dim(b, slice.start[d]);
+    } else {
+      const byoc_loop_expr_t *extent = byoc_emit_dim(b, x, d);
+      start = byoc_emit_int(lower, node, 1, slice.place[d]);
+      start = byoc_loop_select(b, BIN(LT, start, zero), BYOC_LADD(b, start, extent), start);
+      const byoc_loop_expr_t *most = slice.step[d] > 0 ? extent : BYOC_LSUB(b, extent, byoc_loop_int(b, 1));
+      start = BYOC_LMAX(b, zero, BYOC_LMIN(b, start, most));
+    }
+    at[d] = BYOC_LADD(b, start, BYOC_LMUL(b, indices[d], byoc_loop_int(b, slice.step[d])));
+  }
+  return byoc_lower_load(lower, node, 0, at);
+}
+
+// ---- Tile ----
+static byoc_status_t infer_tile(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_integer, "repeats as integers"));
+  const byoc_type_t *x = byoc_operand_type(node, 0);
+  if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
+  byoc_dim_t repeats[BYOC_MAX_RANK];
+  int32_t count = 0;
+  if (!byoc_shape_value(node->operands[1], infer->arena, &count, repeats)) {
+    return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank);
+  }
+  if (count != x->rank) return byoc_infer_error(infer, "operand 1: expected %d repeats, got %d", x->rank, count);
+  bool failed = false;
+  for (int32_t d = 0; d < count; ++d) {
+    repeats[d] = byoc_infer_dim(infer, BYOC_DIM_MUL, x->dims[d], repeats[d], &failed);
+  }
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  return byoc_infer_set(infer, 0, x->dtype, x->rank, repeats);
+}
+
+static const byoc_loop_expr_t *point_tile(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                                          const byoc_loop_expr_t *const *indices) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *x = node->operands[0]->type, *y = node->results[result]->type;
+  const byoc_loop_expr_t *at[BYOC_MAX_RANK];
+  for (int32_t d = 0; d < x->rank; ++d) {
+    bool once = byoc_dim_equal(x->dims[d], y->dims[d]);
+    at[d] = once ? indices[d] : BYOC_LMOD(b, indices[d], byoc_emit_dim(b, x, d));
+  }
+  return byoc_lower_load(lower, node, 0, at);
+}
+
+// ---- DepthToSpace, SpaceToDepth ----
+static byoc_status_t infer_depth(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 4, 4));
+  const byoc_type_t *x = byoc_operand_type(infer->node, 0);
+  if (!byoc_is_ranked(x)) return byoc_infer_set_unknown(infer, 0, x->dtype, 4);
+  int64_t size = byoc_attributes_int(&infer->node->attributes, "blocksize", 0);
+  if (size < 1 || size > INT16_MAX) {
+    return byoc_infer_error(infer, "attribute 'blocksize': expected 1 or more, got %lld", (long long)size);
+  }
+  bool to_space = strcmp(infer->node->op, "DepthToSpace") == 0, failed = false;
+  byoc_dim_kind_t plane = to_space ? BYOC_DIM_MUL : BYOC_DIM_FLOORDIV;
+  for (int32_t d = 1; d < 4; ++d) {
+    int64_t divisor = to_space ? (d == 1 ? size * size : 1) : (d == 1 ? 1 : size);
+    if (byoc_dim_is_constant(x->dims[d]) && x->dims[d].constant % divisor != 0) {
+      return byoc_infer_error(infer, "dimension %d of %lld is not a multiple of %lld", d,
+                              (long long)x->dims[d].constant, (long long)divisor);
+    }
+  }
+  byoc_dim_t dims[4] = {x->dims[0]};
+  dims[1] =
+      byoc_infer_dim(infer, to_space ? BYOC_DIM_FLOORDIV : BYOC_DIM_MUL, x->dims[1], constant(size * size), &failed);
+  dims[2] = byoc_infer_dim(infer, plane, x->dims[2], constant(size), &failed);
+  dims[3] = byoc_infer_dim(infer, plane, x->dims[3], constant(size), &failed);
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  return byoc_infer_set(infer, 0, x->dtype, 4, dims);
+}
+
+static const byoc_loop_expr_t *point_depth_to_space(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                                                    const byoc_loop_expr_t *const *indices) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_loop_expr_t *size = byoc_loop_int(b, byoc_attributes_int(&node->attributes, "blocksize", 1));
+  bool column_row = strcmp(byoc_attributes_string(&node->attributes, "mode", "DCR"), "CRD") == 0;
+  const byoc_loop_expr_t *block =
+      BYOC_LADD(b, BYOC_LMUL(b, BYOC_LMOD(b, indices[2], size), size), BYOC_LMOD(b, indices[3], size));
+  const byoc_loop_expr_t *depth =
+      column_row ? BYOC_LADD(b, BYOC_LMUL(b, indices[1], BYOC_LMUL(b, size, size)), block)
+                 : BYOC_LADD(b, BYOC_LMUL(b, block, byoc_emit_dim(b, node->results[result]->type, 1)), indices[1]);
+  const byoc_loop_expr_t *at[] = {indices[0], depth, BYOC_LDIV(b, indices[2], size), BYOC_LDIV(b, indices[3], size)};
+  return byoc_lower_load(lower, node, 0, at);
+}
+
+static const byoc_loop_expr_t *point_space_to_depth(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                                                    const byoc_loop_expr_t *const *indices) {
+  (void)result;
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_loop_expr_t *size = byoc_loop_int(b, byoc_attributes_int(&node->attributes, "blocksize", 1));
+  const byoc_loop_expr_t *channels = byoc_emit_dim(b, node->operands[0]->type, 1);
+  const byoc_loop_expr_t *block = BYOC_LDIV(b, indices[1], channels);
+  const byoc_loop_expr_t *at[] = {indices[0], BYOC_LMOD(b, indices[1], channels),
+                                  BYOC_LADD(b, BYOC_LMUL(b, indices[2], size), BYOC_LDIV(b, block, size)),
+                                  BYOC_LADD(b, BYOC_LMUL(b, indices[3], size), BYOC_LMOD(b, block, size))};
+  return byoc_lower_load(lower, node, 0, at);
+}
+
+// ---- Trilu ----
+static byoc_status_t infer_trilu(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 2, BYOC_MAX_RANK));
+  return byoc_infer_same(infer);
+}
+
+static const byoc_loop_expr_t *point_trilu(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                                           const byoc_loop_expr_t *const *indices) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *type = node->results[result]->type;
+  const byoc_loop_expr_t *row = indices[type->rank - 2], *column = indices[type->rank - 1];
+  const byoc_loop_expr_t *k = byoc_has_operand(node, 1) ? byoc_emit_int(lower, node, 1, 0) : byoc_loop_int(b, 0);
+  bool upper = byoc_attributes_int(&node->attributes, "upper", 1) != 0;
+  const byoc_loop_expr_t *diagonal = BYOC_LSUB(b, column, row);
+  const byoc_loop_expr_t *kept = upper ? BIN(LE, k, diagonal) : BIN(LE, diagonal, k);
+  return byoc_loop_select(b, kept, byoc_lower_load(lower, node, 0, indices), byoc_loop_const(b, type->dtype, 0.0));
+}
+
+// ---- rows ----
+#define ROW(op_name, version, least, most, results, shape, infer_name, point_name)                                     \
+  {                                                                                                                    \
+    .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,                 \
+    .min_outputs = 1, .max_outputs = results, .traits = BYOC_OP_INJECTIVE, .infer = infer_##infer_name,                \
+    .point = point_##point_name, .shape_operands = shape                                                               \
+  }
+#define CONCAT(version)                                                                                                \
+  {                                                                                                                    \
+    .domain = "", .name = "Concat", .since_version = version, .min_inputs = 1, .max_inputs = -1, .min_outputs = 1,     \
+    .max_outputs = 1, .traits = BYOC_OP_INJECTIVE, .infer = infer_concat, .loops = loops_concat                        \
+  }
+#define SECOND      (1u << 1)
+#define FROM_1_TO_4 (1u << 1 | 1u << 2 | 1u << 3 | 1u << 4)
+
+const byoc_op_t byoc_ops_layout[] = {
+    ROW(Transpose, 1, 1, 1, 1, 0, transpose, transpose),
+    ROW(Transpose, 13, 1, 1, 1, 0, transpose, transpose),
+    ROW(Transpose, 21, 1, 1, 1, 0, transpose, transpose),
+    ROW(Expand, 8, 2, 2, 1, SECOND, expand, expand),
+    ROW(Expand, 13, 2, 2, 1, SECOND, expand, expand),
+    CONCAT(4),
+    CONCAT(11),
+    CONCAT(13),
+    ROW(Split, 2, 1, 1, -1, 0, split, split),
+    ROW(Split, 11, 1, 1, -1, 0, split, split),
+    ROW(Split, 13, 1, 2, -1, SECOND, split, split),
+    ROW(Split, 18, 1, 2, -1, SECOND, split, split),
+    ROW(Slice, 1, 1, 1, 1, 0, slice, slice),
+    ROW(Slice, 10, 3, 5, 1, FROM_1_TO_4, slice, slice),
+    ROW(Slice, 11, 3, 5, 1, FROM_1_TO_4, slice, slice),
+    ROW(Slice, 13, 3, 5, 1, FROM_1_TO_4, slice, slice),
+    ROW(Tile, 6, 2, 2, 1, SECOND, tile, tile),
+    ROW(Tile, 13, 2, 2, 1, SECOND, tile, tile),
+    ROW(DepthToSpace, 1, 1, 1, 1, 0, depth, depth_to_space),
+    ROW(DepthToSpace, 11, 1, 1, 1, 0, depth, depth_to_space),
+    ROW(DepthToSpace, 13, 1, 1, 1, 0, depth, depth_to_space),
+    ROW(SpaceToDepth, 1, 1, 1, 1, 0, depth, space_to_depth),
+    ROW(SpaceToDepth, 13, 1, 1, 1, 0, depth, space_to_depth),
+    ROW(Trilu, 14, 1, 2, 1, 0, trilu, trilu),
+};
+const size_t byoc_ops_layout_count = sizeof byoc_ops_layout / sizeof *byoc_ops_layout;

@@ -1,0 +1,126 @@
+// Pad: constant, reflect, edge and wrap, with pads of either sign.
+#include <string.h>
+
+#include "core/ops/util.h"
+
+#define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
+
+typedef enum { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP, PAD_INVALID } pad_mode_t;
+
+static pad_mode_t mode_of(const byoc_node_t *node) {
+  static const char *const names[] = {"constant", "reflect", "edge", "wrap"};
+  const char *mode = byoc_attributes_string(&node->attributes, "mode", "constant");
+  for (int i = PAD_CONSTANT; i < PAD_INVALID; ++i) {
+    if (strcmp(mode, names[i]) == 0) return (pad_mode_t)i;
+  }
+  return PAD_INVALID;
+}
+
+// Where dimension d stands among the padded ones, or -1 where it is not padded. `count` is how many there are; false
+// where an axis is out of range or not constant.
+static bool padded_axes(const byoc_node_t *node, int32_t rank, int32_t *place, int32_t *count) {
+  byoc_ints_t axes;
+  byoc_known_t known = byoc_read_ints(node, NULL, 3, &axes);
+  for (int32_t d = 0; d < rank; ++d) place[d] = known == BYOC_KNOWN_ABSENT ? d : -1;
+  *count = known == BYOC_KNOWN_ABSENT ? rank : (int32_t)axes.count;
+  for (size_t i = 0; i < axes.count; ++i) {
+    int32_t axis = 0;
+    if (!byoc_normalize_axis(axes.values[i], rank, &axis)) return false;
+    place[axis] = (int32_t)i;
+  }
+  return known != BYOC_KNOWN_NO;
+}
+
+static byoc_status_t infer_pad(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 2));
+  const byoc_type_t *x = byoc_operand_type(node, 0);
+  if (mode_of(node) == PAD_INVALID) {
+    return byoc_infer_error(infer, "attribute 'mode': expected constant, reflect, edge or wrap, got \"%s\"",
+                            byoc_attributes_string(&node->attributes, "mode", ""));
+  }
+  if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
+  int32_t place[BYOC_MAX_RANK], count = 0;
+  if (!padded_axes(node, x->rank, place, &count)) {
+    return byoc_infer_error(infer, "operand 3 'axes': expected constants in [%d, %d]", -x->rank, x->rank - 1);
+  }
+  byoc_ints_t pads;
+  byoc_known_t known = byoc_read_ints(node, "pads", 1, &pads);
+  if (known == BYOC_KNOWN_ABSENT) return byoc_infer_error(infer, "attribute 'pads' is required");
+  if (known == BYOC_KNOWN_NO) return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank);
+  if (pads.count != 2 * (size_t)count) {
+    return byoc_infer_error(infer, "'pads': expected %d values, got %zu", 2 * count, pads.count);
+  }
+  byoc_dim_t dims[BYOC_MAX_RANK];
+  bool failed = false;
+  for (int32_t d = 0; d < x->rank; ++d) {
+    dims[d] = x->dims[d];
+    if (place[d] < 0) continue;
+    byoc_dim_t sum = byoc_dim_constant(pads.values[place[d]] + pads.values[count + place[d]]);
+    dims[d] = byoc_infer_dim(infer, BYOC_DIM_ADD, dims[d], sum, &failed);
+  }
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);
+}
+
+// The operand's index for `at` (already shifted by the pad, so possibly outside [0, extent)).
+static const byoc_loop_expr_t *bring_inside(byoc_loop_builder_t *b, pad_mode_t mode, const byoc_loop_expr_t *at,
+                                            const byoc_loop_expr_t *extent) {
+  const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1), *last = BYOC_LSUB(b, extent, one);
+  if (mode == PAD_EDGE) return BYOC_LMAX(b, zero, BYOC_LMIN(b, at, last));
+  if (mode == PAD_WRAP) return BYOC_LMOD(b, at, extent);
+  // Reflection has a period of 2 (extent - 1), or 1 for a single element.
+  const byoc_loop_expr_t *period = BYOC_LMAX(b, one, BYOC_LMUL(b, last, byoc_loop_int(b, 2)));
+  const byoc_loop_expr_t *phase = BYOC_LMOD(b, at, period);
+  return BYOC_LMIN(b, phase, BYOC_LSUB(b, period, phase));
+}
+
+static const byoc_loop_expr_t *point_pad(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                                         const byoc_loop_expr_t *const *indices) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *x = node->operands[0]->type;
+  byoc_dtype_t dtype = node->results[result]->type->dtype;
+  pad_mode_t mode = mode_of(node);
+  int32_t place[BYOC_MAX_RANK], count = 0;
+  padded_axes(node, x->rank, place, &count);
+  byoc_ints_t pads;
+  byoc_known_t known = byoc_read_ints(node, "pads", 1, &pads);
+  const byoc_loop_expr_t *at[BYOC_MAX_RANK], *inside = NULL;
+  for (int32_t d = 0; d < x->rank; ++d) {
+    at[d] = indices[d];
+    if (place[d] < 0) continue;
+    bool none = known == BYOC_KNOWN_YES && pads.values[place[d]] == 0 && pads.values[count + place[d]] == 0;
+    if (none) continue;
+    const byoc_loop_expr_t *before =
+        known == BYOC_KNOWN_YES ? byoc_loop_int(b, pads.values[place[d]]) : byoc_emit_int(lower, node, 1, place[d]);
+    const byoc_loop_expr_t *extent = byoc_emit_dim(b, x, d);
+    at[d] = BYOC_LSUB(b, indices[d], before);
+    if (mode != PAD_CONSTANT) {
+      at[d] = bring_inside(b, mode, at[d], extent);
+      continue;
+    }
+    const byoc_loop_expr_t *fits = byoc_emit_within(b, at[d], byoc_loop_int(b, 0), extent);
+    inside = inside ? BIN(AND, inside, fits) : fits;
+  }
+  const byoc_loop_expr_t *value = byoc_lower_load(lower, node, 0, at);
+  if (!inside) return value;
+  const byoc_loop_expr_t *filler =
+      byoc_has_operand(node, 2) ? byoc_emit_as(b, dtype, byoc_emit_scalar(lower, node, 2))
+                                : byoc_loop_const(b, dtype, byoc_attributes_float(&node->attributes, "value", 0.0));
+  return byoc_loop_select(b, inside, value, filler);
+}
+
+#define PAD(version, least, most, shape)                                                                               \
+  {                                                                                                                    \
+    .domain = "", .name = "Pad", .since_version = version, .min_inputs = least, .max_inputs = most, .min_outputs = 1,  \
+    .max_outputs = 1, .traits = 0, .infer = infer_pad, .point = point_pad, .shape_operands = shape                     \
+  }
+#define PADS (1u << 1)
+#define AXES (1u << 1 | 1u << 3)
+
+const byoc_op_t byoc_ops_pad[] = {
+    PAD(2, 1, 1, 0),     PAD(11, 2, 3, PADS), PAD(13, 2, 3, PADS),
+    PAD(18, 2, 4, AXES), PAD(19, 2, 4, AXES), PAD(21, 2, 4, AXES),
+};
+const size_t byoc_ops_pad_count = sizeof byoc_ops_pad / sizeof *byoc_ops_pad;

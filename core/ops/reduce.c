@@ -1,0 +1,269 @@
+// Reductions over any set of dimensions: each maps the elements, folds them, and maps the result.
+#include <string.h>
+
+#include "core/ops/rows.h"
+
+#define UN(op, x) byoc_loop_unary(b, BYOC_LOOP_OP_##op, (x))
+
+// ---- what each reduction is ----
+typedef const byoc_loop_expr_t *(*map_t)(byoc_loop_builder_t *b, const byoc_loop_expr_t *x);
+
+static const byoc_loop_expr_t *map_square(byoc_loop_builder_t *b, const byoc_loop_expr_t *x) {
+  return BYOC_LMUL(b, x, x);
+}
+static const byoc_loop_expr_t *map_abs(byoc_loop_builder_t *b, const byoc_loop_expr_t *x) {
+  return UN(ABS, x);
+}
+static const byoc_loop_expr_t *map_log(byoc_loop_builder_t *b, const byoc_loop_expr_t *x) {
+  return UN(LOG, x);
+}
+static const byoc_loop_expr_t *map_sqrt(byoc_loop_builder_t *b, const byoc_loop_expr_t *x) {
+  return UN(SQRT, x);
+}
+
+typedef struct {
+  const char *name;
+  byoc_loop_op_t op;
+  map_t before, after; // NULL: as it is
+  bool mean;           // divided by the number of elements
+  bool log_sum_exp;
+} reduction_t;
+
+static const reduction_t reductions[] = {
+    {"ReduceSum", BYOC_LOOP_OP_ADD, NULL, NULL, false, false},
+    {"ReduceMean", BYOC_LOOP_OP_ADD, NULL, NULL, true, false},
+    {"ReduceProd", BYOC_LOOP_OP_MUL, NULL, NULL, false, false},
+    {"ReduceMax", BYOC_LOOP_OP_MAX, NULL, NULL, false, false},
+    {"ReduceMin", BYOC_LOOP_OP_MIN, NULL, NULL, false, false},
+    {"ReduceL1", BYOC_LOOP_OP_ADD, map_abs, NULL, false, false},
+    {"ReduceL2", BYOC_LOOP_OP_ADD, map_square, map_sqrt, false, false},
+    {"ReduceLogSum", BYOC_LOOP_OP_ADD, NULL, map_log, false, false},
+    {"ReduceLogSumExp", BYOC_LOOP_OP_ADD, NULL, map_log, false, true},
+    {"ReduceSumSquare", BYOC_LOOP_OP_ADD, map_square, NULL, false, false},
+};
+
+static const reduction_t *reduction_of(const byoc_node_t *node) {
+  for (size_t i = 0; i < sizeof reductions / sizeof *reductions; ++i) {
+    if (strcmp(reductions[i].name, node->op) == 0) return &reductions[i];
+  }
+  return &reductions[0];
+}
+
+// ---- axes ----
+// Which dimensions are folded. BYOC_KNOWN_NO where the axes are not constant; false in *out_valid where one is out of
+// range.
+static byoc_known_t read_over(const byoc_node_t *node, int32_t rank, bool *over, bool *out_valid) {
+  byoc_ints_t axes;
+  byoc_known_t known = byoc_read_ints(node, "axes", 1, &axes);
+  *out_valid = true;
+  if (known == BYOC_KNOWN_NO) return known;
+  bool noop = byoc_attributes_int(&node->attributes, "noop_with_empty_axes", 0) != 0;
+  bool all = axes.count == 0 && !noop;
+  for (int32_t d = 0; d < rank; ++d) over[d] = all;
+  for (size_t i = 0; i < axes.count; ++i) {
+    int32_t axis = 0;
+    if (!byoc_normalize_axis(axes.values[i], rank, &axis)) {
+      *out_valid = false;
+      return known;
+    }
+    over[axis] = true;
+  }
+  return BYOC_KNOWN_YES;
+}
+
+static byoc_status_t set_reduced(const byoc_infer_t *infer, byoc_dtype_t dtype, const byoc_type_t *x,
+                                 const bool *over) {
+  bool keep = byoc_attributes_int(&infer->node->attributes, "keepdims", 1) != 0;
+  byoc_dim_t dims[BYOC_MAX_RANK];
+  int32_t rank = 0;
+  for (int32_t d = 0; d < x->rank; ++d) {
+    if (!over[d]) dims[rank++] = x->dims[d];
+    if (over[d] && keep) dims[rank++] = byoc_dim_constant(1);
+  }
+  return byoc_infer_set(infer, 0, dtype, rank, dims);
+}
+
+static bool is_reducible(byoc_dtype_t dtype) {
+  return byoc_dtype_is_number(dtype) || dtype == BYOC_DTYPE_BOOL;
+}
+
+static byoc_status_t infer_reduce(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_reducible, "a tensor of numbers"));
+  if (byoc_has_operand(node, 1)) BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_integer, "axes"));
+  const byoc_type_t *x = byoc_operand_type(node, 0);
+  if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
+  bool over[BYOC_MAX_RANK], valid = true;
+  if (read_over(node, x->rank, over, &valid) == BYOC_KNOWN_NO) {
+    bool keep = byoc_attributes_int(&node->attributes, "keepdims", 1) != 0;
+    if (keep) return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank);
+    const byoc_type_t *axes = byoc_operand_type(node, 1);
+    int64_t count = byoc_type_element_count(axes);
+    if (count >= 0 && count <= x->rank) return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank - (int32_t)count);
+    return byoc_infer_set_unranked(infer, 0, x->dtype);
+  }
+  if (!valid) {
+    return byoc_infer_error(infer, "'axes': expected values in [%d, %d]", -x->rank, x->rank - 1);
+  }
+  return set_reduced(infer, x->dtype, x, over);
+}
+
+// ---- lowering ----
+typedef struct {
+  const byoc_node_t *node;
+  const reduction_t *reduction;
+  byoc_dtype_t dtype;
+  byoc_row_t max; // log-sum-exp, ArgMax
+  const byoc_loop_expr_t *length;
+  int32_t axis;
+  bool last;
+} reduce_t;
+
+static const byoc_loop_expr_t *plain(byoc_rows_t *rows, const void *self) {
+  const reduce_t *r = self;
+  return byoc_emit_as(rows->b, r->dtype, byoc_emit_load(rows->lower, r->node, 0, rows->indices));
+}
+
+// Roots and logarithms of integers are taken in f64, bools are ordered as bytes.
+static byoc_dtype_t fold_dtype(byoc_dtype_t dtype, const reduction_t *reduction) {
+  if (dtype == BYOC_DTYPE_BOOL) return BYOC_DTYPE_U8;
+  if (reduction && reduction->after && byoc_dtype_is_integer(dtype)) return BYOC_DTYPE_F64;
+  return byoc_compute_dtype(dtype);
+}
+
+static const byoc_loop_expr_t *mapped(byoc_rows_t *rows, const void *self) {
+  const reduce_t *r = self;
+  const byoc_loop_expr_t *x = plain(rows, self);
+  return x && r->reduction->before ? r->reduction->before(rows->b, x) : x;
+}
+
+// exp(x - max), with an infinite maximum taken as 0: exp(-inf) is 0 and exp(inf) is inf, as the sum should be.
+static const byoc_loop_expr_t *shifted(byoc_rows_t *rows, const void *self) {
+  const reduce_t *r = self;
+  byoc_loop_builder_t *b = rows->b;
+  return UN(EXP, BYOC_LSUB(b, plain(rows, self), byoc_row_value(rows, r->max)));
+}
+
+static const byoc_loop_expr_t *finite(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, const void *self) {
+  (void)self;
+  return byoc_loop_select(b, UN(ISINF, x), byoc_loop_const(b, x->dtype, 0.0), x);
+}
+
+static const byoc_loop_expr_t *finish(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, const void *self) {
+  const reduce_t *r = self;
+  if (r->reduction->mean) x = byoc_loop_binary(b, BYOC_LOOP_OP_DIV, x, r->length);
+  return r->reduction->after ? r->reduction->after(b, x) : x;
+}
+
+// Stores one value a row; kept dimensions stay, folded ones become 1 or vanish.
+static void store_row(byoc_rows_t *rows, const byoc_node_t *node, const byoc_loop_expr_t *value) {
+  const byoc_loop_expr_t *indices[BYOC_MAX_RANK];
+  bool keep = byoc_attributes_int(&node->attributes, "keepdims", 1) != 0;
+  int32_t rank = 0;
+  for (int32_t d = 0; d < rows->type->rank; ++d) {
+    if (!rows->over[d] || keep) indices[rank++] = rows->indices[d];
+  }
+  byoc_emit_store(rows->lower, node, 0, indices, value);
+}
+
+static byoc_status_t loops_reduce(byoc_lower_t *lower, const byoc_node_t *node) {
+  const byoc_type_t *x = node->operands[0]->type;
+  reduce_t r = {.node = node, .reduction = reduction_of(node)};
+  r.dtype = fold_dtype(x->dtype, r.reduction);
+  bool over[BYOC_MAX_RANK], valid = true;
+  if (read_over(node, x->rank, over, &valid) != BYOC_KNOWN_YES || !valid) return BYOC_UNSUPPORTED;
+  byoc_rows_t rows;
+  byoc_rows_begin(&rows, lower, x, over);
+  byoc_rows_element_t element = mapped;
+  if (r.reduction->log_sum_exp) {
+    r.max = byoc_rows_fold(&rows, BYOC_LOOP_OP_MAX, r.dtype, plain, &r);
+    byoc_rows_apply(&rows, &r.max, finite, NULL);
+    element = shifted;
+  }
+  byoc_row_t folded = byoc_rows_fold(&rows, r.reduction->op, r.dtype, element, &r);
+  r.length = byoc_rows_length(&rows, r.dtype);
+  byoc_rows_apply(&rows, &folded, finish, &r);
+  byoc_rows_each_row(&rows);
+  const byoc_loop_expr_t *value = byoc_row_value(&rows, folded);
+  if (r.reduction->log_sum_exp) value = BYOC_LADD(rows.b, value, byoc_row_value(&rows, r.max));
+  store_row(&rows, node, value);
+  byoc_rows_each_end(&rows);
+  byoc_rows_end(&rows);
+  return BYOC_OK;
+}
+
+// ---- ArgMax, ArgMin ----
+static byoc_status_t infer_arg(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_number, "a numeric tensor"));
+  const byoc_type_t *x = byoc_operand_type(infer->node, 0);
+  if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, BYOC_DTYPE_I64);
+  bool over[BYOC_MAX_RANK] = {false};
+  int32_t axis = 0;
+  BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", 0, x->rank, &axis));
+  over[axis] = true;
+  return set_reduced(infer, BYOC_DTYPE_I64, x, over);
+}
+
+// The index where the element is the best of its row, else one past every index in the direction of search.
+static const byoc_loop_expr_t *place_of_best(byoc_rows_t *rows, const void *self) {
+  const reduce_t *r = self;
+  byoc_loop_builder_t *b = rows->b;
+  const byoc_loop_expr_t *x = plain(rows, self);
+  if (!x) return NULL;
+  const byoc_loop_expr_t *best = byoc_loop_binary(b, BYOC_LOOP_OP_EQ, x, byoc_row_value(rows, r->max));
+  if (byoc_dtype_is_float(x->dtype)) best = byoc_loop_binary(b, BYOC_LOOP_OP_OR, best, UN(ISNAN, x));
+  const byoc_loop_expr_t *none = r->last ? byoc_emit_lowest(b, BYOC_DTYPE_I64) : byoc_emit_highest(b, BYOC_DTYPE_I64);
+  return byoc_loop_select(b, best, rows->indices[r->axis], none);
+}
+
+static byoc_status_t loops_arg(byoc_lower_t *lower, const byoc_node_t *node) {
+  const byoc_type_t *x = node->operands[0]->type;
+  reduce_t r = {.node = node, .dtype = fold_dtype(x->dtype, NULL)};
+  r.axis = byoc_node_axis(node, "axis", 0, x->rank);
+  r.last = byoc_attributes_int(&node->attributes, "select_last_index", 0) != 0;
+  bool over[BYOC_MAX_RANK] = {false};
+  over[r.axis] = true;
+  byoc_loop_op_t op = strcmp(node->op, "ArgMax") == 0 ? BYOC_LOOP_OP_MAX : BYOC_LOOP_OP_MIN;
+  byoc_rows_t rows;
+  byoc_rows_begin(&rows, lower, x, over);
+  r.max = byoc_rows_fold(&rows, op, r.dtype, plain, &r);
+  byoc_row_t place =
+      byoc_rows_fold(&rows, r.last ? BYOC_LOOP_OP_MAX : BYOC_LOOP_OP_MIN, BYOC_DTYPE_I64, place_of_best, &r);
+  byoc_rows_each_row(&rows);
+  store_row(&rows, node, byoc_row_value(&rows, place));
+  byoc_rows_each_end(&rows);
+  byoc_rows_end(&rows);
+  return BYOC_OK;
+}
+
+#define ROW(op_name, version, most, shape, function)                                                                   \
+  {                                                                                                                    \
+    .domain = "", .name = #op_name, .since_version = version, .min_inputs = 1, .max_inputs = most, .min_outputs = 1,   \
+    .max_outputs = 1, .traits = BYOC_OP_REDUCES, .infer = infer_##function, .loops = loops_##function,                 \
+    .shape_operands = shape                                                                                            \
+  }
+#define BY_ATTRIBUTE(name, version) ROW(name, version, 1, 0, reduce)
+#define BY_OPERAND(name, version)   ROW(name, version, 2, 1u << 1, reduce)
+#define USUAL(name)                 BY_ATTRIBUTE(name, 1), BY_ATTRIBUTE(name, 11), BY_ATTRIBUTE(name, 13), BY_OPERAND(name, 18)
+#define EXTREME(name)                                                                                                  \
+  BY_ATTRIBUTE(name, 1), BY_ATTRIBUTE(name, 11), BY_ATTRIBUTE(name, 12), BY_ATTRIBUTE(name, 13), BY_OPERAND(name, 18), \
+      BY_OPERAND(name, 20)
+#define ARG(name) ROW(name, 1, 1, 0, arg), ROW(name, 11, 1, 0, arg), ROW(name, 12, 1, 0, arg), ROW(name, 13, 1, 0, arg)
+
+const byoc_op_t byoc_ops_reduce[] = {
+    BY_ATTRIBUTE(ReduceSum, 1),
+    BY_ATTRIBUTE(ReduceSum, 11),
+    BY_OPERAND(ReduceSum, 13),
+    USUAL(ReduceMean),
+    USUAL(ReduceProd),
+    EXTREME(ReduceMax),
+    EXTREME(ReduceMin),
+    USUAL(ReduceL1),
+    USUAL(ReduceL2),
+    USUAL(ReduceLogSum),
+    USUAL(ReduceLogSumExp),
+    USUAL(ReduceSumSquare),
+    ARG(ArgMax),
+    ARG(ArgMin),
+};
+const size_t byoc_ops_reduce_count = sizeof byoc_ops_reduce / sizeof *byoc_ops_reduce;

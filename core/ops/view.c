@@ -1,0 +1,203 @@
+// Operators that give the same bytes another shape: no code, only types.
+#include <string.h>
+
+#include "core/ops/util.h"
+
+// The product of dimensions, leaving out those that `other` has too (both lists lose them).
+static byoc_dim_t cancelled_product(const byoc_infer_t *infer, int32_t count, const byoc_dim_t *dims, int32_t others,
+                                    const byoc_dim_t *other, bool *failed) {
+  bool used[BYOC_MAX_RANK] = {false};
+  byoc_dim_t product = byoc_dim_constant(1);
+  for (int32_t i = 0; i < count; ++i) {
+    bool found = false;
+    for (int32_t j = 0; j < others && !found; ++j) {
+      if (used[j] || byoc_dim_is_constant(dims[i]) || !byoc_dim_equal(dims[i], other[j])) continue;
+      used[j] = found = true;
+    }
+    if (!found) product = byoc_infer_dim(infer, BYOC_DIM_MUL, product, dims[i], failed);
+  }
+  return product;
+}
+
+// Result dimensions from a target shape whose -1 stands for what is left and whose 0 copies (unless allowzero).
+static byoc_status_t resolve_shape(const byoc_infer_t *infer, const byoc_type_t *x, int32_t count, byoc_dim_t *dims) {
+  const byoc_node_t *node = infer->node;
+  bool allow_zero = byoc_attributes_int(&node->attributes, "allowzero", 0) != 0;
+  int32_t free_at = -1;
+  bool failed = false;
+  for (int32_t i = 0; i < count; ++i) {
+    if (!byoc_dim_is_constant(dims[i])) continue;
+    if (dims[i].constant == 0 && !allow_zero) {
+      if (i >= x->rank) return byoc_infer_error(infer, "the shape copies dimension %d, which operand 0 lacks", i);
+      dims[i] = x->dims[i];
+    } else if (dims[i].constant == -1) {
+      if (free_at >= 0) return byoc_infer_error(infer, "the shape has more than one -1");
+      free_at = i;
+    } else if (dims[i].constant < -1) {
+      return byoc_infer_error(infer, "the shape has a dimension of %lld", (long long)dims[i].constant);
+    }
+  }
+  byoc_dim_t fixed[BYOC_MAX_RANK];
+  int32_t fixed_count = 0;
+  for (int32_t i = 0; i < count; ++i) {
+    if (i != free_at) fixed[fixed_count++] = dims[i];
+  }
+  byoc_dim_t have = cancelled_product(infer, x->rank, x->dims, fixed_count, fixed, &failed);
+  byoc_dim_t want = cancelled_product(infer, fixed_count, fixed, x->rank, x->dims, &failed);
+  bool known = byoc_dim_is_constant(have) && byoc_dim_is_constant(want);
+  bool fits = !known || (free_at < 0          ? have.constant == want.constant
+                         : want.constant != 0 ? have.constant % want.constant == 0
+                                              : have.constant == 0);
+  if (!fits) {
+    byoc_string_t shape;
+    byoc_string_init(&shape, byoc_allocator_system());
+    for (int32_t i = 0; i < count; ++i) {
+      if (i > 0) byoc_string_append(&shape, ",");
+      byoc_dim_print(dims[i], &shape);
+    }
+    char text[BYOC_TYPE_TEXT_SIZE];
+    byoc_status_t status = byoc_infer_error(infer, "%s does not reshape to [%s]", byoc_type_text(x, text), shape.data);
+    byoc_string_deinit(&shape);
+    return status;
+  }
+  if (free_at >= 0) {
+    bool none = byoc_dim_is_constant(want) && want.constant == 0;
+    dims[free_at] = none ? byoc_dim_constant(0) : byoc_infer_dim(infer, BYOC_DIM_FLOORDIV, have, want, &failed);
+  }
+  return byoc_infer_memory(infer, failed);
+}
+
+static byoc_status_t infer_reshape(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_integer, "a shape of integers"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 1, 1, 1));
+  const byoc_type_t *x = byoc_operand_type(node, 0), *shape = byoc_operand_type(node, 1);
+  byoc_dim_t dims[BYOC_MAX_RANK];
+  int32_t count = 0;
+  if (byoc_is_ranked(x) && byoc_shape_value(node->operands[1], infer->arena, &count, dims)) {
+    BYOC_RETURN_IF_ERROR(resolve_shape(infer, x, count, dims));
+    return byoc_infer_set(infer, 0, x->dtype, count, dims);
+  }
+  int64_t rank = byoc_type_element_count(shape);
+  if (rank > BYOC_MAX_RANK) {
+    return byoc_infer_error(infer, "a shape of rank %lld; at most %d is handled", (long long)rank, BYOC_MAX_RANK);
+  }
+  if (rank >= 0) return byoc_infer_set_unknown(infer, 0, x->dtype, (int32_t)rank);
+  return byoc_infer_set_unranked(infer, 0, x->dtype);
+}
+
+static byoc_status_t infer_flatten(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  const byoc_type_t *x = byoc_operand_type(infer->node, 0);
+  if (!byoc_is_ranked(x)) return byoc_infer_set_unknown(infer, 0, x->dtype, 2);
+  int64_t axis = byoc_attributes_int(&infer->node->attributes, "axis", 1);
+  if (axis < -x->rank || axis > x->rank) {
+    return byoc_infer_error(infer, "attribute 'axis': expected a value in [%d, %d], got %lld", -x->rank, x->rank,
+                            (long long)axis);
+  }
+  if (axis < 0) axis += x->rank;
+  byoc_dim_t dims[] = {byoc_dim_constant(1), byoc_dim_constant(1)};
+  bool failed = false;
+  for (int32_t d = 0; d < x->rank; ++d) {
+    dims[d >= axis] = byoc_infer_dim(infer, BYOC_DIM_MUL, dims[d >= axis], x->dims[d], &failed);
+  }
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  return byoc_infer_set(infer, 0, x->dtype, 2, dims);
+}
+
+static byoc_status_t axis_error(const byoc_infer_t *infer, int64_t axis, int32_t rank) {
+  return byoc_infer_error(infer, "'axes': expected values in [%d, %d], got %lld", -rank, rank - 1, (long long)axis);
+}
+
+static byoc_status_t infer_squeeze(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  const byoc_type_t *x = byoc_operand_type(node, 0);
+  byoc_ints_t axes;
+  byoc_known_t known = byoc_read_ints(node, "axes", 1, &axes);
+  if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
+  if (known == BYOC_KNOWN_NO) {
+    int64_t count = byoc_type_element_count(byoc_operand_type(node, 1));
+    if (count < 0 || count > x->rank) return byoc_infer_set_unranked(infer, 0, x->dtype);
+    return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank - (int32_t)count);
+  }
+  bool gone[BYOC_MAX_RANK] = {false};
+  for (size_t i = 0; i < axes.count; ++i) {
+    int32_t axis = 0;
+    if (!byoc_normalize_axis(axes.values[i], x->rank, &axis)) return axis_error(infer, axes.values[i], x->rank);
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 0, axis, byoc_dim_constant(1)));
+    gone[axis] = true;
+  }
+  byoc_dim_t dims[BYOC_MAX_RANK];
+  int32_t rank = 0;
+  for (int32_t d = 0; d < x->rank; ++d) {
+    // Without axes every dimension of 1 goes; whether a symbolic one is 1 is not known.
+    if (known == BYOC_KNOWN_ABSENT && !byoc_dim_is_constant(x->dims[d])) {
+      return byoc_infer_set_unranked(infer, 0, x->dtype);
+    }
+    if (known == BYOC_KNOWN_ABSENT) gone[d] = x->dims[d].constant == 1;
+    if (!gone[d]) dims[rank++] = x->dims[d];
+  }
+  return byoc_infer_set(infer, 0, x->dtype, rank, dims);
+}
+
+static byoc_status_t infer_unsqueeze(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  const byoc_type_t *x = byoc_operand_type(node, 0);
+  byoc_ints_t axes;
+  byoc_known_t known = byoc_read_ints(node, "axes", 1, &axes);
+  if (known == BYOC_KNOWN_ABSENT) return byoc_infer_error(infer, "attribute 'axes' is required");
+  if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
+  if (known == BYOC_KNOWN_NO) {
+    int64_t count = byoc_type_element_count(byoc_operand_type(node, 1));
+    if (count < 0 || count > BYOC_MAX_RANK - x->rank) return byoc_infer_set_unranked(infer, 0, x->dtype);
+    return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank + (int32_t)count);
+  }
+  int64_t rank = x->rank + (int64_t)axes.count;
+  if (rank > BYOC_MAX_RANK) {
+    return byoc_infer_error(infer, "a result of rank %lld; at most %d is handled", (long long)rank, BYOC_MAX_RANK);
+  }
+  bool fresh[BYOC_MAX_RANK] = {false};
+  for (size_t i = 0; i < axes.count; ++i) {
+    int32_t axis = 0;
+    if (!byoc_normalize_axis(axes.values[i], rank, &axis)) return axis_error(infer, axes.values[i], (int32_t)rank);
+    if (fresh[axis]) return byoc_infer_error(infer, "'axes' names dimension %d twice", axis);
+    fresh[axis] = true;
+  }
+  byoc_dim_t dims[BYOC_MAX_RANK];
+  int32_t from = 0;
+  for (int32_t d = 0; d < rank; ++d) dims[d] = fresh[d] ? byoc_dim_constant(1) : x->dims[from++];
+  return byoc_infer_set(infer, 0, x->dtype, (int32_t)rank, dims);
+}
+
+#define VIEW(op_name, version, least, most, shape, function)                                                           \
+  {                                                                                                                    \
+    .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,                 \
+    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_INJECTIVE, .infer = infer_##function, .is_view = true,       \
+    .shape_operands = shape                                                                                            \
+  }
+#define BY_OPERAND (1u << 1)
+
+const byoc_op_t byoc_ops_view[] = {
+    VIEW(Reshape, 5, 2, 2, BY_OPERAND, reshape),
+    VIEW(Reshape, 13, 2, 2, BY_OPERAND, reshape),
+    VIEW(Reshape, 14, 2, 2, BY_OPERAND, reshape),
+    VIEW(Reshape, 19, 2, 2, BY_OPERAND, reshape),
+    VIEW(Reshape, 21, 2, 2, BY_OPERAND, reshape),
+    VIEW(Flatten, 1, 1, 1, 0, flatten),
+    VIEW(Flatten, 9, 1, 1, 0, flatten),
+    VIEW(Flatten, 11, 1, 1, 0, flatten),
+    VIEW(Flatten, 13, 1, 1, 0, flatten),
+    VIEW(Flatten, 21, 1, 1, 0, flatten),
+    VIEW(Squeeze, 1, 1, 1, 0, squeeze),
+    VIEW(Squeeze, 11, 1, 1, 0, squeeze),
+    VIEW(Squeeze, 13, 1, 2, BY_OPERAND, squeeze),
+    VIEW(Squeeze, 21, 1, 2, BY_OPERAND, squeeze),
+    VIEW(Unsqueeze, 1, 1, 1, 0, unsqueeze),
+    VIEW(Unsqueeze, 11, 1, 1, 0, unsqueeze),
+    VIEW(Unsqueeze, 13, 2, 2, BY_OPERAND, unsqueeze),
+    VIEW(Unsqueeze, 21, 2, 2, BY_OPERAND, unsqueeze),
+};
+const size_t byoc_ops_view_count = sizeof byoc_ops_view / sizeof *byoc_ops_view;

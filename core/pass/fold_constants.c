@@ -1,0 +1,215 @@
+// fold-constants: what depends on constants and known shapes only is computed now, on the same road that the model will
+// take: the foldable nodes of a function become a small module, which is lowered and evaluated.
+#include <string.h>
+
+#include "core/hostir/evaluate.h"
+#include "core/hostir/lower.h"
+#include "core/kernel/lower.h"
+#include "core/ops/op.h"
+#include "core/pass/pass.h"
+
+// A larger result is left to be computed when running.
+#define FOLD_LIMIT_BYTES (INT64_C(1) << 30)
+
+typedef struct folder_t {
+  byoc_function_t *function;
+  byoc_map_t foldable; // pointer map: nodes whose results are known
+  byoc_diag_t *diag;
+  size_t changes;
+} folder_t;
+
+// ---- what can be folded ----
+
+static bool is_known(const folder_t *f, const byoc_value_t *value) {
+  if (value == NULL || byoc_value_is_constant(value)) return true;
+  const byoc_node_t *producer = byoc_value_producer(value);
+  return producer != NULL && byoc_pointer_map_find(&f->foldable, producer) != NULL;
+}
+
+static bool is_foldable(const folder_t *f, const byoc_node_t *node) {
+  const byoc_op_t *op = byoc_op_of(node);
+  if (op == NULL || node->block_count > 0 || node->result_count == 0) return false;
+  if (op->traits & (BYOC_OP_RANDOM | BYOC_OP_CONTROL)) return false;
+  if (op->point == NULL && op->loops == NULL && !op->is_view && op->expand == NULL) return false;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    if (!is_known(f, node->operands[i])) return false;
+    const byoc_value_t *operand = node->operands[i];
+    if (operand && (!byoc_type_is_static(operand->type) || operand->type->dtype == BYOC_DTYPE_STRING)) return false;
+  }
+  for (uint32_t r = 0; r < node->result_count; ++r) {
+    const byoc_type_t *type = node->results[r]->type;
+    int64_t size = byoc_type_is_static(type) ? byoc_type_size_bytes(type) : -1;
+    if (size < 0 || size > FOLD_LIMIT_BYTES || type->dtype == BYOC_DTYPE_STRING) return false;
+  }
+  return true;
+}
+
+// ---- shapes: known from the type alone ----
+
+static byoc_status_t replace_by_constant(folder_t *f, byoc_value_t *value, byoc_constant_t *constant) {
+  byoc_value_t *folded = constant ? byoc_function_constant(f->function, constant) : NULL;
+  if (folded == NULL || !byoc_value_replace_uses(value, folded)) return byoc_diag_out_of_memory(f->diag);
+  f->changes += 1;
+  return BYOC_OK;
+}
+
+// Shape(x) → constant, Size(x) → constant, where the dimensions asked for are known
+static byoc_status_t fold_shape(folder_t *f, byoc_node_t *node) {
+  bool is_shape = byoc_node_is_onnx(node, "Shape"), is_size = byoc_node_is_onnx(node, "Size");
+  if ((!is_shape && !is_size) || node->results[0]->uses.count == 0) return BYOC_OK;
+  const byoc_type_t *type = node->operands[0]->type, *result = node->results[0]->type;
+  if (type->rank < 0 || !byoc_type_is_static(result)) return BYOC_OK;
+  int64_t first = is_shape ? byoc_attributes_int(&node->attributes, "start", 0) : 0;
+  if (first < 0) first += type->rank;
+  first = first < 0 ? 0 : first;
+  int64_t values[BYOC_MAX_RANK] = {0}, count = byoc_type_element_count(result);
+  if (is_size) {
+    values[0] = byoc_type_element_count(type);
+    if (values[0] < 0) return BYOC_OK;
+  }
+  for (int64_t i = 0; is_shape && i < count; ++i) {
+    if (first + i >= type->rank || !byoc_dim_is_constant(type->dims[first + i])) return BYOC_OK;
+    values[i] = type->dims[first + i].constant;
+  }
+  const char *name = node->results[0]->name ? node->results[0]->name : "shape";
+  return replace_by_constant(f, node->results[0], byoc_constant_create(f->function->module, name, result, values));
+}
+
+static byoc_status_t fold_shapes(folder_t *f, byoc_block_t *block) {
+  BYOC_FOR_EACH_NODE(node, block) {
+    BYOC_RETURN_IF_ERROR(fold_shape(f, node));
+    for (uint32_t b = 0; b < node->block_count; ++b) BYOC_RETURN_IF_ERROR(fold_shapes(f, node->blocks[b]));
+  }
+  return BYOC_OK;
+}
+
+// ---- everything else: evaluated ----
+
+typedef struct batch_t {
+  folder_t *folder;
+  byoc_graph_module_t *module; // the small module
+  byoc_function_t *main;
+  byoc_map_t values;                  // pointer map: value of the function → its copy in `main`
+  BYOC_VECTOR(byoc_value_t *) wanted; // values of the function that are used by what is not folded
+} batch_t;
+
+static byoc_status_t copy_constants(batch_t *b, const byoc_node_t *node) {
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    byoc_value_t *operand = node->operands[i];
+    if (!byoc_value_is_constant(operand) || byoc_pointer_map_find(&b->values, operand) != NULL) continue;
+    const byoc_type_t *type = byoc_type_copy(operand->type, &b->module->arena);
+    byoc_constant_t *constant =
+        type ? byoc_constant_wrap(b->module, operand->constant->name, type, operand->constant->data) : NULL;
+    byoc_value_t *copy = constant ? byoc_function_constant(b->main, constant) : NULL;
+    if (copy == NULL || !byoc_pointer_map_put(&b->values, operand, copy)) {
+      return byoc_diag_out_of_memory(b->folder->diag);
+    }
+  }
+  return BYOC_OK;
+}
+
+// Is the value read by anything that stays?
+static bool is_wanted(const folder_t *f, const byoc_value_t *value) {
+  for (size_t u = 0; u < value->uses.count; ++u) {
+    const byoc_node_t *user = value->uses.data[u].node;
+    if (user == NULL || byoc_pointer_map_find(&f->foldable, user) == NULL) return true;
+  }
+  return false;
+}
+
+static byoc_status_t copy_node(batch_t *b, byoc_node_t *node) {
+  BYOC_RETURN_IF_ERROR(copy_constants(b, node));
+  byoc_node_t *copy = byoc_node_clone(node, b->main->body, NULL, &b->values);
+  if (copy == NULL) return byoc_diag_out_of_memory(b->folder->diag);
+  for (uint32_t r = 0; r < node->result_count; ++r) {
+    byoc_value_t *value = node->results[r], *made = copy->results[r];
+    made->type = byoc_type_copy(value->type, &b->module->arena);
+    if (made->type == NULL) return byoc_diag_out_of_memory(b->folder->diag);
+    if (!is_wanted(b->folder, value)) continue;
+    if (!byoc_block_add_result(b->main->body, value->name, made) ||
+        !byoc_vector_push(&b->wanted, b->module->allocator, value)) {
+      return byoc_diag_out_of_memory(b->folder->diag);
+    }
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t evaluate(batch_t *b, void *const *outputs) {
+  byoc_diag_t *diag = b->folder->diag;
+  byoc_allocator_t allocator = b->module->allocator;
+  byoc_host_program_t *program = NULL;
+  byoc_evaluator_t *evaluator = NULL;
+  byoc_status_t status = byoc_kernel_lower_module(b->module, NULL, diag);
+  if (status == BYOC_OK) status = byoc_host_lower(b->module, allocator, diag, &program);
+  if (status == BYOC_OK) status = byoc_host_plan_memory(program, diag);
+  if (status == BYOC_OK) status = byoc_evaluator_create(program, NULL, 1, allocator, diag, &evaluator);
+  if (status == BYOC_OK) status = byoc_evaluator_run(evaluator, NULL, outputs, diag);
+  byoc_evaluator_destroy(evaluator);
+  byoc_host_program_destroy(program);
+  return status;
+}
+
+static byoc_status_t fold_batch(batch_t *b) {
+  byoc_graph_module_t *module = b->folder->function->module;
+  size_t count = b->wanted.count;
+  void **outputs = byoc_allocate(module->allocator, count, sizeof(void *));
+  byoc_constant_t **constants = byoc_allocate(module->allocator, count, sizeof(*constants));
+  byoc_status_t status = outputs && constants ? BYOC_OK : byoc_diag_out_of_memory(b->folder->diag);
+  for (size_t i = 0; i < count && status == BYOC_OK; ++i) {
+    const byoc_value_t *value = b->wanted.data[i];
+    const char *name = value->name ? value->name : "folded";
+    constants[i] = byoc_constant_allocate(module, name, value->type, &outputs[i]);
+    if (constants[i] == NULL) status = byoc_diag_out_of_memory(b->folder->diag);
+  }
+  if (status == BYOC_OK) status = evaluate(b, outputs);
+  for (size_t i = 0; i < count && status == BYOC_OK; ++i) {
+    status = replace_by_constant(b->folder, b->wanted.data[i], constants[i]);
+  }
+  byoc_free(module->allocator, constants);
+  byoc_free(module->allocator, outputs);
+  return status;
+}
+
+// Folds the foldable nodes of one block; nested blocks may use what was folded outside of them.
+static byoc_status_t fold_block(folder_t *f, byoc_block_t *block) {
+  byoc_allocator_t allocator = f->function->module->allocator;
+  batch_t batch = {.folder = f};
+  byoc_pointer_map_init(&f->foldable, allocator);
+  byoc_pointer_map_init(&batch.values, allocator);
+  byoc_status_t status = byoc_graph_module_create(allocator, f->diag, &batch.module);
+  if (status == BYOC_OK) {
+    batch.main = byoc_function_create(batch.module, "main");
+    if (batch.main == NULL) status = byoc_diag_out_of_memory(f->diag);
+  }
+  for (byoc_node_t *node = block->first; node != NULL && status == BYOC_OK; node = node->next) {
+    if (is_foldable(f, node) && !byoc_pointer_map_put(&f->foldable, node, node)) {
+      status = byoc_diag_out_of_memory(f->diag);
+    }
+  }
+  for (size_t i = 0; i < f->foldable.count && status == BYOC_OK; ++i) {
+    status = copy_node(&batch, f->foldable.entries[i].value);
+  }
+  if (status == BYOC_OK && batch.wanted.count > 0) status = fold_batch(&batch);
+  byoc_vector_deinit(&batch.wanted, allocator);
+  byoc_map_deinit(&batch.values);
+  byoc_map_deinit(&f->foldable);
+  byoc_graph_module_destroy(batch.module);
+  for (byoc_node_t *node = block->first; node != NULL && status == BYOC_OK; node = node->next) {
+    for (uint32_t n = 0; n < node->block_count && status == BYOC_OK; ++n) status = fold_block(f, node->blocks[n]);
+  }
+  return status;
+}
+
+byoc_status_t byoc_pass_fold_constants(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
+  size_t function_count = module->functions.count;
+  for (size_t i = 0; i < function_count; ++i) {
+    folder_t f = {.function = module->functions.data[i], .diag = diag};
+    if (f.function->kind != BYOC_FUNCTION_GRAPH) continue;
+    BYOC_RETURN_IF_ERROR_IN(diag, fold_shapes(&f, f.function->body), "in '%s'", f.function->name);
+    BYOC_RETURN_IF_ERROR_IN(diag, fold_block(&f, f.function->body), "in '%s'", f.function->name);
+    *changes += f.changes;
+  }
+  size_t removed = 0; // the nodes whose results are constants now
+  BYOC_RETURN_IF_ERROR(byoc_pass_remove_dead_code(module, diag, &removed));
+  return *changes > 0 ? byoc_infer_module(module, diag) : BYOC_OK;
+}

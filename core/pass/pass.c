@@ -1,0 +1,89 @@
+#include "core/pass/pass.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/log.h"
+#include "core/ir/text.h"
+#include "core/ir/verify.h"
+
+#define BYOC_PASS_ROW(NAME, text, summary) {text, summary, byoc_pass_##NAME},
+static const byoc_pass_t passes[] = {BYOC_PASS_LIST(BYOC_PASS_ROW)};
+#undef BYOC_PASS_ROW
+enum { PASS_COUNT = sizeof(passes) / sizeof(passes[0]) };
+
+const byoc_pass_t *byoc_pass_at(size_t index) {
+  return index < PASS_COUNT ? &passes[index] : NULL;
+}
+
+const byoc_pass_t *byoc_pass_find(const char *name) {
+  for (size_t i = 0; i < PASS_COUNT; ++i) {
+    if (strcmp(passes[i].name, name) == 0) return &passes[i];
+  }
+  return NULL;
+}
+
+byoc_status_t byoc_pass_print_after(const char *name, const byoc_graph_module_t *module,
+                                    const byoc_pass_options_t *options, byoc_diag_t *diag) {
+  bool wanted = options != NULL && options->print_after != NULL &&
+                (strcmp(options->print_after, name) == 0 || strcmp(options->print_after, "all") == 0);
+  if (!wanted) return BYOC_OK;
+  byoc_string_t text;
+  byoc_string_init(&text, module->allocator);
+  byoc_string_appendf(&text, "// after %s\n", name);
+  const byoc_print_options_t print = {.elide_bytes = options->print_elide_bytes};
+  byoc_graph_print(module, &print, &text);
+  byoc_status_t status = text.failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
+  if (status == BYOC_OK && options->print_out != NULL) {
+    byoc_string_append_bytes(options->print_out, text.data, text.size);
+  } else if (status == BYOC_OK && (fwrite(text.data, 1, text.size, stdout) != text.size || fflush(stdout) != 0)) {
+    status = byoc_diag_error(diag, BYOC_IO, "cannot write to standard output");
+  }
+  byoc_string_deinit(&text);
+  return status;
+}
+
+byoc_status_t byoc_pass_run(const byoc_pass_t *pass, byoc_graph_module_t *module, const byoc_pass_options_t *options,
+                            byoc_diag_t *diag, size_t *out_changes) {
+  size_t changes = 0;
+  int64_t start_ns = byoc_now_ns();
+  BYOC_RETURN_IF_ERROR_IN(diag, pass->run(module, diag, &changes), "pass %s", pass->name);
+  byoc_log(BYOC_LOG_DEBUG, "%-32s %6zu changes %8.2f ms", pass->name, changes,
+           (double)(byoc_now_ns() - start_ns) / 1e6);
+#ifdef NDEBUG
+  bool verify = changes > 0;
+#else
+  bool verify = true;
+#endif
+  if (verify) BYOC_RETURN_IF_ERROR_IN(diag, byoc_graph_verify(module, diag), "after pass %s", pass->name);
+  if (out_changes != NULL) *out_changes = changes;
+  return byoc_pass_print_after(pass->name, module, options, diag);
+}
+
+static byoc_status_t unknown_pass(const char *name, byoc_diag_t *diag) {
+  const char *names[PASS_COUNT];
+  for (size_t i = 0; i < PASS_COUNT; ++i) names[i] = passes[i].name;
+  byoc_status_t status = byoc_diag_error(diag, BYOC_NOT_FOUND, "there is no pass '%s'", name);
+  const char *nearest = byoc_nearest_match(name, names, PASS_COUNT);
+  if (nearest != NULL) {
+    byoc_diag_hint(diag, "did you mean '%s'? byoc opt --help lists them", nearest);
+  } else {
+    byoc_diag_hint(diag, "byoc opt --help lists them");
+  }
+  return status;
+}
+
+byoc_status_t byoc_pass_run_list(const char *names, byoc_graph_module_t *module, const byoc_pass_options_t *options,
+                                 byoc_diag_t *diag) {
+  while (*names != '\0') {
+    size_t size = strcspn(names, ",");
+    char name[64];
+    snprintf(name, sizeof(name), "%.*s", (int)size, names);
+    names += size + (names[size] == ',');
+    if (name[0] == '\0') continue;
+    const byoc_pass_t *pass = byoc_pass_find(name);
+    if (pass == NULL) return unknown_pass(name, diag);
+    BYOC_RETURN_IF_ERROR(byoc_pass_run(pass, module, options, diag, NULL));
+  }
+  return BYOC_OK;
+}

@@ -1,0 +1,56 @@
+// Passes over graph modules, as rows of one table, and the manager that runs lists of them.
+#ifndef BYOC_CORE_PASS_PASS_H_
+#define BYOC_CORE_PASS_PASS_H_
+
+#include "core/base/string.h"
+#include "core/ir/graph.h"
+
+// A pass changes the module and counts its changes.
+typedef struct byoc_pass_t {
+  const char *name;
+  const char *summary; // one line for byoc opt --help
+  byoc_status_t (*run)(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes);
+} byoc_pass_t;
+
+// X(NAME, "name", "summary"): each is a function byoc_pass_<NAME> in core/pass.
+#define BYOC_PASS_LIST(X)                                                                                              \
+  X(infer_types, "infer-types", "infer the type of every value")                                                       \
+  X(inline_functions, "inline-functions", "put functions marked Inline where they are called")                         \
+  X(fold_constants, "fold-constants", "compute what depends on constants and known shapes only")                       \
+  X(fold_batch_norm, "fold-batch-norm", "fold batch normalisation into the convolution in front of it")                \
+  X(remove_identities, "remove-identities", "remove operators that change nothing")                                    \
+  X(remove_dead_code, "remove-dead-code", "remove nodes, functions and constants that nothing uses")                   \
+  X(merge_equal_nodes, "merge-equal-nodes", "compute equal expressions once")                                          \
+  X(simplify, "simplify", "all of the above, until nothing changes")                                                   \
+  X(mark_compiler_functions_extern, "mark-compiler-functions-extern", "turn functions marked Compiler into stubs")     \
+  X(inline_compiler_functions, "inline-compiler-functions",                                                            \
+    "put functions marked Compiler back where they are called")                                                        \
+  X(lower_kernels, "lower-kernels", "turn what no backend took into loop kernels")
+
+#define BYOC_PASS_DECLARE(NAME, text, summary)                                                                         \
+  byoc_status_t byoc_pass_##NAME(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes);
+BYOC_PASS_LIST(BYOC_PASS_DECLARE)
+#undef BYOC_PASS_DECLARE
+
+// The table; NULL behind the end.
+const byoc_pass_t *byoc_pass_at(size_t index);
+const byoc_pass_t *byoc_pass_find(const char *name);
+
+typedef struct byoc_pass_options_t {
+  const char *print_after;  // name of a pass, or "all"; NULL: none
+  byoc_string_t *print_out; // where to; NULL: standard output
+  size_t print_elide_bytes; // constants beyond this are elided in prints
+} byoc_pass_options_t;
+
+// Runs one pass: logs its name and changes, verifies the module (debug builds, and whenever it changed something), and
+// prints it where asked to. A failure names the pass.
+byoc_status_t byoc_pass_run(const byoc_pass_t *pass, byoc_graph_module_t *module, const byoc_pass_options_t *options,
+                            byoc_diag_t *diag, size_t *out_changes);
+// Runs a comma-separated list. An unknown name is BYOC_NOT_FOUND with the nearest match.
+byoc_status_t byoc_pass_run_list(const char *names, byoc_graph_module_t *module, const byoc_pass_options_t *options,
+                                 byoc_diag_t *diag);
+// Prints the module under a heading when options ask for it after `name`. For steps that are not passes.
+byoc_status_t byoc_pass_print_after(const char *name, const byoc_graph_module_t *module,
+                                    const byoc_pass_options_t *options, byoc_diag_t *diag);
+
+#endif // BYOC_CORE_PASS_PASS_H_

@@ -1,0 +1,74 @@
+#include "core/plugin/hygiene.h"
+
+#include <fcntl.h>
+#include <fenv.h>
+#include <locale.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/hash.h"
+
+extern char **environ;
+
+// umask() cannot be read without being set, which other threads would see.
+static void read_umask(char *out, size_t size) {
+  out[0] = '\0';
+  const int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  char text[512];
+  const ssize_t got = read(fd, text, sizeof(text) - 1);
+  close(fd);
+  if (got <= 0) return;
+  text[got] = '\0';
+  const char *line = strstr(text, "Umask:");
+  if (line != NULL) snprintf(out, size, "%.*s", (int)strcspn(line, "\n"), line);
+}
+
+static uint32_t floating_point_mode(void) {
+  uint32_t mode = (uint32_t)fegetround();
+#if defined(__SSE__)
+  enum { FLAGS = 0x3F }; // what operations raised, not how they work
+  mode ^= __builtin_ia32_stmxcsr() & ~(uint32_t)FLAGS;
+#endif
+  return mode;
+}
+
+void byoc_hygiene_take(byoc_hygiene_t *out) {
+  memset(out, 0, sizeof(*out));
+  if (getcwd(out->folder, sizeof(out->folder)) == NULL) out->folder[0] = '\0';
+  read_umask(out->umask, sizeof(out->umask));
+  const char *locale = setlocale(LC_ALL, NULL);
+  snprintf(out->locale, sizeof(out->locale), "%s", locale != NULL ? locale : "");
+  for (char **variable = environ; variable != NULL && *variable != NULL; ++variable) {
+    out->environment = byoc_hash_combine(out->environment, byoc_hash_text(*variable));
+  }
+  for (int signal = 1; signal < NSIG; ++signal) {
+    struct sigaction action;
+    if (sigaction(signal, NULL, &action) != 0) continue;
+    const uintptr_t handler =
+        (action.sa_flags & SA_SIGINFO) != 0 ? (uintptr_t)action.sa_sigaction : (uintptr_t)action.sa_handler;
+    out->signals = byoc_hash_combine(out->signals, (uint64_t)handler);
+  }
+  out->floating_point = floating_point_mode();
+}
+
+byoc_status_t byoc_hygiene_check(const byoc_hygiene_t *before, byoc_diag_t *diag) {
+  byoc_hygiene_t now;
+  byoc_hygiene_take(&now);
+  const char *what = NULL;
+  if (strcmp(before->folder, now.folder) != 0)
+    what = "the working folder";
+  else if (strcmp(before->umask, now.umask) != 0)
+    what = "the umask";
+  else if (strcmp(before->locale, now.locale) != 0)
+    what = "the locale";
+  else if (before->environment != now.environment)
+    what = "the environment";
+  else if (before->signals != now.signals)
+    what = "a signal handler";
+  else if (before->floating_point != now.floating_point)
+    what = "the floating-point mode";
+  if (what == NULL) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INVALID_DATA, "it changed %s of the process", what);
+}

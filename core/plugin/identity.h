@@ -1,0 +1,22 @@
+// A plugin's identity, read from its file without running any of its code.
+#ifndef BYOC_CORE_PLUGIN_IDENTITY_H_
+#define BYOC_CORE_PLUGIN_IDENTITY_H_
+
+#include <stdbool.h>
+
+#include "byoc/plugin.h"
+#include "core/base/diag.h"
+
+// Checks that the file is a shared object for this machine that exports byoc_plugin_query and nothing else, and reads
+// its note: size, versions, texts. *out_has_note tells, on failure too, that *out_note holds a sound note.
+byoc_status_t byoc_plugin_identity_read(const char *path, byoc_diag_t *diag, byoc_plugin_note_t *out_note,
+                                        bool *out_has_note);
+
+// Is `kind` in the note's list of targets?
+bool byoc_plugin_note_has_target(const byoc_plugin_note_t *note, const char *kind);
+// The first target of `a` that `b` has too, in `buffer`; false where there is none.
+bool byoc_plugin_note_shared_target(const byoc_plugin_note_t *a, const byoc_plugin_note_t *b, char buffer[128]);
+// The list's next name: *cursor starts at note->targets and ends as NULL. Returns its bytes.
+const char *byoc_plugin_note_next_target(const char **cursor, size_t *out_size);
+
+#endif // BYOC_CORE_PLUGIN_IDENTITY_H_

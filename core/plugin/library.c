@@ -1,0 +1,131 @@
+#include "core/plugin/library.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include "core/plugin/codegen.h"
+#include "core/plugin/negotiate.h"
+#include "core/plugin/region.h"
+
+// ---- the host table ----
+
+static byoc_plugin_library_t *library_of(const byoc_host_t *host) {
+  return (byoc_plugin_library_t *)(uintptr_t)host; // its first member; the library itself is not const
+}
+
+static void *host_resize(const byoc_host_t *host, void *memory, uint64_t size_bytes) {
+  const byoc_allocator_t allocator = library_of(host)->allocator;
+  if (size_bytes > SIZE_MAX) return NULL;
+  return allocator.resize(allocator.self, memory, (size_t)size_bytes);
+}
+
+static int32_t host_error(const byoc_host_t *host, int32_t status, const char *message) {
+  byoc_plugin_library_t *library = library_of(host);
+  snprintf(library->error, sizeof(library->error), "%s", message != NULL ? message : "");
+  return status;
+}
+
+// No extension is defined yet; asking is always allowed.
+static const void *host_extension(const byoc_host_t *host, const char *name, uint32_t version) {
+  (void)host;
+  (void)name;
+  (void)version;
+  return NULL;
+}
+
+static void fill_host(byoc_plugin_library_t *library, const byoc_plugin_note_t *note) {
+  library->host = (byoc_host_t){
+      .header = BYOC_HEADER(byoc_host_t, 1),
+      .abi_major = BYOC_ABI_MAJOR,
+      .abi_minor = note->abi_minor_built < BYOC_ABI_MINOR ? note->abi_minor_built : BYOC_ABI_MINOR,
+      .version = BYOC_VERSION_TEXT,
+      .resize = host_resize,
+      .error = host_error,
+      .extension = host_extension,
+      .target = byoc_host_target_api(),
+      .graph = byoc_host_graph_api(),
+      .region = byoc_host_region_api(),
+      .edit = byoc_host_edit_api(),
+      .codegen = byoc_host_codegen_api(),
+  };
+}
+
+// ---- loading ----
+
+static byoc_status_t open_library(byoc_plugin_library_t *library, const char *path, byoc_plugin_query_t *out_query,
+                                  byoc_diag_t *diag) {
+  library->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (library->handle == NULL) {
+    const char *reason = dlerror();
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "it cannot be loaded: %s", reason != NULL ? reason : "no reason");
+  }
+  void *symbol = dlsym(library->handle, "byoc_plugin_query");
+  if (symbol == NULL) return byoc_diag_error(diag, BYOC_INVALID_DATA, "it does not export byoc_plugin_query");
+  memcpy(out_query, &symbol, sizeof(symbol)); // POSIX: the pointers have one representation
+  return BYOC_OK;
+}
+
+// Calls query on a struct with a guard behind it: a plugin of a larger struct must not write past the size it is given.
+static byoc_status_t query_plugin(byoc_plugin_library_t *library, byoc_plugin_query_t query, byoc_diag_t *diag) {
+  enum { GUARD_BYTES = 256, GUARD = 0xA5 };
+  struct {
+    byoc_plugin_t plugin;
+    unsigned char guard[GUARD_BYTES];
+  } answer = {.plugin = {.header = BYOC_HEADER(byoc_plugin_t, 1)}};
+  memset(answer.guard, GUARD, sizeof(answer.guard));
+  const int32_t status = query(&library->host, &answer.plugin);
+  if (status != BYOC_OK) {
+    byoc_diag_error(diag, BYOC_INVALID_DATA, "its query failed (%s)%s%s", byoc_status_name(status),
+                    library->error[0] != '\0' ? ": " : "", library->error);
+    return BYOC_INVALID_DATA;
+  }
+  library->queried = true;
+  library->plugin = answer.plugin;
+  for (size_t i = 0; i < GUARD_BYTES; ++i) {
+    if (answer.guard[i] == GUARD) continue;
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "its query wrote past the %zu bytes of byoc_plugin_t",
+                           sizeof(byoc_plugin_t));
+  }
+  library->plugin.header = (byoc_header_t)BYOC_HEADER(byoc_plugin_t, 1);
+  return BYOC_OK;
+}
+
+static void destroy_library(byoc_plugin_library_t *library) {
+  if (library->queried && library->plugin.destroy != NULL) library->plugin.destroy(library->plugin.self);
+  if (library->handle != NULL) dlclose(library->handle);
+  byoc_arena_deinit(&library->arena);
+  byoc_free(library->allocator, library);
+}
+
+byoc_status_t byoc_plugin_library_load(const char *path, const byoc_plugin_note_t *note, byoc_allocator_t allocator,
+                                       byoc_diag_t *diag, byoc_plugin_library_t **out_library) {
+  *out_library = NULL;
+  byoc_plugin_library_t *library = byoc_allocate(allocator, 1, sizeof(*library));
+  if (library == NULL) return byoc_diag_out_of_memory(diag);
+  library->reference_count = 1;
+  library->allocator = allocator;
+  byoc_arena_init(&library->arena, allocator);
+  fill_host(library, note);
+  byoc_plugin_query_t query = NULL;
+  byoc_status_t status = open_library(library, path, &query, diag);
+  if (status == BYOC_OK) status = query_plugin(library, query, diag);
+  if (status == BYOC_OK) {
+    status =
+        byoc_plugin_negotiate(&library->plugin, note, &library->arena, diag, &library->kinds, &library->kind_count);
+  }
+  if (status != BYOC_OK) {
+    destroy_library(library);
+    return status;
+  }
+  for (size_t i = 0; i < library->kind_count; ++i) library->kinds[i].library = library;
+  *out_library = library;
+  return BYOC_OK;
+}
+
+void byoc_plugin_library_retain(byoc_plugin_library_t *library) {
+  library->reference_count++;
+}
+
+void byoc_plugin_library_release(byoc_plugin_library_t *library) {
+  if (library != NULL && --library->reference_count == 0) destroy_library(library);
+}

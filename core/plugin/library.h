@@ -1,0 +1,33 @@
+// A loaded plugin. Counted: the registry and every runtime module that its code made hold on to it, and the last one
+// to let go unloads it.
+#ifndef BYOC_CORE_PLUGIN_LIBRARY_H_
+#define BYOC_CORE_PLUGIN_LIBRARY_H_
+
+#include "core/base/arena.h"
+#include "core/target/target.h"
+
+typedef struct byoc_plugin_library_t {
+  // What the plugin sees. First, so that the host's functions find the rest by it.
+  byoc_host_t host;
+  uint32_t reference_count;
+  byoc_allocator_t allocator;
+  byoc_arena_t arena; // owns everything below
+  void *handle;       // of dlopen
+  bool queried;       // query succeeded: destroy is owed
+  byoc_plugin_t plugin;
+  byoc_target_kind_t *kinds; // in the order of the plugin's backends
+  size_t kind_count;
+  char error[1024]; // what host->error was told
+} byoc_plugin_library_t;
+
+// Opens the file in this process, queries it and checks what it says against its note. On failure nothing is left.
+byoc_status_t byoc_plugin_library_load(const char *path, const byoc_plugin_note_t *note, byoc_allocator_t allocator,
+                                       byoc_diag_t *diag, byoc_plugin_library_t **out_library);
+void byoc_plugin_library_retain(byoc_plugin_library_t *library);
+void byoc_plugin_library_release(byoc_plugin_library_t *library); // accepts NULL
+
+// The same in a child process, which then ends: a plugin that crashes, hangs, leaves the process, prints or disturbs
+// the process does so there, and the reason comes back.
+byoc_status_t byoc_plugin_try(const char *path, const byoc_plugin_note_t *note, int64_t timeout_ms, byoc_diag_t *diag);
+
+#endif // BYOC_CORE_PLUGIN_LIBRARY_H_

@@ -1,0 +1,283 @@
+// Contexts: everything of a model that is not constant, made before the first run.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "core/runtime/artifact/cpu.h"
+#include "core/runtime/artifact/model.h"
+#include "core/runtime/artifact/pool.h"
+
+// Workspaces from this size on ask for huge pages: fewer page faults in the first run, fewer TLB misses in all.
+#define HUGE_PAGE_BYTES (2u << 20)
+
+typedef struct context_t {
+  byoc_context_t shared;
+  const byoc_model_t *model;
+  bool pool_acquired;
+  byoc_thread_pool_t user_pool; // a copy; parallel_for NULL where there is none
+  char reason[512];             // of set_error; cut at 511
+  char error[1024];
+} context_t;
+
+static _Thread_local char thread_error[1024];
+
+__attribute__((format(printf, 2, 3))) static int32_t create_error(int32_t status, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  (void)vsnprintf(thread_error, sizeof(thread_error), format, arguments);
+  va_end(arguments);
+  return status;
+}
+
+static void set_error(void *self, const char *message) {
+  context_t *context = self;
+  (void)snprintf(context->reason, sizeof(context->reason), "%s", message);
+}
+
+static void run_alone(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain) {
+  (void)self;
+  (void)grain;
+  if (count > 0) body(argument, 0, count, 0);
+}
+
+static void run_in_pool(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain) {
+  const context_t *context = self;
+  byoc_model_pool_run(context->shared.runtime.thread_count, body, argument, count, grain);
+}
+
+static void run_in_user_pool(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain) {
+  const context_t *context = self;
+  if (count > 0) context->user_pool.parallel_for(context->user_pool.self, body, argument, count, grain);
+}
+
+int32_t byoc_model_check(const byoc_model_t *model, char *message, uint64_t size) {
+  int32_t status = byoc_model_check_cpu(model->artifact->model_name, model->cpu_features, message, size);
+  if (status != BYOC_OK) {
+    (void)byoc_model_check_cpu(model->artifact->model_name, model->cpu_features, thread_error, sizeof(thread_error));
+  }
+  return status;
+}
+
+const char *byoc_model_last_error(const byoc_context_t *context) {
+  return context == NULL ? thread_error : ((const context_t *)context)->error;
+}
+
+// options->thread_count, else $BYOC_THREADS, else the build's choice, else the processors.
+static int32_t choose_thread_count(const byoc_model_t *model, const byoc_context_options_t *options,
+                                   int32_t *out_count) {
+  int32_t count = options->thread_count;
+  if (count < 0 || count > BYOC_MODEL_MAX_THREADS) {
+    return create_error(BYOC_INVALID_ARGUMENT, "the thread count %d is not between 0 and %d", (int)count,
+                        BYOC_MODEL_MAX_THREADS);
+  }
+  const char *variable = getenv("BYOC_THREADS");
+  if (count == 0 && variable != NULL && variable[0] != '\0') {
+    char *end = NULL;
+    errno = 0;
+    long value = strtol(variable, &end, 10);
+    if (errno != 0 || *end != '\0' || value < 1 || value > BYOC_MODEL_MAX_THREADS) {
+      return create_error(BYOC_INVALID_ARGUMENT, "BYOC_THREADS is '%s'; a number from 1 to %d is needed", variable,
+                          BYOC_MODEL_MAX_THREADS);
+    }
+    count = (int32_t)value;
+  }
+  if (count == 0) count = model->thread_count;
+  *out_count = count > 0 ? count : byoc_model_processor_count();
+  return BYOC_OK;
+}
+
+static int32_t set_up_threads(context_t *context, const byoc_context_options_t *options) {
+  byoc_runtime_t *runtime = &context->shared.runtime;
+  *runtime = (byoc_runtime_t){.struct_size = sizeof(*runtime),
+                              .thread_count = 1,
+                              .self = context,
+                              .parallel_for = run_alone,
+                              .set_error = set_error};
+  if (options->pool != NULL) {
+    size_t size = options->pool->struct_size;
+    memcpy(&context->user_pool, options->pool, size < sizeof(context->user_pool) ? size : sizeof(context->user_pool));
+    if (context->user_pool.parallel_for == NULL || context->user_pool.thread_count < 1) {
+      return create_error(BYOC_INVALID_ARGUMENT, "the thread pool needs parallel_for and at least one thread");
+    }
+    runtime->thread_count = context->user_pool.thread_count;
+    runtime->parallel_for = run_in_user_pool;
+    return BYOC_OK;
+  }
+  int32_t count = 1;
+  int32_t status = choose_thread_count(context->model, options, &count);
+  if (status != BYOC_OK) return status;
+  if (count > 1) {
+    count = byoc_model_pool_acquire(count);
+    context->pool_acquired = true;
+    runtime->parallel_for = run_in_pool;
+  }
+  runtime->thread_count = count;
+  return BYOC_OK;
+}
+
+static void *allocate_workspace(uint64_t size_bytes) {
+  uint64_t alignment = size_bytes >= HUGE_PAGE_BYTES ? HUGE_PAGE_BYTES : BYOC_BUFFER_ALIGNMENT;
+  if (size_bytes > SIZE_MAX - alignment) return NULL;
+  size_t size = (size_t)((size_bytes + alignment - 1) / alignment * alignment);
+  void *memory = aligned_alloc((size_t)alignment, size > 0 ? size : (size_t)alignment);
+#ifdef MADV_HUGEPAGE
+  if (memory != NULL && alignment == HUGE_PAGE_BYTES) (void)madvise(memory, size, MADV_HUGEPAGE);
+#endif
+  return memory;
+}
+
+static bool allocate_parts(context_t *context) {
+  const byoc_model_t *model = context->model;
+  byoc_context_t *shared = &context->shared;
+  shared->tensors = calloc((size_t)model->tensor_count + 1, sizeof(*shared->tensors));
+  shared->calls = calloc((size_t)model->call_count + 1, sizeof(*shared->calls));
+  shared->instances = calloc((size_t)model->engine_count + 1, sizeof(*shared->instances));
+  shared->workspace = allocate_workspace(model->artifact->workspace_size_bytes);
+  return shared->tensors != NULL && shared->calls != NULL && shared->instances != NULL && shared->workspace != NULL;
+}
+
+// Calls as the generated tables say, pointers into this context's workspace put in.
+static void fill_calls(byoc_context_t *context, const byoc_model_t *model) {
+  memcpy(context->tensors, model->tensors, model->tensor_count * sizeof(*context->tensors));
+  for (uint32_t i = 0; i < model->place_count; i++) {
+    context->tensors[model->places[i].tensor].data = context->workspace + model->places[i].offset_bytes;
+  }
+  for (uint32_t i = 0; i < model->call_count; i++) {
+    const byoc_model_call_t *from = &model->calls[i];
+    context->calls[i] = (byoc_call_t){
+        .struct_size = sizeof(byoc_call_t),
+        .input_count = from->input_count,
+        .output_count = from->output_count,
+        .tensors = context->tensors + from->first_tensor,
+        .runtime = &context->runtime,
+        .workspace = from->workspace_size_bytes > 0 ? context->workspace + from->workspace_offset : NULL,
+        .workspace_size_bytes = from->workspace_size_bytes,
+    };
+  }
+}
+
+static const char *reason_or_status(const context_t *context, int32_t status) {
+  return context->reason[0] != '\0' ? context->reason : byoc_status_name(status);
+}
+
+static int32_t create_engine(context_t *context, uint32_t index) {
+  const byoc_model_engine_t *engine = &context->model->engines[index];
+  const byoc_engine_t *table = engine->table;
+  if (table->abi_version != BYOC_ENGINE_ABI_VERSION || table->struct_size < offsetof(byoc_engine_t, profile) ||
+      table->create == NULL || table->destroy == NULL || table->run == NULL) {
+    return create_error(BYOC_VERSION, "the engine '%s' has version %u, and this artifact runs version %d", engine->name,
+                        (unsigned)table->abi_version, BYOC_ENGINE_ABI_VERSION);
+  }
+  byoc_engine_init_t init = {.struct_size = sizeof(init),
+                             .function_count = engine->function_count,
+                             .functions = engine->functions,
+                             .blobs = engine->blobs,
+                             .blob_count = engine->blob_count,
+                             .runtime = &context->shared.runtime};
+  int32_t status = table->create(&init, &context->shared.instances[index]);
+  if (status == BYOC_OK) return BYOC_OK;
+  context->shared.instances[index] = NULL;
+  return create_error(status, "the engine '%s' cannot start: %s", engine->name, reason_or_status(context, status));
+}
+
+int32_t byoc_model_create(const byoc_model_t *model, const byoc_context_options_t *options,
+                          byoc_context_t **out_context) {
+  *out_context = NULL;
+  byoc_context_options_t known = {.struct_size = sizeof(known)};
+  if (options != NULL) {
+    if (options->struct_size < sizeof(options->struct_size)) {
+      return create_error(BYOC_INVALID_ARGUMENT, "struct_size of the context options is not set");
+    }
+    memcpy(&known, options, options->struct_size < sizeof(known) ? options->struct_size : sizeof(known));
+  }
+  int32_t status = byoc_model_check(model, NULL, 0);
+  if (status != BYOC_OK) return status;
+
+  context_t *context = calloc(1, sizeof(*context));
+  if (context == NULL) return create_error(BYOC_OUT_OF_MEMORY, "memory is out");
+  context->model = model;
+  if (!allocate_parts(context)) {
+    status = create_error(BYOC_OUT_OF_MEMORY, "memory is out: the model '%s' needs a workspace of %llu bytes",
+                          model->artifact->model_name, (unsigned long long)model->artifact->workspace_size_bytes);
+    goto cleanup;
+  }
+  status = set_up_threads(context, &known);
+  if (status != BYOC_OK) goto cleanup;
+  fill_calls(&context->shared, model);
+  for (uint32_t i = 0; i < model->setup_count && status == BYOC_OK; i++) {
+    status = model->setups[i].function(&context->shared.runtime);
+    if (status != BYOC_OK) {
+      status = create_error(status, "setting up '%s': %s", model->setups[i].name, reason_or_status(context, status));
+    }
+  }
+  for (uint32_t i = 0; i < model->engine_count && status == BYOC_OK; i++) status = create_engine(context, i);
+  if (status != BYOC_OK) goto cleanup;
+  context->reason[0] = '\0';
+  *out_context = &context->shared;
+  context = NULL; // now the caller's
+cleanup:
+  byoc_model_destroy((byoc_context_t *)context);
+  return status;
+}
+
+void byoc_model_destroy(byoc_context_t *shared) {
+  if (shared == NULL) return;
+  context_t *context = (context_t *)shared;
+  for (uint32_t i = context->model->engine_count; i-- > 0;) {
+    if (shared->instances != NULL && shared->instances[i] != NULL) {
+      context->model->engines[i].table->destroy(shared->instances[i]);
+    }
+  }
+  if (context->pool_acquired) byoc_model_pool_release();
+  free(shared->workspace);
+  free(shared->instances);
+  free(shared->calls);
+  free(shared->tensors);
+  free(context);
+}
+
+int32_t byoc_model_begin(byoc_context_t *shared, const void *const *inputs, void *const *outputs) {
+  context_t *context = (context_t *)shared;
+  const byoc_artifact_t *artifact = context->model->artifact;
+  const byoc_tensor_info_t *missing = NULL;
+  for (uint32_t i = 0; i < artifact->input_count; i++) {
+    if (inputs[i] == NULL && artifact->inputs[i].size_bytes > 0) missing = &artifact->inputs[i];
+  }
+  for (uint32_t i = 0; i < artifact->output_count; i++) {
+    if (outputs[i] == NULL && artifact->outputs[i].size_bytes > 0) missing = &artifact->outputs[i];
+  }
+  if (missing == NULL) return BYOC_OK;
+  bool is_output = missing >= artifact->outputs && missing < artifact->outputs + artifact->output_count;
+  (void)snprintf(context->error, sizeof(context->error), "the %s '%s' is NULL", is_output ? "output" : "input",
+                 missing->name);
+  return BYOC_INVALID_ARGUMENT;
+}
+
+int32_t byoc_model_failed(byoc_context_t *shared, int32_t status, uint32_t step) {
+  context_t *context = (context_t *)shared;
+  (void)snprintf(context->error, sizeof(context->error), "%s: %s", context->model->steps[step],
+                 reason_or_status(context, status));
+  context->reason[0] = '\0'; // the next failure has its own
+  return status;
+}
+
+int32_t byoc_model_profile_engine(byoc_context_t *shared, uint32_t engine, uint32_t function, const byoc_call_t *call,
+                                  byoc_profile_sink_t sink, void *argument) {
+  const byoc_engine_t *table = ((const context_t *)shared)->model->engines[engine].table;
+  void *instance = shared->instances[engine];
+  if (table->struct_size < sizeof(*table) || table->profile == NULL) return table->run(instance, function, call);
+  return table->profile(instance, function, call, sink, argument);
+}
+
+uint64_t byoc_model_now_ns(void) {
+  struct timespec now;
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}

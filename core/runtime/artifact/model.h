@@ -1,0 +1,77 @@
+// What the generated C of an artifact and the runtime inside it say to each other. Private to one artifact: both are
+// linked into the same file, so nothing here needs to stay compatible.
+//
+// The generated file describes the model with constant tables (byoc_model_t) and defines `run` as straight-line calls;
+// everything that is the same for every model (contexts, errors, threads, processor check) is in the runtime archive.
+#ifndef BYOC_CORE_RUNTIME_ARTIFACT_MODEL_H_
+#define BYOC_CORE_RUNTIME_ARTIFACT_MODEL_H_
+
+#include "byoc/artifact.h"
+#include "byoc/call.h"
+#include "byoc/engine.h"
+
+// One call by the packed convention: tensors[first ..] of the model's table, inputs then outputs.
+typedef struct byoc_model_call_t {
+  uint32_t first_tensor, input_count, output_count;
+  uint64_t workspace_offset, workspace_size_bytes; // scratch in the context's workspace; size 0: none
+} byoc_model_call_t;
+
+// A tensor whose data lies in the context's workspace.
+typedef struct byoc_model_place_t {
+  uint32_t tensor;
+  uint64_t offset_bytes;
+} byoc_model_place_t;
+
+typedef struct byoc_model_engine_t {
+  const char *name;
+  const byoc_engine_t *table;
+  const byoc_engine_function_t *functions;
+  const byoc_engine_blob_t *blobs;
+  uint32_t function_count, blob_count;
+} byoc_model_engine_t;
+
+// A library's setup function, run once per context.
+typedef struct byoc_model_setup_t {
+  const char *name;
+  int32_t (*function)(const byoc_runtime_t *runtime);
+} byoc_model_setup_t;
+
+typedef struct byoc_model_t {
+  const byoc_artifact_t *artifact;
+  const char *cpu_features; // required, space-separated
+  int32_t thread_count;     // chosen when building; 0: none
+  uint32_t tensor_count, call_count, place_count, engine_count, setup_count;
+  const DLTensor *tensors; // data is set for constants; NULL otherwise
+  const byoc_model_call_t *calls;
+  const byoc_model_place_t *places;
+  const byoc_model_engine_t *engines;
+  const byoc_model_setup_t *setups;
+  const char *const *steps; // what each instruction came from, for errors and profiles
+} byoc_model_t;
+
+// The part of a context that generated code reads; the runtime keeps more behind it.
+struct byoc_context_t {
+  DLTensor *tensors;
+  byoc_call_t *calls;
+  uint8_t *workspace;
+  void **instances; // of engines
+  byoc_runtime_t runtime;
+};
+
+// The entries of byoc_artifact_t, given the model.
+int32_t byoc_model_check(const byoc_model_t *model, char *message, uint64_t size);
+int32_t byoc_model_create(const byoc_model_t *model, const byoc_context_options_t *options,
+                          byoc_context_t **out_context);
+void byoc_model_destroy(byoc_context_t *context);
+const char *byoc_model_last_error(const byoc_context_t *context);
+
+// BYOC_OK when every pointer that run needs is there; else BYOC_INVALID_ARGUMENT with the input's or output's name.
+int32_t byoc_model_begin(byoc_context_t *context, const void *const *inputs, void *const *outputs);
+// Puts the step's name in front of the reason and returns `status`.
+int32_t byoc_model_failed(byoc_context_t *context, int32_t status, uint32_t step);
+// An engine's call under a profile: reported node by node where the engine can.
+int32_t byoc_model_profile_engine(byoc_context_t *context, uint32_t engine, uint32_t function, const byoc_call_t *call,
+                                  byoc_profile_sink_t sink, void *argument);
+uint64_t byoc_model_now_ns(void);
+
+#endif // BYOC_CORE_RUNTIME_ARTIFACT_MODEL_H_

@@ -1,0 +1,178 @@
+// The thread pool of an artifact. A loop takes no lock: workers are told by a counter each, and by futex where they
+// sleep.
+#define _GNU_SOURCE
+#include "core/runtime/artifact/pool.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// Turns of waiting before sleeping: about 50 to 100 microseconds on processors whose pause takes 100 cycles or more.
+// Long enough for the gap between two kernels, short enough not to burn a processor that somebody else could use.
+#define SPIN_TURNS 2000
+
+// One worker, on a cache line of its own.
+typedef struct worker_t {
+  _Alignas(64) atomic_uint command; // rises by one with each loop it takes part in, and to stop it
+  atomic_uint sleeping;
+  uint32_t index;
+  pthread_t thread;
+} worker_t;
+
+typedef struct job_t {
+  byoc_parallel_body_t body;
+  void *argument;
+  int64_t count;
+  int32_t shares;
+} job_t;
+
+static struct {
+  // Guarded by the lock: making and ending threads.
+  pthread_mutex_t lock;
+  uint32_t users;
+  uint32_t worker_count;
+  atomic_bool stopping;
+  atomic_uint spin_turns;
+  // The loop that runs, owned by who set `busy`; workers read it between their command and their decrement of pending.
+  _Alignas(64) atomic_bool busy;
+  job_t job;
+  _Alignas(64) atomic_uint pending; // shares that workers still run
+  atomic_uint caller_sleeping;
+  worker_t workers[BYOC_MODEL_MAX_THREADS - 1];
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void futex_wait(atomic_uint *word, unsigned expected) {
+  (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, NULL, NULL, 0);
+}
+
+static void futex_wake(atomic_uint *word) {
+  (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static inline void pause_briefly(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+int32_t byoc_model_processor_count(void) {
+  long count = 0;
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) count = CPU_COUNT(&set);
+  if (count < 1) count = sysconf(_SC_NPROCESSORS_ONLN);
+  if (count < 1) count = 1;
+  return count > BYOC_MODEL_MAX_THREADS ? BYOC_MODEL_MAX_THREADS : (int32_t)count;
+}
+
+// Share `index` of `shares`: sizes differ by one at most.
+static void run_share(const job_t *job, int32_t index) {
+  int64_t size = job->count / job->shares, rest = job->count % job->shares;
+  int64_t begin = size * index + (index < rest ? index : rest);
+  job->body(job->argument, begin, begin + size + (index < rest), index);
+}
+
+static unsigned await_command(worker_t *worker, unsigned seen) {
+  unsigned turns = atomic_load_explicit(&pool.spin_turns, memory_order_relaxed);
+  for (unsigned i = 0; i < turns; i++) {
+    unsigned now = atomic_load_explicit(&worker->command, memory_order_acquire);
+    if (now != seen) return now;
+    pause_briefly();
+  }
+  // Sequentially consistent, so that either the caller sees the flag or the kernel sees the new command.
+  atomic_store(&worker->sleeping, 1);
+  unsigned now;
+  while ((now = atomic_load(&worker->command)) == seen) futex_wait(&worker->command, seen);
+  atomic_store_explicit(&worker->sleeping, 0, memory_order_relaxed);
+  return now;
+}
+
+static void tell(worker_t *worker) {
+  atomic_fetch_add(&worker->command, 1);
+  if (atomic_load(&worker->sleeping) != 0) futex_wake(&worker->command);
+}
+
+static void *work(void *self) {
+  worker_t *worker = self;
+  unsigned seen = 0;
+  for (;;) {
+    seen = await_command(worker, seen);
+    if (atomic_load_explicit(&pool.stopping, memory_order_relaxed)) return NULL;
+    run_share(&pool.job, (int32_t)worker->index + 1);
+    if (atomic_fetch_sub(&pool.pending, 1) == 1 && atomic_load(&pool.caller_sleeping) != 0) futex_wake(&pool.pending);
+  }
+}
+
+static void await_workers(void) {
+  unsigned turns = atomic_load_explicit(&pool.spin_turns, memory_order_relaxed);
+  for (unsigned i = 0; i < turns; i++) {
+    if (atomic_load_explicit(&pool.pending, memory_order_acquire) == 0) return;
+    pause_briefly();
+  }
+  atomic_store(&pool.caller_sleeping, 1);
+  unsigned left;
+  while ((left = atomic_load(&pool.pending)) != 0) futex_wait(&pool.pending, left);
+  atomic_store_explicit(&pool.caller_sleeping, 0, memory_order_relaxed);
+}
+
+void byoc_model_pool_run(int32_t thread_count, byoc_parallel_body_t body, void *argument, int64_t count,
+                         int64_t grain) {
+  if (count <= 0) return;
+  int64_t shares = count / (grain > 1 ? grain : 1);
+  if (shares > thread_count) shares = thread_count;
+  if (shares <= 1 || atomic_exchange_explicit(&pool.busy, true, memory_order_acquire)) {
+    body(argument, 0, count, 0);
+    return;
+  }
+  pool.job = (job_t){.body = body, .argument = argument, .count = count, .shares = (int32_t)shares};
+  atomic_store_explicit(&pool.pending, (unsigned)shares - 1, memory_order_relaxed);
+  for (int64_t i = 0; i + 1 < shares; i++) tell(&pool.workers[i]);
+  run_share(&pool.job, 0);
+  await_workers();
+  atomic_store_explicit(&pool.busy, false, memory_order_release);
+}
+
+// Workers leave signals to the threads of the program.
+static bool start_worker(uint32_t index) {
+  worker_t *worker = &pool.workers[index];
+  worker->index = index;
+  atomic_store(&worker->command, 0);
+  atomic_store(&worker->sleeping, 0);
+  sigset_t all, old;
+  sigfillset(&all);
+  if (pthread_sigmask(SIG_SETMASK, &all, &old) != 0) return false;
+  bool started = pthread_create(&worker->thread, NULL, work, worker) == 0;
+  (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+  return started;
+}
+
+int32_t byoc_model_pool_acquire(int32_t thread_count) {
+  if (thread_count > BYOC_MODEL_MAX_THREADS) thread_count = BYOC_MODEL_MAX_THREADS;
+  pthread_mutex_lock(&pool.lock);
+  pool.users++;
+  while ((int32_t)pool.worker_count + 1 < thread_count && start_worker(pool.worker_count)) pool.worker_count++;
+  int32_t available = (int32_t)pool.worker_count + 1;
+  // More threads than processors: who spins takes the time of who works.
+  atomic_store(&pool.spin_turns, available <= byoc_model_processor_count() ? SPIN_TURNS : 0);
+  pthread_mutex_unlock(&pool.lock);
+  return available < thread_count ? available : thread_count;
+}
+
+void byoc_model_pool_release(void) {
+  pthread_mutex_lock(&pool.lock);
+  if (--pool.users == 0) {
+    atomic_store(&pool.stopping, true);
+    for (uint32_t i = 0; i < pool.worker_count; i++) tell(&pool.workers[i]);
+    for (uint32_t i = 0; i < pool.worker_count; i++) (void)pthread_join(pool.workers[i].thread, NULL);
+    pool.worker_count = 0;
+    atomic_store(&pool.stopping, false);
+  }
+  pthread_mutex_unlock(&pool.lock);
+}

@@ -1,0 +1,24 @@
+// Values of target options against their schema.
+#ifndef BYOC_CORE_TARGET_OPTION_H_
+#define BYOC_CORE_TARGET_OPTION_H_
+
+#include "core/base/string.h"
+#include "core/target/target.h"
+
+// Bytes that a STRING may have where its schema names no maximum.
+#define BYOC_OPTION_STRING_LIMIT 4096
+
+// Reads `text` as a value of the option; `text` NULL is an option given without '='. The error names the option, the
+// value and what is allowed; it carries no position.
+byoc_status_t byoc_option_parse(const byoc_option_schema_t *option, const char *text, byoc_arena_t *arena,
+                                byoc_diag_t *diag, byoc_target_value_t *out_value);
+// The schema's default.
+byoc_status_t byoc_option_default(const byoc_option_schema_t *option, byoc_arena_t *arena, byoc_diag_t *diag,
+                                  byoc_target_value_t *out_value);
+// "-key=value", quoted where it has to be; parses back to the same value.
+void byoc_option_print(const byoc_option_schema_t *option, const byoc_target_value_t *value, byoc_string_t *out);
+
+// "an integer from 0 to 3", "one of bundle, system" and so on; for messages and byoc targets.
+void byoc_option_describe(const byoc_option_schema_t *option, char *buffer, size_t size);
+
+#endif // BYOC_CORE_TARGET_OPTION_H_

@@ -1,0 +1,68 @@
+// Targets: reading their options, and the native kind.
+#include "core/target/target.h"
+
+#include <string.h>
+
+static const byoc_target_value_t *find_value(const byoc_target_t *target, const char *name,
+                                             const byoc_option_schema_t **out_option) {
+  if (target == NULL || name == NULL) return NULL;
+  for (size_t i = 0; i < target->kind->option_count; ++i) {
+    if (strcmp(target->kind->options[i].name, name) != 0) continue;
+    *out_option = &target->kind->options[i];
+    return &target->values[i];
+  }
+  return NULL;
+}
+
+int64_t byoc_target_option_int(const byoc_target_t *target, const char *name) {
+  const byoc_option_schema_t *option = NULL;
+  const byoc_target_value_t *value = find_value(target, name, &option);
+  if (value == NULL || (option->type != BYOC_OPTION_INT && option->type != BYOC_OPTION_BOOL)) return 0;
+  return value->i;
+}
+
+double byoc_target_option_float(const byoc_target_t *target, const char *name) {
+  const byoc_option_schema_t *option = NULL;
+  const byoc_target_value_t *value = find_value(target, name, &option);
+  return value != NULL && option->type == BYOC_OPTION_FLOAT ? value->f : 0.0;
+}
+
+const char *byoc_target_option_string(const byoc_target_t *target, const char *name) {
+  const byoc_option_schema_t *option = NULL;
+  const byoc_target_value_t *value = find_value(target, name, &option);
+  if (value == NULL || (option->type != BYOC_OPTION_STRING && option->type != BYOC_OPTION_CHOICE)) return "";
+  return value->s;
+}
+
+static const byoc_option_schema_t native_options[] = {
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = "O",
+     .type = BYOC_OPTION_INT,
+     .default_value = "3",
+     .minimum = 0,
+     .maximum = 3,
+     .help = "optimisation level of the C compiler"},
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = "mcpu",
+     .type = BYOC_OPTION_STRING,
+     .default_value = "native",
+     .maximum = 256,
+     .help = "processor that the artifact is for: native, x86-64, x86-64-v2, -v3, -v4, or extensions as in avx2+fma"},
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = "cc",
+     .type = BYOC_OPTION_STRING,
+     .default_value = "",
+     .help = "C compiler; empty: $CC, else cc, gcc or clang"},
+};
+
+const byoc_target_kind_t *byoc_target_kind_native(void) {
+  static const byoc_target_kind_t kind = {
+      .name = "c",
+      .description = "Fused loop kernels in C by the host's compiler; takes what no other target took",
+      .plugin_name = "",
+      .plugin_version = BYOC_VERSION_TEXT,
+      .options = native_options,
+      .option_count = sizeof(native_options) / sizeof(native_options[0]),
+  };
+  return &kind;
+}

@@ -1,0 +1,300 @@
+// The parser of target strings:
+//
+//   list   = target { ";" target }
+//   target = kind { "-" key [ "=" value ] }
+//   value  = characters other than blanks, ';' and '"', and quoted parts: "..." with \" and \\ inside
+#include <ctype.h>
+#include <string.h>
+
+#include "core/target/cpu.h"
+#include "core/target/option.h"
+#include "core/target/target.h"
+
+enum { MAX_TEXT_BYTES = 1 << 16 };
+
+typedef struct parser_t {
+  const char *text, *at;
+  const byoc_target_registry_t *registry;
+  byoc_allocator_t allocator;
+  byoc_diag_t *diag;
+  byoc_target_list_t *list;
+  byoc_target_t *native; // "c", put last at the end
+} parser_t;
+
+static byoc_status_t located(parser_t *p, const char *at, byoc_status_t status) {
+  byoc_diag_locate(p->diag, NULL, p->text, (size_t)(at - p->text));
+  return status;
+}
+
+static bool is_blank(char c) {
+  return isspace((unsigned char)c) != 0;
+}
+
+static void skip_blanks(parser_t *p) {
+  while (is_blank(*p->at)) ++p->at;
+}
+
+static bool is_name_character(char c) {
+  return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.';
+}
+
+// What stands up to the next blank or ';' when something unexpected was met, for messages.
+static int word_size(const char *at) {
+  const size_t size = strcspn(at, " \t\r\n\v\f;");
+  return size < 64 ? (int)size : 64;
+}
+
+static byoc_status_t unknown_kind(parser_t *p, const char *name, const char *at) {
+  const byoc_target_registry_t *registry = p->registry;
+  // Looking a kind up may have loaded, and then refused, its plugin.
+  const char *refusal = registry->refusal != NULL ? registry->refusal(registry->self, name) : NULL;
+  byoc_string_t known;
+  byoc_string_init(&known, p->allocator);
+  byoc_status_t status = BYOC_OK;
+  if (refusal != NULL) {
+    status = byoc_diag_error(p->diag, BYOC_NOT_FOUND, "target '%s' cannot be used: %s", name, refusal);
+  } else {
+    for (size_t i = 0; i < registry->name_count; ++i) {
+      byoc_string_appendf(&known, "%s%s", i > 0 ? ", " : "", registry->names[i]);
+    }
+    status = byoc_diag_error(p->diag, BYOC_NOT_FOUND, "unknown target '%s'; there are: %s", name, known.data);
+    const char *nearest = byoc_nearest_match(name, registry->names, registry->name_count);
+    if (nearest != NULL)
+      byoc_diag_hint(p->diag, "did you mean '%s'?", nearest);
+    else
+      byoc_diag_hint(p->diag, "name its plugin with --plugin, or the plugin's folder in BYOC_PLUGIN_PATH");
+  }
+  byoc_string_deinit(&known);
+  return located(p, at, status);
+}
+
+static byoc_status_t parse_kind(parser_t *p, const byoc_target_kind_t **out_kind) {
+  const char *begin = p->at;
+  if (*begin == '-') {
+    byoc_status_t status =
+        byoc_diag_error(p->diag, BYOC_INVALID_ARGUMENT, "expected a target before '%.*s'", word_size(begin), begin);
+    byoc_diag_hint(p->diag, "an option follows its target: 'c -O=3'");
+    return located(p, begin, status);
+  }
+  while (is_name_character(*p->at)) ++p->at;
+  if (p->at == begin || (*p->at != '\0' && *p->at != ';' && !is_blank(*p->at))) {
+    return located(p, p->at,
+                   byoc_diag_error(p->diag, BYOC_INVALID_ARGUMENT, "'%.*s' is not a target", word_size(begin), begin));
+  }
+  char name[64];
+  if ((size_t)(p->at - begin) >= sizeof(name)) {
+    return located(p, begin,
+                   byoc_diag_error(p->diag, BYOC_INVALID_ARGUMENT, "a target's name is longer than 63 bytes"));
+  }
+  snprintf(name, sizeof(name), "%.*s", (int)(p->at - begin), begin);
+  const byoc_target_kind_t *kind = p->registry->lookup(p->registry->self, name);
+  if (kind == NULL) return unknown_kind(p, name, begin);
+  *out_kind = kind;
+  return BYOC_OK;
+}
+
+static byoc_status_t unknown_option(parser_t *p, const byoc_target_kind_t *kind, const char *key, const char *at) {
+  byoc_string_t known;
+  byoc_string_init(&known, p->allocator);
+  const char **names = byoc_allocate(p->allocator, kind->option_count, sizeof(*names));
+  byoc_status_t status = BYOC_OK;
+  if (names == NULL) {
+    status = byoc_diag_out_of_memory(p->diag);
+  } else if (kind->option_count == 0) {
+    status =
+        byoc_diag_error(p->diag, BYOC_INVALID_ARGUMENT, "target '%s' has no options, so no '-%s'", kind->name, key);
+  } else {
+    for (size_t i = 0; i < kind->option_count; ++i) {
+      names[i] = kind->options[i].name;
+      byoc_string_appendf(&known, "%s-%s", i > 0 ? ", " : "", names[i]);
+    }
+    status = byoc_diag_error(p->diag, BYOC_INVALID_ARGUMENT, "target '%s' has no option '-%s'; it has: %s", kind->name,
+                             key, known.data);
+    const char *nearest = byoc_nearest_match(key, names, kind->option_count);
+    if (nearest != NULL) byoc_diag_hint(p->diag, "did you mean '-%s'?", nearest);
+  }
+  byoc_free(p->allocator, names);
+  byoc_string_deinit(&known);
+  return located(p, at, status);
+}
+
+// Reads a value into `out`, quotes removed.
+static byoc_status_t parse_value(parser_t *p, byoc_string_t *out) {
+  while (*p->at != '\0' && *p->at != ';' && !is_blank(*p->at)) {
+    if (*p->at != '"') {
+      byoc_string_append_bytes(out, p->at++, 1);
+      continue;
+    }
+    const char *open = p->at++;
+    while (*p->at != '"') {
+      if (*p->at == '\\' && (p->at[1] == '"' || p->at[1] == '\\')) ++p->at;
+      if (*p->at == '\0') {
+        return located(p, open, byoc_diag_error(p->diag, BYOC_INVALID_ARGUMENT, "this quote is never closed"));
+      }
+      byoc_string_append_bytes(out, p->at++, 1);
+    }
+    ++p->at;
+  }
+  return out->failed ? byoc_diag_out_of_memory(p->diag) : BYOC_OK;
+}
+
+// Values that only the native target's own code can judge.
+static byoc_status_t check_native(const byoc_option_schema_t *option, const byoc_target_value_t *value,
+                                  byoc_diag_t *diag) {
+  uint64_t features = 0;
+  if (strcmp(option->name, "mcpu") != 0) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR_IN(diag, byoc_cpu_parse(value->s, diag, &features), "option '-mcpu'");
+  return BYOC_OK;
+}
+
+static byoc_status_t parse_option(parser_t *p, byoc_target_t *target) {
+  const char *begin = p->at;
+  if (*begin != '-') {
+    byoc_status_t status =
+        byoc_diag_error(p->diag, BYOC_INVALID_ARGUMENT, "expected an option of target '%s', not '%.*s'",
+                        target->kind->name, word_size(begin), begin);
+    byoc_diag_hint(p->diag, "options are written '-key=value', targets are separated by ';'");
+    return located(p, begin, status);
+  }
+  const char *name = ++p->at;
+  while (is_name_character(*p->at) && (*p->at != '-' || p->at > name)) ++p->at;
+  const size_t size = (size_t)(p->at - name);
+  char key[64];
+  if (size == 0 || size >= sizeof(key) || (*p->at != '\0' && *p->at != '=' && *p->at != ';' && !is_blank(*p->at))) {
+    byoc_status_t status =
+        byoc_diag_error(p->diag, BYOC_INVALID_ARGUMENT, "'%.*s' is not an option", word_size(begin), begin);
+    byoc_diag_hint(p->diag, "options are written '-key=value'%s", *name == '-' ? ", with one '-'" : "");
+    return located(p, begin, status);
+  }
+  snprintf(key, sizeof(key), "%.*s", (int)size, name);
+  size_t index = 0;
+  while (index < target->kind->option_count && strcmp(target->kind->options[index].name, key) != 0) ++index;
+  if (index == target->kind->option_count) return unknown_option(p, target->kind, key, begin);
+  const byoc_option_schema_t *option = &target->kind->options[index];
+  byoc_target_value_t *value = &target->values[index];
+  if (value->given) {
+    return located(p, begin, byoc_diag_error(p->diag, BYOC_INVALID_ARGUMENT, "option '-%s' is given twice", key));
+  }
+  const bool has_value = *p->at == '=';
+  const char *value_at = has_value ? ++p->at : begin;
+  byoc_string_t text;
+  byoc_string_init(&text, p->allocator);
+  byoc_status_t status = parse_value(p, &text);
+  if (status == BYOC_OK) {
+    status = byoc_option_parse(option, has_value ? text.data : NULL, &p->list->arena, p->diag, value);
+    if (status == BYOC_OK && target->kind == byoc_target_kind_native()) status = check_native(option, value, p->diag);
+    if (status != BYOC_OK)
+      status = located(p, value_at, byoc_diag_context(p->diag, status, "target '%s'", target->kind->name));
+  }
+  value->given = true;
+  byoc_string_deinit(&text);
+  return status;
+}
+
+static byoc_target_t *new_target(parser_t *p, const byoc_target_kind_t *kind, byoc_status_t *out_status) {
+  byoc_target_t *target = BYOC_ARENA_NEW(&p->list->arena, byoc_target_t);
+  byoc_target_value_t *values = BYOC_ARENA_ARRAY(&p->list->arena, byoc_target_value_t, kind->option_count);
+  *out_status = target != NULL && values != NULL ? BYOC_OK : byoc_diag_out_of_memory(p->diag);
+  if (*out_status != BYOC_OK) return NULL;
+  target->kind = kind;
+  target->values = values;
+  return target;
+}
+
+// Fills in the defaults and the canonical text.
+static byoc_status_t finish_target(parser_t *p, byoc_target_t *target) {
+  byoc_string_t text;
+  byoc_string_init(&text, p->allocator);
+  byoc_string_append(&text, target->kind->name);
+  byoc_status_t status = BYOC_OK;
+  for (size_t i = 0; i < target->kind->option_count && status == BYOC_OK; ++i) {
+    const byoc_option_schema_t *option = &target->kind->options[i];
+    if (!target->values[i].given) {
+      status = byoc_option_default(option, &p->list->arena, p->diag, &target->values[i]);
+    }
+    if (status != BYOC_OK) break;
+    byoc_string_append(&text, " ");
+    byoc_option_print(option, &target->values[i], &text);
+  }
+  if (status == BYOC_OK) {
+    target->text = text.failed ? NULL : byoc_arena_copy_string(&p->list->arena, text.data);
+    if (target->text == NULL) status = byoc_diag_out_of_memory(p->diag);
+  }
+  byoc_string_deinit(&text);
+  return status;
+}
+
+static byoc_status_t add_target(parser_t *p, byoc_target_t *target, const char *at) {
+  if (target->kind == byoc_target_kind_native()) {
+    if (p->native != NULL) {
+      byoc_status_t status = byoc_diag_error(p->diag, BYOC_INVALID_ARGUMENT, "target 'c' is given twice");
+      byoc_diag_hint(p->diag, "it is always the last resort, once");
+      return located(p, at, status);
+    }
+    p->native = target;
+    return BYOC_OK;
+  }
+  for (size_t i = 0; i < p->list->targets.count; ++i) {
+    if (strcmp(p->list->targets.data[i]->text, target->text) != 0) continue;
+    return located(p, at,
+                   byoc_diag_error(p->diag, BYOC_INVALID_ARGUMENT, "target '%s' is given twice with the same options",
+                                   target->kind->name));
+  }
+  return byoc_vector_push(&p->list->targets, p->allocator, target) ? BYOC_OK : byoc_diag_out_of_memory(p->diag);
+}
+
+static byoc_status_t parse_target(parser_t *p) {
+  const char *begin = p->at;
+  const byoc_target_kind_t *kind = NULL;
+  BYOC_RETURN_IF_ERROR(parse_kind(p, &kind));
+  byoc_status_t status = BYOC_OK;
+  byoc_target_t *target = new_target(p, kind, &status);
+  if (target == NULL) return status;
+  for (skip_blanks(p); *p->at != '\0' && *p->at != ';'; skip_blanks(p)) BYOC_RETURN_IF_ERROR(parse_option(p, target));
+  BYOC_RETURN_IF_ERROR(finish_target(p, target));
+  return add_target(p, target, begin);
+}
+
+static byoc_status_t parse_text(parser_t *p, const char *text) {
+  p->text = p->at = text;
+  if (strlen(text) > MAX_TEXT_BYTES) {
+    return byoc_diag_error(p->diag, BYOC_INVALID_ARGUMENT, "a target list is longer than %d bytes", MAX_TEXT_BYTES);
+  }
+  bool found = false;
+  for (;;) {
+    skip_blanks(p);
+    if (*p->at == ';') {
+      ++p->at;
+      continue;
+    }
+    if (*p->at == '\0') break;
+    BYOC_RETURN_IF_ERROR(parse_target(p));
+    found = true;
+  }
+  return found ? BYOC_OK : located(p, text, byoc_diag_error(p->diag, BYOC_INVALID_ARGUMENT, "no target is named"));
+}
+
+byoc_status_t byoc_target_list_parse(const char *const *texts, size_t text_count,
+                                     const byoc_target_registry_t *registry, byoc_allocator_t allocator,
+                                     byoc_diag_t *diag, byoc_target_list_t *out_list) {
+  *out_list = (byoc_target_list_t){0};
+  byoc_arena_init(&out_list->arena, allocator);
+  parser_t p = {.registry = registry, .allocator = allocator, .diag = diag, .list = out_list};
+  byoc_status_t status = BYOC_OK;
+  for (size_t i = 0; i < text_count && status == BYOC_OK; ++i) status = parse_text(&p, texts[i]);
+  if (status == BYOC_OK && p.native == NULL) {
+    p.native = new_target(&p, byoc_target_kind_native(), &status);
+    if (p.native != NULL) status = finish_target(&p, p.native);
+  }
+  if (status == BYOC_OK && !byoc_vector_push(&out_list->targets, allocator, p.native)) {
+    status = byoc_diag_out_of_memory(diag);
+  }
+  for (size_t i = 0; i < out_list->targets.count; ++i) out_list->targets.data[i]->index = (uint32_t)i;
+  if (status != BYOC_OK) byoc_target_list_deinit(out_list);
+  return status;
+}
+
+void byoc_target_list_deinit(byoc_target_list_t *list) {
+  byoc_vector_deinit(&list->targets, list->arena.allocator);
+  byoc_arena_deinit(&list->arena);
+}

@@ -1,0 +1,57 @@
+// C[M][N] = A[M][K] * B[N][K] transposed, for few rows of A: every element is a dot product of two rows of memory, and
+// B is read once, in place. LANES columns at a time have a vector of partial sums each, turned at the end into one
+// vector of results.
+enum {
+  FN(blocks) = (N + LANES - 1) / LANES,
+  FN(items) = BATCH * FN(blocks),
+};
+
+typedef struct FN(args_t) {
+  const float *input, *weights, *bias, *residual;
+  float *output, *workspace;
+  int64_t shares;
+} FN(args_t);
+
+// Columns [column, column + count) of one row of one matrix; missing columns repeat the last one.
+static inline void FN(columns)(const FN(args_t) * args, const float *a, const float *b, int64_t at, int64_t column,
+                               int64_t count) {
+  vf sum[LANES];
+  const float *row[LANES];
+#pragma GCC unroll 16
+  for (int i = 0; i < LANES; ++i) {
+    sum[i] = v_zero();
+    row[i] = b + (column + (i < count ? i : count - 1)) * K;
+  }
+  for (int64_t k = 0; k < K / LANES * LANES; k += LANES) {
+    const vf x = v_load(a + k);
+#pragma GCC unroll 16
+    for (int i = 0; i < LANES; ++i) sum[i] = v_fma(x, v_load(row[i] + k), sum[i]);
+  }
+  if (K % LANES != 0) {
+    const int64_t k = K / LANES * LANES;
+    const vf x = v_load_n(a + k, K % LANES);
+#pragma GCC unroll 16
+    for (int i = 0; i < LANES; ++i) sum[i] = v_fma(x, v_load_n(row[i] + k, K % LANES), sum[i]);
+  }
+  v_transpose(sum);
+  vf x = sum[0];
+#pragma GCC unroll 16
+  for (int i = 1; i < LANES; ++i) x = x + sum[i];
+  const vf y = HAS_BIAS ? v_load_n(args->bias + column, count) : v_zero();
+  const vf r = HAS_RESIDUAL ? v_load_n(args->residual + at, count) : v_zero();
+  (void)y, (void)r;
+  v_store_n(args->output + at, FINISH(x, y, r), count);
+}
+
+static void FN(share)(void *argument, int64_t begin, int64_t end, int32_t worker) {
+  const FN(args_t) *args = argument;
+  (void)worker;
+  for (int64_t share = begin; share < end; ++share)
+    for (int64_t item = FN(items) * share / args->shares; item < FN(items) * (share + 1) / args->shares; ++item) {
+      const int64_t batch = item / FN(blocks), column = item % FN(blocks) * LANES;
+      const int64_t count = N - column < LANES ? N - column : LANES;
+      const float *b = args->weights + B_MATRIX(batch) * K * N;
+      for (int64_t m = 0; m < M; ++m)
+        FN(columns)(args, args->input + (A_MATRIX(batch) * M + m) * K, b, (batch * M + m) * N + column, column, count);
+    }
+}

@@ -1,0 +1,122 @@
+#include "instance.h"
+
+#include <stdlib.h>
+
+#include "layout.h"
+
+// oneDNN's kernels are made for the thread count of the thread that creates them, and run with that of the thread that
+// executes them: both have to be the instance's. Returns the count to go back to.
+static int32_t enter_threads(const byoc_dnnl_instance_t *instance) {
+  int32_t before = instance->api->omp_get_max_threads();
+  if (before != instance->thread_count) instance->api->omp_set_num_threads(instance->thread_count);
+  return before;
+}
+
+static void leave_threads(const byoc_dnnl_instance_t *instance, int32_t before) {
+  if (before != instance->thread_count) instance->api->omp_set_num_threads(before);
+}
+
+static int32_t build_functions(byoc_dnnl_instance_t *instance, const byoc_engine_init_t *init,
+                               byoc_dnnl_error_t *error) {
+  uint64_t arena_size = 1, scratchpad_size = 1;
+  for (uint32_t i = 0; i < init->function_count; ++i) {
+    byoc_dnnl_function_t *function = &instance->functions[i];
+    instance->function_count = i + 1; // also a half-built function is cleaned up
+    int32_t status = byoc_dnnl_function_build(instance->api, instance->engine, &init->functions[i], function, error);
+    if (status != BYOC_OK) return status;
+    if (function->arena_size_bytes > arena_size) arena_size = function->arena_size_bytes;
+    if (function->scratchpad_size_bytes > scratchpad_size) scratchpad_size = function->scratchpad_size_bytes;
+  }
+  instance->arena = byoc_dnnl_allocate_pages(arena_size);
+  instance->scratchpad = byoc_dnnl_allocate_pages(scratchpad_size);
+  if (instance->arena == NULL || instance->scratchpad == NULL)
+    return byoc_dnnl_fail(error, BYOC_OUT_OF_MEMORY, "out of memory for the dnnl engine's arena");
+  for (uint32_t i = 0; i < init->function_count; ++i) {
+    int32_t status = byoc_dnnl_function_finish(&instance->functions[i], instance->arena, instance->scratchpad,
+                                               instance->stream, error);
+    if (status != BYOC_OK) return status;
+  }
+  return BYOC_OK;
+}
+
+int32_t byoc_dnnl_instance_create(const byoc_engine_init_t *init, byoc_dnnl_instance_t **out_instance,
+                                  byoc_dnnl_error_t *error) {
+  *out_instance = NULL;
+  const byoc_dnnl_api_t *api = NULL;
+  int32_t status = byoc_dnnl_library_get(init->blobs, init->blob_count, &api, error);
+  if (status != BYOC_OK) return status;
+
+  byoc_dnnl_instance_t *instance = calloc(1, sizeof(*instance));
+  if (instance == NULL) return byoc_dnnl_fail(error, BYOC_OUT_OF_MEMORY, "out of memory");
+  instance->api = api;
+  instance->runtime = init->runtime;
+  instance->thread_count = init->runtime->thread_count > 0 ? init->runtime->thread_count : 1;
+  instance->functions = calloc((size_t)init->function_count + 1, sizeof(*instance->functions));
+  dnnl_status_t created = dnnl_out_of_memory;
+  if (instance->functions != NULL) created = api->dnnl_engine_create(&instance->engine, dnnl_cpu, 0);
+  if (created == dnnl_success)
+    created = api->dnnl_stream_create(&instance->stream, instance->engine, dnnl_stream_default_flags);
+  if (created != dnnl_success) {
+    status = byoc_dnnl_fail(error, BYOC_OUT_OF_MEMORY, "oneDNN cannot create its CPU engine: %s",
+                            api->dnnl_status2str(created));
+    goto cleanup;
+  }
+  int32_t before = enter_threads(instance);
+  status = build_functions(instance, init, error);
+  leave_threads(instance, before);
+  if (status != BYOC_OK) goto cleanup;
+  *out_instance = instance;
+  instance = NULL; // now the caller's
+cleanup:
+  byoc_dnnl_instance_destroy(instance);
+  return status;
+}
+
+void byoc_dnnl_instance_destroy(byoc_dnnl_instance_t *instance) {
+  if (instance == NULL) return;
+  for (uint32_t i = 0; i < instance->function_count; ++i) byoc_dnnl_function_deinit(&instance->functions[i]);
+  if (instance->stream != NULL) (void)instance->api->dnnl_stream_destroy(instance->stream);
+  if (instance->engine != NULL) (void)instance->api->dnnl_engine_destroy(instance->engine);
+  free(instance->functions);
+  free(instance->arena);
+  free(instance->scratchpad);
+  free(instance);
+}
+
+int32_t byoc_dnnl_instance_run(byoc_dnnl_instance_t *instance, uint32_t function_index, const byoc_call_t *call,
+                               byoc_engine_profile_sink_t sink, void *argument, byoc_dnnl_error_t *error) {
+  if (function_index >= instance->function_count)
+    return byoc_dnnl_fail(error, BYOC_INVALID_ARGUMENT, "the dnnl engine has no function %u", function_index);
+  int32_t before = enter_threads(instance);
+  int32_t status =
+      byoc_dnnl_function_run(&instance->functions[function_index], instance->stream, call, sink, argument, error);
+  leave_threads(instance, before);
+  return status;
+}
+
+int byoc_dnnl_instance_packed_constant(const byoc_dnnl_instance_t *instance, uint32_t function_index,
+                                       uint32_t constant_index, const dnnl_memory_desc_t **out_desc,
+                                       const void **out_data, uint64_t *out_size_bytes) {
+  const byoc_dnnl_function_t *function = &instance->functions[function_index];
+  const byoc_dnnl_version_t *packed = NULL;
+  for (uint32_t i = 0; i < function->step_count; ++i) {
+    const byoc_dnnl_step_t *step = &function->steps[i];
+    for (int32_t j = 0; j < step->argument_count; ++j) {
+      // The scratchpad is the one argument that comes after those of the step.
+      if (step->exec_arguments[j].arg == DNNL_ARG_SCRATCHPAD) continue;
+      const byoc_dnnl_version_t *version = &function->versions[step->arguments[j].version];
+      const byoc_dnnl_buffer_t *buffer = &function->buffers[version->buffer];
+      if (buffer->kind != BYOC_DNNL_BUFFER_CONSTANT || buffer->index != (int32_t)constant_index) continue;
+      if (!step->is_setup || packed != NULL) return 0;
+      packed = &function->versions[step->arguments[1].version];
+    }
+  }
+  if (packed == NULL || !byoc_dnnl_layout_is_blocked(&packed->desc)) return 0;
+  // Memory objects write zeros into the padding of their data, which read-only constants could not bear.
+  for (int32_t i = 0; i < packed->desc.ndims; ++i)
+    if (packed->desc.padded_dims[i] != packed->desc.dims[i]) return 0;
+  *out_desc = &packed->desc;
+  *out_data = function->weights + function->buffers[packed->buffer].offset;
+  *out_size_bytes = function->api->dnnl_memory_desc_get_size(&packed->desc);
+  return 1;
+}

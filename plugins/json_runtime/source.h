@@ -1,0 +1,50 @@
+// source.h - a node of the model as the translators see it, and what they ask about it.
+//
+// One function an operator says both whether the engine can run the node and, given a draft, how: the two cannot
+// drift apart. A translator returns NULL where the node is taken, else the reason why not, in static storage.
+#ifndef BYOC_DNNL_SOURCE_H_
+#define BYOC_DNNL_SOURCE_H_
+
+#include "draft.h"
+
+typedef struct byoc_dnnl_source_t {
+  const byoc_graph_api_t *graph;
+  const byoc_node_t *node;
+} byoc_dnnl_source_t;
+
+typedef const char *(*byoc_dnnl_translator_t)(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft);
+
+// The translator of an operator of ai.onnx; NULL where there is none.
+byoc_dnnl_translator_t byoc_dnnl_find_translator(const char *op);
+// All operators that have one, in the table's order.
+byoc_text_list_t byoc_dnnl_translated_operators(void);
+// Checks the node in general, then asks its translator.
+const char *byoc_dnnl_translate(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft);
+
+// Name for messages: the model's, else the operator.
+const char *byoc_dnnl_source_name(const byoc_dnnl_source_t *source);
+const byoc_value_t *byoc_dnnl_source_operand(const byoc_dnnl_source_t *source, uint64_t index); // NULL: left out
+const byoc_value_t *byoc_dnnl_source_result(const byoc_dnnl_source_t *source);
+
+// Whether the value is a static f32 tensor of at least one element and at most BYOC_DNNL_RANK_LIMIT dimensions.
+int byoc_dnnl_source_is_tensor(const byoc_dnnl_source_t *source, const byoc_value_t *value);
+byoc_dnnl_shape_t byoc_dnnl_source_shape(const byoc_dnnl_source_t *source, const byoc_value_t *value);
+// A constant of f32; NULL where the value is none.
+const float *byoc_dnnl_source_floats(const byoc_dnnl_source_t *source, const byoc_value_t *value, int64_t *out_count);
+// Integers from the attribute `name` where the node has it, else from the constant operand `operand` (i64 or i32; an
+// operand beyond the last stands for none). Returns their number, 0 where there are none, -1 where they are not
+// constant or more than BYOC_DNNL_RANK_LIMIT.
+int32_t byoc_dnnl_source_ints(const byoc_dnnl_source_t *source, const char *name, uint64_t operand, int64_t *out);
+// An axis counted from the end where negative; -1 where it lies outside.
+int64_t byoc_dnnl_source_axis(int64_t axis, int32_t rank);
+
+// Elementwise: result = algorithm(operand 0).
+void byoc_dnnl_source_eltwise(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft, const char *algorithm,
+                              double alpha, double beta);
+
+#define BYOC_DNNL_TRANSLATOR(op, name)                                                                                 \
+  const char *byoc_dnnl_translate_##name(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft);
+#include "translators.def"
+#undef BYOC_DNNL_TRANSLATOR
+
+#endif // BYOC_DNNL_SOURCE_H_

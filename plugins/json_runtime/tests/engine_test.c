@@ -1,0 +1,375 @@
+// The engine against plain loops: one case an operator and a fusion, then many instances in many threads.
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "byoc/engine.h"
+#include "reference.h"
+
+extern const byoc_engine_t byoc_engine_dnnl;
+
+#define TENSOR_LIMIT 8
+
+static void report(void *self, const char *message) {
+  (void)snprintf(self, 512, "%s", message);
+}
+
+// JSON with ' for ".
+static char *json_of(const char *text) {
+  char *json = strdup(text);
+  assert_non_null(json);
+  for (char *at = json; *at != '\0'; ++at)
+    if (*at == '\'') *at = '"';
+  return json;
+}
+
+static float *random_data(int64_t count, uint32_t seed) {
+  float *data = malloc((size_t)(count > 0 ? count : 1) * sizeof(float));
+  assert_non_null(data);
+  uint32_t state = seed * 2654435761u + 12345u;
+  for (int64_t i = 0; i < count; ++i) {
+    state = state * 1664525u + 1013904223u;
+    data[i] = (float)(state >> 8) / (float)(1 << 24) * 1.4f - 0.6f;
+  }
+  return data;
+}
+
+// All tensors of one case, and what the reference says.
+typedef struct fixture_t {
+  char *json;
+  uint32_t input_count, output_count, constant_count;
+  float *inputs[TENSOR_LIMIT], *outputs[TENSOR_LIMIT], *expected[TENSOR_LIMIT], *constants[TENSOR_LIMIT];
+  int64_t output_counts[TENSOR_LIMIT];
+  int64_t shapes[3 * TENSOR_LIMIT];
+  DLTensor tensors[2 * TENSOR_LIMIT], constant_tensors[TENSOR_LIMIT];
+  byoc_engine_function_t function;
+} fixture_t;
+
+static DLTensor tensor_of(float *data, int64_t *shape) {
+  return (DLTensor){.data = data, .ndim = 1, .dtype = {kDLFloat, 32, 1}, .shape = shape};
+}
+
+static void fixture_init(fixture_t *fixture, const char *text, uint32_t seed) {
+  memset(fixture, 0, sizeof(*fixture));
+  fixture->json = json_of(text);
+  int64_t count = 0, *shape = fixture->shapes;
+  for (uint32_t i = 0; (count = reference_count(fixture->json, "inputs", i)) >= 0; ++i) {
+    fixture->inputs[i] = random_data(count, seed + i);
+    *shape = count;
+    fixture->tensors[fixture->input_count++] = tensor_of(fixture->inputs[i], shape++);
+  }
+  for (uint32_t i = 0; (count = reference_count(fixture->json, "constant", i)) >= 0; ++i) {
+    fixture->constants[i] = random_data(count, seed + 100 + i);
+    for (int64_t j = 0; strstr(text, "batch_norm") != NULL && j < count; ++j) // variances are positive
+      fixture->constants[i][j] = fabsf(fixture->constants[i][j]) + 0.1f;
+    *shape = count;
+    fixture->constant_tensors[fixture->constant_count++] = tensor_of(fixture->constants[i], shape++);
+  }
+  for (uint32_t i = 0; (count = reference_count(fixture->json, "outputs", i)) >= 0; ++i) {
+    fixture->outputs[i] = random_data(count, 7);
+    fixture->expected[i] = random_data(count, 8);
+    fixture->output_counts[i] = *shape = count;
+    fixture->tensors[fixture->input_count + fixture->output_count++] = tensor_of(fixture->outputs[i], shape++);
+  }
+  fixture->function = (byoc_engine_function_t){.symbol = "test",
+                                               .json = fixture->json,
+                                               .json_size = strlen(fixture->json),
+                                               .constants = fixture->constant_tensors,
+                                               .constant_count = fixture->constant_count};
+  reference_run(fixture->json, (const float *const *)fixture->inputs, (const float *const *)fixture->constants,
+                fixture->expected);
+}
+
+static void fixture_deinit(fixture_t *fixture) {
+  for (uint32_t i = 0; i < TENSOR_LIMIT; ++i) {
+    free(fixture->inputs[i]);
+    free(fixture->outputs[i]);
+    free(fixture->expected[i]);
+    free(fixture->constants[i]);
+  }
+  free(fixture->json);
+}
+
+static int fixture_matches(const fixture_t *fixture) {
+  for (uint32_t i = 0; i < fixture->output_count; ++i) {
+    for (int64_t j = 0; j < fixture->output_counts[i]; ++j) {
+      float got = fixture->outputs[i][j], expected = fixture->expected[i][j];
+      if (fabsf(got - expected) <= 1e-4f + 1e-3f * fabsf(expected)) continue;
+      fprintf(stderr, "output %u, element %lld: %g, expected %g\n%s\n", i, (long long)j, (double)got, (double)expected,
+              fixture->json);
+      return 0;
+    }
+  }
+  return 1;
+}
+
+static int32_t fixture_run(fixture_t *fixture, void *instance, const byoc_runtime_t *runtime) {
+  byoc_call_t call = {.struct_size = sizeof(call),
+                      .input_count = fixture->input_count,
+                      .output_count = fixture->output_count,
+                      .tensors = fixture->tensors,
+                      .runtime = runtime};
+  return byoc_engine_dnnl.run(instance, 0, &call);
+}
+
+static void check(const char *text, int32_t thread_count) {
+  fixture_t fixture;
+  fixture_init(&fixture, text, 1);
+  char message[512] = "";
+  byoc_runtime_t runtime = {
+      .struct_size = sizeof(runtime), .thread_count = thread_count, .self = message, .set_error = report};
+  byoc_engine_init_t init = {
+      .struct_size = sizeof(init), .function_count = 1, .functions = &fixture.function, .runtime = &runtime};
+  void *instance = NULL;
+  int32_t status = byoc_engine_dnnl.create(&init, &instance);
+  if (status != BYOC_OK) fail_msg("%s\n%s", message, text);
+  for (int round = 0; round < 2; ++round) { // the second run must not see the first one's traces
+    for (uint32_t i = 0; i < fixture.output_count; ++i)
+      memset(fixture.outputs[i], 0xff, (size_t)fixture.output_counts[i] * sizeof(float));
+    assert_int_equal(fixture_run(&fixture, instance, &runtime), BYOC_OK);
+    assert_true(fixture_matches(&fixture));
+  }
+  byoc_engine_dnnl.destroy(instance);
+  fixture_deinit(&fixture);
+}
+
+#define V(dims)     "{'dtype':'f32','dims':[" dims "]}"
+#define C(at, dims) "{'dtype':'f32','constant':" #at ",'dims':[" dims "]}"
+#define GRAPH(in, out, values, nodes)                                                                                  \
+  "{'version':1,'inputs':[" in "],'outputs':[" out "],'values':[" values "],'nodes':[" nodes "]}"
+#define NODE(op, inputs, output, attributes, post_ops)                                                                 \
+  "{'name':'" op "','op':'" op "','inputs':[" inputs "],'output':" #output ",'attributes':{" attributes                \
+  "},'post_ops':[" post_ops "]}"
+#define RELU       "{'kind':'eltwise','algorithm':'relu'}"
+#define ADD(value) "{'kind':'binary','algorithm':'add','input':" #value "}"
+#define MUL(value) "{'kind':'binary','algorithm':'mul','input':" #value "}"
+#define UNARY(name, alpha, beta)                                                                                       \
+  GRAPH("0", "1", V("2,3,5,7") "," V("2,3,5,7"),                                                                       \
+        NODE("eltwise", "0", 1, "'algorithm':'" name "','alpha':" alpha ",'beta':" beta, ""))
+#define POOL(name, in, out, attributes)                                                                                \
+  GRAPH("0", "1", V(in) "," V(out), NODE("pooling", "0", 1, "'algorithm':'" name "'," attributes, ""))
+#define CONV(in, w, out, attributes, post_ops)                                                                         \
+  GRAPH("0", "3", V(in) "," C(0, w) "," C(1, "32") "," V(out), NODE("convolution", "0,1,2", 3, attributes, post_ops))
+
+static const char *const cases[] = {
+    CONV("1,3,17,19", "32,3,3,3", "1,32,17,19", "'pads':[1,1,1,1]", RELU),
+    CONV("2,16,17,19", "32,16,3,3", "2,32,9,9", "'pads':[1,0,1,1],'strides':[2,2]",
+         "{'kind':'eltwise','algorithm':'clip','alpha':0.0,'beta':6.0}"),
+    CONV("1,16,15,15", "32,16,3,3", "1,32,11,11", "'dilations':[2,2]", "{'kind':'eltwise','algorithm':'sigmoid'}"),
+    CONV("1,16,14,14", "32,16,3,3", "1,32,14,14", "'pads':[1,1,1,1],'algorithm':'auto'", RELU),
+    CONV("1,10,14", "32,10,3", "1,32,12", "'pads':[0,0]", "{'kind':'eltwise','algorithm':'gelu_erf'}"),
+    CONV("1,4,6,7,8", "32,4,3,3,3", "1,32,4,5,6", "'pads':[0,0,0,0,0,0]", "{'kind':'eltwise','algorithm':'tanh'}"),
+    CONV("1,32,9,9", "32,1,1,3,3", "1,32,9,9", "'pads':[1,1,1,1]", RELU),
+    CONV("1,12,9,9", "4,8,3,3,3", "1,32,9,9", "'pads':[1,1,1,1]", "{'kind':'eltwise','algorithm':'elu','alpha':1.0}"),
+    CONV("1,16,9,9", "32,16,1,1", "1,32,9,9", "'pads':[0,0,0,0]",
+         "{'kind':'eltwise','algorithm':'hardswish'},{'kind':'eltwise','algorithm':'linear','alpha':2.0,'beta':-1.0}"),
+    // relu, then add: the sum comes after an elementwise function
+    GRAPH("0,3", "2", V("1,16,8,8") "," C(0, "16,16,3,3") "," V("1,16,8,8") "," V("1,16,8,8"),
+          NODE("convolution", "0,1", 2, "'pads':[1,1,1,1]", RELU "," ADD(3))),
+    // a residual block: the shortcut's memory becomes the result's
+    GRAPH(
+        "0", "9",
+        V("1,32,12,12") "," C(0, "16,32,1,1") "," C(1, "16") "," V("1,16,12,12") "," C(2, "16,16,3,3") "," V(
+            "1,16,12,12") "," C(3, "32,16,1,1") "," V("1,32,12,12") "," C(4, "32,32,1,1") "," V("1,32,12,12"),
+        NODE("convolution", "0,1,2", 3, "", RELU) "," NODE("convolution", "3,4", 5, "'pads':[1,1,1,1]", RELU) "," NODE(
+            "convolution", "0,8", 7, "", "") "," NODE("convolution", "5,6", 9, "", ADD(7) "," RELU)),
+    // the value added is the convolution's own input
+    GRAPH("0", "3", V("1,16,8,8") "," C(0, "16,16,3,3") "," V("1,16,8,8") "," V("1,16,8,8"),
+          NODE("eltwise", "0", 2, "'algorithm':'relu'", "") "," NODE("convolution", "2,1", 3, "'pads':[1,1,1,1]",
+                                                                     ADD(2) "," RELU)),
+    // the value added is needed later on, and is an output too
+    GRAPH("0", "5,2",
+          V("1,16,8,8") "," C(0, "16,16,3,3") "," V("1,16,8,8") "," V("1,16,8,8") "," V("1,16,8,8") "," V("1,16,8,8"),
+          NODE("convolution", "0,1", 2, "'pads':[1,1,1,1]",
+               "") "," NODE("convolution", "0,1", 3, "'pads':[1,1,1,1]",
+                            ADD(2) "," RELU) "," NODE("convolution", "3,1", 4, "'pads':[1,1,1,1]",
+                                                      ADD(0)) "," NODE("binary", "4,2", 5, "'algorithm':'mul'", RELU)),
+    // a channel-wise scale, a scalar and a full operand after a convolution
+    GRAPH("0,5", "4",
+          V("1,20,8,8") "," C(0, "24,20,3,3") "," C(1, "24,1,1") "," C(2, "1") "," V("1,24,8,8") "," V("1,24,8,8"),
+          NODE("convolution", "0,1", 4, "'pads':[1,1,1,1]", MUL(2) "," ADD(3) "," MUL(5))),
+    POOL("max", "1,16,13,13", "1,16,7,7", "'kernel':[3,3],'strides':[2,2],'pads':[1,1,1,1]"),
+    POOL("avg", "1,5,13,13", "1,5,7,7", "'kernel':[3,3],'strides':[2,2],'pads':[1,1,1,1]"),
+    POOL("avg_include_pad", "1,5,13,13", "1,5,7,7", "'kernel':[3,3],'strides':[2,2],'pads':[1,1,1,1]"),
+    POOL("avg", "2,40,7,7", "2,40,1,1", "'kernel':[7,7]"),
+    POOL("max", "1,4,11,11", "1,4,5,5", "'kernel':[2,2],'dilations':[2,2],'strides':[2,2]"),
+    POOL("max", "1,4,11", "1,4,10", "'kernel':[2]"),
+    GRAPH("0", "3", V("4,64") "," C(0, "10,64") "," C(1, "10") "," V("4,10"),
+          NODE("inner_product", "0,1,2", 3, "", RELU)),
+    GRAPH("0", "3", V("4,64") "," C(0, "64,10") "," C(1, "10") "," V("4,10"), NODE("matmul", "0,1,2", 3, "", RELU)),
+    GRAPH("0", "3", V("2,7,64") "," C(0, "64,48") "," C(1, "48") "," V("2,7,48"),
+          NODE("matmul", "0,1,2", 3, "", "{'kind':'eltwise','algorithm':'gelu_erf'}")),
+    GRAPH("0,4", "3", V("2,7,64") "," C(0, "64,48") "," C(1, "48") "," V("2,7,48") "," V("2,7,48"),
+          NODE("matmul", "0,1,2", 3, "", ADD(4))),
+    GRAPH("0,1", "2", V("2,3,7,16") "," V("2,3,9,16") "," V("2,3,7,9"),
+          NODE("matmul", "0,1", 2, "'transpose_b':1,'scale':0.25", "")),
+    GRAPH("0,1", "2", V("5,7") "," V("5,9") "," V("7,9"), NODE("matmul", "0,1", 2, "'transpose_a':1", "")),
+    GRAPH("0,1", "2", V("3,4,7,8") "," V("4,8,9") "," V("3,4,7,9"), NODE("matmul", "0,1", 2, "", "")),
+    // attention scores: scale, mask, softmax
+    GRAPH("0,1,2", "5",
+          V("1,4,8,16") "," V("1,4,16,8") "," V("1,1,1,8") "," V("1,4,8,8") "," V("1,4,8,8") "," V("1,4,8,8"),
+          NODE("matmul", "0,1", 3, "'scale':0.25", ADD(2)) "," NODE("softmax", "3", 5, "'axis':3", "")),
+    GRAPH("0", "1", V("3,10") "," V("3,10"), NODE("softmax", "0", 1, "'axis':1", "")),
+    GRAPH("0", "1", V("3,10,5") "," V("3,10,5"), NODE("softmax", "0", 1, "'axis':1,'log':1", "")),
+    GRAPH("0", "5", V("2,24,5,5") "," C(0, "24") "," C(1, "24") "," C(2, "24") "," C(3, "24") "," V("2,24,5,5"),
+          NODE("batch_normalization", "0,1,2,3,4", 5, "'epsilon':0.001", RELU)),
+    GRAPH("0", "3", V("2,6,32") "," C(0, "32") "," C(1, "32") "," V("2,6,32"),
+          NODE("layer_normalization", "0,1,2", 3, "'axis':2,'epsilon':1e-5", "")),
+    GRAPH("0", "1", V("2,6,4,8") "," V("2,6,4,8"), NODE("layer_normalization", "0", 1, "'axis':2", "")),
+    GRAPH("0", "1", V("1,20,6,6") "," V("1,20,6,6"),
+          NODE("lrn", "0", 1, "'size':5,'alpha':0.1,'beta':0.75,'k':2.0", "")),
+    UNARY("relu", "0.1", "0"),
+    UNARY("tanh", "0", "0"),
+    UNARY("elu", "1.5", "0"),
+    UNARY("square", "0", "0"),
+    UNARY("abs", "0", "0"),
+    UNARY("linear", "2", "0.5"),
+    UNARY("clip", "-0.25", "0.25"),
+    UNARY("softplus", "1", "0"),
+    UNARY("sigmoid", "0", "0"),
+    UNARY("exp", "0", "0"),
+    UNARY("gelu_tanh", "0", "0"),
+    UNARY("gelu_erf", "0", "0"),
+    UNARY("swish", "1", "0"),
+    UNARY("hardswish", "0", "0"),
+    UNARY("mish", "0", "0"),
+    UNARY("round", "0", "0"),
+    UNARY("pow", "1", "2"),
+    GRAPH("0,1", "2", V("2,3,4,5") "," V("3,1,5") "," V("2,3,4,5"),
+          NODE("binary", "0,1", 2, "'algorithm':'sub'", "{'kind':'eltwise','algorithm':'linear','alpha':-1.0}")),
+    GRAPH("0,1", "2", V("2,3,4,5") "," V("1") "," V("2,3,4,5"), NODE("binary", "0,1", 2, "'algorithm':'max'", RELU)),
+    GRAPH("0,1", "2", V("6,5") "," V("6,5") "," V("6,5"), NODE("binary", "0,1", 2, "'algorithm':'min'", "")),
+    // x * sigmoid(x): the operand of the post-op is the input
+    GRAPH("0", "2", V("1,8,4,4") "," V("1,8,4,4") "," V("1,8,4,4"),
+          NODE("eltwise", "0", 1, "'algorithm':'linear','alpha':1.0,'beta':0.5",
+               "") "," NODE("eltwise", "1", 2, "'algorithm':'sigmoid'", MUL(1))),
+    GRAPH("0", "2", V("2,6,5,5") "," C(0, "6,1,1") "," V("2,6,5,5"), NODE("prelu", "0,1", 2, "", "")),
+    GRAPH("0", "1", V("2,3,4,5") "," V("2,3,1,1"), NODE("reduction", "0", 1, "'algorithm':'mean','axes':[2,3]", "")),
+    GRAPH("0", "1", V("2,3,8") "," V("2,3"), NODE("reduction", "0", 1, "'algorithm':'sum','axes':[2]", "")),
+    GRAPH("0", "1", V("2,3,8") "," V("2,8"), NODE("reduction", "0", 1, "'algorithm':'max','axes':[1]", RELU)),
+    GRAPH("0,1,2", "3", V("1,16,4,4") "," V("1,8,4,4") "," V("1,3,4,4") "," V("1,27,4,4"),
+          NODE("concat", "0,1,2", 3, "'axis':1", "")),
+    // concat of blocked layouts, and an operand used twice
+    GRAPH("0", "5",
+          V("1,8,6,6") "," C(0, "16,8,1,1") "," C(1, "24,8,3,3") "," V("1,16,6,6") "," V("1,24,6,6") "," V("1,56,6,6"),
+          NODE("convolution", "0,1", 3, "", RELU) "," NODE("convolution", "0,2", 4, "'pads':[1,1,1,1]",
+                                                           RELU) "," NODE("concat", "3,4,3", 5, "'axis':1", "")),
+    // convolution, flatten, product; and the flattened value as an output of its own
+    GRAPH("0", "6,3",
+          V("2,8,6,6") "," C(0, "16,8,3,3") "," V("2,16,4,4") "," V("2,256") "," C(1, "256,10") "," C(2, "10") "," V(
+              "2,10"),
+          NODE("convolution", "0,1", 2, "", RELU) "," NODE("reshape", "2", 3, "", "") "," NODE("matmul", "3,4,5", 6, "",
+                                                                                               "")),
+    // heads: [1,6,32] → [1,6,4,8] → [1,4,6,8]
+    GRAPH("0", "3", V("1,6,32") "," V("1,6,4,8") "," V("1,4,6,8") "," V("1,4,6,8"),
+          NODE("reshape", "0", 1, "", "") "," NODE("transpose", "1", 2, "'permutation':[0,2,1,3]",
+                                                   "") "," NODE("eltwise", "2", 3, "'algorithm':'relu'", "")),
+    GRAPH("0", "1", V("2,3,4") "," V("4,2,3"), NODE("transpose", "0", 1, "'permutation':[2,0,1]", "")),
+    GRAPH("0", "2", V("1,8,6,6") "," V("1,4,6,6") "," V("1,4,6,6"),
+          NODE("slice", "0", 1, "'offsets':[0,4,0,0]", "") "," NODE("eltwise", "1", 2, "'algorithm':'abs'", "")),
+    // a slice through blocks of a convolution's result
+    GRAPH("0", "3", V("1,8,6,6") "," C(0, "32,8,1,1") "," V("1,32,6,6") "," V("1,5,6,6"),
+          NODE("convolution", "0,1", 2, "", "") "," NODE("slice", "2", 3, "'offsets':[0,7,0,0]", "")),
+    // nothing but an input that is an output too
+    GRAPH("0", "0,1", V("3,4") "," V("12"), NODE("reshape", "0", 1, "", "")),
+};
+
+static void test_operators(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+    check(cases[i], 1);
+    check(cases[i], 2);
+  }
+}
+
+typedef struct worker_t {
+  uint32_t seed;
+  int failures;
+} worker_t;
+
+static void *work(void *argument) {
+  worker_t *worker = argument;
+  for (uint32_t round = 0; round < 6; ++round) {
+    fixture_t fixture;
+    fixture_init(&fixture, cases[10 + (round + worker->seed) % 6], worker->seed + round);
+    char message[512];
+    byoc_runtime_t runtime = {.struct_size = sizeof(runtime), .thread_count = 1, .self = message, .set_error = report};
+    byoc_engine_init_t init = {
+        .struct_size = sizeof(init), .function_count = 1, .functions = &fixture.function, .runtime = &runtime};
+    void *instance = NULL;
+    if (byoc_engine_dnnl.create(&init, &instance) != BYOC_OK) ++worker->failures;
+    for (int i = 0; i < 20 && worker->failures == 0; ++i)
+      if (fixture_run(&fixture, instance, &runtime) != BYOC_OK || !fixture_matches(&fixture)) ++worker->failures;
+    byoc_engine_dnnl.destroy(instance);
+    fixture_deinit(&fixture);
+  }
+  return NULL;
+}
+
+static void test_threads(void **state) {
+  (void)state;
+  enum { count = 8 };
+  pthread_t threads[count];
+  worker_t workers[count];
+  for (uint32_t i = 0; i < count; ++i) {
+    workers[i] = (worker_t){.seed = i};
+    assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_int_equal(workers[i].failures, 0);
+  }
+}
+
+// Each cut and each changed byte of a description is refused with a sentence or still runs; nothing crashes.
+static void test_damaged_json(void **state) {
+  (void)state;
+  char *json = json_of(cases[10]);
+  size_t size = strlen(json);
+  float *data = random_data(1 << 16, 3);
+  int64_t shape[1] = {1 << 16};
+  DLTensor constants[TENSOR_LIMIT];
+  for (int i = 0; i < TENSOR_LIMIT; ++i) constants[i] = tensor_of(data, shape);
+  char message[512];
+  byoc_runtime_t runtime = {.struct_size = sizeof(runtime), .thread_count = 1, .self = message, .set_error = report};
+  for (size_t i = 0; i < 2 * size; ++i) {
+    size_t at = i % size;
+    char saved = json[at];
+    if (i >= size) json[at] = (char)('0' + (saved + i) % 10);
+    byoc_engine_function_t function = {.symbol = "test",
+                                       .json = json,
+                                       .json_size = i < size ? at : size,
+                                       .constants = constants,
+                                       .constant_count = TENSOR_LIMIT};
+    byoc_engine_init_t init = {
+        .struct_size = sizeof(init), .function_count = 1, .functions = &function, .runtime = &runtime};
+    void *instance = NULL;
+    message[0] = '\0';
+    int32_t status = byoc_engine_dnnl.create(&init, &instance);
+    if (i < size) assert_int_not_equal(status, BYOC_OK);
+    if (status != BYOC_OK) {
+      assert_null(instance);
+      assert_string_not_equal(message, "");
+    }
+    byoc_engine_dnnl.destroy(instance);
+    json[at] = saved;
+  }
+  free(data);
+  free(json);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_operators),
+      cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_damaged_json),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

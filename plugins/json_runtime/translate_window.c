@@ -1,0 +1,160 @@
+// Conv and the pools.
+#include <math.h>
+#include <string.h>
+
+#include "source.h"
+
+#define SPATIAL_LIMIT 3
+
+typedef struct window_t {
+  int32_t rank;
+  int64_t kernel[SPATIAL_LIMIT], strides[SPATIAL_LIMIT], dilations[SPATIAL_LIMIT], pads[2 * SPATIAL_LIMIT];
+} window_t;
+
+// Strides, dilations and pads, with auto_pad and ceil_mode turned into plain pads by way of the result's dimensions.
+static const char *read_window(const byoc_dnnl_source_t *source, window_t *window) {
+  const byoc_graph_api_t *graph = source->graph;
+  byoc_dnnl_shape_t x = byoc_dnnl_source_shape(source, byoc_dnnl_source_operand(source, 0));
+  byoc_dnnl_shape_t y = byoc_dnnl_source_shape(source, byoc_dnnl_source_result(source));
+  int32_t rank = window->rank = x.rank - 2;
+  if (rank < 1 || rank > SPATIAL_LIMIT || y.rank != x.rank) return "oneDNN takes 1 to 3 spatial dimensions";
+  static const char *const names[] = {"strides", "dilations"};
+  for (int32_t n = 0; n < 2; ++n) {
+    uint64_t count = 0;
+    const int64_t *given = graph->attribute_ints(source->node, names[n], &count);
+    int64_t *to = n == 0 ? window->strides : window->dilations;
+    for (int32_t i = 0; i < rank; ++i) to[i] = given != NULL && count == (uint64_t)rank ? given[i] : 1;
+  }
+  uint64_t pad_count = 0;
+  const int64_t *pads = graph->attribute_ints(source->node, "pads", &pad_count);
+  const char *auto_pad = graph->attribute_string(source->node, "auto_pad", "NOTSET");
+  for (int32_t i = 0; i < rank; ++i) {
+    int64_t reach = (window->kernel[i] - 1) * window->dilations[i] + 1;
+    int64_t needed = (y.dims[2 + i] - 1) * window->strides[i] + reach - x.dims[2 + i];
+    int64_t begin = 0, end = 0;
+    if (strcmp(auto_pad, "NOTSET") == 0 || auto_pad[0] == '\0') {
+      if (pads != NULL && pad_count == 2 * (uint64_t)rank) {
+        begin = pads[i];
+        end = pads[rank + i];
+      }
+      if (begin < 0 || end < 0) return "negative pads";
+      if ((x.dims[2 + i] + begin + end - reach) / window->strides[i] + 1 != y.dims[2 + i]) end = needed - begin;
+    } else if (needed > 0) {
+      begin = strcmp(auto_pad, "SAME_LOWER") == 0 ? needed - needed / 2 : needed / 2;
+      end = needed - begin;
+    }
+    if (end < 0) return "pads that do not match the result";
+    window->pads[i] = begin;
+    window->pads[rank + i] = end;
+  }
+  return NULL;
+}
+
+static json_t *window_attributes(const window_t *window, const char *algorithm, int with_kernel) {
+  json_t *object = json_pack("{s:s, s:o, s:o, s:o}", "algorithm", algorithm, "strides",
+                             byoc_dnnl_json_ints(window->strides, window->rank), "dilations",
+                             byoc_dnnl_json_ints(window->dilations, window->rank), "pads",
+                             byoc_dnnl_json_ints(window->pads, 2 * window->rank));
+  if (object == NULL || !with_kernel) return object;
+  if (json_object_set_new(object, "kernel", byoc_dnnl_json_ints(window->kernel, window->rank)) == 0) return object;
+  json_decref(object);
+  return NULL;
+}
+
+const char *byoc_dnnl_translate_conv(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft) {
+  const byoc_value_t *weights = byoc_dnnl_source_operand(source, 1), *bias = byoc_dnnl_source_operand(source, 2);
+  if (!byoc_dnnl_source_is_tensor(source, weights) || (bias != NULL && !byoc_dnnl_source_is_tensor(source, bias)))
+    return "only static f32 weights are taken";
+  byoc_dnnl_shape_t x = byoc_dnnl_source_shape(source, byoc_dnnl_source_operand(source, 0));
+  byoc_dnnl_shape_t w = byoc_dnnl_source_shape(source, weights);
+  window_t window;
+  if (x.rank < 3 || x.rank > 2 + SPATIAL_LIMIT || w.rank != x.rank) return "oneDNN takes 1 to 3 spatial dimensions";
+  for (int32_t i = 0; i < w.rank - 2; ++i) window.kernel[i] = w.dims[2 + i];
+  const char *reason = read_window(source, &window);
+  if (reason != NULL) return reason;
+  int64_t group = source->graph->attribute_int(source->node, "group", 1);
+  if (group < 1 || w.dims[0] % group != 0) return "a group count that does not divide the channels";
+  if (draft == NULL) return NULL;
+
+  const char *name = byoc_dnnl_source_name(source);
+  int32_t inputs[3] = {byoc_dnnl_draft_value(draft, byoc_dnnl_source_operand(source, 0)),
+                       byoc_dnnl_draft_value(draft, weights), byoc_dnnl_draft_value(draft, bias)};
+  if (group > 1) {
+    byoc_dnnl_shape_t grouped = {.rank = w.rank + 1, .dims = {group, w.dims[0] / group}};
+    memcpy(&grouped.dims[2], &w.dims[1], (size_t)(w.rank - 1) * sizeof(w.dims[0]));
+    inputs[1] = byoc_dnnl_draft_constant_data(draft, inputs[1]) != NULL
+                    ? byoc_dnnl_draft_reshaped_constant(draft, inputs[1], &grouped)
+                    : byoc_dnnl_draft_reshape(draft, name, inputs[1], &grouped);
+  }
+  json_t *attributes = window_attributes(&window, draft->convolution_algorithm, 0);
+  if (attributes == NULL) draft->failed = 1;
+  byoc_dnnl_draft_node(draft, name, "convolution", inputs, 3,
+                       byoc_dnnl_draft_value(draft, byoc_dnnl_source_result(source)), attributes);
+  return NULL;
+}
+
+static void draft_pooling(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft, const window_t *window,
+                          const char *algorithm) {
+  int32_t input = byoc_dnnl_draft_value(draft, byoc_dnnl_source_operand(source, 0));
+  json_t *attributes = window_attributes(window, algorithm, 1);
+  if (attributes == NULL) draft->failed = 1;
+  byoc_dnnl_draft_node(draft, byoc_dnnl_source_name(source), "pooling", &input, 1,
+                       byoc_dnnl_draft_value(draft, byoc_dnnl_source_result(source)), attributes);
+}
+
+static const char *translate_pool(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft, int is_max) {
+  const byoc_graph_api_t *graph = source->graph;
+  const byoc_value_t *indices = graph->node_result_count(source->node) > 1 ? graph->node_result(source->node, 1) : NULL;
+  if (indices != NULL && graph->value_use_count(indices) > 0) return "oneDNN gives no indices of maxima";
+  window_t window;
+  uint64_t count = 0;
+  const int64_t *kernel = graph->attribute_ints(source->node, "kernel_shape", &count);
+  if (kernel == NULL || count < 1 || count > SPATIAL_LIMIT) return "oneDNN takes 1 to 3 spatial dimensions";
+  memcpy(window.kernel, kernel, count * sizeof(*kernel));
+  const char *reason = read_window(source, &window);
+  if (reason != NULL) return reason;
+  if ((uint64_t)window.rank != count) return "a kernel of another rank than its input";
+  int include = graph->attribute_int(source->node, "count_include_pad", 0) != 0;
+  uint64_t pad_count = 0;
+  const int64_t *pads = graph->attribute_ints(source->node, "pads", &pad_count);
+  for (int32_t i = 0; i < window.rank; ++i) {
+    int64_t reach = (window.kernel[i] - 1) * window.dilations[i] + 1;
+    if (window.pads[i] >= reach || window.pads[window.rank + i] >= reach)
+      return "oneDNN takes no pads as large as the kernel";
+    if (!is_max && window.dilations[i] != 1) return "dilated averages are left to others";
+    // ceil_mode: ONNX does not count what lies beyond the pads that the node states.
+    int64_t stated = pads != NULL && pad_count == 2 * count ? pads[count + (uint64_t)i] : 0;
+    if (include && window.pads[window.rank + i] > stated && graph->attribute_int(source->node, "ceil_mode", 0) != 0)
+      return "an average that counts padding, with ceil_mode";
+  }
+  if (draft != NULL) draft_pooling(source, draft, &window, is_max ? "max" : include ? "avg_include_pad" : "avg");
+  return NULL;
+}
+
+const char *byoc_dnnl_translate_max_pool(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft) {
+  return translate_pool(source, draft, 1);
+}
+
+const char *byoc_dnnl_translate_average_pool(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft) {
+  return translate_pool(source, draft, 0);
+}
+
+static const char *translate_global_pool(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft, int is_max) {
+  byoc_dnnl_shape_t x = byoc_dnnl_source_shape(source, byoc_dnnl_source_operand(source, 0));
+  window_t window = {.rank = x.rank - 2};
+  if (window.rank < 1 || window.rank > SPATIAL_LIMIT) return "oneDNN takes 1 to 3 spatial dimensions";
+  for (int32_t i = 0; i < window.rank; ++i) {
+    window.kernel[i] = x.dims[2 + i];
+    window.strides[i] = window.dilations[i] = 1;
+  }
+  if (draft != NULL) draft_pooling(source, draft, &window, is_max ? "max" : "avg");
+  return NULL;
+}
+
+const char *byoc_dnnl_translate_global_average_pool(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft) {
+  return translate_global_pool(source, draft, 0);
+}
+
+const char *byoc_dnnl_translate_global_max_pool(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft) {
+  return translate_global_pool(source, draft, 1);
+}

@@ -1,0 +1,358 @@
+// Tensors: every element type in every field it may travel in, external files, sparse ones, and wrong data.
+#include "tests/unit/frontend/frontend_support.h"
+
+#include <stdlib.h>
+
+#include "core/base/file.h"
+#include "onnx.pb-c.h"
+
+// A model that hands its only initialiser on; `tensor` is for the test to fill.
+static byoc_onnx_model_t *make_model(int onnx_type, const char *shape, Onnx__TensorProto **out_tensor) {
+  byoc_onnx_model_t *model = new_model();
+  byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
+  byoc_onnx_graph_initialiser(graph, "t", BYOC_DTYPE_U8, 0, NULL);
+  byoc_onnx_graph_output(graph, "t", BYOC_DTYPE_U8, NULL);
+  Onnx__ModelProto *message = byoc_onnx_model_message(model);
+  Onnx__TensorProto *tensor = message->graph->initializer[0];
+  message->graph->output[0]->type = NULL;
+  tensor->data_type = onnx_type;
+  tensor->has_raw_data = 0;
+  tensor->n_dims = 1;
+  tensor->dims = byoc_onnx_model_allocate(model, sizeof(int64_t));
+  tensor->dims[0] = atoll(shape);
+  *out_tensor = tensor;
+  return model;
+}
+
+static byoc_graph_module_t *read_tensor(byoc_onnx_model_t *model, const byoc_constant_t **out_constant) {
+  byoc_diag_t diag;
+  byoc_graph_module_t *module;
+  byoc_test_ok(read_model(model, NULL, &diag, &module), &diag);
+  *out_constant = byoc_graph_module_main(module)->body->results.data[0]->constant;
+  return module;
+}
+
+// Bits of one element, as int32_data, int64_data and uint64_data carry them, for every type that travels as varints.
+static void reads_narrow_types(void **state) {
+  (void)state;
+  static const struct {
+    byoc_dtype_t dtype;
+    int32_t values[2];
+    uint8_t bytes[8];
+  } cases[] = {
+      {BYOC_DTYPE_I8, {-1, 5}, {0xff, 5}},
+      {BYOC_DTYPE_U8, {200, 5}, {200, 5}},
+      {BYOC_DTYPE_BOOL, {1, 0}, {1, 0}},
+      {BYOC_DTYPE_I16, {-2, 300}, {0xfe, 0xff, 0x2c, 1}},
+      {BYOC_DTYPE_U16, {65535, 1}, {0xff, 0xff, 1, 0}},
+      {BYOC_DTYPE_F16, {0x3c00, 0xbc00}, {0, 0x3c, 0, 0xbc}},
+      {BYOC_DTYPE_BF16, {0x3f80, 0xbf80}, {0x80, 0x3f, 0x80, 0xbf}},
+      {BYOC_DTYPE_I32, {-1, 7}, {0xff, 0xff, 0xff, 0xff, 7, 0, 0, 0}},
+      {BYOC_DTYPE_F8E4M3FN, {0x38, 0xb8}, {0x38, 0xb8}},
+      {BYOC_DTYPE_F8E5M2, {0x3c, 0xbc}, {0x3c, 0xbc}},
+  };
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    int onnx = 0;
+    while (byoc_dtype_from_onnx(onnx) != cases[i].dtype) onnx++;
+    Onnx__TensorProto *tensor;
+    byoc_onnx_model_t *model = make_model(onnx, "2", &tensor);
+    tensor->n_int32_data = 2;
+    tensor->int32_data = (int32_t *)cases[i].values;
+    const byoc_constant_t *constant;
+    byoc_graph_module_t *module = read_tensor(model, &constant);
+    assert_int_equal(constant->type->dtype, cases[i].dtype);
+    assert_memory_equal(constant->data, cases[i].bytes, constant->size_bytes);
+    byoc_graph_module_destroy(module);
+    // The same as raw data.
+    model = make_model(onnx, "2", &tensor);
+    tensor->has_raw_data = 1;
+    tensor->raw_data = (ProtobufCBinaryData){byoc_dtype_bits(cases[i].dtype) / 4, (uint8_t *)cases[i].bytes};
+    module = read_tensor(model, &constant);
+    assert_memory_equal(constant->data, cases[i].bytes, constant->size_bytes);
+    byoc_graph_module_destroy(module);
+  }
+}
+
+static void reads_packed_nibbles(void **state) {
+  (void)state;
+  for (int onnx = 21; onnx <= 22; onnx++) {
+    int32_t pairs[2] = {0x21, 0x03};
+    Onnx__TensorProto *tensor;
+    byoc_onnx_model_t *model = make_model(onnx, "3", &tensor);
+    tensor->n_int32_data = 2;
+    tensor->int32_data = pairs;
+    const byoc_constant_t *constant;
+    byoc_graph_module_t *module = read_tensor(model, &constant);
+    assert_int_equal(constant->size_bytes, 2);
+    assert_memory_equal(constant->data, "\x21\x03", 2);
+    byoc_graph_module_destroy(module);
+  }
+}
+
+static void reads_wide_types(void **state) {
+  (void)state;
+  const byoc_constant_t *constant;
+  Onnx__TensorProto *tensor;
+  float floats[4] = {1, -2, 0.5f, 4};
+  byoc_onnx_model_t *model = make_model(1, "4", &tensor);
+  tensor->n_float_data = 4, tensor->float_data = floats;
+  byoc_graph_module_t *module = read_tensor(model, &constant);
+  assert_memory_equal(constant->data, floats, sizeof(floats));
+  byoc_graph_module_destroy(module);
+
+  model = make_model(14, "2", &tensor); // complex64
+  tensor->n_float_data = 4, tensor->float_data = floats;
+  module = read_tensor(model, &constant);
+  assert_memory_equal(constant->data, floats, sizeof(floats));
+  byoc_graph_module_destroy(module);
+
+  double doubles[2] = {1.5, -2.5};
+  model = make_model(11, "2", &tensor);
+  tensor->n_double_data = 2, tensor->double_data = doubles;
+  module = read_tensor(model, &constant);
+  assert_memory_equal(constant->data, doubles, sizeof(doubles));
+  byoc_graph_module_destroy(module);
+
+  model = make_model(15, "1", &tensor); // complex128
+  tensor->n_double_data = 2, tensor->double_data = doubles;
+  module = read_tensor(model, &constant);
+  assert_memory_equal(constant->data, doubles, sizeof(doubles));
+  byoc_graph_module_destroy(module);
+
+  int64_t longs[2] = {INT64_MIN, 12345678901};
+  model = make_model(7, "2", &tensor);
+  tensor->n_int64_data = 2, tensor->int64_data = longs;
+  module = read_tensor(model, &constant);
+  assert_memory_equal(constant->data, longs, sizeof(longs));
+  byoc_graph_module_destroy(module);
+
+  uint64_t words[2] = {UINT64_MAX, 3};
+  model = make_model(13, "2", &tensor);
+  tensor->n_uint64_data = 2, tensor->uint64_data = words;
+  module = read_tensor(model, &constant);
+  assert_memory_equal(constant->data, words, sizeof(words));
+  byoc_graph_module_destroy(module);
+
+  words[0] = UINT32_MAX;
+  model = make_model(12, "2", &tensor);
+  tensor->n_uint64_data = 2, tensor->uint64_data = words;
+  module = read_tensor(model, &constant);
+  assert_memory_equal(constant->data, ((uint32_t[]){UINT32_MAX, 3}), 8);
+  byoc_graph_module_destroy(module);
+
+  ProtobufCBinaryData texts[2] = {{3, (uint8_t *)"abc"}, {0, NULL}};
+  model = make_model(8, "2", &tensor);
+  tensor->n_string_data = 2, tensor->string_data = texts;
+  module = read_tensor(model, &constant);
+  assert_string_equal(((const char *const *)constant->data)[0], "abc");
+  assert_string_equal(((const char *const *)constant->data)[1], "");
+  byoc_graph_module_destroy(module);
+
+  model = make_model(1, "0", &tensor); // no elements, no data
+  module = read_tensor(model, &constant);
+  assert_int_equal(constant->size_bytes, 0);
+  byoc_graph_module_destroy(module);
+}
+
+static void expect_tensor_error(byoc_onnx_model_t *model, byoc_status_t status, const char *part) {
+  byoc_diag_t diag;
+  byoc_graph_module_t *module;
+  byoc_test_error(read_model(model, NULL, &diag, &module), status, &diag, "initialiser 't'");
+  byoc_test_error(diag.status, status, &diag, part);
+}
+
+static void refuses_wrong_data(void **state) {
+  (void)state;
+  Onnx__TensorProto *tensor;
+  float floats[4] = {0};
+  int32_t ints[2] = {300, 0};
+  byoc_onnx_model_t *model = make_model(1, "2", &tensor);
+  tensor->n_float_data = 3, tensor->float_data = floats;
+  expect_tensor_error(model, BYOC_INVALID_DATA, "its shape takes 2 numbers, float_data has 3");
+  model = make_model(1, "2", &tensor);
+  tensor->has_raw_data = 1, tensor->raw_data = (ProtobufCBinaryData){7, (uint8_t *)floats};
+  expect_tensor_error(model, BYOC_INVALID_DATA, "its shape takes 8 bytes, its raw data has 7");
+  expect_tensor_error(make_model(1, "2", &tensor), BYOC_INVALID_DATA, "it holds no data");
+  expect_tensor_error(make_model(1, "-2", &tensor), BYOC_INVALID_DATA, "dimension 0 is negative (-2)");
+  expect_tensor_error(make_model(23, "2", &tensor), BYOC_UNSUPPORTED, "element type 23 (float4e2m1)");
+  expect_tensor_error(make_model(0, "2", &tensor), BYOC_UNSUPPORTED, "element type 0 (undefined)");
+  expect_tensor_error(make_model(99, "2", &tensor), BYOC_UNSUPPORTED, "element type 99");
+  model = make_model(7, "2", &tensor);
+  tensor->n_float_data = 2, tensor->float_data = floats;
+  expect_tensor_error(model, BYOC_INVALID_DATA, "element type i64 with data in float_data");
+  model = make_model(1, "1", &tensor);
+  tensor->n_float_data = 1, tensor->float_data = floats;
+  tensor->has_raw_data = 1, tensor->raw_data = (ProtobufCBinaryData){4, (uint8_t *)floats};
+  expect_tensor_error(model, BYOC_INVALID_DATA, "beside raw_data");
+  model = make_model(8, "1", &tensor);
+  tensor->has_raw_data = 1, tensor->raw_data = (ProtobufCBinaryData){4, (uint8_t *)floats};
+  expect_tensor_error(model, BYOC_INVALID_DATA, "strings cannot be raw data");
+  int64_t dims[20] = {0};
+  for (int i = 0; i < 20; i++) dims[i] = 1;
+  model = make_model(1, "1", &tensor);
+  tensor->n_dims = 20, tensor->dims = dims;
+  expect_tensor_error(model, BYOC_UNSUPPORTED, "20 dimensions, more than the 16");
+  dims[0] = dims[1] = INT64_C(1) << 40;
+  model = make_model(1, "1", &tensor);
+  tensor->n_dims = 2, tensor->dims = dims;
+  expect_tensor_error(model, BYOC_INVALID_DATA, "multiply to more than 64 bits");
+  dims[0] = INT64_C(1) << 50;
+  model = make_model(1, "1", &tensor); // a petabyte that is not there must not be asked for
+  tensor->n_dims = 1, tensor->dims = dims;
+  expect_tensor_error(model, BYOC_INVALID_DATA, "it holds no data");
+  model = make_model(3, "2", &tensor);
+  tensor->n_int32_data = 2, tensor->int32_data = ints;
+  expect_tensor_error(model, BYOC_INVALID_DATA, "does not fit i8");
+}
+
+// ---- external data ----
+
+typedef struct external_t {
+  const char *location, *offset, *length;
+} external_t;
+
+static byoc_onnx_model_t *make_external(external_t external) {
+  Onnx__TensorProto *tensor;
+  byoc_onnx_model_t *model = make_model(1, "4", &tensor);
+  static Onnx__StringStringEntryProto entries[3];
+  static Onnx__StringStringEntryProto *list[3] = {&entries[0], &entries[1], &entries[2]};
+  const char *const keys[3] = {"location", "offset", "length"};
+  const char *const values[3] = {external.location, external.offset, external.length};
+  size_t count = 0;
+  for (int i = 0; i < 3; i++) {
+    if (!values[i]) continue;
+    onnx__string_string_entry_proto__init(&entries[count]);
+    entries[count].key = (char *)keys[i];
+    entries[count++].value = (char *)values[i];
+  }
+  tensor->n_external_data = count;
+  tensor->external_data = list;
+  tensor->has_data_location = 1;
+  tensor->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+  return model;
+}
+
+static void reads_external_files(void **state) {
+  (void)state;
+  char *folder = byoc_test_folder(), path[600], data_path[600];
+  snprintf(path, sizeof(path), "%s/model.onnx", folder);
+  snprintf(data_path, sizeof(data_path), "%s/weights.bin", folder);
+  byoc_diag_t diag = {0};
+  const float values[6] = {9, 1, 2, 3, 4, 9};
+  byoc_test_ok(byoc_file_write(data_path, values, sizeof(values), &diag), &diag);
+  byoc_onnx_model_t *model = make_external((external_t){"weights.bin", "4", "16"});
+  byoc_test_ok(byoc_onnx_model_write(model, path, &diag), &diag);
+  byoc_onnx_model_destroy(model);
+  byoc_graph_module_t *module;
+  byoc_test_ok(byoc_onnx_read_file(path, NULL, byoc_allocator_system(), &diag, &module), &diag);
+  const byoc_constant_t *constant = byoc_graph_module_main(module)->body->results.data[0]->constant;
+  assert_memory_equal(constant->data, values + 1, 16);
+  byoc_graph_module_destroy(module);
+
+  static const struct {
+    external_t external;
+    const char *part;
+  } wrong[] = {
+      {{"weights.bin", "12", "16"}, "it needs 16 bytes from byte 12 of 'weights.bin', which has 24 bytes"},
+      {{"weights.bin", "18446744073709551615", "16"}, "which has 24 bytes"},
+      {{"weights.bin", "0", "12"}, "its shape takes 16 bytes, its external data has 12"},
+      {{"weights.bin", "-4", NULL}, "not a size"},
+      {{"weights.bin", "99999999999999999999", NULL}, "not a size"},
+      {{"../weights.bin", NULL, NULL}, "not inside the model's folder"},
+      {{"a/../../weights.bin", NULL, NULL}, "not inside the model's folder"},
+      {{"/etc/passwd", NULL, NULL}, "not inside the model's folder"},
+      {{"", NULL, NULL}, "not inside the model's folder"},
+      {{NULL, NULL, NULL}, "names no location"},
+      {{"missing.bin", NULL, NULL}, "missing.bin"},
+  };
+  for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    byoc_diag_clear(&diag);
+    model = make_external(wrong[i].external);
+    byoc_test_ok(byoc_onnx_model_write(model, path, &diag), &diag);
+    byoc_onnx_model_destroy(model);
+    const byoc_status_t status = byoc_onnx_read_file(path, NULL, byoc_allocator_system(), &diag, &module);
+    assert_int_not_equal(status, BYOC_OK);
+    byoc_test_error(status, status, &diag, wrong[i].part);
+    byoc_test_error(status, status, &diag, "initialiser 't'");
+  }
+  expect_error(make_external((external_t){"weights.bin", NULL, NULL}), NULL, BYOC_INVALID_ARGUMENT,
+               "no folder is known");
+  free(folder);
+}
+
+// Weights large enough to be worth it stay in the mapped file.
+static void views_large_weights(void **state) {
+  (void)state;
+  char *folder = byoc_test_folder(), path[600];
+  snprintf(path, sizeof(path), "%s/model.onnx", folder);
+  byoc_diag_t diag = {0};
+  const int64_t dims[1] = {100000};
+  int viewed = 0;
+  for (int shift = 0; shift < 4; shift++) { // one of four places in the file is fit for a float
+    byoc_onnx_model_t *model = new_model();
+    byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
+    float *w = byoc_onnx_graph_initialiser(graph, &"abcd"[shift], BYOC_DTYPE_F32, 1, dims);
+    for (int i = 0; i < 100000; i++) w[i] = (float)i;
+    byoc_onnx_graph_output(graph, &"abcd"[shift], BYOC_DTYPE_F32, "100000");
+    byoc_test_ok(byoc_onnx_model_write(model, path, &diag), &diag);
+    byoc_graph_module_t *module;
+    byoc_test_ok(byoc_onnx_read_file(path, NULL, byoc_allocator_system(), &diag, &module), &diag);
+    const byoc_constant_t *constant = byoc_graph_module_main(module)->body->results.data[0]->constant;
+    assert_int_equal((uintptr_t)constant->data % 4, 0);
+    assert_memory_equal(constant->data, w, 400000);
+    viewed += module->mappings.count > 0;
+    byoc_graph_module_destroy(module);
+    byoc_onnx_model_destroy(model);
+  }
+  assert_in_range(viewed, 1, 4);
+  free(folder);
+}
+
+// ---- sparse ----
+
+static byoc_onnx_model_t *make_sparse(size_t index_rank, int64_t *indices, int64_t *dims) {
+  byoc_onnx_model_t *model = new_model();
+  byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
+  byoc_onnx_graph_initialiser_data(graph, "t", BYOC_DTYPE_F32, 1, (const int64_t[]){2}, (const float[]){5, 6});
+  const int64_t index_dims[2] = {2, 2};
+  byoc_onnx_graph_initialiser_data(graph, "i", BYOC_DTYPE_I64, index_rank, index_dims, indices);
+  byoc_onnx_graph_output(graph, "t", BYOC_DTYPE_F32, "2,3");
+  Onnx__ModelProto *message = byoc_onnx_model_message(model);
+  Onnx__SparseTensorProto *sparse = byoc_onnx_model_allocate(model, sizeof(*sparse));
+  onnx__sparse_tensor_proto__init(sparse);
+  sparse->values = message->graph->initializer[0];
+  sparse->indices = message->graph->initializer[1];
+  sparse->n_dims = 2;
+  sparse->dims = dims;
+  message->graph->sparse_initializer = byoc_onnx_model_allocate(model, sizeof(sparse));
+  message->graph->sparse_initializer[0] = sparse;
+  message->graph->n_sparse_initializer = 1;
+  message->graph->n_initializer = 0;
+  return model;
+}
+
+static void reads_sparse_tensors(void **state) {
+  (void)state;
+  int64_t linear[2] = {1, 5}, pairs[4] = {0, 1, 1, 2}, dims[2] = {2, 3}, outside[2] = {1, 6};
+  const float dense[6] = {0, 5, 0, 0, 0, 6};
+  const byoc_constant_t *constant;
+  byoc_graph_module_t *module = read_tensor(make_sparse(1, linear, dims), &constant);
+  assert_memory_equal(constant->data, dense, sizeof(dense));
+  byoc_graph_module_destroy(module);
+  module = read_tensor(make_sparse(2, pairs, dims), &constant);
+  assert_memory_equal(constant->data, dense, sizeof(dense));
+  byoc_graph_module_destroy(module);
+  expect_error(make_sparse(1, outside, dims), NULL, BYOC_INVALID_DATA, "index 1 lies outside its shape");
+  int64_t huge[2] = {1 << 20, 1 << 20};
+  expect_error(make_sparse(1, linear, huge), NULL, BYOC_UNSUPPORTED, "when dense");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(reads_narrow_types),   cmocka_unit_test(reads_packed_nibbles),
+      cmocka_unit_test(reads_wide_types),     cmocka_unit_test(refuses_wrong_data),
+      cmocka_unit_test(reads_external_files), cmocka_unit_test(views_large_weights),
+      cmocka_unit_test(reads_sparse_tensors),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,21 @@
+// An artifact as the subcommands use it: loaded, with its ports and one context.
+#ifndef BYOC_TOOLS_BYOC_ARTIFACT_H_
+#define BYOC_TOOLS_BYOC_ARTIFACT_H_
+
+#include "core/runtime/loader.h"
+#include "tensors.h"
+
+typedef struct byoc_artifact_run_t {
+  byoc_loaded_artifact_t artifact;
+  byoc_context_t *context;
+  byoc_ports_t inputs, outputs;
+} byoc_artifact_run_t;
+
+// Loads, creates a context with `thread_count` threads (0: the artifact's choice) and allocates the ports.
+byoc_status_t byoc_artifact_run_open(const char *path, int32_t thread_count, byoc_diag_t *diag,
+                                     byoc_artifact_run_t *run);
+void byoc_artifact_run_close(byoc_artifact_run_t *run);
+// One inference from the inputs to the outputs.
+byoc_status_t byoc_artifact_run_once(byoc_artifact_run_t *run, byoc_diag_t *diag);
+
+#endif // BYOC_TOOLS_BYOC_ARTIFACT_H_

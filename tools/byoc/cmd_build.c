@@ -1,0 +1,109 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "core/base/file.h"
+#include "core/base/log.h"
+#include "core/compose/compose.h"
+#include "core/ir/text.h"
+#include "session.h"
+
+typedef struct build_options_t {
+  byoc_session_options_t session;
+  const char *output, *emit, *model;
+  int64_t thread_count;
+  bool profile;
+} build_options_t;
+
+// Text goes to -o where it is given, else to standard output.
+static byoc_status_t write_text(const byoc_string_t *text, const char *output, byoc_diag_t *diag) {
+  if (text->failed) return byoc_diag_out_of_memory(diag);
+  if (output != NULL) return byoc_file_write_atomic(output, text->data, text->size, 0644, diag);
+  if (fwrite(text->data, 1, text->size, stdout) == text->size) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_IO, "cannot write to standard output");
+}
+
+static byoc_status_t emit(byoc_session_t *session, const build_options_t *options,
+                          const byoc_compose_options_t *compose, byoc_diag_t *diag) {
+  byoc_string_t text;
+  byoc_string_init(&text, session->allocator);
+  byoc_status_t status = BYOC_OK;
+  if (strcmp(options->emit, "ir") == 0) {
+    const byoc_print_options_t print = {.elide_bytes = 256};
+    byoc_graph_print(session->module, &print, &text);
+  } else if (strcmp(options->emit, "host") == 0) {
+    byoc_host_program_print(session->result.program, &text);
+  } else {
+    status = byoc_compose_emit_c(session->result.program, compose, &text, diag);
+  }
+  if (status == BYOC_OK) status = write_text(&text, options->output, diag);
+  byoc_string_deinit(&text);
+  return status;
+}
+
+static byoc_status_t check_emit(const char *what, byoc_diag_t *diag) {
+  static const char *const forms[] = {"ir", "host", "c"};
+  for (size_t i = 0; what != NULL && i < sizeof(forms) / sizeof(forms[0]); ++i) {
+    if (strcmp(what, forms[i]) == 0) return BYOC_OK;
+  }
+  return what == NULL ? BYOC_OK
+                      : byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--emit takes ir, host or c, not '%s'", what);
+}
+
+static byoc_status_t build(byoc_session_t *session, const build_options_t *options, byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(check_emit(options->emit, diag));
+  BYOC_RETURN_IF_ERROR(byoc_session_open(&options->session, diag, session));
+  BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, &options->session, diag));
+  BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, &options->session, options->model, diag));
+  bool emit_ir = options->emit != NULL && strcmp(options->emit, "ir") == 0;
+  BYOC_RETURN_IF_ERROR(byoc_session_compile(session, &options->session, emit_ir ? "place" : NULL, diag));
+  char name[128], output[160];
+  byoc_model_name(options->model, name, sizeof(name));
+  snprintf(output, sizeof(output), "%s.so", name);
+  const byoc_compose_options_t compose = {
+      .output = options->output ? options->output : output,
+      .model_name = name,
+      .targets = &session->targets,
+      .thread_count = (int32_t)options->thread_count,
+      .cpu_features = session->result.required_cpu_features.data,
+      .profile = options->profile,
+      .keep_header = true,
+  };
+  if (options->emit != NULL) return emit(session, options, &compose, diag);
+  int64_t start_ns = byoc_now_ns();
+  BYOC_RETURN_IF_ERROR(byoc_compose_artifact(session->result.program, &compose, session->allocator, diag));
+  byoc_log(BYOC_LOG_INFO, "composed %s in %.0f ms", compose.output, (double)(byoc_now_ns() - start_ns) / 1e6);
+  return BYOC_OK;
+}
+
+int byoc_command_build(int argc, char **argv) {
+  build_options_t options = {0};
+  const byoc_option_row_t rows[] = {
+      {"output", 'o', BYOC_OPT_TEXT, &options.output, "FILE", "the shared object (default: MODEL.so here)"},
+      BYOC_TARGET_ROWS(options.session),
+      {"threads", 0, BYOC_OPT_COUNT, &options.thread_count, "N", "threads of a context (default: all processors)"},
+      {"emit", 0, BYOC_OPT_TEXT, &options.emit, "FORM", "print the module (ir), the host program (host) or its C (c)"},
+      {"profile", 0, BYOC_OPT_FLAG, &options.profile, "", "give the artifact a profile entry"},
+  };
+  static const char *const operands[] = {"a model: an .onnx file", NULL};
+  const byoc_usage_t usage = {
+      .command = "byoc build",
+      .synopsis = "MODEL [-o OUT] [--target TARGETS] [options]",
+      .summary = "compile a model into one shared object",
+      .operands = operands,
+      .rows = rows,
+      .row_count = sizeof(rows) / sizeof(rows[0]),
+      .more = "A header for C programs is written beside the artifact: model.so, model.h.\n"
+              "byoc targets lists the targets and their options.\n",
+  };
+  byoc_diag_t diag = {0};
+  byoc_session_t session = {0};
+  bool done = false;
+  byoc_status_t status = byoc_options_parse(&usage, argc, argv, &diag, &options.model, &done);
+  if (status == BYOC_OK && !done) {
+    status = build(&session, &options, &diag);
+    if (status != BYOC_OK) byoc_diag_context(&diag, status, "building %s", options.model);
+    byoc_session_close(&session);
+  }
+  return status == BYOC_OK ? BYOC_EXIT_OK : byoc_report(&diag, status);
+}

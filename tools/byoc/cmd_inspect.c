@@ -1,0 +1,184 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "artifact.h"
+#include "command.h"
+#include "json_print.h"
+#include "session.h"
+
+typedef struct inspect_options_t {
+  byoc_session_options_t session;
+  const char *file;
+  bool json;
+} inspect_options_t;
+
+// ---- artifacts ----
+
+static json_t *info_to_json(const byoc_tensor_info_t *info) {
+  json_t *dims = json_array();
+  for (uint32_t d = 0; d < info->rank; ++d) {
+    bool symbolic = info->dims[d] < 0 && info->dim_names != NULL && info->dim_names[d] != NULL;
+    json_array_append_new(dims, symbolic ? byoc_json_text(info->dim_names[d]) : json_integer(info->dims[d]));
+  }
+  json_t *object = json_object();
+  json_object_set_new(object, "name", byoc_json_text(info->name));
+  json_object_set_new(object, "type", json_string(byoc_dtype_name(info->dtype)));
+  json_object_set_new(object, "dims", dims);
+  json_object_set_new(object, "size_bytes", json_integer((json_int_t)info->size_bytes));
+  return object;
+}
+
+static void print_info(const char *what, const byoc_tensor_info_t *info) {
+  printf("%s %s : %s[", what, info->name, byoc_dtype_name(info->dtype));
+  for (uint32_t d = 0; d < info->rank; ++d) {
+    if (info->dims[d] < 0 && info->dim_names != NULL && info->dim_names[d] != NULL) {
+      printf("%s%s", d ? "," : "", info->dim_names[d]);
+    } else {
+      printf("%s%lld", d ? "," : "", (long long)info->dims[d]);
+    }
+  }
+  printf("]  %llu bytes\n", (unsigned long long)info->size_bytes);
+}
+
+static byoc_status_t artifact_to_json(const byoc_artifact_t *table, byoc_diag_t *diag) {
+  json_t *inputs = json_array(), *outputs = json_array();
+  for (uint32_t i = 0; i < table->input_count; ++i) json_array_append_new(inputs, info_to_json(&table->inputs[i]));
+  for (uint32_t i = 0; i < table->output_count; ++i) json_array_append_new(outputs, info_to_json(&table->outputs[i]));
+  json_t *metadata = json_loads(table->metadata, 0, NULL);
+  return byoc_json_print(
+      json_pack("{s:s, s:o, s:i, s:o, s:o, s:I, s:I, s:o}", "kind", "artifact", "model",
+                byoc_json_text(table->model_name), "abi_version", (int)table->abi_version, "inputs", inputs, "outputs",
+                outputs, "workspace_size_bytes", (json_int_t)table->workspace_size_bytes, "constants_size_bytes",
+                (json_int_t)table->constants_size_bytes, "metadata", metadata ? metadata : json_null()),
+      diag);
+}
+
+static byoc_status_t inspect_artifact(const inspect_options_t *options, byoc_diag_t *diag) {
+  byoc_loaded_artifact_t artifact;
+  BYOC_RETURN_IF_ERROR(byoc_artifact_load(options->file, diag, &artifact));
+  const byoc_artifact_t *table = artifact.table;
+  byoc_status_t status = BYOC_OK;
+  if (options->json) {
+    status = artifact_to_json(table, diag);
+  } else {
+    printf("artifact of %s, ABI %u\n", table->model_name, table->abi_version);
+    for (uint32_t i = 0; i < table->input_count; ++i) print_info("input ", &table->inputs[i]);
+    for (uint32_t i = 0; i < table->output_count; ++i) print_info("output", &table->outputs[i]);
+    printf("workspace %llu bytes a context, constants %llu bytes\nmetadata %s\n",
+           (unsigned long long)table->workspace_size_bytes, (unsigned long long)table->constants_size_bytes,
+           table->metadata);
+  }
+  byoc_artifact_unload(&artifact);
+  return status;
+}
+
+// ---- models ----
+
+typedef struct operator_count_t {
+  byoc_map_t counts; // text map: operator → count as a pointer-sized integer
+  bool failed;
+} operator_count_t;
+
+static bool count_operator(void *self, byoc_node_t *node) {
+  operator_count_t *counter = self;
+  char name[128];
+  snprintf(name, sizeof(name), "%s%s%s", node->domain, node->domain[0] ? "::" : "", node->op);
+  uintptr_t count = (uintptr_t)byoc_text_map_get(&counter->counts, name) + 1;
+  counter->failed = !byoc_text_map_put(&counter->counts, name, (void *)count);
+  return !counter->failed;
+}
+
+static json_t *value_to_json(const char *name, const byoc_type_t *type) {
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  byoc_type_print(type, &text);
+  json_t *object = json_object();
+  json_object_set_new(object, "name", byoc_json_text(name));
+  json_object_set_new(object, "type", byoc_json_text(text.data));
+  byoc_string_deinit(&text);
+  return object;
+}
+
+static json_t *model_to_json(const byoc_graph_module_t *module, const byoc_function_t *main, const byoc_map_t *counts) {
+  json_t *inputs = json_array(), *outputs = json_array(), *operators = json_object();
+  const byoc_block_t *body = main->body;
+  for (size_t i = 0; i < body->parameters.count; ++i) {
+    json_array_append_new(inputs, value_to_json(body->parameters.data[i]->name, body->parameters.data[i]->type));
+  }
+  for (size_t i = 0; i < body->results.count; ++i) {
+    json_array_append_new(outputs, value_to_json(body->result_names.data[i], body->results.data[i]->type));
+  }
+  for (size_t i = 0; i < counts->count; ++i) {
+    json_object_set_new(operators, counts->entries[i].text,
+                        json_integer((json_int_t)(uintptr_t)counts->entries[i].value));
+  }
+  size_t bytes = 0;
+  for (size_t i = 0; i < module->constants.count; ++i) bytes += module->constants.data[i]->size_bytes;
+  return json_pack("{s:s, s:o, s:o, s:o, s:o, s:I, s:I}", "kind", "model", "model",
+                   byoc_json_text(byoc_attributes_string(&module->attributes, "model", main->name)), "inputs", inputs,
+                   "outputs", outputs, "operators", operators, "constants", (json_int_t)module->constants.count,
+                   "constants_size_bytes", (json_int_t)bytes);
+}
+
+static void print_model(json_t *model) {
+  const char *name = NULL;
+  size_t index = 0;
+  json_t *entry = NULL;
+  printf("model %s\n", json_string_value(json_object_get(model, "model")));
+  json_array_foreach(json_object_get(model, "inputs"), index, entry) {
+    printf("input  %s : %s\n", json_string_value(json_object_get(entry, "name")),
+           json_string_value(json_object_get(entry, "type")));
+  }
+  json_array_foreach(json_object_get(model, "outputs"), index, entry) {
+    printf("output %s : %s\n", json_string_value(json_object_get(entry, "name")),
+           json_string_value(json_object_get(entry, "type")));
+  }
+  printf("%lld constants, %lld bytes\noperators:\n", (long long)json_integer_value(json_object_get(model, "constants")),
+         (long long)json_integer_value(json_object_get(model, "constants_size_bytes")));
+  json_object_foreach(json_object_get(model, "operators"), name, entry) {
+    printf("  %-24s %lld\n", name, (long long)json_integer_value(entry));
+  }
+}
+
+static byoc_status_t inspect_model(byoc_session_t *session, const inspect_options_t *options, byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(byoc_session_open(&options->session, diag, session));
+  BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, &options->session, options->file, diag));
+  const byoc_function_t *main = byoc_graph_module_main(session->module);
+  if (main == NULL) return byoc_diag_error(diag, BYOC_INVALID_DATA, "the module has no function");
+  operator_count_t counter = {.failed = false};
+  byoc_text_map_init(&counter.counts, session->allocator);
+  byoc_block_walk(main->body, count_operator, &counter);
+  json_t *model = counter.failed ? NULL : model_to_json(session->module, main, &counter.counts);
+  byoc_map_deinit(&counter.counts);
+  if (options->json || model == NULL) return byoc_json_print(model, diag);
+  print_model(model);
+  json_decref(model);
+  return BYOC_OK;
+}
+
+int byoc_command_inspect(int argc, char **argv) {
+  inspect_options_t options = {0};
+  const byoc_option_row_t rows[] = {
+      {"json", 0, BYOC_OPT_FLAG, &options.json, "", "as JSON"},
+      {"dim", 0, BYOC_OPT_LIST, &options.session.dims, "NAME=VALUE", "give a symbolic dimension its value"},
+  };
+  static const char *const operands[] = {"an artifact (.so) or a model (.onnx)", NULL};
+  const byoc_usage_t usage = {
+      .command = "byoc inspect",
+      .synopsis = "ARTIFACT|MODEL [--json]",
+      .summary = "show what is inside an artifact or a model",
+      .operands = operands,
+      .rows = rows,
+      .row_count = sizeof(rows) / sizeof(rows[0]),
+  };
+  byoc_diag_t diag = {0};
+  byoc_session_t session = {0};
+  bool done = false;
+  byoc_status_t status = byoc_options_parse(&usage, argc, argv, &diag, &options.file, &done);
+  if (status == BYOC_OK && !done) {
+    bool is_artifact = byoc_artifact_is_elf(options.file);
+    status = is_artifact ? inspect_artifact(&options, &diag) : inspect_model(&session, &options, &diag);
+    byoc_session_close(&session);
+  }
+  return status == BYOC_OK ? BYOC_EXIT_OK : byoc_report(&diag, status);
+}

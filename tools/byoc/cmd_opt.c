@@ -1,0 +1,78 @@
+#include <stdio.h>
+
+#include "command.h"
+#include "core/base/file.h"
+#include "core/ir/text.h"
+#include "session.h"
+
+typedef struct opt_options_t {
+  byoc_session_options_t session;
+  const char *file, *passes, *output;
+} opt_options_t;
+
+static byoc_status_t opt(byoc_session_t *session, const opt_options_t *options, byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(byoc_session_open(&options->session, diag, session));
+  BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, &options->session, diag));
+  BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, &options->session, options->file, diag));
+  const byoc_pass_options_t passes = {.print_after = options->session.print_after};
+  if (options->passes != NULL) {
+    BYOC_RETURN_IF_ERROR(byoc_pass_run_list(options->passes, session->module, &passes, diag));
+  }
+  if (options->session.targets.count > 0) { // targets were named: place
+    BYOC_RETURN_IF_ERROR(byoc_place_greedy(session->module, &session->targets, diag, &session->result.placement));
+  }
+  byoc_string_t text;
+  byoc_string_init(&text, session->allocator);
+  byoc_graph_print(session->module, NULL, &text);
+  byoc_status_t status = text.failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
+  if (status == BYOC_OK && options->output != NULL) {
+    status = byoc_file_write_atomic(options->output, text.data, text.size, 0644, diag);
+  } else if (status == BYOC_OK && fwrite(text.data, 1, text.size, stdout) != text.size) {
+    status = byoc_diag_error(diag, BYOC_IO, "cannot write to standard output");
+  }
+  byoc_string_deinit(&text);
+  return status;
+}
+
+// The passes, as lines of --help.
+static bool format_passes(byoc_string_t *out) {
+  byoc_string_append(out, "passes:\n");
+  const byoc_pass_t *pass = NULL;
+  for (size_t i = 0; (pass = byoc_pass_at(i)) != NULL; ++i) {
+    byoc_string_appendf(out, "  %-30s %s\n", pass->name, pass->summary);
+  }
+  byoc_string_append(out, "\nWith --target the module is placed after the passes.\n");
+  return !out->failed;
+}
+
+int byoc_command_opt(int argc, char **argv) {
+  opt_options_t options = {0};
+  const byoc_option_row_t rows[] = {
+      {"passes", 'p', BYOC_OPT_TEXT, &options.passes, "LIST", "passes to run, separated by commas"},
+      {"output", 'o', BYOC_OPT_TEXT, &options.output, "FILE", "where to (default: standard output)"},
+      BYOC_TARGET_ROWS(options.session),
+  };
+  static const char *const operands[] = {"a module: a .byoc text or an .onnx file", NULL};
+  byoc_diag_t diag = {0};
+  byoc_string_t more;
+  byoc_string_init(&more, byoc_allocator_system());
+  byoc_status_t status = format_passes(&more) ? BYOC_OK : byoc_diag_out_of_memory(&diag);
+  const byoc_usage_t usage = {
+      .command = "byoc opt",
+      .synopsis = "FILE [--passes=LIST] [--target TARGETS] [options]",
+      .summary = "run passes over a module in text form or over a model, and print it",
+      .operands = operands,
+      .rows = rows,
+      .row_count = sizeof(rows) / sizeof(rows[0]),
+      .more = more.data,
+  };
+  byoc_session_t session = {0};
+  bool done = false;
+  if (status == BYOC_OK) status = byoc_options_parse(&usage, argc, argv, &diag, &options.file, &done);
+  if (status == BYOC_OK && !done) {
+    status = opt(&session, &options, &diag);
+    byoc_session_close(&session);
+  }
+  byoc_string_deinit(&more);
+  return status == BYOC_OK ? BYOC_EXIT_OK : byoc_report(&diag, status);
+}

@@ -1,0 +1,163 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "artifact.h"
+#include "command.h"
+#include "core/base/file.h"
+#include "core/compose/compose.h"
+#include "core/compose/resolve.h"
+#include "session.h"
+
+typedef struct run_options_t {
+  byoc_session_options_t session;
+  byoc_text_items_t inputs, expected;
+  const char *file, *output_directory;
+  int64_t thread_count, seed;
+  double rtol, atol;
+  bool evaluate, random;
+} run_options_t;
+
+// ---- what all ways of running share ----
+
+static byoc_status_t prepare_inputs(byoc_ports_t *inputs, const run_options_t *options, byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(byoc_ports_read(inputs, &options->inputs, diag));
+  if (options->random) byoc_ports_randomise(inputs, (uint64_t)options->seed);
+  return byoc_ports_check_filled(inputs, diag);
+}
+
+static byoc_status_t finish(const byoc_ports_t *outputs, const run_options_t *options, byoc_diag_t *diag) {
+  if (options->output_directory != NULL) {
+    BYOC_RETURN_IF_ERROR(byoc_ports_save(outputs, options->output_directory, diag));
+  }
+  if (options->expected.count == 0) byoc_ports_print(outputs);
+  return byoc_ports_compare(outputs, &options->expected, options->rtol, options->atol, diag);
+}
+
+static byoc_status_t run_artifact(const char *path, const run_options_t *options, byoc_diag_t *diag) {
+  byoc_artifact_run_t run;
+  BYOC_RETURN_IF_ERROR(byoc_artifact_run_open(path, (int32_t)options->thread_count, diag, &run));
+  byoc_status_t status = prepare_inputs(&run.inputs, options, diag);
+  if (status == BYOC_OK) status = byoc_artifact_run_once(&run, diag);
+  if (status == BYOC_OK) status = finish(&run.outputs, options, diag);
+  byoc_artifact_run_close(&run);
+  return status;
+}
+
+// ---- a model, compiled into a temporary artifact ----
+
+static byoc_status_t run_compiled(byoc_session_t *session, const run_options_t *options, byoc_diag_t *diag) {
+  char *folder = NULL, *path = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_make_temporary_directory("byoc-run", session->allocator, diag, &folder));
+  path = byoc_path_join(session->allocator, folder, "model.so");
+  byoc_status_t status = path ? BYOC_OK : byoc_diag_out_of_memory(diag);
+  const byoc_compose_options_t compose = {
+      .output = path,
+      .model_name = "model",
+      .targets = &session->targets,
+      .thread_count = (int32_t)options->thread_count,
+      .cpu_features = session->result.required_cpu_features.data,
+  };
+  if (status == BYOC_OK) {
+    status = byoc_compose_artifact(session->result.program, &compose, session->allocator, diag);
+  }
+  if (status == BYOC_OK) status = run_artifact(path, options, diag);
+  byoc_remove_tree(folder, NULL);
+  byoc_free(session->allocator, path);
+  byoc_free(session->allocator, folder);
+  return status;
+}
+
+// ---- a model, evaluated ----
+
+static byoc_status_t fill_ports(byoc_ports_t *ports, byoc_host_buffer_t *const *buffers, size_t count,
+                                byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(byoc_ports_init(ports, count, diag));
+  for (size_t i = 0; i < count; ++i) {
+    const byoc_type_t *type = buffers[i]->type;
+    ports->items[i].name = buffers[i]->name;
+    ports->items[i].dtype = type->dtype;
+    ports->items[i].rank = type->rank;
+    for (int32_t d = 0; d < type->rank; ++d) ports->items[i].dims[d] = type->dims[d].constant;
+  }
+  return byoc_ports_allocate(ports, diag);
+}
+
+static byoc_status_t run_evaluated(byoc_session_t *session, const run_options_t *options, byoc_diag_t *diag) {
+  const byoc_host_program_t *program = session->result.program;
+  byoc_ports_t inputs = {0}, outputs = {0};
+  byoc_resolver_t *resolver = NULL;
+  byoc_evaluator_t *evaluator = NULL;
+  int32_t threads = options->thread_count > 0 ? (int32_t)options->thread_count : 1;
+  const byoc_runtime_t runtime = byoc_serial_runtime(threads);
+  byoc_status_t status = fill_ports(&inputs, program->inputs.data, program->inputs.count, diag);
+  if (status == BYOC_OK) status = fill_ports(&outputs, program->outputs.data, program->outputs.count, diag);
+  if (status == BYOC_OK) status = prepare_inputs(&inputs, options, diag);
+  if (status == BYOC_OK) status = byoc_resolver_create(program, &runtime, session->allocator, diag, &resolver);
+  if (status == BYOC_OK) {
+    byoc_symbol_resolver_t interface = byoc_resolver_interface(resolver);
+    status = byoc_evaluator_create(program, &interface, threads, session->allocator, diag, &evaluator);
+  }
+  if (status == BYOC_OK) {
+    status = byoc_evaluator_run(evaluator, (const void *const *)inputs.pointers, outputs.pointers, diag);
+  }
+  if (status == BYOC_OK) status = finish(&outputs, options, diag);
+  byoc_evaluator_destroy(evaluator);
+  byoc_resolver_destroy(resolver);
+  byoc_ports_deinit(&inputs);
+  byoc_ports_deinit(&outputs);
+  return status;
+}
+
+static byoc_status_t run_model(byoc_session_t *session, const run_options_t *options, byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(byoc_session_open(&options->session, diag, session));
+  BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, &options->session, diag));
+  BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, &options->session, options->file, diag));
+  BYOC_RETURN_IF_ERROR(byoc_session_compile(session, &options->session, NULL, diag));
+  return options->evaluate ? run_evaluated(session, options, diag) : run_compiled(session, options, diag);
+}
+
+static byoc_status_t run(byoc_session_t *session, const run_options_t *options, byoc_diag_t *diag) {
+  if (!byoc_artifact_is_elf(options->file)) return run_model(session, options, diag);
+  if (options->evaluate || options->session.targets.count > 0 || options->session.dims.count > 0) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
+                           "--evaluate, --target and --dim are for models; '%s' is an artifact", options->file);
+  }
+  return run_artifact(options->file, options, diag);
+}
+
+int byoc_command_run(int argc, char **argv) {
+  run_options_t options = {.rtol = 1e-3, .atol = 1e-4};
+  const byoc_option_row_t rows[] = {
+      {"input", 'i', BYOC_OPT_LIST, &options.inputs, "NAME=FILE.npy", "an input's values"},
+      {"random", 0, BYOC_OPT_FLAG, &options.random, "", "draw the inputs that are not given"},
+      {"seed", 0, BYOC_OPT_COUNT, &options.seed, "N", "for --random (default 0)"},
+      {"expect", 'e', BYOC_OPT_LIST, &options.expected, "NAME=FILE.npy", "what an output must be"},
+      {"rtol", 0, BYOC_OPT_NUMBER, &options.rtol, "X", "relative tolerance of --expect (default 1e-3)"},
+      {"atol", 0, BYOC_OPT_NUMBER, &options.atol, "X", "absolute tolerance of --expect (default 1e-4)"},
+      {"output-dir", 0, BYOC_OPT_TEXT, &options.output_directory, "DIR", "save each output as DIR/NAME.npy"},
+      {"threads", 0, BYOC_OPT_COUNT, &options.thread_count, "N", "threads (default: the artifact's choice)"},
+      {"evaluate", 0, BYOC_OPT_FLAG, &options.evaluate, "", "interpret the model in this process, no artifact"},
+      BYOC_TARGET_ROWS(options.session),
+  };
+  static const char *const operands[] = {"an artifact (.so) or a model (.onnx)", NULL};
+  const byoc_usage_t usage = {
+      .command = "byoc run",
+      .synopsis = "ARTIFACT|MODEL [--input NAME=FILE.npy] [--expect NAME=FILE.npy] [options]",
+      .summary = "run an artifact or a model once, and compare its results",
+      .operands = operands,
+      .rows = rows,
+      .row_count = sizeof(rows) / sizeof(rows[0]),
+      .more = "A model is compiled into a temporary artifact first, or with --evaluate interpreted.\n"
+              "Names are those of the model; in file names of --output-dir '/' and ':' become '_'.\n",
+  };
+  byoc_diag_t diag = {0};
+  byoc_session_t session = {0};
+  bool done = false;
+  byoc_status_t status = byoc_options_parse(&usage, argc, argv, &diag, &options.file, &done);
+  if (status == BYOC_OK && !done) {
+    status = run(&session, &options, &diag);
+    if (status != BYOC_OK) byoc_diag_context(&diag, status, "running %s", options.file);
+    byoc_session_close(&session);
+  }
+  return status == BYOC_OK ? BYOC_EXIT_OK : byoc_report(&diag, status);
+}

@@ -1,0 +1,103 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "json_print.h"
+#include "session.h"
+
+static const char *option_type_name(uint32_t type) {
+  switch (type) {
+  case BYOC_OPTION_INT:
+    return "int";
+  case BYOC_OPTION_FLOAT:
+    return "float";
+  case BYOC_OPTION_BOOL:
+    return "bool";
+  case BYOC_OPTION_STRING:
+    return "string";
+  default:
+    return "choice";
+  }
+}
+
+static void print_kind(const byoc_target_kind_t *kind) {
+  printf("%s - %s", kind->name, kind->description);
+  if (kind->backend != NULL) printf("  (plugin %s %s)", kind->plugin_name, kind->plugin_version);
+  printf("\n");
+  for (size_t i = 0; i < kind->option_count; ++i) {
+    const byoc_option_schema_t *option = &kind->options[i];
+    char left[64], range[96] = "";
+    snprintf(left, sizeof(left), "-%s=%s", option->name,
+             option->type == BYOC_OPTION_CHOICE ? option->choices : option_type_name(option->type));
+    if (option->type == BYOC_OPTION_INT && (option->minimum != 0 || option->maximum != 0)) {
+      snprintf(range, sizeof(range), ", %lld to %lld", (long long)option->minimum, (long long)option->maximum);
+    } else if (option->type == BYOC_OPTION_FLOAT && (option->minimum_f64 != 0 || option->maximum_f64 != 0)) {
+      snprintf(range, sizeof(range), ", %g to %g", option->minimum_f64, option->maximum_f64);
+    }
+    const char *value = option->default_value && option->default_value[0] ? option->default_value : "none";
+    printf("  %-28s %s (default %s%s)\n", left, option->help ? option->help : "", value, range);
+  }
+}
+
+static json_t *kind_to_json(const byoc_target_kind_t *kind) {
+  json_t *options = json_array();
+  for (size_t i = 0; i < kind->option_count; ++i) {
+    const byoc_option_schema_t *option = &kind->options[i];
+    json_t *row =
+        json_pack("{s:s, s:s, s:s, s:s}", "name", option->name, "type", option_type_name(option->type), "default",
+                  option->default_value ? option->default_value : "", "help", option->help ? option->help : "");
+    if (option->type == BYOC_OPTION_CHOICE) json_object_set_new(row, "choices", json_string(option->choices));
+    if (option->type == BYOC_OPTION_INT && (option->minimum != 0 || option->maximum != 0)) {
+      json_object_set_new(row, "minimum", json_integer(option->minimum));
+      json_object_set_new(row, "maximum", json_integer(option->maximum));
+    }
+    json_array_append_new(options, row);
+  }
+  return json_pack("{s:s, s:s, s:s, s:s, s:o}", "target", kind->name, "description", kind->description, "plugin",
+                   kind->plugin_name, "plugin_version", kind->plugin_version, "options", options);
+}
+
+// Every kind: "c", then those of the plugins that load.
+static byoc_status_t list(byoc_session_t *session, bool json, byoc_diag_t *diag) {
+  byoc_plugin_registry_load_all(session->registry);
+  byoc_target_registry_t targets = byoc_plugin_registry_targets(session->registry);
+  json_t *array = json ? json_array() : NULL;
+  for (size_t i = 0; i < targets.name_count; ++i) {
+    const byoc_target_kind_t *kind = targets.lookup(targets.self, targets.names[i]);
+    if (kind == NULL) continue;
+    if (json) {
+      json_array_append_new(array, kind_to_json(kind));
+    } else {
+      print_kind(kind);
+    }
+  }
+  return json ? byoc_json_print(array, diag) : BYOC_OK;
+}
+
+int byoc_command_targets(int argc, char **argv) {
+  byoc_session_options_t options = {0};
+  bool json = false, done = false;
+  const byoc_option_row_t rows[] = {
+      {"json", 0, BYOC_OPT_FLAG, &json, "", "as JSON"},
+      {"plugin", 0, BYOC_OPT_LIST, &options.plugins, "FILE", "load this plugin too"},
+  };
+  static const char *const operands[] = {NULL};
+  const byoc_usage_t usage = {
+      .command = "byoc targets",
+      .synopsis = "[--json]",
+      .summary = "list the targets that there are, with their options",
+      .operands = operands,
+      .rows = rows,
+      .row_count = sizeof(rows) / sizeof(rows[0]),
+      .more = "A target is written KIND -option=value ...; several are separated by ';', the first one preferred.\n",
+  };
+  byoc_diag_t diag = {0};
+  byoc_session_t session = {0};
+  byoc_status_t status = byoc_options_parse(&usage, argc, argv, &diag, NULL, &done);
+  if (status == BYOC_OK && !done) {
+    status = byoc_session_open(&options, &diag, &session);
+    if (status == BYOC_OK) status = list(&session, json, &diag);
+    byoc_session_close(&session);
+  }
+  return status == BYOC_OK ? BYOC_EXIT_OK : byoc_report(&diag, status);
+}

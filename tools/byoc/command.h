@@ -1,0 +1,32 @@
+// The byoc command: one row a subcommand, one cmd_<name>.c each. Libraries return statuses; only main() exits.
+#ifndef BYOC_TOOLS_BYOC_COMMAND_H_
+#define BYOC_TOOLS_BYOC_COMMAND_H_
+
+#include "core/base/diag.h"
+
+// Exit codes.
+enum {
+  BYOC_EXIT_OK = 0,
+  BYOC_EXIT_FAILED = 1, // the model, the build or a comparison failed
+  BYOC_EXIT_MISUSE = 2, // the command line is wrong
+};
+
+// X(NAME, "summary")
+#define BYOC_COMMAND_LIST(X)                                                                                           \
+  X(build, "compile a model into one shared object")                                                                   \
+  X(run, "run an artifact or a model once, and compare its results")                                                   \
+  X(bench, "time an artifact")                                                                                         \
+  X(inspect, "show what is inside an artifact or a model")                                                             \
+  X(targets, "list the targets that there are, with their options")                                                    \
+  X(plugins, "list the plugins that were found, and those that were refused")                                          \
+  X(opt, "run passes over a module in text form or over a model")
+
+// Runs a subcommand on its own arguments (argv[0] is its name). Reports its failures itself; returns an exit code.
+#define BYOC_COMMAND_DECLARE(NAME, summary) int byoc_command_##NAME(int argc, char **argv);
+BYOC_COMMAND_LIST(BYOC_COMMAND_DECLARE)
+#undef BYOC_COMMAND_DECLARE
+
+// Prints the diagnostic on standard error and gives the exit code for it: 2 for BYOC_INVALID_ARGUMENT, else 1.
+int byoc_report(const byoc_diag_t *diag, byoc_status_t status);
+
+#endif // BYOC_TOOLS_BYOC_COMMAND_H_

@@ -1,0 +1,160 @@
+#include "npy.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/file.h"
+#include "core/base/string.h"
+
+// X(NumPy's descriptor, BYOC_DTYPE_ suffix): the first row of a type is the one it is written as.
+#define NPY_TYPE_LIST(X)                                                                                               \
+  X("<f4", F32)                                                                                                        \
+  X("<f8", F64)                                                                                                        \
+  X("<f2", F16)                                                                                                        \
+  X("|i1", I8)                                                                                                         \
+  X("<i2", I16)                                                                                                        \
+  X("<i4", I32)                                                                                                        \
+  X("<i8", I64)                                                                                                        \
+  X("|u1", U8)                                                                                                         \
+  X("<u2", U16)                                                                                                        \
+  X("<u4", U32)                                                                                                        \
+  X("<u8", U64)                                                                                                        \
+  X("|b1", BOOL)                                                                                                       \
+  X("<c8", C64)                                                                                                        \
+  X("<c16", C128)                                                                                                      \
+  X("<u2", BF16)                                                                                                       \
+  X("|u1", F8E4M3FN)                                                                                                   \
+  X("|u1", F8E4M3FNUZ)                                                                                                 \
+  X("|u1", F8E5M2)                                                                                                     \
+  X("|u1", F8E5M2FNUZ)
+
+static byoc_dtype_t parse_descriptor(const char *text) {
+#define NPY_TEST(descriptor, NAME)                                                                                     \
+  if (strcmp(text, descriptor) == 0) return BYOC_DTYPE_##NAME;
+  NPY_TYPE_LIST(NPY_TEST)
+#undef NPY_TEST
+  return BYOC_DTYPE_NONE;
+}
+
+static const char *descriptor_of(byoc_dtype_t dtype) {
+  switch (dtype) {
+#define NPY_CASE(descriptor, NAME)                                                                                     \
+  case BYOC_DTYPE_##NAME:                                                                                              \
+    return descriptor;
+    NPY_TYPE_LIST(NPY_CASE)
+#undef NPY_CASE
+  default:
+    return NULL;
+  }
+}
+
+// The text behind 'key': in the header's dictionary, white space skipped; NULL where the key is missing.
+static const char *find_key(const char *header, const char *key) {
+  char quoted[32];
+  snprintf(quoted, sizeof(quoted), "'%s':", key);
+  const char *at = strstr(header, quoted);
+  if (at == NULL) return NULL;
+  at += strlen(quoted);
+  while (*at == ' ') ++at;
+  return at;
+}
+
+static byoc_status_t damaged(const char *what, byoc_diag_t *diag) {
+  return byoc_diag_error(diag, BYOC_INVALID_DATA, "not a .npy file that can be read: %s", what);
+}
+
+static byoc_status_t parse_shape(const char *at, byoc_npy_t *array, byoc_diag_t *diag) {
+  if (at == NULL || *at++ != '(') return damaged("no shape in its header", diag);
+  while (*at != ')' && *at != '\0') {
+    char *end = NULL;
+    long long dim = strtoll(at, &end, 10);
+    if (end == at || dim < 0) return damaged("a bad shape in its header", diag);
+    if (array->rank == 16) return damaged("more than 16 dimensions", diag);
+    array->dims[array->rank++] = dim;
+    at = end + strspn(end, "L, ");
+  }
+  return *at == ')' ? BYOC_OK : damaged("a bad shape in its header", diag);
+}
+
+static byoc_status_t parse_header(const char *header, byoc_npy_t *array, byoc_diag_t *diag) {
+  const char *descriptor = find_key(header, "descr"), *order = find_key(header, "fortran_order");
+  if (descriptor == NULL || order == NULL) return damaged("no descr or fortran_order in its header", diag);
+  if (strncmp(order, "False", 5) != 0) {
+    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "arrays in Fortran order are not read; save a C-ordered copy");
+  }
+  char type[16] = "";
+  if (*descriptor == '\'') snprintf(type, sizeof(type), "%.*s", (int)strcspn(descriptor + 1, "'"), descriptor + 1);
+  array->dtype = parse_descriptor(type);
+  if (array->dtype == BYOC_DTYPE_NONE) {
+    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "arrays of type '%s' are not read", type);
+  }
+  return parse_shape(find_key(header, "shape"), array, diag);
+}
+
+static byoc_status_t parse_file(const byoc_file_view_t *view, byoc_allocator_t allocator, byoc_diag_t *diag,
+                                byoc_npy_t *array) {
+  const uint8_t *bytes = view->data;
+  if (view->size_bytes < 12 || memcmp(bytes, "\x93NUMPY", 6) != 0) return damaged("no NumPy magic", diag);
+  size_t prefix = bytes[6] == 1 ? 10 : 12;
+  size_t header_size = bytes[8] | (size_t)bytes[9] << 8;
+  if (bytes[6] > 1) header_size |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
+  if (bytes[6] < 1 || bytes[6] > 3) return damaged("an unknown format version", diag);
+  if (header_size > view->size_bytes - prefix || header_size > 65536) return damaged("its header is cut off", diag);
+  char *header = byoc_allocate(allocator, header_size + 1, 1);
+  if (header == NULL) return byoc_diag_out_of_memory(diag);
+  memcpy(header, bytes + prefix, header_size);
+  byoc_status_t status = parse_header(header, array, diag);
+  byoc_free(allocator, header);
+  if (status != BYOC_OK) return status;
+  size_t size = byoc_dtype_bits(array->dtype) / 8;
+  for (int32_t d = 0; d < array->rank; ++d) {
+    if (!byoc_size_mul(size, (size_t)array->dims[d], &size)) return damaged("its shape is too large", diag);
+  }
+  if (size != view->size_bytes - prefix - header_size) {
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "the file holds %zu bytes of data, its shape asks for %zu",
+                           view->size_bytes - prefix - header_size, size);
+  }
+  array->size_bytes = size;
+  array->data = byoc_allocate(allocator, size, 1);
+  if (array->data == NULL) return byoc_diag_out_of_memory(diag);
+  if (size > 0) memcpy(array->data, bytes + prefix + header_size, size);
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_npy_read(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag, byoc_npy_t *out_array) {
+  *out_array = (byoc_npy_t){0};
+  byoc_file_view_t view;
+  BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, diag, &view));
+  byoc_status_t status = parse_file(&view, allocator, diag, out_array);
+  byoc_file_view_close(&view);
+  if (status == BYOC_OK) return BYOC_OK;
+  byoc_npy_deinit(out_array, allocator);
+  return byoc_diag_context(diag, status, "%s", path);
+}
+
+void byoc_npy_deinit(byoc_npy_t *array, byoc_allocator_t allocator) {
+  byoc_free(allocator, array->data);
+  *array = (byoc_npy_t){0};
+}
+
+byoc_status_t byoc_npy_write(const char *path, byoc_dtype_t dtype, int32_t rank, const int64_t *dims, const void *data,
+                             uint64_t size_bytes, byoc_diag_t *diag) {
+  const char *descriptor = descriptor_of(dtype);
+  if (descriptor == NULL) {
+    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "%s: NumPy has no type for %s", path, byoc_dtype_name(dtype));
+  }
+  byoc_string_t header;
+  byoc_string_init(&header, byoc_allocator_system());
+  byoc_string_appendf(&header, "{'descr': '%s', 'fortran_order': False, 'shape': (", descriptor);
+  for (int32_t d = 0; d < rank; ++d) byoc_string_appendf(&header, "%" PRId64 "%s", dims[d], d + 1 < rank ? ", " : "");
+  byoc_string_append(&header, rank == 1 ? ",), }" : "), }");
+  byoc_string_indent(&header, (int)(63 - (10 + header.size) % 64)); // the data starts at a multiple of 64
+  byoc_string_append(&header, "\n");
+  const uint8_t prefix[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, header.size & 255, (header.size >> 8) & 255};
+  const byoc_bytes_t parts[] = {{prefix, sizeof(prefix)}, {header.data, header.size}, {data, size_bytes}};
+  byoc_status_t status =
+      header.failed ? byoc_diag_out_of_memory(diag) : byoc_file_write_atomic_parts(path, parts, 3, 0644, diag);
+  byoc_string_deinit(&header);
+  return status;
+}

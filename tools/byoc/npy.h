@@ -1,0 +1,25 @@
+// NumPy's .npy files, format versions 1 to 3 (numpy.lib.format): dense little-endian arrays in row-major order.
+#ifndef BYOC_TOOLS_BYOC_NPY_H_
+#define BYOC_TOOLS_BYOC_NPY_H_
+
+#include "byoc/dtype.h"
+#include "core/base/allocator.h"
+#include "core/base/diag.h"
+
+typedef struct byoc_npy_t {
+  byoc_dtype_t dtype;
+  int32_t rank;
+  int64_t dims[16];
+  uint64_t size_bytes;
+  void *data; // from the allocator, aligned to 64 where the system's allocator is used
+} byoc_npy_t;
+
+// Fortran order, big-endian data, structured and object types are refused by name.
+byoc_status_t byoc_npy_read(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag, byoc_npy_t *out_array);
+void byoc_npy_deinit(byoc_npy_t *array, byoc_allocator_t allocator);
+// Appears whole or not at all. Types that NumPy lacks (bf16, float8, 4-bit) are written as unsigned integers of their
+// size.
+byoc_status_t byoc_npy_write(const char *path, byoc_dtype_t dtype, int32_t rank, const int64_t *dims, const void *data,
+                             uint64_t size_bytes, byoc_diag_t *diag);
+
+#endif // BYOC_TOOLS_BYOC_NPY_H_

@@ -1,0 +1,143 @@
+#include "options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void print_help(const byoc_usage_t *usage) {
+  printf("%s - %s\n\nusage: %s %s\n\noptions:\n", usage->command, usage->summary, usage->command, usage->synopsis);
+  for (size_t i = 0; i < usage->row_count; ++i) {
+    const byoc_option_row_t *row = &usage->rows[i];
+    char left[64];
+    int size = row->letter ? snprintf(left, sizeof(left), "-%c, ", row->letter) : snprintf(left, sizeof(left), "    ");
+    snprintf(left + size, sizeof(left) - (size_t)size, "--%s%s%s", row->name, row->kind == BYOC_OPT_FLAG ? "" : " ",
+             row->kind == BYOC_OPT_FLAG ? "" : row->placeholder);
+    printf("  %-30s %s\n", left, row->help);
+  }
+  printf("  %-30s %s\n", "    --help", "show this");
+  if (usage->more != NULL) printf("\n%s", usage->more);
+}
+
+static byoc_status_t unknown_option(const byoc_usage_t *usage, const char *word, byoc_diag_t *diag) {
+  const char *names[64];
+  size_t count = 0;
+  for (size_t i = 0; i < usage->row_count && count < 64; ++i) names[count++] = usage->rows[i].name;
+  char name[64];
+  snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
+  byoc_status_t status =
+      byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s does not know the option '%s'", usage->command, name);
+  const char *nearest = byoc_nearest_match(name + strspn(name, "-"), names, count);
+  if (nearest != NULL) {
+    byoc_diag_hint(diag, "did you mean --%s? %s --help lists the options", nearest, usage->command);
+  } else {
+    byoc_diag_hint(diag, "%s --help lists the options", usage->command);
+  }
+  return status;
+}
+
+static byoc_status_t bad_value(const byoc_option_row_t *row, const char *value, const char *expected,
+                               byoc_diag_t *diag) {
+  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--%s takes %s, not '%s'", row->name, expected, value);
+}
+
+static byoc_status_t set_value(const byoc_option_row_t *row, const char *value, byoc_diag_t *diag) {
+  char *end = NULL;
+  errno = 0;
+  switch (row->kind) {
+  case BYOC_OPT_FLAG:
+    *(bool *)row->value = true;
+    return BYOC_OK;
+  case BYOC_OPT_TEXT:
+    *(const char **)row->value = value;
+    return BYOC_OK;
+  case BYOC_OPT_LIST: {
+    byoc_text_items_t *list = row->value;
+    if (list->count == BYOC_MAX_LIST) {
+      return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--%s is given more than %d times", row->name, BYOC_MAX_LIST);
+    }
+    list->items[list->count++] = value;
+    return BYOC_OK;
+  }
+  case BYOC_OPT_COUNT: {
+    long long number = strtoll(value, &end, 10);
+    if (end == value || *end != '\0' || errno != 0 || number < 0) return bad_value(row, value, "a whole number", diag);
+    *(int64_t *)row->value = number;
+    return BYOC_OK;
+  }
+  case BYOC_OPT_NUMBER: {
+    double number = strtod(value, &end);
+    if (end == value || *end != '\0' || errno != 0 || !(number >= 0)) return bad_value(row, value, "a number", diag);
+    *(double *)row->value = number;
+    return BYOC_OK;
+  }
+  }
+  return BYOC_INTERNAL;
+}
+
+static const byoc_option_row_t *find_row(const byoc_usage_t *usage, const char *word) {
+  bool is_long = word[1] == '-';
+  size_t size = strcspn(word, "=");
+  for (size_t i = 0; i < usage->row_count; ++i) {
+    const byoc_option_row_t *row = &usage->rows[i];
+    if (is_long && strlen(row->name) == size - 2 && strncmp(row->name, word + 2, size - 2) == 0) return row;
+    if (!is_long && row->letter && word[1] == row->letter) return row;
+  }
+  return NULL;
+}
+
+// One option and its value; *index moves over what was used.
+static byoc_status_t parse_option(const byoc_usage_t *usage, int argc, char **argv, int *index, byoc_diag_t *diag) {
+  const char *word = argv[*index];
+  const byoc_option_row_t *row = find_row(usage, word);
+  if (row == NULL) return unknown_option(usage, word, diag);
+  const char *value = NULL;
+  if (word[1] == '-') {
+    const char *equals = strchr(word, '=');
+    value = equals ? equals + 1 : NULL;
+  } else if (word[2] != '\0') {
+    value = word + 2; // -oFILE
+  }
+  if (row->kind == BYOC_OPT_FLAG) {
+    if (value == NULL) return set_value(row, NULL, diag);
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--%s takes no value", row->name);
+  }
+  if (value == NULL) {
+    if (*index + 1 >= argc) {
+      return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--%s needs a value: --%s %s", row->name, row->name,
+                             row->placeholder);
+    }
+    value = argv[++*index];
+  }
+  return set_value(row, value, diag);
+}
+
+byoc_status_t byoc_options_parse(const byoc_usage_t *usage, int argc, char **argv, byoc_diag_t *diag,
+                                 const char **operands, bool *out_done) {
+  *out_done = false;
+  size_t wanted = 0, count = 0;
+  while (usage->operands[wanted] != NULL) ++wanted;
+  bool only_operands = false;
+  for (int i = 1; i < argc; ++i) {
+    const char *word = argv[i];
+    if (!only_operands && strcmp(word, "--help") == 0) {
+      print_help(usage);
+      *out_done = true;
+      return BYOC_OK;
+    }
+    if (!only_operands && strcmp(word, "--") == 0) {
+      only_operands = true;
+    } else if (!only_operands && word[0] == '-' && word[1] != '\0') {
+      BYOC_RETURN_IF_ERROR(parse_option(usage, argc, argv, &i, diag));
+    } else if (count == wanted) {
+      return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s does not take the word '%s'", usage->command, word);
+    } else {
+      operands[count++] = word;
+    }
+  }
+  if (count == wanted) return BYOC_OK;
+  byoc_status_t status =
+      byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s needs %s", usage->command, usage->operands[count]);
+  byoc_diag_hint(diag, "usage: %s %s", usage->command, usage->synopsis);
+  return status;
+}

@@ -1,0 +1,50 @@
+// Command line options as rows of one table: parsing, --help and the nearest match for a misspelt one come from it.
+#ifndef BYOC_TOOLS_BYOC_OPTIONS_H_
+#define BYOC_TOOLS_BYOC_OPTIONS_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/diag.h"
+
+enum { BYOC_MAX_LIST = 64 };
+
+// An option that may be given several times.
+typedef struct byoc_text_items_t {
+  const char *items[BYOC_MAX_LIST];
+  size_t count;
+} byoc_text_items_t;
+
+typedef enum byoc_option_kind_t {
+  BYOC_OPT_FLAG,   // bool *
+  BYOC_OPT_TEXT,   // const char **
+  BYOC_OPT_LIST,   // byoc_text_items_t *
+  BYOC_OPT_COUNT,  // int64_t *, from 0
+  BYOC_OPT_NUMBER, // double *
+} byoc_option_kind_t;
+
+typedef struct byoc_option_row_t {
+  const char *name; // "target": --target VALUE or --target=VALUE
+  char letter;      // 'o': -o VALUE; 0: none
+  byoc_option_kind_t kind;
+  void *value;
+  const char *placeholder; // "FILE"
+  const char *help;        // one line
+} byoc_option_row_t;
+
+typedef struct byoc_usage_t {
+  const char *command;  // "byoc build"
+  const char *synopsis; // "MODEL [-o OUT] [options]"
+  const char *summary;
+  const char *const *operands; // help of each operand, for the message when one is missing; NULL-terminated
+  const byoc_option_row_t *rows;
+  size_t row_count;
+  const char *more; // further text for --help; may be NULL
+} byoc_usage_t;
+
+// Parses argv[1..]. `operands` gets the other words (as many as usage->operands names, exactly). --help prints and sets
+// *out_done. Errors are BYOC_INVALID_ARGUMENT.
+byoc_status_t byoc_options_parse(const byoc_usage_t *usage, int argc, char **argv, byoc_diag_t *diag,
+                                 const char **operands, bool *out_done);
+
+#endif // BYOC_TOOLS_BYOC_OPTIONS_H_

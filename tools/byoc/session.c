@@ -1,0 +1,148 @@
+#include "session.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/file.h"
+#include "core/base/log.h"
+#include "core/frontend/onnx_read.h"
+#include "core/ir/text.h"
+
+// The plugin folder of an installation (prefix/bin/byoc → prefix/lib/byoc/plugins) or of a build tree
+// (build/bin/byoc → build/plugins).
+static char *find_plugin_folder(byoc_allocator_t allocator) {
+  static const char *const folders[] = {"../lib/byoc/plugins", "../plugins"};
+  char program[PATH_MAX];
+  ssize_t size = readlink("/proc/self/exe", program, sizeof(program) - 1);
+  if (size <= 0) return NULL;
+  program[size] = '\0';
+  char *directory = byoc_path_directory(allocator, program), *found = NULL;
+  for (size_t i = 0; directory != NULL && found == NULL && i < sizeof(folders) / sizeof(folders[0]); ++i) {
+    char *candidate = byoc_path_join(allocator, directory, folders[i]);
+    char resolved[PATH_MAX];
+    if (candidate != NULL && realpath(candidate, resolved) != NULL && byoc_is_directory(resolved)) {
+      found = byoc_copy_string(allocator, resolved);
+    }
+    byoc_free(allocator, candidate);
+  }
+  byoc_free(allocator, directory);
+  return found;
+}
+
+byoc_status_t byoc_session_open(const byoc_session_options_t *options, byoc_diag_t *diag, byoc_session_t *session) {
+  *session = (byoc_session_t){.allocator = byoc_allocator_system()};
+  byoc_pipeline_result_init(&session->result, session->allocator);
+  if (options->verbose) byoc_log_set_level(BYOC_LOG_INFO);
+  char *folder = find_plugin_folder(session->allocator);
+  const byoc_plugin_options_t plugins = {
+      .paths = options->plugins.items, .path_count = options->plugins.count, .installation = folder};
+  byoc_status_t status = byoc_plugin_registry_create(&plugins, session->allocator, diag, &session->registry);
+  byoc_free(session->allocator, folder);
+  return status;
+}
+
+void byoc_session_close(byoc_session_t *session) {
+  if (session->allocator.resize == NULL) return; // never opened
+  byoc_pipeline_result_deinit(&session->result);
+  byoc_graph_module_destroy(session->module);
+  byoc_target_list_deinit(&session->targets);
+  byoc_plugin_registry_destroy(session->registry); // last: everything above may hold what plugins made
+}
+
+byoc_status_t byoc_session_parse_targets(byoc_session_t *session, const byoc_session_options_t *options,
+                                         byoc_diag_t *diag) {
+  byoc_target_registry_t registry = byoc_plugin_registry_targets(session->registry);
+  byoc_status_t status = byoc_target_list_parse(options->targets.items, options->targets.count, &registry,
+                                                session->allocator, diag, &session->targets);
+  // The command line is wrong, whatever the parser called it.
+  return status == BYOC_OK || status == BYOC_OUT_OF_MEMORY ? status : BYOC_INVALID_ARGUMENT;
+}
+
+// ---- the model ----
+
+static byoc_status_t parse_dim(const char *text, byoc_allocator_t allocator, byoc_diag_t *diag,
+                               byoc_onnx_dim_binding_t *out_binding) {
+  const char *equals = strrchr(text, '=');
+  char *end = NULL;
+  errno = 0;
+  long long value = equals ? strtoll(equals + 1, &end, 10) : 0;
+  if (equals == NULL || equals == text || end == equals + 1 || *end != '\0' || errno != 0 || value < 0) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--dim takes NAME=VALUE with a whole number, not '%s'", text);
+  }
+  char *name = byoc_copy_string(allocator, text);
+  if (name == NULL) return byoc_diag_out_of_memory(diag);
+  name[equals - text] = '\0';
+  *out_binding = (byoc_onnx_dim_binding_t){.name = name, .value = value};
+  return BYOC_OK;
+}
+
+static byoc_status_t read_text(byoc_session_t *session, const char *path, byoc_diag_t *diag) {
+  char *text = NULL;
+  size_t size = 0;
+  BYOC_RETURN_IF_ERROR(byoc_file_read(path, session->allocator, diag, &text, &size));
+  byoc_status_t status = byoc_graph_parse(text, path, session->allocator, diag, &session->module);
+  byoc_free(session->allocator, text);
+  return status;
+}
+
+byoc_status_t byoc_session_read_model(byoc_session_t *session, const byoc_session_options_t *options, const char *path,
+                                      byoc_diag_t *diag) {
+  if (byoc_ends_with(path, ".byoc")) return read_text(session, path, diag);
+  byoc_onnx_dim_binding_t bindings[BYOC_MAX_LIST] = {{0}};
+  byoc_status_t status = BYOC_OK;
+  for (size_t i = 0; i < options->dims.count && status == BYOC_OK; ++i) {
+    status = parse_dim(options->dims.items[i], session->allocator, diag, &bindings[i]);
+  }
+  const byoc_onnx_read_options_t read = {.bindings = bindings, .binding_count = options->dims.count};
+  int64_t start_ns = byoc_now_ns();
+  if (status == BYOC_OK) status = byoc_onnx_read_file(path, &read, session->allocator, diag, &session->module);
+  for (size_t i = 0; i < options->dims.count; ++i) byoc_free(session->allocator, (char *)(uintptr_t)bindings[i].name);
+  byoc_log(BYOC_LOG_INFO, "read %s in %.0f ms", path, (double)(byoc_now_ns() - start_ns) / 1e6);
+  return status;
+}
+
+byoc_status_t byoc_session_compile(byoc_session_t *session, const byoc_session_options_t *options,
+                                   const char *stop_after, byoc_diag_t *diag) {
+  const byoc_pipeline_options_t pipeline = {
+      .targets = &session->targets,
+      .passes = {.print_after = options->print_after, .print_elide_bytes = 256},
+      .stop_after = stop_after,
+  };
+  BYOC_RETURN_IF_ERROR(byoc_pipeline_run(session->module, &pipeline, session->allocator, diag, &session->result));
+  if (stop_after == NULL) byoc_session_log_placement(session);
+  return BYOC_OK;
+}
+
+void byoc_session_log_placement(const byoc_session_t *session) {
+  const byoc_placement_t *placement = &session->result.placement;
+  for (size_t t = 0; t < session->targets.targets.count; ++t) {
+    const byoc_target_t *target = session->targets.targets.data[t];
+    size_t regions = 0, nodes = 0;
+    for (size_t r = 0; r < placement->regions.count; ++r) {
+      if (placement->regions.data[r].target != target) continue;
+      regions += 1;
+      nodes += placement->regions.data[r].node_count;
+    }
+    bool is_native = target->kind->backend == NULL;
+    byoc_log(BYOC_LOG_INFO, "%-10s %5zu operators%s", target->kind->name,
+             is_native ? placement->left_over_count : nodes, is_native ? " left over" : "");
+    if (!is_native) byoc_log(BYOC_LOG_INFO, "%-10s %5zu regions", "", regions);
+  }
+  for (size_t d = 0; d < placement->declines.count; ++d) {
+    const byoc_decline_t *decline = &placement->declines.data[d];
+    byoc_log(BYOC_LOG_INFO, "%s declined %s (%s): %s", decline->target->kind->name, decline->node_text, decline->rule,
+             decline->reason);
+  }
+}
+
+void byoc_model_name(const char *path, char *buffer, size_t size) {
+  const char *base = byoc_path_base(path);
+  const char *dot = strrchr(base, '.');
+  size_t length = dot != NULL && dot != base ? (size_t)(dot - base) : strlen(base);
+  if (length >= size) length = size - 1;
+  memcpy(buffer, base, length);
+  buffer[length] = '\0';
+}

@@ -1,0 +1,51 @@
+// What most subcommands set up first: plugins, targets, a model.
+#ifndef BYOC_TOOLS_BYOC_SESSION_H_
+#define BYOC_TOOLS_BYOC_SESSION_H_
+
+#include "core/compose/pipeline.h"
+#include "core/plugin/registry.h"
+#include "options.h"
+
+// Options that several subcommands share; put their rows into a table with the macros below.
+typedef struct byoc_session_options_t {
+  byoc_text_items_t targets, plugins, dims;
+  bool verbose;
+  const char *print_after;
+} byoc_session_options_t;
+
+#define BYOC_TARGET_ROWS(options)                                                                                      \
+  {"target", 't', BYOC_OPT_LIST, &(options).targets, "TARGET", "targets in order of preference: 'cutlass; c -O=2'"},   \
+      {"plugin", 0, BYOC_OPT_LIST, &(options).plugins, "FILE", "load this plugin too"},                                \
+      {"dim", 0, BYOC_OPT_LIST, &(options).dims, "NAME=VALUE", "give a symbolic dimension its value"},                 \
+      {"print-after",          0,      BYOC_OPT_TEXT,                                                                  \
+       &(options).print_after, "PASS", "print the module after a pass, or after 'all'"},                               \
+  {                                                                                                                    \
+    "verbose", 'v', BYOC_OPT_FLAG, &(options).verbose, "", "tell what is done"                                         \
+  }
+
+typedef struct byoc_session_t {
+  byoc_allocator_t allocator;
+  byoc_plugin_registry_t *registry;
+  byoc_target_list_t targets;
+  byoc_graph_module_t *module;
+  byoc_pipeline_result_t result;
+} byoc_session_t;
+
+// Finds the plugins. $BYOC_PLUGIN_PATH, then the plugin folder beside the program (installed, or of a build tree).
+byoc_status_t byoc_session_open(const byoc_session_options_t *options, byoc_diag_t *diag, byoc_session_t *session);
+void byoc_session_close(byoc_session_t *session);
+// Parses the targets; none given: "c".
+byoc_status_t byoc_session_parse_targets(byoc_session_t *session, const byoc_session_options_t *options,
+                                         byoc_diag_t *diag);
+// Reads a model: ONNX, or the text form where the name ends in ".byoc".
+byoc_status_t byoc_session_read_model(byoc_session_t *session, const byoc_session_options_t *options, const char *path,
+                                      byoc_diag_t *diag);
+// Takes the model along the road; see byoc_pipeline_options_t for stop_after.
+byoc_status_t byoc_session_compile(byoc_session_t *session, const byoc_session_options_t *options,
+                                   const char *stop_after, byoc_diag_t *diag);
+// One line on which target took how many operators, on standard error with --verbose.
+void byoc_session_log_placement(const byoc_session_t *session);
+// "dir/model.onnx" → "model".
+void byoc_model_name(const char *path, char *buffer, size_t size);
+
+#endif // BYOC_TOOLS_BYOC_SESSION_H_

@@ -1,0 +1,46 @@
+// The inputs and outputs of one run: read from files, drawn at random, compared, saved.
+#ifndef BYOC_TOOLS_BYOC_TENSORS_H_
+#define BYOC_TOOLS_BYOC_TENSORS_H_
+
+#include "core/base/diag.h"
+#include "core/ir/type.h"
+#include "options.h"
+
+// One input or output, artifact's or model's.
+typedef struct byoc_port_t {
+  const char *name;
+  byoc_dtype_t dtype;
+  int32_t rank;
+  int64_t dims[BYOC_MAX_RANK];
+  uint64_t size_bytes;
+  void *data; // owned, aligned to 64 bytes
+  bool filled;
+} byoc_port_t;
+
+typedef struct byoc_ports_t {
+  byoc_port_t *items;
+  size_t count;
+  void **pointers; // data of each, as run wants them
+} byoc_ports_t;
+
+// Room for `count` ports; set name, dtype, rank and dims of each, then byoc_ports_allocate.
+byoc_status_t byoc_ports_init(byoc_ports_t *ports, size_t count, byoc_diag_t *diag);
+byoc_status_t byoc_ports_allocate(byoc_ports_t *ports, byoc_diag_t *diag);
+void byoc_ports_deinit(byoc_ports_t *ports);
+
+// Fills inputs from NAME=FILE.npy items. An unknown name, another shape or another type is an error that says both.
+byoc_status_t byoc_ports_read(byoc_ports_t *inputs, const byoc_text_items_t *items, byoc_diag_t *diag);
+// Fills what is not filled yet with seeded random numbers: floats in [0, 1), integers from 0 to 9.
+void byoc_ports_randomise(byoc_ports_t *inputs, uint64_t seed);
+// BYOC_INVALID_ARGUMENT naming the first input that is not filled.
+byoc_status_t byoc_ports_check_filled(const byoc_ports_t *inputs, byoc_diag_t *diag);
+// Compares outputs with NAME=FILE.npy items: |a - b| <= atol + rtol * |b|. Prints one line a comparison; BYOC_MISMATCH
+// with the first and the worst element where they differ.
+byoc_status_t byoc_ports_compare(const byoc_ports_t *outputs, const byoc_text_items_t *items, double rtol, double atol,
+                                 byoc_diag_t *diag);
+// Writes NAME.npy of each into a folder, made when missing; '/' and ':' in names become '_'.
+byoc_status_t byoc_ports_save(const byoc_ports_t *ports, const char *directory, byoc_diag_t *diag);
+// One line each: name, type, first values, smallest, largest, mean.
+void byoc_ports_print(const byoc_ports_t *ports);
+
+#endif // BYOC_TOOLS_BYOC_TENSORS_H_

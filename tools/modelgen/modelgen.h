@@ -1,0 +1,72 @@
+// What the model builders share: options, seeded weights, and the layers that models have in common.
+#ifndef BYOC_TOOLS_MODELGEN_MODELGEN_H_
+#define BYOC_TOOLS_MODELGEN_MODELGEN_H_
+
+#include "core/frontend/onnx_write.h"
+
+// -1 where the user says nothing; 0 for batch and sequence leaves the dimension symbolic.
+typedef struct modelgen_options_t {
+  uint64_t seed;
+  int64_t layers, sequence, batch;
+} modelgen_options_t;
+
+typedef struct modelgen_t {
+  byoc_onnx_model_t *model;
+  byoc_onnx_graph_t *graph;
+  uint64_t random; // state of SplitMix64
+  int64_t layers, sequence, batch;
+} modelgen_t;
+
+typedef enum modelgen_option_t { TAKES_LAYERS = 1, TAKES_SEQUENCE = 2 } modelgen_option_t;
+
+typedef struct modelgen_model_t {
+  const char *name;
+  const char *summary;
+  unsigned takes; // options beside seed and batch
+  int64_t default_layers, max_layers;
+  int64_t default_sequence, max_sequence;
+  void (*build)(modelgen_t *gen);
+} modelgen_model_t;
+
+extern const modelgen_model_t modelgen_models[];
+extern const size_t modelgen_model_count;
+
+void modelgen_build_mlp(modelgen_t *gen);
+void modelgen_build_lenet(modelgen_t *gen);
+void modelgen_build_resnet50(modelgen_t *gen);
+void modelgen_build_mobilenet_v2(modelgen_t *gen);
+void modelgen_build_bert_base(modelgen_t *gen);
+void modelgen_build_gpt2_step(modelgen_t *gen);
+
+// ---- weights.c ----
+// A text that lives as long as the model; "" when memory is out.
+const char *modelgen_text(modelgen_t *gen, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// Weights of mean 0 and variance gain² / fan_in.
+void modelgen_weights(modelgen_t *gen, const char *name, size_t rank, const int64_t *dims, int64_t fan_in, float gain);
+// Numbers between low and high.
+void modelgen_range(modelgen_t *gen, const char *name, int64_t count, float low, float high);
+void modelgen_scalar(modelgen_t *gen, const char *name, float value);
+void modelgen_indices(modelgen_t *gen, const char *name, size_t count, const int64_t *values);
+
+// ---- layers.c: each adds nodes "<name>..." and returns the name of its result ----
+typedef struct modelgen_conv_t {
+  int64_t inputs, outputs, kernel, stride, pad, groups;
+  float gain;
+} modelgen_conv_t;
+const char *modelgen_conv(modelgen_t *gen, const char *name, const char *x, modelgen_conv_t conv, bool has_bias);
+const char *modelgen_batch_norm(modelgen_t *gen, const char *name, const char *x, int64_t channels, float scale);
+const char *modelgen_unary(modelgen_t *gen, const char *op, const char *name, const char *x);
+const char *modelgen_binary(modelgen_t *gen, const char *op, const char *name, const char *a, const char *b);
+const char *modelgen_max_pool(modelgen_t *gen, const char *name, const char *x, int64_t kernel, int64_t stride,
+                              int64_t pad);
+// y = x · wᵀ + b for matrices, as Gemm.
+const char *modelgen_dense(modelgen_t *gen, const char *name, const char *x, int64_t inputs, int64_t outputs,
+                           float gain);
+// y = x · w + b for any rank, as MatMul and Add.
+const char *modelgen_linear(modelgen_t *gen, const char *name, const char *x, int64_t inputs, int64_t outputs);
+const char *modelgen_layer_norm(modelgen_t *gen, const char *name, const char *x, int64_t width, float epsilon);
+const char *modelgen_transpose(modelgen_t *gen, const char *name, const char *x, const int64_t *order, size_t rank);
+// "1,3,224,224" with "batch" where the batch is symbolic; `rest` follows the batch.
+const char *modelgen_shape(modelgen_t *gen, const char *rest);
+
+#endif // BYOC_TOOLS_MODELGEN_MODELGEN_H_
