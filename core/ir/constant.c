@@ -18,6 +18,10 @@ static byoc_constant_t *constant_register(byoc_graph_module_t *module, const cha
   constant->module = module;
   constant->name = byoc_graph_module_unique_name(module, name);
   constant->type = type;
+  int64_t *dims = BYOC_ARENA_ARRAY(&module->arena, int64_t, (size_t)type->rank);
+  if (!dims) return NULL;
+  for (int32_t axis = 0; axis < type->rank; ++axis) dims[axis] = type->dims[axis].constant;
+  constant->dims = dims;
   constant->data = data;
   constant->size_bytes = (size_t)size;
   if (!constant->name) return NULL;

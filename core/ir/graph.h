@@ -44,6 +44,7 @@ struct byoc_constant_t {
   byoc_graph_module_t *module;
   const char *name;        // unique in its module
   const byoc_type_t *type; // static tensor
+  const int64_t *dims;     // of the type, as plain numbers
   const void *data; // dense, row-major, aligned to 64 bytes unless it views a mapped file; strings: const char *[]
   size_t size_bytes;
   uint64_t hash; // of type and content; 0 until asked for (byoc_constant_hash)

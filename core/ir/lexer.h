@@ -3,8 +3,9 @@
 //
 //   byoc_lexer_t lexer;
 //   byoc_lexer_init(&lexer, text, "file.ir", &arena, diag);
-//   if (!byoc_lexer_expect_word(&lexer, "module") || !byoc_lexer_expect(&lexer, BYOC_TOKEN_LEFT_BRACE)) return
-//   lexer.status;
+//   byoc_lexer_expect_word(&lexer, "module");
+//   byoc_lexer_expect(&lexer, BYOC_TOKEN_LEFT_BRACE);
+//   if (lexer.status != BYOC_OK) return lexer.status;
 //
 // The first error is recorded in the diagnostic and in `status`; from then on every token is END and every expectation
 // fails, so that loops end and a parser may check once where it likes. Copying the struct saves a position to come back

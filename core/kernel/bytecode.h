@@ -78,9 +78,15 @@ byoc_status_t byoc_program_compile(const byoc_loop_kernel_t *kernel, byoc_alloca
 void byoc_program_deinit(byoc_program_t *program);
 
 byoc_code_class_t byoc_code_class(byoc_dtype_t dtype);
-// Evaluates BYOC_CODE_OP on `count` lanes; strides are 0 for single numbers, 1 for vectors.
+// One instruction on `count` lanes; operands that are single numbers are read again for every lane.
 void byoc_code_run_op(const byoc_code_t *code, void *dst, const void *a, const void *b, int64_t count);
 void byoc_code_run_cast(const byoc_code_t *code, void *dst, const void *a, int64_t count);
 void byoc_code_run_reduce(const byoc_code_t *code, void *dst, const void *a, int64_t count);
+// `count` elements data[first], data[first + step] ... of a tensor to or from a register, or at the indices of a
+// vector. Every index has been checked.
+void byoc_code_load_ramp(byoc_dtype_t dtype, const void *data, int64_t first, int64_t step, void *dst, int64_t count);
+void byoc_code_load_at(byoc_dtype_t dtype, const void *data, int64_t index, void *dst, int64_t lane);
+void byoc_code_store_ramp(byoc_dtype_t dtype, void *data, int64_t first, int64_t step, const void *value,
+                          int64_t value_step, int64_t count);
 
 #endif // BYOC_CORE_KERNEL_BYTECODE_H_

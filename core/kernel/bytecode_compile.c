@@ -599,10 +599,11 @@ static void compile_for(compiler_t *compiler, const byoc_loop_stmt_t *stmt) {
       *find_place(compiler, stmt->loop.variable) =
           (place_t){.reg = counter.reg, .is_vector = true, .is_even = true, .base = counter.reg, .step = 1};
       compiler->in_lanes = true;
-      size_t buffers = compiler->program->buffers.count;
+      size_t buffers = compiler->program->buffers.count, bytes = compiler->program->local_bytes;
       strip = reduction || fits_lanes(compiler, stmt->loop.body, &local_bytes);
       compiler->in_lanes = strip;
-      if (!strip) compiler->program->buffers.count = buffers; // entered again as plain ones
+      if (!strip) // entered again as plain ones
+        compiler->program->buffers.count = buffers, compiler->program->local_bytes = bytes;
     }
   }
   *find_place(compiler, stmt->loop.variable) =

@@ -67,6 +67,7 @@ void byoc_runtime_module_release(byoc_runtime_module_t *module) {
   if (module == NULL || --module->reference_count > 0) return;
   for (size_t i = module->imports.count; i-- > 0;) byoc_runtime_module_release(module->imports.data[i]);
   byoc_arena_deinit(&module->arena); // the vectors too
+  if (module->release_owner != NULL) module->release_owner(module->owner);
   byoc_free(module->allocator, module);
 }
 

@@ -47,7 +47,9 @@ struct byoc_runtime_module_t {
   uint32_t reference_count;
   byoc_runtime_module_kind_t kind;
   byoc_allocator_t allocator;
-  byoc_arena_t arena;                           // owns everything below
+  byoc_arena_t arena; // owns everything below
+  void *owner;        // what made it and must outlive it (a loaded plugin); given to release_owner at the end
+  void (*release_owner)(void *);
   const char *name;                             // unique in its graph module
   const char *target;                           // text of the target that made it; "" for the host
   BYOC_VECTOR(const char *) symbols;            // that it defines

@@ -33,11 +33,15 @@ static const void *host_extension(const byoc_host_t *host, const char *name, uin
   return NULL;
 }
 
+static uint32_t smaller(uint32_t a, uint32_t b) {
+  return a < b ? a : b;
+}
+
 static void fill_host(byoc_plugin_library_t *library, const byoc_plugin_note_t *note) {
   library->host = (byoc_host_t){
       .header = BYOC_HEADER(byoc_host_t, 1),
       .abi_major = BYOC_ABI_MAJOR,
-      .abi_minor = note->abi_minor_built < BYOC_ABI_MINOR ? note->abi_minor_built : BYOC_ABI_MINOR,
+      .abi_minor = smaller(note->abi_minor_built, BYOC_ABI_MINOR),
       .version = BYOC_VERSION_TEXT,
       .resize = host_resize,
       .error = host_error,

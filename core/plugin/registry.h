@@ -27,10 +27,10 @@ typedef struct byoc_plugin_entry_t {
   byoc_plugin_state_t state;
   const char *reason; // REFUSED: what and how to mend it; else ""
   bool has_note;
-  byoc_plugin_note_t note;         // has_note
-  void *library;                   // LOADED
-  byoc_plugin_t plugin;            // LOADED: as the plugin filled it, missing tail zeroed
-  const byoc_target_kind_t *kinds; // LOADED
+  byoc_plugin_note_t note;               // has_note
+  struct byoc_plugin_library_t *library; // LOADED (core/plugin/library.h)
+  byoc_plugin_t plugin;                  // LOADED: as the plugin filled it, missing tail zeroed
+  const byoc_target_kind_t *kinds;       // LOADED
   size_t kind_count;
 } byoc_plugin_entry_t;
 
@@ -39,6 +39,7 @@ typedef struct byoc_plugin_options_t {
   size_t path_count;
   const char *environment;  // colon-separated folders; NULL: $BYOC_PLUGIN_PATH (ignored when privileged)
   const char *installation; // folder; NULL: none
+  int64_t load_timeout_ms;  // of the trial in a child process; 0: 20000
 } byoc_plugin_options_t;
 
 typedef struct byoc_plugin_registry_t byoc_plugin_registry_t;
@@ -47,7 +48,8 @@ typedef struct byoc_plugin_registry_t byoc_plugin_registry_t;
 // given explicitly that is refused is an error; anything else refused is only listed.
 byoc_status_t byoc_plugin_registry_create(const byoc_plugin_options_t *options, byoc_allocator_t allocator,
                                           byoc_diag_t *diag, byoc_plugin_registry_t **out_registry);
-// Unloads everything. Nothing made with a plugin may be alive.
+// Unloads everything. Runtime modules that a plugin made keep its code loaded until the last of them is released;
+// target lists must be gone.
 void byoc_plugin_registry_destroy(byoc_plugin_registry_t *registry); // accepts NULL
 size_t byoc_plugin_registry_count(const byoc_plugin_registry_t *registry);
 const byoc_plugin_entry_t *byoc_plugin_registry_at(const byoc_plugin_registry_t *registry, size_t index);

@@ -50,7 +50,6 @@ __attribute__((noreturn)) static void run_child(const char *path, const byoc_plu
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
   const struct rlimit no_core = {0, 0};
   (void)setrlimit(RLIMIT_CORE, &no_core);
-  (void)prctl(PR_SET_DUMPABLE, 0);
   restore_signals();
   redirect(output_fd);
   if (atexit(leave) != 0) _exit(LEFT_THE_PROCESS);
@@ -148,8 +147,7 @@ byoc_status_t byoc_plugin_try(const char *path, const byoc_plugin_note_t *note, 
   (void)setpgid(pid, pid); // here too: whichever of the two is first
   close(report_fds[1]);
   report_fds[1] = -1;
-  static verdict_t none;
-  verdict_t verdict = none;
+  verdict_t verdict = {0};
   bool reported = false;
   const bool in_time = await(pid, report_fds[0], timeout_ms, &verdict, &reported);
   verdict.reason[sizeof(verdict.reason) - 1] = '\0';

@@ -17,7 +17,8 @@ static int takes_post_ops(const byoc_dnnl_draft_node_t *node) {
 static int32_t private_producer(const byoc_dnnl_draft_t *draft, int32_t value) {
   if (draft->failed || value < 0) return -1;
   const byoc_dnnl_draft_value_t *v = &draft->values[value];
-  if (v->producer < 0 || v->source == NULL || draft->graph->value_use_count(v->source) != 1 ||
+  if (v->source == NULL) return v->producer; // made for one reader
+  if (v->producer < 0 || draft->graph->value_use_count(v->source) != 1 ||
       draft->graph->value_user(v->source, 0) == NULL)
     return -1;
   return v->producer;

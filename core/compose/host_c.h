@@ -1,0 +1,82 @@
+// From a host program to the C of an artifact. Internal to core/compose.
+#ifndef BYOC_CORE_COMPOSE_HOST_C_H_
+#define BYOC_CORE_COMPOSE_HOST_C_H_
+
+#include "core/compose/compose.h"
+#include "core/compose/layout.h"
+
+// A row of the generated table of tensors, with where its data is.
+typedef struct byoc_host_c_tensor_t {
+  const byoc_type_t *type;
+  uint32_t shape; // index into the pool of dimensions
+  byoc_host_buffer_kind_t kind;
+  uint32_t index;        // INPUT, OUTPUT: position among the model's
+  uint64_t offset_bytes; // in the caller's tensor, the workspace or the constants
+  const char *name;      // of the buffer, for readers
+} byoc_host_c_tensor_t;
+
+typedef struct byoc_host_c_call_t {
+  uint32_t first_tensor, input_count, output_count;
+  uint64_t workspace_offset, workspace_size_bytes;
+} byoc_host_c_call_t;
+
+// What the generated file holds, before it is printed.
+typedef struct byoc_host_c_t {
+  const byoc_host_program_t *program;
+  const byoc_compose_options_t *options;
+  const byoc_data_layout_t *layout;
+  byoc_diag_t *diag;
+  byoc_arena_t arena;
+  byoc_allocator_t arena_allocator;
+  BYOC_VECTOR(int64_t) dims;
+  byoc_map_t shapes;     // dimensions as text → index into dims, plus 1
+  byoc_map_t inputs;     // buffer → position, plus 1
+  byoc_map_t outputs;    // buffer → position, plus 1
+  byoc_map_t prototypes; // symbol → its declaration
+  BYOC_VECTOR(byoc_host_c_tensor_t) tensors;
+  BYOC_VECTOR(byoc_host_c_call_t) calls;
+  BYOC_VECTOR(const char *) steps; // names
+  BYOC_VECTOR(const byoc_runtime_module_t *) setups;
+} byoc_host_c_t;
+
+// Collects tensors, calls, shapes and declarations. `program` is planned and verified.
+byoc_status_t byoc_host_c_init(const byoc_host_program_t *program, const byoc_compose_options_t *options,
+                               const byoc_data_layout_t *layout, byoc_allocator_t allocator, byoc_diag_t *diag,
+                               byoc_host_c_t *out_host);
+void byoc_host_c_deinit(byoc_host_c_t *host);
+// Where a buffer's bytes are.
+byoc_status_t byoc_host_c_locate(byoc_host_c_t *host, const byoc_host_buffer_t *buffer,
+                                 byoc_host_c_tensor_t *out_tensor);
+// The index of the dimensions in the pool.
+byoc_status_t byoc_host_c_shape(byoc_host_c_t *host, const byoc_type_t *type, uint32_t *out_index);
+// True where the instruction becomes code.
+static inline bool byoc_host_c_is_step(const byoc_host_instruction_t *instruction) {
+  return instruction->op != BYOC_HOST_ALLOCATE && instruction->op != BYOC_HOST_FREE;
+}
+static inline bool byoc_host_c_is_call(const byoc_host_instruction_t *instruction) {
+  return instruction->op == BYOC_HOST_KERNEL || instruction->op == BYOC_HOST_PACKED ||
+         instruction->op == BYOC_HOST_ENGINE;
+}
+
+// The tables: tensors, calls, engines, inputs and outputs, the model, the entry.
+void byoc_host_c_emit_tables(byoc_host_c_t *host, byoc_string_t *out);
+void byoc_host_c_emit_entry(byoc_host_c_t *host, const char *metadata, byoc_string_t *out);
+// The whole file.
+byoc_status_t byoc_host_c_emit(byoc_host_c_t *host, const char *metadata, byoc_string_t *out);
+
+// Text for a line comment: no line ends, no backslashes.
+void byoc_host_c_comment(byoc_string_t *out, const char *text);
+
+// metadata.c: the JSON that travels in the artifact. `compiler_version` may be NULL.
+byoc_status_t byoc_compose_metadata(const byoc_host_program_t *program, const byoc_compose_options_t *options,
+                                    const byoc_data_layout_t *layout, const char *compiler_version,
+                                    byoc_allocator_t allocator, byoc_diag_t *diag, char **out_text);
+
+// Kernels go into several translation units, which compile at the same time. A fixed size: the bytes must not depend on
+// the machine.
+#define BYOC_KERNELS_A_UNIT 8
+static inline size_t byoc_kernel_unit_count(const byoc_host_program_t *program) {
+  return (program->kernels.count + BYOC_KERNELS_A_UNIT - 1) / BYOC_KERNELS_A_UNIT;
+}
+
+#endif // BYOC_CORE_COMPOSE_HOST_C_H_

@@ -1,0 +1,253 @@
+// The constant tables of the generated file.
+#include <string.h>
+
+#include "core/compose/host_c.h"
+
+// Tables are never empty in C: an empty one gets a row of zeros that its count leaves out.
+static void table_begin(byoc_string_t *out, const char *type, const char *name) {
+  byoc_string_appendf(out, "static const %s %s[] = {\n", type, name);
+}
+static void table_end(byoc_string_t *out, size_t count) {
+  byoc_string_append(out, count == 0 ? "    {0},\n};\n\n" : "};\n\n");
+}
+
+static void emit_tensor(byoc_host_c_t *host, const byoc_host_c_tensor_t *tensor, byoc_string_t *out) {
+  byoc_string_append(out, "    TENSOR(");
+  if (tensor->kind == BYOC_HOST_BUFFER_CONSTANT) {
+    byoc_string_appendf(out, "byoc_data + %llu", (unsigned long long)tensor->offset_bytes);
+  } else {
+    byoc_string_append(out, "0");
+  }
+  byoc_dtype_t dtype = tensor->type->dtype;
+  byoc_string_appendf(out, ", %d, %u, %u, %u), // ", (int)tensor->type->rank, (unsigned)byoc_dtype_dlpack_code(dtype),
+                      (unsigned)byoc_dtype_bits(dtype), (unsigned)tensor->shape);
+  byoc_host_c_comment(out, tensor->name);
+  byoc_string_append(out, " : ");
+  byoc_type_print(tensor->type, out);
+  byoc_string_append(out, "\n");
+  (void)host;
+}
+
+static void emit_dims(byoc_host_c_t *host, byoc_string_t *out) {
+  byoc_string_append(out, "// Dimensions of all tensors; equal shapes share theirs.\n"
+                          "static const int64_t host_dims[] = {");
+  for (size_t i = 0; i < host->dims.count; i++) {
+    byoc_string_append(out, i % 16 == 0 ? "\n    " : " ");
+    byoc_string_appendf(out, "%lld,", (long long)host->dims.data[i]);
+  }
+  byoc_string_append(out, host->dims.count == 0 ? "0};\n\n" : "\n};\n\n");
+}
+
+static void emit_calls(byoc_host_c_t *host, byoc_string_t *out) {
+  byoc_string_append(out,
+                     "// Tensors of the calls: data, rank, DLPack code and bits, place of the dimensions.\n"
+                     "#define TENSOR(data, rank, code, bits, dims) \\\n"
+                     "  {(void *)(data), {kDLCPU, 0}, rank, {code, bits, 1}, (int64_t *)host_dims + (dims), 0, 0}\n");
+  table_begin(out, "DLTensor", "host_tensors");
+  for (size_t i = 0; i < host->tensors.count; i++) emit_tensor(host, &host->tensors.data[i], out);
+  table_end(out, host->tensors.count);
+
+  size_t place_count = 0;
+  byoc_string_append(out, "// Which of them lie in the workspace, and where.\n");
+  table_begin(out, "byoc_model_place_t", "host_places");
+  for (size_t i = 0; i < host->tensors.count; i++) {
+    const byoc_host_c_tensor_t *tensor = &host->tensors.data[i];
+    if (tensor->kind != BYOC_HOST_BUFFER_LOCAL) continue;
+    byoc_string_appendf(out, "    {%zu, %llu},\n", i, (unsigned long long)tensor->offset_bytes);
+    place_count++;
+  }
+  table_end(out, place_count);
+  byoc_string_appendf(out, "#define HOST_PLACE_COUNT %zu\n\n", place_count);
+
+  byoc_string_append(out, "// Calls: first tensor, inputs, outputs, offset and size of scratch memory.\n");
+  table_begin(out, "byoc_model_call_t", "host_calls");
+  for (size_t i = 0; i < host->calls.count; i++) {
+    const byoc_host_c_call_t *call = &host->calls.data[i];
+    byoc_string_appendf(out, "    {%u, %u, %u, %llu, %llu},\n", call->first_tensor, call->input_count,
+                        call->output_count, (unsigned long long)call->workspace_offset,
+                        (unsigned long long)call->workspace_size_bytes);
+  }
+  table_end(out, host->calls.count);
+}
+
+static void emit_steps(byoc_host_c_t *host, byoc_string_t *out) {
+  byoc_string_append(out, "// What each step came from.\nstatic const char *const host_steps[] = {\n");
+  for (size_t i = 0; i < host->steps.count; i++) {
+    byoc_string_append(out, "    ");
+    byoc_string_append_c_quoted(out, host->steps.data[i]);
+    byoc_string_append(out, ",\n");
+  }
+  byoc_string_append(out, host->steps.count == 0 ? "    0,\n};\n\n" : "};\n\n");
+}
+
+static unsigned long long place_of(byoc_host_c_t *host, const void *data, size_t size_bytes) {
+  const byoc_data_entry_t *entry = byoc_data_layout_find(host->layout, data, size_bytes);
+  return entry != NULL ? (unsigned long long)entry->offset_bytes : 0;
+}
+
+static void emit_engine_constants(byoc_host_c_t *host, const byoc_runtime_module_t *function, size_t engine,
+                                  size_t index, byoc_string_t *out) {
+  if (function->constants.count == 0) return;
+  byoc_string_appendf(out, "static const DLTensor host_engine_%zu_constants_%zu[] = {\n", engine, index);
+  for (size_t i = 0; i < function->constants.count; i++) {
+    const byoc_bound_constant_t *constant = &function->constants.data[i];
+    byoc_host_c_tensor_t tensor = {.type = constant->type,
+                                   .kind = BYOC_HOST_BUFFER_CONSTANT,
+                                   .name = function->function_name,
+                                   .offset_bytes = place_of(host, constant->data, constant->size_bytes)};
+    if (byoc_host_c_shape(host, constant->type, &tensor.shape) != BYOC_OK) out->failed = true;
+    emit_tensor(host, &tensor, out);
+  }
+  byoc_string_append(out, "};\n");
+}
+
+static void emit_engine(byoc_host_c_t *host, size_t index, byoc_string_t *out) {
+  const byoc_host_engine_t *engine = &host->program->engines.data[index];
+  byoc_string_append(out, "// Engine '");
+  byoc_host_c_comment(out, engine->engine->name);
+  byoc_string_append(out, "' and its functions.\n");
+  for (size_t i = 0; i < engine->functions.count; i++) {
+    emit_engine_constants(host, engine->functions.data[i], index, i, out);
+  }
+  byoc_string_appendf(out, "static const byoc_engine_function_t host_engine_%zu_functions[] = {\n", index);
+  for (size_t i = 0; i < engine->functions.count; i++) {
+    const byoc_runtime_module_t *function = engine->functions.data[i];
+    size_t json_size = strlen(function->json);
+    byoc_string_append(out, "    {");
+    byoc_string_append_c_quoted(out, function->function_name);
+    byoc_string_appendf(out, ", (const char *)byoc_data + %llu, %zu, ", place_of(host, function->json, json_size + 1),
+                        json_size);
+    if (function->constants.count > 0) byoc_string_appendf(out, "host_engine_%zu_constants_%zu", index, i);
+    if (function->constants.count == 0) byoc_string_append(out, "0");
+    byoc_string_appendf(out, ", %zu, 0},\n", function->constants.count);
+  }
+  table_end(out, engine->functions.count);
+  byoc_string_appendf(out, "static const byoc_engine_blob_t host_engine_%zu_blobs[] = {\n", index);
+  for (size_t i = 0; i < engine->engine->blobs.count; i++) {
+    const byoc_file_bytes_t *blob = &engine->engine->blobs.data[i];
+    byoc_string_append(out, "    {");
+    byoc_string_append_c_quoted(out, blob->name);
+    byoc_string_appendf(out, ", byoc_data + %llu, %zu},\n", place_of(host, blob->data, blob->size_bytes),
+                        blob->size_bytes);
+  }
+  table_end(out, engine->engine->blobs.count);
+}
+
+static void emit_engines(byoc_host_c_t *host, byoc_string_t *out) {
+  size_t count = host->program->engines.count;
+  for (size_t i = 0; i < count; i++) emit_engine(host, i, out);
+  table_begin(out, "byoc_model_engine_t", "host_engines");
+  for (size_t i = 0; i < count; i++) {
+    const byoc_host_engine_t *engine = &host->program->engines.data[i];
+    byoc_string_append(out, "    {");
+    byoc_string_append_c_quoted(out, engine->engine->name);
+    byoc_string_appendf(out, ", &%s, host_engine_%zu_functions, host_engine_%zu_blobs, %zu, %zu},\n",
+                        engine->engine->engine_symbol, i, i, engine->functions.count, engine->engine->blobs.count);
+  }
+  table_end(out, count);
+}
+
+static void emit_setups(byoc_host_c_t *host, byoc_string_t *out) {
+  byoc_string_append(out, "// Set up once per context.\n");
+  table_begin(out, "byoc_model_setup_t", "host_setups");
+  for (size_t i = 0; i < host->setups.count; i++) {
+    byoc_string_append(out, "    {");
+    byoc_string_append_c_quoted(out, host->setups.data[i]->name);
+    byoc_string_appendf(out, ", %s},\n", host->setups.data[i]->setup_symbol);
+  }
+  table_end(out, host->setups.count);
+}
+
+// Names of symbolic dimensions; one shared table where there are none.
+static void emit_dim_names(const byoc_host_buffer_t *buffer, const char *table, size_t index, byoc_string_t *out) {
+  if (byoc_type_is_static(buffer->type)) return;
+  byoc_string_appendf(out, "static const char *const %s_%zu_dim_names[] = {", table, index);
+  for (int32_t i = 0; i < buffer->type->rank; i++) {
+    if (byoc_dim_is_constant(buffer->type->dims[i])) {
+      byoc_string_append(out, "0, ");
+      continue;
+    }
+    byoc_string_t name;
+    byoc_string_init(&name, out->allocator);
+    byoc_dim_print(buffer->type->dims[i], &name);
+    byoc_string_append_c_quoted(out, name.data);
+    byoc_string_append(out, ", ");
+    byoc_string_deinit(&name);
+  }
+  byoc_string_append(out, "};\n");
+}
+
+static void emit_infos(byoc_host_c_t *host, byoc_host_buffer_t *const *buffers, size_t count, const char *table,
+                       byoc_string_t *out) {
+  for (size_t i = 0; i < count; i++) emit_dim_names(buffers[i], table, i, out);
+  table_begin(out, "byoc_tensor_info_t", table);
+  for (size_t i = 0; i < count; i++) {
+    const byoc_host_buffer_t *buffer = buffers[i];
+    uint32_t shape = 0;
+    if (byoc_host_c_shape(host, buffer->type, &shape) != BYOC_OK) out->failed = true;
+    byoc_string_append(out, "    {");
+    byoc_string_append_c_quoted(out, buffer->name);
+    byoc_string_appendf(out, ", %u, %d, host_dims + %u, ", (unsigned)buffer->type->dtype, (int)buffer->type->rank,
+                        (unsigned)shape);
+    if (byoc_type_is_static(buffer->type)) byoc_string_append(out, "host_no_dim_names");
+    if (!byoc_type_is_static(buffer->type)) byoc_string_appendf(out, "%s_%zu_dim_names", table, i);
+    byoc_string_appendf(out, ", %llu}, // ", (unsigned long long)buffer->size_bytes);
+    byoc_type_print(buffer->type, out);
+    byoc_string_append(out, "\n");
+  }
+  table_end(out, count);
+}
+
+void byoc_host_c_emit_tables(byoc_host_c_t *host, byoc_string_t *out) {
+  // The dimensions come first in the text, and are complete last.
+  byoc_string_t rest;
+  byoc_string_init(&rest, out->allocator);
+  const byoc_host_program_t *program = host->program;
+  emit_calls(host, &rest);
+  emit_steps(host, &rest);
+  emit_engines(host, &rest);
+  emit_setups(host, &rest);
+  byoc_string_appendf(&rest, "static const char *const host_no_dim_names[%d] = {0};\n", BYOC_MAX_RANK);
+  emit_infos(host, program->inputs.data, program->inputs.count, "host_inputs", &rest);
+  emit_infos(host, program->outputs.data, program->outputs.count, "host_outputs", &rest);
+  emit_dims(host, out);
+  byoc_string_append_bytes(out, rest.data, rest.size);
+  if (rest.failed) out->failed = true;
+  byoc_string_deinit(&rest);
+}
+
+void byoc_host_c_emit_entry(byoc_host_c_t *host, const char *metadata, byoc_string_t *out) {
+  const byoc_host_program_t *program = host->program;
+  byoc_string_append(out, "static const byoc_artifact_t host_artifact;\nstatic const byoc_model_t host_model = {\n"
+                          "    .artifact = &host_artifact,\n    .cpu_features = ");
+  byoc_string_append_c_quoted(out, host->options->cpu_features != NULL ? host->options->cpu_features : "");
+  byoc_string_appendf(out,
+                      ",\n    .thread_count = %d,\n    .tensor_count = %zu,\n    .call_count = %zu,\n"
+                      "    .place_count = HOST_PLACE_COUNT,\n    .engine_count = %zu,\n    .setup_count = %zu,\n",
+                      (int)host->options->thread_count, host->tensors.count, host->calls.count, program->engines.count,
+                      host->setups.count);
+  byoc_string_append(out, "    .tensors = host_tensors,\n    .calls = host_calls,\n    .places = host_places,\n"
+                          "    .engines = host_engines,\n    .setups = host_setups,\n    .steps = host_steps,\n};\n\n"
+                          "static int32_t host_check(char *message, uint64_t size) {\n"
+                          "  return byoc_model_check(&host_model, message, size);\n}\n\n"
+                          "static int32_t host_create(const byoc_context_options_t *options, byoc_context_t "
+                          "**out_context) {\n  return byoc_model_create(&host_model, options, out_context);\n}\n\n");
+  byoc_string_append(out, "static const byoc_artifact_t host_artifact = {\n"
+                          "    .struct_size = sizeof(byoc_artifact_t),\n    .abi_version = BYOC_ARTIFACT_ABI,\n"
+                          "    .model_name = ");
+  byoc_string_append_c_quoted(out, host->options->model_name);
+  byoc_string_appendf(out,
+                      ",\n    .input_count = %zu,\n    .output_count = %zu,\n    .inputs = host_inputs,\n"
+                      "    .outputs = host_outputs,\n    .workspace_size_bytes = %llu,\n"
+                      "    .constants_size_bytes = %llu,\n    .metadata = byoc_metadata,\n"
+                      "    .metadata_size_bytes = %zu,\n",
+                      program->inputs.count, program->outputs.count, (unsigned long long)program->workspace_size_bytes,
+                      (unsigned long long)host->layout->constants_size_bytes, strlen(metadata));
+  byoc_string_append(out, "    .check = host_check,\n    .create = host_create,\n    .run = host_run,\n"
+                          "    .destroy = byoc_model_destroy,\n    .last_error = byoc_model_last_error,\n");
+  byoc_string_appendf(out, "    .profile = %s,\n};\n\n", host->options->profile ? "host_profile" : "0");
+  byoc_string_append(out, "// The one symbol that the artifact exports.\n"
+                          "__attribute__((visibility(\"default\"))) const byoc_artifact_t *"
+                          "byoc_artifact_entry(uint32_t abi_version) {\n"
+                          "  return abi_version >= 1 && abi_version <= BYOC_ARTIFACT_ABI ? &host_artifact : 0;\n}\n");
+}

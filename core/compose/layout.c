@@ -1,0 +1,130 @@
+// Laying out read-only data.
+#include "core/compose/layout.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// Code reaches data by offsets of 31 bits. What is left of 2 GB for code, tables and libraries' own data:
+#define LIMIT_BYTES ((uint64_t)1920 << 20)
+
+static byoc_status_t add(byoc_data_layout_t *layout, const void *data, size_t size_bytes, byoc_diag_t *diag) {
+  if (byoc_data_layout_find(layout, data, size_bytes) != NULL) return BYOC_OK;
+  byoc_data_entry_t entry = {.data = data, .size_bytes = size_bytes, .hash = byoc_content_hash(data, size_bytes)};
+  char digits[33], key[64];
+  byoc_content_hash_format(entry.hash, digits);
+  snprintf(key, sizeof(key), "%s-%zu", digits, size_bytes);
+  byoc_data_entry_t *same = byoc_text_map_get(&layout->by_content, key);
+  if (same != NULL && (size_bytes == 0 || memcmp(same->data, data, size_bytes) == 0)) {
+    return byoc_pointer_map_put(&layout->by_pointer, data, same) ? BYOC_OK : byoc_diag_out_of_memory(diag);
+  }
+  const uint64_t mask = BYOC_BUFFER_ALIGNMENT - 1;
+  entry.offset_bytes = (layout->size_bytes + mask) & ~mask;
+  if (size_bytes > LIMIT_BYTES || entry.offset_bytes + size_bytes > LIMIT_BYTES) {
+    byoc_status_t status = byoc_diag_error(
+        diag, BYOC_UNSUPPORTED, "the model's constants take more than the %.1f GB that one artifact can hold",
+        (double)LIMIT_BYTES / (double)(1u << 30));
+    byoc_diag_hint(diag, "split the model, or store its weights in a smaller element type");
+    return status;
+  }
+  byoc_data_entry_t *copy = byoc_arena_copy(&layout->arena, &entry, sizeof(entry));
+  if (copy == NULL || !byoc_vector_push(&layout->entries, layout->allocator, copy) ||
+      !byoc_pointer_map_put(&layout->by_pointer, data, copy) ||
+      (same == NULL && !byoc_text_map_put(&layout->by_content, key, copy))) {
+    return byoc_diag_out_of_memory(diag);
+  }
+  layout->size_bytes = entry.offset_bytes + size_bytes;
+  return BYOC_OK;
+}
+
+static byoc_status_t add_operands(byoc_data_layout_t *layout, const byoc_host_instruction_t *instruction,
+                                  byoc_diag_t *diag) {
+  for (size_t i = 0; i < instruction->operands.count; i++) {
+    const byoc_host_buffer_t *buffer = byoc_host_buffer_root(instruction->operands.data[i]);
+    if (buffer->kind != BYOC_HOST_BUFFER_CONSTANT) continue;
+    BYOC_RETURN_IF_ERROR(add(layout, buffer->data, (size_t)buffer->size_bytes, diag));
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t add_engine_constants(byoc_data_layout_t *layout, const byoc_host_engine_t *engine,
+                                          byoc_diag_t *diag) {
+  for (size_t i = 0; i < engine->functions.count; i++) {
+    const byoc_runtime_module_t *function = engine->functions.data[i];
+    for (size_t c = 0; c < function->constants.count; c++) {
+      const byoc_bound_constant_t *constant = &function->constants.data[c];
+      BYOC_RETURN_IF_ERROR(add(layout, constant->data, constant->size_bytes, diag));
+    }
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t add_engine_texts(byoc_data_layout_t *layout, const byoc_host_engine_t *engine, byoc_diag_t *diag) {
+  for (size_t i = 0; i < engine->functions.count; i++) {
+    const char *json = engine->functions.data[i]->json;
+    BYOC_RETURN_IF_ERROR(add(layout, json, strlen(json) + 1, diag));
+  }
+  for (size_t i = 0; i < engine->engine->blobs.count; i++) {
+    const byoc_file_bytes_t *blob = &engine->engine->blobs.data[i];
+    BYOC_RETURN_IF_ERROR(add(layout, blob->data, blob->size_bytes, diag));
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_data_layout_create(const byoc_host_program_t *program, byoc_allocator_t allocator, byoc_diag_t *diag,
+                                      byoc_data_layout_t *out_layout) {
+  byoc_data_layout_t *layout = out_layout;
+  *layout = (byoc_data_layout_t){.allocator = allocator};
+  byoc_pointer_map_init(&layout->by_pointer, allocator);
+  byoc_text_map_init(&layout->by_content, allocator);
+  byoc_arena_init(&layout->arena, allocator);
+  byoc_status_t status = BYOC_OK;
+  for (const byoc_host_instruction_t *at = program->first; at != NULL && status == BYOC_OK; at = at->next) {
+    status = add_operands(layout, at, diag);
+  }
+  for (size_t i = 0; i < program->engines.count && status == BYOC_OK; i++) {
+    status = add_engine_constants(layout, &program->engines.data[i], diag);
+  }
+  layout->constants_size_bytes = layout->size_bytes;
+  layout->constant_count = layout->entries.count;
+  for (size_t i = 0; i < program->engines.count && status == BYOC_OK; i++) {
+    status = add_engine_texts(layout, &program->engines.data[i], diag);
+  }
+  if (status != BYOC_OK) byoc_data_layout_deinit(layout);
+  return status;
+}
+
+void byoc_data_layout_deinit(byoc_data_layout_t *layout) {
+  byoc_vector_deinit(&layout->entries, layout->allocator);
+  byoc_map_deinit(&layout->by_pointer);
+  byoc_map_deinit(&layout->by_content);
+  byoc_arena_deinit(&layout->arena);
+}
+
+const byoc_data_entry_t *byoc_data_layout_find(const byoc_data_layout_t *layout, const void *data, size_t size_bytes) {
+  const byoc_data_entry_t *entry = byoc_pointer_map_get(&layout->by_pointer, data);
+  // Two pieces of different sizes may start at one place (a tensor and a part of it).
+  if (entry == NULL || entry->size_bytes == size_bytes) return entry;
+  for (size_t i = 0; i < layout->entries.count; i++) {
+    entry = layout->entries.data[i];
+    if (entry->data == data && entry->size_bytes == size_bytes) return entry;
+  }
+  return NULL;
+}
+
+byoc_status_t byoc_data_layout_write(const byoc_data_layout_t *layout, const char *path, byoc_diag_t *diag) {
+  static const uint8_t zeros[BYOC_BUFFER_ALIGNMENT];
+  BYOC_VECTOR(byoc_bytes_t) parts = {0};
+  if (!byoc_vector_reserve(&parts, layout->allocator, layout->entries.count * 2 + 1)) {
+    return byoc_diag_out_of_memory(diag);
+  }
+  uint64_t at = 0;
+  for (size_t i = 0; i < layout->entries.count; i++) {
+    const byoc_data_entry_t *entry = layout->entries.data[i];
+    parts.data[parts.count++] = (byoc_bytes_t){zeros, (size_t)(entry->offset_bytes - at)};
+    parts.data[parts.count++] = (byoc_bytes_t){entry->data, entry->size_bytes};
+    at = entry->offset_bytes + entry->size_bytes;
+  }
+  byoc_status_t status = byoc_file_write_parts(path, parts.data, parts.count, diag);
+  byoc_vector_deinit(&parts, layout->allocator);
+  return status;
+}

@@ -1,0 +1,41 @@
+// The read-only data of an artifact: constants, texts and blobs in one section, laid down without being printed as
+// text. Content that occurs several times is there once. Internal to core/compose.
+#ifndef BYOC_CORE_COMPOSE_LAYOUT_H_
+#define BYOC_CORE_COMPOSE_LAYOUT_H_
+
+#include "core/base/arena.h"
+#include "core/base/file.h"
+#include "core/base/hash.h"
+#include "core/base/map.h"
+#include "core/base/vector.h"
+#include "core/hostir/program.h"
+
+// One piece of data.
+typedef struct byoc_data_entry_t {
+  const void *data;
+  size_t size_bytes;
+  uint64_t offset_bytes; // in the section
+  byoc_content_hash_t hash;
+} byoc_data_entry_t;
+
+typedef struct byoc_data_layout_t {
+  byoc_allocator_t allocator;
+  BYOC_VECTOR(byoc_data_entry_t *) entries; // in order of offset
+  byoc_map_t by_pointer;                    // data → entry
+  byoc_map_t by_content;                    // hash and size as text → entry
+  byoc_arena_t arena;
+  uint64_t size_bytes;
+  uint64_t constants_size_bytes; // the part that holds tensors
+  size_t constant_count;
+} byoc_data_layout_t;
+
+// Lays out the constants that the program's instructions use, then its engines' constants, texts and blobs.
+byoc_status_t byoc_data_layout_create(const byoc_host_program_t *program, byoc_allocator_t allocator, byoc_diag_t *diag,
+                                      byoc_data_layout_t *out_layout);
+void byoc_data_layout_deinit(byoc_data_layout_t *layout);
+// The entry of a piece of data that the program holds.
+const byoc_data_entry_t *byoc_data_layout_find(const byoc_data_layout_t *layout, const void *data, size_t size_bytes);
+// Writes the section's bytes, part by part.
+byoc_status_t byoc_data_layout_write(const byoc_data_layout_t *layout, const char *path, byoc_diag_t *diag);
+
+#endif // BYOC_CORE_COMPOSE_LAYOUT_H_

@@ -1,0 +1,252 @@
+// The metadata of an artifact: what it was made from, as JSON. No paths, no dates: the same inputs give the same text.
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/hash.h"
+#include "core/compose/host_c.h"
+
+// A JSON text; bytes that are not UTF-8 are shown as '?'.
+static json_t *text_json(const char *text) {
+  json_t *json = json_string(text);
+  if (json != NULL) return json;
+  char *copy = strdup(text);
+  if (copy == NULL) return NULL;
+  for (char *at = copy; *at != '\0'; at++) {
+    if ((unsigned char)*at >= 0x80) *at = '?';
+  }
+  json = json_string(copy);
+  free(copy);
+  return json;
+}
+
+static bool set(json_t *object, const char *key, json_t *value) {
+  return json_object_set_new(object, key, value) == 0;
+}
+
+static bool set_hash(json_t *object, const char *key, byoc_content_hash_t hash) {
+  char digits[33];
+  byoc_content_hash_format(hash, digits);
+  return set(object, key, json_string(digits));
+}
+
+// A list of words in a text, as an array.
+static json_t *words_json(const char *text) {
+  json_t *array = json_array();
+  while (array != NULL && *text != '\0') {
+    size_t length = strcspn(text, " ");
+    if (length > 0 && json_array_append_new(array, json_stringn(text, length)) != 0) {
+      json_decref(array);
+      return NULL;
+    }
+    text += length;
+    text += *text == ' ';
+  }
+  return array;
+}
+
+static json_t *targets_json(const byoc_target_list_t *targets) {
+  json_t *array = json_array();
+  for (size_t i = 0; targets != NULL && i < targets->targets.count; i++) {
+    const byoc_target_t *target = targets->targets.data[i];
+    json_t *object = json_object();
+    if (object == NULL || !set(object, "kind", text_json(target->kind->name)) ||
+        !set(object, "text", text_json(target->text)) || !set(object, "plugin", text_json(target->kind->plugin_name)) ||
+        !set(object, "version", text_json(target->kind->plugin_version)) || json_array_append(array, object) != 0) {
+      json_decref(object);
+      json_decref(array);
+      return NULL;
+    }
+    json_decref(object);
+  }
+  return array;
+}
+
+static json_t *type_json(const byoc_type_t *type) {
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  byoc_type_print(type, &text);
+  json_t *json = text.failed ? NULL : text_json(text.data);
+  byoc_string_deinit(&text);
+  return json;
+}
+
+static json_t *tensors_json(byoc_host_buffer_t *const *buffers, size_t count) {
+  json_t *array = json_array();
+  for (size_t i = 0; i < count; i++) {
+    json_t *object = json_object();
+    if (object == NULL || !set(object, "name", text_json(buffers[i]->name)) ||
+        !set(object, "type", type_json(buffers[i]->type)) || json_array_append(array, object) != 0) {
+      json_decref(object);
+      json_decref(array);
+      return NULL;
+    }
+    json_decref(object);
+  }
+  return array;
+}
+
+static const char *constant_name(const byoc_host_program_t *program, const void *data) {
+  for (size_t i = 0; i < program->buffers.count; i++) {
+    const byoc_host_buffer_t *buffer = program->buffers.data[i];
+    if (buffer->kind == BYOC_HOST_BUFFER_CONSTANT && buffer->data == data) return buffer->name;
+  }
+  return NULL;
+}
+
+static json_t *constants_json(const byoc_host_program_t *program, const byoc_data_layout_t *layout) {
+  json_t *array = json_array();
+  for (size_t i = 0; i < layout->constant_count; i++) {
+    const byoc_data_entry_t *entry = layout->entries.data[i];
+    const char *name = constant_name(program, entry->data);
+    json_t *object = json_object();
+    bool ok = object != NULL && (name == NULL || set(object, "name", text_json(name))) &&
+              set(object, "size_bytes", json_integer((json_int_t)entry->size_bytes)) &&
+              set_hash(object, "hash", entry->hash) && json_array_append(array, object) == 0;
+    json_decref(object);
+    if (!ok) {
+      json_decref(array);
+      return NULL;
+    }
+  }
+  return array;
+}
+
+// Everything of a module that has a part in the artifact.
+static byoc_content_hash_t module_hash(const byoc_runtime_module_t *module) {
+  byoc_hasher_t hasher;
+  byoc_hasher_init(&hasher);
+  const char *texts[] = {module->source,        module->compiler,      module->json,       module->setup_symbol,
+                         module->engine_symbol, module->packed_symbol, module->engine_name};
+  for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    byoc_hasher_update_text(&hasher, texts[i] != NULL ? texts[i] : "");
+  }
+  for (size_t i = 0; i < module->flags.count; i++) byoc_hasher_update_text(&hasher, module->flags.data[i]);
+  for (size_t i = 0; i < module->symbols.count; i++) byoc_hasher_update_text(&hasher, module->symbols.data[i]);
+  for (size_t i = 0; i < module->needed.count; i++) byoc_hasher_update_text(&hasher, module->needed.data[i]);
+  for (size_t i = 0; i < module->files.count; i++) {
+    byoc_hasher_update(&hasher, module->files.data[i].data, module->files.data[i].size_bytes);
+  }
+  for (size_t i = 0; i < module->blobs.count; i++) {
+    byoc_hasher_update_text(&hasher, module->blobs.data[i].name);
+    byoc_hasher_update(&hasher, module->blobs.data[i].data, module->blobs.data[i].size_bytes);
+  }
+  for (size_t i = 0; i < module->constants.count; i++) {
+    byoc_hasher_update(&hasher, module->constants.data[i].data, module->constants.data[i].size_bytes);
+  }
+  return byoc_hasher_finish(&hasher);
+}
+
+static bool add_module(json_t *array, const byoc_runtime_module_t *module) {
+  json_t *object = json_object(), *symbols = json_array(), *imports = json_array();
+  bool ok = object != NULL && symbols != NULL && imports != NULL;
+  for (size_t i = 0; i < module->symbols.count && ok; i++) {
+    ok = json_array_append_new(symbols, text_json(module->symbols.data[i])) == 0;
+  }
+  for (size_t i = 0; i < module->imports.count && ok; i++) {
+    ok = json_array_append_new(imports, text_json(module->imports.data[i]->name)) == 0;
+  }
+  ok = ok && set(object, "name", text_json(module->name)) &&
+       set(object, "kind", text_json(byoc_runtime_module_kind_name(module->kind))) &&
+       set(object, "target", text_json(module->target)) && set_hash(object, "hash", module_hash(module));
+  if (ok && module->function_name != NULL) ok = set(object, "function", text_json(module->function_name));
+  if (ok && module->engine_name != NULL) ok = set(object, "engine", text_json(module->engine_name));
+  if (ok && module->symbols.count > 0) ok = json_object_set(object, "symbols", symbols) == 0;
+  if (ok && module->imports.count > 0) ok = json_object_set(object, "imports", imports) == 0;
+  // What a backend wants to be kept: its own JSON, or its text where it is none.
+  if (ok && module->kind == BYOC_RUNTIME_MODULE_METADATA && module->json != NULL) {
+    json_t *content = json_loads(module->json, JSON_DECODE_ANY, NULL);
+    ok = set(object, "content", content != NULL ? content : text_json(module->json));
+  }
+  ok = ok && json_array_append(array, object) == 0;
+  json_decref(object);
+  json_decref(symbols);
+  json_decref(imports);
+  return ok;
+}
+
+static bool listed(const byoc_runtime_module_t *const *modules, size_t count, const byoc_runtime_module_t *module) {
+  for (size_t i = 0; i < count; i++) {
+    if (modules[i] == module) return true;
+  }
+  return false;
+}
+
+// In order of production; what the program alone knows comes after what its graph module lists.
+static json_t *modules_json(const byoc_host_program_t *program) {
+  json_t *array = json_array();
+  bool ok = array != NULL;
+  const byoc_runtime_module_t *const *known = NULL;
+  size_t known_count = 0;
+  if (program->module != NULL) {
+    known = (const byoc_runtime_module_t *const *)program->module->runtime_modules.data;
+    known_count = program->module->runtime_modules.count;
+  }
+  for (size_t i = 0; i < known_count && ok; i++) ok = add_module(array, known[i]);
+  for (size_t i = 0; i < program->libraries.count && ok; i++) {
+    const byoc_runtime_module_t *module = program->libraries.data[i];
+    if (!listed(known, known_count, module)) ok = add_module(array, module);
+  }
+  for (size_t i = 0; i < program->engines.count && ok; i++) {
+    const byoc_host_engine_t *engine = &program->engines.data[i];
+    if (!listed(known, known_count, engine->engine)) ok = add_module(array, engine->engine);
+    for (size_t f = 0; f < engine->functions.count && ok; f++) {
+      if (!listed(known, known_count, engine->functions.data[f])) ok = add_module(array, engine->functions.data[f]);
+    }
+  }
+  if (ok) return array;
+  json_decref(array);
+  return NULL;
+}
+
+// How many instructions of each kind, and what they need.
+static json_t *summary_json(const byoc_host_program_t *program) {
+  static const char *const names[] = {
+#define OP_NAME(NAME, text) text,
+      BYOC_HOST_OP_LIST(OP_NAME)
+#undef OP_NAME
+  };
+  json_int_t counts[BYOC_HOST_OP_COUNT] = {0};
+  for (const byoc_host_instruction_t *at = program->first; at != NULL; at = at->next) counts[at->op]++;
+  json_t *object = json_object(), *instructions = json_object();
+  bool ok = object != NULL && instructions != NULL;
+  for (int i = 0; i < BYOC_HOST_OP_COUNT && ok; i++) {
+    if (counts[i] > 0) ok = set(instructions, names[i], json_integer(counts[i]));
+  }
+  ok = ok && json_object_set(object, "instructions", instructions) == 0 &&
+       set(object, "kernels", json_integer((json_int_t)program->kernels.count)) &&
+       set(object, "buffers", json_integer((json_int_t)program->buffers.count)) &&
+       set(object, "workspace_bytes", json_integer((json_int_t)program->workspace_size_bytes)) &&
+       set(object, "workspace_bound_bytes", json_integer((json_int_t)program->workspace_bound_bytes));
+  json_decref(instructions);
+  if (ok) return object;
+  json_decref(object);
+  return NULL;
+}
+
+byoc_status_t byoc_compose_metadata(const byoc_host_program_t *program, const byoc_compose_options_t *options,
+                                    const byoc_data_layout_t *layout, const char *compiler_version,
+                                    byoc_allocator_t allocator, byoc_diag_t *diag, char **out_text) {
+  *out_text = NULL;
+  byoc_status_t status = BYOC_OK;
+  char *dumped = NULL;
+  json_t *root = json_object();
+  bool ok = root != NULL && set(root, "format", json_integer(1)) && set(root, "byoc", json_string(BYOC_VERSION_TEXT)) &&
+            set(root, "abi_version", json_integer(BYOC_ARTIFACT_ABI)) &&
+            set(root, "model", text_json(options->model_name)) &&
+            set(root, "cpu_features", words_json(options->cpu_features != NULL ? options->cpu_features : "")) &&
+            set(root, "threads", json_integer(options->thread_count)) &&
+            (compiler_version == NULL || set(root, "compiler", text_json(compiler_version))) &&
+            set(root, "targets", targets_json(options->targets)) &&
+            set(root, "inputs", tensors_json(program->inputs.data, program->inputs.count)) &&
+            set(root, "outputs", tensors_json(program->outputs.data, program->outputs.count)) &&
+            set(root, "constants_size_bytes", json_integer((json_int_t)layout->constants_size_bytes)) &&
+            set(root, "constants", constants_json(program, layout)) && set(root, "modules", modules_json(program)) &&
+            set(root, "host", summary_json(program));
+  if (ok) dumped = json_dumps(root, JSON_COMPACT);
+  if (dumped != NULL) *out_text = byoc_copy_string(allocator, dumped);
+  if (*out_text == NULL) status = byoc_diag_out_of_memory(diag);
+  free(dumped);
+  json_decref(root);
+  return status;
+}

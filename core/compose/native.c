@@ -1,0 +1,45 @@
+// Flags of the native target.
+#include "core/compose/native.h"
+
+#include <string.h>
+
+#include "core/target/cpu.h"
+
+static byoc_status_t push(byoc_native_flags_t *flags, byoc_arena_t *arena, const char *flag, byoc_diag_t *diag) {
+  if (flag == NULL || !byoc_vector_push(&flags->kernel, byoc_arena_allocator(arena), flag)) {
+    return byoc_diag_out_of_memory(diag);
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_native_flags(const byoc_target_list_t *targets, byoc_arena_t *arena, byoc_diag_t *diag,
+                                byoc_native_flags_t *out_flags) {
+  *out_flags = (byoc_native_flags_t){0};
+  const byoc_target_t *native = NULL;
+  for (size_t i = 0; targets != NULL && i < targets->targets.count; i++) {
+    if (strcmp(targets->targets.data[i]->kind->name, "c") == 0) native = targets->targets.data[i];
+  }
+  int64_t level = 3;
+  uint64_t features = 0;
+  if (native != NULL) {
+    level = byoc_target_option_int(native, "O");
+    const char *compiler = byoc_target_option_string(native, "cc");
+    if (compiler != NULL && compiler[0] != '\0') out_flags->compiler = compiler;
+    const char *cpu = byoc_target_option_string(native, "mcpu");
+    BYOC_RETURN_IF_ERROR(byoc_cpu_parse(cpu != NULL && cpu[0] != '\0' ? cpu : "native", diag, &features));
+  }
+  BYOC_RETURN_IF_ERROR(push(out_flags, arena, byoc_arena_format(arena, "-O%d", (int)level), diag));
+  // Nobody reads errno or floating-point flags, so that sqrt, floor and the like become instructions.
+  BYOC_RETURN_IF_ERROR(push(out_flags, arena, "-fno-math-errno", diag));
+  BYOC_RETURN_IF_ERROR(push(out_flags, arena, "-fno-trapping-math", diag));
+  // Single extensions rather than -march: the object depends on what was asked for, not on the machine that builds.
+  for (int i = 0; i < BYOC_CPU_FEATURE_COUNT; i++) {
+    if ((features >> i & 1) == 0) continue;
+    BYOC_RETURN_IF_ERROR(push(out_flags, arena, byoc_cpu_feature_flag((byoc_cpu_feature_t)i), diag));
+  }
+  // Compilers tune for processors of 2017, which slowed down under 512-bit registers; those since do not.
+  if (features >> BYOC_CPU_AVX512VL & 1) {
+    BYOC_RETURN_IF_ERROR(push(out_flags, arena, "-mprefer-vector-width=512", diag));
+  }
+  return BYOC_OK;
+}

@@ -1,0 +1,19 @@
+// How the native target "c" wants host and kernels compiled. Internal to core/compose.
+#ifndef BYOC_CORE_COMPOSE_NATIVE_H_
+#define BYOC_CORE_COMPOSE_NATIVE_H_
+
+#include "core/base/arena.h"
+#include "core/base/vector.h"
+#include "core/target/target.h"
+
+typedef struct byoc_native_flags_t {
+  const char *compiler;             // NULL: the default
+  BYOC_VECTOR(const char *) kernel; // of loop kernels
+} byoc_native_flags_t;
+
+// From the options of target "c" among `targets` (which may be NULL: -O3 and nothing beyond the base instruction set).
+// Everything lives in `arena`.
+byoc_status_t byoc_native_flags(const byoc_target_list_t *targets, byoc_arena_t *arena, byoc_diag_t *diag,
+                                byoc_native_flags_t *out_flags);
+
+#endif // BYOC_CORE_COMPOSE_NATIVE_H_

@@ -1,0 +1,206 @@
+// One run of a generate hook, from the functions that it is given to the runtime modules that it leaves.
+#include "core/plugin/codegen.h"
+
+#include <string.h>
+
+#include "core/base/log.h"
+#include "core/plugin/hygiene.h"
+#include "core/plugin/session.h"
+
+void byoc_codegen_report_init(byoc_codegen_report_t *report, byoc_allocator_t allocator) {
+  *report = (byoc_codegen_report_t){0};
+  byoc_arena_init(&report->arena, allocator);
+  byoc_string_init(&report->required_cpu_features, allocator);
+}
+
+void byoc_codegen_report_deinit(byoc_codegen_report_t *report) {
+  byoc_string_deinit(&report->required_cpu_features);
+  report->results.data = NULL; // in the arena
+  report->results.count = report->results.capacity = 0;
+  byoc_arena_deinit(&report->arena);
+}
+
+// ---- sessions ----
+
+const char *byoc_session_symbol(const byoc_function_t *function) {
+  return byoc_attributes_string(&function->attributes, "global_symbol", function->name);
+}
+
+int64_t byoc_session_find(const byoc_codegen_t *session, const byoc_function_t *function) {
+  for (size_t i = 0; i < session->function_count; ++i) {
+    if (session->functions[i] == function) return (int64_t)i;
+  }
+  return -1;
+}
+
+int64_t byoc_session_claim(byoc_codegen_t *session, const byoc_function_t *function, byoc_diag_t *diag) {
+  if (function == NULL) {
+    byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the function is NULL");
+    return -1;
+  }
+  const int64_t index = byoc_session_find(session, function);
+  if (index < 0) {
+    byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "function '%s' is not one of those to be implemented", function->name);
+    return -1;
+  }
+  if (session->results[index].answer != BYOC_CODEGEN_UNANSWERED) {
+    byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "function '%s' is answered twice", function->name);
+    return -1;
+  }
+  return index;
+}
+
+void byoc_session_answer(byoc_codegen_t *session, int64_t index, byoc_codegen_answer_t answer) {
+  session->results[index].answer = answer;
+}
+
+int32_t byoc_session_settle(byoc_codegen_t *session, byoc_status_t status, const byoc_diag_t *diag) {
+  if (status != BYOC_OK && session->failure.status == BYOC_OK) {
+    session->failure = *diag;
+    if (diag->status == BYOC_OK) byoc_diag_error(&session->failure, status, "%s", byoc_status_name(status));
+  }
+  return status;
+}
+
+int32_t byoc_session_note(byoc_codegen_t *session, byoc_status_t status, const byoc_diag_t *diag) {
+  if (status != BYOC_OK && diag->status != BYOC_OK) session->last = *diag;
+  return status;
+}
+
+// What each function gave before the hook could change it.
+static byoc_status_t remember_signatures(byoc_codegen_t *session, byoc_diag_t *diag) {
+  const size_t count = session->function_count;
+  session->results = BYOC_ARENA_ARRAY(&session->arena, byoc_codegen_result_t, count);
+  session->result_types = BYOC_ARENA_ARRAY(&session->arena, const byoc_type_t **, count);
+  session->bound_symbols = BYOC_ARENA_ARRAY(&session->arena, const char *, count);
+  session->result_counts = BYOC_ARENA_ARRAY(&session->arena, size_t, count);
+  if (session->results == NULL || session->result_types == NULL || session->bound_symbols == NULL ||
+      session->result_counts == NULL) {
+    return byoc_diag_out_of_memory(diag);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    byoc_function_t *function = session->functions[i];
+    const size_t result_count = function->body->results.count;
+    session->results[i].function = function;
+    session->result_counts[i] = result_count;
+    session->result_types[i] = BYOC_ARENA_ARRAY(&session->arena, const byoc_type_t *, result_count);
+    if (session->result_types[i] == NULL) return byoc_diag_out_of_memory(diag);
+    for (size_t r = 0; r < result_count; ++r) {
+      session->result_types[i][r] = function->body->results.data[r]->type;
+    }
+  }
+  return BYOC_OK;
+}
+
+static void deinit_session(byoc_codegen_t *session) {
+  for (size_t i = session->made.count; i-- > 0;) byoc_runtime_module_release(session->made.data[i]);
+  byoc_vector_deinit(&session->made, session->allocator);
+  byoc_arena_deinit(&session->arena);
+}
+
+// ---- the run ----
+
+// What the hook said of its failure: by error(), else the latest call of ours that failed, else nothing.
+static byoc_status_t hook_failed(byoc_codegen_t *session, int32_t status, byoc_diag_t *diag) {
+  const byoc_diag_t *said = &session->hook_error;
+  if (said->status == BYOC_OK) said = &session->failure;
+  if (said->status == BYOC_OK) said = &session->last;
+  const bool known = strcmp(byoc_status_name(status), byoc_status_name(-1)) != 0;
+  const byoc_status_t result = known ? status : BYOC_INTERNAL;
+  if (said->status == BYOC_OK) {
+    return byoc_diag_error(diag, result, "its hook failed (%s, %d) and gave no reason", byoc_status_name(status),
+                           (int)status);
+  }
+  if (diag != NULL && diag->status == BYOC_OK) {
+    *diag = *said;
+    diag->status = result;
+  }
+  return result;
+}
+
+static byoc_status_t call_hook(byoc_codegen_t *session, byoc_diag_t *diag) {
+  const byoc_backend_t *backend = session->target->kind->backend;
+  if (backend->generate != NULL) {
+    const int32_t status = backend->generate(backend->self, session);
+    return status == BYOC_OK ? BYOC_OK : hook_failed(session, status, diag);
+  }
+  for (size_t i = 0; i < session->function_count; ++i) {
+    byoc_function_t *function = session->functions[i];
+    const int32_t status = backend->generate_function(backend->self, session, function);
+    if (status == BYOC_OK) continue;
+    return byoc_diag_context(diag, hook_failed(session, status, diag), "function '%s'", function->name);
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t check_answers(const byoc_codegen_t *session, byoc_diag_t *diag) {
+  for (size_t i = 0; i < session->function_count; ++i) {
+    if (session->results[i].answer != BYOC_CODEGEN_UNANSWERED) continue;
+    byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_DATA, "it left function '%s' without an answer",
+                                           session->functions[i]->name);
+    byoc_diag_hint(diag, "each function is bound, described as JSON, handed back or declined");
+    return status;
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t fill_report(byoc_codegen_t *session, byoc_diag_t *diag) {
+  byoc_codegen_report_t *report = session->report;
+  const byoc_allocator_t allocator = byoc_arena_allocator(&report->arena);
+  if (!byoc_vector_reserve(&report->results, allocator, session->function_count)) return byoc_diag_out_of_memory(diag);
+  for (size_t i = 0; i < session->function_count; ++i) {
+    byoc_codegen_result_t result = session->results[i];
+    if (result.reason != NULL) {
+      result.reason = byoc_arena_copy_string(&report->arena, result.reason);
+      if (result.reason == NULL) return byoc_diag_out_of_memory(diag);
+    }
+    report->results.data[report->results.count++] = result;
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t run_session(byoc_codegen_t *session, byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(remember_signatures(session, diag));
+  byoc_hygiene_t before;
+  byoc_hygiene_take(&before);
+  BYOC_RETURN_IF_ERROR(call_hook(session, diag));
+  if (session->failure.status != BYOC_OK) {
+    if (diag != NULL && diag->status == BYOC_OK) *diag = session->failure;
+    return session->failure.status;
+  }
+  BYOC_RETURN_IF_ERROR(byoc_hygiene_check(&before, diag));
+  BYOC_RETURN_IF_ERROR(check_answers(session, diag));
+  const size_t results_before = session->report->results.count;
+  BYOC_RETURN_IF_ERROR(fill_report(session, diag));
+  byoc_status_t status = byoc_session_commit(session, diag);
+  if (status != BYOC_OK) session->report->results.count = results_before;
+  return status;
+}
+
+byoc_status_t byoc_codegen_run(byoc_graph_module_t *module, const byoc_target_t *target,
+                               byoc_function_t *const *functions, size_t function_count,
+                               const byoc_codegen_services_t *services, byoc_diag_t *diag,
+                               byoc_codegen_report_t *report) {
+  const byoc_target_kind_t *kind = target->kind;
+  if (kind->backend == NULL) {
+    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "target '%s' has no code generator", kind->name);
+  }
+  byoc_codegen_t *session = byoc_allocate(module->allocator, 1, sizeof(*session));
+  if (session == NULL) return byoc_diag_out_of_memory(diag);
+  session->module = module;
+  session->target = target;
+  session->functions = functions;
+  session->function_count = function_count;
+  session->services = services;
+  session->report = report;
+  session->allocator = module->allocator;
+  byoc_arena_init(&session->arena, module->allocator);
+  byoc_log(BYOC_LOG_INFO, "generating %zu functions by target '%s'", function_count, target->text);
+  byoc_status_t status = run_session(session, diag);
+  if (status != BYOC_OK) {
+    byoc_diag_context(diag, status, "target '%s' (plugin %s %s)", kind->name, kind->plugin_name, kind->plugin_version);
+  }
+  deinit_session(session);
+  byoc_free(module->allocator, session);
+  return status;
+}

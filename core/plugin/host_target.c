@@ -1,0 +1,74 @@
+// The target and region tables: what hooks may ask about targets and matches.
+#include <string.h>
+
+#include "core/plugin/region.h"
+#include "core/target/target.h"
+
+static const char *target_kind(const byoc_target_t *target) {
+  return target != NULL ? target->kind->name : "";
+}
+
+static const char *target_text(const byoc_target_t *target) {
+  return target != NULL ? target->text : "";
+}
+
+const byoc_target_api_t *byoc_host_target_api(void) {
+  static const byoc_target_api_t api = {
+      .header = BYOC_HEADER(byoc_target_api_t, 1),
+      .kind = target_kind,
+      .text = target_text,
+      .option_int = byoc_target_option_int,
+      .option_float = byoc_target_option_float,
+      .option_string = byoc_target_option_string,
+  };
+  return &api;
+}
+
+static const byoc_target_t *region_target(const byoc_region_t *region) {
+  return region != NULL ? region->target : NULL;
+}
+
+static uint64_t region_node_count(const byoc_region_t *region) {
+  return region != NULL ? region->node_count : 0;
+}
+
+static byoc_node_t *region_node_at(const byoc_region_t *region, uint64_t index) {
+  return region != NULL && index < region->node_count ? region->nodes[index] : NULL;
+}
+
+static const byoc_region_binding_t *find_binding(const byoc_region_t *region, const char *name) {
+  if (region == NULL || name == NULL) return NULL;
+  for (size_t i = 0; i < region->binding_count; ++i) {
+    if (strcmp(region->bindings[i].name, name) == 0) return &region->bindings[i];
+  }
+  return NULL;
+}
+
+static byoc_node_t *region_node(const byoc_region_t *region, const char *name) {
+  const byoc_region_binding_t *binding = find_binding(region, name);
+  return binding != NULL ? binding->node : NULL;
+}
+
+static byoc_value_t *region_value(const byoc_region_t *region, const char *name) {
+  const byoc_region_binding_t *binding = find_binding(region, name);
+  return binding != NULL ? binding->value : NULL;
+}
+
+static int32_t region_decline(byoc_region_t *region, const char *reason) {
+  if (region == NULL) return 0;
+  snprintf(region->reason, sizeof(region->reason), "%s", reason != NULL ? reason : "");
+  return 0;
+}
+
+const byoc_region_api_t *byoc_host_region_api(void) {
+  static const byoc_region_api_t api = {
+      .header = BYOC_HEADER(byoc_region_api_t, 1),
+      .target = region_target,
+      .node_count = region_node_count,
+      .node_at = region_node_at,
+      .node = region_node,
+      .value = region_value,
+      .decline = region_decline,
+  };
+  return &api;
+}

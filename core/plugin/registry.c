@@ -1,0 +1,287 @@
+#include "core/plugin/registry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/file.h"
+#include "core/base/log.h"
+#include "core/base/string.h"
+#include "core/plugin/identity.h"
+#include "core/plugin/library.h"
+#include "core/plugin/trust.h"
+
+enum { LOAD_TIMEOUT_MS = 20000 };
+
+typedef struct slot_t {
+  byoc_plugin_entry_t entry;
+  const char *real_path; // links followed; NULL where the file was not trusted
+  const char *refusal;   // REFUSED: the reason with the plugin's path
+} slot_t;
+
+struct byoc_plugin_registry_t {
+  byoc_allocator_t allocator;
+  byoc_arena_t arena;
+  int64_t load_timeout_ms;
+  BYOC_VECTOR(slot_t *) slots;
+};
+
+// ---- entries ----
+
+static slot_t *add_slot(byoc_plugin_registry_t *registry, const char *path, byoc_plugin_source_t source) {
+  slot_t *slot = BYOC_ARENA_NEW(&registry->arena, slot_t);
+  if (slot == NULL) return NULL;
+  slot->entry.path = byoc_arena_copy_string(&registry->arena, path);
+  slot->entry.source = source;
+  slot->entry.reason = "";
+  if (slot->entry.path == NULL || !byoc_vector_push(&registry->slots, registry->allocator, slot)) return NULL;
+  return slot;
+}
+
+// Turns the error into the entry's reason. Running out of memory stays an error.
+static byoc_status_t refuse(byoc_plugin_registry_t *registry, slot_t *slot, const byoc_diag_t *reason,
+                            byoc_diag_t *diag) {
+  if (reason->status == BYOC_OUT_OF_MEMORY) return byoc_diag_out_of_memory(diag);
+  char text[sizeof(reason->message) + sizeof(reason->context) + sizeof(reason->hint)];
+  byoc_diag_format(reason, text, sizeof(text));
+  slot->entry.state = BYOC_PLUGIN_REFUSED;
+  slot->entry.reason = byoc_arena_copy_string(&registry->arena, text);
+  slot->refusal = byoc_arena_format(&registry->arena, "the plugin '%s' is refused: %s", slot->entry.path, text);
+  byoc_log(BYOC_LOG_INFO, "plugin '%s' is refused: %s", slot->entry.path, text);
+  if (slot->entry.reason != NULL && slot->refusal != NULL) return BYOC_OK;
+  slot->entry.reason = slot->refusal = "out of memory";
+  return byoc_diag_out_of_memory(diag);
+}
+
+// Two plugins of one name, or with a target in common: the later one is refused.
+static byoc_status_t check_taken(const byoc_plugin_registry_t *registry, const slot_t *slot, byoc_diag_t *diag) {
+  for (size_t i = 0; i < registry->slots.count; ++i) {
+    const slot_t *other = registry->slots.data[i];
+    if (other == slot) break;
+    if (other->real_path != NULL && strcmp(other->real_path, slot->real_path) == 0) {
+      return byoc_diag_error(diag, BYOC_ALREADY_EXISTS, "it is the same file as '%s'", other->entry.path);
+    }
+    if (other->entry.state == BYOC_PLUGIN_REFUSED) continue;
+    if (strcmp(other->entry.note.name, slot->entry.note.name) == 0) {
+      return byoc_diag_error(diag, BYOC_ALREADY_EXISTS, "its name '%s' is taken by '%s'", slot->entry.note.name,
+                             other->entry.path);
+    }
+    char target[128];
+    if (byoc_plugin_note_shared_target(&slot->entry.note, &other->entry.note, target)) {
+      return byoc_diag_error(diag, BYOC_ALREADY_EXISTS, "its target '%s' is taken by '%s'", target, other->entry.path);
+    }
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t check_candidate(byoc_plugin_registry_t *registry, slot_t *slot, byoc_diag_t *diag) {
+  byoc_plugin_entry_t *entry = &slot->entry;
+  char *real = NULL;
+  bool is_file = false;
+  byoc_status_t status = byoc_plugin_check_trust(entry->path, registry->allocator, diag, &real, &is_file);
+  if (status == BYOC_OK) {
+    slot->real_path = byoc_arena_copy_string(&registry->arena, real);
+    if (slot->real_path == NULL) status = byoc_diag_out_of_memory(diag);
+  }
+  byoc_free(registry->allocator, real);
+  // What an untrusted file says of itself is shown, and explains why its targets are missing.
+  if (status != BYOC_OK && is_file) (void)byoc_plugin_identity_read(entry->path, NULL, &entry->note, &entry->has_note);
+  BYOC_RETURN_IF_ERROR(status);
+  BYOC_RETURN_IF_ERROR(byoc_plugin_identity_read(slot->real_path, diag, &entry->note, &entry->has_note));
+  return check_taken(registry, slot, diag);
+}
+
+static byoc_status_t add_candidate(byoc_plugin_registry_t *registry, const char *path, byoc_plugin_source_t source,
+                                   byoc_diag_t *diag) {
+  slot_t *slot = add_slot(registry, path, source);
+  if (slot == NULL) return byoc_diag_out_of_memory(diag);
+  byoc_diag_t reason = {0};
+  byoc_status_t status = check_candidate(registry, slot, &reason);
+  if (status == BYOC_OK) return BYOC_OK;
+  const bool repeated = reason.status == BYOC_ALREADY_EXISTS && strncmp(reason.message, "it is the same", 14) == 0;
+  BYOC_RETURN_IF_ERROR(refuse(registry, slot, &reason, diag));
+  if (source != BYOC_PLUGIN_FROM_OPTION || repeated) return BYOC_OK;
+  // What the user asked for by name is not passed over.
+  return byoc_diag_error(diag, status, "%s", slot->refusal);
+}
+
+// ---- discovery ----
+
+// A folder that cannot be searched is listed as an entry of its own.
+static byoc_status_t refuse_folder(byoc_plugin_registry_t *registry, const char *path, byoc_plugin_source_t source,
+                                   const byoc_diag_t *reason, byoc_diag_t *diag) {
+  slot_t *slot = add_slot(registry, path, source);
+  if (slot == NULL) return byoc_diag_out_of_memory(diag);
+  return refuse(registry, slot, reason, diag);
+}
+
+static byoc_status_t search_folder(byoc_plugin_registry_t *registry, const char *folder, byoc_plugin_source_t source,
+                                   byoc_diag_t *diag) {
+  byoc_diag_t reason = {0};
+  if (folder[0] != '/') {
+    byoc_diag_error(&reason, BYOC_PERMISSION, "%s in BYOC_PLUGIN_PATH is passed over",
+                    folder[0] == '\0' ? "an empty entry" : "a relative folder");
+    byoc_diag_hint(&reason, "name folders by their whole path: the working folder is never searched");
+    return refuse_folder(registry, folder, source, &reason, diag);
+  }
+  char **names = NULL;
+  size_t count = 0;
+  byoc_status_t status = byoc_list_directory(folder, registry->allocator, &reason, &names, &count);
+  if (status == BYOC_NOT_FOUND && source == BYOC_PLUGIN_FROM_INSTALLATION) return BYOC_OK;
+  if (status != BYOC_OK) return refuse_folder(registry, folder, source, &reason, diag);
+  for (size_t i = 0; i < count && status == BYOC_OK; ++i) {
+    if (!byoc_ends_with(names[i], ".so") || names[i][0] == '.') continue;
+    char *path = byoc_path_join(registry->allocator, folder, names[i]);
+    status = path != NULL ? add_candidate(registry, path, source, diag) : byoc_diag_out_of_memory(diag);
+    byoc_free(registry->allocator, path);
+  }
+  byoc_free_names(registry->allocator, names, count);
+  return status;
+}
+
+static byoc_status_t search_environment(byoc_plugin_registry_t *registry, const char *list, byoc_diag_t *diag) {
+  if (list[0] == '\0') return BYOC_OK; // set to nothing: no folders, rather than one without a name
+  for (const char *at = list;; ++at) {
+    const size_t size = strcspn(at, ":");
+    char *folder = byoc_allocate(registry->allocator, size + 1, 1);
+    if (folder == NULL) return byoc_diag_out_of_memory(diag);
+    memcpy(folder, at, size);
+    folder[size] = '\0';
+    byoc_status_t status = search_folder(registry, folder, BYOC_PLUGIN_FROM_ENVIRONMENT, diag);
+    byoc_free(registry->allocator, folder);
+    BYOC_RETURN_IF_ERROR(status);
+    at += size;
+    if (*at == '\0') return BYOC_OK;
+  }
+}
+
+byoc_status_t byoc_plugin_registry_create(const byoc_plugin_options_t *options, byoc_allocator_t allocator,
+                                          byoc_diag_t *diag, byoc_plugin_registry_t **out_registry) {
+  *out_registry = NULL;
+  byoc_plugin_registry_t *registry = byoc_allocate(allocator, 1, sizeof(*registry));
+  if (registry == NULL) return byoc_diag_out_of_memory(diag);
+  registry->allocator = allocator;
+  registry->load_timeout_ms = options->load_timeout_ms > 0 ? options->load_timeout_ms : LOAD_TIMEOUT_MS;
+  byoc_arena_init(&registry->arena, allocator);
+  // Nothing where the process has more rights than its user: the environment is the user's.
+  const char *environment = options->environment != NULL ? options->environment : secure_getenv("BYOC_PLUGIN_PATH");
+  byoc_status_t status = BYOC_OK;
+  for (size_t i = 0; i < options->path_count && status == BYOC_OK; ++i) {
+    status = add_candidate(registry, options->paths[i], BYOC_PLUGIN_FROM_OPTION, diag);
+  }
+  if (status == BYOC_OK && environment != NULL) status = search_environment(registry, environment, diag);
+  if (status == BYOC_OK && options->installation != NULL) {
+    status = search_folder(registry, options->installation, BYOC_PLUGIN_FROM_INSTALLATION, diag);
+  }
+  if (status != BYOC_OK) {
+    byoc_plugin_registry_destroy(registry);
+    return status;
+  }
+  *out_registry = registry;
+  return BYOC_OK;
+}
+
+void byoc_plugin_registry_destroy(byoc_plugin_registry_t *registry) {
+  if (registry == NULL) return;
+  for (size_t i = registry->slots.count; i-- > 0;) byoc_plugin_library_release(registry->slots.data[i]->entry.library);
+  byoc_vector_deinit(&registry->slots, registry->allocator);
+  byoc_arena_deinit(&registry->arena);
+  byoc_free(registry->allocator, registry);
+}
+
+size_t byoc_plugin_registry_count(const byoc_plugin_registry_t *registry) {
+  return registry->slots.count;
+}
+
+const byoc_plugin_entry_t *byoc_plugin_registry_at(const byoc_plugin_registry_t *registry, size_t index) {
+  return index < registry->slots.count ? &registry->slots.data[index]->entry : NULL;
+}
+
+// ---- loading ----
+
+// Leaves the entry LOADED or REFUSED.
+static void load_slot(byoc_plugin_registry_t *registry, slot_t *slot) {
+  byoc_plugin_entry_t *entry = &slot->entry;
+  if (entry->state != BYOC_PLUGIN_FOUND) return;
+  byoc_diag_t reason = {0};
+  byoc_status_t status = byoc_plugin_try(slot->real_path, &entry->note, registry->load_timeout_ms, &reason);
+  if (status == BYOC_OK) {
+    status = byoc_plugin_library_load(slot->real_path, &entry->note, registry->allocator, &reason, &entry->library);
+  }
+  if (status != BYOC_OK) {
+    if (status == BYOC_OUT_OF_MEMORY) {
+      entry->state = BYOC_PLUGIN_REFUSED;
+      entry->reason = slot->refusal = "out of memory";
+    } else {
+      (void)refuse(registry, slot, &reason, NULL);
+    }
+    return;
+  }
+  entry->state = BYOC_PLUGIN_LOADED;
+  entry->plugin = entry->library->plugin;
+  entry->kinds = entry->library->kinds;
+  entry->kind_count = entry->library->kind_count;
+  byoc_log(BYOC_LOG_INFO, "plugin '%s' %s loaded from '%s'", entry->note.name, entry->note.version, entry->path);
+}
+
+void byoc_plugin_registry_load_all(byoc_plugin_registry_t *registry) {
+  for (size_t i = 0; i < registry->slots.count; ++i) load_slot(registry, registry->slots.data[i]);
+}
+
+// ---- targets ----
+
+static const byoc_target_kind_t *look_up(const void *self, const char *name) {
+  byoc_plugin_registry_t *registry = (byoc_plugin_registry_t *)(uintptr_t)self;
+  if (strcmp(name, byoc_target_kind_native()->name) == 0) return byoc_target_kind_native();
+  for (size_t i = 0; i < registry->slots.count; ++i) {
+    slot_t *slot = registry->slots.data[i];
+    const byoc_plugin_entry_t *entry = &slot->entry;
+    if (entry->state == BYOC_PLUGIN_REFUSED || !byoc_plugin_note_has_target(&entry->note, name)) continue;
+    load_slot(registry, slot);
+    for (size_t k = 0; k < entry->kind_count; ++k) {
+      if (strcmp(entry->kinds[k].name, name) == 0) return &entry->kinds[k];
+    }
+    return NULL;
+  }
+  return NULL;
+}
+
+static const char *refusal(const void *self, const char *name) {
+  return byoc_plugin_registry_refusal(self, name);
+}
+
+const char *byoc_plugin_registry_refusal(const byoc_plugin_registry_t *registry, const char *kind) {
+  for (size_t i = 0; i < registry->slots.count; ++i) {
+    const slot_t *slot = registry->slots.data[i];
+    if (slot->entry.state != BYOC_PLUGIN_REFUSED || !slot->entry.has_note) continue;
+    if (byoc_plugin_note_has_target(&slot->entry.note, kind)) return slot->refusal;
+  }
+  return NULL;
+}
+
+// All names that could be asked for, in order. NULL when memory is out: messages then name none.
+static const char **collect_names(byoc_plugin_registry_t *registry, size_t *out_count) {
+  size_t limit = 1, count = 0;
+  for (size_t i = 0; i < registry->slots.count; ++i) limit += sizeof(registry->slots.data[i]->entry.note.targets) / 2;
+  const char **names = BYOC_ARENA_ARRAY(&registry->arena, const char *, limit);
+  *out_count = 0;
+  if (names == NULL) return NULL;
+  names[count++] = byoc_target_kind_native()->name;
+  for (size_t i = 0; i < registry->slots.count; ++i) {
+    const byoc_plugin_entry_t *entry = &registry->slots.data[i]->entry;
+    if (entry->state == BYOC_PLUGIN_REFUSED) continue;
+    const char *cursor = entry->note.targets;
+    size_t size = 0;
+    for (const char *name; (name = byoc_plugin_note_next_target(&cursor, &size)) != NULL;) {
+      names[count] = byoc_arena_format(&registry->arena, "%.*s", (int)size, name);
+      if (names[count] != NULL) ++count;
+    }
+  }
+  *out_count = count;
+  return names;
+}
+
+byoc_target_registry_t byoc_plugin_registry_targets(byoc_plugin_registry_t *registry) {
+  byoc_target_registry_t targets = {.self = registry, .lookup = look_up, .refusal = refusal};
+  targets.names = collect_names(registry, &targets.name_count);
+  return targets;
+}

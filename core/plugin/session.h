@@ -1,0 +1,55 @@
+// Inside of one run of a generate hook. What the hook adds is kept here and reaches the graph module when the hook has
+// ended well.
+#ifndef BYOC_CORE_PLUGIN_SESSION_H_
+#define BYOC_CORE_PLUGIN_SESSION_H_
+
+#include "core/plugin/codegen.h"
+
+struct byoc_codegen_t {
+  byoc_graph_module_t *module;
+  const byoc_target_t *target;
+  byoc_function_t *const *functions;
+  size_t function_count;
+  const byoc_codegen_services_t *services;
+  byoc_codegen_report_t *report;
+  byoc_allocator_t allocator;
+  byoc_arena_t arena;                        // views that the hook was given, and the tables below
+  byoc_codegen_result_t *results;            // one per function
+  const byoc_type_t ***result_types;         // one list per function: what it gave before the hook
+  const char **bound_symbols;                // one per function: of bind_packed, else NULL
+  size_t *result_counts;                     // lengths of those lists
+  BYOC_VECTOR(byoc_runtime_module_t *) made; // one reference each
+  byoc_diag_t hook_error;                    // from api->error
+  byoc_diag_t failure;                       // the first call that makes the whole run fail, whatever the hook returns
+  byoc_diag_t last;                          // the latest call that failed without such consequences
+};
+
+// Index of a function that this run is to implement; -1 otherwise.
+int64_t byoc_session_find(const byoc_codegen_t *session, const byoc_function_t *function);
+// The index of a function that has no answer yet; -1, having recorded why, otherwise.
+int64_t byoc_session_claim(byoc_codegen_t *session, const byoc_function_t *function, byoc_diag_t *diag);
+void byoc_session_answer(byoc_codegen_t *session, int64_t index, byoc_codegen_answer_t answer);
+// Ends an API call that must not fail: keeps the diagnostic as the run's failure. Returns `status`.
+int32_t byoc_session_settle(byoc_codegen_t *session, byoc_status_t status, const byoc_diag_t *diag);
+// Ends an API call that a hook may recover from.
+int32_t byoc_session_note(byoc_codegen_t *session, byoc_status_t status, const byoc_diag_t *diag);
+
+const char *byoc_session_symbol(const byoc_function_t *function);
+
+// ---- session_modules.c: runtime modules ----
+byoc_status_t byoc_session_add_packed(byoc_codegen_t *session, int64_t index, const byoc_packed_binding_t *binding,
+                                      byoc_diag_t *diag);
+byoc_status_t byoc_session_add_json(byoc_codegen_t *session, int64_t index, const byoc_json_module_t *json,
+                                    byoc_diag_t *diag);
+byoc_status_t byoc_session_add_c_source(byoc_codegen_t *session, const byoc_c_source_t *source, byoc_diag_t *diag);
+byoc_status_t byoc_session_add_static_library(byoc_codegen_t *session, const byoc_static_library_t *library,
+                                              byoc_diag_t *diag);
+byoc_status_t byoc_session_add_engine(byoc_codegen_t *session, const byoc_engine_module_t *engine, byoc_diag_t *diag);
+// Checks what was made as a whole (symbols are defined, once; engines are there) and puts it into the graph module: all
+// of it or nothing.
+byoc_status_t byoc_session_commit(byoc_codegen_t *session, byoc_diag_t *diag);
+
+// ---- host_codegen.c ----
+byoc_status_t byoc_session_require_features(byoc_codegen_t *session, const char *features, byoc_diag_t *diag);
+
+#endif // BYOC_CORE_PLUGIN_SESSION_H_

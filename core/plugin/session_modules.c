@@ -1,0 +1,414 @@
+// Runtime modules of a codegen session: copied from what the plugin hands over, checked, and put into the graph module.
+#include <ctype.h>
+#include <jansson.h>
+#include <string.h>
+
+#include "core/base/map.h"
+#include "core/plugin/abi.h"
+#include "core/plugin/library.h"
+#include "core/plugin/session.h"
+
+enum { MAX_SYMBOL_BYTES = 480, MAX_TEXT_BYTES = 4096, MAX_TEXTS = 1 << 20, MAX_ITEMS = 1 << 20 };
+
+// ---- making modules ----
+
+static bool name_is_free(const byoc_codegen_t *session, const char *name) {
+  if (byoc_graph_module_find_runtime_module(session->module, name) != NULL) return false;
+  for (size_t i = 0; i < session->made.count; ++i) {
+    if (strcmp(session->made.data[i]->name, name) == 0) return false;
+  }
+  return true;
+}
+
+// `name`, or name_1, name_2 ... ; NULL when memory is out.
+static const char *free_name(byoc_codegen_t *session, const char *name) {
+  const char *candidate = name;
+  for (unsigned n = 1; candidate != NULL && !name_is_free(session, candidate); ++n) {
+    candidate = byoc_arena_format(&session->arena, "%s_%u", name, n);
+  }
+  return candidate;
+}
+
+static void release_library(void *library) {
+  byoc_plugin_library_release(library);
+}
+
+static byoc_status_t create_module(byoc_codegen_t *session, byoc_runtime_module_kind_t kind, const char *name,
+                                   byoc_diag_t *diag, byoc_runtime_module_t **out_module) {
+  const char *unique = free_name(session, name);
+  if (unique == NULL) return byoc_diag_out_of_memory(diag);
+  BYOC_RETURN_IF_ERROR(
+      byoc_runtime_module_create(kind, unique, session->target->text, session->allocator, diag, out_module));
+  if (session->target->kind->library != NULL) {
+    byoc_plugin_library_retain(session->target->kind->library);
+    (*out_module)->owner = session->target->kind->library;
+    (*out_module)->release_owner = release_library;
+  }
+  return BYOC_OK;
+}
+
+// Takes over the module's reference.
+static byoc_status_t keep_module(byoc_codegen_t *session, byoc_runtime_module_t *module, byoc_diag_t *diag) {
+  if (byoc_vector_push(&session->made, session->allocator, module)) return BYOC_OK;
+  byoc_runtime_module_release(module);
+  return byoc_diag_out_of_memory(diag);
+}
+
+// Keeps the module when it was filled, else gives it up.
+static byoc_status_t end_module(byoc_codegen_t *session, byoc_runtime_module_t *module, byoc_status_t status,
+                                byoc_diag_t *diag) {
+  if (status == BYOC_OK) return keep_module(session, module, diag);
+  byoc_runtime_module_release(module);
+  return status;
+}
+
+static byoc_status_t copy_optional(const char *text, const char *what, byoc_runtime_module_t *module, byoc_diag_t *diag,
+                                   const char **out_text) {
+  *out_text = NULL;
+  if (text == NULL || text[0] == '\0') return BYOC_OK;
+  return byoc_abi_copy_text(text, what, MAX_TEXT_BYTES, false, &module->arena, diag, out_text);
+}
+
+static byoc_status_t add_constants(byoc_runtime_module_t *module, const byoc_tensor_data_t *constants, uint32_t count,
+                                   uint32_t stride, byoc_diag_t *diag) {
+  for (uint32_t i = 0; i < count; ++i) {
+    byoc_tensor_data_t data;
+    BYOC_RETURN_IF_ERROR(byoc_abi_read_at(constants, stride, i, "a constant", &data, sizeof(data), diag));
+    if (data.rank > 0 && data.dims == NULL) {
+      return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "constant %u has rank %u and no dims", (unsigned)i,
+                             (unsigned)data.rank);
+    }
+    BYOC_RETURN_IF_ERROR(byoc_runtime_module_add_constant(module, &data, diag));
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t add_symbols(byoc_runtime_module_t *module, byoc_text_list_t symbols, byoc_diag_t *diag) {
+  byoc_text_list_t copy;
+  BYOC_RETURN_IF_ERROR(
+      byoc_abi_copy_texts(symbols, "the list of symbols", MAX_SYMBOL_BYTES, MAX_TEXTS, &module->arena, diag, &copy));
+  for (uint64_t i = 0; i < copy.count; ++i) {
+    BYOC_RETURN_IF_ERROR(byoc_runtime_module_add_symbol(module, copy.items[i], diag));
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t add_files(byoc_runtime_module_t *module, const byoc_file_content_t *files, uint32_t count,
+                               uint32_t stride, bool are_blobs, byoc_diag_t *diag) {
+  for (uint32_t i = 0; i < count; ++i) {
+    byoc_file_content_t content;
+    BYOC_RETURN_IF_ERROR(
+        byoc_abi_read_at(files, stride, i, are_blobs ? "a blob" : "a file", &content, sizeof(content), diag));
+    if (content.name != NULL) {
+      BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(content.name, are_blobs ? "a blob's name" : "a file's name", 255, false,
+                                              &module->arena, diag, &content.name));
+    }
+    BYOC_RETURN_IF_ERROR(byoc_runtime_module_add_file(module, &content, are_blobs, diag));
+  }
+  return BYOC_OK;
+}
+
+// Names of shared libraries go to the link as they are.
+static byoc_status_t add_needed(byoc_runtime_module_t *module, byoc_text_list_t needed, byoc_diag_t *diag) {
+  byoc_text_list_t copy;
+  BYOC_RETURN_IF_ERROR(
+      byoc_abi_copy_texts(needed, "the list of needed libraries", 255, MAX_TEXTS, &module->arena, diag, &copy));
+  for (uint64_t i = 0; i < copy.count; ++i) {
+    bool valid = isalnum((unsigned char)copy.items[i][0]) != 0;
+    for (const char *c = copy.items[i]; *c != '\0' && valid; ++c) {
+      valid = isalnum((unsigned char)*c) || strchr("._+-", *c) != NULL;
+    }
+    if (!valid) {
+      return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "'%s' is not the name of a shared library", copy.items[i]);
+    }
+    if (!byoc_vector_push(&module->needed, byoc_arena_allocator(&module->arena), copy.items[i])) {
+      return byoc_diag_out_of_memory(diag);
+    }
+  }
+  return BYOC_OK;
+}
+
+// ---- one adder a kind ----
+
+static byoc_status_t fill_packed(byoc_codegen_t *session, byoc_runtime_module_t *module, int64_t index,
+                                 const byoc_packed_binding_t *binding, byoc_diag_t *diag) {
+  const byoc_function_t *function = session->functions[index];
+  const char *symbol = binding->symbol != NULL ? binding->symbol : byoc_session_symbol(function);
+  char identifier[MAX_SYMBOL_BYTES + 1];
+  byoc_make_identifier(symbol, identifier, sizeof(identifier));
+  if (symbol[0] == '\0' || strcmp(symbol, identifier) != 0) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "'%.128s' is not a C identifier", symbol);
+  }
+  module->function_name = byoc_arena_copy_string(&module->arena, function->name);
+  module->packed_symbol = byoc_arena_copy_string(&module->arena, symbol);
+  module->workspace_size_bytes = binding->workspace_size_bytes;
+  if (module->function_name == NULL || module->packed_symbol == NULL) return byoc_diag_out_of_memory(diag);
+  session->bound_symbols[index] = module->packed_symbol;
+  return add_constants(module, binding->constants, binding->constant_count, binding->constant_stride, diag);
+}
+
+byoc_status_t byoc_session_add_packed(byoc_codegen_t *session, int64_t index, const byoc_packed_binding_t *binding,
+                                      byoc_diag_t *diag) {
+  byoc_runtime_module_t *module = NULL;
+  BYOC_RETURN_IF_ERROR(create_module(session, BYOC_RUNTIME_MODULE_PACKED,
+                                     byoc_session_symbol(session->functions[index]), diag, &module));
+  return end_module(session, module, fill_packed(session, module, index, binding, diag), diag);
+}
+
+static byoc_status_t check_json(const char *text, byoc_diag_t *diag) {
+  json_error_t error;
+  json_t *value = json_loads(text, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+  if (value == NULL) {
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "it is not JSON: %s (line %d, column %d)", error.text, error.line,
+                           error.column);
+  }
+  json_decref(value);
+  return BYOC_OK;
+}
+
+static byoc_status_t fill_json(byoc_codegen_t *session, byoc_runtime_module_t *module, int64_t index,
+                               const byoc_json_module_t *json, byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(json->engine, "the engine's name", MAX_SYMBOL_BYTES, false, &module->arena,
+                                          diag, &module->engine_name));
+  if (json->json == NULL) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "its text is NULL");
+  BYOC_RETURN_IF_ERROR(check_json(json->json, diag));
+  module->function_name = byoc_arena_copy_string(&module->arena, session->functions[index]->name);
+  module->json = byoc_arena_copy_string(&module->arena, json->json);
+  module->workspace_size_bytes = json->workspace_size_bytes;
+  if (module->function_name == NULL || module->json == NULL) return byoc_diag_out_of_memory(diag);
+  return add_constants(module, json->constants, json->constant_count, json->constant_stride, diag);
+}
+
+byoc_status_t byoc_session_add_json(byoc_codegen_t *session, int64_t index, const byoc_json_module_t *json,
+                                    byoc_diag_t *diag) {
+  byoc_runtime_module_t *module = NULL;
+  BYOC_RETURN_IF_ERROR(
+      create_module(session, BYOC_RUNTIME_MODULE_JSON, byoc_session_symbol(session->functions[index]), diag, &module));
+  return end_module(session, module, fill_json(session, module, index, json, diag), diag);
+}
+
+static byoc_status_t fill_c_source(byoc_runtime_module_t *module, const byoc_c_source_t *source, byoc_diag_t *diag) {
+  if (source->source == NULL) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "its source is NULL");
+  module->source = byoc_arena_copy_string(&module->arena, source->source);
+  if (module->source == NULL) return byoc_diag_out_of_memory(diag);
+  BYOC_RETURN_IF_ERROR(copy_optional(source->compiler, "its compiler", module, diag, &module->compiler));
+  byoc_text_list_t flags;
+  BYOC_RETURN_IF_ERROR(
+      byoc_abi_copy_texts(source->flags, "its flags", MAX_TEXT_BYTES, MAX_TEXTS, &module->arena, diag, &flags));
+  for (uint64_t i = 0; i < flags.count; ++i) {
+    if (!byoc_vector_push(&module->flags, byoc_arena_allocator(&module->arena), flags.items[i])) {
+      return byoc_diag_out_of_memory(diag);
+    }
+  }
+  return add_symbols(module, source->symbols, diag);
+}
+
+byoc_status_t byoc_session_add_c_source(byoc_codegen_t *session, const byoc_c_source_t *source, byoc_diag_t *diag) {
+  const char *name = NULL;
+  BYOC_RETURN_IF_ERROR(
+      byoc_abi_copy_text(source->name, "its name", MAX_SYMBOL_BYTES, false, &session->arena, diag, &name));
+  byoc_runtime_module_t *module = NULL;
+  BYOC_RETURN_IF_ERROR(create_module(session, BYOC_RUNTIME_MODULE_C_SOURCE, name, diag, &module));
+  return end_module(session, module, fill_c_source(module, source, diag), diag);
+}
+
+static bool same_files(const byoc_file_bytes_t *a, size_t a_count, const byoc_file_bytes_t *b, size_t b_count) {
+  if (a_count != b_count) return false;
+  for (size_t i = 0; i < a_count; ++i) {
+    if (strcmp(a[i].name, b[i].name) != 0 || a[i].size_bytes != b[i].size_bytes) return false;
+    if (a[i].size_bytes > 0 && memcmp(a[i].data, b[i].data, a[i].size_bytes) != 0) return false;
+  }
+  return true;
+}
+
+static bool same_texts(const char *const *a, size_t a_count, const char *const *b, size_t b_count) {
+  if (a_count != b_count) return false;
+  for (size_t i = 0; i < a_count; ++i) {
+    if (strcmp(a[i], b[i]) != 0) return false;
+  }
+  return true;
+}
+
+static bool same_optional(const char *a, const char *b) {
+  return (a == NULL || b == NULL) ? a == b : strcmp(a, b) == 0;
+}
+
+static bool same_content(const byoc_runtime_module_t *a, const byoc_runtime_module_t *b) {
+  return a->kind == b->kind && same_optional(a->engine_symbol, b->engine_symbol) &&
+         same_optional(a->setup_symbol, b->setup_symbol) && a->open_in_process == b->open_in_process &&
+         a->in_process == b->in_process &&
+         same_texts(a->symbols.data, a->symbols.count, b->symbols.data, b->symbols.count) &&
+         same_texts(a->needed.data, a->needed.count, b->needed.data, b->needed.count) &&
+         same_files(a->files.data, a->files.count, b->files.data, b->files.count) &&
+         same_files(a->blobs.data, a->blobs.count, b->blobs.data, b->blobs.count);
+}
+
+// A module of that kind and name, here or from an earlier run.
+static const byoc_runtime_module_t *find_module(const byoc_codegen_t *session, byoc_runtime_module_kind_t kind,
+                                                const char *name) {
+  const byoc_runtime_module_t *found = byoc_graph_module_find_runtime_module(session->module, name);
+  for (size_t i = 0; i < session->made.count && found == NULL; ++i) {
+    if (strcmp(session->made.data[i]->name, name) == 0) found = session->made.data[i];
+  }
+  return found != NULL && found->kind == kind ? found : NULL;
+}
+
+static byoc_status_t fill_static_library(byoc_codegen_t *session, byoc_runtime_module_t *module,
+                                         const byoc_static_library_t *library, byoc_diag_t *diag) {
+  if (library->file_count == 0 && library->needed.count == 0) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it has no files");
+  }
+  if (library->file_count > MAX_ITEMS) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it has too many files");
+  BYOC_RETURN_IF_ERROR(add_files(module, library->files, library->file_count, library->file_stride, false, diag));
+  BYOC_RETURN_IF_ERROR(add_symbols(module, library->symbols, diag));
+  BYOC_RETURN_IF_ERROR(add_needed(module, library->needed, diag));
+  BYOC_RETURN_IF_ERROR(copy_optional(library->setup_symbol, "its setup symbol", module, diag, &module->setup_symbol));
+  module->open_in_process = library->open_in_process;
+  module->open_self = session->target->kind->backend->self;
+  return byoc_runtime_module_check_symbols(module, diag);
+}
+
+byoc_status_t byoc_session_add_static_library(byoc_codegen_t *session, const byoc_static_library_t *library,
+                                              byoc_diag_t *diag) {
+  const char *name = NULL;
+  BYOC_RETURN_IF_ERROR(
+      byoc_abi_copy_text(library->name, "its name", MAX_SYMBOL_BYTES, false, &session->arena, diag, &name));
+  byoc_runtime_module_t *module = NULL;
+  BYOC_RETURN_IF_ERROR(create_module(session, BYOC_RUNTIME_MODULE_STATIC_LIBRARY, name, diag, &module));
+  byoc_status_t status = fill_static_library(session, module, library, diag);
+  const byoc_runtime_module_t *known = find_module(session, BYOC_RUNTIME_MODULE_STATIC_LIBRARY, name);
+  if (status == BYOC_OK && known != NULL && same_content(known, module)) {
+    byoc_runtime_module_release(module); // one copy in the artifact
+    return BYOC_OK;
+  }
+  return end_module(session, module, status, diag);
+}
+
+static byoc_status_t check_engine_table(const byoc_engine_t *engine, byoc_diag_t *diag) {
+  if (engine == NULL) return BYOC_OK;
+  if (engine->struct_size < offsetof(byoc_engine_t, profile)) {
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "its engine table has struct_size %u",
+                           (unsigned)engine->struct_size);
+  }
+  if (engine->abi_version != BYOC_ENGINE_ABI_VERSION) {
+    return byoc_diag_error(diag, BYOC_VERSION, "its engine table is of ABI %u, this host has %d",
+                           (unsigned)engine->abi_version, BYOC_ENGINE_ABI_VERSION);
+  }
+  if (engine->create != NULL && engine->destroy != NULL && engine->run != NULL) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INVALID_DATA, "its engine table lacks %s",
+                         engine->create == NULL    ? "create"
+                         : engine->destroy == NULL ? "destroy"
+                                                   : "run");
+}
+
+static byoc_status_t fill_engine(byoc_runtime_module_t *module, const byoc_engine_module_t *engine, byoc_diag_t *diag) {
+  if (engine->file_count == 0) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it has no files");
+  if (engine->file_count > MAX_ITEMS || engine->blob_count > MAX_ITEMS) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it has too many files");
+  }
+  BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(engine->symbol, "its symbol", MAX_SYMBOL_BYTES, false, &module->arena, diag,
+                                          &module->engine_symbol));
+  BYOC_RETURN_IF_ERROR(byoc_runtime_module_add_symbol(module, module->engine_symbol, diag));
+  BYOC_RETURN_IF_ERROR(add_files(module, engine->files, engine->file_count, engine->file_stride, false, diag));
+  BYOC_RETURN_IF_ERROR(add_files(module, engine->blobs, engine->blob_count, engine->blob_stride, true, diag));
+  BYOC_RETURN_IF_ERROR(add_needed(module, engine->needed, diag));
+  BYOC_RETURN_IF_ERROR(check_engine_table(engine->in_process, diag));
+  module->in_process = engine->in_process;
+  return byoc_runtime_module_check_symbols(module, diag);
+}
+
+byoc_status_t byoc_session_add_engine(byoc_codegen_t *session, const byoc_engine_module_t *engine, byoc_diag_t *diag) {
+  const char *name = NULL;
+  BYOC_RETURN_IF_ERROR(
+      byoc_abi_copy_text(engine->name, "its name", MAX_SYMBOL_BYTES, false, &session->arena, diag, &name));
+  byoc_runtime_module_t *module = NULL;
+  BYOC_RETURN_IF_ERROR(create_module(session, BYOC_RUNTIME_MODULE_ENGINE, name, diag, &module));
+  byoc_status_t status = fill_engine(module, engine, diag);
+  const bool renamed = strcmp(module->name, name) != 0;
+  const byoc_runtime_module_t *known = find_module(session, BYOC_RUNTIME_MODULE_ENGINE, name);
+  if (status == BYOC_OK && known != NULL && same_content(known, module)) {
+    byoc_runtime_module_release(module); // once, however many runs bring it
+    return BYOC_OK;
+  }
+  if (status == BYOC_OK && renamed) { // JSON modules name their engine: it cannot be called otherwise
+    const byoc_runtime_module_t *other = byoc_graph_module_find_runtime_module(session->module, name);
+    status = byoc_diag_error(diag, BYOC_ALREADY_EXISTS, "target '%s' has brought another one of that name",
+                             other != NULL ? other->target : session->target->text);
+    byoc_diag_hint(diag, "give both targets the same options");
+  }
+  return end_module(session, module, status, diag);
+}
+
+// ---- the whole ----
+
+// Where each listed symbol comes from: text map, symbol → byoc_runtime_module_t *.
+static byoc_status_t collect_symbols(byoc_codegen_t *session, byoc_runtime_module_t *module, byoc_map_t *symbols,
+                                     byoc_diag_t *diag) {
+  for (size_t i = 0; i < module->symbols.count; ++i) {
+    const char *symbol = module->symbols.data[i];
+    const byoc_runtime_module_t *other = byoc_text_map_get(symbols, symbol);
+    if (other != NULL && other != module) {
+      return byoc_diag_error(diag, BYOC_ALREADY_EXISTS, "the symbol '%s' is listed by runtime module '%s' and by '%s'",
+                             symbol, other->name, module->name);
+    }
+    if (!byoc_text_map_put(symbols, symbol, module)) return byoc_diag_out_of_memory(diag);
+  }
+  (void)session;
+  return BYOC_OK;
+}
+
+// A packed function imports the module that defines its symbol, a JSON one its engine.
+static byoc_status_t connect(byoc_codegen_t *session, byoc_runtime_module_t *module, const byoc_map_t *symbols,
+                             bool has_needed, byoc_diag_t *diag) {
+  if (module->kind == BYOC_RUNTIME_MODULE_PACKED) {
+    byoc_runtime_module_t *definer = byoc_text_map_get(symbols, module->packed_symbol);
+    if (definer != NULL) return byoc_runtime_module_import(module, definer, diag);
+    if (has_needed) return BYOC_OK; // from a library that stays outside; the link tells
+    byoc_status_t status =
+        byoc_diag_error(diag, BYOC_INVALID_DATA, "function '%s' is bound to the symbol '%s', which no module lists",
+                        module->function_name, module->packed_symbol);
+    byoc_diag_hint(diag, "add the C source or static library that defines it, with the symbol in its list");
+    return status;
+  }
+  if (module->kind != BYOC_RUNTIME_MODULE_JSON) return BYOC_OK;
+  const byoc_runtime_module_t *engine = find_module(session, BYOC_RUNTIME_MODULE_ENGINE, module->engine_name);
+  if (engine == NULL) {
+    return byoc_diag_error(diag, BYOC_NOT_FOUND, "function '%s' needs the engine '%s', which was not added",
+                           module->function_name, module->engine_name);
+  }
+  return byoc_runtime_module_import(module, (byoc_runtime_module_t *)(uintptr_t)engine, diag);
+}
+
+static byoc_status_t check_whole(byoc_codegen_t *session, byoc_diag_t *diag) {
+  byoc_map_t symbols;
+  byoc_text_map_init(&symbols, session->allocator);
+  byoc_status_t status = BYOC_OK;
+  bool has_needed = false;
+  for (size_t i = 0; i < session->module->runtime_modules.count && status == BYOC_OK; ++i) {
+    status = collect_symbols(session, session->module->runtime_modules.data[i], &symbols, diag);
+  }
+  for (size_t i = 0; i < session->made.count && status == BYOC_OK; ++i) {
+    has_needed = has_needed || session->made.data[i]->needed.count > 0;
+    status = collect_symbols(session, session->made.data[i], &symbols, diag);
+  }
+  for (size_t i = 0; i < session->made.count && status == BYOC_OK; ++i) {
+    status = connect(session, session->made.data[i], &symbols, has_needed, diag);
+  }
+  byoc_map_deinit(&symbols);
+  return status;
+}
+
+byoc_status_t byoc_session_commit(byoc_codegen_t *session, byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(check_whole(session, diag));
+  byoc_graph_module_t *graph = session->module;
+  const size_t before = graph->runtime_modules.count;
+  byoc_status_t status = BYOC_OK;
+  for (size_t i = 0; i < session->made.count && status == BYOC_OK; ++i) {
+    status = byoc_graph_module_add_runtime_module(graph, session->made.data[i], diag);
+  }
+  if (status == BYOC_OK) return BYOC_OK;
+  while (graph->runtime_modules.count > before) {
+    byoc_runtime_module_release(graph->runtime_modules.data[--graph->runtime_modules.count]);
+  }
+  return status;
+}

@@ -1,0 +1,214 @@
+#include "generate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "deploy.h"
+#include "draft.h"
+#include "engine/library.h"
+#include "pack.h"
+#include "source.h"
+
+#define ENGINE_NAME "dnnl"
+
+extern const byoc_engine_t byoc_engine_dnnl;
+
+// The archives that artifacts link to (byoc_embed in CMakeLists.txt).
+extern const unsigned char byoc_embed_dnnl_engine[];
+extern const unsigned long long byoc_embed_dnnl_engine_size;
+extern const unsigned char byoc_embed_dnnl_jansson[];
+extern const unsigned long long byoc_embed_dnnl_jansson_size;
+
+// The draft's values of the function's parameters and results.
+typedef struct boundary_t {
+  int32_t *inputs, *outputs;
+  uint32_t input_count, output_count;
+} boundary_t;
+
+static int moves_elements_only(const char *op) {
+  static const char *const moves[] = {"Reshape", "Flatten",   "Squeeze", "Unsqueeze", "Identity",
+                                      "Dropout", "Transpose", "Slice",   "Split",     "Concat"};
+  for (size_t i = 0; i < sizeof(moves) / sizeof(moves[0]); ++i)
+    if (strcmp(moves[i], op) == 0) return 1;
+  return 0;
+}
+
+// Translates every node. Returns NULL, or why the function is not taken after all.
+static const char *draft_nodes(const byoc_graph_api_t *graph, const byoc_function_t *function,
+                               byoc_dnnl_draft_t *draft) {
+  int computes = 0;
+  for (uint64_t i = 0; i < graph->node_count(function); ++i) {
+    byoc_dnnl_source_t source = {graph, graph->node_at(function, i)};
+    if (graph->node_callee(source.node) != NULL) return "it calls another function";
+    const char *reason = byoc_dnnl_translate(&source, draft);
+    if (reason != NULL) return reason;
+    if (!moves_elements_only(graph->node_operator(source.node))) computes = 1;
+  }
+  return computes ? NULL : "it only moves elements, which costs less where they are used";
+}
+
+static void draft_boundary(const byoc_graph_api_t *graph, const byoc_function_t *function, byoc_dnnl_draft_t *draft,
+                           boundary_t *boundary) {
+  boundary->input_count = (uint32_t)graph->parameter_count(function);
+  boundary->output_count = (uint32_t)graph->result_count(function);
+  boundary->inputs = calloc((size_t)boundary->input_count + 1, sizeof(int32_t));
+  boundary->outputs = calloc((size_t)boundary->output_count + 1, sizeof(int32_t));
+  if (boundary->inputs == NULL || boundary->outputs == NULL) {
+    draft->failed = 1;
+    return;
+  }
+  for (uint32_t i = 0; i < boundary->input_count; ++i)
+    boundary->inputs[i] = byoc_dnnl_draft_value(draft, graph->parameter(function, i));
+}
+
+static void draft_outputs(const byoc_graph_api_t *graph, const byoc_function_t *function, byoc_dnnl_draft_t *draft,
+                          boundary_t *boundary) {
+  for (uint32_t i = 0; !draft->failed && i < boundary->output_count; ++i) {
+    int32_t value = byoc_dnnl_draft_value(draft, graph->result(function, i));
+    // A value may be an output once; further ones are copies of it.
+    for (uint32_t j = 0; j < i && value >= 0; ++j) {
+      if (boundary->outputs[j] != value) continue;
+      byoc_dnnl_shape_t shape = draft->values[value].shape;
+      value = byoc_dnnl_draft_reshape(draft, "copy", value, &shape);
+    }
+    boundary->outputs[i] = value;
+  }
+}
+
+// Parameters are f32 tensors that the nodes read; others (a shape that became a parameter) the engine cannot have.
+static const char *check_parameters(const byoc_graph_api_t *graph, const byoc_function_t *function) {
+  for (uint64_t i = 0; i < graph->parameter_count(function); ++i)
+    if (graph->value_dtype(graph->parameter(function, i)) != BYOC_DTYPE_F32) return "a parameter that is not f32";
+  return NULL;
+}
+
+static int32_t add_json(const byoc_host_t *host, byoc_codegen_t *codegen, byoc_function_t *function,
+                        const byoc_dnnl_draft_t *draft, const char *json) {
+  byoc_tensor_data_t *constants = calloc((size_t)draft->constant_count + 1, sizeof(*constants));
+  int64_t *counts = calloc((size_t)draft->constant_count + 1, sizeof(*counts));
+  int32_t status = BYOC_OUT_OF_MEMORY;
+  if (constants == NULL || counts == NULL) {
+    status = host->codegen->error(codegen, BYOC_OUT_OF_MEMORY, "out of memory");
+    goto cleanup;
+  }
+  for (uint32_t i = 0; i < draft->constant_count; ++i) {
+    counts[i] = (int64_t)(draft->constants[i].size_bytes / sizeof(float));
+    constants[i] = (byoc_tensor_data_t){.header = BYOC_HEADER(byoc_tensor_data_t, 1),
+                                        .dtype = BYOC_DTYPE_F32,
+                                        .rank = 1,
+                                        .dims = &counts[i],
+                                        .data = draft->constants[i].data,
+                                        .size_bytes = draft->constants[i].size_bytes};
+  }
+  byoc_json_module_t module = {.header = BYOC_HEADER(byoc_json_module_t, 1),
+                               .engine = ENGINE_NAME,
+                               .json = json,
+                               .constants = constants,
+                               .constant_count = draft->constant_count,
+                               .constant_stride = sizeof(constants[0])};
+  status = host->codegen->add_json(codegen, function, &module);
+cleanup:
+  free(counts);
+  free(constants);
+  return status;
+}
+
+// Answers one function: with a JSON module, or by declining it.
+static int32_t generate_function(const byoc_host_t *host, byoc_codegen_t *codegen, byoc_function_t *function,
+                                 int *out_taken) {
+  const byoc_graph_api_t *graph = host->graph;
+  const byoc_target_t *target = host->codegen->target(codegen);
+  const char *symbol = graph->function_symbol(function);
+  byoc_dnnl_draft_t draft;
+  boundary_t boundary = {NULL, NULL, 0, 0};
+  char message[512] = "", line[768];
+  char *json = NULL;
+  uint64_t size = 0;
+  int32_t status = BYOC_OK;
+  byoc_dnnl_draft_init(graph, &draft);
+  if (host->target->option_int(target, BYOC_DNNL_OPTION_WINOGRAD) != 0) draft.convolution_algorithm = "auto";
+
+  const char *reason = check_parameters(graph, function);
+  if (reason == NULL) {
+    draft_boundary(graph, function, &draft, &boundary);
+    reason = draft_nodes(graph, function, &draft);
+  }
+  if (reason != NULL && !draft.failed) {
+    status = host->codegen->decline(codegen, function, reason);
+    goto cleanup;
+  }
+  draft_outputs(graph, function, &draft, &boundary);
+  byoc_dnnl_draft_prune(&draft, boundary.outputs, boundary.output_count);
+  if (!draft.failed && host->target->option_int(target, BYOC_DNNL_OPTION_PACK) != 0) {
+    reason = byoc_dnnl_pack_constants(&draft, symbol, boundary.inputs, boundary.input_count, boundary.outputs,
+                                      boundary.output_count, message);
+    if (reason != NULL) {
+      (void)snprintf(line, sizeof(line), "dnnl: %s keeps its constants unpacked: %s", symbol, reason);
+      host->codegen->log(codegen, line);
+    }
+  }
+  json = byoc_dnnl_draft_emit(&draft, boundary.inputs, boundary.input_count, boundary.outputs, boundary.output_count,
+                              &size);
+  if (json == NULL) {
+    status = host->codegen->error(codegen, BYOC_OUT_OF_MEMORY, "out of memory");
+    goto cleanup;
+  }
+  status = add_json(host, codegen, function, &draft, json);
+  *out_taken = status == BYOC_OK;
+cleanup:
+  free(json);
+  free(boundary.inputs);
+  free(boundary.outputs);
+  byoc_dnnl_draft_deinit(&draft);
+  return status;
+}
+
+static int32_t add_engine(const byoc_host_t *host, byoc_codegen_t *codegen, const byoc_dnnl_blobs_t *blobs,
+                          const char *no_blobs_reason) {
+  const byoc_target_t *target = host->codegen->target(codegen);
+  byoc_file_content_t archives[] = {
+      {.header = BYOC_HEADER(byoc_file_content_t, 1),
+       .name = "libbyoc_dnnl_engine.a",
+       .data = byoc_embed_dnnl_engine,
+       .size_bytes = byoc_embed_dnnl_engine_size},
+      {.header = BYOC_HEADER(byoc_file_content_t, 1),
+       .name = "libjansson.a",
+       .data = byoc_embed_dnnl_jansson,
+       .size_bytes = byoc_embed_dnnl_jansson_size},
+  };
+  static const char *const needed[] = {BYOC_DNNL_SONAME};
+  byoc_engine_module_t module = {.header = BYOC_HEADER(byoc_engine_module_t, 1),
+                                 .name = ENGINE_NAME,
+                                 .symbol = "byoc_engine_dnnl",
+                                 .files = archives,
+                                 .file_count = sizeof(archives) / sizeof(archives[0]),
+                                 .file_stride = sizeof(archives[0]),
+                                 .in_process = &byoc_engine_dnnl};
+  if (strcmp(host->target->option_string(target, BYOC_DNNL_OPTION_DEPLOY), "system") == 0) {
+    module.needed = (byoc_text_list_t){needed, 1};
+  } else {
+    char message[512] = "";
+    if (byoc_dnnl_collect_blobs(&blobs, message) != NULL) return host->codegen->error(codegen, BYOC_NOT_FOUND, message);
+    module.blobs = blobs.files;
+    module.blob_count = blobs.count;
+    module.blob_stride = sizeof(blobs.files[0]);
+  }
+  return host->codegen->add_engine(codegen, &module);
+}
+
+int32_t byoc_dnnl_generate(const byoc_host_t *host, byoc_codegen_t *codegen) {
+  uint64_t count = host->codegen->function_count(codegen);
+  int any_taken = 0;
+  // First of all, as packing constants needs the library in this process.
+  byoc_dnnl_blobs_t blobs;
+  char message[512] = "";
+  const char *reason = byoc_dnnl_collect_blobs(&blobs, message);
+  for (uint64_t i = 0; i < count; ++i) {
+    int taken = 0;
+    int32_t status = generate_function(host, codegen, host->codegen->function_at(codegen, i), &taken);
+    if (status != BYOC_OK) return status;
+    any_taken |= taken;
+  }
+  return any_taken ? add_engine(host, codegen, &blobs, reason) : BYOC_OK;
+}

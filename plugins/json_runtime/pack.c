@@ -1,0 +1,88 @@
+#include "pack.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/instance.h"
+#include "engine/layout.h"
+
+static void keep_message(void *self, const char *message) {
+  (void)snprintf(self, 512, "%s", message);
+}
+
+// The value that stands for a constant; -1 where there are several.
+static int32_t only_value_of(const byoc_dnnl_draft_t *draft, int32_t constant) {
+  int32_t found = -1;
+  for (uint32_t i = 0; i < draft->value_count; ++i) {
+    if (draft->values[i].constant != constant) continue;
+    if (found >= 0) return -1;
+    found = (int32_t)i;
+  }
+  return found;
+}
+
+static void pack_constant(byoc_dnnl_draft_t *draft, const byoc_dnnl_instance_t *instance, uint32_t constant) {
+  const dnnl_memory_desc_t *desc = NULL;
+  const void *data = NULL;
+  uint64_t size = 0;
+  int32_t value = only_value_of(draft, (int32_t)constant);
+  if (value < 0 || !byoc_dnnl_instance_packed_constant(instance, 0, constant, &desc, &data, &size)) return;
+  byoc_dnnl_draft_value_t *v = &draft->values[value];
+  if (desc->ndims != v->shape.rank ||
+      memcmp(desc->dims, v->shape.dims, (size_t)desc->ndims * sizeof(desc->dims[0])) != 0)
+    return;
+  float *copy = malloc((size_t)size);
+  json_t *layout = byoc_dnnl_layout_emit(desc);
+  if (copy == NULL || layout == NULL) { // it stays as it is
+    free(copy);
+    json_decref(layout);
+    return;
+  }
+  memcpy(copy, data, (size_t)size);
+  free(draft->constants[constant].owned);
+  draft->constants[constant] = (byoc_dnnl_draft_constant_t){copy, size, copy};
+  v->layout = layout;
+}
+
+const char *byoc_dnnl_pack_constants(byoc_dnnl_draft_t *draft, const char *symbol, const int32_t *inputs,
+                                     uint32_t input_count, const int32_t *outputs, uint32_t output_count,
+                                     char *message) {
+  const char *reason = NULL;
+  uint64_t size = 0;
+  byoc_dnnl_instance_t *instance = NULL;
+  byoc_dnnl_error_t error = {""};
+  char *json = byoc_dnnl_draft_emit(draft, inputs, input_count, outputs, output_count, &size);
+  DLTensor *tensors = calloc((size_t)draft->constant_count + 1, sizeof(*tensors));
+  int64_t *counts = calloc((size_t)draft->constant_count + 1, sizeof(*counts));
+  if (json == NULL || tensors == NULL || counts == NULL) {
+    reason = "out of memory";
+    goto cleanup;
+  }
+  for (uint32_t i = 0; i < draft->constant_count; ++i) {
+    counts[i] = (int64_t)(draft->constants[i].size_bytes / sizeof(float));
+    tensors[i] = (DLTensor){.data = (void *)(uintptr_t)draft->constants[i].data,
+                            .ndim = 1,
+                            .dtype = {kDLFloat, 32, 1},
+                            .shape = &counts[i]};
+  }
+  // One thread, whatever the artifact will use: the same inputs give the same bytes on every machine of a kind.
+  byoc_runtime_t runtime = {
+      .struct_size = sizeof(runtime), .thread_count = 1, .self = message, .set_error = keep_message};
+  byoc_engine_function_t function = {
+      .symbol = symbol, .json = json, .json_size = size, .constants = tensors, .constant_count = draft->constant_count};
+  byoc_engine_init_t init = {
+      .struct_size = sizeof(init), .function_count = 1, .functions = &function, .runtime = &runtime};
+  if (byoc_dnnl_instance_create(&init, &instance, &error) != BYOC_OK) {
+    keep_message(message, error.text);
+    reason = message;
+    goto cleanup;
+  }
+  for (uint32_t i = 0; i < draft->constant_count; ++i) pack_constant(draft, instance, i);
+cleanup:
+  byoc_dnnl_instance_destroy(instance);
+  free(counts);
+  free(tensors);
+  free(json);
+  return reason;
+}

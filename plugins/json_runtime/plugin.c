@@ -1,0 +1,80 @@
+// The plugin: target "dnnl", one group rule over the operators of translators.def, and the generate hook.
+#include <string.h>
+
+#include "byoc/plugin.h"
+#include "generate.h"
+#include "source.h"
+
+BYOC_PLUGIN_IDENTITY("json_runtime", "0.1.0", "dnnl", "Sub-graphs as JSON, run by an engine on oneDNN");
+
+// Lives from query to destroy.
+typedef struct json_runtime_t {
+  const byoc_host_t *host;
+  byoc_rule_t rules[1];
+  byoc_backend_t backend;
+  const byoc_backend_t *backends[1];
+} json_runtime_t;
+
+static const byoc_option_t options[] = {
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = BYOC_DNNL_OPTION_DEPLOY,
+     .type = BYOC_OPTION_CHOICE,
+     .default_value = "bundle",
+     .choices = "bundle|system",
+     .help = "Where artifacts find oneDNN: inside their own file, or installed on the system that runs them"},
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = BYOC_DNNL_OPTION_WINOGRAD,
+     .type = BYOC_OPTION_BOOL,
+     .default_value = "0",
+     .help = "Let oneDNN choose Winograd convolutions, which are faster and less exact"},
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = BYOC_DNNL_OPTION_PACK,
+     .type = BYOC_OPTION_BOOL,
+     .default_value = "1",
+     .help = "Store weights in the layout that oneDNN wants on the building machine, for a fast start"},
+};
+
+static int32_t accept_node(void *self, byoc_region_t *region) {
+  const byoc_host_t *host = ((const json_runtime_t *)self)->host;
+  byoc_dnnl_source_t source = {host->graph, host->region->node_at(region, 0)};
+  const char *reason = byoc_dnnl_translate(&source, NULL);
+  return reason == NULL ? 1 : host->region->decline(region, reason);
+}
+
+static int32_t generate(void *self, byoc_codegen_t *codegen) {
+  return byoc_dnnl_generate(((const json_runtime_t *)self)->host, codegen);
+}
+
+static void destroy(void *self) {
+  const byoc_host_t *host = ((const json_runtime_t *)self)->host;
+  (void)host->resize(host, self, 0);
+}
+
+BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *host, byoc_plugin_t *out_plugin) {
+  json_runtime_t *self = host->resize(host, NULL, sizeof(*self));
+  if (self == NULL) return host->error(host, BYOC_OUT_OF_MEMORY, "out of memory");
+  memset(self, 0, sizeof(*self));
+  self->host = host;
+  self->rules[0] = (byoc_rule_t){.header = BYOC_HEADER(byoc_rule_t, 1),
+                                 .name = "dnnl.group",
+                                 .operators = byoc_dnnl_translated_operators(),
+                                 .flags = BYOC_RULE_MERGE,
+                                 .accept = accept_node};
+  self->backend = (byoc_backend_t){.header = BYOC_HEADER(byoc_backend_t, 1),
+                                   .target = "dnnl",
+                                   .description = "oneDNN, through a JSON description that an engine runs",
+                                   .self = self,
+                                   .options = options,
+                                   .option_count = sizeof(options) / sizeof(options[0]),
+                                   .option_stride = sizeof(options[0]),
+                                   .rules = self->rules,
+                                   .rule_count = 1,
+                                   .rule_stride = sizeof(self->rules[0]),
+                                   .generate = generate};
+  self->backends[0] = &self->backend;
+  out_plugin->self = self;
+  out_plugin->backends = self->backends;
+  out_plugin->backend_count = 1;
+  out_plugin->destroy = destroy;
+  return BYOC_OK;
+}

@@ -1,0 +1,320 @@
+// Greedy placement with backends made up in this process.
+#include "core/collage/place.h"
+#include "core/ir/text.h"
+#include "core/ir/verify.h"
+#include "core/plugin/region.h"
+#include "tests/support/support.h"
+
+// ---- made-up targets ----
+
+typedef struct made_targets_t {
+  byoc_backend_t backends[2];
+  byoc_target_kind_t kinds[3];
+  byoc_target_t targets[3];
+  byoc_target_list_t list;
+} made_targets_t;
+
+// Targets "first" and "second" with these rules, then "c".
+static void make_targets(made_targets_t *made, const byoc_rule_t *first, uint32_t first_count,
+                         const byoc_rule_t *second, uint32_t second_count) {
+  static const char *const names[] = {"first", "second", "c"};
+  *made = (made_targets_t){0};
+  byoc_arena_init(&made->list.arena, byoc_allocator_system());
+  for (uint32_t i = 0; i < 3; ++i) {
+    if (i < 2) {
+      made->backends[i] = (byoc_backend_t){.target = names[i],
+                                           .rules = i == 0 ? first : second,
+                                           .rule_count = i == 0 ? first_count : second_count,
+                                           .rule_stride = sizeof(byoc_rule_t)};
+    }
+    made->kinds[i] = (byoc_target_kind_t){.name = names[i], .backend = i < 2 ? &made->backends[i] : NULL};
+    made->targets[i] = (byoc_target_t){.kind = &made->kinds[i], .text = names[i], .index = i};
+    assert_true(byoc_vector_push(&made->list.targets, byoc_allocator_system(), &made->targets[i]));
+  }
+}
+
+static void release_targets(made_targets_t *made) {
+  byoc_vector_deinit(&made->list.targets, byoc_allocator_system());
+  byoc_arena_deinit(&made->list.arena);
+}
+
+static byoc_graph_module_t *parse(const char *text) {
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_test_ok(byoc_graph_parse(text, "test", byoc_allocator_system(), &diag, &module), &diag);
+  return module;
+}
+
+// Places and verifies; the caller deinits the placement.
+static void place(byoc_graph_module_t *module, const made_targets_t *made, byoc_placement_t *placement) {
+  byoc_diag_t diag = {0};
+  byoc_placement_init(placement, byoc_allocator_system());
+  byoc_test_ok(byoc_place_greedy(module, &made->list, &diag, placement), &diag);
+  byoc_test_ok(byoc_graph_verify(module, &diag), &diag);
+}
+
+static void expect_main(const byoc_graph_module_t *module, const char *expected) {
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  byoc_function_print(byoc_graph_module_main(module), NULL, &text);
+  byoc_test_same_text(text.data, expected);
+  byoc_string_deinit(&text);
+}
+
+#define GROUP(...)                                                                                                     \
+  .operators = {.items = (const char *const[]){__VA_ARGS__},                                                           \
+                .count = sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *)}
+
+// ---- patterns ----
+
+static void the_first_rule_of_the_first_target_wins(void **state) {
+  (void)state;
+  const byoc_rule_t first[] = {{.name = "first.exp_relu", .pattern = "Relu(Exp(%x))"},
+                               {.name = "first.relu", .pattern = "Relu(%x)"}};
+  const byoc_rule_t second[] = {{.name = "second.any", .pattern = "{Relu|Exp|Neg}(%x)"}};
+  made_targets_t made;
+  make_targets(&made, first, 2, second, 1);
+  byoc_graph_module_t *module = parse("module {\n"
+                                      "  func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
+                                      "    %0 = Neg@13(%x) : f32[4]\n"
+                                      "    %1 = Exp@13(%0) : f32[4]\n"
+                                      "    %2 = Relu@14(%1) : f32[4]\n"
+                                      "    %y = Relu@14(%2) : f32[4]\n"
+                                      "    return %y\n"
+                                      "  }\n"
+                                      "}\n");
+  byoc_placement_t placement;
+  place(module, &made, &placement);
+  expect_main(module, "func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
+                      "  %0 = call @second_0(%x) : f32[4]\n"
+                      "  %1 = call @first_1(%0) : f32[4]\n"
+                      "  %y = call @first_2(%1) : f32[4]\n"
+                      "  return %y\n"
+                      "}\n");
+  const byoc_function_t *pair = byoc_graph_module_find(module, "first_1");
+  assert_string_equal(byoc_attributes_string(&pair->attributes, "Composite", ""), "first.exp_relu");
+  assert_string_equal(byoc_attributes_string(&pair->attributes, "Compiler", ""), "first");
+  assert_string_equal(byoc_attributes_string(&pair->attributes, "global_symbol", ""), "first_1");
+  assert_int_equal(placement.left_over_count, 0);
+  assert_int_equal(placement.regions.count, 3);
+  byoc_placement_deinit(&placement);
+  byoc_graph_module_destroy(module);
+  release_targets(&made);
+}
+
+// An inner value that is read outside keeps the match away.
+static void an_escaping_value_is_no_match(void **state) {
+  (void)state;
+  const byoc_rule_t first[] = {{.name = "first.exp_relu", .pattern = "Relu(Exp(%x))"}};
+  made_targets_t made;
+  make_targets(&made, first, 1, NULL, 0);
+  const char *text = "module {\n"
+                     "  func @main(%x : f32[4]) -> (%y : f32[4], %0 : f32[4]) {\n"
+                     "    %0 = Exp@13(%x) : f32[4]\n"
+                     "    %y = Relu@14(%0) : f32[4]\n"
+                     "    return %y, %0\n"
+                     "  }\n"
+                     "}\n";
+  byoc_graph_module_t *module = parse(text);
+  byoc_placement_t placement;
+  place(module, &made, &placement);
+  assert_int_equal(placement.regions.count, 0);
+  assert_int_equal(placement.left_over_count, 2);
+  byoc_placement_deinit(&placement);
+  byoc_graph_module_destroy(module);
+  release_targets(&made);
+}
+
+// ---- predicates ----
+
+static int32_t decline_exp(void *self, byoc_region_t *region) {
+  (void)self;
+  const byoc_region_api_t *api = byoc_host_region_api();
+  byoc_node_t *node = api->node_at(region, 0);
+  if (strcmp(byoc_host_graph_api()->node_operator(node), "Exp") == 0) return api->decline(region, "exp is too steep");
+  return 1;
+}
+
+static void declines_keep_their_reason(void **state) {
+  (void)state;
+  const byoc_rule_t first[] = {{.name = "first.all", GROUP("Exp", "Relu"), .accept = decline_exp}};
+  made_targets_t made;
+  make_targets(&made, first, 1, NULL, 0);
+  byoc_graph_module_t *module = parse("module {\n"
+                                      "  func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
+                                      "    %0 = Exp@13 \"steep\"(%x) : f32[4]\n"
+                                      "    %y = Relu@14(%0) : f32[4]\n"
+                                      "    return %y\n"
+                                      "  }\n"
+                                      "}\n");
+  byoc_placement_t placement;
+  place(module, &made, &placement);
+  assert_int_equal(placement.declines.count, 1);
+  assert_string_equal(placement.declines.data[0].reason, "exp is too steep");
+  assert_non_null(strstr(placement.declines.data[0].node_text, "Exp 'steep'"));
+  assert_int_equal(placement.regions.count, 1);
+  assert_int_equal(placement.left_over_count, 1);
+  byoc_placement_deinit(&placement);
+  byoc_graph_module_destroy(module);
+  release_targets(&made);
+}
+
+// ---- groups ----
+
+// x feeds a group, the group feeds a node outside, and that feeds a third node: joining it would close a cycle.
+static void a_diamond_stays_free_of_cycles(void **state) {
+  (void)state;
+  const byoc_rule_t first[] = {{.name = "first.all", GROUP("Exp", "Relu", "Add")}};
+  made_targets_t made;
+  make_targets(&made, first, 1, NULL, 0);
+  byoc_graph_module_t *module = parse("module {\n"
+                                      "  func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
+                                      "    %0 = Exp@13(%x) : f32[4]\n"
+                                      "    %1 = Relu@14(%0) : f32[4]\n"
+                                      "    %2 = Neg@13(%0) : f32[4]\n"
+                                      "    %y = Add@14(%1, %2) : f32[4]\n"
+                                      "    return %y\n"
+                                      "  }\n"
+                                      "}\n");
+  byoc_placement_t placement;
+  place(module, &made, &placement);
+  expect_main(module, "func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
+                      "  %0, %1 = call @first_0(%x) : f32[4], f32[4]\n"
+                      "  %2 = Neg@13(%0) : f32[4]\n"
+                      "  %y = call @first_1(%1, %2) : f32[4]\n"
+                      "  return %y\n"
+                      "}\n");
+  byoc_placement_deinit(&placement);
+  byoc_graph_module_destroy(module);
+  release_targets(&made);
+}
+
+// Two groups that are convex each for itself may still wait for each other.
+static void two_groups_do_not_wait_for_each_other(void **state) {
+  (void)state;
+  const byoc_rule_t first[] = {{.name = "first.all", GROUP("Exp", "Add")}};
+  const byoc_rule_t second[] = {{.name = "second.all", GROUP("Neg", "Mul")}};
+  made_targets_t made;
+  make_targets(&made, first, 1, second, 1);
+  byoc_graph_module_t *module = parse("module {\n"
+                                      "  func @main(%x : f32[4], %z : f32[4]) -> (%y : f32[4], %w : f32[4]) {\n"
+                                      "    %0 = Exp@13(%x) : f32[4]\n"
+                                      "    %1 = Neg@13(%z) : f32[4]\n"
+                                      "    %y = Add@14(%0, %1) : f32[4]\n"
+                                      "    %w = Mul@14(%1, %0) : f32[4]\n"
+                                      "    return %y, %w\n"
+                                      "  }\n"
+                                      "}\n");
+  byoc_placement_t placement;
+  place(module, &made, &placement); // the verifier refuses a graph with a cycle
+  assert_int_equal(placement.regions.count, 3);
+  byoc_placement_deinit(&placement);
+  byoc_graph_module_destroy(module);
+  release_targets(&made);
+}
+
+static void groups_keep_their_limit(void **state) {
+  (void)state;
+  const byoc_rule_t first[] = {{.name = "first.all", GROUP("Exp"), .max_nodes = 2}};
+  made_targets_t made;
+  make_targets(&made, first, 1, NULL, 0);
+  byoc_graph_module_t *module = parse("module {\n"
+                                      "  func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
+                                      "    %0 = Exp@13(%x) : f32[4]\n"
+                                      "    %1 = Exp@13(%0) : f32[4]\n"
+                                      "    %2 = Exp@13(%1) : f32[4]\n"
+                                      "    %3 = Exp@13(%2) : f32[4]\n"
+                                      "    %y = Exp@13(%3) : f32[4]\n"
+                                      "    return %y\n"
+                                      "  }\n"
+                                      "}\n");
+  byoc_placement_t placement;
+  place(module, &made, &placement);
+  assert_int_equal(placement.regions.count, 3);
+  for (size_t i = 0; i < placement.regions.count; ++i) assert_true(placement.regions.data[i].node_count <= 2);
+  byoc_placement_deinit(&placement);
+  byoc_graph_module_destroy(module);
+  release_targets(&made);
+}
+
+// Matches that may be merged become one function of composite calls.
+static void merged_matches_are_composites(void **state) {
+  (void)state;
+  const byoc_rule_t first[] = {{.name = "first.exp", .pattern = "Exp(%x)", .flags = BYOC_RULE_MERGE},
+                               {.name = "first.relu", .pattern = "Relu(%x)", .flags = BYOC_RULE_MERGE}};
+  made_targets_t made;
+  make_targets(&made, first, 2, NULL, 0);
+  byoc_graph_module_t *module = parse("module {\n"
+                                      "  func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
+                                      "    %0 = Exp@13(%x) : f32[4]\n"
+                                      "    %y = Relu@14(%0) : f32[4]\n"
+                                      "    return %y\n"
+                                      "  }\n"
+                                      "}\n");
+  byoc_placement_t placement;
+  place(module, &made, &placement);
+  assert_int_equal(placement.regions.count, 1);
+  const byoc_function_t *region = placement.regions.data[0].function;
+  assert_int_equal(region->body->node_count, 2);
+  const byoc_function_t *exp = region->body->first->callee, *relu = region->body->last->callee;
+  assert_string_equal(byoc_attributes_string(&exp->attributes, "Composite", ""), "first.exp");
+  assert_string_equal(byoc_attributes_string(&relu->attributes, "Composite", ""), "first.relu");
+  assert_null(byoc_attributes_find(&exp->attributes, "Compiler"));
+  byoc_placement_deinit(&placement);
+  byoc_graph_module_destroy(module);
+  release_targets(&made);
+}
+
+// ---- random graphs ----
+
+// Whatever two greedy targets take of a random graph, the module stays free of cycles and nothing is lost.
+static void random_graphs_stay_sound(void **state) {
+  (void)state;
+  const byoc_rule_t first[] = {{.name = "first.all", GROUP("Exp", "Add")}};
+  const byoc_rule_t second[] = {{.name = "second.pair", .pattern = "Neg(Mul(%a, %b))", .flags = BYOC_RULE_MERGE},
+                                {.name = "second.mul", .pattern = "Mul(%a, %b)", .flags = BYOC_RULE_MERGE}};
+  made_targets_t made;
+  make_targets(&made, first, 1, second, 2);
+  byoc_test_random_t random = {.state = 11};
+  for (int round = 0; round < 300; ++round) {
+    static const char *const unary[] = {"Exp@13", "Neg@13", "Relu@14"};
+    byoc_string_t text;
+    byoc_string_init(&text, byoc_allocator_system());
+    byoc_string_append(&text, "module {\n  func @main(%v0 : f32[4]) -> (%y : f32[4]) {\n");
+    int count = 2 + (int)byoc_test_below(&random, 40);
+    for (int i = 1; i <= count; ++i) {
+      unsigned a = (unsigned)byoc_test_below(&random, (uint64_t)i), b = (unsigned)byoc_test_below(&random, (uint64_t)i);
+      uint64_t kind = byoc_test_below(&random, 5);
+      if (kind < 3) {
+        byoc_string_appendf(&text, "    %%v%d = %s(%%v%u) : f32[4]\n", i, unary[kind], a);
+      } else {
+        byoc_string_appendf(&text, "    %%v%d = %s(%%v%u, %%v%u) : f32[4]\n", i, kind == 3 ? "Add@14" : "Mul@14", a, b);
+      }
+    }
+    byoc_string_appendf(&text, "    %%y = Relu@14(%%v%d) : f32[4]\n    return %%y\n  }\n}\n", count);
+    byoc_graph_module_t *module = parse(text.data);
+    byoc_placement_t placement;
+    place(module, &made, &placement);
+    size_t placed = 0;
+    for (size_t r = 0; r < placement.regions.count; ++r) placed += placement.regions.data[r].node_count;
+    assert_int_equal(placed + placement.left_over_count, (size_t)count + 1);
+    byoc_placement_deinit(&placement);
+    byoc_graph_module_destroy(module);
+    byoc_string_deinit(&text);
+  }
+  release_targets(&made);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_first_rule_of_the_first_target_wins),
+      cmocka_unit_test(an_escaping_value_is_no_match),
+      cmocka_unit_test(declines_keep_their_reason),
+      cmocka_unit_test(a_diamond_stays_free_of_cycles),
+      cmocka_unit_test(two_groups_do_not_wait_for_each_other),
+      cmocka_unit_test(groups_keep_their_limit),
+      cmocka_unit_test(merged_matches_are_composites),
+      cmocka_unit_test(random_graphs_stay_sound),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
