@@ -41,6 +41,10 @@ static byoc_status_t add_operands(byoc_data_layout_t *layout, const byoc_host_in
   for (size_t i = 0; i < instruction->operands.count; i++) {
     const byoc_host_buffer_t *buffer = byoc_host_buffer_root(instruction->operands.data[i]);
     if (buffer->kind != BYOC_HOST_BUFFER_CONSTANT) continue;
+    if (buffer->type->dtype == BYOC_DTYPE_STRING) {
+      return byoc_diag_error(diag, BYOC_UNSUPPORTED, "the constant '%s' holds strings, which an artifact cannot",
+                             buffer->name);
+    }
     BYOC_RETURN_IF_ERROR(add(layout, buffer->data, (size_t)buffer->size_bytes, diag));
   }
   return BYOC_OK;

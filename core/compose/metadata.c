@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "byoc/artifact.h"
 #include "core/base/hash.h"
 #include "core/compose/host_c.h"
 

@@ -110,7 +110,8 @@ static byoc_status_t set_floats(byoc_onnx_reader_t *reader, const Onnx__Attribut
 }
 
 byoc_status_t byoc_onnx_read_attribute(byoc_onnx_reader_t *reader, const Onnx__AttributeProto *attribute,
-                                       const char *name, const char *what, byoc_attributes_t *attributes) {
+                                       const char *name, const char *what, byoc_node_t *node) {
+  byoc_attributes_t *attributes = &node->attributes;
   Onnx__AttributeProto__AttributeType kind;
   BYOC_RETURN_IF_ERROR(byoc_onnx_attribute_kind(reader, attribute, what, &kind));
   char where[384];
@@ -136,13 +137,16 @@ byoc_status_t byoc_onnx_read_attribute(byoc_onnx_reader_t *reader, const Onnx__A
   case KIND(STRINGS):
     return set_strings(reader, attribute, name, attributes);
   case KIND(TENSOR):
-    BYOC_RETURN_IF_ERROR(byoc_onnx_read_tensor(reader, attribute->t, where, name, &constant));
+  case KIND(SPARSE_TENSOR): {
+    // Ids are unique, so that the search for a free name ends at once.
+    const char *full_name = byoc_arena_format(&reader->scratch, "%s.%llu", name, (unsigned long long)node->id);
+    if (!full_name) return byoc_diag_out_of_memory(reader->diag);
+    BYOC_RETURN_IF_ERROR(kind == KIND(TENSOR) ? byoc_onnx_read_tensor(reader, attribute->t, where, full_name, &constant)
+                                              : byoc_onnx_read_sparse_tensor(reader, attribute->sparse_tensor, where,
+                                                                             full_name, &constant));
     set = byoc_attributes_set_tensor(attributes, name, constant);
     break;
-  case KIND(SPARSE_TENSOR):
-    BYOC_RETURN_IF_ERROR(byoc_onnx_read_sparse_tensor(reader, attribute->sparse_tensor, where, name, &constant));
-    set = byoc_attributes_set_tensor(attributes, name, constant);
-    break;
+  }
   case KIND(TYPE_PROTO): {
     const byoc_type_t *type;
     BYOC_RETURN_IF_ERROR(byoc_onnx_read_type(reader, attribute->tp, where, &type));
@@ -208,19 +212,20 @@ static byoc_status_t make_plain_constant(byoc_onnx_reader_t *reader, const Onnx_
   return BYOC_OK;
 }
 
-byoc_status_t byoc_onnx_read_constant_node(byoc_onnx_reader_t *reader, const byoc_onnx_context_t *context,
+byoc_status_t byoc_onnx_read_constant_node(byoc_onnx_reader_t *reader, const byoc_onnx_scope_t *scope,
                                            const Onnx__NodeProto *node, const char *what,
                                            byoc_constant_t **out_constant) {
   *out_constant = NULL;
-  const char *name = node->n_output > 0 ? byoc_onnx_text(node->output[0]) : "";
   if (node->n_output != 1 || node->n_input != 0) {
     return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: a Constant has one output and no inputs", what);
   }
+  const char *name = byoc_onnx_constant_name(reader, scope->block, byoc_onnx_text(node->output[0]));
+  if (!name) return byoc_diag_out_of_memory(reader->diag);
   const Onnx__AttributeProto *found = NULL;
   const char *found_name = "";
   for (size_t i = 0; i < node->n_attribute; i++) {
     const Onnx__AttributeProto *attribute;
-    BYOC_RETURN_IF_ERROR(byoc_onnx_resolve_attribute(reader, context, node->attribute[i], what, &attribute));
+    BYOC_RETURN_IF_ERROR(byoc_onnx_resolve_attribute(reader, scope->context, node->attribute[i], what, &attribute));
     if (!attribute) continue;
     if (found) return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: it has more than one value", what);
     found = attribute;

@@ -7,7 +7,7 @@
 
 // Numbers of fields younger than onnx 1.12, found among the unknown ones.
 enum { NODE_OVERLOAD = 8, FUNCTION_ATTRIBUTE_PROTO = 11, FUNCTION_OVERLOAD = 13 };
-enum { MAX_CALLS = 100 * 1000, MAX_CALL_DEPTH = 64 };
+enum { MAX_CALLS = 50 * 1000, MAX_CALL_DEPTH = 64 };
 
 static char *function_key(byoc_onnx_reader_t *reader, const ProtobufCMessage *message, uint32_t overload_field,
                           const char *domain, const char *name) {
@@ -152,6 +152,18 @@ static byoc_status_t read_body(byoc_onnx_reader_t *reader, const Onnx__FunctionP
   return BYOC_OK;
 }
 
+// domain.name, domain.name_1 ... Counted here: looking for a free name from the start again would take the square of
+// the calls.
+static const char *instance_name(byoc_onnx_reader_t *reader, const Onnx__FunctionProto *function) {
+  const size_t made = (size_t)(uintptr_t)byoc_pointer_map_get(&reader->instances, function);
+  if (!byoc_pointer_map_put(&reader->instances, function, (void *)(uintptr_t)(made + 1))) return NULL;
+  const char *domain = byoc_onnx_text(function->domain), *separator = domain[0] ? "." : "";
+  const char *name = made == 0
+                         ? byoc_arena_format(&reader->scratch, "%s%s%s", domain, separator, function->name)
+                         : byoc_arena_format(&reader->scratch, "%s%s%s_%zu", domain, separator, function->name, made);
+  return name ? byoc_graph_module_unique_name(reader->module, name) : NULL;
+}
+
 byoc_status_t byoc_onnx_read_call(byoc_onnx_reader_t *reader, const Onnx__NodeProto *node, const char *what,
                                   const Onnx__FunctionProto *function, byoc_value_t *const *operands,
                                   size_t operand_count, byoc_onnx_scope_t *scope, byoc_node_t **out_call) {
@@ -167,9 +179,7 @@ byoc_status_t byoc_onnx_read_call(byoc_onnx_reader_t *reader, const Onnx__NodePr
                                  .import_count = function->n_opset_import,
                                  .imports = function->opset_import};
   BYOC_RETURN_IF_ERROR(collect_arguments(reader, node, what, function, scope->context, &context));
-  char *wanted = byoc_arena_format(&reader->scratch, "%s%s%s", byoc_onnx_text(function->domain),
-                                   byoc_onnx_text(function->domain)[0] ? "." : "", function->name);
-  const char *name = wanted ? byoc_graph_module_unique_name(reader->module, wanted) : NULL;
+  const char *name = instance_name(reader, function);
   byoc_function_t *made = name ? byoc_function_create(reader->module, name) : NULL;
   if (!made || !byoc_attributes_set_int(&made->attributes, "Inline", 1)) return byoc_diag_out_of_memory(reader->diag);
   BYOC_RETURN_IF_ERROR_IN(reader->diag, read_body(reader, function, &context, operands, operand_count, made),

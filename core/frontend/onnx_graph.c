@@ -23,6 +23,12 @@ byoc_status_t byoc_onnx_scope_add(byoc_onnx_reader_t *reader, byoc_onnx_scope_t 
   return byoc_text_map_put(&scope->names, name, binding) ? BYOC_OK : byoc_diag_out_of_memory(reader->diag);
 }
 
+const char *byoc_onnx_constant_name(byoc_onnx_reader_t *reader, const byoc_block_t *block, const char *name) {
+  const byoc_function_t *function = block->function;
+  if (function == byoc_graph_module_main(reader->module)) return name;
+  return byoc_arena_format(&reader->scratch, "%s.%s", function->name, name);
+}
+
 static byoc_status_t unknown_name(byoc_onnx_reader_t *reader, const byoc_onnx_scope_t *scope, const char *name,
                                   const char *what) {
   size_t count = 0;
@@ -64,14 +70,18 @@ static byoc_status_t add_initialisers(byoc_onnx_reader_t *reader, const Onnx__Gr
   for (size_t i = 0; i < graph->n_initializer; i++) {
     const char *name = byoc_onnx_text(graph->initializer[i]->name);
     snprintf(what, sizeof(what), "initialiser '%s'", name);
-    BYOC_RETURN_IF_ERROR(byoc_onnx_read_tensor(reader, graph->initializer[i], what, name, &constant));
+    const char *full_name = byoc_onnx_constant_name(reader, scope->block, name);
+    if (!full_name) return byoc_diag_out_of_memory(reader->diag);
+    BYOC_RETURN_IF_ERROR(byoc_onnx_read_tensor(reader, graph->initializer[i], what, full_name, &constant));
     BYOC_RETURN_IF_ERROR(byoc_onnx_scope_add(reader, scope, name, "initialiser", NULL, constant));
   }
   for (size_t i = 0; i < graph->n_sparse_initializer; i++) {
     const Onnx__SparseTensorProto *sparse = graph->sparse_initializer[i];
     const char *name = sparse->values ? byoc_onnx_text(sparse->values->name) : "";
     snprintf(what, sizeof(what), "sparse initialiser '%s'", name);
-    BYOC_RETURN_IF_ERROR(byoc_onnx_read_sparse_tensor(reader, sparse, what, name, &constant));
+    const char *full_name = byoc_onnx_constant_name(reader, scope->block, name);
+    if (!full_name) return byoc_diag_out_of_memory(reader->diag);
+    BYOC_RETURN_IF_ERROR(byoc_onnx_read_sparse_tensor(reader, sparse, what, full_name, &constant));
     BYOC_RETURN_IF_ERROR(byoc_onnx_scope_add(reader, scope, name, "initialiser", NULL, constant));
   }
   return BYOC_OK;

@@ -77,7 +77,7 @@ static byoc_status_t read_attributes(byoc_onnx_reader_t *reader, const Onnx__Nod
     BYOC_RETURN_IF_ERROR(byoc_onnx_resolve_attribute(reader, scope->context, node->attribute[i], what, &attribute));
     if (!attribute) continue;
     if (!attribute->g) {
-      BYOC_RETURN_IF_ERROR(byoc_onnx_read_attribute(reader, attribute, name, what, &to->attributes));
+      BYOC_RETURN_IF_ERROR(byoc_onnx_read_attribute(reader, attribute, name, what, to));
       continue;
     }
     Onnx__AttributeProto__AttributeType kind;
@@ -126,7 +126,7 @@ byoc_status_t byoc_onnx_read_node(byoc_onnx_reader_t *reader, const Onnx__NodePr
   if (!function && byoc_onnx_domain(node->domain)[0] == '\0' &&
       strcmp(byoc_onnx_text(node->op_type), "Constant") == 0) {
     byoc_constant_t *constant;
-    BYOC_RETURN_IF_ERROR(byoc_onnx_read_constant_node(reader, scope->context, node, what, &constant));
+    BYOC_RETURN_IF_ERROR(byoc_onnx_read_constant_node(reader, scope, node, what, &constant));
     return byoc_onnx_scope_add(reader, scope, byoc_onnx_text(node->output[0]), "output", NULL, constant);
   }
   const byoc_op_t *op = NULL;

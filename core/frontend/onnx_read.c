@@ -102,6 +102,7 @@ static byoc_status_t read_bytes(const void *data, size_t size_bytes, const char 
   const byoc_allocator_t scratch = byoc_arena_allocator(&reader.scratch);
   byoc_text_map_init(&reader.external, scratch);
   byoc_text_map_init(&reader.functions, scratch);
+  byoc_pointer_map_init(&reader.instances, scratch);
   byoc_text_map_init(&reader.symbols, scratch);
   byoc_pointer_map_init(&reader.declarations, scratch);
   byoc_status_t status = byoc_graph_module_create(allocator, reader.diag, &reader.module);

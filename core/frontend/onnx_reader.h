@@ -51,6 +51,7 @@ typedef struct byoc_onnx_reader_t {
   const char *folder;      // of external data; NULL: none
   byoc_map_t external;     // text map: location → byoc_file_view_t *
   byoc_map_t functions;    // text map: key of a local function → Onnx__FunctionProto *
+  byoc_map_t instances;    // pointer map: Onnx__FunctionProto * → how many were made of it
   byoc_map_t symbols;      // text map: symbolic dimensions of the inputs, bound ones too
   byoc_map_t declarations; // pointer map: byoc_value_t * → byoc_onnx_declaration_t *
   size_t call_count;       // function bodies made so far
@@ -111,12 +112,12 @@ byoc_status_t byoc_onnx_resolve_attribute(byoc_onnx_reader_t *reader, const byoc
                                           const Onnx__AttributeProto **out_attribute);
 // Sets an attribute of any kind but graphs, which the caller handles.
 byoc_status_t byoc_onnx_read_attribute(byoc_onnx_reader_t *reader, const Onnx__AttributeProto *attribute,
-                                       const char *name, const char *what, byoc_attributes_t *attributes);
+                                       const char *name, const char *what, byoc_node_t *node);
 // The kind of an attribute: its `type`, or what it holds in files older than that field. Checks that they agree.
 byoc_status_t byoc_onnx_attribute_kind(byoc_onnx_reader_t *reader, const Onnx__AttributeProto *attribute,
                                        const char *what, Onnx__AttributeProto__AttributeType *out_kind);
 // The constant that a Constant node stands for.
-byoc_status_t byoc_onnx_read_constant_node(byoc_onnx_reader_t *reader, const byoc_onnx_context_t *context,
+byoc_status_t byoc_onnx_read_constant_node(byoc_onnx_reader_t *reader, const byoc_onnx_scope_t *scope,
                                            const Onnx__NodeProto *node, const char *what,
                                            byoc_constant_t **out_constant);
 
@@ -132,6 +133,9 @@ byoc_status_t byoc_onnx_scope_init(byoc_onnx_reader_t *reader, byoc_onnx_scope_t
 // Refuses a name that the scope has already. `kind` for the message: "input", "initialiser" ...
 byoc_status_t byoc_onnx_scope_add(byoc_onnx_reader_t *reader, byoc_onnx_scope_t *scope, const char *name,
                                   const char *kind, byoc_value_t *value, byoc_constant_t *constant);
+// What a constant of the scope is called in the module: its own name, after the function's outside "main". NULL when
+// memory is out.
+const char *byoc_onnx_constant_name(byoc_onnx_reader_t *reader, const byoc_block_t *block, const char *name);
 // *out_value is NULL for "" and for inputs that a call leaves out.
 byoc_status_t byoc_onnx_scope_find(byoc_onnx_reader_t *reader, const byoc_onnx_scope_t *scope, const char *name,
                                    const char *what, byoc_value_t **out_value);

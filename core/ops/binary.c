@@ -78,17 +78,37 @@ FORMULA(shift, {
   const char *direction = byoc_attributes_string(&node->attributes, "direction", "LEFT");
   return byoc_loop_binary(b, strcmp(direction, "RIGHT") == 0 ? OP(SHR) : OP(SHL), x, y);
 })
+// Integers to a power, modulo 2^bits as multiplication has it: square and multiply where the exponent is a small
+// constant, else by way of f64.
+static const byoc_loop_expr_t *integer_power(byoc_loop_builder_t *b, const byoc_loop_expr_t *x,
+                                             const byoc_loop_expr_t *y) {
+  enum { LARGEST = 16 };
+  int64_t exponent = 0;
+  if (byoc_loop_is_int(y, &exponent) && exponent >= 0 && exponent <= LARGEST) {
+    const byoc_loop_expr_t *power = byoc_loop_const_int(b, x->dtype, 1);
+    for (int64_t bit = LARGEST; bit > 0; bit /= 2) {
+      power = byoc_loop_binary(b, OP(MUL), power, power);
+      if (exponent & bit) power = byoc_loop_binary(b, OP(MUL), power, x);
+    }
+    return power;
+  }
+  const byoc_loop_expr_t *power =
+      byoc_loop_binary(b, OP(POW), byoc_emit_as(b, BYOC_DTYPE_F64, x), byoc_emit_as(b, BYOC_DTYPE_F64, y));
+  return byoc_emit_as(b, x->dtype, power);
+}
+
 // Squares and roots are common enough (layer normalisation, written out) to be worth more than a call of pow. The
 // operands may be of two types: integers among floats count as floats, the result has the base's type.
 FORMULA(pow, {
   if (byoc_dtype_is_float(x->dtype)) {
+    y = byoc_emit_as(b, x->dtype, y);
     if (byoc_loop_is_const(y, 2.0)) return byoc_loop_binary(b, OP(MUL), x, x);
     if (byoc_loop_is_const(y, 1.0)) return x;
     if (byoc_loop_is_const(y, 0.5)) return byoc_loop_unary(b, OP(SQRT), x);
-    return byoc_loop_binary(b, OP(POW), x, byoc_emit_as(b, x->dtype, y));
+    return byoc_loop_binary(b, OP(POW), x, y);
   }
   if (byoc_dtype_is_float(y->dtype)) return byoc_loop_binary(b, OP(POW), byoc_emit_as(b, y->dtype, x), y);
-  return byoc_loop_binary(b, OP(POW), x, byoc_emit_as(b, x->dtype, y));
+  return integer_power(b, x, y);
 })
 FORMULA(prelu, return byoc_loop_select(b, byoc_loop_binary(b, OP(LT), x, byoc_loop_const(b, x->dtype, 0.0)),
                                        byoc_loop_binary(b, OP(MUL), x, y), x);)

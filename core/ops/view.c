@@ -37,7 +37,7 @@ static byoc_status_t resolve_shape(const byoc_infer_t *infer, const byoc_type_t 
       return byoc_infer_error(infer, "the shape has a dimension of %lld", (long long)dims[i].constant);
     }
   }
-  byoc_dim_t fixed[BYOC_MAX_RANK];
+  byoc_dim_t fixed[BYOC_MAX_RANK] = {{0}};
   int32_t fixed_count = 0;
   for (int32_t i = 0; i < count; ++i) {
     if (i != free_at) fixed[fixed_count++] = dims[i];

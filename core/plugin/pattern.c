@@ -1,45 +1,14 @@
+// The parser of patterns.
 #include "core/plugin/pattern.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/ops/op.h"
-
-typedef enum pattern_kind_t {
-  PATTERN_ANY,          // %x or _
-  PATTERN_CONSTANT,     // @w or @
-  PATTERN_OPERATOR,     // Conv(...), {A|B}(...)
-  PATTERN_ALTERNATIVES, // (p | q)
-} pattern_kind_t;
-
-typedef struct attribute_test_t {
-  const char *name;
-  byoc_attribute_kind_t kind; // INT, FLOAT or STRING
-  int64_t i;
-  double f;
-  const char *s;
-} attribute_test_t;
-
-struct byoc_pattern_t {
-  pattern_kind_t kind;
-  const char *name; // binding; NULL: none
-  // OPERATOR
-  struct {
-    const char *domain, *name;
-  } * operators;
-  size_t operator_count;
-  bool optional, open_ended; // Op?(...), trailing "..."
-  attribute_test_t *tests;
-  size_t test_count;
-  // OPERATOR: operands; ALTERNATIVES: the alternatives
-  const byoc_pattern_t **children;
-  size_t child_count;
-};
+#include "core/plugin/pattern_internal.h"
 
 enum { MAX_DEPTH = 64, MAX_CHILDREN = 64 };
-
-// ---- parsing ----
 
 typedef struct parser_t {
   const char *text, *at, *name;
@@ -101,9 +70,10 @@ static byoc_status_t parse_list(parser_t *p, const char *close, const char *sepa
     } while (accept_text(p, separator));
     BYOC_RETURN_IF_ERROR(expect_text(p, close));
   }
+  if (count == 0) return BYOC_OK;
   pattern->children = byoc_arena_copy(p->arena, children, count * sizeof(children[0]));
   pattern->child_count = count;
-  return pattern->children != NULL || count == 0 ? BYOC_OK : byoc_diag_out_of_memory(p->diag);
+  return pattern->children != NULL ? BYOC_OK : byoc_diag_out_of_memory(p->diag);
 }
 
 static byoc_status_t parse_test(parser_t *p, attribute_test_t *test) {
@@ -122,9 +92,14 @@ static byoc_status_t parse_test(parser_t *p, attribute_test_t *test) {
   }
   skip_space(p);
   char *int_end = NULL, *float_end = NULL;
+  // Not the words for infinity and NaN, which strtod would take.
+  const bool is_number = isdigit((unsigned char)p->at[strspn(p->at, "+-.")]) != 0;
+  errno = 0;
   test->i = strtoll(p->at, &int_end, 10);
+  const bool too_large = errno == ERANGE;
   test->f = strtod(p->at, &float_end);
-  if (float_end == p->at) return syntax_error(p, "a number or a quoted text");
+  if (!is_number || float_end == p->at) return syntax_error(p, "a number or a quoted text");
+  if (too_large && float_end == int_end) return syntax_error(p, "an integer of at most 64 bits");
   test->kind = float_end > int_end ? BYOC_ATTRIBUTE_FLOAT : BYOC_ATTRIBUTE_INT;
   p->at = float_end;
   return BYOC_OK;
@@ -192,7 +167,8 @@ static byoc_status_t parse_term(parser_t *p, byoc_pattern_t *pattern) {
   }
   if (accept_text(p, "(")) {
     pattern->kind = PATTERN_ALTERNATIVES;
-    return parse_list(p, ")", "|", pattern);
+    BYOC_RETURN_IF_ERROR(parse_list(p, ")", "|", pattern));
+    return pattern->child_count > 0 ? BYOC_OK : syntax_error(p, "an alternative inside of '(' and ')'");
   }
   if (accept_text(p, "{")) return parse_operator(p, pattern, NULL);
   const char *word = parse_word(p, true, &failed);
@@ -234,149 +210,4 @@ byoc_status_t byoc_pattern_parse(const char *text, const char *name, byoc_arena_
   if (*p.at == '\0') return BYOC_OK;
   *out_pattern = NULL;
   return syntax_error(&p, "the end of the pattern");
-}
-
-// ---- matching ----
-
-void byoc_match_init(byoc_match_t *match, byoc_allocator_t allocator) {
-  *match = (byoc_match_t){.allocator = allocator};
-}
-
-void byoc_match_deinit(byoc_match_t *match) {
-  byoc_vector_deinit(&match->nodes, match->allocator);
-  byoc_vector_deinit(&match->bindings, match->allocator);
-}
-
-typedef struct matcher_t {
-  byoc_match_t *match;
-  byoc_block_t *block;
-  byoc_match_filter_t filter;
-  void *filter_self;
-  bool failed;
-} matcher_t;
-
-static bool match_value(matcher_t *m, const byoc_pattern_t *pattern, byoc_value_t *value);
-
-static bool bind(matcher_t *m, const char *name, byoc_node_t *node, byoc_value_t *value) {
-  if (name == NULL) return true;
-  for (size_t i = 0; i < m->match->bindings.count; ++i) {
-    const byoc_region_binding_t *known = &m->match->bindings.data[i];
-    if (strcmp(known->name, name) == 0) return known->node == node && known->value == value;
-  }
-  byoc_region_binding_t binding = {.name = name, .node = node, .value = value};
-  if (byoc_vector_push(&m->match->bindings, m->match->allocator, binding)) return true;
-  m->failed = true;
-  return false;
-}
-
-static bool contains(const byoc_match_t *match, const byoc_node_t *node) {
-  for (size_t i = 0; i < match->nodes.count; ++i) {
-    if (match->nodes.data[i] == node) return true;
-  }
-  return false;
-}
-
-static bool operator_fits(const byoc_pattern_t *pattern, const byoc_node_t *node) {
-  for (size_t i = 0; i < pattern->operator_count; ++i) {
-    if (byoc_node_is(node, pattern->operators[i].domain, pattern->operators[i].name)) return true;
-  }
-  return false;
-}
-
-// A missing attribute fits where the tested value is the one that ONNX defaults to: 0, 1 for `group`, "NOTSET".
-static bool test_fits(const attribute_test_t *test, const byoc_node_t *node) {
-  const byoc_attribute_t *attribute = byoc_attributes_find(&node->attributes, test->name);
-  if (attribute == NULL) {
-    if (test->kind == BYOC_ATTRIBUTE_STRING) return strcmp(test->s, "NOTSET") == 0 || test->s[0] == '\0';
-    return test->f == (strcmp(test->name, "group") == 0 ? 1.0 : 0.0);
-  }
-  if (test->kind == BYOC_ATTRIBUTE_STRING) {
-    return attribute->kind == BYOC_ATTRIBUTE_STRING && strcmp(attribute->s, test->s) == 0;
-  }
-  if (attribute->kind == BYOC_ATTRIBUTE_INT) return (double)attribute->i == test->f;
-  return attribute->kind == BYOC_ATTRIBUTE_FLOAT && attribute->f == test->f;
-}
-
-// Forgets what was matched since a mark.
-static void rewind_match(matcher_t *m, size_t nodes, size_t bindings) {
-  m->match->nodes.count = nodes;
-  m->match->bindings.count = bindings;
-}
-
-static bool match_operands(matcher_t *m, const byoc_pattern_t *pattern, const byoc_node_t *node, bool swapped) {
-  uint32_t count = node->operand_count;
-  while (count > 0 && node->operands[count - 1] == NULL) --count;
-  if (count < pattern->child_count || (count > pattern->child_count && !pattern->open_ended)) return false;
-  for (size_t i = 0; i < pattern->child_count; ++i) {
-    size_t operand = swapped && i < 2 ? 1 - i : i;
-    if (!match_value(m, pattern->children[i], node->operands[operand])) return false;
-  }
-  return true;
-}
-
-static bool match_node(matcher_t *m, const byoc_pattern_t *pattern, byoc_node_t *node) {
-  if (node == NULL || node->block != m->block || node->callee != NULL || !operator_fits(pattern, node)) return false;
-  if (m->filter != NULL && !m->filter(m->filter_self, node)) return false;
-  for (size_t i = 0; i < pattern->test_count; ++i) {
-    if (!test_fits(&pattern->tests[i], node)) return false;
-  }
-  size_t nodes = m->match->nodes.count, bindings = m->match->bindings.count;
-  int orders = byoc_node_has_trait(node, BYOC_OP_COMMUTES) && pattern->child_count == 2 ? 2 : 1;
-  for (int order = 0; order < orders; ++order) {
-    if (match_operands(m, pattern, node, order == 1) && bind(m, pattern->name, node, NULL)) {
-      if (contains(m->match, node)) return true;
-      if (byoc_vector_push(&m->match->nodes, m->match->allocator, node)) return true;
-      m->failed = true;
-    }
-    rewind_match(m, nodes, bindings);
-  }
-  return false;
-}
-
-static bool match_value(matcher_t *m, const byoc_pattern_t *pattern, byoc_value_t *value) {
-  if (m->failed || value == NULL) return false;
-  switch (pattern->kind) {
-  case PATTERN_ANY:
-    return bind(m, pattern->name, NULL, value);
-  case PATTERN_CONSTANT:
-    return byoc_value_is_constant(value) && bind(m, pattern->name, NULL, value);
-  case PATTERN_ALTERNATIVES:
-    for (size_t i = 0; i < pattern->child_count; ++i) {
-      size_t nodes = m->match->nodes.count, bindings = m->match->bindings.count;
-      if (match_value(m, pattern->children[i], value)) return bind(m, pattern->name, NULL, value);
-      rewind_match(m, nodes, bindings);
-    }
-    return false;
-  case PATTERN_OPERATOR:
-    break;
-  }
-  byoc_node_t *producer = byoc_value_producer(value);
-  if (value->index == 0 && match_node(m, pattern, producer)) return true;
-  return pattern->optional && match_value(m, pattern->children[0], value);
-}
-
-// Every value made inside is used inside, but for the root's.
-static bool escapes(const byoc_match_t *match, const byoc_node_t *root) {
-  for (size_t i = 0; i < match->nodes.count; ++i) {
-    const byoc_node_t *node = match->nodes.data[i];
-    for (uint32_t r = 0; node != root && r < node->result_count; ++r) {
-      const byoc_value_t *value = node->results[r];
-      for (size_t u = 0; u < value->uses.count; ++u) {
-        const byoc_node_t *user = value->uses.data[u].node;
-        if (user == NULL || !contains(match, user)) return true;
-      }
-    }
-  }
-  return false;
-}
-
-bool byoc_pattern_match(const byoc_pattern_t *pattern, byoc_node_t *root, byoc_match_filter_t filter, void *filter_self,
-                        byoc_match_t *match, bool *out_failed) {
-  match->nodes.count = match->bindings.count = 0;
-  matcher_t m = {.match = match, .block = root->block, .filter = filter, .filter_self = filter_self};
-  bool matched = root->result_count > 0 && match_value(&m, pattern, root->results[0]) && contains(match, root) &&
-                 !escapes(match, root);
-  *out_failed = m.failed;
-  if (!matched) rewind_match(&m, 0, 0);
-  return matched;
 }

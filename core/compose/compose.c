@@ -1,0 +1,250 @@
+// Compose: the steps from a host program to the files on disk.
+#include "core/compose/compose.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/elf.h"
+#include "core/base/file.h"
+#include "core/base/log.h"
+#include "core/compose/compiler.h"
+#include "core/compose/data_object.h"
+#include "core/compose/host_c.h"
+#include "core/compose/install.h"
+#include "core/compose/link_files.h"
+#include "core/compose/native.h"
+#include "core/compose/tool.h"
+#include "core/kernel/emit_c.h"
+#include "core/module/symbols.h"
+
+// One build, from its parts to a linked file in a folder of our own.
+typedef struct build_t {
+  const byoc_host_program_t *program;
+  const byoc_compose_options_t *options;
+  byoc_allocator_t allocator;
+  byoc_diag_t *diag;
+  byoc_arena_t arena;
+  byoc_native_flags_t native;
+  const char *compiler_version;
+  byoc_data_layout_t layout;
+  bool has_layout;
+  char *metadata;
+  char *folder;
+  BYOC_VECTOR(byoc_compile_job_t) jobs; // host, kernels, then the backends' C sources
+  BYOC_VECTOR(byoc_bytes_t) objects;    // parallel to jobs
+  BYOC_VECTOR(byoc_string_t) texts;     // of the sources made here
+} build_t;
+
+static byoc_status_t build_init(build_t *build) {
+  byoc_arena_init(&build->arena, build->allocator);
+  BYOC_RETURN_IF_ERROR(byoc_native_flags(build->options->targets, &build->arena, build->diag, &build->native));
+  BYOC_RETURN_IF_ERROR(byoc_data_layout_create(build->program, build->allocator, build->diag, &build->layout));
+  build->has_layout = true;
+  return BYOC_OK;
+}
+
+static void build_deinit(build_t *build) {
+  for (size_t i = 0; i < build->objects.count; i++) {
+    byoc_free(build->allocator, (void *)(uintptr_t)build->objects.data[i].data);
+  }
+  for (size_t i = 0; i < build->texts.count; i++) byoc_string_deinit(&build->texts.data[i]);
+  byoc_vector_deinit(&build->objects, build->allocator);
+  byoc_vector_deinit(&build->texts, build->allocator);
+  byoc_vector_deinit(&build->jobs, build->allocator);
+  if (build->has_layout) byoc_data_layout_deinit(&build->layout);
+  if (build->folder != NULL) (void)byoc_remove_tree(build->folder, NULL);
+  byoc_free(build->allocator, build->folder);
+  byoc_free(build->allocator, build->metadata);
+  byoc_arena_deinit(&build->arena);
+}
+
+// ---- texts ----
+
+static byoc_string_t *new_text(build_t *build) {
+  byoc_string_t text;
+  byoc_string_init(&text, build->allocator);
+  if (!byoc_vector_push(&build->texts, build->allocator, text)) return NULL;
+  return &build->texts.data[build->texts.count - 1];
+}
+
+static byoc_status_t emit_host(build_t *build, byoc_string_t *out) {
+  BYOC_RETURN_IF_ERROR(byoc_compose_metadata(build->program, build->options, &build->layout, build->compiler_version,
+                                             build->allocator, build->diag, &build->metadata));
+  byoc_host_c_t host;
+  BYOC_RETURN_IF_ERROR(
+      byoc_host_c_init(build->program, build->options, &build->layout, build->allocator, build->diag, &host));
+  byoc_status_t status = byoc_host_c_emit(&host, build->metadata, out);
+  byoc_host_c_deinit(&host);
+  return status;
+}
+
+static byoc_status_t emit_kernels(build_t *build, size_t unit, byoc_string_t *out) {
+  size_t first = unit * BYOC_KERNELS_A_UNIT, count = build->program->kernels.count - first;
+  if (count > BYOC_KERNELS_A_UNIT) count = BYOC_KERNELS_A_UNIT;
+  byoc_status_t status = byoc_kernel_emit_c(build->program->kernels.data + first, count, out);
+  if (status == BYOC_OUT_OF_MEMORY) return byoc_diag_out_of_memory(build->diag);
+  if (status != BYOC_OK) {
+    return byoc_diag_error(build->diag, status, "the kernels from '%s' on cannot be emitted as C",
+                           build->program->kernels.data[first]->name);
+  }
+  return BYOC_OK;
+}
+
+// ---- jobs ----
+
+static byoc_status_t add_job(build_t *build, const byoc_compile_job_t *job) {
+  if (!byoc_vector_push(&build->jobs, build->allocator, *job) ||
+      !byoc_vector_push(&build->objects, build->allocator, (byoc_bytes_t){0})) {
+    return byoc_diag_out_of_memory(build->diag);
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t add_jobs(build_t *build) {
+  static const char *const host_flags[] = {"-O2"};
+  const byoc_native_flags_t *native = &build->native;
+  size_t units = byoc_kernel_unit_count(build->program);
+  // Texts keep their place, jobs point into them.
+  if (!byoc_vector_reserve(&build->texts, build->allocator, units + 1)) return byoc_diag_out_of_memory(build->diag);
+  byoc_string_t *text = new_text(build);
+  BYOC_RETURN_IF_ERROR(emit_host(build, text));
+  byoc_compile_job_t host = {
+      .name = "host", .source = text->data, .compiler = native->compiler, .flags = host_flags, .flag_count = 1};
+  BYOC_RETURN_IF_ERROR(add_job(build, &host));
+  for (size_t i = 0; i < units; i++) {
+    text = new_text(build);
+    BYOC_RETURN_IF_ERROR(emit_kernels(build, i, text));
+    byoc_compile_job_t job = {.name = byoc_arena_format(&build->arena, "kernels_%zu", i),
+                              .source = text->data,
+                              .compiler = native->compiler,
+                              .flags = native->kernel.data,
+                              .flag_count = native->kernel.count};
+    if (job.name == NULL) return byoc_diag_out_of_memory(build->diag);
+    BYOC_RETURN_IF_ERROR(add_job(build, &job));
+  }
+  for (size_t i = 0; i < build->program->libraries.count; i++) {
+    const byoc_runtime_module_t *module = build->program->libraries.data[i];
+    if (module->kind != BYOC_RUNTIME_MODULE_C_SOURCE) continue;
+    byoc_compile_job_t job = {.name = module->name,
+                              .source = module->source,
+                              .compiler = module->compiler != NULL ? module->compiler : native->compiler,
+                              .flags = module->flags.data,
+                              .flag_count = module->flags.count};
+    BYOC_RETURN_IF_ERROR(add_job(build, &job));
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t compile(build_t *build) {
+  long processors = sysconf(_SC_NPROCESSORS_ONLN);
+  int64_t start_ns = byoc_now_ns();
+  BYOC_RETURN_IF_ERROR(byoc_compile_all(build->jobs.data, build->jobs.count, processors > 1 ? (int32_t)processors : 1,
+                                        build->allocator, build->diag, build->objects.data));
+  byoc_log(BYOC_LOG_INFO, "compiled %zu translation units in %.2f s", build->jobs.count,
+           (double)(byoc_now_ns() - start_ns) / 1e9);
+  return BYOC_OK;
+}
+
+// ---- link ----
+
+// Objects in order: the host's, the kernels', then each library where it was produced, the engines, data and runtime.
+static byoc_status_t lay_down(build_t *build, byoc_link_files_t *files) {
+  const byoc_host_program_t *program = build->program;
+  size_t job = 0, own = 1 + byoc_kernel_unit_count(program);
+  for (; job < own; job++) {
+    const byoc_bytes_t *object = &build->objects.data[job];
+    BYOC_RETURN_IF_ERROR(byoc_link_files_add(files, object->data, object->size_bytes, build->diag));
+  }
+  for (size_t i = 0; i < program->libraries.count; i++) {
+    const byoc_runtime_module_t *module = program->libraries.data[i];
+    if (module->kind == BYOC_RUNTIME_MODULE_C_SOURCE) {
+      const byoc_bytes_t *object = &build->objects.data[job++];
+      BYOC_RETURN_IF_ERROR(byoc_runtime_module_check_objects(module, object, 1, build->diag));
+      BYOC_RETURN_IF_ERROR(byoc_link_files_add(files, object->data, object->size_bytes, build->diag));
+    } else {
+      BYOC_RETURN_IF_ERROR(byoc_runtime_module_check_symbols(module, build->diag));
+    }
+    BYOC_RETURN_IF_ERROR(byoc_link_files_add_module(files, module, build->diag));
+  }
+  for (size_t i = 0; i < program->engines.count; i++) {
+    const byoc_runtime_module_t *engine = program->engines.data[i].engine;
+    BYOC_RETURN_IF_ERROR(byoc_runtime_module_check_symbols(engine, build->diag));
+    BYOC_RETURN_IF_ERROR(byoc_link_files_add_module(files, engine, build->diag));
+  }
+  BYOC_RETURN_IF_ERROR(byoc_data_object_make(&build->layout, build->metadata, build->native.compiler, build->folder,
+                                             build->allocator, build->diag));
+  BYOC_RETURN_IF_ERROR(byoc_link_files_add_path(files, "data.o", build->diag));
+  return byoc_link_files_add_runtime(files, build->diag);
+}
+
+static byoc_status_t link_artifact(build_t *build, const char *output) {
+  static const char *const exports[] = {"byoc_artifact_entry"};
+  byoc_link_files_t files;
+  byoc_link_files_init(&files, build->folder, build->allocator);
+  int64_t start_ns = byoc_now_ns();
+  byoc_status_t status = lay_down(build, &files);
+  if (status == BYOC_OK) {
+    byoc_link_job_t job = {.output = output,
+                           .compiler = build->native.compiler,
+                           .files = files.paths.data,
+                           .file_count = files.paths.count,
+                           .needed = files.needed.data,
+                           .needed_count = files.needed.count,
+                           .exports = exports,
+                           .export_count = 1};
+    status = byoc_link_shared(&job, build->diag);
+    byoc_log(BYOC_LOG_INFO, "linked in %.2f s", (double)(byoc_now_ns() - start_ns) / 1e9);
+  }
+  if (status == BYOC_OK) {
+    status = byoc_compose_verify_linked(output, files.needed.data, files.needed.count, build->diag);
+  }
+  byoc_link_files_deinit(&files);
+  return status;
+}
+
+// ---- the whole ----
+
+byoc_status_t byoc_compose_artifact(const byoc_host_program_t *program, const byoc_compose_options_t *options,
+                                    byoc_allocator_t allocator, byoc_diag_t *diag) {
+  build_t build = {.program = program, .options = options, .allocator = allocator, .diag = diag};
+  byoc_string_t header;
+  byoc_string_init(&header, allocator);
+  char *linked = NULL;
+  byoc_status_t status = byoc_compose_check_output(options->output, diag);
+  if (status == BYOC_OK) status = build_init(&build);
+  if (status == BYOC_OK) status = byoc_compiler_version(build.native.compiler, diag, &build.compiler_version);
+  if (status == BYOC_OK) status = add_jobs(&build);
+  if (status == BYOC_OK) status = compile(&build);
+  if (status == BYOC_OK) status = byoc_make_temporary_directory("byoc-compose", allocator, diag, &build.folder);
+  if (status == BYOC_OK) {
+    linked = byoc_path_join(allocator, build.folder, "model.so");
+    status = linked == NULL ? byoc_diag_out_of_memory(diag) : link_artifact(&build, linked);
+  }
+  if (status == BYOC_OK && options->keep_header) status = byoc_compose_emit_header(program, options, &header, diag);
+  if (status == BYOC_OK) {
+    status = byoc_compose_install(linked, options->output, options->keep_header ? &header : NULL, allocator, diag);
+  }
+  byoc_free(allocator, linked);
+  byoc_string_deinit(&header);
+  build_deinit(&build);
+  if (status != BYOC_OK) return byoc_diag_context(diag, status, "composing '%s'", options->output);
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_compose_emit_c(const byoc_host_program_t *program, const byoc_compose_options_t *options,
+                                  byoc_string_t *out, byoc_diag_t *diag) {
+  build_t build = {.program = program, .options = options, .allocator = out->allocator, .diag = diag};
+  byoc_status_t status = build_init(&build);
+  // Reading the C needs no compiler; its version is left out of the metadata where there is none.
+  if (status == BYOC_OK) (void)byoc_compiler_version(build.native.compiler, NULL, &build.compiler_version);
+  byoc_string_append(out, "// ---- host.c ----\n");
+  if (status == BYOC_OK) status = emit_host(&build, out);
+  for (size_t i = 0; i < byoc_kernel_unit_count(program) && status == BYOC_OK; i++) {
+    byoc_string_appendf(out, "\n// ---- kernels_%zu.c ----\n", i);
+    status = emit_kernels(&build, i, out);
+  }
+  build_deinit(&build);
+  if (status == BYOC_OK && out->failed) status = byoc_diag_out_of_memory(diag);
+  return status;
+}

@@ -1,0 +1,126 @@
+// Checking and installing what was linked.
+#include "core/compose/install.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "byoc/artifact.h"
+#include "core/base/elf.h"
+#include "core/base/file.h"
+
+static byoc_status_t check_folder(const char *folder, byoc_diag_t *diag) {
+  byoc_status_t status = BYOC_OK;
+  if (!byoc_is_directory(folder)) {
+    status = byoc_diag_error(diag, BYOC_NOT_FOUND, "the folder '%s' does not exist", folder);
+    byoc_diag_hint(diag, "make it first");
+  } else if (access(folder, W_OK) != 0) {
+    status =
+        byoc_diag_error(diag, BYOC_PERMISSION, "the folder '%s' cannot be written to: %s", folder, strerror(errno));
+    byoc_diag_hint(diag, "name another output with -o");
+  }
+  return status;
+}
+
+// A device or a pipe (/dev/stdout): written into, not replaced.
+static bool is_special(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
+byoc_status_t byoc_compose_check_output(const char *output, byoc_diag_t *diag) {
+  if (output == NULL || output[0] == '\0') {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the output has no name");
+  }
+  if (byoc_is_directory(output)) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the output '%s' is a folder", output);
+  }
+  if (is_special(output)) return BYOC_OK;
+  char *folder = byoc_path_directory(byoc_allocator_system(), output);
+  if (folder == NULL) return byoc_diag_out_of_memory(diag);
+  byoc_status_t status = check_folder(folder, diag);
+  byoc_free(byoc_allocator_system(), folder);
+  return status;
+}
+
+typedef struct linked_t {
+  const char *const *needed;
+  size_t needed_count;
+  byoc_diag_t *diag;
+  bool has_entry;
+} linked_t;
+
+static byoc_status_t visit_symbol(void *self, const byoc_elf_symbol_t *symbol) {
+  linked_t *linked = self;
+  if (!symbol->defined || !symbol->global || symbol->hidden || symbol->name[0] == '\0') return BYOC_OK;
+  if (strcmp(symbol->name, BYOC_ARTIFACT_ENTRY) == 0) {
+    linked->has_entry = true;
+    return BYOC_OK;
+  }
+  return byoc_diag_error(linked->diag, BYOC_INTERNAL, "the artifact exports '%s', which must stay inside",
+                         symbol->name);
+}
+
+static byoc_status_t visit_needed(void *self, const char *name, bool soname) {
+  linked_t *linked = self;
+  static const char *const of_libc[] = {"libc.so.", "libm.so.", "ld-linux", "libpthread.so.", "libdl.so.", "librt.so."};
+  if (soname) return BYOC_OK;
+  for (size_t i = 0; i < sizeof(of_libc) / sizeof(of_libc[0]); i++) {
+    if (byoc_starts_with(name, of_libc[i])) return BYOC_OK;
+  }
+  for (size_t i = 0; i < linked->needed_count; i++) {
+    if (strcmp(name, linked->needed[i]) == 0) return BYOC_OK;
+  }
+  return byoc_diag_error(linked->diag, BYOC_INTERNAL, "the artifact would need '%s', which nobody asked for", name);
+}
+
+byoc_status_t byoc_compose_verify_linked(const char *path, const char *const *needed, size_t needed_count,
+                                         byoc_diag_t *diag) {
+  byoc_file_view_t view;
+  BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, diag, &view));
+  linked_t linked = {.needed = needed, .needed_count = needed_count, .diag = diag};
+  byoc_elf_t elf;
+  byoc_status_t status = byoc_elf_open(view.data, view.size_bytes, "the linked artifact", diag, &elf);
+  if (status == BYOC_OK) status = byoc_elf_visit_symbols(&elf, true, visit_symbol, &linked, diag);
+  if (status == BYOC_OK) status = byoc_elf_visit_needed(&elf, visit_needed, &linked, diag);
+  if (status == BYOC_OK && !linked.has_entry) {
+    status = byoc_diag_error(diag, BYOC_INTERNAL, "the linked artifact lacks its entry");
+  }
+  byoc_file_view_close(&view);
+  return status;
+}
+
+// model.so → model.h
+static char *header_path(const char *output, byoc_allocator_t allocator) {
+  size_t length = strlen(output);
+  if (byoc_ends_with(output, ".so")) length -= 3;
+  char *path = byoc_allocate(allocator, length + 3, 1);
+  if (path == NULL) return NULL;
+  memcpy(path, output, length);
+  memcpy(path + length, ".h", 3);
+  return path;
+}
+
+byoc_status_t byoc_compose_install(const char *linked, const char *output, const byoc_string_t *header,
+                                   byoc_allocator_t allocator, byoc_diag_t *diag) {
+  if (header == NULL || is_special(output)) return byoc_file_install(linked, output, 0755, diag);
+  byoc_status_t status = BYOC_OK;
+  char *path = header_path(output, allocator);
+  char *older = NULL;
+  size_t older_size = 0;
+  bool existed = false;
+  if (path == NULL) return byoc_diag_out_of_memory(diag);
+  existed = byoc_file_exists(path);
+  if (existed) status = byoc_file_read(path, allocator, diag, &older, &older_size);
+  if (status == BYOC_OK) status = byoc_file_write_atomic(path, header->data, header->size, 0644, diag);
+  if (status == BYOC_OK) {
+    status = byoc_file_install(linked, output, 0755, diag);
+    // Neither, where it is not both.
+    if (status != BYOC_OK && existed) (void)byoc_file_write_atomic(path, older, older_size, 0644, NULL);
+    if (status != BYOC_OK && !existed) (void)unlink(path);
+  }
+  byoc_free(allocator, older);
+  byoc_free(allocator, path);
+  return status;
+}

@@ -1,0 +1,306 @@
+// The header that is generated beside an artifact: the text of byoc/artifact.h, then typed functions for this model.
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/map.h"
+#include "core/compose/compose.h"
+#include "core/compose/tool.h"
+
+typedef struct names_t {
+  char prefix[128];       // "mnist"
+  char upper[128];        // "MNIST"
+  const char **arguments; // inputs, then outputs: C identifiers
+  const char **macros;    // the same in capitals
+} names_t;
+
+// Words that cannot name a parameter, in C or C++, and what the functions use themselves.
+static bool is_reserved(const char *word) {
+  static const char *const words[] = {
+      "alignas",   "alignof",   "and",      "asm",      "auto",     "bitand",  "bitor",     "bool",     "break",
+      "case",      "catch",     "char",     "class",    "compl",    "const",   "constexpr", "continue", "decltype",
+      "default",   "delete",    "do",       "double",   "else",     "enum",    "explicit",  "export",   "extern",
+      "false",     "float",     "for",      "friend",   "goto",     "if",      "inline",    "int",      "long",
+      "mutable",   "namespace", "new",      "noexcept", "not",      "nullptr", "operator",  "or",       "private",
+      "protected", "public",    "register", "restrict", "return",   "short",   "signed",    "sizeof",   "static",
+      "struct",    "switch",    "template", "this",     "throw",    "true",    "try",       "typedef",  "typeid",
+      "typename",  "union",     "unsigned", "using",    "virtual",  "void",    "volatile",  "while",    "xor",
+      "context",   "inputs",    "outputs",  "concept",  "requires", "NULL",    "main",      "errno",    "stdin"};
+  for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+    if (strcmp(word, words[i]) == 0) return true;
+  }
+  return false;
+}
+
+static void to_upper(const char *from, char *to, size_t size) {
+  size_t i = 0;
+  for (; from[i] != '\0' && i + 1 < size; i++) to[i] = (char)toupper((unsigned char)from[i]);
+  to[i] = '\0';
+}
+
+// An identifier for one tensor, different from the others in capitals too (they name macros).
+static byoc_status_t name_tensor(const char *name, byoc_map_t *taken, byoc_arena_t *arena, const char **out_name,
+                                 const char **out_macro) {
+  char plain[256], candidate[280], upper[280];
+  byoc_make_identifier(name, plain, sizeof(plain));
+  snprintf(candidate, sizeof(candidate), "%s%s", plain, is_reserved(plain) ? "_" : "");
+  for (int number = 2;; number++) {
+    to_upper(candidate, upper, sizeof(upper));
+    if (byoc_text_map_find(taken, upper) == NULL) break;
+    snprintf(candidate, sizeof(candidate), "%s_%d", plain, number);
+  }
+  *out_name = byoc_arena_copy_string(arena, candidate);
+  *out_macro = byoc_arena_copy_string(arena, upper);
+  bool ok = *out_name != NULL && *out_macro != NULL && byoc_text_map_put(taken, upper, taken);
+  return ok ? BYOC_OK : BYOC_OUT_OF_MEMORY;
+}
+
+static byoc_status_t make_names(const byoc_host_program_t *program, const char *model_name, byoc_arena_t *arena,
+                                names_t *out_names) {
+  char plain[100];
+  byoc_make_identifier(model_name, plain, sizeof(plain));
+  // byoc_ belongs to us, and a leading underscore to the compiler.
+  bool clash = byoc_starts_with(plain, "byoc") || plain[0] == '_';
+  snprintf(out_names->prefix, sizeof(out_names->prefix), "%s%s", clash ? "model_" : "", plain);
+  to_upper(out_names->prefix, out_names->upper, sizeof(out_names->upper));
+  size_t count = program->inputs.count + program->outputs.count;
+  out_names->arguments = BYOC_ARENA_ARRAY(arena, const char *, count);
+  out_names->macros = BYOC_ARENA_ARRAY(arena, const char *, count);
+  if (out_names->arguments == NULL || out_names->macros == NULL) return BYOC_OUT_OF_MEMORY;
+  byoc_map_t taken;
+  byoc_text_map_init(&taken, arena->allocator);
+  byoc_status_t status = BYOC_OK;
+  for (size_t i = 0; i < count && status == BYOC_OK; i++) {
+    const byoc_host_buffer_t *buffer =
+        i < program->inputs.count ? program->inputs.data[i] : program->outputs.data[i - program->inputs.count];
+    status = name_tensor(buffer->name, &taken, arena, &out_names->arguments[i], &out_names->macros[i]);
+  }
+  byoc_map_deinit(&taken);
+  return status;
+}
+
+// The C type of a tensor's elements. Types that C lacks travel as their bits; 4-bit ones two to a byte, complex ones as
+// pairs.
+static const char *element_type(byoc_dtype_t dtype) {
+  switch (dtype) {
+  case BYOC_DTYPE_F32:
+  case BYOC_DTYPE_C64:
+    return "float";
+  case BYOC_DTYPE_F64:
+  case BYOC_DTYPE_C128:
+    return "double";
+  case BYOC_DTYPE_I8:
+    return "int8_t";
+  case BYOC_DTYPE_I16:
+    return "int16_t";
+  case BYOC_DTYPE_I32:
+    return "int32_t";
+  case BYOC_DTYPE_I64:
+    return "int64_t";
+  case BYOC_DTYPE_U16:
+  case BYOC_DTYPE_F16:
+  case BYOC_DTYPE_BF16:
+    return "uint16_t";
+  case BYOC_DTYPE_U32:
+    return "uint32_t";
+  case BYOC_DTYPE_U64:
+    return "uint64_t";
+  case BYOC_DTYPE_STRING:
+    return "char *const";
+  default:
+    return "uint8_t";
+  }
+}
+
+static const byoc_host_buffer_t *tensor_at(const byoc_host_program_t *program, size_t index) {
+  size_t inputs = program->inputs.count;
+  return index < inputs ? program->inputs.data[index] : program->outputs.data[index - inputs];
+}
+
+static void emit_macros(const byoc_host_program_t *program, const names_t *names, byoc_string_t *out) {
+  size_t count = program->inputs.count + program->outputs.count;
+  for (size_t i = 0; i < count; i++) {
+    const byoc_host_buffer_t *buffer = tensor_at(program, i);
+    int64_t elements = byoc_type_element_count(buffer->type);
+    byoc_string_appendf(out, "// %s ", i < program->inputs.count ? "Input" : "Output");
+    byoc_string_append_c_quoted(out, buffer->name);
+    byoc_string_append(out, ": ");
+    byoc_type_print(buffer->type, out);
+    byoc_string_appendf(out, "\n#define %s_%s_RANK %d\n#define %s_%s_DIMS", names->upper, names->macros[i],
+                        (int)buffer->type->rank, names->upper, names->macros[i]);
+    for (int32_t d = 0; d < buffer->type->rank; d++) {
+      byoc_dim_t dim = buffer->type->dims[d];
+      byoc_string_appendf(out, "%s%lld", d > 0 ? ", " : " ",
+                          (long long)(byoc_dim_is_constant(dim) ? dim.constant : -1));
+    }
+    byoc_string_append(out, "\n");
+    if (elements < 0) continue;
+    byoc_string_appendf(out, "#define %s_%s_COUNT %lld\n#define %s_%s_SIZE_BYTES %llu\n", names->upper,
+                        names->macros[i], (long long)elements, names->upper, names->macros[i],
+                        (unsigned long long)buffer->size_bytes);
+  }
+}
+
+// Replaces $ by the prefix and @ by the prefix in capitals.
+static void emit_template(const char *text, const names_t *names, byoc_string_t *out) {
+  for (const char *at = text; *at != '\0'; at++) {
+    if (*at == '$') byoc_string_append(out, names->prefix);
+    if (*at == '@') byoc_string_append(out, names->upper);
+    if (*at != '$' && *at != '@') byoc_string_append_bytes(out, at, 1);
+  }
+}
+
+static const char load_text[] =
+    "\n"
+    "// A loaded artifact. Shared by any number of contexts and threads.\n"
+    "typedef struct $_model_t {\n"
+    "  void *library;\n"
+    "  const byoc_artifact_t *artifact;\n"
+    "  char message[512]; // why $_load failed\n"
+    "} $_model_t;\n"
+    "\n"
+    "// Everything that one thread needs to run the model.\n"
+    "typedef struct $_context_t {\n"
+    "  const byoc_artifact_t *artifact;\n"
+    "  byoc_context_t *context;\n"
+    "} $_context_t;\n"
+    "\n"
+    "static inline void $_unload($_model_t *model) {\n"
+    "  if (model->library != NULL) (void)dlclose(model->library);\n"
+    "  model->library = NULL;\n"
+    "  model->artifact = NULL;\n"
+    "}\n"
+    "\n"
+    "static inline int32_t $_refuse($_model_t *model, int32_t status, const char *reason, const char *detail) {\n"
+    "  (void)snprintf(model->message, sizeof(model->message), \"%s%s\", reason, detail);\n"
+    "  $_unload(model);\n"
+    "  return status;\n"
+    "}\n"
+    "\n"
+    "// Is the artifact the one that this header belongs to?\n"
+    "static inline int $_matches(const byoc_artifact_t *artifact) {\n"
+    "  static const uint64_t sizes[] = {@_SIZES};\n"
+    "  uint32_t i;\n"
+    "  if (artifact->input_count != @_INPUT_COUNT || artifact->output_count != @_OUTPUT_COUNT) return 0;\n"
+    "  if (strcmp(artifact->model_name, @_NAME) != 0) return 0;\n"
+    "  for (i = 0; i < @_INPUT_COUNT; ++i) {\n"
+    "    if (artifact->inputs[i].size_bytes != sizes[i]) return 0;\n"
+    "  }\n"
+    "  for (i = 0; i < @_OUTPUT_COUNT; ++i) {\n"
+    "    if (artifact->outputs[i].size_bytes != sizes[@_INPUT_COUNT + i]) return 0;\n"
+    "  }\n"
+    "  return 1;\n"
+    "}\n"
+    "\n"
+    "// Loads the artifact at `path` (without a slash it is looked for as dlopen does) and checks that it is this "
+    "model\n"
+    "// and that this processor can run it. 0, or an error number with the reason in model->message.\n"
+    "static inline int32_t $_load(const char *path, $_model_t *model) {\n"
+    "  byoc_artifact_entry_t entry = NULL;\n"
+    "  void *symbol;\n"
+    "  int32_t status;\n"
+    "  memset(model, 0, sizeof(*model));\n"
+    "  model->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);\n"
+    "  if (model->library == NULL) return $_refuse(model, 7, \"cannot be loaded: \", dlerror());\n"
+    "  symbol = dlsym(model->library, BYOC_ARTIFACT_ENTRY);\n"
+    "  if (symbol == NULL) return $_refuse(model, 5, path, \" is not an artifact\");\n"
+    "  memcpy(&entry, &symbol, sizeof(entry));\n"
+    "  model->artifact = entry(BYOC_ARTIFACT_ABI);\n"
+    "  if (model->artifact == NULL) return $_refuse(model, 9, path, \" was made by an older byoc\");\n"
+    "  if (!$_matches(model->artifact)) {\n"
+    "    return $_refuse(model, 1, path, \" is another model, or another version of it, than this header is for\");\n"
+    "  }\n"
+    "  status = model->artifact->check(model->message, sizeof(model->message));\n"
+    "  if (status != 0) $_unload(model);\n"
+    "  return status;\n"
+    "}\n"
+    "\n"
+    "// Makes a context; `options` may be NULL. 0, or an error number with the reason from $_error(NULL, model).\n"
+    "static inline int32_t $_create(const $_model_t *model, const byoc_context_options_t *options,\n"
+    "                               $_context_t *context) {\n"
+    "  context->artifact = model->artifact;\n"
+    "  return model->artifact->create(options, &context->context);\n"
+    "}\n"
+    "\n"
+    "static inline void $_destroy($_context_t *context) {\n"
+    "  if (context->artifact != NULL) context->artifact->destroy(context->context);\n"
+    "  context->context = NULL;\n"
+    "}\n"
+    "\n"
+    "// Why the last run of this context failed; with NULL, why this thread's last $_create did.\n"
+    "static inline const char *$_error(const $_context_t *context, const $_model_t *model) {\n"
+    "  return context != NULL ? context->artifact->last_error(context->context) : model->artifact->last_error(NULL);\n"
+    "}\n"
+    "\n"
+    "// One inference; tensors are dense and row-major, outputs are overwritten. 0, or an error number with the "
+    "reason\n"
+    "// from $_error.\n"
+    "static inline int32_t $_run($_context_t *context";
+
+static void emit_run(const byoc_host_program_t *program, const names_t *names, byoc_string_t *out) {
+  size_t inputs = program->inputs.count, count = inputs + program->outputs.count;
+  for (size_t i = 0; i < count; i++) {
+    byoc_string_appendf(out, ",\n    %s%s *%s", i < inputs ? "const " : "",
+                        element_type(tensor_at(program, i)->type->dtype), names->arguments[i]);
+  }
+  byoc_string_appendf(out, ") {\n  const void *inputs[%zu];\n  void *outputs[%zu];\n", inputs > 0 ? inputs : 1,
+                      count > inputs ? count - inputs : 1);
+  if (inputs == 0) byoc_string_append(out, "  inputs[0] = NULL;\n");
+  if (inputs == count) byoc_string_append(out, "  outputs[0] = NULL;\n");
+  for (size_t i = 0; i < count; i++) {
+    if (i < inputs) byoc_string_appendf(out, "  inputs[%zu] = %s;\n", i, names->arguments[i]);
+    if (i >= inputs) byoc_string_appendf(out, "  outputs[%zu] = %s;\n", i - inputs, names->arguments[i]);
+  }
+  byoc_string_append(out, "  return context->artifact->run(context->context, inputs, outputs);\n}\n");
+}
+
+static void emit_example(const names_t *names, byoc_string_t *out) {
+  emit_template("//   $_model_t model;\n"
+                "//   $_context_t context;\n"
+                "//   if ($_load(\"./$.so\", &model) != 0) ... model.message ...\n"
+                "//   if ($_create(&model, NULL, &context) != 0) ... $_error(NULL, &model) ...\n"
+                "//   if ($_run(&context, ...) != 0) ... $_error(&context, &model) ...\n"
+                "//   $_destroy(&context);\n"
+                "//   $_unload(&model);\n",
+                names, out);
+}
+
+byoc_status_t byoc_compose_emit_header(const byoc_host_program_t *program, const byoc_compose_options_t *options,
+                                       byoc_string_t *out, byoc_diag_t *diag) {
+  names_t names;
+  byoc_arena_t arena;
+  byoc_arena_init(&arena, out->allocator);
+  if (make_names(program, options->model_name, &arena, &names) != BYOC_OK) {
+    byoc_arena_deinit(&arena);
+    return byoc_diag_out_of_memory(diag);
+  }
+  size_t inputs = program->inputs.count, outputs = program->outputs.count;
+  byoc_string_append(out, "// Typed functions for the model ");
+  byoc_string_append_c_quoted(out, options->model_name);
+  byoc_string_append(out,
+                     ", generated by byoc " BYOC_VERSION_TEXT " beside its artifact. Needs nothing else of byoc's;\n"
+                     "// C99 or later, or C++; link with -ldl.\n//\n");
+  emit_example(&names, out);
+  byoc_string_appendf(out,
+                      "#ifndef %s_MODEL_H_\n#define %s_MODEL_H_\n\n#include <dlfcn.h>\n#include <stddef.h>\n"
+                      "#include <stdio.h>\n#include <string.h>\n\n",
+                      names.upper, names.upper);
+  byoc_embedded_header_t artifact = byoc_embedded_header_find("byoc/artifact.h");
+  byoc_string_append_bytes(out, artifact.data, artifact.size_bytes);
+  byoc_string_append(out, "\n// What follows belongs to this model.\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+  byoc_string_appendf(out, "#define %s_NAME ", names.upper);
+  byoc_string_append_c_quoted(out, options->model_name);
+  byoc_string_appendf(out, "\n#define %s_INPUT_COUNT %zuu\n#define %s_OUTPUT_COUNT %zuu\n", names.upper, inputs,
+                      names.upper, outputs);
+  emit_macros(program, &names, out);
+  byoc_string_appendf(out, "// Sizes of inputs, then outputs, in bytes.\n#define %s_SIZES ", names.upper);
+  for (size_t i = 0; i < inputs + outputs; i++) {
+    byoc_string_appendf(out, "%s%lluu", i > 0 ? ", " : "", (unsigned long long)tensor_at(program, i)->size_bytes);
+  }
+  byoc_string_append(out, inputs + outputs == 0 ? "0\n" : "\n");
+  emit_template(load_text, &names, out);
+  emit_run(program, &names, out);
+  byoc_string_appendf(out, "\n#ifdef __cplusplus\n}\n#endif\n#endif // %s_MODEL_H_\n", names.upper);
+  byoc_arena_deinit(&arena);
+  return out->failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
+}

@@ -1,0 +1,38 @@
+// Parsed patterns, between the parser and the matcher.
+#ifndef BYOC_CORE_PLUGIN_PATTERN_INTERNAL_H_
+#define BYOC_CORE_PLUGIN_PATTERN_INTERNAL_H_
+
+#include "core/plugin/pattern.h"
+
+typedef enum pattern_kind_t {
+  PATTERN_ANY,          // %x or _
+  PATTERN_CONSTANT,     // @w or @
+  PATTERN_OPERATOR,     // Conv(...), {A|B}(...)
+  PATTERN_ALTERNATIVES, // (p | q)
+} pattern_kind_t;
+
+typedef struct attribute_test_t {
+  const char *name;
+  byoc_attribute_kind_t kind; // INT, FLOAT or STRING
+  int64_t i;
+  double f;
+  const char *s;
+} attribute_test_t;
+
+struct byoc_pattern_t {
+  pattern_kind_t kind;
+  const char *name; // binding; NULL: none
+  // OPERATOR
+  struct {
+    const char *domain, *name;
+  } * operators;
+  size_t operator_count;
+  bool optional, open_ended; // Op?(...), trailing "..."
+  attribute_test_t *tests;
+  size_t test_count;
+  // OPERATOR: operands; ALTERNATIVES: the alternatives
+  const byoc_pattern_t **children;
+  size_t child_count;
+};
+
+#endif // BYOC_CORE_PLUGIN_PATTERN_INTERNAL_H_

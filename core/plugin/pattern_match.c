@@ -1,0 +1,261 @@
+// The matcher of patterns: a search with backtracking over what is still to be matched. Each way that an operand order,
+// an optional operator or an alternative leaves open is tried until the whole fits.
+#include <string.h>
+
+#include "core/ops/op.h"
+#include "core/plugin/pattern_internal.h"
+
+// Steps that one match may take. Real patterns need some dozens; this bounds what a hostile one can cost.
+enum { MAX_STEPS = 100000 };
+
+void byoc_match_init(byoc_match_t *match, byoc_allocator_t allocator) {
+  *match = (byoc_match_t){.allocator = allocator};
+}
+
+void byoc_match_deinit(byoc_match_t *match) {
+  byoc_vector_deinit(&match->nodes, match->allocator);
+  byoc_vector_deinit(&match->bindings, match->allocator);
+}
+
+// What is still to be done: match a value, or (pattern NULL) take a node whose operands have been matched.
+typedef struct goal_t goal_t;
+struct goal_t {
+  const byoc_pattern_t *pattern;
+  byoc_value_t *value;
+  byoc_node_t *node;
+  const goal_t *next;
+};
+
+typedef struct matcher_t {
+  byoc_match_t *match;
+  byoc_node_t *root;
+  byoc_match_filter_t filter;
+  void *filter_self;
+  int steps;
+  bool failed; // out of memory
+} matcher_t;
+
+static bool solve(matcher_t *m, const goal_t *goal);
+
+static bool bind(matcher_t *m, const char *name, byoc_node_t *node, byoc_value_t *value) {
+  if (name == NULL) return true;
+  for (size_t i = 0; i < m->match->bindings.count; ++i) {
+    const byoc_region_binding_t *known = &m->match->bindings.data[i];
+    if (strcmp(known->name, name) == 0) return known->node == node && known->value == value;
+  }
+  byoc_region_binding_t binding = {.name = name, .node = node, .value = value};
+  if (byoc_vector_push(&m->match->bindings, m->match->allocator, binding)) return true;
+  m->failed = true;
+  return false;
+}
+
+static bool contains(const byoc_match_t *match, const byoc_node_t *node) {
+  for (size_t i = 0; i < match->nodes.count; ++i) {
+    if (match->nodes.data[i] == node) return true;
+  }
+  return false;
+}
+
+static bool operator_fits(const byoc_pattern_t *pattern, const byoc_node_t *node) {
+  for (size_t i = 0; i < pattern->operator_count; ++i) {
+    if (byoc_node_is(node, pattern->operators[i].domain, pattern->operators[i].name)) return true;
+  }
+  return false;
+}
+
+// ---- attribute tests ----
+
+// Defaults of the ONNX operators that are not 0 and not the empty text. `op` NULL: of every operator.
+static const struct {
+  const char *op, *attribute;
+  double number;
+  const char *text;
+} attribute_defaults[] = {
+    {"BatchNormalization", "epsilon", 1e-5, NULL},
+    {"BatchNormalization", "momentum", 0.9, NULL},
+    {"Elu", "alpha", 1, NULL},
+    {"Celu", "alpha", 1, NULL},
+    {"Flatten", "axis", 1, NULL},
+    {"Gelu", "approximate", 0, "none"},
+    {"Gemm", "alpha", 1, NULL},
+    {"Gemm", "beta", 1, NULL},
+    {"GroupNormalization", "epsilon", 1e-5, NULL},
+    {"Hardmax", "axis", -1, NULL},
+    {"HardSigmoid", "alpha", 0.2, NULL},
+    {"HardSigmoid", "beta", 0.5, NULL},
+    {"InstanceNormalization", "epsilon", 1e-5, NULL},
+    {"LayerNormalization", "axis", -1, NULL},
+    {"LayerNormalization", "epsilon", 1e-5, NULL},
+    {"LayerNormalization", "stash_type", 1, NULL},
+    {"LeakyRelu", "alpha", 0.01, NULL},
+    {"LogSoftmax", "axis", -1, NULL},
+    {"LRN", "alpha", 1e-4, NULL},
+    {"LRN", "beta", 0.75, NULL},
+    {"LRN", "bias", 1, NULL},
+    {"LpNormalization", "axis", -1, NULL},
+    {"LpNormalization", "p", 2, NULL},
+    {"LpPool", "p", 2, NULL},
+    {"GlobalLpPool", "p", 2, NULL},
+    {"Mod", "fmod", 0, NULL},
+    {"Pad", "mode", 0, "constant"},
+    {"Resize", "mode", 0, "nearest"},
+    {"Resize", "coordinate_transformation_mode", 0, "half_pixel"},
+    {"Resize", "nearest_mode", 0, "round_prefer_floor"},
+    {"Resize", "cubic_coeff_a", -0.75, NULL},
+    {"Selu", "alpha", 1.67326319217681884765625, NULL},
+    {"Selu", "gamma", 1.05070102214813232421875, NULL},
+    {"Softmax", "axis", -1, NULL},
+    {"ThresholdedRelu", "alpha", 1, NULL},
+    {"TopK", "axis", -1, NULL},
+    {"TopK", "largest", 1, NULL},
+    {"TopK", "sorted", 1, NULL},
+    {NULL, "auto_pad", 0, "NOTSET"},
+    {NULL, "group", 1, NULL},
+    {NULL, "keepdims", 1, NULL},
+};
+
+// ONNX attributes are single precision: "0.01" means the float that is nearest to it.
+static bool same_number(double a, double b) {
+  return a == b || (float)a == (float)b;
+}
+
+// Softmax and its kin flattened at axis 1 until operator set 13.
+static double default_number(const byoc_node_t *node, const char *attribute, double number) {
+  const bool is_softmax =
+      byoc_node_is(node, "", "Softmax") || byoc_node_is(node, "", "LogSoftmax") || byoc_node_is(node, "", "Hardmax");
+  return is_softmax && node->since_version < 13 && strcmp(attribute, "axis") == 0 ? 1 : number;
+}
+
+static bool default_fits(const attribute_test_t *test, const byoc_node_t *node) {
+  double number = 0;
+  const char *text = "";
+  for (size_t i = 0; node->domain[0] == '\0' && i < sizeof(attribute_defaults) / sizeof(attribute_defaults[0]); ++i) {
+    const char *op = attribute_defaults[i].op;
+    if ((op != NULL && strcmp(op, node->op) != 0) || strcmp(attribute_defaults[i].attribute, test->name) != 0) continue;
+    number = default_number(node, test->name, attribute_defaults[i].number);
+    text = attribute_defaults[i].text != NULL ? attribute_defaults[i].text : "";
+    break;
+  }
+  return test->kind == BYOC_ATTRIBUTE_STRING ? strcmp(test->s, text) == 0 : same_number(test->f, number);
+}
+
+static bool test_fits(const attribute_test_t *test, const byoc_node_t *node) {
+  const byoc_attribute_t *attribute = byoc_attributes_find(&node->attributes, test->name);
+  if (attribute == NULL) return default_fits(test, node);
+  if (test->kind == BYOC_ATTRIBUTE_STRING) {
+    return attribute->kind == BYOC_ATTRIBUTE_STRING && strcmp(attribute->s, test->s) == 0;
+  }
+  if (attribute->kind == BYOC_ATTRIBUTE_INT) {
+    return test->kind == BYOC_ATTRIBUTE_INT ? attribute->i == test->i : (double)attribute->i == test->f;
+  }
+  return attribute->kind == BYOC_ATTRIBUTE_FLOAT && same_number(attribute->f, test->f);
+}
+
+// ---- the search ----
+
+// Forgets what was matched since a mark.
+static bool rewind_match(matcher_t *m, size_t nodes, size_t bindings) {
+  m->match->nodes.count = nodes;
+  m->match->bindings.count = bindings;
+  return false;
+}
+
+// Every value made inside is used inside, but for the root's.
+static bool escapes(const byoc_match_t *match, const byoc_node_t *root) {
+  for (size_t i = 0; i < match->nodes.count; ++i) {
+    const byoc_node_t *node = match->nodes.data[i];
+    for (uint32_t r = 0; node != root && r < node->result_count; ++r) {
+      const byoc_value_t *value = node->results[r];
+      for (size_t u = 0; u < value->uses.count; ++u) {
+        const byoc_node_t *user = value->uses.data[u].node;
+        if (user == NULL || !contains(match, user)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+static bool accept_whole(const matcher_t *m) {
+  return contains(m->match, m->root) && !escapes(m->match, m->root);
+}
+
+static bool take_node(matcher_t *m, const goal_t *goal) {
+  const size_t nodes = m->match->nodes.count, bindings = m->match->bindings.count;
+  if (!contains(m->match, goal->node) && !byoc_vector_push(&m->match->nodes, m->match->allocator, goal->node)) {
+    m->failed = true;
+    return false;
+  }
+  return solve(m, goal->next) || rewind_match(m, nodes, bindings);
+}
+
+// Operands from `index` on become goals in front of `next`; the last of them first, so that they are solved in order.
+static bool solve_operands(matcher_t *m, const byoc_pattern_t *pattern, const byoc_node_t *node, size_t left,
+                           bool swapped, const goal_t *next) {
+  if (left == 0) return solve(m, next);
+  const size_t child = left - 1;
+  const size_t operand = swapped && child < 2 ? 1 - child : child;
+  const goal_t goal = {.pattern = pattern->children[child], .value = node->operands[operand], .next = next};
+  return solve_operands(m, pattern, node, child, swapped, &goal);
+}
+
+static bool solve_node(matcher_t *m, const byoc_pattern_t *pattern, byoc_node_t *node, const goal_t *next) {
+  if (node == NULL || node->block != m->root->block || node->callee != NULL || !operator_fits(pattern, node)) {
+    return false;
+  }
+  if (m->filter != NULL && !m->filter(m->filter_self, node)) return false;
+  for (size_t i = 0; i < pattern->test_count; ++i) {
+    if (!test_fits(&pattern->tests[i], node)) return false;
+  }
+  uint32_t count = node->operand_count;
+  while (count > 0 && node->operands[count - 1] == NULL) --count;
+  if (count < pattern->child_count || (count > pattern->child_count && !pattern->open_ended)) return false;
+  const size_t nodes = m->match->nodes.count, bindings = m->match->bindings.count;
+  if (!bind(m, pattern->name, node, NULL)) return rewind_match(m, nodes, bindings);
+  const goal_t take = {.node = node, .next = next};
+  const int orders = byoc_node_has_trait(node, BYOC_OP_COMMUTES) && pattern->child_count == 2 ? 2 : 1;
+  for (int order = 0; order < orders && !m->failed; ++order) {
+    if (solve_operands(m, pattern, node, pattern->child_count, order == 1, &take)) return true;
+  }
+  return rewind_match(m, nodes, bindings);
+}
+
+static bool solve(matcher_t *m, const goal_t *goal) {
+  if (m->failed || ++m->steps > MAX_STEPS) return false;
+  if (goal == NULL) return accept_whole(m);
+  if (goal->pattern == NULL) return take_node(m, goal);
+  const byoc_pattern_t *pattern = goal->pattern;
+  byoc_value_t *value = goal->value;
+  if (value == NULL) return false;
+  const size_t nodes = m->match->nodes.count, bindings = m->match->bindings.count;
+  switch (pattern->kind) {
+  case PATTERN_CONSTANT:
+    if (!byoc_value_is_constant(value)) return false;
+    __attribute__((fallthrough));
+  case PATTERN_ANY:
+    return (bind(m, pattern->name, NULL, value) && solve(m, goal->next)) || rewind_match(m, nodes, bindings);
+  case PATTERN_ALTERNATIVES:
+    for (size_t i = 0; i < pattern->child_count; ++i) {
+      const goal_t alternative = {.pattern = pattern->children[i], .value = value, .next = goal->next};
+      if (solve(m, &alternative)) return true;
+    }
+    return false;
+  case PATTERN_OPERATOR:
+    break;
+  }
+  byoc_node_t *producer = byoc_value_producer(value);
+  if (value->index == 0 && solve_node(m, pattern, producer, goal->next)) return true;
+  if (!pattern->optional) return false;
+  const goal_t without = {.pattern = pattern->children[0], .value = value, .next = goal->next};
+  return solve(m, &without);
+}
+
+bool byoc_pattern_match(const byoc_pattern_t *pattern, byoc_node_t *root, byoc_match_filter_t filter, void *filter_self,
+                        byoc_match_t *match, bool *out_failed) {
+  match->nodes.count = match->bindings.count = 0;
+  matcher_t m = {.match = match, .root = root, .filter = filter, .filter_self = filter_self};
+  const goal_t whole = {.pattern = pattern, .value = root->result_count > 0 ? root->results[0] : NULL};
+  const bool matched = solve(&m, &whole);
+  *out_failed = m.failed;
+  if (!matched) rewind_match(&m, 0, 0);
+  return matched;
+}

@@ -1,0 +1,163 @@
+// Loading artifacts. A damaged file must be refused before dlopen sees it: the dynamic linker trusts what it maps, and
+// touching a page behind the end of a truncated file ends the process.
+#include "core/runtime/loader.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/elf.h"
+#include "core/base/file.h"
+
+#if defined(__x86_64__)
+#define HOST_MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define HOST_MACHINE EM_AARCH64
+#else
+#error "the machine's ELF number is not known here"
+#endif
+
+bool byoc_artifact_is_elf(const char *path) {
+  byoc_file_view_t view;
+  if (byoc_file_view_open(path, NULL, &view) != BYOC_OK) return false;
+  bool is_elf = byoc_is_elf(view.data, view.size_bytes);
+  byoc_file_view_close(&view);
+  return is_elf;
+}
+
+static byoc_status_t truncated(const byoc_elf_t *elf, byoc_diag_t *diag, const char *what) {
+  byoc_status_t status =
+      byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is truncated: %s lies behind its end", elf->name, what);
+  return status;
+}
+
+static bool inside(const byoc_elf_t *elf, uint64_t offset, uint64_t size) {
+  return offset <= elf->size_bytes && size <= elf->size_bytes - offset;
+}
+
+// Everything that the tables speak of must be in the file.
+static byoc_status_t check_extents(const byoc_elf_t *elf, byoc_diag_t *diag) {
+  bool has_load = false, has_dynamic = false;
+  for (uint32_t i = 0; i < elf->segment_count; i++) {
+    Elf64_Phdr segment;
+    memcpy(&segment, elf->data + elf->segment_offset + (uint64_t)i * sizeof(segment), sizeof(segment));
+    if (segment.p_type == PT_NULL) continue;
+    if (!inside(elf, segment.p_offset, segment.p_filesz)) return truncated(elf, diag, "a segment");
+    if (segment.p_type == PT_LOAD && segment.p_memsz < segment.p_filesz) {
+      return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is damaged: a segment is larger than its memory",
+                             elf->name);
+    }
+    has_load = has_load || segment.p_type == PT_LOAD;
+    has_dynamic = has_dynamic || segment.p_type == PT_DYNAMIC;
+  }
+  for (uint32_t i = 0; i < elf->section_count; i++) {
+    Elf64_Shdr section;
+    memcpy(&section, elf->data + elf->section_offset + (uint64_t)i * sizeof(section), sizeof(section));
+    if (section.sh_type == SHT_NULL || section.sh_type == SHT_NOBITS) continue;
+    if (!inside(elf, section.sh_offset, section.sh_size)) return truncated(elf, diag, "a section");
+  }
+  if (!has_load || !has_dynamic) {
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is not a shared object that can be loaded", elf->name);
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t find_entry(void *self, const byoc_elf_symbol_t *symbol) {
+  bool *found = self;
+  if (symbol->defined && symbol->global && strcmp(symbol->name, BYOC_ARTIFACT_ENTRY) == 0) *found = true;
+  return BYOC_OK;
+}
+
+static byoc_status_t check_file(const char *path, byoc_diag_t *diag) {
+  byoc_file_view_t view;
+  BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, diag, &view));
+  byoc_elf_t elf;
+  bool has_entry = false;
+  byoc_status_t status = byoc_elf_open(view.data, view.size_bytes, path, diag, &elf);
+  if (status == BYOC_OK && elf.machine != HOST_MACHINE) {
+    status = byoc_diag_error(diag, BYOC_UNSUPPORTED, "'%s' was made for another kind of machine (ELF machine %u)", path,
+                             (unsigned)elf.machine);
+    byoc_diag_hint(diag, "build the model on a machine of this kind");
+  } else if (status == BYOC_OK && elf.type != ET_DYN) {
+    status = byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is an ELF file, but not a shared object", path);
+  }
+  if (status == BYOC_OK) status = check_extents(&elf, diag);
+  if (status == BYOC_OK) status = byoc_elf_visit_symbols(&elf, true, find_entry, &has_entry, diag);
+  if (status == BYOC_OK && !has_entry) {
+    status = byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is a shared object, but not an artifact: it lacks %s", path,
+                             BYOC_ARTIFACT_ENTRY);
+    byoc_diag_hint(diag, "artifacts are made by byoc build");
+  } else if (status == BYOC_INVALID_DATA) {
+    byoc_diag_hint(diag, "the file is damaged or was not copied whole: copy or build it again");
+  }
+  byoc_file_view_close(&view);
+  return status;
+}
+
+static byoc_status_t check_table(const char *path, const byoc_artifact_t *table, byoc_diag_t *diag) {
+  if (table == NULL) {
+    return byoc_diag_error(diag, BYOC_VERSION, "'%s' does not know version %d of the artifact interface", path,
+                           BYOC_ARTIFACT_ABI);
+  }
+  // `profile` came last; an artifact of a later byoc has more, never less.
+  if (table->abi_version > BYOC_ARTIFACT_ABI || table->abi_version == 0) {
+    byoc_status_t status =
+        byoc_diag_error(diag, BYOC_VERSION, "'%s' has version %u of the artifact interface; this byoc knows version %d",
+                        path, (unsigned)table->abi_version, BYOC_ARTIFACT_ABI);
+    byoc_diag_hint(diag, "use the byoc that built it, or build the model again");
+    return status;
+  }
+  if (table->struct_size < sizeof(*table)) {
+    return byoc_diag_error(diag, BYOC_VERSION, "'%s' has a table of %u bytes where version %u has %zu", path,
+                           (unsigned)table->struct_size, (unsigned)table->abi_version, sizeof(*table));
+  }
+  if (table->check == NULL || table->create == NULL || table->run == NULL || table->destroy == NULL ||
+      table->last_error == NULL || table->model_name == NULL || table->metadata == NULL) {
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' has an incomplete table", path);
+  }
+  char message[512];
+  int32_t status = table->check(message, sizeof(message));
+  return status == BYOC_OK ? BYOC_OK : byoc_diag_error(diag, status, "'%s' cannot run here: %s", path, message);
+}
+
+// dlopen looks a name without a slash up in the system's folders.
+static void *open_library(const char *path) {
+  if (strchr(path, '/') != NULL) return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  char *local = byoc_path_join(byoc_allocator_system(), ".", path);
+  void *library = local != NULL ? dlopen(local, RTLD_NOW | RTLD_LOCAL) : NULL;
+  byoc_free(byoc_allocator_system(), local);
+  return library;
+}
+
+byoc_status_t byoc_artifact_load(const char *path, byoc_diag_t *diag, byoc_loaded_artifact_t *out_artifact) {
+  *out_artifact = (byoc_loaded_artifact_t){0};
+  BYOC_RETURN_IF_ERROR_IN(diag, check_file(path, diag), "loading an artifact");
+  byoc_loaded_artifact_t artifact = {.library = open_library(path)};
+  if (artifact.library == NULL) {
+    const char *reason = dlerror();
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' cannot be loaded: %s", path,
+                           reason != NULL ? reason : "no reason was given");
+  }
+  byoc_artifact_entry_t entry = NULL;
+  void *symbol = dlsym(artifact.library, BYOC_ARTIFACT_ENTRY);
+  byoc_status_t status = BYOC_OK;
+  if (symbol == NULL) {
+    status = byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' lacks %s", path, BYOC_ARTIFACT_ENTRY);
+  } else {
+    memcpy(&entry, &symbol, sizeof(entry));
+    artifact.table = entry(BYOC_ARTIFACT_ABI);
+    status = check_table(path, artifact.table, diag);
+  }
+  if (status != BYOC_OK) {
+    byoc_artifact_unload(&artifact);
+    return byoc_diag_context(diag, status, "loading an artifact");
+  }
+  *out_artifact = artifact;
+  return BYOC_OK;
+}
+
+void byoc_artifact_unload(byoc_loaded_artifact_t *artifact) {
+  if (artifact->library != NULL) (void)dlclose(artifact->library);
+  *artifact = (byoc_loaded_artifact_t){0};
+}
