@@ -93,7 +93,7 @@ static void emit_engine_constants(byoc_host_c_t *host, const byoc_runtime_module
     const byoc_bound_constant_t *constant = &function->constants.data[i];
     byoc_host_c_tensor_t tensor = {.type = constant->type,
                                    .kind = BYOC_HOST_BUFFER_CONSTANT,
-                                   .name = function->function_name,
+                                   .name = function->name,
                                    .offset_bytes = place_of(host, constant->data, constant->size_bytes)};
     if (byoc_host_c_shape(host, constant->type, &tensor.shape) != BYOC_OK) out->failed = true;
     emit_tensor(host, &tensor, out);
@@ -114,7 +114,7 @@ static void emit_engine(byoc_host_c_t *host, size_t index, byoc_string_t *out) {
     const byoc_runtime_module_t *function = engine->functions.data[i];
     size_t json_size = strlen(function->json);
     byoc_string_append(out, "    {");
-    byoc_string_append_c_quoted(out, function->function_name);
+    byoc_string_append_c_quoted(out, function->function_name != NULL ? function->function_name : function->name);
     byoc_string_appendf(out, ", (const char *)byoc_data + %llu, %zu, ", place_of(host, function->json, json_size + 1),
                         json_size);
     if (function->constants.count > 0) byoc_string_appendf(out, "host_engine_%zu_constants_%zu", index, i);

@@ -13,6 +13,7 @@ static const char *kind_name(Onnx__AttributeProto__AttributeType kind) {
 
 byoc_status_t byoc_onnx_attribute_kind(byoc_onnx_reader_t *reader, const Onnx__AttributeProto *attribute,
                                        const char *what, Onnx__AttributeProto__AttributeType *out_kind) {
+  *out_kind = KIND(UNDEFINED);
   const struct {
     bool there;
     Onnx__AttributeProto__AttributeType kind;

@@ -18,6 +18,8 @@ byoc_status_t byoc_onnx_tensor_type(byoc_onnx_reader_t *reader, int32_t onnx_typ
                                     const char *what, const byoc_type_t **out_type, int64_t *out_count,
                                     int64_t *out_size_bytes) {
   *out_type = NULL;
+  *out_count = 0;
+  *out_size_bytes = 0;
   const byoc_dtype_t dtype = byoc_dtype_from_onnx(onnx_type);
   if (dtype == BYOC_DTYPE_NONE) {
     return byoc_diag_error(reader->diag, BYOC_UNSUPPORTED, "%s: element type %d (%s) is not supported", what,

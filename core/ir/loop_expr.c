@@ -296,6 +296,9 @@ const byoc_loop_expr_t *byoc_loop_binary(byoc_loop_builder_t *builder, byoc_loop
   if (!simple && a == b &&
       (op == BYOC_LOOP_OP_MIN || op == BYOC_LOOP_OP_MAX || op == BYOC_LOOP_OP_AND || op == BYOC_LOOP_OP_OR))
     simple = a;
+  bool ordered = op == BYOC_LOOP_OP_LT || op == BYOC_LOOP_OP_LE || op == BYOC_LOOP_OP_EQ || op == BYOC_LOOP_OP_NE;
+  if (!simple && ordered && !byoc_loop_is_float(a->dtype) && byoc_loop_expr_equal(a, b))
+    simple = byoc_loop_const_int(builder, BYOC_DTYPE_BOOL, op == BYOC_LOOP_OP_LE || op == BYOC_LOOP_OP_EQ);
   if (!simple && a->dtype == BYOC_DTYPE_I64) simple = index_arithmetic(builder, op, a, b);
   if (simple) return simple;
   return byoc_loop_raw_op(builder, op, result, a, b);

@@ -24,7 +24,7 @@ typedef struct byoc_emitter_t {
   byoc_string_t *out;      // where statements go
   byoc_map_t helpers;      // text map: names of helpers in use
   byoc_map_t shared;       // pointer map: expression → name of the local that holds it, in the current statement
-  const byoc_map_t *read;  // pointer map: variables that are read
+  const byoc_map_t *read;  // pointer map: variables and local buffers that matter (work.h)
   uint32_t next_shared, next_loop;
   bool uses_vector, uses_unroll, uses_parallel, failed;
 } byoc_emitter_t;

@@ -261,6 +261,9 @@ static void emit_valued(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, i
   byoc_string_t *out = emitter->out;
   bool is_store = stmt->kind == BYOC_LOOP_STORE;
   if (!is_store && !byoc_pointer_map_find(emitter->read, stmt->assign.variable)) return; // read by nothing
+  if (is_store && stmt->store.buffer->kind == BYOC_LOOP_BUFFER_LOCAL &&
+      !byoc_pointer_map_find(emitter->read, stmt->store.buffer))
+    return;
   const byoc_loop_expr_t *exprs[2] = {is_store ? stmt->store.value : stmt->assign.value,
                                       is_store ? stmt->store.index : NULL};
   share_t share;
@@ -327,6 +330,7 @@ void byoc_emit_stmt(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int i
     emit_valued(emitter, stmt, indent);
     return;
   case BYOC_LOOP_ALLOCATE:
+    if (!byoc_pointer_map_find(emitter->read, stmt->allocate)) return;
     byoc_string_indent(emitter->out, indent);
     byoc_string_appendf(emitter->out, "%s %s[%lld];\n", byoc_c_value_type(stmt->allocate->dtype), stmt->allocate->name,
                         (long long)stmt->allocate->dims[0].constant);

@@ -87,6 +87,79 @@ bool byoc_has_loop(const byoc_loop_stmt_t *stmt) {
 
 // ---- uses ----
 
+// Notes the variables that an expression reads; *changed where one is new.
+static void note_reads(byoc_uses_t *uses, const byoc_loop_expr_t *expr, bool *changed) {
+  if (byoc_pointer_map_find(&uses->seen, expr)) return;
+  if (!byoc_pointer_map_put(&uses->seen, expr, NULL)) uses->failed = true;
+  switch (expr->kind) {
+  case BYOC_LOOP_VARIABLE:
+    if (byoc_pointer_map_find(&uses->read, expr->variable)) return;
+    if (!byoc_pointer_map_put(&uses->read, expr->variable, NULL)) uses->failed = true;
+    *changed = !uses->failed;
+    return;
+  case BYOC_LOOP_LOAD:
+    note_reads(uses, expr->load.index, changed);
+    if (expr->load.buffer->kind != BYOC_LOOP_BUFFER_LOCAL || byoc_pointer_map_find(&uses->read, expr->load.buffer))
+      return;
+    if (!byoc_pointer_map_put(&uses->read, expr->load.buffer, NULL)) uses->failed = true;
+    *changed = !uses->failed;
+    return;
+  case BYOC_LOOP_OP:
+    note_reads(uses, expr->op.operands[0], changed);
+    if (expr->op.operands[1]) note_reads(uses, expr->op.operands[1], changed);
+    return;
+  case BYOC_LOOP_SELECT:
+    note_reads(uses, expr->select.condition, changed);
+    note_reads(uses, expr->select.yes, changed);
+    note_reads(uses, expr->select.no, changed);
+    return;
+  case BYOC_LOOP_CAST:
+    note_reads(uses, expr->cast, changed);
+    return;
+  default:
+    return;
+  }
+}
+
+// Stores to local buffers that nothing reads are left out.
+static bool is_needed(const byoc_uses_t *uses, const byoc_loop_buffer_t *buffer) {
+  return buffer->kind != BYOC_LOOP_BUFFER_LOCAL || byoc_pointer_map_find(&uses->read, buffer);
+}
+
+static void note_needed(byoc_uses_t *uses, const byoc_loop_stmt_t *stmt, bool *changed) {
+  switch (stmt->kind) {
+  case BYOC_LOOP_BLOCK: // backwards: most variables are read after they are set
+    for (size_t i = stmt->block.statements.count; i > 0; --i)
+      note_needed(uses, stmt->block.statements.data[i - 1], changed);
+    return;
+  case BYOC_LOOP_FOR:
+    note_needed(uses, stmt->loop.body, changed);
+    note_reads(uses, stmt->loop.begin, changed);
+    note_reads(uses, stmt->loop.end, changed);
+    return;
+  case BYOC_LOOP_WHILE:
+    note_needed(uses, stmt->loop_while.body, changed);
+    note_reads(uses, stmt->loop_while.condition, changed);
+    return;
+  case BYOC_LOOP_IF:
+    if (stmt->branch.no) note_needed(uses, stmt->branch.no, changed);
+    note_needed(uses, stmt->branch.yes, changed);
+    note_reads(uses, stmt->branch.condition, changed);
+    return;
+  case BYOC_LOOP_LET:
+  case BYOC_LOOP_ASSIGN:
+    if (byoc_pointer_map_find(&uses->read, stmt->assign.variable)) note_reads(uses, stmt->assign.value, changed);
+    return;
+  case BYOC_LOOP_STORE:
+    if (!is_needed(uses, stmt->store.buffer)) return;
+    note_reads(uses, stmt->store.index, changed);
+    note_reads(uses, stmt->store.value, changed);
+    return;
+  default:
+    return;
+  }
+}
+
 // True the first time.
 static bool first_time(byoc_uses_t *uses, const void *thing) {
   if (byoc_pointer_map_find(&uses->seen, thing)) return false;
@@ -115,7 +188,6 @@ static void walk_expr(byoc_uses_t *uses, const byoc_loop_expr_t *expr) {
   case BYOC_LOOP_CONST:
     return;
   case BYOC_LOOP_VARIABLE:
-    if (!byoc_pointer_map_put(&uses->read, expr->variable, NULL)) uses->failed = true;
     add_variable(uses, expr->variable);
     return;
   case BYOC_LOOP_DIM:
@@ -166,14 +238,16 @@ static void walk_stmt(byoc_uses_t *uses, const byoc_loop_stmt_t *stmt) {
     if (stmt->branch.no) walk_stmt(uses, stmt->branch.no);
     return;
   case BYOC_LOOP_LET:
-    walk_expr(uses, stmt->assign.value);
     first_time(uses, stmt->assign.variable);
+    if (byoc_pointer_map_find(&uses->read, stmt->assign.variable)) walk_expr(uses, stmt->assign.value);
     return;
   case BYOC_LOOP_ASSIGN:
+    if (!byoc_pointer_map_find(&uses->read, stmt->assign.variable)) return;
     walk_expr(uses, stmt->assign.value);
     add_variable(uses, stmt->assign.variable);
     return;
   case BYOC_LOOP_STORE:
+    if (!is_needed(uses, stmt->store.buffer)) return;
     walk_expr(uses, stmt->store.value);
     walk_expr(uses, stmt->store.index);
     add_buffer(uses, stmt->store.buffer);
@@ -190,6 +264,11 @@ bool byoc_uses_collect(const byoc_loop_stmt_t *stmt, byoc_allocator_t allocator,
   *out_uses = (byoc_uses_t){.allocator = allocator};
   byoc_pointer_map_init(&out_uses->seen, allocator);
   byoc_pointer_map_init(&out_uses->read, allocator);
+  for (bool changed = true; changed;) {
+    changed = false;
+    note_needed(out_uses, stmt, &changed);
+  }
+  byoc_map_clear(&out_uses->seen);
   walk_stmt(out_uses, stmt);
   return !out_uses->failed;
 }

@@ -16,7 +16,8 @@ int64_t byoc_work_of(const byoc_loop_stmt_t *stmt);
 int64_t byoc_work_times(int64_t a, int64_t b); // saturating product
 bool byoc_has_loop(const byoc_loop_stmt_t *stmt);
 
-// One thing that a statement reads or writes but does not declare: exactly one field is set.
+// One thing that a statement, assignments to variables that nothing needs left out, reads or writes but does not
+// declare: exactly one field is set.
 typedef struct byoc_use_item_t {
   const byoc_loop_buffer_t *buffer;
   const byoc_loop_variable_t *variable;
@@ -28,7 +29,7 @@ typedef struct byoc_uses_t {
   byoc_use_item_t *items;
   size_t count, capacity;
   byoc_map_t seen; // pointer map: internal
-  byoc_map_t read; // pointer map: variables that some expression reads, declared ones included
+  byoc_map_t read; // pointer map: variables and local buffers that a store, a condition or another one of them needs
   bool failed;
 } byoc_uses_t;
 

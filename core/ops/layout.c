@@ -243,7 +243,9 @@ static byoc_status_t slice_axis(const byoc_infer_t *infer, byoc_dim_t extent, by
   byoc_dim_t zero = constant(0), last = byoc_infer_dim(infer, BYOC_DIM_SUB, extent, constant(1), failed);
   byoc_dim_t distance;
   if (step > 0) {
-    *out_start = clamp(infer, start, extent, zero, extent, failed);
+    // A start beyond the end needs no clamping: the length is 0 then, and nothing is read.
+    bool plain = byoc_dim_is_constant(start) && start.constant >= 0 && !is_huge(start);
+    *out_start = plain ? start : clamp(infer, start, extent, zero, extent, failed);
     byoc_dim_t stop = clamp(infer, end, extent, zero, extent, failed);
     distance = byoc_infer_dim(infer, BYOC_DIM_SUB, stop, *out_start, failed);
   } else {

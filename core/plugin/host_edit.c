@@ -24,7 +24,9 @@ static byoc_status_t check_function(const byoc_codegen_t *session, const byoc_fu
 }
 
 static byoc_status_t check_node(const byoc_codegen_t *session, const byoc_node_t *node, byoc_diag_t *diag) {
-  if (node == NULL) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "edit: the node is NULL");
+  if (node == NULL || node->function == NULL) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "edit: the node is %s", node == NULL ? "NULL" : "erased");
+  }
   return check_function(session, node->function, diag);
 }
 
@@ -271,6 +273,9 @@ static byoc_status_t erase(byoc_codegen_t *session, byoc_node_t *node, byoc_diag
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "edit: %s is still used", text);
   }
   byoc_node_erase(node);
+  // A handle that the plugin keeps must not be mistaken for a node of the function.
+  for (uint32_t i = 0; i < node->result_count; ++i) node->results[i]->function = NULL;
+  node->function = NULL;
   return BYOC_OK;
 }
 

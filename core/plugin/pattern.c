@@ -8,7 +8,7 @@
 
 #include "core/plugin/pattern_internal.h"
 
-enum { MAX_DEPTH = 64, MAX_CHILDREN = 64 };
+enum { MAX_DEPTH = 64, MAX_CHILDREN = 64, MAX_BYTES = 1 << 14 };
 
 typedef struct parser_t {
   const char *text, *at, *name;
@@ -205,6 +205,9 @@ byoc_status_t byoc_pattern_parse(const char *text, const char *name, byoc_arena_
                                  const byoc_pattern_t **out_pattern) {
   *out_pattern = NULL;
   parser_t p = {.text = text, .at = text, .name = name, .arena = arena, .diag = diag};
+  if (strnlen(text, MAX_BYTES) == MAX_BYTES) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "pattern of rule '%s': longer than %d bytes", name, MAX_BYTES);
+  }
   BYOC_RETURN_IF_ERROR(parse_pattern(&p, out_pattern));
   skip_space(&p);
   if (*p.at == '\0') return BYOC_OK;

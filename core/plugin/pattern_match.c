@@ -188,7 +188,7 @@ static bool take_node(matcher_t *m, const goal_t *goal) {
   return solve(m, goal->next) || rewind_match(m, nodes, bindings);
 }
 
-// Operands from `index` on become goals in front of `next`; the last of them first, so that they are solved in order.
+// The first `left` operands become goals in front of `next`, built from the last one, so that they are solved in order.
 static bool solve_operands(matcher_t *m, const byoc_pattern_t *pattern, const byoc_node_t *node, size_t left,
                            bool swapped, const goal_t *next) {
   if (left == 0) return solve(m, next);

@@ -1,0 +1,192 @@
+// What compose writes as text: the C of the host program, the header, the metadata.
+#include "tests/unit/compose/demo.h"
+
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "core/runtime/loader.h"
+
+static int run_program(const char *const *argv, const char *folder, byoc_string_t *output) {
+  byoc_diag_t diag = {0};
+  byoc_process_options_t options = {.directory = folder};
+  byoc_process_result_t result;
+  byoc_test_ok(byoc_process_run(argv, &options, output, &diag, &result), &diag);
+  return result.exit_code;
+}
+
+static void test_c_text(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  demo_t demo = {0};
+  demo_init(&demo);
+  byoc_compose_options_t options = {.model_name = "demo", .cpu_features = ""};
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  byoc_test_ok(byoc_compose_emit_c(demo.program, &options, &text, &diag), &diag);
+  const char *expected[] = {
+      "status = byoc_k0_add(&calls[0]);\n",
+      "  // Mul 'mul'\n  status = demo_scale(&calls[1]);\n  STEP_END(1);\n",
+      "int32_t demo_add(int32_t, float, int64_t, double, void *, void *, void *);\n",
+      "for (int64_t turn = 0; turn < 2 && status == BYOC_OK; ++turn) status = demo_add(2, 1.0f, 1, 0.0, ",
+      "status = demo_engine.run(context->instances[0], 0, &calls[2]);\n",
+      "__builtin_memcpy((uint8_t *)outputs[0], workspace",
+      "tensors[0].data = (uint8_t *)inputs[0]; // x/in:0\n",
+      "// ---- kernels_0.c ----\n",
+  };
+  for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+    if (strstr(text.data, expected[i]) == NULL) fail_msg("'%s' is not in\n%s", expected[i], text.data);
+  }
+  assert_null(strstr(text.data, "host_profile"));
+  if (getenv("BYOC_TEST_SHOW") != NULL) print_message("%s", text.data);
+  byoc_string_deinit(&text);
+  demo_deinit(&demo);
+}
+
+static void test_conflicting_signatures(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  demo_t demo = {0};
+  demo_init(&demo);
+  for (byoc_host_instruction_t *at = demo.program->first; at != NULL; at = at->next) {
+    if (at->op == BYOC_HOST_PACKED) at->symbol = "demo_add";
+  }
+  byoc_compose_options_t options = {.model_name = "demo"};
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  byoc_test_error(byoc_compose_emit_c(demo.program, &options, &text, &diag), BYOC_INVALID_ARGUMENT, &diag,
+                  "'demo_add' is called with two signatures");
+  byoc_string_deinit(&text);
+  demo_deinit(&demo);
+}
+
+static const char user_program[] = "#include \"model.h\"\n"
+                                   "#include \"model.h\"\n"
+                                   "int main(void) {\n"
+                                   "  demo_model_t model;\n"
+                                   "  demo_context_t context;\n"
+                                   "  float x[DEMO_X_IN_0_COUNT] = {1, 2, 3, 4}, y[DEMO_CLASS__COUNT];\n"
+                                   "  if (demo_load(\"./missing.so\", &model) == 0) return 1;\n"
+                                   "  if (demo_load(\"./model.so\", &model) != 0) {\n"
+                                   "    puts(model.message);\n"
+                                   "    return 2;\n"
+                                   "  }\n"
+                                   "  if (demo_create(&model, NULL, &context) != 0) return 3;\n"
+                                   "  if (demo_run(&context, x, y) != 0) return 4;\n"
+                                   "  printf(\"%g %g %g %g %d\\n\", y[0], y[1], y[2], y[3], (int)sizeof(x) == "
+                                   "DEMO_X_IN_0_SIZE_BYTES);\n"
+                                   "  demo_destroy(&context);\n"
+                                   "  demo_unload(&model);\n"
+                                   "  return 0;\n"
+                                   "}\n";
+
+static void test_header(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  demo_t demo = {0};
+  demo_init(&demo);
+  char *folder = byoc_test_folder(), *path = demo_output(folder);
+  byoc_compose_options_t options = {.output = path, .model_name = "demo", .keep_header = true};
+  byoc_test_ok(byoc_compose_artifact(demo.program, &options, byoc_allocator_system(), &diag), &diag);
+  assert_int_equal(byoc_test_count_entries(folder), 2);
+  char *source = byoc_path_join(byoc_allocator_system(), folder, "user.c");
+  byoc_test_ok(byoc_file_write(source, user_program, sizeof(user_program) - 1, &diag), &diag);
+
+  const char *const commands[][14] = {
+      {"cc", "-std=c11", "-pedantic-errors", "-Wall", "-Wextra", "-Werror", "-Wshadow", "user.c", "-o", "user", "-ldl",
+       NULL},
+      {"cc", "-std=c99", "-pedantic-errors", "-Wall", "-Wextra", "-Werror", "user.c", "-o", "user", "-ldl", NULL},
+      {"cc", "-x", "c++", "-std=c++17", "-pedantic-errors", "-Wall", "-Wextra", "-Werror", "user.c", "-o", "user",
+       "-ldl", NULL}};
+  for (size_t i = 0; i < 3; i++) {
+    if (i == 2 && !byoc_program_exists("c++")) continue;
+    byoc_string_t output;
+    byoc_string_init(&output, byoc_allocator_system());
+    if (run_program(commands[i], folder, &output) != 0) fail_msg("%s", output.data);
+    byoc_string_clear(&output);
+    const char *argv[] = {"./user", NULL};
+    int code = run_program(argv, folder, &output);
+    if (code != 0) fail_msg("exit code %d: %s", code, output.data);
+    assert_string_equal(output.data, "22.5 44.75 66.875 89 1\n");
+    byoc_string_deinit(&output);
+  }
+  byoc_remove_tree(folder, NULL);
+  free(source);
+  free(path);
+  free(folder);
+  demo_deinit(&demo);
+}
+
+static void test_header_names(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_host_program_t *program = NULL;
+  byoc_allocator_t system = byoc_allocator_system();
+  byoc_test_ok(byoc_host_program_create(NULL, "p", system, &diag, &program), &diag);
+  const byoc_type_t *type = byoc_type_tensor_static(&program->arena, BYOC_DTYPE_F16, 0, NULL);
+  static const char *const names[] = {"a/b", "a_b", "A_B", "int", "context"};
+  for (size_t i = 0; i < 5; i++) {
+    byoc_host_buffer_t *buffer = byoc_host_buffer_create(program, BYOC_HOST_BUFFER_INPUT, names[i], type);
+    assert_true(byoc_vector_push(&program->inputs, system, buffer));
+  }
+  byoc_compose_options_t options = {.model_name = "byoc 7\"\\\n"};
+  byoc_string_t text;
+  byoc_string_init(&text, system);
+  byoc_test_ok(byoc_compose_emit_header(program, &options, &text, &diag), &diag);
+  assert_non_null(strstr(text.data, "const uint16_t *a_b,\n    const uint16_t *a_b_2,\n    const uint16_t *A_B_3,\n"
+                                    "    const uint16_t *int_,\n    const uint16_t *context_)"));
+  assert_non_null(strstr(text.data, "static inline int32_t model_byoc_7____run("));
+  char *folder = byoc_test_folder();
+  char *path = byoc_path_join(system, folder, "model.h");
+  byoc_test_ok(byoc_file_write(path, text.data, text.size, &diag), &diag);
+  const char *argv[] = {"cc",      "-x", "c", "-std=c11", "-pedantic-errors", "-Wall", "-Werror", "-fsyntax-only",
+                        "model.h", NULL};
+  byoc_string_clear(&text);
+  if (run_program(argv, folder, &text) != 0) fail_msg("%s", text.data);
+  byoc_remove_tree(folder, NULL);
+  free(path);
+  free(folder);
+  byoc_string_deinit(&text);
+  byoc_host_program_destroy(program);
+}
+
+static void test_metadata(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  demo_t demo = {0};
+  demo_init(&demo);
+  char *folder = byoc_test_folder(), *path = demo_output(folder);
+  byoc_compose_options_t options = {.output = path, .model_name = "d\xc3\xa9mo", .cpu_features = "", .thread_count = 3};
+  byoc_test_ok(byoc_compose_artifact(demo.program, &options, byoc_allocator_system(), &diag), &diag);
+  assert_int_equal(byoc_test_count_entries(folder), 1); // no header was asked for
+  byoc_loaded_artifact_t artifact;
+  byoc_test_ok(byoc_artifact_load(path, &diag, &artifact), &diag);
+  json_error_t error;
+  json_t *root = json_loads(artifact.table->metadata, 0, &error);
+  if (root == NULL) fail_msg("%s", error.text);
+  assert_string_equal(json_string_value(json_object_get(root, "model")), "d\xc3\xa9mo");
+  assert_int_equal(json_integer_value(json_object_get(root, "threads")), 3);
+  assert_int_equal(json_array_size(json_object_get(root, "constants")), 2);
+  assert_int_equal(json_array_size(json_object_get(root, "modules")), 4);
+  json_t *input = json_array_get(json_object_get(root, "inputs"), 0);
+  assert_string_equal(json_string_value(json_object_get(input, "type")), "f32[4]");
+  json_t *counts = json_object_get(json_object_get(root, "host"), "instructions");
+  assert_int_equal(json_integer_value(json_object_get(counts, "kernel")), 1);
+  assert_null(artifact.table->profile);
+  assert_null(strstr(artifact.table->metadata, "/tmp"));
+  json_decref(root);
+  byoc_artifact_unload(&artifact);
+  byoc_remove_tree(folder, NULL);
+  free(path);
+  free(folder);
+  demo_deinit(&demo);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_c_text),   cmocka_unit_test(test_conflicting_signatures),
+      cmocka_unit_test(test_header),   cmocka_unit_test(test_header_names),
+      cmocka_unit_test(test_metadata),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

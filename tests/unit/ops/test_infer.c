@@ -1,0 +1,308 @@
+// Type inference by table: an operator, its attributes and operand types, and the result types or the error.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/ir/text.h"
+#include "core/ops/op.h"
+#include "tests/support/support.h"
+
+typedef struct {
+  const char *constants;  // "@k : i64[1] = [2]", several divided by ';'
+  const char *parameters; // of the function
+  const char *node;       // without results: "Add@14(%a, %b)"
+  int results;
+  const char *expected; // result types as printed, or a part of the error's text after "! "
+} case_t;
+
+static const case_t cases[] = {
+    // Elementwise
+    {"", "%a : f32[N,4]", "Relu@14(%a)", 1, "f32[N,4]"},
+    {"", "%a : f32[*]", "Relu@14(%a)", 1, "f32[*]"},
+    {"", "%a : bool[2]", "Relu@14(%a)", 1,
+     "! Relu (ai.onnx 14): operand 0: expected a tensor of signed numbers, got bool[2]"},
+    {"", "%a : f32[2], %b : f32[2]", "Relu@14(%a, %b)", 1, "! Relu (ai.onnx 14): expected 1 operand, got 2"},
+    {"", "%a : f32[2]", "Add@14(%a, _)", 1, "! operand 1 is required, but left out"},
+    {"", "%a : f32[2]", "Relu@14(%a)", 2, "! expected 1 result, got 2"},
+    {"", "%a : f32[2]", "Relo@14(%a)", 1, "! operator 'Relo' is not known in domain 'ai.onnx'"},
+    {"", "%a : f16[3]", "Cast@13(%a) {to = 7}", 1, "i64[3]"},
+    {"", "%a : f16[3]", "Cast@13(%a) {to = 99}", 1, "! attribute 'to': 99 is no element type known here"},
+    {"", "%a : f16[3], %b : bool[]", "CastLike@15(%a, %b)", 1, "bool[3]"},
+    {"", "%a : f32[3], %b : f32[4]", "Clip@13(%a, %b)", 1, "! operand 1: expected a scalar, got f32[4]"},
+    {"", "%a : f32[3]", "IsNaN@13(%a)", 1, "bool[3]"},
+    // Broadcasting
+    {"", "%a : f32[N,4], %b : f32[4]", "Add@14(%a, %b)", 1, "f32[N,4]"},
+    {"", "%a : f32[N,1], %b : f32[M,1,4]", "Add@14(%a, %b)", 1, "f32[M,N,4]"},
+    {"", "%a : f32[N], %b : f32[M]", "Add@14(%a, %b)", 1, "f32[max(M, N)]"},
+    {"", "%a : f32[2,3], %b : f32[4]", "Add@14(%a, %b)", 1, "! operand 1: f32[4] does not broadcast against f32[2,3]"},
+    {"", "%a : f32[2], %b : f16[2]", "Add@14(%a, %b)", 1,
+     "! operand 1: expected the element type of operand 0 (f32[2]), got f16[2]"},
+    {"", "%a : f32[2,3], %b : f32[2,3]", "Less@13(%a, %b)", 1, "bool[2,3]"},
+    {"", "%a : f32[2,3,4,5], %b : f32[3,4]", "Add@6(%a, %b) {broadcast = 1, axis = 1}", 1, "f32[2,3,4,5]"},
+    {"", "%a : f32[2,3,4], %b : f32[4,4]", "Add@6(%a, %b) {broadcast = 1, axis = 1}", 1,
+     "! operand 1: expected 3 in dimension 0"},
+    {"", "%c : bool[3,1], %a : i8[4], %b : i8[1]", "Where@16(%c, %a, %b)", 1, "i8[3,4]"},
+    {"", "%a : f32[2,3], %b : f32[3]", "Sum@13(%a, %b, %a)", 1, "f32[2,3]"},
+    // Views
+    {"@s : i64[2] = [0, -1]", "%a : f32[N,3,4]", "Reshape@14(%a, @s)", 1, "f32[N,12]"},
+    {"@s : i64[2] = [-1, 6]", "%a : f32[N,3,4]", "Reshape@14(%a, @s)", 1, "f32[N * 2,6]"},
+    {"@s : i64[2] = [5, -1]", "%a : f32[3,4]", "Reshape@14(%a, @s)", 1, "! f32[3,4] does not reshape to [5,-1]"},
+    {"@s : i64[2] = [-1, -1]", "%a : f32[3,4]", "Reshape@14(%a, @s)", 1, "! the shape has more than one -1"},
+    {"@s : i64[2] = [0, 0]", "%a : f32[0,4]", "Reshape@14(%a, @s) {allowzero = 1}", 1, "f32[0,0]"},
+    {"", "%a : f32[3,4], %s : i64[2]", "Reshape@14(%a, %s)", 1, "rank 2"},
+    {"", "%a : f32[N,3,4]", "Flatten@13(%a)", 1, "f32[N,12]"},
+    {"", "%a : f32[N,3,4]", "Flatten@13(%a) {axis = -1}", 1, "f32[N * 3,4]"},
+    {"", "%a : f32[1,3,1]", "Squeeze@11(%a)", 1, "f32[3]"},
+    {"@x : i64[1] = [1]", "%a : f32[1,3,1]", "Squeeze@13(%a, @x)", 1,
+     "! operand 0: expected 1 in dimension 1, got f32[1,3,1]"},
+    {"@x : i64[2] = [0, -1]", "%a : f32[3]", "Unsqueeze@13(%a, @x)", 1, "f32[1,3,1]"},
+    {"", "%a : f32[3]", "Unsqueeze@11(%a) {axes = [3]}", 1, "! 'axes': expected values in [-2, 1], got 3"},
+    // Data movement
+    {"", "%a : f32[N,3,4]", "Transpose@13(%a) {perm = [2, 0, 1]}", 1, "f32[4,N,3]"},
+    {"", "%a : f32[N,3]", "Transpose@13(%a) {perm = [0, 0]}", 1, "! attribute 'perm' is not a permutation of 0 to 1"},
+    {"", "%a : f32[N,3], %b : f32[M,3]", "Concat@13(%a, %b) {axis = 0}", 1, "f32[M + N,3]"},
+    {"", "%a : f32[2,3], %b : f32[2,4]", "Concat@13(%a, %b) {axis = 0}", 1,
+     "! operand 1: expected 3 in dimension 1, got f32[2,4]"},
+    {"", "%a : f32[2,3]", "Concat@13(%a)", 1, "! attribute 'axis' is required"},
+    {"@s : i64[1] = [1]; @e : i64[1] = [9223372036854775807]", "%a : f32[N,3]", "Slice@13(%a, @s, @e)", 1,
+     "f32[max(N - 1, 0),3]"},
+    {"@s : i64[1] = [0]; @e : i64[1] = [9223372036854775807]", "%a : f32[N,3]", "Slice@13(%a, @s, @e)", 1, "f32[N,3]"},
+    {"@s : i64[1] = [-1]; @e : i64[1] = [-9223372036854775808]; @x : i64[1] = [1]; @t : i64[1] = [-2]", "%a : f32[2,7]",
+     "Slice@13(%a, @s, @e, @x, @t)", 1, "f32[2,4]"},
+    {"@s : i64[1] = [0]; @t : i64[1] = [0]", "%a : f32[2,7]", "Slice@13(%a, @s, @s, @s, @t)", 1, "! a step of 0"},
+    {"", "%a : f32[6,7]", "Split@11(%a) {axis = 1, split = [3, 4]}", 2, "f32[6,3], f32[6,4]"},
+    {"", "%a : f32[6,7]", "Split@11(%a) {axis = 1, split = [3, 3]}", 2,
+     "! the parts of 'split' add up to 6, dimension 1 has 7"},
+    {"", "%a : f32[7]", "Split@18(%a) {num_outputs = 3}", 3, "f32[3], f32[3], f32[1]"},
+    {"@p : i64[4] = [1, 2, 3, -1]", "%a : f32[N,3]", "Pad@13(%a, @p)", 1, "f32[N + 4,4]"},
+    {"@p : i64[3] = [1, 2, 3]", "%a : f32[N,3]", "Pad@13(%a, @p)", 1, "! 'pads': expected 4 values, got 3"},
+    {"", "%a : f32[5,6], %i : i64[2,N]", "Gather@13(%a, %i) {axis = 1}", 1, "f32[5,2,N]"},
+    {"", "%a : f32[5,6], %i : f32[2]", "Gather@13(%a, %i)", 1,
+     "! operand 1: expected indices of i32 or i64, got f32[2]"},
+    {"", "%a : f32[5,6], %i : i64[2]", "Gather@13(%a, %i) {axis = 2}", 1,
+     "! attribute 'axis': expected a value in [-2, 1], got 2"},
+    {"", "%a : f32[4,5,6], %i : i64[3,2]", "GatherND@13(%a, %i)", 1, "f32[3,6]"},
+    {"@r : i64[2] = [2, 3]", "%a : f32[N,3]", "Tile@13(%a, @r)", 1, "f32[N * 2,9]"},
+    {"@s : i64[3] = [2, 1, 6]", "%a : f32[3,1]", "Expand@13(%a, @s)", 1, "f32[2,3,6]"},
+    {"", "%a : f32[1,8,2,3]", "DepthToSpace@13(%a) {blocksize = 2}", 1, "f32[1,2,4,6]"},
+    {"", "%a : f32[1,7,2,3]", "DepthToSpace@13(%a) {blocksize = 2}", 1, "! dimension 1 of 7 is not a multiple of 4"},
+    {"", "%a : f32[N,3,4]", "Shape@15(%a) {start = 1}", 1, "i64[2]"},
+    {"@s : i64[2] = [3, 4]", "", "ConstantOfShape@9(@s)", 1, "f32[3,4]"},
+    {"@a : i64[] = [3]; @b : i64[] = [20]; @d : i64[] = [4]", "", "Range@11(@a, @b, @d)", 1, "i64[5]"},
+    {"@d : i64[] = [5]", "%i : i64[4,3], %v : f32[2]", "OneHot@11(%i, @d, %v) {axis = 1}", 1, "f32[4,5,3]"},
+    // Reductions
+    {"", "%a : f32[N,3,4]", "ReduceMean@13(%a) {axes = [-1]}", 1, "f32[N,3,1]"},
+    {"@x : i64[2] = [0, 2]", "%a : f32[N,3,4]", "ReduceMean@18(%a, @x) {keepdims = 0}", 1, "f32[3]"},
+    {"", "%a : f32[2,3]", "ReduceSum@11(%a) {axes = [2]}", 1, "! 'axes': expected values in [-2, 1]"},
+    {"", "%a : f32[N,3]", "ArgMax@13(%a) {axis = 1, keepdims = 0}", 1, "i64[N]"},
+    // Normalisations
+    {"", "%x : f32[N,3,8,8], %s : f32[3]", "BatchNormalization@15(%x, %s, %s, %s, %s)", 1, "f32[N,3,8,8]"},
+    {"", "%x : f32[N,3,8,8], %s : f32[4]", "BatchNormalization@15(%x, %s, %s, %s, %s)", 1,
+     "! operand 1: expected 3 in dimension 0, got f32[4]"},
+    {"", "%x : f32[N,3], %s : f32[3]", "BatchNormalization@15(%x, %s, %s, %s, %s) {training_mode = 1}", 1,
+     "! training_mode is not supported"},
+    {"", "%x : f32[N,3,8], %s : f32[8]", "LayerNormalization@17(%x, %s)", 3, "f32[N,3,8], f32[N,3,1], f32[N,3,1]"},
+    {"", "%x : f32[N,6,8,8], %s : f32[6]", "GroupNormalization@21(%x, %s, %s) {num_groups = 4}", 1,
+     "! 6 channels do not divide into 4 groups"},
+    {"", "%x : f32[N,6]", "Softmax@13(%x) {axis = 2}", 1, "! attribute 'axis': expected a value in [-2, 1], got 2"},
+    // Products
+    {"", "%a : f32[N,3,4], %b : f32[4,5]", "MatMul@13(%a, %b)", 1, "f32[N,3,5]"},
+    {"", "%a : f32[2,1,3,4], %b : f32[7,4,5]", "MatMul@13(%a, %b)", 1, "f32[2,7,3,5]"},
+    {"", "%a : f32[4], %b : f32[4]", "MatMul@13(%a, %b)", 1, "f32[]"},
+    {"", "%a : f32[3,4], %b : f32[5,6]", "MatMul@13(%a, %b)", 1,
+     "! operand 1: expected 4 in dimension 0, got f32[5,6]"},
+    {"", "%a : f32[4,N], %b : f32[5,4]", "Gemm@13(%a, %b) {transA = 1, transB = 1}", 1, "f32[N,5]"},
+    {"", "%a : f32[2,4], %b : f32[4,5], %c : f32[3]", "Gemm@13(%a, %b, %c)", 1,
+     "! operand 2: expected 5 in dimension 0, got f32[3]"},
+    // Windows
+    {"", "%x : f32[N,3,H,W], %w : f32[8,3,3,3]", "Conv@11(%x, %w) {pads = [1, 1, 1, 1], strides = [2, 2]}", 1,
+     "f32[N,8,floordiv(H + 1, 2),floordiv(W + 1, 2)]"},
+    {"", "%x : f32[1,3,9,9], %w : f32[8,3,3,3]", "Conv@11(%x, %w) {auto_pad = \"SAME_UPPER\", strides = [2, 2]}", 1,
+     "f32[1,8,5,5]"},
+    {"", "%x : f32[N,3,H,W], %w : f32[8,3,3,3]", "Conv@11(%x, %w) {auto_pad = \"SAME_LOWER\", strides = [2, 2]}", 1,
+     "f32[N,8,ceildiv(H, 2),ceildiv(W, 2)]"},
+    {"", "%x : f32[1,4,9,9], %w : f32[8,3,3,3]", "Conv@11(%x, %w)", 1,
+     "! operand 1: expected 4 input channels (4 in 1 groups), got 3"},
+    {"", "%x : f32[1,3,2,2], %w : f32[8,3,3,3]", "Conv@11(%x, %w)", 1,
+     "! the window of 3 does not fit into dimension 2 of 2 with pads 0 and 0"},
+    {"", "%x : f32[1,3,9,9], %w : f32[8,3,3,3]", "Conv@11(%x, %w) {pads = [1, 1]}", 1,
+     "! attribute 'pads': expected 4 values, got 2"},
+    {"", "%x : f32[1,3,9,9], %w : f32[8,3,3,3]", "Conv@11(%x, %w) {kernel_shape = [5, 5]}", 1,
+     "! attribute 'kernel_shape': expected 3 in place 0 as in the weights, got 5"},
+    {"", "%x : f32[1,3,9,9], %w : f32[8,3,3,3]", "Conv@11(%x, %w) {auto_pad = \"SAME\"}", 1,
+     "! attribute 'auto_pad': expected NOTSET"},
+    {"", "%x : f32[1,4,7,6], %w : f32[4,8,3,3]",
+     "ConvTranspose@11(%x, %w) {strides = [2, 2], pads = [1, 1, 1, 1], output_padding = [1, 1]}", 1, "f32[1,8,14,12]"},
+    {"", "%x : f32[1,3,12,13]", "MaxPool@12(%x) {kernel_shape = [3, 3], strides = [2, 2]}", 2,
+     "f32[1,3,5,6], i64[1,3,5,6]"},
+    {"", "%x : f32[1,3,12,13]", "MaxPool@12(%x) {kernel_shape = [3, 3], strides = [2, 2], ceil_mode = 1}", 1,
+     "f32[1,3,6,6]"},
+    {"", "%x : f32[1,3,12,13]", "MaxPool@12(%x)", 1, "! attribute 'kernel_shape' is required"},
+    {"", "%x : f32[N,3,12,13]", "GlobalAveragePool@1(%x)", 1, "f32[N,3,1,1]"},
+    {"", "%x : f32[1,4,9,9]", "byoc::Im2Col@1(%x) {kernel_shape = [3, 3], group = 2}", 1, "f32[1,2,18,49]"},
+    {"", "%x : f32[1]", "byoc::CallC@1(%x)", 1, "! the type of result 0 must be given"},
+};
+
+// Writes the module of a case; returns it in `text`.
+static void write_module(const case_t *c, char *text, size_t size) {
+  size_t used = (size_t)snprintf(text, size, "module {\n");
+  for (const char *from = c->constants; *from;) {
+    size_t length = strcspn(from, ";");
+    used += (size_t)snprintf(text + used, size - used, "  constant %.*s\n", (int)length, from);
+    from += length;
+    from += strspn(from, "; ");
+  }
+  char names[64] = "", types[64] = "", values[64] = "";
+  for (int i = 0; i < c->results; ++i) {
+    char part[32];
+    snprintf(part, sizeof part, "%s%%r%d", i ? ", " : "", i);
+    strcat(names, part);
+    strcat(types, i ? ", ?" : "?");
+    snprintf(part, sizeof part, "%s%%r%d : ?", i ? ", " : "", i);
+    strcat(values, part);
+  }
+  snprintf(text + used, size - used, "  func @main(%s) -> (%s) {\n    %s = %s : %s\n    return %s\n  }\n}\n",
+           c->parameters, values, names, c->node, types, names);
+}
+
+static void run_case(const case_t *c) {
+  char text[2048];
+  write_module(c, text, sizeof text);
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_test_ok(byoc_graph_parse(text, "case", byoc_allocator_system(), &diag, &module), &diag);
+  byoc_status_t status = byoc_infer_module(module, &diag);
+  char message[2048];
+  byoc_diag_format(&diag, message, sizeof message);
+  if (c->expected[0] == '!') {
+    if (status == BYOC_OK) fail_msg("%s: expected an error", c->node);
+    if (!strstr(message, c->expected + 2))
+      fail_msg("%s:\n  got      %s\n  expected %s", c->node, message, c->expected + 2);
+    byoc_graph_module_destroy(module);
+    return;
+  }
+  if (status != BYOC_OK) fail_msg("%s: %s", c->node, message);
+  byoc_string_t types;
+  byoc_string_init(&types, byoc_allocator_system());
+  const byoc_node_t *node = byoc_graph_module_main(module)->body->first;
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    if (i > 0) byoc_string_append(&types, ", ");
+    byoc_type_print(node->results[i]->type, &types);
+  }
+  int rank = 0;
+  if (sscanf(c->expected, "rank %d", &rank) == 1) {
+    if (node->results[0]->type->rank != rank) fail_msg("%s: got %s", c->node, types.data);
+  } else if (strcmp(types.data, c->expected) != 0) {
+    fail_msg("%s:\n  got      %s\n  expected %s", c->node, types.data, c->expected);
+  }
+  byoc_string_deinit(&types);
+  // A second run changes nothing.
+  const byoc_type_t *first = node->results[0]->type;
+  byoc_test_ok(byoc_infer_module(module, &diag), &diag);
+  assert_true(byoc_type_equal(first, node->results[0]->type));
+  byoc_graph_module_destroy(module);
+}
+
+static void test_cases(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) run_case(&cases[i]);
+}
+
+static void parse_and_infer(const char *text, byoc_status_t expected, const char *part, byoc_graph_module_t **out) {
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_graph_parse(text, "text", byoc_allocator_system(), &diag, out), &diag);
+  byoc_status_t status = byoc_infer_module(*out, &diag);
+  if (expected == BYOC_OK) {
+    byoc_test_ok(status, &diag);
+  } else {
+    byoc_test_error(status, expected, &diag, part);
+  }
+}
+
+// The target of Reshape is computed from a symbolic shape, as exporters write it.
+static void test_shape_arithmetic(void **state) {
+  (void)state;
+  byoc_graph_module_t *module = NULL;
+  parse_and_infer("module {\n"
+                  "  constant @zero : i64[] = [0]\n"
+                  "  constant @axes : i64[1] = [0]\n"
+                  "  constant @rest : i64[1] = [-1]\n"
+                  "  func @main(%x : f32[N,3,4,5]) -> (%y : ?, %z : ?) {\n"
+                  "    %s = Shape@15(%x) : ?\n"
+                  "    %n = Gather@13(%s, @zero) : ?\n"
+                  "    %u = Unsqueeze@13(%n, @axes) : ?\n"
+                  "    %t = Concat@13(%u, @rest) {axis = 0} : ?\n"
+                  "    %y = Reshape@14(%x, %t) : ?\n"
+                  "    %z = ConstantOfShape@9(%t) : ?\n"
+                  "    return %y, %y\n"
+                  "  }\n"
+                  "}\n",
+                  BYOC_INVALID_DATA, "negative dimension -1", &module);
+  const byoc_value_t *y = byoc_graph_module_main(module)->body->results.data[0];
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  byoc_type_print(y->type, &text);
+  assert_string_equal(text.data, "f32[N,60]");
+  byoc_string_deinit(&text);
+  byoc_graph_module_destroy(module);
+}
+
+// What a model declares must agree; where it says less, inference fills in, and its names survive.
+static void test_declared_types(void **state) {
+  (void)state;
+  byoc_graph_module_t *module = NULL;
+  parse_and_infer("module {\n  func @main(%x : f32[2,3]) -> (%y : f32[2,4]) {\n"
+                  "    %y = Relu@14(%x) : f32[2,4]\n    return %y\n  }\n}\n",
+                  BYOC_INVALID_DATA, "result 0 is declared f32[2,4], but is f32[2,3]", &module);
+  byoc_graph_module_destroy(module);
+  parse_and_infer("module {\n  func @main(%x : f32[2,M]) -> (%y : f32[N,Q]) {\n"
+                  "    %y = Relu@14(%x) : f32[N,Q]\n    return %y\n  }\n}\n",
+                  BYOC_OK, NULL, &module);
+  const byoc_type_t *type = byoc_graph_module_main(module)->body->results.data[0]->type;
+  assert_int_equal(type->dims[0].constant, 2);
+  byoc_graph_module_destroy(module);
+}
+
+static void test_hint_for_misspelt_operator(void **state) {
+  (void)state;
+  byoc_graph_module_t *module = NULL;
+  byoc_diag_t diag = {0};
+  const char *text = "module {\n  func @main(%x : f32[2]) -> (%y : ?) {\n"
+                     "    %y = Sigmiod@13 \"act\" (%x) : ?\n    return %y\n  }\n}\n";
+  byoc_test_ok(byoc_graph_parse(text, "text", byoc_allocator_system(), &diag, &module), &diag);
+  byoc_test_error(byoc_infer_module(module, &diag), BYOC_UNSUPPORTED, &diag, "Sigmiod 'act'");
+  assert_non_null(strstr(diag.hint, "'Sigmoid'"));
+  byoc_graph_module_destroy(module);
+}
+
+static void test_create(void **state) {
+  (void)state;
+  byoc_graph_module_t *module = NULL;
+  parse_and_infer("module {\n  func @main(%x : f32[2,3]) -> (%y : ?) {\n"
+                  "    %y = Relu@14(%x) : ?\n    return %y\n  }\n}\n",
+                  BYOC_OK, NULL, &module);
+  byoc_block_t *block = byoc_graph_module_main(module)->body;
+  byoc_value_t *x = block->parameters.data[0];
+  byoc_node_t *node = byoc_op_create(block, NULL, "", "Sigmoid", &x, 1, 1);
+  assert_non_null(node);
+  assert_int_equal(node->since_version, 13);
+  assert_true(byoc_type_equal(node->results[0]->type, x->type));
+  const int64_t perm[] = {1, 0};
+  byoc_attribute_t attribute = {.name = "perm", .kind = BYOC_ATTRIBUTE_INTS, .ints = perm, .count = 2};
+  node = byoc_op_create_with(block, NULL, "", "Transpose", &x, 1, 1, &attribute, 1);
+  assert_non_null(node);
+  assert_int_equal(node->results[0]->type->dims[0].constant, 3);
+  size_t count = block->node_count;
+  assert_null(byoc_op_create(block, NULL, "", "Conv", &x, 1, 1));
+  assert_null(byoc_op_create(block, NULL, "", "Nothing", &x, 1, 1));
+  assert_int_equal(block->node_count, count);
+  byoc_graph_module_destroy(module);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_cases),          cmocka_unit_test(test_shape_arithmetic),
+      cmocka_unit_test(test_declared_types), cmocka_unit_test(test_hint_for_misspelt_operator),
+      cmocka_unit_test(test_create),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

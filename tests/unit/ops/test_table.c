@@ -1,0 +1,72 @@
+// The operator table keeps its own rules: each row has one definition, versions rise, names are found.
+#include "core/ops/op.h"
+#include "tests/support/support.h"
+
+static void test_each_row_has_one_definition(void **state) {
+  (void)state;
+  for (size_t i = 0; i < byoc_op_count(); ++i) {
+    const byoc_op_t *op = byoc_op_at(i);
+    int definitions = (op->point != NULL) + (op->loops != NULL) + (op->expand != NULL) + op->is_view;
+    bool none = (op->traits & (BYOC_OP_CONTROL | BYOC_OP_OPAQUE)) != 0;
+    if (definitions != (none ? 0 : 1)) fail_msg("%s %d has %d definitions", op->name, op->since_version, definitions);
+    if (!op->infer) fail_msg("%s %d has no inference", op->name, op->since_version);
+  }
+}
+
+static void test_versions_rise(void **state) {
+  (void)state;
+  for (size_t i = 0; i < byoc_op_count(); ++i) {
+    const byoc_op_t *op = byoc_op_at(i);
+    for (size_t j = i + 1; j < byoc_op_count(); ++j) {
+      const byoc_op_t *later = byoc_op_at(j);
+      if (strcmp(op->name, later->name) != 0 || strcmp(op->domain, later->domain) != 0) continue;
+      if (later->since_version <= op->since_version) {
+        fail_msg("%s: %d stands after %d", op->name, later->since_version, op->since_version);
+      }
+    }
+  }
+}
+
+static void test_counts_and_traits_agree(void **state) {
+  (void)state;
+  for (size_t i = 0; i < byoc_op_count(); ++i) {
+    const byoc_op_t *op = byoc_op_at(i);
+    bool counts = op->min_inputs >= 0 && (op->max_inputs < 0 || op->max_inputs >= op->min_inputs) &&
+                  op->min_outputs >= 0 && (op->max_outputs < 0 || op->max_outputs >= op->min_outputs);
+    bool commutes = !(op->traits & BYOC_OP_COMMUTES) || (op->min_inputs == 2 && op->max_inputs == 2);
+    bool elementwise = !(op->traits & BYOC_OP_ELEMENTWISE) || op->point;
+    bool broadcasts = !(op->traits & BYOC_OP_BROADCASTS) || (op->traits & BYOC_OP_ELEMENTWISE);
+    bool heavy = !(op->traits & BYOC_OP_HEAVY) || op->loops;
+    bool shapes = op->max_inputs < 0 || (op->shape_operands >> op->max_inputs) == 0;
+    if (!counts || !commutes || !elementwise || !broadcasts || !heavy || !shapes) {
+      fail_msg("%s %d: traits or counts contradict each other", op->name, op->since_version);
+    }
+  }
+}
+
+static void test_find(void **state) {
+  (void)state;
+  assert_null(byoc_op_find("", "Add", 5));
+  assert_int_equal(byoc_op_find("", "Add", 6)->since_version, 6);
+  assert_int_equal(byoc_op_find("", "Add", 12)->since_version, 7);
+  assert_int_equal(byoc_op_find("", "Add", 99)->since_version, 14);
+  assert_int_equal(byoc_op_find("", "Softplus", 6)->since_version, 1);
+  assert_non_null(byoc_op_find("byoc", "Im2Col", 1));
+  assert_null(byoc_op_find("byoc", "Add", 14));
+  assert_true(byoc_op_known("", "Gelu"));
+  assert_false(byoc_op_known("", "Gelo"));
+  assert_string_equal(byoc_op_nearest("", "Gelo"), "Gelu");
+  assert_string_equal(byoc_op_nearest("", "BatchNormalisation"), "BatchNormalization");
+  assert_null(byoc_op_nearest("", "Zzzzzzzzzzzz"));
+  assert_null(byoc_op_at(byoc_op_count()));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_each_row_has_one_definition),
+      cmocka_unit_test(test_versions_rise),
+      cmocka_unit_test(test_counts_and_traits_agree),
+      cmocka_unit_test(test_find),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
