@@ -305,11 +305,15 @@ static void emit_integer_op(byoc_emitter_t *emitter, const byoc_loop_expr_t *exp
     text(emitter, ")");
     return;
   case BYOC_LOOP_OP_NOT:
-    if (is_bool)
+    if (is_bool) {
       text(emitter, "!");
-    else
-      byoc_string_appendf(emitter->out, "(%s)~", type);
-    byoc_emit_expr(emitter, expr->op.operands[0], BYOC_C_PRIMARY);
+      byoc_emit_expr(emitter, expr->op.operands[0], BYOC_C_PRIMARY);
+    } else { // not '~', which compilers warn about where the operand was a comparison
+      const char *wide = byoc_dtype_bits(dtype) == 64 ? "uint64_t" : "uint32_t";
+      byoc_string_appendf(emitter->out, "(%s)((%s)", type, wide);
+      byoc_emit_expr(emitter, expr->op.operands[0], BYOC_C_PRIMARY);
+      text(emitter, byoc_dtype_bits(dtype) == 64 ? " ^ UINT64_MAX)" : " ^ UINT32_MAX)");
+    }
     return;
   case BYOC_LOOP_OP_AND:
   case BYOC_LOOP_OP_OR:

@@ -93,19 +93,16 @@ typedef struct batch_t {
   BYOC_VECTOR(byoc_value_t *) wanted; // values of the function that are used by what is not folded
 } batch_t;
 
-static byoc_status_t copy_constants(batch_t *b, const byoc_node_t *node) {
-  for (uint32_t i = 0; i < node->operand_count; ++i) {
-    byoc_value_t *operand = node->operands[i];
-    if (!byoc_value_is_constant(operand) || byoc_pointer_map_find(&b->values, operand) != NULL) continue;
-    const byoc_type_t *type = byoc_type_copy(operand->type, &b->module->arena);
-    byoc_constant_t *constant =
-        type ? byoc_constant_wrap(b->module, operand->constant->name, type, operand->constant->data) : NULL;
-    byoc_value_t *copy = constant ? byoc_function_constant(b->main, constant) : NULL;
-    if (copy == NULL || !byoc_pointer_map_put(&b->values, operand, copy)) {
-      return byoc_diag_out_of_memory(b->folder->diag);
-    }
-  }
-  return BYOC_OK;
+// The copy of an operand: of a node copied before, or of a constant, whose data both modules share.
+static byoc_status_t copy_operand(batch_t *b, byoc_value_t *operand, byoc_value_t **out_copy) {
+  *out_copy = operand ? byoc_pointer_map_get(&b->values, operand) : NULL;
+  if (operand == NULL || *out_copy != NULL) return BYOC_OK;
+  const byoc_type_t *type = byoc_type_copy(operand->type, &b->module->arena);
+  byoc_constant_t *constant =
+      type ? byoc_constant_wrap(b->module, operand->constant->name, type, operand->constant->data) : NULL;
+  *out_copy = constant ? byoc_function_constant(b->main, constant) : NULL;
+  if (*out_copy != NULL && byoc_pointer_map_put(&b->values, operand, *out_copy)) return BYOC_OK;
+  return byoc_diag_out_of_memory(b->folder->diag);
 }
 
 // Is the value read by anything that stays?
@@ -117,14 +114,23 @@ static bool is_wanted(const folder_t *f, const byoc_value_t *value) {
   return false;
 }
 
-static byoc_status_t copy_node(batch_t *b, byoc_node_t *node) {
-  BYOC_RETURN_IF_ERROR(copy_constants(b, node));
-  byoc_node_t *copy = byoc_node_clone(node, b->main->body, NULL, &b->values);
-  if (copy == NULL) return byoc_diag_out_of_memory(b->folder->diag);
+static byoc_status_t copy_node(batch_t *b, const byoc_node_t *node) {
+  byoc_value_t **operands = BYOC_ARENA_ARRAY(&b->module->arena, byoc_value_t *, node->operand_count);
+  if (operands == NULL) return byoc_diag_out_of_memory(b->folder->diag);
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    BYOC_RETURN_IF_ERROR(copy_operand(b, node->operands[i], &operands[i]));
+  }
+  byoc_node_t *copy = byoc_node_create(b->main->body, NULL, node->domain, node->op, node->since_version, operands,
+                                       node->operand_count, node->result_count);
+  if (copy == NULL || !byoc_attributes_copy(&copy->attributes, &node->attributes)) {
+    return byoc_diag_out_of_memory(b->folder->diag);
+  }
   for (uint32_t r = 0; r < node->result_count; ++r) {
     byoc_value_t *value = node->results[r], *made = copy->results[r];
     made->type = byoc_type_copy(value->type, &b->module->arena);
-    if (made->type == NULL) return byoc_diag_out_of_memory(b->folder->diag);
+    if (made->type == NULL || !byoc_pointer_map_put(&b->values, value, made)) {
+      return byoc_diag_out_of_memory(b->folder->diag);
+    }
     if (!is_wanted(b->folder, value)) continue;
     if (!byoc_block_add_result(b->main->body, value->name, made) ||
         !byoc_vector_push(&b->wanted, b->module->allocator, value)) {

@@ -32,12 +32,9 @@ __attribute__((used, aligned(4), section(".note.byoc"))) static const struct {
   { sizeof(byoc_plugin_note_t), BYOC_ABI_MAJOR, 77, 77, "bad_newer_minor", "1.0", "bad", "" }
 #endif
 #ifdef BAD_endless_text
+// 32 characters: no room for the NUL.
 #define NOTE_FIELDS                                                                                                    \
-  {                                                                                                                    \
-    sizeof(byoc_plugin_note_t), BYOC_ABI_MAJOR, 0, 0, "0123456789abcdefghijklmnopqrstu", "1.0", "bad", {               \
-      [0 ... 119] = 'x'                                                                                                \
-    }                                                                                                                  \
-  }
+  { sizeof(byoc_plugin_note_t), BYOC_ABI_MAJOR, 0, 0, "abcdefghijklmnopqrstuvwxyz-01234", "1.0", "bad", "" }
 #endif
 #ifdef BAD_control_characters
 #define NOTE_FIELDS                                                                                                    \
@@ -148,7 +145,7 @@ __attribute__((destructor)) static void crash(void) {
 #ifndef GENERATE_FIRST
 #define GENERATE_FIRST
 #endif
-static int32_t generate(void *self, byoc_codegen_t *codegen) {
+__attribute__((unused)) static int32_t generate(void *self, byoc_codegen_t *codegen) {
   (void)self;
   (void)codegen;
   GENERATE_FIRST
@@ -272,7 +269,7 @@ static byoc_backend_t earlier_backend = {.header = BYOC_HEADER(byoc_backend_t, 1
 #define QUERY BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query
 #endif
 #ifndef QUERY_FIRST
-#define QUERY_FIRST (void)host;
+#define QUERY_FIRST
 #endif
 #ifndef QUERY_LAST
 #define QUERY_LAST
@@ -306,6 +303,7 @@ static const byoc_backend_t backend = {
 #endif
 
 QUERY(const byoc_host_t *host, byoc_plugin_t *out_plugin) {
+  (void)host;
   QUERY_FIRST
   static const byoc_backend_t *const backends[] = {BACKENDS};
   out_plugin->backends = backends;

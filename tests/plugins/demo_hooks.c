@@ -8,10 +8,9 @@
 //   unlisted  binds a symbol that no module defines
 //   fails     fails with a reason after it has added a module
 //   speechless  fails without one
-//   dirty     changes the locale
+//   dirty     changes the environment
 //   engine    JSON for an engine
 //   mistyped  hands back a body that gives another type
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -288,7 +287,7 @@ BACKEND(mistyped, .generate = mistyped);
 BACKEND(engine, .generate = engine, .options = engine_options, .option_count = 3,
         .option_stride = sizeof(engine_options[0]));
 
-// Counts its calls where the environment says so: destroy is to be called once.
+// Counts its calls in an integer whose address the environment gives: destroy is to be called once.
 static void destroy(void *self) {
   (void)self;
   if (destroyed != NULL) *destroyed += 1;

@@ -81,7 +81,7 @@ static byoc_status_t print_json(const bench_result_t *result, byoc_diag_t *diag)
   return BYOC_OK;
 }
 
-int byoc_command_bench(int argc, char **argv) {
+int byoc_main_bench(int argc, char **argv) {
   bench_options_t options = {.run_count = 30, .warm_up_count = 3, .thread_count = 1};
   const byoc_option_row_t rows[] = {
       {"runs", 'n', BYOC_OPT_COUNT, &options.run_count, "N", "timed runs (default 30)"},

@@ -76,7 +76,7 @@ static byoc_status_t build(byoc_session_t *session, const build_options_t *optio
   return BYOC_OK;
 }
 
-int byoc_command_build(int argc, char **argv) {
+int byoc_main_build(int argc, char **argv) {
   build_options_t options = {0};
   const byoc_option_row_t rows[] = {
       {"output", 'o', BYOC_OPT_TEXT, &options.output, "FILE", "the shared object (default: MODEL.so here)"},

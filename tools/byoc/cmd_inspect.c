@@ -156,7 +156,7 @@ static byoc_status_t inspect_model(byoc_session_t *session, const inspect_option
   return BYOC_OK;
 }
 
-int byoc_command_inspect(int argc, char **argv) {
+int byoc_main_inspect(int argc, char **argv) {
   inspect_options_t options = {0};
   const byoc_option_row_t rows[] = {
       {"json", 0, BYOC_OPT_FLAG, &options.json, "", "as JSON"},

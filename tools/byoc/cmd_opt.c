@@ -45,7 +45,7 @@ static bool format_passes(byoc_string_t *out) {
   return !out->failed;
 }
 
-int byoc_command_opt(int argc, char **argv) {
+int byoc_main_opt(int argc, char **argv) {
   opt_options_t options = {0};
   const byoc_option_row_t rows[] = {
       {"passes", 'p', BYOC_OPT_TEXT, &options.passes, "LIST", "passes to run, separated by commas"},

@@ -72,7 +72,7 @@ static byoc_status_t list(const byoc_session_t *session, bool json, byoc_diag_t 
   return BYOC_OK;
 }
 
-int byoc_command_plugins(int argc, char **argv) {
+int byoc_main_plugins(int argc, char **argv) {
   byoc_session_options_t options = {0};
   bool json = false, load = false, done = false;
   const byoc_option_row_t rows[] = {

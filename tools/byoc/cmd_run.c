@@ -125,7 +125,7 @@ static byoc_status_t run(byoc_session_t *session, const run_options_t *options, 
   return run_artifact(options->file, options, diag);
 }
 
-int byoc_command_run(int argc, char **argv) {
+int byoc_main_run(int argc, char **argv) {
   run_options_t options = {.rtol = 1e-3, .atol = 1e-4};
   const byoc_option_row_t rows[] = {
       {"input", 'i', BYOC_OPT_LIST, &options.inputs, "NAME=FILE.npy", "an input's values"},

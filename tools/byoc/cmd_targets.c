@@ -74,7 +74,7 @@ static byoc_status_t list(byoc_session_t *session, bool json, byoc_diag_t *diag)
   return json ? byoc_json_print(array, diag) : BYOC_OK;
 }
 
-int byoc_command_targets(int argc, char **argv) {
+int byoc_main_targets(int argc, char **argv) {
   byoc_session_options_t options = {0};
   bool json = false, done = false;
   const byoc_option_row_t rows[] = {

@@ -22,7 +22,7 @@ enum {
   X(opt, "run passes over a module in text form or over a model")
 
 // Runs a subcommand on its own arguments (argv[0] is its name). Reports its failures itself; returns an exit code.
-#define BYOC_COMMAND_DECLARE(NAME, summary) int byoc_command_##NAME(int argc, char **argv);
+#define BYOC_COMMAND_DECLARE(NAME, summary) int byoc_main_##NAME(int argc, char **argv);
 BYOC_COMMAND_LIST(BYOC_COMMAND_DECLARE)
 #undef BYOC_COMMAND_DECLARE
 

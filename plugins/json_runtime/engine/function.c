@@ -86,6 +86,7 @@ int32_t byoc_dnnl_function_build(const byoc_dnnl_api_t *api, dnnl_engine_t engin
 
 static int32_t create_memory(byoc_dnnl_function_t *function, byoc_dnnl_version_t *version, uint8_t *arena) {
   const byoc_dnnl_buffer_t *buffer = &function->buffers[version->buffer];
+  dnnl_memory_desc_t desc = version->desc;
   void *data = NULL;
   int32_t tensor = -1;
   switch (buffer->kind) {
@@ -98,6 +99,9 @@ static int32_t create_memory(byoc_dnnl_function_t *function, byoc_dnnl_version_t
   case BYOC_DNNL_BUFFER_CONSTANT: {
     const DLTensor *constant = &function->description->constants[buffer->index];
     data = (uint8_t *)constant->data + constant->byte_offset;
+    // A memory object writes zeros into the padding of its data, which read-only pages do not bear. Packed constants
+    // have those zeros, and primitives go by their own descriptor: with dimensions of whole blocks nothing is written.
+    memcpy(desc.dims, desc.padded_dims, sizeof(desc.dims));
     break;
   }
   case BYOC_DNNL_BUFFER_WEIGHTS:
@@ -107,9 +111,9 @@ static int32_t create_memory(byoc_dnnl_function_t *function, byoc_dnnl_version_t
     data = arena + buffer->offset;
     break;
   }
-  BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_check(
-      function, function->api->dnnl_memory_create(&version->memory, &version->desc, function->engine, data),
-      "create a memory object"));
+  BYOC_DNNL_RETURN_IF_ERROR(
+      byoc_dnnl_check(function, function->api->dnnl_memory_create(&version->memory, &desc, function->engine, data),
+                      "create a memory object"));
   if (tensor >= 0) function->bindings[function->binding_count++] = (byoc_dnnl_binding_t){version->memory, tensor, NULL};
   return BYOC_OK;
 }

@@ -112,9 +112,6 @@ int byoc_dnnl_instance_packed_constant(const byoc_dnnl_instance_t *instance, uin
     }
   }
   if (packed == NULL || !byoc_dnnl_layout_is_blocked(&packed->desc)) return 0;
-  // Memory objects write zeros into the padding of their data, which read-only constants could not bear.
-  for (int32_t i = 0; i < packed->desc.ndims; ++i)
-    if (packed->desc.padded_dims[i] != packed->desc.dims[i]) return 0;
   *out_desc = &packed->desc;
   *out_data = function->weights + function->buffers[packed->buffer].offset;
   *out_size_bytes = function->api->dnnl_memory_desc_get_size(&packed->desc);

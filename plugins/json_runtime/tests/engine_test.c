@@ -1,3 +1,4 @@
+#define _DEFAULT_SOURCE // MAP_ANONYMOUS, strdup
 // The engine against plain loops: one case an operator and a fusion, then many instances in many threads.
 #include <math.h>
 #include <pthread.h>
@@ -7,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -328,6 +330,45 @@ static void test_threads(void **state) {
   }
 }
 
+// Weights [30, 16, 3, 3] as the text says, in a layout padded to blocks of 16: o/16, h, w, i, 16o.
+static void test_packed_constants(void **state) {
+  (void)state;
+  static const char text[] =
+      GRAPH("0", "2", V("1,16,9,9") "," C(0, "30,16,3,3") "," V("1,30,7,7"), NODE("convolution", "0,1", 2, "", RELU));
+  static const char packed_text[] =
+      GRAPH("0", "2",
+            V("1,16,9,9") ",{'dtype':'f32','constant':0,'dims':[30,16,3,3],'layout':{'padded':[32,16,3,3],"
+                          "'strides':[2304,16,768,256],'blocks':[16],'block_dims':[0]}}," V("1,30,7,7"),
+            NODE("convolution", "0,1", 2, "", RELU));
+  fixture_t fixture;
+  fixture_init(&fixture, text, 5);
+  // The artifact's constants are read-only: a page that faults when written to.
+  size_t size = 32 * 16 * 9 * sizeof(float);
+  float *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  assert_ptr_not_equal(page, MAP_FAILED);
+  for (int o = 0; o < 30; ++o)
+    for (int i = 0; i < 16; ++i)
+      for (int k = 0; k < 9; ++k)
+        page[o / 16 * 2304 + k * 256 + i * 16 + o % 16] = fixture.constants[0][(o * 16 + i) * 9 + k];
+  assert_int_equal(mprotect(page, size, PROT_READ), 0);
+  int64_t shape[1] = {32 * 16 * 9};
+  fixture.constant_tensors[0] = tensor_of(page, shape);
+  char *packed_json = json_of(packed_text), message[512] = "";
+  fixture.function.json = packed_json;
+  fixture.function.json_size = strlen(packed_json);
+  byoc_runtime_t runtime = {.struct_size = sizeof(runtime), .thread_count = 1, .self = message, .set_error = report};
+  byoc_engine_init_t init = {
+      .struct_size = sizeof(init), .function_count = 1, .functions = &fixture.function, .runtime = &runtime};
+  void *instance = NULL;
+  if (byoc_engine_dnnl.create(&init, &instance) != BYOC_OK) fail_msg("%s", message);
+  assert_int_equal(fixture_run(&fixture, instance, &runtime), BYOC_OK);
+  assert_true(fixture_matches(&fixture));
+  byoc_engine_dnnl.destroy(instance);
+  free(packed_json);
+  assert_int_equal(munmap(page, size), 0);
+  fixture_deinit(&fixture);
+}
+
 // Each cut and each changed byte of a description is refused with a sentence or still runs; nothing crashes.
 static void test_damaged_json(void **state) {
   (void)state;
@@ -369,6 +410,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_operators),
       cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_packed_constants),
       cmocka_unit_test(test_damaged_json),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

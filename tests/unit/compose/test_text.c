@@ -38,7 +38,7 @@ static void test_c_text(void **state) {
     if (strstr(text.data, expected[i]) == NULL) fail_msg("'%s' is not in\n%s", expected[i], text.data);
   }
   assert_null(strstr(text.data, "host_profile"));
-  if (getenv("BYOC_TEST_SHOW") != NULL) print_message("%s", text.data);
+  if (getenv("BYOC_TEST_SHOW") != NULL) puts(text.data);
   byoc_string_deinit(&text);
   demo_deinit(&demo);
 }
@@ -104,10 +104,12 @@ static void test_header(void **state) {
     byoc_string_init(&output, byoc_allocator_system());
     if (run_program(commands[i], folder, &output) != 0) fail_msg("%s", output.data);
     byoc_string_clear(&output);
-    const char *argv[] = {"./user", NULL};
+    char *user = byoc_path_join(byoc_allocator_system(), folder, "user");
+    const char *argv[] = {user, NULL};
     int code = run_program(argv, folder, &output);
     if (code != 0) fail_msg("exit code %d: %s", code, output.data);
     assert_string_equal(output.data, "22.5 44.75 66.875 89 1\n");
+    free(user);
     byoc_string_deinit(&output);
   }
   byoc_remove_tree(folder, NULL);

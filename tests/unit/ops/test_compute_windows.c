@@ -1,0 +1,292 @@
+// Convolutions, pools and Im2Col against loops written out here.
+#include "tests/unit/ops/ops_support.h"
+
+typedef struct {
+  int n, c, h, w, m, group, kh, kw, sh, sw, dh, dw, pads[4];
+} window_t;
+
+static int out_size(int in, int k, int s, int d, int p0, int p1) {
+  return (in + p0 + p1 - ((k - 1) * d + 1)) / s + 1;
+}
+static int out_h(const window_t *t) {
+  return out_size(t->h, t->kh, t->sh, t->dh, t->pads[0], t->pads[2]);
+}
+static int out_w(const window_t *t) {
+  return out_size(t->w, t->kw, t->sw, t->dw, t->pads[1], t->pads[3]);
+}
+
+static void attributes_of(const window_t *t, char *text, size_t size) {
+  snprintf(text, size, "kernel_shape = [%d, %d], strides = [%d, %d], dilations = [%d, %d], pads = [%d, %d, %d, %d]",
+           t->kh, t->kw, t->sh, t->sw, t->dh, t->dw, t->pads[0], t->pads[1], t->pads[2], t->pads[3]);
+}
+
+// x at output (oy, ox), tap (ky, kx); 0 and *inside false in the padding.
+static float tap(const window_t *t, const float *x, int n, int c, int oy, int ox, int ky, int kx, bool *inside) {
+  int y = oy * t->sh + ky * t->dh - t->pads[0], at = ox * t->sw + kx * t->dw - t->pads[1];
+  *inside = y >= 0 && y < t->h && at >= 0 && at < t->w;
+  return *inside ? x[((n * t->c + c) * t->h + y) * t->w + at] : 0.0f;
+}
+
+static void run_conv(const window_t *t) {
+  int oh = out_h(t), ow = out_w(t), cg = t->c / t->group, mg = t->m / t->group;
+  size_t x_count = (size_t)(t->n * t->c * t->h * t->w), w_count = (size_t)(t->m * cg * t->kh * t->kw);
+  size_t y_count = (size_t)(t->n * t->m * oh * ow);
+  float *x = malloc(x_count * sizeof *x), *w = malloc(w_count * sizeof *w), *b = malloc((size_t)t->m * sizeof *b);
+  float *expected = malloc(y_count * sizeof *expected);
+  assert_true(x && w && b && expected);
+  ops_fill(x, x_count, 1), ops_fill(w, w_count, 2), ops_fill(b, (size_t)t->m, 3);
+  for (int n = 0; n < t->n; ++n)
+    for (int m = 0; m < t->m; ++m)
+      for (int oy = 0; oy < oh; ++oy)
+        for (int ox = 0; ox < ow; ++ox) {
+          double sum = b[m];
+          for (int c = 0; c < cg; ++c)
+            for (int ky = 0; ky < t->kh; ++ky)
+              for (int kx = 0; kx < t->kw; ++kx) {
+                bool inside = false;
+                double value = tap(t, x, n, m / mg * cg + c, oy, ox, ky, kx, &inside);
+                sum += value * w[((m * cg + c) * t->kh + ky) * t->kw + kx];
+              }
+          expected[((n * t->m + m) * oh + oy) * ow + ox] = sum < 0 ? 0.0f : (float)sum;
+        }
+  char attributes[256], text[1024];
+  attributes_of(t, attributes, sizeof attributes);
+  // With Relu behind it, so that the store goes through an epilogue.
+  snprintf(
+      text, sizeof text,
+      "module {\n  func @main(%%x : f32[%d,%d,%d,%d], %%w : f32[%d,%d,%d,%d], %%b : f32[%d]) -> (%%y : ?) {\n"
+      "    %%c = Conv@11(%%x, %%w, %%b) {%s, group = %d} : ?\n    %%y = Relu@14(%%c) : ?\n    return %%y\n  }\n}\n",
+      t->n, t->c, t->h, t->w, t->m, cg, t->kh, t->kw, t->m, attributes, t->group);
+  ops_run_t run;
+  ops_run(text, (const void *const[]){x, w, b}, &run);
+  ops_near(ops_result(&run, 0), expected, y_count, text);
+  ops_done(&run);
+  free(x), free(w), free(b), free(expected);
+}
+
+static void test_conv(void **state) {
+  (void)state;
+  static const window_t cases[] = {
+      {1, 3, 7, 9, 10, 1, 3, 3, 1, 1, 1, 1, {1, 1, 1, 1}},   // rows left over
+      {2, 8, 9, 9, 16, 2, 3, 3, 2, 2, 1, 1, {1, 0, 2, 1}},   // groups, strides, uneven pads
+      {1, 70, 5, 5, 9, 1, 1, 1, 1, 1, 1, 1, {0, 0, 0, 0}},   // pointwise
+      {1, 12, 7, 7, 9, 3, 1, 1, 2, 2, 1, 1, {0, 0, 0, 0}},   // pointwise with strides
+      {1, 40, 6, 6, 6, 1, 3, 3, 1, 1, 1, 1, {1, 1, 1, 1}},   // more than one panel deep
+      {1, 4, 12, 13, 70, 1, 3, 3, 1, 1, 2, 2, {2, 2, 2, 2}}, // dilated, more than one block of rows
+      {1, 6, 8, 70, 6, 6, 3, 3, 1, 1, 1, 1, {1, 1, 1, 1}},   // depthwise, longer than one stretch
+      {2, 4, 9, 8, 8, 4, 5, 3, 2, 3, 1, 2, {2, 1, 2, 1}},    // two channels out for one in
+      {1, 2, 4, 4, 3, 1, 4, 4, 1, 1, 1, 1, {0, 0, 0, 0}},    // one pixel
+      {1, 2, 3, 3, 3, 1, 2, 2, 1, 1, 1, 1, {4, 4, 4, 4}},    // lines wholly in the padding
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) run_conv(&cases[i]);
+}
+
+static void test_conv_1d(void **state) {
+  (void)state;
+  enum { C = 3, L = 11, M = 4, K = 3 };
+  float x[C * L], w[M * C * K], expected[M * L];
+  ops_fill(x, C * L, 4), ops_fill(w, M * C * K, 5);
+  for (int m = 0; m < M; ++m)
+    for (int i = 0; i < L; ++i) {
+      double sum = 0;
+      for (int c = 0; c < C; ++c)
+        for (int k = 0; k < K; ++k) {
+          int at = i + k - 1;
+          if (at >= 0 && at < L) sum += (double)x[c * L + at] * w[(m * C + c) * K + k];
+        }
+      expected[m * L + i] = (float)sum;
+    }
+  ops_run_t run;
+  ops_run("module {\n  func @main(%x : f32[1,3,11], %w : f32[4,3,3]) -> (%y : ?) {\n"
+          "    %y = Conv@11(%x, %w) {auto_pad = \"SAME_UPPER\"} : ?\n    return %y\n  }\n}\n",
+          (const void *const[]){x, w}, &run);
+  ops_near(ops_result(&run, 0), expected, M * L, "1-D");
+  ops_done(&run);
+}
+
+static void test_conv_3d(void **state) {
+  (void)state;
+  enum { C = 2, D = 4, M = 3, K = 2, O = 3 };
+  float x[C * D * D * D], w[M * C * K * K * K], expected[M * O * O * O];
+  ops_fill(x, sizeof x / sizeof *x, 6), ops_fill(w, sizeof w / sizeof *w, 7);
+  for (int m = 0; m < M; ++m)
+    for (int o = 0; o < O * O * O; ++o) {
+      double sum = 0;
+      for (int c = 0; c < C; ++c)
+        for (int k = 0; k < K * K * K; ++k) {
+          int z = o / (O * O) + k / (K * K), y = o / O % O + k / K % K, at = o % O + k % K;
+          sum += (double)x[((c * D + z) * D + y) * D + at] * w[(m * C + c) * K * K * K + k];
+        }
+      expected[m * O * O * O + o] = (float)sum;
+    }
+  ops_run_t run;
+  ops_run("module {\n  func @main(%x : f32[1,2,4,4,4], %w : f32[3,2,2,2,2]) -> (%y : ?) {\n"
+          "    %y = Conv@11(%x, %w) : ?\n    return %y\n  }\n}\n",
+          (const void *const[]){x, w}, &run);
+  ops_near(ops_result(&run, 0), expected, M * O * O * O, "3-D");
+  ops_done(&run);
+}
+
+// Each input element spreads over the outputs that its window covers.
+static void test_conv_transpose(void **state) {
+  (void)state;
+  enum { C = 4, H = 5, W = 4, M = 6, G = 2, K = 3, S = 2, P = 1, OH = 10, OW = 8 };
+  float x[C * H * W], w[C * (M / G) * K * K], b[M], expected[M * OH * OW];
+  ops_fill(x, sizeof x / sizeof *x, 8), ops_fill(w, sizeof w / sizeof *w, 9), ops_fill(b, M, 10);
+  for (int i = 0; i < M * OH * OW; ++i) expected[i] = b[i / (OH * OW)];
+  for (int c = 0; c < C; ++c)
+    for (int m = 0; m < M / G; ++m)
+      for (int i = 0; i < H * W; ++i)
+        for (int k = 0; k < K * K; ++k) {
+          int y = i / W * S + k / K - P, at = i % W * S + k % K - P, row = c / (C / G) * (M / G) + m;
+          if (y < 0 || y >= OH || at < 0 || at >= OW) continue;
+          expected[(row * OH + y) * OW + at] += x[c * H * W + i] * w[(c * (M / G) + m) * K * K + k];
+        }
+  ops_run_t run;
+  ops_run("module {\n  func @main(%x : f32[1,4,5,4], %w : f32[4,3,3,3], %b : f32[6]) -> (%y : ?) {\n"
+          "    %y = ConvTranspose@11(%x, %w, %b) {group = 2, strides = [2, 2], pads = [1, 1, 1, 1], output_padding = "
+          "[1, 1]} : ?\n    return %y\n  }\n}\n",
+          (const void *const[]){x, w, b}, &run);
+  ops_near(ops_result(&run, 0), expected, M * OH * OW, "transposed");
+  ops_done(&run);
+}
+
+static void run_pool(const window_t *t, const char *op, const char *more) {
+  int oh = out_h(t), ow = out_w(t);
+  size_t x_count = (size_t)(t->n * t->c * t->h * t->w), y_count = (size_t)(t->n * t->c * oh * ow);
+  float *x = malloc(x_count * sizeof *x), *expected = malloc(y_count * sizeof *expected);
+  assert_true(x && expected);
+  ops_fill(x, x_count, 11);
+  bool with_pads = strstr(more, "count_include_pad") != NULL;
+  for (int p = 0; p < t->n * t->c; ++p)
+    for (int oy = 0; oy < oh; ++oy)
+      for (int ox = 0; ox < ow; ++ox) {
+        double max = -INFINITY, sum = 0, squares = 0;
+        int count = 0;
+        for (int ky = 0; ky < t->kh; ++ky)
+          for (int kx = 0; kx < t->kw; ++kx) {
+            bool inside = false;
+            double value = tap(t, x, p / t->c, p % t->c, oy, ox, ky, kx, &inside);
+            if (inside && value > max) max = value;
+            sum += value, squares += value * value, count += inside || with_pads;
+          }
+        expected[(p * oh + oy) * ow + ox] = (float)(strcmp(op, "MaxPool@12") == 0  ? max
+                                                    : strcmp(op, "LpPool@18") == 0 ? sqrt(squares)
+                                                                                   : sum / count);
+      }
+  char attributes[256], text[1024];
+  attributes_of(t, attributes, sizeof attributes);
+  snprintf(text, sizeof text,
+           "module {\n  func @main(%%x : f32[%d,%d,%d,%d]) -> (%%y : ?) {\n    %%y = %s(%%x) {%s%s} : ?\n"
+           "    return %%y\n  }\n}\n",
+           t->n, t->c, t->h, t->w, op, attributes, more);
+  ops_run_t run;
+  ops_run(text, (const void *const[]){x}, &run);
+  ops_near(ops_result(&run, 0), expected, y_count, text);
+  ops_done(&run);
+  free(x), free(expected);
+}
+
+static void test_pool(void **state) {
+  (void)state;
+  static const window_t cases[] = {
+      {2, 3, 8, 9, 0, 1, 3, 3, 2, 2, 1, 1, {1, 1, 1, 1}},
+      {1, 2, 7, 80, 0, 1, 2, 3, 1, 1, 1, 1, {0, 0, 0, 0}},
+      {1, 2, 9, 9, 0, 1, 3, 2, 2, 3, 2, 2, {0, 1, 1, 0}},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+    run_pool(&cases[i], "MaxPool@12", "");
+    run_pool(&cases[i], "AveragePool@19", "");
+    run_pool(&cases[i], "AveragePool@19", ", count_include_pad = 1");
+    run_pool(&cases[i], "LpPool@18", "");
+  }
+}
+
+static void test_max_pool_places(void **state) {
+  (void)state;
+  static const float x[16] = {1, 5, 2, 0, 3, 4, 9, 9, 8, 7, 6, 5, 1, 2, 3, 4};
+  ops_run_t run;
+  ops_run("module {\n  func @main(%x : f32[1,1,4,4]) -> (%y : ?, %i : ?) {\n"
+          "    %y, %i = MaxPool@12(%x) {kernel_shape = [2, 2], strides = [2, 2]} : ?, ?\n    return %y, %i\n  }\n}\n",
+          (const void *const[]){x}, &run);
+  ops_near(ops_result(&run, 0), (const float[]){5, 9, 8, 6}, 4, "maxima");
+  const int64_t *places = ops_result(&run, 1);
+  const int64_t expected[] = {1, 6, 8, 10}; // the first of equal ones
+  for (int i = 0; i < 4; ++i) assert_int_equal(places[i], expected[i]);
+  ops_done(&run);
+}
+
+// The average of a last window that hangs over counts what is inside input and padding only.
+static void test_average_pool_ceil(void **state) {
+  (void)state;
+  static const float x[5] = {1, 2, 3, 4, 5};
+  ops_run_t run;
+  ops_run("module {\n  func @main(%x : f32[1,1,5]) -> (%y : ?) {\n    %y = AveragePool@19(%x) {kernel_shape = [2], "
+          "strides = [2], ceil_mode = 1, count_include_pad = 1} : ?\n    return %y\n  }\n}\n",
+          (const void *const[]){x}, &run);
+  ops_near(ops_result(&run, 0), (const float[]){1.5f, 3.5f, 5.0f}, 3, "ceil");
+  ops_done(&run);
+}
+
+static void test_global_pools(void **state) {
+  (void)state;
+  enum { C = 3, P = 50 };
+  float x[C * P], mean[C], max[C];
+  ops_fill(x, C * P, 12);
+  for (int c = 0; c < C; ++c) {
+    double sum = 0, most = -INFINITY;
+    for (int i = 0; i < P; ++i) {
+      sum += x[c * P + i];
+      if (x[c * P + i] > most) most = x[c * P + i];
+    }
+    mean[c] = (float)(sum / P), max[c] = (float)most;
+  }
+  ops_run_t run;
+  ops_run("module {\n  func @main(%x : f32[1,3,5,10]) -> (%a : ?, %b : ?) {\n    %a = GlobalAveragePool@1(%x) : ?\n"
+          "    %b = GlobalMaxPool@1(%x) : ?\n    return %a, %b\n  }\n}\n",
+          (const void *const[]){x}, &run);
+  ops_near(ops_result(&run, 0), mean, C, "mean");
+  ops_near(ops_result(&run, 1), max, C, "max");
+  ops_done(&run);
+}
+
+static void test_im2col(void **state) {
+  (void)state;
+  const window_t t = {2, 4, 5, 6, 0, 2, 3, 2, 2, 1, 1, 2, {1, 1, 1, 1}};
+  int oh = out_h(&t), ow = out_w(&t), taps = t.kh * t.kw, cg = t.c / t.group;
+  float x[2 * 4 * 5 * 6], expected[2 * 4 * 6 * 100];
+  ops_fill(x, sizeof x / sizeof *x, 13);
+  size_t count = 0;
+  for (int n = 0; n < t.n; ++n)
+    for (int c = 0; c < t.group * cg; ++c)
+      for (int k = 0; k < taps; ++k)
+        for (int o = 0; o < oh * ow; ++o) {
+          bool inside = false;
+          expected[count++] = tap(&t, x, n, c, o / ow, o % ow, k / t.kw, k % t.kw, &inside);
+        }
+  char attributes[256], text[1024];
+  attributes_of(&t, attributes, sizeof attributes);
+  snprintf(text, sizeof text,
+           "module {\n  func @main(%%x : f32[2,4,5,6]) -> (%%y : ?) {\n"
+           "    %%y = byoc::Im2Col@1(%%x) {%s, group = 2} : ?\n    return %%y\n  }\n}\n",
+           attributes);
+  ops_run_t run;
+  ops_run(text, (const void *const[]){x}, &run);
+  ops_near(ops_result(&run, 0), expected, count, text);
+  ops_done(&run);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_conv),
+      cmocka_unit_test(test_conv_1d),
+      cmocka_unit_test(test_conv_3d),
+      cmocka_unit_test(test_conv_transpose),
+      cmocka_unit_test(test_pool),
+      cmocka_unit_test(test_max_pool_places),
+      cmocka_unit_test(test_average_pool_ceil),
+      cmocka_unit_test(test_global_pools),
+      cmocka_unit_test(test_im2col),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

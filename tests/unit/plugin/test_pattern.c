@@ -1,0 +1,331 @@
+// The pattern language: what matches, what it binds, and where each syntax error is.
+#include "tests/support/support.h"
+
+#include <stdlib.h>
+
+#include "core/base/string.h"
+#include "core/ir/text.h"
+#include "core/plugin/pattern.h"
+
+static byoc_arena_t arena;
+
+static int setup(void **state) {
+  (void)state;
+  byoc_arena_init(&arena, byoc_allocator_system());
+  return 0;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  byoc_arena_deinit(&arena);
+  return 0;
+}
+
+static byoc_graph_module_t *parse_graph(const char *body) {
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  char *text = byoc_arena_format(&arena,
+                                 "module {\n"
+                                 "  constant @w : f32[4,4] = splat 0.5\n"
+                                 "  constant @k : f32[4,4,1,1] = splat 0.5\n"
+                                 "  constant @s : f32[] = [2.0]\n"
+                                 "  func @main(%%x : f32[4,4], %%y : f32[4,4], %%i : f32[1,4,8,8]) -> (%%r : ?) {\n"
+                                 "%s"
+                                 "  }\n"
+                                 "}\n",
+                                 body);
+  byoc_test_ok(byoc_graph_parse(text, "test", byoc_allocator_system(), &diag, &module), &diag);
+  return module;
+}
+
+// What the match binds: "nodes: Conv Relu; x=...; " with values by name; "none" where nothing matches.
+static void describe(const byoc_match_t *match, byoc_string_t *out) {
+  for (size_t i = 0; i < match->nodes.count; ++i) {
+    byoc_string_appendf(out, "%s%s", i > 0 ? " " : "", match->nodes.data[i]->op);
+  }
+  for (size_t i = 0; i < match->bindings.count; ++i) {
+    const byoc_region_binding_t *binding = &match->bindings.data[i];
+    const byoc_value_t *value = binding->value;
+    const char *name = "?";
+    if (value != NULL && value->constant != NULL)
+      name = value->constant->name;
+    else if (value != NULL && value->name != NULL)
+      name = value->name;
+    byoc_string_appendf(out, "; %s=%s", binding->name, binding->node != NULL ? binding->node->op : name);
+  }
+}
+
+// Matches at the producer of main's first result.
+static void expect_filtered(const char *body, const char *text, byoc_match_filter_t filter, const char *expected) {
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = parse_graph(body);
+  const byoc_pattern_t *pattern = NULL;
+  byoc_test_ok(byoc_pattern_parse(text, "rule", &arena, &diag, &pattern), &diag);
+  byoc_match_t match;
+  byoc_match_init(&match, byoc_allocator_system());
+  bool failed = false;
+  byoc_value_t *root = byoc_graph_module_main(module)->body->results.data[0];
+  const bool matched = byoc_pattern_match(pattern, byoc_value_producer(root), filter, NULL, &match, &failed);
+  assert_false(failed);
+  byoc_string_t got;
+  byoc_string_init(&got, byoc_allocator_system());
+  describe(&match, &got);
+  if (!matched) {
+    assert_int_equal(match.nodes.count + match.bindings.count, 0);
+    byoc_string_append(&got, "none");
+  }
+  byoc_test_same_text(got.data, expected);
+  byoc_string_deinit(&got);
+  byoc_match_deinit(&match);
+  byoc_graph_module_destroy(module);
+}
+
+static void expect(const char *body, const char *text, const char *expected) {
+  expect_filtered(body, text, NULL, expected);
+}
+
+static void test_basic(void **state) {
+  (void)state;
+  const char *relu = "%r = Relu@14(%x) : f32[4,4]\n return %r\n";
+  expect(relu, "Relu(%in)", "Relu; in=x");
+  expect(relu, "Relu(_)", "Relu");
+  expect(relu, " op : Relu ( %in ) ", "Relu; in=x; op=Relu");
+  expect(relu, "{Neg|Relu}(%in)", "Relu; in=x");
+  expect(relu, "n:{Neg | Relu}(%in)", "Relu; n=Relu; in=x");
+  expect(relu, "Neg(%in)", "none");
+  expect(relu, "%in", "none"); // no node is taken
+  expect(relu, "Relu(@)", "none");
+  expect(relu, "Relu()", "none");
+  expect(relu, "com.example::Relu(%in)", "none");
+  expect(relu, "Relu(...)", "Relu");
+  const char *dense = "%0 = MatMul@13(%x, @w) : f32[4,4]\n %r = Relu@14(%0) : f32[4,4]\n return %r\n";
+  expect(dense, "Relu(MatMul(%a, @b))", "MatMul Relu; a=x; b=w");
+  expect(dense, "Relu(MatMul(@b, %a))", "none"); // does not commute
+  expect(dense, "Relu(MatMul(%a))", "none");     // an operand too many
+  expect(dense, "Relu(MatMul(%a, ...))", "MatMul Relu; a=x");
+}
+
+static void test_optional(void **state) {
+  (void)state;
+  const char *with = "%0 = MatMul@13(%x, @w) : f32[4,4]\n %r = Relu@14(%0) : f32[4,4]\n return %r\n";
+  const char *without = "%r = MatMul@13(%x, @w) : f32[4,4]\n return %r\n";
+  expect(with, "act:Relu?(m:MatMul(%a, @b))", "MatMul Relu; act=Relu; m=MatMul; a=x; b=w");
+  expect(without, "act:Relu?(m:MatMul(%a, @b))", "MatMul; m=MatMul; a=x; b=w");
+  expect(with, "{Relu|Neg}?(MatMul(%a, @))", "MatMul Relu; a=x");
+  // The optional operator would swallow what the repeated name needs: leaving it out fits.
+  const char *both = "%0 = Relu@14(%x) : f32[4,4]\n %r = Add@14(%0, %0) : f32[4,4]\n return %r\n";
+  expect(both, "Add(Relu?(%a), %a)", "Add; a=0");
+  // An optional operator whose value is used outside stays outside.
+  const char *outside = "%0 = Relu@14(%x) : f32[4,4]\n %1 = Neg@13(%0) : f32[4,4]\n %2 = Add@14(%0, %1) : f32[4,4]\n"
+                        "%r = Neg@13(%2) : f32[4,4]\n return %r\n";
+  expect(outside, "Neg(Add(Relu?(%a), %b))", "Add Neg; a=0; b=1");
+}
+
+static void test_alternatives(void **state) {
+  (void)state;
+  const char *gemm = "%0 = Gemm@13(%x, @w) : f32[4,4]\n %r = Relu@14(%0) : f32[4,4]\n return %r\n";
+  expect(gemm, "Relu((MatMul(%a, @b) | Gemm(%a, @b)))", "Gemm Relu; a=x; b=w");
+  expect(gemm, "Relu((MatMul(%a, @b) | %a))", "Relu; a=0");
+  expect(gemm, "(Neg(%a) | Relu(%a))", "Relu; a=0");
+  // The first alternative that fits by itself is given up where the rest then does not.
+  const char *same = "%0 = Neg@13(%x) : f32[4,4]\n %r = Add@14(%0, %0) : f32[4,4]\n return %r\n";
+  expect(same, "Add((Neg(%a) | %a), %a)", "Add; a=0");
+}
+
+static void test_commuted(void **state) {
+  (void)state;
+  const char *add = "%r = Add@14(@w, %x) : f32[4,4]\n return %r\n";
+  expect(add, "Add(%a, @b)", "Add; a=x; b=w");
+  expect(add, "Sub(%a, @b)", "none");
+  const char *swish = "%0 = Sigmoid@13(%x) : f32[4,4]\n %r = Mul@14(%0, %x) : f32[4,4]\n return %r\n";
+  expect(swish, "Mul(%a, Sigmoid(%a))", "Sigmoid Mul; a=x");
+  // An inner order is taken back where the outer operand asks for the other one.
+  const char *nested = "%0 = Mul@14(%x, %y) : f32[4,4]\n %r = Add@14(%0, %y) : f32[4,4]\n return %r\n";
+  expect(nested, "Add(Mul(%a, %b), %a)", "Mul Add; a=y; b=x");
+  const char *minus = "%r = Sub@14(@w, %x) : f32[4,4]\n return %r\n";
+  expect(minus, "Sub(%a, @b)", "none");
+}
+
+static void test_repeated_names(void **state) {
+  (void)state;
+  expect("%r = Add@14(%x, %x) : f32[4,4]\n return %r\n", "Add(%a, %a)", "Add; a=x");
+  expect("%r = Add@14(%x, %y) : f32[4,4]\n return %r\n", "Add(%a, %a)", "none");
+  expect("%r = Add@14(%x, %y) : f32[4,4]\n return %r\n", "Add(_, _)", "Add");
+  // A node reached twice is taken once.
+  const char *square = "%0 = Neg@13(%x) : f32[4,4]\n %r = Mul@14(%0, %0) : f32[4,4]\n return %r\n";
+  expect(square, "Mul(n:Neg(%a), n:Neg(%a))", "Neg Mul; n=Neg; a=x");
+}
+
+static void test_attributes(void **state) {
+  (void)state;
+  const char *plain = "%r = Conv@11(%i, @k) : f32[1,4,8,8]\n return %r\n";
+  const char *group = "%r = Conv@11(%i, @k) {group = 1, auto_pad = \"VALID\"} : f32[1,4,8,8]\n return %r\n";
+  expect(plain, "Conv[group=1](%a, @)", "Conv; a=i");
+  expect(plain, "Conv[group=2](%a, @)", "none");
+  expect(plain, "Conv[auto_pad=\"NOTSET\", group = 1](%a, @)", "Conv; a=i");
+  expect(group, "Conv[auto_pad=\"NOTSET\"](%a, @)", "none");
+  expect(group, "Conv[group=1,auto_pad=\"VALID\"](%a, @)", "Conv; a=i");
+  expect(plain, "Conv?[group=2](%a, @)", "none");
+  const char *gemm = "%r = Gemm@13(%x, @w) {transB = 1} : f32[4,4]\n return %r\n";
+  expect(gemm, "Gemm[transA=0, transB=1, alpha=1.0, beta=1](%a, @b)", "Gemm; a=x; b=w");
+  expect(gemm, "Gemm[alpha=0.5](%a, @b)", "none");
+  // Attributes are single precision, tests are written in decimal.
+  const char *leaky = "%r = LeakyRelu@16(%x) {alpha = 0.20000000298023224} : f32[4,4]\n return %r\n";
+  expect(leaky, "LeakyRelu[alpha=0.2](%a)", "LeakyRelu; a=x");
+  expect("%r = LeakyRelu@16(%x) : f32[4,4]\n return %r\n", "LeakyRelu[alpha=0.01](%a)", "LeakyRelu; a=x");
+  expect("%r = Softmax@13(%x) : f32[4,4]\n return %r\n", "Softmax[axis=-1](%a)", "Softmax; a=x");
+  expect("%r = Softmax@13(%x) {axis = 0} : f32[4,4]\n return %r\n", "Softmax[axis=-1](%a)", "none");
+}
+
+static void test_escapes(void **state) {
+  (void)state;
+  const char *tapped = "%0 = MatMul@13(%x, @w) : f32[4,4]\n %1 = Relu@14(%0) : f32[4,4]\n"
+                       "%r = Add@14(%1, %0) : f32[4,4]\n return %r\n";
+  expect(tapped, "Add(Relu(MatMul(%a, @)), %b)", "none");
+  expect(tapped, "Add(Relu(m:MatMul(%a, @)), m:MatMul(%a, @))", "MatMul Relu Add; m=MatMul; a=x");
+  expect(tapped, "Add(Relu(%a), %a)", "Relu Add; a=0");
+}
+
+static bool no_matmul(void *self, const byoc_node_t *node) {
+  (void)self;
+  return strcmp(node->op, "MatMul") != 0;
+}
+
+static void test_filter(void **state) {
+  (void)state;
+  const char *dense = "%0 = MatMul@13(%x, @w) : f32[4,4]\n %r = Relu@14(%0) : f32[4,4]\n return %r\n";
+  expect_filtered(dense, "Relu(MatMul(%a, @))", no_matmul, "none");
+  expect_filtered(dense, "Relu((MatMul(%a, @) | %a))", no_matmul, "Relu; a=0");
+}
+
+// A chain of additions, each in two orders, that fails at its far end: the search gives up in time.
+static void test_bounded(void **state) {
+  (void)state;
+  byoc_string_t body, pattern;
+  byoc_string_init(&body, byoc_allocator_system());
+  byoc_string_init(&pattern, byoc_allocator_system());
+  enum { LENGTH = 60 };
+  byoc_string_append(&body, "%v0 = Neg@13(%x) : f32[4,4]\n");
+  for (int i = 1; i < LENGTH; ++i) {
+    byoc_string_appendf(&body, "%%v%d = Add@14(%%v%d, %%v%d) : f32[4,4]\n", i, i - 1, i - 1);
+    byoc_string_append(&pattern, "Add(");
+  }
+  byoc_string_appendf(&body, "return %%v%d\n", LENGTH - 1);
+  byoc_string_append(&pattern, "Abs(_)");
+  for (int i = 1; i < LENGTH; ++i) byoc_string_append(&pattern, ", _)");
+  expect(body.data, pattern.data, "none");
+  byoc_string_deinit(&body);
+  byoc_string_deinit(&pattern);
+}
+
+// ---- syntax errors ----
+
+static void expect_error(const char *text, int column, const char *message) {
+  byoc_diag_t diag = {0};
+  const byoc_pattern_t *pattern = NULL;
+  byoc_status_t status = byoc_pattern_parse(text, "demo.rule", &arena, &diag, &pattern);
+  char expected[256];
+  snprintf(expected, sizeof(expected), "pattern of rule 'demo.rule': expected %s", message);
+  assert_int_equal(status, BYOC_INVALID_ARGUMENT);
+  assert_null(pattern);
+  byoc_test_same_text(diag.message, expected);
+  if (diag.column != column) fail_msg("'%s': column %d, expected %d", text, diag.column, column);
+  assert_string_equal(diag.file, "demo.rule");
+  assert_string_equal(diag.source_line, text);
+}
+
+static void test_syntax_errors(void **state) {
+  (void)state;
+  const char *any = "a pattern: %name, _, @name, Operator(...), {A|B}(...) or (p | q)";
+  expect_error("", 1, any);
+  expect_error("Relu(%x", 8, "')'");
+  expect_error("Relu %x", 6, "'('");
+  expect_error("Relu(%)", 7, "a name behind '%'");
+  expect_error("Relu(%x))", 9, "the end of the pattern");
+  expect_error("Relu(%x,)", 9, any);
+  expect_error("Relu(%x, ..., %y)", 13, "')'");
+  expect_error("{Relu|}(%x)", 7, "an operator's name");
+  expect_error("{Relu(%x)", 6, "'}'");
+  expect_error("n:(%x)", 3, "an operator behind the name");
+  expect_error("com.example::(%x)", 14, "an operator's name");
+  expect_error("(Relu(%x) | )", 13, any);
+  expect_error("()", 3, "an alternative inside of '(' and ')'");
+  expect_error("Relu?()", 8, "an operand for the optional operator");
+  expect_error("Conv[](%x)", 6, "an attribute's name");
+  expect_error("Conv[group](%x)", 11, "'='");
+  expect_error("Conv[group=](%x)", 12, "a number or a quoted text");
+  expect_error("Conv[group=nan](%x)", 12, "a number or a quoted text");
+  expect_error("Conv[group=1", 13, "']'");
+  expect_error("Conv[pad=\"x](%x)", 11, "a closing quote");
+  expect_error("Conv[group=99999999999999999999](%x)", 12, "an integer of at most 64 bits");
+  expect_error("Relu(%x) Relu(%y)", 10, "the end of the pattern");
+  expect_error("Conv[a=1,b=1,c=1,d=1,e=1,f=1,g=1,h=1,i=1,j=1,k=1,l=1,m=1,n=1,o=1,p=1,q=1](%x)", 70,
+               "at most 16 attribute tests");
+}
+
+static void test_limits(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  const byoc_pattern_t *pattern = NULL;
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  for (int i = 0; i < 100; ++i) byoc_string_append(&text, "Relu(");
+  byoc_test_error(byoc_pattern_parse(text.data, "r", &arena, &diag, &pattern), BYOC_INVALID_ARGUMENT, &diag,
+                  "at most 64 levels");
+  byoc_string_clear(&text);
+  byoc_diag_clear(&diag);
+  byoc_string_append(&text, "Concat(_");
+  for (int i = 0; i < 64; ++i) byoc_string_append(&text, ",_");
+  byoc_test_error(byoc_pattern_parse(text.data, "r", &arena, &diag, &pattern), BYOC_INVALID_ARGUMENT, &diag,
+                  "at most 64 operands");
+  byoc_diag_clear(&diag);
+  for (int i = 0; i < 5000; ++i) byoc_string_append(&text, "    ");
+  byoc_test_error(byoc_pattern_parse(text.data, "r", &arena, &diag, &pattern), BYOC_INVALID_ARGUMENT, &diag,
+                  "longer than");
+  byoc_string_deinit(&text);
+}
+
+static byoc_status_t parse_with(void *argument, byoc_allocator_t allocator) {
+  byoc_arena_t scratch;
+  byoc_arena_init(&scratch, allocator);
+  const byoc_pattern_t *pattern = NULL;
+  byoc_diag_t diag = {0};
+  byoc_status_t status = byoc_pattern_parse(argument, "rule", &scratch, &diag, &pattern);
+  byoc_arena_deinit(&scratch);
+  return status;
+}
+
+static void test_out_of_memory(void **state) {
+  (void)state;
+  char text[] = "act:{Relu|Clip}?(Add(Conv[group=1,auto_pad=\"VALID\"](%x, @w, ...), (@b | a.b::C(%x))))";
+  byoc_test_each_allocation_fails(parse_with, text, false);
+}
+
+static void test_random_texts(void **state) {
+  (void)state;
+  static const char *const tokens[] = {"Relu", "(", ")", "%x", "@", ",",  "...", "{", "}", "|", "?", "[",
+                                       "]",    "=", "1", "\"", ":", "::", "_",   " ", "a", ".", "-", "\xC3"};
+  byoc_test_random_t random = {3};
+  for (int i = 0; i < 20000; ++i) {
+    char text[160] = "";
+    const uint64_t count = byoc_test_below(&random, 24);
+    for (uint64_t k = 0; k < count; ++k)
+      strcat(text, tokens[byoc_test_below(&random, sizeof(tokens) / sizeof(*tokens))]);
+    byoc_diag_t diag = {0};
+    const byoc_pattern_t *pattern = NULL;
+    byoc_status_t status = byoc_pattern_parse(text, "rule", &arena, &diag, &pattern);
+    assert_true((status == BYOC_OK) == (pattern != NULL));
+    byoc_arena_reset(&arena);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_basic),         cmocka_unit_test(test_optional),       cmocka_unit_test(test_alternatives),
+      cmocka_unit_test(test_commuted),      cmocka_unit_test(test_repeated_names), cmocka_unit_test(test_attributes),
+      cmocka_unit_test(test_escapes),       cmocka_unit_test(test_filter),         cmocka_unit_test(test_bounded),
+      cmocka_unit_test(test_syntax_errors), cmocka_unit_test(test_limits),         cmocka_unit_test(test_out_of_memory),
+      cmocka_unit_test(test_random_texts),
+  };
+  return cmocka_run_group_tests(tests, setup, teardown);
+}

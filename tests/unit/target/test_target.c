@@ -1,0 +1,265 @@
+// Target strings: what they mean, and the words of every error.
+#include "tests/support/support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/target/target.h"
+
+static const byoc_option_schema_t options[] = {
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = "tune_trials",
+     .type = BYOC_OPTION_INT,
+     .default_value = "0",
+     .minimum = 0,
+     .maximum = 1000},
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = "ratio",
+     .type = BYOC_OPTION_FLOAT,
+     .default_value = "0.5",
+     .minimum_f64 = 0,
+     .maximum_f64 = 1},
+    {.header = BYOC_HEADER(byoc_option_t, 1), .name = "fast", .type = BYOC_OPTION_BOOL},
+    {.header = BYOC_HEADER(byoc_option_t, 1), .name = "flags", .type = BYOC_OPTION_STRING, .maximum = 16},
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = "deploy",
+     .type = BYOC_OPTION_CHOICE,
+     .default_value = "bundle",
+     .choices = "bundle|system"},
+};
+static const byoc_target_kind_t demo_kind = {.name = "demo", .options = options, .option_count = 5};
+static const byoc_target_kind_t plain_kind = {.name = "plain"};
+static const char *const names[] = {"c", "demo", "plain", "broken"};
+
+static const byoc_target_kind_t *look_up(const void *self, const char *name) {
+  (void)self;
+  if (strcmp(name, "c") == 0) return byoc_target_kind_native();
+  if (strcmp(name, "demo") == 0) return &demo_kind;
+  return strcmp(name, "plain") == 0 ? &plain_kind : NULL;
+}
+
+static const char *refusal(const void *self, const char *name) {
+  (void)self;
+  return strcmp(name, "broken") == 0 ? "the plugin '/p/broken.so' is refused: it crashes" : NULL;
+}
+
+static const byoc_target_registry_t registry = {.lookup = look_up, .names = names, .name_count = 3, .refusal = refusal};
+
+static byoc_status_t parse(const char *text, byoc_diag_t *diag, byoc_target_list_t *list) {
+  return byoc_target_list_parse(&text, 1, &registry, byoc_allocator_system(), diag, list);
+}
+
+// The canonical texts of the list, one a line.
+static void expect_targets(const char *text, const char *expected) {
+  byoc_diag_t diag = {0};
+  byoc_target_list_t list;
+  byoc_test_ok(parse(text, &diag, &list), &diag);
+  char got[2048] = "";
+  for (size_t i = 0; i < list.targets.count; ++i) {
+    assert_int_equal(list.targets.data[i]->index, i);
+    strcat(strcat(got, list.targets.data[i]->text), "\n");
+  }
+  byoc_test_same_text(got, expected);
+  byoc_target_list_deinit(&list);
+}
+
+// The diagnostic as it is printed.
+static void expect_error(const char *text, const char *expected) {
+  byoc_diag_t diag = {0};
+  byoc_target_list_t list;
+  assert_int_not_equal(parse(text, &diag, &list), BYOC_OK);
+  char *got = NULL;
+  size_t size = 0;
+  FILE *stream = open_memstream(&got, &size);
+  assert_non_null(stream);
+  byoc_diag_print(&diag, stream);
+  assert_int_equal(fclose(stream), 0);
+  byoc_test_same_text(got, expected);
+  free(got);
+  assert_null(list.targets.data);
+}
+
+#define DEMO   "demo -tune_trials=0 -ratio=0.5 -fast=0 -flags=\"\" -deploy=bundle\n"
+#define NATIVE "c -O=3 -mcpu=native -cc=\"\"\n"
+
+static void test_lists(void **state) {
+  (void)state;
+  expect_targets("demo", DEMO NATIVE);
+  expect_targets("c", NATIVE);
+  expect_targets(" demo ; plain;", DEMO "plain\n" NATIVE);
+  // "c" goes last, wherever it was given.
+  expect_targets("c -O=1 -mcpu=x86-64-v3; plain", "plain\nc -O=1 -mcpu=x86-64-v3 -cc=\"\"\n");
+  // Two targets of one kind with different options.
+  expect_targets("demo -fast; demo", "demo -tune_trials=0 -ratio=0.5 -fast=1 -flags=\"\" -deploy=bundle\n" DEMO NATIVE);
+  byoc_diag_t diag = {0};
+  byoc_target_list_t list;
+  byoc_test_ok(byoc_target_list_parse(NULL, 0, &registry, byoc_allocator_system(), &diag, &list), &diag);
+  assert_int_equal(list.targets.count, 1);
+  byoc_target_list_deinit(&list);
+  const char *const texts[] = {"plain", "demo;c -O=0"};
+  byoc_test_ok(byoc_target_list_parse(texts, 2, &registry, byoc_allocator_system(), &diag, &list), &diag);
+  assert_int_equal(list.targets.count, 3);
+  assert_int_equal(byoc_target_option_int(list.targets.data[2], "O"), 0);
+  byoc_target_list_deinit(&list);
+}
+
+static void test_values(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_target_list_t list;
+  const char *text = "demo\t-tune_trials=32\n-ratio=1e-3 -fast=true -flags=\"-O3 \\\"g\\\";\" -deploy=system";
+  byoc_test_ok(parse(text, &diag, &list), &diag);
+  const byoc_target_t *target = list.targets.data[0];
+  assert_int_equal(byoc_target_option_int(target, "tune_trials"), 32);
+  assert_true(byoc_target_option_float(target, "ratio") == 1e-3);
+  assert_int_equal(byoc_target_option_int(target, "fast"), 1);
+  assert_string_equal(byoc_target_option_string(target, "flags"), "-O3 \"g\";");
+  assert_string_equal(byoc_target_option_string(target, "deploy"), "system");
+  // Undeclared names and other types.
+  assert_int_equal(byoc_target_option_int(target, "nothing"), 0);
+  assert_int_equal(byoc_target_option_int(target, "flags"), 0);
+  assert_true(byoc_target_option_float(target, "tune_trials") == 0.0);
+  assert_string_equal(byoc_target_option_string(target, "tune_trials"), "");
+  assert_string_equal(byoc_target_option_string(NULL, "flags"), "");
+  // The canonical text gives the same target again.
+  byoc_target_list_t again;
+  byoc_test_ok(parse(target->text, &diag, &again), &diag);
+  assert_string_equal(again.targets.data[0]->text, target->text);
+  byoc_target_list_deinit(&again);
+  byoc_target_list_deinit(&list);
+  expect_targets("demo -fast", "demo -tune_trials=0 -ratio=0.5 -fast=1 -flags=\"\" -deploy=bundle\n" NATIVE);
+  expect_targets("demo -flags=a\"b c\"d",
+                 "demo -tune_trials=0 -ratio=0.5 -fast=0 -flags=\"ab cd\" -deploy=bundle\n" NATIVE);
+}
+
+static void test_errors(void **state) {
+  (void)state;
+  expect_error("", "1:1: error: no target is named\n");
+  expect_error(" ; ", "1:1: error: no target is named\n   ; \n  ^\n");
+  expect_error("dmeo", "1:1: error: unknown target 'dmeo'; there are: c, demo, plain\n  dmeo\n  ^\nhint: did you mean "
+                       "'demo'?\n");
+  expect_error("plain; xyz", "1:8: error: unknown target 'xyz'; there are: c, demo, plain\n  plain; xyz\n         ^\n"
+                             "hint: name its plugin with --plugin, or the plugin's folder in BYOC_PLUGIN_PATH\n");
+  expect_error("broken", "1:1: error: target 'broken' cannot be used: the plugin '/p/broken.so' is refused: it "
+                         "crashes\n  broken\n  ^\n");
+  expect_error("-O=3", "1:1: error: expected a target before '-O=3'\n  -O=3\n  ^\nhint: an option follows its target: "
+                       "'c -O=3'\n");
+  expect_error("de/mo", "1:3: error: 'de/mo' is not a target\n  de/mo\n    ^\n");
+  expect_error("demo -tune_trails=3", "1:6: error: target 'demo' has no option '-tune_trails'; it has: -tune_trials, "
+                                      "-ratio, -fast, -flags, -deploy\n  demo -tune_trails=3\n       ^\nhint: did you "
+                                      "mean '-tune_trials'?\n");
+  expect_error("plain -x", "1:7: error: target 'plain' has no options, so no '-x'\n  plain -x\n        ^\n");
+  expect_error("demo fast", "1:6: error: expected an option of target 'demo', not 'fast'\n  demo fast\n       ^\n"
+                            "hint: options are written '-key=value', targets are separated by ';'\n");
+  expect_error("demo --fast", "1:6: error: '--fast' is not an option\n  demo --fast\n       ^\nhint: options are "
+                              "written '-key=value', with one '-'\n");
+  expect_error("demo -tune_trials=3 -tune_trials=4", "1:21: error: option '-tune_trials' is given twice\n  demo "
+                                                     "-tune_trials=3 -tune_trials=4\n                      ^\n");
+  expect_error("demo -tune_trials=1001", "1:19: error: target 'demo': option '-tune_trials' takes an integer from 0 to "
+                                         "1000, not '1001'\n  demo -tune_trials=1001\n                    ^\n");
+  expect_error("demo -tune_trials=99999999999999999999", "1:19: error: target 'demo': option '-tune_trials' takes an "
+                                                         "integer from 0 to 1000, not '99999999999999999999'\n  demo "
+                                                         "-tune_trials=99999999999999999999\n                    ^\n");
+  expect_error("demo -tune_trials=3x", "1:19: error: target 'demo': option '-tune_trials' takes an integer from 0 to "
+                                       "1000, not '3x'\n  demo -tune_trials=3x\n                    ^\n");
+  expect_error("demo -tune_trials", "1:6: error: target 'demo': option '-tune_trials' needs a value: an integer from 0 "
+                                    "to 1000\n  demo -tune_trials\n       ^\nhint: write '-tune_trials=VALUE', without "
+                                    "spaces\n");
+  expect_error("demo -ratio=nan", "1:13: error: target 'demo': option '-ratio' takes a number from 0 to 1, not "
+                                  "'nan'\n  demo -ratio=nan\n              ^\n");
+  expect_error("demo -ratio=1.5", "1:13: error: target 'demo': option '-ratio' takes a number from 0 to 1, not "
+                                  "'1.5'\n  demo -ratio=1.5\n              ^\n");
+  expect_error("demo -fast=yes", "1:12: error: target 'demo': option '-fast' takes 0, 1, false or true, not 'yes'\n  "
+                                 "demo -fast=yes\n             ^\n");
+  expect_error("demo -flags=0123456789abcdefg", "1:13: error: target 'demo': option '-flags' takes at most 16 bytes, "
+                                                "not 17\n  demo -flags=0123456789abcdefg\n              ^\n");
+  expect_error("demo -flags=\"abc", "1:13: error: this quote is never closed\n  demo -flags=\"abc\n              ^\n");
+  expect_error("demo -deploy=systen", "1:14: error: target 'demo': option '-deploy' takes one of bundle, system, not "
+                                      "'systen'\n  demo -deploy=systen\n               ^\nhint: did you mean "
+                                      "'-deploy=system'?\n");
+  expect_error("c; c -O=2", "1:4: error: target 'c' is given twice\n  c; c -O=2\n     ^\nhint: it is always the last "
+                            "resort, once\n");
+  expect_error("plain;\nplain", "2:1: error: target 'plain' is given twice with the same options\n  plain\n  ^\n");
+  byoc_diag_t diag = {0};
+  byoc_target_list_t list;
+  byoc_test_error(
+      parse("c -mcpu=haswel", &diag, &list), BYOC_NOT_FOUND, &diag,
+      "target 'c': option '-mcpu': unknown processor or extension 'haswel'; there are native, x86-64, ");
+}
+
+static void expect_schema_error(byoc_option_schema_t option, const char *part) {
+  byoc_diag_t diag = {0};
+  byoc_test_error(byoc_option_schema_verify(&option, 1, &diag), BYOC_INVALID_DATA, &diag, part);
+}
+
+static void test_schemas(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_option_schema_verify(options, 5, &diag), &diag);
+  const byoc_target_kind_t *native = byoc_target_kind_native();
+  byoc_test_ok(byoc_option_schema_verify(native->options, native->option_count, &diag), &diag);
+  const byoc_option_schema_t twice[] = {options[0], options[0]};
+  byoc_test_error(byoc_option_schema_verify(twice, 2, &diag), BYOC_INVALID_DATA, &diag, "is declared twice");
+  expect_schema_error((byoc_option_schema_t){.type = BYOC_OPTION_INT}, "option 0 has no usable name");
+  expect_schema_error((byoc_option_schema_t){.name = "-x", .type = BYOC_OPTION_INT}, "no usable name ('-x')");
+  expect_schema_error((byoc_option_schema_t){.name = "x", .type = 9}, "option 'x' has unknown type 9");
+  expect_schema_error((byoc_option_schema_t){.name = "x", .type = BYOC_OPTION_INT, .minimum = 2, .maximum = 1},
+                      "empty range: 2 to 1");
+  expect_schema_error((byoc_option_schema_t){.name = "x", .type = BYOC_OPTION_INT, .minimum = 1, .maximum = 2},
+                      "the default of option 'x': option '-x' takes an integer from 1 to 2, not '0'");
+  expect_schema_error((byoc_option_schema_t){.name = "x", .type = BYOC_OPTION_FLOAT, .minimum_f64 = 2},
+                      "empty range: 2 to 0");
+  expect_schema_error((byoc_option_schema_t){.name = "x", .type = BYOC_OPTION_STRING, .maximum = -1}, "negative");
+  expect_schema_error((byoc_option_schema_t){.name = "x", .type = BYOC_OPTION_CHOICE}, "names no choices");
+  expect_schema_error((byoc_option_schema_t){.name = "x", .type = BYOC_OPTION_CHOICE, .choices = "a||b"},
+                      "unusable choice");
+  expect_schema_error((byoc_option_schema_t){.name = "x", .type = BYOC_OPTION_CHOICE, .choices = "a|b|a"},
+                      "the choice 'a' twice");
+  expect_schema_error((byoc_option_schema_t){.name = "x", .type = BYOC_OPTION_CHOICE, .choices = "a|b"},
+                      "needs a default");
+  expect_schema_error(
+      (byoc_option_schema_t){.name = "x", .type = BYOC_OPTION_CHOICE, .choices = "a|b", .default_value = "d"},
+      "takes one of a, b, not 'd'");
+  expect_schema_error((byoc_option_schema_t){.name = "x", .type = BYOC_OPTION_BOOL, .help = "a\nb"}, "one line");
+}
+
+static byoc_status_t parse_with(void *argument, byoc_allocator_t allocator) {
+  const char *text = argument;
+  byoc_target_list_t list;
+  byoc_status_t status = byoc_target_list_parse(&text, 1, &registry, allocator, NULL, &list);
+  if (status == BYOC_OK) byoc_target_list_deinit(&list);
+  return status;
+}
+
+static void test_out_of_memory(void **state) {
+  (void)state;
+  char text[] = "demo -flags=\"a b\" -tune_trials=7; plain; c -O=2";
+  byoc_test_each_allocation_fails(parse_with, text, false);
+}
+
+// Whatever the text, parsing ends, without touching memory that is not there.
+static void test_random_texts(void **state) {
+  (void)state;
+  static const char alphabet[] = "demo plainc-=;\"\\x1.\n\t";
+  byoc_test_random_t random = {7};
+  for (int i = 0; i < 20000; ++i) {
+    char text[48];
+    const size_t size = byoc_test_below(&random, sizeof(text));
+    for (size_t k = 0; k < size; ++k) text[k] = alphabet[byoc_test_below(&random, sizeof(alphabet) - 1)];
+    text[size] = '\0';
+    byoc_diag_t diag = {0};
+    byoc_target_list_t list;
+    if (parse(text, &diag, &list) == BYOC_OK)
+      byoc_target_list_deinit(&list);
+    else
+      assert_true(diag.message[0] != '\0');
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_lists),   cmocka_unit_test(test_values),        cmocka_unit_test(test_errors),
+      cmocka_unit_test(test_schemas), cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_random_texts),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
