@@ -7,7 +7,7 @@
 
 static const char assembly[] = "# The read-only data of an artifact.\n"
                                "  .section .rodata.byoc_data,\"a\",%progbits\n"
-                               "  .balign 64\n"
+                               "  .balign 4096\n"
                                "  .globl byoc_data\n"
                                "  .hidden byoc_data\n"
                                "  .type byoc_data, %object\n"

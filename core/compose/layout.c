@@ -7,6 +7,11 @@
 // Code reaches data by offsets of 31 bits. What is left of 2 GB for code, tables and libraries' own data:
 #define LIMIT_BYTES ((uint64_t)1920 << 20)
 
+// Large pieces start on a page of the file, so that an engine can map a library that travels here instead of copying
+// it (plugins/json_runtime/engine/image.h).
+#define PAGE_BYTES       4096
+#define PAGE_ALIGN_BYTES ((size_t)64 << 10)
+
 static byoc_status_t add(byoc_data_layout_t *layout, const void *data, size_t size_bytes, byoc_diag_t *diag) {
   if (byoc_data_layout_find(layout, data, size_bytes) != NULL) return BYOC_OK;
   byoc_data_entry_t entry = {.data = data, .size_bytes = size_bytes, .hash = byoc_content_hash(data, size_bytes)};
@@ -17,7 +22,7 @@ static byoc_status_t add(byoc_data_layout_t *layout, const void *data, size_t si
   if (same != NULL && (size_bytes == 0 || memcmp(same->data, data, size_bytes) == 0)) {
     return byoc_pointer_map_put(&layout->by_pointer, data, same) ? BYOC_OK : byoc_diag_out_of_memory(diag);
   }
-  const uint64_t mask = BYOC_BUFFER_ALIGNMENT - 1;
+  const uint64_t mask = (size_bytes >= PAGE_ALIGN_BYTES ? PAGE_BYTES : BYOC_BUFFER_ALIGNMENT) - 1;
   entry.offset_bytes = (layout->size_bytes + mask) & ~mask;
   if (size_bytes > LIMIT_BYTES || entry.offset_bytes + size_bytes > LIMIT_BYTES) {
     byoc_status_t status = byoc_diag_error(
@@ -116,7 +121,7 @@ const byoc_data_entry_t *byoc_data_layout_find(const byoc_data_layout_t *layout,
 }
 
 byoc_status_t byoc_data_layout_write(const byoc_data_layout_t *layout, const char *path, byoc_diag_t *diag) {
-  static const uint8_t zeros[BYOC_BUFFER_ALIGNMENT];
+  static const uint8_t zeros[PAGE_BYTES];
   BYOC_VECTOR(byoc_bytes_t) parts = {0};
   if (!byoc_vector_reserve(&parts, layout->allocator, layout->entries.count * 2 + 1)) {
     return byoc_diag_out_of_memory(diag);

@@ -227,6 +227,10 @@ static const byoc_loop_expr_t *raw_scale(byoc_loop_builder_t *builder, const byo
 
 static const byoc_loop_expr_t *sum_build(byoc_loop_builder_t *builder, const sum_t *sum) {
   const byoc_loop_expr_t *result = NULL;
+  bool has_positive = false;
+  for (int i = 0; i < sum->count; ++i) has_positive |= sum->terms[i].factor > 0;
+  bool constant_first = !has_positive && sum->constant > 0; // 30 - x rather than -1 * x + 30
+  if (constant_first) result = byoc_loop_int(builder, sum->constant);
   for (int pass = 0; pass < 2; ++pass) { // positive terms first, so that the first one needs no sign
     for (int i = 0; i < sum->count; ++i) {
       int64_t factor = sum->terms[i].factor;
@@ -244,7 +248,7 @@ static const byoc_loop_expr_t *sum_build(byoc_loop_builder_t *builder, const sum
     }
   }
   if (!result) return byoc_loop_int(builder, sum->constant);
-  if (sum->constant == 0) return result;
+  if (sum->constant == 0 || constant_first) return result;
   bool negative = sum->constant < 0 && sum->constant != INT64_MIN;
   return byoc_loop_raw_op(builder, negative ? BYOC_LOOP_OP_SUB : BYOC_LOOP_OP_ADD, BYOC_DTYPE_I64, result,
                           byoc_loop_int(builder, negative ? -sum->constant : sum->constant));

@@ -40,6 +40,7 @@ typedef struct compiler_t {
   uint32_t next_register;
   bool in_lanes; // inside a strip
   bool failed;
+  bool no_dimension; // reported already
 } compiler_t;
 
 typedef struct operand_t {
@@ -185,14 +186,15 @@ static uint32_t dimension(compiler_t *compiler, const char *symbol) {
     for (int32_t axis = 0; axis < kernel->parameters.data[i]->rank && !value.is_dim; ++axis) {
       byoc_string_clear(&text);
       byoc_dim_print(kernel->parameters.data[i]->dims[axis], &text);
+      if (text.failed) compiler->failed = true;
       value.is_dim = strcmp(text.data, symbol) == 0;
       value.tensor = (uint32_t)i, value.axis = axis;
     }
   }
   byoc_string_deinit(&text);
-  if (!value.is_dim) {
+  if (!value.is_dim && !compiler->failed) {
     byoc_diag_error(compiler->diag, BYOC_INTERNAL, "kernel '%s': no operand has dimension '%s'", kernel->name, symbol);
-    compiler->failed = true;
+    compiler->no_dimension = compiler->failed = true;
   }
   uint32_t reg = preset(compiler, value);
   if (!byoc_text_map_put(&compiler->symbols, symbol, (void *)((uintptr_t)reg + 1))) compiler->failed = true;
@@ -722,7 +724,9 @@ byoc_status_t byoc_program_compile(const byoc_loop_kernel_t *kernel, byoc_alloca
   if (!compiler.failed) compile_stmt(&compiler, kernel->body);
   emit(&compiler, (byoc_code_t){.kind = BYOC_CODE_END});
   settle_presets(out_program);
-  byoc_status_t status = compiler.failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
+  byoc_status_t status = compiler.no_dimension ? BYOC_INTERNAL
+                         : compiler.failed     ? byoc_diag_out_of_memory(diag)
+                                               : BYOC_OK;
   byoc_vector_deinit(&compiler.known, allocator);
   byoc_map_deinit(&compiler.variables);
   byoc_map_deinit(&compiler.buffers);

@@ -119,6 +119,8 @@ static void line(byoc_emitter_t *emitter, int indent, const char *text) {
   byoc_string_append(emitter->out, "\n");
 }
 
+// Local arrays from this size on are aligned to a cache line.
+#define ALIGNED_ELEMENTS 64
 // Unrolled loops beyond this many turns are left to the compiler.
 #define MAX_UNROLL 64
 
@@ -222,8 +224,10 @@ static void emit_body_function(byoc_emitter_t *emitter, const byoc_loop_stmt_t *
 
 static void emit_parallel(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int indent) {
   int64_t work = byoc_work_of(stmt->loop.body), turns = byoc_loop_turns(stmt);
+  byoc_loop_stmt_t share = *stmt; // the body function gets its end from its caller
+  share.loop.end = share.loop.begin;
   byoc_uses_t uses;
-  bool fine = byoc_uses_collect(stmt, emitter->allocator, &uses);
+  bool fine = byoc_uses_collect(&share, emitter->allocator, &uses);
   if (!fine) emitter->failed = true;
   if (!fine || uses.count == 0 || (turns >= 0 && (turns < 2 || byoc_work_times(turns, work) < BYOC_PARALLEL_WORK))) {
     emit_for(emitter, stmt, indent);
@@ -332,8 +336,10 @@ void byoc_emit_stmt(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int i
   case BYOC_LOOP_ALLOCATE:
     if (!byoc_pointer_map_find(emitter->read, stmt->allocate)) return;
     byoc_string_indent(emitter->out, indent);
-    byoc_string_appendf(emitter->out, "%s %s[%lld];\n", byoc_c_value_type(stmt->allocate->dtype), stmt->allocate->name,
-                        (long long)stmt->allocate->dims[0].constant);
+    // Larger ones start on a cache line; small ones are for the compiler to keep in registers.
+    byoc_string_appendf(
+        emitter->out, "%s%s %s[%lld];\n", stmt->allocate->dims[0].constant >= ALIGNED_ELEMENTS ? "_Alignas(64) " : "",
+        byoc_c_value_type(stmt->allocate->dtype), stmt->allocate->name, (long long)stmt->allocate->dims[0].constant);
     return;
   case BYOC_LOOP_COMMENT: {
     byoc_string_indent(emitter->out, indent);

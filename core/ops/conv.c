@@ -275,9 +275,9 @@ static void conv_as_product(conv_t *conv, byoc_tile_t *tile) {
   byoc_loop_end(b);
 }
 
-// Few output channels a group: sums of one stretch of a line at a time, tap by tap.
+// Few output channels a group, or very large kernels: sums of one stretch of a line at a time, tap by tap.
 static void conv_in_place(conv_t *conv) {
-  enum { STRETCH = 64 };
+  enum { STRETCH = 64, MOST_WRITTEN_OUT = 16 };
   byoc_loop_builder_t *b = conv->b;
   const byoc_loop_expr_t *lines = byoc_emit_extent(b, conv->y_type, 2, 2 + conv->last);
   const byoc_loop_expr_t *rows = byoc_emit_dim(b, conv->y_type, 1);
@@ -314,9 +314,12 @@ static void conv_in_place(conv_t *conv) {
   const byoc_loop_expr_t *weights = BYOC_LADD(b, BYOC_LMUL(b, row, conv->group_channels), channel);
   weights = BYOC_LMUL(b, weights, byoc_loop_int(b, conv->window.taps));
   weights = byoc_loop_let(b, "weights", BYOC_LADD(b, weights, BYOC_LMUL(b, outer_tap, size)));
-  // The taps of the last dimension are written out: each has its own part of the line.
-  for (int64_t k = 0; k < conv->window.kernel[conv->last]; ++k) {
-    const byoc_loop_expr_t *tap = byoc_loop_int(b, k), *begin = low, *end = high;
+  // The taps of the last dimension are written out where they are few: each has its own part of the line.
+  int64_t turns = conv->window.kernel[conv->last], written = turns <= MOST_WRITTEN_OUT ? turns : 1;
+  for (int64_t k = 0; k < written; ++k) {
+    const byoc_loop_expr_t *tap =
+        written == turns ? byoc_loop_int(b, k) : byoc_loop_for(b, BYOC_LOOP_SERIAL, "tap", conv->zero, size);
+    const byoc_loop_expr_t *begin = low, *end = high;
     if (conv->window.has_pads) {
       byoc_window_inside(b, &conv->window, conv->last, tap, byoc_emit_dim(b, conv->x_type, 2 + conv->last), low, high,
                          &begin, &end);
@@ -329,6 +332,7 @@ static void conv_in_place(conv_t *conv) {
     const byoc_loop_expr_t *slot = BYOC_LSUB(b, i, low);
     byoc_loop_store(b, sums, slot, BYOC_LADD(b, byoc_loop_load(b, sums, slot), BYOC_LMUL(b, weight, x)));
     byoc_loop_end(b);
+    if (written != turns) byoc_loop_end(b);
   }
   if (inside) byoc_loop_end(b);
   close_taps(conv, conv->last);
@@ -358,9 +362,10 @@ static byoc_status_t loops_conv(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_tile_t tile;
   byoc_tile_choose(&tile, lower, conv.dtype, conv.group_rows, byoc_emit_extent(b, conv.y_type, 2, conv.y_type->rank));
   int64_t rows = 0;
-  enum { FEW_ROWS = 4, LONG_KERNEL = 32 };
+  // A panel holds all taps of a channel; kernels beyond any in use would not fit the stack.
+  enum { FEW_ROWS = 4, MOST_PACKED_TAPS = 1024 };
   bool few = byoc_loop_is_int(conv.group_rows, &rows) && rows < FEW_ROWS && groups > 1;
-  if (few && conv.window.kernel[conv.last] <= LONG_KERNEL) {
+  if (few || conv.window.taps > MOST_PACKED_TAPS) {
     conv_in_place(&conv);
   } else {
     conv_as_product(&conv, &tile);

@@ -30,18 +30,31 @@ static byoc_status_t read_transposed(const byoc_infer_t *infer, const byoc_type_
     if (count != 0 && count != (size_t)t->spatial) {
       return byoc_infer_error(infer, "attribute '%s': expected %d values, got %zu", names[i], t->spatial, count);
     }
+    for (size_t j = 0; j < count; ++j) {
+      int64_t value = entry(node, names[i], (int32_t)j, 0);
+      if (value < 0 || value > INT32_MAX) {
+        return byoc_infer_error(infer, "attribute '%s': %lld is out of range", names[i], (long long)value);
+      }
+    }
   }
   const char *mode = byoc_attributes_string(&node->attributes, "auto_pad", "NOTSET");
   bool same = strncmp(mode, "SAME_", 5) == 0, lower = strcmp(mode, "SAME_LOWER") == 0;
   bool valid = strcmp(mode, "VALID") == 0;
-  size_t given = 0;
+  size_t given = 0, pad_count = 0;
   byoc_attributes_ints(&node->attributes, "output_shape", &given);
+  byoc_attributes_ints(&node->attributes, "pads", &pad_count);
+  if (pad_count != 0 && pad_count != 2 * (size_t)t->spatial) {
+    return byoc_infer_error(infer, "attribute 'pads': expected %d values, got %zu", 2 * t->spatial, pad_count);
+  }
   bool failed = false;
   for (int32_t d = 0; d < t->spatial; ++d) {
     if (!byoc_dim_is_constant(w->dims[2 + d])) {
       return byoc_infer_unsupported(infer, "a kernel of symbolic size is not supported");
     }
     t->kernel[d] = w->dims[2 + d].constant;
+    if (t->kernel[d] < 1 || t->kernel[d] > INT32_MAX) {
+      return byoc_infer_error(infer, "a kernel of size %lld", (long long)t->kernel[d]);
+    }
     t->stride[d] = entry(node, "strides", d, 1), t->dilation[d] = entry(node, "dilations", d, 1);
     if (t->stride[d] < 1 || t->dilation[d] < 1) return byoc_infer_error(infer, "a stride or dilation below 1");
     int64_t extra = entry(node, "output_padding", d, 0);
@@ -54,6 +67,9 @@ static byoc_status_t read_transposed(const byoc_infer_t *infer, const byoc_type_
     if (!same && given == 0) {
       int64_t before = valid ? 0 : entry(node, "pads", d, 0),
               after = valid ? 0 : entry(node, "pads", t->spatial + d, 0);
+      if (before > INT32_MAX || before < -INT32_MAX || after > INT32_MAX || after < -INT32_MAX) {
+        return byoc_infer_error(infer, "attribute 'pads' is out of range");
+      }
       t->pad[d] = byoc_dim_constant(before);
       t->out[d] = byoc_infer_dim(infer, BYOC_DIM_SUB, full, byoc_dim_constant(before + after), &failed);
       continue;

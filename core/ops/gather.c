@@ -139,7 +139,9 @@ static byoc_status_t infer_one_hot(byoc_infer_t *infer) {
     if (d != axis) {
       dims[d] = at->dims[from++];
     } else if (byoc_value_is_constant(depth)) {
-      dims[d] = byoc_dim_constant((int64_t)byoc_constant_element_f64(depth->constant, 0));
+      double classes = byoc_constant_element_f64(depth->constant, 0);
+      if (!(classes >= 1 && classes <= INT32_MAX)) return byoc_infer_error(infer, "operand 1: a depth of %g", classes);
+      dims[d] = byoc_dim_constant((int64_t)classes);
     } else {
       dims[d] = byoc_infer_unknown_dim(infer, &failed);
     }

@@ -189,7 +189,7 @@ static byoc_status_t infer_range(byoc_infer_t *infer) {
     length = byoc_dim_constant(count > 0 ? (int64_t)count : 0);
   } else if (known && byoc_dim_is_constant(values[2])) {
     int64_t delta = values[2].constant;
-    if (delta == 0) return byoc_infer_error(infer, "a range without end");
+    if (delta == 0 || delta == INT64_MIN) return byoc_infer_error(infer, "a range without end");
     byoc_dim_t distance =
         byoc_infer_dim(infer, BYOC_DIM_SUB, values[delta > 0 ? 1 : 0], values[delta > 0 ? 0 : 1], &failed);
     length = byoc_infer_dim(infer, BYOC_DIM_CEILDIV, distance, byoc_dim_constant(delta > 0 ? delta : -delta), &failed);

@@ -188,7 +188,7 @@ static byoc_status_t infer_split(byoc_infer_t *infer) {
     } else {
       BYOC_RETURN_IF_ERROR(split_length(infer, &given, x->dims[axis], i, &dims[axis], &failed));
     }
-    if (byoc_dim_is_constant(dims[axis])) sum += dims[axis].constant;
+    if (byoc_dim_is_constant(dims[axis]) && __builtin_add_overflow(sum, dims[axis].constant, &sum)) sum = -1;
     BYOC_RETURN_IF_ERROR(byoc_infer_set(infer, i, x->dtype, x->rank, dims));
   }
   if (known == BYOC_KNOWN_YES && byoc_dim_is_constant(x->dims[axis]) && sum != x->dims[axis].constant) {

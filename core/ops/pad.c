@@ -57,7 +57,11 @@ static byoc_status_t infer_pad(byoc_infer_t *infer) {
   for (int32_t d = 0; d < x->rank; ++d) {
     dims[d] = x->dims[d];
     if (place[d] < 0) continue;
-    byoc_dim_t sum = byoc_dim_constant(pads.values[place[d]] + pads.values[count + place[d]]);
+    int64_t before = pads.values[place[d]], after = pads.values[count + place[d]];
+    if (before > INT32_MAX || before < -INT32_MAX || after > INT32_MAX || after < -INT32_MAX) {
+      return byoc_infer_error(infer, "'pads' is out of range");
+    }
+    byoc_dim_t sum = byoc_dim_constant(before + after);
     dims[d] = byoc_infer_dim(infer, BYOC_DIM_ADD, dims[d], sum, &failed);
   }
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));

@@ -71,7 +71,9 @@ byoc_status_t byoc_window_read(const byoc_infer_t *infer, const byoc_type_t *x, 
   for (int32_t d = 0; d < w->spatial; ++d) {
     byoc_dim_t in = x->dims[2 + d], stride = byoc_dim_constant(w->stride[d]), zero = byoc_dim_constant(0);
     byoc_dim_t reach = byoc_dim_constant((w->kernel[d] - 1) * w->dilation[d] + 1);
-    w->taps *= w->kernel[d];
+    if (__builtin_mul_overflow(w->taps, w->kernel[d], &w->taps) || w->taps > INT32_MAX) {
+      return byoc_infer_error(infer, "a kernel of more than 2^31 taps");
+    }
     if (same) {
       // The result has ceil(in / stride) elements; what that lacks is padded, the odd one after (or before).
       w->out[d] = byoc_infer_dim(infer, BYOC_DIM_CEILDIV, in, stride, &failed);

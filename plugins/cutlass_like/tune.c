@@ -17,7 +17,7 @@ static const double worthwhile = 0.98;
 // The processor's name: measured times are worth something on this model only.
 static void machine_name(char name[64]) {
   struct utsname system;
-  snprintf(name, 64, "%s", uname(&system) == 0 ? system.machine : "unknown");
+  snprintf(name, 64, "%.32s", uname(&system) == 0 ? system.machine : "unknown");
 #if defined(__x86_64__)
   unsigned int registers[12], *r = registers;
   if ((unsigned int)__get_cpuid_max(0x80000000u, NULL) < 0x80000004u) return;
@@ -167,6 +167,7 @@ int32_t byoc_cutlass_tune(const byoc_host_t *host, byoc_codegen_t *codegen, cons
   double best = 0, first = 0;
   size_t winner = 0;
   for (size_t start = 0; start < trials; start += CANDIDATES_PER_SOURCE) {
+    if (start > 0 && best == 0) break; // nothing of the first lot could be measured: nothing will be
     size_t group = trials - start < CANDIDATES_PER_SOURCE ? trials - start : CANDIDATES_PER_SOURCE;
     const void *object = NULL;
     uint64_t size = 0;
@@ -186,8 +187,12 @@ int32_t byoc_cutlass_tune(const byoc_host_t *host, byoc_codegen_t *codegen, cons
   unit->plan = plans[winner];
   char line[256];
   int length = print_plan(text, &unit->plan);
-  snprintf(line, sizeof line, "tuned %s: %zu candidates, %.3f ms instead of %.3f ms, %s",
-           host->graph->function_symbol(unit->function), trials, best * 1e-6, first * 1e-6, text);
+  const char *symbol = host->graph->function_symbol(unit->function);
+  if (best > 0)
+    snprintf(line, sizeof line, "tuned %s: %zu candidates, %.3f ms instead of %.3f ms, %s", symbol, trials, best * 1e-6,
+             first * 1e-6, text);
+  else
+    snprintf(line, sizeof line, "tuning %s: no candidate could be measured, the rule stands: %s", symbol, text);
   host->codegen->log(codegen, line);
   // A cache that cannot be written costs time only.
   if (best > 0) (void)host->codegen->cache_put(codegen, key, text, (uint64_t)length);

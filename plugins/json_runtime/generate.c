@@ -188,11 +188,10 @@ static int32_t add_engine(const byoc_host_t *host, byoc_codegen_t *codegen, cons
   if (strcmp(host->target->option_string(target, BYOC_DNNL_OPTION_DEPLOY), "system") == 0) {
     module.needed = (byoc_text_list_t){needed, 1};
   } else {
-    char message[512] = "";
-    if (byoc_dnnl_collect_blobs(&blobs, message) != NULL) return host->codegen->error(codegen, BYOC_NOT_FOUND, message);
-    module.blobs = blobs.files;
-    module.blob_count = blobs.count;
-    module.blob_stride = sizeof(blobs.files[0]);
+    if (no_blobs_reason != NULL) return host->codegen->error(codegen, BYOC_NOT_FOUND, no_blobs_reason);
+    module.blobs = blobs->files;
+    module.blob_count = blobs->count;
+    module.blob_stride = sizeof(blobs->files[0]);
   }
   return host->codegen->add_engine(codegen, &module);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "bundle.h"
+#include "openmp.h"
 
 static pthread_mutex_t library_mutex = PTHREAD_MUTEX_INITIALIZER;
 static byoc_dnnl_api_t library_api;
@@ -75,7 +76,9 @@ int32_t byoc_dnnl_library_get(const byoc_engine_blob_t *blobs, uint32_t blob_cou
   if (pthread_mutex_lock(&library_mutex) != 0) return byoc_dnnl_fail(error, BYOC_INTERNAL, "cannot lock the loader");
   if (!library_ready) {
     int lock = lock_process();
+    byoc_dnnl_openmp_enter();
     status = load(blobs, blob_count, error);
+    byoc_dnnl_openmp_leave();
     if (lock >= 0) (void)close(lock); // which releases it
     library_ready = status == BYOC_OK;
   }

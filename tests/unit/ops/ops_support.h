@@ -24,7 +24,16 @@ typedef struct ops_run_t {
     bool owned;
   } slots[OPS_MAX_VALUES];
   size_t slot_count;
+  byoc_map_t symbols; // values of symbolic dimensions: text map → const byoc_dim_t *
 } ops_run_t;
+
+// The run-time size of a dimension.
+static inline int64_t ops_extent(const ops_run_t *run, byoc_dim_t dim) {
+  bool failed = false;
+  dim = byoc_dim_substitute(dim, &run->symbols, &run->module->arena, &failed);
+  assert_true(!failed && byoc_dim_is_constant(dim));
+  return dim.constant;
+}
 
 static inline void *ops_data(const ops_run_t *run, const byoc_value_t *value) {
   if (value->kind == BYOC_VALUE_CONSTANT) return (void *)(uintptr_t)value->constant->data;
@@ -52,14 +61,14 @@ static inline void ops_call(ops_run_t *run, byoc_node_t *node) {
     byoc_value_t *value = input ? node->operands[i] : node->results[i - node->operand_count];
     const byoc_type_t *type = value->type;
     if (!input) {
-      int64_t size = byoc_type_size_bytes(type);
-      assert_true(size >= 0);
+      int64_t size = byoc_dtype_bits(type->dtype) / 8;
+      for (int32_t d = 0; d < type->rank; ++d) size *= ops_extent(run, type->dims[d]);
       void *data = malloc((size_t)size + 1);
       assert_non_null(data);
       memset(data, 0xA5, (size_t)size + 1); // what a kernel forgets to write shows
       ops_bind(run, value, data, true);
     }
-    for (int32_t d = 0; d < type->rank; ++d) shapes[i][d] = type->dims[d].constant;
+    for (int32_t d = 0; d < type->rank; ++d) shapes[i][d] = ops_extent(run, type->dims[d]);
     tensors[i].data = ops_data(run, value);
     tensors[i].ndim = type->rank;
     tensors[i].shape = shapes[i];
@@ -77,10 +86,13 @@ static inline void ops_call(ops_run_t *run, byoc_node_t *node) {
   assert_int_equal(status, BYOC_OK);
 }
 
-// `inputs` are in order of main's parameters and stay the caller's.
-static inline void ops_run(const char *text, const void *const *inputs, ops_run_t *run) {
+// `inputs` are in order of main's parameters and stay the caller's. The symbol N, where there is one, is `n`.
+static inline void ops_run_symbolic(const char *text, int64_t n, const void *const *inputs, ops_run_t *run) {
   byoc_diag_t diag = {0};
+  byoc_dim_t size = byoc_dim_constant(n);
   memset(run, 0, sizeof *run);
+  byoc_text_map_init(&run->symbols, byoc_allocator_system());
+  assert_true(byoc_text_map_put(&run->symbols, "N", &size));
   byoc_test_ok(byoc_graph_parse(text, "test", byoc_allocator_system(), &diag, &run->module), &diag);
   byoc_test_ok(byoc_infer_module(run->module, &diag), &diag);
   byoc_test_ok(byoc_kernel_lower_module(run->module, NULL, &diag), &diag);
@@ -97,6 +109,11 @@ static inline void ops_run(const char *text, const void *const *inputs, ops_run_
       ops_bind(run, node->results[0], ops_data(run, node->operands[0]), false);
     }
   }
+  byoc_map_deinit(&run->symbols);
+}
+
+static inline void ops_run(const char *text, const void *const *inputs, ops_run_t *run) {
+  ops_run_symbolic(text, 0, inputs, run);
 }
 
 static inline void *ops_result(const ops_run_t *run, size_t index) {

@@ -67,16 +67,18 @@ static void run_conv(const window_t *t) {
 static void test_conv(void **state) {
   (void)state;
   static const window_t cases[] = {
-      {1, 3, 7, 9, 10, 1, 3, 3, 1, 1, 1, 1, {1, 1, 1, 1}},   // rows left over
-      {2, 8, 9, 9, 16, 2, 3, 3, 2, 2, 1, 1, {1, 0, 2, 1}},   // groups, strides, uneven pads
-      {1, 70, 5, 5, 9, 1, 1, 1, 1, 1, 1, 1, {0, 0, 0, 0}},   // pointwise
-      {1, 12, 7, 7, 9, 3, 1, 1, 2, 2, 1, 1, {0, 0, 0, 0}},   // pointwise with strides
-      {1, 40, 6, 6, 6, 1, 3, 3, 1, 1, 1, 1, {1, 1, 1, 1}},   // more than one panel deep
-      {1, 4, 12, 13, 70, 1, 3, 3, 1, 1, 2, 2, {2, 2, 2, 2}}, // dilated, more than one block of rows
-      {1, 6, 8, 70, 6, 6, 3, 3, 1, 1, 1, 1, {1, 1, 1, 1}},   // depthwise, longer than one stretch
-      {2, 4, 9, 8, 8, 4, 5, 3, 2, 3, 1, 2, {2, 1, 2, 1}},    // two channels out for one in
-      {1, 2, 4, 4, 3, 1, 4, 4, 1, 1, 1, 1, {0, 0, 0, 0}},    // one pixel
-      {1, 2, 3, 3, 3, 1, 2, 2, 1, 1, 1, 1, {4, 4, 4, 4}},    // lines wholly in the padding
+      {1, 3, 7, 9, 10, 1, 3, 3, 1, 1, 1, 1, {1, 1, 1, 1}},    // rows left over
+      {2, 8, 9, 9, 16, 2, 3, 3, 2, 2, 1, 1, {1, 0, 2, 1}},    // groups, strides, uneven pads
+      {1, 70, 5, 5, 9, 1, 1, 1, 1, 1, 1, 1, {0, 0, 0, 0}},    // pointwise
+      {1, 12, 7, 7, 9, 3, 1, 1, 2, 2, 1, 1, {0, 0, 0, 0}},    // pointwise with strides
+      {1, 40, 6, 6, 6, 1, 3, 3, 1, 1, 1, 1, {1, 1, 1, 1}},    // more than one panel deep
+      {1, 4, 12, 13, 70, 1, 3, 3, 1, 1, 2, 2, {2, 2, 2, 2}},  // dilated, more than one block of rows
+      {1, 6, 8, 70, 6, 6, 3, 3, 1, 1, 1, 1, {1, 1, 1, 1}},    // depthwise, longer than one stretch
+      {2, 4, 9, 8, 8, 4, 5, 3, 2, 3, 1, 2, {2, 1, 2, 1}},     // two channels out for one in
+      {1, 2, 4, 4, 3, 1, 4, 4, 1, 1, 1, 1, {0, 0, 0, 0}},     // one pixel
+      {1, 2, 3, 3, 3, 1, 2, 2, 1, 1, 1, 1, {4, 4, 4, 4}},     // lines wholly in the padding
+      {1, 2, 3, 40, 2, 2, 1, 20, 1, 1, 1, 1, {0, 5, 0, 5}},   // depthwise, longer than is written out
+      {1, 2, 36, 36, 3, 1, 33, 33, 1, 1, 1, 1, {1, 0, 1, 0}}, // more taps than are packed
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) run_conv(&cases[i]);
 }

@@ -1,0 +1,26 @@
+// The part of measuring that runs in the child process. Internal to core/compose.
+#ifndef BYOC_CORE_COMPOSE_MEASURE_CHILD_H_
+#define BYOC_CORE_COMPOSE_MEASURE_CHILD_H_
+
+#include "byoc/call.h"
+
+// What the child does; prepared by the parent, shared by fork.
+typedef struct byoc_measure_job_t {
+  const char *library; // defines the table of addresses: the function, and the pool's where threads are wanted
+  byoc_call_t call;
+  int32_t thread_count;
+  int64_t limit_ns; // to stay well within
+} byoc_measure_job_t;
+
+// What it writes into the pipe: one write, small enough to be whole.
+typedef struct byoc_measure_result_t {
+  int32_t status;
+  int32_t reserved;
+  double median_ns;
+  char message[512];
+} byoc_measure_result_t;
+
+// Loads, warms up, measures, reports, and ends the process without running exit handlers.
+_Noreturn void byoc_measure_child(const byoc_measure_job_t *job, int result_fd);
+
+#endif // BYOC_CORE_COMPOSE_MEASURE_CHILD_H_

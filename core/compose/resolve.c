@@ -1,0 +1,189 @@
+// The resolver: code of backends in this process.
+#include "core/compose/resolve.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include "core/base/file.h"
+#include "core/base/log.h"
+#include "core/base/map.h"
+#include "core/compose/addresses.h"
+#include "core/compose/compiler.h"
+#include "core/module/symbols.h"
+
+struct byoc_resolver_t {
+  byoc_allocator_t allocator;
+  const byoc_host_program_t *program;
+  byoc_map_t addresses;        // symbol → address
+  BYOC_VECTOR(void *) handles; // of libraries that opened in process; theirs to close
+  void *linked;                // the temporary shared object
+};
+
+// A library that needs a linker, as opposed to one that opens by itself.
+static bool needs_link(const byoc_runtime_module_t *module) {
+  return module->kind == BYOC_RUNTIME_MODULE_C_SOURCE ||
+         (module->kind == BYOC_RUNTIME_MODULE_STATIC_LIBRARY && module->open_in_process == NULL);
+}
+
+static byoc_status_t remember(byoc_resolver_t *resolver, const char *symbol, void *address, byoc_diag_t *diag) {
+  return byoc_text_map_put(&resolver->addresses, symbol, address) ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
+static byoc_status_t open_in_process(byoc_resolver_t *resolver, const byoc_runtime_module_t *module,
+                                     const byoc_runtime_t *runtime, byoc_diag_t *diag) {
+  void *handle = NULL;
+  int32_t status = module->open_in_process(module->open_self, runtime, &handle);
+  if (status != BYOC_OK || handle == NULL) {
+    if (status == BYOC_OK) status = BYOC_INTERNAL;
+    return byoc_diag_error(diag, status, "the library '%s' of target '%s' cannot be opened in this process: %s",
+                           module->name, module->target, byoc_status_name(status));
+  }
+  if (!byoc_vector_push(&resolver->handles, resolver->allocator, handle)) return byoc_diag_out_of_memory(diag);
+  for (size_t i = 0; i <= module->symbols.count; i++) {
+    const char *symbol = i < module->symbols.count ? module->symbols.data[i] : module->setup_symbol;
+    if (symbol == NULL) continue;
+    void *address = dlsym(handle, symbol);
+    if (address == NULL) {
+      return byoc_diag_error(diag, BYOC_NOT_FOUND, "the library '%s' of target '%s' lacks '%s' in this process",
+                             module->name, module->target, symbol);
+    }
+    BYOC_RETURN_IF_ERROR(remember(resolver, symbol, address, diag));
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t add_module(byoc_resolver_t *resolver, const byoc_runtime_module_t *module,
+                                byoc_link_files_t *files, byoc_diag_t *diag) {
+  if (module->kind == BYOC_RUNTIME_MODULE_STATIC_LIBRARY) {
+    BYOC_RETURN_IF_ERROR(byoc_runtime_module_check_symbols(module, diag));
+    return byoc_link_files_add_module(files, module, diag);
+  }
+  byoc_compile_job_t job = {.name = module->name,
+                            .source = module->source,
+                            .compiler = module->compiler,
+                            .flags = module->flags.data,
+                            .flag_count = module->flags.count};
+  void *object = NULL;
+  size_t size = 0;
+  BYOC_RETURN_IF_ERROR(byoc_compile(&job, resolver->allocator, diag, &object, &size));
+  byoc_bytes_t bytes = {object, size};
+  byoc_status_t status = byoc_runtime_module_check_objects(module, &bytes, 1, diag);
+  if (status == BYOC_OK) status = byoc_link_files_add(files, object, size, diag);
+  if (status == BYOC_OK) status = byoc_link_files_add_module(files, module, diag);
+  byoc_free(resolver->allocator, object);
+  return status;
+}
+
+static byoc_status_t load_linked(byoc_resolver_t *resolver, const char *path, const char *const *symbols, size_t count,
+                                 byoc_diag_t *diag) {
+  resolver->linked = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (resolver->linked == NULL) {
+    const char *reason = dlerror();
+    return byoc_diag_error(diag, BYOC_TOOL, "the backends' objects cannot be loaded: %s",
+                           reason != NULL ? reason : "no reason was given");
+  }
+  void *const *table = dlsym(resolver->linked, BYOC_ADDRESSES);
+  if (table == NULL) return byoc_diag_error(diag, BYOC_INTERNAL, "the table of addresses is missing");
+  for (size_t i = 0; i < count; i++) BYOC_RETURN_IF_ERROR(remember(resolver, symbols[i], table[i], diag));
+  return BYOC_OK;
+}
+
+// Everything that needs a linker, in one temporary shared object; its file is gone once it is loaded.
+static byoc_status_t link_modules(byoc_resolver_t *resolver, byoc_diag_t *diag) {
+  const byoc_host_program_t *program = resolver->program;
+  byoc_allocator_t allocator = resolver->allocator;
+  BYOC_VECTOR(const char *) symbols = {0};
+  char *folder = NULL, *output = NULL;
+  byoc_link_files_t files;
+  BYOC_RETURN_IF_ERROR(byoc_make_temporary_directory("byoc-resolve", allocator, diag, &folder));
+  byoc_link_files_init(&files, folder, allocator);
+  output = byoc_path_join(allocator, folder, "backends.so");
+  byoc_status_t status = output == NULL ? byoc_diag_out_of_memory(diag) : BYOC_OK;
+  for (size_t i = 0; i < program->libraries.count && status == BYOC_OK; i++) {
+    const byoc_runtime_module_t *module = program->libraries.data[i];
+    if (!needs_link(module)) continue;
+    status = add_module(resolver, module, &files, diag);
+    for (size_t s = 0; s <= module->symbols.count && status == BYOC_OK; s++) {
+      const char *symbol = s < module->symbols.count ? module->symbols.data[s] : module->setup_symbol;
+      if (symbol != NULL && !byoc_vector_push(&symbols, allocator, symbol)) status = byoc_diag_out_of_memory(diag);
+    }
+  }
+  if (status == BYOC_OK) status = byoc_link_addresses(&files, symbols.data, symbols.count, output, allocator, diag);
+  if (status == BYOC_OK) status = load_linked(resolver, output, symbols.data, symbols.count, diag);
+  byoc_link_files_deinit(&files);
+  byoc_vector_deinit(&symbols, allocator);
+  (void)byoc_remove_tree(folder, NULL);
+  byoc_free(allocator, output);
+  byoc_free(allocator, folder);
+  return status;
+}
+
+// Libraries are set up here, once, as a context of an artifact does.
+static byoc_status_t set_up(byoc_resolver_t *resolver, const byoc_runtime_t *runtime, byoc_diag_t *diag) {
+  for (size_t i = 0; i < resolver->program->libraries.count; i++) {
+    const byoc_runtime_module_t *module = resolver->program->libraries.data[i];
+    if (module->setup_symbol == NULL) continue;
+    int32_t (*function)(const byoc_runtime_t *) = NULL;
+    void *address = byoc_text_map_get(&resolver->addresses, module->setup_symbol);
+    memcpy(&function, &address, sizeof(function));
+    int32_t status = function(runtime);
+    if (status != BYOC_OK) {
+      return byoc_diag_error(diag, status, "setting up the library '%s' of target '%s': %s", module->name,
+                             module->target, byoc_status_name(status));
+    }
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_resolver_create(const byoc_host_program_t *program, const byoc_runtime_t *runtime,
+                                   byoc_allocator_t allocator, byoc_diag_t *diag, byoc_resolver_t **out_resolver) {
+  *out_resolver = NULL;
+  byoc_resolver_t *resolver = byoc_allocate(allocator, 1, sizeof(*resolver));
+  if (resolver == NULL) return byoc_diag_out_of_memory(diag);
+  resolver->allocator = allocator;
+  resolver->program = program;
+  byoc_text_map_init(&resolver->addresses, allocator);
+  byoc_status_t status = BYOC_OK;
+  bool any_link = false;
+  for (size_t i = 0; i < program->libraries.count && status == BYOC_OK; i++) {
+    const byoc_runtime_module_t *module = program->libraries.data[i];
+    if (needs_link(module)) {
+      any_link = true;
+    } else {
+      status = open_in_process(resolver, module, runtime, diag);
+    }
+  }
+  if (status == BYOC_OK && any_link) status = link_modules(resolver, diag);
+  if (status == BYOC_OK) status = set_up(resolver, runtime, diag);
+  if (status == BYOC_OK) {
+    *out_resolver = resolver;
+    resolver = NULL; // now the caller's
+  }
+  byoc_resolver_destroy(resolver);
+  return status;
+}
+
+void byoc_resolver_destroy(byoc_resolver_t *resolver) {
+  if (resolver == NULL) return;
+  if (resolver->linked != NULL) (void)dlclose(resolver->linked);
+  byoc_vector_deinit(&resolver->handles, resolver->allocator);
+  byoc_map_deinit(&resolver->addresses);
+  byoc_free(resolver->allocator, resolver);
+}
+
+static byoc_status_t resolve(void *self, const char *symbol, byoc_diag_t *diag, void **out_address) {
+  const byoc_resolver_t *resolver = self;
+  *out_address = byoc_text_map_get(&resolver->addresses, symbol);
+  // A helper that no module lists: libraries may have it all the same.
+  for (size_t i = 0; i < resolver->handles.count && *out_address == NULL; i++) {
+    *out_address = dlsym(resolver->handles.data[i], symbol);
+  }
+  if (*out_address != NULL) return BYOC_OK;
+  byoc_status_t status = byoc_diag_error(diag, BYOC_NOT_FOUND, "no runtime module defines the function '%s'", symbol);
+  byoc_diag_hint(diag, "the backend that binds it must list it among the symbols of one of its modules");
+  return status;
+}
+
+byoc_symbol_resolver_t byoc_resolver_interface(byoc_resolver_t *resolver) {
+  return (byoc_symbol_resolver_t){.self = resolver, .resolve = resolve};
+}

@@ -1,0 +1,136 @@
+#define _GNU_SOURCE // memfd_create
+#include "library.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+// What the build put into the plugin; a table that names files of the system needs neither.
+#ifdef BYOC_SHIM_ARCHIVE
+extern const unsigned char BYOC_SHIM_ARCHIVE[], BYOC_SHIM_SHARED[];
+extern const unsigned long long BYOC_SHIM_ARCHIVE_SIZE, BYOC_SHIM_SHARED_SIZE;
+#else
+static const unsigned char BYOC_SHIM_ARCHIVE[1], BYOC_SHIM_SHARED[1];
+static const unsigned long long BYOC_SHIM_ARCHIVE_SIZE, BYOC_SHIM_SHARED_SIZE;
+#endif
+
+// `text` with every {option} replaced by the target's value of it.
+static bool fill_in(const byoc_host_t *host, const byoc_target_t *target, const char *text, char *out, size_t size) {
+  size_t used = 0;
+  while (*text != '\0') {
+    const char *end = *text == '{' ? strchr(text, '}') : NULL;
+    char name[64];
+    const char *piece = text;
+    size_t length = 1;
+    if (end != NULL) {
+      snprintf(name, sizeof(name), "%.*s", (int)(end - text - 1), text + 1);
+      piece = host->target->option_string(target, name);
+      length = strlen(piece);
+    }
+    if (length >= size - used) return false;
+    memcpy(out + used, piece, length);
+    used += length;
+    text = end != NULL ? end + 1 : text + 1;
+  }
+  out[used] = '\0';
+  return true;
+}
+
+int32_t byoc_shim_library_add(byoc_shim_library_t *library, byoc_codegen_t *codegen) {
+  const byoc_host_t *host = library->host;
+  const byoc_shim_table_t *table = &library->table;
+  const char *setup = table->setup != NULL ? table->setup : "";
+  if (!fill_in(host, host->codegen->target(codegen), setup, library->setup, sizeof(library->setup))) {
+    return host->codegen->error(codegen, BYOC_INVALID_DATA, "the table's setup symbol is too long");
+  }
+  byoc_file_content_t files[BYOC_SHIM_MAX_FILES];
+  for (uint32_t i = 0; i < table->file_count; ++i) {
+    const char *slash = strrchr(table->files[i], '/');
+    files[i] = (byoc_file_content_t){.header = BYOC_HEADER(byoc_file_content_t, 1),
+                                     .name = slash != NULL ? slash + 1 : table->files[i],
+                                     .path = table->files[i]};
+    if (strcmp(table->files[i], "embedded") != 0) continue;
+    files[i].name = "shim.a";
+    files[i].path = NULL;
+    files[i].data = BYOC_SHIM_ARCHIVE;
+    files[i].size_bytes = BYOC_SHIM_ARCHIVE_SIZE;
+  }
+  const char *symbols[BYOC_SHIM_MAX_SYMBOLS + 1];
+  uint32_t symbol_count = table->symbol_count;
+  memcpy(symbols, table->symbols, symbol_count * sizeof(*symbols));
+  if (library->setup[0] != '\0') symbols[symbol_count++] = library->setup;
+  const byoc_static_library_t module = {.header = BYOC_HEADER(byoc_static_library_t, 1),
+                                        .name = table->library_name,
+                                        .files = files,
+                                        .file_count = table->file_count,
+                                        .file_stride = sizeof(*files),
+                                        .symbols = {symbols, symbol_count},
+                                        .needed = {table->needed, table->needed_count},
+                                        .setup_symbol = library->setup[0] != '\0' ? library->setup : NULL,
+                                        .open_in_process = byoc_shim_library_open};
+  return host->codegen->add_static_library(codegen, &module);
+}
+
+static int32_t report(const byoc_runtime_t *runtime, int32_t status, const char *what, const char *reason) {
+  char message[512];
+  snprintf(message, sizeof(message), "%s: %s", what, reason != NULL ? reason : "unknown error");
+  if (runtime != NULL && runtime->set_error != NULL) runtime->set_error(runtime->self, message);
+  return status;
+}
+
+// The shared object that the plugin carries, by way of a file in memory.
+static int32_t open_embedded(const byoc_runtime_t *runtime, void **out_handle) {
+  int32_t status = BYOC_OK;
+  char path[64];
+  const int file = memfd_create("byoc-shim", MFD_CLOEXEC);
+  if (file < 0) return report(runtime, BYOC_IO, "a file in memory", strerror(errno));
+  for (unsigned long long done = 0; done < BYOC_SHIM_SHARED_SIZE && status == BYOC_OK;) {
+    const ssize_t count = write(file, BYOC_SHIM_SHARED + done, (size_t)(BYOC_SHIM_SHARED_SIZE - done));
+    if (count > 0)
+      done += (unsigned long long)count;
+    else if (count == 0 || errno != EINTR)
+      status = report(runtime, BYOC_IO, "a file in memory", strerror(errno));
+  }
+  if (status == BYOC_OK) {
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+    *out_handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (*out_handle == NULL)
+      status = report(runtime, BYOC_IO, "opening the library that the plugin carries", dlerror());
+  }
+  close(file); // the mapping stays
+  return status;
+}
+
+static int32_t run_setup(const byoc_shim_library_t *library, const byoc_runtime_t *runtime) {
+  if (library->setup[0] == '\0') return BYOC_OK;
+  int32_t (*setup)(const byoc_runtime_t *) = NULL;
+  // POSIX lets dlsym give functions; ISO C has no cast for it.
+  *(void **)(&setup) = dlsym(library->handle, library->setup);
+  if (setup == NULL) return report(runtime, BYOC_NOT_FOUND, library->table.shared, dlerror());
+  return setup(runtime);
+}
+
+int32_t byoc_shim_library_open(void *self, const byoc_runtime_t *runtime, void **out_handle) {
+  byoc_shim_library_t *library = self;
+  const char *shared = library->table.shared;
+  int32_t status = BYOC_OK;
+  *out_handle = NULL;
+  if (library->handle == NULL && strcmp(shared, "embedded") == 0) {
+    status = open_embedded(runtime, &library->handle);
+  } else if (library->handle == NULL) {
+    library->handle = dlopen(shared, RTLD_NOW | RTLD_LOCAL);
+    if (library->handle == NULL) status = report(runtime, BYOC_NOT_FOUND, shared, dlerror());
+  }
+  if (status == BYOC_OK) status = run_setup(library, runtime);
+  if (status == BYOC_OK) *out_handle = library->handle;
+  return status;
+}
+
+void byoc_shim_library_deinit(byoc_shim_library_t *library) {
+  if (library->handle != NULL) dlclose(library->handle);
+  library->handle = NULL;
+  byoc_shim_table_deinit(&library->table);
+}

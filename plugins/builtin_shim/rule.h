@@ -1,0 +1,26 @@
+// Rules of a table: what their steps mean (README.md lists the fields).
+//
+// One walk serves three purposes, so that they cannot drift apart: checking a table when it is loaded (no region),
+// deciding about a match (a region), and rewriting a function (a region and a rewrite).
+#ifndef BYOC_SHIM_RULE_H_
+#define BYOC_SHIM_RULE_H_
+
+#include "expr.h"
+
+// Where steps put their operators.
+typedef struct byoc_shim_rewrite_t {
+  byoc_codegen_t *codegen;
+  byoc_function_t *function;
+  byoc_node_t *root; // of the match; operators go in front of it, the rule's result takes its result's place
+} byoc_shim_rewrite_t;
+
+// Walks `rule`, of a table for `target`. False with scope->error where the table is wrong, the match is not one that
+// the rule takes (`where`), or (an empty error) the host refused an edit and has said why. scope->host and ->region
+// are the caller's; `rewrite` may be NULL.
+bool byoc_shim_walk_rule(byoc_shim_scope_t *scope, const char *target, const json_t *rule,
+                         const byoc_shim_rewrite_t *rewrite);
+
+// The part of a rule's name behind the target: the name of its pattern's root node. NULL where it has none.
+const char *byoc_shim_rule_root(const char *target, const json_t *rule);
+
+#endif // BYOC_SHIM_RULE_H_

@@ -1,0 +1,140 @@
+#include "table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "rule.h"
+
+typedef struct table_reader_t {
+  const byoc_host_t *host;
+  byoc_shim_table_t *table;
+  char *error;
+  size_t error_size;
+} table_reader_t;
+
+static bool fail(table_reader_t *r, const char *what, const char *detail) {
+  snprintf(r->error, r->error_size, "%s%s%s", what, detail != NULL ? ": " : "", detail != NULL ? detail : "");
+  return false;
+}
+
+static bool need_text(table_reader_t *r, const json_t *object, const char *key, const char **out_text) {
+  *out_text = json_string_value(json_object_get(object, key));
+  return *out_text != NULL || fail(r, "the text is missing", key);
+}
+
+static bool read_texts(table_reader_t *r, const json_t *object, const char *key, const char **out,
+                       uint32_t *out_count) {
+  const json_t *list = json_object_get(object, key);
+  if (json_array_size(list) > BYOC_SHIM_MAX_FILES) return fail(r, "the list is too long", key);
+  for (size_t i = 0; i < json_array_size(list); ++i) {
+    out[i] = json_string_value(json_array_get(list, i));
+    if (out[i] == NULL) return fail(r, "the list has something else than texts", key);
+    *out_count = (uint32_t)i + 1;
+  }
+  return true;
+}
+
+// {"name": "core", "choices": "auto|haswell", "default": "auto", "help": "..."}; without choices an integer.
+static bool read_option(table_reader_t *r, const json_t *item) {
+  byoc_shim_table_t *table = r->table;
+  byoc_option_t *option = &table->options[table->option_count];
+  *option = (byoc_option_t){.header = BYOC_HEADER(byoc_option_t, 1)};
+  if (!need_text(r, item, "name", &option->name) || !need_text(r, item, "default", &option->default_value) ||
+      !need_text(r, item, "help", &option->help)) {
+    return false;
+  }
+  option->choices = json_string_value(json_object_get(item, "choices"));
+  option->type = option->choices != NULL ? BYOC_OPTION_CHOICE : BYOC_OPTION_INT;
+  option->minimum = json_integer_value(json_object_get(item, "minimum"));
+  option->maximum = json_integer_value(json_object_get(item, "maximum"));
+  ++table->option_count;
+  return true;
+}
+
+static bool add_symbol(table_reader_t *r, const char *symbol) {
+  byoc_shim_table_t *table = r->table;
+  for (uint32_t i = 0; i < table->symbol_count; ++i) {
+    if (strcmp(table->symbols[i], symbol) == 0) return true;
+  }
+  if (table->symbol_count == BYOC_SHIM_MAX_SYMBOLS) return fail(r, "the rules call too many functions", NULL);
+  table->symbols[table->symbol_count++] = symbol;
+  return true;
+}
+
+static bool add_call_symbols(table_reader_t *r, json_t *call) {
+  const char *dtype;
+  json_t *symbol;
+  if (json_is_string(call)) return add_symbol(r, json_string_value(call));
+  json_object_foreach(call, dtype, symbol) {
+    if (byoc_dtype_parse(dtype) == BYOC_DTYPE_NONE) return fail(r, "'call' names an unknown element type", dtype);
+    if (!json_is_string(symbol)) return fail(r, "'call' has no function for", dtype);
+    if (!add_symbol(r, json_string_value(symbol))) return false;
+  }
+  return true;
+}
+
+static bool read_rule(table_reader_t *r, const json_t *rule) {
+  byoc_shim_scope_t scope = {.host = r->host};
+  const char *name = json_string_value(json_object_get(rule, "name"));
+  if (!byoc_shim_walk_rule(&scope, r->table->target, rule, NULL)) {
+    byoc_shim_fail_in(&scope, "rule '%.64s'", name != NULL ? name : "");
+    return fail(r, scope.error, NULL);
+  }
+  const json_t *steps = json_object_get(rule, "steps");
+  for (size_t i = 0; i < json_array_size(steps); ++i) {
+    if (!add_call_symbols(r, json_object_get(json_array_get(steps, i), "call"))) return false;
+  }
+  return true;
+}
+
+static bool read_library(table_reader_t *r, const json_t *library) {
+  byoc_shim_table_t *table = r->table;
+  if (!need_text(r, library, "name", &table->library_name) || !need_text(r, library, "shared", &table->shared)) {
+    return false;
+  }
+  table->setup = json_string_value(json_object_get(library, "setup"));
+  return read_texts(r, library, "files", table->files, &table->file_count) &&
+         read_texts(r, library, "needed", table->needed, &table->needed_count);
+}
+
+static bool read_table(table_reader_t *r) {
+  byoc_shim_table_t *table = r->table;
+  const json_t *options = json_object_get(table->json, "options");
+  if (!need_text(r, table->json, "target", &table->target) ||
+      !need_text(r, table->json, "description", &table->description) ||
+      !read_library(r, json_object_get(table->json, "library"))) {
+    return false;
+  }
+  if (json_array_size(options) > BYOC_SHIM_MAX_OPTIONS) return fail(r, "there are too many options", NULL);
+  for (size_t i = 0; i < json_array_size(options); ++i) {
+    if (!read_option(r, json_array_get(options, i))) return false;
+  }
+  table->rules = json_object_get(table->json, "rules");
+  if (json_array_size(table->rules) == 0) return fail(r, "the list 'rules' is missing", NULL);
+  if (json_array_size(table->rules) > BYOC_SHIM_MAX_RULES) return fail(r, "there are too many rules", NULL);
+  table->rule_count = (uint32_t)json_array_size(table->rules);
+  for (uint32_t i = 0; i < table->rule_count; ++i) {
+    if (!read_rule(r, json_array_get(table->rules, i))) return false;
+  }
+  return true;
+}
+
+bool byoc_shim_table_read(const byoc_host_t *host, const char *text, size_t size_bytes, byoc_shim_table_t *out_table,
+                          char *out_error, size_t error_size) {
+  *out_table = (byoc_shim_table_t){.json = NULL};
+  table_reader_t r = {.host = host, .table = out_table, .error = out_error, .error_size = error_size};
+  json_error_t error;
+  out_table->json = json_loadb(text, size_bytes, JSON_REJECT_DUPLICATES, &error);
+  if (out_table->json == NULL) {
+    snprintf(out_error, error_size, "line %d, column %d: %s", error.line, error.column, error.text);
+    return false;
+  }
+  if (read_table(&r)) return true;
+  byoc_shim_table_deinit(out_table);
+  return false;
+}
+
+void byoc_shim_table_deinit(byoc_shim_table_t *table) {
+  json_decref(table->json);
+  *table = (byoc_shim_table_t){.json = NULL};
+}

@@ -1,0 +1,35 @@
+// A table: the target, its library, its options and its rules, read once and checked whole.
+#ifndef BYOC_SHIM_TABLE_H_
+#define BYOC_SHIM_TABLE_H_
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "byoc/plugin.h"
+
+enum { BYOC_SHIM_MAX_RULES = 32, BYOC_SHIM_MAX_OPTIONS = 16, BYOC_SHIM_MAX_SYMBOLS = 64, BYOC_SHIM_MAX_FILES = 16 };
+
+typedef struct byoc_shim_table_t {
+  json_t *json; // owns every text below
+  const char *target, *description;
+  byoc_option_t options[BYOC_SHIM_MAX_OPTIONS];
+  uint32_t option_count;
+  const json_t *rules;
+  uint32_t rule_count;
+  // The library: its archives and how the evaluator opens it. "embedded" stands for what the plugin carries.
+  const char *library_name, *shared;
+  const char *setup; // NULL: none; {option} in it stands for an option's value
+  const char *files[BYOC_SHIM_MAX_FILES];
+  uint32_t file_count;
+  const char *needed[BYOC_SHIM_MAX_FILES];
+  uint32_t needed_count;
+  const char *symbols[BYOC_SHIM_MAX_SYMBOLS + 1]; // that the rules call; one place is left for the setup symbol
+  uint32_t symbol_count;
+} byoc_shim_table_t;
+
+// Reads `text`. False with the reason (which line, or which rule, step and column) in out_error.
+bool byoc_shim_table_read(const byoc_host_t *host, const char *text, size_t size_bytes, byoc_shim_table_t *out_table,
+                          char *out_error, size_t error_size);
+void byoc_shim_table_deinit(byoc_shim_table_t *table);
+
+#endif // BYOC_SHIM_TABLE_H_

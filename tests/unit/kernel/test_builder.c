@@ -1,0 +1,234 @@
+// What the loop builder folds and simplifies, shown as text; what the verifier refuses; the text form.
+#include "tests/unit/kernel/kernel_support.h"
+
+#include "core/ir/loop_text.h"
+
+typedef struct fixture_t {
+  byoc_arena_t arena;
+  byoc_loop_builder_t b;
+  byoc_loop_buffer_t *x, *y;
+  const byoc_loop_expr_t *i, *j; // i in [0, 56), j in [0, 4)
+} fixture_t;
+
+static void begin(fixture_t *f) {
+  byoc_arena_init(&f->arena, byoc_allocator_system());
+  byoc_loop_builder_init(&f->b, &f->arena, "k");
+  const byoc_type_t *type = byoc_type_tensor_static(&f->arena, BYOC_DTYPE_F32, 1, (const int64_t[]){224});
+  f->x = byoc_loop_parameter(&f->b, BYOC_LOOP_BUFFER_INPUT, "x", type);
+  f->y = byoc_loop_parameter(&f->b, BYOC_LOOP_BUFFER_OUTPUT, "y", type);
+  f->i = byoc_loop_for(&f->b, BYOC_LOOP_PARALLEL, "i", byoc_loop_int(&f->b, 0), byoc_loop_int(&f->b, 56));
+  f->j = byoc_loop_for(&f->b, BYOC_LOOP_VECTOR, "j", byoc_loop_int(&f->b, 0), byoc_loop_int(&f->b, 4));
+}
+
+static void end(fixture_t *f) {
+  byoc_loop_builder_deinit(&f->b);
+  byoc_arena_deinit(&f->arena);
+}
+
+// The text of an expression: what stands behind "y[0] = " in a kernel that stores it.
+static void expect(fixture_t *f, const byoc_loop_expr_t *expr, const char *expected) {
+  assert_non_null(expr);
+  byoc_loop_stmt_t store = {.kind = BYOC_LOOP_STORE}, body = {.kind = BYOC_LOOP_BLOCK}, *statements[1] = {&store};
+  store.store.buffer = f->y, store.store.index = byoc_loop_int(&f->b, 0), store.store.value = expr;
+  body.block.statements.data = statements, body.block.statements.count = 1;
+  byoc_loop_kernel_t kernel = {.name = "k", .body = &body};
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  byoc_loop_kernel_print_at(&kernel, 0, &text);
+  char whole[512];
+  snprintf(whole, sizeof(whole), "{\n  name \"k\"\n  y[0] = %s\n}", expected);
+  byoc_test_same_text(text.data, whole);
+  byoc_string_deinit(&text);
+}
+
+#define INT(v)       byoc_loop_int(b, (v))
+#define OP(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
+
+static void index_arithmetic_is_simplified(void **state) {
+  (void)state;
+  fixture_t f;
+  begin(&f);
+  byoc_loop_builder_t *b = &f.b;
+  const byoc_loop_expr_t *i = f.i, *j = f.j, *flat = OP(ADD, OP(MUL, i, INT(4)), j);
+  expect(&f, OP(MUL, INT(6), INT(7)), "42");
+  expect(&f, OP(ADD, OP(ADD, i, INT(2)), INT(3)), "i0 + 5");
+  expect(&f, OP(MUL, OP(MUL, OP(ADD, i, INT(1)), INT(3)), INT(5)), "i0 * 15 + 15");
+  expect(&f, OP(SUB, OP(ADD, i, j), i), "j2");
+  expect(&f, OP(SUB, INT(30), j), "30 - j2");
+  expect(&f, OP(FLOORDIV, OP(MUL, i, INT(12)), INT(12)), "i0");
+  expect(&f, OP(FLOORDIV, OP(MUL, i, INT(12)), INT(4)), "i0 * 3");
+  expect(&f, OP(FLOORDIV, flat, INT(4)), "i0");
+  expect(&f, OP(MOD, flat, INT(4)), "j2");
+  expect(&f, OP(FLOORDIV, flat, INT(8)), "floordiv(i0, 2)");
+  expect(&f, OP(MOD, flat, INT(8)), "mod(i0, 2) * 4 + j2");
+  expect(&f, OP(FLOORDIV, OP(FLOORDIV, i, INT(3)), INT(5)), "floordiv(i0, 15)");
+  expect(&f, OP(ADD, OP(MUL, OP(FLOORDIV, i, INT(7)), INT(7)), OP(MOD, i, INT(7))), "i0");
+  // a linear index split over three dimensions and put together again
+  const byoc_loop_expr_t *outer = OP(FLOORDIV, i, INT(7)), *parts[3];
+  parts[2] = OP(MOD, i, INT(7)), parts[1] = OP(MOD, outer, INT(2)), parts[0] = OP(FLOORDIV, outer, INT(2));
+  const byoc_dim_t dims[3] = {byoc_dim_constant(4), byoc_dim_constant(2), byoc_dim_constant(7)};
+  expect(&f, byoc_loop_linear_index(b, 3, dims, parts), "i0");
+  expect(&f, OP(MIN, i, INT(100)), "i0");
+  expect(&f, OP(LT, j, INT(4)), "true");
+  expect(&f, OP(LT, j, INT(3)), "lt(j2, 3)");
+  expect(&f, OP(FLOORDIV, OP(SUB, i, INT(1)), INT(2)), "floordiv(i0 - 1, 2)");
+  end(&f);
+}
+
+static void run_time_extents_divide_out(void **state) {
+  (void)state;
+  fixture_t f;
+  begin(&f);
+  byoc_loop_builder_t *b = &f.b;
+  bool failed = false;
+  const byoc_loop_expr_t *n = byoc_loop_dim(b, byoc_dim_symbol(&f.arena, "N", &failed));
+  const byoc_loop_expr_t *k = byoc_loop_for(b, BYOC_LOOP_SERIAL, "k", INT(0), n);
+  const byoc_loop_expr_t *flat = OP(ADD, OP(MUL, f.i, n), k);
+  expect(&f, OP(FLOORDIV, flat, n), "i0");
+  expect(&f, OP(MOD, flat, n), "k3");
+  expect(&f, OP(ADD, OP(MUL, OP(FLOORDIV, f.i, n), n), OP(MOD, f.i, n)), "i0");
+  assert_false(b->failed);
+  end(&f);
+}
+
+static void values_are_folded_as_they_compute(void **state) {
+  (void)state;
+  fixture_t f;
+  begin(&f);
+  byoc_loop_builder_t *b = &f.b;
+  const byoc_loop_expr_t *x = byoc_loop_load(b, f.x, INT(0)), *one = byoc_loop_const(b, BYOC_DTYPE_F32, 1);
+  const byoc_loop_expr_t *zero = byoc_loop_const(b, BYOC_DTYPE_F32, 0);
+  expect(&f, OP(MUL, x, one), "x[0]");
+  expect(&f, OP(MUL, one, x), "x[0]");
+  expect(&f, OP(DIV, x, one), "x[0]");
+  expect(&f, OP(SUB, x, zero), "x[0]");
+  expect(&f, OP(ADD, x, zero), "x[0] + 0.0"); // -0 + 0 is +0
+  expect(&f, OP(MUL, x, zero), "x[0] * 0.0"); // NaN stays NaN
+  expect(&f, OP(ADD, zero, x), "x[0] + 0.0"); // constants stand on the right
+  expect(&f, byoc_loop_unary(b, BYOC_LOOP_OP_NEG, byoc_loop_unary(b, BYOC_LOOP_OP_NEG, x)), "x[0]");
+  expect(&f, OP(ADD, byoc_loop_const_int(b, BYOC_DTYPE_U8, 250), byoc_loop_const_int(b, BYOC_DTYPE_U8, 10)), "u8(4)");
+  expect(&f, OP(DIV, INT(-7), INT(2)), "-3");
+  expect(&f, OP(FLOORDIV, INT(-7), INT(2)), "-4");
+  expect(&f, OP(MOD, INT(-7), INT(2)), "1");
+  expect(&f, OP(FMOD, INT(-7), INT(2)), "-1");
+  expect(&f, byoc_loop_cast(b, BYOC_DTYPE_I8, byoc_loop_const(b, BYOC_DTYPE_F32, 300)), "i8(127)");
+  expect(&f, byoc_loop_cast(b, BYOC_DTYPE_I32, byoc_loop_const(b, BYOC_DTYPE_F32, NAN)), "i32(0)");
+  expect(&f, byoc_loop_unary(b, BYOC_LOOP_OP_ROUND, byoc_loop_const(b, BYOC_DTYPE_F32, 2.5)), "2.0");
+  expect(&f, byoc_loop_select(b, OP(LT, f.j, INT(9)), x, zero), "x[0]");
+  expect(&f, OP(ADD, byoc_loop_const(b, BYOC_DTYPE_F32, 0.1f), byoc_loop_const(b, BYOC_DTYPE_F32, 0.2f)),
+         "0.3"); // rounded to f32 and printed as the shortest text of it
+  end(&f);
+}
+
+static void null_operands_are_noted_once_for_all(void **state) {
+  (void)state;
+  fixture_t f;
+  begin(&f);
+  assert_null(byoc_loop_binary(&f.b, BYOC_LOOP_OP_ADD, NULL, f.i));
+  assert_true(f.b.failed);
+  assert_null(byoc_loop_select(&f.b, NULL, f.i, f.i));
+  assert_null(byoc_loop_cast(&f.b, BYOC_DTYPE_F32, NULL));
+  end(&f);
+}
+
+// ---- text ----
+
+static byoc_status_t parse(byoc_arena_t *arena, const char *text, byoc_diag_t *diag, byoc_loop_kernel_t **out) {
+  byoc_lexer_t lexer;
+  byoc_lexer_init(&lexer, text, "k.ir", arena, diag);
+  return byoc_loop_kernel_parse(&lexer, arena, out);
+}
+
+static void text_comes_back(void **state) {
+  (void)state;
+  static const char text[] = "{\n"
+                             "  name \"k\"\n"
+                             "  description \"Softmax \\\"a\\\"\"\n"
+                             "  input x : f16[N,4] align 64 scope \"global\"\n"
+                             "  output y : f32[N,4]\n"
+                             "  output z : u8[N * 4]\n"
+                             "  comment \"rows\"\n"
+                             "  parallel i in 0 .. dim(\"N\") {\n"
+                             "    local row : f64[4]\n"
+                             "    var sum : f32 = -inf\n"
+                             "    unroll j in 0 .. 4 {\n"
+                             "      let v : f32 = cast(f32, x[i * 4 + j])\n"
+                             "      row[j] = cast(f64, v)\n"
+                             "      sum = max(sum, v * (v + 1.5) - -2.0)\n"
+                             "    }\n"
+                             "    while lt(sum, 0.0) {\n"
+                             "      sum = sum + 1.0\n"
+                             "    }\n"
+                             "    if and(lt(i, 3), true) {\n"
+                             "      y[i] = select(isnan(sum), nan, sum)\n"
+                             "    } else {\n"
+                             "      z[i] = u8(200)\n"
+                             "    }\n"
+                             "    {\n"
+                             "      vector k in 1 .. 4 {\n"
+                             "        y[i * 4 + k] = cast(f32, row[k] * f64(0.5))\n"
+                             "      }\n"
+                             "    }\n"
+                             "  }\n"
+                             "}";
+  byoc_arena_t arena;
+  byoc_arena_init(&arena, byoc_allocator_system());
+  byoc_diag_t diag = {0};
+  byoc_loop_kernel_t *kernel;
+  byoc_test_ok(parse(&arena, text, &diag, &kernel), &diag);
+  byoc_string_t again;
+  byoc_string_init(&again, byoc_allocator_system());
+  byoc_loop_kernel_print_at(kernel, 0, &again);
+  byoc_test_same_text(again.data, text);
+  byoc_string_deinit(&again);
+  byoc_arena_deinit(&arena);
+}
+
+#define KERNEL(body) "{ name \"k\" input x : f32[4] output y : f32[4] output n : i64[4] " body " }"
+
+static void mistakes_are_refused(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *message;
+  } cases[] = {
+      {KERNEL("y[0] = z"), "no variable or buffer 'z'"},
+      {KERNEL("y[0] = 1"), "value of another type"},
+      {KERNEL("y[0.5] = 1.0"), "index is not i64"},
+      {KERNEL("x[0] = 1.0"), "store to an input"},
+      {KERNEL("y[0] = x[0] + cast(f32, x[0] + 1)"), "operands of two types"},
+      {KERNEL("{ let a : f32 = 1.0 } y[0] = a"), "variable out of scope: 'a'"},
+      {KERNEL("let a : f32 = 1.0 a = 2.0"), "assignment to a constant"},
+      {KERNEL("serial i in 0 .. 4 { parallel j in 0 .. 4 { } }"), "parallel loop inside another statement"},
+      {KERNEL("var s : f32 = 0.0 vector i in 0 .. 4 { s = s + x[i] }"), "share a variable"},
+      {KERNEL("unroll i in 0 .. n[0] { }"), "without constant bounds"},
+      {KERNEL("y[0] = and(x[0], x[1])"), "operator does not take such operands"},
+      {KERNEL("y[0] = sqrt(x[0], x[1])"), "expected ')'"},
+      {KERNEL("y[0] = frobnicate(x[0])"), "frobnicate"},
+      {KERNEL("let x : f32 = 1.0"), "defined twice"},
+      {"{ name \"k\" output y : f32[4] input x : f32[4] }", "inputs come before outputs"},
+      {KERNEL("y[0] = "), "expected an expression"},
+  };
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+    byoc_arena_t arena;
+    byoc_arena_init(&arena, byoc_allocator_system());
+    byoc_diag_t diag = {0};
+    byoc_loop_kernel_t *kernel;
+    byoc_status_t status = parse(&arena, cases[i].text, &diag, &kernel);
+    assert_null(kernel);
+    byoc_test_error(status, diag.status, &diag, cases[i].message);
+    assert_int_not_equal(status, BYOC_OK);
+    byoc_arena_deinit(&arena);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(index_arithmetic_is_simplified),
+      cmocka_unit_test(run_time_extents_divide_out),
+      cmocka_unit_test(values_are_folded_as_they_compute),
+      cmocka_unit_test(null_operands_are_noted_once_for_all),
+      cmocka_unit_test(text_comes_back),
+      cmocka_unit_test(mistakes_are_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

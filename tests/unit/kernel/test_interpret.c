@@ -1,0 +1,226 @@
+// The interpreter on kernels written as text: indices out of range, run-time dimensions, control flow in lanes, the
+// accuracy of exp, tanh and erf; and the emitted C of the same kernels.
+#include "tests/unit/kernel/kernel_support.h"
+
+#include "core/ir/loop_text.h"
+
+typedef struct fixture_t {
+  byoc_arena_t arena;
+  byoc_loop_kernel_t *kernel;
+  byoc_interpreter_t *interpreter;
+} fixture_t;
+
+static void begin(fixture_t *f, const char *text) {
+  byoc_diag_t diag = {0};
+  byoc_lexer_t lexer;
+  byoc_arena_init(&f->arena, byoc_allocator_system());
+  byoc_lexer_init(&lexer, text, "k.ir", &f->arena, &diag);
+  byoc_test_ok(byoc_loop_kernel_parse(&lexer, &f->arena, &f->kernel), &diag);
+  byoc_test_ok(byoc_interpreter_create(f->kernel, byoc_allocator_system(), &diag, &f->interpreter), &diag);
+}
+
+static void end(fixture_t *f) {
+  byoc_interpreter_destroy(f->interpreter);
+  byoc_arena_deinit(&f->arena);
+}
+
+static void out_of_range_indices_are_named(void **state) {
+  (void)state;
+  static const struct {
+    const char *body, *message;
+  } cases[] = {
+      {"y[4] = 1.0", "kernel 'k': index 4 of buffer 'y' is outside [0, 4)"},
+      {"y[0] = x[-1]", "index -1 of buffer 'x'"},
+      {"vector i in 0 .. 4 { y[i] = x[i + 1] }", "index 4 of buffer 'x'"},
+      {"vector i in 0 .. 4 { y[i] = x[i * i] }", "index 4 of buffer 'x'"},
+      {"vector i in 0 .. 4 { y[3 - i * 2] = 0.0 }", "index -3 of buffer 'y'"},
+      {"local t : f32[2] vector i in 0 .. 4 { y[i] = t[i] }", "of buffer 't' is outside [0, 2)"},
+      {"vector i in 0 .. 4 { local t : f32[2] t[cast(i64, x[i])] = 0.0 y[i] = t[0] }", "index 9 of buffer 't'"},
+      {"var s : f32 = 0.0 serial i in 0 .. 9 { s = s + x[i] } y[0] = s", "index 8 of buffer 'x'"},
+  };
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+    char text[512];
+    snprintf(text, sizeof(text), "{ name \"k\" input x : f32[4] output y : f32[4] %s }", cases[i].body);
+    fixture_t f;
+    begin(&f, text);
+    float x[4] = {0, 1, 9, 3}, y[4] = {0};
+    int64_t shape[1] = {4};
+    DLTensor tensors[2] = {{.data = x, .ndim = 1, .shape = shape}, {.data = y, .ndim = 1, .shape = shape}};
+    test_error_text[0] = '\0';
+    assert_int_equal(test_call(NULL, f.interpreter, tensors, 1, 1), BYOC_INTERNAL);
+    if (!strstr(test_error_text, cases[i].message)) fail_msg("'%s' not in '%s'", cases[i].message, test_error_text);
+    end(&f);
+  }
+}
+
+static void guarded_loads_are_not_done(void **state) {
+  (void)state;
+  fixture_t f;
+  begin(&f, "{ name \"k\" input x : f32[4] output y : f32[4]"
+            "  vector i in 0 .. 4 { y[i] = select(lt(i, 2), x[i + 2], select(lt(x[i - 2], 5.0), -1.0, x[i + 9])) } }");
+  float x[4] = {1, 2, 3, 4}, y[4] = {0};
+  int64_t shape[1] = {4};
+  DLTensor tensors[2] = {{.data = x, .ndim = 1, .shape = shape}, {.data = y, .ndim = 1, .shape = shape}};
+  assert_int_equal(test_call(NULL, f.interpreter, tensors, 1, 1), BYOC_OK);
+  const float expected[4] = {3, 4, -1, -1};
+  assert_memory_equal(y, expected, sizeof(expected));
+  end(&f);
+}
+
+// Rows of N: sums in lanes, inner loops, local arrays per lane, a branch and a while that differ from lane to lane.
+static const char run_time_rows[] =
+    "{ name \"k\" input x : f32[M,N] output y : f32[M] output z : i64[M]"
+    "  parallel i in 0 .. dim(\"M\") {"
+    "    var sum : f32 = 0.0  local last : f32[2]  last[0] = 0.0  last[1] = -1.0"
+    "    serial j in 0 .. dim(\"N\") {"
+    "      let v : f32 = x[i * dim(\"N\") + j]  sum = sum + v  last[mod(j, 2)] = max(v, last[0]) }"
+    "    y[i] = sum * last[1]  }"
+    "  parallel r in 0 .. dim(\"M\") {"
+    "    var count : i64 = 0  var rest : i64 = cast(i64, y[r] * 100.0)"
+    "    if lt(rest, 0) { rest = neg(rest) }"
+    "    while lt(0, rest) { rest = floordiv(rest, 3)  count = count + 1 }"
+    "    z[r] = count  } }";
+
+static void run_time_dimensions(void **state) {
+  (void)state;
+  fixture_t f;
+  begin(&f, run_time_rows);
+  const byoc_loop_kernel_t *kernel = f.kernel;
+  void *library = test_load_kernels(&kernel, 1, "cc", "-O2");
+  static const int64_t sizes[][2] = {{1, 1}, {3, 7}, {300, 5}, {2, 600}, {0, 4}};
+  byoc_test_random_t random = {7};
+  for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); ++s) {
+    int64_t rows = sizes[s][0], columns = sizes[s][1];
+    float *x = calloc((size_t)(rows * columns) + 1, sizeof(float)), *y[2];
+    int64_t *z[2], shape[2] = {rows, columns};
+    for (int64_t i = 0; i < rows * columns; ++i) x[i] = byoc_test_float(&random);
+    for (int way = 0; way < 2; ++way) {
+      y[way] = calloc((size_t)rows + 1, sizeof(float));
+      z[way] = calloc((size_t)rows + 1, sizeof(int64_t));
+      DLTensor tensors[3] = {{.data = x, .ndim = 2, .shape = shape},
+                             {.data = y[way], .ndim = 1, .shape = shape},
+                             {.data = z[way], .ndim = 1, .shape = shape}};
+      byoc_packed_function_t function = way ? test_find(library, "k") : NULL;
+      assert_int_equal(test_call(function, f.interpreter, tensors, 1, 2), BYOC_OK);
+    }
+    assert_memory_equal(y[0], y[1], sizeof(float) * (size_t)rows);
+    assert_memory_equal(z[0], z[1], sizeof(int64_t) * (size_t)rows);
+    if (rows == 3) { // and both are right
+      float sum = 0;
+      for (int64_t j = 0; j < columns; ++j) sum += x[columns + j];
+      assert_true(fabsf(y[0][1]) <= fabsf(sum) * 1.01f + 1e-6f);
+    }
+    for (int way = 0; way < 2; ++way) free(y[way]), free(z[way]);
+    free(x);
+  }
+  dlclose(library);
+  end(&f);
+}
+
+static void wrong_calls_are_refused(void **state) {
+  (void)state;
+  fixture_t f;
+  begin(&f, "{ name \"k\" input x : f32[4] output y : f32[4] y[0] = x[0] }");
+  float x[4] = {0}, y[4];
+  int64_t shape[1] = {4};
+  DLTensor tensors[2] = {{.data = x, .ndim = 0, .shape = shape}, {.data = y, .ndim = 1, .shape = shape}};
+  assert_int_equal(test_call(NULL, f.interpreter, tensors, 1, 1), BYOC_INVALID_ARGUMENT);
+  assert_int_equal(test_call(NULL, f.interpreter, tensors, 2, 0), BYOC_INVALID_ARGUMENT);
+  end(&f);
+}
+
+static void dimensions_nobody_has_are_refused(void **state) {
+  (void)state;
+  byoc_arena_t arena;
+  byoc_arena_init(&arena, byoc_allocator_system());
+  byoc_diag_t diag = {0};
+  byoc_lexer_t lexer;
+  byoc_loop_kernel_t *kernel;
+  byoc_interpreter_t *interpreter;
+  byoc_lexer_init(&lexer, "{ name \"k\" output y : i64[4] y[0] = dim(\"Q\") }", "k.ir", &arena, &diag);
+  byoc_test_ok(byoc_loop_kernel_parse(&lexer, &arena, &kernel), &diag);
+  byoc_status_t status = byoc_interpreter_create(kernel, byoc_allocator_system(), &diag, &interpreter);
+  byoc_test_error(status, BYOC_INTERNAL, &diag, "no operand has dimension 'Q'");
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  assert_int_equal(byoc_kernel_emit_c((const byoc_loop_kernel_t *const *)&kernel, 1, &text), BYOC_INTERNAL);
+  assert_int_equal(text.size, 0);
+  byoc_string_deinit(&text);
+  byoc_arena_deinit(&arena);
+}
+
+static void transcendental_functions_are_accurate(void **state) {
+  (void)state;
+  static const struct {
+    const char *op;
+    double (*exact)(double);
+    double from, to;
+  } cases[] = {{"exp", exp, -87, 88.7}, {"tanh", tanh, -12, 12}, {"erf", erf, -5, 5}};
+  enum { COUNT = 20000 };
+  float *x = malloc(COUNT * sizeof(float)), *y = malloc(COUNT * sizeof(float));
+  for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); ++c) {
+    char text[256];
+    snprintf(text, sizeof(text),
+             "{ name \"k\" input x : f32[20000] output y : f32[20000] vector i in 0 .. 20000 { y[i] = %s(x[i]) } }",
+             cases[c].op);
+    fixture_t f;
+    begin(&f, text);
+    for (int i = 0; i < COUNT; ++i) {
+      x[i] = (float)(cases[c].from + (cases[c].to - cases[c].from) * i / (COUNT - 1));
+      if (i % 4 == 0) x[i] *= 1e-3f;
+    }
+    int64_t shape[1] = {COUNT};
+    DLTensor tensors[2] = {{.data = x, .ndim = 1, .shape = shape}, {.data = y, .ndim = 1, .shape = shape}};
+    assert_int_equal(test_call(NULL, f.interpreter, tensors, 1, 1), BYOC_OK);
+    for (int i = 0; i < COUNT; ++i) {
+      double exact = cases[c].exact(x[i]), error = fabs(y[i] - exact);
+      if (!(error <= 1e-6 * fabs(exact))) fail_msg("%s(%.9g) = %.9g, not %.9g", cases[c].op, x[i], y[i], exact);
+    }
+    const float special[6] = {INFINITY, -INFINITY, NAN, 0.0f, 200.0f, -200.0f};
+    memcpy(x, special, sizeof(special));
+    assert_int_equal(test_call(NULL, f.interpreter, tensors, 1, 1), BYOC_OK);
+    for (int i = 0; i < 6; ++i) {
+      float exact = (float)cases[c].exact(x[i]);
+      if (!(y[i] == exact || (isnan(y[i]) && isnan(exact))))
+        fail_msg("%s(%g) = %g, not %g", cases[c].op, x[i], y[i], exact);
+    }
+    end(&f);
+  }
+  free(x);
+  free(y);
+}
+
+static byoc_status_t create_and_emit(void *argument, byoc_allocator_t allocator) {
+  const byoc_loop_kernel_t *kernel = argument;
+  byoc_diag_t diag = {0};
+  byoc_interpreter_t *interpreter;
+  byoc_status_t status = byoc_interpreter_create(kernel, allocator, &diag, &interpreter);
+  byoc_interpreter_destroy(interpreter);
+  if (status != BYOC_OK) return status;
+  byoc_string_t text;
+  byoc_string_init(&text, allocator);
+  status = byoc_kernel_emit_c(&kernel, 1, &text);
+  byoc_string_deinit(&text);
+  return status;
+}
+
+static void failing_allocations(void **state) {
+  (void)state;
+  fixture_t f;
+  begin(&f, run_time_rows);
+  byoc_test_each_allocation_fails(create_and_emit, f.kernel, false);
+  end(&f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(out_of_range_indices_are_named),
+      cmocka_unit_test(guarded_loads_are_not_done),
+      cmocka_unit_test(run_time_dimensions),
+      cmocka_unit_test(wrong_calls_are_refused),
+      cmocka_unit_test(dimensions_nobody_has_are_refused),
+      cmocka_unit_test(transcendental_functions_are_accurate),
+      cmocka_unit_test(failing_allocations),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

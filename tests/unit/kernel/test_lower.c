@@ -1,0 +1,286 @@
+// Fusion and lowering on graphs written as text: which nodes share a kernel, what the host keeps, and that fused and
+// unfused kernels, interpreted and compiled, give the same numbers.
+#include "tests/unit/kernel/kernel_support.h"
+
+#include "core/ir/text.h"
+#include "core/ir/verify.h"
+#include "core/kernel/lower.h"
+
+static byoc_graph_module_t *parse(const char *text) {
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module;
+  byoc_test_ok(byoc_graph_parse(text, "test.ir", byoc_allocator_system(), &diag, &module), &diag);
+  byoc_test_ok(byoc_infer_module(module, &diag), &diag);
+  return module;
+}
+
+static byoc_graph_module_t *lowered(const char *text, bool fuse) {
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = parse(text);
+  byoc_kernel_options_t options = {.fuse = fuse};
+  byoc_test_ok(byoc_kernel_lower_module(module, &options, &diag), &diag);
+  byoc_test_ok(byoc_graph_verify(module, &diag), &diag);
+  return module;
+}
+
+// "conv_add_relu maxpool Reshape": callees without their number, operators that stay.
+static void expect_steps(const byoc_block_t *block, const char *expected) {
+  char steps[512] = "";
+  BYOC_FOR_EACH_NODE(node, block) {
+    const char *name = node->op;
+    if (node->callee) {
+      assert_int_equal(node->callee->kind, BYOC_FUNCTION_KERNEL);
+      assert_non_null(node->callee->kernel);
+      name = strchr(node->callee->name + strlen("byoc_k"), '_') + 1;
+    }
+    snprintf(steps + strlen(steps), sizeof(steps) - strlen(steps), "%s%s", *steps ? " " : "", name);
+  }
+  assert_string_equal(steps, expected);
+}
+
+static void expect_main(const char *text, const char *expected) {
+  byoc_graph_module_t *module = lowered(text, true);
+  expect_steps(byoc_graph_module_main(module)->body, expected);
+  byoc_graph_module_destroy(module);
+}
+
+#define MAIN(signature, body) "module {opset_import. = 17} { func @main" signature " { " body " } }"
+
+static void elementwise_chains_become_one(void **state) {
+  (void)state;
+  expect_main(MAIN("(%x : f32[4,8]) -> (%y : f32[4,8])",
+                   "%a = Relu@14(%x) : f32[4,8] %b = Neg@13(%a) : f32[4,8] %y = Exp@13(%b) : f32[4,8] return %y"),
+              "relu_neg_exp");
+  // a diamond
+  expect_main(MAIN("(%x : f32[4,8]) -> (%y : f32[4,8])",
+                   "%a = Relu@14(%x) : f32[4,8] %b = Exp@13(%a) : f32[4,8] %c = Neg@13(%a) : f32[4,8]"
+                   "%y = Add@14(%b, %c) : f32[4,8] return %y"),
+              "relu_exp_neg_add");
+}
+
+static const char residual[] =
+    MAIN("(%x : f32[1,4,6,6], %w : f32[4,4,3,3], %v : f32[4,4,1,1], %b : f32[4]) -> (%y : f32[1,4,6,6])",
+         "%c = Conv@11(%x, %w, %b) {pads = [1, 1, 1, 1]} : f32[1,4,6,6]"
+         "%r = Relu@14(%c) : f32[1,4,6,6]"
+         "%d = Conv@11(%r, %v) : f32[1,4,6,6]"
+         "%s = Add@14(%d, %x) : f32[1,4,6,6]"
+         "%y = Relu@14(%s) : f32[1,4,6,6] return %y");
+
+static void epilogues_join_their_anchor(void **state) {
+  (void)state;
+  expect_main(residual, "conv_relu conv_add_relu");
+  // the sum joins the later product: it needs both
+  expect_main(MAIN("(%a : f32[4,4], %b : f32[4,4]) -> (%y : f32[4,4])",
+                   "%p = MatMul@13(%a, %b) : f32[4,4] %q = MatMul@13(%b, %a) : f32[4,4]"
+                   "%y = Add@14(%p, %q) : f32[4,4] return %y"),
+              "matmul matmul_add");
+}
+
+static void groups_stay_convex(void **state) {
+  (void)state;
+  // a gate: the product needs what is pooled from the convolution's result
+  expect_main(MAIN("(%x : f32[1,4,6,6], %w : f32[4,4,1,1]) -> (%y : f32[1,4,6,6])",
+                   "%c = Conv@11(%x, %w) : f32[1,4,6,6] %r = Relu@14(%c) : f32[1,4,6,6]"
+                   "%g = GlobalAveragePool@1(%r) : f32[1,4,1,1] %s = Sigmoid@13(%g) : f32[1,4,1,1]"
+                   "%y = Mul@14(%r, %s) : f32[1,4,6,6] return %y"),
+              "conv_relu globalaveragepool_sigmoid mul");
+}
+
+static void values_read_elsewhere_are_results_too(void **state) {
+  (void)state;
+  byoc_graph_module_t *module = lowered(MAIN("(%x : f32[4,4], %w : f32[4,4]) -> (%y : f32[4,4], %z : f32[4,4])",
+                                             "%p = MatMul@13(%x, %w) : f32[4,4] %y = Relu@14(%p) : f32[4,4]"
+                                             "%z = MatMul@13(%p, %y) : f32[4,4] return %y, %z"),
+                                        true);
+  const byoc_block_t *body = byoc_graph_module_main(module)->body;
+  expect_steps(body, "matmul_relu matmul");
+  assert_int_equal(body->first->result_count, 2);
+  byoc_graph_module_destroy(module);
+}
+
+static void views_stay_and_dead_nodes_go(void **state) {
+  (void)state;
+  expect_main("module {opset_import. = 17} { constant @s : i64[1] = [32]"
+              " func @main(%x : f32[4,8]) -> (%y : f32[32]) {"
+              " %d = Exp@13(%x) : f32[4,8] %a = Relu@14(%x) : f32[4,8] %b = Reshape@14(%a, @s) : f32[32]"
+              " %y = Exp@13(%b) : f32[32] return %y } }",
+              "relu Reshape exp");
+}
+
+static void equal_groups_share_a_kernel(void **state) {
+  (void)state;
+  byoc_graph_module_t *module =
+      lowered("module {opset_import. = 17} { constant @a : f32[4,4] = splat 0.5 constant @b : f32[4,4] = splat 0.25"
+              " constant @two : f32[] = [2.0] constant @three : f32[] = [3.0]"
+              " func @main(%x : f32[4,4]) -> (%y : f32[4,4]) {"
+              " %p = MatMul@13(%x, @a) : f32[4,4] %q = Mul@14(%p, @two) : f32[4,4]"
+              " %r = MatMul@13(%q, @b) : f32[4,4] %s = Mul@14(%r, @two) : f32[4,4]"
+              " %t = MatMul@13(%s, @b) : f32[4,4] %y = Mul@14(%t, @three) : f32[4,4] return %y } }",
+              true);
+  const byoc_node_t *first = byoc_graph_module_main(module)->body->first;
+  expect_steps(byoc_graph_module_main(module)->body, "matmul_mul matmul_mul matmul_mul");
+  assert_ptr_equal(first->callee, first->next->callee);
+  assert_ptr_not_equal(first->callee, first->next->next->callee); // another literal
+  assert_int_equal(first->operand_count, 2);                      // large constants are operands
+  byoc_graph_module_destroy(module);
+}
+
+static void producers_are_inlined_where_read_once(void **state) {
+  (void)state;
+  expect_main(MAIN("(%x : f32[4,8]) -> (%y : f32[8,4])",
+                   "%a = Exp@13(%x) : f32[4,8] %y = Transpose@13(%a) {perm = [1, 0]} : f32[8,4] return %y"),
+              "exp_transpose");
+  // not into a product, which reads every element many times
+  expect_main(MAIN("(%x : f32[4,4]) -> (%y : f32[4,4])",
+                   "%a = Exp@13(%x) : f32[4,4] %y = MatMul@13(%a, %a) : f32[4,4] return %y"),
+              "exp matmul");
+  // nor where broadcasting would compute it again for every row
+  expect_main(MAIN("(%x : f32[8], %z : f32[4,8]) -> (%y : f32[4,8])",
+                   "%a = Exp@13(%x) : f32[8] %y = Add@14(%a, %z) : f32[4,8] return %y"),
+              "exp add");
+}
+
+static void unknown_operators_are_named(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module;
+  byoc_test_ok(byoc_graph_parse(
+                   MAIN("(%x : f32[4]) -> (%y : f32[4])", "%y = com.acme::Frob@1 \"node7\" (%x) : f32[4] return %y"),
+                   "test.ir", byoc_allocator_system(), &diag, &module),
+               &diag);
+  byoc_status_t status = byoc_kernel_lower_module(module, NULL, &diag);
+  byoc_test_error(status, BYOC_UNSUPPORTED, &diag, "Frob 'node7'");
+  byoc_graph_module_destroy(module);
+}
+
+// ---- numbers ----
+
+typedef struct run_t {
+  byoc_map_t tensors; // pointer map: value → DLTensor
+  byoc_arena_t arena;
+  void *library;
+} run_t;
+
+static DLTensor *tensor_of(run_t *run, const byoc_value_t *value) {
+  DLTensor *tensor = byoc_pointer_map_get(&run->tensors, value);
+  if (tensor) return tensor;
+  tensor = BYOC_ARENA_NEW(&run->arena, DLTensor);
+  tensor->ndim = value->type->rank;
+  tensor->shape = BYOC_ARENA_ARRAY(&run->arena, int64_t, (size_t)tensor->ndim + 1);
+  for (int32_t i = 0; i < tensor->ndim; ++i) tensor->shape[i] = value->type->dims[i].constant;
+  if (byoc_value_is_constant(value))
+    tensor->data = (void *)(uintptr_t)value->constant->data;
+  else
+    tensor->data =
+        byoc_arena_allocate_aligned(&run->arena, (size_t)byoc_type_size_bytes(value->type) + 1, BYOC_BUFFER_ALIGNMENT);
+  assert_non_null(tensor->data);
+  assert_true(byoc_pointer_map_put(&run->tensors, value, tensor));
+  return tensor;
+}
+
+static void run_call(run_t *run, const byoc_node_t *node) {
+  DLTensor tensors[32];
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < node->operand_count; ++i) tensors[count++] = *tensor_of(run, node->operands[i]);
+  for (uint32_t i = 0; i < node->result_count; ++i) tensors[count++] = *tensor_of(run, node->results[i]);
+  byoc_diag_t diag = {0};
+  byoc_interpreter_t *interpreter = NULL;
+  byoc_packed_function_t function = run->library ? test_find(run->library, node->callee->name) : NULL;
+  if (!function)
+    byoc_test_ok(byoc_interpreter_create(node->callee->kernel, byoc_allocator_system(), &diag, &interpreter), &diag);
+  test_error_text[0] = '\0';
+  int32_t status = test_call(function, interpreter, tensors, node->operand_count, node->result_count);
+  if (status != BYOC_OK) fail_msg("%s: %s", node->callee->name, test_error_text);
+  byoc_interpreter_destroy(interpreter);
+}
+
+// Runs main on seeded inputs and copies the first result to `out`.
+static void run_main(const char *text, bool fuse, bool compiled, float *out) {
+  byoc_graph_module_t *module = lowered(text, fuse);
+  run_t run = {0};
+  byoc_arena_init(&run.arena, byoc_allocator_system());
+  byoc_pointer_map_init(&run.tensors, byoc_allocator_system());
+  const byoc_loop_kernel_t *kernels[32];
+  size_t count = 0;
+  for (size_t i = 0; i < module->functions.count; ++i)
+    if (module->functions.data[i]->kernel) kernels[count++] = module->functions.data[i]->kernel;
+  if (compiled) run.library = test_load_kernels(kernels, count, "cc", "-O2");
+  const byoc_block_t *body = byoc_graph_module_main(module)->body;
+  byoc_test_random_t random = {11};
+  for (size_t i = 0; i < body->parameters.count; ++i) {
+    DLTensor *tensor = tensor_of(&run, body->parameters.data[i]);
+    for (int64_t k = 0; k < test_element_count(tensor); ++k) ((float *)tensor->data)[k] = byoc_test_float(&random);
+  }
+  BYOC_FOR_EACH_NODE(node, body) {
+    if (node->callee)
+      run_call(&run, node);
+    else
+      tensor_of(&run, node->results[0])->data = tensor_of(&run, node->operands[0])->data;
+  }
+  const DLTensor *result = tensor_of(&run, body->results.data[0]);
+  memcpy(out, result->data, (size_t)test_element_count(result) * sizeof(float));
+  if (run.library) dlclose(run.library);
+  byoc_map_deinit(&run.tensors);
+  byoc_arena_deinit(&run.arena);
+  byoc_graph_module_destroy(module);
+}
+
+static void all_ways_agree(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+      residual,
+      MAIN("(%x : f32[2,3,5,7], %b : f32[3,1,1], %c : f32[7]) -> (%y : f32[2,5,3,7])",
+           "%p = Add@14(%x, %b) : f32[2,3,5,7] %q = Mul@14(%p, %c) : f32[2,3,5,7] %r = Tanh@13(%q) : f32[2,3,5,7]"
+           "%y = Transpose@13(%r) {perm = [0, 2, 1, 3]} : f32[2,5,3,7] return %y"),
+      MAIN("(%x : f32[6,50]) -> (%y : f32[6,50])",
+           "%e = Exp@13(%x) : f32[6,50] %s = Softmax@13(%e) {axis = 1} : f32[6,50]"
+           "%y = Mul@14(%s, %x) : f32[6,50] return %y"),
+      MAIN("(%x : f32[2,4,6,6], %s : f32[4], %b : f32[4], %m : f32[4], %v : f32[4]) -> (%y : f32[2,4,3,3])",
+           "%q = Mul@14(%v, %v) : f32[4] %n = BatchNormalization@15(%x, %s, %b, %m, %q) : f32[2,4,6,6]"
+           "%r = Relu@14(%n) : f32[2,4,6,6] %p = MaxPool@12(%r) {kernel_shape = [2, 2], strides = [2, 2]}"
+           " : f32[2,4,3,3] %y = Sigmoid@13(%p) : f32[2,4,3,3] return %y"),
+  };
+  for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); ++i) {
+    float results[4][512] = {{0}};
+    for (int way = 0; way < 4; ++way) run_main(texts[i], way & 1, way & 2, results[way]);
+    for (int way = 1; way < 4; ++way)
+      for (int k = 0; k < 512; ++k)
+        if (!(fabsf(results[way][k] - results[0][k]) <= 1e-5f + 1e-5f * fabsf(results[0][k])))
+          fail_msg("graph %zu, way %d, element %d: %g, not %g", i, way, k, results[way][k], results[0][k]);
+  }
+}
+
+static byoc_status_t lower_all(void *argument, byoc_allocator_t allocator) {
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module;
+  byoc_status_t status = byoc_graph_parse(argument, "test.ir", allocator, &diag, &module);
+  if (status == BYOC_OK) status = byoc_infer_module(module, &diag);
+  if (status == BYOC_OK) status = byoc_kernel_lower_module(module, NULL, &diag);
+  byoc_graph_module_destroy(module);
+  return status;
+}
+
+static void failing_allocations(void **state) {
+  (void)state;
+  byoc_test_each_allocation_fails(lower_all,
+                                  MAIN("(%x : f32[4,8], %z : f32[8]) -> (%y : f32[4,8])",
+                                       "%a = Relu@14(%x) : f32[4,8] %b = Exp@13(%a) : f32[4,8]"
+                                       "%y = Add@14(%b, %z) : f32[4,8] return %y"),
+                                  true);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(elementwise_chains_become_one),
+      cmocka_unit_test(epilogues_join_their_anchor),
+      cmocka_unit_test(groups_stay_convex),
+      cmocka_unit_test(values_read_elsewhere_are_results_too),
+      cmocka_unit_test(views_stay_and_dead_nodes_go),
+      cmocka_unit_test(equal_groups_share_a_kernel),
+      cmocka_unit_test(producers_are_inlined_where_read_once),
+      cmocka_unit_test(unknown_operators_are_named),
+      cmocka_unit_test(all_ways_agree),
+      cmocka_unit_test(failing_allocations),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

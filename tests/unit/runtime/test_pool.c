@@ -1,0 +1,138 @@
+// The thread pool of artifacts.
+#include "tests/support/support.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "core/runtime/artifact/pool.h"
+
+typedef struct loop_t {
+  atomic_int hits[1000];
+  atomic_int shares, workers; // number of shares; bit mask of workers
+  bool slow;
+  int64_t partial[BYOC_MODEL_MAX_THREADS];
+} loop_t;
+
+static void body(void *argument, int64_t begin, int64_t end, int32_t worker) {
+  loop_t *loop = argument;
+  atomic_fetch_add(&loop->shares, 1);
+  if (worker < 31) atomic_fetch_or(&loop->workers, 1 << worker);
+  for (int64_t i = begin; i < end; i++) {
+    atomic_fetch_add(&loop->hits[i], 1);
+    loop->partial[worker] += i;
+  }
+  if (loop->slow) usleep(20000);
+}
+
+static void check(loop_t *loop, int64_t count) {
+  int64_t sum = 0;
+  for (int64_t i = 0; i < 1000; i++) assert_int_equal(atomic_load(&loop->hits[i]), i < count ? 1 : 0);
+  for (int i = 0; i < BYOC_MODEL_MAX_THREADS; i++) sum += loop->partial[i];
+  assert_int_equal(sum, count * (count - 1) / 2);
+}
+
+static void test_covers_every_iteration(void **state) {
+  (void)state;
+  assert_int_equal(byoc_model_pool_acquire(4), 4);
+  static const int64_t counts[] = {0, 1, 2, 3, 4, 5, 7, 100, 999, 1000};
+  for (int threads = 1; threads <= 4; threads++) {
+    for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
+      for (int64_t grain = 0; grain < 300; grain = grain * 3 + 1) {
+        loop_t loop = {0};
+        byoc_model_pool_run(threads, body, &loop, counts[c], grain);
+        check(&loop, counts[c]);
+        int64_t expected = counts[c] / (grain > 1 ? grain : 1);
+        if (expected > threads) expected = threads;
+        if (expected < 1) expected = counts[c] > 0;
+        assert_int_equal(loop.shares, expected);
+        assert_int_equal(loop.workers, (1 << expected) - 1);
+      }
+    }
+  }
+  byoc_model_pool_release();
+}
+
+static void test_sleeping_workers_wake(void **state) {
+  (void)state;
+  assert_int_equal(byoc_model_pool_acquire(3), 3);
+  for (int i = 0; i < 20; i++) {
+    loop_t loop = {.slow = i % 2 == 0}; // the caller sleeps too
+    usleep(3000);
+    byoc_model_pool_run(3, body, &loop, 3, 1);
+    check(&loop, 3);
+    assert_int_equal(loop.workers, 7);
+  }
+  byoc_model_pool_release();
+}
+
+static void *run_loops(void *self) {
+  int *wrong = self;
+  for (int i = 0; i < 300; i++) {
+    loop_t loop = {0};
+    if (i % 50 == 0 && byoc_model_pool_acquire(2 + i % 3) < 1) ++*wrong;
+    byoc_model_pool_run(3, body, &loop, 100, 1);
+    for (int k = 0; k < 100; k++) *wrong += atomic_load(&loop.hits[k]) != 1;
+    if (i % 50 == 49) byoc_model_pool_release();
+  }
+  return NULL;
+}
+
+// Whoever finds the pool busy runs its loop alone; users come and go.
+static void test_callers_at_once(void **state) {
+  (void)state;
+  int32_t first = byoc_model_pool_acquire(3);
+  assert_int_equal(first, 3);
+  pthread_t threads[4];
+  int wrong[4] = {0};
+  for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, run_loops, &wrong[i]), 0);
+  for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+  for (int i = 0; i < 4; i++) assert_int_equal(wrong[i], 0);
+  byoc_model_pool_release();
+}
+
+static void test_threads_end_with_the_last_user(void **state) {
+  (void)state;
+  size_t before = byoc_test_count_entries("/proc/self/task");
+  for (int i = 0; i < 20; i++) {
+    byoc_model_pool_acquire(3);
+    byoc_model_pool_acquire(5);
+    assert_int_equal(byoc_test_count_entries("/proc/self/task"), before + 4);
+    byoc_model_pool_release();
+    loop_t loop = {0};
+    byoc_model_pool_run(3, body, &loop, 50, 1);
+    check(&loop, 50);
+    byoc_model_pool_release();
+    for (int wait = 0; wait < 200 && byoc_test_count_entries("/proc/self/task") != before; wait++) usleep(1000);
+    assert_int_equal(byoc_test_count_entries("/proc/self/task"), before);
+  }
+}
+
+static void nested_body(void *argument, int64_t begin, int64_t end, int32_t worker) {
+  (void)worker;
+  for (int64_t i = begin; i < end; i++) byoc_model_pool_run(3, body, (loop_t *)argument + i, 30, 1);
+}
+
+// Not allowed by the contract, and harmless.
+static void test_nesting_does_not_hang(void **state) {
+  (void)state;
+  byoc_model_pool_acquire(3);
+  loop_t loops[3] = {0};
+  byoc_model_pool_run(3, nested_body, loops, 3, 1);
+  for (int i = 0; i < 3; i++) check(&loops[i], 30);
+  byoc_model_pool_release();
+}
+
+static void test_processors(void **state) {
+  (void)state;
+  assert_in_range(byoc_model_processor_count(), 1, BYOC_MODEL_MAX_THREADS);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_covers_every_iteration), cmocka_unit_test(test_sleeping_workers_wake),
+      cmocka_unit_test(test_callers_at_once),        cmocka_unit_test(test_threads_end_with_the_last_user),
+      cmocka_unit_test(test_nesting_does_not_hang),  cmocka_unit_test(test_processors),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
