@@ -18,8 +18,9 @@ typedef struct byoc_compile_job_t {
 const char *byoc_compiler_default(void);
 // First line of `compiler --version`, cached per process; part of every cache key.
 byoc_status_t byoc_compiler_version(const char *compiler, byoc_diag_t *diag, const char **out_version);
-// Compiles with -fPIC, hidden visibility, C11, no debug paths; deterministic bytes. From the cache where source,
-// headers, flags and compiler version are the same. A failure carries the compiler's first messages. Thread-safe.
+// Compiles with -fPIC, hidden visibility, C11 (as gnu11), no debug paths; deterministic bytes. From the cache where
+// source, headers, flags and compiler version are the same. A failure carries the compiler's first messages.
+// Thread-safe.
 byoc_status_t byoc_compile(const byoc_compile_job_t *job, byoc_allocator_t allocator, byoc_diag_t *diag,
                            void **out_object, size_t *out_size_bytes);
 // Compiles several jobs at once, at most `parallel` at a time; objects in order.

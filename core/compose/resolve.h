@@ -6,6 +6,9 @@
 #include "core/hostir/evaluate.h"
 
 typedef struct byoc_resolver_t byoc_resolver_t;
+// Compiles, links, loads, and runs every library's setup function once with `runtime`. `program` and `runtime` outlive
+// the resolver, the resolver outlives every call of what it found. BYOC_NOT_FOUND where a compiler is needed and
+// missing.
 byoc_status_t byoc_resolver_create(const byoc_host_program_t *program, const byoc_runtime_t *runtime,
                                    byoc_allocator_t allocator, byoc_diag_t *diag, byoc_resolver_t **out_resolver);
 void byoc_resolver_destroy(byoc_resolver_t *resolver); // accepts NULL

@@ -15,7 +15,9 @@ byoc_loop_builder_t *byoc_lower_builder(byoc_lower_t *lower) {
   return &lower->builder;
 }
 
+// Notes that the definition asked for what cannot be had; a builder that failed before lacked memory.
 static const byoc_loop_expr_t *fail(byoc_lower_t *lower) {
+  if (!lower->builder.failed) lower->refused = true;
   lower->builder.failed = true;
   return NULL;
 }
@@ -45,7 +47,7 @@ static void keep_element(byoc_lower_t *lower, const byoc_value_t *value, int32_t
                          const byoc_loop_expr_t *const *indices, const byoc_loop_expr_t *expr) {
   byoc_lower_element_t element = {.value = value, .rank = rank, .expr = expr};
   if (rank > 0) memcpy(element.indices, indices, sizeof(*indices) * (size_t)rank);
-  if (!byoc_vector_push(&lower->elements, lower->builder.arena->allocator, element)) fail(lower);
+  if (!byoc_vector_push(&lower->elements, lower->builder.arena->allocator, element)) lower->builder.failed = true;
 }
 
 static void begin_frame(byoc_lower_t *lower) {
@@ -124,7 +126,10 @@ static const byoc_loop_expr_t *load_value(byoc_lower_t *lower, const byoc_value_
     const byoc_loop_expr_t *known = find_element(lower, value, type->rank, indices);
     if (known) return known;
     byoc_loop_buffer_t *buffer = BYOC_ARENA_NEW(builder->arena, byoc_loop_buffer_t);
-    if (!buffer) return fail(lower);
+    if (!buffer) {
+      lower->builder.failed = true;
+      return NULL;
+    }
     *buffer = *lower->trial;
     buffer->dtype = type->dtype;
     const byoc_loop_expr_t *load =
@@ -297,7 +302,9 @@ byoc_status_t byoc_lower_function(byoc_function_t *function, byoc_node_t *const 
       status = byoc_lower_point_anchor(&lower, anchor, op);
   }
   if (status == BYOC_OK && lower.builder.failed)
-    status = byoc_diag_error(diag, BYOC_UNSUPPORTED, "its definition cannot be lowered for these operands");
+    status = !lower.refused
+                 ? byoc_diag_out_of_memory(diag)
+                 : byoc_diag_error(diag, BYOC_UNSUPPORTED, "its definition cannot be lowered for these operands");
   if (status == BYOC_OK) {
     byoc_loop_kernel_t *kernel = lower.builder.kernel;
     kernel->description = describe(&lower);

@@ -23,8 +23,9 @@ struct byoc_lower_t {
   const byoc_loop_buffer_t *trial; // what a trial loads from
   // Elements known while one element of the anchor is computed and stored.
   BYOC_VECTOR(byoc_lower_element_t) elements;
-  int frames;  // nested evaluations in progress; elements are forgotten when the last one ends
-  int guarded; // inside definitions that may guard their loads: nothing is hoisted out of them
+  int frames;   // nested evaluations in progress; elements are forgotten when the last one ends
+  int guarded;  // inside definitions that may guard their loads: nothing is hoisted out of them
+  bool refused; // a definition asked for an element that cannot be had
 };
 
 // Makes function->kernel from its body. members[0] is the anchor, the rest its epilogue, all in function->body.

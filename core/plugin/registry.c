@@ -23,6 +23,7 @@ struct byoc_plugin_registry_t {
   byoc_arena_t arena;
   int64_t load_timeout_ms;
   BYOC_VECTOR(slot_t *) slots;
+  BYOC_VECTOR(const char *) folders; // real paths of those that were searched
 };
 
 // ---- entries ----
@@ -114,6 +115,23 @@ static byoc_status_t refuse_folder(byoc_plugin_registry_t *registry, const char 
   return refuse(registry, slot, reason, diag);
 }
 
+// Remembers the folder, once it is known where it really is; *out_known tells that it was searched before.
+static byoc_status_t remember_folder(byoc_plugin_registry_t *registry, const char *folder, bool *out_known,
+                                     byoc_diag_t *diag) {
+  *out_known = false;
+  char *real = realpath(folder, NULL);
+  if (real == NULL) return BYOC_OK; // listing it will say why
+  for (size_t i = 0; i < registry->folders.count && !*out_known; ++i) {
+    *out_known = strcmp(registry->folders.data[i], real) == 0;
+  }
+  const char *copy = byoc_arena_copy_string(&registry->arena, real);
+  free(real);
+  if (copy == NULL || !byoc_vector_push(&registry->folders, registry->allocator, copy)) {
+    return byoc_diag_out_of_memory(diag);
+  }
+  return BYOC_OK;
+}
+
 static byoc_status_t search_folder(byoc_plugin_registry_t *registry, const char *folder, byoc_plugin_source_t source,
                                    byoc_diag_t *diag) {
   byoc_diag_t reason = {0};
@@ -121,6 +139,12 @@ static byoc_status_t search_folder(byoc_plugin_registry_t *registry, const char 
     byoc_diag_error(&reason, BYOC_PERMISSION, "%s in BYOC_PLUGIN_PATH is passed over",
                     folder[0] == '\0' ? "an empty entry" : "a relative folder");
     byoc_diag_hint(&reason, "name folders by their whole path: the working folder is never searched");
+    return refuse_folder(registry, folder, source, &reason, diag);
+  }
+  bool known = false;
+  BYOC_RETURN_IF_ERROR(remember_folder(registry, folder, &known, diag));
+  if (known) {
+    byoc_diag_error(&reason, BYOC_ALREADY_EXISTS, "the folder has been searched already");
     return refuse_folder(registry, folder, source, &reason, diag);
   }
   char **names = NULL;
@@ -184,6 +208,7 @@ void byoc_plugin_registry_destroy(byoc_plugin_registry_t *registry) {
   if (registry == NULL) return;
   for (size_t i = registry->slots.count; i-- > 0;) byoc_plugin_library_release(registry->slots.data[i]->entry.library);
   byoc_vector_deinit(&registry->slots, registry->allocator);
+  byoc_vector_deinit(&registry->folders, registry->allocator);
   byoc_arena_deinit(&registry->arena);
   byoc_free(registry->allocator, registry);
 }

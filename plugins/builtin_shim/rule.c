@@ -406,7 +406,7 @@ static bool walk_step(walk_t *w, json_t *step) {
     const char *name = json_string_value(other);
     if (name == NULL || !find_value(w, name, &value)) return byoc_shim_fail_in(w->scope, "'else'");
   }
-  return (!wanted && other == NULL) || put_result(w, result, value);
+  return (!wanted && other == NULL && !is_checking(w)) || put_result(w, result, value);
 }
 
 static bool walk_steps(walk_t *w, const json_t *steps) {

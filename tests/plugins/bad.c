@@ -1,5 +1,6 @@
 // Plugins that are wrong in one way each. Compiled once a variant, with BAD_<variant> defined; what is not said in the
 // variant's section is as in a good plugin.
+#define _GNU_SOURCE
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>

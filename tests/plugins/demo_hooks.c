@@ -11,6 +11,7 @@
 //   dirty     changes the environment
 //   engine    JSON for an engine
 //   mistyped  hands back a body that gives another type
+#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -250,6 +250,43 @@ static void all_ways_agree(void **state) {
   }
 }
 
+// Shapes known at run time only: kernels read them from their operands, here for two sizes of one kernel.
+static void run_time_shapes(void **state) {
+  (void)state;
+  byoc_graph_module_t *module =
+      lowered(MAIN("(%x : f32[N,3,M], %b : f32[M]) -> (%y : f32[M,N,3])",
+                   "%s = Add@14(%x, %b) : f32[N,3,M] %y = Transpose@13(%s) {perm = [2, 0, 1]} : f32[M,N,3] return %y"),
+              true);
+  const byoc_node_t *call = byoc_graph_module_main(module)->body->first;
+  expect_steps(byoc_graph_module_main(module)->body, "add_transpose");
+  const byoc_loop_kernel_t *kernel = call->callee->kernel;
+  void *library = test_load_kernels(&kernel, 1, "cc", "-O2");
+  byoc_diag_t diag = {0};
+  byoc_interpreter_t *interpreter;
+  byoc_test_ok(byoc_interpreter_create(kernel, byoc_allocator_system(), &diag, &interpreter), &diag);
+  for (int64_t n = 1; n < 20; n += 6) {
+    int64_t m = n + 2, x_shape[3] = {n, 3, m}, y_shape[3] = {m, n, 3};
+    float *x = malloc((size_t)(n * 3 * m) * sizeof(float)), *b = malloc((size_t)m * sizeof(float));
+    float *y = malloc((size_t)(n * 3 * m) * sizeof(float));
+    for (int64_t i = 0; i < n * 3 * m; ++i) x[i] = (float)i;
+    for (int64_t i = 0; i < m; ++i) b[i] = (float)i * 0.5f;
+    DLTensor tensors[3] = {{.data = x, .ndim = 3, .shape = x_shape},
+                           {.data = b, .ndim = 1, .shape = &x_shape[2]},
+                           {.data = y, .ndim = 3, .shape = y_shape}};
+    for (int way = 0; way < 2; ++way) {
+      memset(y, 0, (size_t)(n * 3 * m) * sizeof(float));
+      byoc_packed_function_t function = way ? test_find(library, kernel->name) : NULL;
+      assert_int_equal(test_call(function, interpreter, tensors, 2, 1), BYOC_OK);
+      for (int64_t i = 0; i < n * 3; ++i)
+        for (int64_t j = 0; j < m; ++j) assert_true(y[j * n * 3 + i] == x[i * m + j] + b[j]);
+    }
+    free(x), free(b), free(y);
+  }
+  byoc_interpreter_destroy(interpreter);
+  dlclose(library);
+  byoc_graph_module_destroy(module);
+}
+
 static byoc_status_t lower_all(void *argument, byoc_allocator_t allocator) {
   byoc_diag_t diag = {0};
   byoc_graph_module_t *module;
@@ -280,6 +317,7 @@ int main(void) {
       cmocka_unit_test(producers_are_inlined_where_read_once),
       cmocka_unit_test(unknown_operators_are_named),
       cmocka_unit_test(all_ways_agree),
+      cmocka_unit_test(run_time_shapes),
       cmocka_unit_test(failing_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

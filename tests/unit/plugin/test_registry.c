@@ -276,18 +276,19 @@ static void test_order(void **state) {
   char *explicit_path = path_in(fixture.folder, "first.so");
   const char *const paths[] = {explicit_path};
   char environment[4096];
-  snprintf(environment, sizeof(environment), "%s::relative:/nowhere/at/all", b);
+  snprintf(environment, sizeof(environment), "%s::relative:/nowhere/at/all:%s/.", b, b);
   const byoc_plugin_options_t options = {
       .paths = paths, .path_count = 1, .environment = environment, .installation = a};
   byoc_diag_t diag = {0};
   byoc_plugin_registry_t *registry = NULL;
   byoc_test_ok(byoc_plugin_registry_create(&options, byoc_allocator_system(), &diag, &registry), &diag);
   expect_list(registry, "/first.so found\n/b/m.so found\n/b/z.so found\n refused\nrelative refused\n"
-                        "/nowhere/at/all refused\n/a/copy.so refused\n");
+                        "/nowhere/at/all refused\n/b/. refused\n/a/copy.so refused\n");
+  assert_string_equal(byoc_plugin_registry_at(registry, 6)->reason, "the folder has been searched already");
   assert_non_null(strstr(byoc_plugin_registry_at(registry, 3)->reason, "an empty entry in BYOC_PLUGIN_PATH"));
   assert_non_null(strstr(byoc_plugin_registry_at(registry, 4)->reason,
                          "a relative folder in BYOC_PLUGIN_PATH is passed over (name folders by their whole path"));
-  const byoc_plugin_entry_t *copy = byoc_plugin_registry_at(registry, 6);
+  const byoc_plugin_entry_t *copy = byoc_plugin_registry_at(registry, 7);
   assert_non_null(strstr(copy->reason, "its name 'demo_negate' is taken by '"));
   assert_non_null(strstr(copy->reason, "/b/z.so'"));
   // Nothing has been loaded yet; asking for a target loads its plugin alone.
@@ -300,7 +301,7 @@ static void test_order(void **state) {
   assert_ptr_equal(targets.lookup(targets.self, "c"), byoc_target_kind_native());
   assert_null(targets.lookup(targets.self, "nothing"));
   expect_list(registry, "/first.so found\n/b/m.so found\n/b/z.so loaded\n refused\nrelative refused\n"
-                        "/nowhere/at/all refused\n/a/copy.so refused\n");
+                        "/nowhere/at/all refused\n/b/. refused\n/a/copy.so refused\n");
   byoc_plugin_registry_destroy(registry);
   free(explicit_path);
   free(a);

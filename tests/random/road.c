@@ -1,0 +1,106 @@
+#include "tests/random/road.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/compose/compose.h"
+#include "core/compose/resolve.h"
+#include "core/frontend/onnx_read.h"
+#include "core/runtime/loader.h"
+
+byoc_status_t road_open(road_t *road, const void *model, size_t size_bytes, const char *targets, byoc_diag_t *diag) {
+  byoc_allocator_t allocator = byoc_allocator_system();
+  *road = (road_t){0};
+  byoc_pipeline_result_init(&road->result, allocator);
+  const byoc_plugin_options_t plugins = {.environment = BYOC_TEST_PLUGIN_DIR};
+  BYOC_RETURN_IF_ERROR(byoc_plugin_registry_create(&plugins, allocator, diag, &road->registry));
+  const byoc_target_registry_t kinds = byoc_plugin_registry_targets(road->registry);
+  BYOC_RETURN_IF_ERROR(byoc_target_list_parse(&targets, 1, &kinds, allocator, diag, &road->targets));
+  BYOC_RETURN_IF_ERROR(byoc_onnx_read_memory(model, size_bytes, "random.onnx", NULL, allocator, diag, &road->module));
+  const byoc_pipeline_options_t options = {.targets = &road->targets};
+  return byoc_pipeline_run(road->module, &options, allocator, diag, &road->result);
+}
+
+void road_close(road_t *road) {
+  byoc_pipeline_result_deinit(&road->result);
+  byoc_graph_module_destroy(road->module);
+  byoc_target_list_deinit(&road->targets);
+  byoc_plugin_registry_destroy(road->registry);
+}
+
+// ---- memory ----
+
+static void free_all(void **buffers, size_t count) {
+  for (size_t i = 0; buffers != NULL && i < count; ++i) free(buffers[i]);
+  free(buffers);
+}
+
+static void **allocate_all(byoc_host_buffer_t *const *buffers, size_t count) {
+  void **memory = calloc(count + 1, sizeof(*memory));
+  for (size_t i = 0; memory != NULL && i < count; ++i) {
+    size_t size = (size_t)byoc_type_size_bytes(buffers[i]->type);
+    memory[i] = calloc(1, size + 64);
+    if (memory[i] != NULL) continue;
+    free_all(memory, i);
+    return NULL;
+  }
+  return memory;
+}
+
+byoc_status_t road_buffers_init(const road_t *road, road_buffers_t *buffers, byoc_diag_t *diag) {
+  const byoc_host_program_t *program = road->result.program;
+  buffers->inputs = allocate_all(program->inputs.data, program->inputs.count);
+  buffers->outputs = allocate_all(program->outputs.data, program->outputs.count);
+  if (buffers->inputs != NULL && buffers->outputs != NULL) return BYOC_OK;
+  road_buffers_deinit(road, buffers);
+  return byoc_diag_out_of_memory(diag);
+}
+
+void road_buffers_deinit(const road_t *road, road_buffers_t *buffers) {
+  if (road->result.program == NULL) return;
+  free_all(buffers->inputs, road->result.program->inputs.count);
+  free_all(buffers->outputs, road->result.program->outputs.count);
+  *buffers = (road_buffers_t){0};
+}
+
+// ---- the two executors ----
+
+byoc_status_t road_run_compiled(const road_t *road, const char *path, int32_t thread_count,
+                                const road_buffers_t *buffers, byoc_diag_t *diag) {
+  const byoc_compose_options_t compose = {.output = path,
+                                          .model_name = "random",
+                                          .targets = &road->targets,
+                                          .cpu_features = road->result.required_cpu_features.data};
+  BYOC_RETURN_IF_ERROR(byoc_compose_artifact(road->result.program, &compose, byoc_allocator_system(), diag));
+  byoc_loaded_artifact_t artifact;
+  BYOC_RETURN_IF_ERROR(byoc_artifact_load(path, diag, &artifact));
+  const byoc_context_options_t options = {.struct_size = sizeof(options), .thread_count = thread_count};
+  byoc_context_t *context = NULL;
+  byoc_status_t status = artifact.table->create(&options, &context);
+  // Twice: the second run must not see what the first one left behind.
+  for (int i = 0; i < 2 && status == BYOC_OK; ++i) {
+    status = artifact.table->run(context, (const void *const *)buffers->inputs, buffers->outputs);
+  }
+  if (status != BYOC_OK) status = byoc_diag_error(diag, status, "%s", artifact.table->last_error(context));
+  artifact.table->destroy(context);
+  byoc_artifact_unload(&artifact);
+  return status;
+}
+
+byoc_status_t road_run_evaluated(const road_t *road, const road_buffers_t *buffers, byoc_diag_t *diag) {
+  const byoc_host_program_t *program = road->result.program;
+  const byoc_runtime_t runtime = byoc_serial_runtime(1);
+  byoc_resolver_t *resolver = NULL;
+  byoc_evaluator_t *evaluator = NULL;
+  byoc_status_t status = byoc_resolver_create(program, &runtime, byoc_allocator_system(), diag, &resolver);
+  if (status == BYOC_OK) {
+    const byoc_symbol_resolver_t interface = byoc_resolver_interface(resolver);
+    status = byoc_evaluator_create(program, &interface, 1, byoc_allocator_system(), diag, &evaluator);
+  }
+  for (int i = 0; i < 2 && status == BYOC_OK; ++i) {
+    status = byoc_evaluator_run(evaluator, (const void *const *)buffers->inputs, buffers->outputs, diag);
+  }
+  byoc_evaluator_destroy(evaluator);
+  byoc_resolver_destroy(resolver);
+  return status;
+}

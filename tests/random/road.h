@@ -1,0 +1,30 @@
+// The whole road in process: a model in memory becomes a host program; both executors run it.
+#ifndef BYOC_TESTS_RANDOM_ROAD_H_
+#define BYOC_TESTS_RANDOM_ROAD_H_
+
+#include "core/compose/pipeline.h"
+#include "core/plugin/registry.h"
+
+typedef struct road_t {
+  byoc_plugin_registry_t *registry;
+  byoc_target_list_t targets;
+  byoc_graph_module_t *module;
+  byoc_pipeline_result_t result;
+} road_t;
+
+// Plugins are those of the build tree.
+byoc_status_t road_open(road_t *road, const void *model, size_t size_bytes, const char *targets, byoc_diag_t *diag);
+void road_close(road_t *road);
+// Memory for each input and output, zeroed.
+typedef struct road_buffers_t {
+  void **inputs, **outputs;
+} road_buffers_t;
+byoc_status_t road_buffers_init(const road_t *road, road_buffers_t *buffers, byoc_diag_t *diag);
+void road_buffers_deinit(const road_t *road, road_buffers_t *buffers);
+
+// Through an artifact, made at `path` and loaded; on `thread_count` threads.
+byoc_status_t road_run_compiled(const road_t *road, const char *path, int32_t thread_count,
+                                const road_buffers_t *buffers, byoc_diag_t *diag);
+byoc_status_t road_run_evaluated(const road_t *road, const road_buffers_t *buffers, byoc_diag_t *diag);
+
+#endif // BYOC_TESTS_RANDOM_ROAD_H_
