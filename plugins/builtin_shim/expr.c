@@ -67,15 +67,14 @@ static bool is_name_byte(char c) {
   return isalnum((unsigned char)c) || c == '_';
 }
 
-bool byoc_shim_in_pattern(const char *pattern, const char *name, size_t length) {
+bool byoc_shim_in_pattern(const char *pattern, const char *name) {
+  const size_t length = strlen(name);
+  if (length == 0) return false;
   for (const char *at = pattern; (at = strstr(at, name)) != NULL; ++at) {
-    if (at == pattern) {
-      if (at[length] == ':' && at[length + 1] != ':') return true;
-      continue;
-    }
-    if (is_name_byte(at[length]) || is_name_byte(at[-1])) continue;
-    if (at[-1] == '%' || at[-1] == '@') return true;
-    if (at[length] == ':' && at[length + 1] != ':' && at[-1] != ':') return true;
+    const char before = at > pattern ? at[-1] : ' ', after = at[length];
+    if (is_name_byte(before) || is_name_byte(after)) continue;
+    if (before == '%' || before == '@') return true;
+    if (before != ':' && after == ':' && at[length + 1] != ':') return true; // "name:Op", not "domain::Op"
   }
   return false;
 }
@@ -318,7 +317,7 @@ static void read_argument(reader_t *r, char kind, argument_t *out) {
   skip_space(r);
   out->at = r->at;
   if (kind == 'v' || kind == 'o') {
-    if (!read_name(r, out->name) || !byoc_shim_in_pattern(r->scope->pattern, out->name, strlen(out->name))) {
+    if (!read_name(r, out->name) || !byoc_shim_in_pattern(r->scope->pattern, out->name)) {
       fail(r, out->at, "a name of the pattern expected");
     }
     return;

@@ -43,7 +43,7 @@ bool byoc_shim_fail_in(byoc_shim_scope_t *scope, const char *format, ...) __attr
 bool byoc_shim_set(byoc_shim_scope_t *scope, const char *name, byoc_shim_value_t value);
 
 // Does the pattern bind this name?
-bool byoc_shim_in_pattern(const char *pattern, const char *name, size_t length);
+bool byoc_shim_in_pattern(const char *pattern, const char *name);
 // The value that a name of the pattern stands for; NULL where its part did not match.
 byoc_value_t *byoc_shim_bound(const byoc_shim_scope_t *scope, const char *name);
 

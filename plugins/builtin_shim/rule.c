@@ -33,9 +33,8 @@ static bool host_refused(walk_t *w) {
 
 // ---- reading fields ----
 
-// Refuses members of `object` that are not in the space-separated `known`.
-static bool check_members(walk_t *w, json_t *object, const char *known) {
-  if (!json_is_object(object)) return byoc_shim_fail(w->scope, "an object expected");
+bool byoc_shim_check_members(byoc_shim_scope_t *scope, json_t *object, const char *known) {
+  if (!json_is_object(object)) return byoc_shim_fail(scope, "an object expected");
   const char *key;
   json_t *member;
   json_object_foreach(object, key, member) {
@@ -44,7 +43,7 @@ static bool check_members(walk_t *w, json_t *object, const char *known) {
     while (at != NULL && ((at != known && at[-1] != ' ') || (at[length] != ' ' && at[length] != '\0'))) {
       at = strstr(at + 1, key);
     }
-    if (at == NULL) return byoc_shim_fail(w->scope, "unknown member '%.64s', there are: %s", key, known);
+    if (at == NULL) return byoc_shim_fail(scope, "unknown member '%.64s', there are: %s", key, known);
   }
   return true;
 }
@@ -83,7 +82,7 @@ static bool find_value(walk_t *w, const char *name, byoc_value_t **out_value) {
     *out_value = w->results[i].value;
     return true;
   }
-  if (!byoc_shim_in_pattern(w->scope->pattern, name, strlen(name))) {
+  if (!byoc_shim_in_pattern(w->scope->pattern, name)) {
     return byoc_shim_fail(w->scope, "unknown value '%.64s'", name);
   }
   if (is_checking(w)) return true;
@@ -117,7 +116,7 @@ static bool make_constant(walk_t *w, uint32_t dtype, uint32_t rank, int64_t dim,
 static bool read_operand(walk_t *w, json_t *item, byoc_value_t **out_value) {
   *out_value = NULL;
   if (json_is_string(item)) return find_value(w, json_string_value(item), out_value);
-  if (!check_members(w, item, "ints real")) return false;
+  if (!byoc_shim_check_members(w->scope, item, "ints real")) return false;
   const json_t *ints = json_object_get(item, "ints");
   if (ints != NULL) {
     int64_t values[BYOC_SHIM_MAX_DIMS];
@@ -157,7 +156,7 @@ static bool copy_attributes(walk_t *w, json_t *copy, byoc_node_t *to) {
   const char *name;
   json_t *list;
   json_object_foreach(copy, name, list) {
-    if (!byoc_shim_in_pattern(w->scope->pattern, name, strlen(name)) || !json_is_array(list)) {
+    if (!byoc_shim_in_pattern(w->scope->pattern, name) || !json_is_array(list)) {
       return byoc_shim_fail(w->scope, "'copy' needs a node of the pattern and a list, not '%.64s'", name);
     }
     for (size_t i = 0; i < json_array_size(list); ++i) {
@@ -186,12 +185,13 @@ static bool set_attributes(walk_t *w, json_t *attributes, byoc_node_t *to) {
       ok = byoc_shim_evaluate_ints(w->scope, item, ints, &count);
       if (ok && to != NULL) status = edit->set_ints(w->rewrite->codegen, to, name, ints, count);
     } else if (json_is_string(json_object_get(item, "text"))) {
-      ok = check_members(w, item, "text");
+      ok = byoc_shim_check_members(w->scope, item, "text");
       const char *text = json_string_value(json_object_get(item, "text"));
       if (ok && to != NULL) status = edit->set_string(w->rewrite->codegen, to, name, text);
     } else if (json_is_object(item)) {
       double real = 0;
-      ok = check_members(w, item, "real") && byoc_shim_evaluate_number(w->scope, json_object_get(item, "real"), &real);
+      ok = byoc_shim_check_members(w->scope, item, "real") &&
+           byoc_shim_evaluate_number(w->scope, json_object_get(item, "real"), &real);
       if (ok && to != NULL) status = edit->set_float(w->rewrite->codegen, to, name, real);
     } else {
       int64_t number = 0;
@@ -205,7 +205,7 @@ static bool set_attributes(walk_t *w, json_t *attributes, byoc_node_t *to) {
 }
 
 static bool walk_operator(walk_t *w, json_t *step, byoc_value_t **out_value) {
-  if (!check_members(w, step, "op operands attributes copy result when else")) return false;
+  if (!byoc_shim_check_members(w->scope, step, "op operands attributes copy result when else")) return false;
   const char *name = NULL;
   if (!read_text(w, step, "op", &name)) return false;
   const json_t *list = json_object_get(step, "operands");
@@ -379,7 +379,8 @@ static bool walk_turn(walk_t *w, json_t *step, const char *result, byoc_value_t 
 }
 
 static bool walk_call(walk_t *w, json_t *step, const char *result, byoc_value_t **out_value) {
-  if (!check_members(w, step, "call returns arguments result dims accumulate repeat for when else")) return false;
+  if (!byoc_shim_check_members(w->scope, step, "call returns arguments result dims accumulate repeat for when else"))
+    return false;
   int64_t turns = 1;
   if (!read_count(w, step, "for", &turns)) return false;
   if (turns > MAX_UNROLL) return byoc_shim_fail(w->scope, "'for' is %lld, above %d", (long long)turns, MAX_UNROLL);
@@ -483,8 +484,8 @@ bool byoc_shim_walk_rule(byoc_shim_scope_t *scope, const char *target, const jso
   if (is_checking(&w)) {
     const char *root = byoc_shim_rule_root(target, rule);
     if (root == NULL) return byoc_shim_fail(scope, "its name does not begin with '%s.'", target);
-    if (!check_members(&w, (json_t *)rule, "name pattern dtype let where steps result")) return false;
-    if (!byoc_shim_in_pattern(scope->pattern, root, strlen(root))) {
+    if (!byoc_shim_check_members(scope, (json_t *)rule, "name pattern dtype let where steps result")) return false;
+    if (!byoc_shim_in_pattern(scope->pattern, root)) {
       return byoc_shim_fail(scope, "the root of its pattern must be named '%s'", root);
     }
   }

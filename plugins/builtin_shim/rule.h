@@ -23,4 +23,7 @@ bool byoc_shim_walk_rule(byoc_shim_scope_t *scope, const char *target, const jso
 // The part of a rule's name behind the target: the name of its pattern's root node. NULL where it has none.
 const char *byoc_shim_rule_root(const char *target, const json_t *rule);
 
+// Is `object` one, and are all its members among the space-separated `known`?
+bool byoc_shim_check_members(byoc_shim_scope_t *scope, json_t *object, const char *known);
+
 #endif // BYOC_SHIM_RULE_H_

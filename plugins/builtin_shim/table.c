@@ -22,6 +22,12 @@ static bool need_text(table_reader_t *r, const json_t *object, const char *key, 
   return *out_text != NULL || fail(r, "the text is missing", key);
 }
 
+static bool check_members(table_reader_t *r, json_t *object, const char *what, const char *known) {
+  byoc_shim_scope_t scope = {.host = r->host};
+  if (byoc_shim_check_members(&scope, object, known)) return true;
+  return fail(r, what, scope.error);
+}
+
 static bool read_texts(table_reader_t *r, const json_t *object, const char *key, const char **out,
                        uint32_t *out_count) {
   const json_t *list = json_object_get(object, key);
@@ -35,11 +41,12 @@ static bool read_texts(table_reader_t *r, const json_t *object, const char *key,
 }
 
 // {"name": "core", "choices": "auto|haswell", "default": "auto", "help": "..."}; without choices an integer.
-static bool read_option(table_reader_t *r, const json_t *item) {
+static bool read_option(table_reader_t *r, json_t *item) {
   byoc_shim_table_t *table = r->table;
   byoc_option_t *option = &table->options[table->option_count];
   *option = (byoc_option_t){.header = BYOC_HEADER(byoc_option_t, 1)};
-  if (!need_text(r, item, "name", &option->name) || !need_text(r, item, "default", &option->default_value) ||
+  if (!check_members(r, item, "an option", "name choices minimum maximum default help") ||
+      !need_text(r, item, "name", &option->name) || !need_text(r, item, "default", &option->default_value) ||
       !need_text(r, item, "help", &option->help)) {
     return false;
   }
@@ -87,9 +94,10 @@ static bool read_rule(table_reader_t *r, const json_t *rule) {
   return true;
 }
 
-static bool read_library(table_reader_t *r, const json_t *library) {
+static bool read_library(table_reader_t *r, json_t *library) {
   byoc_shim_table_t *table = r->table;
-  if (!need_text(r, library, "name", &table->library_name) || !need_text(r, library, "shared", &table->shared)) {
+  if (!check_members(r, library, "'library'", "name files needed shared setup") ||
+      !need_text(r, library, "name", &table->library_name) || !need_text(r, library, "shared", &table->shared)) {
     return false;
   }
   table->setup = json_string_value(json_object_get(library, "setup"));
@@ -100,7 +108,8 @@ static bool read_library(table_reader_t *r, const json_t *library) {
 static bool read_table(table_reader_t *r) {
   byoc_shim_table_t *table = r->table;
   const json_t *options = json_object_get(table->json, "options");
-  if (!need_text(r, table->json, "target", &table->target) ||
+  if (!check_members(r, table->json, "the table", "target description library options rules") ||
+      !need_text(r, table->json, "target", &table->target) ||
       !need_text(r, table->json, "description", &table->description) ||
       !read_library(r, json_object_get(table->json, "library"))) {
     return false;

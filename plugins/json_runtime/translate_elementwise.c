@@ -74,9 +74,11 @@ static int broadcast_is_fast(const byoc_dnnl_shape_t *operand, const byoc_dnnl_s
   int32_t shift = result->rank - operand->rank;
   uint32_t kept = 0, all = 0;
   for (int32_t i = 0; i < result->rank; ++i) {
+    int64_t own = i >= shift ? operand->dims[i - shift] : 1;
+    if (own != 1 && own != result->dims[i]) return 0; // the axis attribute of opset 6
     if (result->dims[i] == 1) continue;
     all |= 1u << i;
-    if (i >= shift && operand->dims[i - shift] == result->dims[i]) kept |= 1u << i;
+    if (own != 1) kept |= 1u << i;
   }
   uint32_t last = 1u << (result->rank - 1);
   return kept == all || kept == 0 || (kept == 2u && result->rank > 2) || kept == last || kept == (all & ~1u);
@@ -86,6 +88,7 @@ static const char *translate_binary(const byoc_dnnl_source_t *source, byoc_dnnl_
   const byoc_value_t *left = byoc_dnnl_source_operand(source, 0), *right = byoc_dnnl_source_operand(source, 1);
   if (source->graph->operand_count(source->node) != 2) return "oneDNN takes two operands";
   if (!byoc_dnnl_source_is_tensor(source, right)) return "only static f32 operands are taken";
+  if (source->graph->has_attribute(source->node, "axis")) return "the broadcasting of opset 6";
   byoc_dnnl_shape_t a = byoc_dnnl_source_shape(source, left), b = byoc_dnnl_source_shape(source, right);
   byoc_dnnl_shape_t y = byoc_dnnl_source_shape(source, byoc_dnnl_source_result(source));
   int left_full = byoc_dnnl_shape_equal(&a, &y);
@@ -110,16 +113,46 @@ static const char *translate_binary(const byoc_dnnl_source_t *source, byoc_dnnl_
   return NULL;
 }
 
-#define BINARY(name)                                                                                                   \
-  const char *byoc_dnnl_translate_##name(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft) {                 \
-    return translate_binary(source, draft, #name);                                                                     \
+// Sum, Max and Min take any number of operands: one that has the result's dimensions, then the others onto it.
+static const char *translate_variadic(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft,
+                                      const char *algorithm) {
+  byoc_dnnl_shape_t y = byoc_dnnl_source_shape(source, byoc_dnnl_source_result(source));
+  uint64_t count = source->graph->operand_count(source->node), full = count;
+  if (count < 2) return "one operand, which is left to others";
+  for (uint64_t i = 0; i < count; ++i) {
+    const byoc_value_t *operand = byoc_dnnl_source_operand(source, i);
+    if (!byoc_dnnl_source_is_tensor(source, operand)) return "only static f32 operands are taken";
+    byoc_dnnl_shape_t x = byoc_dnnl_source_shape(source, operand);
+    if (full == count && byoc_dnnl_shape_equal(&x, &y)) full = i;
+    if (!broadcast_is_fast(&x, &y)) return "oneDNN is slow at this kind of broadcasting";
   }
-BINARY(add)
-BINARY(sub)
-BINARY(mul)
-BINARY(div)
-BINARY(max)
-BINARY(min)
+  if (full == count) return "all operands are broadcast";
+  if (draft == NULL) return NULL;
+  const char *name = byoc_dnnl_source_name(source);
+  int32_t result = byoc_dnnl_draft_value(draft, byoc_dnnl_source_operand(source, full));
+  uint64_t left = count - 1;
+  for (uint64_t i = 0; i < count; ++i) {
+    if (i == full) continue;
+    int32_t operand = byoc_dnnl_draft_value(draft, byoc_dnnl_source_operand(source, i));
+    int32_t next = --left > 0 ? byoc_dnnl_draft_temporary(draft, &y)
+                              : byoc_dnnl_draft_value(draft, byoc_dnnl_source_result(source));
+    byoc_dnnl_draft_binary(draft, name, algorithm, result, operand, next);
+    result = next;
+  }
+  return NULL;
+}
+
+#define BINARY(name, algorithm, translate)                                                                             \
+  const char *byoc_dnnl_translate_##name(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft) {                 \
+    return translate(source, draft, algorithm);                                                                        \
+  }
+BINARY(add, "add", translate_binary)
+BINARY(sub, "sub", translate_binary)
+BINARY(mul, "mul", translate_binary)
+BINARY(div, "div", translate_binary)
+BINARY(sum, "add", translate_variadic)
+BINARY(max, "max", translate_variadic)
+BINARY(min, "min", translate_variadic)
 #undef BINARY
 
 const char *byoc_dnnl_translate_prelu(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft) {
@@ -127,10 +160,20 @@ const char *byoc_dnnl_translate_prelu(const byoc_dnnl_source_t *source, byoc_dnn
   if (!byoc_dnnl_source_is_tensor(source, slope)) return "only static f32 operands are taken";
   byoc_dnnl_shape_t w = byoc_dnnl_source_shape(source, slope);
   byoc_dnnl_shape_t y = byoc_dnnl_source_shape(source, byoc_dnnl_source_result(source));
+  // Before opset 7 a slope of one dimension was one a channel.
+  int64_t count = 0;
+  int by_channel = source->graph->node_since_version(source->node) < 7 && w.rank == 1 && w.dims[0] > 1 && y.rank > 2;
+  if (by_channel) {
+    if (w.dims[0] != y.dims[1] || byoc_dnnl_source_floats(source, slope, &count) == NULL)
+      return "a slope of one dimension that is not constant";
+    w.rank = y.rank - 1;
+    for (int32_t i = 1; i < w.rank; ++i) w.dims[i] = 1;
+  }
   if (!broadcast_is_fast(&w, &y)) return "oneDNN is slow at this kind of broadcasting";
   if (draft == NULL) return NULL;
   int32_t inputs[2] = {byoc_dnnl_draft_value(draft, byoc_dnnl_source_operand(source, 0)),
                        byoc_dnnl_draft_value(draft, slope)};
+  if (by_channel) inputs[1] = byoc_dnnl_draft_reshaped_constant(draft, inputs[1], &w);
   byoc_dnnl_draft_node(draft, byoc_dnnl_source_name(source), "prelu", inputs, 2,
                        byoc_dnnl_draft_value(draft, byoc_dnnl_source_result(source)), NULL);
   return NULL;

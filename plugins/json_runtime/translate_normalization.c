@@ -166,11 +166,14 @@ static const char *translate_reduce(const byoc_dnnl_source_t *source, byoc_dnnl_
   if (count < 0) return "axes that are not constant";
   if (count == 0) return "a reduction to one element";
   uint32_t reduced = 0;
+  int64_t extent = 1;
   for (int32_t i = 0; i < count; ++i) {
     axes[i] = byoc_dnnl_source_axis(axes[i], x.rank);
     if (axes[i] < 0) return "an axis outside of its operand";
     reduced |= 1u << axes[i];
+    extent *= x.dims[axes[i]];
   }
+  if (extent == 1) return "a reduction that reduces nothing"; // oneDNN has none
   // Trailing dimensions only: the other kinds are slow.
   int32_t first = x.rank;
   while (first > 0 && (reduced & 1u << (first - 1)) != 0) --first;

@@ -131,6 +131,7 @@ static tensor_t *partner_of(suite_t *suite, const tensor_t *x, double scale, dou
   if (scale == 1 && chance(suite, 40)) {
     tensor_t *other = pick(suite, chance(suite, 60) ? x->rank : -1);
     if (broadcast_shape(x, other, &rank, dims)) return other;
+    rank = 0;
   }
   int32_t dropped = chance(suite, 40) ? (int32_t)below(suite, x->rank + 1) : 0;
   for (int32_t d = dropped; d < x->rank; ++d) dims[rank++] = chance(suite, 30) ? 1 : x->dims[d];

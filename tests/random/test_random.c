@@ -79,6 +79,15 @@ static int compare_outputs(const suite_t *suite, const byoc_host_program_t *prog
 
 // ---- one model ----
 
+// A failure of the road itself is one of the whole model; one graph alone is shown.
+static void check(const suite_t *suite, uint64_t first_seed, byoc_status_t status, const byoc_diag_t *diag) {
+  if (status == BYOC_OK) return;
+  print_error("'%s', seeds %llu to %llu:\n", targets, (unsigned long long)first_seed,
+              (unsigned long long)first_seed + (unsigned long long)suite->graph);
+  if (suite->graph == 0) suite_print_graph(suite, 0);
+  byoc_test_ok(status, diag);
+}
+
 static int run_both_ways(const suite_t *suite, const road_t *road, uint64_t first_seed) {
   byoc_diag_t diag = {0};
   road_buffers_t buffers;
@@ -87,12 +96,12 @@ static int run_both_ways(const suite_t *suite, const road_t *road, uint64_t firs
   char *folder = byoc_test_folder();
   char *path = byoc_path_join(byoc_allocator_system(), folder, "random.so");
   assert_non_null(path);
-  byoc_test_ok(road_run_compiled(road, path, 2, &buffers, &diag), &diag);
+  check(suite, first_seed, road_run_compiled(road, path, 2, &buffers, &diag), &diag);
   int wrong = compare_outputs(suite, road->result.program, buffers.outputs, "compiled", first_seed);
   for (size_t i = 0; i < road->result.program->outputs.count; ++i) {
     memset(buffers.outputs[i], 0xA5, (size_t)byoc_type_size_bytes(road->result.program->outputs.data[i]->type));
   }
-  byoc_test_ok(road_run_evaluated(road, &buffers, &diag), &diag);
+  check(suite, first_seed, road_run_evaluated(road, &buffers, &diag), &diag);
   wrong += compare_outputs(suite, road->result.program, buffers.outputs, "evaluated", first_seed);
   road_buffers_deinit(road, &buffers);
   assert_int_equal(byoc_remove_tree(folder, NULL), BYOC_OK);
@@ -120,13 +129,7 @@ static int run_model(uint64_t first_seed, int graph_count) {
   size_t size = 0;
   byoc_test_ok(byoc_onnx_model_pack(suite.model, &diag, &bytes, &size), &diag);
   road_t road;
-  byoc_status_t status = road_open(&road, bytes, size, targets, &diag);
-  if (status != BYOC_OK) {
-    print_error("'%s', seeds %llu to %llu:\n", targets, (unsigned long long)first_seed,
-                (unsigned long long)first_seed + (unsigned long long)graph_count - 1);
-    if (graph_count == 1) suite_print_graph(&suite, 0);
-  }
-  byoc_test_ok(status, &diag);
+  check(&suite, first_seed, road_open(&road, bytes, size, targets, &diag), &diag);
   int wrong = run_both_ways(&suite, &road, first_seed);
   road_close(&road);
   byoc_free(byoc_allocator_system(), bytes);

@@ -16,6 +16,7 @@ enum {
   X(build, "compile a model into one shared object")                                                                   \
   X(run, "run an artifact or a model once, and compare its results")                                                   \
   X(bench, "time an artifact")                                                                                         \
+  X(conform, "run ONNX backend test cases and say which pass")                                                         \
   X(inspect, "show what is inside an artifact or a model")                                                             \
   X(targets, "list the targets that there are, with their options")                                                    \
   X(plugins, "list the plugins that were found, and those that were refused")                                          \

@@ -112,6 +112,17 @@ static byoc_status_t parse_option(const byoc_usage_t *usage, int argc, char **ar
   return set_value(row, value, diag);
 }
 
+static byoc_status_t add_operand(const byoc_usage_t *usage, const char *word, const char **operands, size_t *count,
+                                 size_t wanted, byoc_diag_t *diag) {
+  if (*count < wanted) operands[(*count)++] = word;
+  if (usage->more_operands == NULL) return BYOC_OK;
+  if (usage->more_operands->count == BYOC_MAX_LIST) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s takes %d words at most", usage->command, BYOC_MAX_LIST);
+  }
+  usage->more_operands->items[usage->more_operands->count++] = word;
+  return BYOC_OK;
+}
+
 byoc_status_t byoc_options_parse(const byoc_usage_t *usage, int argc, char **argv, byoc_diag_t *diag,
                                  const char **operands, bool *out_done) {
   *out_done = false;
@@ -129,10 +140,10 @@ byoc_status_t byoc_options_parse(const byoc_usage_t *usage, int argc, char **arg
       only_operands = true;
     } else if (!only_operands && word[0] == '-' && word[1] != '\0') {
       BYOC_RETURN_IF_ERROR(parse_option(usage, argc, argv, &i, diag));
-    } else if (count == wanted) {
+    } else if (count == wanted && usage->more_operands == NULL) {
       return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s does not take the word '%s'", usage->command, word);
     } else {
-      operands[count++] = word;
+      BYOC_RETURN_IF_ERROR(add_operand(usage, word, operands, &count, wanted, diag));
     }
   }
   if (count == wanted) return BYOC_OK;

@@ -36,13 +36,15 @@ typedef struct byoc_usage_t {
   const char *command;  // "byoc build"
   const char *synopsis; // "MODEL [-o OUT] [options]"
   const char *summary;
-  const char *const *operands; // help of each operand, for the message when one is missing; NULL-terminated
+  const char *const *operands;      // help of each operand, for the message when one is missing; NULL-terminated
+  byoc_text_items_t *more_operands; // takes the operands and all words after them too; NULL: no further words
   const byoc_option_row_t *rows;
   size_t row_count;
   const char *more; // further text for --help; may be NULL
 } byoc_usage_t;
 
-// Parses argv[1..]. `operands` gets the other words (as many as usage->operands names, exactly). --help prints and sets
+// Parses argv[1..]. `operands` gets the other words (as many as usage->operands names, exactly, unless there are
+// more_operands). --help prints and sets
 // *out_done. Errors are BYOC_INVALID_ARGUMENT.
 byoc_status_t byoc_options_parse(const byoc_usage_t *usage, int argc, char **argv, byoc_diag_t *diag,
                                  const char **operands, bool *out_done);

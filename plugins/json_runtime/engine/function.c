@@ -46,7 +46,9 @@ static int32_t write_output(byoc_dnnl_function_t *function, int32_t value) {
   byoc_dnnl_layout_plain(v->rank, v->dims, &plain);
   BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_read(function, value, NULL, &from));
   BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_create_result(function, value, &plain, &to));
-  return byoc_dnnl_add_reorder(function, from, to);
+  BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_add_reorder(function, from, to));
+  byoc_dnnl_define(function, value, to); // written once, before anything overwrites `from`
+  return BYOC_OK;
 }
 
 static int32_t build_node(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node) {

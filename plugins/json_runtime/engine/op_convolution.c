@@ -31,50 +31,63 @@ static int32_t read_window(byoc_dnnl_function_t *function, const byoc_dnnl_node_
   return BYOC_OK;
 }
 
-static int32_t build_convolution(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node, int transposed) {
+// Whether Winograd pays: measured on ResNet-50's layers, 1.4 to 1.7 times as fast from 14x14 positions on, slower
+// below.
+static int winograd_pays(const byoc_dnnl_value_t *weights, const byoc_dnnl_value_t *output, const window_t *window) {
+  if (window->rank != 2 || weights->rank != 4 || weights->dims[0] < 64 || weights->dims[1] < 64) return 0;
+  for (int32_t i = 0; i < 2; ++i)
+    if (weights->dims[2 + i] != 3 || window->strides[i] != 1 || window->dilations[i] != 0 || output->dims[2 + i] < 14)
+      return 0;
+  return 1;
+}
+
+// The primitive descriptor for one algorithm. Layouts are oneDNN's choice throughout.
+static int32_t describe_convolution(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node,
+                                    const window_t *window, dnnl_alg_kind_t algorithm, byoc_dnnl_fusion_t *out_fusion) {
   const byoc_dnnl_api_t *api = function->api;
   const byoc_dnnl_graph_t *graph = &function->graph;
-  window_t window;
-  BYOC_DNNL_RETURN_IF_ERROR(read_window(function, node, &window));
-  if (node->input_count < 2 || node->inputs[1] < 0)
-    return byoc_dnnl_node_fail(function, BYOC_INVALID_DATA, "it has no weights");
   const byoc_dnnl_value_t *input = &graph->values[node->inputs[0]], *weights = &graph->values[node->inputs[1]];
   const byoc_dnnl_value_t *output = &graph->values[node->output];
   int32_t bias = node->input_count > 2 ? node->inputs[2] : -1;
-
   dnnl_memory_desc_t input_desc, weights_desc, bias_desc, output_desc;
   byoc_dnnl_layout_any(input->rank, input->dims, &input_desc);
   byoc_dnnl_layout_any(weights->rank, weights->dims, &weights_desc);
   byoc_dnnl_layout_any(output->rank, output->dims, &output_desc);
   if (bias >= 0) byoc_dnnl_layout_any(graph->values[bias].rank, graph->values[bias].dims, &bias_desc);
-  const dnnl_memory_desc_t *bias_or_null = bias >= 0 ? &bias_desc : NULL;
   dnnl_convolution_desc_t op_desc; // the deconvolution's descriptor is the same struct
-  if (transposed) {
-    BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_check(function,
-                                              api->dnnl_dilated_deconvolution_forward_desc_init(
-                                                  &op_desc, dnnl_forward_inference, dnnl_deconvolution_direct,
-                                                  &input_desc, &weights_desc, bias_or_null, &output_desc,
-                                                  window.strides, window.dilations, window.pads_begin, window.pads_end),
-                                              "describe the deconvolution"));
-  } else {
-    const char *algorithm = byoc_dnnl_node_string(node, "algorithm", "direct");
-    dnnl_alg_kind_t kind = strcmp(algorithm, "winograd") == 0 ? dnnl_convolution_winograd
-                           : strcmp(algorithm, "auto") == 0   ? dnnl_convolution_auto
-                                                              : dnnl_convolution_direct;
-    BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_check(
-        function,
-        api->dnnl_dilated_convolution_forward_desc_init(&op_desc, dnnl_forward_inference, kind, &input_desc,
-                                                        &weights_desc, bias_or_null, &output_desc, window.strides,
-                                                        window.dilations, window.pads_begin, window.pads_end),
-        "describe the convolution"));
-  }
+  dnnl_status_t described = (algorithm == dnnl_deconvolution_direct ? api->dnnl_dilated_deconvolution_forward_desc_init
+                                                                    : api->dnnl_dilated_convolution_forward_desc_init)(
+      &op_desc, dnnl_forward_inference, algorithm, &input_desc, &weights_desc, bias >= 0 ? &bias_desc : NULL,
+      &output_desc, window->strides, window->dilations, window->pads_begin, window->pads_end);
+  BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_check(function, described, "describe the convolution"));
+  return byoc_dnnl_fuse(function, node, &op_desc, output->rank, output->dims, 1.0f, out_fusion);
+}
+
+static int32_t build_convolution(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node,
+                                 dnnl_alg_kind_t algorithm) {
+  const byoc_dnnl_api_t *api = function->api;
+  const byoc_dnnl_graph_t *graph = &function->graph;
+  window_t window;
   byoc_dnnl_fusion_t fusion;
-  BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_fuse(function, node, &op_desc, output->rank, output->dims, 1.0f, &fusion));
+  BYOC_DNNL_RETURN_IF_ERROR(read_window(function, node, &window));
+  if (node->input_count < 2 || node->inputs[1] < 0)
+    return byoc_dnnl_node_fail(function, BYOC_INVALID_DATA, "it has no weights");
+  const char *wanted = byoc_dnnl_node_string(node, "algorithm", "direct");
+  int32_t status = BYOC_UNSUPPORTED;
+  if (algorithm == dnnl_convolution_direct &&
+      (strcmp(wanted, "winograd") == 0 ||
+       (strcmp(wanted, "auto") == 0 &&
+        winograd_pays(&graph->values[node->inputs[1]], &graph->values[node->output], &window))))
+    status = describe_convolution(function, node, &window, dnnl_convolution_winograd, &fusion);
+  if (status == BYOC_UNSUPPORTED) status = describe_convolution(function, node, &window, algorithm, &fusion);
+  if (status != BYOC_OK) return status;
+
+  int32_t bias = node->input_count > 2 ? node->inputs[2] : -1;
   byoc_dnnl_argument_t arguments[3] = {{DNNL_ARG_SRC, -1}, {DNNL_ARG_WEIGHTS, -1}, {DNNL_ARG_BIAS, -1}};
   dnnl_primitive_desc_t primitive_desc = fusion.primitive_desc;
-  input_desc = *api->dnnl_primitive_desc_query_md(primitive_desc, dnnl_query_src_md, 0);
-  weights_desc = *api->dnnl_primitive_desc_query_md(primitive_desc, dnnl_query_weights_md, 0);
-  int32_t status = byoc_dnnl_read(function, node->inputs[0], &input_desc, &arguments[0].version);
+  dnnl_memory_desc_t input_desc = *api->dnnl_primitive_desc_query_md(primitive_desc, dnnl_query_src_md, 0);
+  dnnl_memory_desc_t weights_desc = *api->dnnl_primitive_desc_query_md(primitive_desc, dnnl_query_weights_md, 0);
+  status = byoc_dnnl_read(function, node->inputs[0], &input_desc, &arguments[0].version);
   if (status == BYOC_OK) status = byoc_dnnl_read(function, node->inputs[1], &weights_desc, &arguments[1].version);
   if (status == BYOC_OK && bias >= 0) status = byoc_dnnl_read_plain(function, bias, &arguments[2].version);
   if (status != BYOC_OK) {
@@ -85,11 +98,11 @@ static int32_t build_convolution(byoc_dnnl_function_t *function, const byoc_dnnl
 }
 
 int32_t byoc_dnnl_build_convolution(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node) {
-  return build_convolution(function, node, 0);
+  return build_convolution(function, node, dnnl_convolution_direct);
 }
 
 int32_t byoc_dnnl_build_deconvolution(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node) {
-  return build_convolution(function, node, 1);
+  return build_convolution(function, node, dnnl_deconvolution_direct);
 }
 
 int32_t byoc_dnnl_build_pooling(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node) {

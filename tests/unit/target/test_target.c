@@ -182,9 +182,8 @@ static void test_errors(void **state) {
   expect_error("plain;\nplain", "2:1: error: target 'plain' is given twice with the same options\n  plain\n  ^\n");
   byoc_diag_t diag = {0};
   byoc_target_list_t list;
-  byoc_test_error(
-      parse("c -mcpu=haswel", &diag, &list), BYOC_NOT_FOUND, &diag,
-      "target 'c': option '-mcpu': unknown processor or extension 'haswel'; there are native, x86-64, ");
+  byoc_test_error(parse("c -mcpu=haswel", &diag, &list), BYOC_NOT_FOUND, &diag,
+                  "target 'c': option '-mcpu': unknown processor or extension 'haswel'; there are native, x86-64, ");
 }
 
 static void expect_schema_error(byoc_option_schema_t option, const char *part) {

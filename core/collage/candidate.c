@@ -1,0 +1,111 @@
+#include "core/collage/candidate.h"
+
+#include <string.h>
+
+#include "core/base/hash.h"
+
+void byoc_candidates_init(byoc_candidates_t *list, byoc_allocator_t allocator) {
+  *list = (byoc_candidates_t){0};
+  byoc_arena_init(&list->arena, allocator);
+}
+
+void byoc_candidates_deinit(byoc_candidates_t *list) {
+  byoc_allocator_t allocator = list->arena.allocator;
+  byoc_vector_deinit(&list->items, allocator);
+  byoc_vector_deinit(&list->refusals, allocator);
+  byoc_free(allocator, list->slots);
+  byoc_arena_deinit(&list->arena);
+  *list = (byoc_candidates_t){0};
+}
+
+static uint64_t hash_candidate(const byoc_candidate_t *candidate) {
+  uint64_t hash = byoc_hash_combine(byoc_index_set_hash(&candidate->nodes), candidate->target);
+  return candidate->composite ? byoc_hash_combine(hash, byoc_hash_text(candidate->composite)) : hash;
+}
+
+static bool same_text(const char *a, const char *b) {
+  return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static bool is_same(const byoc_candidate_t *a, const byoc_candidate_t *b) {
+  return a->target == b->target && a->place == b->place && byoc_index_set_equal(&a->nodes, &b->nodes) &&
+         same_text(a->composite, b->composite);
+}
+
+// The slot of an equal candidate, or the free one where it would go.
+static byoc_candidate_t **find_slot(byoc_candidate_t **slots, size_t slot_count, const byoc_candidate_t *candidate) {
+  size_t i = (size_t)hash_candidate(candidate) & (slot_count - 1);
+  while (slots[i] != NULL && !is_same(slots[i], candidate)) i = (i + 1) & (slot_count - 1);
+  return &slots[i];
+}
+
+// Keeps the table less than half full.
+static bool make_room(byoc_candidates_t *list) {
+  if ((list->items.count + 1) * 2 <= list->slot_count) return true;
+  byoc_allocator_t allocator = list->arena.allocator;
+  size_t slot_count = list->slot_count ? list->slot_count * 2 : 64;
+  byoc_candidate_t **slots = byoc_allocate(allocator, slot_count, sizeof(*slots));
+  if (slots == NULL) return false;
+  for (size_t i = 0; i < list->items.count; ++i) {
+    *find_slot(slots, slot_count, list->items.data[i]) = list->items.data[i];
+  }
+  byoc_free(allocator, list->slots);
+  list->slots = slots;
+  list->slot_count = slot_count;
+  return true;
+}
+
+byoc_status_t byoc_candidates_add(byoc_candidates_t *list, const byoc_candidate_t *candidate, byoc_diag_t *diag,
+                                  byoc_candidate_t **out_candidate) {
+  *out_candidate = NULL;
+  if (candidate->nodes.count == 0) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "a candidate of rule '%s' has no nodes", candidate->rule);
+  }
+  if (!make_room(list)) return byoc_diag_out_of_memory(diag);
+  byoc_candidate_t **slot = find_slot(list->slots, list->slot_count, candidate);
+  if (*slot == NULL) {
+    byoc_candidate_t *copy = byoc_arena_copy(&list->arena, candidate, sizeof(*candidate));
+    if (copy == NULL || !byoc_vector_push(&list->items, list->arena.allocator, copy)) {
+      return byoc_diag_out_of_memory(diag);
+    }
+    *slot = copy;
+  }
+  *out_candidate = *slot;
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_candidates_refuse(byoc_candidates_t *list, const byoc_index_set_t *nodes, uint32_t target,
+                                     const char *rule, const char *reason, byoc_diag_t *diag) {
+  // Rules go through the nodes in order, so that a repetition is among the latest.
+  size_t count = list->refusals.count, first = count > 8 ? count - 8 : 0;
+  for (size_t i = first; i < count; ++i) {
+    const byoc_refusal_t *old = &list->refusals.data[i];
+    bool is_repeated = old->target == target && byoc_index_set_equal(&old->nodes, nodes) &&
+                       same_text(old->rule, rule) && same_text(old->reason, reason);
+    if (is_repeated) return BYOC_OK;
+  }
+  byoc_refusal_t refusal = {.nodes = *nodes,
+                            .target = target,
+                            .rule = byoc_arena_copy_string(&list->arena, rule),
+                            .reason = byoc_arena_copy_string(&list->arena, reason)};
+  if (refusal.rule == NULL || refusal.reason == NULL ||
+      !byoc_vector_push(&list->refusals, list->arena.allocator, refusal)) {
+    return byoc_diag_out_of_memory(diag);
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_candidates_price(byoc_candidates_t *list, const byoc_dataflow_t *flow, byoc_cost_provider_t provider,
+                                    byoc_diag_t *diag) {
+  for (size_t i = 0; i < list->items.count; ++i) {
+    byoc_candidate_t *candidate = list->items.data[i];
+    if (!isnan(candidate->cost_ns)) continue;
+    BYOC_RETURN_IF_ERROR_IN(diag, provider.price(provider.self, flow, candidate, &list->arena, diag), "pricing '%s'",
+                            candidate->rule);
+    if (!(candidate->cost_ns >= 0)) {
+      return byoc_diag_error(diag, BYOC_INTERNAL, "the cost of a candidate of rule '%s' is not a number of nanoseconds",
+                             candidate->rule);
+    }
+  }
+  return BYOC_OK;
+}

@@ -1,0 +1,76 @@
+// Candidates: sub-graphs that some target could take, with what that would cost. Rules make them
+// (core/collage/rules.h), a cost provider prices them, the cover search (core/collage/cover.h) picks among them.
+//
+//   byoc_candidates_t list;
+//   byoc_candidates_init(&list, allocator);
+//   byoc_candidate_t *made = NULL;
+//   BYOC_RETURN_IF_ERROR(byoc_candidates_add(&list, &(byoc_candidate_t){.nodes = set, .target = 1, ...}, diag, &made));
+//   BYOC_RETURN_IF_ERROR(byoc_candidates_price(&list, &flow, provider, diag));
+//   byoc_candidates_deinit(&list);
+#ifndef BYOC_CORE_COLLAGE_CANDIDATE_H_
+#define BYOC_CORE_COLLAGE_CANDIDATE_H_
+
+#include <math.h>
+
+#include "core/collage/dataflow.h"
+#include "core/collage/index_set.h"
+#include "core/plugin/region.h"
+
+typedef struct byoc_candidate_t byoc_candidate_t;
+struct byoc_candidate_t {
+  byoc_index_set_t nodes;
+  uint32_t target; // index in the target list: also the order of preference where costs tie
+  // The (target, device, layout) combination that its values live in, numbered by whoever sets up the search; what
+  // transition costs depend on. The rules set it to the target's index.
+  uint32_t place;
+  const char *rule;              // who proposed it: "cutlass.conv_relu", "c.host"
+  const char *composite;         // the Composite attribute where it is one pattern match; NULL: none
+  const byoc_rule_t *definition; // the backend's row; NULL for the native target
+  bool is_primitive;             // becomes a function of its own
+  // What a combined candidate was made of, in topological order of their first nodes; none: made by itself.
+  const byoc_candidate_t *const *parts;
+  uint32_t part_count;
+  double cost_ns;     // one call, without transitions; NaN: not priced yet; INFINITY: cannot be used
+  const char *reason; // why it is infinite; NULL otherwise
+};
+
+// Why a target did not take something, for byoc explain; the text of its accept hook.
+typedef struct byoc_refusal_t {
+  byoc_index_set_t nodes;
+  uint32_t target;
+  const char *rule, *reason;
+} byoc_refusal_t;
+
+// Everything lives in the arena until deinit; pointers to candidates stay valid.
+typedef struct byoc_candidates_t {
+  byoc_arena_t arena;
+  BYOC_VECTOR(byoc_candidate_t *) items; // in the order of proposing
+  BYOC_VECTOR(byoc_refusal_t) refusals;
+  byoc_candidate_t **slots; // open addressing by nodes, target and composite
+  size_t slot_count;
+} byoc_candidates_t;
+void byoc_candidates_init(byoc_candidates_t *list, byoc_allocator_t allocator);
+void byoc_candidates_deinit(byoc_candidates_t *list);
+
+// Adds a copy (shallow: what it points to must live in the list's arena or longer). Equal candidates coalesce: where
+// one with the same nodes, target, place and composite is there already, that one comes back in *out_candidate and
+// nothing is added, so that each is priced once.
+byoc_status_t byoc_candidates_add(byoc_candidates_t *list, const byoc_candidate_t *candidate, byoc_diag_t *diag,
+                                  byoc_candidate_t **out_candidate);
+// Copies the texts. The same refusal is kept once.
+byoc_status_t byoc_candidates_refuse(byoc_candidates_t *list, const byoc_index_set_t *nodes, uint32_t target,
+                                     const char *rule, const char *reason, byoc_diag_t *diag);
+
+// Where costs come from: a measurement, a database, an estimate. Called once a candidate, in their order. Sets
+// candidate->cost_ns, and candidate->reason (in `arena`) where that is INFINITY: a candidate that cannot be compiled,
+// crashes or is wrong costs infinity and is no error; an error stops the pricing.
+typedef struct byoc_cost_provider_t {
+  void *self;
+  byoc_status_t (*price)(void *self, const byoc_dataflow_t *flow, byoc_candidate_t *candidate, byoc_arena_t *arena,
+                         byoc_diag_t *diag);
+} byoc_cost_provider_t;
+// Prices what has no cost yet. A negative or missing answer is BYOC_INTERNAL.
+byoc_status_t byoc_candidates_price(byoc_candidates_t *list, const byoc_dataflow_t *flow, byoc_cost_provider_t provider,
+                                    byoc_diag_t *diag);
+
+#endif // BYOC_CORE_COLLAGE_CANDIDATE_H_

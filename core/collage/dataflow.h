@@ -1,0 +1,45 @@
+// One block as a graph of numbers: what candidates, sub-graphs and the cover search work on.
+//
+//   byoc_dataflow_t flow;
+//   BYOC_RETURN_IF_ERROR(byoc_dataflow_init(&flow, block, allocator, diag));
+//   for (uint32_t i = flow.successor_offsets[n]; i < flow.successor_offsets[n + 1]; ++i) use(flow.successors[i]);
+//   byoc_dataflow_deinit(&flow);
+//
+// Nodes are numbered in the order of the block, which is topological; node->mark holds the number until the next pass.
+// An edge is a dependence by data; what the nested blocks of a node read counts for the node that owns them. The view
+// is a snapshot: it is stale once the block changes.
+#ifndef BYOC_CORE_COLLAGE_DATAFLOW_H_
+#define BYOC_CORE_COLLAGE_DATAFLOW_H_
+
+#include "core/base/arena.h"
+#include "core/ir/graph.h"
+
+typedef struct byoc_dataflow_t {
+  byoc_arena_t arena;
+  byoc_block_t *block; // NULL where made from edges
+  byoc_node_t **nodes; // by number; NULL where made from edges
+  uint32_t node_count;
+  // Neighbours of n: [offsets[n], offsets[n + 1]), rising, each once, whatever the number of values between them.
+  uint32_t *predecessor_offsets, *predecessors;
+  uint32_t *successor_offsets, *successors;
+  bool *is_result; // a result of it is a result of the block
+  bool *is_source; // it reads a parameter of the block, or a value from around the block
+} byoc_dataflow_t;
+
+// BYOC_OUT_OF_MEMORY is the only error. On failure there is nothing to deinit.
+byoc_status_t byoc_dataflow_init(byoc_dataflow_t *flow, byoc_block_t *block, byoc_allocator_t allocator,
+                                 byoc_diag_t *diag);
+
+typedef struct byoc_dataflow_edge_t {
+  uint32_t from, to;
+} byoc_dataflow_edge_t;
+// A graph without IR behind it: edges from lower to higher numbers (else BYOC_INVALID_ARGUMENT). Nodes without
+// successors are results, nodes without predecessors sources.
+byoc_status_t byoc_dataflow_init_edges(byoc_dataflow_t *flow, uint32_t node_count, const byoc_dataflow_edge_t *edges,
+                                       size_t edge_count, byoc_allocator_t allocator, byoc_diag_t *diag);
+void byoc_dataflow_deinit(byoc_dataflow_t *flow);
+
+// "Conv 'conv1' (ai.onnx 11)", or "node 7" where there is no IR.
+void byoc_dataflow_describe(const byoc_dataflow_t *flow, uint32_t node, char *buffer, size_t size);
+
+#endif // BYOC_CORE_COLLAGE_DATAFLOW_H_

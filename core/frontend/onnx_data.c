@@ -1,0 +1,101 @@
+#include "core/frontend/onnx_data.h"
+
+#include "core/frontend/onnx_reader.h"
+#include "core/frontend/onnx_wire.h"
+
+static byoc_type_kind_t kind_of(const Onnx__ValueInfoProto *port) {
+  if (!port->type) return BYOC_TYPE_UNKNOWN;
+  switch (port->type->value_case) {
+  case ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE:
+    return BYOC_TYPE_TENSOR;
+  case ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE:
+    return BYOC_TYPE_SEQUENCE;
+  case ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE:
+    return BYOC_TYPE_OPTIONAL;
+  default:
+    return BYOC_TYPE_UNKNOWN;
+  }
+}
+
+static bool is_initialiser(const Onnx__GraphProto *graph, const char *name) {
+  for (size_t i = 0; i < graph->n_initializer; i++) {
+    if (strcmp(byoc_onnx_text(graph->initializer[i]->name), name) == 0) return true;
+  }
+  return false;
+}
+
+static const byoc_onnx_port_t *read_ports(const Onnx__GraphProto *graph, Onnx__ValueInfoProto *const *infos,
+                                          size_t count, byoc_arena_t *arena, size_t *out_count) {
+  *out_count = 0;
+  byoc_onnx_port_t *ports = BYOC_ARENA_ARRAY(arena, byoc_onnx_port_t, count + 1);
+  for (size_t i = 0; ports && i < count; i++) {
+    const char *name = byoc_onnx_text(infos[i]->name);
+    if (infos == graph->input && is_initialiser(graph, name)) continue;
+    ports[(*out_count)++] = (byoc_onnx_port_t){.name = name, .kind = kind_of(infos[i])};
+  }
+  return ports;
+}
+
+static const char *const *read_operators(const Onnx__GraphProto *graph, byoc_arena_t *arena, size_t *out_count) {
+  *out_count = 0;
+  const char **operators = BYOC_ARENA_ARRAY(arena, const char *, graph->n_node + 1);
+  byoc_map_t known;
+  byoc_text_map_init(&known, byoc_arena_allocator(arena));
+  for (size_t i = 0; operators && i < graph->n_node; i++) {
+    const char *op = byoc_onnx_text(graph->node[i]->op_type), *domain = byoc_onnx_domain(graph->node[i]->domain);
+    const char *name = domain[0] ? byoc_arena_format(arena, "%s::%s", domain, op) : op;
+    if (!name) return NULL;
+    if (byoc_text_map_get(&known, name)) continue;
+    if (!byoc_text_map_put(&known, name, (void *)(uintptr_t)name)) return NULL;
+    operators[(*out_count)++] = name;
+  }
+  return operators;
+}
+
+static byoc_status_t summarise(const byoc_file_view_t *view, byoc_arena_t *arena, byoc_diag_t *diag,
+                               byoc_onnx_summary_t *out_summary) {
+  ProtobufCMessage *message;
+  BYOC_RETURN_IF_ERROR(
+      byoc_onnx_wire_unpack(view->data, view->size_bytes, &onnx__model_proto__descriptor, arena, diag, &message));
+  const Onnx__GraphProto *graph = ((const Onnx__ModelProto *)message)->graph;
+  if (!graph) return byoc_diag_error(diag, BYOC_INVALID_DATA, "it has no graph");
+  out_summary->inputs = read_ports(graph, graph->input, graph->n_input, arena, &out_summary->input_count);
+  out_summary->outputs = read_ports(graph, graph->output, graph->n_output, arena, &out_summary->output_count);
+  out_summary->operators = read_operators(graph, arena, &out_summary->operator_count);
+  bool ok = out_summary->inputs && out_summary->outputs && out_summary->operators;
+  return ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
+byoc_status_t byoc_onnx_summarise_file(const char *path, byoc_arena_t *arena, byoc_diag_t *diag,
+                                       byoc_onnx_summary_t *out_summary) {
+  *out_summary = (byoc_onnx_summary_t){0};
+  byoc_file_view_t view = {0};
+  BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, diag, &view));
+  byoc_status_t status = summarise(&view, arena, diag, out_summary);
+  byoc_file_view_close(&view);
+  return status == BYOC_OK ? BYOC_OK : byoc_diag_context(diag, status, "reading %s", path);
+}
+
+byoc_status_t byoc_onnx_read_tensor_file(const char *path, byoc_graph_module_t *module, byoc_diag_t *diag,
+                                         byoc_constant_t **out_constant) {
+  *out_constant = NULL;
+  byoc_file_view_t view = {0};
+  BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, diag, &view));
+  byoc_onnx_reader_t reader = {
+      .module = module, .diag = diag, .allocator = module->allocator, .data = view.data, .size_bytes = view.size_bytes};
+  byoc_arena_init(&reader.scratch, module->allocator);
+  ProtobufCMessage *message = NULL;
+  byoc_status_t status = byoc_onnx_wire_unpack(view.data, view.size_bytes, &onnx__tensor_proto__descriptor,
+                                               &reader.scratch, diag, &message);
+  const Onnx__TensorProto *tensor = (const Onnx__TensorProto *)message;
+  if (status == BYOC_OK && tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL) {
+    status = byoc_diag_error(diag, BYOC_UNSUPPORTED, "its data lies in yet another file");
+  }
+  if (status == BYOC_OK) {
+    const char *name = byoc_onnx_text(tensor->name);
+    status = byoc_onnx_read_tensor(&reader, tensor, "the tensor", name[0] ? name : "tensor", out_constant);
+  }
+  byoc_arena_deinit(&reader.scratch);
+  byoc_file_view_close(&view);
+  return status == BYOC_OK ? BYOC_OK : byoc_diag_context(diag, status, "reading %s", path);
+}

@@ -1,0 +1,37 @@
+// What test data of ONNX needs beside models: tensors in files of their own, and the names in a model without reading
+// the rest of it.
+//
+//   byoc_onnx_summary_t summary;
+//   if (byoc_onnx_summarise_file("model.onnx", &arena, &diag, &summary) != BYOC_OK) ...
+//   byoc_constant_t *x;
+//   if (byoc_onnx_read_tensor_file("test_data_set_0/input_0.pb", module, &diag, &x) != BYOC_OK) ...
+#ifndef BYOC_CORE_FRONTEND_ONNX_DATA_H_
+#define BYOC_CORE_FRONTEND_ONNX_DATA_H_
+
+#include "core/ir/graph.h"
+
+// An input or output as the file declares it.
+typedef struct byoc_onnx_port_t {
+  const char *name;
+  byoc_type_kind_t kind; // UNKNOWN where the file says nothing, or something that has no counterpart here
+} byoc_onnx_port_t;
+
+typedef struct byoc_onnx_summary_t {
+  const byoc_onnx_port_t *inputs; // without those that an initialiser fills
+  size_t input_count;
+  const byoc_onnx_port_t *outputs;
+  size_t output_count;
+  const char *const *operators; // of the top-level graph: "Conv", "com.example::Op"; each once, in order of appearance
+  size_t operator_count;
+} byoc_onnx_summary_t;
+
+// Reads names only: a model whose operators are not known, or whose weights are damaged, has a summary too. Everything
+// lives in `arena`. BYOC_INVALID_DATA where the file is no model.
+byoc_status_t byoc_onnx_summarise_file(const char *path, byoc_arena_t *arena, byoc_diag_t *diag,
+                                       byoc_onnx_summary_t *out_summary);
+
+// A file that holds one TensorProto becomes a constant of `module`, under the tensor's own name.
+byoc_status_t byoc_onnx_read_tensor_file(const char *path, byoc_graph_module_t *module, byoc_diag_t *diag,
+                                         byoc_constant_t **out_constant);
+
+#endif // BYOC_CORE_FRONTEND_ONNX_DATA_H_

@@ -1,0 +1,354 @@
+// One case in this process: read, compile, run, compare.
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "artifact.h"
+#include "conform.h"
+#include "core/base/file.h"
+#include "core/base/log.h"
+#include "core/compose/compose.h"
+#include "core/compose/resolve.h"
+#include "core/frontend/onnx_data.h"
+#include "core/frontend/onnx_read.h"
+#include "core/ir/element.h"
+#include "json_print.h"
+
+enum { MAX_PORTS = 256 };
+
+typedef struct case_t {
+  const byoc_conform_options_t *options;
+  byoc_session_t session; // its registry and targets are borrowed
+  const char *path;
+  const char *stage;
+  byoc_onnx_summary_t summary;
+  byoc_arena_t arena;
+  byoc_graph_module_t *data; // owns the tensors of the data set at hand
+  byoc_constant_t *inputs[MAX_PORTS], *outputs[MAX_PORTS];
+  json_t *nodes;
+} case_t;
+
+// ---- data ----
+
+// The tensors `prefix`_0.pb, _1.pb ... of a data set, as many as the model has ports.
+static byoc_status_t read_tensors(case_t *c, const char *folder, const char *prefix, const byoc_onnx_port_t *ports,
+                                  size_t count, byoc_constant_t **out, byoc_diag_t *diag) {
+  if (count > MAX_PORTS) return byoc_diag_error(diag, BYOC_UNSUPPORTED, "more than %d %ss", MAX_PORTS, prefix);
+  for (size_t i = 0; i < count; ++i) {
+    out[i] = NULL;
+    const char *path = byoc_arena_format(&c->arena, "%s/%s_%zu.pb", folder, prefix, i);
+    if (path == NULL) return byoc_diag_out_of_memory(diag);
+    if (!byoc_file_exists(path)) {
+      return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s '%s' has no file %s", prefix, ports[i].name, path);
+    }
+    if (ports[i].kind == BYOC_TYPE_SEQUENCE || ports[i].kind == BYOC_TYPE_OPTIONAL) continue; // none runs as yet
+    BYOC_RETURN_IF_ERROR(byoc_onnx_read_tensor_file(path, c->data, diag, &out[i]));
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t read_data_set(case_t *c, const char *name, byoc_diag_t *diag) {
+  const char *folder = byoc_arena_format(&c->arena, "%s/%s", c->path, name);
+  if (folder == NULL) return byoc_diag_out_of_memory(diag);
+  byoc_graph_module_destroy(c->data);
+  c->data = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_graph_module_create(c->session.allocator, diag, &c->data));
+  const byoc_onnx_summary_t *s = &c->summary;
+  BYOC_RETURN_IF_ERROR(read_tensors(c, folder, "input", s->inputs, s->input_count, c->inputs, diag));
+  return read_tensors(c, folder, "output", s->outputs, s->output_count, c->outputs, diag);
+}
+
+// ---- comparing ----
+
+static void print_element(const byoc_constant_t *tensor, int64_t index, char *buffer, size_t size) {
+  byoc_dtype_t dtype = tensor->type->dtype;
+  if (dtype == BYOC_DTYPE_STRING) {
+    snprintf(buffer, size, "'%s'", ((const char *const *)tensor->data)[index]);
+  } else if (byoc_dtype_is_complex(dtype)) {
+    snprintf(buffer, size, "%.9g%+.9gi", byoc_constant_element_f64(tensor, index),
+             byoc_element_imaginary(dtype, tensor->data, (size_t)index));
+  } else if (byoc_dtype_is_float(dtype)) {
+    snprintf(buffer, size, "%.9g", byoc_constant_element_f64(tensor, index));
+  } else {
+    snprintf(buffer, size, "%" PRId64, byoc_constant_element_i64(tensor, index));
+  }
+}
+
+// As numpy.testing.assert_allclose: |got - expected| <= atol + rtol * |expected|, NaN equals NaN.
+static bool numbers_agree(double got, double expected, const byoc_conform_options_t *options) {
+  if (got == expected || (isnan(got) && isnan(expected))) return true;
+  return isfinite(expected) && fabs(got - expected) <= options->atol + options->rtol * fabs(expected);
+}
+
+static bool elements_agree(const byoc_constant_t *got, const byoc_constant_t *expected, int64_t index,
+                           const byoc_conform_options_t *options) {
+  byoc_dtype_t dtype = expected->type->dtype;
+  if (dtype == BYOC_DTYPE_STRING) {
+    return strcmp(((const char *const *)got->data)[index], ((const char *const *)expected->data)[index]) == 0;
+  }
+  bool exact = !byoc_dtype_is_float(dtype) && !byoc_dtype_is_complex(dtype) &&
+               byoc_constant_element_i64(got, index) == byoc_constant_element_i64(expected, index);
+  if (exact) return true;
+  return numbers_agree(byoc_constant_element_f64(got, index), byoc_constant_element_f64(expected, index), options) &&
+         numbers_agree(byoc_element_imaginary(dtype, got->data, (size_t)index),
+                       byoc_element_imaginary(dtype, expected->data, (size_t)index), options);
+}
+
+// "[1,0,2]"
+static void print_index(const byoc_constant_t *tensor, int64_t index, char *buffer, size_t size) {
+  size_t used = (size_t)snprintf(buffer, size, "[");
+  int64_t stride = byoc_type_element_count(tensor->type);
+  for (int32_t d = 0; d < tensor->type->rank && used < size; ++d) {
+    stride /= tensor->dims[d];
+    used += (size_t)snprintf(buffer + used, size - used, "%s%" PRId64, d ? "," : "", index / stride % tensor->dims[d]);
+  }
+  if (used < size) snprintf(buffer + used, size - used, "]");
+}
+
+static byoc_status_t compare_elements(const case_t *c, const char *name, const byoc_constant_t *got,
+                                      const byoc_constant_t *expected, byoc_diag_t *diag) {
+  int64_t count = byoc_type_element_count(got->type), wrong = 0, first = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    if (!elements_agree(got, expected, i, c->options) && wrong++ == 0) first = i;
+  }
+  if (wrong == 0) return BYOC_OK;
+  char at[160], want[96], have[96];
+  print_index(expected, first, at, sizeof(at));
+  print_element(expected, first, want, sizeof(want));
+  print_element(got, first, have, sizeof(have));
+  return byoc_diag_error(diag, BYOC_MISMATCH,
+                         "output '%s' differs in %" PRId64 " of %" PRId64 " elements, first at %s: expected %s, got %s",
+                         name, wrong, count, at, want, have);
+}
+
+static byoc_status_t compare(const case_t *c, const byoc_port_t *port, const byoc_constant_t *expected,
+                             byoc_diag_t *diag) {
+  byoc_arena_t arena;
+  byoc_arena_init(&arena, c->session.allocator);
+  byoc_string_t want, have;
+  byoc_string_init(&want, c->session.allocator);
+  byoc_string_init(&have, c->session.allocator);
+  const byoc_constant_t got = {.type = byoc_type_tensor_static(&arena, port->dtype, port->rank, port->dims),
+                               .data = port->data};
+  byoc_status_t status = BYOC_OK;
+  if (got.type == NULL) {
+    status = byoc_diag_out_of_memory(diag);
+  } else if (byoc_type_equal(got.type, expected->type)) {
+    status = compare_elements(c, port->name, &got, expected, diag);
+  } else {
+    byoc_type_print(expected->type, &want);
+    byoc_type_print(got.type, &have);
+    status = byoc_diag_error(diag, BYOC_MISMATCH, "output '%s' is %s, expected %s", port->name, have.data, want.data);
+  }
+  byoc_string_deinit(&want);
+  byoc_string_deinit(&have);
+  byoc_arena_deinit(&arena);
+  return status;
+}
+
+// ---- running ----
+
+static byoc_status_t fill_inputs(const case_t *c, byoc_ports_t *ports, byoc_diag_t *diag) {
+  for (size_t i = 0; i < ports->count; ++i) {
+    byoc_port_t *port = &ports->items[i];
+    size_t k = 0;
+    while (k < c->summary.input_count && strcmp(c->summary.inputs[k].name, port->name) != 0) ++k;
+    const byoc_constant_t *from = k < c->summary.input_count ? c->inputs[k] : NULL;
+    if (from == NULL) return byoc_diag_error(diag, BYOC_UNSUPPORTED, "there is no tensor for input '%s'", port->name);
+    bool same = from->type->dtype == port->dtype && from->size_bytes == port->size_bytes;
+    if (!same || port->dtype == BYOC_DTYPE_STRING) {
+      return byoc_diag_error(diag, BYOC_INVALID_DATA, "the tensor for input '%s' is of another type", port->name);
+    }
+    if (from->size_bytes > 0) memcpy(port->data, from->data, from->size_bytes);
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t compare_outputs(case_t *c, const byoc_ports_t *ports, byoc_diag_t *diag) {
+  c->stage = "compare";
+  if (ports->count != c->summary.output_count) {
+    return byoc_diag_error(diag, BYOC_MISMATCH, "%zu outputs, expected %zu", ports->count, c->summary.output_count);
+  }
+  for (size_t i = 0; i < ports->count; ++i) {
+    if (c->outputs[i] == NULL) {
+      return byoc_diag_error(diag, BYOC_UNSUPPORTED, "output '%s' is no tensor", c->summary.outputs[i].name);
+    }
+    BYOC_RETURN_IF_ERROR(compare(c, &ports->items[i], c->outputs[i], diag));
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t fill_ports(byoc_ports_t *ports, byoc_host_buffer_t *const *buffers, size_t count,
+                                byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(byoc_ports_init(ports, count, diag));
+  for (size_t i = 0; i < count; ++i) {
+    const byoc_type_t *type = buffers[i]->type;
+    ports->items[i].name = buffers[i]->name;
+    ports->items[i].dtype = type->dtype;
+    ports->items[i].rank = type->rank;
+    for (int32_t d = 0; d < type->rank; ++d) ports->items[i].dims[d] = type->dims[d].constant;
+  }
+  return byoc_ports_allocate(ports, diag);
+}
+
+static byoc_status_t run_evaluated(case_t *c, byoc_diag_t *diag) {
+  const byoc_host_program_t *program = c->session.result.program;
+  byoc_allocator_t allocator = c->session.allocator;
+  const byoc_runtime_t runtime = byoc_serial_runtime(1);
+  byoc_ports_t inputs = {0}, outputs = {0};
+  byoc_resolver_t *resolver = NULL;
+  byoc_evaluator_t *evaluator = NULL;
+  byoc_status_t status = fill_ports(&inputs, program->inputs.data, program->inputs.count, diag);
+  if (status == BYOC_OK) status = fill_ports(&outputs, program->outputs.data, program->outputs.count, diag);
+  if (status == BYOC_OK) status = fill_inputs(c, &inputs, diag);
+  if (status == BYOC_OK) status = byoc_resolver_create(program, &runtime, allocator, diag, &resolver);
+  if (status == BYOC_OK) {
+    byoc_symbol_resolver_t interface = byoc_resolver_interface(resolver);
+    status = byoc_evaluator_create(program, &interface, 1, allocator, diag, &evaluator);
+  }
+  if (status == BYOC_OK) {
+    c->stage = "run";
+    status = byoc_evaluator_run(evaluator, (const void *const *)inputs.pointers, outputs.pointers, diag);
+  }
+  if (status == BYOC_OK) status = compare_outputs(c, &outputs, diag);
+  byoc_evaluator_destroy(evaluator);
+  byoc_resolver_destroy(resolver);
+  byoc_ports_deinit(&inputs);
+  byoc_ports_deinit(&outputs);
+  return status;
+}
+
+static byoc_status_t run_compiled(case_t *c, byoc_diag_t *diag) {
+  char *folder = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_make_temporary_directory("byoc-conform", c->session.allocator, diag, &folder));
+  char *path = byoc_path_join(c->session.allocator, folder, "model.so");
+  byoc_status_t status = path ? BYOC_OK : byoc_diag_out_of_memory(diag);
+  const byoc_compose_options_t compose = {
+      .output = path,
+      .model_name = "model",
+      .targets = &c->session.targets,
+      .thread_count = 1,
+      .cpu_features = c->session.result.required_cpu_features.data,
+  };
+  if (status == BYOC_OK) {
+    status = byoc_compose_artifact(c->session.result.program, &compose, c->session.allocator, diag);
+  }
+  byoc_artifact_run_t run = {0};
+  if (status == BYOC_OK) {
+    c->stage = "run";
+    status = byoc_artifact_run_open(path, 1, diag, &run);
+  }
+  if (status == BYOC_OK) {
+    status = fill_inputs(c, &run.inputs, diag);
+    if (status == BYOC_OK) status = byoc_artifact_run_once(&run, diag);
+    if (status == BYOC_OK) status = compare_outputs(c, &run.outputs, diag);
+    byoc_artifact_run_close(&run);
+  }
+  byoc_remove_tree(folder, NULL);
+  byoc_free(c->session.allocator, path);
+  byoc_free(c->session.allocator, folder);
+  return status;
+}
+
+// ---- the case ----
+
+// How many nodes each target took, "c" what was left over.
+static byoc_status_t count_nodes(case_t *c, byoc_diag_t *diag) {
+  const byoc_placement_t *placement = &c->session.result.placement;
+  json_decref(c->nodes);
+  c->nodes = json_object();
+  bool ok = c->nodes != NULL;
+  for (size_t t = 0; ok && t < c->session.targets.targets.count; ++t) {
+    const byoc_target_t *target = c->session.targets.targets.data[t];
+    size_t count = target->kind->backend == NULL ? placement->left_over_count : 0;
+    for (size_t r = 0; r < placement->regions.count; ++r) {
+      if (placement->regions.data[r].target == target) count += placement->regions.data[r].node_count;
+    }
+    ok = json_object_set_new(c->nodes, target->kind->name, json_integer((json_int_t)count)) == 0;
+  }
+  return ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
+static byoc_status_t run_data_set(case_t *c, const char *model, const char *name, byoc_diag_t *diag) {
+  c->stage = "data";
+  BYOC_RETURN_IF_ERROR(read_data_set(c, name, diag));
+  // The model is compiled for the shapes of its data, whatever symbols it declares.
+  byoc_onnx_input_shape_t shapes[MAX_PORTS];
+  size_t shape_count = 0;
+  for (size_t i = 0; i < c->summary.input_count; ++i) {
+    const byoc_constant_t *input = c->inputs[i];
+    if (input == NULL) continue;
+    shapes[shape_count++] =
+        (byoc_onnx_input_shape_t){c->summary.inputs[i].name, input->dims, (size_t)input->type->rank};
+  }
+  const byoc_onnx_read_options_t read = {.shapes = shapes, .shape_count = shape_count};
+  c->stage = "read";
+  BYOC_RETURN_IF_ERROR(byoc_onnx_read_file(model, &read, c->session.allocator, diag, &c->session.module));
+  c->stage = "compile";
+  byoc_pipeline_result_init(&c->session.result, c->session.allocator);
+  byoc_status_t status = byoc_session_compile(&c->session, &c->options->session, NULL, diag);
+  if (status == BYOC_OK) status = count_nodes(c, diag);
+  if (status == BYOC_OK) status = c->options->evaluate ? run_evaluated(c, diag) : run_compiled(c, diag);
+  byoc_pipeline_result_deinit(&c->session.result);
+  byoc_graph_module_destroy(c->session.module);
+  c->session.module = NULL;
+  return status;
+}
+
+static byoc_status_t run_data_sets(case_t *c, byoc_diag_t *diag, size_t *out_count) {
+  c->stage = "read";
+  const char *model = byoc_arena_format(&c->arena, "%s/model.onnx", c->path);
+  if (model == NULL) return byoc_diag_out_of_memory(diag);
+  BYOC_RETURN_IF_ERROR(byoc_onnx_summarise_file(model, &c->arena, diag, &c->summary));
+  char **names = NULL;
+  size_t count = 0;
+  BYOC_RETURN_IF_ERROR(byoc_list_directory(c->path, c->session.allocator, diag, &names, &count));
+  byoc_status_t status = BYOC_OK;
+  for (size_t i = 0; i < count && status == BYOC_OK; ++i) {
+    if (!byoc_starts_with(names[i], "test_data_set_")) continue;
+    ++*out_count;
+    status = run_data_set(c, model, names[i], diag);
+    if (status != BYOC_OK && *out_count > 1) byoc_diag_context(diag, status, "%s", names[i]);
+  }
+  byoc_free_names(c->session.allocator, names, count);
+  return status;
+}
+
+static bool add_operators(json_t *record, const byoc_onnx_summary_t *summary) {
+  json_t *operators = json_array();
+  bool ok = operators != NULL;
+  for (size_t i = 0; ok && i < summary->operator_count; ++i) {
+    ok = json_array_append_new(operators, byoc_json_text(summary->operators[i])) == 0;
+  }
+  return json_object_set_new(record, "operators", operators) == 0 && ok;
+}
+
+json_t *byoc_conform_run_case(const byoc_session_t *session, const byoc_conform_options_t *options, const char *path) {
+  case_t c = {.options = options, .session = *session, .path = path};
+  byoc_diag_t diag = {0};
+  size_t data_set_count = 0;
+  int64_t start_ns = byoc_now_ns();
+  byoc_arena_init(&c.arena, session->allocator);
+  byoc_status_t status = run_data_sets(&c, &diag, &data_set_count);
+  json_t *record = NULL;
+  if (status != BYOC_OK) {
+    char reason[2048];
+    byoc_diag_format(&diag, reason, sizeof(reason));
+    record = byoc_conform_record("failed", c.stage, reason);
+  } else if (data_set_count == 0) {
+    record = byoc_conform_record("skipped", "data", "it has no test_data_set_* folder");
+  } else {
+    record = byoc_conform_record("passed", NULL, NULL);
+  }
+  bool ok = record != NULL && add_operators(record, &c.summary) &&
+            json_object_set_new(record, "seconds", json_real((double)(byoc_now_ns() - start_ns) / 1e9)) == 0 &&
+            (c.nodes == NULL || json_object_set(record, "nodes", c.nodes) == 0);
+  if (!ok) {
+    json_decref(record);
+    record = NULL;
+  }
+  json_decref(c.nodes);
+  byoc_graph_module_destroy(c.data);
+  byoc_arena_deinit(&c.arena);
+  return record;
+}
