@@ -108,6 +108,27 @@ void byoc_emit_unravel(byoc_loop_builder_t *b, const byoc_type_t *type, int32_t 
   if (end > begin) out[begin] = linear;
 }
 
+int32_t byoc_emit_open(byoc_loop_builder_t *b, const byoc_type_t *type, int32_t begin, int32_t end, bool parallel,
+                       const byoc_loop_expr_t **out) {
+  for (int32_t d = begin; d < end; ++d) {
+    byoc_loop_for_kind_t kind = parallel && d == begin ? BYOC_LOOP_PARALLEL : BYOC_LOOP_SERIAL;
+    out[d] = byoc_loop_for(b, kind, "i", byoc_loop_int(b, 0), byoc_emit_dim(b, type, d));
+  }
+  return end > begin ? end - begin : 0;
+}
+
+void byoc_emit_close(byoc_loop_builder_t *b, int32_t count) {
+  for (int32_t i = 0; i < count; ++i) byoc_loop_end(b);
+}
+
+const byoc_loop_expr_t *byoc_emit_index(byoc_loop_builder_t *b, const byoc_loop_expr_t *index,
+                                        const byoc_loop_expr_t *extent) {
+  const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *last = BYOC_LSUB(b, extent, byoc_loop_int(b, 1));
+  index = byoc_emit_as(b, BYOC_DTYPE_I64, index);
+  index = byoc_loop_select(b, byoc_loop_binary(b, BYOC_LOOP_OP_LT, index, zero), BYOC_LADD(b, index, extent), index);
+  return BYOC_LMAX(b, zero, BYOC_LMIN(b, index, last));
+}
+
 const byoc_loop_expr_t *byoc_emit_within(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, const byoc_loop_expr_t *low,
                                          const byoc_loop_expr_t *high) {
   return byoc_loop_binary(b, BYOC_LOOP_OP_AND, byoc_loop_binary(b, BYOC_LOOP_OP_LE, low, x),

@@ -10,14 +10,6 @@ static bool is_index(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_I32 || dtype == BYOC_DTYPE_I64;
 }
 
-static const byoc_loop_expr_t *safe_index(byoc_loop_builder_t *b, const byoc_loop_expr_t *index,
-                                          const byoc_loop_expr_t *extent) {
-  const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *last = BYOC_LSUB(b, extent, byoc_loop_int(b, 1));
-  index = byoc_emit_as(b, BYOC_DTYPE_I64, index);
-  index = byoc_loop_select(b, BIN(LT, index, zero), BYOC_LADD(b, index, extent), index);
-  return BYOC_LMAX(b, zero, BYOC_LMIN(b, index, last));
-}
-
 // ---- Gather ----
 static byoc_status_t infer_gather(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
@@ -43,7 +35,7 @@ static const byoc_loop_expr_t *point_gather(byoc_lower_t *lower, const byoc_node
   int32_t axis = byoc_node_axis(node, "axis", 0, x->rank);
   const byoc_loop_expr_t *at[BYOC_MAX_RANK];
   for (int32_t d = 0; d < axis; ++d) at[d] = indices[d];
-  at[axis] = safe_index(b, byoc_lower_load(lower, node, 1, indices + axis), byoc_emit_dim(b, x, axis));
+  at[axis] = byoc_emit_index(b, byoc_lower_load(lower, node, 1, indices + axis), byoc_emit_dim(b, x, axis));
   for (int32_t d = axis + 1; d < x->rank; ++d) at[d] = indices[d - 1 + picks->rank];
   return byoc_lower_load(lower, node, 0, at);
 }
@@ -69,7 +61,7 @@ static const byoc_loop_expr_t *point_gather_elements(byoc_lower_t *lower, const 
   int32_t axis = byoc_node_axis(node, "axis", 0, x->rank);
   const byoc_loop_expr_t *at[BYOC_MAX_RANK];
   for (int32_t d = 0; d < x->rank; ++d) at[d] = indices[d];
-  at[axis] = safe_index(b, byoc_lower_load(lower, node, 1, indices), byoc_emit_dim(b, x, axis));
+  at[axis] = byoc_emit_index(b, byoc_lower_load(lower, node, 1, indices), byoc_emit_dim(b, x, axis));
   return byoc_lower_load(lower, node, 0, at);
 }
 
@@ -114,7 +106,7 @@ static const byoc_loop_expr_t *point_gather_nd(byoc_lower_t *lower, const byoc_n
   for (int32_t d = 0; d + 1 < picks->rank; ++d) tuple[d] = indices[d];
   for (int32_t i = 0; i < length; ++i) {
     tuple[picks->rank - 1] = byoc_loop_int(b, i);
-    at[batch + i] = safe_index(b, byoc_lower_load(lower, node, 1, tuple), byoc_emit_dim(b, x, batch + i));
+    at[batch + i] = byoc_emit_index(b, byoc_lower_load(lower, node, 1, tuple), byoc_emit_dim(b, x, batch + i));
   }
   for (int32_t d = batch + length; d < x->rank; ++d) at[d] = indices[picks->rank - 1 + d - batch - length];
   return byoc_lower_load(lower, node, 0, at);

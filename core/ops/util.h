@@ -118,6 +118,14 @@ const byoc_loop_expr_t *byoc_emit_extent(byoc_loop_builder_t *b, const byoc_type
 // Splits a linear index over dimensions [begin, end) of a type into out[begin..end).
 void byoc_emit_unravel(byoc_loop_builder_t *b, const byoc_type_t *type, int32_t begin, int32_t end,
                        const byoc_loop_expr_t *linear, const byoc_loop_expr_t **out);
+// Opens one loop a dimension of a type over [begin, end) of its dimensions, the first one parallel if asked for;
+// out[begin..end) are the indices. Returns how many to close with byoc_emit_close.
+int32_t byoc_emit_open(byoc_loop_builder_t *b, const byoc_type_t *type, int32_t begin, int32_t end, bool parallel,
+                       const byoc_loop_expr_t **out);
+void byoc_emit_close(byoc_loop_builder_t *b, int32_t count);
+// An index that is data, as i64: from the end where negative, and brought into [0, extent).
+const byoc_loop_expr_t *byoc_emit_index(byoc_loop_builder_t *b, const byoc_loop_expr_t *index,
+                                        const byoc_loop_expr_t *extent);
 // a <= x && x < b
 const byoc_loop_expr_t *byoc_emit_within(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, const byoc_loop_expr_t *low,
                                          const byoc_loop_expr_t *high);

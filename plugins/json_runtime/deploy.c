@@ -53,14 +53,19 @@ static const char *collect(const char *name, void *handle, byoc_dnnl_blobs_t *bl
 
 const char *byoc_dnnl_collect_blobs(byoc_dnnl_blobs_t *out_blobs, char *message) {
   memset(out_blobs, 0, sizeof(*out_blobs));
-  void *handle = dlopen(BYOC_DNNL_SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 #ifdef BYOC_DNNL_LIBRARY_PATH // where it was when this plugin was built, for one outside of the system's folders
-  if (handle == NULL) handle = dlopen(BYOC_DNNL_LIBRARY_PATH, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (access(BYOC_DNNL_LIBRARY_PATH, R_OK) == 0)
+    (void)dlopen(BYOC_DNNL_LIBRARY_PATH, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 #endif
+  const byoc_dnnl_api_t *api = NULL;
+  byoc_dnnl_error_t error = {""};
+  if (byoc_dnnl_library_get(NULL, 0, &api, &error) != BYOC_OK) {
+    memcpy(message, error.text, sizeof(error.text));
+    return message;
+  }
+  void *handle = dlopen(BYOC_DNNL_SONAME, RTLD_LAZY | RTLD_NOLOAD);
   if (handle == NULL) {
-    const char *reason = dlerror();
-    (void)snprintf(message, 512, "cannot load oneDNN: %s; install the Debian package libdnnl2",
-                   reason != NULL ? reason : BYOC_DNNL_SONAME);
+    (void)snprintf(message, 512, "cannot find the file of %s", BYOC_DNNL_SONAME);
     return message;
   }
   return collect(BYOC_DNNL_SONAME, handle, out_blobs, 0, message);

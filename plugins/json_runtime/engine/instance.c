@@ -75,6 +75,9 @@ cleanup:
 void byoc_dnnl_instance_destroy(byoc_dnnl_instance_t *instance) {
   if (instance == NULL) return;
   for (uint32_t i = 0; i < instance->function_count; ++i) byoc_dnnl_function_deinit(&instance->functions[i]);
+  // The caller's own OpenMP threads, where it has some, are none of ours to end.
+  if (instance->thread_count > 1 && instance->api->omp_pause_resource_all != NULL)
+    (void)instance->api->omp_pause_resource_all(2); // omp_pause_hard
   if (instance->stream != NULL) (void)instance->api->dnnl_stream_destroy(instance->stream);
   if (instance->engine != NULL) (void)instance->api->dnnl_engine_destroy(instance->engine);
   free(instance->functions);

@@ -54,6 +54,7 @@ static int lock_process(void) {
 }
 
 static int32_t load(const byoc_engine_blob_t *blobs, uint32_t blob_count, byoc_dnnl_error_t *error) {
+  int is_first = byoc_dnnl_openmp_enter();
   void *handle = dlopen(BYOC_DNNL_SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
   if (handle == NULL && blob_count > 0) {
     int32_t status = byoc_dnnl_bundle_load(blobs, blob_count, BYOC_DNNL_SONAME, &handle, error);
@@ -66,7 +67,10 @@ static int32_t load(const byoc_engine_blob_t *blobs, uint32_t blob_count, byoc_d
                           "cannot load oneDNN from the system: %s; install libdnnl2, or build with dnnl -deploy=bundle",
                           reason != NULL ? reason : BYOC_DNNL_SONAME);
   }
-  return fill_table(handle, &library_api, error); // the handle is kept: the library stays for the process' life
+  int32_t status = fill_table(handle, &library_api, error);
+  if (!is_first || !resolve(handle, "omp_pause_resource_all", &library_api.omp_pause_resource_all))
+    library_api.omp_pause_resource_all = NULL;
+  return status; // the handle is kept: the library stays for the process' life
 }
 
 int32_t byoc_dnnl_library_get(const byoc_engine_blob_t *blobs, uint32_t blob_count, const byoc_dnnl_api_t **out_api,
@@ -76,7 +80,6 @@ int32_t byoc_dnnl_library_get(const byoc_engine_blob_t *blobs, uint32_t blob_cou
   if (pthread_mutex_lock(&library_mutex) != 0) return byoc_dnnl_fail(error, BYOC_INTERNAL, "cannot lock the loader");
   if (!library_ready) {
     int lock = lock_process();
-    byoc_dnnl_openmp_enter();
     status = load(blobs, blob_count, error);
     byoc_dnnl_openmp_leave();
     if (lock >= 0) (void)close(lock); // which releases it

@@ -22,6 +22,8 @@ typedef struct byoc_dnnl_api_t {
   // Of the OpenMP runtime that oneDNN is linked to; the thread count is a variable of the calling thread.
   void (*omp_set_num_threads)(int count);
   int (*omp_get_max_threads)(void);
+  // Ends the worker threads that belong to the calling thread; NULL where the runtime was in the process before us.
+  int (*omp_pause_resource_all)(int kind);
 } byoc_dnnl_api_t;
 
 // Loads the library on the first call of the process, and hands out the same table from then on. A failed load is

@@ -4,33 +4,36 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 // About 30 microseconds: longer than the gap between two primitives, shorter than what a descheduled thread costs.
-static char openmp_setting[] = "GOMP_SPINCOUNT=2000";
+static const char openmp_setting[] = "GOMP_SPINCOUNT=2000";
 
-// Both are used under the loader's lock only. The changed environment is never freed, as another thread may be reading
-// it, and is made once per process.
+// Both are used under the loader's lock only. The changed environment is never given back, as another thread may be
+// reading it; it is made once per process, on pages of its own, as an artifact that is unloaded leaves it behind.
 static char **openmp_saved, **openmp_changed;
 
-void byoc_dnnl_openmp_enter(void) {
+int byoc_dnnl_openmp_enter(void) {
   openmp_saved = NULL;
-  if (environ == NULL || getenv("GOMP_SPINCOUNT") != NULL || getenv("OMP_WAIT_POLICY") != NULL) return;
   void *loaded = dlopen("libgomp.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (loaded != NULL) {
     (void)dlclose(loaded);
-    return;
+    return 0;
   }
+  if (environ == NULL || getenv("GOMP_SPINCOUNT") != NULL || getenv("OMP_WAIT_POLICY") != NULL) return 1;
+  if (openmp_changed != NULL) return 1; // an earlier load failed; not worth a second copy
   size_t count = 0;
   while (environ[count] != NULL) ++count;
-  if (openmp_changed != NULL) return; // an earlier load failed; not worth a second copy
-  openmp_changed = malloc((count + 2) * sizeof(*openmp_changed));
-  if (openmp_changed == NULL) return;
-  memcpy(openmp_changed, environ, count * sizeof(*openmp_changed));
-  openmp_changed[count] = openmp_setting;
+  void *pages = mmap(NULL, (count + 2) * sizeof(*environ) + sizeof(openmp_setting), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED) return 1;
+  openmp_changed = pages;
+  memcpy(openmp_changed, environ, count * sizeof(*environ));
+  openmp_changed[count] = strcpy((char *)&openmp_changed[count + 2], openmp_setting);
   openmp_changed[count + 1] = NULL;
   openmp_saved = environ;
   environ = openmp_changed;
+  return 1;
 }
 
 void byoc_dnnl_openmp_leave(void) {

@@ -299,11 +299,10 @@ static byoc_status_t lower_all(void *argument, byoc_allocator_t allocator) {
 
 static void failing_allocations(void **state) {
   (void)state;
-  byoc_test_each_allocation_fails(lower_all,
-                                  MAIN("(%x : f32[4,8], %z : f32[8]) -> (%y : f32[4,8])",
-                                       "%a = Relu@14(%x) : f32[4,8] %b = Exp@13(%a) : f32[4,8]"
-                                       "%y = Add@14(%b, %z) : f32[4,8] return %y"),
-                                  true);
+  static char text[] =
+      MAIN("(%x : f32[4,8], %z : f32[8]) -> (%y : f32[4,8])", "%a = Relu@14(%x) : f32[4,8] %b = Exp@13(%a) : f32[4,8]"
+                                                              "%y = Add@14(%b, %z) : f32[4,8] return %y");
+  byoc_test_each_allocation_fails(lower_all, text, true);
 }
 
 int main(void) {

@@ -1,0 +1,121 @@
+// A bound of what is left to pay: numbers on the nodes that add up, over the nodes of any candidate, to its cost at most
+// (a solution of the dual of the exact cover without transitions). Whatever covers a set of nodes costs at least their
+// sum. Three ways to get such numbers are tried and the one with the largest sum is kept:
+//   share    each node the least share of a candidate's cost
+//   forward  node by node as much as the candidates that end there allow: exact where candidates are intervals
+//   backward the same from the other end
+// and each is then raised node by node until every node is in a candidate that is fully paid.
+#include <string.h>
+
+#include "core/collage/cover_problem.h"
+
+// The items that hold each position.
+typedef struct holders_t {
+  uint32_t *offsets, *items;
+} holders_t;
+
+static bool find_holders(const byoc_cover_problem_t *p, byoc_arena_t *arena, holders_t *out_holders) {
+  uint32_t n = p->node_count;
+  size_t total = 0;
+  for (size_t i = 0; i < p->item_count; ++i) total += p->items[i].count;
+  out_holders->offsets = BYOC_ARENA_ARRAY(arena, uint32_t, (size_t)n + 1);
+  out_holders->items = BYOC_ARENA_ARRAY(arena, uint32_t, total);
+  uint32_t *fill = BYOC_ARENA_ARRAY(arena, uint32_t, n);
+  if (!out_holders->offsets || !out_holders->items || !fill || total >= UINT32_MAX) return false;
+  for (size_t i = 0; i < p->item_count; ++i) {
+    for (uint32_t k = 0; k < p->items[i].count; ++k) out_holders->offsets[p->items[i].nodes[k] + 1] += 1;
+  }
+  for (uint32_t i = 0; i < n; ++i) out_holders->offsets[i + 1] += out_holders->offsets[i];
+  for (size_t i = 0; i < p->item_count; ++i) {
+    for (uint32_t k = 0; k < p->items[i].count; ++k) {
+      uint32_t node = p->items[i].nodes[k];
+      out_holders->items[out_holders->offsets[node] + fill[node]++] = (uint32_t)i;
+    }
+  }
+  return true;
+}
+
+static double paid(const byoc_cover_item_t *item, const double *values) {
+  double sum = 0;
+  for (uint32_t k = 0; k < item->count; ++k) sum += values[item->nodes[k]];
+  return sum;
+}
+
+static void share(const byoc_cover_problem_t *p, const holders_t *holders, double *values) {
+  for (uint32_t at = 0; at < p->node_count; ++at) {
+    values[at] = INFINITY;
+    for (uint32_t h = holders->offsets[at]; h < holders->offsets[at + 1]; ++h) {
+      const byoc_cover_item_t *item = &p->items[holders->items[h]];
+      values[at] = fmin(values[at], item->cost / item->count);
+    }
+  }
+}
+
+// `values` hold the shares: they stay where no candidate ends, later ones make up for them.
+static void sweep(const byoc_cover_problem_t *p, const holders_t *holders, bool is_forward, double *values) {
+  for (uint32_t i = 0; i < p->node_count; ++i) {
+    uint32_t at = is_forward ? i : p->node_count - 1 - i;
+    double most = INFINITY;
+    for (uint32_t h = holders->offsets[at]; h < holders->offsets[at + 1]; ++h) {
+      const byoc_cover_item_t *item = &p->items[holders->items[h]];
+      bool ends_here = at == item->nodes[is_forward ? item->count - 1 : 0];
+      if (ends_here) most = fmin(most, item->cost - (paid(item, values) - values[at]));
+    }
+    if (most < INFINITY) values[at] = most;
+  }
+}
+
+static double raise_all(const byoc_cover_problem_t *p, const holders_t *holders, double *values) {
+  double sum = 0;
+  for (uint32_t at = 0; at < p->node_count; ++at) {
+    double slack = INFINITY;
+    for (uint32_t h = holders->offsets[at]; h < holders->offsets[at + 1]; ++h) {
+      const byoc_cover_item_t *item = &p->items[holders->items[h]];
+      slack = fmin(slack, item->cost - paid(item, values));
+    }
+    if (slack > 0 && slack < INFINITY) values[at] += slack;
+    sum += values[at];
+  }
+  return sum;
+}
+
+byoc_status_t byoc_cover_bound(byoc_cover_problem_t *p, byoc_diag_t *diag) {
+  uint32_t n = p->node_count;
+  byoc_arena_t scratch;
+  byoc_arena_init(&scratch, p->allocator);
+  holders_t holders = {0};
+  byoc_status_t status = BYOC_OK;
+  p->potentials = BYOC_ARENA_ARRAY(&p->arena, double, n);
+  p->remaining = BYOC_ARENA_ARRAY(&p->arena, double, (size_t)n + 1);
+  p->least_rank = BYOC_ARENA_ARRAY(&p->arena, uint64_t, n);
+  p->remaining_rank = BYOC_ARENA_ARRAY(&p->arena, uint64_t, (size_t)n + 1);
+  double *values = BYOC_ARENA_ARRAY(&scratch, double, n);
+  if (!p->potentials || !p->remaining || !p->least_rank || !p->remaining_rank || !values ||
+      !find_holders(p, &scratch, &holders)) {
+    status = byoc_diag_out_of_memory(diag);
+    goto cleanup;
+  }
+  double best = -INFINITY;
+  for (int way = 0; way < 3; ++way) {
+    share(p, &holders, values);
+    if (way > 0) sweep(p, &holders, way == 1, values);
+    double sum = raise_all(p, &holders, values);
+    if (sum > best) {
+      best = sum;
+      memcpy(p->potentials, values, n * sizeof(*values));
+    }
+  }
+  for (uint32_t at = n; at-- > 0;) {
+    uint64_t least = UINT64_MAX;
+    for (uint32_t h = holders.offsets[at]; h < holders.offsets[at + 1]; ++h) {
+      const byoc_cover_item_t *item = &p->items[holders.items[h]];
+      if (item->rank / item->count < least) least = item->rank / item->count;
+    }
+    p->least_rank[at] = least == UINT64_MAX ? 0 : least;
+    p->remaining[at] = p->remaining[at + 1] + p->potentials[at];
+    p->remaining_rank[at] = p->remaining_rank[at + 1] + p->least_rank[at];
+  }
+cleanup:
+  byoc_arena_deinit(&scratch);
+  return status;
+}

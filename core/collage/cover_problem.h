@@ -1,0 +1,97 @@
+// The cover search's own view of its input: nodes by position in the search's order, candidates by their first node,
+// costs in tables. Private to core/collage/cover*.c.
+#ifndef BYOC_CORE_COLLAGE_COVER_PROBLEM_H_
+#define BYOC_CORE_COLLAGE_COVER_PROBLEM_H_
+
+#include "core/collage/cover.h"
+
+#define BYOC_COVER_NONE UINT32_MAX
+#define BYOC_COVER_NO_PLACE 0xff
+
+// Costs that differ by less than this part are equal: sums depend on their order.
+#define BYOC_COVER_EPSILON 1e-12
+
+// A candidate that takes part in the search.
+typedef struct byoc_cover_item_t {
+  const uint32_t *nodes; // positions, rising
+  uint32_t count;
+  uint32_t source; // index among the caller's candidates
+  uint32_t target;
+  uint32_t rest; // its nodes behind the first one, as a tail
+  uint8_t place;
+  double cost;
+  uint64_t rank; // preference among equal costs: the lower the better
+} byoc_cover_item_t;
+
+// The nodes of a candidate from some position on, and its place: a list, shared by all candidates that end alike.
+// `node` is BYOC_COVER_NONE at its end.
+typedef struct byoc_cover_tail_t {
+  uint32_t node, next, last;
+  uint8_t place;
+} byoc_cover_tail_t;
+
+typedef struct byoc_cover_problem_t {
+  byoc_allocator_t allocator;
+  byoc_arena_t arena;
+  const byoc_dataflow_t *flow;
+  uint32_t node_count;
+  uint32_t *order, *position; // position → node, node → position
+  uint32_t *predecessor_offsets, *predecessors, *successor_offsets, *successors; // by position, rising
+
+  byoc_cover_item_t *items; // by first position, then cost
+  size_t item_count;
+  uint32_t *first_item; // of each position, and the end
+  byoc_cover_tail_t *tails;
+
+  uint32_t place_count;
+  uint32_t *place_names;  // dense place → the caller's
+  bool has_transitions;   // any that is not 0
+  double *transitions;    // [position][from][to]
+  uint8_t *alike;         // [position][place]: the least place with the same row of `transitions`
+  double *disadvantages;  // [position][a][b]: the most that b's row exceeds a's by anywhere
+
+  double *potentials;   // a dual solution: over the nodes of any item they add up to its cost at most
+  double *remaining;    // sum of potentials from a position on
+  uint64_t *least_rank; // the same for ranks
+  uint64_t *remaining_rank;
+
+  uint32_t *slots;      // where a state keeps a node's place while it is read: small numbers, reused
+  uint32_t *slot_count; // at each position: slots in use by then
+} byoc_cover_problem_t;
+
+byoc_status_t byoc_cover_problem_init(byoc_cover_problem_t *problem, const byoc_dataflow_t *flow,
+                                      byoc_candidate_t *const *candidates, size_t candidate_count,
+                                      const byoc_cover_costs_t *costs, bool keep_all, byoc_allocator_t allocator,
+                                      byoc_diag_t *diag);
+void byoc_cover_problem_deinit(byoc_cover_problem_t *problem);
+
+static inline double byoc_cover_transition(const byoc_cover_problem_t *p, uint32_t position, uint8_t from, uint8_t to) {
+  return p->transitions[((size_t)position * p->place_count + from) * p->place_count + to];
+}
+static inline double byoc_cover_disadvantage(const byoc_cover_problem_t *p, uint32_t position, uint8_t a, uint8_t b) {
+  return p->disadvantages[((size_t)position * p->place_count + a) * p->place_count + b];
+}
+
+// Its stages, in this order.
+// The order of search: the block's own or one that keeps fewer values waiting, whichever is narrower
+// (cover_order.c). Sets order, position and the neighbours.
+byoc_status_t byoc_cover_order(byoc_cover_problem_t *problem, byoc_diag_t *diag);
+// Drops items that another one replaces at no higher cost, wherever they would be used (cover_prune.c).
+byoc_status_t byoc_cover_prune(byoc_cover_problem_t *problem, byoc_diag_t *diag);
+// Potentials (cover_bound.c).
+byoc_status_t byoc_cover_bound(byoc_cover_problem_t *problem, byoc_diag_t *diag);
+
+// The search proper (cover_search.c). *out_sources: the chosen candidates, from `allocator`.
+typedef struct byoc_cover_search_t {
+  double cost, lower_bound;
+  uint32_t *sources;
+  uint32_t count;
+  uint64_t state_count;
+  uint32_t peak_states;
+  uint32_t furthest; // the last position that any state reached, where there is no plan
+  bool was_cut;      // states were dropped for want of budget
+} byoc_cover_search_t;
+byoc_status_t byoc_cover_run(const byoc_cover_problem_t *problem, const byoc_cover_options_t *options,
+                             byoc_diag_t *diag, byoc_cover_search_t *out_search);
+
+#endif // BYOC_CORE_COLLAGE_COVER_PROBLEM_H_
