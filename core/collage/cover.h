@@ -28,8 +28,8 @@
 typedef struct byoc_cover_costs_t {
   void *self;
   // Nanoseconds to hand the results of `node` from a candidate in place `from_place` to one in `to_place`: copies and
-  // conversions, by bytes. Paid once for each candidate that reads the node. At least 0 and finite; also asked for equal
-  // places. Called once for each triple, before the search. NULL: nothing costs anything.
+  // conversions, by bytes. Paid once for each candidate that reads the node. At least 0 and finite; also asked for
+  // equal places. Called once for each triple, before the search. NULL: nothing costs anything.
   double (*transition)(void *self, uint32_t node, uint32_t from_place, uint32_t to_place);
 } byoc_cover_costs_t;
 
@@ -59,14 +59,15 @@ typedef struct byoc_cover_t {
 // BYOC_UNSUPPORTED: there may be a cover, but none was found within the budget (this cannot happen where every node has
 // a finite candidate of its own). BYOC_INVALID_ARGUMENT: a cost is negative or missing, or there are more than 250
 // places. Candidates must not be NULL; equal costs are decided by lower target indices, then by fewer candidates.
-byoc_status_t byoc_cover_search(const byoc_dataflow_t *flow, byoc_candidate_t *const *candidates, size_t candidate_count,
-                                const byoc_cover_costs_t *costs, const byoc_cover_options_t *options,
-                                byoc_allocator_t allocator, byoc_diag_t *diag, byoc_cover_t *out_cover);
+byoc_status_t byoc_cover_search(const byoc_dataflow_t *flow, byoc_candidate_t *const *candidates,
+                                size_t candidate_count, const byoc_cover_costs_t *costs,
+                                const byoc_cover_options_t *options, byoc_allocator_t allocator, byoc_diag_t *diag,
+                                byoc_cover_t *out_cover);
 void byoc_cover_deinit(byoc_cover_t *cover);
 
 // What these candidates cost together, transitions included, and whether they are a cover: BYOC_INVALID_DATA where a
-// node is missing or held twice, or the candidates wait for each other in a circle. `chosen` is brought into an order in
-// which they can run. For replayed plans, and the search's own last check.
+// node is missing or held twice, or the candidates wait for each other in a circle. `chosen` is brought into an order
+// in which they can run. For replayed plans, and the search's own last check.
 byoc_status_t byoc_cover_evaluate(const byoc_dataflow_t *flow, byoc_candidate_t *const *candidates, uint32_t *chosen,
                                   uint32_t count, const byoc_cover_costs_t *costs, byoc_allocator_t allocator,
                                   byoc_diag_t *diag, double *out_cost_ns, double *out_transition_ns);

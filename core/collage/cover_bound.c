@@ -1,6 +1,6 @@
-// A bound of what is left to pay: numbers on the nodes that add up, over the nodes of any candidate, to its cost at most
-// (a solution of the dual of the exact cover without transitions). Whatever covers a set of nodes costs at least their
-// sum. Three ways to get such numbers are tried and the one with the largest sum is kept:
+// A bound of what is left to pay: numbers on the nodes that add up, over the nodes of any candidate, to its cost at
+// most (a solution of the dual of the exact cover without transitions). Whatever covers a set of nodes costs at least
+// their sum. Three ways to get such numbers are tried and the one with the largest sum is kept:
 //   share    each node the least share of a candidate's cost
 //   forward  node by node as much as the candidates that end there allow: exact where candidates are intervals
 //   backward the same from the other end
@@ -35,46 +35,63 @@ static bool find_holders(const byoc_cover_problem_t *p, byoc_arena_t *arena, hol
   return true;
 }
 
-static double paid(const byoc_cover_item_t *item, const double *values) {
-  double sum = 0;
-  for (uint32_t k = 0; k < item->count; ++k) sum += values[item->nodes[k]];
-  return sum;
-}
+// The numbers on the nodes, and their sums over the nodes of each item.
+typedef struct prices_t {
+  const byoc_cover_problem_t *problem;
+  holders_t holders;
+  double *values, *sums;
+} prices_t;
 
-static void share(const byoc_cover_problem_t *p, const holders_t *holders, double *values) {
-  for (uint32_t at = 0; at < p->node_count; ++at) {
-    values[at] = INFINITY;
-    for (uint32_t h = holders->offsets[at]; h < holders->offsets[at + 1]; ++h) {
-      const byoc_cover_item_t *item = &p->items[holders->items[h]];
-      values[at] = fmin(values[at], item->cost / item->count);
-    }
+static void set_value(prices_t *prices, uint32_t at, double value) {
+  double change = value - prices->values[at];
+  prices->values[at] = value;
+  for (uint32_t h = prices->holders.offsets[at]; h < prices->holders.offsets[at + 1]; ++h) {
+    prices->sums[prices->holders.items[h]] += change;
   }
 }
 
-// `values` hold the shares: they stay where no candidate ends, later ones make up for them.
-static void sweep(const byoc_cover_problem_t *p, const holders_t *holders, bool is_forward, double *values) {
+static void share(prices_t *prices) {
+  const byoc_cover_problem_t *p = prices->problem;
+  memset(prices->values, 0, p->node_count * sizeof(*prices->values));
+  memset(prices->sums, 0, p->item_count * sizeof(*prices->sums));
+  for (uint32_t at = 0; at < p->node_count; ++at) {
+    double least = INFINITY;
+    for (uint32_t h = prices->holders.offsets[at]; h < prices->holders.offsets[at + 1]; ++h) {
+      const byoc_cover_item_t *item = &p->items[prices->holders.items[h]];
+      least = fmin(least, item->cost / item->count);
+    }
+    if (least < INFINITY) set_value(prices, at, least);
+  }
+}
+
+// After `share`: its values stay where no candidate ends; later nodes make up for them.
+static void sweep(prices_t *prices, bool is_forward) {
+  const byoc_cover_problem_t *p = prices->problem;
   for (uint32_t i = 0; i < p->node_count; ++i) {
     uint32_t at = is_forward ? i : p->node_count - 1 - i;
-    double most = INFINITY;
-    for (uint32_t h = holders->offsets[at]; h < holders->offsets[at + 1]; ++h) {
-      const byoc_cover_item_t *item = &p->items[holders->items[h]];
+    double slack = INFINITY;
+    for (uint32_t h = prices->holders.offsets[at]; h < prices->holders.offsets[at + 1]; ++h) {
+      uint32_t index = prices->holders.items[h];
+      const byoc_cover_item_t *item = &p->items[index];
       bool ends_here = at == item->nodes[is_forward ? item->count - 1 : 0];
-      if (ends_here) most = fmin(most, item->cost - (paid(item, values) - values[at]));
+      if (ends_here) slack = fmin(slack, item->cost - prices->sums[index]);
     }
-    if (most < INFINITY) values[at] = most;
+    if (slack < INFINITY) set_value(prices, at, prices->values[at] + slack);
   }
 }
 
-static double raise_all(const byoc_cover_problem_t *p, const holders_t *holders, double *values) {
+// Returns the sum of all.
+static double raise_all(prices_t *prices) {
+  const byoc_cover_problem_t *p = prices->problem;
   double sum = 0;
   for (uint32_t at = 0; at < p->node_count; ++at) {
     double slack = INFINITY;
-    for (uint32_t h = holders->offsets[at]; h < holders->offsets[at + 1]; ++h) {
-      const byoc_cover_item_t *item = &p->items[holders->items[h]];
-      slack = fmin(slack, item->cost - paid(item, values));
+    for (uint32_t h = prices->holders.offsets[at]; h < prices->holders.offsets[at + 1]; ++h) {
+      uint32_t index = prices->holders.items[h];
+      slack = fmin(slack, p->items[index].cost - prices->sums[index]);
     }
-    if (slack > 0 && slack < INFINITY) values[at] += slack;
-    sum += values[at];
+    if (slack > 0 && slack < INFINITY) set_value(prices, at, prices->values[at] + slack);
+    sum += prices->values[at];
   }
   return sum;
 }
@@ -83,32 +100,33 @@ byoc_status_t byoc_cover_bound(byoc_cover_problem_t *p, byoc_diag_t *diag) {
   uint32_t n = p->node_count;
   byoc_arena_t scratch;
   byoc_arena_init(&scratch, p->allocator);
-  holders_t holders = {0};
+  prices_t prices = {.problem = p};
   byoc_status_t status = BYOC_OK;
   p->potentials = BYOC_ARENA_ARRAY(&p->arena, double, n);
   p->remaining = BYOC_ARENA_ARRAY(&p->arena, double, (size_t)n + 1);
   p->least_rank = BYOC_ARENA_ARRAY(&p->arena, uint64_t, n);
   p->remaining_rank = BYOC_ARENA_ARRAY(&p->arena, uint64_t, (size_t)n + 1);
-  double *values = BYOC_ARENA_ARRAY(&scratch, double, n);
-  if (!p->potentials || !p->remaining || !p->least_rank || !p->remaining_rank || !values ||
-      !find_holders(p, &scratch, &holders)) {
+  prices.values = BYOC_ARENA_ARRAY(&scratch, double, n);
+  prices.sums = BYOC_ARENA_ARRAY(&scratch, double, p->item_count);
+  if (!p->potentials || !p->remaining || !p->least_rank || !p->remaining_rank || !prices.values || !prices.sums ||
+      !find_holders(p, &scratch, &prices.holders)) {
     status = byoc_diag_out_of_memory(diag);
     goto cleanup;
   }
   double best = -INFINITY;
   for (int way = 0; way < 3; ++way) {
-    share(p, &holders, values);
-    if (way > 0) sweep(p, &holders, way == 1, values);
-    double sum = raise_all(p, &holders, values);
+    share(&prices);
+    if (way > 0) sweep(&prices, way == 1);
+    double sum = raise_all(&prices);
     if (sum > best) {
       best = sum;
-      memcpy(p->potentials, values, n * sizeof(*values));
+      memcpy(p->potentials, prices.values, n * sizeof(*prices.values));
     }
   }
   for (uint32_t at = n; at-- > 0;) {
     uint64_t least = UINT64_MAX;
-    for (uint32_t h = holders.offsets[at]; h < holders.offsets[at + 1]; ++h) {
-      const byoc_cover_item_t *item = &p->items[holders.items[h]];
+    for (uint32_t h = prices.holders.offsets[at]; h < prices.holders.offsets[at + 1]; ++h) {
+      const byoc_cover_item_t *item = &p->items[prices.holders.items[h]];
       if (item->rank / item->count < least) least = item->rank / item->count;
     }
     p->least_rank[at] = least == UINT64_MAX ? 0 : least;

@@ -1,5 +1,6 @@
 // The order in which the cover search takes the nodes. Any topological order gives the same least cost; the fewer
 // values are read across it, the fewer states there are.
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/collage/cover_problem.h"
@@ -113,8 +114,17 @@ static uint64_t width_of(const byoc_cover_problem_t *p, const uint32_t *position
   return width;
 }
 
+static int compare_index(const void *left, const void *right) {
+  const uint32_t *a = left, *b = right;
+  return *a < *b ? -1 : *a > *b;
+}
+
 static void sort_indices(uint32_t *items, uint32_t count) {
-  for (uint32_t i = 1; i < count; ++i) { // lists are short and nearly sorted
+  if (count > 32) {
+    qsort(items, count, sizeof(*items), compare_index);
+    return;
+  }
+  for (uint32_t i = 1; i < count; ++i) {
     uint32_t item = items[i], at = i;
     for (; at > 0 && items[at - 1] > item; --at) items[at] = items[at - 1];
     items[at] = item;

@@ -5,7 +5,7 @@
 
 #include "core/collage/cover.h"
 
-#define BYOC_COVER_NONE UINT32_MAX
+#define BYOC_COVER_NONE     UINT32_MAX
 #define BYOC_COVER_NO_PLACE 0xff
 
 // Costs that differ by less than this part are equal: sums depend on their order.
@@ -35,7 +35,7 @@ typedef struct byoc_cover_problem_t {
   byoc_arena_t arena;
   const byoc_dataflow_t *flow;
   uint32_t node_count;
-  uint32_t *order, *position; // position → node, node → position
+  uint32_t *order, *position;                                                    // position → node, node → position
   uint32_t *predecessor_offsets, *predecessors, *successor_offsets, *successors; // by position, rising
 
   byoc_cover_item_t *items; // by first position, then cost
@@ -44,11 +44,11 @@ typedef struct byoc_cover_problem_t {
   byoc_cover_tail_t *tails;
 
   uint32_t place_count;
-  uint32_t *place_names;  // dense place → the caller's
-  bool has_transitions;   // any that is not 0
-  double *transitions;    // [position][from][to]
-  uint8_t *alike;         // [position][place]: the least place with the same row of `transitions`
-  double *disadvantages;  // [position][a][b]: the most that b's row exceeds a's by anywhere
+  uint32_t *place_names; // dense place → the caller's
+  bool has_transitions;  // any that is not 0
+  double *transitions;   // [position][from][to]
+  uint8_t *alike;        // [position][place]: the least place with the same row of `transitions`
+  double *disadvantages; // [position][a][b]: the most that b's row exceeds a's by anywhere
 
   double *potentials;   // a dual solution: over the nodes of any item they add up to its cost at most
   double *remaining;    // sum of potentials from a position on

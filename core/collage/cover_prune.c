@@ -24,10 +24,7 @@ static int compare_items(const void *left, const void *right) {
 }
 
 static bool is_inside(const byoc_cover_item_t *item, uint32_t node) {
-  for (uint32_t k = 0; k < item->count; ++k) {
-    if (item->nodes[k] == node) return true;
-  }
-  return false;
+  return byoc_index_set_contains(&(byoc_index_set_t){item->nodes, item->count}, node);
 }
 
 // The most that transitions can cost more when `by` stands where `item` stood (same nodes, another place).
@@ -63,10 +60,14 @@ static bool is_replaced(const byoc_cover_problem_t *p, const byoc_cover_item_t *
   return saved > extra;
 }
 
-// c ← its nodes one by one, in the same place. Splitting adds no circle: one among the parts would be a circle among the
-// nodes, and any other one was there before.
+// Larger ones are few and worth no such check.
+#define SPLIT_LIMIT 64
+
+// c ← its nodes one by one, in the same place. Splitting adds no circle: one among the parts would be a circle among
+// the nodes, and any other one was there before.
 static bool is_split(const byoc_cover_problem_t *p, const byoc_cover_item_t *item, const double *single) {
   double cost = 0;
+  if (item->count > SPLIT_LIMIT) return false;
   for (uint32_t k = 0; k < item->count && cost < item->cost; ++k) {
     uint32_t node = item->nodes[k];
     cost += single[(size_t)node * p->place_count + item->place];

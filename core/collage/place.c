@@ -239,9 +239,8 @@ static byoc_status_t outline_all(placer_t *p) {
   byoc_node_t **nodes = BYOC_ARENA_ARRAY(&p->claims.arena, byoc_node_t *, p->claims.node_count);
   if (nodes == NULL) return byoc_diag_out_of_memory(p->diag);
   for (size_t n = 0; n < p->claims.node_count; ++n) {
-    p->placement->node_count += 1;
     const byoc_claim_t *claim = byoc_claims_owner(&p->claims, n);
-    if (claim == NULL) p->placement->left_over_count += 1;
+    if (claim == NULL && p->claims.nodes[n]->callee == NULL) p->placement->left_over_count += 1;
     if (claim == NULL || claim->nodes.data[0] != n) continue;
     BYOC_RETURN_IF_ERROR(outline_region(p, claim, nodes));
   }
@@ -282,6 +281,7 @@ byoc_status_t byoc_place_greedy(byoc_graph_module_t *module, const byoc_target_l
                                 byoc_placement_t *placement) {
   placer_t p = {.module = module, .placement = placement, .diag = diag};
   size_t function_count = module->functions.count; // outlined ones are added behind
+  placement->left_over_count = 0;
   for (size_t f = 0; f < function_count; ++f) {
     byoc_function_t *function = module->functions.data[f];
     bool is_open = function->kind == BYOC_FUNCTION_GRAPH &&

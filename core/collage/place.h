@@ -19,14 +19,14 @@ typedef struct byoc_placement_region_t {
   byoc_function_t *function; // outlined, with its Compiler attribute
   const byoc_target_t *target;
   size_t node_count; // operators in it
+  bool given_back;   // the backend took it and gave it back; its operators were offered again
 } byoc_placement_region_t;
 
 typedef struct byoc_placement_t {
   byoc_arena_t arena;
   BYOC_VECTOR(byoc_placement_region_t) regions; // in order of the graph
   BYOC_VECTOR(byoc_decline_t) declines;
-  size_t node_count;      // operators that there were to place
-  size_t left_over_count; // that no backend took
+  size_t left_over_count; // operators that no backend took the last time
 } byoc_placement_t;
 void byoc_placement_init(byoc_placement_t *placement, byoc_allocator_t allocator);
 void byoc_placement_deinit(byoc_placement_t *placement);

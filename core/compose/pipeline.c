@@ -76,6 +76,12 @@ static bool mark_callee_inline(void *self, byoc_node_t *node) {
   return node->callee == NULL || byoc_attributes_set_int(&node->callee->attributes, "Inline", 1);
 }
 
+static void mark_region_given_back(byoc_placement_t *placement, const byoc_function_t *function) {
+  for (size_t i = 0; i < placement->regions.count; ++i) {
+    if (placement->regions.data[i].function == function) placement->regions.data[i].given_back = true;
+  }
+}
+
 typedef struct give_back_t {
   int64_t target;
 } give_back_t;
@@ -101,6 +107,7 @@ static byoc_status_t put_back(pipeline_t *p, const byoc_codegen_result_t *result
     give_back_t give_back = {.target = target->index};
     ok = ok && byoc_block_walk(function->body, mark_given_back, &give_back);
     p->given_back += 1;
+    mark_region_given_back(&p->result->placement, function);
     byoc_log(BYOC_LOG_INFO, "%s gave '%s' back: %s", target->kind->name, function->name, result->reason);
   }
   byoc_attributes_remove(&function->attributes, "Compiler");

@@ -4,39 +4,64 @@
 // flattened), depth runs over input channels and kernel taps. Each parallel iteration packs the pixels it needs, block
 // by block of input channels, and runs a block of output channels over them. Where a group has few output channels
 // (depthwise) packing would cost as much as computing, and pixels are summed in place instead.
+#include <string.h>
+
 #include "core/ops/tile.h"
 #include "core/ops/window.h"
 
-static byoc_status_t infer_conv(byoc_infer_t *infer) {
+// The result of convolving operand 0 with the weights and the bias at these operands.
+static byoc_status_t infer_shape(const byoc_infer_t *infer, uint32_t weights, uint32_t bias, byoc_dtype_t dtype) {
   const byoc_node_t *node = infer->node;
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "a float tensor"));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_float, "a float tensor"));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 1));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 2));
-  const byoc_type_t *x = byoc_operand_type(node, 0), *w = byoc_operand_type(node, 1);
-  if (!byoc_is_ranked(x) || !byoc_is_ranked(w)) return byoc_infer_set_unranked(infer, 0, x->dtype);
-  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 1, x->rank, x->rank));
+  const byoc_type_t *x = byoc_operand_type(node, 0), *w = byoc_operand_type(node, weights);
+  if (!byoc_is_ranked(x) || !byoc_is_ranked(w)) return byoc_infer_set_unranked(infer, 0, dtype);
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, weights, x->rank, x->rank));
   byoc_window_t window;
   BYOC_RETURN_IF_ERROR(byoc_window_read(infer, x, w->dims + 2, &window));
   int64_t group = byoc_attributes_int(&node->attributes, "group", 1);
   if (group < 1) return byoc_infer_error(infer, "attribute 'group': expected 1 or more, got %lld", (long long)group);
   byoc_dim_t m = w->dims[0], c = x->dims[1];
   if (byoc_dim_is_constant(c) && byoc_dim_is_constant(w->dims[1]) && c.constant != w->dims[1].constant * group) {
-    return byoc_infer_error(infer, "operand 1: expected %lld input channels (%lld in %lld groups), got %lld",
+    return byoc_infer_error(infer, "operand %u: expected %lld input channels (%lld in %lld groups), got %lld", weights,
                             (long long)(c.constant / group), (long long)c.constant, (long long)group,
                             (long long)w->dims[1].constant);
   }
   if (byoc_dim_is_constant(m) && m.constant % group != 0) {
-    return byoc_infer_error(infer, "operand 1: %lld output channels do not divide into %lld groups",
+    return byoc_infer_error(infer, "operand %u: %lld output channels do not divide into %lld groups", weights,
                             (long long)m.constant, (long long)group);
   }
-  if (byoc_has_operand(node, 2)) {
-    BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 2, 1, 1));
-    BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 2, 0, m));
+  if (byoc_has_operand(node, bias)) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, bias, 1, 1));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, bias, 0, m));
   }
   byoc_dim_t dims[BYOC_MAX_SPATIAL + 2] = {x->dims[0], m};
   for (int32_t d = 0; d < window.spatial; ++d) dims[2 + d] = window.out[d];
-  return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);
+  return byoc_infer_set(infer, 0, dtype, x->rank, dims);
+}
+
+static byoc_status_t infer_conv(byoc_infer_t *infer) {
+  // byoc::Conv is what quantised convolutions become: sums of i32 products.
+  bool quantised = strcmp(infer->node->domain, "byoc") == 0;
+  for (uint32_t i = 0; i < 2; ++i) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, quantised ? byoc_dtype_is_integer : byoc_dtype_is_float,
+                                         quantised ? "a tensor of integers" : "a float tensor"));
+  }
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 1));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 2));
+  return infer_shape(infer, 1, 2, byoc_operand_type(infer->node, 0)->dtype);
+}
+
+static bool is_byte(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_I8 || dtype == BYOC_DTYPE_U8;
+}
+
+byoc_status_t byoc_infer_quantised_conv(byoc_infer_t *infer) {
+  bool requantised = strcmp(infer->node->op, "QLinearConv") == 0;
+  uint32_t weights = requantised ? 3 : 1;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_byte, "a tensor of bytes"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, weights, is_byte, "a tensor of bytes"));
+  if (!requantised) return infer_shape(infer, weights, UINT32_MAX, BYOC_DTYPE_I32);
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 7, is_byte, "a zero point"));
+  return infer_shape(infer, weights, 8, byoc_operand_type(infer->node, 7)->dtype);
 }
 
 typedef struct {
@@ -373,11 +398,11 @@ static byoc_status_t loops_conv(byoc_lower_t *lower, const byoc_node_t *node) {
   return BYOC_OK;
 }
 
-#define CONV(version)                                                                                                  \
+#define CONV(domain_name, version)                                                                                     \
   {                                                                                                                    \
-    .domain = "", .name = "Conv", .since_version = version, .min_inputs = 2, .max_inputs = 3, .min_outputs = 1,        \
-    .max_outputs = 1, .traits = BYOC_OP_HEAVY, .infer = infer_conv, .loops = loops_conv                                \
+    .domain = domain_name, .name = "Conv", .since_version = version, .min_inputs = 2, .max_inputs = 3,                 \
+    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_HEAVY, .infer = infer_conv, .loops = loops_conv              \
   }
 
-const byoc_op_t byoc_ops_conv[] = {CONV(1), CONV(11), CONV(22)};
+const byoc_op_t byoc_ops_conv[] = {CONV("", 1), CONV("", 11), CONV("", 22), CONV("byoc", 1)};
 const size_t byoc_ops_conv_count = sizeof byoc_ops_conv / sizeof *byoc_ops_conv;

@@ -217,6 +217,7 @@ typedef struct {
   byoc_dim_t start[BYOC_MAX_RANK], length[BYOC_MAX_RANK];
   int64_t step[BYOC_MAX_RANK];
   int32_t place[BYOC_MAX_RANK]; // of the dimension in starts and ends
+  bool dynamic;                 // the axes or steps are data
 } slice_t;
 
 // Beyond any size: "to the end", however the exporter spelt it.
@@ -284,7 +285,9 @@ static byoc_status_t read_slice(const byoc_infer_t *infer, const byoc_type_t *x,
   byoc_ints_t axes, steps;
   byoc_known_t axes_known = byoc_read_ints(node, "axes", 3, &axes), steps_known = byoc_read_ints(node, NULL, 4, &steps);
   if (axes_known == BYOC_KNOWN_NO || steps_known == BYOC_KNOWN_NO) {
-    return byoc_infer_unsupported(infer, "axes and steps must be constants");
+    // Any dimension may be cut anywhere: all that is known is the rank.
+    *slice = (slice_t){.dynamic = true};
+    return BYOC_OK;
   }
   int64_t count = start_count;
   if (!slice->known) {
@@ -329,6 +332,7 @@ static byoc_status_t infer_slice(byoc_infer_t *infer) {
   if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
   slice_t slice;
   BYOC_RETURN_IF_ERROR(read_slice(infer, x, &slice));
+  if (slice.dynamic) return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank);
   byoc_dim_t dims[BYOC_MAX_RANK];
   bool failed = false;
   for (int32_t d = 0; d < x->rank; ++d) {
@@ -337,6 +341,34 @@ static byoc_status_t infer_slice(byoc_infer_t *infer) {
   }
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
   return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);
+}
+
+// A start that is data: from the end where negative, and brought to where the step can start from.
+static const byoc_loop_expr_t *clamped_start(byoc_loop_builder_t *b, const byoc_loop_expr_t *start,
+                                             const byoc_loop_expr_t *step, const byoc_loop_expr_t *extent) {
+  const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1);
+  start = byoc_loop_select(b, BIN(LT, start, zero), BYOC_LADD(b, start, extent), start);
+  const byoc_loop_expr_t *most = byoc_loop_select(b, BIN(LT, zero, step), extent, BYOC_LSUB(b, extent, one));
+  return BYOC_LMAX(b, zero, BYOC_LMIN(b, start, most));
+}
+
+// Axes that are data: whichever of them names dimension d gives its start and step.
+static const byoc_loop_expr_t *dynamic_index(byoc_lower_t *lower, const byoc_node_t *node, int32_t d,
+                                             const byoc_loop_expr_t *index) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *x = node->operands[0]->type;
+  int64_t count = byoc_type_element_count(node->operands[1]->type);
+  if (count < 0) return NULL;
+  const byoc_loop_expr_t *at = index, *zero = byoc_loop_int(b, 0);
+  for (int64_t i = 0; i < count && i < x->rank; ++i) {
+    const byoc_loop_expr_t *axis = byoc_loop_int(b, i), *step = byoc_loop_int(b, 1);
+    if (byoc_has_operand(node, 3)) axis = byoc_emit_int(lower, node, 3, i);
+    axis = byoc_loop_select(b, BIN(LT, axis, zero), BYOC_LADD(b, axis, byoc_loop_int(b, x->rank)), axis);
+    if (byoc_has_operand(node, 4)) step = byoc_emit_int(lower, node, 4, i);
+    const byoc_loop_expr_t *start = clamped_start(b, byoc_emit_int(lower, node, 1, i), step, byoc_emit_dim(b, x, d));
+    at = byoc_loop_select(b, BIN(EQ, axis, byoc_loop_int(b, d)), BYOC_LADD(b, start, BYOC_LMUL(b, index, step)), at);
+  }
+  return at;
 }
 
 static const byoc_loop_expr_t *point_slice(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
@@ -351,21 +383,18 @@ static const byoc_loop_expr_t *point_slice(byoc_lower_t *lower, const byoc_node_
     b->failed = true;
     return NULL;
   }
-  const byoc_loop_expr_t *at[BYOC_MAX_RANK], *zero = byoc_loop_int(b, 0);
+  const byoc_loop_expr_t *at[BYOC_MAX_RANK];
   for (int32_t d = 0; d < x->rank; ++d) {
     at[d] = indices[d];
+    if (slice.dynamic) at[d] = dynamic_index(lower, node, d, indices[d]);
     if (!slice.sliced[d]) continue;
-    const byoc_loop_expr_t *start = NULL;
+    const byoc_loop_expr_t *start = NULL, *step = byoc_loop_int(b, slice.step[d]);
     if (slice.known) {
       start = byoc_loop_dim(b, slice.start[d]);
     } else {
-      const byoc_loop_expr_t *extent = byoc_emit_dim(b, x, d);
-      start = byoc_emit_int(lower, node, 1, slice.place[d]);
-      start = byoc_loop_select(b, BIN(LT, start, zero), BYOC_LADD(b, start, extent), start);
-      const byoc_loop_expr_t *most = slice.step[d] > 0 ? extent : BYOC_LSUB(b, extent, byoc_loop_int(b, 1));
-      start = BYOC_LMAX(b, zero, BYOC_LMIN(b, start, most));
+      start = clamped_start(b, byoc_emit_int(lower, node, 1, slice.place[d]), step, byoc_emit_dim(b, x, d));
     }
-    at[d] = BYOC_LADD(b, start, BYOC_LMUL(b, indices[d], byoc_loop_int(b, slice.step[d])));
+    at[d] = BYOC_LADD(b, start, BYOC_LMUL(b, indices[d], step));
   }
   return byoc_lower_load(lower, node, 0, at);
 }

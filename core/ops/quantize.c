@@ -2,7 +2,7 @@
 // products of i32 with the zero points taken off before and QuantizeLinear after.
 #include <string.h>
 
-#include "core/ops/util.h"
+#include "core/ops/window.h"
 
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
 
@@ -199,7 +199,8 @@ static byoc_value_t *write_cast(writer_t *w, byoc_value_t *x, int64_t onnx_type)
   return write_node(w, "", "Cast", x, NULL, NULL, &to, 1);
 }
 
-// A per-slice vector as a tensor whose trailing dimensions are `trailing` ones, to broadcast from there; a scalar stays.
+// A per-slice vector as a tensor whose trailing dimensions are `trailing` ones, to broadcast from there; a scalar
+// stays.
 static byoc_value_t *write_trailing(writer_t *w, byoc_value_t *x, int32_t trailing) {
   if (!x || trailing == 0 || x->type->rank != 1 || byoc_type_element_count(x->type) == 1) return x;
   int64_t axes[BYOC_MAX_RANK];
@@ -224,8 +225,8 @@ static byoc_value_t *write_centred(writer_t *w, byoc_value_t *x, byoc_value_t *z
 static byoc_value_t *write_requantised(writer_t *w, byoc_value_t *sum, byoc_value_t *x_scale, byoc_value_t *w_scale,
                                        byoc_value_t *y_scale, byoc_value_t *y_zero) {
   enum { ONNX_FLOAT = 1 };
-  byoc_value_t *scale = write_node(w, "", "Mul", write_cast(w, x_scale, ONNX_FLOAT), write_cast(w, w_scale, ONNX_FLOAT),
-                                   NULL, NULL, 0);
+  byoc_value_t *scale =
+      write_node(w, "", "Mul", write_cast(w, x_scale, ONNX_FLOAT), write_cast(w, w_scale, ONNX_FLOAT), NULL, NULL, 0);
   sum = write_node(w, "", "Mul", write_cast(w, sum, ONNX_FLOAT), scale, NULL, NULL, 0);
   return write_node(w, "", "QuantizeLinear", sum, write_cast(w, y_scale, ONNX_FLOAT), y_zero, NULL, 0);
 }
@@ -315,8 +316,6 @@ static byoc_status_t expand_qlinear_conv(byoc_node_t *node, byoc_diag_t *diag, b
   byoc_value_t *y = write_requantised(&w, sum, in[1], write_trailing(&w, in[4], rank - 2), in[6], in[7]);
   return finish_expansion(&w, y, diag, out_changed);
 }
-
-byoc_status_t byoc_infer_quantised_conv(byoc_infer_t *infer); // conv.c
 
 #define QUANTIZE(version)                                                                                              \
   {                                                                                                                    \

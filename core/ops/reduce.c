@@ -50,6 +50,29 @@ static const reduction_t *reduction_of(const byoc_node_t *node) {
 }
 
 // ---- axes ----
+// Where the axes are data: which dimensions are folded follows from the operand's and the result's static shapes, as
+// folding a dimension of 1 changes nothing. False where shapes do not tell.
+static bool over_from_shapes(const byoc_node_t *node, bool *over) {
+  const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
+  if (!byoc_type_is_static(x) || !byoc_type_is_static(y)) return false;
+  if (byoc_attributes_int(&node->attributes, "keepdims", 1) != 0) {
+    if (x->rank != y->rank) return false;
+    for (int32_t d = 0; d < x->rank; ++d) over[d] = y->dims[d].constant == 1;
+    return true;
+  }
+  // The kept dimensions are a sub-sequence; where several fit, dimensions of one size are told apart by nothing.
+  int32_t first[BYOC_MAX_RANK], at = 0;
+  for (int32_t d = 0; d < x->rank; ++d) {
+    over[d] = at == y->rank || x->dims[d].constant != y->dims[at].constant;
+    if (!over[d]) first[at++] = d;
+  }
+  if (at != y->rank) return false;
+  for (int32_t d = x->rank - 1; d >= 0; --d) { // the last fit must be the first one
+    if (at > 0 && x->dims[d].constant == y->dims[at - 1].constant && first[--at] != d) return false;
+  }
+  return true;
+}
+
 // Which dimensions are folded. BYOC_KNOWN_NO where the axes are not constant; false in *out_valid where one is out of
 // range.
 static byoc_known_t read_over(const byoc_node_t *node, int32_t rank, bool *over, bool *out_valid) {
@@ -95,6 +118,12 @@ static byoc_status_t infer_reduce(byoc_infer_t *infer) {
   if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
   bool over[BYOC_MAX_RANK], valid = true;
   if (read_over(node, x->rank, over, &valid) == BYOC_KNOWN_NO) {
+    // An empty list needs no values.
+    if (byoc_type_element_count(byoc_operand_type(node, 1)) == 0) {
+      bool noop = byoc_attributes_int(&node->attributes, "noop_with_empty_axes", 0) != 0;
+      for (int32_t d = 0; d < x->rank; ++d) over[d] = !noop;
+      return set_reduced(infer, x->dtype, x, over);
+    }
     bool keep = byoc_attributes_int(&node->attributes, "keepdims", 1) != 0;
     if (keep) return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank);
     const byoc_type_t *axes = byoc_operand_type(node, 1);
@@ -171,7 +200,8 @@ static byoc_status_t loops_reduce(byoc_lower_t *lower, const byoc_node_t *node) 
   reduce_t r = {.node = node, .reduction = reduction_of(node)};
   r.dtype = fold_dtype(x->dtype, r.reduction);
   bool over[BYOC_MAX_RANK], valid = true;
-  if (read_over(node, x->rank, over, &valid) != BYOC_KNOWN_YES || !valid) return BYOC_UNSUPPORTED;
+  byoc_known_t known = read_over(node, x->rank, over, &valid);
+  if (!valid || (known == BYOC_KNOWN_NO && !over_from_shapes(node, over))) return BYOC_UNSUPPORTED;
   byoc_rows_t rows;
   byoc_rows_begin(&rows, lower, x, over);
   byoc_rows_element_t element = mapped;

@@ -53,13 +53,14 @@ static const char *collect(const char *name, void *handle, byoc_dnnl_blobs_t *bl
 
 const char *byoc_dnnl_collect_blobs(byoc_dnnl_blobs_t *out_blobs, char *message) {
   memset(out_blobs, 0, sizeof(*out_blobs));
-#ifdef BYOC_DNNL_LIBRARY_PATH // where it was when this plugin was built, for one outside of the system's folders
-  if (access(BYOC_DNNL_LIBRARY_PATH, R_OK) == 0)
-    (void)dlopen(BYOC_DNNL_LIBRARY_PATH, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-#endif
   const byoc_dnnl_api_t *api = NULL;
   byoc_dnnl_error_t error = {""};
-  if (byoc_dnnl_library_get(NULL, 0, &api, &error) != BYOC_OK) {
+  int32_t status = byoc_dnnl_library_get(NULL, 0, &api, &error);
+#ifdef BYOC_DNNL_LIBRARY_PATH // where it was when this plugin was built, for one outside of the system's folders
+  if (status != BYOC_OK && dlopen(BYOC_DNNL_LIBRARY_PATH, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) != NULL)
+    status = byoc_dnnl_library_get(NULL, 0, &api, &error);
+#endif
+  if (status != BYOC_OK) {
     memcpy(message, error.text, sizeof(error.text));
     return message;
   }

@@ -1,5 +1,6 @@
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "command.h"
 #include "core/base/file.h"
@@ -41,6 +42,18 @@ static byoc_status_t emit(byoc_session_t *session, const build_options_t *option
   return status;
 }
 
+// What was made, and which target took what.
+static byoc_status_t print_summary(const byoc_session_t *session, const char *output, byoc_diag_t *diag) {
+  byoc_string_t placed;
+  byoc_string_init(&placed, session->allocator);
+  byoc_session_format_placement(session, &placed);
+  struct stat file;
+  double mebibytes = stat(output, &file) == 0 ? (double)file.st_size / 1048576.0 : 0.0;
+  int written = printf("%s: %.1f MiB, %s\n", output, mebibytes, placed.data);
+  byoc_string_deinit(&placed);
+  return written > 0 ? BYOC_OK : byoc_diag_error(diag, BYOC_IO, "cannot write to standard output");
+}
+
 static byoc_status_t check_emit(const char *what, byoc_diag_t *diag) {
   static const char *const forms[] = {"ir", "host", "c"};
   for (size_t i = 0; what != NULL && i < sizeof(forms) / sizeof(forms[0]); ++i) {
@@ -73,7 +86,7 @@ static byoc_status_t build(byoc_session_t *session, const build_options_t *optio
   int64_t start_ns = byoc_now_ns();
   BYOC_RETURN_IF_ERROR(byoc_compose_artifact(session->result.program, &compose, session->allocator, diag));
   byoc_log(BYOC_LOG_INFO, "composed %s in %.0f ms", compose.output, (double)(byoc_now_ns() - start_ns) / 1e6);
-  return BYOC_OK;
+  return print_summary(session, compose.output, diag);
 }
 
 int byoc_main_build(int argc, char **argv) {

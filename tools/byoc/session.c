@@ -104,6 +104,47 @@ byoc_status_t byoc_session_read_model(byoc_session_t *session, const byoc_sessio
   return status;
 }
 
+// Regions and operators of one target, those given back left out.
+static void count_placed(const byoc_placement_t *placement, const byoc_target_t *target, size_t *out_regions,
+                         size_t *out_nodes) {
+  *out_regions = *out_nodes = 0;
+  for (size_t r = 0; r < placement->regions.count; ++r) {
+    const byoc_placement_region_t *region = &placement->regions.data[r];
+    if (region->target != target || region->given_back) continue;
+    *out_regions += 1;
+    *out_nodes += region->node_count;
+  }
+}
+
+void byoc_session_format_placement(const byoc_session_t *session, byoc_string_t *out) {
+  const byoc_placement_t *placement = &session->result.placement;
+  for (size_t t = 0; t < session->targets.targets.count; ++t) {
+    const byoc_target_t *target = session->targets.targets.data[t];
+    size_t regions = 0, nodes = 0;
+    count_placed(placement, target, &regions, &nodes);
+    byoc_string_append(out, t > 0 ? ", " : "");
+    if (target->kind->backend == NULL) {
+      byoc_string_appendf(out, "%s %zu operators", target->kind->name, placement->left_over_count);
+    } else {
+      byoc_string_appendf(out, "%s %zu operators in %zu regions", target->kind->name, nodes, regions);
+    }
+  }
+}
+
+static void log_placement(const byoc_session_t *session) {
+  const byoc_placement_t *placement = &session->result.placement;
+  for (size_t d = 0; d < placement->declines.count; ++d) {
+    const byoc_decline_t *decline = &placement->declines.data[d];
+    byoc_log(BYOC_LOG_INFO, "%s declined %s (%s): %s", decline->target->kind->name, decline->node_text, decline->rule,
+             decline->reason);
+  }
+  byoc_string_t text;
+  byoc_string_init(&text, session->allocator);
+  byoc_session_format_placement(session, &text);
+  byoc_log(BYOC_LOG_INFO, "placed %s", text.data);
+  byoc_string_deinit(&text);
+}
+
 byoc_status_t byoc_session_compile(byoc_session_t *session, const byoc_session_options_t *options,
                                    const char *stop_after, byoc_diag_t *diag) {
   const byoc_pipeline_options_t pipeline = {
@@ -112,30 +153,8 @@ byoc_status_t byoc_session_compile(byoc_session_t *session, const byoc_session_o
       .stop_after = stop_after,
   };
   BYOC_RETURN_IF_ERROR(byoc_pipeline_run(session->module, &pipeline, session->allocator, diag, &session->result));
-  if (stop_after == NULL) byoc_session_log_placement(session);
+  if (stop_after == NULL) log_placement(session);
   return BYOC_OK;
-}
-
-void byoc_session_log_placement(const byoc_session_t *session) {
-  const byoc_placement_t *placement = &session->result.placement;
-  for (size_t t = 0; t < session->targets.targets.count; ++t) {
-    const byoc_target_t *target = session->targets.targets.data[t];
-    size_t regions = 0, nodes = 0;
-    for (size_t r = 0; r < placement->regions.count; ++r) {
-      if (placement->regions.data[r].target != target) continue;
-      regions += 1;
-      nodes += placement->regions.data[r].node_count;
-    }
-    bool is_native = target->kind->backend == NULL;
-    byoc_log(BYOC_LOG_INFO, "%-10s %5zu operators%s", target->kind->name,
-             is_native ? placement->left_over_count : nodes, is_native ? " left over" : "");
-    if (!is_native) byoc_log(BYOC_LOG_INFO, "%-10s %5zu regions", "", regions);
-  }
-  for (size_t d = 0; d < placement->declines.count; ++d) {
-    const byoc_decline_t *decline = &placement->declines.data[d];
-    byoc_log(BYOC_LOG_INFO, "%s declined %s (%s): %s", decline->target->kind->name, decline->node_text, decline->rule,
-             decline->reason);
-  }
 }
 
 void byoc_model_name(const char *path, char *buffer, size_t size) {

@@ -25,7 +25,8 @@ int byoc_dnnl_openmp_enter(void) {
   if (openmp_changed != NULL) return 1; // an earlier load failed; not worth a second copy
   size_t count = 0;
   while (environ[count] != NULL) ++count;
-  void *pages = mmap(NULL, (count + 2) * sizeof(*environ) + sizeof(openmp_setting), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void *pages = mmap(NULL, (count + 2) * sizeof(*environ) + sizeof(openmp_setting), PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (pages == MAP_FAILED) return 1;
   openmp_changed = pages;
   memcpy(openmp_changed, environ, count * sizeof(*environ));

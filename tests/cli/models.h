@@ -1,0 +1,18 @@
+// Small models and arrays for the command's tests.
+#ifndef BYOC_TESTS_CLI_MODELS_H_
+#define BYOC_TESTS_CLI_MODELS_H_
+
+#include "core/frontend/onnx_write.h"
+
+// y = relu(x * w + b): input "in/x:0" f32[2,4], output "out/y:0" f32[2,3]. With `dim` other than "2" the first
+// dimension is that symbol. Also writes x.npy and y.npy with matching values (2 rows).
+void write_tiny(const char *path, const char *rows);
+// Convolutions, pooling, a matrix product, softmax: input "image" f32[1,3,12,12], output "scores" f32[1,10]. Every
+// target finds something to do.
+void write_vision(const char *path);
+// One node of an operator that nobody knows.
+void write_unknown_operator(const char *path);
+// A row-major f32 array as .npy.
+void write_npy(const char *path, size_t rank, const int64_t *dims, const float *values);
+
+#endif // BYOC_TESTS_CLI_MODELS_H_

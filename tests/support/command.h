@@ -1,0 +1,25 @@
+// Commands as a user types them.
+#ifndef BYOC_TESTS_SUPPORT_COMMAND_H_
+#define BYOC_TESTS_SUPPORT_COMMAND_H_
+
+#include "tests/support/support.h"
+
+// Makes a folder for this test program, goes there, and puts the built programs first in PATH. For a group's setup.
+int byoc_test_enter_folder(void **state);
+// Leaves it and removes it.
+int byoc_test_leave_folder(void **state);
+
+// Runs a line of shell and returns what it printed, standard error included; valid until the next call. Fails, showing
+// the line and its output, unless the exit code is `expected`.
+#define byoc_test_shell(expected, ...) byoc_test_shell_at(__FILE__, __LINE__, (expected), __VA_ARGS__)
+const char *byoc_test_shell_at(const char *file, int line, int expected, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+// The same without a check: the exit code; the output by byoc_test_output.
+int byoc_test_try_shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+const char *byoc_test_output(void);
+
+// Fails unless `part` stands in the last output.
+#define byoc_test_printed(part) byoc_test_printed_at(__FILE__, __LINE__, (part))
+void byoc_test_printed_at(const char *file, int line, const char *part);
+
+#endif // BYOC_TESTS_SUPPORT_COMMAND_H_
