@@ -144,13 +144,11 @@ static byoc_status_t generate_for(pipeline_t *p, const byoc_target_t *target) {
   int64_t start_ns = byoc_now_ns();
   status = byoc_codegen_run(p->module, target, functions.data, functions.count, &p->services, p->diag, &report);
   if (status == BYOC_OK) status = settle(p, &report, target);
-  byoc_log(BYOC_LOG_INFO, "generated %zu functions with %s in %.0f ms", functions.count, target->text,
-           (double)(byoc_now_ns() - start_ns) / 1e6);
+  byoc_log(BYOC_LOG_INFO, "generated them in %.0f ms", (double)(byoc_now_ns() - start_ns) / 1e6);
 cleanup:
   byoc_codegen_report_deinit(&report);
   byoc_vector_deinit(&functions, p->allocator);
-  if (status != BYOC_OK) return byoc_diag_context(p->diag, status, "target '%s'", target->kind->name);
-  return BYOC_OK;
+  return status;
 }
 
 // Stubs are made of what is bound; what goes back is put back into its callers.

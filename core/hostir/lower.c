@@ -24,15 +24,16 @@ static bool is_view(const byoc_node_t *node) {
   return op != NULL && op->is_view;
 }
 
-static byoc_value_t *aliased_operand(const byoc_value_t *value);
-
 // May a C call overwrite this operand's bytes? Only where nothing else will read them: every value on the way back to
-// the producer has one use, and the bytes are the workspace's own.
+// what made the bytes has one use, and the bytes are the workspace's own. What an earlier C call overwrote died there
+// in turn, so the way ends at it: long chains of calls cost nothing.
 static bool dies_at_its_use(const byoc_value_t *value) {
-  for (; value != NULL; value = aliased_operand(value)) {
+  for (;;) {
     if (value->kind != BYOC_VALUE_RESULT || value->uses.count != 1) return false;
+    const byoc_node_t *node = byoc_value_producer(value);
+    if (!is_view(node)) return true;
+    value = node->operands[0];
   }
-  return true;
 }
 
 // The operand whose bytes a result shares; NULL where it has bytes of its own.

@@ -1,0 +1,232 @@
+// Every subcommand as a user meets it: help, misuse, listings, what build prints.
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "core/base/file.h"
+#include "tests/cli/models.h"
+#include "tests/support/command.h"
+
+static json_t *parse_output(void) {
+  json_error_t error;
+  json_t *value = json_loads(byoc_test_output(), 0, &error);
+  if (value == NULL) fail_msg("not JSON (%s): %s", error.text, byoc_test_output());
+  return value;
+}
+
+static json_t *find_by(json_t *array, const char *key, const char *wanted) {
+  size_t index = 0;
+  json_t *entry = NULL;
+  json_array_foreach(array, index, entry) {
+    const char *text = json_string_value(json_object_get(entry, key));
+    if (text != NULL && strcmp(text, wanted) == 0) return entry;
+  }
+  fail_msg("no entry with %s '%s'", key, wanted);
+  return NULL;
+}
+
+// ---- help and misuse ----
+
+static void test_help(void **state) {
+  (void)state;
+  static const char *const commands[] = {"build", "run", "bench", "inspect", "targets", "plugins", "opt"};
+  byoc_test_shell(0, "byoc --help");
+  for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); ++i) byoc_test_printed(commands[i]);
+  byoc_test_shell(0, "byoc --version");
+  byoc_test_printed("byoc ");
+  for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); ++i) {
+    byoc_test_shell(0, "byoc %s --help", commands[i]);
+    byoc_test_printed("usage: byoc ");
+    byoc_test_printed(commands[i]);
+    byoc_test_printed("--help");
+  }
+  byoc_test_shell(0, "byoc opt --help");
+  byoc_test_printed("fold-constants");
+  byoc_test_shell(0, "byoc-modelgen --help");
+  byoc_test_shell(0, "byoc-modelgen --list");
+  byoc_test_printed("mobilenet_v2");
+}
+
+// Exit code 2, what is wrong, and the nearest match where there is one.
+static void test_misuse(void **state) {
+  (void)state;
+  static const struct {
+    const char *line, *message, *hint;
+  } rows[] = {
+      {"byoc", "usage: byoc", "build"},
+      {"byoc biuld x.onnx", "there is no command 'biuld'", "byoc build"},
+      {"byoc build", "byoc build needs", "usage: byoc build"},
+      {"byoc build a.onnx b.onnx", "does not take the word 'b.onnx'", ""},
+      {"byoc build a.onnx --outptu b.so", "does not know the option '--outptu'", "--output"},
+      {"byoc build a.onnx -x", "does not know the option '-x'", "--help"},
+      {"byoc build a.onnx -o", "--output needs a value", "--output FILE"},
+      {"byoc build a.onnx --threads=many", "--threads takes a whole number, not 'many'", ""},
+      {"byoc build a.onnx --threads=-1", "--threads takes a whole number, not '-1'", ""},
+      {"byoc build a.onnx --verbose=yes", "--verbose takes no value", ""},
+      {"byoc build tiny.onnx --emit=llvm", "--emit takes ir, host or c, not 'llvm'", ""},
+      {"byoc build tiny.onnx --target cutlas", "cutlas", "cutlass"},
+      {"byoc build tiny.onnx --target 'c -o=3'", "'o'", "O"},
+      {"byoc build tiny.onnx --target 'c -O=9'", "9", "0 to 3"},
+      {"byoc build tiny.onnx --target 'cutlass -mcpu=avx51'", "avx51", "avx512"},
+      {"byoc build tiny.onnx --dim N", "--dim takes NAME=VALUE", ""},
+      {"byoc build tiny.onnx --dim N=x", "--dim takes NAME=VALUE", ""},
+      {"byoc run tiny.onnx --rtol tiny", "--rtol takes a number, not 'tiny'", ""},
+      {"byoc run tiny.onnx --input x.npy", "--input takes NAME=FILE.npy", ""},
+      {"byoc run tiny.onnx --input 'in/x=x.npy'", "the model has no input 'in/x'", "'in/x:0'"},
+      {"byoc run tiny.onnx", "input 'in/x:0' (f32[2,4]) is missing", "--random"},
+      {"byoc bench tiny.so --runs 0", "--runs", ""},
+      {"byoc targets everything", "does not take the word 'everything'", ""},
+      {"byoc opt tiny.onnx --passes=fold-constnats", "there is no pass 'fold-constnats'", "fold-constants"},
+      {"byoc build tiny.onnx --print-after=simplfy", "simplfy", "simplify"},
+      {"byoc-modelgen", "--help", ""},
+      {"byoc-modelgen resnet51 -o x.onnx", "resnet51", "resnet50"},
+  };
+  write_tiny("tiny.onnx", "2");
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    byoc_test_shell(2, "%s", rows[i].line);
+    byoc_test_printed(rows[i].message);
+    byoc_test_printed(rows[i].hint);
+  }
+  assert_false(byoc_file_exists("x.onnx"));
+  assert_false(byoc_file_exists("tiny.so"));
+}
+
+// ---- listings ----
+
+static void test_targets(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc targets");
+  byoc_test_printed("c - ");
+  byoc_test_printed("cutlass - ");
+  byoc_test_printed("-tune_trials=int");
+  byoc_test_printed("-deploy=bundle|system");
+  byoc_test_shell(0, "byoc targets --json");
+  json_t *targets = parse_output();
+  static const char *const names[] = {"c", "cutlass", "dnnl", "cblas"};
+  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+    json_t *target = find_by(targets, "target", names[i]);
+    assert_true(json_is_array(json_object_get(target, "options")));
+    assert_true(strlen(json_string_value(json_object_get(target, "description"))) > 0);
+  }
+  json_t *level = find_by(json_object_get(find_by(targets, "target", "c"), "options"), "name", "O");
+  assert_string_equal(json_string_value(json_object_get(level, "type")), "int");
+  assert_int_equal(json_integer_value(json_object_get(level, "maximum")), 3);
+  json_decref(targets);
+}
+
+static void test_plugins(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc plugins");
+  byoc_test_printed("cutlass");
+  byoc_test_shell(0, "byoc plugins --json");
+  json_t *plugins = parse_output();
+  json_t *entry = find_by(plugins, "name", "cblas");
+  assert_string_equal(json_string_value(json_object_get(entry, "state")), "found");
+  assert_string_equal(json_string_value(json_object_get(entry, "targets")), "cblas");
+  assert_true(json_is_object(json_object_get(entry, "abi")));
+  json_decref(plugins);
+  byoc_test_shell(0, "byoc plugins --load --json");
+  plugins = parse_output();
+  entry = find_by(plugins, "name", "cblas");
+  assert_string_equal(json_string_value(json_object_get(entry, "state")), "loaded");
+  json_decref(plugins);
+}
+
+static void test_inspect(void **state) {
+  (void)state;
+  write_tiny("tiny.onnx", "2");
+  byoc_test_shell(0, "byoc inspect tiny.onnx");
+  byoc_test_printed("input  in/x:0 : f32[2,4]");
+  byoc_test_printed("MatMul");
+  byoc_test_shell(0, "byoc inspect tiny.onnx --json");
+  json_t *model = parse_output();
+  assert_string_equal(json_string_value(json_object_get(model, "kind")), "model");
+  assert_int_equal(json_integer_value(json_object_get(json_object_get(model, "operators"), "Relu")), 1);
+  json_decref(model);
+  byoc_test_shell(0, "byoc build tiny.onnx -o tiny.so && byoc inspect tiny.so");
+  byoc_test_printed("output out/y:0 : f32[2,3]");
+  byoc_test_shell(0, "byoc inspect tiny.so --json");
+  json_t *artifact = parse_output();
+  assert_string_equal(json_string_value(json_object_get(artifact, "kind")), "artifact");
+  json_t *input = find_by(json_object_get(artifact, "inputs"), "name", "in/x:0");
+  assert_int_equal(json_integer_value(json_array_get(json_object_get(input, "dims"), 1)), 4);
+  assert_int_equal(json_integer_value(json_object_get(input, "size_bytes")), 32);
+  assert_true(json_is_object(json_object_get(artifact, "metadata")));
+  json_decref(artifact);
+}
+
+// ---- what build prints ----
+
+static void test_emit(void **state) {
+  (void)state;
+  write_vision("vision.onnx");
+  byoc_test_shell(0, "byoc build vision.onnx --emit=ir --target 'dnnl; c'");
+  byoc_test_printed("Compiler = \"dnnl\"");
+  byoc_test_shell(0, "byoc build vision.onnx --emit=host");
+  byoc_test_printed("host program \"vision\"");
+  byoc_test_printed("kernel ");
+  byoc_test_shell(0, "byoc build vision.onnx --emit=c -o vision.c");
+  assert_false(byoc_file_exists("vision.so"));
+  byoc_test_shell(0, "byoc build vision.onnx --emit=c | cmp - vision.c");
+  byoc_test_shell(0, "byoc build vision.onnx --emit=ir --print-after=fold-constants");
+  byoc_test_printed("fold-constants");
+  byoc_test_shell(0, "byoc build vision.onnx --emit=host --print-after=all --target 'cutlass; c'");
+  byoc_test_printed("place");
+  byoc_test_printed("generate");
+  // What is emitted as a module is a module.
+  byoc_test_shell(0, "byoc-modelgen lenet -o lenet.onnx && byoc opt lenet.onnx > lenet.byoc && byoc opt lenet.byoc | "
+                     "cmp - lenet.byoc");
+  byoc_test_shell(0, "byoc opt lenet.onnx --passes=simplify --target 'dnnl; c' | grep -c 'Compiler = \"dnnl\"'");
+}
+
+// The story of a build goes to standard error; standard output stays clean.
+static void test_verbose(void **state) {
+  (void)state;
+  write_vision("vision.onnx");
+  byoc_test_shell(0, "byoc build vision.onnx -v --target 'dnnl; c' 2>/dev/null");
+  assert_string_equal(byoc_test_output(), "");
+  byoc_test_shell(0, "byoc build vision.onnx -v --target 'dnnl; c' 2>&1 >/dev/null");
+  byoc_test_printed("dnnl");
+  byoc_test_printed("operators");
+  byoc_test_printed("composed vision.so");
+  byoc_test_shell(0, "byoc build vision.onnx");
+  assert_string_equal(byoc_test_output(), "");
+}
+
+static void test_bench(void **state) {
+  (void)state;
+  write_vision("vision.onnx");
+  byoc_test_shell(0, "byoc build vision.onnx -o bench.so && byoc bench bench.so --runs 5 --threads 2");
+  byoc_test_printed("median ");
+  const char *line = byoc_test_shell(0, "byoc bench bench.so --runs 5 --threads 2 --json");
+  assert_ptr_equal(strchr(line, '\n'), line + strlen(line) - 1); // one line
+  json_t *result = parse_output();
+  static const char *const names[] = {"median_ms", "min_ms", "load_ms", "first_run_ms"};
+  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+    json_t *value = json_object_get(result, names[i]);
+    assert_true(json_is_real(value));
+    assert_true(json_real_value(value) > 0);
+  }
+  assert_int_equal(json_integer_value(json_object_get(result, "threads")), 2);
+  assert_true(json_real_value(json_object_get(result, "min_ms")) <=
+              json_real_value(json_object_get(result, "median_ms")));
+  json_decref(result);
+  byoc_test_shell(1, "byoc bench vision.onnx");
+}
+
+// A reader that goes away is no success and no crash.
+static void test_closed_output(void **state) {
+  (void)state;
+  byoc_test_shell(1, "byoc targets > /dev/full");
+  byoc_test_printed("cannot write to standard output");
+  write_vision("vision.onnx");
+  byoc_test_shell(1, "byoc build vision.onnx --emit=c > /dev/full");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_help),    cmocka_unit_test(test_misuse),  cmocka_unit_test(test_targets),
+      cmocka_unit_test(test_plugins), cmocka_unit_test(test_inspect), cmocka_unit_test(test_emit),
+      cmocka_unit_test(test_verbose), cmocka_unit_test(test_bench),   cmocka_unit_test(test_closed_output),
+  };
+  return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
+}
