@@ -121,8 +121,8 @@ static void print_caret(const byoc_diag_t *diag, FILE *stream) {
 void byoc_diag_print(const byoc_diag_t *diag, FILE *stream) {
   if (diag == NULL || diag->status == BYOC_OK) return;
   if (diag->file[0] != '\0') fprintf(stream, "%s:", diag->file);
-  if (diag->line > 0) fprintf(stream, "%d:%d:", diag->line, diag->column);
-  if (diag->file[0] != '\0' || diag->line > 0) fputc(' ', stream);
+  if (diag->file[0] != '\0' && diag->line > 0) fprintf(stream, "%d:%d:", diag->line, diag->column);
+  if (diag->file[0] != '\0') fputc(' ', stream);
   fputs("error: ", stream);
   if (diag->context[0] != '\0') fprintf(stream, "%s: ", diag->context);
   fprintf(stream, "%s\n", diag->message);

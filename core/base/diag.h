@@ -37,7 +37,8 @@ void byoc_diag_hint(byoc_diag_t *diag, const char *format, ...) __attribute__((f
 void byoc_diag_locate(byoc_diag_t *diag, const char *file, const char *text, size_t offset);
 void byoc_diag_clear(byoc_diag_t *diag);
 
-// file:line:column: error: context: message / the line / a caret / hint: ...
+// file:line:column: error: context: message / the line / a caret / hint: ... Without a file (a text from the command
+// line) the position is shown by the caret alone.
 void byoc_diag_print(const byoc_diag_t *diag, FILE *stream);
 // The same without position lines, in one line, cut at `size`.
 void byoc_diag_format(const byoc_diag_t *diag, char *buffer, size_t size);

@@ -104,11 +104,9 @@ byoc_status_t byoc_cover_bound(byoc_cover_problem_t *p, byoc_diag_t *diag) {
   byoc_status_t status = BYOC_OK;
   p->potentials = BYOC_ARENA_ARRAY(&p->arena, double, n);
   p->remaining = BYOC_ARENA_ARRAY(&p->arena, double, (size_t)n + 1);
-  p->least_rank = BYOC_ARENA_ARRAY(&p->arena, uint64_t, n);
-  p->remaining_rank = BYOC_ARENA_ARRAY(&p->arena, uint64_t, (size_t)n + 1);
   prices.values = BYOC_ARENA_ARRAY(&scratch, double, n);
   prices.sums = BYOC_ARENA_ARRAY(&scratch, double, p->item_count);
-  if (!p->potentials || !p->remaining || !p->least_rank || !p->remaining_rank || !prices.values || !prices.sums ||
+  if (!p->potentials || !p->remaining || !prices.values || !prices.sums ||
       !find_holders(p, &scratch, &prices.holders)) {
     status = byoc_diag_out_of_memory(diag);
     goto cleanup;
@@ -123,16 +121,7 @@ byoc_status_t byoc_cover_bound(byoc_cover_problem_t *p, byoc_diag_t *diag) {
       memcpy(p->potentials, prices.values, n * sizeof(*prices.values));
     }
   }
-  for (uint32_t at = n; at-- > 0;) {
-    uint64_t least = UINT64_MAX;
-    for (uint32_t h = prices.holders.offsets[at]; h < prices.holders.offsets[at + 1]; ++h) {
-      const byoc_cover_item_t *item = &p->items[prices.holders.items[h]];
-      if (item->rank / item->count < least) least = item->rank / item->count;
-    }
-    p->least_rank[at] = least == UINT64_MAX ? 0 : least;
-    p->remaining[at] = p->remaining[at + 1] + p->potentials[at];
-    p->remaining_rank[at] = p->remaining_rank[at + 1] + p->least_rank[at];
-  }
+  for (uint32_t at = n; at-- > 0;) p->remaining[at] = p->remaining[at + 1] + p->potentials[at];
 cleanup:
   byoc_arena_deinit(&scratch);
   return status;

@@ -51,9 +51,7 @@ typedef struct byoc_cover_problem_t {
   double *disadvantages; // [position][a][b]: the most that b's row exceeds a's by anywhere
 
   double *potentials;   // a dual solution: over the nodes of any item they add up to its cost at most
-  double *remaining;    // sum of potentials from a position on
-  uint64_t *least_rank; // the same for ranks
-  uint64_t *remaining_rank;
+  double *remaining;  // sum of potentials from a position on
 
   uint32_t *slots;      // where a state keeps a node's place while it is read: small numbers, reused
   uint32_t *slot_count; // at each position: slots in use by then

@@ -64,7 +64,7 @@ static void test_misuse(void **state) {
       {"byoc build a.onnx --verbose=yes", "--verbose takes no value", ""},
       {"byoc build tiny.onnx --emit=llvm", "--emit takes ir, host or c, not 'llvm'", ""},
       {"byoc build tiny.onnx --target cutlas", "cutlas", "cutlass"},
-      {"byoc build tiny.onnx --target 'c -o=3'", "'o'", "O"},
+      {"byoc build tiny.onnx --target 'c -o=3'", "has no option '-o'", "did you mean '-O'?"},
       {"byoc build tiny.onnx --target 'c -O=9'", "9", "0 to 3"},
       {"byoc build tiny.onnx --target 'cutlass -mcpu=avx51'", "avx51", "avx512"},
       {"byoc build tiny.onnx --dim N", "--dim takes NAME=VALUE", ""},
@@ -183,12 +183,12 @@ static void test_verbose(void **state) {
   (void)state;
   write_vision("vision.onnx");
   byoc_test_shell(0, "byoc build vision.onnx -v --target 'dnnl; c' 2>/dev/null");
-  assert_string_equal(byoc_test_output(), "");
+  assert_null(strstr(byoc_test_output(), "composed"));
   byoc_test_shell(0, "byoc build vision.onnx -v --target 'dnnl; c' 2>&1 >/dev/null");
   byoc_test_printed("dnnl");
   byoc_test_printed("operators");
   byoc_test_printed("composed vision.so");
-  byoc_test_shell(0, "byoc build vision.onnx");
+  byoc_test_shell(0, "byoc build vision.onnx 2>&1 >/dev/null");
   assert_string_equal(byoc_test_output(), "");
 }
 
