@@ -50,7 +50,7 @@ typedef struct byoc_cover_problem_t {
   uint8_t *alike;        // [position][place]: the least place with the same row of `transitions`
   double *disadvantages; // [position][a][b]: the most that b's row exceeds a's by anywhere
 
-  double *potentials;   // a dual solution: over the nodes of any item they add up to its cost at most
+  double *potentials; // a dual solution: over the nodes of any item they add up to its cost at most
   double *remaining;  // sum of potentials from a position on
 
   uint32_t *slots;      // where a state keeps a node's place while it is read: small numbers, reused

@@ -148,8 +148,8 @@ static int compare_pairs(const void *left, const void *right) {
   return *a < *b ? -1 : *a > *b;
 }
 
-// `last` (of an open candidate that waits) leads to the item, or is the item's own: so it leads to the item's nodes, and
-// to everything that what the item feeds leads to.
+// `last` (of an open candidate that waits) leads to the item, or is the item's own: so it leads to the item's nodes,
+// and to everything that what the item feeds leads to.
 static bool add_pairs(searcher_t *s, uint32_t last) {
   for (uint32_t k = 0; k < s->item->count; ++k) {
     uint64_t pair = (uint64_t)last << 32 | s->item->nodes[k];
@@ -164,7 +164,8 @@ static bool add_pairs(searcher_t *s, uint32_t last) {
   return true;
 }
 
-// The pairs of the new state. Those of open candidates that no longer wait, and of nodes that nobody reads any more, go.
+// The pairs of the new state. Those of open candidates that no longer wait, and of nodes that nobody reads any more,
+// go.
 static bool make_pairs(searcher_t *s) {
   const uint64_t *old = byoc_cover_pairs(s->state);
   s->pairs.count = 0;
@@ -225,8 +226,7 @@ static void make_places(const searcher_t *s, uint8_t *places, uint32_t count) {
   for (uint32_t node = s->at; node < s->next; ++node) {
     if (p->slots[node] == BYOC_COVER_NONE) continue;
     uint8_t place = s->insides[node] == s->item_mark ? s->item->place : place_of(s, node);
-    places[p->slots[node]] =
-        is_read(s, node) ? p->alike[(size_t)node * p->place_count + place] : BYOC_COVER_NO_PLACE;
+    places[p->slots[node]] = is_read(s, node) ? p->alike[(size_t)node * p->place_count + place] : BYOC_COVER_NO_PLACE;
   }
 }
 

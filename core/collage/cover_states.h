@@ -4,10 +4,10 @@
 
 #include "core/collage/cover_problem.h"
 
-// Everything before the first uncovered node is covered, and so are the tails of `opens`. Behind this header lie, in one
-// piece that is also the state's identity:
-//   uint64_t pairs[pair_count]    (last node of a waiting open candidate) << 32 | (a node still read that depends on it)
-//   uint32_t opens[open_count]    tails of chosen candidates behind the first uncovered node, by their next node
+// Everything before the first uncovered node is covered, and so are the tails of `opens`. Behind this header lie, in
+// one piece that is also the state's identity:
+//   uint64_t pairs[pair_count]    (last node of a waiting open candidate) << 32 | (a node still read that depends on
+//   it) uint32_t opens[open_count]    tails of chosen candidates behind the first uncovered node, by their next node
 //   uint8_t places[place_count]   by slot: the place of a node still read, else BYOC_COVER_NO_PLACE
 typedef struct byoc_cover_state_t {
   double cost;  // so far
@@ -34,7 +34,7 @@ typedef struct byoc_cover_layer_t {
   struct byoc_cover_entry_t {
     size_t offset; // of the state
     uint64_t hash;
-  } *entries;
+  } * entries;
   size_t count, entry_capacity;
   uint32_t *slots; // open addressing: entry + 1
   size_t slot_count;

@@ -277,6 +277,18 @@ static byoc_status_t place_block(placer_t *p, byoc_block_t *block, const byoc_ta
   return status;
 }
 
+static bool is_region(void *self, const byoc_function_t *function) {
+  (void)self;
+  return byoc_attributes_find(&function->attributes, "Compiler") != NULL;
+}
+
+static void follow_merge(void *self, byoc_function_t *kept, byoc_function_t *erased) {
+  byoc_placement_t *placement = self;
+  for (size_t r = 0; r < placement->regions.count; ++r) {
+    if (placement->regions.data[r].function == erased) placement->regions.data[r].function = kept;
+  }
+}
+
 byoc_status_t byoc_place_greedy(byoc_graph_module_t *module, const byoc_target_list_t *targets, byoc_diag_t *diag,
                                 byoc_placement_t *placement) {
   placer_t p = {.module = module, .placement = placement, .diag = diag};
@@ -290,5 +302,6 @@ byoc_status_t byoc_place_greedy(byoc_graph_module_t *module, const byoc_target_l
     if (!is_open) continue;
     BYOC_RETURN_IF_ERROR_IN(diag, place_block(&p, function->body, targets), "placing '%s'", function->name);
   }
-  return BYOC_OK;
+  size_t merged = 0; // equal regions are compiled once
+  return byoc_merge_equal_functions(module, is_region, follow_merge, placement, diag, &merged);
 }

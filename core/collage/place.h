@@ -16,7 +16,7 @@ typedef struct byoc_decline_t {
 } byoc_decline_t;
 
 typedef struct byoc_placement_region_t {
-  byoc_function_t *function; // outlined, with its Compiler attribute
+  byoc_function_t *function; // outlined, with its Compiler attribute; equal regions share one
   const byoc_target_t *target;
   size_t node_count; // operators in it
   bool given_back;   // the backend took it and gave it back; its operators were offered again

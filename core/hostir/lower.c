@@ -228,8 +228,11 @@ static byoc_status_t lower_extern_call(lowering_t *l, const byoc_node_t *node) {
     BYOC_RETURN_IF_ERROR(find_engine(l, binding, &engine));
     i->json = binding;
     i->engine = engine->engine;
-    i->engine_function = (uint32_t)engine->functions.count;
-    if (!byoc_vector_push(&engine->functions, l->program->arena.allocator, binding)) {
+    while (i->engine_function < engine->functions.count && engine->functions.data[i->engine_function] != binding) {
+      i->engine_function += 1; // a function that is called again keeps its index
+    }
+    if (i->engine_function == engine->functions.count &&
+        !byoc_vector_push(&engine->functions, l->program->arena.allocator, binding)) {
       return byoc_diag_out_of_memory(l->diag);
     }
   }

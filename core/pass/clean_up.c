@@ -141,7 +141,8 @@ byoc_status_t byoc_pass_remove_dead_code(byoc_graph_module_t *module, byoc_diag_
 
 enum { SIMPLIFY_ROUNDS = 8 };
 
-byoc_status_t byoc_pass_simplify(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
+byoc_status_t byoc_simplify(byoc_graph_module_t *module, const byoc_pass_options_t *options, byoc_diag_t *diag,
+                            size_t *changes) {
   static const char *const names[] = {"inline-functions", "remove-identities", "fold-constants",
                                       "fold-batch-norm",  "merge-equal-nodes", "remove-dead-code"};
   BYOC_RETURN_IF_ERROR(byoc_infer_module(module, diag));
@@ -149,10 +150,14 @@ byoc_status_t byoc_pass_simplify(byoc_graph_module_t *module, byoc_diag_t *diag,
     size_t before = *changes;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
       size_t count = 0;
-      BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find(names[i]), module, NULL, diag, &count));
+      BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find(names[i]), module, options, diag, &count));
       *changes += count;
     }
     if (*changes == before) break;
   }
   return BYOC_OK;
+}
+
+byoc_status_t byoc_pass_simplify(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
+  return byoc_simplify(module, NULL, diag, changes);
 }

@@ -1,4 +1,4 @@
-// mark-compiler-functions-extern, inline-compiler-functions, lower-kernels
+// merge-equal-functions, mark-compiler-functions-extern, inline-compiler-functions, lower-kernels
 #include "core/ir/outline.h"
 #include "core/kernel/lower.h"
 #include "core/pass/pass.h"
@@ -6,6 +6,10 @@
 static bool has_compiler(void *self, const byoc_function_t *function) {
   (void)self;
   return byoc_attributes_find(&function->attributes, "Compiler") != NULL;
+}
+
+byoc_status_t byoc_pass_merge_equal_functions(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
+  return byoc_merge_equal_functions(module, has_compiler, NULL, NULL, diag, changes);
 }
 
 // A function that a backend compiled becomes a stub: signature, body and calls stay, all attributes but Extern go.

@@ -47,7 +47,9 @@ byoc_status_t byoc_pass_run(const byoc_pass_t *pass, byoc_graph_module_t *module
                             byoc_diag_t *diag, size_t *out_changes) {
   size_t changes = 0;
   int64_t start_ns = byoc_now_ns();
-  BYOC_RETURN_IF_ERROR_IN(diag, pass->run(module, diag, &changes), "pass %s", pass->name);
+  byoc_status_t status = pass->run == byoc_pass_simplify ? byoc_simplify(module, options, diag, &changes)
+                                                         : pass->run(module, diag, &changes);
+  BYOC_RETURN_IF_ERROR_IN(diag, status, "pass %s", pass->name);
   byoc_log(BYOC_LOG_DEBUG, "%-32s %6zu changes %8.2f ms", pass->name, changes,
            (double)(byoc_now_ns() - start_ns) / 1e6);
 #ifdef NDEBUG
@@ -63,7 +65,7 @@ byoc_status_t byoc_pass_run(const byoc_pass_t *pass, byoc_graph_module_t *module
 static byoc_status_t unknown_pass(const char *name, byoc_diag_t *diag) {
   const char *names[PASS_COUNT];
   for (size_t i = 0; i < PASS_COUNT; ++i) names[i] = passes[i].name;
-  byoc_status_t status = byoc_diag_error(diag, BYOC_NOT_FOUND, "there is no pass '%s'", name);
+  byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "there is no pass '%s'", name);
   const char *nearest = byoc_nearest_match(name, names, PASS_COUNT);
   if (nearest != NULL) {
     byoc_diag_hint(diag, "did you mean '%s'? byoc opt --help lists them", nearest);
@@ -71,6 +73,14 @@ static byoc_status_t unknown_pass(const char *name, byoc_diag_t *diag) {
     byoc_diag_hint(diag, "byoc opt --help lists them");
   }
   return status;
+}
+
+byoc_status_t byoc_pass_check_print_after(const char *name, byoc_diag_t *diag) {
+  static const char *const steps[] = {"all", "place", "generate"};
+  for (size_t i = 0; name != NULL && i < sizeof(steps) / sizeof(steps[0]); ++i) {
+    if (strcmp(name, steps[i]) == 0) return BYOC_OK;
+  }
+  return name == NULL || byoc_pass_find(name) != NULL ? BYOC_OK : unknown_pass(name, diag);
 }
 
 byoc_status_t byoc_pass_run_list(const char *names, byoc_graph_module_t *module, const byoc_pass_options_t *options,

@@ -22,6 +22,8 @@ typedef struct byoc_pass_t {
   X(remove_dead_code, "remove-dead-code", "remove nodes, functions and constants that nothing uses")                   \
   X(merge_equal_nodes, "merge-equal-nodes", "compute equal expressions once")                                          \
   X(simplify, "simplify", "all of the above, until nothing changes")                                                   \
+  X(merge_equal_functions, "merge-equal-functions",                                                                    \
+    "let functions marked Compiler that compute the same share a symbol")                                              \
   X(mark_compiler_functions_extern, "mark-compiler-functions-extern", "turn functions marked Compiler into stubs")     \
   X(inline_compiler_functions, "inline-compiler-functions",                                                            \
     "put functions marked Compiler back where they are called")                                                        \
@@ -46,9 +48,14 @@ typedef struct byoc_pass_options_t {
 // prints it where asked to. A failure names the pass.
 byoc_status_t byoc_pass_run(const byoc_pass_t *pass, byoc_graph_module_t *module, const byoc_pass_options_t *options,
                             byoc_diag_t *diag, size_t *out_changes);
-// Runs a comma-separated list. An unknown name is BYOC_NOT_FOUND with the nearest match.
+// The pass "simplify", which hands the options on to the passes inside it.
+byoc_status_t byoc_simplify(byoc_graph_module_t *module, const byoc_pass_options_t *options, byoc_diag_t *diag,
+                            size_t *changes);
+// Runs a comma-separated list. An unknown name is BYOC_INVALID_ARGUMENT with the nearest match.
 byoc_status_t byoc_pass_run_list(const char *names, byoc_graph_module_t *module, const byoc_pass_options_t *options,
                                  byoc_diag_t *diag);
+// BYOC_INVALID_ARGUMENT, with the nearest match, unless `name` is what print_after may be.
+byoc_status_t byoc_pass_check_print_after(const char *name, byoc_diag_t *diag);
 // Prints the module under a heading when options ask for it after `name`. For steps that are not passes.
 byoc_status_t byoc_pass_print_after(const char *name, const byoc_graph_module_t *module,
                                     const byoc_pass_options_t *options, byoc_diag_t *diag);

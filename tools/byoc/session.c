@@ -35,6 +35,7 @@ static char *find_plugin_folder(byoc_allocator_t allocator) {
 byoc_status_t byoc_session_open(const byoc_session_options_t *options, byoc_diag_t *diag, byoc_session_t *session) {
   *session = (byoc_session_t){.allocator = byoc_allocator_system()};
   byoc_pipeline_result_init(&session->result, session->allocator);
+  BYOC_RETURN_IF_ERROR(byoc_pass_check_print_after(options->print_after, diag));
   if (options->verbose) byoc_log_set_level(BYOC_LOG_INFO);
   char *folder = find_plugin_folder(session->allocator);
   const byoc_plugin_options_t plugins = {

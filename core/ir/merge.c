@@ -1,0 +1,74 @@
+#include <string.h>
+
+#include "core/ir/outline.h"
+#include "core/ir/structural.h"
+
+// The function's attributes but its symbol, which differs between equal functions.
+static bool attributes_equal(const byoc_function_t *a, const byoc_function_t *b) {
+  if (a->attributes.count != b->attributes.count) return false;
+  for (size_t i = 0; i < a->attributes.count; ++i) {
+    const byoc_attribute_t *left = &a->attributes.items[i];
+    const byoc_attribute_t *right = byoc_attributes_find(&b->attributes, left->name);
+    if (right == NULL) return false;
+    if (strcmp(left->name, "global_symbol") == 0) continue;
+    const byoc_attributes_t one = {.items = (byoc_attribute_t *)(uintptr_t)left, .count = 1};
+    const byoc_attributes_t other = {.items = (byoc_attribute_t *)(uintptr_t)right, .count = 1};
+    if (!byoc_attributes_equal(&one, &other)) return false;
+  }
+  return true;
+}
+
+typedef struct redirect_t {
+  byoc_function_t *from, *to;
+} redirect_t;
+
+static bool redirect_call(void *self, byoc_node_t *node) {
+  const redirect_t *redirect = self;
+  if (node->callee == redirect->from) node->callee = redirect->to;
+  return true;
+}
+
+static void redirect_calls(byoc_graph_module_t *module, byoc_function_t *from, byoc_function_t *to) {
+  redirect_t redirect = {.from = from, .to = to};
+  for (size_t f = 0; f < module->functions.count; ++f) {
+    byoc_block_walk(module->functions.data[f]->body, redirect_call, &redirect);
+  }
+}
+
+typedef struct seen_t {
+  byoc_function_t *function;
+  uint64_t hash;
+} seen_t;
+
+byoc_status_t byoc_merge_equal_functions(byoc_graph_module_t *module,
+                                         bool (*wants)(void *self, const byoc_function_t *function),
+                                         void (*merged)(void *self, byoc_function_t *kept, byoc_function_t *erased),
+                                         void *self, byoc_diag_t *diag, size_t *out_count) {
+  *out_count = 0;
+  size_t seen_count = 0;
+  seen_t *seen = byoc_allocate(module->allocator, module->functions.count, sizeof(*seen));
+  if (seen == NULL) return byoc_diag_out_of_memory(diag);
+  for (size_t f = 0; f < module->functions.count;) {
+    byoc_function_t *function = module->functions.data[f++], *twin = NULL;
+    if (!wants(self, function)) continue;
+    uint64_t hash = byoc_function_structural_hash(function, BYOC_STRUCTURAL_IGNORE_FUNCTION_ATTRIBUTES);
+    for (size_t s = 0; s < seen_count && twin == NULL; ++s) {
+      byoc_function_t *candidate = seen[s].function;
+      if (seen[s].hash == hash && attributes_equal(candidate, function) &&
+          byoc_function_structural_equal(candidate, function, BYOC_STRUCTURAL_IGNORE_FUNCTION_ATTRIBUTES)) {
+        twin = candidate;
+      }
+    }
+    if (twin == NULL) {
+      seen[seen_count++] = (seen_t){.function = function, .hash = hash};
+      continue;
+    }
+    redirect_calls(module, function, twin);
+    if (merged != NULL) merged(self, twin, function);
+    byoc_function_erase(function);
+    --f;
+    *out_count += 1;
+  }
+  byoc_free(module->allocator, seen);
+  return BYOC_OK;
+}
