@@ -8,7 +8,7 @@
 typedef struct lowering_t {
   byoc_host_program_t *program;
   byoc_function_t *main;
-  byoc_map_t buffers; // pointer map: const byoc_value_t * → byoc_host_buffer_t *
+  byoc_map_t buffers; // pointer map: value, constant or bound constant → byoc_host_buffer_t *
   byoc_map_t homes;   // pointer map: value whose bytes an output is → that output's buffer
   byoc_diag_t *diag;
 } lowering_t;
@@ -201,11 +201,15 @@ static byoc_status_t push_bound_constants(lowering_t *l, byoc_host_instruction_t
                                           const byoc_runtime_module_t *binding) {
   for (size_t k = 0; k < binding->constants.count; ++k) {
     const byoc_bound_constant_t *constant = &binding->constants.data[k];
-    char *name = byoc_arena_format(&l->program->arena, "%s_c%zu", binding->function_name, k);
-    byoc_host_buffer_t *buffer =
-        name ? byoc_host_buffer_create(l->program, BYOC_HOST_BUFFER_CONSTANT, name, constant->type) : NULL;
-    if (buffer == NULL) return byoc_diag_out_of_memory(l->diag);
-    buffer->data = constant->data;
+    byoc_host_buffer_t *buffer = byoc_pointer_map_get(&l->buffers, constant); // a function that is called again
+    if (buffer == NULL) {
+      char *name = byoc_arena_format(&l->program->arena, "%s_c%zu", binding->function_name, k);
+      buffer = name ? byoc_host_buffer_create(l->program, BYOC_HOST_BUFFER_CONSTANT, name, constant->type) : NULL;
+      if (buffer == NULL || !byoc_pointer_map_put(&l->buffers, constant, buffer)) {
+        return byoc_diag_out_of_memory(l->diag);
+      }
+      buffer->data = constant->data;
+    }
     BYOC_RETURN_IF_ERROR(push(l, i, false, buffer));
   }
   return BYOC_OK;
