@@ -129,6 +129,16 @@ const byoc_loop_expr_t *byoc_emit_index(byoc_loop_builder_t *b, const byoc_loop_
   return BYOC_LMAX(b, zero, BYOC_LMIN(b, index, last));
 }
 
+const byoc_loop_expr_t *byoc_emit_cubic(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, double a, bool near) {
+  byoc_dtype_t dtype = x ? x->dtype : BYOC_DTYPE_F32;
+  const double factors[] = {near ? a + 2 : a, near ? -(a + 3) : -5 * a, near ? 0.0 : 8 * a, near ? 1.0 : -4 * a};
+  const byoc_loop_expr_t *value = byoc_loop_const(b, dtype, factors[0]);
+  for (int32_t i = 1; i < 4; ++i) {
+    value = BYOC_LADD(b, BYOC_LMUL(b, value, x), byoc_loop_const(b, dtype, factors[i]));
+  }
+  return value;
+}
+
 const byoc_loop_expr_t *byoc_emit_within(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, const byoc_loop_expr_t *low,
                                          const byoc_loop_expr_t *high) {
   return byoc_loop_binary(b, BYOC_LOOP_OP_AND, byoc_loop_binary(b, BYOC_LOOP_OP_LE, low, x),

@@ -126,6 +126,9 @@ void byoc_emit_close(byoc_loop_builder_t *b, int32_t count);
 // An index that is data, as i64: from the end where negative, and brought into [0, extent).
 const byoc_loop_expr_t *byoc_emit_index(byoc_loop_builder_t *b, const byoc_loop_expr_t *index,
                                         const byoc_loop_expr_t *extent);
+// Keys' cubic filter at distance x: (a + 2) x³ - (a + 3) x² + 1 where x is at most 1 (`near`), a x³ - 5 a x² + 8 a x -
+// 4 a from there to 2.
+const byoc_loop_expr_t *byoc_emit_cubic(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, double a, bool near);
 // a <= x && x < b
 const byoc_loop_expr_t *byoc_emit_within(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, const byoc_loop_expr_t *low,
                                          const byoc_loop_expr_t *high);

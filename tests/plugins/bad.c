@@ -161,7 +161,9 @@ __attribute__((unused)) static int32_t generate(void *self, byoc_codegen_t *code
   for (;;) pause();
 #endif
 #ifdef BAD_query_crashes
-#define QUERY_FIRST __builtin_trap();
+#define QUERY_FIRST                                                                                                    \
+  volatile int *volatile nowhere = (volatile int *)8;                                                                  \
+  *nowhere = 1;
 #endif
 #ifdef BAD_no_backends
 #define QUERY_FIRST return BYOC_OK;
