@@ -145,8 +145,8 @@ static byoc_status_t emit_kernel(byoc_emitter_t *emitter, const byoc_loop_kernel
                             buffer->name, prefix, type, i);
   }
   for (size_t i = 0; i < kernel->symbols.count && status == BYOC_OK; ++i) {
-    size_t tensor;
-    int32_t axis;
+    size_t tensor = 0;
+    int32_t axis = 0;
     bool used = false;
     for (size_t u = 0; u < uses.count; ++u)
       used |= uses.items[u].symbol && strcmp(uses.items[u].symbol, kernel->symbols.data[i]) == 0;

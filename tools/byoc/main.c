@@ -58,6 +58,7 @@ int main(int argc, char **argv) {
   signal(SIGINT, end_by_signal);
   signal(SIGTERM, end_by_signal);
   signal(SIGPIPE, SIG_IGN); // a closed pipe is a write error
+  signal(SIGXFSZ, SIG_IGN); // and so is a file that grows beyond the limit
   int code = BYOC_EXIT_MISUSE;
   if (argc < 2) {
     print_help(stderr);
