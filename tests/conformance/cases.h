@@ -3,14 +3,12 @@
 //   name | who must take it | operands | nodes
 //   conv_pads | cutlass dnnl cblas:some | x[1,3,8,9] w[4,3,3,3]= b[4]= | y = Conv(x,w,b) pads=1,1,1,1; z = Relu(y)
 //
-// Who: target kinds; the kind takes every node of the case, or with ":some" at least one. Others may take it or not; what
-// they take must be right. "-": nobody has to.
-// Operands: x[dims] is an input of values in [-1, 1) (from 0.25 where its name starts with "positive", with NaN and
-// infinities among them where it starts with "wild"); w[dims]= is a constant of such values, w[dims]=+ of positive ones,
-// w[dims]=1,2 of these values, repeated; w[dims]:i64=... of another type. f32 where no type is given.
-// Attributes: key=1 is an integer, key=1.0 a float, key=1,1 (or "1,") a list of integers, all else a text. What no node
-// of the case reads is an output.
-// A line that starts with '#' is a comment.
+// Who: target kinds; the kind takes every node of the case, or with ":some" at least one. Others may take it or not;
+// what they take must be right. "-": nobody has to. Operands: x[dims] is an input of values in [-1, 1) (from 0.25 where
+// its name starts with "positive", with NaN and infinities among them where it starts with "wild"); w[dims]= is a
+// constant of such values, w[dims]=+ of positive ones, w[dims]=1,2 of these values, repeated; w[dims]:i64=... of
+// another type. f32 where no type is given. Attributes: key=1 is an integer, key=1.0 a float, key=1,1 (or "1,") a list
+// of integers, all else a text. What no node of the case reads is an output. A line that starts with '#' is a comment.
 #ifndef BYOC_TESTS_CONFORMANCE_CASES_H_
 #define BYOC_TESTS_CONFORMANCE_CASES_H_
 
@@ -35,8 +33,8 @@ typedef struct case_table_t {
   size_t file_count;
 } case_table_t;
 
-// Reads every *.cases file of `folder`, those cases whose "file/name" holds `filter` (NULL: all). Fails the running test
-// where a file cannot be read or a line is malformed.
+// Reads every *.cases file of `folder`, those cases whose "file/name" holds `filter` (NULL: all). Fails the running
+// test where a file cannot be read or a line is malformed.
 void case_table_read(const char *folder, const char *filter, case_table_t *out_table);
 void case_table_deinit(case_table_t *table);
 

@@ -79,7 +79,7 @@ void port_set_init(port_set_t *set, byoc_host_buffer_t *const *buffers, size_t c
     snprintf(set->names[i], sizeof(set->names[i]), "%s", buffers[i]->name);
     set->dtypes[i] = type->dtype;
     set->sizes_bytes[i] = (size_t)byoc_type_size_bytes(type);
-    set->element_counts[i] = (int64_t)(set->sizes_bytes[i] / byoc_dtype_size(type->dtype));
+    set->element_counts[i] = (int64_t)(set->sizes_bytes[i] / (byoc_dtype_bits(type->dtype) / 8));
     set->data[i] = calloc(1, set->sizes_bytes[i] + 64);
     assert_non_null(set->data[i]);
   }

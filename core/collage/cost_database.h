@@ -1,0 +1,75 @@
+// Costs on disk: one SQLite file shared by concurrent builds, <cache folder>/costs.sqlite.
+//
+//   byoc_cost_database_t *database = NULL;
+//   BYOC_RETURN_IF_ERROR(byoc_cost_database_open(NULL, allocator, diag, &database));
+//   if (!byoc_cost_database_get(database, key.id, &arena, &record)) {
+//     ... measure ...
+//     byoc_cost_database_put(database, &record);
+//   }
+//   byoc_cost_database_close(database);
+//
+// A cache never stops a build. Every record is a transaction of its own in a write-ahead log: a process killed at any
+// moment leaves the file usable with all records written before. A damaged file is renamed to costs.sqlite.damaged with
+// a warning and a fresh one begun. Where the file cannot be used or written (folder read-only, disk full, written by a
+// later byoc) a warning is given once and records are kept in memory for the life of this object. A connection must not
+// be used in a forked child. One thread at a time.
+#ifndef BYOC_CORE_COLLAGE_COST_DATABASE_H_
+#define BYOC_CORE_COLLAGE_COST_DATABASE_H_
+
+#include "core/collage/cost_key.h"
+
+typedef struct byoc_cost_record_t {
+  byoc_cost_key_t key;
+  double cost_ns;      // INFINITY: cannot be used
+  const char *reason;  // why it is infinite; NULL otherwise
+  int64_t measured_at; // seconds since 1970; _put fills in the time where it is 0
+  int64_t used_at;     // to the day
+} byoc_cost_record_t;
+
+// What the estimate needs to know of a machine, one thread.
+typedef struct byoc_calibration_t {
+  double flops_per_ns;
+  double bytes_per_ns;
+} byoc_calibration_t;
+
+typedef struct byoc_cost_database_t byoc_cost_database_t;
+// `path` NULL: the default place. Fails for lack of memory only.
+byoc_status_t byoc_cost_database_open(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag,
+                                      byoc_cost_database_t **out_database);
+void byoc_cost_database_close(byoc_cost_database_t *database); // accepts NULL
+// The file that is used; NULL where records are kept in memory only.
+const char *byoc_cost_database_path(const byoc_cost_database_t *database);
+
+// False where there is no such record. Texts in `arena`.
+bool byoc_cost_database_get(byoc_cost_database_t *database, const char *id, byoc_arena_t *arena,
+                            byoc_cost_record_t *out_record);
+// Adds or replaces.
+void byoc_cost_database_put(byoc_cost_database_t *database, const byoc_cost_record_t *record);
+bool byoc_cost_database_get_calibration(byoc_cost_database_t *database, const char *machine,
+                                        byoc_calibration_t *out_calibration);
+void byoc_cost_database_put_calibration(byoc_cost_database_t *database, const char *machine,
+                                        const byoc_calibration_t *calibration);
+
+// ---- for byoc costs; these report what goes wrong ----
+
+// Every record, by target, operators, signature and id. The record's texts live until `visit` returns.
+byoc_status_t byoc_cost_database_visit(byoc_cost_database_t *database,
+                                       byoc_status_t (*visit)(void *self, const byoc_cost_record_t *record), void *self,
+                                       byoc_diag_t *diag);
+// Removes records that no build has used for `age_s` seconds.
+byoc_status_t byoc_cost_database_prune(byoc_cost_database_t *database, int64_t age_s, byoc_diag_t *diag,
+                                       size_t *out_removed);
+// All records as one JSON document, written whole or not at all.
+byoc_status_t byoc_cost_database_export(byoc_cost_database_t *database, const char *path, byoc_diag_t *diag,
+                                        size_t *out_count);
+// Adds the records of such a document, all or none; where both have one, the one measured later stays.
+byoc_status_t byoc_cost_database_import(byoc_cost_database_t *database, const char *path, byoc_diag_t *diag,
+                                        size_t *out_count);
+
+// Internal to the files of the database: several puts as one, and a put that says what went wrong.
+byoc_status_t byoc_cost_database_begin(byoc_cost_database_t *database, byoc_diag_t *diag);
+byoc_status_t byoc_cost_database_end(byoc_cost_database_t *database, bool keep, byoc_diag_t *diag);
+byoc_status_t byoc_cost_database_store(byoc_cost_database_t *database, const byoc_cost_record_t *record,
+                                       byoc_diag_t *diag);
+
+#endif // BYOC_CORE_COLLAGE_COST_DATABASE_H_

@@ -1,0 +1,164 @@
+#define _GNU_SOURCE
+#include "core/collage/cost_database_file.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "core/base/log.h"
+#include "core/base/string.h"
+
+// Of the tables below, in PRAGMA user_version. A file of a later one is left alone.
+enum { SCHEMA_VERSION = 1 };
+// Another process writes for microseconds; setting the file up, and recovery after a kill, take longer.
+enum { BUSY_TIMEOUT_MS = 10000, OPEN_ATTEMPTS = 100, OPEN_PAUSE_US = 20000 };
+
+static const char schema[] =
+    "CREATE TABLE IF NOT EXISTS costs ("
+    "  id TEXT PRIMARY KEY, operators TEXT NOT NULL, signature TEXT NOT NULL, target TEXT NOT NULL,"
+    "  plugin TEXT NOT NULL, compiler TEXT NOT NULL, machine TEXT NOT NULL, threads INTEGER NOT NULL,"
+    "  cost_ns REAL,"               // NULL: infinite
+    "  reason TEXT,"                // of that
+    "  measured INTEGER NOT NULL,"  // seconds since 1970
+    "  used INTEGER NOT NULL"       // by a build, to the day
+    ") WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS calibrations ("
+    "  machine TEXT PRIMARY KEY, flops_per_ns REAL NOT NULL, bytes_per_ns REAL NOT NULL"
+    ") WITHOUT ROWID;"
+    "PRAGMA user_version = 1;";
+
+typedef enum outcome_t {
+  OUTCOME_READY,
+  OUTCOME_BUSY,    // try again
+  OUTCOME_DAMAGED, // not a database any more
+  OUTCOME_NEWER,   // of a later byoc
+  OUTCOME_FAILED,
+} outcome_t;
+
+static outcome_t outcome_of(int code) {
+  switch (code & 0xff) {
+  case SQLITE_OK:
+  case SQLITE_DONE:
+  case SQLITE_ROW:
+    return OUTCOME_READY;
+  case SQLITE_BUSY:
+  case SQLITE_LOCKED:
+  case SQLITE_PROTOCOL:
+    return OUTCOME_BUSY;
+  case SQLITE_CORRUPT:
+  case SQLITE_NOTADB:
+    return OUTCOME_DAMAGED;
+  default:
+    return OUTCOME_FAILED;
+  }
+}
+
+// Runs a pragma that answers with one row; *out_number is that as a number, `text` as text.
+static int ask(sqlite3 *connection, const char *sql, int *out_number, char *text, size_t size) {
+  sqlite3_stmt *statement = NULL;
+  int code = sqlite3_prepare_v2(connection, sql, -1, &statement, NULL);
+  if (code == SQLITE_OK) code = sqlite3_step(statement);
+  if (code == SQLITE_ROW) {
+    *out_number = sqlite3_column_int(statement, 0);
+    const unsigned char *value = sqlite3_column_text(statement, 0);
+    snprintf(text, size, "%s", value != NULL ? (const char *)value : "");
+  }
+  int finished = sqlite3_finalize(statement);
+  return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : finished != SQLITE_OK ? finished : code;
+}
+
+// In one transaction, so that a process killed here leaves an empty file or the tables.
+static int create_tables(sqlite3 *connection) {
+  int code = sqlite3_exec(connection, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+  if (code != SQLITE_OK) return code;
+  code = sqlite3_exec(connection, schema, NULL, NULL, NULL);
+  if (code == SQLITE_OK) code = sqlite3_exec(connection, "COMMIT", NULL, NULL, NULL);
+  if (code != SQLITE_OK) (void)sqlite3_exec(connection, "ROLLBACK", NULL, NULL, NULL);
+  return code;
+}
+
+static outcome_t prepare(sqlite3 *connection) {
+  int number = 0;
+  char text[128] = "";
+  int code = sqlite3_busy_timeout(connection, BUSY_TIMEOUT_MS);
+  // Commits survive the process, not a power cut: what is lost then is measured again. Where the file system has no
+  // shared memory, the answer is another mode, which does as well.
+  if (code == SQLITE_OK) code = ask(connection, "PRAGMA journal_mode = WAL", &number, text, sizeof(text));
+  if (code == SQLITE_OK) code = sqlite3_exec(connection, "PRAGMA synchronous = NORMAL", NULL, NULL, NULL);
+  if (code == SQLITE_OK) code = ask(connection, "PRAGMA quick_check(1)", &number, text, sizeof(text));
+  if (code == SQLITE_OK && strcmp(text, "ok") != 0) return OUTCOME_DAMAGED;
+  if (code == SQLITE_OK) code = ask(connection, "PRAGMA user_version", &number, text, sizeof(text));
+  if (code == SQLITE_OK && number > SCHEMA_VERSION) return OUTCOME_NEWER;
+  if (code == SQLITE_OK && number < SCHEMA_VERSION) code = create_tables(connection);
+  return outcome_of(code);
+}
+
+static outcome_t try_open(const char *path, sqlite3 **out_connection, char *reason, size_t size) {
+  sqlite3 *connection = NULL;
+  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX;
+  outcome_t outcome = OUTCOME_BUSY;
+  for (int attempt = 0; outcome == OUTCOME_BUSY && attempt < OPEN_ATTEMPTS; ++attempt) {
+    if (attempt > 0) (void)usleep(OPEN_PAUSE_US);
+    outcome = outcome_of(sqlite3_open_v2(path, &connection, flags, NULL));
+    if (outcome == OUTCOME_READY) outcome = prepare(connection);
+    if (outcome == OUTCOME_READY) break;
+    snprintf(reason, size, "%s", sqlite3_errmsg(connection));
+    (void)sqlite3_close(connection);
+    connection = NULL;
+  }
+  *out_connection = connection;
+  return outcome;
+}
+
+// One process at a time moves a damaged file aside and looks again first: another may have done it already.
+static outcome_t replace_damaged(const char *path, byoc_allocator_t allocator, sqlite3 **out_connection, char *reason,
+                                 size_t size) {
+  byoc_string_t name;
+  byoc_string_init(&name, allocator);
+  byoc_string_appendf(&name, "%s.lock", path);
+  int lock = name.failed ? -1 : open(name.data, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (lock >= 0) (void)flock(lock, LOCK_EX);
+  outcome_t outcome = try_open(path, out_connection, reason, size);
+  if (outcome == OUTCOME_DAMAGED) {
+    byoc_string_clear(&name);
+    byoc_string_appendf(&name, "%s.damaged", path);
+    bool moved = !name.failed && rename(path, name.data) == 0;
+    byoc_log(BYOC_LOG_WARNING, "the cost database '%s' is damaged%s%s%s; costs are measured again", path,
+             moved ? " and was renamed to '" : "", moved ? name.data : "", moved ? "'" : "");
+    // They belong to the damaged file.
+    static const char *const endings[] = {"-wal", "-shm"};
+    for (size_t i = 0; moved && i < 2; ++i) {
+      byoc_string_clear(&name);
+      byoc_string_appendf(&name, "%s%s", path, endings[i]);
+      if (!name.failed) (void)unlink(name.data);
+    }
+    if (moved) outcome = try_open(path, out_connection, reason, size);
+  }
+  if (lock >= 0) (void)close(lock);
+  byoc_string_deinit(&name);
+  return outcome;
+}
+
+sqlite3 *byoc_cost_file_open(const char *path, byoc_allocator_t allocator) {
+  sqlite3 *connection = NULL;
+  char reason[256] = "";
+  outcome_t outcome = try_open(path, &connection, reason, sizeof(reason));
+  if (outcome == OUTCOME_DAMAGED) outcome = replace_damaged(path, allocator, &connection, reason, sizeof(reason));
+  if (outcome == OUTCOME_NEWER) {
+    byoc_log(BYOC_LOG_WARNING, "the cost database '%s' was written by a later byoc; costs of this build are not kept",
+             path);
+  } else if (outcome != OUTCOME_READY) {
+    byoc_log(BYOC_LOG_WARNING, "the cost database '%s' cannot be used (%s); costs of this build are not kept", path,
+             reason);
+  }
+  return connection;
+}
+
+sqlite3 *byoc_cost_memory_open(void) {
+  sqlite3 *connection = NULL;
+  if (sqlite3_open(":memory:", &connection) == SQLITE_OK && create_tables(connection) == SQLITE_OK) return connection;
+  (void)sqlite3_close(connection);
+  return NULL;
+}

@@ -1,0 +1,121 @@
+// What an artifact promises: the same bytes for the same inputs, nothing but libc and libm, a header that is all a C
+// program needs, and a run where nothing else is.
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/base/file.h"
+#include "tests/cli/models.h"
+#include "tests/support/command.h"
+
+// What user.c prints for the inputs in it; models.c has the arithmetic.
+static const char *const expected_numbers = "0 0 3 0 8.5 2.25 ";
+
+static int setup(void **state) {
+  if (byoc_test_enter_folder(state) != 0) return -1;
+  write_tiny("tiny.onnx", "2");
+  write_vision("vision.onnx");
+  return 0;
+}
+
+// ---- the same bytes ----
+
+static void test_same_bytes(void **state) {
+  (void)state;
+  static const char *const targets[] = {"c", "cutlass; c", "cblas; c", "dnnl; c", "cutlass; dnnl; cblas; c"};
+  byoc_test_shell(0, "mkdir -p one two/deeper && cp vision.onnx one && cp vision.onnx two/deeper");
+  for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); ++i) {
+    // Caches of their own: what is compared was compiled twice.
+    byoc_test_shell(0, "(cd one && BYOC_CACHE_DIR=$PWD/cache%zu TMPDIR=$PWD byoc build vision.onnx --target '%s')", i,
+                    targets[i]);
+    byoc_test_shell(0,
+                    "BYOC_CACHE_DIR=$PWD/two/cache%zu byoc build two/deeper/vision.onnx -o two/deeper/vision.so "
+                    "--target '%s'",
+                    i, targets[i]);
+    byoc_test_shell(0, "cmp one/vision.so two/deeper/vision.so && cmp one/vision.h two/deeper/vision.h");
+    byoc_test_shell(0, "byoc build one/vision.onnx -o two/warm.so --target '%s' && cmp one/vision.so two/warm.so",
+                    targets[i]); // the model's name is in it, that of the file is not
+  }
+  byoc_test_shell(1, "grep -c \"$PWD\" one/vision.so");
+}
+
+// ---- what it needs ----
+
+static void test_needs_libc_only(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc build vision.onnx -o v.so --target 'cutlass; cblas; c' && readelf -d v.so | grep NEEDED");
+  byoc_test_shell(1, "readelf -d v.so | grep NEEDED | grep -vE '\\[(libc|libm|ld-linux[^]]*)\\.so\\.[0-9]+\\]'");
+  assert_string_equal(byoc_test_output(), "");
+  // One symbol goes out.
+  byoc_test_shell(0, "nm -D --defined-only v.so");
+  byoc_test_shell(0, "nm -D --defined-only v.so | awk '{print $3}' | sed 's/@.*//'");
+  assert_string_equal(byoc_test_output(), "byoc_artifact_entry\n");
+  byoc_test_shell(0, "readelf -lW v.so | grep GNU_STACK");
+  assert_null(strstr(byoc_test_output(), "RWE"));
+  byoc_test_shell(0, "byoc build vision.onnx -o s.so --target 'dnnl -deploy=system; c' && readelf -d s.so");
+  byoc_test_printed("libdnnl");
+  byoc_test_shell(0, "byoc run s.so --random");
+}
+
+// ---- a user's program ----
+
+static void test_user_program(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc build tiny.onnx");
+  byoc_test_shell(0, "cp " BYOC_TEST_SOURCE_DIR "/tests/cli/user.c . && cp user.c user.cc");
+  const char *const warnings = "-Wall -Wextra -Wpedantic -Wconversion -Werror";
+  byoc_test_shell(0, "cc -std=c11 %s user.c -o user -ldl && ./user", warnings);
+  assert_string_equal(byoc_test_output(), expected_numbers);
+  byoc_test_shell(0, "cc -std=c99 %s user.c -o user -ldl && ./user", warnings);
+  if (byoc_test_try_shell("command -v c++") == 0) {
+    byoc_test_shell(0, "c++ -std=c++17 %s user.cc -o user++ -ldl && ./user++", warnings);
+    assert_string_equal(byoc_test_output(), expected_numbers);
+  } else {
+    print_message("C++ skipped: no c++ here\n");
+  }
+  // Not this artifact: a sentence.
+  byoc_test_shell(0, "byoc build vision.onnx");
+  byoc_test_shell(1, "./user ./vision.so");
+  byoc_test_printed("another model");
+  byoc_test_shell(1, "./user ./missing.so");
+  byoc_test_printed("missing.so");
+}
+
+// ---- where nothing else is ----
+
+static void test_in_a_chroot(void **state) {
+  (void)state;
+  static const struct {
+    const char *targets;
+    bool needs_proc;
+  } rows[] = {{"cutlass; cblas; c", false}, {"dnnl; c", true}};
+  if (geteuid() != 0 || byoc_test_try_shell("unshare -mpf chroot / true") != 0) {
+    print_message("skipped: chroot takes root and a mount namespace\n");
+    skip();
+  }
+  byoc_test_shell(0,
+                  "byoc build tiny.onnx && cp " BYOC_TEST_SOURCE_DIR "/tests/cli/user.c . && cc user.c -o user -ldl");
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    byoc_test_shell(0,
+                    "rm -rf root && mkdir -p root/proc && byoc build tiny.onnx -o root/tiny.so --target '%s' && cp "
+                    "user root && rm root/tiny.h",
+                    rows[i].targets);
+    // libc, libm and the loader, where the program looks for them.
+    byoc_test_shell(0,
+                    "for f in $(ldd user | grep -oE '/[^ ]+') $(dirname $(ldd user | grep -oE '/[^ ]*libc\\.so\\.6'))"
+                    "/libm.so.6; do mkdir -p root/$(dirname $f) && cp -L $f root/$f; done");
+    byoc_test_shell(0, "unshare -mpf sh -c '%s exec chroot root /user /tiny.so'",
+                    rows[i].needs_proc ? "mount -t proc proc root/proc &&" : "");
+    assert_string_equal(byoc_test_output(), expected_numbers);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_same_bytes),
+      cmocka_unit_test(test_needs_libc_only),
+      cmocka_unit_test(test_user_program),
+      cmocka_unit_test(test_in_a_chroot),
+  };
+  return cmocka_run_group_tests(tests, setup, byoc_test_leave_folder);
+}

@@ -1,0 +1,143 @@
+// byoc run: artifacts and models, inputs, expectations, saved outputs.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/base/file.h"
+#include "tests/cli/models.h"
+#include "tests/support/command.h"
+
+static const char *const target_lists[] = {"c", "cutlass; c", "cblas; c", "dnnl; c", "cutlass; dnnl; cblas; c"};
+
+static int setup(void **state) {
+  if (byoc_test_enter_folder(state) != 0) return -1;
+  write_tiny("tiny.onnx", "2");
+  write_vision("vision.onnx");
+  return byoc_test_try_shell("byoc build tiny.onnx -o tiny.so");
+}
+
+// The expectations were computed by hand in models.c.
+static void test_compiled_and_evaluated(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof(target_lists) / sizeof(target_lists[0]); ++i) {
+    const char *targets = target_lists[i];
+    byoc_test_shell(0, "byoc build tiny.onnx -o t.so --target '%s'", targets);
+    byoc_test_shell(0, "byoc run t.so --input in/x:0=x.npy --expect out/y:0=y.npy");
+    byoc_test_printed("out/y:0: as expected");
+    byoc_test_shell(0, "byoc run t.so --threads 3 -i in/x:0=x.npy -e out/y:0=y.npy --rtol 0 --atol 1e-6");
+    byoc_test_shell(0, "byoc run tiny.onnx --target '%s' --input in/x:0=x.npy --expect out/y:0=y.npy", targets);
+    byoc_test_shell(0, "byoc run tiny.onnx --evaluate --target '%s' --input in/x:0=x.npy --expect out/y:0=y.npy",
+                    targets);
+  }
+}
+
+static void test_all_targets_agree(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc run vision.onnx --evaluate --random --seed 5 --output-dir reference");
+  for (size_t i = 0; i < sizeof(target_lists) / sizeof(target_lists[0]); ++i) {
+    byoc_test_shell(0, "byoc run vision.onnx --target '%s' --random --seed 5 --expect scores=reference/scores.npy",
+                    target_lists[i]);
+    byoc_test_shell(0,
+                    "byoc run vision.onnx --evaluate --target '%s' --random --seed 5 --expect "
+                    "scores=reference/scores.npy",
+                    target_lists[i]);
+  }
+}
+
+static void test_output_folder(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc run tiny.so --input in/x:0=x.npy --output-dir deep/er && ls deep/er");
+  assert_string_equal(byoc_test_output() + strlen(byoc_test_output()) - strlen("out_y_0.npy\n"), "out_y_0.npy\n");
+  byoc_test_shell(0, "byoc run tiny.so --input in/x:0=x.npy --expect out/y:0=deep/er/out_y_0.npy --rtol 0 --atol 0");
+  // As NumPy writes it: the header and its padding take a multiple of 64 bytes.
+  byoc_test_shell(0, "head -c 6 deep/er/out_y_0.npy | tail -c 5; stat -c ' %%s' deep/er/out_y_0.npy");
+  assert_string_equal(byoc_test_output(), "NUMPY 152\n");
+}
+
+static void test_random_inputs(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc run tiny.so --random --seed 3 --output-dir a && byoc run tiny.so --random --seed 3 "
+                     "--output-dir b && cmp a/out_y_0.npy b/out_y_0.npy");
+  byoc_test_shell(0, "byoc run tiny.so --random --seed 4 --output-dir b");
+  byoc_test_shell(1, "cmp -s a/out_y_0.npy b/out_y_0.npy");
+}
+
+// Exit code 1: the model runs, its result is another. The worst element is shown.
+static void test_mismatch(void **state) {
+  (void)state;
+  float other[2][3] = {{0}};
+  write_npy("other.npy", 2, (const int64_t[]){2, 3}, &other[0][0]);
+  byoc_test_shell(1, "byoc run tiny.so --input in/x:0=x.npy --expect out/y:0=other.npy");
+  byoc_test_printed("out/y:0");
+  byoc_test_printed("[");
+  byoc_test_shell(0, "byoc run tiny.so --input in/x:0=x.npy --expect out/y:0=other.npy --atol 1000");
+  byoc_test_shell(2, "byoc run tiny.so --input in/x:0=x.npy --expect y=y.npy");
+  byoc_test_printed("the model has no output 'y'");
+  byoc_test_printed("'out/y:0'");
+}
+
+// Inputs that do not fit: what was wanted and what was found.
+static void test_wrong_inputs(void **state) {
+  (void)state;
+  static const float values[16] = {0};
+  write_npy("wide.npy", 2, (const int64_t[]){2, 5}, values);
+  write_npy("flat.npy", 1, (const int64_t[]){8}, values);
+  byoc_test_shell(1, "byoc run tiny.so --input in/x:0=wide.npy");
+  byoc_test_printed("'in/x:0' is f32[2,4], wide.npy holds f32[2,5]");
+  byoc_test_shell(1, "byoc run tiny.onnx --evaluate --input in/x:0=flat.npy");
+  byoc_test_printed("'in/x:0' is f32[2,4], flat.npy holds f32[8]");
+  byoc_test_shell(2, "byoc run tiny.so");
+  byoc_test_printed("input 'in/x:0' (f32[2,4]) is missing");
+  byoc_test_shell(1, "byoc run tiny.so --input in/x:0=missing.npy");
+  byoc_test_printed("missing.npy");
+  for (int size = 0; size < 160; size += 13) {
+    byoc_test_shell(1, "head -c %d x.npy > cut.npy && byoc run tiny.so --input in/x:0=cut.npy", size);
+    byoc_test_printed("cut.npy");
+  }
+  byoc_test_shell(2, "byoc run tiny.so --evaluate --input in/x:0=x.npy");
+  byoc_test_printed("is an artifact");
+}
+
+static void test_symbolic_dimensions(void **state) {
+  (void)state;
+  write_tiny("symbolic.onnx", "N");
+  byoc_test_shell(0, "byoc run symbolic.onnx --dim N=2 --input in/x:0=x.npy --expect out/y:0=y.npy");
+  byoc_test_shell(0, "byoc run symbolic.onnx --evaluate --dim N=2 -i in/x:0=x.npy -e out/y:0=y.npy");
+  byoc_test_shell(0, "byoc build symbolic.onnx -o n7.so --dim N=7 && byoc inspect n7.so");
+  byoc_test_printed("out/y:0 : f32[7,3]");
+  byoc_test_shell(0, "byoc inspect symbolic.onnx");
+  byoc_test_printed("f32[N,4]");
+  assert_int_not_equal(byoc_test_try_shell("byoc build symbolic.onnx -o none.so"), 0);
+  byoc_test_printed("--dim");
+  assert_false(byoc_file_exists("none.so"));
+  assert_int_not_equal(byoc_test_try_shell("byoc build symbolic.onnx -o none.so --dim M=2"), 0);
+  byoc_test_printed("M");
+}
+
+// The whole file or none of it: each prefix of an artifact is refused with a sentence, none is run.
+static void test_damaged_artifact(void **state) {
+  (void)state;
+  byoc_test_shell(0, "stat -c %%s tiny.so");
+  long size = atol(byoc_test_output());
+  for (int i = 0; i < 40; ++i) {
+    int code =
+        byoc_test_try_shell("head -c %ld tiny.so > cut.so && byoc run cut.so --input in/x:0=x.npy", size * i / 40);
+    assert_int_equal(code, 1);
+    byoc_test_printed("cut.so");
+  }
+  byoc_test_shell(1, "byoc run /bin/sh --random");
+  byoc_test_printed("/bin/sh");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_compiled_and_evaluated),
+      cmocka_unit_test(test_all_targets_agree),
+      cmocka_unit_test(test_output_folder),
+      cmocka_unit_test(test_random_inputs),
+      cmocka_unit_test(test_mismatch),
+      cmocka_unit_test(test_wrong_inputs),
+      cmocka_unit_test(test_symbolic_dimensions),
+      cmocka_unit_test(test_damaged_artifact),
+  };
+  return cmocka_run_group_tests(tests, setup, byoc_test_leave_folder);
+}

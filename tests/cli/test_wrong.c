@@ -1,0 +1,191 @@
+// What a user gets wrong, and what goes wrong on a user's machine: a clear message, the right exit code, no file left.
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/base/file.h"
+#include "tests/cli/models.h"
+#include "tests/support/command.h"
+
+static char *model_bytes;
+static size_t model_size;
+
+static int setup(void **state) {
+  byoc_diag_t diag = {0};
+  if (byoc_test_enter_folder(state) != 0) return -1;
+  write_tiny("tiny.onnx", "2");
+  write_vision("vision.onnx");
+  return byoc_file_read("vision.onnx", byoc_allocator_system(), &diag, &model_bytes, &model_size) != BYOC_OK;
+}
+
+static int teardown(void **state) {
+  byoc_free(byoc_allocator_system(), model_bytes);
+  return byoc_test_leave_folder(state);
+}
+
+static void assert_nothing_left(void) {
+  assert_int_equal(byoc_test_try_shell("ls out && rmdir out && mkdir out"), 0);
+  assert_string_equal(byoc_test_output(), "");
+}
+
+// ---- models ----
+
+static void test_truncated_models(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_test_shell(0, "mkdir -p out");
+  for (size_t i = 0; i < 48; ++i) {
+    byoc_test_ok(byoc_file_write("cut.onnx", model_bytes, model_size * i / 48, &diag), &diag);
+    byoc_test_shell(1, "byoc build cut.onnx -o out/cut.so");
+    byoc_test_printed("error: ");
+    byoc_test_printed("cut.onnx");
+  }
+  assert_nothing_left();
+}
+
+// A flipped bit may hit a weight, and then nothing is wrong; else it is refused. Never a crash, never half a file.
+static void test_flipped_models(void **state) {
+  (void)state;
+  byoc_test_random_t random = {.state = 11};
+  byoc_diag_t diag = {0};
+  int refused = 0;
+  for (int i = 0; i < 150; ++i) {
+    // Weights are most of the bytes; the structure is what is interesting.
+    size_t at = (size_t)byoc_test_below(&random, i % 3 == 0 ? model_size : 900);
+    char flipped = (char)(1 << byoc_test_below(&random, 8));
+    model_bytes[at] ^= flipped;
+    byoc_test_ok(byoc_file_write("flip.onnx", model_bytes, model_size, &diag), &diag);
+    int code = byoc_test_try_shell("byoc inspect flip.onnx && byoc opt flip.onnx --passes=simplify --target 'dnnl; "
+                                   "cutlass; c' > /dev/null");
+    model_bytes[at] ^= flipped;
+    if (code != 0 && code != 1) fail_msg("bit of byte %zu flipped: exit code %d\n%s", at, code, byoc_test_output());
+    if (code == 1) byoc_test_printed("error: ");
+    refused += code == 1;
+  }
+  assert_true(refused > 10);
+}
+
+static void test_other_files(void **state) {
+  (void)state;
+  write_unknown_operator("unknown.onnx");
+  byoc_test_shell(1, "byoc build unknown.onnx -o u.so");
+  byoc_test_printed("mistyped");
+  byoc_test_printed("Reluu");
+  byoc_test_printed("is Relu\n"); // the nearest one
+  byoc_test_shell(1, "byoc build missing.onnx -o u.so");
+  byoc_test_printed("missing.onnx");
+  byoc_test_shell(1, "byoc build . -o u.so");
+  byoc_test_shell(1, ": > empty.onnx; byoc build empty.onnx -o u.so");
+  byoc_test_printed("empty.onnx");
+  byoc_test_shell(1, "head -c 5000 /dev/urandom > noise.onnx; byoc build noise.onnx -o u.so");
+  byoc_test_shell(1, "byoc inspect noise.onnx");
+  byoc_test_shell(1, "byoc opt noise.onnx");
+  assert_false(byoc_file_exists("u.so"));
+}
+
+// ---- the machine ----
+
+static void test_no_compiler(void **state) {
+  (void)state;
+  byoc_test_shell(0, "mkdir -p out empty");
+  // A cache that is warm would hide what is missing.
+  byoc_test_shell(1, "BYOC_CACHE_DIR=$PWD/cold CC= PATH=$PWD/empty %s/byoc build vision.onnx -o out/v.so",
+                  BYOC_TEST_PROGRAM_DIR);
+  byoc_test_printed("compiler");
+  byoc_test_printed("hint: ");
+  assert_nothing_left();
+  byoc_test_shell(1, "BYOC_CACHE_DIR=$PWD/cold byoc build vision.onnx -o out/v.so --target 'c -cc=no-such-cc'");
+  byoc_test_printed("no-such-cc");
+  assert_nothing_left();
+  byoc_test_shell(1, "BYOC_CACHE_DIR=$PWD/cold byoc build vision.onnx -o out/v.so --target 'c -cc=false'");
+  byoc_test_printed("false");
+  assert_nothing_left();
+  // The evaluator needs none.
+  static const char *const targets[] = {"c", "cblas; c", "dnnl; c"};
+  for (size_t i = 0; i < 3; ++i) {
+    byoc_test_shell(0,
+                    "BYOC_CACHE_DIR=$PWD/cold CC= PATH=$PWD/empty %s/byoc run vision.onnx --evaluate --random "
+                    "--target '%s'",
+                    BYOC_TEST_PROGRAM_DIR, targets[i]);
+  }
+}
+
+static void test_wrong_folders(void **state) {
+  (void)state;
+  byoc_test_shell(1, "byoc build tiny.onnx -o nowhere/t.so");
+  byoc_test_printed("nowhere");
+  byoc_test_shell(1, "byoc build tiny.onnx -o /proc/t.so");
+  byoc_test_shell(2, "mkdir -p folder.so && byoc build tiny.onnx -o folder.so");
+  byoc_test_printed("folder.so");
+  byoc_test_shell(1, "byoc run tiny.onnx --input in/x:0=x.npy --output-dir /proc/none");
+  byoc_test_shell(1, "byoc-modelgen mlp -o nowhere/mlp.onnx");
+  byoc_test_printed("nowhere");
+}
+
+// An older artifact stays as it is where a new one cannot be made.
+static void test_read_only_folder(void **state) {
+  (void)state;
+  if (geteuid() == 0 && byoc_test_try_shell("setpriv --version") != 0) {
+    print_message("skipped: root may write everywhere, and setpriv is missing\n");
+    skip();
+  }
+  byoc_test_shell(0, "mkdir -p locked && echo old > locked/t.so && chmod 555 locked && chmod 755 . && mkdir -p -m 777 "
+                     "other");
+  const char *as = geteuid() == 0 ? "setpriv --reuid 65534 --clear-groups" : "";
+  byoc_test_shell(1, "%s env BYOC_CACHE_DIR=$PWD/other/cache TMPDIR=$PWD/other byoc build tiny.onnx -o locked/t.so",
+                  as);
+  byoc_test_printed("locked");
+  byoc_test_shell(0, "cat locked/t.so && ls locked other");
+  byoc_test_printed("old\n");
+  assert_null(strstr(byoc_test_output(), "t.h"));
+  byoc_test_shell(0, "chmod 755 locked");
+}
+
+// Whichever file it is that no longer fits: the limit moves over all of them.
+static void test_full_disk(void **state) {
+  (void)state;
+  byoc_test_shell(0,
+                  "mkdir -p out && byoc build vision.onnx -o whole.so --target 'cutlass; c' && stat -c %%s whole.so");
+  long size = atol(byoc_test_output());
+  for (long limit = 1; limit * 1024 < size + 4096; limit += 1 + limit / 3) {
+    // ulimit -f counts blocks of 512 or 1024 bytes, by shell.
+    int code = byoc_test_try_shell("(ulimit -f %ld; BYOC_CACHE_DIR=$PWD/cold%ld TMPDIR=$PWD byoc build vision.onnx -o "
+                                   "out/v.so --target 'cutlass; c')",
+                                   limit, limit);
+    if (code == 0) {
+      byoc_test_shell(0, "cmp whole.so out/v.so && rm out/v.so out/v.h");
+      continue;
+    }
+    if (code != 1) fail_msg("limit %ld: exit code %d\n%s", limit, code, byoc_test_output());
+    byoc_test_printed("error: ");
+    assert_nothing_left();
+  }
+}
+
+// The same on a real file system, where root may mount one.
+static void test_full_file_system(void **state) {
+  (void)state;
+  static const char *const script =
+      "mkdir -p disk && mount -t tmpfs -o size=24k tmpfs disk && (BYOC_CACHE_DIR=$PWD/cold byoc build vision.onnx -o "
+      "disk/v.so; echo code $?; ls disk | wc -l; umount disk)";
+  if (geteuid() != 0 || byoc_test_try_shell("unshare -m true") != 0) {
+    print_message("skipped: mounting a file system takes root and a mount namespace\n");
+    skip();
+  }
+  if (byoc_test_try_shell("unshare -m sh -c '%s'", script) != 0 || strstr(byoc_test_output(), "code") == NULL) {
+    print_message("skipped: a tmpfs cannot be mounted here: %s\n", byoc_test_output());
+    skip();
+  }
+  byoc_test_printed("No space left on device");
+  byoc_test_printed("code 1\n0\n");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_truncated_models), cmocka_unit_test(test_flipped_models),
+      cmocka_unit_test(test_other_files),      cmocka_unit_test(test_no_compiler),
+      cmocka_unit_test(test_wrong_folders),    cmocka_unit_test(test_read_only_folder),
+      cmocka_unit_test(test_full_disk),        cmocka_unit_test(test_full_file_system),
+  };
+  return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,158 @@
+// An installed byoc, and nothing of the build tree: a stranger's plugin is built against it and used at once; plugins
+// that are not fit to be loaded are refused with the reason, and the others go on working.
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/base/file.h"
+#include "core/frontend/onnx_write.h"
+#include "tests/support/command.h"
+
+#define STRANGER BYOC_TEST_SOURCE_DIR "/tests/install/stranger"
+#define BAD      BYOC_TEST_BUILD_DIR "/tests/plugins/bad"
+
+static void write_model(void) {
+  byoc_diag_t diag = {0};
+  byoc_onnx_model_t *model = byoc_onnx_model_create(byoc_allocator_system(), "absolute", 17);
+  byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
+  byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "2,3");
+  byoc_onnx_graph_node(graph, "Neg", "neg", "x", "n");
+  byoc_onnx_graph_node(graph, "Abs", "abs", "n", "a");
+  byoc_onnx_graph_node(graph, "Sqrt", "sqrt", "a", "y");
+  byoc_onnx_graph_output(graph, "y", BYOC_DTYPE_F32, "2,3");
+  byoc_test_ok(byoc_onnx_model_write(model, "absolute.onnx", &diag), &diag);
+  byoc_onnx_model_destroy(model);
+}
+
+// The installed programs only; the plugins of the build tree are out of sight.
+static int setup(void **state) {
+  if (byoc_test_enter_folder(state) != 0) return -1;
+  write_model();
+  byoc_test_shell(0, "cmake --install " BYOC_TEST_BUILD_DIR " --prefix $PWD/prefix > install.log");
+  byoc_test_shell(0, "pwd");
+  char path[4096], folder[2048];
+  snprintf(folder, sizeof(folder), "%.*s", (int)strcspn(byoc_test_output(), "\n"), byoc_test_output());
+  snprintf(path, sizeof(path), "%s/prefix/bin:/usr/local/bin:/usr/bin:/bin", folder);
+  return setenv("PATH", path, 1) != 0 || unsetenv("BYOC_PLUGIN_PATH") != 0;
+}
+
+static void test_installed_tree(void **state) {
+  (void)state;
+  byoc_test_shell(0, "command -v byoc && byoc targets");
+  byoc_test_printed("prefix/bin/byoc");
+  byoc_test_printed("cutlass - ");
+  byoc_test_printed("cblas - ");
+  byoc_test_printed("dnnl - ");
+  byoc_test_shell(0, "byoc plugins");
+  byoc_test_printed("prefix/lib/byoc/plugins/cutlass.so");
+  byoc_test_shell(0, "byoc-modelgen lenet -o lenet.onnx && byoc build lenet.onnx --target 'cutlass; dnnl; cblas; c' && "
+                     "byoc run lenet.so --random --output-dir o && ls o");
+  // It works where it is moved to as well.
+  byoc_test_shell(0, "cp -r prefix moved && moved/bin/byoc run lenet.onnx --target 'cutlass; c' --random --expect "
+                     "$(ls o | sed 's/.npy//')=o/$(ls o)");
+}
+
+// Each public header is enough for itself.
+static void test_headers(void **state) {
+  (void)state;
+  static const char *const compilers[] = {"cc -xc -std=c11", "clang -xc -std=c11", "c++ -xc++ -std=c++17",
+                                          "clang++ -xc++ -std=c++17"};
+  for (size_t i = 0; i < sizeof(compilers) / sizeof(compilers[0]); ++i) {
+    char compiler[16];
+    snprintf(compiler, sizeof(compiler), "%.*s", (int)strcspn(compilers[i], " "), compilers[i]);
+    if (byoc_test_try_shell("command -v %s", compiler) != 0) {
+      print_message("skipped: no %s here\n", compiler);
+      continue;
+    }
+    byoc_test_shell(0,
+                    "for h in prefix/include/byoc/*.h; do echo \"#include \\\"$h\\\"\" > one.c && %s -Wall -Wextra "
+                    "-Wpedantic -Werror -I. -Iprefix/include -fsyntax-only one.c || exit 1; done",
+                    compilers[i]);
+  }
+}
+
+static void use_stranger(const char *folder) {
+  byoc_test_shell(0, "BYOC_PLUGIN_PATH=%s byoc targets", folder);
+  byoc_test_printed("stranger - Abs as C source");
+  byoc_test_shell(0, "BYOC_PLUGIN_PATH=%s byoc build absolute.onnx --target 'stranger; c' -v", folder);
+  byoc_test_shell(0, "BYOC_PLUGIN_PATH=%s byoc build absolute.onnx --target 'stranger; c' --emit=host", folder);
+  byoc_test_printed("stranger");
+  byoc_test_shell(0, "BYOC_PLUGIN_PATH=%s byoc run absolute.onnx --target c --evaluate --random --output-dir r",
+                  folder);
+  byoc_test_shell(0, "byoc run absolute.so --random --expect y=r/y.npy");
+  byoc_test_shell(0,
+                  "BYOC_PLUGIN_PATH=%s byoc run absolute.onnx --target 'stranger; c' --evaluate --random --expect "
+                  "y=r/y.npy",
+                  folder);
+}
+
+static void test_by_cmake(void **state) {
+  (void)state;
+  byoc_test_shell(0, "cmake -S " STRANGER " -B by_cmake -DCMAKE_PREFIX_PATH=$PWD/prefix && cmake --build by_cmake");
+  byoc_test_shell(0, "mkdir -p drop && cp by_cmake/stranger.so drop");
+  use_stranger("$PWD/drop");
+  byoc_test_shell(0, "byoc build absolute.onnx -o given.so --target stranger --plugin by_cmake/stranger.so");
+}
+
+static void test_by_pkg_config(void **state) {
+  (void)state;
+  byoc_test_shell(0, "mkdir -p by_hand && PKG_CONFIG_PATH=$PWD/prefix/lib/pkgconfig cc -shared -fPIC "
+                     "-fvisibility=hidden " STRANGER "/stranger.c $(PKG_CONFIG_PATH=$PWD/prefix/lib/pkgconfig "
+                     "pkg-config --cflags byoc) -o by_hand/stranger.so");
+  use_stranger("$PWD/by_hand");
+}
+
+// ---- refusals ----
+
+// Listed with the reason, without a word from the plugin; the good one beside it works.
+static void assert_refused(const char *path, const char *reason) {
+  const char *entry = strstr(byoc_test_output(), path);
+  if (entry == NULL) fail_msg("%s is not listed:\n%s", path, byoc_test_output());
+  const char *line = strstr(entry, "reason: ");
+  const char *next = strstr(entry + 1, ".so  (");
+  if (line == NULL || (next != NULL && line > next)) fail_msg("%s has no reason:\n%s", path, byoc_test_output());
+  char text[1000];
+  snprintf(text, sizeof(text), "%.*s", (int)strcspn(line, "\n"), line);
+  if (strstr(text, reason) == NULL) fail_msg("%s: '%s' does not say '%s'", path, text, reason);
+}
+
+static void test_refused_plugins(void **state) {
+  (void)state;
+  byoc_test_shell(0, "mkdir -p good crowd && mkdir -p -m 777 open && chmod 777 open");
+  byoc_test_shell(0, "cp by_hand/stranger.so good && cp by_hand/stranger.so crowd/taken.so && cp by_hand/stranger.so "
+                     "open/writable.so && cp " BAD "/bad_constructor_traps.so " BAD
+                     "/bad_unresolved.so crowd && echo text > "
+                     "crowd/text.so && head -c 3000 good/stranger.so > crowd/torn.so");
+  byoc_test_shell(0, "BYOC_PLUGIN_PATH=$PWD/good:$PWD/open:$PWD/crowd byoc plugins");
+  assert_refused("writable.so", "writable");
+  assert_refused("taken.so", "stranger");
+  assert_refused("text.so", "");
+  assert_refused("torn.so", "");
+  byoc_test_shell(0, "BYOC_PLUGIN_PATH=$PWD/good:$PWD/open:$PWD/crowd byoc plugins --load");
+  assert_refused("bad_constructor_traps.so", "signal");
+  byoc_test_shell(0, "BYOC_PLUGIN_PATH=$PWD/good:$PWD/open:$PWD/crowd byoc targets");
+  byoc_test_printed("stranger - ");
+  byoc_test_printed("cutlass - ");
+  use_stranger("$PWD/good:$PWD/open:$PWD/crowd");
+  // Asked for by name, it is an error with the reason.
+  byoc_test_shell(2, "BYOC_PLUGIN_PATH=$PWD/crowd byoc build absolute.onnx -o b.so --target 'bad; c'");
+  byoc_test_printed("bad");
+  byoc_test_shell(0, "mkdir -p alone && cp " BAD
+                     "/bad_unresolved.so alone && BYOC_PLUGIN_PATH=$PWD/alone byoc plugins --load");
+  assert_refused("bad_unresolved.so", "nobody_defines_this");
+  int code = byoc_test_try_shell("byoc build absolute.onnx -o b.so --plugin open/writable.so");
+  assert_true(code == 1 || code == 2);
+  byoc_test_printed("writable");
+  assert_false(byoc_file_exists("b.so"));
+  // The working folder is never searched.
+  byoc_test_shell(0, "BYOC_PLUGIN_PATH=good byoc plugins");
+  byoc_test_printed("a relative folder in BYOC_PLUGIN_PATH is passed over");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_installed_tree), cmocka_unit_test(test_headers),         cmocka_unit_test(test_by_cmake),
+      cmocka_unit_test(test_by_pkg_config),  cmocka_unit_test(test_refused_plugins),
+  };
+  return cmocka_run_group_tests(tests, setup, byoc_test_leave_folder);
+}

@@ -1,0 +1,429 @@
+// The cover search against brute force, on random graphs with random candidates. Rows C3 and C7.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/collage/cover.h"
+#include "tests/support/support.h"
+
+#define MAX_NODES      14
+#define MAX_CANDIDATES 64
+#define PLACES         3
+
+// ---- random problems ----
+
+typedef struct made_t {
+  byoc_dataflow_t flow;
+  uint32_t masks[MAX_NODES]; // successors of each node
+  byoc_candidates_t list;
+  double transitions[MAX_NODES][PLACES][PLACES];
+  byoc_cover_costs_t costs;
+} made_t;
+
+static double transition(void *self, uint32_t node, uint32_t from, uint32_t to) {
+  return ((const made_t *)self)->transitions[node][from][to];
+}
+
+static void add_candidate(made_t *made, const uint32_t *nodes, size_t count, uint32_t target, double cost) {
+  byoc_diag_t diag = {0};
+  byoc_candidate_t candidate = {.target = target, .place = target, .rule = "made", .cost_ns = cost}, *out = NULL;
+  char name[32];
+  (void)snprintf(name, sizeof(name), "%zu", made->list.items.count); // never coalesced: that is the search's own affair
+  candidate.composite = byoc_arena_copy_string(&made->list.arena, name);
+  if (cost == (double)INFINITY) candidate.reason = "it crashed";
+  assert_true(byoc_index_set_make(&made->list.arena, nodes, count, &candidate.nodes));
+  byoc_test_ok(byoc_candidates_add(&made->list, &candidate, &diag, &out), &diag);
+}
+
+// A group that grows along edges; not always convex.
+static size_t grow_group(const made_t *made, byoc_test_random_t *random, uint32_t *nodes) {
+  uint32_t n = made->flow.node_count, mask = 1u << byoc_test_below(random, n);
+  uint64_t size = 2 + byoc_test_below(random, 4);
+  for (uint64_t step = 0; step < 3 * size; ++step) {
+    uint32_t from = (uint32_t)byoc_test_below(random, n), to = (uint32_t)byoc_test_below(random, n);
+    bool is_edge = (made->masks[from] >> to & 1) || byoc_test_below(random, 40) == 0;
+    if (is_edge && ((mask >> from & 1) != (mask >> to & 1))) mask |= 1u << from | 1u << to;
+  }
+  size_t count = 0;
+  for (uint32_t i = 0; i < n; ++i) {
+    if (mask >> i & 1) nodes[count++] = i;
+  }
+  return count;
+}
+
+static double random_cost(byoc_test_random_t *random, uint64_t limit) {
+  return (double)byoc_test_below(random, limit);
+}
+
+static void make_random(made_t *made, byoc_test_random_t *random) {
+  byoc_diag_t diag = {0};
+  *made = (made_t){0};
+  uint32_t n = 1 + (uint32_t)byoc_test_below(random, MAX_NODES);
+  byoc_dataflow_edge_t edges[MAX_NODES * MAX_NODES];
+  size_t edge_count = 0;
+  uint64_t density = 1 + byoc_test_below(random, 4), reach = 1 + byoc_test_below(random, n);
+  for (uint32_t to = 1; to < n; ++to) {
+    for (uint64_t k = byoc_test_below(random, density + 1); k > 0; --k) {
+      uint64_t back = 1 + byoc_test_below(random, reach < to ? reach : to);
+      uint32_t from = to - (uint32_t)back;
+      edges[edge_count++] = (byoc_dataflow_edge_t){from, to};
+      made->masks[from] |= 1u << to;
+    }
+  }
+  byoc_test_ok(byoc_dataflow_init_edges(&made->flow, n, edges, edge_count, byoc_allocator_system(), &diag), &diag);
+  byoc_candidates_init(&made->list, byoc_allocator_system());
+
+  bool has_host = byoc_test_below(random, 4) > 0;
+  uint64_t limit = 1 + byoc_test_below(random, 30);
+  for (uint32_t node = 0; node < n; ++node) {
+    for (uint32_t target = 0; target < PLACES; ++target) {
+      bool is_there = (has_host && target == PLACES - 1) || byoc_test_below(random, 3) == 0;
+      if (!is_there) continue;
+      bool is_broken = target < PLACES - 1 && byoc_test_below(random, 8) == 0;
+      add_candidate(made, &node, 1, target, is_broken ? (double)INFINITY : random_cost(random, limit));
+    }
+  }
+  for (uint64_t k = byoc_test_below(random, 2 * n + 6); k > 0 && made->list.items.count < MAX_CANDIDATES; --k) {
+    uint32_t nodes[MAX_NODES], target = (uint32_t)byoc_test_below(random, PLACES);
+    size_t count = grow_group(made, random, nodes);
+    add_candidate(made, nodes, count, target, random_cost(random, limit * count));
+  }
+
+  uint64_t kind = byoc_test_below(random, 3); // no transitions, between places only, any
+  uint64_t most = 1 + byoc_test_below(random, 12);
+  for (uint32_t node = 0; node < n; ++node) {
+    double bytes = random_cost(random, most);
+    for (uint32_t from = 0; from < PLACES; ++from) {
+      for (uint32_t to = 0; to < PLACES; ++to) {
+        double *cell = &made->transitions[node][from][to];
+        if (kind == 1) *cell = from == to ? 0 : bytes;
+        if (kind == 2) *cell = random_cost(random, most);
+      }
+    }
+  }
+  made->costs = (byoc_cover_costs_t){.self = made, .transition = kind == 0 ? NULL : transition};
+}
+
+static void release(made_t *made) {
+  byoc_candidates_deinit(&made->list);
+  byoc_dataflow_deinit(&made->flow);
+}
+
+// ---- brute force ----
+
+typedef struct brute_t {
+  const made_t *made;
+  uint32_t masks[MAX_CANDIDATES];
+  int owners[MAX_NODES];
+  double best;
+} brute_t;
+
+// No circle among the candidates: every one of them can be taken off once all that it reads is gone.
+static bool can_run(const brute_t *b) {
+  uint32_t n = b->made->flow.node_count, done = 0, all = (1u << n) - 1;
+  for (bool moved = true; moved && done != all;) {
+    moved = false;
+    for (uint32_t node = 0; node < n; ++node) {
+      if (done >> node & 1) continue;
+      uint32_t group = b->masks[b->owners[node]], waits = 0;
+      for (uint32_t from = 0; from < n; ++from) {
+        if ((b->made->masks[from] & group) && !(group >> from & 1) && !(done >> from & 1)) waits |= 1u << from;
+      }
+      if (waits == 0) {
+        done |= group;
+        moved = true;
+      }
+    }
+  }
+  return done == all;
+}
+
+static double all_transitions(const brute_t *b) {
+  if (b->made->costs.transition == NULL) return 0;
+  double sum = 0;
+  byoc_candidate_t *const *items = b->made->list.items.data;
+  for (uint32_t node = 0; node < b->made->flow.node_count; ++node) {
+    for (size_t c = 0; c < b->made->list.items.count; ++c) {
+      bool is_used = false;
+      for (uint32_t user = 0; user < b->made->flow.node_count; ++user) {
+        is_used = is_used || (b->owners[user] == (int)c && (b->made->masks[node] >> user & 1));
+      }
+      if (!is_used || b->owners[node] == (int)c) continue;
+      sum += b->made->transitions[node][items[b->owners[node]]->place][items[c]->place];
+    }
+  }
+  return sum;
+}
+
+static void try_all(brute_t *b, uint32_t covered, double cost) {
+  if (cost >= b->best) return;
+  uint32_t n = b->made->flow.node_count, first = 0;
+  while (first < n && (covered >> first & 1)) ++first;
+  if (first == n) {
+    double total = cost + all_transitions(b);
+    if (total < b->best && can_run(b)) b->best = total;
+    return;
+  }
+  for (size_t c = 0; c < b->made->list.items.count; ++c) {
+    if (!(b->masks[c] >> first & 1) || (b->masks[c] & covered)) continue;
+    for (uint32_t i = 0; i < n; ++i) {
+      if (b->masks[c] >> i & 1) b->owners[i] = (int)c;
+    }
+    try_all(b, covered | b->masks[c], cost + b->made->list.items.data[c]->cost_ns);
+  }
+}
+
+static double brute_force(const made_t *made) {
+  brute_t b = {.made = made, .best = INFINITY};
+  for (size_t c = 0; c < made->list.items.count; ++c) {
+    const byoc_index_set_t *nodes = &made->list.items.data[c]->nodes;
+    for (uint32_t k = 0; k < nodes->count; ++k) b.masks[c] |= 1u << nodes->items[k];
+  }
+  try_all(&b, 0, 0);
+  return b.best;
+}
+
+// ---- the comparison ----
+
+// What any plan must be: disjoint, complete, without circles, and as dear as it says.
+static void check_plan(const made_t *made, const byoc_cover_t *cover) {
+  brute_t b = {.made = made};
+  uint32_t covered = 0, n = made->flow.node_count;
+  double cost = 0;
+  for (uint32_t i = 0; i < cover->count; ++i) {
+    const byoc_candidate_t *candidate = made->list.items.data[cover->chosen[i]];
+    for (uint32_t k = 0; k < candidate->nodes.count; ++k) {
+      uint32_t node = candidate->nodes.items[k];
+      assert_false(covered >> node & 1);
+      covered |= 1u << node;
+      b.owners[node] = (int)cover->chosen[i];
+      b.masks[cover->chosen[i]] |= 1u << node;
+    }
+    cost += candidate->cost_ns;
+    for (uint32_t k = 0; k < candidate->nodes.count; ++k) { // everything that it reads ran before
+      for (uint32_t from = 0; from < n; ++from) {
+        if (made->masks[from] >> candidate->nodes.items[k] & 1) assert_true(covered >> from & 1);
+      }
+    }
+  }
+  assert_int_equal(covered, (1u << n) - 1);
+  assert_true(can_run(&b));
+  double transitions = all_transitions(&b);
+  assert_true(fabs(cost + transitions - cover->cost_ns) < 1e-6);
+  assert_true(fabs(transitions - cover->transition_ns) < 1e-6);
+}
+
+static void compare(const made_t *made, const byoc_cover_options_t *options, double expected, int round) {
+  byoc_diag_t diag = {0};
+  byoc_cover_t cover;
+  byoc_status_t status = byoc_cover_search(&made->flow, made->list.items.data, made->list.items.count, &made->costs,
+                                           options, byoc_allocator_system(), &diag, &cover);
+  if (expected == (double)INFINITY) {
+    byoc_test_error(status, BYOC_NOT_FOUND, &diag, "every plan costs infinity");
+    return;
+  }
+  byoc_test_ok(status, &diag);
+  check_plan(made, &cover);
+  assert_true(cover.lower_bound_ns <= expected + 1e-6);
+  if (cover.is_proven && fabs(cover.cost_ns - expected) > 1e-6) {
+    fail_msg("round %d: the search found %g, brute force %g", round, cover.cost_ns, expected);
+  }
+  assert_true(cover.cost_ns >= expected - 1e-6);
+  if (options == NULL || options->state_budget == 0) assert_true(cover.is_proven);
+  byoc_cover_deinit(&cover);
+}
+
+// Row C3. Row C7 too: with and without pruning, the cost is the same.
+static void the_search_equals_brute_force(void **state) {
+  (void)state;
+  byoc_test_random_t random = {.state = 2024};
+  static const byoc_cover_options_t everything = {.keep_all_candidates = true, .no_dominance = true};
+  static const byoc_cover_options_t all_candidates = {.keep_all_candidates = true};
+  static const byoc_cover_options_t all_states = {.no_dominance = true};
+  static const byoc_cover_options_t little = {.state_budget = 1};
+  int feasible = 0;
+  for (int round = 0; round < 10000; ++round) {
+    made_t made;
+    make_random(&made, &random);
+    double expected = brute_force(&made);
+    if (expected < (double)INFINITY) ++feasible;
+    compare(&made, NULL, expected, round);
+    compare(&made, &everything, expected, round);
+    compare(&made, &all_candidates, expected, round);
+    compare(&made, &all_states, expected, round);
+    if (expected < (double)INFINITY && round % 4 == 0) {
+      byoc_cover_t cover;
+      byoc_diag_t diag = {0};
+      byoc_status_t status = byoc_cover_search(&made.flow, made.list.items.data, made.list.items.count, &made.costs,
+                                               &little, byoc_allocator_system(), &diag, &cover);
+      if (status == BYOC_OK) {
+        check_plan(&made, &cover);
+        assert_true(cover.cost_ns >= expected - 1e-6 && cover.lower_bound_ns <= expected + 1e-6);
+        if (cover.is_proven) assert_true(fabs(cover.cost_ns - expected) < 1e-6);
+        byoc_cover_deinit(&cover);
+      } else {
+        assert_int_equal(status, BYOC_UNSUPPORTED);
+      }
+    }
+    release(&made);
+  }
+  assert_true(feasible > 7000);
+}
+
+// ---- single cases ----
+
+static void make_graph(made_t *made, uint32_t node_count, const byoc_dataflow_edge_t *edges, size_t edge_count) {
+  byoc_diag_t diag = {0};
+  *made = (made_t){0};
+  for (size_t e = 0; e < edge_count; ++e) made->masks[edges[e].from] |= 1u << edges[e].to;
+  byoc_test_ok(byoc_dataflow_init_edges(&made->flow, node_count, edges, edge_count, byoc_allocator_system(), &diag),
+               &diag);
+  byoc_candidates_init(&made->list, byoc_allocator_system());
+}
+
+// Two candidates, each fine for itself, that would wait for each other are not both taken.
+static void candidates_do_not_wait_for_each_other(void **state) {
+  (void)state;
+  static const byoc_dataflow_edge_t edges[] = {{0, 2}, {1, 3}};
+  made_t made;
+  make_graph(&made, 4, edges, 2);
+  add_candidate(&made, (const uint32_t[]){0, 3}, 2, 0, 1);
+  add_candidate(&made, (const uint32_t[]){1, 2}, 2, 1, 1);
+  for (uint32_t node = 0; node < 4; ++node) add_candidate(&made, &node, 1, 2, 10);
+  compare(&made, NULL, 21, 0);
+  release(&made);
+}
+
+static void a_tie_goes_to_the_first_target_and_to_fewer_parts(void **state) {
+  (void)state;
+  static const byoc_dataflow_edge_t edges[] = {{0, 1}, {1, 2}};
+  made_t made;
+  byoc_diag_t diag = {0};
+  byoc_cover_t cover;
+  make_graph(&made, 3, edges, 2);
+  for (uint32_t node = 0; node < 3; ++node) {
+    add_candidate(&made, &node, 1, 1, 2);
+    add_candidate(&made, &node, 1, 0, 2);
+  }
+  add_candidate(&made, (const uint32_t[]){0, 1}, 2, 0, 4);
+  byoc_test_ok(byoc_cover_search(&made.flow, made.list.items.data, made.list.items.count, NULL, NULL,
+                                 byoc_allocator_system(), &diag, &cover),
+               &diag);
+  assert_int_equal(cover.count, 2);
+  for (uint32_t i = 0; i < 2; ++i) assert_int_equal(made.list.items.data[cover.chosen[i]]->target, 0);
+  byoc_cover_deinit(&cover);
+  release(&made);
+}
+
+static void an_infinite_plan_names_the_nodes(void **state) {
+  (void)state;
+  static const byoc_dataflow_edge_t edges[] = {{0, 1}, {1, 2}};
+  made_t made;
+  byoc_diag_t diag = {0};
+  byoc_cover_t cover;
+  make_graph(&made, 3, edges, 2);
+  add_candidate(&made, (const uint32_t[]){0}, 1, 0, 1);
+  add_candidate(&made, (const uint32_t[]){1}, 1, 0, INFINITY);
+  add_candidate(&made, (const uint32_t[]){2}, 1, 0, 1);
+  byoc_status_t status = byoc_cover_search(&made.flow, made.list.items.data, made.list.items.count, NULL, NULL,
+                                           byoc_allocator_system(), &diag, &cover);
+  byoc_test_error(status, BYOC_NOT_FOUND, &diag, "no target takes node 1 (made: it crashed)");
+  assert_null(cover.chosen);
+  release(&made);
+
+  // Each node has a candidate, but no choice of them is disjoint.
+  make_graph(&made, 3, edges, 2);
+  add_candidate(&made, (const uint32_t[]){0, 1}, 2, 0, 1);
+  add_candidate(&made, (const uint32_t[]){1, 2}, 2, 0, 1);
+  diag = (byoc_diag_t){0};
+  status = byoc_cover_search(&made.flow, made.list.items.data, made.list.items.count, NULL, NULL,
+                             byoc_allocator_system(), &diag, &cover);
+  byoc_test_error(status, BYOC_NOT_FOUND, &diag, "no candidates fit together around node 2");
+  release(&made);
+}
+
+static void bad_costs_are_refused(void **state) {
+  (void)state;
+  made_t made;
+  byoc_cover_t cover;
+  byoc_diag_t diag = {0};
+  make_graph(&made, 1, NULL, 0);
+  add_candidate(&made, (const uint32_t[]){0}, 1, 0, (double)NAN);
+  byoc_status_t status = byoc_cover_search(&made.flow, made.list.items.data, made.list.items.count, NULL, NULL,
+                                           byoc_allocator_system(), &diag, &cover);
+  byoc_test_error(status, BYOC_INVALID_ARGUMENT, &diag, "has no cost");
+  release(&made);
+}
+
+static void an_empty_block_is_covered_by_nothing(void **state) {
+  (void)state;
+  made_t made;
+  byoc_cover_t cover;
+  byoc_diag_t diag = {0};
+  make_graph(&made, 0, NULL, 0);
+  byoc_test_ok(byoc_cover_search(&made.flow, NULL, 0, NULL, NULL, byoc_allocator_system(), &diag, &cover), &diag);
+  assert_int_equal(cover.count, 0);
+  assert_true(cover.is_proven);
+  byoc_cover_deinit(&cover);
+  release(&made);
+}
+
+static void a_plan_that_is_none_is_refused(void **state) {
+  (void)state;
+  static const byoc_dataflow_edge_t edges[] = {{0, 2}, {1, 3}};
+  made_t made;
+  make_graph(&made, 4, edges, 2);
+  add_candidate(&made, (const uint32_t[]){0, 3}, 2, 0, 1);
+  add_candidate(&made, (const uint32_t[]){1, 2}, 2, 1, 1);
+  add_candidate(&made, (const uint32_t[]){1}, 1, 1, 1);
+  static const struct {
+    uint32_t chosen[2];
+    const char *message;
+  } cases[] = {{{0, 1}, "in a circle, from node 0 on"}, {{0, 2}, "leaves out node 2"}, {{1, 2}, "takes node 1 twice"}};
+  for (size_t i = 0; i < 3; ++i) {
+    byoc_diag_t diag = {0};
+    double cost = 0, transitions = 0;
+    uint32_t chosen[2] = {cases[i].chosen[0], cases[i].chosen[1]};
+    byoc_status_t status = byoc_cover_evaluate(&made.flow, made.list.items.data, chosen, 2, NULL,
+                                               byoc_allocator_system(), &diag, &cost, &transitions);
+    byoc_test_error(status, BYOC_INVALID_DATA, &diag, cases[i].message);
+  }
+  release(&made);
+}
+
+static byoc_status_t search_once(void *argument, byoc_allocator_t allocator) {
+  const made_t *made = argument;
+  byoc_diag_t diag = {0};
+  byoc_cover_t cover;
+  byoc_status_t status = byoc_cover_search(&made->flow, made->list.items.data, made->list.items.count, &made->costs,
+                                           NULL, allocator, &diag, &cover);
+  byoc_cover_deinit(&cover);
+  return status;
+}
+
+static void memory_may_run_out_anywhere(void **state) {
+  (void)state;
+  byoc_test_random_t random = {.state = 5};
+  for (int tested = 0; tested < 10;) {
+    made_t made;
+    make_random(&made, &random);
+    if (made.flow.node_count > 8 && brute_force(&made) < (double)INFINITY) {
+      byoc_test_each_allocation_fails(search_once, &made, false);
+      ++tested;
+    }
+    release(&made);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_search_equals_brute_force),
+      cmocka_unit_test(candidates_do_not_wait_for_each_other),
+      cmocka_unit_test(a_tie_goes_to_the_first_target_and_to_fewer_parts),
+      cmocka_unit_test(an_infinite_plan_names_the_nodes),
+      cmocka_unit_test(bad_costs_are_refused),
+      cmocka_unit_test(an_empty_block_is_covered_by_nothing),
+      cmocka_unit_test(a_plan_that_is_none_is_refused),
+      cmocka_unit_test(memory_may_run_out_anywhere),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
