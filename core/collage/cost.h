@@ -9,15 +9,17 @@
 //                                  .thread_count = 1}, allocator, diag, &measurer);
 //        byoc_function_pricer_t pricer = byoc_cost_measurer_pricer(measurer);
 //      or, for --cost=estimate, byoc_estimator_init and byoc_estimator_pricer.
-//   2. In byoc_cost_provider_t's `price` (core/collage/candidate.h): outline the candidate's nodes in a scratch clone of
+//   2. In byoc_cost_provider_t's `price` (core/collage/candidate.h): outline the candidate's nodes in a scratch clone
+//   of
 //      the block's function as it will be outlined in the end, composites included (a candidate of the native target:
-//      the nodes alone), with constants bound into the body, whatever BYOC_RULE_PASS_CONSTANTS says. Attributes Compiler
-//      and Target need not be set: the pricer sets them on a copy of its own. Call pricer.price, copy the reason into
-//      the candidate's arena, erase the scratch functions.
+//      the nodes alone), with constants bound into the body, whatever BYOC_RULE_PASS_CONSTANTS says. Attributes
+//      Compiler and Target need not be set: the pricer sets them on a copy of its own. Call pricer.price, copy the
+//      reason into the candidate's arena, erase the scratch functions.
 //   3. Status BYOC_OK with INFINITY is an answer ("this one cannot be used, because ..."); any other status ends the
 //      build. BYOC_NOT_FOUND says that there is no C compiler: the caller may go on with the estimate.
 //
-// Structurally equal functions (the data of large constants aside) are measured once: the database answers for the rest.
+// Structurally equal functions (the data of large constants aside) are measured once: the database answers for the
+// rest.
 #ifndef BYOC_CORE_COLLAGE_COST_H_
 #define BYOC_CORE_COLLAGE_COST_H_
 

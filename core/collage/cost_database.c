@@ -225,8 +225,8 @@ bool byoc_cost_database_get_calibration(byoc_cost_database_t *database, const ch
 }
 
 static int put_calibration_into(sqlite3 *connection, const char *machine, const byoc_calibration_t *calibration) {
-  sqlite3_stmt *statement =
-      prepare(connection, "INSERT OR REPLACE INTO calibrations (machine, flops_per_ns, bytes_per_ns) VALUES (?1,?2,?3)");
+  sqlite3_stmt *statement = prepare(
+      connection, "INSERT OR REPLACE INTO calibrations (machine, flops_per_ns, bytes_per_ns) VALUES (?1,?2,?3)");
   if (statement == NULL) return sqlite3_errcode(connection);
   bind_text(statement, 1, machine);
   (void)sqlite3_bind_double(statement, 2, calibration->flops_per_ns);

@@ -16,6 +16,8 @@
 #ifndef BYOC_CORE_COLLAGE_COST_DATABASE_H_
 #define BYOC_CORE_COLLAGE_COST_DATABASE_H_
 
+#include <math.h>
+
 #include "core/collage/cost_key.h"
 
 typedef struct byoc_cost_record_t {

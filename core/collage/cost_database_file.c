@@ -19,10 +19,10 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS costs ("
     "  id TEXT PRIMARY KEY, operators TEXT NOT NULL, signature TEXT NOT NULL, target TEXT NOT NULL,"
     "  plugin TEXT NOT NULL, compiler TEXT NOT NULL, machine TEXT NOT NULL, threads INTEGER NOT NULL,"
-    "  cost_ns REAL,"               // NULL: infinite
-    "  reason TEXT,"                // of that
-    "  measured INTEGER NOT NULL,"  // seconds since 1970
-    "  used INTEGER NOT NULL"       // by a build, to the day
+    "  cost_ns REAL,"              // NULL: infinite
+    "  reason TEXT,"               // of that
+    "  measured INTEGER NOT NULL," // seconds since 1970
+    "  used INTEGER NOT NULL"      // by a build, to the day
     ") WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS calibrations ("
     "  machine TEXT PRIMARY KEY, flops_per_ns REAL NOT NULL, bytes_per_ns REAL NOT NULL"

@@ -62,8 +62,8 @@ uint64_t byoc_cost_function_hash(const byoc_function_t *function) {
   const unsigned flags = BYOC_STRUCTURAL_IGNORE_CONSTANT_DATA | BYOC_STRUCTURAL_IGNORE_FUNCTION_ATTRIBUTES;
   constant_hasher_t hasher = {.hash = byoc_function_structural_hash(function, flags)};
   // Of the function's own attributes only the rule that made it matters.
-  hasher.hash = byoc_hash_combine(hasher.hash,
-                                  byoc_hash_text(byoc_attributes_string(&function->attributes, "Composite", "")));
+  hasher.hash =
+      byoc_hash_combine(hasher.hash, byoc_hash_text(byoc_attributes_string(&function->attributes, "Composite", "")));
   hash_constants(&hasher, function);
   return hasher.hash;
 }

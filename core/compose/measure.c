@@ -2,19 +2,13 @@
 #define _GNU_SOURCE
 #include "core/compose/measure.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "core/base/file.h"
-#include "core/base/log.h"
 #include "core/compose/addresses.h"
+#include "core/compose/child.h"
 #include "core/compose/measure_child.h"
+#include "core/compose/measure_data.h"
 #include "core/ir/type.h"
 
 #define DEFAULT_TIMEOUT_MS 10000
@@ -27,52 +21,6 @@ typedef struct measurement_t {
   void *workspace;
   uint64_t random;
 } measurement_t;
-
-// splitmix64; a fixed seed, so that candidates meet the same data.
-static uint64_t next_random(measurement_t *m) {
-  uint64_t z = (m->random += 0x9E3779B97F4A7C15u);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
-
-// Random data of ordinary size: numbers in [-1, 1), integers 0 and 1 (they may be indices). Denormals and huge values
-// would measure something else.
-static void fill(measurement_t *m, uint32_t dtype, uint8_t *data, size_t size_bytes) {
-  switch (dtype) {
-  case BYOC_DTYPE_F32:
-  case BYOC_DTYPE_C64:
-    for (size_t i = 0; i + 4 <= size_bytes; i += 4) {
-      float value = (float)(int64_t)(next_random(m) >> 40) / (float)(1 << 23) - 1.0f;
-      memcpy(data + i, &value, 4);
-    }
-    return;
-  case BYOC_DTYPE_F64:
-  case BYOC_DTYPE_C128:
-    for (size_t i = 0; i + 8 <= size_bytes; i += 8) {
-      double value = (double)(int64_t)(next_random(m) >> 40) / (double)(1 << 23) - 1.0;
-      memcpy(data + i, &value, 8);
-    }
-    return;
-  case BYOC_DTYPE_F16:
-  case BYOC_DTYPE_BF16:
-    // Any sign, magnitudes from 1/8 to 1.
-    for (size_t i = 0; i + 2 <= size_bytes; i += 2) {
-      uint64_t r = next_random(m);
-      uint16_t half = (uint16_t)(0x3000u | (r & 0x0bffu)), brain = (uint16_t)(0x3e00u | (r & 0x017fu));
-      uint16_t value = (uint16_t)((dtype == BYOC_DTYPE_F16 ? half : brain) | (r >> 16 & 0x8000u));
-      memcpy(data + i, &value, 2);
-    }
-    return;
-  default: {
-    size_t width = byoc_dtype_bits(dtype) / 8;
-    if (width == 0) width = 1;
-    memset(data, 0, size_bytes);
-    for (size_t i = 0; i < size_bytes; i += width) data[i] = (uint8_t)(next_random(m) & 1);
-    return;
-  }
-  }
-}
 
 static byoc_status_t prepare_tensor(measurement_t *m, size_t index, byoc_diag_t *diag) {
   const byoc_measure_request_t *request = m->request;
@@ -93,7 +41,7 @@ static byoc_status_t prepare_tensor(measurement_t *m, size_t index, byoc_diag_t 
   if (memory == NULL || dims == NULL) return byoc_diag_out_of_memory(diag);
   bool is_input = index < request->input_count;
   if (data.data != NULL) memcpy(memory, data.data, (size_t)size_bytes);
-  if (data.data == NULL && is_input) fill(m, data.dtype, memory, (size_t)size_bytes);
+  if (data.data == NULL && is_input) byoc_measure_fill(data.dtype, memory, (size_t)size_bytes, &m->random);
   m->tensors[index] = (DLTensor){.data = memory,
                                  .device = {kDLCPU, 0},
                                  .ndim = (int)data.rank,
@@ -134,79 +82,25 @@ static byoc_status_t link_object(const byoc_measure_request_t *request, const ch
   return status;
 }
 
-// Waits for the child's answer until `deadline_ns`; false where the time is over.
-static bool await_result(int fd, int64_t deadline_ns, byoc_measure_result_t *result, size_t *out_size) {
-  *out_size = 0;
-  for (;;) {
-    int64_t left_ms = (deadline_ns - byoc_now_ns()) / 1000000;
-    if (left_ms <= 0) return false;
-    struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
-    int ready = poll(&poll_fd, 1, left_ms > 1000 ? 1000 : (int)left_ms);
-    if (ready < 0 && errno != EINTR) return true;
-    if (ready <= 0) continue;
-    ssize_t got = read(fd, (char *)result + *out_size, sizeof(*result) - *out_size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return true; // the child has closed its end
-    *out_size += (size_t)got;
-    if (*out_size == sizeof(*result)) return true;
-  }
-}
-
-static byoc_status_t judge(const byoc_measure_request_t *request, bool in_time, uint32_t timeout_ms, size_t size,
-                           const byoc_measure_result_t *result, int wait_status, byoc_diag_t *diag, double *out_ns) {
-  if (!in_time) {
-    return byoc_diag_error(diag, BYOC_TOOL, "measuring '%s': it took longer than %u ms", request->symbol, timeout_ms);
-  }
-  if (size != sizeof(*result) && WIFSIGNALED(wait_status)) {
-    return byoc_diag_error(diag, BYOC_TOOL, "measuring '%s': it crashed (signal %d, %s)", request->symbol,
-                           WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)));
-  }
-  if (size != sizeof(*result)) {
-    return byoc_diag_error(diag, BYOC_TOOL, "measuring '%s': the process ended without an answer", request->symbol);
-  }
-  if (result->status != BYOC_OK) {
-    const char *reason = result->message[0] != '\0' ? result->message : byoc_status_name(result->status);
-    return byoc_diag_error(diag, BYOC_TOOL, "measuring '%s': it failed: %s", request->symbol, reason);
-  }
-  *out_ns = result->median_ns;
-  return BYOC_OK;
-}
-
-static byoc_status_t run_child(const byoc_measure_request_t *request, const byoc_measure_job_t *job,
-                               uint32_t timeout_ms, byoc_diag_t *diag, double *out_ns) {
-  int fds[2];
-  if (pipe2(fds, O_CLOEXEC) != 0) return byoc_diag_error(diag, BYOC_IO, "no pipe: %s", strerror(errno));
-  pid_t pid = fork();
-  if (pid < 0) {
-    byoc_status_t status = byoc_diag_error(diag, BYOC_IO, "no child process: %s", strerror(errno));
-    close(fds[0]);
-    close(fds[1]);
-    return status;
-  }
-  if (pid == 0) {
-    close(fds[0]);
-    byoc_measure_child(job, fds[1]);
-  }
-  close(fds[1]);
-  (void)setpgid(pid, pid); // both sides do it, whoever comes first
-  byoc_measure_result_t result = {0};
-  size_t size = 0;
-  bool in_time = await_result(fds[0], byoc_now_ns() + (int64_t)timeout_ms * 1000000, &result, &size);
-  close(fds[0]);
-  if (!in_time) {
-    (void)kill(-pid, SIGKILL);
-    (void)kill(pid, SIGKILL); // before it has a group of its own
-  }
-  int wait_status = 0;
-  while (waitpid(pid, &wait_status, 0) < 0 && errno == EINTR) continue;
+static byoc_status_t run_child(const byoc_measure_request_t *request, byoc_measure_job_t *job, uint32_t timeout_ms,
+                               byoc_diag_t *diag, double *out_ns) {
+  const byoc_child_limits_t limits = {.timeout_ms = timeout_ms};
+  byoc_measure_result_t result;
+  byoc_status_t status = byoc_child_run(&limits, byoc_measure_child, job, &result, sizeof(result), diag);
   result.message[sizeof(result.message) - 1] = '\0';
-  return judge(request, in_time, timeout_ms, size, &result, wait_status, diag, out_ns);
+  if (status == BYOC_OK && result.status != BYOC_OK) {
+    const char *reason = result.message[0] != '\0' ? result.message : byoc_status_name(result.status);
+    status = byoc_diag_error(diag, BYOC_TOOL, "it failed: %s", reason);
+  }
+  if (status != BYOC_OK) return byoc_diag_context(diag, status, "measuring '%s'", request->symbol);
+  *out_ns = result.median_ns;
+  return BYOC_OK;
 }
 
 byoc_status_t byoc_measure_packed(const byoc_measure_request_t *request, byoc_allocator_t allocator, byoc_diag_t *diag,
                                   double *out_median_ns) {
   *out_median_ns = 0;
-  measurement_t m = {.request = request, .random = 1};
+  measurement_t m = {.request = request, .random = BYOC_MEASURE_SEED};
   byoc_arena_init(&m.arena, allocator);
   char *folder = NULL, *library = NULL;
   byoc_status_t status = prepare(&m, diag);

@@ -3,14 +3,9 @@
 #include "core/compose/measure_child.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "core/base/log.h"
 #include "core/compose/addresses.h"
@@ -39,21 +34,6 @@ static void parallel_for(void *self, byoc_parallel_body_t body, void *argument, 
   } else if (count > 0) {
     body(argument, 0, count, 0);
   }
-}
-
-// The host's handlers and terminal are none of the function's business, and it dies with the host.
-static void isolate(void) {
-  static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGTRAP};
-  for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) (void)signal(signals[i], SIG_DFL);
-  sigset_t none;
-  sigemptyset(&none);
-  (void)sigprocmask(SIG_SETMASK, &none, NULL);
-  (void)setpgid(0, 0);
-  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-  struct rlimit no_core = {0, 0};
-  (void)setrlimit(RLIMIT_CORE, &no_core);
-  int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-  for (int fd = 0; fd <= 2 && null_fd >= 0; fd++) (void)dup2(null_fd, fd);
 }
 
 static int32_t load(const byoc_measure_job_t *job, runtime_t *runtime, byoc_packed_function_t *out_function) {
@@ -112,8 +92,8 @@ static int32_t measure(byoc_packed_function_t function, const byoc_call_t *call,
   return BYOC_OK;
 }
 
-void byoc_measure_child(const byoc_measure_job_t *job, int result_fd) {
-  isolate();
+void byoc_measure_child(void *self, void *answer) {
+  const byoc_measure_job_t *job = self;
   runtime_t runtime = {0};
   runtime.interface = (byoc_runtime_t){.struct_size = sizeof(runtime.interface),
                                        .thread_count = 1,
@@ -127,6 +107,5 @@ void byoc_measure_child(const byoc_measure_job_t *job, int result_fd) {
   if (runtime.result.status == BYOC_OK) {
     runtime.result.status = measure(function, &call, job->limit_ns, &runtime.result.median_ns);
   }
-  ssize_t written = write(result_fd, &runtime.result, sizeof(runtime.result));
-  _exit(written == (ssize_t)sizeof(runtime.result) ? 0 : 1);
+  memcpy(answer, &runtime.result, sizeof(runtime.result));
 }

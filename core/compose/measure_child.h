@@ -12,7 +12,7 @@ typedef struct byoc_measure_job_t {
   int64_t limit_ns; // to stay well within
 } byoc_measure_job_t;
 
-// What it writes into the pipe: one write, small enough to be whole.
+// Its answer.
 typedef struct byoc_measure_result_t {
   int32_t status;
   int32_t reserved;
@@ -20,7 +20,7 @@ typedef struct byoc_measure_result_t {
   char message[512];
 } byoc_measure_result_t;
 
-// Loads, warms up, measures, reports, and ends the process without running exit handlers.
-_Noreturn void byoc_measure_child(const byoc_measure_job_t *job, int result_fd);
+// Loads, warms up, measures: the body of byoc_child_run, on a byoc_measure_job_t and a byoc_measure_result_t.
+void byoc_measure_child(void *self, void *answer);
 
 #endif // BYOC_CORE_COMPOSE_MEASURE_CHILD_H_

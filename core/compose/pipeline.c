@@ -17,6 +17,7 @@ void byoc_pipeline_result_init(byoc_pipeline_result_t *result, byoc_allocator_t 
   *result = (byoc_pipeline_result_t){0};
   byoc_placement_init(&result->placement, allocator);
   byoc_string_init(&result->required_cpu_features, allocator);
+  byoc_string_init(&result->given_back, allocator);
 }
 
 void byoc_pipeline_result_deinit(byoc_pipeline_result_t *result) {
@@ -24,6 +25,7 @@ void byoc_pipeline_result_deinit(byoc_pipeline_result_t *result) {
   result->program = NULL;
   byoc_placement_deinit(&result->placement);
   byoc_string_deinit(&result->required_cpu_features);
+  byoc_string_deinit(&result->given_back);
 }
 
 // ---- services for backends ----
@@ -107,6 +109,8 @@ static byoc_status_t put_back(pipeline_t *p, const byoc_codegen_result_t *result
     give_back_t give_back = {.target = target->index};
     ok = ok && byoc_block_walk(function->body, mark_given_back, &give_back);
     p->given_back += 1;
+    byoc_string_appendf(&p->result->given_back, "%s\n", result->reason);
+    ok = ok && !p->result->given_back.failed;
     mark_region_given_back(&p->result->placement, function);
     byoc_log(BYOC_LOG_INFO, "%s gave '%s' back: %s", target->kind->name, function->name, result->reason);
   }

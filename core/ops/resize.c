@@ -186,20 +186,22 @@ static const byoc_loop_expr_t *emit_place(byoc_lower_t *lower, const resize_t *r
                                           const byoc_loop_expr_t *scale) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_loop_expr_t *in = as_f32(b, byoc_emit_dim(b, r->x, d)), *half = F32(0.5), *one = F32(1.0);
-  const byoc_loop_expr_t *out_extent = byoc_emit_dim(b, r->node->results[0]->type, d), *out = as_f32(b, out_extent);
-  const byoc_loop_expr_t *several = BIN(LT, byoc_loop_int(b, 1), out_extent);
+  // The result's length before it was cut to a whole number, as the operator's definition has it.
+  const byoc_loop_expr_t *out = as_f32(b, byoc_emit_dim(b, r->node->results[0]->type, d)), *whole = out;
+  if (r->sizes < 0) out = BYOC_LMUL(b, in, scale);
+  const byoc_loop_expr_t *several = BIN(LT, one, out);
   at = as_f32(b, at);
   const byoc_loop_expr_t *centre = BYOC_LSUB(b, BIN(DIV, BYOC_LADD(b, at, half), scale), half);
   if (text_is(r->coordinates, "asymmetric")) return BIN(DIV, at, scale);
   if (text_is(r->coordinates, "pytorch_half_pixel")) return byoc_loop_select(b, several, centre, F32(0.0));
   if (text_is(r->coordinates, "tf_half_pixel_for_nn")) return BIN(DIV, BYOC_LADD(b, at, half), scale);
-  const byoc_loop_expr_t *last = BYOC_LSUB(b, in, one), *steps = BYOC_LMAX(b, one, BYOC_LSUB(b, out, one));
+  const byoc_loop_expr_t *last = BYOC_LSUB(b, in, one), *steps = BYOC_LSUB(b, out, one);
   if (text_is(r->coordinates, "align_corners")) {
     return byoc_loop_select(b, several, BIN(DIV, BYOC_LMUL(b, at, last), steps), F32(0.0));
   }
   if (text_is(r->coordinates, "half_pixel_symmetric")) {
     // The result as it would be, unrounded, lies centred over the operand.
-    const byoc_loop_expr_t *adjustment = BIN(DIV, out, BYOC_LMUL(b, in, scale));
+    const byoc_loop_expr_t *adjustment = BIN(DIV, whole, BYOC_LMUL(b, in, scale));
     const byoc_loop_expr_t *shift = BYOC_LMUL(b, BYOC_LMUL(b, in, half), BYOC_LSUB(b, one, adjustment));
     return BYOC_LADD(b, shift, centre);
   }

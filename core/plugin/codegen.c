@@ -106,7 +106,8 @@ static byoc_status_t hook_failed(byoc_codegen_t *session, int32_t status, byoc_d
   if (said->status == BYOC_OK) said = &session->failure;
   if (said->status == BYOC_OK) said = &session->last;
   const bool known = strcmp(byoc_status_name(status), byoc_status_name(-1)) != 0;
-  const byoc_status_t result = known ? status : BYOC_INTERNAL;
+  const byoc_status_t told = known ? status : BYOC_INTERNAL;
+  const byoc_status_t result = said->status == BYOC_OUT_OF_MEMORY ? said->status : told;
   if (said->status == BYOC_OK) {
     return byoc_diag_error(diag, result, "its hook failed (%s, %d) and gave no reason", byoc_status_name(status),
                            (int)status);

@@ -266,7 +266,7 @@ static int32_t bind_job(generation_t *generation, const job_t *job) {
     host->graph->value_constant(job->plain[count], &constants[count]);
   }
   const byoc_tensor_data_t vector = {.header = BYOC_HEADER(byoc_tensor_data_t, 1), .dtype = BYOC_DTYPE_F32, .rank = 1};
-  size_t floats = byoc_cutlass_packed_floats(&unit->problem, &unit->plan);
+  size_t floats = byoc_cutlass_packed_floats(&match->problem, &unit->plan);
   if (floats > 0) {
     weights = scaled_weights(host->graph, match);
     packed = malloc(floats * sizeof(float));
@@ -274,7 +274,8 @@ static int32_t bind_job(generation_t *generation, const job_t *job) {
       status = out_of_memory(generation);
       goto cleanup;
     }
-    byoc_cutlass_pack_weights(&unit->problem, &unit->plan, weights, packed);
+    // The code reads packed weights whichever way they were stored, and may be shared; the order is of this one.
+    byoc_cutlass_pack_weights(&match->problem, &unit->plan, weights, packed);
     dims[0] = (int64_t)floats;
     constants[count] = vector;
     constants[count].dims = &dims[0];

@@ -14,9 +14,6 @@
 
 BYOC_PLUGIN_IDENTITY("cutlass", "0.1.0", "cutlass", "Convolutions and matrix products as C specialised for each shape");
 
-// The host of this loaded plugin; the hooks' self points here.
-static const byoc_host_t *plugin_host;
-
 static int32_t accept_region(void *self, byoc_region_t *region) {
   const byoc_host_t *host = *(const byoc_host_t *const *)self;
   byoc_node_t *nodes[16];
@@ -103,25 +100,39 @@ static const byoc_option_t options[] = {
      .help = "C compiler, gcc or clang; empty: the host's"},
 };
 
-static const byoc_backend_t backend = {
-    .header = BYOC_HEADER(byoc_backend_t, 1),
-    .target = "cutlass",
-    .description = "convolutions and matrix products as register-blocked C, specialised for each shape",
-    .flags = BYOC_BACKEND_REENTRANT,
-    .self = &plugin_host,
-    .options = options,
-    .option_count = sizeof options / sizeof *options,
-    .option_stride = sizeof *options,
-    .rules = rules,
-    .rule_count = sizeof rules / sizeof *rules,
-    .rule_stride = sizeof *rules,
-    .generate = byoc_cutlass_generate,
-};
+// Lives from query to destroy. Nothing is static: a process may hold the plugin for several hosts at once.
+typedef struct cutlass_plugin_t {
+  const byoc_host_t *host; // first: the hooks' self is where the host is
+  byoc_backend_t backend;
+  const byoc_backend_t *backends[1];
+} cutlass_plugin_t;
+
+static void destroy(void *self) {
+  const byoc_host_t *host = ((const cutlass_plugin_t *)self)->host;
+  (void)host->resize(host, self, 0);
+}
 
 BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *host, byoc_plugin_t *out_plugin) {
-  static const byoc_backend_t *const backends[] = {&backend};
-  plugin_host = host;
-  out_plugin->backends = backends;
+  cutlass_plugin_t *plugin = host->resize(host, NULL, sizeof *plugin);
+  if (!plugin) return host->error(host, BYOC_OUT_OF_MEMORY, "out of memory");
+  *plugin = (cutlass_plugin_t){
+      .host = host,
+      .backend = {.header = BYOC_HEADER(byoc_backend_t, 1),
+                  .target = "cutlass",
+                  .description = "convolutions and matrix products as register-blocked C, specialised for each shape",
+                  .flags = BYOC_BACKEND_REENTRANT,
+                  .self = plugin,
+                  .options = options,
+                  .option_count = sizeof options / sizeof *options,
+                  .option_stride = sizeof *options,
+                  .rules = rules,
+                  .rule_count = sizeof rules / sizeof *rules,
+                  .rule_stride = sizeof *rules,
+                  .generate = byoc_cutlass_generate}};
+  plugin->backends[0] = &plugin->backend;
+  out_plugin->self = plugin;
+  out_plugin->backends = plugin->backends;
   out_plugin->backend_count = 1;
+  out_plugin->destroy = destroy;
   return BYOC_OK;
 }

@@ -127,6 +127,7 @@ typedef struct writer_t {
     bool is_result, is_read;
   } values[MAX_VALUES];
   size_t value_count;
+  byoc_dtype_t result_dtype; // f64 where an operand is
   byoc_test_random_t random;
 } writer_t;
 
@@ -201,6 +202,7 @@ static const char *write_operand(writer_t *w, const char *at) {
     if (dtype == BYOC_DTYPE_F64 && strncmp(at, ":f64", 4) != 0) refuse(w, "the types are f64 and i64", at);
     at += 4;
   }
+  if (dtype == BYOC_DTYPE_F64) w->result_dtype = dtype;
   byoc_string_t full;
   byoc_string_init(&full, byoc_allocator_system());
   write_name(w, name, size, &full);
@@ -291,7 +293,8 @@ static const char *write_node(writer_t *w, const char *at, int number) {
 }
 
 static void write_case(const case_file_t *file, int index, byoc_onnx_graph_t *graph) {
-  writer_t w = {.file = file, .entry = &file->cases[index], .index = index, .graph = graph};
+  writer_t w = {
+      .file = file, .entry = &file->cases[index], .index = index, .graph = graph, .result_dtype = BYOC_DTYPE_F32};
   for (const char *p = w.entry->name; *p != '\0'; ++p) w.random.state = w.random.state * 31 + (unsigned char)*p;
   for (const char *at = w.entry->operands; *at != '\0';) at = write_operand(&w, at);
   int number = 0;
@@ -300,7 +303,7 @@ static void write_case(const case_file_t *file, int index, byoc_onnx_graph_t *gr
     char name[NAME_SIZE + 16];
     if (!w.values[i].is_result || w.values[i].is_read) continue;
     snprintf(name, sizeof(name), "k%d_%s", index, w.values[i].name);
-    byoc_onnx_graph_output(graph, name, BYOC_DTYPE_F32, NULL);
+    byoc_onnx_graph_output(graph, name, w.result_dtype, NULL);
   }
 }
 

@@ -75,9 +75,10 @@ static double scale_of(const port_set_t *set, size_t port) {
   return count > 0 ? sqrt(sum / (double)count) : 0;
 }
 
-static bool is_close(double value, double expected, double scale) {
-  if (isnan(expected)) return isnan(value);
-  if (isinf(expected)) return value == expected;
+// ONNX does not say what Relu, Clip and MaxPool make of NaN, nor which is the largest value of an open Clip.
+static bool is_close(double value, double expected, double scale, bool is_open) {
+  if (isnan(expected)) return isnan(value) || is_open;
+  if (isinf(expected)) return value == expected || (is_open && fabs(value) > 3.4e38 && (value > 0) == (expected > 0));
   return fabs(value - expected) <= 1e-4 * fabs(expected) + 1e-4 * scale + 1e-6;
 }
 
@@ -87,9 +88,10 @@ void suite_compare(const case_file_t *file, const port_set_t *outputs, const por
     assert_string_equal(outputs->names[i], expected->names[i]);
     assert_int_equal(outputs->sizes_bytes[i], expected->sizes_bytes[i]);
     const double scale = scale_of(expected, i);
+    const bool is_open = strstr(expected->names[i], "_open") != NULL;
     int64_t wrong = 0, first = 0;
     for (int64_t k = 0; k < expected->element_counts[i]; ++k) {
-      if (is_close(element(outputs, i, k), element(expected, i, k), scale)) continue;
+      if (is_close(element(outputs, i, k), element(expected, i, k), scale, is_open)) continue;
       if (wrong++ == 0) first = k;
     }
     if (wrong == 0) continue;
@@ -143,9 +145,6 @@ static void compute_expected(const case_file_t *file, port_set_t *out_expected) 
 
 static int set_up(void **state) {
   (void)state;
-  const char *folder = getenv("BYOC_SUITE_CASES");
-  case_table_read(folder ? folder : BYOC_TEST_SOURCE_DIR "/tests/conformance/cases", getenv("BYOC_SUITE_FILTER"),
-                  &suite.table);
   suite.registry = suite_open_registry(byoc_allocator_system());
   suite.entry = byoc_plugin_registry_at(suite.registry, 0);
   suite.expected = calloc(suite.table.file_count + 1, sizeof(*suite.expected));
@@ -163,21 +162,25 @@ static int tear_down(void **state) {
   return 0;
 }
 
+// The checks that load the plugin for themselves come first: a plugin may keep its host in a static variable.
+static int set_up_alone(void **state) {
+  (void)state;
+  const char *folder = getenv("BYOC_SUITE_CASES");
+  case_table_read(folder ? folder : BYOC_TEST_SOURCE_DIR "/tests/conformance/cases", getenv("BYOC_SUITE_FILTER"),
+                  &suite.table);
+  return 0;
+}
+
 static int run_all(void) {
-  const struct CMUnitTest whole[] = {
-      cmocka_unit_test(check_file),
-      cmocka_unit_test(check_identity),
-      cmocka_unit_test(check_options),
-      cmocka_unit_test(check_option_misuse),
-      cmocka_unit_test(check_reloading),
-      cmocka_unit_test(check_placement),
-      cmocka_unit_test(check_results),
-      cmocka_unit_test(check_reproducible),
-      cmocka_unit_test(check_failing_allocations),
-  };
+  const struct CMUnitTest alone[] = {cmocka_unit_test(check_file), cmocka_unit_test(check_reloading),
+                                     cmocka_unit_test(check_failing_allocations)};
+  const struct CMUnitTest whole[] = {cmocka_unit_test(check_identity),      cmocka_unit_test(check_options),
+                                     cmocka_unit_test(check_option_misuse), cmocka_unit_test(check_placement),
+                                     cmocka_unit_test(check_results),       cmocka_unit_test(check_reproducible)};
   const struct CMUnitTest again[] = {cmocka_unit_test(check_placement), cmocka_unit_test(check_results)};
   suite.current = suite.targets[0];
-  int failed = cmocka_run_group_tests_name(suite.current, whole, set_up, NULL);
+  int failed = cmocka_run_group_tests_name("loading", alone, set_up_alone, NULL);
+  failed += cmocka_run_group_tests_name(suite.current, whole, set_up, NULL);
   for (size_t t = 1; t < suite.target_count; ++t) {
     suite.current = suite.targets[t];
     failed += cmocka_run_group_tests_name(suite.current, again, NULL, NULL);

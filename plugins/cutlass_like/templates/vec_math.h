@@ -1,4 +1,5 @@
-// Activations on vectors, in GNU C vector arithmetic over vf and vi, the same for every instruction set.
+// Activations on vectors, in GNU C vector arithmetic over vf and vi, the same for every instruction set. v_max and v_min
+// give their second operand where either is NaN: with the data there, NaN passes through.
 
 static inline vf v_select(vi mask, vf a, vf b) {
   return (vf)(((vi)a & mask) | ((vi)b & ~mask));
@@ -9,7 +10,7 @@ static inline vf v_abs(vf x) {
 
 // e^x by 2^n * e^r with |r| <= ln(2) / 2; relative error below 2e-7. Saturates instead of overflowing.
 static inline __attribute__((unused)) vf v_exp(vf x) {
-  x = v_min(v_max(x, v_set1(-87.0f)), v_set1(88.0f));
+  x = v_min(v_set1(88.0f), v_max(v_set1(-87.0f), x));
   vf t = x * 1.44269504f;
   vi n = __builtin_convertvector(t + v_select(t < v_zero(), v_set1(-0.5f), v_set1(0.5f)), vi);
   vf f = __builtin_convertvector(n, vf);
@@ -27,13 +28,13 @@ static inline __attribute__((unused)) vf v_exp(vf x) {
 }
 
 static inline __attribute__((unused)) vf v_relu(vf x) {
-  return v_max(x, v_zero());
+  return v_max(v_zero(), x);
 }
 static inline __attribute__((unused)) vf v_leaky_relu(vf x, float slope) {
   return v_select(x < v_zero(), x * slope, x);
 }
 static inline __attribute__((unused)) vf v_clip(vf x, float low, float high) {
-  return v_min(v_max(x, v_set1(low)), v_set1(high));
+  return v_min(v_set1(high), v_max(v_set1(low), x));
 }
 static inline __attribute__((unused)) vf v_sigmoid(vf x) {
   return 1.0f / (1.0f + v_exp(-x));

@@ -139,6 +139,9 @@ int32_t byoc_dnnl_read(byoc_dnnl_function_t *function, int32_t value, const dnnl
   for (int32_t i = first; i >= 0; i = function->versions[i].next) {
     if (wanted != NULL && !function->api->dnnl_memory_desc_equal(&function->versions[i].desc, wanted)) continue;
     *out_version = i;
+    // Equal layouts may have other strides where a dimension is 1; primitives and reshapes do look at those.
+    if (wanted != NULL && memcmp(&function->versions[i].desc, wanted, sizeof(*wanted)) != 0)
+      return byoc_dnnl_create_view(function, i, wanted, out_version);
     return BYOC_OK;
   }
   BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_reorder(function, first, wanted, out_version));

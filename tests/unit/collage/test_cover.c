@@ -6,7 +6,7 @@
 #include "tests/support/support.h"
 
 #define MAX_NODES      14
-#define MAX_CANDIDATES 64
+#define MAX_CANDIDATES 44
 #define PLACES         3
 
 // ---- random problems ----
@@ -76,7 +76,7 @@ static void make_random(made_t *made, byoc_test_random_t *random) {
   uint64_t limit = 1 + byoc_test_below(random, 30);
   for (uint32_t node = 0; node < n; ++node) {
     for (uint32_t target = 0; target < PLACES; ++target) {
-      bool is_there = (has_host && target == PLACES - 1) || byoc_test_below(random, 3) == 0;
+      bool is_there = (has_host && target == PLACES - 1) || byoc_test_below(random, has_host ? 4 : 2) == 0;
       if (!is_there) continue;
       bool is_broken = target < PLACES - 1 && byoc_test_below(random, 8) == 0;
       add_candidate(made, &node, 1, target, is_broken ? (double)INFINITY : random_cost(random, limit));
@@ -137,30 +137,30 @@ static bool can_run(const brute_t *b) {
   return done == all;
 }
 
+// What the plan pays between the nodes owned so far.
 static double all_transitions(const brute_t *b) {
   if (b->made->costs.transition == NULL) return 0;
   double sum = 0;
   byoc_candidate_t *const *items = b->made->list.items.data;
   for (uint32_t node = 0; node < b->made->flow.node_count; ++node) {
-    for (size_t c = 0; c < b->made->list.items.count; ++c) {
-      bool is_used = false;
-      for (uint32_t user = 0; user < b->made->flow.node_count; ++user) {
-        is_used = is_used || (b->owners[user] == (int)c && (b->made->masks[node] >> user & 1));
-      }
-      if (!is_used || b->owners[node] == (int)c) continue;
-      sum += b->made->transitions[node][items[b->owners[node]]->place][items[c]->place];
+    if (b->owners[node] < 0) continue;
+    uint64_t paid = 0;
+    for (uint32_t user = node + 1; user < b->made->flow.node_count; ++user) {
+      int owner = b->owners[user];
+      if (!(b->made->masks[node] >> user & 1) || owner < 0 || owner == b->owners[node] || (paid >> owner & 1)) continue;
+      paid |= (uint64_t)1 << owner;
+      sum += b->made->transitions[node][items[b->owners[node]]->place][items[owner]->place];
     }
   }
   return sum;
 }
 
 static void try_all(brute_t *b, uint32_t covered, double cost) {
-  if (cost >= b->best) return;
+  if (cost + all_transitions(b) >= b->best) return;
   uint32_t n = b->made->flow.node_count, first = 0;
   while (first < n && (covered >> first & 1)) ++first;
   if (first == n) {
-    double total = cost + all_transitions(b);
-    if (total < b->best && can_run(b)) b->best = total;
+    if (can_run(b)) b->best = cost + all_transitions(b);
     return;
   }
   for (size_t c = 0; c < b->made->list.items.count; ++c) {
@@ -169,6 +169,9 @@ static void try_all(brute_t *b, uint32_t covered, double cost) {
       if (b->masks[c] >> i & 1) b->owners[i] = (int)c;
     }
     try_all(b, covered | b->masks[c], cost + b->made->list.items.data[c]->cost_ns);
+    for (uint32_t i = 0; i < n; ++i) {
+      if (b->masks[c] >> i & 1) b->owners[i] = -1;
+    }
   }
 }
 
@@ -178,6 +181,7 @@ static double brute_force(const made_t *made) {
     const byoc_index_set_t *nodes = &made->list.items.data[c]->nodes;
     for (uint32_t k = 0; k < nodes->count; ++k) b.masks[c] |= 1u << nodes->items[k];
   }
+  for (uint32_t i = 0; i < made->flow.node_count; ++i) b.owners[i] = -1;
   try_all(&b, 0, 0);
   return b.best;
 }

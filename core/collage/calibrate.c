@@ -1,0 +1,84 @@
+#include "core/collage/calibrate.h"
+
+#include <string.h>
+
+#include "core/base/log.h"
+#include "core/target/cpu.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+// Each figure is the best of a few rounds: a round that was interrupted says nothing about the machine.
+enum { ROUNDS = 6, FMA_STEPS = 100000, COPY_BYTES = 32 << 20 };
+
+// Eight sums hide the latency of the multiply-add: 4 cycles, 2 a cycle.
+#define DEFINE_FMA(name, attribute, type, splat, fma)                                                                  \
+  attribute static float name(int steps) {                                                                             \
+    const type a = splat(0.999f), b = splat(0.001f);                                                                   \
+    type s0 = a, s1 = b, s2 = a, s3 = b, s4 = a, s5 = b, s6 = a, s7 = b;                                               \
+    for (int i = 0; i < steps; ++i) {                                                                                  \
+      s0 = fma(s0, a, b), s1 = fma(s1, a, b), s2 = fma(s2, a, b), s3 = fma(s3, a, b);                                  \
+      s4 = fma(s4, a, b), s5 = fma(s5, a, b), s6 = fma(s6, a, b), s7 = fma(s7, a, b);                                  \
+    }                                                                                                                  \
+    const type sums[] = {s0, s1, s2, s3, s4, s5, s6, s7};                                                              \
+    float total = 0, first[sizeof(type) / sizeof(float)];                                                              \
+    for (int i = 0; i < 8; ++i) {                                                                                      \
+      memcpy(first, &sums[i], sizeof(first));                                                                          \
+      total += first[0];                                                                                               \
+    }                                                                                                                  \
+    return total;                                                                                                      \
+  }
+
+#define SCALAR_SPLAT(x)     (x)
+#define SCALAR_FMA(x, a, b) ((x) * (a) + (b))
+DEFINE_FMA(fma_scalar, , float, SCALAR_SPLAT, SCALAR_FMA)
+#if defined(__x86_64__)
+DEFINE_FMA(fma_avx2, __attribute__((target("avx2,fma"))), __m256, _mm256_set1_ps, _mm256_fmadd_ps)
+DEFINE_FMA(fma_avx512, __attribute__((target("avx512f"))), __m512, _mm512_set1_ps, _mm512_fmadd_ps)
+#endif
+
+static double measure_flops(void) {
+  float (*run)(int) = fma_scalar;
+  double lanes = 1;
+#if defined(__x86_64__)
+  uint64_t features = byoc_cpu_detect();
+  if (features >> BYOC_CPU_FMA & features >> BYOC_CPU_AVX2 & 1) run = fma_avx2, lanes = 8;
+  if (features >> BYOC_CPU_AVX512F & 1) run = fma_avx512, lanes = 16;
+#endif
+  double best = 0;
+  volatile float sink = 0;
+  for (int round = 0; round < ROUNDS; ++round) {
+    int64_t start_ns = byoc_now_ns();
+    sink = sink + run(FMA_STEPS);
+    int64_t taken_ns = byoc_now_ns() - start_ns;
+    double flops_per_ns = 2 * 8 * lanes * FMA_STEPS / (double)(taken_ns > 0 ? taken_ns : 1);
+    if (flops_per_ns > best) best = flops_per_ns;
+  }
+  return best;
+}
+
+// Bytes read and bytes written count.
+static double measure_bandwidth(uint8_t *from, uint8_t *to) {
+  double best = 0;
+  for (int round = 0; round < ROUNDS; ++round) {
+    int64_t start_ns = byoc_now_ns();
+    memcpy(to, from, COPY_BYTES);
+    __asm__ volatile("" : : "r"(to) : "memory");
+    int64_t taken_ns = byoc_now_ns() - start_ns;
+    double bytes_per_ns = 2.0 * COPY_BYTES / (double)(taken_ns > 0 ? taken_ns : 1);
+    if (bytes_per_ns > best) best = bytes_per_ns;
+  }
+  return best;
+}
+
+byoc_status_t byoc_calibrate(byoc_allocator_t allocator, byoc_diag_t *diag, byoc_calibration_t *out_calibration) {
+  *out_calibration = (byoc_calibration_t){0};
+  uint8_t *memory = byoc_allocate(allocator, 2, COPY_BYTES);
+  if (memory == NULL) return byoc_diag_out_of_memory(diag);
+  memset(memory, 1, (size_t)2 * COPY_BYTES); // pages of its own, not the system's page of zeros
+  *out_calibration = (byoc_calibration_t){.flops_per_ns = measure_flops(),
+                                          .bytes_per_ns = measure_bandwidth(memory, memory + COPY_BYTES)};
+  byoc_free(allocator, memory);
+  return BYOC_OK;
+}

@@ -1,0 +1,11 @@
+// What this machine's processor and memory can do at most, one thread: measured in a tenth of a second.
+#ifndef BYOC_CORE_COLLAGE_CALIBRATE_H_
+#define BYOC_CORE_COLLAGE_CALIBRATE_H_
+
+#include "core/collage/cost_database.h"
+
+// Fused multiply-adds in f32 by the widest registers there are, and the bandwidth of reading and writing memory well
+// beyond the caches.
+byoc_status_t byoc_calibrate(byoc_allocator_t allocator, byoc_diag_t *diag, byoc_calibration_t *out_calibration);
+
+#endif // BYOC_CORE_COLLAGE_CALIBRATE_H_

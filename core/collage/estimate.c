@@ -1,0 +1,210 @@
+#include "core/collage/estimate.h"
+
+#include <string.h>
+
+#include "core/collage/calibrate.h"
+#include "core/ops/op.h"
+#include "core/ops/util.h"
+
+// Composites nest a level or two; a cycle of calls must not recurse for ever.
+enum { MAX_CALL_DEPTH = 16 };
+// Operations of an element of exp, tanh and the like.
+enum { TRANSCENDENTAL_FLOPS = 10 };
+// Turns of a loop whose count is not known.
+enum { LOOP_TURNS = 16 };
+// What one operator hands to the next costs nothing below this size: it stays in the processor's own cache.
+#define CACHED_BYTES (1 << 20)
+// Threads beyond these add no bandwidth.
+enum { MEMORY_THREADS = 4 };
+
+// ---- sizes ----
+
+static double elements_of(const byoc_type_t *type) {
+  if (!byoc_is_ranked(type)) return BYOC_ESTIMATE_DIM;
+  double count = 1;
+  for (int32_t d = 0; d < type->rank; ++d) {
+    count *= byoc_dim_is_constant(type->dims[d]) ? (double)type->dims[d].constant : BYOC_ESTIMATE_DIM;
+  }
+  return count;
+}
+
+static double bytes_of(const byoc_type_t *type) {
+  return byoc_type_is_tensor(type) ? elements_of(type) * (double)byoc_dtype_bits(type->dtype) / 8 : 0;
+}
+
+// Dimension `axis`, from the end where negative.
+static double extent(const byoc_type_t *type, int32_t axis) {
+  if (!byoc_is_ranked(type)) return BYOC_ESTIMATE_DIM;
+  if (axis < 0) axis += type->rank;
+  if (axis < 0 || axis >= type->rank) return 1;
+  byoc_dim_t dim = type->dims[axis];
+  return byoc_dim_is_constant(dim) ? (double)dim.constant : BYOC_ESTIMATE_DIM;
+}
+
+// ---- operations ----
+
+typedef struct counter_t {
+  byoc_work_t work;
+  double times; // how often what is being counted runs
+  int depth;
+} counter_t;
+
+// Multiply-adds that make one element of the result.
+static double reduction_length(const byoc_node_t *node) {
+  const byoc_type_t *a = byoc_operand_type(node, 0), *b = byoc_operand_type(node, 1);
+  if (byoc_node_is_onnx(node, "Gemm")) return extent(a, byoc_attributes_int(&node->attributes, "transA", 0) ? 0 : -1);
+  if (byoc_is_ranked(b) && b->rank >= 3 && strstr(node->op, "Conv") != NULL) {
+    return elements_of(b) / (extent(b, 0) > 0 ? extent(b, 0) : 1); // channels of the group times the window
+  }
+  return extent(a, -1); // MatMul and its relatives
+}
+
+static double product_flops(const byoc_node_t *node) {
+  double results = node->result_count > 0 ? elements_of(node->results[0]->type) : 0;
+  if (byoc_node_is_onnx(node, "ConvTranspose")) {
+    // Every input element meets a filter of every output channel of its group.
+    const byoc_type_t *x = byoc_operand_type(node, 0), *w = byoc_operand_type(node, 1);
+    return 2 * elements_of(x) * elements_of(w) / (extent(w, 0) > 0 ? extent(w, 0) : 1);
+  }
+  return 2 * results * reduction_length(node);
+}
+
+static bool is_transcendental(const byoc_node_t *node) {
+  static const char *const names[] = {"Exp",  "Log",      "Tanh", "Sigmoid", "Erf", "Softmax", "LogSoftmax",
+                                      "Gelu", "Softplus", "Mish", "Pow",     "Sin", "Cos",     "Tan"};
+  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+    if (byoc_node_is_onnx(node, names[i])) return true;
+  }
+  return false;
+}
+
+// An operation an element read or written, whichever are more: reductions and pools read more than they write.
+static double other_flops(const byoc_node_t *node) {
+  const byoc_op_t *op = byoc_op_of(node);
+  if (op != NULL && op->is_view) return 0;
+  double read = 0, written = 0;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    if (byoc_has_operand(node, i)) read += elements_of(byoc_operand_type(node, i));
+  }
+  for (uint32_t i = 0; i < node->result_count; ++i) written += elements_of(node->results[i]->type);
+  int64_t window = 1;
+  size_t rank = 0;
+  const int64_t *kernel = byoc_attributes_ints(&node->attributes, "kernel_shape", &rank);
+  for (size_t i = 0; i < rank; ++i) window *= kernel[i];
+  if (rank > 0) return written * (double)window;
+  return (read > written ? read : written) * (is_transcendental(node) ? TRANSCENDENTAL_FLOPS : 1);
+}
+
+// ---- bytes ----
+
+static bool leaves_function(const byoc_value_t *value) {
+  return byoc_value_is_block_result(value) && value->node->block->owner == NULL;
+}
+
+// What an operator that is not fused with its consumers writes and they read again.
+static double handed_on_bytes(const byoc_node_t *node) {
+  if (!byoc_node_has_trait(node, BYOC_OP_HEAVY | BYOC_OP_REDUCES | BYOC_OP_OPAQUE)) return 0;
+  double bytes = 0;
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    double size = bytes_of(node->results[i]->type);
+    if (size > CACHED_BYTES && !leaves_function(node->results[i])) bytes += 2 * size;
+  }
+  return bytes;
+}
+
+static double constants_bytes(const byoc_function_t *function) {
+  double bytes = 0;
+  for (size_t i = 0; i < function->constants.count; ++i) {
+    const byoc_value_t *value = function->constants.entries[i].value;
+    if (value->uses.count > 0) bytes += (double)value->constant->size_bytes;
+  }
+  return bytes;
+}
+
+// ---- walking ----
+
+static void count_block(counter_t *counter, const byoc_block_t *block);
+
+static void count_node(counter_t *counter, const byoc_node_t *node) {
+  if (node->callee != NULL) {
+    if (counter->depth >= MAX_CALL_DEPTH) return;
+    counter->depth += 1;
+    counter->work.bytes += constants_bytes(node->callee) * counter->times;
+    count_block(counter, node->callee->body);
+    counter->depth -= 1;
+    return;
+  }
+  bool is_loop = byoc_node_is_onnx(node, "Loop") || byoc_node_is_onnx(node, "Scan");
+  double times = counter->times;
+  if (is_loop) counter->times *= LOOP_TURNS;
+  for (uint32_t b = 0; b < node->block_count; ++b) count_block(counter, node->blocks[b]);
+  counter->times = times;
+  if (byoc_node_has_trait(node, BYOC_OP_HEAVY)) {
+    counter->work.product_flops += product_flops(node) * times;
+  } else {
+    counter->work.other_flops += other_flops(node) * times;
+  }
+  counter->work.bytes += handed_on_bytes(node) * times;
+}
+
+static void count_block(counter_t *counter, const byoc_block_t *block) {
+  BYOC_FOR_EACH_NODE(node, block) count_node(counter, node);
+}
+
+byoc_work_t byoc_function_work(const byoc_function_t *function) {
+  counter_t counter = {.times = 1};
+  const byoc_block_t *body = function->body;
+  for (size_t i = 0; i < body->parameters.count; ++i) counter.work.bytes += bytes_of(body->parameters.data[i]->type);
+  for (size_t i = 0; i < body->results.count; ++i) counter.work.bytes += bytes_of(body->results.data[i]->type);
+  counter.work.bytes += constants_bytes(function);
+  count_block(&counter, body);
+  return counter.work;
+}
+
+// ---- the model ----
+
+byoc_status_t byoc_estimator_init(byoc_estimator_t *estimator, int32_t thread_count, byoc_cost_database_t *database,
+                                  byoc_allocator_t allocator, byoc_diag_t *diag) {
+  *estimator = (byoc_estimator_t){.thread_count = thread_count > 0 ? thread_count : 1};
+  byoc_string_t machine;
+  byoc_string_init(&machine, allocator);
+  byoc_machine_identity(&machine);
+  byoc_status_t status = machine.failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
+  bool known = status == BYOC_OK && database != NULL &&
+               byoc_cost_database_get_calibration(database, machine.data, &estimator->calibration);
+  if (status == BYOC_OK && !known) {
+    status = byoc_calibrate(allocator, diag, &estimator->calibration);
+    if (status == BYOC_OK && database != NULL) {
+      byoc_cost_database_put_calibration(database, machine.data, &estimator->calibration);
+    }
+  }
+  byoc_string_deinit(&machine);
+  return status;
+}
+
+double byoc_estimate_ns(const byoc_estimator_t *estimator, const byoc_function_t *function,
+                        const byoc_target_t *target) {
+  byoc_work_t work = byoc_function_work(function);
+  const byoc_calibration_t *machine = &estimator->calibration;
+  double threads = estimator->thread_count;
+  double memory_threads = threads < MEMORY_THREADS ? threads : MEMORY_THREADS;
+  double efficiency =
+      target->kind->backend != NULL ? BYOC_ESTIMATE_BACKEND_EFFICIENCY : BYOC_ESTIMATE_NATIVE_EFFICIENCY;
+  double peak = machine->flops_per_ns * threads;
+  double computing_ns =
+      work.product_flops / (peak * efficiency) + work.other_flops / (peak * BYOC_ESTIMATE_OTHER_EFFICIENCY);
+  double moving_ns = work.bytes / (machine->bytes_per_ns * memory_threads);
+  return (computing_ns > moving_ns ? computing_ns : moving_ns) + BYOC_ESTIMATE_CALL_NS;
+}
+
+static byoc_status_t price(void *self, const byoc_function_t *function, const byoc_target_t *target, byoc_diag_t *diag,
+                           double *out_ns, const char **out_reason) {
+  (void)diag;
+  *out_ns = byoc_estimate_ns(self, function, target);
+  *out_reason = NULL;
+  return BYOC_OK;
+}
+
+byoc_function_pricer_t byoc_estimator_pricer(byoc_estimator_t *estimator) {
+  return (byoc_function_pricer_t){.self = estimator, .price = price};
+}

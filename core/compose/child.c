@@ -1,0 +1,124 @@
+#define _GNU_SOURCE
+#include "core/compose/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/log.h"
+
+// ---- in the child ----
+
+// Sanitizers map terabytes that are never touched.
+static void limit_memory(uint64_t memory_bytes) {
+#ifdef BYOC_SANITIZED
+  (void)memory_bytes;
+#else
+  unsigned long long pages = 0;
+  FILE *file = fopen("/proc/self/statm", "re");
+  if (file == NULL) return;
+  bool known = fscanf(file, "%llu", &pages) == 1;
+  fclose(file);
+  if (!known || memory_bytes == 0) return;
+  rlim_t bytes = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + (rlim_t)memory_bytes;
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_AS, &limit) != 0) return;
+  if (limit.rlim_max == RLIM_INFINITY || bytes < limit.rlim_max) limit.rlim_cur = bytes;
+  (void)setrlimit(RLIMIT_AS, &limit);
+#endif
+}
+
+// The host's handlers and terminal are none of the child's business, and it dies with the host.
+static void isolate(pid_t parent, const byoc_child_limits_t *limits) {
+  static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGTRAP};
+  for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) (void)signal(signals[i], SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  (void)sigprocmask(SIG_SETMASK, &none, NULL);
+  (void)setpgid(0, 0);
+  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(1); // it died before that was set
+  struct rlimit no_core = {0, 0};
+  (void)setrlimit(RLIMIT_CORE, &no_core);
+  limit_memory(limits->memory_bytes);
+  int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (int fd = 0; fd <= 2 && null_fd >= 0; fd++) (void)dup2(null_fd, fd);
+}
+
+static bool write_all(int fd, const void *data, size_t size) {
+  size_t done = 0;
+  while (done < size) {
+    ssize_t written = write(fd, (const char *)data + done, size - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    done += (size_t)written;
+  }
+  return true;
+}
+
+// ---- in the parent ----
+
+// Waits for the child's answer until `deadline_ns`; false where the time is over.
+static bool await_answer(int fd, int64_t deadline_ns, void *answer, size_t size, size_t *out_size) {
+  *out_size = 0;
+  for (;;) {
+    int64_t left_ms = (deadline_ns - byoc_now_ns()) / 1000000;
+    if (left_ms <= 0) return false;
+    struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+    int ready = poll(&poll_fd, 1, left_ms > 1000 ? 1000 : (int)left_ms);
+    if (ready < 0 && errno != EINTR) return true;
+    if (ready <= 0) continue;
+    ssize_t got = read(fd, (char *)answer + *out_size, size - *out_size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return true; // the child has closed its end
+    *out_size += (size_t)got;
+    if (*out_size == size) return true;
+  }
+}
+
+byoc_status_t byoc_child_run(const byoc_child_limits_t *limits, void (*body)(void *self, void *answer), void *self,
+                             void *answer, size_t answer_size_bytes, byoc_diag_t *diag) {
+  memset(answer, 0, answer_size_bytes);
+  int fds[2];
+  if (pipe2(fds, O_CLOEXEC) != 0) return byoc_diag_error(diag, BYOC_IO, "no pipe: %s", strerror(errno));
+  pid_t parent = getpid(), pid = fork();
+  if (pid < 0) {
+    byoc_status_t status = byoc_diag_error(diag, BYOC_IO, "no child process: %s", strerror(errno));
+    close(fds[0]);
+    close(fds[1]);
+    return status;
+  }
+  if (pid == 0) {
+    close(fds[0]);
+    isolate(parent, limits);
+    body(self, answer);
+    _exit(write_all(fds[1], answer, answer_size_bytes) ? 0 : 1);
+  }
+  close(fds[1]);
+  (void)setpgid(pid, pid); // both sides do it, whoever comes first
+  size_t size = 0;
+  bool in_time =
+      await_answer(fds[0], byoc_now_ns() + (int64_t)limits->timeout_ms * 1000000, answer, answer_size_bytes, &size);
+  close(fds[0]);
+  bool answered = in_time && size == answer_size_bytes;
+  if (!in_time) (void)kill(-pid, SIGKILL);
+  if (!in_time) (void)kill(pid, SIGKILL); // before it has a group of its own
+  int wait_status = 0;
+  while (waitpid(pid, &wait_status, 0) < 0 && errno == EINTR) continue;
+  (void)kill(-pid, SIGKILL); // what it started and left behind
+  if (answered) return BYOC_OK;
+  memset(answer, 0, answer_size_bytes);
+  if (!in_time) return byoc_diag_error(diag, BYOC_TOOL, "it took longer than %u ms", (unsigned)limits->timeout_ms);
+  if (WIFSIGNALED(wait_status)) {
+    return byoc_diag_error(diag, BYOC_TOOL, "it crashed (signal %d, %s)", WTERMSIG(wait_status),
+                           strsignal(WTERMSIG(wait_status)));
+  }
+  return byoc_diag_error(diag, BYOC_TOOL, "the process ended without an answer");
+}

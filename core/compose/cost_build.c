@@ -1,0 +1,223 @@
+#include "core/compose/cost_build.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/file.h"
+#include "core/compose/compose.h"
+#include "core/compose/measure_data.h"
+#include "core/compose/pipeline.h"
+#include "core/compose/resolve.h"
+
+// ---- the module ----
+
+typedef struct module_maker_t {
+  byoc_graph_module_t *module;
+  byoc_map_t kept; // functions that are called from the one, itself included
+  bool failed;
+} module_maker_t;
+
+static bool keep_callee(void *self, byoc_node_t *node) {
+  module_maker_t *maker = self;
+  if (node->callee == NULL || byoc_pointer_map_find(&maker->kept, node->callee) != NULL) return true;
+  if (!byoc_pointer_map_put(&maker->kept, node->callee, node->callee)) maker->failed = true;
+  return !maker->failed && byoc_block_walk(node->callee->body, keep_callee, maker);
+}
+
+// Leaves nothing in the module but the function and what it calls. Nothing is released: the process is short-lived.
+static bool drop_others(module_maker_t *maker, byoc_function_t *function) {
+  byoc_graph_module_t *module = maker->module;
+  if (!byoc_pointer_map_put(&maker->kept, function, function)) return false;
+  (void)byoc_block_walk(function->body, keep_callee, maker);
+  size_t count = 0;
+  for (size_t f = 0; f < module->functions.count && !maker->failed; ++f) {
+    byoc_function_t *other = module->functions.data[f];
+    if (byoc_pointer_map_find(&maker->kept, other) != NULL) {
+      module->functions.data[count++] = other;
+    } else if (!byoc_text_map_put(&module->function_names, other->name, NULL)) {
+      maker->failed = true;
+    }
+  }
+  if (!maker->failed) module->functions.count = count;
+  module->runtime_modules.count = 0;
+  return !maker->failed;
+}
+
+// The native target sees the plain nodes.
+static bool make_native_main(module_maker_t *maker, byoc_function_t *function) {
+  static const char *const attributes[] = {"Compiler", "Composite", "Target", "Primitive", "Inline", "global_symbol"};
+  for (size_t f = 0; f < maker->module->functions.count; ++f) {
+    byoc_function_t *callee = maker->module->functions.data[f];
+    for (size_t i = 0; i < sizeof(attributes) / sizeof(attributes[0]); ++i) {
+      byoc_attributes_remove(&callee->attributes, attributes[i]);
+    }
+    if (callee != function && !byoc_attributes_set_int(&callee->attributes, "Inline", 1)) return false;
+  }
+  return true;
+}
+
+static byoc_function_t *make_main(module_maker_t *maker, byoc_function_t *function, const byoc_target_t *target) {
+  byoc_attributes_t *attributes = &function->attributes;
+  if (!byoc_function_rename(function, byoc_graph_module_unique_name(maker->module, "candidate")) ||
+      !byoc_attributes_set_string(attributes, "Compiler", target->kind->name) ||
+      !byoc_attributes_set_int(attributes, "Target", 0) || !byoc_attributes_set_int(attributes, "Primitive", 1) ||
+      !byoc_attributes_set_string(attributes, "global_symbol", function->name)) {
+    return NULL;
+  }
+  byoc_function_t *main_function =
+      byoc_function_create(maker->module, byoc_graph_module_unique_name(maker->module, "main"));
+  if (main_function == NULL) return NULL;
+  const byoc_block_t *body = function->body;
+  byoc_arena_t *arena = &maker->module->arena;
+  byoc_value_t **operands = BYOC_ARENA_ARRAY(arena, byoc_value_t *, body->parameters.count);
+  if (operands == NULL) return NULL;
+  for (size_t i = 0; i < body->parameters.count; ++i) {
+    operands[i] = byoc_block_add_parameter(main_function->body, NULL, body->parameters.data[i]->type);
+    if (operands[i] == NULL) return NULL;
+  }
+  byoc_node_t *call =
+      byoc_node_create_call(main_function->body, NULL, function, operands, (uint32_t)body->parameters.count);
+  if (call == NULL) return NULL;
+  for (uint32_t i = 0; i < call->result_count; ++i) {
+    call->results[i]->type = body->results.data[i]->type;
+    if (!byoc_block_add_result(main_function->body, NULL, call->results[i])) return NULL;
+  }
+  return main_function;
+}
+
+// Inputs and outputs of an artifact have names.
+static bool name_ports(byoc_graph_module_t *module, byoc_function_t *main_function) {
+  const byoc_block_t *body = main_function->body;
+  for (size_t i = 0; i < body->parameters.count; ++i) {
+    const char *name = byoc_arena_format(&module->arena, "input%zu", i);
+    if (name == NULL) return false;
+    byoc_value_set_name(body->parameters.data[i], name);
+  }
+  for (size_t i = 0; i < body->results.count; ++i) {
+    body->result_names.data[i] = byoc_arena_format(&module->arena, "output%zu", i);
+    if (body->result_names.data[i] == NULL) return false;
+  }
+  return true;
+}
+
+static byoc_status_t make_module(const byoc_cost_build_t *build, byoc_diag_t *diag, byoc_graph_module_t **out_module) {
+  byoc_function_t *function = (byoc_function_t *)(uintptr_t)build->function; // this process's own copy
+  module_maker_t maker = {.module = function->module};
+  byoc_pointer_map_init(&maker.kept, function->module->allocator);
+  bool ok = drop_others(&maker, function);
+  byoc_function_t *main_function = function;
+  if (ok && build->target->kind->backend == NULL) {
+    ok = make_native_main(&maker, function);
+  } else if (ok) {
+    main_function = make_main(&maker, function, build->target);
+    ok = main_function != NULL;
+  }
+  // The first function is the one to run where none is called "main".
+  if (ok && strcmp(main_function->name, "main") != 0) ok = byoc_function_rename(main_function, "main");
+  ok = ok && name_ports(maker.module, main_function);
+  byoc_map_deinit(&maker.kept);
+  *out_module = maker.module;
+  return ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
+// ---- along the road ----
+
+static byoc_status_t make_targets(const byoc_cost_build_t *build, byoc_diag_t *diag, byoc_target_list_t *list) {
+  byoc_allocator_t allocator = byoc_allocator_system();
+  const byoc_target_t *const wanted[] = {build->target, build->native};
+  byoc_arena_init(&list->arena, allocator);
+  for (uint32_t i = build->target->kind->backend != NULL ? 0 : 1; i < 2; ++i) {
+    byoc_target_t *copy = byoc_arena_copy(&list->arena, wanted[i], sizeof(**wanted));
+    if (copy == NULL || !byoc_vector_push(&list->targets, allocator, copy)) return byoc_diag_out_of_memory(diag);
+    copy->index = (uint32_t)list->targets.count - 1;
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t compose(const byoc_cost_build_t *build, const byoc_target_list_t *targets,
+                             const byoc_pipeline_result_t *result, byoc_diag_t *diag) {
+  const byoc_compose_options_t options = {.output = build->output,
+                                          .model_name = "candidate",
+                                          .targets = targets,
+                                          .thread_count = build->thread_count,
+                                          .cpu_features = result->required_cpu_features.data};
+  return byoc_compose_artifact(result->program, &options, byoc_allocator_system(), diag);
+}
+
+// ---- evaluating ----
+
+// Memory of a buffer; the arena keeps it.
+static void *make_buffer(const byoc_host_buffer_t *buffer, byoc_arena_t *arena) {
+  size_t size = buffer->size_bytes > 0 ? (size_t)buffer->size_bytes : 1;
+  return byoc_arena_allocate_aligned(arena, size, BYOC_BUFFER_ALIGNMENT);
+}
+
+static byoc_status_t evaluate_into(const byoc_host_program_t *program, const byoc_cost_build_t *build,
+                                   byoc_evaluator_t *evaluator, byoc_arena_t *arena, byoc_diag_t *diag) {
+  void **inputs = BYOC_ARENA_ARRAY(arena, void *, program->inputs.count);
+  void **outputs = BYOC_ARENA_ARRAY(arena, void *, program->outputs.count);
+  byoc_bytes_t *parts = BYOC_ARENA_ARRAY(arena, byoc_bytes_t, program->outputs.count);
+  if (inputs == NULL || outputs == NULL || parts == NULL) return byoc_diag_out_of_memory(diag);
+  uint64_t random = BYOC_MEASURE_SEED;
+  for (size_t i = 0; i < program->inputs.count; ++i) {
+    const byoc_host_buffer_t *buffer = program->inputs.data[i];
+    inputs[i] = make_buffer(buffer, arena);
+    if (inputs[i] == NULL) return byoc_diag_out_of_memory(diag);
+    byoc_measure_fill(buffer->type->dtype, inputs[i], (size_t)buffer->size_bytes, &random);
+  }
+  for (size_t i = 0; i < program->outputs.count; ++i) {
+    outputs[i] = make_buffer(program->outputs.data[i], arena);
+    if (outputs[i] == NULL) return byoc_diag_out_of_memory(diag);
+    parts[i] = (byoc_bytes_t){outputs[i], (size_t)program->outputs.data[i]->size_bytes};
+  }
+  BYOC_RETURN_IF_ERROR(byoc_evaluator_run(evaluator, (const void *const *)inputs, outputs, diag));
+  return byoc_file_write_parts(build->output, parts, program->outputs.count, diag);
+}
+
+static byoc_status_t evaluate(const byoc_cost_build_t *build, const byoc_host_program_t *program, byoc_diag_t *diag) {
+  byoc_allocator_t allocator = byoc_allocator_system();
+  byoc_resolver_t *resolver = NULL;
+  byoc_evaluator_t *evaluator = NULL;
+  byoc_arena_t arena;
+  byoc_arena_init(&arena, allocator);
+  const byoc_runtime_t runtime = byoc_serial_runtime(1);
+  byoc_status_t status = byoc_resolver_create(program, &runtime, allocator, diag, &resolver);
+  if (status == BYOC_OK) {
+    byoc_symbol_resolver_t interface = byoc_resolver_interface(resolver);
+    status = byoc_evaluator_create(program, &interface, 1, allocator, diag, &evaluator);
+  }
+  if (status == BYOC_OK) status = evaluate_into(program, build, evaluator, &arena, diag);
+  byoc_evaluator_destroy(evaluator);
+  byoc_resolver_destroy(resolver);
+  byoc_arena_deinit(&arena);
+  return status;
+}
+
+// ---- the whole ----
+
+static byoc_status_t run(const byoc_cost_build_t *build, byoc_diag_t *diag) {
+  byoc_graph_module_t *module = NULL;
+  byoc_target_list_t targets = {0};
+  byoc_pipeline_result_t result;
+  byoc_pipeline_result_init(&result, byoc_allocator_system());
+  if (setenv("TMPDIR", build->folder, 1) != 0) return byoc_diag_out_of_memory(diag);
+  BYOC_RETURN_IF_ERROR(make_targets(build, diag, &targets));
+  BYOC_RETURN_IF_ERROR(make_module(build, diag, &module));
+  const byoc_pipeline_options_t options = {.targets = &targets};
+  BYOC_RETURN_IF_ERROR(byoc_pipeline_run(module, &options, byoc_allocator_system(), diag, &result));
+  if (result.given_back.size > 0) {
+    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "the backend gave it back: %.*s",
+                           (int)strcspn(result.given_back.data, "\n"), result.given_back.data);
+  }
+  return build->evaluate ? evaluate(build, result.program, diag) : compose(build, &targets, &result, diag);
+}
+
+void byoc_cost_build(void *self, void *answer) {
+  byoc_cost_build_answer_t *out = answer;
+  byoc_diag_t diag = {0};
+  out->status = run(self, &diag);
+  if (out->status == BYOC_OK) return;
+  // What failed, without the temporary paths around it: the reason is kept and compared.
+  snprintf(out->message, sizeof(out->message), "%s", diag.message);
+}

@@ -1,0 +1,14 @@
+// Are the results of a candidate those of the reference? Internal to core/compose.
+#ifndef BYOC_CORE_COMPOSE_COST_CHECK_H_
+#define BYOC_CORE_COMPOSE_COST_CHECK_H_
+
+#include "core/base/diag.h"
+
+// BYOC_MISMATCH, with the element that is furthest off, unless every element agrees: floats within a part in a thousand
+// (two in a hundred for 16-bit ones, a quarter for 8-bit ones) of the element's and the tensor's mean magnitude
+// together, 8-bit integers within one (roundings of quantised values may differ), everything else exactly. NaN agrees
+// with NaN.
+byoc_status_t byoc_cost_check(uint32_t dtype, const void *expected, const void *actual, size_t count, const char *name,
+                              byoc_diag_t *diag);
+
+#endif // BYOC_CORE_COMPOSE_COST_CHECK_H_

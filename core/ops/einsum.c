@@ -1,0 +1,169 @@
+// Einsum: a loop for each label of the result, then one for each label that is summed over.
+#include <ctype.h>
+#include <string.h>
+
+#include "core/ops/util.h"
+
+// Labels are letters; dimensions that "..." stands for get labels of their own behind them, aligned at their ends.
+enum { LETTERS = 52, MOST_LABELS = LETTERS + BYOC_MAX_RANK, MOST_OPERANDS = 16 };
+
+typedef struct {
+  int32_t count;
+  int32_t labels[BYOC_MAX_RANK];
+} term_t;
+
+typedef struct {
+  term_t operands[MOST_OPERANDS], result;
+  byoc_dim_t dims[MOST_LABELS];
+  bool used[MOST_LABELS];
+} einsum_t;
+
+static int32_t label_of(char c) {
+  return c >= 'a' ? c - 'a' : 26 + c - 'A';
+}
+
+// One term, up to ',' or '-' or the end. `rank` is the operand's; for the result (-1) "..." stands for `ellipsis`
+// dimensions.
+static const char *read_term(const char *text, int32_t rank, int32_t ellipsis, term_t *out, int32_t *out_ellipsis) {
+  int32_t letters = 0;
+  bool dots = false;
+  for (const char *c = text; *c && *c != ',' && *c != '-'; ++c) {
+    if (isalpha((unsigned char)*c)) ++letters;
+    if (*c == '.') dots = true;
+  }
+  if (rank >= 0) ellipsis = dots ? rank - letters : 0;
+  if (ellipsis < 0 || letters + ellipsis > BYOC_MAX_RANK) return NULL;
+  if (rank >= 0 && letters + ellipsis != rank) return NULL;
+  out->count = 0;
+  for (; *text && *text != ',' && *text != '-'; ++text) {
+    if (isalpha((unsigned char)*text)) {
+      out->labels[out->count++] = label_of(*text);
+    } else if (strncmp(text, "...", 3) == 0) {
+      for (int32_t i = 0; i < ellipsis; ++i) {
+        if (out->count == BYOC_MAX_RANK) return NULL;
+        out->labels[out->count++] = LETTERS + BYOC_MAX_RANK - ellipsis + i;
+      }
+      text += 2;
+    } else if (!isspace((unsigned char)*text)) {
+      return NULL;
+    }
+  }
+  *out_ellipsis = ellipsis;
+  return text;
+}
+
+// Without "->" the result is what "..." stands for, then the letters that appear once, in alphabetical order: capitals
+// first.
+static void imply_result(einsum_t *e, const int32_t *seen, int32_t ellipsis) {
+  e->result.count = 0;
+  for (int32_t i = 0; i < ellipsis; ++i) e->result.labels[e->result.count++] = LETTERS + BYOC_MAX_RANK - ellipsis + i;
+  for (int32_t i = 0; i < LETTERS; ++i) {
+    int32_t label = i < 26 ? 26 + i : i - 26;
+    if (seen[label] == 1 && e->result.count < BYOC_MAX_RANK) e->result.labels[e->result.count++] = label;
+  }
+}
+
+static byoc_status_t read_einsum(const byoc_infer_t *infer, einsum_t *e) {
+  const byoc_node_t *node = infer->node;
+  const char *equation = byoc_attributes_string(&node->attributes, "equation", ""), *text = equation;
+  memset(e, 0, sizeof *e);
+  if (node->operand_count > MOST_OPERANDS) {
+    return byoc_infer_unsupported(infer, "more than %d operands", MOST_OPERANDS);
+  }
+  int32_t seen[MOST_LABELS] = {0}, most_ellipsis = 0, ellipsis = 0;
+  bool failed = false;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    const byoc_type_t *type = byoc_operand_type(node, i);
+    term_t *term = &e->operands[i];
+    if (i > 0 && *text++ != ',') return byoc_infer_error(infer, "equation \"%s\": fewer terms than operands", equation);
+    text = read_term(text, type->rank, 0, term, &ellipsis);
+    if (!text) return byoc_infer_error(infer, "equation \"%s\": term %u does not fit its operand", equation, i);
+    if (ellipsis > most_ellipsis) most_ellipsis = ellipsis;
+    for (int32_t d = 0; d < term->count; ++d) {
+      int32_t label = term->labels[d];
+      ++seen[label];
+      if (!e->used[label]) e->dims[label] = type->dims[d];
+      e->used[label] = true;
+      if (!byoc_broadcast_dim(infer, e->dims[label], type->dims[d], &e->dims[label], &failed)) {
+        return byoc_infer_error(infer, "equation \"%s\": dimension %d of operand %u differs from its namesakes",
+                                equation, d, i);
+      }
+    }
+  }
+  if (*text == '-') {
+    if (text[1] != '>') return byoc_infer_error(infer, "equation \"%s\": '->' was expected", equation);
+    text = read_term(text + 2, -1, most_ellipsis, &e->result, &ellipsis);
+    for (int32_t d = 0; text && d < e->result.count; ++d) {
+      if (!e->used[e->result.labels[d]]) text = NULL;
+    }
+  } else {
+    imply_result(e, seen, most_ellipsis);
+  }
+  if (!text || *text) return byoc_infer_error(infer, "equation \"%s\" is not understood", equation);
+  return byoc_infer_memory(infer, failed);
+}
+
+static byoc_status_t infer_einsum(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_number, "a numeric tensor"));
+  const byoc_type_t *x = byoc_operand_type(node, 0);
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, i));
+    if (!byoc_is_ranked(byoc_operand_type(node, i))) return byoc_infer_set_unranked(infer, 0, x->dtype);
+  }
+  einsum_t e;
+  BYOC_RETURN_IF_ERROR(read_einsum(infer, &e));
+  byoc_dim_t dims[BYOC_MAX_RANK];
+  for (int32_t d = 0; d < e.result.count; ++d) dims[d] = e.dims[e.result.labels[d]];
+  return byoc_infer_set(infer, 0, x->dtype, e.result.count, dims);
+}
+
+static byoc_status_t loops_einsum(byoc_lower_t *lower, const byoc_node_t *node) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  byoc_graph_module_t *module = node->function->module;
+  const byoc_infer_t infer = {(byoc_node_t *)(uintptr_t)node, &module->arena, node->since_version, NULL,
+                              &module->next_id};
+  einsum_t e;
+  BYOC_RETURN_IF_ERROR(read_einsum(&infer, &e));
+  const byoc_type_t *y = node->results[0]->type;
+  byoc_dtype_t dtype = byoc_compute_dtype(y->dtype);
+  const byoc_loop_expr_t *index[MOST_LABELS] = {NULL}, *at[BYOC_MAX_RANK], *zero = byoc_loop_int(b, 0);
+  int32_t opened = byoc_emit_open(b, y, 0, y->rank, true, at), summed = 0;
+  for (int32_t d = 0; d < y->rank; ++d) index[e.result.labels[d]] = at[d];
+  const byoc_loop_expr_t *sum = byoc_loop_mutable(b, "sum", byoc_loop_const(b, dtype, 0.0));
+  for (int32_t label = 0; label < MOST_LABELS; ++label) {
+    if (!e.used[label] || index[label]) continue;
+    index[label] = byoc_loop_for(b, BYOC_LOOP_SERIAL, "k", zero, byoc_loop_dim(b, e.dims[label]));
+    ++summed;
+  }
+  const byoc_loop_expr_t *product = NULL;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    const byoc_type_t *type = node->operands[i]->type;
+    const byoc_loop_expr_t *from[BYOC_MAX_RANK];
+    for (int32_t d = 0; d < type->rank; ++d) {
+      bool one = byoc_dim_is_constant(type->dims[d]) && type->dims[d].constant == 1;
+      from[d] = one ? zero : index[e.operands[i].labels[d]];
+    }
+    const byoc_loop_expr_t *x = byoc_emit_load(lower, node, i, from);
+    product = product ? BYOC_LMUL(b, product, x) : x;
+  }
+  byoc_loop_assign(b, sum, BYOC_LADD(b, sum, product));
+  byoc_emit_close(b, summed);
+  byoc_emit_store(lower, node, 0, at, sum);
+  byoc_emit_close(b, opened);
+  return BYOC_OK;
+}
+
+const byoc_op_t byoc_ops_einsum[] = {
+    {.domain = "",
+     .name = "Einsum",
+     .since_version = 12,
+     .min_inputs = 1,
+     .max_inputs = -1,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .traits = BYOC_OP_HEAVY,
+     .infer = infer_einsum,
+     .loops = loops_einsum},
+};
+const size_t byoc_ops_einsum_count = sizeof byoc_ops_einsum / sizeof *byoc_ops_einsum;

@@ -1,0 +1,236 @@
+// Writes to places that are data: ScatterElements (once Scatter), ScatterND, MaxUnpool. Places beyond the operand are
+// clamped: the model is wrong then, but nothing outside is written.
+#include <string.h>
+
+#include "core/ops/util.h"
+
+#define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
+
+static bool is_index(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_I32 || dtype == BYOC_DTYPE_I64;
+}
+
+static byoc_status_t check_reduction(const byoc_infer_t *infer) {
+  static const char *const known[] = {"none", "add", "mul", "min", "max"};
+  const char *reduction = byoc_attributes_string(&infer->node->attributes, "reduction", "none");
+  for (size_t i = 0; i < sizeof known / sizeof *known; ++i) {
+    if (strcmp(reduction, known[i]) == 0) return BYOC_OK;
+  }
+  return byoc_infer_error(infer, "attribute 'reduction': expected none, add, mul, min or max, got \"%s\"", reduction);
+}
+
+static byoc_status_t infer_scatter(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, is_index, "indices of i32 or i64"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 2));
+  BYOC_RETURN_IF_ERROR(check_reduction(infer));
+  const byoc_type_t *x = byoc_operand_type(node, 0), *at = byoc_operand_type(node, 1);
+  if (strcmp(node->op, "ScatterND") != 0 && byoc_is_ranked(x)) {
+    int32_t axis = 0;
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 1, BYOC_MAX_RANK));
+    BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", 0, x->rank, &axis));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 1, x->rank, x->rank));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 2, x->rank, x->rank));
+    for (int32_t d = 0; byoc_is_ranked(at) && d < x->rank; ++d) {
+      BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 2, d, at->dims[d]));
+      bool both = byoc_dim_is_constant(at->dims[d]) && byoc_dim_is_constant(x->dims[d]);
+      if (d != axis && both && at->dims[d].constant > x->dims[d].constant) {
+        return byoc_infer_error(infer, "operand 1: dimension %d is larger than operand 0's", d);
+      }
+    }
+  } else if (byoc_is_ranked(x) && byoc_is_ranked(at)) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 1, 1, BYOC_MAX_RANK));
+    byoc_dim_t length = at->dims[at->rank - 1];
+    if (!byoc_dim_is_constant(length)) {
+      return byoc_infer_unsupported(infer, "operand 1: the last dimension must be a constant");
+    }
+    if (length.constant < 1 || length.constant > x->rank) {
+      return byoc_infer_error(infer, "operand 1: expected index tuples of 1 to %d, got %lld", x->rank,
+                              (long long)length.constant);
+    }
+    int32_t rank = at->rank - 1 + x->rank - (int32_t)length.constant;
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 2, rank, rank));
+    for (int32_t d = 0; d + 1 < at->rank; ++d) BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 2, d, at->dims[d]));
+    for (int32_t d = at->rank - 1; d < rank; ++d) {
+      BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 2, d, x->dims[x->rank - rank + d]));
+    }
+  }
+  return byoc_infer_same(infer);
+}
+
+// The result starts as a copy of operand 0, or as zeros where `from` is not an operand.
+static const byoc_loop_buffer_t *start_result(byoc_lower_t *lower, const byoc_node_t *node, bool copies) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *type = node->results[0]->type;
+  const byoc_loop_buffer_t *buffer = NULL;
+  if (!byoc_lower_result_buffer(lower, node, 0, &buffer)) return NULL;
+  const byoc_loop_expr_t *i =
+      byoc_loop_for(b, BYOC_LOOP_PARALLEL, "i", byoc_loop_int(b, 0), byoc_emit_extent(b, type, 0, type->rank));
+  byoc_loop_store(b, buffer, i,
+                  copies ? byoc_lower_load_flat(lower, node, 0, i) : byoc_loop_const(b, type->dtype, 0.0));
+  byoc_loop_end(b);
+  return buffer;
+}
+
+// buffer[at] = reduction(buffer[at], update)
+static void write_update(byoc_lower_t *lower, const byoc_node_t *node, const byoc_loop_buffer_t *buffer,
+                         const byoc_loop_expr_t *const *at, const byoc_loop_expr_t *update) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *type = node->results[0]->type;
+  const byoc_loop_expr_t *index = byoc_loop_let(b, "to", byoc_loop_linear_index(b, type->rank, type->dims, at));
+  const char *reduction = byoc_attributes_string(&node->attributes, "reduction", "none");
+  if (strcmp(reduction, "none") != 0) {
+    byoc_dtype_t dtype = byoc_compute_dtype(type->dtype);
+    bool is_bool = dtype == BYOC_DTYPE_BOOL;
+    const byoc_loop_expr_t *old = byoc_emit_as(b, dtype, byoc_loop_load(b, buffer, index));
+    update = byoc_emit_as(b, dtype, update);
+    byoc_loop_op_t op = reduction[1] == 'd'   ? (is_bool ? BYOC_LOOP_OP_OR : BYOC_LOOP_OP_ADD)
+                        : reduction[1] == 'u' ? (is_bool ? BYOC_LOOP_OP_AND : BYOC_LOOP_OP_MUL)
+                        : reduction[1] == 'i' ? (is_bool ? BYOC_LOOP_OP_AND : BYOC_LOOP_OP_MIN)
+                                              : (is_bool ? BYOC_LOOP_OP_OR : BYOC_LOOP_OP_MAX);
+    update = byoc_loop_binary(b, op, old, update);
+  }
+  byoc_loop_store(b, buffer, index, byoc_emit_as(b, type->dtype, update));
+}
+
+// Updates are applied in order, so that of several for one place the last one stays.
+static byoc_status_t loops_scatter_elements(byoc_lower_t *lower, const byoc_node_t *node) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *x = node->operands[0]->type, *updates = node->operands[1]->type;
+  const byoc_loop_buffer_t *buffer = start_result(lower, node, true);
+  if (!buffer) return BYOC_UNSUPPORTED;
+  int32_t axis = byoc_node_axis(node, "axis", 0, x->rank);
+  const byoc_loop_expr_t *at[BYOC_MAX_RANK], *to[BYOC_MAX_RANK];
+  int32_t opened = byoc_emit_open(b, updates, 0, updates->rank, false, at);
+  for (int32_t d = 0; d < x->rank; ++d) to[d] = at[d];
+  to[axis] = byoc_emit_index(b, byoc_lower_load(lower, node, 1, at), byoc_emit_dim(b, x, axis));
+  write_update(lower, node, buffer, to, byoc_lower_load(lower, node, 2, at));
+  byoc_emit_close(b, opened);
+  return BYOC_OK;
+}
+
+static byoc_status_t loops_scatter_nd(byoc_lower_t *lower, const byoc_node_t *node) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *x = node->operands[0]->type, *picks = node->operands[1]->type, *updates = node->operands[2]->type;
+  const byoc_loop_buffer_t *buffer = start_result(lower, node, true);
+  if (!buffer) return BYOC_UNSUPPORTED;
+  int32_t outer = picks->rank - 1, length = (int32_t)picks->dims[outer].constant;
+  const byoc_loop_expr_t *at[BYOC_MAX_RANK], *tuple[BYOC_MAX_RANK], *to[BYOC_MAX_RANK];
+  int32_t opened = byoc_emit_open(b, updates, 0, outer, false, at);
+  for (int32_t d = 0; d < outer; ++d) tuple[d] = at[d];
+  for (int32_t i = 0; i < length; ++i) {
+    tuple[outer] = byoc_loop_int(b, i);
+    to[i] = byoc_emit_index(b, byoc_lower_load(lower, node, 1, tuple), byoc_emit_dim(b, x, i));
+    to[i] = byoc_loop_let(b, "to", to[i]);
+  }
+  opened += byoc_emit_open(b, updates, outer, updates->rank, false, at);
+  for (int32_t d = length; d < x->rank; ++d) to[d] = at[outer + d - length];
+  write_update(lower, node, buffer, to, byoc_lower_load(lower, node, 2, at));
+  byoc_emit_close(b, opened);
+  return BYOC_OK;
+}
+
+// ---- MaxUnpool ----
+static byoc_status_t infer_unpool(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "a float tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, is_index, "indices of i64"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 3, BYOC_MAX_RANK));
+  const byoc_type_t *x = byoc_operand_type(node, 0);
+  if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
+  byoc_dim_t dims[BYOC_MAX_RANK];
+  int32_t count = 0;
+  if (byoc_has_operand(node, 2)) {
+    if (!byoc_shape_value(node->operands[2], infer->arena, &count, dims)) {
+      return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank);
+    }
+    if (count != x->rank) return byoc_infer_error(infer, "operand 2: expected %d sizes, got %d", x->rank, count);
+    return byoc_infer_set(infer, 0, x->dtype, count, dims);
+  }
+  size_t kernel_count = 0, stride_count = 0, pad_count = 0, spatial = (size_t)x->rank - 2;
+  const int64_t *kernel = byoc_attributes_ints(&node->attributes, "kernel_shape", &kernel_count);
+  const int64_t *strides = byoc_attributes_ints(&node->attributes, "strides", &stride_count);
+  const int64_t *pads = byoc_attributes_ints(&node->attributes, "pads", &pad_count);
+  if (kernel_count != spatial || (strides && stride_count != spatial) || (pads && pad_count != 2 * spatial)) {
+    return byoc_infer_error(infer, "attributes 'kernel_shape', 'strides' and 'pads' do not fit rank %d", x->rank);
+  }
+  bool failed = false;
+  for (int32_t d = 0; d < x->rank; ++d) {
+    dims[d] = x->dims[d];
+    if (d < 2) continue;
+    size_t i = (size_t)d - 2;
+    // (size - 1) * stride - pads + kernel
+    byoc_dim_t stride = byoc_dim_constant(strides ? strides[i] : 1);
+    byoc_dim_t more = byoc_dim_constant(kernel[i] - (pads ? pads[i] + pads[spatial + i] : 0));
+    dims[d] = byoc_infer_dim(infer, BYOC_DIM_SUB, dims[d], byoc_dim_constant(1), &failed);
+    dims[d] = byoc_infer_dim(infer, BYOC_DIM_MUL, dims[d], stride, &failed);
+    dims[d] = byoc_infer_dim(infer, BYOC_DIM_ADD, dims[d], more, &failed);
+  }
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);
+}
+
+// Where the pooled tensor's shape is another one than the result's (an output_shape was given), indices are those of
+// the shape that pooling this operand would have come from.
+static byoc_status_t loops_unpool(byoc_lower_t *lower, const byoc_node_t *node) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
+  const byoc_loop_buffer_t *buffer = start_result(lower, node, false);
+  if (!buffer) return BYOC_UNSUPPORTED;
+  byoc_type_t pooled = *y;
+  byoc_dim_t dims[BYOC_MAX_RANK];
+  size_t kernel_count = 0, stride_count = 0, pad_count = 0, spatial = (size_t)x->rank - 2;
+  const int64_t *kernel = byoc_attributes_ints(&node->attributes, "kernel_shape", &kernel_count);
+  const int64_t *strides = byoc_attributes_ints(&node->attributes, "strides", &stride_count);
+  const int64_t *pads = byoc_attributes_ints(&node->attributes, "pads", &pad_count);
+  for (int32_t d = 0; d < x->rank; ++d) {
+    dims[d] = x->dims[d];
+    size_t i = (size_t)d - 2;
+    if (d < 2) continue;
+    if (!byoc_dim_is_constant(dims[d]) || i >= kernel_count) return BYOC_UNSUPPORTED;
+    int64_t size = (dims[d].constant - 1) * (strides && i < stride_count ? strides[i] : 1) + kernel[i];
+    if (pads && pad_count == 2 * spatial) size -= pads[i] + pads[spatial + i];
+    dims[d] = byoc_dim_constant(size);
+  }
+  pooled.dims = dims;
+  const byoc_loop_expr_t *at[BYOC_MAX_RANK], *to[BYOC_MAX_RANK], *total = byoc_emit_extent(b, &pooled, 0, y->rank);
+  int32_t opened = byoc_emit_open(b, x, 0, x->rank, false, at);
+  const byoc_loop_expr_t *place = byoc_emit_index(b, byoc_lower_load(lower, node, 1, at), total);
+  byoc_emit_unravel(b, &pooled, 0, y->rank, byoc_loop_let(b, "place", place), to);
+  for (int32_t d = 0; d < y->rank; ++d) {
+    to[d] = BYOC_LMIN(b, to[d], BYOC_LSUB(b, byoc_emit_dim(b, y, d), byoc_loop_int(b, 1)));
+  }
+  byoc_loop_store(b, buffer, byoc_loop_linear_index(b, y->rank, y->dims, to), byoc_lower_load(lower, node, 0, at));
+  byoc_emit_close(b, opened);
+  return BYOC_OK;
+}
+
+#define SCATTER(op_name, version, function)                                                                            \
+  {                                                                                                                    \
+    .domain = "", .name = #op_name, .since_version = version, .min_inputs = 3, .max_inputs = 3, .min_outputs = 1,      \
+    .max_outputs = 1, .traits = BYOC_OP_OPAQUE, .infer = infer_scatter, .loops = loops_scatter_##function              \
+  }
+#define UNPOOL(version)                                                                                                \
+  {                                                                                                                    \
+    .domain = "", .name = "MaxUnpool", .since_version = version, .min_inputs = 2, .max_inputs = 3, .min_outputs = 1,   \
+    .max_outputs = 1, .traits = BYOC_OP_OPAQUE, .infer = infer_unpool, .loops = loops_unpool,                          \
+    .shape_operands = 1u << 2                                                                                          \
+  }
+
+const byoc_op_t byoc_ops_scatter[] = {
+    SCATTER(Scatter, 9, elements),
+    SCATTER(Scatter, 11, elements),
+    SCATTER(ScatterElements, 11, elements),
+    SCATTER(ScatterElements, 13, elements),
+    SCATTER(ScatterElements, 16, elements),
+    SCATTER(ScatterElements, 18, elements),
+    SCATTER(ScatterND, 11, nd),
+    SCATTER(ScatterND, 13, nd),
+    SCATTER(ScatterND, 16, nd),
+    SCATTER(ScatterND, 18, nd),
+    UNPOOL(9),
+    UNPOOL(11),
+    UNPOOL(22),
+};
+const size_t byoc_ops_scatter_count = sizeof byoc_ops_scatter / sizeof *byoc_ops_scatter;

@@ -1,0 +1,290 @@
+// Signal processing: window functions, MelWeightMatrix, DFT, STFT.
+#include <math.h>
+#include <string.h>
+
+#include "core/ops/util.h"
+
+#define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
+#define UN(op, x)     byoc_loop_unary(b, BYOC_LOOP_OP_##op, (x))
+#define F64(value)    byoc_loop_const(b, BYOC_DTYPE_F64, (value))
+
+static const byoc_loop_expr_t *as_f64(byoc_loop_builder_t *b, const byoc_loop_expr_t *x) {
+  return byoc_emit_as(b, BYOC_DTYPE_F64, x);
+}
+
+// An integer operand of one element as a dimension; false where it is not known when compiling.
+static bool scalar_dim(const byoc_infer_t *infer, uint32_t operand, byoc_dim_t *out) {
+  byoc_dim_t list[BYOC_MAX_RANK];
+  int32_t count = 0;
+  if (!byoc_has_operand(infer->node, operand)) return false;
+  if (!byoc_shape_value(infer->node->operands[operand], infer->arena, &count, list) || count != 1) return false;
+  *out = list[0];
+  return true;
+}
+
+static byoc_status_t read_output_type(const byoc_infer_t *infer, byoc_dtype_t *out_dtype) {
+  int64_t asked = byoc_attributes_int(&infer->node->attributes, "output_datatype", 1);
+  *out_dtype = byoc_dtype_from_onnx((int32_t)asked);
+  if (byoc_dtype_is_number(*out_dtype)) return BYOC_OK;
+  return byoc_infer_error(infer, "attribute 'output_datatype': %lld is no numeric type", (long long)asked);
+}
+
+// ---- windows ----
+static byoc_status_t infer_window(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_integer, "a length"));
+  byoc_dtype_t dtype;
+  BYOC_RETURN_IF_ERROR(read_output_type(infer, &dtype));
+  byoc_dim_t length;
+  if (!scalar_dim(infer, 0, &length)) return byoc_infer_set_unknown(infer, 0, dtype, 1);
+  return byoc_infer_set(infer, 0, dtype, 1, &length);
+}
+
+// a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n), with n the length, less one for a symmetric window.
+static const byoc_loop_expr_t *point_window(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                                            const byoc_loop_expr_t *const *indices) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *y = node->results[result]->type;
+  bool blackman = node->op[0] == 'B', hamming = strcmp(node->op, "HammingWindow") == 0;
+  double a0 = blackman ? 0.42 : hamming ? 25.0 / 46.0 : 0.5, a1 = blackman ? 0.5 : 1.0 - a0;
+  const byoc_loop_expr_t *n = as_f64(b, byoc_emit_dim(b, y, 0));
+  if (byoc_attributes_int(&node->attributes, "periodic", 1) == 0) n = BYOC_LSUB(b, n, F64(1.0));
+  const byoc_loop_expr_t *turn = BIN(DIV, as_f64(b, indices[0]), BYOC_LMAX(b, n, F64(1.0)));
+  const byoc_loop_expr_t *angle = BYOC_LMUL(b, turn, F64(2 * M_PI));
+  const byoc_loop_expr_t *value = BYOC_LSUB(b, F64(a0), BYOC_LMUL(b, F64(a1), UN(COS, angle)));
+  if (blackman) value = BYOC_LADD(b, value, BYOC_LMUL(b, F64(0.08), UN(COS, BYOC_LMUL(b, angle, F64(2.0)))));
+  return byoc_emit_as(b, y->dtype, value);
+}
+
+// ---- MelWeightMatrix ----
+static byoc_status_t infer_mel(byoc_infer_t *infer) {
+  for (uint32_t i = 0; i < 5; ++i) BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, byoc_dtype_is_number, "a number"));
+  byoc_dtype_t dtype;
+  BYOC_RETURN_IF_ERROR(read_output_type(infer, &dtype));
+  byoc_dim_t bins, length;
+  if (!scalar_dim(infer, 0, &bins) || !scalar_dim(infer, 1, &length)) return byoc_infer_set_unknown(infer, 0, dtype, 2);
+  bool failed = false;
+  byoc_dim_t half = byoc_infer_dim(infer, BYOC_DIM_FLOORDIV, length, byoc_dim_constant(2), &failed);
+  byoc_dim_t dims[] = {byoc_infer_dim(infer, BYOC_DIM_ADD, half, byoc_dim_constant(1), &failed), bins};
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  return byoc_infer_set(infer, 0, dtype, 2, dims);
+}
+
+static const byoc_loop_expr_t *to_mel(byoc_loop_builder_t *b, const byoc_loop_expr_t *hertz) {
+  const byoc_loop_expr_t *ratio = BYOC_LADD(b, F64(1.0), BIN(DIV, hertz, F64(700.0)));
+  return BYOC_LMUL(b, F64(2595.0 / M_LN10), UN(LOG, ratio));
+}
+
+// Triangles over the spectrum whose corners lie evenly on the mel scale: bin `indices[1]` rises from corner i to i + 1
+// and falls to i + 2.
+static const byoc_loop_expr_t *point_mel(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                                         const byoc_loop_expr_t *const *indices) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *y = node->results[result]->type;
+  const byoc_loop_expr_t *given[5];
+  for (uint32_t i = 0; i < 5; ++i) given[i] = as_f64(b, byoc_emit_scalar(lower, node, i));
+  const byoc_loop_expr_t *low = to_mel(b, given[3]), *high = to_mel(b, given[4]);
+  const byoc_loop_expr_t *step = BIN(DIV, BYOC_LSUB(b, high, low), BYOC_LADD(b, given[0], F64(2.0))), *corner[3];
+  for (int32_t i = 0; i < 3; ++i) {
+    const byoc_loop_expr_t *k = as_f64(b, BYOC_LADD(b, indices[1], byoc_loop_int(b, i)));
+    const byoc_loop_expr_t *mel = BYOC_LADD(b, low, BYOC_LMUL(b, k, step));
+    const byoc_loop_expr_t *power = UN(EXP, BYOC_LMUL(b, mel, F64(M_LN10 / 2595.0)));
+    const byoc_loop_expr_t *hertz = BYOC_LMUL(b, F64(700.0), BYOC_LSUB(b, power, F64(1.0)));
+    hertz = BYOC_LMUL(b, BYOC_LADD(b, given[1], F64(1.0)), hertz);
+    corner[i] = UN(FLOOR, BIN(DIV, hertz, given[2]));
+  }
+  const byoc_loop_expr_t *at = as_f64(b, indices[0]), *rise = BYOC_LSUB(b, corner[1], corner[0]);
+  const byoc_loop_expr_t *fall = BYOC_LSUB(b, corner[2], corner[1]);
+  const byoc_loop_expr_t *up = BIN(AND, BIN(LE, corner[0], at), BIN(LE, at, corner[1]));
+  const byoc_loop_expr_t *rising =
+      byoc_loop_select(b, BIN(EQ, rise, F64(0.0)), F64(1.0), BIN(DIV, BYOC_LSUB(b, at, corner[0]), rise));
+  const byoc_loop_expr_t *down = BIN(AND, BIN(LE, corner[1], at), BIN(LT, at, corner[2]));
+  const byoc_loop_expr_t *falling = BIN(DIV, BYOC_LSUB(b, corner[2], at), fall);
+  const byoc_loop_expr_t *value = byoc_loop_select(b, up, rising, F64(0.0));
+  return byoc_emit_as(b, y->dtype, byoc_loop_select(b, down, falling, value));
+}
+
+// ---- DFT ----
+// The transformed dimension: an attribute before version 20, then operand 2.
+static byoc_status_t read_dft_axis(const byoc_infer_t *infer, const byoc_type_t *x, int32_t *out_axis) {
+  const byoc_node_t *node = infer->node;
+  int64_t axis = node->since_version < 20 ? byoc_attributes_int(&node->attributes, "axis", 1) : -2;
+  byoc_ints_t ints;
+  if (node->since_version >= 20 && byoc_has_operand(node, 2)) {
+    if (byoc_read_ints(node, NULL, 2, &ints) != BYOC_KNOWN_YES || ints.count != 1) {
+      return byoc_infer_unsupported(infer, "the axis must be a constant");
+    }
+    axis = ints.values[0];
+  }
+  if (byoc_normalize_axis(axis, x->rank, out_axis) && *out_axis < x->rank - 1) return BYOC_OK;
+  return byoc_infer_error(infer, "the axis: expected a value in [%d, %d], got %lld", -x->rank, x->rank - 2,
+                          (long long)axis);
+}
+
+static byoc_status_t infer_dft(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "a float tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 2, BYOC_MAX_RANK));
+  const byoc_type_t *x = byoc_operand_type(node, 0);
+  if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
+  int32_t axis = 0;
+  BYOC_RETURN_IF_ERROR(read_dft_axis(infer, x, &axis));
+  byoc_dim_t dims[BYOC_MAX_RANK];
+  for (int32_t d = 0; d < x->rank; ++d) dims[d] = x->dims[d];
+  bool failed = false;
+  if (byoc_has_operand(node, 1) && !scalar_dim(infer, 1, &dims[axis])) {
+    dims[axis] = byoc_infer_unknown_dim(infer, &failed);
+  } else if (byoc_attributes_int(&node->attributes, "onesided", 0) != 0) {
+    byoc_dim_t half = byoc_infer_dim(infer, BYOC_DIM_FLOORDIV, dims[axis], byoc_dim_constant(2), &failed);
+    dims[axis] = byoc_infer_dim(infer, BYOC_DIM_ADD, half, byoc_dim_constant(1), &failed);
+  }
+  dims[x->rank - 1] = byoc_dim_constant(2);
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);
+}
+
+// One bin of a transform of `length` points, `used` of which the signal has; the real and imaginary parts are left in
+// two mutable variables. at[axis] is set to each point; window scales them where it is there.
+typedef struct {
+  byoc_lower_t *lower;
+  const byoc_node_t *node;
+  const byoc_type_t *x;
+  bool is_complex, inverse;
+  const byoc_loop_expr_t *length, *used, *bin;
+  const byoc_loop_expr_t *begin; // the signal's first point; NULL: 0
+  int32_t window;                // operand; -1: none
+} transform_t;
+
+static void emit_bin(const transform_t *t, const byoc_loop_expr_t **at, int32_t axis, const byoc_loop_expr_t **out) {
+  byoc_loop_builder_t *b = byoc_lower_builder(t->lower);
+  for (int32_t i = 0; i < 2; ++i) out[i] = byoc_loop_mutable(b, i == 0 ? "re" : "im", F64(0.0));
+  const byoc_loop_expr_t *k = byoc_loop_for(b, BYOC_LOOP_SERIAL, "k", byoc_loop_int(b, 0), t->used);
+  // The angle from the remainder: exact however long the signal is.
+  const byoc_loop_expr_t *turn = as_f64(b, BYOC_LMOD(b, BYOC_LMUL(b, k, t->bin), t->length));
+  const byoc_loop_expr_t *angle =
+      BYOC_LMUL(b, BIN(DIV, turn, as_f64(b, t->length)), F64(t->inverse ? 2 * M_PI : -2 * M_PI));
+  angle = byoc_loop_let(b, "angle", angle);
+  const byoc_loop_expr_t *c = byoc_loop_let(b, "c", UN(COS, angle)), *s = byoc_loop_let(b, "s", UN(SIN, angle)), *x[2];
+  at[axis] = t->begin ? BYOC_LADD(b, t->begin, k) : k;
+  for (int32_t i = 0; i < (t->is_complex ? 2 : 1); ++i) {
+    at[t->x->rank - 1] = byoc_loop_int(b, i);
+    x[i] = as_f64(b, byoc_emit_load(t->lower, t->node, 0, at));
+    if (t->window >= 0)
+      x[i] = BYOC_LMUL(b, x[i], as_f64(b, byoc_emit_load(t->lower, t->node, (uint32_t)t->window, &k)));
+    x[i] = byoc_loop_let(b, "x", x[i]);
+  }
+  const byoc_loop_expr_t *re = BYOC_LMUL(b, x[0], c), *im = BYOC_LMUL(b, x[0], s);
+  if (t->is_complex) {
+    re = BYOC_LSUB(b, re, BYOC_LMUL(b, x[1], s));
+    im = BYOC_LADD(b, im, BYOC_LMUL(b, x[1], c));
+  }
+  byoc_loop_assign(b, out[0], BYOC_LADD(b, out[0], re));
+  byoc_loop_assign(b, out[1], BYOC_LADD(b, out[1], im));
+  byoc_loop_end(b);
+}
+
+static bool has_pairs(const byoc_type_t *x) {
+  byoc_dim_t last = x->dims[x->rank - 1];
+  return byoc_dim_is_constant(last) && last.constant == 2;
+}
+
+static byoc_status_t loops_dft(byoc_lower_t *lower, const byoc_node_t *node) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
+  const byoc_infer_t infer = {.node = (byoc_node_t *)(uintptr_t)node, .opset = node->since_version};
+  int32_t axis = 0;
+  BYOC_RETURN_IF_ERROR(read_dft_axis(&infer, x, &axis));
+  transform_t t = {.lower = lower, .node = node, .x = x, .is_complex = has_pairs(x), .window = -1};
+  t.inverse = byoc_attributes_int(&node->attributes, "inverse", 0) != 0;
+  const byoc_loop_expr_t *extent = byoc_emit_dim(b, x, axis);
+  t.length = byoc_has_operand(node, 1) ? byoc_loop_let(b, "length", byoc_emit_int(lower, node, 1, 0)) : extent;
+  t.used = BYOC_LMIN(b, extent, t.length);
+  const byoc_loop_expr_t *at[BYOC_MAX_RANK], *from[BYOC_MAX_RANK], *sums[2];
+  int32_t opened = byoc_emit_open(b, y, 0, y->rank - 1, true, at);
+  for (int32_t d = 0; d < y->rank; ++d) from[d] = at[d];
+  t.bin = at[axis];
+  emit_bin(&t, from, axis, sums);
+  for (int32_t i = 0; i < 2; ++i) {
+    at[y->rank - 1] = byoc_loop_int(b, i);
+    byoc_emit_store(lower, node, 0, at, t.inverse ? BIN(DIV, sums[i], as_f64(b, t.length)) : sums[i]);
+  }
+  byoc_emit_close(b, opened);
+  return BYOC_OK;
+}
+
+// ---- STFT: operands signal, frame step, window, frame length ----
+static byoc_status_t infer_stft(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "a float signal"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_integer, "a frame step"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 3, 3));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 2));
+  const byoc_type_t *x = byoc_operand_type(node, 0), *window = byoc_operand_type(node, 2);
+  if (!byoc_is_ranked(x)) return byoc_infer_set_unknown(infer, 0, x->dtype, 4);
+  byoc_dim_t step, length, one = byoc_dim_constant(1);
+  bool failed = false, known = scalar_dim(infer, 1, &step);
+  if (byoc_has_operand(node, 3)) {
+    known = scalar_dim(infer, 3, &length) && known;
+  } else if (byoc_is_ranked(window) && window->rank == 1) {
+    length = window->dims[0];
+  } else {
+    return byoc_infer_error(infer, "neither a window nor a frame length is given");
+  }
+  byoc_dim_t dims[] = {x->dims[0], one, one, byoc_dim_constant(2)};
+  if (!known) {
+    for (int32_t d = 1; d < 3; ++d) dims[d] = byoc_infer_unknown_dim(infer, &failed);
+  } else {
+    if (byoc_dim_is_constant(step) && step.constant < 1) return byoc_infer_error(infer, "a frame step below 1");
+    byoc_dim_t room = byoc_infer_dim(infer, BYOC_DIM_SUB, x->dims[1], length, &failed);
+    dims[1] = byoc_infer_dim(infer, BYOC_DIM_ADD, byoc_infer_dim(infer, BYOC_DIM_FLOORDIV, room, step, &failed), one,
+                             &failed);
+    dims[2] = length;
+    if (byoc_attributes_int(&node->attributes, "onesided", 1) != 0) {
+      dims[2] = byoc_infer_dim(infer, BYOC_DIM_FLOORDIV, length, byoc_dim_constant(2), &failed);
+      dims[2] = byoc_infer_dim(infer, BYOC_DIM_ADD, dims[2], one, &failed);
+    }
+  }
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  return byoc_infer_set(infer, 0, x->dtype, 4, dims);
+}
+
+static byoc_status_t loops_stft(byoc_lower_t *lower, const byoc_node_t *node) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
+  transform_t t = {.lower = lower, .node = node, .x = x, .is_complex = has_pairs(x), .window = -1};
+  if (byoc_has_operand(node, 2)) t.window = 2;
+  const byoc_loop_expr_t *step = byoc_loop_let(b, "step", byoc_emit_int(lower, node, 1, 0));
+  t.length = byoc_has_operand(node, 3) ? byoc_loop_let(b, "length", byoc_emit_int(lower, node, 3, 0))
+                                       : byoc_emit_dim(b, node->operands[2]->type, 0);
+  // What the window or the signal does not reach counts as 0.
+  t.used = byoc_has_operand(node, 2) ? BYOC_LMIN(b, t.length, byoc_emit_dim(b, node->operands[2]->type, 0)) : t.length;
+  const byoc_loop_expr_t *at[4], *from[3], *sums[2];
+  int32_t opened = byoc_emit_open(b, y, 0, 3, true, at);
+  t.begin = byoc_loop_let(b, "begin", BYOC_LMUL(b, at[1], step));
+  t.used = BYOC_LMIN(b, t.used, BYOC_LSUB(b, byoc_emit_dim(b, x, 1), t.begin));
+  t.bin = at[2];
+  from[0] = at[0];
+  emit_bin(&t, from, 1, sums);
+  for (int32_t i = 0; i < 2; ++i) {
+    at[3] = byoc_loop_int(b, i);
+    byoc_emit_store(lower, node, 0, at, sums[i]);
+  }
+  byoc_emit_close(b, opened);
+  return BYOC_OK;
+}
+
+#define ROW(op_name, version, least, most, shape, infer_name, ...)                                                     \
+  {                                                                                                                    \
+    .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,                 \
+    .min_outputs = 1, .max_outputs = 1, .infer = infer_##infer_name, __VA_ARGS__, .shape_operands = shape              \
+  }
+
+const byoc_op_t byoc_ops_signal[] = {
+    ROW(HannWindow, 17, 1, 1, 1, window, .point = point_window),
+    ROW(HammingWindow, 17, 1, 1, 1, window, .point = point_window),
+    ROW(BlackmanWindow, 17, 1, 1, 1, window, .point = point_window),
+    ROW(MelWeightMatrix, 17, 5, 5, 0x1f, mel, .point = point_mel),
+    ROW(DFT, 17, 1, 2, 1u << 1, dft, .loops = loops_dft),
+    ROW(DFT, 20, 1, 3, 1u << 1 | 1u << 2, dft, .loops = loops_dft),
+    ROW(STFT, 17, 2, 4, 1u << 1 | 1u << 3, stft, .loops = loops_stft),
+};
+const size_t byoc_ops_signal_count = sizeof byoc_ops_signal / sizeof *byoc_ops_signal;

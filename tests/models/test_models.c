@@ -1,0 +1,87 @@
+// Real models and generated ones, with every list of targets, compiled and evaluated.
+//
+//   models_check shared      trained models with ONNX Runtime's outputs, from ../shared/models; skipped where it is
+//   absent models_check NAME        a model of byoc-modelgen: all targets agree with "c"
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/base/file.h"
+#include "tests/support/command.h"
+
+#define SHARED BYOC_TEST_SOURCE_DIR "/../shared/models"
+
+static const char *const target_lists[] = {"c", "cutlass; c", "cblas; c", "dnnl; c", "cutlass; dnnl; cblas; c"};
+enum { TARGET_LIST_COUNT = sizeof(target_lists) / sizeof(target_lists[0]) };
+
+static const char *model_name;
+
+// `values` are --input and --expect of byoc run. Evaluating takes longer than all the rest where loops are interpreted.
+static void check_both_ways(const char *model, const char *targets, const char *values, bool evaluate) {
+  byoc_test_shell(0, "byoc build '%s' -o model.so --target '%s'", model, targets);
+  byoc_test_shell(0, "byoc run model.so %s", values);
+  byoc_test_printed("as expected");
+  byoc_test_shell(0, "byoc run model.so --threads 1 %s", values);
+  if (evaluate) byoc_test_shell(0, "byoc run '%s' --evaluate --target '%s' %s", model, targets, values);
+}
+
+static bool shared_is_missing(void) {
+  if (byoc_is_directory(SHARED)) return false;
+  print_message("skipped: there is no folder ../shared/models\n");
+  return true;
+}
+
+static void test_mnist(void **state) {
+  (void)state;
+  if (shared_is_missing()) skip();
+  for (size_t i = 0; i < TARGET_LIST_COUNT; ++i) {
+    check_both_ways(SHARED "/mnist/mnist.onnx", target_lists[i],
+                    "--input Input3=" SHARED "/mnist/Input3.npy --expect Plus214_Output_0=" SHARED
+                    "/mnist/expected_Plus214_Output_0.npy --rtol 1e-3 --atol 1e-4",
+                    true);
+  }
+}
+
+static void test_ultraface(void **state) {
+  (void)state;
+  if (shared_is_missing()) skip();
+  for (size_t i = 0; i < TARGET_LIST_COUNT; ++i) {
+    check_both_ways(SHARED "/ultraface/ultraface_rfb_320.onnx", target_lists[i],
+                    "--input input=" SHARED "/ultraface/input.npy --expect scores=" SHARED
+                    "/ultraface/expected_scores.npy --expect boxes=" SHARED
+                    "/ultraface/expected_boxes.npy --rtol 1e-3 --atol 1e-4",
+                    true);
+  }
+}
+
+// What `c` computes is the reference; the evaluator interprets the same loops.
+static void test_generated(void **state) {
+  (void)state;
+  const bool is_bert = strcmp(model_name, "bert_base") == 0, is_large = strcmp(model_name, "resnet50") == 0;
+  byoc_test_shell(0, "byoc-modelgen %s -o model.onnx --seed 3 %s", model_name,
+                  is_bert ? "--layers 2 --sequence 16" : "");
+  byoc_test_shell(0, "byoc run model.onnx --target c --random --seed 9 --output-dir reference > log && ls reference");
+  char values[1024] = "--random --seed 9 --rtol 1e-3 --atol 1e-4", names[512];
+  snprintf(names, sizeof(names), "%s", byoc_test_output());
+  for (char *line = strtok(names, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+    size_t used = strlen(values), size = strlen(line);
+    snprintf(values + used, sizeof(values) - used, " --expect %.*s=reference/%s", (int)size - 4, line, line);
+  }
+  for (size_t i = 0; i < TARGET_LIST_COUNT; ++i) {
+    const bool interprets_all = i == 0;
+    check_both_ways("model.onnx", target_lists[i], values, !(interprets_all && is_large));
+  }
+}
+
+int main(int argc, char **argv) {
+  if (argc != 2) {
+    fprintf(stderr, "usage: models_check shared|MODEL\n");
+    return 2;
+  }
+  model_name = argv[1];
+  const struct CMUnitTest shared[] = {cmocka_unit_test(test_mnist), cmocka_unit_test(test_ultraface)};
+  const struct CMUnitTest generated[] = {cmocka_unit_test(test_generated)};
+  if (strcmp(model_name, "shared") == 0) {
+    return cmocka_run_group_tests(shared, byoc_test_enter_folder, byoc_test_leave_folder);
+  }
+  return cmocka_run_group_tests(generated, byoc_test_enter_folder, byoc_test_leave_folder);
+}
