@@ -67,7 +67,7 @@ static byoc_status_t put_in_order(const byoc_dataflow_t *flow, byoc_candidate_t 
     }
   }
   if (end == count) {
-    memcpy(chosen, sorted, count * sizeof(*chosen));
+    if (count > 0) memcpy(chosen, sorted, count * sizeof(*chosen));
     goto cleanup;
   }
   char text[256] = "";

@@ -4,8 +4,9 @@
 
 #include "core/collage/cover_states.h"
 
-#define DEFAULT_BUDGET 300000
+#define DEFAULT_BUDGET 600000
 #define FIRST_WIDTH    24    // states a position of the first pass, which finds a plan to measure the others against
+#define UNIT_BYTES     256.0 // of a state: one more unit of work
 #define PAIR_LIMIT     16384 // a state that needs more is dropped like one over the width
 
 typedef struct trace_t {
@@ -333,9 +334,10 @@ static bool run_pass(searcher_t *s, double work) {
   if (byoc_cover_layer_add(&s->layers[0], &start, s->allocator, &is_new) == NULL) return false;
   for (uint32_t at = 0; at < p->node_count; ++at) {
     byoc_cover_layer_t *layer = &s->layers[at];
-    double width = FIRST_WIDTH;
     saved += income;
-    double weight = 1 + p->slot_count[at] / 256.0;
+    // Work goes with the size of states: a wide graph gets fewer of them.
+    double weight = 1 + (layer->count > 0 ? (double)layer->size / (double)layer->count / UNIT_BYTES : 0);
+    double width = fmax(2, FIRST_WIDTH / weight);
     if (work > 0) width = fmax(width, saved / 16 / weight);
     if (!byoc_cover_select(&s->selector, at, layer, (size_t)width)) return false;
     if (layer->count > s->result->peak_states) s->result->peak_states = (uint32_t)layer->count;

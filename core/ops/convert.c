@@ -1,4 +1,5 @@
-// Elementwise operators that pass their operand on: conversions, Clip, Identity, and Dropout as it is at inference.
+// Elementwise operators that pass their operand on: conversions, Clip, Identity, and Dropout.
+#include "core/ops/random.h"
 #include "core/ops/util.h"
 
 // ---- Cast, CastLike ----
@@ -78,24 +79,42 @@ static byoc_status_t infer_identity(byoc_infer_t *infer) {
 static byoc_status_t infer_dropout(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "a float tensor"));
-  if (byoc_has_operand(node, 2)) {
-    const byoc_value_t *mode = node->operands[2];
-    if (!byoc_value_is_constant(mode)) {
-      return byoc_infer_unsupported(infer, "operand 2 'training_mode' must be a constant");
-    }
-    if (byoc_constant_element_i64(mode->constant, 0) != 0) {
-      return byoc_infer_unsupported(infer, "training mode is not supported; export the model for inference");
-    }
-  }
+  if (byoc_has_operand(node, 2)) BYOC_RETURN_IF_ERROR(byoc_infer_stream(infer));
   // Before version 10 the mask had the type of the data.
   byoc_dtype_t mask = infer->opset < 10 ? byoc_operand_type(node, 0)->dtype : BYOC_DTYPE_BOOL;
   BYOC_RETURN_IF_ERROR(byoc_infer_set_like(infer, 1, mask, byoc_operand_type(node, 0)));
   return byoc_infer_same(infer);
 }
 
-// dropout(x) → x, mask → true everywhere
+// In training: an element is kept with probability 1 - ratio and then divided by it; the mask says which are.
+static const byoc_loop_expr_t *point_dropout(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                                             const byoc_loop_expr_t *const *indices) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *type = node->results[result]->type;
+  const byoc_loop_expr_t *one = byoc_loop_const(b, BYOC_DTYPE_F64, 1.0),
+                         *ratio = byoc_loop_const(b, BYOC_DTYPE_F64, 0.5);
+  const byoc_loop_expr_t *training = byoc_loop_const_int(b, BYOC_DTYPE_BOOL, 0);
+  if (byoc_has_operand(node, 1)) ratio = byoc_emit_as(b, BYOC_DTYPE_F64, byoc_emit_scalar(lower, node, 1));
+  if (byoc_has_operand(node, 2)) training = byoc_emit_scalar(lower, node, 2);
+  const byoc_loop_expr_t *u = byoc_emit_uniform(b, node, byoc_emit_place(b, type, indices));
+  const byoc_loop_expr_t *kept = byoc_loop_binary(b, BYOC_LOOP_OP_LE, ratio, u);
+  kept = byoc_loop_binary(b, BYOC_LOOP_OP_OR, byoc_loop_unary(b, BYOC_LOOP_OP_NOT, training), kept);
+  if (result == 1) return byoc_emit_as(b, type->dtype, kept);
+  const byoc_loop_expr_t *x = byoc_emit_load(lower, node, 0, indices);
+  if (!x) return NULL;
+  const byoc_loop_expr_t *scale =
+      byoc_emit_as(b, x->dtype, byoc_loop_binary(b, BYOC_LOOP_OP_DIV, one, BYOC_LSUB(b, one, ratio)));
+  const byoc_loop_expr_t *scaled = byoc_loop_select(b, training, BYOC_LMUL(b, x, scale), x);
+  return byoc_emit_as(b, type->dtype, byoc_loop_select(b, kept, scaled, byoc_loop_const(b, x->dtype, 0.0)));
+}
+
+// Outside training: dropout(x) → x, mask → true everywhere
 static byoc_status_t expand_dropout(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   *out_changed = false;
+  if (byoc_has_operand(node, 2)) { // training, or known at run time only
+    const byoc_value_t *mode = node->operands[2];
+    if (!byoc_value_is_constant(mode) || byoc_constant_element_i64(mode->constant, 0) != 0) return BYOC_OK;
+  }
   if (byoc_has_result(node, 1)) {
     byoc_value_t *shape = NULL, *mask = NULL;
     byoc_node_t *made = byoc_op_create(node->block, node, "", "Shape", node->operands, 1, 1);
@@ -138,7 +157,10 @@ static byoc_status_t expand_dropout(byoc_node_t *node, byoc_diag_t *diag, bool *
 #define IDENTITY(version)                                                                                              \
   { ROW(Identity, version, 1, 1, 1), .traits = BYOC_OP_INJECTIVE, .infer = infer_identity, .is_view = true }
 #define DROPOUT(version, operands)                                                                                     \
-  { ROW(Dropout, version, 1, operands, 2), .infer = infer_dropout, .expand = expand_dropout }
+  {                                                                                                                    \
+    ROW(Dropout, version, 1, operands, 2), .traits = (operands) > 1 ? BYOC_OP_RANDOM : 0, .infer = infer_dropout,      \
+                                           .point = point_dropout, .expand = expand_dropout                            \
+  }
 
 const byoc_op_t byoc_ops_convert[] = {
     CAST(6),       CAST(9),       CAST(13),       CAST(19),       CAST(21),       CAST_LIKE(15),

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/ops/rows.h"
+#include "core/ops/write.h"
 
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
 #define UN(op, x)     byoc_loop_unary(b, BYOC_LOOP_OP_##op, (x))
@@ -276,10 +277,8 @@ static byoc_status_t infer_batch(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   for (uint32_t i = 0; i < 5; ++i)
     BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, byoc_dtype_is_float, "a float tensor"));
-  if (byoc_attributes_int(&node->attributes, "training_mode", 0) != 0) {
-    return byoc_infer_unsupported(infer, "training_mode is not supported; export the model for inference");
-  }
-  if (node->result_count > 1) {
+  bool training = byoc_attributes_int(&node->attributes, "training_mode", 0) != 0;
+  if (node->result_count > 1 && !training) {
     return byoc_infer_unsupported(infer, "running statistics are results of training only; one result is supported");
   }
   const byoc_type_t *x = byoc_operand_type(node, 0);
@@ -292,7 +291,52 @@ static byoc_status_t infer_batch(byoc_infer_t *infer) {
       BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, i, 0, channels));
     }
   }
+  for (uint32_t i = 1; i < node->result_count; ++i) node->results[i]->type = byoc_operand_type(node, i + 2);
   return byoc_infer_same(infer);
+}
+
+// BatchNormalization {training_mode = 1} → byoc::BatchNormalizationTraining
+static byoc_status_t expand_batch(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
+  *out_changed = false;
+  if (byoc_attributes_int(&node->attributes, "training_mode", 0) == 0) return BYOC_OK;
+  byoc_writer_t w = {.node = node};
+  byoc_node_t *made = byoc_write_many(&w, "byoc", "BatchNormalizationTraining", node->operands, node->operand_count,
+                                      node->result_count, node->attributes.items, node->attributes.count);
+  for (uint32_t i = 1; made && i < node->result_count; ++i) {
+    if (!byoc_value_replace_uses(node->results[i], made->results[i])) return byoc_diag_out_of_memory(diag);
+  }
+  return byoc_write_end(&w, made ? made->results[0] : NULL, diag, out_changed);
+}
+
+// The statistics are those of the batch; running = running * momentum + current * (1 - momentum).
+static byoc_status_t loops_batch_training(byoc_lower_t *lower, const byoc_node_t *node) {
+  norm_t norm;
+  norm_init(&norm, node);
+  for (int32_t d = 0; d < norm.type.rank; ++d) norm.over[d] = d != 1;
+  double momentum = byoc_attributes_float(&node->attributes, "momentum", (double)0.9f);
+  byoc_rows_t rows;
+  begin_rows(&rows, lower, &norm);
+  byoc_loop_builder_t *b = rows.b;
+  fold_mean(&rows, &norm);
+  byoc_row_t variance = byoc_rows_fold(&rows, BYOC_LOOP_OP_ADD, norm.dtype, centred_square, &norm);
+  byoc_rows_apply(&rows, &variance, by_length, &norm);
+  for (uint32_t i = 1; i < node->result_count; ++i) {
+    byoc_rows_each_row(&rows);
+    const byoc_loop_expr_t *channel = norm.type.rank < 2 ? byoc_loop_int(b, 0) : rows.indices[1];
+    const byoc_loop_expr_t *old = byoc_emit_as(b, norm.dtype, byoc_emit_load(lower, node, i + 2, &channel));
+    const byoc_loop_expr_t *current = byoc_row_value(&rows, i == 1 ? norm.mean : variance);
+    old = BYOC_LMUL(b, old, byoc_loop_const(b, norm.dtype, momentum));
+    current = BYOC_LMUL(b, current, byoc_loop_const(b, norm.dtype, 1.0 - momentum));
+    byoc_emit_store(lower, node, i, &channel, BYOC_LADD(b, old, current));
+    byoc_rows_each_end(&rows);
+  }
+  byoc_rows_each(&rows);
+  const byoc_loop_expr_t *deviation =
+      BYOC_LADD(b, byoc_row_value(&rows, variance), byoc_loop_const(b, norm.dtype, norm.epsilon));
+  scale_and_store(&rows, &norm, BIN(DIV, centred(&rows, &norm), UN(SQRT, deviation)), true);
+  byoc_rows_each_end(&rows);
+  byoc_rows_end(&rows);
+  return BYOC_OK;
 }
 
 // ---- LRN ----
@@ -463,7 +507,7 @@ static byoc_status_t infer_lp(byoc_infer_t *infer) {
   {                                                                                                                    \
     .domain = "", .name = "BatchNormalization", .since_version = version, .min_inputs = 5, .max_inputs = 5,            \
     .min_outputs = 1, .max_outputs = results, .traits = BYOC_OP_ELEMENTWISE | BYOC_OP_BROADCASTS,                      \
-    .infer = infer_batch, .point = point_batch                                                                         \
+    .infer = infer_batch, .point = point_batch, .expand = expand_batch                                                 \
   }
 
 static byoc_status_t infer_rms(byoc_infer_t *infer) {
@@ -476,6 +520,16 @@ const byoc_op_t byoc_ops_normalize[] = {
     BATCH(9, 5),
     BATCH(14, 3),
     BATCH(15, 3),
+    {.domain = "byoc",
+     .name = "BatchNormalizationTraining",
+     .since_version = 1,
+     .min_inputs = 5,
+     .max_inputs = 5,
+     .min_outputs = 1,
+     .max_outputs = 3,
+     .traits = BYOC_OP_HEAVY,
+     .infer = infer_batch,
+     .loops = loops_batch_training},
     ROW(InstanceNormalization, 6, 3, 3, 1, BYOC_OP_REDUCES, instance),
     ROW(InstanceNormalization, 22, 3, 3, 1, BYOC_OP_REDUCES, instance),
     ROW(LayerNormalization, 17, 2, 3, 3, BYOC_OP_REDUCES, layer),

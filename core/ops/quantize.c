@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/ops/window.h"
+#include "core/ops/write.h"
 
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
 
@@ -176,64 +177,31 @@ static byoc_status_t loops_dynamic(byoc_lower_t *lower, const byoc_node_t *node)
 }
 
 // ---- products ----
-// Writes nodes in front of one that is expanded; the first failure sticks.
-typedef struct {
-  byoc_node_t *node;
-  bool failed;
-} writer_t;
-
-static byoc_value_t *write_node(writer_t *w, const char *domain, const char *op, byoc_value_t *a, byoc_value_t *c,
-                                byoc_value_t *e, const byoc_attribute_t *attributes, size_t attribute_count) {
-  byoc_value_t *operands[] = {a, c, e};
-  uint32_t count = e ? 3 : c ? 2 : 1;
-  if (!a) w->failed = true;
-  byoc_node_t *made = w->failed ? NULL
-                                : byoc_op_create_with(w->node->block, w->node, domain, op, operands, count, 1,
-                                                      attributes, attribute_count);
-  if (!made) w->failed = true;
-  return made ? made->results[0] : NULL;
-}
-
-static byoc_value_t *write_cast(writer_t *w, byoc_value_t *x, int64_t onnx_type) {
-  const byoc_attribute_t to = {.name = "to", .kind = BYOC_ATTRIBUTE_INT, .i = onnx_type};
-  return write_node(w, "", "Cast", x, NULL, NULL, &to, 1);
-}
-
 // A per-slice vector as a tensor whose trailing dimensions are `trailing` ones, to broadcast from there; a scalar
 // stays.
-static byoc_value_t *write_trailing(writer_t *w, byoc_value_t *x, int32_t trailing) {
+static byoc_value_t *write_trailing(byoc_writer_t *w, byoc_value_t *x, int32_t trailing) {
   if (!x || trailing == 0 || x->type->rank != 1 || byoc_type_element_count(x->type) == 1) return x;
   int64_t axes[BYOC_MAX_RANK];
   for (int32_t i = 0; i < trailing; ++i) axes[i] = i + 1;
-  byoc_graph_module_t *module = w->node->function->module;
-  const int64_t count = trailing;
-  const byoc_type_t *type = byoc_type_tensor_static(&module->arena, BYOC_DTYPE_I64, 1, &count);
-  byoc_constant_t *constant = type ? byoc_constant_create(module, "axes", type, axes) : NULL;
-  byoc_value_t *value = constant ? byoc_function_constant(w->node->function, constant) : NULL;
-  return write_node(w, "", "Unsqueeze", x, value, NULL, NULL, 0);
+  byoc_value_t *value = byoc_write_vector(w, "axes", BYOC_DTYPE_I64, trailing, axes);
+  return byoc_write_node(w, "", "Unsqueeze", x, value, NULL, NULL, 0);
 }
 
 // i32(x) - i32(zero point)
-static byoc_value_t *write_centred(writer_t *w, byoc_value_t *x, byoc_value_t *zero, int32_t trailing) {
-  enum { ONNX_INT32 = 6 };
-  x = write_cast(w, x, ONNX_INT32);
+static byoc_value_t *write_centred(byoc_writer_t *w, byoc_value_t *x, byoc_value_t *zero, int32_t trailing) {
+  x = byoc_write_cast(w, x, BYOC_DTYPE_I32);
   if (!zero) return x;
-  return write_node(w, "", "Sub", x, write_cast(w, write_trailing(w, zero, trailing), ONNX_INT32), NULL, NULL, 0);
+  return byoc_write_node(w, "", "Sub", x, byoc_write_cast(w, write_trailing(w, zero, trailing), BYOC_DTYPE_I32), NULL,
+                         NULL, 0);
 }
 
 // sum of products → quantised: f32(sum) * scales, then QuantizeLinear
-static byoc_value_t *write_requantised(writer_t *w, byoc_value_t *sum, byoc_value_t *x_scale, byoc_value_t *w_scale,
-                                       byoc_value_t *y_scale, byoc_value_t *y_zero) {
-  enum { ONNX_FLOAT = 1 };
-  byoc_value_t *scale =
-      write_node(w, "", "Mul", write_cast(w, x_scale, ONNX_FLOAT), write_cast(w, w_scale, ONNX_FLOAT), NULL, NULL, 0);
-  sum = write_node(w, "", "Mul", write_cast(w, sum, ONNX_FLOAT), scale, NULL, NULL, 0);
-  return write_node(w, "", "QuantizeLinear", sum, write_cast(w, y_scale, ONNX_FLOAT), y_zero, NULL, 0);
-}
-
-static byoc_status_t finish_expansion(writer_t *w, byoc_value_t *value, byoc_diag_t *diag, bool *out_changed) {
-  *out_changed = !w->failed && value && byoc_value_replace_uses(w->node->results[0], value);
-  return *out_changed ? BYOC_OK : byoc_diag_out_of_memory(diag);
+static byoc_value_t *write_requantised(byoc_writer_t *w, byoc_value_t *sum, byoc_value_t *x_scale,
+                                       byoc_value_t *w_scale, byoc_value_t *y_scale, byoc_value_t *y_zero) {
+  byoc_value_t *scale = byoc_write_node(w, "", "Mul", byoc_write_cast(w, x_scale, BYOC_DTYPE_F32),
+                                        byoc_write_cast(w, w_scale, BYOC_DTYPE_F32), NULL, NULL, 0);
+  sum = byoc_write_node(w, "", "Mul", byoc_write_cast(w, sum, BYOC_DTYPE_F32), scale, NULL, NULL, 0);
+  return byoc_write_node(w, "", "QuantizeLinear", sum, byoc_write_cast(w, y_scale, BYOC_DTYPE_F32), y_zero, NULL, 0);
 }
 
 static byoc_value_t *operand(const byoc_node_t *node, uint32_t index) {
@@ -280,41 +248,41 @@ static byoc_status_t infer_qlinear_matmul(byoc_infer_t *infer) {
 
 // MatMulInteger(a, b, zero points) → MatMul(i32(a) - zero, i32(b) - zero); A's are per row, B's per column
 static byoc_status_t expand_matmul_integer(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
-  writer_t w = {.node = node};
+  byoc_writer_t w = {.node = node};
   byoc_value_t *a = write_centred(&w, node->operands[0], operand(node, 2), 1);
   byoc_value_t *c = write_centred(&w, node->operands[1], operand(node, 3), 0);
-  return finish_expansion(&w, write_node(&w, "", "MatMul", a, c, NULL, NULL, 0), diag, out_changed);
+  return byoc_write_end(&w, byoc_write_node(&w, "", "MatMul", a, c, NULL, NULL, 0), diag, out_changed);
 }
 
 // QLinearMatMul → MatMul of i32, scaled, then QuantizeLinear
 static byoc_status_t expand_qlinear_matmul(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
-  writer_t w = {.node = node};
+  byoc_writer_t w = {.node = node};
   byoc_value_t *const *in = node->operands;
   byoc_value_t *a = write_centred(&w, in[0], in[2], 1), *c = write_centred(&w, in[3], in[5], 0);
-  byoc_value_t *sum = write_node(&w, "", "MatMul", a, c, NULL, NULL, 0);
+  byoc_value_t *sum = byoc_write_node(&w, "", "MatMul", a, c, NULL, NULL, 0);
   byoc_value_t *y = write_requantised(&w, sum, write_trailing(&w, in[1], 1), in[4], in[6], in[7]);
-  return finish_expansion(&w, y, diag, out_changed);
+  return byoc_write_end(&w, y, diag, out_changed);
 }
 
 // ConvInteger(x, w, zero points) → byoc::Conv(i32(x) - zero, i32(w) - zero), which pads with what was the zero point
 static byoc_status_t expand_conv_integer(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
-  writer_t w = {.node = node};
+  byoc_writer_t w = {.node = node};
   byoc_value_t *x = write_centred(&w, node->operands[0], operand(node, 2), 0);
   byoc_value_t *k = write_centred(&w, node->operands[1], operand(node, 3), node->operands[1]->type->rank - 1);
-  byoc_value_t *sum = write_node(&w, "byoc", "Conv", x, k, NULL, node->attributes.items, node->attributes.count);
-  return finish_expansion(&w, sum, diag, out_changed);
+  byoc_value_t *sum = byoc_write_node(&w, "byoc", "Conv", x, k, NULL, node->attributes.items, node->attributes.count);
+  return byoc_write_end(&w, sum, diag, out_changed);
 }
 
 // QLinearConv → byoc::Conv of i32 with its bias, scaled a channel, then QuantizeLinear
 static byoc_status_t expand_qlinear_conv(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
-  writer_t w = {.node = node};
+  byoc_writer_t w = {.node = node};
   byoc_value_t *const *in = node->operands;
   int32_t rank = in[3]->type->rank;
   byoc_value_t *x = write_centred(&w, in[0], in[2], 0), *k = write_centred(&w, in[3], in[5], rank - 1);
   byoc_value_t *sum =
-      write_node(&w, "byoc", "Conv", x, k, operand(node, 8), node->attributes.items, node->attributes.count);
+      byoc_write_node(&w, "byoc", "Conv", x, k, operand(node, 8), node->attributes.items, node->attributes.count);
   byoc_value_t *y = write_requantised(&w, sum, in[1], write_trailing(&w, in[4], rank - 2), in[6], in[7]);
-  return finish_expansion(&w, y, diag, out_changed);
+  return byoc_write_end(&w, y, diag, out_changed);
 }
 
 #define QUANTIZE(version)                                                                                              \

@@ -18,6 +18,7 @@ enum {
   X(bench, "time an artifact")                                                                                         \
   X(conform, "run ONNX backend test cases and say which pass")                                                         \
   X(inspect, "show what is inside an artifact or a model")                                                             \
+  X(costs, "list, export, import or prune the costs that builds have measured")                                        \
   X(targets, "list the targets that there are, with their options")                                                    \
   X(plugins, "list the plugins that were found, and those that were refused")                                          \
   X(opt, "run passes over a module in text form or over a model")

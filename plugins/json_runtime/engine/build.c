@@ -174,10 +174,15 @@ int32_t byoc_dnnl_read_reshaped(byoc_dnnl_function_t *function, int32_t value, i
                                 int32_t *out_version) {
   int32_t first = -1;
   BYOC_DNNL_RETURN_IF_ERROR(first_version(function, value, &first));
-  dnnl_memory_desc_t desc;
-  for (int32_t i = first; i >= 0; i = function->versions[i].next)
-    if (function->api->dnnl_memory_desc_reshape(&desc, &function->versions[i].desc, rank, dims) == dnnl_success)
-      return byoc_dnnl_create_view(function, i, &desc, out_version);
+  dnnl_memory_desc_t desc, row_major;
+  byoc_dnnl_layout_plain(rank, dims, &row_major);
+  for (int32_t i = first; i >= 0; i = function->versions[i].next) {
+    if (function->api->dnnl_memory_desc_reshape(&desc, &function->versions[i].desc, rank, dims) != dnnl_success)
+      continue;
+    // Where a dimension is 1, its stride may be an odd one that the matrix product chokes on.
+    if (function->api->dnnl_memory_desc_equal(&desc, &row_major)) desc = row_major;
+    return byoc_dnnl_create_view(function, i, &desc, out_version);
+  }
   int32_t plain = -1;
   BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_read_plain(function, value, &plain));
   BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_check(

@@ -63,6 +63,15 @@ static int append_binary(byoc_dnnl_function_t *function, const byoc_dnnl_post_op
   return 1;
 }
 
+// oneDNN 2.6 reads the operand of a binary post-op wrongly in elementwise primitives where dimensions are 1, and its
+// plain pooling passes over a sum; a step of its own costs little there.
+static int fuses_binary(const byoc_dnnl_node_t *node) {
+  static const char *const operators[] = {"convolution", "deconvolution", "matmul", "inner_product"};
+  for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); ++i)
+    if (strcmp(node->op, operators[i]) == 0) return 1;
+  return 0;
+}
+
 // Appends the node's first `count` post-ops. Returns 0 where one of them cannot be.
 static int append_post_ops(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node, uint32_t count, int32_t rank,
                            const dnnl_dims_t dims, int allow_sum, dnnl_post_ops_t post_ops,
@@ -79,6 +88,7 @@ static int append_post_ops(byoc_dnnl_function_t *function, const byoc_dnnl_node_
         return 0;
       continue;
     }
+    if (!fuses_binary(node)) return 0;
     // conv(x) + y → y += conv(x): y's memory becomes the result's
     const byoc_dnnl_value_t *operand = &function->graph.values[post_op->value];
     if (allow_sum && post_op->algorithm == dnnl_binary_add && fusion->sum_value < 0 &&

@@ -1,0 +1,213 @@
+#include "core/collage/rules.h"
+
+#include <string.h>
+
+#include "core/collage/rules_internal.h"
+
+// ---- applying ----
+
+byoc_status_t byoc_ruling_init(byoc_ruling_t *r, const byoc_target_t *target, const byoc_dataflow_t *flow,
+                               byoc_candidates_t *list, byoc_diag_t *diag) {
+  *r = (byoc_ruling_t){.flow = flow, .target = target, .list = list, .allocator = list->arena.allocator, .diag = diag};
+  byoc_arena_init(&r->scratch, r->allocator);
+  return byoc_subgraph_space_init(&r->space, flow, r->allocator, diag);
+}
+
+void byoc_ruling_deinit(byoc_ruling_t *r) {
+  if (r->space.flow != NULL) byoc_subgraph_space_deinit(&r->space);
+  byoc_vector_deinit(&r->verdicts, r->allocator);
+  byoc_free(r->allocator, r->verdict_slots);
+  byoc_arena_deinit(&r->scratch);
+}
+
+byoc_status_t byoc_ruling_set(byoc_ruling_t *r, byoc_node_t *const *nodes, size_t count, byoc_index_set_t *out_set) {
+  uint32_t *indices = byoc_allocate(r->allocator, count, sizeof(*indices));
+  if (indices == NULL) return byoc_diag_out_of_memory(r->diag);
+  for (size_t i = 0; i < count; ++i) indices[i] = (uint32_t)nodes[i]->mark;
+  bool ok = byoc_index_set_make(&r->list->arena, indices, count, out_set);
+  byoc_free(r->allocator, indices);
+  return ok ? BYOC_OK : byoc_diag_out_of_memory(r->diag);
+}
+
+byoc_status_t byoc_ruling_propose(byoc_ruling_t *r, byoc_candidate_t candidate, byoc_candidates_t *out,
+                                  byoc_candidate_t **out_candidate) {
+  candidate.target = candidate.place = r->target->index;
+  candidate.cost_ns = NAN;
+  return byoc_candidates_add(out, &candidate, r->diag, out_candidate);
+}
+
+static byoc_status_t propose_each_node(byoc_ruling_t *r, const byoc_partition_rule_t *rule, byoc_candidates_t *out) {
+  for (uint32_t node = 0; node < r->flow->node_count; ++node) {
+    byoc_candidate_t candidate = {.rule = rule->name}, *made = NULL;
+    if (!byoc_index_set_make(&r->list->arena, &node, 1, &candidate.nodes)) return byoc_diag_out_of_memory(r->diag);
+    BYOC_RETURN_IF_ERROR(byoc_ruling_propose(r, candidate, out, &made));
+  }
+  return BYOC_OK;
+}
+
+// Copies from one list to the other what the rule lets through.
+static byoc_status_t pass_on(byoc_ruling_t *r, const byoc_partition_rule_t *rule, const byoc_candidates_t *from,
+                             byoc_candidates_t *out) {
+  for (size_t i = 0; i < from->items.count; ++i) {
+    byoc_candidate_t candidate = *from->items.data[i], *made = NULL;
+    if (rule->kind == BYOC_PARTITION_COMPOSITE && candidate.definition)
+      candidate.composite = candidate.definition->name;
+    if (rule->kind == BYOC_PARTITION_PRIMITIVE) candidate.is_primitive = true;
+    if (rule->kind == BYOC_PARTITION_ONLY_VALID) {
+      byoc_subgraph_t graph;
+      byoc_arena_reset(&r->scratch);
+      if (!byoc_subgraph_make(&r->space, &r->scratch, &candidate.nodes, &graph))
+        return byoc_diag_out_of_memory(r->diag);
+      const char *reason = byoc_subgraph_invalid(&r->space, &graph, &rule->limits);
+      if (reason != NULL) {
+        BYOC_RETURN_IF_ERROR(byoc_candidates_refuse(r->list, &candidate.nodes, candidate.target,
+                                                    candidate.rule ? candidate.rule : "", reason, r->diag));
+        continue;
+      }
+    }
+    BYOC_RETURN_IF_ERROR(byoc_candidates_add(out, &candidate, r->diag, &made));
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_ruling_apply(byoc_ruling_t *r, const byoc_partition_rule_t *rule, byoc_candidates_t *out) {
+  switch (rule->kind) {
+  case BYOC_PARTITION_PATTERN:
+    return byoc_ruling_match(r, rule, out);
+  case BYOC_PARTITION_BY_KIND:
+    return byoc_ruling_group(r, rule, out);
+  case BYOC_PARTITION_HOST:
+    return propose_each_node(r, rule, out);
+  case BYOC_PARTITION_COMBINE:
+    for (uint32_t i = 0; i < rule->part_count; ++i) BYOC_RETURN_IF_ERROR(byoc_ruling_apply(r, rule->parts[i], out));
+    return byoc_ruling_combine(r, rule, out);
+  case BYOC_PARTITION_UNION:
+  case BYOC_PARTITION_COMPOSITE:
+  case BYOC_PARTITION_PRIMITIVE:
+  case BYOC_PARTITION_ONLY_VALID:
+    break;
+  }
+  byoc_candidates_t below;
+  byoc_candidates_init(&below, r->allocator);
+  byoc_status_t status = BYOC_OK;
+  for (uint32_t i = 0; i < rule->part_count && status == BYOC_OK; ++i) {
+    status = byoc_ruling_apply(r, rule->parts[i], &below);
+  }
+  if (status == BYOC_OK) status = pass_on(r, rule, &below, out);
+  byoc_candidates_deinit(&below);
+  return status;
+}
+
+// What came out goes into the caller's list.
+static byoc_status_t keep_all(byoc_ruling_t *r, const byoc_candidates_t *from) {
+  for (size_t i = 0; i < from->items.count; ++i) {
+    byoc_candidate_t *made = NULL;
+    BYOC_RETURN_IF_ERROR(byoc_candidates_add(r->list, from->items.data[i], r->diag, &made));
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t apply_for(const byoc_partition_rule_t *rule, const byoc_target_t *target, bool with_greedy,
+                               const byoc_dataflow_t *flow, byoc_candidates_t *list, byoc_diag_t *diag) {
+  byoc_ruling_t r;
+  byoc_candidates_t made;
+  byoc_candidates_init(&made, list->arena.allocator);
+  byoc_status_t status = byoc_ruling_init(&r, target, flow, list, diag);
+  if (status == BYOC_OK) status = byoc_ruling_apply(&r, rule, &made);
+  if (status == BYOC_OK && with_greedy) status = byoc_ruling_greedy(&r, rule, &made);
+  if (status == BYOC_OK) status = keep_all(&r, &made);
+  byoc_ruling_deinit(&r);
+  byoc_candidates_deinit(&made);
+  if (status == BYOC_OK) return BYOC_OK;
+  return byoc_diag_context(diag, status, "candidates of target '%s'", target->kind->name);
+}
+
+byoc_status_t byoc_partition_rule_apply(const byoc_partition_rule_t *rule, const byoc_target_t *target,
+                                        const byoc_dataflow_t *flow, byoc_candidates_t *list, byoc_diag_t *diag) {
+  return apply_for(rule, target, false, flow, list, diag);
+}
+
+// ---- rules of a target ----
+
+static const byoc_partition_rule_t *new_rule(byoc_arena_t *arena, byoc_partition_rule_t rule,
+                                             const byoc_partition_rule_t *part) {
+  const byoc_partition_rule_t **parts = BYOC_ARENA_ARRAY(arena, const byoc_partition_rule_t *, 1);
+  if (parts == NULL) return NULL;
+  if (part != NULL) {
+    parts[0] = part;
+    rule.parts = parts;
+    rule.part_count = 1;
+  }
+  return byoc_arena_copy(arena, &rule, sizeof(rule));
+}
+
+// One row of a backend's table, whatever the size of its struct was when the plugin was built.
+static const byoc_partition_rule_t *rule_of_row(const byoc_backend_t *backend, uint32_t index,
+                                                const byoc_collect_options_t *options, byoc_arena_t *arena) {
+  byoc_rule_t row = {0};
+  const char *source = (const char *)backend->rules + (size_t)index * backend->rule_stride;
+  memcpy(&row, source, backend->rule_stride < sizeof(row) ? backend->rule_stride : sizeof(row));
+  byoc_rule_t *kept = byoc_arena_copy(arena, &row, sizeof(row));
+  if (kept == NULL) return NULL;
+  byoc_partition_rule_t leaf = {.kind = row.pattern ? BYOC_PARTITION_PATTERN : BYOC_PARTITION_BY_KIND,
+                                .name = row.name ? row.name : "",
+                                .definition = kept,
+                                .limits = {.max_nodes = options->max_nodes, .max_depth = options->max_depth},
+                                .max_each = options->max_each};
+  if (row.max_nodes > 0 && row.max_nodes < leaf.limits.max_nodes) leaf.limits.max_nodes = row.max_nodes;
+  const byoc_partition_rule_t *rule = new_rule(arena, leaf, NULL);
+  if (rule == NULL || row.pattern == NULL) return rule;
+  return new_rule(arena, (byoc_partition_rule_t){.kind = BYOC_PARTITION_COMPOSITE}, rule);
+}
+
+byoc_status_t byoc_partition_rule_for_target(const byoc_target_t *target, const byoc_collect_options_t *options,
+                                             byoc_arena_t *arena, byoc_diag_t *diag,
+                                             const byoc_partition_rule_t **out_rule) {
+  *out_rule = NULL;
+  byoc_collect_options_t limits = options ? *options : (byoc_collect_options_t){0};
+  if (limits.max_nodes == 0) limits.max_nodes = 6;
+  if (limits.max_depth == 0) limits.max_depth = 6;
+  if (limits.max_each == 0) limits.max_each = 12;
+  byoc_partition_rule_t combine = {.kind = BYOC_PARTITION_COMBINE,
+                                   .limits = {.max_nodes = limits.max_nodes, .max_depth = limits.max_depth},
+                                   .max_each = limits.max_each,
+                                   .combine = BYOC_COMBINE_MERGE};
+  const byoc_backend_t *backend = target->kind->backend;
+  const byoc_partition_rule_t *rule = NULL;
+  if (backend == NULL) {
+    char *name = byoc_arena_format(arena, "%s.host", target->kind->name);
+    if (name != NULL) rule = new_rule(arena, (byoc_partition_rule_t){.kind = BYOC_PARTITION_HOST, .name = name}, NULL);
+    combine.combine = BYOC_COMBINE_ELEMENTWISE | BYOC_COMBINE_REDUCTION | BYOC_COMBINE_TUPLE | BYOC_COMBINE_CONSTANT;
+  } else {
+    const byoc_partition_rule_t **rows = BYOC_ARENA_ARRAY(arena, const byoc_partition_rule_t *, backend->rule_count);
+    if (rows == NULL) return byoc_diag_out_of_memory(diag);
+    for (uint32_t i = 0; i < backend->rule_count; ++i) {
+      rows[i] = rule_of_row(backend, i, &limits, arena);
+      if (rows[i] == NULL) return byoc_diag_out_of_memory(diag);
+    }
+    byoc_partition_rule_t all = {.kind = BYOC_PARTITION_UNION, .parts = rows, .part_count = backend->rule_count};
+    rule = new_rule(arena, all, NULL);
+  }
+  if (rule != NULL) rule = new_rule(arena, combine, rule);
+  byoc_partition_rule_t valid = {.kind = BYOC_PARTITION_ONLY_VALID, .limits = {.allow_taps = true}};
+  if (rule != NULL) rule = new_rule(arena, valid, rule);
+  // What the host keeps is not outlined: its lowering fuses by itself.
+  if (rule != NULL && backend != NULL) {
+    rule = new_rule(arena, (byoc_partition_rule_t){.kind = BYOC_PARTITION_PRIMITIVE}, rule);
+  }
+  *out_rule = rule;
+  return rule ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
+byoc_status_t byoc_candidates_collect(byoc_candidates_t *list, const byoc_dataflow_t *flow,
+                                      const byoc_target_list_t *targets, const byoc_collect_options_t *options,
+                                      byoc_diag_t *diag) {
+  for (size_t t = 0; t < targets->targets.count; ++t) {
+    const byoc_target_t *target = targets->targets.data[t];
+    const byoc_partition_rule_t *rule = NULL;
+    BYOC_RETURN_IF_ERROR(byoc_partition_rule_for_target(target, options, &list->arena, diag, &rule));
+    bool with_greedy = target->kind->backend != NULL;
+    BYOC_RETURN_IF_ERROR(apply_for(rule, target, with_greedy, flow, list, diag));
+  }
+  return BYOC_OK;
+}

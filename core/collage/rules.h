@@ -1,0 +1,91 @@
+// Partition rules: how the candidates of a target come about. Rules are trees; the leaves look at the graph, the others
+// work on what those below them propose:
+//
+//   pattern     each match of a pattern, at whatever node it ends (core/plugin/pattern.h)
+//   by kind     connected groups of listed operators: every one up to a size, within a number a node
+//   host        each node by itself, whatever it is
+//   union       everything that several rules propose
+//   composite   marks matches with the name that their function carries (attribute Composite)
+//   primitive   marks candidates that become a function of their own (attribute Primitive)
+//   combine     adds unions of neighbours that are worth fusing (BYOC_COMBINE_*)
+//   only valid  drops what breaks limits or is not convex, and keeps the reason
+//
+// A backend's table becomes
+//
+//   primitive(only valid(combine(union(composite(pattern) ..., by kind ...))))
+//
+// and in addition its regions of greedy placement are candidates, so that with one backend no plan is worse than the
+// greedy one. The accept hook is asked once for each region and its reason kept (byoc_candidates_t.refusals).
+//
+//   byoc_candidates_t list;
+//   byoc_candidates_init(&list, allocator);
+//   BYOC_RETURN_IF_ERROR(byoc_candidates_collect(&list, &flow, targets, NULL, diag)); // all targets, unpriced
+#ifndef BYOC_CORE_COLLAGE_RULES_H_
+#define BYOC_CORE_COLLAGE_RULES_H_
+
+#include "core/collage/candidate.h"
+#include "core/collage/subgraph.h"
+#include "core/target/target.h"
+
+#define BYOC_PARTITION_RULE_LIST(X)                                                                                    \
+  X(PATTERN, "pattern")                                                                                                \
+  X(BY_KIND, "by kind")                                                                                                \
+  X(HOST, "host")                                                                                                      \
+  X(UNION, "union")                                                                                                    \
+  X(COMPOSITE, "composite")                                                                                            \
+  X(PRIMITIVE, "primitive")                                                                                            \
+  X(COMBINE, "combine")                                                                                                \
+  X(ONLY_VALID, "only valid")
+
+typedef enum byoc_partition_rule_kind_t {
+#define BYOC_PARTITION_RULE_ENUM(NAME, text) BYOC_PARTITION_##NAME,
+  BYOC_PARTITION_RULE_LIST(BYOC_PARTITION_RULE_ENUM)
+#undef BYOC_PARTITION_RULE_ENUM
+} byoc_partition_rule_kind_t;
+
+// Which neighbours `combine` joins; a feeds b.
+enum {
+  BYOC_COMBINE_ELEMENTWISE = 1, // b is elementwise or moves data only: b's work happens where a's results are made
+  BYOC_COMBINE_REDUCTION = 2,   // a is elementwise, b reduces: a's results need not be stored
+  BYOC_COMBINE_TUPLE = 4,       // b does nothing but join several values (Concat), or a nothing but split one
+  BYOC_COMBINE_CONSTANT = 8,    // a reads nothing but constants
+  BYOC_COMBINE_MERGE = 16,      // both rules allow it (BYOC_RULE_MERGE)
+};
+
+typedef struct byoc_partition_rule_t byoc_partition_rule_t;
+struct byoc_partition_rule_t {
+  byoc_partition_rule_kind_t kind;
+  const char *name;              // leaves: what their candidates are called
+  const byoc_rule_t *definition; // PATTERN, BY_KIND: the backend's row
+  byoc_subgraph_limits_t limits; // BY_KIND, COMBINE: max_nodes and max_depth of what is made; ONLY_VALID: all of them
+  uint32_t max_each;             // BY_KIND, COMBINE: proposals for each node to begin with
+  uint32_t combine;              // COMBINE: BYOC_COMBINE_*
+  const byoc_partition_rule_t *const *parts; // what it works on: UNION any number, the other inner ones one
+  uint32_t part_count;
+};
+
+// How far the rules for whole targets go.
+typedef struct byoc_collect_options_t {
+  uint32_t max_nodes; // of an enumerated group or a combination; 0: 6. Greedy regions may be larger.
+  uint32_t max_depth; // of the same; 0: 6
+  uint32_t max_each;  // groups, and combinations, that begin at one node; 0: 12
+} byoc_collect_options_t;
+
+// The tree for a target by its backend's table; for the native one, combine(host). In `arena`, as are the copies of the
+// table's rows that candidates refer to.
+byoc_status_t byoc_partition_rule_for_target(const byoc_target_t *target, const byoc_collect_options_t *options,
+                                             byoc_arena_t *arena, byoc_diag_t *diag,
+                                             const byoc_partition_rule_t **out_rule);
+
+// What one rule proposes for one target goes into `list`, unpriced. The flow must have been made from a block.
+// Candidates come out in a stable order. A hook is called on this thread; see byoc/plugin.h.
+byoc_status_t byoc_partition_rule_apply(const byoc_partition_rule_t *rule, const byoc_target_t *target,
+                                        const byoc_dataflow_t *flow, byoc_candidates_t *list, byoc_diag_t *diag);
+
+// Everything that every target could take, in the order of targets; the last one, "c", can take each node alone. Nodes
+// that a target gave back (BYOC_ATTRIBUTE_GIVEN_BACK_BY) and calls are not offered to it again.
+byoc_status_t byoc_candidates_collect(byoc_candidates_t *list, const byoc_dataflow_t *flow,
+                                      const byoc_target_list_t *targets, const byoc_collect_options_t *options,
+                                      byoc_diag_t *diag);
+
+#endif // BYOC_CORE_COLLAGE_RULES_H_

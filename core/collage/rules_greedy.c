@@ -1,0 +1,147 @@
+// What greedy placement would make of one target's rules: large regions that no enumeration reaches. Having them among
+// the candidates makes the cheapest plan no worse than the greedy one.
+#include "core/collage/claims.h"
+#include "core/collage/rules_internal.h"
+#include "core/plugin/pattern.h"
+
+typedef struct greedy_t {
+  byoc_ruling_t *ruling;
+  byoc_claims_t claims;
+} greedy_t;
+
+static bool is_free(void *self, const byoc_node_t *node) {
+  const greedy_t *g = self;
+  return byoc_claims_owner(&g->claims, node->mark) == NULL && byoc_ruling_may_take(g->ruling, node);
+}
+
+// Asks, and claims where the answer is yes.
+static byoc_status_t claim(greedy_t *g, const byoc_rule_t *definition, byoc_node_t *const *nodes, size_t count,
+                           const byoc_region_binding_t *bindings, size_t binding_count) {
+  byoc_ruling_t *r = g->ruling;
+  byoc_index_set_t set;
+  bool accepted = false;
+  byoc_claim_t *claim = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_ruling_set(r, nodes, count, &set));
+  BYOC_RETURN_IF_ERROR(byoc_ruling_ask(r, definition, &set, nodes, bindings, binding_count, &accepted));
+  return accepted ? byoc_claims_add(&g->claims, r->target, definition, nodes, count, r->diag, &claim) : BYOC_OK;
+}
+
+static byoc_status_t claim_matches(greedy_t *g, const byoc_partition_rule_t *rule) {
+  byoc_ruling_t *r = g->ruling;
+  const byoc_pattern_t *pattern = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_pattern_parse(rule->definition->pattern, rule->name, &r->list->arena, r->diag, &pattern));
+  byoc_match_t match;
+  byoc_match_init(&match, r->allocator);
+  byoc_status_t status = BYOC_OK;
+  for (uint32_t n = r->flow->node_count; n-- > 0 && status == BYOC_OK;) { // from the results upwards
+    bool failed = false;
+    if (!is_free(g, r->flow->nodes[n])) continue;
+    bool matched = byoc_pattern_match(pattern, r->flow->nodes[n], is_free, g, &match, &failed);
+    if (failed) status = byoc_diag_out_of_memory(r->diag);
+    if (!matched || status != BYOC_OK) continue;
+    status = claim(g, rule->definition, match.nodes.data, match.nodes.count, match.bindings.data, match.bindings.count);
+  }
+  byoc_match_deinit(&match);
+  return status;
+}
+
+static byoc_status_t claim_nodes(greedy_t *g, const byoc_partition_rule_t *rule) {
+  for (uint32_t n = 0; n < g->ruling->flow->node_count; ++n) {
+    byoc_node_t *node = g->ruling->flow->nodes[n];
+    if (!is_free(g, node) || !byoc_rule_lists(rule->definition, node)) continue;
+    BYOC_RETURN_IF_ERROR(claim(g, rule->definition, &node, 1, NULL, 0));
+  }
+  return BYOC_OK;
+}
+
+// The leaves in the order of the table.
+static byoc_status_t claim_by(greedy_t *g, const byoc_partition_rule_t *rule) {
+  if (rule->kind == BYOC_PARTITION_PATTERN) return claim_matches(g, rule);
+  if (rule->kind == BYOC_PARTITION_BY_KIND) return claim_nodes(g, rule);
+  for (uint32_t i = 0; i < rule->part_count; ++i) BYOC_RETURN_IF_ERROR(claim_by(g, rule->parts[i]));
+  return BYOC_OK;
+}
+
+static bool may_join(const byoc_claim_t *a, const byoc_claim_t *b) {
+  if (a == NULL || b == NULL || a == b) return false;
+  bool groups = a->rule->pattern == NULL && a->rule == b->rule;
+  bool merging = (a->rule->flags & BYOC_RULE_MERGE) && (b->rule->flags & BYOC_RULE_MERGE);
+  if (!groups && !merging) return false;
+  return a->rule->max_nodes == 0 || a->nodes.count + b->nodes.count <= a->rule->max_nodes;
+}
+
+static byoc_status_t join_neighbours(greedy_t *g) {
+  const byoc_dataflow_t *flow = g->ruling->flow;
+  for (uint32_t n = 0; n < flow->node_count; ++n) {
+    const byoc_node_t *node = flow->nodes[n];
+    for (uint32_t k = 0; k < node->operand_count; ++k) { // in the order of greedy placement
+      byoc_node_t *producer = byoc_value_producer(node->operands[k]);
+      if (producer == NULL || producer->block != flow->block) continue;
+      byoc_claim_t *a = byoc_claims_owner(&g->claims, producer->mark), *b = byoc_claims_owner(&g->claims, n);
+      bool joined = false;
+      if (may_join(a, b)) BYOC_RETURN_IF_ERROR(byoc_claims_join(&g->claims, a, b, g->ruling->diag, &joined));
+    }
+  }
+  return BYOC_OK;
+}
+
+// The matches that a region was joined from, as candidates that its parts can be outlined by.
+static byoc_status_t collect_parts(greedy_t *g, const byoc_claim_t *region, byoc_candidate_t *candidate) {
+  byoc_ruling_t *r = g->ruling;
+  byoc_arena_t *arena = &r->list->arena;
+  const byoc_candidate_t **parts = BYOC_ARENA_ARRAY(arena, const byoc_candidate_t *, region->part_count);
+  uint32_t *nodes = byoc_allocate(r->allocator, region->nodes.count, sizeof(*nodes));
+  bool ok = parts != NULL && nodes != NULL;
+  uint32_t part_count = 0;
+  for (size_t i = 0; i < region->nodes.count && ok; ++i) {
+    const byoc_claim_t *claim = g->claims.owners[region->nodes.data[i]]; // before it was joined
+    uint32_t count = 0;
+    for (size_t k = 0; k < region->nodes.count; ++k) {
+      if (g->claims.owners[region->nodes.data[k]] == claim) nodes[count++] = region->nodes.data[k];
+    }
+    if (nodes[0] != region->nodes.data[i]) continue; // seen at its first node
+    byoc_candidate_t part = {.target = r->target->index,
+                             .place = r->target->index,
+                             .rule = claim->rule->name ? claim->rule->name : "",
+                             .composite = claim->rule->name,
+                             .definition = claim->rule,
+                             .cost_ns = NAN};
+    ok = byoc_index_set_make(arena, nodes, count, &part.nodes);
+    parts[part_count] = ok ? byoc_arena_copy(arena, &part, sizeof(part)) : NULL;
+    ok = parts[part_count++] != NULL;
+  }
+  byoc_free(r->allocator, nodes);
+  candidate->parts = parts;
+  candidate->part_count = part_count;
+  return ok ? BYOC_OK : byoc_diag_out_of_memory(r->diag);
+}
+
+static byoc_status_t propose_regions(greedy_t *g, byoc_candidates_t *out) {
+  byoc_ruling_t *r = g->ruling;
+  for (size_t i = 0; i < g->claims.claims.count; ++i) {
+    const byoc_claim_t *region = g->claims.claims.data[i];
+    if (region->merged_into != NULL) continue;
+    byoc_candidate_t candidate = {.rule = region->rule->name ? region->rule->name : "",
+                                  .definition = region->rule,
+                                  .is_primitive = true},
+                     *made = NULL;
+    if (!byoc_index_set_make(&r->list->arena, region->nodes.data, region->nodes.count, &candidate.nodes)) {
+      return byoc_diag_out_of_memory(r->diag);
+    }
+    bool is_match = region->rule->pattern != NULL;
+    if (is_match && region->part_count == 1) candidate.composite = region->rule->name;
+    if (is_match && region->part_count > 1) BYOC_RETURN_IF_ERROR(collect_parts(g, region, &candidate));
+    BYOC_RETURN_IF_ERROR(byoc_ruling_propose(r, candidate, out, &made));
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_ruling_greedy(byoc_ruling_t *r, const byoc_partition_rule_t *rule, byoc_candidates_t *out) {
+  greedy_t g = {.ruling = r};
+  byoc_status_t status = byoc_claims_init(&g.claims, r->flow->block, r->allocator, r->diag);
+  if (status == BYOC_OK) status = claim_by(&g, rule);
+  if (status == BYOC_OK) status = join_neighbours(&g);
+  if (status == BYOC_OK) status = propose_regions(&g, out);
+  byoc_claims_deinit(&g.claims);
+  return status;
+}

@@ -1,0 +1,196 @@
+// The leaves: matches of patterns and groups by kind.
+#include <string.h>
+
+#include "core/base/hash.h"
+#include "core/collage/place.h"
+#include "core/collage/rules_internal.h"
+#include "core/plugin/pattern.h"
+
+// ---- asking ----
+
+bool byoc_ruling_may_take(void *self, const byoc_node_t *node) {
+  const byoc_ruling_t *r = self;
+  if (node->callee != NULL) return false;
+  size_t count = 0;
+  const int64_t *targets = byoc_attributes_ints(&node->attributes, BYOC_ATTRIBUTE_GIVEN_BACK_BY, &count);
+  for (size_t i = 0; i < count; ++i) {
+    if (targets[i] == r->target->index) return false;
+  }
+  return true;
+}
+
+static uint64_t hash_region(const byoc_rule_t *definition, const byoc_index_set_t *set) {
+  return byoc_hash_combine(byoc_index_set_hash(set), (uint64_t)(uintptr_t)definition);
+}
+
+// The slot of a region's verdict, or the free one where it would go.
+static uint32_t *verdict_slot(const byoc_ruling_t *r, uint32_t *slots, size_t slot_count, const byoc_rule_t *definition,
+                              const byoc_index_set_t *set) {
+  size_t i = (size_t)hash_region(definition, set) & (slot_count - 1);
+  for (; slots[i] != 0; i = (i + 1) & (slot_count - 1)) {
+    const byoc_verdict_t *verdict = &r->verdicts.data[slots[i] - 1];
+    if (verdict->definition == definition && byoc_index_set_equal(&verdict->nodes, set)) break;
+  }
+  return &slots[i];
+}
+
+static bool grow_verdicts(byoc_ruling_t *r) {
+  if ((r->verdicts.count + 1) * 2 <= r->verdict_slot_count) return true;
+  size_t slot_count = r->verdict_slot_count ? r->verdict_slot_count * 2 : 64;
+  uint32_t *slots = byoc_allocate(r->allocator, slot_count, sizeof(*slots));
+  if (slots == NULL) return false;
+  for (size_t i = 0; i < r->verdicts.count; ++i) {
+    const byoc_verdict_t *verdict = &r->verdicts.data[i];
+    *verdict_slot(r, slots, slot_count, verdict->definition, &verdict->nodes) = (uint32_t)i + 1;
+  }
+  byoc_free(r->allocator, r->verdict_slots);
+  r->verdict_slots = slots;
+  r->verdict_slot_count = slot_count;
+  return true;
+}
+
+byoc_status_t byoc_ruling_ask(byoc_ruling_t *r, const byoc_rule_t *definition, const byoc_index_set_t *set,
+                              byoc_node_t *const *nodes, const byoc_region_binding_t *bindings, size_t binding_count,
+                              bool *out_accepted) {
+  *out_accepted = true;
+  if (definition->accept == NULL) return BYOC_OK;
+  if (!grow_verdicts(r)) return byoc_diag_out_of_memory(r->diag);
+  uint32_t *slot = verdict_slot(r, r->verdict_slots, r->verdict_slot_count, definition, set);
+  if (*slot != 0) {
+    *out_accepted = r->verdicts.data[*slot - 1].accepted;
+    return BYOC_OK;
+  }
+  byoc_region_t region = {.target = r->target,
+                          .nodes = nodes,
+                          .node_count = set->count,
+                          .bindings = bindings,
+                          .binding_count = binding_count};
+  *out_accepted = definition->accept(r->target->kind->backend->self, &region) != 0;
+  byoc_verdict_t verdict = {definition, *set, *out_accepted};
+  if (!byoc_vector_push(&r->verdicts, r->allocator, verdict)) return byoc_diag_out_of_memory(r->diag);
+  *slot = (uint32_t)r->verdicts.count;
+  if (*out_accepted) return BYOC_OK;
+  return byoc_candidates_refuse(r->list, set, r->target->index, definition->name ? definition->name : "",
+                                region.reason[0] ? region.reason : "no reason was given", r->diag);
+}
+
+// ---- patterns ----
+
+byoc_status_t byoc_ruling_match(byoc_ruling_t *r, const byoc_partition_rule_t *rule, byoc_candidates_t *out) {
+  const byoc_rule_t *definition = rule->definition;
+  const byoc_pattern_t *pattern = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_pattern_parse(definition->pattern, rule->name, &r->list->arena, r->diag, &pattern));
+  byoc_match_t match;
+  byoc_match_init(&match, r->allocator);
+  byoc_status_t status = BYOC_OK;
+  for (uint32_t n = 0; n < r->flow->node_count && status == BYOC_OK; ++n) {
+    bool failed = false, accepted = false;
+    if (!byoc_ruling_may_take(r, r->flow->nodes[n])) continue;
+    bool matched = byoc_pattern_match(pattern, r->flow->nodes[n], byoc_ruling_may_take, r, &match, &failed);
+    if (failed) status = byoc_diag_out_of_memory(r->diag);
+    if (!matched || status != BYOC_OK) continue;
+    byoc_candidate_t candidate = {.rule = rule->name, .definition = definition}, *made = NULL;
+    status = byoc_ruling_set(r, match.nodes.data, match.nodes.count, &candidate.nodes);
+    if (status == BYOC_OK) {
+      status = byoc_ruling_ask(r, definition, &candidate.nodes, match.nodes.data, match.bindings.data,
+                               match.bindings.count, &accepted);
+    }
+    if (accepted && status == BYOC_OK) status = byoc_ruling_propose(r, candidate, out, &made);
+  }
+  byoc_match_deinit(&match);
+  return status;
+}
+
+// ---- by kind ----
+
+bool byoc_rule_lists(const byoc_rule_t *definition, const byoc_node_t *node) {
+  for (uint64_t i = 0; i < definition->operators.count; ++i) {
+    const char *listed = definition->operators.items[i], *separator = strstr(listed, "::");
+    size_t domain_size = separator ? (size_t)(separator - listed) : 0;
+    const char *name = separator ? separator + 2 : listed;
+    if (strcmp(node->op, name) == 0 && strlen(node->domain) == domain_size &&
+        strncmp(node->domain, listed, domain_size) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+typedef struct grouper_t {
+  byoc_ruling_t *ruling;
+  const byoc_partition_rule_t *rule;
+  byoc_candidates_t *out;
+  bool *taken;              // by node: listed and accepted
+  byoc_candidates_t groups; // connected ones that begin at one node, convex or not
+} grouper_t;
+
+static byoc_status_t add_group(grouper_t *g, const byoc_index_set_t *set) {
+  byoc_candidate_t candidate = {.nodes = *set, .rule = g->rule->name, .definition = g->rule->definition}, *made = NULL;
+  return byoc_ruling_propose(g->ruling, candidate, &g->groups, &made);
+}
+
+// Every group one larger than this one, its first node staying the first.
+static byoc_status_t extend_group(grouper_t *g, const byoc_index_set_t *set) {
+  const byoc_dataflow_t *flow = g->ruling->flow;
+  for (uint32_t k = 0; k < set->count; ++k) {
+    uint32_t node = set->items[k];
+    for (int side = 0; side < 2; ++side) {
+      const uint32_t *offsets = side == 0 ? flow->successor_offsets : flow->predecessor_offsets;
+      const uint32_t *neighbours = side == 0 ? flow->successors : flow->predecessors;
+      for (uint32_t e = offsets[node]; e < offsets[node + 1]; ++e) {
+        uint32_t next = neighbours[e];
+        if (g->groups.items.count >= g->rule->max_each) return BYOC_OK;
+        if (next <= set->items[0] || !g->taken[next] || byoc_index_set_contains(set, next)) continue;
+        byoc_index_set_t one = {.items = &next, .count = 1}, larger;
+        if (!byoc_index_set_unite(&g->ruling->list->arena, set, &one, &larger)) {
+          return byoc_diag_out_of_memory(g->ruling->diag);
+        }
+        BYOC_RETURN_IF_ERROR(add_group(g, &larger));
+      }
+    }
+  }
+  return BYOC_OK;
+}
+
+// Connected groups that begin at `first`, smallest first, as many as the rule allows.
+static byoc_status_t propose_groups(grouper_t *g, uint32_t first) {
+  byoc_ruling_t *r = g->ruling;
+  byoc_index_set_t start;
+  if (!byoc_index_set_make(&r->list->arena, &first, 1, &start)) return byoc_diag_out_of_memory(r->diag);
+  byoc_candidates_init(&g->groups, r->allocator);
+  byoc_status_t status = add_group(g, &start);
+  for (size_t i = 0; i < g->groups.items.count && status == BYOC_OK; ++i) {
+    const byoc_candidate_t *group = g->groups.items.data[i];
+    if (group->nodes.count < g->rule->limits.max_nodes) status = extend_group(g, &group->nodes);
+    byoc_subgraph_t graph;
+    byoc_arena_reset(&r->scratch);
+    if (status == BYOC_OK && !byoc_subgraph_make(&r->space, &r->scratch, &group->nodes, &graph)) {
+      status = byoc_diag_out_of_memory(r->diag);
+    }
+    if (status != BYOC_OK) break;
+    if (g->rule->limits.max_depth > 0 && graph.depth > g->rule->limits.max_depth) continue;
+    byoc_candidate_t *made = NULL;
+    if (byoc_subgraph_is_convex(&r->space, &group->nodes)) status = byoc_candidates_add(g->out, group, r->diag, &made);
+  }
+  byoc_candidates_deinit(&g->groups);
+  return status;
+}
+
+byoc_status_t byoc_ruling_group(byoc_ruling_t *r, const byoc_partition_rule_t *rule, byoc_candidates_t *out) {
+  grouper_t g = {.ruling = r, .rule = rule, .out = out};
+  g.taken = byoc_allocate(r->allocator, r->flow->node_count, sizeof(bool));
+  if (g.taken == NULL) return byoc_diag_out_of_memory(r->diag);
+  byoc_status_t status = BYOC_OK;
+  for (uint32_t n = 0; n < r->flow->node_count && status == BYOC_OK; ++n) {
+    byoc_node_t *node = r->flow->nodes[n];
+    byoc_index_set_t set;
+    if (!byoc_ruling_may_take(r, node) || !byoc_rule_lists(rule->definition, node)) continue;
+    status = byoc_ruling_set(r, &node, 1, &set);
+    if (status == BYOC_OK) status = byoc_ruling_ask(r, rule->definition, &set, &node, NULL, 0, &g.taken[n]);
+  }
+  for (uint32_t n = 0; n < r->flow->node_count && status == BYOC_OK; ++n) {
+    if (g.taken[n]) status = propose_groups(&g, n);
+  }
+  byoc_free(r->allocator, g.taken);
+  return status;
+}

@@ -1,0 +1,32 @@
+// Writing the nodes that an operator expands into, in front of it. The first failure sticks and is looked at once, at
+// the end.
+//
+//   byoc_writer_t w = {.node = node};
+//   byoc_value_t *x = byoc_write_node(&w, "", "Mul", node->operands[0], node->operands[1], NULL, NULL, 0);
+//   return byoc_write_end(&w, x, diag, out_changed);
+#ifndef BYOC_CORE_OPS_WRITE_H_
+#define BYOC_CORE_OPS_WRITE_H_
+
+#include "core/ops/op.h"
+
+typedef struct byoc_writer_t {
+  byoc_node_t *node; // that is expanded
+  bool failed;       // memory is out, or types did not infer
+} byoc_writer_t;
+
+// A node of one to three operands (later ones NULL) and its only result.
+byoc_value_t *byoc_write_node(byoc_writer_t *w, const char *domain, const char *op, byoc_value_t *a, byoc_value_t *b,
+                              byoc_value_t *c, const byoc_attribute_t *attributes, size_t attribute_count);
+// A node of any operands and results; NULL after a failure.
+byoc_node_t *byoc_write_many(byoc_writer_t *w, const char *domain, const char *op, byoc_value_t *const *operands,
+                             uint32_t operand_count, uint32_t result_count, const byoc_attribute_t *attributes,
+                             size_t attribute_count);
+// A constant vector; the data is copied.
+byoc_value_t *byoc_write_vector(byoc_writer_t *w, const char *name, byoc_dtype_t dtype, int64_t count,
+                                const void *data);
+// `value` under another element type.
+byoc_value_t *byoc_write_cast(byoc_writer_t *w, byoc_value_t *value, byoc_dtype_t dtype);
+// Puts `value` in the place of the node's first result and says whether all went well.
+byoc_status_t byoc_write_end(byoc_writer_t *w, byoc_value_t *value, byoc_diag_t *diag, bool *out_changed);
+
+#endif // BYOC_CORE_OPS_WRITE_H_

@@ -1,0 +1,133 @@
+// The estimate: operations and bytes of operators, and the times that follow.
+#include "tests/support/support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/base/file.h"
+#include "core/collage/calibrate.h"
+#include "core/collage/estimate.h"
+#include "core/ir/text.h"
+
+static const char graph_text[] = "module {opset_import. = 17} {\n"
+                                 "  constant @w : f32[16,8,3,3] = splat 1.0\n"
+                                 "  constant @m : f32[64,32] = splat 1.0\n"
+                                 "  constant @t : f32[8,4,2,2] = splat 1.0\n"
+                                 "  func @conv(%x : f32[1,8,10,10]) -> (%y : f32[1,16,8,8]) {\n"
+                                 "    %0 = Conv@11(%x, @w) : f32[1,16,8,8]\n"
+                                 "    %y = Relu@14(%0) : f32[1,16,8,8]\n"
+                                 "    return %y\n"
+                                 "  }\n"
+                                 "  func @grouped(%x : f32[1,16,10,10]) -> (%y : f32[1,16,8,8]) {\n"
+                                 "    %y = Conv@11(%x, @w) {group = 2} : f32[1,16,8,8]\n"
+                                 "    return %y\n"
+                                 "  }\n"
+                                 "  func @product(%x : f32[5,64]) -> (%y : f32[5,32]) {\n"
+                                 "    %y = MatMul@13(%x, @m) : f32[5,32]\n"
+                                 "    return %y\n"
+                                 "  }\n"
+                                 "  func @transposed(%x : f32[64,5]) -> (%y : f32[5,32]) {\n"
+                                 "    %y = Gemm@13(%x, @m) {transA = 1} : f32[5,32]\n"
+                                 "    return %y\n"
+                                 "  }\n"
+                                 "  func @up(%x : f32[1,8,6,6]) -> (%y : f32[1,4,12,12]) {\n"
+                                 "    %y = ConvTranspose@11(%x, @t) {strides = [2, 2]} : f32[1,4,12,12]\n"
+                                 "    return %y\n"
+                                 "  }\n"
+                                 "  func @pool(%x : f32[1,4,6,6]) -> (%y : f32[1,4,3,3]) {\n"
+                                 "    %y = MaxPool@12(%x) {kernel_shape = [2, 2], strides = [2, 2]} : f32[1,4,3,3]\n"
+                                 "    return %y\n"
+                                 "  }\n"
+                                 "  func @calls(%x : f32[5,64]) -> (%y : f32[5,32]) {\n"
+                                 "    %0 = call @product(%x) : f32[5,32]\n"
+                                 "    %y = Tanh@13(%0) : f32[5,32]\n"
+                                 "    return %y\n"
+                                 "  }\n"
+                                 "  func @symbolic(%x : f32[N,64]) -> (%y : f32[N,32]) {\n"
+                                 "    %y = MatMul@13(%x, @m) : f32[N,32]\n"
+                                 "    return %y\n"
+                                 "  }\n"
+                                 "}\n";
+
+typedef struct case_t {
+  const char *name;
+  double product_flops, other_flops, bytes;
+} case_t;
+
+static void test_work(void **state) {
+  (void)state;
+  static const case_t cases[] = {
+      {"conv", 2.0 * 16 * 64 * 8 * 9, 16 * 64, 4.0 * (800 + 1024 + 1152)},
+      {"grouped", 2.0 * 16 * 64 * 8 * 9, 0, 4.0 * (1600 + 1024 + 1152)},
+      {"product", 2.0 * 5 * 32 * 64, 0, 4.0 * (320 + 160 + 2048)},
+      {"transposed", 2.0 * 5 * 32 * 64, 0, 4.0 * (320 + 160 + 2048)},
+      {"up", 2.0 * 8 * 36 * 4 * 4, 0, 4.0 * (288 + 576 + 128)},
+      {"pool", 0, 36 * 4, 4.0 * (144 + 36)},
+      {"calls", 2.0 * 5 * 32 * 64, 160 * 10, 4.0 * (320 + 160 + 2048)},
+      {"symbolic", 2.0 * BYOC_ESTIMATE_DIM * 32 * 64, 0, 4.0 * (BYOC_ESTIMATE_DIM * 96 + 2048)},
+  };
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_test_ok(byoc_graph_parse(graph_text, "test", byoc_allocator_system(), &diag, &module), &diag);
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+    byoc_work_t work = byoc_function_work(byoc_graph_module_find(module, cases[i].name));
+    if (work.product_flops != cases[i].product_flops || work.other_flops != cases[i].other_flops ||
+        work.bytes != cases[i].bytes) {
+      fail_msg("%s: %g products, %g others, %g bytes", cases[i].name, work.product_flops, work.other_flops, work.bytes);
+    }
+  }
+  byoc_graph_module_destroy(module);
+}
+
+static void test_model(void **state) {
+  (void)state;
+  static const byoc_backend_t row;
+  byoc_target_kind_t backend = {.name = "b", .backend = &row}, plain = {.name = "c"};
+  byoc_target_t of_backend = {.kind = &backend}, native = {.kind = &plain};
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_test_ok(byoc_graph_parse(graph_text, "test", byoc_allocator_system(), &diag, &module), &diag);
+  const byoc_function_t *conv = byoc_graph_module_find(module, "conv"), *pool = byoc_graph_module_find(module, "pool");
+  byoc_estimator_t one = {.calibration = {.flops_per_ns = 100, .bytes_per_ns = 10}, .thread_count = 1};
+  byoc_estimator_t four = one;
+  four.thread_count = 4;
+  assert_true(byoc_estimate_ns(&one, conv, &of_backend) < byoc_estimate_ns(&one, conv, &native));
+  assert_true(byoc_estimate_ns(&four, conv, &native) < byoc_estimate_ns(&one, conv, &native));
+  assert_true(byoc_estimate_ns(&one, pool, &of_backend) == byoc_estimate_ns(&one, pool, &native));
+  byoc_function_pricer_t pricer = byoc_estimator_pricer(&one);
+  double ns = 0;
+  const char *reason = "";
+  byoc_test_ok(pricer.price(pricer.self, conv, &native, &diag, &ns, &reason), &diag);
+  assert_true(ns == byoc_estimate_ns(&one, conv, &native));
+  assert_null(reason);
+  byoc_graph_module_destroy(module);
+}
+
+// Once a machine.
+static void test_calibration(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  char *folder = byoc_test_folder();
+  char *path = byoc_path_join(byoc_allocator_system(), folder, "costs.sqlite");
+  byoc_cost_database_t *database = NULL;
+  byoc_test_ok(byoc_cost_database_open(path, byoc_allocator_system(), &diag, &database), &diag);
+  byoc_estimator_t first, second;
+  byoc_test_ok(byoc_estimator_init(&first, 1, database, byoc_allocator_system(), &diag), &diag);
+  byoc_test_ok(byoc_estimator_init(&second, 1, database, byoc_allocator_system(), &diag), &diag);
+  printf("peak %.1f GFLOP/s, memory %.1f GB/s\n", first.calibration.flops_per_ns, first.calibration.bytes_per_ns);
+  assert_true(first.calibration.flops_per_ns > 0.01 && first.calibration.bytes_per_ns > 0.01);
+  assert_true(first.calibration.flops_per_ns == second.calibration.flops_per_ns);
+  byoc_cost_database_close(database);
+  (void)byoc_remove_tree(folder, NULL);
+  free(path);
+  free(folder);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_work),
+      cmocka_unit_test(test_model),
+      cmocka_unit_test(test_calibration),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
