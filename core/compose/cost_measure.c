@@ -22,6 +22,8 @@
 #define BUILD_TIMEOUT_MS 300000
 #define RUN_TIMEOUT_MS   10000
 #define MEMORY_LIMIT     (UINT64_C(8) << 30)
+// What a large function is given on top: a slow backend does a billion operations a second, and runs it ten times.
+#define RUN_MS_A_GFLOP 10000
 // Functions of fewer operations are evaluated in less time than a compiler takes.
 #define EVALUATED_FLOPS 2e6
 // Times nearer than this are compared once more, in turns: single measurements differ by as much.
@@ -110,6 +112,7 @@ typedef struct measurement_t {
   byoc_cost_measurer_t *m;
   const byoc_function_t *function;
   const byoc_target_t *target;
+  byoc_work_t work;
   const char *artifact;
   byoc_diag_t *diag;
   double cost_ns;
@@ -160,12 +163,18 @@ static byoc_status_t build(const measurement_t *job, const byoc_target_t *target
   return status;
 }
 
+static uint32_t run_timeout_ms(const measurement_t *job) {
+  double more_ms = (job->work.product_flops + job->work.other_flops) / 1e9 * RUN_MS_A_GFLOP;
+  double timeout_ms = job->m->options.run_timeout_ms + more_ms;
+  return timeout_ms < BUILD_TIMEOUT_MS ? (uint32_t)timeout_ms : BUILD_TIMEOUT_MS;
+}
+
 static byoc_status_t run(const measurement_t *job, byoc_cost_run_t *self, byoc_diag_t *why,
                          byoc_cost_run_answer_t *answer) {
+  uint32_t timeout_ms = run_timeout_ms(job);
   self->thread_count = job->m->options.thread_count;
-  self->limit_ns = (int64_t)job->m->options.run_timeout_ms * 1000000 / 2;
-  byoc_status_t status =
-      run_child(job, job->m->options.run_timeout_ms, byoc_cost_run, self, answer, sizeof(*answer), why);
+  self->limit_ns = (int64_t)timeout_ms * 1000000 / 2;
+  byoc_status_t status = run_child(job, timeout_ms, byoc_cost_run, self, answer, sizeof(*answer), why);
   answer->message[sizeof(answer->message) - 1] = '\0';
   if (status == BYOC_OK && answer->status != BYOC_OK) {
     status = byoc_diag_error(why, answer->status, "%s", answer->message);
@@ -202,8 +211,7 @@ static const char *make_reference(const measurement_t *job, bool evaluate) {
 static byoc_status_t find_reference(const measurement_t *job, const char **out_path) {
   *out_path = NULL;
   byoc_cost_measurer_t *m = job->m;
-  byoc_work_t work = byoc_function_work(job->function);
-  bool evaluate = work.product_flops + work.other_flops <= EVALUATED_FLOPS;
+  bool evaluate = job->work.product_flops + job->work.other_flops <= EVALUATED_FLOPS;
   if (!evaluate && job->target->kind->backend == NULL) return BYOC_OK; // it would be compared with itself
   if (!byoc_block_walk(job->function->body, is_not_random, NULL)) return BYOC_OK;
   uint64_t hash = byoc_function_structural_hash(job->function, BYOC_STRUCTURAL_IGNORE_FUNCTION_ATTRIBUTES);
@@ -324,7 +332,8 @@ static byoc_status_t estimate(byoc_cost_measurer_t *m, const byoc_function_t *fu
 static byoc_status_t measure_and_keep(byoc_cost_measurer_t *m, const byoc_function_t *function,
                                       const byoc_target_t *target, const byoc_cost_key_t *key, byoc_diag_t *diag,
                                       double *out_ns, const char **out_reason) {
-  measurement_t job = {.m = m, .function = function, .target = target, .diag = diag};
+  measurement_t job = {
+      .m = m, .function = function, .target = target, .diag = diag, .work = byoc_function_work(function)};
   int64_t start_ns = byoc_now_ns();
   BYOC_RETURN_IF_ERROR_IN(diag, measure(&job, key), "measuring '%s' on %s", function->name, target->kind->name);
   m->statistics.measured += 1;

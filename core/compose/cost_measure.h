@@ -22,7 +22,7 @@ typedef struct byoc_cost_measure_options_t {
   byoc_cost_database_t *database;    // outlives the measurer; NULL: nothing is remembered
   int32_t thread_count;              // of the contexts that are timed; 0: 1
   uint32_t build_timeout_ms;         // 0: 300000 (a backend may tune)
-  uint32_t run_timeout_ms;           // 0: 10000
+  uint32_t run_timeout_ms;           // 0: 10000; ten seconds more a billion operations
   uint64_t memory_limit_bytes;       // of a child, beyond what this process has mapped; 0: 8 GiB
 } byoc_cost_measure_options_t;
 

@@ -17,6 +17,19 @@ static byoc_type_kind_t kind_of(const Onnx__ValueInfoProto *port) {
   }
 }
 
+static byoc_onnx_port_t read_port(const Onnx__ValueInfoProto *info) {
+  byoc_onnx_port_t port = {.name = byoc_onnx_text(info->name), .kind = kind_of(info)};
+  const Onnx__TypeProto__Tensor *tensor = port.kind == BYOC_TYPE_TENSOR ? info->type->tensor_type : NULL;
+  if (!tensor) return port;
+  port.dtype = byoc_dtype_from_onnx(tensor->elem_type);
+  port.is_static = tensor->shape != NULL;
+  for (size_t i = 0; tensor->shape && i < tensor->shape->n_dim; i++) {
+    if (tensor->shape->dim[i]->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE)
+      port.is_static = false;
+  }
+  return port;
+}
+
 static bool is_initialiser(const Onnx__GraphProto *graph, const char *name) {
   for (size_t i = 0; i < graph->n_initializer; i++) {
     if (strcmp(byoc_onnx_text(graph->initializer[i]->name), name) == 0) return true;
@@ -29,9 +42,8 @@ static const byoc_onnx_port_t *read_ports(const Onnx__GraphProto *graph, Onnx__V
   *out_count = 0;
   byoc_onnx_port_t *ports = BYOC_ARENA_ARRAY(arena, byoc_onnx_port_t, count + 1);
   for (size_t i = 0; ports && i < count; i++) {
-    const char *name = byoc_onnx_text(infos[i]->name);
-    if (infos == graph->input && is_initialiser(graph, name)) continue;
-    ports[(*out_count)++] = (byoc_onnx_port_t){.name = name, .kind = kind_of(infos[i])};
+    if (infos == graph->input && is_initialiser(graph, byoc_onnx_text(infos[i]->name))) continue;
+    ports[(*out_count)++] = read_port(infos[i]);
   }
   return ports;
 }

@@ -14,6 +14,8 @@
 typedef struct byoc_onnx_port_t {
   const char *name;
   byoc_type_kind_t kind; // UNKNOWN where the file says nothing, or something that has no counterpart here
+  byoc_dtype_t dtype;    // tensors; NONE where it is not known here
+  bool is_static;        // tensors: every dimension is a number
 } byoc_onnx_port_t;
 
 typedef struct byoc_onnx_summary_t {

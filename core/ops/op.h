@@ -6,7 +6,8 @@
 //   loops    a loop nest that reads through byoc_lower_load and writes through byoc_lower_store, so that elementwise
 //            producers and consumers can be fused into it without its knowing
 //   view     the same bytes under another shape: no code at all
-//   expand   rewritten into other operators before placement's leftovers are lowered
+//   expand   rewritten into other operators before placement's leftovers are lowered; an expansion that covers some
+//            cases only (BatchNormalization in training) declines the others, which a point or loops definition takes
 // Operators of control flow have none of them: the host program runs them.
 #ifndef BYOC_CORE_OPS_OP_H_
 #define BYOC_CORE_OPS_OP_H_

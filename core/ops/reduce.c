@@ -50,26 +50,36 @@ static const reduction_t *reduction_of(const byoc_node_t *node) {
 }
 
 // ---- axes ----
-// Where the axes are data: which dimensions are folded follows from the operand's and the result's static shapes, as
-// folding a dimension of 1 changes nothing. False where shapes do not tell.
-static bool over_from_shapes(const byoc_node_t *node, bool *over) {
+// Where the axes are data, static shapes still tell which sets of dimensions they may name: folding a dimension of 1
+// changes nothing, and the kept ones appear in the result in order. A set is a bit mask.
+enum { MOST_SETS = 64 };
+typedef struct {
+  int32_t count;
+  uint32_t masks[MOST_SETS];
+} sets_t;
+
+static void find_sets(const byoc_type_t *x, const byoc_type_t *y, int32_t d, int32_t kept, uint32_t mask, sets_t *out) {
+  if (out->count == MOST_SETS || x->rank - d < y->rank - kept) return;
+  if (d == x->rank) {
+    out->masks[out->count++] = mask;
+    return;
+  }
+  bool fits = kept < y->rank && x->dims[d].constant == y->dims[kept].constant;
+  if (fits) find_sets(x, y, d + 1, kept + 1, mask, out);
+  find_sets(x, y, d + 1, kept, mask | 1u << d, out);
+}
+
+static bool sets_from_shapes(const byoc_node_t *node, sets_t *out) {
   const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
+  *out = (sets_t){0};
   if (!byoc_type_is_static(x) || !byoc_type_is_static(y)) return false;
-  if (byoc_attributes_int(&node->attributes, "keepdims", 1) != 0) {
-    if (x->rank != y->rank) return false;
-    for (int32_t d = 0; d < x->rank; ++d) over[d] = y->dims[d].constant == 1;
-    return true;
+  if (byoc_attributes_int(&node->attributes, "keepdims", 1) == 0) {
+    find_sets(x, y, 0, 0, 0, out);
+    return out->count > 0 && out->count < MOST_SETS;
   }
-  // The kept dimensions are a sub-sequence; where several fit, dimensions of one size are told apart by nothing.
-  int32_t first[BYOC_MAX_RANK], at = 0;
-  for (int32_t d = 0; d < x->rank; ++d) {
-    over[d] = at == y->rank || x->dims[d].constant != y->dims[at].constant;
-    if (!over[d]) first[at++] = d;
-  }
-  if (at != y->rank) return false;
-  for (int32_t d = x->rank - 1; d >= 0; --d) { // the last fit must be the first one
-    if (at > 0 && x->dims[d].constant == y->dims[at - 1].constant && first[--at] != d) return false;
-  }
+  if (x->rank != y->rank) return false;
+  for (int32_t d = 0; d < x->rank; ++d) out->masks[0] |= y->dims[d].constant == 1 ? 1u << d : 0;
+  out->count = 1;
   return true;
 }
 
@@ -146,11 +156,50 @@ typedef struct {
   const byoc_loop_expr_t *length;
   int32_t axis;
   bool last;
+  sets_t sets;                  // that the axes may name; none where they are known
+  const byoc_loop_expr_t *mask; // the set that they do name
 } reduce_t;
+
+// The indices of the operand's element where the rows were laid out for sets.masks[0], but the axes name another set:
+// dimensions of equal size stand in for each other.
+static void swap_indices(byoc_rows_t *rows, const reduce_t *r, const byoc_loop_expr_t **at) {
+  byoc_loop_builder_t *b = rows->b;
+  const byoc_type_t *x = rows->type;
+  for (int32_t d = 0; d < x->rank; ++d) at[d] = rows->indices[d];
+  for (int32_t s = 1; s < r->sets.count; ++s) {
+    const byoc_loop_expr_t *named = byoc_loop_binary(b, BYOC_LOOP_OP_EQ, r->mask, byoc_loop_int(b, r->sets.masks[s]));
+    uint32_t used = 0;
+    for (int32_t d = 0; d < x->rank; ++d) {
+      bool folded = r->sets.masks[s] >> d & 1;
+      int32_t from = 0; // the first dimension of this role and size that no other one stands for
+      while (from < x->rank && (used >> from & 1 || (r->sets.masks[0] >> from & 1) != folded ||
+                                x->dims[from].constant != x->dims[d].constant)) {
+        ++from;
+      }
+      if (from == x->rank) continue;
+      used |= 1u << from;
+      if (from != d) at[d] = byoc_loop_select(b, named, rows->indices[from], at[d]);
+    }
+  }
+}
+
+static const byoc_loop_expr_t *emit_mask(byoc_lower_t *lower, const byoc_node_t *node) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_loop_expr_t *mask = byoc_loop_int(b, 0), *rank = byoc_loop_int(b, node->operands[0]->type->rank);
+  int64_t count = byoc_type_element_count(node->operands[1]->type);
+  for (int64_t i = 0; i < count; ++i) {
+    const byoc_loop_expr_t *axis = byoc_emit_index(b, byoc_emit_int(lower, node, 1, i), rank);
+    const byoc_loop_expr_t *bit = byoc_loop_binary(b, BYOC_LOOP_OP_SHL, byoc_loop_int(b, 1), axis);
+    mask = byoc_loop_binary(b, BYOC_LOOP_OP_OR, mask, bit);
+  }
+  return byoc_loop_let(b, "mask", mask);
+}
 
 static const byoc_loop_expr_t *plain(byoc_rows_t *rows, const void *self) {
   const reduce_t *r = self;
-  return byoc_emit_as(rows->b, r->dtype, byoc_emit_load(rows->lower, r->node, 0, rows->indices));
+  const byoc_loop_expr_t *at[BYOC_MAX_RANK];
+  swap_indices(rows, r, at);
+  return byoc_emit_as(rows->b, r->dtype, byoc_emit_load(rows->lower, r->node, 0, at));
 }
 
 // Roots and logarithms of integers are taken in f64, bools are ordered as bytes.
@@ -201,7 +250,11 @@ static byoc_status_t loops_reduce(byoc_lower_t *lower, const byoc_node_t *node) 
   r.dtype = fold_dtype(x->dtype, r.reduction);
   bool over[BYOC_MAX_RANK], valid = true;
   byoc_known_t known = read_over(node, x->rank, over, &valid);
-  if (!valid || (known == BYOC_KNOWN_NO && !over_from_shapes(node, over))) return BYOC_UNSUPPORTED;
+  if (!valid || (known == BYOC_KNOWN_NO && !sets_from_shapes(node, &r.sets))) return BYOC_UNSUPPORTED;
+  if (known == BYOC_KNOWN_NO) {
+    for (int32_t d = 0; d < x->rank; ++d) over[d] = r.sets.masks[0] >> d & 1;
+    if (r.sets.count > 1) r.mask = emit_mask(lower, node);
+  }
   byoc_rows_t rows;
   byoc_rows_begin(&rows, lower, x, over);
   byoc_rows_element_t element = mapped;

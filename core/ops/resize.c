@@ -366,14 +366,14 @@ static byoc_status_t loops_resize(byoc_lower_t *lower, const byoc_node_t *node) 
   return BYOC_OK;
 }
 
-#define ROW(op_name, version, least, most)                                                                             \
+#define ROW(op_name, version, least, most, shape)                                                                      \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,                 \
-    .min_outputs = 1, .max_outputs = 1, .infer = infer_resize, .loops = loops_resize, .shape_operands = 0xe            \
+    .min_outputs = 1, .max_outputs = 1, .infer = infer_resize, .loops = loops_resize, .shape_operands = shape          \
   }
 
 const byoc_op_t byoc_ops_resize[] = {
-    ROW(Upsample, 7, 1, 1), ROW(Upsample, 9, 2, 2), ROW(Resize, 10, 2, 2), ROW(Resize, 11, 3, 4),
-    ROW(Resize, 13, 1, 4),  ROW(Resize, 18, 1, 4),  ROW(Resize, 19, 1, 4),
+    ROW(Upsample, 7, 1, 1, 0),  ROW(Upsample, 9, 2, 2, 0x2), ROW(Resize, 10, 2, 2, 0x2), ROW(Resize, 11, 3, 4, 0xe),
+    ROW(Resize, 13, 1, 4, 0xe), ROW(Resize, 18, 1, 4, 0xe),  ROW(Resize, 19, 1, 4, 0xe),
 };
 const size_t byoc_ops_resize_count = sizeof byoc_ops_resize / sizeof *byoc_ops_resize;

@@ -103,7 +103,8 @@ static void deinit_session(byoc_codegen_t *session) {
 // What the hook said of its failure: by error(), else the latest call of ours that failed, else nothing.
 static byoc_status_t hook_failed(byoc_codegen_t *session, int32_t status, byoc_diag_t *diag) {
   const byoc_diag_t *said = &session->hook_error;
-  if (said->status == BYOC_OK) said = &session->failure;
+  // Where our memory ran out, the plugin saw a NULL and may have guessed.
+  if (said->status == BYOC_OK || session->failure.status == BYOC_OUT_OF_MEMORY) said = &session->failure;
   if (said->status == BYOC_OK) said = &session->last;
   const bool known = strcmp(byoc_status_name(status), byoc_status_name(-1)) != 0;
   const byoc_status_t told = known ? status : BYOC_INTERNAL;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "core/base/string.h"
+#include "core/target/cpu.h"
 #include "tests/conformance/suite.h"
 
 suite_t suite;
@@ -171,6 +172,19 @@ static int set_up_alone(void **state) {
   return 0;
 }
 
+// Takes "features?" off a target list; false where this processor lacks them.
+static bool is_for_this_processor(const char **targets) {
+  const char *mark = strchr(*targets, '?');
+  if (mark == NULL) return true;
+  char name[64];
+  uint64_t features = 0;
+  snprintf(name, sizeof(name), "%.*s", (int)(mark - *targets), *targets);
+  *targets = mark + 1;
+  bool has = byoc_cpu_parse(name, NULL, &features) == BYOC_OK && (features & ~byoc_cpu_detect()) == 0;
+  if (!has) print_message("'%s' is left out: this processor is not %s\n", *targets, name);
+  return has;
+}
+
 static int run_all(void) {
   const struct CMUnitTest alone[] = {cmocka_unit_test(check_file), cmocka_unit_test(check_reloading),
                                      cmocka_unit_test(check_failing_allocations)};
@@ -181,8 +195,15 @@ static int run_all(void) {
   suite.current = suite.targets[0];
   int failed = cmocka_run_group_tests_name("loading", alone, set_up_alone, NULL);
   failed += cmocka_run_group_tests_name(suite.current, whole, set_up, NULL);
+  const struct CMUnitTest refusal[] = {cmocka_unit_test(check_refused)};
   for (size_t t = 1; t < suite.target_count; ++t) {
     suite.current = suite.targets[t];
+    if (suite.current[0] == '!') {
+      suite.current += 1;
+      failed += cmocka_run_group_tests_name(suite.current, refusal, NULL, NULL);
+      continue;
+    }
+    if (!is_for_this_processor(&suite.current)) continue;
     failed += cmocka_run_group_tests_name(suite.current, again, NULL, NULL);
   }
   tear_down(NULL);

@@ -46,6 +46,7 @@ void check_option_misuse(void **state);
 void check_reloading(void **state);
 void check_placement(void **state);
 void check_results(void **state);
+void check_refused(void **state);
 void check_reproducible(void **state);
 void check_failing_allocations(void **state);
 

@@ -261,6 +261,28 @@ void check_results(void **state) {
   suite_settle();
 }
 
+// The target list is refused, when it is read or when code is made, as a user's mistake and with a reason.
+void check_refused(void **state) {
+  (void)state;
+  for (size_t f = 0; f < suite.table.file_count; ++f) {
+    const case_file_t *file = &suite.table.files[f];
+    byoc_diag_t diag = {0};
+    uint8_t *model = NULL;
+    size_t size = 0;
+    road_t road;
+    if (strcmp(file->name, "adversity.cases") != 0) continue;
+    case_file_model(file, ALL_CASES, &model, &size);
+    byoc_status_t status =
+        road_open(&road, suite.registry, model, size, suite.current, NULL, byoc_allocator_system(), &diag);
+    road_close(&road);
+    byoc_free(byoc_allocator_system(), model);
+    if (status != BYOC_INVALID_ARGUMENT || diag.message[0] == '\0') {
+      suite_complain_diag(&diag, "'%s' gives '%s', not a refusal", suite.current, byoc_status_name(status));
+    }
+  }
+  suite_settle();
+}
+
 // ---- the same bytes again ----
 
 // Builds the file's cases anew with an empty cache.

@@ -72,8 +72,11 @@ static byoc_status_t run(const byoc_text_items_t *words, const costs_options_t *
   if (index == 4) {
     byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "there is no 'byoc costs %s'", action);
     const char *nearest = byoc_nearest_match(action, actions, 4);
-    byoc_diag_hint(diag, "%s%s", nearest != NULL ? "did you mean " : "list, export FILE, import FILE or prune",
-                   nearest != NULL ? nearest : "");
+    if (nearest != NULL) {
+      byoc_diag_hint(diag, "did you mean 'byoc costs %s'?", nearest);
+    } else {
+      byoc_diag_hint(diag, "list, export FILE, import FILE or prune");
+    }
     return status;
   }
   bool takes_file = index == 1 || index == 2;

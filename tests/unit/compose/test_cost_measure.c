@@ -104,7 +104,7 @@ static void assert_measured(double ns) {
   assert_true(ns < 1e8);
 }
 
-static void test_sound_candidates(void **state) {
+static void test_c4_c5_sound_candidates(void **state) {
   (void)state;
   fixture_t fixture;
   open_measurer(&fixture, "faulty; cutlass; c -O=2");
@@ -142,7 +142,7 @@ typedef struct expectation_t {
 
 // C4: a crash, a hang, a wrong number, a lie about memory, at run time or while generating, cost infinity with the
 // reason; the native target goes on as if nothing had happened, and the answer is remembered.
-static void test_faults(void **state) {
+static void test_c4_faults(void **state) {
   (void)state;
   static const expectation_t expectations[] = {
       {"wrong", "wrong result: element"},
@@ -180,7 +180,7 @@ static void test_faults(void **state) {
   }
 }
 
-static void test_hook_hangs(void **state) {
+static void test_c4_hook_hangs(void **state) {
   (void)state;
   fixture_t fixture;
   open_measurer(&fixture, "faulty -fault=generate_hang; c");
@@ -195,7 +195,7 @@ static void test_hook_hangs(void **state) {
   close_measurer(&fixture);
 }
 
-static void test_slow_costs_more(void **state) {
+static void test_c4_slow_costs_more(void **state) {
   (void)state;
   fixture_t fixture;
   open_measurer(&fixture, "faulty -fault=slow; faulty; c");
@@ -228,8 +228,9 @@ static void test_comparison(void **state) {
 int main(void) {
   byoc_log_set_level(BYOC_LOG_ERROR);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_comparison), cmocka_unit_test(test_sound_candidates), cmocka_unit_test(test_faults),
-      cmocka_unit_test(test_hook_hangs), cmocka_unit_test(test_slow_costs_more),
+      cmocka_unit_test(test_comparison),         cmocka_unit_test(test_c4_c5_sound_candidates),
+      cmocka_unit_test(test_c4_faults),          cmocka_unit_test(test_c4_hook_hangs),
+      cmocka_unit_test(test_c4_slow_costs_more),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,173 @@
+// TfIdfVectorizer over integers: how often each n-gram of a pool occurs in a row, at every allowed skip.
+#include <string.h>
+
+#include "core/ops/util.h"
+#include "core/ops/write.h"
+
+static bool is_word(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_I32 || dtype == BYOC_DTYPE_I64;
+}
+
+static byoc_status_t infer_tf_idf(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
+  if (byoc_attributes_find(&node->attributes, "pool_strings")) {
+    return byoc_infer_unsupported(infer, "pools of strings are not supported");
+  }
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_word, "a tensor of i32 or i64"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 1, 2));
+  const char *mode = byoc_attributes_string(&node->attributes, "mode", "");
+  if (strcmp(mode, "TF") != 0 && strcmp(mode, "IDF") != 0 && strcmp(mode, "TFIDF") != 0) {
+    return byoc_infer_error(infer, "attribute 'mode': expected TF, IDF or TFIDF, got \"%s\"", mode);
+  }
+  size_t index_count = 0, start_count = 0, pool_count = 0;
+  const int64_t *indexes = byoc_attributes_ints(&node->attributes, "ngram_indexes", &index_count);
+  const int64_t *starts = byoc_attributes_ints(&node->attributes, "ngram_counts", &start_count);
+  byoc_attributes_ints(&node->attributes, "pool_int64s", &pool_count);
+  int64_t length = 0, grams = 0;
+  for (size_t i = 0; i < index_count; ++i) {
+    if (indexes[i] < 0 || indexes[i] > INT32_MAX) return byoc_infer_error(infer, "attribute 'ngram_indexes'");
+    if (indexes[i] >= length) length = indexes[i] + 1;
+  }
+  // ngram_counts says where the n-grams of each length start in the pool.
+  for (size_t i = 0; i < start_count; ++i) {
+    int64_t end = i + 1 < start_count ? starts[i + 1] : (int64_t)pool_count;
+    if (starts[i] < 0 || end < starts[i] || end > (int64_t)pool_count || (end - starts[i]) % (int64_t)(i + 1) != 0) {
+      return byoc_infer_error(infer, "attribute 'ngram_counts' does not fit the pool");
+    }
+    grams += (end - starts[i]) / (int64_t)(i + 1);
+  }
+  if (grams != (int64_t)index_count) {
+    return byoc_infer_error(infer, "the pool holds %lld n-grams, 'ngram_indexes' %zu", (long long)grams, index_count);
+  }
+  const byoc_type_t *x = byoc_operand_type(node, 0);
+  if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, BYOC_DTYPE_F32);
+  byoc_dim_t dims[] = {x->dims[0], byoc_dim_constant(length)};
+  return byoc_infer_set(infer, 0, BYOC_DTYPE_F32, x->rank, x->rank == 2 ? dims : &dims[1]);
+}
+
+static byoc_status_t infer_count(byoc_infer_t *infer) {
+  const byoc_type_t *x = byoc_operand_type(infer->node, 0);
+  byoc_dim_t length = byoc_dim_constant(byoc_attributes_int(&infer->node->attributes, "length", 0));
+  byoc_dim_t dims[] = {x->rank == 2 ? x->dims[0] : length, length};
+  return byoc_infer_set(infer, 0, BYOC_DTYPE_F32, x->rank, dims);
+}
+
+// Operands: words, pool, and a row {start in the pool, n, place in the result} and a weight for each n-gram.
+static byoc_status_t loops_count(byoc_lower_t *lower, const byoc_node_t *node) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
+  const char *mode = byoc_attributes_string(&node->attributes, "mode", "TF");
+  int64_t most_skipped = byoc_attributes_int(&node->attributes, "max_skip_count", 0);
+  const byoc_loop_buffer_t *out = NULL;
+  if (!byoc_lower_result_buffer(lower, node, 0, &out)) return BYOC_UNSUPPORTED;
+  const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1), *at[2] = {zero, zero};
+  const byoc_loop_expr_t *rows = x->rank == 2 ? byoc_emit_dim(b, x, 0) : one;
+  const byoc_loop_expr_t *words = byoc_emit_dim(b, x, x->rank - 1), *length = byoc_emit_dim(b, y, y->rank - 1);
+  const byoc_loop_expr_t *grams = byoc_emit_dim(b, node->operands[3]->type, 0);
+  const byoc_loop_expr_t *row = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "n", zero, rows);
+  const byoc_loop_expr_t *base = byoc_loop_let(b, "base", BYOC_LMUL(b, row, length));
+  const byoc_loop_expr_t *k = byoc_loop_for(b, BYOC_LOOP_SERIAL, "k", zero, length);
+  byoc_loop_store(b, out, BYOC_LADD(b, base, k), byoc_loop_const(b, BYOC_DTYPE_F32, 0.0));
+  byoc_loop_end(b);
+  const byoc_loop_expr_t *g = byoc_loop_for(b, BYOC_LOOP_SERIAL, "g", zero, grams), *fields[3];
+  for (int32_t i = 0; i < 3; ++i) {
+    const byoc_loop_expr_t *index = BYOC_LADD(b, BYOC_LMUL(b, g, byoc_loop_int(b, 3)), byoc_loop_int(b, i));
+    fields[i] = byoc_loop_let(b,
+                              i == 0   ? "start"
+                              : i == 1 ? "size"
+                                       : "to",
+                              byoc_lower_load_flat(lower, node, 2, index));
+  }
+  const byoc_loop_expr_t *count = byoc_loop_mutable(b, "count", byoc_loop_const(b, BYOC_DTYPE_F32, 0.0));
+  // A single word is the same at every skip.
+  const byoc_loop_expr_t *single = byoc_loop_binary(b, BYOC_LOOP_OP_EQ, fields[1], one);
+  const byoc_loop_expr_t *skips = byoc_loop_select(b, single, one, byoc_loop_int(b, most_skipped + 1));
+  const byoc_loop_expr_t *skip = byoc_loop_for(b, BYOC_LOOP_SERIAL, "skip", zero, skips);
+  const byoc_loop_expr_t *step = byoc_loop_let(b, "step", BYOC_LADD(b, skip, one));
+  const byoc_loop_expr_t *reach = BYOC_LMUL(b, BYOC_LSUB(b, fields[1], one), step);
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, BYOC_LSUB(b, words, reach));
+  const byoc_loop_expr_t *same = byoc_loop_mutable(b, "same", byoc_loop_const_int(b, BYOC_DTYPE_BOOL, 1));
+  k = byoc_loop_for(b, BYOC_LOOP_SERIAL, "k", zero, fields[1]);
+  at[x->rank - 1] = BYOC_LADD(b, i, BYOC_LMUL(b, k, step));
+  if (x->rank == 2) at[0] = row;
+  const byoc_loop_expr_t *word = byoc_emit_as(b, BYOC_DTYPE_I64, byoc_lower_load(lower, node, 0, at));
+  const byoc_loop_expr_t *known = byoc_lower_load_flat(lower, node, 1, BYOC_LADD(b, fields[0], k));
+  const byoc_loop_expr_t *equal = byoc_loop_binary(b, BYOC_LOOP_OP_EQ, word, known);
+  byoc_loop_assign(b, same, byoc_loop_binary(b, BYOC_LOOP_OP_AND, same, equal));
+  byoc_loop_end(b);
+  const byoc_loop_expr_t *unit = byoc_loop_const(b, BYOC_DTYPE_F32, 1.0),
+                         *none = byoc_loop_const(b, BYOC_DTYPE_F32, 0.0);
+  byoc_loop_assign(b, count, byoc_loop_select(b, same, BYOC_LADD(b, count, unit), count));
+  byoc_emit_close(b, 2);
+  const byoc_loop_expr_t *value = count;
+  if (strcmp(mode, "IDF") == 0) {
+    value = byoc_loop_select(b, byoc_loop_binary(b, BYOC_LOOP_OP_LT, none, count), unit, none);
+  }
+  if (strcmp(mode, "TF") != 0) value = BYOC_LMUL(b, value, byoc_lower_load_flat(lower, node, 3, g));
+  const byoc_loop_expr_t *to = BYOC_LADD(b, base, fields[2]);
+  byoc_loop_store(b, out, to, BYOC_LADD(b, byoc_loop_load(b, out, to), value));
+  byoc_emit_close(b, 2);
+  return BYOC_OK;
+}
+
+// TfIdfVectorizer(x) → byoc::CountGrams(x, pool, n-grams, weights), with those of allowed lengths alone
+static byoc_status_t expand_tf_idf(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
+  *out_changed = false;
+  byoc_writer_t w = {.node = node};
+  byoc_arena_t *arena = &node->function->module->arena;
+  size_t index_count = 0, start_count = 0, pool_count = 0, weight_count = 0;
+  const int64_t *indexes = byoc_attributes_ints(&node->attributes, "ngram_indexes", &index_count);
+  const int64_t *starts = byoc_attributes_ints(&node->attributes, "ngram_counts", &start_count);
+  const int64_t *pool = byoc_attributes_ints(&node->attributes, "pool_int64s", &pool_count);
+  const double *given = byoc_attributes_floats(&node->attributes, "weights", &weight_count);
+  int64_t shortest = byoc_attributes_int(&node->attributes, "min_gram_length", 1);
+  int64_t longest = byoc_attributes_int(&node->attributes, "max_gram_length", 1);
+  int64_t *grams = BYOC_ARENA_ARRAY(arena, int64_t, 3 * index_count + 1), kept = 0, seen = 0;
+  float *weights = BYOC_ARENA_ARRAY(arena, float, index_count + 1);
+  if (!grams || !weights) return byoc_diag_out_of_memory(diag);
+  for (size_t s = 0; s < start_count; ++s) {
+    int64_t n = (int64_t)s + 1, end = s + 1 < start_count ? starts[s + 1] : (int64_t)pool_count;
+    for (int64_t at = starts[s]; at < end; at += n, ++seen) {
+      if (n < shortest || n > longest) continue;
+      grams[3 * kept] = at, grams[3 * kept + 1] = n, grams[3 * kept + 2] = indexes[seen];
+      weights[kept++] = (size_t)seen < weight_count ? (float)given[seen] : 1.0f;
+    }
+  }
+  const byoc_type_t *y = node->results[0]->type;
+  const byoc_attribute_t attributes[] = {
+      {.name = "length", .kind = BYOC_ATTRIBUTE_INT, .i = y->dims[y->rank - 1].constant},
+      {.name = "max_skip_count",
+       .kind = BYOC_ATTRIBUTE_INT,
+       .i = byoc_attributes_int(&node->attributes, "max_skip_count", 0)},
+      *byoc_attributes_find(&node->attributes, "mode"),
+  };
+  byoc_value_t *operands[] = {node->operands[0],
+                              byoc_write_vector(&w, "pool", BYOC_DTYPE_I64, (int64_t)pool_count, pool),
+                              byoc_write_vector(&w, "grams", BYOC_DTYPE_I64, 3 * kept, grams),
+                              byoc_write_vector(&w, "weights", BYOC_DTYPE_F32, kept, weights)};
+  byoc_node_t *made = byoc_write_many(&w, "byoc", "CountGrams", operands, 4, 1, attributes, 3);
+  return byoc_write_end(&w, made ? made->results[0] : NULL, diag, out_changed);
+}
+
+const byoc_op_t byoc_ops_text[] = {
+    {.domain = "",
+     .name = "TfIdfVectorizer",
+     .since_version = 9,
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .infer = infer_tf_idf,
+     .expand = expand_tf_idf},
+    {.domain = "byoc",
+     .name = "CountGrams",
+     .since_version = 1,
+     .min_inputs = 4,
+     .max_inputs = 4,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .traits = BYOC_OP_OPAQUE | BYOC_OP_HEAVY,
+     .infer = infer_count,
+     .loops = loops_count},
+};
+const size_t byoc_ops_text_count = sizeof byoc_ops_text / sizeof *byoc_ops_text;
