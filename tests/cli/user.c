@@ -10,7 +10,7 @@ int main(int argc, char **argv) {
   tiny_context_t context;
   int i;
   if (tiny_load(argc > 1 ? argv[1] : "./tiny.so", &model) != 0) {
-    fprintf(stderr, "%s\n", model.message);
+    fprintf(stderr, "%s\n", tiny_error(NULL, &model));
     return 1;
   }
   if (tiny_create(&model, NULL, &context) != 0 || tiny_run(&context, x, y) != 0) {

@@ -323,6 +323,46 @@ static void only_valid_keeps_the_reason(void **state) {
   release(&made);
 }
 
+// ---- how many (row C7) ----
+
+// However the graph looks, each node begins at most max_each groups and as many combinations, ends one match of each
+// pattern, and is one node on the host; equal ones coalesce.
+static void estimates_are_bounded(void **state) {
+  (void)state;
+  const byoc_rule_t rules[] = {{.name = "first.exp", .pattern = "Exp(%x)", .flags = BYOC_RULE_MERGE},
+                               {.name = "first.any", GROUP("Exp", "Add"), .flags = BYOC_RULE_MERGE},
+                               {.name = "first.same", GROUP("Add", "Exp"), .flags = BYOC_RULE_MERGE}};
+  const byoc_collect_options_t options = {.max_nodes = 8, .max_depth = 8, .max_each = 5};
+  byoc_test_random_t random = {.state = 8};
+  for (int round = 0; round < 20; ++round) {
+    byoc_string_t text;
+    byoc_string_init(&text, byoc_allocator_system());
+    byoc_string_append(&text, "module {\n  func @main(%v0 : f32[4]) -> (f32[4]) {\n");
+    for (unsigned i = 1; i <= 60; ++i) { // dense: each node has 2^60 groups around it
+      unsigned a = i - 1, b = (unsigned)byoc_test_below(&random, i);
+      byoc_string_appendf(&text, "%%v%u = %s(%%v%u", i, i % 4 == 0 ? "Exp@13" : "Add@14", a);
+      if (i % 4 != 0) byoc_string_appendf(&text, ", %%v%u", b);
+      byoc_string_append(&text, ") : f32[4]\n");
+    }
+    byoc_string_append(&text, "return %v60 } }\n");
+    made_t made;
+    make(&made, text.data, rules, 3);
+    collect(&made, &options);
+    size_t bound = 60 * (1 + 5 + 5) + 1 + 60 * (1 + 5); // first: match, groups, combinations, regions; c
+    assert_true(made.candidates.items.count <= bound);
+    for (size_t i = 0; i < made.candidates.items.count; ++i) {
+      for (size_t k = 0; k < i; ++k) {
+        const byoc_candidate_t *a = made.candidates.items.data[i], *b = made.candidates.items.data[k];
+        bool is_same_text =
+            a->composite == b->composite || (a->composite && b->composite && strcmp(a->composite, b->composite) == 0);
+        assert_false(a->target == b->target && is_same_text && byoc_index_set_equal(&a->nodes, &b->nodes));
+      }
+    }
+    release(&made);
+    byoc_string_deinit(&text);
+  }
+}
+
 // ---- never worse than greedy (row C8) ----
 
 static double price_of(const byoc_index_set_t *nodes, uint32_t target) {
@@ -448,6 +488,7 @@ int main(void) {
       cmocka_unit_test(merging_matches_are_combined),
       cmocka_unit_test(the_host_combines),
       cmocka_unit_test(only_valid_keeps_the_reason),
+      cmocka_unit_test(estimates_are_bounded),
       cmocka_unit_test(one_backend_is_never_worse_than_greedy),
       cmocka_unit_test(memory_may_run_out_anywhere),
   };

@@ -1,0 +1,233 @@
+// Data movement of later operator sets: Col2Im, CenterCropPad, RotaryEmbedding.
+#include <string.h>
+
+#include "core/ops/util.h"
+
+#define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
+
+// ---- Col2Im: what lies in blocks goes back to where it came from, overlaps are added ----
+static byoc_status_t infer_col2im(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_number, "a numeric tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 3, 3));
+  for (uint32_t i = 1; i < 3; ++i) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, byoc_dtype_is_integer, "a shape of integers"));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, i, 1, 1));
+  }
+  const byoc_type_t *x = byoc_operand_type(node, 0);
+  byoc_dim_t image[BYOC_MAX_RANK], block[BYOC_MAX_RANK], dims[BYOC_MAX_RANK];
+  int32_t spatial = 0, block_rank = 0;
+  bool known = byoc_is_ranked(x) && byoc_shape_value(node->operands[1], infer->arena, &spatial, image) &&
+               byoc_shape_value(node->operands[2], infer->arena, &block_rank, block);
+  if (!known) {
+    int64_t count = byoc_type_element_count(byoc_operand_type(node, 1));
+    if (count < 1 || count > BYOC_MAX_RANK - 2) return byoc_infer_set_unranked(infer, 0, x->dtype);
+    return byoc_infer_set_unknown(infer, 0, x->dtype, (int32_t)count + 2);
+  }
+  if (spatial != block_rank || spatial < 1 || spatial > BYOC_MAX_RANK - 2) {
+    return byoc_infer_error(infer, "an image of %d dimensions from blocks of %d", spatial, block_rank);
+  }
+  byoc_dim_t taps = byoc_dim_constant(1);
+  bool failed = false;
+  for (int32_t d = 0; d < spatial; ++d) {
+    taps = byoc_infer_dim(infer, BYOC_DIM_MUL, taps, block[d], &failed);
+    dims[2 + d] = image[d];
+  }
+  if (byoc_dim_is_constant(taps) && taps.constant < 1) return byoc_infer_error(infer, "operand 2: an empty block");
+  dims[0] = x->dims[0];
+  dims[1] = byoc_infer_dim(infer, BYOC_DIM_FLOORDIV, x->dims[1], taps, &failed);
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  return byoc_infer_set(infer, 0, x->dtype, 2 + spatial, dims);
+}
+
+static int64_t list_value(const byoc_node_t *node, const char *name, int32_t index, int64_t fallback) {
+  size_t count = 0;
+  const int64_t *values = byoc_attributes_ints(&node->attributes, name, &count);
+  return values && (size_t)index < count ? values[index] : fallback;
+}
+
+// For each element of the image, the sum over the taps of a block of the element that each of them put there.
+static byoc_status_t loops_col2im(byoc_lower_t *lower, const byoc_node_t *node) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *y = node->results[0]->type;
+  byoc_dtype_t dtype = byoc_compute_dtype(y->dtype);
+  int32_t spatial = y->rank - 2;
+  const byoc_loop_expr_t *at[BYOC_MAX_RANK], *zero = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1);
+  const byoc_loop_expr_t *block[BYOC_MAX_RANK], *count[BYOC_MAX_RANK], *taps = one;
+  for (int32_t d = 0; d < spatial; ++d) { // how many blocks there are along each dimension
+    int64_t pads = list_value(node, "pads", d, 0) + list_value(node, "pads", spatial + d, 0);
+    block[d] = byoc_loop_let(b, "block", byoc_emit_int(lower, node, 2, d));
+    const byoc_loop_expr_t *reach =
+        BYOC_LMUL(b, BYOC_LSUB(b, block[d], one), byoc_loop_int(b, list_value(node, "dilations", d, 1)));
+    const byoc_loop_expr_t *room = BYOC_LADD(b, byoc_emit_dim(b, y, 2 + d), byoc_loop_int(b, pads - 1));
+    room = BYOC_LDIV(b, BYOC_LSUB(b, room, reach), byoc_loop_int(b, list_value(node, "strides", d, 1)));
+    count[d] = byoc_loop_let(b, "count", BYOC_LADD(b, room, one));
+    taps = BYOC_LMUL(b, taps, block[d]);
+  }
+  int32_t opened = byoc_emit_open(b, y, 0, y->rank, true, at);
+  const byoc_loop_expr_t *sum = byoc_loop_mutable(b, "sum", byoc_loop_const(b, dtype, 0.0));
+  const byoc_loop_expr_t *tap = zero, *place = zero, *fits = NULL;
+  for (int32_t d = 0; d < spatial; ++d) {
+    const byoc_loop_expr_t *k = byoc_loop_for(b, BYOC_LOOP_SERIAL, "k", zero, block[d]);
+    const byoc_loop_expr_t *stride = byoc_loop_int(b, list_value(node, "strides", d, 1));
+    const byoc_loop_expr_t *from = BYOC_LADD(b, at[2 + d], byoc_loop_int(b, list_value(node, "pads", d, 0)));
+    from = BYOC_LSUB(b, from, BYOC_LMUL(b, k, byoc_loop_int(b, list_value(node, "dilations", d, 1))));
+    from = byoc_loop_let(b, "from", from);
+    const byoc_loop_expr_t *index = byoc_loop_let(b, "index", BYOC_LDIV(b, from, stride));
+    const byoc_loop_expr_t *here =
+        BIN(AND, BIN(EQ, BYOC_LMUL(b, index, stride), from), byoc_emit_within(b, index, zero, count[d]));
+    fits = fits ? BIN(AND, fits, here) : here;
+    tap = BYOC_LADD(b, BYOC_LMUL(b, tap, block[d]), k);
+    place = BYOC_LADD(b, BYOC_LMUL(b, place, count[d]), index);
+  }
+  byoc_loop_if(b, fits);
+  const byoc_loop_expr_t *from[] = {at[0], BYOC_LADD(b, BYOC_LMUL(b, at[1], taps), tap), place};
+  byoc_loop_assign(b, sum, BYOC_LADD(b, sum, byoc_emit_load(lower, node, 0, from)));
+  byoc_emit_close(b, spatial + 1);
+  byoc_emit_store(lower, node, 0, at, sum);
+  byoc_emit_close(b, opened);
+  return BYOC_OK;
+}
+
+// ---- CenterCropPad ----
+static byoc_status_t infer_crop(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_integer, "a shape of integers"));
+  const byoc_type_t *x = byoc_operand_type(node, 0);
+  if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
+  size_t axis_count = 0;
+  const int64_t *axes = byoc_attributes_ints(&node->attributes, "axes", &axis_count);
+  byoc_dim_t sizes[BYOC_MAX_RANK], dims[BYOC_MAX_RANK];
+  int32_t count = 0, rank = axes ? (int32_t)axis_count : x->rank;
+  bool known = byoc_shape_value(node->operands[1], infer->arena, &count, sizes), failed = false;
+  if (known && count != rank) return byoc_infer_error(infer, "operand 1: expected %d sizes, got %d", rank, count);
+  for (int32_t d = 0; d < x->rank; ++d) dims[d] = x->dims[d];
+  for (int32_t i = 0; i < rank; ++i) {
+    int32_t axis = i;
+    if (axes && !byoc_normalize_axis(axes[i], x->rank, &axis)) {
+      return byoc_infer_error(infer, "attribute 'axes': expected values in [%d, %d], got %lld", -x->rank, x->rank - 1,
+                              (long long)axes[i]);
+    }
+    dims[axis] = known ? sizes[i] : byoc_infer_unknown_dim(infer, &failed);
+  }
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);
+}
+
+// Odd differences leave the smaller half at the beginning, whether cut or padded.
+static const byoc_loop_expr_t *point_crop(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                                          const byoc_loop_expr_t *const *indices) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *x = node->operands[0]->type, *y = node->results[result]->type;
+  const byoc_loop_expr_t *at[BYOC_MAX_RANK], *inside = NULL, *zero = byoc_loop_int(b, 0), *two = byoc_loop_int(b, 2);
+  for (int32_t d = 0; d < x->rank; ++d) {
+    at[d] = indices[d];
+    if (byoc_dim_equal(x->dims[d], y->dims[d])) continue;
+    const byoc_loop_expr_t *in = byoc_emit_dim(b, x, d), *out = byoc_emit_dim(b, y, d);
+    const byoc_loop_expr_t *cut = BYOC_LMAX(b, zero, BYOC_LDIV(b, BYOC_LSUB(b, in, out), two));
+    const byoc_loop_expr_t *pad = BYOC_LMAX(b, zero, BYOC_LDIV(b, BYOC_LSUB(b, out, in), two));
+    at[d] = BYOC_LSUB(b, BYOC_LADD(b, indices[d], cut), pad);
+    const byoc_loop_expr_t *here = byoc_emit_within(b, at[d], zero, in);
+    inside = inside ? BIN(AND, inside, here) : here;
+  }
+  const byoc_loop_expr_t *value = byoc_lower_load(lower, node, 0, at);
+  return inside && value ? byoc_loop_select(b, inside, value, byoc_loop_const(b, value->dtype, 0.0)) : value;
+}
+
+// ---- RotaryEmbedding ----
+// Operands: x as [batch, heads, positions, size] or [batch, positions, heads * size], cosines, sines, positions.
+static byoc_status_t infer_rotary(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
+  for (uint32_t i = 0; i < 3; ++i)
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, byoc_dtype_is_float, "a float tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 3, 4));
+  int32_t rank = byoc_has_operand(node, 3) ? 2 : 3;
+  for (uint32_t i = 1; i < 3; ++i) BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, i, rank, rank));
+  const byoc_type_t *x = byoc_operand_type(node, 0);
+  if (byoc_is_ranked(x) && x->rank == 3 && byoc_attributes_int(&node->attributes, "num_heads", 0) < 1) {
+    return byoc_infer_error(infer, "attribute 'num_heads' is required for an operand of rank 3");
+  }
+  return byoc_infer_same(infer);
+}
+
+// Pairs of elements are turned by their position's angles: halves of the rotated part, or neighbours.
+static const byoc_loop_expr_t *point_rotary(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                                            const byoc_loop_expr_t *const *indices) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *x = node->operands[0]->type, *y = node->results[result]->type;
+  byoc_dtype_t dtype = byoc_compute_dtype(x->dtype);
+  bool interleaved = byoc_attributes_int(&node->attributes, "interleaved", 0) != 0;
+  int64_t rotated = byoc_attributes_int(&node->attributes, "rotary_embedding_dim", 0);
+  int32_t last = x->rank - 1;
+  const byoc_loop_expr_t *size = byoc_emit_dim(b, x, last), *one = byoc_loop_int(b, 1), *two = byoc_loop_int(b, 2);
+  if (x->rank == 3) size = BYOC_LDIV(b, size, byoc_loop_int(b, byoc_attributes_int(&node->attributes, "num_heads", 1)));
+  const byoc_loop_expr_t *part = rotated > 0 ? byoc_loop_int(b, rotated) : size, *half = BYOC_LDIV(b, part, two);
+  const byoc_loop_expr_t *h = x->rank == 3 ? BYOC_LMOD(b, indices[last], size) : indices[last];
+  const byoc_loop_expr_t *base = BYOC_LSUB(b, indices[last], h), *pair = NULL, *first = NULL;
+  if (interleaved) {
+    pair = BYOC_LDIV(b, h, two);
+    first = BIN(EQ, BYOC_LMOD(b, h, two), byoc_loop_int(b, 0));
+  } else {
+    first = BIN(LT, h, half);
+    pair = byoc_loop_select(b, first, h, BYOC_LSUB(b, h, half));
+  }
+  // Behind the rotated part nothing is looked up.
+  const byoc_loop_expr_t *turned = BIN(LT, h, part), *angle = BYOC_LMIN(b, pair, BYOC_LSUB(b, half, one)), *value[2];
+  const byoc_loop_expr_t *position[] = {indices[0], indices[x->rank == 3 ? 1 : 2], angle}, *from[BYOC_MAX_RANK];
+  const byoc_loop_expr_t *const *place = position;
+  const byoc_loop_expr_t *looked_up[2] = {NULL, angle};
+  if (byoc_has_operand(node, 3)) {
+    looked_up[0] =
+        byoc_emit_index(b, byoc_lower_load(lower, node, 3, position), byoc_emit_dim(b, node->operands[1]->type, 0));
+    place = looked_up;
+  }
+  const byoc_loop_expr_t *c = byoc_emit_as(b, dtype, byoc_emit_load(lower, node, 1, place));
+  const byoc_loop_expr_t *s = byoc_emit_as(b, dtype, byoc_emit_load(lower, node, 2, place));
+  for (int32_t d = 0; d < last; ++d) from[d] = indices[d];
+  for (int32_t i = 0; i < 2; ++i) {
+    const byoc_loop_expr_t *at = interleaved ? BYOC_LADD(b, BYOC_LMUL(b, angle, two), byoc_loop_int(b, i))
+                                 : i == 0    ? angle
+                                             : BYOC_LADD(b, angle, half);
+    from[last] = BYOC_LADD(b, base, at);
+    value[i] = byoc_emit_load(lower, node, 0, from);
+  }
+  const byoc_loop_expr_t *real = BYOC_LSUB(b, BYOC_LMUL(b, value[0], c), BYOC_LMUL(b, value[1], s));
+  const byoc_loop_expr_t *imaginary = BYOC_LADD(b, BYOC_LMUL(b, value[0], s), BYOC_LMUL(b, value[1], c));
+  const byoc_loop_expr_t *plain = byoc_emit_load(lower, node, 0, indices);
+  return byoc_emit_as(b, y->dtype, byoc_loop_select(b, turned, byoc_loop_select(b, first, real, imaginary), plain));
+}
+
+const byoc_op_t byoc_ops_fold[] = {
+    {.domain = "",
+     .name = "Col2Im",
+     .since_version = 18,
+     .min_inputs = 3,
+     .max_inputs = 3,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .infer = infer_col2im,
+     .loops = loops_col2im,
+     .shape_operands = 0x6},
+    {.domain = "",
+     .name = "CenterCropPad",
+     .since_version = 18,
+     .min_inputs = 2,
+     .max_inputs = 2,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .traits = BYOC_OP_INJECTIVE,
+     .infer = infer_crop,
+     .point = point_crop,
+     .shape_operands = 0x2},
+    {.domain = "",
+     .name = "RotaryEmbedding",
+     .since_version = 23,
+     .min_inputs = 3,
+     .max_inputs = 4,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .infer = infer_rotary,
+     .point = point_rotary},
+};
+const size_t byoc_ops_fold_count = sizeof byoc_ops_fold / sizeof *byoc_ops_fold;
