@@ -34,8 +34,8 @@ typedef struct byoc_cover_costs_t {
 } byoc_cover_costs_t;
 
 typedef struct byoc_cover_options_t {
-  // Work allowed, in states (a state of a wide graph counts for several); 0: 600,000, about a second. By count and not
-  // by time, so that equal inputs give equal plans.
+  // Work allowed, in states (a state of a wide graph counts for several); 0: 2,000,000, about two seconds at most. By
+  // count and not by time, so that equal inputs give equal plans.
   uint64_t state_budget;
   bool keep_all_candidates; // do not drop dominated candidates first (they change the work, never the cost)
   bool no_dominance;        // nor dominated states

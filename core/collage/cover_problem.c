@@ -51,7 +51,6 @@ static byoc_status_t collect_items(byoc_cover_problem_t *p, byoc_candidate_t *co
         (byoc_cover_item_t){.nodes = candidate->nodes.items,
                             .count = candidate->nodes.count,
                             .source = (uint32_t)i,
-                            .target = candidate->target,
                             .place = dense_place(p, candidate->place),
                             .cost = candidate->cost_ns,
                             .rank = ((uint64_t)candidate->target << 24) * candidate->nodes.count + 1};

@@ -16,8 +16,7 @@ typedef struct byoc_cover_item_t {
   const uint32_t *nodes; // positions, rising
   uint32_t count;
   uint32_t source; // index among the caller's candidates
-  uint32_t target;
-  uint32_t rest; // its nodes behind the first one, as a tail
+  uint32_t rest;   // its nodes behind the first one, as a tail
   uint8_t place;
   double cost;
   uint64_t rank; // preference among equal costs: the lower the better

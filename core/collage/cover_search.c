@@ -4,9 +4,9 @@
 
 #include "core/collage/cover_states.h"
 
-#define DEFAULT_BUDGET 600000
+#define DEFAULT_BUDGET 2000000
 #define FIRST_WIDTH    24    // states a position of the first pass, which finds a plan to measure the others against
-#define UNIT_BYTES     256.0 // of a state: one more unit of work
+#define UNIT_BYTES     64.0  // of a state: one more unit of work
 #define PAIR_LIMIT     16384 // a state that needs more is dropped like one over the width
 
 typedef struct trace_t {
