@@ -203,8 +203,6 @@ static byoc_status_t infer_equal(byoc_infer_t *infer) {
   return infer_two(infer, is_comparable, "a tensor of numbers or bools", true);
 }
 static byoc_status_t infer_mod(byoc_infer_t *infer) {
-  bool fmod = byoc_attributes_int(&infer->node->attributes, "fmod", 0) != 0;
-  if (!fmod) BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_integer, "an integer tensor (fmod is 0)"));
   return infer_number(infer);
 }
 static byoc_status_t infer_shift(byoc_infer_t *infer) {

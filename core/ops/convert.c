@@ -31,6 +31,9 @@ static const byoc_loop_expr_t *point_cast(byoc_lower_t *lower, const byoc_node_t
     x = byoc_emit_as(b, byoc_compute_dtype(x->dtype), x);
     return x ? byoc_loop_binary(b, BYOC_LOOP_OP_NE, x, byoc_loop_const(b, x->dtype, 0.0)) : NULL;
   }
+  if (byoc_dtype_is_float8(to)) {
+    return byoc_emit_float8(b, to, x, byoc_attributes_int(&node->attributes, "saturate", 1) != 0);
+  }
   return byoc_loop_cast(b, to, x);
 }
 

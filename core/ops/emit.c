@@ -139,6 +139,38 @@ const byoc_loop_expr_t *byoc_emit_cubic(byoc_loop_builder_t *b, const byoc_loop_
   return value;
 }
 
+bool byoc_dtype_is_float8(byoc_dtype_t dtype) {
+  return dtype >= BYOC_DTYPE_F8E4M3FN && dtype <= BYOC_DTYPE_F8E5M2FNUZ;
+}
+
+// The largest number, where rounding leaves the range, and whether that place itself is outside: it lies half-way to
+// what would be the next number, and is so where the largest one's last bit is set.
+static const struct {
+  double largest, limit;
+  bool limit_is_outside, has_infinity;
+} float8_ranges[] = {
+    {448.0, 464.0, false, false},    // e4m3fn
+    {240.0, 248.0, true, false},     // e4m3fnuz
+    {57344.0, 61440.0, true, true},  // e5m2
+    {57344.0, 61440.0, true, false}, // e5m2fnuz
+};
+
+const byoc_loop_expr_t *byoc_emit_float8(byoc_loop_builder_t *b, byoc_dtype_t dtype, const byoc_loop_expr_t *x,
+                                         bool saturate) {
+  const size_t row = dtype - BYOC_DTYPE_F8E4M3FN;
+  byoc_dtype_t compute = x && x->dtype == BYOC_DTYPE_F64 ? BYOC_DTYPE_F64 : BYOC_DTYPE_F32;
+  x = byoc_emit_as(b, compute, x);
+  const byoc_loop_expr_t *zero = byoc_loop_const(b, compute, 0.0), *size = byoc_loop_unary(b, BYOC_LOOP_OP_ABS, x);
+  const byoc_loop_expr_t *limit = byoc_loop_const(b, compute, float8_ranges[row].limit), *beyond = NULL;
+  bool reached = float8_ranges[row].limit_is_outside || saturate; // then the largest number is right there, too
+  beyond = byoc_loop_binary(b, reached ? BYOC_LOOP_OP_LE : BYOC_LOOP_OP_LT, limit, size);
+  const byoc_loop_expr_t *most = byoc_loop_const(b, compute, saturate ? float8_ranges[row].largest : INFINITY);
+  const byoc_loop_expr_t *by = byoc_loop_select(b, byoc_loop_binary(b, BYOC_LOOP_OP_LT, x, zero),
+                                                byoc_loop_unary(b, BYOC_LOOP_OP_NEG, most), most);
+  if (!saturate && !float8_ranges[row].has_infinity) by = byoc_loop_const(b, compute, NAN);
+  return byoc_emit_as(b, dtype, byoc_loop_select(b, beyond, by, x));
+}
+
 const byoc_loop_expr_t *byoc_emit_within(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, const byoc_loop_expr_t *low,
                                          const byoc_loop_expr_t *high) {
   return byoc_loop_binary(b, BYOC_LOOP_OP_AND, byoc_loop_binary(b, BYOC_LOOP_OP_LE, low, x),

@@ -42,6 +42,8 @@ static byoc_status_t infer_pad(byoc_infer_t *infer) {
   }
   if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
   int32_t place[BYOC_MAX_RANK], count = 0;
+  byoc_ints_t axes;
+  if (byoc_read_ints(node, NULL, 3, &axes) == BYOC_KNOWN_NO) return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank);
   if (!padded_axes(node, x->rank, place, &count)) {
     return byoc_infer_error(infer, "operand 3 'axes': expected constants in [%d, %d]", -x->rank, x->rank - 1);
   }
@@ -80,6 +82,20 @@ static const byoc_loop_expr_t *bring_inside(byoc_loop_builder_t *b, pad_mode_t m
   return BYOC_LMIN(b, phase, BYOC_LSUB(b, period, phase));
 }
 
+// The pad before dimension d where the axes are data: that of whichever axis names it.
+static const byoc_loop_expr_t *dynamic_pad(byoc_lower_t *lower, const byoc_node_t *node, int32_t d) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  int32_t rank = node->operands[0]->type->rank;
+  int64_t count = byoc_type_element_count(node->operands[3]->type);
+  const byoc_loop_expr_t *pad = byoc_loop_int(b, 0);
+  for (int64_t i = 0; i < count && i < rank; ++i) {
+    const byoc_loop_expr_t *axis = byoc_emit_index(b, byoc_emit_int(lower, node, 3, i), byoc_loop_int(b, rank));
+    const byoc_loop_expr_t *named = BIN(EQ, axis, byoc_loop_int(b, d));
+    pad = byoc_loop_select(b, named, byoc_emit_int(lower, node, 1, i), pad);
+  }
+  return pad;
+}
+
 static const byoc_loop_expr_t *point_pad(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
                                          const byoc_loop_expr_t *const *indices) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
@@ -87,17 +103,18 @@ static const byoc_loop_expr_t *point_pad(byoc_lower_t *lower, const byoc_node_t 
   byoc_dtype_t dtype = node->results[result]->type->dtype;
   pad_mode_t mode = mode_of(node);
   int32_t place[BYOC_MAX_RANK], count = 0;
-  padded_axes(node, x->rank, place, &count);
+  bool dynamic = !padded_axes(node, x->rank, place, &count);
   byoc_ints_t pads;
   byoc_known_t known = byoc_read_ints(node, "pads", 1, &pads);
   const byoc_loop_expr_t *at[BYOC_MAX_RANK], *inside = NULL;
   for (int32_t d = 0; d < x->rank; ++d) {
     at[d] = indices[d];
-    if (place[d] < 0) continue;
-    bool none = known == BYOC_KNOWN_YES && pads.values[place[d]] == 0 && pads.values[count + place[d]] == 0;
+    if (place[d] < 0 && !dynamic) continue;
+    bool none = !dynamic && known == BYOC_KNOWN_YES && pads.values[place[d]] == 0 && pads.values[count + place[d]] == 0;
     if (none) continue;
-    const byoc_loop_expr_t *before =
-        known == BYOC_KNOWN_YES ? byoc_loop_int(b, pads.values[place[d]]) : byoc_emit_int(lower, node, 1, place[d]);
+    const byoc_loop_expr_t *before = dynamic                   ? dynamic_pad(lower, node, d)
+                                     : known == BYOC_KNOWN_YES ? byoc_loop_int(b, pads.values[place[d]])
+                                                               : byoc_emit_int(lower, node, 1, place[d]);
     const byoc_loop_expr_t *extent = byoc_emit_dim(b, x, d);
     at[d] = BYOC_LSUB(b, indices[d], before);
     if (mode != PAD_CONSTANT) {

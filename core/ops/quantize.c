@@ -7,16 +7,13 @@
 
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
 
-static bool is_float8(byoc_dtype_t dtype) {
-  return dtype >= BYOC_DTYPE_F8E4M3FN && dtype <= BYOC_DTYPE_F8E5M2FNUZ;
-}
-
 static bool is_quantisable(byoc_dtype_t dtype) {
   return byoc_dtype_is_float(dtype) || dtype == BYOC_DTYPE_I32;
 }
 
 static bool is_quantised(byoc_dtype_t dtype) {
-  return byoc_dtype_is_integer(dtype) || is_float8(dtype) || dtype == BYOC_DTYPE_I4 || dtype == BYOC_DTYPE_U4;
+  return byoc_dtype_is_integer(dtype) || byoc_dtype_is_float8(dtype) || dtype == BYOC_DTYPE_I4 ||
+         dtype == BYOC_DTYPE_U4;
 }
 
 static bool is_byte(byoc_dtype_t dtype) {
@@ -85,11 +82,12 @@ static void range_of(byoc_dtype_t dtype, double *low, double *high) {
 
 // saturate(round(x / scale) + zero point), ties to even
 static const byoc_loop_expr_t *emit_quantised(byoc_loop_builder_t *b, byoc_dtype_t dtype, const byoc_loop_expr_t *x,
-                                              const byoc_loop_expr_t *scale, const byoc_loop_expr_t *zero) {
+                                              const byoc_loop_expr_t *scale, const byoc_loop_expr_t *zero,
+                                              bool saturate) {
   x = BIN(DIV, x, byoc_emit_as(b, x->dtype, scale));
-  if (is_float8(dtype)) {
+  if (byoc_dtype_is_float8(dtype)) {
     if (zero) x = BYOC_LADD(b, x, byoc_emit_as(b, x->dtype, zero));
-    return byoc_emit_as(b, dtype, x);
+    return byoc_emit_float8(b, dtype, x, saturate);
   }
   x = byoc_loop_unary(b, BYOC_LOOP_OP_ROUND, x);
   if (zero) x = BYOC_LADD(b, x, byoc_emit_as(b, x->dtype, zero));
@@ -107,7 +105,8 @@ static const byoc_loop_expr_t *point_quantize(byoc_lower_t *lower, const byoc_no
   if (!x || !scale) return NULL;
   byoc_dtype_t dtype = node->results[result]->type->dtype;
   byoc_dtype_t compute = x->dtype == BYOC_DTYPE_F64 ? BYOC_DTYPE_F64 : BYOC_DTYPE_F32;
-  return emit_quantised(b, dtype, byoc_emit_as(b, compute, x), scale, zero);
+  bool saturate = byoc_attributes_int(&node->attributes, "saturate", 1) != 0;
+  return emit_quantised(b, dtype, byoc_emit_as(b, compute, x), scale, zero, saturate);
 }
 
 // ---- DequantizeLinear: (x - zero point) * scale ----
@@ -131,7 +130,7 @@ static const byoc_loop_expr_t *point_dequantize(byoc_lower_t *lower, const byoc_
   const byoc_loop_expr_t *x = byoc_lower_load(lower, node, 0, indices), *scale = load_scale(lower, node, 1, indices);
   const byoc_loop_expr_t *zero = byoc_has_operand(node, 2) ? load_scale(lower, node, 2, indices) : NULL;
   if (!x || !scale) return NULL;
-  byoc_dtype_t between = is_float8(x->dtype) ? BYOC_DTYPE_F32 : BYOC_DTYPE_I32;
+  byoc_dtype_t between = byoc_dtype_is_float8(x->dtype) ? BYOC_DTYPE_F32 : BYOC_DTYPE_I32;
   x = byoc_emit_as(b, between, x);
   if (zero) x = BYOC_LSUB(b, x, byoc_emit_as(b, between, zero));
   byoc_dtype_t compute = byoc_compute_dtype(scale->dtype);
@@ -165,12 +164,12 @@ static byoc_status_t loops_dynamic(byoc_lower_t *lower, const byoc_node_t *node)
   const byoc_loop_expr_t *scale = byoc_loop_let(b, "scale", range);
   scale = byoc_loop_let(b, "divisor", byoc_loop_select(b, BIN(EQ, scale, none), one, scale));
   const byoc_loop_expr_t *zero =
-      emit_quantised(b, BYOC_DTYPE_U8, byoc_loop_unary(b, BYOC_LOOP_OP_NEG, low), scale, NULL);
+      emit_quantised(b, BYOC_DTYPE_U8, byoc_loop_unary(b, BYOC_LOOP_OP_NEG, low), scale, NULL, true);
   zero = byoc_loop_let(b, "zero", zero);
   byoc_emit_store(lower, node, 1, NULL, scale);
   byoc_emit_store(lower, node, 2, NULL, zero);
   opened = byoc_emit_open(b, type, 0, type->rank, true, at);
-  x = emit_quantised(b, BYOC_DTYPE_U8, byoc_emit_load(lower, node, 0, at), scale, zero);
+  x = emit_quantised(b, BYOC_DTYPE_U8, byoc_emit_load(lower, node, 0, at), scale, zero, true);
   byoc_emit_store(lower, node, 0, at, x);
   byoc_emit_close(b, opened);
   return BYOC_OK;

@@ -105,19 +105,25 @@ static const byoc_loop_expr_t *point_mel(byoc_lower_t *lower, const byoc_node_t 
 
 // ---- DFT ----
 // The transformed dimension: an attribute before version 20, then operand 2.
+// *out_axis is -1 where it is data.
 static byoc_status_t read_dft_axis(const byoc_infer_t *infer, const byoc_type_t *x, int32_t *out_axis) {
   const byoc_node_t *node = infer->node;
   int64_t axis = node->since_version < 20 ? byoc_attributes_int(&node->attributes, "axis", 1) : -2;
   byoc_ints_t ints;
   if (node->since_version >= 20 && byoc_has_operand(node, 2)) {
-    if (byoc_read_ints(node, NULL, 2, &ints) != BYOC_KNOWN_YES || ints.count != 1) {
-      return byoc_infer_unsupported(infer, "the axis must be a constant");
-    }
+    *out_axis = -1;
+    if (byoc_read_ints(node, NULL, 2, &ints) != BYOC_KNOWN_YES || ints.count != 1) return BYOC_OK;
     axis = ints.values[0];
   }
   if (byoc_normalize_axis(axis, x->rank, out_axis) && *out_axis < x->rank - 1) return BYOC_OK;
   return byoc_infer_error(infer, "the axis: expected a value in [%d, %d], got %lld", -x->rank, x->rank - 2,
                           (long long)axis);
+}
+
+// The inverse of a one-sided spectrum is real: the half that is missing mirrors the other.
+static bool is_hermitian(const byoc_node_t *node) {
+  return byoc_attributes_int(&node->attributes, "inverse", 0) != 0 &&
+         byoc_attributes_int(&node->attributes, "onesided", 0) != 0;
 }
 
 static byoc_status_t infer_dft(byoc_infer_t *infer) {
@@ -128,16 +134,21 @@ static byoc_status_t infer_dft(byoc_infer_t *infer) {
   if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
   int32_t axis = 0;
   BYOC_RETURN_IF_ERROR(read_dft_axis(infer, x, &axis));
-  byoc_dim_t dims[BYOC_MAX_RANK];
+  if (axis < 0) return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank);
+  byoc_dim_t dims[BYOC_MAX_RANK], one = byoc_dim_constant(1), two = byoc_dim_constant(2);
   for (int32_t d = 0; d < x->rank; ++d) dims[d] = x->dims[d];
-  bool failed = false;
-  if (byoc_has_operand(node, 1) && !scalar_dim(infer, 1, &dims[axis])) {
+  bool failed = false, real = is_hermitian(node), onesided = byoc_attributes_int(&node->attributes, "onesided", 0) != 0;
+  bool given = byoc_has_operand(node, 1);
+  if (given && !scalar_dim(infer, 1, &dims[axis])) {
     dims[axis] = byoc_infer_unknown_dim(infer, &failed);
-  } else if (byoc_attributes_int(&node->attributes, "onesided", 0) != 0) {
-    byoc_dim_t half = byoc_infer_dim(infer, BYOC_DIM_FLOORDIV, dims[axis], byoc_dim_constant(2), &failed);
-    dims[axis] = byoc_infer_dim(infer, BYOC_DIM_ADD, half, byoc_dim_constant(1), &failed);
+  } else if (real && !given) { // as many bins as half the signal and one
+    dims[axis] = byoc_infer_dim(infer, BYOC_DIM_SUB, dims[axis], one, &failed);
+    dims[axis] = byoc_infer_dim(infer, BYOC_DIM_MUL, dims[axis], two, &failed);
+  } else if (onesided && !real) {
+    byoc_dim_t half = byoc_infer_dim(infer, BYOC_DIM_FLOORDIV, dims[axis], two, &failed);
+    dims[axis] = byoc_infer_dim(infer, BYOC_DIM_ADD, half, one, &failed);
   }
-  dims[x->rank - 1] = byoc_dim_constant(2);
+  dims[x->rank - 1] = real ? one : two;
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
   return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);
 }
@@ -151,6 +162,7 @@ typedef struct {
   bool is_complex, inverse;
   const byoc_loop_expr_t *length, *used, *bin;
   const byoc_loop_expr_t *begin; // the signal's first point; NULL: 0
+  const byoc_loop_expr_t *bins;  // of a one-sided spectrum whose other half is implied; NULL: none
   int32_t window;                // operand; -1: none
 } transform_t;
 
@@ -165,11 +177,14 @@ static void emit_bin(const transform_t *t, const byoc_loop_expr_t **at, int32_t 
   angle = byoc_loop_let(b, "angle", angle);
   const byoc_loop_expr_t *c = byoc_loop_let(b, "c", UN(COS, angle)), *s = byoc_loop_let(b, "s", UN(SIN, angle)), *x[2];
   at[axis] = t->begin ? BYOC_LADD(b, t->begin, k) : k;
+  const byoc_loop_expr_t *mirrored = t->bins ? BIN(LE, t->bins, k) : NULL;
+  if (mirrored) at[axis] = byoc_loop_select(b, mirrored, BYOC_LSUB(b, t->length, k), k);
   for (int32_t i = 0; i < (t->is_complex ? 2 : 1); ++i) {
     at[t->x->rank - 1] = byoc_loop_int(b, i);
     x[i] = as_f64(b, byoc_emit_load(t->lower, t->node, 0, at));
     if (t->window >= 0)
       x[i] = BYOC_LMUL(b, x[i], as_f64(b, byoc_emit_load(t->lower, t->node, (uint32_t)t->window, &k)));
+    if (mirrored && i == 1) x[i] = byoc_loop_select(b, mirrored, UN(NEG, x[i]), x[i]);
     x[i] = byoc_loop_let(b, "x", x[i]);
   }
   const byoc_loop_expr_t *re = BYOC_LMUL(b, x[0], c), *im = BYOC_LMUL(b, x[0], s);
@@ -187,27 +202,52 @@ static bool has_pairs(const byoc_type_t *x) {
   return byoc_dim_is_constant(last) && last.constant == 2;
 }
 
-static byoc_status_t loops_dft(byoc_lower_t *lower, const byoc_node_t *node) {
+static void dft_along(byoc_lower_t *lower, const byoc_node_t *node, int32_t axis, bool parallel) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
-  const byoc_infer_t infer = {.node = (byoc_node_t *)(uintptr_t)node, .opset = node->since_version};
-  int32_t axis = 0;
-  BYOC_RETURN_IF_ERROR(read_dft_axis(&infer, x, &axis));
   transform_t t = {.lower = lower, .node = node, .x = x, .is_complex = has_pairs(x), .window = -1};
+  bool real = is_hermitian(node);
   t.inverse = byoc_attributes_int(&node->attributes, "inverse", 0) != 0;
   const byoc_loop_expr_t *extent = byoc_emit_dim(b, x, axis);
-  t.length = byoc_has_operand(node, 1) ? byoc_loop_let(b, "length", byoc_emit_int(lower, node, 1, 0)) : extent;
+  t.length = byoc_has_operand(node, 1) ? byoc_loop_let(b, "length", byoc_emit_int(lower, node, 1, 0))
+             : real                    ? byoc_emit_dim(b, y, axis)
+                                       : extent;
   t.used = BYOC_LMIN(b, extent, t.length);
+  if (real) {
+    const byoc_loop_expr_t *half = BYOC_LDIV(b, t.length, byoc_loop_int(b, 2));
+    t.bins = BYOC_LMIN(b, extent, BYOC_LADD(b, half, byoc_loop_int(b, 1)));
+    t.used = t.length;
+  }
   const byoc_loop_expr_t *at[BYOC_MAX_RANK], *from[BYOC_MAX_RANK], *sums[2];
-  int32_t opened = byoc_emit_open(b, y, 0, y->rank - 1, true, at);
-  for (int32_t d = 0; d < y->rank; ++d) from[d] = at[d];
+  int32_t opened = byoc_emit_open(b, y, 0, y->rank - 1, parallel, at);
+  for (int32_t d = 0; d < y->rank - 1; ++d) from[d] = at[d];
   t.bin = at[axis];
   emit_bin(&t, from, axis, sums);
-  for (int32_t i = 0; i < 2; ++i) {
+  for (int32_t i = 0; i < (real ? 1 : 2); ++i) {
     at[y->rank - 1] = byoc_loop_int(b, i);
     byoc_emit_store(lower, node, 0, at, t.inverse ? BIN(DIV, sums[i], as_f64(b, t.length)) : sums[i]);
   }
   byoc_emit_close(b, opened);
+}
+
+static byoc_status_t loops_dft(byoc_lower_t *lower, const byoc_node_t *node) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *x = node->operands[0]->type;
+  const byoc_infer_t infer = {.node = (byoc_node_t *)(uintptr_t)node, .opset = node->since_version};
+  int32_t axis = 0;
+  BYOC_RETURN_IF_ERROR(read_dft_axis(&infer, x, &axis));
+  if (axis >= 0) {
+    dft_along(lower, node, axis, true);
+    return BYOC_OK;
+  }
+  // An axis that is data: a nest for each.
+  const byoc_loop_expr_t *given = byoc_emit_index(b, byoc_emit_int(lower, node, 2, 0), byoc_loop_int(b, x->rank));
+  given = byoc_loop_let(b, "axis", given);
+  for (int32_t d = 0; d + 1 < x->rank; ++d) {
+    byoc_loop_if(b, BIN(EQ, given, byoc_loop_int(b, d)));
+    dft_along(lower, node, d, false);
+    byoc_loop_end(b);
+  }
   return BYOC_OK;
 }
 

@@ -101,6 +101,11 @@ static const byoc_loop_expr_t *softplus(byoc_loop_builder_t *b, const byoc_loop_
 }
 FORMULA(softplus, return softplus(b, x);)
 FORMULA(mish, return BIN(MUL, x, UN(TANH, softplus(b, x)));)
+// x / (1 + exp(-alpha * x))
+FORMULA(swish, {
+  const byoc_loop_expr_t *power = UN(EXP, UN(NEG, BIN(MUL, ATTRIBUTE("alpha", 1.0), x)));
+  return BIN(DIV, x, BIN(ADD, NUM(1.0), power));
+})
 FORMULA(softsign, return BIN(DIV, x, BIN(ADD, NUM(1.0), UN(ABS, x)));)
 FORMULA(thresholded_relu, return byoc_loop_select(b, BIN(LT, ATTRIBUTE("alpha", 1.0), x), x, NUM(0.0));)
 // Exactly: 0.5 x (1 + erf(x / sqrt 2)).  With approximate = "tanh": 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x³))).
@@ -235,6 +240,7 @@ const byoc_op_t byoc_ops_unary[] = {
     UNARY(Gelu, 20, float, gelu),
     UNARY(Mish, 18, float, mish),
     UNARY(Mish, 22, float, mish),
+    UNARY(Swish, 24, float, swish),
     UNARY(Shrink, 9, number, shrink),
     UNARY(Not, 1, bool, not ),
     UNARY(BitwiseNot, 18, integer, not ),

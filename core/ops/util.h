@@ -129,6 +129,11 @@ const byoc_loop_expr_t *byoc_emit_index(byoc_loop_builder_t *b, const byoc_loop_
 // Keys' cubic filter at distance x: (a + 2) x³ - (a + 3) x² + 1 where x is at most 1 (`near`), a x³ - 5 a x² + 8 a x -
 // 4 a from there to 2.
 const byoc_loop_expr_t *byoc_emit_cubic(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, double a, bool near);
+// x as a float8. What is too large becomes the largest number where the conversion saturates, else infinity, or NaN in
+// the types that have none.
+bool byoc_dtype_is_float8(byoc_dtype_t dtype);
+const byoc_loop_expr_t *byoc_emit_float8(byoc_loop_builder_t *b, byoc_dtype_t dtype, const byoc_loop_expr_t *x,
+                                         bool saturate);
 // a <= x && x < b
 const byoc_loop_expr_t *byoc_emit_within(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, const byoc_loop_expr_t *low,
                                          const byoc_loop_expr_t *high);

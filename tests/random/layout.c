@@ -261,7 +261,9 @@ static bool make_gather(suite_t *suite) {
   tensor_t *y = new_result(suite, x->dtype, rank, dims);
   do {
     int64_t source[MAX_RANK] = {0};
-    for (int32_t d = 0; d < x->rank; ++d) source[d] = index[d < axis ? d : d + ids_rank - 1];
+    for (int32_t d = 0; d < x->rank; ++d) {
+      if (d != axis) source[d] = index[d < axis ? d : d + ids_rank - 1];
+    }
     int64_t id = (int64_t)indices->values[offset_of(indices, index + axis)];
     source[axis] = id < 0 ? id + x->dims[axis] : id;
     y->values[at++] = x->values[offset_of(x, source)];

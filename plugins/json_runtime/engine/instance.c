@@ -75,9 +75,10 @@ cleanup:
 void byoc_dnnl_instance_destroy(byoc_dnnl_instance_t *instance) {
   if (instance == NULL) return;
   for (uint32_t i = 0; i < instance->function_count; ++i) byoc_dnnl_function_deinit(&instance->functions[i]);
-  // The caller's own OpenMP threads, where it has some, are none of ours to end.
+  // Idle workers of this thread end; should the caller have OpenMP code of its own, they come back when it needs them
+  // (OpenMP 5.0, 3.2.8 omp_pause_resource_all, soft).
   if (instance->thread_count > 1 && instance->api->omp_pause_resource_all != NULL)
-    (void)instance->api->omp_pause_resource_all(2); // omp_pause_hard
+    (void)instance->api->omp_pause_resource_all(1); // omp_pause_soft
   if (instance->stream != NULL) (void)instance->api->dnnl_stream_destroy(instance->stream);
   if (instance->engine != NULL) (void)instance->api->dnnl_engine_destroy(instance->engine);
   free(instance->functions);

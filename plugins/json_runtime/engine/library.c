@@ -54,7 +54,7 @@ static int lock_process(void) {
 }
 
 static int32_t load(const byoc_engine_blob_t *blobs, uint32_t blob_count, byoc_dnnl_error_t *error) {
-  int is_first = byoc_dnnl_openmp_enter();
+  byoc_dnnl_openmp_enter();
   void *handle = dlopen(BYOC_DNNL_SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
   if (handle == NULL && blob_count > 0) {
     int32_t status = byoc_dnnl_bundle_load(blobs, blob_count, BYOC_DNNL_SONAME, &handle, error);
@@ -68,7 +68,7 @@ static int32_t load(const byoc_engine_blob_t *blobs, uint32_t blob_count, byoc_d
                           reason != NULL ? reason : BYOC_DNNL_SONAME);
   }
   int32_t status = fill_table(handle, &library_api, error);
-  if (!is_first || !resolve(handle, "omp_pause_resource_all", &library_api.omp_pause_resource_all))
+  if (!resolve(handle, "omp_pause_resource_all", &library_api.omp_pause_resource_all))
     library_api.omp_pause_resource_all = NULL;
   return status; // the handle is kept: the library stays for the process' life
 }

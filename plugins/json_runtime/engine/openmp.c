@@ -14,27 +14,26 @@ static const char openmp_setting[] = "GOMP_SPINCOUNT=2000";
 // reading it; it is made once per process, on pages of its own, as an artifact that is unloaded leaves it behind.
 static char **openmp_saved, **openmp_changed;
 
-int byoc_dnnl_openmp_enter(void) {
+void byoc_dnnl_openmp_enter(void) {
   openmp_saved = NULL;
   void *loaded = dlopen("libgomp.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (loaded != NULL) {
     (void)dlclose(loaded);
-    return 0;
+    return;
   }
-  if (environ == NULL || getenv("GOMP_SPINCOUNT") != NULL || getenv("OMP_WAIT_POLICY") != NULL) return 1;
-  if (openmp_changed != NULL) return 1; // an earlier load failed; not worth a second copy
+  if (environ == NULL || getenv("GOMP_SPINCOUNT") != NULL || getenv("OMP_WAIT_POLICY") != NULL) return;
+  if (openmp_changed != NULL) return; // an earlier load failed; not worth a second copy
   size_t count = 0;
   while (environ[count] != NULL) ++count;
   void *pages = mmap(NULL, (count + 2) * sizeof(*environ) + sizeof(openmp_setting), PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (pages == MAP_FAILED) return 1;
+  if (pages == MAP_FAILED) return;
   openmp_changed = pages;
   memcpy(openmp_changed, environ, count * sizeof(*environ));
   openmp_changed[count] = strcpy((char *)&openmp_changed[count + 2], openmp_setting);
   openmp_changed[count + 1] = NULL;
   openmp_saved = environ;
   environ = openmp_changed;
-  return 1;
 }
 
 void byoc_dnnl_openmp_leave(void) {

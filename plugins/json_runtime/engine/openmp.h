@@ -8,8 +8,7 @@
 #define BYOC_DNNL_OPENMP_H_
 
 // Puts the environment with that setting in place; nothing where the user has chosen or the runtime is loaded already.
-// Returns whether the runtime is not loaded yet.
-int byoc_dnnl_openmp_enter(void);
+void byoc_dnnl_openmp_enter(void);
 // Puts the former environment back. Nobody else's change is lost: a concurrent setenv stays in effect.
 void byoc_dnnl_openmp_leave(void);
 
