@@ -16,6 +16,7 @@ typedef struct byoc_pass_t {
 #define BYOC_PASS_LIST(X)                                                                                              \
   X(infer_types, "infer-types", "infer the type of every value")                                                       \
   X(inline_functions, "inline-functions", "put functions marked Inline where they are called")                         \
+  X(canonicalise, "canonicalise", "give operators with several spellings the one that rules look for")                 \
   X(fold_constants, "fold-constants", "compute what depends on constants and known shapes only")                       \
   X(fold_batch_norm, "fold-batch-norm", "fold batch normalisation into the convolution in front of it")                \
   X(remove_identities, "remove-identities", "remove operators that change nothing")                                    \
