@@ -1,5 +1,5 @@
-// Activations on vectors, in GNU C vector arithmetic over vf and vi, the same for every instruction set. v_max and v_min
-// give their second operand where either is NaN: with the data there, NaN passes through.
+// Activations on vectors, in GNU C vector arithmetic over vf and vi, the same for every instruction set. v_max and
+// v_min give their second operand where either is NaN: with the data there, NaN passes through.
 
 static inline vf v_select(vi mask, vf a, vf b) {
   return (vf)(((vi)a & mask) | ((vi)b & ~mask));
