@@ -199,19 +199,6 @@ static byoc_status_t compare_outputs(case_t *c, const byoc_ports_t *ports, byoc_
   return BYOC_OK;
 }
 
-static byoc_status_t fill_ports(byoc_ports_t *ports, byoc_host_buffer_t *const *buffers, size_t count,
-                                byoc_diag_t *diag) {
-  BYOC_RETURN_IF_ERROR(byoc_ports_init(ports, count, diag));
-  for (size_t i = 0; i < count; ++i) {
-    const byoc_type_t *type = buffers[i]->type;
-    ports->items[i].name = buffers[i]->name;
-    ports->items[i].dtype = type->dtype;
-    ports->items[i].rank = type->rank;
-    for (int32_t d = 0; d < type->rank; ++d) ports->items[i].dims[d] = type->dims[d].constant;
-  }
-  return byoc_ports_allocate(ports, diag);
-}
-
 static byoc_status_t run_evaluated(case_t *c, byoc_diag_t *diag) {
   const byoc_host_program_t *program = c->session.result.program;
   byoc_allocator_t allocator = c->session.allocator;
@@ -219,8 +206,8 @@ static byoc_status_t run_evaluated(case_t *c, byoc_diag_t *diag) {
   byoc_ports_t inputs = {0}, outputs = {0};
   byoc_resolver_t *resolver = NULL;
   byoc_evaluator_t *evaluator = NULL;
-  byoc_status_t status = fill_ports(&inputs, program->inputs.data, program->inputs.count, diag);
-  if (status == BYOC_OK) status = fill_ports(&outputs, program->outputs.data, program->outputs.count, diag);
+  byoc_status_t status = byoc_ports_for_buffers(&inputs, program->inputs.data, program->inputs.count, diag);
+  if (status == BYOC_OK) status = byoc_ports_for_buffers(&outputs, program->outputs.data, program->outputs.count, diag);
   if (status == BYOC_OK) status = fill_inputs(c, &inputs, diag);
   if (status == BYOC_OK) status = byoc_resolver_create(program, &runtime, allocator, diag, &resolver);
   if (status == BYOC_OK) {

@@ -37,6 +37,19 @@ byoc_status_t byoc_ports_allocate(byoc_ports_t *ports, byoc_diag_t *diag) {
   return BYOC_OK;
 }
 
+byoc_status_t byoc_ports_for_buffers(byoc_ports_t *ports, byoc_host_buffer_t *const *buffers, size_t count,
+                                     byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(byoc_ports_init(ports, count, diag));
+  for (size_t i = 0; i < count; ++i) {
+    const byoc_type_t *type = buffers[i]->type;
+    ports->items[i].name = buffers[i]->name;
+    ports->items[i].dtype = type->dtype;
+    ports->items[i].rank = type->rank;
+    for (int32_t d = 0; d < type->rank; ++d) ports->items[i].dims[d] = type->dims[d].constant;
+  }
+  return byoc_ports_allocate(ports, diag);
+}
+
 void byoc_ports_deinit(byoc_ports_t *ports) {
   for (size_t i = 0; ports->items != NULL && i < ports->count; ++i) free(ports->items[i].data);
   byoc_free(byoc_allocator_system(), ports->items);

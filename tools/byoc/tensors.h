@@ -3,6 +3,7 @@
 #define BYOC_TOOLS_BYOC_TENSORS_H_
 
 #include "core/base/diag.h"
+#include "core/hostir/program.h"
 #include "core/ir/type.h"
 #include "options.h"
 
@@ -26,6 +27,9 @@ typedef struct byoc_ports_t {
 // Room for `count` ports; set name, dtype, rank and dims of each, then byoc_ports_allocate.
 byoc_status_t byoc_ports_init(byoc_ports_t *ports, size_t count, byoc_diag_t *diag);
 byoc_status_t byoc_ports_allocate(byoc_ports_t *ports, byoc_diag_t *diag);
+// Both at once, for the inputs or outputs of a host program, whose names the ports share.
+byoc_status_t byoc_ports_for_buffers(byoc_ports_t *ports, byoc_host_buffer_t *const *buffers, size_t count,
+                                     byoc_diag_t *diag);
 void byoc_ports_deinit(byoc_ports_t *ports);
 
 // Fills inputs from NAME=FILE.npy items. An unknown name, another shape or another type is an error that says both.
