@@ -1,0 +1,108 @@
+// A plan: which candidate each node of the model goes to, what that costs, and what else was on offer. Placement makes
+// one (core/collage/place.h); `byoc explain` prints it, --html draws it, --save-plan writes it as JSON, --plan FILE
+// replays it.
+//
+// A plan stands by itself: it holds texts and numbers, no pointers into the module, so that it outlives generating and
+// lowering. Nodes have numbers in the topological order of their block after simplifying.
+#ifndef BYOC_CORE_COLLAGE_PLAN_H_
+#define BYOC_CORE_COLLAGE_PLAN_H_
+
+#include <math.h>
+
+#include "core/base/arena.h"
+#include "core/base/diag.h"
+#include "core/base/string.h"
+#include "core/base/vector.h"
+
+// Where a cost came from.
+// X(NAME, "text")
+#define BYOC_COST_SOURCE_LIST(X)                                                                                       \
+  X(NONE, "none")         /* nobody asked */                                                                           \
+  X(BOUND, "bound")       /* an optimistic bound was enough to rule it out */                                          \
+  X(ESTIMATE, "estimate") /* the analytic model */                                                                     \
+  X(MEASURED, "measured") /* in this build */                                                                          \
+  X(DATABASE, "database") /* measured by an earlier build */
+
+#define BYOC_COST_SOURCE_ENUM(NAME, text) BYOC_COST_SOURCE_##NAME,
+typedef enum byoc_cost_source_t { BYOC_COST_SOURCE_LIST(BYOC_COST_SOURCE_ENUM) } byoc_cost_source_t;
+#undef BYOC_COST_SOURCE_ENUM
+const char *byoc_cost_source_name(byoc_cost_source_t source);
+
+typedef struct byoc_plan_edge_t {
+  uint32_t from;    // node of the same block
+  const char *type; // of the value handed over: "f32[1,64,56,56]"
+} byoc_plan_edge_t;
+
+typedef struct byoc_plan_node_t {
+  const char *op;          // "Conv", "com.example::Fancy"
+  const char *name;        // the model's; "" where it has none
+  const char *result_type; // of its first result
+  const byoc_plan_edge_t *edges;
+  uint32_t edge_count;
+  uint32_t region; // in regions; UINT32_MAX: the native target's, fused as it sees fit
+} byoc_plan_node_t;
+
+typedef struct byoc_plan_candidate_t {
+  uint32_t target;    // in targets
+  const char *rule;   // "cutlass.conv_relu"
+  const char *reason; // why it costs infinity; NULL otherwise
+  const uint32_t *nodes;
+  uint32_t node_count;
+  double cost_ns; // NaN: nobody asked; INFINITY: cannot be used
+  byoc_cost_source_t source;
+  bool is_chosen;
+} byoc_plan_candidate_t;
+
+typedef struct byoc_plan_region_t {
+  uint32_t target;
+  uint32_t candidate; // in candidates; UINT32_MAX: none (greedy, or replayed)
+  const char *rule;
+  const uint32_t *nodes; // rising
+  uint32_t node_count;
+  double cost_ns; // NaN: not known
+  byoc_cost_source_t source;
+  bool given_back; // the backend took it and gave it back
+} byoc_plan_region_t;
+
+// A target that did not take some nodes.
+typedef struct byoc_plan_decline_t {
+  uint32_t target;
+  const char *rule, *reason;
+  const uint32_t *nodes;
+  uint32_t node_count;
+} byoc_plan_decline_t;
+
+// What a whole model costs under another plan: one backend alone with "c" behind it, or greedy.
+typedef struct byoc_plan_rival_t {
+  const char *name; // "greedy", "cutlass;c"
+  double sum_ns;    // of the costs of its parts; NaN: some are not known
+  double whole_ns;  // measured as one model; NaN: it was not
+} byoc_plan_rival_t;
+
+// One block: the body of a function, or a nested block.
+typedef struct byoc_plan_block_t {
+  const char *name; // "main", "main/if_1.then_branch"
+  uint64_t hash;    // of the nodes, their types and attributes and edges: what a saved plan must agree with
+  BYOC_VECTOR(byoc_plan_node_t) nodes;
+  BYOC_VECTOR(byoc_plan_candidate_t) candidates;
+  BYOC_VECTOR(byoc_plan_region_t) regions; // in order of their first nodes
+  BYOC_VECTOR(byoc_plan_decline_t) declines;
+  double cost_ns; // regions and transitions; NaN: not known
+  double transition_ns;
+  double lower_bound_ns; // no cover of these candidates costs less; NaN: nobody asked
+  bool is_proven;        // cost_ns is the least
+} byoc_plan_block_t;
+
+typedef struct byoc_plan_t {
+  byoc_arena_t arena;                // all texts and node lists
+  const char *model;                 // name of the main function's model
+  const char *strategy;              // "greedy", "collage", or the path of the plan that was replayed
+  BYOC_VECTOR(const char *) targets; // as target strings, "c" last
+  BYOC_VECTOR(byoc_plan_block_t) blocks;
+  BYOC_VECTOR(byoc_plan_rival_t) rivals;
+  double whole_ns; // this plan, measured as one model; NaN: it was not
+} byoc_plan_t;
+void byoc_plan_init(byoc_plan_t *plan, byoc_allocator_t allocator);
+void byoc_plan_deinit(byoc_plan_t *plan);
+
+#endif // BYOC_CORE_COLLAGE_PLAN_H_
