@@ -4,6 +4,7 @@
 
 #include "core/base/log.h"
 #include "core/collage/claims.h"
+#include "core/collage/plan_record.h"
 #include "core/ir/outline.h"
 #include "core/plugin/pattern.h"
 
@@ -22,7 +23,8 @@ typedef struct placer_t {
   byoc_graph_module_t *module;
   byoc_claims_t claims;
   byoc_placement_t *placement;
-  const byoc_target_t *target; // whose rules are being tried
+  byoc_plan_recorder_t *recorder; // of the block whose claims these are
+  const byoc_target_t *target;    // whose rules are being tried
   byoc_diag_t *diag;
 } placer_t;
 
@@ -51,8 +53,19 @@ static bool is_free(void *self, const byoc_node_t *node) {
   return byoc_claims_owner(&p->claims, node->mark) == NULL && node->callee == NULL && !was_given_back(p, node);
 }
 
-static byoc_status_t note_decline(placer_t *p, const byoc_node_t *node, const byoc_rule_t *rule, const char *reason) {
+static byoc_status_t plan_decline(placer_t *p, const byoc_rule_t *rule, const char *reason, byoc_node_t *const *nodes,
+                                  size_t node_count) {
+  uint32_t *numbers = BYOC_ARENA_ARRAY(&p->claims.arena, uint32_t, node_count);
+  if (numbers == NULL) return byoc_diag_out_of_memory(p->diag);
+  for (size_t i = 0; i < node_count; ++i) numbers[i] = (uint32_t)nodes[i]->mark;
+  return byoc_plan_record_decline(p->recorder, p->target->index, rule->name, reason, numbers, (uint32_t)node_count,
+                                  p->diag);
+}
+
+static byoc_status_t note_decline(placer_t *p, byoc_node_t *const *nodes, size_t node_count, const byoc_rule_t *rule,
+                                  const char *reason) {
   byoc_arena_t *arena = &p->placement->arena;
+  const byoc_node_t *node = nodes[node_count - 1];
   char description[160];
   byoc_node_describe(node, description, sizeof(description));
   byoc_decline_t decline = {.node = node,
@@ -64,7 +77,7 @@ static byoc_status_t note_decline(placer_t *p, const byoc_node_t *node, const by
       !byoc_vector_push(&p->placement->declines, arena->allocator, decline)) {
     return byoc_diag_out_of_memory(p->diag);
   }
-  return BYOC_OK;
+  return plan_decline(p, rule, decline.reason, nodes, node_count);
 }
 
 static byoc_status_t ask(placer_t *p, const byoc_rule_t *rule, byoc_node_t *const *nodes, size_t node_count,
@@ -77,7 +90,7 @@ static byoc_status_t ask(placer_t *p, const byoc_rule_t *rule, byoc_node_t *cons
                           .bindings = bindings,
                           .binding_count = binding_count};
   *out_accepted = rule->accept(p->target->kind->backend->self, &region) != 0;
-  return *out_accepted ? BYOC_OK : note_decline(p, nodes[node_count - 1], rule, region.reason);
+  return *out_accepted ? BYOC_OK : note_decline(p, nodes, node_count, rule, region.reason);
 }
 
 static byoc_status_t copy_rule(placer_t *p, const byoc_rule_t *rule, const byoc_rule_t **out_rule) {
@@ -214,6 +227,18 @@ static byoc_status_t outline_parts(placer_t *p, const byoc_claim_t *region, byoc
   return status;
 }
 
+static byoc_status_t plan_region(placer_t *p, const byoc_claim_t *claim, byoc_placement_region_t *region) {
+  bool is_merged = claim->rule->pattern != NULL && claim->part_count > 1;
+  const char *rule = claim->rule->name ? claim->rule->name : "";
+  if (is_merged) rule = byoc_arena_format(&p->claims.arena, "%s and %u more", rule, claim->part_count - 1);
+  if (rule == NULL) return byoc_diag_out_of_memory(p->diag);
+  const byoc_plan_region_t row = {
+      .target = claim->target->index, .candidate = UINT32_MAX, .rule = rule, .cost_ns = NAN};
+  region->plan_block = p->recorder->block;
+  return byoc_plan_record_region(p->recorder, &row, claim->nodes.data, (uint32_t)claim->nodes.count, p->diag,
+                                 &region->plan_region);
+}
+
 static byoc_status_t outline_region(placer_t *p, const byoc_claim_t *claim, byoc_node_t **nodes) {
   size_t count = claim->nodes.count;
   if (claim->rule->pattern != NULL && claim->part_count > 1) {
@@ -229,6 +254,7 @@ static byoc_status_t outline_region(placer_t *p, const byoc_claim_t *claim, byoc
   BYOC_RETURN_IF_ERROR(
       byoc_outline_nodes(nodes, count, name, outline_flags(claim->rule), p->diag, &region.function, &call));
   BYOC_RETURN_IF_ERROR(mark_function(p, region.function, claim, true));
+  BYOC_RETURN_IF_ERROR(plan_region(p, claim, &region));
   return byoc_vector_push(&p->placement->regions, p->placement->arena.allocator, region)
              ? BYOC_OK
              : byoc_diag_out_of_memory(p->diag);
@@ -263,10 +289,23 @@ static byoc_status_t apply_rules(placer_t *p, const byoc_target_t *target) {
   return BYOC_OK;
 }
 
-static byoc_status_t place_block(placer_t *p, byoc_block_t *block, const byoc_target_list_t *targets) {
+static byoc_status_t place_block(placer_t *p, byoc_block_t *block, const byoc_target_list_t *targets, const char *name);
+
+static byoc_status_t place_nested(placer_t *p, byoc_block_t *block, const byoc_target_list_t *targets,
+                                  const char *name) {
+  uint32_t ordinal = 0;
   BYOC_FOR_EACH_NODE(node, block) {
-    for (uint32_t b = 0; b < node->block_count; ++b) BYOC_RETURN_IF_ERROR(place_block(p, node->blocks[b], targets));
+    if (node->block_count > 0) ++ordinal;
+    for (uint32_t b = 0; b < node->block_count; ++b) {
+      char *nested = byoc_plan_nested_name(&p->placement->arena, name, node, ordinal, b);
+      if (nested == NULL) return byoc_diag_out_of_memory(p->diag);
+      BYOC_RETURN_IF_ERROR(place_block(p, node->blocks[b], targets, nested));
+    }
   }
+  return BYOC_OK;
+}
+
+static byoc_status_t place_nodes(placer_t *p, byoc_block_t *block, const byoc_target_list_t *targets) {
   byoc_status_t status = byoc_claims_init(&p->claims, block, p->module->allocator, p->diag);
   for (size_t t = 0; t < targets->targets.count && status == BYOC_OK; ++t) {
     status = apply_rules(p, targets->targets.data[t]);
@@ -274,6 +313,17 @@ static byoc_status_t place_block(placer_t *p, byoc_block_t *block, const byoc_ta
   if (status == BYOC_OK) status = join_neighbours(p);
   if (status == BYOC_OK) status = outline_all(p);
   byoc_claims_deinit(&p->claims);
+  return status;
+}
+
+static byoc_status_t place_block(placer_t *p, byoc_block_t *block, const byoc_target_list_t *targets,
+                                 const char *name) {
+  byoc_plan_recorder_t recorder;
+  BYOC_RETURN_IF_ERROR(byoc_plan_record_begin(p->placement->plan, name, block, p->diag, &recorder));
+  byoc_status_t status = place_nested(p, block, targets, name);
+  p->recorder = &recorder;
+  if (status == BYOC_OK) status = place_nodes(p, block, targets);
+  byoc_plan_record_end(&recorder);
   return status;
 }
 
@@ -300,7 +350,8 @@ byoc_status_t byoc_place_greedy(byoc_graph_module_t *module, const byoc_target_l
                    byoc_attributes_find(&function->attributes, "Compiler") == NULL &&
                    byoc_attributes_find(&function->attributes, "Composite") == NULL;
     if (!is_open) continue;
-    BYOC_RETURN_IF_ERROR_IN(diag, place_block(&p, function->body, targets), "placing '%s'", function->name);
+    BYOC_RETURN_IF_ERROR_IN(diag, place_block(&p, function->body, targets, function->name), "placing '%s'",
+                            function->name);
   }
   size_t merged = 0; // equal regions are compiled once
   return byoc_merge_equal_functions(module, is_region, follow_merge, placement, diag, &merged);
