@@ -1,5 +1,11 @@
 # Rows whose tests stand in other programs: row, what, program, cmocka test.
 
+byoc_add_row_program(B2 types unit_plugin_pattern test_types)
+byoc_add_row_program(B3 optional_operators unit_plugin_pattern test_optional)
+byoc_add_row_program(B3 alternative_patterns unit_plugin_pattern test_alternatives)
+byoc_add_row_program(B3 commuted_operands unit_plugin_pattern test_commuted)
+byoc_add_row_program(B4 escapes unit_plugin_pattern test_escapes)
+byoc_add_row_program(B4 dominators unit_plugin_pattern test_dominators)
 byoc_add_row_program(B7 random_graphs unit_collage_place random_graphs_stay_sound)
 byoc_add_row_program(B7 groups_do_not_wait unit_collage_place two_groups_do_not_wait_for_each_other)
 byoc_add_row_program(B15 symbol_twice unit_plugin_codegen test_symbol_twice)
