@@ -10,6 +10,7 @@
 
 #include "core/collage/greedy.h"
 #include "core/collage/place.h"
+#include "core/collage/plan_record.h"
 
 typedef struct byoc_problem_t {
   byoc_function_t *function;
@@ -18,6 +19,11 @@ typedef struct byoc_problem_t {
   byoc_dataflow_t flow;
   byoc_candidates_t candidates;
   byoc_choice_t choice; // what is outlined; candidates of the native target may be in it and stay where they are
+  // For the plan; may be left as they are.
+  const byoc_cost_source_t *sources;             // of the candidates' costs, in their order; NULL: nobody asked
+  double cost_ns, transition_ns, lower_bound_ns; // of the choice; NaN: not known
+  bool is_proven;
+  byoc_plan_recorder_t recorder;
 } byoc_problem_t;
 
 typedef struct byoc_problems_t {
@@ -35,8 +41,8 @@ void byoc_problems_deinit(byoc_problems_t *problems);
 byoc_status_t byoc_problems_choose_greedily(byoc_problems_t *problems, const byoc_target_t *const *targets,
                                             size_t target_count, byoc_diag_t *diag);
 
-// Outlines what was chosen, block by block, in the order of first nodes; equal regions become one function. The
-// problems are stale afterwards.
+// Outlines what was chosen, block by block, in the order of first nodes; equal regions become one function. What was
+// decided goes into the placement and its plan. The problems are stale afterwards.
 byoc_status_t byoc_problems_apply(byoc_problems_t *problems, const byoc_target_list_t *targets, byoc_diag_t *diag,
                                   byoc_placement_t *placement);
 
