@@ -162,6 +162,7 @@ static byoc_status_t lower_kernel_call(lowering_t *l, const byoc_node_t *node) {
   byoc_host_instruction_t *i = NULL;
   BYOC_RETURN_IF_ERROR(append(l, BYOC_HOST_KERNEL, node, &i));
   i->kernel = node->callee->kernel;
+  i->function = node->callee;
   i->symbol = i->kernel->name;
   BYOC_RETURN_IF_ERROR(add_kernel(l, i->kernel));
   BYOC_RETURN_IF_ERROR(push_operands(l, i, node));
@@ -224,6 +225,7 @@ static byoc_status_t lower_extern_call(lowering_t *l, const byoc_node_t *node) {
   byoc_host_instruction_t *i = NULL;
   BYOC_RETURN_IF_ERROR(append(l, packed ? BYOC_HOST_PACKED : BYOC_HOST_ENGINE, node, &i));
   i->symbol = packed ? binding->packed_symbol : binding->function_name;
+  i->function = node->callee;
   BYOC_RETURN_IF_ERROR(push_operands(l, i, node));
   if (packed) {
     BYOC_RETURN_IF_ERROR(push_bound_constants(l, i, binding));
@@ -278,6 +280,7 @@ static byoc_status_t lower_c_call(lowering_t *l, const byoc_node_t *node) {
   byoc_host_instruction_t *i = NULL;
   BYOC_RETURN_IF_ERROR(append(l, BYOC_HOST_C_CALL, node, &i));
   i->c_call = call;
+  i->flops = (double)byoc_attributes_int(&node->attributes, BYOC_ATTRIBUTE_FLOPS, -1);
   i->symbol = call->symbol;
   BYOC_RETURN_IF_ERROR(push_operands(l, i, node));
   for (uint32_t k = 0; k < node->result_count; ++k) {
