@@ -73,12 +73,13 @@ byoc_plan_home_t byoc_plan_home(const byoc_plan_t *plan, const byoc_plan_block_t
     const byoc_plan_region_t *row = &block->regions.data[region];
     return (byoc_plan_home_t){row->target, row->rule, row->nodes, row->node_count, row->cost_ns, row->source};
   }
+  uint32_t native = (uint32_t)plan->targets.count - 1;
   for (size_t c = 0; c < block->candidates.count; ++c) {
     const byoc_plan_candidate_t *row = &block->candidates.data[c];
-    if (!row->is_chosen || !byoc_plan_holds(row->nodes, row->node_count, node)) continue;
+    if (!row->is_chosen || row->target != native || !byoc_plan_holds(row->nodes, row->node_count, node)) continue;
     return (byoc_plan_home_t){row->target, row->rule, row->nodes, row->node_count, row->cost_ns, row->source};
   }
-  return (byoc_plan_home_t){.target = (uint32_t)plan->targets.count - 1, .rule = "", .cost_ns = NAN};
+  return (byoc_plan_home_t){.target = native, .rule = "", .cost_ns = NAN};
 }
 
 const char *byoc_plan_absence(const byoc_plan_t *plan, const byoc_plan_block_t *block, uint32_t node, uint32_t target) {
