@@ -38,6 +38,7 @@ typedef struct byoc_profile_t {
   size_t step_count;                        // instructions among them
   BYOC_VECTOR(double) total_ns;             // of each run
   double median_ns;                         // of those
+  double steps_ns;                          // sum of the instructions\' medians: what shares are of
   BYOC_VECTOR(byoc_profile_event_t) events; // of the fastest run
   double events_ns;                         // what that run took
 } byoc_profile_t;

@@ -202,6 +202,7 @@ static void take_medians(byoc_profile_t *profile) {
   for (size_t i = 0; i < profile->rows.count; ++i) {
     byoc_profile_row_t *row = &profile->rows.data[i];
     row->median_ns = median(row->run_ns.data, row->run_ns.count);
+    if (i < profile->step_count) profile->steps_ns += row->median_ns;
   }
   profile->median_ns = median(profile->total_ns.data, profile->total_ns.count);
 }

@@ -132,7 +132,7 @@ static void append_bar(const byoc_profile_t *profile, const byoc_profile_row_t *
   byoc_string_appendf(out, "</text><rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>", LABEL, y + 2,
                       fmax(width, 0.5), BAR - 4, colour_of(profile, row));
   byoc_string_appendf(out, "<text class=\"small\" x=\"%.1f\" y=\"%d\">%.1f us, %.1f%%", LABEL + width + 6, y + 13,
-                      row->median_ns / 1e3, 100 * row->median_ns / profile->median_ns);
+                      row->median_ns / 1e3, 100 * row->median_ns / profile->steps_ns);
   if (row->flops_per_ns > 0) {
     byoc_string_appendf(out, ", %.1f GFLOP/s (%.0f%%)", row->flops_per_ns,
                         100 * row->flops_per_ns / profile->limits.flops_per_ns);
@@ -233,17 +233,17 @@ static void append_roofline(const byoc_profile_t *profile, byoc_string_t *out) {
   roof_t roof = roof_of(profile);
   byoc_string_appendf(out,
                       "<h2>Against the machine's limits</h2>\n<p>Each dot an instruction, its area its share of the "
-                      "time; the line what arithmetic and memory allow on %d threads. What stays in the caches may "
+                      "time; the line what arithmetic and memory allow on %d thread%s. What stays in the caches may "
                       "lie above the slope; Winograd convolutions, counted as direct ones, above the roof.</p>\n"
                       "<svg viewBox=\"0 0 %d %d\">\n",
-                      (int)profile->thread_count, WIDTH, ROOF_HEIGHT);
+                      (int)profile->thread_count, profile->thread_count == 1 ? "" : "s", WIDTH, ROOF_HEIGHT);
   append_roof_axes(profile, &roof, out);
   for (size_t i = 0; i < profile->step_count; ++i) {
     const byoc_profile_row_t *row = &profile->rows.data[i];
     if (!has_place(row)) continue;
     byoc_string_appendf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" fill=\"%s\">",
                         roof_x(&roof, row->flops / row->bytes), roof_y(&roof, row->flops_per_ns),
-                        3 + 40 * sqrt(fmin(row->median_ns / profile->median_ns, 1)), colour_of(profile, row));
+                        3 + 40 * sqrt(fmin(row->median_ns / profile->steps_ns, 1)), colour_of(profile, row));
     append_title(row, row->median_ns, out);
     byoc_string_append(out, "</circle>\n");
   }
@@ -260,8 +260,9 @@ byoc_status_t byoc_profile_write_html(const byoc_profile_t *profile, const size_
   append_text(&out, profile->artifact->model_name);
   byoc_string_appendf(&out, "</title><style>%s</style></head><body>\n<h1>Profile of ", style);
   append_text(&out, profile->artifact->model_name);
-  byoc_string_appendf(&out, "</h1>\n<p>%zu instructions, median of %zu runs %.3f ms, %d threads.</p>\n",
-                      profile->step_count, profile->run_count, profile->median_ns / 1e6, (int)profile->thread_count);
+  byoc_string_appendf(&out, "</h1>\n<p>%zu instructions, median of %zu runs %.3f ms, %d thread%s.</p>\n",
+                      profile->step_count, profile->run_count, profile->median_ns / 1e6, (int)profile->thread_count,
+                      profile->thread_count == 1 ? "" : "s");
   append_legend(profile, &out);
   append_timeline(profile, &out);
   append_bars(profile, order, &out);

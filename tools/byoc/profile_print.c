@@ -53,16 +53,10 @@ static void print_row(const byoc_profile_t *profile, const byoc_profile_row_t *r
   int length = snprintf(name, sizeof(name), "%s%s", is_node ? "  " : "", row->name);
   if (length > 40) memcpy(name + 37, "...", 4);
   printf("%-40s %-8s %10.2f %5.1f%%", name, row->target, row->median_ns / 1e3,
-         100 * row->median_ns / profile->median_ns);
+         100 * row->median_ns / profile->steps_ns);
   if (!is_node) print_rate(row->flops_per_ns, profile->limits.flops_per_ns, 8);
   if (!is_node) print_rate(row->bytes_per_ns, profile->limits.bytes_per_ns, 7);
   printf("\n");
-}
-
-static double steps_ns(const byoc_profile_t *profile) {
-  double sum = 0;
-  for (size_t i = 0; i < profile->step_count; ++i) sum += profile->rows.data[i].median_ns;
-  return sum;
 }
 
 void byoc_profile_print(const byoc_profile_t *profile, const size_t *order) {
@@ -74,11 +68,11 @@ void byoc_profile_print(const byoc_profile_t *profile, const size_t *order) {
     print_row(profile, row);
     if (row->flops > 0) flops += row->flops;
   }
-  printf("%zu instructions, median of %zu runs %.3f ms (instructions %.3f ms), %d threads, %.1f GFLOP/s\n"
+  printf("%zu instructions, median of %zu runs %.3f ms (instructions %.3f ms), %d thread%s, %.1f GFLOP/s\n"
          "machine: %.1f GFLOP/s of f32 multiply-adds, %.1f GB/s from and to memory\n",
-         profile->step_count, profile->run_count, profile->median_ns / 1e6, steps_ns(profile) / 1e6,
-         (int)profile->thread_count, flops / profile->median_ns, profile->limits.flops_per_ns,
-         profile->limits.bytes_per_ns);
+         profile->step_count, profile->run_count, profile->median_ns / 1e6, profile->steps_ns / 1e6,
+         (int)profile->thread_count, profile->thread_count == 1 ? "" : "s", flops / profile->median_ns,
+         profile->limits.flops_per_ns, profile->limits.bytes_per_ns);
 }
 
 // ---- JSON ----
@@ -89,7 +83,7 @@ static bool set(json_t *object, const char *key, json_t *value) {
 
 static json_t *row_json(const byoc_profile_t *profile, const byoc_profile_row_t *row) {
   json_t *object = json_pack("{s:o, s:f, s:f}", "name", byoc_json_text(row->name), "median_us", row->median_ns / 1e3,
-                             "share", row->median_ns / profile->median_ns);
+                             "share", row->median_ns / profile->steps_ns);
   bool ok = object != NULL;
   if (row->parent == BYOC_PROFILE_NO_ROW) {
     ok = ok && set(object, "kind", byoc_json_text(row->kind)) && set(object, "target", byoc_json_text(row->target)) &&
