@@ -272,6 +272,7 @@ byoc_status_t byoc_plan_record_given_back(byoc_plan_t *plan, size_t block, uint3
   byoc_plan_block_t *row = &plan->blocks.data[block];
   byoc_plan_region_t *given_back = &row->regions.data[region];
   given_back->given_back = true;
+  if (given_back->candidate != UINT32_MAX) row->candidates.data[given_back->candidate].is_chosen = false;
   for (uint32_t i = 0; i < given_back->node_count; ++i) row->nodes.data[given_back->nodes[i]].region = UINT32_MAX;
   byoc_plan_decline_t decline = {.target = given_back->target,
                                  .rule = given_back->rule,

@@ -1,4 +1,5 @@
 #include "core/compose/pipeline.h"
+#include "core/compose/call_work.h"
 
 #include <string.h>
 
@@ -145,6 +146,7 @@ static byoc_status_t settle(pipeline_t *p, const byoc_codegen_report_t *report, 
 // The hook of one target, over all of its functions at once.
 static byoc_status_t generate_for(pipeline_t *p, const byoc_target_t *target) {
   BYOC_VECTOR(byoc_function_t *) functions = {0};
+  double *flops = NULL;
   byoc_codegen_report_t report;
   byoc_codegen_report_init(&report, p->allocator);
   byoc_status_t status = BYOC_OK;
@@ -155,10 +157,14 @@ static byoc_status_t generate_for(pipeline_t *p, const byoc_target_t *target) {
   }
   if (status != BYOC_OK || functions.count == 0) goto cleanup;
   int64_t start_ns = byoc_now_ns();
+  status = byoc_call_work_note(functions.data, functions.count, p->allocator, p->diag, &flops);
+  if (status != BYOC_OK) goto cleanup;
   status = byoc_codegen_run(p->module, target, functions.data, functions.count, &p->services, p->diag, &report);
+  if (status == BYOC_OK) status = byoc_call_work_mark(functions.data, functions.count, flops, p->diag);
   if (status == BYOC_OK) status = settle(p, &report, target);
   byoc_log(BYOC_LOG_INFO, "generated them in %.0f ms", (double)(byoc_now_ns() - start_ns) / 1e6);
 cleanup:
+  byoc_free(p->allocator, flops);
   byoc_codegen_report_deinit(&report);
   byoc_vector_deinit(&functions, p->allocator);
   return status;
