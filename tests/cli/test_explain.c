@@ -106,6 +106,57 @@ static void test_c10_saved_plans(void **state) {
   byoc_test_printed("missing/plan.json");
 }
 
+// A saved plan is explained without its model.
+static void test_c10_costs_and_candidates(void **state) {
+  (void)state;
+  static const char plan[] =
+      "{\"format\": \"byoc plan\", \"version\": 1, \"model\": \"tiny\", \"strategy\": \"collage\", \"whole_ns\": "
+      "9500,\n"
+      " \"targets\": [\"fast -level=1\", \"fast -level=2\", \"c -O=3\"],\n"
+      " \"rivals\": [{\"name\": \"greedy\", \"sum_ns\": 12000, \"whole_ns\": 13000}, {\"name\": \"c\", \"sum_ns\": "
+      "2e6}],\n"
+      " \"blocks\": [{\"name\": \"main\", \"hash\": \"0123456789abcdef\", \"cost_ns\": 9000, \"transition_ns\": 500,\n"
+      "  \"lower_bound_ns\": 9000, \"proven\": true,\n"
+      "  \"nodes\": [{\"op\": \"Conv\", \"name\": \"conv\", \"type\": \"f32[1,8]\"},\n"
+      "   {\"op\": \"Relu\", \"name\": \"relu\", \"type\": \"f32[1,8]\", \"edges\": [{\"from\": 0, \"type\": "
+      "\"f32[1,8]\"}]}],\n"
+      "  \"regions\": [{\"target\": 1, \"rule\": \"fast.conv\", \"nodes\": [0], \"candidate\": 1, \"cost_ns\": 8000, "
+      "\"source\": \"database\"}],\n"
+      "  \"candidates\": [{\"target\": 0, \"rule\": \"fast.conv_relu\", \"nodes\": [0, 1], \"cost_ns\": null, "
+      "\"reason\": \"it crashed (signal 11)\"},\n"
+      "   {\"target\": 1, \"rule\": \"fast.conv\", \"nodes\": [0], \"cost_ns\": 8000, \"source\": \"database\", "
+      "\"chosen\": "
+      "true},\n"
+      "   {\"target\": 2, \"rule\": \"c.host\", \"nodes\": [0], \"cost_ns\": 2e6, \"source\": \"bound\"},\n"
+      "   {\"target\": 2, \"rule\": \"c.host\", \"nodes\": [1], \"cost_ns\": 500, \"source\": \"estimate\", "
+      "\"chosen\": "
+      "true}],\n"
+      "  \"declines\": [{\"target\": 1, \"rule\": \"fast.relu\", \"nodes\": [1], \"reason\": \"it is too "
+      "small\"}]}]}\n";
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_file_write("saved.json", plan, sizeof(plan) - 1, &diag), &diag);
+  byoc_test_shell(0, "byoc explain saved.json");
+  static const char *const parts[] = {
+      "plan of 'tiny' by collage: 9.00 us, of which 500 ns between targets\nproven: no cover",
+      "  this one          9.00 us             9.50 us\n",
+      "  greedy           12.00 us            13.00 us\n",
+      "  c                2.000 ms                   -\n",
+      "  fast#1         1       1 8.00 us\n",
+      "fast#1 fast.conv 8.00 us database\n",
+      "c      c.host     500 ns estimate\n",
+      "node 0: Conv 'conv' : f32[1,8]\n  placed on fast#1, region 0, by fast.conv, 8.00 us database\n",
+      "    * 8.00 us database   fast#1     fast.conv                0\n",
+      "      at least 2.000 ms  c          c.host                   0\n",
+      "      unusable           fast#0     fast.conv_relu           0-1\n        it crashed (signal 11)\n",
+      "  fast#1 declined (fast.relu): it is too small\n",
+  };
+  for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); ++i) byoc_test_printed(parts[i]);
+  byoc_test_shell(0,
+                  "byoc explain saved.json --json > again.json && byoc explain again.json --json | cmp - again.json");
+  byoc_test_shell(2, "byoc explain saved.json --target c");
+  byoc_test_printed("a saved plan has its targets");
+}
+
 // ---- requiring ----
 
 static void test_c10_require(void **state) {
@@ -188,15 +239,11 @@ static void test_c10_page_in_a_browser(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_c10_tables),
-      cmocka_unit_test(test_c10_long_lists),
-      cmocka_unit_test(test_c10_one_node),
-      cmocka_unit_test(test_a23_declines),
-      cmocka_unit_test(test_c10_saved_plans),
-      cmocka_unit_test(test_c10_require),
-      cmocka_unit_test(test_a23_require_tells_reasons),
-      cmocka_unit_test(test_c10_page_is_one_file),
-      cmocka_unit_test(test_c10_page_in_a_browser),
+      cmocka_unit_test(test_c10_tables),           cmocka_unit_test(test_c10_long_lists),
+      cmocka_unit_test(test_c10_one_node),         cmocka_unit_test(test_a23_declines),
+      cmocka_unit_test(test_c10_saved_plans),      cmocka_unit_test(test_c10_costs_and_candidates),
+      cmocka_unit_test(test_c10_require),          cmocka_unit_test(test_a23_require_tells_reasons),
+      cmocka_unit_test(test_c10_page_is_one_file), cmocka_unit_test(test_c10_page_in_a_browser),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }
