@@ -89,6 +89,7 @@ static byoc_status_t replace_by_call(outliner_t *o, byoc_node_t *const *nodes, s
   byoc_node_t *call =
       byoc_node_create_call(o->block, last->next, o->made, o->operands.data, (uint32_t)o->operands.count);
   if (call == NULL) return byoc_diag_out_of_memory(o->diag);
+  call->name = nodes[0]->name; // the model's, in the module's memory
   for (size_t r = 0; r < o->results.count; ++r) {
     byoc_value_t *old = o->results.data[r], *result = call->results[r];
     result->type = old->type;
@@ -156,7 +157,9 @@ byoc_status_t byoc_inline_call(byoc_node_t *call, byoc_diag_t *diag) {
     ok = byoc_pointer_map_put(&values, body->parameters.data[p], call->operands[p]);
   }
   for (byoc_node_t *node = body->first; node != NULL && ok; node = node->next) {
-    ok = byoc_node_clone(node, call->block, call, &values) != NULL;
+    byoc_node_t *copy = byoc_node_clone(node, call->block, call, &values);
+    ok = copy != NULL;
+    if (ok && copy->name[0] == '\0') copy->name = call->name;
   }
   for (uint32_t r = 0; r < call->result_count && ok; ++r) {
     byoc_value_t *inner = body->results.data[r];
