@@ -237,6 +237,40 @@ static void test_c10_page_in_a_browser(void **state) {
   }
 }
 
+// What the page does when it is used, as a script at its end that notes what it sees in the title.
+static void test_c10_page_is_used(void **state) {
+  (void)state;
+  static const char script[] =
+      "<script>\n"
+      "const key = (name) => window.dispatchEvent(new KeyboardEvent('keydown', {key: name}));\n"
+      "const seen = [], has = (kind) => document.querySelectorAll('.node.' + kind).length;\n"
+      "search.value = 'CONV'; search.dispatchEvent(new Event('input')); seen.push(has('match'));\n"
+      "search.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter'})); seen.push(has('selected'));\n"
+      "seen.push(document.querySelector('aside h3').textContent);\n"
+      "key('ArrowDown'); seen.push(document.querySelector('.node.selected').dataset.node);\n"
+      "key('p'); seen.push(document.querySelector('.node.selected').dataset.node);\n"
+      "key('Escape'); seen.push(has('selected'));\n"
+      "const before = view.k; canvas.dispatchEvent(new WheelEvent('wheel', {deltaY: -300, clientX: 500, clientY: "
+      "400}));\n"
+      "seen.push(view.k > before); key('-'); key('f'); seen.push(view.k <= 1.4);\n"
+      "document.querySelector('.node').dispatchEvent(new PointerEvent('pointerenter', {clientX: 5, clientY: 5}));\n"
+      "seen.push(byId('tip').textContent.includes('conv1'), has('near'));\n"
+      "document.querySelector('aside tr.row').click(); seen.push(document.querySelectorAll('.node.off').length > 0);\n"
+      "document.title = 'seen ' + seen.join(' ');\n"
+      "</script>\n";
+  if (byoc_test_try_shell("command -v chromium") != 0) {
+    print_message("skipped: there is no chromium\n");
+    skip();
+  }
+  byoc_diag_t diag = {0};
+  write_vision("vision.onnx");
+  byoc_test_ok(byoc_file_write("script.html", script, sizeof(script) - 1, &diag), &diag);
+  byoc_test_shell(0, "byoc explain vision.onnx --target c --html page.html && cat script.html >> page.html");
+  byoc_test_shell(0, "chromium --headless --no-sandbox --disable-gpu --user-data-dir=\"$PWD/profile\" --dump-dom "
+                     "\"file://$PWD/page.html\" 2> messages.txt | grep '<title>seen'");
+  byoc_test_printed("<title>seen 2 1 Conv 1 0 0 true true true 1 true</title>");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_c10_tables),           cmocka_unit_test(test_c10_long_lists),
@@ -244,6 +278,7 @@ int main(void) {
       cmocka_unit_test(test_c10_saved_plans),      cmocka_unit_test(test_c10_costs_and_candidates),
       cmocka_unit_test(test_c10_require),          cmocka_unit_test(test_a23_require_tells_reasons),
       cmocka_unit_test(test_c10_page_is_one_file), cmocka_unit_test(test_c10_page_in_a_browser),
+      cmocka_unit_test(test_c10_page_is_used),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }
