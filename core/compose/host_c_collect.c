@@ -85,16 +85,6 @@ static byoc_status_t add_symbols(byoc_host_c_t *host, int64_t count) {
                                                                          : byoc_diag_out_of_memory(host->diag);
 }
 
-// What an error or a profile says of an instruction.
-static const char *step_name(const byoc_host_instruction_t *i) {
-  if (i->op == BYOC_HOST_MATCH) return "checking shapes";
-  if (i->op == BYOC_HOST_ALLOCATE) { // in the name of what is about to run
-    while (i->op == BYOC_HOST_ALLOCATE && i->next != NULL) i = i->next;
-  }
-  if (i->origin != NULL && i->origin[0] != '\0') return i->origin;
-  return i->symbol != NULL ? i->symbol : byoc_host_op_name(i->op);
-}
-
 static byoc_status_t add_call(byoc_host_c_t *host, const byoc_host_instruction_t *instruction) {
   bool has_symbols = instruction->kernel != NULL && instruction->kernel->symbols.count > 0;
   byoc_host_c_call_t call = {.first_tensor = (uint32_t)host->tensors.count,
@@ -170,6 +160,16 @@ static byoc_status_t declare_instruction(byoc_host_c_t *host, const byoc_host_in
                  byoc_arena_format(&host->arena, "int32_t %s(const byoc_call_t *call);", instruction->symbol));
 }
 
+// What an error or a profile says of an instruction.
+const char *byoc_host_c_step_name(const byoc_host_instruction_t *i) {
+  if (i->op == BYOC_HOST_MATCH) return "checking shapes";
+  if (i->op == BYOC_HOST_ALLOCATE) { // in the name of what is about to run
+    while (i->op == BYOC_HOST_ALLOCATE && i->next != NULL) i = i->next;
+  }
+  if (i->origin != NULL && i->origin[0] != '\0') return i->origin;
+  return i->symbol != NULL ? i->symbol : byoc_host_op_name(i->op);
+}
+
 static byoc_status_t collect(byoc_host_c_t *host) {
   const byoc_host_program_t *program = host->program;
   for (size_t i = 0; i < program->inputs.count; i++) {
@@ -182,7 +182,7 @@ static byoc_status_t collect(byoc_host_c_t *host) {
     if (!byoc_host_c_is_step(at)) continue;
     BYOC_RETURN_IF_ERROR(declare_instruction(host, at));
     if (byoc_host_c_is_call(at)) BYOC_RETURN_IF_ERROR(add_call(host, at));
-    if (!byoc_vector_push(&host->steps, host->arena_allocator, step_name(at))) return BYOC_OUT_OF_MEMORY;
+    if (!byoc_vector_push(&host->steps, host->arena_allocator, byoc_host_c_step_name(at))) return BYOC_OUT_OF_MEMORY;
   }
   for (size_t i = 0; i < program->libraries.count; i++) {
     const byoc_runtime_module_t *library = program->libraries.data[i];

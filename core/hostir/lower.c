@@ -4,16 +4,34 @@
 #include <string.h>
 
 #include "core/hostir/lower_internal.h"
+#include "core/ir/describe.h"
 
 // ---- instructions ----
 
+// "Conv+Relu 'conv1'", "cblas_sgemm 'conv1'", "Loop 'decode'"
+static void describe(const byoc_node_t *node, byoc_string_t *out) {
+  if (node->callee != NULL && node->callee->kernel != NULL) {
+    byoc_string_append(out, node->callee->kernel->description);
+    return;
+  }
+  if (node->callee != NULL) byoc_function_describe(node->callee, out);
+  if (byoc_host_is_c_call(node)) {
+    byoc_string_append(out, byoc_attributes_string(&node->attributes, "symbol", ""));
+  } else if (node->callee == NULL) {
+    byoc_string_append(out, node->op);
+  }
+  if (node->name[0] != '\0') byoc_string_appendf(out, " '%s'", node->name);
+}
+
 byoc_status_t byoc_host_append(byoc_host_lowering_t *l, byoc_host_op_t op, const byoc_node_t *node,
-                            byoc_host_instruction_t **out_instruction) {
+                               byoc_host_instruction_t **out_instruction) {
   *out_instruction = byoc_host_instruction_append(l->program, l->region, op);
   if (*out_instruction == NULL) return byoc_diag_out_of_memory(l->diag);
-  const char *origin = node == NULL ? "" : node->name;
-  if (node != NULL && node->callee != NULL && node->callee->kernel != NULL) origin = node->callee->kernel->description;
-  (*out_instruction)->origin = byoc_arena_copy_string(&l->program->arena, origin ? origin : "");
+  byoc_string_t origin;
+  byoc_string_init(&origin, l->program->arena.allocator);
+  if (node != NULL) describe(node, &origin);
+  if (!origin.failed) (*out_instruction)->origin = byoc_arena_copy_string(&l->program->arena, origin.data);
+  byoc_string_deinit(&origin);
   return (*out_instruction)->origin ? BYOC_OK : byoc_diag_out_of_memory(l->diag);
 }
 

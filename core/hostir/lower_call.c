@@ -34,6 +34,7 @@ byoc_status_t byoc_host_lower_kernel_call(byoc_host_lowering_t *l, const byoc_no
   byoc_host_instruction_t *i = NULL;
   BYOC_RETURN_IF_ERROR(byoc_host_append(l, BYOC_HOST_KERNEL, node, &i));
   i->kernel = node->callee->kernel;
+  i->function = node->callee;
   i->symbol = i->kernel->name;
   BYOC_RETURN_IF_ERROR(add_kernel(l, i->kernel));
   BYOC_RETURN_IF_ERROR(byoc_host_kernel_dims(l, node, &i->dims));
@@ -97,6 +98,7 @@ byoc_status_t byoc_host_lower_extern_call(byoc_host_lowering_t *l, const byoc_no
   byoc_host_instruction_t *i = NULL;
   BYOC_RETURN_IF_ERROR(byoc_host_append(l, packed ? BYOC_HOST_PACKED : BYOC_HOST_ENGINE, node, &i));
   i->symbol = packed ? binding->packed_symbol : binding->function_name;
+  i->function = node->callee;
   BYOC_RETURN_IF_ERROR(push_operands(l, i, node));
   if (packed) {
     BYOC_RETURN_IF_ERROR(push_bound_constants(l, i, binding));
@@ -141,6 +143,7 @@ byoc_status_t byoc_host_lower_c_call(byoc_host_lowering_t *l, const byoc_node_t 
   byoc_host_instruction_t *i = NULL;
   BYOC_RETURN_IF_ERROR(byoc_host_append(l, BYOC_HOST_C_CALL, node, &i));
   i->c_call = call;
+  i->flops = (double)byoc_attributes_int(&node->attributes, BYOC_ATTRIBUTE_FLOPS, -1);
   i->symbol = call->symbol;
   BYOC_RETURN_IF_ERROR(push_operands(l, i, node));
   for (uint32_t k = 0; k < node->result_count; ++k) {
