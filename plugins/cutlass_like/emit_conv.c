@@ -1,5 +1,6 @@
 // Convolutions as C.
 #include "emit.h"
+#include "plan.h"
 
 void byoc_cutlass_emit_conv(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
                             const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
@@ -49,6 +50,7 @@ void byoc_cutlass_emit_conv(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
     return;
   }
   int64_t wide = (int64_t)plan->vectors * lanes;
+  byoc_cutlass_define(text, names, "CONTIGUOUS", byoc_cutlass_may_read_in_place(problem));
   byoc_cutlass_define(text, names, "WEIGHT_PANEL", plan->transposed ? wide : plan->rows);
   byoc_cutlass_define(text, names, "PIXEL_PANEL", plan->transposed ? plan->rows : wide);
   byoc_cutlass_define(text, names, "WEIGHTS_OF_GROUP",

@@ -7,6 +7,22 @@
 static void TILE_NAME(int64_t depth, const float *restrict a, const float *restrict b, float *partial, int first,
                       int last, float *c, const float *restrict bias, const float *restrict residual) {
   vf sum[TILE_ROWS][TILE_VECTORS];
+  // The result's lines are asked for before the sums begin: they lie far apart, where no hardware prefetcher follows.
+#if TRANSPOSED
+  if (last)
+    for (int j = 0; j < (TILE_VECTORS - 1) * LANES + TILE_LANES; ++j) {
+      __builtin_prefetch(c + (int64_t)j * TILE_C_ROW, 1);
+      if (HAS_RESIDUAL) __builtin_prefetch(residual + (int64_t)j * TILE_C_ROW);
+    }
+#else
+#pragma GCC unroll 32
+  for (int i = 0; i < TILE_ROWS; ++i)
+#pragma GCC unroll 8
+    for (int j = 0; j < TILE_VECTORS; ++j) {
+      __builtin_prefetch(c + (int64_t)i * TILE_C_ROW + j * LANES, 1);
+      if (HAS_RESIDUAL) __builtin_prefetch(residual + (int64_t)i * TILE_C_ROW + j * LANES);
+    }
+#endif
 #if SPLIT_DEPTH
   if (!first) {
 #pragma GCC unroll 32
