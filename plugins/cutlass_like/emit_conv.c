@@ -57,6 +57,9 @@ void byoc_cutlass_emit_conv(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
                       (int64_t)byoc_cutlass_packed_floats(problem, plan) / conv->groups);
   byoc_cutlass_define_text(text, names, "WEIGHT_COLUMNS", "(n)",
                            plan->transposed ? "(((n) + LANES - 1) / LANES * LANES)" : "(n)");
+  // Where lanes are channels, the panels of a block share the reading of the next weights.
+  int64_t ahead = plan->transposed ? byoc_cutlass_ceil_div(wide, plan->block_panels) : 0;
+  byoc_cutlass_define(text, names, "AHEAD", ahead);
   byoc_cutlass_tiling_t tiling = {.rows = plan->transposed ? pixels : conv->out,
                                   .columns = plan->transposed ? conv->out : pixels,
                                   .tile_rows = plan->rows,
@@ -68,6 +71,7 @@ void byoc_cutlass_emit_conv(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
                                   .b_whole = !plan->transposed,
                                   .b_depth = pixels,
                                   .c_row = pixels,
+                                  .ahead = ahead,
                                   .partial_tile = plan->transposed};
   byoc_cutlass_emit_tiles(text, names, &tiling);
   BYOC_CUTLASS_ADD_TEMPLATE(text, conv);

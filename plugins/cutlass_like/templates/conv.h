@@ -125,7 +125,8 @@ static void FN(block)(const FN(args_t) * args, float *workspace, int64_t image, 
         const int row_rest = channel + WEIGHT_PANEL > OUT, column_rest = pixel + PIXEL_PANEL > FN(pixels);
 #endif
         TILES(depth, rows, columns, sums, k == 0, k + depth == FN(depth), args->output + at,
-              HAS_BIAS ? args->bias + group * OUT + channel : NULL, HAS_RESIDUAL ? args->residual + at : NULL);
+              HAS_BIAS ? args->bias + group * OUT + channel : NULL, HAS_RESIDUAL ? args->residual + at : NULL,
+              weight + FN(depth) * WEIGHT_PANEL + p * depth * AHEAD);
       }
     }
   }

@@ -3,9 +3,11 @@
 //   TILE_B_DEPTH              floats between two terms of b
 //   TILE_LANES                columns of the last vector that exist
 //   TILE_C_ROW                floats between two rows of the result; with TRANSPOSED, between two columns
+//   TILE_AHEAD                floats from `ahead` on that each term asks for: what the next tiles read from memory
 //   TILE_PARTIAL_ROW          the same for the partial sums that stand between blocks of depth
 static void TILE_NAME(int64_t depth, const float *restrict a, const float *restrict b, float *partial, int first,
-                      int last, float *c, const float *restrict bias, const float *restrict residual) {
+                      int last, float *c, const float *restrict bias, const float *restrict residual,
+                      const float *ahead) {
   vf sum[TILE_ROWS][TILE_VECTORS];
   // The result's lines are asked for before the sums begin: they lie far apart, where no hardware prefetcher follows.
 #if TRANSPOSED
@@ -53,6 +55,9 @@ static void TILE_NAME(int64_t depth, const float *restrict a, const float *restr
 #pragma GCC unroll 8
       for (int j = 0; j < TILE_VECTORS; ++j) sum[i][j] = v_fma(x, column[j], sum[i][j]);
     }
+#pragma GCC unroll 8
+    for (int x = 0; x < TILE_AHEAD; x += 16) __builtin_prefetch(ahead + x, 0, 2);
+    ahead += TILE_AHEAD;
     a += TILE_A_DEPTH;
     b += TILE_B_DEPTH;
   }
@@ -112,5 +117,5 @@ static void TILE_NAME(int64_t depth, const float *restrict a, const float *restr
         v_store_n(c + at, x, TILE_LANES);
     }
 #endif
-  (void)bias, (void)residual;
+  (void)bias, (void)residual, (void)ahead;
 }
