@@ -45,7 +45,11 @@ void byoc_cutlass_emit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
     BYOC_CUTLASS_ADD_TEMPLATE(text, dot);
     return;
   }
-  int64_t ahead = gemm->constant_b ? byoc_cutlass_ceil_div((int64_t)plan->vectors * lanes, plan->block_panels) : 0;
+  // Row panels of a block share the reading of the next weights; where there is only one, reading is all there is to do
+  // and the hardware sees it coming.
+  int64_t ahead = gemm->constant_b && plan->block_panels > 1
+                      ? byoc_cutlass_ceil_div((int64_t)plan->vectors * lanes, plan->block_panels)
+                      : 0;
   byoc_cutlass_define(text, names, "AHEAD", ahead);
   byoc_cutlass_tiling_t tiling = {.rows = gemm->m,
                                   .columns = gemm->n,
