@@ -57,8 +57,11 @@ void byoc_cutlass_emit_conv(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
                       (int64_t)byoc_cutlass_packed_floats(problem, plan) / conv->groups);
   byoc_cutlass_define_text(text, names, "WEIGHT_COLUMNS", "(n)",
                            plan->transposed ? "(((n) + LANES - 1) / LANES * LANES)" : "(n)");
-  // Where lanes are channels, the panels of a block share the reading of the next weights.
+  // While the tiles of a block compute they ask for what comes next from memory: for the next weights where lanes are
+  // channels, else for the next block of pixels.
   int64_t ahead = plan->transposed ? byoc_cutlass_ceil_div(wide, plan->block_panels) : 0;
+  bool pixels_ahead = !plan->transposed && !plan->direct && byoc_cutlass_may_read_in_place(problem);
+  byoc_cutlass_define(text, names, "AHEAD_PIXELS", pixels_ahead);
   byoc_cutlass_define(text, names, "AHEAD", ahead);
   byoc_cutlass_tiling_t tiling = {.rows = plan->transposed ? pixels : conv->out,
                                   .columns = plan->transposed ? conv->out : pixels,
@@ -71,7 +74,7 @@ void byoc_cutlass_emit_conv(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
                                   .b_whole = !plan->transposed,
                                   .b_depth = pixels,
                                   .c_row = pixels,
-                                  .ahead = ahead,
+                                  .ahead = pixels_ahead ? 1 : ahead,
                                   .partial_tile = plan->transposed};
   byoc_cutlass_emit_tiles(text, names, &tiling);
   BYOC_CUTLASS_ADD_TEMPLATE(text, conv);

@@ -99,6 +99,10 @@ static void FN(block)(const FN(args_t) * args, float *workspace, int64_t image, 
       (workspace + p * PIXEL_PANEL * depth, TRANSPOSED ? count : PIXEL_PANEL, input, pixel, count, k, k + depth);
     }
 #endif
+#if AHEAD_PIXELS
+    const float *next =
+        k + depth < FN(depth) ? input + (k + depth) * FN(pixels) + start : input + (stop < FN(pixels) ? stop : 0);
+#endif
     for (int64_t w = first; w < last; ++w) {
       const int64_t channel = w * WEIGHT_PANEL;
       const int64_t wide = OUT - channel < WEIGHT_PANEL ? WEIGHT_COLUMNS(OUT - channel) : WEIGHT_PANEL;
@@ -124,9 +128,20 @@ static void FN(block)(const FN(args_t) * args, float *workspace, int64_t image, 
         float *sums = args->output + at;
         const int row_rest = channel + WEIGHT_PANEL > OUT, column_rest = pixel + PIXEL_PANEL > FN(pixels);
 #endif
+#if AHEAD_PIXELS
+        // One vector of each channel of the pixels that are packed next; the first panels of weights see to all of
+        // them.
+        const int64_t vector = w - first;
+        const int fetch = vector * LANES < PIXEL_PANEL;
+        const float *ahead = fetch ? next + p * PIXEL_PANEL + vector * LANES : weight;
+        const int64_t ahead_step = fetch ? FN(pixels) : 0;
+#else
+        const float *ahead = weight + FN(depth) * WEIGHT_PANEL + p * depth * AHEAD;
+        const int64_t ahead_step = AHEAD;
+#endif
         TILES(depth, rows, columns, sums, k == 0, k + depth == FN(depth), args->output + at,
-              HAS_BIAS ? args->bias + group * OUT + channel : NULL, HAS_RESIDUAL ? args->residual + at : NULL,
-              weight + FN(depth) * WEIGHT_PANEL + p * depth * AHEAD);
+              HAS_BIAS ? args->bias + group * OUT + channel : NULL, HAS_RESIDUAL ? args->residual + at : NULL, ahead,
+              ahead_step);
       }
     }
   }
