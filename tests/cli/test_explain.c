@@ -115,6 +115,21 @@ static void test_c10_saved_plans(void **state) {
   byoc_test_printed("missing/plan.json");
 }
 
+// A plan whose regions were edited is replayed.
+static void test_c10_edited_plans(void **state) {
+  (void)state;
+  write_text("chain.byoc", "    %0 = Exp@13 \"a\" (%x) : f32[4]\n"
+                           "    %1 = Neg@13 \"b\" (%0) : f32[4]\n"
+                           "    %y = Exp@13 \"c\" (%1) : f32[4]\n");
+  byoc_test_shell(0, DEMO("first.exp := Exp(%%x)") "byoc explain chain.byoc --plan=greedy --target first --save-plan "
+                                                   "whole.json && sed '/\"rule\".*\"nodes\": \\[0\\]/d' whole.json > "
+                                                   "less.json && test $(wc -l < less.json) -lt $(wc -l < whole.json)");
+  byoc_test_shell(0, DEMO("first.exp := Exp(%%x)") "byoc explain chain.byoc --plan=less.json --target first --node a");
+  byoc_test_printed("placed on c\n  first: was not asked: the plan was given");
+  byoc_test_shell(0, DEMO("first.exp := Exp(%%x)") "byoc explain chain.byoc --plan=less.json --target first --node c");
+  byoc_test_printed("placed on first, region 0");
+}
+
 // A saved plan is explained without its model.
 static void test_c10_costs_and_candidates(void **state) {
   (void)state;
@@ -287,11 +302,17 @@ static void test_c10_page_is_used(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_c10_tables),           cmocka_unit_test(test_c10_long_lists),
-      cmocka_unit_test(test_c10_one_node),         cmocka_unit_test(test_a23_declines),
-      cmocka_unit_test(test_c10_saved_plans),      cmocka_unit_test(test_c10_costs_and_candidates),
-      cmocka_unit_test(test_c10_require),          cmocka_unit_test(test_a23_require_tells_reasons),
-      cmocka_unit_test(test_c10_page_is_one_file), cmocka_unit_test(test_c10_page_in_a_browser),
+      cmocka_unit_test(test_c10_tables),
+      cmocka_unit_test(test_c10_long_lists),
+      cmocka_unit_test(test_c10_one_node),
+      cmocka_unit_test(test_a23_declines),
+      cmocka_unit_test(test_c10_saved_plans),
+      cmocka_unit_test(test_c10_edited_plans),
+      cmocka_unit_test(test_c10_costs_and_candidates),
+      cmocka_unit_test(test_c10_require),
+      cmocka_unit_test(test_a23_require_tells_reasons),
+      cmocka_unit_test(test_c10_page_is_one_file),
+      cmocka_unit_test(test_c10_page_in_a_browser),
       cmocka_unit_test(test_c10_page_is_used),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
