@@ -30,16 +30,16 @@ static byoc_plan_t read_plan(const char *path) {
 static void test_c10_tables(void **state) {
   (void)state;
   write_vision("vision.onnx");
-  byoc_test_shell(0, "byoc explain vision.onnx --target 'cutlass; dnnl; c'");
+  byoc_test_shell(0, "byoc explain vision.onnx --plan=collage --target 'cutlass; dnnl; c'");
   static const char *const parts[] = {
       "plan of 'vision' by ", "operators regions", "main: 9 nodes",       "node operator", "conv1",
       "f32[1,16,12,12]",      "region target",     "node 0: Conv 'conv1'"};
   for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); ++i) byoc_test_printed(parts[i]);
-  // The default strategy prices candidates and has rivals.
+  // Placement by cost prices candidates and has rivals.
   byoc_test_printed("candidates (* is the one chosen): cost, target, rule, nodes\n    * ");
   byoc_test_printed("plan      sum of its parts measured as a whole\n  this one ");
   byoc_test_printed("\n  greedy ");
-  byoc_test_shell(0, "byoc explain vision.onnx --target 'cutlass; dnnl; c' --all > all.txt; "
+  byoc_test_shell(0, "byoc explain vision.onnx --plan=collage --target 'cutlass; dnnl; c' --all > all.txt; "
                      "test $(wc -L < all.txt) -le 100 && test $(grep -c '^node [0-9]' all.txt) -eq 9");
 }
 
@@ -100,7 +100,7 @@ static void test_c10_saved_plans(void **state) {
   byoc_test_shell(0,
                   "byoc explain vision.onnx --plan=greedy --target 'cutlass; dnnl' --save-plan a.json --json > b.json");
   byoc_test_shell(0, "cmp a.json b.json");
-  byoc_test_shell(0, "byoc build vision.onnx -o vision.so --target 'cutlass; dnnl' --save-plan c.json");
+  byoc_test_shell(0, "byoc build vision.onnx -o vision.so --plan=collage --target 'cutlass; dnnl' --save-plan c.json");
   byoc_plan_t explained = read_plan("a.json"), built = read_plan("c.json");
   assert_string_equal(explained.model, "vision");
   assert_int_equal(explained.targets.count, 3);
