@@ -17,7 +17,7 @@ static int enter(void **state) {
   return result != 0 ? result : byoc_test_try_shell("printf '%s' > relu.byoc", relu_text);
 }
 
-static void test_C4_C5_a_second_build_measures_nothing(void **state) {
+static void test_c4_c5_a_second_build_measures_nothing(void **state) {
   (void)state;
   write_vision("vision.onnx");
   const char *build = "BYOC_CACHE_DIR=$PWD/costs byoc build vision.onnx --plan=collage --target 'cblas; c' -v -o";
@@ -31,7 +31,7 @@ static void test_C4_C5_a_second_build_measures_nothing(void **state) {
                      "&& grep -c '\"source\": \"database\"' plan.json");
 }
 
-static void test_C4_estimated_costs_need_no_compiler(void **state) {
+static void test_c4_estimated_costs_need_no_compiler(void **state) {
   (void)state;
   write_vision("vision.onnx");
   byoc_test_shell(0, "BYOC_CACHE_DIR=$PWD/guess byoc build vision.onnx --emit=ir --plan=collage --cost=estimate "
@@ -48,7 +48,7 @@ static void test_C4_estimated_costs_need_no_compiler(void **state) {
 }
 
 // A backend that crashes, hangs, is wrong or cannot be built costs the candidate alone: the build goes on without it.
-static void test_C4_faulty_backends_are_left_out(void **state) {
+static void test_c4_faulty_backends_are_left_out(void **state) {
   (void)state;
   static const struct {
     const char *fault, *reason;
@@ -69,7 +69,7 @@ static void test_C4_faulty_backends_are_left_out(void **state) {
 }
 
 // What is measured stays; nothing half-written appears; nothing is left in the temporary folder.
-static void test_C5_an_interrupted_build_keeps_what_was_measured(void **state) {
+static void test_c5_an_interrupted_build_keeps_what_was_measured(void **state) {
   (void)state;
   write_vision("vision.onnx");
   byoc_test_shell(0, "mkdir -p tmp");
@@ -81,7 +81,7 @@ static void test_C5_an_interrupted_build_keeps_what_was_measured(void **state) {
   byoc_test_shell(0, "test -z \"$(ls -A tmp)\"");
 }
 
-static void test_C5_a_killed_build_leaves_a_usable_database(void **state) {
+static void test_c5_a_killed_build_leaves_a_usable_database(void **state) {
   (void)state;
   write_vision("vision.onnx");
   for (int i = 0; i < 5; ++i) {
@@ -100,11 +100,11 @@ static void test_C5_a_killed_build_leaves_a_usable_database(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_C4_C5_a_second_build_measures_nothing),
-      cmocka_unit_test(test_C4_estimated_costs_need_no_compiler),
-      cmocka_unit_test(test_C4_faulty_backends_are_left_out),
-      cmocka_unit_test(test_C5_an_interrupted_build_keeps_what_was_measured),
-      cmocka_unit_test(test_C5_a_killed_build_leaves_a_usable_database),
+      cmocka_unit_test(test_c4_c5_a_second_build_measures_nothing),
+      cmocka_unit_test(test_c4_estimated_costs_need_no_compiler),
+      cmocka_unit_test(test_c4_faulty_backends_are_left_out),
+      cmocka_unit_test(test_c5_an_interrupted_build_keeps_what_was_measured),
+      cmocka_unit_test(test_c5_a_killed_build_leaves_a_usable_database),
   };
   return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);
 }

@@ -173,7 +173,7 @@ static double exact_cost(setting_t *s, byoc_cover_costs_t *costs) {
 
 // ---- the search ----
 
-static void test_C3_C7_lazy_search_keeps_the_optimum(void **state) {
+static void test_c3_c7_lazy_search_keeps_the_optimum(void **state) {
   (void)state;
   size_t measured = 0, kinds = 0, candidates = 0;
   for (uint32_t seed = 1; seed <= 60; ++seed) {
@@ -205,7 +205,7 @@ static void test_C3_C7_lazy_search_keeps_the_optimum(void **state) {
 }
 
 // What is not measured is left out; the bound says how far from the optimum the plan is at most.
-static void test_C7_a_budget_leaves_a_bound(void **state) {
+static void test_c7_a_budget_leaves_a_bound(void **state) {
   (void)state;
   for (uint32_t seed = 1; seed <= 20; ++seed) {
     setting_t s;
@@ -228,7 +228,7 @@ static void test_C7_a_budget_leaves_a_bound(void **state) {
   }
 }
 
-static void test_C9_transitions(void **state) {
+static void test_c9_transitions(void **state) {
   (void)state;
   setting_t s;
   open_setting(&s, 4, 1);
@@ -269,7 +269,7 @@ static byoc_graph_module_t *place(const made_t *made, uint32_t seed, made_costs_
   return module;
 }
 
-static void test_C8_one_backend_is_never_worse_than_greedy(void **state) {
+static void test_c8_one_backend_is_never_worse_than_greedy(void **state) {
   (void)state;
   for (uint32_t seed = 1; seed <= 40; ++seed) {
     made_t made;
@@ -290,7 +290,7 @@ static void test_C8_one_backend_is_never_worse_than_greedy(void **state) {
 }
 
 // More backends never cost more, and what cannot be used is never chosen.
-static void test_C3_more_backends_never_cost_more(void **state) {
+static void test_c3_more_backends_never_cost_more(void **state) {
   (void)state;
   for (uint32_t seed = 1; seed <= 40; ++seed) {
     double cost_ns[3];
@@ -328,7 +328,7 @@ static char *print(const byoc_graph_module_t *module) {
   return text.data;
 }
 
-static void test_C10_a_saved_plan_is_replayed(void **state) {
+static void test_c10_a_saved_plan_is_replayed(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
   made_t made;
@@ -398,12 +398,12 @@ static void test_C10_a_saved_plan_is_replayed(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_C3_C7_lazy_search_keeps_the_optimum),
-      cmocka_unit_test(test_C7_a_budget_leaves_a_bound),
-      cmocka_unit_test(test_C9_transitions),
-      cmocka_unit_test(test_C8_one_backend_is_never_worse_than_greedy),
-      cmocka_unit_test(test_C3_more_backends_never_cost_more),
-      cmocka_unit_test(test_C10_a_saved_plan_is_replayed),
+      cmocka_unit_test(test_c3_c7_lazy_search_keeps_the_optimum),
+      cmocka_unit_test(test_c7_a_budget_leaves_a_bound),
+      cmocka_unit_test(test_c9_transitions),
+      cmocka_unit_test(test_c8_one_backend_is_never_worse_than_greedy),
+      cmocka_unit_test(test_c3_more_backends_never_cost_more),
+      cmocka_unit_test(test_c10_a_saved_plan_is_replayed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
