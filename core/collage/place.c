@@ -4,6 +4,7 @@
 
 #include "core/base/log.h"
 #include "core/collage/claims.h"
+#include "core/collage/composite.h"
 #include "core/ir/outline.h"
 #include "core/plugin/pattern.h"
 
@@ -136,32 +137,6 @@ static byoc_status_t claim_nodes(placer_t *p, const byoc_rule_t *rule) {
   return BYOC_OK;
 }
 
-// ---- joining ----
-
-static bool may_join(const byoc_claim_t *a, const byoc_claim_t *b) {
-  if (a == NULL || b == NULL || a == b || a->target != b->target) return false;
-  bool groups = a->rule->pattern == NULL && a->rule == b->rule;
-  bool merging = (a->rule->flags & BYOC_RULE_MERGE) && (b->rule->flags & BYOC_RULE_MERGE);
-  if (!groups && !merging) return false;
-  uint32_t limit = a->rule->max_nodes;
-  return limit == 0 || a->nodes.count + b->nodes.count <= limit;
-}
-
-// Joins the claim of each node with those that its operands come from.
-static byoc_status_t join_neighbours(placer_t *p) {
-  for (size_t n = 0; n < p->claims.node_count; ++n) {
-    const byoc_node_t *node = p->claims.nodes[n];
-    for (uint32_t k = 0; k < node->operand_count; ++k) {
-      byoc_node_t *producer = byoc_value_producer(node->operands[k]);
-      if (producer == NULL || producer->block != p->claims.block) continue;
-      byoc_claim_t *a = byoc_claims_owner(&p->claims, producer->mark), *b = byoc_claims_owner(&p->claims, n);
-      bool joined = false;
-      if (may_join(a, b)) BYOC_RETURN_IF_ERROR(byoc_claims_join(&p->claims, a, b, p->diag, &joined));
-    }
-  }
-  return BYOC_OK;
-}
-
 // ---- outlining ----
 
 static byoc_status_t mark_function(placer_t *p, byoc_function_t *function, const byoc_claim_t *claim, bool is_region) {
@@ -203,6 +178,7 @@ static byoc_status_t outline_parts(placer_t *p, const byoc_claim_t *region, byoc
     byoc_node_t *call = NULL;
     status = byoc_outline_nodes(nodes, count, part->rule->name, outline_flags(part->rule), p->diag, &function, &call);
     byoc_claim_t alone = {.target = part->target, .rule = part->rule, .part_count = 1};
+    if (status == BYOC_OK) status = byoc_composite_lift_constants(function, call, part->rule, p->diag);
     if (status == BYOC_OK) status = mark_function(p, function, &alone, false);
     if (status == BYOC_OK && !byoc_pointer_map_put(&calls, call, call)) status = byoc_diag_out_of_memory(p->diag);
   }
@@ -271,7 +247,7 @@ static byoc_status_t place_block(placer_t *p, byoc_block_t *block, const byoc_ta
   for (size_t t = 0; t < targets->targets.count && status == BYOC_OK; ++t) {
     status = apply_rules(p, targets->targets.data[t]);
   }
-  if (status == BYOC_OK) status = join_neighbours(p);
+  if (status == BYOC_OK) status = byoc_claims_join_neighbours(&p->claims, p->diag);
   if (status == BYOC_OK) status = outline_all(p);
   byoc_claims_deinit(&p->claims);
   return status;
