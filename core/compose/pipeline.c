@@ -54,6 +54,12 @@ static void serve_progress(void *self, const char *what, uint64_t done, uint64_t
   if (done >= total) byoc_progress_end(progress);
 }
 
+static byoc_status_t serve_passes(void *self, byoc_function_t *const *functions, size_t function_count,
+                                  const char *passes, byoc_diag_t *diag) {
+  (void)self;
+  return byoc_pass_run_list_on(functions, function_count, passes, diag);
+}
+
 // ---- generating ----
 
 typedef struct pipeline_t {
@@ -66,6 +72,35 @@ typedef struct pipeline_t {
   byoc_progress_t progress;
   size_t given_back; // functions in this round
 } pipeline_t;
+
+// A function that came marked Compiler="kind", not from a placement, is for the first target of that kind. None is an
+// error: the mark says that somebody counts on it.
+static byoc_status_t assign_targets(pipeline_t *p) {
+  const byoc_target_list_t *targets = p->options->targets;
+  for (size_t f = 0; f < p->module->functions.count; ++f) {
+    byoc_function_t *function = p->module->functions.data[f];
+    const char *compiler = byoc_attributes_string(&function->attributes, "Compiler", NULL);
+    if (compiler == NULL || function->kind != BYOC_FUNCTION_GRAPH) continue;
+    size_t t = 0;
+    while (t < targets->targets.count && (strcmp(targets->targets.data[t]->kind->name, compiler) != 0 ||
+                                          targets->targets.data[t]->kind->backend == NULL)) {
+      ++t;
+    }
+    if (t == targets->targets.count) {
+      byoc_status_t status =
+          byoc_diag_error(p->diag, BYOC_INVALID_ARGUMENT,
+                          "function '%s' is marked Compiler = \"%s\", and no target of this build has a hook for that",
+                          function->name, compiler);
+      byoc_diag_hint(p->diag, "add --target %s, or run byoc opt --passes=inline-compiler-functions{compiler=%s}",
+                     compiler, compiler);
+      return status;
+    }
+    if (!byoc_attributes_set_int(&function->attributes, "Target", targets->targets.data[t]->index)) {
+      return byoc_diag_out_of_memory(p->diag);
+    }
+  }
+  return BYOC_OK;
+}
 
 static bool is_of_target(const byoc_function_t *function, const byoc_target_t *target) {
   return function->kind == BYOC_FUNCTION_GRAPH && byoc_attributes_find(&function->attributes, "Compiler") != NULL &&
@@ -222,7 +257,12 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
                                          .measure = serve_measure,
                                          .cache_directory = cache,
                                          .cpu_features = native_features.data,
-                                         .progress = serve_progress};
+                                         .progress = serve_progress,
+                                         .run_passes = serve_passes};
+  if (status == BYOC_OK) {
+    status = byoc_pass_run(byoc_pass_find("outline-compiler-functions"), module, &options->passes, diag, NULL);
+  }
+  if (status == BYOC_OK) status = assign_targets(&p);
   if (status == BYOC_OK) status = byoc_pass_run(byoc_pass_find("simplify"), module, &options->passes, diag, NULL);
   if (status != BYOC_OK || stops_after(&p, "simplify")) goto cleanup;
   status = place_and_generate(&p);

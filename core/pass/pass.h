@@ -78,6 +78,10 @@ byoc_status_t byoc_simplify(byoc_graph_module_t *module, const byoc_pass_options
 // BYOC_INVALID_ARGUMENT with the nearest match.
 byoc_status_t byoc_pass_run_list(const char *names, byoc_graph_module_t *module, const byoc_pass_options_t *options,
                                  byoc_diag_t *diag);
+// Runs such a list over these functions of one module alone; those that it makes join the module. A pass that works on
+// modules as a whole is BYOC_INVALID_ARGUMENT.
+byoc_status_t byoc_pass_run_list_on(byoc_function_t *const *functions, size_t function_count, const char *names,
+                                    byoc_diag_t *diag);
 // BYOC_INVALID_ARGUMENT, with the nearest match, unless `name` is what print_after may be.
 byoc_status_t byoc_pass_check_print_after(const char *name, byoc_diag_t *diag);
 // Prints the module under a heading when options ask for it after `name`. For steps that are not passes.
