@@ -2,7 +2,7 @@
 #ifndef BYOC_CORE_COLLAGE_CLAIMS_H_
 #define BYOC_CORE_COLLAGE_CLAIMS_H_
 
-#include "core/base/arena.h"
+#include "core/collage/candidate.h"
 #include "core/ir/graph.h"
 #include "core/plugin/region.h"
 
@@ -45,5 +45,9 @@ byoc_status_t byoc_claims_join(byoc_claims_t *claims, byoc_claim_t *a, byoc_clai
                                bool *out_joined);
 // Joins the claim of each node with those that its operands come from, where their rules allow it and no cycle appears.
 byoc_status_t byoc_claims_join_neighbours(byoc_claims_t *claims, byoc_diag_t *diag);
+// A claim that stands for itself as a candidate, unpriced, in `arena`: where matches were joined they are its parts, so
+// that each can become its composite function. The rule must live as long as the candidate.
+byoc_status_t byoc_claims_candidate(const byoc_claims_t *claims, const byoc_claim_t *region, byoc_arena_t *arena,
+                                    byoc_diag_t *diag, byoc_candidate_t *out_candidate);
 
 #endif // BYOC_CORE_COLLAGE_CLAIMS_H_

@@ -53,6 +53,8 @@ byoc_status_t byoc_host_c_shape(byoc_host_c_t *host, const byoc_type_t *type, ui
 static inline bool byoc_host_c_is_step(const byoc_host_instruction_t *instruction) {
   return instruction->op != BYOC_HOST_ALLOCATE && instruction->op != BYOC_HOST_FREE;
 }
+// What a step is called in errors and profiles.
+const char *byoc_host_c_step_name(const byoc_host_instruction_t *step);
 static inline bool byoc_host_c_is_call(const byoc_host_instruction_t *instruction) {
   return instruction->op == BYOC_HOST_KERNEL || instruction->op == BYOC_HOST_PACKED ||
          instruction->op == BYOC_HOST_ENGINE;

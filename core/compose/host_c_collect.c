@@ -145,6 +145,11 @@ static byoc_status_t declare_instruction(byoc_host_c_t *host, const byoc_host_in
                  byoc_arena_format(&host->arena, "int32_t %s(const byoc_call_t *call);", instruction->symbol));
 }
 
+const char *byoc_host_c_step_name(const byoc_host_instruction_t *step) {
+  if (step->origin != NULL && step->origin[0] != '\0') return step->origin;
+  return step->symbol != NULL ? step->symbol : "copy";
+}
+
 static byoc_status_t collect(byoc_host_c_t *host) {
   const byoc_host_program_t *program = host->program;
   for (size_t i = 0; i < program->inputs.count; i++) {
@@ -157,9 +162,7 @@ static byoc_status_t collect(byoc_host_c_t *host) {
     if (!byoc_host_c_is_step(at)) continue;
     BYOC_RETURN_IF_ERROR(declare_instruction(host, at));
     if (byoc_host_c_is_call(at)) BYOC_RETURN_IF_ERROR(add_call(host, at));
-    const char *name = at->origin != NULL && at->origin[0] != '\0' ? at->origin : at->symbol;
-    if (name == NULL) name = "copy";
-    if (!byoc_vector_push(&host->steps, host->arena_allocator, name)) return BYOC_OUT_OF_MEMORY;
+    if (!byoc_vector_push(&host->steps, host->arena_allocator, byoc_host_c_step_name(at))) return BYOC_OUT_OF_MEMORY;
   }
   for (size_t i = 0; i < program->libraries.count; i++) {
     const byoc_runtime_module_t *library = program->libraries.data[i];

@@ -15,6 +15,7 @@ typedef struct byoc_pipeline_options_t {
 
 typedef struct byoc_pipeline_result_t {
   byoc_placement_t placement;          // functions in it are stubs by now
+  byoc_plan_t plan;                    // what was placed where, and why
   byoc_host_program_t *program;        // NULL after stop_after
   byoc_string_t required_cpu_features; // space-separated: what backends asked for and what -mcpu of "c" allows
   byoc_string_t given_back;            // reasons of backends that took a function and gave it back, a line each

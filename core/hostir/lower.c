@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "core/ir/describe.h"
 #include "core/module/c_call.h"
 #include "core/ops/op.h"
 
@@ -108,13 +109,26 @@ static byoc_status_t make_result(lowering_t *l, byoc_value_t *value, byoc_host_b
 
 // ---- instructions ----
 
+// "Conv+Relu 'conv1'", "cblas_sgemm 'conv1'"
+static void describe(const byoc_node_t *node, byoc_string_t *out) {
+  if (node->callee != NULL && node->callee->kernel != NULL) {
+    byoc_string_append(out, node->callee->kernel->description);
+    return;
+  }
+  if (node->callee != NULL) byoc_function_describe(node->callee, out);
+  if (is_c_call(node)) byoc_string_append(out, byoc_attributes_string(&node->attributes, "symbol", ""));
+  if (node->name[0] != '\0') byoc_string_appendf(out, " '%s'", node->name);
+}
+
 static byoc_status_t append(lowering_t *l, byoc_host_op_t op, const byoc_node_t *node,
                             byoc_host_instruction_t **out_instruction) {
   *out_instruction = byoc_host_instruction_create(l->program, NULL, op);
   if (*out_instruction == NULL) return byoc_diag_out_of_memory(l->diag);
-  const char *origin = node == NULL ? "" : node->name;
-  if (node != NULL && node->callee != NULL && node->callee->kernel != NULL) origin = node->callee->kernel->description;
-  (*out_instruction)->origin = byoc_arena_copy_string(&l->program->arena, origin ? origin : "");
+  byoc_string_t origin;
+  byoc_string_init(&origin, l->program->arena.allocator);
+  if (node != NULL) describe(node, &origin);
+  if (!origin.failed) (*out_instruction)->origin = byoc_arena_copy_string(&l->program->arena, origin.data);
+  byoc_string_deinit(&origin);
   return (*out_instruction)->origin ? BYOC_OK : byoc_diag_out_of_memory(l->diag);
 }
 
@@ -162,6 +176,7 @@ static byoc_status_t lower_kernel_call(lowering_t *l, const byoc_node_t *node) {
   byoc_host_instruction_t *i = NULL;
   BYOC_RETURN_IF_ERROR(append(l, BYOC_HOST_KERNEL, node, &i));
   i->kernel = node->callee->kernel;
+  i->function = node->callee;
   i->symbol = i->kernel->name;
   BYOC_RETURN_IF_ERROR(add_kernel(l, i->kernel));
   BYOC_RETURN_IF_ERROR(push_operands(l, i, node));
@@ -224,6 +239,7 @@ static byoc_status_t lower_extern_call(lowering_t *l, const byoc_node_t *node) {
   byoc_host_instruction_t *i = NULL;
   BYOC_RETURN_IF_ERROR(append(l, packed ? BYOC_HOST_PACKED : BYOC_HOST_ENGINE, node, &i));
   i->symbol = packed ? binding->packed_symbol : binding->function_name;
+  i->function = node->callee;
   BYOC_RETURN_IF_ERROR(push_operands(l, i, node));
   if (packed) {
     BYOC_RETURN_IF_ERROR(push_bound_constants(l, i, binding));
@@ -278,6 +294,7 @@ static byoc_status_t lower_c_call(lowering_t *l, const byoc_node_t *node) {
   byoc_host_instruction_t *i = NULL;
   BYOC_RETURN_IF_ERROR(append(l, BYOC_HOST_C_CALL, node, &i));
   i->c_call = call;
+  i->flops = (double)byoc_attributes_int(&node->attributes, BYOC_ATTRIBUTE_FLOPS, -1);
   i->symbol = call->symbol;
   BYOC_RETURN_IF_ERROR(push_operands(l, i, node));
   for (uint32_t k = 0; k < node->result_count; ++k) {

@@ -74,6 +74,8 @@ struct byoc_host_instruction_t {
   const byoc_runtime_module_t *engine; // ENGINE
   uint32_t engine_function;            // ENGINE: index among the functions of its engine
   const byoc_c_call_t *c_call;         // C_CALL
+  const byoc_function_t *function;     // KERNEL, PACKED, ENGINE: what it computes; NULL in programs made by hand
+  double flops;                        // C_CALL: operations of what it stands for; negative: not known
 };
 
 const char *byoc_host_op_name(byoc_host_op_t op);

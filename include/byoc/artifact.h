@@ -53,7 +53,8 @@ typedef struct byoc_context_options_t {
   const byoc_thread_pool_t *pool; // NULL: the artifact's own, shared by its contexts; outlives the context
 } byoc_context_options_t;
 
-// A named time in nanoseconds, from `profile`.
+// A named time in nanoseconds, from `profile`: called as each instruction ends. An engine's own nodes come before the
+// instruction that they are part of, a tab before their names. `name` lives until the sink returns.
 typedef void (*byoc_profile_sink_t)(void *argument, const char *name, uint64_t duration_ns);
 
 typedef struct byoc_artifact_t {

@@ -268,12 +268,26 @@ int32_t byoc_model_failed(byoc_context_t *shared, int32_t status, uint32_t step)
   return status;
 }
 
+typedef struct node_sink_t {
+  byoc_profile_sink_t sink;
+  void *argument;
+} node_sink_t;
+
+// A tab tells an engine's node from an instruction of the same name.
+static void report_node(void *self, const char *node, uint64_t duration_ns) {
+  const node_sink_t *nodes = self;
+  char name[256];
+  (void)snprintf(name, sizeof(name), "\t%s", node);
+  nodes->sink(nodes->argument, name, duration_ns);
+}
+
 int32_t byoc_model_profile_engine(byoc_context_t *shared, uint32_t engine, uint32_t function, const byoc_call_t *call,
                                   byoc_profile_sink_t sink, void *argument) {
   const byoc_engine_t *table = ((const context_t *)shared)->model->engines[engine].table;
   void *instance = shared->instances[engine];
   if (table->struct_size < sizeof(*table) || table->profile == NULL) return table->run(instance, function, call);
-  return table->profile(instance, function, call, sink, argument);
+  node_sink_t nodes = {.sink = sink, .argument = argument};
+  return table->profile(instance, function, call, report_node, &nodes);
 }
 
 uint64_t byoc_model_now_ns(void) {
