@@ -1,4 +1,5 @@
 #include "core/collage/greedy.h"
+#include "core/collage/constraint.h"
 
 #include <string.h>
 
@@ -23,19 +24,9 @@ static byoc_rule_t rule_at(const byoc_backend_t *backend, uint32_t index) {
 
 // ---- claiming ----
 
-// Did this target take the node once and give it back?
-static bool was_given_back(const greedy_t *g, const byoc_node_t *node) {
-  size_t count = 0;
-  const int64_t *targets = byoc_attributes_ints(&node->attributes, BYOC_ATTRIBUTE_GIVEN_BACK_BY, &count);
-  for (size_t i = 0; i < count; ++i) {
-    if (targets[i] == g->target->index) return true;
-  }
-  return false;
-}
-
 static bool is_free(void *self, const byoc_node_t *node) {
   const greedy_t *g = self;
-  return byoc_claims_owner(&g->claims, node->mark) == NULL && node->callee == NULL && !was_given_back(g, node);
+  return byoc_claims_owner(&g->claims, node->mark) == NULL && byoc_target_may_take(g->target, node);
 }
 
 static byoc_status_t note_decline(greedy_t *g, byoc_node_t *const *nodes, size_t count, const byoc_rule_t *rule,

@@ -5,6 +5,7 @@
 
 #include "core/collage/claims.h"
 #include "core/collage/composite.h"
+#include "core/collage/constraint.h"
 #include "core/collage/place.h"
 #include "core/collage/rules_internal.h"
 #include "core/ir/outline.h"
@@ -77,6 +78,8 @@ static const byoc_rule_t *rule_for(const byoc_target_t *target, byoc_node_t *nod
   if (node->callee != NULL) {
     composite = byoc_attributes_string(&node->callee->attributes, "Composite", NULL);
     if (composite == NULL) return NULL;
+  } else if (!byoc_target_may_take(target, node)) {
+    return NULL;
   }
   const byoc_rule_t *rule = NULL;
   for (uint32_t r = 0; (rule = rule_at(target, r)) != NULL; ++r) {
@@ -97,7 +100,7 @@ static unsigned outline_flags(const byoc_rule_t *rule) {
 
 static bool is_free(void *self, const byoc_node_t *node) {
   const partitioner_t *p = self;
-  return byoc_claims_owner(&p->claims, node->mark) == NULL && node->callee == NULL;
+  return byoc_claims_owner(&p->claims, node->mark) == NULL && byoc_target_may_take(p->target, node);
 }
 
 // Matches nearest to the results first, so that the largest go first.
