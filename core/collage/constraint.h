@@ -6,7 +6,7 @@
 #include "core/target/target.h"
 
 // Not a call; not given back by this target once (BYOC_ATTRIBUTE_GIVEN_BACK_BY); and every result whose virtual device
-// names a target names this one's kind.
+// names a target names this one's kind. The native target is not asked: it stays the last resort.
 bool byoc_target_may_take(const byoc_target_t *target, const byoc_node_t *node);
 
 #endif // BYOC_CORE_COLLAGE_CONSTRAINT_H_
