@@ -228,7 +228,7 @@ static json_t *summary_json(const byoc_host_program_t *program) {
 #undef OP_NAME
   };
   json_int_t counts[BYOC_HOST_OP_COUNT] = {0};
-  for (const byoc_host_instruction_t *at = program->first; at != NULL; at = at->next) counts[at->op]++;
+  BYOC_HOST_FOR_EACH(at, program) counts[at->op]++;
   json_t *object = json_object(), *instructions = json_object();
   bool ok = object != NULL && instructions != NULL;
   for (int i = 0; i < BYOC_HOST_OP_COUNT && ok; i++) {

@@ -1,10 +1,11 @@
 // outline-compiler-functions, merge-equal-functions, mark-compiler-functions-extern, inline-compiler-functions,
-// lower-kernels
+// name-unknown-dimensions, lower-kernels
 #include <stdio.h>
 #include <string.h>
 
 #include "core/ir/outline.h"
 #include "core/kernel/lower.h"
+#include "core/ops/op.h"
 #include "core/pass/pass.h"
 
 // ---- which functions ----
@@ -125,6 +126,10 @@ byoc_status_t byoc_pass_inline_compiler_functions(byoc_graph_module_t *module, c
 }
 
 // ---- what is left ----
+
+byoc_status_t byoc_pass_name_unknown_dimensions(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
+  return byoc_name_unknown_dimensions(module, diag, changes);
+}
 
 byoc_status_t byoc_pass_lower_kernels(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
   size_t before = module->functions.count;

@@ -27,12 +27,15 @@ typedef struct byoc_pass_t {
   X(infer_types, "infer-types", "infer the type of every value")                                                       \
   X(inline_functions, "inline-functions", "put functions marked Inline where they are called")                         \
   X(canonicalise, "canonicalise", "give operators with several spellings the one that rules look for")                 \
+  X(fold_structure, "fold-structure", "take the branch, element or optional that is known to be meant")                \
   X(fold_constants, "fold-constants", "compute what depends on constants and known shapes only")                       \
   X(fold_batch_norm, "fold-batch-norm", "fold batch normalisation into the convolution in front of it")                \
   X(remove_identities, "remove-identities", "remove operators that change nothing")                                    \
   X(remove_dead_code, "remove-dead-code", "remove nodes, functions and constants that nothing uses")                   \
   X(merge_equal_nodes, "merge-equal-nodes", "compute equal expressions once")                                          \
   X(simplify, "simplify", "all of the above, until nothing changes")                                                   \
+  X(name_unknown_dimensions, "name-unknown-dimensions",                                                                \
+    "give a symbol to each dimension that is known at run time only")                                                  \
   X(lower_kernels, "lower-kernels", "turn what no backend took into loop kernels")
 
 // The same, of passes over functions marked Compiler, which take {compiler=NAME}.

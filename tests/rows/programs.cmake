@@ -52,3 +52,9 @@ byoc_add_row_program(C6 asked_once unit_collage_candidates hooks_are_asked_once_
 byoc_add_row_program(C7 bounded unit_collage_candidates estimates_are_bounded)
 byoc_add_row_program(C8 never_worse_than_greedy unit_collage_candidates one_backend_is_never_worse_than_greedy)
 byoc_add_row_program(C9 transitions_decide unit_collage_cover test_c9_transitions_decide)
+byoc_add_row_program(C10 saved_and_read_again unit_collage_plan_json test_c10_*)
+byoc_add_row_program(C10 recorded unit_collage_plan_record test_c10_*)
+byoc_add_row_program(C10 nested_blocks unit_collage_place c10_*)
+byoc_add_row_program(C10 explained cli_explain test_c10_*)
+
+byoc_add_row_program(A23 declines_are_told cli_explain test_a23_*)
