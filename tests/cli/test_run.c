@@ -111,7 +111,7 @@ static void test_symbolic_dimensions(void **state) {
   byoc_test_shell(0, "cp " BYOC_TEST_SOURCE_DIR "/tests/cli/user_dynamic.c . && "
                      "cc -std=c99 -Wall -Wextra -Werror user_dynamic.c -o user_dynamic -ldl && ./user_dynamic");
   byoc_test_printed("2 3: ");
-  byoc_test_printed("the input 'in/x:0' is f32[3,5], the model takes f32[?,4]");
+  byoc_test_printed("the input 'in/x:0' is f32[4,5], the model takes f32[?,4]");
   byoc_test_shell(0, "byoc run open.so --random --dim N=5");
   byoc_test_printed("out/y:0 : f32[5,3]");
   byoc_test_shell(0, "byoc inspect open.so");
