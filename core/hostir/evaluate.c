@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/hostir/evaluate_internal.h"
+#include "core/runtime/artifact/text.h"
 
 // ---- the runtime table ----
 
@@ -182,6 +183,8 @@ static byoc_status_t prepare_step(byoc_evaluator_t *evaluator, byoc_step_t *step
     BYOC_RETURN_IF_ERROR(byoc_interpreter_create(i->kernel, evaluator->allocator, diag, &step->interpreter));
     return prepare_call(evaluator, step, diag);
   case BYOC_HOST_PACKED:
+    step->packed = byoc_text_find(i->symbol); // the evaluator shares the artifact's own functions
+    if (step->packed != NULL) return prepare_call(evaluator, step, diag);
     BYOC_RETURN_IF_ERROR(resolver->resolve(resolver->self, i->symbol, diag, &address));
     memcpy(&step->packed, &address, sizeof(address)); // ISO C has no cast from object to function pointer
     return prepare_call(evaluator, step, diag);
