@@ -181,19 +181,25 @@ static bool stops_after(const pipeline_t *p, const char *step) {
   return p->options->stop_after != NULL && strcmp(p->options->stop_after, step) == 0;
 }
 
-static byoc_status_t place(pipeline_t *p) {
-  BYOC_RETURN_IF_ERROR(byoc_place_greedy(p->module, p->options->targets, p->diag, &p->result->placement));
+static byoc_status_t place(pipeline_t *p, int round) {
+  const byoc_placer_t *placer = &p->options->placer;
+  byoc_placement_t *placement = &p->result->placement;
+  const byoc_target_list_t *targets = p->options->targets;
+  BYOC_RETURN_IF_ERROR(round == 0 && placer->place != NULL
+                           ? placer->place(placer->self, p->module, targets, p->diag, placement)
+                           : byoc_place_greedy(p->module, targets, p->diag, placement));
   return byoc_pass_print_after("place", p->module, &p->options->passes, p->diag);
 }
 
 static byoc_status_t place_and_generate(pipeline_t *p) {
   byoc_plan_t *plan = &p->result->plan;
   const char *model = byoc_attributes_string(&p->module->attributes, "model", "");
-  BYOC_RETURN_IF_ERROR(byoc_plan_record_targets(plan, model, "greedy", p->options->targets, p->diag));
+  const char *strategy = p->options->placer.place != NULL ? p->options->placer.strategy : "greedy";
+  BYOC_RETURN_IF_ERROR(byoc_plan_record_targets(plan, model, strategy, p->options->targets, p->diag));
   p->result->placement.plan = plan;
   for (int round = 0; round < MAX_ROUNDS; ++round) {
     p->given_back = 0;
-    BYOC_RETURN_IF_ERROR(place(p));
+    BYOC_RETURN_IF_ERROR(place(p, round));
     if (stops_after(p, "place")) return BYOC_OK;
     for (size_t t = 0; t < p->options->targets->targets.count; ++t) {
       BYOC_RETURN_IF_ERROR(generate_for(p, p->options->targets->targets.data[t]));
@@ -243,7 +249,8 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
                                          .cache_directory = cache,
                                          .cpu_features = native_features.data,
                                          .progress = serve_progress};
-  if (status == BYOC_OK) status = byoc_pass_run(byoc_pass_find("simplify"), module, &options->passes, diag, NULL);
+  bool simplifies = status == BYOC_OK && !options->is_simplified;
+  if (simplifies) status = byoc_pass_run(byoc_pass_find("simplify"), module, &options->passes, diag, NULL);
   if (status != BYOC_OK || stops_after(&p, "simplify")) goto cleanup;
   status = place_and_generate(&p);
   if (status != BYOC_OK || stops_after(&p, "place") || stops_after(&p, "generate")) goto cleanup;

@@ -38,3 +38,9 @@ byoc_add_row_program(C5 measured_once unit_compose_cost_measure test_c4_c5_sound
 byoc_add_row_program(C6 constraints unit_collage_candidates hooks_are_asked_once_and_their_reason_kept)
 byoc_add_row_program(C7 bounded unit_collage_candidates estimates_are_bounded)
 byoc_add_row_program(C8 never_worse_than_greedy unit_collage_candidates one_backend_is_never_worse_than_greedy)
+byoc_add_row_program(C10 saved_and_read_again unit_collage_plan_json test_c10_*)
+byoc_add_row_program(C10 recorded unit_collage_plan_record test_c10_*)
+byoc_add_row_program(C10 nested_blocks unit_collage_place c10_*)
+byoc_add_row_program(C10 explained cli_explain test_c10_*)
+
+byoc_add_row_program(A23 declines_are_told cli_explain test_a23_*)

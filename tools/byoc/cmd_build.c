@@ -130,6 +130,7 @@ int byoc_main_build(int argc, char **argv) {
   bool done = false;
   byoc_status_t status = byoc_options_parse(&usage, argc, argv, &diag, &options.model, &done);
   if (status == BYOC_OK && !done) {
+    options.session.cost_threads = options.thread_count;
     status = build(&session, &options, &diag);
     if (status != BYOC_OK) byoc_diag_context(&diag, status, "building %s", options.model);
     byoc_session_close(&session);
