@@ -68,6 +68,7 @@ byoc_status_t byoc_candidates_add(byoc_candidates_t *list, const byoc_candidate_
     if (copy == NULL || !byoc_vector_push(&list->items, list->arena.allocator, copy)) {
       return byoc_diag_out_of_memory(diag);
     }
+    copy->index = (uint32_t)list->items.count - 1;
     *slot = copy;
   }
   *out_candidate = *slot;

@@ -19,6 +19,7 @@
 typedef struct byoc_candidate_t byoc_candidate_t;
 struct byoc_candidate_t {
   byoc_index_set_t nodes;
+  uint32_t index;  // in its list
   uint32_t target; // index in the target list: also the order of preference where costs tie
   // The (target, device, layout) combination that its values live in, numbered by whoever sets up the search; what
   // transition costs depend on. The rules set it to the target's index.

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/ir/outline.h"
+#include "core/target/target.h"
 
 byoc_status_t byoc_claims_init(byoc_claims_t *claims, byoc_block_t *block, byoc_allocator_t allocator,
                                byoc_diag_t *diag) {
@@ -146,4 +147,57 @@ cleanup:
   byoc_free(claims->allocator, seen);
   byoc_free(claims->allocator, stack);
   return status;
+}
+
+// ---- as candidates ----
+
+static byoc_candidate_t describe(const byoc_claim_t *claim) {
+  return (byoc_candidate_t){.target = claim->target->index,
+                            .place = claim->target->index,
+                            .rule = claim->rule->name ? claim->rule->name : "",
+                            .composite = claim->rule->pattern ? claim->rule->name : NULL,
+                            .definition = claim->rule,
+                            .cost_ns = NAN};
+}
+
+// The claims that a region was joined from: `owners` still tells which node each was made with.
+static byoc_status_t collect_parts(const byoc_claims_t *claims, const byoc_claim_t *region, byoc_arena_t *arena,
+                                   byoc_diag_t *diag, byoc_candidate_t *candidate) {
+  size_t count = region->nodes.count;
+  const byoc_candidate_t **parts = BYOC_ARENA_ARRAY(arena, const byoc_candidate_t *, region->part_count);
+  uint32_t *nodes = byoc_allocate(claims->allocator, count, sizeof(*nodes));
+  bool *taken = byoc_allocate(claims->allocator, count, sizeof(*taken));
+  bool ok = parts != NULL && nodes != NULL && taken != NULL;
+  uint32_t part_count = 0;
+  for (size_t first = 0; first < count && ok; ++first) {
+    if (taken[first]) continue;
+    const byoc_claim_t *claim = claims->owners[region->nodes.data[first]]; // as it was before joining
+    size_t size = 0;
+    for (size_t i = first; i < count; ++i) {
+      if (claims->owners[region->nodes.data[i]] != claim) continue;
+      taken[i] = true;
+      nodes[size++] = region->nodes.data[i];
+    }
+    byoc_candidate_t part = describe(claim);
+    ok = byoc_index_set_make(arena, nodes, size, &part.nodes);
+    if (ok) parts[part_count] = byoc_arena_copy(arena, &part, sizeof(part));
+    ok = ok && parts[part_count++] != NULL;
+  }
+  candidate->parts = parts;
+  candidate->part_count = part_count;
+  byoc_free(claims->allocator, nodes);
+  byoc_free(claims->allocator, taken);
+  return ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
+byoc_status_t byoc_claims_candidate(const byoc_claims_t *claims, const byoc_claim_t *region, byoc_arena_t *arena,
+                                    byoc_diag_t *diag, byoc_candidate_t *out_candidate) {
+  *out_candidate = describe(region);
+  out_candidate->is_primitive = true;
+  if (!byoc_index_set_make(arena, region->nodes.data, region->nodes.count, &out_candidate->nodes)) {
+    return byoc_diag_out_of_memory(diag);
+  }
+  if (region->part_count == 1 || out_candidate->composite == NULL) return BYOC_OK;
+  out_candidate->composite = NULL;
+  return collect_parts(claims, region, arena, diag, out_candidate);
 }

@@ -2,7 +2,7 @@
 #ifndef BYOC_CORE_COLLAGE_CLAIMS_H_
 #define BYOC_CORE_COLLAGE_CLAIMS_H_
 
-#include "core/base/arena.h"
+#include "core/collage/candidate.h"
 #include "core/ir/graph.h"
 #include "core/plugin/region.h"
 
@@ -43,5 +43,9 @@ byoc_status_t byoc_claims_add(byoc_claims_t *claims, const byoc_target_t *target
 // regions as a whole stay free of cycles). *out_joined tells.
 byoc_status_t byoc_claims_join(byoc_claims_t *claims, byoc_claim_t *a, byoc_claim_t *b, byoc_diag_t *diag,
                                bool *out_joined);
+// A claim that stands for itself as a candidate, unpriced, in `arena`: where matches were joined they are its parts, so
+// that each can become its composite function. The rule must live as long as the candidate.
+byoc_status_t byoc_claims_candidate(const byoc_claims_t *claims, const byoc_claim_t *region, byoc_arena_t *arena,
+                                    byoc_diag_t *diag, byoc_candidate_t *out_candidate);
 
 #endif // BYOC_CORE_COLLAGE_CLAIMS_H_

@@ -3,6 +3,7 @@
 #define BYOC_CORE_COLLAGE_PLACE_H_
 
 #include "core/base/string.h"
+#include "core/collage/plan.h"
 #include "core/ir/graph.h"
 #include "core/target/target.h"
 
@@ -20,6 +21,8 @@ typedef struct byoc_placement_region_t {
   const byoc_target_t *target;
   size_t node_count; // operators in it
   bool given_back;   // the backend took it and gave it back; its operators were offered again
+  size_t plan_block; // where it stands in the plan
+  uint32_t plan_region;
 } byoc_placement_region_t;
 
 typedef struct byoc_placement_t {
@@ -27,6 +30,7 @@ typedef struct byoc_placement_t {
   BYOC_VECTOR(byoc_placement_region_t) regions; // in order of the graph
   BYOC_VECTOR(byoc_decline_t) declines;
   size_t left_over_count; // operators that no backend took the last time
+  byoc_plan_t *plan;      // what is decided is recorded here; NULL: nowhere
 } byoc_placement_t;
 void byoc_placement_init(byoc_placement_t *placement, byoc_allocator_t allocator);
 void byoc_placement_deinit(byoc_placement_t *placement);

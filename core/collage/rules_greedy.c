@@ -85,72 +85,13 @@ static byoc_status_t join_neighbours(greedy_t *g) {
   return BYOC_OK;
 }
 
-// One match of a joined region.
-static bool add_part(greedy_t *g, const byoc_claim_t *claim, const uint32_t *nodes, size_t count,
-                     const byoc_candidate_t **out_part) {
-  byoc_arena_t *arena = &g->ruling->list->arena;
-  byoc_candidate_t part = {.target = g->ruling->target->index,
-                           .place = g->ruling->target->index,
-                           .rule = claim->rule->name ? claim->rule->name : "",
-                           .composite = claim->rule->name,
-                           .definition = claim->rule,
-                           .cost_ns = NAN};
-  if (!byoc_index_set_make(arena, nodes, count, &part.nodes)) return false;
-  *out_part = byoc_arena_copy(arena, &part, sizeof(part));
-  return *out_part != NULL;
-}
-
-// The matches that a region was joined from, so that each can become its composite function.
-static byoc_status_t collect_parts(greedy_t *g, const byoc_claim_t *region, byoc_candidate_t *candidate) {
-  byoc_ruling_t *r = g->ruling;
-  size_t count = region->nodes.count;
-  const byoc_candidate_t **parts = BYOC_ARENA_ARRAY(&r->list->arena, const byoc_candidate_t *, region->part_count);
-  uint32_t *numbers = byoc_allocate(r->allocator, count, sizeof(*numbers)); // of each node's part
-  uint32_t *ends = byoc_allocate(r->allocator, count + 1, sizeof(*ends));   // of each part's nodes
-  uint32_t *sorted = byoc_allocate(r->allocator, count, sizeof(*sorted));   // nodes by part
-  byoc_map_t seen;                                                          // claim → number + 1
-  byoc_pointer_map_init(&seen, r->allocator);
-  bool ok = parts && numbers && ends && sorted;
-  for (size_t i = 0; i < count && ok; ++i) {
-    const byoc_claim_t *claim = g->claims.owners[region->nodes.data[i]]; // as it was before joining
-    uintptr_t number = (uintptr_t)byoc_pointer_map_get(&seen, claim);
-    if (number == 0) {
-      number = seen.count + 1;
-      ok = byoc_pointer_map_put(&seen, claim, (void *)number);
-    }
-    numbers[i] = (uint32_t)(number - 1);
-    ends[number] += 1;
-  }
-  for (size_t part = 0; part < seen.count && ok; ++part) ends[part + 1] += ends[part];
-  for (size_t i = count; i-- > 0 && ok;) sorted[--ends[numbers[i] + 1]] = region->nodes.data[i];
-  for (size_t part = 0; part < seen.count && ok; ++part) { // ends[part + 1] is where the part begins now
-    size_t begin = ends[part + 1], end = part + 1 < seen.count ? ends[part + 2] : count;
-    ok = add_part(g, seen.entries[part].pointer, sorted + begin, end - begin, &parts[part]);
-  }
-  candidate->parts = parts;
-  candidate->part_count = (uint32_t)seen.count;
-  byoc_map_deinit(&seen);
-  byoc_free(r->allocator, numbers);
-  byoc_free(r->allocator, ends);
-  byoc_free(r->allocator, sorted);
-  return ok ? BYOC_OK : byoc_diag_out_of_memory(r->diag);
-}
-
 static byoc_status_t propose_regions(greedy_t *g, byoc_candidates_t *out) {
   byoc_ruling_t *r = g->ruling;
   for (size_t i = 0; i < g->claims.claims.count; ++i) {
     const byoc_claim_t *region = g->claims.claims.data[i];
     if (region->merged_into != NULL) continue;
-    byoc_candidate_t candidate = {.rule = region->rule->name ? region->rule->name : "",
-                                  .definition = region->rule,
-                                  .is_primitive = true},
-                     *made = NULL;
-    if (!byoc_index_set_make(&r->list->arena, region->nodes.data, region->nodes.count, &candidate.nodes)) {
-      return byoc_diag_out_of_memory(r->diag);
-    }
-    bool is_match = region->rule->pattern != NULL;
-    if (is_match && region->part_count == 1) candidate.composite = region->rule->name;
-    if (is_match && region->part_count > 1) BYOC_RETURN_IF_ERROR(collect_parts(g, region, &candidate));
+    byoc_candidate_t candidate, *made = NULL;
+    BYOC_RETURN_IF_ERROR(byoc_claims_candidate(&g->claims, region, &r->list->arena, r->diag, &candidate));
     BYOC_RETURN_IF_ERROR(byoc_ruling_propose(r, candidate, out, &made));
   }
   return BYOC_OK;

@@ -6,9 +6,9 @@
 #include "byoc/artifact.h"
 #include "core/base/hash.h"
 #include "core/compose/host_c.h"
+#include "core/compose/metadata_steps.h"
 
-// A JSON text; bytes that are not UTF-8 are shown as '?'.
-static json_t *text_json(const char *text) {
+json_t *byoc_compose_text_json(const char *text) {
   json_t *json = json_string(text);
   if (json != NULL) return json;
   char *copy = strdup(text);
@@ -51,9 +51,11 @@ static json_t *targets_json(const byoc_target_list_t *targets) {
   for (size_t i = 0; targets != NULL && i < targets->targets.count; i++) {
     const byoc_target_t *target = targets->targets.data[i];
     json_t *object = json_object();
-    if (object == NULL || !set(object, "kind", text_json(target->kind->name)) ||
-        !set(object, "text", text_json(target->text)) || !set(object, "plugin", text_json(target->kind->plugin_name)) ||
-        !set(object, "version", text_json(target->kind->plugin_version)) || json_array_append(array, object) != 0) {
+    if (object == NULL || !set(object, "kind", byoc_compose_text_json(target->kind->name)) ||
+        !set(object, "text", byoc_compose_text_json(target->text)) ||
+        !set(object, "plugin", byoc_compose_text_json(target->kind->plugin_name)) ||
+        !set(object, "version", byoc_compose_text_json(target->kind->plugin_version)) ||
+        json_array_append(array, object) != 0) {
       json_decref(object);
       json_decref(array);
       return NULL;
@@ -67,7 +69,7 @@ static json_t *type_json(const byoc_type_t *type) {
   byoc_string_t text;
   byoc_string_init(&text, byoc_allocator_system());
   byoc_type_print(type, &text);
-  json_t *json = text.failed ? NULL : text_json(text.data);
+  json_t *json = text.failed ? NULL : byoc_compose_text_json(text.data);
   byoc_string_deinit(&text);
   return json;
 }
@@ -76,7 +78,7 @@ static json_t *tensors_json(byoc_host_buffer_t *const *buffers, size_t count) {
   json_t *array = json_array();
   for (size_t i = 0; i < count; i++) {
     json_t *object = json_object();
-    if (object == NULL || !set(object, "name", text_json(buffers[i]->name)) ||
+    if (object == NULL || !set(object, "name", byoc_compose_text_json(buffers[i]->name)) ||
         !set(object, "type", type_json(buffers[i]->type)) || json_array_append(array, object) != 0) {
       json_decref(object);
       json_decref(array);
@@ -101,7 +103,7 @@ static json_t *constants_json(const byoc_host_program_t *program, const byoc_dat
     const byoc_data_entry_t *entry = layout->entries.data[i];
     const char *name = constant_name(program, entry->data);
     json_t *object = json_object();
-    bool ok = object != NULL && (name == NULL || set(object, "name", text_json(name))) &&
+    bool ok = object != NULL && (name == NULL || set(object, "name", byoc_compose_text_json(name))) &&
               set(object, "size_bytes", json_integer((json_int_t)entry->size_bytes)) &&
               set_hash(object, "hash", entry->hash) && json_array_append(array, object) == 0;
     json_decref(object);
@@ -142,22 +144,22 @@ static bool add_module(json_t *array, const byoc_runtime_module_t *module) {
   json_t *object = json_object(), *symbols = json_array(), *imports = json_array();
   bool ok = object != NULL && symbols != NULL && imports != NULL;
   for (size_t i = 0; i < module->symbols.count && ok; i++) {
-    ok = json_array_append_new(symbols, text_json(module->symbols.data[i])) == 0;
+    ok = json_array_append_new(symbols, byoc_compose_text_json(module->symbols.data[i])) == 0;
   }
   for (size_t i = 0; i < module->imports.count && ok; i++) {
-    ok = json_array_append_new(imports, text_json(module->imports.data[i]->name)) == 0;
+    ok = json_array_append_new(imports, byoc_compose_text_json(module->imports.data[i]->name)) == 0;
   }
-  ok = ok && set(object, "name", text_json(module->name)) &&
-       set(object, "kind", text_json(byoc_runtime_module_kind_name(module->kind))) &&
-       set(object, "target", text_json(module->target)) && set_hash(object, "hash", module_hash(module));
-  if (ok && module->function_name != NULL) ok = set(object, "function", text_json(module->function_name));
-  if (ok && module->engine_name != NULL) ok = set(object, "engine", text_json(module->engine_name));
+  ok = ok && set(object, "name", byoc_compose_text_json(module->name)) &&
+       set(object, "kind", byoc_compose_text_json(byoc_runtime_module_kind_name(module->kind))) &&
+       set(object, "target", byoc_compose_text_json(module->target)) && set_hash(object, "hash", module_hash(module));
+  if (ok && module->function_name != NULL) ok = set(object, "function", byoc_compose_text_json(module->function_name));
+  if (ok && module->engine_name != NULL) ok = set(object, "engine", byoc_compose_text_json(module->engine_name));
   if (ok && module->symbols.count > 0) ok = json_object_set(object, "symbols", symbols) == 0;
   if (ok && module->imports.count > 0) ok = json_object_set(object, "imports", imports) == 0;
   // What a backend wants to be kept: its own JSON, or its text where it is none.
   if (ok && module->kind == BYOC_RUNTIME_MODULE_METADATA && module->json != NULL) {
     json_t *content = json_loads(module->json, JSON_DECODE_ANY, NULL);
-    ok = set(object, "content", content != NULL ? content : text_json(module->json));
+    ok = set(object, "content", content != NULL ? content : byoc_compose_text_json(module->json));
   }
   ok = ok && json_array_append(array, object) == 0;
   json_decref(object);
@@ -208,7 +210,7 @@ static json_t *summary_json(const byoc_host_program_t *program) {
 #undef OP_NAME
   };
   json_int_t counts[BYOC_HOST_OP_COUNT] = {0};
-  for (const byoc_host_instruction_t *at = program->first; at != NULL; at = at->next) counts[at->op]++;
+  BYOC_HOST_FOR_EACH(at, program) counts[at->op]++;
   json_t *object = json_object(), *instructions = json_object();
   bool ok = object != NULL && instructions != NULL;
   for (int i = 0; i < BYOC_HOST_OP_COUNT && ok; i++) {
@@ -234,16 +236,17 @@ byoc_status_t byoc_compose_metadata(const byoc_host_program_t *program, const by
   json_t *root = json_object();
   bool ok = root != NULL && set(root, "format", json_integer(1)) && set(root, "byoc", json_string(BYOC_VERSION_TEXT)) &&
             set(root, "abi_version", json_integer(BYOC_ARTIFACT_ABI)) &&
-            set(root, "model", text_json(options->model_name)) &&
+            set(root, "model", byoc_compose_text_json(options->model_name)) &&
             set(root, "cpu_features", words_json(options->cpu_features != NULL ? options->cpu_features : "")) &&
             set(root, "threads", json_integer(options->thread_count)) &&
-            (compiler_version == NULL || set(root, "compiler", text_json(compiler_version))) &&
+            (compiler_version == NULL || set(root, "compiler", byoc_compose_text_json(compiler_version))) &&
             set(root, "targets", targets_json(options->targets)) &&
             set(root, "inputs", tensors_json(program->inputs.data, program->inputs.count)) &&
             set(root, "outputs", tensors_json(program->outputs.data, program->outputs.count)) &&
             set(root, "constants_size_bytes", json_integer((json_int_t)layout->constants_size_bytes)) &&
             set(root, "constants", constants_json(program, layout)) && set(root, "modules", modules_json(program)) &&
-            set(root, "host", summary_json(program));
+            set(root, "host", summary_json(program)) &&
+            (!options->profile || set(root, "steps", byoc_compose_steps_json(program)));
   if (ok) dumped = json_dumps(root, JSON_COMPACT);
   if (dumped != NULL) *out_text = byoc_copy_string(allocator, dumped);
   if (*out_text == NULL) status = byoc_diag_out_of_memory(diag);

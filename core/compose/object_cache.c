@@ -1,8 +1,11 @@
 // <cache>/objects/<2 digits>/<the other 30>: a header with the hash of what follows, then the object.
 #include "core/compose/object_cache.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/file.h"
@@ -53,12 +56,52 @@ bool byoc_object_cache_get(byoc_content_hash_t key, byoc_allocator_t allocator, 
     *out_object = byoc_allocate(allocator, size, 1);
     if (*out_object != NULL) memcpy(*out_object, view.data + sizeof(header), size);
     if (*out_object != NULL) *out_size_bytes = size;
+    (void)utimensat(AT_FDCWD, path, NULL, 0); // used now; a folder that cannot be written keeps its times
   } else {
     byoc_log(BYOC_LOG_WARNING, "a damaged object was found in the compile cache and removed: %s", path);
     (void)unlink(path);
   }
   byoc_file_view_close(&view);
   return *out_object != NULL;
+}
+
+typedef struct stored_t {
+  const char *name;
+  struct timespec used;
+  uint64_t size_bytes;
+} stored_t;
+
+static int compare_last_used_first(const void *left, const void *right) {
+  const stored_t *a = left, *b = right;
+  if (a->used.tv_sec != b->used.tv_sec) return a->used.tv_sec > b->used.tv_sec ? -1 : 1;
+  if (a->used.tv_nsec != b->used.tv_nsec) return a->used.tv_nsec > b->used.tv_nsec ? -1 : 1;
+  return strcmp(a->name, b->name);
+}
+
+// Other builds may prune the same folder at the same time: what is gone is gone.
+static void prune_folder(const char *folder) {
+  byoc_allocator_t allocator = byoc_allocator_system();
+  byoc_diag_t diag = {0};
+  char **names = NULL, path[4096];
+  size_t name_count = 0, count = 0;
+  if (byoc_list_directory(folder, allocator, &diag, &names, &name_count) != BYOC_OK) return;
+  stored_t *entries = byoc_allocate(allocator, name_count, sizeof(*entries));
+  for (size_t i = 0; entries != NULL && i < name_count; ++i) {
+    struct stat file;
+    snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+    if (lstat(path, &file) != 0 || !S_ISREG(file.st_mode)) continue;
+    entries[count++] = (stored_t){.name = names[i], .used = file.st_mtim, .size_bytes = (uint64_t)file.st_size};
+  }
+  if (count > 0) qsort(entries, count, sizeof(*entries), compare_last_used_first);
+  uint64_t kept_bytes = 0;
+  for (size_t i = 0; i < count; ++i) {
+    kept_bytes += entries[i].size_bytes;
+    if (i == 0 || kept_bytes <= BYOC_OBJECT_CACHE_FOLDER_LIMIT_BYTES) continue;
+    snprintf(path, sizeof(path), "%s/%s", folder, entries[i].name);
+    (void)unlink(path);
+  }
+  byoc_free(allocator, entries);
+  byoc_free_names(allocator, names, name_count);
 }
 
 void byoc_object_cache_put(byoc_content_hash_t key, const void *object, size_t size_bytes) {
@@ -69,7 +112,11 @@ void byoc_object_cache_put(byoc_content_hash_t key, const void *object, size_t s
   byoc_bytes_t parts[2] = {{&header, sizeof(header)}, {object, size_bytes}};
   bool stored =
       entry_path(key, true, &diag, path) && byoc_file_write_atomic_parts(path, parts, 2, 0600, &diag) == BYOC_OK;
-  if (stored) return;
+  if (stored) {
+    *strrchr(path, '/') = '\0';
+    prune_folder(path);
+    return;
+  }
   char text[1024];
   byoc_diag_format(&diag, text, sizeof(text));
   byoc_log(BYOC_LOG_INFO, "the compile cache is not written: %s", text);

@@ -2,11 +2,15 @@
 #ifndef BYOC_CORE_COMPOSE_OBJECT_CACHE_H_
 #define BYOC_CORE_COMPOSE_OBJECT_CACHE_H_
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "core/base/allocator.h"
 #include "core/base/hash.h"
 
-#include <stdbool.h>
-#include <stddef.h>
+// The cache is spread over 256 folders. One that grows beyond this loses the objects that were not used for longest,
+// so that the whole stays below a gibibyte or so; the object stored last always stays.
+#define BYOC_OBJECT_CACHE_FOLDER_LIMIT_BYTES (4u << 20)
 
 // The object, in memory from `allocator`; false where it is not there. A damaged entry counts as missing and is
 // removed.

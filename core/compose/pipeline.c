@@ -1,9 +1,11 @@
 #include "core/compose/pipeline.h"
+#include "core/compose/call_work.h"
 
 #include <string.h>
 
 #include "core/base/file.h"
 #include "core/base/log.h"
+#include "core/collage/plan_record.h"
 #include "core/compose/compiler.h"
 #include "core/compose/measure.h"
 #include "core/hostir/lower.h"
@@ -16,6 +18,7 @@ enum { MAX_ROUNDS = 16 };
 void byoc_pipeline_result_init(byoc_pipeline_result_t *result, byoc_allocator_t allocator) {
   *result = (byoc_pipeline_result_t){0};
   byoc_placement_init(&result->placement, allocator);
+  byoc_plan_init(&result->plan, allocator);
   byoc_string_init(&result->required_cpu_features, allocator);
   byoc_string_init(&result->given_back, allocator);
 }
@@ -24,6 +27,7 @@ void byoc_pipeline_result_deinit(byoc_pipeline_result_t *result) {
   byoc_host_program_destroy(result->program);
   result->program = NULL;
   byoc_placement_deinit(&result->placement);
+  byoc_plan_deinit(&result->plan);
   byoc_string_deinit(&result->required_cpu_features);
   byoc_string_deinit(&result->given_back);
 }
@@ -78,10 +82,16 @@ static bool mark_callee_inline(void *self, byoc_node_t *node) {
   return node->callee == NULL || byoc_attributes_set_int(&node->callee->attributes, "Inline", 1);
 }
 
-static void mark_region_given_back(byoc_placement_t *placement, const byoc_function_t *function) {
+static byoc_status_t mark_region_given_back(pipeline_t *p, const byoc_function_t *function, const char *reason) {
+  byoc_placement_t *placement = &p->result->placement;
   for (size_t i = 0; i < placement->regions.count; ++i) {
-    if (placement->regions.data[i].function == function) placement->regions.data[i].given_back = true;
+    byoc_placement_region_t *region = &placement->regions.data[i];
+    if (region->function != function) continue;
+    region->given_back = true;
+    BYOC_RETURN_IF_ERROR(
+        byoc_plan_record_given_back(placement->plan, region->plan_block, region->plan_region, reason, p->diag));
   }
+  return BYOC_OK;
 }
 
 typedef struct give_back_t {
@@ -111,7 +121,7 @@ static byoc_status_t put_back(pipeline_t *p, const byoc_codegen_result_t *result
     p->given_back += 1;
     byoc_string_appendf(&p->result->given_back, "%s\n", result->reason);
     ok = ok && !p->result->given_back.failed;
-    mark_region_given_back(&p->result->placement, function);
+    BYOC_RETURN_IF_ERROR(mark_region_given_back(p, function, result->reason));
     byoc_log(BYOC_LOG_INFO, "%s gave '%s' back: %s", target->kind->name, function->name, result->reason);
   }
   byoc_attributes_remove(&function->attributes, "Compiler");
@@ -136,6 +146,7 @@ static byoc_status_t settle(pipeline_t *p, const byoc_codegen_report_t *report, 
 // The hook of one target, over all of its functions at once.
 static byoc_status_t generate_for(pipeline_t *p, const byoc_target_t *target) {
   BYOC_VECTOR(byoc_function_t *) functions = {0};
+  double *flops = NULL;
   byoc_codegen_report_t report;
   byoc_codegen_report_init(&report, p->allocator);
   byoc_status_t status = BYOC_OK;
@@ -146,10 +157,14 @@ static byoc_status_t generate_for(pipeline_t *p, const byoc_target_t *target) {
   }
   if (status != BYOC_OK || functions.count == 0) goto cleanup;
   int64_t start_ns = byoc_now_ns();
+  status = byoc_call_work_note(functions.data, functions.count, p->allocator, p->diag, &flops);
+  if (status != BYOC_OK) goto cleanup;
   status = byoc_codegen_run(p->module, target, functions.data, functions.count, &p->services, p->diag, &report);
+  if (status == BYOC_OK) status = byoc_call_work_mark(functions.data, functions.count, flops, p->diag);
   if (status == BYOC_OK) status = settle(p, &report, target);
   byoc_log(BYOC_LOG_INFO, "generated them in %.0f ms", (double)(byoc_now_ns() - start_ns) / 1e6);
 cleanup:
+  byoc_free(p->allocator, flops);
   byoc_codegen_report_deinit(&report);
   byoc_vector_deinit(&functions, p->allocator);
   return status;
@@ -166,15 +181,25 @@ static bool stops_after(const pipeline_t *p, const char *step) {
   return p->options->stop_after != NULL && strcmp(p->options->stop_after, step) == 0;
 }
 
-static byoc_status_t place(pipeline_t *p) {
-  BYOC_RETURN_IF_ERROR(byoc_place_greedy(p->module, p->options->targets, p->diag, &p->result->placement));
+static byoc_status_t place(pipeline_t *p, int round) {
+  const byoc_placer_t *placer = &p->options->placer;
+  byoc_placement_t *placement = &p->result->placement;
+  const byoc_target_list_t *targets = p->options->targets;
+  BYOC_RETURN_IF_ERROR(round == 0 && placer->place != NULL
+                           ? placer->place(placer->self, p->module, targets, p->diag, placement)
+                           : byoc_place_greedy(p->module, targets, p->diag, placement));
   return byoc_pass_print_after("place", p->module, &p->options->passes, p->diag);
 }
 
 static byoc_status_t place_and_generate(pipeline_t *p) {
+  byoc_plan_t *plan = &p->result->plan;
+  const char *model = byoc_attributes_string(&p->module->attributes, "model", "");
+  const char *strategy = p->options->placer.place != NULL ? p->options->placer.strategy : "greedy";
+  BYOC_RETURN_IF_ERROR(byoc_plan_record_targets(plan, model, strategy, p->options->targets, p->diag));
+  p->result->placement.plan = plan;
   for (int round = 0; round < MAX_ROUNDS; ++round) {
     p->given_back = 0;
-    BYOC_RETURN_IF_ERROR(place(p));
+    BYOC_RETURN_IF_ERROR(place(p, round));
     if (stops_after(p, "place")) return BYOC_OK;
     for (size_t t = 0; t < p->options->targets->targets.count; ++t) {
       BYOC_RETURN_IF_ERROR(generate_for(p, p->options->targets->targets.data[t]));
@@ -182,6 +207,7 @@ static byoc_status_t place_and_generate(pipeline_t *p) {
     BYOC_RETURN_IF_ERROR(finish_round(p));
     if (p->given_back == 0) break;
   }
+  byoc_plan_record_finish(plan);
   return byoc_pass_print_after("generate", p->module, &p->options->passes, p->diag);
 }
 
@@ -223,7 +249,8 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
                                          .cache_directory = cache,
                                          .cpu_features = native_features.data,
                                          .progress = serve_progress};
-  if (status == BYOC_OK) status = byoc_pass_run(byoc_pass_find("simplify"), module, &options->passes, diag, NULL);
+  bool simplifies = status == BYOC_OK && !options->is_simplified;
+  if (simplifies) status = byoc_pass_run(byoc_pass_find("simplify"), module, &options->passes, diag, NULL);
   if (status != BYOC_OK || stops_after(&p, "simplify")) goto cleanup;
   status = place_and_generate(&p);
   if (status != BYOC_OK || stops_after(&p, "place") || stops_after(&p, "generate")) goto cleanup;

@@ -89,7 +89,7 @@ struct byoc_loop_buffer_t {
   byoc_loop_buffer_kind_t kind;
   byoc_dtype_t dtype;
   int32_t rank;
-  const byoc_dim_t *dims; // symbolic ones become scalar parameters of the kernel
+  const byoc_dim_t *dims; // symbols get their values from the call
   const char *scope;      // memory scope; NULL: free
   uint32_t index;         // position among the parameters (inputs, then outputs)
   uint64_t alignment;     // bytes that may be assumed
@@ -194,9 +194,16 @@ typedef struct byoc_loop_kernel_t {
   const char *description;                      // the operators that it came from: "Conv+Relu 'conv1'"
   BYOC_VECTOR(byoc_loop_buffer_t *) parameters; // inputs, then outputs
   uint32_t input_count, output_count;
-  BYOC_VECTOR(const char *) symbols; // symbolic dimensions it needs, in order
-  byoc_loop_stmt_t *body;            // a block
+  // Symbolic dimensions that it needs. Where there are any, a call has one more input behind the kernel's own: an i64
+  // tensor with their values in this order.
+  BYOC_VECTOR(const char *) symbols;
+  byoc_loop_stmt_t *body; // a block
 } byoc_loop_kernel_t;
+
+// Where a parameter stands among the tensors of a call.
+static inline uint32_t byoc_loop_tensor_index(const byoc_loop_kernel_t *kernel, uint32_t parameter) {
+  return parameter + (parameter >= kernel->input_count && kernel->symbols.count > 0);
+}
 
 // Builds one kernel. The statement cursor is a stack of open blocks.
 typedef struct byoc_loop_builder_t {

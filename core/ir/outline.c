@@ -89,6 +89,7 @@ static byoc_status_t replace_by_call(outliner_t *o, byoc_node_t *const *nodes, s
   byoc_node_t *call =
       byoc_node_create_call(o->block, last->next, o->made, o->operands.data, (uint32_t)o->operands.count);
   if (call == NULL) return byoc_diag_out_of_memory(o->diag);
+  call->name = nodes[0]->name; // the model's, in the module's memory
   for (size_t r = 0; r < o->results.count; ++r) {
     byoc_value_t *old = o->results.data[r], *result = call->results[r];
     result->type = old->type;
@@ -101,31 +102,48 @@ static byoc_status_t replace_by_call(outliner_t *o, byoc_node_t *const *nodes, s
   return byoc_block_sort(o->block, o->diag);
 }
 
-byoc_status_t byoc_outline_nodes(byoc_node_t *const *nodes, size_t node_count, const char *name, unsigned flags,
-                                 byoc_diag_t *diag, byoc_function_t **out_function, byoc_node_t **out_call) {
-  *out_function = NULL;
-  *out_call = NULL;
+// The new function; the block keeps its nodes.
+static byoc_status_t make_function(outliner_t *o, byoc_node_t *const *nodes, size_t node_count, const char *name) {
+  byoc_graph_module_t *module = nodes[0]->function->module;
+  char identifier[128];
+  byoc_make_identifier(name, identifier, sizeof(identifier));
+  const char *unique = byoc_graph_module_unique_name(module, identifier);
+  o->made = unique ? byoc_function_create(module, unique) : NULL;
+  if (o->made == NULL) return byoc_diag_out_of_memory(o->diag);
+  for (size_t n = 0; n < node_count; ++n) {
+    if (!byoc_pointer_map_put(&o->members, nodes[n], nodes[n])) return byoc_diag_out_of_memory(o->diag);
+  }
+  for (size_t n = 0; n < node_count; ++n) BYOC_RETURN_IF_ERROR(add_parameters(o, nodes[n]));
+  return copy_nodes(o, nodes, node_count);
+}
+
+static byoc_status_t outline(byoc_node_t *const *nodes, size_t node_count, const char *name, unsigned flags,
+                             byoc_diag_t *diag, byoc_function_t **out_function, byoc_node_t **out_call) {
   byoc_graph_module_t *module = nodes[0]->function->module;
   outliner_t o = {.block = nodes[0]->block, .allocator = module->allocator, .flags = flags, .diag = diag};
   byoc_pointer_map_init(&o.members, o.allocator);
   byoc_pointer_map_init(&o.values, o.allocator);
-  char identifier[128];
-  byoc_make_identifier(name, identifier, sizeof(identifier));
-  const char *unique = byoc_graph_module_unique_name(module, identifier);
-  o.made = unique ? byoc_function_create(module, unique) : NULL;
-  byoc_status_t status = o.made ? BYOC_OK : byoc_diag_out_of_memory(diag);
-  for (size_t n = 0; n < node_count && status == BYOC_OK; ++n) {
-    if (!byoc_pointer_map_put(&o.members, nodes[n], nodes[n])) status = byoc_diag_out_of_memory(diag);
-  }
-  for (size_t n = 0; n < node_count && status == BYOC_OK; ++n) status = add_parameters(&o, nodes[n]);
-  if (status == BYOC_OK) status = copy_nodes(&o, nodes, node_count);
-  if (status == BYOC_OK) status = replace_by_call(&o, nodes, node_count, out_call);
+  byoc_status_t status = make_function(&o, nodes, node_count, name);
+  if (status == BYOC_OK && out_call != NULL) status = replace_by_call(&o, nodes, node_count, out_call);
   if (status == BYOC_OK) *out_function = o.made;
   byoc_vector_deinit(&o.operands, o.allocator);
   byoc_vector_deinit(&o.results, o.allocator);
   byoc_map_deinit(&o.values);
   byoc_map_deinit(&o.members);
   return status == BYOC_OK ? BYOC_OK : byoc_diag_context(diag, status, "outlining '%s'", name);
+}
+
+byoc_status_t byoc_outline_nodes(byoc_node_t *const *nodes, size_t node_count, const char *name, unsigned flags,
+                                 byoc_diag_t *diag, byoc_function_t **out_function, byoc_node_t **out_call) {
+  *out_function = NULL;
+  *out_call = NULL;
+  return outline(nodes, node_count, name, flags, diag, out_function, out_call);
+}
+
+byoc_status_t byoc_outline_copy(byoc_node_t *const *nodes, size_t node_count, const char *name, unsigned flags,
+                                byoc_diag_t *diag, byoc_function_t **out_function) {
+  *out_function = NULL;
+  return outline(nodes, node_count, name, flags, diag, out_function, NULL);
 }
 
 // ---- inlining ----
@@ -139,7 +157,9 @@ byoc_status_t byoc_inline_call(byoc_node_t *call, byoc_diag_t *diag) {
     ok = byoc_pointer_map_put(&values, body->parameters.data[p], call->operands[p]);
   }
   for (byoc_node_t *node = body->first; node != NULL && ok; node = node->next) {
-    ok = byoc_node_clone(node, call->block, call, &values) != NULL;
+    byoc_node_t *copy = byoc_node_clone(node, call->block, call, &values);
+    ok = copy != NULL;
+    if (ok && copy->name[0] == '\0') copy->name = call->name;
   }
   for (uint32_t r = 0; r < call->result_count && ok; ++r) {
     byoc_value_t *inner = body->results.data[r];

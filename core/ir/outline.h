@@ -13,6 +13,10 @@ enum {
 // nodes stood; nodes that depend on it are moved behind it. BYOC_INVALID_DATA where the nodes are not convex.
 byoc_status_t byoc_outline_nodes(byoc_node_t *const *nodes, size_t node_count, const char *name, unsigned flags,
                                  byoc_diag_t *diag, byoc_function_t **out_function, byoc_node_t **out_call);
+// The same function, beside nodes that stay where they are: for a look at what outlining would give. The body's nodes
+// stand in the order of `nodes`.
+byoc_status_t byoc_outline_copy(byoc_node_t *const *nodes, size_t node_count, const char *name, unsigned flags,
+                                byoc_diag_t *diag, byoc_function_t **out_function);
 
 // Puts a copy of the callee's body in place of the call. The callee stays.
 byoc_status_t byoc_inline_call(byoc_node_t *call, byoc_diag_t *diag);

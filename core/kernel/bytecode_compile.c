@@ -179,21 +179,13 @@ static uint32_t dimension(compiler_t *compiler, const char *symbol) {
   uintptr_t known = (uintptr_t)byoc_text_map_get(&compiler->symbols, symbol);
   if (known) return (uint32_t)(known - 1);
   const byoc_loop_kernel_t *kernel = compiler->program->kernel;
-  byoc_string_t text;
-  byoc_string_init(&text, compiler->program->allocator);
   byoc_code_preset_t value = {.cls = BYOC_CLASS_INT};
-  for (size_t i = 0; i < kernel->parameters.count && !value.is_dim; ++i) {
-    for (int32_t axis = 0; axis < kernel->parameters.data[i]->rank && !value.is_dim; ++axis) {
-      byoc_string_clear(&text);
-      byoc_dim_print(kernel->parameters.data[i]->dims[axis], &text);
-      if (text.failed) compiler->failed = true;
-      value.is_dim = strcmp(text.data, symbol) == 0;
-      value.tensor = (uint32_t)i, value.axis = axis;
-    }
+  for (size_t i = 0; i < kernel->symbols.count && !value.is_dim; ++i) {
+    value.is_dim = strcmp(kernel->symbols.data[i], symbol) == 0;
+    value.i = (int64_t)i;
   }
-  byoc_string_deinit(&text);
   if (!value.is_dim && !compiler->failed) {
-    byoc_diag_error(compiler->diag, BYOC_INTERNAL, "kernel '%s': no operand has dimension '%s'", kernel->name, symbol);
+    byoc_diag_error(compiler->diag, BYOC_INTERNAL, "kernel '%s': '%s' is not among its symbols", kernel->name, symbol);
     compiler->no_dimension = compiler->failed = true;
   }
   uint32_t reg = preset(compiler, value);

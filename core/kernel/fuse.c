@@ -27,7 +27,7 @@ static byoc_status_t classify(byoc_fuse_node_t *entry, byoc_diag_t *diag) {
   entry->kind = BYOC_FUSE_KEEP;
   if (node->callee || byoc_node_is(node, "byoc", "CallC")) return BYOC_OK;
   entry->op = byoc_op_of(node);
-  if (entry->op && (entry->op->is_view || (entry->op->traits & BYOC_OP_CONTROL))) return BYOC_OK;
+  if (entry->op && (entry->op->is_view || (entry->op->traits & (BYOC_OP_CONTROL | BYOC_OP_HOST)))) return BYOC_OK;
   char text[256];
   byoc_node_describe(node, text, sizeof(text));
   if (!entry->op || (!entry->op->point && !entry->op->loops)) {
@@ -126,6 +126,7 @@ static bool accepts_inline(const byoc_fuse_node_t *producer, const byoc_value_t 
 // Can every reader of `entry` compute it in place of reading it?
 static bool can_inline(const byoc_fusion_t *fusion, const byoc_fuse_node_t *entry) {
   if (entry->kind != BYOC_FUSE_POINT || has_trait(entry, BYOC_OP_OPAQUE | BYOC_OP_RANDOM)) return false;
+  if (byoc_node_is(entry->node, "byoc", "ShapeOnly")) return true; // nobody reads it
   if (entry->cost > INLINE_COST_LIMIT) return false;
   for (uint32_t r = 0; r < entry->node->result_count; ++r) {
     const byoc_value_t *value = entry->node->results[r];

@@ -275,6 +275,7 @@ static const char *describe(byoc_lower_t *lower) {
   byoc_string_t text;
   byoc_string_init(&text, lower->builder.arena->allocator);
   BYOC_FOR_EACH_NODE(node, lower->function->body) {
+    if (byoc_node_is(node, "byoc", "ShapeOnly")) continue;
     if (text.size > 0) byoc_string_append(&text, "+");
     byoc_string_append(&text, node->op);
   }

@@ -10,6 +10,9 @@
 #include "core/base/arena.h"
 #include "core/ir/graph.h"
 
+// Operations that a call stands for (int), where known: for profiles, without effect on the code.
+#define BYOC_ATTRIBUTE_FLOPS "byoc.flops"
+
 // Refuses unknown kinds and types, indices beyond the counts, a missing symbol, fewer than one repetition.
 byoc_status_t byoc_c_call_verify(const byoc_c_call_t *call, uint32_t operand_count, uint32_t result_count,
                                  byoc_diag_t *diag);

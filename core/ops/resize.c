@@ -543,10 +543,29 @@ static byoc_status_t loops_resize(byoc_lower_t *lower, const byoc_node_t *node) 
   return fine ? BYOC_OK : BYOC_UNSUPPORTED;
 }
 
-#define ROW(op_name, version, least, most, shape)                                                                      \
+static const byoc_loop_expr_t *shape_resize(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d) {
+  (void)result;
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  byoc_graph_module_t *module = node->function->module;
+  const byoc_infer_t infer = {(byoc_node_t *)(uintptr_t)node, &module->arena, node->since_version, NULL,
+                              &module->next_id};
+  resize_t r;
+  if (read_resize(&infer, &r) != BYOC_OK) return NULL;
+  const byoc_loop_expr_t *size = byoc_emit_dim(b, r.x, d);
+  if (r.place[d] < 0) return size;
+  bool keeps = text_is(r.policy, "not_larger") || text_is(r.policy, "not_smaller");
+  if (r.sizes >= 0 && !keeps) return byoc_emit_int(lower, node, (uint32_t)r.sizes, r.place[d]);
+  const byoc_loop_expr_t *scale = emit_scale(lower, &r, d);
+  size = BYOC_LMUL(b, byoc_emit_as(b, BYOC_DTYPE_F64, size), byoc_emit_as(b, BYOC_DTYPE_F64, scale));
+  if (r.sizes >= 0) size = BYOC_LADD(b, size, byoc_loop_const(b, BYOC_DTYPE_F64, 0.5));
+  return byoc_emit_as(b, BYOC_DTYPE_I64, byoc_loop_unary(b, BYOC_LOOP_OP_FLOOR, size));
+}
+
+#define ROW(op_name, version, least, most, mask)                                                                       \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,                 \
-    .min_outputs = 1, .max_outputs = 1, .infer = infer_resize, .loops = loops_resize, .shape_operands = shape          \
+    .min_outputs = 1, .max_outputs = 1, .infer = infer_resize, .loops = loops_resize, .shape_operands = mask,          \
+    .shape_elements = mask, .shape = shape_resize                                                                      \
   }
 
 const byoc_op_t byoc_ops_resize[] = {

@@ -207,8 +207,10 @@ bool byoc_broadcast_dim(const byoc_infer_t *infer, byoc_dim_t a, byoc_dim_t b, b
     if (a.constant == 1) *out = b;
     return true;
   }
-  // Two symbols: equal at run time, or one of them is 1.
-  *out = byoc_infer_dim(infer, BYOC_DIM_MAX, a, b, failed);
+  // Two symbols: equal at run time, or one of them is 1; the other one may be 0 then.
+  byoc_dim_t none = byoc_infer_dim(infer, BYOC_DIM_MIN, byoc_infer_dim(infer, BYOC_DIM_MIN, a, b, failed),
+                                   byoc_dim_constant(1), failed);
+  *out = byoc_infer_dim(infer, BYOC_DIM_MUL, byoc_infer_dim(infer, BYOC_DIM_MAX, a, b, failed), none, failed);
   return true;
 }
 

@@ -1,6 +1,8 @@
-// merge-equal-functions, mark-compiler-functions-extern, inline-compiler-functions, lower-kernels
+// merge-equal-functions, mark-compiler-functions-extern, inline-compiler-functions, name-unknown-dimensions,
+// lower-kernels
 #include "core/ir/outline.h"
 #include "core/kernel/lower.h"
+#include "core/ops/op.h"
 #include "core/pass/pass.h"
 
 static bool has_compiler(void *self, const byoc_function_t *function) {
@@ -28,6 +30,10 @@ byoc_status_t byoc_pass_mark_compiler_functions_extern(byoc_graph_module_t *modu
 
 byoc_status_t byoc_pass_inline_compiler_functions(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
   return byoc_inline_functions(module, has_compiler, NULL, diag, changes);
+}
+
+byoc_status_t byoc_pass_name_unknown_dimensions(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
+  return byoc_name_unknown_dimensions(module, diag, changes);
 }
 
 byoc_status_t byoc_pass_lower_kernels(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {

@@ -17,6 +17,7 @@ typedef struct byoc_pass_t {
   X(infer_types, "infer-types", "infer the type of every value")                                                       \
   X(inline_functions, "inline-functions", "put functions marked Inline where they are called")                         \
   X(canonicalise, "canonicalise", "give operators with several spellings the one that rules look for")                 \
+  X(fold_structure, "fold-structure", "take the branch, element or optional that is known to be meant")                \
   X(fold_constants, "fold-constants", "compute what depends on constants and known shapes only")                       \
   X(fold_batch_norm, "fold-batch-norm", "fold batch normalisation into the convolution in front of it")                \
   X(remove_identities, "remove-identities", "remove operators that change nothing")                                    \
@@ -28,6 +29,8 @@ typedef struct byoc_pass_t {
   X(mark_compiler_functions_extern, "mark-compiler-functions-extern", "turn functions marked Compiler into stubs")     \
   X(inline_compiler_functions, "inline-compiler-functions",                                                            \
     "put functions marked Compiler back where they are called")                                                        \
+  X(name_unknown_dimensions, "name-unknown-dimensions",                                                                \
+    "give a symbol to each dimension that is known at run time only")                                                  \
   X(lower_kernels, "lower-kernels", "turn what no backend took into loop kernels")
 
 #define BYOC_PASS_DECLARE(NAME, text, summary)                                                                         \

@@ -118,6 +118,31 @@ static byoc_status_t parse_tests(parser_t *p, byoc_pattern_t *pattern) {
   return pattern->tests ? BYOC_OK : byoc_diag_out_of_memory(p->diag);
 }
 
+// "<f32>" or "<f32, 4>" or "<_, 4>": an element type and a rank. Not the "<~" of a dominator.
+static byoc_status_t parse_type_test(parser_t *p, byoc_pattern_t *pattern) {
+  skip_space(p);
+  if (p->at[0] != '<' || p->at[1] == '~') return BYOC_OK;
+  ++p->at;
+  bool failed = false;
+  skip_space(p);
+  const char *begin = p->at, *word = parse_word(p, false, &failed);
+  if (failed) return byoc_diag_out_of_memory(p->diag);
+  if (word != NULL && strcmp(word, "_") != 0) pattern->dtype = byoc_dtype_parse(word);
+  if (word == NULL || (strcmp(word, "_") != 0 && pattern->dtype == BYOC_DTYPE_NONE)) {
+    p->at = begin;
+    return syntax_error(p, "an element type, or _ for any");
+  }
+  if (accept_text(p, ",")) {
+    skip_space(p);
+    if (!isdigit((unsigned char)*p->at)) return syntax_error(p, "a rank");
+    pattern->has_rank = true;
+    while (isdigit((unsigned char)*p->at) && pattern->rank <= BYOC_MAX_RANK) {
+      pattern->rank = 10 * pattern->rank + (*p->at++ - '0');
+    }
+  }
+  return expect_text(p, ">");
+}
+
 static byoc_status_t add_operator(parser_t *p, byoc_pattern_t *pattern, const char *first_word) {
   bool failed = false;
   const char *domain = "", *name = first_word ? first_word : parse_word(p, true, &failed);
@@ -148,6 +173,7 @@ static byoc_status_t parse_operator(parser_t *p, byoc_pattern_t *pattern, const 
     BYOC_RETURN_IF_ERROR(add_operator(p, pattern, first_word));
   }
   pattern->optional = accept_text(p, "?");
+  BYOC_RETURN_IF_ERROR(parse_type_test(p, pattern));
   if (accept_text(p, "[")) BYOC_RETURN_IF_ERROR(parse_tests(p, pattern));
   BYOC_RETURN_IF_ERROR(expect_text(p, "("));
   BYOC_RETURN_IF_ERROR(parse_list(p, ")", ",", pattern));
@@ -163,7 +189,7 @@ static byoc_status_t parse_term(parser_t *p, byoc_pattern_t *pattern) {
     if (is_named) pattern->name = parse_word(p, false, &failed);
     if (failed) return byoc_diag_out_of_memory(p->diag);
     if (!is_named && pattern->kind == PATTERN_ANY) return syntax_error(p, "a name behind '%'");
-    return BYOC_OK;
+    return parse_type_test(p, pattern);
   }
   if (accept_text(p, "(")) {
     pattern->kind = PATTERN_ALTERNATIVES;
@@ -176,7 +202,7 @@ static byoc_status_t parse_term(parser_t *p, byoc_pattern_t *pattern) {
   if (word == NULL) return syntax_error(p, "a pattern: %name, _, @name, Operator(...), {A|B}(...) or (p | q)");
   if (strcmp(word, "_") == 0) {
     pattern->kind = PATTERN_ANY;
-    return BYOC_OK;
+    return parse_type_test(p, pattern);
   }
   skip_space(p);
   if (p->at[0] == ':' && p->at[1] != ':') { // name:Operator(...)
@@ -190,12 +216,49 @@ static byoc_status_t parse_term(parser_t *p, byoc_pattern_t *pattern) {
   return parse_operator(p, pattern, word);
 }
 
+// Many nodes of a path match the same pattern, so it has no names and looks at one node only.
+static bool is_path(const byoc_pattern_t *pattern) {
+  if (pattern->name != NULL || pattern->optional) return false;
+  if (pattern->kind == PATTERN_ANY) return true;
+  if (pattern->kind != PATTERN_OPERATOR && pattern->kind != PATTERN_ALTERNATIVES) return false;
+  for (size_t i = 0; i < pattern->child_count; ++i) {
+    const byoc_pattern_t *child = pattern->children[i];
+    const bool is_leaf = child->kind == PATTERN_ANY || child->kind == PATTERN_CONSTANT;
+    if (pattern->kind == PATTERN_ALTERNATIVES ? !is_path(child) : !is_leaf || child->name != NULL) return false;
+  }
+  return true;
+}
+
+// root <~ path <~ leaf
+static byoc_status_t parse_dominator(parser_t *p, byoc_pattern_t *root, byoc_pattern_t **out_pattern) {
+  const byoc_pattern_t *parts[3] = {root};
+  if (root->kind != PATTERN_OPERATOR || root->optional) return syntax_error(p, "an operator in front of '<~'");
+  for (int i = DOMINATOR_PATH; i <= DOMINATOR_LEAF; ++i) {
+    byoc_pattern_t *part = BYOC_ARENA_NEW(p->arena, byoc_pattern_t);
+    if (part == NULL) return byoc_diag_out_of_memory(p->diag);
+    if (i == DOMINATOR_LEAF) BYOC_RETURN_IF_ERROR(expect_text(p, "<~"));
+    BYOC_RETURN_IF_ERROR(parse_term(p, part));
+    if (i == DOMINATOR_PATH && !is_path(part)) {
+      return syntax_error(p, "a path of operators over _, @ and ..., without names, in front of here");
+    }
+    parts[i] = part;
+  }
+  byoc_pattern_t *pattern = BYOC_ARENA_NEW(p->arena, byoc_pattern_t);
+  if (pattern == NULL) return byoc_diag_out_of_memory(p->diag);
+  pattern->kind = PATTERN_DOMINATOR;
+  pattern->children = byoc_arena_copy(p->arena, parts, sizeof(parts));
+  pattern->child_count = 3;
+  *out_pattern = pattern;
+  return pattern->children != NULL ? BYOC_OK : byoc_diag_out_of_memory(p->diag);
+}
+
 static byoc_status_t parse_pattern(parser_t *p, const byoc_pattern_t **out_pattern) {
   if (p->depth == MAX_DEPTH) return syntax_error(p, "at most 64 levels");
   byoc_pattern_t *pattern = BYOC_ARENA_NEW(p->arena, byoc_pattern_t);
   if (pattern == NULL) return byoc_diag_out_of_memory(p->diag);
   p->depth += 1;
   BYOC_RETURN_IF_ERROR(parse_term(p, pattern));
+  if (accept_text(p, "<~")) BYOC_RETURN_IF_ERROR(parse_dominator(p, pattern, &pattern));
   p->depth -= 1;
   *out_pattern = pattern;
   return BYOC_OK;

@@ -9,6 +9,7 @@ typedef enum pattern_kind_t {
   PATTERN_CONSTANT,     // @w or @
   PATTERN_OPERATOR,     // Conv(...), {A|B}(...)
   PATTERN_ALTERNATIVES, // (p | q)
+  PATTERN_DOMINATOR,    // p <~ path <~ q
 } pattern_kind_t;
 
 typedef struct attribute_test_t {
@@ -19,9 +20,15 @@ typedef struct attribute_test_t {
   const char *s;
 } attribute_test_t;
 
+// Children of a DOMINATOR.
+enum { DOMINATOR_ROOT = 0, DOMINATOR_PATH = 1, DOMINATOR_LEAF = 2 };
+
 struct byoc_pattern_t {
   pattern_kind_t kind;
-  const char *name; // binding; NULL: none
+  const char *name;   // binding; NULL: none
+  byoc_dtype_t dtype; // ANY, CONSTANT, OPERATOR (of its first result): BYOC_DTYPE_NONE for any
+  bool has_rank;      // of the same
+  int32_t rank;
   // OPERATOR
   struct {
     const char *domain, *name;
@@ -30,7 +37,7 @@ struct byoc_pattern_t {
   bool optional, open_ended; // Op?(...), trailing "..."
   attribute_test_t *tests;
   size_t test_count;
-  // OPERATOR: operands; ALTERNATIVES: the alternatives
+  // OPERATOR: operands; ALTERNATIVES: the alternatives; DOMINATOR: root, path, leaf
   const byoc_pattern_t **children;
   size_t child_count;
 };

@@ -5,8 +5,9 @@
 #include "core/ops/op.h"
 #include "core/plugin/pattern_internal.h"
 
-// Steps that one match may take. Real patterns need some dozens; this bounds what a hostile one can cost.
-enum { MAX_STEPS = 100000 };
+// Steps that one match may take, and nodes that the paths of a dominator may have. Real patterns need some dozens; this
+// bounds what a hostile one can cost.
+enum { MAX_STEPS = 100000, MAX_PATH_NODES = 256 };
 
 void byoc_match_init(byoc_match_t *match, byoc_allocator_t allocator) {
   *match = (byoc_match_t){.allocator = allocator};
@@ -17,7 +18,8 @@ void byoc_match_deinit(byoc_match_t *match) {
   byoc_vector_deinit(&match->bindings, match->allocator);
 }
 
-// What is still to be done: match a value, or (pattern NULL) take a node whose operands have been matched.
+// What is still to be done: match a value; or (pattern NULL) take a node whose operands have been matched; or (pattern
+// a DOMINATOR, node its root) take what is on the paths from the root up to the value.
 typedef struct goal_t goal_t;
 struct goal_t {
   const byoc_pattern_t *pattern;
@@ -198,7 +200,15 @@ static bool solve_operands(matcher_t *m, const byoc_pattern_t *pattern, const by
   return solve_operands(m, pattern, node, child, swapped, &goal);
 }
 
-static bool solve_node(matcher_t *m, const byoc_pattern_t *pattern, byoc_node_t *node, const goal_t *next) {
+static bool type_fits(const byoc_pattern_t *pattern, const byoc_type_t *type) {
+  if (pattern->dtype == BYOC_DTYPE_NONE && !pattern->has_rank) return true;
+  if (type->kind != BYOC_TYPE_TENSOR) return false;
+  return (pattern->dtype == BYOC_DTYPE_NONE || type->dtype == pattern->dtype) &&
+         (!pattern->has_rank || type->rank == pattern->rank);
+}
+
+// Does the node itself fit an operator pattern, whatever its operands are?
+static bool node_fits(const matcher_t *m, const byoc_pattern_t *pattern, const byoc_node_t *node) {
   if (node == NULL || node->block != m->root->block || node->callee != NULL || !operator_fits(pattern, node)) {
     return false;
   }
@@ -209,6 +219,11 @@ static bool solve_node(matcher_t *m, const byoc_pattern_t *pattern, byoc_node_t 
   uint32_t count = node->operand_count;
   while (count > 0 && node->operands[count - 1] == NULL) --count;
   if (count < pattern->child_count || (count > pattern->child_count && !pattern->open_ended)) return false;
+  return node->result_count > 0 && type_fits(pattern, node->results[0]->type);
+}
+
+static bool solve_node(matcher_t *m, const byoc_pattern_t *pattern, byoc_node_t *node, const goal_t *next) {
+  if (!node_fits(m, pattern, node)) return false;
   const size_t nodes = m->match->nodes.count, bindings = m->match->bindings.count;
   if (!bind(m, pattern->name, node, NULL)) return rewind_match(m, nodes, bindings);
   const goal_t take = {.node = node, .next = next};
@@ -217,6 +232,119 @@ static bool solve_node(matcher_t *m, const byoc_pattern_t *pattern, byoc_node_t 
     if (solve_operands(m, pattern, node, pattern->child_count, order == 1, &take)) return true;
   }
   return rewind_match(m, nodes, bindings);
+}
+
+// ---- dominators ----
+
+// Does a node fit the pattern of a path? Its operands are looked at one by one, in either order where they commute.
+static bool path_fits(const matcher_t *m, const byoc_pattern_t *path, const byoc_node_t *node) {
+  if (path->kind == PATTERN_ALTERNATIVES) {
+    for (size_t i = 0; i < path->child_count; ++i) {
+      if (path_fits(m, path->children[i], node)) return true;
+    }
+    return false;
+  }
+  if (path->kind == PATTERN_ANY) {
+    return node->block == m->root->block && node->callee == NULL && node->block_count == 0 && node->result_count > 0 &&
+           type_fits(path, node->results[0]->type) && (m->filter == NULL || m->filter(m->filter_self, node));
+  }
+  if (!node_fits(m, path, node)) return false;
+  const int orders = byoc_node_has_trait(node, BYOC_OP_COMMUTES) && path->child_count == 2 ? 2 : 1;
+  for (int order = 0; order < orders; ++order) {
+    bool fits = true;
+    for (size_t i = 0; i < path->child_count && fits; ++i) {
+      const byoc_value_t *value = node->operands[order == 1 ? 1 - i : i];
+      fits = value != NULL && type_fits(path->children[i], value->type) &&
+             (path->children[i]->kind == PATTERN_ANY || byoc_value_is_constant(value));
+    }
+    if (fits) return true;
+  }
+  return false;
+}
+
+// The root of a dominator, then what stands above it on paths, breadth first.
+typedef struct cone_t {
+  byoc_node_t *nodes[MAX_PATH_NODES];
+  size_t count;
+} cone_t;
+
+static bool cone_contains(const cone_t *cone, const byoc_node_t *node) {
+  for (size_t i = 0; i < cone->count; ++i) {
+    if (cone->nodes[i] == node) return true;
+  }
+  return false;
+}
+
+// False where it is too large.
+static bool find_cone(matcher_t *m, const byoc_pattern_t *path, byoc_node_t *root, const byoc_value_t *leaf,
+                      cone_t *cone) {
+  cone->nodes[0] = root;
+  cone->count = 1;
+  for (size_t i = 0; i < cone->count; ++i) {
+    for (uint32_t k = 0; k < cone->nodes[i]->operand_count; ++k) {
+      byoc_node_t *producer = byoc_value_producer(cone->nodes[i]->operands[k]);
+      if (producer == NULL || cone->nodes[i]->operands[k] == leaf || cone_contains(cone, producer)) continue;
+      m->steps += 1;
+      if (!path_fits(m, path, producer)) continue;
+      if (cone->count == MAX_PATH_NODES) return false;
+      cone->nodes[cone->count++] = producer;
+    }
+  }
+  return true;
+}
+
+// Takes the nodes between the leaf and the root: those of the cone from which the leaf can be reached. Each is taken
+// when all of its operands have been, so that the match stays in topological order.
+static bool take_paths(matcher_t *m, const goal_t *goal) {
+  const size_t nodes = m->match->nodes.count, bindings = m->match->bindings.count;
+  cone_t cone;
+  bool on_path[MAX_PATH_NODES] = {false}, taken[MAX_PATH_NODES] = {false};
+  if (!find_cone(m, goal->pattern->children[DOMINATOR_PATH], goal->node, goal->value, &cone)) return false;
+  for (bool changed = true; changed;) { // from the leaf downwards
+    changed = false;
+    for (size_t i = cone.count; i-- > 0;) {
+      if (taken[i]) continue;
+      bool waits = false;
+      for (uint32_t k = 0; k < cone.nodes[i]->operand_count; ++k) {
+        const byoc_value_t *operand = cone.nodes[i]->operands[k];
+        on_path[i] = on_path[i] || operand == goal->value;
+        for (size_t j = 0; j < cone.count; ++j) {
+          if (byoc_value_producer(operand) != cone.nodes[j]) continue;
+          waits = waits || !taken[j];
+          on_path[i] = on_path[i] || on_path[j];
+        }
+      }
+      m->steps += 1;
+      if (waits) continue;
+      taken[i] = changed = true;
+      if (!on_path[i] || i == 0 || contains(m->match, cone.nodes[i])) continue;
+      m->failed = m->failed || !byoc_vector_push(&m->match->nodes, m->match->allocator, cone.nodes[i]);
+    }
+  }
+  if (!m->failed && on_path[0] && solve(m, goal->next)) return true;
+  return rewind_match(m, nodes, bindings);
+}
+
+// root <~ path <~ leaf: each value at the end of a path may be the leaf, the nearest one first. That all of its uses
+// lead to the root is what the rule on escaping values asks for.
+static bool solve_dominator(matcher_t *m, const goal_t *goal) {
+  const byoc_pattern_t *pattern = goal->pattern;
+  byoc_node_t *root = goal->value->index == 0 ? byoc_value_producer(goal->value) : NULL;
+  if (!node_fits(m, pattern->children[DOMINATOR_ROOT], root)) return false;
+  cone_t cone;
+  if (!find_cone(m, pattern->children[DOMINATOR_PATH], root, NULL, &cone)) return false;
+  const goal_t child = {.pattern = pattern->children[DOMINATOR_ROOT], .value = goal->value, .next = goal->next};
+  for (size_t i = 0; i < cone.count; ++i) {
+    for (uint32_t k = 0; k < cone.nodes[i]->operand_count; ++k) {
+      byoc_value_t *leaf = cone.nodes[i]->operands[k];
+      if (leaf == NULL) continue;
+      const goal_t paths = {.pattern = pattern, .value = leaf, .node = root, .next = &child};
+      const goal_t whole = {.pattern = pattern->children[DOMINATOR_LEAF], .value = leaf, .next = &paths};
+      if (solve(m, &whole)) return true;
+      if (m->failed) return false;
+    }
+  }
+  return false;
 }
 
 static bool solve(matcher_t *m, const goal_t *goal) {
@@ -228,10 +356,13 @@ static bool solve(matcher_t *m, const goal_t *goal) {
   if (value == NULL) return false;
   const size_t nodes = m->match->nodes.count, bindings = m->match->bindings.count;
   switch (pattern->kind) {
+  case PATTERN_DOMINATOR:
+    return goal->node != NULL ? take_paths(m, goal) : solve_dominator(m, goal);
   case PATTERN_CONSTANT:
     if (!byoc_value_is_constant(value)) return false;
     __attribute__((fallthrough));
   case PATTERN_ANY:
+    if (!type_fits(pattern, value->type)) return false;
     return (bind(m, pattern->name, NULL, value) && solve(m, goal->next)) || rewind_match(m, nodes, bindings);
   case PATTERN_ALTERNATIVES:
     for (size_t i = 0; i < pattern->child_count; ++i) {

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,7 +101,7 @@ static byoc_status_t check_table(const char *path, const byoc_artifact_t *table,
     return byoc_diag_error(diag, BYOC_VERSION, "'%s' does not know version %d of the artifact interface", path,
                            BYOC_ARTIFACT_ABI);
   }
-  // `profile` came last; an artifact of a later byoc has more, never less.
+  // `profile` ended the first form of the table; an artifact of a later byoc has more, never less.
   if (table->abi_version > BYOC_ARTIFACT_ABI || table->abi_version == 0) {
     byoc_status_t status =
         byoc_diag_error(diag, BYOC_VERSION, "'%s' has version %u of the artifact interface; this byoc knows version %d",
@@ -108,9 +109,10 @@ static byoc_status_t check_table(const char *path, const byoc_artifact_t *table,
     byoc_diag_hint(diag, "use the byoc that built it, or build the model again");
     return status;
   }
-  if (table->struct_size < sizeof(*table)) {
+  const size_t least = offsetof(byoc_artifact_t, input_kinds);
+  if (table->struct_size < least) {
     return byoc_diag_error(diag, BYOC_VERSION, "'%s' has a table of %u bytes where version %u has %zu", path,
-                           (unsigned)table->struct_size, (unsigned)table->abi_version, sizeof(*table));
+                           (unsigned)table->struct_size, (unsigned)table->abi_version, least);
   }
   if (table->check == NULL || table->create == NULL || table->run == NULL || table->destroy == NULL ||
       table->last_error == NULL || table->model_name == NULL || table->metadata == NULL) {

@@ -48,7 +48,7 @@ extern "C" {
 #endif
 
 #define BYOC_ABI_MAJOR 1
-#define BYOC_ABI_MINOR 0
+#define BYOC_ABI_MINOR 1
 
 // Every struct that crosses the boundary starts with these two.
 typedef struct byoc_header_t {
@@ -261,6 +261,11 @@ enum {
 //   (p | q)     alternatives
 //   n:Conv(...) names the node
 //   Conv[group=1, auto_pad="NOTSET"](...)  attribute tests, against the default where the node has none
+//   %x<f32>  @w<f32, 4>  _<_, 2>  Conv<f32>(...)  tests of element type and rank, of an operator's first result
+//                                                 (since minor 1)
+//   p <~ path <~ q  p (an operator) dominates q: p takes what q gives, directly or through any number of nodes that
+//                   match `path` (operators over _, @ and ..., without names), however they branch and meet; all uses
+//                   of q lead to p. Add(...) <~ {Relu|Mul|Add}(...) <~ Conv(%x, @w)  (since minor 1)
 // A commutative operator's operands are tried in both orders. A match whose inner value is used outside of it is
 // rejected.
 //

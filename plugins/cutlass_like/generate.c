@@ -65,6 +65,7 @@ static int32_t read_options(generation_t *generation) {
   options->max_threads = (int32_t)targets->option_int(target, "max_threads");
   options->tune_trials = (int32_t)targets->option_int(target, "tune_trials");
   options->optimisation = (int32_t)targets->option_int(target, "O");
+  options->winograd = targets->option_int(target, "winograd") != 0;
   options->compiler = targets->option_string(target, "cc");
   if (options->compiler && !options->compiler[0]) options->compiler = NULL;
   if (options->max_threads < 1) options->max_threads = 1;
@@ -147,7 +148,8 @@ static bool read_job(const generation_t *generation, job_t *job, const char **ou
 static int32_t find_unit(generation_t *generation, job_t *job) {
   byoc_cutlass_unit_t unit = {.problem = job->match.problem, .function = job->function};
   byoc_cutlass_text_t text = {0};
-  byoc_cutlass_plan_default(&unit.problem, generation->options.isa, generation->options.max_threads, &unit.plan);
+  byoc_cutlass_plan_default(&unit.problem, generation->options.isa, generation->options.max_threads,
+                            generation->options.winograd, &unit.plan);
   byoc_cutlass_emit(&text, &unit.problem, &unit.plan, "f");
   bool ok = byoc_cutlass_text_ok(&text);
   if (ok) unit.identity = hash_text(&text);

@@ -11,6 +11,7 @@ typedef struct byoc_cutlass_options_t {
   int32_t max_threads;
   int32_t tune_trials;
   int32_t optimisation; // -O
+  bool winograd;
   const char *compiler; // NULL: the host's
 } byoc_cutlass_options_t;
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "problem.h"
+#include "winograd.h"
 
 // Columns of the weight panel that starts `rest` columns before the end: whole vectors where lanes run over columns.
 static int64_t panel_width(int64_t rest, int64_t panel, int64_t lanes) {
@@ -24,6 +24,7 @@ static void weight_panel(const byoc_cutlass_problem_t *problem, const byoc_cutla
 
 size_t byoc_cutlass_packed_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   int64_t panel, unit;
+  if (plan->form == BYOC_CUTLASS_FORM_WINOGRAD) return byoc_cutlass_winograd_packed_floats(problem, plan);
   if (plan->form == BYOC_CUTLASS_FORM_DEPTHWISE)
     return (size_t)(problem->conv.groups * problem->conv.out * problem->conv.kernel_h * problem->conv.kernel_w);
   weight_panel(problem, plan, &panel, &unit);
@@ -71,6 +72,10 @@ static float *pack_matrix(const byoc_cutlass_gemm_t *gemm, int64_t panel, int64_
 void byoc_cutlass_pack_weights(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,
                                const float *weights, float *packed) {
   int64_t panel, unit;
+  if (plan->form == BYOC_CUTLASS_FORM_WINOGRAD) {
+    byoc_cutlass_winograd_pack(problem, plan, weights, packed);
+    return;
+  }
   if (plan->form == BYOC_CUTLASS_FORM_DEPTHWISE) {
     memcpy(packed, weights, byoc_cutlass_packed_floats(problem, plan) * sizeof(float));
     return;

@@ -1,5 +1,6 @@
 // How to compute a problem: a default by rules, and the neighbours that are worth measuring.
-#include "problem.h"
+#include "plan.h"
+#include "winograd.h"
 
 int32_t byoc_cutlass_isa_lanes(byoc_cutlass_isa_t isa) {
   return isa == BYOC_CUTLASS_ISA_AVX512 ? 16 : isa == BYOC_CUTLASS_ISA_AVX2 ? 8 : 4;
@@ -12,8 +13,7 @@ const char *byoc_cutlass_isa_flags(byoc_cutlass_isa_t isa) {
   return "";
 }
 
-// Vector registers that a tile may fill with sums, two columns and one broadcast value kept aside.
-static int32_t isa_sums(byoc_cutlass_isa_t isa) {
+int32_t byoc_cutlass_isa_sums(byoc_cutlass_isa_t isa) {
   return isa == BYOC_CUTLASS_ISA_AVX512 ? 28 : 12;
 }
 
@@ -30,23 +30,24 @@ int64_t byoc_cutlass_macs(const byoc_cutlass_problem_t *problem) {
   return c->batch * c->groups * c->out * c->in * c->kernel_h * c->kernel_w * c->out_h * c->out_w;
 }
 
-static int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
+int32_t byoc_cutlass_even_rows(int64_t total, int32_t most) {
+  int64_t panels = byoc_cutlass_ceil_div(total, most);
+  return (int32_t)byoc_cutlass_ceil_div(total, panels);
 }
 
-// Rows of a tile, at most `most`, such that the last panel is nearly as full as the others.
-static int32_t even_rows(int64_t total, int32_t most) {
-  int64_t panels = ceil_div(total, most);
-  return (int32_t)ceil_div(total, panels);
+// Rows of a tile: a divisor of the total where one lies near `most`, so that no lower tile is left over.
+static int32_t tile_rows(int64_t total, int32_t most) {
+  for (int32_t rows = most; rows > 2 && rows >= most - 2; --rows)
+    if (total % rows == 0) return rows;
+  return byoc_cutlass_even_rows(total, most);
 }
 
 // The share of the lanes that do real work. (Rows cost what they are: the last panel has a tile of its own.)
 static double lane_use(int64_t columns, int32_t lanes) {
-  return (double)columns / (double)(ceil_div(columns, lanes) * lanes);
+  return (double)columns / (double)(byoc_cutlass_ceil_div(columns, lanes) * lanes);
 }
 
-// Whether the moving operand lies in memory as the templates can read it: pixels of a 1x1 convolution, or B's rows.
-static bool may_read_in_place(const byoc_cutlass_problem_t *problem) {
+bool byoc_cutlass_may_read_in_place(const byoc_cutlass_problem_t *problem) {
   const byoc_cutlass_conv_t *conv = &problem->conv;
   if (problem->kind == BYOC_CUTLASS_GEMM) return !problem->gemm.constant_b && !problem->gemm.transpose_b;
   return conv->kernel_h == 1 && conv->kernel_w == 1 && conv->stride_h == 1 && conv->stride_w == 1 &&
@@ -55,7 +56,7 @@ static bool may_read_in_place(const byoc_cutlass_problem_t *problem) {
 
 static void plan_conv(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_conv_t *conv = &problem->conv;
-  int32_t lanes = byoc_cutlass_isa_lanes(plan->isa), sums = isa_sums(plan->isa);
+  int32_t lanes = byoc_cutlass_isa_lanes(plan->isa), sums = byoc_cutlass_isa_sums(plan->isa);
   int64_t pixels = conv->out_h * conv->out_w, depth = conv->in * conv->kernel_h * conv->kernel_w;
   if (conv->in == 1 && conv->groups > 1) {
     plan->form = BYOC_CUTLASS_FORM_DEPTHWISE;
@@ -69,20 +70,25 @@ static void plan_conv(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t
   // Lanes over channels where that wastes fewer of them and the sums are long enough to pay for the transposed store.
   plan->transposed = lane_use(conv->out, lanes) > lane_use(pixels, lanes) + 0.05 && depth >= 128;
   int64_t columns = plan->transposed ? conv->out : pixels, rows = plan->transposed ? pixels : conv->out;
-  // Copying pixels costs the least in wide panels: they are worth lower tiles where each copy is used little.
-  plan->vectors = columns <= lanes ? 1 : 2;
-  if (!plan->transposed && conv->out <= 32 && depth <= 64 && !may_read_in_place(problem)) plan->vectors = 4;
-  plan->rows = even_rows(rows, sums / plan->vectors < 14 ? sums / plan->vectors : 14);
-  while (!plan->transposed && plan->vectors < 4 && plan->vectors * lanes < columns &&
-         (plan->vectors + 1) * plan->rows <= sums)
+  // Three vectors wide and eight or nine rows high loads the least for each product; lanes over channels store by
+  // squares of lanes and want high tiles.
+  int64_t vectors = byoc_cutlass_ceil_div(columns, lanes), widest = plan->transposed ? 2 : 3;
+  plan->vectors = (int32_t)(vectors < widest ? vectors : widest);
+  plan->rows = tile_rows(rows, sums / plan->vectors < 14 ? sums / plan->vectors : 14);
+  while (!plan->transposed && plan->vectors < 4 && plan->vectors < vectors && (plan->vectors + 1) * plan->rows <= sums)
     ++plan->vectors;
-  plan->direct = may_read_in_place(problem) && !plan->transposed && (conv->out <= 64 || depth <= 32);
+  plan->direct = false;
   plan->block_depth = 512;
-  plan->block_panels = 4;
+  // As many panels of pixels as leave room for weights in the second-level cache: results are then written in long
+  // runs, and each panel of weights is read seldom.
+  int64_t terms = depth < plan->block_depth ? depth : plan->block_depth;
+  int64_t panel_bytes = (plan->transposed ? plan->rows : plan->vectors * lanes) * terms * (int64_t)sizeof(float);
+  int64_t panels = (plan->transposed ? 384 : 256) * 1024 / panel_bytes;
+  plan->block_panels = (int32_t)(panels < 4 ? 4 : panels > 16 ? 16 : panels);
 }
 
 static void plan_gemm(const byoc_cutlass_gemm_t *gemm, byoc_cutlass_plan_t *plan) {
-  int32_t lanes = byoc_cutlass_isa_lanes(plan->isa), sums = isa_sums(plan->isa);
+  int32_t lanes = byoc_cutlass_isa_lanes(plan->isa), sums = byoc_cutlass_isa_sums(plan->isa);
   if (!gemm->constant_b && gemm->transpose_b && !gemm->transpose_a && gemm->m <= 4 && gemm->k >= lanes) {
     *plan = (byoc_cutlass_plan_t){.isa = plan->isa,
                                   .slots = plan->slots,
@@ -96,7 +102,7 @@ static void plan_gemm(const byoc_cutlass_gemm_t *gemm, byoc_cutlass_plan_t *plan
   }
   plan->form = gemm->constant_b ? BYOC_CUTLASS_FORM_WEIGHTS : BYOC_CUTLASS_FORM_GEMM;
   plan->vectors = 2;
-  plan->rows = even_rows(gemm->m, sums / 2);
+  plan->rows = byoc_cutlass_even_rows(gemm->m, sums / 2);
   if (gemm->m <= 4) { // few rows: more columns, to keep enough sums and loads in flight
     plan->rows = (int32_t)gemm->m;
     plan->vectors = gemm->m == 1 ? 8 : 4;
@@ -108,41 +114,47 @@ static void plan_gemm(const byoc_cutlass_gemm_t *gemm, byoc_cutlass_plan_t *plan
   plan->block_panels = gemm->constant_b ? 16 : 8;
 }
 
-static void plan_normalise(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t *plan) {
+void byoc_cutlass_plan_normalise(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_conv_t *conv = &problem->conv;
   int64_t depth = problem->kind == BYOC_CUTLASS_CONV ? conv->in * conv->kernel_h * conv->kernel_w : problem->gemm.k;
-  if (plan->form == BYOC_CUTLASS_FORM_DEPTHWISE || plan->form == BYOC_CUTLASS_FORM_DOT) return;
+  if (plan->form == BYOC_CUTLASS_FORM_DEPTHWISE || plan->form == BYOC_CUTLASS_FORM_DOT ||
+      plan->form == BYOC_CUTLASS_FORM_WINOGRAD)
+    return;
   // Blocks of depth of equal length, so that no short one is left over.
-  int64_t blocks = ceil_div(depth, plan->block_depth);
-  plan->block_depth = (int32_t)ceil_div(depth, blocks);
+  int64_t blocks = byoc_cutlass_ceil_div(depth, plan->block_depth);
+  plan->block_depth = (int32_t)byoc_cutlass_ceil_div(depth, blocks);
   int64_t panels;
   if (problem->kind == BYOC_CUTLASS_CONV)
-    panels = ceil_div(conv->out_h * conv->out_w,
-                      plan->transposed ? plan->rows : plan->vectors * byoc_cutlass_isa_lanes(plan->isa));
+    panels = byoc_cutlass_ceil_div(conv->out_h * conv->out_w,
+                                   plan->transposed ? plan->rows : plan->vectors * byoc_cutlass_isa_lanes(plan->isa));
   else if (problem->gemm.constant_b)
-    panels = ceil_div(problem->gemm.m, plan->rows);
+    panels = byoc_cutlass_ceil_div(problem->gemm.m, plan->rows);
   else
-    panels = ceil_div(problem->gemm.n, plan->vectors * byoc_cutlass_isa_lanes(plan->isa));
+    panels = byoc_cutlass_ceil_div(problem->gemm.n, plan->vectors * byoc_cutlass_isa_lanes(plan->isa));
   if (plan->block_panels > panels) plan->block_panels = (int32_t)panels;
-  plan->block_panels = (int32_t)ceil_div(panels, ceil_div(panels, plan->block_panels));
+  plan->block_panels = (int32_t)byoc_cutlass_ceil_div(panels, byoc_cutlass_ceil_div(panels, plan->block_panels));
 }
 
 void byoc_cutlass_plan_default(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa_t isa, int32_t slots,
-                               byoc_cutlass_plan_t *out_plan) {
+                               bool winograd, byoc_cutlass_plan_t *out_plan) {
   *out_plan = (byoc_cutlass_plan_t){.isa = isa, .slots = slots};
+  if (winograd && byoc_cutlass_winograd_choose(problem, out_plan)) return;
   if (problem->kind == BYOC_CUTLASS_CONV)
     plan_conv(problem, out_plan);
   else
     plan_gemm(&problem->gemm, out_plan);
-  plan_normalise(problem, out_plan);
+  byoc_cutlass_plan_normalise(problem, out_plan);
 }
 
 // Floats of one share's workspace.
 static int64_t slot_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_conv_t *conv = &problem->conv;
   int64_t lanes = byoc_cutlass_isa_lanes(plan->isa), floats = 0;
-  if (plan->form == BYOC_CUTLASS_FORM_DEPTHWISE) {
-    int64_t phase = ceil_div(conv->out_w, lanes) * lanes + (conv->kernel_w - 1) * conv->dilation_w / conv->stride_w;
+  if (plan->form == BYOC_CUTLASS_FORM_WINOGRAD) {
+    floats = byoc_cutlass_winograd_floats(problem, plan);
+  } else if (plan->form == BYOC_CUTLASS_FORM_DEPTHWISE) {
+    int64_t phase =
+        byoc_cutlass_ceil_div(conv->out_w, lanes) * lanes + (conv->kernel_w - 1) * conv->dilation_w / conv->stride_w;
     floats =
         phase * conv->stride_w * ((conv->out_h - 1) * conv->stride_h + (conv->kernel_h - 1) * conv->dilation_h + 1);
   } else if (plan->form == BYOC_CUTLASS_FORM_IMPLICIT_GEMM) {
@@ -150,12 +162,12 @@ static int64_t slot_floats(const byoc_cutlass_problem_t *problem, const byoc_cut
     if (!plan->direct) floats = panel * plan->block_panels * plan->block_depth;
     if (plan->transposed && plan->block_depth < conv->in * conv->kernel_h * conv->kernel_w) {
       int64_t columns = plan->vectors * lanes;
-      floats += panel * plan->block_panels * columns * ceil_div(conv->out, columns);
+      floats += panel * plan->block_panels * columns * byoc_cutlass_ceil_div(conv->out, columns);
     }
   } else if (plan->form == BYOC_CUTLASS_FORM_GEMM && !plan->direct) {
     floats = plan->vectors * lanes * plan->block_panels * (int64_t)plan->block_depth;
   }
-  return ceil_div(floats, 16) * 16;
+  return byoc_cutlass_ceil_div(floats, 16) * 16;
 }
 
 // A share is worth its start when it has some microseconds of work.
@@ -166,78 +178,4 @@ int32_t byoc_cutlass_shares(const byoc_cutlass_problem_t *problem, const byoc_cu
 
 uint64_t byoc_cutlass_workspace_bytes(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   return (uint64_t)slot_floats(problem, plan) * (uint64_t)byoc_cutlass_shares(problem, plan) * sizeof(float);
-}
-
-static bool plan_equal(const byoc_cutlass_plan_t *a, const byoc_cutlass_plan_t *b) {
-  return a->form == b->form && a->transposed == b->transposed && a->direct == b->direct && a->rows == b->rows &&
-         a->vectors == b->vectors && a->block_depth == b->block_depth && a->block_panels == b->block_panels;
-}
-
-static size_t plan_push(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t plan, byoc_cutlass_plan_t *plans,
-                        size_t count, size_t capacity) {
-  if (count == capacity) return count;
-  plan_normalise(problem, &plan);
-  for (size_t i = 0; i < count; ++i)
-    if (plan_equal(&plan, &plans[i])) return count;
-  plans[count] = plan;
-  return count + 1;
-}
-
-// In how many choices two plans differ: candidates near the default come first.
-static int plan_distance(const byoc_cutlass_plan_t *a, const byoc_cutlass_plan_t *b) {
-  return (a->transposed != b->transposed) + (a->direct != b->direct) + (a->vectors != b->vectors) +
-         (a->block_depth != b->block_depth) + (a->block_panels != b->block_panels);
-}
-
-// A stable insertion sort: a few hundred plans at most.
-static void sort_by_distance(byoc_cutlass_plan_t *plans, size_t count) {
-  for (size_t i = 2; i < count; ++i) {
-    byoc_cutlass_plan_t plan = plans[i];
-    size_t at = i;
-    for (; at > 1 && plan_distance(&plans[at - 1], &plans[0]) > plan_distance(&plan, &plans[0]); --at)
-      plans[at] = plans[at - 1];
-    plans[at] = plan;
-  }
-}
-
-// Every block size for one shape of register tile.
-static size_t push_blocks(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t plan, byoc_cutlass_plan_t *plans,
-                          size_t count, size_t capacity) {
-  static const int32_t depths[] = {256, 512, 1024, 4096}, panels[] = {1, 2, 4, 8, 16};
-  for (size_t d = 0; d < sizeof depths / sizeof *depths; ++d)
-    for (size_t p = 0; p < sizeof panels / sizeof *panels; ++p) {
-      plan.block_depth = depths[d];
-      plan.block_panels = panels[p];
-      count = plan_push(problem, plan, plans, count, capacity);
-    }
-  return count;
-}
-
-size_t byoc_cutlass_plan_candidates(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa_t isa, int32_t slots,
-                                    byoc_cutlass_plan_t *plans, size_t capacity) {
-  byoc_cutlass_plan_t plan;
-  if (capacity == 0) return 0;
-  byoc_cutlass_plan_default(problem, isa, slots, &plan);
-  size_t count = plan_push(problem, plan, plans, 0, capacity);
-  const byoc_cutlass_conv_t *conv = &problem->conv;
-  if (plan.form == BYOC_CUTLASS_FORM_DOT) return count;
-  if (plan.form == BYOC_CUTLASS_FORM_DEPTHWISE) {
-    for (plan.rows = 1; plan.rows <= 6 && plan.rows <= conv->out_h; ++plan.rows)
-      count = plan_push(problem, plan, plans, count, capacity);
-    return count;
-  }
-  bool is_conv = problem->kind == BYOC_CUTLASS_CONV, in_place = may_read_in_place(problem);
-  for (int transposed = 0; transposed <= (is_conv ? 1 : 0); ++transposed)
-    for (int direct = 0; direct <= (in_place && !transposed ? 1 : 0); ++direct)
-      for (int32_t vectors = 1; vectors <= 4; ++vectors) {
-        int64_t rows = !is_conv ? problem->gemm.m : transposed ? conv->out_h * conv->out_w : conv->out;
-        int32_t most = isa_sums(isa) / vectors;
-        plan.transposed = transposed;
-        plan.direct = direct;
-        plan.vectors = vectors;
-        plan.rows = even_rows(rows, most < 14 ? most : 14);
-        count = push_blocks(problem, plan, plans, count, capacity);
-      }
-  sort_by_distance(plans, count);
-  return count;
 }

@@ -1,7 +1,7 @@
 // problem.h - what a generated function computes (problem) and how (plan).
 //
 //   byoc_cutlass_plan_t plan;
-//   byoc_cutlass_plan_default(&problem, BYOC_CUTLASS_ISA_AVX512, &plan);
+//   byoc_cutlass_plan_default(&problem, BYOC_CUTLASS_ISA_AVX512, 16, true, &plan);
 //   float *packed = malloc(byoc_cutlass_packed_floats(&problem, &plan) * sizeof(float));
 //   byoc_cutlass_pack_weights(&problem, &plan, weights, packed);
 //   byoc_cutlass_emit_prelude(&text, plan.isa);
@@ -92,6 +92,7 @@ enum {
   BYOC_CUTLASS_FORM_WEIGHTS,       // gemm_weights.h
   BYOC_CUTLASS_FORM_GEMM,          // gemm.h
   BYOC_CUTLASS_FORM_DOT,           // dot.h
+  BYOC_CUTLASS_FORM_WINOGRAD,      // winograd.h
 };
 
 // One way to compute a problem.
@@ -103,7 +104,8 @@ typedef struct byoc_cutlass_plan_t {
   int32_t rows;         // of a register tile
   int32_t vectors;      // columns of a register tile, in vectors
   int32_t block_depth;  // terms summed between two visits of the result
-  int32_t block_panels; // panels of the moving operand in the cache at once
+  int32_t block_panels; // panels of the moving operand in the cache at once; winograd: rows of squares
+  int32_t edge;         // winograd: outputs along a side of a square, 2 or 4
   int32_t slots;        // shares at most
 } byoc_cutlass_plan_t;
 
@@ -116,13 +118,13 @@ int64_t byoc_cutlass_macs(const byoc_cutlass_problem_t *problem);
 // The number of matrices of a matrix product.
 int64_t byoc_cutlass_batch(const byoc_cutlass_gemm_t *gemm);
 
-// The plan that needs no measuring.
+// The plan that needs no measuring. `winograd`: whether Winograd's algorithm is allowed.
 void byoc_cutlass_plan_default(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa_t isa, int32_t slots,
-                               byoc_cutlass_plan_t *out_plan);
+                               bool winograd, byoc_cutlass_plan_t *out_plan);
 
 // Up to `capacity` plans, the default first, without duplicates, most promising first. Returns how many.
 size_t byoc_cutlass_plan_candidates(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa_t isa, int32_t slots,
-                                    byoc_cutlass_plan_t *plans, size_t capacity);
+                                    bool winograd, byoc_cutlass_plan_t *plans, size_t capacity);
 
 // Shares that a run is split into at most, and that the workspace has room for.
 int32_t byoc_cutlass_shares(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);

@@ -1,7 +1,9 @@
 // Runs one text fixture.
 //
 //   // what it is about
-//   // RUN: opt %s --passes=remove-identities      the byoc command line; %s is a file with the module below
+//   // RULE: first.relu := Relu(%x)                a rule of tests/plugins/demo_rows.c; any number of them
+//   // RUN: opt %s --passes=remove-identities      the byoc command line; %s is a file with the module below, and a
+//                                                  word with spaces stands in single quotes
 //   // EXIT: 1                                     expected exit code; 0 where the line is missing
 //   module { ... }
 //   // EXPECT                                      all that follows is standard output, to the letter
@@ -25,11 +27,33 @@ typedef struct fixture_t {
   bool in_parts;
   int exit_code;
   char command[512];
+  char rules[2048]; // a line each
 } fixture_t;
 
 static int fail(const char *path, const char *what) {
   fprintf(stderr, "%s: %s\n", path, what);
   return 1;
+}
+
+static void read_rules(fixture_t *fixture) {
+  size_t size = 0;
+  for (const char *at = fixture->text; (at = strstr(at, "// RULE: ")) != NULL;) {
+    at += strlen("// RULE: ");
+    int written = snprintf(fixture->rules + size, sizeof(fixture->rules) - size, "%.*s\n", (int)strcspn(at, "\n"), at);
+    size += (size_t)written < sizeof(fixture->rules) - size ? (size_t)written : 0;
+  }
+}
+
+// The next word of a command line, a text in single quotes being one; NULL at its end.
+static char *next_word(char **line) {
+  char *word = *line + strspn(*line, " ");
+  if (*word == '\0') return NULL;
+  const bool quoted = *word == '\'';
+  word += quoted;
+  char *end = word + strcspn(word, quoted ? "'" : " ");
+  *line = *end != '\0' ? end + 1 : end;
+  *end = '\0';
+  return word;
 }
 
 // Cuts the text at its EXPECT line and reads the header lines.
@@ -43,6 +67,7 @@ static bool parse_fixture(fixture_t *fixture) {
   char *end = strchr(expect, '\n');
   fixture->expected = end ? end + 1 : "";
   *expect = '\0';
+  read_rules(fixture);
   return true;
 }
 
@@ -94,14 +119,19 @@ static int run(const char *program, const char *path, fixture_t *fixture) {
   snprintf(input, sizeof(input), "%s/fixture.byoc", folder);
   const char *argv[MAX_WORDS + 2] = {program};
   size_t count = 1;
-  for (char *word = strtok(fixture->command, " "); word != NULL && count < MAX_WORDS; word = strtok(NULL, " ")) {
+  char *line = fixture->command;
+  for (char *word; count < MAX_WORDS && (word = next_word(&line)) != NULL;) {
     argv[count++] = strcmp(word, "%s") == 0 ? input : word;
   }
+  char rules[sizeof(fixture->rules) + 32];
+  snprintf(rules, sizeof(rules), "BYOC_TEST_RULES=%s", fixture->rules);
+  const char *const variables[] = {rules, NULL};
+  const byoc_process_options_t options = {.variables = variables, .directory = folder};
   byoc_string_t output;
   byoc_string_init(&output, allocator);
   byoc_process_result_t result = {0};
   byoc_status_t status = byoc_file_write(input, fixture->text, strlen(fixture->text), &diag);
-  if (status == BYOC_OK) status = byoc_process_run(argv, NULL, &output, &diag, &result);
+  if (status == BYOC_OK) status = byoc_process_run(argv, &options, &output, &diag, &result);
   int failed = status == BYOC_OK ? compare(path, fixture, output.data) : fail(path, diag.message);
   if (status == BYOC_OK && result.exit_code != fixture->exit_code) {
     fprintf(stderr, "%s: exit code %d, expected %d\n", path, result.exit_code, fixture->exit_code);

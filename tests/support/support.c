@@ -5,6 +5,13 @@
 
 #include "core/base/file.h"
 
+// BYOC_TEST_FILTER=NAME runs the tests of a program whose names match (with * and ?), so that ctest can show them
+// alone.
+__attribute__((constructor)) static void read_test_filter(void) {
+  const char *filter = getenv("BYOC_TEST_FILTER");
+  if (filter != NULL) cmocka_set_test_filter(filter);
+}
+
 void byoc_test_ok_at(byoc_status_t status, const byoc_diag_t *diag, const char *file, int line) {
   if (status == BYOC_OK) return;
   print_error("status %d (%s)\n", (int)status, byoc_status_name(status));

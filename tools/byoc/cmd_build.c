@@ -5,13 +5,16 @@
 #include "command.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
+#include "core/collage/plan_json.h"
 #include "core/compose/compose.h"
 #include "core/ir/text.h"
+#include "explain.h"
 #include "session.h"
 
 typedef struct build_options_t {
   byoc_session_options_t session;
   const char *output, *emit, *model;
+  const char *save_plan, *html, *require;
   int64_t thread_count;
   bool profile;
 } build_options_t;
@@ -63,13 +66,22 @@ static byoc_status_t check_emit(const char *what, byoc_diag_t *diag) {
                       : byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--emit takes ir, host or c, not '%s'", what);
 }
 
+// The files are written even where the requirement is not met: they show why.
+static byoc_status_t hand_out_plan(const byoc_plan_t *plan, const build_options_t *options, byoc_diag_t *diag) {
+  if (options->save_plan != NULL) BYOC_RETURN_IF_ERROR(byoc_plan_write(plan, options->save_plan, diag));
+  if (options->html != NULL) BYOC_RETURN_IF_ERROR(byoc_explain_html(plan, options->html, diag));
+  return options->require != NULL ? byoc_require_placed(options->require, plan, diag) : BYOC_OK;
+}
+
 static byoc_status_t build(byoc_session_t *session, const build_options_t *options, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(check_emit(options->emit, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_open(&options->session, diag, session));
   BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, &options->session, diag));
+  if (options->require != NULL) BYOC_RETURN_IF_ERROR(byoc_require_check(options->require, &session->targets, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, &options->session, options->model, diag));
   bool emit_ir = options->emit != NULL && strcmp(options->emit, "ir") == 0;
   BYOC_RETURN_IF_ERROR(byoc_session_compile(session, &options->session, emit_ir ? "place" : NULL, diag));
+  BYOC_RETURN_IF_ERROR(hand_out_plan(&session->result.plan, options, diag));
   char name[128], output[160];
   byoc_model_name(options->model, name, sizeof(name));
   snprintf(output, sizeof(output), "%s.so", name);
@@ -96,6 +108,10 @@ int byoc_main_build(int argc, char **argv) {
       BYOC_TARGET_ROWS(options.session),
       {"threads", 0, BYOC_OPT_COUNT, &options.thread_count, "N", "threads of a context (default: all processors)"},
       {"emit", 0, BYOC_OPT_TEXT, &options.emit, "FORM", "print the module (ir), the host program (host) or its C (c)"},
+      {"save-plan", 0, BYOC_OPT_TEXT, &options.save_plan, "FILE", "write what was placed where, and why, as JSON"},
+      {"html", 0, BYOC_OPT_TEXT, &options.html, "FILE", "draw the plan as a page: one file, no network"},
+      {"require", 0, BYOC_OPT_TEXT, &options.require, "TARGET[,TARGET]",
+       "fail where an operator is placed on another target"},
       {"profile", 0, BYOC_OPT_FLAG, &options.profile, "", "give the artifact a profile entry"},
   };
   static const char *const operands[] = {"a model: an .onnx file", NULL};
@@ -114,6 +130,7 @@ int byoc_main_build(int argc, char **argv) {
   bool done = false;
   byoc_status_t status = byoc_options_parse(&usage, argc, argv, &diag, &options.model, &done);
   if (status == BYOC_OK && !done) {
+    options.session.cost_threads = options.thread_count;
     status = build(&session, &options, &diag);
     if (status != BYOC_OK) byoc_diag_context(&diag, status, "building %s", options.model);
     byoc_session_close(&session);

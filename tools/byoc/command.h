@@ -14,8 +14,10 @@ enum {
 // X(NAME, "summary")
 #define BYOC_COMMAND_LIST(X)                                                                                           \
   X(build, "compile a model into one shared object")                                                                   \
+  X(explain, "show which target takes which operators, what else was on offer, and why")                               \
   X(run, "run an artifact or a model once, and compare its results")                                                   \
   X(bench, "time an artifact")                                                                                         \
+  X(profile, "time each instruction of an artifact, against what the machine can do")                                  \
   X(conform, "run ONNX backend test cases and say which pass")                                                         \
   X(inspect, "show what is inside an artifact or a model")                                                             \
   X(costs, "list, export, import or prune the costs that builds have measured")                                        \

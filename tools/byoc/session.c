@@ -146,10 +146,31 @@ static void log_placement(const byoc_session_t *session) {
   byoc_string_deinit(&text);
 }
 
+static byoc_status_t choose_placing(const byoc_session_options_t *options, byoc_diag_t *diag,
+                                    byoc_placing_t *out_placing) {
+  *out_placing = (byoc_placing_t){.plan = options->plan,
+                                  .budget_s = options->cost_budget_s > 0 ? options->cost_budget_s : BYOC_COST_BUDGET_S,
+                                  .spend_budget = options->cost_budget_s > 0,
+                                  .thread_count = (int32_t)options->cost_threads};
+  if (options->plan == NULL) out_placing->plan = options->greedy_by_default ? "greedy" : "collage";
+  bool is_name = strcmp(out_placing->plan, "greedy") == 0 || strcmp(out_placing->plan, "collage") == 0;
+  if (!is_name && !byoc_ends_with(out_placing->plan, ".json")) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--plan takes collage, greedy or a FILE.json, not '%s'",
+                           out_placing->plan);
+  }
+  if (options->cost == NULL || strcmp(options->cost, "measure") == 0) return BYOC_OK;
+  out_placing->cost = BYOC_COST_ESTIMATE;
+  if (strcmp(options->cost, "estimate") == 0) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--cost takes measure or estimate, not '%s'", options->cost);
+}
+
 byoc_status_t byoc_session_compile(byoc_session_t *session, const byoc_session_options_t *options,
                                    const char *stop_after, byoc_diag_t *diag) {
+  byoc_placing_t placing;
+  BYOC_RETURN_IF_ERROR(choose_placing(options, diag, &placing));
   const byoc_pipeline_options_t pipeline = {
       .targets = &session->targets,
+      .placer = byoc_placing_placer(&placing),
       .passes = {.print_after = options->print_after, .print_elide_bytes = 256},
       .stop_after = stop_after,
   };

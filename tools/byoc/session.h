@@ -2,7 +2,7 @@
 #ifndef BYOC_TOOLS_BYOC_SESSION_H_
 #define BYOC_TOOLS_BYOC_SESSION_H_
 
-#include "core/compose/pipeline.h"
+#include "core/compose/placing.h"
 #include "core/plugin/registry.h"
 #include "options.h"
 
@@ -11,12 +11,20 @@ typedef struct byoc_session_options_t {
   byoc_text_items_t targets, plugins, dims;
   bool verbose;
   const char *print_after;
+  const char *plan;       // "collage", "greedy" or a file; NULL: what the subcommand does by default
+  const char *cost;       // "measure" or "estimate"
+  double cost_budget_s;   // 0: the default
+  int64_t cost_threads;   // of the contexts that costs are for; 0: 1
+  bool greedy_by_default; // for subcommands that are not about speed
 } byoc_session_options_t;
 
 #define BYOC_TARGET_ROWS(options)                                                                                      \
   {"target", 't', BYOC_OPT_LIST, &(options).targets, "TARGET", "targets in order of preference: 'cutlass; c -O=2'"},   \
       {"plugin", 0, BYOC_OPT_LIST, &(options).plugins, "FILE", "load this plugin too"},                                \
       {"dim", 0, BYOC_OPT_LIST, &(options).dims, "NAME=VALUE", "give a symbolic dimension its value"},                 \
+      {"plan", 0, BYOC_OPT_TEXT, &(options).plan, "PLAN", "collage (least cost), greedy, or a saved plan: FILE.json"}, \
+      {"cost", 0, BYOC_OPT_TEXT, &(options).cost, "HOW", "of collage: measure (default) or estimate"},                 \
+      {"cost-budget", 0, BYOC_OPT_NUMBER, &(options).cost_budget_s, "SECONDS", "for measuring parts (default 40)"},    \
       {"print-after",          0,      BYOC_OPT_TEXT,                                                                  \
        &(options).print_after, "PASS", "print the module after a pass, or after 'all'"},                               \
   {                                                                                                                    \

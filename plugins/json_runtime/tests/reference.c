@@ -79,7 +79,6 @@ static float eltwise(const char *name, float x, double alpha, double beta) {
   if (strcmp(name, "softplus") == 0) return (float)log1p(exp(x));
   if (strcmp(name, "sigmoid") == 0) return (float)(1 / (1 + exp(-x)));
   if (strcmp(name, "exp") == 0) return expf(x);
-  if (strcmp(name, "log") == 0) return logf(x);
   if (strcmp(name, "gelu_erf") == 0) return (float)(0.5 * x * (1 + erf(x / sqrt(2.0))));
   if (strcmp(name, "gelu_tanh") == 0)
     return (float)(0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))));

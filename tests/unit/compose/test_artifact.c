@@ -208,7 +208,7 @@ static void test_profile(void **state) {
   profile_t profile = {0};
   assert_int_equal(artifact.table->profile(context, inputs, outputs, sink, &profile), BYOC_OK);
   assert_memory_equal(y, demo_y, sizeof(y));
-  assert_string_equal(profile.names, "Add 'add';Mul 'mul';Add 'one';sub node;Sub 'sub';Identity 'out';");
+  assert_string_equal(profile.names, "Add 'add';Mul 'mul';Add 'one';\tsub node;Sub 'sub';Identity 'out';");
   artifact.table->destroy(context);
   byoc_artifact_unload(&artifact);
 }

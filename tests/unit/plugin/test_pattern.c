@@ -187,6 +187,64 @@ static void test_escapes(void **state) {
   expect(tapped, "Add(Relu(%a), Neg(%a))", "Relu Neg Add; a=t0");
 }
 
+static void test_types(void **state) {
+  (void)state;
+  const char *add = "%t0 = Relu@14(%x) : f32[4,4]\n %r = Add@14(%t0, @s) : f32[4,4]\n return %r\n";
+  expect(add, "Add(Relu<f32>(%a<f32, 2>), @b<f32,0>)", "Relu Add; a=x; b=s");
+  expect(add, "Add(%a<_,2>, @)", "Add; a=t0");
+  expect(add, "Add(%a<_,0>, _)", "Add; a=s"); // in the other order
+  expect(add, "Add<f16>(%a, @)", "none");
+  expect(add, "Add(%a<f64>, @)", "none");
+  expect(add, "Add(%a, @<_,1>)", "none");
+  expect(add, "Add?<_,3>(%a, @)", "none");
+}
+
+// What lies between the root and what it dominates: nothing, a chain, a diamond; each with nodes that do not count.
+static void test_dominators(void **state) {
+  (void)state;
+  const char *pattern = "Add(...) <~ {Relu|Neg|Mul}(...) <~ m:MatMul(%a, @b)";
+  expect("%t0 = MatMul@13(%x, @w) : f32[4,4]\n %r = Add@14(%t0, %y) : f32[4,4]\n return %r\n", pattern,
+         "MatMul Add; m=MatMul; a=x; b=w");
+  const char *chain = "%t0 = MatMul@13(%x, @w) : f32[4,4]\n %t1 = Relu@14(%t0) : f32[4,4]\n"
+                      "%t2 = Mul@14(%t1, %y) : f32[4,4]\n %r = Add@14(%t2, %y) : f32[4,4]\n return %r\n";
+  expect(chain, pattern, "MatMul Relu Mul Add; m=MatMul; a=x; b=w");
+  expect(chain, "Add(...) <~ Relu(_) <~ MatMul(%a, @)", "none"); // Mul is in the way
+  expect(chain, "Add(...) <~ _ <~ MatMul(%a, @)", "MatMul Relu Mul Add; a=x");
+  expect(chain, "Add(...) <~ (Relu(_) | Mul(_, _)) <~ MatMul(%a, @)", "MatMul Relu Mul Add; a=x");
+  expect(chain, "Add(...) <~ {Relu|Mul}<f64>(...) <~ MatMul(%a, @)", "none");
+  const char *diamond = "%t0 = MatMul@13(%x, @w) : f32[4,4]\n %t1 = Relu@14(%t0) : f32[4,4]\n"
+                        "%t2 = Neg@13(%t0) : f32[4,4]\n %t3 = Neg@13(%y) : f32[4,4]\n"
+                        "%t4 = Mul@14(%t2, %t3) : f32[4,4]\n"
+                        "%r = Add@14(%t1, %t4) : f32[4,4]\n return %r\n";
+  expect(diamond, pattern, "MatMul Neg Mul Relu Add; m=MatMul; a=x; b=w"); // not the Neg of y
+  // A use that does not come back to the root.
+  const char *leaves = "%t0 = MatMul@13(%x, @w) : f32[4,4]\n %t1 = Relu@14(%t0) : f32[4,4]\n"
+                       "%t2 = Exp@13(%t0) : f32[4,4]\n %t3 = Add@14(%t1, %y) : f32[4,4]\n"
+                       "%r = Sub@14(%t3, %t2) : f32[4,4]\n return %r\n";
+  expect(leaves, "Sub(Add(...) <~ Relu(_) <~ MatMul(%a, @), _)", "none");
+  expect(leaves, "Sub(...) <~ {Relu|Exp|Add}(...) <~ MatMul(%a, @)", "MatMul Relu Exp Add Sub; a=x");
+  // Of two, the nearest one that the root dominates.
+  const char *two = "%t0 = MatMul@13(%x, @w) : f32[4,4]\n %t1 = Relu@14(%t0) : f32[4,4]\n"
+                    "%t2 = MatMul@13(%t1, @w) : f32[4,4]\n %r = Add@14(%t2, %y) : f32[4,4]\n return %r\n";
+  expect(two, pattern, "MatMul Add; m=MatMul; a=t1; b=w");
+  expect(two, "Add(...) <~ MatMul(...) <~ Relu(%a)", "Relu MatMul Add; a=t0");
+}
+
+// A path longer than what is searched fails to match, in time.
+static void test_long_path(void **state) {
+  (void)state;
+  byoc_string_t body;
+  byoc_string_init(&body, byoc_allocator_system());
+  byoc_string_append(&body, "%v0 = MatMul@13(%x, @w) : f32[4,4]\n");
+  enum { LENGTH = 300 };
+  for (int i = 1; i < LENGTH; ++i) {
+    byoc_string_appendf(&body, "%%v%d = Relu@14(%%v%d) : f32[4,4]\n", i, i - 1);
+  }
+  byoc_string_appendf(&body, "%%r = Add@14(%%v%d, %%y) : f32[4,4]\nreturn %%r\n", LENGTH - 1);
+  expect(body.data, "Add(...) <~ Relu(_) <~ MatMul(...)", "none");
+  byoc_string_deinit(&body);
+}
+
 static bool no_matmul(void *self, const byoc_node_t *node) {
   (void)self;
   return strcmp(node->op, "MatMul") != 0;
@@ -260,6 +318,13 @@ static void test_syntax_errors(void **state) {
   expect_error("Conv[pad=\"x](%x)", 11, "a closing quote");
   expect_error("Conv[group=99999999999999999999](%x)", 12, "an integer of at most 64 bits");
   expect_error("Relu(%x) Relu(%y)", 10, "the end of the pattern");
+  expect_error("%x<float>", 4, "an element type, or _ for any");
+  expect_error("%x<f32,>", 8, "a rank");
+  expect_error("Relu<f32(%x)", 9, "'>'");
+  expect_error("Relu(%x) <~ Neg(_)", 19, "'<~'");
+  expect_error("%x <~ Neg(_) <~ Exp(_)", 6, "an operator in front of '<~'");
+  expect_error("Relu(...) <~ n:Neg(_) <~ Exp(_)", 22,
+               "a path of operators over _, @ and ..., without names, in front of here");
   expect_error("Conv[a=1,b=1,c=1,d=1,e=1,f=1,g=1,h=1,i=1,j=1,k=1,l=1,m=1,n=1,o=1,p=1,q=1](%x)", 70,
                "at most 16 attribute tests");
 }
@@ -298,14 +363,16 @@ static byoc_status_t parse_with(void *argument, byoc_allocator_t allocator) {
 
 static void test_out_of_memory(void **state) {
   (void)state;
-  char text[] = "act:{Relu|Clip}?(Add(Conv[group=1,auto_pad=\"VALID\"](%x, @w, ...), (@b | a.b::C(%x))))";
+  char text[] = "act:{Relu|Clip}?(Add(Conv[group=1,auto_pad=\"VALID\"](%x<f32>, @w, ...) <~ _ <~ "
+                "(@b | a.b::C(%x))))";
   byoc_test_each_allocation_fails(parse_with, text, false);
 }
 
 static void test_random_texts(void **state) {
   (void)state;
-  static const char *const tokens[] = {"Relu", "(", ")", "%x", "@", ",",  "...", "{", "}", "|", "?", "[",
-                                       "]",    "=", "1", "\"", ":", "::", "_",   " ", "a", ".", "-", "\xC3"};
+  static const char *const tokens[] = {"Relu", "(", ")", "%x",   "@",  ",",  "...", "{",  "}", "|",
+                                       "?",    "[", "]", "=",    "1",  "\"", ":",   "::", "_", " ",
+                                       "a",    ".", "-", "\xC3", "<~", "<",  "f32", ">"};
   byoc_test_random_t random = {3};
   for (int i = 0; i < 20000; ++i) {
     char text[160] = "";
@@ -326,7 +393,8 @@ int main(void) {
       cmocka_unit_test(test_commuted),      cmocka_unit_test(test_repeated_names), cmocka_unit_test(test_attributes),
       cmocka_unit_test(test_escapes),       cmocka_unit_test(test_filter),         cmocka_unit_test(test_bounded),
       cmocka_unit_test(test_syntax_errors), cmocka_unit_test(test_limits),         cmocka_unit_test(test_out_of_memory),
-      cmocka_unit_test(test_random_texts),
+      cmocka_unit_test(test_random_texts),  cmocka_unit_test(test_types),          cmocka_unit_test(test_dominators),
+      cmocka_unit_test(test_long_path),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,0 +1,92 @@
+#include "core/collage/outline_regions.h"
+
+#include "core/ir/outline.h"
+
+// The nodes of a set, and room for as many more.
+static byoc_node_t **list_nodes(byoc_node_t *const *nodes, const byoc_index_set_t *set, byoc_allocator_t allocator) {
+  byoc_node_t **list = byoc_allocate(allocator, (size_t)set->count * 2, sizeof(byoc_node_t *));
+  for (uint32_t i = 0; list != NULL && i < set->count; ++i) list[i] = nodes[set->items[i]];
+  return list;
+}
+
+static bool mark_match(byoc_function_t *function, const byoc_candidate_t *candidate) {
+  byoc_attributes_t *attributes = &function->attributes;
+  return byoc_attributes_set_int(attributes, "Primitive", 1) &&
+         (candidate->composite == NULL || byoc_attributes_set_string(attributes, "Composite", candidate->composite));
+}
+
+static bool mark_region(byoc_function_t *function, const byoc_candidate_t *candidate, const byoc_target_t *target) {
+  byoc_attributes_t *attributes = &function->attributes;
+  return mark_match(function, candidate) && byoc_attributes_set_string(attributes, "Compiler", target->kind->name) &&
+         byoc_attributes_set_int(attributes, "Target", target->index) &&
+         byoc_attributes_set_string(attributes, "global_symbol", function->name);
+}
+
+static unsigned outline_flags(const byoc_candidate_t *candidate) {
+  bool passes = candidate->definition != NULL && (candidate->definition->flags & BYOC_RULE_PASS_CONSTANTS) != 0;
+  return passes ? BYOC_OUTLINE_PASS_CONSTANTS : 0;
+}
+
+// One part of a region within the region's function; `inner` are the function's nodes, in the order of the region's.
+static byoc_status_t outline_part(byoc_node_t *const *inner, const byoc_candidate_t *region,
+                                  const byoc_candidate_t *part, byoc_node_t **scratch, byoc_diag_t *diag) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < region->nodes.count; ++i) {
+    if (byoc_index_set_contains(&part->nodes, region->nodes.items[i])) scratch[count++] = inner[i];
+  }
+  byoc_function_t *function = NULL;
+  byoc_node_t *call = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_outline_nodes(scratch, count, part->rule, outline_flags(part), diag, &function, &call));
+  return mark_match(function, part) ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
+static byoc_status_t outline_parts(byoc_function_t *function, const byoc_candidate_t *region, byoc_node_t **inner,
+                                   byoc_diag_t *diag) {
+  uint32_t count = 0;
+  BYOC_FOR_EACH_NODE(node, function->body) inner[count++] = node;
+  for (uint32_t p = 0; p < region->part_count; ++p) {
+    if (region->parts[p]->composite == NULL) continue;
+    BYOC_RETURN_IF_ERROR(outline_part(inner, region, region->parts[p], inner + region->nodes.count, diag));
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_outline_candidate(byoc_node_t *const *nodes, const byoc_candidate_t *candidate,
+                                     const byoc_target_t *target, const char *name, byoc_diag_t *diag,
+                                     byoc_function_t **out_function, byoc_node_t **out_call) {
+  *out_function = NULL;
+  *out_call = NULL;
+  byoc_allocator_t allocator = nodes[candidate->nodes.items[0]]->function->module->allocator;
+  byoc_node_t **list = list_nodes(nodes, &candidate->nodes, allocator);
+  if (list == NULL) return byoc_diag_out_of_memory(diag);
+  byoc_status_t status =
+      byoc_outline_nodes(list, candidate->nodes.count, name, outline_flags(candidate), diag, out_function, out_call);
+  if (status == BYOC_OK) status = outline_parts(*out_function, candidate, list, diag);
+  if (status == BYOC_OK && !mark_region(*out_function, candidate, target)) status = byoc_diag_out_of_memory(diag);
+  byoc_free(allocator, list);
+  return status;
+}
+
+byoc_status_t byoc_outline_candidate_copy(byoc_node_t *const *nodes, const byoc_candidate_t *candidate,
+                                          const byoc_target_t *target, byoc_diag_t *diag,
+                                          byoc_function_t **out_function) {
+  *out_function = NULL;
+  byoc_allocator_t allocator = nodes[candidate->nodes.items[0]]->function->module->allocator;
+  byoc_node_t **list = list_nodes(nodes, &candidate->nodes, allocator);
+  if (list == NULL) return byoc_diag_out_of_memory(diag);
+  byoc_status_t status = byoc_outline_copy(list, candidate->nodes.count, candidate->rule, 0, diag, out_function);
+  bool is_native = target->kind->backend == NULL;
+  if (status == BYOC_OK && !is_native) status = outline_parts(*out_function, candidate, list, diag);
+  if (status == BYOC_OK && !is_native && !mark_match(*out_function, candidate)) status = byoc_diag_out_of_memory(diag);
+  byoc_free(allocator, list);
+  return status;
+}
+
+void byoc_erase_candidate(byoc_function_t *function) {
+  byoc_graph_module_t *module = function->module;
+  byoc_function_t *last = NULL;
+  do { // its composites were made behind it
+    last = module->functions.data[module->functions.count - 1];
+    byoc_function_erase(last);
+  } while (last != function);
+}

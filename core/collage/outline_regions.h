@@ -1,0 +1,23 @@
+// From a candidate to the function that its backend will see: attributes Compiler, Target (index in the list),
+// Composite for pattern matches, Primitive; the matches that a region was joined from become composite functions within
+// it.
+#ifndef BYOC_CORE_COLLAGE_OUTLINE_REGIONS_H_
+#define BYOC_CORE_COLLAGE_OUTLINE_REGIONS_H_
+
+#include "core/collage/candidate.h"
+#include "core/target/target.h"
+
+// Moves the candidate's nodes (of `nodes`, a block's by number) into a function; a call of it takes their place.
+byoc_status_t byoc_outline_candidate(byoc_node_t *const *nodes, const byoc_candidate_t *candidate,
+                                     const byoc_target_t *target, const char *name, byoc_diag_t *diag,
+                                     byoc_function_t **out_function, byoc_node_t **out_call);
+
+// The same function beside the block, which stays as it is, with all constants bound into the body: for pricing. A
+// candidate of the native target is its nodes alone. The caller erases it with byoc_erase_candidate.
+byoc_status_t byoc_outline_candidate_copy(byoc_node_t *const *nodes, const byoc_candidate_t *candidate,
+                                          const byoc_target_t *target, byoc_diag_t *diag,
+                                          byoc_function_t **out_function);
+// The copy and its composites. Nothing else may have been added to the module since.
+void byoc_erase_candidate(byoc_function_t *function);
+
+#endif // BYOC_CORE_COLLAGE_OUTLINE_REGIONS_H_

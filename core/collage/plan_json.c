@@ -1,0 +1,212 @@
+#include "core/collage/plan_json.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/file.h"
+
+// Nine digits are more than any measurement has; a plan that is read and written again stays the same text.
+#define DUMP_FLAGS (JSON_REAL_PRECISION(9) | JSON_ENCODE_ANY)
+
+// Names may hold bytes that are not UTF-8.
+static json_t *text_value(const char *text) {
+  json_t *value = json_string(text);
+  if (value != NULL) return value;
+  char *copy = strdup(text);
+  for (char *c = copy; c != NULL && *c; ++c) {
+    if ((unsigned char)*c >= 128) *c = '?';
+  }
+  value = copy ? json_string(copy) : NULL;
+  free(copy);
+  return value;
+}
+
+// A row under construction; failing once is failing for good.
+typedef struct row_t {
+  json_t *object;
+  bool failed;
+} row_t;
+
+static row_t row_begin(void) {
+  row_t row = {.object = json_object()};
+  row.failed = row.object == NULL;
+  return row;
+}
+
+static void row_set(row_t *row, const char *key, json_t *value) {
+  if (row->failed || value == NULL) {
+    json_decref(value);
+    row->failed = true;
+  } else if (json_object_set_new(row->object, key, value) != 0) {
+    row->failed = true;
+  }
+}
+
+static void row_set_text(row_t *row, const char *key, const char *text) {
+  row_set(row, key, text_value(text ? text : ""));
+}
+
+static void row_set_cost(row_t *row, const char *key, double cost_ns) {
+  if (isnan(cost_ns)) return;
+  row_set(row, key, isinf(cost_ns) ? json_null() : json_real(cost_ns));
+}
+
+static void row_set_source(row_t *row, byoc_cost_source_t source) {
+  if (source != BYOC_COST_SOURCE_NONE) row_set_text(row, "source", byoc_cost_source_name(source));
+}
+
+static void row_set_nodes(row_t *row, const uint32_t *nodes, uint32_t count) {
+  json_t *array = json_array();
+  for (uint32_t i = 0; array != NULL && i < count; ++i) {
+    if (json_array_append_new(array, json_integer(nodes[i])) != 0) row->failed = true;
+  }
+  row_set(row, "nodes", array);
+}
+
+// Appends the row as one line and releases it.
+static void row_end(row_t *row, byoc_string_t *out) {
+  char *text = row->failed ? NULL : json_dumps(row->object, DUMP_FLAGS);
+  if (text == NULL) out->failed = true;
+  byoc_string_append(out, text ? text : "");
+  free(text);
+  json_decref(row->object);
+}
+
+// ---- rows ----
+
+static void print_node(const byoc_plan_node_t *node, byoc_string_t *out) {
+  row_t row = row_begin();
+  row_set_text(&row, "op", node->op);
+  if (node->name[0]) row_set_text(&row, "name", node->name);
+  row_set_text(&row, "type", node->result_type);
+  json_t *edges = json_array();
+  for (uint32_t e = 0; edges != NULL && e < node->edge_count; ++e) {
+    row_t edge = row_begin();
+    row_set(&edge, "from", json_integer(node->edges[e].from));
+    row_set_text(&edge, "type", node->edges[e].type);
+    if (edge.failed || json_array_append(edges, edge.object) != 0) row.failed = true;
+    json_decref(edge.object);
+  }
+  row_set(&row, "edges", edges);
+  row_end(&row, out);
+}
+
+static void print_region(const byoc_plan_region_t *region, byoc_string_t *out) {
+  row_t row = row_begin();
+  row_set(&row, "target", json_integer(region->target));
+  row_set_text(&row, "rule", region->rule);
+  row_set_nodes(&row, region->nodes, region->node_count);
+  if (region->candidate != UINT32_MAX) row_set(&row, "candidate", json_integer(region->candidate));
+  row_set_cost(&row, "cost_ns", region->cost_ns);
+  row_set_source(&row, region->source);
+  if (region->given_back) row_set(&row, "given_back", json_true());
+  row_end(&row, out);
+}
+
+static void print_candidate(const byoc_plan_candidate_t *candidate, byoc_string_t *out) {
+  row_t row = row_begin();
+  row_set(&row, "target", json_integer(candidate->target));
+  row_set_text(&row, "rule", candidate->rule);
+  row_set_nodes(&row, candidate->nodes, candidate->node_count);
+  row_set_cost(&row, "cost_ns", candidate->cost_ns);
+  row_set_source(&row, candidate->source);
+  if (candidate->reason != NULL) row_set_text(&row, "reason", candidate->reason);
+  if (candidate->is_chosen) row_set(&row, "chosen", json_true());
+  row_end(&row, out);
+}
+
+static void print_decline(const byoc_plan_decline_t *decline, byoc_string_t *out) {
+  row_t row = row_begin();
+  row_set(&row, "target", json_integer(decline->target));
+  row_set_text(&row, "rule", decline->rule);
+  row_set_nodes(&row, decline->nodes, decline->node_count);
+  row_set_text(&row, "reason", decline->reason);
+  row_end(&row, out);
+}
+
+// ---- the document ----
+
+static void print_field(const char *indent, const char *key, json_t *value, byoc_string_t *out) {
+  char *text = value ? json_dumps(value, DUMP_FLAGS) : NULL;
+  if (text == NULL) out->failed = true;
+  byoc_string_appendf(out, "%s\"%s\": %s,\n", indent, key, text ? text : "");
+  free(text);
+  json_decref(value);
+}
+
+static void print_cost_field(const char *indent, const char *key, double cost_ns, byoc_string_t *out) {
+  if (!isnan(cost_ns)) print_field(indent, key, isinf(cost_ns) ? json_null() : json_real(cost_ns), out);
+}
+
+#define PRINT_ROWS(out, key, rows, print_row, indent, tail)                                                            \
+  do {                                                                                                                 \
+    byoc_string_appendf((out), "%s\"%s\": [", (indent), (key));                                                        \
+    for (size_t i_ = 0; i_ < (rows)->count; ++i_) {                                                                    \
+      byoc_string_appendf((out), "%s\n%s  ", i_ ? "," : "", (indent));                                                 \
+      print_row(&(rows)->data[i_], (out));                                                                             \
+    }                                                                                                                  \
+    byoc_string_appendf((out), "%s%s]%s\n", (rows)->count ? "\n" : "", (rows)->count ? (indent) : "", (tail));         \
+  } while (0)
+
+static void print_block(const byoc_plan_block_t *block, byoc_string_t *out) {
+  char hash[17];
+  snprintf(hash, sizeof(hash), "%016" PRIx64, block->hash);
+  byoc_string_append(out, "    {\n");
+  print_field("      ", "name", text_value(block->name), out);
+  print_field("      ", "hash", json_string(hash), out);
+  print_cost_field("      ", "cost_ns", block->cost_ns, out);
+  print_cost_field("      ", "transition_ns", block->transition_ns, out);
+  print_cost_field("      ", "lower_bound_ns", block->lower_bound_ns, out);
+  print_field("      ", "proven", json_boolean(block->is_proven), out);
+  PRINT_ROWS(out, "nodes", &block->nodes, print_node, "      ", ",");
+  PRINT_ROWS(out, "regions", &block->regions, print_region, "      ", ",");
+  PRINT_ROWS(out, "candidates", &block->candidates, print_candidate, "      ", ",");
+  PRINT_ROWS(out, "declines", &block->declines, print_decline, "      ", "");
+  byoc_string_append(out, "    }");
+}
+
+static void print_rival(const byoc_plan_rival_t *rival, byoc_string_t *out) {
+  row_t row = row_begin();
+  row_set_text(&row, "name", rival->name);
+  row_set_cost(&row, "sum_ns", rival->sum_ns);
+  row_set_cost(&row, "whole_ns", rival->whole_ns);
+  row_end(&row, out);
+}
+
+static void print_target(const char *const *target, byoc_string_t *out) {
+  json_t *value = text_value(*target);
+  char *text = value ? json_dumps(value, DUMP_FLAGS) : NULL;
+  if (text == NULL) out->failed = true;
+  byoc_string_append(out, text ? text : "");
+  free(text);
+  json_decref(value);
+}
+
+byoc_status_t byoc_plan_print(const byoc_plan_t *plan, byoc_string_t *out, byoc_diag_t *diag) {
+  byoc_string_append(out, "{\n");
+  print_field("  ", "format", json_string(BYOC_PLAN_FORMAT), out);
+  print_field("  ", "version", json_integer(BYOC_PLAN_VERSION), out);
+  print_field("  ", "model", text_value(plan->model), out);
+  print_field("  ", "strategy", text_value(plan->strategy), out);
+  print_cost_field("  ", "whole_ns", plan->whole_ns, out);
+  PRINT_ROWS(out, "targets", &plan->targets, print_target, "  ", ",");
+  PRINT_ROWS(out, "rivals", &plan->rivals, print_rival, "  ", ",");
+  byoc_string_append(out, "  \"blocks\": [");
+  for (size_t b = 0; b < plan->blocks.count; ++b) {
+    byoc_string_append(out, b ? ",\n" : "\n");
+    print_block(&plan->blocks.data[b], out);
+  }
+  byoc_string_append(out, plan->blocks.count ? "\n  ]\n}\n" : "]\n}\n");
+  return out->failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
+}
+
+byoc_status_t byoc_plan_write(const byoc_plan_t *plan, const char *path, byoc_diag_t *diag) {
+  byoc_string_t text;
+  byoc_string_init(&text, plan->arena.allocator);
+  byoc_status_t status = byoc_plan_print(plan, &text, diag);
+  if (status == BYOC_OK) status = byoc_file_write_atomic(path, text.data, text.size, 0644, diag);
+  byoc_string_deinit(&text);
+  return status;
+}

@@ -1,0 +1,35 @@
+// Plans as files: what --save-plan writes, --plan reads, and byoc explain --json prints.
+//
+//   {
+//     "format": "byoc plan", "version": 1, "model": ..., "strategy": ..., "targets": ["cutlass -…", "c -…"],
+//     "whole_ns": 1.2e6, "rivals": [{"name": "cutlass;c", "sum_ns": …, "whole_ns": …}],
+//     "blocks": [{
+//       "name": "main", "hash": "16 digits", "cost_ns": …, "transition_ns": …, "lower_bound_ns": …, "proven": true,
+//       "nodes": [{"op": "Conv", "name": "conv1", "type": "f32[1,64,56,56]", "edges": [{"from": 3, "type": "…"}]}],
+//       "regions": [{"target": 0, "rule": "…", "nodes": [4, 5], "candidate": 7, "cost_ns": …, "source": "measured"}],
+//       "candidates": [{"target": 0, "rule": "…", "nodes": [4, 5], "cost_ns": …, "source": "…", "chosen": true}],
+//       "declines": [{"target": 0, "rule": "…", "nodes": [9], "reason": "…"}]
+//     }]
+//   }
+//
+// One node, region, candidate or decline a line. Targets, nodes and candidates are given by number. A cost that is not
+// known is left out; null is a candidate that cannot be used ("reason" says why). To edit a plan, edit the regions: a
+// node that is in none is the native target's. "candidate" belongs to the nodes and target that it names; leave it out
+// of a region that was changed.
+#ifndef BYOC_CORE_COLLAGE_PLAN_JSON_H_
+#define BYOC_CORE_COLLAGE_PLAN_JSON_H_
+
+#include "core/collage/plan.h"
+
+// The document as a text. BYOC_OUT_OF_MEMORY is the only error.
+byoc_status_t byoc_plan_print(const byoc_plan_t *plan, byoc_string_t *out, byoc_diag_t *diag);
+// Writes it so that `path` holds all of it or what it held before.
+byoc_status_t byoc_plan_write(const byoc_plan_t *plan, const char *path, byoc_diag_t *diag);
+// Reads and checks every field. BYOC_INVALID_DATA names the file and the line (where it is not JSON) or the field, as
+// "blocks[0].regions[3].target"; BYOC_VERSION: another version's. *out_plan is deinited by the caller on success only.
+byoc_status_t byoc_plan_read(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag, byoc_plan_t *out_plan);
+
+#define BYOC_PLAN_FORMAT  "byoc plan"
+#define BYOC_PLAN_VERSION 1
+
+#endif // BYOC_CORE_COLLAGE_PLAN_JSON_H_

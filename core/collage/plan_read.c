@@ -1,0 +1,375 @@
+// Reading a saved plan. People edit these files: every field is checked, and what is wrong is named by its path.
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/file.h"
+#include "core/collage/plan_json.h"
+
+enum {
+  MAX_FILE_BYTES = 512 << 20,
+  MAX_NODES = 1 << 24, // of a block
+};
+
+typedef struct reader_t {
+  const char *file;
+  byoc_plan_t *plan;
+  byoc_diag_t *diag;
+  char path[160]; // of the object being read: "blocks[0].regions[3]"
+} reader_t;
+
+static byoc_status_t complain(const reader_t *r, const char *key, const char *what) {
+  const char *dot = r->path[0] && key[0] && key[0] != '[' ? "." : "";
+  return byoc_diag_error(r->diag, BYOC_INVALID_DATA, "'%s': %s%s%s %s", r->file, r->path, dot, key, what);
+}
+
+// ---- fields ----
+
+// Misspelt fields would be passed over in silence.
+static byoc_status_t check_keys(const reader_t *r, json_t *object, const char *const *known) {
+  if (!json_is_object(object)) return complain(r, "", "is not an object");
+  const char *key;
+  json_t *value;
+  json_object_foreach(object, key, value) {
+    size_t k = 0;
+    while (known[k] != NULL && strcmp(known[k], key) != 0) ++k;
+    if (known[k] != NULL) continue;
+    byoc_status_t status = complain(r, key, "is not a field that plans have");
+    const char *nearest = byoc_nearest_match(key, known, k);
+    if (nearest != NULL) byoc_diag_hint(r->diag, "did you mean \"%s\"?", nearest);
+    return status;
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t read_text(const reader_t *r, json_t *object, const char *key, bool is_optional,
+                               const char **out_text) {
+  json_t *value = json_object_get(object, key);
+  *out_text = "";
+  if (value == NULL && is_optional) return BYOC_OK;
+  if (!json_is_string(value)) return complain(r, key, value ? "is not a text" : "is missing");
+  *out_text = byoc_arena_copy_string(&r->plan->arena, json_string_value(value));
+  return *out_text ? BYOC_OK : byoc_diag_out_of_memory(r->diag);
+}
+
+static byoc_status_t read_bool(const reader_t *r, json_t *object, const char *key, bool *out_value) {
+  json_t *value = json_object_get(object, key);
+  *out_value = json_is_true(value);
+  return value == NULL || json_is_boolean(value) ? BYOC_OK : complain(r, key, "is neither true nor false");
+}
+
+// Missing: NaN. null: infinity.
+static byoc_status_t read_cost(const reader_t *r, json_t *object, const char *key, double *out_cost_ns) {
+  json_t *value = json_object_get(object, key);
+  *out_cost_ns = value == NULL ? NAN : INFINITY;
+  if (value == NULL || json_is_null(value)) return BYOC_OK;
+  *out_cost_ns = json_number_value(value);
+  return json_is_number(value) && *out_cost_ns >= 0 ? BYOC_OK : complain(r, key, "is no number of nanoseconds");
+}
+
+static byoc_status_t read_number(const reader_t *r, json_t *value, const char *key, size_t limit, const char *what,
+                                 uint32_t *out_number) {
+  *out_number = 0;
+  if (value == NULL) return complain(r, key, "is missing");
+  json_int_t number = json_integer_value(value);
+  if (json_is_integer(value) && number >= 0 && (uint64_t)number < limit) {
+    *out_number = (uint32_t)number;
+    return BYOC_OK;
+  }
+  char text[80];
+  snprintf(text, sizeof(text), "is none of the %zu %s", limit, what);
+  return complain(r, key, text);
+}
+
+static byoc_status_t read_source(const reader_t *r, json_t *object, byoc_cost_source_t *out_source) {
+#define BYOC_COST_SOURCE_NAMED(NAME, text) text,
+  static const char *const names[] = {BYOC_COST_SOURCE_LIST(BYOC_COST_SOURCE_NAMED)};
+#undef BYOC_COST_SOURCE_NAMED
+  json_t *value = json_object_get(object, "source");
+  *out_source = BYOC_COST_SOURCE_NONE;
+  if (value == NULL) return BYOC_OK;
+  for (size_t s = 0; json_is_string(value) && s < sizeof(names) / sizeof(names[0]); ++s) {
+    if (strcmp(names[s], json_string_value(value)) != 0) continue;
+    *out_source = (byoc_cost_source_t)s;
+    return BYOC_OK;
+  }
+  return complain(r, "source", "is none of none, bound, estimate, measured, database");
+}
+
+static byoc_status_t read_array(const reader_t *r, json_t *object, const char *key, bool is_optional,
+                                json_t **out_array) {
+  *out_array = json_object_get(object, key);
+  if (*out_array == NULL && is_optional) return BYOC_OK;
+  return json_is_array(*out_array) ? BYOC_OK : complain(r, key, *out_array ? "is not a list" : "is missing");
+}
+
+// Rising, at least one.
+static byoc_status_t read_nodes(const reader_t *r, json_t *object, size_t limit, const uint32_t **out_nodes,
+                                uint32_t *out_count) {
+  json_t *array = NULL;
+  BYOC_RETURN_IF_ERROR(read_array(r, object, "nodes", false, &array));
+  size_t count = json_array_size(array);
+  if (count == 0 || count > limit) return complain(r, "nodes", "must hold nodes of the block, each once");
+  uint32_t *nodes = BYOC_ARENA_ARRAY(&r->plan->arena, uint32_t, count);
+  if (nodes == NULL) return byoc_diag_out_of_memory(r->diag);
+  for (size_t i = 0; i < count; ++i) {
+    char key[32];
+    snprintf(key, sizeof(key), "nodes[%zu]", i);
+    BYOC_RETURN_IF_ERROR(read_number(r, json_array_get(array, i), key, limit, "nodes of the block", &nodes[i]));
+    if (i > 0 && nodes[i] <= nodes[i - 1]) return complain(r, key, "does not rise");
+  }
+  *out_nodes = nodes;
+  *out_count = (uint32_t)count;
+  return BYOC_OK;
+}
+
+static byoc_status_t read_target(const reader_t *r, json_t *object, uint32_t *out_target) {
+  return read_number(r, json_object_get(object, "target"), "target", r->plan->targets.count, "targets", out_target);
+}
+
+// ---- rows ----
+
+static byoc_status_t read_edges(reader_t *r, json_t *object, uint32_t number, byoc_plan_node_t *node) {
+  static const char *const known[] = {"from", "type", NULL};
+  json_t *array = NULL;
+  BYOC_RETURN_IF_ERROR(read_array(r, object, "edges", true, &array));
+  size_t count = json_array_size(array);
+  byoc_plan_edge_t *edges = BYOC_ARENA_ARRAY(&r->plan->arena, byoc_plan_edge_t, count);
+  if (edges == NULL) return byoc_diag_out_of_memory(r->diag);
+  size_t length = strlen(r->path);
+  for (size_t e = 0; e < count; ++e) {
+    json_t *edge = json_array_get(array, e);
+    snprintf(r->path + length, sizeof(r->path) - length, ".edges[%zu]", e);
+    BYOC_RETURN_IF_ERROR(check_keys(r, edge, known));
+    BYOC_RETURN_IF_ERROR(
+        read_number(r, json_object_get(edge, "from"), "from", number, "nodes before this one", &edges[e].from));
+    BYOC_RETURN_IF_ERROR(read_text(r, edge, "type", false, &edges[e].type));
+  }
+  r->path[length] = '\0';
+  node->edges = edges;
+  node->edge_count = (uint32_t)count;
+  return BYOC_OK;
+}
+
+static byoc_status_t read_node(reader_t *r, json_t *object, byoc_plan_block_t *block) {
+  static const char *const known[] = {"op", "name", "type", "edges", NULL};
+  byoc_plan_node_t node = {.region = UINT32_MAX};
+  BYOC_RETURN_IF_ERROR(check_keys(r, object, known));
+  BYOC_RETURN_IF_ERROR(read_text(r, object, "op", false, &node.op));
+  BYOC_RETURN_IF_ERROR(read_text(r, object, "name", true, &node.name));
+  BYOC_RETURN_IF_ERROR(read_text(r, object, "type", false, &node.result_type));
+  BYOC_RETURN_IF_ERROR(read_edges(r, object, (uint32_t)block->nodes.count, &node));
+  return byoc_vector_push(&block->nodes, r->plan->arena.allocator, node) ? BYOC_OK : byoc_diag_out_of_memory(r->diag);
+}
+
+static byoc_status_t read_candidate(reader_t *r, json_t *object, byoc_plan_block_t *block) {
+  static const char *const known[] = {"target", "rule", "nodes", "cost_ns", "source", "reason", "chosen", NULL};
+  byoc_plan_candidate_t row = {0};
+  BYOC_RETURN_IF_ERROR(check_keys(r, object, known));
+  BYOC_RETURN_IF_ERROR(read_target(r, object, &row.target));
+  BYOC_RETURN_IF_ERROR(read_text(r, object, "rule", false, &row.rule));
+  BYOC_RETURN_IF_ERROR(read_nodes(r, object, block->nodes.count, &row.nodes, &row.node_count));
+  BYOC_RETURN_IF_ERROR(read_cost(r, object, "cost_ns", &row.cost_ns));
+  BYOC_RETURN_IF_ERROR(read_source(r, object, &row.source));
+  BYOC_RETURN_IF_ERROR(read_bool(r, object, "chosen", &row.is_chosen));
+  if (json_object_get(object, "reason") != NULL)
+    BYOC_RETURN_IF_ERROR(read_text(r, object, "reason", false, &row.reason));
+  return byoc_vector_push(&block->candidates, r->plan->arena.allocator, row) ? BYOC_OK
+                                                                             : byoc_diag_out_of_memory(r->diag);
+}
+
+static bool is_of_candidate(const byoc_plan_region_t *region, const byoc_plan_candidate_t *candidate) {
+  return region->target == candidate->target && region->node_count == candidate->node_count &&
+         memcmp(region->nodes, candidate->nodes, region->node_count * sizeof(uint32_t)) == 0;
+}
+
+// Notes the region at its nodes.
+static byoc_status_t enter_region(const reader_t *r, const byoc_plan_region_t *region, byoc_plan_block_t *block) {
+  for (uint32_t i = 0; i < region->node_count && !region->given_back; ++i) {
+    byoc_plan_node_t *node = &block->nodes.data[region->nodes[i]];
+    if (node->region != UINT32_MAX) {
+      char text[80];
+      snprintf(text, sizeof(text), "holds node %u, which regions[%u] holds too", region->nodes[i], node->region);
+      return complain(r, "", text);
+    }
+    node->region = (uint32_t)block->regions.count;
+  }
+  return byoc_vector_push(&block->regions, r->plan->arena.allocator, *region) ? BYOC_OK
+                                                                              : byoc_diag_out_of_memory(r->diag);
+}
+
+static byoc_status_t read_region(reader_t *r, json_t *object, byoc_plan_block_t *block) {
+  static const char *const known[] = {"target", "rule", "nodes", "candidate", "cost_ns", "source", "given_back", NULL};
+  byoc_plan_region_t row = {.candidate = UINT32_MAX};
+  BYOC_RETURN_IF_ERROR(check_keys(r, object, known));
+  BYOC_RETURN_IF_ERROR(read_target(r, object, &row.target));
+  BYOC_RETURN_IF_ERROR(read_text(r, object, "rule", true, &row.rule));
+  BYOC_RETURN_IF_ERROR(read_nodes(r, object, block->nodes.count, &row.nodes, &row.node_count));
+  BYOC_RETURN_IF_ERROR(read_cost(r, object, "cost_ns", &row.cost_ns));
+  BYOC_RETURN_IF_ERROR(read_source(r, object, &row.source));
+  BYOC_RETURN_IF_ERROR(read_bool(r, object, "given_back", &row.given_back));
+  json_t *candidate = json_object_get(object, "candidate");
+  if (candidate != NULL) {
+    BYOC_RETURN_IF_ERROR(read_number(r, candidate, "candidate", block->candidates.count, "candidates", &row.candidate));
+    if (!is_of_candidate(&row, &block->candidates.data[row.candidate])) {
+      byoc_status_t status = complain(r, "candidate", "has another target or other nodes than this region");
+      byoc_diag_hint(r->diag, "leave \"candidate\" out of a region that was edited");
+      return status;
+    }
+  }
+  return enter_region(r, &row, block);
+}
+
+static byoc_status_t read_decline(reader_t *r, json_t *object, byoc_plan_block_t *block) {
+  static const char *const known[] = {"target", "rule", "nodes", "reason", NULL};
+  byoc_plan_decline_t row = {0};
+  BYOC_RETURN_IF_ERROR(check_keys(r, object, known));
+  BYOC_RETURN_IF_ERROR(read_target(r, object, &row.target));
+  BYOC_RETURN_IF_ERROR(read_text(r, object, "rule", false, &row.rule));
+  BYOC_RETURN_IF_ERROR(read_nodes(r, object, block->nodes.count, &row.nodes, &row.node_count));
+  BYOC_RETURN_IF_ERROR(read_text(r, object, "reason", false, &row.reason));
+  return byoc_vector_push(&block->declines, r->plan->arena.allocator, row) ? BYOC_OK : byoc_diag_out_of_memory(r->diag);
+}
+
+// ---- blocks ----
+
+static byoc_status_t read_rows(reader_t *r, json_t *object, const char *key, bool is_optional,
+                               byoc_status_t (*read)(reader_t *r, json_t *row, byoc_plan_block_t *block),
+                               byoc_plan_block_t *block) {
+  json_t *array = NULL;
+  BYOC_RETURN_IF_ERROR(read_array(r, object, key, is_optional, &array));
+  if (json_array_size(array) > MAX_NODES) return complain(r, key, "is too long");
+  size_t length = strlen(r->path), index;
+  json_t *row;
+  json_array_foreach(array, index, row) {
+    snprintf(r->path + length, sizeof(r->path) - length, ".%s[%zu]", key, index);
+    BYOC_RETURN_IF_ERROR(read(r, row, block));
+  }
+  r->path[length] = '\0';
+  return BYOC_OK;
+}
+
+static byoc_status_t read_hash(const reader_t *r, json_t *object, uint64_t *out_hash) {
+  const char *text = json_string_value(json_object_get(object, "hash"));
+  if (text == NULL || strlen(text) != 16 || strspn(text, "0123456789abcdef") != 16) {
+    return complain(r, "hash", "is not 16 hexadecimal digits");
+  }
+  *out_hash = strtoull(text, NULL, 16);
+  return BYOC_OK;
+}
+
+// The row is in the plan before its parts are read, so that deinit frees them whatever happens.
+static byoc_status_t read_block(reader_t *r, json_t *object) {
+  static const char *const known[] = {"name",           "hash",     "cost_ns", "transition_ns",
+                                      "lower_bound_ns", "proven",   "nodes",   "regions",
+                                      "candidates",     "declines", NULL};
+  byoc_plan_t *plan = r->plan;
+  BYOC_RETURN_IF_ERROR(check_keys(r, object, known));
+  if (!byoc_vector_push(&plan->blocks, plan->arena.allocator, (byoc_plan_block_t){0})) {
+    return byoc_diag_out_of_memory(r->diag);
+  }
+  byoc_plan_block_t *block = &plan->blocks.data[plan->blocks.count - 1];
+  BYOC_RETURN_IF_ERROR(read_text(r, object, "name", false, &block->name));
+  BYOC_RETURN_IF_ERROR(read_hash(r, object, &block->hash));
+  BYOC_RETURN_IF_ERROR(read_cost(r, object, "cost_ns", &block->cost_ns));
+  BYOC_RETURN_IF_ERROR(read_cost(r, object, "transition_ns", &block->transition_ns));
+  BYOC_RETURN_IF_ERROR(read_cost(r, object, "lower_bound_ns", &block->lower_bound_ns));
+  BYOC_RETURN_IF_ERROR(read_bool(r, object, "proven", &block->is_proven));
+  BYOC_RETURN_IF_ERROR(read_rows(r, object, "nodes", false, read_node, block));
+  BYOC_RETURN_IF_ERROR(read_rows(r, object, "candidates", true, read_candidate, block));
+  BYOC_RETURN_IF_ERROR(read_rows(r, object, "regions", false, read_region, block));
+  return read_rows(r, object, "declines", true, read_decline, block);
+}
+
+// ---- the document ----
+
+static byoc_status_t read_targets(reader_t *r, json_t *document) {
+  json_t *array = NULL;
+  BYOC_RETURN_IF_ERROR(read_array(r, document, "targets", false, &array));
+  if (json_array_size(array) == 0) return complain(r, "targets", "is empty");
+  for (size_t t = 0; t < json_array_size(array); ++t) {
+    const char *text = json_string_value(json_array_get(array, t));
+    if (text == NULL) return complain(r, "targets", "holds something other than texts");
+    text = byoc_arena_copy_string(&r->plan->arena, text);
+    if (text == NULL || !byoc_vector_push(&r->plan->targets, r->plan->arena.allocator, text)) {
+      return byoc_diag_out_of_memory(r->diag);
+    }
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t read_rivals(reader_t *r, json_t *document) {
+  static const char *const known[] = {"name", "sum_ns", "whole_ns", NULL};
+  json_t *array = NULL;
+  BYOC_RETURN_IF_ERROR(read_array(r, document, "rivals", true, &array));
+  for (size_t i = 0; i < json_array_size(array); ++i) {
+    json_t *row = json_array_get(array, i);
+    byoc_plan_rival_t rival = {0};
+    snprintf(r->path, sizeof(r->path), "rivals[%zu]", i);
+    BYOC_RETURN_IF_ERROR(check_keys(r, row, known));
+    BYOC_RETURN_IF_ERROR(read_text(r, row, "name", false, &rival.name));
+    BYOC_RETURN_IF_ERROR(read_cost(r, row, "sum_ns", &rival.sum_ns));
+    BYOC_RETURN_IF_ERROR(read_cost(r, row, "whole_ns", &rival.whole_ns));
+    if (!byoc_vector_push(&r->plan->rivals, r->plan->arena.allocator, rival)) return byoc_diag_out_of_memory(r->diag);
+  }
+  r->path[0] = '\0';
+  return BYOC_OK;
+}
+
+static byoc_status_t check_format(const reader_t *r, json_t *document) {
+  json_t *version = json_object_get(document, "version");
+  const char *format = json_string_value(json_object_get(document, "format"));
+  if (format == NULL || strcmp(format, BYOC_PLAN_FORMAT) != 0 || !json_is_integer(version)) {
+    return byoc_diag_error(r->diag, BYOC_INVALID_DATA, "'%s' is not a plan: it was not written by --save-plan",
+                           r->file);
+  }
+  if (json_integer_value(version) == BYOC_PLAN_VERSION) return BYOC_OK;
+  return byoc_diag_error(r->diag, BYOC_VERSION, "'%s' is a plan of version %lld; this byoc reads version %d", r->file,
+                         (long long)json_integer_value(version), BYOC_PLAN_VERSION);
+}
+
+static byoc_status_t read_document(reader_t *r, json_t *document) {
+  static const char *const known[] = {"format",  "version", "model",  "strategy", "whole_ns",
+                                      "targets", "rivals",  "blocks", NULL};
+  json_t *blocks = NULL;
+  BYOC_RETURN_IF_ERROR(check_format(r, document));
+  BYOC_RETURN_IF_ERROR(check_keys(r, document, known));
+  BYOC_RETURN_IF_ERROR(read_text(r, document, "model", true, &r->plan->model));
+  BYOC_RETURN_IF_ERROR(read_text(r, document, "strategy", true, &r->plan->strategy));
+  BYOC_RETURN_IF_ERROR(read_cost(r, document, "whole_ns", &r->plan->whole_ns));
+  BYOC_RETURN_IF_ERROR(read_targets(r, document));
+  BYOC_RETURN_IF_ERROR(read_rivals(r, document));
+  BYOC_RETURN_IF_ERROR(read_array(r, document, "blocks", false, &blocks));
+  for (size_t b = 0; b < json_array_size(blocks); ++b) {
+    snprintf(r->path, sizeof(r->path), "blocks[%zu]", b);
+    BYOC_RETURN_IF_ERROR(read_block(r, json_array_get(blocks, b)));
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t parse(const char *path, const byoc_file_view_t *view, byoc_diag_t *diag, json_t **out_document) {
+  *out_document = NULL;
+  if (view->size_bytes > MAX_FILE_BYTES) {
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is too large for a plan: %zu bytes", path, view->size_bytes);
+  }
+  json_error_t error;
+  *out_document = json_loadb((const char *)view->data, view->size_bytes, JSON_REJECT_DUPLICATES, &error);
+  if (*out_document != NULL) return BYOC_OK;
+  if (json_error_code(&error) == json_error_out_of_memory) return byoc_diag_out_of_memory(diag);
+  return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is not JSON: line %d, column %d: %s", path, error.line,
+                         error.column, error.text);
+}
+
+byoc_status_t byoc_plan_read(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag, byoc_plan_t *out_plan) {
+  byoc_plan_init(out_plan, allocator);
+  reader_t reader = {.file = path, .plan = out_plan, .diag = diag};
+  byoc_file_view_t view;
+  json_t *document = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, diag, &view));
+  byoc_status_t status = parse(path, &view, diag, &document);
+  byoc_file_view_close(&view);
+  if (status == BYOC_OK) status = read_document(&reader, document);
+  json_decref(document);
+  if (status != BYOC_OK) byoc_plan_deinit(out_plan);
+  return status;
+}

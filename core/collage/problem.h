@@ -1,0 +1,49 @@
+// Placement problems: the blocks of a module that wait for being placed, each with its candidates and what was chosen.
+//
+//   byoc_problems_t problems;
+//   BYOC_RETURN_IF_ERROR(byoc_problems_find(module, allocator, diag, &problems));
+//   for each problem: fill problem->candidates and problem->choice
+//   BYOC_RETURN_IF_ERROR(byoc_problems_apply(&problems, targets, diag, placement));
+//   byoc_problems_deinit(&problems);
+#ifndef BYOC_CORE_COLLAGE_PROBLEM_H_
+#define BYOC_CORE_COLLAGE_PROBLEM_H_
+
+#include "core/collage/greedy.h"
+#include "core/collage/place.h"
+#include "core/collage/plan_record.h"
+
+typedef struct byoc_problem_t {
+  byoc_function_t *function;
+  const char *name; // "main", "main/If_3.then_branch"
+  uint64_t hash;    // of the block's structure; constants' data does not count
+  byoc_dataflow_t flow;
+  byoc_candidates_t candidates;
+  byoc_choice_t choice; // what is outlined; candidates of the native target may be in it and stay where they are
+  // For the plan; may be left as they are.
+  const byoc_cost_source_t *sources;             // of the candidates' costs, in their order; NULL: nobody asked
+  double cost_ns, transition_ns, lower_bound_ns; // of the choice; NaN: not known
+  bool is_proven;
+  byoc_plan_recorder_t recorder;
+} byoc_problem_t;
+
+typedef struct byoc_problems_t {
+  byoc_graph_module_t *module;
+  byoc_arena_t arena;
+  BYOC_VECTOR(byoc_problem_t) items; // nested blocks before what they are nested in
+} byoc_problems_t;
+
+// The bodies of graph functions without a Compiler or Composite attribute, and the blocks nested in them.
+byoc_status_t byoc_problems_find(byoc_graph_module_t *module, byoc_allocator_t allocator, byoc_diag_t *diag,
+                                 byoc_problems_t *out_problems);
+void byoc_problems_deinit(byoc_problems_t *problems);
+
+// Every choice by greedy claims of these targets.
+byoc_status_t byoc_problems_choose_greedily(byoc_problems_t *problems, const byoc_target_t *const *targets,
+                                            size_t target_count, byoc_diag_t *diag);
+
+// Outlines what was chosen, block by block, in the order of first nodes; equal regions become one function. What was
+// decided goes into the placement and its plan. The problems are stale afterwards.
+byoc_status_t byoc_problems_apply(byoc_problems_t *problems, const byoc_target_list_t *targets, byoc_diag_t *diag,
+                                  byoc_placement_t *placement);
+
+#endif // BYOC_CORE_COLLAGE_PROBLEM_H_

@@ -1,0 +1,79 @@
+// emit.h - what the emitters share: constants defined around a template, register tiles, epilogues.
+//
+//   byoc_cutlass_names_t names = {0};
+//   byoc_cutlass_define(text, &names, "OUT", 64);
+//   BYOC_CUTLASS_ADD_TEMPLATE(text, conv);
+//   byoc_cutlass_undefine_all(text, &names);
+#ifndef BYOC_CUTLASS_EMIT_H_
+#define BYOC_CUTLASS_EMIT_H_
+
+#include "problem.h"
+
+#define BYOC_CUTLASS_TEMPLATES(X)                                                                                      \
+  X(prelude)                                                                                                           \
+  X(vec_portable)                                                                                                      \
+  X(vec_avx2)                                                                                                          \
+  X(vec_avx512)                                                                                                        \
+  X(vec_math) X(tile) X(conv) X(winograd_math) X(winograd) X(depthwise) X(gemm_weights) X(gemm) X(dot) X(entry)
+
+#define BYOC_CUTLASS_DECLARE(name)                                                                                     \
+  extern const unsigned char byoc_embed_cutlass_##name[];                                                              \
+  extern const unsigned long long byoc_embed_cutlass_##name##_size;
+BYOC_CUTLASS_TEMPLATES(BYOC_CUTLASS_DECLARE)
+
+#define BYOC_CUTLASS_ADD_TEMPLATE(text, name)                                                                          \
+  byoc_cutlass_text_add_bytes(text, byoc_embed_cutlass_##name, byoc_embed_cutlass_##name##_size)
+
+// Names defined for one function, undefined after it.
+typedef struct byoc_cutlass_names_t {
+  const char *name[96];
+  size_t count;
+} byoc_cutlass_names_t;
+
+// Defines nothing itself: for definitions written by hand.
+void byoc_cutlass_note_name(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const char *name);
+void byoc_cutlass_define(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const char *name, int64_t value);
+void byoc_cutlass_define_text(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const char *name,
+                              const char *arguments, const char *value);
+void byoc_cutlass_undefine_all(byoc_cutlass_text_t *text, const byoc_cutlass_names_t *names);
+
+// HAS_BIAS, HAS_RESIDUAL and FINISH(sum, bias, residual): the epilogue as an expression on vectors. `bias_kind`:
+// BIAS_OF_ROW or BIAS_OF_COLUMN.
+void byoc_cutlass_emit_epilogue(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+                                const byoc_cutlass_epilogue_t *epilogue, const char *bias_kind);
+
+// The register tiles that a grid of `rows` x `columns` needs (the whole one and those of the remainders), and TILES,
+// which picks among them by row_rest and column_rest.
+typedef struct byoc_cutlass_tiling_t {
+  int64_t rows, columns;      // of the grid
+  int32_t tile_rows, vectors; // of the whole tile
+  int32_t lanes;
+  bool a_packed; // rows of a stand side by side, as many as the tile has
+  int64_t a_row, a_depth;
+  bool b_padded; // b's panels are padded to whole vectors
+  bool b_packed; // b's panels are as wide as the tile
+  bool b_whole;  // b's panels are always as wide as the whole tile
+  int64_t b_depth;
+  int64_t c_row;
+  int64_t ahead;     // floats of the next weights that each term asks for
+  bool partial_tile; // partial sums have the shape of the whole tile, not of the result
+} byoc_cutlass_tiling_t;
+
+// One tile as the function FN(name).
+void byoc_cutlass_emit_tile(byoc_cutlass_text_t *text, const char *name, const byoc_cutlass_tiling_t *tiling,
+                            int64_t rows, int64_t columns);
+void byoc_cutlass_emit_tiles(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+                             const byoc_cutlass_tiling_t *tiling);
+
+// Inputs, blocking and shares: what every template reads.
+void byoc_cutlass_emit_common(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+                              const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan, int64_t depth);
+
+void byoc_cutlass_emit_conv(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+                            const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
+void byoc_cutlass_emit_winograd(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+                                const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
+void byoc_cutlass_emit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+                            const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
+
+#endif // BYOC_CUTLASS_EMIT_H_

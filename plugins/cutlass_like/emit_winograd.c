@@ -1,0 +1,70 @@
+// Winograd convolutions as C.
+#include "emit.h"
+#include "plan.h"
+#include "winograd.h"
+
+// TILES(left): the register tile for so many squares, one for each count of rows that a block can end with.
+static void emit_tiles(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_winograd_t *sizes,
+                       const byoc_cutlass_plan_t *plan) {
+  int64_t tiles = byoc_cutlass_ceil_div(sizes->squares, plan->rows); // that share the reading of the next weights
+  byoc_cutlass_define(text, names, "AHEAD", byoc_cutlass_ceil_div(sizes->panel, tiles));
+  byoc_cutlass_tiling_t tiling = {.tile_rows = plan->rows,
+                                  .vectors = plan->vectors,
+                                  .lanes = byoc_cutlass_isa_lanes(plan->isa),
+                                  .a_row = sizes->patch_row,
+                                  .a_depth = 1,
+                                  .b_padded = true,
+                                  .b_packed = true,
+                                  .b_whole = true,
+                                  .c_row = sizes->panel,
+                                  .ahead = byoc_cutlass_ceil_div(sizes->panel, tiles)};
+  byoc_cutlass_names_t own = {0};
+  byoc_cutlass_epilogue_t none = {.alpha = 1.0f};
+  int64_t rest = sizes->squares % plan->rows, last_rest = sizes->last_squares % plan->rows;
+  // The epilogue comes after the transform back.
+  byoc_cutlass_define(text, &own, "B_PADDED", 1);
+  byoc_cutlass_emit_epilogue(text, &own, &none, "0");
+  if (sizes->squares >= plan->rows) byoc_cutlass_emit_tile(text, "tile", &tiling, plan->rows, sizes->panel);
+  if (rest) byoc_cutlass_emit_tile(text, "tile_rest", &tiling, rest, sizes->panel);
+  if (last_rest && last_rest != rest) byoc_cutlass_emit_tile(text, "tile_last_rest", &tiling, last_rest, sizes->panel);
+  byoc_cutlass_text_add(text, "\n");
+  byoc_cutlass_undefine_all(text, &own);
+  byoc_cutlass_text_t pick = {0};
+  byoc_cutlass_text_add(&pick, "(");
+  if (sizes->squares >= plan->rows && (rest || last_rest))
+    byoc_cutlass_text_add(&pick, "(left) >= %d ? FN(tile) : ", plan->rows);
+  else if (sizes->squares >= plan->rows)
+    byoc_cutlass_text_add(&pick, "FN(tile)");
+  if (last_rest && last_rest != rest && rest)
+    byoc_cutlass_text_add(&pick, "(left) == %lld ? FN(tile_last_rest) : ", (long long)last_rest);
+  if (rest)
+    byoc_cutlass_text_add(&pick, "FN(tile_rest)");
+  else if (last_rest)
+    byoc_cutlass_text_add(&pick, "FN(tile_last_rest)");
+  byoc_cutlass_text_add(&pick, ")");
+  if (pick.failed) text->failed = true;
+  byoc_cutlass_define_text(text, names, "TILES", "(left)", pick.data ? pick.data : "");
+  byoc_cutlass_text_deinit(&pick);
+}
+
+void byoc_cutlass_emit_winograd(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+                                const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
+  byoc_cutlass_winograd_t sizes;
+  byoc_cutlass_winograd_sizes(problem, plan, &sizes);
+  byoc_cutlass_define(text, names, "EDGE", plan->edge);
+  byoc_cutlass_define(text, names, "PATCH", plan->edge + 2);
+  byoc_cutlass_define(text, names, "POINTS", sizes.points);
+  byoc_cutlass_define(text, names, "BLOCK_ROWS", plan->block_panels);
+  byoc_cutlass_define(text, names, "SQUARE_PANEL", plan->rows);
+  byoc_cutlass_define(text, names, "WEIGHT_PANEL", sizes.panel);
+  byoc_cutlass_define(text, names, "PATCH_ROW", sizes.patch_row);
+  byoc_cutlass_define(text, names, "PATCH_STEP", sizes.patch_step);
+  byoc_cutlass_define(text, names, "PRODUCT_STEP", sizes.product_step);
+  byoc_cutlass_define_text(text, names, "WINOGRAD_INPUT", "",
+                           plan->edge == 2 ? "winograd_input_2" : "winograd_input_4");
+  byoc_cutlass_define_text(text, names, "WINOGRAD_OUTPUT", "",
+                           plan->edge == 2 ? "winograd_output_2" : "winograd_output_4");
+  emit_tiles(text, names, &sizes, plan);
+  byoc_cutlass_emit_epilogue(text, names, &problem->epilogue, "BIAS_OF_ROW");
+  BYOC_CUTLASS_ADD_TEMPLATE(text, winograd);
+}

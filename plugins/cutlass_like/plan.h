@@ -1,0 +1,23 @@
+// plan.h - what the choosers of plans share.
+#ifndef BYOC_CUTLASS_PLAN_H_
+#define BYOC_CUTLASS_PLAN_H_
+
+#include "problem.h"
+
+static inline int64_t byoc_cutlass_ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
+// Vector registers that a tile may fill with sums, two columns and one broadcast value kept aside.
+int32_t byoc_cutlass_isa_sums(byoc_cutlass_isa_t isa);
+
+// Rows of a tile, at most `most`, such that the last panel is nearly as full as the others.
+int32_t byoc_cutlass_even_rows(int64_t total, int32_t most);
+
+// Whether the moving operand lies in memory as the templates can read it: pixels of a 1x1 convolution, or B's rows.
+bool byoc_cutlass_may_read_in_place(const byoc_cutlass_problem_t *problem);
+
+// Makes blocks fit the problem and of nearly equal length.
+void byoc_cutlass_plan_normalise(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t *plan);
+
+#endif // BYOC_CUTLASS_PLAN_H_

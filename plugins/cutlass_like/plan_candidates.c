@@ -1,0 +1,98 @@
+// The plans that are worth measuring.
+#include "plan.h"
+#include "winograd.h"
+
+static bool plan_equal(const byoc_cutlass_plan_t *a, const byoc_cutlass_plan_t *b) {
+  return a->form == b->form && a->transposed == b->transposed && a->direct == b->direct && a->rows == b->rows &&
+         a->vectors == b->vectors && a->edge == b->edge && a->block_depth == b->block_depth &&
+         a->block_panels == b->block_panels;
+}
+
+static size_t plan_push(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t plan, byoc_cutlass_plan_t *plans,
+                        size_t count, size_t capacity) {
+  if (count == capacity) return count;
+  byoc_cutlass_plan_normalise(problem, &plan);
+  for (size_t i = 0; i < count; ++i)
+    if (plan_equal(&plan, &plans[i])) return count;
+  plans[count] = plan;
+  return count + 1;
+}
+
+// In how many choices two plans differ: candidates near the default come first.
+static int plan_distance(const byoc_cutlass_plan_t *a, const byoc_cutlass_plan_t *b) {
+  return (a->form != b->form) + (a->edge != b->edge) + (a->transposed != b->transposed) + (a->direct != b->direct) +
+         (a->vectors != b->vectors) + (a->block_depth != b->block_depth) + (a->block_panels != b->block_panels);
+}
+
+// A stable insertion sort: a few hundred plans at most.
+static void sort_by_distance(byoc_cutlass_plan_t *plans, size_t count) {
+  for (size_t i = 2; i < count; ++i) {
+    byoc_cutlass_plan_t plan = plans[i];
+    size_t at = i;
+    for (; at > 1 && plan_distance(&plans[at - 1], &plans[0]) > plan_distance(&plan, &plans[0]); --at)
+      plans[at] = plans[at - 1];
+    plans[at] = plan;
+  }
+}
+
+// Every block size for one shape of register tile.
+static size_t push_blocks(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t plan, byoc_cutlass_plan_t *plans,
+                          size_t count, size_t capacity) {
+  static const int32_t depths[] = {256, 512, 1024, 4096}, panels[] = {1, 2, 4, 8, 16};
+  for (size_t d = 0; d < sizeof depths / sizeof *depths; ++d)
+    for (size_t p = 0; p < sizeof panels / sizeof *panels; ++p) {
+      plan.block_depth = depths[d];
+      plan.block_panels = panels[p];
+      count = plan_push(problem, plan, plans, count, capacity);
+    }
+  return count;
+}
+
+// Both sizes of squares, with blocks from half to twice of what the rule says.
+static size_t push_winograd(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t plan, byoc_cutlass_plan_t *plans,
+                            size_t count, size_t capacity) {
+  for (int32_t edge = 4; edge >= 2; edge -= 2) {
+    (void)byoc_cutlass_winograd_plan(problem, edge, &plan);
+    count = plan_push(problem, plan, plans, count, capacity);
+    int32_t rows = plan.block_panels, most = (int32_t)byoc_cutlass_ceil_div(problem->conv.out_h, edge);
+    for (int32_t half = 1; half <= 4; half *= 2) {
+      plan.block_panels = (rows * half + 1) / 2;
+      if (half != 2 && plan.block_panels <= most) count = plan_push(problem, plan, plans, count, capacity);
+    }
+  }
+  return count;
+}
+
+size_t byoc_cutlass_plan_candidates(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa_t isa, int32_t slots,
+                                    bool winograd, byoc_cutlass_plan_t *plans, size_t capacity) {
+  byoc_cutlass_plan_t plan;
+  if (capacity == 0) return 0;
+  byoc_cutlass_plan_default(problem, isa, slots, winograd, &plan);
+  size_t count = plan_push(problem, plan, plans, 0, capacity);
+  if (winograd && byoc_cutlass_winograd_fits(problem)) count = push_winograd(problem, plan, plans, count, capacity);
+  if (plan.form == BYOC_CUTLASS_FORM_WINOGRAD) {
+    byoc_cutlass_plan_default(problem, isa, slots, false, &plan);
+    count = plan_push(problem, plan, plans, count, capacity);
+  }
+  const byoc_cutlass_conv_t *conv = &problem->conv;
+  if (plan.form == BYOC_CUTLASS_FORM_DOT) return count;
+  if (plan.form == BYOC_CUTLASS_FORM_DEPTHWISE) {
+    for (plan.rows = 1; plan.rows <= 6 && plan.rows <= conv->out_h; ++plan.rows)
+      count = plan_push(problem, plan, plans, count, capacity);
+    return count;
+  }
+  bool is_conv = problem->kind == BYOC_CUTLASS_CONV, in_place = byoc_cutlass_may_read_in_place(problem);
+  for (int transposed = 0; transposed <= (is_conv ? 1 : 0); ++transposed)
+    for (int direct = 0; direct <= (in_place && !transposed ? 1 : 0); ++direct)
+      for (int32_t vectors = 1; vectors <= 4; ++vectors) {
+        int64_t rows = !is_conv ? problem->gemm.m : transposed ? conv->out_h * conv->out_w : conv->out;
+        int32_t most = byoc_cutlass_isa_sums(isa) / vectors;
+        plan.transposed = transposed;
+        plan.direct = direct;
+        plan.vectors = vectors;
+        plan.rows = byoc_cutlass_even_rows(rows, most < 14 ? most : 14);
+        count = push_blocks(problem, plan, plans, count, capacity);
+      }
+  sort_by_distance(plans, count);
+  return count;
+}

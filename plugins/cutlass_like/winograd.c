@@ -1,0 +1,143 @@
+// Winograd's minimal filtering: when it pays, its blocking, its weights.
+#include "winograd.h"
+
+#include <math.h>
+
+#include "plan.h"
+
+bool byoc_cutlass_winograd_fits(const byoc_cutlass_problem_t *problem) {
+  const byoc_cutlass_conv_t *conv = &problem->conv;
+  return problem->kind == BYOC_CUTLASS_CONV && conv->kernel_h == 3 && conv->kernel_w == 3 && conv->stride_h == 1 &&
+         conv->stride_w == 1 && conv->dilation_h == 1 && conv->dilation_w == 1 && conv->in >= 4 && conv->out >= 4;
+}
+
+void byoc_cutlass_winograd_sizes(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,
+                                 byoc_cutlass_winograd_t *out_sizes) {
+  const byoc_cutlass_conv_t *conv = &problem->conv;
+  int64_t lanes = byoc_cutlass_isa_lanes(plan->isa), edge = plan->edge;
+  byoc_cutlass_winograd_t *w = out_sizes;
+  w->points = (edge + 2) * (edge + 2);
+  w->squares_w = byoc_cutlass_ceil_div(conv->out_w, edge);
+  w->squares_h = byoc_cutlass_ceil_div(conv->out_h, edge);
+  w->squares = w->squares_w * plan->block_panels;
+  w->last_squares = w->squares_w *
+                    (w->squares_h - (byoc_cutlass_ceil_div(w->squares_h, plan->block_panels) - 1) * plan->block_panels);
+  w->panel = plan->vectors * lanes;
+  w->weight_panels = byoc_cutlass_ceil_div(conv->out, w->panel);
+  // One vector more than needed, so that neither rows nor planes lie a multiple of a cache way apart.
+  w->patch_row = byoc_cutlass_ceil_div(conv->in, lanes) * lanes + lanes;
+  w->patch_step = w->squares * w->patch_row + lanes;
+  w->product_step = w->squares * w->panel + lanes;
+  int64_t gathered = (plan->block_panels * edge + 2) * (w->squares_w * edge + 2);
+  int64_t scattered = edge * edge * w->squares_w + 1; // reads one vector past the end
+  w->strip = (gathered > scattered ? gathered : scattered) * lanes;
+}
+
+int64_t byoc_cutlass_winograd_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
+  byoc_cutlass_winograd_t w;
+  byoc_cutlass_winograd_sizes(problem, plan, &w);
+  return w.points * (w.patch_step + w.product_step) + w.strip;
+}
+
+size_t byoc_cutlass_winograd_packed_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
+  byoc_cutlass_winograd_t w;
+  byoc_cutlass_winograd_sizes(problem, plan, &w);
+  return (size_t)(problem->conv.groups * w.weight_panels * w.points * problem->conv.in * w.panel);
+}
+
+// One filter of 3 x 3 at every point: G f G transposed.
+static void transform_filter(const float filter[9], int64_t edge, double points[36]) {
+  static const double two[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
+  static const double four[6][3] = {{1.0 / 4, 0, 0},
+                                    {-1.0 / 6, -1.0 / 6, -1.0 / 6},
+                                    {-1.0 / 6, 1.0 / 6, -1.0 / 6},
+                                    {1.0 / 24, 1.0 / 12, 1.0 / 6},
+                                    {1.0 / 24, -1.0 / 12, 1.0 / 6},
+                                    {0, 0, 1}};
+  const double(*g)[3] = edge == 2 ? two : four;
+  int64_t patch = edge + 2;
+  for (int64_t i = 0; i < patch; ++i) {
+    double row[3]; // of G f
+    for (int64_t x = 0; x < 3; ++x) row[x] = g[i][0] * filter[x] + g[i][1] * filter[3 + x] + g[i][2] * filter[6 + x];
+    for (int64_t j = 0; j < patch; ++j) points[i * patch + j] = row[0] * g[j][0] + row[1] * g[j][1] + row[2] * g[j][2];
+  }
+}
+
+void byoc_cutlass_winograd_pack(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,
+                                const float *weights, float *packed) {
+  const byoc_cutlass_conv_t *conv = &problem->conv;
+  byoc_cutlass_winograd_t w;
+  byoc_cutlass_winograd_sizes(problem, plan, &w);
+  for (int64_t group = 0; group < conv->groups; ++group)
+    for (int64_t p = 0; p < w.weight_panels; ++p, packed += w.points * conv->in * w.panel)
+      for (int64_t o = 0; o < w.panel; ++o)
+        for (int64_t i = 0; i < conv->in; ++i) {
+          double points[36] = {0};
+          int64_t channel = p * w.panel + o;
+          if (channel < conv->out)
+            transform_filter(weights + ((group * conv->out + channel) * conv->in + i) * 9, plan->edge, points);
+          for (int64_t t = 0; t < w.points; ++t) packed[(t * conv->in + i) * w.panel + o] = (float)points[t];
+        }
+}
+
+// Vectors in a panel of output channels: few enough lanes without a channel, two where that costs nothing.
+static int32_t panel_vectors(int64_t out, int32_t lanes) {
+  int64_t vectors = byoc_cutlass_ceil_div(out, lanes);
+  if (vectors <= 2) return (int32_t)vectors;
+  return vectors % 2 == 0 || vectors % 3 != 0 ? 2 : 3;
+}
+
+double byoc_cutlass_winograd_plan(const byoc_cutlass_problem_t *problem, int32_t edge, byoc_cutlass_plan_t *plan) {
+  const byoc_cutlass_conv_t *conv = &problem->conv;
+  int32_t lanes = byoc_cutlass_isa_lanes(plan->isa);
+  int64_t points = (edge + 2) * (edge + 2), in_vectors = byoc_cutlass_ceil_div(conv->in, lanes);
+  int64_t squares_w = byoc_cutlass_ceil_div(conv->out_w, edge), squares_h = byoc_cutlass_ceil_div(conv->out_h, edge);
+  plan->form = BYOC_CUTLASS_FORM_WINOGRAD;
+  plan->edge = edge;
+  plan->transposed = plan->direct = false;
+  plan->vectors = panel_vectors(conv->out, lanes);
+  plan->block_depth = (int32_t)conv->in;
+  // Patches of a block in about half of a second-level cache of one MiB, but enough squares to pay for each reading of
+  // the weights.
+  int64_t square_bytes = points * 4 * (in_vectors * lanes + plan->vectors * lanes);
+  int64_t squares = 900 * 1024 / square_bytes, fewest = 28;
+  if (squares < fewest) squares = fewest;
+  int64_t rows = squares / squares_w;
+  if (rows < 1) rows = 1;
+  if (rows > squares_h) rows = squares_h;
+  rows = byoc_cutlass_ceil_div(squares_h, byoc_cutlass_ceil_div(squares_h, rows));
+  plan->block_panels = (int32_t)rows;
+  int32_t most = byoc_cutlass_isa_sums(plan->isa) / plan->vectors;
+  plan->rows = byoc_cutlass_even_rows(rows * squares_w, most < 14 ? most : 14);
+
+  // Cycles. Products run at nine tenths of two multiply-adds a cycle; the transforms of a square of one vector of
+  // channels and the reading of weights from beyond the second-level cache at the rates measured on Cascade Lake.
+  double patch_cycles = edge == 4 ? 330 : 150, square_cycles = edge == 4 ? 300 : 130, bytes_a_cycle = 5;
+  double all = (double)(conv->batch * conv->groups * squares_w * squares_h);
+  double out_vectors = (double)(byoc_cutlass_ceil_div(conv->out, plan->vectors * lanes) * plan->vectors);
+  double products = all * (double)(points * conv->in) * out_vectors / 2 / 0.9;
+  double blocks = (double)(conv->batch * byoc_cutlass_ceil_div(squares_h, rows));
+  double weights = (double)(conv->groups * points * conv->in * 4 * lanes) * out_vectors;
+  double reading = weights < 512 * 1024 ? 0 : weights * blocks / bytes_a_cycle;
+  return fmax(products, reading) + 0.3 * fmin(products, reading) + all * (double)in_vectors * patch_cycles +
+         all * (double)byoc_cutlass_ceil_div(conv->out, lanes) * square_cycles;
+}
+
+bool byoc_cutlass_winograd_choose(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t *plan) {
+  if (!byoc_cutlass_winograd_fits(problem)) return false;
+  const byoc_cutlass_conv_t *conv = &problem->conv;
+  int32_t lanes = byoc_cutlass_isa_lanes(plan->isa);
+  double weights = 9.0 * 4 * (double)(conv->groups * conv->in * conv->out);
+  double reading = weights < 512 * 1024 ? 0 : weights / 5;
+  double best = fmax((double)byoc_cutlass_macs(problem) / lanes / 2 / 0.7, reading);
+  bool chosen = false;
+  for (int32_t edge = 2; edge <= 4; edge += 2) {
+    byoc_cutlass_plan_t other = *plan;
+    double cycles = byoc_cutlass_winograd_plan(problem, edge, &other);
+    if (cycles > 0.95 * best) continue;
+    best = cycles;
+    *plan = other;
+    chosen = true;
+  }
+  return chosen;
+}

@@ -1,0 +1,41 @@
+// winograd.h - 3x3 convolutions of stride 1 by Winograd's minimal filtering (templates/winograd.h).
+//
+//   if (byoc_cutlass_winograd_choose(&problem, &plan)) ... plan.form is BYOC_CUTLASS_FORM_WINOGRAD ...
+#ifndef BYOC_CUTLASS_WINOGRAD_H_
+#define BYOC_CUTLASS_WINOGRAD_H_
+
+#include "problem.h"
+
+// Sizes that template, packing and workspace agree on.
+typedef struct byoc_cutlass_winograd_t {
+  int64_t points;               // products of one square
+  int64_t squares_w, squares_h; // squares of the output
+  int64_t squares;              // of a block
+  int64_t last_squares;         // of the last block
+  int64_t panel;                // output channels of a panel, lanes without a channel included
+  int64_t weight_panels;
+  int64_t patch_row, patch_step, product_step; // floats between squares, and between points
+  int64_t strip;                               // floats of the strip
+} byoc_cutlass_winograd_t;
+
+// Whether the template can compute the problem.
+bool byoc_cutlass_winograd_fits(const byoc_cutlass_problem_t *problem);
+
+// Fills plan for squares of edge x edge (plan->isa is read) and returns the cycles that it is expected to take.
+double byoc_cutlass_winograd_plan(const byoc_cutlass_problem_t *problem, int32_t edge, byoc_cutlass_plan_t *plan);
+
+// Whether one of its plans is expected to beat the direct convolution; *plan is then the best one.
+bool byoc_cutlass_winograd_choose(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t *plan);
+
+void byoc_cutlass_winograd_sizes(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,
+                                 byoc_cutlass_winograd_t *out_sizes);
+
+// Floats of one share's workspace.
+int64_t byoc_cutlass_winograd_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
+
+// [GROUPS][panel][point][in][out of the panel], transformed in double precision.
+size_t byoc_cutlass_winograd_packed_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
+void byoc_cutlass_winograd_pack(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,
+                                const float *weights, float *packed);
+
+#endif // BYOC_CUTLASS_WINOGRAD_H_

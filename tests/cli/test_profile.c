@@ -1,0 +1,120 @@
+// byoc profile: the table, and its three files.
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "core/base/file.h"
+#include "models.h"
+#include "tests/support/command.h"
+
+static json_t *read_json(const char *path) {
+  json_error_t error;
+  json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+  if (root == NULL) fail_msg("%s:%d: %s", path, error.line, error.text);
+  return root;
+}
+
+static double number(const json_t *object, const char *key) {
+  const json_t *value = json_object_get(object, key);
+  if (!json_is_number(value)) fail_msg("'%s' is no number", key);
+  return json_number_value(value);
+}
+
+// y = relu(x * w + b) on 2x4 times 4x3: 48 operations of the product; Add and Relu count what they read, 9 and 6.
+static void test_work(void **state) {
+  (void)state;
+  write_tiny("tiny.onnx", "2");
+  byoc_test_shell(0, "byoc build tiny.onnx -o tiny.so --target c --profile");
+  byoc_test_shell(0, "byoc profile tiny.so --runs 5 --input in/x:0=x.npy --json tiny.json");
+  byoc_test_printed("median of 5 runs");
+  byoc_test_printed("machine: ");
+  json_t *root = read_json("tiny.json"), *steps = json_object_get(root, "instructions");
+  assert_true(number(json_object_get(root, "machine"), "gflops_per_s") > 0);
+  assert_true(number(json_object_get(root, "machine"), "gbytes_per_s") > 0);
+  double flops = 0, share = 0;
+  size_t index;
+  json_t *step;
+  json_array_foreach(steps, index, step) {
+    assert_string_equal(json_string_value(json_object_get(step, "target")), "c");
+    flops += number(step, "flops");
+    share += number(step, "share");
+    assert_true(number(step, "bytes") >= 4 * (8 + 6));
+  }
+  assert_true(flops == 63);
+  assert_true(share > 0.999 && share < 1.001);
+  json_decref(root);
+}
+
+// Every target that the vision model can go to: names, times and work of each.
+static void check_target(const char *target, const char *instruction, bool has_nodes) {
+  write_vision("vision.onnx");
+  byoc_test_shell(0, "byoc build vision.onnx -o vision.so --target '%s' --profile", target);
+  byoc_test_shell(0, "byoc profile vision.so --runs 3 --threads 2 --json v.json --trace v.trace --html v.html");
+  byoc_test_printed(instruction);
+  json_t *root = read_json("v.json"), *steps = json_object_get(root, "instructions"), *step;
+  size_t index, node_count = 0, event_count = 0;
+  double flops = 0;
+  json_array_foreach(steps, index, step) {
+    assert_true(number(step, "median_us") >= 0);
+    flops += number(step, "flops");
+    node_count += json_array_size(json_object_get(step, "nodes"));
+  }
+  assert_true(flops > 10000);
+  assert_int_equal(node_count > 0, has_nodes);
+  size_t row_count = json_array_size(steps) + node_count;
+  json_decref(root);
+
+  root = read_json("v.trace");
+  json_t *event;
+  json_array_foreach(json_object_get(root, "traceEvents"), index, event) {
+    if (strcmp(json_string_value(json_object_get(event, "ph")), "X") != 0) continue;
+    assert_true(number(event, "dur") >= 0);
+    assert_true(number(event, "ts") >= 0);
+    event_count += 1;
+  }
+  assert_int_equal(event_count, row_count);
+  json_decref(root);
+
+  byoc_diag_t diag = {0};
+  char *html = NULL;
+  size_t size = 0;
+  byoc_test_ok(byoc_file_read("v.html", byoc_allocator_system(), &diag, &html, &size), &diag);
+  assert_non_null(strstr(html, "Against the machine's limits"));
+  assert_non_null(strstr(html, "</html>"));
+  free(html);
+}
+
+static void test_native(void **state) {
+  (void)state;
+  check_target("c", "Conv", false);
+}
+
+static void test_engine(void **state) {
+  (void)state;
+  check_target("dnnl; c", "operators)", true);
+}
+
+static void test_c_calls(void **state) {
+  (void)state;
+  check_target("cblas; c", "cblas_sgemm '", false);
+}
+
+static void test_refusals(void **state) {
+  (void)state;
+  write_tiny("tiny.onnx", "2");
+  byoc_test_shell(0, "byoc build tiny.onnx -o plain.so --target c");
+  byoc_test_shell(1, "byoc profile plain.so");
+  byoc_test_printed("built without --profile");
+  byoc_test_printed("byoc build MODEL -o ARTIFACT --profile");
+  byoc_test_shell(0, "byoc build tiny.onnx -o tiny.so --target c --profile");
+  byoc_test_shell(2, "byoc profile tiny.so --runs 0");
+  byoc_test_printed("--runs takes a number from 1 on");
+  byoc_test_shell(1, "byoc profile tiny.so --trace missing/x.json");
+  byoc_test_printed("missing/x.json");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_work), cmocka_unit_test(test_native),
+                                     cmocka_unit_test(test_engine), cmocka_unit_test(test_c_calls),
+                                     cmocka_unit_test(test_refusals)};
+  return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
+}

@@ -1,0 +1,156 @@
+// Two targets, first and second, whose rules stand in the text of a test: BYOC_TEST_RULES holds a rule a line.
+//
+//   first.conv_relu := Relu(Conv(%x, @w))          a pattern
+//   first.any merge only=f32 := group Exp Add      a group rule; flags in front of :=
+//
+// Flags: merge, pass_constants, limit=N (max_nodes), only=f32 (declines nodes that give another element type).
+//
+// Their hooks say what they are asked by `log`, and hand back each function as it is, or do as the target's option
+// `answer` says: decline gives it back, fail fails.
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "byoc/plugin.h"
+
+BYOC_PLUGIN_IDENTITY("demo_rows", "1.0", "first,second", "Targets whose rules stand in the test");
+
+enum { MAX_RULES = 16, MAX_OPERATORS = 16, TEXT_BYTES = 4096 };
+
+static const byoc_host_t *host;
+static char text[TEXT_BYTES];
+static const char *operators[2][MAX_RULES][MAX_OPERATORS];
+static byoc_rule_t rules[2][MAX_RULES];
+static uint32_t rule_counts[2];
+
+// ---- rules ----
+
+static int32_t accept_f32(void *self, byoc_region_t *region) {
+  (void)self;
+  for (uint64_t i = 0; i < host->region->node_count(region); ++i) {
+    const byoc_value_t *value = host->graph->node_result(host->region->node_at(region, i), 0);
+    if (host->graph->value_dtype(value) == BYOC_DTYPE_F32) continue;
+    return host->region->decline(region, "only f32 is done here");
+  }
+  return 1;
+}
+
+static void read_flags(char *flags, byoc_rule_t *rule) {
+  char *rest = NULL;
+  for (char *word = strtok_r(flags, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
+    if (strcmp(word, "merge") == 0) rule->flags |= BYOC_RULE_MERGE;
+    if (strcmp(word, "pass_constants") == 0) rule->flags |= BYOC_RULE_PASS_CONSTANTS;
+    if (strncmp(word, "limit=", 6) == 0) rule->max_nodes = (uint32_t)atoi(word + 6);
+    if (strcmp(word, "only=f32") == 0) rule->accept = accept_f32;
+  }
+}
+
+static void read_rule(char *line) {
+  char *body = strstr(line, " := "), *flags = strchr(line, ' ');
+  if (body == NULL) return;
+  *body = '\0';
+  body += 4;
+  *flags = '\0';
+  const int target = strncmp(line, "second.", 7) == 0;
+  const uint32_t index = rule_counts[target];
+  if (index == MAX_RULES) return;
+  byoc_rule_t *rule = &rules[target][index];
+  *rule = (byoc_rule_t){.header = BYOC_HEADER(byoc_rule_t, 1), .name = line};
+  if (flags < body - 4) read_flags(flags + 1, rule);
+  if (strncmp(body, "group ", 6) == 0) {
+    const char **names = operators[target][index];
+    char *rest = NULL;
+    for (char *word = strtok_r(body + 6, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
+      if (rule->operators.count < MAX_OPERATORS) names[rule->operators.count++] = word;
+    }
+    rule->operators.items = names;
+  } else {
+    rule->pattern = body;
+  }
+  rule_counts[target] += 1;
+}
+
+// ---- hooks ----
+
+static int32_t answer(byoc_codegen_t *codegen, byoc_function_t *function, const char *how) {
+  if (strcmp(how, "decline") == 0) return host->codegen->decline(codegen, function, "the test says so");
+  if (strcmp(how, "fail") == 0) return host->codegen->error(codegen, BYOC_UNSUPPORTED, "the test says so");
+  return host->edit->hand_back(codegen, function);
+}
+
+// The whole module at once.
+static int32_t generate(void *self, byoc_codegen_t *codegen) {
+  (void)self;
+  const byoc_target_t *target = host->codegen->target(codegen);
+  const uint64_t count = host->codegen->function_count(codegen);
+  char line[512];
+  snprintf(line, sizeof(line), "hook of '%s': %llu functions", host->target->text(target), (unsigned long long)count);
+  host->codegen->log(codegen, line);
+  int32_t status = BYOC_OK;
+  for (uint64_t i = 0; i < count && status == BYOC_OK; ++i) {
+    status = answer(codegen, host->codegen->function_at(codegen, i), host->target->option_string(target, "answer"));
+  }
+  return status;
+}
+
+// Function by function.
+static int32_t generate_function(void *self, byoc_codegen_t *codegen, byoc_function_t *function) {
+  (void)self;
+  const byoc_target_t *target = host->codegen->target(codegen);
+  char line[512];
+  snprintf(line, sizeof(line), "hook of '%s': function %s", host->target->text(target),
+           host->graph->function_symbol(function));
+  host->codegen->log(codegen, line);
+  return answer(codegen, function, host->target->option_string(target, "answer"));
+}
+
+// ---- the plugin ----
+
+static const byoc_option_t options[] = {{.header = BYOC_HEADER(byoc_option_t, 1),
+                                         .name = "answer",
+                                         .type = BYOC_OPTION_CHOICE,
+                                         .choices = "back|decline|fail",
+                                         .default_value = "back",
+                                         .help = "what the hook does with its functions"},
+                                        {.header = BYOC_HEADER(byoc_option_t, 1),
+                                         .name = "level",
+                                         .type = BYOC_OPTION_INT,
+                                         .minimum = 0,
+                                         .maximum = 9,
+                                         .default_value = "1",
+                                         .help = "a number that the hook reads"}};
+
+static byoc_backend_t backends[2] = {{.header = BYOC_HEADER(byoc_backend_t, 1),
+                                      .target = "first",
+                                      .description = "Rules of a test, one hook for the module",
+                                      .options = options,
+                                      .option_count = 2,
+                                      .option_stride = sizeof(options[0]),
+                                      .rule_stride = sizeof(byoc_rule_t),
+                                      .generate = generate},
+                                     {.header = BYOC_HEADER(byoc_backend_t, 1),
+                                      .target = "second",
+                                      .description = "Rules of a test, one hook a function",
+                                      .options = options,
+                                      .option_count = 2,
+                                      .option_stride = sizeof(options[0]),
+                                      .rule_stride = sizeof(byoc_rule_t),
+                                      .generate_function = generate_function}};
+
+BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *from_host, byoc_plugin_t *out_plugin) {
+  static const byoc_backend_t *const list[] = {&backends[0], &backends[1]};
+  host = from_host;
+  const char *given = getenv("BYOC_TEST_RULES");
+  snprintf(text, sizeof(text), "%s", given != NULL ? given : "");
+  rule_counts[0] = rule_counts[1] = 0;
+  char *rest = NULL;
+  for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) read_rule(line);
+  for (int i = 0; i < 2; ++i) {
+    backends[i].rules = rules[i];
+    backends[i].rule_count = rule_counts[i];
+  }
+  out_plugin->backends = list;
+  out_plugin->backend_count = 2;
+  return BYOC_OK;
+}

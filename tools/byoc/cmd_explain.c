@@ -1,0 +1,85 @@
+#include <stdio.h>
+
+#include "command.h"
+#include "core/collage/plan_json.h"
+#include "explain.h"
+#include "session.h"
+
+typedef struct explain_options_t {
+  byoc_session_options_t session;
+  byoc_explain_options_t explain;
+  const char *model, *html, *save_plan;
+  bool json;
+} explain_options_t;
+
+static byoc_status_t print_plan(const byoc_plan_t *plan, const explain_options_t *options, byoc_diag_t *diag) {
+  byoc_string_t text;
+  byoc_string_init(&text, plan->arena.allocator);
+  byoc_status_t status =
+      options->json ? byoc_plan_print(plan, &text, diag) : byoc_explain_print(plan, &options->explain, &text, diag);
+  if (status == BYOC_OK && fwrite(text.data, 1, text.size, stdout) != text.size) {
+    status = byoc_diag_error(diag, BYOC_IO, "cannot write to standard output");
+  }
+  byoc_string_deinit(&text);
+  return status;
+}
+
+static byoc_status_t hand_out(const byoc_plan_t *plan, const explain_options_t *options, byoc_diag_t *diag) {
+  if (options->save_plan != NULL) BYOC_RETURN_IF_ERROR(byoc_plan_write(plan, options->save_plan, diag));
+  if (options->html != NULL) BYOC_RETURN_IF_ERROR(byoc_explain_html(plan, options->html, diag));
+  return print_plan(plan, options, diag);
+}
+
+static byoc_status_t explain_saved(const explain_options_t *options, byoc_diag_t *diag) {
+  byoc_plan_t plan;
+  if (options->session.targets.count > 0) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "a saved plan has its targets; --target goes with a model");
+  }
+  BYOC_RETURN_IF_ERROR(byoc_plan_read(options->model, byoc_allocator_system(), diag, &plan));
+  byoc_status_t status = hand_out(&plan, options, diag);
+  byoc_plan_deinit(&plan);
+  return status;
+}
+
+static byoc_status_t explain(byoc_session_t *session, const explain_options_t *options, byoc_diag_t *diag) {
+  if (byoc_ends_with(options->model, ".json")) return explain_saved(options, diag);
+  BYOC_RETURN_IF_ERROR(byoc_session_open(&options->session, diag, session));
+  BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, &options->session, diag));
+  BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, &options->session, options->model, diag));
+  // As far as backends may still give something back.
+  BYOC_RETURN_IF_ERROR(byoc_session_compile(session, &options->session, "generate", diag));
+  return hand_out(&session->result.plan, options, diag);
+}
+
+int byoc_main_explain(int argc, char **argv) {
+  explain_options_t options = {0};
+  const byoc_option_row_t rows[] = {
+      BYOC_TARGET_ROWS(options.session),
+      {"node", 0, BYOC_OPT_TEXT, &options.explain.node, "NAME", "this node only, by its name or number"},
+      {"all", 0, BYOC_OPT_FLAG, &options.explain.all, "", "cut no list"},
+      {"json", 0, BYOC_OPT_FLAG, &options.json, "", "the plan as JSON, as --save-plan writes it"},
+      {"save-plan", 0, BYOC_OPT_TEXT, &options.save_plan, "FILE", "write the plan to a file too"},
+      {"html", 0, BYOC_OPT_TEXT, &options.html, "FILE", "draw the plan as a page too: one file, no network"},
+  };
+  static const char *const operands[] = {"a model (an .onnx file) or a saved plan (a .json file)", NULL};
+  const byoc_usage_t usage = {
+      .command = "byoc explain",
+      .synopsis = "MODEL|PLAN.json [--target TARGETS] [--node NAME] [--all] [--json] [--html FILE]",
+      .summary = "show which target takes which operators, what else was on offer, and why",
+      .operands = operands,
+      .rows = rows,
+      .row_count = sizeof(rows) / sizeof(rows[0]),
+      .more = "A plan that --save-plan wrote is shown as it is, without its model.\n"
+              "Nodes are numbered after simplifying: constants are folded and dead nodes are gone.\n",
+  };
+  byoc_diag_t diag = {0};
+  byoc_session_t session = {0};
+  bool done = false;
+  byoc_status_t status = byoc_options_parse(&usage, argc, argv, &diag, &options.model, &done);
+  if (status == BYOC_OK && !done) {
+    status = explain(&session, &options, &diag);
+    if (status != BYOC_OK) byoc_diag_context(&diag, status, "explaining %s", options.model);
+    byoc_session_close(&session);
+  }
+  return status == BYOC_OK ? BYOC_EXIT_OK : byoc_report(&diag, status);
+}

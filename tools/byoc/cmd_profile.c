@@ -1,0 +1,80 @@
+#include <stdlib.h>
+
+#include "command.h"
+#include "profile.h"
+
+typedef struct profile_options_t {
+  const char *artifact, *json, *trace, *html;
+  byoc_text_items_t inputs;
+  int64_t run_count, warm_up_count, thread_count, seed;
+} profile_options_t;
+
+static byoc_status_t report(const profile_options_t *options, const byoc_profile_t *profile, byoc_diag_t *diag) {
+  size_t *order = byoc_profile_order(profile);
+  if (order == NULL) return byoc_diag_out_of_memory(diag);
+  byoc_profile_print(profile, order);
+  byoc_status_t status = BYOC_OK;
+  if (options->json != NULL) status = byoc_profile_write_json(profile, options->json, diag);
+  if (status == BYOC_OK && options->trace != NULL) status = byoc_profile_write_trace(profile, options->trace, diag);
+  if (status == BYOC_OK && options->html != NULL) {
+    status = byoc_profile_write_html(profile, order, options->html, diag);
+  }
+  free(order);
+  return status;
+}
+
+static byoc_status_t profile(const profile_options_t *options, byoc_diag_t *diag) {
+  if (options->run_count < 1 || options->thread_count < 1) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--%s takes a number from 1 on",
+                           options->run_count < 1 ? "runs" : "threads");
+  }
+  byoc_artifact_run_t run;
+  BYOC_RETURN_IF_ERROR(byoc_artifact_run_open(options->artifact, (int32_t)options->thread_count, diag, &run));
+  byoc_profile_t result = {0};
+  byoc_status_t status = byoc_ports_read(&run.inputs, &options->inputs, diag);
+  if (status == BYOC_OK) status = byoc_ports_randomise(&run.inputs, (uint64_t)options->seed, diag);
+  if (status == BYOC_OK) {
+    status = byoc_profile_collect(&run, options->warm_up_count, options->run_count, diag, &result);
+  }
+  result.thread_count = (int32_t)options->thread_count;
+  if (status == BYOC_OK) status = byoc_profile_compare(&result, diag);
+  if (status == BYOC_OK) status = report(options, &result, diag);
+  byoc_profile_deinit(&result);
+  byoc_artifact_run_close(&run);
+  return status;
+}
+
+int byoc_main_profile(int argc, char **argv) {
+  profile_options_t options = {.run_count = 30, .warm_up_count = 3, .thread_count = 1};
+  const byoc_option_row_t rows[] = {
+      {"runs", 'n', BYOC_OPT_COUNT, &options.run_count, "N", "profiled runs (default 30)"},
+      {"warm-up", 0, BYOC_OPT_COUNT, &options.warm_up_count, "N", "runs before them (default 3)"},
+      {"threads", 0, BYOC_OPT_COUNT, &options.thread_count, "N", "threads (default 1)"},
+      {"input", 'i', BYOC_OPT_LIST, &options.inputs, "NAME=FILE.npy", "an input's values (default: random)"},
+      {"seed", 0, BYOC_OPT_COUNT, &options.seed, "N", "of the random inputs (default 0)"},
+      {"json", 0, BYOC_OPT_TEXT, &options.json, "FILE", "write the table as JSON"},
+      {"trace", 0, BYOC_OPT_TEXT, &options.trace, "FILE", "write the fastest run as Chrome-trace JSON (Perfetto)"},
+      {"html", 0, BYOC_OPT_TEXT, &options.html, "FILE", "write a picture: time line, slowest, roofline"},
+  };
+  static const char *const operands[] = {"an artifact (.so) built with --profile", NULL};
+  const byoc_usage_t usage = {
+      .command = "byoc profile",
+      .synopsis = "ARTIFACT [--runs N] [--input NAME=FILE.npy] [--json FILE] [--trace FILE] [--html FILE]",
+      .summary = "time each instruction of an artifact, against what the machine can do",
+      .operands = operands,
+      .rows = rows,
+      .row_count = sizeof(rows) / sizeof(rows[0]),
+      .more = "Times are medians; nodes of engines stand below their instruction. Operations count two a\n"
+              "multiply-add, bytes are operands, constants and results, each once. Both are compared with what the\n"
+              "machine does at most, measured here with as many threads: f32 multiply-adds, and copying memory.\n"
+              "What stays in the caches moves faster than memory; Winograd convolutions count as direct ones.\n",
+  };
+  byoc_diag_t diag = {0};
+  bool done = false;
+  byoc_status_t status = byoc_options_parse(&usage, argc, argv, &diag, &options.artifact, &done);
+  if (status == BYOC_OK && !done) {
+    status = profile(&options, &diag);
+    if (status != BYOC_OK) byoc_diag_context(&diag, status, "profiling %s", options.artifact);
+  }
+  return status == BYOC_OK ? BYOC_EXIT_OK : byoc_report(&diag, status);
+}

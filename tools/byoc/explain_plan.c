@@ -1,0 +1,101 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "explain.h"
+
+static size_t kind_length(const char *target) {
+  return strcspn(target, " ");
+}
+
+void byoc_plan_target_label(const byoc_plan_t *plan, uint32_t target, char *buffer, size_t size) {
+  const char *text = plan->targets.data[target];
+  size_t length = kind_length(text), same = 0;
+  for (size_t t = 0; t < plan->targets.count; ++t) {
+    const char *other = plan->targets.data[t];
+    if (kind_length(other) == length && strncmp(other, text, length) == 0) ++same;
+  }
+  if (same > 1) {
+    snprintf(buffer, size, "%.*s#%u", (int)length, text, target);
+  } else {
+    snprintf(buffer, size, "%.*s", (int)length, text);
+  }
+}
+
+void byoc_plan_cost_text(double cost_ns, byoc_cost_source_t source, char *buffer, size_t size) {
+  bool is_bound = source == BYOC_COST_SOURCE_BOUND, is_named = source != BYOC_COST_SOURCE_NONE && !is_bound;
+  const char *front = is_bound ? "at least " : "", *space = is_named ? " " : "";
+  const char *name = is_named ? byoc_cost_source_name(source) : "";
+  if (isnan(cost_ns)) {
+    snprintf(buffer, size, "-");
+  } else if (isinf(cost_ns)) {
+    snprintf(buffer, size, "unusable");
+  } else if (cost_ns < 1e3) {
+    snprintf(buffer, size, "%s%.0f ns%s%s", front, cost_ns, space, name);
+  } else if (cost_ns < 1e6) {
+    snprintf(buffer, size, "%s%.*f us%s%s", front, cost_ns < 1e5 ? 2 : 1, cost_ns / 1e3, space, name);
+  } else {
+    snprintf(buffer, size, "%s%.3f ms%s%s", front, cost_ns / 1e6, space, name);
+  }
+}
+
+void byoc_plan_nodes_text(const uint32_t *nodes, uint32_t count, byoc_string_t *out) {
+  for (uint32_t i = 0; i < count;) {
+    uint32_t end = i + 1;
+    while (end < count && nodes[end] == nodes[end - 1] + 1) ++end;
+    byoc_string_append(out, i > 0 ? ", " : "");
+    byoc_string_appendf(out, "%u", nodes[i]);
+    if (end - i > 1) byoc_string_appendf(out, "-%u", nodes[end - 1]);
+    i = end;
+  }
+}
+
+void byoc_plan_node_text(const byoc_plan_node_t *node, byoc_string_t *out) {
+  byoc_string_append(out, node->op);
+  if (node->name[0]) byoc_string_appendf(out, " '%s'", node->name);
+}
+
+bool byoc_plan_holds(const uint32_t *nodes, uint32_t count, uint32_t node) {
+  uint32_t low = 0, high = count;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (nodes[middle] == node) return true;
+    if (nodes[middle] < node) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return false;
+}
+
+byoc_plan_home_t byoc_plan_home(const byoc_plan_t *plan, const byoc_plan_block_t *block, uint32_t node) {
+  uint32_t region = block->nodes.data[node].region;
+  if (region != UINT32_MAX) {
+    const byoc_plan_region_t *row = &block->regions.data[region];
+    return (byoc_plan_home_t){row->target, row->rule, row->nodes, row->node_count, row->cost_ns, row->source};
+  }
+  uint32_t native = (uint32_t)plan->targets.count - 1;
+  for (size_t c = 0; c < block->candidates.count; ++c) {
+    const byoc_plan_candidate_t *row = &block->candidates.data[c];
+    if (!row->is_chosen || row->target != native || !byoc_plan_holds(row->nodes, row->node_count, node)) continue;
+    return (byoc_plan_home_t){row->target, row->rule, row->nodes, row->node_count, row->cost_ns, row->source};
+  }
+  return (byoc_plan_home_t){.target = native, .rule = "", .cost_ns = NAN};
+}
+
+const char *byoc_plan_absence(const byoc_plan_t *plan, const byoc_plan_block_t *block, uint32_t node, uint32_t target) {
+  uint32_t home = byoc_plan_home(plan, block, node).target;
+  bool is_native = target + 1 == plan->targets.count;
+  if (home == target || is_native) return NULL;
+  for (size_t c = 0; c < block->candidates.count; ++c) {
+    const byoc_plan_candidate_t *row = &block->candidates.data[c];
+    if (row->target == target && byoc_plan_holds(row->nodes, row->node_count, node)) return NULL;
+  }
+  for (size_t d = 0; d < block->declines.count; ++d) {
+    const byoc_plan_decline_t *row = &block->declines.data[d];
+    if (row->target == target && byoc_plan_holds(row->nodes, row->node_count, node)) return NULL;
+  }
+  bool is_greedy = block->candidates.count == 0; // each target in turn gets what those before it left
+  if (is_greedy && home < target) return "was not asked: a target before it took the node";
+  return "none of its rules takes it here";
+}

@@ -1,0 +1,101 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "explain.h"
+
+enum { NAMED_NODES = 4 };
+
+// The next name of "cutlass, dnnl"; false at the end.
+static bool next_name(const char **cursor, char *name, size_t size) {
+  const char *start = *cursor + strspn(*cursor, ", ");
+  size_t length = strcspn(start, ", ");
+  *cursor = start + length;
+  snprintf(name, size, "%.*s", (int)length, start);
+  return length > 0;
+}
+
+byoc_status_t byoc_require_check(const char *required, const byoc_target_list_t *targets, byoc_diag_t *diag) {
+  const char *names[64];
+  size_t count = 0;
+  byoc_string_t list;
+  byoc_string_init(&list, targets->arena.allocator);
+  for (size_t t = 0; t < targets->targets.count && count < 64; ++t) {
+    names[count++] = targets->targets.data[t]->kind->name;
+    byoc_string_appendf(&list, "%s%s", t > 0 ? ", " : "", names[t]);
+  }
+  char name[64];
+  byoc_status_t status = BYOC_OK;
+  bool is_empty = true;
+  for (const char *cursor = required; status == BYOC_OK && next_name(&cursor, name, sizeof(name)); is_empty = false) {
+    size_t t = 0;
+    while (t < count && strcmp(names[t], name) != 0) ++t;
+    if (t < count) continue;
+    status =
+        byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--require %s: the targets of this build are %s", name, list.data);
+    const char *nearest = byoc_nearest_match(name, names, count);
+    if (nearest != NULL) byoc_diag_hint(diag, "did you mean '%s'?", nearest);
+    if (nearest == NULL) byoc_diag_hint(diag, "add it to --target, or require one of these");
+  }
+  if (status == BYOC_OK && is_empty) {
+    status = byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--require takes targets: %s", list.data);
+  }
+  byoc_string_deinit(&list);
+  return status;
+}
+
+static bool is_required(const char *required, const char *target) {
+  char name[64];
+  size_t length = strcspn(target, " ");
+  for (const char *cursor = required; next_name(&cursor, name, sizeof(name));) {
+    if (strlen(name) == length && strncmp(name, target, length) == 0) return true;
+  }
+  return false;
+}
+
+// Why the first required target with something to say did not get it.
+static void print_reason(const char *required, const byoc_plan_t *plan, const byoc_plan_block_t *block, uint32_t node,
+                         byoc_string_t *out) {
+  char label[48];
+  for (uint32_t t = 0; t < plan->targets.count; ++t) {
+    if (!is_required(required, plan->targets.data[t])) continue;
+    byoc_plan_target_label(plan, t, label, sizeof(label));
+    for (size_t d = 0; d < block->declines.count; ++d) {
+      const byoc_plan_decline_t *decline = &block->declines.data[d];
+      if (decline->target != t || !byoc_plan_holds(decline->nodes, decline->node_count, node)) continue;
+      byoc_string_appendf(out, "; %s declined: %.*s", label, (int)strcspn(decline->reason, "\n"), decline->reason);
+      return;
+    }
+    const char *absence = byoc_plan_absence(plan, block, node, t);
+    byoc_string_appendf(out, "; %s: %s", label, absence ? absence : "costs more");
+    return;
+  }
+}
+
+byoc_status_t byoc_require_placed(const char *required, const byoc_plan_t *plan, byoc_diag_t *diag) {
+  byoc_string_t text;
+  byoc_string_init(&text, plan->arena.allocator);
+  size_t count = 0, total = 0;
+  for (size_t b = 0; b < plan->blocks.count; ++b) {
+    const byoc_plan_block_t *block = &plan->blocks.data[b];
+    for (uint32_t n = 0; n < block->nodes.count; ++n, ++total) {
+      byoc_plan_home_t home = byoc_plan_home(plan, block, n);
+      if (is_required(required, plan->targets.data[home.target])) continue;
+      if (count++ >= NAMED_NODES) continue;
+      char label[48];
+      byoc_plan_target_label(plan, home.target, label, sizeof(label));
+      byoc_string_append(&text, "\n  ");
+      byoc_plan_node_text(&block->nodes.data[n], &text);
+      byoc_string_appendf(&text, " went to %s", label);
+      print_reason(required, plan, block, n, &text);
+    }
+  }
+  byoc_status_t status = text.failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
+  if (status == BYOC_OK && count > NAMED_NODES) byoc_string_appendf(&text, "\n  and %zu more", count - NAMED_NODES);
+  if (status == BYOC_OK && count > 0) {
+    status = byoc_diag_error(diag, BYOC_UNSUPPORTED, "%zu of %zu operators are not on %s, which --require asks for:%s",
+                             count, total, required, text.data);
+    byoc_diag_hint(diag, "byoc explain shows every candidate and decline; require c too to let them fall back");
+  }
+  byoc_string_deinit(&text);
+  return status;
+}

@@ -1,0 +1,64 @@
+// Profiles of an artifact: the times of its instructions over several runs, what each does, and what the machine can
+// do.
+#ifndef BYOC_TOOLS_BYOC_PROFILE_H_
+#define BYOC_TOOLS_BYOC_PROFILE_H_
+
+#include <stdio.h>
+
+#include "artifact.h"
+#include "core/base/vector.h"
+#include "core/collage/cost_database.h"
+
+#define BYOC_PROFILE_NO_ROW SIZE_MAX
+
+// An instruction of the host program, or a node of an engine below one.
+typedef struct byoc_profile_row_t {
+  char *name;
+  char *kind, *target;               // "" of nodes
+  size_t parent;                     // row of the instruction that a node is part of; BYOC_PROFILE_NO_ROW
+  size_t ordinal;                    // of a node below its parent
+  double flops, bytes;               // negative: not known
+  BYOC_VECTOR(double) run_ns;        // time in each run
+  double median_ns;                  // over the runs
+  double flops_per_ns, bytes_per_ns; // at the median; 0: not known
+  double limit_share;                // of the nearer limit of the machine that was reached; 0: not known
+} byoc_profile_row_t;
+
+typedef struct byoc_profile_event_t {
+  size_t row;
+  int64_t start_ns, duration_ns; // from the start of its run
+} byoc_profile_event_t;
+
+typedef struct byoc_profile_t {
+  const byoc_artifact_t *artifact;
+  int32_t thread_count;
+  size_t run_count;
+  byoc_calibration_t limits;                // of the machine, all threads together
+  BYOC_VECTOR(byoc_profile_row_t) rows;     // instructions in order of the program, nodes behind them
+  size_t step_count;                        // instructions among them
+  BYOC_VECTOR(double) total_ns;             // of each run
+  double median_ns;                         // of those
+  double steps_ns;                          // sum of the instructions\' medians: what shares are of
+  BYOC_VECTOR(byoc_profile_event_t) events; // of the fastest run
+  double events_ns;                         // what that run took
+} byoc_profile_t;
+
+// Runs the artifact's profile entry `run_count` times after `warm_up_count` others. `deinit` is due either way.
+byoc_status_t byoc_profile_collect(byoc_artifact_run_t *run, int64_t warm_up_count, int64_t run_count,
+                                   byoc_diag_t *diag, byoc_profile_t *out_profile);
+void byoc_profile_deinit(byoc_profile_t *profile);
+// Measures the machine with the artifact's number of threads and compares each row with it.
+byoc_status_t byoc_profile_compare(byoc_profile_t *profile, byoc_diag_t *diag);
+
+// Rows by time, slowest first, each engine's nodes behind their instruction: indices, rows.count of them, from malloc;
+// NULL when memory is out.
+size_t *byoc_profile_order(const byoc_profile_t *profile);
+
+void byoc_profile_print(const byoc_profile_t *profile, const size_t *order);
+// One document each; files appear whole or not at all.
+byoc_status_t byoc_profile_write_json(const byoc_profile_t *profile, const char *path, byoc_diag_t *diag);
+byoc_status_t byoc_profile_write_trace(const byoc_profile_t *profile, const char *path, byoc_diag_t *diag);
+byoc_status_t byoc_profile_write_html(const byoc_profile_t *profile, const size_t *order, const char *path,
+                                      byoc_diag_t *diag);
+
+#endif // BYOC_TOOLS_BYOC_PROFILE_H_

@@ -1,0 +1,243 @@
+// From the lines of the profile entry to rows with a time for each run.
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/log.h"
+#include "profile.h"
+
+// A line as the sink gets it: nodes of an engine wait for their instruction, which comes after them.
+typedef struct pending_t {
+  char *name;
+  int64_t start_ns, duration_ns;
+} pending_t;
+
+typedef struct collector_t {
+  byoc_profile_t *profile;
+  byoc_allocator_t allocator;
+  bool recording; // warm-up runs are not
+  bool failed;    // memory is out
+  size_t run;
+  size_t cursor; // the instruction after the last one that reported
+  int64_t start_ns;
+  BYOC_VECTOR(pending_t) pending;
+  BYOC_VECTOR(byoc_profile_event_t) events; // of this run
+} collector_t;
+
+// ---- rows ----
+
+static byoc_profile_row_t *add_row(collector_t *c, const char *name, size_t parent) {
+  byoc_profile_row_t row = {.name = byoc_copy_string(c->allocator, name),
+                            .kind = byoc_copy_string(c->allocator, ""),
+                            .target = byoc_copy_string(c->allocator, ""),
+                            .parent = parent,
+                            .flops = -1,
+                            .bytes = -1};
+  if (row.name != NULL && row.kind != NULL && row.target != NULL &&
+      byoc_vector_push(&c->profile->rows, c->allocator, row)) {
+    return &c->profile->rows.data[c->profile->rows.count - 1];
+  }
+  byoc_free(c->allocator, row.name);
+  byoc_free(c->allocator, row.kind);
+  byoc_free(c->allocator, row.target);
+  c->failed = true;
+  return NULL;
+}
+
+static void replace_text(collector_t *c, char **text, const json_t *value) {
+  if (!json_is_string(value)) return;
+  char *copy = byoc_copy_string(c->allocator, json_string_value(value));
+  if (copy == NULL) c->failed = true;
+  if (copy == NULL) return;
+  byoc_free(c->allocator, *text);
+  *text = copy;
+}
+
+// The instructions that the artifact's metadata lists.
+static void add_known_steps(collector_t *c) {
+  json_t *metadata = json_loads(c->profile->artifact->metadata, 0, NULL);
+  const json_t *steps = json_object_get(metadata, "steps");
+  size_t index;
+  const json_t *step;
+  json_array_foreach(steps, index, step) {
+    const char *name = json_string_value(json_object_get(step, "name"));
+    byoc_profile_row_t *row = add_row(c, name != NULL ? name : "?", BYOC_PROFILE_NO_ROW);
+    if (row == NULL) break;
+    replace_text(c, &row->kind, json_object_get(step, "kind"));
+    replace_text(c, &row->target, json_object_get(step, "target"));
+    const json_t *flops = json_object_get(step, "flops"), *bytes = json_object_get(step, "bytes");
+    if (flops != NULL) row->flops = json_number_value(flops);
+    if (bytes != NULL) row->bytes = json_number_value(bytes);
+  }
+  json_decref(metadata);
+  c->profile->step_count = c->profile->rows.count;
+}
+
+// The next instruction of that name, from where the last one stood: loops come back to the same ones.
+static size_t find_step(collector_t *c, const char *name) {
+  size_t count = c->profile->step_count;
+  for (size_t i = 0; i < count; ++i) {
+    size_t at = (c->cursor + i) % count;
+    if (strcmp(c->profile->rows.data[at].name, name) != 0) continue;
+    c->cursor = (at + 1) % count;
+    return at;
+  }
+  return BYOC_PROFILE_NO_ROW;
+}
+
+static size_t find_node(collector_t *c, const char *name, size_t parent, size_t ordinal) {
+  for (size_t i = c->profile->step_count; i < c->profile->rows.count; ++i) {
+    const byoc_profile_row_t *row = &c->profile->rows.data[i];
+    if (row->parent == parent && row->ordinal == ordinal && strcmp(row->name, name) == 0) return i;
+  }
+  byoc_profile_row_t *row = add_row(c, name, parent);
+  if (row == NULL) return BYOC_PROFILE_NO_ROW;
+  row->ordinal = ordinal;
+  return c->profile->rows.count - 1;
+}
+
+// ---- lines ----
+
+static void record(collector_t *c, size_t row, int64_t start_ns, int64_t duration_ns) {
+  if (row == BYOC_PROFILE_NO_ROW) return;
+  byoc_profile_row_t *at = &c->profile->rows.data[row];
+  while (at->run_ns.count <= c->run) {
+    if (byoc_vector_push(&at->run_ns, c->allocator, 0.0)) continue;
+    c->failed = true;
+    return;
+  }
+  at->run_ns.data[c->run] += (double)duration_ns;
+  const byoc_profile_event_t event = {.row = row, .start_ns = start_ns, .duration_ns = duration_ns};
+  if (!byoc_vector_push(&c->events, c->allocator, event)) c->failed = true;
+}
+
+static void clear_pending(collector_t *c) {
+  for (size_t i = 0; i < c->pending.count; ++i) byoc_free(c->allocator, c->pending.data[i].name);
+  c->pending.count = 0;
+}
+
+static void sink(void *self, const char *name, uint64_t duration_ns) {
+  collector_t *c = self;
+  if (!c->recording || c->failed) return;
+  int64_t duration = (int64_t)duration_ns, start_ns = byoc_now_ns() - c->start_ns - duration;
+  if (name[0] == '\t') {
+    pending_t line = {.name = byoc_copy_string(c->allocator, name + 1), .start_ns = start_ns, .duration_ns = duration};
+    if (line.name != NULL && byoc_vector_push(&c->pending, c->allocator, line)) return;
+    byoc_free(c->allocator, line.name);
+    c->failed = true;
+    return;
+  }
+  size_t step = find_step(c, name);
+  record(c, step, start_ns, duration);
+  for (size_t i = 0; i < c->pending.count; ++i) {
+    const pending_t *line = &c->pending.data[i];
+    record(c, find_node(c, line->name, step, i), line->start_ns, line->duration_ns);
+  }
+  clear_pending(c);
+}
+
+// ---- runs ----
+
+static int compare_doubles(const void *left, const void *right) {
+  const double *a = left, *b = right;
+  return *a < *b ? -1 : *a > *b;
+}
+
+// Of numbers that may be put in another order; 0 of none.
+static double median(double *values, size_t count) {
+  if (count == 0) return 0;
+  qsort(values, count, sizeof(*values), compare_doubles);
+  return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+static byoc_status_t run_once(collector_t *c, byoc_artifact_run_t *run, byoc_diag_t *diag) {
+  const byoc_artifact_t *table = run->artifact.table;
+  c->cursor = 0;
+  c->start_ns = byoc_now_ns();
+  byoc_status_t status =
+      table->profile(run->context, (const void *const *)run->inputs.pointers, run->outputs.pointers, sink, c);
+  double total_ns = (double)(byoc_now_ns() - c->start_ns);
+  if (status != BYOC_OK) {
+    return byoc_diag_error(diag, status, "the run failed: %s", table->last_error(run->context));
+  }
+  if (c->recording && !byoc_vector_push(&c->profile->total_ns, c->allocator, total_ns)) c->failed = true;
+  return c->failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
+}
+
+// The fastest run is the one that pictures show: nothing else was in its way.
+static void keep_events(collector_t *c) {
+  byoc_profile_t *profile = c->profile;
+  double total_ns = profile->total_ns.data[profile->total_ns.count - 1];
+  if (profile->events.count == 0 || total_ns < profile->events_ns) {
+    byoc_profile_event_t *data = profile->events.data;
+    size_t capacity = profile->events.capacity;
+    profile->events.data = c->events.data;
+    profile->events.count = c->events.count;
+    profile->events.capacity = c->events.capacity;
+    profile->events_ns = total_ns;
+    c->events.data = data;
+    c->events.capacity = capacity;
+  }
+  c->events.count = 0;
+}
+
+static byoc_status_t run_all(collector_t *c, byoc_artifact_run_t *run, int64_t warm_up_count, int64_t run_count,
+                             byoc_diag_t *diag) {
+  byoc_progress_t progress;
+  byoc_progress_begin(&progress, "profiling", run_count);
+  byoc_status_t status = BYOC_OK;
+  for (int64_t i = 0; i < warm_up_count && status == BYOC_OK; ++i) status = run_once(c, run, diag);
+  c->recording = true;
+  for (int64_t i = 0; i < run_count && status == BYOC_OK; ++i) {
+    c->run = (size_t)i;
+    status = run_once(c, run, diag);
+    if (status == BYOC_OK) keep_events(c);
+    byoc_progress_step(&progress, i + 1, "");
+  }
+  byoc_progress_end(&progress);
+  return status;
+}
+
+static void take_medians(byoc_profile_t *profile) {
+  for (size_t i = 0; i < profile->rows.count; ++i) {
+    byoc_profile_row_t *row = &profile->rows.data[i];
+    row->median_ns = median(row->run_ns.data, row->run_ns.count);
+    if (i < profile->step_count) profile->steps_ns += row->median_ns;
+  }
+  profile->median_ns = median(profile->total_ns.data, profile->total_ns.count);
+}
+
+byoc_status_t byoc_profile_collect(byoc_artifact_run_t *run, int64_t warm_up_count, int64_t run_count,
+                                   byoc_diag_t *diag, byoc_profile_t *out_profile) {
+  *out_profile = (byoc_profile_t){.artifact = run->artifact.table, .run_count = (size_t)run_count};
+  if (run->artifact.table->profile == NULL) {
+    byoc_status_t status =
+        byoc_diag_error(diag, BYOC_UNSUPPORTED, "the artifact has no profile entry: it was built without --profile");
+    byoc_diag_hint(diag, "build it again: byoc build MODEL -o ARTIFACT --profile");
+    return status;
+  }
+  collector_t collector = {.profile = out_profile, .allocator = byoc_allocator_system()};
+  add_known_steps(&collector);
+  byoc_status_t status = collector.failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
+  if (status == BYOC_OK) status = run_all(&collector, run, warm_up_count, run_count, diag);
+  if (status == BYOC_OK) take_medians(out_profile);
+  clear_pending(&collector);
+  byoc_vector_deinit(&collector.pending, collector.allocator);
+  byoc_vector_deinit(&collector.events, collector.allocator);
+  return status;
+}
+
+void byoc_profile_deinit(byoc_profile_t *profile) {
+  byoc_allocator_t allocator = byoc_allocator_system();
+  for (size_t i = 0; i < profile->rows.count; ++i) {
+    byoc_profile_row_t *row = &profile->rows.data[i];
+    byoc_free(allocator, row->name);
+    byoc_free(allocator, row->kind);
+    byoc_free(allocator, row->target);
+    byoc_vector_deinit(&row->run_ns, allocator);
+  }
+  byoc_vector_deinit(&profile->rows, allocator);
+  byoc_vector_deinit(&profile->total_ns, allocator);
+  byoc_vector_deinit(&profile->events, allocator);
+  *profile = (byoc_profile_t){0};
+}

@@ -1,0 +1,275 @@
+// A picture of a profile: one HTML file with inline SVG that needs nothing else.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/file.h"
+#include "core/base/string.h"
+#include "profile.h"
+
+enum { WIDTH = 1160, LANE = 34, BAR = 18, MAX_BARS = 40, LABEL = 330, ROOF_HEIGHT = 420 };
+
+static const char style[] =
+    "body{font:14px/1.4 system-ui,sans-serif;margin:24px auto;max-width:1160px;color:#222;background:#fff}"
+    "h1{font-size:22px;margin:0}h2{font-size:16px;margin:28px 0 6px}p{margin:4px 0;color:#555}"
+    "svg{display:block;width:100%;height:auto}text{font:12px system-ui,sans-serif;fill:#333}"
+    ".small{font-size:11px;fill:#666}.axis{stroke:#bbb;stroke-width:1}.grid{stroke:#eee}.roof{stroke:#222;"
+    "stroke-width:2;fill:none}.key{display:inline-block;width:12px;height:12px;margin:0 5px 0 16px;"
+    "vertical-align:-1px}rect.event{stroke:#fff;stroke-width:.4}circle{fill-opacity:.65;stroke:#fff}";
+
+static void append_text(byoc_string_t *out, const char *text) {
+  for (const char *at = text; *at != '\0'; ++at) {
+    if (*at == '&') byoc_string_append(out, "&amp;");
+    if (*at == '<') byoc_string_append(out, "&lt;");
+    if (*at == '>') byoc_string_append(out, "&gt;");
+    if (*at == '"') byoc_string_append(out, "&quot;");
+    if (strchr("&<>\"", *at) == NULL) byoc_string_append_bytes(out, (unsigned char)*at < ' ' ? " " : at, 1);
+  }
+}
+
+// ---- colours ----
+
+// Targets in order of their first instruction have the colours in order.
+static const char *const palette[] = {"#3b6fb6", "#d9782d", "#3f9b57", "#b8475b", "#7d5ba6", "#8a8a2b", "#4aa3a2"};
+enum { COLOURS = sizeof(palette) / sizeof(palette[0]) };
+
+static const char *target_of(const byoc_profile_t *profile, const byoc_profile_row_t *row) {
+  return row->parent == BYOC_PROFILE_NO_ROW ? row->target : profile->rows.data[row->parent].target;
+}
+
+static bool is_first_of_target(const byoc_profile_t *profile, size_t step) {
+  for (size_t i = 0; i < step; ++i) {
+    if (strcmp(profile->rows.data[i].target, profile->rows.data[step].target) == 0) return false;
+  }
+  return true;
+}
+
+static const char *colour_of(const byoc_profile_t *profile, const byoc_profile_row_t *row) {
+  const char *target = target_of(profile, row);
+  size_t number = 0;
+  for (size_t i = 0; i < profile->step_count; ++i) {
+    if (strcmp(profile->rows.data[i].target, target) == 0) break;
+    if (is_first_of_target(profile, i)) number += 1;
+  }
+  return palette[number % COLOURS];
+}
+
+static void append_legend(const byoc_profile_t *profile, byoc_string_t *out) {
+  byoc_string_append(out, "<p>");
+  for (size_t i = 0; i < profile->step_count; ++i) {
+    const byoc_profile_row_t *row = &profile->rows.data[i];
+    if (!is_first_of_target(profile, i)) continue;
+    byoc_string_appendf(out, "<span class=\"key\" style=\"background:%s\"></span>", colour_of(profile, row));
+    append_text(out, row->target[0] != '\0' ? row->target : "host");
+  }
+  byoc_string_append(out, "</p>\n");
+}
+
+// What a pointer that rests on a row is told.
+static void append_title(const byoc_profile_row_t *row, double duration_ns, byoc_string_t *out) {
+  byoc_string_append(out, "<title>");
+  append_text(out, row->name);
+  byoc_string_appendf(out, "\n%.2f us", duration_ns / 1e3);
+  if (row->flops > 0) byoc_string_appendf(out, ", %.1f GFLOP/s", row->flops / duration_ns);
+  if (row->bytes > 0) byoc_string_appendf(out, ", %.1f GB/s", row->bytes / duration_ns);
+  byoc_string_append(out, "</title>");
+}
+
+// ---- over time ----
+
+// 1, 2 or 5 times a power of ten: about ten of them to `span`.
+static double tick_of(double span) {
+  double tick = pow(10, floor(log10(span / 10)));
+  if (span / tick > 50) return tick * 5;
+  return span / tick > 20 ? tick * 2 : tick;
+}
+
+static void append_timeline(const byoc_profile_t *profile, byoc_string_t *out) {
+  bool has_nodes = profile->rows.count > profile->step_count;
+  double span = profile->events_ns > 0 ? profile->events_ns : 1, scale = WIDTH / span;
+  int bottom = has_nodes ? 2 * LANE + 8 : LANE;
+  byoc_string_appendf(out,
+                      "<h2>One run over time</h2>\n<p>The fastest run, %.3f ms%s.</p>\n<svg viewBox=\"0 0 %d %d\">\n",
+                      span / 1e6, has_nodes ? "; nodes of engines below their instruction" : "", WIDTH, bottom + 24);
+  double tick = tick_of(span);
+  for (double at = 0; at <= span; at += tick) {
+    byoc_string_appendf(out,
+                        "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"0\" y2=\"%d\"/>"
+                        "<text class=\"small\" x=\"%.1f\" y=\"%d\">%g ms</text>\n",
+                        at * scale, at * scale, bottom + 4, at * scale + 2, bottom + 18, at / 1e6);
+  }
+  for (size_t i = 0; i < profile->events.count; ++i) {
+    const byoc_profile_event_t *event = &profile->events.data[i];
+    const byoc_profile_row_t *row = &profile->rows.data[event->row];
+    double duration = event->duration_ns > 0 ? (double)event->duration_ns : 1;
+    bool is_node = row->parent != BYOC_PROFILE_NO_ROW;
+    byoc_string_appendf(out, "<rect class=\"event\" x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"%s\"%s>",
+                        (double)event->start_ns * scale, is_node ? LANE + 8 : 0, fmax(duration * scale, 0.3), LANE,
+                        colour_of(profile, row), is_node ? " fill-opacity=\".6\"" : "");
+    append_title(row, duration, out);
+    byoc_string_append(out, "</rect>\n");
+  }
+  byoc_string_append(out, "</svg>\n");
+}
+
+// ---- bars ----
+
+static bool is_leaf(const byoc_profile_t *profile, size_t row) {
+  for (size_t i = profile->step_count; i < profile->rows.count; ++i) {
+    if (profile->rows.data[i].parent == row) return false;
+  }
+  return true;
+}
+
+static void append_bar(const byoc_profile_t *profile, const byoc_profile_row_t *row, int y, double scale,
+                       byoc_string_t *out) {
+  char name[48];
+  int length = snprintf(name, sizeof(name), "%s", row->name);
+  if (length >= (int)sizeof(name)) memcpy(name + sizeof(name) - 4, "...", 4);
+  double width = row->median_ns * scale;
+  byoc_string_appendf(out, "<g><text x=\"%d\" y=\"%d\" text-anchor=\"end\">", LABEL - 8, y + 13);
+  append_text(out, name);
+  byoc_string_appendf(out, "</text><rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>", LABEL, y + 2,
+                      fmax(width, 0.5), BAR - 4, colour_of(profile, row));
+  byoc_string_appendf(out, "<text class=\"small\" x=\"%.1f\" y=\"%d\">%.1f us, %.1f%%", LABEL + width + 6, y + 13,
+                      row->median_ns / 1e3, 100 * row->median_ns / profile->steps_ns);
+  if (row->flops_per_ns > 0) {
+    byoc_string_appendf(out, ", %.1f GFLOP/s (%.0f%%)", row->flops_per_ns,
+                        100 * row->flops_per_ns / profile->limits.flops_per_ns);
+  }
+  byoc_string_append(out, "</text>");
+  append_title(row, row->median_ns > 0 ? row->median_ns : 1, out);
+  byoc_string_append(out, "</g>\n");
+}
+
+// An engine's nodes stand for their instruction.
+static void append_bars(const byoc_profile_t *profile, const size_t *order, byoc_string_t *out) {
+  const byoc_profile_row_t *shown[MAX_BARS];
+  size_t count = 0, leaf_count = 0;
+  double longest = 1;
+  for (size_t i = 0; i < profile->rows.count; ++i) {
+    const byoc_profile_row_t *row = &profile->rows.data[order[i]];
+    if (!is_leaf(profile, order[i])) continue;
+    leaf_count += 1;
+    if (count < MAX_BARS) shown[count++] = row;
+    if (row->median_ns > longest) longest = row->median_ns;
+  }
+  byoc_string_appendf(out, "<h2>Where the time goes</h2>\n<p>Medians of %zu runs; the %zu slowest of %zu.</p>\n",
+                      profile->run_count, count, leaf_count);
+  byoc_string_appendf(out, "<svg viewBox=\"0 0 %d %zu\">\n", WIDTH, count * BAR + 4);
+  double scale = (WIDTH - LABEL - 260) / longest;
+  for (size_t i = 0; i < count; ++i) append_bar(profile, shown[i], (int)i * BAR, scale, out);
+  byoc_string_append(out, "</svg>\n");
+}
+
+// ---- roofline ----
+
+// Logarithmic axes in powers of ten.
+typedef struct roof_t {
+  double low_x, high_x, low_y, high_y;
+} roof_t;
+
+static double roof_x(const roof_t *roof, double value) {
+  return 60 + (WIDTH - 90) * (log10(value) - roof->low_x) / (roof->high_x - roof->low_x);
+}
+
+static double roof_y(const roof_t *roof, double value) {
+  return ROOF_HEIGHT - 36 - (ROOF_HEIGHT - 56) * (log10(value) - roof->low_y) / (roof->high_y - roof->low_y);
+}
+
+static bool has_place(const byoc_profile_row_t *row) {
+  return row->flops > 0 && row->bytes > 0 && row->median_ns > 0;
+}
+
+static roof_t roof_of(const byoc_profile_t *profile) {
+  const byoc_calibration_t *limits = &profile->limits;
+  roof_t roof = {.low_x = floor(log10(limits->flops_per_ns / limits->bytes_per_ns)) - 1,
+                 .high_x = ceil(log10(limits->flops_per_ns / limits->bytes_per_ns)) + 1,
+                 .low_y = floor(log10(limits->flops_per_ns)) - 2,
+                 .high_y = ceil(log10(limits->flops_per_ns * 1.1))};
+  for (size_t i = 0; i < profile->step_count; ++i) {
+    const byoc_profile_row_t *row = &profile->rows.data[i];
+    if (!has_place(row)) continue;
+    roof.low_x = fmin(roof.low_x, floor(log10(row->flops / row->bytes)));
+    roof.high_x = fmax(roof.high_x, ceil(log10(row->flops / row->bytes)));
+    roof.low_y = fmin(roof.low_y, floor(log10(row->flops_per_ns)));
+    roof.high_y = fmax(roof.high_y, ceil(log10(row->flops_per_ns)));
+  }
+  return roof;
+}
+
+static void append_roof_axes(const byoc_profile_t *profile, const roof_t *roof, byoc_string_t *out) {
+  for (double power = roof->low_x; power <= roof->high_x; ++power) {
+    double x = roof_x(roof, pow(10, power));
+    byoc_string_appendf(out,
+                        "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"20\" y2=\"%d\"/><text class=\"small\" "
+                        "x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%g</text>\n",
+                        x, x, ROOF_HEIGHT - 36, x, ROOF_HEIGHT - 22, pow(10, power));
+  }
+  for (double power = roof->low_y; power <= roof->high_y; ++power) {
+    double y = roof_y(roof, pow(10, power));
+    byoc_string_appendf(out,
+                        "<line class=\"grid\" x1=\"60\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/><text class=\"small\" "
+                        "x=\"54\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n",
+                        WIDTH - 30, y, y, y + 4, pow(10, power));
+  }
+  byoc_string_appendf(out,
+                      "<text class=\"small\" x=\"%d\" y=\"%d\" text-anchor=\"middle\">operations a byte moved"
+                      "</text><text class=\"small\" x=\"4\" y=\"12\">GFLOP/s</text>\n",
+                      WIDTH / 2, ROOF_HEIGHT - 6);
+  const byoc_calibration_t *limits = &profile->limits;
+  double left = pow(10, roof->low_x), ridge = limits->flops_per_ns / limits->bytes_per_ns;
+  double lowest = pow(10, roof->low_y);
+  if (left * limits->bytes_per_ns < lowest) left = lowest / limits->bytes_per_ns;
+  byoc_string_appendf(out, "<polyline class=\"roof\" points=\"%.1f,%.1f %.1f,%.1f %.1f,%.1f\"/>\n", roof_x(roof, left),
+                      roof_y(roof, left * limits->bytes_per_ns), roof_x(roof, ridge),
+                      roof_y(roof, limits->flops_per_ns), roof_x(roof, pow(10, roof->high_x)),
+                      roof_y(roof, limits->flops_per_ns));
+  byoc_string_appendf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.0f GFLOP/s, %.1f GB/s</text>\n", WIDTH - 34,
+                      roof_y(roof, limits->flops_per_ns) - 6, limits->flops_per_ns, limits->bytes_per_ns);
+}
+
+static void append_roofline(const byoc_profile_t *profile, byoc_string_t *out) {
+  roof_t roof = roof_of(profile);
+  byoc_string_appendf(out,
+                      "<h2>Against the machine's limits</h2>\n<p>Each dot an instruction, its area its share of the "
+                      "time; the line what arithmetic and memory allow on %d thread%s. What stays in the caches may "
+                      "lie above the slope; Winograd convolutions, counted as direct ones, above the roof.</p>\n"
+                      "<svg viewBox=\"0 0 %d %d\">\n",
+                      (int)profile->thread_count, profile->thread_count == 1 ? "" : "s", WIDTH, ROOF_HEIGHT);
+  append_roof_axes(profile, &roof, out);
+  for (size_t i = 0; i < profile->step_count; ++i) {
+    const byoc_profile_row_t *row = &profile->rows.data[i];
+    if (!has_place(row)) continue;
+    byoc_string_appendf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" fill=\"%s\">",
+                        roof_x(&roof, row->flops / row->bytes), roof_y(&roof, row->flops_per_ns),
+                        3 + 40 * sqrt(fmin(row->median_ns / profile->steps_ns, 1)), colour_of(profile, row));
+    append_title(row, row->median_ns, out);
+    byoc_string_append(out, "</circle>\n");
+  }
+  byoc_string_append(out, "</svg>\n");
+}
+
+// ---- the page ----
+
+byoc_status_t byoc_profile_write_html(const byoc_profile_t *profile, const size_t *order, const char *path,
+                                      byoc_diag_t *diag) {
+  byoc_string_t out;
+  byoc_string_init(&out, byoc_allocator_system());
+  byoc_string_append(&out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Profile of ");
+  append_text(&out, profile->artifact->model_name);
+  byoc_string_appendf(&out, "</title><style>%s</style></head><body>\n<h1>Profile of ", style);
+  append_text(&out, profile->artifact->model_name);
+  byoc_string_appendf(&out, "</h1>\n<p>%zu instructions, median of %zu runs %.3f ms, %d thread%s.</p>\n",
+                      profile->step_count, profile->run_count, profile->median_ns / 1e6, (int)profile->thread_count,
+                      profile->thread_count == 1 ? "" : "s");
+  append_legend(profile, &out);
+  append_timeline(profile, &out);
+  append_bars(profile, order, &out);
+  append_roofline(profile, &out);
+  byoc_string_append(&out, "</body></html>\n");
+  byoc_status_t status =
+      out.failed ? byoc_diag_out_of_memory(diag) : byoc_file_write_atomic(path, out.data, out.size, 0644, diag);
+  byoc_string_deinit(&out);
+  return status;
+}

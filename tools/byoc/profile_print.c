@@ -1,0 +1,128 @@
+// The table, and the same as JSON.
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/file.h"
+#include "json_print.h"
+#include "profile.h"
+
+// ---- order ----
+
+static const byoc_profile_t *sorted_profile; // of byoc_profile_order, for qsort; this program has one thread
+
+// The instruction that a row belongs to: itself, or a node's parent.
+static size_t step_of(const byoc_profile_t *profile, size_t row) {
+  return profile->rows.data[row].parent == BYOC_PROFILE_NO_ROW ? row : profile->rows.data[row].parent;
+}
+
+static int compare_rows(const void *left, const void *right) {
+  size_t a = *(const size_t *)left, b = *(const size_t *)right;
+  size_t step_a = step_of(sorted_profile, a), step_b = step_of(sorted_profile, b);
+  const byoc_profile_row_t *rows = sorted_profile->rows.data;
+  if (step_a != step_b) {
+    if (rows[step_a].median_ns != rows[step_b].median_ns) {
+      return rows[step_a].median_ns > rows[step_b].median_ns ? -1 : 1;
+    }
+    return step_a < step_b ? -1 : 1;
+  }
+  if (a == step_a || b == step_b) return a == b ? 0 : a == step_a ? -1 : 1;
+  if (rows[a].median_ns != rows[b].median_ns) return rows[a].median_ns > rows[b].median_ns ? -1 : 1;
+  return a < b ? -1 : a > b;
+}
+
+size_t *byoc_profile_order(const byoc_profile_t *profile) {
+  size_t *order = calloc(profile->rows.count + 1, sizeof(*order));
+  if (order == NULL) return NULL;
+  for (size_t i = 0; i < profile->rows.count; ++i) order[i] = i;
+  sorted_profile = profile;
+  qsort(order, profile->rows.count, sizeof(*order), compare_rows);
+  return order;
+}
+
+// ---- table ----
+
+static void print_rate(double rate, double limit, int width) {
+  if (rate <= 0) printf(" %*s %5s", width, "-", "");
+  if (rate > 0) printf(" %*.1f %4.0f%%", width, rate, 100 * rate / limit);
+}
+
+static void print_row(const byoc_profile_t *profile, const byoc_profile_row_t *row) {
+  bool is_node = row->parent != BYOC_PROFILE_NO_ROW;
+  char name[64];
+  int length = snprintf(name, sizeof(name), "%s%s", is_node ? "  " : "", row->name);
+  if (length > 40) memcpy(name + 37, "...", 4);
+  printf("%-40s %-8s %10.2f %5.1f%%", name, row->target, row->median_ns / 1e3,
+         100 * row->median_ns / profile->steps_ns);
+  if (!is_node) print_rate(row->flops_per_ns, profile->limits.flops_per_ns, 8);
+  if (!is_node) print_rate(row->bytes_per_ns, profile->limits.bytes_per_ns, 7);
+  printf("\n");
+}
+
+void byoc_profile_print(const byoc_profile_t *profile, const size_t *order) {
+  printf("%-40s %-8s %10s %6s %8s %5s %7s %5s\n", "instruction", "target", "us", "share", "GFLOP/s", "peak", "GB/s",
+         "peak");
+  double flops = 0;
+  for (size_t i = 0; i < profile->rows.count; ++i) {
+    const byoc_profile_row_t *row = &profile->rows.data[order[i]];
+    print_row(profile, row);
+    if (row->flops > 0) flops += row->flops;
+  }
+  printf("%zu instructions, median of %zu runs %.3f ms (instructions %.3f ms), %d thread%s, %.1f GFLOP/s\n"
+         "machine: %.1f GFLOP/s of f32 multiply-adds, %.1f GB/s from and to memory\n",
+         profile->step_count, profile->run_count, profile->median_ns / 1e6, profile->steps_ns / 1e6,
+         (int)profile->thread_count, profile->thread_count == 1 ? "" : "s", flops / profile->median_ns,
+         profile->limits.flops_per_ns, profile->limits.bytes_per_ns);
+}
+
+// ---- JSON ----
+
+static bool set(json_t *object, const char *key, json_t *value) {
+  return json_object_set_new(object, key, value) == 0;
+}
+
+static json_t *row_json(const byoc_profile_t *profile, const byoc_profile_row_t *row) {
+  json_t *object = json_pack("{s:o, s:f, s:f}", "name", byoc_json_text(row->name), "median_us", row->median_ns / 1e3,
+                             "share", row->median_ns / profile->steps_ns);
+  bool ok = object != NULL;
+  if (row->parent == BYOC_PROFILE_NO_ROW) {
+    ok = ok && set(object, "kind", byoc_json_text(row->kind)) && set(object, "target", byoc_json_text(row->target)) &&
+         set(object, "nodes", json_array());
+  }
+  if (row->flops >= 0) ok = ok && set(object, "flops", json_real(row->flops));
+  if (row->bytes >= 0) ok = ok && set(object, "bytes", json_real(row->bytes));
+  if (row->flops > 0) ok = ok && set(object, "gflops_per_s", json_real(row->flops_per_ns));
+  if (row->bytes > 0) ok = ok && set(object, "gbytes_per_s", json_real(row->bytes_per_ns));
+  if (row->limit_share > 0) ok = ok && set(object, "limit_share", json_real(row->limit_share));
+  if (ok) return object;
+  json_decref(object);
+  return NULL;
+}
+
+// In order of the program, each engine's nodes inside their instruction.
+static json_t *rows_json(const byoc_profile_t *profile) {
+  json_t *steps = json_array();
+  for (size_t i = 0; i < profile->rows.count; ++i) {
+    const byoc_profile_row_t *row = &profile->rows.data[i];
+    json_t *list =
+        row->parent == BYOC_PROFILE_NO_ROW ? steps : json_object_get(json_array_get(steps, row->parent), "nodes");
+    if (json_array_append_new(list, row_json(profile, row)) == 0) continue;
+    json_decref(steps);
+    return NULL;
+  }
+  return steps;
+}
+
+byoc_status_t byoc_profile_write_json(const byoc_profile_t *profile, const char *path, byoc_diag_t *diag) {
+  json_t *root =
+      json_pack("{s:o, s:i, s:I, s:f, s:{s:f, s:f}, s:o}", "model", byoc_json_text(profile->artifact->model_name),
+                "threads", (int)profile->thread_count, "runs", (json_int_t)profile->run_count, "median_ms",
+                profile->median_ns / 1e6, "machine", "gflops_per_s", profile->limits.flops_per_ns, "gbytes_per_s",
+                profile->limits.bytes_per_ns, "instructions", rows_json(profile));
+  char *text = root != NULL ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
+  json_decref(root);
+  if (text == NULL) return byoc_diag_out_of_memory(diag);
+  byoc_status_t status = byoc_file_write_atomic(path, text, strlen(text), 0644, diag);
+  free(text);
+  return status;
+}
