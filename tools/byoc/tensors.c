@@ -66,7 +66,7 @@ static byoc_status_t describe_buffer(byoc_port_t *port, const byoc_host_buffer_t
   for (int32_t d = 0; d < type->rank; ++d) {
     const byoc_dim_expr_t *expr = type->dims[d].expr;
     port->dims[d] = expr == NULL ? type->dims[d].constant : -1;
-    if (expr != NULL) names[d] = expr->kind == BYOC_DIM_SYMBOL ? expr->symbol : "(an expression)";
+    if (expr != NULL) names[d] = expr->kind == BYOC_DIM_SYMBOL ? expr->symbol : "?";
   }
   return BYOC_OK;
 }
