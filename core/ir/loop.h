@@ -153,6 +153,7 @@ typedef enum byoc_loop_for_kind_t {
   BYOC_LOOP_PARALLEL, // iterations are independent; outermost only
   BYOC_LOOP_VECTOR,   // iterations are independent; the compiler is asked to vectorise
   BYOC_LOOP_UNROLL,   // constant bounds
+  BYOC_LOOP_REDUCE,   // as VECTOR, but for scalars that iterations fold terms into, in any order (v = op(v, term))
 } byoc_loop_for_kind_t;
 
 struct byoc_loop_stmt_t {
@@ -261,6 +262,9 @@ const byoc_loop_expr_t *byoc_loop_mutable(byoc_loop_builder_t *builder, const ch
 void byoc_loop_assign(byoc_loop_builder_t *builder, const byoc_loop_expr_t *variable, const byoc_loop_expr_t *value);
 void byoc_loop_store(byoc_loop_builder_t *builder, const byoc_loop_buffer_t *buffer, const byoc_loop_expr_t *index,
                      const byoc_loop_expr_t *value);
+// The term of an assignment `v = op(v, term)` where op is associative and the term does not read v; NULL for others.
+const byoc_loop_expr_t *byoc_loop_reduction_term(const byoc_loop_stmt_t *assign);
+bool byoc_loop_expr_reads(const byoc_loop_expr_t *expr, const byoc_loop_variable_t *variable);
 void byoc_loop_comment(byoc_loop_builder_t *builder, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 // Checks every rule above (open blocks, types of operands, scopes of variables, parallel loops outermost).

@@ -80,9 +80,13 @@ static void emit_prelude(byoc_emitter_t *emitter, byoc_string_t *out) {
                             "#elif defined(__GNUC__)\n"
                             "#define BYOC_VECTOR _Pragma(\"GCC ivdep\")\n"
                             "#else\n#define BYOC_VECTOR\n#endif\n\n");
+  if (emitter->uses_unroll || emitter->uses_reduce)
+    byoc_string_append(out, "#define BYOC_PRAGMA(text) _Pragma(#text)\n\n");
+  if (emitter->uses_reduce)
+    byoc_string_append(out, "// The loop that follows folds terms into these scalars, in any order.\n"
+                            "#define BYOC_REDUCE(clauses) BYOC_PRAGMA(omp simd clauses)\n\n");
   if (emitter->uses_unroll)
-    byoc_string_append(out, "#define BYOC_PRAGMA(text) _Pragma(#text)\n"
-                            "#if defined(__clang__)\n"
+    byoc_string_append(out, "#if defined(__clang__)\n"
                             "#define BYOC_UNROLL(count) BYOC_PRAGMA(clang loop unroll_count(count))\n"
                             "#elif defined(__GNUC__)\n"
                             "#define BYOC_UNROLL(count) BYOC_PRAGMA(GCC unroll count)\n"

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "core/kernel/transposed.h"
+
 // Most operations an element that may be inlined into a loop nest that reads its input more than once.
 #define CHEAP_COST 8
 // Most operations an element of a producer that is inlined into several consumers.
@@ -115,6 +117,8 @@ static bool accepts_inline(const byoc_fuse_node_t *producer, const byoc_value_t 
     return has_trait(consumer, BYOC_OP_REDUCES) && producer->cost <= CHEAP_COST;
   }
   if (is_trivial(producer)) return true;
+  // A transposition in tiles takes its elementwise consumers along as its epilogue.
+  if (has_trait(consumer, BYOC_OP_ELEMENTWISE) && byoc_transpose_parts(producer->node)) return false;
   if (has_trait(consumer, BYOC_OP_ELEMENTWISE)) return same_shape(value->type, consumer->node->results[0]->type);
   return has_trait(consumer, BYOC_OP_INJECTIVE);
 }

@@ -342,6 +342,7 @@ static byoc_status_t loops_reduce(byoc_lower_t *lower, const byoc_node_t *node) 
   }
   byoc_rows_t rows;
   byoc_rows_begin(&rows, lower, x, over);
+  rows.is_dense = r.sets.count < 2 && byoc_lower_operand_buffer(lower, node, 0);
   byoc_rows_element_t element = mapped;
   if (r.reduction->log_sum_exp) {
     r.max = byoc_rows_fold(&rows, BYOC_LOOP_OP_MAX, r.dtype, plain, &r);

@@ -20,6 +20,7 @@ typedef struct byoc_rows_t {
   const byoc_type_t *type;
   bool over[BYOC_MAX_RANK]; // dimensions that are folded
   int32_t last_over;        // the last of them; -1: none
+  bool is_dense;            // set by callers whose elements are neighbours in memory along the folded dimensions
   int64_t block;            // rows side by side; 0: one row at a time
   const byoc_loop_expr_t *indices[BYOC_MAX_RANK];
   const byoc_loop_expr_t *first, *used; // of a block: its first row and how many there are

@@ -76,8 +76,8 @@ static byoc_status_t make_argument(case_t *c, const byoc_onnx_value_t *from, byo
                              .data = (void *)(uintptr_t)tensor->data};
     return BYOC_OK;
   }
-  *out = (byoc_argument_t){
-      .kind = from->kind == BYOC_TYPE_SEQUENCE ? BYOC_ARGUMENT_SEQUENCE : BYOC_ARGUMENT_OPTIONAL, .count = from->count};
+  *out = (byoc_argument_t){.kind = from->kind == BYOC_TYPE_SEQUENCE ? BYOC_ARGUMENT_SEQUENCE : BYOC_ARGUMENT_OPTIONAL,
+                           .count = from->count};
   out->items = BYOC_ARENA_ARRAY(&c->data->arena, byoc_argument_t, from->count);
   if (out->items == NULL) return byoc_diag_out_of_memory(diag);
   for (size_t i = 0; i < from->count; ++i) {
@@ -94,8 +94,8 @@ static bool fill_all(byoc_port_t *port, byoc_argument_t *argument, const byoc_co
   for (uint64_t at = 0; at < port->size_bytes; at += from->size_bytes) {
     memcpy((uint8_t *)port->data + at, from->data, from->size_bytes);
   }
-  *argument = (byoc_argument_t){
-      .dtype = port->dtype, .rank = (uint32_t)port->rank, .dims = port->dims, .data = port->data};
+  *argument =
+      (byoc_argument_t){.dtype = port->dtype, .rank = (uint32_t)port->rank, .dims = port->dims, .data = port->data};
   return true;
 }
 

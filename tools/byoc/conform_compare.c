@@ -54,8 +54,8 @@ static void print_index(const byoc_constant_t *tensor, int64_t index, char *buff
   if (used < size) snprintf(buffer + used, size - used, "]");
 }
 
-static byoc_status_t compare_elements(const byoc_conform_options_t *options, const char *name, const byoc_constant_t *got,
-                                      const byoc_constant_t *expected, byoc_diag_t *diag) {
+static byoc_status_t compare_elements(const byoc_conform_options_t *options, const char *name,
+                                      const byoc_constant_t *got, const byoc_constant_t *expected, byoc_diag_t *diag) {
   int64_t count = byoc_type_element_count(got->type), wrong = 0, first = 0;
   for (int64_t i = 0; i < count; ++i) {
     if (!elements_agree(got, expected, i, options) && wrong++ == 0) first = i;
@@ -70,17 +70,17 @@ static byoc_status_t compare_elements(const byoc_conform_options_t *options, con
                          name, wrong, count, at, want, have);
 }
 
-static byoc_status_t compare_tensor(const byoc_conform_options_t *options, const char *name, const byoc_argument_t *result,
-                                    const byoc_constant_t *expected, byoc_diag_t *diag) {
+static byoc_status_t compare_tensor(const byoc_conform_options_t *options, const char *name,
+                                    const byoc_argument_t *result, const byoc_constant_t *expected, byoc_diag_t *diag) {
   byoc_allocator_t allocator = byoc_allocator_system();
   byoc_arena_t arena;
   byoc_arena_init(&arena, allocator);
   byoc_string_t want, have;
   byoc_string_init(&want, allocator);
   byoc_string_init(&have, allocator);
-  const byoc_constant_t got = {
-      .type = byoc_type_tensor_static(&arena, result->dtype, (int32_t)result->rank, result->dims),
-      .data = result->data};
+  const byoc_constant_t got = {.type =
+                                   byoc_type_tensor_static(&arena, result->dtype, (int32_t)result->rank, result->dims),
+                               .data = result->data};
   byoc_status_t status = BYOC_OK;
   if (got.type == NULL) {
     status = byoc_diag_out_of_memory(diag);

@@ -1,0 +1,67 @@
+// tools/bench-peers: a race of byoc builds alone, its files, going on where it stopped. Skipped where Python has no
+// numpy; the peers themselves are not needed.
+#include <jansson.h>
+
+#include "core/base/file.h"
+#include "tests/support/command.h"
+
+#define BENCH_PEERS                                                                                                    \
+  "python3 " BYOC_TEST_SOURCE_DIR "/tools/bench-peers --programs " BYOC_TEST_PROGRAM_DIR " --peers '' --output out "
+
+static bool has_numpy(void) {
+  return byoc_test_try_shell("python3 -c 'import numpy'") == 0;
+}
+
+static json_t *read_rows(json_t **out_root) {
+  json_error_t error;
+  *out_root = json_load_file("out/results.json", 0, &error);
+  if (*out_root == NULL) fail_msg("results.json:%d: %s", error.line, error.text);
+  return json_object_get(*out_root, "rows");
+}
+
+static void test_race(void **state) {
+  (void)state;
+  if (!has_numpy()) skip();
+  byoc_test_shell(0, "byoc-modelgen mlp -o mlp.onnx");
+  byoc_test_shell(0, BENCH_PEERS "mlp.onnx --threads 1 --rounds 2 --turn-ms 5 --byoc 'c=--target c' "
+                                 "--byoc 'blas=--target cblas;c' --byoc 'wrong=--target nobody'");
+  byoc_test_printed("byoc blas: median");
+  json_t *root = NULL, *rows = read_rows(&root);
+  assert_int_equal(json_array_size(rows), 3);
+  for (size_t i = 0; i < 2; ++i) {
+    const json_t *row = json_array_get(rows, i);
+    assert_true(json_number_value(json_object_get(row, "median_ms")) > 0);
+    assert_true(json_number_value(json_object_get(row, "build_s")) > 0);
+    assert_true(json_number_value(json_object_get(row, "first_result_ms")) > 0);
+  }
+  assert_true(json_is_true(json_object_get(json_array_get(rows, 1), "agrees")));
+  assert_non_null(strstr(json_string_value(json_object_get(json_array_get(rows, 2), "error")), "nobody"));
+  json_decref(root);
+  byoc_test_shell(0, "test -s out/ratios.svg && grep -q 'byoc blas' out/table.txt && grep -q '^mlp,1,byoc c,' "
+                     "out/table.csv");
+  // What is there is not timed again; what is not, is.
+  byoc_test_shell(0, BENCH_PEERS "mlp.onnx --threads 1 --rounds 2 --turn-ms 5 --byoc 'c=--target c'");
+  byoc_test_printed("going on with");
+  assert_null(strstr(byoc_test_output(), "byoc c: median"));
+  byoc_test_shell(0, BENCH_PEERS "mlp.onnx --threads 2 --rounds 2 --turn-ms 5 --byoc 'c=--target c'");
+  byoc_test_printed("byoc c: median");
+  rows = read_rows(&root);
+  assert_int_equal(json_array_size(rows), 4);
+  json_decref(root);
+}
+
+static void test_refusals(void **state) {
+  (void)state;
+  if (!has_numpy()) skip();
+  byoc_test_shell(1, BENCH_PEERS "--models nothing");
+  byoc_test_printed("there is no model 'nothing'");
+  byoc_test_shell(1, BENCH_PEERS "mlp.onnx --byoc target");
+  byoc_test_printed("LABEL=ARGUMENTS");
+  byoc_test_shell(1, BENCH_PEERS "mlp.onnx --peers nobody");
+  byoc_test_printed("there is no peer 'nobody'");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_race), cmocka_unit_test(test_refusals)};
+  return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
+}

@@ -1,0 +1,182 @@
+"""A race: all contestants on one model with one number of threads, in turns."""
+import json
+import pathlib
+import shlex
+import statistics
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+WORKER = pathlib.Path(__file__).resolve().parent / "worker.py"
+# Threads of an engine that ran may spin for a moment; the next one's turn begins after this.
+PAUSE_S = 0.01
+RTOL, ATOL = 1e-3, 1e-4
+
+
+def run_command(words):
+    result = subprocess.run([str(word) for word in words], capture_output=True, text=True)
+    if result.returncode != 0:
+        lines = [line for line in result.stderr.splitlines() if line.startswith("error")]
+        raise RuntimeError(lines[0] if lines else f"{words[0]} ended with status {result.returncode}")
+    return result.stdout
+
+
+class Contestant:
+    def __init__(self, name, row):
+        self.name, self.row, self.times, self.process, self.label = name, row, [], None, name
+
+    def start(self, engine, path, threads, inputs):
+        command = [sys.executable, WORKER, engine, path, str(threads), inputs]
+        self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True)
+        self.row.update(self.read())
+
+    def read(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"its process ended with status {self.process.wait()}")
+        message = json.loads(line)
+        if "error" in message:
+            raise RuntimeError(message["error"])
+        return message
+
+    def ask(self, message):
+        self.process.stdin.write(json.dumps(message) + "\n")
+        self.process.stdin.flush()
+        return self.read()
+
+    def stop(self):
+        if self.process is not None:
+            self.process.stdin.close()
+            self.process.wait()
+            self.process = None
+
+    def fail(self, error):
+        self.row["error"] = str(error)
+        self.stop()
+
+
+def model_inputs(model, folder):
+    """Seeded inputs, the same for all; integers are small, so that they are valid indices."""
+    path = folder / "inputs.npz"
+    random = np.random.default_rng(5)
+    values = {}
+    for name, (dtype, shape) in port_list(model).items():
+        if np.issubdtype(dtype, np.floating):
+            values[name] = random.random(shape, np.float32).astype(dtype)
+        else:
+            values[name] = random.integers(0, 2 if dtype == np.bool_ else 10, shape).astype(dtype)
+    np.savez(path, **values)
+    return path
+
+
+def port_list(model):
+    """The inputs as byoc sees them: needs no peer."""
+    kinds = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "i64": np.int64, "i32": np.int32, "i8": np.int8,
+             "u8": np.uint8, "bool": np.bool_}
+    described = json.loads(run_command([model.byoc, "inspect", model.path, "--json"]))
+    ports = {}
+    for port in described["inputs"]:
+        dtype, _, dims = port["type"].partition("[")
+        ports[port["name"]] = (kinds[dtype], [int(dim) for dim in dims.rstrip("]").split(",") if dim])
+    return ports
+
+
+def build(contestant, model, words, threads, folder, arguments):
+    path = folder / (contestant.name.replace(" ", "_") + ".so")
+    begin = time.perf_counter()
+    run_command([arguments.programs / "byoc", "build", model.path, "-o", path, "--threads", threads,
+                 *shlex.split(words.replace(";", "\\;"))])
+    contestant.row["build_s"] = time.perf_counter() - begin
+    contestant.row["size_bytes"] = path.stat().st_size
+    return path
+
+
+def compare(contestant, reference, folder):
+    path = folder / f"{contestant.name.replace(' ', '_')}.npz"
+    contestant.ask({"save": str(path)})
+    with np.load(path) as file:
+        outputs = [file[name] for name in file.files]
+    if reference is None:
+        return outputs
+    worst = 0.0
+    agrees = len(outputs) == len(reference)
+    for mine, theirs in zip(outputs, reference):
+        theirs = np.asarray(theirs, np.float64).reshape(-1)
+        mine = np.asarray(mine, np.float64).reshape(-1)
+        agrees = agrees and mine.shape == theirs.shape and bool(np.allclose(mine, theirs, RTOL, ATOL))
+        if mine.shape == theirs.shape and mine.size:
+            worst = max(worst, float(np.max(np.abs(mine - theirs))))
+    contestant.row.update(agrees=agrees, worst_difference=worst)
+    return reference
+
+
+def prepare(contestant, model, threads, ways, inputs, folder, arguments):
+    """Built and started; a contestant that cannot take part says why in its row."""
+    try:
+        if contestant.name in ways:
+            path = build(contestant, model, ways[contestant.name], threads, folder, arguments)
+            contestant.start("byoc", path, threads, inputs)
+        else:
+            contestant.start(contestant.name, model.path, threads, inputs)
+    except (RuntimeError, OSError) as error:
+        contestant.fail(error)
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def race(model, threads, ways, found, arguments):
+    model.byoc = arguments.programs / "byoc"
+    folder = arguments.output / "work"
+    folder.mkdir(parents=True, exist_ok=True)
+    say(f"{model.name}, {threads} thread{'' if threads == 1 else 's'}")
+    try:
+        inputs = model_inputs(model, folder)
+    except (RuntimeError, KeyError, ValueError) as error:
+        say(f"  left out: {error}")
+        return []
+    field = [Contestant(name, {"model": model.name, "threads": threads, "contestant": name})
+             for name in list(found) + list(ways)]
+    reference = None
+    try:
+        for contestant in field:
+            prepare(contestant, model, threads, ways, inputs, folder, arguments)
+            if contestant.process is not None:
+                reference = compare(contestant, reference, folder)
+            say(f"  {contestant.name}: " + (contestant.row.get("error") or
+                                            f"ready, first result after {contestant.row['first_result_ms']:.1f} ms"))
+        for number in range(arguments.rounds):
+            for contestant in field:
+                if contestant.process is None:
+                    continue
+                time.sleep(PAUSE_S)
+                try:
+                    contestant.times += contestant.ask({"turn_ms": arguments.turn_ms, "runs": 1000})["ms"]
+                except RuntimeError as error:
+                    contestant.fail(error)
+            if sys.stdout.isatty():
+                print(f"\r  round {number + 1} of {arguments.rounds}", end="", flush=True)
+    finally:
+        if sys.stdout.isatty():
+            print("\r", end="")
+        for contestant in field:
+            contestant.stop()
+    finish(field)
+    return [contestant.row for contestant in field]
+
+
+def finish(field):
+    for contestant in field:
+        if "error" in contestant.row or not contestant.times:
+            continue
+        row = contestant.row
+        row["runs"] = len(contestant.times)
+        row["median_ms"] = statistics.median(contestant.times)
+        row["best_ms"] = min(contestant.times)
+        row["start_ms"] = row["first_result_ms"] - row["median_ms"]
+        say(f"  {contestant.name}: median {row['median_ms']:.3f} ms"
+            + ("" if row.get("agrees", True) else f", OUTPUTS DIFFER by {row['worst_difference']:g}"))
