@@ -140,7 +140,10 @@ void byoc_session_format_unusable(const byoc_session_t *session, byoc_string_t *
     const byoc_plan_block_t *block = &plan->blocks.data[b];
     for (size_t i = 0; i < block->candidates.count; ++i) {
       const byoc_plan_candidate_t *candidate = &block->candidates.data[i];
-      if (!isinf(candidate->cost_ns) || count++ >= SHOWN) continue;
+      // What a backend gives back is its good right; what fails is news.
+      bool is_failure = isinf(candidate->cost_ns) &&
+                        (candidate->reason == NULL || strstr(candidate->reason, "the backend gave it back") == NULL);
+      if (!is_failure || count++ >= SHOWN) continue;
       const byoc_plan_node_t *node = &block->nodes.data[candidate->nodes[0]];
       byoc_string_appendf(out, "left out: %s at %s%s%s: %s\n", candidate->rule, node->op, node->name[0] ? " " : "",
                           node->name, candidate->reason != NULL ? candidate->reason : "it cannot be used");
