@@ -114,16 +114,6 @@ static byoc_status_t not_computable(const binder_t *b, const byoc_node_t *node, 
   return BYOC_UNSUPPORTED;
 }
 
-// Lists that are read by value have a length that is known, but for those whose length follows from the result's rank.
-static bool has_known_lists(const byoc_node_t *node, const byoc_op_t *op) {
-  if (op->is_view || byoc_node_is_onnx(node, "Expand")) return true;
-  for (uint32_t i = 0; i < node->operand_count && i < 32; ++i) {
-    bool listed = node->operands[i] && ((op->shape_operands >> i) & 1) && node->operands[i]->type->rank == 1;
-    if (listed && !byoc_type_is_static(node->operands[i]->type)) return false;
-  }
-  return true;
-}
-
 static byoc_status_t bind_results(binder_t *b, byoc_node_t *node) {
   const byoc_op_t *op = byoc_op_of(node);
   b->dims.count = 0;
@@ -136,7 +126,7 @@ static byoc_status_t bind_results(binder_t *b, byoc_node_t *node) {
       if (byoc_dim_is_constant(dim) || byoc_dim_walk(dim, leaf_is_bound, b)) continue;
       bool plain = byoc_dim_is_leaf(dim);
       if (plain && !arrives) {
-        if (!op || !op->shape || !has_known_lists(node, op)) return not_computable(b, node, r);
+        if (!op || !op->shape) return not_computable(b, node, r);
         const byoc_result_dim_t entry = {.result = r, .d = d, .symbol = dim.expr->symbol};
         if (!byoc_vector_push(&b->dims, b->allocator, entry)) b->failed = true;
       }

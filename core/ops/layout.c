@@ -446,6 +446,7 @@ static const byoc_loop_expr_t *shape_slice(byoc_lower_t *lower, const byoc_node_
   const byoc_type_t *x = node->operands[0]->type;
   const byoc_loop_expr_t *extent = byoc_emit_dim(b, x, d), *length = extent;
   int64_t count = byoc_type_element_count(node->operands[1]->type);
+  if (count < 0) return NULL; // how many starts there are is data, too
   for (int64_t i = 0; i < count && i < x->rank; ++i) {
     const byoc_loop_expr_t *axis = byoc_loop_int(b, i), *step = byoc_loop_int(b, 1);
     if (byoc_has_operand(node, 3))
