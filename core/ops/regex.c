@@ -66,6 +66,8 @@ static bool translate_escape(translator_t *t) {
     append_negated(t, content);
   } else if (control_of(letter) != '\0') {
     byoc_string_appendf(t->out, "%c", control_of(letter));
+  } else if (letter == 'b' || letter == 'B') { // no part of POSIX, but of the C libraries that Linux has
+    byoc_string_appendf(t->out, "\\%c", letter);
   } else if (ispunct((unsigned char)letter)) {
     const char *special = strchr(".[]()*+?{}|^$\\", letter) ? "\\" : "";
     byoc_string_appendf(t->out, "%s%c", special, letter);
