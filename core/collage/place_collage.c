@@ -11,8 +11,8 @@
 
 // Models that take less are not worth timing plan by plan.
 #define WHOLE_NS_AT_LEAST 20000.0
-// Nor are plans whose parts add up to this much more than those of the best.
-#define WHOLE_RATIO_AT_MOST 1.5
+// Nor are backends alone whose parts may be expected to take this much more than those of the best plan.
+#define WHOLE_RATIO_AT_MOST 2.0
 
 // One way to place the whole module: a choice for each problem.
 typedef struct rival_t {
@@ -96,6 +96,10 @@ static byoc_status_t prepare(collage_t *c, size_t index) {
     return status;
   }
   c->ready = index + 1;
+  for (size_t r = 0; r + 1 < c->rival_count; ++r) {
+    const byoc_choice_t *greedy = &c->rivals[r].greedy[index];
+    for (size_t k = 0; k < greedy->count; ++k) byoc_price_list_trust(&c->prices[index], greedy->data[k]);
+  }
   c->measuring.hits += c->prices[index].known;
   byoc_log(BYOC_LOG_INFO, "'%s': %zu nodes, %zu candidates of %zu kinds, %zu of them known", problem->name,
            (size_t)problem->flow.node_count, problem->candidates.items.count, c->prices[index].prices.count,
@@ -304,7 +308,8 @@ static byoc_status_t enter(contest_t *contest) {
   }
   for (size_t r = c->rival_count; r-- > 0;) {
     rival_t *rival = &c->rivals[r];
-    bool is_hopeless = !rival->is_possible || rival->expected_ns > least * WHOLE_RATIO_AT_MOST;
+    bool is_hopeless =
+        !rival->is_possible || (rival->target != NULL && rival->expected_ns > least * WHOLE_RATIO_AT_MOST);
     if (is_hopeless) continue;
     byoc_cost_key_t key;
     BYOC_RETURN_IF_ERROR(make_key(c, "whole model", hash_rival(c, rival), &c->arena, &key));

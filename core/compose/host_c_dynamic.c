@@ -278,11 +278,12 @@ static void emit_loop_head(byoc_host_c_t *host, const byoc_host_instruction_t *i
     dims += type->rank - 1;
   }
   byoc_host_c_indent(host, out);
-  byoc_string_appendf(out, "for (int64_t turn_%zu = 0; turn_%zu < trips_%zu && goes_on_%zu; ++turn_%zu) {\n", step, step,
-                      step, step, step);
+  byoc_string_appendf(out, "for (int64_t turn_%zu = 0; turn_%zu < trips_%zu && goes_on_%zu; ++turn_%zu) {\n", step,
+                      step, step, step, step);
   host->depth++;
   byoc_host_c_indent(host, out);
-  byoc_string_appendf(out, "status = byoc_frame_set_i64(frame, %u, turn_%zu);\n", body->parameters.data[0]->index, step);
+  byoc_string_appendf(out, "status = byoc_frame_set_i64(frame, %u, turn_%zu);\n", body->parameters.data[0]->index,
+                      step);
   emit_end(host, step, out);
   byoc_host_c_indent(host, out);
   byoc_string_appendf(out, "status = byoc_frame_set_bool(frame, %u, 1);\n", body->parameters.data[1]->index);

@@ -51,9 +51,8 @@ byoc_status_t byoc_host_check_bound(byoc_host_lowering_t *l, const byoc_type_t *
     byoc_string_t text;
     byoc_string_init(&text, l->program->arena.allocator);
     byoc_type_print(type, &text);
-    byoc_status_t status = byoc_diag_error(l->diag, BYOC_UNSUPPORTED,
-                                           "value '%s' has the type %s, which is not known before the run", name,
-                                           text.data);
+    byoc_status_t status = byoc_diag_error(
+        l->diag, BYOC_UNSUPPORTED, "value '%s' has the type %s, which is not known before the run", name, text.data);
     byoc_string_deinit(&text);
     return status;
   }

@@ -155,7 +155,8 @@ static int32_t set_up_frame(context_t *context) {
   int32_t status = byoc_frame_init(frame, &context->shared.runtime, model->cell_count, model->symbol_count);
   for (uint32_t i = 0; i < model->constant_count && status == BYOC_OK; i++) {
     const byoc_model_constant_t *constant = &model->constants[i];
-    status = byoc_frame_constant(frame, constant->cell, constant->data, constant->dtype, constant->rank, constant->dims);
+    status =
+        byoc_frame_constant(frame, constant->cell, constant->data, constant->dtype, constant->rank, constant->dims);
   }
   return status == BYOC_OK ? BYOC_OK : create_error(status, "memory is out");
 }
