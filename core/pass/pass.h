@@ -26,9 +26,14 @@ typedef struct byoc_pass_t {
 #define BYOC_PASS_LIST(X)                                                                                              \
   X(infer_types, "infer-types", "infer the type of every value")                                                       \
   X(inline_functions, "inline-functions", "put functions marked Inline where they are called")                         \
+  X(differentiate, "differentiate", "write out the derivatives that Gradient nodes ask for")                           \
   X(canonicalise, "canonicalise", "give operators with several spellings the one that rules look for")                 \
   X(fold_structure, "fold-structure", "take the branch, element or optional that is known to be meant")                \
   X(fold_constants, "fold-constants", "compute what depends on constants and known shapes only")                       \
+  X(fold_pad, "fold-pad", "fold padding with zeros into the convolution or average behind it")                         \
+  X(recognise_gelu, "recognise-gelu", "make one operator of the formulas of a GELU")                                   \
+  X(recognise_layer_norm, "recognise-layer-norm", "make one operator of the formula of a layer normalisation")         \
+  X(move_transposes, "move-transposes", "merge transposes, through elementwise operators between them")                \
   X(fold_batch_norm, "fold-batch-norm", "fold batch normalisation into the convolution in front of it")                \
   X(remove_identities, "remove-identities", "remove operators that change nothing")                                    \
   X(remove_dead_code, "remove-dead-code", "remove nodes, functions and constants that nothing uses")                   \
