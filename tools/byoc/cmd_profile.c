@@ -31,7 +31,12 @@ static byoc_status_t profile(const profile_options_t *options, byoc_diag_t *diag
   byoc_artifact_run_t run;
   BYOC_RETURN_IF_ERROR(byoc_artifact_run_open(options->artifact, (int32_t)options->thread_count, diag, &run));
   byoc_profile_t result = {0};
-  byoc_status_t status = byoc_ports_read(&run.inputs, &options->inputs, diag);
+  byoc_status_t status = BYOC_OK;
+  if (byoc_artifact_is_dynamic(run.artifact.table)) {
+    status = byoc_diag_error(diag, BYOC_UNSUPPORTED, "profiles are of models whose shapes are all known");
+    byoc_diag_hint(diag, "give each symbolic dimension a value: byoc build MODEL --dim NAME=VALUE --profile");
+  }
+  if (status == BYOC_OK) status = byoc_ports_read(&run.inputs, &options->inputs, diag);
   if (status == BYOC_OK) status = byoc_ports_randomise(&run.inputs, (uint64_t)options->seed, diag);
   if (status == BYOC_OK) {
     status = byoc_profile_collect(&run, options->warm_up_count, options->run_count, diag, &result);
