@@ -11,8 +11,8 @@
 
 // Models that take less are not worth timing plan by plan.
 #define WHOLE_NS_AT_LEAST 20000.0
-// Nor are plans whose parts add up to this much more than those of the best.
-#define WHOLE_RATIO_AT_MOST 1.5
+// Nor are backends alone whose parts may be expected to take this much more than those of the best plan.
+#define WHOLE_RATIO_AT_MOST 2.0
 
 // One way to place the whole module: a choice for each problem.
 typedef struct rival_t {
@@ -96,6 +96,10 @@ static byoc_status_t prepare(collage_t *c, size_t index) {
     return status;
   }
   c->ready = index + 1;
+  for (size_t r = 0; r + 1 < c->rival_count; ++r) {
+    const byoc_choice_t *greedy = &c->rivals[r].greedy[index];
+    for (size_t k = 0; k < greedy->count; ++k) byoc_price_list_trust(&c->prices[index], greedy->data[k]);
+  }
   c->measuring.hits += c->prices[index].known;
   byoc_log(BYOC_LOG_INFO, "'%s': %zu nodes, %zu candidates of %zu kinds, %zu of them known", problem->name,
            (size_t)problem->flow.node_count, problem->candidates.items.count, c->prices[index].prices.count,
@@ -182,35 +186,60 @@ static void remember(const collage_t *c, const byoc_cost_key_t *key, double ns) 
 
 // ---- searching ----
 
-// A rival's cover: its regions, with the native target's candidates for the rest.
-static byoc_status_t cover_rival(collage_t *c, rival_t *rival, size_t index) {
-  const byoc_candidates_t *list = &c->problems.items.data[index].candidates;
-  const byoc_target_list_t *targets = c->options->targets;
-  const byoc_choice_t *greedy = &rival->greedy[index];
-  uint32_t *subset = byoc_allocate(c->allocator, list->items.count + greedy->count, sizeof(*subset));
-  if (subset == NULL) return byoc_diag_out_of_memory(c->diag);
+static bool is_usable(const collage_t *c, size_t index, uint32_t candidate) {
+  const byoc_price_list_t *prices = &c->prices[index];
+  return !isinf(prices->prices.data[prices->price_of[candidate]].cost_ns);
+}
+
+// A rival's regions, but for those that are known not to be usable, and the native target's candidates for the rest.
+static size_t list_rival(const collage_t *c, const rival_t *rival, size_t index, bool *taken, uint32_t *subset) {
+  const byoc_problem_t *problem = &c->problems.items.data[index];
+  const byoc_candidates_t *list = &problem->candidates;
   size_t count = 0;
-  for (size_t k = 0; k < greedy->count; ++k) subset[count++] = greedy->data[k];
-  bool *taken = byoc_allocate(c->allocator, c->problems.items.data[index].flow.node_count, sizeof(*taken));
-  for (size_t k = 0; k < greedy->count && taken != NULL; ++k) {
-    const byoc_index_set_t *nodes = &list->items.data[greedy->data[k]]->nodes;
+  memset(taken, 0, problem->flow.node_count * sizeof(*taken));
+  for (size_t k = 0; k < rival->greedy[index].count; ++k) {
+    uint32_t region = rival->greedy[index].data[k];
+    const byoc_index_set_t *nodes = &list->items.data[region]->nodes;
+    if (!is_usable(c, index, region)) continue;
+    subset[count++] = region;
     for (uint32_t n = 0; n < nodes->count; ++n) taken[nodes->items[n]] = true;
   }
-  for (size_t i = 0; i < list->items.count && taken != NULL; ++i) {
+  for (size_t i = 0; i < list->items.count; ++i) {
     const byoc_candidate_t *candidate = list->items.data[i];
-    if (targets->targets.data[candidate->target]->kind->backend != NULL) continue;
-    bool is_free = true;
+    bool is_free = c->options->targets->targets.data[candidate->target]->kind->backend == NULL;
     for (uint32_t n = 0; n < candidate->nodes.count; ++n) is_free = is_free && !taken[candidate->nodes.items[n]];
     if (is_free) subset[count++] = (uint32_t)i;
   }
-  byoc_cover_costs_t costs = byoc_transitions_costs(&c->transitions[index]);
+  return count;
+}
+
+static size_t count_unusable(const collage_t *c, const rival_t *rival, size_t index) {
+  size_t count = 0;
+  for (size_t k = 0; k < rival->greedy[index].count; ++k) count += !is_usable(c, index, rival->greedy[index].data[k]);
+  return count;
+}
+
+// As long as measuring finds regions that cannot be used, their nodes go to the native target, and it is tried again.
+static byoc_status_t cover_rival(collage_t *c, rival_t *rival, size_t index) {
+  const byoc_problem_t *problem = &c->problems.items.data[index];
+  size_t most = problem->candidates.items.count + rival->greedy[index].count, unusable = 0;
+  uint32_t *subset = byoc_allocate(c->allocator, most, sizeof(*subset));
+  bool *taken = byoc_allocate(c->allocator, problem->flow.node_count, sizeof(*taken));
   byoc_diag_t why = {0};
-  byoc_status_t status = taken == NULL ? byoc_diag_out_of_memory(&why)
-                                       : byoc_lazy_search_expected(&c->prices[index], subset, count, &costs,
-                                                                   &c->measuring, &why, &rival->covers[index]);
+  byoc_status_t status = subset && taken ? BYOC_OK : byoc_diag_out_of_memory(&why);
+  byoc_cover_costs_t costs = byoc_transitions_costs(&c->transitions[index]);
+  bool tries = status == BYOC_OK;
+  while (tries) {
+    byoc_diag_clear(&why);
+    unusable = count_unusable(c, rival, index);
+    size_t count = list_rival(c, rival, index, taken, subset);
+    status =
+        byoc_lazy_search_expected(&c->prices[index], subset, count, &costs, &c->measuring, &why, &rival->covers[index]);
+    tries = status == BYOC_NOT_FOUND && count_unusable(c, rival, index) > unusable;
+  }
   byoc_free(c->allocator, taken);
   byoc_free(c->allocator, subset);
-  if (status == BYOC_NOT_FOUND) { // one of its regions cannot be used
+  if (status == BYOC_NOT_FOUND) {
     byoc_log(BYOC_LOG_INFO, "%s is out of the question: %s", rival->name, why.message);
     rival->is_possible = false;
     return BYOC_OK;
@@ -304,7 +333,8 @@ static byoc_status_t enter(contest_t *contest) {
   }
   for (size_t r = c->rival_count; r-- > 0;) {
     rival_t *rival = &c->rivals[r];
-    bool is_hopeless = !rival->is_possible || rival->expected_ns > least * WHOLE_RATIO_AT_MOST;
+    bool is_hopeless =
+        !rival->is_possible || (rival->target != NULL && rival->expected_ns > least * WHOLE_RATIO_AT_MOST);
     if (is_hopeless) continue;
     byoc_cost_key_t key;
     BYOC_RETURN_IF_ERROR(make_key(c, "whole model", hash_rival(c, rival), &c->arena, &key));
@@ -402,7 +432,7 @@ static byoc_status_t run(collage_t *c, byoc_placement_t *placement) {
   if (c->prices == NULL || c->transitions == NULL) return byoc_diag_out_of_memory(c->diag);
   BYOC_RETURN_IF_ERROR(make_rivals(c));
   for (size_t i = 0; i < count; ++i) BYOC_RETURN_IF_ERROR(prepare(c, i));
-  byoc_progress_begin(&c->measuring.progress, "measuring:", 0);
+  byoc_progress_begin(&c->measuring.progress, "measuring", 0);
   byoc_status_t status = search(c);
   byoc_progress_end(&c->measuring.progress);
   rival_t *winner = NULL;
@@ -421,7 +451,7 @@ byoc_status_t byoc_place_collage(byoc_graph_module_t *module, const byoc_collage
                  .budget_ns = (int64_t)(options->budget_s * 1e9),
                  .allocator = module->allocator,
                  .diag = diag};
-  c.measuring.budget_ns = c.budget_ns;
+  c.measuring.total_ns = c.measuring.budget_ns = c.budget_ns;
   BYOC_RETURN_IF_ERROR(byoc_problems_find(module, module->allocator, diag, &c.problems));
   byoc_arena_init(&c.arena, module->allocator);
   byoc_status_t status = run(&c, placement);

@@ -164,6 +164,14 @@ static double expected_ns(const byoc_price_list_t *list, const byoc_price_t *pri
   return expected > price->bound_ns ? expected : price->bound_ns;
 }
 
+void byoc_price_list_trust(byoc_price_list_t *list, uint32_t candidate) {
+  list->prices.data[list->price_of[candidate]].is_trusted = true;
+}
+
+static bool may_be_guessed(const byoc_price_list_t *list, const byoc_candidate_t *candidate) {
+  return is_native(list, candidate) || list->prices.data[list->price_of[candidate->index]].is_trusted;
+}
+
 void byoc_price_list_set_costs(byoc_price_list_t *list, byoc_price_mode_t mode) {
   corrections_t corrections = {0};
   for (size_t i = 0; i < list->priced; ++i) {
@@ -180,8 +188,8 @@ void byoc_price_list_set_costs(byoc_price_list_t *list, byoc_price_mode_t mode) 
       candidate->cost_ns = expected_ns(list, price, &corrections) * OPTIMISM;
       break;
     case BYOC_PRICE_KNOWN:
-      candidate->cost_ns = is_native(list, candidate) ? expected_ns(list, price, &corrections) : INFINITY;
-      if (!is_native(list, candidate)) candidate->reason = "it was not measured: the time for measuring was over";
+      candidate->cost_ns = may_be_guessed(list, candidate) ? expected_ns(list, price, &corrections) : INFINITY;
+      if (!isfinite(candidate->cost_ns)) candidate->reason = "it was not measured: the time for measuring was over";
       break;
     }
   }
@@ -195,7 +203,7 @@ byoc_status_t byoc_price_list_settle(byoc_price_list_t *list, byoc_diag_t *diag)
   for (size_t i = 0; i < list->priced; ++i) {
     byoc_candidate_t *candidate = problem->candidates.items.data[i];
     const byoc_price_t *price = &list->prices.data[list->price_of[i]];
-    bool is_known = !isnan(price->cost_ns), is_guess = !is_known && is_native(list, candidate);
+    bool is_known = !isnan(price->cost_ns), is_guess = !is_known && may_be_guessed(list, candidate);
     candidate->reason = price->reason;
     candidate->cost_ns = is_known ? price->cost_ns : price->bound_ns;
     sources[i] = is_known ? price->source : BYOC_COST_SOURCE_BOUND;

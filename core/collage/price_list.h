@@ -20,6 +20,7 @@ typedef struct byoc_price_t {
   byoc_cost_source_t source;
   uint32_t target;
   bool has_products;
+  bool is_trusted; // serves unmeasured where the time for measuring ends
 } byoc_price_t;
 
 typedef struct byoc_price_list_t {
@@ -47,10 +48,13 @@ byoc_status_t byoc_price_list_extend(byoc_price_list_t *list, byoc_diag_t *diag)
 bool byoc_price_list_knows(const byoc_price_list_t *list, uint32_t candidate);
 byoc_status_t byoc_price_list_measure(byoc_price_list_t *list, uint32_t candidate, byoc_diag_t *diag);
 
+// Regions of greedy placement are as good as a backend's author knew, whether there is time to measure them or not.
+void byoc_price_list_trust(byoc_price_list_t *list, uint32_t candidate);
+
 typedef enum byoc_price_mode_t {
   BYOC_PRICE_BOUND,    // what is not known costs its bound: the search then finds a lower bound
   BYOC_PRICE_EXPECTED, // its estimate, corrected by what was measured of the same target
-  BYOC_PRICE_KNOWN,    // what is not known cannot be used; the native target's costs what is expected of it
+  BYOC_PRICE_KNOWN,    // what is not known cannot be used; the native target's and trusted ones cost what is expected
 } byoc_price_mode_t;
 void byoc_price_list_set_costs(byoc_price_list_t *list, byoc_price_mode_t mode);
 

@@ -243,6 +243,13 @@ static byoc_status_t emit_execute(byoc_host_c_t *host, byoc_string_t *out) {
   return BYOC_OK;
 }
 
+static bool makes_texts(const byoc_host_program_t *program) {
+  BYOC_HOST_FOR_EACH(at, program) {
+    if (at->op == BYOC_HOST_PACKED && byoc_starts_with(at->symbol, "byoc_text_")) return true;
+  }
+  return false;
+}
+
 static byoc_status_t emit_run(byoc_host_c_t *host, byoc_string_t *out) {
   bool profile = byoc_host_c_has_profile(host);
   host->depth = 1;
@@ -272,6 +279,7 @@ static byoc_status_t emit_run(byoc_host_c_t *host, byoc_string_t *out) {
                           "  int32_t status = byoc_model_begin(context, inputs, outputs);\n"
                           "  if (status != BYOC_OK) return status;\n"
                           "  (void)tensors, (void)calls, (void)workspace;\n");
+  if (makes_texts(host->program)) byoc_string_append(out, "  byoc_model_forget_texts(context);\n");
   emit_caller_pointers(host, out);
   BYOC_RETURN_IF_ERROR(byoc_host_c_emit_region(host, &host->program->body, out));
   byoc_string_append(out, profile ? "  (void)started;\n  return BYOC_OK;\n}\n\n" : "  return BYOC_OK;\n}\n\n");

@@ -197,7 +197,9 @@ static byoc_status_t emit_bind(byoc_host_c_t *host, const byoc_host_instruction_
   byoc_host_c_tensor_t place;
   BYOC_RETURN_IF_ERROR(byoc_host_c_locate(host, i->operands.data[0], &place));
   byoc_host_c_indent(host, out);
-  byoc_string_append(out, "status = byoc_frame_bind(frame, \"the operator\", (const int64_t *)(const void *)(");
+  byoc_string_append(out, "status = byoc_frame_bind(frame, ");
+  byoc_string_append_c_quoted(out, i->symbol);
+  byoc_string_append(out, ", (const int64_t *)(const void *)(");
   byoc_host_c_emit_address(&place, 0, out);
   byoc_string_append(out, "), ");
   emit_index_list(i->symbols, i->symbol_count, out);
@@ -278,11 +280,12 @@ static void emit_loop_head(byoc_host_c_t *host, const byoc_host_instruction_t *i
     dims += type->rank - 1;
   }
   byoc_host_c_indent(host, out);
-  byoc_string_appendf(out, "for (int64_t turn_%zu = 0; turn_%zu < trips_%zu && goes_on_%zu; ++turn_%zu) {\n", step, step,
-                      step, step, step);
+  byoc_string_appendf(out, "for (int64_t turn_%zu = 0; turn_%zu < trips_%zu && goes_on_%zu; ++turn_%zu) {\n", step,
+                      step, step, step, step);
   host->depth++;
   byoc_host_c_indent(host, out);
-  byoc_string_appendf(out, "status = byoc_frame_set_i64(frame, %u, turn_%zu);\n", body->parameters.data[0]->index, step);
+  byoc_string_appendf(out, "status = byoc_frame_set_i64(frame, %u, turn_%zu);\n", body->parameters.data[0]->index,
+                      step);
   emit_end(host, step, out);
   byoc_host_c_indent(host, out);
   byoc_string_appendf(out, "status = byoc_frame_set_bool(frame, %u, 1);\n", body->parameters.data[1]->index);

@@ -225,8 +225,8 @@ static void emit_dim_names(const byoc_host_buffer_t *buffer, const char *table, 
     }
     byoc_string_t name;
     byoc_string_init(&name, out->allocator);
-    byoc_dim_print(type->dims[i], &name);
-    byoc_string_append_c_quoted(out, name.data);
+    if (!byoc_dim_is_unknown(type->dims[i])) byoc_dim_print(type->dims[i], &name);
+    byoc_string_append_c_quoted(out, name.size > 0 ? name.data : "?");
     byoc_string_append(out, ", ");
     byoc_string_deinit(&name);
   }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/hostir/evaluate_internal.h"
+#include "core/runtime/artifact/text.h"
 
 // ---- the runtime table ----
 
@@ -95,7 +96,8 @@ static byoc_status_t create_engine(byoc_evaluator_t *evaluator, const byoc_host_
                                .blob_count = (uint32_t)entry->engine->blobs.count,
                                .runtime = &evaluator->runtime};
   byoc_status_t status = engine->create(init, out_instance);
-  return status == BYOC_OK ? BYOC_OK : byoc_evaluator_failed(evaluator, status, "setting up engine", entry->engine->name, diag);
+  return status == BYOC_OK ? BYOC_OK
+                           : byoc_evaluator_failed(evaluator, status, "setting up engine", entry->engine->name, diag);
 }
 
 static byoc_status_t prepare_call(byoc_evaluator_t *evaluator, byoc_step_t *step, byoc_diag_t *diag) {
@@ -172,8 +174,8 @@ static byoc_status_t prepare_regions(byoc_evaluator_t *evaluator, byoc_step_t *s
   return BYOC_OK;
 }
 
-static byoc_status_t prepare_step(byoc_evaluator_t *evaluator, byoc_step_t *step, const byoc_symbol_resolver_t *resolver,
-                                  byoc_diag_t *diag) {
+static byoc_status_t prepare_step(byoc_evaluator_t *evaluator, byoc_step_t *step,
+                                  const byoc_symbol_resolver_t *resolver, byoc_diag_t *diag) {
   const byoc_host_instruction_t *i = step->instruction;
   void *address = NULL;
   switch (i->op) {
@@ -181,6 +183,8 @@ static byoc_status_t prepare_step(byoc_evaluator_t *evaluator, byoc_step_t *step
     BYOC_RETURN_IF_ERROR(byoc_interpreter_create(i->kernel, evaluator->allocator, diag, &step->interpreter));
     return prepare_call(evaluator, step, diag);
   case BYOC_HOST_PACKED:
+    step->packed = byoc_text_find(i->symbol); // the evaluator shares the artifact's own functions
+    if (step->packed != NULL) return prepare_call(evaluator, step, diag);
     BYOC_RETURN_IF_ERROR(resolver->resolve(resolver->self, i->symbol, diag, &address));
     memcpy(&step->packed, &address, sizeof(address)); // ISO C has no cast from object to function pointer
     return prepare_call(evaluator, step, diag);

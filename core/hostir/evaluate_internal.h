@@ -20,15 +20,15 @@ struct byoc_step_t {
   const byoc_host_instruction_t *instruction;
   DLTensor *tensors; // operands, the values of a kernel's symbols, results; data filled in before each call
   byoc_call_t call;
-  int64_t *symbols;                       // KERNEL: values of the kernel's symbols
-  byoc_interpreter_t *interpreter;        // KERNEL
-  byoc_packed_function_t packed;          // PACKED
-  void *engine_instance;                  // ENGINE
-  const byoc_engine_t *engine;            // ENGINE
-  byoc_c_interface_t *c_interface;        // C_CALL
-  byoc_container_function_t container;    // CONTAINER
-  uint32_t *sources, *targets;            // cells, CONTAINER: operands; YIELD: what goes where
-  byoc_steps_t *regions;                  // BRANCH, LOOP
+  int64_t *symbols;                    // KERNEL: values of the kernel's symbols
+  byoc_interpreter_t *interpreter;     // KERNEL
+  byoc_packed_function_t packed;       // PACKED
+  void *engine_instance;               // ENGINE
+  const byoc_engine_t *engine;         // ENGINE
+  byoc_c_interface_t *c_interface;     // C_CALL
+  byoc_container_function_t container; // CONTAINER
+  uint32_t *sources, *targets;         // cells, CONTAINER: operands; YIELD: what goes where
+  byoc_steps_t *regions;               // BRANCH, LOOP
 };
 
 struct byoc_evaluator_t {

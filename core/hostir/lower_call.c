@@ -51,7 +51,8 @@ static const byoc_runtime_module_t *find_binding(const byoc_graph_module_t *modu
   return NULL;
 }
 
-static byoc_status_t find_engine(byoc_host_lowering_t *l, const byoc_runtime_module_t *json, byoc_host_engine_t **out_engine) {
+static byoc_status_t find_engine(byoc_host_lowering_t *l, const byoc_runtime_module_t *json,
+                                 byoc_host_engine_t **out_engine) {
   for (size_t k = 0; k < l->program->engines.count; ++k) {
     *out_engine = &l->program->engines.data[k];
     if (strcmp((*out_engine)->engine->name, json->engine_name) == 0) return BYOC_OK;

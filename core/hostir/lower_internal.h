@@ -7,10 +7,10 @@
 typedef struct byoc_host_lowering_t {
   byoc_host_program_t *program;
   byoc_function_t *main;
-  byoc_host_region_t *region; // where instructions go
-  byoc_map_t buffers;         // pointer map: value, constant or bound constant → byoc_host_buffer_t *
-  byoc_map_t homes;           // pointer map: value whose bytes an output is → that output's buffer
-  byoc_map_t cells;           // pointer map: storage root whose bytes are in a cell → itself
+  byoc_host_region_t *region;  // where instructions go
+  byoc_map_t buffers;          // pointer map: value, constant or bound constant → byoc_host_buffer_t *
+  byoc_map_t homes;            // pointer map: value whose bytes an output is → that output's buffer
+  byoc_map_t cells;            // pointer map: storage root whose bytes are in a cell → itself
   BYOC_VECTOR(uint32_t) bound; // symbols with a value here, those of the innermost block last
   byoc_diag_t *diag;
 } byoc_host_lowering_t;

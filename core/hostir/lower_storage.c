@@ -204,6 +204,6 @@ byoc_status_t byoc_host_lower_alias(byoc_host_lowering_t *l, byoc_value_t *value
   BYOC_RETURN_IF_ERROR(byoc_host_buffer_of(l, operand, &base));
   const byoc_host_buffer_t *root = byoc_host_buffer_root(base);
   if (byoc_type_equal(root->type, value->type)) return byoc_host_set_buffer(l, value, byoc_host_buffer_root(base));
-  return byoc_host_set_buffer(
-      l, value, byoc_host_view_create(l->program, base, value->name ? value->name : "v", value->type, 0));
+  return byoc_host_set_buffer(l, value,
+                              byoc_host_view_create(l->program, base, value->name ? value->name : "v", value->type, 0));
 }

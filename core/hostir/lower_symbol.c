@@ -51,9 +51,8 @@ byoc_status_t byoc_host_check_bound(byoc_host_lowering_t *l, const byoc_type_t *
     byoc_string_t text;
     byoc_string_init(&text, l->program->arena.allocator);
     byoc_type_print(type, &text);
-    byoc_status_t status = byoc_diag_error(l->diag, BYOC_UNSUPPORTED,
-                                           "value '%s' has the type %s, which is not known before the run", name,
-                                           text.data);
+    byoc_status_t status = byoc_diag_error(
+        l->diag, BYOC_UNSUPPORTED, "value '%s' has the type %s, which is not known before the run", name, text.data);
     byoc_string_deinit(&text);
     return status;
   }
@@ -100,6 +99,9 @@ byoc_status_t byoc_host_lower_bind(byoc_host_lowering_t *l, const byoc_node_t *n
                            count);
   }
   BYOC_RETURN_IF_ERROR(byoc_host_append(l, BYOC_HOST_BIND, node, &i));
+  i->symbol =
+      node->name[0] == '\0' ? "an operator" : byoc_arena_format(&l->program->arena, "operator '%s'", node->name);
+  if (i->symbol == NULL) return byoc_diag_out_of_memory(l->diag);
   BYOC_RETURN_IF_ERROR(byoc_host_push(l, i, false, elements));
   i->symbols = BYOC_ARENA_ARRAY(&l->program->arena, uint32_t, count);
   if (i->symbols == NULL) return byoc_diag_out_of_memory(l->diag);

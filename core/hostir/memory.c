@@ -34,8 +34,8 @@ static bool writes_into_results(const byoc_host_instruction_t *i) {
 
 static byoc_status_t place(byoc_host_program_t *program, byoc_host_op_t op, byoc_host_region_t *region,
                            byoc_host_instruction_t *before, byoc_host_buffer_t *buffer, byoc_diag_t *diag) {
-  byoc_host_instruction_t *instruction = before ? byoc_host_instruction_create(program, before, op)
-                                                : byoc_host_instruction_append(program, region, op);
+  byoc_host_instruction_t *instruction =
+      before ? byoc_host_instruction_create(program, before, op) : byoc_host_instruction_append(program, region, op);
   if (instruction == NULL || !byoc_vector_push(&instruction->operands, program->arena.allocator, buffer)) {
     return byoc_diag_out_of_memory(diag);
   }

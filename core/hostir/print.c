@@ -204,7 +204,8 @@ void byoc_host_program_print(const byoc_host_program_t *program, byoc_string_t *
   byoc_string_append_quoted(out, program->name);
   byoc_string_appendf(out, " {  // workspace %" PRIu64 " bytes, liveness bound %" PRIu64 "\n",
                       program->workspace_size_bytes, program->workspace_bound_bytes);
-  for (size_t i = 0; i < program->symbols.count; ++i) byoc_string_appendf(out, "  symbol   %s\n", program->symbols.data[i]);
+  for (size_t i = 0; i < program->symbols.count; ++i)
+    byoc_string_appendf(out, "  symbol   %s\n", program->symbols.data[i]);
   for (size_t i = 0; i < program->buffers.count; ++i) print_buffer(program->buffers.data[i], out);
   byoc_string_append(out, "\n");
   print_region(program, &program->body, 1, out);

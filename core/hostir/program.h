@@ -52,10 +52,10 @@ struct byoc_host_buffer_t {
   uint32_t index;   // in program->buffers
   const char *name; // unique in its program
   byoc_host_buffer_kind_t kind;
-  const byoc_type_t *type; // a static tensor unless is_value
-  uint64_t size_bytes;     // 0 where it is not known
-  bool is_value;           // a cell at run time; of a CONSTANT: that too
-  bool is_parameter;       // of a region: what runs the region fills and frees it
+  const byoc_type_t *type;   // a static tensor unless is_value
+  uint64_t size_bytes;       // 0 where it is not known
+  bool is_value;             // a cell at run time; of a CONSTANT: that too
+  bool is_parameter;         // of a region: what runs the region fills and frees it
   const char *scope;         // memory scope; "global"
   byoc_constant_t *constant; // CONSTANT of the graph module; NULL where `data` is a backend's
   const void *data;          // CONSTANT: its bytes
@@ -106,7 +106,7 @@ struct byoc_host_instruction_t {
   byoc_host_op_t op;
   byoc_host_region_t *region; // that it stands in
   byoc_host_instruction_t *previous, *next;
-  const char *symbol;                         // function called; KERNEL: the kernel's name
+  const char *symbol;                         // function called; KERNEL: the kernel's name; BIND: who asks for sizes
   const char *origin;                         // graph node or nodes that it came from, for readers and profiles
   BYOC_VECTOR(byoc_host_buffer_t *) operands; // inputs, bound constants behind them; ALLOCATE, FREE: the buffer
   BYOC_VECTOR(byoc_host_buffer_t *) results;
@@ -121,7 +121,7 @@ struct byoc_host_instruction_t {
   // Over the program's symbols. KERNEL: the values of kernel->symbols. LOOP: the dimensions of each scanned element in
   // turn, for when there is none.
   byoc_dim_t *dims;
-  byoc_host_match_t *matches;          // MATCH
+  byoc_host_match_t *matches; // MATCH
   uint32_t match_count;
   uint32_t *symbols; // BIND: one an element
   uint32_t symbol_count;
@@ -148,12 +148,12 @@ typedef struct byoc_host_program_t {
   BYOC_VECTOR(byoc_host_engine_t) engines;
   BYOC_VECTOR(const byoc_runtime_module_t *) libraries; // C sources and static libraries, in order of production
   byoc_host_region_t body;
-  size_t instruction_count;            // nested ones too
-  bool is_dynamic;                     // its inputs and outputs are values
-  BYOC_VECTOR(const char *) symbols;   // by index, in order of first use
-  byoc_map_t symbol_indices;           // text map: symbol → index + 1
-  uint64_t workspace_size_bytes;  // once planned
-  uint64_t workspace_bound_bytes; // the liveness lower bound: the largest sum of live sizes at one instruction
+  size_t instruction_count;          // nested ones too
+  bool is_dynamic;                   // its inputs and outputs are values
+  BYOC_VECTOR(const char *) symbols; // by index, in order of first use
+  byoc_map_t symbol_indices;         // text map: symbol → index + 1
+  uint64_t workspace_size_bytes;     // once planned
+  uint64_t workspace_bound_bytes;    // the liveness lower bound: the largest sum of live sizes at one instruction
 } byoc_host_program_t;
 
 byoc_status_t byoc_host_program_create(const byoc_graph_module_t *module, const char *name, byoc_allocator_t allocator,

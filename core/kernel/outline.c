@@ -60,7 +60,8 @@ static bool is_literal(const byoc_fuse_node_t *entry, uint32_t operand) {
   if (!byoc_value_is_constant(value)) return false;
   const byoc_op_t *of = byoc_result_shape_of(entry->node);
   if (operand < 32 && ((of ? of : entry->op)->shape_operands >> operand) & 1) return true;
-  return !(entry->op->traits & BYOC_OP_HEAVY) && byoc_type_element_count(value->type) == 1;
+  return !(entry->op->traits & BYOC_OP_HEAVY) && byoc_type_element_count(value->type) == 1 &&
+         value->type->dtype != BYOC_DTYPE_STRING;
 }
 
 static byoc_status_t collect_inputs(outline_t *outline) {

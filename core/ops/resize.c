@@ -119,7 +119,7 @@ static byoc_status_t sizes_to_dims(const byoc_infer_t *infer, const resize_t *r,
 }
 
 static byoc_status_t infer_resize(byoc_infer_t *infer) {
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_value, "a tensor of numbers or bools"));
   resize_t r;
   BYOC_RETURN_IF_ERROR(read_resize(infer, &r));
   if (!byoc_is_ranked(r.x)) return byoc_infer_set_unranked(infer, 0, r.x->dtype);

@@ -74,7 +74,7 @@ static void close(byoc_rows_t *rows, int32_t count) {
   while (count-- > 0) byoc_loop_end(rows->b);
 }
 
-static const byoc_loop_expr_t *neutral(byoc_loop_builder_t *b, byoc_loop_op_t op, byoc_dtype_t dtype) {
+const byoc_loop_expr_t *byoc_fold_neutral(byoc_loop_builder_t *b, byoc_loop_op_t op, byoc_dtype_t dtype) {
   switch (op) {
   case BYOC_LOOP_OP_MUL:
     return byoc_loop_const(b, dtype, 1.0);
@@ -112,7 +112,7 @@ static byoc_row_t fold_row(byoc_rows_t *rows, byoc_loop_op_t op, byoc_dtype_t dt
                            const void *self) {
   byoc_loop_builder_t *b = rows->b;
   if (rows->last_over < 0) return (byoc_row_t){.scalar = byoc_loop_let(b, "folded", element(rows, self))};
-  const byoc_loop_expr_t *result = byoc_loop_mutable(b, "folded", neutral(b, op, dtype));
+  const byoc_loop_expr_t *result = byoc_loop_mutable(b, "folded", byoc_fold_neutral(b, op, dtype));
   int32_t first = first_of_run(rows), end = rows->last_over + 1;
   const byoc_loop_expr_t *length = byoc_emit_extent(b, rows->type, first, end);
   int64_t known = 0;
@@ -131,7 +131,7 @@ byoc_row_t byoc_rows_fold(byoc_rows_t *rows, byoc_loop_op_t op, byoc_dtype_t dty
   if (rows->block == 0) return fold_row(rows, op, dtype, element, self);
   byoc_loop_builder_t *b = rows->b;
   const byoc_loop_buffer_t *folded = byoc_loop_allocate(b, "folded", dtype, rows->block);
-  clear(rows, folded, rows->block, neutral(b, op, dtype));
+  clear(rows, folded, rows->block, byoc_fold_neutral(b, op, dtype));
   int32_t opened = open_over(rows, rows->type->rank, BYOC_LOOP_SERIAL);
   open_lanes(rows);
   fold_into(rows, folded, rows->lane, op, element(rows, self));

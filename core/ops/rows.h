@@ -38,6 +38,9 @@ typedef struct byoc_row_t {
 void byoc_rows_begin(byoc_rows_t *rows, byoc_lower_t *lower, const byoc_type_t *type, const bool *over);
 void byoc_rows_end(byoc_rows_t *rows);
 
+// That operator's neutral element.
+const byoc_loop_expr_t *byoc_fold_neutral(byoc_loop_builder_t *b, byoc_loop_op_t op, byoc_dtype_t dtype);
+
 // The element at rows->indices, in the type of the fold. May emit statements.
 typedef const byoc_loop_expr_t *(*byoc_rows_element_t)(byoc_rows_t *rows, const void *self);
 // Folds by ADD, MUL, MIN or MAX from that operator's neutral element. The order of summation is fixed.

@@ -203,7 +203,7 @@ static const byoc_loop_expr_t *shape_compress(byoc_lower_t *lower, const byoc_no
 
 // ---- NonZero ----
 static byoc_status_t infer_non_zero(byoc_infer_t *infer) {
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_value, "a tensor of numbers or bools"));
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   bool failed = false;
   byoc_dim_t rank = byoc_is_ranked(x) ? byoc_dim_constant(x->rank) : byoc_infer_unknown_dim(infer, &failed);

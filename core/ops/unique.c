@@ -8,7 +8,7 @@
 
 static byoc_status_t infer_unique(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_value, "a tensor of numbers or bools"));
   const byoc_type_t *x = byoc_operand_type(node, 0);
   bool flat = !byoc_attributes_find(&node->attributes, "axis"), failed = false;
   byoc_dim_t count = byoc_infer_unknown_dim(infer, &failed);

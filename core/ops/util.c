@@ -60,6 +60,10 @@ bool byoc_dtype_is_number(byoc_dtype_t dtype) {
   return byoc_dtype_is_float(dtype) || byoc_dtype_is_integer(dtype);
 }
 
+bool byoc_dtype_is_value(byoc_dtype_t dtype) {
+  return dtype != BYOC_DTYPE_STRING;
+}
+
 byoc_status_t byoc_infer_need(const byoc_infer_t *infer, uint32_t index, byoc_dtype_predicate_t passes,
                               const char *what) {
   const byoc_type_t *type = byoc_operand_type(infer->node, index);

@@ -31,6 +31,7 @@ static inline bool byoc_is_ranked(const byoc_type_t *type) {
 bool byoc_dtype_is_float(byoc_dtype_t dtype);   // f16, bf16, f32, f64
 bool byoc_dtype_is_integer(byoc_dtype_t dtype); // 8 to 64 bits
 bool byoc_dtype_is_number(byoc_dtype_t dtype);  // either
+bool byoc_dtype_is_value(byoc_dtype_t dtype);   // anything but texts, which loops move and nothing else
 // Which element types an operand may have.
 typedef bool (*byoc_dtype_predicate_t)(byoc_dtype_t dtype);
 // Operand `index` must be a tensor whose element type passes; `what` names the expectation ("a float tensor").
@@ -67,6 +68,9 @@ int32_t byoc_node_axis(const byoc_node_t *node, const char *name, int64_t fallba
 // shapes: through Shape, Size, Gather, Slice, Concat, Unsqueeze, Squeeze, Cast, arithmetic. False where they do not.
 bool byoc_shape_value(const byoc_value_t *value, byoc_arena_t *arena, int32_t *out_count,
                       byoc_dim_t out_dims[BYOC_MAX_RANK]);
+
+// For `shape` definitions: the rank of a result of the operator.
+int32_t byoc_result_rank(const byoc_node_t *node, uint32_t result);
 
 // ---- result types ----
 byoc_status_t byoc_infer_set(const byoc_infer_t *infer, uint32_t result, byoc_dtype_t dtype, int32_t rank,

@@ -138,8 +138,12 @@ byoc_status_t byoc_artifact_load(const char *path, byoc_diag_t *diag, byoc_loade
   byoc_loaded_artifact_t artifact = {.library = open_library(path)};
   if (artifact.library == NULL) {
     const char *reason = dlerror();
-    return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' cannot be loaded: %s", path,
-                           reason != NULL ? reason : "no reason was given");
+    byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' cannot be loaded: %s", path,
+                                           reason != NULL ? reason : "no reason was given");
+    if (reason != NULL && strstr(reason, "cannot open shared object file") != NULL) {
+      byoc_diag_hint(diag, "it was built to find that library here: install it, or build with the library inside");
+    }
+    return status;
   }
   byoc_artifact_entry_t entry = NULL;
   void *symbol = dlsym(artifact.library, BYOC_ARTIFACT_ENTRY);

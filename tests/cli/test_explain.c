@@ -30,23 +30,28 @@ static byoc_plan_t read_plan(const char *path) {
 static void test_c10_tables(void **state) {
   (void)state;
   write_vision("vision.onnx");
-  byoc_test_shell(0, "byoc explain vision.onnx --target 'cutlass; dnnl; c'");
+  byoc_test_shell(0, "byoc explain vision.onnx --plan=collage --target 'cutlass; dnnl; c'");
   static const char *const parts[] = {
       "plan of 'vision' by ", "operators regions", "main: 9 nodes",       "node operator", "conv1",
       "f32[1,16,12,12]",      "region target",     "node 0: Conv 'conv1'"};
   for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); ++i) byoc_test_printed(parts[i]);
-  byoc_test_shell(0, "byoc explain vision.onnx --target 'cutlass; dnnl; c' --all > all.txt; "
+  // Placement by cost prices candidates and has rivals.
+  byoc_test_printed("candidates (* is the one chosen): cost, target, rule, nodes\n    * ");
+  byoc_test_printed("plan      sum of its parts measured as a whole\n  this one ");
+  byoc_test_printed("\n  greedy ");
+  byoc_test_shell(0, "byoc explain vision.onnx --plan=collage --target 'cutlass; dnnl; c' --all > all.txt; "
                      "test $(wc -L < all.txt) -le 100 && test $(grep -c '^node [0-9]' all.txt) -eq 9");
 }
 
 // Long lists are cut, and say how to see them whole.
 static void test_c10_long_lists(void **state) {
   (void)state;
-  byoc_test_shell(0, "byoc-modelgen resnet50 -o resnet50.onnx && byoc explain resnet50.onnx --target 'cutlass; c'");
+  byoc_test_shell(
+      0, "byoc-modelgen resnet50 -o resnet50.onnx && byoc explain resnet50.onnx --plan=greedy --target 'cutlass; c'");
   byoc_test_printed("more nodes; --all shows them");
   byoc_test_printed("more regions; --all shows them");
   byoc_test_printed("more nodes; --node NAME shows one, --all all of them");
-  byoc_test_shell(0, "byoc explain resnet50.onnx --target 'cutlass; c' --all > all.txt; wc -L < all.txt; "
+  byoc_test_shell(0, "byoc explain resnet50.onnx --plan=greedy --target 'cutlass; c' --all > all.txt; wc -L < all.txt; "
                      "test $(wc -L < all.txt) -le 100 && test $(grep -c '^node [0-9]' all.txt) -gt 100");
   byoc_test_shell(1, "grep -e --all all.txt");
 }
@@ -54,16 +59,16 @@ static void test_c10_long_lists(void **state) {
 static void test_c10_one_node(void **state) {
   (void)state;
   write_vision("vision.onnx");
-  byoc_test_shell(0, "byoc explain vision.onnx --target 'cutlass; c' --node pool");
+  byoc_test_shell(0, "byoc explain vision.onnx --plan=greedy --target 'cutlass; c' --node pool");
   assert_ptr_equal(strstr(byoc_test_output(), "node 5: MaxPool 'pool' : f32[1,16,6,6], reads 4\n  placed on c"),
                    byoc_test_output());
   byoc_test_printed("cutlass: none of its rules takes it here");
-  byoc_test_shell(0, "byoc explain vision.onnx --target 'cutlass; c' --node 5");
+  byoc_test_shell(0, "byoc explain vision.onnx --plan=greedy --target 'cutlass; c' --node 5");
   byoc_test_printed("node 5: MaxPool 'pool'");
-  byoc_test_shell(1, "byoc explain vision.onnx --target 'cutlass; c' --node poool");
+  byoc_test_shell(1, "byoc explain vision.onnx --plan=greedy --target 'cutlass; c' --node poool");
   byoc_test_printed("the plan has no node 'poool'");
   byoc_test_printed("did you mean 'pool'?");
-  byoc_test_shell(1, "byoc explain vision.onnx --node 9");
+  byoc_test_shell(1, "byoc explain vision.onnx --plan=greedy --node 9");
 }
 
 // A node that a backend declined carries the reason, and so does one that it took and gave back.
@@ -73,14 +78,17 @@ static void test_a23_declines(void **state) {
                             "    %1 = Relu@14 \"wide\" (%0) : f64[4]\n"
                             "    %2 = Cast@13 \"narrow\" (%1) {to = 1} : f32[4]\n"
                             "    %y = Relu@14 \"small\" (%2) : f32[4]\n");
-  byoc_test_shell(0, DEMO("first.relu only=f32 := Relu(%%x)") "byoc explain double.byoc --target first --node wide");
+  byoc_test_shell(
+      0, DEMO("first.relu only=f32 := Relu(%%x)") "byoc explain double.byoc --plan=greedy --target first --node wide");
   byoc_test_printed("placed on c");
   byoc_test_printed("first declined (first.relu): only f32 is done here");
-  byoc_test_shell(0, DEMO("first.relu only=f32 := Relu(%%x)") "byoc explain double.byoc --target first --node small");
+  byoc_test_shell(
+      0, DEMO("first.relu only=f32 := Relu(%%x)") "byoc explain double.byoc --plan=greedy --target first --node small");
   assert_null(strstr(byoc_test_output(), "declined"));
-  byoc_test_shell(0, DEMO("first.relu only=f32 := Relu(%%x)") "byoc explain double.byoc --target first --node widen");
+  byoc_test_shell(
+      0, DEMO("first.relu only=f32 := Relu(%%x)") "byoc explain double.byoc --plan=greedy --target first --node widen");
   byoc_test_printed("first: none of its rules takes it here");
-  byoc_test_shell(0, DEMO("first.relu only=f32 := Relu(%%x)") "byoc explain double.byoc --json --target "
+  byoc_test_shell(0, DEMO("first.relu only=f32 := Relu(%%x)") "byoc explain double.byoc --plan=greedy --json --target "
                                                               "'first -answer=decline' | grep -c 'gave it back'");
 }
 
@@ -89,9 +97,10 @@ static void test_a23_declines(void **state) {
 static void test_c10_saved_plans(void **state) {
   (void)state;
   write_vision("vision.onnx");
-  byoc_test_shell(0, "byoc explain vision.onnx --target 'cutlass; dnnl' --save-plan a.json --json > b.json");
+  byoc_test_shell(0,
+                  "byoc explain vision.onnx --plan=greedy --target 'cutlass; dnnl' --save-plan a.json --json > b.json");
   byoc_test_shell(0, "cmp a.json b.json");
-  byoc_test_shell(0, "byoc build vision.onnx -o vision.so --target 'cutlass; dnnl' --save-plan c.json");
+  byoc_test_shell(0, "byoc build vision.onnx -o vision.so --plan=collage --target 'cutlass; dnnl' --save-plan c.json");
   byoc_plan_t explained = read_plan("a.json"), built = read_plan("c.json");
   assert_string_equal(explained.model, "vision");
   assert_int_equal(explained.targets.count, 3);
@@ -102,8 +111,23 @@ static void test_c10_saved_plans(void **state) {
   assert_true(built.blocks.data[0].regions.count > 0);
   byoc_plan_deinit(&explained);
   byoc_plan_deinit(&built);
-  byoc_test_shell(1, "byoc explain vision.onnx --save-plan missing/plan.json");
+  byoc_test_shell(1, "byoc explain vision.onnx --plan=greedy --save-plan missing/plan.json");
   byoc_test_printed("missing/plan.json");
+}
+
+// A plan whose regions were edited is replayed.
+static void test_c10_edited_plans(void **state) {
+  (void)state;
+  write_text("chain.byoc", "    %0 = Exp@13 \"a\" (%x) : f32[4]\n"
+                           "    %1 = Neg@13 \"b\" (%0) : f32[4]\n"
+                           "    %y = Exp@13 \"c\" (%1) : f32[4]\n");
+  byoc_test_shell(0, DEMO("first.exp := Exp(%%x)") "byoc explain chain.byoc --plan=greedy --target first --save-plan "
+                                                   "whole.json && sed '/\"rule\".*\"nodes\": \\[0\\]/d' whole.json > "
+                                                   "less.json && test $(wc -l < less.json) -lt $(wc -l < whole.json)");
+  byoc_test_shell(0, DEMO("first.exp := Exp(%%x)") "byoc explain chain.byoc --plan=less.json --target first --node a");
+  byoc_test_printed("placed on c\n  first: was not asked: the plan was given");
+  byoc_test_shell(0, DEMO("first.exp := Exp(%%x)") "byoc explain chain.byoc --plan=less.json --target first --node c");
+  byoc_test_printed("placed on first, region 0");
 }
 
 // A saved plan is explained without its model.
@@ -162,18 +186,19 @@ static void test_c10_costs_and_candidates(void **state) {
 static void test_c10_require(void **state) {
   (void)state;
   write_vision("vision.onnx");
-  byoc_test_shell(1, "byoc build vision.onnx -o never.so --target 'cutlass' --require cutlass --save-plan why.json");
+  byoc_test_shell(
+      1, "byoc build vision.onnx --plan=greedy -o never.so --target 'cutlass' --require cutlass --save-plan why.json");
   byoc_test_printed("of 9 operators are not on cutlass, which --require asks for");
   byoc_test_printed("MaxPool 'pool' went to c; cutlass: none of its rules takes it here");
   assert_false(byoc_file_exists("never.so"));
   byoc_plan_t plan = read_plan("why.json"); // it shows why
   byoc_plan_deinit(&plan);
-  byoc_test_shell(0, "byoc build vision.onnx -o vision.so --target 'cutlass' --require cutlass,c");
+  byoc_test_shell(0, "byoc build vision.onnx --plan=greedy -o vision.so --target 'cutlass' --require cutlass,c");
   assert_true(byoc_file_exists("vision.so"));
-  byoc_test_shell(2, "byoc build vision.onnx -o never.so --target 'cutlass; dnnl' --require cutlas");
+  byoc_test_shell(2, "byoc build vision.onnx --plan=greedy -o never.so --target 'cutlass; dnnl' --require cutlas");
   byoc_test_printed("--require cutlas: the targets of this build are cutlass, dnnl, c");
   byoc_test_printed("did you mean 'cutlass'?");
-  byoc_test_shell(2, "byoc build vision.onnx -o never.so --require ,");
+  byoc_test_shell(2, "byoc build vision.onnx --plan=greedy -o never.so --require ,");
   byoc_test_printed("--require takes targets: c");
   assert_false(byoc_file_exists("never.so"));
 }
@@ -183,7 +208,9 @@ static void test_a23_require_tells_reasons(void **state) {
   write_text("double.byoc", "    %0 = Cast@13(%x) {to = 11} : f64[4]\n"
                             "    %1 = Relu@14 \"wide\" (%0) : f64[4]\n"
                             "    %y = Cast@13(%1) {to = 1} : f32[4]\n");
-  byoc_test_shell(1, DEMO("first.relu only=f32 := Relu(%%x)") "byoc build double.byoc --target first --require first");
+  byoc_test_shell(
+      1,
+      DEMO("first.relu only=f32 := Relu(%%x)") "byoc build double.byoc --plan=greedy --target first --require first");
   byoc_test_printed("3 of 3 operators");
   byoc_test_printed("Relu 'wide' went to c; first declined: only f32 is done here");
 }
@@ -201,7 +228,8 @@ static void test_c10_page_is_one_file(void **state) {
   (void)state;
   write_text("odd.byoc", "    %0 = Exp@13 \"</script><script>alert(1)</script><!--\" (%x) : f32[4]\n"
                          "    %y = Neg@13 \"a & b\" (%0) : f32[4]\n");
-  byoc_test_shell(0, "byoc explain odd.byoc --html odd.html && byoc build odd.byoc -o odd.so --html built.html");
+  byoc_test_shell(0, "byoc explain odd.byoc --plan=greedy --html odd.html && byoc build odd.byoc --plan=greedy -o "
+                     "odd.so --html built.html");
   byoc_test_shell(0, "cmp odd.html built.html");
   byoc_test_shell(0, "cat odd.html");
   assert_int_equal(count_of(byoc_test_output(), "</script>"), 1);
@@ -227,7 +255,7 @@ static void test_c10_page_in_a_browser(void **state) {
     size_t nodes;
   } rows[] = {{"vision.onnx", 9}, {"odd.byoc", 3}};
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
-    byoc_test_shell(0, "byoc explain %s --target 'cutlass; dnnl' --html page.html", rows[i].model);
+    byoc_test_shell(0, "byoc explain %s --plan=greedy --target 'cutlass; dnnl' --html page.html", rows[i].model);
     byoc_test_shell(0, "chromium --headless --no-sandbox --disable-gpu --user-data-dir=\"$PWD/profile\" "
                        "--enable-logging=stderr --dump-dom \"file://$PWD/page.html\" 2> messages.txt > page.dom; "
                        "grep CONSOLE messages.txt; cat page.dom");
@@ -265,7 +293,8 @@ static void test_c10_page_is_used(void **state) {
   byoc_diag_t diag = {0};
   write_vision("vision.onnx");
   byoc_test_ok(byoc_file_write("script.html", script, sizeof(script) - 1, &diag), &diag);
-  byoc_test_shell(0, "byoc explain vision.onnx --target c --html page.html && cat script.html >> page.html");
+  byoc_test_shell(0,
+                  "byoc explain vision.onnx --plan=greedy --target c --html page.html && cat script.html >> page.html");
   byoc_test_shell(0, "chromium --headless --no-sandbox --disable-gpu --user-data-dir=\"$PWD/profile\" --dump-dom "
                      "\"file://$PWD/page.html\" 2> messages.txt | grep '<title>seen'");
   byoc_test_printed("<title>seen 2 1 Conv 1 0 0 true true true 1 true</title>");
@@ -273,11 +302,17 @@ static void test_c10_page_is_used(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_c10_tables),           cmocka_unit_test(test_c10_long_lists),
-      cmocka_unit_test(test_c10_one_node),         cmocka_unit_test(test_a23_declines),
-      cmocka_unit_test(test_c10_saved_plans),      cmocka_unit_test(test_c10_costs_and_candidates),
-      cmocka_unit_test(test_c10_require),          cmocka_unit_test(test_a23_require_tells_reasons),
-      cmocka_unit_test(test_c10_page_is_one_file), cmocka_unit_test(test_c10_page_in_a_browser),
+      cmocka_unit_test(test_c10_tables),
+      cmocka_unit_test(test_c10_long_lists),
+      cmocka_unit_test(test_c10_one_node),
+      cmocka_unit_test(test_a23_declines),
+      cmocka_unit_test(test_c10_saved_plans),
+      cmocka_unit_test(test_c10_edited_plans),
+      cmocka_unit_test(test_c10_costs_and_candidates),
+      cmocka_unit_test(test_c10_require),
+      cmocka_unit_test(test_a23_require_tells_reasons),
+      cmocka_unit_test(test_c10_page_is_one_file),
+      cmocka_unit_test(test_c10_page_in_a_browser),
       cmocka_unit_test(test_c10_page_is_used),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);

@@ -59,7 +59,7 @@ class Contestant:
 
 
 def model_inputs(model, folder):
-    """Seeded inputs, the same for all; integers are small, so that they are valid indices."""
+    """Seeded inputs, the same for all; integers are 0 or 1, so that they are valid as indices, kinds and masks."""
     path = folder / "inputs.npz"
     random = np.random.default_rng(5)
     values = {}
@@ -67,7 +67,7 @@ def model_inputs(model, folder):
         if np.issubdtype(dtype, np.floating):
             values[name] = random.random(shape, np.float32).astype(dtype)
         else:
-            values[name] = random.integers(0, 2 if dtype == np.bool_ else 10, shape).astype(dtype)
+            values[name] = random.integers(0, 2, shape).astype(dtype)
     np.savez(path, **values)
     return path
 

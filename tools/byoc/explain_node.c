@@ -1,4 +1,3 @@
-#include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,19 +86,21 @@ static void print_candidate(const byoc_plan_t *plan, const byoc_plan_candidate_t
   print_text(row->reason, 8, out);
 }
 
-static double rank(const byoc_plan_candidate_t *row) {
-  if (row->is_chosen) return -1;
-  return isnan(row->cost_ns) ? DBL_MAX : row->cost_ns;
+// The chosen one, those with a cost, those ruled out by a bound, the others.
+static int grade(const byoc_plan_candidate_t *row) {
+  if (row->is_chosen) return 0;
+  if (isinf(row->cost_ns)) return 4;
+  if (isnan(row->cost_ns)) return 3;
+  return row->source == BYOC_COST_SOURCE_BOUND ? 2 : 1;
 }
 
 static int compare_candidate(const void *left, const void *right) {
   const byoc_plan_candidate_t *const *a = left, *const *b = right;
-  double first = rank(*a), second = rank(*b);
-  if (first != second) return first < second ? -1 : 1;
+  if (grade(*a) != grade(*b)) return grade(*a) - grade(*b);
+  if ((*a)->cost_ns < (*b)->cost_ns || (*a)->cost_ns > (*b)->cost_ns) return (*a)->cost_ns < (*b)->cost_ns ? -1 : 1;
   return *a < *b ? -1 : *a > *b;
 }
 
-// The chosen one, then by cost.
 static void print_candidates(const byoc_plan_t *plan, const byoc_plan_block_t *block, uint32_t node, bool all,
                              byoc_string_t *out) {
   BYOC_VECTOR(const byoc_plan_candidate_t *) rows = {0};

@@ -39,7 +39,7 @@ static share_t share_of(const byoc_plan_t *plan, uint32_t target) {
       share.nodes += 1;
       if (home.nodes != NULL && home.nodes[0] != n) continue; // counted at its first node
       share.cost_ns += home.cost_ns;
-      share.regions += home.nodes != NULL;
+      share.regions += block->nodes.data[n].region != UINT32_MAX;
     }
   }
   return share;

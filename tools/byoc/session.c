@@ -132,6 +132,42 @@ void byoc_session_format_placement(const byoc_session_t *session, byoc_string_t 
   }
 }
 
+// What a backend gives back is its good right; what fails is news.
+static bool is_failure(const byoc_plan_candidate_t *candidate) {
+  return isinf(candidate->cost_ns) && candidate->reason != NULL &&
+         strstr(candidate->reason, "the backend gave it back") == NULL;
+}
+
+// Was the same said of an earlier candidate? Equal ones share a price, and so a reason.
+static bool is_repeated(const byoc_plan_block_t *block, size_t index) {
+  const byoc_plan_candidate_t *candidate = &block->candidates.data[index];
+  for (size_t i = 0; i < index; ++i) {
+    const byoc_plan_candidate_t *earlier = &block->candidates.data[i];
+    if (is_failure(earlier) && earlier->target == candidate->target &&
+        strcmp(earlier->reason, candidate->reason) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void byoc_session_format_unusable(const byoc_session_t *session, byoc_string_t *out) {
+  enum { SHOWN = 3 };
+  const byoc_plan_t *plan = &session->result.plan;
+  size_t count = 0;
+  for (size_t b = 0; b < plan->blocks.count; ++b) {
+    const byoc_plan_block_t *block = &plan->blocks.data[b];
+    for (size_t i = 0; i < block->candidates.count; ++i) {
+      const byoc_plan_candidate_t *candidate = &block->candidates.data[i];
+      if (!is_failure(candidate) || is_repeated(block, i) || count++ >= SHOWN) continue;
+      const byoc_plan_node_t *node = &block->nodes.data[candidate->nodes[0]];
+      byoc_string_appendf(out, "left out: %s at %s%s%s: %.*s\n", candidate->rule, node->op, node->name[0] ? " " : "",
+                          node->name, (int)strcspn(candidate->reason, "\n"), candidate->reason);
+    }
+  }
+  if (count > SHOWN) byoc_string_appendf(out, "left out: %zu more kinds; byoc explain lists them\n", count - SHOWN);
+}
+
 static void log_placement(const byoc_session_t *session) {
   const byoc_placement_t *placement = &session->result.placement;
   for (size_t d = 0; d < placement->declines.count; ++d) {
@@ -152,7 +188,9 @@ static byoc_status_t choose_placing(const byoc_session_options_t *options, byoc_
                                   .budget_s = options->cost_budget_s > 0 ? options->cost_budget_s : BYOC_COST_BUDGET_S,
                                   .spend_budget = options->cost_budget_s > 0,
                                   .thread_count = (int32_t)options->cost_threads};
-  if (options->plan == NULL) out_placing->plan = options->greedy_by_default ? "greedy" : "collage";
+  const char *preset = getenv("BYOC_PLAN");
+  if (options->plan == NULL && preset != NULL && preset[0] != '\0') out_placing->plan = preset;
+  if (out_placing->plan == NULL) out_placing->plan = options->greedy_by_default ? "greedy" : "collage";
   bool is_name = strcmp(out_placing->plan, "greedy") == 0 || strcmp(out_placing->plan, "collage") == 0;
   if (!is_name && !byoc_ends_with(out_placing->plan, ".json")) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--plan takes collage, greedy or a FILE.json, not '%s'",

@@ -53,6 +53,8 @@ byoc_status_t byoc_session_compile(byoc_session_t *session, const byoc_session_o
                                    const char *stop_after, byoc_diag_t *diag);
 // "cutlass 119 operators in 54 regions, c 3 operators".
 void byoc_session_format_placement(const byoc_session_t *session, byoc_string_t *out);
+// A line for each of the first candidates that were measured and cannot be used: a crash, a hang, a wrong result.
+void byoc_session_format_unusable(const byoc_session_t *session, byoc_string_t *out);
 // "dir/model.onnx" → "model".
 void byoc_model_name(const char *path, char *buffer, size_t size);
 

@@ -66,7 +66,7 @@ static byoc_status_t describe_buffer(byoc_port_t *port, const byoc_host_buffer_t
   for (int32_t d = 0; d < type->rank; ++d) {
     const byoc_dim_expr_t *expr = type->dims[d].expr;
     port->dims[d] = expr == NULL ? type->dims[d].constant : -1;
-    if (expr != NULL) names[d] = expr->kind == BYOC_DIM_SYMBOL ? expr->symbol : "(an expression)";
+    if (expr != NULL) names[d] = expr->kind == BYOC_DIM_SYMBOL ? expr->symbol : "?";
   }
   return BYOC_OK;
 }
@@ -146,8 +146,8 @@ static byoc_status_t check_type(const byoc_port_t *port, const byoc_npy_t *array
   bool same = port->rank == array->rank || port->rank < 0;
   for (int32_t d = 0; d < port->rank && same; ++d) same = port->dims[d] < 0 || port->dims[d] == array->dims[d];
   same = same && (port->kinds == NULL || strcmp(port->kinds, "t") == 0) &&
-              byoc_dtype_bits(port->dtype) == byoc_dtype_bits(array->dtype) &&
-              (port->dtype == array->dtype || port->dtype == BYOC_DTYPE_BF16 || port->dtype > BYOC_DTYPE_BF16);
+         byoc_dtype_bits(port->dtype) == byoc_dtype_bits(array->dtype) &&
+         (port->dtype == array->dtype || port->dtype == BYOC_DTYPE_BF16 || port->dtype > BYOC_DTYPE_BF16);
   if (same) return BYOC_OK;
   char wanted[128], got[128];
   format_port(port, wanted, sizeof(wanted));
@@ -183,8 +183,8 @@ byoc_status_t byoc_ports_arguments(const byoc_ports_t *ports, byoc_diag_t *diag,
   if (*out_arguments == NULL) return byoc_diag_out_of_memory(diag);
   for (size_t i = 0; i < ports->count; ++i) {
     const byoc_port_t *port = &ports->items[i];
-    (*out_arguments)[i] = (byoc_argument_t){
-        .dtype = port->dtype, .rank = (uint32_t)port->rank, .dims = port->dims, .data = port->data};
+    (*out_arguments)[i] =
+        (byoc_argument_t){.dtype = port->dtype, .rank = (uint32_t)port->rank, .dims = port->dims, .data = port->data};
   }
   return BYOC_OK;
 }

@@ -12,7 +12,8 @@ static void format_tensor(uint32_t dtype, uint32_t rank, const int64_t *dims, ch
   size_t used = (size_t)snprintf(text, size, "%s[", byoc_dtype_name(dtype));
   for (uint32_t i = 0; i < rank && used < size && rank != BYOC_ARGUMENT_ANY_RANK; i++) {
     if (dims[i] < 0) used += (size_t)snprintf(text + used, size - used, "%s?", i > 0 ? "," : "");
-    if (dims[i] >= 0) used += (size_t)snprintf(text + used, size - used, "%s%lld", i > 0 ? "," : "", (long long)dims[i]);
+    if (dims[i] >= 0)
+      used += (size_t)snprintf(text + used, size - used, "%s%lld", i > 0 ? "," : "", (long long)dims[i]);
   }
   if (used < size) (void)snprintf(text + used, size - used, "%s]", rank == BYOC_ARGUMENT_ANY_RANK ? "*" : "");
 }
@@ -115,7 +116,8 @@ static int32_t export(byoc_frame_t *frame, byoc_cell_t *cell, byoc_argument_t *o
   out->items = byoc_frame_scratch(frame, cell->count * sizeof(*out->items));
   if (out->items == NULL) return byoc_frame_out_of_memory(frame);
   int32_t status = BYOC_OK;
-  for (uint64_t i = 0; i < cell->count && status == BYOC_OK; i++) status = export(frame, cell->items[i], &out->items[i]);
+  for (uint64_t i = 0; i < cell->count && status == BYOC_OK; i++)
+    status = export(frame, cell->items[i], &out->items[i]);
   return status;
 }
 

@@ -350,7 +350,8 @@ int32_t byoc_frame_set_bool(byoc_frame_t *frame, uint32_t index, uint32_t value)
 
 int32_t byoc_frame_scan_begin(byoc_frame_t *frame, uint32_t index, uint32_t dtype, uint32_t rank, const int64_t *dims) {
   int64_t empty[BYOC_CELL_MAX_RANK] = {0};
-  if (rank >= BYOC_CELL_MAX_RANK) return byoc_frame_fail(frame, BYOC_UNSUPPORTED, "a scan output has too many dimensions");
+  if (rank >= BYOC_CELL_MAX_RANK)
+    return byoc_frame_fail(frame, BYOC_UNSUPPORTED, "a scan output has too many dimensions");
   for (uint32_t i = 0; i < rank; i++) empty[i + 1] = dims[i] > 0 ? dims[i] : 0;
   return byoc_frame_allocate(frame, index, dtype, rank + 1, empty);
 }

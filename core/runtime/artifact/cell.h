@@ -41,8 +41,8 @@ typedef struct byoc_frame_t {
   const byoc_runtime_t *runtime; // for errors
   byoc_cell_t **cells;           // by index; NULL: no value
   int64_t *symbols;              // values of symbolic dimensions
-  byoc_cell_t **moving; // scratch of byoc_frame_assign, as large as the table
-  uint8_t *is_constant; // by index: outlives the run
+  byoc_cell_t **moving;          // scratch of byoc_frame_assign, as large as the table
+  uint8_t *is_constant;          // by index: outlives the run
   uint32_t cell_count, symbol_count;
   uint64_t run; // number of the run, to see which blocks are idle
   byoc_cell_t *free_cells;

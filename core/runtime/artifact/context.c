@@ -21,6 +21,7 @@ typedef struct context_t {
   byoc_context_t shared;
   const byoc_model_t *model;
   bool pool_acquired;
+  bool in_arguments; // run_arguments has called run
   byoc_thread_pool_t user_pool; // a copy; parallel_for NULL where there is none
   char reason[512];             // of set_error; cut at 511
   char error[1024];
@@ -155,7 +156,8 @@ static int32_t set_up_frame(context_t *context) {
   int32_t status = byoc_frame_init(frame, &context->shared.runtime, model->cell_count, model->symbol_count);
   for (uint32_t i = 0; i < model->constant_count && status == BYOC_OK; i++) {
     const byoc_model_constant_t *constant = &model->constants[i];
-    status = byoc_frame_constant(frame, constant->cell, constant->data, constant->dtype, constant->rank, constant->dims);
+    status =
+        byoc_frame_constant(frame, constant->cell, constant->data, constant->dtype, constant->rank, constant->dims);
   }
   return status == BYOC_OK ? BYOC_OK : create_error(status, "memory is out");
 }
@@ -347,7 +349,14 @@ static int32_t run_static(context_t *context, const byoc_argument_t *inputs, byo
     if (memory == NULL) status = byoc_frame_out_of_memory(frame);
   }
   if (status != BYOC_OK) return fail_by_reason(context, status);
-  return artifact->run(&context->shared, (const void *const *)data, data + artifact->input_count);
+  context->in_arguments = true;
+  status = artifact->run(&context->shared, (const void *const *)data, data + artifact->input_count);
+  context->in_arguments = false;
+  return status;
+}
+
+void byoc_model_forget_texts(byoc_context_t *shared) {
+  if (!((context_t *)shared)->in_arguments) byoc_frame_reset(&shared->frame);
 }
 
 int32_t byoc_model_run_arguments(byoc_context_t *shared, const byoc_argument_t *inputs, byoc_argument_t *outputs) {

@@ -86,6 +86,9 @@ int32_t byoc_model_begin(byoc_context_t *context, const void *const *inputs, voi
 int32_t byoc_model_run_arguments(byoc_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs);
 // run of a dynamic one: says what to call.
 int32_t byoc_model_refuse_run(byoc_context_t *context, const void *const *inputs, void *const *outputs);
+// The texts of the last run go. At the start of a static model's run where it makes any; what run_arguments has set
+// aside for this run stays.
+void byoc_model_forget_texts(byoc_context_t *context);
 // Puts the step's name in front of the reason and returns `status`.
 int32_t byoc_model_failed(byoc_context_t *context, int32_t status, uint32_t step);
 // An engine's call under a profile: reported node by node where the engine can.

@@ -85,13 +85,14 @@ static inline void ops_call(ops_run_t *run, byoc_node_t *node) {
     symbols[k] = ops_extent(run, byoc_dim_symbol(&run->module->arena, kernel->symbols.data[k], &failed));
   }
   if (symbol_count > 0) {
-    tensors[node->operand_count] = (DLTensor){
-        .data = symbols, .ndim = 1, .shape = &symbol_count, .dtype = {kDLInt, 64, 1}, .device = {kDLCPU, 0}};
+    tensors[node->operand_count] =
+        (DLTensor){.data = symbols, .ndim = 1, .shape = &symbol_count, .dtype = {kDLInt, 64, 1}, .device = {kDLCPU, 0}};
   }
   byoc_diag_t diag = {0};
   byoc_interpreter_t *interpreter = NULL;
   byoc_test_ok(byoc_interpreter_create(node->callee->kernel, byoc_allocator_system(), &diag, &interpreter), &diag);
-  byoc_call_t call = {sizeof call, node->operand_count + (symbol_count > 0), node->result_count, 0, tensors, NULL, NULL, 0};
+  byoc_call_t call = {
+      sizeof call, node->operand_count + (symbol_count > 0), node->result_count, 0, tensors, NULL, NULL, 0};
   byoc_status_t status = byoc_interpreter_run(interpreter, &call);
   byoc_interpreter_destroy(interpreter);
   assert_int_equal(status, BYOC_OK);

@@ -1,0 +1,85 @@
+// fold-pad: padding with zeros in front of a convolution or an average becomes its own.
+#include <string.h>
+
+#include "core/ops/op.h"
+#include "core/ops/util.h"
+#include "core/pass/pass.h"
+#include "core/pass/terms.h"
+
+// The zeros of a Pad at both ends of each spatial axis: begins, then ends. False for padding of another kind.
+static bool read_pad(const byoc_node_t *pad, int32_t spatial, int64_t *out_pads) {
+  const byoc_type_t *type = pad->operands[0]->type;
+  byoc_ints_t pads;
+  double value = byoc_attributes_float(&pad->attributes, "value", 0);
+  if (!byoc_is_ranked(type) || type->rank != spatial + 2 || byoc_has_operand(pad, 3)) return false;
+  if (strcmp(byoc_attributes_string(&pad->attributes, "mode", "constant"), "constant") != 0) return false;
+  if (byoc_has_operand(pad, 2) && !byoc_term_scalar(pad->operands[2], &value)) return false;
+  if (value != 0 || byoc_read_ints(pad, "pads", 1, &pads) != BYOC_KNOWN_YES) return false;
+  if (pads.count != 2 * (size_t)type->rank) return false;
+  for (int32_t d = 0; d < type->rank; ++d) {
+    int64_t begin = pads.values[d], end = pads.values[type->rank + d];
+    if (begin < 0 || end < 0 || (d < 2 && (begin != 0 || end != 0))) return false;
+    if (d < 2) continue;
+    out_pads[d - 2] = begin;
+    out_pads[spatial + d - 2] = end;
+  }
+  return true;
+}
+
+// Adds the padding that the node has by its attributes. False where it depends on the input's size.
+static bool add_own_pads(const byoc_node_t *node, int32_t spatial, int64_t *pads, bool *out_has_own) {
+  const char *automatic = byoc_attributes_string(&node->attributes, "auto_pad", "NOTSET");
+  size_t count = 0;
+  const int64_t *own = byoc_attributes_ints(&node->attributes, "pads", &count);
+  *out_has_own = false;
+  if (strcmp(automatic, "VALID") == 0) return true;
+  if (strcmp(automatic, "NOTSET") != 0 && automatic[0] != '\0') return false;
+  for (size_t i = 0; own != NULL && i < count && i < 2 * (size_t)spatial; ++i) {
+    pads[i] += own[i];
+    if (own[i] != 0) *out_has_own = true;
+  }
+  return own == NULL || count == 2 * (size_t)spatial;
+}
+
+// Conv(Pad(x)) → Conv(x, pads); AveragePool(Pad(x)) → AveragePool(x, pads, count_include_pad)
+static byoc_status_t fold_node(byoc_node_t *node, byoc_diag_t *diag, size_t *changes) {
+  bool is_average = byoc_node_is_onnx(node, "AveragePool");
+  byoc_node_t *pad = byoc_term_inner(node->operands[0], node->block, "Pad");
+  if (pad == NULL || !byoc_is_ranked(node->operands[0]->type)) return BYOC_OK;
+  int32_t spatial = node->operands[0]->type->rank - 2;
+  int64_t pads[2 * BYOC_MAX_RANK] = {0};
+  bool has_own = false;
+  if (spatial < 1 || !read_pad(pad, spatial, pads) || !add_own_pads(node, spatial, pads, &has_own)) return BYOC_OK;
+  if (is_average) {
+    // The zeros counted; padding of the node's own that does not count cannot be told from them, nor the border that
+    // ceil_mode adds.
+    bool counts = byoc_attributes_int(&node->attributes, "count_include_pad", 0) != 0;
+    if (node->since_version < 7 || (has_own && !counts) || byoc_attributes_int(&node->attributes, "ceil_mode", 0) != 0)
+      return BYOC_OK;
+    if (!byoc_attributes_set_int(&node->attributes, "count_include_pad", 1)) return byoc_diag_out_of_memory(diag);
+  }
+  byoc_attributes_remove(&node->attributes, "auto_pad");
+  if (!byoc_attributes_set_ints(&node->attributes, "pads", pads, 2 * (size_t)spatial) ||
+      !byoc_node_set_operand(node, 0, pad->operands[0])) {
+    return byoc_diag_out_of_memory(diag);
+  }
+  *changes += 1;
+  return BYOC_OK;
+}
+
+static byoc_status_t fold_block(byoc_block_t *block, byoc_diag_t *diag, size_t *changes) {
+  BYOC_FOR_EACH_NODE(node, block) {
+    for (uint32_t b = 0; b < node->block_count; ++b) BYOC_RETURN_IF_ERROR(fold_block(node->blocks[b], diag, changes));
+    if (byoc_node_is_onnx(node, "Conv") || byoc_node_is_onnx(node, "AveragePool")) {
+      BYOC_RETURN_IF_ERROR(fold_node(node, diag, changes));
+    }
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_pass_fold_pad(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
+  for (size_t f = 0; f < module->functions.count; ++f) {
+    BYOC_RETURN_IF_ERROR(fold_block(module->functions.data[f]->body, diag, changes));
+  }
+  return BYOC_OK;
+}
