@@ -149,6 +149,31 @@ cleanup:
   return status;
 }
 
+// ---- joining neighbours ----
+
+static bool may_join(const byoc_claim_t *a, const byoc_claim_t *b) {
+  if (a == NULL || b == NULL || a == b || a->target != b->target) return false;
+  bool groups = a->rule->pattern == NULL && a->rule == b->rule;
+  bool merging = (a->rule->flags & BYOC_RULE_MERGE) && (b->rule->flags & BYOC_RULE_MERGE);
+  if (!groups && !merging) return false;
+  uint32_t limit = a->rule->max_nodes;
+  return limit == 0 || a->nodes.count + b->nodes.count <= limit;
+}
+
+byoc_status_t byoc_claims_join_neighbours(byoc_claims_t *claims, byoc_diag_t *diag) {
+  for (size_t n = 0; n < claims->node_count; ++n) {
+    const byoc_node_t *node = claims->nodes[n];
+    for (uint32_t k = 0; k < node->operand_count; ++k) {
+      byoc_node_t *producer = byoc_value_producer(node->operands[k]);
+      if (producer == NULL || producer->block != claims->block) continue;
+      byoc_claim_t *a = byoc_claims_owner(claims, producer->mark), *b = byoc_claims_owner(claims, n);
+      bool joined = false;
+      if (may_join(a, b)) BYOC_RETURN_IF_ERROR(byoc_claims_join(claims, a, b, diag, &joined));
+    }
+  }
+  return BYOC_OK;
+}
+
 // ---- as candidates ----
 
 static byoc_candidate_t describe(const byoc_claim_t *claim) {

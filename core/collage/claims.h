@@ -43,6 +43,8 @@ byoc_status_t byoc_claims_add(byoc_claims_t *claims, const byoc_target_t *target
 // regions as a whole stay free of cycles). *out_joined tells.
 byoc_status_t byoc_claims_join(byoc_claims_t *claims, byoc_claim_t *a, byoc_claim_t *b, byoc_diag_t *diag,
                                bool *out_joined);
+// Joins the claim of each node with those that its operands come from, where their rules allow it and no cycle appears.
+byoc_status_t byoc_claims_join_neighbours(byoc_claims_t *claims, byoc_diag_t *diag);
 // A claim that stands for itself as a candidate, unpriced, in `arena`: where matches were joined they are its parts, so
 // that each can become its composite function. The rule must live as long as the candidate.
 byoc_status_t byoc_claims_candidate(const byoc_claims_t *claims, const byoc_claim_t *region, byoc_arena_t *arena,

@@ -1,22 +1,10 @@
 // What one outlined function costs on one target: the seam between placement and where costs come from.
 //
 // A pricer knows nothing of candidates. Two exist: measuring (core/compose/cost_measure.h) and the analytic estimate
-// (core/collage/estimate.h). Placement wires them so:
+// (core/collage/estimate.h). Placement outlines a candidate's nodes beside the block, composites included, with
+// constants bound into the body (core/collage/outline_regions.h), asks, and erases the function (price_list.h).
 //
-//   1. Open the database and make the pricer, once a build; both outlive the search:
-//        byoc_cost_database_open(NULL, allocator, diag, &database);
-//        byoc_cost_measurer_create(&(byoc_cost_measure_options_t){.targets = targets, .database = database,
-//                                  .thread_count = 1}, allocator, diag, &measurer);
-//        byoc_function_pricer_t pricer = byoc_cost_measurer_pricer(measurer);
-//      or, for --cost=estimate, byoc_estimator_init and byoc_estimator_pricer.
-//   2. In byoc_cost_provider_t's `price` (core/collage/candidate.h): outline the candidate's nodes in a scratch clone
-//   of
-//      the block's function as it will be outlined in the end, composites included (a candidate of the native target:
-//      the nodes alone), with constants bound into the body, whatever BYOC_RULE_PASS_CONSTANTS says. Attributes
-//      Compiler and Target need not be set: the pricer sets them on a copy of its own. Call pricer.price, copy the
-//      reason into the candidate's arena, erase the scratch functions.
-//   3. Status BYOC_OK with INFINITY is an answer ("this one cannot be used, because ..."); any other status ends the
-//      build. BYOC_NOT_FOUND says that there is no C compiler: the caller may go on with the estimate.
+// Status BYOC_OK with INFINITY is an answer ("this one cannot be used, because ..."); any other status ends the build.
 //
 // Structurally equal functions (the data of large constants aside) are measured once: the database answers for the
 // rest.
@@ -25,9 +13,18 @@
 
 #include <math.h>
 
+#include "core/base/arena.h"
 #include "core/base/diag.h"
 #include "core/ir/graph.h"
 #include "core/target/target.h"
+
+// What is known of a price without measuring.
+typedef struct byoc_known_price_t {
+  const char *id;     // equal ids have one price: in the arena given; NULL: nothing can be said
+  double cost_ns;     // NaN: it would have to be measured
+  const char *reason; // where it is INFINITY; in the arena given
+  bool is_estimate;   // the analytic model's, and measuring would not give another
+} byoc_known_price_t;
 
 typedef struct byoc_function_pricer_t {
   void *self;
@@ -36,6 +33,9 @@ typedef struct byoc_function_pricer_t {
   // function is not changed. One thread at a time.
   byoc_status_t (*price)(void *self, const byoc_function_t *function, const byoc_target_t *target, byoc_diag_t *diag,
                          double *out_ns, const char **out_reason);
+  // Does not measure. NULL: pricing is cheap, and what comes out are estimates.
+  byoc_status_t (*look_up)(void *self, const byoc_function_t *function, const byoc_target_t *target,
+                           byoc_arena_t *arena, byoc_diag_t *diag, byoc_known_price_t *out_price);
 } byoc_function_pricer_t;
 
 #endif // BYOC_CORE_COLLAGE_COST_H_

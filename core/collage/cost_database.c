@@ -203,13 +203,14 @@ void byoc_cost_database_put(byoc_cost_database_t *database, const byoc_cost_reco
 
 static bool get_calibration_from(sqlite3 *connection, const char *machine, byoc_calibration_t *out) {
   sqlite3_stmt *statement =
-      prepare(connection, "SELECT flops_per_ns, bytes_per_ns FROM calibrations WHERE machine = ?1");
+      prepare(connection, "SELECT flops_per_ns, bytes_per_ns, call_ns FROM machines WHERE machine = ?1");
   if (statement == NULL) return false;
   bind_text(statement, 1, machine);
   byoc_calibration_t found = {0};
   if (sqlite3_step(statement) == SQLITE_ROW) {
     found.flops_per_ns = sqlite3_column_double(statement, 0);
     found.bytes_per_ns = sqlite3_column_double(statement, 1);
+    found.call_ns = sqlite3_column_double(statement, 2);
   }
   (void)sqlite3_finalize(statement);
   bool usable = found.flops_per_ns > 0 && found.bytes_per_ns > 0;
@@ -225,12 +226,14 @@ bool byoc_cost_database_get_calibration(byoc_cost_database_t *database, const ch
 }
 
 static int put_calibration_into(sqlite3 *connection, const char *machine, const byoc_calibration_t *calibration) {
-  sqlite3_stmt *statement = prepare(
-      connection, "INSERT OR REPLACE INTO calibrations (machine, flops_per_ns, bytes_per_ns) VALUES (?1,?2,?3)");
+  sqlite3_stmt *statement =
+      prepare(connection,
+              "INSERT OR REPLACE INTO machines (machine, flops_per_ns, bytes_per_ns, call_ns) VALUES (?1,?2,?3,?4)");
   if (statement == NULL) return sqlite3_errcode(connection);
   bind_text(statement, 1, machine);
   (void)sqlite3_bind_double(statement, 2, calibration->flops_per_ns);
   (void)sqlite3_bind_double(statement, 3, calibration->bytes_per_ns);
+  (void)sqlite3_bind_double(statement, 4, calibration->call_ns);
   return finish(connection, statement);
 }
 

@@ -32,6 +32,7 @@ typedef struct byoc_cost_record_t {
 typedef struct byoc_calibration_t {
   double flops_per_ns;
   double bytes_per_ns;
+  double call_ns; // of a function in another object, with its argument tensors set up
 } byoc_calibration_t;
 
 typedef struct byoc_cost_database_t byoc_cost_database_t;

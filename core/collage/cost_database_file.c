@@ -11,7 +11,7 @@
 #include "core/base/string.h"
 
 // Of the tables below, in PRAGMA user_version. A file of a later one is left alone.
-enum { SCHEMA_VERSION = 1 };
+enum { SCHEMA_VERSION = 2 };
 // Another process writes for microseconds; setting the file up, and recovery after a kill, take longer.
 enum { BUSY_TIMEOUT_MS = 10000, OPEN_ATTEMPTS = 100, OPEN_PAUSE_US = 20000 };
 
@@ -24,10 +24,11 @@ static const char schema[] =
     "  measured INTEGER NOT NULL," // seconds since 1970
     "  used INTEGER NOT NULL"      // by a build, to the day
     ") WITHOUT ROWID;"
-    "CREATE TABLE IF NOT EXISTS calibrations ("
-    "  machine TEXT PRIMARY KEY, flops_per_ns REAL NOT NULL, bytes_per_ns REAL NOT NULL"
+    "CREATE TABLE IF NOT EXISTS machines ("
+    "  machine TEXT PRIMARY KEY, flops_per_ns REAL NOT NULL, bytes_per_ns REAL NOT NULL, call_ns REAL NOT NULL"
     ") WITHOUT ROWID;"
-    "PRAGMA user_version = 1;";
+    "DROP TABLE IF EXISTS calibrations;" // of version 1
+    "PRAGMA user_version = 2;";
 
 typedef enum outcome_t {
   OUTCOME_READY,

@@ -32,6 +32,10 @@ static double bytes_of(const byoc_type_t *type) {
   return byoc_type_is_tensor(type) ? elements_of(type) * (double)byoc_dtype_bits(type->dtype) / 8 : 0;
 }
 
+double byoc_estimate_bytes(const byoc_type_t *type) {
+  return bytes_of(type);
+}
+
 // Dimension `axis`, from the end where negative.
 static double extent(const byoc_type_t *type, int32_t axis) {
   if (!byoc_is_ranked(type)) return BYOC_ESTIMATE_DIM;
@@ -67,6 +71,18 @@ static double product_flops(const byoc_node_t *node) {
     return 2 * elements_of(x) * elements_of(w) / (extent(w, 0) > 0 ? extent(w, 0) : 1);
   }
   return 2 * results * reduction_length(node);
+}
+
+// Winograd's transforms with tiles of 4 by 4 need 36 products for 144, others of practical precision no fewer.
+static double least_flops(const byoc_node_t *node, double flops) {
+  size_t rank = 0;
+  const int64_t *kernel = byoc_attributes_ints(&node->attributes, "kernel_shape", &rank);
+  const byoc_type_t *w = byoc_operand_type(node, 1);
+  bool is_pointwise = rank > 0;
+  for (size_t i = 0; i < rank; ++i) is_pointwise = is_pointwise && kernel[i] == 1;
+  if (strstr(node->op, "Conv") == NULL || is_pointwise) return flops;
+  if (rank == 0 && byoc_is_ranked(w) && w->rank > 2 && extent(w, -1) == 1 && extent(w, -2) == 1) return flops;
+  return flops / 4;
 }
 
 static bool is_transcendental(const byoc_node_t *node) {
@@ -140,7 +156,9 @@ static void count_node(counter_t *counter, const byoc_node_t *node) {
   for (uint32_t b = 0; b < node->block_count; ++b) count_block(counter, node->blocks[b]);
   counter->times = times;
   if (byoc_node_has_trait(node, BYOC_OP_HEAVY)) {
-    counter->work.product_flops += product_flops(node) * times;
+    double flops = product_flops(node) * times;
+    counter->work.product_flops += flops;
+    counter->work.least_flops += least_flops(node, flops);
   } else {
     counter->work.other_flops += other_flops(node) * times;
   }
@@ -195,6 +213,21 @@ double byoc_estimate_ns(const byoc_estimator_t *estimator, const byoc_function_t
       work.product_flops / (peak * efficiency) + work.other_flops / (peak * BYOC_ESTIMATE_OTHER_EFFICIENCY);
   double moving_ns = work.bytes / (machine->bytes_per_ns * memory_threads);
   return (computing_ns > moving_ns ? computing_ns : moving_ns) + BYOC_ESTIMATE_CALL_NS;
+}
+
+// Calibrating next to other work sees less than the machine has.
+#define BOUND_MARGIN 1.2
+// Two loads go with two multiply-adds: 4 bytes a lane for 2 operations a lane.
+#define BOUND_BYTES_A_FLOP 2.0
+
+double byoc_bound_ns(const byoc_estimator_t *estimator, const byoc_function_t *function) {
+  byoc_work_t work = byoc_function_work(function);
+  double peak = estimator->calibration.flops_per_ns * estimator->thread_count * BOUND_MARGIN;
+  const byoc_block_t *body = function->body;
+  double bytes = 0;
+  for (size_t i = 0; i < body->results.count; ++i) bytes += bytes_of(body->results.data[i]->type);
+  double computing_ns = work.least_flops / peak, moving_ns = bytes / (peak * BOUND_BYTES_A_FLOP);
+  return computing_ns > moving_ns ? computing_ns : moving_ns;
 }
 
 static byoc_status_t price(void *self, const byoc_function_t *function, const byoc_target_t *target, byoc_diag_t *diag,

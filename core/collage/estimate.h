@@ -26,11 +26,14 @@
 // What a function does, by its operators' rows.
 typedef struct byoc_work_t {
   double product_flops; // in products and convolutions, two a multiply-add
+  double least_flops;   // of those, what cannot be saved by transforming (Winograd: windows need a quarter at best)
   double other_flops;   // everything else
   double bytes;         // read and written: parameters, constants, results, and what operators hand to each other
                         // through memory
 } byoc_work_t;
 byoc_work_t byoc_function_work(const byoc_function_t *function);
+// Of a value; symbolic dimensions as above, 0 where it is no tensor.
+double byoc_estimate_bytes(const byoc_type_t *type);
 
 // Measures nothing where the database (may be NULL) knows the machine.
 typedef struct byoc_estimator_t {
@@ -41,6 +44,9 @@ byoc_status_t byoc_estimator_init(byoc_estimator_t *estimator, int32_t thread_co
                                   byoc_allocator_t allocator, byoc_diag_t *diag);
 double byoc_estimate_ns(const byoc_estimator_t *estimator, const byoc_function_t *function,
                         const byoc_target_t *target);
+// What no code on this machine undercuts: the operations that cannot be saved at the processor's peak, and writing the
+// results by its widest stores into the first cache. (Parameters may be read in part only: Gather, Slice.)
+double byoc_bound_ns(const byoc_estimator_t *estimator, const byoc_function_t *function);
 // The estimator outlives the pricer.
 byoc_function_pricer_t byoc_estimator_pricer(byoc_estimator_t *estimator);
 

@@ -1,4 +1,5 @@
 #include "core/collage/greedy.h"
+#include "core/collage/constraint.h"
 
 #include <string.h>
 
@@ -23,19 +24,9 @@ static byoc_rule_t rule_at(const byoc_backend_t *backend, uint32_t index) {
 
 // ---- claiming ----
 
-// Did this target take the node once and give it back?
-static bool was_given_back(const greedy_t *g, const byoc_node_t *node) {
-  size_t count = 0;
-  const int64_t *targets = byoc_attributes_ints(&node->attributes, BYOC_ATTRIBUTE_GIVEN_BACK_BY, &count);
-  for (size_t i = 0; i < count; ++i) {
-    if (targets[i] == g->target->index) return true;
-  }
-  return false;
-}
-
 static bool is_free(void *self, const byoc_node_t *node) {
   const greedy_t *g = self;
-  return byoc_claims_owner(&g->claims, node->mark) == NULL && node->callee == NULL && !was_given_back(g, node);
+  return byoc_claims_owner(&g->claims, node->mark) == NULL && byoc_target_may_take(g->target, node);
 }
 
 static byoc_status_t note_decline(greedy_t *g, byoc_node_t *const *nodes, size_t count, const byoc_rule_t *rule,
@@ -119,31 +110,7 @@ static byoc_status_t claim_nodes(greedy_t *g, const byoc_rule_t *rule) {
   return BYOC_OK;
 }
 
-// ---- joining ----
-
-static bool may_join(const byoc_claim_t *a, const byoc_claim_t *b) {
-  if (a == NULL || b == NULL || a == b || a->target != b->target) return false;
-  bool groups = a->rule->pattern == NULL && a->rule == b->rule;
-  bool merging = (a->rule->flags & BYOC_RULE_MERGE) && (b->rule->flags & BYOC_RULE_MERGE);
-  if (!groups && !merging) return false;
-  uint32_t limit = a->rule->max_nodes;
-  return limit == 0 || a->nodes.count + b->nodes.count <= limit;
-}
-
-// Joins the claim of each node with those that its operands come from.
-static byoc_status_t join_neighbours(greedy_t *g) {
-  for (size_t n = 0; n < g->claims.node_count; ++n) {
-    const byoc_node_t *node = g->claims.nodes[n];
-    for (uint32_t k = 0; k < node->operand_count; ++k) {
-      byoc_node_t *producer = byoc_value_producer(node->operands[k]);
-      if (producer == NULL || producer->block != g->claims.block) continue;
-      byoc_claim_t *a = byoc_claims_owner(&g->claims, producer->mark), *b = byoc_claims_owner(&g->claims, n);
-      bool joined = false;
-      if (may_join(a, b)) BYOC_RETURN_IF_ERROR(byoc_claims_join(&g->claims, a, b, g->diag, &joined));
-    }
-  }
-  return BYOC_OK;
-}
+// ---- all rules ----
 
 static byoc_status_t apply_rules(greedy_t *g, const byoc_target_t *target) {
   const byoc_backend_t *backend = target->kind->backend;
@@ -177,7 +144,7 @@ byoc_status_t byoc_greedy_claim(const byoc_dataflow_t *flow, const byoc_target_t
   greedy_t g = {.list = list, .diag = diag};
   byoc_status_t status = byoc_claims_init(&g.claims, flow->block, list->arena.allocator, diag);
   for (size_t t = 0; t < target_count && status == BYOC_OK; ++t) status = apply_rules(&g, targets[t]);
-  if (status == BYOC_OK) status = join_neighbours(&g);
+  if (status == BYOC_OK) status = byoc_claims_join_neighbours(&g.claims, diag);
   if (status == BYOC_OK) status = propose_regions(&g, out_choice);
   byoc_claims_deinit(&g.claims);
   if (status != BYOC_OK) byoc_vector_deinit(out_choice, list->arena.allocator);

@@ -1,5 +1,6 @@
 #include "core/collage/outline_regions.h"
 
+#include "core/collage/composite.h"
 #include "core/ir/outline.h"
 
 // The nodes of a set, and room for as many more.
@@ -37,7 +38,8 @@ static byoc_status_t outline_part(byoc_node_t *const *inner, const byoc_candidat
   byoc_function_t *function = NULL;
   byoc_node_t *call = NULL;
   BYOC_RETURN_IF_ERROR(byoc_outline_nodes(scratch, count, part->rule, outline_flags(part), diag, &function, &call));
-  return mark_match(function, part) ? BYOC_OK : byoc_diag_out_of_memory(diag);
+  if (!mark_match(function, part)) return byoc_diag_out_of_memory(diag);
+  return byoc_composite_lift_constants(function, call, part->definition, diag);
 }
 
 static byoc_status_t outline_parts(byoc_function_t *function, const byoc_candidate_t *region, byoc_node_t **inner,

@@ -62,29 +62,6 @@ static byoc_status_t claim_by(greedy_t *g, const byoc_partition_rule_t *rule) {
   return BYOC_OK;
 }
 
-static bool may_join(const byoc_claim_t *a, const byoc_claim_t *b) {
-  if (a == NULL || b == NULL || a == b) return false;
-  bool groups = a->rule->pattern == NULL && a->rule == b->rule;
-  bool merging = (a->rule->flags & BYOC_RULE_MERGE) && (b->rule->flags & BYOC_RULE_MERGE);
-  if (!groups && !merging) return false;
-  return a->rule->max_nodes == 0 || a->nodes.count + b->nodes.count <= a->rule->max_nodes;
-}
-
-static byoc_status_t join_neighbours(greedy_t *g) {
-  const byoc_dataflow_t *flow = g->ruling->flow;
-  for (uint32_t n = 0; n < flow->node_count; ++n) {
-    const byoc_node_t *node = flow->nodes[n];
-    for (uint32_t k = 0; k < node->operand_count; ++k) { // in the order of greedy placement
-      byoc_node_t *producer = byoc_value_producer(node->operands[k]);
-      if (producer == NULL || producer->block != flow->block) continue;
-      byoc_claim_t *a = byoc_claims_owner(&g->claims, producer->mark), *b = byoc_claims_owner(&g->claims, n);
-      bool joined = false;
-      if (may_join(a, b)) BYOC_RETURN_IF_ERROR(byoc_claims_join(&g->claims, a, b, g->ruling->diag, &joined));
-    }
-  }
-  return BYOC_OK;
-}
-
 static byoc_status_t propose_regions(greedy_t *g, byoc_candidates_t *out) {
   byoc_ruling_t *r = g->ruling;
   for (size_t i = 0; i < g->claims.claims.count; ++i) {
@@ -101,7 +78,7 @@ byoc_status_t byoc_ruling_greedy(byoc_ruling_t *r, const byoc_partition_rule_t *
   greedy_t g = {.ruling = r};
   byoc_status_t status = byoc_claims_init(&g.claims, r->flow->block, r->allocator, r->diag);
   if (status == BYOC_OK) status = claim_by(&g, rule);
-  if (status == BYOC_OK) status = join_neighbours(&g);
+  if (status == BYOC_OK) status = byoc_claims_join_neighbours(&g.claims, r->diag);
   if (status == BYOC_OK) status = propose_regions(&g, out);
   byoc_claims_deinit(&g.claims);
   return status;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/base/hash.h"
+#include "core/collage/constraint.h"
 #include "core/collage/place.h"
 #include "core/collage/rules_internal.h"
 #include "core/plugin/pattern.h"
@@ -10,13 +11,7 @@
 
 bool byoc_ruling_may_take(void *self, const byoc_node_t *node) {
   const byoc_ruling_t *r = self;
-  if (node->callee != NULL) return false;
-  size_t count = 0;
-  const int64_t *targets = byoc_attributes_ints(&node->attributes, BYOC_ATTRIBUTE_GIVEN_BACK_BY, &count);
-  for (size_t i = 0; i < count; ++i) {
-    if (targets[i] == r->target->index) return false;
-  }
-  return true;
+  return byoc_target_may_take(r->target, node);
 }
 
 static uint64_t hash_region(const byoc_rule_t *definition, const byoc_index_set_t *set) {

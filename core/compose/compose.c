@@ -125,7 +125,7 @@ static byoc_status_t add_jobs(build_t *build) {
   }
   for (size_t i = 0; i < build->program->libraries.count; i++) {
     const byoc_runtime_module_t *module = build->program->libraries.data[i];
-    if (module->kind != BYOC_RUNTIME_MODULE_C_SOURCE) continue;
+    if (!byoc_runtime_module_has(module, BYOC_MODULE_LINKABLE | BYOC_MODULE_SERIALISABLE)) continue;
     byoc_compile_job_t job = {.name = module->name,
                               .source = module->source,
                               .compiler = module->compiler != NULL ? module->compiler : native->compiler,
@@ -148,6 +148,12 @@ static byoc_status_t compile(build_t *build) {
 
 // ---- link ----
 
+static byoc_status_t check_linkable(const byoc_runtime_module_t *module, byoc_diag_t *diag) {
+  if (byoc_runtime_module_has(module, BYOC_MODULE_LINKABLE)) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INVALID_DATA, "runtime module '%s' (%s) has no objects, and the program calls it",
+                         module->name, byoc_runtime_module_kind_name(module->kind));
+}
+
 // Objects in order: the host's, the kernels', then each library where it was produced, the engines, data and runtime.
 static byoc_status_t lay_down(build_t *build, byoc_link_files_t *files) {
   const byoc_host_program_t *program = build->program;
@@ -158,7 +164,8 @@ static byoc_status_t lay_down(build_t *build, byoc_link_files_t *files) {
   }
   for (size_t i = 0; i < program->libraries.count; i++) {
     const byoc_runtime_module_t *module = program->libraries.data[i];
-    if (module->kind == BYOC_RUNTIME_MODULE_C_SOURCE) {
+    BYOC_RETURN_IF_ERROR(check_linkable(module, build->diag));
+    if (byoc_runtime_module_has(module, BYOC_MODULE_SERIALISABLE)) { // compiled above
       const byoc_bytes_t *object = &build->objects.data[job++];
       BYOC_RETURN_IF_ERROR(byoc_runtime_module_check_objects(module, object, 1, build->diag));
       BYOC_RETURN_IF_ERROR(byoc_link_files_add(files, object->data, object->size_bytes, build->diag));
@@ -169,6 +176,7 @@ static byoc_status_t lay_down(build_t *build, byoc_link_files_t *files) {
   }
   for (size_t i = 0; i < program->engines.count; i++) {
     const byoc_runtime_module_t *engine = program->engines.data[i].engine;
+    BYOC_RETURN_IF_ERROR(check_linkable(engine, build->diag));
     BYOC_RETURN_IF_ERROR(byoc_runtime_module_check_symbols(engine, build->diag));
     BYOC_RETURN_IF_ERROR(byoc_link_files_add_module(files, engine, build->diag));
   }

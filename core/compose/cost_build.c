@@ -204,7 +204,7 @@ static byoc_status_t run(const byoc_cost_build_t *build, byoc_diag_t *diag) {
   if (setenv("TMPDIR", build->folder, 1) != 0) return byoc_diag_out_of_memory(diag);
   BYOC_RETURN_IF_ERROR(make_targets(build, diag, &targets));
   BYOC_RETURN_IF_ERROR(make_module(build, diag, &module));
-  const byoc_pipeline_options_t options = {.targets = &targets};
+  const byoc_pipeline_options_t options = {.targets = &targets, .placer = {.strategy = "greedy"}};
   BYOC_RETURN_IF_ERROR(byoc_pipeline_run(module, &options, byoc_allocator_system(), diag, &result));
   if (result.given_back.size > 0) {
     return byoc_diag_error(diag, BYOC_UNSUPPORTED, "the backend gave it back: %.*s",

@@ -1,11 +1,8 @@
 #define _GNU_SOURCE
 #include "core/compose/cost_measure.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +12,7 @@
 #include "core/compose/child.h"
 #include "core/compose/compiler.h"
 #include "core/compose/cost_build.h"
+#include "core/compose/cost_lock.h"
 #include "core/compose/cost_run.h"
 #include "core/ir/structural.h"
 #include "core/ops/op.h"
@@ -197,7 +195,7 @@ static const char *make_reference(const measurement_t *job, bool evaluate) {
   if (results == NULL || artifact == NULL) return NULL;
   byoc_status_t status = build(job, m->native, evaluate ? results : artifact, evaluate, &why);
   if (status == BYOC_OK && !evaluate) {
-    byoc_cost_run_t self = {.artifact = artifact, .record = results};
+    byoc_cost_run_t self = {.artifacts = {artifact}, .artifact_count = 1, .record = results};
     byoc_cost_run_answer_t answer;
     status = run(job, &self, &why, &answer);
   }
@@ -227,19 +225,6 @@ static byoc_status_t find_reference(const measurement_t *job, const char **out_p
 
 // ---- time ----
 
-// One build at a time measures on this machine; -1 where the lock cannot be had, and it is done without.
-static int lock_timing(byoc_allocator_t allocator) {
-  char *folder = NULL, *path = NULL;
-  int lock = -1;
-  if (byoc_cache_directory(allocator, NULL, &folder) == BYOC_OK)
-    path = byoc_path_join(allocator, folder, "timing.lock");
-  if (path != NULL) lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  while (lock >= 0 && flock(lock, LOCK_EX) != 0 && errno == EINTR) continue;
-  byoc_free(allocator, folder);
-  byoc_free(allocator, path);
-  return lock;
-}
-
 // Keeps the artifact for comparisons with later ones, or removes it.
 static byoc_status_t settle_artifact(measurement_t *job, const char *key, built_t *rival) {
   byoc_cost_measurer_t *m = job->m;
@@ -264,17 +249,17 @@ static byoc_status_t settle_artifact(measurement_t *job, const char *key, built_
 static byoc_status_t time_artifact(measurement_t *job, const char *expect, const built_t *rival) {
   byoc_diag_t why = {0};
   byoc_cost_run_answer_t answer;
-  byoc_cost_run_t self = {.artifact = job->artifact, .expect = expect};
+  byoc_cost_run_t self = {.artifacts = {job->artifact}, .artifact_count = 1, .expect = expect};
   byoc_status_t status = run(job, &self, &why, &answer);
   if (status != BYOC_OK) return unusable(job, status, why.message);
-  job->cost_ns = answer.median_ns;
+  job->cost_ns = answer.median_ns[0];
   if (rival == NULL || strcmp(rival->target, job->target->text) == 0) return BYOC_OK;
   double ratio = job->cost_ns / rival->cost_ns;
   if (ratio > CLOSE_RATIO || ratio < 1 / CLOSE_RATIO) return BYOC_OK;
-  self = (byoc_cost_run_t){.artifact = job->artifact, .rival = rival->path};
+  self = (byoc_cost_run_t){.artifacts = {job->artifact, rival->path}, .artifact_count = 2};
   // Both ran before: a failure now says that the machine is busy, not more.
-  if (run(job, &self, &why, &answer) == BYOC_OK && answer.rival_ns > 0) {
-    job->cost_ns = rival->cost_ns * (answer.median_ns / answer.rival_ns);
+  if (run(job, &self, &why, &answer) == BYOC_OK && answer.median_ns[1] > 0) {
+    job->cost_ns = rival->cost_ns * (answer.median_ns[0] / answer.median_ns[1]);
   }
   return BYOC_OK;
 }
@@ -293,9 +278,9 @@ static byoc_status_t measure(measurement_t *job, const byoc_cost_key_t *key) {
   }
   BYOC_RETURN_IF_ERROR(find_reference(job, &expect));
   built_t *rival = byoc_text_map_get(&m->built, built_key);
-  int lock = lock_timing(m->allocator);
+  int lock = byoc_cost_lock(m->allocator);
   status = time_artifact(job, expect, rival);
-  if (lock >= 0) (void)close(lock);
+  byoc_cost_unlock(lock);
   if (status == BYOC_OK) status = settle_artifact(job, built_key, rival);
   return status;
 }
@@ -353,6 +338,38 @@ static byoc_status_t measure_and_keep(byoc_cost_measurer_t *m, const byoc_functi
   return BYOC_OK;
 }
 
+static byoc_status_t make_key(byoc_cost_measurer_t *m, const byoc_function_t *function, const byoc_target_t *target,
+                              byoc_arena_t *arena, byoc_diag_t *diag, byoc_cost_key_t *out_key) {
+  const byoc_cost_key_inputs_t inputs = {.function = function,
+                                         .target = target,
+                                         .native = m->native,
+                                         .compiler_version = m->compiler_version,
+                                         .machine = m->machine.data,
+                                         .thread_count = m->options.thread_count};
+  return byoc_cost_key_make(&inputs, arena, diag, out_key);
+}
+
+static byoc_status_t look_up(void *self, const byoc_function_t *function, const byoc_target_t *target,
+                             byoc_arena_t *arena, byoc_diag_t *diag, byoc_known_price_t *out_price) {
+  byoc_cost_measurer_t *m = self;
+  *out_price = (byoc_known_price_t){.cost_ns = NAN};
+  if (!can_be_run(function)) {
+    out_price->is_estimate = true;
+    return estimate(m, function, target, diag, &out_price->cost_ns);
+  }
+  byoc_cost_key_t key;
+  BYOC_RETURN_IF_ERROR(make_key(m, function, target, arena, diag, &key));
+  out_price->id = key.id;
+  byoc_cost_record_t record;
+  if (m->options.database == NULL || !byoc_cost_database_get(m->options.database, key.id, arena, &record)) {
+    return BYOC_OK;
+  }
+  m->statistics.hits += 1;
+  out_price->cost_ns = record.cost_ns;
+  out_price->reason = record.reason;
+  return BYOC_OK;
+}
+
 static byoc_status_t price(void *self, const byoc_function_t *function, const byoc_target_t *target, byoc_diag_t *diag,
                            double *out_ns, const char **out_reason) {
   byoc_cost_measurer_t *m = self;
@@ -360,14 +377,8 @@ static byoc_status_t price(void *self, const byoc_function_t *function, const by
   *out_reason = NULL;
   byoc_arena_reset(&m->call);
   if (!can_be_run(function)) return estimate(m, function, target, diag, out_ns);
-  const byoc_cost_key_inputs_t inputs = {.function = function,
-                                         .target = target,
-                                         .native = m->native,
-                                         .compiler_version = m->compiler_version,
-                                         .machine = m->machine.data,
-                                         .thread_count = m->options.thread_count};
   byoc_cost_key_t key;
-  BYOC_RETURN_IF_ERROR(byoc_cost_key_make(&inputs, &m->call, diag, &key));
+  BYOC_RETURN_IF_ERROR(make_key(m, function, target, &m->call, diag, &key));
   byoc_cost_record_t record;
   if (m->options.database != NULL && byoc_cost_database_get(m->options.database, key.id, &m->call, &record)) {
     m->statistics.hits += 1;
@@ -379,5 +390,5 @@ static byoc_status_t price(void *self, const byoc_function_t *function, const by
 }
 
 byoc_function_pricer_t byoc_cost_measurer_pricer(byoc_cost_measurer_t *measurer) {
-  return (byoc_function_pricer_t){.self = measurer, .price = price};
+  return (byoc_function_pricer_t){.self = measurer, .price = price, .look_up = look_up};
 }

@@ -135,9 +135,9 @@ static double median(double *samples, size_t count) {
 }
 
 // Samples of the runners in turns, so that what disturbs the machine disturbs both.
-static byoc_status_t time_runners(runner_t *const *runners, size_t runner_count, int64_t limit_ns, byoc_diag_t *diag,
-                                  size_t *out_count) {
-  int64_t begin_ns = byoc_now_ns();
+static byoc_status_t time_runners(runner_t *const *runners, size_t runner_count, const byoc_cost_run_t *job,
+                                  byoc_diag_t *diag, size_t *out_count) {
+  int64_t begin_ns = byoc_now_ns(), budget_ns = job->budget_ns > 0 ? job->budget_ns : BUDGET_NS;
   size_t count = 0;
   for (size_t r = 0; r < runner_count; ++r) BYOC_RETURN_IF_ERROR(warm_up(runners[r], diag));
   while (count < SAMPLES_AT_MOST) {
@@ -146,7 +146,8 @@ static byoc_status_t time_runners(runner_t *const *runners, size_t runner_count,
     }
     count += 1;
     int64_t elapsed_ns = byoc_now_ns() - begin_ns;
-    if (elapsed_ns > BUDGET_NS * (int64_t)runner_count && (count >= SAMPLES_AT_LEAST || elapsed_ns > limit_ns)) break;
+    bool is_enough = count >= SAMPLES_AT_LEAST || elapsed_ns > job->limit_ns;
+    if (elapsed_ns > budget_ns * (int64_t)runner_count && is_enough) break;
   }
   *out_count = count;
   return BYOC_OK;
@@ -154,16 +155,17 @@ static byoc_status_t time_runners(runner_t *const *runners, size_t runner_count,
 
 static byoc_status_t run(const byoc_cost_run_t *job, byoc_arena_t *arena, byoc_diag_t *diag,
                          byoc_cost_run_answer_t *out) {
-  runner_t *runners[2] = {BYOC_ARENA_NEW(arena, runner_t), BYOC_ARENA_NEW(arena, runner_t)};
-  if (runners[0] == NULL || runners[1] == NULL) return byoc_diag_out_of_memory(diag);
-  BYOC_RETURN_IF_ERROR(open_runner(job->artifact, job, arena, diag, runners[0]));
-  if (job->expect != NULL) BYOC_RETURN_IF_ERROR(check_results(runners[0], job->expect, diag));
-  if (job->record != NULL) return write_results(runners[0], job->record, arena, diag);
-  if (job->rival != NULL) BYOC_RETURN_IF_ERROR(open_runner(job->rival, job, arena, diag, runners[1]));
+  runner_t *runners[BYOC_COST_RUN_MAX];
+  for (size_t i = 0; i < job->artifact_count; ++i) {
+    runners[i] = BYOC_ARENA_NEW(arena, runner_t);
+    if (runners[i] == NULL) return byoc_diag_out_of_memory(diag);
+    BYOC_RETURN_IF_ERROR(open_runner(job->artifacts[i], job, arena, diag, runners[i]));
+    if (i == 0 && job->expect != NULL) BYOC_RETURN_IF_ERROR(check_results(runners[0], job->expect, diag));
+    if (i == 0 && job->record != NULL) return write_results(runners[0], job->record, arena, diag);
+  }
   size_t count = 0;
-  BYOC_RETURN_IF_ERROR(time_runners(runners, job->rival != NULL ? 2 : 1, job->limit_ns, diag, &count));
-  out->median_ns = median(runners[0]->samples, count);
-  if (job->rival != NULL) out->rival_ns = median(runners[1]->samples, count);
+  BYOC_RETURN_IF_ERROR(time_runners(runners, job->artifact_count, job, diag, &count));
+  for (size_t i = 0; i < job->artifact_count; ++i) out->median_ns[i] = median(runners[i]->samples, count);
   return BYOC_OK;
 }
 

@@ -2,21 +2,25 @@
 #ifndef BYOC_CORE_COMPOSE_COST_RUN_H_
 #define BYOC_CORE_COMPOSE_COST_RUN_H_
 
+#include <stddef.h>
 #include <stdint.h>
 
+enum { BYOC_COST_RUN_MAX = 16 };
+
 typedef struct byoc_cost_run_t {
-  const char *artifact;
-  const char *rival;  // another one of the same function, timed in turns with it; NULL: none
-  const char *expect; // file with the results of the first run to compare with; NULL: not checked
-  const char *record; // file to write the results to, without timing; NULL: none
+  const char *artifacts[BYOC_COST_RUN_MAX]; // of one function or model, timed in turns
+  size_t artifact_count;
+  const char *expect; // file with the results of the first one's first run to compare with; NULL: not checked
+  const char *record; // file to write the first one's results to, without timing; NULL: none
   int32_t thread_count;
-  int64_t limit_ns; // to stay well within
+  int64_t budget_ns; // for an artifact's samples; 0: 60 ms
+  int64_t limit_ns;  // to stay well within
 } byoc_cost_run_t;
 
 typedef struct byoc_cost_run_answer_t {
   int32_t status; // BYOC_MISMATCH: the results differ from what was expected
   int32_t reserved;
-  double median_ns, rival_ns;
+  double median_ns[BYOC_COST_RUN_MAX];
   char message[480];
 } byoc_cost_run_answer_t;
 

@@ -11,6 +11,8 @@
   X(header_engine, "byoc/engine.h")                                                                                    \
   X(header_artifact, "byoc/artifact.h")                                                                                \
   X(header_dlpack, "dlpack/dlpack.h")                                                                                  \
+  X(header_cell, "core/runtime/artifact/cell.h")                                                                       \
+  X(header_container, "core/runtime/artifact/container.h")                                                             \
   X(header_model, "core/runtime/artifact/model.h")
 
 #define HEADER_EXTERN(name, path)                                                                                      \

@@ -22,9 +22,13 @@ static void emit_head(byoc_host_c_t *host, byoc_string_t *out) {
   byoc_string_append(out, "\n");
 }
 
-// An address as C text.
-static void emit_address(const byoc_host_c_tensor_t *place, int64_t extra_bytes, byoc_string_t *out) {
+void byoc_host_c_emit_address(const byoc_host_c_tensor_t *place, int64_t extra_bytes, byoc_string_t *out) {
   uint64_t offset = place->offset_bytes;
+  if (place->in_cell || place->is_strings) {
+    byoc_string_appendf(out, place->in_cell ? "(uint8_t *)cells[%u]->data" : "(uint8_t *)host_strings_%u", place->cell);
+    if (extra_bytes != 0) byoc_string_appendf(out, " + %lld", (long long)extra_bytes);
+    return;
+  }
   switch (place->kind) {
   case BYOC_HOST_BUFFER_INPUT:
     byoc_string_appendf(out, "(uint8_t *)inputs[%u]", (unsigned)place->index);
@@ -49,10 +53,11 @@ static void emit_caller_pointers(byoc_host_c_t *host, byoc_string_t *out) {
   for (size_t i = 0; i < host->tensors.count; i++) {
     const byoc_host_c_tensor_t *tensor = &host->tensors.data[i];
     if (tensor->kind != BYOC_HOST_BUFFER_INPUT && tensor->kind != BYOC_HOST_BUFFER_OUTPUT) continue;
+    if (tensor->in_cell) continue;
     if (!any) byoc_string_append(out, "\n  // The caller's tensors.\n");
     any = true;
     byoc_string_appendf(out, "  tensors[%zu].data = ", i);
-    emit_address(tensor, 0, out);
+    byoc_host_c_emit_address(tensor, 0, out);
     byoc_string_append(out, "; // ");
     byoc_host_c_comment(out, tensor->name);
     byoc_string_append(out, "\n");
@@ -102,7 +107,7 @@ static byoc_status_t emit_argument(byoc_host_c_t *host, const byoc_host_instruct
   const byoc_host_buffer_t *buffer =
       is_operand ? instruction->operands.data[argument->index] : instruction->results.data[argument->index];
   BYOC_RETURN_IF_ERROR(byoc_host_c_locate(host, buffer, &place));
-  emit_address(&place, argument->offset_bytes, out);
+  byoc_host_c_emit_address(&place, argument->offset_bytes, out);
   if (argument->step_bytes != 0 && instruction->c_call->repeat_count > 1) {
     byoc_string_appendf(out, " + turn * %lld", (long long)argument->step_bytes);
   }
@@ -112,7 +117,7 @@ static byoc_status_t emit_argument(byoc_host_c_t *host, const byoc_host_instruct
 static byoc_status_t emit_c_call(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, byoc_string_t *out) {
   const byoc_c_call_t *call = instruction->c_call;
   bool has_status = call->return_type == BYOC_C_STATUS;
-  byoc_string_append(out, "  ");
+  byoc_host_c_indent(host, out);
   if (call->repeat_count > 1) {
     byoc_string_appendf(out, "for (int64_t turn = 0; turn < %lld%s; ++turn) ", (long long)call->repeat_count,
                         has_status ? " && status == BYOC_OK" : "");
@@ -134,10 +139,11 @@ static byoc_status_t emit_copy(byoc_host_c_t *host, const byoc_host_instruction_
   byoc_host_c_tensor_t from, to;
   BYOC_RETURN_IF_ERROR(byoc_host_c_locate(host, instruction->operands.data[0], &from));
   BYOC_RETURN_IF_ERROR(byoc_host_c_locate(host, instruction->results.data[0], &to));
-  byoc_string_append(out, "  __builtin_memcpy(");
-  emit_address(&to, 0, out);
+  byoc_host_c_indent(host, out);
+  byoc_string_append(out, "__builtin_memcpy(");
+  byoc_host_c_emit_address(&to, 0, out);
   byoc_string_append(out, ", ");
-  emit_address(&from, 0, out);
+  byoc_host_c_emit_address(&from, 0, out);
   byoc_string_appendf(out, ", %llu);\n", (unsigned long long)instruction->operands.data[0]->size_bytes);
   return BYOC_OK;
 }
@@ -155,8 +161,9 @@ static byoc_status_t emit_engine_call(byoc_host_c_t *host, const byoc_host_instr
   }
   const char *symbol = instruction->engine->engine_symbol;
   unsigned function = instruction->engine_function;
-  byoc_string_appendf(out, "  status = ");
-  if (host->options->profile) {
+  byoc_host_c_indent(host, out);
+  byoc_string_appendf(out, "status = ");
+  if (byoc_host_c_has_profile(host)) {
     byoc_string_appendf(out,
                         "sink != 0\n               ? byoc_model_profile_engine(context, %zu, %u, &calls[%zu], sink, "
                         "argument)\n               : ",
@@ -166,39 +173,87 @@ static byoc_status_t emit_engine_call(byoc_host_c_t *host, const byoc_host_instr
   return BYOC_OK;
 }
 
-static byoc_status_t emit_steps(byoc_host_c_t *host, byoc_string_t *out) {
-  size_t step = 0, call = 0;
-  for (const byoc_host_instruction_t *at = host->program->first; at != NULL; at = at->next) {
-    if (!byoc_host_c_is_step(at)) continue;
-    byoc_string_append(out, "\n  // ");
-    byoc_host_c_comment(out, host->steps.data[step]);
-    byoc_string_append(out, "\n");
-    if (host->options->profile) byoc_string_append(out, "  STEP_BEGIN();\n");
-    switch (at->op) {
-    case BYOC_HOST_KERNEL:
-    case BYOC_HOST_PACKED:
-      byoc_string_appendf(out, "  status = %s(&calls[%zu]);\n", at->symbol, call++);
-      break;
-    case BYOC_HOST_ENGINE:
-      BYOC_RETURN_IF_ERROR(emit_engine_call(host, at, call++, out));
-      break;
-    case BYOC_HOST_C_CALL:
-      BYOC_RETURN_IF_ERROR(emit_c_call(host, at, out));
-      break;
-    case BYOC_HOST_COPY:
-      BYOC_RETURN_IF_ERROR(emit_copy(host, at, out));
-      break;
-    default:
-      return byoc_diag_error(host->diag, BYOC_INTERNAL, "an instruction of kind %d cannot be compiled", (int)at->op);
-    }
-    byoc_string_appendf(out, "  STEP_END(%zu);\n", step);
-    step++;
+static byoc_status_t emit_step(byoc_host_c_t *host, const byoc_host_instruction_t *at, byoc_string_t *out) {
+  size_t step = host->step++;
+  byoc_string_append(out, "\n");
+  byoc_host_c_indent(host, out);
+  byoc_string_append(out, "// ");
+  byoc_host_c_comment(out, host->steps.data[step]);
+  byoc_string_append(out, "\n");
+  if (byoc_host_c_has_profile(host)) byoc_string_append(out, "  STEP_BEGIN();\n");
+  if (byoc_host_c_is_call(at) && host->program->is_dynamic) byoc_host_c_emit_placing(host, at, host->call, out);
+  switch (at->op) {
+  case BYOC_HOST_KERNEL:
+  case BYOC_HOST_PACKED:
+    byoc_host_c_indent(host, out);
+    byoc_string_appendf(out, "status = %s(&calls[%zu]);\n", at->symbol, host->call++);
+    break;
+  case BYOC_HOST_ENGINE:
+    BYOC_RETURN_IF_ERROR(emit_engine_call(host, at, host->call++, out));
+    break;
+  case BYOC_HOST_C_CALL:
+    BYOC_RETURN_IF_ERROR(emit_c_call(host, at, out));
+    break;
+  case BYOC_HOST_COPY:
+    BYOC_RETURN_IF_ERROR(emit_copy(host, at, out));
+    break;
+  default:
+    return byoc_host_c_emit_dynamic(host, at, step, out);
+  }
+  byoc_host_c_indent(host, out);
+  byoc_string_appendf(out, "STEP_END(%zu);\n", step);
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_host_c_emit_region(byoc_host_c_t *host, const byoc_host_region_t *region, byoc_string_t *out) {
+  for (const byoc_host_instruction_t *at = region->first; at != NULL; at = at->next) {
+    if (byoc_host_c_is_step(at)) BYOC_RETURN_IF_ERROR(emit_step(host, at, out));
   }
   return BYOC_OK;
 }
 
+// A dynamic program works on cells, which byoc_model_run_arguments fills and reads.
+static byoc_status_t emit_execute(byoc_host_c_t *host, byoc_string_t *out) {
+  size_t symbols = 1;
+  for (size_t i = 0; i < host->program->kernels.count; i++) {
+    size_t count = host->program->kernels.data[i]->symbols.count;
+    if (count > symbols) symbols = count;
+  }
+  byoc_string_appendf(out,
+                      "#define STEP_END(step) \\\n"
+                      "  do { \\\n"
+                      "    if (status != BYOC_OK) return byoc_model_failed(context, status, step); \\\n"
+                      "  } while (0)\n"
+                      "#define PLACE(tensor, cell) \\\n"
+                      "  (tensors[tensor].data = cells[cell]->data, tensors[tensor].shape = cells[cell]->dims)\n\n"
+                      "// One inference.\n"
+                      "static int32_t host_execute(byoc_context_t *context) {\n"
+                      "  DLTensor *const tensors = context->tensors;\n"
+                      "  const byoc_call_t *const calls = context->calls;\n"
+                      "  uint8_t *const workspace = context->workspace;\n"
+                      "  byoc_frame_t *const frame = &context->frame;\n"
+                      "  byoc_cell_t *const *const cells = frame->cells;\n"
+                      "  int64_t *const symbols = frame->symbols;\n"
+                      "  int64_t arguments[%zu]; // values of a kernel's symbols\n"
+                      "  int32_t status = BYOC_OK;\n"
+                      "  (void)tensors, (void)calls, (void)workspace, (void)symbols, (void)arguments;\n",
+                      symbols);
+  BYOC_RETURN_IF_ERROR(byoc_host_c_emit_region(host, &host->program->body, out));
+  byoc_string_append(out, "  return BYOC_OK;\n}\n\n");
+  return BYOC_OK;
+}
+
+static bool makes_texts(const byoc_host_program_t *program) {
+  BYOC_HOST_FOR_EACH(at, program) {
+    if (at->op == BYOC_HOST_PACKED && byoc_starts_with(at->symbol, "byoc_text_")) return true;
+  }
+  return false;
+}
+
 static byoc_status_t emit_run(byoc_host_c_t *host, byoc_string_t *out) {
-  bool profile = host->options->profile;
+  bool profile = byoc_host_c_has_profile(host);
+  host->depth = 1;
+  if (host->program->is_dynamic) return emit_execute(host, out);
   if (profile) {
     byoc_string_append(out, "#define STEP_BEGIN() started = sink != 0 ? byoc_model_now_ns() : 0\n");
   }
@@ -224,8 +279,9 @@ static byoc_status_t emit_run(byoc_host_c_t *host, byoc_string_t *out) {
                           "  int32_t status = byoc_model_begin(context, inputs, outputs);\n"
                           "  if (status != BYOC_OK) return status;\n"
                           "  (void)tensors, (void)calls, (void)workspace;\n");
+  if (makes_texts(host->program)) byoc_string_append(out, "  byoc_model_forget_texts(context);\n");
   emit_caller_pointers(host, out);
-  BYOC_RETURN_IF_ERROR(emit_steps(host, out));
+  BYOC_RETURN_IF_ERROR(byoc_host_c_emit_region(host, &host->program->body, out));
   byoc_string_append(out, profile ? "  (void)started;\n  return BYOC_OK;\n}\n\n" : "  return BYOC_OK;\n}\n\n");
   if (profile) {
     byoc_string_append(out,

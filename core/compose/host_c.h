@@ -13,6 +13,9 @@ typedef struct byoc_host_c_tensor_t {
   uint32_t index;        // INPUT, OUTPUT: position among the model's
   uint64_t offset_bytes; // in the caller's tensor, the workspace or the constants
   const char *name;      // of the buffer, for readers
+  bool in_cell;          // `cell` holds data and shape
+  bool is_strings;       // a CONSTANT in the table of texts of buffer `cell`
+  uint32_t cell;
 } byoc_host_c_tensor_t;
 
 typedef struct byoc_host_c_call_t {
@@ -37,6 +40,10 @@ typedef struct byoc_host_c_t {
   BYOC_VECTOR(byoc_host_c_call_t) calls;
   BYOC_VECTOR(const char *) steps; // names
   BYOC_VECTOR(const byoc_runtime_module_t *) setups;
+  // While run is printed.
+  size_t step, call; // the next ones
+  int depth;         // of indentation
+  size_t loop;       // step of the loop that instructions stand in
 } byoc_host_c_t;
 
 // Collects tensors, calls, shapes and declarations. `program` is planned and verified.
@@ -51,7 +58,8 @@ byoc_status_t byoc_host_c_locate(byoc_host_c_t *host, const byoc_host_buffer_t *
 byoc_status_t byoc_host_c_shape(byoc_host_c_t *host, const byoc_type_t *type, uint32_t *out_index);
 // True where the instruction becomes code.
 static inline bool byoc_host_c_is_step(const byoc_host_instruction_t *instruction) {
-  return instruction->op != BYOC_HOST_ALLOCATE && instruction->op != BYOC_HOST_FREE;
+  bool is_life = instruction->op == BYOC_HOST_ALLOCATE || instruction->op == BYOC_HOST_FREE;
+  return !is_life || instruction->operands.data[0]->is_value;
 }
 // What a step is called in errors and profiles.
 const char *byoc_host_c_step_name(const byoc_host_instruction_t *step);
@@ -65,6 +73,25 @@ void byoc_host_c_emit_tables(byoc_host_c_t *host, byoc_string_t *out);
 void byoc_host_c_emit_entry(byoc_host_c_t *host, const char *metadata, byoc_string_t *out);
 // The whole file.
 byoc_status_t byoc_host_c_emit(byoc_host_c_t *host, const char *metadata, byoc_string_t *out);
+
+// Times are reported where all steps are straight calls.
+static inline bool byoc_host_c_has_profile(const byoc_host_c_t *host) {
+  return host->options->profile && !host->program->is_dynamic;
+}
+
+// host_c_dynamic.c: the instructions that only dynamic programs have; the step is open, its comment printed.
+byoc_status_t byoc_host_c_emit_dynamic(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t step,
+                                       byoc_string_t *out);
+// In front of a call: what of its tensors is in cells, and the values of a kernel's symbols.
+void byoc_host_c_emit_placing(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t call,
+                              byoc_string_t *out);
+// Instructions of a region in order (host_c.c).
+byoc_status_t byoc_host_c_emit_region(byoc_host_c_t *host, const byoc_host_region_t *region, byoc_string_t *out);
+// An address as C text.
+void byoc_host_c_emit_address(const byoc_host_c_tensor_t *place, int64_t extra_bytes, byoc_string_t *out);
+static inline void byoc_host_c_indent(const byoc_host_c_t *host, byoc_string_t *out) {
+  byoc_string_appendf(out, "%*s", 2 * host->depth, "");
+}
 
 // Text for a line comment: no line ends, no backslashes.
 void byoc_host_c_comment(byoc_string_t *out, const char *text);

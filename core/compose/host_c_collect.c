@@ -5,6 +5,7 @@
 #include "core/compose/host_c.h"
 
 byoc_status_t byoc_host_c_shape(byoc_host_c_t *host, const byoc_type_t *type, uint32_t *out_index) {
+  while (type->element != NULL) type = type->element; // of the tensors in a sequence or optional
   char key[BYOC_MAX_RANK * 24 + 8] = "";
   size_t used = 0;
   for (int32_t i = 0; i < type->rank; i++) {
@@ -34,9 +35,9 @@ byoc_status_t byoc_host_c_locate(byoc_host_c_t *host, const byoc_host_buffer_t *
   const byoc_host_buffer_t *root = is_view ? buffer->base : buffer;
   uint64_t offset = is_view ? buffer->offset_bytes : 0;
   *out_tensor = (byoc_host_c_tensor_t){.type = buffer->type, .kind = root->kind, .name = buffer->name};
-  if (!byoc_type_is_static(buffer->type)) {
-    return byoc_diag_error(host->diag, BYOC_UNSUPPORTED, "the buffer '%s' has no static shape", buffer->name);
-  }
+  out_tensor->cell = root->index;
+  out_tensor->in_cell = byoc_host_buffer_in_cell(root);
+  if (out_tensor->in_cell) return byoc_host_c_shape(host, buffer->type, &out_tensor->shape);
   switch (root->kind) {
   case BYOC_HOST_BUFFER_INPUT:
     out_tensor->index = (uint32_t)(uintptr_t)byoc_pointer_map_get(&host->inputs, root) - 1;
@@ -45,6 +46,8 @@ byoc_status_t byoc_host_c_locate(byoc_host_c_t *host, const byoc_host_buffer_t *
     out_tensor->index = (uint32_t)(uintptr_t)byoc_pointer_map_get(&host->outputs, root) - 1;
     break;
   case BYOC_HOST_BUFFER_CONSTANT: {
+    out_tensor->is_strings = root->type->dtype == BYOC_DTYPE_STRING;
+    if (out_tensor->is_strings) break;
     const byoc_data_entry_t *entry = byoc_data_layout_find(host->layout, root->data, (size_t)root->size_bytes);
     if (entry == NULL) {
       return byoc_diag_error(host->diag, BYOC_INTERNAL, "the constant '%s' was not laid out", root->name);
@@ -72,13 +75,25 @@ static byoc_status_t add_tensor(byoc_host_c_t *host, const byoc_host_buffer_t *b
                                                                          : byoc_diag_out_of_memory(host->diag);
 }
 
+// The values of a kernel's symbols, put on the stack in front of the call.
+static byoc_status_t add_symbols(byoc_host_c_t *host, int64_t count) {
+  byoc_host_c_tensor_t tensor = {.kind = BYOC_HOST_BUFFER_INPUT, .in_cell = true, .name = "symbols"};
+  tensor.type = byoc_type_tensor_static(&host->arena, BYOC_DTYPE_I64, 1, &count);
+  if (tensor.type == NULL) return byoc_diag_out_of_memory(host->diag);
+  BYOC_RETURN_IF_ERROR(byoc_host_c_shape(host, tensor.type, &tensor.shape));
+  return byoc_vector_push(&host->tensors, host->arena_allocator, tensor) ? BYOC_OK
+                                                                         : byoc_diag_out_of_memory(host->diag);
+}
+
 static byoc_status_t add_call(byoc_host_c_t *host, const byoc_host_instruction_t *instruction) {
+  bool has_symbols = instruction->kernel != NULL && instruction->kernel->symbols.count > 0;
   byoc_host_c_call_t call = {.first_tensor = (uint32_t)host->tensors.count,
-                             .input_count = (uint32_t)instruction->operands.count,
+                             .input_count = (uint32_t)instruction->operands.count + has_symbols,
                              .output_count = (uint32_t)instruction->results.count};
   for (size_t i = 0; i < instruction->operands.count; i++) {
     BYOC_RETURN_IF_ERROR(add_tensor(host, instruction->operands.data[i]));
   }
+  if (has_symbols) BYOC_RETURN_IF_ERROR(add_symbols(host, (int64_t)instruction->kernel->symbols.count));
   for (size_t i = 0; i < instruction->results.count; i++) {
     BYOC_RETURN_IF_ERROR(add_tensor(host, instruction->results.data[i]));
   }
@@ -145,9 +160,14 @@ static byoc_status_t declare_instruction(byoc_host_c_t *host, const byoc_host_in
                  byoc_arena_format(&host->arena, "int32_t %s(const byoc_call_t *call);", instruction->symbol));
 }
 
-const char *byoc_host_c_step_name(const byoc_host_instruction_t *step) {
-  if (step->origin != NULL && step->origin[0] != '\0') return step->origin;
-  return step->symbol != NULL ? step->symbol : "copy";
+// What an error or a profile says of an instruction.
+const char *byoc_host_c_step_name(const byoc_host_instruction_t *i) {
+  if (i->op == BYOC_HOST_MATCH) return "checking shapes";
+  if (i->op == BYOC_HOST_ALLOCATE) { // in the name of what is about to run
+    while (i->op == BYOC_HOST_ALLOCATE && i->next != NULL) i = i->next;
+  }
+  if (i->origin != NULL && i->origin[0] != '\0') return i->origin;
+  return i->symbol != NULL ? i->symbol : byoc_host_op_name(i->op);
 }
 
 static byoc_status_t collect(byoc_host_c_t *host) {
@@ -158,7 +178,7 @@ static byoc_status_t collect(byoc_host_c_t *host) {
   for (size_t i = 0; i < program->outputs.count; i++) {
     if (!byoc_pointer_map_put(&host->outputs, program->outputs.data[i], (void *)(i + 1))) return BYOC_OUT_OF_MEMORY;
   }
-  for (const byoc_host_instruction_t *at = program->first; at != NULL; at = at->next) {
+  for (const byoc_host_instruction_t *at = program->body.first; at != NULL; at = byoc_host_instruction_following(at)) {
     if (!byoc_host_c_is_step(at)) continue;
     BYOC_RETURN_IF_ERROR(declare_instruction(host, at));
     if (byoc_host_c_is_call(at)) BYOC_RETURN_IF_ERROR(add_call(host, at));

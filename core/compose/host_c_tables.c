@@ -13,7 +13,9 @@ static void table_end(byoc_string_t *out, size_t count) {
 
 static void emit_tensor(byoc_host_c_t *host, const byoc_host_c_tensor_t *tensor, byoc_string_t *out) {
   byoc_string_append(out, "    TENSOR(");
-  if (tensor->kind == BYOC_HOST_BUFFER_CONSTANT) {
+  if (tensor->is_strings) {
+    byoc_string_appendf(out, "host_strings_%u", tensor->cell);
+  } else if (tensor->kind == BYOC_HOST_BUFFER_CONSTANT) {
     byoc_string_appendf(out, "byoc_data + %llu", (unsigned long long)tensor->offset_bytes);
   } else {
     byoc_string_append(out, "0");
@@ -26,6 +28,52 @@ static void emit_tensor(byoc_host_c_t *host, const byoc_host_c_tensor_t *tensor,
   byoc_type_print(tensor->type, out);
   byoc_string_append(out, "\n");
   (void)host;
+}
+
+// Constants of texts: tables of pointers.
+static void emit_strings(byoc_host_c_t *host, byoc_string_t *out) {
+  for (size_t i = 0; i < host->program->buffers.count; i++) {
+    const byoc_host_buffer_t *buffer = host->program->buffers.data[i];
+    if (buffer->kind != BYOC_HOST_BUFFER_CONSTANT || buffer->type->dtype != BYOC_DTYPE_STRING) continue;
+    const char *const *texts = buffer->data;
+    int64_t count = byoc_type_element_count(buffer->type);
+    byoc_string_appendf(out, "static const char *const host_strings_%zu[] = {", i);
+    for (int64_t k = 0; k < count; k++) {
+      byoc_string_append(out, "\n    ");
+      byoc_string_append_c_quoted(out, texts[k]);
+      byoc_string_append(out, ",");
+    }
+    byoc_string_append(out, count == 0 ? "0};\n\n" : "\n};\n\n");
+  }
+}
+
+static void emit_cell_list(byoc_host_buffer_t *const *buffers, size_t count, const char *name, byoc_string_t *out) {
+  byoc_string_appendf(out, "static const uint32_t %s[] = {", name);
+  for (size_t i = 0; i < count; i++) byoc_string_appendf(out, "%s%u", i > 0 ? ", " : "", buffers[i]->index);
+  byoc_string_append(out, count == 0 ? "0};\n" : "};\n");
+}
+
+// Which cells are inputs, outputs and constants.
+static void emit_cells(byoc_host_c_t *host, byoc_string_t *out) {
+  const byoc_host_program_t *program = host->program;
+  size_t count = 0;
+  if (!program->is_dynamic) return;
+  byoc_string_append(out, "// Cells: inputs, outputs, constants.\n");
+  emit_cell_list(program->inputs.data, program->inputs.count, "host_input_cells", out);
+  emit_cell_list(program->outputs.data, program->outputs.count, "host_output_cells", out);
+  table_begin(out, "byoc_model_constant_t", "host_constants");
+  for (size_t i = 0; i < program->buffers.count; i++) {
+    const byoc_host_buffer_t *buffer = program->buffers.data[i];
+    if (buffer->kind != BYOC_HOST_BUFFER_CONSTANT || !buffer->is_value) continue;
+    byoc_host_c_tensor_t place;
+    if (byoc_host_c_locate(host, buffer, &place) != BYOC_OK) out->failed = true;
+    byoc_string_appendf(out, "    {%zu, %u, %d, ", i, (unsigned)buffer->type->dtype, (int)buffer->type->rank);
+    byoc_host_c_emit_address(&place, 0, out);
+    byoc_string_appendf(out, ", host_dims + %u},\n", place.shape);
+    count++;
+  }
+  table_end(out, count);
+  byoc_string_appendf(out, "#define HOST_CONSTANT_COUNT %zu\n\n", count);
 }
 
 static void emit_dims(byoc_host_c_t *host, byoc_string_t *out) {
@@ -52,7 +100,7 @@ static void emit_calls(byoc_host_c_t *host, byoc_string_t *out) {
   table_begin(out, "byoc_model_place_t", "host_places");
   for (size_t i = 0; i < host->tensors.count; i++) {
     const byoc_host_c_tensor_t *tensor = &host->tensors.data[i];
-    if (tensor->kind != BYOC_HOST_BUFFER_LOCAL) continue;
+    if (tensor->kind != BYOC_HOST_BUFFER_LOCAL || tensor->in_cell) continue;
     byoc_string_appendf(out, "    {%zu, %llu},\n", i, (unsigned long long)tensor->offset_bytes);
     place_count++;
   }
@@ -158,44 +206,66 @@ static void emit_setups(byoc_host_c_t *host, byoc_string_t *out) {
   table_end(out, host->setups.count);
 }
 
+// The tensors in a sequence or optional.
+static const byoc_type_t *tensor_type(const byoc_host_buffer_t *buffer) {
+  const byoc_type_t *type = buffer->type;
+  while (type->element != NULL) type = type->element;
+  return type;
+}
+
 // Names of symbolic dimensions; one shared table where there are none.
 static void emit_dim_names(const byoc_host_buffer_t *buffer, const char *table, size_t index, byoc_string_t *out) {
-  if (byoc_type_is_static(buffer->type)) return;
+  const byoc_type_t *type = tensor_type(buffer);
+  if (byoc_type_is_static(type)) return;
   byoc_string_appendf(out, "static const char *const %s_%zu_dim_names[] = {", table, index);
-  for (int32_t i = 0; i < buffer->type->rank; i++) {
-    if (byoc_dim_is_constant(buffer->type->dims[i])) {
+  for (int32_t i = 0; i < type->rank; i++) {
+    if (byoc_dim_is_constant(type->dims[i])) {
       byoc_string_append(out, "0, ");
       continue;
     }
     byoc_string_t name;
     byoc_string_init(&name, out->allocator);
-    byoc_dim_print(buffer->type->dims[i], &name);
-    byoc_string_append_c_quoted(out, name.data);
+    if (!byoc_dim_is_unknown(type->dims[i])) byoc_dim_print(type->dims[i], &name);
+    byoc_string_append_c_quoted(out, name.size > 0 ? name.data : "?");
     byoc_string_append(out, ", ");
     byoc_string_deinit(&name);
   }
-  byoc_string_append(out, "};\n");
+  byoc_string_append(out, type->rank > 0 ? "};\n" : "0};\n");
+}
+
+static void emit_info(byoc_host_c_t *host, const byoc_host_buffer_t *buffer, const char *table, size_t index,
+                      byoc_string_t *out) {
+  const byoc_type_t *type = tensor_type(buffer);
+  uint32_t shape = 0;
+  if (byoc_host_c_shape(host, type, &shape) != BYOC_OK) out->failed = true;
+  byoc_string_append(out, "    {");
+  byoc_string_append_c_quoted(out, buffer->name);
+  byoc_string_appendf(out, ", %u, ", (unsigned)type->dtype);
+  if (type->rank == BYOC_RANK_UNKNOWN) byoc_string_append(out, "BYOC_ARGUMENT_ANY_RANK");
+  if (type->rank != BYOC_RANK_UNKNOWN) byoc_string_appendf(out, "%d", (int)type->rank);
+  byoc_string_appendf(out, ", host_dims + %u, ", (unsigned)shape);
+  if (byoc_type_is_static(type)) byoc_string_append(out, "host_no_dim_names");
+  if (!byoc_type_is_static(type)) byoc_string_appendf(out, "%s_%zu_dim_names", table, index);
+  byoc_string_appendf(out, ", %llu}, // ", (unsigned long long)buffer->size_bytes);
+  byoc_type_print(buffer->type, out);
+  byoc_string_append(out, "\n");
 }
 
 static void emit_infos(byoc_host_c_t *host, byoc_host_buffer_t *const *buffers, size_t count, const char *table,
                        byoc_string_t *out) {
   for (size_t i = 0; i < count; i++) emit_dim_names(buffers[i], table, i, out);
   table_begin(out, "byoc_tensor_info_t", table);
-  for (size_t i = 0; i < count; i++) {
-    const byoc_host_buffer_t *buffer = buffers[i];
-    uint32_t shape = 0;
-    if (byoc_host_c_shape(host, buffer->type, &shape) != BYOC_OK) out->failed = true;
-    byoc_string_append(out, "    {");
-    byoc_string_append_c_quoted(out, buffer->name);
-    byoc_string_appendf(out, ", %u, %d, host_dims + %u, ", (unsigned)buffer->type->dtype, (int)buffer->type->rank,
-                        (unsigned)shape);
-    if (byoc_type_is_static(buffer->type)) byoc_string_append(out, "host_no_dim_names");
-    if (!byoc_type_is_static(buffer->type)) byoc_string_appendf(out, "%s_%zu_dim_names", table, i);
-    byoc_string_appendf(out, ", %llu}, // ", (unsigned long long)buffer->size_bytes);
-    byoc_type_print(buffer->type, out);
-    byoc_string_append(out, "\n");
-  }
+  for (size_t i = 0; i < count; i++) emit_info(host, buffers[i], table, i, out);
   table_end(out, count);
+  byoc_string_appendf(out, "static const char *const %s_kinds[] = {", table);
+  for (size_t i = 0; i < count; i++) {
+    byoc_string_append(out, i > 0 ? ", \"" : "\"");
+    for (const byoc_type_t *type = buffers[i]->type; type->element != NULL; type = type->element) {
+      byoc_string_append(out, type->kind == BYOC_TYPE_SEQUENCE ? "s" : "o");
+    }
+    byoc_string_append(out, "t\"");
+  }
+  byoc_string_append(out, count == 0 ? "0};\n\n" : "};\n\n");
 }
 
 void byoc_host_c_emit_tables(byoc_host_c_t *host, byoc_string_t *out) {
@@ -203,10 +273,12 @@ void byoc_host_c_emit_tables(byoc_host_c_t *host, byoc_string_t *out) {
   byoc_string_t rest;
   byoc_string_init(&rest, out->allocator);
   const byoc_host_program_t *program = host->program;
+  emit_strings(host, &rest);
   emit_calls(host, &rest);
   emit_steps(host, &rest);
   emit_engines(host, &rest);
   emit_setups(host, &rest);
+  emit_cells(host, &rest);
   byoc_string_appendf(&rest, "static const char *const host_no_dim_names[%d] = {0};\n", BYOC_MAX_RANK);
   emit_infos(host, program->inputs.data, program->inputs.count, "host_inputs", &rest);
   emit_infos(host, program->outputs.data, program->outputs.count, "host_outputs", &rest);
@@ -227,7 +299,15 @@ void byoc_host_c_emit_entry(byoc_host_c_t *host, const char *metadata, byoc_stri
                       (int)host->options->thread_count, host->tensors.count, host->calls.count, program->engines.count,
                       host->setups.count);
   byoc_string_append(out, "    .tensors = host_tensors,\n    .calls = host_calls,\n    .places = host_places,\n"
-                          "    .engines = host_engines,\n    .setups = host_setups,\n    .steps = host_steps,\n};\n\n"
+                          "    .engines = host_engines,\n    .setups = host_setups,\n    .steps = host_steps,\n");
+  if (program->is_dynamic) {
+    byoc_string_appendf(out,
+                        "    .execute = host_execute,\n    .cell_count = %zu,\n    .symbol_count = %zu,\n"
+                        "    .constant_count = HOST_CONSTANT_COUNT,\n    .input_cells = host_input_cells,\n"
+                        "    .output_cells = host_output_cells,\n    .constants = host_constants,\n",
+                        program->buffers.count, program->symbols.count);
+  }
+  byoc_string_append(out, "};\n\n"
                           "static int32_t host_check(char *message, uint64_t size) {\n"
                           "  return byoc_model_check(&host_model, message, size);\n}\n\n"
                           "static int32_t host_create(const byoc_context_options_t *options, byoc_context_t "
@@ -243,9 +323,14 @@ void byoc_host_c_emit_entry(byoc_host_c_t *host, const char *metadata, byoc_stri
                       "    .metadata_size_bytes = %zu,\n",
                       program->inputs.count, program->outputs.count, (unsigned long long)program->workspace_size_bytes,
                       (unsigned long long)host->layout->constants_size_bytes, strlen(metadata));
-  byoc_string_append(out, "    .check = host_check,\n    .create = host_create,\n    .run = host_run,\n"
+  byoc_string_appendf(out, "    .run = %s,\n", program->is_dynamic ? "byoc_model_refuse_run" : "host_run");
+  byoc_string_append(out, "    .check = host_check,\n    .create = host_create,\n"
                           "    .destroy = byoc_model_destroy,\n    .last_error = byoc_model_last_error,\n");
-  byoc_string_appendf(out, "    .profile = %s,\n};\n\n", host->options->profile ? "host_profile" : "0");
+  byoc_string_appendf(out, "    .profile = %s,\n", byoc_host_c_has_profile(host) ? "host_profile" : "0");
+  byoc_string_appendf(out,
+                      "    .input_kinds = host_inputs_kinds,\n    .output_kinds = host_outputs_kinds,\n"
+                      "    .is_dynamic = %d,\n    .run_arguments = byoc_model_run_arguments,\n};\n\n",
+                      program->is_dynamic);
   byoc_string_append(out, "// The one symbol that the artifact exports.\n"
                           "__attribute__((visibility(\"default\"))) const byoc_artifact_t *"
                           "byoc_artifact_entry(uint32_t abi_version) {\n"

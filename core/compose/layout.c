@@ -44,12 +44,10 @@ static byoc_status_t add(byoc_data_layout_t *layout, const void *data, size_t si
 static byoc_status_t add_operands(byoc_data_layout_t *layout, const byoc_host_instruction_t *instruction,
                                   byoc_diag_t *diag) {
   for (size_t i = 0; i < instruction->operands.count; i++) {
+    if (instruction->operands.data[i] == NULL) continue;
     const byoc_host_buffer_t *buffer = byoc_host_buffer_root(instruction->operands.data[i]);
     if (buffer->kind != BYOC_HOST_BUFFER_CONSTANT) continue;
-    if (buffer->type->dtype == BYOC_DTYPE_STRING) {
-      return byoc_diag_error(diag, BYOC_UNSUPPORTED, "the constant '%s' holds strings, which an artifact cannot",
-                             buffer->name);
-    }
+    if (buffer->type->dtype == BYOC_DTYPE_STRING) continue; // pointers: tables of the host program's C
     BYOC_RETURN_IF_ERROR(add(layout, buffer->data, (size_t)buffer->size_bytes, diag));
   }
   return BYOC_OK;
@@ -87,7 +85,8 @@ byoc_status_t byoc_data_layout_create(const byoc_host_program_t *program, byoc_a
   byoc_text_map_init(&layout->by_content, allocator);
   byoc_arena_init(&layout->arena, allocator);
   byoc_status_t status = BYOC_OK;
-  for (const byoc_host_instruction_t *at = program->first; at != NULL && status == BYOC_OK; at = at->next) {
+  for (const byoc_host_instruction_t *at = program->body.first; at != NULL && status == BYOC_OK;
+       at = byoc_host_instruction_following(at)) {
     status = add_operands(layout, at, diag);
   }
   for (size_t i = 0; i < program->engines.count && status == BYOC_OK; i++) {

@@ -140,6 +140,23 @@ static byoc_content_hash_t module_hash(const byoc_runtime_module_t *module) {
   return byoc_hasher_finish(&hasher);
 }
 
+static json_t *properties_json(const byoc_runtime_module_t *module) {
+  static const struct {
+    uint32_t property;
+    const char *name;
+  } rows[] = {{BYOC_MODULE_SERIALISABLE, "serialisable"}, {BYOC_MODULE_LINKABLE, "linkable"}};
+  json_t *array = json_array();
+  bool ok = array != NULL;
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && ok; i++) {
+    if (byoc_runtime_module_has(module, rows[i].property)) {
+      ok = json_array_append_new(array, json_string(rows[i].name)) == 0;
+    }
+  }
+  if (ok) return array;
+  json_decref(array);
+  return NULL;
+}
+
 static bool add_module(json_t *array, const byoc_runtime_module_t *module) {
   json_t *object = json_object(), *symbols = json_array(), *imports = json_array();
   bool ok = object != NULL && symbols != NULL && imports != NULL;
@@ -151,6 +168,7 @@ static bool add_module(json_t *array, const byoc_runtime_module_t *module) {
   }
   ok = ok && set(object, "name", byoc_compose_text_json(module->name)) &&
        set(object, "kind", byoc_compose_text_json(byoc_runtime_module_kind_name(module->kind))) &&
+       set(object, "properties", properties_json(module)) &&
        set(object, "target", byoc_compose_text_json(module->target)) && set_hash(object, "hash", module_hash(module));
   if (ok && module->function_name != NULL) ok = set(object, "function", byoc_compose_text_json(module->function_name));
   if (ok && module->engine_name != NULL) ok = set(object, "engine", byoc_compose_text_json(module->engine_name));
@@ -210,7 +228,7 @@ static json_t *summary_json(const byoc_host_program_t *program) {
 #undef OP_NAME
   };
   json_int_t counts[BYOC_HOST_OP_COUNT] = {0};
-  for (const byoc_host_instruction_t *at = program->first; at != NULL; at = at->next) counts[at->op]++;
+  BYOC_HOST_FOR_EACH(at, program) counts[at->op]++;
   json_t *object = json_object(), *instructions = json_object();
   bool ok = object != NULL && instructions != NULL;
   for (int i = 0; i < BYOC_HOST_OP_COUNT && ok; i++) {

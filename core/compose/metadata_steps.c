@@ -46,7 +46,7 @@ static bool is_repeated(const byoc_host_instruction_t *step, size_t index) {
 static uint64_t bytes_of(const byoc_host_instruction_t *step) {
   uint64_t bytes = 0;
   for (size_t i = 0; i < step->operands.count; ++i) {
-    if (!is_repeated(step, i)) bytes += step->operands.data[i]->size_bytes;
+    if (step->operands.data[i] != NULL && !is_repeated(step, i)) bytes += step->operands.data[i]->size_bytes;
   }
   for (size_t i = 0; i < step->results.count; ++i) bytes += step->results.data[i]->size_bytes;
   for (size_t i = 0; step->json != NULL && i < step->json->constants.count; ++i) {
@@ -79,7 +79,7 @@ static json_t *step_json(const byoc_host_program_t *program, const byoc_host_ins
 
 json_t *byoc_compose_steps_json(const byoc_host_program_t *program) {
   json_t *array = json_array();
-  for (const byoc_host_instruction_t *at = program->first; at != NULL; at = at->next) {
+  BYOC_HOST_FOR_EACH(at, program) {
     if (!byoc_host_c_is_step(at)) continue;
     if (json_array_append_new(array, step_json(program, at)) != 0) {
       json_decref(array);

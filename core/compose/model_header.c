@@ -121,15 +121,17 @@ static void emit_macros(const byoc_host_program_t *program, const names_t *names
   size_t count = program->inputs.count + program->outputs.count;
   for (size_t i = 0; i < count; i++) {
     const byoc_host_buffer_t *buffer = tensor_at(program, i);
-    int64_t elements = byoc_type_element_count(buffer->type);
+    const byoc_type_t *type = buffer->type;
+    while (type->element != NULL) type = type->element;
+    int64_t elements = byoc_type_is_static(buffer->type) ? byoc_type_element_count(buffer->type) : -1;
     byoc_string_appendf(out, "// %s ", i < program->inputs.count ? "Input" : "Output");
     byoc_string_append_c_quoted(out, buffer->name);
     byoc_string_append(out, ": ");
     byoc_type_print(buffer->type, out);
     byoc_string_appendf(out, "\n#define %s_%s_RANK %d\n#define %s_%s_DIMS", names->upper, names->macros[i],
-                        (int)buffer->type->rank, names->upper, names->macros[i]);
-    for (int32_t d = 0; d < buffer->type->rank; d++) {
-      byoc_dim_t dim = buffer->type->dims[d];
+                        (int)type->rank, names->upper, names->macros[i]);
+    for (int32_t d = 0; d < type->rank; d++) {
+      byoc_dim_t dim = type->dims[d];
       byoc_string_appendf(out, "%s%lld", d > 0 ? ", " : " ",
                           (long long)(byoc_dim_is_constant(dim) ? dim.constant : -1));
     }
@@ -234,14 +236,68 @@ static const char load_text[] =
     "  if (context != NULL) return context->artifact->last_error(context->context);\n"
     "  return model->artifact != NULL ? model->artifact->last_error(NULL) : model->message;\n"
     "}\n"
-    "\n"
+    "\n";
+
+static const char run_text[] =
     "// One inference; tensors are dense and row-major, outputs are overwritten. 0, or an error number with the "
     "reason\n"
     "// from $_error.\n"
     "static inline int32_t $_run($_context_t *context";
 
+static const char run_dynamic_text[] = "// One inference with the shapes given. Inputs are dense and row-major, each "
+                                       "with its dimensions behind it; outputs "
+                                       "are\n"
+                                       "// filled with type, shape and data, which belong to the context and live "
+                                       "until its next run or $_destroy. 0, or an "
+                                       "error\n"
+                                       "// number with the reason from $_error.\n"
+                                       "static inline int32_t $_run($_context_t *context";
+
+// Tensors of known rank come as data and dimensions, everything else as an argument made by the caller.
+static bool has_dims(const byoc_type_t *type) {
+  return byoc_type_is_tensor(type) && type->rank != BYOC_RANK_UNKNOWN;
+}
+
+static void emit_run_dynamic(const byoc_host_program_t *program, const names_t *names, byoc_string_t *out) {
+  size_t inputs = program->inputs.count, count = inputs + program->outputs.count;
+  emit_template(run_dynamic_text, names, out);
+  for (size_t i = 0; i < count; i++) {
+    const byoc_type_t *type = tensor_at(program, i)->type;
+    const char *name = names->arguments[i];
+    if (i >= inputs) {
+      byoc_string_appendf(out, ",\n    byoc_argument_t *%s", name);
+    } else if (!has_dims(type)) {
+      byoc_string_appendf(out, ",\n    const byoc_argument_t *%s", name);
+    } else {
+      byoc_string_appendf(out, ",\n    const %s *%s", element_type(type->dtype), name);
+      if (type->rank > 0) byoc_string_appendf(out, ", const int64_t *%s_dims /* %d */", name, (int)type->rank);
+    }
+  }
+  byoc_string_appendf(out, ") {\n  byoc_argument_t inputs[%zu], outputs[%zu];\n  int32_t status;\n",
+                      inputs > 0 ? inputs : 1, count > inputs ? count - inputs : 1);
+  byoc_string_append(out, "  memset(inputs, 0, sizeof(inputs));\n  memset(outputs, 0, sizeof(outputs));\n");
+  for (size_t i = 0; i < inputs; i++) {
+    const byoc_type_t *type = tensor_at(program, i)->type;
+    const char *name = names->arguments[i];
+    if (!has_dims(type)) {
+      byoc_string_appendf(out, "  inputs[%zu] = *%s;\n", i, name);
+      continue;
+    }
+    byoc_string_appendf(out, "  inputs[%zu].dtype = %uu;\n  inputs[%zu].rank = %du;\n", i, (unsigned)type->dtype, i,
+                        (int)type->rank);
+    if (type->rank > 0) byoc_string_appendf(out, "  inputs[%zu].dims = %s_dims;\n", i, name);
+    byoc_string_appendf(out, "  inputs[%zu].data = (void *)(uintptr_t)%s;\n", i, name);
+  }
+  byoc_string_append(out, "  status = context->artifact->run_arguments(context->context, inputs, outputs);\n");
+  for (size_t i = inputs; i < count; i++) {
+    byoc_string_appendf(out, "  *%s = outputs[%zu];\n", names->arguments[i], i - inputs);
+  }
+  byoc_string_append(out, "  return status;\n}\n");
+}
+
 static void emit_run(const byoc_host_program_t *program, const names_t *names, byoc_string_t *out) {
   size_t inputs = program->inputs.count, count = inputs + program->outputs.count;
+  emit_template(run_text, names, out);
   for (size_t i = 0; i < count; i++) {
     byoc_string_appendf(out, ",\n    %s%s *%s", i < inputs ? "const " : "",
                         element_type(tensor_at(program, i)->type->dtype), names->arguments[i]);
@@ -302,7 +358,11 @@ byoc_status_t byoc_compose_emit_header(const byoc_host_program_t *program, const
   }
   byoc_string_append(out, inputs + outputs == 0 ? "0\n" : "\n");
   emit_template(load_text, &names, out);
-  emit_run(program, &names, out);
+  if (program->is_dynamic) {
+    emit_run_dynamic(program, &names, out);
+  } else {
+    emit_run(program, &names, out);
+  }
   byoc_string_appendf(out, "\n#ifdef __cplusplus\n}\n#endif\n#endif // %s_MODEL_H_\n", names.upper);
   byoc_arena_deinit(&arena);
   return out->failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;

@@ -32,6 +32,8 @@ byoc_status_t byoc_native_flags(const byoc_target_list_t *targets, byoc_arena_t 
   // Nobody reads errno or floating-point flags, so that sqrt, floor and the like become instructions.
   BYOC_RETURN_IF_ERROR(push(out_flags, arena, "-fno-math-errno", diag));
   BYOC_RETURN_IF_ERROR(push(out_flags, arena, "-fno-trapping-math", diag));
+  // Reductions name the sums that may be taken in any order.
+  BYOC_RETURN_IF_ERROR(push(out_flags, arena, "-fopenmp-simd", diag));
   // Single extensions rather than -march: the object depends on what was asked for, not on the machine that builds.
   for (int i = 0; i < BYOC_CPU_FEATURE_COUNT; i++) {
     if ((features >> i & 1) == 0) continue;

@@ -58,6 +58,12 @@ static void serve_progress(void *self, const char *what, uint64_t done, uint64_t
   if (done >= total) byoc_progress_end(progress);
 }
 
+static byoc_status_t serve_passes(void *self, byoc_function_t *const *functions, size_t function_count,
+                                  const char *passes, byoc_diag_t *diag) {
+  (void)self;
+  return byoc_pass_run_list_on(functions, function_count, passes, diag);
+}
+
 // ---- generating ----
 
 typedef struct pipeline_t {
@@ -70,6 +76,41 @@ typedef struct pipeline_t {
   byoc_progress_t progress;
   size_t given_back; // functions in this round
 } pipeline_t;
+
+static bool is_hook_of(const byoc_target_t *target, const char *compiler) {
+  return target->kind->backend != NULL && strcmp(target->kind->name, compiler) == 0;
+}
+
+// The target that a function marked Compiler="kind" is for: the one that it names, else the first of that kind. None is
+// an error: the mark says that somebody counts on it.
+static byoc_status_t assign_target(pipeline_t *p, byoc_function_t *function, const char *compiler) {
+  const byoc_target_list_t *targets = p->options->targets;
+  const int64_t named = byoc_attributes_int(&function->attributes, "Target", -1);
+  const bool is_known = named >= 0 && named < (int64_t)targets->targets.count;
+  if (is_known && is_hook_of(targets->targets.data[named], compiler)) return BYOC_OK;
+  for (size_t t = 0; t < targets->targets.count; ++t) {
+    if (!is_hook_of(targets->targets.data[t], compiler)) continue;
+    return byoc_attributes_set_int(&function->attributes, "Target", (int64_t)t) ? BYOC_OK
+                                                                                : byoc_diag_out_of_memory(p->diag);
+  }
+  byoc_status_t status =
+      byoc_diag_error(p->diag, BYOC_INVALID_ARGUMENT,
+                      "function '%s' is marked Compiler = \"%s\", and no target of this build has a hook for that",
+                      function->name, compiler);
+  byoc_diag_hint(p->diag, "add --target %s, or run byoc opt --passes=inline-compiler-functions{compiler=%s}", compiler,
+                 compiler);
+  return status;
+}
+
+static byoc_status_t assign_targets(pipeline_t *p) {
+  for (size_t f = 0; f < p->module->functions.count; ++f) {
+    byoc_function_t *function = p->module->functions.data[f];
+    const char *compiler = byoc_attributes_string(&function->attributes, "Compiler", NULL);
+    if (compiler == NULL || function->kind != BYOC_FUNCTION_GRAPH) continue;
+    BYOC_RETURN_IF_ERROR(assign_target(p, function, compiler));
+  }
+  return BYOC_OK;
+}
 
 static bool is_of_target(const byoc_function_t *function, const byoc_target_t *target) {
   return function->kind == BYOC_FUNCTION_GRAPH && byoc_attributes_find(&function->attributes, "Compiler") != NULL &&
@@ -181,19 +222,25 @@ static bool stops_after(const pipeline_t *p, const char *step) {
   return p->options->stop_after != NULL && strcmp(p->options->stop_after, step) == 0;
 }
 
-static byoc_status_t place(pipeline_t *p) {
-  BYOC_RETURN_IF_ERROR(byoc_place_greedy(p->module, p->options->targets, p->diag, &p->result->placement));
+static byoc_status_t place(pipeline_t *p, int round) {
+  const byoc_placer_t *placer = &p->options->placer;
+  byoc_placement_t *placement = &p->result->placement;
+  const byoc_target_list_t *targets = p->options->targets;
+  BYOC_RETURN_IF_ERROR(round == 0 && placer->place != NULL
+                           ? placer->place(placer->self, p->module, targets, p->diag, placement)
+                           : byoc_place_greedy(p->module, targets, p->diag, placement));
   return byoc_pass_print_after("place", p->module, &p->options->passes, p->diag);
 }
 
 static byoc_status_t place_and_generate(pipeline_t *p) {
   byoc_plan_t *plan = &p->result->plan;
   const char *model = byoc_attributes_string(&p->module->attributes, "model", "");
-  BYOC_RETURN_IF_ERROR(byoc_plan_record_targets(plan, model, "greedy", p->options->targets, p->diag));
+  const char *strategy = p->options->placer.place != NULL ? p->options->placer.strategy : "greedy";
+  BYOC_RETURN_IF_ERROR(byoc_plan_record_targets(plan, model, strategy, p->options->targets, p->diag));
   p->result->placement.plan = plan;
   for (int round = 0; round < MAX_ROUNDS; ++round) {
     p->given_back = 0;
-    BYOC_RETURN_IF_ERROR(place(p));
+    BYOC_RETURN_IF_ERROR(place(p, round));
     if (stops_after(p, "place")) return BYOC_OK;
     for (size_t t = 0; t < p->options->targets->targets.count; ++t) {
       BYOC_RETURN_IF_ERROR(generate_for(p, p->options->targets->targets.data[t]));
@@ -242,8 +289,14 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
                                          .measure = serve_measure,
                                          .cache_directory = cache,
                                          .cpu_features = native_features.data,
-                                         .progress = serve_progress};
-  if (status == BYOC_OK) status = byoc_pass_run(byoc_pass_find("simplify"), module, &options->passes, diag, NULL);
+                                         .progress = serve_progress,
+                                         .run_passes = serve_passes};
+  if (status == BYOC_OK) {
+    status = byoc_pass_run(byoc_pass_find("outline-compiler-functions"), module, &options->passes, diag, NULL);
+  }
+  if (status == BYOC_OK) status = assign_targets(&p);
+  bool simplifies = status == BYOC_OK && !options->is_simplified;
+  if (simplifies) status = byoc_pass_run(byoc_pass_find("simplify"), module, &options->passes, diag, NULL);
   if (status != BYOC_OK || stops_after(&p, "simplify")) goto cleanup;
   status = place_and_generate(&p);
   if (status != BYOC_OK || stops_after(&p, "place") || stops_after(&p, "generate")) goto cleanup;

@@ -7,10 +7,20 @@
 #include "core/pass/pass.h"
 #include "core/target/target.h"
 
+// Who places, in the first round; what backends give back is placed greedily after that.
+typedef struct byoc_placer_t {
+  void *self;
+  byoc_status_t (*place)(void *self, byoc_graph_module_t *module, const byoc_target_list_t *targets, byoc_diag_t *diag,
+                         byoc_placement_t *placement);
+  const char *strategy; // for the plan
+} byoc_placer_t;
+
 typedef struct byoc_pipeline_options_t {
   const byoc_target_list_t *targets; // outlives the program
   byoc_pass_options_t passes;        // what to print on the way; steps that are not passes: "place", "generate"
   const char *stop_after;            // "simplify", "place" or "generate": leave the module there and make no program
+  byoc_placer_t placer;              // place NULL: greedily
+  bool is_simplified;                // the module is: begin with placing
 } byoc_pipeline_options_t;
 
 typedef struct byoc_pipeline_result_t {

@@ -88,17 +88,15 @@ byoc_status_t byoc_onnx_summarise_file(const char *path, byoc_arena_t *arena, by
   return status == BYOC_OK ? BYOC_OK : byoc_diag_context(diag, status, "reading %s", path);
 }
 
-byoc_status_t byoc_onnx_read_tensor_file(const char *path, byoc_graph_module_t *module, byoc_diag_t *diag,
-                                         byoc_constant_t **out_constant) {
-  *out_constant = NULL;
-  byoc_file_view_t view = {0};
-  BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, diag, &view));
+// One TensorProto.
+static byoc_status_t read_tensor_bytes(const uint8_t *data, size_t size, byoc_graph_module_t *module, byoc_diag_t *diag,
+                                       byoc_constant_t **out_constant) {
   byoc_onnx_reader_t reader = {
-      .module = module, .diag = diag, .allocator = module->allocator, .data = view.data, .size_bytes = view.size_bytes};
+      .module = module, .diag = diag, .allocator = module->allocator, .data = data, .size_bytes = size};
   byoc_arena_init(&reader.scratch, module->allocator);
   ProtobufCMessage *message = NULL;
-  byoc_status_t status = byoc_onnx_wire_unpack(view.data, view.size_bytes, &onnx__tensor_proto__descriptor,
-                                               &reader.scratch, diag, &message);
+  byoc_status_t status =
+      byoc_onnx_wire_unpack(data, size, &onnx__tensor_proto__descriptor, &reader.scratch, diag, &message);
   const Onnx__TensorProto *tensor = (const Onnx__TensorProto *)message;
   if (status == BYOC_OK && tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL) {
     status = byoc_diag_error(diag, BYOC_UNSUPPORTED, "its data lies in yet another file");
@@ -108,6 +106,88 @@ byoc_status_t byoc_onnx_read_tensor_file(const char *path, byoc_graph_module_t *
     status = byoc_onnx_read_tensor(&reader, tensor, "the tensor", name[0] ? name : "tensor", out_constant);
   }
   byoc_arena_deinit(&reader.scratch);
+  return status;
+}
+
+// ---- SequenceProto and OptionalProto, of onnx-data.proto, which is not compiled in ----
+
+typedef struct field_t {
+  uint32_t number;
+  uint64_t value;      // of a number; size of bytes
+  const uint8_t *data; // of bytes; NULL for a number
+} field_t;
+
+static bool read_varint(const uint8_t **at, const uint8_t *end, uint64_t *out) {
+  *out = 0;
+  for (int shift = 0; shift < 64 && *at < end; shift += 7) {
+    uint8_t byte = *(*at)++;
+    *out |= (uint64_t)(byte & 0x7f) << shift;
+    if (byte < 0x80) return true;
+  }
+  return false;
+}
+
+static bool read_field(const uint8_t **at, const uint8_t *end, field_t *out) {
+  uint64_t tag = 0;
+  *out = (field_t){0};
+  if (!read_varint(at, end, &tag) || !read_varint(at, end, &out->value)) return false;
+  out->number = (uint32_t)(tag >> 3);
+  if ((tag & 7) == 0) return true;
+  if ((tag & 7) != 2 || out->value > (uint64_t)(end - *at)) return false;
+  out->data = *at;
+  *at += out->value;
+  return true;
+}
+
+// Fields of both messages: 3 a tensor, 5 a sequence, and the optional in 7; repeated in a sequence.
+static byoc_type_kind_t kind_of_field(uint32_t number) {
+  if (number == 3) return BYOC_TYPE_TENSOR;
+  if (number == 5) return BYOC_TYPE_SEQUENCE;
+  return number == 7 ? BYOC_TYPE_OPTIONAL : BYOC_TYPE_UNKNOWN;
+}
+
+static byoc_status_t read_value(const uint8_t *data, size_t size, byoc_type_kind_t kind, int depth,
+                                byoc_graph_module_t *module, byoc_diag_t *diag, byoc_onnx_value_t *out_value) {
+  *out_value = (byoc_onnx_value_t){.kind = kind};
+  if (kind == BYOC_TYPE_TENSOR) return read_tensor_bytes(data, size, module, diag, &out_value->constant);
+  if (depth > BYOC_MAX_BLOCK_DEPTH) return byoc_diag_error(diag, BYOC_INVALID_DATA, "it is nested too deep");
+  const uint8_t *end = data + size;
+  field_t field;
+  size_t count = 0;
+  for (const uint8_t *at = data; at < end;) {
+    if (!read_field(&at, end, &field)) return byoc_diag_error(diag, BYOC_INVALID_DATA, "it is damaged");
+    count += field.data != NULL && kind_of_field(field.number) != BYOC_TYPE_UNKNOWN;
+  }
+  out_value->items = BYOC_ARENA_ARRAY(&module->arena, byoc_onnx_value_t, count);
+  if (out_value->items == NULL) return byoc_diag_out_of_memory(diag);
+  for (const uint8_t *at = data; at < end;) {
+    (void)read_field(&at, end, &field);
+    byoc_type_kind_t item = field.data != NULL ? kind_of_field(field.number) : BYOC_TYPE_UNKNOWN;
+    if (item == BYOC_TYPE_UNKNOWN) continue;
+    byoc_onnx_value_t *out = &out_value->items[out_value->count++];
+    BYOC_RETURN_IF_ERROR(read_value(field.data, (size_t)field.value, item, depth + 1, module, diag, out));
+  }
+  if (kind == BYOC_TYPE_OPTIONAL && count > 1) {
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "an optional with %zu values", count);
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_onnx_read_value_file(const char *path, byoc_type_kind_t kind, byoc_graph_module_t *module,
+                                        byoc_diag_t *diag, byoc_onnx_value_t *out_value) {
+  byoc_file_view_t view = {0};
+  *out_value = (byoc_onnx_value_t){.kind = kind};
+  BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, diag, &view));
+  byoc_status_t status = read_value(view.data, view.size_bytes, kind, 0, module, diag, out_value);
   byoc_file_view_close(&view);
   return status == BYOC_OK ? BYOC_OK : byoc_diag_context(diag, status, "reading %s", path);
+}
+
+byoc_status_t byoc_onnx_read_tensor_file(const char *path, byoc_graph_module_t *module, byoc_diag_t *diag,
+                                         byoc_constant_t **out_constant) {
+  byoc_onnx_value_t value;
+  *out_constant = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_onnx_read_value_file(path, BYOC_TYPE_TENSOR, module, diag, &value));
+  *out_constant = value.constant;
+  return BYOC_OK;
 }

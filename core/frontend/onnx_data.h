@@ -36,4 +36,16 @@ byoc_status_t byoc_onnx_summarise_file(const char *path, byoc_arena_t *arena, by
 byoc_status_t byoc_onnx_read_tensor_file(const char *path, byoc_graph_module_t *module, byoc_diag_t *diag,
                                          byoc_constant_t **out_constant);
 
+// What a file holds: a tensor, or a sequence or optional of values.
+typedef struct byoc_onnx_value_t {
+  byoc_type_kind_t kind;
+  byoc_constant_t *constant;       // TENSOR
+  struct byoc_onnx_value_t *items; // SEQUENCE, OPTIONAL; in the module's arena
+  size_t count;                    // OPTIONAL: 0 or 1
+} byoc_onnx_value_t;
+
+// A file that holds one TensorProto, SequenceProto or OptionalProto, as `kind` says.
+byoc_status_t byoc_onnx_read_value_file(const char *path, byoc_type_kind_t kind, byoc_graph_module_t *module,
+                                        byoc_diag_t *diag, byoc_onnx_value_t *out_value);
+
 #endif // BYOC_CORE_FRONTEND_ONNX_DATA_H_

@@ -123,7 +123,11 @@ static void forget_types(byoc_block_t *block) {
 static const byoc_type_t *generalise(byoc_onnx_reader_t *reader, const byoc_type_t *a, const byoc_type_t *b,
                                      bool *changed) {
   byoc_arena_t *arena = &reader->module->arena;
-  if (a->kind != b->kind || a->kind == BYOC_TYPE_UNKNOWN) return a; // the loop's own inference reports it
+  if (a->kind == BYOC_TYPE_UNKNOWN) {
+    *changed |= b->kind != BYOC_TYPE_UNKNOWN;
+    return b;
+  }
+  if (a->kind != b->kind) return a; // the loop's own inference reports it
   if (a->kind != BYOC_TYPE_TENSOR) {
     const byoc_type_t *element = generalise(reader, a->element, b->element, changed);
     if (!element || element == a->element) return element ? a : NULL;
@@ -160,6 +164,11 @@ static byoc_status_t infer_loop_body(byoc_onnx_reader_t *reader, byoc_node_t *no
     if (i == 0) types[i] = byoc_type_tensor(arena, BYOC_DTYPE_I64, 0, NULL);
     if (i == 1) types[i] = byoc_type_tensor(arena, BYOC_DTYPE_BOOL, 0, NULL);
     if (i >= 2 && i < node->operand_count && node->operands[i]) types[i] = node->operands[i]->type;
+    // An empty sequence says nothing of the shapes of its elements.
+    const byoc_node_t *producer = i >= 2 && i < node->operand_count ? byoc_value_producer(node->operands[i]) : NULL;
+    if (producer && byoc_node_is_onnx(producer, "SequenceEmpty")) {
+      types[i] = byoc_type_sequence(arena, byoc_type_unknown());
+    }
     if (!types[i]) return byoc_diag_out_of_memory(reader->diag);
   }
   for (bool changed = true; changed;) {
@@ -204,20 +213,34 @@ static byoc_status_t set_scan_parameters(byoc_onnx_reader_t *reader, byoc_node_t
   return BYOC_OK;
 }
 
-// SequenceMap hands its body one element of each sequence, and plain tensors as they are.
-static void set_map_parameters(byoc_node_t *node, byoc_block_t *body) {
+// SequenceMap hands its body one element of each sequence, and plain tensors as they are. What the type of the elements
+// leaves open differs from one to the next.
+static byoc_status_t set_map_parameters(byoc_onnx_reader_t *reader, byoc_node_t *node, byoc_block_t *body) {
   for (size_t i = 0; i < node->operand_count && i < body->parameters.count; i++) {
-    if (!node->operands[i]) continue;
-    const byoc_type_t *type = node->operands[i]->type;
-    body->parameters.data[i]->type = type->kind == BYOC_TYPE_SEQUENCE ? type->element : type;
+    const byoc_type_t *type = node->operands[i] ? node->operands[i]->type : NULL;
+    if (!type) continue;
+    if (type->kind == BYOC_TYPE_SEQUENCE) {
+      type = type->element;
+      byoc_dim_t dims[BYOC_MAX_RANK] = {0};
+      bool failed = false;
+      for (int32_t d = 0; d < type->rank; d++) {
+        dims[d] = byoc_dim_is_constant(type->dims[d]) ? type->dims[d] : fresh_dim(reader, &failed);
+      }
+      if (type->kind == BYOC_TYPE_TENSOR) {
+        type = byoc_type_tensor(&reader->module->arena, type->dtype, type->rank, dims);
+      }
+      if (!type || failed) return byoc_diag_out_of_memory(reader->diag);
+    }
+    body->parameters.data[i]->type = type;
   }
+  return BYOC_OK;
 }
 
 static byoc_status_t infer_nested(byoc_onnx_reader_t *reader, byoc_node_t *node) {
   byoc_block_t *body = byoc_node_find_block(node, "body");
   if (body && byoc_node_is_onnx(node, "Loop")) return infer_loop_body(reader, node, body);
   if (body && byoc_node_is_onnx(node, "Scan")) BYOC_RETURN_IF_ERROR(set_scan_parameters(reader, node, body));
-  if (body && byoc_node_is_onnx(node, "SequenceMap")) set_map_parameters(node, body);
+  if (body && byoc_node_is_onnx(node, "SequenceMap")) BYOC_RETURN_IF_ERROR(set_map_parameters(reader, node, body));
   for (uint32_t i = 0; i < node->block_count; i++) BYOC_RETURN_IF_ERROR(infer_block(reader, node->blocks[i]));
   return BYOC_OK;
 }

@@ -2,33 +2,8 @@
 
 #include <string.h>
 
-#include "core/hostir/c_interface.h"
-#include "core/kernel/interpret.h"
-
-// What is prepared for one instruction.
-typedef struct step_t {
-  const byoc_host_instruction_t *instruction;
-  DLTensor *tensors; // operands, then results; data filled in before each call
-  byoc_call_t call;
-  byoc_interpreter_t *interpreter; // KERNEL
-  byoc_packed_function_t packed;   // PACKED
-  void *engine_instance;           // ENGINE
-  const byoc_engine_t *engine;     // ENGINE
-  byoc_c_interface_t *c_interface; // C_CALL
-} step_t;
-
-struct byoc_evaluator_t {
-  byoc_allocator_t allocator;
-  byoc_arena_t arena;
-  const byoc_host_program_t *program;
-  byoc_runtime_t runtime;
-  char error[512];
-  uint8_t *workspace, *workspace_memory;
-  uint8_t **addresses; // by buffer index
-  step_t *steps;
-  size_t step_count;
-  void **engine_instances; // parallel to program->engines
-};
+#include "core/hostir/evaluate_internal.h"
+#include "core/runtime/artifact/text.h"
 
 // ---- the runtime table ----
 
@@ -56,8 +31,13 @@ static void keep_error(void *self, const char *message) {
   evaluator->error[size] = '\0';
 }
 
-static byoc_status_t failed(byoc_evaluator_t *evaluator, byoc_status_t status, const char *what, const char *symbol,
-                            byoc_diag_t *diag) {
+static void *allocate_text(void *self, uint64_t size_bytes) {
+  byoc_evaluator_t *evaluator = self;
+  return byoc_frame_scratch(&evaluator->frame, size_bytes);
+}
+
+byoc_status_t byoc_evaluator_failed(byoc_evaluator_t *evaluator, byoc_status_t status, const char *what,
+                                    const char *symbol, byoc_diag_t *diag) {
   const char *reason = evaluator->error[0] ? evaluator->error : "no reason was given";
   return byoc_diag_error(diag, status, "%s '%s': %s: %s", what, symbol, byoc_status_name(status), reason);
 }
@@ -68,7 +48,7 @@ static byoc_status_t fill_tensor(byoc_evaluator_t *evaluator, const byoc_type_t 
                                  DLTensor *out_tensor, byoc_diag_t *diag) {
   int64_t *shape = BYOC_ARENA_ARRAY(&evaluator->arena, int64_t, (size_t)type->rank);
   if (shape == NULL) return byoc_diag_out_of_memory(diag);
-  for (int32_t d = 0; d < type->rank; ++d) shape[d] = type->dims[d].constant;
+  for (int32_t d = 0; d < type->rank; ++d) shape[d] = type->dims[d].constant; // of cells: set before each call
   *out_tensor = (DLTensor){
       .data = (void *)(uintptr_t)data,
       .device = {.device_type = kDLCPU, .device_id = 0},
@@ -116,22 +96,30 @@ static byoc_status_t create_engine(byoc_evaluator_t *evaluator, const byoc_host_
                                .blob_count = (uint32_t)entry->engine->blobs.count,
                                .runtime = &evaluator->runtime};
   byoc_status_t status = engine->create(init, out_instance);
-  return status == BYOC_OK ? BYOC_OK : failed(evaluator, status, "setting up engine", entry->engine->name, diag);
+  return status == BYOC_OK ? BYOC_OK
+                           : byoc_evaluator_failed(evaluator, status, "setting up engine", entry->engine->name, diag);
 }
 
-static byoc_status_t prepare_call(byoc_evaluator_t *evaluator, step_t *step, byoc_diag_t *diag) {
+static byoc_status_t prepare_call(byoc_evaluator_t *evaluator, byoc_step_t *step, byoc_diag_t *diag) {
   const byoc_host_instruction_t *i = step->instruction;
-  step->tensors = BYOC_ARENA_ARRAY(&evaluator->arena, DLTensor, i->operands.count + i->results.count);
-  if (step->tensors == NULL) return byoc_diag_out_of_memory(diag);
+  size_t symbols = i->kernel != NULL ? i->kernel->symbols.count : 0, inputs = i->operands.count + (symbols > 0);
+  step->tensors = BYOC_ARENA_ARRAY(&evaluator->arena, DLTensor, inputs + i->results.count);
+  step->symbols = BYOC_ARENA_ARRAY(&evaluator->arena, int64_t, symbols);
+  if (step->tensors == NULL || step->symbols == NULL) return byoc_diag_out_of_memory(diag);
   for (size_t k = 0; k < i->operands.count; ++k) {
     BYOC_RETURN_IF_ERROR(fill_tensor(evaluator, i->operands.data[k]->type, NULL, &step->tensors[k], diag));
   }
+  if (symbols > 0) {
+    const byoc_type_t *type =
+        byoc_type_tensor_static(&evaluator->arena, BYOC_DTYPE_I64, 1, &(int64_t){(int64_t)symbols});
+    if (type == NULL) return byoc_diag_out_of_memory(diag);
+    BYOC_RETURN_IF_ERROR(fill_tensor(evaluator, type, step->symbols, &step->tensors[i->operands.count], diag));
+  }
   for (size_t k = 0; k < i->results.count; ++k) {
-    DLTensor *tensor = &step->tensors[i->operands.count + k];
-    BYOC_RETURN_IF_ERROR(fill_tensor(evaluator, i->results.data[k]->type, NULL, tensor, diag));
+    BYOC_RETURN_IF_ERROR(fill_tensor(evaluator, i->results.data[k]->type, NULL, &step->tensors[inputs + k], diag));
   }
   step->call = (byoc_call_t){.struct_size = sizeof(step->call),
-                             .input_count = (uint32_t)i->operands.count,
+                             .input_count = (uint32_t)inputs,
                              .output_count = (uint32_t)i->results.count,
                              .tensors = step->tensors,
                              .runtime = &evaluator->runtime};
@@ -142,8 +130,52 @@ static byoc_status_t prepare_call(byoc_evaluator_t *evaluator, step_t *step, byo
   return BYOC_OK;
 }
 
-static byoc_status_t prepare_step(byoc_evaluator_t *evaluator, step_t *step, const byoc_symbol_resolver_t *resolver,
-                                  byoc_diag_t *diag) {
+static byoc_container_function_t find_container(const char *op) {
+#define BYOC_CONTAINER_TEST(name, function)                                                                            \
+  if (strcmp(op, name) == 0) return function;
+  BYOC_CONTAINER_LIST(BYOC_CONTAINER_TEST)
+#undef BYOC_CONTAINER_TEST
+  return NULL;
+}
+
+// The cells that an instruction reads, and for a yield the cells that get them: a branch's results, or the parameters
+// of a loop's next turn, from its condition on.
+static byoc_status_t prepare_cells(byoc_evaluator_t *evaluator, byoc_step_t *step, byoc_diag_t *diag) {
+  const byoc_host_instruction_t *i = step->instruction, *owner = i->region->owner;
+  step->sources = BYOC_ARENA_ARRAY(&evaluator->arena, uint32_t, i->operands.count);
+  step->targets = BYOC_ARENA_ARRAY(&evaluator->arena, uint32_t, i->operands.count + 1);
+  if (step->sources == NULL || step->targets == NULL) return byoc_diag_out_of_memory(diag);
+  for (size_t k = 0; k < i->operands.count; ++k) {
+    step->sources[k] = i->operands.data[k] != NULL ? i->operands.data[k]->index : BYOC_CELL_NONE;
+  }
+  if (i->op == BYOC_HOST_CONTAINER) {
+    step->container = find_container(i->symbol);
+    return BYOC_OK;
+  }
+  bool is_loop = owner->op == BYOC_HOST_LOOP;
+  size_t count = is_loop ? i->region->parameters.count - 1 : owner->results.count;
+  for (size_t k = 0; k < count; ++k) {
+    step->targets[k] = is_loop ? i->region->parameters.data[k + 1]->index : owner->results.data[k]->index;
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t prepare_steps(byoc_evaluator_t *evaluator, const byoc_host_region_t *region,
+                                   const byoc_symbol_resolver_t *resolver, byoc_steps_t *steps, byoc_diag_t *diag);
+
+static byoc_status_t prepare_regions(byoc_evaluator_t *evaluator, byoc_step_t *step,
+                                     const byoc_symbol_resolver_t *resolver, byoc_diag_t *diag) {
+  const byoc_host_instruction_t *i = step->instruction;
+  step->regions = BYOC_ARENA_ARRAY(&evaluator->arena, byoc_steps_t, i->region_count);
+  if (step->regions == NULL) return byoc_diag_out_of_memory(diag);
+  for (uint32_t r = 0; r < i->region_count; ++r) {
+    BYOC_RETURN_IF_ERROR(prepare_steps(evaluator, &i->regions[r], resolver, &step->regions[r], diag));
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t prepare_step(byoc_evaluator_t *evaluator, byoc_step_t *step,
+                                  const byoc_symbol_resolver_t *resolver, byoc_diag_t *diag) {
   const byoc_host_instruction_t *i = step->instruction;
   void *address = NULL;
   switch (i->op) {
@@ -151,6 +183,8 @@ static byoc_status_t prepare_step(byoc_evaluator_t *evaluator, step_t *step, con
     BYOC_RETURN_IF_ERROR(byoc_interpreter_create(i->kernel, evaluator->allocator, diag, &step->interpreter));
     return prepare_call(evaluator, step, diag);
   case BYOC_HOST_PACKED:
+    step->packed = byoc_text_find(i->symbol); // the evaluator shares the artifact's own functions
+    if (step->packed != NULL) return prepare_call(evaluator, step, diag);
     BYOC_RETURN_IF_ERROR(resolver->resolve(resolver->self, i->symbol, diag, &address));
     memcpy(&step->packed, &address, sizeof(address)); // ISO C has no cast from object to function pointer
     return prepare_call(evaluator, step, diag);
@@ -164,9 +198,51 @@ static byoc_status_t prepare_step(byoc_evaluator_t *evaluator, step_t *step, con
   case BYOC_HOST_C_CALL:
     BYOC_RETURN_IF_ERROR(resolver->resolve(resolver->self, i->symbol, diag, &address));
     return byoc_c_interface_create(i->c_call, address, evaluator->allocator, diag, &step->c_interface);
+  case BYOC_HOST_CONTAINER:
+  case BYOC_HOST_YIELD:
+    return prepare_cells(evaluator, step, diag);
+  case BYOC_HOST_BRANCH:
+  case BYOC_HOST_LOOP:
+    return prepare_regions(evaluator, step, resolver, diag);
   default:
     return BYOC_OK;
   }
+}
+
+static byoc_status_t prepare_steps(byoc_evaluator_t *evaluator, const byoc_host_region_t *region,
+                                   const byoc_symbol_resolver_t *resolver, byoc_steps_t *steps, byoc_diag_t *diag) {
+  size_t count = 0;
+  for (const byoc_host_instruction_t *i = region->first; i != NULL; i = i->next) ++count;
+  steps->steps = BYOC_ARENA_ARRAY(&evaluator->arena, byoc_step_t, count);
+  if (steps->steps == NULL) return byoc_diag_out_of_memory(diag);
+  for (const byoc_host_instruction_t *i = region->first; i != NULL; i = i->next) {
+    byoc_step_t *step = &steps->steps[steps->count++];
+    step->instruction = i;
+    BYOC_RETURN_IF_ERROR_IN(diag, prepare_step(evaluator, step, resolver, diag), "%s %s", byoc_host_op_name(i->op),
+                            i->symbol ? i->symbol : "");
+  }
+  return BYOC_OK;
+}
+
+// Constants that are values too: they are cells for as long as the evaluator lives.
+static byoc_status_t prepare_frame(byoc_evaluator_t *evaluator, byoc_diag_t *diag) {
+  const byoc_host_program_t *program = evaluator->program;
+  byoc_frame_t *frame = &evaluator->frame;
+  uint32_t cells = program->is_dynamic ? (uint32_t)program->buffers.count : 0;
+  if (byoc_frame_init(frame, &evaluator->runtime, cells, (uint32_t)program->symbols.count) != BYOC_OK) {
+    return byoc_diag_out_of_memory(diag);
+  }
+  for (uint32_t k = 0; k < cells; ++k) {
+    const byoc_host_buffer_t *buffer = program->buffers.data[k];
+    if (buffer->kind != BYOC_HOST_BUFFER_CONSTANT || !buffer->is_value) continue;
+    int64_t dims[BYOC_MAX_RANK];
+    for (int32_t d = 0; d < buffer->type->rank; ++d) dims[d] = buffer->type->dims[d].constant;
+    if (byoc_frame_constant(frame, k, buffer->data, buffer->type->dtype, (uint32_t)buffer->type->rank, dims) !=
+        BYOC_OK) {
+      return byoc_diag_out_of_memory(diag);
+    }
+  }
+  return BYOC_OK;
 }
 
 static byoc_status_t prepare(byoc_evaluator_t *evaluator, const byoc_symbol_resolver_t *resolver, byoc_diag_t *diag) {
@@ -174,10 +250,8 @@ static byoc_status_t prepare(byoc_evaluator_t *evaluator, const byoc_symbol_reso
   evaluator->workspace_memory =
       byoc_allocate(evaluator->allocator, program->workspace_size_bytes + BYOC_BUFFER_ALIGNMENT, 1);
   evaluator->addresses = byoc_allocate(evaluator->allocator, program->buffers.count, sizeof(uint8_t *));
-  evaluator->steps = byoc_allocate(evaluator->allocator, program->instruction_count, sizeof(step_t));
   evaluator->engine_instances = byoc_allocate(evaluator->allocator, program->engines.count, sizeof(void *));
-  if (evaluator->workspace_memory == NULL || evaluator->addresses == NULL || evaluator->steps == NULL ||
-      evaluator->engine_instances == NULL) {
+  if (evaluator->workspace_memory == NULL || evaluator->addresses == NULL || evaluator->engine_instances == NULL) {
     return byoc_diag_out_of_memory(diag);
   }
   uintptr_t aligned =
@@ -186,13 +260,8 @@ static byoc_status_t prepare(byoc_evaluator_t *evaluator, const byoc_symbol_reso
   for (size_t k = 0; k < program->engines.count; ++k) {
     BYOC_RETURN_IF_ERROR(create_engine(evaluator, &program->engines.data[k], &evaluator->engine_instances[k], diag));
   }
-  for (const byoc_host_instruction_t *i = program->first; i != NULL; i = i->next) {
-    step_t *step = &evaluator->steps[evaluator->step_count++];
-    step->instruction = i;
-    BYOC_RETURN_IF_ERROR_IN(diag, prepare_step(evaluator, step, resolver, diag), "%s %s", byoc_host_op_name(i->op),
-                            i->symbol ? i->symbol : "");
-  }
-  return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(prepare_frame(evaluator, diag));
+  return prepare_steps(evaluator, &program->body, resolver, &evaluator->body, diag);
 }
 
 byoc_status_t byoc_evaluator_create(const byoc_host_program_t *program, const byoc_symbol_resolver_t *resolver,
@@ -207,6 +276,7 @@ byoc_status_t byoc_evaluator_create(const byoc_host_program_t *program, const by
   evaluator->runtime = byoc_serial_runtime(thread_count);
   evaluator->runtime.self = evaluator;
   evaluator->runtime.set_error = keep_error;
+  evaluator->runtime.allocate = allocate_text;
   byoc_status_t status = prepare(evaluator, resolver, diag);
   if (status != BYOC_OK) {
     byoc_evaluator_destroy(evaluator);
@@ -216,18 +286,26 @@ byoc_status_t byoc_evaluator_create(const byoc_host_program_t *program, const by
   return BYOC_OK;
 }
 
+static void destroy_steps(const byoc_steps_t *steps) {
+  for (size_t k = 0; k < steps->count; ++k) {
+    const byoc_step_t *step = &steps->steps[k];
+    byoc_interpreter_destroy(step->interpreter);
+    byoc_c_interface_destroy(step->c_interface);
+    for (uint32_t r = 0; step->regions != NULL && r < step->instruction->region_count; ++r) {
+      destroy_steps(&step->regions[r]);
+    }
+  }
+}
+
 void byoc_evaluator_destroy(byoc_evaluator_t *evaluator) {
   if (evaluator == NULL) return;
-  for (size_t k = 0; k < evaluator->step_count; ++k) {
-    byoc_interpreter_destroy(evaluator->steps[k].interpreter);
-    byoc_c_interface_destroy(evaluator->steps[k].c_interface);
-  }
+  destroy_steps(&evaluator->body);
   for (size_t k = 0; evaluator->engine_instances && k < evaluator->program->engines.count; ++k) {
     const byoc_engine_t *engine = evaluator->program->engines.data[k].engine->in_process;
     if (engine != NULL) engine->destroy(evaluator->engine_instances[k]);
   }
   byoc_free(evaluator->allocator, evaluator->engine_instances);
-  byoc_free(evaluator->allocator, evaluator->steps);
+  byoc_frame_deinit(&evaluator->frame);
   byoc_free(evaluator->allocator, evaluator->addresses);
   byoc_free(evaluator->allocator, evaluator->workspace_memory);
   byoc_arena_deinit(&evaluator->arena);
@@ -236,12 +314,13 @@ void byoc_evaluator_destroy(byoc_evaluator_t *evaluator) {
 
 // ---- running ----
 
+// What is not in cells; `inputs` and `outputs` are NULL where they are.
 static void place_buffers(byoc_evaluator_t *evaluator, const void *const *inputs, void *const *outputs) {
   const byoc_host_program_t *program = evaluator->program;
-  for (size_t k = 0; k < program->inputs.count; ++k) {
+  for (size_t k = 0; inputs != NULL && k < program->inputs.count; ++k) {
     evaluator->addresses[program->inputs.data[k]->index] = (uint8_t *)(uintptr_t)inputs[k];
   }
-  for (size_t k = 0; k < program->outputs.count; ++k) {
+  for (size_t k = 0; outputs != NULL && k < program->outputs.count; ++k) {
     evaluator->addresses[program->outputs.data[k]->index] = outputs[k];
   }
   for (size_t k = 0; k < program->buffers.count; ++k) {
@@ -258,48 +337,98 @@ static void place_buffers(byoc_evaluator_t *evaluator, const void *const *inputs
   }
 }
 
-static byoc_status_t run_step(byoc_evaluator_t *evaluator, step_t *step, byoc_diag_t *diag) {
-  const byoc_host_instruction_t *i = step->instruction;
-  if (step->tensors != NULL) {
-    for (size_t k = 0; k < i->operands.count; ++k) {
-      step->tensors[k].data = evaluator->addresses[i->operands.data[k]->index];
-    }
-    for (size_t k = 0; k < i->results.count; ++k) {
-      step->tensors[i->operands.count + k].data = evaluator->addresses[i->results.data[k]->index];
-    }
-  }
-  evaluator->error[0] = '\0';
-  byoc_status_t status = BYOC_OK;
-  switch (i->op) {
-  case BYOC_HOST_KERNEL:
-    status = byoc_interpreter_run(step->interpreter, &step->call);
-    break;
-  case BYOC_HOST_PACKED:
-    status = step->packed(&step->call);
-    break;
-  case BYOC_HOST_ENGINE:
-    status = step->engine->run(step->engine_instance, i->engine_function, &step->call);
-    break;
-  case BYOC_HOST_C_CALL:
-    status = byoc_c_interface_call(step->c_interface, evaluator->addresses, i);
-    break;
-  case BYOC_HOST_COPY:
-    memcpy(evaluator->addresses[i->results.data[0]->index], evaluator->addresses[i->operands.data[0]->index],
-           i->operands.data[0]->size_bytes);
-    break;
-  default: // the plan has placed allocate and free
-    break;
-  }
-  return status == BYOC_OK ? BYOC_OK
-                           : failed(evaluator, status, byoc_host_op_name(i->op), i->symbol ? i->symbol : "", diag);
-}
-
 byoc_status_t byoc_evaluator_run(byoc_evaluator_t *evaluator, const void *const *inputs, void *const *outputs,
                                  byoc_diag_t *diag) {
+  if (evaluator->program->is_dynamic) {
+    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "the shapes of '%s' are known when it runs only",
+                           evaluator->program->name);
+  }
+  byoc_frame_reset(&evaluator->frame);
   place_buffers(evaluator, inputs, outputs);
-  for (size_t k = 0; k < evaluator->step_count; ++k) {
-    BYOC_RETURN_IF_ERROR_IN(diag, run_step(evaluator, &evaluator->steps[k], diag), "evaluating '%s'",
-                            evaluator->program->name);
+  return byoc_evaluator_run_body(evaluator, diag);
+}
+
+void byoc_host_port_info(const byoc_host_buffer_t *buffer, byoc_port_info_t *out_info, char *kinds, int64_t *dims) {
+  const byoc_type_t *type = buffer->type;
+  size_t depth = 0;
+  for (; type->element != NULL && depth < BYOC_HOST_MAX_KINDS - 2; type = type->element) {
+    kinds[depth++] = type->kind == BYOC_TYPE_SEQUENCE ? 's' : 'o';
+  }
+  kinds[depth++] = 't';
+  kinds[depth] = '\0';
+  bool is_known = byoc_type_is_tensor(type) && type->rank != BYOC_RANK_UNKNOWN;
+  *out_info = (byoc_port_info_t){.name = buffer->name,
+                                 .kinds = kinds,
+                                 .dtype = type->dtype,
+                                 .rank = is_known ? (uint32_t)type->rank : BYOC_ARGUMENT_ANY_RANK,
+                                 .dims = dims};
+  for (int32_t d = 0; is_known && d < type->rank; ++d) {
+    dims[d] = byoc_dim_is_constant(type->dims[d]) ? type->dims[d].constant : -1;
+  }
+}
+
+static byoc_status_t run_dynamic(byoc_evaluator_t *evaluator, const byoc_argument_t *inputs, byoc_argument_t *outputs,
+                                 byoc_diag_t *diag) {
+  const byoc_host_program_t *program = evaluator->program;
+  place_buffers(evaluator, NULL, NULL);
+  for (size_t k = 0; k < program->inputs.count; ++k) {
+    char kinds[BYOC_HOST_MAX_KINDS];
+    int64_t dims[BYOC_MAX_RANK];
+    byoc_port_info_t info;
+    byoc_host_port_info(program->inputs.data[k], &info, kinds, dims);
+    byoc_status_t status = byoc_frame_import(&evaluator->frame, program->inputs.data[k]->index, &inputs[k], &info);
+    if (status != BYOC_OK) return byoc_evaluator_failed(evaluator, status, "input", info.name, diag);
+  }
+  BYOC_RETURN_IF_ERROR(byoc_evaluator_run_body(evaluator, diag));
+  for (size_t k = 0; k < program->outputs.count; ++k) {
+    const byoc_host_buffer_t *output = program->outputs.data[k];
+    byoc_status_t status = byoc_frame_export(&evaluator->frame, output->index, &outputs[k]);
+    if (status != BYOC_OK) return byoc_evaluator_failed(evaluator, status, "output", output->name, diag);
   }
   return BYOC_OK;
+}
+
+// A static program: shapes are checked, results get memory.
+static byoc_status_t run_static(byoc_evaluator_t *evaluator, const byoc_argument_t *inputs, byoc_argument_t *outputs,
+                                byoc_diag_t *diag) {
+  const byoc_host_program_t *program = evaluator->program;
+  BYOC_VECTOR(const void *) in = {0};
+  BYOC_VECTOR(void *) out = {0};
+  byoc_status_t status = BYOC_OK;
+  for (size_t k = 0; k < program->inputs.count + program->outputs.count && status == BYOC_OK; ++k) {
+    bool is_input = k < program->inputs.count;
+    const byoc_host_buffer_t *buffer =
+        is_input ? program->inputs.data[k] : program->outputs.data[k - program->inputs.count];
+    char kinds[BYOC_HOST_MAX_KINDS];
+    int64_t *dims = byoc_frame_scratch(&evaluator->frame, sizeof(int64_t) * BYOC_MAX_RANK);
+    byoc_port_info_t info;
+    if (dims == NULL) status = byoc_diag_out_of_memory(diag);
+    if (dims == NULL) break;
+    byoc_host_port_info(buffer, &info, kinds, dims);
+    if (is_input) {
+      byoc_status_t fits = byoc_frame_check_argument(&evaluator->frame, &inputs[k], &info);
+      if (fits != BYOC_OK) status = byoc_evaluator_failed(evaluator, fits, "input", buffer->name, diag);
+      if (!byoc_vector_push(&in, evaluator->allocator, inputs[k].data)) status = byoc_diag_out_of_memory(diag);
+      continue;
+    }
+    void *data = byoc_frame_scratch(&evaluator->frame, buffer->size_bytes);
+    outputs[k - program->inputs.count] =
+        (byoc_argument_t){.dtype = info.dtype, .rank = info.rank, .dims = dims, .data = data};
+    if (data == NULL || !byoc_vector_push(&out, evaluator->allocator, data)) status = byoc_diag_out_of_memory(diag);
+  }
+  if (status == BYOC_OK) {
+    place_buffers(evaluator, in.data, out.data);
+    status = byoc_evaluator_run_body(evaluator, diag);
+  }
+  byoc_vector_deinit(&in, evaluator->allocator);
+  byoc_vector_deinit(&out, evaluator->allocator);
+  return status;
+}
+
+byoc_status_t byoc_evaluator_run_arguments(byoc_evaluator_t *evaluator, const byoc_argument_t *inputs,
+                                           byoc_argument_t *outputs, byoc_diag_t *diag) {
+  byoc_frame_reset(&evaluator->frame);
+  evaluator->error[0] = '\0';
+  if (evaluator->program->is_dynamic) return run_dynamic(evaluator, inputs, outputs, diag);
+  return run_static(evaluator, inputs, outputs, diag);
 }

@@ -4,6 +4,7 @@
 #define BYOC_CORE_HOSTIR_EVALUATE_H_
 
 #include "core/hostir/program.h"
+#include "core/runtime/artifact/cell.h"
 
 // Finds the code of symbols that backends defined (core/compose/resolve.h makes one: by dlsym of a library opened in
 // process, or by linking objects into a temporary shared object).
@@ -25,8 +26,17 @@ byoc_status_t byoc_evaluator_create(const byoc_host_program_t *program, const by
                                     int32_t thread_count, byoc_allocator_t allocator, byoc_diag_t *diag,
                                     byoc_evaluator_t **out_evaluator);
 void byoc_evaluator_destroy(byoc_evaluator_t *evaluator); // accepts NULL
-// inputs[i], outputs[i]: dense tensors of the program's input and output types.
+// inputs[i], outputs[i]: dense tensors of the program's input and output types. BYOC_UNSUPPORTED for a dynamic program.
 byoc_status_t byoc_evaluator_run(byoc_evaluator_t *evaluator, const void *const *inputs, void *const *outputs,
                                  byoc_diag_t *diag);
+// The contract of byoc_artifact_t.run_arguments, for any program.
+byoc_status_t byoc_evaluator_run_arguments(byoc_evaluator_t *evaluator, const byoc_argument_t *inputs,
+                                           byoc_argument_t *outputs, byoc_diag_t *diag);
+
+// How deep sequences and optionals nest at most, and a NUL.
+#define BYOC_HOST_MAX_KINDS 16
+// What an input or output of a program is; `kinds` and `dims` are the caller's, of BYOC_HOST_MAX_KINDS and
+// BYOC_MAX_RANK.
+void byoc_host_port_info(const byoc_host_buffer_t *buffer, byoc_port_info_t *out_info, char *kinds, int64_t *dims);
 
 #endif // BYOC_CORE_HOSTIR_EVALUATE_H_

@@ -1,12 +1,20 @@
-// From a lowered graph module to a host program. The main function then holds calls of kernels and of extern functions,
-// views and byoc::CallC nodes only; every type in it is static.
+// From a lowered graph module to a host program. The main function and the blocks nested in it then hold only:
+//
+//   calls of kernels and of extern functions, views, byoc::CallC
+//   If, Loop, and the operators on sequences and optionals of core/runtime/artifact/container.h
+//   byoc::BindSymbols@1(%sizes) {symbols = ["u0"]}    elements of an i64 tensor become the values of symbols
+//   byoc::Text@1(...) {function = "upper"}            a call of byoc_text_upper, of the artifact's own text room
+//
+// Dimensions are constants or expressions over symbols, none is unknown. A symbol gets its value from a BindSymbols
+// above, or from the first value with that plain dimension that arrives: a model's input, a parameter of a nested
+// block, a result of If, Loop or an operator on containers. Later arrivals are checked against it.
 #ifndef BYOC_CORE_HOSTIR_LOWER_H_
 #define BYOC_CORE_HOSTIR_LOWER_H_
 
 #include "core/hostir/program.h"
 
-// `module` must outlive the program. Errors: a dynamic shape (naming the value and its symbols), a node that nothing
-// implements, an extern function without a binding.
+// `module` must outlive the program. Errors: a dimension that nothing gives a value (naming it and who has it), a node
+// that nothing implements, an extern function without a binding.
 byoc_status_t byoc_host_lower(const byoc_graph_module_t *module, byoc_allocator_t allocator, byoc_diag_t *diag,
                               byoc_host_program_t **out_program);
 

@@ -6,18 +6,36 @@
 // ---- lifetimes ----
 
 typedef struct life_t {
-  byoc_host_instruction_t *first, *last;
+  byoc_host_instruction_t *first, *last; // in the same region
 } life_t;
 
+// A use in a nested region is one of the instruction around it in the region where the life began: a loop's body runs
+// again.
 static void touch(life_t *lives, byoc_host_buffer_t *buffer, byoc_host_instruction_t *at) {
+  if (buffer == NULL) return;
   life_t *life = &lives[byoc_host_buffer_root(buffer)->index];
   if (life->first == NULL) life->first = at;
+  while (at->region != life->first->region && at->region->owner != NULL) at = at->region->owner;
   life->last = at;
 }
 
-static byoc_status_t place(byoc_host_program_t *program, byoc_host_op_t op, byoc_host_instruction_t *before,
-                           byoc_host_buffer_t *buffer, byoc_diag_t *diag) {
-  byoc_host_instruction_t *instruction = byoc_host_instruction_create(program, before, op);
+// Instructions whose results need memory first; others make cells of their own, or pass cells on.
+static bool writes_into_results(const byoc_host_instruction_t *i) {
+  switch (i->op) {
+  case BYOC_HOST_SHARE:
+  case BYOC_HOST_CONTAINER:
+  case BYOC_HOST_BRANCH:
+  case BYOC_HOST_LOOP:
+    return false;
+  default:
+    return true;
+  }
+}
+
+static byoc_status_t place(byoc_host_program_t *program, byoc_host_op_t op, byoc_host_region_t *region,
+                           byoc_host_instruction_t *before, byoc_host_buffer_t *buffer, byoc_diag_t *diag) {
+  byoc_host_instruction_t *instruction =
+      before ? byoc_host_instruction_create(program, before, op) : byoc_host_instruction_append(program, region, op);
   if (instruction == NULL || !byoc_vector_push(&instruction->operands, program->arena.allocator, buffer)) {
     return byoc_diag_out_of_memory(diag);
   }
@@ -29,7 +47,7 @@ byoc_status_t byoc_host_place_lifetimes(byoc_host_program_t *program, byoc_diag_
   size_t buffer_count = program->buffers.count;
   life_t *lives = byoc_allocate(allocator, buffer_count, sizeof(*lives));
   if (lives == NULL) return byoc_diag_out_of_memory(diag);
-  for (byoc_host_instruction_t *i = program->first; i != NULL; i = i->next) {
+  BYOC_HOST_FOR_EACH(i, program) {
     for (size_t k = 0; k < i->operands.count; ++k) touch(lives, i->operands.data[k], i);
     for (size_t k = 0; k < i->results.count; ++k) touch(lives, i->results.data[k], i);
     if (i->workspace != NULL) touch(lives, i->workspace, i);
@@ -37,9 +55,12 @@ byoc_status_t byoc_host_place_lifetimes(byoc_host_program_t *program, byoc_diag_
   byoc_status_t status = BYOC_OK;
   for (size_t k = 0; k < buffer_count && status == BYOC_OK; ++k) {
     byoc_host_buffer_t *buffer = program->buffers.data[k];
-    if (buffer->kind != BYOC_HOST_BUFFER_LOCAL || lives[k].first == NULL) continue;
-    status = place(program, BYOC_HOST_ALLOCATE, lives[k].first, buffer, diag);
-    if (status == BYOC_OK) status = place(program, BYOC_HOST_FREE, lives[k].last->next, buffer, diag);
+    byoc_host_instruction_t *first = lives[k].first, *last = lives[k].last;
+    if (buffer->kind != BYOC_HOST_BUFFER_LOCAL || first == NULL || buffer->is_parameter) continue;
+    if (!buffer->is_value || writes_into_results(first)) {
+      status = place(program, BYOC_HOST_ALLOCATE, first->region, first, buffer, diag);
+    }
+    if (status == BYOC_OK) status = place(program, BYOC_HOST_FREE, last->region, last->next, buffer, diag);
   }
   byoc_free(allocator, lives);
   return status;
@@ -87,7 +108,10 @@ static uint64_t first_fit(const interval_t *placed, size_t placed_count, const i
 static size_t collect_intervals(byoc_host_program_t *program, interval_t *intervals, size_t *index_of) {
   size_t count = 0, number = 0;
   uint64_t live = 0, bound = 0;
-  for (const byoc_host_instruction_t *i = program->first; i != NULL; i = i->next, ++number) {
+  BYOC_HOST_FOR_EACH(i, program) {
+    bool is_life = i->op == BYOC_HOST_ALLOCATE || i->op == BYOC_HOST_FREE;
+    ++number;
+    if (is_life && i->operands.data[0]->is_value) continue; // in a cell
     if (i->op == BYOC_HOST_ALLOCATE) {
       byoc_host_buffer_t *buffer = i->operands.data[0];
       uint64_t size = (buffer->size_bytes + BYOC_BUFFER_ALIGNMENT - 1) / BYOC_BUFFER_ALIGNMENT * BYOC_BUFFER_ALIGNMENT;

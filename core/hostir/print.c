@@ -52,7 +52,7 @@ static void print_name(char sigil, const char *name, byoc_string_t *out) {
 static void print_buffer(const byoc_host_buffer_t *buffer, byoc_string_t *out) {
   byoc_string_appendf(out, "  %s ", buffer_kind_name(buffer->kind));
   print_name('%', buffer->name, out);
-  byoc_string_append(out, " : ");
+  byoc_string_append(out, buffer->is_value ? " : value " : " : ");
   byoc_type_print(buffer->type, out);
   if (buffer->kind == BYOC_HOST_BUFFER_LOCAL && buffer->offset_bytes != BYOC_HOST_OFFSET_NONE) {
     byoc_string_appendf(out, " at %" PRIu64, buffer->offset_bytes);
@@ -71,7 +71,8 @@ static void print_list(byoc_host_buffer_t *const *buffers, size_t count, byoc_st
   byoc_string_append(out, "(");
   for (size_t i = 0; i < count; ++i) {
     if (i > 0) byoc_string_append(out, ", ");
-    print_name('%', buffers[i]->name, out);
+    if (buffers[i] == NULL) byoc_string_append(out, "none");
+    if (buffers[i] != NULL) print_name('%', buffers[i]->name, out);
   }
   byoc_string_append(out, ")");
 }
@@ -97,17 +98,63 @@ static void print_c_argument(const byoc_c_argument_t *argument, const byoc_host_
   if (argument->step_bytes) byoc_string_appendf(out, " step %" PRId64, argument->step_bytes);
 }
 
-static void print_instruction(const byoc_host_instruction_t *i, byoc_string_t *out) {
-  byoc_string_appendf(out, "  %s ", byoc_host_op_name(i->op));
+// " [N, floordiv(H, 2)]": what a call's symbols are worth.
+static void print_dims(const byoc_dim_t *dims, size_t count, byoc_string_t *out) {
+  byoc_string_append(out, " [");
+  for (size_t k = 0; k < count; ++k) {
+    if (k > 0) byoc_string_append(out, ", ");
+    byoc_dim_print(dims[k], out);
+  }
+  byoc_string_append(out, "]");
+}
+
+// "%x binds N at 0, is 2*N at 1"
+static void print_match(const byoc_host_instruction_t *i, byoc_string_t *out) {
+  print_name('%', i->operands.data[0]->name, out);
+  for (uint32_t k = 0; k < i->match_count; ++k) {
+    const byoc_host_match_t *match = &i->matches[k];
+    byoc_string_append(out, k > 0 ? ", " : " ");
+    byoc_string_append(out, match->symbol != BYOC_HOST_SYMBOL_NONE ? "binds " : "is ");
+    byoc_dim_print(match->dim, out);
+    byoc_string_appendf(out, " at %u", match->axis);
+  }
+}
+
+static void print_bind(const byoc_host_program_t *program, const byoc_host_instruction_t *i, byoc_string_t *out) {
+  print_name('%', i->operands.data[0]->name, out);
+  byoc_string_append(out, " ->");
+  for (uint32_t k = 0; k < i->symbol_count; ++k) {
+    byoc_string_appendf(out, "%s %s", k > 0 ? "," : "", program->symbols.data[i->symbols[k]]);
+  }
+}
+
+static void print_region(const byoc_host_program_t *program, const byoc_host_region_t *region, int depth,
+                         byoc_string_t *out);
+
+static void print_instruction(const byoc_host_program_t *program, const byoc_host_instruction_t *i, int depth,
+                              byoc_string_t *out) {
+  static const char *const branches[] = {"then", "else"};
+  byoc_string_appendf(out, "%*s%s", 2 * depth, "", byoc_host_op_name(i->op));
+  if (i->op != BYOC_HOST_YIELD) byoc_string_append(out, " ");
   switch (i->op) {
   case BYOC_HOST_ALLOCATE:
   case BYOC_HOST_FREE:
     print_name('%', i->operands.data[0]->name, out);
     break;
   case BYOC_HOST_COPY:
+  case BYOC_HOST_SHARE:
     print_name('%', i->operands.data[0]->name, out);
     byoc_string_append(out, " -> ");
     print_name('%', i->results.data[0]->name, out);
+    break;
+  case BYOC_HOST_MATCH:
+    print_match(i, out);
+    break;
+  case BYOC_HOST_BIND:
+    print_bind(program, i, out);
+    break;
+  case BYOC_HOST_YIELD:
+    print_list(i->operands.data, i->operands.count, out);
     break;
   case BYOC_HOST_C_CALL:
     byoc_string_appendf(out, "%s(", i->symbol);
@@ -119,8 +166,9 @@ static void print_instruction(const byoc_host_instruction_t *i, byoc_string_t *o
     if (i->c_call->repeat_count > 1) byoc_string_appendf(out, " times %" PRId64, i->c_call->repeat_count);
     break;
   default:
-    byoc_string_append(out, i->symbol);
+    if (i->symbol != NULL) byoc_string_append(out, i->symbol);
     print_list(i->operands.data, i->operands.count, out);
+    if (i->kernel != NULL && i->kernel->symbols.count > 0) print_dims(i->dims, i->kernel->symbols.count, out);
     byoc_string_append(out, " -> ");
     print_list(i->results.data, i->results.count, out);
     if (i->engine != NULL) byoc_string_appendf(out, " by %s", i->engine->name);
@@ -132,6 +180,23 @@ static void print_instruction(const byoc_host_instruction_t *i, byoc_string_t *o
   }
   if (i->origin != NULL && i->origin[0] != '\0') byoc_string_appendf(out, "  // %s", i->origin);
   byoc_string_append(out, "\n");
+  for (uint32_t r = 0; r < i->region_count; ++r) {
+    byoc_string_appendf(out, "%*s%s", 2 * depth, "", i->op == BYOC_HOST_LOOP ? "body" : branches[r]);
+    if (i->op == BYOC_HOST_LOOP) {
+      byoc_string_append(out, " ");
+      print_list(i->regions[r].parameters.data, i->regions[r].parameters.count, out);
+    }
+    byoc_string_append(out, " {\n");
+    print_region(program, &i->regions[r], depth + 1, out);
+    byoc_string_appendf(out, "%*s}\n", 2 * depth, "");
+  }
+}
+
+static void print_region(const byoc_host_program_t *program, const byoc_host_region_t *region, int depth,
+                         byoc_string_t *out) {
+  for (const byoc_host_instruction_t *i = region->first; i != NULL; i = i->next) {
+    print_instruction(program, i, depth, out);
+  }
 }
 
 void byoc_host_program_print(const byoc_host_program_t *program, byoc_string_t *out) {
@@ -139,8 +204,10 @@ void byoc_host_program_print(const byoc_host_program_t *program, byoc_string_t *
   byoc_string_append_quoted(out, program->name);
   byoc_string_appendf(out, " {  // workspace %" PRIu64 " bytes, liveness bound %" PRIu64 "\n",
                       program->workspace_size_bytes, program->workspace_bound_bytes);
+  for (size_t i = 0; i < program->symbols.count; ++i)
+    byoc_string_appendf(out, "  symbol   %s\n", program->symbols.data[i]);
   for (size_t i = 0; i < program->buffers.count; ++i) print_buffer(program->buffers.data[i], out);
   byoc_string_append(out, "\n");
-  for (const byoc_host_instruction_t *i = program->first; i != NULL; i = i->next) print_instruction(i, out);
+  print_region(program, &program->body, 1, out);
   byoc_string_append(out, "}\n");
 }

@@ -9,6 +9,7 @@ byoc_status_t byoc_host_program_create(const byoc_graph_module_t *module, const 
   if (program == NULL) return byoc_diag_out_of_memory(diag);
   byoc_arena_init(&program->arena, allocator);
   program->module = module;
+  byoc_text_map_init(&program->symbol_indices, allocator);
   program->name = byoc_arena_copy_string(&program->arena, name);
   if (program->name == NULL) {
     byoc_host_program_destroy(program);
@@ -21,9 +22,10 @@ byoc_status_t byoc_host_program_create(const byoc_graph_module_t *module, const 
 void byoc_host_program_destroy(byoc_host_program_t *program) {
   if (program == NULL) return;
   byoc_allocator_t allocator = program->arena.allocator;
-  for (byoc_host_instruction_t *i = program->first; i != NULL; i = i->next) {
+  BYOC_HOST_FOR_EACH(i, program) {
     byoc_vector_deinit(&i->operands, allocator);
     byoc_vector_deinit(&i->results, allocator);
+    for (uint32_t r = 0; r < i->region_count; ++r) byoc_vector_deinit(&i->regions[r].parameters, allocator);
   }
   for (size_t i = 0; i < program->engines.count; ++i) {
     byoc_vector_deinit(&program->engines.data[i].functions, allocator);
@@ -34,6 +36,8 @@ void byoc_host_program_destroy(byoc_host_program_t *program) {
   byoc_vector_deinit(&program->outputs, allocator);
   byoc_vector_deinit(&program->kernels, allocator);
   byoc_vector_deinit(&program->libraries, allocator);
+  byoc_vector_deinit(&program->symbols, allocator);
+  byoc_map_deinit(&program->symbol_indices);
   byoc_arena_deinit(&program->arena);
   byoc_free(allocator, program);
 }
@@ -59,12 +63,14 @@ byoc_host_buffer_t *byoc_host_buffer_create(byoc_host_program_t *program, byoc_h
   byoc_host_buffer_t *buffer = BYOC_ARENA_NEW(&program->arena, byoc_host_buffer_t);
   if (buffer == NULL) return NULL;
   buffer->name = unique_name(program, name);
-  int64_t size_bytes = byoc_type_size_bytes(type);
+  bool is_static = byoc_type_is_static(type);
+  int64_t size_bytes = is_static ? byoc_type_size_bytes(type) : 0;
   if (buffer->name == NULL || size_bytes < 0) return NULL;
   buffer->index = (uint32_t)program->buffers.count;
   buffer->kind = kind;
   buffer->type = type;
   buffer->size_bytes = (uint64_t)size_bytes;
+  buffer->is_value = !is_static;
   buffer->scope = "global";
   buffer->offset_bytes = kind == BYOC_HOST_BUFFER_LOCAL ? BYOC_HOST_OFFSET_NONE : 0;
   return byoc_vector_push(&program->buffers, program->arena.allocator, buffer) ? buffer : NULL;
@@ -79,23 +85,70 @@ byoc_host_buffer_t *byoc_host_view_create(byoc_host_program_t *program, byoc_hos
   return view;
 }
 
-byoc_host_instruction_t *byoc_host_instruction_create(byoc_host_program_t *program, byoc_host_instruction_t *before,
-                                                      byoc_host_op_t op) {
+static byoc_host_instruction_t *insert(byoc_host_program_t *program, byoc_host_region_t *region,
+                                       byoc_host_instruction_t *before, byoc_host_op_t op) {
   byoc_host_instruction_t *instruction = BYOC_ARENA_NEW(&program->arena, byoc_host_instruction_t);
   if (instruction == NULL) return NULL;
   instruction->op = op;
+  instruction->region = region;
   instruction->next = before;
-  instruction->previous = before ? before->previous : program->last;
-  *(instruction->previous ? &instruction->previous->next : &program->first) = instruction;
-  *(before ? &before->previous : &program->last) = instruction;
+  instruction->previous = before ? before->previous : region->last;
+  *(instruction->previous ? &instruction->previous->next : &region->first) = instruction;
+  *(before ? &before->previous : &region->last) = instruction;
   program->instruction_count += 1;
   return instruction;
 }
 
+byoc_host_instruction_t *byoc_host_instruction_create(byoc_host_program_t *program, byoc_host_instruction_t *before,
+                                                      byoc_host_op_t op) {
+  return insert(program, before ? before->region : &program->body, before, op);
+}
+
+byoc_host_instruction_t *byoc_host_instruction_append(byoc_host_program_t *program, byoc_host_region_t *region,
+                                                      byoc_host_op_t op) {
+  return insert(program, region, NULL, op);
+}
+
 void byoc_host_instruction_erase(byoc_host_program_t *program, byoc_host_instruction_t *instruction) {
-  *(instruction->previous ? &instruction->previous->next : &program->first) = instruction->next;
-  *(instruction->next ? &instruction->next->previous : &program->last) = instruction->previous;
+  byoc_host_region_t *region = instruction->region;
+  *(instruction->previous ? &instruction->previous->next : &region->first) = instruction->next;
+  *(instruction->next ? &instruction->next->previous : &region->last) = instruction->previous;
   program->instruction_count -= 1;
   byoc_vector_deinit(&instruction->operands, program->arena.allocator);
   byoc_vector_deinit(&instruction->results, program->arena.allocator);
+}
+
+bool byoc_host_instruction_add_regions(byoc_host_program_t *program, byoc_host_instruction_t *instruction,
+                                       uint32_t count) {
+  instruction->regions = BYOC_ARENA_ARRAY(&program->arena, byoc_host_region_t, count);
+  if (instruction->regions == NULL) return false;
+  instruction->region_count = count;
+  for (uint32_t r = 0; r < count; ++r) instruction->regions[r].owner = instruction;
+  return true;
+}
+
+byoc_host_instruction_t *byoc_host_instruction_following(const byoc_host_instruction_t *instruction) {
+  for (uint32_t r = 0; r < instruction->region_count; ++r) {
+    if (instruction->regions[r].first != NULL) return instruction->regions[r].first;
+  }
+  for (const byoc_host_instruction_t *at = instruction; at != NULL; at = at->region->owner) {
+    if (at->next != NULL) return at->next;
+    const byoc_host_instruction_t *owner = at->region->owner;
+    for (uint32_t r = 0; owner != NULL && r + 1 < owner->region_count; ++r) {
+      if (&owner->regions[r] == at->region && owner->regions[r + 1].first != NULL) return owner->regions[r + 1].first;
+    }
+  }
+  return NULL;
+}
+
+uint32_t byoc_host_symbol(byoc_host_program_t *program, const char *name) {
+  uintptr_t known = (uintptr_t)byoc_text_map_get(&program->symbol_indices, name);
+  if (known != 0) return (uint32_t)(known - 1);
+  const char *copy = byoc_arena_copy_string(&program->arena, name);
+  uint32_t index = (uint32_t)program->symbols.count;
+  if (copy == NULL || !byoc_vector_push(&program->symbols, program->arena.allocator, copy) ||
+      !byoc_text_map_put(&program->symbol_indices, name, (void *)((uintptr_t)index + 1))) {
+    return BYOC_HOST_SYMBOL_NONE;
+  }
+  return index;
 }

@@ -12,6 +12,21 @@
 //     packed   cutlass_0(%t0) -> (%y) workspace %s0
 //     free     %t0
 //   }
+//
+// A program is dynamic where shapes, or what runs at all, are known only at run time. Then inputs, outputs and every
+// buffer of unknown shape, or whose bytes leave a block, are values: cells of the context's frame
+// (core/runtime/artifact/cell.h). Symbols are the frame's numbers, and instructions nest:
+//
+//   host program "decode" {
+//     symbol   N
+//     input    %x : value f32[N,4]
+//     local    %y : value f32[N,4]
+//     match    %x [N, ...]                        // binds N
+//     loop     (%trips, none, %x) -> (%last) {    // carried: %x, then what the body yields
+//       body (%i, %go, %state)
+//       kernel   byoc_k0_add(%state) [N] -> (%next)
+//       yield    (%go, %next)
+//     }
 #ifndef BYOC_CORE_HOSTIR_PROGRAM_H_
 #define BYOC_CORE_HOSTIR_PROGRAM_H_
 
@@ -37,8 +52,10 @@ struct byoc_host_buffer_t {
   uint32_t index;   // in program->buffers
   const char *name; // unique in its program
   byoc_host_buffer_kind_t kind;
-  const byoc_type_t *type; // static tensor
-  uint64_t size_bytes;
+  const byoc_type_t *type;   // a static tensor unless is_value
+  uint64_t size_bytes;       // 0 where it is not known
+  bool is_value;             // a cell at run time; of a CONSTANT: that too
+  bool is_parameter;         // of a region: what runs the region fills and frees it
   const char *scope;         // memory scope; "global"
   byoc_constant_t *constant; // CONSTANT of the graph module; NULL where `data` is a backend's
   const void *data;          // CONSTANT: its bytes
@@ -48,21 +65,46 @@ struct byoc_host_buffer_t {
 
 // X(NAME, "text")
 #define BYOC_HOST_OP_LIST(X)                                                                                           \
-  X(ALLOCATE, "allocate") /* a local buffer comes to life, contents undefined */                                       \
-  X(FREE, "free")         /* and ends */                                                                               \
-  X(KERNEL, "kernel")     /* a loop kernel of the native target */                                                     \
-  X(PACKED, "packed")     /* a backend's function by the packed convention */                                          \
-  X(ENGINE, "engine")     /* a JSON function by its engine */                                                          \
-  X(C_CALL, "c_call")     /* any C function, arguments as data */                                                      \
-  X(COPY, "copy")         /* operands[0] to results[0], same size */
+  X(ALLOCATE, "allocate")   /* a local buffer comes to life, contents undefined */                                     \
+  X(FREE, "free")           /* and ends */                                                                             \
+  X(KERNEL, "kernel")       /* a loop kernel of the native target */                                                   \
+  X(PACKED, "packed")       /* a backend's function by the packed convention */                                        \
+  X(ENGINE, "engine")       /* a JSON function by its engine */                                                        \
+  X(C_CALL, "c_call")       /* any C function, arguments as data */                                                    \
+  X(COPY, "copy")           /* operands[0] to results[0], same size */                                                 \
+  X(SHARE, "share")         /* results[0] is the value operands[0] under its own type */                               \
+  X(MATCH, "match")         /* the value operands[0] binds symbols and is checked against its type */                  \
+  X(BIND, "bind")           /* elements of operands[0] become the values of symbols */                                 \
+  X(CONTAINER, "container") /* an operator on sequences or optionals (core/runtime/artifact/container.h) */            \
+  X(BRANCH, "branch")       /* regions[0] where operands[0], else regions[1] */                                        \
+  X(LOOP, "loop")           /* regions[0] again and again; operands: trip count or NULL, condition or NULL, carried */ \
+  X(YIELD, "yield")         /* ends a region: BRANCH's results; LOOP's condition, carried, scanned */
 
 #define BYOC_HOST_OP_ENUM(NAME, text) BYOC_HOST_##NAME,
 typedef enum byoc_host_op_t { BYOC_HOST_OP_LIST(BYOC_HOST_OP_ENUM) BYOC_HOST_OP_COUNT } byoc_host_op_t;
 #undef BYOC_HOST_OP_ENUM
 
 typedef struct byoc_host_instruction_t byoc_host_instruction_t;
+
+// Instructions in order: a program's, or those nested in one. A LOOP's parameters: iteration, condition, carried ...
+typedef struct byoc_host_region_t {
+  byoc_host_instruction_t *first, *last;
+  byoc_host_instruction_t *owner; // NULL: the program's own
+  BYOC_VECTOR(byoc_host_buffer_t *) parameters;
+} byoc_host_region_t;
+
+#define BYOC_HOST_SYMBOL_NONE UINT32_MAX
+
+// What a MATCH does with one dimension: binds a symbol, or compares with an expression over bound ones.
+typedef struct byoc_host_match_t {
+  uint32_t axis;
+  uint32_t symbol; // bound to the dimension; NONE: compared
+  byoc_dim_t dim;
+} byoc_host_match_t;
+
 struct byoc_host_instruction_t {
   byoc_host_op_t op;
+  byoc_host_region_t *region; // that it stands in
   byoc_host_instruction_t *previous, *next;
   const char *symbol;                         // function called; KERNEL: the kernel's name
   const char *origin;                         // graph node or nodes that it came from, for readers and profiles
@@ -76,6 +118,16 @@ struct byoc_host_instruction_t {
   const byoc_c_call_t *c_call;         // C_CALL
   const byoc_function_t *function;     // KERNEL, PACKED, ENGINE: what it computes; NULL in programs made by hand
   double flops;                        // C_CALL: operations of what it stands for; negative: not known
+  // Over the program's symbols. KERNEL: the values of kernel->symbols. LOOP: the dimensions of each scanned element in
+  // turn, for when there is none.
+  byoc_dim_t *dims;
+  byoc_host_match_t *matches; // MATCH
+  uint32_t match_count;
+  uint32_t *symbols; // BIND: one an element
+  uint32_t symbol_count;
+  int64_t axis, flag;          // CONTAINER, as byoc_container_call_t
+  byoc_host_region_t *regions; // BRANCH: 2, LOOP: 1
+  uint32_t region_count;
 };
 
 const char *byoc_host_op_name(byoc_host_op_t op);
@@ -95,10 +147,13 @@ typedef struct byoc_host_program_t {
   BYOC_VECTOR(const byoc_loop_kernel_t *) kernels;   // each once, in order of first use
   BYOC_VECTOR(byoc_host_engine_t) engines;
   BYOC_VECTOR(const byoc_runtime_module_t *) libraries; // C sources and static libraries, in order of production
-  byoc_host_instruction_t *first, *last;
-  size_t instruction_count;
-  uint64_t workspace_size_bytes;  // once planned
-  uint64_t workspace_bound_bytes; // the liveness lower bound: the largest sum of live sizes at one instruction
+  byoc_host_region_t body;
+  size_t instruction_count;          // nested ones too
+  bool is_dynamic;                   // its inputs and outputs are values
+  BYOC_VECTOR(const char *) symbols; // by index, in order of first use
+  byoc_map_t symbol_indices;         // text map: symbol → index + 1
+  uint64_t workspace_size_bytes;     // once planned
+  uint64_t workspace_bound_bytes;    // the liveness lower bound: the largest sum of live sizes at one instruction
 } byoc_host_program_t;
 
 byoc_status_t byoc_host_program_create(const byoc_graph_module_t *module, const char *name, byoc_allocator_t allocator,
@@ -111,13 +166,31 @@ byoc_host_buffer_t *byoc_host_buffer_create(byoc_host_program_t *program, byoc_h
 // A view of `base` (or of base's base) at an offset.
 byoc_host_buffer_t *byoc_host_view_create(byoc_host_program_t *program, byoc_host_buffer_t *base, const char *name,
                                           const byoc_type_t *type, uint64_t offset_bytes);
-// Appends, or inserts before an instruction.
+// Appends to the program's own instructions, or inserts before an instruction.
 byoc_host_instruction_t *byoc_host_instruction_create(byoc_host_program_t *program, byoc_host_instruction_t *before,
                                                       byoc_host_op_t op);
+// Appends to a region.
+byoc_host_instruction_t *byoc_host_instruction_append(byoc_host_program_t *program, byoc_host_region_t *region,
+                                                      byoc_host_op_t op);
+// Gives an instruction its regions; false when memory is out.
+bool byoc_host_instruction_add_regions(byoc_host_program_t *program, byoc_host_instruction_t *instruction,
+                                       uint32_t count);
+// The instruction behind this one in the order of the text: nested ones come right behind their owner. NULL: the end.
+byoc_host_instruction_t *byoc_host_instruction_following(const byoc_host_instruction_t *instruction);
+#define BYOC_HOST_FOR_EACH(instruction, program)                                                                       \
+  for (byoc_host_instruction_t *instruction = (program)->body.first; instruction != NULL;                              \
+       instruction = byoc_host_instruction_following(instruction))
+// The index of a symbol, made where it is new; BYOC_HOST_SYMBOL_NONE when memory is out.
+uint32_t byoc_host_symbol(byoc_host_program_t *program, const char *name);
 void byoc_host_instruction_erase(byoc_host_program_t *program, byoc_host_instruction_t *instruction);
 // The buffer that owns the bytes: itself, or a view's base.
 static inline byoc_host_buffer_t *byoc_host_buffer_root(byoc_host_buffer_t *buffer) {
   return buffer->kind == BYOC_HOST_BUFFER_VIEW ? buffer->base : buffer;
+}
+
+// Do the bytes lie in a cell, rather than at an address that is known when compiling?
+static inline bool byoc_host_buffer_in_cell(const byoc_host_buffer_t *buffer) {
+  return buffer->is_value && buffer->kind != BYOC_HOST_BUFFER_CONSTANT;
 }
 
 // Every read comes after a write, between allocate and free; nothing writes an input or a constant; every output is

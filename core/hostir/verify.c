@@ -42,6 +42,7 @@ static byoc_status_t check_write(verifier_t *v, byoc_host_buffer_t *buffer) {
 static byoc_status_t check_life(verifier_t *v, const byoc_host_instruction_t *i) {
   byoc_host_buffer_t *buffer = i->operands.data[0];
   buffer_state_t *state = &v->states[buffer->index];
+  if (buffer->is_parameter) return complain(v, buffer, "is its region's own");
   if (buffer->kind != BYOC_HOST_BUFFER_LOCAL) return complain(v, buffer, "is not local");
   bool begins = i->op == BYOC_HOST_ALLOCATE;
   if (state->alive == begins) return complain(v, buffer, begins ? "is allocated twice" : "is freed and not allocated");
@@ -49,9 +50,42 @@ static byoc_status_t check_life(verifier_t *v, const byoc_host_instruction_t *i)
   return BYOC_OK;
 }
 
+// Results that are cells of the instruction's making begin their life with it.
+static bool makes_cells(const byoc_host_instruction_t *i) {
+  return i->op == BYOC_HOST_SHARE || i->op == BYOC_HOST_CONTAINER || i->op == BYOC_HOST_BRANCH ||
+         i->op == BYOC_HOST_LOOP;
+}
+
+static byoc_status_t check_cells(verifier_t *v, const byoc_host_instruction_t *i) {
+  for (size_t k = 0; k < i->results.count; ++k) {
+    if (!i->results.data[k]->is_value) return complain(v, i->results.data[k], "is no value");
+    v->states[i->results.data[k]->index] = (buffer_state_t){.alive = true, .written = true};
+  }
+  for (uint32_t r = 0; r < i->region_count; ++r) {
+    const byoc_host_region_t *region = &i->regions[r];
+    for (size_t k = 0; k < region->parameters.count; ++k) {
+      v->states[region->parameters.data[k]->index] = (buffer_state_t){.alive = true, .written = true};
+    }
+  }
+  return BYOC_OK;
+}
+
+// A yield gives as many values as its owner takes.
+static byoc_status_t check_yield(verifier_t *v, const byoc_host_instruction_t *i) {
+  const byoc_host_instruction_t *owner = i->region->owner;
+  size_t wanted = owner == NULL ? 0 : owner->results.count + (owner->op == BYOC_HOST_LOOP);
+  if (owner != NULL && i->operands.count == wanted) return BYOC_OK;
+  return byoc_diag_error(v->diag, BYOC_INTERNAL, "host program '%s': a yield of %zu values where %zu are taken",
+                         v->program->name, i->operands.count, wanted);
+}
+
 static byoc_status_t check_instruction(verifier_t *v, const byoc_host_instruction_t *i) {
   if (i->op == BYOC_HOST_ALLOCATE || i->op == BYOC_HOST_FREE) return check_life(v, i);
-  for (size_t k = 0; k < i->operands.count; ++k) BYOC_RETURN_IF_ERROR(check_read(v, i->operands.data[k]));
+  for (size_t k = 0; k < i->operands.count; ++k) {
+    if (i->operands.data[k] != NULL) BYOC_RETURN_IF_ERROR(check_read(v, i->operands.data[k]));
+  }
+  if (i->op == BYOC_HOST_YIELD) BYOC_RETURN_IF_ERROR(check_yield(v, i));
+  if (makes_cells(i)) return check_cells(v, i);
   if (i->workspace != NULL) BYOC_RETURN_IF_ERROR(check_write(v, i->workspace));
   for (size_t k = 0; k < i->results.count; ++k) BYOC_RETURN_IF_ERROR(check_write(v, i->results.data[k]));
   if (i->op == BYOC_HOST_COPY && i->operands.data[0]->size_bytes != i->results.data[0]->size_bytes) {
@@ -66,11 +100,14 @@ static byoc_status_t check_instruction(verifier_t *v, const byoc_host_instructio
 // A planned buffer must not overlap another that lives at the same time.
 static byoc_status_t check_overlap(verifier_t *v, const byoc_host_buffer_t *buffer) {
   uint64_t begin = buffer->offset_bytes, end = begin + buffer->size_bytes;
+  if (buffer->is_value) return BYOC_OK;
   if (begin == BYOC_HOST_OFFSET_NONE) return BYOC_OK;
   if (end > v->program->workspace_size_bytes) return complain(v, buffer, "reaches beyond the workspace");
   for (size_t k = 0; k < v->program->buffers.count; ++k) {
     const byoc_host_buffer_t *other = v->program->buffers.data[k];
-    if (other == buffer || other->kind != BYOC_HOST_BUFFER_LOCAL || !v->states[k].alive) continue;
+    if (other == buffer || other->kind != BYOC_HOST_BUFFER_LOCAL || other->is_value || !v->states[k].alive) {
+      continue;
+    }
     if (other->offset_bytes < end && begin < other->offset_bytes + other->size_bytes) {
       return complain(v, buffer, "overlaps another buffer that is alive");
     }
@@ -89,7 +126,7 @@ static byoc_status_t walk(verifier_t *v) {
       return complain(v, buffer, "reaches beyond its base");
     }
   }
-  for (v->at = v->program->first; v->at != NULL; v->at = v->at->next) {
+  for (v->at = v->program->body.first; v->at != NULL; v->at = byoc_host_instruction_following(v->at)) {
     BYOC_RETURN_IF_ERROR(check_instruction(v, v->at));
     if (v->at->op == BYOC_HOST_ALLOCATE) BYOC_RETURN_IF_ERROR(check_overlap(v, v->at->operands.data[0]));
   }
@@ -98,7 +135,8 @@ static byoc_status_t walk(verifier_t *v) {
   }
   for (size_t k = 0; k < v->program->buffers.count; ++k) {
     const byoc_host_buffer_t *buffer = v->program->buffers.data[k];
-    if (buffer->kind == BYOC_HOST_BUFFER_LOCAL && v->states[k].alive) return complain(v, buffer, "is never freed");
+    if (buffer->kind != BYOC_HOST_BUFFER_LOCAL || buffer->is_parameter) continue;
+    if (v->states[k].alive) return complain(v, buffer, "is never freed");
   }
   return BYOC_OK;
 }

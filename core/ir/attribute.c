@@ -171,6 +171,12 @@ const double *byoc_attributes_floats(const byoc_attributes_t *attributes, const 
   return attribute ? attribute->floats : NULL;
 }
 
+const char *const *byoc_attributes_strings(const byoc_attributes_t *attributes, const char *name, size_t *out_count) {
+  const byoc_attribute_t *attribute = find_kind(attributes, name, BYOC_ATTRIBUTE_STRINGS);
+  *out_count = attribute ? attribute->count : 0;
+  return attribute ? attribute->strings : NULL;
+}
+
 // ---- comparing ----
 
 // By bits, except that every NaN equals every other one: the text form does not tell them apart.

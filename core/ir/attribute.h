@@ -62,6 +62,7 @@ const char *byoc_attributes_string(const byoc_attributes_t *attributes, const ch
 // The list and its length; NULL and 0 where missing.
 const int64_t *byoc_attributes_ints(const byoc_attributes_t *attributes, const char *name, size_t *out_count);
 const double *byoc_attributes_floats(const byoc_attributes_t *attributes, const char *name, size_t *out_count);
+const char *const *byoc_attributes_strings(const byoc_attributes_t *attributes, const char *name, size_t *out_count);
 
 // Equal whatever their order; tensors by content.
 bool byoc_attributes_equal(const byoc_attributes_t *a, const byoc_attributes_t *b);

@@ -492,6 +492,22 @@ byoc_dim_t byoc_dim_substitute(byoc_dim_t dim, const byoc_map_t *bindings, byoc_
   return dim_rebuild(dim, bindings, arena, failed);
 }
 
+byoc_dim_t byoc_dim_replace(byoc_dim_t dim, byoc_dim_leaf_t leaf, void *self, byoc_arena_t *arena, bool *failed) {
+  byoc_dim_t by;
+  if (byoc_dim_is_constant(dim)) return dim;
+  if (byoc_dim_is_leaf(dim)) return leaf(self, dim, &by) ? by : dim;
+  byoc_dim_t left = byoc_dim_replace(dim.expr->left, leaf, self, arena, failed);
+  byoc_dim_t right = byoc_dim_replace(dim.expr->right, leaf, self, arena, failed);
+  if (byoc_dim_equal(left, dim.expr->left) && byoc_dim_equal(right, dim.expr->right)) return dim;
+  return byoc_dim_binary(arena, dim.expr->kind, left, right, failed);
+}
+
+bool byoc_dim_walk(byoc_dim_t dim, bool (*visit)(void *self, byoc_dim_t leaf), void *self) {
+  if (byoc_dim_is_constant(dim)) return true;
+  if (byoc_dim_is_leaf(dim)) return visit(self, dim);
+  return byoc_dim_walk(dim.expr->left, visit, self) && byoc_dim_walk(dim.expr->right, visit, self);
+}
+
 // ---- text ----
 
 // `level`: what stands around binds as a sum's right side (1) or a product's (2, 3 on its right).

@@ -63,5 +63,16 @@ void byoc_dim_print(byoc_dim_t dim, byoc_string_t *out);
 byoc_dim_t byoc_dim_copy(byoc_dim_t dim, byoc_arena_t *arena, bool *failed);
 // Replaces symbols by the dimensions in `bindings` (text map: symbol → const byoc_dim_t *) and folds.
 byoc_dim_t byoc_dim_substitute(byoc_dim_t dim, const byoc_map_t *bindings, byoc_arena_t *arena, bool *failed);
+// Replaces symbols and unknowns for which `leaf` gives another dimension (it returns false for those that stay).
+typedef bool (*byoc_dim_leaf_t)(void *self, byoc_dim_t leaf, byoc_dim_t *out_dim);
+byoc_dim_t byoc_dim_replace(byoc_dim_t dim, byoc_dim_leaf_t leaf, void *self, byoc_arena_t *arena, bool *failed);
+// Calls `visit` for every symbol and unknown in the expression; stops and returns false when it does.
+bool byoc_dim_walk(byoc_dim_t dim, bool (*visit)(void *self, byoc_dim_t leaf), void *self);
+static inline bool byoc_dim_is_unknown(byoc_dim_t dim) {
+  return dim.expr && dim.expr->kind == BYOC_DIM_UNKNOWN;
+}
+static inline bool byoc_dim_is_leaf(byoc_dim_t dim) { // a symbol or an unknown
+  return dim.expr && (dim.expr->kind == BYOC_DIM_UNKNOWN || dim.expr->kind == BYOC_DIM_SYMBOL);
+}
 
 #endif // BYOC_CORE_IR_DIM_H_

@@ -89,7 +89,7 @@ struct byoc_loop_buffer_t {
   byoc_loop_buffer_kind_t kind;
   byoc_dtype_t dtype;
   int32_t rank;
-  const byoc_dim_t *dims; // symbolic ones become scalar parameters of the kernel
+  const byoc_dim_t *dims; // symbols get their values from the call
   const char *scope;      // memory scope; NULL: free
   uint32_t index;         // position among the parameters (inputs, then outputs)
   uint64_t alignment;     // bytes that may be assumed
@@ -153,6 +153,7 @@ typedef enum byoc_loop_for_kind_t {
   BYOC_LOOP_PARALLEL, // iterations are independent; outermost only
   BYOC_LOOP_VECTOR,   // iterations are independent; the compiler is asked to vectorise
   BYOC_LOOP_UNROLL,   // constant bounds
+  BYOC_LOOP_REDUCE,   // as VECTOR, but for scalars that iterations fold terms into, in any order (v = op(v, term))
 } byoc_loop_for_kind_t;
 
 struct byoc_loop_stmt_t {
@@ -193,9 +194,16 @@ typedef struct byoc_loop_kernel_t {
   const char *description;                      // the operators that it came from: "Conv+Relu 'conv1'"
   BYOC_VECTOR(byoc_loop_buffer_t *) parameters; // inputs, then outputs
   uint32_t input_count, output_count;
-  BYOC_VECTOR(const char *) symbols; // symbolic dimensions it needs, in order
-  byoc_loop_stmt_t *body;            // a block
+  // Symbolic dimensions that it needs. Where there are any, a call has one more input behind the kernel's own: an i64
+  // tensor with their values in this order.
+  BYOC_VECTOR(const char *) symbols;
+  byoc_loop_stmt_t *body; // a block
 } byoc_loop_kernel_t;
+
+// Where a parameter stands among the tensors of a call.
+static inline uint32_t byoc_loop_tensor_index(const byoc_loop_kernel_t *kernel, uint32_t parameter) {
+  return parameter + (parameter >= kernel->input_count && kernel->symbols.count > 0);
+}
 
 // Builds one kernel. The statement cursor is a stack of open blocks.
 typedef struct byoc_loop_builder_t {
@@ -254,6 +262,9 @@ const byoc_loop_expr_t *byoc_loop_mutable(byoc_loop_builder_t *builder, const ch
 void byoc_loop_assign(byoc_loop_builder_t *builder, const byoc_loop_expr_t *variable, const byoc_loop_expr_t *value);
 void byoc_loop_store(byoc_loop_builder_t *builder, const byoc_loop_buffer_t *buffer, const byoc_loop_expr_t *index,
                      const byoc_loop_expr_t *value);
+// The term of an assignment `v = op(v, term)` where op is associative and the term does not read v; NULL for others.
+const byoc_loop_expr_t *byoc_loop_reduction_term(const byoc_loop_stmt_t *assign);
+bool byoc_loop_expr_reads(const byoc_loop_expr_t *expr, const byoc_loop_variable_t *variable);
 void byoc_loop_comment(byoc_loop_builder_t *builder, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 // Checks every rule above (open blocks, types of operands, scopes of variables, parallel loops outermost).

@@ -81,23 +81,9 @@ static const byoc_loop_expr_t *named_dim(byoc_loop_builder_t *builder, const cha
   return expr;
 }
 
-// True where a parameter has exactly this dimension, so that a shape holds its value.
-static bool is_parameter_dim(const byoc_loop_kernel_t *kernel, byoc_dim_t dim) {
-  for (size_t i = 0; kernel && i < kernel->parameters.count; ++i)
-    for (int32_t axis = 0; axis < kernel->parameters.data[i]->rank; ++axis)
-      if (byoc_dim_equal(kernel->parameters.data[i]->dims[axis], dim)) return true;
-  return false;
-}
-
-static bool leaves_are_parameter_dims(const byoc_loop_kernel_t *kernel, byoc_dim_t dim) {
-  if (byoc_dim_is_constant(dim)) return true;
-  if (dim.expr->kind == BYOC_DIM_SYMBOL || dim.expr->kind == BYOC_DIM_UNKNOWN) return is_parameter_dim(kernel, dim);
-  return leaves_are_parameter_dims(kernel, dim.expr->left) && leaves_are_parameter_dims(kernel, dim.expr->right);
-}
-
 static const byoc_loop_expr_t *dim_tree(byoc_loop_builder_t *builder, byoc_dim_t dim) {
   if (byoc_dim_is_constant(dim)) return byoc_loop_int(builder, dim.constant);
-  if (dim.expr->kind == BYOC_DIM_SYMBOL || dim.expr->kind == BYOC_DIM_UNKNOWN) return byoc_loop_dim(builder, dim);
+  if (byoc_dim_is_leaf(dim)) return byoc_loop_dim(builder, dim);
   const byoc_loop_expr_t *left = dim_tree(builder, dim.expr->left), *right = dim_tree(builder, dim.expr->right);
   switch (dim.expr->kind) {
   case BYOC_DIM_ADD:
@@ -123,12 +109,9 @@ static const byoc_loop_expr_t *dim_tree(byoc_loop_builder_t *builder, byoc_dim_t
   }
 }
 
-// An expression is computed from its symbols where all of them can be read from a shape; else it is read as a whole.
+// An expression is computed from its symbols.
 const byoc_loop_expr_t *byoc_loop_dim(byoc_loop_builder_t *builder, byoc_dim_t dim) {
-  if (byoc_dim_is_constant(dim)) return byoc_loop_int(builder, dim.constant);
-  bool is_leaf = dim.expr->kind == BYOC_DIM_SYMBOL || dim.expr->kind == BYOC_DIM_UNKNOWN;
-  if (!is_leaf && (leaves_are_parameter_dims(builder->kernel, dim) || !is_parameter_dim(builder->kernel, dim)))
-    return dim_tree(builder, dim);
+  if (!byoc_dim_is_leaf(dim)) return dim_tree(builder, dim);
   byoc_string_t text;
   byoc_string_init(&text, byoc_arena_allocator(builder->arena));
   byoc_dim_print(dim, &text);

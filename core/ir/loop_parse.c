@@ -343,7 +343,7 @@ static bool parse_assignment(parser_t *parser, byoc_loop_stmt_t *stmt) {
 }
 
 static bool parse_stmt(parser_t *parser, byoc_loop_stmt_t *stmt) {
-  static const char *const kinds[] = {"serial", "parallel", "vector", "unroll"};
+  static const char *const kinds[] = {"serial", "parallel", "vector", "unroll", "reduce"};
   byoc_lexer_t *lexer = parser->lexer;
   if (byoc_lexer_is(lexer, BYOC_TOKEN_LEFT_BRACE)) {
     stmt->kind = BYOC_LOOP_BLOCK;

@@ -104,7 +104,7 @@ static void print_body(const byoc_loop_stmt_t *body, int indent, byoc_string_t *
 }
 
 static void print_for(const byoc_loop_stmt_t *stmt, int indent, byoc_string_t *out) {
-  static const char *const kinds[] = {"serial", "parallel", "vector", "unroll"};
+  static const char *const kinds[] = {"serial", "parallel", "vector", "unroll", "reduce"};
   byoc_string_appendf(out, "%s %s in ", kinds[stmt->loop.kind], stmt->loop.variable->name);
   print_expr(stmt->loop.begin, 0, out);
   byoc_string_append(out, " .. ");

@@ -9,6 +9,7 @@ typedef struct verifier_t {
   byoc_allocator_t allocator;
   BYOC_VECTOR(const void *) scope; // variables and local buffers, innermost last
   size_t outside;                  // entries of `scope` made outside the innermost independent loop
+  size_t reduced;                  // the same for the innermost reducing loop
   int depth;                       // loops, branches around the statement
 } verifier_t;
 
@@ -167,12 +168,14 @@ static byoc_status_t check_for(verifier_t *verifier, const byoc_loop_stmt_t *stm
   if (stmt->loop.kind == BYOC_LOOP_UNROLL &&
       (!byoc_loop_is_int(stmt->loop.begin, &begin) || !byoc_loop_is_int(stmt->loop.end, &end)))
     return report(verifier, "unrolled loop without constant bounds", name);
-  size_t mark = verifier->scope.count, outside = verifier->outside;
+  size_t mark = verifier->scope.count, outside = verifier->outside, reduced = verifier->reduced;
   BYOC_RETURN_IF_ERROR(enter(verifier, stmt->loop.variable));
   if (stmt->loop.kind == BYOC_LOOP_PARALLEL || stmt->loop.kind == BYOC_LOOP_VECTOR) verifier->outside = mark;
+  if (stmt->loop.kind == BYOC_LOOP_REDUCE) verifier->reduced = mark;
   byoc_status_t status = check_body(verifier, stmt->loop.body);
   verifier->scope.count = mark;
   verifier->outside = outside;
+  verifier->reduced = reduced;
   return status;
 }
 
@@ -185,6 +188,10 @@ static byoc_status_t check_assign(verifier_t *verifier, const byoc_loop_stmt_t *
   if (!in_scope(verifier, variable, 0)) return report(verifier, "variable out of scope", variable->name);
   if (!in_scope(verifier, variable, verifier->outside))
     return report(verifier, "iterations of a parallel or vector loop share a variable", variable->name);
+  bool unchanged = stmt->assign.value->kind == BYOC_LOOP_VARIABLE && stmt->assign.value->variable == variable;
+  if (!in_scope(verifier, variable, verifier->reduced) && !unchanged && !byoc_loop_reduction_term(stmt))
+    return report(verifier, "iterations of a reducing loop share a variable that they do not fold into",
+                  variable->name);
   return BYOC_OK;
 }
 

@@ -18,6 +18,12 @@ byoc_status_t byoc_outline_nodes(byoc_node_t *const *nodes, size_t node_count, c
 byoc_status_t byoc_outline_copy(byoc_node_t *const *nodes, size_t node_count, const char *name, unsigned flags,
                                 byoc_diag_t *diag, byoc_function_t **out_function);
 
+// Turns a node with one nested block (byoc::Function, a function that stands inline) into a call of a function called
+// `name` (made unique and a C identifier) with that body: operands are what the block's parameters stand for, the
+// node's attributes become the function's. BYOC_INVALID_DATA where the body uses a value of the blocks around it.
+byoc_status_t byoc_outline_block(byoc_node_t *node, const char *name, byoc_diag_t *diag,
+                                 byoc_function_t **out_function);
+
 // Puts a copy of the callee's body in place of the call. The callee stays.
 byoc_status_t byoc_inline_call(byoc_node_t *call, byoc_diag_t *diag);
 

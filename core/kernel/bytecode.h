@@ -58,9 +58,7 @@ typedef struct byoc_code_preset_t {
   byoc_code_class_t cls;
   int64_t i;
   double f;
-  bool is_dim; // shape[axis] of tensor
-  uint32_t tensor;
-  int32_t axis;
+  bool is_dim; // the value of the kernel's symbol i
 } byoc_code_preset_t;
 
 typedef struct byoc_program_t {

@@ -179,21 +179,13 @@ static uint32_t dimension(compiler_t *compiler, const char *symbol) {
   uintptr_t known = (uintptr_t)byoc_text_map_get(&compiler->symbols, symbol);
   if (known) return (uint32_t)(known - 1);
   const byoc_loop_kernel_t *kernel = compiler->program->kernel;
-  byoc_string_t text;
-  byoc_string_init(&text, compiler->program->allocator);
   byoc_code_preset_t value = {.cls = BYOC_CLASS_INT};
-  for (size_t i = 0; i < kernel->parameters.count && !value.is_dim; ++i) {
-    for (int32_t axis = 0; axis < kernel->parameters.data[i]->rank && !value.is_dim; ++axis) {
-      byoc_string_clear(&text);
-      byoc_dim_print(kernel->parameters.data[i]->dims[axis], &text);
-      if (text.failed) compiler->failed = true;
-      value.is_dim = strcmp(text.data, symbol) == 0;
-      value.tensor = (uint32_t)i, value.axis = axis;
-    }
+  for (size_t i = 0; i < kernel->symbols.count && !value.is_dim; ++i) {
+    value.is_dim = strcmp(kernel->symbols.data[i], symbol) == 0;
+    value.i = (int64_t)i;
   }
-  byoc_string_deinit(&text);
   if (!value.is_dim && !compiler->failed) {
-    byoc_diag_error(compiler->diag, BYOC_INTERNAL, "kernel '%s': no operand has dimension '%s'", kernel->name, symbol);
+    byoc_diag_error(compiler->diag, BYOC_INTERNAL, "kernel '%s': '%s' is not among its symbols", kernel->name, symbol);
     compiler->no_dimension = compiler->failed = true;
   }
   uint32_t reg = preset(compiler, value);
@@ -453,61 +445,29 @@ static bool fits_lanes(compiler_t *compiler, const byoc_loop_stmt_t *stmt, int64
   return false;
 }
 
-static bool reads(const byoc_loop_expr_t *expr, const byoc_loop_variable_t *variable) {
-  switch (expr->kind) {
-  case BYOC_LOOP_VARIABLE:
-    return expr->variable == variable;
-  case BYOC_LOOP_LOAD:
-    return reads(expr->load.index, variable);
-  case BYOC_LOOP_OP:
-    return reads(expr->op.operands[0], variable) || (expr->op.operands[1] && reads(expr->op.operands[1], variable));
-  case BYOC_LOOP_SELECT:
-    return reads(expr->select.condition, variable) || reads(expr->select.yes, variable) ||
-           reads(expr->select.no, variable);
-  case BYOC_LOOP_CAST:
-    return reads(expr->cast, variable);
-  default:
-    return false;
-  }
+static bool reads(const byoc_loop_stmt_t *stmt, const byoc_loop_variable_t *variable) {
+  if (stmt->kind != BYOC_LOOP_STORE) return byoc_loop_expr_reads(stmt->assign.value, variable);
+  return byoc_loop_expr_reads(stmt->store.value, variable) || byoc_loop_expr_reads(stmt->store.index, variable);
 }
 
-// For `v = op(v, term)`: the term. NULL for other assignments.
-static const byoc_loop_expr_t *reduction_term(const byoc_loop_stmt_t *stmt) {
-  const byoc_loop_expr_t *value = stmt->assign.value;
-  const byoc_loop_variable_t *variable = stmt->assign.variable;
-  if (value->kind != BYOC_LOOP_OP) return NULL;
-  switch (value->op.op) {
-  case BYOC_LOOP_OP_ADD:
-  case BYOC_LOOP_OP_MUL:
-  case BYOC_LOOP_OP_MIN:
-  case BYOC_LOOP_OP_MAX:
-  case BYOC_LOOP_OP_AND:
-  case BYOC_LOOP_OP_OR:
-    break;
-  default:
-    return NULL;
-  }
-  for (int side = 0; side < 2; ++side) {
-    const byoc_loop_expr_t *own = value->op.operands[side], *term = value->op.operands[1 - side];
-    if (own->kind == BYOC_LOOP_VARIABLE && own->variable == variable && !reads(term, variable)) return term;
-  }
-  return NULL;
-}
-
-// A body of names and reductions into scalars, which do not read one another.
-static bool is_reduction(const byoc_loop_stmt_t *body) {
+// A body of names and reductions into scalars, which do not read one another; stores where the loop says that its
+// iterations are independent.
+static bool is_reduction(const byoc_loop_stmt_t *loop) {
+  const byoc_loop_stmt_t *body = loop->loop.body;
+  bool stores = loop->loop.kind == BYOC_LOOP_REDUCE;
   size_t reductions = 0;
   for (size_t i = 0; i < body->block.statements.count; ++i) {
     const byoc_loop_stmt_t *stmt = body->block.statements.data[i];
     if (stmt->kind == BYOC_LOOP_COMMENT || (stmt->kind == BYOC_LOOP_LET && !stmt->assign.variable->is_mutable))
       continue;
-    if (stmt->kind != BYOC_LOOP_ASSIGN || !reduction_term(stmt)) return false;
+    if (stmt->kind == BYOC_LOOP_STORE && stores) continue;
+    if (stmt->kind != BYOC_LOOP_ASSIGN || !byoc_loop_reduction_term(stmt)) return false;
     ++reductions;
     for (size_t j = 0; j < body->block.statements.count; ++j) {
       const byoc_loop_stmt_t *other = body->block.statements.data[j];
       if (i == j || other->kind == BYOC_LOOP_COMMENT) continue;
-      if (reads(other->assign.value, stmt->assign.variable) || other->assign.variable == stmt->assign.variable)
-        return false;
+      if (reads(other, stmt->assign.variable)) return false;
+      if (other->kind == BYOC_LOOP_ASSIGN && other->assign.variable == stmt->assign.variable) return false;
     }
   }
   return reductions > 0;
@@ -570,7 +530,7 @@ static void compile_reductions(compiler_t *compiler, const byoc_loop_stmt_t *bod
     }
     uint32_t mark = compiler->next_register;
     byoc_dtype_t dtype = stmt->assign.variable->dtype;
-    operand_t term = compile_expr(compiler, reduction_term(stmt), BYOC_CODE_NO_MASK);
+    operand_t term = compile_expr(compiler, byoc_loop_reduction_term(stmt), BYOC_CODE_NO_MASK);
     emit(compiler, (byoc_code_t){.kind = BYOC_CODE_REDUCE,
                                  .op = (uint8_t)stmt->assign.value->op.op,
                                  .operands = byoc_code_class(dtype),
@@ -596,7 +556,7 @@ static void compile_for(compiler_t *compiler, const byoc_loop_stmt_t *stmt) {
     int64_t local_bytes = 0;
     bool independent = (stmt->loop.kind == BYOC_LOOP_VECTOR || stmt->loop.kind == BYOC_LOOP_PARALLEL) &&
                        !has_vector_loop(stmt->loop.body);
-    reduction = !independent && is_reduction(stmt->loop.body);
+    reduction = !independent && is_reduction(stmt);
     if (independent || reduction) {
       *find_place(compiler, stmt->loop.variable) =
           (place_t){.reg = counter.reg, .is_vector = true, .is_even = true, .base = counter.reg, .step = 1};

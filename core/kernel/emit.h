@@ -26,7 +26,7 @@ typedef struct byoc_emitter_t {
   byoc_map_t shared;       // pointer map: expression → name of the local that holds it, in the current statement
   const byoc_map_t *read;  // pointer map: variables and local buffers that matter (work.h)
   uint32_t next_shared, next_loop;
-  bool uses_vector, uses_unroll, uses_parallel, failed;
+  bool uses_vector, uses_unroll, uses_reduce, uses_parallel, failed;
 } byoc_emitter_t;
 
 const char *byoc_c_value_type(byoc_dtype_t dtype);   // of a variable: f16 and narrower are held as float
@@ -39,6 +39,10 @@ void byoc_emit_expr(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr, byoc_
 void byoc_emit_stored(byoc_emitter_t *emitter, byoc_dtype_t dtype, const byoc_loop_expr_t *value);
 // Statements at this depth of indentation.
 void byoc_emit_stmt(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int indent);
+// Clauses of a reducing loop on a line before it, with the flags of its folds; its assignments; what follows the loop.
+void byoc_emit_reduce_begin(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int indent);
+bool byoc_emit_reduce_fold(byoc_emitter_t *emitter, const byoc_loop_stmt_t *assign, int indent);
+void byoc_emit_reduce_end(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int indent);
 // Marks a helper as used and appends its name.
 void byoc_emit_helper(byoc_emitter_t *emitter, const char *name);
 

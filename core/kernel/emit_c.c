@@ -80,9 +80,13 @@ static void emit_prelude(byoc_emitter_t *emitter, byoc_string_t *out) {
                             "#elif defined(__GNUC__)\n"
                             "#define BYOC_VECTOR _Pragma(\"GCC ivdep\")\n"
                             "#else\n#define BYOC_VECTOR\n#endif\n\n");
+  if (emitter->uses_unroll || emitter->uses_reduce)
+    byoc_string_append(out, "#define BYOC_PRAGMA(text) _Pragma(#text)\n\n");
+  if (emitter->uses_reduce)
+    byoc_string_append(out, "// The loop that follows folds terms into these scalars, in any order.\n"
+                            "#define BYOC_REDUCE(clauses) BYOC_PRAGMA(omp simd clauses)\n\n");
   if (emitter->uses_unroll)
-    byoc_string_append(out, "#define BYOC_PRAGMA(text) _Pragma(#text)\n"
-                            "#if defined(__clang__)\n"
+    byoc_string_append(out, "#if defined(__clang__)\n"
                             "#define BYOC_UNROLL(count) BYOC_PRAGMA(clang loop unroll_count(count))\n"
                             "#elif defined(__GNUC__)\n"
                             "#define BYOC_UNROLL(count) BYOC_PRAGMA(GCC unroll count)\n"
@@ -97,27 +101,6 @@ static void emit_comment(byoc_string_t *out, const char *text) {
     byoc_string_append_bytes(out, &letter, 1);
   }
   byoc_string_append(out, "\n");
-}
-
-// Finds a parameter's dimension that is this symbol.
-static byoc_status_t find_symbol(const byoc_loop_kernel_t *kernel, const char *symbol, byoc_allocator_t allocator,
-                                 size_t *out_tensor, int32_t *out_axis) {
-  byoc_string_t text;
-  byoc_string_init(&text, allocator);
-  bool found = false, failed = false;
-  for (size_t i = 0; i < kernel->parameters.count && !found; ++i) {
-    const byoc_loop_buffer_t *buffer = kernel->parameters.data[i];
-    for (int32_t axis = 0; axis < buffer->rank && !found; ++axis) {
-      byoc_string_clear(&text);
-      byoc_dim_print(buffer->dims[axis], &text);
-      failed |= text.failed;
-      found = strcmp(text.data, symbol) == 0;
-      *out_tensor = i, *out_axis = axis;
-    }
-  }
-  byoc_status_t status = failed ? BYOC_OUT_OF_MEMORY : found ? BYOC_OK : BYOC_INTERNAL;
-  byoc_string_deinit(&text);
-  return status;
 }
 
 static byoc_status_t emit_kernel(byoc_emitter_t *emitter, const byoc_loop_kernel_t *kernel, byoc_string_t *out) {
@@ -142,19 +125,15 @@ static byoc_status_t emit_kernel(byoc_emitter_t *emitter, const byoc_loop_kernel
     for (size_t u = 0; u < uses.count; ++u)
       if (uses.items[u].buffer == buffer)
         byoc_string_appendf(&body, "  %s%s *restrict %s = (%s%s *)call->tensors[%zu].data;\n", prefix, type,
-                            buffer->name, prefix, type, i);
+                            buffer->name, prefix, type, (size_t)byoc_loop_tensor_index(kernel, (uint32_t)i));
   }
   for (size_t i = 0; i < kernel->symbols.count && status == BYOC_OK; ++i) {
-    size_t tensor = 0;
-    int32_t axis = 0;
     bool used = false;
     for (size_t u = 0; u < uses.count; ++u)
       used |= uses.items[u].symbol && strcmp(uses.items[u].symbol, kernel->symbols.data[i]) == 0;
     if (!used) continue;
-    status = find_symbol(kernel, kernel->symbols.data[i], emitter->allocator, &tensor, &axis);
-    if (status == BYOC_OK)
-      byoc_string_appendf(&body, "  const int64_t dim_%zu = call->tensors[%zu].shape[%d]; // %s\n", i, tensor, axis,
-                          kernel->symbols.data[i]);
+    byoc_string_appendf(&body, "  const int64_t dim_%zu = ((const int64_t *)call->tensors[%u].data)[%zu]; // %s\n", i,
+                        (unsigned)kernel->input_count, i, kernel->symbols.data[i]);
   }
   for (size_t i = 0; i < kernel->body->block.statements.count && status == BYOC_OK; ++i)
     byoc_emit_stmt(emitter, kernel->body->block.statements.data[i], 2);

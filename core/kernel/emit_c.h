@@ -14,8 +14,7 @@
 #include "core/base/string.h"
 #include "core/ir/loop.h"
 
-// Appends to `out`. BYOC_OUT_OF_MEMORY when memory is out, BYOC_INTERNAL for a kernel that does not verify or that
-// needs a dimension which none of its parameters has.
+// Appends to `out`. BYOC_OUT_OF_MEMORY when memory is out, BYOC_INTERNAL for a kernel that does not verify.
 byoc_status_t byoc_kernel_emit_c(const byoc_loop_kernel_t *const *kernels, size_t count, byoc_string_t *out);
 
 #endif // BYOC_CORE_KERNEL_EMIT_C_H_

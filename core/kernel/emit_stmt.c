@@ -142,6 +142,8 @@ static void emit_hint(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int
 static void emit_for(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int indent) {
   const char *name = stmt->loop.variable->name;
   byoc_string_t *out = emitter->out;
+  bool reduces = stmt->loop.kind == BYOC_LOOP_REDUCE;
+  if (reduces) byoc_emit_reduce_begin(emitter, stmt, indent);
   emit_hint(emitter, stmt, indent);
   byoc_string_indent(out, indent);
   byoc_string_appendf(out, "for (int64_t %s = ", name);
@@ -149,8 +151,12 @@ static void emit_for(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int 
   byoc_string_appendf(out, "; %s < ", name);
   byoc_emit_expr(emitter, stmt->loop.end, BYOC_C_SUM);
   byoc_string_appendf(out, "; ++%s) {\n", name);
-  emit_block(emitter, stmt->loop.body, indent + 2);
+  for (size_t i = 0; i < stmt->loop.body->block.statements.count; ++i) {
+    const byoc_loop_stmt_t *inner = stmt->loop.body->block.statements.data[i];
+    if (!reduces || !byoc_emit_reduce_fold(emitter, inner, indent + 2)) byoc_emit_stmt(emitter, inner, indent + 2);
+  }
   line(emitter, indent, "}");
+  if (reduces) byoc_emit_reduce_end(emitter, stmt, indent);
 }
 
 // ---- parallel loops ----

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "core/kernel/transposed.h"
+
 // Most operations an element that may be inlined into a loop nest that reads its input more than once.
 #define CHEAP_COST 8
 // Most operations an element of a producer that is inlined into several consumers.
@@ -25,7 +27,7 @@ static byoc_status_t classify(byoc_fuse_node_t *entry, byoc_diag_t *diag) {
   entry->kind = BYOC_FUSE_KEEP;
   if (node->callee || byoc_node_is(node, "byoc", "CallC")) return BYOC_OK;
   entry->op = byoc_op_of(node);
-  if (entry->op && (entry->op->is_view || (entry->op->traits & BYOC_OP_CONTROL))) return BYOC_OK;
+  if (entry->op && (entry->op->is_view || (entry->op->traits & (BYOC_OP_CONTROL | BYOC_OP_HOST)))) return BYOC_OK;
   char text[256];
   byoc_node_describe(node, text, sizeof(text));
   if (!entry->op || (!entry->op->point && !entry->op->loops)) {
@@ -115,6 +117,8 @@ static bool accepts_inline(const byoc_fuse_node_t *producer, const byoc_value_t 
     return has_trait(consumer, BYOC_OP_REDUCES) && producer->cost <= CHEAP_COST;
   }
   if (is_trivial(producer)) return true;
+  // A transposition in tiles takes its elementwise consumers along as its epilogue.
+  if (has_trait(consumer, BYOC_OP_ELEMENTWISE) && byoc_transpose_parts(producer->node)) return false;
   if (has_trait(consumer, BYOC_OP_ELEMENTWISE)) return same_shape(value->type, consumer->node->results[0]->type);
   return has_trait(consumer, BYOC_OP_INJECTIVE);
 }
@@ -122,6 +126,7 @@ static bool accepts_inline(const byoc_fuse_node_t *producer, const byoc_value_t 
 // Can every reader of `entry` compute it in place of reading it?
 static bool can_inline(const byoc_fusion_t *fusion, const byoc_fuse_node_t *entry) {
   if (entry->kind != BYOC_FUSE_POINT || has_trait(entry, BYOC_OP_OPAQUE | BYOC_OP_RANDOM)) return false;
+  if (byoc_node_is(entry->node, "byoc", "ShapeOnly")) return true; // nobody reads it
   if (entry->cost > INLINE_COST_LIMIT) return false;
   for (uint32_t r = 0; r < entry->node->result_count; ++r) {
     const byoc_value_t *value = entry->node->results[r];

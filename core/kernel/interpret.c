@@ -188,15 +188,17 @@ static void run_select(byoc_interpreter_t *interpreter, const byoc_code_t *code,
 static int32_t bind(byoc_interpreter_t *interpreter, const byoc_call_t *call) {
   byoc_program_t *program = &interpreter->program;
   const byoc_loop_kernel_t *kernel = program->kernel;
-  if (call->input_count != kernel->input_count || call->output_count != kernel->output_count)
+  bool has_symbols = kernel->symbols.count > 0;
+  if (call->input_count != kernel->input_count + has_symbols || call->output_count != kernel->output_count)
     return BYOC_INVALID_ARGUMENT;
+  const int64_t *symbols = has_symbols ? call->tensors[kernel->input_count].data : NULL;
   for (size_t i = 0; i < program->buffers.count; ++i) {
     byoc_code_buffer_t *buffer = &program->buffers.data[i];
     if (buffer->buffer->kind == BYOC_LOOP_BUFFER_LOCAL) {
       interpreter->data[i] = interpreter->locals + buffer->offset;
       continue;
     }
-    const DLTensor *tensor = &call->tensors[i];
+    const DLTensor *tensor = &call->tensors[byoc_loop_tensor_index(kernel, (uint32_t)i)];
     if (tensor->ndim != buffer->buffer->rank) return BYOC_INVALID_ARGUMENT;
     interpreter->data[i] = tensor->data;
     buffer->count = 1;
@@ -207,7 +209,7 @@ static int32_t bind(byoc_interpreter_t *interpreter, const byoc_call_t *call) {
     const byoc_code_preset_t *preset = &program->presets.data[i];
     void *reg = register_at(interpreter, preset->reg);
     if (preset->is_dim)
-      *(int64_t *)reg = call->tensors[preset->tensor].shape[preset->axis];
+      *(int64_t *)reg = symbols[preset->i];
     else if (preset->cls == BYOC_CLASS_F32)
       *(float *)reg = (float)preset->f;
     else if (preset->cls == BYOC_CLASS_F64)

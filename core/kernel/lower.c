@@ -1,9 +1,44 @@
 #include "core/kernel/lower.h"
 
 #include "core/kernel/outline.h"
+#include "core/kernel/shapes.h"
 
 // Expansions may expand again; more rounds than this mean that they do so for ever.
 #define MAX_EXPANSIONS 64
+
+// The value that a use reads.
+static byoc_value_t *used_value(const byoc_use_t *use) {
+  return use->node ? use->node->operands[use->index] : use->block->results.data[use->index];
+}
+
+// What stands in the place of a value keeps the constant dimensions that were declared for it.
+static bool keep_constants(byoc_value_t *value, const byoc_type_t *before) {
+  const byoc_type_t *now = value->type;
+  bool fits = byoc_type_is_tensor(before) && byoc_type_is_tensor(now) && before->rank == now->rank &&
+              before->rank > 0 && before->dtype == now->dtype && !byoc_type_is_static(now);
+  if (!fits || value->kind != BYOC_VALUE_RESULT) return true;
+  byoc_dim_t dims[BYOC_MAX_RANK];
+  for (int32_t d = 0; d < now->rank; ++d) {
+    dims[d] = byoc_dim_is_constant(before->dims[d]) ? before->dims[d] : now->dims[d];
+  }
+  const byoc_type_t *type = byoc_type_tensor(&value->function->module->arena, now->dtype, now->rank, dims);
+  if (type) value->type = type;
+  return type != NULL;
+}
+
+static byoc_status_t expand_node(byoc_node_t *node, const byoc_op_t *op, byoc_diag_t *diag, bool *expanded) {
+  byoc_use_t *uses = BYOC_ARENA_ARRAY(&node->function->module->arena, byoc_use_t, node->result_count);
+  if (!uses) return byoc_diag_out_of_memory(diag);
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    uses[i] = node->results[i]->uses.count > 0 ? node->results[i]->uses.data[0] : (byoc_use_t){0};
+  }
+  BYOC_RETURN_IF_ERROR(op->expand(node, diag, expanded));
+  for (uint32_t i = 0; i < node->result_count && *expanded; ++i) {
+    if (!uses[i].node && !uses[i].block) continue;
+    if (!keep_constants(used_value(&uses[i]), node->results[i]->type)) return byoc_diag_out_of_memory(diag);
+  }
+  return BYOC_OK;
+}
 
 static byoc_status_t expand_block(byoc_block_t *block, byoc_diag_t *diag, bool *changed) {
   BYOC_FOR_EACH_NODE_SAFE(node, block) {
@@ -13,7 +48,7 @@ static byoc_status_t expand_block(byoc_block_t *block, byoc_diag_t *diag, bool *
     char text[256];
     byoc_node_describe(node, text, sizeof(text));
     bool expanded = false;
-    BYOC_RETURN_IF_ERROR_IN(diag, op->expand(node, diag, &expanded), "expanding %s", text);
+    BYOC_RETURN_IF_ERROR_IN(diag, expand_node(node, op, diag, &expanded), "expanding %s", text);
     if (!expanded) continue;
     *changed = true;
     byoc_node_erase(node);
@@ -32,18 +67,29 @@ static byoc_status_t expand_function(byoc_function_t *function, byoc_diag_t *dia
   return BYOC_OK;
 }
 
+// Values that the host makes bind the symbols of their types when they arrive.
+static bool binds_symbols(const byoc_node_t *node) {
+  for (uint32_t i = 0; i < node->result_count; ++i)
+    if (byoc_type_is_tensor(node->results[i]->type) && !byoc_type_is_static(node->results[i]->type)) return true;
+  return node->result_count == 0;
+}
+
 static bool is_dead(const byoc_node_t *node) {
   for (uint32_t i = 0; i < node->result_count; ++i)
     if (node->results[i]->uses.count > 0) return false;
   const byoc_op_t *op = byoc_op_of(node);
+  if (op && (op->traits & (BYOC_OP_CONTROL | BYOC_OP_HOST))) return !binds_symbols(node);
   return op && (op->point || op->loops || op->is_view);
 }
 
 static void erase_dead(byoc_block_t *block) {
   for (byoc_node_t *node = block->last, *previous; node; node = previous) {
     previous = node->previous;
+    if (is_dead(node)) {
+      byoc_node_erase(node);
+      continue;
+    }
     for (uint32_t b = 0; b < node->block_count; ++b) erase_dead(node->blocks[b]);
-    if (is_dead(node)) byoc_node_erase(node);
   }
 }
 
@@ -63,22 +109,43 @@ static byoc_status_t lower_block(byoc_kernel_table_t *table, byoc_block_t *block
   return byoc_block_sort(block, diag);
 }
 
+static bool is_lowered(const byoc_function_t *function) {
+  return function->kind == BYOC_FUNCTION_GRAPH && !byoc_attributes_find(&function->attributes, "Compiler") &&
+         !byoc_function_has_flag(function, "Extern");
+}
+
+// Only operators that have definitions are left, and unknown dimensions are those of operators that are left.
+static byoc_status_t prepare_function(byoc_function_t *function, byoc_diag_t *diag) {
+  bool copied = false;
+  BYOC_RETURN_IF_ERROR(expand_function(function, diag));
+  erase_dead(function->body);
+  BYOC_RETURN_IF_ERROR(byoc_infer_afresh(function, diag));
+  BYOC_RETURN_IF_ERROR(byoc_shapes_copy_bodies(function->body, diag, &copied));
+  return copied ? expand_function(function, diag) : BYOC_OK;
+}
+
+static byoc_status_t lower_function(byoc_kernel_table_t *table, byoc_function_t *function, bool fuse,
+                                    byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(byoc_shapes_bind(function, diag));
+  BYOC_RETURN_IF_ERROR(byoc_shapes_drop_unread(function->body, diag));
+  erase_dead(function->body);
+  return lower_block(table, function->body, fuse, diag);
+}
+
 byoc_status_t byoc_kernel_lower_module(byoc_graph_module_t *module, const byoc_kernel_options_t *options,
                                        byoc_diag_t *diag) {
   byoc_kernel_table_t table = {.module = module, .allocator = module->allocator};
   byoc_status_t status = BYOC_OK;
   size_t count = module->functions.count; // kernels are added behind
-  for (size_t i = 0; i < count && status == BYOC_OK; ++i) {
-    byoc_function_t *function = module->functions.data[i];
-    if (function->kind != BYOC_FUNCTION_GRAPH || byoc_attributes_find(&function->attributes, "Compiler") ||
-        byoc_function_has_flag(function, "Extern"))
-      continue;
-    status = expand_function(function, diag);
-    if (status == BYOC_OK) {
-      erase_dead(function->body);
-      status = lower_block(&table, function->body, options ? options->fuse : true, diag);
+  for (int step = 0; step < 2 && status == BYOC_OK; ++step) {
+    if (step == 1) status = byoc_name_unknown_dimensions(module, diag, NULL);
+    for (size_t i = 0; i < count && status == BYOC_OK; ++i) {
+      byoc_function_t *function = module->functions.data[i];
+      if (!is_lowered(function)) continue;
+      status = step == 0 ? prepare_function(function, diag)
+                         : lower_function(&table, function, options ? options->fuse : true, diag);
+      if (status != BYOC_OK) byoc_diag_context(diag, status, "function '%s'", function->name);
     }
-    if (status != BYOC_OK) byoc_diag_context(diag, status, "function '%s'", function->name);
   }
   byoc_vector_deinit(&table.functions, table.allocator);
   byoc_vector_deinit(&table.hashes, table.allocator);

@@ -131,7 +131,7 @@ static const byoc_loop_expr_t *load_value(byoc_lower_t *lower, const byoc_value_
       return NULL;
     }
     *buffer = *lower->trial;
-    buffer->dtype = type->dtype;
+    buffer->dtype = type->dtype == BYOC_DTYPE_STRING ? BYOC_DTYPE_U64 : type->dtype;
     const byoc_loop_expr_t *load =
         byoc_loop_load(builder, buffer, byoc_loop_linear_index(builder, type->rank, type->dims, indices));
     if (load) keep_element(lower, value, type->rank, indices, load);
@@ -252,19 +252,28 @@ bool byoc_lower_result_buffer(byoc_lower_t *lower, const byoc_node_t *node, uint
 
 // ---- one function ----
 
+// Loops move texts as the 8 bytes that their addresses are.
+static const byoc_type_t *buffer_type(byoc_lower_t *lower, const byoc_type_t *type) {
+  if (!byoc_type_is_tensor(type) || type->dtype != BYOC_DTYPE_STRING) return type;
+  return byoc_type_tensor(lower->builder.arena, BYOC_DTYPE_U64, type->rank, type->dims);
+}
+
 static byoc_status_t declare_parameters(byoc_lower_t *lower, byoc_function_t *function) {
   for (size_t i = 0; i < function->body->parameters.count; ++i) {
     byoc_value_t *value = function->body->parameters.data[i];
     char name[32];
     snprintf(name, sizeof(name), "in%zu", i);
-    byoc_loop_buffer_t *buffer = byoc_loop_parameter(&lower->builder, BYOC_LOOP_BUFFER_INPUT, name, value->type);
+    const byoc_type_t *type = buffer_type(lower, value->type);
+    byoc_loop_buffer_t *buffer = type ? byoc_loop_parameter(&lower->builder, BYOC_LOOP_BUFFER_INPUT, name, type) : NULL;
     if (!buffer || !byoc_pointer_map_put(&lower->buffers, value, buffer)) return byoc_diag_out_of_memory(lower->diag);
   }
   for (size_t i = 0; i < function->body->results.count; ++i) {
     byoc_value_t *value = function->body->results.data[i];
     char name[32];
     snprintf(name, sizeof(name), "out%zu", i);
-    byoc_loop_buffer_t *buffer = byoc_loop_parameter(&lower->builder, BYOC_LOOP_BUFFER_OUTPUT, name, value->type);
+    const byoc_type_t *type = buffer_type(lower, value->type);
+    byoc_loop_buffer_t *buffer =
+        type ? byoc_loop_parameter(&lower->builder, BYOC_LOOP_BUFFER_OUTPUT, name, type) : NULL;
     if (!buffer || !byoc_pointer_map_put(&lower->buffers, value, buffer)) return byoc_diag_out_of_memory(lower->diag);
   }
   return BYOC_OK;
@@ -275,6 +284,7 @@ static const char *describe(byoc_lower_t *lower) {
   byoc_string_t text;
   byoc_string_init(&text, lower->builder.arena->allocator);
   BYOC_FOR_EACH_NODE(node, lower->function->body) {
+    if (byoc_node_is(node, "byoc", "ShapeOnly")) continue;
     if (text.size > 0) byoc_string_append(&text, "+");
     byoc_string_append(&text, node->op);
   }

@@ -5,6 +5,7 @@
 
 #include "core/ir/structural.h"
 #include "core/kernel/lower_context.h"
+#include "core/ops/symbolic.h"
 
 #define MAX_NAME 72
 
@@ -57,8 +58,10 @@ static byoc_status_t collect_nodes(outline_t *outline) {
 static bool is_literal(const byoc_fuse_node_t *entry, uint32_t operand) {
   const byoc_value_t *value = entry->node->operands[operand];
   if (!byoc_value_is_constant(value)) return false;
-  if (operand < 32 && (entry->op->shape_operands >> operand) & 1) return true;
-  return !(entry->op->traits & BYOC_OP_HEAVY) && byoc_type_element_count(value->type) == 1;
+  const byoc_op_t *of = byoc_result_shape_of(entry->node);
+  if (operand < 32 && ((of ? of : entry->op)->shape_operands >> operand) & 1) return true;
+  return !(entry->op->traits & BYOC_OP_HEAVY) && byoc_type_element_count(value->type) == 1 &&
+         value->type->dtype != BYOC_DTYPE_STRING;
 }
 
 static byoc_status_t collect_inputs(outline_t *outline) {
@@ -107,7 +110,9 @@ static const char *make_name(outline_t *outline, size_t number) {
   char name[MAX_NAME + 64];
   size_t length = (size_t)snprintf(name, sizeof(name), "byoc_k%zu", number);
   for (size_t p = 0; p < outline->positions.count && length < MAX_NAME; ++p) {
-    const char *op = outline->fusion->nodes[outline->positions.data[p]].node->op;
+    const byoc_node_t *node = outline->fusion->nodes[outline->positions.data[p]].node;
+    if (byoc_node_is(node, "byoc", "ShapeOnly")) continue;
+    const char *op = node->op;
     name[length++] = '_';
     for (; *op && length < MAX_NAME; ++op)
       name[length++] = isalnum((unsigned char)*op) ? (char)tolower((unsigned char)*op) : '_';

@@ -1,5 +1,7 @@
 // Loops over the elements of a point definition: one parallel loop outside, one vector loop inside.
-#include "core/kernel/lower_context.h"
+#include "core/kernel/schedule.h"
+
+#include "core/kernel/transposed.h"
 
 // How an operand's dimensions lie over those of the iteration space: bit d set where it has the full extent of d.
 // Operators outside NumPy's rules (BatchNormalization's channel vectors) are taken by extent; a wrong guess costs
@@ -13,6 +15,10 @@ static bool covers(const byoc_type_t *operand, const byoc_type_t *space, int32_t
 static bool mergeable(const byoc_lower_t *lower, const byoc_type_t *space, int32_t axis) {
   BYOC_FOR_EACH_NODE(node, lower->function->body) {
     const byoc_op_t *op = byoc_op_of(node);
+    if (byoc_is_transpose(node, space)) {
+      if (byoc_transpose_axis(node, axis) + 1 != byoc_transpose_axis(node, axis + 1)) return false;
+      continue;
+    }
     if (!(op->traits & BYOC_OP_ELEMENTWISE)) return false;
     for (uint32_t i = 0; i < node->operand_count; ++i) {
       const byoc_type_t *type = node->operands[i] ? node->operands[i]->type : NULL;
@@ -25,14 +31,7 @@ static bool mergeable(const byoc_lower_t *lower, const byoc_type_t *space, int32
   return true;
 }
 
-// Consecutive axes that are walked by one loop; `extent` is NULL-terminated by count.
-typedef struct walk_t {
-  int32_t first[BYOC_MAX_RANK], last[BYOC_MAX_RANK]; // axes
-  const byoc_loop_expr_t *extent[BYOC_MAX_RANK];
-  int32_t count;
-} walk_t;
-
-static void plan_walk(byoc_lower_t *lower, const byoc_type_t *space, walk_t *walk) {
+static void plan_walk(byoc_lower_t *lower, const byoc_type_t *space, byoc_walk_t *walk) {
   byoc_loop_builder_t *builder = byoc_lower_builder(lower);
   bool is_static = byoc_type_is_static(space);
   for (int32_t axis = 0; axis < space->rank; ++axis) {
@@ -53,8 +52,8 @@ static void plan_walk(byoc_lower_t *lower, const byoc_type_t *space, walk_t *wal
 }
 
 // Splits the index of a merged walk into the indices of its axes.
-static void split_index(byoc_loop_builder_t *builder, const byoc_type_t *space, int32_t first, int32_t last,
-                        const byoc_loop_expr_t *index, const byoc_loop_expr_t **indices) {
+void byoc_schedule_split(byoc_loop_builder_t *builder, const byoc_type_t *space, int32_t first, int32_t last,
+                         const byoc_loop_expr_t *index, const byoc_loop_expr_t **indices) {
   for (int32_t axis = last; axis >= first; --axis) {
     const byoc_loop_expr_t *extent = byoc_loop_dim(builder, space->dims[axis]);
     indices[axis] = axis == first ? index : byoc_loop_binary(builder, BYOC_LOOP_OP_MOD, index, extent);
@@ -62,15 +61,20 @@ static void split_index(byoc_loop_builder_t *builder, const byoc_type_t *space, 
   }
 }
 
-static void lower_element(byoc_lower_t *lower, const byoc_node_t *anchor, const byoc_op_t *op, uint32_t result,
-                          const byoc_loop_expr_t *const *indices) {
-  size_t mark = lower->elements.count;
+const byoc_loop_expr_t *byoc_schedule_value(byoc_lower_t *lower, const byoc_node_t *anchor, const byoc_op_t *op,
+                                            uint32_t result, const byoc_loop_expr_t *const *indices) {
   bool may_guard = !(op->traits & BYOC_OP_ELEMENTWISE);
-  ++lower->frames;
   lower->guarded += may_guard;
   const byoc_loop_expr_t *value = op->point(lower, anchor, result, indices);
   lower->guarded -= may_guard;
-  byoc_lower_store(lower, anchor, result, indices, value);
+  return value;
+}
+
+void byoc_schedule_element(byoc_lower_t *lower, const byoc_node_t *anchor, const byoc_op_t *op, uint32_t result,
+                           const byoc_loop_expr_t *const *indices) {
+  size_t mark = lower->elements.count;
+  ++lower->frames;
+  byoc_lower_store(lower, anchor, result, indices, byoc_schedule_value(lower, anchor, op, result, indices));
   --lower->frames;
   lower->elements.count = mark;
 }
@@ -79,13 +83,14 @@ static void lower_result(byoc_lower_t *lower, const byoc_node_t *anchor, const b
   byoc_loop_builder_t *builder = byoc_lower_builder(lower);
   const byoc_type_t *space = anchor->results[result]->type;
   const byoc_loop_expr_t *indices[BYOC_MAX_RANK], *zero = byoc_loop_int(builder, 0);
-  walk_t walk = {.count = 0};
+  byoc_walk_t walk = {.count = 0};
   for (int32_t axis = 0; axis < space->rank; ++axis) indices[axis] = zero;
   plan_walk(lower, space, &walk);
   if (walk.count == 0) {
-    lower_element(lower, anchor, op, result, indices);
+    byoc_schedule_element(lower, anchor, op, result, indices);
     return;
   }
+  if (byoc_lower_transposed(lower, anchor, op, result, &walk, indices)) return;
   int32_t inner = walk.count - 1;
   if (inner > 0) {
     const byoc_loop_expr_t *extent = walk.extent[0];
@@ -95,13 +100,13 @@ static void lower_result(byoc_lower_t *lower, const byoc_node_t *anchor, const b
       const byoc_loop_expr_t *own = i == 0 ? outer : byoc_loop_binary(builder, BYOC_LOOP_OP_MOD, outer, walk.extent[i]);
       if (i > 0) outer = byoc_loop_binary(builder, BYOC_LOOP_OP_FLOORDIV, outer, walk.extent[i]);
       own = byoc_loop_let(builder, "i", own);
-      split_index(builder, space, walk.first[i], walk.last[i], own, indices);
+      byoc_schedule_split(builder, space, walk.first[i], walk.last[i], own, indices);
     }
   }
   const byoc_loop_expr_t *index =
       byoc_loop_for(builder, inner > 0 ? BYOC_LOOP_VECTOR : BYOC_LOOP_PARALLEL, "i", zero, walk.extent[inner]);
-  split_index(builder, space, walk.first[inner], walk.last[inner], index, indices);
-  lower_element(lower, anchor, op, result, indices);
+  byoc_schedule_split(builder, space, walk.first[inner], walk.last[inner], index, indices);
+  byoc_schedule_element(lower, anchor, op, result, indices);
   byoc_loop_end(builder);
   if (inner > 0) byoc_loop_end(builder);
 }

@@ -52,7 +52,7 @@ int64_t byoc_work_of(const byoc_loop_stmt_t *stmt) {
   case BYOC_LOOP_FOR:
     turns = byoc_loop_turns(stmt);
     work = byoc_work_times(turns < 0 ? UNKNOWN_TURNS : turns, byoc_work_of(stmt->loop.body));
-    if (stmt->loop.kind == BYOC_LOOP_VECTOR) work /= 4;
+    if (stmt->loop.kind == BYOC_LOOP_VECTOR || stmt->loop.kind == BYOC_LOOP_REDUCE) work /= 4;
     return work > 0 ? work : 1;
   case BYOC_LOOP_WHILE:
     return byoc_work_times(UNKNOWN_TURNS, byoc_work_of(stmt->loop_while.body));

@@ -79,6 +79,11 @@ struct byoc_runtime_module_t {
 
 const char *byoc_runtime_module_kind_name(byoc_runtime_module_kind_t kind);
 uint32_t byoc_runtime_module_properties(const byoc_runtime_module_t *module);
+// What the properties ask of an export. Linkable: objects for the link, which a serialisable one is compiled into
+// first. Serialisable only: data.
+static inline bool byoc_runtime_module_has(const byoc_runtime_module_t *module, uint32_t properties) {
+  return (byoc_runtime_module_properties(module) & properties) == properties;
+}
 
 // A module with one reference, empty but for kind, name and target.
 byoc_status_t byoc_runtime_module_create(byoc_runtime_module_kind_t kind, const char *name, const char *target,

@@ -1,6 +1,7 @@
 // Elementwise operators of two or more operands, with NumPy broadcasting, and the older one by `axis` and `broadcast`.
 #include <string.h>
 
+#include "core/ops/string.h"
 #include "core/ops/util.h"
 
 #define OP(name) BYOC_LOOP_OP_##name
@@ -157,7 +158,7 @@ static bool is_bool(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_BOOL;
 }
 static bool is_comparable(byoc_dtype_t dtype) {
-  return byoc_dtype_is_number(dtype) || dtype == BYOC_DTYPE_BOOL;
+  return byoc_dtype_is_number(dtype) || dtype == BYOC_DTYPE_BOOL || dtype == BYOC_DTYPE_STRING;
 }
 
 static byoc_status_t broadcast(byoc_infer_t *infer, byoc_dtype_t dtype) {
@@ -200,7 +201,7 @@ static byoc_status_t infer_order(byoc_infer_t *infer) {
   return infer_two(infer, byoc_dtype_is_number, "a numeric tensor", true);
 }
 static byoc_status_t infer_equal(byoc_infer_t *infer) {
-  return infer_two(infer, is_comparable, "a tensor of numbers or bools", true);
+  return infer_two(infer, is_comparable, "a tensor of numbers, bools or texts", true);
 }
 static byoc_status_t infer_mod(byoc_infer_t *infer) {
   return infer_number(infer);
@@ -268,6 +269,12 @@ static const byoc_loop_expr_t *point_prelu_6(byoc_lower_t *lower, const byoc_nod
 #define TWO(op_name, version, infer_name, point_name) ROW(op_name, version, 2, 2, 0, infer_name, point_name)
 #define COMMUTES(op_name, version, infer_name, point_name)                                                             \
   ROW(op_name, version, 2, 2, BYOC_OP_COMMUTES, infer_name, point_name)
+#define EQUAL(version, more_traits)                                                                                    \
+  {                                                                                                                    \
+    .domain = "", .name = "Equal", .since_version = version, .min_inputs = 2, .max_inputs = 2, .min_outputs = 1,       \
+    .max_outputs = 1, .traits = BYOC_OP_ELEMENTWISE | BYOC_OP_BROADCASTS | (more_traits), .infer = infer_equal,        \
+    .point = point_equal, .expand = byoc_expand_text_equal                                                             \
+  }
 #define MANY(op_name, version, infer_name, point_name) ROW(op_name, version, 1, -1, 0, infer_name, point_name)
 
 const byoc_op_t byoc_ops_binary[] = {
@@ -305,11 +312,11 @@ const byoc_op_t byoc_ops_binary[] = {
     COMMUTES(BitwiseOr, 18, integer, or),
     COMMUTES(BitwiseXor, 18, integer, xor),
     TWO(BitShift, 11, shift, shift),
-    TWO(Equal, 1, equal, equal),
-    COMMUTES(Equal, 7, equal, equal),
-    COMMUTES(Equal, 11, equal, equal),
-    COMMUTES(Equal, 13, equal, equal),
-    COMMUTES(Equal, 19, equal, equal),
+    EQUAL(1, 0),
+    EQUAL(7, BYOC_OP_COMMUTES),
+    EQUAL(11, BYOC_OP_COMMUTES),
+    EQUAL(13, BYOC_OP_COMMUTES),
+    EQUAL(19, BYOC_OP_COMMUTES),
     TWO(Less, 1, order, less),
     TWO(Less, 7, order, less),
     TWO(Less, 9, order, less),

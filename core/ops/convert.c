@@ -1,5 +1,6 @@
 // Elementwise operators that pass their operand on: conversions, Clip, Identity, and Dropout.
 #include "core/ops/random.h"
+#include "core/ops/string.h"
 #include "core/ops/util.h"
 
 // ---- Cast, CastLike ----
@@ -25,7 +26,7 @@ static const byoc_loop_expr_t *point_cast(byoc_lower_t *lower, const byoc_node_t
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_loop_expr_t *x = byoc_lower_load(lower, node, 0, indices);
   byoc_dtype_t to = node->results[result]->type->dtype;
-  if (!x || x->dtype == to) return x;
+  if (!x || x->dtype == to || to == BYOC_DTYPE_STRING) return x;
   // To bool: anything but zero is true (NaN too), which a conversion by value would not give.
   if (to == BYOC_DTYPE_BOOL) {
     x = byoc_emit_as(b, byoc_compute_dtype(x->dtype), x);
@@ -152,9 +153,15 @@ static byoc_status_t expand_dropout(byoc_node_t *node, byoc_diag_t *diag, bool *
   .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most, .min_outputs = 1, \
   .max_outputs = results
 #define CAST(version)                                                                                                  \
-  { ROW(Cast, version, 1, 1, 1), .traits = BYOC_OP_ELEMENTWISE, .infer = infer_cast, .point = point_cast }
+  {                                                                                                                    \
+    ROW(Cast, version, 1, 1, 1), .traits = BYOC_OP_ELEMENTWISE, .infer = infer_cast, .point = point_cast,              \
+                                 .expand = byoc_expand_text_cast                                                       \
+  }
 #define CAST_LIKE(version)                                                                                             \
-  { ROW(CastLike, version, 2, 2, 1), .traits = BYOC_OP_ELEMENTWISE, .infer = infer_cast_like, .point = point_cast }
+  {                                                                                                                    \
+    ROW(CastLike, version, 2, 2, 1), .traits = BYOC_OP_ELEMENTWISE, .infer = infer_cast_like, .point = point_cast,     \
+                                     .expand = byoc_expand_text_cast                                                   \
+  }
 #define CLIP(version, operands)                                                                                        \
   { ROW(Clip, version, 1, operands, 1), .traits = BYOC_OP_ELEMENTWISE, .infer = infer_clip, .point = point_clip }
 #define IDENTITY(version)                                                                                              \

@@ -18,6 +18,8 @@ byoc_dtype_t byoc_compute_dtype(byoc_dtype_t dtype) {
 }
 
 const byoc_loop_expr_t *byoc_emit_as(byoc_loop_builder_t *b, byoc_dtype_t dtype, const byoc_loop_expr_t *value) {
+  // Texts are moved as the numbers that their addresses are.
+  if (dtype == BYOC_DTYPE_STRING) return value && value->dtype == BYOC_DTYPE_U64 ? value : NULL;
   return !value || value->dtype == dtype ? value : byoc_loop_cast(b, dtype, value);
 }
 

@@ -89,6 +89,18 @@ static byoc_status_t loops_col2im(byoc_lower_t *lower, const byoc_node_t *node) 
   return BYOC_OK;
 }
 
+static const byoc_loop_expr_t *shape_col2im(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d) {
+  (void)result;
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *x = node->operands[0]->type;
+  if (d == 0) return byoc_emit_dim(b, x, 0);
+  if (d > 1) return byoc_emit_int(lower, node, 1, d - 2);
+  const byoc_loop_expr_t *taps = byoc_loop_int(b, 1);
+  int64_t spatial = byoc_type_element_count(node->operands[2]->type);
+  for (int64_t i = 0; i < spatial; ++i) taps = BYOC_LMUL(b, taps, byoc_emit_int(lower, node, 2, i));
+  return BYOC_LDIV(b, byoc_emit_dim(b, x, 1), BYOC_LMAX(b, byoc_loop_int(b, 1), taps));
+}
+
 // ---- CenterCropPad ----
 static byoc_status_t infer_crop(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
@@ -133,6 +145,17 @@ static const byoc_loop_expr_t *point_crop(byoc_lower_t *lower, const byoc_node_t
   }
   const byoc_loop_expr_t *value = byoc_lower_load(lower, node, 0, at);
   return inside && value ? byoc_loop_select(b, inside, value, byoc_loop_const(b, value->dtype, 0.0)) : value;
+}
+
+static const byoc_loop_expr_t *shape_crop(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d) {
+  (void)result;
+  size_t count = 0;
+  int32_t rank = node->operands[0]->type->rank, at = d;
+  const int64_t *axes = byoc_attributes_ints(&node->attributes, "axes", &count);
+  for (size_t i = 0; i < count; ++i) {
+    if (axes[i] == d || axes[i] + rank == d) at = (int32_t)i;
+  }
+  return byoc_emit_int(lower, node, 1, at);
 }
 
 // ---- RotaryEmbedding ----
@@ -208,7 +231,9 @@ const byoc_op_t byoc_ops_fold[] = {
      .max_outputs = 1,
      .infer = infer_col2im,
      .loops = loops_col2im,
-     .shape_operands = 0x6},
+     .shape_operands = 0x6,
+     .shape_elements = 0x6,
+     .shape = shape_col2im},
     {.domain = "",
      .name = "CenterCropPad",
      .since_version = 18,
@@ -219,7 +244,10 @@ const byoc_op_t byoc_ops_fold[] = {
      .traits = BYOC_OP_INJECTIVE,
      .infer = infer_crop,
      .point = point_crop,
-     .shape_operands = 0x2},
+     .shape_operands = 0x2,
+     .shape_elements = 0x2,
+     .by_shape = 0x2,
+     .shape = shape_crop},
     {.domain = "",
      .name = "RotaryEmbedding",
      .since_version = 23,

@@ -159,11 +159,16 @@ static const byoc_loop_expr_t *point_one_hot(byoc_lower_t *lower, const byoc_nod
   return byoc_loop_select(b, BIN(EQ, hot, indices[axis]), on, off);
 }
 
-#define ROW(op_name, version, inputs, shape, function)                                                                 \
+static const byoc_loop_expr_t *shape_one_hot(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d) {
+  (void)result, (void)d;
+  return byoc_emit_as(byoc_lower_builder(lower), BYOC_DTYPE_I64, byoc_emit_scalar(lower, node, 1));
+}
+
+#define ROW(op_name, version, inputs, mask, function)                                                                  \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = inputs, .max_inputs = inputs,              \
     .min_outputs = 1, .max_outputs = 1, .traits = 0, .infer = infer_##function, .point = point_##function,             \
-    .shape_operands = shape                                                                                            \
+    .shape_operands = mask, .shape_elements = mask, .by_shape = mask, .shape = (mask) ? shape_one_hot : NULL           \
   }
 
 const byoc_op_t byoc_ops_gather[] = {

@@ -7,7 +7,7 @@
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
 
 // ---- Shape, Size ----
-static void shape_range(const byoc_node_t *node, int32_t rank, int64_t *begin, int64_t *end) {
+static void asked_dims(const byoc_node_t *node, int32_t rank, int64_t *begin, int64_t *end) {
   *begin = byoc_attributes_int(&node->attributes, "start", 0);
   *end = byoc_attributes_int(&node->attributes, "end", rank);
   if (*begin < 0) *begin += rank;
@@ -23,7 +23,7 @@ static byoc_status_t infer_shape(byoc_infer_t *infer) {
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   if (!byoc_is_ranked(x)) return byoc_infer_set_unknown(infer, 0, BYOC_DTYPE_I64, 1);
   int64_t begin = 0, end = 0;
-  shape_range(infer->node, x->rank, &begin, &end);
+  asked_dims(infer->node, x->rank, &begin, &end);
   byoc_dim_t length = byoc_dim_constant(end - begin);
   return byoc_infer_set(infer, 0, BYOC_DTYPE_I64, 1, &length);
 }
@@ -34,7 +34,7 @@ static const byoc_loop_expr_t *point_shape(byoc_lower_t *lower, const byoc_node_
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type;
   int64_t begin = 0, end = 0;
-  shape_range(node, x->rank, &begin, &end);
+  asked_dims(node, x->rank, &begin, &end);
   if (begin == end) return byoc_loop_int(b, 0); // no element is ever asked for
   const byoc_loop_expr_t *value = byoc_emit_dim(b, x, (int32_t)end - 1);
   for (int64_t d = end - 2; d >= begin; --d) {
@@ -164,6 +164,12 @@ static const byoc_loop_expr_t *point_constant_of_shape(byoc_lower_t *lower, cons
   return byoc_loop_const(b, dtype, byoc_constant_element_f64(value->tensor, 0));
 }
 
+static const byoc_loop_expr_t *shape_constant_of_shape(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                                                       int32_t d) {
+  (void)result;
+  return byoc_emit_int(lower, node, 0, d);
+}
+
 // ---- Range ----
 static byoc_status_t infer_range(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
@@ -212,6 +218,27 @@ static const byoc_loop_expr_t *point_range(byoc_lower_t *lower, const byoc_node_
   return byoc_emit_as(b, node->results[result]->type->dtype, BYOC_LADD(b, start, steps));
 }
 
+// ceil((limit - start) / delta), not below 0
+static const byoc_loop_expr_t *shape_range(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d) {
+  (void)result, (void)d;
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  bool is_float = byoc_dtype_is_float(node->operands[0]->type->dtype);
+  byoc_dtype_t dtype = is_float ? BYOC_DTYPE_F64 : BYOC_DTYPE_I64;
+  const byoc_loop_expr_t *given[3];
+  for (uint32_t i = 0; i < 3; ++i) given[i] = byoc_emit_as(b, dtype, byoc_emit_scalar(lower, node, i));
+  const byoc_loop_expr_t *distance = BYOC_LSUB(b, given[1], given[0]), *length = NULL;
+  if (is_float) {
+    length = byoc_loop_unary(b, BYOC_LOOP_OP_CEIL, BIN(DIV, distance, given[2]));
+    length = byoc_emit_as(b, BYOC_DTYPE_I64, length);
+  } else { // a delta of 0 makes no elements
+    const byoc_loop_expr_t *none = BIN(EQ, given[2], byoc_loop_int(b, 0));
+    const byoc_loop_expr_t *delta = byoc_loop_select(b, none, byoc_loop_int(b, 1), given[2]);
+    length = BYOC_LDIV(b, byoc_loop_unary(b, BYOC_LOOP_OP_NEG, distance), delta);
+    length = byoc_loop_select(b, none, byoc_loop_int(b, 0), byoc_loop_unary(b, BYOC_LOOP_OP_NEG, length));
+  }
+  return BYOC_LMAX(b, byoc_loop_int(b, 0), length);
+}
+
 // ---- EyeLike ----
 static byoc_status_t infer_eye_like(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
@@ -232,11 +259,12 @@ static const byoc_loop_expr_t *point_eye_like(byoc_lower_t *lower, const byoc_no
                           byoc_loop_const(b, dtype, 0.0));
 }
 
-#define ROW(op_name, version, inputs, shape, function)                                                                 \
+#define ROW(op_name, version, inputs, function, ...)                                                                   \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = inputs, .max_inputs = inputs,              \
-    .min_outputs = 1, .max_outputs = 1, .infer = infer_##function, .point = point_##function, .shape_operands = shape  \
+    .min_outputs = 1, .max_outputs = 1, .infer = infer_##function, .point = point_##function, __VA_ARGS__              \
   }
+#define BY_DATA(mask, function) .shape_operands = mask, .shape_elements = mask, .shape = shape_##function
 #define CONSTANT(version)                                                                                              \
   {                                                                                                                    \
     .domain = "", .name = "Constant", .since_version = version, .min_inputs = 0, .max_inputs = 0, .min_outputs = 1,    \
@@ -244,15 +272,15 @@ static const byoc_loop_expr_t *point_eye_like(byoc_lower_t *lower, const byoc_no
   }
 
 const byoc_op_t byoc_ops_generate[] = {
-    ROW(Shape, 1, 1, 0, shape),
-    ROW(Shape, 13, 1, 0, shape),
-    ROW(Shape, 15, 1, 0, shape),
-    ROW(Shape, 19, 1, 0, shape),
-    ROW(Shape, 21, 1, 0, shape),
-    ROW(Size, 1, 1, 0, size),
-    ROW(Size, 13, 1, 0, size),
-    ROW(Size, 19, 1, 0, size),
-    ROW(Size, 21, 1, 0, size),
+    ROW(Shape, 1, 1, shape, .by_shape = 1),
+    ROW(Shape, 13, 1, shape, .by_shape = 1),
+    ROW(Shape, 15, 1, shape, .by_shape = 1),
+    ROW(Shape, 19, 1, shape, .by_shape = 1),
+    ROW(Shape, 21, 1, shape, .by_shape = 1),
+    ROW(Size, 1, 1, size, .by_shape = 1),
+    ROW(Size, 13, 1, size, .by_shape = 1),
+    ROW(Size, 19, 1, size, .by_shape = 1),
+    ROW(Size, 21, 1, size, .by_shape = 1),
     CONSTANT(1),
     CONSTANT(9),
     CONSTANT(11),
@@ -260,11 +288,11 @@ const byoc_op_t byoc_ops_generate[] = {
     CONSTANT(13),
     CONSTANT(19),
     CONSTANT(21),
-    ROW(ConstantOfShape, 9, 1, 1u << 0, constant_of_shape),
-    ROW(ConstantOfShape, 20, 1, 1u << 0, constant_of_shape),
-    ROW(ConstantOfShape, 21, 1, 1u << 0, constant_of_shape),
-    ROW(Range, 11, 3, 7u, range),
-    ROW(EyeLike, 9, 1, 0, eye_like),
-    ROW(EyeLike, 22, 1, 0, eye_like),
+    ROW(ConstantOfShape, 9, 1, constant_of_shape, BY_DATA(1u, constant_of_shape), .by_shape = 1),
+    ROW(ConstantOfShape, 20, 1, constant_of_shape, BY_DATA(1u, constant_of_shape), .by_shape = 1),
+    ROW(ConstantOfShape, 21, 1, constant_of_shape, BY_DATA(1u, constant_of_shape), .by_shape = 1),
+    ROW(Range, 11, 3, range, BY_DATA(7u, range), .by_shape = 2),
+    ROW(EyeLike, 9, 1, eye_like, .by_shape = 1),
+    ROW(EyeLike, 22, 1, eye_like, .by_shape = 1),
 };
 const size_t byoc_ops_generate_count = sizeof byoc_ops_generate / sizeof *byoc_ops_generate;

@@ -83,15 +83,78 @@ static byoc_status_t check_count(const byoc_node_t *node, const char *what, uint
 
 static byoc_status_t infer_block(byoc_block_t *block, byoc_diag_t *diag);
 
+// ---- calls: the callee's result types, in the caller's dimensions ----
+
+typedef struct fresh_dim_t {
+  byoc_dim_t of, dim;
+  struct fresh_dim_t *next;
+} fresh_dim_t;
+
+typedef struct {
+  const byoc_node_t *call;
+  byoc_arena_t *arena;
+  fresh_dim_t *fresh; // dimensions that come to be inside of the callee
+  bool failed;
+} call_t;
+
+static bool is_not_leaf(void *self, byoc_dim_t leaf) {
+  return !byoc_dim_equal(leaf, *(const byoc_dim_t *)self);
+}
+
+static bool caller_dim(void *self, byoc_dim_t leaf, byoc_dim_t *out) {
+  call_t *c = self;
+  bool shared = leaf.expr->kind == BYOC_DIM_SYMBOL;
+  for (uint32_t i = 0; i < c->call->operand_count; ++i) {
+    const byoc_type_t *type = c->call->callee->body->parameters.data[i]->type;
+    const byoc_type_t *given = byoc_operand_type(c->call, i);
+    if (!byoc_is_ranked(type) || !byoc_is_ranked(given) || type->rank != given->rank) continue;
+    for (int32_t d = 0; d < type->rank; ++d) {
+      *out = given->dims[d];
+      if (byoc_dim_equal(type->dims[d], leaf)) return true;
+      shared |= !byoc_dim_walk(given->dims[d], is_not_leaf, &leaf);
+    }
+  }
+  if (shared) return false;
+  for (const fresh_dim_t *known = c->fresh; known; known = known->next) {
+    *out = known->dim;
+    if (byoc_dim_equal(known->of, leaf)) return true;
+  }
+  fresh_dim_t *made = BYOC_ARENA_NEW(c->arena, fresh_dim_t);
+  if (!made) {
+    c->failed = true;
+    return false;
+  }
+  *made = (fresh_dim_t){
+      .of = leaf,
+      .dim = byoc_dim_unknown(c->arena, c->call->function->module->next_id++, &c->failed),
+      .next = c->fresh,
+  };
+  c->fresh = made;
+  *out = made->dim;
+  return true;
+}
+
+static const byoc_type_t *caller_type(call_t *c, const byoc_type_t *type) {
+  if (!byoc_is_ranked(type) || byoc_type_is_static(type)) return type;
+  byoc_dim_t dims[BYOC_MAX_RANK];
+  for (int32_t d = 0; d < type->rank; ++d) {
+    dims[d] = byoc_dim_replace(type->dims[d], caller_dim, c, c->arena, &c->failed);
+  }
+  return byoc_type_tensor(c->arena, type->dtype, type->rank, dims);
+}
+
 static byoc_status_t infer_call(byoc_node_t *node, byoc_diag_t *diag) {
   const byoc_block_t *body = node->callee->body;
   BYOC_RETURN_IF_ERROR(check_count(node, "operand", node->operand_count, (int32_t)body->parameters.count,
                                    (int32_t)body->parameters.count, diag));
   BYOC_RETURN_IF_ERROR(check_count(node, "result", node->result_count, (int32_t)body->results.count,
                                    (int32_t)body->results.count, diag));
+  call_t call = {.call = node, .arena = &node->function->module->arena};
   for (uint32_t i = 0; i < node->result_count; ++i) {
     const byoc_type_t *known = node->results[i]->type;
-    node->results[i]->type = body->results.data[i]->type;
+    const byoc_type_t *type = caller_type(&call, body->results.data[i]->type);
+    if (!type || call.failed) return byoc_diag_out_of_memory(diag);
+    node->results[i]->type = type;
     BYOC_RETURN_IF_ERROR(merge_result(node, i, known, diag));
   }
   return BYOC_OK;

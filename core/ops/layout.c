@@ -84,6 +84,17 @@ static const byoc_loop_expr_t *point_expand(byoc_lower_t *lower, const byoc_node
   return byoc_lower_load_broadcast(lower, node, 0, node->results[result]->type->rank, indices);
 }
 
+static const byoc_loop_expr_t *shape_expand(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d) {
+  (void)result;
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *x = node->operands[0]->type;
+  int32_t count = (int32_t)byoc_type_element_count(node->operands[1]->type), rank = x->rank > count ? x->rank : count;
+  int32_t i = d - (rank - x->rank), j = d - (rank - count);
+  const byoc_loop_expr_t *one = byoc_loop_int(b, 1), *own = i >= 0 ? byoc_emit_dim(b, x, i) : one;
+  const byoc_loop_expr_t *want = j >= 0 ? byoc_loop_let(b, "want", byoc_emit_int(lower, node, 1, j)) : one;
+  return byoc_loop_select(b, BIN(EQ, want, one), own, want);
+}
+
 // ---- Concat: one loop nest an operand, each writing its part ----
 static byoc_status_t infer_concat(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
@@ -208,6 +219,11 @@ static const byoc_loop_expr_t *point_split(byoc_lower_t *lower, const byoc_node_
     at[axis] = BYOC_LADD(b, at[axis], byoc_emit_dim(b, node->results[i]->type, axis));
   }
   return byoc_lower_load(lower, node, 0, at);
+}
+
+static const byoc_loop_expr_t *shape_split(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d) {
+  (void)d;
+  return byoc_emit_int(lower, node, 1, result);
 }
 
 // ---- Slice ----
@@ -399,6 +415,43 @@ static const byoc_loop_expr_t *point_slice(byoc_lower_t *lower, const byoc_node_
   return byoc_lower_load(lower, node, 0, at);
 }
 
+// How many elements a start, an end and a step that are data leave of `extent`.
+static const byoc_loop_expr_t *sliced_length(byoc_loop_builder_t *b, const byoc_loop_expr_t *start,
+                                             const byoc_loop_expr_t *end, const byoc_loop_expr_t *step,
+                                             const byoc_loop_expr_t *extent) {
+  const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1);
+  const byoc_loop_expr_t *forward = byoc_loop_let(b, "forward", BIN(LT, zero, step));
+  start = byoc_loop_let(b, "start", clamped_start(b, start, step, extent));
+  end = byoc_loop_select(b, BIN(LT, end, zero), BYOC_LADD(b, end, extent), end);
+  const byoc_loop_expr_t *least = byoc_loop_select(b, forward, zero, byoc_loop_int(b, -1));
+  const byoc_loop_expr_t *most = byoc_loop_select(b, forward, extent, BYOC_LSUB(b, extent, one));
+  end = byoc_loop_let(b, "end", BYOC_LMAX(b, least, BYOC_LMIN(b, end, most)));
+  const byoc_loop_expr_t *distance = byoc_loop_select(b, forward, BYOC_LSUB(b, end, start), BYOC_LSUB(b, start, end));
+  const byoc_loop_expr_t *stride = BYOC_LMAX(b, one, byoc_loop_unary(b, BYOC_LOOP_OP_ABS, step));
+  const byoc_loop_expr_t *length = BYOC_LDIV(b, BYOC_LADD(b, distance, BYOC_LSUB(b, stride, one)), stride);
+  return BYOC_LMAX(b, zero, length);
+}
+
+static const byoc_loop_expr_t *shape_slice(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d) {
+  (void)result;
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *x = node->operands[0]->type;
+  const byoc_loop_expr_t *extent = byoc_emit_dim(b, x, d), *length = extent;
+  int64_t count = byoc_type_element_count(node->operands[1]->type);
+  for (int64_t i = 0; i < count && i < x->rank; ++i) {
+    const byoc_loop_expr_t *axis = byoc_loop_int(b, i), *step = byoc_loop_int(b, 1);
+    if (byoc_has_operand(node, 3))
+      axis = byoc_emit_index(b, byoc_emit_int(lower, node, 3, i), byoc_loop_int(b, x->rank));
+    if (byoc_has_operand(node, 4)) step = byoc_emit_int(lower, node, 4, i);
+    int64_t known = 0;
+    if (axis && byoc_loop_is_int(axis, &known) && known != d) continue;
+    const byoc_loop_expr_t *cut =
+        sliced_length(b, byoc_emit_int(lower, node, 1, i), byoc_emit_int(lower, node, 2, i), step, extent);
+    length = byoc_loop_select(b, BIN(EQ, axis, byoc_loop_int(b, d)), cut, length);
+  }
+  return length;
+}
+
 // ---- Tile ----
 static byoc_status_t infer_tile(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
@@ -430,6 +483,12 @@ static const byoc_loop_expr_t *point_tile(byoc_lower_t *lower, const byoc_node_t
     at[d] = once ? indices[d] : BYOC_LMOD(b, indices[d], byoc_emit_dim(b, x, d));
   }
   return byoc_lower_load(lower, node, 0, at);
+}
+
+static const byoc_loop_expr_t *shape_tile(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d) {
+  (void)result;
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  return BYOC_LMUL(b, byoc_emit_dim(b, node->operands[0]->type, d), byoc_emit_int(lower, node, 1, d));
 }
 
 // ---- DepthToSpace, SpaceToDepth ----
@@ -513,6 +572,18 @@ static const byoc_loop_expr_t *point_trilu(byoc_lower_t *lower, const byoc_node_
     .min_outputs = 1, .max_outputs = results, .traits = BYOC_OP_INJECTIVE, .infer = infer_##infer_name,                \
     .point = point_##point_name, .shape_operands = shape                                                               \
   }
+// The same with a shape that may be data; `unread`: operands that are not looked at once it is known.
+#define BY_DATA(op_name, version, most, results, mask, unread, function)                                               \
+  {                                                                                                                    \
+    .domain = "", .name = #op_name, .since_version = version, .min_inputs = BY_DATA_LEAST_##op_name,                   \
+    .max_inputs = most, .min_outputs = 1, .max_outputs = results, .traits = BYOC_OP_INJECTIVE,                         \
+    .infer = infer_##function, .point = point_##function, .shape_operands = mask, .shape_elements = mask,              \
+    .by_shape = unread, .shape = shape_##function                                                                      \
+  }
+#define BY_DATA_LEAST_Expand 2
+#define BY_DATA_LEAST_Split  1
+#define BY_DATA_LEAST_Slice  3
+#define BY_DATA_LEAST_Tile   2
 #define CONCAT(version)                                                                                                \
   {                                                                                                                    \
     .domain = "", .name = "Concat", .since_version = version, .min_inputs = 1, .max_inputs = -1, .min_outputs = 1,     \
@@ -525,21 +596,21 @@ const byoc_op_t byoc_ops_layout[] = {
     ROW(Transpose, 1, 1, 1, 1, 0, transpose, transpose),
     ROW(Transpose, 13, 1, 1, 1, 0, transpose, transpose),
     ROW(Transpose, 21, 1, 1, 1, 0, transpose, transpose),
-    ROW(Expand, 8, 2, 2, 1, SECOND, expand, expand),
-    ROW(Expand, 13, 2, 2, 1, SECOND, expand, expand),
+    BY_DATA(Expand, 8, 2, 1, SECOND, SECOND, expand),
+    BY_DATA(Expand, 13, 2, 1, SECOND, SECOND, expand),
     CONCAT(4),
     CONCAT(11),
     CONCAT(13),
     ROW(Split, 2, 1, 1, -1, 0, split, split),
     ROW(Split, 11, 1, 1, -1, 0, split, split),
-    ROW(Split, 13, 1, 2, -1, SECOND, split, split),
-    ROW(Split, 18, 1, 2, -1, SECOND, split, split),
+    BY_DATA(Split, 13, 2, -1, SECOND, SECOND, split),
+    BY_DATA(Split, 18, 2, -1, SECOND, SECOND, split),
     ROW(Slice, 1, 1, 1, 1, 0, slice, slice),
-    ROW(Slice, 10, 3, 5, 1, FROM_1_TO_4, slice, slice),
-    ROW(Slice, 11, 3, 5, 1, FROM_1_TO_4, slice, slice),
-    ROW(Slice, 13, 3, 5, 1, FROM_1_TO_4, slice, slice),
-    ROW(Tile, 6, 2, 2, 1, SECOND, tile, tile),
-    ROW(Tile, 13, 2, 2, 1, SECOND, tile, tile),
+    BY_DATA(Slice, 10, 5, 1, FROM_1_TO_4, 0, slice),
+    BY_DATA(Slice, 11, 5, 1, FROM_1_TO_4, 0, slice),
+    BY_DATA(Slice, 13, 5, 1, FROM_1_TO_4, 0, slice),
+    BY_DATA(Tile, 6, 2, 1, SECOND, SECOND, tile),
+    BY_DATA(Tile, 13, 2, 1, SECOND, SECOND, tile),
     ROW(DepthToSpace, 1, 1, 1, 1, 0, depth, depth_to_space),
     ROW(DepthToSpace, 11, 1, 1, 1, 0, depth, depth_to_space),
     ROW(DepthToSpace, 13, 1, 1, 1, 0, depth, depth_to_space),

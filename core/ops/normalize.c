@@ -102,6 +102,7 @@ static const byoc_loop_expr_t *lp_divisor(byoc_loop_builder_t *b, const byoc_loo
 
 static void begin_rows(byoc_rows_t *rows, byoc_lower_t *lower, norm_t *norm) {
   byoc_rows_begin(rows, lower, &norm->type, norm->over);
+  rows->is_dense = byoc_lower_operand_buffer(lower, norm->node, 0) != NULL;
   norm->length = byoc_rows_length(rows, norm->dtype);
 }
 

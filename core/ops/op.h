@@ -8,7 +8,7 @@
 //   view     the same bytes under another shape: no code at all
 //   expand   rewritten into other operators before placement's leftovers are lowered; an expansion that covers some
 //            cases only (BatchNormalization in training) declines the others, which a point or loops definition takes
-// Operators of control flow have none of them: the host program runs them.
+// Operators of control flow, of sequences and optionals, and of text have none of them: the host program runs them.
 #ifndef BYOC_CORE_OPS_OP_H_
 #define BYOC_CORE_OPS_OP_H_
 
@@ -26,6 +26,7 @@ typedef enum byoc_op_trait_t {
   BYOC_OP_RANDOM = 1 << 6,  // never folded, never merged
   BYOC_OP_CONTROL = 1 << 7, // has nested blocks
   BYOC_OP_HEAVY = 1 << 8,   // much arithmetic an element (conv, matmul): producers are not inlined into it
+  BYOC_OP_HOST = 1 << 9,    // run by the host program, as is what has CONTROL
 } byoc_op_trait_t;
 
 typedef struct byoc_lower_t byoc_lower_t;
@@ -56,6 +57,11 @@ typedef struct byoc_op_t {
   byoc_status_t (*expand)(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed);
   bool is_view;
   uint32_t shape_operands; // bit i: operand i is needed by value to know the result's shape
+  // For results whose shape depends on data: dimension `d` of result `result` as i64, from the dimensions and elements
+  // of the operands. `node` is the operator without its results; statements may be emitted.
+  const byoc_loop_expr_t *(*shape)(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d);
+  uint32_t shape_elements; // bit i: operand i's elements are read by `shape`, only its dimensions otherwise
+  uint32_t by_shape;       // bit i: operand i's elements are not read once the results' shapes are known
 } byoc_op_t;
 
 // One array per family, listed in core/ops/families.def as BYOC_OP_FAMILY(elementwise): each file core/ops/<name>.c
@@ -78,6 +84,14 @@ const byoc_op_t *byoc_op_at(size_t index);
 byoc_status_t byoc_infer_node(byoc_node_t *node, byoc_diag_t *diag);
 byoc_status_t byoc_infer_function(byoc_function_t *function, byoc_diag_t *diag);
 byoc_status_t byoc_infer_module(byoc_graph_module_t *module, byoc_diag_t *diag);
+
+// Infers all types of a graph function afresh, nested blocks included, from those of its parameters; what was known
+// besides (declared constants, names) is kept where it says more. Unknown dimensions are then those of operators that
+// still stand in the function. Nothing is done where every type is known but for symbols.
+byoc_status_t byoc_infer_afresh(byoc_function_t *function, byoc_diag_t *diag);
+// The same for every graph function; then each unknown dimension gets a symbol (u0, u1, ...: unique in the module),
+// those inside of sequences and optionals excepted, where elements differ.
+byoc_status_t byoc_name_unknown_dimensions(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *out_named);
 
 // Makes a node of an ONNX operator at the newest row <= opset 22 and infers its results; for rewrites and expansions.
 byoc_node_t *byoc_op_create(byoc_block_t *block, byoc_node_t *before, const char *domain, const char *name,

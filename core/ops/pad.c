@@ -132,10 +132,31 @@ static const byoc_loop_expr_t *point_pad(byoc_lower_t *lower, const byoc_node_t 
   return byoc_loop_select(b, inside, value, filler);
 }
 
-#define PAD(version, least, most, shape)                                                                               \
+static const byoc_loop_expr_t *shape_pad(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d) {
+  (void)result;
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *x = node->operands[0]->type;
+  const byoc_loop_expr_t *size = byoc_emit_dim(b, x, d);
+  int64_t count = x->rank;
+  if (byoc_has_operand(node, 3)) count = byoc_type_element_count(node->operands[3]->type);
+  for (int64_t i = 0; i < count && i < x->rank; ++i) {
+    const byoc_loop_expr_t *axis = byoc_loop_int(b, i);
+    if (byoc_has_operand(node, 3))
+      axis = byoc_emit_index(b, byoc_emit_int(lower, node, 3, i), byoc_loop_int(b, x->rank));
+    int64_t known = 0;
+    if (axis && byoc_loop_is_int(axis, &known) && known != d) continue;
+    const byoc_loop_expr_t *pads =
+        BYOC_LADD(b, byoc_emit_int(lower, node, 1, i), byoc_emit_int(lower, node, 1, count + i));
+    size = byoc_loop_select(b, BIN(EQ, axis, byoc_loop_int(b, d)), BYOC_LADD(b, size, pads), size);
+  }
+  return size;
+}
+
+#define PAD(version, least, most, mask)                                                                                \
   {                                                                                                                    \
     .domain = "", .name = "Pad", .since_version = version, .min_inputs = least, .max_inputs = most, .min_outputs = 1,  \
-    .max_outputs = 1, .traits = 0, .infer = infer_pad, .point = point_pad, .shape_operands = shape                     \
+    .max_outputs = 1, .traits = 0, .infer = infer_pad, .point = point_pad, .shape_operands = mask,                     \
+    .shape_elements = mask, .shape = shape_pad                                                                         \
   }
 #define PADS (1u << 1)
 #define AXES (1u << 1 | 1u << 3)

@@ -242,6 +242,7 @@ static byoc_status_t loops_global(byoc_lower_t *lower, const byoc_node_t *node) 
   for (int32_t d = 2; d < type->rank; ++d) over[d] = true;
   byoc_rows_t rows;
   byoc_rows_begin(&rows, lower, type, over);
+  rows.is_dense = byoc_lower_operand_buffer(lower, node, 0) != NULL;
   byoc_loop_op_t op = g.kind == POOL_MAX ? BYOC_LOOP_OP_MAX : BYOC_LOOP_OP_ADD;
   byoc_row_t folded = byoc_rows_fold(&rows, op, dtype, global_element, &g);
   g.length = byoc_rows_length(&rows, dtype);

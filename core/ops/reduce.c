@@ -183,16 +183,21 @@ static void swap_indices(byoc_rows_t *rows, const reduce_t *r, const byoc_loop_e
   }
 }
 
+// The set of dimensions that the axes name: a bit each.
 static const byoc_loop_expr_t *emit_mask(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
-  const byoc_loop_expr_t *mask = byoc_loop_int(b, 0), *rank = byoc_loop_int(b, node->operands[0]->type->rank);
-  int64_t count = byoc_type_element_count(node->operands[1]->type);
-  for (int64_t i = 0; i < count; ++i) {
-    const byoc_loop_expr_t *axis = byoc_emit_index(b, byoc_emit_int(lower, node, 1, i), rank);
-    const byoc_loop_expr_t *bit = byoc_loop_binary(b, BYOC_LOOP_OP_SHL, byoc_loop_int(b, 1), axis);
-    mask = byoc_loop_binary(b, BYOC_LOOP_OP_OR, mask, bit);
-  }
-  return byoc_loop_let(b, "mask", mask);
+  const byoc_type_t *axes = node->operands[1]->type;
+  int32_t rank = node->operands[0]->type->rank;
+  const byoc_loop_expr_t *count = byoc_emit_extent(b, axes, 0, axes->rank), *zero = byoc_loop_int(b, 0);
+  const byoc_loop_expr_t *mask = byoc_loop_mutable(b, "mask", zero);
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, count);
+  const byoc_loop_expr_t *axis = byoc_emit_index(b, byoc_lower_load_flat(lower, node, 1, i), byoc_loop_int(b, rank));
+  const byoc_loop_expr_t *bit = byoc_loop_binary(b, BYOC_LOOP_OP_SHL, byoc_loop_int(b, 1), axis);
+  byoc_loop_assign(b, mask, byoc_loop_binary(b, BYOC_LOOP_OP_OR, mask, bit));
+  byoc_loop_end(b);
+  if (byoc_attributes_int(&node->attributes, "noop_with_empty_axes", 0) != 0) return mask;
+  const byoc_loop_expr_t *none = byoc_loop_binary(b, BYOC_LOOP_OP_EQ, count, zero);
+  return byoc_loop_let(b, "folded", byoc_loop_select(b, none, byoc_loop_int(b, (INT64_C(1) << rank) - 1), mask));
 }
 
 static const byoc_loop_expr_t *plain(byoc_rows_t *rows, const void *self) {
@@ -244,19 +249,100 @@ static void store_row(byoc_rows_t *rows, const byoc_node_t *node, const byoc_loo
   byoc_emit_store(rows->lower, node, 0, indices, value);
 }
 
+// ---- axes that are data ----
+
+static const byoc_loop_expr_t *is_folded(byoc_loop_builder_t *b, const byoc_loop_expr_t *mask, int32_t d) {
+  const byoc_loop_expr_t *bit = byoc_loop_binary(b, BYOC_LOOP_OP_AND, mask, byoc_loop_int(b, INT64_C(1) << d));
+  return byoc_loop_binary(b, BYOC_LOOP_OP_NE, bit, byoc_loop_int(b, 0));
+}
+
+// values[k], k being known at run time only.
+static const byoc_loop_expr_t *pick(byoc_loop_builder_t *b, const byoc_loop_expr_t *const *values, int32_t count,
+                                    const byoc_loop_expr_t *k) {
+  const byoc_loop_expr_t *value = byoc_loop_int(b, 0);
+  for (int32_t i = 0; i < count; ++i) {
+    value = byoc_loop_select(b, byoc_loop_binary(b, BYOC_LOOP_OP_EQ, k, byoc_loop_int(b, i)), values[i], value);
+  }
+  return value;
+}
+
+static const byoc_loop_expr_t *shape_reduce(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d) {
+  (void)result;
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *x = node->operands[0]->type;
+  const byoc_loop_expr_t *mask = emit_mask(lower, node), *one = byoc_loop_int(b, 1), *seen = byoc_loop_int(b, 0);
+  if (byoc_attributes_int(&node->attributes, "keepdims", 1) != 0) {
+    return byoc_loop_select(b, is_folded(b, mask, d), one, byoc_emit_dim(b, x, d));
+  }
+  const byoc_loop_expr_t *size = one; // of the d-th dimension that is kept
+  for (int32_t i = 0; i < x->rank; ++i) {
+    const byoc_loop_expr_t *folded = byoc_loop_let(b, "is_folded", is_folded(b, mask, i));
+    const byoc_loop_expr_t *here = byoc_loop_binary(b, BYOC_LOOP_OP_EQ, seen, byoc_loop_int(b, d));
+    size = byoc_loop_select(b, folded, size, byoc_loop_select(b, here, byoc_emit_dim(b, x, i), size));
+    seen = byoc_loop_let(b, "seen", byoc_loop_select(b, folded, seen, BYOC_LADD(b, seen, one)));
+  }
+  return size;
+}
+
+// Loops over the operand's elements that make one of the result: all of a folded dimension, one index of a kept one.
+static const byoc_loop_expr_t *fold_window(byoc_lower_t *lower, const reduce_t *r, byoc_loop_op_t op,
+                                           const byoc_loop_expr_t *const *begin, const byoc_loop_expr_t *const *end,
+                                           const byoc_loop_expr_t *max) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  int32_t rank = r->node->operands[0]->type->rank;
+  const byoc_loop_expr_t *at[BYOC_MAX_RANK];
+  const byoc_loop_expr_t *sum = byoc_loop_mutable(b, "sum", byoc_fold_neutral(b, op, r->dtype));
+  for (int32_t d = 0; d < rank; ++d) at[d] = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", begin[d], end[d]);
+  const byoc_loop_expr_t *x = byoc_emit_as(b, r->dtype, byoc_emit_load(lower, r->node, 0, at));
+  if (max) x = UN(EXP, BYOC_LSUB(b, x, max));
+  if (x && r->reduction->before) x = r->reduction->before(b, x);
+  byoc_loop_assign(b, sum, byoc_loop_binary(b, op, sum, x));
+  byoc_emit_close(b, rank);
+  return sum;
+}
+
+static byoc_status_t reduce_by_data(byoc_lower_t *lower, const byoc_node_t *node, reduce_t *r) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
+  bool keep = byoc_attributes_int(&node->attributes, "keepdims", 1) != 0;
+  const byoc_loop_expr_t *mask = emit_mask(lower, node), *one = byoc_loop_int(b, 1), *seen = byoc_loop_int(b, 0);
+  const byoc_loop_expr_t *at[BYOC_MAX_RANK], *begin[BYOC_MAX_RANK], *end[BYOC_MAX_RANK], *length = one;
+  int32_t opened = byoc_emit_open(b, y, 0, y->rank, true, at);
+  for (int32_t d = 0; d < x->rank; ++d) {
+    const byoc_loop_expr_t *folded = byoc_loop_let(b, "is_folded", is_folded(b, mask, d)),
+                           *size = byoc_emit_dim(b, x, d);
+    const byoc_loop_expr_t *own = keep ? at[d] : pick(b, at, y->rank, seen);
+    begin[d] = byoc_loop_let(b, "begin", byoc_loop_select(b, folded, byoc_loop_int(b, 0), own));
+    end[d] = byoc_loop_let(b, "end", byoc_loop_select(b, folded, size, BYOC_LADD(b, own, one)));
+    length = BYOC_LMUL(b, length, byoc_loop_select(b, folded, size, one));
+    seen = byoc_loop_let(b, "seen", byoc_loop_select(b, folded, seen, BYOC_LADD(b, seen, one)));
+  }
+  const byoc_loop_expr_t *max = NULL;
+  if (r->reduction->log_sum_exp) {
+    max = byoc_loop_let(b, "max", finite(b, fold_window(lower, r, BYOC_LOOP_OP_MAX, begin, end, NULL), NULL));
+  }
+  r->length = byoc_emit_as(b, r->dtype, length);
+  const byoc_loop_expr_t *value = finish(b, fold_window(lower, r, r->reduction->op, begin, end, max), r);
+  byoc_emit_store(lower, node, 0, at, max ? BYOC_LADD(b, value, max) : value);
+  byoc_emit_close(b, opened);
+  return BYOC_OK;
+}
+
 static byoc_status_t loops_reduce(byoc_lower_t *lower, const byoc_node_t *node) {
   const byoc_type_t *x = node->operands[0]->type;
   reduce_t r = {.node = node, .reduction = reduction_of(node)};
   r.dtype = fold_dtype(x->dtype, r.reduction);
   bool over[BYOC_MAX_RANK], valid = true;
   byoc_known_t known = read_over(node, x->rank, over, &valid);
-  if (!valid || (known == BYOC_KNOWN_NO && !sets_from_shapes(node, &r.sets))) return BYOC_UNSUPPORTED;
+  if (!valid) return BYOC_UNSUPPORTED;
+  if (known == BYOC_KNOWN_NO && !sets_from_shapes(node, &r.sets)) return reduce_by_data(lower, node, &r);
   if (known == BYOC_KNOWN_NO) {
     for (int32_t d = 0; d < x->rank; ++d) over[d] = r.sets.masks[0] >> d & 1;
     if (r.sets.count > 1) r.mask = emit_mask(lower, node);
   }
   byoc_rows_t rows;
   byoc_rows_begin(&rows, lower, x, over);
+  rows.is_dense = r.sets.count < 2 && byoc_lower_operand_buffer(lower, node, 0);
   byoc_rows_element_t element = mapped;
   if (r.reduction->log_sum_exp) {
     r.max = byoc_rows_fold(&rows, BYOC_LOOP_OP_MAX, r.dtype, plain, &r);
@@ -319,11 +405,11 @@ static byoc_status_t loops_arg(byoc_lower_t *lower, const byoc_node_t *node) {
   return BYOC_OK;
 }
 
-#define ROW(op_name, version, most, shape, function)                                                                   \
+#define ROW(op_name, version, most, mask, function)                                                                    \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = 1, .max_inputs = most, .min_outputs = 1,   \
     .max_outputs = 1, .traits = BYOC_OP_REDUCES, .infer = infer_##function, .loops = loops_##function,                 \
-    .shape_operands = shape                                                                                            \
+    .shape_operands = mask, .shape_elements = mask, .shape = (mask) ? shape_reduce : NULL                              \
   }
 #define BY_ATTRIBUTE(name, version) ROW(name, version, 1, 0, reduce)
 #define BY_OPERAND(name, version)   ROW(name, version, 2, 1u << 1, reduce)

@@ -119,7 +119,7 @@ static byoc_status_t sizes_to_dims(const byoc_infer_t *infer, const resize_t *r,
 }
 
 static byoc_status_t infer_resize(byoc_infer_t *infer) {
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_value, "a tensor of numbers or bools"));
   resize_t r;
   BYOC_RETURN_IF_ERROR(read_resize(infer, &r));
   if (!byoc_is_ranked(r.x)) return byoc_infer_set_unranked(infer, 0, r.x->dtype);
@@ -331,45 +331,241 @@ static const byoc_loop_expr_t *emit_sum(byoc_lower_t *lower, const resize_t *r, 
   return sum;
 }
 
-static byoc_status_t loops_resize(byoc_lower_t *lower, const byoc_node_t *node) {
-  byoc_loop_builder_t *b = byoc_lower_builder(lower);
-  const byoc_infer_t infer = {.node = (byoc_node_t *)(uintptr_t)node, .opset = node->since_version};
+// ---- loops ----
+// Neighbours along the last dimension are the same for every line: tables hold them for so many lines at a time.
+// An element that is repeated so often at most is stored so many times at once.
+enum { LINES = 16, TABLE = 4096, MOST_REPEATS = 4 };
+
+typedef struct {
+  byoc_lower_t *lower;
+  byoc_loop_builder_t *b;
   resize_t r;
-  BYOC_RETURN_IF_ERROR(read_resize(&infer, &r));
-  const byoc_type_t *y = node->results[0]->type;
-  byoc_dtype_t dtype = BYOC_DTYPE_NONE; // nearest: elements move as they are
-  if (r.mode != NEAREST) dtype = y->dtype == BYOC_DTYPE_F64 ? BYOC_DTYPE_F64 : BYOC_DTYPE_F32;
+  byoc_dtype_t dtype; // NONE: nearest, elements move as they are
+  int32_t inner;
   taps_t taps[BYOC_MAX_RANK];
-  const byoc_loop_expr_t *at[BYOC_MAX_RANK], *indices[BYOC_MAX_RANK];
-  int32_t inner = y->rank - 1;
+  const byoc_loop_expr_t *indices[BYOC_MAX_RANK];
+  // tables, and the line that the other dimensions have been summed over
+  const byoc_loop_buffer_t *places, *weights, *line;
+  int64_t width, line_width;
+  int32_t tap_count;
+} resize_loops_t;
+
+// May the last dimension's neighbours be held in tables? Its sizes must be known for that, and it must be resized.
+static bool has_tables(resize_loops_t *loops) {
+  const resize_t *r = &loops->r;
+  byoc_dim_t in = r->x->dims[loops->inner], out = r->node->results[0]->type->dims[loops->inner];
+  int32_t first = 0;
+  double shrink = 1.0, scale = 1.0;
+  if (text_is(r->coordinates, "tf_crop_and_resize") || r->place[loops->inner] < 0) return false;
+  if (!byoc_dim_is_constant(in) || !byoc_dim_is_constant(out) || in.constant < 2 || in.constant > TABLE) return false;
+  if (r->sizes < 0 ? known_scale(r, loops->inner, &scale) && scale == 1.0 : byoc_dim_equal(in, out)) return false;
+  if (!choose_taps(r, loops->inner, &first, &loops->tap_count, &shrink)) return false;
+  loops->width = out.constant;
+  loops->line_width = in.constant;
+  return out.constant >= LINES && out.constant <= TABLE / loops->tap_count;
+}
+
+static const byoc_loop_expr_t *entry(const resize_loops_t *loops, int32_t tap, const byoc_loop_expr_t *at) {
+  return BYOC_LADD(loops->b, byoc_loop_int(loops->b, tap * loops->width), at);
+}
+
+static bool fill_tables(resize_loops_t *loops) {
+  byoc_loop_builder_t *b = loops->b;
+  taps_t *taps = &loops->taps[loops->inner];
+  loops->places = byoc_loop_allocate(b, "places", BYOC_DTYPE_I32, loops->tap_count * loops->width);
+  if (loops->dtype != BYOC_DTYPE_NONE)
+    loops->weights = byoc_loop_allocate(b, "weights", loops->dtype, loops->tap_count * loops->width);
+  const byoc_loop_expr_t *at =
+      byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", byoc_loop_int(b, 0), byoc_loop_int(b, loops->width));
+  if (!emit_taps(loops->lower, &loops->r, loops->inner, at, taps)) return false;
+  for (int32_t t = 0; t < taps->count; ++t) {
+    byoc_loop_store(b, loops->places, entry(loops, t, at), byoc_emit_as(b, BYOC_DTYPE_I32, taps->index[t]));
+    if (taps->weight[t])
+      byoc_loop_store(b, loops->weights, entry(loops, t, at), byoc_emit_as(b, loops->dtype, taps->weight[t]));
+  }
+  byoc_loop_end(b);
+  return true;
+}
+
+// The sum over all neighbours; NULL where they are too many.
+static const byoc_loop_expr_t *emit_value(resize_loops_t *loops) {
+  const byoc_loop_expr_t *at[BYOC_MAX_RANK];
+  int64_t neighbours = 1;
+  for (int32_t d = 0; d <= loops->inner; ++d) neighbours *= loops->taps[d].count;
+  return neighbours > MOST_NEIGHBOURS ? NULL : emit_sum(loops->lower, &loops->r, loops->taps, 0, at, loops->dtype);
+}
+
+// The line summed over the other dimensions, where it is not much longer than the result's.
+static bool sum_line(resize_loops_t *loops) {
+  byoc_loop_builder_t *b = loops->b;
+  taps_t *taps = &loops->taps[loops->inner];
+  if (loops->dtype == BYOC_DTYPE_NONE || loops->line_width > 2 * loops->width) return true;
+  loops->line = byoc_loop_allocate(b, "line", loops->dtype, loops->line_width);
+  const byoc_loop_expr_t *j =
+      byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", byoc_loop_int(b, 0), byoc_loop_int(b, loops->line_width));
+  *taps = (taps_t){.count = 1, .index = {j}};
+  const byoc_loop_expr_t *value = emit_value(loops);
+  if (!value) return false;
+  byoc_loop_store(b, loops->line, j, value);
+  byoc_loop_end(b);
+  return true;
+}
+
+static const byoc_loop_expr_t *tabled_value(resize_loops_t *loops, const byoc_loop_expr_t *i) {
+  byoc_loop_builder_t *b = loops->b;
+  const byoc_loop_expr_t *sum = NULL;
+  taps_t *taps = &loops->taps[loops->inner];
+  *taps = (taps_t){.count = loops->tap_count};
+  for (int32_t t = 0; t < taps->count; ++t) {
+    const byoc_loop_expr_t *place = byoc_loop_load(b, loops->places, entry(loops, t, i));
+    taps->index[t] = byoc_emit_as(b, BYOC_DTYPE_I64, place);
+    if (loops->weights) taps->weight[t] = byoc_loop_load(b, loops->weights, entry(loops, t, i));
+    if (!loops->line) continue;
+    const byoc_loop_expr_t *part = BYOC_LMUL(b, byoc_loop_load(b, loops->line, taps->index[t]), taps->weight[t]);
+    sum = sum ? BYOC_LADD(b, sum, part) : part;
+  }
+  return loops->line ? sum : emit_value(loops);
+}
+
+// The neighbours along all dimensions but the last, and whether the place lies outside along one of them.
+static bool emit_outer_taps(resize_loops_t *loops, const byoc_loop_expr_t **out_outside) {
+  byoc_loop_builder_t *b = loops->b;
+  for (int32_t d = 0; d < loops->inner; ++d) {
+    loops->indices[d] = byoc_loop_let(b, "i", loops->indices[d]);
+    if (!emit_taps(loops->lower, &loops->r, d, loops->indices[d], &loops->taps[d])) return false;
+    const byoc_loop_expr_t *outside = loops->taps[d].outside;
+    if (outside) *out_outside = *out_outside ? BIN(OR, *out_outside, outside) : outside;
+  }
+  return true;
+}
+
+static bool lower_tabled(resize_loops_t *loops) {
+  byoc_loop_builder_t *b = loops->b;
+  const byoc_type_t *y = loops->r.node->results[0]->type;
+  const byoc_loop_expr_t *lines = byoc_emit_extent(b, y, 0, loops->inner), *each = byoc_loop_int(b, LINES);
+  const byoc_loop_expr_t *groups = BYOC_LDIV(b, BYOC_LADD(b, lines, byoc_loop_int(b, LINES - 1)), each);
+  const byoc_loop_expr_t *group = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "group", byoc_loop_int(b, 0), groups);
+  if (!fill_tables(loops)) return false;
+  const byoc_loop_expr_t *first = byoc_loop_let(b, "first", BYOC_LMUL(b, group, each)), *outside = NULL;
+  const byoc_loop_expr_t *line =
+      byoc_loop_for(b, BYOC_LOOP_SERIAL, "line", first, BYOC_LMIN(b, BYOC_LADD(b, first, each), lines));
+  byoc_emit_unravel(b, y, 0, loops->inner, line, loops->indices);
+  if (!emit_outer_taps(loops, &outside)) return false;
+  if (!sum_line(loops)) return false;
+  const byoc_loop_expr_t *i =
+      byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", byoc_loop_int(b, 0), byoc_loop_int(b, loops->width));
+  loops->indices[loops->inner] = i;
+  const byoc_loop_expr_t *value = tabled_value(loops, i);
+  if (!value) return false;
+  byoc_emit_store(loops->lower, loops->r.node, 0, loops->indices, value);
+  byoc_loop_end(b);
+  byoc_loop_end(b);
+  byoc_loop_end(b);
+  return true;
+}
+
+// How often each element of a line is repeated, where that is all there is to it; else 0.
+static int64_t repeats(const resize_loops_t *loops) {
+  const resize_t *r = &loops->r;
+  byoc_dim_t in = r->x->dims[loops->inner], out = r->node->results[0]->type->dims[loops->inner];
+  bool floors = text_is(r->coordinates, "asymmetric") && text_is(r->rounding, "floor");
+  bool centred = text_is(r->coordinates, "half_pixel") && text_is(r->rounding, "round_prefer_floor");
+  if (r->mode != NEAREST || r->place[loops->inner] < 0 || (!floors && !centred)) return 0;
+  if (!byoc_dim_is_constant(in) || !byoc_dim_is_constant(out) || in.constant < 1 || out.constant > INT16_MAX) return 0;
+  double scale = (double)out.constant / (double)in.constant;
+  if (r->sizes < 0 && !known_scale(r, loops->inner, &scale)) return 0;
+  return scale * (double)in.constant == (double)out.constant && out.constant % in.constant == 0 && scale <= MOST_REPEATS
+             ? out.constant / in.constant
+             : 0;
+}
+
+static bool lower_repeated(resize_loops_t *loops, int64_t count) {
+  byoc_loop_builder_t *b = loops->b;
+  const byoc_type_t *y = loops->r.node->results[0]->type;
+  const byoc_loop_expr_t *outside = NULL;
+  int32_t inner = loops->inner;
   const byoc_loop_expr_t *line =
       byoc_loop_for(b, BYOC_LOOP_PARALLEL, "line", byoc_loop_int(b, 0), byoc_emit_extent(b, y, 0, inner));
-  byoc_emit_unravel(b, y, 0, inner, line, indices);
-  int64_t neighbours = 1;
-  const byoc_loop_expr_t *outside = NULL;
-  for (int32_t d = 0; d < y->rank; ++d) {
-    indices[d] = d < inner ? byoc_loop_let(b, "i", indices[d])
-                           : byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", byoc_loop_int(b, 0), byoc_emit_dim(b, y, d));
-    if (!emit_taps(lower, &r, d, indices[d], &taps[d])) return BYOC_UNSUPPORTED;
-    neighbours *= taps[d].count;
-    if (taps[d].outside) outside = outside ? BIN(OR, outside, taps[d].outside) : taps[d].outside;
+  byoc_emit_unravel(b, y, 0, inner, line, loops->indices);
+  if (!emit_outer_taps(loops, &outside)) return false;
+  const byoc_loop_expr_t *i =
+      byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", byoc_loop_int(b, 0), byoc_emit_dim(b, loops->r.x, inner));
+  loops->taps[inner] = (taps_t){.count = 1, .index = {i}};
+  const byoc_loop_expr_t *value = byoc_loop_let(b, "x", emit_value(loops));
+  for (int64_t k = 0; k < count; ++k) {
+    loops->indices[inner] = BYOC_LADD(b, BYOC_LMUL(b, i, byoc_loop_int(b, count)), byoc_loop_int(b, k));
+    byoc_emit_store(loops->lower, loops->r.node, 0, loops->indices, value);
   }
-  if (neighbours > MOST_NEIGHBOURS) return BYOC_UNSUPPORTED;
-  const byoc_loop_expr_t *value = emit_sum(lower, &r, taps, 0, at, dtype);
-  if (outside && value) {
+  byoc_loop_end(b);
+  byoc_loop_end(b);
+  return true;
+}
+
+static bool lower_plain(resize_loops_t *loops) {
+  byoc_loop_builder_t *b = loops->b;
+  const byoc_node_t *node = loops->r.node;
+  const byoc_type_t *y = node->results[0]->type;
+  int32_t inner = loops->inner;
+  const byoc_loop_expr_t *outside = NULL;
+  const byoc_loop_expr_t *line =
+      byoc_loop_for(b, BYOC_LOOP_PARALLEL, "line", byoc_loop_int(b, 0), byoc_emit_extent(b, y, 0, inner));
+  byoc_emit_unravel(b, y, 0, inner, line, loops->indices);
+  if (!emit_outer_taps(loops, &outside)) return false;
+  if (inner >= 0) {
+    loops->indices[inner] = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", byoc_loop_int(b, 0), byoc_emit_dim(b, y, inner));
+    if (!emit_taps(loops->lower, &loops->r, inner, loops->indices[inner], &loops->taps[inner])) return false;
+    const byoc_loop_expr_t *beyond = loops->taps[inner].outside;
+    if (beyond) outside = outside ? BIN(OR, outside, beyond) : beyond;
+  }
+  const byoc_loop_expr_t *value = emit_value(loops);
+  if (!value) return false;
+  if (outside) {
     double extrapolation = byoc_attributes_float(&node->attributes, "extrapolation_value", 0.0);
     value = byoc_loop_select(b, outside, byoc_loop_const(b, value->dtype, extrapolation), value);
   }
-  byoc_emit_store(lower, node, 0, indices, value);
+  byoc_emit_store(loops->lower, node, 0, loops->indices, value);
+  if (inner >= 0) byoc_loop_end(b);
   byoc_loop_end(b);
-  byoc_loop_end(b);
-  return BYOC_OK;
+  return true;
 }
 
-#define ROW(op_name, version, least, most, shape)                                                                      \
+static byoc_status_t loops_resize(byoc_lower_t *lower, const byoc_node_t *node) {
+  const byoc_infer_t infer = {.node = (byoc_node_t *)(uintptr_t)node, .opset = node->since_version};
+  resize_loops_t loops = {.lower = lower, .b = byoc_lower_builder(lower)};
+  BYOC_RETURN_IF_ERROR(read_resize(&infer, &loops.r));
+  const byoc_type_t *y = node->results[0]->type;
+  if (loops.r.mode != NEAREST) loops.dtype = y->dtype == BYOC_DTYPE_F64 ? BYOC_DTYPE_F64 : BYOC_DTYPE_F32;
+  loops.inner = y->rank - 1;
+  int64_t repeated = loops.inner > 0 ? repeats(&loops) : 0;
+  bool fine = repeated > 1                            ? lower_repeated(&loops, repeated)
+              : loops.inner > 0 && has_tables(&loops) ? lower_tabled(&loops)
+                                                      : lower_plain(&loops);
+  return fine ? BYOC_OK : BYOC_UNSUPPORTED;
+}
+
+static const byoc_loop_expr_t *shape_resize(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d) {
+  (void)result;
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  byoc_graph_module_t *module = node->function->module;
+  const byoc_infer_t infer = {(byoc_node_t *)(uintptr_t)node, &module->arena, node->since_version, NULL,
+                              &module->next_id};
+  resize_t r;
+  if (read_resize(&infer, &r) != BYOC_OK) return NULL;
+  const byoc_loop_expr_t *size = byoc_emit_dim(b, r.x, d);
+  if (r.place[d] < 0) return size;
+  bool keeps = text_is(r.policy, "not_larger") || text_is(r.policy, "not_smaller");
+  if (r.sizes >= 0 && !keeps) return byoc_emit_int(lower, node, (uint32_t)r.sizes, r.place[d]);
+  const byoc_loop_expr_t *scale = emit_scale(lower, &r, d);
+  size = BYOC_LMUL(b, byoc_emit_as(b, BYOC_DTYPE_F64, size), byoc_emit_as(b, BYOC_DTYPE_F64, scale));
+  if (r.sizes >= 0) size = BYOC_LADD(b, size, byoc_loop_const(b, BYOC_DTYPE_F64, 0.5));
+  return byoc_emit_as(b, BYOC_DTYPE_I64, byoc_loop_unary(b, BYOC_LOOP_OP_FLOOR, size));
+}
+
+#define ROW(op_name, version, least, most, mask)                                                                       \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,                 \
-    .min_outputs = 1, .max_outputs = 1, .infer = infer_resize, .loops = loops_resize, .shape_operands = shape          \
+    .min_outputs = 1, .max_outputs = 1, .infer = infer_resize, .loops = loops_resize, .shape_operands = mask,          \
+    .shape_elements = mask, .shape = shape_resize                                                                      \
   }
 
 const byoc_op_t byoc_ops_resize[] = {

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-// Rows side by side, and partial results of one row: both fill a few vector registers.
-enum { BLOCK = 64, LANES = 32 };
+// Rows side by side: a few vector registers' worth. Rows shorter than SHORT are not worth vectors.
+enum { BLOCK = 64, SHORT = 8 };
 
 void byoc_rows_begin(byoc_rows_t *rows, byoc_lower_t *lower, const byoc_type_t *type, const bool *over) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
@@ -74,7 +74,7 @@ static void close(byoc_rows_t *rows, int32_t count) {
   while (count-- > 0) byoc_loop_end(rows->b);
 }
 
-static const byoc_loop_expr_t *neutral(byoc_loop_builder_t *b, byoc_loop_op_t op, byoc_dtype_t dtype) {
+const byoc_loop_expr_t *byoc_fold_neutral(byoc_loop_builder_t *b, byoc_loop_op_t op, byoc_dtype_t dtype) {
   switch (op) {
   case BYOC_LOOP_OP_MUL:
     return byoc_loop_const(b, dtype, 1.0);
@@ -100,45 +100,29 @@ static void clear(byoc_rows_t *rows, const byoc_loop_buffer_t *buffer, int64_t c
   byoc_loop_end(b);
 }
 
-// One row: LANES partial results side by side, then halves onto halves. Short rows are folded one by one.
+// The folded dimensions at the end of the row's, walked as one where the operand lies so in memory.
+static int32_t first_of_run(const byoc_rows_t *rows) {
+  int32_t first = rows->last_over;
+  while (rows->is_dense && first > 0 && rows->over[first - 1] && byoc_type_is_static(rows->type)) --first;
+  return first;
+}
+
+// One row: outer loops, and one along the end of it whose terms compilers may take side by side.
 static byoc_row_t fold_row(byoc_rows_t *rows, byoc_loop_op_t op, byoc_dtype_t dtype, byoc_rows_element_t element,
                            const void *self) {
   byoc_loop_builder_t *b = rows->b;
-  const byoc_loop_expr_t *start = neutral(b, op, dtype), *zero = byoc_loop_int(b, 0);
   if (rows->last_over < 0) return (byoc_row_t){.scalar = byoc_loop_let(b, "folded", element(rows, self))};
-  const byoc_loop_expr_t *result = byoc_loop_mutable(b, "folded", start);
-  const byoc_loop_expr_t *length = byoc_emit_dim(b, rows->type, rows->last_over);
+  const byoc_loop_expr_t *result = byoc_loop_mutable(b, "folded", byoc_fold_neutral(b, op, dtype));
+  int32_t first = first_of_run(rows), end = rows->last_over + 1;
+  const byoc_loop_expr_t *length = byoc_emit_extent(b, rows->type, first, end);
   int64_t known = 0;
-  if (byoc_loop_is_int(length, &known) && known < LANES) {
-    int32_t opened = open_over(rows, rows->type->rank, BYOC_LOOP_SERIAL);
-    byoc_loop_assign(b, result, byoc_loop_binary(b, op, result, element(rows, self)));
-    close(rows, opened);
-    return (byoc_row_t){.scalar = result};
-  }
-  const byoc_loop_buffer_t *partial = byoc_loop_allocate(b, "partial", dtype, LANES);
-  const byoc_loop_expr_t *lanes = byoc_loop_int(b, LANES);
-  clear(rows, partial, LANES, start);
-  int32_t opened = open_over(rows, rows->last_over, BYOC_LOOP_SERIAL);
-  const byoc_loop_expr_t *whole = byoc_loop_let(b, "whole", BYOC_LDIV(b, length, lanes));
-  const byoc_loop_expr_t *step = byoc_loop_for(b, BYOC_LOOP_SERIAL, "step", zero, whole);
-  const byoc_loop_expr_t *from = byoc_loop_let(b, "from", BYOC_LMUL(b, step, lanes));
-  const byoc_loop_expr_t *l = byoc_loop_for(b, BYOC_LOOP_VECTOR, "l", zero, lanes);
-  rows->indices[rows->last_over] = BYOC_LADD(b, from, l);
-  fold_into(rows, partial, l, op, element(rows, self));
-  byoc_loop_end(b);
-  byoc_loop_end(b);
-  if (!byoc_loop_is_int(length, &known) || known % LANES != 0) {
-    rows->indices[rows->last_over] = byoc_loop_for(b, BYOC_LOOP_SERIAL, "r", BYOC_LMUL(b, whole, lanes), length);
-    byoc_loop_assign(b, result, byoc_loop_binary(b, op, result, element(rows, self)));
-    byoc_loop_end(b);
-  }
+  bool is_short = byoc_loop_is_int(length, &known) && known < SHORT;
+  int32_t opened = open_over(rows, first, BYOC_LOOP_SERIAL) + 1;
+  const byoc_loop_expr_t *r =
+      byoc_loop_for(b, is_short ? BYOC_LOOP_SERIAL : BYOC_LOOP_REDUCE, "r", byoc_loop_int(b, 0), length);
+  byoc_emit_unravel(b, rows->type, first, end, r, rows->indices);
+  byoc_loop_assign(b, result, byoc_loop_binary(b, op, result, element(rows, self)));
   close(rows, opened);
-  for (int64_t half = LANES / 2; half >= 1; half /= 2) {
-    l = byoc_loop_for(b, BYOC_LOOP_VECTOR, "l", zero, byoc_loop_int(b, half));
-    fold_into(rows, partial, l, op, byoc_loop_load(b, partial, BYOC_LADD(b, l, byoc_loop_int(b, half))));
-    byoc_loop_end(b);
-  }
-  byoc_loop_assign(b, result, byoc_loop_binary(b, op, result, byoc_loop_load(b, partial, zero)));
   return (byoc_row_t){.scalar = result};
 }
 
@@ -147,7 +131,7 @@ byoc_row_t byoc_rows_fold(byoc_rows_t *rows, byoc_loop_op_t op, byoc_dtype_t dty
   if (rows->block == 0) return fold_row(rows, op, dtype, element, self);
   byoc_loop_builder_t *b = rows->b;
   const byoc_loop_buffer_t *folded = byoc_loop_allocate(b, "folded", dtype, rows->block);
-  clear(rows, folded, rows->block, neutral(b, op, dtype));
+  clear(rows, folded, rows->block, byoc_fold_neutral(b, op, dtype));
   int32_t opened = open_over(rows, rows->type->rank, BYOC_LOOP_SERIAL);
   open_lanes(rows);
   fold_into(rows, folded, rows->lane, op, element(rows, self));

@@ -20,6 +20,7 @@ typedef struct byoc_rows_t {
   const byoc_type_t *type;
   bool over[BYOC_MAX_RANK]; // dimensions that are folded
   int32_t last_over;        // the last of them; -1: none
+  bool is_dense;            // set by callers whose elements are neighbours in memory along the folded dimensions
   int64_t block;            // rows side by side; 0: one row at a time
   const byoc_loop_expr_t *indices[BYOC_MAX_RANK];
   const byoc_loop_expr_t *first, *used; // of a block: its first row and how many there are
@@ -36,6 +37,9 @@ typedef struct byoc_row_t {
 // `over` has the type's rank. Opens the parallel loop over rows.
 void byoc_rows_begin(byoc_rows_t *rows, byoc_lower_t *lower, const byoc_type_t *type, const bool *over);
 void byoc_rows_end(byoc_rows_t *rows);
+
+// That operator's neutral element.
+const byoc_loop_expr_t *byoc_fold_neutral(byoc_loop_builder_t *b, byoc_loop_op_t op, byoc_dtype_t dtype);
 
 // The element at rows->indices, in the type of the fold. May emit statements.
 typedef const byoc_loop_expr_t *(*byoc_rows_element_t)(byoc_rows_t *rows, const void *self);

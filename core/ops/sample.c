@@ -179,6 +179,14 @@ static byoc_status_t infer_affine_grid(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, theta->dtype, count, dims);
 }
 
+static const byoc_loop_expr_t *shape_affine_grid(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                                                 int32_t d) {
+  (void)result;
+  int32_t rank = (int32_t)byoc_type_element_count(node->operands[1]->type);
+  if (d == rank - 1) return byoc_loop_int(byoc_lower_builder(lower), rank - 2);
+  return byoc_emit_int(lower, node, 1, d == 0 ? 0 : d + 1);
+}
+
 static const byoc_loop_expr_t *point_affine_grid(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
                                                  const byoc_loop_expr_t *const *indices) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
@@ -370,7 +378,8 @@ const byoc_op_t byoc_ops_sample[] = {
     ROW(GridSample, 16, 2, 0, grid_sample, .loops = loops_grid_sample),
     ROW(GridSample, 20, 2, 0, grid_sample, .loops = loops_grid_sample),
     ROW(GridSample, 22, 2, 0, grid_sample, .loops = loops_grid_sample),
-    ROW(AffineGrid, 20, 2, 1u << 1, affine_grid, .point = point_affine_grid),
+    ROW(AffineGrid, 20, 2, 1u << 1, affine_grid, .point = point_affine_grid, .shape = shape_affine_grid,
+        .shape_elements = 1u << 1, .by_shape = 1u << 1),
     ROW(RoiAlign, 10, 3, 0, roi, .loops = loops_roi_align),
     ROW(RoiAlign, 16, 3, 0, roi, .loops = loops_roi_align),
     ROW(RoiAlign, 22, 3, 0, roi, .loops = loops_roi_align),

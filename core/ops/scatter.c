@@ -179,6 +179,8 @@ static byoc_status_t loops_unpool(byoc_lower_t *lower, const byoc_node_t *node) 
   const byoc_loop_buffer_t *buffer = start_result(lower, node, false);
   if (!buffer) return BYOC_UNSUPPORTED;
   byoc_type_t pooled = *y;
+  byoc_arena_t *arena = &node->function->module->arena;
+  bool failed = false;
   byoc_dim_t dims[BYOC_MAX_RANK];
   size_t kernel_count = 0, stride_count = 0, pad_count = 0, spatial = (size_t)x->rank - 2;
   const int64_t *kernel = byoc_attributes_ints(&node->attributes, "kernel_shape", &kernel_count);
@@ -188,11 +190,14 @@ static byoc_status_t loops_unpool(byoc_lower_t *lower, const byoc_node_t *node) 
     dims[d] = x->dims[d];
     size_t i = (size_t)d - 2;
     if (d < 2) continue;
-    if (!byoc_dim_is_constant(dims[d]) || i >= kernel_count) return BYOC_UNSUPPORTED;
-    int64_t size = (dims[d].constant - 1) * (strides && i < stride_count ? strides[i] : 1) + kernel[i];
-    if (pads && pad_count == 2 * spatial) size -= pads[i] + pads[spatial + i];
-    dims[d] = byoc_dim_constant(size);
+    if (i >= kernel_count) return BYOC_UNSUPPORTED;
+    byoc_dim_t stride = byoc_dim_constant(strides && i < stride_count ? strides[i] : 1);
+    int64_t more = kernel[i] - stride.constant;
+    if (pads && pad_count == 2 * spatial) more -= pads[i] + pads[spatial + i];
+    dims[d] = byoc_dim_binary(arena, BYOC_DIM_MUL, dims[d], stride, &failed);
+    dims[d] = byoc_dim_binary(arena, BYOC_DIM_ADD, dims[d], byoc_dim_constant(more), &failed);
   }
+  if (failed) return BYOC_UNSUPPORTED;
   pooled.dims = dims;
   const byoc_loop_expr_t *at[BYOC_MAX_RANK], *to[BYOC_MAX_RANK], *total = byoc_emit_extent(b, &pooled, 0, y->rank);
   int32_t opened = byoc_emit_open(b, x, 0, x->rank, false, at);
@@ -206,6 +211,11 @@ static byoc_status_t loops_unpool(byoc_lower_t *lower, const byoc_node_t *node) 
   return BYOC_OK;
 }
 
+static const byoc_loop_expr_t *shape_unpool(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d) {
+  (void)result;
+  return byoc_emit_int(lower, node, 2, d);
+}
+
 #define SCATTER(op_name, version, function)                                                                            \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = 3, .max_inputs = 3, .min_outputs = 1,      \
@@ -215,7 +225,7 @@ static byoc_status_t loops_unpool(byoc_lower_t *lower, const byoc_node_t *node) 
   {                                                                                                                    \
     .domain = "", .name = "MaxUnpool", .since_version = version, .min_inputs = 2, .max_inputs = 3, .min_outputs = 1,   \
     .max_outputs = 1, .traits = BYOC_OP_OPAQUE, .infer = infer_unpool, .loops = loops_unpool,                          \
-    .shape_operands = 1u << 2                                                                                          \
+    .shape_operands = 1u << 2, .shape_elements = 1u << 2, .by_shape = 1u << 2, .shape = shape_unpool                   \
   }
 
 const byoc_op_t byoc_ops_scatter[] = {

@@ -55,6 +55,11 @@ static const byoc_loop_expr_t *point_window(byoc_lower_t *lower, const byoc_node
   return byoc_emit_as(b, y->dtype, value);
 }
 
+static const byoc_loop_expr_t *shape_window(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d) {
+  (void)result, (void)d;
+  return byoc_emit_int(lower, node, 0, 0);
+}
+
 // ---- MelWeightMatrix ----
 static byoc_status_t infer_mel(byoc_infer_t *infer) {
   for (uint32_t i = 0; i < 5; ++i) BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, byoc_dtype_is_number, "a number"));
@@ -67,6 +72,17 @@ static byoc_status_t infer_mel(byoc_infer_t *infer) {
   byoc_dim_t dims[] = {byoc_infer_dim(infer, BYOC_DIM_ADD, half, byoc_dim_constant(1), &failed), bins};
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
   return byoc_infer_set(infer, 0, dtype, 2, dims);
+}
+
+// x / 2 + 1: the bins of a one-sided spectrum
+static const byoc_loop_expr_t *half_and_one(byoc_loop_builder_t *b, const byoc_loop_expr_t *x) {
+  return BYOC_LADD(b, BYOC_LDIV(b, x, byoc_loop_int(b, 2)), byoc_loop_int(b, 1));
+}
+
+static const byoc_loop_expr_t *shape_mel(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d) {
+  (void)result;
+  const byoc_loop_expr_t *length = byoc_emit_int(lower, node, 1, 0);
+  return d == 1 ? byoc_emit_int(lower, node, 0, 0) : half_and_one(byoc_lower_builder(lower), length);
 }
 
 static const byoc_loop_expr_t *to_mel(byoc_loop_builder_t *b, const byoc_loop_expr_t *hertz) {
@@ -197,6 +213,30 @@ static void emit_bin(const transform_t *t, const byoc_loop_expr_t **at, int32_t 
   byoc_loop_end(b);
 }
 
+// Dimension d of the transform along it.
+static const byoc_loop_expr_t *spectrum_size(byoc_lower_t *lower, const byoc_node_t *node, int32_t d) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  bool real = is_hermitian(node), given = byoc_has_operand(node, 1);
+  const byoc_loop_expr_t *one = byoc_loop_int(b, 1), *size = byoc_emit_dim(b, node->operands[0]->type, d);
+  if (given) size = byoc_emit_int(lower, node, 1, 0);
+  if (real) return given ? size : BYOC_LMUL(b, BYOC_LSUB(b, size, one), byoc_loop_int(b, 2));
+  return byoc_attributes_int(&node->attributes, "onesided", 0) != 0 ? half_and_one(b, size) : size;
+}
+
+static const byoc_loop_expr_t *shape_dft(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d) {
+  (void)result;
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *x = node->operands[0]->type;
+  const byoc_infer_t infer = {.node = (byoc_node_t *)(uintptr_t)node, .opset = node->since_version};
+  int32_t axis = 0;
+  if (d == x->rank - 1) return byoc_loop_int(b, is_hermitian(node) ? 1 : 2);
+  if (read_dft_axis(&infer, x, &axis) != BYOC_OK) return NULL;
+  if (axis >= 0) return axis == d ? spectrum_size(lower, node, d) : byoc_emit_dim(b, x, d);
+  const byoc_loop_expr_t *given = byoc_emit_index(b, byoc_emit_int(lower, node, 2, 0), byoc_loop_int(b, x->rank));
+  return byoc_loop_select(b, BIN(EQ, given, byoc_loop_int(b, d)), spectrum_size(lower, node, d),
+                          byoc_emit_dim(b, x, d));
+}
+
 static bool has_pairs(const byoc_type_t *x) {
   byoc_dim_t last = x->dims[x->rank - 1];
   return byoc_dim_is_constant(last) && last.constant == 2;
@@ -287,6 +327,17 @@ static byoc_status_t infer_stft(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, x->dtype, 4, dims);
 }
 
+static const byoc_loop_expr_t *shape_stft(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d) {
+  (void)result;
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_loop_expr_t *one = byoc_loop_int(b, 1);
+  const byoc_loop_expr_t *length =
+      byoc_has_operand(node, 3) ? byoc_emit_int(lower, node, 3, 0) : byoc_emit_dim(b, node->operands[2]->type, 0);
+  if (d == 2) return byoc_attributes_int(&node->attributes, "onesided", 1) != 0 ? half_and_one(b, length) : length;
+  const byoc_loop_expr_t *room = BYOC_LSUB(b, byoc_emit_dim(b, node->operands[0]->type, 1), length);
+  return BYOC_LADD(b, BYOC_LDIV(b, room, BYOC_LMAX(b, one, byoc_emit_int(lower, node, 1, 0))), one);
+}
+
 static byoc_status_t loops_stft(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
@@ -312,16 +363,17 @@ static byoc_status_t loops_stft(byoc_lower_t *lower, const byoc_node_t *node) {
   return BYOC_OK;
 }
 
-#define ROW(op_name, version, least, most, shape, infer_name, ...)                                                     \
+#define ROW(op_name, version, least, most, mask, function, ...)                                                        \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,                 \
-    .min_outputs = 1, .max_outputs = 1, .infer = infer_##infer_name, __VA_ARGS__, .shape_operands = shape              \
+    .min_outputs = 1, .max_outputs = 1, .infer = infer_##function, __VA_ARGS__, .shape_operands = mask,                \
+    .shape_elements = mask, .shape = shape_##function                                                                  \
   }
 
 const byoc_op_t byoc_ops_signal[] = {
-    ROW(HannWindow, 17, 1, 1, 1, window, .point = point_window),
-    ROW(HammingWindow, 17, 1, 1, 1, window, .point = point_window),
-    ROW(BlackmanWindow, 17, 1, 1, 1, window, .point = point_window),
+    ROW(HannWindow, 17, 1, 1, 1, window, .point = point_window, .by_shape = 1),
+    ROW(HammingWindow, 17, 1, 1, 1, window, .point = point_window, .by_shape = 1),
+    ROW(BlackmanWindow, 17, 1, 1, 1, window, .point = point_window, .by_shape = 1),
     ROW(MelWeightMatrix, 17, 5, 5, 0x1f, mel, .point = point_mel),
     ROW(DFT, 17, 1, 2, 1u << 1, dft, .loops = loops_dft),
     ROW(DFT, 20, 1, 3, 1u << 1 | 1u << 2, dft, .loops = loops_dft),

@@ -87,6 +87,7 @@ static byoc_status_t loops_softmax(byoc_lower_t *lower, const byoc_node_t *node)
   softmax_t s = {.node = node, .dtype = byoc_compute_dtype(type->dtype)};
   byoc_rows_t rows;
   byoc_rows_begin(&rows, lower, type, over);
+  rows.is_dense = byoc_lower_operand_buffer(lower, node, 0) != NULL;
   s.max = byoc_rows_fold(&rows, BYOC_LOOP_OP_MAX, s.dtype, element, &s);
   const byoc_loop_expr_t *value = NULL;
   if (strcmp(node->op, "Hardmax") == 0) {

@@ -1,19 +1,26 @@
-// TfIdfVectorizer over integers: how often each n-gram of a pool occurs in a row, at every allowed skip.
+// TfIdfVectorizer: how often each n-gram of a pool occurs in a row, at every allowed skip. Words are integers; texts
+// become their places in the pool.
 #include <string.h>
 
+#include "core/ops/string.h"
 #include "core/ops/util.h"
-#include "core/ops/write.h"
 
 static bool is_word(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_I32 || dtype == BYOC_DTYPE_I64;
 }
 
+static bool is_text(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_STRING;
+}
+
 static byoc_status_t infer_tf_idf(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
-  if (byoc_attributes_find(&node->attributes, "pool_strings")) {
-    return byoc_infer_unsupported(infer, "pools of strings are not supported");
+  const byoc_attribute_t *texts = byoc_attributes_find(&node->attributes, "pool_strings");
+  if (texts) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_text, "texts, as is the pool"));
+  } else {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_word, "a tensor of i32 or i64, as is the pool"));
   }
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_word, "a tensor of i32 or i64"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 1, 2));
   const char *mode = byoc_attributes_string(&node->attributes, "mode", "");
   if (strcmp(mode, "TF") != 0 && strcmp(mode, "IDF") != 0 && strcmp(mode, "TFIDF") != 0) {
@@ -23,6 +30,7 @@ static byoc_status_t infer_tf_idf(byoc_infer_t *infer) {
   const int64_t *indexes = byoc_attributes_ints(&node->attributes, "ngram_indexes", &index_count);
   const int64_t *starts = byoc_attributes_ints(&node->attributes, "ngram_counts", &start_count);
   byoc_attributes_ints(&node->attributes, "pool_int64s", &pool_count);
+  if (texts) pool_count = texts->count;
   int64_t length = 0, grams = 0;
   for (size_t i = 0; i < index_count; ++i) {
     if (indexes[i] < 0 || indexes[i] > INT32_MAX) return byoc_infer_error(infer, "attribute 'ngram_indexes'");
@@ -110,6 +118,17 @@ static byoc_status_t loops_count(byoc_lower_t *lower, const byoc_node_t *node) {
   return BYOC_OK;
 }
 
+// For each text of the pool the place of the first one equal to it, which is what looking words up gives.
+static const int64_t *places_in_pool(byoc_arena_t *arena, const byoc_attribute_t *texts) {
+  int64_t *places = BYOC_ARENA_ARRAY(arena, int64_t, texts->count + 1);
+  for (size_t i = 0; places && i < texts->count; ++i) {
+    size_t k = 0;
+    while (strcmp(texts->strings[k], texts->strings[i]) != 0) ++k;
+    places[i] = (int64_t)k;
+  }
+  return places;
+}
+
 // TfIdfVectorizer(x) → byoc::CountGrams(x, pool, n-grams, weights), with those of allowed lengths alone
 static byoc_status_t expand_tf_idf(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   *out_changed = false;
@@ -119,6 +138,16 @@ static byoc_status_t expand_tf_idf(byoc_node_t *node, byoc_diag_t *diag, bool *o
   const int64_t *indexes = byoc_attributes_ints(&node->attributes, "ngram_indexes", &index_count);
   const int64_t *starts = byoc_attributes_ints(&node->attributes, "ngram_counts", &start_count);
   const int64_t *pool = byoc_attributes_ints(&node->attributes, "pool_int64s", &pool_count);
+  byoc_value_t *words = node->operands[0];
+  const byoc_attribute_t *texts = byoc_attributes_find(&node->attributes, "pool_strings");
+  if (texts) {
+    pool_count = texts->count;
+    pool = places_in_pool(arena, texts);
+    if (!pool) return byoc_diag_out_of_memory(diag);
+    byoc_value_t *looked_up[] = {words, byoc_write_texts(&w, "words", texts->count, texts->strings)};
+    const byoc_type_t *type = byoc_type_tensor(arena, BYOC_DTYPE_I64, words->type->rank, words->type->dims);
+    words = byoc_write_text(&w, "index_of", looked_up, 2, type);
+  }
   const double *given = byoc_attributes_floats(&node->attributes, "weights", &weight_count);
   int64_t shortest = byoc_attributes_int(&node->attributes, "min_gram_length", 1);
   int64_t longest = byoc_attributes_int(&node->attributes, "max_gram_length", 1);
@@ -141,8 +170,7 @@ static byoc_status_t expand_tf_idf(byoc_node_t *node, byoc_diag_t *diag, bool *o
        .i = byoc_attributes_int(&node->attributes, "max_skip_count", 0)},
       *byoc_attributes_find(&node->attributes, "mode"),
   };
-  byoc_value_t *operands[] = {node->operands[0],
-                              byoc_write_vector(&w, "pool", BYOC_DTYPE_I64, (int64_t)pool_count, pool),
+  byoc_value_t *operands[] = {words, byoc_write_vector(&w, "pool", BYOC_DTYPE_I64, (int64_t)pool_count, pool),
                               byoc_write_vector(&w, "grams", BYOC_DTYPE_I64, 3 * kept, grams),
                               byoc_write_vector(&w, "weights", BYOC_DTYPE_F32, kept, weights)};
   byoc_node_t *made = byoc_write_many(&w, "byoc", "CountGrams", operands, 4, 1, attributes, 3);

@@ -1,24 +1,26 @@
 // Unique: the different elements, or slices along an axis, sorted or in order of appearance. How many there are depends
-// on the data; a kernel fills as much of its results as their types have room for.
+// on the data. Three steps: which slice is the first one equal to each, where it comes among the different ones, and
+// the results.
 #include "core/ops/util.h"
+#include "core/ops/write.h"
 
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
 
-enum { LARGEST = 65536 }; // slices: what is known of each lies on the stack
-
 static byoc_status_t infer_unique(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_value, "a tensor of numbers or bools"));
   const byoc_type_t *x = byoc_operand_type(node, 0);
   bool flat = !byoc_attributes_find(&node->attributes, "axis"), failed = false;
   byoc_dim_t count = byoc_infer_unknown_dim(infer, &failed);
-  byoc_dim_t all = byoc_infer_unknown_dim(infer, &failed), dims[BYOC_MAX_RANK];
+  byoc_dim_t all = byoc_dim_constant(1), dims[BYOC_MAX_RANK];
+  if (!byoc_is_ranked(x)) all = byoc_infer_unknown_dim(infer, &failed);
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
   if (!flat && !byoc_is_ranked(x)) {
     BYOC_RETURN_IF_ERROR(byoc_infer_set_unranked(infer, 0, x->dtype));
   } else if (flat) {
-    int64_t known = byoc_type_element_count(x);
-    if (known >= 0) all = byoc_dim_constant(known);
+    for (int32_t d = 0; byoc_is_ranked(x) && d < x->rank; ++d) {
+      all = byoc_infer_dim(infer, BYOC_DIM_MUL, all, x->dims[d], &failed);
+    }
     BYOC_RETURN_IF_ERROR(byoc_infer_set(infer, 0, x->dtype, 1, &count));
   } else {
     int32_t axis = 0;
@@ -30,7 +32,7 @@ static byoc_status_t infer_unique(byoc_infer_t *infer) {
   for (uint32_t i = 1; i < 4; ++i) {
     BYOC_RETURN_IF_ERROR(byoc_infer_set(infer, i, BYOC_DTYPE_I64, 1, i == 2 ? &all : &count));
   }
-  return BYOC_OK;
+  return byoc_infer_memory(infer, failed);
 }
 
 typedef struct {
@@ -76,55 +78,135 @@ static void store_one(const unique_t *u, uint32_t result, const byoc_loop_expr_t
   if (byoc_has_result(u->node, result)) byoc_emit_store(u->lower, u->node, result, &at, value);
 }
 
-// For each slice the first one equal to it; for each of those its place among the results, by counting the ones that
-// come before it.
-static byoc_status_t loops_unique(byoc_lower_t *lower, const byoc_node_t *node) {
-  byoc_loop_builder_t *b = byoc_lower_builder(lower);
-  unique_t u = {.lower = lower, .b = b, .node = node, .x = node->operands[0]->type, .axis = -1};
-  bool flat = !byoc_attributes_find(&node->attributes, "axis");
-  bool sorted = byoc_attributes_int(&node->attributes, "sorted", 1) != 0;
-  if (!flat) u.axis = byoc_node_axis(node, "axis", 0, u.x->rank);
-  int64_t size = flat                                      ? byoc_type_element_count(u.x)
-                 : byoc_dim_is_constant(u.x->dims[u.axis]) ? u.x->dims[u.axis].constant
-                                                           : -1;
-  if (size < 0 || size > LARGEST) return BYOC_UNSUPPORTED;
-  const byoc_loop_expr_t *n = byoc_loop_int(b, size), *zero = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1);
-  const byoc_loop_buffer_t *first = byoc_loop_allocate(b, "first", BYOC_DTYPE_I64, size > 0 ? size : 1);
-  const byoc_loop_buffer_t *place = byoc_loop_allocate(b, "place", BYOC_DTYPE_I64, size > 0 ? size : 1);
-  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, n);
-  const byoc_loop_expr_t *found = byoc_loop_mutable(b, "found", i);
-  const byoc_loop_expr_t *j = byoc_loop_for(b, BYOC_LOOP_SERIAL, "j", zero, i);
-  byoc_loop_if(b, BIN(AND, BIN(EQ, found, i), BIN(EQ, byoc_loop_load(b, first, j), j)));
+static unique_t begin(byoc_lower_t *lower, const byoc_node_t *node) {
+  unique_t u = {.lower = lower, .b = byoc_lower_builder(lower), .node = node, .x = node->operands[0]->type, .axis = -1};
+  if (byoc_attributes_find(&node->attributes, "axis")) u.axis = byoc_node_axis(node, "axis", 0, u.x->rank);
+  return u;
+}
+
+static const byoc_loop_expr_t *slice_count(const unique_t *u) {
+  return u->axis < 0 ? byoc_emit_extent(u->b, u->x, 0, u->x->rank) : byoc_emit_dim(u->b, u->x, u->axis);
+}
+
+// One i64 a slice.
+static byoc_status_t infer_slices(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
+  const byoc_type_t *x = byoc_operand_type(node, 0);
+  if (!byoc_is_ranked(x)) return byoc_infer_set_unknown(infer, 0, BYOC_DTYPE_I64, 1);
+  byoc_dim_t count = byoc_dim_constant(1);
+  bool failed = false;
+  if (byoc_attributes_find(&node->attributes, "axis")) {
+    count = x->dims[byoc_node_axis(node, "axis", 0, x->rank)];
+  } else {
+    for (int32_t d = 0; d < x->rank; ++d) count = byoc_infer_dim(infer, BYOC_DIM_MUL, count, x->dims[d], &failed);
+  }
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  return byoc_infer_set(infer, 0, BYOC_DTYPE_I64, 1, &count);
+}
+
+// UniqueFirst(x): for each slice the first one equal to it.
+static byoc_status_t loops_first(byoc_lower_t *lower, const byoc_node_t *node) {
+  unique_t u = begin(lower, node);
+  byoc_loop_builder_t *b = u.b;
+  const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1);
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "i", zero, slice_count(&u));
+  const byoc_loop_expr_t *found = byoc_loop_mutable(b, "found", i), *j = byoc_loop_mutable(b, "j", zero);
+  byoc_loop_while(b, BIN(LT, j, found));
   byoc_loop_assign(b, found, byoc_loop_select(b, BIN(EQ, compare(&u, i, j), zero), j, found));
-  byoc_emit_close(b, 2);
-  byoc_loop_store(b, first, i, found);
+  byoc_loop_assign(b, j, BYOC_LADD(b, j, one));
   byoc_loop_end(b);
-  i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, n);
-  byoc_loop_if(b, BIN(EQ, byoc_loop_load(b, first, i), i));
-  const byoc_loop_expr_t *before = byoc_loop_mutable(b, "before", zero), *count = byoc_loop_mutable(b, "count", zero);
-  j = byoc_loop_for(b, BYOC_LOOP_SERIAL, "j", zero, n);
-  const byoc_loop_expr_t *other = byoc_loop_let(b, "other", byoc_loop_load(b, first, j));
-  byoc_loop_assign(b, count, byoc_loop_select(b, BIN(EQ, other, i), BYOC_LADD(b, count, one), count));
-  byoc_loop_if(b, BIN(AND, BIN(EQ, other, j), BIN(NE, i, j)));
-  const byoc_loop_expr_t *earlier = sorted ? BIN(LT, compare(&u, j, i), zero) : BIN(LT, j, i);
-  byoc_loop_assign(b, before, byoc_loop_select(b, earlier, BYOC_LADD(b, before, one), before));
-  byoc_emit_close(b, 2);
-  byoc_loop_store(b, place, i, before);
-  byoc_loop_if(b, BIN(LT, before, byoc_emit_dim(b, node->results[0]->type, flat ? 0 : u.axis)));
-  const byoc_loop_expr_t *at[BYOC_MAX_RANK], *to[BYOC_MAX_RANK];
-  int32_t opened = open_slice(&u, at);
-  for (int32_t d = 0; d < u.x->rank; ++d) to[d] = d == u.axis ? before : at[d];
-  if (flat) to[0] = before;
-  byoc_emit_store(lower, node, 0, to, element(&u, i, at));
-  byoc_emit_close(b, opened);
-  store_one(&u, 1, before, i);
-  store_one(&u, 3, before, count);
-  byoc_emit_close(b, 3);
-  i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, n);
-  store_one(&u, 2, i, byoc_loop_load(b, place, byoc_loop_load(b, first, i)));
+  byoc_emit_store(lower, node, 0, &i, found);
   byoc_loop_end(b);
   return BYOC_OK;
 }
+
+static const byoc_loop_expr_t *load_slice(byoc_lower_t *lower, const byoc_node_t *node, uint32_t operand,
+                                          const byoc_loop_expr_t *i) {
+  return byoc_lower_load(lower, node, operand, &i);
+}
+
+// UniquePlace(x, first): the place of each first slice among the results; the others' are not looked at.
+static byoc_status_t loops_place(byoc_lower_t *lower, const byoc_node_t *node) {
+  unique_t u = begin(lower, node);
+  byoc_loop_builder_t *b = u.b;
+  bool sorted = byoc_attributes_int(&node->attributes, "sorted", 1) != 0;
+  const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1), *n = slice_count(&u);
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "i", zero, n);
+  const byoc_loop_expr_t *before = byoc_loop_mutable(b, "before", zero);
+  byoc_loop_if(b, BIN(EQ, load_slice(lower, node, 1, i), i));
+  const byoc_loop_expr_t *j = byoc_loop_for(b, BYOC_LOOP_SERIAL, "j", zero, n);
+  byoc_loop_if(b, BIN(AND, BIN(EQ, load_slice(lower, node, 1, j), j), BIN(NE, i, j)));
+  const byoc_loop_expr_t *earlier = sorted ? BIN(LT, compare(&u, j, i), zero) : BIN(LT, j, i);
+  byoc_loop_assign(b, before, byoc_loop_select(b, earlier, BYOC_LADD(b, before, one), before));
+  byoc_emit_close(b, 3);
+  byoc_emit_store(lower, node, 0, &i, before);
+  byoc_loop_end(b);
+  return BYOC_OK;
+}
+
+// UniqueResults(x, first, place): the results of Unique.
+static byoc_status_t loops_results(byoc_lower_t *lower, const byoc_node_t *node) {
+  unique_t u = begin(lower, node);
+  byoc_loop_builder_t *b = u.b;
+  const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1), *n = slice_count(&u);
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, n);
+  const byoc_loop_expr_t *first = byoc_loop_let(b, "first", load_slice(lower, node, 1, i));
+  const byoc_loop_expr_t *place = byoc_loop_let(b, "place", load_slice(lower, node, 2, first));
+  store_one(&u, 2, i, place);
+  byoc_dim_t room = node->results[0]->type->dims[u.axis < 0 ? 0 : u.axis];
+  byoc_loop_if(b, BIN(AND, BIN(EQ, first, i), BIN(LT, place, byoc_loop_dim(b, room))));
+  const byoc_loop_expr_t *at[BYOC_MAX_RANK], *to[BYOC_MAX_RANK];
+  int32_t opened = open_slice(&u, at);
+  for (int32_t d = 0; d < u.x->rank; ++d) to[d] = d == u.axis ? place : at[d];
+  if (u.axis < 0) to[0] = place;
+  const byoc_loop_expr_t *value = element(&u, i, at);
+  byoc_emit_store(lower, node, 0, to, value);
+  byoc_emit_close(b, opened);
+  store_one(&u, 1, place, i);
+  if (byoc_has_result(node, 3)) {
+    const byoc_loop_expr_t *count = byoc_loop_mutable(b, "count", zero);
+    const byoc_loop_expr_t *j = byoc_loop_for(b, BYOC_LOOP_SERIAL, "j", zero, n);
+    const byoc_loop_expr_t *equal = BIN(EQ, load_slice(lower, node, 1, j), i);
+    byoc_loop_assign(b, count, byoc_loop_select(b, equal, BYOC_LADD(b, count, one), count));
+    byoc_loop_end(b);
+    store_one(&u, 3, place, count);
+  }
+  byoc_emit_close(b, 2);
+  return BYOC_OK;
+}
+
+static const byoc_loop_expr_t *shape_results(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d) {
+  (void)result, (void)d;
+  unique_t u = begin(lower, node);
+  byoc_loop_builder_t *b = u.b;
+  const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *count = byoc_loop_mutable(b, "count", zero);
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, slice_count(&u));
+  const byoc_loop_expr_t *is_first = BIN(EQ, load_slice(lower, node, 1, i), i);
+  byoc_loop_assign(b, count, byoc_loop_select(b, is_first, BYOC_LADD(b, count, byoc_loop_int(b, 1)), count));
+  byoc_loop_end(b);
+  return count;
+}
+
+static byoc_status_t expand_unique(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
+  *out_changed = false;
+  byoc_writer_t w = {.node = node};
+  const byoc_attribute_t *attributes = node->attributes.items;
+  size_t count = node->attributes.count;
+  byoc_value_t *operands[3] = {node->operands[0]};
+  byoc_node_t *made = byoc_write_many(&w, "byoc", "UniqueFirst", operands, 1, 1, attributes, count);
+  if (made) operands[1] = made->results[0];
+  made = byoc_write_many(&w, "byoc", "UniquePlace", operands, 2, 1, attributes, count);
+  if (made) operands[2] = made->results[0];
+  made = byoc_write_many(&w, "byoc", "UniqueResults", operands, 3, node->result_count, attributes, count);
+  for (uint32_t r = 1; made && r < node->result_count; ++r) {
+    if (!byoc_value_replace_uses(node->results[r], made->results[r])) w.failed = true;
+  }
+  return byoc_write_end(&w, made ? made->results[0] : NULL, diag, out_changed);
+}
+
+#define STEP(op_name, operands, results)                                                                               \
+  .domain = "byoc", .name = #op_name, .since_version = 1, .min_inputs = operands, .max_inputs = operands,              \
+  .min_outputs = 1, .max_outputs = results, .traits = BYOC_OP_HEAVY | BYOC_OP_OPAQUE
 
 const byoc_op_t byoc_ops_unique[] = {
     {.domain = "",
@@ -134,8 +216,11 @@ const byoc_op_t byoc_ops_unique[] = {
      .max_inputs = 1,
      .min_outputs = 1,
      .max_outputs = 4,
-     .traits = BYOC_OP_HEAVY,
      .infer = infer_unique,
-     .loops = loops_unique},
+     .expand = expand_unique},
+    {STEP(UniqueFirst, 1, 1), .infer = infer_slices, .loops = loops_first},
+    {STEP(UniquePlace, 2, 1), .infer = infer_slices, .loops = loops_place},
+    {STEP(UniqueResults, 3, 4), .infer = infer_unique, .loops = loops_results, .shape = shape_results,
+     .shape_elements = 1u << 1},
 };
 const size_t byoc_ops_unique_count = sizeof byoc_ops_unique / sizeof *byoc_ops_unique;

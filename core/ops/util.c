@@ -60,6 +60,10 @@ bool byoc_dtype_is_number(byoc_dtype_t dtype) {
   return byoc_dtype_is_float(dtype) || byoc_dtype_is_integer(dtype);
 }
 
+bool byoc_dtype_is_value(byoc_dtype_t dtype) {
+  return dtype != BYOC_DTYPE_STRING;
+}
+
 byoc_status_t byoc_infer_need(const byoc_infer_t *infer, uint32_t index, byoc_dtype_predicate_t passes,
                               const char *what) {
   const byoc_type_t *type = byoc_operand_type(infer->node, index);
@@ -207,8 +211,10 @@ bool byoc_broadcast_dim(const byoc_infer_t *infer, byoc_dim_t a, byoc_dim_t b, b
     if (a.constant == 1) *out = b;
     return true;
   }
-  // Two symbols: equal at run time, or one of them is 1.
-  *out = byoc_infer_dim(infer, BYOC_DIM_MAX, a, b, failed);
+  // Two symbols: equal at run time, or one of them is 1; the other one may be 0 then.
+  byoc_dim_t none = byoc_infer_dim(infer, BYOC_DIM_MIN, byoc_infer_dim(infer, BYOC_DIM_MIN, a, b, failed),
+                                   byoc_dim_constant(1), failed);
+  *out = byoc_infer_dim(infer, BYOC_DIM_MUL, byoc_infer_dim(infer, BYOC_DIM_MAX, a, b, failed), none, failed);
   return true;
 }
 

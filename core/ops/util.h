@@ -31,6 +31,7 @@ static inline bool byoc_is_ranked(const byoc_type_t *type) {
 bool byoc_dtype_is_float(byoc_dtype_t dtype);   // f16, bf16, f32, f64
 bool byoc_dtype_is_integer(byoc_dtype_t dtype); // 8 to 64 bits
 bool byoc_dtype_is_number(byoc_dtype_t dtype);  // either
+bool byoc_dtype_is_value(byoc_dtype_t dtype);   // anything but texts, which loops move and nothing else
 // Which element types an operand may have.
 typedef bool (*byoc_dtype_predicate_t)(byoc_dtype_t dtype);
 // Operand `index` must be a tensor whose element type passes; `what` names the expectation ("a float tensor").

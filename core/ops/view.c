@@ -172,32 +172,104 @@ static byoc_status_t infer_unsqueeze(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, x->dtype, (int32_t)rank, dims);
 }
 
-#define VIEW(op_name, version, least, most, shape, function)                                                           \
+// ---- shapes that are data ----
+// Entry d of Reshape's target, with what 0 copies filled in.
+static const byoc_loop_expr_t *target_size(byoc_lower_t *lower, const byoc_node_t *node, int32_t d) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *x = node->operands[0]->type;
+  const byoc_loop_expr_t *size = byoc_emit_int(lower, node, 1, d);
+  if (byoc_attributes_int(&node->attributes, "allowzero", 0) != 0 || d >= x->rank) return size;
+  const byoc_loop_expr_t *copies = byoc_loop_binary(b, BYOC_LOOP_OP_EQ, size, byoc_loop_int(b, 0));
+  return byoc_loop_select(b, copies, byoc_emit_dim(b, x, d), size);
+}
+
+static const byoc_loop_expr_t *shape_reshape(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d) {
+  (void)result;
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *x = node->operands[0]->type;
+  const byoc_loop_expr_t *one = byoc_loop_int(b, 1), *others = one, *own = NULL;
+  int64_t rank = byoc_type_element_count(node->operands[1]->type);
+  for (int32_t i = 0; i < rank; ++i) {
+    const byoc_loop_expr_t *size = byoc_loop_let(b, "size", target_size(lower, node, i));
+    if (i == d) own = size;
+    if (i != d) others = BYOC_LMUL(b, others, size);
+  }
+  const byoc_loop_expr_t *rest = BYOC_LDIV(b, byoc_emit_extent(b, x, 0, x->rank), BYOC_LMAX(b, one, others));
+  return byoc_loop_select(b, byoc_loop_binary(b, BYOC_LOOP_OP_LT, own, byoc_loop_int(b, 0)), rest, own);
+}
+
+// Does operand 1 name dimension d of a tensor of this rank?
+static const byoc_loop_expr_t *is_named(byoc_lower_t *lower, const byoc_node_t *node, int32_t d, int32_t rank) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_loop_expr_t *named = byoc_loop_const_int(b, BYOC_DTYPE_BOOL, 0);
+  int64_t count = byoc_type_element_count(node->operands[1]->type);
+  for (int64_t i = 0; i < count; ++i) {
+    const byoc_loop_expr_t *axis = byoc_emit_index(b, byoc_emit_int(lower, node, 1, i), byoc_loop_int(b, rank));
+    named =
+        byoc_loop_binary(b, BYOC_LOOP_OP_OR, named, byoc_loop_binary(b, BYOC_LOOP_OP_EQ, axis, byoc_loop_int(b, d)));
+  }
+  return byoc_loop_let(b, "named", named);
+}
+
+// The d-th of the dimensions that are not named.
+static const byoc_loop_expr_t *shape_squeeze(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d) {
+  (void)result;
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *x = node->operands[0]->type;
+  const byoc_loop_expr_t *seen = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1), *size = one;
+  for (int32_t i = 0; i < x->rank; ++i) {
+    const byoc_loop_expr_t *named = is_named(lower, node, i, x->rank);
+    const byoc_loop_expr_t *here = byoc_loop_binary(b, BYOC_LOOP_OP_EQ, seen, byoc_loop_int(b, d));
+    size = byoc_loop_select(b, named, size, byoc_loop_select(b, here, byoc_emit_dim(b, x, i), size));
+    seen = byoc_loop_let(b, "seen", byoc_loop_select(b, named, seen, BYOC_LADD(b, seen, one)));
+  }
+  return size;
+}
+
+static const byoc_loop_expr_t *shape_unsqueeze(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                                               int32_t d) {
+  (void)result;
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *x = node->operands[0]->type;
+  int32_t rank = x->rank + (int32_t)byoc_type_element_count(node->operands[1]->type);
+  const byoc_loop_expr_t *seen = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1), *size = one;
+  for (int32_t i = 0; i < d; ++i) { // dimensions of the operand before this one
+    seen = BYOC_LADD(b, seen, byoc_loop_select(b, is_named(lower, node, i, rank), byoc_loop_int(b, 0), one));
+  }
+  seen = byoc_loop_let(b, "seen", seen);
+  for (int32_t i = 0; i < x->rank; ++i) {
+    const byoc_loop_expr_t *here = byoc_loop_binary(b, BYOC_LOOP_OP_EQ, seen, byoc_loop_int(b, i));
+    size = byoc_loop_select(b, here, byoc_emit_dim(b, x, i), size);
+  }
+  return byoc_loop_select(b, is_named(lower, node, d, rank), one, size);
+}
+
+#define VIEW(op_name, version, least, most, shape_mask, function, shape_function)                                      \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,                 \
     .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_INJECTIVE, .infer = infer_##function, .is_view = true,       \
-    .shape_operands = shape                                                                                            \
+    .shape_operands = shape_mask, .shape_elements = shape_mask, .shape = shape_function                                \
   }
 #define BY_OPERAND (1u << 1)
 
 const byoc_op_t byoc_ops_view[] = {
-    VIEW(Reshape, 5, 2, 2, BY_OPERAND, reshape),
-    VIEW(Reshape, 13, 2, 2, BY_OPERAND, reshape),
-    VIEW(Reshape, 14, 2, 2, BY_OPERAND, reshape),
-    VIEW(Reshape, 19, 2, 2, BY_OPERAND, reshape),
-    VIEW(Reshape, 21, 2, 2, BY_OPERAND, reshape),
-    VIEW(Flatten, 1, 1, 1, 0, flatten),
-    VIEW(Flatten, 9, 1, 1, 0, flatten),
-    VIEW(Flatten, 11, 1, 1, 0, flatten),
-    VIEW(Flatten, 13, 1, 1, 0, flatten),
-    VIEW(Flatten, 21, 1, 1, 0, flatten),
-    VIEW(Squeeze, 1, 1, 1, 0, squeeze),
-    VIEW(Squeeze, 11, 1, 1, 0, squeeze),
-    VIEW(Squeeze, 13, 1, 2, BY_OPERAND, squeeze),
-    VIEW(Squeeze, 21, 1, 2, BY_OPERAND, squeeze),
-    VIEW(Unsqueeze, 1, 1, 1, 0, unsqueeze),
-    VIEW(Unsqueeze, 11, 1, 1, 0, unsqueeze),
-    VIEW(Unsqueeze, 13, 2, 2, BY_OPERAND, unsqueeze),
-    VIEW(Unsqueeze, 21, 2, 2, BY_OPERAND, unsqueeze),
+    VIEW(Reshape, 5, 2, 2, BY_OPERAND, reshape, shape_reshape),
+    VIEW(Reshape, 13, 2, 2, BY_OPERAND, reshape, shape_reshape),
+    VIEW(Reshape, 14, 2, 2, BY_OPERAND, reshape, shape_reshape),
+    VIEW(Reshape, 19, 2, 2, BY_OPERAND, reshape, shape_reshape),
+    VIEW(Reshape, 21, 2, 2, BY_OPERAND, reshape, shape_reshape),
+    VIEW(Flatten, 1, 1, 1, 0, flatten, NULL),
+    VIEW(Flatten, 9, 1, 1, 0, flatten, NULL),
+    VIEW(Flatten, 11, 1, 1, 0, flatten, NULL),
+    VIEW(Flatten, 13, 1, 1, 0, flatten, NULL),
+    VIEW(Flatten, 21, 1, 1, 0, flatten, NULL),
+    VIEW(Squeeze, 1, 1, 1, 0, squeeze, NULL),
+    VIEW(Squeeze, 11, 1, 1, 0, squeeze, NULL),
+    VIEW(Squeeze, 13, 1, 2, BY_OPERAND, squeeze, shape_squeeze),
+    VIEW(Squeeze, 21, 1, 2, BY_OPERAND, squeeze, shape_squeeze),
+    VIEW(Unsqueeze, 1, 1, 1, 0, unsqueeze, NULL),
+    VIEW(Unsqueeze, 11, 1, 1, 0, unsqueeze, NULL),
+    VIEW(Unsqueeze, 13, 2, 2, BY_OPERAND, unsqueeze, shape_unsqueeze),
+    VIEW(Unsqueeze, 21, 2, 2, BY_OPERAND, unsqueeze, shape_unsqueeze),
 };
 const size_t byoc_ops_view_count = sizeof byoc_ops_view / sizeof *byoc_ops_view;

@@ -1,23 +1,117 @@
-// merge-equal-functions, mark-compiler-functions-extern, inline-compiler-functions, lower-kernels
+// outline-compiler-functions, merge-equal-functions, mark-compiler-functions-extern, inline-compiler-functions,
+// name-unknown-dimensions, lower-kernels
+#include <stdio.h>
+#include <string.h>
+
 #include "core/ir/outline.h"
 #include "core/kernel/lower.h"
+#include "core/ops/op.h"
 #include "core/pass/pass.h"
 
-static bool has_compiler(void *self, const byoc_function_t *function) {
-  (void)self;
-  return byoc_attributes_find(&function->attributes, "Compiler") != NULL;
+// ---- which functions ----
+
+static bool is_for(const byoc_attributes_t *attributes, const byoc_pass_arguments_t *arguments) {
+  const char *compiler = byoc_attributes_string(attributes, "Compiler", NULL);
+  return compiler != NULL && (arguments->compiler == NULL || strcmp(compiler, arguments->compiler) == 0);
 }
 
-byoc_status_t byoc_pass_merge_equal_functions(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
-  return byoc_merge_equal_functions(module, has_compiler, NULL, NULL, diag, changes);
+// `self`: the pass' arguments.
+static bool is_wanted(void *self, const byoc_function_t *function) {
+  return is_for(&function->attributes, self);
+}
+
+// ---- outlining ----
+
+typedef struct outliner_t {
+  const byoc_pass_arguments_t *arguments;
+  byoc_diag_t *diag;
+  size_t *changes;
+} outliner_t;
+
+// func(%a) { ... } {Compiler = "x"} inline → call @x_0
+static byoc_status_t outline_node(outliner_t *o, byoc_node_t *node) {
+  char name[160];
+  const char *symbol = byoc_attributes_string(&node->attributes, "global_symbol", NULL);
+  snprintf(name, sizeof(name), "%s_0", byoc_attributes_string(&node->attributes, "Compiler", ""));
+  byoc_function_t *function = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_outline_block(node, symbol != NULL ? symbol : name, o->diag, &function));
+  *o->changes += 1;
+  return BYOC_OK;
+}
+
+// Inner ones first, so that the outer one's body calls them.
+static byoc_status_t outline_in_block(outliner_t *o, byoc_block_t *block) {
+  BYOC_FOR_EACH_NODE_SAFE(node, block) {
+    for (uint32_t b = 0; b < node->block_count; ++b) BYOC_RETURN_IF_ERROR(outline_in_block(o, node->blocks[b]));
+    if (!byoc_node_is(node, "byoc", "Function") || !is_for(&node->attributes, o->arguments)) continue;
+    BYOC_RETURN_IF_ERROR(outline_node(o, node));
+  }
+  return BYOC_OK;
+}
+
+// A function that is bound to a name has it as its symbol, unless it has another one.
+static byoc_status_t set_symbols(outliner_t *o, const byoc_graph_module_t *module) {
+  for (size_t f = 0; f < module->functions.count; ++f) {
+    byoc_function_t *function = module->functions.data[f];
+    if (!is_for(&function->attributes, o->arguments) || function->kind != BYOC_FUNCTION_GRAPH) continue;
+    if (byoc_attributes_find(&function->attributes, "global_symbol") != NULL) continue;
+    char symbol[256];
+    byoc_make_identifier(function->name, symbol, sizeof(symbol));
+    if (!byoc_attributes_set_string(&function->attributes, "global_symbol", symbol)) {
+      return byoc_diag_out_of_memory(o->diag);
+    }
+    *o->changes += 1;
+  }
+  return BYOC_OK;
+}
+
+// Two functions with one symbol that are still there after equal ones became one are different.
+static byoc_status_t check_symbols(const byoc_graph_module_t *module, byoc_diag_t *diag) {
+  for (size_t f = 0; f < module->functions.count; ++f) {
+    const byoc_function_t *function = module->functions.data[f];
+    const char *symbol = byoc_attributes_string(&function->attributes, "global_symbol", NULL);
+    for (size_t g = 0; g < f && symbol != NULL; ++g) {
+      const byoc_function_t *other = module->functions.data[g];
+      const char *taken = byoc_attributes_string(&other->attributes, "global_symbol", "");
+      if (strcmp(symbol, taken) != 0) continue;
+      byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_DATA,
+                                             "functions '%s' and '%s' are different and have one global_symbol, '%s'",
+                                             other->name, function->name, symbol);
+      byoc_diag_hint(diag, "give one of them another symbol, or none: it gets one of its own then");
+      return status;
+    }
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_pass_outline_compiler_functions(byoc_graph_module_t *module, const byoc_pass_arguments_t *arguments,
+                                                   byoc_diag_t *diag, size_t *changes) {
+  outliner_t o = {.arguments = arguments, .diag = diag, .changes = changes};
+  size_t function_count = module->functions.count, merged = 0; // outlined ones come behind, and are done
+  for (size_t f = 0; f < function_count; ++f) {
+    BYOC_RETURN_IF_ERROR_IN(diag, outline_in_block(&o, module->functions.data[f]->body), "function '%s'",
+                            module->functions.data[f]->name);
+  }
+  BYOC_RETURN_IF_ERROR(set_symbols(&o, module));
+  if (*changes == 0) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(byoc_pass_merge_equal_functions(module, arguments, diag, &merged));
+  return check_symbols(module, diag);
+}
+
+// ---- global functions ----
+
+byoc_status_t byoc_pass_merge_equal_functions(byoc_graph_module_t *module, const byoc_pass_arguments_t *arguments,
+                                              byoc_diag_t *diag, size_t *changes) {
+  return byoc_merge_equal_functions(module, is_wanted, NULL, (void *)(uintptr_t)arguments, diag, changes);
 }
 
 // A function that a backend compiled becomes a stub: signature, body and calls stay, all attributes but Extern go.
-byoc_status_t byoc_pass_mark_compiler_functions_extern(byoc_graph_module_t *module, byoc_diag_t *diag,
+byoc_status_t byoc_pass_mark_compiler_functions_extern(byoc_graph_module_t *module,
+                                                       const byoc_pass_arguments_t *arguments, byoc_diag_t *diag,
                                                        size_t *changes) {
   for (size_t f = 0; f < module->functions.count; ++f) {
     byoc_function_t *function = module->functions.data[f];
-    if (!has_compiler(NULL, function)) continue;
+    if (!is_for(&function->attributes, arguments)) continue;
     byoc_attributes_clear(&function->attributes);
     if (!byoc_attributes_set_int(&function->attributes, "Extern", 1)) return byoc_diag_out_of_memory(diag);
     function->kind = BYOC_FUNCTION_EXTERN;
@@ -26,8 +120,15 @@ byoc_status_t byoc_pass_mark_compiler_functions_extern(byoc_graph_module_t *modu
   return BYOC_OK;
 }
 
-byoc_status_t byoc_pass_inline_compiler_functions(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
-  return byoc_inline_functions(module, has_compiler, NULL, diag, changes);
+byoc_status_t byoc_pass_inline_compiler_functions(byoc_graph_module_t *module, const byoc_pass_arguments_t *arguments,
+                                                  byoc_diag_t *diag, size_t *changes) {
+  return byoc_inline_functions(module, is_wanted, (void *)(uintptr_t)arguments, diag, changes);
+}
+
+// ---- what is left ----
+
+byoc_status_t byoc_pass_name_unknown_dimensions(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
+  return byoc_name_unknown_dimensions(module, diag, changes);
 }
 
 byoc_status_t byoc_pass_lower_kernels(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {

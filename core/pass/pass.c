@@ -7,9 +7,12 @@
 #include "core/ir/text.h"
 #include "core/ir/verify.h"
 
-#define BYOC_PASS_ROW(NAME, text, summary) {text, summary, byoc_pass_##NAME},
-static const byoc_pass_t passes[] = {BYOC_PASS_LIST(BYOC_PASS_ROW)};
+#define BYOC_PASS_ROW(NAME, text, line) {.name = text, .summary = line, .run = byoc_pass_##NAME},
+#define BYOC_COMPILER_PASS_ROW(NAME, text, line)                                                                       \
+  {.name = text, .summary = line, .run_with = byoc_pass_##NAME, .takes_compiler = true},
+static const byoc_pass_t passes[] = {BYOC_PASS_LIST(BYOC_PASS_ROW) BYOC_COMPILER_PASS_LIST(BYOC_COMPILER_PASS_ROW)};
 #undef BYOC_PASS_ROW
+#undef BYOC_COMPILER_PASS_ROW
 enum { PASS_COUNT = sizeof(passes) / sizeof(passes[0]) };
 
 const byoc_pass_t *byoc_pass_at(size_t index) {
@@ -43,12 +46,19 @@ byoc_status_t byoc_pass_print_after(const char *name, const byoc_graph_module_t 
   return status;
 }
 
-byoc_status_t byoc_pass_run(const byoc_pass_t *pass, byoc_graph_module_t *module, const byoc_pass_options_t *options,
-                            byoc_diag_t *diag, size_t *out_changes) {
+static byoc_status_t run_pass(const byoc_pass_t *pass, const byoc_pass_arguments_t *arguments,
+                              byoc_graph_module_t *module, const byoc_pass_options_t *options, byoc_diag_t *diag,
+                              size_t *out_changes) {
   size_t changes = 0;
   int64_t start_ns = byoc_now_ns();
-  byoc_status_t status = pass->run == byoc_pass_simplify ? byoc_simplify(module, options, diag, &changes)
-                                                         : pass->run(module, diag, &changes);
+  byoc_status_t status = BYOC_OK;
+  if (pass->run_with != NULL) {
+    status = pass->run_with(module, arguments, diag, &changes);
+  } else if (pass->run == byoc_pass_simplify) {
+    status = byoc_simplify(module, options, diag, &changes);
+  } else {
+    status = pass->run(module, diag, &changes);
+  }
   BYOC_RETURN_IF_ERROR_IN(diag, status, "pass %s", pass->name);
   byoc_log(BYOC_LOG_DEBUG, "%-32s %6zu changes %8.2f ms", pass->name, changes,
            (double)(byoc_now_ns() - start_ns) / 1e6);
@@ -62,11 +72,22 @@ byoc_status_t byoc_pass_run(const byoc_pass_t *pass, byoc_graph_module_t *module
   return byoc_pass_print_after(pass->name, module, options, diag);
 }
 
-static byoc_status_t unknown_pass(const char *name, byoc_diag_t *diag) {
-  const char *names[PASS_COUNT];
-  for (size_t i = 0; i < PASS_COUNT; ++i) names[i] = passes[i].name;
+byoc_status_t byoc_pass_run(const byoc_pass_t *pass, byoc_graph_module_t *module, const byoc_pass_options_t *options,
+                            byoc_diag_t *diag, size_t *out_changes) {
+  const byoc_pass_arguments_t arguments = {.targets = options != NULL ? options->targets : NULL};
+  return run_pass(pass, &arguments, module, options, diag, out_changes);
+}
+
+static byoc_status_t unknown_pass(const char *name, const byoc_pass_options_t *options, byoc_diag_t *diag) {
+  enum { MAX_NAMES = 64 };
+  const char *names[MAX_NAMES];
+  size_t count = 0;
+  for (size_t i = 0; i < PASS_COUNT && count < MAX_NAMES; ++i) names[count++] = passes[i].name;
+  for (size_t i = 0; options != NULL && i < options->more_count && count < MAX_NAMES; ++i) {
+    names[count++] = options->more[i].name;
+  }
   byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "there is no pass '%s'", name);
-  const char *nearest = byoc_nearest_match(name, names, PASS_COUNT);
+  const char *nearest = byoc_nearest_match(name, names, count);
   if (nearest != NULL) {
     byoc_diag_hint(diag, "did you mean '%s'? byoc opt --help lists them", nearest);
   } else {
@@ -80,20 +101,49 @@ byoc_status_t byoc_pass_check_print_after(const char *name, byoc_diag_t *diag) {
   for (size_t i = 0; name != NULL && i < sizeof(steps) / sizeof(steps[0]); ++i) {
     if (strcmp(name, steps[i]) == 0) return BYOC_OK;
   }
-  return name == NULL || byoc_pass_find(name) != NULL ? BYOC_OK : unknown_pass(name, diag);
+  return name == NULL || byoc_pass_find(name) != NULL ? BYOC_OK : unknown_pass(name, NULL, diag);
+}
+
+static const byoc_pass_t *find_pass(const char *name, const byoc_pass_options_t *options) {
+  for (size_t i = 0; options != NULL && i < options->more_count; ++i) {
+    if (strcmp(options->more[i].name, name) == 0) return &options->more[i];
+  }
+  return byoc_pass_find(name);
+}
+
+// "{compiler=NAME}" behind a pass; `text` is cut at the closing brace.
+static byoc_status_t parse_arguments(const byoc_pass_t *pass, char *text, byoc_diag_t *diag,
+                                     byoc_pass_arguments_t *arguments) {
+  static const char key[] = "compiler=";
+  char *end = strchr(text, '}');
+  if (end == NULL || end[1] != '\0') {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "pass %s: its arguments, '{%s', do not end with '}'",
+                           pass->name, text);
+  }
+  *end = '\0';
+  if (!pass->takes_compiler || strncmp(text, key, strlen(key)) != 0 || text[strlen(key)] == '\0') {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "pass %s takes %s, not {%s}", pass->name,
+                           pass->takes_compiler ? "{compiler=NAME}" : "no arguments", text);
+  }
+  arguments->compiler = text + strlen(key);
+  return BYOC_OK;
 }
 
 byoc_status_t byoc_pass_run_list(const char *names, byoc_graph_module_t *module, const byoc_pass_options_t *options,
                                  byoc_diag_t *diag) {
   while (*names != '\0') {
     size_t size = strcspn(names, ",");
-    char name[64];
+    char name[128];
     snprintf(name, sizeof(name), "%.*s", (int)size, names);
     names += size + (names[size] == ',');
     if (name[0] == '\0') continue;
-    const byoc_pass_t *pass = byoc_pass_find(name);
-    if (pass == NULL) return unknown_pass(name, diag);
-    BYOC_RETURN_IF_ERROR(byoc_pass_run(pass, module, options, diag, NULL));
+    char *text = strchr(name, '{');
+    if (text != NULL) *text++ = '\0';
+    const byoc_pass_t *pass = find_pass(name, options);
+    if (pass == NULL) return unknown_pass(name, options, diag);
+    byoc_pass_arguments_t arguments = {.targets = options != NULL ? options->targets : NULL};
+    if (text != NULL) BYOC_RETURN_IF_ERROR(parse_arguments(pass, text, diag, &arguments));
+    BYOC_RETURN_IF_ERROR(run_pass(pass, &arguments, module, options, diag, NULL));
   }
   return BYOC_OK;
 }

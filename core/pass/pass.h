@@ -4,12 +4,22 @@
 
 #include "core/base/string.h"
 #include "core/ir/graph.h"
+#include "core/target/target.h"
 
-// A pass changes the module and counts its changes.
+// What a pass may be told: "mark-compiler-functions-extern{compiler=cutlass}".
+typedef struct byoc_pass_arguments_t {
+  const char *compiler;              // looks at functions with this Compiler attribute; NULL: with any
+  const byoc_target_list_t *targets; // of byoc_pass_options_t; NULL: none
+} byoc_pass_arguments_t;
+
+// A pass changes the module and counts its changes. One of `run` and `run_with` is set.
 typedef struct byoc_pass_t {
   const char *name;
   const char *summary; // one line for byoc opt --help
   byoc_status_t (*run)(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes);
+  byoc_status_t (*run_with)(byoc_graph_module_t *module, const byoc_pass_arguments_t *arguments, byoc_diag_t *diag,
+                            size_t *changes);
+  bool takes_compiler; // {compiler=NAME} may stand behind its name
 } byoc_pass_t;
 
 // X(NAME, "name", "summary"): each is a function byoc_pass_<NAME> in core/pass.
@@ -17,6 +27,7 @@ typedef struct byoc_pass_t {
   X(infer_types, "infer-types", "infer the type of every value")                                                       \
   X(inline_functions, "inline-functions", "put functions marked Inline where they are called")                         \
   X(canonicalise, "canonicalise", "give operators with several spellings the one that rules look for")                 \
+  X(fold_structure, "fold-structure", "take the branch, element or optional that is known to be meant")                \
   X(fold_constants, "fold-constants", "compute what depends on constants and known shapes only")                       \
   X(fold_pad, "fold-pad", "fold padding with zeros into the convolution or average behind it")                         \
   X(recognise_gelu, "recognise-gelu", "make one operator of the formulas of a GELU")                                   \
@@ -27,16 +38,27 @@ typedef struct byoc_pass_t {
   X(remove_dead_code, "remove-dead-code", "remove nodes, functions and constants that nothing uses")                   \
   X(merge_equal_nodes, "merge-equal-nodes", "compute equal expressions once")                                          \
   X(simplify, "simplify", "all of the above, until nothing changes")                                                   \
+  X(name_unknown_dimensions, "name-unknown-dimensions",                                                                \
+    "give a symbol to each dimension that is known at run time only")                                                  \
+  X(lower_kernels, "lower-kernels", "turn what no backend took into loop kernels")
+
+// The same, of passes over functions marked Compiler, which take {compiler=NAME}.
+#define BYOC_COMPILER_PASS_LIST(X)                                                                                     \
+  X(outline_compiler_functions, "outline-compiler-functions",                                                          \
+    "make global functions of those marked Compiler that stand inline")                                                \
   X(merge_equal_functions, "merge-equal-functions",                                                                    \
     "let functions marked Compiler that compute the same share a symbol")                                              \
   X(mark_compiler_functions_extern, "mark-compiler-functions-extern", "turn functions marked Compiler into stubs")     \
-  X(inline_compiler_functions, "inline-compiler-functions",                                                            \
-    "put functions marked Compiler back where they are called")                                                        \
-  X(lower_kernels, "lower-kernels", "turn what no backend took into loop kernels")
+  X(inline_compiler_functions, "inline-compiler-functions", "put functions marked Compiler back where they are called")
 
 #define BYOC_PASS_DECLARE(NAME, text, summary)                                                                         \
   byoc_status_t byoc_pass_##NAME(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes);
 BYOC_PASS_LIST(BYOC_PASS_DECLARE)
+#undef BYOC_PASS_DECLARE
+#define BYOC_PASS_DECLARE(NAME, text, summary)                                                                         \
+  byoc_status_t byoc_pass_##NAME(byoc_graph_module_t *module, const byoc_pass_arguments_t *arguments,                  \
+                                 byoc_diag_t *diag, size_t *changes);
+BYOC_COMPILER_PASS_LIST(BYOC_PASS_DECLARE)
 #undef BYOC_PASS_DECLARE
 
 // The table; NULL behind the end.
@@ -44,9 +66,12 @@ const byoc_pass_t *byoc_pass_at(size_t index);
 const byoc_pass_t *byoc_pass_find(const char *name);
 
 typedef struct byoc_pass_options_t {
-  const char *print_after;  // name of a pass, or "all"; NULL: none
-  byoc_string_t *print_out; // where to; NULL: standard output
-  size_t print_elide_bytes; // constants beyond this are elided in prints
+  const char *print_after;           // name of a pass, or "all"; NULL: none
+  byoc_string_t *print_out;          // where to; NULL: standard output
+  size_t print_elide_bytes;          // constants beyond this are elided in prints
+  const byoc_target_list_t *targets; // what passes that place work with; NULL: none
+  const byoc_pass_t *more;           // passes of rooms above this one, for lists
+  size_t more_count;
 } byoc_pass_options_t;
 
 // Runs one pass: logs its name and changes, verifies the module (debug builds, and whenever it changed something), and
@@ -56,9 +81,14 @@ byoc_status_t byoc_pass_run(const byoc_pass_t *pass, byoc_graph_module_t *module
 // The pass "simplify", which hands the options on to the passes inside it.
 byoc_status_t byoc_simplify(byoc_graph_module_t *module, const byoc_pass_options_t *options, byoc_diag_t *diag,
                             size_t *changes);
-// Runs a comma-separated list. An unknown name is BYOC_INVALID_ARGUMENT with the nearest match.
+// Runs a comma-separated list, each name with its arguments in braces where it takes some. An unknown name is
+// BYOC_INVALID_ARGUMENT with the nearest match.
 byoc_status_t byoc_pass_run_list(const char *names, byoc_graph_module_t *module, const byoc_pass_options_t *options,
                                  byoc_diag_t *diag);
+// Runs such a list over these functions of one module alone; those that it makes join the module. A pass that works on
+// modules as a whole is BYOC_INVALID_ARGUMENT.
+byoc_status_t byoc_pass_run_list_on(byoc_function_t *const *functions, size_t function_count, const char *names,
+                                    byoc_diag_t *diag);
 // BYOC_INVALID_ARGUMENT, with the nearest match, unless `name` is what print_after may be.
 byoc_status_t byoc_pass_check_print_after(const char *name, byoc_diag_t *diag);
 // Prints the module under a heading when options ask for it after `name`. For steps that are not passes.

@@ -43,6 +43,11 @@ int64_t byoc_session_claim(byoc_codegen_t *session, const byoc_function_t *funct
     byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "function '%s' is not one of those to be implemented", function->name);
     return -1;
   }
+  if (session->is_preparing) {
+    byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "function '%s' is answered by the prepare hook; generate does that",
+                    function->name);
+    return -1;
+  }
   if (session->results[index].answer != BYOC_CODEGEN_UNANSWERED) {
     byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "function '%s' is answered twice", function->name);
     return -1;
@@ -120,6 +125,25 @@ static byoc_status_t hook_failed(byoc_codegen_t *session, int32_t status, byoc_d
   return result;
 }
 
+// The backend's own optimisations, before it generates.
+static byoc_status_t call_prepare(byoc_codegen_t *session, byoc_diag_t *diag) {
+  const byoc_backend_t *backend = session->target->kind->backend;
+  if (backend->prepare == NULL) return BYOC_OK;
+  session->is_preparing = true;
+  const int32_t said = backend->prepare(backend->self, session);
+  session->is_preparing = false;
+  byoc_status_t status = said == BYOC_OK ? BYOC_OK : hook_failed(session, said, diag);
+  if (status == BYOC_OK && session->failure.status != BYOC_OK) {
+    if (diag != NULL && diag->status == BYOC_OK) *diag = session->failure;
+    status = session->failure.status;
+  }
+  for (size_t i = 0; i < session->function_count && status == BYOC_OK; ++i) {
+    status = byoc_session_check_body(session, (int64_t)i, diag);
+    if (status != BYOC_OK) byoc_diag_context(diag, status, "function '%s'", session->functions[i]->name);
+  }
+  return status == BYOC_OK ? BYOC_OK : byoc_diag_context(diag, status, "its prepare hook");
+}
+
 static byoc_status_t call_hook(byoc_codegen_t *session, byoc_diag_t *diag) {
   const byoc_backend_t *backend = session->target->kind->backend;
   if (backend->generate != NULL) {
@@ -165,6 +189,7 @@ static byoc_status_t run_session(byoc_codegen_t *session, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(remember_signatures(session, diag));
   byoc_hygiene_t before;
   byoc_hygiene_take(&before);
+  BYOC_RETURN_IF_ERROR(call_prepare(session, diag));
   BYOC_RETURN_IF_ERROR(call_hook(session, diag));
   if (session->failure.status != BYOC_OK) {
     if (diag != NULL && diag->status == BYOC_OK) *diag = session->failure;

@@ -19,6 +19,9 @@ typedef struct byoc_codegen_services_t {
   const char *cache_directory; // NULL: cache_get finds nothing and cache_put keeps nothing
   const char *cpu_features;    // space-separated
   void (*progress)(void *self, const char *what, uint64_t done, uint64_t total);
+  // Runs passes over these functions of one module; NULL: there are none.
+  byoc_status_t (*run_passes)(void *self, byoc_function_t *const *functions, size_t function_count, const char *passes,
+                              byoc_diag_t *diag);
 } byoc_codegen_services_t;
 
 // What became of one function.
@@ -43,9 +46,10 @@ typedef struct byoc_codegen_report_t {
 void byoc_codegen_report_init(byoc_codegen_report_t *report, byoc_allocator_t allocator);
 void byoc_codegen_report_deinit(byoc_codegen_report_t *report);
 
-// Runs the hook of `target`'s backend over `functions` (those with its Compiler attribute). Runtime modules that it
-// adds are appended to module->runtime_modules after being checked; when the hook fails none of them stays. A function
-// left unanswered, or answered twice, is an error that names the backend and the function.
+// Runs the hooks of `target`'s backend, prepare and then generate, over `functions` (those with its Compiler
+// attribute). Runtime modules that it adds are appended to module->runtime_modules after being checked; when the hook
+// fails none of them stays. A function left unanswered, or answered twice, is an error that names the backend and the
+// function.
 byoc_status_t byoc_codegen_run(byoc_graph_module_t *module, const byoc_target_t *target,
                                byoc_function_t *const *functions, size_t function_count,
                                const byoc_codegen_services_t *services, byoc_diag_t *diag,

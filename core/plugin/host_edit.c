@@ -322,7 +322,7 @@ static byoc_status_t check_results(const byoc_codegen_t *session, int64_t index,
   return BYOC_OK;
 }
 
-static byoc_status_t check_body(byoc_codegen_t *session, int64_t index, byoc_diag_t *diag) {
+byoc_status_t byoc_session_check_body(byoc_codegen_t *session, int64_t index, byoc_diag_t *diag) {
   byoc_function_t *function = session->functions[index];
   // New nodes may stand behind their users until now.
   BYOC_RETURN_IF_ERROR(byoc_block_sort(function->body, diag));
@@ -336,12 +336,33 @@ static byoc_status_t check_body(byoc_codegen_t *session, int64_t index, byoc_dia
 static int32_t hand_back(byoc_codegen_t *codegen, byoc_function_t *function) {
   byoc_diag_t diag = {0};
   const int64_t index = byoc_session_claim(codegen, function, &diag);
-  byoc_status_t status = index < 0 ? diag.status : check_body(codegen, index, &diag);
+  byoc_status_t status = index < 0 ? diag.status : byoc_session_check_body(codegen, index, &diag);
   if (status == BYOC_OK)
     byoc_session_answer(codegen, index, BYOC_CODEGEN_HANDED_BACK);
   else if (index >= 0)
     byoc_diag_context(&diag, status, "handing back function '%s'", function->name);
   return byoc_session_settle(codegen, status, &diag);
+}
+
+// ---- passes ----
+
+static byoc_status_t run_over_open(byoc_codegen_t *session, const char *passes, byoc_diag_t *diag) {
+  if (passes == NULL) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "edit: the passes are NULL");
+  if (session->services->run_passes == NULL) {
+    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "edit: there are no passes to run here");
+  }
+  byoc_function_t **open = BYOC_ARENA_ARRAY(&session->arena, byoc_function_t *, session->function_count);
+  size_t count = 0;
+  if (open == NULL) return byoc_diag_out_of_memory(diag);
+  for (size_t i = 0; i < session->function_count; ++i) {
+    if (session->results[i].answer == BYOC_CODEGEN_UNANSWERED) open[count++] = session->functions[i];
+  }
+  return session->services->run_passes(session->services->self, open, count, passes, diag);
+}
+
+static int32_t run_passes(byoc_codegen_t *codegen, const char *passes) {
+  byoc_diag_t diag = {0};
+  return byoc_session_settle(codegen, run_over_open(codegen, passes, &diag), &diag);
 }
 
 const byoc_edit_api_t *byoc_host_edit_api(void) {
@@ -357,6 +378,7 @@ const byoc_edit_api_t *byoc_host_edit_api(void) {
       .replace_value = replace_value,
       .erase_node = erase_node,
       .hand_back = hand_back,
+      .run_passes = run_passes,
   };
   return &api;
 }

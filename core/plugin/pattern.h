@@ -15,6 +15,7 @@ byoc_status_t byoc_pattern_parse(const char *text, const char *name, byoc_arena_
 typedef struct byoc_match_t {
   BYOC_VECTOR(byoc_node_t *) nodes; // topological order
   BYOC_VECTOR(byoc_region_binding_t) bindings;
+  BYOC_VECTOR(const byoc_value_t *) constants; // that "@" stood for, named or not
   byoc_allocator_t allocator;
 } byoc_match_t;
 void byoc_match_init(byoc_match_t *match, byoc_allocator_t allocator);

@@ -16,6 +16,7 @@ void byoc_match_init(byoc_match_t *match, byoc_allocator_t allocator) {
 void byoc_match_deinit(byoc_match_t *match) {
   byoc_vector_deinit(&match->nodes, match->allocator);
   byoc_vector_deinit(&match->bindings, match->allocator);
+  byoc_vector_deinit(&match->constants, match->allocator);
 }
 
 // What is still to be done: match a value; or (pattern NULL) take a node whose operands have been matched; or (pattern
@@ -155,10 +156,19 @@ static bool test_fits(const attribute_test_t *test, const byoc_node_t *node) {
 
 // ---- the search ----
 
+typedef struct mark_t {
+  size_t nodes, bindings, constants;
+} mark_t;
+
+static mark_t mark(const matcher_t *m) {
+  return (mark_t){m->match->nodes.count, m->match->bindings.count, m->match->constants.count};
+}
+
 // Forgets what was matched since a mark.
-static bool rewind_match(matcher_t *m, size_t nodes, size_t bindings) {
-  m->match->nodes.count = nodes;
-  m->match->bindings.count = bindings;
+static bool rewind_match(matcher_t *m, mark_t since) {
+  m->match->nodes.count = since.nodes;
+  m->match->bindings.count = since.bindings;
+  m->match->constants.count = since.constants;
   return false;
 }
 
@@ -182,12 +192,12 @@ static bool accept_whole(const matcher_t *m) {
 }
 
 static bool take_node(matcher_t *m, const goal_t *goal) {
-  const size_t nodes = m->match->nodes.count, bindings = m->match->bindings.count;
+  const mark_t before = mark(m);
   if (!contains(m->match, goal->node) && !byoc_vector_push(&m->match->nodes, m->match->allocator, goal->node)) {
     m->failed = true;
     return false;
   }
-  return solve(m, goal->next) || rewind_match(m, nodes, bindings);
+  return solve(m, goal->next) || rewind_match(m, before);
 }
 
 // The first `left` operands become goals in front of `next`, built from the last one, so that they are solved in order.
@@ -224,14 +234,14 @@ static bool node_fits(const matcher_t *m, const byoc_pattern_t *pattern, const b
 
 static bool solve_node(matcher_t *m, const byoc_pattern_t *pattern, byoc_node_t *node, const goal_t *next) {
   if (!node_fits(m, pattern, node)) return false;
-  const size_t nodes = m->match->nodes.count, bindings = m->match->bindings.count;
-  if (!bind(m, pattern->name, node, NULL)) return rewind_match(m, nodes, bindings);
+  const mark_t before = mark(m);
+  if (!bind(m, pattern->name, node, NULL)) return rewind_match(m, before);
   const goal_t take = {.node = node, .next = next};
   const int orders = byoc_node_has_trait(node, BYOC_OP_COMMUTES) && pattern->child_count == 2 ? 2 : 1;
   for (int order = 0; order < orders && !m->failed; ++order) {
     if (solve_operands(m, pattern, node, pattern->child_count, order == 1, &take)) return true;
   }
-  return rewind_match(m, nodes, bindings);
+  return rewind_match(m, before);
 }
 
 // ---- dominators ----
@@ -296,7 +306,7 @@ static bool find_cone(matcher_t *m, const byoc_pattern_t *path, byoc_node_t *roo
 // Takes the nodes between the leaf and the root: those of the cone from which the leaf can be reached. Each is taken
 // when all of its operands have been, so that the match stays in topological order.
 static bool take_paths(matcher_t *m, const goal_t *goal) {
-  const size_t nodes = m->match->nodes.count, bindings = m->match->bindings.count;
+  const mark_t before = mark(m);
   cone_t cone;
   bool on_path[MAX_PATH_NODES] = {false}, taken[MAX_PATH_NODES] = {false};
   if (!find_cone(m, goal->pattern->children[DOMINATOR_PATH], goal->node, goal->value, &cone)) return false;
@@ -322,7 +332,7 @@ static bool take_paths(matcher_t *m, const goal_t *goal) {
     }
   }
   if (!m->failed && on_path[0] && solve(m, goal->next)) return true;
-  return rewind_match(m, nodes, bindings);
+  return rewind_match(m, before);
 }
 
 // root <~ path <~ leaf: each value at the end of a path may be the leaf, the nearest one first. That all of its uses
@@ -354,16 +364,17 @@ static bool solve(matcher_t *m, const goal_t *goal) {
   const byoc_pattern_t *pattern = goal->pattern;
   byoc_value_t *value = goal->value;
   if (value == NULL) return false;
-  const size_t nodes = m->match->nodes.count, bindings = m->match->bindings.count;
+  const mark_t before = mark(m);
   switch (pattern->kind) {
   case PATTERN_DOMINATOR:
     return goal->node != NULL ? take_paths(m, goal) : solve_dominator(m, goal);
   case PATTERN_CONSTANT:
     if (!byoc_value_is_constant(value)) return false;
+    if (!byoc_vector_push(&m->match->constants, m->match->allocator, value)) return !(m->failed = true);
     __attribute__((fallthrough));
   case PATTERN_ANY:
-    if (!type_fits(pattern, value->type)) return false;
-    return (bind(m, pattern->name, NULL, value) && solve(m, goal->next)) || rewind_match(m, nodes, bindings);
+    if (!type_fits(pattern, value->type)) return rewind_match(m, before);
+    return (bind(m, pattern->name, NULL, value) && solve(m, goal->next)) || rewind_match(m, before);
   case PATTERN_ALTERNATIVES:
     for (size_t i = 0; i < pattern->child_count; ++i) {
       const goal_t alternative = {.pattern = pattern->children[i], .value = value, .next = goal->next};
@@ -382,11 +393,11 @@ static bool solve(matcher_t *m, const goal_t *goal) {
 
 bool byoc_pattern_match(const byoc_pattern_t *pattern, byoc_node_t *root, byoc_match_filter_t filter, void *filter_self,
                         byoc_match_t *match, bool *out_failed) {
-  match->nodes.count = match->bindings.count = 0;
+  match->nodes.count = match->bindings.count = match->constants.count = 0;
   matcher_t m = {.match = match, .root = root, .filter = filter, .filter_self = filter_self};
   const goal_t whole = {.pattern = pattern, .value = root->result_count > 0 ? root->results[0] : NULL};
   const bool matched = solve(&m, &whole);
   *out_failed = m.failed;
-  if (!matched) rewind_match(&m, 0, 0);
+  if (!matched) rewind_match(&m, (mark_t){0});
   return matched;
 }

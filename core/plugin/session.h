@@ -19,6 +19,7 @@ struct byoc_codegen_t {
   const char **bound_symbols;                // one per function: of bind_packed, else NULL
   size_t *result_counts;                     // lengths of those lists
   BYOC_VECTOR(byoc_runtime_module_t *) made; // one reference each
+  bool is_preparing;                         // the prepare hook runs: functions are not answered yet
   byoc_diag_t hook_error;                    // from api->error
   byoc_diag_t failure;                       // the first call that makes the whole run fail, whatever the hook returns
   byoc_diag_t last;                          // the latest call that failed without such consequences
@@ -48,6 +49,10 @@ byoc_status_t byoc_session_add_engine(byoc_codegen_t *session, const byoc_engine
 // Checks what was made as a whole (symbols are defined, once; engines are there) and puts it into the graph module: all
 // of it or nothing.
 byoc_status_t byoc_session_commit(byoc_codegen_t *session, byoc_diag_t *diag);
+
+// ---- host_edit.c ----
+// What a function must be after it was rewritten: sorted, typed, sound, and giving what it gave.
+byoc_status_t byoc_session_check_body(byoc_codegen_t *session, int64_t index, byoc_diag_t *diag);
 
 // ---- host_codegen.c ----
 byoc_status_t byoc_session_require_features(byoc_codegen_t *session, const char *features, byoc_diag_t *diag);

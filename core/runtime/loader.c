@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,7 +101,7 @@ static byoc_status_t check_table(const char *path, const byoc_artifact_t *table,
     return byoc_diag_error(diag, BYOC_VERSION, "'%s' does not know version %d of the artifact interface", path,
                            BYOC_ARTIFACT_ABI);
   }
-  // `profile` came last; an artifact of a later byoc has more, never less.
+  // `profile` ended the first form of the table; an artifact of a later byoc has more, never less.
   if (table->abi_version > BYOC_ARTIFACT_ABI || table->abi_version == 0) {
     byoc_status_t status =
         byoc_diag_error(diag, BYOC_VERSION, "'%s' has version %u of the artifact interface; this byoc knows version %d",
@@ -108,9 +109,10 @@ static byoc_status_t check_table(const char *path, const byoc_artifact_t *table,
     byoc_diag_hint(diag, "use the byoc that built it, or build the model again");
     return status;
   }
-  if (table->struct_size < sizeof(*table)) {
+  const size_t least = offsetof(byoc_artifact_t, input_kinds);
+  if (table->struct_size < least) {
     return byoc_diag_error(diag, BYOC_VERSION, "'%s' has a table of %u bytes where version %u has %zu", path,
-                           (unsigned)table->struct_size, (unsigned)table->abi_version, sizeof(*table));
+                           (unsigned)table->struct_size, (unsigned)table->abi_version, least);
   }
   if (table->check == NULL || table->create == NULL || table->run == NULL || table->destroy == NULL ||
       table->last_error == NULL || table->model_name == NULL || table->metadata == NULL) {
@@ -136,8 +138,12 @@ byoc_status_t byoc_artifact_load(const char *path, byoc_diag_t *diag, byoc_loade
   byoc_loaded_artifact_t artifact = {.library = open_library(path)};
   if (artifact.library == NULL) {
     const char *reason = dlerror();
-    return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' cannot be loaded: %s", path,
-                           reason != NULL ? reason : "no reason was given");
+    byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' cannot be loaded: %s", path,
+                                           reason != NULL ? reason : "no reason was given");
+    if (reason != NULL && strstr(reason, "cannot open shared object file") != NULL) {
+      byoc_diag_hint(diag, "it was built to find that library here: install it, or build with the library inside");
+    }
+    return status;
   }
   byoc_artifact_entry_t entry = NULL;
   void *symbol = dlsym(artifact.library, BYOC_ARTIFACT_ENTRY);

@@ -53,6 +53,22 @@ typedef struct byoc_context_options_t {
   const byoc_thread_pool_t *pool; // NULL: the artifact's own, shared by its contexts; outlives the context
 } byoc_context_options_t;
 
+// A value of a run whose shapes are known when it runs: a tensor, a sequence or an optional.
+enum { BYOC_ARGUMENT_TENSOR = 0, BYOC_ARGUMENT_SEQUENCE = 1, BYOC_ARGUMENT_OPTIONAL = 2 };
+// byoc_tensor_info_t.rank of a tensor whose rank is known only when it runs.
+#define BYOC_ARGUMENT_ANY_RANK 0xffffffffu
+
+typedef struct byoc_argument_t {
+  uint32_t kind;                 // BYOC_ARGUMENT_*
+  uint32_t dtype;                // tensors: as in byoc_tensor_info_t
+  uint32_t rank;                 // tensors
+  uint32_t reserved;             // 0
+  const int64_t *dims;           // tensors: elements along each dimension; may be NULL where rank is 0
+  void *data;                    // tensors: dense, row-major; strings: const char *const *, UTF-8 ended by a NUL
+  uint64_t count;                // sequences: items; optionals: 0 or 1
+  struct byoc_argument_t *items; // sequences and optionals
+} byoc_argument_t;
+
 // A named time in nanoseconds, from `profile`: called as each instruction ends. An engine's own nodes come before the
 // instruction that they are part of, a tab before their names. `name` lives until the sink returns.
 typedef void (*byoc_profile_sink_t)(void *argument, const char *name, uint64_t duration_ns);
@@ -75,7 +91,7 @@ typedef struct byoc_artifact_t {
   // last_error(NULL) has the reason (of this thread).
   int32_t (*create)(const byoc_context_options_t *options, byoc_context_t **out_context);
   // One inference. inputs[i] and outputs[i] are dense row-major tensors of the sizes above, aligned to their element
-  // size, not overlapping. Allocates nothing, takes no lock.
+  // size, not overlapping. Allocates nothing, takes no lock. BYOC_UNSUPPORTED where is_dynamic: see run_arguments.
   int32_t (*run)(byoc_context_t *context, const void *const *inputs, void *const *outputs);
   void (*destroy)(byoc_context_t *context); // accepts NULL
   // Text of the last failure of this context, or with NULL of the last failed create or check of this thread. Never
@@ -84,6 +100,20 @@ typedef struct byoc_artifact_t {
   // Like run, reporting the time of each instruction of the host program. NULL where the artifact has no profile entry.
   int32_t (*profile)(byoc_context_t *context, const void *const *inputs, void *const *outputs, byoc_profile_sink_t sink,
                      void *argument);
+
+  // ---- what follows is there where struct_size covers it ----
+  // What each input and output is, outermost first: "t" a tensor, "st" a sequence of tensors, "ot" an optional tensor,
+  // "ost" an optional sequence of tensors. Its byoc_tensor_info_t describes the tensors in it.
+  const char *const *input_kinds, *const *output_kinds;
+  // 1 where an input or output has a symbolic dimension or is no tensor, or the model decides shapes as it runs. Then
+  // `run` answers BYOC_UNSUPPORTED: the sizes of outputs are not known before.
+  uint32_t is_dynamic;
+  uint32_t reserved;
+  // One inference with shapes known at run time. Inputs are checked against the table and each other and may be NULL
+  // where there are none; what they point to is read during the call only, but for texts: those that reach an output
+  // are the caller's own. `outputs` is filled by the artifact: what it points to belongs to the context and lives until
+  // its next run or destroy. Memory grows with the largest shapes seen and is kept for the next run.
+  int32_t (*run_arguments)(byoc_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs);
 } byoc_artifact_t;
 
 // The one exported function, byoc_artifact_entry.

@@ -50,6 +50,10 @@ typedef struct byoc_runtime_t {
 
   // Records the reason of a failure, copied at once and cut at 511 bytes; the function then returns a status.
   void (*set_error)(void *self, const char *message);
+
+  // Memory that lives until the context's next run begins, for texts that a function makes; aligned for any type, NULL
+  // when memory is out. May be NULL itself where struct_size does not cover it. On the calling thread only.
+  void *(*allocate)(void *self, uint64_t size_bytes);
 } byoc_runtime_t;
 
 // One call. For static shapes the artifact fills it once per context and changes data pointers only.

@@ -416,6 +416,10 @@ typedef struct byoc_edit_api_t {
   int32_t (*erase_node)(byoc_codegen_t *codegen, byoc_node_t *node); // its results must be unused
   // Says that the function's body is the answer: the host puts it back where it was called.
   int32_t (*hand_back)(byoc_codegen_t *codegen, byoc_function_t *function);
+  // Since minor 1. Runs passes of the host (byoc opt --help lists them; separated by commas) over the functions of this
+  // codegen that have no answer yet, and nothing else: "fold-constants,remove-dead-code". Handles of their nodes and
+  // values are void afterwards. BYOC_INVALID_ARGUMENT for a pass that is unknown or works on whole modules only.
+  int32_t (*run_passes)(byoc_codegen_t *codegen, const char *passes);
 } byoc_edit_api_t;
 
 // A request to compile C into an object, cached by content.
@@ -530,6 +534,9 @@ typedef struct byoc_backend_t {
   int32_t (*generate)(void *self, byoc_codegen_t *codegen);
   // Convenience: called for each function in turn where generate is NULL.
   int32_t (*generate_function)(void *self, byoc_codegen_t *codegen, byoc_function_t *function);
+  // Since minor 1; optional. Called before generate with the same functions, to optimise them by the edit table; what a
+  // function takes and gives must stay as it is. It answers none of them.
+  int32_t (*prepare)(void *self, byoc_codegen_t *codegen);
 } byoc_backend_t;
 
 // Filled by query. The host sets the header and zeroes the rest.

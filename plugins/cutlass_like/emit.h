@@ -55,6 +55,7 @@ typedef struct byoc_cutlass_tiling_t {
   bool b_whole;  // b's panels are always as wide as the whole tile
   int64_t b_depth;
   int64_t c_row;
+  int64_t ahead;     // floats of the next weights that each term asks for
   bool partial_tile; // partial sums have the shape of the whole tile, not of the result
 } byoc_cutlass_tiling_t;
 

@@ -1,5 +1,6 @@
 // Convolutions as C.
 #include "emit.h"
+#include "plan.h"
 
 void byoc_cutlass_emit_conv(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
                             const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
@@ -49,12 +50,19 @@ void byoc_cutlass_emit_conv(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
     return;
   }
   int64_t wide = (int64_t)plan->vectors * lanes;
+  byoc_cutlass_define(text, names, "CONTIGUOUS", byoc_cutlass_may_read_in_place(problem));
   byoc_cutlass_define(text, names, "WEIGHT_PANEL", plan->transposed ? wide : plan->rows);
   byoc_cutlass_define(text, names, "PIXEL_PANEL", plan->transposed ? plan->rows : wide);
   byoc_cutlass_define(text, names, "WEIGHTS_OF_GROUP",
                       (int64_t)byoc_cutlass_packed_floats(problem, plan) / conv->groups);
   byoc_cutlass_define_text(text, names, "WEIGHT_COLUMNS", "(n)",
                            plan->transposed ? "(((n) + LANES - 1) / LANES * LANES)" : "(n)");
+  // While the tiles of a block compute they ask for what comes next from memory: for the next weights where lanes are
+  // channels, else for the next block of pixels.
+  int64_t ahead = plan->transposed ? byoc_cutlass_ceil_div(wide, plan->block_panels) : 0;
+  bool pixels_ahead = !plan->transposed && !plan->direct && byoc_cutlass_may_read_in_place(problem);
+  byoc_cutlass_define(text, names, "AHEAD_PIXELS", pixels_ahead);
+  byoc_cutlass_define(text, names, "AHEAD", ahead);
   byoc_cutlass_tiling_t tiling = {.rows = plan->transposed ? pixels : conv->out,
                                   .columns = plan->transposed ? conv->out : pixels,
                                   .tile_rows = plan->rows,
@@ -66,6 +74,7 @@ void byoc_cutlass_emit_conv(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
                                   .b_whole = !plan->transposed,
                                   .b_depth = pixels,
                                   .c_row = pixels,
+                                  .ahead = pixels_ahead ? 1 : ahead,
                                   .partial_tile = plan->transposed};
   byoc_cutlass_emit_tiles(text, names, &tiling);
   BYOC_CUTLASS_ADD_TEMPLATE(text, conv);

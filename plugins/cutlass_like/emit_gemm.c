@@ -1,5 +1,6 @@
 // Matrix products as C.
 #include "emit.h"
+#include "plan.h"
 
 // A matrix index from the batch index, as a macro: repeated dimensions count once.
 static void emit_matrix_index(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const char *name,
@@ -44,6 +45,12 @@ void byoc_cutlass_emit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
     BYOC_CUTLASS_ADD_TEMPLATE(text, dot);
     return;
   }
+  // Row panels of a block share the reading of the next weights; where there is only one, reading is all there is to do
+  // and the hardware sees it coming.
+  int64_t ahead = gemm->constant_b && plan->block_panels > 1
+                      ? byoc_cutlass_ceil_div((int64_t)plan->vectors * lanes, plan->block_panels)
+                      : 0;
+  byoc_cutlass_define(text, names, "AHEAD", ahead);
   byoc_cutlass_tiling_t tiling = {.rows = gemm->m,
                                   .columns = gemm->n,
                                   .tile_rows = plan->rows,
@@ -55,7 +62,8 @@ void byoc_cutlass_emit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
                                   .b_packed = gemm->constant_b || !plan->direct,
                                   .b_whole = !gemm->constant_b,
                                   .b_depth = gemm->n,
-                                  .c_row = gemm->n};
+                                  .c_row = gemm->n,
+                                  .ahead = ahead};
   byoc_cutlass_emit_tiles(text, names, &tiling);
   if (gemm->constant_b) {
     int64_t matrices = 1;

@@ -14,6 +14,7 @@ void byoc_cutlass_emit_tile(byoc_cutlass_text_t *text, const char *name, const b
   byoc_cutlass_define(text, &names, "TILE_A_DEPTH", t->a_packed ? rows : t->a_depth);
   byoc_cutlass_define(text, &names, "TILE_B_DEPTH",
                       !t->b_packed ? t->b_depth : (t->b_whole ? t->vectors : vectors) * t->lanes);
+  byoc_cutlass_define(text, &names, "TILE_AHEAD", t->ahead);
   byoc_cutlass_define(text, &names, "TILE_C_ROW", t->c_row);
   byoc_cutlass_define(text, &names, "TILE_PARTIAL_ROW", t->partial_tile ? t->vectors * t->lanes : t->c_row);
   BYOC_CUTLASS_ADD_TEMPLATE(text, tile);

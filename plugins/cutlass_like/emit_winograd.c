@@ -1,10 +1,13 @@
 // Winograd convolutions as C.
 #include "emit.h"
+#include "plan.h"
 #include "winograd.h"
 
 // TILES(left): the register tile for so many squares, one for each count of rows that a block can end with.
 static void emit_tiles(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_winograd_t *sizes,
                        const byoc_cutlass_plan_t *plan) {
+  int64_t tiles = byoc_cutlass_ceil_div(sizes->squares, plan->rows); // that share the reading of the next weights
+  byoc_cutlass_define(text, names, "AHEAD", byoc_cutlass_ceil_div(sizes->panel, tiles));
   byoc_cutlass_tiling_t tiling = {.tile_rows = plan->rows,
                                   .vectors = plan->vectors,
                                   .lanes = byoc_cutlass_isa_lanes(plan->isa),
@@ -13,7 +16,8 @@ static void emit_tiles(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, c
                                   .b_padded = true,
                                   .b_packed = true,
                                   .b_whole = true,
-                                  .c_row = sizes->panel};
+                                  .c_row = sizes->panel,
+                                  .ahead = byoc_cutlass_ceil_div(sizes->panel, tiles)};
   byoc_cutlass_names_t own = {0};
   byoc_cutlass_epilogue_t none = {.alpha = 1.0f};
   int64_t rest = sizes->squares % plan->rows, last_rest = sizes->last_squares % plan->rows;

@@ -35,6 +35,13 @@ int32_t byoc_cutlass_even_rows(int64_t total, int32_t most) {
   return (int32_t)byoc_cutlass_ceil_div(total, panels);
 }
 
+// Rows of a tile: a divisor of the total where one lies near `most`, so that no lower tile is left over.
+static int32_t tile_rows(int64_t total, int32_t most) {
+  for (int32_t rows = most; rows > 2 && rows >= most - 2; --rows)
+    if (total % rows == 0) return rows;
+  return byoc_cutlass_even_rows(total, most);
+}
+
 // The share of the lanes that do real work. (Rows cost what they are: the last panel has a tile of its own.)
 static double lane_use(int64_t columns, int32_t lanes) {
   return (double)columns / (double)(byoc_cutlass_ceil_div(columns, lanes) * lanes);
@@ -63,17 +70,21 @@ static void plan_conv(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t
   // Lanes over channels where that wastes fewer of them and the sums are long enough to pay for the transposed store.
   plan->transposed = lane_use(conv->out, lanes) > lane_use(pixels, lanes) + 0.05 && depth >= 128;
   int64_t columns = plan->transposed ? conv->out : pixels, rows = plan->transposed ? pixels : conv->out;
-  // Copying pixels costs the least in wide panels: they are worth lower tiles where each copy is used little.
-  plan->vectors = columns <= lanes ? 1 : 2;
-  if (!plan->transposed && conv->out <= 32 && depth <= 64 && !byoc_cutlass_may_read_in_place(problem))
-    plan->vectors = 4;
-  plan->rows = byoc_cutlass_even_rows(rows, sums / plan->vectors < 14 ? sums / plan->vectors : 14);
-  while (!plan->transposed && plan->vectors < 4 && plan->vectors * lanes < columns &&
-         (plan->vectors + 1) * plan->rows <= sums)
+  // Three vectors wide and eight or nine rows high loads the least for each product; lanes over channels store by
+  // squares of lanes and want high tiles.
+  int64_t vectors = byoc_cutlass_ceil_div(columns, lanes), widest = plan->transposed ? 2 : 3;
+  plan->vectors = (int32_t)(vectors < widest ? vectors : widest);
+  plan->rows = tile_rows(rows, sums / plan->vectors < 14 ? sums / plan->vectors : 14);
+  while (!plan->transposed && plan->vectors < 4 && plan->vectors < vectors && (plan->vectors + 1) * plan->rows <= sums)
     ++plan->vectors;
-  plan->direct = byoc_cutlass_may_read_in_place(problem) && !plan->transposed && (conv->out <= 64 || depth <= 32);
+  plan->direct = false;
   plan->block_depth = 512;
-  plan->block_panels = 4;
+  // As many panels of pixels as leave room for weights in the second-level cache: results are then written in long
+  // runs, and each panel of weights is read seldom.
+  int64_t terms = depth < plan->block_depth ? depth : plan->block_depth;
+  int64_t panel_bytes = (plan->transposed ? plan->rows : plan->vectors * lanes) * terms * (int64_t)sizeof(float);
+  int64_t panels = (plan->transposed ? 384 : 256) * 1024 / panel_bytes;
+  plan->block_panels = (int32_t)(panels < 4 ? 4 : panels > 16 ? 16 : panels);
 }
 
 static void plan_gemm(const byoc_cutlass_gemm_t *gemm, byoc_cutlass_plan_t *plan) {

@@ -106,8 +106,21 @@ static void test_symbolic_dimensions(void **state) {
   byoc_test_printed("out/y:0 : f32[7,3]");
   byoc_test_shell(0, "byoc inspect symbolic.onnx");
   byoc_test_printed("f32[N,4]");
-  assert_int_not_equal(byoc_test_try_shell("byoc build symbolic.onnx -o none.so"), 0);
+  // Left open, the dimension takes its value when the model runs.
+  byoc_test_shell(0, "byoc build symbolic.onnx -o open.so && byoc run open.so -i in/x:0=x.npy -e out/y:0=y.npy");
+  byoc_test_shell(0, "cp " BYOC_TEST_SOURCE_DIR "/tests/cli/user_dynamic.c . && "
+                     "cc -std=c99 -Wall -Wextra -Werror user_dynamic.c -o user_dynamic -ldl && ./user_dynamic");
+  byoc_test_printed("2 3: ");
+  byoc_test_printed("the input 'in/x:0' is f32[4,5], the model takes f32[?,4]");
+  byoc_test_shell(0, "byoc run open.so --random --dim N=5");
+  byoc_test_printed("out/y:0 : f32[5,3]");
+  byoc_test_shell(0, "byoc inspect open.so");
+  byoc_test_printed("f32[N,4]");
+  byoc_test_shell(0, "byoc bench open.so --dim N=3 --runs 2");
+  assert_int_not_equal(byoc_test_try_shell("byoc run open.so --random"), 0);
   byoc_test_printed("--dim");
+  assert_int_not_equal(byoc_test_try_shell("byoc run open.so --random --dim N=-2"), 0);
+  byoc_test_printed("N=-2");
   assert_false(byoc_file_exists("none.so"));
   assert_int_not_equal(byoc_test_try_shell("byoc build symbolic.onnx -o none.so --dim M=2"), 0);
   byoc_test_printed("M");

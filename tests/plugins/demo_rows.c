@@ -6,7 +6,7 @@
 // Flags: merge, pass_constants, limit=N (max_nodes), only=f32 (declines nodes that give another element type).
 //
 // Their hooks say what they are asked by `log`, and hand back each function as it is, or do as the target's option
-// `answer` says: decline gives it back, fail fails.
+// `answer` says: decline gives it back, fail fails. `prepare` makes first optimise its functions before.
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 #include "byoc/plugin.h"
 
-BYOC_PLUGIN_IDENTITY("demo_rows", "1.0", "first,second", "Targets whose rules stand in the test");
+BYOC_PLUGIN_IDENTITY_NEEDS("demo_rows", "1.0", "first,second", "Targets whose rules stand in the test", 1);
 
 enum { MAX_RULES = 16, MAX_OPERATORS = 16, TEXT_BYTES = 4096 };
 
@@ -105,6 +105,22 @@ static int32_t generate_function(void *self, byoc_codegen_t *codegen, byoc_funct
   return answer(codegen, function, host->target->option_string(target, "answer"));
 }
 
+// Neg(Neg(x)) → x, and what becomes constant or unused goes.
+static int32_t prepare(void *self, byoc_codegen_t *codegen) {
+  (void)self;
+  if (!host->target->option_int(host->codegen->target(codegen), "prepare")) return BYOC_OK;
+  int32_t status = BYOC_OK;
+  for (uint64_t i = 0; i < host->codegen->function_count(codegen) && status == BYOC_OK; ++i) {
+    byoc_function_t *function = host->codegen->function_at(codegen, i);
+    for (uint64_t n = 0; n < host->graph->node_count(function) && status == BYOC_OK; ++n) {
+      byoc_value_t *result = host->graph->node_result(host->graph->node_at(function, n), 0);
+      byoc_region_t *region = host->codegen->match(codegen, function, result, "Neg(Neg(%x))");
+      if (region != NULL) status = host->edit->replace_value(codegen, result, host->region->value(region, "x"));
+    }
+  }
+  return status == BYOC_OK ? host->edit->run_passes(codegen, "fold-constants,remove-dead-code") : status;
+}
+
 // ---- the plugin ----
 
 static const byoc_option_t options[] = {{.header = BYOC_HEADER(byoc_option_t, 1),
@@ -119,21 +135,26 @@ static const byoc_option_t options[] = {{.header = BYOC_HEADER(byoc_option_t, 1)
                                          .minimum = 0,
                                          .maximum = 9,
                                          .default_value = "1",
-                                         .help = "a number that the hook reads"}};
+                                         .help = "a number that the hook reads"},
+                                        {.header = BYOC_HEADER(byoc_option_t, 1),
+                                         .name = "prepare",
+                                         .type = BYOC_OPTION_BOOL,
+                                         .help = "optimise before generating"}};
 
 static byoc_backend_t backends[2] = {{.header = BYOC_HEADER(byoc_backend_t, 1),
                                       .target = "first",
                                       .description = "Rules of a test, one hook for the module",
                                       .options = options,
-                                      .option_count = 2,
+                                      .option_count = 3,
                                       .option_stride = sizeof(options[0]),
                                       .rule_stride = sizeof(byoc_rule_t),
-                                      .generate = generate},
+                                      .generate = generate,
+                                      .prepare = prepare},
                                      {.header = BYOC_HEADER(byoc_backend_t, 1),
                                       .target = "second",
                                       .description = "Rules of a test, one hook a function",
                                       .options = options,
-                                      .option_count = 2,
+                                      .option_count = 3,
                                       .option_stride = sizeof(options[0]),
                                       .rule_stride = sizeof(byoc_rule_t),
                                       .generate_function = generate_function}};

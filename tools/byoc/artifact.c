@@ -1,19 +1,32 @@
 #include "artifact.h"
 
+#include <stddef.h>
 #include <string.h>
 
-static byoc_status_t fill_ports(byoc_ports_t *ports, const byoc_tensor_info_t *infos, uint32_t count,
-                                byoc_diag_t *diag) {
+// Artifacts of an older byoc have tensors of known shapes only, and a shorter table.
+static bool knows_arguments(const byoc_artifact_t *table) {
+  return table->struct_size >= offsetof(byoc_artifact_t, run_arguments) + sizeof(table->run_arguments);
+}
+
+bool byoc_artifact_is_dynamic(const byoc_artifact_t *table) {
+  return knows_arguments(table) && table->is_dynamic != 0;
+}
+
+static byoc_status_t fill_ports(byoc_ports_t *ports, const byoc_tensor_info_t *infos, const char *const *kinds,
+                                uint32_t count, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(byoc_ports_init(ports, count, diag));
   for (uint32_t i = 0; i < count; ++i) {
     byoc_port_t *port = &ports->items[i];
-    if (infos[i].rank > BYOC_MAX_RANK) {
+    bool is_ranked = infos[i].rank != BYOC_ARGUMENT_ANY_RANK;
+    if (is_ranked && infos[i].rank > BYOC_MAX_RANK) {
       return byoc_diag_error(diag, BYOC_UNSUPPORTED, "'%s' has %u dimensions", infos[i].name, infos[i].rank);
     }
     port->name = infos[i].name;
     port->dtype = infos[i].dtype;
-    port->rank = (int32_t)infos[i].rank;
-    if (infos[i].rank > 0) memcpy(port->dims, infos[i].dims, infos[i].rank * sizeof(port->dims[0]));
+    port->rank = is_ranked ? (int32_t)infos[i].rank : BYOC_RANK_UNKNOWN;
+    port->dim_names = infos[i].dim_names;
+    port->kinds = kinds != NULL ? kinds[i] : NULL;
+    if (is_ranked && infos[i].rank > 0) memcpy(port->dims, infos[i].dims, infos[i].rank * sizeof(port->dims[0]));
   }
   return byoc_ports_allocate(ports, diag);
 }
@@ -26,8 +39,10 @@ static byoc_status_t open_run(const char *path, int32_t thread_count, byoc_diag_
   if (status != BYOC_OK) {
     return byoc_diag_error(diag, status, "%s: cannot make a context: %s", path, table->last_error(NULL));
   }
-  BYOC_RETURN_IF_ERROR(fill_ports(&run->inputs, table->inputs, table->input_count, diag));
-  return fill_ports(&run->outputs, table->outputs, table->output_count, diag);
+  bool knows = knows_arguments(table);
+  BYOC_RETURN_IF_ERROR(
+      fill_ports(&run->inputs, table->inputs, knows ? table->input_kinds : NULL, table->input_count, diag));
+  return fill_ports(&run->outputs, table->outputs, knows ? table->output_kinds : NULL, table->output_count, diag);
 }
 
 byoc_status_t byoc_artifact_run_open(const char *path, int32_t thread_count, byoc_diag_t *diag,
@@ -48,8 +63,27 @@ void byoc_artifact_run_close(byoc_artifact_run_t *run) {
   *run = (byoc_artifact_run_t){0};
 }
 
+static byoc_status_t run_arguments(byoc_artifact_run_t *run, byoc_diag_t *diag) {
+  const byoc_artifact_t *table = run->artifact.table;
+  byoc_argument_t *inputs = NULL, *outputs = NULL;
+  byoc_status_t status = byoc_ports_arguments(&run->inputs, diag, &inputs);
+  if (status == BYOC_OK) status = byoc_ports_arguments(&run->outputs, diag, &outputs);
+  if (status == BYOC_OK) {
+    status = table->run_arguments(run->context, inputs, outputs);
+    if (status != BYOC_OK) {
+      byoc_diag_error(diag, status, "the run failed: %s", table->last_error(run->context));
+    } else {
+      status = byoc_ports_take(&run->outputs, outputs, diag);
+    }
+  }
+  byoc_free(byoc_allocator_system(), inputs);
+  byoc_free(byoc_allocator_system(), outputs);
+  return status;
+}
+
 byoc_status_t byoc_artifact_run_once(byoc_artifact_run_t *run, byoc_diag_t *diag) {
   const byoc_artifact_t *table = run->artifact.table;
+  if (byoc_artifact_is_dynamic(table)) return run_arguments(run, diag);
   byoc_status_t status = table->run(run->context, (const void *const *)run->inputs.pointers, run->outputs.pointers);
   if (status == BYOC_OK) return BYOC_OK;
   return byoc_diag_error(diag, status, "the run failed: %s", table->last_error(run->context));

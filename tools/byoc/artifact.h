@@ -14,8 +14,10 @@ typedef struct byoc_artifact_run_t {
 // Loads, creates a context with `thread_count` threads (0: the artifact's choice) and allocates the ports.
 byoc_status_t byoc_artifact_run_open(const char *path, int32_t thread_count, byoc_diag_t *diag,
                                      byoc_artifact_run_t *run);
+// Are its shapes known only when it runs?
+bool byoc_artifact_is_dynamic(const byoc_artifact_t *table);
 void byoc_artifact_run_close(byoc_artifact_run_t *run);
-// One inference from the inputs to the outputs.
+// One inference from the inputs to the outputs, whose shapes come with it where the artifact is dynamic.
 byoc_status_t byoc_artifact_run_once(byoc_artifact_run_t *run, byoc_diag_t *diag);
 
 #endif // BYOC_TOOLS_BYOC_ARTIFACT_H_

@@ -10,6 +10,7 @@ typedef struct bench_options_t {
   const char *artifact;
   int64_t run_count, warm_up_count, thread_count, seed;
   bool json;
+  byoc_text_items_t dims;
 } bench_options_t;
 
 typedef struct bench_result_t {
@@ -51,9 +52,10 @@ static byoc_status_t bench(const bench_options_t *options, byoc_diag_t *diag, be
   BYOC_RETURN_IF_ERROR(byoc_artifact_run_open(options->artifact, (int32_t)options->thread_count, diag, &run));
   result->load_ms = milliseconds_since(start_ns);
   result->threads = (int32_t)options->thread_count;
-  byoc_ports_randomise(&run.inputs, (uint64_t)options->seed);
+  byoc_status_t status = byoc_ports_set_dims(&run.inputs, &options->dims, diag);
+  if (status == BYOC_OK) status = byoc_ports_randomise(&run.inputs, (uint64_t)options->seed, diag);
   start_ns = byoc_now_ns();
-  byoc_status_t status = byoc_artifact_run_once(&run, diag);
+  if (status == BYOC_OK) status = byoc_artifact_run_once(&run, diag);
   result->first_run_ms = milliseconds_since(start_ns);
   double *times = byoc_allocate(byoc_allocator_system(), (size_t)options->run_count, sizeof(double));
   if (status == BYOC_OK && times == NULL) status = byoc_diag_out_of_memory(diag);
@@ -88,12 +90,13 @@ int byoc_main_bench(int argc, char **argv) {
       {"warm-up", 0, BYOC_OPT_COUNT, &options.warm_up_count, "N", "runs before them (default 3)"},
       {"threads", 0, BYOC_OPT_COUNT, &options.thread_count, "N", "threads (default 1; 0: the artifact's choice)"},
       {"seed", 0, BYOC_OPT_COUNT, &options.seed, "N", "of the random inputs (default 0)"},
+      {"dim", 0, BYOC_OPT_LIST, &options.dims, "NAME=VALUE", "size of a symbolic dimension of the inputs"},
       {"json", 0, BYOC_OPT_FLAG, &options.json, "", "one line of JSON"},
   };
   static const char *const operands[] = {"an artifact (.so)", NULL};
   const byoc_usage_t usage = {
       .command = "byoc bench",
-      .synopsis = "ARTIFACT [--runs N] [--threads N] [--json]",
+      .synopsis = "ARTIFACT [--runs N] [--threads N] [--dim NAME=VALUE] [--json]",
       .summary = "time an artifact on random inputs",
       .operands = operands,
       .rows = rows,

@@ -52,7 +52,13 @@ static byoc_status_t print_summary(const byoc_session_t *session, const char *ou
   byoc_session_format_placement(session, &placed);
   struct stat file;
   double mebibytes = stat(output, &file) == 0 ? (double)file.st_size / 1048576.0 : 0.0;
-  int written = printf("%s: %.1f MiB, %s\n", output, mebibytes, placed.data);
+  byoc_string_append(&placed, "\n");
+  byoc_session_format_unusable(session, &placed);
+  if (placed.failed) {
+    byoc_string_deinit(&placed);
+    return byoc_diag_out_of_memory(diag);
+  }
+  int written = printf("%s: %.1f MiB, %s", output, mebibytes, placed.data);
   byoc_string_deinit(&placed);
   return written > 0 ? BYOC_OK : byoc_diag_error(diag, BYOC_IO, "cannot write to standard output");
 }
@@ -130,6 +136,7 @@ int byoc_main_build(int argc, char **argv) {
   bool done = false;
   byoc_status_t status = byoc_options_parse(&usage, argc, argv, &diag, &options.model, &done);
   if (status == BYOC_OK && !done) {
+    options.session.cost_threads = options.thread_count;
     status = build(&session, &options, &diag);
     if (status != BYOC_OK) byoc_diag_context(&diag, status, "building %s", options.model);
     byoc_session_close(&session);

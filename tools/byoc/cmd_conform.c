@@ -23,9 +23,11 @@ static void deinit(byoc_conform_t *conform) {
 
 int byoc_main_conform(int argc, char **argv) {
   // The tolerances are those of ONNX's own backend tests.
-  byoc_conform_options_t options = {.timeout_s = 120, .rtol = 1e-3, .atol = 1e-7};
+  byoc_conform_options_t options = {
+      .session = {.greedy_by_default = true}, .timeout_s = 120, .rtol = 1e-3, .atol = 1e-7};
   const byoc_option_row_t rows[] = {
       {"evaluate", 0, BYOC_OPT_FLAG, &options.evaluate, "", "interpret the models, no artifacts"},
+      {"symbolic", 0, BYOC_OPT_FLAG, &options.symbolic, "", "keep the inputs' symbolic dimensions when compiling"},
       {"filter", 0, BYOC_OPT_TEXT, &options.filter, "TEXT", "only cases whose name holds TEXT"},
       {"jobs", 'j', BYOC_OPT_COUNT, &options.job_count, "N", "cases at a time (default: processors)"},
       {"timeout", 0, BYOC_OPT_COUNT, &options.timeout_s, "SECONDS", "limit for one case (default 120; 0: none)"},

@@ -24,16 +24,31 @@ static byoc_status_t print_plan(const byoc_plan_t *plan, const explain_options_t
   return status;
 }
 
+static byoc_status_t hand_out(const byoc_plan_t *plan, const explain_options_t *options, byoc_diag_t *diag) {
+  if (options->save_plan != NULL) BYOC_RETURN_IF_ERROR(byoc_plan_write(plan, options->save_plan, diag));
+  if (options->html != NULL) BYOC_RETURN_IF_ERROR(byoc_explain_html(plan, options->html, diag));
+  return print_plan(plan, options, diag);
+}
+
+static byoc_status_t explain_saved(const explain_options_t *options, byoc_diag_t *diag) {
+  byoc_plan_t plan;
+  if (options->session.targets.count > 0) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "a saved plan has its targets; --target goes with a model");
+  }
+  BYOC_RETURN_IF_ERROR(byoc_plan_read(options->model, byoc_allocator_system(), diag, &plan));
+  byoc_status_t status = hand_out(&plan, options, diag);
+  byoc_plan_deinit(&plan);
+  return status;
+}
+
 static byoc_status_t explain(byoc_session_t *session, const explain_options_t *options, byoc_diag_t *diag) {
+  if (byoc_ends_with(options->model, ".json")) return explain_saved(options, diag);
   BYOC_RETURN_IF_ERROR(byoc_session_open(&options->session, diag, session));
   BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, &options->session, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, &options->session, options->model, diag));
   // As far as backends may still give something back.
   BYOC_RETURN_IF_ERROR(byoc_session_compile(session, &options->session, "generate", diag));
-  const byoc_plan_t *plan = &session->result.plan;
-  if (options->save_plan != NULL) BYOC_RETURN_IF_ERROR(byoc_plan_write(plan, options->save_plan, diag));
-  if (options->html != NULL) BYOC_RETURN_IF_ERROR(byoc_explain_html(plan, options->html, diag));
-  return print_plan(plan, options, diag);
+  return hand_out(&session->result.plan, options, diag);
 }
 
 int byoc_main_explain(int argc, char **argv) {
@@ -46,15 +61,16 @@ int byoc_main_explain(int argc, char **argv) {
       {"save-plan", 0, BYOC_OPT_TEXT, &options.save_plan, "FILE", "write the plan to a file too"},
       {"html", 0, BYOC_OPT_TEXT, &options.html, "FILE", "draw the plan as a page too: one file, no network"},
   };
-  static const char *const operands[] = {"a model: an .onnx file", NULL};
+  static const char *const operands[] = {"a model (an .onnx file) or a saved plan (a .json file)", NULL};
   const byoc_usage_t usage = {
       .command = "byoc explain",
-      .synopsis = "MODEL [--target TARGETS] [--node NAME] [--all] [--json] [--html FILE]",
+      .synopsis = "MODEL|PLAN.json [--target TARGETS] [--node NAME] [--all] [--json] [--html FILE]",
       .summary = "show which target takes which operators, what else was on offer, and why",
       .operands = operands,
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),
-      .more = "Nodes are numbered after simplifying: constants are folded and dead nodes are gone.\n",
+      .more = "A plan that --save-plan wrote is shown as it is, without its model.\n"
+              "Nodes are numbered after simplifying: constants are folded and dead nodes are gone.\n",
   };
   byoc_diag_t diag = {0};
   byoc_session_t session = {0};

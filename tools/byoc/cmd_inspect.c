@@ -3,6 +3,7 @@
 
 #include "artifact.h"
 #include "command.h"
+#include "core/compose/module_tree.h"
 #include "json_print.h"
 #include "session.h"
 
@@ -53,6 +54,23 @@ static byoc_status_t artifact_to_json(const byoc_artifact_t *table, byoc_diag_t 
       diag);
 }
 
+static byoc_status_t print_modules(const byoc_artifact_t *table, byoc_diag_t *diag) {
+  byoc_module_tree_t tree;
+  byoc_string_t text;
+  BYOC_RETURN_IF_ERROR_IN(diag, byoc_module_tree_read(table->metadata, byoc_allocator_system(), diag, &tree),
+                          "reading its runtime modules");
+  byoc_string_init(&text, byoc_allocator_system());
+  byoc_module_tree_print(&tree, &text);
+  for (const char *line = text.failed ? "" : text.data; *line != '\0';) {
+    size_t size = strcspn(line, "\n");
+    printf("module %.*s\n", (int)size, line);
+    line += size + (line[size] == '\n');
+  }
+  byoc_string_deinit(&text);
+  byoc_module_tree_deinit(&tree);
+  return BYOC_OK;
+}
+
 static byoc_status_t inspect_artifact(const inspect_options_t *options, byoc_diag_t *diag) {
   byoc_loaded_artifact_t artifact;
   BYOC_RETURN_IF_ERROR(byoc_artifact_load(options->file, diag, &artifact));
@@ -64,6 +82,7 @@ static byoc_status_t inspect_artifact(const inspect_options_t *options, byoc_dia
     printf("artifact of %s, ABI %u\n", table->model_name, table->abi_version);
     for (uint32_t i = 0; i < table->input_count; ++i) print_info("input ", &table->inputs[i]);
     for (uint32_t i = 0; i < table->output_count; ++i) print_info("output", &table->outputs[i]);
+    status = print_modules(table, diag);
     printf("workspace %llu bytes a context, constants %llu bytes\nmetadata %s\n",
            (unsigned long long)table->workspace_size_bytes, (unsigned long long)table->constants_size_bytes,
            table->metadata);

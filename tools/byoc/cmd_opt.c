@@ -1,7 +1,9 @@
 #include <stdio.h>
+#include <string.h>
 
 #include "command.h"
 #include "core/base/file.h"
+#include "core/collage/partition.h"
 #include "core/ir/text.h"
 #include "session.h"
 
@@ -10,15 +12,30 @@ typedef struct opt_options_t {
   const char *file, *passes, *output;
 } opt_options_t;
 
+// The steps of a placement, one by one, instead of a whole one?
+static bool has_partition_pass(const char *names) {
+  size_t count = 0;
+  const byoc_pass_t *passes = byoc_partition_passes(&count);
+  for (size_t i = 0; i < count && names != NULL; ++i) {
+    if (strstr(names, passes[i].name) != NULL) return true;
+  }
+  return false;
+}
+
 static byoc_status_t opt(byoc_session_t *session, const opt_options_t *options, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(byoc_session_open(&options->session, diag, session));
   BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, &options->session, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, &options->session, options->file, diag));
-  const byoc_pass_options_t passes = {.print_after = options->session.print_after};
+  size_t more_count = 0;
+  const byoc_pass_t *more = byoc_partition_passes(&more_count);
+  const byoc_pass_options_t passes = {.print_after = options->session.print_after,
+                                      .targets = &session->targets,
+                                      .more = more,
+                                      .more_count = more_count};
   if (options->passes != NULL) {
     BYOC_RETURN_IF_ERROR(byoc_pass_run_list(options->passes, session->module, &passes, diag));
   }
-  if (options->session.targets.count > 0) { // targets were named: place
+  if (options->session.targets.count > 0 && !has_partition_pass(options->passes)) {
     BYOC_RETURN_IF_ERROR(byoc_place_greedy(session->module, &session->targets, diag, &session->result.placement));
   }
   byoc_string_t text;
@@ -41,7 +58,12 @@ static bool format_passes(byoc_string_t *out) {
   for (size_t i = 0; (pass = byoc_pass_at(i)) != NULL; ++i) {
     byoc_string_appendf(out, "  %-30s %s\n", pass->name, pass->summary);
   }
-  byoc_string_append(out, "\nWith --target the module is placed after the passes.\n");
+  size_t count = 0;
+  pass = byoc_partition_passes(&count);
+  for (size_t i = 0; i < count; ++i) byoc_string_appendf(out, "  %-30s %s\n", pass[i].name, pass[i].summary);
+  byoc_string_append(out, "\nPasses over functions marked Compiler take {compiler=NAME} behind their name. The last "
+                          "four are the steps of a\nplacement by --target. With --target and none of them the module "
+                          "is placed after the passes.\n");
   return !out->failed;
 }
 

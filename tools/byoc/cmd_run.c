@@ -21,7 +21,8 @@ typedef struct run_options_t {
 
 static byoc_status_t prepare_inputs(byoc_ports_t *inputs, const run_options_t *options, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(byoc_ports_read(inputs, &options->inputs, diag));
-  if (options->random) byoc_ports_randomise(inputs, (uint64_t)options->seed);
+  BYOC_RETURN_IF_ERROR(byoc_ports_set_dims(inputs, &options->session.dims, diag));
+  if (options->random) BYOC_RETURN_IF_ERROR(byoc_ports_randomise(inputs, (uint64_t)options->seed, diag));
   return byoc_ports_check_filled(inputs, diag);
 }
 
@@ -72,6 +73,7 @@ static byoc_status_t run_compiled(byoc_session_t *session, const run_options_t *
 static byoc_status_t run_evaluated(byoc_session_t *session, const run_options_t *options, byoc_diag_t *diag) {
   const byoc_host_program_t *program = session->result.program;
   byoc_ports_t inputs = {0}, outputs = {0};
+  byoc_argument_t *in = NULL, *out = NULL;
   byoc_resolver_t *resolver = NULL;
   byoc_evaluator_t *evaluator = NULL;
   int32_t threads = options->thread_count > 0 ? (int32_t)options->thread_count : 1;
@@ -84,10 +86,13 @@ static byoc_status_t run_evaluated(byoc_session_t *session, const run_options_t 
     byoc_symbol_resolver_t interface = byoc_resolver_interface(resolver);
     status = byoc_evaluator_create(program, &interface, threads, session->allocator, diag, &evaluator);
   }
-  if (status == BYOC_OK) {
-    status = byoc_evaluator_run(evaluator, (const void *const *)inputs.pointers, outputs.pointers, diag);
-  }
+  if (status == BYOC_OK) status = byoc_ports_arguments(&inputs, diag, &in);
+  if (status == BYOC_OK) status = byoc_ports_arguments(&outputs, diag, &out);
+  if (status == BYOC_OK) status = byoc_evaluator_run_arguments(evaluator, in, out, diag);
+  if (status == BYOC_OK) status = byoc_ports_take(&outputs, out, diag);
   if (status == BYOC_OK) status = finish(&outputs, options, diag);
+  byoc_free(byoc_allocator_system(), in);
+  byoc_free(byoc_allocator_system(), out);
   byoc_evaluator_destroy(evaluator);
   byoc_resolver_destroy(resolver);
   byoc_ports_deinit(&inputs);
@@ -105,9 +110,9 @@ static byoc_status_t run_model(byoc_session_t *session, const run_options_t *opt
 
 static byoc_status_t run(byoc_session_t *session, const run_options_t *options, byoc_diag_t *diag) {
   if (!byoc_artifact_is_elf(options->file)) return run_model(session, options, diag);
-  if (options->evaluate || options->session.targets.count > 0 || options->session.dims.count > 0) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
-                           "--evaluate, --target and --dim are for models; '%s' is an artifact", options->file);
+  if (options->evaluate || options->session.targets.count > 0) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--evaluate and --target are for models; '%s' is an artifact",
+                           options->file);
   }
   return run_artifact(options->file, options, diag);
 }
@@ -134,7 +139,8 @@ int byoc_main_run(int argc, char **argv) {
       .operands = operands,
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),
-      .more = "A model is compiled into a temporary artifact first, or with --evaluate interpreted.\n"
+      .more = "Symbolic dimensions take their values from the inputs given; --dim fixes one, and sizes what --random\n"
+              "draws. A model is compiled into a temporary artifact first, or with --evaluate interpreted.\n"
               "Names are those of the model; in file names of --output-dir '/' and ':' become '_'.\n",
   };
   byoc_diag_t diag = {0};

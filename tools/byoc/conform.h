@@ -5,13 +5,16 @@
 //   conform_find.c     folders → cases
 //   conform_pool.c     child processes, time limits, progress
 //   conform_case.c     one case: read, compile, run, compare
+//   conform_compare.c  results against expectations
 //   conform_report.c   table by operator, failures, JSON
 #ifndef BYOC_TOOLS_BYOC_CONFORM_H_
 #define BYOC_TOOLS_BYOC_CONFORM_H_
 
 #include <jansson.h>
 
+#include "byoc/artifact.h"
 #include "core/base/vector.h"
+#include "core/frontend/onnx_data.h"
 #include "session.h"
 
 typedef struct byoc_conform_options_t {
@@ -22,6 +25,7 @@ typedef struct byoc_conform_options_t {
   int64_t timeout_s;  // for one case
   double rtol, atol;
   bool evaluate, json;
+  bool symbolic; // symbols of inputs stay symbols
 } byoc_conform_options_t;
 
 // What a case's record holds, as JSON (also what --json prints): "outcome" (passed, failed, skipped), "stage" where it
@@ -48,6 +52,11 @@ byoc_status_t byoc_conform_run(byoc_conform_t *conform, byoc_diag_t *diag);
 json_t *byoc_conform_run_case(const byoc_session_t *session, const byoc_conform_options_t *options, const char *path);
 // Prints what was found: text or, with --json, one document. *out_failed counts the cases that failed.
 byoc_status_t byoc_conform_report(const byoc_conform_t *conform, byoc_diag_t *diag, size_t *out_failed);
+
+// A result against what it must be, items of sequences and optionals one by one. BYOC_MISMATCH names the first that
+// differs.
+byoc_status_t byoc_conform_compare(const byoc_conform_options_t *options, const char *name,
+                                   const byoc_argument_t *result, const byoc_onnx_value_t *expected, byoc_diag_t *diag);
 
 // A record with outcome, stage and reason; stage and reason may be NULL.
 json_t *byoc_conform_record(const char *outcome, const char *stage, const char *reason);

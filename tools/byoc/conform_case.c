@@ -1,6 +1,4 @@
 // One case in this process: read, compile, run, compare.
-#include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "artifact.h"
@@ -11,7 +9,6 @@
 #include "core/compose/resolve.h"
 #include "core/frontend/onnx_data.h"
 #include "core/frontend/onnx_read.h"
-#include "core/ir/element.h"
 #include "json_print.h"
 
 enum { MAX_PORTS = 256 };
@@ -24,36 +21,34 @@ typedef struct case_t {
   byoc_onnx_summary_t summary;
   byoc_arena_t arena;
   byoc_graph_module_t *data; // owns the tensors of the data set at hand
-  byoc_constant_t *inputs[MAX_PORTS], *outputs[MAX_PORTS];
+  byoc_onnx_value_t inputs[MAX_PORTS], outputs[MAX_PORTS];
   json_t *nodes;
 } case_t;
 
 // ---- data ----
 
 // Files of ONNX up to 1.12 hold bf16 tensors as their bits, in u16, as NumPy lacks the type.
-static byoc_status_t read_tensor(case_t *c, const char *path, const byoc_onnx_port_t *port, byoc_constant_t **out,
-                                 byoc_diag_t *diag) {
-  BYOC_RETURN_IF_ERROR(byoc_onnx_read_tensor_file(path, c->data, diag, out));
-  byoc_constant_t *tensor = *out;
-  if (port->dtype != BYOC_DTYPE_BF16 || tensor->type->dtype != BYOC_DTYPE_U16) return BYOC_OK;
+static byoc_status_t settle_bf16(case_t *c, const byoc_onnx_port_t *port, byoc_onnx_value_t *value, byoc_diag_t *diag) {
+  byoc_constant_t *tensor = value->constant;
+  if (tensor == NULL || port->dtype != BYOC_DTYPE_BF16 || tensor->type->dtype != BYOC_DTYPE_U16) return BYOC_OK;
   const byoc_type_t *type = byoc_type_tensor_static(&c->data->arena, BYOC_DTYPE_BF16, tensor->type->rank, tensor->dims);
-  *out = type ? byoc_constant_wrap(c->data, tensor->name, type, tensor->data) : NULL;
-  return *out ? BYOC_OK : byoc_diag_out_of_memory(diag);
+  value->constant = type ? byoc_constant_wrap(c->data, tensor->name, type, tensor->data) : NULL;
+  return value->constant ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
-// The tensors `prefix`_0.pb, _1.pb ... of a data set, as many as the model has ports.
-static byoc_status_t read_tensors(case_t *c, const char *folder, const char *prefix, const byoc_onnx_port_t *ports,
-                                  size_t count, byoc_constant_t **out, byoc_diag_t *diag) {
+// The values `prefix`_0.pb, _1.pb ... of a data set, as many as the model has ports.
+static byoc_status_t read_values(case_t *c, const char *folder, const char *prefix, const byoc_onnx_port_t *ports,
+                                 size_t count, byoc_onnx_value_t *out, byoc_diag_t *diag) {
   if (count > MAX_PORTS) return byoc_diag_error(diag, BYOC_UNSUPPORTED, "more than %d %ss", MAX_PORTS, prefix);
   for (size_t i = 0; i < count; ++i) {
-    out[i] = NULL;
     const char *path = byoc_arena_format(&c->arena, "%s/%s_%zu.pb", folder, prefix, i);
     if (path == NULL) return byoc_diag_out_of_memory(diag);
     if (!byoc_file_exists(path)) {
       return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s '%s' has no file %s", prefix, ports[i].name, path);
     }
-    if (ports[i].kind == BYOC_TYPE_SEQUENCE || ports[i].kind == BYOC_TYPE_OPTIONAL) continue; // none runs as yet
-    BYOC_RETURN_IF_ERROR(read_tensor(c, path, &ports[i], &out[i], diag));
+    byoc_type_kind_t kind = ports[i].kind == BYOC_TYPE_UNKNOWN ? BYOC_TYPE_TENSOR : ports[i].kind;
+    BYOC_RETURN_IF_ERROR(byoc_onnx_read_value_file(path, kind, c->data, diag, &out[i]));
+    BYOC_RETURN_IF_ERROR(settle_bf16(c, &ports[i], &out[i], diag));
   }
   return BYOC_OK;
 }
@@ -65,136 +60,67 @@ static byoc_status_t read_data_set(case_t *c, const char *name, byoc_diag_t *dia
   c->data = NULL;
   BYOC_RETURN_IF_ERROR(byoc_graph_module_create(c->session.allocator, diag, &c->data));
   const byoc_onnx_summary_t *s = &c->summary;
-  BYOC_RETURN_IF_ERROR(read_tensors(c, folder, "input", s->inputs, s->input_count, c->inputs, diag));
-  return read_tensors(c, folder, "output", s->outputs, s->output_count, c->outputs, diag);
-}
-
-// ---- comparing ----
-
-static void print_element(const byoc_constant_t *tensor, int64_t index, char *buffer, size_t size) {
-  byoc_dtype_t dtype = tensor->type->dtype;
-  if (dtype == BYOC_DTYPE_STRING) {
-    snprintf(buffer, size, "'%s'", ((const char *const *)tensor->data)[index]);
-  } else if (byoc_dtype_is_complex(dtype)) {
-    snprintf(buffer, size, "%.9g%+.9gi", byoc_constant_element_f64(tensor, index),
-             byoc_element_imaginary(dtype, tensor->data, (size_t)index));
-  } else if (byoc_dtype_is_float(dtype)) {
-    snprintf(buffer, size, "%.9g", byoc_constant_element_f64(tensor, index));
-  } else {
-    snprintf(buffer, size, "%" PRId64, byoc_constant_element_i64(tensor, index));
-  }
-}
-
-// As numpy.testing.assert_allclose: |got - expected| <= atol + rtol * |expected|, NaN equals NaN.
-static bool numbers_agree(double got, double expected, double rtol, double atol) {
-  if (got == expected || (isnan(got) && isnan(expected))) return true;
-  return isfinite(expected) && fabs(got - expected) <= atol + rtol * fabs(expected);
-}
-
-static bool elements_agree(const byoc_constant_t *got, const byoc_constant_t *expected, int64_t index,
-                           const byoc_conform_options_t *options) {
-  byoc_dtype_t dtype = expected->type->dtype;
-  if (dtype == BYOC_DTYPE_STRING) {
-    return strcmp(((const char *const *)got->data)[index], ((const char *const *)expected->data)[index]) == 0;
-  }
-  bool exact = !byoc_dtype_is_float(dtype) && !byoc_dtype_is_complex(dtype) &&
-               byoc_constant_element_i64(got, index) == byoc_constant_element_i64(expected, index);
-  if (exact) return true;
-  // ONNX up to 1.12 cut numbers to bf16 where everybody else rounds: neighbours count as equal.
-  double rtol = dtype == BYOC_DTYPE_BF16 ? fmax(options->rtol, 0x1p-7) : options->rtol, atol = options->atol;
-  return numbers_agree(byoc_constant_element_f64(got, index), byoc_constant_element_f64(expected, index), rtol, atol) &&
-         numbers_agree(byoc_element_imaginary(dtype, got->data, (size_t)index),
-                       byoc_element_imaginary(dtype, expected->data, (size_t)index), rtol, atol);
-}
-
-// "[1,0,2]"
-static void print_index(const byoc_constant_t *tensor, int64_t index, char *buffer, size_t size) {
-  size_t used = (size_t)snprintf(buffer, size, "[");
-  int64_t stride = byoc_type_element_count(tensor->type);
-  for (int32_t d = 0; d < tensor->type->rank && used < size; ++d) {
-    stride /= tensor->dims[d];
-    used += (size_t)snprintf(buffer + used, size - used, "%s%" PRId64, d ? "," : "", index / stride % tensor->dims[d]);
-  }
-  if (used < size) snprintf(buffer + used, size - used, "]");
-}
-
-static byoc_status_t compare_elements(const case_t *c, const char *name, const byoc_constant_t *got,
-                                      const byoc_constant_t *expected, byoc_diag_t *diag) {
-  int64_t count = byoc_type_element_count(got->type), wrong = 0, first = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    if (!elements_agree(got, expected, i, c->options) && wrong++ == 0) first = i;
-  }
-  if (wrong == 0) return BYOC_OK;
-  char at[160], want[96], have[96];
-  print_index(expected, first, at, sizeof(at));
-  print_element(expected, first, want, sizeof(want));
-  print_element(got, first, have, sizeof(have));
-  return byoc_diag_error(diag, BYOC_MISMATCH,
-                         "output '%s' differs in %" PRId64 " of %" PRId64 " elements, first at %s: expected %s, got %s",
-                         name, wrong, count, at, want, have);
-}
-
-static byoc_status_t compare(const case_t *c, const byoc_port_t *port, const byoc_constant_t *expected,
-                             byoc_diag_t *diag) {
-  byoc_arena_t arena;
-  byoc_arena_init(&arena, c->session.allocator);
-  byoc_string_t want, have;
-  byoc_string_init(&want, c->session.allocator);
-  byoc_string_init(&have, c->session.allocator);
-  const byoc_constant_t got = {.type = byoc_type_tensor_static(&arena, port->dtype, port->rank, port->dims),
-                               .data = port->data};
-  byoc_status_t status = BYOC_OK;
-  if (got.type == NULL) {
-    status = byoc_diag_out_of_memory(diag);
-  } else if (byoc_type_equal(got.type, expected->type)) {
-    status = compare_elements(c, port->name, &got, expected, diag);
-  } else {
-    byoc_type_print(expected->type, &want);
-    byoc_type_print(got.type, &have);
-    status = byoc_diag_error(diag, BYOC_MISMATCH, "output '%s' is %s, expected %s", port->name, have.data, want.data);
-  }
-  byoc_string_deinit(&want);
-  byoc_string_deinit(&have);
-  byoc_arena_deinit(&arena);
-  return status;
+  BYOC_RETURN_IF_ERROR(read_values(c, folder, "input", s->inputs, s->input_count, c->inputs, diag));
+  return read_values(c, folder, "output", s->outputs, s->output_count, c->outputs, diag);
 }
 
 // ---- running ----
 
-// One element stands for all of a larger input: CastLike's cases of ONNX 1.12 give so much of the tensor that is alike.
-static bool fill_input(byoc_port_t *port, const byoc_constant_t *from) {
-  bool one = from->size_bytes > 0 && byoc_type_element_count(from->type) == 1 && byoc_dtype_bits(port->dtype) >= 8;
-  if (from->size_bytes != port->size_bytes && !one) return false;
-  for (uint64_t at = 0; at < port->size_bytes; at += from->size_bytes) {
-    memcpy((uint8_t *)port->data + at, from->data, from->size_bytes);
+// What a value is as an argument; items live in the data's arena.
+static byoc_status_t make_argument(case_t *c, const byoc_onnx_value_t *from, byoc_argument_t *out, byoc_diag_t *diag) {
+  if (from->kind == BYOC_TYPE_TENSOR) {
+    const byoc_constant_t *tensor = from->constant;
+    *out = (byoc_argument_t){.dtype = tensor->type->dtype,
+                             .rank = (uint32_t)tensor->type->rank,
+                             .dims = tensor->dims,
+                             .data = (void *)(uintptr_t)tensor->data};
+    return BYOC_OK;
   }
-  return true;
-}
-
-static byoc_status_t fill_inputs(const case_t *c, byoc_ports_t *ports, byoc_diag_t *diag) {
-  for (size_t i = 0; i < ports->count; ++i) {
-    byoc_port_t *port = &ports->items[i];
-    size_t k = 0;
-    while (k < c->summary.input_count && strcmp(c->summary.inputs[k].name, port->name) != 0) ++k;
-    const byoc_constant_t *from = k < c->summary.input_count ? c->inputs[k] : NULL;
-    if (from == NULL) return byoc_diag_error(diag, BYOC_UNSUPPORTED, "there is no tensor for input '%s'", port->name);
-    if (from->type->dtype != port->dtype || port->dtype == BYOC_DTYPE_STRING || !fill_input(port, from)) {
-      return byoc_diag_error(diag, BYOC_INVALID_DATA, "the tensor for input '%s' is of another type", port->name);
-    }
+  *out = (byoc_argument_t){.kind = from->kind == BYOC_TYPE_SEQUENCE ? BYOC_ARGUMENT_SEQUENCE : BYOC_ARGUMENT_OPTIONAL,
+                           .count = from->count};
+  out->items = BYOC_ARENA_ARRAY(&c->data->arena, byoc_argument_t, from->count);
+  if (out->items == NULL) return byoc_diag_out_of_memory(diag);
+  for (size_t i = 0; i < from->count; ++i) {
+    BYOC_RETURN_IF_ERROR(make_argument(c, &from->items[i], &out->items[i], diag));
   }
   return BYOC_OK;
 }
 
-static byoc_status_t compare_outputs(case_t *c, const byoc_ports_t *ports, byoc_diag_t *diag) {
-  c->stage = "compare";
-  if (ports->count != c->summary.output_count) {
-    return byoc_diag_error(diag, BYOC_MISMATCH, "%zu outputs, expected %zu", ports->count, c->summary.output_count);
+// One element stands for all of a larger input: CastLike's cases of ONNX 1.12 give so much of the tensor that is alike.
+static bool fill_all(byoc_port_t *port, byoc_argument_t *argument, const byoc_constant_t *from) {
+  bool one = from != NULL && byoc_type_element_count(from->type) == 1 && from->type->dtype == port->dtype &&
+             byoc_dtype_bits(port->dtype) >= 8 && port->data != NULL && port->size_bytes > from->size_bytes;
+  if (!one) return false;
+  for (uint64_t at = 0; at < port->size_bytes; at += from->size_bytes) {
+    memcpy((uint8_t *)port->data + at, from->data, from->size_bytes);
   }
+  *argument =
+      (byoc_argument_t){.dtype = port->dtype, .rank = (uint32_t)port->rank, .dims = port->dims, .data = port->data};
+  return true;
+}
+
+static byoc_status_t make_inputs(case_t *c, byoc_ports_t *ports, byoc_argument_t *out, byoc_diag_t *diag) {
   for (size_t i = 0; i < ports->count; ++i) {
-    if (c->outputs[i] == NULL) {
-      return byoc_diag_error(diag, BYOC_UNSUPPORTED, "output '%s' is no tensor", c->summary.outputs[i].name);
+    byoc_port_t *port = &ports->items[i];
+    size_t k = 0;
+    while (k < c->summary.input_count && strcmp(c->summary.inputs[k].name, port->name) != 0) ++k;
+    if (k == c->summary.input_count) {
+      return byoc_diag_error(diag, BYOC_UNSUPPORTED, "there is no value for input '%s'", port->name);
     }
-    BYOC_RETURN_IF_ERROR(compare(c, &ports->items[i], c->outputs[i], diag));
+    if (fill_all(port, &out[i], c->inputs[k].constant)) continue;
+    BYOC_RETURN_IF_ERROR(make_argument(c, &c->inputs[k], &out[i], diag));
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t compare_outputs(case_t *c, size_t count, const byoc_argument_t *results, byoc_diag_t *diag) {
+  c->stage = "compare";
+  if (count != c->summary.output_count) {
+    return byoc_diag_error(diag, BYOC_MISMATCH, "%zu outputs, expected %zu", count, c->summary.output_count);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    BYOC_RETURN_IF_ERROR(
+        byoc_conform_compare(c->options, c->summary.outputs[i].name, &results[i], &c->outputs[i], diag));
   }
   return BYOC_OK;
 }
@@ -203,12 +129,12 @@ static byoc_status_t run_evaluated(case_t *c, byoc_diag_t *diag) {
   const byoc_host_program_t *program = c->session.result.program;
   byoc_allocator_t allocator = c->session.allocator;
   const byoc_runtime_t runtime = byoc_serial_runtime(1);
-  byoc_ports_t inputs = {0}, outputs = {0};
+  byoc_ports_t inputs = {0};
+  byoc_argument_t in[MAX_PORTS], out[MAX_PORTS];
   byoc_resolver_t *resolver = NULL;
   byoc_evaluator_t *evaluator = NULL;
   byoc_status_t status = byoc_ports_for_buffers(&inputs, program->inputs.data, program->inputs.count, diag);
-  if (status == BYOC_OK) status = byoc_ports_for_buffers(&outputs, program->outputs.data, program->outputs.count, diag);
-  if (status == BYOC_OK) status = fill_inputs(c, &inputs, diag);
+  if (status == BYOC_OK) status = make_inputs(c, &inputs, in, diag);
   if (status == BYOC_OK) status = byoc_resolver_create(program, &runtime, allocator, diag, &resolver);
   if (status == BYOC_OK) {
     byoc_symbol_resolver_t interface = byoc_resolver_interface(resolver);
@@ -216,13 +142,12 @@ static byoc_status_t run_evaluated(case_t *c, byoc_diag_t *diag) {
   }
   if (status == BYOC_OK) {
     c->stage = "run";
-    status = byoc_evaluator_run(evaluator, (const void *const *)inputs.pointers, outputs.pointers, diag);
+    status = byoc_evaluator_run_arguments(evaluator, in, out, diag);
   }
-  if (status == BYOC_OK) status = compare_outputs(c, &outputs, diag);
+  if (status == BYOC_OK) status = compare_outputs(c, program->outputs.count, out, diag);
   byoc_evaluator_destroy(evaluator);
   byoc_resolver_destroy(resolver);
   byoc_ports_deinit(&inputs);
-  byoc_ports_deinit(&outputs);
   return status;
 }
 
@@ -247,9 +172,14 @@ static byoc_status_t run_compiled(case_t *c, byoc_diag_t *diag) {
     status = byoc_artifact_run_open(path, 1, diag, &run);
   }
   if (status == BYOC_OK) {
-    status = fill_inputs(c, &run.inputs, diag);
-    if (status == BYOC_OK) status = byoc_artifact_run_once(&run, diag);
-    if (status == BYOC_OK) status = compare_outputs(c, &run.outputs, diag);
+    const byoc_artifact_t *table = run.artifact.table;
+    byoc_argument_t in[MAX_PORTS], out[MAX_PORTS];
+    status = make_inputs(c, &run.inputs, in, diag);
+    if (status == BYOC_OK) {
+      status = table->run_arguments(run.context, in, out);
+      if (status != BYOC_OK) byoc_diag_error(diag, status, "the run failed: %s", table->last_error(run.context));
+    }
+    if (status == BYOC_OK) status = compare_outputs(c, table->output_count, out, diag);
     byoc_artifact_run_close(&run);
   }
   byoc_remove_tree(folder, NULL);
@@ -280,12 +210,12 @@ static byoc_status_t count_nodes(case_t *c, byoc_diag_t *diag) {
 static byoc_status_t run_data_set(case_t *c, const char *model, const char *name, byoc_diag_t *diag) {
   c->stage = "data";
   BYOC_RETURN_IF_ERROR(read_data_set(c, name, diag));
-  // The model is compiled for the shapes of its data, whatever symbols it declares.
+  // The model is compiled for the shapes of its data, whatever symbols it declares, unless --symbolic keeps them.
   byoc_onnx_input_shape_t shapes[MAX_PORTS];
   size_t shape_count = 0;
   for (size_t i = 0; i < c->summary.input_count; ++i) {
-    const byoc_constant_t *input = c->inputs[i];
-    if (input == NULL || c->summary.inputs[i].is_static) continue;
+    const byoc_constant_t *input = c->inputs[i].constant;
+    if (input == NULL || c->summary.inputs[i].is_static || c->options->symbolic) continue;
     shapes[shape_count++] =
         (byoc_onnx_input_shape_t){c->summary.inputs[i].name, input->dims, (size_t)input->type->rank};
   }

@@ -9,7 +9,7 @@
 
 // The target's kind, with its number where the plan has several of that kind: "cutlass", "cutlass#1".
 void byoc_plan_target_label(const byoc_plan_t *plan, uint32_t target, char *buffer, size_t size);
-// "12.3 us measured"; "-" where it is not known, "unusable" for infinity.
+// "12.3 us measured", "at least 12.3 us" for a bound; "-" where it is not known, "unusable" for infinity.
 void byoc_plan_cost_text(double cost_ns, byoc_cost_source_t source, char *buffer, size_t size);
 // "4-6, 9"
 void byoc_plan_nodes_text(const uint32_t *nodes, uint32_t count, byoc_string_t *out);

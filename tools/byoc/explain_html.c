@@ -1,13 +1,29 @@
-// The page is plan.html with the plan put in the place of its mark.
+// The page is page/plan.html with its style, its scripts and the plan put in the places of their marks.
 #include <string.h>
 
 #include "core/base/file.h"
 #include "core/collage/plan_json.h"
 #include "explain.h"
 
-extern const unsigned char byoc_embed_plan_page[];
+// X(symbol, "mark")
+#define PAGE_PARTS(X)                                                                                                  \
+  X(page_plan_css, "/*plan.css*/\n")                                                                                   \
+  X(page_plan_data_js, "/*plan_data.js*/\n")                                                                           \
+  X(page_plan_layout_js, "/*plan_layout.js*/\n")                                                                       \
+  X(page_plan_draw_js, "/*plan_draw.js*/\n")                                                                           \
+  X(page_plan_panel_js, "/*plan_panel.js*/\n")
 
-static const char mark[] = "/*PLAN*/null";
+// Each is followed by a NUL.
+#define PART_DECLARE(symbol, text) extern const unsigned char byoc_embed_##symbol[];
+PAGE_PARTS(PART_DECLARE)
+#undef PART_DECLARE
+extern const unsigned char byoc_embed_page_plan_html[];
+
+static const char plan_mark[] = "/*PLAN*/null";
+
+typedef struct page_part_t {
+  const char *mark, *text;
+} page_part_t;
 
 // JSON inside <script>: "</script>" and "<!--" would end or change it, so every '<' is written as an escape. Outside
 // of texts JSON has none.
@@ -22,17 +38,40 @@ static void append_escaped(byoc_string_t *out, const byoc_string_t *json) {
   }
 }
 
+// Appends `page` up to the mark and moves it behind; false where there is no mark.
+static bool append_until(byoc_string_t *out, const char **page, const char *mark) {
+  const char *place = strstr(*page, mark);
+  if (place == NULL) return false;
+  byoc_string_append_bytes(out, *page, (size_t)(place - *page));
+  *page = place + strlen(mark);
+  return true;
+}
+
+static bool append_page(byoc_string_t *out, const byoc_string_t *json) {
+#define PART_ROW(symbol, mark) {mark, (const char *)byoc_embed_##symbol},
+  static const page_part_t parts[] = {PAGE_PARTS(PART_ROW)};
+#undef PART_ROW
+  const char *page = (const char *)byoc_embed_page_plan_html;
+  for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); ++i) {
+    if (i == 1) { // the scripts read the plan, the style stands before it
+      if (!append_until(out, &page, plan_mark)) return false;
+      append_escaped(out, json);
+    }
+    if (!append_until(out, &page, parts[i].mark)) return false;
+    byoc_string_append(out, parts[i].text);
+  }
+  byoc_string_append(out, page);
+  return true;
+}
+
 byoc_status_t byoc_explain_html(const byoc_plan_t *plan, const char *path, byoc_diag_t *diag) {
-  const char *page = (const char *)byoc_embed_plan_page; // followed by a NUL
-  const char *place = strstr(page, mark), *tail = place ? place + strlen(mark) : NULL;
-  if (place == NULL) return byoc_diag_error(diag, BYOC_INTERNAL, "the page for plans has no place for one");
   byoc_string_t json, text;
   byoc_string_init(&json, plan->arena.allocator);
   byoc_string_init(&text, plan->arena.allocator);
   byoc_status_t status = byoc_plan_print(plan, &json, diag);
-  byoc_string_append_bytes(&text, page, (size_t)(place - page));
-  append_escaped(&text, &json);
-  byoc_string_append(&text, tail);
+  if (status == BYOC_OK && !append_page(&text, &json)) {
+    status = byoc_diag_error(diag, BYOC_INTERNAL, "the page of byoc explain misses one of its marks");
+  }
   if (status == BYOC_OK && text.failed) status = byoc_diag_out_of_memory(diag);
   if (status == BYOC_OK) status = byoc_file_write_atomic(path, text.data, text.size, 0644, diag);
   byoc_string_deinit(&json);

@@ -1,18 +1,37 @@
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "explain.h"
+#include "table.h"
 
 enum { SHOWN_CANDIDATES = 12, SHOWN_DECLINES = 8 };
 
-// A reason may be a compiler's whole output: lines after the first are indented under it.
+// Words, broken where the line grows too long; a reason may be a compiler's whole output. What follows the first line
+// is indented.
 static void print_text(const char *text, int indent, byoc_string_t *out) {
-  for (; *text; ++text) {
-    if (*text != '\n') {
-      byoc_string_append_bytes(out, text, 1);
-    } else if (text[1] != '\0') {
-      byoc_string_append(out, "\n");
-      byoc_string_indent(out, indent);
+  size_t start = out->size;
+  while (start > 0 && out->data[start - 1] != '\n') --start;
+  bool is_first = true;
+  while (*(text += strspn(text, " \t\r")) != '\0') {
+    if (*text == '\n') {
+      is_first = true;
+      if (*++text == '\0') break;
+    } else {
+      size_t size = strcspn(text, " \t\r\n");
+      bool is_full = !is_first && out->size - start + 1 + size > BYOC_LINE_WIDTH;
+      if (!is_first && !is_full) byoc_string_append(out, " ");
+      is_first = false;
+      if (!is_full) {
+        byoc_string_append_bytes(out, text, size);
+        text += size;
+        continue;
+      }
     }
+    byoc_string_append(out, "\n");
+    start = out->size;
+    byoc_string_indent(out, indent);
+    is_first = true;
   }
   byoc_string_append(out, "\n");
 }
@@ -21,10 +40,24 @@ static void print_more(size_t count, byoc_string_t *out) {
   if (count > 0) byoc_string_appendf(out, "    ... and %zu more; --all shows them\n", count);
 }
 
+// Ends a line, what was written `from` there on broken where it grows too long.
+static void end_line(byoc_string_t *out, size_t from, int indent) {
+  byoc_string_t text;
+  byoc_string_init(&text, out->allocator);
+  byoc_string_append(&text, out->data + from);
+  if (!text.failed && !out->failed) {
+    out->size = from;
+    print_text(text.data, indent, out);
+  }
+  if (text.failed) out->failed = true;
+  byoc_string_deinit(&text);
+}
+
 static void print_home(const byoc_plan_t *plan, const byoc_plan_block_t *block, uint32_t node, byoc_string_t *out) {
   char label[48], cost[64];
   byoc_plan_home_t home = byoc_plan_home(plan, block, node);
   byoc_plan_target_label(plan, home.target, label, sizeof(label));
+  size_t from = out->size + 2;
   byoc_string_appendf(out, "  placed on %s", label);
   uint32_t region = block->nodes.data[node].region;
   if (region != UINT32_MAX) byoc_string_appendf(out, ", region %u", region);
@@ -37,31 +70,53 @@ static void print_home(const byoc_plan_t *plan, const byoc_plan_block_t *block, 
     byoc_plan_cost_text(home.cost_ns, home.source, cost, sizeof(cost));
     byoc_string_appendf(out, ", %s", cost);
   }
-  byoc_string_append(out, "\n");
+  end_line(out, from, 6);
 }
 
 static void print_candidate(const byoc_plan_t *plan, const byoc_plan_candidate_t *row, byoc_string_t *out) {
   char label[48], cost[64];
   byoc_plan_target_label(plan, row->target, label, sizeof(label));
   byoc_plan_cost_text(row->cost_ns, row->source, cost, sizeof(cost));
-  byoc_string_appendf(out, "    %s %-18s %-10s %-24s nodes ", row->is_chosen ? "*" : " ", cost, label, row->rule);
+  byoc_string_appendf(out, "    %s %-18s %-10s %-24s ", row->is_chosen ? "*" : " ", cost, label, row->rule);
+  size_t from = out->size;
   byoc_plan_nodes_text(row->nodes, row->node_count, out);
-  byoc_string_append(out, "\n");
+  end_line(out, from, 8);
   if (row->reason == NULL) return;
   byoc_string_append(out, "        ");
   print_text(row->reason, 8, out);
 }
 
+// The chosen one, those with a cost, those ruled out by a bound, the others.
+static int grade(const byoc_plan_candidate_t *row) {
+  if (row->is_chosen) return 0;
+  if (isinf(row->cost_ns)) return 4;
+  if (isnan(row->cost_ns)) return 3;
+  return row->source == BYOC_COST_SOURCE_BOUND ? 2 : 1;
+}
+
+static int compare_candidate(const void *left, const void *right) {
+  const byoc_plan_candidate_t *const *a = left, *const *b = right;
+  if (grade(*a) != grade(*b)) return grade(*a) - grade(*b);
+  if ((*a)->cost_ns < (*b)->cost_ns || (*a)->cost_ns > (*b)->cost_ns) return (*a)->cost_ns < (*b)->cost_ns ? -1 : 1;
+  return *a < *b ? -1 : *a > *b;
+}
+
 static void print_candidates(const byoc_plan_t *plan, const byoc_plan_block_t *block, uint32_t node, bool all,
                              byoc_string_t *out) {
-  size_t count = 0;
+  BYOC_VECTOR(const byoc_plan_candidate_t *) rows = {0};
   for (size_t c = 0; c < block->candidates.count; ++c) {
     const byoc_plan_candidate_t *row = &block->candidates.data[c];
     if (!byoc_plan_holds(row->nodes, row->node_count, node)) continue;
-    if (count++ == 0) byoc_string_append(out, "  candidates (* is the one chosen):\n");
-    if (all || count <= SHOWN_CANDIDATES || row->is_chosen) print_candidate(plan, row, out);
+    if (!byoc_vector_push(&rows, plan->arena.allocator, row)) out->failed = true;
   }
-  if (!all && count > SHOWN_CANDIDATES) print_more(count - SHOWN_CANDIDATES, out);
+  if (rows.count > 0) {
+    qsort(rows.data, rows.count, sizeof(*rows.data), compare_candidate);
+    byoc_string_append(out, "  candidates (* is the one chosen): cost, target, rule, nodes\n");
+  }
+  size_t shown = all || rows.count <= SHOWN_CANDIDATES ? rows.count : SHOWN_CANDIDATES;
+  for (size_t i = 0; i < shown; ++i) print_candidate(plan, rows.data[i], out);
+  print_more(rows.count - shown, out);
+  byoc_vector_deinit(&rows, plan->arena.allocator);
 }
 
 static void print_declines(const byoc_plan_t *plan, const byoc_plan_block_t *block, uint32_t node, bool all,
@@ -73,14 +128,15 @@ static void print_declines(const byoc_plan_t *plan, const byoc_plan_block_t *blo
     if (!byoc_plan_holds(row->nodes, row->node_count, node)) continue;
     if (!all && ++count > SHOWN_DECLINES) continue;
     byoc_plan_target_label(plan, row->target, label, sizeof(label));
+    size_t from = out->size + 2;
     byoc_string_appendf(out, "  %s declined", label);
     if (row->node_count > 1) {
       byoc_string_append(out, " nodes ");
       byoc_plan_nodes_text(row->nodes, row->node_count, out);
     }
     if (row->rule[0]) byoc_string_appendf(out, " (%s)", row->rule);
-    byoc_string_append(out, ": ");
-    print_text(row->reason, 6, out);
+    byoc_string_appendf(out, ": %s", row->reason);
+    end_line(out, from, 6);
   }
   if (count > SHOWN_DECLINES) print_more(count - SHOWN_DECLINES, out);
   for (uint32_t t = 0; t < plan->targets.count; ++t) {
@@ -94,13 +150,14 @@ static void print_declines(const byoc_plan_t *plan, const byoc_plan_block_t *blo
 void byoc_explain_node(const byoc_plan_t *plan, const byoc_plan_block_t *block, uint32_t node, bool all,
                        byoc_string_t *out) {
   const byoc_plan_node_t *row = &block->nodes.data[node];
+  size_t from = out->size;
   byoc_string_appendf(out, "node %u: ", node);
   byoc_plan_node_text(row, out);
   byoc_string_appendf(out, " : %s", row->result_type[0] ? row->result_type : "no result");
   for (uint32_t e = 0; e < row->edge_count; ++e) {
     byoc_string_appendf(out, "%s%u", e > 0 ? ", " : ", reads ", row->edges[e].from);
   }
-  byoc_string_append(out, "\n");
+  end_line(out, from, 6);
   print_home(plan, block, node, out);
   print_candidates(plan, block, node, all, out);
   print_declines(plan, block, node, all, out);

@@ -22,18 +22,19 @@ void byoc_plan_target_label(const byoc_plan_t *plan, uint32_t target, char *buff
 }
 
 void byoc_plan_cost_text(double cost_ns, byoc_cost_source_t source, char *buffer, size_t size) {
-  const char *space = source != BYOC_COST_SOURCE_NONE ? " " : "";
-  const char *name = source != BYOC_COST_SOURCE_NONE ? byoc_cost_source_name(source) : "";
+  bool is_bound = source == BYOC_COST_SOURCE_BOUND, is_named = source != BYOC_COST_SOURCE_NONE && !is_bound;
+  const char *front = is_bound ? "at least " : "", *space = is_named ? " " : "";
+  const char *name = is_named ? byoc_cost_source_name(source) : "";
   if (isnan(cost_ns)) {
     snprintf(buffer, size, "-");
   } else if (isinf(cost_ns)) {
     snprintf(buffer, size, "unusable");
   } else if (cost_ns < 1e3) {
-    snprintf(buffer, size, "%.0f ns%s%s", cost_ns, space, name);
+    snprintf(buffer, size, "%s%.0f ns%s%s", front, cost_ns, space, name);
   } else if (cost_ns < 1e6) {
-    snprintf(buffer, size, "%.*f us%s%s", cost_ns < 1e5 ? 2 : 1, cost_ns / 1e3, space, name);
+    snprintf(buffer, size, "%s%.*f us%s%s", front, cost_ns < 1e5 ? 2 : 1, cost_ns / 1e3, space, name);
   } else {
-    snprintf(buffer, size, "%.3f ms%s%s", cost_ns / 1e6, space, name);
+    snprintf(buffer, size, "%s%.3f ms%s%s", front, cost_ns / 1e6, space, name);
   }
 }
 
@@ -94,7 +95,8 @@ const char *byoc_plan_absence(const byoc_plan_t *plan, const byoc_plan_block_t *
     const byoc_plan_decline_t *row = &block->declines.data[d];
     if (row->target == target && byoc_plan_holds(row->nodes, row->node_count, node)) return NULL;
   }
-  bool is_greedy = block->candidates.count == 0; // each target in turn gets what those before it left
+  bool is_greedy = strcmp(plan->strategy, "greedy") == 0; // each target in turn gets what those before it left
   if (is_greedy && home < target) return "was not asked: a target before it took the node";
+  if (!is_greedy && block->candidates.count == 0) return "was not asked: the plan was given";
   return "none of its rules takes it here";
 }

@@ -39,7 +39,7 @@ static share_t share_of(const byoc_plan_t *plan, uint32_t target) {
       share.nodes += 1;
       if (home.nodes != NULL && home.nodes[0] != n) continue; // counted at its first node
       share.cost_ns += home.cost_ns;
-      share.regions += home.nodes != NULL;
+      share.regions += block->nodes.data[n].region != UINT32_MAX;
     }
   }
   return share;
@@ -90,12 +90,12 @@ static void print_head(const byoc_plan_t *plan, byoc_string_t *out) {
   byoc_plan_cost_text(cost_ns, BYOC_COST_SOURCE_NONE, text, sizeof(text));
   byoc_string_appendf(out, ": %s", text);
   byoc_plan_cost_text(transition_ns, BYOC_COST_SOURCE_NONE, text, sizeof(text));
-  if (!isnan(transition_ns)) byoc_string_appendf(out, ", of which %s between targets", text);
+  if (transition_ns > 0) byoc_string_appendf(out, ", of which %s between targets", text);
   byoc_plan_cost_text(bound_ns, BYOC_COST_SOURCE_NONE, text, sizeof(text));
   if (is_proven) {
-    byoc_string_append(out, "; proven: no cover of these candidates costs less\n");
+    byoc_string_append(out, "\nproven: no cover of these candidates costs less\n");
   } else if (!isnan(bound_ns)) {
-    byoc_string_appendf(out, "; not proven: the least is between %s and this\n", text);
+    byoc_string_appendf(out, "\nnot proven: the least may be down to %s\n", text);
   } else {
     byoc_string_append(out, "\n");
   }

@@ -132,6 +132,26 @@ void byoc_session_format_placement(const byoc_session_t *session, byoc_string_t 
   }
 }
 
+void byoc_session_format_unusable(const byoc_session_t *session, byoc_string_t *out) {
+  enum { SHOWN = 3 };
+  const byoc_plan_t *plan = &session->result.plan;
+  size_t count = 0;
+  for (size_t b = 0; b < plan->blocks.count; ++b) {
+    const byoc_plan_block_t *block = &plan->blocks.data[b];
+    for (size_t i = 0; i < block->candidates.count; ++i) {
+      const byoc_plan_candidate_t *candidate = &block->candidates.data[i];
+      // What a backend gives back is its good right; what fails is news.
+      bool is_failure = isinf(candidate->cost_ns) &&
+                        (candidate->reason == NULL || strstr(candidate->reason, "the backend gave it back") == NULL);
+      if (!is_failure || count++ >= SHOWN) continue;
+      const byoc_plan_node_t *node = &block->nodes.data[candidate->nodes[0]];
+      byoc_string_appendf(out, "left out: %s at %s%s%s: %s\n", candidate->rule, node->op, node->name[0] ? " " : "",
+                          node->name, candidate->reason != NULL ? candidate->reason : "it cannot be used");
+    }
+  }
+  if (count > SHOWN) byoc_string_appendf(out, "left out: %zu more; byoc explain lists them\n", count - SHOWN);
+}
+
 static void log_placement(const byoc_session_t *session) {
   const byoc_placement_t *placement = &session->result.placement;
   for (size_t d = 0; d < placement->declines.count; ++d) {
@@ -146,10 +166,33 @@ static void log_placement(const byoc_session_t *session) {
   byoc_string_deinit(&text);
 }
 
+static byoc_status_t choose_placing(const byoc_session_options_t *options, byoc_diag_t *diag,
+                                    byoc_placing_t *out_placing) {
+  *out_placing = (byoc_placing_t){.plan = options->plan,
+                                  .budget_s = options->cost_budget_s > 0 ? options->cost_budget_s : BYOC_COST_BUDGET_S,
+                                  .spend_budget = options->cost_budget_s > 0,
+                                  .thread_count = (int32_t)options->cost_threads};
+  const char *preset = getenv("BYOC_PLAN");
+  if (options->plan == NULL && preset != NULL && preset[0] != '\0') out_placing->plan = preset;
+  if (out_placing->plan == NULL) out_placing->plan = options->greedy_by_default ? "greedy" : "collage";
+  bool is_name = strcmp(out_placing->plan, "greedy") == 0 || strcmp(out_placing->plan, "collage") == 0;
+  if (!is_name && !byoc_ends_with(out_placing->plan, ".json")) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--plan takes collage, greedy or a FILE.json, not '%s'",
+                           out_placing->plan);
+  }
+  if (options->cost == NULL || strcmp(options->cost, "measure") == 0) return BYOC_OK;
+  out_placing->cost = BYOC_COST_ESTIMATE;
+  if (strcmp(options->cost, "estimate") == 0) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--cost takes measure or estimate, not '%s'", options->cost);
+}
+
 byoc_status_t byoc_session_compile(byoc_session_t *session, const byoc_session_options_t *options,
                                    const char *stop_after, byoc_diag_t *diag) {
+  byoc_placing_t placing;
+  BYOC_RETURN_IF_ERROR(choose_placing(options, diag, &placing));
   const byoc_pipeline_options_t pipeline = {
       .targets = &session->targets,
+      .placer = byoc_placing_placer(&placing),
       .passes = {.print_after = options->print_after, .print_elide_bytes = 256},
       .stop_after = stop_after,
   };

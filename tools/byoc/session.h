@@ -2,7 +2,7 @@
 #ifndef BYOC_TOOLS_BYOC_SESSION_H_
 #define BYOC_TOOLS_BYOC_SESSION_H_
 
-#include "core/compose/pipeline.h"
+#include "core/compose/placing.h"
 #include "core/plugin/registry.h"
 #include "options.h"
 
@@ -11,12 +11,20 @@ typedef struct byoc_session_options_t {
   byoc_text_items_t targets, plugins, dims;
   bool verbose;
   const char *print_after;
+  const char *plan;       // "collage", "greedy" or a file; NULL: what the subcommand does by default
+  const char *cost;       // "measure" or "estimate"
+  double cost_budget_s;   // 0: the default
+  int64_t cost_threads;   // of the contexts that costs are for; 0: 1
+  bool greedy_by_default; // for subcommands that are not about speed
 } byoc_session_options_t;
 
 #define BYOC_TARGET_ROWS(options)                                                                                      \
   {"target", 't', BYOC_OPT_LIST, &(options).targets, "TARGET", "targets in order of preference: 'cutlass; c -O=2'"},   \
       {"plugin", 0, BYOC_OPT_LIST, &(options).plugins, "FILE", "load this plugin too"},                                \
       {"dim", 0, BYOC_OPT_LIST, &(options).dims, "NAME=VALUE", "give a symbolic dimension its value"},                 \
+      {"plan", 0, BYOC_OPT_TEXT, &(options).plan, "PLAN", "collage (least cost), greedy, or a saved plan: FILE.json"}, \
+      {"cost", 0, BYOC_OPT_TEXT, &(options).cost, "HOW", "of collage: measure (default) or estimate"},                 \
+      {"cost-budget", 0, BYOC_OPT_NUMBER, &(options).cost_budget_s, "SECONDS", "for measuring parts (default 40)"},    \
       {"print-after",          0,      BYOC_OPT_TEXT,                                                                  \
        &(options).print_after, "PASS", "print the module after a pass, or after 'all'"},                               \
   {                                                                                                                    \
@@ -45,6 +53,8 @@ byoc_status_t byoc_session_compile(byoc_session_t *session, const byoc_session_o
                                    const char *stop_after, byoc_diag_t *diag);
 // "cutlass 119 operators in 54 regions, c 3 operators".
 void byoc_session_format_placement(const byoc_session_t *session, byoc_string_t *out);
+// A line for each of the first candidates that were measured and cannot be used: a crash, a hang, a wrong result.
+void byoc_session_format_unusable(const byoc_session_t *session, byoc_string_t *out);
 // "dir/model.onnx" → "model".
 void byoc_model_name(const char *path, char *buffer, size_t size);
 

@@ -18,9 +18,23 @@ byoc_status_t byoc_ports_init(byoc_ports_t *ports, size_t count, byoc_diag_t *di
   return byoc_diag_out_of_memory(diag);
 }
 
+bool byoc_port_is_open(const byoc_port_t *port) {
+  bool is_open = port->rank < 0 || (port->kinds != NULL && strcmp(port->kinds, "t") != 0);
+  for (int32_t d = 0; d < port->rank; ++d) is_open = is_open || port->dims[d] < 0;
+  return is_open;
+}
+
+bool byoc_ports_are_open(const byoc_ports_t *ports) {
+  for (size_t i = 0; i < ports->count; ++i) {
+    if (byoc_port_is_open(&ports->items[i])) return true;
+  }
+  return false;
+}
+
 byoc_status_t byoc_ports_allocate(byoc_ports_t *ports, byoc_diag_t *diag) {
   for (size_t i = 0; i < ports->count; ++i) {
     byoc_port_t *port = &ports->items[i];
+    if (byoc_port_is_open(port) || port->data != NULL) continue;
     size_t size = byoc_dtype_bits(port->dtype);
     for (int32_t d = 0; d < port->rank; ++d) {
       if (port->dims[d] < 0 || !byoc_size_mul(size, (size_t)port->dims[d], &size)) {
@@ -37,21 +51,40 @@ byoc_status_t byoc_ports_allocate(byoc_ports_t *ports, byoc_diag_t *diag) {
   return BYOC_OK;
 }
 
+// Names of dimensions live as long as the program.
+static byoc_status_t describe_buffer(byoc_port_t *port, const byoc_host_buffer_t *buffer, byoc_diag_t *diag) {
+  const byoc_type_t *type = buffer->type;
+  port->kinds = type->kind == BYOC_TYPE_SEQUENCE ? "st" : type->kind == BYOC_TYPE_OPTIONAL ? "ot" : "t";
+  while (type->element != NULL) type = type->element;
+  port->name = buffer->name;
+  port->dtype = type->dtype;
+  port->rank = type->rank;
+  const char **names = byoc_allocate(byoc_allocator_system(), BYOC_MAX_RANK, sizeof(*names));
+  if (names == NULL) return byoc_diag_out_of_memory(diag);
+  port->owned_dim_names = names;
+  port->dim_names = names;
+  for (int32_t d = 0; d < type->rank; ++d) {
+    const byoc_dim_expr_t *expr = type->dims[d].expr;
+    port->dims[d] = expr == NULL ? type->dims[d].constant : -1;
+    if (expr != NULL) names[d] = expr->kind == BYOC_DIM_SYMBOL ? expr->symbol : "?";
+  }
+  return BYOC_OK;
+}
+
 byoc_status_t byoc_ports_for_buffers(byoc_ports_t *ports, byoc_host_buffer_t *const *buffers, size_t count,
                                      byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(byoc_ports_init(ports, count, diag));
   for (size_t i = 0; i < count; ++i) {
-    const byoc_type_t *type = buffers[i]->type;
-    ports->items[i].name = buffers[i]->name;
-    ports->items[i].dtype = type->dtype;
-    ports->items[i].rank = type->rank;
-    for (int32_t d = 0; d < type->rank; ++d) ports->items[i].dims[d] = type->dims[d].constant;
+    BYOC_RETURN_IF_ERROR(describe_buffer(&ports->items[i], buffers[i], diag));
   }
   return byoc_ports_allocate(ports, diag);
 }
 
 void byoc_ports_deinit(byoc_ports_t *ports) {
-  for (size_t i = 0; ports->items != NULL && i < ports->count; ++i) free(ports->items[i].data);
+  for (size_t i = 0; ports->items != NULL && i < ports->count; ++i) {
+    free(ports->items[i].data);
+    byoc_free(byoc_allocator_system(), ports->items[i].owned_dim_names);
+  }
   byoc_free(byoc_allocator_system(), ports->items);
   byoc_free(byoc_allocator_system(), ports->pointers);
   *ports = (byoc_ports_t){0};
@@ -88,21 +121,91 @@ static byoc_status_t find_port(const byoc_ports_t *ports, const char *item, cons
 static void format_type(byoc_dtype_t dtype, int32_t rank, const int64_t *dims, char *buffer, size_t size) {
   size_t used = (size_t)snprintf(buffer, size, "%s[", byoc_dtype_name(dtype));
   for (int32_t d = 0; d < rank && used < size; ++d) {
-    used += (size_t)snprintf(buffer + used, size - used, "%s%" PRId64, d ? "," : "", dims[d]);
+    if (dims[d] < 0) used += (size_t)snprintf(buffer + used, size - used, "%s?", d ? "," : "");
+    if (dims[d] >= 0) used += (size_t)snprintf(buffer + used, size - used, "%s%" PRId64, d ? "," : "", dims[d]);
+  }
+  if (used < size) snprintf(buffer + used, size - used, "]");
+}
+
+// The type of a port, symbolic dimensions by their names.
+static void format_port(const byoc_port_t *port, char *buffer, size_t size) {
+  const char *kinds = port->kinds != NULL ? port->kinds : "t";
+  size_t used = (size_t)snprintf(buffer, size, "%s%s%s[", kinds[0] == 'o' ? "optional " : "",
+                                 strchr(kinds, 's') != NULL ? "sequence of " : "", byoc_dtype_name(port->dtype));
+  for (int32_t d = 0; d < port->rank && used < size; ++d) {
+    const char *name = port->dim_names != NULL && port->dim_names[d] != NULL ? port->dim_names[d] : "?";
+    if (port->dims[d] < 0) used += (size_t)snprintf(buffer + used, size - used, "%s%s", d ? "," : "", name);
+    if (port->dims[d] >= 0) {
+      used += (size_t)snprintf(buffer + used, size - used, "%s%" PRId64, d ? "," : "", port->dims[d]);
+    }
   }
   if (used < size) snprintf(buffer + used, size - used, "]");
 }
 
 static byoc_status_t check_type(const byoc_port_t *port, const byoc_npy_t *array, const char *path, byoc_diag_t *diag) {
-  bool same = port->rank == array->rank &&
-              memcmp(port->dims, array->dims, (size_t)port->rank * sizeof(port->dims[0])) == 0 &&
-              byoc_dtype_bits(port->dtype) == byoc_dtype_bits(array->dtype) &&
-              (port->dtype == array->dtype || port->dtype == BYOC_DTYPE_BF16 || port->dtype > BYOC_DTYPE_BF16);
+  bool same = port->rank == array->rank || port->rank < 0;
+  for (int32_t d = 0; d < port->rank && same; ++d) same = port->dims[d] < 0 || port->dims[d] == array->dims[d];
+  same = same && (port->kinds == NULL || strcmp(port->kinds, "t") == 0) &&
+         byoc_dtype_bits(port->dtype) == byoc_dtype_bits(array->dtype) &&
+         (port->dtype == array->dtype || port->dtype == BYOC_DTYPE_BF16 || port->dtype > BYOC_DTYPE_BF16);
   if (same) return BYOC_OK;
   char wanted[128], got[128];
-  format_type(port->dtype, port->rank, port->dims, wanted, sizeof(wanted));
+  format_port(port, wanted, sizeof(wanted));
   format_type(array->dtype, array->rank, array->dims, got, sizeof(got));
   return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is %s, %s holds %s", port->name, wanted, path, got);
+}
+
+// ---- shapes known at run time ----
+
+byoc_status_t byoc_ports_set_dims(byoc_ports_t *ports, const byoc_text_items_t *items, byoc_diag_t *diag) {
+  for (size_t i = 0; i < items->count; ++i) {
+    const char *equals = strrchr(items->items[i], '=');
+    char *end = NULL;
+    long long value = equals != NULL ? strtoll(equals + 1, &end, 10) : -1;
+    if (equals == NULL || *end != '\0' || end == equals + 1 || value < 0) {
+      return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--dim takes NAME=VALUE, not '%s'", items->items[i]);
+    }
+    size_t size = (size_t)(equals - items->items[i]);
+    for (size_t p = 0; p < ports->count; ++p) {
+      byoc_port_t *port = &ports->items[p];
+      for (int32_t d = 0; d < port->rank; ++d) {
+        const char *name = port->dims[d] < 0 && port->dim_names != NULL ? port->dim_names[d] : NULL;
+        bool is_it = name != NULL && strncmp(name, items->items[i], size) == 0 && name[size] == '\0';
+        if (is_it) port->dims[d] = value;
+      }
+    }
+  }
+  return byoc_ports_allocate(ports, diag);
+}
+
+byoc_status_t byoc_ports_arguments(const byoc_ports_t *ports, byoc_diag_t *diag, byoc_argument_t **out_arguments) {
+  *out_arguments = byoc_allocate(byoc_allocator_system(), ports->count, sizeof(**out_arguments));
+  if (*out_arguments == NULL) return byoc_diag_out_of_memory(diag);
+  for (size_t i = 0; i < ports->count; ++i) {
+    const byoc_port_t *port = &ports->items[i];
+    (*out_arguments)[i] =
+        (byoc_argument_t){.dtype = port->dtype, .rank = (uint32_t)port->rank, .dims = port->dims, .data = port->data};
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_ports_take(byoc_ports_t *ports, const byoc_argument_t *arguments, byoc_diag_t *diag) {
+  for (size_t i = 0; i < ports->count; ++i) {
+    byoc_port_t *port = &ports->items[i];
+    port->argument = arguments[i];
+    if (arguments[i].kind != BYOC_ARGUMENT_TENSOR) continue;
+    free(port->data);
+    port->data = NULL;
+    port->kinds = "t";
+    port->rank = (int32_t)arguments[i].rank;
+    for (int32_t d = 0; d < port->rank; ++d) port->dims[d] = arguments[i].dims[d];
+  }
+  BYOC_RETURN_IF_ERROR(byoc_ports_allocate(ports, diag));
+  for (size_t i = 0; i < ports->count; ++i) {
+    byoc_port_t *port = &ports->items[i];
+    if (port->data != NULL && port->size_bytes > 0) memcpy(port->data, arguments[i].data, port->size_bytes);
+  }
+  return BYOC_OK;
 }
 
 // ---- filling ----
@@ -115,6 +218,11 @@ byoc_status_t byoc_ports_read(byoc_ports_t *inputs, const byoc_text_items_t *ite
     BYOC_RETURN_IF_ERROR(find_port(inputs, items->items[i], "input", "input", diag, &port, &path));
     BYOC_RETURN_IF_ERROR(byoc_npy_read(path, byoc_allocator_system(), diag, &array));
     byoc_status_t status = check_type(port, &array, path, diag);
+    if (status == BYOC_OK && byoc_port_is_open(port)) {
+      port->rank = array.rank;
+      memcpy(port->dims, array.dims, sizeof(port->dims));
+      status = byoc_ports_allocate(inputs, diag);
+    }
     if (status == BYOC_OK && array.size_bytes > 0) memcpy(port->data, array.data, array.size_bytes);
     byoc_npy_deinit(&array, byoc_allocator_system());
     if (status != BYOC_OK) return status;
@@ -157,20 +265,29 @@ static void randomise(byoc_port_t *port, uint64_t *state) {
   }
 }
 
-void byoc_ports_randomise(byoc_ports_t *inputs, uint64_t seed) {
+byoc_status_t byoc_ports_randomise(byoc_ports_t *inputs, uint64_t seed, byoc_diag_t *diag) {
   for (size_t i = 0; i < inputs->count; ++i) {
     uint64_t state = seed * 1000003 + i;
+    if (!inputs->items[i].filled && byoc_port_is_open(&inputs->items[i])) {
+      char type[192];
+      format_port(&inputs->items[i], type, sizeof(type));
+      byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the shape of input '%s' (%s) is not known",
+                                             inputs->items[i].name, type);
+      byoc_diag_hint(diag, "give its dimensions values: --dim NAME=VALUE, or the input itself: --input NAME=FILE.npy");
+      return status;
+    }
     if (!inputs->items[i].filled) randomise(&inputs->items[i], &state);
     inputs->items[i].filled = true;
   }
+  return BYOC_OK;
 }
 
 byoc_status_t byoc_ports_check_filled(const byoc_ports_t *inputs, byoc_diag_t *diag) {
   for (size_t i = 0; i < inputs->count; ++i) {
     const byoc_port_t *port = &inputs->items[i];
     if (port->filled) continue;
-    char type[128];
-    format_type(port->dtype, port->rank, port->dims, type, sizeof(type));
+    char type[192];
+    format_port(port, type, sizeof(type));
     byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "input '%s' (%s) is missing", port->name, type);
     byoc_diag_hint(diag, "give --input '%s=FILE.npy', or --random for seeded random numbers", port->name);
     return status;
@@ -307,6 +424,9 @@ byoc_status_t byoc_ports_save(const byoc_ports_t *ports, const char *directory, 
   BYOC_RETURN_IF_ERROR(byoc_make_directories(directory, diag));
   for (size_t i = 0; i < ports->count; ++i) {
     const byoc_port_t *port = &ports->items[i];
+    if (port->data == NULL) {
+      return byoc_diag_error(diag, BYOC_UNSUPPORTED, "output '%s' is no tensor: .npy files hold tensors", port->name);
+    }
     char name[512];
     snprintf(name, sizeof(name), "%s.npy", port->name);
     for (char *c = name; *c; ++c) {
@@ -325,8 +445,13 @@ byoc_status_t byoc_ports_save(const byoc_ports_t *ports, const char *directory, 
 void byoc_ports_print(const byoc_ports_t *ports) {
   for (size_t i = 0; i < ports->count; ++i) {
     const byoc_port_t *port = &ports->items[i];
-    char type[128];
-    format_type(port->dtype, port->rank, port->dims, type, sizeof(type));
+    char type[192];
+    format_port(port, type, sizeof(type));
+    if (port->data == NULL || port->dtype == BYOC_DTYPE_STRING) {
+      printf("%s : %s with %" PRIu64 " items\n", port->name, type,
+             port->data == NULL ? port->argument.count : element_count(port));
+      continue;
+    }
     uint64_t count = element_count(port);
     double smallest = INFINITY, largest = -INFINITY, sum = 0;
     for (uint64_t k = 0; k < count; ++k) {

@@ -2,6 +2,7 @@
 #ifndef BYOC_TOOLS_BYOC_TENSORS_H_
 #define BYOC_TOOLS_BYOC_TENSORS_H_
 
+#include "byoc/artifact.h"
 #include "core/base/diag.h"
 #include "core/hostir/program.h"
 #include "core/ir/type.h"
@@ -13,9 +14,13 @@ typedef struct byoc_port_t {
   byoc_dtype_t dtype;
   int32_t rank;
   int64_t dims[BYOC_MAX_RANK];
+  const char *kinds;            // NULL or "t": a tensor; else as byoc_artifact_t.input_kinds
+  const char *const *dim_names; // of dimensions that are -1; NULL where none is
   uint64_t size_bytes;
-  void *data; // owned, aligned to 64 bytes
+  void *data; // owned, aligned to 64 bytes; NULL until the dimensions are known
   bool filled;
+  const char **owned_dim_names;
+  byoc_argument_t argument; // outputs of run_arguments: as the artifact gave it
 } byoc_port_t;
 
 typedef struct byoc_ports_t {
@@ -27,6 +32,15 @@ typedef struct byoc_ports_t {
 // Room for `count` ports; set name, dtype, rank and dims of each, then byoc_ports_allocate.
 byoc_status_t byoc_ports_init(byoc_ports_t *ports, size_t count, byoc_diag_t *diag);
 byoc_status_t byoc_ports_allocate(byoc_ports_t *ports, byoc_diag_t *diag);
+// A dimension that is still to be known: of the tensors, or the number of them.
+bool byoc_port_is_open(const byoc_port_t *port);
+bool byoc_ports_are_open(const byoc_ports_t *ports); // any of them
+// Gives symbolic dimensions the values of NAME=VALUE items, where they name one.
+byoc_status_t byoc_ports_set_dims(byoc_ports_t *ports, const byoc_text_items_t *items, byoc_diag_t *diag);
+// Arguments that point to the ports' data, in their order; owned by the caller (byoc_free of the system's allocator).
+byoc_status_t byoc_ports_arguments(const byoc_ports_t *ports, byoc_diag_t *diag, byoc_argument_t **out_arguments);
+// Copies results of run_arguments into the ports.
+byoc_status_t byoc_ports_take(byoc_ports_t *ports, const byoc_argument_t *arguments, byoc_diag_t *diag);
 // Both at once, for the inputs or outputs of a host program, whose names the ports share.
 byoc_status_t byoc_ports_for_buffers(byoc_ports_t *ports, byoc_host_buffer_t *const *buffers, size_t count,
                                      byoc_diag_t *diag);
@@ -34,8 +48,9 @@ void byoc_ports_deinit(byoc_ports_t *ports);
 
 // Fills inputs from NAME=FILE.npy items. An unknown name, another shape or another type is an error that says both.
 byoc_status_t byoc_ports_read(byoc_ports_t *inputs, const byoc_text_items_t *items, byoc_diag_t *diag);
-// Fills what is not filled yet with seeded random numbers: floats in [0, 1), integers from 0 to 9.
-void byoc_ports_randomise(byoc_ports_t *inputs, uint64_t seed);
+// Fills what is not filled yet with seeded random numbers: floats in [0, 1), integers from 0 to 9. An error asks for
+// the value of a dimension that is not known.
+byoc_status_t byoc_ports_randomise(byoc_ports_t *inputs, uint64_t seed, byoc_diag_t *diag);
 // BYOC_INVALID_ARGUMENT naming the first input that is not filled.
 byoc_status_t byoc_ports_check_filled(const byoc_ports_t *inputs, byoc_diag_t *diag);
 // Compares outputs with NAME=FILE.npy items: |a - b| <= atol + rtol * |b|. Prints one line a comparison; BYOC_MISMATCH

@@ -17,6 +17,11 @@ const modelgen_model_t modelgen_models[] = {
      128, 512, modelgen_build_bert_base},
     {"gpt2_step", "one decoding step of GPT-2; --layers (12), --sequence tokens in the cache (128)",
      TAKES_LAYERS | TAKES_SEQUENCE, 12, 12, 128, 1023, modelgen_build_gpt2_step},
+    {"greedy_decoder", "greedy decoding in a Loop with a growing cache; prompt and steps vary", 0, 0, 0, 0, 0,
+     modelgen_build_greedy_decoder},
+    {"detector", "one-stage detector with NonMaxSuppression for images of any size", 0, 0, 0, 0, 0,
+     modelgen_build_detector},
+    {"lstm", "bidirectional LSTM over sequences of different lengths", 0, 0, 0, 0, 0, modelgen_build_lstm},
 };
 const size_t modelgen_model_count = sizeof(modelgen_models) / sizeof(modelgen_models[0]);
 

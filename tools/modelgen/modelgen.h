@@ -37,6 +37,9 @@ void modelgen_build_resnet50(modelgen_t *gen);
 void modelgen_build_mobilenet_v2(modelgen_t *gen);
 void modelgen_build_bert_base(modelgen_t *gen);
 void modelgen_build_gpt2_step(modelgen_t *gen);
+void modelgen_build_greedy_decoder(modelgen_t *gen);
+void modelgen_build_detector(modelgen_t *gen);
+void modelgen_build_lstm(modelgen_t *gen);
 
 // ---- weights.c ----
 // A text that lives as long as the model; "" when memory is out.

@@ -21,6 +21,7 @@ typedef struct context_t {
   byoc_context_t shared;
   const byoc_model_t *model;
   bool pool_acquired;
+  bool in_arguments; // run_arguments has called run
   byoc_thread_pool_t user_pool; // a copy; parallel_for NULL where there is none
   char reason[512];             // of set_error; cut at 511
   char error[1024];
@@ -39,6 +40,11 @@ __attribute__((format(printf, 2, 3))) static int32_t create_error(int32_t status
 static void set_error(void *self, const char *message) {
   context_t *context = self;
   (void)snprintf(context->reason, sizeof(context->reason), "%s", message);
+}
+
+static void *allocate_text(void *self, uint64_t size_bytes) {
+  context_t *context = self;
+  return byoc_frame_scratch(&context->shared.frame, size_bytes);
 }
 
 static void run_alone(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain) {
@@ -99,7 +105,8 @@ static int32_t set_up_threads(context_t *context, const byoc_context_options_t *
                               .thread_count = 1,
                               .self = context,
                               .parallel_for = run_alone,
-                              .set_error = set_error};
+                              .set_error = set_error,
+                              .allocate = allocate_text};
   if (options->pool != NULL) {
     size_t size = options->pool->struct_size;
     memcpy(&context->user_pool, options->pool, size < sizeof(context->user_pool) ? size : sizeof(context->user_pool));
@@ -141,6 +148,18 @@ static bool allocate_parts(context_t *context) {
   shared->instances = calloc((size_t)model->engine_count + 1, sizeof(*shared->instances));
   shared->workspace = allocate_workspace(model->artifact->workspace_size_bytes);
   return shared->tensors != NULL && shared->calls != NULL && shared->instances != NULL && shared->workspace != NULL;
+}
+
+static int32_t set_up_frame(context_t *context) {
+  const byoc_model_t *model = context->model;
+  byoc_frame_t *frame = &context->shared.frame;
+  int32_t status = byoc_frame_init(frame, &context->shared.runtime, model->cell_count, model->symbol_count);
+  for (uint32_t i = 0; i < model->constant_count && status == BYOC_OK; i++) {
+    const byoc_model_constant_t *constant = &model->constants[i];
+    status =
+        byoc_frame_constant(frame, constant->cell, constant->data, constant->dtype, constant->rank, constant->dims);
+  }
+  return status == BYOC_OK ? BYOC_OK : create_error(status, "memory is out");
 }
 
 // Calls as the generated tables say, pointers into this context's workspace put in.
@@ -209,6 +228,7 @@ int32_t byoc_model_create(const byoc_model_t *model, const byoc_context_options_
     goto cleanup;
   }
   status = set_up_threads(context, &known);
+  if (status == BYOC_OK) status = set_up_frame(context);
   if (status != BYOC_OK) goto cleanup;
   fill_calls(&context->shared, model);
   for (uint32_t i = 0; i < model->setup_count && status == BYOC_OK; i++) {
@@ -236,6 +256,7 @@ void byoc_model_destroy(byoc_context_t *shared) {
     }
   }
   if (context->pool_acquired) byoc_model_pool_release();
+  if (shared->frame.cells != NULL) byoc_frame_deinit(&shared->frame);
   free(shared->workspace);
   free(shared->instances);
   free(shared->calls);
@@ -266,6 +287,83 @@ int32_t byoc_model_failed(byoc_context_t *shared, int32_t status, uint32_t step)
                  reason_or_status(context, status));
   context->reason[0] = '\0'; // the next failure has its own
   return status;
+}
+
+// ---- shapes known at run time ----
+
+int32_t byoc_model_refuse_run(byoc_context_t *shared, const void *const *inputs, void *const *outputs) {
+  (void)inputs, (void)outputs;
+  context_t *context = (context_t *)shared;
+  (void)snprintf(context->error, sizeof(context->error),
+                 "shapes of the model '%s' are known only when it runs: call run_arguments in place of run",
+                 context->model->artifact->model_name);
+  return BYOC_UNSUPPORTED;
+}
+
+static int32_t fail_by_reason(context_t *context, int32_t status) {
+  (void)snprintf(context->error, sizeof(context->error), "%s", reason_or_status(context, status));
+  context->reason[0] = '\0';
+  return status;
+}
+
+static byoc_port_info_t port_info(const byoc_tensor_info_t *tensor, const char *kinds) {
+  return (byoc_port_info_t){
+      .name = tensor->name, .kinds = kinds, .dtype = tensor->dtype, .rank = tensor->rank, .dims = tensor->dims};
+}
+
+static int32_t run_dynamic(context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs) {
+  const byoc_model_t *model = context->model;
+  const byoc_artifact_t *artifact = model->artifact;
+  byoc_frame_t *frame = &context->shared.frame;
+  int32_t status = BYOC_OK;
+  for (uint32_t i = 0; i < artifact->input_count && status == BYOC_OK; i++) {
+    byoc_port_info_t port = port_info(&artifact->inputs[i], artifact->input_kinds[i]);
+    status = byoc_frame_import(frame, model->input_cells[i], &inputs[i], &port);
+  }
+  if (status != BYOC_OK) return fail_by_reason(context, status);
+  status = model->execute(&context->shared);
+  if (status != BYOC_OK) return status;
+  for (uint32_t i = 0; i < artifact->output_count && status == BYOC_OK; i++) {
+    status = byoc_frame_export(frame, model->output_cells[i], &outputs[i]);
+  }
+  return status == BYOC_OK ? BYOC_OK : fail_by_reason(context, status);
+}
+
+// Shapes are checked, results get memory.
+static int32_t run_static(context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs) {
+  const byoc_artifact_t *artifact = context->model->artifact;
+  byoc_frame_t *frame = &context->shared.frame;
+  uint32_t count = artifact->input_count + artifact->output_count;
+  void **data = byoc_frame_scratch(frame, (count + 1) * sizeof(*data));
+  int32_t status = data != NULL ? BYOC_OK : byoc_frame_out_of_memory(frame);
+  for (uint32_t i = 0; i < artifact->input_count && status == BYOC_OK; i++) {
+    byoc_port_info_t port = port_info(&artifact->inputs[i], artifact->input_kinds[i]);
+    data[i] = inputs[i].data;
+    status = byoc_frame_check_argument(frame, &inputs[i], &port);
+  }
+  for (uint32_t i = 0; i < artifact->output_count && status == BYOC_OK; i++) {
+    const byoc_tensor_info_t *info = &artifact->outputs[i];
+    void *memory = byoc_frame_scratch(frame, info->size_bytes);
+    outputs[i] = (byoc_argument_t){.dtype = info->dtype, .rank = info->rank, .dims = info->dims, .data = memory};
+    data[artifact->input_count + i] = memory;
+    if (memory == NULL) status = byoc_frame_out_of_memory(frame);
+  }
+  if (status != BYOC_OK) return fail_by_reason(context, status);
+  context->in_arguments = true;
+  status = artifact->run(&context->shared, (const void *const *)data, data + artifact->input_count);
+  context->in_arguments = false;
+  return status;
+}
+
+void byoc_model_forget_texts(byoc_context_t *shared) {
+  if (!((context_t *)shared)->in_arguments) byoc_frame_reset(&shared->frame);
+}
+
+int32_t byoc_model_run_arguments(byoc_context_t *shared, const byoc_argument_t *inputs, byoc_argument_t *outputs) {
+  context_t *context = (context_t *)shared;
+  context->reason[0] = '\0';
+  byoc_frame_reset(&shared->frame);
+  return context->model->execute != NULL ? run_dynamic(context, inputs, outputs) : run_static(context, inputs, outputs);
 }
 
 typedef struct node_sink_t {

@@ -9,6 +9,7 @@
 #include "byoc/artifact.h"
 #include "byoc/call.h"
 #include "byoc/engine.h"
+#include "core/runtime/artifact/container.h"
 
 // One call by the packed convention: tensors[first ..] of the model's table, inputs then outputs.
 typedef struct byoc_model_call_t {
@@ -36,6 +37,13 @@ typedef struct byoc_model_setup_t {
   int32_t (*function)(const byoc_runtime_t *runtime);
 } byoc_model_setup_t;
 
+// A constant that is a value too.
+typedef struct byoc_model_constant_t {
+  uint32_t cell, dtype, rank;
+  const void *data;
+  const int64_t *dims;
+} byoc_model_constant_t;
+
 typedef struct byoc_model_t {
   const byoc_artifact_t *artifact;
   const char *cpu_features; // required, space-separated
@@ -47,6 +55,12 @@ typedef struct byoc_model_t {
   const byoc_model_engine_t *engines;
   const byoc_model_setup_t *setups;
   const char *const *steps; // what each instruction came from, for errors and profiles
+
+  // Of a dynamic model: the host program, run on cells; which cells are inputs and outputs.
+  int32_t (*execute)(byoc_context_t *context); // NULL: a static model
+  uint32_t cell_count, symbol_count, constant_count;
+  const uint32_t *input_cells, *output_cells;
+  const byoc_model_constant_t *constants;
 } byoc_model_t;
 
 // The part of a context that generated code reads; the runtime keeps more behind it.
@@ -56,6 +70,7 @@ struct byoc_context_t {
   uint8_t *workspace;
   void **instances; // of engines
   byoc_runtime_t runtime;
+  byoc_frame_t frame; // cells of a dynamic model; results of run_arguments; texts
 };
 
 // The entries of byoc_artifact_t, given the model.
@@ -67,6 +82,13 @@ const char *byoc_model_last_error(const byoc_context_t *context);
 
 // BYOC_OK when every pointer that run needs is there; else BYOC_INVALID_ARGUMENT with the input's or output's name.
 int32_t byoc_model_begin(byoc_context_t *context, const void *const *inputs, void *const *outputs);
+// run_arguments of every artifact.
+int32_t byoc_model_run_arguments(byoc_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs);
+// run of a dynamic one: says what to call.
+int32_t byoc_model_refuse_run(byoc_context_t *context, const void *const *inputs, void *const *outputs);
+// The texts of the last run go. At the start of a static model's run where it makes any; what run_arguments has set
+// aside for this run stays.
+void byoc_model_forget_texts(byoc_context_t *context);
 // Puts the step's name in front of the reason and returns `status`.
 int32_t byoc_model_failed(byoc_context_t *context, int32_t status, uint32_t step);
 // An engine's call under a profile: reported node by node where the engine can.

@@ -21,7 +21,34 @@ typedef struct FN(args_t) {
   int64_t shares;
 } FN(args_t);
 
-#if !DIRECT
+#if CONTIGUOUS && !DIRECT
+// Copies depth [k, end) of `count` pixels to panels side by side. Pixels of one channel lie in one run: it is read from
+// end to end before the next one.
+static void FN(pack)(float *panels, const float *image, int64_t pixel, int64_t count, int64_t k, int64_t end) {
+  for (int64_t i = 0; i < end - k; ++i) {
+    const float *from = image + (k + i) * (int64_t)(IN_H * IN_W) + pixel;
+    int64_t done = 0;
+    for (; done + PIXEL_PANEL <= count; done += PIXEL_PANEL) {
+      float *to = panels + done * (end - k) + i * PIXEL_PANEL;
+#pragma GCC unroll 8
+      for (int64_t x = 0; x < PIXEL_PANEL; x += LANES) {
+        const int64_t lanes = PIXEL_PANEL - x < LANES ? PIXEL_PANEL - x : LANES;
+        if (lanes == LANES)
+          v_store(to + x, v_load(from + done + x));
+        else
+          v_store_n(to + x, v_load_n(from + done + x, lanes), lanes);
+      }
+    }
+    if (done == count) continue;
+    const int64_t width = TRANSPOSED ? count - done : PIXEL_PANEL;
+    float *to = panels + done * (end - k) + i * width;
+    for (int64_t x = 0; x < width; x += LANES) {
+      const int64_t wanted = width - x < LANES ? width - x : LANES, left = count - done - x;
+      v_store_n(to + x, v_load_n(from + done + x, left < 0 ? 0 : left < LANES ? left : LANES), wanted);
+    }
+  }
+}
+#elif !DIRECT
 // Copies the pixels [pixel, pixel + count) of depth [k, end) to a panel, whose rows are PIXEL_PANEL wide (or as wide as
 // the last panel, where lanes are channels).
 static void FN(pack)(float *panel, int64_t width, const float *image, int64_t pixel, int64_t count, int64_t k,
@@ -61,13 +88,20 @@ static void FN(block)(const FN(args_t) * args, float *workspace, int64_t image, 
 #endif
   for (int64_t k = 0; k < FN(depth); k += BLOCK_DEPTH) {
     const int64_t depth = FN(depth) - k < BLOCK_DEPTH ? FN(depth) - k : BLOCK_DEPTH;
-#if !DIRECT
+#if CONTIGUOUS && !DIRECT
+    const int64_t start = panel * PIXEL_PANEL, stop = start + panels * PIXEL_PANEL;
+    FN(pack)(workspace, input, start, (stop < FN(pixels) ? stop : FN(pixels)) - start, k, k + depth);
+#elif !DIRECT
     for (int64_t p = 0; p < panels; ++p) {
       int64_t pixel = (panel + p) * PIXEL_PANEL;
       int64_t count = FN(pixels) - pixel < PIXEL_PANEL ? FN(pixels) - pixel : PIXEL_PANEL;
       FN(pack)
       (workspace + p * PIXEL_PANEL * depth, TRANSPOSED ? count : PIXEL_PANEL, input, pixel, count, k, k + depth);
     }
+#endif
+#if AHEAD_PIXELS
+    const float *next =
+        k + depth < FN(depth) ? input + (k + depth) * FN(pixels) + start : input + (stop < FN(pixels) ? stop : 0);
 #endif
     for (int64_t w = first; w < last; ++w) {
       const int64_t channel = w * WEIGHT_PANEL;
@@ -94,8 +128,20 @@ static void FN(block)(const FN(args_t) * args, float *workspace, int64_t image, 
         float *sums = args->output + at;
         const int row_rest = channel + WEIGHT_PANEL > OUT, column_rest = pixel + PIXEL_PANEL > FN(pixels);
 #endif
+#if AHEAD_PIXELS
+        // One vector of each channel of the pixels that are packed next; the first panels of weights see to all of
+        // them.
+        const int64_t vector = w - first;
+        const int fetch = vector * LANES < PIXEL_PANEL;
+        const float *ahead = fetch ? next + p * PIXEL_PANEL + vector * LANES : weight;
+        const int64_t ahead_step = fetch ? FN(pixels) : 0;
+#else
+        const float *ahead = weight + FN(depth) * WEIGHT_PANEL + p * depth * AHEAD;
+        const int64_t ahead_step = AHEAD;
+#endif
         TILES(depth, rows, columns, sums, k == 0, k + depth == FN(depth), args->output + at,
-              HAS_BIAS ? args->bias + group * OUT + channel : NULL, HAS_RESIDUAL ? args->residual + at : NULL);
+              HAS_BIAS ? args->bias + group * OUT + channel : NULL, HAS_RESIDUAL ? args->residual + at : NULL, ahead,
+              ahead_step);
       }
     }
   }

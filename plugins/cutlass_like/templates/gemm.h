@@ -63,7 +63,8 @@ static void FN(block)(const FN(args_t) * args, float *workspace, int64_t batch, 
         const float *columns = workspace + p * COLUMN_PANEL * depth;
 #endif
         TILES(depth, a + row * A_ROW + k * A_DEPTH, columns, args->output + at, k == 0, k + depth == K,
-              args->output + at, HAS_BIAS ? args->bias + column : NULL, HAS_RESIDUAL ? args->residual + at : NULL);
+              args->output + at, HAS_BIAS ? args->bias + column : NULL, HAS_RESIDUAL ? args->residual + at : NULL, NULL,
+              0);
       }
     }
   }

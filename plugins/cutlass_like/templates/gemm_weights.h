@@ -32,7 +32,8 @@ static void FN(block)(const FN(args_t) * args, int64_t batch, int64_t block, int
         const int64_t row = (panel + p) * ROW_PANEL, at = batch * M * N + row * N + column;
         const int row_rest = row + ROW_PANEL > M;
         TILES(depth, a + row * A_ROW + k * A_DEPTH, columns, args->output + at, k == 0, k + depth == K,
-              args->output + at, HAS_BIAS ? args->bias + column : NULL, HAS_RESIDUAL ? args->residual + at : NULL);
+              args->output + at, HAS_BIAS ? args->bias + column : NULL, HAS_RESIDUAL ? args->residual + at : NULL,
+              columns + K * COLUMN_PANEL + p * depth * AHEAD, AHEAD);
       }
     }
   }

@@ -3,10 +3,29 @@
 //   TILE_B_DEPTH              floats between two terms of b
 //   TILE_LANES                columns of the last vector that exist
 //   TILE_C_ROW                floats between two rows of the result; with TRANSPOSED, between two columns
+//   TILE_AHEAD                floats from `ahead` on that each term asks for: what later tiles read from memory;
+//                             `ahead_step` floats between two terms
 //   TILE_PARTIAL_ROW          the same for the partial sums that stand between blocks of depth
 static void TILE_NAME(int64_t depth, const float *restrict a, const float *restrict b, float *partial, int first,
-                      int last, float *c, const float *restrict bias, const float *restrict residual) {
+                      int last, float *c, const float *restrict bias, const float *restrict residual,
+                      const float *ahead, int64_t ahead_step) {
   vf sum[TILE_ROWS][TILE_VECTORS];
+  // The result's lines are asked for before the sums begin: they lie far apart, where no hardware prefetcher follows.
+#if TRANSPOSED
+  if (last)
+    for (int j = 0; j < (TILE_VECTORS - 1) * LANES + TILE_LANES; ++j) {
+      __builtin_prefetch(c + (int64_t)j * TILE_C_ROW, 1);
+      if (HAS_RESIDUAL) __builtin_prefetch(residual + (int64_t)j * TILE_C_ROW);
+    }
+#else
+#pragma GCC unroll 32
+  for (int i = 0; i < TILE_ROWS; ++i)
+#pragma GCC unroll 8
+    for (int j = 0; j < TILE_VECTORS; ++j) {
+      __builtin_prefetch(c + (int64_t)i * TILE_C_ROW + j * LANES, 1);
+      if (HAS_RESIDUAL) __builtin_prefetch(residual + (int64_t)i * TILE_C_ROW + j * LANES);
+    }
+#endif
 #if SPLIT_DEPTH
   if (!first) {
 #pragma GCC unroll 32
@@ -37,6 +56,9 @@ static void TILE_NAME(int64_t depth, const float *restrict a, const float *restr
 #pragma GCC unroll 8
       for (int j = 0; j < TILE_VECTORS; ++j) sum[i][j] = v_fma(x, column[j], sum[i][j]);
     }
+#pragma GCC unroll 8
+    for (int x = 0; x < TILE_AHEAD; x += 16) __builtin_prefetch(ahead + x, 0, 2);
+    ahead += ahead_step;
     a += TILE_A_DEPTH;
     b += TILE_B_DEPTH;
   }
@@ -96,5 +118,5 @@ static void TILE_NAME(int64_t depth, const float *restrict a, const float *restr
         v_store_n(c + at, x, TILE_LANES);
     }
 #endif
-  (void)bias, (void)residual;
+  (void)bias, (void)residual, (void)ahead, (void)ahead_step;
 }

@@ -150,7 +150,9 @@ static void FN(block)(const FN(args_t) * args, float *workspace, int64_t image, 
     for (int64_t point = 0; point < POINTS; ++point, weights += IN * WEIGHT_PANEL)
       for (int64_t s = 0; s < squares; s += SQUARE_PANEL) {
         float *product = products + point * PRODUCT_STEP + s * WEIGHT_PANEL;
-        TILES(squares - s)(IN, patches + point * PATCH_STEP + s * PATCH_ROW, weights, NULL, 1, 1, product, NULL, NULL);
+        TILES(squares - s)
+        (IN, patches + point * PATCH_STEP + s * PATCH_ROW, weights, NULL, 1, 1, product, NULL, NULL,
+         weights + IN * (WEIGHT_PANEL + s / SQUARE_PANEL * AHEAD), AHEAD);
       }
     for (int64_t c = 0; c < WEIGHT_PANEL && w * WEIGHT_PANEL + c < OUT; c += LANES) {
       const int64_t channel = w * WEIGHT_PANEL + c;

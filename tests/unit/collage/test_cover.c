@@ -318,6 +318,37 @@ static void a_tie_goes_to_the_first_target_and_to_fewer_parts(void **state) {
   release(&made);
 }
 
+// Between two places a value costs 5.
+static double crossing(void *self, uint32_t node, uint32_t from, uint32_t to) {
+  (void)self;
+  (void)node;
+  return from == to ? 0 : 5;
+}
+
+// The cheaper candidate in the middle is taken where crossing to it and back is free, and not where it costs more than
+// it saves.
+static void test_c9_transitions_decide(void **state) {
+  (void)state;
+  static const byoc_dataflow_edge_t edges[] = {{0, 1}, {1, 2}};
+  for (int costly = 0; costly < 2; ++costly) {
+    made_t made;
+    byoc_diag_t diag = {0};
+    byoc_cover_t cover;
+    make_graph(&made, 3, edges, 2);
+    for (uint32_t node = 0; node < 3; ++node) add_candidate(&made, &node, 1, 0, 10);
+    add_candidate(&made, (const uint32_t[]){1}, 1, 1, 4);
+    const byoc_cover_costs_t costs = {.transition = costly ? crossing : NULL};
+    byoc_test_ok(byoc_cover_search(&made.flow, made.list.items.data, made.list.items.count, &costs, NULL,
+                                   byoc_allocator_system(), &diag, &cover),
+                 &diag);
+    assert_int_equal(cover.count, 3);
+    assert_int_equal(made.list.items.data[cover.chosen[1]]->target, costly ? 0 : 1);
+    assert_true(cover.cost_ns == (costly ? 30 : 24));
+    byoc_cover_deinit(&cover);
+    release(&made);
+  }
+}
+
 static void an_infinite_plan_names_the_nodes(void **state) {
   (void)state;
   static const byoc_dataflow_edge_t edges[] = {{0, 1}, {1, 2}};
@@ -423,6 +454,7 @@ int main(void) {
       cmocka_unit_test(the_search_equals_brute_force),
       cmocka_unit_test(candidates_do_not_wait_for_each_other),
       cmocka_unit_test(a_tie_goes_to_the_first_target_and_to_fewer_parts),
+      cmocka_unit_test(test_c9_transitions_decide),
       cmocka_unit_test(an_infinite_plan_names_the_nodes),
       cmocka_unit_test(bad_costs_are_refused),
       cmocka_unit_test(an_empty_block_is_covered_by_nothing),

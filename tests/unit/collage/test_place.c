@@ -305,6 +305,61 @@ static void random_graphs_stay_sound(void **state) {
   release_targets(&made);
 }
 
+// ---- the plan ----
+
+// Each block is one of the plan's, a body before what is nested in it, with regions by the nodes' numbers before any
+// outlining.
+static void c10_the_plan_holds_nested_blocks(void **state) {
+  (void)state;
+  const byoc_rule_t first[] = {{.name = "first.group", GROUP("Exp", "Neg")}};
+  made_targets_t made;
+  make_targets(&made, first, 1, NULL, 0);
+  byoc_graph_module_t *module = parse("module {\n"
+                                      "  func @main(%c : bool[], %x : f32[4]) -> (%y : f32[4]) {\n"
+                                      "    %0 = Relu@14(%x) : f32[4]\n"
+                                      "    %1 = If@16(%c) [then_branch () -> (f32[4]) {\n"
+                                      "      %2 = Relu@14(%0) : f32[4]\n"
+                                      "      %3 = Neg@13(%2) : f32[4]\n"
+                                      "      return %3\n"
+                                      "    }, else_branch () -> (f32[4]) {\n"
+                                      "      return %0\n"
+                                      "    }] : f32[4]\n"
+                                      "    %2 = Exp@13(%1) : f32[4]\n"
+                                      "    %y = Neg@13(%2) : f32[4]\n"
+                                      "    return %y\n"
+                                      "  }\n"
+                                      "}\n");
+  byoc_plan_t plan;
+  byoc_placement_t placement;
+  byoc_diag_t diag = {0};
+  byoc_plan_init(&plan, byoc_allocator_system());
+  byoc_placement_init(&placement, byoc_allocator_system());
+  placement.plan = &plan;
+  byoc_test_ok(byoc_place_greedy(module, &made.list, &diag, &placement), &diag);
+  assert_int_equal(plan.blocks.count, 3);
+  const byoc_plan_block_t *body = &plan.blocks.data[0];
+  assert_string_equal(body->name, "main");
+  assert_int_equal(body->nodes.count, 4);
+  assert_int_equal(body->regions.count, 1);
+  assert_int_equal(body->regions.data[0].node_count, 2);
+  assert_int_equal(body->regions.data[0].nodes[0], 2);
+  assert_string_equal(body->regions.data[0].rule, "first.group");
+  bool found = false;
+  for (size_t b = 1; b < 3; ++b) {
+    const byoc_plan_block_t *nested = &plan.blocks.data[b];
+    if (strcmp(nested->name, "main/If_1.then_branch") != 0) continue;
+    found = true;
+    assert_int_equal(nested->nodes.count, 2);
+    assert_int_equal(nested->nodes.data[0].region, UINT32_MAX);
+    assert_int_equal(nested->nodes.data[1].region, 0);
+  }
+  assert_true(found);
+  byoc_placement_deinit(&placement);
+  byoc_plan_deinit(&plan);
+  byoc_graph_module_destroy(module);
+  release_targets(&made);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_first_rule_of_the_first_target_wins),
@@ -315,6 +370,7 @@ int main(void) {
       cmocka_unit_test(groups_keep_their_limit),
       cmocka_unit_test(merged_matches_are_composites),
       cmocka_unit_test(random_graphs_stay_sound),
+      cmocka_unit_test(c10_the_plan_holds_nested_blocks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,7 +48,7 @@ static void test_conflicting_signatures(void **state) {
   byoc_diag_t diag = {0};
   demo_t demo = {0};
   demo_init(&demo);
-  for (byoc_host_instruction_t *at = demo.program->first; at != NULL; at = at->next) {
+  BYOC_HOST_FOR_EACH(at, demo.program) {
     if (at->op == BYOC_HOST_PACKED) at->symbol = "demo_add";
   }
   byoc_compose_options_t options = {.model_name = "demo"};

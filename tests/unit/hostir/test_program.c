@@ -124,7 +124,7 @@ static void refuses_a_leak(void **state) {
   byoc_host_buffer_t *x = buffer(&f, BYOC_HOST_BUFFER_INPUT, "x", 4);
   copy(&f, x, buffer(&f, BYOC_HOST_BUFFER_LOCAL, "t", 4));
   byoc_test_ok(byoc_host_place_lifetimes(f.program, &f.diag), &f.diag);
-  byoc_host_instruction_erase(f.program, f.program->last);
+  byoc_host_instruction_erase(f.program, f.program->body.last);
   byoc_test_error(byoc_host_program_verify(f.program, &f.diag), BYOC_INTERNAL, &f.diag, "is never freed");
   tear_down(&f);
 }

@@ -250,7 +250,7 @@ static void all_ways_agree(void **state) {
   }
 }
 
-// Shapes known at run time only: kernels read them from their operands, here for two sizes of one kernel.
+// Shapes known at run time only: their symbols come as one more input, here for several sizes of one kernel.
 static void run_time_shapes(void **state) {
   (void)state;
   byoc_graph_module_t *module =
@@ -270,13 +270,17 @@ static void run_time_shapes(void **state) {
     float *y = malloc((size_t)(n * 3 * m) * sizeof(float));
     for (int64_t i = 0; i < n * 3 * m; ++i) x[i] = (float)i;
     for (int64_t i = 0; i < m; ++i) b[i] = (float)i * 0.5f;
-    DLTensor tensors[3] = {{.data = x, .ndim = 3, .shape = x_shape},
+    int64_t symbols[2], two = 2;
+    assert_int_equal(kernel->symbols.count, 2);
+    for (int k = 0; k < 2; ++k) symbols[k] = strcmp(kernel->symbols.data[k], "N") == 0 ? n : m;
+    DLTensor tensors[4] = {{.data = x, .ndim = 3, .shape = x_shape},
                            {.data = b, .ndim = 1, .shape = &x_shape[2]},
+                           {.data = symbols, .ndim = 1, .shape = &two},
                            {.data = y, .ndim = 3, .shape = y_shape}};
     for (int way = 0; way < 2; ++way) {
       memset(y, 0, (size_t)(n * 3 * m) * sizeof(float));
       byoc_packed_function_t function = way ? test_find(library, kernel->name) : NULL;
-      assert_int_equal(test_call(function, interpreter, tensors, 2, 1), BYOC_OK);
+      assert_int_equal(test_call(function, interpreter, tensors, 3, 1), BYOC_OK);
       for (int64_t i = 0; i < n * 3; ++i)
         for (int64_t j = 0; j < m; ++j) assert_true(y[j * n * 3 + i] == x[i * m + j] + b[j]);
     }

@@ -55,7 +55,9 @@ static inline void ops_call(ops_run_t *run, byoc_node_t *node) {
   DLTensor tensors[OPS_MAX_VALUES] = {{0}};
   int64_t shapes[OPS_MAX_VALUES][BYOC_MAX_RANK];
   uint32_t count = node->operand_count + node->result_count;
-  assert_true(count <= OPS_MAX_VALUES);
+  const byoc_loop_kernel_t *kernel = node->callee->kernel;
+  int64_t symbols[OPS_MAX_VALUES], symbol_count = (int64_t)kernel->symbols.count;
+  assert_true(count + 1 <= OPS_MAX_VALUES && symbol_count <= OPS_MAX_VALUES);
   for (uint32_t i = 0; i < count; ++i) {
     bool input = i < node->operand_count;
     byoc_value_t *value = input ? node->operands[i] : node->results[i - node->operand_count];
@@ -68,19 +70,29 @@ static inline void ops_call(ops_run_t *run, byoc_node_t *node) {
       memset(data, 0xA5, (size_t)size + 1); // what a kernel forgets to write shows
       ops_bind(run, value, data, true);
     }
+    uint32_t at = byoc_loop_tensor_index(kernel, i);
     for (int32_t d = 0; d < type->rank; ++d) shapes[i][d] = ops_extent(run, type->dims[d]);
-    tensors[i].data = ops_data(run, value);
-    tensors[i].ndim = type->rank;
-    tensors[i].shape = shapes[i];
-    tensors[i].device.device_type = kDLCPU;
-    tensors[i].dtype.code = byoc_dtype_dlpack_code(type->dtype);
-    tensors[i].dtype.bits = (uint8_t)byoc_dtype_bits(type->dtype);
-    tensors[i].dtype.lanes = 1;
+    tensors[at].data = ops_data(run, value);
+    tensors[at].ndim = type->rank;
+    tensors[at].shape = shapes[i];
+    tensors[at].device.device_type = kDLCPU;
+    tensors[at].dtype.code = byoc_dtype_dlpack_code(type->dtype);
+    tensors[at].dtype.bits = (uint8_t)byoc_dtype_bits(type->dtype);
+    tensors[at].dtype.lanes = 1;
+  }
+  for (int64_t k = 0; k < symbol_count; ++k) {
+    bool failed = false;
+    symbols[k] = ops_extent(run, byoc_dim_symbol(&run->module->arena, kernel->symbols.data[k], &failed));
+  }
+  if (symbol_count > 0) {
+    tensors[node->operand_count] =
+        (DLTensor){.data = symbols, .ndim = 1, .shape = &symbol_count, .dtype = {kDLInt, 64, 1}, .device = {kDLCPU, 0}};
   }
   byoc_diag_t diag = {0};
   byoc_interpreter_t *interpreter = NULL;
   byoc_test_ok(byoc_interpreter_create(node->callee->kernel, byoc_allocator_system(), &diag, &interpreter), &diag);
-  byoc_call_t call = {sizeof call, node->operand_count, node->result_count, 0, tensors, NULL, NULL, 0};
+  byoc_call_t call = {
+      sizeof call, node->operand_count + (symbol_count > 0), node->result_count, 0, tensors, NULL, NULL, 0};
   byoc_status_t status = byoc_interpreter_run(interpreter, &call);
   byoc_interpreter_destroy(interpreter);
   assert_int_equal(status, BYOC_OK);

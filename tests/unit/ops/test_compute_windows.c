@@ -278,9 +278,84 @@ static void test_im2col(void **state) {
   ops_done(&run);
 }
 
+// ---- Resize ----
+
+typedef struct {
+  int h, w, oh, ow; // of each of 2 x 3 planes
+  const char *attributes;
+  bool linear, centred; // half_pixel, else asymmetric
+} resize_t;
+
+static double place_of(const resize_t *t, int at, int in, int out) {
+  float scale = (float)out / (float)in;
+  return t->centred ? ((float)at + 0.5f) / scale - 0.5f : (float)at / scale;
+}
+
+static int clamp_index(int at, int size) {
+  return at < 0 ? 0 : at >= size ? size - 1 : at;
+}
+
+static double sample(const resize_t *t, const float *plane, int oy, int ox) {
+  double y = place_of(t, oy, t->h, t->oh), x = place_of(t, ox, t->w, t->ow);
+  if (!t->linear) { // floor of asymmetric places, round_prefer_floor of centred ones
+    int iy = (int)(t->centred ? ceil(y - 0.5) : floor(y)), ix = (int)(t->centred ? ceil(x - 0.5) : floor(x));
+    return (double)plane[clamp_index(iy, t->h) * t->w + clamp_index(ix, t->w)];
+  }
+  double sum = 0;
+  for (int ty = 0; ty < 2; ++ty)
+    for (int tx = 0; tx < 2; ++tx) {
+      int iy = (int)floor(y) + ty, ix = (int)floor(x) + tx;
+      double weight = (1 - fabs(iy - y)) * (1 - fabs(ix - x));
+      sum += weight * (double)plane[clamp_index(iy, t->h) * t->w + clamp_index(ix, t->w)];
+    }
+  return sum;
+}
+
+static void run_resize(const resize_t *t) {
+  size_t count = (size_t)(6 * t->h * t->w), y_count = (size_t)(6 * t->oh * t->ow);
+  float *x = malloc(count * sizeof *x), *expected = malloc(y_count * sizeof *expected);
+  assert_true(x && expected);
+  ops_fill(x, count, 7);
+  for (int plane = 0; plane < 6; ++plane)
+    for (int oy = 0; oy < t->oh; ++oy)
+      for (int ox = 0; ox < t->ow; ++ox) {
+        double value = sample(t, x + plane * t->h * t->w, oy, ox);
+        expected[(plane * t->oh + oy) * t->ow + ox] = value < 0 ? 0.0f : (float)value;
+      }
+  char text[1024];
+  snprintf(text, sizeof text,
+           "module {\n  constant @s : i64[4] = [2, 3, %d, %d]\n  constant @none : f32[0] = []\n"
+           "  func @main(%%x : f32[2,3,%d,%d]) -> (%%y : ?) {\n"
+           "    %%c = Resize@13(%%x, @none, @none, @s) {%s} : ?\n    %%y = Relu@14(%%c) : ?\n    return %%y\n  }\n}\n",
+           t->oh, t->ow, t->h, t->w, t->attributes);
+  ops_run_t run;
+  ops_run(text, (const void *const[]){x}, &run);
+  ops_near(ops_result(&run, 0), expected, y_count, text);
+  ops_done(&run);
+  free(x), free(expected);
+}
+
+static void test_resize(void **state) {
+  (void)state;
+#define LINEAR_CENTRED  "mode = \"linear\", coordinate_transformation_mode = \"half_pixel\""
+#define NEAREST_CENTRED "mode = \"nearest\", coordinate_transformation_mode = \"half_pixel\""
+#define NEAREST_FLOOR   "mode = \"nearest\", coordinate_transformation_mode = \"asymmetric\", nearest_mode = \"floor\""
+  static const resize_t cases[] = {
+      {5, 12, 7, 30, LINEAR_CENTRED, true, true},    // a line summed first, then its neighbours from tables
+      {5, 90, 40, 20, LINEAR_CENTRED, true, true},   // a line too long to be summed
+      {5, 12, 40, 17, NEAREST_CENTRED, false, true}, // more lines than a table serves
+      {5, 12, 5, 50, NEAREST_FLOOR, false, false},   {5, 6, 10, 12, NEAREST_FLOOR, false, false}, // twice
+      {5, 6, 20, 24, NEAREST_CENTRED, false, true},                                               // four times
+      {5, 6, 5, 30, NEAREST_FLOOR, false, false},                                                 // five times: tables
+      {3, 4, 6, 9, LINEAR_CENTRED, true, true}, // too short for tables
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) run_resize(&cases[i]);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_conv),
+      cmocka_unit_test(test_resize),
       cmocka_unit_test(test_conv_1d),
       cmocka_unit_test(test_conv_3d),
       cmocka_unit_test(test_conv_transpose),

@@ -1,0 +1,13 @@
+// Composite functions: what a pattern rule's match becomes inside of a region.
+#ifndef BYOC_CORE_COLLAGE_COMPOSITE_H_
+#define BYOC_CORE_COLLAGE_COMPOSITE_H_
+
+#include "byoc/plugin.h"
+#include "core/ir/graph.h"
+
+// Leaves in a composite only the constants that its rule's pattern asks for ("@"); the others become parameters, and
+// operands of `call`, the only call of it. For a composite just outlined with its constants.
+byoc_status_t byoc_composite_lift_constants(byoc_function_t *composite, byoc_node_t *call, const byoc_rule_t *rule,
+                                            byoc_diag_t *diag);
+
+#endif // BYOC_CORE_COLLAGE_COMPOSITE_H_

@@ -1,0 +1,187 @@
+#include "core/collage/lazy_search.h"
+
+#include <stdio.h>
+
+// Searches that only say what to measure next need not be exact.
+#define GUIDING_STATES 100000
+
+typedef struct lazy_t {
+  byoc_price_list_t *prices;
+  const byoc_cover_costs_t *costs;
+  byoc_measuring_t *measuring;
+  const uint32_t *subset; // NULL: all
+  byoc_candidate_t **candidates;
+  size_t count;
+  byoc_allocator_t allocator;
+  byoc_diag_t *diag;
+} lazy_t;
+
+void byoc_lazy_cover_deinit(byoc_lazy_cover_t *cover, byoc_allocator_t allocator) {
+  byoc_vector_deinit(&cover->choice, allocator);
+}
+
+static byoc_status_t init(lazy_t *lazy, byoc_diag_t *diag) {
+  const byoc_candidates_t *list = &lazy->prices->problem->candidates;
+  lazy->allocator = list->arena.allocator;
+  lazy->diag = diag;
+  lazy->candidates = byoc_allocate(lazy->allocator, lazy->count, sizeof(*lazy->candidates));
+  if (lazy->candidates == NULL) return byoc_diag_out_of_memory(diag);
+  for (size_t i = 0; i < lazy->count; ++i) {
+    lazy->candidates[i] = list->items.data[lazy->subset != NULL ? lazy->subset[i] : i];
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t search(const lazy_t *lazy, byoc_price_mode_t mode, uint64_t states, byoc_cover_t *out_cover) {
+  byoc_price_list_set_costs(lazy->prices, mode);
+  const byoc_cover_options_t options = {.state_budget = states};
+  return byoc_cover_search(&lazy->prices->problem->flow, lazy->candidates, lazy->count, lazy->costs, &options,
+                           lazy->allocator, lazy->diag, out_cover);
+}
+
+static void show_progress(byoc_measuring_t *measuring) {
+  char text[128];
+  (void)snprintf(text, sizeof(text), "candidates measured, %llu from the database, at most %.0f s left",
+                 (unsigned long long)measuring->hits, (double)measuring->budget_ns / 1e9);
+  byoc_progress_step(&measuring->progress, (int64_t)measuring->measured, text);
+}
+
+static byoc_status_t measure(const lazy_t *lazy, uint32_t candidate) {
+  byoc_measuring_t *measuring = lazy->measuring;
+  show_progress(measuring);
+  int64_t start_ns = byoc_now_ns();
+  BYOC_RETURN_IF_ERROR(byoc_price_list_measure(lazy->prices, candidate, lazy->diag));
+  measuring->budget_ns -= byoc_now_ns() - start_ns;
+  if (measuring->budget_ns < 0) measuring->budget_ns = 0;
+  measuring->measured += 1;
+  return BYOC_OK;
+}
+
+static uint32_t index_of(const lazy_t *lazy, const byoc_cover_t *cover, uint32_t i) {
+  return lazy->candidates[cover->chosen[i]]->index;
+}
+
+// What of a cover is not known.
+static size_t count_unknown(const lazy_t *lazy, const byoc_cover_t *cover) {
+  size_t count = 0;
+  for (uint32_t i = 0; i < cover->count; ++i) {
+    count += !byoc_price_list_knows(lazy->prices, index_of(lazy, cover, i));
+  }
+  return count;
+}
+
+static byoc_status_t keep(const lazy_t *lazy, const byoc_cover_t *cover, byoc_lazy_cover_t *out) {
+  out->cost_ns = cover->cost_ns;
+  out->transition_ns = cover->transition_ns;
+  out->is_measured = count_unknown(lazy, cover) == 0;
+  for (uint32_t i = 0; i < cover->count; ++i) {
+    if (!byoc_vector_push(&out->choice, lazy->allocator, index_of(lazy, cover, i))) {
+      return byoc_diag_out_of_memory(lazy->diag);
+    }
+  }
+  return BYOC_OK;
+}
+
+// All that is not known in a cover.
+static byoc_status_t measure_all(const lazy_t *lazy, const byoc_cover_t *cover) {
+  for (uint32_t i = 0; i < cover->count && lazy->measuring->budget_ns > 0; ++i) {
+    uint32_t candidate = index_of(lazy, cover, i);
+    if (!byoc_price_list_knows(lazy->prices, candidate)) BYOC_RETURN_IF_ERROR(measure(lazy, candidate));
+  }
+  return BYOC_OK;
+}
+
+// The one whose bound is furthest below what may be expected: it is the likeliest to change the cover.
+static byoc_status_t measure_worst(const lazy_t *lazy, const byoc_cover_t *cover) {
+  byoc_price_list_set_costs(lazy->prices, BYOC_PRICE_EXPECTED);
+  uint32_t worst = UINT32_MAX;
+  double widest = -1;
+  for (uint32_t i = 0; i < cover->count; ++i) {
+    uint32_t candidate = index_of(lazy, cover, i);
+    if (byoc_price_list_knows(lazy->prices, candidate)) continue;
+    const byoc_price_t *price = &lazy->prices->prices.data[lazy->prices->price_of[candidate]];
+    double gap = lazy->candidates[cover->chosen[i]]->cost_ns - price->bound_ns;
+    if (gap <= widest) continue;
+    widest = gap;
+    worst = candidate;
+  }
+  return worst != UINT32_MAX ? measure(lazy, worst) : BYOC_OK;
+}
+
+// ---- by what is expected ----
+
+// Measures until the best cover is known throughout; the last cover stays in *cover.
+static byoc_status_t explore(const lazy_t *lazy, byoc_cover_t *cover) {
+  for (;;) {
+    BYOC_RETURN_IF_ERROR(search(lazy, BYOC_PRICE_EXPECTED, GUIDING_STATES, cover));
+    if (lazy->measuring->budget_ns <= 0 || count_unknown(lazy, cover) == 0) return BYOC_OK;
+    byoc_status_t status = measure_all(lazy, cover);
+    byoc_cover_deinit(cover);
+    if (status != BYOC_OK) return status;
+  }
+}
+
+byoc_status_t byoc_lazy_search_expected(byoc_price_list_t *prices, const uint32_t *subset, size_t subset_count,
+                                        const byoc_cover_costs_t *costs, byoc_measuring_t *measuring, byoc_diag_t *diag,
+                                        byoc_lazy_cover_t *out_cover) {
+  *out_cover = (byoc_lazy_cover_t){.cost_ns = NAN, .transition_ns = NAN, .lower_bound_ns = NAN};
+  lazy_t lazy = {.prices = prices,
+                 .costs = costs,
+                 .measuring = measuring,
+                 .subset = subset,
+                 .count = subset != NULL ? subset_count : prices->problem->candidates.items.count};
+  byoc_cover_t cover = {0};
+  byoc_status_t status = init(&lazy, diag);
+  if (status == BYOC_OK) status = explore(&lazy, &cover);
+  if (status == BYOC_OK) status = keep(&lazy, &cover, out_cover);
+  if (cover.chosen != NULL) byoc_cover_deinit(&cover);
+  byoc_free(lazy.allocator, lazy.candidates);
+  if (status != BYOC_OK) byoc_lazy_cover_deinit(out_cover, lazy.allocator);
+  return status;
+}
+
+// ---- by bounds ----
+
+static byoc_status_t prove(const lazy_t *lazy, byoc_lazy_cover_t *out) {
+  for (;;) {
+    byoc_cover_t cover = {0};
+    BYOC_RETURN_IF_ERROR(search(lazy, BYOC_PRICE_BOUND, GUIDING_STATES, &cover));
+    bool is_known = count_unknown(lazy, &cover) == 0, is_over = lazy->measuring->budget_ns <= 0;
+    byoc_status_t status = BYOC_OK;
+    if (!is_known && !is_over) {
+      status = measure_worst(lazy, &cover);
+    } else if (!cover.is_proven) { // the last word needs more states
+      byoc_cover_deinit(&cover);
+      BYOC_RETURN_IF_ERROR(search(lazy, BYOC_PRICE_BOUND, 0, &cover));
+      is_known = count_unknown(lazy, &cover) == 0;
+    }
+    out->lower_bound_ns = cover.lower_bound_ns;
+    out->is_proven = is_known && cover.is_proven;
+    byoc_cover_deinit(&cover);
+    if (status != BYOC_OK || is_known || is_over) return status;
+  }
+}
+
+// The best of what is known.
+static byoc_status_t conclude(const lazy_t *lazy, byoc_lazy_cover_t *out) {
+  byoc_cover_t cover = {0};
+  BYOC_RETURN_IF_ERROR(search(lazy, BYOC_PRICE_KNOWN, 0, &cover));
+  byoc_status_t status = keep(lazy, &cover, out);
+  byoc_cover_deinit(&cover);
+  if (out->lower_bound_ns > out->cost_ns) out->lower_bound_ns = out->cost_ns;
+  out->is_proven = out->is_proven && out->is_measured;
+  return status;
+}
+
+byoc_status_t byoc_lazy_search(byoc_price_list_t *prices, const byoc_cover_costs_t *costs, byoc_measuring_t *measuring,
+                               byoc_diag_t *diag, byoc_lazy_cover_t *out_cover) {
+  *out_cover = (byoc_lazy_cover_t){.cost_ns = NAN, .transition_ns = NAN, .lower_bound_ns = NAN};
+  lazy_t lazy = {
+      .prices = prices, .costs = costs, .measuring = measuring, .count = prices->problem->candidates.items.count};
+  byoc_status_t status = init(&lazy, diag);
+  if (status == BYOC_OK) status = prove(&lazy, out_cover);
+  if (status == BYOC_OK) status = conclude(&lazy, out_cover);
+  byoc_free(lazy.allocator, lazy.candidates);
+  if (status != BYOC_OK) byoc_lazy_cover_deinit(out_cover, lazy.allocator);
+  return status;
+}

@@ -1,0 +1,22 @@
+// The steps of a placement as passes, so that they can be shown and tested one by one:
+//
+//   merge-composites   each match of a pattern rule becomes a function marked Composite, and a call of it
+//   annotate-targets   each node learns which targets could take it, all of them, in the order of preference
+//   merge-regions      neighbours that their first target takes together become one region, never closing a cycle
+//   partition          each region becomes a function marked Compiler
+//
+// A build does the same in one go (core/collage/place.h).
+#ifndef BYOC_CORE_COLLAGE_PARTITION_H_
+#define BYOC_CORE_COLLAGE_PARTITION_H_
+
+#include "core/pass/pass.h"
+
+// Node attribute: indices in the target list of the targets that could take the node, rising.
+#define BYOC_ATTRIBUTE_TARGETS "byoc.targets"
+// Node attribute: the number of its region, unique in its function.
+#define BYOC_ATTRIBUTE_REGION "byoc.region"
+
+// The four, in the order in which they are to run; for byoc_pass_options_t.more. Each needs targets.
+const byoc_pass_t *byoc_partition_passes(size_t *out_count);
+
+#endif // BYOC_CORE_COLLAGE_PARTITION_H_

@@ -1,0 +1,37 @@
+// Placement at least measured cost (--plan=collage).
+//
+// Every block is a problem of its own: candidates are collected, priced lazily, and the cheapest cover is searched
+// (lazy_search.h). What was found, greedy placement and each backend alone are then rivals as whole models: parts that
+// were timed alone, with warm caches, do not add up to the model. The fastest becomes the plan.
+#ifndef BYOC_CORE_COLLAGE_PLACE_COLLAGE_H_
+#define BYOC_CORE_COLLAGE_PLACE_COLLAGE_H_
+
+#include "core/collage/cost_database.h"
+#include "core/collage/estimate.h"
+#include "core/collage/place.h"
+
+// Times whole models. Plan `i` of `count` is made by `apply` from the module as it stands, in a child process.
+typedef struct byoc_whole_pricer_t {
+  void *self;
+  byoc_status_t (*price)(void *self, size_t count,
+                         byoc_status_t (*apply)(void *context, size_t i, byoc_placement_t *placement,
+                                                byoc_diag_t *diag),
+                         void *context, byoc_diag_t *diag, double *out_ns); // NaN: it could not be timed
+} byoc_whole_pricer_t;
+
+typedef struct byoc_collage_options_t {
+  const byoc_target_list_t *targets;
+  byoc_function_pricer_t pricer;
+  const byoc_estimator_t *estimator;
+  byoc_whole_pricer_t whole;      // price NULL: whole models are not timed
+  byoc_cost_database_t *database; // keeps what whole models cost, and which searches are over; may be NULL
+  // What these depend on beside the module: compiler, machine, threads; target and plugin stand for all of them.
+  byoc_cost_key_t key;
+  double budget_s;   // for measuring candidates
+  bool spend_budget; // all of it where a proof needs it; otherwise proving takes no more time than finding
+} byoc_collage_options_t;
+
+byoc_status_t byoc_place_collage(byoc_graph_module_t *module, const byoc_collage_options_t *options, byoc_diag_t *diag,
+                                 byoc_placement_t *placement);
+
+#endif // BYOC_CORE_COLLAGE_PLACE_COLLAGE_H_

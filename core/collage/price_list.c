@@ -1,0 +1,218 @@
+#include "core/collage/price_list.h"
+
+#include "core/collage/outline_regions.h"
+
+// Unmeasured candidates are taken to be a little better than expected, so that what could be best is tried.
+#define OPTIMISM 0.9
+
+// ---- pricing ----
+
+static bool is_native(const byoc_price_list_t *list, const byoc_candidate_t *candidate) {
+  return list->targets->targets.data[candidate->target]->kind->backend == NULL;
+}
+
+// Of what the native target alone can take, nothing depends on the price.
+static bool is_left_to_native(const byoc_price_list_t *list, const byoc_candidate_t *candidate) {
+  if (!is_native(list, candidate)) return false;
+  for (uint32_t i = 0; i < candidate->nodes.count; ++i) {
+    const byoc_node_t *node = list->problem->flow.nodes[candidate->nodes.items[i]];
+    if (node->block_count > 0 || node->callee != NULL) return true;
+  }
+  return false;
+}
+
+static byoc_status_t look_up(byoc_price_list_t *list, const byoc_candidate_t *candidate,
+                             const byoc_function_t *function, byoc_diag_t *diag, byoc_known_price_t *out_price) {
+  const byoc_target_t *target = list->targets->targets.data[candidate->target];
+  *out_price = (byoc_known_price_t){.cost_ns = NAN, .is_estimate = true};
+  if (is_left_to_native(list, candidate)) {
+    out_price->cost_ns = byoc_estimate_ns(list->estimator, function, target);
+    return BYOC_OK;
+  }
+  if (list->pricer.look_up != NULL) {
+    return list->pricer.look_up(list->pricer.self, function, target, &list->arena, diag, out_price);
+  }
+  return list->pricer.price(list->pricer.self, function, target, diag, &out_price->cost_ns, &out_price->reason);
+}
+
+static byoc_status_t add_price(byoc_price_list_t *list, const byoc_candidate_t *candidate,
+                               const byoc_function_t *function, byoc_diag_t *diag, uint32_t *out_price) {
+  byoc_known_price_t known;
+  BYOC_RETURN_IF_ERROR(look_up(list, candidate, function, diag, &known));
+  uintptr_t number = known.id != NULL ? (uintptr_t)byoc_text_map_get(&list->ids, known.id) : 0;
+  *out_price = (uint32_t)number - 1;
+  if (number != 0) return BYOC_OK;
+  byoc_work_t work = byoc_function_work(function);
+  byoc_price_t price = {
+      .cost_ns = known.cost_ns,
+      .target = candidate->target,
+      .has_products = work.product_flops > 0,
+      .bound_ns = byoc_bound_ns(list->estimator, function),
+      .estimate_ns = byoc_estimate_ns(list->estimator, function, list->targets->targets.data[candidate->target])};
+  if (!isnan(known.cost_ns)) {
+    price.source = known.is_estimate ? BYOC_COST_SOURCE_ESTIMATE : BYOC_COST_SOURCE_DATABASE;
+    list->known += 1;
+  }
+  if (known.reason != NULL) price.reason = byoc_arena_copy_string(&list->problem->candidates.arena, known.reason);
+  bool ok =
+      (known.reason == NULL || price.reason != NULL) && byoc_vector_push(&list->prices, list->arena.allocator, price);
+  *out_price = (uint32_t)list->prices.count - 1;
+  if (ok && known.id != NULL) ok = byoc_text_map_put(&list->ids, known.id, (void *)list->prices.count);
+  return ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
+// The candidate as a function of its own, for as long as `use` runs. The module's counter goes back too, so that what
+// is built does not depend on what was measured.
+static byoc_status_t with_function(byoc_price_list_t *list, uint32_t index, byoc_diag_t *diag,
+                                   byoc_status_t (*use)(byoc_price_list_t *, const byoc_candidate_t *,
+                                                        const byoc_function_t *, byoc_diag_t *, uint32_t *),
+                                   uint32_t *out) {
+  const byoc_candidate_t *candidate = list->problem->candidates.items.data[index];
+  byoc_graph_module_t *module = list->problem->function->module;
+  uint64_t next_id = module->next_id;
+  byoc_function_t *function = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_outline_candidate_copy(list->problem->flow.nodes, candidate,
+                                                   list->targets->targets.data[candidate->target], diag, &function));
+  byoc_status_t status = use(list, candidate, function, diag, out);
+  byoc_erase_candidate(function);
+  module->next_id = next_id;
+  return status;
+}
+
+byoc_status_t byoc_price_list_extend(byoc_price_list_t *list, byoc_diag_t *diag) {
+  size_t count = list->problem->candidates.items.count;
+  uint32_t *price_of = BYOC_ARENA_ARRAY(&list->arena, uint32_t, count);
+  if (price_of == NULL) return byoc_diag_out_of_memory(diag);
+  for (size_t i = 0; i < list->priced; ++i) price_of[i] = list->price_of[i];
+  list->price_of = price_of;
+  for (; list->priced < count; ++list->priced) {
+    BYOC_RETURN_IF_ERROR(with_function(list, (uint32_t)list->priced, diag, add_price, &list->price_of[list->priced]));
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_price_list_init(byoc_price_list_t *list, byoc_problem_t *problem, const byoc_target_list_t *targets,
+                                   byoc_function_pricer_t pricer, const byoc_estimator_t *estimator,
+                                   byoc_diag_t *diag) {
+  *list = (byoc_price_list_t){.problem = problem, .targets = targets, .pricer = pricer, .estimator = estimator};
+  byoc_arena_init(&list->arena, problem->candidates.arena.allocator);
+  byoc_text_map_init(&list->ids, problem->candidates.arena.allocator);
+  byoc_status_t status = byoc_price_list_extend(list, diag);
+  if (status != BYOC_OK) byoc_price_list_deinit(list);
+  return status;
+}
+
+void byoc_price_list_deinit(byoc_price_list_t *list) {
+  byoc_vector_deinit(&list->prices, list->arena.allocator);
+  byoc_map_deinit(&list->ids);
+  byoc_arena_deinit(&list->arena);
+}
+
+// ---- measuring ----
+
+bool byoc_price_list_knows(const byoc_price_list_t *list, uint32_t candidate) {
+  return !isnan(list->prices.data[list->price_of[candidate]].cost_ns);
+}
+
+static byoc_status_t measure(byoc_price_list_t *list, const byoc_candidate_t *candidate,
+                             const byoc_function_t *function, byoc_diag_t *diag, uint32_t *out) {
+  byoc_price_t *price = &list->prices.data[*out];
+  const char *reason = NULL;
+  BYOC_RETURN_IF_ERROR(list->pricer.price(list->pricer.self, function, list->targets->targets.data[candidate->target],
+                                          diag, &price->cost_ns, &reason));
+  price->source = BYOC_COST_SOURCE_MEASURED;
+  list->measured += 1;
+  if (reason == NULL) return BYOC_OK;
+  price->reason = byoc_arena_copy_string(&list->problem->candidates.arena, reason);
+  return price->reason != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
+byoc_status_t byoc_price_list_measure(byoc_price_list_t *list, uint32_t candidate, byoc_diag_t *diag) {
+  if (byoc_price_list_knows(list, candidate)) return BYOC_OK;
+  return with_function(list, candidate, diag, measure, &list->price_of[candidate]);
+}
+
+// ---- costs for the search ----
+
+// How far estimates of a target are off, by what was measured: the geometric mean, one right guess counted in.
+static double correction(const byoc_price_list_t *list, const byoc_price_t *price) {
+  double sum = 0, count = 1;
+  for (size_t i = 0; i < list->prices.count; ++i) {
+    const byoc_price_t *other = &list->prices.data[i];
+    bool counts = other->target == price->target && other->has_products == price->has_products &&
+                  isfinite(other->cost_ns) && other->source != BYOC_COST_SOURCE_ESTIMATE && other->cost_ns > 0 &&
+                  other->estimate_ns > 0;
+    if (!counts) continue;
+    sum += log(other->cost_ns / other->estimate_ns);
+    count += 1;
+  }
+  return exp(sum / count);
+}
+
+enum { MAX_CLASSES = 512 }; // two a target
+
+typedef struct corrections_t {
+  double by_class[MAX_CLASSES]; // 0: not computed yet
+} corrections_t;
+
+static double expected_ns(const byoc_price_list_t *list, const byoc_price_t *price, corrections_t *corrections) {
+  uint32_t class = price->target * 2 + price->has_products;
+  double factor = class < MAX_CLASSES ? corrections->by_class[class] : 0;
+  if (factor == 0) factor = correction(list, price);
+  if (class < MAX_CLASSES) corrections->by_class[class] = factor;
+  double expected = price->estimate_ns * factor;
+  return expected > price->bound_ns ? expected : price->bound_ns;
+}
+
+void byoc_price_list_trust(byoc_price_list_t *list, uint32_t candidate) {
+  list->prices.data[list->price_of[candidate]].is_trusted = true;
+}
+
+static bool may_be_guessed(const byoc_price_list_t *list, const byoc_candidate_t *candidate) {
+  return is_native(list, candidate) || list->prices.data[list->price_of[candidate->index]].is_trusted;
+}
+
+void byoc_price_list_set_costs(byoc_price_list_t *list, byoc_price_mode_t mode) {
+  corrections_t corrections = {0};
+  for (size_t i = 0; i < list->priced; ++i) {
+    byoc_candidate_t *candidate = list->problem->candidates.items.data[i];
+    const byoc_price_t *price = &list->prices.data[list->price_of[i]];
+    candidate->cost_ns = price->cost_ns;
+    candidate->reason = price->reason;
+    if (!isnan(price->cost_ns)) continue;
+    switch (mode) {
+    case BYOC_PRICE_BOUND:
+      candidate->cost_ns = price->bound_ns;
+      break;
+    case BYOC_PRICE_EXPECTED:
+      candidate->cost_ns = expected_ns(list, price, &corrections) * OPTIMISM;
+      break;
+    case BYOC_PRICE_KNOWN:
+      candidate->cost_ns = may_be_guessed(list, candidate) ? expected_ns(list, price, &corrections) : INFINITY;
+      if (!isfinite(candidate->cost_ns)) candidate->reason = "it was not measured: the time for measuring was over";
+      break;
+    }
+  }
+}
+
+byoc_status_t byoc_price_list_settle(byoc_price_list_t *list, byoc_diag_t *diag) {
+  byoc_problem_t *problem = list->problem;
+  corrections_t corrections = {0};
+  byoc_cost_source_t *sources = BYOC_ARENA_ARRAY(&problem->candidates.arena, byoc_cost_source_t, list->priced);
+  if (sources == NULL) return byoc_diag_out_of_memory(diag);
+  for (size_t i = 0; i < list->priced; ++i) {
+    byoc_candidate_t *candidate = problem->candidates.items.data[i];
+    const byoc_price_t *price = &list->prices.data[list->price_of[i]];
+    bool is_known = !isnan(price->cost_ns), is_guess = !is_known && may_be_guessed(list, candidate);
+    candidate->reason = price->reason;
+    candidate->cost_ns = is_known ? price->cost_ns : price->bound_ns;
+    sources[i] = is_known ? price->source : BYOC_COST_SOURCE_BOUND;
+    for (size_t c = 0; is_guess && c < problem->choice.count; ++c) {
+      if (problem->choice.data[c] != i) continue; // chosen for want of anything better
+      candidate->cost_ns = expected_ns(list, price, &corrections);
+      sources[i] = BYOC_COST_SOURCE_ESTIMATE;
+    }
+  }
+  problem->sources = sources;
+  return BYOC_OK;
+}

@@ -1,0 +1,64 @@
+// Prices of a problem's candidates, as far as they are known: each structurally different one once.
+//
+//   byoc_price_list_t prices;
+//   BYOC_RETURN_IF_ERROR(byoc_price_list_init(&prices, problem, targets, pricer, estimator, diag));
+//   BYOC_RETURN_IF_ERROR(byoc_price_list_measure(&prices, candidate, diag)); // one that is not known yet
+//   byoc_price_list_set_costs(&prices, BYOC_PRICE_BOUND);                    // into the candidates, for the search
+//   byoc_price_list_deinit(&prices);
+#ifndef BYOC_CORE_COLLAGE_PRICE_LIST_H_
+#define BYOC_CORE_COLLAGE_PRICE_LIST_H_
+
+#include "core/collage/estimate.h"
+#include "core/collage/plan.h"
+#include "core/collage/problem.h"
+
+typedef struct byoc_price_t {
+  double cost_ns;  // NaN: not known; INFINITY: cannot be used
+  double bound_ns; // it costs no less
+  double estimate_ns;
+  const char *reason; // in the candidates' arena
+  byoc_cost_source_t source;
+  uint32_t target;
+  bool has_products;
+  bool is_trusted; // serves unmeasured where the time for measuring ends
+} byoc_price_t;
+
+typedef struct byoc_price_list_t {
+  byoc_problem_t *problem;
+  const byoc_target_list_t *targets;
+  byoc_function_pricer_t pricer;
+  const byoc_estimator_t *estimator;
+  byoc_arena_t arena;
+  BYOC_VECTOR(byoc_price_t) prices;
+  byoc_map_t ids;     // of a price → its number, from 1
+  uint32_t *price_of; // by candidate
+  size_t priced;      // candidates that have one
+  size_t known;       // prices that were known to begin with, measured or found unusable earlier
+  size_t measured;    // in this build
+} byoc_price_list_t;
+
+// Outlines every candidate once, beside the block, for its identity, its bound and its estimate, and looks it up.
+// Nodes with nested blocks, and calls, are estimated for the native target: nobody else takes them.
+byoc_status_t byoc_price_list_init(byoc_price_list_t *list, byoc_problem_t *problem, const byoc_target_list_t *targets,
+                                   byoc_function_pricer_t pricer, const byoc_estimator_t *estimator, byoc_diag_t *diag);
+void byoc_price_list_deinit(byoc_price_list_t *list);
+// Prices candidates that joined the problem since.
+byoc_status_t byoc_price_list_extend(byoc_price_list_t *list, byoc_diag_t *diag);
+
+bool byoc_price_list_knows(const byoc_price_list_t *list, uint32_t candidate);
+byoc_status_t byoc_price_list_measure(byoc_price_list_t *list, uint32_t candidate, byoc_diag_t *diag);
+
+// Regions of greedy placement are as good as a backend's author knew, whether there is time to measure them or not.
+void byoc_price_list_trust(byoc_price_list_t *list, uint32_t candidate);
+
+typedef enum byoc_price_mode_t {
+  BYOC_PRICE_BOUND,    // what is not known costs its bound: the search then finds a lower bound
+  BYOC_PRICE_EXPECTED, // its estimate, corrected by what was measured of the same target
+  BYOC_PRICE_KNOWN,    // what is not known cannot be used; the native target's and trusted ones cost what is expected
+} byoc_price_mode_t;
+void byoc_price_list_set_costs(byoc_price_list_t *list, byoc_price_mode_t mode);
+
+// For the plan: what is not known stands with its bound. In the candidates' arena.
+byoc_status_t byoc_price_list_settle(byoc_price_list_t *list, byoc_diag_t *diag);
+
+#endif // BYOC_CORE_COLLAGE_PRICE_LIST_H_

@@ -1,0 +1,166 @@
+#include "core/collage/replay.h"
+
+#include <string.h>
+
+#include "core/collage/cover.h"
+#include "core/collage/plan_json.h"
+#include "core/collage/problem.h"
+#include "core/collage/rules.h"
+
+typedef struct replay_t {
+  const byoc_target_list_t *targets;
+  const byoc_plan_t *plan;
+  const char *path;
+  byoc_allocator_t allocator;
+  byoc_diag_t *diag;
+} replay_t;
+
+// The build's target that the plan means: the same text, else the only one of the same kind.
+static const byoc_target_t *find_target(const replay_t *r, uint32_t index) {
+  const char *text = r->plan->targets.data[index];
+  const byoc_target_t *found = NULL;
+  size_t kind_size = strcspn(text, " "), of_kind = 0;
+  for (size_t t = 0; t < r->targets->targets.count; ++t) {
+    const byoc_target_t *target = r->targets->targets.data[t];
+    if (strcmp(target->text, text) == 0) return target;
+    if (strlen(target->kind->name) != kind_size || strncmp(target->kind->name, text, kind_size) != 0) continue;
+    found = target;
+    of_kind += 1;
+  }
+  return of_kind == 1 ? found : NULL;
+}
+
+static const byoc_plan_block_t *find_block(const replay_t *r, const byoc_problem_t *problem) {
+  for (size_t b = 0; b < r->plan->blocks.count; ++b) {
+    if (strcmp(r->plan->blocks.data[b].name, problem->name) == 0) return &r->plan->blocks.data[b];
+  }
+  return NULL;
+}
+
+// Candidates of every target, and what greedy placement would make of them all.
+static byoc_status_t collect(const replay_t *r, byoc_problem_t *problem) {
+  byoc_choice_t greedy;
+  BYOC_RETURN_IF_ERROR(byoc_candidates_collect(&problem->candidates, &problem->flow, r->targets, NULL, r->diag));
+  BYOC_RETURN_IF_ERROR(byoc_greedy_claim(&problem->flow, (const byoc_target_t *const *)r->targets->targets.data,
+                                         r->targets->targets.count, &problem->candidates, r->diag, &greedy));
+  byoc_vector_deinit(&greedy, r->allocator);
+  return BYOC_OK;
+}
+
+static bool same_nodes(const byoc_index_set_t *set, const byoc_plan_region_t *region) {
+  return set->count == region->node_count &&
+         (set->count == 0 || memcmp(set->items, region->nodes, set->count * sizeof(*set->items)) == 0);
+}
+
+// "region 3 of 'main' (cutlass.conv, nodes 4 to 6)"
+static const char *describe(const replay_t *r, byoc_problem_t *problem, const byoc_plan_region_t *region,
+                            size_t index) {
+  (void)r;
+  const char *text =
+      byoc_arena_format(&problem->candidates.arena, "region %zu of '%s' (%s, nodes %u to %u)", index, problem->name,
+                        region->rule, region->nodes[0], region->nodes[region->node_count - 1]);
+  return text != NULL ? text : problem->name;
+}
+
+// The reason that the target gave for these nodes; NULL where it said nothing.
+static const char *find_refusal(const byoc_problem_t *problem, const byoc_target_t *target,
+                                const byoc_plan_region_t *region) {
+  for (size_t i = 0; i < problem->candidates.refusals.count; ++i) {
+    const byoc_refusal_t *refusal = &problem->candidates.refusals.data[i];
+    if (refusal->target == target->index && same_nodes(&refusal->nodes, region)) return refusal->reason;
+  }
+  return NULL;
+}
+
+static byoc_status_t find_candidate(const replay_t *r, byoc_problem_t *problem, const byoc_plan_region_t *region,
+                                    size_t index, uint32_t *out_candidate) {
+  const char *text = describe(r, problem, region, index);
+  const byoc_target_t *target = find_target(r, region->target);
+  if (target == NULL) {
+    byoc_diag_error(r->diag, BYOC_INVALID_DATA, "%s: %s is placed on '%s', which is not among the targets", r->path,
+                    text, r->plan->targets.data[region->target]);
+    byoc_diag_hint(r->diag, "give the targets that the plan was made with");
+    return BYOC_INVALID_DATA;
+  }
+  size_t rule_size = strcspn(region->rule, " "); // without "and 3 more"
+  for (int pass = 0; pass < 2; ++pass) {         // the same rule, else any
+    for (size_t i = 0; i < problem->candidates.items.count; ++i) {
+      const byoc_candidate_t *candidate = problem->candidates.items.data[i];
+      if (candidate->target != target->index || !same_nodes(&candidate->nodes, region)) continue;
+      bool same_rule = strlen(candidate->rule) == rule_size && strncmp(candidate->rule, region->rule, rule_size) == 0;
+      if (pass == 0 && !same_rule) continue;
+      *out_candidate = candidate->index;
+      return BYOC_OK;
+    }
+  }
+  const char *reason = find_refusal(problem, target, region);
+  byoc_diag_error(r->diag, BYOC_INVALID_DATA, "%s: %s is no candidate of '%s': %s", r->path, text, target->kind->name,
+                  reason != NULL ? reason : "none of its rules makes one of these nodes");
+  byoc_diag_hint(r->diag, "byoc explain lists the candidates of each node");
+  return BYOC_INVALID_DATA;
+}
+
+// The regions, and for the check the native target's nodes one by one.
+static byoc_status_t check_cover(const replay_t *r, const byoc_problem_t *problem) {
+  const byoc_candidates_t *list = &problem->candidates;
+  uint32_t count = 0, node_count = problem->flow.node_count, native = (uint32_t)r->targets->targets.count - 1;
+  uint32_t *chosen = byoc_allocate(r->allocator, (size_t)node_count + problem->choice.count, sizeof(*chosen));
+  bool *taken = byoc_allocate(r->allocator, node_count, sizeof(*taken));
+  byoc_status_t status = chosen && taken ? BYOC_OK : byoc_diag_out_of_memory(r->diag);
+  for (size_t i = 0; i < problem->choice.count && status == BYOC_OK; ++i) {
+    const byoc_index_set_t *nodes = &list->items.data[problem->choice.data[i]]->nodes;
+    for (uint32_t n = 0; n < nodes->count; ++n) taken[nodes->items[n]] = true;
+    chosen[count++] = problem->choice.data[i];
+  }
+  for (size_t i = 0; i < list->items.count && status == BYOC_OK; ++i) {
+    const byoc_candidate_t *candidate = list->items.data[i];
+    bool is_rest = candidate->target == native && candidate->nodes.count == 1 && !taken[candidate->nodes.items[0]];
+    if (!is_rest) continue;
+    taken[candidate->nodes.items[0]] = true;
+    chosen[count++] = candidate->index;
+  }
+  double cost_ns = 0, transition_ns = 0;
+  if (status == BYOC_OK) {
+    status = byoc_cover_evaluate(&problem->flow, list->items.data, chosen, count, NULL, r->allocator, r->diag, &cost_ns,
+                                 &transition_ns);
+  }
+  byoc_free(r->allocator, chosen);
+  byoc_free(r->allocator, taken);
+  return status == BYOC_OK ? BYOC_OK : byoc_diag_context(r->diag, status, "%s: '%s'", r->path, problem->name);
+}
+
+static byoc_status_t choose(const replay_t *r, byoc_problem_t *problem) {
+  const byoc_plan_block_t *block = find_block(r, problem);
+  if (block == NULL || block->hash != problem->hash) {
+    byoc_diag_error(r->diag, BYOC_INVALID_DATA, "%s is not a plan of this model: its block '%s' %s", r->path,
+                    problem->name, block == NULL ? "is missing" : "has other nodes");
+    byoc_diag_hint(r->diag, "make one with byoc explain MODEL --save-plan FILE");
+    return BYOC_INVALID_DATA;
+  }
+  BYOC_RETURN_IF_ERROR(collect(r, problem));
+  for (size_t i = 0; i < block->regions.count; ++i) {
+    uint32_t candidate = 0;
+    if (block->regions.data[i].given_back) continue;
+    BYOC_RETURN_IF_ERROR(find_candidate(r, problem, &block->regions.data[i], i, &candidate));
+    if (!byoc_vector_push(&problem->choice, r->allocator, candidate)) return byoc_diag_out_of_memory(r->diag);
+  }
+  return check_cover(r, problem);
+}
+
+byoc_status_t byoc_place_replay(byoc_graph_module_t *module, const byoc_target_list_t *targets, const char *path,
+                                byoc_diag_t *diag, byoc_placement_t *placement) {
+  byoc_plan_t plan;
+  byoc_problems_t problems;
+  BYOC_RETURN_IF_ERROR(byoc_plan_read(path, module->allocator, diag, &plan));
+  byoc_status_t status = byoc_problems_find(module, module->allocator, diag, &problems);
+  if (status != BYOC_OK) {
+    byoc_plan_deinit(&plan);
+    return status;
+  }
+  const replay_t r = {.targets = targets, .plan = &plan, .path = path, .allocator = module->allocator, .diag = diag};
+  for (size_t i = 0; i < problems.items.count && status == BYOC_OK; ++i) status = choose(&r, &problems.items.data[i]);
+  if (status == BYOC_OK) status = byoc_problems_apply(&problems, targets, diag, placement);
+  byoc_problems_deinit(&problems);
+  byoc_plan_deinit(&plan);
+  return status;
+}

@@ -1,0 +1,364 @@
+// Instructions that only dynamic programs have, as C: cells, symbols, branches and loops.
+#include <string.h>
+
+#include "core/compose/host_c.h"
+#include "core/runtime/artifact/container.h"
+
+// ---- numbers ----
+
+static void emit_dim(byoc_host_c_t *host, byoc_dim_t dim, byoc_string_t *out) {
+  if (byoc_dim_is_constant(dim)) {
+    byoc_string_appendf(out, "%lld", (long long)dim.constant);
+    return;
+  }
+  const byoc_dim_expr_t *e = dim.expr;
+  if (e->kind == BYOC_DIM_SYMBOL) {
+    uintptr_t index = (uintptr_t)byoc_text_map_get(&host->program->symbol_indices, e->symbol);
+    byoc_string_appendf(out, "symbols[%zu]", (size_t)index - 1);
+    return;
+  }
+  const char *open = "(", *between = ", ";
+  switch (e->kind) {
+  case BYOC_DIM_ADD:
+    between = " + ";
+    break;
+  case BYOC_DIM_SUB:
+    between = " - ";
+    break;
+  case BYOC_DIM_MUL:
+    between = " * ";
+    break;
+  case BYOC_DIM_FLOORDIV:
+    open = "byoc_dim_floordiv(";
+    break;
+  case BYOC_DIM_CEILDIV:
+    open = "byoc_dim_ceildiv(";
+    break;
+  case BYOC_DIM_MOD:
+    open = "byoc_dim_mod(";
+    break;
+  case BYOC_DIM_MIN:
+    open = "byoc_dim_min(";
+    break;
+  default:
+    open = "byoc_dim_max(";
+    break;
+  }
+  byoc_string_append(out, open);
+  emit_dim(host, e->left, out);
+  byoc_string_append(out, between);
+  emit_dim(host, e->right, out);
+  byoc_string_append(out, ")");
+}
+
+// "(const int64_t[]){symbols[0], 3}"; NULL for a scalar.
+static void emit_dim_list(byoc_host_c_t *host, const byoc_dim_t *dims, int32_t count, byoc_string_t *out) {
+  byoc_string_append(out, count > 0 ? "(const int64_t[]){" : "0");
+  for (int32_t d = 0; d < count; d++) {
+    if (d > 0) byoc_string_append(out, ", ");
+    emit_dim(host, dims[d], out);
+  }
+  if (count > 0) byoc_string_append(out, "}");
+}
+
+static void emit_index_list(const uint32_t *indices, size_t count, byoc_string_t *out) {
+  byoc_string_append(out, count > 0 ? "(const uint32_t[]){" : "0");
+  for (size_t i = 0; i < count; i++) {
+    if (i > 0) byoc_string_append(out, ", ");
+    if (indices[i] == BYOC_CELL_NONE) byoc_string_append(out, "BYOC_CELL_NONE");
+    if (indices[i] != BYOC_CELL_NONE) byoc_string_appendf(out, "%u", indices[i]);
+  }
+  if (count > 0) byoc_string_append(out, "}");
+}
+
+// The first `count` of the buffers' cells.
+static void emit_cell_list(byoc_host_buffer_t *const *buffers, size_t count, byoc_string_t *out) {
+  byoc_string_append(out, count > 0 ? "(const uint32_t[]){" : "0");
+  for (size_t i = 0; i < count; i++) {
+    if (i > 0) byoc_string_append(out, ", ");
+    if (buffers[i] == NULL) byoc_string_append(out, "BYOC_CELL_NONE");
+    if (buffers[i] != NULL) byoc_string_appendf(out, "%u", buffers[i]->index);
+  }
+  if (count > 0) byoc_string_append(out, "}");
+}
+
+static void emit_assign(byoc_host_c_t *host, byoc_host_buffer_t *const *targets, byoc_host_buffer_t *const *sources,
+                        size_t count, byoc_string_t *out) {
+  if (count == 0) return;
+  byoc_host_c_indent(host, out);
+  byoc_string_append(out, "byoc_frame_assign(frame, ");
+  emit_cell_list(targets, count, out);
+  byoc_string_append(out, ", ");
+  emit_cell_list(sources, count, out);
+  byoc_string_appendf(out, ", %zu);\n", count);
+}
+
+static void emit_end(byoc_host_c_t *host, size_t step, byoc_string_t *out) {
+  byoc_host_c_indent(host, out);
+  byoc_string_appendf(out, "STEP_END(%zu);\n", step);
+}
+
+// ---- calls ----
+
+static void emit_place(byoc_host_c_t *host, size_t tensor, const byoc_host_buffer_t *buffer, byoc_string_t *out) {
+  if (!byoc_host_buffer_in_cell(buffer)) return;
+  byoc_host_c_indent(host, out);
+  byoc_string_appendf(out, "PLACE(%zu, %u); // ", tensor, buffer->index);
+  byoc_host_c_comment(out, buffer->name);
+  byoc_string_append(out, "\n");
+}
+
+void byoc_host_c_emit_placing(byoc_host_c_t *host, const byoc_host_instruction_t *i, size_t call, byoc_string_t *out) {
+  size_t first = host->calls.data[call].first_tensor, symbols = i->kernel != NULL ? i->kernel->symbols.count : 0;
+  for (size_t k = 0; k < i->operands.count; k++) emit_place(host, first + k, i->operands.data[k], out);
+  for (size_t k = 0; k < symbols; k++) {
+    byoc_host_c_indent(host, out);
+    byoc_string_appendf(out, "arguments[%zu] = ", k);
+    emit_dim(host, i->dims[k], out);
+    byoc_string_append(out, ";\n");
+  }
+  if (symbols > 0) {
+    byoc_host_c_indent(host, out);
+    byoc_string_appendf(out, "tensors[%zu].data = arguments;\n", first + i->operands.count);
+  }
+  first += i->operands.count + (symbols > 0);
+  for (size_t k = 0; k < i->results.count; k++) emit_place(host, first + k, i->results.data[k], out);
+}
+
+// ---- cells ----
+
+static void emit_allocate(byoc_host_c_t *host, const byoc_host_buffer_t *buffer, size_t step, byoc_string_t *out) {
+  byoc_host_c_indent(host, out);
+  byoc_string_appendf(out, "status = byoc_frame_allocate(frame, %u, %u, %d, ", buffer->index,
+                      (unsigned)buffer->type->dtype, (int)buffer->type->rank);
+  emit_dim_list(host, buffer->type->dims, buffer->type->rank, out);
+  byoc_string_append(out, "); // ");
+  byoc_host_c_comment(out, buffer->name);
+  byoc_string_append(out, "\n");
+  emit_end(host, step, out);
+}
+
+static void emit_share(byoc_host_c_t *host, const byoc_host_instruction_t *i, size_t step, byoc_string_t *out) {
+  const byoc_host_buffer_t *from = i->operands.data[0], *to = i->results.data[0];
+  bool same = !byoc_type_is_tensor(to->type) || byoc_type_equal(from->type, to->type);
+  byoc_host_c_indent(host, out);
+  if (same) {
+    byoc_string_appendf(out, "status = byoc_frame_share(frame, %u, %u, 0, 0);", to->index, from->index);
+  } else {
+    byoc_string_appendf(out, "status = byoc_frame_share(frame, %u, %u, %d, ", to->index, from->index,
+                        (int)to->type->rank);
+    if (to->type->rank == 0) byoc_string_append(out, "(const int64_t[]){0}");
+    if (to->type->rank > 0) emit_dim_list(host, to->type->dims, to->type->rank, out);
+    byoc_string_append(out, ");");
+  }
+  byoc_string_append(out, " // ");
+  byoc_host_c_comment(out, to->name);
+  byoc_string_append(out, "\n");
+  emit_end(host, step, out);
+}
+
+static void emit_match(byoc_host_c_t *host, const byoc_host_instruction_t *i, size_t step, byoc_string_t *out) {
+  const byoc_host_buffer_t *buffer = i->operands.data[0];
+  byoc_string_t what, name;
+  byoc_string_init(&what, out->allocator);
+  byoc_string_appendf(&what, "%s '%s'", buffer->kind == BYOC_HOST_BUFFER_INPUT ? "the input" : "the value",
+                      buffer->name);
+  byoc_host_c_indent(host, out);
+  byoc_string_appendf(out, "status = byoc_frame_expect(frame, %u, %u, %d, ", buffer->index,
+                      (unsigned)buffer->type->dtype, (int)buffer->type->rank);
+  byoc_string_append_c_quoted(out, what.data);
+  byoc_string_append(out, ");\n");
+  emit_end(host, step, out);
+  for (uint32_t k = 0; k < i->match_count; k++) {
+    const byoc_host_match_t *match = &i->matches[k];
+    byoc_host_c_indent(host, out);
+    byoc_string_init(&name, out->allocator);
+    byoc_dim_print(match->dim, &name);
+    if (match->symbol != BYOC_HOST_SYMBOL_NONE) {
+      byoc_string_appendf(out, "symbols[%u] = cells[%u]->dims[%u]; // ", match->symbol, buffer->index, match->axis);
+      byoc_host_c_comment(out, name.data);
+      byoc_string_append(out, "\n");
+    } else {
+      byoc_string_appendf(out, "status = byoc_frame_match(frame, %u, %u, ", buffer->index, match->axis);
+      emit_dim(host, match->dim, out);
+      byoc_string_append(out, ", ");
+      byoc_string_append_c_quoted(out, what.data);
+      byoc_string_append(out, ", ");
+      byoc_string_append_c_quoted(out, name.data);
+      byoc_string_append(out, ");\n");
+      emit_end(host, step, out);
+    }
+    byoc_string_deinit(&name);
+  }
+  byoc_string_deinit(&what);
+}
+
+static byoc_status_t emit_bind(byoc_host_c_t *host, const byoc_host_instruction_t *i, size_t step, byoc_string_t *out) {
+  byoc_host_c_tensor_t place;
+  BYOC_RETURN_IF_ERROR(byoc_host_c_locate(host, i->operands.data[0], &place));
+  byoc_host_c_indent(host, out);
+  byoc_string_append(out, "status = byoc_frame_bind(frame, \"the operator\", (const int64_t *)(const void *)(");
+  byoc_host_c_emit_address(&place, 0, out);
+  byoc_string_append(out, "), ");
+  emit_index_list(i->symbols, i->symbol_count, out);
+  byoc_string_appendf(out, ", %u);\n", i->symbol_count);
+  emit_end(host, step, out);
+  return BYOC_OK;
+}
+
+static byoc_status_t emit_container(byoc_host_c_t *host, const byoc_host_instruction_t *i, size_t step,
+                                    byoc_string_t *out) {
+  const char *function = NULL;
+#define BYOC_CONTAINER_NAME(op, name)                                                                                  \
+  if (strcmp(i->symbol, op) == 0) function = #name;
+  BYOC_CONTAINER_LIST(BYOC_CONTAINER_NAME)
+#undef BYOC_CONTAINER_NAME
+  if (function == NULL) {
+    return byoc_diag_error(host->diag, BYOC_INTERNAL, "'%s' is no operator on containers", i->symbol);
+  }
+  byoc_host_c_indent(host, out);
+  byoc_string_appendf(out, "status = %s(frame, &(const byoc_container_call_t){%u, %zu, ", function,
+                      i->results.data[0]->index, i->operands.count);
+  emit_cell_list(i->operands.data, i->operands.count, out);
+  byoc_string_appendf(out, ", %lld, %lld});\n", (long long)i->axis, (long long)i->flag);
+  emit_end(host, step, out);
+  return BYOC_OK;
+}
+
+// ---- branches and loops ----
+
+static byoc_status_t emit_nested(byoc_host_c_t *host, const byoc_host_region_t *region, byoc_string_t *out) {
+  host->depth++;
+  byoc_status_t status = byoc_host_c_emit_region(host, region, out);
+  host->depth--;
+  byoc_host_c_indent(host, out);
+  byoc_string_append(out, "}");
+  return status;
+}
+
+static byoc_status_t emit_branch(byoc_host_c_t *host, const byoc_host_instruction_t *i, byoc_string_t *out) {
+  byoc_host_c_tensor_t condition;
+  BYOC_RETURN_IF_ERROR(byoc_host_c_locate(host, i->operands.data[0], &condition));
+  byoc_host_c_indent(host, out);
+  byoc_string_append(out, "if (*(const uint8_t *)(");
+  byoc_host_c_emit_address(&condition, 0, out);
+  byoc_string_append(out, ") != 0) {\n");
+  BYOC_RETURN_IF_ERROR(emit_nested(host, &i->regions[0], out));
+  byoc_string_append(out, " else {\n");
+  BYOC_RETURN_IF_ERROR(emit_nested(host, &i->regions[1], out));
+  byoc_string_append(out, "\n");
+  return BYOC_OK;
+}
+
+static void emit_loop_head(byoc_host_c_t *host, const byoc_host_instruction_t *i, size_t step, byoc_string_t *out) {
+  const byoc_host_region_t *body = &i->regions[0];
+  size_t carried = body->parameters.count - 2;
+  byoc_host_c_indent(host, out);
+  byoc_string_appendf(out, "int64_t trips_%zu = ", step);
+  if (i->operands.data[0] == NULL) byoc_string_append(out, "INT64_MAX;\n");
+  if (i->operands.data[0] != NULL) {
+    byoc_string_appendf(out, "byoc_cell_integer(cells[%u], 0);\n", i->operands.data[0]->index);
+  }
+  byoc_host_c_indent(host, out);
+  byoc_string_appendf(out, "int64_t goes_on_%zu = ", step);
+  if (i->operands.data[1] == NULL) byoc_string_append(out, "1;\n");
+  if (i->operands.data[1] != NULL) {
+    byoc_string_appendf(out, "byoc_cell_integer(cells[%u], 0);\n", i->operands.data[1]->index);
+  }
+  emit_assign(host, body->parameters.data + 2, i->operands.data + 2, carried, out);
+  const byoc_dim_t *dims = i->dims;
+  for (size_t k = carried; k < i->results.count; k++) {
+    const byoc_type_t *type = i->results.data[k]->type;
+    byoc_host_c_indent(host, out);
+    byoc_string_appendf(out, "status = byoc_frame_scan_begin(frame, %u, %u, %d, ", i->results.data[k]->index,
+                        (unsigned)type->dtype, (int)type->rank - 1);
+    emit_dim_list(host, dims, type->rank - 1, out);
+    byoc_string_append(out, ");\n");
+    emit_end(host, step, out);
+    dims += type->rank - 1;
+  }
+  byoc_host_c_indent(host, out);
+  byoc_string_appendf(out, "for (int64_t turn_%zu = 0; turn_%zu < trips_%zu && goes_on_%zu; ++turn_%zu) {\n", step,
+                      step, step, step, step);
+  host->depth++;
+  byoc_host_c_indent(host, out);
+  byoc_string_appendf(out, "status = byoc_frame_set_i64(frame, %u, turn_%zu);\n", body->parameters.data[0]->index,
+                      step);
+  emit_end(host, step, out);
+  byoc_host_c_indent(host, out);
+  byoc_string_appendf(out, "status = byoc_frame_set_bool(frame, %u, 1);\n", body->parameters.data[1]->index);
+  emit_end(host, step, out);
+  host->depth--;
+}
+
+static byoc_status_t emit_loop(byoc_host_c_t *host, const byoc_host_instruction_t *i, size_t step, byoc_string_t *out) {
+  const byoc_host_region_t *body = &i->regions[0];
+  size_t outer = host->loop;
+  byoc_host_c_indent(host, out);
+  byoc_string_append(out, "{\n");
+  host->depth++;
+  host->loop = step;
+  emit_loop_head(host, i, step, out);
+  byoc_status_t status = emit_nested(host, body, out);
+  host->loop = outer;
+  byoc_string_append(out, "\n");
+  emit_assign(host, i->results.data, body->parameters.data + 2, body->parameters.count - 2, out);
+  for (size_t k = 0; k < body->parameters.count; k++) {
+    byoc_host_c_indent(host, out);
+    byoc_string_appendf(out, "byoc_frame_release(frame, %u);\n", body->parameters.data[k]->index);
+  }
+  host->depth--;
+  byoc_host_c_indent(host, out);
+  byoc_string_append(out, "}\n");
+  return status;
+}
+
+static void emit_yield(byoc_host_c_t *host, const byoc_host_instruction_t *i, size_t step, byoc_string_t *out) {
+  const byoc_host_instruction_t *owner = i->region->owner;
+  if (owner->op == BYOC_HOST_BRANCH) {
+    emit_assign(host, owner->results.data, i->operands.data, owner->results.count, out);
+    return;
+  }
+  size_t carried = i->region->parameters.count - 2;
+  byoc_host_c_indent(host, out);
+  byoc_string_appendf(out, "goes_on_%zu = byoc_cell_integer(cells[%u], 0);\n", host->loop, i->operands.data[0]->index);
+  for (size_t k = carried; k < owner->results.count; k++) {
+    byoc_host_c_indent(host, out);
+    byoc_string_appendf(out, "status = byoc_frame_scan_append(frame, %u, %u, trips_%zu);\n",
+                        owner->results.data[k]->index, i->operands.data[k + 1]->index, host->loop);
+    emit_end(host, step, out);
+  }
+  emit_assign(host, i->region->parameters.data + 2, i->operands.data + 1, carried, out);
+}
+
+byoc_status_t byoc_host_c_emit_dynamic(byoc_host_c_t *host, const byoc_host_instruction_t *i, size_t step,
+                                       byoc_string_t *out) {
+  switch (i->op) {
+  case BYOC_HOST_ALLOCATE:
+    emit_allocate(host, i->operands.data[0], step, out);
+    return BYOC_OK;
+  case BYOC_HOST_FREE:
+    byoc_host_c_indent(host, out);
+    byoc_string_appendf(out, "byoc_frame_release(frame, %u);\n", i->operands.data[0]->index);
+    return BYOC_OK;
+  case BYOC_HOST_SHARE:
+    emit_share(host, i, step, out);
+    return BYOC_OK;
+  case BYOC_HOST_MATCH:
+    emit_match(host, i, step, out);
+    return BYOC_OK;
+  case BYOC_HOST_BIND:
+    return emit_bind(host, i, step, out);
+  case BYOC_HOST_CONTAINER:
+    return emit_container(host, i, step, out);
+  case BYOC_HOST_BRANCH:
+    return emit_branch(host, i, out);
+  case BYOC_HOST_LOOP:
+    return emit_loop(host, i, step, out);
+  case BYOC_HOST_YIELD:
+    emit_yield(host, i, step, out);
+    return BYOC_OK;
+  default:
+    return byoc_diag_error(host->diag, BYOC_INTERNAL, "an instruction of kind %d cannot be compiled", (int)i->op);
+  }
+}

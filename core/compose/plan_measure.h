@@ -1,0 +1,19 @@
+// Whole models by measuring: each plan is built in a child process as the model would be, run once in another, and all
+// that ran are timed in turns in a third. A plan that cannot be built, crashes or hangs is out of the contest.
+#ifndef BYOC_CORE_COMPOSE_PLAN_MEASURE_H_
+#define BYOC_CORE_COMPOSE_PLAN_MEASURE_H_
+
+#include "core/collage/place_collage.h"
+#include "core/compose/pipeline.h"
+
+typedef struct byoc_plan_measurer_t {
+  byoc_graph_module_t *module; // simplified, not placed
+  const byoc_target_list_t *targets;
+  byoc_allocator_t allocator;
+  int32_t thread_count;
+} byoc_plan_measurer_t;
+
+// The measurer outlives the pricer.
+byoc_whole_pricer_t byoc_plan_measurer_pricer(byoc_plan_measurer_t *measurer);
+
+#endif // BYOC_CORE_COMPOSE_PLAN_MEASURE_H_

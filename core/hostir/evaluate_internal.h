@@ -1,0 +1,53 @@
+// What the parts of the evaluator share. Internal to core/hostir.
+#ifndef BYOC_CORE_HOSTIR_EVALUATE_INTERNAL_H_
+#define BYOC_CORE_HOSTIR_EVALUATE_INTERNAL_H_
+
+#include "core/hostir/c_interface.h"
+#include "core/hostir/evaluate.h"
+#include "core/kernel/interpret.h"
+#include "core/runtime/artifact/container.h"
+
+typedef struct byoc_step_t byoc_step_t;
+
+// The instructions of one region, prepared.
+typedef struct byoc_steps_t {
+  byoc_step_t *steps;
+  size_t count;
+} byoc_steps_t;
+
+// What is prepared for one instruction.
+struct byoc_step_t {
+  const byoc_host_instruction_t *instruction;
+  DLTensor *tensors; // operands, the values of a kernel's symbols, results; data filled in before each call
+  byoc_call_t call;
+  int64_t *symbols;                    // KERNEL: values of the kernel's symbols
+  byoc_interpreter_t *interpreter;     // KERNEL
+  byoc_packed_function_t packed;       // PACKED
+  void *engine_instance;               // ENGINE
+  const byoc_engine_t *engine;         // ENGINE
+  byoc_c_interface_t *c_interface;     // C_CALL
+  byoc_container_function_t container; // CONTAINER
+  uint32_t *sources, *targets;         // cells, CONTAINER: operands; YIELD: what goes where
+  byoc_steps_t *regions;               // BRANCH, LOOP
+};
+
+struct byoc_evaluator_t {
+  byoc_allocator_t allocator;
+  byoc_arena_t arena;
+  const byoc_host_program_t *program;
+  byoc_runtime_t runtime;
+  char error[512];
+  uint8_t *workspace, *workspace_memory;
+  uint8_t **addresses; // by buffer index; of buffers in cells: as of the last call
+  byoc_steps_t body;
+  void **engine_instances; // parallel to program->engines
+  byoc_frame_t frame;      // cells by buffer index; results and texts of the last run
+};
+
+// evaluate_run.c: runs the body; the inputs are placed.
+byoc_status_t byoc_evaluator_run_body(byoc_evaluator_t *evaluator, byoc_diag_t *diag);
+// Reports `status` with what runtime->set_error was told.
+byoc_status_t byoc_evaluator_failed(byoc_evaluator_t *evaluator, byoc_status_t status, const char *what,
+                                    const char *symbol, byoc_diag_t *diag);
+
+#endif // BYOC_CORE_HOSTIR_EVALUATE_INTERNAL_H_

@@ -1,0 +1,254 @@
+// The evaluator, running: instruction by instruction, regions again and again.
+#include <string.h>
+
+#include "core/hostir/evaluate_internal.h"
+
+// What a loop's yield tells the loop.
+typedef struct turn_t {
+  bool goes_on;
+  int64_t trip_count; // -1: not known
+} turn_t;
+
+// The value of a dimension.
+static int64_t value_of(const byoc_evaluator_t *evaluator, byoc_dim_t dim) {
+  if (byoc_dim_is_constant(dim)) return dim.constant;
+  const byoc_dim_expr_t *e = dim.expr;
+  if (e->kind == BYOC_DIM_SYMBOL) {
+    uintptr_t index = (uintptr_t)byoc_text_map_get(&evaluator->program->symbol_indices, e->symbol);
+    return evaluator->frame.symbols[index - 1]; // lowering has seen to it that it is there
+  }
+  int64_t a = value_of(evaluator, e->left), b = value_of(evaluator, e->right);
+  switch (e->kind) {
+  case BYOC_DIM_ADD:
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+  case BYOC_DIM_SUB:
+    return (int64_t)((uint64_t)a - (uint64_t)b);
+  case BYOC_DIM_MUL:
+    return (int64_t)((uint64_t)a * (uint64_t)b);
+  case BYOC_DIM_FLOORDIV:
+    return byoc_dim_floordiv(a, b);
+  case BYOC_DIM_CEILDIV:
+    return byoc_dim_ceildiv(a, b);
+  case BYOC_DIM_MOD:
+    return byoc_dim_mod(a, b);
+  case BYOC_DIM_MIN:
+    return byoc_dim_min(a, b);
+  default:
+    return byoc_dim_max(a, b);
+  }
+}
+
+static void dims_of(const byoc_evaluator_t *evaluator, const byoc_type_t *type, int64_t *dims) {
+  for (int32_t d = 0; d < type->rank; ++d) dims[d] = value_of(evaluator, type->dims[d]);
+}
+
+static uint8_t *address_of(byoc_evaluator_t *evaluator, const byoc_host_buffer_t *buffer) {
+  if (byoc_host_buffer_in_cell(buffer)) {
+    evaluator->addresses[buffer->index] = evaluator->frame.cells[buffer->index]->data;
+  }
+  return evaluator->addresses[buffer->index];
+}
+
+static void place_tensor(byoc_evaluator_t *evaluator, const byoc_host_buffer_t *buffer, DLTensor *tensor) {
+  tensor->data = address_of(evaluator, buffer);
+  if (byoc_host_buffer_in_cell(buffer)) tensor->shape = evaluator->frame.cells[buffer->index]->dims;
+}
+
+static void place_tensors(byoc_evaluator_t *evaluator, byoc_step_t *step) {
+  const byoc_host_instruction_t *i = step->instruction;
+  for (size_t k = 0; k < i->operands.count; ++k) place_tensor(evaluator, i->operands.data[k], &step->tensors[k]);
+  for (size_t k = 0; i->kernel != NULL && k < i->kernel->symbols.count; ++k) {
+    step->symbols[k] = value_of(evaluator, i->dims[k]);
+  }
+  for (size_t k = 0; k < i->results.count; ++k) {
+    place_tensor(evaluator, i->results.data[k], &step->tensors[step->call.input_count + k]);
+  }
+}
+
+static byoc_status_t call_c(byoc_evaluator_t *evaluator, byoc_step_t *step) {
+  const byoc_host_instruction_t *i = step->instruction;
+  for (size_t k = 0; k < i->operands.count; ++k) (void)address_of(evaluator, i->operands.data[k]);
+  for (size_t k = 0; k < i->results.count; ++k) (void)address_of(evaluator, i->results.data[k]);
+  return byoc_c_interface_call(step->c_interface, evaluator->addresses, i);
+}
+
+static byoc_status_t allocate(byoc_evaluator_t *evaluator, const byoc_host_buffer_t *buffer) {
+  if (!buffer->is_value) return BYOC_OK; // the plan has placed it
+  int64_t dims[BYOC_MAX_RANK];
+  dims_of(evaluator, buffer->type, dims);
+  return byoc_frame_allocate(&evaluator->frame, buffer->index, buffer->type->dtype, (uint32_t)buffer->type->rank, dims);
+}
+
+static byoc_status_t share(byoc_evaluator_t *evaluator, const byoc_host_instruction_t *i) {
+  const byoc_host_buffer_t *from = i->operands.data[0], *to = i->results.data[0];
+  bool same = !byoc_type_is_tensor(to->type) || byoc_type_equal(from->type, to->type);
+  int64_t dims[BYOC_MAX_RANK];
+  if (!same) dims_of(evaluator, to->type, dims);
+  return byoc_frame_share(&evaluator->frame, to->index, from->index, same ? 0 : (uint32_t)to->type->rank,
+                          same ? NULL : dims);
+}
+
+static byoc_status_t match(byoc_evaluator_t *evaluator, const byoc_host_instruction_t *i) {
+  const byoc_host_buffer_t *buffer = i->operands.data[0];
+  byoc_frame_t *frame = &evaluator->frame;
+  char what[256];
+  snprintf(what, sizeof(what), "%s '%s'", buffer->kind == BYOC_HOST_BUFFER_INPUT ? "the input" : "the value",
+           buffer->name);
+  byoc_status_t status =
+      byoc_frame_expect(frame, buffer->index, buffer->type->dtype, (uint32_t)buffer->type->rank, what);
+  for (uint32_t k = 0; k < i->match_count && status == BYOC_OK; ++k) {
+    const byoc_host_match_t *m = &i->matches[k];
+    if (m->symbol != BYOC_HOST_SYMBOL_NONE) {
+      frame->symbols[m->symbol] = frame->cells[buffer->index]->dims[m->axis];
+      continue;
+    }
+    byoc_string_t name;
+    byoc_string_init(&name, evaluator->allocator);
+    byoc_dim_print(m->dim, &name);
+    status = byoc_frame_match(frame, buffer->index, m->axis, value_of(evaluator, m->dim), what, name.data);
+    byoc_string_deinit(&name);
+  }
+  return status;
+}
+
+static byoc_status_t run_steps(byoc_evaluator_t *evaluator, const byoc_steps_t *steps, turn_t *turn, byoc_diag_t *diag);
+
+static byoc_status_t yield(byoc_evaluator_t *evaluator, const byoc_step_t *step, turn_t *turn) {
+  const byoc_host_instruction_t *i = step->instruction, *owner = i->region->owner;
+  byoc_frame_t *frame = &evaluator->frame;
+  if (owner->op == BYOC_HOST_BRANCH) {
+    byoc_frame_assign(frame, step->targets, step->sources, (uint32_t)owner->results.count);
+    return BYOC_OK;
+  }
+  uint32_t carried = (uint32_t)i->region->parameters.count - 2;
+  turn->goes_on = byoc_cell_integer(frame->cells[step->sources[0]], 0) != 0;
+  for (size_t k = carried; k < owner->results.count; ++k) {
+    byoc_status_t status =
+        byoc_frame_scan_append(frame, owner->results.data[k]->index, step->sources[k + 1], turn->trip_count);
+    if (status != BYOC_OK) return status;
+  }
+  byoc_frame_assign(frame, step->targets, step->sources, carried + 1);
+  return BYOC_OK;
+}
+
+static byoc_status_t begin_loop(byoc_evaluator_t *evaluator, const byoc_host_instruction_t *i, turn_t *turn) {
+  byoc_frame_t *frame = &evaluator->frame;
+  const byoc_host_region_t *body = &i->regions[0];
+  *turn = (turn_t){.goes_on = true, .trip_count = -1};
+  if (i->operands.data[0] != NULL) {
+    turn->trip_count = byoc_cell_integer(frame->cells[i->operands.data[0]->index], 0);
+    if (turn->trip_count < 0) turn->trip_count = 0;
+  }
+  if (i->operands.data[1] != NULL) turn->goes_on = byoc_cell_integer(frame->cells[i->operands.data[1]->index], 0) != 0;
+  const byoc_dim_t *next = i->dims;
+  for (size_t k = 0; k < i->results.count; ++k) {
+    uint32_t result = i->results.data[k]->index;
+    if (k + 2 < body->parameters.count) { // no turn: what goes in comes out
+      byoc_frame_assign(frame, &body->parameters.data[k + 2]->index, &i->operands.data[k + 2]->index, 1);
+      continue;
+    }
+    const byoc_type_t *type = i->results.data[k]->type;
+    int64_t dims[BYOC_MAX_RANK] = {0};
+    for (int32_t d = 1; d < type->rank; ++d) dims[d - 1] = value_of(evaluator, *next++);
+    byoc_status_t status = byoc_frame_scan_begin(frame, result, type->dtype, (uint32_t)type->rank - 1, dims);
+    if (status != BYOC_OK) return status;
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t loop(byoc_evaluator_t *evaluator, const byoc_step_t *step, byoc_diag_t *diag) {
+  const byoc_host_instruction_t *i = step->instruction;
+  const byoc_host_region_t *body = &i->regions[0];
+  byoc_frame_t *frame = &evaluator->frame;
+  turn_t turn;
+  byoc_status_t status = begin_loop(evaluator, i, &turn);
+  for (int64_t t = 0; (turn.trip_count < 0 || t < turn.trip_count) && turn.goes_on && status == BYOC_OK; ++t) {
+    status = byoc_frame_set_i64(frame, body->parameters.data[0]->index, t);
+    if (status == BYOC_OK) status = byoc_frame_set_bool(frame, body->parameters.data[1]->index, true);
+    if (status == BYOC_OK) BYOC_RETURN_IF_ERROR(run_steps(evaluator, &step->regions[0], &turn, diag));
+  }
+  if (status != BYOC_OK) return byoc_evaluator_failed(evaluator, status, "loop", i->origin, diag);
+  for (size_t k = 2; k < body->parameters.count; ++k) {
+    byoc_frame_assign(frame, &i->results.data[k - 2]->index, &body->parameters.data[k]->index, 1);
+  }
+  for (size_t k = 0; k < body->parameters.count; ++k) byoc_frame_release(frame, body->parameters.data[k]->index);
+  return BYOC_OK;
+}
+
+static byoc_status_t branch(byoc_evaluator_t *evaluator, const byoc_step_t *step, turn_t *turn, byoc_diag_t *diag) {
+  bool condition = *address_of(evaluator, step->instruction->operands.data[0]) != 0;
+  return run_steps(evaluator, &step->regions[condition ? 0 : 1], turn, diag);
+}
+
+static byoc_status_t run_step(byoc_evaluator_t *evaluator, byoc_step_t *step, turn_t *turn, byoc_diag_t *diag) {
+  const byoc_host_instruction_t *i = step->instruction;
+  byoc_frame_t *frame = &evaluator->frame;
+  byoc_status_t status = BYOC_OK;
+  evaluator->error[0] = '\0';
+  if (step->tensors != NULL) place_tensors(evaluator, step);
+  switch (i->op) {
+  case BYOC_HOST_KERNEL:
+    status = byoc_interpreter_run(step->interpreter, &step->call);
+    break;
+  case BYOC_HOST_PACKED:
+    status = step->packed(&step->call);
+    break;
+  case BYOC_HOST_ENGINE:
+    status = step->engine->run(step->engine_instance, i->engine_function, &step->call);
+    break;
+  case BYOC_HOST_C_CALL:
+    status = call_c(evaluator, step);
+    break;
+  case BYOC_HOST_COPY:
+    memcpy(address_of(evaluator, i->results.data[0]), address_of(evaluator, i->operands.data[0]),
+           i->operands.data[0]->size_bytes);
+    break;
+  case BYOC_HOST_ALLOCATE:
+    status = allocate(evaluator, i->operands.data[0]);
+    break;
+  case BYOC_HOST_FREE:
+    if (i->operands.data[0]->is_value) byoc_frame_release(frame, i->operands.data[0]->index);
+    break;
+  case BYOC_HOST_SHARE:
+    status = share(evaluator, i);
+    break;
+  case BYOC_HOST_MATCH:
+    status = match(evaluator, i);
+    break;
+  case BYOC_HOST_BIND:
+    status = byoc_frame_bind(frame, "the operator", (const int64_t *)(void *)address_of(evaluator, i->operands.data[0]),
+                             i->symbols, i->symbol_count);
+    break;
+  case BYOC_HOST_CONTAINER: {
+    const byoc_container_call_t call = {i->results.data[0]->index, (uint32_t)i->operands.count, step->sources, i->axis,
+                                        i->flag};
+    status = step->container(frame, &call);
+    break;
+  }
+  case BYOC_HOST_YIELD:
+    status = yield(evaluator, step, turn);
+    break;
+  case BYOC_HOST_BRANCH:
+    return branch(evaluator, step, turn, diag);
+  case BYOC_HOST_LOOP:
+    return loop(evaluator, step, diag);
+  default:
+    break;
+  }
+  if (status == BYOC_OK) return BYOC_OK;
+  const char *symbol = i->symbol != NULL ? i->symbol : i->origin;
+  return byoc_evaluator_failed(evaluator, status, byoc_host_op_name(i->op), symbol ? symbol : "", diag);
+}
+
+static byoc_status_t run_steps(byoc_evaluator_t *evaluator, const byoc_steps_t *steps, turn_t *turn,
+                               byoc_diag_t *diag) {
+  for (size_t k = 0; k < steps->count; ++k) BYOC_RETURN_IF_ERROR(run_step(evaluator, &steps->steps[k], turn, diag));
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_evaluator_run_body(byoc_evaluator_t *evaluator, byoc_diag_t *diag) {
+  turn_t turn = {0};
+  BYOC_RETURN_IF_ERROR_IN(diag, run_steps(evaluator, &evaluator->body, &turn, diag), "evaluating '%s'",
+                          evaluator->program->name);
+  return BYOC_OK;
+}

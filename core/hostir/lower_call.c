@@ -1,0 +1,168 @@
+// Calls: of kernels, of backends' functions, of plain C functions, of the runtime's own.
+#include <string.h>
+
+#include "core/hostir/lower_internal.h"
+#include "core/module/c_call.h"
+
+static byoc_status_t push_operands(byoc_host_lowering_t *l, byoc_host_instruction_t *i, const byoc_node_t *node) {
+  for (uint32_t k = 0; k < node->operand_count; ++k) {
+    byoc_host_buffer_t *buffer = NULL;
+    BYOC_RETURN_IF_ERROR(byoc_host_buffer_of(l, node->operands[k], &buffer));
+    BYOC_RETURN_IF_ERROR(byoc_host_push(l, i, false, buffer));
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t push_results(byoc_host_lowering_t *l, byoc_host_instruction_t *i, const byoc_node_t *node) {
+  for (uint32_t k = 0; k < node->result_count; ++k) {
+    byoc_host_buffer_t *buffer = NULL;
+    BYOC_RETURN_IF_ERROR(byoc_host_make_result(l, node->results[k], &buffer));
+    BYOC_RETURN_IF_ERROR(byoc_host_push(l, i, true, buffer));
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t add_kernel(byoc_host_lowering_t *l, const byoc_loop_kernel_t *kernel) {
+  for (size_t k = 0; k < l->program->kernels.count; ++k) {
+    if (l->program->kernels.data[k] == kernel) return BYOC_OK;
+  }
+  return byoc_vector_push(&l->program->kernels, l->program->arena.allocator, kernel) ? BYOC_OK
+                                                                                     : byoc_diag_out_of_memory(l->diag);
+}
+
+byoc_status_t byoc_host_lower_kernel_call(byoc_host_lowering_t *l, const byoc_node_t *node) {
+  byoc_host_instruction_t *i = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_host_append(l, BYOC_HOST_KERNEL, node, &i));
+  i->kernel = node->callee->kernel;
+  i->function = node->callee;
+  i->symbol = i->kernel->name;
+  BYOC_RETURN_IF_ERROR(add_kernel(l, i->kernel));
+  BYOC_RETURN_IF_ERROR(byoc_host_kernel_dims(l, node, &i->dims));
+  BYOC_RETURN_IF_ERROR(push_operands(l, i, node));
+  return push_results(l, i, node);
+}
+
+// The module that says how an extern function is called.
+static const byoc_runtime_module_t *find_binding(const byoc_graph_module_t *module, const char *function) {
+  for (size_t k = 0; k < module->runtime_modules.count; ++k) {
+    const byoc_runtime_module_t *candidate = module->runtime_modules.data[k];
+    if (candidate->function_name != NULL && strcmp(candidate->function_name, function) == 0) return candidate;
+  }
+  return NULL;
+}
+
+static byoc_status_t find_engine(byoc_host_lowering_t *l, const byoc_runtime_module_t *json,
+                                 byoc_host_engine_t **out_engine) {
+  for (size_t k = 0; k < l->program->engines.count; ++k) {
+    *out_engine = &l->program->engines.data[k];
+    if (strcmp((*out_engine)->engine->name, json->engine_name) == 0) return BYOC_OK;
+  }
+  const byoc_graph_module_t *module = l->program->module;
+  for (size_t k = 0; k < module->runtime_modules.count; ++k) {
+    const byoc_runtime_module_t *engine = module->runtime_modules.data[k];
+    if (engine->kind != BYOC_RUNTIME_MODULE_ENGINE || strcmp(engine->name, json->engine_name) != 0) continue;
+    byoc_host_engine_t entry = {.engine = engine};
+    if (!byoc_vector_push(&l->program->engines, l->program->arena.allocator, entry)) {
+      return byoc_diag_out_of_memory(l->diag);
+    }
+    *out_engine = &l->program->engines.data[l->program->engines.count - 1];
+    return BYOC_OK;
+  }
+  return byoc_diag_error(l->diag, BYOC_NOT_FOUND, "function '%s' needs the engine '%s', which no backend handed back",
+                         json->function_name, json->engine_name);
+}
+
+static byoc_status_t push_bound_constants(byoc_host_lowering_t *l, byoc_host_instruction_t *i,
+                                          const byoc_runtime_module_t *binding) {
+  for (size_t k = 0; k < binding->constants.count; ++k) {
+    const byoc_bound_constant_t *constant = &binding->constants.data[k];
+    byoc_host_buffer_t *buffer = byoc_pointer_map_get(&l->buffers, constant); // a function that is called again
+    if (buffer == NULL) {
+      char *name = byoc_arena_format(&l->program->arena, "%s_c%zu", binding->function_name, k);
+      buffer = name ? byoc_host_buffer_create(l->program, BYOC_HOST_BUFFER_CONSTANT, name, constant->type) : NULL;
+      if (buffer == NULL || !byoc_pointer_map_put(&l->buffers, constant, buffer)) {
+        return byoc_diag_out_of_memory(l->diag);
+      }
+      buffer->data = constant->data;
+    }
+    BYOC_RETURN_IF_ERROR(byoc_host_push(l, i, false, buffer));
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_host_lower_extern_call(byoc_host_lowering_t *l, const byoc_node_t *node) {
+  const byoc_runtime_module_t *binding = find_binding(l->program->module, node->callee->name);
+  if (binding == NULL) {
+    return byoc_diag_error(l->diag, BYOC_INTERNAL, "extern function '%s' is bound to nothing", node->callee->name);
+  }
+  bool packed = binding->kind == BYOC_RUNTIME_MODULE_PACKED;
+  byoc_host_instruction_t *i = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_host_append(l, packed ? BYOC_HOST_PACKED : BYOC_HOST_ENGINE, node, &i));
+  i->symbol = packed ? binding->packed_symbol : binding->function_name;
+  i->function = node->callee;
+  BYOC_RETURN_IF_ERROR(push_operands(l, i, node));
+  if (packed) {
+    BYOC_RETURN_IF_ERROR(push_bound_constants(l, i, binding));
+  } else {
+    byoc_host_engine_t *engine = NULL;
+    BYOC_RETURN_IF_ERROR(find_engine(l, binding, &engine));
+    i->json = binding;
+    i->engine = engine->engine;
+    while (i->engine_function < engine->functions.count && engine->functions.data[i->engine_function] != binding) {
+      i->engine_function += 1; // a function that is called again keeps its index
+    }
+    if (i->engine_function == engine->functions.count &&
+        !byoc_vector_push(&engine->functions, l->program->arena.allocator, binding)) {
+      return byoc_diag_out_of_memory(l->diag);
+    }
+  }
+  if (binding->workspace_size_bytes > 0) {
+    const int64_t dims[1] = {(int64_t)binding->workspace_size_bytes};
+    const byoc_type_t *type = byoc_type_tensor_static(&l->program->arena, BYOC_DTYPE_U8, 1, dims);
+    i->workspace = type ? byoc_host_buffer_create(l->program, BYOC_HOST_BUFFER_LOCAL, "scratch", type) : NULL;
+    if (i->workspace == NULL) return byoc_diag_out_of_memory(l->diag);
+  }
+  return push_results(l, i, node);
+}
+
+byoc_status_t byoc_host_lower_c_call(byoc_host_lowering_t *l, const byoc_node_t *node) {
+  byoc_c_call_t *call = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_c_call_from_node(node, &l->program->arena, l->diag, &call));
+  for (uint32_t k = 0; k < node->result_count; ++k) {
+    byoc_value_t *in_place = byoc_host_aliased_operand(node->results[k]);
+    byoc_host_buffer_t *buffer = NULL;
+    if (in_place != NULL) {
+      BYOC_RETURN_IF_ERROR(byoc_host_lower_alias(l, node->results[k], in_place));
+      continue;
+    }
+    BYOC_RETURN_IF_ERROR(byoc_host_make_result(l, node->results[k], &buffer));
+    if (k != 0 || call->result_from_operand < 0) continue;
+    byoc_host_buffer_t *from = NULL;
+    BYOC_RETURN_IF_ERROR(byoc_host_buffer_of(l, node->operands[call->result_from_operand], &from));
+    BYOC_RETURN_IF_ERROR(byoc_host_append_copy(l, BYOC_HOST_COPY, from, buffer));
+  }
+  byoc_host_instruction_t *i = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_host_append(l, BYOC_HOST_C_CALL, node, &i));
+  i->c_call = call;
+  i->flops = (double)byoc_attributes_int(&node->attributes, BYOC_ATTRIBUTE_FLOPS, -1);
+  i->symbol = call->symbol;
+  BYOC_RETURN_IF_ERROR(push_operands(l, i, node));
+  for (uint32_t k = 0; k < node->result_count; ++k) {
+    byoc_host_buffer_t *buffer = NULL;
+    BYOC_RETURN_IF_ERROR(byoc_host_buffer_of(l, node->results[k], &buffer));
+    BYOC_RETURN_IF_ERROR(byoc_host_push(l, i, true, buffer));
+  }
+  return BYOC_OK;
+}
+
+// A function of the artifact's text room (core/runtime/artifact/text.c).
+byoc_status_t byoc_host_lower_text(byoc_host_lowering_t *l, const byoc_node_t *node) {
+  const char *function = byoc_attributes_string(&node->attributes, "function", NULL);
+  if (function == NULL) return byoc_diag_error(l->diag, BYOC_INVALID_DATA, "the attribute 'function' is missing");
+  byoc_host_instruction_t *i = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_host_append(l, BYOC_HOST_PACKED, node, &i));
+  i->symbol = byoc_arena_format(&l->program->arena, "byoc_text_%s", function);
+  if (i->symbol == NULL) return byoc_diag_out_of_memory(l->diag);
+  BYOC_RETURN_IF_ERROR(push_operands(l, i, node));
+  return push_results(l, i, node);
+}

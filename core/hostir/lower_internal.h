@@ -1,0 +1,71 @@
+// What the parts of lowering share. Internal to core/hostir.
+#ifndef BYOC_CORE_HOSTIR_LOWER_INTERNAL_H_
+#define BYOC_CORE_HOSTIR_LOWER_INTERNAL_H_
+
+#include "core/hostir/lower.h"
+
+typedef struct byoc_host_lowering_t {
+  byoc_host_program_t *program;
+  byoc_function_t *main;
+  byoc_host_region_t *region;  // where instructions go
+  byoc_map_t buffers;          // pointer map: value, constant or bound constant → byoc_host_buffer_t *
+  byoc_map_t homes;            // pointer map: value whose bytes an output is → that output's buffer
+  byoc_map_t cells;            // pointer map: storage root whose bytes are in a cell → itself
+  BYOC_VECTOR(uint32_t) bound; // symbols with a value here, those of the innermost block last
+  byoc_diag_t *diag;
+} byoc_host_lowering_t;
+
+// ---- lower_storage.c: where bytes are ----
+bool byoc_host_is_c_call(const byoc_node_t *node);
+bool byoc_host_is_view(const byoc_node_t *node);
+bool byoc_host_is_control(const byoc_node_t *node);   // If, Loop
+bool byoc_host_is_container(const byoc_node_t *node); // an operator of core/runtime/artifact/container.h
+// The operand whose bytes a result shares; NULL where it has bytes of its own.
+byoc_value_t *byoc_host_aliased_operand(const byoc_value_t *value);
+const byoc_value_t *byoc_host_storage_root(const byoc_value_t *value);
+// Decides whether the program is dynamic, and which bytes are in cells then.
+byoc_status_t byoc_host_find_cells(byoc_host_lowering_t *l);
+bool byoc_host_value_in_cell(const byoc_host_lowering_t *l, const byoc_value_t *value);
+byoc_status_t byoc_host_set_buffer(byoc_host_lowering_t *l, const byoc_value_t *value, byoc_host_buffer_t *buffer);
+// The buffer that an operand is read from.
+byoc_status_t byoc_host_buffer_of(byoc_host_lowering_t *l, byoc_value_t *value, byoc_host_buffer_t **out_buffer);
+// The same as a value: of a constant, the cell that stands for it.
+byoc_status_t byoc_host_cell_of(byoc_host_lowering_t *l, byoc_value_t *value, byoc_host_buffer_t **out_buffer);
+// A buffer for a node's result: the caller's output where the bytes are one, else local.
+byoc_status_t byoc_host_make_result(byoc_host_lowering_t *l, byoc_value_t *value, byoc_host_buffer_t **out_buffer);
+// A value that shares its operand's bytes: the same buffer under its own type.
+byoc_status_t byoc_host_lower_alias(byoc_host_lowering_t *l, byoc_value_t *value, byoc_value_t *operand);
+
+// ---- lower.c: instructions ----
+// Appends to the region at hand.
+byoc_status_t byoc_host_append(byoc_host_lowering_t *l, byoc_host_op_t op, const byoc_node_t *node,
+                               byoc_host_instruction_t **out_instruction);
+byoc_status_t byoc_host_push(byoc_host_lowering_t *l, byoc_host_instruction_t *i, bool is_result,
+                             byoc_host_buffer_t *buffer);
+byoc_status_t byoc_host_append_copy(byoc_host_lowering_t *l, byoc_host_op_t op, byoc_host_buffer_t *from,
+                                    byoc_host_buffer_t *to);
+byoc_status_t byoc_host_lower_block(byoc_host_lowering_t *l, const byoc_block_t *block);
+
+// ---- lower_call.c ----
+byoc_status_t byoc_host_lower_kernel_call(byoc_host_lowering_t *l, const byoc_node_t *node);
+byoc_status_t byoc_host_lower_extern_call(byoc_host_lowering_t *l, const byoc_node_t *node);
+byoc_status_t byoc_host_lower_c_call(byoc_host_lowering_t *l, const byoc_node_t *node);
+byoc_status_t byoc_host_lower_text(byoc_host_lowering_t *l, const byoc_node_t *node);
+
+// ---- lower_symbol.c: run-time dimensions ----
+// Every symbol of a type or dimension must have a value here; `name` is the value's for the message.
+byoc_status_t byoc_host_check_bound(byoc_host_lowering_t *l, const byoc_type_t *type, const char *name);
+byoc_status_t byoc_host_check_dim_bound(byoc_host_lowering_t *l, byoc_dim_t dim, const char *name);
+bool byoc_host_dim_is_bound(const byoc_host_lowering_t *l, byoc_dim_t dim);
+// A value arrives whose type holds symbols: those without a value here are bound, everything else is checked.
+byoc_status_t byoc_host_match_value(byoc_host_lowering_t *l, byoc_host_buffer_t *buffer, bool binds, bool checks);
+byoc_status_t byoc_host_lower_bind(byoc_host_lowering_t *l, const byoc_node_t *node);
+// What a kernel's symbols are worth at a call of it.
+byoc_status_t byoc_host_kernel_dims(byoc_host_lowering_t *l, const byoc_node_t *node, byoc_dim_t **out_dims);
+
+// ---- lower_control.c ----
+byoc_status_t byoc_host_lower_if(byoc_host_lowering_t *l, const byoc_node_t *node);
+byoc_status_t byoc_host_lower_loop(byoc_host_lowering_t *l, const byoc_node_t *node);
+byoc_status_t byoc_host_lower_container(byoc_host_lowering_t *l, const byoc_node_t *node);
+
+#endif // BYOC_CORE_HOSTIR_LOWER_INTERNAL_H_

@@ -1,0 +1,209 @@
+// Where bytes are: in the workspace, in the caller's memory, in constants, or in cells of the frame.
+#include <string.h>
+
+#include "core/hostir/lower_internal.h"
+#include "core/ops/op.h"
+#include "core/runtime/artifact/container.h"
+
+bool byoc_host_is_c_call(const byoc_node_t *node) {
+  return byoc_node_is(node, "byoc", "CallC");
+}
+
+bool byoc_host_is_view(const byoc_node_t *node) {
+  const byoc_op_t *op = byoc_op_of(node);
+  return op != NULL && op->is_view;
+}
+
+bool byoc_host_is_control(const byoc_node_t *node) {
+  return byoc_node_is_onnx(node, "If") || byoc_node_is_onnx(node, "Loop");
+}
+
+bool byoc_host_is_container(const byoc_node_t *node) {
+  static const char *const operators[] = {
+#define BYOC_CONTAINER_NAME(op, function) op,
+      BYOC_CONTAINER_LIST(BYOC_CONTAINER_NAME)
+#undef BYOC_CONTAINER_NAME
+  };
+  for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); ++i) {
+    if (byoc_node_is_onnx(node, operators[i])) return true;
+  }
+  return false;
+}
+
+// ---- sharing ----
+
+// May a C call overwrite this operand's bytes? Only where nothing else will read them: every value on the way back to
+// what made the bytes has one use, in the same block (a nested one may run again), and the bytes are a call's own. What
+// an earlier C call overwrote died there in turn, so the way ends at it: long chains of calls cost nothing.
+static bool dies_at_its_use(const byoc_value_t *value, const byoc_block_t *block) {
+  for (;;) {
+    if (value->kind != BYOC_VALUE_RESULT || value->uses.count != 1) return false;
+    const byoc_node_t *node = byoc_value_producer(value);
+    if (node->block != block || byoc_host_is_control(node) || byoc_host_is_container(node)) return false;
+    if (!byoc_host_is_view(node)) return true;
+    value = node->operands[0];
+  }
+}
+
+byoc_value_t *byoc_host_aliased_operand(const byoc_value_t *value) {
+  const byoc_node_t *node = byoc_value_producer(value);
+  if (node == NULL || value->index != 0) return NULL;
+  if (byoc_host_is_view(node)) return node->operands[0];
+  if (!byoc_host_is_c_call(node)) return NULL;
+  int64_t from = byoc_attributes_int(&node->attributes, "result_from_operand", -1);
+  if (from < 0 || from >= node->operand_count) return NULL;
+  return dies_at_its_use(node->operands[from], node->block) ? node->operands[from] : NULL;
+}
+
+const byoc_value_t *byoc_host_storage_root(const byoc_value_t *value) {
+  for (const byoc_value_t *next = byoc_host_aliased_operand(value); next != NULL;
+       next = byoc_host_aliased_operand(next)) {
+    value = next;
+  }
+  return value;
+}
+
+// ---- which bytes are in cells ----
+
+static bool put_in_cell(byoc_host_lowering_t *l, const byoc_value_t *value) {
+  const byoc_value_t *root = byoc_host_storage_root(value);
+  return byoc_pointer_map_put(&l->cells, root, (void *)(uintptr_t)root);
+}
+
+static bool put_all_in_cells(byoc_host_lowering_t *l, byoc_value_t *const *values, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (values[i] != NULL && !put_in_cell(l, values[i])) return false;
+  }
+  return true;
+}
+
+static bool find_in_node(byoc_host_lowering_t *l, const byoc_node_t *node);
+
+// Parameters and results of a block go in and out by cells.
+static bool find_in_block(byoc_host_lowering_t *l, const byoc_block_t *block, bool is_nested) {
+  bool ok = true;
+  if (is_nested || l->program->is_dynamic) {
+    ok = put_all_in_cells(l, block->parameters.data, block->parameters.count) &&
+         put_all_in_cells(l, block->results.data, block->results.count);
+  }
+  for (const byoc_node_t *node = block->first; node != NULL && ok; node = node->next) ok = find_in_node(l, node);
+  return ok;
+}
+
+static bool find_in_node(byoc_host_lowering_t *l, const byoc_node_t *node) {
+  bool ok = true;
+  if (byoc_host_is_control(node) || byoc_host_is_container(node)) {
+    ok = put_all_in_cells(l, node->operands, node->operand_count) &&
+         put_all_in_cells(l, node->results, node->result_count);
+  }
+  for (uint32_t i = 0; i < node->result_count && ok; ++i) {
+    if (!byoc_type_is_static(node->results[i]->type)) ok = put_in_cell(l, node->results[i]);
+  }
+  for (uint32_t b = 0; b < node->block_count && ok; ++b) ok = find_in_block(l, node->blocks[b], true);
+  return ok;
+}
+
+static bool all_static(byoc_value_t *const *values, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (!byoc_type_is_static(values[i]->type)) return false;
+  }
+  return true;
+}
+
+static bool is_dynamic(const byoc_block_t *body) {
+  if (!all_static(body->parameters.data, body->parameters.count)) return true;
+  if (!all_static(body->results.data, body->results.count)) return true;
+  for (const byoc_node_t *node = body->first; node != NULL; node = node->next) {
+    if (byoc_host_is_control(node) || byoc_host_is_container(node)) return true;
+    if (byoc_node_is(node, "byoc", "BindSymbols") || !all_static(node->results, node->result_count)) return true;
+  }
+  return false;
+}
+
+byoc_status_t byoc_host_find_cells(byoc_host_lowering_t *l) {
+  l->program->is_dynamic = is_dynamic(l->main->body);
+  if (!l->program->is_dynamic) return BYOC_OK;
+  return find_in_block(l, l->main->body, false) ? BYOC_OK : byoc_diag_out_of_memory(l->diag);
+}
+
+bool byoc_host_value_in_cell(const byoc_host_lowering_t *l, const byoc_value_t *value) {
+  return byoc_pointer_map_get(&l->cells, byoc_host_storage_root(value)) != NULL;
+}
+
+// ---- buffers ----
+
+byoc_status_t byoc_host_set_buffer(byoc_host_lowering_t *l, const byoc_value_t *value, byoc_host_buffer_t *buffer) {
+  if (buffer == NULL || !byoc_pointer_map_put(&l->buffers, value, buffer)) return byoc_diag_out_of_memory(l->diag);
+  return BYOC_OK;
+}
+
+static byoc_status_t constant_buffer(byoc_host_lowering_t *l, byoc_constant_t *constant,
+                                     byoc_host_buffer_t **out_buffer) {
+  *out_buffer = byoc_pointer_map_get(&l->buffers, constant);
+  if (*out_buffer != NULL) return BYOC_OK;
+  byoc_host_buffer_t *buffer =
+      byoc_host_buffer_create(l->program, BYOC_HOST_BUFFER_CONSTANT, constant->name, constant->type);
+  if (buffer == NULL || !byoc_pointer_map_put(&l->buffers, constant, buffer)) return byoc_diag_out_of_memory(l->diag);
+  buffer->constant = constant;
+  buffer->data = constant->data;
+  *out_buffer = buffer;
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_host_buffer_of(byoc_host_lowering_t *l, byoc_value_t *value, byoc_host_buffer_t **out_buffer) {
+  *out_buffer = NULL;
+  if (value == NULL) return byoc_diag_error(l->diag, BYOC_INTERNAL, "an operand that is needed is left out");
+  if (byoc_value_is_constant(value)) return constant_buffer(l, value->constant, out_buffer);
+  *out_buffer = byoc_pointer_map_get(&l->buffers, value);
+  if (*out_buffer != NULL) return BYOC_OK;
+  return byoc_diag_error(l->diag, BYOC_INTERNAL, "value '%s' is used before it has a buffer",
+                         value->name ? value->name : "");
+}
+
+byoc_status_t byoc_host_cell_of(byoc_host_lowering_t *l, byoc_value_t *value, byoc_host_buffer_t **out_buffer) {
+  BYOC_RETURN_IF_ERROR(byoc_host_buffer_of(l, value, out_buffer));
+  if ((*out_buffer)->kind == BYOC_HOST_BUFFER_CONSTANT) (*out_buffer)->is_value = true;
+  if ((*out_buffer)->is_value) return BYOC_OK;
+  return byoc_diag_error(l->diag, BYOC_INTERNAL, "value '%s' leaves its block and is in the workspace",
+                         value->name ? value->name : "");
+}
+
+byoc_status_t byoc_host_make_result(byoc_host_lowering_t *l, byoc_value_t *value, byoc_host_buffer_t **out_buffer) {
+  const char *name = value->name ? value->name : "t";
+  BYOC_RETURN_IF_ERROR(byoc_host_check_bound(l, value->type, name));
+  byoc_host_buffer_t *home = byoc_pointer_map_get(&l->homes, value);
+  if (home != NULL && byoc_type_equal(home->type, value->type)) {
+    *out_buffer = home;
+  } else if (home != NULL) { // the output is a view of these bytes
+    *out_buffer = byoc_host_view_create(l->program, home, name, value->type, 0);
+  } else {
+    *out_buffer = byoc_host_buffer_create(l->program, BYOC_HOST_BUFFER_LOCAL, name, value->type);
+    if (*out_buffer != NULL) (*out_buffer)->is_value = byoc_host_value_in_cell(l, value);
+  }
+  return byoc_host_set_buffer(l, value, *out_buffer);
+}
+
+// In a cell the shape is the cell's own, so that another shape is another cell, made when the program comes there.
+static byoc_status_t lower_shared_cell(byoc_host_lowering_t *l, byoc_value_t *value, byoc_value_t *operand) {
+  byoc_host_buffer_t *from = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_host_cell_of(l, operand, &from));
+  if (byoc_type_equal(from->type, value->type)) return byoc_host_set_buffer(l, value, from);
+  if (byoc_type_is_tensor(value->type)) {
+    BYOC_RETURN_IF_ERROR(byoc_host_check_bound(l, value->type, value->name ? value->name : ""));
+  }
+  byoc_host_buffer_t *buffer =
+      byoc_host_buffer_create(l->program, BYOC_HOST_BUFFER_LOCAL, value->name ? value->name : "v", value->type);
+  BYOC_RETURN_IF_ERROR(byoc_host_set_buffer(l, value, buffer));
+  buffer->is_value = true;
+  return byoc_host_append_copy(l, BYOC_HOST_SHARE, from, buffer);
+}
+
+byoc_status_t byoc_host_lower_alias(byoc_host_lowering_t *l, byoc_value_t *value, byoc_value_t *operand) {
+  if (byoc_host_value_in_cell(l, value)) return lower_shared_cell(l, value, operand);
+  byoc_host_buffer_t *base = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_host_buffer_of(l, operand, &base));
+  const byoc_host_buffer_t *root = byoc_host_buffer_root(base);
+  if (byoc_type_equal(root->type, value->type)) return byoc_host_set_buffer(l, value, byoc_host_buffer_root(base));
+  return byoc_host_set_buffer(l, value,
+                              byoc_host_view_create(l->program, base, value->name ? value->name : "v", value->type, 0));
+}

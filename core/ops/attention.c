@@ -1,0 +1,266 @@
+// Attention: matrix products around a softmax over scores that a mask, causality and padding restrict.
+#include <math.h>
+
+#include "core/ops/util.h"
+#include "core/ops/write.h"
+
+#define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
+
+enum { Q, K, V, MASK, PAST_KEY, PAST_VALUE, LENGTHS }; // operands
+enum { Y, PRESENT_KEY, PRESENT_VALUE, SCORES };        // results
+
+static int64_t heads_of(const byoc_node_t *node, uint32_t operand) {
+  const byoc_type_t *type = node->operands[operand]->type;
+  const char *name = operand == Q ? "q_num_heads" : "kv_num_heads";
+  if (type->rank == 3) return byoc_attributes_int(&node->attributes, name, 0);
+  return byoc_dim_is_constant(type->dims[1]) ? type->dims[1].constant : 0;
+}
+
+// ---- types ----
+
+// [batch, heads, length, size] of an operand, whichever way it lies.
+static void read_dims(const byoc_infer_t *infer, uint32_t operand, byoc_dim_t dims[4], bool *failed) {
+  const byoc_type_t *type = byoc_operand_type(infer->node, operand);
+  byoc_dim_t heads = byoc_dim_constant(heads_of(infer->node, operand));
+  for (int32_t d = 0; d < 4; ++d) dims[d] = type->dims[type->rank == 4 || d == 0 ? d : d - 1];
+  if (type->rank == 4) return;
+  dims[1] = heads;
+  dims[3] = byoc_infer_dim(infer, BYOC_DIM_FLOORDIV, type->dims[2], heads, failed);
+}
+
+static byoc_status_t infer_attention(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
+  for (uint32_t i = Q; i <= V; ++i) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, byoc_dtype_is_float, "a float tensor"));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, i, 3, 4));
+    if (!byoc_is_ranked(byoc_operand_type(node, i))) return byoc_infer_unsupported(infer, "operand %u: no rank", i);
+    if (byoc_operand_type(node, i)->rank != byoc_operand_type(node, Q)->rank) {
+      return byoc_infer_error(infer, "operand %u: another rank than operand 0", i);
+    }
+    if (heads_of(node, i) >= 1) continue;
+    return byoc_infer_unsupported(infer, "operand %u: the number of heads must be known", i);
+  }
+  int64_t q_heads = heads_of(node, Q), kv_heads = heads_of(node, K);
+  if (heads_of(node, V) != kv_heads || q_heads % kv_heads != 0) {
+    return byoc_infer_error(infer, "%lld heads of queries for %lld of keys and values", (long long)q_heads,
+                            (long long)kv_heads);
+  }
+  if (byoc_has_operand(node, PAST_KEY) != byoc_has_operand(node, PAST_VALUE)) {
+    return byoc_infer_error(infer, "operands 4 and 5, the past keys and values, come together");
+  }
+  bool failed = false;
+  byoc_dim_t q[4], k[4], v[4];
+  read_dims(infer, Q, q, &failed);
+  read_dims(infer, K, k, &failed);
+  read_dims(infer, V, v, &failed);
+  if (!byoc_dim_is_constant(q[3]) || !byoc_dim_is_constant(k[3]) || !byoc_dim_is_constant(v[3])) {
+    return byoc_infer_unsupported(infer, "the sizes of the heads must be known");
+  }
+  if (byoc_has_operand(node, PAST_KEY)) {
+    for (uint32_t i = PAST_KEY; i <= PAST_VALUE; ++i) {
+      const byoc_type_t *past = byoc_operand_type(node, i);
+      BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, byoc_dtype_is_float, "a float tensor"));
+      BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, i, 4, 4));
+      if (!byoc_is_ranked(past)) return byoc_infer_unsupported(infer, "operand %u: no rank", i);
+      byoc_dim_t *length = i == PAST_KEY ? &k[2] : &v[2];
+      *length = byoc_infer_dim(infer, BYOC_DIM_ADD, past->dims[2], *length, &failed);
+    }
+  }
+  byoc_dtype_t dtype = byoc_operand_type(node, Q)->dtype;
+  byoc_dim_t y[] = {q[0], q[1], q[2], v[3]}, scores[] = {q[0], q[1], q[2], k[2]};
+  if (byoc_operand_type(node, Q)->rank == 3) {
+    byoc_dim_t hidden = byoc_infer_dim(infer, BYOC_DIM_MUL, q[1], v[3], &failed), flat[] = {q[0], q[2], hidden};
+    BYOC_RETURN_IF_ERROR(byoc_infer_set(infer, Y, dtype, 3, flat));
+  } else {
+    BYOC_RETURN_IF_ERROR(byoc_infer_set(infer, Y, dtype, 4, y));
+  }
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  BYOC_RETURN_IF_ERROR(byoc_infer_set(infer, PRESENT_KEY, byoc_operand_type(node, K)->dtype, 4, k));
+  BYOC_RETURN_IF_ERROR(byoc_infer_set(infer, PRESENT_VALUE, byoc_operand_type(node, V)->dtype, 4, v));
+  return byoc_infer_set(infer, SCORES, dtype, 4, scores);
+}
+
+// ---- which scores count ----
+
+// byoc::AttentionBias(scores, mask, lengths, past keys): what a mask adds, and -inf where a key may not be attended to.
+static byoc_status_t infer_bias(byoc_infer_t *infer) {
+  return byoc_infer_same(infer);
+}
+
+static const byoc_loop_expr_t *point_bias(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                                          const byoc_loop_expr_t *const *indices) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *scores = node->results[result]->type, *mask = byoc_operand_type(node, 1);
+  const byoc_type_t *past = byoc_operand_type(node, 3);
+  const byoc_loop_expr_t *value = byoc_emit_load(lower, node, 0, indices), *zero = byoc_loop_int(b, 0);
+  if (!value) return NULL;
+  const byoc_loop_expr_t *none = byoc_loop_const(b, value->dtype, -INFINITY), *key = indices[3], *allowed = NULL;
+  const byoc_loop_expr_t *offset = past ? byoc_emit_dim(b, past, 2) : zero;
+  if (byoc_has_operand(node, 2)) {
+    const byoc_loop_expr_t *length = byoc_emit_as(b, BYOC_DTYPE_I64, byoc_lower_load(lower, node, 2, indices));
+    allowed = BIN(LT, key, length);
+    if (!past) offset = BYOC_LSUB(b, length, byoc_emit_dim(b, scores, 2));
+  }
+  // How far the key lies before the query.
+  const byoc_loop_expr_t *distance = BYOC_LSUB(b, BYOC_LADD(b, indices[2], offset), key);
+  int64_t left = byoc_attributes_int(&node->attributes, "left_window_size", -1);
+  int64_t right = byoc_attributes_int(&node->attributes, "right_window_size", -1);
+  if (byoc_attributes_int(&node->attributes, "is_causal", 0) != 0) right = 0;
+  const byoc_loop_expr_t *bounds[] = {left >= 0 ? BIN(LE, distance, byoc_loop_int(b, left)) : NULL,
+                                      right >= 0 ? BIN(LE, byoc_loop_int(b, -right), distance) : NULL};
+  for (int i = 0; i < 2; ++i) {
+    if (bounds[i]) allowed = allowed ? BIN(AND, allowed, bounds[i]) : bounds[i];
+  }
+  if (mask) { // as broadcasting has it, but for keys behind its end, which do not count
+    const byoc_loop_expr_t *at[4], *last = byoc_emit_dim(b, mask, mask->rank - 1);
+    bool one = byoc_loop_is_const(last, 1.0);
+    for (int32_t d = 0; d < mask->rank; ++d) {
+      const byoc_loop_expr_t *index = indices[4 - mask->rank + d], *extent = byoc_emit_dim(b, mask, d);
+      at[d] = BYOC_LMAX(b, zero, BYOC_LMIN(b, index, BYOC_LSUB(b, extent, byoc_loop_int(b, 1))));
+    }
+    const byoc_loop_expr_t *inside = one ? NULL : BIN(LT, key, last);
+    if (inside) allowed = allowed ? BIN(AND, allowed, inside) : inside;
+    const byoc_loop_expr_t *given = byoc_lower_load(lower, node, 1, at);
+    if (mask->dtype == BYOC_DTYPE_BOOL) {
+      value = byoc_loop_select(b, given, value, none);
+    } else {
+      value = BYOC_LADD(b, value, byoc_emit_as(b, value->dtype, given));
+    }
+  }
+  return byoc_emit_as(b, scores->dtype, allowed ? byoc_loop_select(b, allowed, value, none) : value);
+}
+
+// ---- expansion ----
+
+static byoc_attribute_t ints_attribute(const char *name, const int64_t *values, size_t count) {
+  return (byoc_attribute_t){.name = name, .kind = BYOC_ATTRIBUTE_INTS, .ints = values, .count = count};
+}
+static byoc_attribute_t int_attribute(const char *name, int64_t value) {
+  return (byoc_attribute_t){.name = name, .kind = BYOC_ATTRIBUTE_INT, .i = value};
+}
+
+static byoc_value_t *reshape(byoc_writer_t *w, byoc_value_t *x, const int64_t *shape, int64_t rank) {
+  return byoc_write_node(w, "", "Reshape", x, byoc_write_vector(w, "shape", BYOC_DTYPE_I64, rank, shape), NULL, NULL,
+                         0);
+}
+
+static byoc_value_t *transpose(byoc_writer_t *w, byoc_value_t *x, const int64_t *permutation, size_t rank) {
+  const byoc_attribute_t perm = ints_attribute("perm", permutation, rank);
+  return byoc_write_node(w, "", "Transpose", x, NULL, NULL, &perm, 1);
+}
+
+// A number of the element type of x.
+static byoc_value_t *number(byoc_writer_t *w, const byoc_value_t *x, double value) {
+  float single = (float)value;
+  byoc_value_t *made = byoc_write_vector(w, "number", BYOC_DTYPE_F64, 1, &value);
+  if (x && x->type->dtype != BYOC_DTYPE_F64) made = byoc_write_vector(w, "number", BYOC_DTYPE_F32, 1, &single);
+  return x ? byoc_write_cast(w, made, x->type->dtype) : NULL;
+}
+
+// [batch, length, heads * size] → [batch, heads, length, size]
+static byoc_value_t *split_heads(byoc_writer_t *w, uint32_t operand) {
+  static const int64_t swap[] = {0, 2, 1, 3};
+  byoc_value_t *x = w->node->operands[operand];
+  if (x->type->rank == 4) return x;
+  const int64_t shape[] = {0, 0, heads_of(w->node, operand), -1};
+  return transpose(w, reshape(w, x, shape, 4), swap, 4);
+}
+
+static byoc_value_t *append(byoc_writer_t *w, uint32_t past, byoc_value_t *x) {
+  if (!byoc_has_operand(w->node, past)) return x;
+  const byoc_attribute_t axis = int_attribute("axis", 2);
+  return byoc_write_node(w, "", "Concat", w->node->operands[past], x, NULL, &axis, 1);
+}
+
+// Each head of keys or values serves several of queries.
+static byoc_value_t *repeat_heads(byoc_writer_t *w, byoc_value_t *x, int64_t heads, int64_t times) {
+  if (times == 1 || !x) return x;
+  static const int64_t place = 2;
+  const int64_t shape[] = {1, 1, times, 1, 1}, whole[] = {0, heads, -1, x->type->dims[3].constant};
+  x = byoc_write_node(w, "", "Unsqueeze", x, byoc_write_vector(w, "axes", BYOC_DTYPE_I64, 1, &place), NULL, NULL, 0);
+  x = byoc_write_node(w, "", "Expand", x, byoc_write_vector(w, "times", BYOC_DTYPE_I64, 5, shape), NULL, NULL, 0);
+  return reshape(w, x, whole, 4);
+}
+
+// A row of which no key counts is all -inf, and makes zeros.
+static byoc_value_t *masked_softmax(byoc_writer_t *w, byoc_value_t *x) {
+  static const int64_t last = -1;
+  const byoc_attribute_t axis = int_attribute("axis", -1), positive = int_attribute("detect_positive", 0);
+  const int64_t precision = byoc_attributes_int(&w->node->attributes, "softmax_precision", 0);
+  if (precision != 0) x = byoc_write_cast(w, x, byoc_dtype_from_onnx((int32_t)precision));
+  byoc_value_t *most =
+      byoc_write_node(w, "", "ReduceMax", x, byoc_write_vector(w, "axes", BYOC_DTYPE_I64, 1, &last), NULL, NULL, 0);
+  // IsInf knows the wide types only.
+  byoc_value_t *nothing =
+      byoc_write_node(w, "", "IsInf", byoc_write_cast(w, most, BYOC_DTYPE_F32), NULL, NULL, &positive, 1);
+  byoc_value_t *shares = byoc_write_node(w, "", "Softmax", x, NULL, NULL, &axis, 1);
+  return byoc_write_node(w, "", "Where", nothing, number(w, shares, 0.0), shares, NULL, 0);
+}
+
+static byoc_status_t expand_attention(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
+  static const int64_t turn[] = {0, 1, 3, 2}, swap[] = {0, 2, 1, 3}, flat[] = {0, 0, -1};
+  byoc_writer_t w = {.node = node};
+  *out_changed = false;
+  int64_t q_heads = heads_of(node, Q), mode = byoc_attributes_int(&node->attributes, "qk_matmul_output_mode", 0);
+  int64_t times = q_heads / heads_of(node, K);
+  byoc_value_t *q = split_heads(&w, Q), *k = append(&w, PAST_KEY, split_heads(&w, K));
+  byoc_value_t *v = append(&w, PAST_VALUE, split_heads(&w, V)), *present[] = {k, v};
+  double size = w.failed ? 1.0 : (double)q->type->dims[3].constant;
+  double scale = sqrt(byoc_attributes_float(&node->attributes, "scale", 1.0 / sqrt(size)));
+  k = transpose(&w, repeat_heads(&w, k, q_heads, times), turn, 4);
+  v = repeat_heads(&w, v, q_heads, times);
+  q = byoc_write_node(&w, "", "Mul", q, number(&w, q, scale), NULL, NULL, 0);
+  k = byoc_write_node(&w, "", "Mul", k, number(&w, k, scale), NULL, NULL, 0);
+  byoc_value_t *scores = byoc_write_node(&w, "", "MatMul", q, k, NULL, NULL, 0), *shown = scores;
+  double cap = byoc_attributes_float(&node->attributes, "softcap", 0.0);
+  if (cap > 0) {
+    byoc_value_t *limit = number(&w, scores, cap);
+    scores = byoc_write_node(&w, "", "Div", scores, limit, NULL, NULL, 0);
+    scores = byoc_write_node(&w, "", "Tanh", scores, NULL, NULL, NULL, 0);
+    scores = byoc_write_node(&w, "", "Mul", scores, limit, NULL, NULL, 0);
+    if (mode == 1) shown = scores;
+  }
+  byoc_value_t *masking[] = {scores, byoc_has_operand(node, MASK) ? node->operands[MASK] : NULL,
+                             byoc_has_operand(node, LENGTHS) ? node->operands[LENGTHS] : NULL,
+                             byoc_has_operand(node, PAST_KEY) ? node->operands[PAST_KEY] : NULL};
+  const byoc_attribute_t limits[] = {
+      int_attribute("is_causal", byoc_attributes_int(&node->attributes, "is_causal", 0)),
+      int_attribute("left_window_size", byoc_attributes_int(&node->attributes, "left_window_size", -1)),
+      int_attribute("right_window_size", byoc_attributes_int(&node->attributes, "right_window_size", -1))};
+  byoc_node_t *biased = scores ? byoc_write_many(&w, "byoc", "AttentionBias", masking, 4, 1, limits, 3) : NULL;
+  scores = biased ? biased->results[0] : NULL;
+  if (mode == 2) shown = scores;
+  byoc_value_t *shares = masked_softmax(&w, scores);
+  shares = q ? byoc_write_cast(&w, shares, q->type->dtype) : NULL;
+  if (mode == 3) shown = shares;
+  byoc_value_t *y = byoc_write_node(&w, "", "MatMul", shares, v, NULL, NULL, 0);
+  if (node->operands[Q]->type->rank == 3) y = reshape(&w, transpose(&w, y, swap, 4), flat, 3);
+  byoc_value_t *results[] = {y, present[0], present[1], shown};
+  for (uint32_t i = PRESENT_KEY; i < node->result_count && !w.failed; ++i) {
+    if (!byoc_value_replace_uses(node->results[i], results[i])) w.failed = true;
+  }
+  return byoc_write_end(&w, y, diag, out_changed);
+}
+
+#define ATTENTION(version, inputs)                                                                                     \
+  {                                                                                                                    \
+    .domain = "", .name = "Attention", .since_version = version, .min_inputs = 3, .max_inputs = inputs,                \
+    .min_outputs = 1, .max_outputs = 4, .infer = infer_attention, .expand = expand_attention                           \
+  }
+
+const byoc_op_t byoc_ops_attention[] = {
+    ATTENTION(23, 6),
+    ATTENTION(24, 7),
+    ATTENTION(25, 7),
+    {.domain = "byoc",
+     .name = "AttentionBias",
+     .since_version = 1,
+     .min_inputs = 1,
+     .max_inputs = 4,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .infer = infer_bias,
+     .point = point_bias,
+     .by_shape = 1u << 3},
+};
+const size_t byoc_ops_attention_count = sizeof byoc_ops_attention / sizeof *byoc_ops_attention;

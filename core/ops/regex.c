@@ -1,0 +1,170 @@
+#include "core/ops/regex.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+// Any character beyond ASCII, as bytes.
+#define WIDE "[\302-\364][\200-\277][\200-\277]?[\200-\277]?"
+
+typedef struct {
+  const char *at;
+  byoc_string_t *out;
+  char *reason;
+} translator_t;
+
+static bool refuse(translator_t *t, const char *what) {
+  snprintf(t->reason, BYOC_REGEX_REASON_SIZE, "%s not supported at '%.40s'", what, t->at);
+  return false;
+}
+
+// What \d, \w and \s stand for inside of brackets; NULL for other letters.
+static const char *class_of(char letter) {
+  switch (tolower((unsigned char)letter)) {
+  case 'd':
+    return "0-9";
+  case 'w':
+    return "0-9A-Za-z_";
+  case 's':
+    return " \t\n\f\r";
+  default:
+    return NULL;
+  }
+}
+
+static char control_of(char letter) {
+  switch (letter) {
+  case 't':
+    return '\t';
+  case 'n':
+    return '\n';
+  case 'r':
+    return '\r';
+  case 'f':
+    return '\f';
+  case 'v':
+    return '\v';
+  case 'a':
+    return '\a';
+  default:
+    return '\0';
+  }
+}
+
+// One that is not in the class; any character beyond ASCII is not.
+static void append_negated(translator_t *t, const char *content) {
+  byoc_string_appendf(t->out, "([^%s\200-\377]|" WIDE ")", content);
+}
+
+static bool translate_escape(translator_t *t) {
+  char letter = t->at[1];
+  const char *content = class_of(letter);
+  if (content && islower((unsigned char)letter)) {
+    byoc_string_appendf(t->out, "[%s]", content);
+  } else if (content) {
+    append_negated(t, content);
+  } else if (control_of(letter) != '\0') {
+    byoc_string_appendf(t->out, "%c", control_of(letter));
+  } else if (letter == 'b' || letter == 'B') { // no part of POSIX, but of the C libraries that Linux has
+    byoc_string_appendf(t->out, "\\%c", letter);
+  } else if (ispunct((unsigned char)letter)) {
+    const char *special = strchr(".[]()*+?{}|^$\\", letter) ? "\\" : "";
+    byoc_string_appendf(t->out, "%s%c", special, letter);
+  } else {
+    return refuse(t, "this escape is");
+  }
+  t->at += 2;
+  return true;
+}
+
+// A set in brackets. In POSIX a backslash is nothing special there, and the place of ']', '^' and '-' matters.
+static bool translate_set(translator_t *t) {
+  byoc_string_t content;
+  byoc_string_init(&content, t->out->allocator);
+  const char *begin = t->at++;
+  bool negated = *t->at == '^', bracket = false, dash = false, caret = false, fine = true;
+  if (negated) ++t->at;
+  for (bool first = true; fine && (*t->at != ']' || first); first = false) {
+    char letter = *t->at;
+    bool escaped = letter == '\\';
+    if (escaped) letter = *++t->at;
+    const char *content_of = escaped ? class_of(letter) : NULL;
+    bool is_range = t->at[0] != '\0' && t->at[1] == '-' && t->at[2] != ']' && t->at[2] != '\0';
+    if (letter == '\0' || (unsigned char)letter >= 0x80 || (!escaped && letter == '[' && t->at[1] == ':')) {
+      fine = false;
+    } else if (content_of && islower((unsigned char)letter)) {
+      byoc_string_append(&content, content_of);
+    } else if (escaped && control_of(letter) != '\0') {
+      byoc_string_appendf(&content, "%c", control_of(letter));
+    } else if (escaped && !ispunct((unsigned char)letter)) {
+      fine = false;
+    } else if (letter == ']' || letter == '-' || letter == '^') {
+      if (is_range) fine = false;
+      bracket |= letter == ']', dash |= letter == '-', caret |= letter == '^';
+    } else if (is_range) {
+      char end = t->at[2];
+      if (end == '\\' || (unsigned char)end >= 0x80) fine = false;
+      byoc_string_appendf(&content, "%c-%c", letter, end);
+      t->at += 2;
+    } else {
+      byoc_string_appendf(&content, "%c", letter);
+    }
+    ++t->at;
+  }
+  if (fine) {
+    ++t->at;
+    if (caret && content.size == 0 && !bracket && !negated) {
+      byoc_string_append(t->out, dash ? "[-^]" : "\\^");
+    } else {
+      byoc_string_appendf(t->out, "%s[%s%s%s%s%s", negated ? "(" : "", negated ? "^" : "", bracket ? "]" : "",
+                          content.data, caret ? "^" : "", negated ? "\200-\377" : "");
+      byoc_string_append(t->out, dash ? "-]" : "]");
+      if (negated) byoc_string_append(t->out, "|" WIDE ")");
+    }
+  }
+  byoc_string_deinit(&content);
+  if (fine) return true;
+  t->at = begin;
+  return refuse(t, "this set is");
+}
+
+static bool is_lazy(const char *at) {
+  return (*at == '*' || *at == '+' || *at == '?' || *at == '}') && (at[1] == '?' || at[1] == '+');
+}
+
+static bool translate_one(translator_t *t) {
+  if (is_lazy(t->at)) return refuse(t, "lazy or possessive repetition is");
+  if (*t->at == '\\') return translate_escape(t);
+  if (*t->at == '[') return translate_set(t);
+  if (strncmp(t->at, "(?:", 3) == 0) {
+    byoc_string_append(t->out, "(");
+    t->at += 3;
+    return true;
+  }
+  if (t->at[0] == '(' && t->at[1] == '?') return refuse(t, "this group is");
+  if (*t->at == '.') {
+    byoc_string_append(t->out, "([\001-\011\013-\177]|" WIDE ")");
+    ++t->at;
+    return true;
+  }
+  if ((unsigned char)*t->at < 0x80) {
+    byoc_string_appendf(t->out, "%c", *t->at++);
+    return true;
+  }
+  byoc_string_append(t->out, "("); // repetition is of all its bytes
+  do byoc_string_appendf(t->out, "%c", *t->at++);
+  while (((unsigned char)*t->at & 0xc0) == 0x80);
+  byoc_string_append(t->out, ")");
+  return true;
+}
+
+bool byoc_regex_translate(const char *pattern, byoc_string_t *out, char reason[BYOC_REGEX_REASON_SIZE]) {
+  translator_t t = {.at = pattern, .out = out, .reason = reason};
+  byoc_string_append(out, "^(");
+  while (*t.at != '\0') {
+    if (!translate_one(&t)) return false;
+  }
+  byoc_string_append(out, ")$");
+  return true;
+}

@@ -1,0 +1,13 @@
+// Patterns as RE2 has them, which ONNX asks for, as POSIX extended ones, which every C library has.
+#ifndef BYOC_CORE_OPS_REGEX_H_
+#define BYOC_CORE_OPS_REGEX_H_
+
+#include "core/base/string.h"
+
+#define BYOC_REGEX_REASON_SIZE 120
+
+// Appends a POSIX extended pattern over bytes that matches the same whole UTF-8 texts. False, and in `reason` why,
+// where `pattern` has no such form: "lazy repetition is not supported at '*?x'".
+bool byoc_regex_translate(const char *pattern, byoc_string_t *out, char reason[BYOC_REGEX_REASON_SIZE]);
+
+#endif // BYOC_CORE_OPS_REGEX_H_

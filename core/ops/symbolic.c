@@ -1,0 +1,134 @@
+#include "core/ops/symbolic.h"
+
+#include <string.h>
+
+#include "core/ops/util.h"
+
+// Attributes of ResultShape beside those of the operator that it stands for.
+#define OF_DOMAIN  "of_domain"
+#define OF_OP      "of_operator"
+#define OF_VERSION "of_version"
+#define PLACES     "places" // result and dimension, by turns
+
+// ---- ResultShape ----
+static byoc_status_t infer_result_shape(byoc_infer_t *infer) {
+  size_t count = 0;
+  const int64_t *places = byoc_attributes_ints(&infer->node->attributes, PLACES, &count);
+  const byoc_op_t *op = byoc_result_shape_of(infer->node);
+  if (!op || !op->shape) return byoc_infer_error(infer, "attribute '" OF_OP "' names no operator with such shapes");
+  if (!places || count % 2 != 0) return byoc_infer_error(infer, "attribute '" PLACES "': expected pairs");
+  byoc_dim_t length = byoc_dim_constant((int64_t)count / 2);
+  return byoc_infer_set(infer, 0, BYOC_DTYPE_I64, 1, &length);
+}
+
+const byoc_op_t *byoc_result_shape_of(const byoc_node_t *node) {
+  if (!byoc_node_is(node, "byoc", "ResultShape")) return NULL;
+  return byoc_op_find(byoc_attributes_string(&node->attributes, OF_DOMAIN, ""),
+                      byoc_attributes_string(&node->attributes, OF_OP, ""),
+                      (int32_t)byoc_attributes_int(&node->attributes, OF_VERSION, 0));
+}
+
+static byoc_status_t loops_result_shape(byoc_lower_t *lower, const byoc_node_t *node) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_op_t *op = byoc_result_shape_of(node);
+  byoc_node_t of = *node;
+  of.domain = op->domain, of.op = op->name, of.since_version = op->since_version;
+  of.results = NULL, of.result_count = 0;
+  size_t count = 0;
+  const int64_t *places = byoc_attributes_ints(&node->attributes, PLACES, &count);
+  for (size_t i = 0; i < count / 2; ++i) {
+    const byoc_loop_expr_t *dim = op->shape(lower, &of, (uint32_t)places[2 * i], (int32_t)places[2 * i + 1]);
+    const byoc_loop_expr_t *at = byoc_loop_int(b, (int64_t)i);
+    byoc_lower_store(lower, node, 0, &at, dim);
+  }
+  return BYOC_OK;
+}
+
+byoc_value_t *byoc_shape_only(byoc_node_t *before, const byoc_type_t *type) {
+  byoc_node_t *node = byoc_node_create(before->block, before, "byoc", "ShapeOnly", 1, NULL, 0, 1);
+  if (!node) return NULL;
+  node->results[0]->type = type;
+  return node->results[0];
+}
+
+byoc_status_t byoc_bind_result_dims(byoc_node_t *node, const byoc_result_dim_t *dims, size_t count, byoc_diag_t *diag) {
+  const byoc_op_t *op = byoc_op_of(node);
+  byoc_arena_t *arena = &node->function->module->arena;
+  byoc_value_t **operands = BYOC_ARENA_ARRAY(arena, byoc_value_t *, node->operand_count + 1);
+  int64_t *places = BYOC_ARENA_ARRAY(arena, int64_t, 2 * count);
+  const char **symbols = BYOC_ARENA_ARRAY(arena, const char *, count);
+  if (!operands || !places || !symbols) return byoc_diag_out_of_memory(diag);
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    operands[i] = node->operands[i];
+    if (!operands[i] || (i < 32 && (op->shape_elements >> i) & 1)) continue;
+    operands[i] = byoc_shape_only(node, operands[i]->type);
+    if (!operands[i]) return byoc_diag_out_of_memory(diag);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    places[2 * i] = dims[i].result, places[2 * i + 1] = dims[i].d;
+    symbols[i] = dims[i].symbol;
+  }
+  byoc_node_t *made = byoc_node_create(node->block, node, "byoc", "ResultShape", 1, operands, node->operand_count, 1);
+  bool ok = made && byoc_attributes_copy(&made->attributes, &node->attributes) &&
+            byoc_attributes_set_string(&made->attributes, OF_DOMAIN, node->domain) &&
+            byoc_attributes_set_string(&made->attributes, OF_OP, node->op) &&
+            byoc_attributes_set_int(&made->attributes, OF_VERSION, node->since_version) &&
+            byoc_attributes_set_ints(&made->attributes, PLACES, places, 2 * count);
+  if (!ok) return byoc_diag_out_of_memory(diag);
+  made->name = node->name;
+  BYOC_RETURN_IF_ERROR(byoc_infer_node(made, diag));
+  byoc_node_t *bind = byoc_node_create(node->block, node, "byoc", "BindSymbols", 1, made->results, 1, 0);
+  if (!bind || !byoc_attributes_set_strings(&bind->attributes, "symbols", symbols, count)) {
+    return byoc_diag_out_of_memory(diag);
+  }
+  bind->name = node->name; // for messages at run time
+  return BYOC_OK;
+}
+
+// ---- the others ----
+static byoc_status_t infer_bind_symbols(byoc_infer_t *infer) {
+  const byoc_type_t *values = byoc_operand_type(infer->node, 0);
+  const byoc_attribute_t *symbols = byoc_attributes_find(&infer->node->attributes, "symbols");
+  if (!symbols || symbols->kind != BYOC_ATTRIBUTE_STRINGS) {
+    return byoc_infer_error(infer, "attribute 'symbols': expected a list of names");
+  }
+  if (!byoc_type_is_tensor(values) || values->dtype != BYOC_DTYPE_I64 ||
+      byoc_type_element_count(values) != (int64_t)symbols->count) {
+    return byoc_infer_error(infer, "operand 0: expected i64[%zu]", symbols->count);
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t infer_given(byoc_infer_t *infer) {
+  if (byoc_is_ranked(infer->node->results[0]->type)) return BYOC_OK;
+  return byoc_infer_error(infer, "the type of the result must be given");
+}
+
+static const byoc_loop_expr_t *point_shape_only(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                                                const byoc_loop_expr_t *const *indices) {
+  (void)indices;
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  byoc_dtype_t dtype = node->results[result]->type->dtype;
+  return byoc_loop_const(b, byoc_dtype_is_number(dtype) ? dtype : BYOC_DTYPE_BOOL, 0.0);
+}
+
+#define ROW(op_name, inputs, outputs)                                                                                  \
+  .domain = "byoc", .name = #op_name, .since_version = 1, .min_inputs = inputs, .max_inputs = inputs,                  \
+  .min_outputs = outputs, .max_outputs = outputs
+
+const byoc_op_t byoc_ops_symbolic[] = {
+    {.domain = "byoc",
+     .name = "ResultShape",
+     .since_version = 1,
+     .min_inputs = 0,
+     .max_inputs = -1,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .traits = BYOC_OP_INJECTIVE,
+     .infer = infer_result_shape,
+     .loops = loops_result_shape},
+    {ROW(BindSymbols, 1, 0), .traits = BYOC_OP_HOST, .infer = infer_bind_symbols},
+    {ROW(ShapeOnly, 0, 1), .traits = BYOC_OP_ELEMENTWISE, .infer = infer_given, .point = point_shape_only},
+    {ROW(View, 1, 1), .traits = BYOC_OP_INJECTIVE, .infer = infer_given, .is_view = true},
+};
+const size_t byoc_ops_symbolic_count = sizeof byoc_ops_symbolic / sizeof *byoc_ops_symbolic;

@@ -1,0 +1,126 @@
+// What comes in and goes out of a run whose shapes are known when it runs.
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/runtime/artifact/cell.h"
+
+// ---- in ----
+
+// "f32[2,N]" as far as it is known.
+static void format_tensor(uint32_t dtype, uint32_t rank, const int64_t *dims, char *text, size_t size) {
+  size_t used = (size_t)snprintf(text, size, "%s[", byoc_dtype_name(dtype));
+  for (uint32_t i = 0; i < rank && used < size && rank != BYOC_ARGUMENT_ANY_RANK; i++) {
+    if (dims[i] < 0) used += (size_t)snprintf(text + used, size - used, "%s?", i > 0 ? "," : "");
+    if (dims[i] >= 0)
+      used += (size_t)snprintf(text + used, size - used, "%s%lld", i > 0 ? "," : "", (long long)dims[i]);
+  }
+  if (used < size) (void)snprintf(text + used, size - used, "%s]", rank == BYOC_ARGUMENT_ANY_RANK ? "*" : "");
+}
+
+int32_t byoc_frame_check_argument(byoc_frame_t *frame, const byoc_argument_t *argument, const byoc_port_info_t *port) {
+  if (argument->kind != BYOC_ARGUMENT_TENSOR) {
+    return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the input '%s' is no tensor", port->name);
+  }
+  bool fits = argument->dtype == port->dtype && argument->rank <= BYOC_CELL_MAX_RANK;
+  fits = fits && (port->rank == BYOC_ARGUMENT_ANY_RANK || port->rank == argument->rank);
+  bool is_negative = false, is_empty = false;
+  for (uint32_t i = 0; fits && i < argument->rank; i++) {
+    int64_t wanted = port->rank == BYOC_ARGUMENT_ANY_RANK ? -1 : port->dims[i];
+    is_negative = is_negative || argument->dims[i] < 0;
+    is_empty = is_empty || argument->dims[i] == 0;
+    fits = fits && (wanted < 0 || wanted == argument->dims[i]);
+  }
+  if (!fits || is_negative) {
+    char have[256], want[256];
+    uint32_t shown = argument->rank <= BYOC_CELL_MAX_RANK ? argument->rank : 0;
+    format_tensor(argument->dtype, shown, argument->dims, have, sizeof(have));
+    format_tensor(port->dtype, port->rank, port->dims, want, sizeof(want));
+    return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the input '%s' is %s, the model takes %s", port->name, have,
+                           want);
+  }
+  if (argument->data == NULL && !is_empty) {
+    return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the input '%s' is NULL", port->name);
+  }
+  return BYOC_OK;
+}
+
+static int32_t import_tensor(byoc_frame_t *frame, const byoc_argument_t *argument, const byoc_port_info_t *port,
+                             byoc_cell_t **out_cell) {
+  int32_t status = byoc_frame_check_argument(frame, argument, port);
+  if (status != BYOC_OK) return status;
+  byoc_cell_t *cell = byoc_cell_create(frame, BYOC_ARGUMENT_TENSOR);
+  if (cell == NULL) return byoc_frame_out_of_memory(frame);
+  cell->dtype = argument->dtype;
+  cell->rank = argument->rank;
+  if (argument->rank > 0) memcpy(cell->dims, argument->dims, argument->rank * sizeof(*argument->dims));
+  cell->data = argument->data;
+  cell->is_foreign = 1;
+  *out_cell = cell;
+  return BYOC_OK;
+}
+
+static int32_t import(byoc_frame_t *frame, const byoc_argument_t *argument, const byoc_port_info_t *port,
+                      const char *kinds, byoc_cell_t **out_cell) {
+  static const char *const names[] = {"tensor", "sequence", "optional"};
+  *out_cell = NULL;
+  uint32_t kind = kinds[0] == 's'   ? BYOC_ARGUMENT_SEQUENCE
+                  : kinds[0] == 'o' ? BYOC_ARGUMENT_OPTIONAL
+                                    : BYOC_ARGUMENT_TENSOR;
+  if (argument->kind != kind) {
+    return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the input '%s' is a %s, the model takes a %s", port->name,
+                           argument->kind < 3 ? names[argument->kind] : "thing of no known kind", names[kind]);
+  }
+  if (kind == BYOC_ARGUMENT_TENSOR) return import_tensor(frame, argument, port, out_cell);
+  if (kind == BYOC_ARGUMENT_OPTIONAL && argument->count > 1) {
+    return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the input '%s' is an optional with %llu items", port->name,
+                           (unsigned long long)argument->count);
+  }
+  byoc_cell_t *cell = byoc_cell_create_container(frame, kind, argument->count);
+  if (cell == NULL) return byoc_frame_out_of_memory(frame);
+  int32_t status = BYOC_OK;
+  for (uint64_t i = 0; i < argument->count && status == BYOC_OK; i++) {
+    status = import(frame, &argument->items[i], port, kinds + 1, &cell->items[i]);
+  }
+  if (status != BYOC_OK) {
+    byoc_cell_release(frame, cell);
+    return status;
+  }
+  *out_cell = cell;
+  return BYOC_OK;
+}
+
+int32_t byoc_frame_import(byoc_frame_t *frame, uint32_t index, const byoc_argument_t *argument,
+                          const byoc_port_info_t *port) {
+  byoc_cell_t *cell = NULL;
+  int32_t status = import(frame, argument, port, port->kinds, &cell);
+  if (status == BYOC_OK) byoc_frame_put(frame, index, cell);
+  return status;
+}
+
+// ---- out ----
+
+static int32_t export(byoc_frame_t *frame, byoc_cell_t *cell, byoc_argument_t *out) {
+  *out = (byoc_argument_t){.kind = cell->kind, .dtype = cell->dtype, .rank = cell->rank};
+  if (cell->kind == BYOC_ARGUMENT_TENSOR) {
+    out->dims = cell->dims;
+    out->data = cell->data;
+    if (!cell->is_foreign) return BYOC_OK;
+    uint64_t size = byoc_cell_size_bytes(cell);
+    out->data = byoc_frame_scratch(frame, size);
+    if (out->data == NULL) return byoc_frame_out_of_memory(frame);
+    if (size > 0) memcpy(out->data, cell->data, (size_t)size);
+    return BYOC_OK;
+  }
+  out->count = cell->count;
+  out->items = byoc_frame_scratch(frame, cell->count * sizeof(*out->items));
+  if (out->items == NULL) return byoc_frame_out_of_memory(frame);
+  int32_t status = BYOC_OK;
+  for (uint64_t i = 0; i < cell->count && status == BYOC_OK; i++)
+    status = export(frame, cell->items[i], &out->items[i]);
+  return status;
+}
+
+int32_t byoc_frame_export(byoc_frame_t *frame, uint32_t index, byoc_argument_t *out_argument) {
+  return export(frame, frame->cells[index], out_argument);
+}

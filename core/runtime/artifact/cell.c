@@ -1,0 +1,426 @@
+// Cells and the memory behind them.
+#include "core/runtime/artifact/cell.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// A block that so many runs in a row had no use for is freed.
+#define IDLE_RUNS 64
+// Scratch memory grows by blocks of this size at least.
+#define SCRATCH_BYTES 4096
+
+// The head of a block, in front of its bytes; as large as the alignment that these need.
+struct byoc_block_of_memory_t {
+  uint32_t references, size_class;
+  uint64_t capacity_bytes, last_run;
+  byoc_block_of_memory_t *next;
+  uint8_t padding[BYOC_BUFFER_ALIGNMENT - 32];
+};
+_Static_assert(sizeof(byoc_block_of_memory_t) == BYOC_BUFFER_ALIGNMENT, "bytes behind the head must be aligned");
+
+int32_t byoc_frame_fail(byoc_frame_t *frame, int32_t status, const char *format, ...) {
+  char text[512];
+  va_list arguments;
+  va_start(arguments, format);
+  (void)vsnprintf(text, sizeof(text), format, arguments);
+  va_end(arguments);
+  frame->runtime->set_error(frame->runtime->self, text);
+  return status;
+}
+
+int32_t byoc_frame_out_of_memory(byoc_frame_t *frame) {
+  return byoc_frame_fail(frame, BYOC_OUT_OF_MEMORY, "memory is out");
+}
+
+// ---- blocks ----
+
+// The class of a size and the bytes that a block of it has: (4 + quarter) << power, from 64 on.
+static uint32_t class_of_size(uint64_t size_bytes, uint64_t *out_capacity) {
+  if (size_bytes <= BYOC_BUFFER_ALIGNMENT) {
+    *out_capacity = BYOC_BUFFER_ALIGNMENT;
+    return 0;
+  }
+  uint64_t units = (size_bytes + BYOC_BUFFER_ALIGNMENT - 1) / BYOC_BUFFER_ALIGNMENT;
+  if (units <= 4) {
+    *out_capacity = units * BYOC_BUFFER_ALIGNMENT;
+    return (uint32_t)units - 1;
+  }
+  uint32_t power = 61 - (uint32_t)__builtin_clzll(units - 1);
+  uint64_t quarter = ((units - 1) >> power) - 3; // 1 to 4: rounded up
+  *out_capacity = ((4 + quarter) << power) * BYOC_BUFFER_ALIGNMENT;
+  return 4 + power * 4 + (uint32_t)quarter - 1;
+}
+
+static byoc_block_of_memory_t *take_block(byoc_frame_t *frame, uint64_t size_bytes) {
+  if (size_bytes > UINT64_MAX / 4) return NULL;
+  uint64_t capacity = 0;
+  uint32_t size_class = class_of_size(size_bytes, &capacity);
+  byoc_block_of_memory_t *block = frame->free_blocks[size_class];
+  if (block != NULL) {
+    frame->free_blocks[size_class] = block->next;
+  } else {
+    if (capacity > SIZE_MAX - sizeof(*block)) return NULL;
+    block = aligned_alloc(BYOC_BUFFER_ALIGNMENT, sizeof(*block) + (size_t)capacity);
+    if (block == NULL) return NULL;
+    block->size_class = size_class;
+    block->capacity_bytes = capacity;
+  }
+  block->references = 1;
+  block->last_run = frame->run;
+  block->next = NULL;
+  return block;
+}
+
+static void release_block(byoc_frame_t *frame, byoc_block_of_memory_t *block) {
+  if (block == NULL || --block->references > 0) return;
+  block->next = frame->free_blocks[block->size_class];
+  frame->free_blocks[block->size_class] = block;
+}
+
+static void free_list(byoc_block_of_memory_t *block) {
+  while (block != NULL) {
+    byoc_block_of_memory_t *next = block->next;
+    free(block);
+    block = next;
+  }
+}
+
+static void free_idle_blocks(byoc_frame_t *frame) {
+  for (uint32_t i = 0; i < BYOC_FRAME_SIZE_CLASSES; i++) {
+    for (byoc_block_of_memory_t **at = &frame->free_blocks[i]; *at != NULL;) {
+      byoc_block_of_memory_t *block = *at;
+      if (block->last_run + IDLE_RUNS > frame->run) {
+        at = &block->next;
+        continue;
+      }
+      *at = block->next;
+      free(block);
+    }
+  }
+}
+
+// ---- cells ----
+
+byoc_cell_t *byoc_cell_create(byoc_frame_t *frame, uint32_t kind) {
+  byoc_cell_t *cell = frame->free_cells;
+  if (cell != NULL) {
+    frame->free_cells = cell->next;
+  } else {
+    cell = malloc(sizeof(*cell));
+    if (cell == NULL) return NULL;
+  }
+  *cell = (byoc_cell_t){.kind = kind, .references = 1};
+  return cell;
+}
+
+// Bytes of a dense tensor; false for a negative dimension or one that no memory holds.
+static bool tensor_size(uint32_t dtype, uint32_t rank, const int64_t *dims, uint64_t *out_bytes) {
+  int64_t bits = byoc_dtype_bits(dtype);
+  bool fits = true, is_empty = false;
+  for (uint32_t i = 0; i < rank; i++) {
+    if (dims[i] < 0) return false;
+    is_empty = is_empty || dims[i] == 0;
+    if (!is_empty) fits = fits && !__builtin_mul_overflow(bits, dims[i], &bits);
+  }
+  *out_bytes = is_empty ? 0 : ((uint64_t)bits + 7) / 8;
+  return is_empty || (fits && bits <= INT64_MAX - 7);
+}
+
+byoc_cell_t *byoc_cell_create_tensor(byoc_frame_t *frame, uint32_t dtype, uint32_t rank, const int64_t *dims) {
+  uint64_t size = 0;
+  if (rank > BYOC_CELL_MAX_RANK || !tensor_size(dtype, rank, dims, &size)) return NULL;
+  byoc_cell_t *cell = byoc_cell_create(frame, BYOC_ARGUMENT_TENSOR);
+  if (cell == NULL) return NULL;
+  cell->dtype = dtype;
+  cell->rank = rank;
+  if (rank > 0) memcpy(cell->dims, dims, rank * sizeof(*dims));
+  cell->block = take_block(frame, size);
+  if (cell->block == NULL) {
+    byoc_cell_release(frame, cell);
+    return NULL;
+  }
+  cell->data = cell->block + 1;
+  return cell;
+}
+
+byoc_cell_t *byoc_cell_create_container(byoc_frame_t *frame, uint32_t kind, uint64_t count) {
+  if (count > UINT32_MAX) return NULL;
+  byoc_cell_t *cell = byoc_cell_create(frame, kind);
+  if (cell == NULL) return NULL;
+  cell->block = take_block(frame, count * sizeof(*cell->items));
+  if (cell->block == NULL) {
+    byoc_cell_release(frame, cell);
+    return NULL;
+  }
+  cell->items = (byoc_cell_t **)(void *)(cell->block + 1);
+  cell->count = count;
+  memset(cell->items, 0, (size_t)count * sizeof(*cell->items));
+  return cell;
+}
+
+byoc_cell_t *byoc_cell_retain(byoc_cell_t *cell) {
+  cell->references++;
+  return cell;
+}
+
+void byoc_cell_release(byoc_frame_t *frame, byoc_cell_t *cell) {
+  if (cell == NULL || --cell->references > 0) return;
+  for (uint64_t i = 0; cell->items != NULL && i < cell->count; i++) byoc_cell_release(frame, cell->items[i]);
+  release_block(frame, cell->block);
+  cell->next = frame->free_cells;
+  frame->free_cells = cell;
+}
+
+uint64_t byoc_cell_element_count(const byoc_cell_t *cell) {
+  uint64_t count = 1;
+  for (uint32_t i = 0; i < cell->rank; i++) count *= (uint64_t)cell->dims[i];
+  return count;
+}
+
+uint64_t byoc_cell_size_bytes(const byoc_cell_t *cell) {
+  return (byoc_cell_element_count(cell) * byoc_dtype_bits(cell->dtype) + 7) / 8;
+}
+
+int64_t byoc_cell_integer(const byoc_cell_t *cell, uint64_t at) {
+  switch (cell->dtype) {
+  case BYOC_DTYPE_I64:
+    return ((const int64_t *)cell->data)[at];
+  case BYOC_DTYPE_I32:
+    return ((const int32_t *)cell->data)[at];
+  case BYOC_DTYPE_BOOL:
+    return ((const uint8_t *)cell->data)[at] != 0;
+  default:
+    return 0;
+  }
+}
+
+// ---- frames ----
+
+int32_t byoc_frame_init(byoc_frame_t *frame, const byoc_runtime_t *runtime, uint32_t cell_count,
+                        uint32_t symbol_count) {
+  *frame = (byoc_frame_t){.runtime = runtime, .cell_count = cell_count, .symbol_count = symbol_count};
+  frame->cells = calloc((size_t)cell_count + 1, sizeof(*frame->cells));
+  frame->symbols = calloc((size_t)symbol_count + 1, sizeof(*frame->symbols));
+  frame->moving = calloc((size_t)cell_count + 1, sizeof(*frame->moving));
+  frame->is_constant = calloc((size_t)cell_count + 1, 1);
+  if (frame->cells != NULL && frame->symbols != NULL && frame->moving != NULL && frame->is_constant != NULL) {
+    return BYOC_OK;
+  }
+  byoc_frame_deinit(frame);
+  return BYOC_OUT_OF_MEMORY;
+}
+
+void byoc_frame_deinit(byoc_frame_t *frame) {
+  for (uint32_t i = 0; frame->cells != NULL && i < frame->cell_count; i++) byoc_frame_release(frame, i);
+  for (byoc_cell_t *cell = frame->free_cells; cell != NULL;) {
+    byoc_cell_t *next = cell->next;
+    free(cell);
+    cell = next;
+  }
+  for (uint32_t i = 0; i < BYOC_FRAME_SIZE_CLASSES; i++) free_list(frame->free_blocks[i]);
+  free_list(frame->scratch);
+  free(frame->cells);
+  free(frame->symbols);
+  free(frame->moving);
+  free(frame->is_constant);
+  *frame = (byoc_frame_t){0};
+}
+
+void byoc_frame_reset(byoc_frame_t *frame) {
+  for (uint32_t i = 0; i < frame->cell_count; i++) {
+    if (!frame->is_constant[i]) byoc_frame_release(frame, i);
+  }
+  frame->run++;
+  free_idle_blocks(frame);
+  if (frame->scratch != NULL && frame->scratch->next != NULL) { // next time one block is enough
+    uint64_t total = 0;
+    for (const byoc_block_of_memory_t *at = frame->scratch; at != NULL; at = at->next) total += at->capacity_bytes;
+    free_list(frame->scratch);
+    frame->scratch = NULL;
+    (void)byoc_frame_scratch(frame, total);
+  }
+  frame->scratch_used = 0;
+}
+
+void *byoc_frame_scratch(byoc_frame_t *frame, uint64_t size_bytes) {
+  const uint64_t mask = _Alignof(max_align_t) - 1;
+  if (size_bytes > UINT64_MAX / 4) return NULL;
+  size_bytes = (size_bytes + mask) & ~mask;
+  byoc_block_of_memory_t *block = frame->scratch;
+  if (block == NULL || frame->scratch_used + size_bytes > block->capacity_bytes) {
+    block = take_block(frame, size_bytes > SCRATCH_BYTES ? size_bytes : SCRATCH_BYTES);
+    if (block == NULL) return NULL;
+    block->next = frame->scratch;
+    frame->scratch = block;
+    frame->scratch_used = 0;
+  }
+  uint8_t *memory = (uint8_t *)(block + 1) + frame->scratch_used;
+  frame->scratch_used += size_bytes;
+  return memory;
+}
+
+void byoc_frame_put(byoc_frame_t *frame, uint32_t index, byoc_cell_t *cell) {
+  byoc_cell_t *old = frame->cells[index];
+  frame->cells[index] = cell;
+  byoc_cell_release(frame, old);
+}
+
+void byoc_frame_release(byoc_frame_t *frame, uint32_t index) {
+  byoc_frame_put(frame, index, NULL);
+}
+
+int32_t byoc_frame_allocate(byoc_frame_t *frame, uint32_t index, uint32_t dtype, uint32_t rank, const int64_t *dims) {
+  for (uint32_t i = 0; i < rank; i++) {
+    if (dims[i] < 0) {
+      return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "dimension %u of the result is %lld: negative", (unsigned)i,
+                             (long long)dims[i]);
+    }
+  }
+  byoc_frame_release(frame, index); // its block may be the one that is taken
+  frame->cells[index] = byoc_cell_create_tensor(frame, dtype, rank, dims);
+  return frame->cells[index] != NULL ? BYOC_OK : byoc_frame_out_of_memory(frame);
+}
+
+static byoc_cell_t *create_outside(byoc_frame_t *frame, const void *data, uint32_t dtype, uint32_t rank,
+                                   const int64_t *dims) {
+  byoc_cell_t *cell = byoc_cell_create(frame, BYOC_ARGUMENT_TENSOR);
+  if (cell == NULL) return NULL;
+  cell->dtype = dtype;
+  cell->rank = rank;
+  if (rank > 0) memcpy(cell->dims, dims, rank * sizeof(*dims));
+  cell->data = (void *)(uintptr_t)data;
+  return cell;
+}
+
+int32_t byoc_frame_constant(byoc_frame_t *frame, uint32_t index, const void *data, uint32_t dtype, uint32_t rank,
+                            const int64_t *dims) {
+  byoc_cell_t *cell = create_outside(frame, data, dtype, rank, dims);
+  if (cell == NULL) return byoc_frame_out_of_memory(frame);
+  byoc_frame_put(frame, index, cell);
+  frame->is_constant[index] = 1;
+  return BYOC_OK;
+}
+
+int32_t byoc_frame_share(byoc_frame_t *frame, uint32_t index, uint32_t from, uint32_t rank, const int64_t *dims) {
+  byoc_cell_t *source = frame->cells[from];
+  if (dims == NULL || source->kind != BYOC_ARGUMENT_TENSOR) {
+    byoc_frame_put(frame, index, byoc_cell_retain(source));
+    return BYOC_OK;
+  }
+  bool is_negative = false;
+  uint64_t wanted = 1;
+  for (uint32_t i = 0; i < rank; i++) {
+    is_negative = is_negative || dims[i] < 0;
+    wanted *= (uint64_t)dims[i];
+  }
+  if (is_negative || wanted != byoc_cell_element_count(source)) {
+    return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "%llu elements do not fit the shape that is asked for",
+                           (unsigned long long)byoc_cell_element_count(source));
+  }
+  byoc_cell_t *cell = create_outside(frame, source->data, source->dtype, rank, dims);
+  if (cell == NULL) return byoc_frame_out_of_memory(frame);
+  cell->block = source->block;
+  cell->is_foreign = source->is_foreign;
+  if (cell->block != NULL) cell->block->references++;
+  byoc_frame_put(frame, index, cell);
+  return BYOC_OK;
+}
+
+void byoc_frame_assign(byoc_frame_t *frame, const uint32_t *targets, const uint32_t *sources, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) frame->moving[i] = byoc_cell_retain(frame->cells[sources[i]]);
+  for (uint32_t i = 0; i < count; i++) byoc_frame_put(frame, targets[i], frame->moving[i]);
+}
+
+int32_t byoc_frame_set_i64(byoc_frame_t *frame, uint32_t index, int64_t value) {
+  int32_t status = byoc_frame_allocate(frame, index, BYOC_DTYPE_I64, 0, NULL);
+  if (status == BYOC_OK) *(int64_t *)frame->cells[index]->data = value;
+  return status;
+}
+
+int32_t byoc_frame_set_bool(byoc_frame_t *frame, uint32_t index, uint32_t value) {
+  int32_t status = byoc_frame_allocate(frame, index, BYOC_DTYPE_BOOL, 0, NULL);
+  if (status == BYOC_OK) *(uint8_t *)frame->cells[index]->data = value != 0;
+  return status;
+}
+
+// ---- scan outputs ----
+
+int32_t byoc_frame_scan_begin(byoc_frame_t *frame, uint32_t index, uint32_t dtype, uint32_t rank, const int64_t *dims) {
+  int64_t empty[BYOC_CELL_MAX_RANK] = {0};
+  if (rank >= BYOC_CELL_MAX_RANK)
+    return byoc_frame_fail(frame, BYOC_UNSUPPORTED, "a scan output has too many dimensions");
+  for (uint32_t i = 0; i < rank; i++) empty[i + 1] = dims[i] > 0 ? dims[i] : 0;
+  return byoc_frame_allocate(frame, index, dtype, rank + 1, empty);
+}
+
+static int32_t scan_grow(byoc_frame_t *frame, byoc_cell_t *cell, uint64_t used_bytes, uint64_t needed_bytes) {
+  byoc_block_of_memory_t *block = take_block(frame, needed_bytes);
+  if (block == NULL) return byoc_frame_out_of_memory(frame);
+  if (used_bytes > 0) memcpy(block + 1, cell->data, (size_t)used_bytes);
+  release_block(frame, cell->block);
+  cell->block = block;
+  cell->data = block + 1;
+  return BYOC_OK;
+}
+
+int32_t byoc_frame_scan_append(byoc_frame_t *frame, uint32_t index, uint32_t element, int64_t expected) {
+  byoc_cell_t *all = frame->cells[index];
+  const byoc_cell_t *one = frame->cells[element];
+  bool fits = one->kind == BYOC_ARGUMENT_TENSOR && one->rank + 1 == all->rank && one->dtype == all->dtype;
+  for (uint32_t i = 0; fits && i < one->rank; i++) {
+    if (all->dims[0] == 0) all->dims[i + 1] = one->dims[i];
+    fits = all->dims[i + 1] == one->dims[i];
+  }
+  if (!fits) {
+    return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT,
+                           "a scan output has another shape in turn %lld than in the first", (long long)all->dims[0]);
+  }
+  uint64_t size = byoc_cell_size_bytes(one), used = size * (uint64_t)all->dims[0], needed = 0;
+  if (__builtin_add_overflow(used, size, &needed)) return byoc_frame_out_of_memory(frame);
+  if (needed > all->block->capacity_bytes) {
+    uint64_t wanted = needed * 2, whole = 0;
+    if (expected > all->dims[0] && !__builtin_mul_overflow(size, (uint64_t)expected, &whole) && whole < (1u << 28)) {
+      wanted = whole;
+    }
+    int32_t status = scan_grow(frame, all, used, wanted);
+    if (status != BYOC_OK) return status;
+  }
+  if (size > 0) memcpy((uint8_t *)all->data + used, one->data, (size_t)size);
+  all->dims[0]++;
+  return BYOC_OK;
+}
+
+// ---- symbols ----
+
+int32_t byoc_frame_bind(byoc_frame_t *frame, const char *origin, const int64_t *elements, const uint32_t *symbols,
+                        uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (elements[i] < 0) {
+      return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "%s asks for a negative size: %lld", origin,
+                             (long long)elements[i]);
+    }
+    frame->symbols[symbols[i]] = elements[i];
+  }
+  return BYOC_OK;
+}
+
+int32_t byoc_frame_match(byoc_frame_t *frame, uint32_t index, uint32_t axis, int64_t expected, const char *what,
+                         const char *name) {
+  int64_t got = frame->cells[index]->dims[axis];
+  if (got == expected) return BYOC_OK;
+  return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "%s has %lld in dimension %u, where %s is %lld", what,
+                         (long long)got, (unsigned)axis, name, (long long)expected);
+}
+
+int32_t byoc_frame_expect(byoc_frame_t *frame, uint32_t index, uint32_t dtype, uint32_t rank, const char *what) {
+  const byoc_cell_t *cell = frame->cells[index];
+  if (cell != NULL && cell->kind == BYOC_ARGUMENT_TENSOR && cell->dtype == dtype && cell->rank == rank) return BYOC_OK;
+  if (cell == NULL || cell->kind != BYOC_ARGUMENT_TENSOR) {
+    return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "%s is no tensor", what);
+  }
+  return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "%s is %s of rank %u, not %s of rank %u", what,
+                         byoc_dtype_name(cell->dtype), (unsigned)cell->rank, byoc_dtype_name(dtype), (unsigned)rank);
+}

@@ -1,0 +1,33 @@
+// Operators on texts that are more than data movement. Packed functions (byoc/call.h); elements are NUL-terminated
+// UTF-8 in `const char *`, NULL counts as "". What they make is allocated by the runtime's `allocate`. An operator's
+// attributes come as operands behind its own. Nothing here depends on the process's locale.
+#ifndef BYOC_CORE_RUNTIME_ARTIFACT_TEXT_H_
+#define BYOC_CORE_RUNTIME_ARTIFACT_TEXT_H_
+
+#include "byoc/call.h"
+
+// X(name)                              operands → results
+#define BYOC_TEXT_LIST(X)                                                                                              \
+  X(equal)     /* a, b → bool, elements in pairs */                                                                  \
+  X(concat)    /* a, b → a + b, elements in pairs */                                                                 \
+  X(index_of)  /* x, pool → i64: the first equal text of the pool, or -1 */                                          \
+  X(normalize) /* x, stop words, i64[2] {case sensitive, 0 as is / 1 lower / 2 upper} → texts kept, i64[1] count */  \
+  X(split_count) /* x, delimiter, i64[1] most splits or -1 → i64 parts of each */                                    \
+  X(split)       /* x, anything of the result's shape, delimiter, most splits → parts of each, then "" */            \
+  X(match)       /* x, POSIX extended pattern → bool */                                                              \
+  X(from_f32)    /* x → the shortest text that reads back as x; so the others */                                     \
+  X(from_f64)                                                                                                          \
+  X(from_i64)                                                                                                          \
+  X(from_u64)                                                                                                          \
+  X(from_bool) /* True, False */                                                                                       \
+  X(to_f64)    /* numbers, INF, NAN in any case; else an error */                                                      \
+  X(to_i64)
+
+#define BYOC_TEXT_DECLARE(name) BYOC_PACKED int32_t byoc_text_##name(const byoc_call_t *call);
+BYOC_TEXT_LIST(BYOC_TEXT_DECLARE)
+#undef BYOC_TEXT_DECLARE
+
+// The function of that symbol ("byoc_text_equal"); NULL where there is none.
+byoc_packed_function_t byoc_text_find(const char *symbol);
+
+#endif // BYOC_CORE_RUNTIME_ARTIFACT_TEXT_H_

@@ -1,0 +1,319 @@
+// byoc explain, and what build does with its plan: --save-plan, --html, --require.
+#include <stdio.h>
+
+#include "core/base/file.h"
+#include "core/collage/plan_json.h"
+#include "tests/cli/models.h"
+#include "tests/support/command.h"
+
+// `body` is a function of one f32[4] parameter %x and result %y, in text form.
+static void write_text(const char *path, const char *body) {
+  char text[2048];
+  byoc_diag_t diag = {0};
+  int size = snprintf(text, sizeof(text),
+                      "module {\n  func @main(%%x : f32[4]) -> (%%y : f32[4]) {\n%s    return %%y\n  }\n}\n", body);
+  byoc_test_ok(byoc_file_write(path, text, (size_t)size, &diag), &diag);
+}
+
+// A command with the targets first and second of tests/plugins/demo_rows.c, whose rules are given here.
+#define DEMO(rules) "BYOC_PLUGIN_PATH=" BYOC_TEST_BUILD_DIR "/tests/plugins/good BYOC_TEST_RULES='" rules "' "
+
+static byoc_plan_t read_plan(const char *path) {
+  byoc_diag_t diag = {0};
+  byoc_plan_t plan;
+  byoc_test_ok(byoc_plan_read(path, byoc_allocator_system(), &diag, &plan), &diag);
+  return plan;
+}
+
+// ---- tables ----
+
+static void test_c10_tables(void **state) {
+  (void)state;
+  write_vision("vision.onnx");
+  byoc_test_shell(0, "byoc explain vision.onnx --plan=collage --target 'cutlass; dnnl; c'");
+  static const char *const parts[] = {
+      "plan of 'vision' by ", "operators regions", "main: 9 nodes",       "node operator", "conv1",
+      "f32[1,16,12,12]",      "region target",     "node 0: Conv 'conv1'"};
+  for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); ++i) byoc_test_printed(parts[i]);
+  // Placement by cost prices candidates and has rivals.
+  byoc_test_printed("candidates (* is the one chosen): cost, target, rule, nodes\n    * ");
+  byoc_test_printed("plan      sum of its parts measured as a whole\n  this one ");
+  byoc_test_printed("\n  greedy ");
+  byoc_test_shell(0, "byoc explain vision.onnx --plan=collage --target 'cutlass; dnnl; c' --all > all.txt; "
+                     "test $(wc -L < all.txt) -le 100 && test $(grep -c '^node [0-9]' all.txt) -eq 9");
+}
+
+// Long lists are cut, and say how to see them whole.
+static void test_c10_long_lists(void **state) {
+  (void)state;
+  byoc_test_shell(
+      0, "byoc-modelgen resnet50 -o resnet50.onnx && byoc explain resnet50.onnx --plan=greedy --target 'cutlass; c'");
+  byoc_test_printed("more nodes; --all shows them");
+  byoc_test_printed("more regions; --all shows them");
+  byoc_test_printed("more nodes; --node NAME shows one, --all all of them");
+  byoc_test_shell(0, "byoc explain resnet50.onnx --plan=greedy --target 'cutlass; c' --all > all.txt; wc -L < all.txt; "
+                     "test $(wc -L < all.txt) -le 100 && test $(grep -c '^node [0-9]' all.txt) -gt 100");
+  byoc_test_shell(1, "grep -e --all all.txt");
+}
+
+static void test_c10_one_node(void **state) {
+  (void)state;
+  write_vision("vision.onnx");
+  byoc_test_shell(0, "byoc explain vision.onnx --plan=greedy --target 'cutlass; c' --node pool");
+  assert_ptr_equal(strstr(byoc_test_output(), "node 5: MaxPool 'pool' : f32[1,16,6,6], reads 4\n  placed on c"),
+                   byoc_test_output());
+  byoc_test_printed("cutlass: none of its rules takes it here");
+  byoc_test_shell(0, "byoc explain vision.onnx --plan=greedy --target 'cutlass; c' --node 5");
+  byoc_test_printed("node 5: MaxPool 'pool'");
+  byoc_test_shell(1, "byoc explain vision.onnx --plan=greedy --target 'cutlass; c' --node poool");
+  byoc_test_printed("the plan has no node 'poool'");
+  byoc_test_printed("did you mean 'pool'?");
+  byoc_test_shell(1, "byoc explain vision.onnx --plan=greedy --node 9");
+}
+
+// A node that a backend declined carries the reason, and so does one that it took and gave back.
+static void test_a23_declines(void **state) {
+  (void)state;
+  write_text("double.byoc", "    %0 = Cast@13 \"widen\" (%x) {to = 11} : f64[4]\n"
+                            "    %1 = Relu@14 \"wide\" (%0) : f64[4]\n"
+                            "    %2 = Cast@13 \"narrow\" (%1) {to = 1} : f32[4]\n"
+                            "    %y = Relu@14 \"small\" (%2) : f32[4]\n");
+  byoc_test_shell(
+      0, DEMO("first.relu only=f32 := Relu(%%x)") "byoc explain double.byoc --plan=greedy --target first --node wide");
+  byoc_test_printed("placed on c");
+  byoc_test_printed("first declined (first.relu): only f32 is done here");
+  byoc_test_shell(
+      0, DEMO("first.relu only=f32 := Relu(%%x)") "byoc explain double.byoc --plan=greedy --target first --node small");
+  assert_null(strstr(byoc_test_output(), "declined"));
+  byoc_test_shell(
+      0, DEMO("first.relu only=f32 := Relu(%%x)") "byoc explain double.byoc --plan=greedy --target first --node widen");
+  byoc_test_printed("first: none of its rules takes it here");
+  byoc_test_shell(0, DEMO("first.relu only=f32 := Relu(%%x)") "byoc explain double.byoc --plan=greedy --json --target "
+                                                              "'first -answer=decline' | grep -c 'gave it back'");
+}
+
+// ---- JSON ----
+
+static void test_c10_saved_plans(void **state) {
+  (void)state;
+  write_vision("vision.onnx");
+  byoc_test_shell(0,
+                  "byoc explain vision.onnx --plan=greedy --target 'cutlass; dnnl' --save-plan a.json --json > b.json");
+  byoc_test_shell(0, "cmp a.json b.json");
+  byoc_test_shell(0, "byoc build vision.onnx -o vision.so --plan=collage --target 'cutlass; dnnl' --save-plan c.json");
+  byoc_plan_t explained = read_plan("a.json"), built = read_plan("c.json");
+  assert_string_equal(explained.model, "vision");
+  assert_int_equal(explained.targets.count, 3);
+  assert_int_equal(explained.blocks.count, 1);
+  assert_int_equal(explained.blocks.data[0].hash, built.blocks.data[0].hash);
+  assert_int_equal(explained.blocks.data[0].nodes.count, 9);
+  assert_string_equal(explained.blocks.data[0].nodes.data[0].name, "conv1");
+  assert_true(built.blocks.data[0].regions.count > 0);
+  byoc_plan_deinit(&explained);
+  byoc_plan_deinit(&built);
+  byoc_test_shell(1, "byoc explain vision.onnx --plan=greedy --save-plan missing/plan.json");
+  byoc_test_printed("missing/plan.json");
+}
+
+// A plan whose regions were edited is replayed.
+static void test_c10_edited_plans(void **state) {
+  (void)state;
+  write_text("chain.byoc", "    %0 = Exp@13 \"a\" (%x) : f32[4]\n"
+                           "    %1 = Neg@13 \"b\" (%0) : f32[4]\n"
+                           "    %y = Exp@13 \"c\" (%1) : f32[4]\n");
+  byoc_test_shell(0, DEMO("first.exp := Exp(%%x)") "byoc explain chain.byoc --plan=greedy --target first --save-plan "
+                                                   "whole.json && sed '/\"rule\".*\"nodes\": \\[0\\]/d' whole.json > "
+                                                   "less.json && test $(wc -l < less.json) -lt $(wc -l < whole.json)");
+  byoc_test_shell(0, DEMO("first.exp := Exp(%%x)") "byoc explain chain.byoc --plan=less.json --target first --node a");
+  byoc_test_printed("placed on c\n  first: was not asked: the plan was given");
+  byoc_test_shell(0, DEMO("first.exp := Exp(%%x)") "byoc explain chain.byoc --plan=less.json --target first --node c");
+  byoc_test_printed("placed on first, region 0");
+}
+
+// A saved plan is explained without its model.
+static void test_c10_costs_and_candidates(void **state) {
+  (void)state;
+  static const char plan[] =
+      "{\"format\": \"byoc plan\", \"version\": 1, \"model\": \"tiny\", \"strategy\": \"collage\", \"whole_ns\": "
+      "9500,\n"
+      " \"targets\": [\"fast -level=1\", \"fast -level=2\", \"c -O=3\"],\n"
+      " \"rivals\": [{\"name\": \"greedy\", \"sum_ns\": 12000, \"whole_ns\": 13000}, {\"name\": \"c\", \"sum_ns\": "
+      "2e6}],\n"
+      " \"blocks\": [{\"name\": \"main\", \"hash\": \"0123456789abcdef\", \"cost_ns\": 9000, \"transition_ns\": 500,\n"
+      "  \"lower_bound_ns\": 9000, \"proven\": true,\n"
+      "  \"nodes\": [{\"op\": \"Conv\", \"name\": \"conv\", \"type\": \"f32[1,8]\"},\n"
+      "   {\"op\": \"Relu\", \"name\": \"relu\", \"type\": \"f32[1,8]\", \"edges\": [{\"from\": 0, \"type\": "
+      "\"f32[1,8]\"}]}],\n"
+      "  \"regions\": [{\"target\": 1, \"rule\": \"fast.conv\", \"nodes\": [0], \"candidate\": 1, \"cost_ns\": 8000, "
+      "\"source\": \"database\"}],\n"
+      "  \"candidates\": [{\"target\": 0, \"rule\": \"fast.conv_relu\", \"nodes\": [0, 1], \"cost_ns\": null, "
+      "\"reason\": \"it crashed (signal 11)\"},\n"
+      "   {\"target\": 1, \"rule\": \"fast.conv\", \"nodes\": [0], \"cost_ns\": 8000, \"source\": \"database\", "
+      "\"chosen\": "
+      "true},\n"
+      "   {\"target\": 2, \"rule\": \"c.host\", \"nodes\": [0], \"cost_ns\": 2e6, \"source\": \"bound\"},\n"
+      "   {\"target\": 2, \"rule\": \"c.host\", \"nodes\": [1], \"cost_ns\": 500, \"source\": \"estimate\", "
+      "\"chosen\": "
+      "true}],\n"
+      "  \"declines\": [{\"target\": 1, \"rule\": \"fast.relu\", \"nodes\": [1], \"reason\": \"it is too "
+      "small\"}]}]}\n";
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_file_write("saved.json", plan, sizeof(plan) - 1, &diag), &diag);
+  byoc_test_shell(0, "byoc explain saved.json");
+  static const char *const parts[] = {
+      "plan of 'tiny' by collage: 9.00 us, of which 500 ns between targets\nproven: no cover",
+      "  this one          9.00 us             9.50 us\n",
+      "  greedy           12.00 us            13.00 us\n",
+      "  c                2.000 ms                   -\n",
+      "  fast#1         1       1 8.00 us\n",
+      "fast#1 fast.conv 8.00 us database\n",
+      "c      c.host     500 ns estimate\n",
+      "node 0: Conv 'conv' : f32[1,8]\n  placed on fast#1, region 0, by fast.conv, 8.00 us database\n",
+      "    * 8.00 us database   fast#1     fast.conv                0\n",
+      "      at least 2.000 ms  c          c.host                   0\n",
+      "      unusable           fast#0     fast.conv_relu           0-1\n        it crashed (signal 11)\n",
+      "  fast#1 declined (fast.relu): it is too small\n",
+  };
+  for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); ++i) byoc_test_printed(parts[i]);
+  byoc_test_shell(0,
+                  "byoc explain saved.json --json > again.json && byoc explain again.json --json | cmp - again.json");
+  byoc_test_shell(2, "byoc explain saved.json --target c");
+  byoc_test_printed("a saved plan has its targets");
+}
+
+// ---- requiring ----
+
+static void test_c10_require(void **state) {
+  (void)state;
+  write_vision("vision.onnx");
+  byoc_test_shell(
+      1, "byoc build vision.onnx --plan=greedy -o never.so --target 'cutlass' --require cutlass --save-plan why.json");
+  byoc_test_printed("of 9 operators are not on cutlass, which --require asks for");
+  byoc_test_printed("MaxPool 'pool' went to c; cutlass: none of its rules takes it here");
+  assert_false(byoc_file_exists("never.so"));
+  byoc_plan_t plan = read_plan("why.json"); // it shows why
+  byoc_plan_deinit(&plan);
+  byoc_test_shell(0, "byoc build vision.onnx --plan=greedy -o vision.so --target 'cutlass' --require cutlass,c");
+  assert_true(byoc_file_exists("vision.so"));
+  byoc_test_shell(2, "byoc build vision.onnx --plan=greedy -o never.so --target 'cutlass; dnnl' --require cutlas");
+  byoc_test_printed("--require cutlas: the targets of this build are cutlass, dnnl, c");
+  byoc_test_printed("did you mean 'cutlass'?");
+  byoc_test_shell(2, "byoc build vision.onnx --plan=greedy -o never.so --require ,");
+  byoc_test_printed("--require takes targets: c");
+  assert_false(byoc_file_exists("never.so"));
+}
+
+static void test_a23_require_tells_reasons(void **state) {
+  (void)state;
+  write_text("double.byoc", "    %0 = Cast@13(%x) {to = 11} : f64[4]\n"
+                            "    %1 = Relu@14 \"wide\" (%0) : f64[4]\n"
+                            "    %y = Cast@13(%1) {to = 1} : f32[4]\n");
+  byoc_test_shell(
+      1,
+      DEMO("first.relu only=f32 := Relu(%%x)") "byoc build double.byoc --plan=greedy --target first --require first");
+  byoc_test_printed("3 of 3 operators");
+  byoc_test_printed("Relu 'wide' went to c; first declined: only f32 is done here");
+}
+
+// ---- the page ----
+
+static size_t count_of(const char *text, const char *part) {
+  size_t count = 0;
+  for (const char *at = text; (at = strstr(at, part)) != NULL; at += strlen(part)) ++count;
+  return count;
+}
+
+// Texts of the model are data within the page, whatever they hold.
+static void test_c10_page_is_one_file(void **state) {
+  (void)state;
+  write_text("odd.byoc", "    %0 = Exp@13 \"</script><script>alert(1)</script><!--\" (%x) : f32[4]\n"
+                         "    %y = Neg@13 \"a & b\" (%0) : f32[4]\n");
+  byoc_test_shell(0, "byoc explain odd.byoc --plan=greedy --html odd.html && byoc build odd.byoc --plan=greedy -o "
+                     "odd.so --html built.html");
+  byoc_test_shell(0, "cmp odd.html built.html");
+  byoc_test_shell(0, "cat odd.html");
+  assert_int_equal(count_of(byoc_test_output(), "</script>"), 1);
+  byoc_test_printed("\\u003c/script>\\u003cscript>alert(1)");
+  // Nothing is fetched: the only address is the name space of SVG.
+  assert_int_equal(count_of(byoc_test_output(), "http"), count_of(byoc_test_output(), "http://www.w3.org/2000/svg"));
+  assert_int_equal(count_of(byoc_test_output(), "src="), 0);
+}
+
+// In a browser: no errors, and as many nodes as the plan has.
+static void test_c10_page_in_a_browser(void **state) {
+  (void)state;
+  if (byoc_test_try_shell("command -v chromium") != 0) {
+    print_message("skipped: there is no chromium\n");
+    skip();
+  }
+  write_vision("vision.onnx");
+  write_text("odd.byoc", "    %0 = Exp@13 \"</script><script>alert(1)</script><!--\" (%x) : f32[4]\n"
+                         "    %1 = Neg@13 \"a & b\" (%0) : f32[4]\n"
+                         "    %y = Add@14(%0, %1) : f32[4]\n");
+  static const struct {
+    const char *model;
+    size_t nodes;
+  } rows[] = {{"vision.onnx", 9}, {"odd.byoc", 3}};
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    byoc_test_shell(0, "byoc explain %s --plan=greedy --target 'cutlass; dnnl' --html page.html", rows[i].model);
+    byoc_test_shell(0, "chromium --headless --no-sandbox --disable-gpu --user-data-dir=\"$PWD/profile\" "
+                       "--enable-logging=stderr --dump-dom \"file://$PWD/page.html\" 2> messages.txt > page.dom; "
+                       "grep CONSOLE messages.txt; cat page.dom");
+    assert_null(strstr(byoc_test_output(), "CONSOLE"));
+    assert_int_equal(count_of(byoc_test_output(), "<g class=\"node\""), rows[i].nodes);
+    assert_non_null(strstr(byoc_test_output(), "<kbd>")); // the panel, drawn last
+  }
+}
+
+// What the page does when it is used, as a script at its end that notes what it sees in the title.
+static void test_c10_page_is_used(void **state) {
+  (void)state;
+  static const char script[] =
+      "<script>\n"
+      "const key = (name) => window.dispatchEvent(new KeyboardEvent('keydown', {key: name}));\n"
+      "const seen = [], has = (kind) => document.querySelectorAll('.node.' + kind).length;\n"
+      "search.value = 'CONV'; search.dispatchEvent(new Event('input')); seen.push(has('match'));\n"
+      "search.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter'})); seen.push(has('selected'));\n"
+      "seen.push(document.querySelector('aside h3').textContent);\n"
+      "key('ArrowDown'); seen.push(document.querySelector('.node.selected').dataset.node);\n"
+      "key('p'); seen.push(document.querySelector('.node.selected').dataset.node);\n"
+      "key('Escape'); seen.push(has('selected'));\n"
+      "const before = view.k; canvas.dispatchEvent(new WheelEvent('wheel', {deltaY: -300, clientX: 500, clientY: "
+      "400}));\n"
+      "seen.push(view.k > before); key('-'); key('f'); seen.push(view.k <= 1.4);\n"
+      "document.querySelector('.node').dispatchEvent(new PointerEvent('pointerenter', {clientX: 5, clientY: 5}));\n"
+      "seen.push(byId('tip').textContent.includes('conv1'), has('near'));\n"
+      "document.querySelector('aside tr.row').click(); seen.push(document.querySelectorAll('.node.off').length > 0);\n"
+      "document.title = 'seen ' + seen.join(' ');\n"
+      "</script>\n";
+  if (byoc_test_try_shell("command -v chromium") != 0) {
+    print_message("skipped: there is no chromium\n");
+    skip();
+  }
+  byoc_diag_t diag = {0};
+  write_vision("vision.onnx");
+  byoc_test_ok(byoc_file_write("script.html", script, sizeof(script) - 1, &diag), &diag);
+  byoc_test_shell(0,
+                  "byoc explain vision.onnx --plan=greedy --target c --html page.html && cat script.html >> page.html");
+  byoc_test_shell(0, "chromium --headless --no-sandbox --disable-gpu --user-data-dir=\"$PWD/profile\" --dump-dom "
+                     "\"file://$PWD/page.html\" 2> messages.txt | grep '<title>seen'");
+  byoc_test_printed("<title>seen 2 1 Conv 1 0 0 true true true 1 true</title>");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_c10_tables),
+      cmocka_unit_test(test_c10_long_lists),
+      cmocka_unit_test(test_c10_one_node),
+      cmocka_unit_test(test_a23_declines),
+      cmocka_unit_test(test_c10_saved_plans),
+      cmocka_unit_test(test_c10_edited_plans),
+      cmocka_unit_test(test_c10_costs_and_candidates),
+      cmocka_unit_test(test_c10_require),
+      cmocka_unit_test(test_a23_require_tells_reasons),
+      cmocka_unit_test(test_c10_page_is_one_file),
+      cmocka_unit_test(test_c10_page_in_a_browser),
+      cmocka_unit_test(test_c10_page_is_used),
+  };
+  return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
+}

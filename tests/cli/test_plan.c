@@ -1,0 +1,110 @@
+// Plans that are measured: --plan, --cost, --cost-budget; backends that go wrong; builds that are stopped.
+#include <stdio.h>
+
+#include "models.h"
+#include "tests/support/command.h"
+
+#define FAULTY "BYOC_PLUGIN_PATH=" BYOC_TEST_BUILD_DIR "/tests/plugins/good "
+
+static const char relu_text[] = "module {\\n"
+                                "  func @main(%%x : f32[4096]) -> (%%y : f32[4096]) {\\n"
+                                "    %%0 = Relu@14(%%x) : f32[4096]\\n"
+                                "    %%y = Exp@13(%%0) : f32[4096]\\n"
+                                "    return %%y\\n  }\\n}\\n";
+
+static int enter(void **state) {
+  int result = byoc_test_enter_folder(state);
+  return result != 0 ? result : byoc_test_try_shell("printf '%s' > relu.byoc", relu_text);
+}
+
+static void test_c4_c5_a_second_build_measures_nothing(void **state) {
+  (void)state;
+  write_vision("vision.onnx");
+  const char *build = "BYOC_CACHE_DIR=$PWD/costs byoc build vision.onnx --plan=collage --target 'cblas; c' -v -o";
+  byoc_test_shell(0, "%s cold.so 2>&1 | grep -v ' declined '", build);
+  byoc_test_printed(" candidates measured on the way");
+  byoc_test_shell(0, "%s cold.so 2>&1 | grep '^costs:'", build);
+  byoc_test_printed("costs: 0 measured in 0.0 s");
+  byoc_test_shell(0, "%s warm.so > /dev/null 2>&1 && cmp cold.so warm.so", build);
+  byoc_test_shell(0, "BYOC_CACHE_DIR=$PWD/costs byoc build vision.onnx --plan=collage --target 'cblas; c' "
+                     "--save-plan plan.json && byoc build vision.onnx --plan=plan.json --target 'cblas; c' -o saved.so "
+                     "&& grep -c '\"source\": \"database\"' plan.json");
+}
+
+static void test_c4_estimated_costs_need_no_compiler(void **state) {
+  (void)state;
+  write_vision("vision.onnx");
+  byoc_test_shell(0, "BYOC_CACHE_DIR=$PWD/guess byoc build vision.onnx --emit=ir --plan=collage --cost=estimate "
+                     "--target 'cblas; c' -v 2>&1");
+  byoc_test_printed("proven least");
+  byoc_test_shell(0, "BYOC_CACHE_DIR=$PWD/guess byoc build vision.onnx --emit=ir --plan=collage "
+                     "--target 'cblas; c -cc=no-such-compiler' 2>&1");
+  byoc_test_printed("costs are estimated, as with --cost=estimate");
+  byoc_test_shell(2, "byoc build vision.onnx --plan=dearest --target 'cblas; c'");
+  byoc_test_printed("--plan takes collage, greedy or a FILE.json, not 'dearest'");
+  byoc_test_shell(2, "byoc build vision.onnx --cost=guess --target 'cblas; c'");
+  byoc_test_shell(1, "byoc build vision.onnx --plan=no-such.json --target 'cblas; c'");
+  byoc_test_printed("no-such.json");
+}
+
+// A backend that crashes, hangs, is wrong or cannot be built costs the candidate alone: the build goes on without it.
+static void test_c4_faulty_backends_are_left_out(void **state) {
+  (void)state;
+  static const struct {
+    const char *fault, *reason;
+  } rows[] = {{"crash", "it crashed (signal 11"},
+              {"wrong", "wrong result: element"},
+              {"hang", "it took longer than"},
+              {"generate_crash", "it cannot be built: it crashed (signal 6"}};
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    byoc_test_shell(0,
+                    FAULTY "BYOC_CACHE_DIR=$PWD/faults byoc build relu.byoc --plan=collage --target "
+                           "'faulty -fault=%s; c' -o relu.so",
+                    rows[i].fault);
+    byoc_test_printed("faulty 0 operators in 0 regions, c 2 operators");
+    byoc_test_printed("left out: faulty.node at Relu: ");
+    byoc_test_printed(rows[i].reason);
+    byoc_test_shell(0, "byoc run relu.so --random");
+  }
+}
+
+// What is measured stays; nothing half-written appears; nothing is left in the temporary folder.
+static void test_c5_an_interrupted_build_keeps_what_was_measured(void **state) {
+  (void)state;
+  write_vision("vision.onnx");
+  byoc_test_shell(0, "mkdir -p tmp");
+  byoc_test_shell(130,
+                  "BYOC_CACHE_DIR=$PWD/stopped TMPDIR=$PWD/tmp timeout --foreground --preserve-status -s INT 4 byoc "
+                  "build vision.onnx --plan=collage --target 'cutlass; dnnl; cblas; c' --cost-budget 600 -o never.so");
+  byoc_test_shell(0, "! ls never.so* never.h 2>/dev/null && ls -A tmp && "
+                     "BYOC_CACHE_DIR=$PWD/stopped byoc costs list");
+  byoc_test_shell(0, "test -z \"$(ls -A tmp)\"");
+}
+
+static void test_c5_a_killed_build_leaves_a_usable_database(void **state) {
+  (void)state;
+  write_vision("vision.onnx");
+  for (int i = 0; i < 5; ++i) {
+    int code =
+        byoc_test_try_shell("BYOC_CACHE_DIR=$PWD/killed timeout --foreground --preserve-status -s KILL %d.%d byoc "
+                            "build vision.onnx --plan=collage --target 'cblas; c' -o killed.so",
+                            i / 2, 1 + i * 37 % 9);
+    assert_true(code == 0 || code == 137);
+    byoc_test_shell(0, "BYOC_CACHE_DIR=$PWD/killed byoc costs list > /dev/null && ! ls killed/*.damaged 2>/dev/null");
+    byoc_test_shell(0, "test ! -e killed.so || byoc run killed.so --random > /dev/null; rm -f killed.so killed.h");
+  }
+  byoc_test_shell(
+      0, "BYOC_CACHE_DIR=$PWD/killed byoc build vision.onnx --plan=collage --target 'cblas; c' -o killed.so && "
+         "byoc run killed.so --random > /dev/null");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_c4_c5_a_second_build_measures_nothing),
+      cmocka_unit_test(test_c4_estimated_costs_need_no_compiler),
+      cmocka_unit_test(test_c4_faulty_backends_are_left_out),
+      cmocka_unit_test(test_c5_an_interrupted_build_keeps_what_was_measured),
+      cmocka_unit_test(test_c5_a_killed_build_leaves_a_usable_database),
+  };
+  return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);
+}

@@ -1,0 +1,409 @@
+// Searching without pricing everything, with costs made up from what is priced: each structure has one cost a target.
+#include "core/base/file.h"
+#include <stdlib.h>
+
+#include "core/base/file.h"
+#include "core/base/hash.h"
+#include "core/collage/cost_key.h"
+#include "core/collage/lazy_search.h"
+#include "core/collage/place_collage.h"
+#include "core/collage/plan_json.h"
+#include "core/collage/replay.h"
+#include "core/collage/rules.h"
+#include "core/collage/transition.h"
+#include "core/ir/text.h"
+#include "tests/support/support.h"
+
+// ---- targets, graphs and costs ----
+
+typedef struct made_t {
+  byoc_backend_t backends[2];
+  byoc_target_kind_t kinds[3];
+  byoc_target_t targets[3];
+  byoc_target_list_t list;
+} made_t;
+
+// The first `backend_count` of "first" and "second", then "c".
+static void make_targets(made_t *made, uint32_t backend_count) {
+  static const byoc_rule_t first[] = {{.name = "first.pair", .pattern = "Relu(Exp(%x))"},
+                                      {.name = "first.any", .pattern = "{Relu|Exp|Neg}(%x)"}};
+  static const char *const light[] = {"Add", "Neg", "Relu"};
+  static const byoc_rule_t second[] = {
+      {.name = "second.group", .operators = {.items = light, .count = 3}, .flags = BYOC_RULE_MERGE}};
+  static const char *const names[] = {"first", "second"};
+  *made = (made_t){0};
+  byoc_arena_init(&made->list.arena, byoc_allocator_system());
+  for (uint32_t i = 0; i <= backend_count; ++i) {
+    bool is_native = i == backend_count;
+    made->backends[i % 2] = is_native ? made->backends[i % 2]
+                                      : (byoc_backend_t){.target = names[i],
+                                                         .rules = i == 0 ? first : second,
+                                                         .rule_count = i == 0 ? 2 : 1,
+                                                         .rule_stride = sizeof(byoc_rule_t)};
+    made->kinds[i] = (byoc_target_kind_t){.name = is_native ? "c" : names[i],
+                                          .plugin_name = "made up",
+                                          .plugin_version = "1",
+                                          .backend = is_native ? NULL : &made->backends[i]};
+    made->targets[i] = (byoc_target_t){.kind = &made->kinds[i], .text = made->kinds[i].name, .index = i};
+    assert_true(byoc_vector_push(&made->list.targets, byoc_allocator_system(), &made->targets[i]));
+  }
+}
+
+static void release_targets(made_t *made) {
+  byoc_vector_deinit(&made->list.targets, byoc_allocator_system());
+  byoc_arena_deinit(&made->list.arena);
+}
+
+static uint32_t next_random(uint32_t *state) {
+  *state = *state * 1664525u + 1013904223u;
+  return *state >> 8;
+}
+
+// Unary operators and additions over what came before, of one shape.
+static byoc_graph_module_t *make_graph(uint32_t node_count, uint32_t seed) {
+  static const char *const operators[] = {"Relu@14", "Exp@13", "Neg@13", "Abs@13"};
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  byoc_string_append(&text, "module {\n  func @main(%v0 : f32[512]) -> (%y : f32[512]) {\n");
+  for (uint32_t n = 1; n <= node_count; ++n) {
+    uint32_t near = n > 3 ? n - 3 : 0, a = near + next_random(&seed) % (n - near),
+             b = near + next_random(&seed) % (n - near);
+    uint32_t kind = next_random(&seed) % 5;
+    byoc_string_appendf(&text, n == node_count ? "    %%y = " : "    %%v%u = ", n);
+    if (kind == 4) {
+      byoc_string_appendf(&text, "Add@14(%%v%u, %%v%u) : f32[512]\n", a, b);
+    } else {
+      byoc_string_appendf(&text, "%s(%%v%u) : f32[512]\n", operators[kind], n - 1);
+    }
+  }
+  byoc_string_append(&text, "    return %y\n  }\n}\n");
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_test_ok(byoc_graph_parse(text.data, "test", byoc_allocator_system(), &diag, &module), &diag);
+  byoc_string_deinit(&text);
+  return module;
+}
+
+static const byoc_estimator_t machine = {.calibration = {.flops_per_ns = 64, .bytes_per_ns = 10, .call_ns = 5},
+                                         .thread_count = 1};
+
+// Costs by structure and target: at least the bound, here and there infinite for a backend.
+typedef struct made_costs_t {
+  uint32_t priced;
+  bool has_faults;
+} made_costs_t;
+
+static uint64_t identity(const byoc_function_t *function, const byoc_target_t *target) {
+  return byoc_hash_combine(byoc_cost_function_hash(function), byoc_hash_text(target->text));
+}
+
+static double true_cost(const made_costs_t *costs, const byoc_function_t *function, const byoc_target_t *target) {
+  uint64_t hash = identity(function, target);
+  bool is_broken = costs->has_faults && target->kind->backend != NULL && hash % 11 == 0;
+  return is_broken ? INFINITY : byoc_bound_ns(&machine, function) * (1 + (double)(hash % 97) / 4) + (double)(hash % 53);
+}
+
+static byoc_status_t price(void *self, const byoc_function_t *function, const byoc_target_t *target, byoc_diag_t *diag,
+                           double *out_ns, const char **out_reason) {
+  (void)diag;
+  made_costs_t *costs = self;
+  costs->priced += 1;
+  *out_ns = true_cost(costs, function, target);
+  *out_reason = isinf(*out_ns) ? "it crashed" : NULL;
+  return BYOC_OK;
+}
+
+static byoc_status_t look_up(void *self, const byoc_function_t *function, const byoc_target_t *target,
+                             byoc_arena_t *arena, byoc_diag_t *diag, byoc_known_price_t *out_price) {
+  (void)self;
+  *out_price = (byoc_known_price_t){.cost_ns = NAN};
+  out_price->id = byoc_arena_format(arena, "%llx", (unsigned long long)identity(function, target));
+  return out_price->id != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
+typedef struct setting_t {
+  made_t made;
+  byoc_graph_module_t *module;
+  byoc_problems_t problems;
+  byoc_price_list_t prices;
+  byoc_transitions_t transitions;
+  made_costs_t costs;
+} setting_t;
+
+static void open_setting(setting_t *s, uint32_t node_count, uint32_t seed) {
+  byoc_diag_t diag = {0};
+  byoc_allocator_t system = byoc_allocator_system();
+  *s = (setting_t){.costs = {.has_faults = true}};
+  make_targets(&s->made, 2);
+  s->module = make_graph(node_count, seed);
+  byoc_test_ok(byoc_problems_find(s->module, system, &diag, &s->problems), &diag);
+  byoc_problem_t *problem = &s->problems.items.data[0];
+  byoc_test_ok(byoc_candidates_collect(&problem->candidates, &problem->flow, &s->made.list, NULL, &diag), &diag);
+  const byoc_function_pricer_t pricer = {.self = &s->costs, .price = price, .look_up = look_up};
+  byoc_test_ok(byoc_price_list_init(&s->prices, problem, &s->made.list, pricer, &machine, &diag), &diag);
+  byoc_test_ok(byoc_transitions_init(&s->transitions, &problem->flow, &s->made.list, &machine, system, &diag), &diag);
+}
+
+static void close_setting(setting_t *s) {
+  byoc_transitions_deinit(&s->transitions);
+  byoc_price_list_deinit(&s->prices);
+  byoc_problems_deinit(&s->problems);
+  byoc_graph_module_destroy(s->module);
+  release_targets(&s->made);
+}
+
+// The least cost with every price known.
+static double exact_cost(setting_t *s, byoc_cover_costs_t *costs) {
+  byoc_diag_t diag = {0};
+  byoc_problem_t *problem = &s->problems.items.data[0];
+  size_t count = problem->candidates.items.count;
+  for (size_t i = 0; i < count; ++i) {
+    byoc_test_ok(byoc_price_list_measure(&s->prices, (uint32_t)i, &diag), &diag);
+  }
+  byoc_price_list_set_costs(&s->prices, BYOC_PRICE_KNOWN);
+  byoc_cover_t cover;
+  byoc_test_ok(byoc_cover_search(&problem->flow, problem->candidates.items.data, count, costs, NULL,
+                                 byoc_allocator_system(), &diag, &cover),
+               &diag);
+  assert_true(cover.is_proven);
+  double cost_ns = cover.cost_ns;
+  byoc_cover_deinit(&cover);
+  return cost_ns;
+}
+
+// ---- the search ----
+
+static void test_c3_c7_lazy_search_keeps_the_optimum(void **state) {
+  (void)state;
+  size_t measured = 0, kinds = 0, candidates = 0;
+  for (uint32_t seed = 1; seed <= 60; ++seed) {
+    setting_t s;
+    byoc_diag_t diag = {0};
+    open_setting(&s, 3 + seed % 20, seed);
+    byoc_cover_costs_t costs = byoc_transitions_costs(&s.transitions);
+    byoc_measuring_t measuring = {.budget_ns = INT64_MAX / 2};
+    byoc_lazy_cover_t cover;
+    byoc_test_ok(byoc_lazy_search_expected(&s.prices, NULL, 0, &costs, &measuring, &diag, &cover), &diag);
+    assert_true(cover.is_measured);
+    byoc_lazy_cover_deinit(&cover, byoc_allocator_system());
+    byoc_test_ok(byoc_lazy_search(&s.prices, &costs, &measuring, &diag, &cover), &diag);
+    assert_true(cover.is_proven && cover.is_measured);
+    assert_true(cover.lower_bound_ns == cover.cost_ns);
+    assert_int_equal(s.costs.priced, measuring.measured); // C5: equal candidates were priced once
+    measured += s.costs.priced;
+    kinds += s.prices.prices.count;
+    candidates += s.prices.priced;
+    double cost_ns = cover.cost_ns;
+    byoc_lazy_cover_deinit(&cover, byoc_allocator_system());
+    double least_ns = exact_cost(&s, &costs);
+    assert_true(fabs(cost_ns - least_ns) <= 1e-9 * least_ns);
+    assert_int_equal(s.costs.priced, s.prices.prices.count);
+    close_setting(&s);
+  }
+  printf("%zu candidates of %zu kinds, %zu of them priced\n", candidates, kinds, measured);
+  assert_true(measured < kinds);
+}
+
+// What is not measured is left out; the bound says how far from the optimum the plan is at most.
+static void test_c7_a_budget_leaves_a_bound(void **state) {
+  (void)state;
+  for (uint32_t seed = 1; seed <= 20; ++seed) {
+    setting_t s;
+    byoc_diag_t diag = {0};
+    open_setting(&s, 12, seed);
+    byoc_cover_costs_t costs = byoc_transitions_costs(&s.transitions);
+    byoc_measuring_t measuring = {0};
+    byoc_lazy_cover_t cover;
+    byoc_test_ok(byoc_lazy_search(&s.prices, &costs, &measuring, &diag, &cover), &diag);
+    assert_int_equal(s.costs.priced, 0);
+    assert_false(cover.is_proven);
+    assert_true(cover.choice.count > 0);
+    for (size_t i = 0; i < cover.choice.count; ++i) { // the native target's guesses are all there is
+      assert_int_equal(s.problems.items.data[0].candidates.items.data[cover.choice.data[i]]->target, 2);
+    }
+    double bound_ns = cover.lower_bound_ns;
+    byoc_lazy_cover_deinit(&cover, byoc_allocator_system());
+    assert_true(bound_ns <= exact_cost(&s, &costs) * (1 + 1e-9));
+    close_setting(&s);
+  }
+}
+
+static void test_c9_transitions(void **state) {
+  (void)state;
+  setting_t s;
+  open_setting(&s, 4, 1);
+  byoc_transitions_t *transitions = &s.transitions;
+  assert_true(byoc_transition_ns(transitions, 1e6, 2, 2) == 0); // fused
+  double call_ns = byoc_transition_ns(transitions, 1e6, 0, 1);
+  assert_true(call_ns == machine.calibration.call_ns);
+  assert_true(byoc_transition_ns(transitions, 1e6, 0, 0) == call_ns);
+  assert_true(byoc_transition_ns(transitions, 1e6, 2, 0) == call_ns);
+  transitions->places[1].device_type = kDLCUDA;
+  double copy_ns = byoc_transition_ns(transitions, 1e6, 0, 1);
+  assert_true(copy_ns == call_ns + 2 * 1e6 / machine.calibration.bytes_per_ns);
+  assert_true(byoc_transition_ns(transitions, 2e6, 0, 1) > copy_ns);
+  assert_true(byoc_transition_ns(transitions, 1e6, 1, 1) == call_ns);
+  transitions->places[1].layout = "nchw16c";
+  assert_true(byoc_transition_ns(transitions, 1e6, 0, 1) > copy_ns);
+  close_setting(&s);
+}
+
+// ---- placement ----
+
+static byoc_graph_module_t *place(const made_t *made, uint32_t seed, made_costs_t *costs, double budget_s,
+                                  byoc_placement_t *placement, byoc_plan_t *plan) {
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = make_graph(14, seed);
+  byoc_placement_init(placement, byoc_allocator_system());
+  byoc_plan_init(plan, byoc_allocator_system());
+  byoc_test_ok(byoc_plan_record_targets(plan, "model", "collage", &made->list, &diag), &diag);
+  placement->plan = plan;
+  const byoc_collage_options_t options = {
+      .targets = &made->list,
+      .pricer = {.self = costs, .price = price, .look_up = look_up},
+      .estimator = &machine,
+      .key = {.target = "all", .plugin = "all", .compiler = "none", .machine = "here", .thread_count = 1},
+      .budget_s = budget_s,
+      .spend_budget = true};
+  byoc_test_ok(byoc_place_collage(module, &options, &diag, placement), &diag);
+  return module;
+}
+
+static void test_c8_one_backend_is_never_worse_than_greedy(void **state) {
+  (void)state;
+  for (uint32_t seed = 1; seed <= 40; ++seed) {
+    made_t made;
+    make_targets(&made, 1);
+    made_costs_t costs = {0};
+    byoc_placement_t placement;
+    byoc_plan_t plan;
+    byoc_graph_module_t *module = place(&made, seed, &costs, 1e6, &placement, &plan);
+    assert_int_equal(plan.blocks.count, 1);
+    assert_true(plan.blocks.data[0].is_proven);
+    assert_string_equal(plan.rivals.data[0].name, "greedy");
+    assert_true(plan.blocks.data[0].cost_ns <= plan.rivals.data[0].sum_ns * (1 + 1e-9));
+    byoc_plan_deinit(&plan);
+    byoc_placement_deinit(&placement);
+    byoc_graph_module_destroy(module);
+    release_targets(&made);
+  }
+}
+
+// More backends never cost more, and what cannot be used is never chosen.
+static void test_c3_more_backends_never_cost_more(void **state) {
+  (void)state;
+  for (uint32_t seed = 1; seed <= 40; ++seed) {
+    double cost_ns[3];
+    for (uint32_t backends = 1; backends <= 2; ++backends) {
+      made_t made;
+      make_targets(&made, backends);
+      made_costs_t costs = {.has_faults = true};
+      byoc_placement_t placement;
+      byoc_plan_t plan;
+      byoc_graph_module_t *module = place(&made, seed, &costs, 1e6, &placement, &plan);
+      const byoc_plan_block_t *block = &plan.blocks.data[0];
+      cost_ns[backends] = block->cost_ns;
+      for (size_t i = 0; i < block->candidates.count; ++i) {
+        assert_false(block->candidates.data[i].is_chosen && isinf(block->candidates.data[i].cost_ns));
+      }
+      for (size_t r = 0; backends == 2 && r < plan.rivals.count; ++r) {
+        assert_true(block->cost_ns <= plan.rivals.data[r].sum_ns * (1 + 1e-9));
+      }
+      byoc_plan_deinit(&plan);
+      byoc_placement_deinit(&placement);
+      byoc_graph_module_destroy(module);
+      release_targets(&made);
+    }
+    assert_true(cost_ns[2] <= cost_ns[1] * (1 + 1e-9));
+  }
+}
+
+// ---- replay ----
+
+static char *print(const byoc_graph_module_t *module) {
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  byoc_graph_print(module, NULL, &text);
+  assert_false(text.failed);
+  return text.data;
+}
+
+static void test_c10_a_saved_plan_is_replayed(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  made_t made;
+  make_targets(&made, 2);
+  made_costs_t costs = {0};
+  byoc_placement_t placement;
+  byoc_plan_t plan;
+  byoc_graph_module_t *module = place(&made, 7, &costs, 1e6, &placement, &plan);
+  char *folder = byoc_test_folder(), *expected = print(module);
+  char *path = byoc_path_join(byoc_allocator_system(), folder, "plan.json");
+  byoc_test_ok(byoc_plan_write(&plan, path, &diag), &diag);
+  byoc_placement_deinit(&placement);
+  byoc_graph_module_destroy(module);
+
+  byoc_graph_module_t *again = make_graph(14, 7);
+  byoc_placement_init(&placement, byoc_allocator_system());
+  byoc_test_ok(byoc_place_replay(again, &made.list, path, &diag, &placement), &diag);
+  char *actual = print(again);
+  byoc_test_same_text(actual, expected);
+  byoc_placement_deinit(&placement);
+  byoc_graph_module_destroy(again);
+
+  // Another model, a target that is missing, a region that is no candidate: each is refused, and nothing is placed.
+  byoc_graph_module_t *other = make_graph(14, 8);
+  byoc_placement_init(&placement, byoc_allocator_system());
+  assert_int_equal(byoc_place_replay(other, &made.list, path, &diag, &placement), BYOC_INVALID_DATA);
+  assert_non_null(strstr(diag.message, "is not a plan of this model: its block 'main' has other nodes"));
+  byoc_diag_clear(&diag);
+  byoc_graph_module_destroy(other);
+
+  made_t fewer;
+  make_targets(&fewer, 1);
+  again = make_graph(14, 7);
+  byoc_status_t status = byoc_place_replay(again, &fewer.list, path, &diag, &placement);
+  bool needs_second = false;
+  for (size_t r = 0; r < plan.blocks.data[0].regions.count; ++r) {
+    needs_second = needs_second || plan.blocks.data[0].regions.data[r].target == 1;
+  }
+  assert_int_equal(status, needs_second ? BYOC_INVALID_DATA : BYOC_OK);
+  if (needs_second) assert_non_null(strstr(diag.message, "is placed on 'second', which is not among the targets"));
+  byoc_diag_clear(&diag);
+  byoc_graph_module_destroy(again);
+  release_targets(&fewer);
+
+  assert_true(plan.blocks.data[0].regions.count > 0);
+  uint32_t all[14];
+  for (uint32_t i = 0; i < 14; ++i) all[i] = i;
+  plan.blocks.data[0].regions.count = 1;
+  plan.blocks.data[0].regions.data[0] = (byoc_plan_region_t){
+      .target = 0, .candidate = UINT32_MAX, .rule = "first.any", .nodes = all, .node_count = 14, .cost_ns = NAN};
+  byoc_test_ok(byoc_plan_write(&plan, path, &diag), &diag);
+  again = make_graph(14, 7);
+  assert_int_equal(byoc_place_replay(again, &made.list, path, &diag, &placement), BYOC_INVALID_DATA);
+  assert_non_null(strstr(diag.message, "region 0 of 'main' (first.any, nodes 0 to 13) is no candidate of 'first'"));
+  assert_int_equal(again->functions.count, 1);
+  byoc_graph_module_destroy(again);
+
+  byoc_placement_deinit(&placement);
+  byoc_plan_deinit(&plan);
+  release_targets(&made);
+  (void)byoc_remove_tree(folder, NULL);
+  free(folder);
+  free(path);
+  free(expected);
+  free(actual);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_c3_c7_lazy_search_keeps_the_optimum),
+      cmocka_unit_test(test_c7_a_budget_leaves_a_bound),
+      cmocka_unit_test(test_c9_transitions),
+      cmocka_unit_test(test_c8_one_backend_is_never_worse_than_greedy),
+      cmocka_unit_test(test_c3_more_backends_never_cost_more),
+      cmocka_unit_test(test_c10_a_saved_plan_is_replayed),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,354 @@
+// Programs whose shapes, or whose very steps, are known only when they run: compiled and evaluated, they agree.
+#include <malloc.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "core/base/file.h"
+#include "core/compose/compose.h"
+#include "core/compose/resolve.h"
+#include "core/hostir/lower.h"
+#include "core/ir/text.h"
+#include "core/kernel/lower.h"
+#include "core/ops/op.h"
+#include "core/runtime/loader.h"
+#include "tests/support/support.h"
+
+enum { MAX_RESULTS = 8 };
+
+typedef struct model_t {
+  byoc_graph_module_t *module;
+  byoc_host_program_t *program;
+  byoc_resolver_t *resolver;
+  byoc_evaluator_t *evaluator;
+  char *folder;
+  byoc_loaded_artifact_t artifact;
+  byoc_context_t *context;
+} model_t;
+
+static const byoc_runtime_t *serial(void) {
+  static byoc_runtime_t runtime;
+  runtime = byoc_serial_runtime(1);
+  return &runtime;
+}
+
+static byoc_status_t lower(const char *text, byoc_diag_t *diag, model_t *m) {
+  *m = (model_t){0};
+  byoc_test_ok(byoc_graph_parse(text, "test", byoc_allocator_system(), diag, &m->module), diag);
+  byoc_test_ok(byoc_infer_module(m->module, diag), diag);
+  byoc_test_ok(byoc_kernel_lower_module(m->module, NULL, diag), diag);
+  return byoc_host_lower(m->module, byoc_allocator_system(), diag, &m->program);
+}
+
+static void open_model(const char *text, model_t *m) {
+  byoc_diag_t diag = {0};
+  byoc_test_ok(lower(text, &diag, m), &diag);
+  byoc_test_ok(byoc_host_plan_memory(m->program, &diag), &diag);
+  byoc_test_ok(byoc_resolver_create(m->program, serial(), byoc_allocator_system(), &diag, &m->resolver), &diag);
+  byoc_symbol_resolver_t resolver = byoc_resolver_interface(m->resolver);
+  byoc_test_ok(byoc_evaluator_create(m->program, &resolver, 1, byoc_allocator_system(), &diag, &m->evaluator), &diag);
+  m->folder = byoc_test_folder();
+  char path[512];
+  snprintf(path, sizeof(path), "%s/model.so", m->folder);
+  const byoc_compose_options_t options = {.output = path, .model_name = "dynamic", .cpu_features = "", .profile = true};
+  byoc_test_ok(byoc_compose_artifact(m->program, &options, byoc_allocator_system(), &diag), &diag);
+  byoc_test_ok(byoc_artifact_load(path, &diag, &m->artifact), &diag);
+  assert_int_equal(m->artifact.table->create(NULL, &m->context), BYOC_OK);
+}
+
+static void close_model(model_t *m) {
+  if (m->artifact.table != NULL) m->artifact.table->destroy(m->context);
+  byoc_artifact_unload(&m->artifact);
+  byoc_evaluator_destroy(m->evaluator);
+  byoc_resolver_destroy(m->resolver);
+  byoc_host_program_destroy(m->program);
+  byoc_graph_module_destroy(m->module);
+  if (m->folder != NULL) byoc_test_ok(byoc_remove_tree(m->folder, NULL), NULL);
+  free(m->folder);
+}
+
+static void same(const byoc_argument_t *a, const byoc_argument_t *b) {
+  assert_int_equal(a->kind, b->kind);
+  if (a->kind != BYOC_ARGUMENT_TENSOR) {
+    assert_int_equal(a->count, b->count);
+    for (uint64_t i = 0; i < a->count; ++i) same(&a->items[i], &b->items[i]);
+    return;
+  }
+  assert_int_equal(a->dtype, b->dtype);
+  assert_int_equal(a->rank, b->rank);
+  uint64_t count = 1;
+  for (uint32_t d = 0; d < a->rank; ++d) {
+    assert_int_equal(a->dims[d], b->dims[d]);
+    count *= (uint64_t)a->dims[d];
+  }
+  assert_memory_equal(a->data, b->data, count * byoc_dtype_bits(a->dtype) / 8);
+}
+
+// Runs both ways; the results are the evaluator's, alive until its next run.
+static void run(model_t *m, const byoc_argument_t *inputs, byoc_argument_t *results) {
+  byoc_diag_t diag = {0};
+  byoc_argument_t compiled[MAX_RESULTS];
+  byoc_test_ok(byoc_evaluator_run_arguments(m->evaluator, inputs, results, &diag), &diag);
+  int32_t status = m->artifact.table->run_arguments(m->context, inputs, compiled);
+  if (status != BYOC_OK) fail_msg("%s", m->artifact.table->last_error(m->context));
+  for (size_t i = 0; i < m->program->outputs.count; ++i) same(&results[i], &compiled[i]);
+}
+
+// Both ways fail, for the same reason.
+static void run_fails(model_t *m, const byoc_argument_t *inputs, int32_t status, const char *reason) {
+  byoc_diag_t diag = {0};
+  byoc_argument_t results[MAX_RESULTS];
+  byoc_test_error(byoc_evaluator_run_arguments(m->evaluator, inputs, results, &diag), status, &diag, reason);
+  assert_int_equal(m->artifact.table->run_arguments(m->context, inputs, results), status);
+  const char *said = m->artifact.table->last_error(m->context);
+  if (strstr(said, reason) == NULL) fail_msg("'%s' lacks '%s'", said, reason);
+}
+
+static byoc_argument_t tensor(byoc_dtype_t dtype, uint32_t rank, const int64_t *dims, const void *data) {
+  return (byoc_argument_t){.dtype = dtype, .rank = rank, .dims = dims, .data = (void *)(uintptr_t)data};
+}
+
+static byoc_argument_t floats(uint32_t rank, const int64_t *dims, const float *data) {
+  return tensor(BYOC_DTYPE_F32, rank, dims, data);
+}
+
+static float at(const byoc_argument_t *result, int64_t index) {
+  return ((const float *)result->data)[index];
+}
+
+#define MAIN(signature, body) "module {\n  func @main" signature " {\n" body "\n  }\n}\n"
+
+static void symbols(void **state) {
+  (void)state;
+  model_t m;
+  open_model("module {\n  constant @w : f32[3,2] = [1.0, 0.0, 0.0, 1.0, 1.0, 1.0]\n"
+             "  func @main(%x : f32[N,3], %b : f32[2 * N,2]) -> (%y : f32[2 * N,2], %same : f32[N,3]) {\n"
+             "    %p = MatMul@13(%x, @w) : f32[N,2]\n    %c = Concat@13(%p, %p) {axis = 0} : f32[2 * N,2]\n"
+             "    %y = Add@14(%c, %b) : f32[2 * N,2]\n    return %y, %x\n  }\n}\n",
+             &m);
+  assert_true(m.program->is_dynamic);
+  float x[30], b[40];
+  for (int i = 0; i < 30; ++i) x[i] = (float)i;
+  for (int i = 0; i < 40; ++i) b[i] = 100;
+  for (int64_t n = 0; n <= 10; ++n) {
+    const int64_t x_dims[2] = {n, 3}, b_dims[2] = {2 * n, 2};
+    const byoc_argument_t inputs[2] = {floats(2, x_dims, x), floats(2, b_dims, b)};
+    byoc_argument_t results[MAX_RESULTS];
+    run(&m, inputs, results);
+    assert_int_equal(results[0].dims[0], 2 * n);
+    if (n > 0) assert_true(at(&results[0], 2 * n) == 102 && at(&results[0], 2 * n + 1) == 103);
+    if (n > 0) assert_ptr_not_equal(results[1].data, x); // the caller may change its input
+  }
+  const int64_t x_dims[2] = {2, 3}, b_dims[2] = {5, 2}, flat[1] = {6};
+  const byoc_argument_t uneven[2] = {floats(2, x_dims, x), floats(2, b_dims, b)};
+  run_fails(&m, uneven, BYOC_INVALID_ARGUMENT, "the input 'b' has 5 in dimension 0, where N * 2 is 4");
+  const byoc_argument_t rank[2] = {floats(1, flat, x), floats(2, b_dims, b)};
+  run_fails(&m, rank, BYOC_INVALID_ARGUMENT, "the input 'x' is f32[6], the model takes f32[?,3]");
+  const byoc_argument_t type[2] = {tensor(BYOC_DTYPE_I64, 2, x_dims, x), floats(2, b_dims, b)};
+  run_fails(&m, type, BYOC_INVALID_ARGUMENT, "the input 'x' is i64[2,3]");
+  const byoc_argument_t none[2] = {floats(2, x_dims, NULL), floats(2, b_dims, b)};
+  run_fails(&m, none, BYOC_INVALID_ARGUMENT, "the input 'x' is NULL");
+  const void *pointers[2] = {x, b};
+  void *outputs[2] = {x, b};
+  assert_int_equal(m.artifact.table->run(m.context, pointers, outputs), BYOC_UNSUPPORTED);
+  assert_non_null(strstr(m.artifact.table->last_error(m.context), "run_arguments"));
+  close_model(&m);
+}
+
+// Carried values that swap places, one that grows, and one scanned.
+static const char loop_text[] =
+    "module {\n  constant @one : i64[] = [1]\n"
+    "  func @main(%n : i64[], %go : bool[], %a : f32[N], %b : f32[N]) -> (%p : f32[N], %q : f32[N], %g : f32[M], "
+    "%all : f32[T,N]) {\n"
+    "    %p, %q, %g, %all = Loop@16(%n, %go, %a, %b, %a) [body (%i : i64[], %c : bool[], %u : f32[N], %v : f32[N], "
+    "%grown : f32[P]) -> (bool[], f32[N], f32[N], f32[N + P], f32[N]) {\n"
+    "        %more = Concat@13(%grown, %v) {axis = 0} : f32[N + P]\n        %sum = Add@14(%u, %v) : f32[N]\n"
+    "        return %c, %v, %u, %more, %sum\n      }] : f32[N], f32[N], f32[M], f32[T,N]\n"
+    "    return %p, %q, %g, %all\n  }\n}\n";
+
+static void loops(void **state) {
+  (void)state;
+  model_t m;
+  open_model(loop_text, &m);
+  const float a[3] = {1, 2, 3}, b[3] = {10, 20, 30};
+  const int64_t dims[1] = {3};
+  for (int64_t trips = -1; trips < 40; ++trips) {
+    for (uint8_t go = 0; go < 2; ++go) {
+      int64_t turns = go && trips > 0 ? trips : 0;
+      const byoc_argument_t inputs[4] = {tensor(BYOC_DTYPE_I64, 0, NULL, &trips), tensor(BYOC_DTYPE_BOOL, 0, NULL, &go),
+                                         floats(1, dims, a), floats(1, dims, b)};
+      byoc_argument_t results[MAX_RESULTS];
+      run(&m, inputs, results);
+      assert_true(at(&results[0], 1) == (turns % 2 ? 20 : 2) && at(&results[1], 1) == (turns % 2 ? 2 : 20));
+      assert_int_equal(results[2].dims[0], 3 * (turns + 1));
+      for (int64_t t = 1; t <= turns; ++t) assert_true(at(&results[2], 3 * t) == (t % 2 ? 10 : 1));
+      assert_int_equal(results[3].dims[0], turns);
+      assert_int_equal(results[3].dims[1], 3);
+      for (int64_t t = 0; t < 3 * turns; ++t) assert_true(at(&results[3], t) == 11 * (float)(t % 3 + 1));
+    }
+  }
+  close_model(&m);
+}
+
+// A branch in a loop; what is taken from around it; a loop without a trip count.
+static void nested(void **state) {
+  (void)state;
+  model_t m;
+  open_model(
+      "module {\n  constant @yes : bool[] = [true]\n  constant @limit : i64[] = [5]\n  constant @two : i64[] = [2]\n"
+      "  constant @zero : i64[] = [0]\n"
+      "  func @main(%x : f32[N]) -> (%y : f32[M], %k : i64[]) {\n"
+      "    %y, %k = Loop@16(_, @yes, %x, @zero) [body (%i : i64[], %c : bool[], %s : f32[P], %n : i64[]) -> "
+      "(bool[], f32[Q], i64[]) {\n"
+      "        %go = Less@13(%i, @limit) : bool[]\n        %r = Mod@13(%i, @two) : i64[]\n"
+      "        %even = Equal@13(%r, @zero) : bool[]\n"
+      "        %t = If@16(%even) [then_branch () -> (f32[P + N]) {\n"
+      "            %j = Concat@13(%s, %x) {axis = 0} : f32[P + N]\n            return %j\n"
+      "          }, else_branch () -> (f32[P]) {\n            return %s\n          }] : f32[Q]\n"
+      "        %n2 = Add@14(%n, %r) : i64[]\n        return %go, %t, %n2\n"
+      "      }] : f32[M], i64[]\n    return %y, %k\n  }\n}\n",
+      &m);
+  const float x[2] = {4, 5};
+  const int64_t dims[1] = {2};
+  const byoc_argument_t input = floats(1, dims, x);
+  byoc_argument_t results[MAX_RESULTS];
+  for (int i = 0; i < 3; ++i) run(&m, &input, results);
+  assert_int_equal(results[0].dims[0], 8); // turns 0 to 5, three of them even
+  assert_true(at(&results[0], 6) == 4 && at(&results[0], 7) == 5);
+  assert_int_equal(*(const int64_t *)results[1].data, 3);
+  close_model(&m);
+}
+
+static void containers(void **state) {
+  (void)state;
+  model_t m;
+  open_model("module {\n  constant @second : i64[] = [1]\n  constant @last : i64[] = [-1]\n"
+             "  func @main(%s : seq<f32[A]>, %x : f32[N]) -> (%t : seq<f32[B]>, %n : i64[], %j : f32[J], %e : f32[E], "
+             "%rest : seq<f32[C]>) {\n"
+             "    %t = SequenceInsert@11(%s, %x, @second) : seq<f32[B]>\n    %n = SequenceLength@11(%t) : i64[]\n"
+             "    %j = ConcatFromSequence@11(%t) {axis = 0} : f32[J]\n    %e = SequenceAt@11(%t, @last) : f32[E]\n"
+             "    %rest = SequenceErase@11(%t) : seq<f32[C]>\n    return %t, %n, %j, %e, %rest\n  }\n}\n",
+             &m);
+  const float data[4] = {1, 2, 3, 4};
+  const int64_t one[1] = {1}, two[1] = {2}, three[1] = {3};
+  byoc_argument_t items[2] = {floats(1, two, data), floats(1, three, data)};
+  const byoc_argument_t inputs[2] = {{.kind = BYOC_ARGUMENT_SEQUENCE, .count = 2, .items = items},
+                                     floats(1, one, data + 3)};
+  byoc_argument_t results[MAX_RESULTS];
+  for (int i = 0; i < 3; ++i) run(&m, inputs, results);
+  assert_int_equal(results[0].count, 3);
+  assert_true(at(&results[0].items[1], 0) == 4);
+  assert_int_equal(*(const int64_t *)results[1].data, 3);
+  assert_int_equal(results[2].dims[0], 6);
+  assert_int_equal(results[3].dims[0], 3);
+  assert_int_equal(results[4].count, 2);
+  const byoc_argument_t empty[2] = {{.kind = BYOC_ARGUMENT_SEQUENCE}, floats(1, one, data)};
+  run_fails(&m, empty, BYOC_INVALID_ARGUMENT, "the position 1 is outside a sequence of 0");
+  const byoc_argument_t plain[2] = {floats(1, one, data), floats(1, one, data)};
+  run_fails(&m, plain, BYOC_INVALID_ARGUMENT, "the input 's' is a tensor, the model takes a sequence");
+  close_model(&m);
+}
+
+// Shapes that have been seen before take no memory from the system.
+static void memory_is_kept(void **state) {
+  (void)state;
+  model_t m;
+  open_model(loop_text, &m);
+  float data[64] = {0};
+  uint8_t go = 1;
+  size_t before = 0;
+  for (int round = 0; round < 20; ++round) {
+    if (round == 10) before = mallinfo2().uordblks;
+    for (int64_t n = 1; n < 5; ++n) {
+      const int64_t dims[1] = {n * 16}, trips = 10 * n;
+      const byoc_argument_t inputs[4] = {tensor(BYOC_DTYPE_I64, 0, NULL, &trips), tensor(BYOC_DTYPE_BOOL, 0, NULL, &go),
+                                         floats(1, dims, data), floats(1, dims, data)};
+      byoc_argument_t results[MAX_RESULTS];
+      assert_int_equal(m.artifact.table->run_arguments(m.context, inputs, results), BYOC_OK);
+    }
+  }
+  assert_int_equal(mallinfo2().uordblks, before);
+  close_model(&m);
+}
+
+typedef struct worker_t {
+  const byoc_artifact_t *table;
+  int64_t size;
+  bool ok;
+} worker_t;
+
+static void *work(void *argument) {
+  worker_t *w = argument;
+  byoc_context_t *context = NULL;
+  float *data = calloc((size_t)w->size, sizeof(float));
+  if (data == NULL || w->table->create(NULL, &context) != BYOC_OK) return NULL;
+  for (int64_t i = 0; i < w->size; ++i) data[i] = (float)w->size;
+  uint8_t go = 1;
+  w->ok = true;
+  for (int64_t trips = 0; trips < 20 && w->ok; ++trips) {
+    const byoc_argument_t inputs[4] = {tensor(BYOC_DTYPE_I64, 0, NULL, &trips), tensor(BYOC_DTYPE_BOOL, 0, NULL, &go),
+                                       floats(1, &w->size, data), floats(1, &w->size, data)};
+    byoc_argument_t results[MAX_RESULTS];
+    w->ok = w->table->run_arguments(context, inputs, results) == BYOC_OK;
+    w->ok = w->ok && results[2].dims[0] == w->size * (trips + 1) && at(&results[2], w->size * trips) == (float)w->size;
+  }
+  w->table->destroy(context);
+  free(data);
+  return NULL;
+}
+
+static void contexts_run_at_once(void **state) {
+  (void)state;
+  model_t m;
+  open_model(loop_text, &m);
+  pthread_t threads[4];
+  worker_t workers[4];
+  for (int i = 0; i < 4; ++i) {
+    workers[i] = (worker_t){.table = m.artifact.table, .size = 3 + 50 * i};
+    assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+  }
+  for (int i = 0; i < 4; ++i) {
+    assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_true(workers[i].ok);
+  }
+  close_model(&m);
+}
+
+// A static program takes arguments too: shapes are checked, results get memory.
+static void static_programs_take_arguments(void **state) {
+  (void)state;
+  model_t m;
+  open_model(MAIN("(%x : f32[2,2]) -> (%y : f32[2,2])", "    %y = Relu@14(%x) : f32[2,2]\n    return %y"), &m);
+  assert_false(m.program->is_dynamic);
+  const float x[4] = {-1, 2, -3, 4};
+  const int64_t dims[2] = {2, 2}, wrong[2] = {4, 1};
+  const byoc_argument_t input = floats(2, dims, x), other = floats(2, wrong, x);
+  byoc_argument_t results[MAX_RESULTS];
+  run(&m, &input, results);
+  assert_true(at(&results[0], 0) == 0 && at(&results[0], 3) == 4);
+  run_fails(&m, &other, BYOC_INVALID_ARGUMENT, "the input 'x' is f32[4,1], the model takes f32[2,2]");
+  close_model(&m);
+}
+
+static void dimensions_without_a_value_are_refused(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  model_t m;
+  byoc_status_t status = lower(
+      MAIN("(%x : f32[2 * N]) -> (%y : f32[2 * N])", "    %y = Relu@14(%x) : f32[2 * N]\n    return %y"), &diag, &m);
+  byoc_test_error(status, BYOC_UNSUPPORTED, &diag, "value 'x' has the dimension N * 2, which nothing gives a value");
+  close_model(&m);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(symbols),
+      cmocka_unit_test(loops),
+      cmocka_unit_test(nested),
+      cmocka_unit_test(containers),
+      cmocka_unit_test(memory_is_kept),
+      cmocka_unit_test(contexts_run_at_once),
+      cmocka_unit_test(static_programs_take_arguments),
+      cmocka_unit_test(dimensions_without_a_value_are_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,243 @@
+// Tuning by the backend cutlass, with a clock of ours: what is measured, what is skipped, and what its cache keeps
+// apart.
+#include "tests/support/support.h"
+
+#include <stdlib.h>
+
+#include "core/base/file.h"
+#include "core/base/log.h"
+#include "core/collage/place.h"
+#include "core/compose/compiler.h"
+#include "core/ir/text.h"
+#include "core/plugin/codegen.h"
+#include "core/plugin/registry.h"
+
+static byoc_plugin_registry_t *registry;
+static byoc_target_registry_t kinds;
+
+static int group_setup(void **state) {
+  (void)state;
+  const byoc_plugin_options_t options = {.environment = BYOC_TEST_PLUGIN_DIR};
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_plugin_registry_create(&options, byoc_allocator_system(), &diag, &registry), &diag);
+  kinds = byoc_plugin_registry_targets(registry);
+  return 0;
+}
+
+static int group_teardown(void **state) {
+  (void)state;
+  byoc_plugin_registry_destroy(registry);
+  return 0;
+}
+
+// ---- services ----
+
+enum { TRIALS = 6, NOBODY = -1, EVERYBODY = -2 };
+
+typedef struct fake_clock_t {
+  int fastest; // candidate that takes 50 ns; the others take 100
+  int broken;  // candidate that cannot be measured; NOBODY, EVERYBODY
+  int measured;
+  char *cache;
+} fake_clock_t;
+
+static byoc_status_t compile(void *self, const byoc_compile_request_t *request, byoc_allocator_t allocator,
+                             byoc_diag_t *diag, void **out_object, size_t *out_size_bytes) {
+  (void)self;
+  const byoc_compile_job_t job = {.name = request->name,
+                                  .source = request->source,
+                                  .compiler = request->compiler,
+                                  .flags = request->flags.items,
+                                  .flag_count = (size_t)request->flags.count};
+  return byoc_compile(&job, allocator, diag, out_object, out_size_bytes);
+}
+
+static byoc_status_t measure(void *self, const byoc_measure_request_t *request, byoc_allocator_t allocator,
+                             byoc_diag_t *diag, double *out_median_ns) {
+  (void)request;
+  (void)allocator;
+  fake_clock_t *clock = self;
+  int candidate = clock->measured++;
+  if (clock->broken == EVERYBODY || clock->broken == candidate) {
+    return byoc_diag_error(diag, BYOC_TOOL, "it crashed");
+  }
+  *out_median_ns = candidate == clock->fastest ? 50 : 100;
+  return BYOC_OK;
+}
+
+// ---- one build ----
+
+static const char matmul[] = "module {\n"
+                             "  constant @w : f32[%d,24] = splat 0.5\n"
+                             "  func @main(%%x : f32[%s,%d]) -> (%%y : f32[%s,24]) {\n"
+                             "    %%y = %s : f32[%s,24]\n"
+                             "    return %%y\n"
+                             "  }\n"
+                             "}\n";
+
+// Places and generates; the number of candidates that were measured.
+static int generate(fake_clock_t *clock, const char *target, const char *text) {
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_target_list_t targets;
+  byoc_placement_t placement;
+  byoc_codegen_report_t report;
+  byoc_allocator_t system = byoc_allocator_system();
+  byoc_placement_init(&placement, system);
+  byoc_codegen_report_init(&report, system);
+  byoc_test_ok(byoc_graph_parse(text, "test", system, &diag, &module), &diag);
+  byoc_test_ok(byoc_target_list_parse(&target, 1, &kinds, system, &diag, &targets), &diag);
+  byoc_test_ok(byoc_place_greedy(module, &targets, &diag, &placement), &diag);
+  const byoc_codegen_services_t services = {.self = clock,
+                                            .compile = compile,
+                                            .measure = measure,
+                                            .cache_directory = clock->cache,
+                                            .cpu_features = "avx avx2 fma bmi2"};
+  clock->measured = 0;
+  for (size_t i = 0; i < placement.regions.count; ++i) {
+    byoc_test_ok(byoc_codegen_run(module, targets.targets.data[0], &placement.regions.data[i].function, 1, &services,
+                                  &diag, &report),
+                 &diag);
+    assert_int_equal(report.results.data[i].answer, BYOC_CODEGEN_BOUND);
+  }
+  byoc_codegen_report_deinit(&report);
+  byoc_placement_deinit(&placement);
+  byoc_target_list_deinit(&targets);
+  byoc_graph_module_destroy(module);
+  return clock->measured;
+}
+
+static int generate_matmul(fake_clock_t *clock, const char *target, const char *rows, int depth, const char *node) {
+  char text[512];
+  snprintf(text, sizeof(text), matmul, depth, rows, depth, rows, node, rows);
+  return generate(clock, target, text);
+}
+
+static int generate_default(fake_clock_t *clock) {
+  return generate_matmul(clock, "cutlass -O=0 -mcpu=avx2 -tune_trials=6", "40", 32, "MatMul@13(%x, @w)");
+}
+
+static fake_clock_t make_clock(int fastest, int broken) {
+  return (fake_clock_t){.fastest = fastest, .broken = broken, .cache = byoc_test_folder()};
+}
+
+// The cache entry, key and plan, as text; "" where there is none.
+static void read_entry(const fake_clock_t *clock, byoc_string_t *out) {
+  byoc_diag_t diag = {0};
+  byoc_allocator_t system = byoc_allocator_system();
+  char **folders = NULL, **names = NULL, *data = NULL;
+  size_t folder_count = 0, count = 0, size = 0;
+  byoc_string_clear(out);
+  byoc_test_ok(byoc_list_directory(clock->cache, system, &diag, &folders, &folder_count), &diag);
+  if (folder_count > 0) {
+    assert_int_equal(folder_count, 1);
+    assert_int_equal(strncmp(folders[0], "cutlass-", 8), 0); // plugin and version
+    char *folder = byoc_path_join(system, clock->cache, folders[0]);
+    byoc_test_ok(byoc_list_directory(folder, system, &diag, &names, &count), &diag);
+    assert_int_equal(count, 1);
+    char *path = byoc_path_join(system, folder, names[0]);
+    byoc_test_ok(byoc_file_read(path, system, &diag, &data, &size), &diag);
+    for (size_t i = 0; i < size; ++i) byoc_string_appendf(out, "%c", data[i] >= ' ' ? data[i] : '.');
+    byoc_free(system, data);
+    byoc_free(system, path);
+    byoc_free(system, folder);
+    byoc_free_names(system, names, count);
+  }
+  byoc_free_names(system, folders, folder_count);
+}
+
+static void end(fake_clock_t *clock) {
+  byoc_test_ok(byoc_remove_tree(clock->cache, NULL), NULL);
+  free(clock->cache);
+}
+
+// ---- tests ----
+
+// A candidate that crashes or takes longer is not chosen; the next build measures nothing.
+static void test_b32_broken_and_slow(void **state) {
+  (void)state;
+  byoc_string_t rule, third, other;
+  byoc_string_init(&rule, byoc_allocator_system());
+  byoc_string_init(&third, byoc_allocator_system());
+  byoc_string_init(&other, byoc_allocator_system());
+  fake_clock_t clock = make_clock(0, 4); // what the rule says is the fastest; one crashes
+  assert_int_equal(generate_default(&clock), TRIALS);
+  read_entry(&clock, &rule);
+  assert_non_null(strstr(rule.data, "form="));
+  assert_int_equal(generate_default(&clock), 0);
+  end(&clock);
+
+  clock = make_clock(3, 4);
+  assert_int_equal(generate_default(&clock), TRIALS);
+  read_entry(&clock, &third);
+  assert_string_not_equal(strstr(third.data, "form="), strstr(rule.data, "form="));
+  end(&clock);
+
+  clock = make_clock(3, 3); // the fastest one would have crashed
+  assert_int_equal(generate_default(&clock), TRIALS);
+  read_entry(&clock, &other);
+  assert_string_equal(strstr(other.data, "form="), strstr(rule.data, "form="));
+  end(&clock);
+
+  clock = make_clock(0, EVERYBODY); // the rule stands, and is not taken for measured
+  assert_true(generate_default(&clock) > 0);
+  read_entry(&clock, &other);
+  assert_string_equal(other.data, "");
+  assert_true(generate_default(&clock) > 0);
+  end(&clock);
+  byoc_string_deinit(&rule);
+  byoc_string_deinit(&third);
+  byoc_string_deinit(&other);
+}
+
+// Everything that a choice depends on makes another entry.
+static void test_b32_cache_key(void **state) {
+  (void)state;
+  static const struct {
+    const char *target, *rows;
+    int depth;
+    const char *node;
+  } cases[] = {
+      {"cutlass -O=0 -mcpu=avx2 -tune_trials=6", "41", 32, "MatMul@13(%x, @w)"},            // shape
+      {"cutlass -O=0 -mcpu=avx2 -tune_trials=6", "40", 48, "MatMul@13(%x, @w)"},            // depth
+      {"cutlass -O=0 -mcpu=avx2 -tune_trials=6", "40", 24, "Gemm@13(%x, @w) {transB = 1}"}, // layout
+      {"cutlass -O=1 -mcpu=avx2 -tune_trials=6", "40", 32, "MatMul@13(%x, @w)"},            // options
+      {"cutlass -O=0 -mcpu=portable -tune_trials=6", "40", 32, "MatMul@13(%x, @w)"},
+      {"cutlass -O=0 -mcpu=avx2 -tune_trials=5", "40", 32, "MatMul@13(%x, @w)"},
+      {"cutlass -O=0 -mcpu=avx2 -tune_trials=6 -max_threads=2", "40", 32, "MatMul@13(%x, @w)"},
+      {"cutlass -O=0 -mcpu=avx2 -tune_trials=6 -cc=gcc", "40", 32, "MatMul@13(%x, @w)"},
+  };
+  fake_clock_t clock = make_clock(0, NOBODY);
+  byoc_string_t entry;
+  byoc_string_init(&entry, byoc_allocator_system());
+  assert_int_equal(generate_default(&clock), TRIALS);
+  read_entry(&clock, &entry);
+  const char *key = strstr(entry.data, "plan-"), *isa = key ? strstr(key, " isa=") : NULL;
+  if (isa == NULL || isa - strchr(key, ' ') < 4) fail_msg("no machine in: %s", entry.data);
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+    if (generate_matmul(&clock, cases[i].target, cases[i].rows, cases[i].depth, cases[i].node) == 0) {
+      fail_msg("case %zu was taken for another one", i);
+    }
+  }
+  assert_int_equal(generate_default(&clock), 0);
+  byoc_string_deinit(&entry);
+  end(&clock);
+}
+
+// A shape that is known at run time only is not measured: there is nothing to measure it with.
+static void test_b32_dynamic_shapes(void **state) {
+  (void)state;
+  fake_clock_t clock = make_clock(0, NOBODY);
+  assert_int_equal(generate_matmul(&clock, "cutlass -O=0 -mcpu=avx2 -tune_trials=6", "N", 32, "MatMul@13(%x, @w)"), 0);
+  end(&clock);
+}
+
+int main(void) {
+  byoc_log_set_level(BYOC_LOG_ERROR);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_b32_broken_and_slow),
+      cmocka_unit_test(test_b32_cache_key),
+      cmocka_unit_test(test_b32_dynamic_shapes),
+  };
+  return cmocka_run_group_tests(tests, group_setup, group_teardown);
+}

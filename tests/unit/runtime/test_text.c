@@ -1,0 +1,186 @@
+// The artifact's text functions, called as an artifact calls them.
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/runtime/artifact/text.h"
+#include "tests/support/support.h"
+
+typedef struct {
+  byoc_runtime_t runtime;
+  void *made[64];
+  size_t made_count;
+  char error[512];
+} fixture_t;
+
+static void *allocate(void *self, uint64_t size_bytes) {
+  fixture_t *f = self;
+  if (f->made_count == 64) return NULL;
+  return f->made[f->made_count++] = malloc(size_bytes);
+}
+
+static void set_error(void *self, const char *message) {
+  snprintf(((fixture_t *)self)->error, sizeof(((fixture_t *)self)->error), "%s", message);
+}
+
+static void begin(fixture_t *f) {
+  *f = (fixture_t){.error = ""};
+  f->runtime = (byoc_runtime_t){
+      .struct_size = sizeof(f->runtime), .thread_count = 1, .self = f, .set_error = set_error, .allocate = allocate};
+}
+
+static void end(fixture_t *f) {
+  for (size_t i = 0; i < f->made_count; ++i) free(f->made[i]);
+}
+
+static DLTensor vector(const void *data, int64_t *count) {
+  return (DLTensor){.data = (void *)(uintptr_t)data, .ndim = 1, .shape = count};
+}
+
+static int32_t call(fixture_t *f, const char *symbol, const DLTensor *tensors, uint32_t inputs, uint32_t outputs) {
+  const byoc_call_t call = {.struct_size = sizeof(call),
+                            .input_count = inputs,
+                            .output_count = outputs,
+                            .tensors = tensors,
+                            .runtime = &f->runtime};
+  byoc_packed_function_t function = byoc_text_find(symbol);
+  assert_non_null(function);
+  return function(&call);
+}
+
+static void pairs(void **state) {
+  (void)state;
+  fixture_t f;
+  begin(&f);
+  const char *a[] = {"a", "", NULL}, *b[] = {"b", "x", ""}, *joined[3];
+  uint8_t same[3];
+  int64_t n = 3;
+  DLTensor tensors[] = {vector(a, &n), vector(b, &n), vector(joined, &n)};
+  assert_int_equal(call(&f, "byoc_text_concat", tensors, 2, 1), BYOC_OK);
+  assert_string_equal(joined[0], "ab");
+  assert_string_equal(joined[1], "x");
+  assert_string_equal(joined[2], "");
+  tensors[2] = vector(same, &n);
+  assert_int_equal(call(&f, "byoc_text_equal", tensors, 2, 1), BYOC_OK);
+  assert_int_equal(same[0], 0);
+  assert_int_equal(same[2], 1); // no text is the empty one
+  assert_null(byoc_text_find("byoc_text_nothing"));
+  end(&f);
+}
+
+static void normalizes(void **state) {
+  (void)state;
+  fixture_t f;
+  begin(&f);
+  const char *x[] = {"Monday", "caf\xc3\xa9", "MONDAY"}, *stop[] = {"monday"}, *out[4];
+  int64_t settings[] = {0, 2}, count = 0, three = 3, one = 1, two = 2, four = 4;
+  DLTensor tensors[] = {vector(x, &three), vector(stop, &one), vector(settings, &two), vector(out, &four),
+                        vector(&count, &one)};
+  assert_int_equal(call(&f, "byoc_text_normalize", tensors, 3, 2), BYOC_OK);
+  assert_int_equal(count, 1);
+  assert_string_equal(out[0], "CAF\xc3\x89");
+  settings[0] = 1, settings[1] = 0;
+  assert_int_equal(call(&f, "byoc_text_normalize", tensors, 3, 2), BYOC_OK);
+  assert_int_equal(count, 3);
+  assert_string_equal(out[2], "MONDAY");
+  x[0] = x[1] = x[2] = "monday"; // nothing is left: one empty text
+  assert_int_equal(call(&f, "byoc_text_normalize", tensors, 3, 2), BYOC_OK);
+  assert_int_equal(count, 1);
+  assert_string_equal(out[0], "");
+  end(&f);
+}
+
+static void expect_parts(const char *text, const char *delimiter, int64_t most, const char *expected) {
+  fixture_t f;
+  begin(&f);
+  const char *parts[8];
+  char joined[128] = "";
+  int64_t count = 0, one = 1, eight = 8;
+  DLTensor counting[] = {vector(&text, &one), vector(&delimiter, &one), vector(&most, &one), vector(&count, &one)};
+  assert_int_equal(call(&f, "byoc_text_split_count", counting, 3, 1), BYOC_OK);
+  DLTensor splitting[] = {vector(&text, &one), vector(parts, &eight), vector(&delimiter, &one), vector(&most, &one),
+                          vector(parts, &eight)};
+  assert_int_equal(call(&f, "byoc_text_split", splitting, 4, 1), BYOC_OK);
+  for (int64_t i = 0; i < count; ++i) {
+    snprintf(joined + strlen(joined), sizeof(joined) - strlen(joined), "%s<%s>", "", parts[i]);
+  }
+  assert_string_equal(joined, expected);
+  if (count < 8) assert_string_equal(parts[count], "");
+  end(&f);
+}
+
+static void splits(void **state) {
+  (void)state;
+  expect_parts("a,b,,c", ",", -1, "<a><b><><c>");
+  expect_parts("a,b,c", ",", 1, "<a><b,c>");
+  expect_parts("", ",", -1, "<>");
+  expect_parts("  a  b ", "", -1, "<a><b>");
+  expect_parts("a  b c", "", 1, "<a><b c>");
+  expect_parts("", "", -1, "");
+}
+
+static void expect_number(const char *function, const DLTensor *from, const char *expected) {
+  fixture_t f;
+  begin(&f);
+  const char *out = NULL;
+  int64_t one = 1;
+  DLTensor tensors[] = {*from, vector(&out, &one)};
+  assert_int_equal(call(&f, function, tensors, 1, 1), BYOC_OK);
+  assert_string_equal(out, expected);
+  end(&f);
+}
+
+static void prints_numbers(void **state) {
+  (void)state;
+  int64_t one = 1;
+  static const struct {
+    double x;
+    const char *f64, *f32;
+  } cases[] = {{0.1, "0.1", "0.1"},      {12, "12.0", "12.0"},     {-0.5, "-0.5", "-0.5"},
+               {1e-5, "1e-05", "1e-05"}, {1e20, "1e+20", "1e+20"}, {1234.5, "1234.5", "1234.5"},
+               {0.001, "0.001", "0.001"}};
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+    float single = (float)cases[i].x;
+    DLTensor f64 = vector(&cases[i].x, &one), f32 = vector(&single, &one);
+    expect_number("byoc_text_from_f64", &f64, cases[i].f64);
+    expect_number("byoc_text_from_f32", &f32, cases[i].f32);
+  }
+  int64_t least = INT64_MIN;
+  DLTensor i64 = vector(&least, &one);
+  expect_number("byoc_text_from_i64", &i64, "-9223372036854775808");
+}
+
+static void reads_numbers(void **state) {
+  (void)state;
+  fixture_t f;
+  begin(&f);
+  const char *texts[] = {"1.5", "-INF", " 2e3 "};
+  double out[3];
+  int64_t n = 3, whole[3];
+  DLTensor tensors[] = {vector(texts, &n), vector(out, &n)};
+  assert_int_equal(call(&f, "byoc_text_to_f64", tensors, 1, 1), BYOC_OK);
+  assert_true(out[0] == 1.5 && out[1] < -1e308 && out[2] == 2000);
+  tensors[1] = vector(whole, &n);
+  assert_int_equal(call(&f, "byoc_text_to_i64", tensors, 1, 1), BYOC_INVALID_ARGUMENT);
+  assert_string_equal(f.error, "'1.5' is no number");
+  end(&f);
+}
+
+static void memory_may_be_out(void **state) {
+  (void)state;
+  fixture_t f;
+  begin(&f);
+  f.made_count = 64;
+  const char *a[] = {"a"}, *joined[1];
+  int64_t n = 1;
+  DLTensor tensors[] = {vector(a, &n), vector(a, &n), vector(joined, &n)};
+  assert_int_equal(call(&f, "byoc_text_concat", tensors, 2, 1), BYOC_OUT_OF_MEMORY);
+  assert_string_equal(f.error, "no memory is left for texts");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(pairs),          cmocka_unit_test(normalizes),    cmocka_unit_test(splits),
+      cmocka_unit_test(prints_numbers), cmocka_unit_test(reads_numbers), cmocka_unit_test(memory_may_be_out),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
