@@ -39,10 +39,16 @@ static byoc_status_t search(const lazy_t *lazy, byoc_price_mode_t mode, uint64_t
                            lazy->allocator, lazy->diag, out_cover);
 }
 
+// "[####      ] 12 candidates measured, 340 from the database, at most 31 s left"
 static void show_progress(byoc_measuring_t *measuring) {
-  char text[128];
-  (void)snprintf(text, sizeof(text), "candidates measured, %llu from the database, at most %.0f s left",
-                 (unsigned long long)measuring->hits, (double)measuring->budget_ns / 1e9);
+  enum { CELLS = 20 };
+  char text[160], bar[CELLS + 1];
+  double spent = measuring->total_ns > 0 ? 1 - (double)measuring->budget_ns / (double)measuring->total_ns : 1;
+  for (int i = 0; i < CELLS; ++i) bar[i] = i < spent * CELLS ? '#' : ' ';
+  bar[CELLS] = '\0';
+  (void)snprintf(text, sizeof(text), "[%s] %llu candidates measured, %llu from the database, at most %.0f s left", bar,
+                 (unsigned long long)measuring->measured, (unsigned long long)measuring->hits,
+                 (double)measuring->budget_ns / 1e9);
   byoc_progress_step(&measuring->progress, (int64_t)measuring->measured, text);
 }
 

@@ -15,6 +15,7 @@
 
 // Time for measuring, and what the user sees of it.
 typedef struct byoc_measuring_t {
+  int64_t total_ns;  // to begin with
   int64_t budget_ns; // left; 0: measure nothing more
   byoc_progress_t progress;
   uint64_t measured, hits; // candidates in this build; prices that the database knew

@@ -432,7 +432,7 @@ static byoc_status_t run(collage_t *c, byoc_placement_t *placement) {
   if (c->prices == NULL || c->transitions == NULL) return byoc_diag_out_of_memory(c->diag);
   BYOC_RETURN_IF_ERROR(make_rivals(c));
   for (size_t i = 0; i < count; ++i) BYOC_RETURN_IF_ERROR(prepare(c, i));
-  byoc_progress_begin(&c->measuring.progress, "measuring:", 0);
+  byoc_progress_begin(&c->measuring.progress, "measuring", 0);
   byoc_status_t status = search(c);
   byoc_progress_end(&c->measuring.progress);
   rival_t *winner = NULL;
@@ -451,7 +451,7 @@ byoc_status_t byoc_place_collage(byoc_graph_module_t *module, const byoc_collage
                  .budget_ns = (int64_t)(options->budget_s * 1e9),
                  .allocator = module->allocator,
                  .diag = diag};
-  c.measuring.budget_ns = c.budget_ns;
+  c.measuring.total_ns = c.measuring.budget_ns = c.budget_ns;
   BYOC_RETURN_IF_ERROR(byoc_problems_find(module, module->allocator, diag, &c.problems));
   byoc_arena_init(&c.arena, module->allocator);
   byoc_status_t status = run(&c, placement);

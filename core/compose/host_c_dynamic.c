@@ -197,7 +197,9 @@ static byoc_status_t emit_bind(byoc_host_c_t *host, const byoc_host_instruction_
   byoc_host_c_tensor_t place;
   BYOC_RETURN_IF_ERROR(byoc_host_c_locate(host, i->operands.data[0], &place));
   byoc_host_c_indent(host, out);
-  byoc_string_append(out, "status = byoc_frame_bind(frame, \"the operator\", (const int64_t *)(const void *)(");
+  byoc_string_append(out, "status = byoc_frame_bind(frame, ");
+  byoc_string_append_c_quoted(out, i->symbol);
+  byoc_string_append(out, ", (const int64_t *)(const void *)(");
   byoc_host_c_emit_address(&place, 0, out);
   byoc_string_append(out, "), ");
   emit_index_list(i->symbols, i->symbol_count, out);

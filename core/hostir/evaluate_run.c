@@ -216,7 +216,7 @@ static byoc_status_t run_step(byoc_evaluator_t *evaluator, byoc_step_t *step, tu
     status = match(evaluator, i);
     break;
   case BYOC_HOST_BIND:
-    status = byoc_frame_bind(frame, "the operator", (const int64_t *)(void *)address_of(evaluator, i->operands.data[0]),
+    status = byoc_frame_bind(frame, i->symbol, (const int64_t *)(void *)address_of(evaluator, i->operands.data[0]),
                              i->symbols, i->symbol_count);
     break;
   case BYOC_HOST_CONTAINER: {

@@ -106,7 +106,7 @@ struct byoc_host_instruction_t {
   byoc_host_op_t op;
   byoc_host_region_t *region; // that it stands in
   byoc_host_instruction_t *previous, *next;
-  const char *symbol;                         // function called; KERNEL: the kernel's name
+  const char *symbol;                         // function called; KERNEL: the kernel's name; BIND: who asks for sizes
   const char *origin;                         // graph node or nodes that it came from, for readers and profiles
   BYOC_VECTOR(byoc_host_buffer_t *) operands; // inputs, bound constants behind them; ALLOCATE, FREE: the buffer
   BYOC_VECTOR(byoc_host_buffer_t *) results;

@@ -32,7 +32,6 @@ static byoc_status_t enter(verifier_t *verifier, const void *item) {
 static byoc_status_t check_buffer(verifier_t *verifier, const byoc_loop_buffer_t *buffer, bool store) {
   if (!buffer) return report(verifier, "missing buffer", "?");
   if (!byoc_loop_is_scalar(buffer->dtype)) return report(verifier, "elements are no numbers", buffer->name);
-  if (store && byoc_dtype_bits(buffer->dtype) < 8) return report(verifier, "store to packed elements", buffer->name);
   if (buffer->kind == BYOC_LOOP_BUFFER_LOCAL) {
     if (!in_scope(verifier, buffer, 0)) return report(verifier, "local buffer out of scope", buffer->name);
     return BYOC_OK;

@@ -278,6 +278,8 @@ static void float_to_int(const byoc_code_t *code, int64_t *d, const void *a, int
   const double *x64 = a;
   bool from_double = code->from == BYOC_DTYPE_F64;
   switch (code->dtype) {
+    SATURATE(I4, i4)
+    SATURATE(U4, u4)
     SATURATE(I8, i8)
     SATURATE(U8, u8)
     SATURATE(I16, i16)
@@ -412,5 +414,11 @@ void byoc_code_load_at(byoc_dtype_t dtype, const void *data, int64_t index, void
 
 void byoc_code_store_ramp(byoc_dtype_t dtype, void *data, int64_t first, int64_t step, const void *value,
                           int64_t value_step, int64_t count) {
-  switch (dtype) { ELEMENTS(STORE_RAMP) }
+  switch (dtype) {
+    ELEMENTS(STORE_RAMP)
+  case BYOC_DTYPE_U4:
+  case BYOC_DTYPE_I4:
+    LANES byoc_store_4(data, first + l * step, (int)((const int64_t *)value)[l * value_step]);
+    return;
+  }
 }

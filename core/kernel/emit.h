@@ -26,6 +26,7 @@ typedef struct byoc_emitter_t {
   byoc_map_t shared;       // pointer map: expression → name of the local that holds it, in the current statement
   const byoc_map_t *read;  // pointer map: variables and local buffers that matter (work.h)
   uint32_t next_shared, next_loop;
+  bool is_packed; // results hold two elements a byte: neighbouring iterations share it
   bool uses_vector, uses_unroll, uses_reduce, uses_parallel, failed;
 } byoc_emitter_t;
 

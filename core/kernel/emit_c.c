@@ -113,7 +113,9 @@ static byoc_status_t emit_kernel(byoc_emitter_t *emitter, const byoc_loop_kernel
   emitter->kernel = kernel;
   emitter->out = &body;
   emitter->next_shared = emitter->next_loop = 0;
-  emitter->uses_parallel = false;
+  emitter->uses_parallel = emitter->is_packed = false;
+  for (size_t i = kernel->input_count; i < kernel->parameters.count; ++i)
+    emitter->is_packed |= byoc_dtype_bits(kernel->parameters.data[i]->dtype) < 8;
   bool fine = byoc_uses_collect(kernel->body, emitter->allocator, &uses);
   emitter->read = &uses.read;
   byoc_string_appendf(&body, "BYOC_PACKED int32_t %s(const byoc_call_t *call) {\n", kernel->name);

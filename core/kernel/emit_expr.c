@@ -463,6 +463,14 @@ static void emit_cast(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr, byo
     return;
   }
   const char *type = byoc_c_value_type(to);
+  bool narrow = byoc_dtype_bits(to) < 8 && from != to;
+  if (narrow && !byoc_loop_is_float(from)) {
+    byoc_emit_helper(emitter, to == BYOC_DTYPE_I4 ? "byoc_i4_from_i64" : "byoc_u4_from_i64");
+    text(emitter, "(");
+    byoc_emit_expr(emitter, expr->cast, BYOC_C_CONDITIONAL);
+    text(emitter, ")");
+    return;
+  }
   if (byoc_loop_is_float(from) && byoc_loop_is_integer(to)) {
     char name[48];
     snprintf(name, sizeof(name), "byoc_%s_from_%s", byoc_dtype_name(to), from == BYOC_DTYPE_F64 ? "f64" : "f32");

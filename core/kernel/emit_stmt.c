@@ -128,7 +128,7 @@ static void emit_hint(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int
   int64_t begin, end;
   bool independent =
       stmt->loop.kind == BYOC_LOOP_VECTOR || (stmt->loop.kind == BYOC_LOOP_PARALLEL && !byoc_has_loop(stmt->loop.body));
-  if (independent) {
+  if (independent && !emitter->is_packed) {
     emitter->uses_vector = true;
     line(emitter, indent, "BYOC_VECTOR");
   } else if (stmt->loop.kind == BYOC_LOOP_UNROLL && byoc_loop_is_int(stmt->loop.begin, &begin) &&
@@ -235,7 +235,8 @@ static void emit_parallel(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt,
   byoc_uses_t uses;
   bool fine = byoc_uses_collect(&share, emitter->allocator, &uses);
   if (!fine) emitter->failed = true;
-  if (!fine || uses.count == 0 || (turns >= 0 && (turns < 2 || byoc_work_times(turns, work) < BYOC_PARALLEL_WORK))) {
+  if (!fine || uses.count == 0 || emitter->is_packed ||
+      (turns >= 0 && (turns < 2 || byoc_work_times(turns, work) < BYOC_PARALLEL_WORK))) {
     emit_for(emitter, stmt, indent);
     byoc_uses_deinit(&uses);
     return;
@@ -281,13 +282,16 @@ static void emit_valued(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, i
   byoc_string_indent(out, indent);
   if (is_store) {
     const byoc_loop_buffer_t *buffer = stmt->store.buffer;
-    byoc_string_appendf(out, "%s[", buffer->name);
+    bool packed = buffer->kind != BYOC_LOOP_BUFFER_LOCAL && byoc_dtype_bits(buffer->dtype) < 8;
+    if (packed) byoc_emit_helper(emitter, "byoc_store_4");
+    byoc_string_appendf(out, packed ? "(%s, " : "%s[", buffer->name);
     byoc_emit_expr(emitter, stmt->store.index, BYOC_C_CONDITIONAL);
-    byoc_string_append(out, "] = ");
+    byoc_string_append(out, packed ? ", " : "] = ");
     if (buffer->kind == BYOC_LOOP_BUFFER_LOCAL)
       byoc_emit_expr(emitter, stmt->store.value, BYOC_C_CONDITIONAL);
     else
       byoc_emit_stored(emitter, buffer->dtype, stmt->store.value);
+    if (packed) byoc_string_append(out, ")");
   } else {
     const byoc_loop_variable_t *variable = stmt->assign.variable;
     if (stmt->kind == BYOC_LOOP_LET)

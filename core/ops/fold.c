@@ -97,6 +97,7 @@ static const byoc_loop_expr_t *shape_col2im(byoc_lower_t *lower, const byoc_node
   if (d > 1) return byoc_emit_int(lower, node, 1, d - 2);
   const byoc_loop_expr_t *taps = byoc_loop_int(b, 1);
   int64_t spatial = byoc_type_element_count(node->operands[2]->type);
+  if (spatial < 0) return NULL;
   for (int64_t i = 0; i < spatial; ++i) taps = BYOC_LMUL(b, taps, byoc_emit_int(lower, node, 2, i));
   return BYOC_LDIV(b, byoc_emit_dim(b, x, 1), BYOC_LMAX(b, byoc_loop_int(b, 1), taps));
 }

@@ -85,13 +85,20 @@ static const byoc_loop_expr_t *point_expand(byoc_lower_t *lower, const byoc_node
 }
 
 static const byoc_loop_expr_t *shape_expand(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d) {
-  (void)result;
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type;
-  int32_t count = (int32_t)byoc_type_element_count(node->operands[1]->type), rank = x->rank > count ? x->rank : count;
-  int32_t i = d - (rank - x->rank), j = d - (rank - count);
-  const byoc_loop_expr_t *one = byoc_loop_int(b, 1), *own = i >= 0 ? byoc_emit_dim(b, x, i) : one;
-  const byoc_loop_expr_t *want = j >= 0 ? byoc_loop_let(b, "want", byoc_emit_int(lower, node, 1, j)) : one;
+  int32_t rank = byoc_result_rank(node, result), i = d - (rank - x->rank);
+  const byoc_loop_expr_t *one = byoc_loop_int(b, 1), *own = i >= 0 ? byoc_emit_dim(b, x, i) : one, *want = one;
+  int64_t count = byoc_type_element_count(node->operands[1]->type), j = d - (rank - count);
+  if (count < 0) { // a list whose length is data, too
+    const byoc_loop_expr_t *missing =
+        BYOC_LSUB(b, byoc_loop_int(b, rank), byoc_emit_dim(b, node->operands[1]->type, 0));
+    const byoc_loop_expr_t *at = BYOC_LSUB(b, byoc_loop_int(b, d), missing);
+    want = byoc_emit_as(b, BYOC_DTYPE_I64, byoc_lower_load_flat(lower, node, 1, at));
+    want = byoc_loop_select(b, BIN(LT, at, byoc_loop_int(b, 0)), one, want);
+  } else if (j >= 0) {
+    want = byoc_loop_let(b, "want", byoc_emit_int(lower, node, 1, j));
+  }
   return byoc_loop_select(b, BIN(EQ, want, one), own, want);
 }
 
@@ -170,6 +177,7 @@ static byoc_status_t split_length(const byoc_infer_t *infer, const byoc_ints_t *
   if (infer->opset >= 18 && index + 1 == node->result_count && index > 0) {
     byoc_dim_t before = byoc_infer_dim(infer, BYOC_DIM_MUL, each, constant(index), failed);
     *out = byoc_infer_dim(infer, BYOC_DIM_SUB, whole, before, failed);
+    if (byoc_dim_is_constant(*out) && out->constant < 0) *out = constant(0); // nothing is left for it
   }
   return BYOC_OK;
 }
@@ -438,6 +446,7 @@ static const byoc_loop_expr_t *shape_slice(byoc_lower_t *lower, const byoc_node_
   const byoc_type_t *x = node->operands[0]->type;
   const byoc_loop_expr_t *extent = byoc_emit_dim(b, x, d), *length = extent;
   int64_t count = byoc_type_element_count(node->operands[1]->type);
+  if (count < 0) return NULL; // how many starts there are is data, too
   for (int64_t i = 0; i < count && i < x->rank; ++i) {
     const byoc_loop_expr_t *axis = byoc_loop_int(b, i), *step = byoc_loop_int(b, 1);
     if (byoc_has_operand(node, 3))
@@ -539,8 +548,12 @@ static const byoc_loop_expr_t *point_space_to_depth(byoc_lower_t *lower, const b
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_loop_expr_t *size = byoc_loop_int(b, byoc_attributes_int(&node->attributes, "blocksize", 1));
   const byoc_loop_expr_t *channels = byoc_emit_dim(b, node->operands[0]->type, 1);
-  const byoc_loop_expr_t *block = BYOC_LDIV(b, indices[1], channels);
-  const byoc_loop_expr_t *at[] = {indices[0], BYOC_LMOD(b, indices[1], channels),
+  const byoc_loop_expr_t *block = BYOC_LDIV(b, indices[1], channels), *channel = BYOC_LMOD(b, indices[1], channels);
+  if (strcmp(byoc_attributes_string(&node->attributes, "mode", "DCR"), "CRD") == 0) { // channels outermost
+    const byoc_loop_expr_t *blocks = BYOC_LMUL(b, size, size);
+    block = BYOC_LMOD(b, indices[1], blocks), channel = BYOC_LDIV(b, indices[1], blocks);
+  }
+  const byoc_loop_expr_t *at[] = {indices[0], channel,
                                   BYOC_LADD(b, BYOC_LMUL(b, indices[2], size), BYOC_LDIV(b, block, size)),
                                   BYOC_LADD(b, BYOC_LMUL(b, indices[3], size), BYOC_LMOD(b, block, size))};
   return byoc_lower_load(lower, node, 0, at);

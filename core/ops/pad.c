@@ -139,6 +139,7 @@ static const byoc_loop_expr_t *shape_pad(byoc_lower_t *lower, const byoc_node_t 
   const byoc_loop_expr_t *size = byoc_emit_dim(b, x, d);
   int64_t count = x->rank;
   if (byoc_has_operand(node, 3)) count = byoc_type_element_count(node->operands[3]->type);
+  if (count < 0) return NULL;
   for (int64_t i = 0; i < count && i < x->rank; ++i) {
     const byoc_loop_expr_t *axis = byoc_loop_int(b, i);
     if (byoc_has_operand(node, 3))

@@ -43,7 +43,13 @@ static const byoc_loop_expr_t *load_scale(byoc_lower_t *lower, const byoc_node_t
     return byoc_lower_load_flat(lower, node, operand, byoc_loop_int(b, 0));
   }
   int32_t axis = byoc_node_axis(node, "axis", 1, x->rank);
-  if (scale->rank == 1) return byoc_lower_load(lower, node, operand, &indices[axis]);
+  if (scale->rank == 1) {
+    const byoc_loop_expr_t *at = indices[axis];
+    if (!byoc_dim_equal(scale->dims[0], x->dims[axis])) { // one for all or one each: known at run time only
+      at = BYOC_LMIN(b, at, BYOC_LSUB(b, byoc_emit_dim(b, scale, 0), byoc_loop_int(b, 1)));
+    }
+    return byoc_lower_load(lower, node, operand, &at);
+  }
   const byoc_loop_expr_t *at[BYOC_MAX_RANK];
   for (int32_t d = 0; d < x->rank; ++d) at[d] = indices[d];
   at[axis] = BYOC_LDIV(b, at[axis], byoc_loop_int(b, byoc_attributes_int(&node->attributes, "block_size", 1)));

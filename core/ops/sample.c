@@ -181,8 +181,7 @@ static byoc_status_t infer_affine_grid(byoc_infer_t *infer) {
 
 static const byoc_loop_expr_t *shape_affine_grid(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
                                                  int32_t d) {
-  (void)result;
-  int32_t rank = (int32_t)byoc_type_element_count(node->operands[1]->type);
+  int32_t rank = byoc_result_rank(node, result);
   if (d == rank - 1) return byoc_loop_int(byoc_lower_builder(lower), rank - 2);
   return byoc_emit_int(lower, node, 1, d == 0 ? 0 : d + 1);
 }

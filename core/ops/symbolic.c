@@ -9,6 +9,7 @@
 #define OF_OP      "of_operator"
 #define OF_VERSION "of_version"
 #define PLACES     "places" // result and dimension, by turns
+#define RANKS      "ranks"  // of the results
 
 // ---- ResultShape ----
 static byoc_status_t infer_result_shape(byoc_infer_t *infer) {
@@ -26,6 +27,12 @@ const byoc_op_t *byoc_result_shape_of(const byoc_node_t *node) {
   return byoc_op_find(byoc_attributes_string(&node->attributes, OF_DOMAIN, ""),
                       byoc_attributes_string(&node->attributes, OF_OP, ""),
                       (int32_t)byoc_attributes_int(&node->attributes, OF_VERSION, 0));
+}
+
+int32_t byoc_result_rank(const byoc_node_t *node, uint32_t result) {
+  size_t count = 0;
+  const int64_t *ranks = byoc_attributes_ints(&node->attributes, RANKS, &count);
+  return ranks && result < count ? (int32_t)ranks[result] : 0;
 }
 
 static byoc_status_t loops_result_shape(byoc_lower_t *lower, const byoc_node_t *node) {
@@ -56,8 +63,10 @@ byoc_status_t byoc_bind_result_dims(byoc_node_t *node, const byoc_result_dim_t *
   byoc_arena_t *arena = &node->function->module->arena;
   byoc_value_t **operands = BYOC_ARENA_ARRAY(arena, byoc_value_t *, node->operand_count + 1);
   int64_t *places = BYOC_ARENA_ARRAY(arena, int64_t, 2 * count);
+  int64_t *ranks = BYOC_ARENA_ARRAY(arena, int64_t, node->result_count);
   const char **symbols = BYOC_ARENA_ARRAY(arena, const char *, count);
-  if (!operands || !places || !symbols) return byoc_diag_out_of_memory(diag);
+  if (!operands || !places || !symbols || !ranks) return byoc_diag_out_of_memory(diag);
+  for (uint32_t i = 0; i < node->result_count; ++i) ranks[i] = node->results[i]->type->rank;
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     operands[i] = node->operands[i];
     if (!operands[i] || (i < 32 && (op->shape_elements >> i) & 1)) continue;
@@ -73,6 +82,7 @@ byoc_status_t byoc_bind_result_dims(byoc_node_t *node, const byoc_result_dim_t *
             byoc_attributes_set_string(&made->attributes, OF_DOMAIN, node->domain) &&
             byoc_attributes_set_string(&made->attributes, OF_OP, node->op) &&
             byoc_attributes_set_int(&made->attributes, OF_VERSION, node->since_version) &&
+            byoc_attributes_set_ints(&made->attributes, RANKS, ranks, node->result_count) &&
             byoc_attributes_set_ints(&made->attributes, PLACES, places, 2 * count);
   if (!ok) return byoc_diag_out_of_memory(diag);
   made->name = node->name;

@@ -69,6 +69,9 @@ int32_t byoc_node_axis(const byoc_node_t *node, const char *name, int64_t fallba
 bool byoc_shape_value(const byoc_value_t *value, byoc_arena_t *arena, int32_t *out_count,
                       byoc_dim_t out_dims[BYOC_MAX_RANK]);
 
+// For `shape` definitions: the rank of a result of the operator.
+int32_t byoc_result_rank(const byoc_node_t *node, uint32_t result);
+
 // ---- result types ----
 byoc_status_t byoc_infer_set(const byoc_infer_t *infer, uint32_t result, byoc_dtype_t dtype, int32_t rank,
                              const byoc_dim_t *dims);

@@ -184,11 +184,10 @@ static const byoc_loop_expr_t *target_size(byoc_lower_t *lower, const byoc_node_
 }
 
 static const byoc_loop_expr_t *shape_reshape(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d) {
-  (void)result;
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type;
   const byoc_loop_expr_t *one = byoc_loop_int(b, 1), *others = one, *own = NULL;
-  int64_t rank = byoc_type_element_count(node->operands[1]->type);
+  int32_t rank = byoc_result_rank(node, result);
   for (int32_t i = 0; i < rank; ++i) {
     const byoc_loop_expr_t *size = byoc_loop_let(b, "size", target_size(lower, node, i));
     if (i == d) own = size;
@@ -202,8 +201,8 @@ static const byoc_loop_expr_t *shape_reshape(byoc_lower_t *lower, const byoc_nod
 static const byoc_loop_expr_t *is_named(byoc_lower_t *lower, const byoc_node_t *node, int32_t d, int32_t rank) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_loop_expr_t *named = byoc_loop_const_int(b, BYOC_DTYPE_BOOL, 0);
-  int64_t count = byoc_type_element_count(node->operands[1]->type);
-  for (int64_t i = 0; i < count; ++i) {
+  int32_t count = byoc_result_rank(node, 0) - node->operands[0]->type->rank;
+  for (int32_t i = 0; i < (count < 0 ? -count : count); ++i) {
     const byoc_loop_expr_t *axis = byoc_emit_index(b, byoc_emit_int(lower, node, 1, i), byoc_loop_int(b, rank));
     named =
         byoc_loop_binary(b, BYOC_LOOP_OP_OR, named, byoc_loop_binary(b, BYOC_LOOP_OP_EQ, axis, byoc_loop_int(b, d)));
@@ -228,10 +227,9 @@ static const byoc_loop_expr_t *shape_squeeze(byoc_lower_t *lower, const byoc_nod
 
 static const byoc_loop_expr_t *shape_unsqueeze(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
                                                int32_t d) {
-  (void)result;
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type;
-  int32_t rank = x->rank + (int32_t)byoc_type_element_count(node->operands[1]->type);
+  int32_t rank = byoc_result_rank(node, result);
   const byoc_loop_expr_t *seen = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1), *size = one;
   for (int32_t i = 0; i < d; ++i) { // dimensions of the operand before this one
     seen = BYOC_LADD(b, seen, byoc_loop_select(b, is_named(lower, node, i, rank), byoc_loop_int(b, 0), one));

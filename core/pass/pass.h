@@ -26,6 +26,7 @@ typedef struct byoc_pass_t {
 #define BYOC_PASS_LIST(X)                                                                                              \
   X(infer_types, "infer-types", "infer the type of every value")                                                       \
   X(inline_functions, "inline-functions", "put functions marked Inline where they are called")                         \
+  X(differentiate, "differentiate", "write out the derivatives that Gradient nodes ask for")                           \
   X(canonicalise, "canonicalise", "give operators with several spellings the one that rules look for")                 \
   X(fold_structure, "fold-structure", "take the branch, element or optional that is known to be meant")                \
   X(fold_constants, "fold-constants", "compute what depends on constants and known shapes only")                       \

@@ -272,8 +272,9 @@ enum {
 // What the host makes of it. Each match of a pattern rule becomes a function with the attributes Compiler (the target)
 // and Composite (the rule's name) whose body holds the matched nodes; with BYOC_RULE_MERGE neighbouring matches become
 // one function whose nodes are calls of such Composite functions. A group becomes a function with the attribute
-// Compiler and the nodes as they are. Constants are in the body (value_constant) unless the rule says otherwise;
-// parameters and results have static types unless the model's are dynamic.
+// Compiler and the nodes as they are. Constants are in the body (value_constant) unless the rule says otherwise; of a
+// Composite function that is called, only those that its pattern asks for by @: the others stand in the function around
+// it and are passed. Parameters and results have static types unless the model's are dynamic.
 typedef struct byoc_rule_t {
   byoc_header_t header;
   const char *name;    // "<target>.<what>"; becomes the Composite attribute of pattern matches

@@ -1,7 +1,9 @@
 // Real models and generated ones, with every list of targets, compiled and evaluated.
 //
 //   models_check shared      trained models with ONNX Runtime's outputs, from ../shared/models; skipped where it is
-//   absent models_check NAME        a model of byoc-modelgen: all targets agree with "c"
+//                            absent
+//   models_check NAME        a model of byoc-modelgen: all targets agree with "c"
+//   models_check sizes       its models of run-time shapes: one artifact a list of targets, many sizes
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -53,33 +55,72 @@ static void test_ultraface(void **state) {
   }
 }
 
+// --expect for every file in the folder `reference`, behind what `values` holds.
+static void expect_reference(char *values, size_t size) {
+  char names[512];
+  byoc_test_shell(0, "ls reference");
+  snprintf(names, sizeof(names), "%s", byoc_test_output());
+  for (char *line = strtok(names, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+    size_t used = strlen(values), length = strlen(line);
+    snprintf(values + used, size - used, " --expect %.*s=reference/%s", (int)length - 4, line, line);
+  }
+}
+
 // What `c` computes is the reference; the evaluator interprets the same loops.
 static void test_generated(void **state) {
   (void)state;
   const bool is_bert = strcmp(model_name, "bert_base") == 0, is_large = strcmp(model_name, "resnet50") == 0;
   byoc_test_shell(0, "byoc-modelgen %s -o model.onnx --seed 3 %s", model_name,
                   is_bert ? "--layers 2 --sequence 16" : "");
-  byoc_test_shell(0, "byoc run model.onnx --target c --random --seed 9 --output-dir reference > log && ls reference");
-  char values[1024] = "--random --seed 9 --rtol 1e-3 --atol 1e-4", names[512];
-  snprintf(names, sizeof(names), "%s", byoc_test_output());
-  for (char *line = strtok(names, "\n"); line != NULL; line = strtok(NULL, "\n")) {
-    size_t used = strlen(values), size = strlen(line);
-    snprintf(values + used, sizeof(values) - used, " --expect %.*s=reference/%s", (int)size - 4, line, line);
-  }
+  byoc_test_shell(0, "byoc run model.onnx --target c --random --seed 9 --output-dir reference > log");
+  char values[1024] = "--random --seed 9 --rtol 1e-3 --atol 1e-4";
+  expect_reference(values, sizeof(values));
   for (size_t i = 0; i < TARGET_LIST_COUNT; ++i) {
     const bool interprets_all = i == 0;
     check_both_ways("model.onnx", target_lists[i], values, !(interprets_all && is_large));
   }
 }
 
+// One artifact for all sizes: each list of targets, and the evaluator, agree with `c`.
+static void test_sizes(void **state) {
+  (void)state;
+  static const struct {
+    const char *model, *sizes[4];
+  } cases[] = {
+      {"greedy_decoder", {"prompt_length=1", "prompt_length=2", "prompt_length=17", "prompt_length=40"}},
+      {"detector",
+       {"height=16 --dim width=16", "height=57 --dim width=131", "height=96 --dim width=33",
+        "height=40 --dim width=8"}},
+      {"lstm", {"time=10 --dim batch=1", "time=12 --dim batch=5", "time=31 --dim batch=2", "time=11 --dim batch=8"}},
+  };
+  for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); ++c) {
+    byoc_test_shell(0, "byoc-modelgen %s -o model.onnx --seed 3", cases[c].model);
+    byoc_test_shell(0, "byoc build model.onnx -o c.so --target c");
+    byoc_test_shell(0, "byoc build model.onnx -o all.so --target 'cutlass; dnnl; cblas; c'");
+    for (int k = 0; k < 4; ++k) {
+      char values[1024];
+      snprintf(values, sizeof(values), "--random --seed %d --dim %s --rtol 1e-3 --atol 1e-4", k, cases[c].sizes[k]);
+      byoc_test_shell(0, "rm -rf reference && byoc run c.so %s --output-dir reference", values);
+      expect_reference(values, sizeof(values));
+      byoc_test_shell(0, "byoc run all.so %s", values);
+      byoc_test_printed("as expected");
+      byoc_test_shell(0, "byoc run model.onnx --evaluate %s", values);
+    }
+  }
+}
+
 int main(int argc, char **argv) {
   if (argc != 2) {
-    fprintf(stderr, "usage: models_check shared|MODEL\n");
+    fprintf(stderr, "usage: models_check shared|sizes|MODEL\n");
     return 2;
   }
   model_name = argv[1];
   const struct CMUnitTest shared[] = {cmocka_unit_test(test_mnist), cmocka_unit_test(test_ultraface)};
   const struct CMUnitTest generated[] = {cmocka_unit_test(test_generated)};
+  const struct CMUnitTest sizes[] = {cmocka_unit_test(test_sizes)};
+  if (strcmp(model_name, "sizes") == 0) {
+    return cmocka_run_group_tests(sizes, byoc_test_enter_folder, byoc_test_leave_folder);
+  }
   if (strcmp(model_name, "shared") == 0) {
     return cmocka_run_group_tests(shared, byoc_test_enter_folder, byoc_test_leave_folder);
   }

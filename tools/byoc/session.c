@@ -132,6 +132,25 @@ void byoc_session_format_placement(const byoc_session_t *session, byoc_string_t 
   }
 }
 
+// What a backend gives back is its good right; what fails is news.
+static bool is_failure(const byoc_plan_candidate_t *candidate) {
+  return isinf(candidate->cost_ns) && candidate->reason != NULL &&
+         strstr(candidate->reason, "the backend gave it back") == NULL;
+}
+
+// Was the same said of an earlier candidate? Equal ones share a price, and so a reason.
+static bool is_repeated(const byoc_plan_block_t *block, size_t index) {
+  const byoc_plan_candidate_t *candidate = &block->candidates.data[index];
+  for (size_t i = 0; i < index; ++i) {
+    const byoc_plan_candidate_t *earlier = &block->candidates.data[i];
+    if (is_failure(earlier) && earlier->target == candidate->target &&
+        strcmp(earlier->reason, candidate->reason) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void byoc_session_format_unusable(const byoc_session_t *session, byoc_string_t *out) {
   enum { SHOWN = 3 };
   const byoc_plan_t *plan = &session->result.plan;
@@ -140,16 +159,13 @@ void byoc_session_format_unusable(const byoc_session_t *session, byoc_string_t *
     const byoc_plan_block_t *block = &plan->blocks.data[b];
     for (size_t i = 0; i < block->candidates.count; ++i) {
       const byoc_plan_candidate_t *candidate = &block->candidates.data[i];
-      // What a backend gives back is its good right; what fails is news.
-      bool is_failure = isinf(candidate->cost_ns) &&
-                        (candidate->reason == NULL || strstr(candidate->reason, "the backend gave it back") == NULL);
-      if (!is_failure || count++ >= SHOWN) continue;
+      if (!is_failure(candidate) || is_repeated(block, i) || count++ >= SHOWN) continue;
       const byoc_plan_node_t *node = &block->nodes.data[candidate->nodes[0]];
-      byoc_string_appendf(out, "left out: %s at %s%s%s: %s\n", candidate->rule, node->op, node->name[0] ? " " : "",
-                          node->name, candidate->reason != NULL ? candidate->reason : "it cannot be used");
+      byoc_string_appendf(out, "left out: %s at %s%s%s: %.*s\n", candidate->rule, node->op, node->name[0] ? " " : "",
+                          node->name, (int)strcspn(candidate->reason, "\n"), candidate->reason);
     }
   }
-  if (count > SHOWN) byoc_string_appendf(out, "left out: %zu more; byoc explain lists them\n", count - SHOWN);
+  if (count > SHOWN) byoc_string_appendf(out, "left out: %zu more kinds; byoc explain lists them\n", count - SHOWN);
 }
 
 static void log_placement(const byoc_session_t *session) {

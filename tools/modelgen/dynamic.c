@@ -35,8 +35,7 @@ void modelgen_build_greedy_decoder(modelgen_t *gen) {
   const char *context = modelgen_binary(gen, "MatMul", "context", "attention", "cache_in");
   context = modelgen_linear(gen, "project", context, WIDTH, WIDTH);
   const char *h = modelgen_layer_norm(gen, "norm", modelgen_binary(gen, "Add", "residual", context, "x"), WIDTH, 1e-5f);
-  const char *e_t = modelgen_transpose(gen, "embedding_t", "embedding", (const int64_t[]){1, 0}, 2);
-  const char *logits = modelgen_binary(gen, "MatMul", "logits", h, e_t);
+  const char *logits = modelgen_linear(gen, "head", h, WIDTH, VOCABULARY);
   byoc_onnx_node_t *best = byoc_onnx_graph_node(body, "ArgMax", "best", logits, "token_out");
   byoc_onnx_node_int(best, "axis", 1);
   byoc_onnx_node_int(best, "keepdims", 0);

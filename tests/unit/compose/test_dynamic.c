@@ -339,6 +339,121 @@ static void dimensions_without_a_value_are_refused(void **state) {
   close_model(&m);
 }
 
+// Regions nest; what is of known shape and stays in its block keeps its place in the workspace, in a loop too.
+static const char nested_text[] =
+    "module {\n"
+    "  constant @zero : i64[] = [0]\n"
+    "  func @main(%x : f32[N,4], %go : bool[], %n : i64[]) -> (%y : f32[M,4], %s : f32[4]) {\n"
+    "    %d = ReduceSum@11(%x) {axes = [0], keepdims = 0} : f32[4]\n"
+    "    %t = Loop@16(%n, %go, %d) [body (%i : i64[], %c : bool[], %v : f32[4]) -> (bool[], f32[4]) {\n"
+    "        %e = Softmax@13(%v) {axis = 0} : f32[4]\n"
+    "        %f = CumSum@14(%e, @zero) : f32[4]\n"
+    "        %h = Softmax@13(%f) {axis = 0} : f32[4]\n"
+    "        return %c, %h\n"
+    "      }] : f32[4]\n"
+    "    %y = If@16(%go) [then_branch () -> (f32[N,4]) {\n"
+    "        return %x\n"
+    "      }, else_branch () -> (f32[2 * N,4]) {\n"
+    "        %k = Concat@13(%x, %x) {axis = 0} : f32[2 * N,4]\n"
+    "        return %k\n"
+    "      }] : f32[M,4]\n"
+    "    return %y, %t\n"
+    "  }\n"
+    "}\n";
+static const char nested_program[] = "host program \"main\" {  // workspace 128 bytes, liveness bound 128\n"
+                                     "  symbol   N\n"
+                                     "  symbol   M\n"
+                                     "  input    %x : value f32[N,4]\n"
+                                     "  input    %go : value bool[]\n"
+                                     "  input    %n : value i64[]\n"
+                                     "  output   %y : value f32[M,4]\n"
+                                     "  output   %s : value f32[4]\n"
+                                     "  local    %d : value f32[4]\n"
+                                     "  local    %t : value f32[4]\n"
+                                     "  local    %i : value i64[]\n"
+                                     "  local    %c : value bool[]\n"
+                                     "  local    %v : value f32[4]\n"
+                                     "  local    %e : f32[4] at 0\n"
+                                     "  local    %f : f32[4] at 64\n"
+                                     "  local    %h : value f32[4]\n"
+                                     "  local    %y_13 : value f32[M,4]\n"
+                                     "  local    %k : value f32[N * 2,4]\n"
+                                     "\n"
+                                     "  match %x binds N at 0\n"
+                                     "  match %x is N at 0, is 4 at 1\n"
+                                     "  allocate %d\n"
+                                     "  kernel byoc_k3_reducesum(%x) [N] -> (%d)  // ReduceSum\n"
+                                     "  loop (%n, %go, %d) -> (%t)  // Loop\n"
+                                     "  body (%i, %c, %v) {\n"
+                                     "    match %i\n"
+                                     "    match %c\n"
+                                     "    match %v is 4 at 0\n"
+                                     "    allocate %e\n"
+                                     "    kernel byoc_k0_softmax(%v) -> (%e)  // Softmax\n"
+                                     "    allocate %f\n"
+                                     "    kernel byoc_k1_cumsum(%e) -> (%f)  // CumSum\n"
+                                     "    free %e\n"
+                                     "    allocate %h\n"
+                                     "    kernel byoc_k0_softmax(%f) -> (%h)  // Softmax\n"
+                                     "    free %f\n"
+                                     "    yield(%c, %h)\n"
+                                     "    free %h\n"
+                                     "  }\n"
+                                     "  free %d\n"
+                                     "  match %t is 4 at 0\n"
+                                     "  branch (%go) -> (%y_13)  // If\n"
+                                     "  then {\n"
+                                     "    yield(%x)\n"
+                                     "  }\n"
+                                     "  else {\n"
+                                     "    allocate %k\n"
+                                     "    kernel byoc_k2_concat(%x) [N] -> (%k)  // Concat\n"
+                                     "    yield(%k)\n"
+                                     "    free %k\n"
+                                     "  }\n"
+                                     "  match %y_13 binds M at 0, is 4 at 1\n"
+                                     "  share %y_13 -> %y\n"
+                                     "  free %y_13\n"
+                                     "  share %t -> %s\n"
+                                     "  free %t\n"
+                                     "}\n";
+
+static void prints_regions(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  model_t m;
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  byoc_test_ok(lower(nested_text, &diag, &m), &diag);
+  byoc_test_ok(byoc_host_plan_memory(m.program, &diag), &diag);
+  byoc_host_program_print(m.program, &text);
+  byoc_test_same_text(text.data, nested_program);
+  byoc_string_deinit(&text);
+  close_model(&m);
+}
+
+// Sizes that the data gives: checked where they come from.
+static void sizes_from_data(void **state) {
+  (void)state;
+  model_t m;
+  open_model(MAIN("(%x : f32[N], %to : i64[2]) -> (%i : i64[1,K], %r : f32[A,B], %z : f32[C,D])",
+                  "    %i = NonZero@13(%x) : i64[1,K]\n    %r = Reshape@14(%x, %to) : f32[A,B]\n"
+                  "    %z = ConstantOfShape@9 \"zeros\" (%to) : f32[C,D]\n    return %i, %r, %z"),
+             &m);
+  const float x[6] = {0, 1, 0, 2, 3, 0};
+  const int64_t six[1] = {6}, two[1] = {2}, good[2] = {3, 2}, uneven[2] = {4, 2}, negative[2] = {3, -2};
+  byoc_argument_t inputs[2] = {floats(1, six, x), tensor(BYOC_DTYPE_I64, 1, two, good)}, results[MAX_RESULTS];
+  run(&m, inputs, results);
+  assert_int_equal(results[0].dims[1], 3);
+  assert_int_equal(((const int64_t *)results[0].data)[2], 4);
+  assert_int_equal(results[1].dims[0], 3);
+  inputs[1].data = (void *)(uintptr_t)uneven;
+  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "6 elements do not fit the shape");
+  inputs[1].data = (void *)(uintptr_t)negative;
+  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "operator 'zeros' asks for a negative size: -2");
+  close_model(&m);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(symbols),
@@ -349,6 +464,8 @@ int main(void) {
       cmocka_unit_test(contexts_run_at_once),
       cmocka_unit_test(static_programs_take_arguments),
       cmocka_unit_test(dimensions_without_a_value_are_refused),
+      cmocka_unit_test(prints_regions),
+      cmocka_unit_test(sizes_from_data),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 // Loop nests with a shape of their own, interpreted and compiled, against loops written out here: transpositions in
-// tiles and reducing loops.
+// tiles, reducing loops, results of two elements a byte.
 #include "tests/unit/kernel/kernel_support.h"
 
 #include "core/ir/text.h"
@@ -163,11 +163,38 @@ static void reducing_loops_are_checked(void **state) {
   byoc_arena_deinit(&arena);
 }
 
+// ---- packed results ----
+
+enum { NIBBLES = 5 * 67 }; // an odd number, in more than one strip
+
+static void check_nibbles(const float *x, const float *y, const void *expected) {
+  const uint8_t *bytes = (const uint8_t *)y;
+  (void)expected;
+  for (int i = 0; i < NIBBLES; ++i) {
+    int value = x[i] >= 7 ? 7 : x[i] <= -8 ? -8 : (int)x[i];
+    int stored = bytes[i / 2] >> (i % 2 * 4) & 15;
+    if (stored != (value & 15)) fail_msg("element %d: %d, not %d", i, stored, value & 15);
+  }
+}
+
+// Two elements share a byte, the low one first; numbers out of range saturate.
+static void nibbles_are_packed(void **state) {
+  (void)state;
+  float x[NIBBLES], y[NIBBLES];
+  int64_t dims[] = {5, 67};
+  for (int i = 0; i < NIBBLES; ++i) x[i] = (float)(i % 23 - 11);
+  run_kernel("module {opset_import. = 21} { func @main(%x : f32[5,67]) -> (%y : ?) {"
+             " %y = Cast@21(%x) {to = 22} : ? return %y } }",
+             "cast", (DLTensor){.data = x, .ndim = 2, .shape = dims}, (DLTensor){.data = y, .ndim = 2, .shape = dims},
+             check_nibbles, NULL);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(transpositions_in_tiles),
       cmocka_unit_test(rows_are_folded),
       cmocka_unit_test(reducing_loops_are_checked),
+      cmocka_unit_test(nibbles_are_packed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,29 @@
+// differentiate: Gradient nodes find what they differentiate by its name in the model, so this runs before any pass
+// that may rename or drop values.
+#include "core/ops/op.h"
+#include "core/pass/pass.h"
+
+static byoc_status_t differentiate_block(byoc_block_t *block, byoc_diag_t *diag, size_t *changes) {
+  BYOC_FOR_EACH_NODE_SAFE(node, block) {
+    for (uint32_t b = 0; b < node->block_count; ++b) {
+      BYOC_RETURN_IF_ERROR(differentiate_block(node->blocks[b], diag, changes));
+    }
+    if (!byoc_node_is(node, "ai.onnx.preview.training", "Gradient")) continue;
+    char text[160];
+    bool done = false;
+    byoc_node_describe(node, text, sizeof(text));
+    BYOC_RETURN_IF_ERROR_IN(diag, byoc_op_of(node)->expand(node, diag, &done), "%s", text);
+    byoc_node_erase(node);
+    *changes += 1;
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_pass_differentiate(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
+  for (size_t f = 0; f < module->functions.count; ++f) {
+    byoc_function_t *function = module->functions.data[f];
+    if (function->kind != BYOC_FUNCTION_GRAPH) continue;
+    BYOC_RETURN_IF_ERROR_IN(diag, differentiate_block(function->body, diag, changes), "in '%s'", function->name);
+  }
+  return BYOC_OK;
+}

@@ -1,0 +1,306 @@
+// Every plan of a problem gives the same result: code is emitted, compiled and run, and held against the definition in
+// double precision. Buffers have the sizes that were promised; the workspace starts as NaN and ends in a guard.
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "byoc/call.h"
+#include "core/base/process.h"
+#include "problem.h"
+#include "tests/support/support.h"
+
+enum { MOST_PLANS = 1024, PLANS_PER_PROBLEM = 5, SLOTS = 3, GUARD = 64 };
+
+typedef struct tensors_t {
+  float *data, *weights, *bias, *residual, *expected, *result;
+  int64_t data_count, weight_count, bias_count, result_count;
+} tensors_t;
+
+static float *make_random(byoc_test_random_t *random, int64_t count, float scale) {
+  float *values = malloc((size_t)count * sizeof(float));
+  assert_non_null(values);
+  for (int64_t i = 0; i < count; ++i) values[i] = byoc_test_float(random) * scale;
+  return values;
+}
+
+static double conv_at(const byoc_cutlass_conv_t *c, const tensors_t *t, int64_t at) {
+  int64_t x = at % c->out_w, y = at / c->out_w % c->out_h, channel = at / (c->out_w * c->out_h) % (c->groups * c->out);
+  int64_t image = at / (c->out_w * c->out_h * c->groups * c->out), group = channel / c->out;
+  double sum = 0;
+  for (int64_t i = 0; i < c->in; ++i)
+    for (int64_t r = 0; r < c->kernel_h; ++r)
+      for (int64_t s = 0; s < c->kernel_w; ++s) {
+        int64_t in_y = y * c->stride_h + r * c->dilation_h - c->pad_top;
+        int64_t in_x = x * c->stride_w + s * c->dilation_w - c->pad_left;
+        if (in_y < 0 || in_x < 0 || in_y >= c->in_h || in_x >= c->in_w) continue;
+        sum += (double)t->weights[((channel * c->in + i) * c->kernel_h + r) * c->kernel_w + s] *
+               t->data[(((image * c->groups + group) * c->in + i) * c->in_h + in_y) * c->in_w + in_x];
+      }
+  return sum + (t->bias ? t->bias[channel] : 0.0f);
+}
+
+static double gemm_at(const byoc_cutlass_gemm_t *g, const tensors_t *t, int64_t at) {
+  int64_t m = at / g->n, n = at % g->n;
+  double sum = 0;
+  for (int64_t k = 0; k < g->k; ++k)
+    sum += (double)t->data[g->transpose_a ? k * g->m + m : m * g->k + k] *
+           t->weights[g->transpose_b ? n * g->k + k : k * g->n + n];
+  return sum + (t->bias ? t->bias[n] : 0.0f);
+}
+
+static void make_tensors(const byoc_cutlass_problem_t *problem, tensors_t *t) {
+  byoc_test_random_t random = {42};
+  const byoc_cutlass_conv_t *c = &problem->conv;
+  const byoc_cutlass_gemm_t *g = &problem->gemm;
+  bool conv = problem->kind == BYOC_CUTLASS_CONV;
+  *t = (tensors_t){0};
+  t->data_count = conv ? c->batch * c->groups * c->in * c->in_h * c->in_w : g->m * g->k;
+  t->weight_count = conv ? c->groups * c->out * c->in * c->kernel_h * c->kernel_w : g->k * g->n;
+  t->result_count = conv ? c->batch * c->groups * c->out * c->out_h * c->out_w : g->m * g->n;
+  t->bias_count = conv ? c->groups * c->out : g->n;
+  t->data = make_random(&random, t->data_count, 1.0f);
+  t->weights = make_random(&random, t->weight_count, 0.2f);
+  if (problem->epilogue.has_bias) t->bias = make_random(&random, t->bias_count, 1.0f);
+  if (problem->epilogue.has_residual) t->residual = make_random(&random, t->result_count, 1.0f);
+  t->expected = malloc((size_t)t->result_count * sizeof(float));
+  assert_non_null(t->expected);
+  for (int64_t i = 0; i < t->result_count; ++i) {
+    double value = conv ? conv_at(c, t, i) : gemm_at(g, t, i);
+    if (t->residual) value += t->residual[i];
+    if (problem->epilogue.activation == BYOC_CUTLASS_ACT_RELU && value < 0) value = 0;
+    t->expected[i] = (float)value;
+  }
+}
+
+static void free_tensors(tensors_t *t) {
+  free(t->data), free(t->weights), free(t->bias), free(t->residual), free(t->expected);
+}
+
+// ---- compiling ----
+
+static void write_file(const char *path, const char *text, size_t size) {
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  assert_int_equal(fwrite(text, 1, size, file), size);
+  assert_int_equal(fclose(file), 0);
+}
+
+// One shared object with a function plan_<i> for each plan.
+static void *compile(const char *folder, const byoc_cutlass_problem_t *problem, byoc_cutlass_isa_t isa,
+                     const byoc_cutlass_plan_t *plans, size_t count) {
+  byoc_cutlass_text_t text = {0};
+  byoc_cutlass_emit_prelude(&text, isa);
+  for (size_t i = 0; i < count; ++i) {
+    char symbol[32];
+    snprintf(symbol, sizeof(symbol), "plan_%zu", i);
+    byoc_cutlass_emit(&text, problem, &plans[i], symbol);
+  }
+  byoc_cutlass_text_add(&text, "\n__attribute__((visibility(\"default\"))) byoc_packed_function_t const plans[] = {");
+  for (size_t i = 0; i < count; ++i) byoc_cutlass_text_add(&text, "plan_%zu, ", i);
+  byoc_cutlass_text_add(&text, "};\n");
+  assert_true(byoc_cutlass_text_ok(&text));
+  char source[512], object[512], flags[256];
+  snprintf(source, sizeof(source), "%s/plans.c", folder);
+  snprintf(object, sizeof(object), "%s/plans.so", folder);
+  write_file(source, text.data, text.length);
+  byoc_cutlass_text_deinit(&text);
+  const char *argv[40] = {"cc", "-std=gnu11", "-O1", "-fPIC", "-shared", "-I" BYOC_TEST_SOURCE_DIR "/include"};
+  size_t n = 6;
+  argv[n++] = "-ffp-contract=fast";
+#if defined(__SANITIZE_ADDRESS__) && !defined(__clang__)
+  argv[n++] = "-fsanitize=address";
+#endif
+  snprintf(flags, sizeof(flags), "%s", byoc_cutlass_isa_flags(isa));
+  for (char *save = NULL, *flag = strtok_r(flags, " ", &save); flag; flag = strtok_r(NULL, " ", &save))
+    argv[n++] = flag;
+  argv[n++] = "-o", argv[n++] = object, argv[n++] = source;
+  byoc_diag_t diag = {0};
+  byoc_string_t output;
+  byoc_process_result_t result;
+  byoc_string_init(&output, byoc_allocator_system());
+  byoc_test_ok(byoc_process_run(argv, NULL, &output, &diag, &result), &diag);
+  if (result.exit_code != 0) fail_msg("%s", output.data);
+  byoc_string_deinit(&output);
+  void *library = dlopen(object, RTLD_NOW | RTLD_LOCAL);
+  if (!library) fail_msg("%s", dlerror());
+  return library;
+}
+
+// ---- running ----
+
+// Shares one after the other, in reverse: none may depend on another.
+static void run_shares(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain) {
+  (void)self, (void)grain;
+  for (int64_t i = count; i-- > 0;) body(argument, i, i + 1, 0);
+}
+
+static void check_plan(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan, tensors_t *t,
+                       byoc_packed_function_t function, int32_t threads, const char *name) {
+  size_t packed_count = byoc_cutlass_packed_floats(problem, plan);
+  size_t workspace_size = (size_t)byoc_cutlass_workspace_bytes(problem, plan);
+  float *packed = t->weights, *result = malloc((size_t)t->result_count * sizeof(float));
+  unsigned char *workspace = aligned_alloc(64, (workspace_size + GUARD + 63) / 64 * 64);
+  assert_true(result && workspace);
+  if (packed_count > 0) {
+    packed = malloc(packed_count * sizeof(float));
+    assert_non_null(packed);
+    byoc_cutlass_pack_weights(problem, plan, t->weights, packed);
+  }
+  memset(workspace, 0xff, workspace_size); // NaN
+  memset(workspace + workspace_size, 0x5a, GUARD);
+  memset(result, 0xff, (size_t)t->result_count * sizeof(float));
+  DLTensor tensors[] = {
+      {.data = t->data}, {.data = packed}, {.data = t->bias}, {.data = t->residual}, {.data = result}};
+  byoc_runtime_t runtime = {.struct_size = sizeof(runtime), .thread_count = threads, .parallel_for = run_shares};
+  byoc_call_t call = {.struct_size = sizeof(call),
+                      .input_count = 4,
+                      .output_count = 1,
+                      .tensors = tensors,
+                      .runtime = &runtime,
+                      .workspace = workspace,
+                      .workspace_size_bytes = workspace_size};
+  assert_int_equal(function(&call), BYOC_OK);
+  for (int64_t i = 0; i < t->result_count; ++i)
+    if (!(fabsf(result[i] - t->expected[i]) <= 1e-4f + 1e-4f * fabsf(t->expected[i])))
+      fail_msg("%s: isa %u form %u edge %d transposed %d direct %d rows %d vectors %d depth %d panels %d, %d threads: "
+               "element %lld is %g, not %g",
+               name, plan->isa, plan->form, plan->edge, plan->transposed, plan->direct, plan->rows, plan->vectors,
+               plan->block_depth, plan->block_panels, threads, (long long)i, (double)result[i], (double)t->expected[i]);
+  for (int i = 0; i < GUARD; ++i) assert_int_equal(workspace[workspace_size + i], 0x5a);
+  if (packed != t->weights) free(packed);
+  free(workspace);
+  free(result);
+}
+
+static bool runs_here(byoc_cutlass_isa_t isa) {
+#if defined(__x86_64__)
+  if (isa == BYOC_CUTLASS_ISA_AVX512)
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (isa == BYOC_CUTLASS_ISA_AVX2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#endif
+  return isa == BYOC_CUTLASS_ISA_PORTABLE;
+}
+
+// The default, then a spread over the candidates; sets a bit for each form that was met.
+static uint32_t check_problem(const char *name, const byoc_cutlass_problem_t *problem) {
+  static byoc_cutlass_plan_t plans[MOST_PLANS];
+  uint32_t forms = 0;
+  tensors_t tensors;
+  make_tensors(problem, &tensors);
+  char *folder = byoc_test_folder();
+  for (byoc_cutlass_isa_t isa = 0; isa < BYOC_CUTLASS_ISA_COUNT; ++isa) {
+    if (!runs_here(isa)) continue;
+    size_t count = byoc_cutlass_plan_candidates(problem, isa, SLOTS, true, plans, MOST_PLANS), kept = 0;
+    // The first few differ in algorithm, the rest in blocking.
+    for (size_t i = 0; i < count && kept < PLANS_PER_PROBLEM; i += i < 3 ? 1 : 1 + count / PLANS_PER_PROBLEM)
+      plans[kept++] = plans[i];
+    void *library = compile(folder, problem, isa, plans, kept);
+    const byoc_packed_function_t *functions = (const byoc_packed_function_t *)dlsym(library, "plans");
+    assert_non_null(functions);
+    for (size_t i = 0; i < kept; ++i) {
+      check_plan(problem, &plans[i], &tensors, functions[i], 1, name);
+      check_plan(problem, &plans[i], &tensors, functions[i], SLOTS, name);
+      forms |= 1u << plans[i].form;
+    }
+    dlclose(library);
+  }
+  free(folder);
+  free_tensors(&tensors);
+  return forms;
+}
+
+// ---- problems ----
+
+static byoc_cutlass_problem_t conv(int64_t batch, int64_t groups, int64_t in, int64_t out, int64_t size_h,
+                                   int64_t size_w, int64_t kernel, int64_t stride, int64_t pad) {
+  byoc_cutlass_problem_t problem = {
+      .kind = BYOC_CUTLASS_CONV, .epilogue = {.alpha = 1.0f, .beta = 1.0f, .has_bias = true}, .inputs = {0, 1, 2, 3}};
+  problem.conv = (byoc_cutlass_conv_t){.batch = batch,
+                                       .groups = groups,
+                                       .in = in,
+                                       .out = out,
+                                       .in_h = size_h,
+                                       .in_w = size_w,
+                                       .out_h = (size_h + 2 * pad - kernel) / stride + 1,
+                                       .out_w = (size_w + 2 * pad - kernel) / stride + 1,
+                                       .kernel_h = kernel,
+                                       .kernel_w = kernel,
+                                       .stride_h = stride,
+                                       .stride_w = stride,
+                                       .dilation_h = 1,
+                                       .dilation_w = 1,
+                                       .pad_top = pad,
+                                       .pad_left = pad};
+  return problem;
+}
+
+static void test_winograd(void **state) {
+  (void)state;
+  byoc_cutlass_problem_t problem = conv(1, 1, 32, 48, 14, 14, 3, 1, 1);
+  problem.epilogue.activation = BYOC_CUTLASS_ACT_RELU;
+  assert_true(check_problem("square", &problem) & 1u << BYOC_CUTLASS_FORM_WINOGRAD);
+  // Sizes that no square, lane or panel divides; groups, batch, residual; rows of squares in several blocks.
+  problem = conv(2, 2, 19, 37, 9, 11, 3, 1, 1);
+  problem.epilogue.has_residual = true;
+  assert_true(check_problem("odd", &problem) & 1u << BYOC_CUTLASS_FORM_WINOGRAD);
+  problem = conv(1, 1, 16, 16, 70, 33, 3, 1, 2);
+  problem.epilogue.has_bias = false;
+  assert_true(check_problem("padded beyond", &problem) & 1u << BYOC_CUTLASS_FORM_WINOGRAD);
+}
+
+static void test_winograd_forbidden(void **state) {
+  (void)state;
+  byoc_cutlass_plan_t plans[64];
+  byoc_cutlass_problem_t problem = conv(1, 1, 64, 64, 56, 56, 3, 1, 1);
+  byoc_cutlass_plan_default(&problem, BYOC_CUTLASS_ISA_AVX512, SLOTS, true, &plans[0]);
+  assert_int_equal(plans[0].form, BYOC_CUTLASS_FORM_WINOGRAD);
+  size_t count = byoc_cutlass_plan_candidates(&problem, BYOC_CUTLASS_ISA_AVX512, SLOTS, false, plans, 64);
+  for (size_t i = 0; i < count; ++i) assert_int_not_equal(plans[i].form, BYOC_CUTLASS_FORM_WINOGRAD);
+}
+
+static void test_pointwise(void **state) {
+  (void)state;
+  byoc_cutlass_problem_t problem = conv(2, 2, 35, 23, 13, 17, 1, 1, 0);
+  problem.epilogue.has_residual = true;
+  (void)check_problem("pointwise", &problem);
+  problem = conv(1, 1, 33, 64, 3, 3, 1, 1, 0);
+  (void)check_problem("few pixels", &problem);
+}
+
+static void test_strided(void **state) {
+  (void)state;
+  byoc_cutlass_problem_t problem = conv(1, 1, 3, 24, 31, 29, 3, 2, 1);
+  (void)check_problem("first layer", &problem);
+  problem = conv(1, 1, 40, 40, 12, 12, 3, 2, 1);
+  problem.epilogue.activation = BYOC_CUTLASS_ACT_RELU;
+  (void)check_problem("strided", &problem);
+  problem = conv(1, 30, 1, 1, 19, 21, 3, 2, 1);
+  assert_true(check_problem("depthwise", &problem) & 1u << BYOC_CUTLASS_FORM_DEPTHWISE);
+}
+
+static void test_matrices(void **state) {
+  (void)state;
+  static const int64_t sizes[][3] = {{1, 77, 130}, {5, 33, 20}, {40, 70, 600}};
+  for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); ++i)
+    for (size_t variant = 0; variant < 3; variant += i == 0 ? 1 : 2) {
+      byoc_cutlass_problem_t problem = {.kind = BYOC_CUTLASS_GEMM,
+                                        .epilogue = {.alpha = 1.0f, .beta = 1.0f, .has_bias = true},
+                                        .inputs = {0, 1, 2, 3}};
+      problem.gemm = (byoc_cutlass_gemm_t){.m = sizes[i][0],
+                                           .n = sizes[i][1],
+                                           .k = sizes[i][2],
+                                           .constant_b = variant == 0,
+                                           .transpose_b = variant == 2};
+      (void)check_problem("matrices", &problem);
+    }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_winograd), cmocka_unit_test(test_winograd_forbidden), cmocka_unit_test(test_pointwise),
+      cmocka_unit_test(test_strided),  cmocka_unit_test(test_matrices),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
