@@ -34,6 +34,7 @@
   X(XOR, "xor", 2)                                                                                                     \
   X(SHL, "shl", 2)                                                                                                     \
   X(SHR, "shr", 2)                                                                                                     \
+  X(DOT4, "dot4", 2) /* i32: the sum of the products of four unsigned bytes and four signed ones, lowest first */      \
   X(LT, "lt", 2)                                                                                                       \
   X(LE, "le", 2)                                                                                                       \
   X(EQ, "eq", 2)                                                                                                       \

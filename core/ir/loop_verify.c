@@ -62,6 +62,8 @@ static bool op_takes(byoc_loop_op_t op, byoc_dtype_t dtype) {
   case BYOC_LOOP_OP_SHL:
   case BYOC_LOOP_OP_SHR:
     return byoc_loop_is_integer(dtype);
+  case BYOC_LOOP_OP_DOT4:
+    return dtype == BYOC_DTYPE_I32;
   case BYOC_LOOP_OP_LT:
   case BYOC_LOOP_OP_LE:
   case BYOC_LOOP_OP_EQ:

@@ -123,6 +123,7 @@ static void op_i64(const byoc_code_t *code, int64_t *restrict d, const int64_t *
     BINARY(MAX, int64_t, x < y ? y : x)
     BINARY(AND, int64_t, x & y)
     BINARY(OR, int64_t, x | y)
+    BINARY(DOT4, int64_t, byoc_dot4_i32((int32_t)x, (int32_t)y))
     BINARY(XOR, int64_t, x ^ y)
     BINARY(SHL, int64_t, I(byoc_shl_u64(U(x), U(y))))
     BINARY(SHR, int64_t, byoc_shr_i64(x, U(y)))

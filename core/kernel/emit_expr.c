@@ -287,6 +287,9 @@ static void emit_integer_op(byoc_emitter_t *emitter, const byoc_loop_expr_t *exp
   case BYOC_LOOP_OP_SHR:
     emit_call(emitter, is_signed ? "byoc_shr_i64" : "byoc_shr_u64", type, expr);
     return;
+  case BYOC_LOOP_OP_DOT4:
+    emit_call(emitter, "byoc_dot4_i32", NULL, expr);
+    return;
   case BYOC_LOOP_OP_ABS:
     emit_call(emitter, "byoc_abs_i64", type, expr);
     return;

@@ -38,9 +38,25 @@ static byoc_status_t infer_shape(const byoc_infer_t *infer, uint32_t weights, ui
   return byoc_infer_set(infer, 0, dtype, x->rank, dims);
 }
 
+static bool is_byte(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_I8 || dtype == BYOC_DTYPE_U8;
+}
+
+static byoc_status_t infer_conv_bytes(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_byte, "a tensor of bytes"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, is_byte, "a tensor of bytes"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 3));
+  if (byoc_operand_type(infer->node, 0)->dtype == byoc_operand_type(infer->node, 1)->dtype) {
+    return byoc_infer_error(infer, "expected signed bytes on one side and unsigned ones on the other");
+  }
+  return infer_shape(infer, 1, 2, BYOC_DTYPE_I32);
+}
+
 static byoc_status_t infer_conv(byoc_infer_t *infer) {
-  // byoc::Conv is what quantised convolutions become: sums of i32 products.
+  // byoc::Conv is what quantised convolutions become: sums of products of i32, or of signed and unsigned bytes where
+  // the fourth operand is what x is padded with.
   bool quantised = strcmp(infer->node->domain, "byoc") == 0;
+  if (quantised && byoc_has_operand(infer->node, 3)) return infer_conv_bytes(infer);
   for (uint32_t i = 0; i < 2; ++i) {
     BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, quantised ? byoc_dtype_is_integer : byoc_dtype_is_float,
                                          quantised ? "a tensor of integers" : "a float tensor"));
@@ -48,10 +64,6 @@ static byoc_status_t infer_conv(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 1));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 2));
   return infer_shape(infer, 1, 2, byoc_operand_type(infer->node, 0)->dtype);
-}
-
-static bool is_byte(byoc_dtype_t dtype) {
-  return dtype == BYOC_DTYPE_I8 || dtype == BYOC_DTYPE_U8;
 }
 
 byoc_status_t byoc_infer_quantised_conv(byoc_infer_t *infer) {
@@ -76,6 +88,8 @@ typedef struct {
   const byoc_loop_expr_t *group_channels, *group_rows; // input and output channels of a group
   const byoc_loop_expr_t *width;                       // of the result: its last dimension
   const byoc_loop_expr_t *zero;
+  const byoc_loop_expr_t *pad; // what x is padded with
+  bool is_bytes;               // x and w are, of which one is signed
   // Of the parallel iteration at hand.
   const byoc_loop_expr_t *n, *group, *channel0, *row0;
 } conv_t;
@@ -135,11 +149,49 @@ static bool is_pointwise(const byoc_window_t *window) {
   return !window->has_pads;
 }
 
-static void store_zeros(const conv_t *conv, const byoc_tile_t *tile, const byoc_loop_expr_t *offset,
-                        const byoc_loop_expr_t *low, const byoc_loop_expr_t *high) {
+// Where a value of x goes in the panel: at(pixel) = offset + pixel, of bytes into one of the word's four.
+typedef struct {
+  const byoc_tile_t *tile;
+  const byoc_loop_expr_t *offset, *place;
+} slot_t;
+
+static slot_t slot_of(const conv_t *conv, const byoc_tile_t *tile, const byoc_loop_expr_t *k,
+                      const byoc_loop_expr_t *first) {
   byoc_loop_builder_t *b = conv->b;
-  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", low, high);
-  byoc_loop_store(b, tile->panel, BYOC_LADD(b, offset, i), byoc_loop_const(b, tile->dtype, 0.0));
+  slot_t slot = {.tile = tile};
+  if (tile->is_bytes) {
+    const byoc_loop_expr_t *four = byoc_loop_int(b, 4);
+    slot.place = byoc_loop_let(b, "place", byoc_emit_as(b, BYOC_DTYPE_I32, BYOC_LMOD(b, k, four)));
+    k = BYOC_LDIV(b, k, four);
+  }
+  slot.offset = byoc_loop_let(b, "to", BYOC_LSUB(b, BYOC_LMUL(b, k, byoc_loop_int(b, tile->columns)), first));
+  return slot;
+}
+
+static void pack_value(const conv_t *conv, const slot_t *slot, const byoc_loop_expr_t *pixel,
+                       const byoc_loop_expr_t *value) {
+  byoc_loop_builder_t *b = conv->b;
+  const byoc_loop_expr_t *at = BYOC_LADD(b, slot->offset, pixel);
+  if (slot->tile->is_bytes) {
+    const byoc_loop_expr_t *others = byoc_loop_load(b, slot->tile->panel, at);
+    value = byoc_loop_binary(b, BYOC_LOOP_OP_OR, others, byoc_tile_byte(b, value, slot->place));
+  }
+  byoc_loop_store(b, slot->tile->panel, at, byoc_emit_as(b, slot->tile->dtype, value));
+}
+
+static void pack_pads(const conv_t *conv, const slot_t *slot, const byoc_loop_expr_t *low,
+                      const byoc_loop_expr_t *high) {
+  byoc_loop_builder_t *b = conv->b;
+  pack_value(conv, slot, byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", low, high), conv->pad);
+  byoc_loop_end(b);
+}
+
+// Bytes are put into words that hold the others already: all start as zeros.
+static void clear_words(const conv_t *conv, const byoc_tile_t *tile, const byoc_loop_expr_t *depth) {
+  byoc_loop_builder_t *b = conv->b;
+  const byoc_loop_expr_t *size = BYOC_LMUL(b, byoc_tile_count(b, depth, 4), byoc_loop_int(b, tile->columns));
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", conv->zero, size);
+  byoc_loop_store(b, tile->panel, i, byoc_loop_const_int(b, BYOC_DTYPE_I32, 0));
   byoc_loop_end(b);
 }
 
@@ -166,17 +218,16 @@ static const byoc_loop_expr_t *open_lines(const conv_t *conv, const byoc_loop_ex
 static void pack(const conv_t *conv, const byoc_tile_t *tile, const byoc_loop_expr_t *channels,
                  const byoc_loop_expr_t *first, const byoc_loop_expr_t *used) {
   byoc_loop_builder_t *b = conv->b;
-  const byoc_loop_expr_t *columns = byoc_loop_int(b, tile->columns);
+  if (tile->is_bytes) clear_words(conv, tile, BYOC_LMUL(b, channels, byoc_loop_int(b, conv->window.taps)));
   const byoc_loop_expr_t *channel = byoc_loop_for(b, BYOC_LOOP_SERIAL, "channel", conv->zero, channels);
   const byoc_loop_expr_t *source = byoc_loop_let(b, "source", BYOC_LADD(b, conv->channel0, channel));
   if (is_pointwise(&conv->window)) {
     const byoc_loop_expr_t *zeros[BYOC_MAX_SPATIAL];
     for (int32_t d = 0; d < conv->last; ++d) zeros[d] = conv->zero;
     const byoc_loop_expr_t *from = byoc_loop_let(b, "from", BYOC_LADD(b, input_line(conv, source, zeros), first));
-    const byoc_loop_expr_t *to = byoc_loop_let(b, "to", BYOC_LMUL(b, channel, columns));
+    const slot_t slot = slot_of(conv, tile, channel, conv->zero);
     const byoc_loop_expr_t *j = byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", conv->zero, used);
-    byoc_loop_store(b, tile->panel, BYOC_LADD(b, to, j),
-                    byoc_emit_as(b, tile->dtype, byoc_loop_load(b, conv->x, BYOC_LADD(b, from, j))));
+    pack_value(conv, &slot, j, byoc_loop_load(b, conv->x, BYOC_LADD(b, from, j)));
     byoc_loop_end(b);
     byoc_loop_end(b);
     return;
@@ -184,18 +235,18 @@ static void pack(const conv_t *conv, const byoc_tile_t *tile, const byoc_loop_ex
   const byoc_loop_expr_t *taps[BYOC_MAX_SPATIAL], *at[BYOC_MAX_SPATIAL], *in[BYOC_MAX_SPATIAL];
   const byoc_loop_expr_t *tap = open_taps(conv, conv->window.spatial, taps);
   const byoc_loop_expr_t *k = BYOC_LADD(b, BYOC_LMUL(b, channel, byoc_loop_int(b, conv->window.taps)), tap);
-  const byoc_loop_expr_t *to = byoc_loop_let(b, "to", BYOC_LSUB(b, BYOC_LMUL(b, k, columns), first));
+  slot_t slot = slot_of(conv, tile, k, first);
   const byoc_loop_expr_t *line = open_lines(conv, first, used);
   const byoc_loop_expr_t *low = NULL, *high = NULL, *begin = NULL, *end = NULL;
   line_part(conv, line, first, used, &low, &high);
-  const byoc_loop_expr_t *offset = byoc_loop_let(b, "offset", BYOC_LADD(b, to, BYOC_LMUL(b, line, conv->width)));
+  slot.offset = byoc_loop_let(b, "offset", BYOC_LADD(b, slot.offset, BYOC_LMUL(b, line, conv->width)));
   decode_row(conv, line, at);
   const byoc_loop_expr_t *inside = outer_input(conv, at, taps, in);
   if (inside) byoc_loop_if(b, inside);
   if (conv->window.has_pads) {
     byoc_window_inside(b, &conv->window, conv->last, taps[conv->last], byoc_emit_dim(b, conv->x_type, 2 + conv->last),
                        low, high, &begin, &end);
-    store_zeros(conv, tile, offset, low, begin);
+    pack_pads(conv, &slot, low, begin);
   } else {
     begin = low, end = high;
   }
@@ -203,13 +254,12 @@ static void pack(const conv_t *conv, const byoc_tile_t *tile, const byoc_loop_ex
   const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", begin, end);
   const byoc_loop_expr_t *index =
       BYOC_LADD(b, from, byoc_window_input(b, &conv->window, conv->last, i, taps[conv->last]));
-  byoc_loop_store(b, tile->panel, BYOC_LADD(b, offset, i),
-                  byoc_emit_as(b, tile->dtype, byoc_loop_load(b, conv->x, index)));
+  pack_value(conv, &slot, i, byoc_loop_load(b, conv->x, index));
   byoc_loop_end(b);
-  if (conv->window.has_pads) store_zeros(conv, tile, offset, end, high);
+  if (conv->window.has_pads) pack_pads(conv, &slot, end, high);
   if (inside) {
     byoc_loop_else(b);
-    store_zeros(conv, tile, offset, low, high);
+    pack_pads(conv, &slot, low, high);
     byoc_loop_end(b);
   }
   byoc_loop_end(b);
@@ -249,6 +299,7 @@ static void conv_as_product(conv_t *conv, byoc_tile_t *tile) {
   int64_t known = 0;
   if (byoc_loop_is_int(conv->group_channels, &known) && known >= 1 && known < block) block = known;
   if (block < 1) block = 1;
+  if (tile->is_bytes && block > 4) block -= block % 4; // whole words but for the last block
   tile->depth = (int32_t)(block * conv->window.taps);
 
   const byoc_loop_expr_t *tiles = byoc_tile_count(b, pixels, tile->columns);
@@ -459,6 +510,23 @@ static void conv_plane(conv_t *conv, const plane_t *plane) {
   byoc_loop_end(b);
 }
 
+static bool has_few_rows(const byoc_type_t *weights, int64_t groups) {
+  enum { FEW_ROWS = 4 };
+  return groups > 1 && byoc_dim_is_constant(weights->dims[0]) && weights->dims[0].constant / groups < FEW_ROWS;
+}
+
+bool byoc_conv_is_packed(const byoc_type_t *weights, int64_t groups) {
+  // A panel holds all taps of a channel; kernels beyond any in use would not fit the stack.
+  enum { MOST_PACKED_TAPS = 1024 };
+  int64_t taps = 1;
+  for (int32_t d = 2; d < weights->rank; ++d) {
+    if (!byoc_dim_is_constant(weights->dims[d]) || weights->dims[d].constant > MOST_PACKED_TAPS) return false;
+    taps *= weights->dims[d].constant;
+    if (taps > MOST_PACKED_TAPS) return false;
+  }
+  return !has_few_rows(weights, groups);
+}
+
 static byoc_status_t loops_conv(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   conv_t conv = {.lower = lower, .b = b, .node = node};
@@ -466,22 +534,27 @@ static byoc_status_t loops_conv(byoc_lower_t *lower, const byoc_node_t *node) {
   conv.x = byoc_lower_operand_buffer(lower, node, 0), conv.w = byoc_lower_operand_buffer(lower, node, 1);
   BYOC_RETURN_IF_ERROR(byoc_window_of(node, conv.x_type, conv.w_type->dims + 2, &conv.window));
   conv.last = conv.window.spatial - 1;
-  conv.dtype = byoc_compute_dtype(conv.x_type->dtype);
+  conv.dtype = byoc_compute_dtype(conv.y_type->dtype);
+  conv.is_bytes = byoc_has_operand(node, 3);
   int64_t groups = byoc_attributes_int(&node->attributes, "group", 1);
   conv.zero = byoc_loop_int(b, 0);
   conv.group_channels = byoc_emit_dim(b, conv.w_type, 1);
   conv.group_rows = BYOC_LDIV(b, byoc_emit_dim(b, conv.w_type, 0), byoc_loop_int(b, groups));
   conv.width = byoc_emit_dim(b, conv.y_type, 2 + conv.last);
   byoc_tile_t tile;
-  byoc_tile_choose(&tile, lower, conv.dtype, conv.group_rows, byoc_emit_extent(b, conv.y_type, 2, conv.y_type->rank));
-  int64_t rows = 0;
-  // A panel holds all taps of a channel; kernels beyond any in use would not fit the stack.
-  enum { FEW_ROWS = 4, MOST_PACKED_TAPS = 1024 };
-  bool few = byoc_loop_is_int(conv.group_rows, &rows) && rows < FEW_ROWS && groups > 1;
+  const byoc_loop_expr_t *pixels = byoc_emit_extent(b, conv.y_type, 2, conv.y_type->rank);
+  if (conv.is_bytes) {
+    byoc_tile_choose_bytes(&tile, lower, conv.group_rows, pixels);
+    conv.pad = byoc_loop_let(b, "pad", byoc_emit_scalar(lower, node, 3));
+  } else {
+    byoc_tile_choose(&tile, lower, conv.dtype, conv.group_rows, pixels);
+    conv.pad = byoc_loop_const(b, conv.dtype, 0.0);
+  }
+  bool few = has_few_rows(conv.w_type, groups);
   plane_t plane;
   if (few && has_plane(&conv, &plane)) {
     conv_plane(&conv, &plane);
-  } else if (few || conv.window.taps > MOST_PACKED_TAPS) {
+  } else if (!byoc_conv_is_packed(conv.w_type, groups)) {
     conv_in_place(&conv);
   } else {
     conv_as_product(&conv, &tile);
@@ -489,11 +562,11 @@ static byoc_status_t loops_conv(byoc_lower_t *lower, const byoc_node_t *node) {
   return BYOC_OK;
 }
 
-#define CONV(domain_name, version)                                                                                     \
+#define CONV(domain_name, version, most)                                                                               \
   {                                                                                                                    \
-    .domain = domain_name, .name = "Conv", .since_version = version, .min_inputs = 2, .max_inputs = 3,                 \
+    .domain = domain_name, .name = "Conv", .since_version = version, .min_inputs = 2, .max_inputs = most,              \
     .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_HEAVY, .infer = infer_conv, .loops = loops_conv              \
   }
 
-const byoc_op_t byoc_ops_conv[] = {CONV("", 1), CONV("", 11), CONV("", 22), CONV("byoc", 1)};
+const byoc_op_t byoc_ops_conv[] = {CONV("", 1, 3), CONV("", 11, 3), CONV("", 22, 3), CONV("byoc", 1, 4)};
 const size_t byoc_ops_conv_count = sizeof byoc_ops_conv / sizeof *byoc_ops_conv;

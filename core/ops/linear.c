@@ -84,11 +84,70 @@ static const byoc_loop_expr_t *load_right(const product_t *p, const byoc_loop_ex
   return byoc_emit_as(b, p->dtype, byoc_loop_load(b, p->right, at));
 }
 
+// panel[word][j] = b[k0 + 4 * word .. + 3][first + j], of which `count` bytes (NULL: all) are in use.
+static void pack_words(const product_t *p, const byoc_tile_t *tile, const byoc_loop_expr_t *word,
+                       const byoc_loop_expr_t *first, const byoc_loop_expr_t *used, const byoc_loop_expr_t *count) {
+  byoc_loop_builder_t *b = p->b;
+  const byoc_loop_expr_t *j = byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", p->zero, used), *bytes = NULL;
+  const byoc_loop_expr_t *k = BYOC_LADD(b, p->k0, BYOC_LMUL(b, word, byoc_loop_int(b, 4)));
+  for (int64_t q = 0; q < 4; ++q) {
+    const byoc_loop_expr_t *x = load_right(p, BYOC_LADD(b, k, byoc_loop_int(b, q)), BYOC_LADD(b, first, j));
+    x = byoc_tile_byte(b, x, byoc_loop_const_int(b, BYOC_DTYPE_I32, q));
+    if (count && q > 0) {
+      const byoc_loop_expr_t *has = byoc_loop_binary(b, BYOC_LOOP_OP_LT, byoc_loop_int(b, q), count);
+      x = byoc_loop_select(b, has, x, byoc_loop_const_int(b, BYOC_DTYPE_I32, 0));
+    }
+    bytes = bytes ? byoc_loop_binary(b, BYOC_LOOP_OP_OR, bytes, x) : x;
+  }
+  const byoc_loop_expr_t *line = BYOC_LMUL(b, word, byoc_loop_int(b, tile->columns));
+  byoc_loop_store(b, tile->panel, BYOC_LADD(b, line, j), bytes);
+  byoc_loop_end(b);
+}
+
+static void pack_bytes(const product_t *p, const byoc_tile_t *tile, const byoc_loop_expr_t *first,
+                       const byoc_loop_expr_t *used, const byoc_loop_expr_t *depth) {
+  byoc_loop_builder_t *b = p->b;
+  const byoc_loop_expr_t *four = byoc_loop_int(b, 4), *words = byoc_loop_let(b, "words", BYOC_LDIV(b, depth, four));
+  pack_words(p, tile, byoc_loop_for(b, BYOC_LOOP_SERIAL, "k", p->zero, words), first, used, NULL);
+  byoc_loop_end(b);
+  int64_t known = 0;
+  if (depth && byoc_loop_is_int(depth, &known) && known % 4 == 0) return;
+  const byoc_loop_expr_t *rest = byoc_loop_let(b, "rest", BYOC_LMOD(b, depth, four));
+  byoc_loop_if(b, byoc_loop_binary(b, BYOC_LOOP_OP_LT, p->zero, rest));
+  pack_words(p, tile, words, first, used, rest);
+  byoc_loop_end(b);
+}
+
+static void pack_elements(const product_t *p, const byoc_tile_t *tile, const byoc_loop_expr_t *first,
+                          const byoc_loop_expr_t *used, const byoc_loop_expr_t *depth) {
+  byoc_loop_builder_t *b = p->b;
+  const byoc_loop_expr_t *width = byoc_loop_int(b, tile->columns), *j = NULL, *k = NULL;
+  int64_t stride = 0;
+  bool along_columns = byoc_loop_is_int(p->right_column, &stride) && stride == 1;
+  if (along_columns) {
+    k = byoc_loop_for(b, BYOC_LOOP_SERIAL, "k", p->zero, depth);
+    j = byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", p->zero, used);
+  } else {
+    j = byoc_loop_for(b, BYOC_LOOP_SERIAL, "j", p->zero, used);
+    k = byoc_loop_for(b, BYOC_LOOP_VECTOR, "k", p->zero, depth);
+  }
+  byoc_loop_store(b, tile->panel, BYOC_LADD(b, BYOC_LMUL(b, k, width), j),
+                  load_right(p, BYOC_LADD(b, p->k0, k), BYOC_LADD(b, first, j)));
+  byoc_loop_end(b);
+  byoc_loop_end(b);
+}
+
 // Packs a block of B a panel, and runs a block of rows over it.
 static void product_tiled(product_t *p) {
   byoc_loop_builder_t *b = p->b;
   byoc_tile_t tile;
-  byoc_tile_choose(&tile, p->lower, p->dtype, p->rows, p->columns);
+  bool is_bytes =
+      p->left && byoc_dtype_bits(p->left->dtype) < byoc_dtype_bits(p->dtype) && !byoc_dtype_is_float(p->dtype);
+  if (is_bytes) {
+    byoc_tile_choose_bytes(&tile, p->lower, p->rows, p->columns);
+  } else {
+    byoc_tile_choose(&tile, p->lower, p->dtype, p->rows, p->columns);
+  }
   int64_t known = 0;
   if (byoc_loop_is_int(p->depth, &known) && known >= 1 && known < tile.depth) tile.depth = (int32_t)known;
   const byoc_loop_expr_t *tiles = byoc_tile_count(b, p->columns, tile.columns);
@@ -109,27 +168,17 @@ static void product_tiled(product_t *p) {
       byoc_loop_for(b, BYOC_LOOP_SERIAL, "step", p->zero, byoc_tile_count(b, p->depth, tile.depth));
   p->k0 = byoc_loop_let(b, "k0", BYOC_LMUL(b, step, byoc_loop_int(b, tile.depth)));
   const byoc_loop_expr_t *depth = byoc_loop_let(b, "depth", byoc_tile_used(b, p->depth, p->k0, tile.depth));
-  const byoc_loop_expr_t *width = byoc_loop_int(b, tile.columns);
-  int64_t stride = 0;
-  bool along_columns = byoc_loop_is_int(p->right_column, &stride) && stride == 1;
-  const byoc_loop_expr_t *j = NULL, *k = NULL;
-  if (along_columns) {
-    k = byoc_loop_for(b, BYOC_LOOP_SERIAL, "k", p->zero, depth);
-    j = byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", p->zero, used);
+  if (is_bytes) {
+    pack_bytes(p, &tile, first, used, depth);
   } else {
-    j = byoc_loop_for(b, BYOC_LOOP_SERIAL, "j", p->zero, used);
-    k = byoc_loop_for(b, BYOC_LOOP_VECTOR, "k", p->zero, depth);
+    pack_elements(p, &tile, first, used, depth);
   }
-  byoc_loop_store(b, tile.panel, BYOC_LADD(b, BYOC_LMUL(b, k, width), j),
-                  load_right(p, BYOC_LADD(b, p->k0, k), BYOC_LADD(b, first, j)));
-  byoc_loop_end(b);
-  byoc_loop_end(b);
   byoc_tile_multiply(&tile, rows, depth, p->left, left_row_base, p, p->left_k);
   byoc_loop_end(b);
 
   const byoc_loop_expr_t *r = byoc_loop_for(b, BYOC_LOOP_SERIAL, "r", p->zero, rows);
   set_row(p, BYOC_LADD(b, p->row0, r));
-  j = byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", p->zero, used);
+  const byoc_loop_expr_t *j = byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", p->zero, used);
   store(p, BYOC_LADD(b, first, j), byoc_tile_sum(&tile, r, j));
   byoc_loop_end(b);
   byoc_loop_end(b);
@@ -211,15 +260,12 @@ static product_t product_of(byoc_lower_t *lower, const byoc_node_t *node) {
 }
 
 // ---- MatMul ----
-static byoc_status_t infer_matmul(byoc_infer_t *infer) {
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_number, "a numeric tensor"));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_number, "a numeric tensor"));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 1));
-  const byoc_type_t *a = byoc_operand_type(infer->node, 0), *c = byoc_operand_type(infer->node, 1);
-  if (!byoc_is_ranked(a) || !byoc_is_ranked(c)) return byoc_infer_set_unranked(infer, 0, a->dtype);
-  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 1, BYOC_MAX_RANK));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 1, 1, BYOC_MAX_RANK));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 1, c->rank == 1 ? 0 : c->rank - 2, a->dims[a->rank - 1]));
+byoc_status_t byoc_infer_product(const byoc_infer_t *infer, uint32_t first, uint32_t second, byoc_dtype_t dtype) {
+  const byoc_type_t *a = byoc_operand_type(infer->node, first), *c = byoc_operand_type(infer->node, second);
+  if (!byoc_is_ranked(a) || !byoc_is_ranked(c)) return byoc_infer_set_unranked(infer, 0, dtype);
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, first, 1, BYOC_MAX_RANK));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, second, 1, BYOC_MAX_RANK));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, second, c->rank == 1 ? 0 : c->rank - 2, a->dims[a->rank - 1]));
   byoc_dim_t dims[BYOC_MAX_RANK + 2];
   bool failed = false;
   int32_t left = a->rank > 2 ? a->rank - 2 : 0, right = c->rank > 2 ? c->rank - 2 : 0;
@@ -235,7 +281,28 @@ static byoc_status_t infer_matmul(byoc_infer_t *infer) {
   if (a->rank > 1) dims[rank++] = a->dims[a->rank - 2];
   if (c->rank > 1) dims[rank++] = c->dims[c->rank - 1];
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
-  return byoc_infer_set(infer, 0, a->dtype, rank, dims);
+  return byoc_infer_set(infer, 0, dtype, rank, dims);
+}
+
+static byoc_status_t infer_matmul(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_number, "a numeric tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_number, "a numeric tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 1));
+  return byoc_infer_product(infer, 0, 1, byoc_operand_type(infer->node, 0)->dtype);
+}
+
+static bool is_byte(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_I8 || dtype == BYOC_DTYPE_U8;
+}
+
+// byoc::MatMul is what products of quantised matrices become: bytes, signed on one side, summed in i32.
+static byoc_status_t infer_matmul_bytes(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_byte, "a tensor of bytes"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, is_byte, "a tensor of bytes"));
+  if (byoc_operand_type(infer->node, 0)->dtype == byoc_operand_type(infer->node, 1)->dtype) {
+    return byoc_infer_error(infer, "expected signed bytes on one side and unsigned ones on the other");
+  }
+  return byoc_infer_product(infer, 0, 1, BYOC_DTYPE_I32);
 }
 
 static byoc_status_t loops_matmul(byoc_lower_t *lower, const byoc_node_t *node) {
@@ -305,8 +372,23 @@ static byoc_status_t loops_gemm(byoc_lower_t *lower, const byoc_node_t *node) {
   }
 
 const byoc_op_t byoc_ops_linear[] = {
-    ROW(MatMul, 1, 2, 2, matmul), ROW(MatMul, 9, 2, 2, matmul), ROW(MatMul, 13, 2, 2, matmul),
-    ROW(Gemm, 6, 3, 3, gemm),     ROW(Gemm, 7, 3, 3, gemm),     ROW(Gemm, 9, 3, 3, gemm),
-    ROW(Gemm, 11, 2, 3, gemm),    ROW(Gemm, 13, 2, 3, gemm),
+    ROW(MatMul, 1, 2, 2, matmul),
+    ROW(MatMul, 9, 2, 2, matmul),
+    ROW(MatMul, 13, 2, 2, matmul),
+    ROW(Gemm, 6, 3, 3, gemm),
+    ROW(Gemm, 7, 3, 3, gemm),
+    ROW(Gemm, 9, 3, 3, gemm),
+    ROW(Gemm, 11, 2, 3, gemm),
+    ROW(Gemm, 13, 2, 3, gemm),
+    {.domain = "byoc",
+     .name = "MatMul",
+     .since_version = 1,
+     .min_inputs = 2,
+     .max_inputs = 2,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .traits = BYOC_OP_HEAVY,
+     .infer = infer_matmul_bytes,
+     .loops = loops_matmul},
 };
 const size_t byoc_ops_linear_count = sizeof byoc_ops_linear / sizeof *byoc_ops_linear;

@@ -1,9 +1,5 @@
-// Quantised operators. QuantizeLinear and DequantizeLinear are elementwise; products of quantised operands become
-// products of i32 with the zero points taken off before and QuantizeLinear after.
-#include <string.h>
-
-#include "core/ops/window.h"
-#include "core/ops/write.h"
+// QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear.
+#include "core/ops/util.h"
 
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
 
@@ -14,10 +10,6 @@ static bool is_quantisable(byoc_dtype_t dtype) {
 static bool is_quantised(byoc_dtype_t dtype) {
   return byoc_dtype_is_integer(dtype) || byoc_dtype_is_float8(dtype) || dtype == BYOC_DTYPE_I4 ||
          dtype == BYOC_DTYPE_U4;
-}
-
-static bool is_byte(byoc_dtype_t dtype) {
-  return dtype == BYOC_DTYPE_I8 || dtype == BYOC_DTYPE_U8;
 }
 
 // ---- scales and zero points ----
@@ -181,115 +173,6 @@ static byoc_status_t loops_dynamic(byoc_lower_t *lower, const byoc_node_t *node)
   return BYOC_OK;
 }
 
-// ---- products ----
-// A per-slice vector as a tensor whose trailing dimensions are `trailing` ones, to broadcast from there; a scalar
-// stays.
-static byoc_value_t *write_trailing(byoc_writer_t *w, byoc_value_t *x, int32_t trailing) {
-  if (!x || trailing == 0 || x->type->rank != 1 || byoc_type_element_count(x->type) == 1) return x;
-  int64_t axes[BYOC_MAX_RANK];
-  for (int32_t i = 0; i < trailing; ++i) axes[i] = i + 1;
-  byoc_value_t *value = byoc_write_vector(w, "axes", BYOC_DTYPE_I64, trailing, axes);
-  return byoc_write_node(w, "", "Unsqueeze", x, value, NULL, NULL, 0);
-}
-
-// i32(x) - i32(zero point)
-static byoc_value_t *write_centred(byoc_writer_t *w, byoc_value_t *x, byoc_value_t *zero, int32_t trailing) {
-  x = byoc_write_cast(w, x, BYOC_DTYPE_I32);
-  if (!zero) return x;
-  return byoc_write_node(w, "", "Sub", x, byoc_write_cast(w, write_trailing(w, zero, trailing), BYOC_DTYPE_I32), NULL,
-                         NULL, 0);
-}
-
-// sum of products → quantised: f32(sum) * scales, then QuantizeLinear
-static byoc_value_t *write_requantised(byoc_writer_t *w, byoc_value_t *sum, byoc_value_t *x_scale,
-                                       byoc_value_t *w_scale, byoc_value_t *y_scale, byoc_value_t *y_zero) {
-  byoc_value_t *scale = byoc_write_node(w, "", "Mul", byoc_write_cast(w, x_scale, BYOC_DTYPE_F32),
-                                        byoc_write_cast(w, w_scale, BYOC_DTYPE_F32), NULL, NULL, 0);
-  sum = byoc_write_node(w, "", "Mul", byoc_write_cast(w, sum, BYOC_DTYPE_F32), scale, NULL, NULL, 0);
-  return byoc_write_node(w, "", "QuantizeLinear", sum, byoc_write_cast(w, y_scale, BYOC_DTYPE_F32), y_zero, NULL, 0);
-}
-
-static byoc_value_t *operand(const byoc_node_t *node, uint32_t index) {
-  return byoc_has_operand(node, index) ? node->operands[index] : NULL;
-}
-
-// The result of a product of types a and b is that of MatMul; where both are ranked the dimensions follow from there.
-static byoc_status_t infer_product(const byoc_infer_t *infer, uint32_t left, uint32_t right, byoc_dtype_t dtype) {
-  const byoc_type_t *a = byoc_operand_type(infer->node, left), *c = byoc_operand_type(infer->node, right);
-  if (!byoc_is_ranked(a) || !byoc_is_ranked(c)) return byoc_infer_set_unranked(infer, 0, dtype);
-  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, left, 1, BYOC_MAX_RANK));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, right, 1, BYOC_MAX_RANK));
-  byoc_dim_t inner = a->dims[a->rank - 1];
-  BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, right, c->rank > 1 ? c->rank - 2 : 0, inner));
-  int32_t left_batch = a->rank > 2 ? a->rank - 2 : 0, right_batch = c->rank > 2 ? c->rank - 2 : 0;
-  int32_t batch = left_batch > right_batch ? left_batch : right_batch, rank = batch;
-  byoc_dim_t dims[BYOC_MAX_RANK + 2];
-  bool failed = false;
-  for (int32_t d = 0; d < batch; ++d) {
-    int32_t l = d - (batch - left_batch), r = d - (batch - right_batch);
-    dims[d] = l >= 0 ? a->dims[l] : byoc_dim_constant(1);
-    if (r >= 0 && !byoc_broadcast_dim(infer, dims[d], c->dims[r], &dims[d], &failed)) {
-      return byoc_infer_error(infer, "the operands' leading dimensions do not broadcast");
-    }
-  }
-  if (a->rank > 1) dims[rank++] = a->dims[a->rank - 2];
-  if (c->rank > 1) dims[rank++] = c->dims[c->rank - 1];
-  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
-  return byoc_infer_set(infer, 0, dtype, rank, dims);
-}
-
-static byoc_status_t infer_matmul_integer(byoc_infer_t *infer) {
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_byte, "a tensor of bytes"));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, is_byte, "a tensor of bytes"));
-  return infer_product(infer, 0, 1, BYOC_DTYPE_I32);
-}
-
-static byoc_status_t infer_qlinear_matmul(byoc_infer_t *infer) {
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_quantised, "a quantised tensor"));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 3, is_quantised, "a quantised tensor"));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 7, is_quantised, "a zero point"));
-  return infer_product(infer, 0, 3, byoc_operand_type(infer->node, 7)->dtype);
-}
-
-// MatMulInteger(a, b, zero points) → MatMul(i32(a) - zero, i32(b) - zero); A's are per row, B's per column
-static byoc_status_t expand_matmul_integer(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
-  byoc_writer_t w = {.node = node};
-  byoc_value_t *a = write_centred(&w, node->operands[0], operand(node, 2), 1);
-  byoc_value_t *c = write_centred(&w, node->operands[1], operand(node, 3), 0);
-  return byoc_write_end(&w, byoc_write_node(&w, "", "MatMul", a, c, NULL, NULL, 0), diag, out_changed);
-}
-
-// QLinearMatMul → MatMul of i32, scaled, then QuantizeLinear
-static byoc_status_t expand_qlinear_matmul(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
-  byoc_writer_t w = {.node = node};
-  byoc_value_t *const *in = node->operands;
-  byoc_value_t *a = write_centred(&w, in[0], in[2], 1), *c = write_centred(&w, in[3], in[5], 0);
-  byoc_value_t *sum = byoc_write_node(&w, "", "MatMul", a, c, NULL, NULL, 0);
-  byoc_value_t *y = write_requantised(&w, sum, write_trailing(&w, in[1], 1), in[4], in[6], in[7]);
-  return byoc_write_end(&w, y, diag, out_changed);
-}
-
-// ConvInteger(x, w, zero points) → byoc::Conv(i32(x) - zero, i32(w) - zero), which pads with what was the zero point
-static byoc_status_t expand_conv_integer(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
-  byoc_writer_t w = {.node = node};
-  byoc_value_t *x = write_centred(&w, node->operands[0], operand(node, 2), 0);
-  byoc_value_t *k = write_centred(&w, node->operands[1], operand(node, 3), node->operands[1]->type->rank - 1);
-  byoc_value_t *sum = byoc_write_node(&w, "byoc", "Conv", x, k, NULL, node->attributes.items, node->attributes.count);
-  return byoc_write_end(&w, sum, diag, out_changed);
-}
-
-// QLinearConv → byoc::Conv of i32 with its bias, scaled a channel, then QuantizeLinear
-static byoc_status_t expand_qlinear_conv(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
-  byoc_writer_t w = {.node = node};
-  byoc_value_t *const *in = node->operands;
-  int32_t rank = in[3]->type->rank;
-  byoc_value_t *x = write_centred(&w, in[0], in[2], 0), *k = write_centred(&w, in[3], in[5], rank - 1);
-  byoc_value_t *sum =
-      byoc_write_node(&w, "byoc", "Conv", x, k, operand(node, 8), node->attributes.items, node->attributes.count);
-  byoc_value_t *y = write_requantised(&w, sum, in[1], write_trailing(&w, in[4], rank - 2), in[6], in[7]);
-  return byoc_write_end(&w, y, diag, out_changed);
-}
-
 #define QUANTIZE(version)                                                                                              \
   {                                                                                                                    \
     .domain = "", .name = "QuantizeLinear", .since_version = version, .min_inputs = 2, .max_inputs = 3,                \
@@ -302,12 +185,6 @@ static byoc_status_t expand_qlinear_conv(byoc_node_t *node, byoc_diag_t *diag, b
     .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_ELEMENTWISE, .infer = infer_dequantize,                      \
     .point = point_dequantize                                                                                          \
   }
-#define EXPANDED(op_name, version, least, most, infer_name, function)                                                  \
-  {                                                                                                                    \
-    .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,                 \
-    .min_outputs = 1, .max_outputs = 1, .infer = infer_name, .expand = expand_##function                               \
-  }
-
 const byoc_op_t byoc_ops_quantize[] = {
     QUANTIZE(10),
     QUANTIZE(13),
@@ -328,10 +205,5 @@ const byoc_op_t byoc_ops_quantize[] = {
      .max_outputs = 3,
      .infer = infer_dynamic,
      .loops = loops_dynamic},
-    EXPANDED(MatMulInteger, 10, 2, 4, infer_matmul_integer, matmul_integer),
-    EXPANDED(QLinearMatMul, 10, 8, 8, infer_qlinear_matmul, qlinear_matmul),
-    EXPANDED(QLinearMatMul, 21, 8, 8, infer_qlinear_matmul, qlinear_matmul),
-    EXPANDED(ConvInteger, 10, 2, 4, byoc_infer_quantised_conv, conv_integer),
-    EXPANDED(QLinearConv, 10, 8, 9, byoc_infer_quantised_conv, qlinear_conv),
 };
 const size_t byoc_ops_quantize_count = sizeof byoc_ops_quantize / sizeof *byoc_ops_quantize;

@@ -37,5 +37,7 @@ void byoc_window_inside(byoc_loop_builder_t *b, const byoc_window_t *window, int
 
 // Inference of ConvInteger and QLinearConv, whose geometry is that of Conv (core/ops/conv.c).
 byoc_status_t byoc_infer_quantised_conv(byoc_infer_t *infer);
+// True where convolutions with these weights are computed as matrix products over packed pixels.
+bool byoc_conv_is_packed(const byoc_type_t *weights, int64_t groups);
 
 #endif // BYOC_CORE_OPS_WINDOW_H_

@@ -61,6 +61,7 @@ static bool op_takes(byoc_loop_op_t op, byoc_dtype_t dtype) {
   bool is_float = byoc_loop_is_float(dtype), is_bool = dtype == BYOC_DTYPE_BOOL;
   if (op == BYOC_LOOP_OP_AND || op == BYOC_LOOP_OP_OR || op == BYOC_LOOP_OP_XOR || op == BYOC_LOOP_OP_NOT)
     return !is_float;
+  if (op == BYOC_LOOP_OP_DOT4) return dtype == BYOC_DTYPE_I32;
   if (op == BYOC_LOOP_OP_SHL || op == BYOC_LOOP_OP_SHR) return !is_float && !is_bool;
   if (op == BYOC_LOOP_OP_MIN || op == BYOC_LOOP_OP_MAX || byoc_loop_is_comparison(op)) return true;
   if (op == BYOC_LOOP_OP_POW || op == BYOC_LOOP_OP_ATAN2 || op >= BYOC_LOOP_OP_FLOOR) return is_float;
