@@ -47,6 +47,9 @@ void byoc_emit_reduce_end(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop,
 // A loop over lanes of sums[i] += dot4(word, words[i]), where the processor may have an instruction for it: emits it
 // and says so. The definitions that such loops need.
 bool byoc_emit_dot_loop(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int indent);
+// byte | next byte << 8 | ... of four neighbours in a buffer, which compilers make one load of where they see one
+// address: emits it and says so.
+bool byoc_emit_word(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr);
 void byoc_emit_dot_prelude(byoc_string_t *out);
 // Marks a helper as used and appends its name.
 void byoc_emit_helper(byoc_emitter_t *emitter, const char *name);

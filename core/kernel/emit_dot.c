@@ -1,5 +1,6 @@
 // Loops over lanes that add products of bytes: compilers find no instruction for them, so that they are written for the
 // processors that have one (VNNI) and a lane at a time for all others.
+#include "core/ir/loop_range.h"
 #include "core/kernel/emit.h"
 
 // Lanes of the widest registers: loops of other lengths are plain ones.
@@ -84,6 +85,60 @@ bool byoc_emit_dot_loop(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, i
   }
   byoc_string_indent(out, indent);
   byoc_string_append(out, "}\n");
+  return true;
+}
+
+// ---- words ----
+
+// The load of a byte that stands `place` bytes up in a word.
+static const byoc_loop_expr_t *byte_of(const byoc_loop_expr_t *expr, int64_t place) {
+  int64_t shift;
+  if (place > 0) {
+    if (expr->kind != BYOC_LOOP_OP || expr->op.op != BYOC_LOOP_OP_SHL ||
+        !byoc_loop_is_int(expr->op.operands[1], &shift) || shift != 8 * place) {
+      return NULL;
+    }
+    expr = expr->op.operands[0];
+  }
+  if (expr->kind != BYOC_LOOP_CAST || expr->dtype != BYOC_DTYPE_I32) return NULL;
+  expr = expr->cast;
+  if (expr->kind == BYOC_LOOP_CAST && expr->dtype == BYOC_DTYPE_U8)
+    expr = expr->cast;
+  else if (expr->dtype != BYOC_DTYPE_U8)
+    return NULL;
+  bool is_byte = expr->dtype == BYOC_DTYPE_U8 || expr->dtype == BYOC_DTYPE_I8;
+  return expr->kind == BYOC_LOOP_LOAD && is_byte ? expr : NULL;
+}
+
+static bool is_behind(const byoc_loop_expr_t *index, const byoc_loop_expr_t *first, int64_t distance) {
+  int64_t number;
+  return index->kind == BYOC_LOOP_OP && index->op.op == BYOC_LOOP_OP_ADD &&
+         byoc_loop_is_int(index->op.operands[1], &number) && number == distance &&
+         byoc_loop_expr_equal(index->op.operands[0], first);
+}
+
+bool byoc_emit_word(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr) {
+  const byoc_loop_expr_t *loads[4];
+  for (int64_t place = 3; place >= 0; --place) {
+    const byoc_loop_expr_t *part = expr;
+    if (place > 0) {
+      if (expr->kind != BYOC_LOOP_OP || expr->op.op != BYOC_LOOP_OP_OR) return false;
+      part = expr->op.operands[1];
+      expr = expr->op.operands[0];
+    }
+    loads[place] = byte_of(part, place);
+    if (!loads[place]) return false;
+  }
+  for (int64_t place = 1; place < 4; ++place) {
+    if (loads[place]->load.buffer != loads[0]->load.buffer ||
+        !is_behind(loads[place]->load.index, loads[0]->load.index, place)) {
+      return false;
+    }
+  }
+  byoc_emit_helper(emitter, "byoc_load_word");
+  byoc_string_append(emitter->out, "((const uint8_t *)&");
+  byoc_emit_expr(emitter, loads[0], BYOC_C_PRIMARY);
+  byoc_string_append(emitter->out, ")");
   return true;
 }
 

@@ -258,6 +258,7 @@ static void emit_integer_op(byoc_emitter_t *emitter, const byoc_loop_expr_t *exp
   const char *type = byoc_c_value_type(dtype);
   byoc_c_precedence_t own, left, right;
   const char *symbol = infix_of(op, &own, &left, &right);
+  if (op == BYOC_LOOP_OP_OR && byoc_emit_word(emitter, expr)) return;
   switch (op) {
   case BYOC_LOOP_OP_ADD:
   case BYOC_LOOP_OP_SUB:
@@ -282,6 +283,13 @@ static void emit_integer_op(byoc_emitter_t *emitter, const byoc_loop_expr_t *exp
     return;
   }
   case BYOC_LOOP_OP_SHL:
+    if (dtype == BYOC_DTYPE_I32 && expr->op.operands[1]->kind == BYOC_LOOP_CONST &&
+        expr->op.operands[1]->number.i >= 0 && expr->op.operands[1]->number.i < 32) {
+      text(emitter, "(int32_t)((uint32_t)");
+      byoc_emit_expr(emitter, expr->op.operands[0], BYOC_C_PRIMARY);
+      byoc_string_appendf(emitter->out, " << %d)", (int)expr->op.operands[1]->number.i);
+      return;
+    }
     emit_call(emitter, "byoc_shl_u64", type, expr);
     return;
   case BYOC_LOOP_OP_SHR:
