@@ -1,0 +1,306 @@
+// fold-quantised: models that say QuantizeLinear and DequantizeLinear around operators on floats (QDQ, as exporters
+// write them) compute on the integers.
+//
+// What differs from the graph as written: sums of products are exact in i32 where floats round each step, and a bias
+// that is quantised by the product of the scales is added before scaling. A result may hence be rounded to the
+// neighbouring integer where it lies within float error of the middle between two, and never further. Everything else
+// here is exact. Elementwise operators between both (Add, Mul, ...) stay: target `c` makes one kernel over bytes of
+// them as they are.
+//
+// It runs before constants are folded, which would make floats of quantised weights.
+#include <math.h>
+#include <string.h>
+
+#include "core/ops/window.h"
+#include "core/pass/pass.h"
+#include "core/pass/quantised.h"
+
+// 255 * 127 * this, and a bias of half the range, stay within i32.
+enum { MOST_TERMS = 32768 };
+
+static byoc_status_t replace(byoc_writer_t *w, byoc_node_t *node, byoc_value_t *by, byoc_diag_t *diag,
+                             size_t *changes) {
+  if (w->failed || !by) return byoc_diag_out_of_memory(diag);
+  const byoc_value_t *result = node->results[0];
+  if (result->name && by->kind == BYOC_VALUE_RESULT) byoc_value_set_name(by, result->name);
+  if (!byoc_value_replace_uses(node->results[0], by)) return byoc_diag_out_of_memory(diag);
+  byoc_node_erase(node);
+  *changes += 1;
+  return BYOC_OK;
+}
+
+// ---- what leaves numbers as they are ----
+
+static bool moves_data(const byoc_node_t *node) {
+  static const char *const names[] = {"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze",
+                                      "Slice",     "Gather",  "Expand",  "Tile",    "Identity"};
+  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+    if (byoc_node_is_onnx(node, names[i])) return true;
+  }
+  return false;
+}
+
+// Of a transposition's operand in its result.
+static int32_t moved_axis(const byoc_node_t *transpose, int32_t axis) {
+  int32_t rank = transpose->operands[0]->type->rank;
+  size_t count = 0;
+  const int64_t *permutation = byoc_attributes_ints(&transpose->attributes, "perm", &count);
+  for (int32_t d = 0; d < rank; ++d) {
+    if ((permutation ? permutation[d] : rank - 1 - d) == axis) return d;
+  }
+  return -1;
+}
+
+static byoc_value_t *write_dequantised(byoc_writer_t *w, byoc_value_t *x, byoc_value_t *scale, byoc_value_t *zero,
+                                       int32_t axis) {
+  const byoc_attribute_t attribute = {.name = "axis", .kind = BYOC_ATTRIBUTE_INT, .i = axis};
+  return byoc_write_node(w, "", "DequantizeLinear", x, scale, zero, &attribute, axis >= 0 ? 1 : 0);
+}
+
+// f(DequantizeLinear(x)) → DequantizeLinear(f(x)) for data movement, MaxPool and Concat of equal scales;
+// Relu(DequantizeLinear(x)) → DequantizeLinear(Max(x, zero point))
+static byoc_status_t move_behind(byoc_node_t *node, byoc_diag_t *diag, size_t *changes) {
+  bool is_relu = byoc_node_is_onnx(node, "Relu"), is_concat = byoc_node_is_onnx(node, "Concat");
+  bool rises = is_relu || byoc_node_is_onnx(node, "MaxPool");
+  if (!rises && !is_concat && !moves_data(node)) return BYOC_OK;
+  byoc_quantised_t x;
+  if (node->operand_count == 0 || node->result_count == 0 || !byoc_has_operand(node, 0)) return BYOC_OK;
+  if (!byoc_is_ranked(node->results[0]->type) || !byoc_quantised_read(node->operands[0], node->block, &x))
+    return BYOC_OK;
+  if (node->result_count > 1 && node->results[1]->uses.count > 0) return BYOC_OK;
+  int32_t axis = x.axis;
+  if (axis >= 0 && !byoc_node_is_onnx(node, "Transpose")) return BYOC_OK;
+  if (axis >= 0) axis = moved_axis(node, axis);
+  if (rises && !byoc_quantised_rises(&x)) return BYOC_OK;
+  byoc_value_t *operands[BYOC_MAX_INTS];
+  if (node->operand_count > BYOC_MAX_INTS) return BYOC_OK;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    byoc_quantised_t other = x;
+    if (is_concat && (!byoc_quantised_read(node->operands[i], node->block, &other) || !byoc_quantised_same(&x, &other)))
+      return BYOC_OK;
+    operands[i] = is_concat || i == 0 ? other.bytes : node->operands[i];
+  }
+  byoc_writer_t w = {.node = node};
+  const byoc_attributes_t *attributes = &node->attributes;
+  byoc_value_t *moved = NULL;
+  if (is_relu) {
+    moved = byoc_write_node(&w, "", "Max", x.bytes, byoc_quantised_zero(&w, &x), NULL, NULL, 0);
+  } else {
+    // The version stays: newer ones may read other attributes.
+    byoc_node_t *made = byoc_node_create(node->block, node, node->domain, node->op, node->since_version, operands,
+                                         node->operand_count, 1);
+    if (!made || !byoc_attributes_copy(&made->attributes, attributes)) return byoc_diag_out_of_memory(diag);
+    BYOC_RETURN_IF_ERROR(byoc_infer_node(made, diag));
+    moved = made->results[0];
+  }
+  if (!moved) return byoc_diag_out_of_memory(diag);
+  return replace(&w, node, write_dequantised(&w, moved, x.scale, x.zero, axis), diag, changes);
+}
+
+// QuantizeLinear(DequantizeLinear(x)) → x
+static bool is_way_back(const byoc_node_t *quantise, byoc_value_t **out_x) {
+  byoc_quantised_t x, y;
+  if (!byoc_quantised_of(quantise, &y) || !byoc_quantised_read(quantise->operands[0], quantise->block, &x))
+    return false;
+  *out_x = x.bytes;
+  return byoc_quantised_same(&x, &y);
+}
+
+// ---- products ----
+
+typedef struct product_t {
+  byoc_node_t *node; // Conv, MatMul or Gemm
+  bool is_conv;
+  byoc_quantised_t x, w;
+  byoc_value_t *bias;    // of floats; NULL: none
+  byoc_value_t *summand; // the bias in i32, by the product of the scales; NULL where it is none such
+  bool turns;            // w is to be transposed
+} product_t;
+
+static bool near(double a, double b) {
+  return fabs(a - b) <= 1e-5 * fabs(b);
+}
+
+// A bias quantised by the product of both scales, as DequantizeLinear of i32.
+static byoc_value_t *read_summand(const product_t *product) {
+  const byoc_node_t *node = byoc_value_producer(product->bias);
+  if (!node || node->block != product->node->block || !byoc_node_is_onnx(node, "DequantizeLinear")) return NULL;
+  byoc_value_t *bias = node->operands[0], *scale = node->operands[1];
+  if (bias->type->dtype != BYOC_DTYPE_I32 || !byoc_is_ranked(bias->type) || bias->type->rank != 1) return NULL;
+  if (!byoc_value_is_constant(scale) || !byoc_value_is_constant(product->x.scale)) return NULL;
+  if (!byoc_value_is_constant(product->w.scale) || scale->type->dtype != BYOC_DTYPE_F32) return NULL;
+  if (byoc_has_operand(node, 2) && !byoc_quantised_all_are(node->operands[2], 0)) return NULL;
+  double x_scale = byoc_constant_element_f64(product->x.scale->constant, 0);
+  int64_t count = byoc_type_element_count(scale->type), w_count = byoc_type_element_count(product->w.scale->type);
+  for (int64_t i = 0; i < (count > w_count ? count : w_count); ++i) {
+    double own = byoc_constant_element_f64(scale->constant, count == 1 ? 0 : i);
+    double expected = x_scale * byoc_constant_element_f64(product->w.scale->constant, w_count == 1 ? 0 : i);
+    if ((count > 1 && w_count > 1 && count != w_count) || !near(own, expected)) return NULL;
+  }
+  return bias;
+}
+
+// Rows of A or pixels of x have one scale; weights may have one an output channel, `channel` being their axis.
+static bool read_operands(product_t *product, int32_t channel, int32_t depth_begin, int32_t depth_end) {
+  const byoc_node_t *node = product->node;
+  if (!byoc_quantised_read(node->operands[0], node->block, &product->x)) return false;
+  if (!byoc_quantised_read(node->operands[1], node->block, &product->w)) return false;
+  if (product->x.axis >= 0 || (product->w.axis >= 0 && product->w.axis != channel)) return false;
+  if (product->x.zero && byoc_type_element_count(product->x.zero->type) != 1) return false;
+  int64_t terms = 1;
+  const byoc_type_t *type = product->w.bytes->type;
+  for (int32_t d = depth_begin; d < depth_end; ++d) {
+    if (!byoc_dim_is_constant(type->dims[d]) || type->dims[d].constant > MOST_TERMS) return false;
+    terms *= type->dims[d].constant;
+    if (terms > MOST_TERMS) return false;
+  }
+  return byoc_is_ranked(node->results[0]->type);
+}
+
+// Weights around 0, or around the middle where turning the sign of their bytes moves it to 0.
+static bool is_symmetric(const product_t *product) {
+  byoc_dtype_t dtype = product->w.bytes->type->dtype;
+  if (byoc_quantised_all_are(product->w.zero, 0)) return true;
+  return product->x.bytes->type->dtype == dtype &&
+         byoc_quantised_all_are(product->w.zero, dtype == BYOC_DTYPE_U8 ? 128 : -128);
+}
+
+static bool read_product(byoc_node_t *node, product_t *product) {
+  *product = (product_t){.node = node};
+  if (node->operand_count < 2 || !byoc_is_ranked(node->operands[1]->type)) return false;
+  int32_t rank = node->operands[1]->type->rank;
+  product->bias = byoc_has_operand(node, 2) ? node->operands[2] : NULL;
+  if (byoc_node_is_onnx(node, "Conv")) {
+    product->is_conv = true;
+    // Where packing does not pay the convolution of floats is faster than one of i32.
+    if (!read_operands(product, 0, 1, rank)) return false;
+    if (!byoc_conv_is_packed(product->w.bytes->type, byoc_attributes_int(&node->attributes, "group", 1))) return false;
+    if (!is_symmetric(product)) return false;
+  } else if (byoc_node_is_onnx(node, "MatMul")) {
+    if (rank < 2 || !read_operands(product, rank - 1, rank - 2, rank - 1)) return false;
+    if (product->x.bytes->type->rank < 2) return false;
+  } else if (byoc_node_is_onnx(node, "Gemm")) {
+    const byoc_attributes_t *attributes = &node->attributes;
+    if (byoc_attributes_int(attributes, "transA", 0) != 0 || byoc_attributes_float(attributes, "alpha", 1) != 1)
+      return false;
+    if (product->bias && byoc_attributes_float(attributes, "beta", 1) != 1) return false;
+    product->turns = byoc_attributes_int(attributes, "transB", 0) != 0;
+    if (!read_operands(product, product->turns ? 0 : 1, product->turns ? 1 : 0, product->turns ? 2 : 1)) return false;
+  } else {
+    return false;
+  }
+  if (product->bias) product->summand = read_summand(product);
+  return true;
+}
+
+static byoc_value_t *write_weights(byoc_writer_t *w, const product_t *product) {
+  if (!product->turns) return product->w.bytes;
+  return byoc_write_node(w, "", "Transpose", product->w.bytes, NULL, NULL, NULL, 0);
+}
+
+// A vector along the channels, to be added to a convolution's result.
+static byoc_value_t *write_along_channels(byoc_writer_t *w, const product_t *product, byoc_value_t *bias) {
+  int64_t axes[BYOC_MAX_RANK];
+  int32_t spatial = product->w.bytes->type->rank - 2;
+  for (int32_t d = 0; d < spatial; ++d) axes[d] = d + 1;
+  byoc_value_t *value = byoc_write_vector(w, "axes", BYOC_DTYPE_I64, spatial, axes);
+  return byoc_write_node(w, "", "Unsqueeze", bias, value, NULL, NULL, 0);
+}
+
+// Conv(DQ(x), DQ(w), bias) → DQ(ConvInteger(x, w) + bias), MatMul and Gemm by MatMulInteger; a bias of floats is added
+// behind
+static byoc_status_t fold_product(const product_t *product, byoc_diag_t *diag, size_t *changes) {
+  byoc_node_t *node = product->node;
+  byoc_writer_t w = {.node = node};
+  byoc_value_t *operands[] = {product->x.bytes, write_weights(&w, product), byoc_quantised_zero(&w, &product->x),
+                              byoc_quantised_zero(&w, &product->w)};
+  byoc_node_t *made = byoc_write_many(&w, "", product->is_conv ? "ConvInteger" : "MatMulInteger", operands, 4, 1,
+                                      node->attributes.items, product->is_conv ? node->attributes.count : 0);
+  byoc_value_t *sum = made ? made->results[0] : NULL, *bias = product->summand ? product->summand : product->bias;
+  if (bias && product->is_conv) bias = write_along_channels(&w, product, bias);
+  if (product->summand) sum = byoc_write_node(&w, "", "Add", sum, bias, NULL, NULL, 0);
+  byoc_value_t *scale = byoc_quantised_product(&w, product->x.scale, product->w.scale);
+  int32_t axis = product->w.axis < 0 ? -1 : product->is_conv ? 1 : node->results[0]->type->rank - 1;
+  byoc_value_t *y = write_dequantised(&w, sum, scale, NULL, axis);
+  if (bias && !product->summand) y = byoc_write_node(&w, "", "Add", y, bias, NULL, NULL, 0);
+  return replace(&w, node, y, diag, changes);
+}
+
+// ---- products between both ----
+
+// The node whose result nothing but `reader` reads.
+static byoc_node_t *only_producer(const byoc_node_t *reader) {
+  byoc_node_t *node = byoc_value_producer(reader->operands[0]);
+  return node && node->block == reader->block && reader->operands[0]->uses.count == 1 ? node : NULL;
+}
+
+// QuantizeLinear(Relu?(Conv(DQ(x), DQ(w), DQ(bias)))) → Max?(QLinearConv(x, w, bias), zero point), and of MatMul
+// QLinearMatMul: rounding rises with its operand, so that the maximum may be taken behind it. Relu vanishes where the
+// zero point is the least byte.
+static byoc_status_t fold_quantised_product(byoc_node_t *quantise, byoc_diag_t *diag, size_t *changes) {
+  byoc_quantised_t y;
+  product_t product;
+  if (!byoc_quantised_of(quantise, &y) || y.axis >= 0) return BYOC_OK;
+  byoc_node_t *relu = NULL, *node = only_producer(quantise);
+  if (node && byoc_node_is_onnx(node, "Relu") && byoc_quantised_rises(&y)) {
+    relu = node;
+    node = only_producer(relu);
+  }
+  if (!node || !read_product(node, &product)) return BYOC_OK;
+  if (product.is_conv ? product.bias && !product.summand : product.bias || product.turns) return BYOC_OK;
+  byoc_writer_t w = {.node = quantise};
+  byoc_value_t *zero = byoc_quantised_zero(&w, &y);
+  byoc_value_t *operands[] = {product.x.bytes,
+                              product.x.scale,
+                              byoc_quantised_zero(&w, &product.x),
+                              product.w.bytes,
+                              product.w.scale,
+                              byoc_quantised_zero(&w, &product.w),
+                              y.scale,
+                              zero,
+                              product.summand};
+  byoc_node_t *made = byoc_write_many(&w, "", product.is_conv ? "QLinearConv" : "QLinearMatMul", operands,
+                                      product.is_conv && product.summand ? 9 : 8, 1, node->attributes.items,
+                                      product.is_conv ? node->attributes.count : 0);
+  byoc_value_t *result = made ? made->results[0] : NULL;
+  int64_t least = y.bytes->type->dtype == BYOC_DTYPE_U8 ? 0 : -128;
+  bool cuts = relu && !(byoc_value_is_constant(zero) && byoc_constant_element_i64(zero->constant, 0) == least);
+  if (result && cuts) result = byoc_write_node(&w, "", "Max", result, zero, NULL, NULL, 0);
+  BYOC_RETURN_IF_ERROR(replace(&w, quantise, result, diag, changes));
+  if (relu) byoc_node_erase(relu);
+  byoc_node_erase(node);
+  return BYOC_OK;
+}
+
+// ---- the pass ----
+
+static byoc_status_t fold_block(byoc_block_t *block, byoc_diag_t *diag, size_t *changes) {
+  BYOC_FOR_EACH_NODE_SAFE(node, block) {
+    for (uint32_t b = 0; b < node->block_count; ++b) BYOC_RETURN_IF_ERROR(fold_block(node->blocks[b], diag, changes));
+    BYOC_RETURN_IF_ERROR(move_behind(node, diag, changes));
+  }
+  BYOC_FOR_EACH_NODE_SAFE(node, block) {
+    if (!byoc_node_is_onnx(node, "QuantizeLinear")) continue;
+    byoc_value_t *x = NULL;
+    if (!is_way_back(node, &x)) {
+      BYOC_RETURN_IF_ERROR(fold_quantised_product(node, diag, changes));
+      continue;
+    }
+    if (!byoc_value_replace_uses(node->results[0], x)) return byoc_diag_out_of_memory(diag);
+    byoc_node_erase(node);
+    *changes += 1;
+  }
+  BYOC_FOR_EACH_NODE_SAFE(node, block) {
+    product_t product;
+    if (node->result_count == 0 || node->results[0]->uses.count == 0 || !read_product(node, &product)) continue;
+    BYOC_RETURN_IF_ERROR(fold_product(&product, diag, changes));
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_pass_fold_quantised(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
+  for (size_t f = 0; f < module->functions.count; ++f) {
+    BYOC_RETURN_IF_ERROR(fold_block(module->functions.data[f]->body, diag, changes));
+  }
+  return BYOC_OK;
+}

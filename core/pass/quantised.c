@@ -1,0 +1,91 @@
+#include "core/pass/quantised.h"
+
+#include "core/ops/util.h"
+
+static bool is_byte(const byoc_type_t *type) {
+  return byoc_is_ranked(type) && (type->dtype == BYOC_DTYPE_I8 || type->dtype == BYOC_DTYPE_U8);
+}
+
+static bool read(const byoc_node_t *node, byoc_value_t *bytes, const byoc_type_t *real, byoc_quantised_t *out) {
+  *out = (byoc_quantised_t){.bytes = bytes,
+                            .scale = node->operands[1],
+                            .zero = byoc_has_operand(node, 2) ? node->operands[2] : NULL,
+                            .axis = -1};
+  const byoc_type_t *scale = out->scale->type;
+  if (!is_byte(bytes->type) || !byoc_is_ranked(scale) || scale->dtype != BYOC_DTYPE_F32) return false;
+  if (!byoc_is_ranked(real) || real->dtype != BYOC_DTYPE_F32 || !byoc_type_is_static(scale)) return false;
+  if (out->zero && !byoc_is_ranked(out->zero->type)) return false;
+  if (byoc_attributes_int(&node->attributes, "block_size", 0) != 0) return false;
+  if (byoc_type_element_count(scale) == 1) return true;
+  return scale->rank == 1 &&
+         byoc_normalize_axis(byoc_attributes_int(&node->attributes, "axis", 1), bytes->type->rank, &out->axis);
+}
+
+bool byoc_quantised_read(byoc_value_t *value, const byoc_block_t *block, byoc_quantised_t *out) {
+  const byoc_node_t *node = byoc_value_producer(value);
+  if (!node || node->block != block || !byoc_node_is_onnx(node, "DequantizeLinear")) return false;
+  return read(node, node->operands[0], value->type, out);
+}
+
+bool byoc_quantised_of(const byoc_node_t *quantise, byoc_quantised_t *out) {
+  return byoc_node_is_onnx(quantise, "QuantizeLinear") &&
+         read(quantise, quantise->results[0], quantise->operands[0]->type, out);
+}
+
+bool byoc_quantised_all_are(const byoc_value_t *zero, int64_t expected) {
+  if (!zero) return expected == 0;
+  if (!byoc_value_is_constant(zero)) return false;
+  for (int64_t i = 0; i < byoc_type_element_count(zero->type); ++i) {
+    if (byoc_constant_element_i64(zero->constant, i) != expected) return false;
+  }
+  return true;
+}
+
+static bool same_value(const byoc_value_t *a, const byoc_value_t *b) {
+  if (!a || !b || a == b) return a == b;
+  if (!byoc_value_is_constant(a) || !byoc_value_is_constant(b) || a->type->dtype != b->type->dtype) return false;
+  int64_t count = byoc_type_element_count(a->type);
+  if (count != byoc_type_element_count(b->type)) return false;
+  for (int64_t i = 0; i < count; ++i) {
+    if (byoc_constant_element_f64(a->constant, i) != byoc_constant_element_f64(b->constant, i)) return false;
+  }
+  return true;
+}
+
+bool byoc_quantised_same(const byoc_quantised_t *a, const byoc_quantised_t *b) {
+  if (a->bytes->type->dtype != b->bytes->type->dtype || a->axis != b->axis) return false;
+  return same_value(a->scale, b->scale) &&
+         ((byoc_quantised_all_are(a->zero, 0) && byoc_quantised_all_are(b->zero, 0)) || same_value(a->zero, b->zero));
+}
+
+bool byoc_quantised_rises(const byoc_quantised_t *quantised) {
+  return quantised->axis < 0 && byoc_value_is_constant(quantised->scale) &&
+         byoc_constant_element_f64(quantised->scale->constant, 0) > 0;
+}
+
+byoc_value_t *byoc_quantised_zero(byoc_writer_t *w, const byoc_quantised_t *quantised) {
+  if (quantised->zero) return quantised->zero;
+  byoc_graph_module_t *module = w->node->function->module;
+  const int8_t none = 0;
+  const byoc_type_t *type = byoc_type_tensor_static(&module->arena, quantised->bytes->type->dtype, 0, NULL);
+  byoc_constant_t *constant = type ? byoc_constant_create(module, "zero", type, &none) : NULL;
+  byoc_value_t *value = constant ? byoc_function_constant(w->node->function, constant) : NULL;
+  if (!value) w->failed = true;
+  return value;
+}
+
+byoc_value_t *byoc_quantised_product(byoc_writer_t *w, byoc_value_t *a, byoc_value_t *b) {
+  if (!byoc_value_is_constant(a) || !byoc_value_is_constant(b)) {
+    return byoc_write_node(w, "", "Mul", a, b, NULL, NULL, 0);
+  }
+  byoc_graph_module_t *module = w->node->function->module;
+  void *data = NULL;
+  byoc_constant_t *constant = byoc_constant_allocate(module, b->constant->name, b->type, &data);
+  byoc_value_t *value = constant ? byoc_function_constant(w->node->function, constant) : NULL;
+  if (!value) w->failed = true;
+  float factor = (float)byoc_constant_element_f64(a->constant, 0);
+  for (int64_t i = 0; value && i < byoc_type_element_count(b->type); ++i) {
+    ((float *)data)[i] = factor * (float)byoc_constant_element_f64(b->constant, i);
+  }
+  return value;
+}
