@@ -247,13 +247,13 @@ static byoc_status_t fold_quantised_product(byoc_node_t *quantise, byoc_diag_t *
     node = only_producer(relu);
   }
   if (!node || !read_product(node, &product)) return BYOC_OK;
-  if (product.is_conv ? product.bias && !product.summand : product.bias || product.turns) return BYOC_OK;
+  if (product.bias && !(product.is_conv && product.summand)) return BYOC_OK;
   byoc_writer_t w = {.node = quantise};
   byoc_value_t *zero = byoc_quantised_zero(&w, &y);
   byoc_value_t *operands[] = {product.x.bytes,
                               product.x.scale,
                               byoc_quantised_zero(&w, &product.x),
-                              product.w.bytes,
+                              write_weights(&w, &product),
                               product.w.scale,
                               byoc_quantised_zero(&w, &product.w),
                               y.scale,
