@@ -22,7 +22,7 @@ static byoc_status_t replace(byoc_writer_t *w, byoc_node_t *node, byoc_value_t *
                              size_t *changes) {
   if (w->failed || !by) return byoc_diag_out_of_memory(diag);
   const byoc_value_t *result = node->results[0];
-  if (result->name && by->kind == BYOC_VALUE_RESULT) byoc_value_set_name(by, result->name);
+  if (result->name && by->kind == BYOC_VALUE_RESULT && !by->name) byoc_value_set_name(by, result->name);
   if (!byoc_value_replace_uses(node->results[0], by)) return byoc_diag_out_of_memory(diag);
   byoc_node_erase(node);
   *changes += 1;
@@ -286,9 +286,8 @@ static byoc_status_t fold_block(byoc_block_t *block, byoc_diag_t *diag, size_t *
       BYOC_RETURN_IF_ERROR(fold_quantised_product(node, diag, changes));
       continue;
     }
-    if (!byoc_value_replace_uses(node->results[0], x)) return byoc_diag_out_of_memory(diag);
-    byoc_node_erase(node);
-    *changes += 1;
+    byoc_writer_t w = {.node = node};
+    BYOC_RETURN_IF_ERROR(replace(&w, node, x, diag, changes));
   }
   BYOC_FOR_EACH_NODE_SAFE(node, block) {
     product_t product;

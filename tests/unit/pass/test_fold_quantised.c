@@ -1,0 +1,151 @@
+// fold-quantised against the graph as it was written: the same bytes, or their neighbours.
+#include "core/base/string.h"
+#include "core/pass/pass.h"
+#include "tests/unit/ops/ops_support.h"
+
+// The module after simplify, as text; `wanted` are operators that must be in it, `unwanted` one that must not.
+static char *simplify(const char *text, const char *const *wanted, const char *unwanted) {
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_test_ok(byoc_graph_parse(text, "test", byoc_allocator_system(), &diag, &module), &diag);
+  size_t changes = 0;
+  byoc_test_ok(byoc_simplify(module, NULL, &diag, &changes), &diag);
+  byoc_string_t out;
+  byoc_string_init(&out, byoc_allocator_system());
+  const byoc_print_options_t all = {0};
+  byoc_graph_print(module, &all, &out);
+  assert_false(out.failed);
+  for (size_t i = 0; wanted[i]; ++i) {
+    if (!strstr(out.data, wanted[i])) fail_msg("no %s in\n%s", wanted[i], out.data);
+  }
+  if (strstr(out.data, unwanted)) fail_msg("%s is left in\n%s", unwanted, out.data);
+  char *copy = malloc(out.size + 1);
+  assert_non_null(copy);
+  memcpy(copy, out.data, out.size + 1);
+  byoc_string_deinit(&out);
+  byoc_graph_module_destroy(module);
+  return copy;
+}
+
+// Both forms on the same bytes: how many results differ by one; none may differ by more.
+static size_t compare(const char *text, const uint8_t *x, size_t count, const char *const *wanted,
+                      const char *unwanted) {
+  char *folded = simplify(text, wanted, unwanted);
+  ops_run_t written, run;
+  ops_run(text, (const void *const[]){x}, &written);
+  ops_run(folded, (const void *const[]){x}, &run);
+  const uint8_t *expected = ops_result(&written, 0), *actual = ops_result(&run, 0);
+  size_t neighbours = 0;
+  for (size_t i = 0; i < count; ++i) {
+    int distance = abs(actual[i] - expected[i]);
+    if (distance > 1) fail_msg("element %zu is %d, expected %d", i, actual[i], expected[i]);
+    neighbours += distance == 1;
+  }
+  ops_done(&written), ops_done(&run);
+  free(folded);
+  return neighbours;
+}
+
+static void fill(uint8_t *x, size_t count) {
+  byoc_test_random_t random = {.state = 11};
+  for (size_t i = 0; i < count; ++i) x[i] = (uint8_t)byoc_test_below(&random, 256);
+}
+
+// "[1, -2, ...]" of signed bytes.
+static void append_bytes(byoc_string_t *text, size_t count) {
+  byoc_test_random_t random = {.state = 12};
+  for (size_t i = 0; i < count; ++i) {
+    byoc_string_appendf(text, "%s%d", i ? ", " : "[", (int)byoc_test_below(&random, 255) - 127);
+  }
+  byoc_string_append(text, "]\n");
+}
+
+static void begin(byoc_string_t *text, const char *weights, size_t count) {
+  byoc_string_init(text, byoc_allocator_system());
+  byoc_string_append(text, "module {\n  constant @xs : f32[] = [0.02]\n  constant @xz : u8[] = [120]\n"
+                           "  constant @ws : f32[3] = [0.01, 0.02, 0.005]\n  constant @wz : i8[3] = [0, 0, 0]\n"
+                           "  constant @bs : f32[3] = [0.0002, 0.0004, 0.0001]\n"
+                           "  constant @bias : i32[3] = [300, -2000, 9000]\n"
+                           "  constant @ys : f32[] = [0.05]\n  constant @yz : u8[] = [100]\n");
+  byoc_string_appendf(text, "  constant @w : i8[%s] = ", weights);
+  append_bytes(text, count);
+}
+
+static void test_conv_and_relu(void **state) {
+  (void)state;
+  enum { COUNT = 2 * 6 * 6, RESULTS = 3 * 6 * 6 };
+  uint8_t x[COUNT];
+  fill(x, COUNT);
+  byoc_string_t text;
+  begin(&text, "3,2,3,3", 3 * 2 * 9);
+  byoc_string_append(&text, "  func @main(%x : u8[1,2,6,6]) -> (%y : ?) {\n"
+                            "    %0 = DequantizeLinear@13(%x, @xs, @xz) : ?\n"
+                            "    %1 = DequantizeLinear@13(@w, @ws, @wz) {axis = 0} : ?\n"
+                            "    %2 = DequantizeLinear@13(@bias, @bs) {axis = 0} : ?\n"
+                            "    %3 = Conv@11(%0, %1, %2) {pads = [1, 1, 1, 1]} : ?\n    %4 = Relu@14(%3) : ?\n"
+                            "    %y = QuantizeLinear@13(%4, @ys, @yz) : ?\n    return %y\n  }\n}\n");
+  assert_true(compare(text.data, x, RESULTS, (const char *const[]){"QLinearConv", "Max", NULL}, "Dequantize") <= 1);
+  byoc_string_deinit(&text);
+}
+
+// A bias of floats is added behind the product; ONNX has no operator for all of it.
+static void test_gemm_with_a_bias_of_floats(void **state) {
+  (void)state;
+  enum { COUNT = 5 * 14, RESULTS = 5 * 3 };
+  uint8_t x[COUNT];
+  fill(x, COUNT);
+  byoc_string_t text;
+  begin(&text, "3,14", 3 * 14);
+  byoc_string_append(&text, "  constant @b : f32[3] = [0.25, -0.75, 1.0]\n"
+                            "  func @main(%x : u8[5,14]) -> (%y : ?) {\n"
+                            "    %0 = DequantizeLinear@13(%x, @xs, @xz) : ?\n"
+                            "    %1 = DequantizeLinear@13(@w, @ws, @wz) {axis = 0} : ?\n"
+                            "    %2 = Gemm@13(%0, %1, @b) {transB = 1} : ?\n"
+                            "    %y = QuantizeLinear@13(%2, @ys, @yz) : ?\n    return %y\n  }\n}\n");
+  assert_true(compare(text.data, x, RESULTS, (const char *const[]){"MatMulInteger", NULL}, "Gemm") <= 1);
+  byoc_string_deinit(&text);
+}
+
+static void test_matmul_of_transposed_weights(void **state) {
+  (void)state;
+  enum { COUNT = 4 * 9, RESULTS = 4 * 3 };
+  uint8_t x[COUNT];
+  fill(x, COUNT);
+  byoc_string_t text;
+  begin(&text, "3,9", 3 * 9);
+  byoc_string_append(&text, "  func @main(%x : u8[4,9]) -> (%y : ?) {\n"
+                            "    %0 = DequantizeLinear@13(%x, @xs, @xz) : ?\n"
+                            "    %1 = DequantizeLinear@13(@w, @ws, @wz) {axis = 0} : ?\n"
+                            "    %2 = Transpose@13(%1) {perm = [1, 0]} : ?\n    %3 = MatMul@13(%0, %2) : ?\n"
+                            "    %y = QuantizeLinear@13(%3, @ys, @yz) : ?\n    return %y\n  }\n}\n");
+  assert_true(compare(text.data, x, RESULTS, (const char *const[]){"QLinearMatMul", NULL}, "Transpose") <= 1);
+  byoc_string_deinit(&text);
+}
+
+// Bytes are moved, compared and cut as they are: no result differs.
+static void test_movement(void **state) {
+  (void)state;
+  enum { COUNT = 2 * 4 * 4, RESULTS = 2 * 2 * 2 };
+  uint8_t x[COUNT];
+  fill(x, COUNT);
+  byoc_string_t text;
+  begin(&text, "1", 1);
+  byoc_string_append(&text, "  func @main(%x : u8[1,2,4,4]) -> (%y : ?) {\n"
+                            "    %0 = DequantizeLinear@13(%x, @xs, @xz) : ?\n    %1 = Relu@14(%0) : ?\n"
+                            "    %2 = MaxPool@12(%1) {kernel_shape = [2, 2], strides = [2, 2]} : ?\n"
+                            "    %3 = Transpose@13(%2) {perm = [0, 3, 1, 2]} : ?\n"
+                            "    %y = QuantizeLinear@13(%3, @xs, @xz) : ?\n    return %y\n  }\n}\n");
+  assert_int_equal(
+      compare(text.data, x, RESULTS, (const char *const[]){"MaxPool", "Max@", "Transpose", NULL}, "Dequantize"), 0);
+  byoc_string_deinit(&text);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_conv_and_relu),
+      cmocka_unit_test(test_gemm_with_a_bias_of_floats),
+      cmocka_unit_test(test_matmul_of_transposed_weights),
+      cmocka_unit_test(test_movement),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
