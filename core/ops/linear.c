@@ -92,7 +92,7 @@ static void pack_words(const product_t *p, const byoc_tile_t *tile, const byoc_l
   const byoc_loop_expr_t *k = BYOC_LADD(b, p->k0, BYOC_LMUL(b, word, byoc_loop_int(b, 4)));
   for (int64_t q = 0; q < 4; ++q) {
     const byoc_loop_expr_t *x = load_right(p, BYOC_LADD(b, k, byoc_loop_int(b, q)), BYOC_LADD(b, first, j));
-    x = byoc_tile_byte(b, x, byoc_loop_const_int(b, BYOC_DTYPE_I32, q));
+    x = byoc_tile_byte(b, x, q);
     if (count && q > 0) {
       const byoc_loop_expr_t *has = byoc_loop_binary(b, BYOC_LOOP_OP_LT, byoc_loop_int(b, q), count);
       x = byoc_loop_select(b, has, x, byoc_loop_const_int(b, BYOC_DTYPE_I32, 0));

@@ -92,6 +92,8 @@ static const byoc_loop_expr_t *emit_quantised(byoc_loop_builder_t *b, byoc_dtype
   double low = 0.0, high = 0.0;
   range_of(dtype, &low, &high);
   x = BYOC_LMIN(b, BYOC_LMAX(b, x, byoc_loop_const(b, x->dtype, low)), byoc_loop_const(b, x->dtype, high));
+  // By way of i32, which compilers have vectors for; the value is within the range already.
+  if (byoc_dtype_bits(dtype) <= 16) x = byoc_emit_as(b, BYOC_DTYPE_I32, x);
   return byoc_emit_as(b, dtype, x);
 }
 

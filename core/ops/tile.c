@@ -43,12 +43,10 @@ static int64_t panel_size(const byoc_tile_t *tile) {
   return (int64_t)(tile->is_bytes ? (tile->depth + 3) / 4 : tile->depth) * tile->columns;
 }
 
-const byoc_loop_expr_t *byoc_tile_byte(byoc_loop_builder_t *b, const byoc_loop_expr_t *x,
-                                       const byoc_loop_expr_t *place) {
+const byoc_loop_expr_t *byoc_tile_byte(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, int64_t place) {
   // As a byte without a sign first, so that nothing spills into the bytes above.
   x = byoc_emit_as(b, BYOC_DTYPE_I32, byoc_emit_as(b, BYOC_DTYPE_U8, x));
-  const byoc_loop_expr_t *shift = BYOC_LMUL(b, place, byoc_loop_const_int(b, BYOC_DTYPE_I32, 8));
-  return byoc_loop_binary(b, BYOC_LOOP_OP_SHL, x, shift);
+  return byoc_loop_binary(b, BYOC_LOOP_OP_SHL, x, byoc_loop_const_int(b, BYOC_DTYPE_I32, 8 * place));
 }
 
 void byoc_tile_begin(byoc_tile_t *tile, const byoc_loop_expr_t *columns_used) {
@@ -106,7 +104,7 @@ static void add_words(const rows_t *rows, const byoc_loop_expr_t *word, const by
     const byoc_loop_expr_t *at = BYOC_LADD(b, rows->base[r], BYOC_LMUL(b, word, byoc_loop_int(b, 4))), *bytes = NULL;
     for (int64_t q = 0; q < 4; ++q) {
       const byoc_loop_expr_t *x = byoc_loop_load(b, rows->a, BYOC_LADD(b, at, byoc_loop_int(b, q)));
-      x = byoc_tile_byte(b, x, byoc_loop_const_int(b, BYOC_DTYPE_I32, q));
+      x = byoc_tile_byte(b, x, q);
       if (count && q > 0) {
         const byoc_loop_expr_t *has = byoc_loop_binary(b, BYOC_LOOP_OP_LT, byoc_loop_int(b, q), count);
         x = byoc_loop_select(b, has, x, byoc_loop_const_int(b, BYOC_DTYPE_I32, 0));

@@ -14,8 +14,8 @@
 // 8 x 32 sums fill 16 of AVX-512's 32 registers and leave 2 loads to 8 multiply-adds a vector of columns; the panel
 // (256 deep: 32 KiB of f32) and the sums of a block of rows (8 KiB) stay in the first two levels of cache.
 enum { BYOC_TILE_ROWS = 8, BYOC_TILE_COLUMNS = 32, BYOC_TILE_DEPTH = 256, BYOC_TILE_ROW_BLOCK = 64 };
-// Of bytes: the panel (16 KiB) and the sums (16 KiB) are as large together; more rows share the cost of packing words.
-enum { BYOC_TILE_BYTES_DEPTH = 512, BYOC_TILE_BYTES_ROW_BLOCK = 128, BYOC_TILE_BYTES_LEAST_COLUMNS = 16 };
+// Of bytes: the panel takes 16 KiB and the sums up to 64 KiB; many rows share the cost of packing words.
+enum { BYOC_TILE_BYTES_DEPTH = 512, BYOC_TILE_BYTES_ROW_BLOCK = 512, BYOC_TILE_BYTES_LEAST_COLUMNS = 16 };
 
 typedef struct byoc_tile_t {
   byoc_lower_t *lower;
@@ -35,9 +35,8 @@ void byoc_tile_choose(byoc_tile_t *tile, byoc_lower_t *lower, byoc_dtype_t dtype
 // The same for a product of bytes, in i32. One operand's are signed, the other's are not.
 void byoc_tile_choose_bytes(byoc_tile_t *tile, byoc_lower_t *lower, const byoc_loop_expr_t *row_count,
                             const byoc_loop_expr_t *column_count);
-// x (any of the byte types) as byte `place` (0 to 3, an i32) of a word that is zero elsewhere.
-const byoc_loop_expr_t *byoc_tile_byte(byoc_loop_builder_t *b, const byoc_loop_expr_t *x,
-                                       const byoc_loop_expr_t *place);
+// x (any of the byte types) as byte `place` (0 to 3) of a word that is zero elsewhere.
+const byoc_loop_expr_t *byoc_tile_byte(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, int64_t place);
 // Declares panel and sums in the open block, sums cleared; where fewer than all columns are in use the panel too.
 void byoc_tile_begin(byoc_tile_t *tile, const byoc_loop_expr_t *columns_used);
 // Runs the rows over the panel: A's element (row, k) is a[row_base(row) + k * step]; steps of bytes are 1.
