@@ -6,8 +6,8 @@
 // (depthwise) packing would cost as much as computing, and pixels are summed in place instead.
 #include <string.h>
 
+#include "core/ops/conv.h"
 #include "core/ops/tile.h"
-#include "core/ops/window.h"
 
 // The result of convolving operand 0 with the weights and the bias at these operands.
 static byoc_status_t infer_shape(const byoc_infer_t *infer, uint32_t weights, uint32_t bias, byoc_dtype_t dtype) {
@@ -76,34 +76,15 @@ byoc_status_t byoc_infer_quantised_conv(byoc_infer_t *infer) {
   return infer_shape(infer, weights, 8, byoc_operand_type(infer->node, 7)->dtype);
 }
 
-typedef struct {
-  byoc_lower_t *lower;
-  byoc_loop_builder_t *b;
-  const byoc_node_t *node;
-  const byoc_type_t *x_type, *w_type, *y_type;
-  const byoc_loop_buffer_t *x, *w;
-  byoc_window_t window;
-  int32_t last; // index of the last spatial dimension
-  byoc_dtype_t dtype;
-  const byoc_loop_expr_t *group_channels, *group_rows; // input and output channels of a group
-  const byoc_loop_expr_t *width;                       // of the result: its last dimension
-  const byoc_loop_expr_t *zero;
-  const byoc_loop_expr_t *pad; // what x is padded with
-  bool is_bytes;               // x and w are, of which one is signed
-  // Of the parallel iteration at hand.
-  const byoc_loop_expr_t *n, *group, *channel0, *row0;
-} conv_t;
-
-static void decode_row(const conv_t *conv, const byoc_loop_expr_t *line, const byoc_loop_expr_t **out) {
+static void decode_row(const byoc_conv_t *conv, const byoc_loop_expr_t *line, const byoc_loop_expr_t **out) {
   // The result's spatial dimensions but the last one, from their linear index; out is indexed by spatial dimension.
   const byoc_loop_expr_t *at[BYOC_MAX_RANK];
   byoc_emit_unravel(conv->b, conv->y_type, 2, 2 + conv->last, line, at);
   for (int32_t d = 0; d < conv->last; ++d) out[d] = byoc_loop_let(conv->b, "at", at[2 + d]);
 }
 
-// Linear index in x of (n, channel, coordinates of the outer spatial dimensions, 0).
-static const byoc_loop_expr_t *input_line(const conv_t *conv, const byoc_loop_expr_t *channel,
-                                          const byoc_loop_expr_t *const *coordinates) {
+const byoc_loop_expr_t *byoc_conv_input_line(const byoc_conv_t *conv, const byoc_loop_expr_t *channel,
+                                             const byoc_loop_expr_t *const *coordinates) {
   const byoc_loop_expr_t *indices[BYOC_MAX_RANK] = {conv->n, channel};
   for (int32_t d = 0; d < conv->last; ++d) indices[2 + d] = coordinates[d];
   indices[2 + conv->last] = conv->zero;
@@ -111,7 +92,7 @@ static const byoc_loop_expr_t *input_line(const conv_t *conv, const byoc_loop_ex
 }
 
 // Opens loops over kernel taps in dimensions [0, count); returns the linear tap so far.
-static const byoc_loop_expr_t *open_taps(const conv_t *conv, int32_t count, const byoc_loop_expr_t **taps) {
+static const byoc_loop_expr_t *open_taps(const byoc_conv_t *conv, int32_t count, const byoc_loop_expr_t **taps) {
   byoc_loop_builder_t *b = conv->b;
   const byoc_loop_expr_t *linear = conv->zero;
   for (int32_t d = 0; d < count; ++d) {
@@ -122,14 +103,14 @@ static const byoc_loop_expr_t *open_taps(const conv_t *conv, int32_t count, cons
   return linear;
 }
 
-static void close_taps(const conv_t *conv, int32_t count) {
+static void close_taps(const byoc_conv_t *conv, int32_t count) {
   for (int32_t d = 0; d < count; ++d) {
     if (conv->window.kernel[d] != 1) byoc_loop_end(conv->b);
   }
 }
 
 // Coordinates of x in the outer spatial dimensions, and whether they are inside (NULL where they always are).
-static const byoc_loop_expr_t *outer_input(const conv_t *conv, const byoc_loop_expr_t *const *at,
+static const byoc_loop_expr_t *outer_input(const byoc_conv_t *conv, const byoc_loop_expr_t *const *at,
                                            const byoc_loop_expr_t *const *taps, const byoc_loop_expr_t **out) {
   byoc_loop_builder_t *b = conv->b;
   const byoc_loop_expr_t *inside = NULL;
@@ -155,7 +136,7 @@ typedef struct {
   const byoc_loop_expr_t *offset, *factor; // factor: what moves a byte to its place
 } slot_t;
 
-static slot_t slot_of(const conv_t *conv, const byoc_tile_t *tile, const byoc_loop_expr_t *k,
+static slot_t slot_of(const byoc_conv_t *conv, const byoc_tile_t *tile, const byoc_loop_expr_t *k,
                       const byoc_loop_expr_t *first) {
   byoc_loop_builder_t *b = conv->b;
   slot_t slot = {.tile = tile};
@@ -170,7 +151,7 @@ static slot_t slot_of(const conv_t *conv, const byoc_tile_t *tile, const byoc_lo
   return slot;
 }
 
-static void pack_value(const conv_t *conv, const slot_t *slot, const byoc_loop_expr_t *pixel,
+static void pack_value(const byoc_conv_t *conv, const slot_t *slot, const byoc_loop_expr_t *pixel,
                        const byoc_loop_expr_t *value) {
   byoc_loop_builder_t *b = conv->b;
   const byoc_loop_expr_t *at = BYOC_LADD(b, slot->offset, pixel);
@@ -182,7 +163,7 @@ static void pack_value(const conv_t *conv, const slot_t *slot, const byoc_loop_e
   byoc_loop_store(b, slot->tile->panel, at, byoc_emit_as(b, slot->tile->dtype, value));
 }
 
-static void pack_pads(const conv_t *conv, const slot_t *slot, const byoc_loop_expr_t *low,
+static void pack_pads(const byoc_conv_t *conv, const slot_t *slot, const byoc_loop_expr_t *low,
                       const byoc_loop_expr_t *high) {
   byoc_loop_builder_t *b = conv->b;
   pack_value(conv, slot, byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", low, high), conv->pad);
@@ -190,7 +171,7 @@ static void pack_pads(const conv_t *conv, const slot_t *slot, const byoc_loop_ex
 }
 
 // Bytes are put into words that hold the others already: all start as zeros.
-static void clear_words(const conv_t *conv, const byoc_tile_t *tile, const byoc_loop_expr_t *depth) {
+static void clear_words(const byoc_conv_t *conv, const byoc_tile_t *tile, const byoc_loop_expr_t *depth) {
   byoc_loop_builder_t *b = conv->b;
   const byoc_loop_expr_t *size = BYOC_LMUL(b, byoc_tile_count(b, depth, 4), byoc_loop_int(b, tile->columns));
   const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", conv->zero, size);
@@ -199,7 +180,7 @@ static void clear_words(const conv_t *conv, const byoc_tile_t *tile, const byoc_
 }
 
 // The part of a result line [first, first + used) of flattened pixels that lies in line `line`.
-static void line_part(const conv_t *conv, const byoc_loop_expr_t *line, const byoc_loop_expr_t *first,
+static void line_part(const byoc_conv_t *conv, const byoc_loop_expr_t *line, const byoc_loop_expr_t *first,
                       const byoc_loop_expr_t *used, const byoc_loop_expr_t **low, const byoc_loop_expr_t **high) {
   byoc_loop_builder_t *b = conv->b;
   const byoc_loop_expr_t *from = BYOC_LSUB(b, first, BYOC_LMUL(b, line, conv->width));
@@ -208,7 +189,7 @@ static void line_part(const conv_t *conv, const byoc_loop_expr_t *line, const by
 }
 
 // Opens a loop over the result lines that pixels [first, first + used) touch.
-static const byoc_loop_expr_t *open_lines(const conv_t *conv, const byoc_loop_expr_t *first,
+static const byoc_loop_expr_t *open_lines(const byoc_conv_t *conv, const byoc_loop_expr_t *first,
                                           const byoc_loop_expr_t *used) {
   byoc_loop_builder_t *b = conv->b;
   const byoc_loop_expr_t *one = byoc_loop_int(b, 1);
@@ -218,7 +199,7 @@ static const byoc_loop_expr_t *open_lines(const conv_t *conv, const byoc_loop_ex
 }
 
 // panel[(channel, tap)][pixel - first] = x of channels [channel0, channel0 + channels) where the tap falls inside.
-static void pack(const conv_t *conv, const byoc_tile_t *tile, const byoc_loop_expr_t *channels,
+static void pack(const byoc_conv_t *conv, const byoc_tile_t *tile, const byoc_loop_expr_t *channels,
                  const byoc_loop_expr_t *first, const byoc_loop_expr_t *used) {
   byoc_loop_builder_t *b = conv->b;
   if (tile->is_bytes) clear_words(conv, tile, BYOC_LMUL(b, channels, byoc_loop_int(b, conv->window.taps)));
@@ -227,7 +208,8 @@ static void pack(const conv_t *conv, const byoc_tile_t *tile, const byoc_loop_ex
   if (is_pointwise(&conv->window)) {
     const byoc_loop_expr_t *zeros[BYOC_MAX_SPATIAL];
     for (int32_t d = 0; d < conv->last; ++d) zeros[d] = conv->zero;
-    const byoc_loop_expr_t *from = byoc_loop_let(b, "from", BYOC_LADD(b, input_line(conv, source, zeros), first));
+    const byoc_loop_expr_t *from =
+        byoc_loop_let(b, "from", BYOC_LADD(b, byoc_conv_input_line(conv, source, zeros), first));
     const slot_t slot = slot_of(conv, tile, channel, conv->zero);
     const byoc_loop_expr_t *j = byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", conv->zero, used);
     pack_value(conv, &slot, j, byoc_loop_load(b, conv->x, BYOC_LADD(b, from, j)));
@@ -253,7 +235,7 @@ static void pack(const conv_t *conv, const byoc_tile_t *tile, const byoc_loop_ex
   } else {
     begin = low, end = high;
   }
-  const byoc_loop_expr_t *from = byoc_loop_let(b, "from", input_line(conv, source, in));
+  const byoc_loop_expr_t *from = byoc_loop_let(b, "from", byoc_conv_input_line(conv, source, in));
   const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", begin, end);
   const byoc_loop_expr_t *index =
       BYOC_LADD(b, from, byoc_window_input(b, &conv->window, conv->last, i, taps[conv->last]));
@@ -271,7 +253,7 @@ static void pack(const conv_t *conv, const byoc_tile_t *tile, const byoc_loop_ex
 }
 
 static const byoc_loop_expr_t *weight_row(const void *self, const byoc_loop_expr_t *row) {
-  const conv_t *conv = self;
+  const byoc_conv_t *conv = self;
   byoc_loop_builder_t *b = conv->b;
   // ((group * rows + row) * channels + channel0 of the block) * taps
   const byoc_loop_expr_t *channel = BYOC_LSUB(b, conv->channel0, BYOC_LMUL(b, conv->group, conv->group_channels));
@@ -280,21 +262,21 @@ static const byoc_loop_expr_t *weight_row(const void *self, const byoc_loop_expr
   return BYOC_LMUL(b, base, byoc_loop_int(b, conv->window.taps));
 }
 
-static const byoc_loop_expr_t *bias_of(const conv_t *conv, const byoc_loop_expr_t *row) {
+const byoc_loop_expr_t *byoc_conv_bias_of(const byoc_conv_t *conv, const byoc_loop_expr_t *row) {
   return byoc_has_operand(conv->node, 2)
              ? byoc_loop_let(conv->b, "bias", byoc_emit_load(conv->lower, conv->node, 2, &row))
              : NULL;
 }
 
-static void store_pixel(const conv_t *conv, const byoc_loop_expr_t *row, const byoc_loop_expr_t *const *at,
-                        const byoc_loop_expr_t *i, const byoc_loop_expr_t *value) {
+void byoc_conv_store_pixel(const byoc_conv_t *conv, const byoc_loop_expr_t *row, const byoc_loop_expr_t *const *at,
+                           const byoc_loop_expr_t *i, const byoc_loop_expr_t *value) {
   const byoc_loop_expr_t *indices[BYOC_MAX_RANK] = {conv->n, row};
   for (int32_t d = 0; d < conv->last; ++d) indices[2 + d] = at[d];
   indices[2 + conv->last] = i;
   byoc_emit_store(conv->lower, conv->node, 0, indices, value);
 }
 
-static void conv_as_product(conv_t *conv, byoc_tile_t *tile) {
+static void conv_as_product(byoc_conv_t *conv, byoc_tile_t *tile) {
   byoc_loop_builder_t *b = conv->b;
   const byoc_loop_expr_t *pixels = byoc_emit_extent(b, conv->y_type, 2, conv->y_type->rank);
   // As many input channels a panel as its depth holds, at least one.
@@ -340,14 +322,14 @@ static void conv_as_product(conv_t *conv, byoc_tile_t *tile) {
   const byoc_loop_expr_t *at[BYOC_MAX_SPATIAL], *low = NULL, *high = NULL;
   const byoc_loop_expr_t *r = byoc_loop_for(b, BYOC_LOOP_SERIAL, "r", conv->zero, rows);
   const byoc_loop_expr_t *row = byoc_loop_let(b, "m", BYOC_LADD(b, conv->row0, r));
-  const byoc_loop_expr_t *bias = bias_of(conv, row);
+  const byoc_loop_expr_t *bias = byoc_conv_bias_of(conv, row);
   const byoc_loop_expr_t *line = open_lines(conv, first, used);
   line_part(conv, line, first, used, &low, &high);
   decode_row(conv, line, at);
   const byoc_loop_expr_t *offset = byoc_loop_let(b, "offset", BYOC_LSUB(b, BYOC_LMUL(b, line, conv->width), first));
   const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", low, high);
   const byoc_loop_expr_t *value = byoc_tile_sum(tile, r, BYOC_LADD(b, offset, i));
-  store_pixel(conv, row, at, i, bias ? BYOC_LADD(b, value, bias) : value);
+  byoc_conv_store_pixel(conv, row, at, i, bias ? BYOC_LADD(b, value, bias) : value);
   byoc_loop_end(b);
   byoc_loop_end(b);
   byoc_loop_end(b);
@@ -355,7 +337,7 @@ static void conv_as_product(conv_t *conv, byoc_tile_t *tile) {
 }
 
 // Few output channels a group, or very large kernels: sums of one stretch of a line at a time, tap by tap.
-static void conv_in_place(conv_t *conv) {
+static void conv_in_place(byoc_conv_t *conv) {
   enum { STRETCH = 64, MOST_WRITTEN_OUT = 16 };
   byoc_loop_builder_t *b = conv->b;
   const byoc_loop_expr_t *lines = byoc_emit_extent(b, conv->y_type, 2, 2 + conv->last);
@@ -366,7 +348,7 @@ static void conv_in_place(conv_t *conv) {
   conv->n = byoc_loop_let(b, "n", BYOC_LDIV(b, t, rows));
   conv->channel0 =
       byoc_loop_let(b, "channel0", BYOC_LMUL(b, BYOC_LDIV(b, row, conv->group_rows), conv->group_channels));
-  const byoc_loop_expr_t *bias = bias_of(conv, row);
+  const byoc_loop_expr_t *bias = byoc_conv_bias_of(conv, row);
   int64_t stretch = STRETCH, known = 0;
   if (byoc_loop_is_int(conv->width, &known) && known >= 1 && known < stretch) stretch = known;
   const byoc_loop_buffer_t *sums = byoc_loop_allocate(b, "sums", conv->dtype, stretch);
@@ -388,7 +370,7 @@ static void conv_in_place(conv_t *conv) {
   const byoc_loop_expr_t *outer_tap = open_taps(conv, conv->last, taps);
   const byoc_loop_expr_t *inside = outer_input(conv, at, taps, in);
   if (inside) byoc_loop_if(b, inside);
-  const byoc_loop_expr_t *from = byoc_loop_let(b, "from", input_line(conv, source, in));
+  const byoc_loop_expr_t *from = byoc_loop_let(b, "from", byoc_conv_input_line(conv, source, in));
   const byoc_loop_expr_t *size = byoc_loop_int(b, conv->window.kernel[conv->last]);
   const byoc_loop_expr_t *weights = BYOC_LADD(b, BYOC_LMUL(b, row, conv->group_channels), channel);
   weights = BYOC_LMUL(b, weights, byoc_loop_int(b, conv->window.taps));
@@ -418,96 +400,8 @@ static void conv_in_place(conv_t *conv) {
   byoc_loop_end(b);
 
   i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", low, high);
-  store_pixel(conv, row, at, i, byoc_loop_load(b, sums, BYOC_LSUB(b, i, low)));
+  byoc_conv_store_pixel(conv, row, at, i, byoc_loop_load(b, sums, BYOC_LSUB(b, i, low)));
   byoc_loop_end(b);
-  byoc_loop_end(b);
-  byoc_loop_end(b);
-  byoc_loop_end(b);
-}
-
-// ---- one input channel a group, small kernels ----
-// Elements of a padded plane, and taps, that are held in local memory and in registers.
-enum { MOST_PLANE = 16384, MOST_PLANE_TAPS = 32 };
-
-typedef struct {
-  int64_t height, width; // padded: what the windows cover
-  int64_t top, left;
-} plane_t;
-
-static bool has_plane(const conv_t *conv, plane_t *plane) {
-  const byoc_window_t *w = &conv->window;
-  int64_t channels = 0;
-  if (w->spatial != 2 || w->taps > MOST_PLANE_TAPS || !byoc_type_is_static(conv->x_type)) return false;
-  if (!byoc_loop_is_int(conv->group_channels, &channels) || channels != 1) return false;
-  int64_t size[2];
-  for (int32_t d = 0; d < 2; ++d) {
-    if (!byoc_dim_is_constant(w->pad_begin[d]) || w->pad_begin[d].constant < 0) return false;
-    if (!byoc_dim_is_constant(w->out[d]) || w->out[d].constant < 1 || w->out[d].constant > MOST_PLANE) return false;
-    size[d] = (w->out[d].constant - 1) * w->stride[d] + (w->kernel[d] - 1) * w->dilation[d] + 1;
-    if (size[d] < 1 || size[d] > MOST_PLANE || w->pad_begin[d].constant >= size[d]) return false;
-  }
-  *plane = (plane_t){size[0], size[1], w->pad_begin[0].constant, w->pad_begin[1].constant};
-  return size[0] * size[1] <= MOST_PLANE;
-}
-
-// The channel's plane with its padding.
-static const byoc_loop_buffer_t *copy_plane(const conv_t *conv, const plane_t *plane) {
-  byoc_loop_builder_t *b = conv->b;
-  int64_t rows = conv->x_type->dims[2].constant, columns = conv->x_type->dims[3].constant;
-  if (rows > plane->height - plane->top) rows = plane->height - plane->top;
-  if (columns > plane->width - plane->left) columns = plane->width - plane->left;
-  const byoc_loop_buffer_t *padded = byoc_loop_allocate(b, "padded", conv->dtype, plane->height * plane->width);
-  const byoc_loop_expr_t *all = byoc_loop_int(b, plane->height * plane->width);
-  if (rows < plane->height || columns < plane->width) {
-    const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", conv->zero, all);
-    byoc_loop_store(b, padded, i, byoc_loop_const(b, conv->dtype, 0.0));
-    byoc_loop_end(b);
-  }
-  const byoc_loop_expr_t *y = byoc_loop_for(b, BYOC_LOOP_SERIAL, "y", conv->zero, byoc_loop_int(b, rows));
-  const byoc_loop_expr_t *from = byoc_loop_let(b, "from", input_line(conv, conv->channel0, &y));
-  const byoc_loop_expr_t *to =
-      BYOC_LMUL(b, BYOC_LADD(b, y, byoc_loop_int(b, plane->top)), byoc_loop_int(b, plane->width));
-  to = byoc_loop_let(b, "to", BYOC_LADD(b, to, byoc_loop_int(b, plane->left)));
-  const byoc_loop_expr_t *x = byoc_loop_for(b, BYOC_LOOP_VECTOR, "x", conv->zero, byoc_loop_int(b, columns));
-  byoc_loop_store(b, padded, BYOC_LADD(b, to, x),
-                  byoc_emit_as(b, conv->dtype, byoc_loop_load(b, conv->x, BYOC_LADD(b, from, x))));
-  byoc_loop_end(b);
-  byoc_loop_end(b);
-  return padded;
-}
-
-// All taps of a pixel in one expression, over a copy of the plane that has its padding.
-static void conv_plane(conv_t *conv, const plane_t *plane) {
-  byoc_loop_builder_t *b = conv->b;
-  const byoc_window_t *w = &conv->window;
-  const byoc_loop_expr_t *rows = byoc_emit_dim(b, conv->y_type, 1);
-  const byoc_loop_expr_t *all = BYOC_LMUL(b, byoc_emit_dim(b, conv->x_type, 0), rows);
-  const byoc_loop_expr_t *t = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "t", conv->zero, all);
-  const byoc_loop_expr_t *row = byoc_loop_let(b, "m", BYOC_LMOD(b, t, rows)), *weight[MOST_PLANE_TAPS];
-  conv->n = byoc_loop_let(b, "n", BYOC_LDIV(b, t, rows));
-  conv->channel0 = byoc_loop_let(b, "channel", BYOC_LDIV(b, row, conv->group_rows));
-  const byoc_loop_expr_t *bias = bias_of(conv, row);
-  for (int64_t k = 0; k < w->taps; ++k) {
-    const byoc_loop_expr_t *at = BYOC_LADD(b, BYOC_LMUL(b, row, byoc_loop_int(b, w->taps)), byoc_loop_int(b, k));
-    weight[k] = byoc_loop_let(b, "a", byoc_emit_as(b, conv->dtype, byoc_loop_load(b, conv->w, at)));
-  }
-  const byoc_loop_buffer_t *padded = copy_plane(conv, plane);
-  const byoc_loop_expr_t *y = byoc_loop_for(b, BYOC_LOOP_SERIAL, "line", conv->zero, byoc_emit_dim(b, conv->y_type, 2));
-  const byoc_loop_expr_t *from =
-      byoc_loop_let(b, "from", BYOC_LMUL(b, y, byoc_loop_int(b, w->stride[0] * plane->width)));
-  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", conv->zero, conv->width);
-  const byoc_loop_expr_t *first = BYOC_LADD(b, from, BYOC_LMUL(b, i, byoc_loop_int(b, w->stride[1]))), *sum = bias;
-  for (int64_t ky = 0; ky < w->kernel[0]; ++ky) {
-    const byoc_loop_expr_t *part = NULL; // a sum of its own for each line of taps: shorter chains of additions
-    for (int64_t kx = 0; kx < w->kernel[1]; ++kx) {
-      int64_t offset = ky * w->dilation[0] * plane->width + kx * w->dilation[1];
-      const byoc_loop_expr_t *x = byoc_loop_load(b, padded, BYOC_LADD(b, first, byoc_loop_int(b, offset)));
-      x = BYOC_LMUL(b, x, weight[ky * w->kernel[1] + kx]);
-      part = part ? BYOC_LADD(b, part, x) : x;
-    }
-    sum = sum ? BYOC_LADD(b, sum, part) : part;
-  }
-  store_pixel(conv, row, &y, i, sum);
   byoc_loop_end(b);
   byoc_loop_end(b);
   byoc_loop_end(b);
@@ -532,7 +426,7 @@ bool byoc_conv_is_packed(const byoc_type_t *weights, int64_t groups) {
 
 static byoc_status_t loops_conv(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
-  conv_t conv = {.lower = lower, .b = b, .node = node};
+  byoc_conv_t conv = {.lower = lower, .b = b, .node = node};
   conv.x_type = node->operands[0]->type, conv.w_type = node->operands[1]->type, conv.y_type = node->results[0]->type;
   conv.x = byoc_lower_operand_buffer(lower, node, 0), conv.w = byoc_lower_operand_buffer(lower, node, 1);
   BYOC_RETURN_IF_ERROR(byoc_window_of(node, conv.x_type, conv.w_type->dims + 2, &conv.window));
@@ -554,10 +448,8 @@ static byoc_status_t loops_conv(byoc_lower_t *lower, const byoc_node_t *node) {
     conv.pad = byoc_loop_const(b, conv.dtype, 0.0);
   }
   bool few = has_few_rows(conv.w_type, groups);
-  plane_t plane;
-  if (few && has_plane(&conv, &plane)) {
-    conv_plane(&conv, &plane);
-  } else if (!byoc_conv_is_packed(conv.w_type, groups)) {
+  if (few && byoc_conv_plane(&conv)) return BYOC_OK;
+  if (!byoc_conv_is_packed(conv.w_type, groups)) {
     conv_in_place(&conv);
   } else {
     conv_as_product(&conv, &tile);

@@ -1,0 +1,37 @@
+// What the ways to compute a convolution share (core/ops/conv.c).
+#ifndef BYOC_CORE_OPS_CONV_H_
+#define BYOC_CORE_OPS_CONV_H_
+
+#include "core/ops/window.h"
+
+typedef struct byoc_conv_t {
+  byoc_lower_t *lower;
+  byoc_loop_builder_t *b;
+  const byoc_node_t *node;
+  const byoc_type_t *x_type, *w_type, *y_type;
+  const byoc_loop_buffer_t *x, *w;
+  byoc_window_t window;
+  int32_t last; // index of the last spatial dimension
+  byoc_dtype_t dtype;
+  const byoc_loop_expr_t *group_channels, *group_rows; // input and output channels of a group
+  const byoc_loop_expr_t *width;                       // of the result: its last dimension
+  const byoc_loop_expr_t *zero;
+  const byoc_loop_expr_t *pad; // what x is padded with
+  bool is_bytes;               // x and w are, of which one is signed
+  // Of the parallel iteration at hand.
+  const byoc_loop_expr_t *n, *group, *channel0, *row0;
+} byoc_conv_t;
+
+// Linear index in x of (n, channel, coordinates of the outer spatial dimensions, 0).
+const byoc_loop_expr_t *byoc_conv_input_line(const byoc_conv_t *conv, const byoc_loop_expr_t *channel,
+                                             const byoc_loop_expr_t *const *coordinates);
+// The bias of an output channel; NULL where there is none.
+const byoc_loop_expr_t *byoc_conv_bias_of(const byoc_conv_t *conv, const byoc_loop_expr_t *row);
+// Stores the pixel at (outer coordinates, i) of output channel `row`.
+void byoc_conv_store_pixel(const byoc_conv_t *conv, const byoc_loop_expr_t *row, const byoc_loop_expr_t *const *at,
+                           const byoc_loop_expr_t *i, const byoc_loop_expr_t *value);
+
+// One input channel a group and a small kernel: lowers it and says so (core/ops/conv_plane.c).
+bool byoc_conv_plane(byoc_conv_t *conv);
+
+#endif // BYOC_CORE_OPS_CONV_H_
