@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "match_gelu.h"
+
 // The chain as far as it was read.
 typedef struct chain_t {
   const byoc_graph_api_t *graph;
@@ -39,15 +41,6 @@ static const float *constant_f32(const byoc_graph_api_t *graph, const byoc_value
 
 static uint64_t element_count(const byoc_tensor_data_t *data) {
   return data->size_bytes / sizeof(float);
-}
-
-// A constant of one element; false unless it is one.
-static bool scalar_f32(const byoc_graph_api_t *graph, const byoc_value_t *value, float *out) {
-  byoc_tensor_data_t data;
-  const float *x = constant_f32(graph, value, &data);
-  if (!x || element_count(&data) != 1) return false;
-  *out = x[0];
-  return true;
 }
 
 static const int64_t *ints(const byoc_graph_api_t *graph, const byoc_node_t *node, const char *name, uint64_t count) {
@@ -298,9 +291,11 @@ static bool read_clip(chain_t *chain, byoc_node_t *node, byoc_cutlass_epilogue_t
   uint64_t operands = graph->operand_count(node);
   epilogue->p0 = (float)graph->attribute_float(node, "min", -INFINITY);
   epilogue->p1 = (float)graph->attribute_float(node, "max", INFINITY);
-  if (operands > 1 && graph->operand(node, 1) && !scalar_f32(graph, graph->operand(node, 1), &epilogue->p0))
+  if (operands > 1 && graph->operand(node, 1) &&
+      !byoc_cutlass_scalar_f32(graph, graph->operand(node, 1), &epilogue->p0))
     return refuse(chain, "the clip's lower bound is not constant");
-  if (operands > 2 && graph->operand(node, 2) && !scalar_f32(graph, graph->operand(node, 2), &epilogue->p1))
+  if (operands > 2 && graph->operand(node, 2) &&
+      !byoc_cutlass_scalar_f32(graph, graph->operand(node, 2), &epilogue->p1))
     return refuse(chain, "the clip's upper bound is not constant");
   return true;
 }
@@ -335,60 +330,13 @@ static bool read_activation(chain_t *chain, byoc_node_t *node, const char *op) {
   return true;
 }
 
-static bool is_op(const byoc_graph_api_t *graph, const byoc_node_t *node, const char *op) {
-  return node && graph->node_domain(node)[0] == '\0' && strcmp(graph->node_operator(node), op) == 0;
-}
-
-// The operand of a two-operand node that is not a scalar constant, with that constant; NULL unless there is one each.
-static byoc_value_t *apart_from_scalar(const byoc_graph_api_t *graph, const byoc_node_t *node, float *out_scalar) {
-  if (graph->operand_count(node) != 2) return NULL;
-  byoc_value_t *a = graph->operand(node, 0), *b = graph->operand(node, 1);
-  if (scalar_f32(graph, b, out_scalar)) return a;
-  return !is_op(graph, node, "Div") && scalar_f32(graph, a, out_scalar) ? b : NULL;
-}
-
-// Whether the value is 1 + Erf(x / sqrt(2)).
-static bool is_erf_part(const byoc_graph_api_t *graph, const byoc_value_t *value, const byoc_value_t *x) {
-  float scalar = 0;
-  byoc_node_t *add = graph->value_producer(value);
-  if (!is_op(graph, add, "Add")) return false;
-  byoc_value_t *erf_value = apart_from_scalar(graph, add, &scalar);
-  byoc_node_t *erf = erf_value && scalar == 1.0f ? graph->value_producer(erf_value) : NULL;
-  byoc_node_t *scale = is_op(graph, erf, "Erf") ? graph->value_producer(graph->operand(erf, 0)) : NULL;
-  bool divides = is_op(graph, scale, "Div");
-  if (!divides && !is_op(graph, scale, "Mul")) return false;
-  return apart_from_scalar(graph, scale, &scalar) == x &&
-         fabsf(scalar - (divides ? 1.41421356f : 0.707106781f)) < 1e-4f;
-}
-
-// x * (1 + Erf(x / sqrt(2))) * 0.5 → Gelu(x), in whichever order the three are multiplied: the five nodes at the end.
-static bool read_erf_gelu(chain_t *chain, byoc_node_t *last) {
-  const byoc_graph_api_t *graph = chain->graph;
-  byoc_value_t *factors[3];
-  float scalar = 0;
-  size_t count = 0, halves = 0, selves = 0, parts = 0;
-  if (chain->activated || !is_op(graph, last, "Mul")) return false;
-  for (uint64_t i = 0; i < 2; ++i) { // one of the two operands is a product itself
-    byoc_value_t *operand = graph->operand(last, i);
-    byoc_node_t *inner = operand == chain->value ? NULL : graph->value_producer(operand);
-    if (is_op(graph, inner, "Mul") && count < 2) {
-      factors[count++] = graph->operand(inner, 0);
-      operand = graph->operand(inner, 1);
-    }
-    if (count < 3) factors[count++] = operand;
-  }
-  if (count != 3) return false;
-  for (size_t i = 0; i < 3; ++i) {
-    if (factors[i] == chain->value)
-      ++selves;
-    else if (scalar_f32(graph, factors[i], &scalar))
-      halves += scalar == 0.5f;
-    else
-      parts += is_erf_part(graph, factors[i], chain->value);
-  }
-  if (selves != 1 || halves != 1 || parts != 1) return false;
+// The last `left` nodes are a Gelu written out.
+static bool read_gelu(chain_t *chain, byoc_node_t *last, size_t left) {
+  uint32_t activation = BYOC_CUTLASS_ACT_NONE;
+  if (chain->activated || byoc_cutlass_find_gelu(chain->graph, last, chain->value, &activation) != left) return false;
+  if (!same_dims(chain->graph, chain->value, chain->graph->node_result(last, 0))) return false;
   chain->activated = true;
-  chain->match->problem.epilogue.activation = BYOC_CUTLASS_ACT_GELU;
+  chain->match->problem.epilogue.activation = activation;
   return true;
 }
 
@@ -437,7 +385,7 @@ bool byoc_cutlass_match(const byoc_graph_api_t *graph, byoc_node_t *const *nodes
   chain_t chain = {.graph = graph, .match = out_match};
   if (count == 0) return refuse(&chain, "no operator");
   for (size_t i = 0; i < count; ++i) {
-    if (i > 0 && i + 5 == count && read_erf_gelu(&chain, nodes[count - 1]))
+    if (i > 0 && read_gelu(&chain, nodes[count - 1], count - i))
       i = count - 1;
     else if (!read_node(&chain, nodes[i], i == 0))
       return false;

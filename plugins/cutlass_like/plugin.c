@@ -33,6 +33,9 @@ static int32_t accept_region(void *self, byoc_region_t *region) {
 #define GATED(p)    "(Mul(" p ", {Sigmoid|HardSigmoid}(" p ")))"
 #define ERF(p)      "Add(Erf({Div|Mul}(" p ", @)), @)"
 #define ERF_GELU(p) "(Mul(Mul(" p ", " ERF(p) "), @) | Mul(Mul(" p ", @), " ERF(p) ") | Mul(" p ", Mul(" ERF(p) ", @)))"
+#define TANH(p)     "Add(Tanh(Mul(Add(" p ", Mul(Pow(" p ", @), @)), @)), @)"
+#define TANH_GELU(p)                                                                                                   \
+  "(Mul(Mul(" p ", " TANH(p) "), @) | Mul(Mul(" p ", @), " TANH(p) ") | Mul(" p ", Mul(" TANH(p) ", @)))"
 #define CONV        "(Conv(_, @) | Conv(_, @, @))"
 #define NORMALISED  "BatchNormalization?(" CONV ", @, @, @, @)"
 #define CONV_BIAS   "{Add|Mul}?({Add|Mul}?(" NORMALISED ", @), @)"
@@ -55,6 +58,7 @@ static const byoc_rule_t rules[] = {
     RULE("conv_bn", "BatchNormalization(" CONV ", @, @, @, @)"),
     RULE("conv", CONV),
     RULE("gemm_gelu", ERF_GELU(GEMM_BIAS)),
+    RULE("gemm_gelu_tanh", TANH_GELU(GEMM_BIAS)),
     RULE("gemm_add_act", ACTIVATED("Add(" GEMM_BIAS ", _)")),
     RULE("gemm_act", ACTIVATED(GEMM_BIAS)),
     RULE("gemm_add", "Add(" GEMM_BIAS ", _)"),
