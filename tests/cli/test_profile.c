@@ -27,6 +27,8 @@ static void test_work(void **state) {
   byoc_test_shell(0, "byoc profile tiny.so --runs 5 --input in/x:0=x.npy --json tiny.json");
   byoc_test_printed("median of 5 runs");
   byoc_test_printed("machine: ");
+  byoc_test_shell(0, "byoc profile tiny.so --runs 2 --best");
+  byoc_test_printed("fastest of 2 runs");
   json_t *root = read_json("tiny.json"), *steps = json_object_get(root, "instructions");
   assert_true(number(json_object_get(root, "machine"), "gflops_per_s") > 0);
   assert_true(number(json_object_get(root, "machine"), "gbytes_per_s") > 0);

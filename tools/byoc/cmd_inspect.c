@@ -17,7 +17,7 @@ typedef struct inspect_options_t {
 
 static json_t *info_to_json(const byoc_tensor_info_t *info) {
   json_t *dims = json_array();
-  for (uint32_t d = 0; d < info->rank; ++d) {
+  for (uint32_t d = 0; info->rank != BYOC_ARGUMENT_ANY_RANK && d < info->rank; ++d) {
     bool symbolic = info->dims[d] < 0 && info->dim_names != NULL && info->dim_names[d] != NULL;
     json_array_append_new(dims, symbolic ? byoc_json_text(info->dim_names[d]) : json_integer(info->dims[d]));
   }
@@ -29,16 +29,19 @@ static json_t *info_to_json(const byoc_tensor_info_t *info) {
   return object;
 }
 
-static void print_info(const char *what, const byoc_tensor_info_t *info) {
-  printf("%s %s : %s[", what, info->name, byoc_dtype_name(info->dtype));
-  for (uint32_t d = 0; d < info->rank; ++d) {
+static void print_info(const char *what, const byoc_tensor_info_t *info, const char *kinds) {
+  bool is_ranked = info->rank != BYOC_ARGUMENT_ANY_RANK;
+  printf("%s %s : %s%s%s[%s", what, info->name, kinds[0] == 'o' ? "optional " : "",
+         strchr(kinds, 's') != NULL ? "sequence of " : "", byoc_dtype_name(info->dtype), is_ranked ? "" : "*");
+  for (uint32_t d = 0; is_ranked && d < info->rank; ++d) {
     if (info->dims[d] < 0 && info->dim_names != NULL && info->dim_names[d] != NULL) {
       printf("%s%s", d ? "," : "", info->dim_names[d]);
     } else {
       printf("%s%lld", d ? "," : "", (long long)info->dims[d]);
     }
   }
-  printf("]  %llu bytes\n", (unsigned long long)info->size_bytes);
+  if (info->size_bytes > 0) printf("]  %llu bytes\n", (unsigned long long)info->size_bytes);
+  if (info->size_bytes == 0) printf("]\n");
 }
 
 static byoc_status_t artifact_to_json(const byoc_artifact_t *table, byoc_diag_t *diag) {
@@ -80,8 +83,10 @@ static byoc_status_t inspect_artifact(const inspect_options_t *options, byoc_dia
     status = artifact_to_json(table, diag);
   } else {
     printf("artifact of %s, ABI %u\n", table->model_name, table->abi_version);
-    for (uint32_t i = 0; i < table->input_count; ++i) print_info("input ", &table->inputs[i]);
-    for (uint32_t i = 0; i < table->output_count; ++i) print_info("output", &table->outputs[i]);
+    for (uint32_t i = 0; i < table->input_count; ++i)
+      print_info("input ", &table->inputs[i], byoc_artifact_input_kind(table, i));
+    for (uint32_t i = 0; i < table->output_count; ++i)
+      print_info("output", &table->outputs[i], byoc_artifact_output_kind(table, i));
     status = print_modules(table, diag);
     printf("workspace %llu bytes a context, constants %llu bytes\nmetadata %s\n",
            (unsigned long long)table->workspace_size_bytes, (unsigned long long)table->constants_size_bytes,

@@ -7,6 +7,7 @@ typedef struct profile_options_t {
   const char *artifact, *json, *trace, *html;
   byoc_text_items_t inputs;
   int64_t run_count, warm_up_count, thread_count, seed;
+  bool best;
 } profile_options_t;
 
 static byoc_status_t report(const profile_options_t *options, const byoc_profile_t *profile, byoc_diag_t *diag) {
@@ -31,10 +32,15 @@ static byoc_status_t profile(const profile_options_t *options, byoc_diag_t *diag
   byoc_artifact_run_t run;
   BYOC_RETURN_IF_ERROR(byoc_artifact_run_open(options->artifact, (int32_t)options->thread_count, diag, &run));
   byoc_profile_t result = {0};
-  byoc_status_t status = byoc_ports_read(&run.inputs, &options->inputs, diag);
+  byoc_status_t status = BYOC_OK;
+  if (byoc_artifact_is_dynamic(run.artifact.table)) {
+    status = byoc_diag_error(diag, BYOC_UNSUPPORTED, "profiles are of models whose shapes are all known");
+    byoc_diag_hint(diag, "give each symbolic dimension a value: byoc build MODEL --dim NAME=VALUE --profile");
+  }
+  if (status == BYOC_OK) status = byoc_ports_read(&run.inputs, &options->inputs, diag);
   if (status == BYOC_OK) status = byoc_ports_randomise(&run.inputs, (uint64_t)options->seed, diag);
   if (status == BYOC_OK) {
-    status = byoc_profile_collect(&run, options->warm_up_count, options->run_count, diag, &result);
+    status = byoc_profile_collect(&run, options->warm_up_count, options->run_count, options->best, diag, &result);
   }
   result.thread_count = (int32_t)options->thread_count;
   if (status == BYOC_OK) status = byoc_profile_compare(&result, diag);
@@ -52,6 +58,7 @@ int byoc_main_profile(int argc, char **argv) {
       {"threads", 0, BYOC_OPT_COUNT, &options.thread_count, "N", "threads (default 1)"},
       {"input", 'i', BYOC_OPT_LIST, &options.inputs, "NAME=FILE.npy", "an input's values (default: random)"},
       {"seed", 0, BYOC_OPT_COUNT, &options.seed, "N", "of the random inputs (default 0)"},
+      {"best", 0, BYOC_OPT_FLAG, &options.best, "", "each instruction's fastest time instead of its median"},
       {"json", 0, BYOC_OPT_TEXT, &options.json, "FILE", "write the table as JSON"},
       {"trace", 0, BYOC_OPT_TEXT, &options.trace, "FILE", "write the fastest run as Chrome-trace JSON (Perfetto)"},
       {"html", 0, BYOC_OPT_TEXT, &options.html, "FILE", "write a picture: time line, slowest, roofline"},

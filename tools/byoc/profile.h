@@ -33,6 +33,7 @@ typedef struct byoc_profile_t {
   const byoc_artifact_t *artifact;
   int32_t thread_count;
   size_t run_count;
+  bool best;                                // fastest times in the place of medians
   byoc_calibration_t limits;                // of the machine, all threads together
   BYOC_VECTOR(byoc_profile_row_t) rows;     // instructions in order of the program, nodes behind them
   size_t step_count;                        // instructions among them
@@ -44,7 +45,8 @@ typedef struct byoc_profile_t {
 } byoc_profile_t;
 
 // Runs the artifact's profile entry `run_count` times after `warm_up_count` others. `deinit` is due either way.
-byoc_status_t byoc_profile_collect(byoc_artifact_run_t *run, int64_t warm_up_count, int64_t run_count,
+// With `best` the fastest times stand for the medians: on a machine that is busy otherwise.
+byoc_status_t byoc_profile_collect(byoc_artifact_run_t *run, int64_t warm_up_count, int64_t run_count, bool best,
                                    byoc_diag_t *diag, byoc_profile_t *out_profile);
 void byoc_profile_deinit(byoc_profile_t *profile);
 // Measures the machine with the artifact's number of threads and compares each row with it.

@@ -144,9 +144,10 @@ static int compare_doubles(const void *left, const void *right) {
 }
 
 // Of numbers that may be put in another order; 0 of none.
-static double median(double *values, size_t count) {
+static double middle_of(double *values, size_t count, bool best) {
   if (count == 0) return 0;
   qsort(values, count, sizeof(*values), compare_doubles);
+  if (best) return values[0];
   return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
@@ -201,15 +202,15 @@ static byoc_status_t run_all(collector_t *c, byoc_artifact_run_t *run, int64_t w
 static void take_medians(byoc_profile_t *profile) {
   for (size_t i = 0; i < profile->rows.count; ++i) {
     byoc_profile_row_t *row = &profile->rows.data[i];
-    row->median_ns = median(row->run_ns.data, row->run_ns.count);
+    row->median_ns = middle_of(row->run_ns.data, row->run_ns.count, profile->best);
     if (i < profile->step_count) profile->steps_ns += row->median_ns;
   }
-  profile->median_ns = median(profile->total_ns.data, profile->total_ns.count);
+  profile->median_ns = middle_of(profile->total_ns.data, profile->total_ns.count, profile->best);
 }
 
-byoc_status_t byoc_profile_collect(byoc_artifact_run_t *run, int64_t warm_up_count, int64_t run_count,
+byoc_status_t byoc_profile_collect(byoc_artifact_run_t *run, int64_t warm_up_count, int64_t run_count, bool best,
                                    byoc_diag_t *diag, byoc_profile_t *out_profile) {
-  *out_profile = (byoc_profile_t){.artifact = run->artifact.table, .run_count = (size_t)run_count};
+  *out_profile = (byoc_profile_t){.artifact = run->artifact.table, .run_count = (size_t)run_count, .best = best};
   if (run->artifact.table->profile == NULL) {
     byoc_status_t status =
         byoc_diag_error(diag, BYOC_UNSUPPORTED, "the artifact has no profile entry: it was built without --profile");

@@ -154,8 +154,8 @@ static void append_bars(const byoc_profile_t *profile, const size_t *order, byoc
     if (count < MAX_BARS) shown[count++] = row;
     if (row->median_ns > longest) longest = row->median_ns;
   }
-  byoc_string_appendf(out, "<h2>Where the time goes</h2>\n<p>Medians of %zu runs; the %zu slowest of %zu.</p>\n",
-                      profile->run_count, count, leaf_count);
+  byoc_string_appendf(out, "<h2>Where the time goes</h2>\n<p>%s of %zu runs; the %zu slowest of %zu.</p>\n",
+                      profile->best ? "Fastest times" : "Medians", profile->run_count, count, leaf_count);
   byoc_string_appendf(out, "<svg viewBox=\"0 0 %d %zu\">\n", WIDTH, count * BAR + 4);
   double scale = (WIDTH - LABEL - 260) / longest;
   for (size_t i = 0; i < count; ++i) append_bar(profile, shown[i], (int)i * BAR, scale, out);
@@ -260,9 +260,9 @@ byoc_status_t byoc_profile_write_html(const byoc_profile_t *profile, const size_
   append_text(&out, profile->artifact->model_name);
   byoc_string_appendf(&out, "</title><style>%s</style></head><body>\n<h1>Profile of ", style);
   append_text(&out, profile->artifact->model_name);
-  byoc_string_appendf(&out, "</h1>\n<p>%zu instructions, median of %zu runs %.3f ms, %d thread%s.</p>\n",
-                      profile->step_count, profile->run_count, profile->median_ns / 1e6, (int)profile->thread_count,
-                      profile->thread_count == 1 ? "" : "s");
+  byoc_string_appendf(&out, "</h1>\n<p>%zu instructions, %s of %zu runs %.3f ms, %d thread%s.</p>\n",
+                      profile->step_count, profile->best ? "fastest" : "median", profile->run_count,
+                      profile->median_ns / 1e6, (int)profile->thread_count, profile->thread_count == 1 ? "" : "s");
   append_legend(profile, &out);
   append_timeline(profile, &out);
   append_bars(profile, order, &out);

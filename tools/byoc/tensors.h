@@ -6,6 +6,7 @@
 #include "core/base/diag.h"
 #include "core/hostir/program.h"
 #include "core/ir/type.h"
+#include "npy.h"
 #include "options.h"
 
 // One input or output, artifact's or model's.
@@ -61,5 +62,14 @@ byoc_status_t byoc_ports_compare(const byoc_ports_t *outputs, const byoc_text_it
 byoc_status_t byoc_ports_save(const byoc_ports_t *ports, const char *directory, byoc_diag_t *diag);
 // One line each: name, type, first values, smallest, largest, mean.
 void byoc_ports_print(const byoc_ports_t *ports);
+
+// ---- what the parts of this room share ----
+// The port that an item NAME=FILE of --option names, and the file.
+byoc_status_t byoc_ports_find(const byoc_ports_t *ports, const char *item, const char *option, const char *kind,
+                              byoc_diag_t *diag, byoc_port_t **out_port, const char **out_path);
+// "f32[N,4]"
+void byoc_port_format(const byoc_port_t *port, char *buffer, size_t size);
+byoc_status_t byoc_port_check_type(const byoc_port_t *port, const byoc_npy_t *array, const char *path,
+                                   byoc_diag_t *diag);
 
 #endif // BYOC_TOOLS_BYOC_TENSORS_H_

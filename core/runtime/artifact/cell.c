@@ -1,5 +1,5 @@
 // Cells and the memory behind them.
-#include "core/runtime/artifact/cell.h"
+#include "core/runtime/artifact/cell_memory.h"
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -11,15 +11,6 @@
 #define IDLE_RUNS 64
 // Scratch memory grows by blocks of this size at least.
 #define SCRATCH_BYTES 4096
-
-// The head of a block, in front of its bytes; as large as the alignment that these need.
-struct byoc_block_of_memory_t {
-  uint32_t references, size_class;
-  uint64_t capacity_bytes, last_run;
-  byoc_block_of_memory_t *next;
-  uint8_t padding[BYOC_BUFFER_ALIGNMENT - 32];
-};
-_Static_assert(sizeof(byoc_block_of_memory_t) == BYOC_BUFFER_ALIGNMENT, "bytes behind the head must be aligned");
 
 int32_t byoc_frame_fail(byoc_frame_t *frame, int32_t status, const char *format, ...) {
   char text[512];
@@ -54,7 +45,7 @@ static uint32_t class_of_size(uint64_t size_bytes, uint64_t *out_capacity) {
   return 4 + power * 4 + (uint32_t)quarter - 1;
 }
 
-static byoc_block_of_memory_t *take_block(byoc_frame_t *frame, uint64_t size_bytes) {
+byoc_block_of_memory_t *byoc_block_take(byoc_frame_t *frame, uint64_t size_bytes) {
   if (size_bytes > UINT64_MAX / 4) return NULL;
   uint64_t capacity = 0;
   uint32_t size_class = class_of_size(size_bytes, &capacity);
@@ -74,7 +65,7 @@ static byoc_block_of_memory_t *take_block(byoc_frame_t *frame, uint64_t size_byt
   return block;
 }
 
-static void release_block(byoc_frame_t *frame, byoc_block_of_memory_t *block) {
+void byoc_block_release(byoc_frame_t *frame, byoc_block_of_memory_t *block) {
   if (block == NULL || --block->references > 0) return;
   block->next = frame->free_blocks[block->size_class];
   frame->free_blocks[block->size_class] = block;
@@ -137,7 +128,7 @@ byoc_cell_t *byoc_cell_create_tensor(byoc_frame_t *frame, uint32_t dtype, uint32
   cell->dtype = dtype;
   cell->rank = rank;
   if (rank > 0) memcpy(cell->dims, dims, rank * sizeof(*dims));
-  cell->block = take_block(frame, size);
+  cell->block = byoc_block_take(frame, size);
   if (cell->block == NULL) {
     byoc_cell_release(frame, cell);
     return NULL;
@@ -150,7 +141,7 @@ byoc_cell_t *byoc_cell_create_container(byoc_frame_t *frame, uint32_t kind, uint
   if (count > UINT32_MAX) return NULL;
   byoc_cell_t *cell = byoc_cell_create(frame, kind);
   if (cell == NULL) return NULL;
-  cell->block = take_block(frame, count * sizeof(*cell->items));
+  cell->block = byoc_block_take(frame, count * sizeof(*cell->items));
   if (cell->block == NULL) {
     byoc_cell_release(frame, cell);
     return NULL;
@@ -169,7 +160,7 @@ byoc_cell_t *byoc_cell_retain(byoc_cell_t *cell) {
 void byoc_cell_release(byoc_frame_t *frame, byoc_cell_t *cell) {
   if (cell == NULL || --cell->references > 0) return;
   for (uint64_t i = 0; cell->items != NULL && i < cell->count; i++) byoc_cell_release(frame, cell->items[i]);
-  release_block(frame, cell->block);
+  byoc_block_release(frame, cell->block);
   cell->next = frame->free_cells;
   frame->free_cells = cell;
 }
@@ -251,7 +242,7 @@ void *byoc_frame_scratch(byoc_frame_t *frame, uint64_t size_bytes) {
   size_bytes = (size_bytes + mask) & ~mask;
   byoc_block_of_memory_t *block = frame->scratch;
   if (block == NULL || frame->scratch_used + size_bytes > block->capacity_bytes) {
-    block = take_block(frame, size_bytes > SCRATCH_BYTES ? size_bytes : SCRATCH_BYTES);
+    block = byoc_block_take(frame, size_bytes > SCRATCH_BYTES ? size_bytes : SCRATCH_BYTES);
     if (block == NULL) return NULL;
     block->next = frame->scratch;
     frame->scratch = block;
@@ -344,83 +335,4 @@ int32_t byoc_frame_set_bool(byoc_frame_t *frame, uint32_t index, uint32_t value)
   int32_t status = byoc_frame_allocate(frame, index, BYOC_DTYPE_BOOL, 0, NULL);
   if (status == BYOC_OK) *(uint8_t *)frame->cells[index]->data = value != 0;
   return status;
-}
-
-// ---- scan outputs ----
-
-int32_t byoc_frame_scan_begin(byoc_frame_t *frame, uint32_t index, uint32_t dtype, uint32_t rank, const int64_t *dims) {
-  int64_t empty[BYOC_CELL_MAX_RANK] = {0};
-  if (rank >= BYOC_CELL_MAX_RANK)
-    return byoc_frame_fail(frame, BYOC_UNSUPPORTED, "a scan output has too many dimensions");
-  for (uint32_t i = 0; i < rank; i++) empty[i + 1] = dims[i] > 0 ? dims[i] : 0;
-  return byoc_frame_allocate(frame, index, dtype, rank + 1, empty);
-}
-
-static int32_t scan_grow(byoc_frame_t *frame, byoc_cell_t *cell, uint64_t used_bytes, uint64_t needed_bytes) {
-  byoc_block_of_memory_t *block = take_block(frame, needed_bytes);
-  if (block == NULL) return byoc_frame_out_of_memory(frame);
-  if (used_bytes > 0) memcpy(block + 1, cell->data, (size_t)used_bytes);
-  release_block(frame, cell->block);
-  cell->block = block;
-  cell->data = block + 1;
-  return BYOC_OK;
-}
-
-int32_t byoc_frame_scan_append(byoc_frame_t *frame, uint32_t index, uint32_t element, int64_t expected) {
-  byoc_cell_t *all = frame->cells[index];
-  const byoc_cell_t *one = frame->cells[element];
-  bool fits = one->kind == BYOC_ARGUMENT_TENSOR && one->rank + 1 == all->rank && one->dtype == all->dtype;
-  for (uint32_t i = 0; fits && i < one->rank; i++) {
-    if (all->dims[0] == 0) all->dims[i + 1] = one->dims[i];
-    fits = all->dims[i + 1] == one->dims[i];
-  }
-  if (!fits) {
-    return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT,
-                           "a scan output has another shape in turn %lld than in the first", (long long)all->dims[0]);
-  }
-  uint64_t size = byoc_cell_size_bytes(one), used = size * (uint64_t)all->dims[0], needed = 0;
-  if (__builtin_add_overflow(used, size, &needed)) return byoc_frame_out_of_memory(frame);
-  if (needed > all->block->capacity_bytes) {
-    uint64_t wanted = needed * 2, whole = 0;
-    if (expected > all->dims[0] && !__builtin_mul_overflow(size, (uint64_t)expected, &whole) && whole < (1u << 28)) {
-      wanted = whole;
-    }
-    int32_t status = scan_grow(frame, all, used, wanted);
-    if (status != BYOC_OK) return status;
-  }
-  if (size > 0) memcpy((uint8_t *)all->data + used, one->data, (size_t)size);
-  all->dims[0]++;
-  return BYOC_OK;
-}
-
-// ---- symbols ----
-
-int32_t byoc_frame_bind(byoc_frame_t *frame, const char *origin, const int64_t *elements, const uint32_t *symbols,
-                        uint32_t count) {
-  for (uint32_t i = 0; i < count; i++) {
-    if (elements[i] < 0) {
-      return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "%s asks for a negative size: %lld", origin,
-                             (long long)elements[i]);
-    }
-    frame->symbols[symbols[i]] = elements[i];
-  }
-  return BYOC_OK;
-}
-
-int32_t byoc_frame_match(byoc_frame_t *frame, uint32_t index, uint32_t axis, int64_t expected, const char *what,
-                         const char *name) {
-  int64_t got = frame->cells[index]->dims[axis];
-  if (got == expected) return BYOC_OK;
-  return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "%s has %lld in dimension %u, where %s is %lld", what,
-                         (long long)got, (unsigned)axis, name, (long long)expected);
-}
-
-int32_t byoc_frame_expect(byoc_frame_t *frame, uint32_t index, uint32_t dtype, uint32_t rank, const char *what) {
-  const byoc_cell_t *cell = frame->cells[index];
-  if (cell != NULL && cell->kind == BYOC_ARGUMENT_TENSOR && cell->dtype == dtype && cell->rank == rank) return BYOC_OK;
-  if (cell == NULL || cell->kind != BYOC_ARGUMENT_TENSOR) {
-    return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "%s is no tensor", what);
-  }
-  return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "%s is %s of rank %u, not %s of rank %u", what,
-                         byoc_dtype_name(cell->dtype), (unsigned)cell->rank, byoc_dtype_name(dtype), (unsigned)rank);
 }

@@ -21,7 +21,7 @@ typedef struct context_t {
   byoc_context_t shared;
   const byoc_model_t *model;
   bool pool_acquired;
-  bool in_arguments; // run_arguments has called run
+  bool in_arguments;            // run_arguments has called run
   byoc_thread_pool_t user_pool; // a copy; parallel_for NULL where there is none
   char reason[512];             // of set_error; cut at 511
   char error[1024];

@@ -1,0 +1,54 @@
+// One collage placement at work. Private to core/collage/place_collage.c and collage_*.c.
+#ifndef BYOC_CORE_COLLAGE_COLLAGE_INTERNAL_H_
+#define BYOC_CORE_COLLAGE_COLLAGE_INTERNAL_H_
+
+#include "core/collage/lazy_search.h"
+#include "core/collage/place_collage.h"
+#include "core/collage/transition.h"
+
+// One way to place the whole module: a choice for each problem.
+typedef struct byoc_collage_rival_t {
+  const char *name;
+  const byoc_target_t *target; // "T;c"; NULL: all of them
+  byoc_choice_t *greedy;       // by problem: what greedy claims would make of these targets
+  byoc_lazy_cover_t *covers;   // by problem: that, and the native target's best for the rest
+  bool is_possible;
+  double sum_ns, expected_ns, whole_ns; // the sum only where all parts are measured
+  const char *id;                       // of its time in the database
+} byoc_collage_rival_t;
+
+typedef struct byoc_collage_t {
+  const byoc_collage_options_t *options;
+  byoc_problems_t problems;
+  byoc_price_list_t *prices;       // by problem
+  byoc_transitions_t *transitions; // by problem
+  size_t ready;                    // problems with both
+  byoc_collage_rival_t *rivals;    // the last one: what was searched
+  size_t rival_count;
+  byoc_measuring_t measuring;
+  int64_t budget_ns; // to begin with
+  byoc_arena_t arena;
+  byoc_allocator_t allocator;
+  byoc_diag_t *diag;
+} byoc_collage_t;
+
+// Rivals (collage_rivals.c): greedy placement, each backend alone, and last what will be searched.
+byoc_status_t byoc_collage_make_rivals(byoc_collage_t *c);
+// Candidates of every target, and the regions of the rivals, which no enumeration may reach.
+byoc_status_t byoc_collage_collect(byoc_collage_t *c, size_t index);
+// What a rival costs, measured as far as the budget goes.
+byoc_status_t byoc_collage_cover_rival(byoc_collage_t *c, byoc_collage_rival_t *rival);
+// Makes the rival's choices those of the problems.
+byoc_status_t byoc_collage_choose(byoc_collage_t *c, const byoc_collage_rival_t *rival);
+
+// Whole models and what is remembered of them (collage_whole.c).
+uint64_t byoc_collage_hash(const byoc_collage_t *c);
+// A record that is about the whole: `what` it is, and what tells it from others.
+byoc_status_t byoc_collage_key(const byoc_collage_t *c, const char *what, uint64_t hash, byoc_arena_t *arena,
+                               byoc_cost_key_t *out_key);
+bool byoc_collage_recall(const byoc_collage_t *c, const char *id, double *out_ns);
+void byoc_collage_remember(const byoc_collage_t *c, const byoc_cost_key_t *key, double ns);
+// The rival that is fastest as a whole; what was searched where nothing says otherwise.
+byoc_status_t byoc_collage_find_winner(byoc_collage_t *c, byoc_collage_rival_t **out_winner);
+
+#endif // BYOC_CORE_COLLAGE_COLLAGE_INTERNAL_H_

@@ -1,0 +1,132 @@
+#include "core/collage/collage_internal.h"
+
+#include <string.h>
+
+#include "core/base/log.h"
+#include "core/collage/rules.h"
+
+static byoc_status_t add_rival(byoc_collage_t *c, const char *name, const byoc_target_t *target) {
+  byoc_collage_rival_t *rival = &c->rivals[c->rival_count];
+  size_t count = c->problems.items.count;
+  *rival = (byoc_collage_rival_t){.name = name, .target = target, .is_possible = true, .sum_ns = NAN, .whole_ns = NAN};
+  rival->greedy = BYOC_ARENA_ARRAY(&c->arena, byoc_choice_t, count);
+  rival->covers = BYOC_ARENA_ARRAY(&c->arena, byoc_lazy_cover_t, count);
+  if (name == NULL || rival->greedy == NULL || rival->covers == NULL) return byoc_diag_out_of_memory(c->diag);
+  c->rival_count += 1;
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_collage_make_rivals(byoc_collage_t *c) {
+  const byoc_target_list_t *targets = c->options->targets;
+  size_t backends = targets->targets.count - 1;
+  const char *native = targets->targets.data[backends]->kind->name;
+  c->rivals = BYOC_ARENA_ARRAY(&c->arena, byoc_collage_rival_t, backends + 2);
+  if (c->rivals == NULL) return byoc_diag_out_of_memory(c->diag);
+  BYOC_RETURN_IF_ERROR(add_rival(c, "greedy", NULL));
+  for (size_t t = 0; t < backends && backends > 1; ++t) {
+    const byoc_target_t *target = targets->targets.data[t];
+    const char *name = byoc_arena_format(&c->arena, "%s;%s", target->kind->name, native);
+    BYOC_RETURN_IF_ERROR(add_rival(c, name, target));
+  }
+  return add_rival(c, "collage", NULL);
+}
+
+byoc_status_t byoc_collage_collect(byoc_collage_t *c, size_t index) {
+  byoc_problem_t *problem = &c->problems.items.data[index];
+  const byoc_target_list_t *targets = c->options->targets;
+  BYOC_RETURN_IF_ERROR(byoc_candidates_collect(&problem->candidates, &problem->flow, targets, NULL, c->diag));
+  for (size_t r = 0; r + 1 < c->rival_count; ++r) {
+    byoc_collage_rival_t *rival = &c->rivals[r];
+    const byoc_target_t *const *first =
+        rival->target ? &rival->target : (const byoc_target_t *const *)targets->targets.data;
+    BYOC_RETURN_IF_ERROR(byoc_greedy_claim(&problem->flow, first, rival->target ? 1 : targets->targets.count,
+                                           &problem->candidates, c->diag, &rival->greedy[index]));
+  }
+  return BYOC_OK;
+}
+
+static bool is_usable(const byoc_collage_t *c, size_t index, uint32_t candidate) {
+  const byoc_price_list_t *prices = &c->prices[index];
+  return !isinf(prices->prices.data[prices->price_of[candidate]].cost_ns);
+}
+
+// A rival's regions, but for those that are known not to be usable, and the native target's candidates for the rest.
+static size_t list_rival(const byoc_collage_t *c, const byoc_collage_rival_t *rival, size_t index, bool *taken,
+                         uint32_t *subset) {
+  const byoc_problem_t *problem = &c->problems.items.data[index];
+  const byoc_candidates_t *list = &problem->candidates;
+  size_t count = 0;
+  memset(taken, 0, problem->flow.node_count * sizeof(*taken));
+  for (size_t k = 0; k < rival->greedy[index].count; ++k) {
+    uint32_t region = rival->greedy[index].data[k];
+    const byoc_index_set_t *nodes = &list->items.data[region]->nodes;
+    if (!is_usable(c, index, region)) continue;
+    subset[count++] = region;
+    for (uint32_t n = 0; n < nodes->count; ++n) taken[nodes->items[n]] = true;
+  }
+  for (size_t i = 0; i < list->items.count; ++i) {
+    const byoc_candidate_t *candidate = list->items.data[i];
+    bool is_free = c->options->targets->targets.data[candidate->target]->kind->backend == NULL;
+    for (uint32_t n = 0; n < candidate->nodes.count; ++n) is_free = is_free && !taken[candidate->nodes.items[n]];
+    if (is_free) subset[count++] = (uint32_t)i;
+  }
+  return count;
+}
+
+static size_t count_unusable(const byoc_collage_t *c, const byoc_collage_rival_t *rival, size_t index) {
+  size_t count = 0;
+  for (size_t k = 0; k < rival->greedy[index].count; ++k) count += !is_usable(c, index, rival->greedy[index].data[k]);
+  return count;
+}
+
+// As long as measuring finds regions that cannot be used, their nodes go to the native target, and it is tried again.
+static byoc_status_t cover_rival(byoc_collage_t *c, byoc_collage_rival_t *rival, size_t index) {
+  const byoc_problem_t *problem = &c->problems.items.data[index];
+  size_t most = problem->candidates.items.count + rival->greedy[index].count, unusable = 0;
+  uint32_t *subset = byoc_allocate(c->allocator, most, sizeof(*subset));
+  bool *taken = byoc_allocate(c->allocator, problem->flow.node_count, sizeof(*taken));
+  byoc_diag_t why = {0};
+  byoc_status_t status = subset && taken ? BYOC_OK : byoc_diag_out_of_memory(&why);
+  byoc_cover_costs_t costs = byoc_transitions_costs(&c->transitions[index]);
+  bool tries = status == BYOC_OK;
+  while (tries) {
+    byoc_diag_clear(&why);
+    unusable = count_unusable(c, rival, index);
+    size_t count = list_rival(c, rival, index, taken, subset);
+    status =
+        byoc_lazy_search_expected(&c->prices[index], subset, count, &costs, &c->measuring, &why, &rival->covers[index]);
+    tries = status == BYOC_NOT_FOUND && count_unusable(c, rival, index) > unusable;
+  }
+  byoc_free(c->allocator, taken);
+  byoc_free(c->allocator, subset);
+  if (status == BYOC_NOT_FOUND) {
+    byoc_log(BYOC_LOG_INFO, "%s is out of the question: %s", rival->name, why.message);
+    rival->is_possible = false;
+    return BYOC_OK;
+  }
+  return status == BYOC_OK ? BYOC_OK : byoc_diag_error(c->diag, status, "%s", why.message);
+}
+
+byoc_status_t byoc_collage_cover_rival(byoc_collage_t *c, byoc_collage_rival_t *rival) {
+  bool is_measured = true;
+  double sum = 0;
+  for (size_t i = 0; i < c->problems.items.count && rival->is_possible; ++i) {
+    BYOC_RETURN_IF_ERROR(cover_rival(c, rival, i));
+    sum += rival->covers[i].cost_ns;
+    is_measured = is_measured && rival->covers[i].is_measured;
+  }
+  rival->expected_ns = rival->is_possible ? sum : INFINITY;
+  rival->sum_ns = !rival->is_possible || is_measured ? rival->expected_ns : NAN;
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_collage_choose(byoc_collage_t *c, const byoc_collage_rival_t *rival) {
+  for (size_t i = 0; i < c->problems.items.count; ++i) {
+    byoc_choice_t *choice = &c->problems.items.data[i].choice;
+    const byoc_choice_t *from = &rival->covers[i].choice;
+    choice->count = 0;
+    if (!byoc_vector_reserve(choice, c->allocator, from->count)) return byoc_diag_out_of_memory(c->diag);
+    for (size_t k = 0; k < from->count; ++k) choice->data[choice->count++] = from->data[k];
+  }
+  return BYOC_OK;
+}

@@ -1,0 +1,121 @@
+// The evaluator, from the outside: inputs in, outputs out.
+#include "core/hostir/evaluate_internal.h"
+
+// What is not in cells; `inputs` and `outputs` are NULL where they are.
+static void place_buffers(byoc_evaluator_t *evaluator, const void *const *inputs, void *const *outputs) {
+  const byoc_host_program_t *program = evaluator->program;
+  for (size_t k = 0; inputs != NULL && k < program->inputs.count; ++k) {
+    evaluator->addresses[program->inputs.data[k]->index] = (uint8_t *)(uintptr_t)inputs[k];
+  }
+  for (size_t k = 0; outputs != NULL && k < program->outputs.count; ++k) {
+    evaluator->addresses[program->outputs.data[k]->index] = outputs[k];
+  }
+  for (size_t k = 0; k < program->buffers.count; ++k) {
+    const byoc_host_buffer_t *buffer = program->buffers.data[k];
+    if (buffer->kind == BYOC_HOST_BUFFER_CONSTANT) evaluator->addresses[k] = (uint8_t *)(uintptr_t)buffer->data;
+    if (buffer->kind == BYOC_HOST_BUFFER_LOCAL && buffer->offset_bytes != BYOC_HOST_OFFSET_NONE) {
+      evaluator->addresses[k] = evaluator->workspace + buffer->offset_bytes;
+    }
+  }
+  for (size_t k = 0; k < program->buffers.count; ++k) {
+    const byoc_host_buffer_t *buffer = program->buffers.data[k];
+    if (buffer->kind != BYOC_HOST_BUFFER_VIEW || evaluator->addresses[buffer->base->index] == NULL) continue;
+    evaluator->addresses[k] = evaluator->addresses[buffer->base->index] + buffer->offset_bytes;
+  }
+}
+
+byoc_status_t byoc_evaluator_run(byoc_evaluator_t *evaluator, const void *const *inputs, void *const *outputs,
+                                 byoc_diag_t *diag) {
+  if (evaluator->program->is_dynamic) {
+    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "the shapes of '%s' are known when it runs only",
+                           evaluator->program->name);
+  }
+  byoc_frame_reset(&evaluator->frame);
+  place_buffers(evaluator, inputs, outputs);
+  return byoc_evaluator_run_body(evaluator, diag);
+}
+
+void byoc_host_port_info(const byoc_host_buffer_t *buffer, byoc_port_info_t *out_info, char *kinds, int64_t *dims) {
+  const byoc_type_t *type = buffer->type;
+  size_t depth = 0;
+  for (; type->element != NULL && depth < BYOC_HOST_MAX_KINDS - 2; type = type->element) {
+    kinds[depth++] = type->kind == BYOC_TYPE_SEQUENCE ? 's' : 'o';
+  }
+  kinds[depth++] = 't';
+  kinds[depth] = '\0';
+  bool is_known = byoc_type_is_tensor(type) && type->rank != BYOC_RANK_UNKNOWN;
+  *out_info = (byoc_port_info_t){.name = buffer->name,
+                                 .kinds = kinds,
+                                 .dtype = type->dtype,
+                                 .rank = is_known ? (uint32_t)type->rank : BYOC_ARGUMENT_ANY_RANK,
+                                 .dims = dims};
+  for (int32_t d = 0; is_known && d < type->rank; ++d) {
+    dims[d] = byoc_dim_is_constant(type->dims[d]) ? type->dims[d].constant : -1;
+  }
+}
+
+static byoc_status_t run_dynamic(byoc_evaluator_t *evaluator, const byoc_argument_t *inputs, byoc_argument_t *outputs,
+                                 byoc_diag_t *diag) {
+  const byoc_host_program_t *program = evaluator->program;
+  place_buffers(evaluator, NULL, NULL);
+  for (size_t k = 0; k < program->inputs.count; ++k) {
+    char kinds[BYOC_HOST_MAX_KINDS];
+    int64_t dims[BYOC_MAX_RANK];
+    byoc_port_info_t info;
+    byoc_host_port_info(program->inputs.data[k], &info, kinds, dims);
+    byoc_status_t status = byoc_frame_import(&evaluator->frame, program->inputs.data[k]->index, &inputs[k], &info);
+    if (status != BYOC_OK) return byoc_evaluator_failed(evaluator, status, "input", info.name, diag);
+  }
+  BYOC_RETURN_IF_ERROR(byoc_evaluator_run_body(evaluator, diag));
+  for (size_t k = 0; k < program->outputs.count; ++k) {
+    const byoc_host_buffer_t *output = program->outputs.data[k];
+    byoc_status_t status = byoc_frame_export(&evaluator->frame, output->index, &outputs[k]);
+    if (status != BYOC_OK) return byoc_evaluator_failed(evaluator, status, "output", output->name, diag);
+  }
+  return BYOC_OK;
+}
+
+// A static program: shapes are checked, results get memory.
+static byoc_status_t run_static(byoc_evaluator_t *evaluator, const byoc_argument_t *inputs, byoc_argument_t *outputs,
+                                byoc_diag_t *diag) {
+  const byoc_host_program_t *program = evaluator->program;
+  BYOC_VECTOR(const void *) in = {0};
+  BYOC_VECTOR(void *) out = {0};
+  byoc_status_t status = BYOC_OK;
+  for (size_t k = 0; k < program->inputs.count + program->outputs.count && status == BYOC_OK; ++k) {
+    bool is_input = k < program->inputs.count;
+    const byoc_host_buffer_t *buffer =
+        is_input ? program->inputs.data[k] : program->outputs.data[k - program->inputs.count];
+    char kinds[BYOC_HOST_MAX_KINDS];
+    int64_t *dims = byoc_frame_scratch(&evaluator->frame, sizeof(int64_t) * BYOC_MAX_RANK);
+    byoc_port_info_t info;
+    if (dims == NULL) status = byoc_diag_out_of_memory(diag);
+    if (dims == NULL) break;
+    byoc_host_port_info(buffer, &info, kinds, dims);
+    if (is_input) {
+      byoc_status_t fits = byoc_frame_check_argument(&evaluator->frame, &inputs[k], &info);
+      if (fits != BYOC_OK) status = byoc_evaluator_failed(evaluator, fits, "input", buffer->name, diag);
+      if (!byoc_vector_push(&in, evaluator->allocator, inputs[k].data)) status = byoc_diag_out_of_memory(diag);
+      continue;
+    }
+    void *data = byoc_frame_scratch(&evaluator->frame, buffer->size_bytes);
+    outputs[k - program->inputs.count] =
+        (byoc_argument_t){.dtype = info.dtype, .rank = info.rank, .dims = dims, .data = data};
+    if (data == NULL || !byoc_vector_push(&out, evaluator->allocator, data)) status = byoc_diag_out_of_memory(diag);
+  }
+  if (status == BYOC_OK) {
+    place_buffers(evaluator, in.data, out.data);
+    status = byoc_evaluator_run_body(evaluator, diag);
+  }
+  byoc_vector_deinit(&in, evaluator->allocator);
+  byoc_vector_deinit(&out, evaluator->allocator);
+  return status;
+}
+
+byoc_status_t byoc_evaluator_run_arguments(byoc_evaluator_t *evaluator, const byoc_argument_t *inputs,
+                                           byoc_argument_t *outputs, byoc_diag_t *diag) {
+  byoc_frame_reset(&evaluator->frame);
+  evaluator->error[0] = '\0';
+  if (evaluator->program->is_dynamic) return run_dynamic(evaluator, inputs, outputs, diag);
+  return run_static(evaluator, inputs, outputs, diag);
+}

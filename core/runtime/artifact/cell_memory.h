@@ -1,0 +1,20 @@
+// The memory behind cells. Internal to core/runtime/artifact.
+#ifndef BYOC_CORE_RUNTIME_ARTIFACT_CELL_MEMORY_H_
+#define BYOC_CORE_RUNTIME_ARTIFACT_CELL_MEMORY_H_
+
+#include "core/runtime/artifact/cell.h"
+
+// The head of a block, in front of its bytes; as large as the alignment that these need.
+struct byoc_block_of_memory_t {
+  uint32_t references, size_class;
+  uint64_t capacity_bytes, last_run;
+  byoc_block_of_memory_t *next;
+  uint8_t padding[BYOC_BUFFER_ALIGNMENT - 32];
+};
+_Static_assert(sizeof(byoc_block_of_memory_t) == BYOC_BUFFER_ALIGNMENT, "bytes behind the head must be aligned");
+
+// A block with one reference and at least so many bytes behind its head; NULL when memory is out.
+byoc_block_of_memory_t *byoc_block_take(byoc_frame_t *frame, uint64_t size_bytes);
+void byoc_block_release(byoc_frame_t *frame, byoc_block_of_memory_t *block); // accepts NULL
+
+#endif // BYOC_CORE_RUNTIME_ARTIFACT_CELL_MEMORY_H_
