@@ -7,7 +7,7 @@
 
 // Models that take less are not worth timing plan by plan.
 #define WHOLE_NS_AT_LEAST 20000.0
-// Nor are backends alone whose parts may be expected to take this much more than those of the best plan.
+// Nor are backends alone whose parts, all measured, take this much more than may be expected of the best plan.
 #define WHOLE_RATIO_AT_MOST 2.0
 
 // ---- what is remembered ----
@@ -94,8 +94,7 @@ static byoc_status_t enter(contest_t *contest) {
   }
   for (size_t r = c->rival_count; r-- > 0;) {
     byoc_collage_rival_t *rival = &c->rivals[r];
-    bool is_hopeless =
-        !rival->is_possible || (rival->target != NULL && rival->expected_ns > least * WHOLE_RATIO_AT_MOST);
+    bool is_hopeless = !rival->is_possible || (rival->target != NULL && rival->sum_ns > least * WHOLE_RATIO_AT_MOST);
     if (is_hopeless) continue;
     byoc_cost_key_t key;
     BYOC_RETURN_IF_ERROR(byoc_collage_key(c, "whole model", hash_rival(c, rival), &c->arena, &key));

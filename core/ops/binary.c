@@ -73,7 +73,13 @@ FORMULA(greater, return byoc_loop_binary(b, OP(LT), y, x);)
 FORMULA(greater_equal, return byoc_loop_binary(b, OP(LE), y, x);)
 FORMULA(mod, {
   bool fmod = byoc_attributes_int(&node->attributes, "fmod", 0) != 0;
-  return byoc_loop_binary(b, fmod ? OP(FMOD) : OP(MOD), x, y);
+  const byoc_loop_expr_t *rest = byoc_loop_binary(b, fmod ? OP(FMOD) : OP(MOD), x, y);
+  if (fmod || !rest || !byoc_dtype_is_float(rest->dtype)) return rest;
+  // A zero has the sign of the divisor, as every other rest has.
+  const byoc_loop_expr_t *plus = byoc_loop_const(b, rest->dtype, 0.0);
+  const byoc_loop_expr_t *minus = byoc_loop_const(b, rest->dtype, -0.0);
+  const byoc_loop_expr_t *zero = byoc_loop_select(b, byoc_loop_binary(b, OP(LT), y, plus), minus, plus);
+  return byoc_loop_select(b, byoc_loop_binary(b, OP(EQ), rest, plus), zero, rest);
 })
 FORMULA(shift, {
   const char *direction = byoc_attributes_string(&node->attributes, "direction", "LEFT");

@@ -247,7 +247,8 @@ static void randomise(byoc_port_t *port, uint64_t *state) {
     double unit = (double)(next_random(state) >> 11) * 0x1p-53;
     uint8_t *at = (uint8_t *)port->data + i * bytes;
     float f32 = (float)unit;
-    uint64_t integer = (uint64_t)(unit * (port->dtype == BYOC_DTYPE_BOOL ? 2 : 10)); // little-endian: low bytes first
+    bool is_sample = bytes == 1 && port->dtype != BYOC_DTYPE_BOOL; // of an image or a sound
+    uint64_t integer = (uint64_t)(unit * (is_sample ? 128 : 2));   // little-endian: low bytes first
     if (port->dtype == BYOC_DTYPE_F32) {
       memcpy(at, &f32, sizeof(f32));
     } else if (port->dtype == BYOC_DTYPE_F64) {

@@ -49,8 +49,9 @@ void byoc_ports_deinit(byoc_ports_t *ports);
 
 // Fills inputs from NAME=FILE.npy items. An unknown name, another shape or another type is an error that says both.
 byoc_status_t byoc_ports_read(byoc_ports_t *inputs, const byoc_text_items_t *items, byoc_diag_t *diag);
-// Fills what is not filled yet with seeded random numbers: floats in [0, 1), integers from 0 to 9. An error asks for
-// the value of a dimension that is not known.
+// Fills what is not filled yet with seeded random numbers: floats in [0, 1), bytes from 0 to 127, wider integers 0
+// or 1, which are valid as indices, kinds and masks of any model. An error asks for the value of a dimension that is
+// not known.
 byoc_status_t byoc_ports_randomise(byoc_ports_t *inputs, uint64_t seed, byoc_diag_t *diag);
 // BYOC_INVALID_ARGUMENT naming the first input that is not filled.
 byoc_status_t byoc_ports_check_filled(const byoc_ports_t *inputs, byoc_diag_t *diag);

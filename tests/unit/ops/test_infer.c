@@ -29,6 +29,27 @@ static const case_t cases[] = {
     {"", "%a : f16[3], %b : bool[]", "CastLike@15(%a, %b)", 1, "bool[3]"},
     {"", "%a : f32[3], %b : f32[4]", "Clip@13(%a, %b)", 1, "! operand 1: expected a scalar, got f32[4]"},
     {"", "%a : f32[3]", "IsNaN@13(%a)", 1, "bool[3]"},
+    // Sequences and optionals: what the type of the elements leaves open is joined, and differs from one to the next
+    {"", "%a : f32[2,N], %b : f32[3,N]", "SequenceConstruct@11(%a, %b)", 1, "seq<f32[?1,N]>"},
+    {"", "%a : f32[2], %b : i64[2]", "SequenceConstruct@11(%a, %b)", 1, "! operand 1 is of another element type"},
+    {"", "%a : seq<f32[2]>, %b : i64[]", "SequenceAt@11(%a, %b)", 1, "f32[2]"},
+    {"", "%a : seq<f32[2,3]>", "ConcatFromSequence@11(%a) {axis = 0}", 1, "f32[?1,3]"},
+    {"", "%a : f32[6,N]", "SplitToSequence@11(%a) {keepdims = 0}", 1, "seq<f32[N]>"},
+    {"", "%a : f32[2]", "SequenceLength@11(%a)", 1, "! operand 0: expected a sequence, got f32[2]"},
+    {"", "%a : f32[N]", "Optional@15(%a)", 1, "opt<f32[N]>"},
+    {"", "%a : opt<f32[3]>", "OptionalGetElement@18(%a)", 1, "f32[3]"},
+    // Texts
+    {"", "%a : string[N,1], %b : string[3]", "StringConcat@20(%a, %b)", 1, "string[N,3]"},
+    {"", "%a : string[N]", "RegexFullMatch@20(%a) {pattern = \"a+\"}", 1, "bool[N]"},
+    {"", "%a : string[N]", "RegexFullMatch@20(%a) {pattern = \"a+?\"}", 1,
+     "! attribute 'pattern', \"a+?\": lazy or possessive repetition is not supported at '+?'"},
+    {"", "%a : string[3]", "NonZero@13(%a)", 1, "! operand 0: expected a tensor of numbers or bools, got string[3]"},
+    // Attention
+    {"", "%q : f32[B,4,6], %k : f32[B,N,6], %v : f32[B,N,10]",
+     "Attention@23(%q, %k, %v) {q_num_heads = 2, kv_num_heads = 2}", 1, "f32[B,4,10]"},
+    {"", "%q : f32[B,4,S,8], %k : f32[B,2,N,8], %v : f32[B,2,N,5]", "Attention@23(%q, %k, %v)", 1, "f32[B,4,S,5]"},
+    {"", "%q : f32[B,3,S,8], %k : f32[B,2,N,8], %v : f32[B,2,N,5]", "Attention@23(%q, %k, %v)", 1,
+     "! 3 heads of queries for 2 of keys and values"},
     // Broadcasting
     {"", "%a : f32[N,4], %b : f32[4]", "Add@14(%a, %b)", 1, "f32[N,4]"},
     {"", "%a : f32[N,1], %b : f32[M,1,4]", "Add@14(%a, %b)", 1, "f32[M,N,4]"},
