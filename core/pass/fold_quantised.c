@@ -167,7 +167,7 @@ static bool is_symmetric(const product_t *product) {
 
 static bool read_product(byoc_node_t *node, product_t *product) {
   *product = (product_t){.node = node};
-  if (node->operand_count < 2 || !byoc_is_ranked(node->operands[1]->type)) return false;
+  if (!byoc_has_operand(node, 0) || !byoc_is_ranked(byoc_operand_type(node, 1))) return false;
   int32_t rank = node->operands[1]->type->rank;
   product->bias = byoc_has_operand(node, 2) ? node->operands[2] : NULL;
   if (byoc_node_is_onnx(node, "Conv")) {
