@@ -130,52 +130,50 @@ static bool is_pointwise(const byoc_window_t *window) {
   return !window->has_pads;
 }
 
-// Where a value of x goes in the panel: at(pixel) = offset + pixel, of bytes into one of the word's four.
-typedef struct {
-  const byoc_tile_t *tile;
-  const byoc_loop_expr_t *offset, *factor; // factor: what moves a byte to its place
-} slot_t;
-
-static slot_t slot_of(const byoc_conv_t *conv, const byoc_tile_t *tile, const byoc_loop_expr_t *k,
-                      const byoc_loop_expr_t *first) {
-  byoc_loop_builder_t *b = conv->b;
-  slot_t slot = {.tile = tile};
-  if (tile->is_bytes) {
-    const byoc_loop_expr_t *four = byoc_loop_int(b, 4);
-    const byoc_loop_expr_t *bits = BYOC_LMUL(b, BYOC_LMOD(b, k, four), byoc_loop_int(b, 8));
-    const byoc_loop_expr_t *factor = byoc_loop_binary(b, BYOC_LOOP_OP_SHL, byoc_loop_int(b, 1), bits);
-    slot.factor = byoc_loop_let(b, "factor", byoc_emit_as(b, BYOC_DTYPE_I32, factor));
-    k = BYOC_LDIV(b, k, four);
-  }
-  slot.offset = byoc_loop_let(b, "to", BYOC_LSUB(b, BYOC_LMUL(b, k, byoc_loop_int(b, tile->columns)), first));
-  return slot;
+// What pixels are packed into: the panel, or bytes that are made words of afterwards.
+static const byoc_loop_buffer_t *packed(const byoc_conv_t *conv, const byoc_tile_t *tile) {
+  return tile->is_bytes ? conv->bytes : tile->panel;
 }
 
-static void pack_value(const byoc_conv_t *conv, const slot_t *slot, const byoc_loop_expr_t *pixel,
+static void pack_value(const byoc_conv_t *conv, const byoc_tile_t *tile, const byoc_loop_expr_t *at,
                        const byoc_loop_expr_t *value) {
   byoc_loop_builder_t *b = conv->b;
-  const byoc_loop_expr_t *at = BYOC_LADD(b, slot->offset, pixel);
-  if (slot->tile->is_bytes) {
-    // Multiplied rather than shifted: compilers have vectors for that whatever the factor.
-    value = BYOC_LMUL(b, byoc_tile_byte(b, value, 0), slot->factor);
-    value = byoc_loop_binary(b, BYOC_LOOP_OP_OR, byoc_loop_load(b, slot->tile->panel, at), value);
-  }
-  byoc_loop_store(b, slot->tile->panel, at, byoc_emit_as(b, slot->tile->dtype, value));
+  byoc_loop_store(b, packed(conv, tile), at, byoc_emit_as(b, tile->is_bytes ? BYOC_DTYPE_U8 : tile->dtype, value));
 }
 
-static void pack_pads(const byoc_conv_t *conv, const slot_t *slot, const byoc_loop_expr_t *low,
-                      const byoc_loop_expr_t *high) {
+static void pack_pads(const byoc_conv_t *conv, const byoc_tile_t *tile, const byoc_loop_expr_t *offset,
+                      const byoc_loop_expr_t *low, const byoc_loop_expr_t *high) {
   byoc_loop_builder_t *b = conv->b;
-  pack_value(conv, slot, byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", low, high), conv->pad);
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", low, high);
+  pack_value(conv, tile, BYOC_LADD(b, offset, i), conv->pad);
   byoc_loop_end(b);
 }
 
-// Bytes are put into words that hold the others already: all start as zeros.
-static void clear_words(const byoc_conv_t *conv, const byoc_tile_t *tile, const byoc_loop_expr_t *depth) {
+static void clear_bytes(const byoc_conv_t *conv, const byoc_loop_expr_t *begin, const byoc_loop_expr_t *end) {
   byoc_loop_builder_t *b = conv->b;
-  const byoc_loop_expr_t *size = BYOC_LMUL(b, byoc_tile_count(b, depth, 4), byoc_loop_int(b, tile->columns));
-  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", conv->zero, size);
-  byoc_loop_store(b, tile->panel, i, byoc_loop_const_int(b, BYOC_DTYPE_I32, 0));
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", begin, end);
+  byoc_loop_store(b, conv->bytes, i, byoc_loop_const_int(b, BYOC_DTYPE_U8, 0));
+  byoc_loop_end(b);
+}
+
+// panel[word][j] = bytes[4 * word .. + 3][j], with zeros behind the last line.
+static void pack_words(const byoc_conv_t *conv, const byoc_tile_t *tile, const byoc_loop_expr_t *depth) {
+  byoc_loop_builder_t *b = conv->b;
+  const byoc_loop_expr_t *columns = byoc_loop_int(b, tile->columns), *four = byoc_loop_int(b, 4), *value = NULL;
+  const byoc_loop_expr_t *words = byoc_loop_let(b, "words", byoc_tile_count(b, depth, 4));
+  clear_bytes(conv, BYOC_LMUL(b, depth, columns), BYOC_LMUL(b, BYOC_LMUL(b, words, four), columns));
+  const byoc_loop_expr_t *word = byoc_loop_for(b, BYOC_LOOP_SERIAL, "word", conv->zero, words);
+  const byoc_loop_expr_t *line = byoc_loop_let(b, "line", BYOC_LMUL(b, word, columns));
+  const byoc_loop_expr_t *j = byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", conv->zero, columns);
+  const byoc_loop_expr_t *first = BYOC_LADD(b, BYOC_LMUL(b, line, four), j);
+  for (int64_t q = 0; q < 4; ++q) {
+    const byoc_loop_expr_t *x =
+        byoc_loop_load(b, conv->bytes, BYOC_LADD(b, first, byoc_loop_int(b, q * tile->columns)));
+    x = byoc_tile_byte(b, x, q);
+    value = value ? byoc_loop_binary(b, BYOC_LOOP_OP_OR, value, x) : x;
+  }
+  byoc_loop_store(b, tile->panel, BYOC_LADD(b, line, j), value);
+  byoc_loop_end(b);
   byoc_loop_end(b);
 }
 
@@ -202,7 +200,7 @@ static const byoc_loop_expr_t *open_lines(const byoc_conv_t *conv, const byoc_lo
 static void pack(const byoc_conv_t *conv, const byoc_tile_t *tile, const byoc_loop_expr_t *channels,
                  const byoc_loop_expr_t *first, const byoc_loop_expr_t *used) {
   byoc_loop_builder_t *b = conv->b;
-  if (tile->is_bytes) clear_words(conv, tile, BYOC_LMUL(b, channels, byoc_loop_int(b, conv->window.taps)));
+  const byoc_loop_expr_t *columns = byoc_loop_int(b, tile->columns);
   const byoc_loop_expr_t *channel = byoc_loop_for(b, BYOC_LOOP_SERIAL, "channel", conv->zero, channels);
   const byoc_loop_expr_t *source = byoc_loop_let(b, "source", BYOC_LADD(b, conv->channel0, channel));
   if (is_pointwise(&conv->window)) {
@@ -210,9 +208,9 @@ static void pack(const byoc_conv_t *conv, const byoc_tile_t *tile, const byoc_lo
     for (int32_t d = 0; d < conv->last; ++d) zeros[d] = conv->zero;
     const byoc_loop_expr_t *from =
         byoc_loop_let(b, "from", BYOC_LADD(b, byoc_conv_input_line(conv, source, zeros), first));
-    const slot_t slot = slot_of(conv, tile, channel, conv->zero);
+    const byoc_loop_expr_t *to = byoc_loop_let(b, "to", BYOC_LMUL(b, channel, columns));
     const byoc_loop_expr_t *j = byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", conv->zero, used);
-    pack_value(conv, &slot, j, byoc_loop_load(b, conv->x, BYOC_LADD(b, from, j)));
+    pack_value(conv, tile, BYOC_LADD(b, to, j), byoc_loop_load(b, conv->x, BYOC_LADD(b, from, j)));
     byoc_loop_end(b);
     byoc_loop_end(b);
     return;
@@ -220,18 +218,18 @@ static void pack(const byoc_conv_t *conv, const byoc_tile_t *tile, const byoc_lo
   const byoc_loop_expr_t *taps[BYOC_MAX_SPATIAL], *at[BYOC_MAX_SPATIAL], *in[BYOC_MAX_SPATIAL];
   const byoc_loop_expr_t *tap = open_taps(conv, conv->window.spatial, taps);
   const byoc_loop_expr_t *k = BYOC_LADD(b, BYOC_LMUL(b, channel, byoc_loop_int(b, conv->window.taps)), tap);
-  slot_t slot = slot_of(conv, tile, k, first);
+  const byoc_loop_expr_t *to = byoc_loop_let(b, "to", BYOC_LSUB(b, BYOC_LMUL(b, k, columns), first));
   const byoc_loop_expr_t *line = open_lines(conv, first, used);
   const byoc_loop_expr_t *low = NULL, *high = NULL, *begin = NULL, *end = NULL;
   line_part(conv, line, first, used, &low, &high);
-  slot.offset = byoc_loop_let(b, "offset", BYOC_LADD(b, slot.offset, BYOC_LMUL(b, line, conv->width)));
+  const byoc_loop_expr_t *offset = byoc_loop_let(b, "offset", BYOC_LADD(b, to, BYOC_LMUL(b, line, conv->width)));
   decode_row(conv, line, at);
   const byoc_loop_expr_t *inside = outer_input(conv, at, taps, in);
   if (inside) byoc_loop_if(b, inside);
   if (conv->window.has_pads) {
     byoc_window_inside(b, &conv->window, conv->last, taps[conv->last], byoc_emit_dim(b, conv->x_type, 2 + conv->last),
                        low, high, &begin, &end);
-    pack_pads(conv, &slot, low, begin);
+    pack_pads(conv, tile, offset, low, begin);
   } else {
     begin = low, end = high;
   }
@@ -239,12 +237,12 @@ static void pack(const byoc_conv_t *conv, const byoc_tile_t *tile, const byoc_lo
   const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", begin, end);
   const byoc_loop_expr_t *index =
       BYOC_LADD(b, from, byoc_window_input(b, &conv->window, conv->last, i, taps[conv->last]));
-  pack_value(conv, &slot, i, byoc_loop_load(b, conv->x, index));
+  pack_value(conv, tile, BYOC_LADD(b, offset, i), byoc_loop_load(b, conv->x, index));
   byoc_loop_end(b);
-  if (conv->window.has_pads) pack_pads(conv, &slot, end, high);
+  if (conv->window.has_pads) pack_pads(conv, tile, offset, end, high);
   if (inside) {
     byoc_loop_else(b);
-    pack_pads(conv, &slot, low, high);
+    pack_pads(conv, tile, offset, low, high);
     byoc_loop_end(b);
   }
   byoc_loop_end(b);
@@ -306,6 +304,11 @@ static void conv_as_product(byoc_conv_t *conv, byoc_tile_t *tile) {
       byoc_loop_let(b, "rows", byoc_tile_used(b, conv->group_rows, row_begin, tile->row_block));
   conv->row0 = byoc_loop_let(b, "row0", BYOC_LADD(b, BYOC_LMUL(b, conv->group, conv->group_rows), row_begin));
   byoc_tile_begin(tile, used);
+  if (tile->is_bytes) {
+    int64_t size = ((int64_t)tile->depth + 3) / 4 * 4 * tile->columns;
+    conv->bytes = byoc_loop_allocate(b, "bytes", BYOC_DTYPE_U8, size);
+    clear_bytes(conv, conv->zero, byoc_loop_int(b, size));
+  }
 
   byoc_loop_comment(b, "pack %d values of each pixel, then multiply", (int)tile->depth);
   const byoc_loop_expr_t *step =
@@ -315,6 +318,7 @@ static void conv_as_product(byoc_conv_t *conv, byoc_tile_t *tile) {
       byoc_loop_let(b, "channels", byoc_tile_used(b, conv->group_channels, channel, block));
   conv->channel0 = byoc_loop_let(b, "channel0", BYOC_LADD(b, BYOC_LMUL(b, conv->group, conv->group_channels), channel));
   pack(conv, tile, channels, first, used);
+  if (tile->is_bytes) pack_words(conv, tile, BYOC_LMUL(b, channels, byoc_loop_int(b, conv->window.taps)));
   byoc_tile_multiply(tile, rows, BYOC_LMUL(b, channels, byoc_loop_int(b, conv->window.taps)), conv->w, weight_row, conv,
                      byoc_loop_int(b, 1));
   byoc_loop_end(b);

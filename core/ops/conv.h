@@ -19,6 +19,7 @@ typedef struct byoc_conv_t {
   const byoc_loop_expr_t *pad; // what x is padded with
   bool is_bytes;               // x and w are, of which one is signed
   // Of the parallel iteration at hand.
+  const byoc_loop_buffer_t *bytes; // pixels of the panel, a byte each
   const byoc_loop_expr_t *n, *group, *channel0, *row0;
 } byoc_conv_t;
 
