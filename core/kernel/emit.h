@@ -44,6 +44,8 @@ void byoc_emit_stmt(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int i
 void byoc_emit_reduce_begin(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int indent);
 bool byoc_emit_reduce_fold(byoc_emitter_t *emitter, const byoc_loop_stmt_t *assign, int indent);
 void byoc_emit_reduce_end(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int indent);
+// A loop that copies a run of elements of known length: emits it as one copy and says so.
+bool byoc_emit_copy_loop(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int indent);
 // A loop over lanes of sums[i] += dot4(word, words[i]), where the processor may have an instruction for it: emits it
 // and says so. The definitions that such loops need.
 bool byoc_emit_dot_loop(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int indent);

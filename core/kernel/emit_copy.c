@@ -1,0 +1,62 @@
+// Loops that copy a run of elements: as one memcpy, which loads a line or more before it stores and so does not make
+// loads wait for stores to addresses that look alike (half the time for rows gathered from memory).
+#include "core/ir/loop_range.h"
+#include "core/kernel/emit.h"
+
+// Shorter runs are as fast as loops.
+enum { LEAST_BYTES = 128 };
+
+// something + variable
+static bool steps_by_one(const byoc_loop_expr_t *index, const byoc_loop_variable_t *variable) {
+  if (index->kind == BYOC_LOOP_VARIABLE) return index->variable == variable;
+  if (index->kind != BYOC_LOOP_OP || index->op.op != BYOC_LOOP_OP_ADD) return false;
+  const byoc_loop_expr_t *a = index->op.operands[0], *b = index->op.operands[1];
+  return (steps_by_one(a, variable) && !byoc_loop_expr_reads(b, variable)) ||
+         (steps_by_one(b, variable) && !byoc_loop_expr_reads(a, variable));
+}
+
+// The store of `for i in begin..end { to[... + i] = from[... + i] }`; NULL for any other loop.
+static const byoc_loop_stmt_t *copy_of(const byoc_loop_stmt_t *loop, int64_t *out_begin, int64_t *out_count) {
+  const byoc_loop_variable_t *variable = loop->loop.variable;
+  int64_t end;
+  if (loop->loop.kind != BYOC_LOOP_VECTOR || loop->loop.body->block.statements.count != 1 ||
+      !byoc_loop_is_int(loop->loop.begin, out_begin) || !byoc_loop_is_int(loop->loop.end, &end)) {
+    return NULL;
+  }
+  const byoc_loop_stmt_t *store = loop->loop.body->block.statements.data[0];
+  if (store->kind != BYOC_LOOP_STORE || store->store.value->kind != BYOC_LOOP_LOAD) return NULL;
+  const byoc_loop_buffer_t *to = store->store.buffer, *from = store->store.value->load.buffer;
+  uint32_t bits = byoc_dtype_bits(to->dtype);
+  *out_count = end - *out_begin;
+  if (to == from || to->dtype != from->dtype || bits < 8 || *out_count * (int64_t)(bits / 8) < LEAST_BYTES) return NULL;
+  bool is_run = steps_by_one(store->store.index, variable) && steps_by_one(store->store.value->load.index, variable);
+  return is_run ? store : NULL;
+}
+
+static void emit_place(byoc_emitter_t *emitter, const byoc_loop_buffer_t *buffer, const byoc_loop_expr_t *index) {
+  byoc_string_appendf(emitter->out, "&%s[", buffer->name);
+  byoc_emit_expr(emitter, index, BYOC_C_CONDITIONAL);
+  byoc_string_append(emitter->out, "]");
+}
+
+bool byoc_emit_copy_loop(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int indent) {
+  int64_t begin = 0, count = 0;
+  const byoc_loop_stmt_t *store = copy_of(loop, &begin, &count);
+  if (store == NULL) return false;
+  byoc_string_t *out = emitter->out;
+  byoc_string_indent(out, indent);
+  byoc_string_append(out, "{\n");
+  byoc_string_indent(out, indent + 2);
+  byoc_string_appendf(out, "const int64_t %s = %lld; // and the %lld elements from there\n", loop->loop.variable->name,
+                      (long long)begin, (long long)count);
+  byoc_string_indent(out, indent + 2);
+  byoc_string_append(out, "__builtin_memcpy(");
+  emit_place(emitter, store->store.buffer, store->store.index);
+  byoc_string_append(out, ", ");
+  emit_place(emitter, store->store.value->load.buffer, store->store.value->load.index);
+  byoc_string_appendf(out, ", %lld);\n",
+                      (long long)(count * (int64_t)(byoc_dtype_bits(store->store.buffer->dtype) / 8)));
+  byoc_string_indent(out, indent);
+  byoc_string_append(out, "}\n");
+  return true;
+}
