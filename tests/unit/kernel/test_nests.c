@@ -1,5 +1,5 @@
 // Loop nests with a shape of their own, interpreted and compiled, against loops written out here: transpositions in
-// tiles, reducing loops, results of two elements a byte.
+// tiles, reducing loops, results of two elements a byte, runs of elements.
 #include "tests/unit/kernel/kernel_support.h"
 
 #include "core/ir/text.h"
@@ -189,12 +189,52 @@ static void nibbles_are_packed(void **state) {
              check_nibbles, NULL);
 }
 
+// ---- runs ----
+
+enum { RUN_ROWS = 9, RUN_FROM = 120, RUN_LENGTH = 67, RUN_FIRST = 5 };
+
+static void check_runs(const float *x, const float *y, const void *expected) {
+  (void)expected;
+  for (int r = 0; r < RUN_ROWS; ++r) {
+    const float *from = &x[r * RUN_FROM + RUN_FIRST], *row = &y[r * RUN_LENGTH];
+    if (memcmp(from, row, RUN_LENGTH * sizeof(*row)) != 0) fail_msg("row %d is another one", r);
+  }
+}
+
+// Rows cut out of rows are copied run by run, in the emitted C by memcpy.
+static void runs_are_copied(void **state) {
+  (void)state;
+  static const char *const text =
+      "module {opset_import. = 17} { constant @from : i64[1] = [5] constant @to : i64[1] = [72]"
+      " constant @axis : i64[1] = [1] func @main(%x : f32[9,120]) -> (%y : ?) {"
+      " %y = Slice@13(%x, @from, @to, @axis) : ? return %y } }";
+  float x[RUN_ROWS * RUN_FROM], y[RUN_ROWS * RUN_LENGTH];
+  int64_t x_dims[] = {RUN_ROWS, RUN_FROM}, y_dims[] = {RUN_ROWS, RUN_LENGTH};
+  for (int i = 0; i < RUN_ROWS * RUN_FROM; ++i) x[i] = (float)i;
+  run_kernel(text, "slice", (DLTensor){.data = x, .ndim = 2, .shape = x_dims},
+             (DLTensor){.data = y, .ndim = 2, .shape = y_dims}, check_runs, NULL);
+
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module;
+  byoc_string_t emitted;
+  byoc_string_init(&emitted, byoc_allocator_system());
+  byoc_test_ok(byoc_graph_parse(text, "test.ir", byoc_allocator_system(), &diag, &module), &diag);
+  byoc_test_ok(byoc_infer_module(module, &diag), &diag);
+  byoc_test_ok(byoc_kernel_lower_module(module, NULL, &diag), &diag);
+  const byoc_loop_kernel_t *kernel = byoc_graph_module_main(module)->body->first->callee->kernel;
+  assert_int_equal(byoc_kernel_emit_c(&kernel, 1, &emitted), BYOC_OK);
+  assert_non_null(strstr(emitted.data, "__builtin_memcpy(&out0["));
+  byoc_string_deinit(&emitted);
+  byoc_graph_module_destroy(module);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(transpositions_in_tiles),
       cmocka_unit_test(rows_are_folded),
       cmocka_unit_test(reducing_loops_are_checked),
       cmocka_unit_test(nibbles_are_packed),
+      cmocka_unit_test(runs_are_copied),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
