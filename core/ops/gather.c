@@ -168,7 +168,7 @@ static const byoc_loop_expr_t *shape_one_hot(byoc_lower_t *lower, const byoc_nod
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = inputs, .max_inputs = inputs,              \
     .min_outputs = 1, .max_outputs = 1, .traits = 0, .infer = infer_##function, .point = point_##function,             \
-    .shape_operands = mask, .shape_elements = mask, .by_shape = mask, .shape = (mask) ? shape_one_hot : NULL           \
+    .shape_operands = mask, .shape_elements = mask, .by_shape = mask, .shape = (mask) != 0 ? shape_one_hot : NULL      \
   }
 
 const byoc_op_t byoc_ops_gather[] = {

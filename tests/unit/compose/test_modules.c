@@ -225,6 +225,7 @@ static void test_b30_missing_at_load(void **state) {
   assert_non_null(strstr(diag.hint, "install it"));
   built.artifact.table = NULL;
   free(library);
+  byoc_vector_deinit(&built.demo.engine->needed, byoc_allocator_system());
   end(&built);
 }
 
