@@ -409,7 +409,7 @@ static byoc_status_t loops_arg(byoc_lower_t *lower, const byoc_node_t *node) {
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = 1, .max_inputs = most, .min_outputs = 1,   \
     .max_outputs = 1, .traits = BYOC_OP_REDUCES, .infer = infer_##function, .loops = loops_##function,                 \
-    .shape_operands = mask, .shape_elements = mask, .shape = (mask) ? shape_reduce : NULL                              \
+    .shape_operands = mask, .shape_elements = mask, .shape = (mask) != 0 ? shape_reduce : NULL                         \
   }
 #define BY_ATTRIBUTE(name, version) ROW(name, version, 1, 0, reduce)
 #define BY_OPERAND(name, version)   ROW(name, version, 2, 1u << 1, reduce)
