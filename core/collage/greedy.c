@@ -1,10 +1,11 @@
 #include "core/collage/greedy.h"
-#include "core/collage/constraint.h"
 
 #include <string.h>
 
 #include "core/collage/claims.h"
+#include "core/collage/constraint.h"
 #include "core/collage/place.h"
+#include "core/collage/rules_internal.h"
 #include "core/plugin/pattern.h"
 
 typedef struct greedy_t {
@@ -83,26 +84,13 @@ static byoc_status_t claim_matches(greedy_t *g, const byoc_rule_t *rule) {
   return status;
 }
 
-static bool is_listed(const byoc_rule_t *rule, const byoc_node_t *node) {
-  for (uint64_t i = 0; i < rule->operators.count; ++i) {
-    const char *listed = rule->operators.items[i], *separator = strstr(listed, "::");
-    size_t domain_size = separator ? (size_t)(separator - listed) : 0;
-    const char *name = separator ? separator + 2 : listed;
-    if (strcmp(node->op, name) == 0 && strlen(node->domain) == domain_size &&
-        strncmp(node->domain, listed, domain_size) == 0) {
-      return true;
-    }
-  }
-  return false;
-}
-
 // A group rule claims each node that it accepts; joining makes groups of them.
 static byoc_status_t claim_nodes(greedy_t *g, const byoc_rule_t *rule) {
   for (size_t n = 0; n < g->claims.node_count; ++n) {
     byoc_node_t *node = g->claims.nodes[n];
     bool accepted = false;
     byoc_claim_t *claim = NULL;
-    if (!is_free(g, node) || !is_listed(rule, node)) continue;
+    if (!is_free(g, node) || !byoc_rule_lists(rule, node)) continue;
     BYOC_RETURN_IF_ERROR(ask(g, rule, &node, 1, NULL, 0, &accepted));
     if (!accepted) continue;
     BYOC_RETURN_IF_ERROR(byoc_claims_add(&g->claims, g->target, rule, &node, 1, g->diag, &claim));

@@ -7,7 +7,7 @@
 // These look beyond the functions that they are given, or take away what makes them a backend's.
 static byoc_status_t check_is_local(const char *names, byoc_diag_t *diag) {
   static const char *const whole[] = {"merge-equal-functions", "mark-compiler-functions-extern",
-                                      "inline-compiler-functions", "lower-kernels"};
+                                      "inline-compiler-functions", "name-unknown-dimensions", "lower-kernels"};
   while (*names != '\0') {
     size_t size = strcspn(names, ",");
     size_t name_size = strcspn(names, ",{");
