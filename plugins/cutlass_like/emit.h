@@ -14,7 +14,8 @@
   X(vec_portable)                                                                                                      \
   X(vec_avx2)                                                                                                          \
   X(vec_avx512)                                                                                                        \
-  X(vec_math) X(tile) X(conv) X(winograd_math) X(winograd) X(depthwise) X(gemm_weights) X(gemm) X(dot) X(entry)
+  X(vec_math)                                                                                                          \
+  X(tile) X(conv) X(winograd_math) X(winograd) X(depthwise) X(gemm_weights) X(gemm_few_rows) X(gemm) X(dot) X(entry)
 
 #define BYOC_CUTLASS_DECLARE(name)                                                                                     \
   extern const unsigned char byoc_embed_cutlass_##name[];                                                              \

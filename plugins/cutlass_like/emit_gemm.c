@@ -45,6 +45,17 @@ void byoc_cutlass_emit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
     BYOC_CUTLASS_ADD_TEMPLATE(text, dot);
     return;
   }
+  if (gemm->constant_b) {
+    int64_t matrices = 1;
+    for (uint32_t i = 0; i < gemm->batch_rank; ++i) matrices *= gemm->repeat_b[i] ? 1 : gemm->batch[i];
+    byoc_cutlass_define(text, names, "WEIGHTS_OF_MATRIX",
+                        (int64_t)byoc_cutlass_packed_floats(problem, plan) / matrices);
+  }
+  if (plan->form == BYOC_CUTLASS_FORM_FEW_ROWS) {
+    byoc_cutlass_define(text, names, "STREAMS", plan->streams);
+    BYOC_CUTLASS_ADD_TEMPLATE(text, gemm_few_rows);
+    return;
+  }
   // Row panels of a block share the reading of the next weights; where there is only one, reading is all there is to do
   // and the hardware sees it coming.
   int64_t ahead = gemm->constant_b && plan->block_panels > 1
@@ -56,6 +67,7 @@ void byoc_cutlass_emit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
                                   .tile_rows = plan->rows,
                                   .vectors = plan->vectors,
                                   .lanes = lanes,
+                                  .a_packed = gemm->constant_b && !plan->direct,
                                   .a_row = gemm->transpose_a ? 1 : gemm->k,
                                   .a_depth = gemm->transpose_a ? gemm->m : 1,
                                   .b_padded = gemm->constant_b || !plan->direct,
@@ -66,10 +78,6 @@ void byoc_cutlass_emit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
                                   .ahead = ahead};
   byoc_cutlass_emit_tiles(text, names, &tiling);
   if (gemm->constant_b) {
-    int64_t matrices = 1;
-    for (uint32_t i = 0; i < gemm->batch_rank; ++i) matrices *= gemm->repeat_b[i] ? 1 : gemm->batch[i];
-    byoc_cutlass_define(text, names, "WEIGHTS_OF_MATRIX",
-                        (int64_t)byoc_cutlass_packed_floats(problem, plan) / matrices);
     byoc_cutlass_define_text(text, names, "WEIGHT_COLUMNS", "(n)", "(((n) + LANES - 1) / LANES * LANES)");
     BYOC_CUTLASS_ADD_TEMPLATE(text, gemm_weights);
   } else {

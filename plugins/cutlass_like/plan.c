@@ -49,7 +49,7 @@ static double lane_use(int64_t columns, int32_t lanes) {
 
 bool byoc_cutlass_may_read_in_place(const byoc_cutlass_problem_t *problem) {
   const byoc_cutlass_conv_t *conv = &problem->conv;
-  if (problem->kind == BYOC_CUTLASS_GEMM) return !problem->gemm.constant_b && !problem->gemm.transpose_b;
+  if (problem->kind == BYOC_CUTLASS_GEMM) return problem->gemm.constant_b || !problem->gemm.transpose_b;
   return conv->kernel_h == 1 && conv->kernel_w == 1 && conv->stride_h == 1 && conv->stride_w == 1 &&
          conv->pad_top == 0 && conv->pad_left == 0 && conv->out_h == conv->in_h && conv->out_w == conv->in_w;
 }
@@ -87,6 +87,31 @@ static void plan_conv(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t
   plan->block_panels = (int32_t)(panels < 4 ? 4 : panels > 16 ? 16 : panels);
 }
 
+bool byoc_cutlass_few_rows(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa_t isa) {
+  const byoc_cutlass_gemm_t *gemm = &problem->gemm;
+  return problem->kind == BYOC_CUTLASS_GEMM && gemm->constant_b && gemm->m <= 16 &&
+         gemm->m <= byoc_cutlass_isa_sums(isa);
+}
+
+static void plan_few_rows(const byoc_cutlass_gemm_t *gemm, byoc_cutlass_plan_t *plan) {
+  int32_t sums = byoc_cutlass_isa_sums(plan->isa);
+  plan->form = BYOC_CUTLASS_FORM_FEW_ROWS;
+  plan->direct = true;
+  plan->rows = (int32_t)gemm->m;
+  plan->vectors = gemm->m <= 4 ? 4 : 2;
+  if (plan->vectors > sums / plan->rows) plan->vectors = sums / plan->rows;
+  plan->streams = plan->vectors > 1 ? 4 : 2; // many rows of A want the cache's sets for themselves
+  plan->block_depth = plan->block_panels = 1;
+}
+
+// Whether rows of A lie so far apart that those of a tile fall into few sets of a first-level cache of 64 sets.
+static bool rows_share_sets(const byoc_cutlass_gemm_t *gemm, int32_t rows) {
+  if (gemm->transpose_a || gemm->k % 256 != 0) return false;
+  int64_t sets = 64;
+  for (int64_t lines = gemm->k / 16; sets > 1 && lines % 2 == 0; lines /= 2) sets /= 2;
+  return rows / sets > 4;
+}
+
 static void plan_gemm(const byoc_cutlass_gemm_t *gemm, byoc_cutlass_plan_t *plan) {
   int32_t lanes = byoc_cutlass_isa_lanes(plan->isa), sums = byoc_cutlass_isa_sums(plan->isa);
   if (!gemm->constant_b && gemm->transpose_b && !gemm->transpose_a && gemm->m <= 4 && gemm->k >= lanes) {
@@ -101,21 +126,29 @@ static void plan_gemm(const byoc_cutlass_gemm_t *gemm, byoc_cutlass_plan_t *plan
     return;
   }
   plan->form = gemm->constant_b ? BYOC_CUTLASS_FORM_WEIGHTS : BYOC_CUTLASS_FORM_GEMM;
-  plan->vectors = 2;
-  plan->rows = byoc_cutlass_even_rows(gemm->m, sums / 2);
+  plan->vectors = (int32_t)(gemm->n > 2 * lanes ? 3 : byoc_cutlass_ceil_div(gemm->n, lanes));
+  plan->rows = tile_rows(gemm->m, sums / plan->vectors < 14 ? sums / plan->vectors : 14);
   if (gemm->m <= 4) { // few rows: more columns, to keep enough sums and loads in flight
     plan->rows = (int32_t)gemm->m;
     plan->vectors = gemm->m == 1 ? 8 : 4;
     if (plan->vectors * plan->rows > sums) plan->vectors = sums / plan->rows;
   }
   while (plan->vectors > 1 && (plan->vectors - 1) * lanes >= gemm->n) --plan->vectors;
-  plan->direct = !gemm->constant_b && !gemm->transpose_b && gemm->m <= 2 * plan->rows;
+  // Copying pays where what is copied is read several times: B's columns by row panels, rows of A by column panels.
+  plan->direct = gemm->constant_b ? !rows_share_sets(gemm, plan->rows) || gemm->n < (int64_t)plan->vectors * lanes * 8
+                                  : !gemm->transpose_b && gemm->m <= 2 * plan->rows;
   plan->block_depth = gemm->m <= plan->rows ? (int32_t)(gemm->k < INT32_MAX ? gemm->k : INT32_MAX) : 512;
   plan->block_panels = gemm->constant_b ? 16 : 8;
 }
 
 void byoc_cutlass_plan_normalise(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_conv_t *conv = &problem->conv;
+  if (plan->form == BYOC_CUTLASS_FORM_FEW_ROWS) {
+    const byoc_cutlass_gemm_t *gemm = &problem->gemm;
+    while (plan->vectors > 1 && (plan->vectors - 1) * byoc_cutlass_isa_lanes(plan->isa) >= gemm->n) --plan->vectors;
+    while (plan->streams > 1 && gemm->k / plan->streams < 16) plan->streams /= 2;
+    return;
+  }
   int64_t depth = problem->kind == BYOC_CUTLASS_CONV ? conv->in * conv->kernel_h * conv->kernel_w : problem->gemm.k;
   if (plan->form == BYOC_CUTLASS_FORM_DEPTHWISE || plan->form == BYOC_CUTLASS_FORM_DOT ||
       plan->form == BYOC_CUTLASS_FORM_WINOGRAD)
@@ -141,6 +174,8 @@ void byoc_cutlass_plan_default(const byoc_cutlass_problem_t *problem, byoc_cutla
   if (winograd && byoc_cutlass_winograd_choose(problem, out_plan)) return;
   if (problem->kind == BYOC_CUTLASS_CONV)
     plan_conv(problem, out_plan);
+  else if (byoc_cutlass_few_rows(problem, isa))
+    plan_few_rows(&problem->gemm, out_plan);
   else
     plan_gemm(&problem->gemm, out_plan);
   byoc_cutlass_plan_normalise(problem, out_plan);
@@ -164,6 +199,8 @@ static int64_t slot_floats(const byoc_cutlass_problem_t *problem, const byoc_cut
       int64_t columns = plan->vectors * lanes;
       floats += panel * plan->block_panels * columns * byoc_cutlass_ceil_div(conv->out, columns);
     }
+  } else if (plan->form == BYOC_CUTLASS_FORM_WEIGHTS && !plan->direct) {
+    floats = plan->rows * plan->block_panels * (int64_t)plan->block_depth;
   } else if (plan->form == BYOC_CUTLASS_FORM_GEMM && !plan->direct) {
     floats = plan->vectors * lanes * plan->block_panels * (int64_t)plan->block_depth;
   }

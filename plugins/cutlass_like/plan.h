@@ -14,7 +14,11 @@ int32_t byoc_cutlass_isa_sums(byoc_cutlass_isa_t isa);
 // Rows of a tile, at most `most`, such that the last panel is nearly as full as the others.
 int32_t byoc_cutlass_even_rows(int64_t total, int32_t most);
 
-// Whether the moving operand lies in memory as the templates can read it: pixels of a 1x1 convolution, or B's rows.
+// Whether gemm_few_rows.h takes the problem: all sums of a column fit into registers.
+bool byoc_cutlass_few_rows(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa_t isa);
+
+// Whether what is otherwise copied lies in memory as the templates can read it: pixels of a 1x1 convolution, B's rows,
+// rows of A where B is constant.
 bool byoc_cutlass_may_read_in_place(const byoc_cutlass_problem_t *problem);
 
 // Makes blocks fit the problem and of nearly equal length.

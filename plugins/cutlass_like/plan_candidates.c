@@ -4,8 +4,8 @@
 
 static bool plan_equal(const byoc_cutlass_plan_t *a, const byoc_cutlass_plan_t *b) {
   return a->form == b->form && a->transposed == b->transposed && a->direct == b->direct && a->rows == b->rows &&
-         a->vectors == b->vectors && a->edge == b->edge && a->block_depth == b->block_depth &&
-         a->block_panels == b->block_panels;
+         a->vectors == b->vectors && a->streams == b->streams && a->edge == b->edge &&
+         a->block_depth == b->block_depth && a->block_panels == b->block_panels;
 }
 
 static size_t plan_push(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t plan, byoc_cutlass_plan_t *plans,
@@ -21,7 +21,8 @@ static size_t plan_push(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan
 // In how many choices two plans differ: candidates near the default come first.
 static int plan_distance(const byoc_cutlass_plan_t *a, const byoc_cutlass_plan_t *b) {
   return (a->form != b->form) + (a->edge != b->edge) + (a->transposed != b->transposed) + (a->direct != b->direct) +
-         (a->vectors != b->vectors) + (a->block_depth != b->block_depth) + (a->block_panels != b->block_panels);
+         (a->vectors != b->vectors) + (a->streams != b->streams) + (a->block_depth != b->block_depth) +
+         (a->block_panels != b->block_panels);
 }
 
 // A stable insertion sort: a few hundred plans at most.
@@ -63,6 +64,16 @@ static size_t push_winograd(const byoc_cutlass_problem_t *problem, byoc_cutlass_
   return count;
 }
 
+// Every width of panel that leaves room for the sums, with one stream of memory to eight.
+static size_t push_few_rows(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t plan, byoc_cutlass_plan_t *plans,
+                            size_t count, size_t capacity) {
+  int32_t most = byoc_cutlass_isa_sums(plan.isa) / plan.rows;
+  for (plan.vectors = 1; plan.vectors <= most && plan.vectors <= 8; plan.vectors *= 2)
+    for (plan.streams = 1; plan.streams <= 8; plan.streams *= 2)
+      count = plan_push(problem, plan, plans, count, capacity);
+  return count;
+}
+
 size_t byoc_cutlass_plan_candidates(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa_t isa, int32_t slots,
                                     bool winograd, byoc_cutlass_plan_t *plans, size_t capacity) {
   byoc_cutlass_plan_t plan;
@@ -76,6 +87,11 @@ size_t byoc_cutlass_plan_candidates(const byoc_cutlass_problem_t *problem, byoc_
   }
   const byoc_cutlass_conv_t *conv = &problem->conv;
   if (plan.form == BYOC_CUTLASS_FORM_DOT) return count;
+  if (plan.form == BYOC_CUTLASS_FORM_FEW_ROWS) {
+    count = push_few_rows(problem, plan, plans, count, capacity);
+    plan.form = BYOC_CUTLASS_FORM_WEIGHTS;
+    plan.streams = 0;
+  }
   if (plan.form == BYOC_CUTLASS_FORM_DEPTHWISE) {
     for (plan.rows = 1; plan.rows <= 6 && plan.rows <= conv->out_h; ++plan.rows)
       count = plan_push(problem, plan, plans, count, capacity);

@@ -93,6 +93,7 @@ enum {
   BYOC_CUTLASS_FORM_GEMM,          // gemm.h
   BYOC_CUTLASS_FORM_DOT,           // dot.h
   BYOC_CUTLASS_FORM_WINOGRAD,      // winograd.h
+  BYOC_CUTLASS_FORM_FEW_ROWS,      // gemm_few_rows.h
 };
 
 // One way to compute a problem.
@@ -105,6 +106,7 @@ typedef struct byoc_cutlass_plan_t {
   int32_t vectors;      // columns of a register tile, in vectors
   int32_t block_depth;  // terms summed between two visits of the result
   int32_t block_panels; // panels of the moving operand in the cache at once; winograd: rows of squares
+  int32_t streams;      // few_rows: parts of a panel's depth read side by side
   int32_t edge;         // winograd: outputs along a side of a square, 2 or 4
   int32_t slots;        // shares at most
 } byoc_cutlass_plan_t;

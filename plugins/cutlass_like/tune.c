@@ -36,16 +36,16 @@ static void machine_name(char name[64]) {
 static void cache_key(char key[256], const byoc_cutlass_options_t *options, const byoc_cutlass_unit_t *unit) {
   char machine[64];
   machine_name(machine);
-  snprintf(key, 256, "plan-2 %s isa=%u O=%d cc=%s trials=%d threads=%d winograd=%d problem=%016llx", machine,
+  snprintf(key, 256, "plan-3 %s isa=%u O=%d cc=%s trials=%d threads=%d winograd=%d problem=%016llx", machine,
            options->isa, options->optimisation, options->compiler ? options->compiler : "host", options->tune_trials,
            options->max_threads, options->winograd, (unsigned long long)unit->identity);
 }
 
 // A plan as the cache keeps it.
-static int print_plan(char text[112], const byoc_cutlass_plan_t *plan) {
-  return snprintf(text, 112, "form=%u transposed=%d direct=%d rows=%d vectors=%d depth=%d panels=%d edge=%d",
+static int print_plan(char text[128], const byoc_cutlass_plan_t *plan) {
+  return snprintf(text, 128, "form=%u transposed=%d direct=%d rows=%d vectors=%d depth=%d panels=%d edge=%d streams=%d",
                   plan->form, plan->transposed, plan->direct, plan->rows, plan->vectors, plan->block_depth,
-                  plan->block_panels, plan->edge);
+                  plan->block_panels, plan->edge, plan->streams);
 }
 
 // Finds the cached text among the candidates, so that a damaged entry can choose nothing that is not one of them.
@@ -55,7 +55,7 @@ static bool plan_from_cache(const byoc_host_t *host, byoc_codegen_t *codegen, co
   uint64_t size = 0;
   if (host->codegen->cache_get(codegen, key, &data, &size) != BYOC_OK) return false;
   for (size_t i = 0; i < count; ++i) {
-    char text[112];
+    char text[128];
     int length = print_plan(text, &plans[i]);
     if ((uint64_t)length != size || memcmp(text, data, (size_t)size) != 0) continue;
     *out_plan = plans[i];
@@ -154,7 +154,7 @@ static bool measure(const byoc_host_t *host, byoc_codegen_t *codegen, const byoc
 int32_t byoc_cutlass_tune(const byoc_host_t *host, byoc_codegen_t *codegen, const byoc_cutlass_options_t *options,
                           byoc_cutlass_unit_t *unit) {
   enum { MOST = 1024 };
-  char key[256], text[112];
+  char key[256], text[128];
   byoc_cutlass_plan_t *plans = calloc(MOST, sizeof *plans);
   if (!plans) return host->codegen->error(codegen, BYOC_OUT_OF_MEMORY, "cutlass: out of memory");
   size_t count =

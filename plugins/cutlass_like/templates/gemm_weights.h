@@ -1,6 +1,8 @@
 // C[M][N] = A[M][K] * B[K][N] with constant B: packed when the model was built in panels of COLUMN_PANEL columns,
-// [panel][K][columns of the panel, padded to whole vectors]. A is read in place. Panels of B are the fixed side: each
-// is read once per block of BLOCK_PANELS row panels and stays in the cache for them.
+// [panel][K][columns of the panel, padded to whole vectors]. Panels of B are the fixed side: each is read once per
+// block of BLOCK_PANELS row panels and stays in the cache for them. With DIRECT, A is read in place; else the rows of a
+// block are copied to the workspace, [panel][depth][row]: rows of memory that lie a power of two apart share sets of
+// the cache.
 enum {
   FN(row_panels) = (M + ROW_PANEL - 1) / ROW_PANEL,
   FN(column_panels) = (N + COLUMN_PANEL - 1) / COLUMN_PANEL,
@@ -15,14 +17,48 @@ typedef struct FN(args_t) {
   int64_t shares;
 } FN(args_t);
 
+#if !DIRECT
+// Copies `rows` rows and `depth` terms of A side by side.
+static inline __attribute__((always_inline)) void FN(pack)(float *panel, const float *a, int64_t rows, int64_t depth) {
+#if A_ROW == 1
+  copy_runs(panel, rows, a, A_DEPTH, depth, rows, 0, rows, 1);
+#else
+  for (int64_t k = 0; k < depth; k += LANES) {
+    const int64_t terms = depth - k < LANES ? depth - k : LANES;
+    for (int64_t r = 0; r < rows; r += LANES) {
+      vf square[LANES];
+#pragma GCC unroll 16
+      for (int i = 0; i < LANES; ++i) square[i] = r + i < rows ? v_load_n(a + (r + i) * A_ROW + k, terms) : v_zero();
+      v_transpose(square);
+      for (int i = 0; i < terms; ++i)
+        v_store_n(panel + (k + i) * rows + r, square[i], rows - r < LANES ? rows - r : LANES);
+    }
+  }
+#endif
+}
+#endif
+
 // Column panels [first, last) over one block of rows of one matrix.
-static void FN(block)(const FN(args_t) * args, int64_t batch, int64_t block, int64_t first, int64_t last) {
+static void FN(block)(const FN(args_t) * args, float *workspace, int64_t batch, int64_t block, int64_t first,
+                      int64_t last) {
   const int64_t panel = block * BLOCK_PANELS;
   const int64_t panels = FN(row_panels) - panel < BLOCK_PANELS ? FN(row_panels) - panel : BLOCK_PANELS;
   const float *a = args->input + A_MATRIX(batch) * M * K;
   const float *b = args->weights + B_MATRIX(batch) * WEIGHTS_OF_MATRIX;
+  (void)workspace;
   for (int64_t k = 0; k < K; k += BLOCK_DEPTH) {
     const int64_t depth = K - k < BLOCK_DEPTH ? K - k : BLOCK_DEPTH;
+#if !DIRECT
+    for (int64_t p = 0; p < panels; ++p) {
+      const int64_t row = (panel + p) * ROW_PANEL;
+      float *to = workspace + p * ROW_PANEL * depth;
+      const float *from = a + row * A_ROW + k * A_DEPTH;
+      if (row + ROW_PANEL <= M)
+        FN(pack)(to, from, ROW_PANEL, depth);
+      else
+        FN(pack)(to, from, M % ROW_PANEL, depth);
+    }
+#endif
     for (int64_t w = first; w < last; ++w) {
       const int64_t column = w * COLUMN_PANEL;
       const int64_t wide = N - column < COLUMN_PANEL ? WEIGHT_COLUMNS(N - column) : COLUMN_PANEL;
@@ -31,8 +67,13 @@ static void FN(block)(const FN(args_t) * args, int64_t batch, int64_t block, int
       for (int64_t p = 0; p < panels; ++p) {
         const int64_t row = (panel + p) * ROW_PANEL, at = batch * M * N + row * N + column;
         const int row_rest = row + ROW_PANEL > M;
-        TILES(depth, a + row * A_ROW + k * A_DEPTH, columns, args->output + at, k == 0, k + depth == K,
-              args->output + at, HAS_BIAS ? args->bias + column : NULL, HAS_RESIDUAL ? args->residual + at : NULL,
+#if DIRECT
+        const float *rows = a + row * A_ROW + k * A_DEPTH;
+#else
+        const float *rows = workspace + p * ROW_PANEL * depth;
+#endif
+        TILES(depth, rows, columns, args->output + at, k == 0, k + depth == K, args->output + at,
+              HAS_BIAS ? args->bias + column : NULL, HAS_RESIDUAL ? args->residual + at : NULL,
               columns + K * COLUMN_PANEL + p * depth * AHEAD, AHEAD);
       }
     }
@@ -49,7 +90,7 @@ static void FN(share)(void *argument, int64_t begin, int64_t end, int32_t worker
       int64_t first = item % FN(column_panels);
       int64_t last = FN(column_panels) - first < stop - item ? FN(column_panels) : first + stop - item;
       int64_t block = item / FN(column_panels);
-      FN(block)(args, block / FN(blocks), block % FN(blocks), first, last);
+      FN(block)(args, args->workspace + share * SLOT_FLOATS, block / FN(blocks), block % FN(blocks), first, last);
       item += last - first;
     }
   }

@@ -27,6 +27,18 @@ static inline vf v_min(vf a, vf b) {
   return _mm256_min_ps(a, b);
 }
 
+// All lanes added up, and the largest of them.
+static inline __attribute__((unused)) float v_sum(vf x) {
+  __m128 t = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+  t = _mm_add_ps(t, _mm_movehl_ps(t, t));
+  return _mm_cvtss_f32(_mm_add_ss(t, _mm_movehdup_ps(t)));
+}
+static inline __attribute__((unused)) float v_most(vf x) {
+  __m128 t = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+  t = _mm_max_ps(t, _mm_movehl_ps(t, t));
+  return _mm_cvtss_f32(_mm_max_ss(t, _mm_movehdup_ps(t)));
+}
+
 // Lanes [0, n) set, 0 <= n <= 8.
 static inline __m256i v_first(int64_t n) {
   return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));

@@ -27,6 +27,14 @@ static inline vf v_min(vf a, vf b) {
   return _mm512_min_ps(a, b);
 }
 
+// All lanes added up, and the largest of them.
+static inline __attribute__((unused)) float v_sum(vf x) {
+  return _mm512_reduce_add_ps(x);
+}
+static inline __attribute__((unused)) float v_most(vf x) {
+  return _mm512_reduce_max_ps(x);
+}
+
 // Lanes [0, n) set, 0 <= n <= 16.
 static inline __mmask16 v_first(int64_t n) {
   return (__mmask16)((1u << n) - 1u);

@@ -28,6 +28,15 @@ static inline vf v_min(vf a, vf b) {
   vi m = a < b;
   return (vf)(((vi)a & m) | ((vi)b & ~m));
 }
+
+// All lanes added up, and the largest of them.
+static inline __attribute__((unused)) float v_sum(vf x) {
+  return (x[0] + x[1]) + (x[2] + x[3]);
+}
+static inline __attribute__((unused)) float v_most(vf x) {
+  const float a = x[0] > x[1] ? x[0] : x[1], b = x[2] > x[3] ? x[2] : x[3];
+  return a > b ? a : b;
+}
 static inline vf v_load_n(const float *p, int64_t n) {
   vf x = v_zero();
   for (int64_t i = 0; i < n; ++i) x[i] = p[i];

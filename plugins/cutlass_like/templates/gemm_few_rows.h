@@ -1,0 +1,76 @@
+// C[M][N] = A[M][K] * B[K][N] with constant B and so few rows that reading B is all the work. B lies packed as in
+// gemm_weights.h, [panel][K][columns of the panel, padded to whole vectors]. A panel is read as STREAMS parts of its
+// depth side by side: several streams keep more of the memory's channels busy than one. Sums stay in registers.
+enum {
+  FN(panels) = (N + COLUMN_PANEL - 1) / COLUMN_PANEL,
+  FN(part) = K / STREAMS,      // terms of a stream
+  FN(rest) = N % COLUMN_PANEL, // columns of the last panel, where it is narrower
+  FN(items) = BATCH * FN(panels),
+  FN(ahead) = 512, // floats asked for in front of the ones that are read
+};
+
+typedef struct FN(args_t) {
+  const float *input, *weights, *bias, *residual;
+  float *output, *workspace;
+  int64_t shares;
+} FN(args_t);
+
+// Terms [0, count) of `streams` parts that lie `apart` terms from each other.
+static inline __attribute__((always_inline)) void FN(sum)(vf sum[M][COLUMN_PANEL / LANES], const float *a,
+                                                          const float *b, int vectors, int64_t count, int streams,
+                                                          int64_t apart) {
+  const int64_t width = (int64_t)vectors * LANES;
+  for (int64_t k = 0; k < count; ++k) {
+#pragma GCC unroll 8
+    for (int s = 0; s < streams; ++s) {
+      const float *from = b + (s * apart + k) * width;
+#pragma GCC unroll 8
+      for (int j = 0; j < vectors; ++j) {
+        if (j * LANES % 16 == 0) __builtin_prefetch(from + FN(ahead) + j * LANES);
+        const vf column = v_load(from + j * LANES);
+#pragma GCC unroll 16
+        for (int i = 0; i < M; ++i)
+          sum[i][j] = v_fma(v_set1(a[i * A_ROW + (s * apart + k) * A_DEPTH]), column, sum[i][j]);
+      }
+    }
+  }
+}
+
+// One panel of columns: all rows of one matrix.
+static inline __attribute__((always_inline)) void FN(panel)(const FN(args_t) * args, int64_t batch, int64_t panel,
+                                                            int vectors, int64_t columns) {
+  const float *a = args->input + A_MATRIX(batch) * M * K;
+  const float *b = args->weights + B_MATRIX(batch) * WEIGHTS_OF_MATRIX + panel * COLUMN_PANEL * K;
+  vf sum[M][COLUMN_PANEL / LANES];
+#pragma GCC unroll 16
+  for (int i = 0; i < M; ++i)
+#pragma GCC unroll 8
+    for (int j = 0; j < vectors; ++j) sum[i][j] = v_zero();
+  FN(sum)(sum, a, b, vectors, FN(part), STREAMS, FN(part));
+  const int64_t done = (int64_t)FN(part) * STREAMS;
+  if (done < K) FN(sum)(sum, a + done * A_DEPTH, b + done * vectors * LANES, vectors, K - done, 1, 0);
+#pragma GCC unroll 16
+  for (int i = 0; i < M; ++i)
+#pragma GCC unroll 8
+    for (int j = 0; j < vectors; ++j) {
+      const int64_t column = panel * COLUMN_PANEL + j * LANES, at = (batch * M + i) * N + column;
+      const int64_t lanes = columns - j * LANES < LANES ? columns - j * LANES : LANES;
+      const vf y = HAS_BIAS ? v_load_n(args->bias + column, lanes) : v_zero();
+      const vf r = HAS_RESIDUAL ? v_load_n(args->residual + at, lanes) : v_zero();
+      (void)y, (void)r;
+      v_store_n(args->output + at, FINISH(sum[i][j], y, r), lanes);
+    }
+}
+
+static void FN(share)(void *argument, int64_t begin, int64_t end, int32_t worker) {
+  const FN(args_t) *args = argument;
+  (void)worker;
+  for (int64_t share = begin; share < end; ++share)
+    for (int64_t item = FN(items) * share / args->shares; item < FN(items) * (share + 1) / args->shares; ++item) {
+      const int64_t batch = item / FN(panels), panel = item % FN(panels);
+      if (FN(rest) && panel == FN(panels) - 1)
+        FN(panel)(args, batch, panel, (FN(rest) + LANES - 1) / LANES, FN(rest));
+      else
+        FN(panel)(args, batch, panel, COLUMN_PANEL / LANES, COLUMN_PANEL);
+    }
+}
