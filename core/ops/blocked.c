@@ -4,6 +4,8 @@
 //   FromBlocked   the inverse
 //
 // Attributes: `axis` (default 1; of the plain tensor) and `block` (default 16), which divides that axis.
+#include "core/ops/blocked.h"
+
 #include "core/ops/util.h"
 
 typedef struct blocked_t {
@@ -14,7 +16,7 @@ typedef struct blocked_t {
 // The attributes, for a plain tensor of rank `rank`.
 static byoc_status_t read_blocked(const byoc_infer_t *infer, int32_t rank, blocked_t *out) {
   out->rank = rank;
-  out->block = byoc_attributes_int(&infer->node->attributes, "block", 16);
+  out->block = byoc_attributes_int(&infer->node->attributes, "block", BYOC_LAYOUT_BLOCK);
   if (out->block < 1 || out->block > INT16_MAX) {
     return byoc_infer_error(infer, "attribute 'block': expected 1 to %d, got %lld", INT16_MAX, (long long)out->block);
   }
@@ -22,7 +24,33 @@ static byoc_status_t read_blocked(const byoc_infer_t *infer, int32_t rank, block
 }
 
 static blocked_t blocked_of(const byoc_node_t *node, int32_t rank) {
-  return (blocked_t){rank, byoc_node_axis(node, "axis", 1, rank), byoc_attributes_int(&node->attributes, "block", 16)};
+  return (blocked_t){rank, byoc_node_axis(node, "axis", 1, rank),
+                     byoc_attributes_int(&node->attributes, "block", BYOC_LAYOUT_BLOCK)};
+}
+
+bool byoc_same_blocks(const byoc_node_t *a, const byoc_node_t *b) {
+  const byoc_node_t *nodes[] = {a, b};
+  blocked_t blocked[2];
+  for (int i = 0; i < 2; ++i) {
+    const byoc_type_t *type = byoc_is_to_blocked(nodes[i]) ? nodes[i]->operands[0]->type : nodes[i]->results[0]->type;
+    if (!byoc_is_ranked(type)) return false;
+    blocked[i] = blocked_of(nodes[i], type->rank);
+  }
+  return blocked[0].rank == blocked[1].rank && blocked[0].axis == blocked[1].axis &&
+         blocked[0].block == blocked[1].block;
+}
+
+bool byoc_is_usual_layout(const byoc_node_t *node) {
+  return byoc_attributes_int(&node->attributes, "axis", 1) == 1 &&
+         byoc_attributes_int(&node->attributes, "block", BYOC_LAYOUT_BLOCK) == BYOC_LAYOUT_BLOCK;
+}
+
+byoc_node_t *byoc_create_to_blocked(byoc_block_t *block, byoc_node_t *before, byoc_value_t *x) {
+  return byoc_op_create(block, before, "byoc", "ToBlocked", &x, 1, 1);
+}
+
+byoc_node_t *byoc_create_from_blocked(byoc_block_t *block, byoc_node_t *before, byoc_value_t *x) {
+  return byoc_op_create(block, before, "byoc", "FromBlocked", &x, 1, 1);
 }
 
 static byoc_status_t infer_to_blocked(byoc_infer_t *infer) {
