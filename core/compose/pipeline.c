@@ -297,7 +297,9 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
   }
   if (status == BYOC_OK) status = assign_targets(&p);
   bool simplifies = status == BYOC_OK && !options->is_simplified;
-  if (simplifies) status = byoc_pass_run(byoc_pass_find("simplify"), module, &options->passes, diag, NULL);
+  byoc_pass_options_t passes = options->passes;
+  passes.targets = options->targets;
+  if (simplifies) status = byoc_pass_run(byoc_pass_find("simplify"), module, &passes, diag, NULL);
   if (status != BYOC_OK || stops_after(&p, "simplify")) goto cleanup;
   status = place_and_generate(&p);
   if (status != BYOC_OK || stops_after(&p, "place") || stops_after(&p, "generate")) goto cleanup;

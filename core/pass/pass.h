@@ -58,6 +58,8 @@ typedef struct byoc_pass_t {
 
 // The same, of passes that look at the targets of a build.
 #define BYOC_TARGET_PASS_LIST(X)                                                                                       \
+  X(recognise_attention, "recognise-attention",                                                                        \
+    "make one operator of the products around a softmax, where a target takes it")                                     \
   X(propose_layouts, "propose-layouts",                                                                                \
     "put changes to blocked layouts and back between operators, where a target takes such nodes")
 

@@ -1,6 +1,7 @@
 // Targets: reading their options, and the native kind.
 #include "core/target/target.h"
 
+#include <ctype.h>
 #include <string.h>
 
 static const byoc_target_value_t *find_value(const byoc_target_t *target, const char *name,
@@ -12,6 +13,32 @@ static const byoc_target_value_t *find_value(const byoc_target_t *target, const 
     return &target->values[i];
   }
   return NULL;
+}
+
+// `op` as a word of `text`: patterns name operators among brackets, bars and commas.
+static bool names_operator(const char *text, const char *op) {
+  size_t size = strlen(op);
+  for (const char *at = text; at != NULL && (at = strstr(at, op)) != NULL; at += size) {
+    bool begins = at == text || (!isalnum((unsigned char)at[-1]) && at[-1] != ':' && at[-1] != '_');
+    if (begins && !isalnum((unsigned char)at[size]) && at[size] != '_') return true;
+  }
+  return false;
+}
+
+bool byoc_target_list_has_rule(const byoc_target_list_t *list, const char *op) {
+  for (size_t t = 0; t < list->targets.count; ++t) {
+    const byoc_backend_t *backend = list->targets.data[t]->kind->backend;
+    for (uint32_t r = 0; backend != NULL && r < backend->rule_count; ++r) {
+      byoc_rule_t rule = {0}; // whatever its size was when the plugin was built
+      const char *source = (const char *)backend->rules + (size_t)r * backend->rule_stride;
+      memcpy(&rule, source, backend->rule_stride < sizeof(rule) ? backend->rule_stride : sizeof(rule));
+      if (names_operator(rule.pattern, op)) return true;
+      for (uint64_t i = 0; i < rule.operators.count; ++i) {
+        if (strcmp(rule.operators.items[i], op) == 0) return true;
+      }
+    }
+  }
+  return false;
 }
 
 int64_t byoc_target_option_int(const byoc_target_t *target, const char *name) {

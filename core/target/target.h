@@ -64,6 +64,9 @@ void byoc_target_list_deinit(byoc_target_list_t *list);
 // Checks an option table of a plugin (names, types, ranges, defaults that their own schema accepts).
 byoc_status_t byoc_option_schema_verify(const byoc_option_schema_t *options, size_t count, byoc_diag_t *diag);
 
+// Whether a backend of the list has a partition rule that names the operator.
+bool byoc_target_list_has_rule(const byoc_target_list_t *list, const char *op);
+
 int64_t byoc_target_option_int(const byoc_target_t *target, const char *name);
 double byoc_target_option_float(const byoc_target_t *target, const char *name);
 const char *byoc_target_option_string(const byoc_target_t *target, const char *name);

@@ -49,6 +49,13 @@ static void add_float(byoc_cutlass_text_t *text, float value) {
     byoc_cutlass_text_add(text, "%af", (double)value);
 }
 
+void byoc_cutlass_define_float(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const char *name, float value) {
+  byoc_cutlass_note_name(text, names, name);
+  byoc_cutlass_text_add(text, "#define %s ", name);
+  add_float(text, value);
+  byoc_cutlass_text_add(text, "\n");
+}
+
 void byoc_cutlass_emit_epilogue(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
                                 const byoc_cutlass_epilogue_t *epilogue, const char *bias_kind) {
   byoc_cutlass_define_text(text, names, "HAS_BIAS", "", epilogue->has_bias ? bias_kind : "0");
@@ -116,7 +123,9 @@ void byoc_cutlass_emit(byoc_cutlass_text_t *text, const byoc_cutlass_problem_t *
   byoc_cutlass_names_t names = {0};
   byoc_cutlass_text_add(text, "\n// ---- %s ----\n", symbol);
   byoc_cutlass_define_text(text, &names, "SYMBOL", "", symbol);
-  if (problem->kind == BYOC_CUTLASS_CONV)
+  if (problem->kind == BYOC_CUTLASS_ATTENTION)
+    byoc_cutlass_emit_attention(text, &names, problem, plan);
+  else if (problem->kind == BYOC_CUTLASS_CONV)
     byoc_cutlass_emit_conv(text, &names, problem, plan);
   else
     byoc_cutlass_emit_gemm(text, &names, problem, plan);

@@ -18,7 +18,8 @@
   X(tile)                                                                                                              \
   X(conv)                                                                                                              \
   X(winograd_math)                                                                                                     \
-  X(winograd) X(direct_tile) X(direct) X(depthwise) X(gemm_weights) X(gemm_few_rows) X(gemm) X(attention) X(dot)       \
+  X(winograd)                                                                                                          \
+  X(direct_tile) X(direct) X(depthwise) X(gemm_weights) X(gemm_few_rows) X(gemm) X(attention) X(attention) X(dot)      \
       X(entry)
 
 #define BYOC_CUTLASS_DECLARE(name)                                                                                     \
@@ -38,6 +39,8 @@ typedef struct byoc_cutlass_names_t {
 // Defines nothing itself: for definitions written by hand.
 void byoc_cutlass_note_name(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const char *name);
 void byoc_cutlass_define(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const char *name, int64_t value);
+// A float as a literal that reads back as the same bits.
+void byoc_cutlass_define_float(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const char *name, float value);
 void byoc_cutlass_define_text(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const char *name,
                               const char *arguments, const char *value);
 void byoc_cutlass_undefine_all(byoc_cutlass_text_t *text, const byoc_cutlass_names_t *names);
@@ -82,5 +85,8 @@ void byoc_cutlass_emit_direct(byoc_cutlass_text_t *text, byoc_cutlass_names_t *n
                               const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
 void byoc_cutlass_emit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
                             const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
+
+void byoc_cutlass_emit_attention(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+                                 const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
 
 #endif // BYOC_CUTLASS_EMIT_H_

@@ -15,7 +15,7 @@ typedef struct job_t {
   byoc_cutlass_match_t match;
   size_t unit; // index, or SIZE_MAX where declined
   // Values of the model's that are handed over as they are: data or weights that are constants themselves.
-  byoc_value_t *plain[2];
+  byoc_value_t *plain[4];
   uint32_t plain_count;
 } job_t;
 
@@ -130,9 +130,15 @@ static bool read_job(const generation_t *generation, job_t *job, const char **ou
   *out_reason = "an operand is neither a parameter nor a constant";
   if (graph->result(job->function, 0) != graph->node_result(nodes[count - 1], 0)) return false;
   byoc_cutlass_inputs_t *inputs = &job->match.problem.inputs;
+  bool attends = job->match.problem.kind == BYOC_CUTLASS_ATTENTION;
   bool packed = job->match.problem.kind == BYOC_CUTLASS_CONV || job->match.problem.gemm.constant_b;
   if (!input_index(generation, job, job->match.data, &inputs->data)) return false;
   if (!packed && !input_index(generation, job, job->match.weights, &inputs->weights)) return false;
+  if (attends) {
+    byoc_value_t *mask = job->match.residual;
+    return input_index(generation, job, job->match.values, &inputs->bias) &&
+           (!mask || input_index(generation, job, mask, &inputs->residual));
+  }
   if (job->match.residual) {
     int64_t residual = graph->value_parameter_index(job->match.residual);
     if (residual < 0) return false;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "match_attention.h"
 #include "match_gelu.h"
 
 // The chain as far as it was read.
@@ -384,6 +385,8 @@ bool byoc_cutlass_match(const byoc_graph_api_t *graph, byoc_node_t *const *nodes
   out_match->problem.epilogue = (byoc_cutlass_epilogue_t){.alpha = 1.0f, .beta = 1.0f};
   chain_t chain = {.graph = graph, .match = out_match};
   if (count == 0) return refuse(&chain, "no operator");
+  if (count == 1 && graph->node_domain(nodes[0])[0] == '\0' && strcmp(graph->node_operator(nodes[0]), "Attention") == 0)
+    return byoc_cutlass_match_attention(graph, nodes[0], out_match);
   for (size_t i = 0; i < count; ++i) {
     if (i > 0 && read_gelu(&chain, nodes[count - 1], count - i))
       i = count - 1;

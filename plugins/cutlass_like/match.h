@@ -5,8 +5,8 @@
 //   else decline(match.reason);
 //   byoc_cutlass_match_deinit(&match);
 //
-// The nodes are one Conv, Gemm or MatMul and what follows it, each reading the one before. `accept` asks with the nodes
-// of a region, `generate` with those of a function: the answers are the same.
+// The nodes are one Attention, or one Conv, Gemm or MatMul and what follows it, each reading the one before. `accept`
+// asks with the nodes of a region, `generate` with those of a function: the answers are the same.
 #ifndef BYOC_CUTLASS_MATCH_H_
 #define BYOC_CUTLASS_MATCH_H_
 
@@ -18,7 +18,8 @@ typedef struct byoc_cutlass_match_t {
   const char *reason;             // why not, where there is no match; static storage
   byoc_value_t *data;
   byoc_value_t *weights;
-  byoc_value_t *residual; // NULL where there is none
+  byoc_value_t *values;   // of attention
+  byoc_value_t *residual; // or mask; NULL where there is none
   // What to do to each channel (or column) of the product: y = x * scale + shift. `channels` of each.
   double *scale, *shift;
   int64_t channels;

@@ -1,6 +1,7 @@
 // How to compute a problem: a default by rules, and the neighbours that are worth measuring.
 #include "plan.h"
 
+#include "attention.h"
 #include "direct.h"
 #include "winograd.h"
 
@@ -28,6 +29,9 @@ int64_t byoc_cutlass_batch(const byoc_cutlass_gemm_t *gemm) {
 int64_t byoc_cutlass_macs(const byoc_cutlass_problem_t *problem) {
   const byoc_cutlass_conv_t *c = &problem->conv;
   const byoc_cutlass_gemm_t *g = &problem->gemm;
+  const byoc_cutlass_attention_t *a = &problem->attention;
+  if (problem->kind == BYOC_CUTLASS_ATTENTION)
+    return a->batch * a->heads * a->queries * a->keys * (a->size + a->value_size);
   if (problem->kind == BYOC_CUTLASS_GEMM) return byoc_cutlass_batch(g) * g->m * g->n * g->k;
   return c->batch * c->groups * c->out * c->in * c->kernel_h * c->kernel_w * c->out_h * c->out_w;
 }
@@ -152,7 +156,8 @@ void byoc_cutlass_plan_normalise(const byoc_cutlass_problem_t *problem, byoc_cut
   }
   int64_t depth = problem->kind == BYOC_CUTLASS_CONV ? conv->in * conv->kernel_h * conv->kernel_w : problem->gemm.k;
   if (plan->form == BYOC_CUTLASS_FORM_DEPTHWISE || plan->form == BYOC_CUTLASS_FORM_DOT ||
-      plan->form == BYOC_CUTLASS_FORM_WINOGRAD || plan->form == BYOC_CUTLASS_FORM_DIRECT)
+      plan->form == BYOC_CUTLASS_FORM_WINOGRAD || plan->form == BYOC_CUTLASS_FORM_DIRECT ||
+      plan->form == BYOC_CUTLASS_FORM_ATTENTION)
     return;
   // Blocks of depth of equal length, so that no short one is left over.
   int64_t blocks = byoc_cutlass_ceil_div(depth, plan->block_depth);
@@ -172,6 +177,10 @@ void byoc_cutlass_plan_normalise(const byoc_cutlass_problem_t *problem, byoc_cut
 void byoc_cutlass_plan_default(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa_t isa, int32_t slots,
                                bool winograd, byoc_cutlass_plan_t *out_plan) {
   *out_plan = (byoc_cutlass_plan_t){.isa = isa, .slots = slots};
+  if (problem->kind == BYOC_CUTLASS_ATTENTION) {
+    byoc_cutlass_attention_plan(problem, out_plan);
+    return;
+  }
   if (winograd && byoc_cutlass_winograd_choose(problem, out_plan)) return;
   if ((problem->conv.in_blocked || problem->conv.out_blocked) && byoc_cutlass_direct_fits(problem)) {
     byoc_cutlass_direct_plan(problem, out_plan);
@@ -192,6 +201,8 @@ static int64_t slot_floats(const byoc_cutlass_problem_t *problem, const byoc_cut
   int64_t lanes = byoc_cutlass_isa_lanes(plan->isa), floats = 0;
   if (plan->form == BYOC_CUTLASS_FORM_WINOGRAD) {
     floats = byoc_cutlass_winograd_floats(problem, plan);
+  } else if (plan->form == BYOC_CUTLASS_FORM_ATTENTION) {
+    floats = byoc_cutlass_attention_floats(problem, plan);
   } else if (plan->form == BYOC_CUTLASS_FORM_DIRECT) {
     floats = byoc_cutlass_direct_floats(problem, plan);
   } else if (plan->form == BYOC_CUTLASS_FORM_DEPTHWISE) {

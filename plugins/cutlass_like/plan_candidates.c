@@ -1,6 +1,8 @@
 // The plans that are worth measuring.
-#include "direct.h"
 #include "plan.h"
+
+#include "attention.h"
+#include "direct.h"
 #include "winograd.h"
 
 static bool plan_equal(const byoc_cutlass_plan_t *a, const byoc_cutlass_plan_t *b) {
@@ -103,6 +105,9 @@ size_t byoc_cutlass_plan_candidates(const byoc_cutlass_problem_t *problem, byoc_
   byoc_cutlass_plan_t plan;
   if (capacity == 0) return 0;
   byoc_cutlass_plan_default(problem, isa, slots, winograd, &plan);
+  if (plan.form == BYOC_CUTLASS_FORM_ATTENTION)
+    return byoc_cutlass_attention_candidates(problem, plan, plans, plan_push(problem, plan, plans, 0, capacity),
+                                             capacity);
   size_t count = plan_push(problem, plan, plans, 0, capacity);
   if (byoc_cutlass_direct_fits(problem)) count = push_direct(problem, plan, plans, count, capacity);
   if (winograd && byoc_cutlass_winograd_fits(problem)) count = push_winograd(problem, plan, plans, count, capacity);

@@ -2,6 +2,7 @@
 // compiled by the plugin itself into one static library. The parts:
 //   plugin.c    identity, options, rules
 //   match.c     nodes of the graph → problem
+//   attention.c how attention is blocked
 //   plan.c      problem → blocking
 //   pack.c      weights in the order in which the code reads them
 //   emit.c      problem and plan → C, by the templates in templates/
@@ -49,6 +50,7 @@ static int32_t accept_region(void *self, byoc_region_t *region) {
 
 // The largest first: rows are tried in this order.
 static const byoc_rule_t rules[] = {
+    RULE("attention", "(Attention(_, _, _) | Attention(_, _, _, _))"),
     RULE("conv_gate", GATED(CONV_BIAS)),
     RULE("conv_add_act", ACTIVATED("Add(" CONV_BIAS ", _)")),
     RULE("conv_act_add", "Add(" ACTIVATED(CONV_BIAS) ", _)"),

@@ -75,9 +75,22 @@ typedef struct byoc_cutlass_gemm_t {
   bool repeat_b[BYOC_CUTLASS_MAX_BATCH_RANK];
 } byoc_cutlass_gemm_t;
 
-enum { BYOC_CUTLASS_CONV, BYOC_CUTLASS_GEMM };
+// softmax(Q * K transposed * scale + mask) * V, head by head. kv_heads divides heads: several heads of queries share
+// one of keys and values.
+typedef struct byoc_cutlass_attention_t {
+  int64_t batch, heads, kv_heads, queries, keys;
+  int64_t size, value_size; // of one head of queries and keys, of values
+  bool flat;                // operands and result lie [batch][length][heads * size], else [batch][heads][length][size]
+  bool causal;              // query i attends to keys 0 to i
+  bool has_mask;
+  int64_t mask_steps[4]; // floats between two batches, heads, queries, keys of the mask; 0 where it is repeated
+  float scale;
+} byoc_cutlass_attention_t;
 
-// Inputs of the packed function, as indices into call->tensors; the output follows call->input_count.
+enum { BYOC_CUTLASS_CONV, BYOC_CUTLASS_GEMM, BYOC_CUTLASS_ATTENTION };
+
+// Inputs of the packed function, as indices into call->tensors; the output follows call->input_count. Attention has
+// queries, keys, values and mask in the place of data, weights, bias and residual.
 typedef struct byoc_cutlass_inputs_t {
   uint32_t data, weights, bias, residual;
 } byoc_cutlass_inputs_t;
@@ -86,6 +99,7 @@ typedef struct byoc_cutlass_problem_t {
   uint32_t kind;
   byoc_cutlass_conv_t conv;
   byoc_cutlass_gemm_t gemm;
+  byoc_cutlass_attention_t attention;
   byoc_cutlass_epilogue_t epilogue;
   byoc_cutlass_inputs_t inputs;
 } byoc_cutlass_problem_t;
@@ -100,6 +114,7 @@ enum {
   BYOC_CUTLASS_FORM_WINOGRAD,      // winograd.h
   BYOC_CUTLASS_FORM_FEW_ROWS,      // gemm_few_rows.h
   BYOC_CUTLASS_FORM_DIRECT,        // direct.h
+  BYOC_CUTLASS_FORM_ATTENTION,     // attention.h
 };
 
 // One way to compute a problem.
@@ -111,7 +126,7 @@ typedef struct byoc_cutlass_plan_t {
   int32_t rows;         // of a register tile; direct: pixels of a tile along a row of the output
   int32_t lines;        // direct: rows of the output in a tile
   int32_t vectors;      // columns of a register tile, in vectors
-  int32_t block_depth;  // terms summed between two visits of the result
+  int32_t block_depth;  // terms summed between two visits of the result; attention: keys
   int32_t block_panels; // panels of the moving operand in the cache at once; winograd: rows of squares; direct:
                         // rows of tiles, or tiles where pixels are counted through
   int32_t pass_panels;  // winograd: panels of weights multiplied in one pass over the patches

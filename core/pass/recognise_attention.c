@@ -1,0 +1,247 @@
+// recognise-attention: the products around a softmax that exporters write for attention become one operator, where a
+// backend computes such operators.
+//
+//   %0 = MatMul(%q, %k)            q, v [batch, heads, length, size], k [batch, heads, size, length]
+//   %1 = Div(%0, @scale)           or Mul, or both; also on q or k
+//   %2 = Add(%1, %mask)            or Where(%mask, %1, @lowest), or nothing
+//   %3 = Softmax(%2)          →    %4 = Attention(%q, transposed %k, %v, %mask) {scale}
+//   %4 = MatMul(%3, %v)
+//
+// Where q, k and v are transposed [batch, length, heads, size] and so is what becomes of the result, the operator takes
+// its operands as [batch, length, heads * size] and the transposes go.
+#include <math.h>
+#include <string.h>
+
+#include "core/ops/op.h"
+#include "core/ops/util.h"
+#include "core/ops/write.h"
+#include "core/pass/pass.h"
+#include "core/pass/terms.h"
+
+enum { ATTENTION_OPSET = 23 };
+
+static const int64_t swap_rows_and_heads[] = {0, 2, 1, 3}, swap_last[] = {0, 1, 3, 2}, keys_last[] = {0, 2, 3, 1};
+
+// Attention as far as it was read, from its last product.
+typedef struct attention_t {
+  byoc_node_t *product;           // of the softmax with v
+  byoc_value_t *q, *v;            // [batch, heads, length, size]
+  byoc_value_t *k;                // the same; NULL where only `k_rows` is there
+  byoc_value_t *k_rows;           // [batch, length, heads, size]; NULL where only k is there
+  byoc_value_t *mask;             // is added; NULL: none
+  byoc_value_t *kept, *elsewhere; // Where(kept, scores, elsewhere); NULL: none
+  double scale;
+} attention_t;
+
+// ---- reading ----
+
+static bool is_f32(const byoc_value_t *value, int32_t rank) {
+  const byoc_type_t *type = value->type;
+  return byoc_is_ranked(type) && type->dtype == BYOC_DTYPE_F32 && type->rank == rank && byoc_type_is_static(type) &&
+         byoc_type_element_count(type) > 0;
+}
+
+static int64_t dim(const byoc_value_t *value, int32_t index) {
+  return value->type->dims[index].constant;
+}
+
+// The operand of a Transpose by this permutation; NULL where the value is none.
+static byoc_value_t *transposed(const byoc_value_t *value, const int64_t permutation[4]) {
+  const byoc_node_t *node = byoc_value_producer(value);
+  size_t count = 0;
+  if (node == NULL || !byoc_node_is_onnx(node, "Transpose")) return NULL;
+  const int64_t *given = byoc_attributes_ints(&node->attributes, "perm", &count);
+  if (given == NULL || count != 4 || memcmp(given, permutation, 4 * sizeof(int64_t)) != 0) return NULL;
+  return node->operands[0];
+}
+
+// Softmax over the last axis. Before operator set 13 the default is another one.
+static bool is_over_last_axis(const byoc_node_t *softmax) {
+  int64_t axis = byoc_attributes_int(&softmax->attributes, "axis", softmax->since_version >= 13 ? -1 : 1);
+  return axis == -1 || axis == softmax->operands[0]->type->rank - 1;
+}
+
+// Takes factors off `value` into the scale: what is left, the value itself where it is no product with a number.
+static byoc_value_t *without_factor(byoc_value_t *value, double *scale) {
+  byoc_product_t product;
+  if (!byoc_term_product(value, &product) || product.count != 1) return value;
+  if (!byoc_type_equal(product.factors[0]->type, value->type)) return value;
+  *scale *= product.scalar;
+  return product.factors[0];
+}
+
+// scale * (q · k)
+static bool read_scores(byoc_value_t *value, attention_t *attention) {
+  double scale = 1;
+  const byoc_node_t *product = byoc_term_inner(without_factor(value, &scale), attention->product->block, "MatMul");
+  if (product == NULL || value->uses.count != 1) return false;
+  byoc_value_t *k = without_factor(product->operands[1], &scale);
+  attention->q = without_factor(product->operands[0], &scale);
+  attention->k = transposed(k, swap_last);
+  attention->k_rows =
+      transposed(attention->k != NULL ? attention->k : k, attention->k != NULL ? swap_rows_and_heads : keys_last);
+  attention->scale = scale;
+  return is_f32(attention->q, 4) && (attention->k != NULL || attention->k_rows != NULL) && scale > 0;
+}
+
+// Where(kept, scores, number): a number so low that adding it to a score makes it.
+static bool read_where(byoc_value_t *value, attention_t *attention) {
+  const byoc_node_t *where = byoc_term_inner(value, attention->product->block, "Where");
+  double number;
+  if (where == NULL || !byoc_term_scalar(where->operands[2], &number) || !(number <= -1e30)) return false;
+  if (!byoc_is_ranked(where->operands[0]->type) || where->operands[0]->type->rank > 4) return false;
+  if (!byoc_type_equal(where->operands[1]->type, value->type)) return false;
+  attention->kept = where->operands[0];
+  attention->elsewhere = where->operands[2];
+  return read_scores(where->operands[1], attention);
+}
+
+// Scores, with a mask or without.
+static bool read_masked(byoc_value_t *value, attention_t *attention) {
+  if (read_scores(value, attention) || read_where(value, attention)) return true;
+  const byoc_node_t *add = byoc_term_inner(value, attention->product->block, "Add");
+  for (uint32_t i = 0; add != NULL && i < 2; ++i) {
+    byoc_value_t *scores = add->operands[i], *mask = add->operands[1 - i];
+    bool fits = byoc_is_ranked(mask->type) && mask->type->rank <= 4 && byoc_type_is_static(mask->type) &&
+                byoc_type_equal(scores->type, value->type);
+    if (!fits || (!read_scores(scores, attention) && !read_where(scores, attention))) continue;
+    attention->mask = mask;
+    return true;
+  }
+  return false;
+}
+
+// Keys and values of as many batches and heads as there are of queries; nothing is repeated.
+static bool shapes_agree(const attention_t *a) {
+  const byoc_value_t *scores = a->product->operands[0];
+  int64_t batch = dim(a->q, 0), heads = dim(a->q, 1), length = dim(a->v, 2);
+  if (dim(scores, 0) != batch || dim(scores, 1) != heads || dim(a->v, 0) != batch || dim(a->v, 1) != heads)
+    return false;
+  if (a->k != NULL) return dim(a->k, 0) == batch && dim(a->k, 1) == heads && dim(a->k, 2) == length;
+  return dim(a->k_rows, 0) == batch && dim(a->k_rows, 2) == heads && dim(a->k_rows, 1) == length;
+}
+
+static bool read_attention(byoc_node_t *product, attention_t *out_attention) {
+  *out_attention = (attention_t){.product = product, .v = product->operands[1]};
+  const byoc_node_t *softmax = byoc_term_inner(product->operands[0], product->block, "Softmax");
+  return softmax != NULL && is_f32(product->operands[0], 4) && is_f32(out_attention->v, 4) &&
+         is_over_last_axis(softmax) && read_masked(softmax->operands[0], out_attention) && shapes_agree(out_attention);
+}
+
+// ---- writing ----
+
+static byoc_value_t *reshape(byoc_writer_t *w, byoc_value_t *x, const int64_t *dims, int32_t rank) {
+  byoc_value_t *shape = byoc_write_vector(w, "shape", BYOC_DTYPE_I64, rank, dims);
+  return byoc_write_node(w, "", "Reshape", x, shape, NULL, NULL, 0);
+}
+
+// [batch, length, heads, size] as [batch, length, heads * size]: what it was reshaped from, where it was.
+static byoc_value_t *join_heads(byoc_writer_t *w, byoc_value_t *x) {
+  const int64_t dims[] = {dim(x, 0), dim(x, 1), dim(x, 2) * dim(x, 3)};
+  const byoc_node_t *node = byoc_value_producer(x);
+  byoc_value_t *from = node != NULL && byoc_node_is_onnx(node, "Reshape") ? node->operands[0] : NULL;
+  if (from != NULL && is_f32(from, 3) && dim(from, 0) == dims[0] && dim(from, 1) == dims[1]) return from;
+  return reshape(w, x, dims, 3);
+}
+
+static byoc_value_t *transpose(byoc_writer_t *w, byoc_value_t *x, const int64_t permutation[4]) {
+  const byoc_attribute_t perm = {.name = "perm", .kind = BYOC_ATTRIBUTE_INTS, .ints = permutation, .count = 4};
+  return byoc_write_node(w, "", "Transpose", x, NULL, NULL, &perm, 1);
+}
+
+// What is added to the scores.
+static byoc_value_t *write_mask(byoc_writer_t *w, const attention_t *a) {
+  static const float nothing = 0;
+  if (a->kept == NULL) return a->mask;
+  byoc_value_t *zero = byoc_write_vector(w, "zero", BYOC_DTYPE_F32, 1, &nothing);
+  byoc_value_t *added = byoc_write_node(w, "", "Where", a->kept, zero, a->elsewhere, NULL, 0);
+  return a->mask != NULL && added != NULL ? byoc_write_node(w, "", "Add", added, a->mask, NULL, NULL, 0) : added;
+}
+
+static byoc_value_t *write_operator(byoc_writer_t *w, byoc_value_t *const operands[4],
+                                    const byoc_attribute_t *attributes, size_t attribute_count) {
+  const byoc_op_t *op = byoc_op_find("", "Attention", ATTENTION_OPSET);
+  if (op == NULL || w->failed) return NULL;
+  byoc_node_t *node = byoc_node_create(w->node->block, w->node, "", "Attention", op->since_version, operands,
+                                       operands[3] != NULL ? 4 : 3, 1);
+  bool ok = node != NULL && byoc_node_set_name(node, w->node->name);
+  for (size_t i = 0; i < attribute_count && ok; ++i) ok = byoc_attributes_set(&node->attributes, &attributes[i]);
+  return ok && byoc_infer_node(node, NULL) == BYOC_OK ? node->results[0] : NULL;
+}
+
+// The Transpose to [batch, length, heads, size] that alone reads the result; NULL where there is none.
+static byoc_node_t *find_merge(const byoc_value_t *result) {
+  byoc_node_t *node = result->uses.count == 1 ? result->uses.data[0].node : NULL;
+  return node != NULL && node->block == result->node->block && node->result_count == 1 &&
+                 transposed(node->results[0], swap_rows_and_heads) == result
+             ? node
+             : NULL;
+}
+
+static bool replace(byoc_value_t *value, byoc_value_t *by) {
+  if (value->name != NULL && by->name == NULL) byoc_value_set_name(by, value->name);
+  return byoc_value_replace_uses(value, by);
+}
+
+// Operands and result as [batch, length, heads * size].
+static bool write_flat(const attention_t *a, byoc_node_t *merge, byoc_value_t *q, byoc_value_t *v) {
+  byoc_writer_t w = {.node = a->product};
+  const byoc_attribute_t attributes[] = {{.name = "q_num_heads", .kind = BYOC_ATTRIBUTE_INT, .i = dim(a->q, 1)},
+                                         {.name = "kv_num_heads", .kind = BYOC_ATTRIBUTE_INT, .i = dim(a->q, 1)},
+                                         {.name = "scale", .kind = BYOC_ATTRIBUTE_FLOAT, .f = a->scale}};
+  byoc_value_t *merged = merge->results[0];
+  const int64_t dims[] = {dim(merged, 0), dim(merged, 1), dim(merged, 2), dim(merged, 3)};
+  byoc_value_t *operands[] = {join_heads(&w, q), join_heads(&w, a->k_rows), join_heads(&w, v), write_mask(&w, a)};
+  byoc_value_t *y = write_operator(&w, operands, attributes, 3);
+  if (y == NULL) return false;
+  const byoc_node_t *reader = merged->uses.count == 1 ? merged->uses.data[0].node : NULL;
+  bool is_joined = reader != NULL && byoc_node_is_onnx(reader, "Reshape") && reader->operands[0] == merged &&
+                   byoc_type_equal(reader->results[0]->type, y->type);
+  if (is_joined) return replace(reader->results[0], y);
+  y = reshape(&w, y, dims, 4);
+  return y != NULL && replace(merged, y);
+}
+
+// Operands and result as [batch, heads, length, size].
+static bool write_by_heads(const attention_t *a) {
+  byoc_writer_t w = {.node = a->product};
+  const byoc_attribute_t scale = {.name = "scale", .kind = BYOC_ATTRIBUTE_FLOAT, .f = a->scale};
+  byoc_value_t *k = a->k != NULL ? a->k : transpose(&w, a->k_rows, swap_rows_and_heads);
+  byoc_value_t *operands[] = {a->q, k, a->v, write_mask(&w, a)};
+  byoc_value_t *y = write_operator(&w, operands, &scale, 1);
+  return y != NULL && replace(a->product->results[0], y);
+}
+
+static byoc_status_t recognise_node(byoc_node_t *product, byoc_diag_t *diag, size_t *changes) {
+  attention_t attention;
+  if (!read_attention(product, &attention)) return BYOC_OK;
+  byoc_node_t *merge = find_merge(product->results[0]);
+  byoc_value_t *q = transposed(attention.q, swap_rows_and_heads), *v = transposed(attention.v, swap_rows_and_heads);
+  bool is_flat = merge != NULL && q != NULL && v != NULL && attention.k_rows != NULL;
+  bool ok = is_flat ? write_flat(&attention, merge, q, v) : write_by_heads(&attention);
+  if (!ok) return byoc_diag_out_of_memory(diag);
+  *changes += 1;
+  return BYOC_OK;
+}
+
+static byoc_status_t recognise_block(byoc_block_t *block, byoc_diag_t *diag, size_t *changes) {
+  BYOC_FOR_EACH_NODE(node, block) {
+    for (uint32_t b = 0; b < node->block_count; ++b) {
+      BYOC_RETURN_IF_ERROR(recognise_block(node->blocks[b], diag, changes));
+    }
+    bool is_read = byoc_node_is_onnx(node, "MatMul") && node->results[0]->uses.count > 0;
+    if (is_read) BYOC_RETURN_IF_ERROR(recognise_node(node, diag, changes));
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_pass_recognise_attention(byoc_graph_module_t *module, const byoc_pass_arguments_t *arguments,
+                                            byoc_diag_t *diag, size_t *changes) {
+  if (arguments->targets != NULL && !byoc_target_list_has_rule(arguments->targets, "Attention")) return BYOC_OK;
+  for (size_t f = 0; f < module->functions.count; ++f) {
+    byoc_function_t *function = module->functions.data[f];
+    if (byoc_attributes_find(&function->attributes, "Compiler") != NULL) continue;
+    BYOC_RETURN_IF_ERROR(recognise_block(function->body, diag, changes));
+  }
+  return BYOC_OK;
+}

@@ -1,0 +1,51 @@
+// How attention is blocked: block_depth counts the keys of a block, rows the queries of a tile, vectors its width.
+#include "attention.h"
+
+#include "plan.h"
+
+// Keys whose copies and the values' leave room for the rest in a second-level cache.
+enum { KEYS_OF_BLOCK = 512, FEW_QUERIES = 4 };
+
+// Blocks are whole panels of keys, and no longer than what there is.
+static void fit_block(const byoc_cutlass_attention_t *attention, byoc_cutlass_plan_t *plan) {
+  int64_t panel = (int64_t)plan->vectors * byoc_cutlass_isa_lanes(plan->isa);
+  int64_t panels = byoc_cutlass_ceil_div(attention->keys, panel), most = plan->block_depth / panel;
+  int64_t blocks = byoc_cutlass_ceil_div(panels, most < 1 ? 1 : most);
+  plan->block_depth = (int32_t)(byoc_cutlass_ceil_div(panels, blocks) * panel);
+}
+
+void byoc_cutlass_attention_plan(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t *plan) {
+  const byoc_cutlass_attention_t *attention = &problem->attention;
+  plan->form = BYOC_CUTLASS_FORM_ATTENTION;
+  plan->direct = attention->queries <= FEW_QUERIES;
+  plan->vectors = plan->isa == BYOC_CUTLASS_ISA_AVX512 ? 4 : 2;
+  plan->rows = byoc_cutlass_even_rows(attention->queries, 6);
+  plan->block_depth = KEYS_OF_BLOCK;
+  plan->block_panels = 1;
+  fit_block(attention, plan);
+}
+
+size_t byoc_cutlass_attention_candidates(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t plan,
+                                         byoc_cutlass_plan_t *plans, size_t count, size_t capacity) {
+  static const int32_t keys[] = {512, 256, 128, 1024};
+  int32_t most = byoc_cutlass_isa_sums(plan.isa);
+  for (int32_t vectors = 1; vectors <= 4; ++vectors)
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && count < capacity; ++i) {
+      plan.vectors = vectors;
+      plan.rows = byoc_cutlass_even_rows(problem->attention.queries, most / vectors < 14 ? most / vectors : 14);
+      plan.block_depth = keys[i];
+      fit_block(&problem->attention, &plan);
+      plans[count++] = plan;
+    }
+  return count;
+}
+
+int64_t byoc_cutlass_attention_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
+  const byoc_cutlass_attention_t *attention = &problem->attention;
+  int64_t lanes = byoc_cutlass_isa_lanes(plan->isa), keys = plan->block_depth;
+  int64_t value_row = byoc_cutlass_ceil_div(attention->value_size, lanes) * lanes;
+  int64_t floats = plan->rows * (keys + 16 + attention->size); // scores and queries of a tile
+  if (keys < attention->keys) floats += 2 * attention->queries;
+  if (!plan->direct) floats += keys * (attention->size + value_row);
+  return floats;
+}

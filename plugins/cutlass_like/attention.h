@@ -1,0 +1,20 @@
+// attention.h - attention in one pass over keys and values (templates/attention.h).
+//
+//   byoc_cutlass_attention_plan(&problem, &plan);
+//   byoc_cutlass_attention_floats(&problem, &plan); // scratch memory of one share
+#ifndef BYOC_CUTLASS_ATTENTION_H_
+#define BYOC_CUTLASS_ATTENTION_H_
+
+#include "problem.h"
+
+// Fills plan; plan->isa is read.
+void byoc_cutlass_attention_plan(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t *plan);
+
+// Up to `capacity` plans behind the first `count`; returns how many there are then.
+size_t byoc_cutlass_attention_candidates(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t plan,
+                                         byoc_cutlass_plan_t *plans, size_t count, size_t capacity);
+
+// Floats of one share's workspace.
+int64_t byoc_cutlass_attention_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
+
+#endif // BYOC_CUTLASS_ATTENTION_H_

@@ -1,0 +1,69 @@
+#include "match_attention.h"
+
+#include <math.h>
+
+static bool refuse(byoc_cutlass_match_t *match, const char *reason) {
+  match->reason = reason;
+  return false;
+}
+
+static bool static_f32(const byoc_graph_api_t *graph, const byoc_value_t *value) {
+  return value && graph->value_dtype(value) == BYOC_DTYPE_F32 && graph->value_element_count(value) > 0;
+}
+
+// How the mask lies over [batch, heads, queries, keys]: each of its dimensions is the scores' or 1.
+static bool read_mask(const byoc_graph_api_t *graph, const byoc_value_t *mask, byoc_cutlass_attention_t *attention) {
+  const int64_t dims[4] = {attention->batch, attention->heads, attention->queries, attention->keys};
+  int32_t rank = graph->value_rank(mask);
+  if (!static_f32(graph, mask) || rank > 4) return false;
+  int64_t step = 1;
+  for (int32_t i = rank; i-- > 0;) {
+    int64_t dim = graph->value_dim(mask, i);
+    if (dim != 1 && dim != dims[4 - rank + i]) return false;
+    attention->mask_steps[4 - rank + i] = dim == 1 ? 0 : step;
+    step *= dim;
+  }
+  attention->has_mask = true;
+  return true;
+}
+
+bool byoc_cutlass_match_attention(const byoc_graph_api_t *graph, const byoc_node_t *node, byoc_cutlass_match_t *match) {
+  byoc_value_t *operands[7] = {NULL};
+  uint64_t count = graph->operand_count(node);
+  if (count < 3 || count > 7 || graph->node_result_count(node) != 1) return refuse(match, "takes one result only");
+  for (uint64_t i = 0; i < count; ++i) operands[i] = graph->operand(node, i);
+  byoc_value_t *q = operands[0], *k = operands[1], *v = operands[2], *mask = operands[3];
+  if (operands[4] || operands[5] || operands[6]) return refuse(match, "takes no past keys and no lengths");
+  if (!static_f32(graph, q) || !static_f32(graph, k) || !static_f32(graph, v) ||
+      !static_f32(graph, graph->node_result(node, 0)))
+    return refuse(match, "takes f32 of constant shapes only");
+  int64_t precision = graph->attribute_int(node, "softmax_precision", 0);
+  if (graph->attribute_float(node, "softcap", 0.0) != 0.0 || (precision != 0 && precision != BYOC_DTYPE_F32) ||
+      graph->attribute_int(node, "left_window_size", -1) >= 0 ||
+      graph->attribute_int(node, "right_window_size", -1) >= 0)
+    return refuse(match, "takes no cap, no window and no other precision");
+  bool flat = graph->value_rank(q) == 3;
+  byoc_cutlass_attention_t *attention = &match->problem.attention;
+  match->problem.kind = BYOC_CUTLASS_ATTENTION;
+  *attention = (byoc_cutlass_attention_t){
+      .flat = flat,
+      .batch = graph->value_dim(q, 0),
+      .heads = flat ? graph->attribute_int(node, "q_num_heads", 1) : graph->value_dim(q, 1),
+      .kv_heads = flat ? graph->attribute_int(node, "kv_num_heads", 1) : graph->value_dim(k, 1),
+      .queries = graph->value_dim(q, flat ? 1 : 2),
+      .keys = graph->value_dim(k, flat ? 1 : 2),
+      .causal = graph->attribute_int(node, "is_causal", 0) != 0,
+  };
+  attention->size = graph->value_dim(q, flat ? 2 : 3) / (flat ? attention->heads : 1);
+  attention->value_size = graph->value_dim(v, flat ? 2 : 3) / (flat ? attention->kv_heads : 1);
+  if (graph->value_dim(k, 0) != attention->batch || graph->value_dim(v, 0) != attention->batch)
+    return refuse(match, "takes as many batches of keys as of queries");
+  attention->scale = (float)graph->attribute_float(node, "scale", 1.0 / sqrt((double)attention->size));
+  if (mask && !read_mask(graph, mask, attention))
+    return refuse(match, "the mask is not f32 or covers fewer keys than there are");
+  match->data = q;
+  match->weights = k;
+  match->values = v;
+  match->residual = mask;
+  return true;
+}
