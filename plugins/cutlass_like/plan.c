@@ -139,11 +139,11 @@ void byoc_cutlass_plan_normalise(const byoc_cutlass_problem_t *problem, byoc_cut
 void byoc_cutlass_plan_default(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa_t isa, int32_t slots,
                                bool winograd, byoc_cutlass_plan_t *out_plan) {
   *out_plan = (byoc_cutlass_plan_t){.isa = isa, .slots = slots};
+  if (winograd && byoc_cutlass_winograd_choose(problem, out_plan)) return;
   if ((problem->conv.in_blocked || problem->conv.out_blocked) && byoc_cutlass_direct_fits(problem)) {
     byoc_cutlass_direct_plan(problem, out_plan);
     return;
   }
-  if (winograd && byoc_cutlass_winograd_choose(problem, out_plan)) return;
   if (problem->kind == BYOC_CUTLASS_CONV)
     plan_conv(problem, out_plan);
   else
