@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "direct.h"
 #include "match_gelu.h"
+#include "plan.h"
 
 // Of one problem, layout changes included.
 enum { MOST_NODES = 16 };
@@ -410,7 +410,7 @@ static bool settle_layouts(chain_t *chain, byoc_node_t *const *nodes, size_t cou
   conv->in_blocked = data;
   conv->out_blocked = to_blocked;
   if (match->residual && residual != to_blocked) return refuse(chain, "residual and result in different layouts");
-  return byoc_cutlass_direct_fits(&match->problem) || refuse(chain, "no template for these channels in blocks");
+  return byoc_cutlass_takes_layouts(conv) || refuse(chain, "no template for these channels in blocks");
 }
 
 bool byoc_cutlass_match(const byoc_graph_api_t *graph, byoc_node_t *const *nodes, size_t count,
