@@ -60,7 +60,7 @@ int byoc_dnnl_can_overwrite(const byoc_dnnl_function_t *function, int32_t value,
 
 // --- Steps ----------------------------------------------------------------------------------------------------------
 
-// Creates the primitive and the step; destroys `primitive_desc`, also on failure.
+// Creates the step; `primitive_desc` is its own then, and destroyed on failure.
 int32_t byoc_dnnl_add_step(byoc_dnnl_function_t *function, dnnl_primitive_desc_t primitive_desc,
                            const byoc_dnnl_argument_t *arguments, int32_t argument_count);
 int32_t byoc_dnnl_add_reorder(byoc_dnnl_function_t *function, int32_t from_version, int32_t to_version);

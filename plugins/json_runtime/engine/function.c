@@ -198,7 +198,8 @@ void byoc_dnnl_function_deinit(byoc_dnnl_function_t *function) {
   const byoc_dnnl_api_t *api = function->api;
   for (uint32_t i = 0; i < function->step_count; ++i) {
     byoc_dnnl_step_t *step = &function->steps[i];
-    (void)api->dnnl_primitive_destroy(step->primitive);
+    if (step->primitive_desc != NULL) (void)api->dnnl_primitive_desc_destroy(step->primitive_desc);
+    if (step->primitive != NULL) (void)api->dnnl_primitive_destroy(step->primitive);
     if (step->scratchpad != NULL) (void)api->dnnl_memory_destroy(step->scratchpad);
     free(step->arguments);
     free(step->exec_arguments);
