@@ -24,6 +24,9 @@ bool byoc_cutlass_few_rows(const byoc_cutlass_problem_t *problem, byoc_cutlass_i
 // rows of A where B is constant.
 bool byoc_cutlass_may_read_in_place(const byoc_cutlass_problem_t *problem);
 
+// Whether a template exists for the layouts of a convolution's tensors.
+bool byoc_cutlass_takes_layouts(const byoc_cutlass_conv_t *conv);
+
 // Makes blocks fit the problem and of nearly equal length.
 void byoc_cutlass_plan_normalise(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t *plan);
 

@@ -109,28 +109,28 @@ static void FN(scores)(float *to, const float *q, const float *k) {
 // *most: the largest score so far on entry, with these on return.
 static float FN(soften)(float *scores, const float *mask, int64_t count, float *most) {
   vf largest = v_set1(*most), sum = v_zero();
-  const vf none = v_set1(-__builtin_inff());
-  for (int64_t j = 0; j < count; j += LANES) {
-    const int64_t lanes = count - j < LANES ? count - j : LANES;
+  int64_t j = 0;
+  for (; j + LANES <= count; j += LANES) {
     vf x = v_load(scores + j);
-#if HAS_RESIDUAL && MASK_KEY
-    x = x + v_load_n(mask + j, lanes);
-#elif HAS_RESIDUAL
-    x = x + v_set1(mask[0]);
+#if HAS_RESIDUAL
+    x = x + (MASK_KEY ? v_load(mask + j) : v_set1(mask[0]));
+    v_store(scores + j, x);
 #endif
-    if (lanes < LANES) { // what lies behind the last key does not count
-      v_store(scores + j, none);
-      v_store_n(scores + j, x, lanes);
-      x = v_load(scores + j);
-    } else if (HAS_RESIDUAL) {
-      v_store(scores + j, x);
-    }
     largest = v_max(x, largest);
+  }
+  if (j < count) { // what lies behind the last key does not count
+    vf x = v_load(scores + j);
+#if HAS_RESIDUAL
+    x = x + (MASK_KEY ? v_load_n(mask + j, count - j) : v_set1(mask[0]));
+#endif
+    v_store(scores + j, v_set1(-__builtin_inff()));
+    v_store_n(scores + j, x, count - j);
+    largest = v_max(v_load(scores + j), largest);
   }
   (void)mask;
   *most = v_most(largest);
   const vf origin = v_set1(*most == -__builtin_inff() ? 0.0f : *most);
-  for (int64_t j = 0; j < count; j += LANES) {
+  for (j = 0; j < count; j += LANES) {
     const vf x = v_exp(v_load(scores + j) - origin);
     v_store(scores + j, x);
     sum = sum + x;

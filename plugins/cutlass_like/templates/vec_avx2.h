@@ -27,6 +27,14 @@ static inline vf v_min(vf a, vf b) {
   return _mm256_min_ps(a, b);
 }
 
+// The nearest whole number, and x * 2^n for whole n from -126 to 127.
+static inline __attribute__((unused)) vf v_round(vf x) {
+  return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+static inline __attribute__((unused)) vf v_scale2(vf x, vf n) {
+  return x * (vf)_mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23);
+}
+
 // All lanes added up, and the largest of them.
 static inline __attribute__((unused)) float v_sum(vf x) {
   __m128 t = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));

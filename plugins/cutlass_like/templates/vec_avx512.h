@@ -27,6 +27,14 @@ static inline vf v_min(vf a, vf b) {
   return _mm512_min_ps(a, b);
 }
 
+// The nearest whole number, and x * 2^n for whole n from -126 to 127.
+static inline __attribute__((unused)) vf v_round(vf x) {
+  return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+static inline __attribute__((unused)) vf v_scale2(vf x, vf n) {
+  return _mm512_scalef_ps(x, n);
+}
+
 // All lanes added up, and the largest of them.
 static inline __attribute__((unused)) float v_sum(vf x) {
   return _mm512_reduce_add_ps(x);

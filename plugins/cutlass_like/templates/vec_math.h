@@ -11,11 +11,9 @@ static inline vf v_abs(vf x) {
 // e^x by 2^n * e^r with |r| <= ln(2) / 2; relative error below 2e-7. Saturates instead of overflowing.
 static inline __attribute__((unused)) vf v_exp(vf x) {
   x = v_min(v_set1(88.0f), v_max(v_set1(-87.0f), x));
-  vf t = x * 1.44269504f;
-  vi n = __builtin_convertvector(t + v_select(t < v_zero(), v_set1(-0.5f), v_set1(0.5f)), vi);
-  vf f = __builtin_convertvector(n, vf);
-  vf r = x - f * 0.693359375f;
-  r = r + f * 2.12194440e-4f;
+  const vf n = v_round(x * 1.44269504f);
+  vf r = v_fma(n, v_set1(-0.693359375f), x);
+  r = v_fma(n, v_set1(2.12194440e-4f), r);
   vf p = v_set1(1.0f / 5040.0f);
   p = v_fma(p, r, v_set1(1.0f / 720.0f));
   p = v_fma(p, r, v_set1(1.0f / 120.0f));
@@ -24,7 +22,7 @@ static inline __attribute__((unused)) vf v_exp(vf x) {
   p = v_fma(p, r, v_set1(0.5f));
   p = v_fma(p, r, v_set1(1.0f));
   p = v_fma(p, r, v_set1(1.0f));
-  return p * (vf)((n + 127) << 23);
+  return v_scale2(p, n);
 }
 
 static inline __attribute__((unused)) vf v_relu(vf x) {

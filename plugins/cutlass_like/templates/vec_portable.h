@@ -29,6 +29,14 @@ static inline vf v_min(vf a, vf b) {
   return (vf)(((vi)a & m) | ((vi)b & ~m));
 }
 
+// The nearest whole number, and x * 2^n for whole n from -126 to 127.
+static inline __attribute__((unused)) vf v_round(vf x) { // of |x| < 2^22: what does not fit beside 3 * 2^22 goes
+  return (x + 12582912.0f) - 12582912.0f;
+}
+static inline __attribute__((unused)) vf v_scale2(vf x, vf n) {
+  return x * (vf)((__builtin_convertvector(n, vi) + 127) << 23);
+}
+
 // All lanes added up, and the largest of them.
 static inline __attribute__((unused)) float v_sum(vf x) {
   return (x[0] + x[1]) + (x[2] + x[3]);
@@ -37,6 +45,7 @@ static inline __attribute__((unused)) float v_most(vf x) {
   const float a = x[0] > x[1] ? x[0] : x[1], b = x[2] > x[3] ? x[2] : x[3];
   return a > b ? a : b;
 }
+
 static inline vf v_load_n(const float *p, int64_t n) {
   vf x = v_zero();
   for (int64_t i = 0; i < n; ++i) x[i] = p[i];
