@@ -70,6 +70,13 @@ static double product_flops(const byoc_node_t *node) {
     const byoc_type_t *x = byoc_operand_type(node, 0), *w = byoc_operand_type(node, 1);
     return 2 * elements_of(x) * elements_of(w) / (extent(w, 0) > 0 ? extent(w, 0) : 1);
   }
+  if (byoc_node_is_onnx(node, "Attention")) {
+    // Every query meets every key, half of them where only earlier ones count; so does every row of the result.
+    double keys = extent(byoc_operand_type(node, 1), -2) +
+                  (byoc_has_operand(node, 4) ? extent(byoc_operand_type(node, 4), -2) : 0);
+    double share = byoc_attributes_int(&node->attributes, "is_causal", 0) != 0 ? 0.5 : 1;
+    return 2 * share * keys * (elements_of(byoc_operand_type(node, 0)) + results);
+  }
   return 2 * results * reduction_length(node);
 }
 
@@ -155,7 +162,7 @@ static void count_node(counter_t *counter, const byoc_node_t *node) {
   if (is_loop) counter->times *= LOOP_TURNS;
   for (uint32_t b = 0; b < node->block_count; ++b) count_block(counter, node->blocks[b]);
   counter->times = times;
-  if (byoc_node_has_trait(node, BYOC_OP_HEAVY)) {
+  if (byoc_node_has_trait(node, BYOC_OP_HEAVY) || byoc_node_is_onnx(node, "Attention")) {
     double flops = product_flops(node) * times;
     counter->work.product_flops += flops;
     counter->work.least_flops += least_flops(node, flops);

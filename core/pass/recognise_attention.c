@@ -89,7 +89,8 @@ static bool read_where(byoc_value_t *value, attention_t *attention) {
   const byoc_node_t *where = byoc_term_inner(value, attention->product->block, "Where");
   double number;
   if (where == NULL || !byoc_term_scalar(where->operands[2], &number) || !(number <= -1e30)) return false;
-  if (!byoc_is_ranked(where->operands[0]->type) || where->operands[0]->type->rank > 4) return false;
+  const byoc_type_t *kept = where->operands[0]->type;
+  if (!byoc_is_ranked(kept) || kept->rank > 4 || !byoc_type_is_static(kept)) return false;
   if (!byoc_type_equal(where->operands[1]->type, value->type)) return false;
   attention->kept = where->operands[0];
   attention->elsewhere = where->operands[2];

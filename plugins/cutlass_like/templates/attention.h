@@ -65,6 +65,10 @@ static void FN(pack)(const FN(head_t) * head, const float *k, const float *v, in
     for (int64_t c = 0; c < KEY_PANEL; c += LANES)
       for (int64_t d = 0; d < SIZE; d += LANES) {
         const int64_t terms = SIZE - d < LANES ? SIZE - d : LANES;
+        for (int i = 0; i < LANES; ++i) { // rows lie far apart, where no hardware prefetcher follows
+          if (d % 16 == 0 && panel + c + LANES + i < count) __builtin_prefetch(k + (panel + c + LANES + i) * K_ROW + d);
+          if (d % 16 == 0 && panel + c + i < count) __builtin_prefetch(v + (panel + c + i) * V_ROW + d);
+        }
         float *to = head->keys + panel * SIZE + d * KEY_PANEL + c;
         vf square[LANES];
 #pragma GCC unroll 16
@@ -183,6 +187,7 @@ static void FN(panel)(const FN(head_t) * head, int64_t panel, int64_t key, int64
   if (CAUSAL && count > row + rows - key) count = row + rows - key;
   for (int64_t i = 0; i < ROW_PANEL; ++i) { // missing rows repeat the last one
     const float *from = head->q + (row + (i < rows ? i : rows - 1)) * Q_ROW;
+    for (int64_t d = 0; d < SIZE; d += 16) __builtin_prefetch(from + ROW_PANEL * Q_ROW + d); // the next panel's
     for (int64_t d = 0; d < SIZE; d += LANES) {
       const int64_t lanes = SIZE - d < LANES ? SIZE - d : LANES;
       v_store_n(head->queries + i * SIZE + d, v_load_n(from + d, lanes) * SCALE, lanes);
