@@ -18,6 +18,7 @@ typedef struct byoc_compose_options_t {
   const char *cpu_features;          // that the artifact requires, space-separated
   bool profile;                      // with the profile entry
   bool keep_header;                  // write the header too
+  bool huge_pages;                   // contexts move the constants to huge pages
 } byoc_compose_options_t;
 
 byoc_status_t byoc_compose_artifact(const byoc_host_program_t *program, const byoc_compose_options_t *options,
