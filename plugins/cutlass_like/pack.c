@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "direct.h"
 #include "winograd.h"
 
 // Columns of the weight panel that starts `rest` columns before the end: whole vectors where lanes run over columns.
@@ -25,6 +26,7 @@ static void weight_panel(const byoc_cutlass_problem_t *problem, const byoc_cutla
 size_t byoc_cutlass_packed_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   int64_t panel, unit;
   if (plan->form == BYOC_CUTLASS_FORM_WINOGRAD) return byoc_cutlass_winograd_packed_floats(problem, plan);
+  if (plan->form == BYOC_CUTLASS_FORM_DIRECT) return byoc_cutlass_direct_packed_floats(problem, plan);
   if (plan->form == BYOC_CUTLASS_FORM_DEPTHWISE)
     return (size_t)(problem->conv.groups * problem->conv.out * problem->conv.kernel_h * problem->conv.kernel_w);
   weight_panel(problem, plan, &panel, &unit);
@@ -56,6 +58,14 @@ static float *pack_conv_group(const byoc_cutlass_conv_t *conv, int64_t panel, in
   return packed;
 }
 
+// [channel][tap] → [block][tap][channel of the block]
+static void pack_depthwise(const byoc_cutlass_conv_t *conv, const float *weights, float *packed) {
+  int64_t taps = conv->kernel_h * conv->kernel_w;
+  for (int64_t c = 0; c < conv->groups; ++c)
+    for (int64_t t = 0; t < taps; ++t)
+      packed[(c / BYOC_CUTLASS_BLOCK * taps + t) * BYOC_CUTLASS_BLOCK + c % BYOC_CUTLASS_BLOCK] = weights[c * taps + t];
+}
+
 // [k][n] → [panel][k][n of the panel]
 static float *pack_matrix(const byoc_cutlass_gemm_t *gemm, int64_t panel, int64_t unit, const float *weights,
                           float *packed) {
@@ -74,6 +84,14 @@ void byoc_cutlass_pack_weights(const byoc_cutlass_problem_t *problem, const byoc
   int64_t panel, unit;
   if (plan->form == BYOC_CUTLASS_FORM_WINOGRAD) {
     byoc_cutlass_winograd_pack(problem, plan, weights, packed);
+    return;
+  }
+  if (plan->form == BYOC_CUTLASS_FORM_DIRECT) {
+    byoc_cutlass_direct_pack(problem, plan, weights, packed);
+    return;
+  }
+  if (plan->form == BYOC_CUTLASS_FORM_DEPTHWISE && problem->conv.in_blocked) {
+    pack_depthwise(&problem->conv, weights, packed);
     return;
   }
   if (plan->form == BYOC_CUTLASS_FORM_DEPTHWISE) {

@@ -75,9 +75,12 @@ int32_t byoc_dnnl_create_view(byoc_dnnl_function_t *function, int32_t version, c
 int32_t byoc_dnnl_create_result(byoc_dnnl_function_t *function, int32_t value, const dnnl_memory_desc_t *desc,
                                 int32_t *out_version) {
   const byoc_dnnl_value_t *v = &function->graph.values[value];
-  dnnl_memory_desc_t plain;
-  byoc_dnnl_layout_plain(desc->ndims, desc->dims, &plain);
-  if (v->direct_output < 0 || !function->api->dnnl_memory_desc_equal(&plain, desc))
+  const byoc_dnnl_value_t *output =
+      v->direct_output < 0 ? v : &function->graph.values[function->graph.outputs[v->direct_output]];
+  dnnl_memory_desc_t wanted;
+  byoc_dnnl_layout_plain(desc->ndims, desc->dims, &wanted);
+  if (output->has_layout) wanted = output->layout;
+  if (v->direct_output < 0 || !function->api->dnnl_memory_desc_equal(&wanted, desc))
     return byoc_dnnl_create_version(function, desc, out_version);
   int32_t buffer = -1;
   BYOC_DNNL_RETURN_IF_ERROR(create_buffer(function, BYOC_DNNL_BUFFER_OUTPUT, v->direct_output, 0, &buffer));
