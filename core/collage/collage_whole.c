@@ -8,7 +8,9 @@
 // Models that take less are not worth timing plan by plan.
 #define WHOLE_NS_AT_LEAST 20000.0
 // Nor are backends alone whose parts, all measured, take this much more than may be expected of the best plan.
-#define WHOLE_RATIO_AT_MOST 2.0
+#define WHOLE_RATIO_AT_MOST 1.5
+// Plans nearer than this are as good as equal.
+#define EQUAL_RATIO 1.01
 
 // ---- what is remembered ----
 
@@ -17,7 +19,7 @@ byoc_status_t byoc_collage_key(const byoc_collage_t *c, const char *what, uint64
   const byoc_cost_key_t *base = &c->options->key;
   byoc_hasher_t hasher;
   byoc_hasher_init(&hasher);
-  byoc_hasher_update_text(&hasher, "byoc plan 1");
+  byoc_hasher_update_text(&hasher, "byoc plan 2");
   byoc_hasher_update_text(&hasher, what);
   byoc_hasher_update(&hasher, &hash, sizeof(hash));
   const char *const texts[] = {base->target, base->plugin, base->compiler, base->machine};
@@ -79,45 +81,85 @@ typedef struct contest_t {
   size_t count;
 } contest_t;
 
+static uint64_t hash_contest(const contest_t *contest) {
+  uint64_t hash = contest->count;
+  for (size_t e = 0; e < contest->count; ++e) {
+    hash = byoc_hash_combine(hash, hash_rival(contest->collage, contest->entrants[e]));
+  }
+  return hash;
+}
+
 static byoc_status_t apply_entrant(void *context, size_t i, byoc_placement_t *placement, byoc_diag_t *diag) {
   contest_t *contest = context;
   BYOC_RETURN_IF_ERROR(byoc_collage_choose(contest->collage, contest->entrants[i]));
   return byoc_problems_apply(&contest->collage->problems, contest->collage->options->targets, diag, placement);
 }
 
-// The plans that are worth timing, each once: equal ones share an id.
-static byoc_status_t enter(contest_t *contest) {
+static bool is_entered(const contest_t *contest, const byoc_collage_rival_t *rival) {
+  for (size_t e = 0; e < contest->count; ++e) {
+    if (strcmp(contest->entrants[e]->id, rival->id) == 0) return true;
+  }
+  return false;
+}
+
+// Equal plans share an id, and enter once.
+static byoc_status_t enter_one(contest_t *contest, byoc_collage_rival_t *rival) {
   byoc_collage_t *c = contest->collage;
-  double least = INFINITY;
-  for (size_t r = 0; r < c->rival_count; ++r) {
-    if (c->rivals[r].expected_ns < least) least = c->rivals[r].expected_ns;
-  }
-  for (size_t r = c->rival_count; r-- > 0;) {
-    byoc_collage_rival_t *rival = &c->rivals[r];
-    bool is_hopeless = !rival->is_possible || (rival->target != NULL && rival->sum_ns > least * WHOLE_RATIO_AT_MOST);
-    if (is_hopeless) continue;
-    byoc_cost_key_t key;
-    BYOC_RETURN_IF_ERROR(byoc_collage_key(c, "whole model", hash_rival(c, rival), &c->arena, &key));
-    rival->id = key.id;
-    bool is_known = false;
-    for (size_t e = 0; e < contest->count; ++e) is_known = is_known || strcmp(contest->entrants[e]->id, key.id) == 0;
-    size_t room = sizeof(contest->entrants) / sizeof(contest->entrants[0]);
-    if (!is_known && contest->count < room) contest->entrants[contest->count++] = rival;
-  }
+  byoc_cost_key_t key;
+  BYOC_RETURN_IF_ERROR(byoc_collage_key(c, "whole model", hash_rival(c, rival), &c->arena, &key));
+  rival->id = key.id;
+  size_t room = sizeof(contest->entrants) / sizeof(contest->entrants[0]);
+  if (!is_entered(contest, rival) && contest->count < room) contest->entrants[contest->count++] = rival;
   return BYOC_OK;
 }
 
-static byoc_status_t time_entrants(contest_t *contest) {
+// Of those that have not entered, the backend alone that is expected to be fastest; NULL where none is worth timing.
+static byoc_collage_rival_t *next_alone(const byoc_collage_t *c, double least_ns) {
+  byoc_collage_rival_t *best = NULL;
+  for (size_t r = 1; r + 1 < c->rival_count; ++r) {
+    byoc_collage_rival_t *rival = &c->rivals[r];
+    bool is_hopeless = !rival->is_possible || rival->sum_ns > least_ns * WHOLE_RATIO_AT_MOST;
+    if (rival->id != NULL || is_hopeless) continue;
+    if (best == NULL || rival->expected_ns < best->expected_ns) best = rival;
+  }
+  return best;
+}
+
+// The plans that are worth timing, in the order in which they get the time: what was found, greedy placement, the
+// backends alone.
+static byoc_status_t enter(contest_t *contest) {
   byoc_collage_t *c = contest->collage;
-  double times[16];
+  byoc_collage_rival_t *found = &c->rivals[c->rival_count - 1], *greedy = &c->rivals[0], *alone;
+  double least_ns = INFINITY;
+  for (size_t r = 0; r < c->rival_count; ++r) {
+    if (c->rivals[r].expected_ns < least_ns) least_ns = c->rivals[r].expected_ns;
+  }
+  BYOC_RETURN_IF_ERROR(enter_one(contest, found));
+  if (greedy->is_possible) BYOC_RETURN_IF_ERROR(enter_one(contest, greedy));
+  while ((alone = next_alone(c, least_ns)) != NULL) BYOC_RETURN_IF_ERROR(enter_one(contest, alone));
+  return BYOC_OK;
+}
+
+static bool all_known(const contest_t *contest) {
   bool is_known = true;
   for (size_t e = 0; e < contest->count; ++e) {
-    is_known = is_known && byoc_collage_recall(c, contest->entrants[e]->id, &contest->entrants[e]->whole_ns);
+    is_known =
+        byoc_collage_recall(contest->collage, contest->entrants[e]->id, &contest->entrants[e]->whole_ns) && is_known;
   }
-  if (is_known) return BYOC_OK;
+  return is_known;
+}
+
+// What a budget left out in an earlier build stays out in this one, unless it has more time.
+static byoc_status_t time_entrants(contest_t *contest) {
+  byoc_collage_t *c = contest->collage;
+  double times[16], spent_ns = 0;
+  byoc_cost_key_t contest_key;
+  if (all_known(contest)) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(byoc_collage_key(c, "contest", hash_contest(contest), &c->arena, &contest_key));
+  if (byoc_collage_recall(c, contest_key.id, &spent_ns) && spent_ns >= (double)c->budget_ns) return BYOC_OK;
   for (size_t e = 0; e < contest->count; ++e) times[e] = NAN;
-  BYOC_RETURN_IF_ERROR(
-      c->options->whole.price(c->options->whole.self, contest->count, apply_entrant, contest, c->diag, times));
+  BYOC_RETURN_IF_ERROR(c->options->whole.price(c->options->whole.self, contest->count, apply_entrant, contest,
+                                               c->measuring.budget_ns + c->measuring.reserve_ns, c->diag, times));
   for (size_t e = 0; e < contest->count; ++e) {
     byoc_collage_rival_t *rival = contest->entrants[e];
     byoc_cost_key_t key;
@@ -126,7 +168,21 @@ static byoc_status_t time_entrants(contest_t *contest) {
     BYOC_RETURN_IF_ERROR(byoc_collage_key(c, "whole model", hash_rival(c, rival), &c->arena, &key));
     byoc_collage_remember(c, &key, times[e]);
   }
+  byoc_collage_remember(c, &contest_key, (double)c->budget_ns);
   return BYOC_OK;
+}
+
+// In the order of the rivals, what was found last: a later one must be faster by more than chance.
+static byoc_collage_rival_t *fastest(byoc_collage_t *c) {
+  byoc_collage_rival_t *winner = NULL;
+  for (size_t r = 0; r < c->rival_count; ++r) {
+    byoc_collage_rival_t *rival = &c->rivals[r];
+    if (isnan(rival->whole_ns)) continue;
+    if (winner == NULL || rival->whole_ns * EQUAL_RATIO < winner->whole_ns) winner = rival;
+  }
+  byoc_collage_rival_t *found = &c->rivals[c->rival_count - 1];
+  bool is_found = winner == NULL || (found->id != NULL && strcmp(winner->id, found->id) == 0);
+  return is_found ? found : winner;
 }
 
 byoc_status_t byoc_collage_find_winner(byoc_collage_t *c, byoc_collage_rival_t **out_winner) {
@@ -143,11 +199,6 @@ byoc_status_t byoc_collage_find_winner(byoc_collage_t *c, byoc_collage_rival_t *
     byoc_log(BYOC_LOG_INFO, "plan %s: parts %.1f us, whole %.1f us", c->rivals[r].name, c->rivals[r].sum_ns / 1e3,
              c->rivals[r].whole_ns / 1e3);
   }
-  for (size_t e = 0; e < contest.count; ++e) {
-    byoc_collage_rival_t *rival = contest.entrants[e];
-    if (rival->whole_ns < (*out_winner)->whole_ns || (isnan((*out_winner)->whole_ns) && !isnan(rival->whole_ns))) {
-      *out_winner = rival;
-    }
-  }
+  *out_winner = fastest(c);
   return BYOC_OK;
 }

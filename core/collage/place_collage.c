@@ -3,6 +3,9 @@
 #include "core/base/log.h"
 #include "core/collage/collage_internal.h"
 
+// Of the time for measuring, kept for whole models.
+#define WHOLE_SHARE 0.4
+
 static byoc_status_t prepare(byoc_collage_t *c, size_t index) {
   byoc_problem_t *problem = &c->problems.items.data[index];
   const byoc_collage_options_t *options = c->options;
@@ -60,9 +63,10 @@ static byoc_status_t search(byoc_collage_t *c) {
   }
   for (size_t r = 1; r + 1 < c->rival_count; ++r) BYOC_RETURN_IF_ERROR(byoc_collage_cover_rival(c, &c->rivals[r]));
   found->sum_ns = 0;
-  int64_t finding_ns = c->budget_ns - c->measuring.budget_ns, left_ns = c->measuring.budget_ns;
+  int64_t finding_ns = c->measuring.total_ns - c->measuring.budget_ns, left_ns = c->measuring.budget_ns;
   bool is_limited = !c->options->spend_budget && finding_ns < left_ns;
   if (is_limited) c->measuring.budget_ns = finding_ns; // proving takes no more time than finding
+  int64_t saved_ns = is_limited ? left_ns - finding_ns : 0;
   bool is_proven = true;
   for (size_t i = 0; i < c->problems.items.count; ++i) {
     byoc_cover_costs_t costs = byoc_transitions_costs(&c->transitions[i]);
@@ -78,6 +82,7 @@ static byoc_status_t search(byoc_collage_t *c) {
              (unsigned long long)(c->measuring.measured - measured), found->covers[i].cost_ns / 1e3,
              found->covers[i].is_proven ? "proven least," : "at least", found->covers[i].lower_bound_ns / 1e3);
   }
+  c->measuring.budget_ns += saved_ns;
   if (!is_proven && c->measuring.measured > 0) byoc_collage_remember(c, &key, (double)c->budget_ns);
   return BYOC_OK;
 }
@@ -140,7 +145,8 @@ byoc_status_t byoc_place_collage(byoc_graph_module_t *module, const byoc_collage
                       .budget_ns = (int64_t)(options->budget_s * 1e9),
                       .allocator = module->allocator,
                       .diag = diag};
-  c.measuring.total_ns = c.measuring.budget_ns = c.budget_ns;
+  if (options->whole.price != NULL) c.measuring.reserve_ns = (int64_t)((double)c.budget_ns * WHOLE_SHARE);
+  c.measuring.total_ns = c.measuring.budget_ns = c.budget_ns - c.measuring.reserve_ns;
   BYOC_RETURN_IF_ERROR(byoc_problems_find(module, module->allocator, diag, &c.problems));
   byoc_arena_init(&c.arena, module->allocator);
   byoc_status_t status = run(&c, placement);
