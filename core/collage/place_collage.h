@@ -4,6 +4,9 @@
 // (lazy_search.h). What was found, greedy placement and each backend alone are then rivals as whole models: what parts
 // do to each other no price of a part can say. The fastest becomes the plan; of those as good as equal, greedy
 // placement before a backend alone before what was found.
+//
+// Where a target takes layout changes there are two such searches: over the module as it is, and over the module with
+// such changes between its operators (the pass propose-layouts). The plans of both are rivals.
 #ifndef BYOC_CORE_COLLAGE_PLACE_COLLAGE_H_
 #define BYOC_CORE_COLLAGE_PLACE_COLLAGE_H_
 
@@ -30,8 +33,9 @@ typedef struct byoc_collage_options_t {
   byoc_cost_database_t *database; // keeps what whole models cost, and which searches are over; may be NULL
   // What these depend on beside the module: compiler, machine, threads; target and plugin stand for all of them.
   byoc_cost_key_t key;
-  double budget_s;   // for measuring, parts and whole models together
-  bool spend_budget; // all of it where a proof needs it; otherwise proving takes no more time than finding
+  double budget_s;    // for measuring, parts and whole models together
+  bool spend_budget;  // all of it where a proof needs it; otherwise proving takes no more time than finding
+  bool plain_layouts; // without the second search
 } byoc_collage_options_t;
 
 byoc_status_t byoc_place_collage(byoc_graph_module_t *module, const byoc_collage_options_t *options, byoc_diag_t *diag,

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "direct.h"
 #include "winograd.h"
 
 // Columns of the weight panel that starts `rest` columns before the end: whole vectors where lanes run over columns.
@@ -25,6 +26,7 @@ static void weight_panel(const byoc_cutlass_problem_t *problem, const byoc_cutla
 size_t byoc_cutlass_packed_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   int64_t panel, unit;
   if (plan->form == BYOC_CUTLASS_FORM_WINOGRAD) return byoc_cutlass_winograd_packed_floats(problem, plan);
+  if (plan->form == BYOC_CUTLASS_FORM_DIRECT) return byoc_cutlass_direct_packed_floats(problem, plan);
   if (plan->form == BYOC_CUTLASS_FORM_DEPTHWISE)
     return (size_t)(problem->conv.groups * problem->conv.out * problem->conv.kernel_h * problem->conv.kernel_w);
   weight_panel(problem, plan, &panel, &unit);
@@ -74,6 +76,10 @@ void byoc_cutlass_pack_weights(const byoc_cutlass_problem_t *problem, const byoc
   int64_t panel, unit;
   if (plan->form == BYOC_CUTLASS_FORM_WINOGRAD) {
     byoc_cutlass_winograd_pack(problem, plan, weights, packed);
+    return;
+  }
+  if (plan->form == BYOC_CUTLASS_FORM_DIRECT) {
+    byoc_cutlass_direct_pack(problem, plan, weights, packed);
     return;
   }
   if (plan->form == BYOC_CUTLASS_FORM_DEPTHWISE) {

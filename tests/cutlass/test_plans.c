@@ -12,7 +12,7 @@
 #include "problem.h"
 #include "tests/support/support.h"
 
-enum { MOST_PLANS = 1024, PLANS_PER_PROBLEM = 4, SLOTS = 3 };
+enum { MOST_PLANS = 1024, SLOTS = 3 };
 
 // Memory that ends at the end of a page, but for `alignment`; the next page is forbidden.
 typedef struct buffer_t {
@@ -48,6 +48,20 @@ static buffer_t make_random(byoc_test_random_t *random, int64_t count, float sca
   float *values = buffer.data;
   for (int64_t i = 0; i < count; ++i) values[i] = byoc_test_float(random) * scale;
   return buffer;
+}
+
+// Where element `at` of NCHW lies in the blocked tensor.
+static int64_t blocked_at(int64_t at, int64_t pixels) {
+  int64_t pixel = at % pixels, channel = at / pixels; // of all images: their channels are whole blocks
+  return (channel / BYOC_CUTLASS_BLOCK * pixels + pixel) * BYOC_CUTLASS_BLOCK + channel % BYOC_CUTLASS_BLOCK;
+}
+
+// Lays a tensor out anew.
+static void make_blocked(buffer_t *buffer, int64_t count, int64_t pixels) {
+  buffer_t blocked = buffer_create((size_t)count * sizeof(float), BYOC_BUFFER_ALIGNMENT);
+  for (int64_t i = 0; i < count; ++i) blocked.data[blocked_at(i, pixels)] = buffer->data[i];
+  buffer_destroy(buffer);
+  *buffer = blocked;
 }
 
 static double conv_at(const byoc_cutlass_conv_t *c, const tensors_t *t, int64_t at) {
@@ -97,6 +111,14 @@ static void make_tensors(const byoc_cutlass_problem_t *problem, tensors_t *t) {
     if (problem->epilogue.activation == BYOC_CUTLASS_ACT_RELU && value < 0) value = 0;
     t->expected[i] = (float)value;
   }
+  if (conv && c->in_blocked) make_blocked(&t->data, t->data_count, c->in_h * c->in_w);
+  if (conv && c->out_blocked && t->residual.data) make_blocked(&t->residual, t->result_count, c->out_h * c->out_w);
+}
+
+// Where element `at` of the result lies.
+static int64_t result_at(const byoc_cutlass_problem_t *problem, int64_t at) {
+  const byoc_cutlass_conv_t *c = &problem->conv;
+  return problem->kind == BYOC_CUTLASS_CONV && c->out_blocked ? blocked_at(at, c->out_h * c->out_w) : at;
 }
 
 static void free_tensors(tensors_t *t) {
@@ -184,13 +206,14 @@ static void check_plan(const byoc_cutlass_problem_t *problem, const byoc_cutlass
                       .workspace = workspace.data,
                       .workspace_size_bytes = workspace_size};
   assert_int_equal(function(&call), BYOC_OK);
-  for (int64_t i = 0; i < t->result_count; ++i)
-    if (!(fabsf(result.data[i] - t->expected[i]) <= 1e-4f + 1e-4f * fabsf(t->expected[i])))
+  for (int64_t i = 0; i < t->result_count; ++i) {
+    float got = result.data[result_at(problem, i)];
+    if (!(fabsf(got - t->expected[i]) <= 1e-4f + 1e-4f * fabsf(t->expected[i])))
       fail_msg("%s: isa %u form %u edge %d transposed %d direct %d rows %d vectors %d depth %d panels %d, %d threads: "
                "element %lld is %g, not %g",
                name, plan->isa, plan->form, plan->edge, plan->transposed, plan->direct, plan->rows, plan->vectors,
-               plan->block_depth, plan->block_panels, threads, (long long)i, (double)result.data[i],
-               (double)t->expected[i]);
+               plan->block_depth, plan->block_panels, threads, (long long)i, (double)got, (double)t->expected[i]);
+  }
   buffer_destroy(&packed);
   buffer_destroy(&workspace);
   buffer_destroy(&result);
@@ -216,9 +239,14 @@ static uint32_t check_problem(const char *name, const byoc_cutlass_problem_t *pr
   for (byoc_cutlass_isa_t isa = 0; isa < BYOC_CUTLASS_ISA_COUNT; ++isa) {
     if (!runs_here(isa)) continue;
     size_t count = byoc_cutlass_plan_candidates(problem, isa, SLOTS, true, plans, MOST_PLANS), kept = 0;
-    // The first few differ in algorithm, the rest in blocking.
-    for (size_t i = 0; i < count && kept < PLANS_PER_PROBLEM; i += i < 3 ? 1 : 1 + count / PLANS_PER_PROBLEM)
-      plans[kept++] = plans[i];
+    // The default, one plan of each algorithm, and the last of the default's, which differs most in blocking.
+    for (size_t i = 0, last = 0; i < count; ++i) {
+      bool met = false;
+      for (size_t k = 0; k < kept; ++k) met = met || (plans[k].form == plans[i].form && plans[k].edge == plans[i].edge);
+      if (plans[i].form == plans[0].form && plans[i].edge == plans[0].edge) last = i;
+      if (!met) plans[kept++] = plans[i]; // kept <= i
+      if (i + 1 == count && last >= kept) plans[kept++] = plans[last];
+    }
     void *library = compile(folder, problem, isa, plans, kept);
     const byoc_packed_function_t *functions = (const byoc_packed_function_t *)dlsym(library, "plans");
     assert_non_null(functions);
@@ -303,6 +331,44 @@ static void test_strided(void **state) {
   assert_true(check_problem("depthwise", &problem) & 1u << BYOC_CUTLASS_FORM_DEPTHWISE);
 }
 
+// The mixtures of plain and blocked tensors that the channels allow.
+static void check_layouts(const char *name, byoc_cutlass_problem_t problem, uint32_t form) {
+  for (int layout = 1; layout < 4; ++layout) {
+    problem.conv.in_blocked = layout & 1, problem.conv.out_blocked = layout >> 1;
+    if (problem.conv.in_blocked && problem.conv.in % BYOC_CUTLASS_BLOCK) continue;
+    if (problem.conv.out_blocked && problem.conv.out % BYOC_CUTLASS_BLOCK) continue;
+    assert_true(check_problem(name, &problem) & 1u << form);
+  }
+}
+
+static void test_blocked(void **state) {
+  (void)state;
+  // Pixels counted through, the last tile short; panels of two and of one vector; residual and activation.
+  byoc_cutlass_problem_t problem = conv(2, 1, 48, 48, 9, 11, 1, 1, 0);
+  problem.epilogue.has_residual = true;
+  problem.epilogue.activation = BYOC_CUTLASS_ACT_RELU;
+  check_layouts("blocked pointwise", problem, BYOC_CUTLASS_FORM_DIRECT);
+  problem = conv(1, 1, 32, 64, 15, 17, 1, 2, 0);
+  check_layouts("blocked strided pointwise", problem, BYOC_CUTLASS_FORM_DIRECT);
+  problem = conv(2, 1, 16, 32, 31, 37, 3, 2, 1);
+  check_layouts("blocked strided", problem, BYOC_CUTLASS_FORM_DIRECT);
+  problem = conv(1, 1, 32, 32, 16, 14, 5, 1, 0);
+  problem.conv.dilation_h = 2, problem.conv.out_h = 8;
+  check_layouts("blocked without padding", problem, BYOC_CUTLASS_FORM_DIRECT);
+  problem = conv(1, 1, 3, 64, 25, 33, 7, 2, 3);
+  check_layouts("blocked first layer", problem, BYOC_CUTLASS_FORM_DIRECT);
+}
+
+static void test_blocked_winograd(void **state) {
+  (void)state;
+  // Groups; several images in one block; squares that reach beyond the picture.
+  byoc_cutlass_problem_t problem = conv(3, 2, 16, 48, 7, 7, 3, 1, 1);
+  problem.epilogue.has_residual = true;
+  check_layouts("blocked groups", problem, BYOC_CUTLASS_FORM_WINOGRAD);
+  problem = conv(1, 1, 32, 80, 13, 18, 3, 1, 1);
+  check_layouts("blocked squares", problem, BYOC_CUTLASS_FORM_WINOGRAD);
+}
+
 static void test_matrices(void **state) {
   (void)state;
   static const int64_t sizes[][3] = {{1, 77, 130}, {5, 33, 20}, {40, 70, 600}};
@@ -322,8 +388,10 @@ static void test_matrices(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_winograd), cmocka_unit_test(test_winograd_forbidden), cmocka_unit_test(test_pointwise),
-      cmocka_unit_test(test_strided),  cmocka_unit_test(test_matrices),
+      cmocka_unit_test(test_winograd),  cmocka_unit_test(test_winograd_forbidden),
+      cmocka_unit_test(test_pointwise), cmocka_unit_test(test_strided),
+      cmocka_unit_test(test_blocked),   cmocka_unit_test(test_blocked_winograd),
+      cmocka_unit_test(test_matrices),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
