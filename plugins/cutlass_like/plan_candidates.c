@@ -95,6 +95,11 @@ size_t byoc_cutlass_plan_candidates(const byoc_cutlass_problem_t *problem, byoc_
   size_t count = plan_push(problem, plan, plans, 0, capacity);
   if (byoc_cutlass_direct_fits(problem)) count = push_direct(problem, plan, plans, count, capacity);
   if (winograd && byoc_cutlass_winograd_fits(problem)) count = push_winograd(problem, plan, plans, count, capacity);
+  if (plan.form == BYOC_CUTLASS_FORM_DEPTHWISE && problem->conv.in_blocked) {
+    for (plan.rows = 1; plan.rows <= byoc_cutlass_isa_sums(isa) / 2; ++plan.rows)
+      count = plan_push(problem, plan, plans, count, capacity);
+    return count;
+  }
   if (problem->conv.in_blocked || problem->conv.out_blocked) return count;
   if (plan.form == BYOC_CUTLASS_FORM_WINOGRAD) {
     byoc_cutlass_plan_default(problem, isa, slots, false, &plan);

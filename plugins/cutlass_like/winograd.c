@@ -9,8 +9,7 @@ bool byoc_cutlass_winograd_fits(const byoc_cutlass_problem_t *problem) {
   const byoc_cutlass_conv_t *conv = &problem->conv;
   return problem->kind == BYOC_CUTLASS_CONV && conv->kernel_h == 3 && conv->kernel_w == 3 && conv->stride_h == 1 &&
          conv->stride_w == 1 && conv->dilation_h == 1 && conv->dilation_w == 1 && conv->pad_top >= 0 &&
-         conv->pad_left >= 0 && conv->in >= 4 && conv->out >= 4 &&
-         !(conv->in_blocked && conv->in % BYOC_CUTLASS_BLOCK) && !(conv->out_blocked && conv->out % BYOC_CUTLASS_BLOCK);
+         conv->pad_left >= 0 && conv->in >= 4 && conv->out >= 4 && byoc_cutlass_takes_layouts(conv);
 }
 
 void byoc_cutlass_winograd_sizes(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,
