@@ -160,7 +160,7 @@ static byoc_status_t put_back(pipeline_t *p, const byoc_codegen_result_t *result
     give_back_t give_back = {.target = target->index};
     ok = ok && byoc_block_walk(function->body, mark_given_back, &give_back);
     p->given_back += 1;
-    byoc_string_appendf(&p->result->given_back, "%s\n", result->reason);
+    byoc_string_appendf(&p->result->given_back, "%s\t%s\n", function->name, result->reason);
     ok = ok && !p->result->given_back.failed;
     BYOC_RETURN_IF_ERROR(mark_region_given_back(p, function, result->reason));
     byoc_log(BYOC_LOG_INFO, "%s gave '%s' back: %s", target->kind->name, function->name, result->reason);
@@ -263,6 +263,7 @@ static byoc_status_t require_native_features(pipeline_t *p, byoc_string_t *featu
 }
 
 static byoc_status_t lower(pipeline_t *p) {
+  BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("settle-layouts"), p->module, &p->options->passes, p->diag, NULL));
   BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("lower-kernels"), p->module, &p->options->passes, p->diag, NULL));
   BYOC_RETURN_IF_ERROR(byoc_host_lower(p->module, p->allocator, p->diag, &p->result->program));
   BYOC_RETURN_IF_ERROR_IN(p->diag, byoc_host_plan_memory(p->result->program, p->diag), "planning memory");

@@ -7,9 +7,9 @@
 
 #include "core/compose/pipeline.h"
 
-// Seconds for measuring candidates. With the contest of whole plans, a ResNet-50 with four targets is built from an
-// empty cache in two minutes.
-#define BYOC_COST_BUDGET_S 40.0
+// Seconds for measuring, parts and whole plans together. A ResNet-50 with four targets is then built from an empty
+// cache in well under two minutes.
+#define BYOC_COST_BUDGET_S 60.0
 
 typedef enum byoc_cost_kind_t {
   BYOC_COST_MEASURE,
@@ -22,6 +22,7 @@ typedef struct byoc_placing_t {
   double budget_s;
   bool spend_budget;    // see byoc_collage_options_t
   int32_t thread_count; // that costs are for; 0: 1
+  bool plain_layouts;   // no blocked layouts between regions, whatever the targets take
 } byoc_placing_t;
 
 // The placing outlives the placer.

@@ -36,7 +36,8 @@ static int32_t accept_region(void *self, byoc_region_t *region) {
 #define TANH(p)     "Add(Tanh(Mul(Add(" p ", Mul(Pow(" p ", @), @)), @)), @)"
 #define TANH_GELU(p)                                                                                                   \
   "(Mul(Mul(" p ", " TANH(p) "), @) | Mul(Mul(" p ", @), " TANH(p) ") | Mul(" p ", Mul(" TANH(p) ", @)))"
-#define CONV        "(Conv(_, @) | Conv(_, @, @))"
+#define ANY_LAYOUT  "byoc::FromBlocked?(_)"
+#define CONV        "(Conv(" ANY_LAYOUT ", @) | Conv(" ANY_LAYOUT ", @, @))"
 #define NORMALISED  "BatchNormalization?(" CONV ", @, @, @, @)"
 #define CONV_BIAS   "{Add|Mul}?({Add|Mul}?(" NORMALISED ", @), @)"
 #define CONST_GEMM  "(Gemm(_, @) | Gemm(_, @, @) | MatMul(_, @))"
@@ -47,16 +48,19 @@ static int32_t accept_region(void *self, byoc_region_t *region) {
 #define RULE(rule_name, text)                                                                                          \
   { .header = BYOC_HEADER(byoc_rule_t, 1), .name = "cutlass." rule_name, .pattern = text, .accept = accept_region }
 
+// A convolution in whichever layout the tensors around it have.
+#define CONV_RULE(rule_name, text) RULE(rule_name, "byoc::ToBlocked?(" text ")")
+
 // The largest first: rows are tried in this order.
 static const byoc_rule_t rules[] = {
-    RULE("conv_gate", GATED(CONV_BIAS)),
-    RULE("conv_add_act", ACTIVATED("Add(" CONV_BIAS ", _)")),
-    RULE("conv_act_add", "Add(" ACTIVATED(CONV_BIAS) ", _)"),
-    RULE("conv_act", ACTIVATED(CONV_BIAS)),
-    RULE("conv_add", "Add(" CONV_BIAS ", _)"),
-    RULE("conv_scale", "{Add|Mul}({Add|Mul}?(" NORMALISED ", @), @)"),
-    RULE("conv_bn", "BatchNormalization(" CONV ", @, @, @, @)"),
-    RULE("conv", CONV),
+    CONV_RULE("conv_gate", GATED(CONV_BIAS)),
+    CONV_RULE("conv_add_act", ACTIVATED("Add(" CONV_BIAS ", " ANY_LAYOUT ")")),
+    CONV_RULE("conv_act_add", "Add(" ACTIVATED(CONV_BIAS) ", " ANY_LAYOUT ")"),
+    CONV_RULE("conv_act", ACTIVATED(CONV_BIAS)),
+    CONV_RULE("conv_add", "Add(" CONV_BIAS ", " ANY_LAYOUT ")"),
+    CONV_RULE("conv_scale", "{Add|Mul}({Add|Mul}?(" NORMALISED ", @), @)"),
+    CONV_RULE("conv_bn", "BatchNormalization(" CONV ", @, @, @, @)"),
+    CONV_RULE("conv", CONV),
     RULE("gemm_gelu", ERF_GELU(GEMM_BIAS)),
     RULE("gemm_gelu_tanh", TANH_GELU(GEMM_BIAS)),
     RULE("gemm_add_act", ACTIVATED("Add(" GEMM_BIAS ", _)")),

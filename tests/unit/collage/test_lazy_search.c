@@ -158,7 +158,8 @@ static double exact_cost(setting_t *s, byoc_cover_costs_t *costs) {
   byoc_problem_t *problem = &s->problems.items.data[0];
   size_t count = problem->candidates.items.count;
   for (size_t i = 0; i < count; ++i) {
-    byoc_test_ok(byoc_price_list_measure(&s->prices, (uint32_t)i, &diag), &diag);
+    uint32_t candidate = (uint32_t)i;
+    byoc_test_ok(byoc_price_list_measure(&s->prices, &candidate, 1, &diag), &diag);
   }
   byoc_price_list_set_costs(&s->prices, BYOC_PRICE_KNOWN);
   byoc_cover_t cover;
