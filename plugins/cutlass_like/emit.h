@@ -18,8 +18,9 @@
   X(tile)                                                                                                              \
   X(conv)                                                                                                              \
   X(winograd_math)                                                                                                     \
-  X(winograd) X(direct_tile) X(direct) X(depthwise) X(depthwise_blocked) X(gemm_weights) X(gemm_few_rows) X(gemm)      \
-      X(attention) X(dot) X(entry)
+  X(winograd)                                                                                                          \
+  X(direct_tile) X(direct) X(depthwise) X(depthwise_blocked) X(gemm_weights) X(gemm_few_rows) X(gemm) X(attention)     \
+      X(dot) X(entry)
 
 #define BYOC_CUTLASS_DECLARE(name)                                                                                     \
   extern const unsigned char byoc_embed_cutlass_##name[];                                                              \
