@@ -64,6 +64,9 @@ static void FN(block)(const FN(args_t) * args, float *workspace, int64_t batch, 
       const int64_t wide = N - column < COLUMN_PANEL ? WEIGHT_COLUMNS(N - column) : COLUMN_PANEL;
       const float *columns = b + column * K + k * wide;
       const int column_rest = column + COLUMN_PANEL > N;
+      // What is read next: the panel behind this one, behind the last one the first one's next block of depth.
+      const int64_t start = first * COLUMN_PANEL, start_wide = N - start < COLUMN_PANEL ? wide : COLUMN_PANEL;
+      const float *next = w + 1 < last ? columns + K * COLUMN_PANEL : b + start * K + (k + depth) * start_wide;
       for (int64_t p = 0; p < panels; ++p) {
         const int64_t row = (panel + p) * ROW_PANEL, at = batch * M * N + row * N + column;
         const int row_rest = row + ROW_PANEL > M;
@@ -74,7 +77,7 @@ static void FN(block)(const FN(args_t) * args, float *workspace, int64_t batch, 
 #endif
         TILES(depth, rows, columns, args->output + at, k == 0, k + depth == K, args->output + at,
               HAS_BIAS ? args->bias + column : NULL, HAS_RESIDUAL ? args->residual + at : NULL,
-              columns + K * COLUMN_PANEL + p * depth * AHEAD, AHEAD);
+              next + p * depth * AHEAD, AHEAD);
       }
     }
   }
