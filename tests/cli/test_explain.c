@@ -258,7 +258,8 @@ static void test_c10_page_in_a_browser(void **state) {
     size_t nodes;
   } rows[] = {{"vision.onnx", 9}, {"odd.byoc", 3}};
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
-    byoc_test_shell(0, "byoc explain %s --plan=greedy --target 'cutlass; dnnl' --html page.html", rows[i].model);
+    byoc_test_shell(0, "byoc explain %s --layout=plain --plan=greedy --target 'cutlass; dnnl' --html page.html",
+                    rows[i].model);
     byoc_test_shell(0, "chromium --headless --no-sandbox --disable-gpu --user-data-dir=\"$PWD/profile\" "
                        "--enable-logging=stderr --dump-dom \"file://$PWD/page.html\" 2> messages.txt > page.dom; "
                        "grep CONSOLE messages.txt; cat page.dom");
