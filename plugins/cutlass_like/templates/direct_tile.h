@@ -51,10 +51,12 @@ static void TILE_NAME(const float *restrict in, const float *restrict weights, f
           for (int j = 0; j < TILE_VECTORS; ++j) column[j] = v_load(weights + j * LANES);
 #pragma GCC unroll 32
           for (int p = 0; p < TILE_H * TILE_W; ++p) {
-            const vf value = v_set1(x[TILE_IN(p) + i * STEP]);
+            const vf value = v_set1(x[TILE_IN(p)]);
 #pragma GCC unroll 8
             for (int j = 0; j < TILE_VECTORS; ++j) sum[p][j] = v_fma(value, column[j], sum[p][j]);
           }
+          x += STEP;
+          __asm__("" : "+r"(x)); // what two terms share is read again: keeping it would cost a register each
         }
       }
 #if OUT_LANES > 1
