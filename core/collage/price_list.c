@@ -1,7 +1,9 @@
 #include "core/collage/price_list.h"
 
+#include "byoc/call.h"
 #include "core/collage/outline_regions.h"
 #include "core/ops/blocked.h"
+#include "core/ops/storage.h"
 
 // Unmeasured candidates are taken to be a little better than expected, so that what could be best is tried.
 #define OPTIMISM 0.9
@@ -40,11 +42,28 @@ static bool is_free_pair(const byoc_price_list_t *list, const byoc_candidate_t *
   return is_layout_pair(list, candidate) && first->results[0]->uses.count + 1 == candidate->nodes.count;
 }
 
+// A Concat by itself, of results that lie in it one behind the other: what makes them writes them where they belong
+// (core/kernel/join.h).
+static bool is_free_join(const byoc_price_list_t *list, const byoc_candidate_t *candidate) {
+  const byoc_node_t *node = list->problem->flow.nodes[candidate->nodes.items[0]];
+  if (!is_native(list, candidate) || candidate->nodes.count != 1 || !byoc_concat_joins(node)) return false;
+  uint64_t offset_bytes = 0;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    const byoc_value_t *operand = node->operands[i];
+    if (operand->kind != BYOC_VALUE_RESULT || offset_bytes % BYOC_BUFFER_ALIGNMENT != 0) return false;
+    for (uint32_t k = 0; k < i; ++k) {
+      if (node->operands[k] == operand) return false;
+    }
+    offset_bytes += (uint64_t)byoc_type_size_bytes(operand->type);
+  }
+  return true;
+}
+
 static byoc_status_t look_up(byoc_price_list_t *list, const byoc_candidate_t *candidate,
                              const byoc_function_t *function, byoc_diag_t *diag, byoc_known_price_t *out_price) {
   const byoc_target_t *target = list->targets->targets.data[candidate->target];
   *out_price = (byoc_known_price_t){.cost_ns = NAN, .is_estimate = true};
-  if (is_free_pair(list, candidate)) {
+  if (is_free_pair(list, candidate) || is_free_join(list, candidate)) {
     out_price->cost_ns = 0;
     return BYOC_OK;
   }

@@ -3,7 +3,8 @@
 //
 // What a time means: one call of the part as the model would make it. Between two calls of a part at least `cold_bytes`
 // of other data have gone through the caches (the other parts' in turn, and a walk over memory for what these lack), so
-// that its weights are where a model of that size would find them; its inputs were just written.
+// that its weights are where a model of that size would find them; the memory for its results was used some way back,
+// and its inputs were just written.
 //
 // Parts report as they go, into memory shared with the parent: where the process dies, the parent knows whose fault
 // it was, and what was known before.

@@ -17,8 +17,8 @@
   X(vec_math)                                                                                                          \
   X(tile)                                                                                                              \
   X(conv)                                                                                                              \
-  X(winograd_math) X(winograd) X(direct_tile) X(direct) X(depthwise) X(depthwise_blocked) X(gemm_weights) X(gemm)      \
-      X(dot) X(entry)
+  X(winograd_math)                                                                                                     \
+  X(winograd) X(direct_tile) X(direct) X(depthwise) X(depthwise_blocked) X(gemm_weights) X(gemm) X(dot) X(entry)
 
 #define BYOC_CUTLASS_DECLARE(name)                                                                                     \
   extern const unsigned char byoc_embed_cutlass_##name[];                                                              \

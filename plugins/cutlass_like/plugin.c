@@ -15,7 +15,7 @@
 BYOC_PLUGIN_IDENTITY("cutlass", "0.1.0", "cutlass", "Convolutions and matrix products as C specialised for each shape");
 
 static int32_t accept_region(void *self, byoc_region_t *region) {
-  const byoc_host_t *host = *(const byoc_host_t *const *)self;
+  const byoc_host_t *host = ((const byoc_cutlass_state_t *)self)->host;
   byoc_node_t *nodes[16];
   uint64_t count = host->region->node_count(region);
   if (count > sizeof nodes / sizeof *nodes) return host->region->decline(region, "too many operators");
@@ -88,6 +88,13 @@ static const byoc_option_t options[] = {
      .maximum = 1024,
      .help = "blockings measured for each distinct shape; 0: choose by rule"},
     {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = "tune_seconds",
+     .type = BYOC_OPTION_INT,
+     .default_value = "0",
+     .minimum = 0,
+     .maximum = 86400,
+     .help = "budget for measuring the algorithms and blockings of all shapes of a build; 0: tune_trials alone counts"},
+    {.header = BYOC_HEADER(byoc_option_t, 1),
      .name = "max_threads",
      .type = BYOC_OPTION_INT,
      .default_value = "16",
@@ -115,13 +122,13 @@ static const byoc_option_t options[] = {
 
 // Lives from query to destroy. Nothing is static: a process may hold the plugin for several hosts at once.
 typedef struct cutlass_plugin_t {
-  const byoc_host_t *host; // first: the hooks' self is where the host is
+  byoc_cutlass_state_t state; // first: what the hooks' self points to
   byoc_backend_t backend;
   const byoc_backend_t *backends[1];
 } cutlass_plugin_t;
 
 static void destroy(void *self) {
-  const byoc_host_t *host = ((const cutlass_plugin_t *)self)->host;
+  const byoc_host_t *host = ((const cutlass_plugin_t *)self)->state.host;
   (void)host->resize(host, self, 0);
 }
 
@@ -129,7 +136,7 @@ BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *host, byoc_plugi
   cutlass_plugin_t *plugin = host->resize(host, NULL, sizeof *plugin);
   if (!plugin) return host->error(host, BYOC_OUT_OF_MEMORY, "out of memory");
   *plugin = (cutlass_plugin_t){
-      .host = host,
+      .state = {.host = host},
       .backend = {.header = BYOC_HEADER(byoc_backend_t, 1),
                   .target = "cutlass",
                   .description = "convolutions and matrix products as register-blocked C, specialised for each shape",

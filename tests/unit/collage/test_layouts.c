@@ -233,50 +233,99 @@ static void every_alternative_is_a_candidate(void **state) {
   release_targets(&made);
 }
 
+typedef struct priced_t {
+  made_t made;
+  byoc_graph_module_t *module;
+  byoc_problems_t problems;
+  byoc_problem_t *problem;
+  byoc_price_list_t prices;
+} priced_t;
+
+// All candidates of a module, with the price of a call for every one that is not free.
+static void price_all(priced_t *p, const char *text, prices_t *costs) {
+  byoc_diag_t diag = {0};
+  make_targets(&p->made);
+  p->module = parse(text);
+  byoc_test_ok(byoc_propose_layouts(p->module, &p->made.list, &diag, NULL), &diag);
+  byoc_test_ok(byoc_problems_find(p->module, byoc_allocator_system(), &diag, &p->problems), &diag);
+  p->problem = &p->problems.items.data[0];
+  byoc_test_ok(byoc_candidates_collect(&p->problem->candidates, &p->problem->flow, &p->made.list, NULL, &diag), &diag);
+  const byoc_function_pricer_t pricer = {.self = costs, .price = price};
+  byoc_test_ok(byoc_price_list_init(&p->prices, p->problem, &p->made.list, pricer, &machine, &diag), &diag);
+  byoc_price_list_set_costs(&p->prices, BYOC_PRICE_KNOWN);
+}
+
+static void release_prices(priced_t *p) {
+  byoc_price_list_deinit(&p->prices);
+  byoc_problems_deinit(&p->problems);
+  byoc_graph_module_destroy(p->module);
+  release_targets(&p->made);
+}
+
 // Two readers: taking one of them leaves the ToBlocked to do, taking both nothing.
 static void pairs_cost_what_is_left_of_them(void **state) {
   (void)state;
-  byoc_diag_t diag = {0};
-  made_t made;
-  make_targets(&made);
-  byoc_graph_module_t *module = parse("module {\n"
-                                      "  constant @w : f32[32,32,1,1] = splat 0.5\n"
-                                      "  func @main(%x : f32[1,32,8,8]) -> (%y : f32[1,32,8,8], %z : f32[1,32,8,8]) {\n"
-                                      "    %0 = Conv@11(%x, @w) : f32[1,32,8,8]\n"
-                                      "    %y = Conv@11(%0, @w) : f32[1,32,8,8]\n"
-                                      "    %z = Conv@11(%0, @w) : f32[1,32,8,8]\n"
-                                      "    return %y, %z\n"
-                                      "  }\n"
-                                      "}\n");
-  byoc_test_ok(byoc_propose_layouts(module, &made.list, &diag, NULL), &diag);
-  byoc_problems_t problems;
-  byoc_test_ok(byoc_problems_find(module, byoc_allocator_system(), &diag, &problems), &diag);
-  byoc_problem_t *problem = &problems.items.data[0];
-  byoc_test_ok(byoc_candidates_collect(&problem->candidates, &problem->flow, &made.list, NULL, &diag), &diag);
+  priced_t p;
   prices_t costs = {1e3, 1e3};
-  byoc_price_list_t prices;
-  const byoc_function_pricer_t pricer = {.self = &costs, .price = price};
-  byoc_test_ok(byoc_price_list_init(&prices, problem, &made.list, pricer, &machine, &diag), &diag);
-  byoc_price_list_set_costs(&prices, BYOC_PRICE_KNOWN);
+  price_all(&p,
+            "module {\n"
+            "  constant @w : f32[32,32,1,1] = splat 0.5\n"
+            "  func @main(%x : f32[1,32,8,8]) -> (%y : f32[1,32,8,8], %z : f32[1,32,8,8]) {\n"
+            "    %0 = Conv@11(%x, @w) : f32[1,32,8,8]\n"
+            "    %y = Conv@11(%0, @w) : f32[1,32,8,8]\n"
+            "    %z = Conv@11(%0, @w) : f32[1,32,8,8]\n"
+            "    return %y, %z\n"
+            "  }\n"
+            "}\n",
+            &costs);
   size_t pairs = 0;
-  for (size_t i = 0; i < problem->candidates.items.count; ++i) {
-    const byoc_candidate_t *candidate = problem->candidates.items.data[i];
+  for (size_t i = 0; i < p.problem->candidates.items.count; ++i) {
+    const byoc_candidate_t *candidate = p.problem->candidates.items.data[i];
     if (strcmp(candidate->rule, "c.layout") != 0) continue;
     pairs += 1;
     assert_true(candidate->cost_ns == (candidate->nodes.count == 3 ? 0 : 100e3));
   }
   assert_int_equal(pairs, 3);
-  byoc_price_list_deinit(&prices);
-  byoc_problems_deinit(&problems);
-  byoc_graph_module_destroy(module);
-  release_targets(&made);
+  release_prices(&p);
+}
+
+// What convolutions make is written where it belongs; an input, and what is interleaved, is copied.
+static void a_concat_of_results_costs_nothing(void **state) {
+  (void)state;
+  priced_t p;
+  prices_t costs = {1e3, 1e3};
+  price_all(&p,
+            "module {\n"
+            "  constant @w : f32[32,32,1,1] = splat 0.5\n"
+            "  func @main(%x : f32[1,32,8,8]) -> (%a : f32[1,64,8,8], %b : f32[1,64,8,8], %c : f32[1,32,16,8]) {\n"
+            "    %0 = Conv@11(%x, @w) : f32[1,32,8,8]\n"
+            "    %1 = Conv@11(%0, @w) : f32[1,32,8,8]\n"
+            "    %a = Concat@13(%0, %1) {axis = 1} : f32[1,64,8,8]\n"
+            "    %b = Concat@13(%0, %x) {axis = 1} : f32[1,64,8,8]\n"
+            "    %c = Concat@13(%0, %1) {axis = 2} : f32[1,32,16,8]\n"
+            "    return %a, %b, %c\n"
+            "  }\n"
+            "}\n",
+            &costs);
+  size_t concats = 0, free_ones = 0;
+  for (size_t i = 0; i < p.problem->candidates.items.count; ++i) {
+    const byoc_candidate_t *candidate = p.problem->candidates.items.data[i];
+    const byoc_node_t *node = p.problem->flow.nodes[candidate->nodes.items[0]];
+    if (candidate->nodes.count != 1 || !byoc_node_is_onnx(node, "Concat")) continue;
+    concats += 1;
+    free_ones += candidate->cost_ns == 0;
+    if (candidate->cost_ns == 0) assert_string_equal(node->results[0]->name, "a");
+  }
+  assert_int_equal(concats, 3);
+  assert_int_equal(free_ones, 1);
+  release_prices(&p);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(backends_exchange_blocked_tensors), cmocka_unit_test(the_plain_plan_wins_where_it_is_cheaper),
       cmocka_unit_test(a_lone_convolution_stays_plain),    cmocka_unit_test(every_alternative_is_a_candidate),
-      cmocka_unit_test(pairs_cost_what_is_left_of_them),
+      cmocka_unit_test(pairs_cost_what_is_left_of_them),   cmocka_unit_test(a_concat_of_results_costs_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
