@@ -69,6 +69,7 @@ size_t byoc_cutlass_plan_candidates(const byoc_cutlass_problem_t *problem, byoc_
   if (capacity == 0) return 0;
   byoc_cutlass_plan_default(problem, isa, slots, winograd, &plan);
   size_t count = plan_push(problem, plan, plans, 0, capacity);
+  if (plan.form == BYOC_CUTLASS_FORM_WORDS) return count;
   if (winograd && byoc_cutlass_winograd_fits(problem)) count = push_winograd(problem, plan, plans, count, capacity);
   if (plan.form == BYOC_CUTLASS_FORM_WINOGRAD) {
     byoc_cutlass_plan_default(problem, isa, slots, false, &plan);

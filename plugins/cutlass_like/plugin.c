@@ -7,6 +7,7 @@
 //   emit.c      problem and plan → C, by the templates in templates/
 //   tune.c      plans measured, choices cached
 //   generate.c  the hook
+// Products of bytes and of lower precision are words.h's: the files *_words.c do what their namesakes do.
 #include "byoc/plugin.h"
 
 #include "generate.h"
@@ -44,6 +45,17 @@ static int32_t accept_region(void *self, byoc_region_t *region) {
 #define ANY_GEMM    "(Gemm(_, _) | Gemm(_, _, @) | Gemm(_, _, _) | MatMul(_, _))"
 #define SCALED_GEMM "{Add|Mul|Div}?(" ANY_GEMM ", @)"
 
+// Products of bytes and what makes floats of their sums.
+#define BYTES_LINEAR                                                                                                   \
+  "(QLinearConv(_, @, @, @, @, @, @, @) | QLinearConv(_, @, @, @, @, @, @, @, @) | QLinearMatMul(_, @, @, @, @, @, @, @))"
+#define BYTES_PRODUCT                                                                                                  \
+  "({ConvInteger|MatMulInteger}(_, @) | {ConvInteger|MatMulInteger}(_, @, _) | "                                       \
+  "{ConvInteger|MatMulInteger}(_, @, _, @))"
+#define BYTES_FLOAT                                                                                                    \
+  "(Mul(Cast(" BYTES_PRODUCT "), _) | DequantizeLinear(Add?(" BYTES_PRODUCT ", @), @) | "                              \
+  "DequantizeLinear(Add?(" BYTES_PRODUCT ", @), @, @))"
+#define BYTES_BIAS "{Add|Mul}?({Add|Mul}?(" BYTES_FLOAT ", @), @)"
+
 #define RULE(rule_name, text)                                                                                          \
   { .header = BYOC_HEADER(byoc_rule_t, 1), .name = "cutlass." rule_name, .pattern = text, .accept = accept_region }
 
@@ -64,6 +76,14 @@ static const byoc_rule_t rules[] = {
     RULE("gemm_add", "Add(" GEMM_BIAS ", _)"),
     RULE("gemm_bias", "{Add|Mul|Div}(" CONST_GEMM ", @)"),
     RULE("gemm", CONST_GEMM),
+    RULE("bytes_add_act", ACTIVATED("Add(" BYTES_BIAS ", _)")),
+    RULE("bytes_act", ACTIVATED(BYTES_BIAS)),
+    RULE("bytes_add", "Add(" BYTES_BIAS ", _)"),
+    RULE("bytes_bias", "{Add|Mul}({Add|Mul}?(" BYTES_FLOAT ", @), @)"),
+    RULE("bytes_float", BYTES_FLOAT),
+    RULE("bytes_linear_max", "Max(" BYTES_LINEAR ", @)"),
+    RULE("bytes_linear", BYTES_LINEAR),
+    RULE("bytes", BYTES_PRODUCT),
     RULE("matmul_act", ACTIVATED(SCALED_GEMM)),
     RULE("matmul_scale", "{Add|Mul|Div}(" ANY_GEMM ", @)"),
     RULE("matmul", ANY_GEMM),
@@ -74,7 +94,7 @@ static const byoc_option_t options[] = {
      .name = "mcpu",
      .type = BYOC_OPTION_CHOICE,
      .default_value = "native",
-     .choices = "native|avx512|avx2|portable",
+     .choices = "native|avx512_bf16|avx512_vnni|avx512|avx2|portable",
      .help = "instruction set of the generated code; native: the best that the artifact's machine has"},
     {.header = BYOC_HEADER(byoc_option_t, 1),
      .name = "tune_trials",
@@ -95,6 +115,12 @@ static const byoc_option_t options[] = {
      .type = BYOC_OPTION_BOOL,
      .default_value = "1",
      .help = "allow Winograd's algorithm for 3x3 convolutions, which rounds differently"},
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = "precision",
+     .type = BYOC_OPTION_CHOICE,
+     .default_value = "f32",
+     .choices = "f32|bf16|int8",
+     .help = "of products of f32 with constant weights: bf16 rounds weights to 8 bits, int8 data and weights to 7"},
     {.header = BYOC_HEADER(byoc_option_t, 1),
      .name = "O",
      .type = BYOC_OPTION_INT,
