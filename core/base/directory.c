@@ -1,9 +1,8 @@
-// Folders: listing, removing, and the temporary ones of this process.
+// Folders: listing, removing, and making temporary ones.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,64 +86,18 @@ static int remove_entry(int parent, const char *name) {
   return error;
 }
 
+int byoc_remove_entry(const char *path) {
+  return remove_entry(AT_FDCWD, path);
+}
+
 byoc_status_t byoc_remove_tree(const char *path, byoc_diag_t *diag) {
-  int error = remove_entry(AT_FDCWD, path);
+  int error = byoc_remove_entry(path);
   byoc_temporary_forget(path);
   return error == 0 ? BYOC_OK : byoc_diag_system_error(diag, error, "remove", path);
 }
 
-// The temporaries of this process. A child after fork inherits the list but must not empty it.
-typedef struct temporary_t temporary_t;
-struct temporary_t {
-  temporary_t *next;
-  pid_t owner;
-  char path[];
-};
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static temporary_t *temporaries;
-static pthread_once_t at_exit_once = PTHREAD_ONCE_INIT;
-
-static void remove_at_exit(void) {
-  atexit(byoc_remove_temporaries);
-}
-
-bool byoc_temporary_remember(const char *path) {
-  pthread_once(&at_exit_once, remove_at_exit);
-  size_t size = strlen(path) + 1;
-  temporary_t *temporary = malloc(sizeof(*temporary) + size);
-  if (temporary == NULL) return false;
-  temporary->owner = getpid();
-  memcpy(temporary->path, path, size);
-  pthread_mutex_lock(&lock);
-  temporary->next = temporaries;
-  temporaries = temporary;
-  pthread_mutex_unlock(&lock);
-  return true;
-}
-
-void byoc_temporary_forget(const char *path) {
-  pthread_mutex_lock(&lock);
-  for (temporary_t **link = &temporaries; *link != NULL; link = &(*link)->next) {
-    if (strcmp((*link)->path, path) != 0) continue;
-    temporary_t *found = *link;
-    *link = found->next;
-    free(found);
-    break;
-  }
-  pthread_mutex_unlock(&lock);
-}
-
-void byoc_remove_temporaries(void) {
-  pthread_mutex_lock(&lock);
-  temporary_t *list = temporaries;
-  temporaries = NULL;
-  pthread_mutex_unlock(&lock);
-  while (list != NULL) {
-    temporary_t *next = list->next;
-    if (list->owner == getpid()) (void)remove_entry(AT_FDCWD, list->path);
-    free(list);
-    list = next;
-  }
+static int make_folder(void *path) {
+  return mkdtemp(path) != NULL ? 0 : -1;
 }
 
 byoc_status_t byoc_make_temporary_directory(const char *prefix, byoc_allocator_t allocator, byoc_diag_t *diag,
@@ -156,16 +109,11 @@ byoc_status_t byoc_make_temporary_directory(const char *prefix, byoc_allocator_t
   char *path = byoc_allocate(allocator, size, 1);
   if (path == NULL) return byoc_diag_out_of_memory(diag);
   snprintf(path, size, "%s/%s-XXXXXX", parent, prefix);
-  if (mkdtemp(path) == NULL) {
+  if (byoc_temporary_make(make_folder, path, path) != 0) {
     byoc_status_t status = byoc_diag_system_error(diag, errno, "make a temporary folder in", parent);
     byoc_diag_hint(diag, "name a folder that can be written to in TMPDIR");
     byoc_free(allocator, path);
     return status;
-  }
-  if (!byoc_temporary_remember(path)) {
-    (void)rmdir(path);
-    byoc_free(allocator, path);
-    return byoc_diag_out_of_memory(diag);
   }
   *out_path = path;
   return BYOC_OK;

@@ -39,8 +39,8 @@ bool byoc_is_directory(const char *path);
 byoc_status_t byoc_make_directories(const char *path, byoc_diag_t *diag);
 byoc_status_t byoc_remove_tree(const char *path, byoc_diag_t *diag);
 // A fresh folder under $TMPDIR (else /tmp), mode 0700, removed by byoc_remove_tree; every folder made here is also
-// removed when the process ends by exit or by SIGINT/SIGTERM through byoc_remove_temporaries (async-signal-safe calls
-// are not promised: tools call it from their exit path).
+// removed when the process ends by exit, through byoc_remove_temporaries, and in tools by SIGINT and SIGTERM
+// (core/base/interrupt.h).
 byoc_status_t byoc_make_temporary_directory(const char *prefix, byoc_allocator_t allocator, byoc_diag_t *diag,
                                             char **out_path);
 void byoc_remove_temporaries(void);

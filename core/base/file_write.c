@@ -63,7 +63,18 @@ typedef struct pending_t {
   mode_t mode; // after the umask
 } pending_t;
 
-// Opens a temporary file beside `path`. open() rather than mkstemp(), so that the system applies the umask.
+typedef struct opening_t {
+  const char *path;
+  mode_t mode;
+} opening_t;
+
+// open() rather than mkstemp(), so that the system applies the umask.
+static int make_file(void *argument) {
+  const opening_t *opening = argument;
+  return open(opening->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, opening->mode);
+}
+
+// Opens a temporary file beside `path`.
 static int open_temporary(pending_t *pending, const char *path, mode_t mode) {
   static atomic_uint counter;
   size_t size = strlen(path) + 48;
@@ -73,14 +84,14 @@ static int open_temporary(pending_t *pending, const char *path, mode_t mode) {
   for (int attempt = 0; attempt < 1000; attempt++) {
     snprintf(pending->temporary, size, "%.*s.%s.%ld-%u", directory_size, path, path + directory_size, (long)getpid(),
              atomic_fetch_add(&counter, 1));
-    pending->fd = open(pending->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    opening_t opening = {.path = pending->temporary, .mode = mode};
+    pending->fd = byoc_temporary_make(make_file, &opening, pending->temporary);
     if (pending->fd >= 0 || errno != EEXIST) break;
   }
   int error = pending->fd < 0 ? errno : 0;
   struct stat info;
   if (error == 0 && fstat(pending->fd, &info) != 0) error = errno;
   if (error == 0) pending->mode = info.st_mode & 07777;
-  if (pending->fd >= 0 && !byoc_temporary_remember(pending->temporary) && error == 0) error = ENOMEM;
   if (pending->fd < 0) {
     free(pending->temporary);
     pending->temporary = NULL;

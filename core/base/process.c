@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/base/file.h"
+#include "core/base/group.h"
 #include "core/base/log.h"
 #include "core/base/system_error.h"
 #include "core/base/vector.h"
@@ -97,9 +98,17 @@ static char **make_environment(const char *const *variables) {
   return result;
 }
 
+typedef struct start_t {
+  const char *path;
+  const char *const *argv;
+  const char *directory; // NULL: the caller's
+  char **environment;
+  int output_fd;
+} start_t;
+
 // Starts the program with its output going to `output_fd`. Gives errno.
-static int spawn(const char *path, const char *const *argv, const byoc_process_options_t *options, char **environment,
-                 int output_fd, pid_t *out_pid) {
+static int spawn(void *argument, bool lead, pid_t *out_pid) {
+  const start_t *start = argument;
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   int error = posix_spawn_file_actions_init(&actions);
@@ -114,20 +123,20 @@ static int spawn(const char *path, const char *const *argv, const byoc_process_o
   sigemptyset(&unblocked);
   sigaddset(&defaults, SIGPIPE);
   short flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK;
-  // A group of its own can be killed whole; without a time limit the child stays in ours, where Ctrl-C reaches it.
-  if (options->timeout_ms > 0) flags |= POSIX_SPAWN_SETPGROUP;
+  if (lead) flags |= POSIX_SPAWN_SETPGROUP;
   error = posix_spawnattr_setflags(&attributes, flags);
   if (error == 0) error = posix_spawnattr_setsigdefault(&attributes, &defaults);
   if (error == 0) error = posix_spawnattr_setsigmask(&attributes, &unblocked);
   if (error == 0) error = posix_spawnattr_setpgroup(&attributes, 0);
   if (error == 0) error = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  if (error == 0) error = posix_spawn_file_actions_adddup2(&actions, output_fd, STDOUT_FILENO);
-  if (error == 0) error = posix_spawn_file_actions_adddup2(&actions, output_fd, STDERR_FILENO);
-  if (error == 0 && options->directory != NULL) {
-    error = posix_spawn_file_actions_addchdir_np(&actions, options->directory);
+  if (error == 0) error = posix_spawn_file_actions_adddup2(&actions, start->output_fd, STDOUT_FILENO);
+  if (error == 0) error = posix_spawn_file_actions_adddup2(&actions, start->output_fd, STDERR_FILENO);
+  if (error == 0 && start->directory != NULL) {
+    error = posix_spawn_file_actions_addchdir_np(&actions, start->directory);
   }
   if (error == 0) {
-    error = posix_spawn(out_pid, path, &actions, &attributes, (char *const *)(uintptr_t)argv, environment);
+    error = posix_spawn(out_pid, start->path, &actions, &attributes, (char *const *)(uintptr_t)start->argv,
+                        start->environment);
   }
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
@@ -136,6 +145,7 @@ static int spawn(const char *path, const char *const *argv, const byoc_process_o
 
 typedef struct child_t {
   pid_t pid;
+  bool leads;    // a group of its own
   int output_fd; // -1 once it is closed
   int wait_status;
   bool ended;
@@ -149,6 +159,7 @@ static void reap(child_t *child, bool block) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) child->error = errno;
     child->ended = true;
+    if (child->leads) byoc_group_forget(child->pid);
   }
 }
 
@@ -222,7 +233,8 @@ byoc_status_t byoc_process_run(const char *const *argv, const byoc_process_optio
     status = byoc_diag_system_error(diag, errno, "open a pipe for", argv[0]);
     goto cleanup;
   }
-  error = spawn(path, argv, options, environment != NULL ? environment : environ, pipe_fds[1], &child.pid);
+  start_t start = {path, argv, options->directory, environment != NULL ? environment : environ, pipe_fds[1]};
+  error = byoc_group_spawn(spawn, &start, &child.pid, &child.leads);
   if (error != 0) {
     status = byoc_diag_system_error(diag, error, "run", argv[0]);
     goto cleanup;
@@ -233,7 +245,8 @@ byoc_status_t byoc_process_run(const char *const *argv, const byoc_process_optio
   child.output_fd = pipe_fds[0];
   out_result->timed_out = collect(&child, options->timeout_ms, output);
   if (out_result->timed_out) {
-    (void)kill(-child.pid, SIGKILL);
+    // Inside another's group, what the child started ends with that group.
+    (void)kill(child.leads ? -child.pid : child.pid, SIGKILL);
     reap(&child, true);
     (void)drain(child.output_fd, output);
   }

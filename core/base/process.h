@@ -1,4 +1,5 @@
-// Child processes: run to completion, with output captured and a time limit. No shell is involved.
+// Child processes: run to completion, with output captured and a time limit. No shell is involved. Each leads a process
+// group (core/base/group.h), unless the caller is itself in one that another process ends.
 #ifndef BYOC_CORE_BASE_PROCESS_H_
 #define BYOC_CORE_BASE_PROCESS_H_
 
@@ -8,7 +9,7 @@
 typedef struct byoc_process_options_t {
   const char *directory;        // working folder; NULL: the caller's
   const char *const *variables; // NAME=VALUE settings added to the environment, NULL-terminated; may be NULL
-  int64_t timeout_ms;           // 0: none; on expiry the whole process group is killed
+  int64_t timeout_ms;           // 0: none; on expiry the child is killed with what it started
 } byoc_process_options_t;
 
 typedef struct byoc_process_result_t {

@@ -4,14 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/base/group.h"
 #include "core/base/log.h"
 
 // ---- in the child ----
@@ -35,18 +34,8 @@ static void limit_memory(uint64_t memory_bytes) {
 #endif
 }
 
-// The host's handlers and terminal are none of the child's business, and it dies with the host.
-static void isolate(pid_t parent, const byoc_child_limits_t *limits) {
-  static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGTRAP};
-  for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) (void)signal(signals[i], SIG_DFL);
-  sigset_t none;
-  sigemptyset(&none);
-  (void)sigprocmask(SIG_SETMASK, &none, NULL);
-  (void)setpgid(0, 0);
-  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(1); // it died before that was set
-  struct rlimit no_core = {0, 0};
-  (void)setrlimit(RLIMIT_CORE, &no_core);
+// The host's terminal is none of the child's business.
+static void isolate(const byoc_child_limits_t *limits) {
   limit_memory(limits->memory_bytes);
   int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int fd = 0; fd <= 2 && null_fd >= 0; fd++) (void)dup2(null_fd, fd);
@@ -88,7 +77,7 @@ byoc_status_t byoc_child_run(const byoc_child_limits_t *limits, void (*body)(voi
   memset(answer, 0, answer_size_bytes);
   int fds[2];
   if (pipe2(fds, O_CLOEXEC) != 0) return byoc_diag_error(diag, BYOC_IO, "no pipe: %s", strerror(errno));
-  pid_t parent = getpid(), pid = fork();
+  pid_t pid = byoc_group_fork();
   if (pid < 0) {
     byoc_status_t status = byoc_diag_error(diag, BYOC_IO, "no child process: %s", strerror(errno));
     close(fds[0]);
@@ -97,22 +86,21 @@ byoc_status_t byoc_child_run(const byoc_child_limits_t *limits, void (*body)(voi
   }
   if (pid == 0) {
     close(fds[0]);
-    isolate(parent, limits);
+    isolate(limits);
     body(self, answer);
     _exit(write_all(fds[1], answer, answer_size_bytes) ? 0 : 1);
   }
   close(fds[1]);
-  (void)setpgid(pid, pid); // both sides do it, whoever comes first
   size_t size = 0;
   bool in_time =
       await_answer(fds[0], byoc_now_ns() + (int64_t)limits->timeout_ms * 1000000, answer, answer_size_bytes, &size);
   close(fds[0]);
   bool answered = in_time && size == answer_size_bytes;
-  if (!in_time) (void)kill(-pid, SIGKILL);
-  if (!in_time) (void)kill(pid, SIGKILL); // before it has a group of its own
+  if (!in_time) byoc_group_kill(pid);
   int wait_status = 0;
   while (waitpid(pid, &wait_status, 0) < 0 && errno == EINTR) continue;
-  (void)kill(-pid, SIGKILL); // what it started and left behind
+  byoc_group_kill(pid); // what it started and left behind
+  byoc_group_forget(pid);
   if (answered) return BYOC_OK;
   memset(answer, 0, answer_size_bytes);
   if (!in_time) return byoc_diag_error(diag, BYOC_TOOL, "it took longer than %u ms", (unsigned)limits->timeout_ms);

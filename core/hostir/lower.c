@@ -55,6 +55,7 @@ static byoc_status_t lower_node(byoc_host_lowering_t *l, const byoc_node_t *node
   if (node->callee != NULL && node->callee->kind == BYOC_FUNCTION_KERNEL) return byoc_host_lower_kernel_call(l, node);
   if (node->callee != NULL && node->callee->kind == BYOC_FUNCTION_EXTERN) return byoc_host_lower_extern_call(l, node);
   if (byoc_host_is_c_call(node)) return byoc_host_lower_c_call(l, node);
+  if (byoc_host_is_join(node)) return byoc_host_lower_join(l, node);
   if (byoc_host_is_view(node)) return byoc_host_lower_alias(l, node->results[0], node->operands[0]);
   if (byoc_host_is_container(node)) return byoc_host_lower_container(l, node);
   if (byoc_node_is_onnx(node, "If")) return byoc_host_lower_if(l, node);
@@ -121,6 +122,7 @@ static byoc_status_t lower_outputs(byoc_host_lowering_t *l) {
     if (buffer->is_value) continue;
     const byoc_value_t *root = byoc_host_storage_root(value);
     if (root->kind != BYOC_VALUE_RESULT || byoc_pointer_map_get(&l->homes, root) != NULL) continue;
+    if (byoc_type_size_bytes(root->type) != byoc_type_size_bytes(value->type)) continue; // a part of it
     if (!byoc_pointer_map_put(&l->homes, root, buffer)) return byoc_diag_out_of_memory(l->diag);
   }
   return BYOC_OK;
@@ -160,6 +162,7 @@ static byoc_status_t lower_main(byoc_host_lowering_t *l) {
   BYOC_RETURN_IF_ERROR(lower_inputs(l));
   if (l->program->is_dynamic) BYOC_RETURN_IF_ERROR(match_inputs(l));
   BYOC_RETURN_IF_ERROR(lower_outputs(l));
+  if (!l->program->is_dynamic) BYOC_RETURN_IF_ERROR(byoc_host_place_joins(l, l->main->body));
   BYOC_RETURN_IF_ERROR(byoc_host_lower_block(l, l->main->body));
   BYOC_RETURN_IF_ERROR(finish_outputs(l));
   return collect_libraries(l);

@@ -1,6 +1,7 @@
 // From a lowered graph module to a host program. The main function and the blocks nested in it then hold only:
 //
 //   calls of kernels and of extern functions, views, byoc::CallC
+//   byoc::Join and byoc::Part                         tensors inside of others (core/ops/storage.h)
 //   If, Loop, and the operators on sequences and optionals of core/runtime/artifact/container.h
 //   byoc::BindSymbols@1(%sizes) {symbols = ["u0"]}    elements of an i64 tensor become the values of symbols
 //   byoc::Text@1(...) {function = "upper"}            a call of byoc_text_upper, of the artifact's own text room

@@ -9,7 +9,7 @@ typedef struct byoc_host_lowering_t {
   byoc_function_t *main;
   byoc_host_region_t *region;  // where instructions go
   byoc_map_t buffers;          // pointer map: value, constant or bound constant → byoc_host_buffer_t *
-  byoc_map_t homes;            // pointer map: value whose bytes an output is → that output's buffer
+  byoc_map_t homes;            // pointer map: value whose bytes are an output, a Join or a part of one → its buffer
   byoc_map_t cells;            // pointer map: storage root whose bytes are in a cell → itself
   BYOC_VECTOR(uint32_t) bound; // symbols with a value here, those of the innermost block last
   byoc_diag_t *diag;
@@ -20,6 +20,7 @@ bool byoc_host_is_c_call(const byoc_node_t *node);
 bool byoc_host_is_view(const byoc_node_t *node);
 bool byoc_host_is_control(const byoc_node_t *node);   // If, Loop
 bool byoc_host_is_container(const byoc_node_t *node); // an operator of core/runtime/artifact/container.h
+bool byoc_host_is_join(const byoc_node_t *node);      // byoc::Join
 // The operand whose bytes a result shares; NULL where it has bytes of its own.
 byoc_value_t *byoc_host_aliased_operand(const byoc_value_t *value);
 const byoc_value_t *byoc_host_storage_root(const byoc_value_t *value);
@@ -31,7 +32,7 @@ byoc_status_t byoc_host_set_buffer(byoc_host_lowering_t *l, const byoc_value_t *
 byoc_status_t byoc_host_buffer_of(byoc_host_lowering_t *l, byoc_value_t *value, byoc_host_buffer_t **out_buffer);
 // The same as a value: of a constant, the cell that stands for it.
 byoc_status_t byoc_host_cell_of(byoc_host_lowering_t *l, byoc_value_t *value, byoc_host_buffer_t **out_buffer);
-// A buffer for a node's result: the caller's output where the bytes are one, else local.
+// A buffer for a node's result: its home where it has one, else local.
 byoc_status_t byoc_host_make_result(byoc_host_lowering_t *l, byoc_value_t *value, byoc_host_buffer_t **out_buffer);
 // A value that shares its operand's bytes: the same buffer under its own type.
 byoc_status_t byoc_host_lower_alias(byoc_host_lowering_t *l, byoc_value_t *value, byoc_value_t *operand);
@@ -51,6 +52,12 @@ byoc_status_t byoc_host_lower_kernel_call(byoc_host_lowering_t *l, const byoc_no
 byoc_status_t byoc_host_lower_extern_call(byoc_host_lowering_t *l, const byoc_node_t *node);
 byoc_status_t byoc_host_lower_c_call(byoc_host_lowering_t *l, const byoc_node_t *node);
 byoc_status_t byoc_host_lower_text(byoc_host_lowering_t *l, const byoc_node_t *node);
+
+// ---- lower_join.c ----
+// Gives each Join of a block its buffer, and its operands their parts of it, in front of lowering the block.
+byoc_status_t byoc_host_place_joins(byoc_host_lowering_t *l, const byoc_block_t *block);
+// Copies what has its bytes elsewhere.
+byoc_status_t byoc_host_lower_join(byoc_host_lowering_t *l, const byoc_node_t *node);
 
 // ---- lower_symbol.c: run-time dimensions ----
 // Every symbol of a type or dimension must have a value here; `name` is the value's for the message.

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "core/hostir/lower_internal.h"
-#include "core/ops/op.h"
+#include "core/ops/storage.h"
 #include "core/runtime/artifact/container.h"
 
 bool byoc_host_is_c_call(const byoc_node_t *node) {
@@ -33,13 +33,20 @@ bool byoc_host_is_container(const byoc_node_t *node) {
 // ---- sharing ----
 
 // May a C call overwrite this operand's bytes? Only where nothing else will read them: every value on the way back to
-// what made the bytes has one use, in the same block (a nested one may run again), and the bytes are a call's own. What
-// an earlier C call overwrote died there in turn, so the way ends at it: long chains of calls cost nothing.
+// what made the bytes has one use, in the same block (a nested one may run again), and the bytes are a call's own, or
+// those of a Join whose operands die in it. What an earlier C call overwrote died there in turn, so the way ends at it:
+// long chains of calls cost nothing.
 static bool dies_at_its_use(const byoc_value_t *value, const byoc_block_t *block) {
   for (;;) {
     if (value->kind != BYOC_VALUE_RESULT || value->uses.count != 1) return false;
     const byoc_node_t *node = byoc_value_producer(value);
     if (node->block != block || byoc_host_is_control(node) || byoc_host_is_container(node)) return false;
+    if (byoc_host_is_join(node)) {
+      for (uint32_t i = 0; i < node->operand_count; ++i) {
+        if (!dies_at_its_use(node->operands[i], block)) return false;
+      }
+      return true;
+    }
     if (!byoc_host_is_view(node)) return true;
     value = node->operands[0];
   }
@@ -198,12 +205,24 @@ static byoc_status_t lower_shared_cell(byoc_host_lowering_t *l, byoc_value_t *va
   return byoc_host_append_copy(l, BYOC_HOST_SHARE, from, buffer);
 }
 
+// Where the bytes of a view begin in its operand.
+static uint64_t offset_in_operand(const byoc_value_t *value) {
+  const byoc_node_t *node = byoc_value_producer(value);
+  if (node == NULL || !byoc_node_is(node, "byoc", "Part")) return 0;
+  return (uint64_t)byoc_attributes_int(&node->attributes, BYOC_PART_OFFSET, 0);
+}
+
 byoc_status_t byoc_host_lower_alias(byoc_host_lowering_t *l, byoc_value_t *value, byoc_value_t *operand) {
-  if (byoc_host_value_in_cell(l, value)) return lower_shared_cell(l, value, operand);
+  bool is_cell = byoc_host_value_in_cell(l, value);
+  uint64_t offset_bytes = offset_in_operand(value);
+  if (is_cell && byoc_node_is(byoc_value_producer(value), "byoc", "Part")) {
+    return byoc_diag_error(l->diag, BYOC_UNSUPPORTED, "a part of a value that leaves its block");
+  }
+  if (is_cell) return lower_shared_cell(l, value, operand);
   byoc_host_buffer_t *base = NULL;
   BYOC_RETURN_IF_ERROR(byoc_host_buffer_of(l, operand, &base));
   const byoc_host_buffer_t *root = byoc_host_buffer_root(base);
   if (byoc_type_equal(root->type, value->type)) return byoc_host_set_buffer(l, value, byoc_host_buffer_root(base));
-  return byoc_host_set_buffer(l, value,
-                              byoc_host_view_create(l->program, base, value->name ? value->name : "v", value->type, 0));
+  const char *name = value->name ? value->name : "v";
+  return byoc_host_set_buffer(l, value, byoc_host_view_create(l->program, base, name, value->type, offset_bytes));
 }

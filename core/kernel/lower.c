@@ -1,5 +1,6 @@
 #include "core/kernel/lower.h"
 
+#include "core/kernel/join.h"
 #include "core/kernel/outline.h"
 #include "core/kernel/shapes.h"
 
@@ -129,6 +130,7 @@ static byoc_status_t lower_function(byoc_kernel_table_t *table, byoc_function_t 
   BYOC_RETURN_IF_ERROR(byoc_shapes_bind(function, diag));
   BYOC_RETURN_IF_ERROR(byoc_shapes_drop_unread(function->body, diag));
   erase_dead(function->body);
+  if (fuse) BYOC_RETURN_IF_ERROR(byoc_join_in_place(function, diag));
   return lower_block(table, function->body, fuse, diag);
 }
 

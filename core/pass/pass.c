@@ -10,8 +10,11 @@
 #define BYOC_PASS_ROW(NAME, text, line) {.name = text, .summary = line, .run = byoc_pass_##NAME},
 #define BYOC_COMPILER_PASS_ROW(NAME, text, line)                                                                       \
   {.name = text, .summary = line, .run_with = byoc_pass_##NAME, .takes_compiler = true},
-static const byoc_pass_t passes[] = {BYOC_PASS_LIST(BYOC_PASS_ROW) BYOC_COMPILER_PASS_LIST(BYOC_COMPILER_PASS_ROW)};
+#define BYOC_TARGET_PASS_ROW(NAME, text, line) {.name = text, .summary = line, .run_with = byoc_pass_##NAME},
+static const byoc_pass_t passes[] = {BYOC_PASS_LIST(BYOC_PASS_ROW) BYOC_COMPILER_PASS_LIST(BYOC_COMPILER_PASS_ROW)
+                                         BYOC_TARGET_PASS_LIST(BYOC_TARGET_PASS_ROW)};
 #undef BYOC_PASS_ROW
+#undef BYOC_TARGET_PASS_ROW
 #undef BYOC_COMPILER_PASS_ROW
 enum { PASS_COUNT = sizeof(passes) / sizeof(passes[0]) };
 

@@ -42,6 +42,9 @@ typedef struct byoc_pass_t {
   X(simplify, "simplify", "all of the above, until nothing changes")                                                   \
   X(name_unknown_dimensions, "name-unknown-dimensions",                                                                \
     "give a symbol to each dimension that is known at run time only")                                                  \
+  X(settle_layouts, "settle-layouts",                                                                                  \
+    "compute in blocked layouts what stands between changes of layout, and remove those that meet")                    \
+  X(cancel_layouts, "cancel-layouts", "remove changes of layout that meet, and nothing else")                          \
   X(lower_kernels, "lower-kernels", "turn what no backend took into loop kernels")
 
 // The same, of passes over functions marked Compiler, which take {compiler=NAME}.
@@ -53,6 +56,11 @@ typedef struct byoc_pass_t {
   X(mark_compiler_functions_extern, "mark-compiler-functions-extern", "turn functions marked Compiler into stubs")     \
   X(inline_compiler_functions, "inline-compiler-functions", "put functions marked Compiler back where they are called")
 
+// The same, of passes that look at the targets of a build.
+#define BYOC_TARGET_PASS_LIST(X)                                                                                       \
+  X(propose_layouts, "propose-layouts",                                                                                \
+    "put changes to blocked layouts and back between operators, where a target takes such nodes")
+
 #define BYOC_PASS_DECLARE(NAME, text, summary)                                                                         \
   byoc_status_t byoc_pass_##NAME(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes);
 BYOC_PASS_LIST(BYOC_PASS_DECLARE)
@@ -61,6 +69,7 @@ BYOC_PASS_LIST(BYOC_PASS_DECLARE)
   byoc_status_t byoc_pass_##NAME(byoc_graph_module_t *module, const byoc_pass_arguments_t *arguments,                  \
                                  byoc_diag_t *diag, size_t *changes);
 BYOC_COMPILER_PASS_LIST(BYOC_PASS_DECLARE)
+BYOC_TARGET_PASS_LIST(BYOC_PASS_DECLARE)
 #undef BYOC_PASS_DECLARE
 
 // The table; NULL behind the end.

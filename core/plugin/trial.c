@@ -2,15 +2,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/base/group.h"
 #include "core/base/log.h"
 #include "core/plugin/hygiene.h"
 #include "core/plugin/library.h"
@@ -27,16 +25,6 @@ static void leave(void) {
   _exit(LEFT_THE_PROCESS); // before the parent's own exit handlers and streams
 }
 
-static void restore_signals(void) {
-  static const int signals[] = {SIGSEGV, SIGBUS,  SIGILL, SIGFPE,  SIGABRT, SIGTRAP, SIGSYS,
-                                SIGPIPE, SIGTERM, SIGINT, SIGQUIT, SIGHUP,  SIGALRM, SIGCHLD};
-  // Handlers of ours or of a sanitizer would hide which signal it was.
-  for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); ++i) signal(signals[i], SIG_DFL);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
 static void redirect(int output_fd) {
   const int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (null_fd >= 0) (void)dup2(null_fd, STDIN_FILENO);
@@ -46,11 +34,6 @@ static void redirect(int output_fd) {
 
 __attribute__((noreturn)) static void run_child(const char *path, const byoc_plugin_note_t *note, int report_fd,
                                                 int output_fd) {
-  (void)setpgid(0, 0);
-  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-  const struct rlimit no_core = {0, 0};
-  (void)setrlimit(RLIMIT_CORE, &no_core);
-  restore_signals();
   redirect(output_fd);
   if (atexit(leave) != 0) _exit(LEFT_THE_PROCESS);
 
@@ -107,6 +90,7 @@ static bool await(pid_t pid, int report_fd, int64_t timeout_ms, verdict_t *out_v
 static int reap(pid_t pid) {
   int wait_status = 0;
   while (waitpid(pid, &wait_status, 0) < 0 && errno == EINTR) continue;
+  byoc_group_forget(pid);
   return wait_status;
 }
 
@@ -138,13 +122,12 @@ byoc_status_t byoc_plugin_try(const char *path, const byoc_plugin_note_t *note, 
   // The child would write out again what is still in these.
   (void)fflush(stdout);
   (void)fflush(stderr);
-  const pid_t pid = fork();
+  const pid_t pid = byoc_group_fork();
   if (pid < 0) {
     status = byoc_diag_error(diag, BYOC_IO, "cannot start a process to try it in: %s", strerror(errno));
     goto cleanup;
   }
   if (pid == 0) run_child(path, note, report_fds[1], output_fd);
-  (void)setpgid(pid, pid); // here too: whichever of the two is first
   close(report_fds[1]);
   report_fds[1] = -1;
   verdict_t verdict = {0};
@@ -156,7 +139,7 @@ byoc_status_t byoc_plugin_try(const char *path, const byoc_plugin_note_t *note, 
     siginfo_t info = {0};
     (void)waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT);
   }
-  (void)kill(-pid, SIGKILL);
+  byoc_group_kill(pid);
   status = judge(in_time, reported, reap(pid), &verdict, timeout_ms, diag);
 
 cleanup:

@@ -14,7 +14,11 @@
   X(vec_portable)                                                                                                      \
   X(vec_avx2)                                                                                                          \
   X(vec_avx512)                                                                                                        \
-  X(vec_math) X(tile) X(conv) X(winograd_math) X(winograd) X(depthwise) X(gemm_weights) X(gemm) X(dot) X(entry) X(words) X(words_finish) X(words_conv) X(words_conv_tile) X(words_gemm) X(words_gemm_tile) X(words_entry)
+  X(vec_math)                                                                                                          \
+  X(tile)                                                                                                              \
+  X(conv)                                                                                                              \
+  X(winograd_math) X(winograd) X(direct_tile) X(direct) X(depthwise) X(gemm_weights) X(gemm) X(dot) X(entry) X(words)  \
+      X(words_finish) X(words_conv) X(words_conv_tile) X(words_gemm) X(words_gemm_tile) X(words_entry)
 
 #define BYOC_CUTLASS_DECLARE(name)                                                                                     \
   extern const unsigned char byoc_embed_cutlass_##name[];                                                              \
@@ -76,6 +80,8 @@ void byoc_cutlass_emit_conv(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
                             const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
 void byoc_cutlass_emit_winograd(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
                                 const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
+void byoc_cutlass_emit_direct(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+                              const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
 void byoc_cutlass_emit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
                             const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
 

@@ -8,12 +8,14 @@ void byoc_cutlass_emit_conv(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
   int64_t depth = conv->in * conv->kernel_h * conv->kernel_w, pixels = conv->out_h * conv->out_w;
   int32_t lanes = byoc_cutlass_isa_lanes(plan->isa);
   bool winograd = plan->form == BYOC_CUTLASS_FORM_WINOGRAD;
+  bool direct = plan->form == BYOC_CUTLASS_FORM_DIRECT;
   bool depthwise = plan->form == BYOC_CUTLASS_FORM_DEPTHWISE;
   byoc_cutlass_text_add(text, "\n// Convolution %lldx%lld of %lldx%lldx%lldx%lld to %lld channels in %lld groups, %s\n",
                         (long long)conv->kernel_h, (long long)conv->kernel_w, (long long)conv->batch,
                         (long long)(conv->groups * conv->in), (long long)conv->in_h, (long long)conv->in_w,
                         (long long)(conv->groups * conv->out), (long long)conv->groups,
                         winograd           ? "by Winograd"
+                        : direct           ? "direct"
                         : depthwise        ? "depthwise"
                         : plan->transposed ? "lanes over channels"
                                            : "lanes over pixels");
@@ -34,6 +36,10 @@ void byoc_cutlass_emit_conv(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
   byoc_cutlass_define(text, names, "DILATION_W", conv->dilation_w);
   byoc_cutlass_define(text, names, "PAD_TOP", conv->pad_top);
   byoc_cutlass_define(text, names, "PAD_LEFT", conv->pad_left);
+  if (direct) {
+    byoc_cutlass_emit_direct(text, names, problem, plan);
+    return;
+  }
   if (winograd) {
     byoc_cutlass_emit_winograd(text, names, problem, plan);
     return;

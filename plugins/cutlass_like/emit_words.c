@@ -46,7 +46,7 @@ static void emit_common(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, 
 
 // The whole tile, those of the remainders, and TILES, which picks by `row_rest` and `column_rest`.
 typedef struct tiles_t {
-  int64_t rows, row_rest;   // of the whole tile, of the last one
+  int64_t rows, row_rest; // of the whole tile, of the last one
   int64_t vectors, column_rest;
   int64_t lanes, last_lanes; // of a whole vector, of the last one
   const char *row_test, *column_test;

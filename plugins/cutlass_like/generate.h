@@ -15,8 +15,8 @@ typedef struct byoc_cutlass_options_t {
   int32_t tune_trials;
   int32_t optimisation; // -O
   bool winograd;
-  bool vnni, bf16;       // instructions for words, beside those of the instruction set
-  uint32_t precision;    // of products of f32 with constant weights
+  bool vnni, bf16;      // instructions for words, beside those of the instruction set
+  uint32_t precision;   // of products of f32 with constant weights
   const char *compiler; // NULL: the host's
 } byoc_cutlass_options_t;
 

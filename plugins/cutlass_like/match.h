@@ -5,8 +5,8 @@
 //   else decline(match.reason);
 //   byoc_cutlass_match_deinit(&match);
 //
-// The nodes are one Conv, Gemm or MatMul, or one on bytes (match_words.h), and what follows it, each reading the one before. `accept` asks with the nodes
-// of a region, `generate` with those of a function: the answers are the same.
+// The nodes are one Conv, Gemm or MatMul, or one on bytes (match_words.h), and what follows it, each reading the one
+// before. `accept` asks with the nodes of a region, `generate` with those of a function: the answers are the same.
 #ifndef BYOC_CUTLASS_MATCH_H_
 #define BYOC_CUTLASS_MATCH_H_
 
@@ -23,11 +23,11 @@ typedef struct byoc_cutlass_match_t {
   double *scale, *shift;
   int64_t channels;
   // Products of bytes.
-  int16_t *bytes;        // the weights, their zero points taken off
-  int32_t *summand;      // what is added to each channel's integer sum; NULL: nothing
-  byoc_value_t *zero;    // the data's zero point where it is computed
-  byoc_value_t *factor;  // of all sums, where it is computed
-  bool wide;             // some weight fits no s8
+  int16_t *bytes;       // the weights, their zero points taken off
+  int32_t *summand;     // what is added to each channel's integer sum; NULL: nothing
+  byoc_value_t *zero;   // the data's zero point where it is computed
+  byoc_value_t *factor; // of all sums, where it is computed
+  bool wide;            // some weight fits no s8
 } byoc_cutlass_match_t;
 
 // Whether the nodes, in topological order, are one problem. Fills *out_match in either case; deinit it.

@@ -58,7 +58,8 @@ static bool read_zero(const byoc_graph_api_t *graph, byoc_value_t *zero, byoc_cu
 static bool read_weights(const byoc_graph_api_t *graph, byoc_value_t *weights, byoc_value_t *zero,
                          byoc_cutlass_match_t *match) {
   byoc_tensor_data_t data, zeros = {0};
-  if (!read_constant(graph, weights, &data) || !is_byte(data.dtype)) return refuse(match, "the weights are not constant");
+  if (!read_constant(graph, weights, &data) || !is_byte(data.dtype))
+    return refuse(match, "the weights are not constant");
   int64_t count = element_count(&data), zero_count = 1;
   if (zero) {
     if (!read_constant(graph, zero, &zeros)) return refuse(match, "the weights' zero point is not constant");
@@ -201,8 +202,7 @@ static bool read_dequantise(const byoc_graph_api_t *graph, byoc_node_t *node, co
     for (int64_t i = 0; i < element_count(&zero); ++i)
       if (((const int32_t *)zero.data)[i] != 0) return refuse(match, "a zero point of sums");
   }
-  for (int64_t i = 0; i < match->channels; ++i)
-    match->scale[i] *= ((const float *)scale.data)[count == 1 ? 0 : i];
+  for (int64_t i = 0; i < match->channels; ++i) match->scale[i] *= ((const float *)scale.data)[count == 1 ? 0 : i];
   return true;
 }
 

@@ -1,5 +1,5 @@
-// match_words.h - products of bytes as the operators QLinearConv, QLinearMatMul, ConvInteger and MatMulInteger say them,
-// and what turns their integer sums into floats.
+// match_words.h - products of bytes as the operators QLinearConv, QLinearMatMul, ConvInteger and MatMulInteger say
+// them, and what turns their integer sums into floats.
 #ifndef BYOC_CUTLASS_MATCH_WORDS_H_
 #define BYOC_CUTLASS_MATCH_WORDS_H_
 

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "direct.h"
 #include "winograd.h"
 #include "words.h"
 
@@ -27,6 +28,7 @@ size_t byoc_cutlass_packed_floats(const byoc_cutlass_problem_t *problem, const b
   int64_t panel, unit;
   if (plan->form == BYOC_CUTLASS_FORM_WORDS) return byoc_cutlass_words_packed(problem, plan);
   if (plan->form == BYOC_CUTLASS_FORM_WINOGRAD) return byoc_cutlass_winograd_packed_floats(problem, plan);
+  if (plan->form == BYOC_CUTLASS_FORM_DIRECT) return byoc_cutlass_direct_packed_floats(problem, plan);
   if (plan->form == BYOC_CUTLASS_FORM_DEPTHWISE)
     return (size_t)(problem->conv.groups * problem->conv.out * problem->conv.kernel_h * problem->conv.kernel_w);
   weight_panel(problem, plan, &panel, &unit);
@@ -76,6 +78,10 @@ void byoc_cutlass_pack_weights(const byoc_cutlass_problem_t *problem, const byoc
   int64_t panel, unit;
   if (plan->form == BYOC_CUTLASS_FORM_WINOGRAD) {
     byoc_cutlass_winograd_pack(problem, plan, weights, packed);
+    return;
+  }
+  if (plan->form == BYOC_CUTLASS_FORM_DIRECT) {
+    byoc_cutlass_direct_pack(problem, plan, weights, packed);
     return;
   }
   if (plan->form == BYOC_CUTLASS_FORM_DEPTHWISE) {

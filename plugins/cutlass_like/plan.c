@@ -1,5 +1,7 @@
 // How to compute a problem: a default by rules, and the neighbours that are worth measuring.
 #include "plan.h"
+
+#include "direct.h"
 #include "winograd.h"
 #include "words.h"
 
@@ -36,8 +38,7 @@ int32_t byoc_cutlass_even_rows(int64_t total, int32_t most) {
   return (int32_t)byoc_cutlass_ceil_div(total, panels);
 }
 
-// Rows of a tile: a divisor of the total where one lies near `most`, so that no lower tile is left over.
-static int32_t tile_rows(int64_t total, int32_t most) {
+int32_t byoc_cutlass_tile_rows(int64_t total, int32_t most) {
   for (int32_t rows = most; rows > 2 && rows >= most - 2; --rows)
     if (total % rows == 0) return rows;
   return byoc_cutlass_even_rows(total, most);
@@ -75,7 +76,7 @@ static void plan_conv(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t
   // squares of lanes and want high tiles.
   int64_t vectors = byoc_cutlass_ceil_div(columns, lanes), widest = plan->transposed ? 2 : 3;
   plan->vectors = (int32_t)(vectors < widest ? vectors : widest);
-  plan->rows = tile_rows(rows, sums / plan->vectors < 14 ? sums / plan->vectors : 14);
+  plan->rows = byoc_cutlass_tile_rows(rows, sums / plan->vectors < 14 ? sums / plan->vectors : 14);
   while (!plan->transposed && plan->vectors < 4 && plan->vectors < vectors && (plan->vectors + 1) * plan->rows <= sums)
     ++plan->vectors;
   plan->direct = false;
@@ -119,7 +120,7 @@ void byoc_cutlass_plan_normalise(const byoc_cutlass_problem_t *problem, byoc_cut
   const byoc_cutlass_conv_t *conv = &problem->conv;
   int64_t depth = problem->kind == BYOC_CUTLASS_CONV ? conv->in * conv->kernel_h * conv->kernel_w : problem->gemm.k;
   if (plan->form == BYOC_CUTLASS_FORM_DEPTHWISE || plan->form == BYOC_CUTLASS_FORM_DOT ||
-      plan->form == BYOC_CUTLASS_FORM_WINOGRAD)
+      plan->form == BYOC_CUTLASS_FORM_WINOGRAD || plan->form == BYOC_CUTLASS_FORM_DIRECT)
     return;
   // Blocks of depth of equal length, so that no short one is left over.
   int64_t blocks = byoc_cutlass_ceil_div(depth, plan->block_depth);
@@ -143,6 +144,10 @@ void byoc_cutlass_plan_default(const byoc_cutlass_problem_t *problem, byoc_cutla
     byoc_cutlass_words_plan(problem, out_plan);
     return;
   }
+  if ((problem->conv.in_blocked || problem->conv.out_blocked) && byoc_cutlass_direct_fits(problem)) {
+    byoc_cutlass_direct_plan(problem, out_plan);
+    return;
+  }
   if (winograd && byoc_cutlass_winograd_choose(problem, out_plan)) return;
   if (problem->kind == BYOC_CUTLASS_CONV)
     plan_conv(problem, out_plan);
@@ -157,6 +162,8 @@ static int64_t slot_floats(const byoc_cutlass_problem_t *problem, const byoc_cut
   int64_t lanes = byoc_cutlass_isa_lanes(plan->isa), floats = 0;
   if (plan->form == BYOC_CUTLASS_FORM_WINOGRAD) {
     floats = byoc_cutlass_winograd_floats(problem, plan);
+  } else if (plan->form == BYOC_CUTLASS_FORM_DIRECT) {
+    floats = byoc_cutlass_direct_floats(problem, plan);
   } else if (plan->form == BYOC_CUTLASS_FORM_DEPTHWISE) {
     int64_t phase =
         byoc_cutlass_ceil_div(conv->out_w, lanes) * lanes + (conv->kernel_w - 1) * conv->dilation_w / conv->stride_w;

@@ -14,6 +14,9 @@ int32_t byoc_cutlass_isa_sums(byoc_cutlass_isa_t isa);
 // Rows of a tile, at most `most`, such that the last panel is nearly as full as the others.
 int32_t byoc_cutlass_even_rows(int64_t total, int32_t most);
 
+// The same, but a divisor of the total where one lies near `most`, so that no lower tile is left over.
+int32_t byoc_cutlass_tile_rows(int64_t total, int32_t most);
+
 // Whether the moving operand lies in memory as the templates can read it: pixels of a 1x1 convolution, or B's rows.
 bool byoc_cutlass_may_read_in_place(const byoc_cutlass_problem_t *problem);
 

@@ -1,10 +1,11 @@
 // The plans that are worth measuring.
+#include "direct.h"
 #include "plan.h"
 #include "winograd.h"
 
 static bool plan_equal(const byoc_cutlass_plan_t *a, const byoc_cutlass_plan_t *b) {
   return a->form == b->form && a->transposed == b->transposed && a->direct == b->direct && a->rows == b->rows &&
-         a->vectors == b->vectors && a->edge == b->edge && a->block_depth == b->block_depth &&
+         a->lines == b->lines && a->vectors == b->vectors && a->edge == b->edge && a->block_depth == b->block_depth &&
          a->block_panels == b->block_panels;
 }
 
@@ -63,6 +64,23 @@ static size_t push_winograd(const byoc_cutlass_problem_t *problem, byoc_cutlass_
   return count;
 }
 
+// Every width of a panel, with blocks from half to twice of what the rule says.
+static size_t push_direct(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t plan, byoc_cutlass_plan_t *plans,
+                          size_t count, size_t capacity) {
+  int32_t lanes = byoc_cutlass_isa_lanes(plan.isa);
+  for (int32_t vectors = 1; vectors <= 4; ++vectors) {
+    if ((vectors - 1) * lanes >= problem->conv.out) continue;
+    if (problem->conv.out_blocked && vectors * lanes % BYOC_CUTLASS_BLOCK) continue;
+    byoc_cutlass_direct_plan_vectors(problem, vectors, &plan);
+    int32_t units = plan.block_panels;
+    for (int32_t half = 4; half >= 1; half /= 2) {
+      plan.block_panels = (units * half + 1) / 2;
+      count = plan_push(problem, plan, plans, count, capacity);
+    }
+  }
+  return count;
+}
+
 size_t byoc_cutlass_plan_candidates(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa_t isa, int32_t slots,
                                     bool winograd, byoc_cutlass_plan_t *plans, size_t capacity) {
   byoc_cutlass_plan_t plan;
@@ -70,6 +88,8 @@ size_t byoc_cutlass_plan_candidates(const byoc_cutlass_problem_t *problem, byoc_
   byoc_cutlass_plan_default(problem, isa, slots, winograd, &plan);
   size_t count = plan_push(problem, plan, plans, 0, capacity);
   if (plan.form == BYOC_CUTLASS_FORM_WORDS) return count;
+  if (byoc_cutlass_direct_fits(problem)) count = push_direct(problem, plan, plans, count, capacity);
+  if (problem->conv.in_blocked || problem->conv.out_blocked) return count;
   if (winograd && byoc_cutlass_winograd_fits(problem)) count = push_winograd(problem, plan, plans, count, capacity);
   if (plan.form == BYOC_CUTLASS_FORM_WINOGRAD) {
     byoc_cutlass_plan_default(problem, isa, slots, false, &plan);

@@ -47,7 +47,8 @@ static int32_t accept_region(void *self, byoc_region_t *region) {
 
 // Products of bytes and what makes floats of their sums.
 #define BYTES_LINEAR                                                                                                   \
-  "(QLinearConv(_, @, @, @, @, @, @, @) | QLinearConv(_, @, @, @, @, @, @, @, @) | QLinearMatMul(_, @, @, @, @, @, @, @))"
+  "(QLinearConv(_, @, @, @, @, @, @, @) | QLinearConv(_, @, @, @, @, @, @, @, @) | QLinearMatMul(_, @, @, @, @, @, "   \
+  "@, @))"
 #define BYTES_PRODUCT                                                                                                  \
   "({ConvInteger|MatMulInteger}(_, @) | {ConvInteger|MatMulInteger}(_, @, _) | "                                       \
   "{ConvInteger|MatMulInteger}(_, @, _, @))"

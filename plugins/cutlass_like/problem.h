@@ -7,7 +7,8 @@
 //   byoc_cutlass_emit_prelude(&text, plan.isa);
 //   byoc_cutlass_emit(&text, &problem, &plan, "conv_0");
 //
-// Data are f32, or bytes where a problem says how its words are made (words.h). Nothing here depends on the host or on global state; any thread may call it.
+// Data are f32, or bytes where a problem says how its words are made (words.h). Nothing here depends on the host or on
+// global state; any thread may call it.
 #ifndef BYOC_CUTLASS_PROBLEM_H_
 #define BYOC_CUTLASS_PROBLEM_H_
 
@@ -49,12 +50,17 @@ typedef struct byoc_cutlass_epilogue_t {
   float p0, p1;
 } byoc_cutlass_epilogue_t;
 
-// Convolution NCHW. in and out count channels of one group.
+// Channels of a block: a blocked tensor is [batch][channels / 16][height][width][16].
+enum { BYOC_CUTLASS_BLOCK = 16 };
+
+// Convolution, NCHW or blocked. in and out count channels of one group; those of a blocked tensor are whole blocks.
 typedef struct byoc_cutlass_conv_t {
   int64_t batch, groups, in, out;
   int64_t in_h, in_w, out_h, out_w;
   int64_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
   int64_t pad_top, pad_left; // bottom and right follow from the output size
+  bool in_blocked;
+  bool out_blocked; // the residual too
 } byoc_cutlass_conv_t;
 
 enum { BYOC_CUTLASS_MAX_BATCH_RANK = 6 };
@@ -117,6 +123,7 @@ enum {
   BYOC_CUTLASS_FORM_GEMM,          // gemm.h
   BYOC_CUTLASS_FORM_DOT,           // dot.h
   BYOC_CUTLASS_FORM_WINOGRAD,      // winograd.h
+  BYOC_CUTLASS_FORM_DIRECT,        // direct.h
   BYOC_CUTLASS_FORM_WORDS,         // words_conv.h, words_gemm.h
 };
 
@@ -126,10 +133,12 @@ typedef struct byoc_cutlass_plan_t {
   uint32_t form;        // which template
   bool transposed;      // implicit_gemm: lanes are channels instead of pixels
   bool direct;          // the moving operand is read in place instead of being copied to panels
-  int32_t rows;         // of a register tile
+  int32_t rows;         // of a register tile; direct: pixels of a tile along a row of the output
+  int32_t lines;        // direct: rows of the output in a tile
   int32_t vectors;      // columns of a register tile, in vectors
   int32_t block_depth;  // terms summed between two visits of the result
-  int32_t block_panels; // panels of the moving operand in the cache at once; winograd: rows of squares
+  int32_t block_panels; // panels of the moving operand in the cache at once; winograd: rows of squares; direct:
+                        // rows of tiles, or tiles where pixels are counted through
   int32_t edge;         // winograd: outputs along a side of a square, 2 or 4
   int32_t slots;        // shares at most
 } byoc_cutlass_plan_t;

@@ -131,6 +131,16 @@ static void test_plugins(void **state) {
   json_decref(plugins);
 }
 
+// Its `prepare`, behind the end of its struct, would end the process.
+static void test_older_plugin(void **state) {
+  (void)state;
+  byoc_test_shell(0, "printf '%s' > neg.byoc",
+                  "module {\\n  func @main(%%x : f32[8]) -> (%%y : f32[8]) {\\n    %%y = Neg@13(%%x) : f32[8]\\n"
+                  "    return %%y\\n  }\\n}\\n");
+  byoc_test_shell(0, "BYOC_PLUGIN_PATH=" BYOC_TEST_BUILD_DIR "/tests/plugins/good byoc run neg.byoc --plan=greedy "
+                     "--target 'older; c' --random -v 2>&1 | grep 'placed older 1 operators'");
+}
+
 static void test_inspect(void **state) {
   (void)state;
   write_tiny("tiny.onnx", "2");
@@ -224,9 +234,10 @@ static void test_closed_output(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_help),    cmocka_unit_test(test_misuse),  cmocka_unit_test(test_targets),
-      cmocka_unit_test(test_plugins), cmocka_unit_test(test_inspect), cmocka_unit_test(test_emit),
-      cmocka_unit_test(test_verbose), cmocka_unit_test(test_bench),   cmocka_unit_test(test_closed_output),
+      cmocka_unit_test(test_help),          cmocka_unit_test(test_misuse),       cmocka_unit_test(test_targets),
+      cmocka_unit_test(test_plugins),       cmocka_unit_test(test_older_plugin), cmocka_unit_test(test_inspect),
+      cmocka_unit_test(test_emit),          cmocka_unit_test(test_verbose),      cmocka_unit_test(test_bench),
+      cmocka_unit_test(test_closed_output),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

@@ -76,10 +76,8 @@ static void test_c5_an_interrupted_build_keeps_what_was_measured(void **state) {
   byoc_test_shell(130,
                   "BYOC_CACHE_DIR=$PWD/stopped TMPDIR=$PWD/tmp timeout --foreground --preserve-status -s INT 4 byoc "
                   "build vision.onnx --plan=collage --target 'cutlass; dnnl; cblas; c' --cost-budget 600 -o never.so");
-  byoc_test_shell(0, "! ls never.so* never.h 2>/dev/null && ls -A tmp && "
+  byoc_test_shell(0, "! ls never.so* never.h 2>/dev/null && ls -AR tmp && test -z \"$(ls -A tmp)\" && "
                      "BYOC_CACHE_DIR=$PWD/stopped byoc costs list");
-  // A compiler that was running ends by itself and takes its files with it.
-  byoc_test_shell(0, "for i in $(seq 100); do test -z \"$(ls -A tmp)\" && exit 0; sleep 0.1; done; ls -AR tmp; exit 1");
 }
 
 static void test_c5_a_killed_build_leaves_a_usable_database(void **state) {

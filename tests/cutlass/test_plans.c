@@ -50,6 +50,20 @@ static buffer_t make_random(byoc_test_random_t *random, int64_t count, float sca
   return buffer;
 }
 
+// Where element `at` of NCHW lies in the blocked tensor.
+static int64_t blocked_at(int64_t at, int64_t pixels) {
+  int64_t pixel = at % pixels, channel = at / pixels; // of all images: their channels are whole blocks
+  return (channel / BYOC_CUTLASS_BLOCK * pixels + pixel) * BYOC_CUTLASS_BLOCK + channel % BYOC_CUTLASS_BLOCK;
+}
+
+// Lays a tensor out anew.
+static void make_blocked(buffer_t *buffer, int64_t count, int64_t pixels) {
+  buffer_t blocked = buffer_create((size_t)count * sizeof(float), BYOC_BUFFER_ALIGNMENT);
+  for (int64_t i = 0; i < count; ++i) blocked.data[blocked_at(i, pixels)] = buffer->data[i];
+  buffer_destroy(buffer);
+  *buffer = blocked;
+}
+
 static double conv_at(const byoc_cutlass_conv_t *c, const tensors_t *t, int64_t at) {
   int64_t x = at % c->out_w, y = at / c->out_w % c->out_h, channel = at / (c->out_w * c->out_h) % (c->groups * c->out);
   int64_t image = at / (c->out_w * c->out_h * c->groups * c->out), group = channel / c->out;
@@ -97,6 +111,14 @@ static void make_tensors(const byoc_cutlass_problem_t *problem, tensors_t *t) {
     if (problem->epilogue.activation == BYOC_CUTLASS_ACT_RELU && value < 0) value = 0;
     t->expected[i] = (float)value;
   }
+  if (conv && c->in_blocked) make_blocked(&t->data, t->data_count, c->in_h * c->in_w);
+  if (conv && c->out_blocked && t->residual.data) make_blocked(&t->residual, t->result_count, c->out_h * c->out_w);
+}
+
+// Where element `at` of the result lies.
+static int64_t result_at(const byoc_cutlass_problem_t *problem, int64_t at) {
+  const byoc_cutlass_conv_t *c = &problem->conv;
+  return problem->kind == BYOC_CUTLASS_CONV && c->out_blocked ? blocked_at(at, c->out_h * c->out_w) : at;
 }
 
 static void free_tensors(tensors_t *t) {
@@ -184,13 +206,14 @@ static void check_plan(const byoc_cutlass_problem_t *problem, const byoc_cutlass
                       .workspace = workspace.data,
                       .workspace_size_bytes = workspace_size};
   assert_int_equal(function(&call), BYOC_OK);
-  for (int64_t i = 0; i < t->result_count; ++i)
-    if (!(fabsf(result.data[i] - t->expected[i]) <= 1e-4f + 1e-4f * fabsf(t->expected[i])))
+  for (int64_t i = 0; i < t->result_count; ++i) {
+    float got = result.data[result_at(problem, i)];
+    if (!(fabsf(got - t->expected[i]) <= 1e-4f + 1e-4f * fabsf(t->expected[i])))
       fail_msg("%s: isa %u form %u edge %d transposed %d direct %d rows %d vectors %d depth %d panels %d, %d threads: "
                "element %lld is %g, not %g",
                name, plan->isa, plan->form, plan->edge, plan->transposed, plan->direct, plan->rows, plan->vectors,
-               plan->block_depth, plan->block_panels, threads, (long long)i, (double)result.data[i],
-               (double)t->expected[i]);
+               plan->block_depth, plan->block_panels, threads, (long long)i, (double)got, (double)t->expected[i]);
+  }
   buffer_destroy(&packed);
   buffer_destroy(&workspace);
   buffer_destroy(&result);
@@ -303,6 +326,38 @@ static void test_strided(void **state) {
   assert_true(check_problem("depthwise", &problem) & 1u << BYOC_CUTLASS_FORM_DEPTHWISE);
 }
 
+// All mixtures of plain and blocked tensors that the channels allow.
+static void check_layouts(const char *name, byoc_cutlass_problem_t problem) {
+  for (int layout = 0; layout < 4; ++layout) {
+    problem.conv.in_blocked = layout & 1, problem.conv.out_blocked = layout >> 1;
+    if (problem.conv.in_blocked && problem.conv.in % BYOC_CUTLASS_BLOCK) continue;
+    if (problem.conv.out_blocked && problem.conv.out % BYOC_CUTLASS_BLOCK) continue;
+    uint32_t forms = check_problem(name, &problem);
+    if (layout > 0) assert_true(forms & (1u << BYOC_CUTLASS_FORM_DIRECT | 1u << BYOC_CUTLASS_FORM_DEPTHWISE));
+  }
+}
+
+static void test_blocked(void **state) {
+  (void)state;
+  // Pixels counted through, the last tile short; panels of two and of one vector; residual and activation.
+  byoc_cutlass_problem_t problem = conv(2, 1, 48, 48, 9, 11, 1, 1, 0);
+  problem.epilogue.has_residual = true;
+  problem.epilogue.activation = BYOC_CUTLASS_ACT_RELU;
+  check_layouts("blocked pointwise", problem);
+  problem = conv(1, 1, 32, 64, 15, 17, 1, 2, 0);
+  check_layouts("blocked strided pointwise", problem);
+  problem = conv(1, 2, 16, 80, 7, 7, 3, 1, 1); // tiles of several rows
+  problem.epilogue.has_residual = true;
+  check_layouts("blocked groups", problem);
+  problem = conv(2, 1, 16, 32, 31, 37, 3, 2, 1);
+  check_layouts("blocked strided", problem);
+  problem = conv(1, 1, 32, 32, 20, 18, 5, 1, 0);
+  problem.conv.dilation_h = 2, problem.conv.out_h = 12;
+  check_layouts("blocked without padding", problem);
+  problem = conv(1, 1, 3, 64, 45, 33, 7, 2, 3);
+  check_layouts("blocked first layer", problem);
+}
+
 static void test_matrices(void **state) {
   (void)state;
   static const int64_t sizes[][3] = {{1, 77, 130}, {5, 33, 20}, {40, 70, 600}};
@@ -322,8 +377,9 @@ static void test_matrices(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_winograd), cmocka_unit_test(test_winograd_forbidden), cmocka_unit_test(test_pointwise),
-      cmocka_unit_test(test_strided),  cmocka_unit_test(test_matrices),
+      cmocka_unit_test(test_winograd),  cmocka_unit_test(test_winograd_forbidden),
+      cmocka_unit_test(test_pointwise), cmocka_unit_test(test_strided),
+      cmocka_unit_test(test_blocked),   cmocka_unit_test(test_matrices),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,28 @@
 // A whole backend in little code: takes Relu and Neg on static f32 tensors and hands back C source. One rule with a
 // predicate, one option, the module hook.
+//
+// DEMO_OLDER makes it what the headers of minor 0 made of it: its byoc_backend_t ends before `prepare`.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "byoc/plugin.h"
 
-BYOC_PLUGIN_IDENTITY("demo_negate", "1.0", "negate", "Relu and Neg as C source");
+#ifdef DEMO_OLDER
+#undef BYOC_ABI_MINOR
+#define BYOC_ABI_MINOR 0
+#define NAME           "demo_older"
+#define TARGET         "older"
+#define BACKEND_HEADER                                                                                                 \
+  { offsetof(byoc_backend_t, prepare), 1 }
+
+#else
+#define NAME           "demo_negate"
+#define TARGET         "negate"
+#define BACKEND_HEADER BYOC_HEADER(byoc_backend_t, 1)
+#endif
+
+BYOC_PLUGIN_IDENTITY(NAME, "1.0", TARGET, "Relu and Neg as C source");
 
 static const byoc_host_t *host;
 
@@ -19,7 +36,7 @@ static int32_t accept(void *self, byoc_region_t *region) {
 }
 
 static const byoc_rule_t rules[] = {
-    {.header = BYOC_HEADER(byoc_rule_t, 1), .name = "negate.op", .pattern = "op:{Relu|Neg}(%x)", .accept = accept}};
+    {.header = BYOC_HEADER(byoc_rule_t, 1), .name = TARGET ".op", .pattern = "op:{Relu|Neg}(%x)", .accept = accept}};
 
 static const byoc_option_t options[] = {{.header = BYOC_HEADER(byoc_option_t, 1),
                                          .name = "O",
@@ -66,8 +83,17 @@ static int32_t generate(void *self, byoc_codegen_t *codegen) {
   return BYOC_OK;
 }
 
-static const byoc_backend_t backend = {.header = BYOC_HEADER(byoc_backend_t, 1),
-                                       .target = "negate",
+#ifdef DEMO_OLDER
+// Stands behind the end of the struct: a host that reads on would call it.
+static int32_t prepare(void *self, byoc_codegen_t *codegen) {
+  (void)self;
+  (void)codegen;
+  abort();
+}
+#endif
+
+static const byoc_backend_t backend = {.header = BACKEND_HEADER,
+                                       .target = TARGET,
                                        .description = "Relu and Neg as C source",
                                        .options = options,
                                        .option_count = 1,
@@ -75,6 +101,9 @@ static const byoc_backend_t backend = {.header = BYOC_HEADER(byoc_backend_t, 1),
                                        .rules = rules,
                                        .rule_count = 1,
                                        .rule_stride = sizeof(rules[0]),
+#ifdef DEMO_OLDER
+                                       .prepare = prepare,
+#endif
                                        .generate = generate};
 
 BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *from_host, byoc_plugin_t *out_plugin) {

@@ -259,7 +259,7 @@ byoc_onnx_node_t *commit2(suite_t *suite, const char *op, tensor_t *a, tensor_t 
 
 static make_operator_t choose_operator(suite_t *suite) {
   static const operator_row_t *const families[] = {elementwise_operators, layout_operators, linear_operators,
-                                                   window_operators, reduce_operators};
+                                                   window_operators,      reduce_operators, join_operators};
   int64_t total = 0;
   for (size_t f = 0; f < sizeof(families) / sizeof(families[0]); ++f) {
     for (const operator_row_t *row = families[f]; row->make != NULL; ++row) total += row->weight;

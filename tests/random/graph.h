@@ -50,7 +50,7 @@ typedef struct operator_row_t {
   int weight;
 } operator_row_t;
 extern const operator_row_t elementwise_operators[], layout_operators[], linear_operators[], window_operators[],
-    reduce_operators[]; // end with a NULL
+    reduce_operators[], join_operators[]; // end with a NULL
 
 int64_t below(suite_t *suite, int64_t limit); // 0 <= x < limit
 bool chance(suite_t *suite, int percent);

@@ -3,15 +3,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "conform.h"
 #include "core/base/file.h"
+#include "core/base/group.h"
 #include "core/base/log.h"
 #include "core/base/system_error.h"
 #include "json_print.h"
@@ -39,10 +38,6 @@ typedef struct pool_t {
 // ---- the child ----
 
 static _Noreturn void run_child(const pool_t *pool, const byoc_conform_case_t *item, int fd) {
-  setpgid(0, 0);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  signal(SIGINT, SIG_DFL);
-  signal(SIGTERM, SIG_DFL);
   const byoc_conform_options_t *options = pool->conform->options;
   int null = open("/dev/null", O_RDWR | O_CLOEXEC);
   if (null >= 0) {
@@ -71,7 +66,7 @@ static byoc_status_t start(pool_t *pool, worker_t *worker) {
   if (pipe2(ends, O_CLOEXEC) != 0) return byoc_diag_system_error(pool->diag, errno, "make a pipe for", item->name);
   fflush(stdout);
   fflush(stderr);
-  pid_t pid = fork();
+  pid_t pid = byoc_group_fork();
   if (pid == 0) run_child(pool, item, ends[1]);
   int error = errno;
   close(ends[1]);
@@ -79,7 +74,6 @@ static byoc_status_t start(pool_t *pool, worker_t *worker) {
     close(ends[0]);
     return byoc_diag_system_error(pool->diag, error, "start a process for", item->name);
   }
-  setpgid(pid, pid); // here too: whichever comes first
   byoc_string_clear(&worker->text);
   worker->pid = pid;
   worker->fd = ends[0];
@@ -115,6 +109,7 @@ static json_t *read_record(const pool_t *pool, const worker_t *worker, int wait_
 static byoc_status_t finish(pool_t *pool, worker_t *worker) {
   int wait_status = 0;
   while (waitpid(worker->pid, &wait_status, 0) < 0 && errno == EINTR) {}
+  byoc_group_forget(worker->pid);
   close(worker->fd);
   byoc_conform_case_t *item = &pool->conform->cases.data[worker->index];
   item->record = read_record(pool, worker, wait_status);
@@ -136,10 +131,6 @@ static byoc_status_t receive(pool_t *pool, worker_t *worker) {
   return finish(pool, worker);
 }
 
-static void stop(worker_t *worker) {
-  if (kill(-worker->pid, SIGKILL) != 0) kill(worker->pid, SIGKILL);
-}
-
 static byoc_status_t wait_for_some(pool_t *pool) {
   struct pollfd polls[MAX_JOBS];
   worker_t *polled[MAX_JOBS];
@@ -152,7 +143,7 @@ static byoc_status_t wait_for_some(pool_t *pool) {
     polled[count++] = worker;
     if (limit_ns > 0 && !worker->timed_out && byoc_now_ns() - worker->start_ns > limit_ns) {
       worker->timed_out = true;
-      stop(worker);
+      byoc_group_kill(worker->pid);
     }
   }
   if (poll(polls, count, 100) < 0 && errno != EINTR) {
@@ -191,8 +182,9 @@ byoc_status_t byoc_conform_run(byoc_conform_t *conform, byoc_diag_t *diag) {
   for (size_t i = 0; i < pool.worker_count; ++i) {
     worker_t *worker = &pool.workers[i];
     if (worker->pid != 0) { // after an error
-      stop(worker);
+      byoc_group_kill(worker->pid);
       waitpid(worker->pid, NULL, 0);
+      byoc_group_forget(worker->pid);
       close(worker->fd);
     }
     byoc_string_deinit(&worker->text);

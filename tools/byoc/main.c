@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "core/base/file.h"
+#include "core/base/interrupt.h"
 
 typedef struct command_row_t {
   const char *name, *summary;
@@ -33,13 +34,6 @@ int byoc_report(const byoc_diag_t *diag, byoc_status_t status) {
   return status == BYOC_INVALID_ARGUMENT ? BYOC_EXIT_MISUSE : BYOC_EXIT_FAILED;
 }
 
-// Ctrl-C: temporary folders go, then the signal does what it always does.
-static void end_by_signal(int number) {
-  byoc_remove_temporaries();
-  signal(number, SIG_DFL);
-  raise(number);
-}
-
 static int unknown_command(const char *name) {
   const char *names[COMMAND_COUNT];
   for (size_t i = 0; i < COMMAND_COUNT; ++i) names[i] = commands[i].name;
@@ -55,8 +49,7 @@ static int unknown_command(const char *name) {
 }
 
 int main(int argc, char **argv) {
-  signal(SIGINT, end_by_signal);
-  signal(SIGTERM, end_by_signal);
+  byoc_interrupt_install();
   signal(SIGPIPE, SIG_IGN); // a closed pipe is a write error
   signal(SIGXFSZ, SIG_IGN); // and so is a file that grows beyond the limit
   int code = BYOC_EXIT_MISUSE;

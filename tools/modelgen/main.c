@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/file.h"
+#include "core/base/interrupt.h"
 #include "modelgen.h"
 
 const modelgen_model_t modelgen_models[] = {
@@ -182,6 +183,7 @@ static int settle(const modelgen_model_t *model, const modelgen_options_t *optio
 }
 
 int main(int argc, char **argv) {
+  byoc_interrupt_install();
   arguments_t arguments;
   int code = parse_arguments(argc, argv, &arguments);
   if (code != EXIT_FINE) return code;

@@ -6,10 +6,10 @@
 #define DOT_BF16_WIDE 4 // two f32 by two bf16, which are the upper halves of f32
 
 // Element types of data and results.
-#define AS_F32        1
-#define AS_U8         2
-#define AS_I8         3
-#define AS_I32        6
+#define AS_F32 1
+#define AS_U8  2
+#define AS_I8  3
+#define AS_I32 6
 
 static inline vi w_load(const void *p) {
   vi x;

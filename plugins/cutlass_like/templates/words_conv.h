@@ -1,9 +1,8 @@
-// Convolution NCHW on words. First the image is spread out in the workspace: a word holds UNIT channels of a pixel, with
-// strides as planes of their own (PHASES) and padding in place, so that what a kernel tap reads lies at one distance
-// (TAPS) for all positions. Then lanes run over positions of that plane, WIDE to a row; those beyond OUT_W are computed
-// along and not stored.
-// Weights: [GROUPS][panel of CHANNEL_PANEL channels][chunk of CHUNK planes][tap][plane of the chunk][channel of the
-// panel].
+// Convolution NCHW on words. First the image is spread out in the workspace: a word holds UNIT channels of a pixel,
+// with strides as planes of their own (PHASES) and padding in place, so that what a kernel tap reads lies at one
+// distance (TAPS) for all positions. Then lanes run over positions of that plane, WIDE to a row; those beyond OUT_W are
+// computed along and not stored. Weights: [GROUPS][panel of CHANNEL_PANEL channels][chunk of CHUNK planes][tap][plane
+// of the chunk][channel of the panel].
 enum {
   FN(planes) = (IN + UNIT - 1) / UNIT,
   FN(positions) = (OUT_H - 1) * WIDE + OUT_W,
@@ -91,8 +90,9 @@ static void FN(prepare)(void *argument, int64_t begin, int64_t end, int32_t work
       float most = FN(largest)(args, image / GROUPS);
       inverse = most > 0.0f ? 127.0f / most : 0.0f;
     }
-    FN(spread)(args->workspace + HEAD + plane * PLANE, args->input + (image * IN + channel) * (int64_t)(IN_H * IN_W),
-               IN - channel, args->zero, inverse);
+    FN(spread)
+    (args->workspace + HEAD + plane * PLANE, args->input + (image * IN + channel) * (int64_t)(IN_H * IN_W),
+     IN - channel, args->zero, inverse);
   }
 }
 

@@ -37,7 +37,8 @@ static void TILE_NAME(const FN(args_t) * args, const int32_t *restrict data, con
     vf scale = v_set1(args->scales[c] * factor), shift = v_set1(args->shifts[c]);
 #pragma GCC unroll 8
     for (int j = 0; j < TILE_VECTORS; ++j)
-      FN(finish)(sum[i][j], w_set1(offset), scale, shift, output + row + at[j],
-                 HAS_RESIDUAL ? residual + row + at[j] : NULL, valid[j]);
+      FN(finish)
+      (sum[i][j], w_set1(offset), scale, shift, output + row + at[j], HAS_RESIDUAL ? residual + row + at[j] : NULL,
+       valid[j]);
   }
 }

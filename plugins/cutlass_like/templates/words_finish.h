@@ -27,8 +27,8 @@ typedef struct FN(args_t) {
   const float *scales, *shifts, *residual;
   RESULT_T *output;
   int32_t *workspace;
-  int32_t zero;  // of the data, as they stand in words
-  float factor;  // of every sum
+  int32_t zero; // of the data, as they stand in words
+  float factor; // of every sum
   int64_t shares;
 } FN(args_t);
 

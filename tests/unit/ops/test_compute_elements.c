@@ -220,6 +220,14 @@ static void test_movement(void **state) {
         "%y = Slice@13(%a, @s, @e, @x, @t) : ?", 3, 1, 6, 4);
   CHECK("", "%y = Slice@1(%a) {starts = [1], ends = [100], axes = [1]} : ?", 2, 3, 5, 6);
   CHECK("", "%y = Concat@13(%a, %a) {axis = 1} : ?", 1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6);
+  CHECK("", "%y = byoc::ToBlocked@1(%a) {axis = 0, block = 2} : ?", 1, 4, 2, 5, 3, 6);
+  CHECK("",
+        "%t = byoc::ToBlocked@1(%a) {axis = 0, block = 2} : ?\n    %u = Neg@13(%t) : ?\n"
+        "    %y = byoc::FromBlocked@1(%u) {axis = 0, block = 2} : ?",
+        -1, -2, -3, -4, -5, -6);
+  CHECK("", "%y = byoc::FromBlocked@1(%a) {axis = 0, block = 3} : ?", 1, 2, 3, 4, 5, 6);
+  CHECK("  constant @s : i64[3] = [1, 3, 2]",
+        "%r = Reshape@14(%a, @s) : ?\n    %y = byoc::FromBlocked@1(%r) {block = 2, axis = 0} : ?", 1, 3, 5, 2, 4, 6);
   CHECK("", "%p, %y = Split@11(%a) {axis = 1, split = [1, 2]} : ?, ?", 2, 3, 5, 6);
   CHECK("  constant @r : i64[2] = [2, 2]", "%y = Tile@13(%a, @r) : ?", 1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6, 1, 2, 3, 1,
         2, 3, 4, 5, 6, 4, 5, 6);

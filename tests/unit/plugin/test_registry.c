@@ -434,6 +434,18 @@ static void test_host_tables(void **state) {
   byoc_plugin_registry_destroy(registry);
 }
 
+// A plugin built with the headers of minor 0 is told so, and nothing is read behind the end of its structs.
+static void test_older_plugin(void **state) {
+  (void)state;
+  place(GOOD "demo_older.so", "plugin.so");
+  byoc_plugin_registry_t *registry = open_folder(fixture.folder);
+  byoc_plugin_registry_load_all(registry);
+  const byoc_plugin_library_t *library = byoc_plugin_registry_at(registry, 0)->library;
+  assert_non_null(library);
+  assert_int_equal(library->host.abi_minor, 0);
+  byoc_plugin_registry_destroy(registry);
+}
+
 // ---- what is left behind ----
 
 static byoc_status_t find_and_load(void *argument, byoc_allocator_t allocator) {
@@ -541,11 +553,11 @@ static void test_unload_waits(void **state) {
 int main(void) {
   byoc_log_set_level(BYOC_LOG_ERROR);
   const struct CMUnitTest tests[] = {
-      TEST(test_bad_plugins),        TEST(test_damaged_files), TEST(test_file_permissions),
-      TEST(test_parent_permissions), TEST(test_odd_files),     TEST(test_order),
-      TEST(test_explicit_paths),     TEST(test_taken_targets), TEST(test_refusal_of_a_target),
-      TEST(test_struct_sizes),       TEST(test_host_tables),   TEST(test_out_of_memory),
-      TEST(test_cycles_are_flat),    TEST(test_unload_waits),
+      TEST(test_bad_plugins),        TEST(test_damaged_files),   TEST(test_file_permissions),
+      TEST(test_parent_permissions), TEST(test_odd_files),       TEST(test_order),
+      TEST(test_explicit_paths),     TEST(test_taken_targets),   TEST(test_refusal_of_a_target),
+      TEST(test_struct_sizes),       TEST(test_host_tables),     TEST(test_older_plugin),
+      TEST(test_out_of_memory),      TEST(test_cycles_are_flat), TEST(test_unload_waits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

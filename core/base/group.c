@@ -1,0 +1,107 @@
+#define _GNU_SOURCE
+#include "core/base/group.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// Held from before a process is started until it is in the table, and for ever once byoc_groups_end was called.
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pid_t leaders[256]; // 0 where free; more at once are started without being remembered
+static bool inside;        // this process is in a group that another one ends
+
+static void remember(pid_t leader) {
+  for (size_t i = 0; i < sizeof(leaders) / sizeof(leaders[0]); i++) {
+    if (leaders[i] != 0) continue;
+    leaders[i] = leader;
+    return;
+  }
+}
+
+static void restore_signals(void) {
+  static const int signals[] = {SIGSEGV, SIGBUS,  SIGILL, SIGFPE,  SIGABRT, SIGTRAP, SIGSYS, SIGXFSZ,
+                                SIGPIPE, SIGTERM, SIGINT, SIGQUIT, SIGHUP,  SIGALRM, SIGCHLD};
+  // Handlers of ours or of a sanitizer would hide which signal it was.
+  for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) (void)signal(signals[i], SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  (void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void lead(pid_t parent) {
+  (void)pthread_mutex_init(&lock, NULL); // it was locked by the thread that forked
+  for (size_t i = 0; i < sizeof(leaders) / sizeof(leaders[0]); i++) leaders[i] = 0;
+  inside = true;
+  (void)setpgid(0, 0);
+  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(1); // it died before that was set
+  const struct rlimit no_core = {0, 0};
+  (void)setrlimit(RLIMIT_CORE, &no_core);
+  restore_signals();
+}
+
+pid_t byoc_group_fork(void) {
+  pthread_mutex_lock(&lock);
+  pid_t parent = getpid(), pid = fork();
+  if (pid == 0) {
+    lead(parent);
+    return 0;
+  }
+  int error = errno;
+  if (pid > 0) {
+    (void)setpgid(pid, pid); // both sides do it, whoever comes first
+    remember(pid);
+  }
+  pthread_mutex_unlock(&lock);
+  errno = error;
+  return pid;
+}
+
+int byoc_group_spawn(int (*spawn)(void *argument, bool lead, pid_t *out_pid), void *argument, pid_t *out_pid,
+                     bool *out_leads) {
+  pthread_mutex_lock(&lock);
+  *out_leads = !inside;
+  int error = spawn(argument, *out_leads, out_pid);
+  if (error == 0 && *out_leads) remember(*out_pid);
+  pthread_mutex_unlock(&lock);
+  return error;
+}
+
+void byoc_group_kill(pid_t leader) {
+  (void)kill(-leader, SIGKILL);
+}
+
+void byoc_group_forget(pid_t leader) {
+  pthread_mutex_lock(&lock);
+  for (size_t i = 0; i < sizeof(leaders) / sizeof(leaders[0]); i++) {
+    if (leaders[i] == leader) leaders[i] = 0;
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+void byoc_groups_end(void) {
+  pthread_mutex_lock(&lock);
+  const size_t count = sizeof(leaders) / sizeof(leaders[0]);
+  for (size_t i = 0; i < count; i++) {
+    if (leaders[i] != 0) byoc_group_kill(leaders[i]);
+  }
+  for (int wait_ms = 0; wait_ms < 1000; wait_ms++) {
+    bool left = false;
+    for (size_t i = 0; i < count; i++) {
+      if (leaders[i] == 0) continue;
+      (void)waitpid(leaders[i], NULL, WNOHANG);
+      if (kill(-leaders[i], 0) == 0) {
+        left = true;
+      } else {
+        leaders[i] = 0;
+      }
+    }
+    if (!left) break;
+    (void)poll(NULL, 0, 1);
+  }
+}

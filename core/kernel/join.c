@@ -1,0 +1,133 @@
+#include "core/kernel/join.h"
+
+#include "byoc/call.h"
+#include "core/kernel/transposed.h"
+#include "core/ops/storage.h"
+
+// One byte in so many may be copied on the way into a Join.
+#define COPIED_AT_MOST 4
+
+// Values of known shapes, nothing nested, nothing that runs on the host: what the workspace holds as it is.
+static bool is_plain(const byoc_function_t *function) {
+  const byoc_block_t *body = function->body;
+  for (size_t i = 0; i < body->parameters.count; ++i)
+    if (!byoc_type_is_static(body->parameters.data[i]->type)) return false;
+  BYOC_FOR_EACH_NODE(node, body) {
+    if (node->block_count > 0 || byoc_node_has_trait(node, BYOC_OP_HOST | BYOC_OP_CONTROL)) return false;
+    for (uint32_t r = 0; r < node->result_count; ++r)
+      if (node->results[r]->type == NULL || !byoc_type_is_static(node->results[r]->type)) return false;
+  }
+  return true;
+}
+
+static bool is_view(const byoc_node_t *node) {
+  const byoc_op_t *op = byoc_op_of(node);
+  return op != NULL && op->is_view;
+}
+
+// The value whose bytes these are.
+static byoc_value_t *root_of(byoc_value_t *value) {
+  byoc_node_t *producer = byoc_value_producer(value);
+  for (; producer != NULL && is_view(producer); producer = byoc_value_producer(value)) value = producer->operands[0];
+  return value;
+}
+
+// Would fusion compute the value inside of whatever reads it? Then no bytes of it are moved as it is.
+static bool is_fused(const byoc_value_t *value) {
+  const byoc_node_t *producer = byoc_value_producer(value);
+  const byoc_op_t *op = producer != NULL && producer->callee == NULL ? byoc_op_of(producer) : NULL;
+  return op != NULL && op->point != NULL && value->uses.count == 1 && !byoc_transpose_parts(producer);
+}
+
+// ---- Concat → Join ----
+
+typedef struct joiner_t {
+  byoc_map_t placed; // pointer map: values with a place in a Join already
+  byoc_diag_t *diag;
+} joiner_t;
+
+// May the operand be written where it belongs?
+static bool has_place(const joiner_t *joiner, byoc_value_t *operand, uint64_t offset_bytes) {
+  if (offset_bytes % BYOC_BUFFER_ALIGNMENT != 0) return false;
+  const byoc_value_t *root = root_of(operand);
+  return root->kind == BYOC_VALUE_RESULT && byoc_pointer_map_get(&joiner->placed, root) == NULL &&
+         byoc_type_size_bytes(root->type) == byoc_type_size_bytes(operand->type);
+}
+
+// Concat(a, b) → Join(a, b)
+static byoc_status_t join(joiner_t *joiner, byoc_node_t *node) {
+  uint64_t offset_bytes = 0, saved_bytes = 0, copied_bytes = 0;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    byoc_value_t *operand = node->operands[i];
+    uint64_t size_bytes = (uint64_t)byoc_type_size_bytes(operand->type);
+    bool again = false;
+    for (uint32_t k = 0; k < i; ++k) again = again || root_of(node->operands[k]) == root_of(operand);
+    if (again || !has_place(joiner, operand, offset_bytes)) {
+      copied_bytes += size_bytes;
+    } else if (!is_fused(operand)) {
+      saved_bytes += size_bytes;
+    }
+    offset_bytes += size_bytes;
+  }
+  if (saved_bytes == 0 || copied_bytes > offset_bytes / COPIED_AT_MOST) return BYOC_OK;
+  byoc_node_t *made = byoc_join_create(node, node->operands, node->operand_count, node->results[0]->type);
+  if (made == NULL) return byoc_diag_out_of_memory(joiner->diag);
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    const byoc_value_t *root = root_of(node->operands[i]);
+    if (!byoc_pointer_map_put(&joiner->placed, root, (void *)(uintptr_t)root)) {
+      return byoc_diag_out_of_memory(joiner->diag);
+    }
+  }
+  made->name = node->name;
+  made->results[0]->name = node->results[0]->name;
+  if (!byoc_value_replace_uses(node->results[0], made->results[0])) return byoc_diag_out_of_memory(joiner->diag);
+  byoc_node_erase(node);
+  return BYOC_OK;
+}
+
+// From the end, so that a Concat of Concats has its place before its operands ask for theirs.
+static byoc_status_t join_all(byoc_block_t *block, byoc_allocator_t allocator, byoc_diag_t *diag) {
+  joiner_t joiner = {.diag = diag};
+  byoc_pointer_map_init(&joiner.placed, allocator);
+  byoc_status_t status = BYOC_OK;
+  for (byoc_node_t *node = block->last, *previous; node != NULL && status == BYOC_OK; node = previous) {
+    previous = node->previous;
+    if (byoc_concat_joins(node)) status = join(&joiner, node);
+  }
+  byoc_map_deinit(&joiner.placed);
+  return status;
+}
+
+// ---- Split, Slice → Part ----
+
+static bool all_are_parts(const byoc_node_t *node) {
+  for (uint32_t r = 0; r < node->result_count; ++r) {
+    uint64_t offset_bytes = 0;
+    if (!byoc_result_is_part(node, r, &offset_bytes) || offset_bytes % BYOC_BUFFER_ALIGNMENT != 0) return false;
+  }
+  return node->result_count > 0 && !is_fused(node->operands[0]);
+}
+
+// Split(x) → Part(x), Part(x), ...
+static byoc_status_t take_parts(byoc_node_t *node, byoc_diag_t *diag) {
+  for (uint32_t r = 0; r < node->result_count; ++r) {
+    byoc_value_t *value = node->results[r];
+    uint64_t offset_bytes = 0;
+    byoc_result_is_part(node, r, &offset_bytes);
+    byoc_node_t *part = byoc_part_create(node, node->operands[0], offset_bytes, value->type);
+    if (part == NULL) return byoc_diag_out_of_memory(diag);
+    part->name = node->name;
+    part->results[0]->name = value->name;
+    if (!byoc_value_replace_uses(value, part->results[0])) return byoc_diag_out_of_memory(diag);
+  }
+  byoc_node_erase(node);
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_join_in_place(byoc_function_t *function, byoc_diag_t *diag) {
+  if (function != byoc_graph_module_main(function->module) || !is_plain(function)) return BYOC_OK;
+  BYOC_FOR_EACH_NODE_SAFE(node, function->body) {
+    if (all_are_parts(node)) BYOC_RETURN_IF_ERROR(take_parts(node, diag));
+  }
+  return join_all(function->body, function->module->allocator, diag);
+}

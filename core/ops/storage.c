@@ -1,0 +1,136 @@
+#include "core/ops/storage.h"
+
+#include "core/ops/util.h"
+
+// ---- types ----
+
+static bool has_bytes(const byoc_type_t *type) {
+  return byoc_type_is_tensor(type) && byoc_type_is_static(type) && type->dtype != BYOC_DTYPE_STRING &&
+         byoc_dtype_bits(type->dtype) % 8 == 0;
+}
+
+static byoc_status_t infer_join(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
+  const byoc_type_t *result = node->results[0]->type;
+  if (result == NULL || !has_bytes(result)) return byoc_infer_error(infer, "the type of the result must be given");
+  int64_t size_bytes = 0;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, NULL, "a tensor"));
+    const byoc_type_t *type = byoc_operand_type(node, i);
+    if (!has_bytes(type)) return byoc_infer_error(infer, "operand %u: expected a tensor of known size", i);
+    size_bytes += byoc_type_size_bytes(type);
+  }
+  if (size_bytes == byoc_type_size_bytes(result)) return BYOC_OK;
+  return byoc_infer_error(infer, "the operands have %lld bytes, the result %lld", (long long)size_bytes,
+                          (long long)byoc_type_size_bytes(result));
+}
+
+static byoc_status_t infer_part(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
+  const byoc_type_t *result = node->results[0]->type;
+  if (result == NULL || !has_bytes(result)) return byoc_infer_error(infer, "the type of the result must be given");
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  const byoc_type_t *whole = byoc_operand_type(node, 0);
+  int64_t offset_bytes = byoc_attributes_int(&node->attributes, BYOC_PART_OFFSET, 0);
+  bool fits = has_bytes(whole) && offset_bytes >= 0 && offset_bytes <= byoc_type_size_bytes(whole) &&
+              byoc_type_size_bytes(result) <= byoc_type_size_bytes(whole) - offset_bytes;
+  return fits ? BYOC_OK : byoc_infer_error(infer, "operand 0: the part reaches beyond it");
+}
+
+// ---- what lies in one piece ----
+
+// Nothing but ones in front of the axis, in both shapes, and the same dimensions behind it.
+static bool is_piece(const byoc_type_t *part, const byoc_type_t *whole, int32_t axis) {
+  if (part->rank != whole->rank || part->dtype != whole->dtype) return false;
+  for (int32_t d = 0; d < whole->rank; ++d) {
+    if (d < axis && (whole->dims[d].constant != 1 || part->dims[d].constant != 1)) return false;
+    if (d > axis && whole->dims[d].constant != part->dims[d].constant) return false;
+  }
+  return true;
+}
+
+static uint64_t row_bytes(const byoc_type_t *type, int32_t axis) {
+  uint64_t bytes = byoc_dtype_bits(type->dtype) / 8;
+  for (int32_t d = axis + 1; d < type->rank; ++d) bytes *= (uint64_t)type->dims[d].constant;
+  return bytes;
+}
+
+bool byoc_concat_joins(const byoc_node_t *node) {
+  if (!byoc_node_is_onnx(node, "Concat") || node->operand_count < 2) return false;
+  const byoc_type_t *whole = node->results[0]->type;
+  if (!has_bytes(whole) || whole->rank < 1) return false;
+  int32_t axis = byoc_node_axis(node, "axis", 1, whole->rank);
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    const byoc_type_t *part = byoc_operand_type(node, i);
+    if (part == NULL || !has_bytes(part) || !is_piece(part, whole, axis)) return false;
+  }
+  return true;
+}
+
+static bool split_is_part(const byoc_node_t *node, uint32_t result, uint64_t *out_offset_bytes) {
+  const byoc_type_t *whole = byoc_operand_type(node, 0);
+  int32_t axis = byoc_node_axis(node, "axis", 0, whole->rank);
+  for (uint32_t r = 0; r <= result; ++r) {
+    const byoc_type_t *part = node->results[r]->type;
+    if (!has_bytes(part) || !is_piece(part, whole, axis)) return false;
+    if (r < result) *out_offset_bytes += (uint64_t)byoc_type_size_bytes(part);
+  }
+  return true;
+}
+
+// Slice(x) of one axis by steps of one.
+static bool slice_is_part(const byoc_node_t *node, uint64_t *out_offset_bytes) {
+  const byoc_type_t *whole = byoc_operand_type(node, 0), *part = node->results[0]->type;
+  byoc_ints_t starts, axes, steps;
+  byoc_known_t axes_known = byoc_read_ints(node, "axes", 3, &axes),
+               steps_known = byoc_read_ints(node, "steps", 4, &steps);
+  if (byoc_read_ints(node, "starts", 1, &starts) != BYOC_KNOWN_YES || starts.count != 1) return false;
+  if (axes_known == BYOC_KNOWN_NO || (axes_known == BYOC_KNOWN_YES && axes.count != 1)) return false;
+  if (steps_known == BYOC_KNOWN_NO || (steps_known == BYOC_KNOWN_YES && (steps.count != 1 || steps.values[0] != 1))) {
+    return false;
+  }
+  int32_t axis = 0;
+  if (axes_known == BYOC_KNOWN_YES && !byoc_normalize_axis(axes.values[0], whole->rank, &axis)) return false;
+  if (!has_bytes(part) || !is_piece(part, whole, axis)) return false;
+  int64_t extent = whole->dims[axis].constant, start = starts.values[0];
+  if (start < 0) start += extent;
+  if (start < 0) start = 0;
+  if (start > extent - part->dims[axis].constant) return false; // nothing is left
+  *out_offset_bytes = (uint64_t)start * row_bytes(whole, axis);
+  return true;
+}
+
+bool byoc_result_is_part(const byoc_node_t *node, uint32_t result, uint64_t *out_offset_bytes) {
+  *out_offset_bytes = 0;
+  const byoc_type_t *whole = byoc_operand_type(node, 0);
+  if (whole == NULL || !has_bytes(whole) || whole->rank < 1) return false;
+  if (byoc_node_is_onnx(node, "Split")) return split_is_part(node, result, out_offset_bytes);
+  return byoc_node_is_onnx(node, "Slice") && slice_is_part(node, out_offset_bytes);
+}
+
+// ---- making them ----
+
+byoc_node_t *byoc_join_create(byoc_node_t *before, byoc_value_t *const *operands, uint32_t operand_count,
+                              const byoc_type_t *type) {
+  byoc_node_t *node = byoc_node_create(before->block, before, "byoc", "Join", 1, operands, operand_count, 1);
+  if (node != NULL) node->results[0]->type = type;
+  return node;
+}
+
+byoc_node_t *byoc_part_create(byoc_node_t *before, byoc_value_t *operand, uint64_t offset_bytes,
+                              const byoc_type_t *type) {
+  byoc_node_t *node = byoc_node_create(before->block, before, "byoc", "Part", 1, &operand, 1, 1);
+  if (node == NULL || !byoc_attributes_set_int(&node->attributes, BYOC_PART_OFFSET, (int64_t)offset_bytes)) return NULL;
+  node->results[0]->type = type;
+  return node;
+}
+
+#define ROW(op_name, most_inputs)                                                                                      \
+  .domain = "byoc", .name = #op_name, .since_version = 1, .min_inputs = 1, .max_inputs = most_inputs,                  \
+  .min_outputs = 1, .max_outputs = 1
+
+const byoc_op_t byoc_ops_storage[] = {
+    {ROW(Join, -1), .traits = BYOC_OP_HOST, .infer = infer_join},
+    {ROW(Part, 1), .traits = BYOC_OP_INJECTIVE, .infer = infer_part, .is_view = true},
+};
+const size_t byoc_ops_storage_count = sizeof byoc_ops_storage / sizeof *byoc_ops_storage;

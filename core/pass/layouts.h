@@ -1,0 +1,19 @@
+// Which operators can be computed on blocked tensors, and whether a build has a use for them.
+#ifndef BYOC_CORE_PASS_LAYOUTS_H_
+#define BYOC_CORE_PASS_LAYOUTS_H_
+
+#include "core/ir/graph.h"
+#include "core/target/target.h"
+
+// Does a rule of one of the targets name byoc::ToBlocked or byoc::FromBlocked?
+bool byoc_targets_take_layouts(const byoc_target_list_t *targets);
+
+// Elementwise, on tensors of rank 4: each operand has the shape of the result, or is a constant of one element or of
+// one a channel.
+bool byoc_is_channelwise(const byoc_node_t *node);
+// Pools planes: MaxPool without places, AveragePool, GlobalAveragePool.
+bool byoc_is_channel_pool(const byoc_node_t *node);
+// Joins tensors of rank 4 along their channels.
+bool byoc_is_channel_concat(const byoc_node_t *node);
+
+#endif // BYOC_CORE_PASS_LAYOUTS_H_

@@ -1,0 +1,174 @@
+// propose-layouts: ToBlocked and FromBlocked around the values between operators that gain from blocked layouts.
+//
+//   %1 = Conv(%x, @w)                    %1 = Conv(%x, @w)
+//   %2 = Relu(%1)                        %2 = Relu(%1)
+//   %3 = Conv(%2, @v)            →       %3 = byoc::ToBlocked(%2)
+//                                        %4 = byoc::FromBlocked(%3)
+//                                        %5 = Conv(%4, @v)
+//
+// A backend that takes such nodes into its regions computes in blocks and hands blocks on; where nobody does, the pair
+// goes again (settle-layouts). Nothing stands between a convolution and its epilogue, the elementwise operators behind
+// it that nobody else reads: of two values that such an operator joins, the later one is in its epilogue.
+#include <string.h>
+
+#include "core/ops/blocked.h"
+#include "core/ops/op.h"
+#include "core/ops/util.h"
+#include "core/pass/layouts.h"
+#include "core/pass/pass.h"
+
+// ---- targets ----
+
+static bool mentions(const char *text) {
+  return text != NULL && (strstr(text, "byoc::ToBlocked") != NULL || strstr(text, "byoc::FromBlocked") != NULL);
+}
+
+static bool takes_layouts(const byoc_backend_t *backend) {
+  for (uint32_t r = 0; backend != NULL && r < backend->rule_count; ++r) {
+    byoc_rule_t rule = {0}; // whatever its size was when the plugin was built
+    const char *source = (const char *)backend->rules + (size_t)r * backend->rule_stride;
+    memcpy(&rule, source, backend->rule_stride < sizeof(rule) ? backend->rule_stride : sizeof(rule));
+    if (mentions(rule.pattern)) return true;
+    for (uint64_t i = 0; i < rule.operators.count; ++i) {
+      if (mentions(rule.operators.items[i])) return true;
+    }
+  }
+  return false;
+}
+
+bool byoc_targets_take_layouts(const byoc_target_list_t *targets) {
+  for (size_t t = 0; targets != NULL && t < targets->targets.count; ++t) {
+    if (takes_layouts(targets->targets.data[t]->kind->backend)) return true;
+  }
+  return false;
+}
+
+// ---- operators ----
+
+static bool has_blocks(const byoc_value_t *value) {
+  const byoc_type_t *type = value != NULL ? value->type : NULL;
+  return type != NULL && byoc_type_is_tensor(type) && type->dtype == BYOC_DTYPE_F32 && type->rank == 4 &&
+         byoc_type_is_static(type) && type->dims[1].constant > 0 && type->dims[1].constant % BYOC_LAYOUT_BLOCK == 0 &&
+         byoc_type_element_count(type) > 0;
+}
+
+static bool is_convolution(const byoc_node_t *node) {
+  return byoc_node_is_onnx(node, "Conv") && byoc_attributes_int(&node->attributes, "group", 1) == 1;
+}
+
+static bool can_make_blocks(const byoc_value_t *value);
+
+static bool any_can(const byoc_node_t *node) {
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    if (can_make_blocks(node->operands[i])) return true;
+  }
+  return false;
+}
+
+static bool all_can(const byoc_node_t *node) {
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    if (!can_make_blocks(node->operands[i])) return false;
+  }
+  return node->operand_count > 0;
+}
+
+// Marks: where a node stands in its block, and whether it pays to have what it makes in blocks. Layout changes stand
+// where the value does that they change.
+enum { CAN_MAKE = 1, POSITION_STEP = 2 };
+
+static bool can_make_blocks(const byoc_value_t *value) {
+  const byoc_node_t *node = byoc_value_producer(value);
+  return node != NULL && value->index == 0 && has_blocks(value) && (node->mark & CAN_MAKE) != 0;
+}
+
+static bool makes_blocks(const byoc_node_t *node) {
+  if (node->callee != NULL || node->result_count != 1 || !has_blocks(node->results[0])) return false;
+  if (is_convolution(node)) return true;
+  if (byoc_is_channel_pool(node) || byoc_is_channel_concat(node)) return all_can(node);
+  return byoc_is_channelwise(node) && any_can(node);
+}
+
+static bool reads_blocks(const byoc_node_t *node, uint32_t index) {
+  if (is_convolution(node)) return index == 0;
+  if (byoc_node_is_onnx(node, "GlobalAveragePool")) return true;
+  return (node->mark & CAN_MAKE) != 0;
+}
+
+// The operand whose maker has an elementwise operator as its epilogue: the one that is made last.
+static const byoc_value_t *main_operand(const byoc_node_t *node) {
+  const byoc_value_t *found = NULL;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    const byoc_node_t *maker = byoc_value_producer(node->operands[i]);
+    if (maker == NULL || maker->block != node->block) continue;
+    if (found == NULL || maker->mark > found->node->mark) found = node->operands[i];
+  }
+  return found;
+}
+
+// Read by nothing but the elementwise operator behind it, as that one's main operand.
+static bool has_epilogue(const byoc_value_t *value) {
+  const byoc_node_t *reader = value->uses.count == 1 ? value->uses.data[0].node : NULL;
+  return reader != NULL && reader->block == value->node->block && byoc_is_channelwise(reader) &&
+         main_operand(reader) == value;
+}
+
+// ---- placing pairs ----
+
+static bool is_wanted(const byoc_value_t *value) {
+  if (!can_make_blocks(value) || has_epilogue(value)) return false;
+  bool is_read = false;
+  for (size_t u = 0; u < value->uses.count; ++u) {
+    const byoc_use_t *use = &value->uses.data[u];
+    if (byoc_is_to_blocked(use->node)) return false; // it is there already
+    is_read = is_read || (use->node != NULL && reads_blocks(use->node, use->index));
+  }
+  return is_read;
+}
+
+// v → FromBlocked(ToBlocked(v)), one FromBlocked in front of each use.
+static byoc_status_t place_pair(byoc_node_t *node, byoc_diag_t *diag, size_t *changes) {
+  byoc_value_t *value = node->results[0];
+  byoc_node_t *to = byoc_create_to_blocked(node->block, node->next, value);
+  bool ok = to != NULL;
+  while (ok && value->uses.count > 1) { // the ToBlocked stays
+    byoc_use_t use = value->uses.data[0];
+    if (use.node == to) use = value->uses.data[1];
+    byoc_block_t *block = use.node != NULL ? use.node->block : use.block;
+    byoc_node_t *from = byoc_create_from_blocked(block, use.node, to->results[0]);
+    if (from != NULL) from->mark = node->mark & ~(uint64_t)CAN_MAKE;
+    ok = from != NULL && (use.node != NULL ? byoc_node_set_operand(use.node, use.index, from->results[0])
+                                           : byoc_block_set_result(use.block, use.index, from->results[0]));
+  }
+  if (!ok) return byoc_diag_out_of_memory(diag);
+  to->mark = node->mark & ~(uint64_t)CAN_MAKE;
+  *changes += 1;
+  return BYOC_OK;
+}
+
+static byoc_status_t propose_in_block(byoc_block_t *block, byoc_diag_t *diag, size_t *changes) {
+  uint64_t position = 0;
+  BYOC_FOR_EACH_NODE(node, block) {
+    for (uint32_t b = 0; b < node->block_count; ++b) {
+      BYOC_RETURN_IF_ERROR(propose_in_block(node->blocks[b], diag, changes));
+    }
+    position += POSITION_STEP;
+    node->mark = position | (makes_blocks(node) ? CAN_MAKE : 0);
+  }
+  BYOC_FOR_EACH_NODE(node, block) {
+    if ((node->mark & CAN_MAKE) && is_wanted(node->results[0])) BYOC_RETURN_IF_ERROR(place_pair(node, diag, changes));
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_pass_propose_layouts(byoc_graph_module_t *module, const byoc_pass_arguments_t *arguments,
+                                        byoc_diag_t *diag, size_t *changes) {
+  if (!byoc_targets_take_layouts(arguments->targets)) return BYOC_OK;
+  for (size_t f = 0; f < module->functions.count; ++f) {
+    byoc_function_t *function = module->functions.data[f];
+    bool is_open = function->kind == BYOC_FUNCTION_GRAPH &&
+                   byoc_attributes_find(&function->attributes, "Compiler") == NULL &&
+                   byoc_attributes_find(&function->attributes, "Composite") == NULL;
+    if (is_open) BYOC_RETURN_IF_ERROR(propose_in_block(function->body, diag, changes));
+  }
+  return BYOC_OK;
+}

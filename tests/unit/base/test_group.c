@@ -1,0 +1,120 @@
+// Process groups, and what a signal leaves of a process: nothing.
+#include "tests/support/support.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/file.h"
+#include "core/base/group.h"
+#include "core/base/interrupt.h"
+#include "core/base/process.h"
+
+static char *folder;
+
+static void await_file(const char *path) {
+  for (int i = 0; i < 10000 && !byoc_file_exists(path); i++) (void)poll(NULL, 0, 1);
+  assert_true(byoc_file_exists(path));
+}
+
+// Whether `leader`'s group is empty within 5 seconds; zombies of others count, so this process adopts and reaps them.
+static bool group_ends(pid_t leader) {
+  for (int i = 0; i < 5000; i++) {
+    while (waitpid(-leader, NULL, WNOHANG) > 0) continue;
+    if (kill(-leader, 0) != 0 && errno == ESRCH) return true;
+    (void)poll(NULL, 0, 1);
+  }
+  return false;
+}
+
+static void run_script(const char *script) {
+  byoc_process_result_t result;
+  const char *const argv[] = {"sh", "-c", script, NULL};
+  (void)byoc_process_run(argv, NULL, NULL, NULL, &result);
+}
+
+// A process that a leader started stays in its group and ends with it.
+static void groups_end_whole(void **state) {
+  (void)state;
+  char *started = byoc_path_join(byoc_allocator_system(), folder, "started");
+  char script[512];
+  snprintf(script, sizeof(script), "touch '%s'; sleep 60", started);
+  pid_t pid = byoc_group_fork();
+  if (pid == 0) {
+    run_script(script);
+    _exit(0);
+  }
+  assert_true(pid > 0);
+  await_file(started);
+  byoc_group_kill(pid);
+  int status = 0;
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  byoc_group_forget(pid);
+  assert_true(WIFSIGNALED(status));
+  assert_true(group_ends(pid));
+  byoc_free(byoc_allocator_system(), started);
+}
+
+static void interrupted(const char *started) {
+  byoc_interrupt_install();
+  byoc_diag_t diag = {0};
+  char *own = NULL, script[1024];
+  if (byoc_make_temporary_directory("byoc-own", byoc_allocator_system(), &diag, &own) != BYOC_OK) _exit(1);
+  // Writes into the folder without end, as a compiler might that nobody told of the signal.
+  snprintf(script, sizeof(script), "touch '%s'; while true; do echo > '%s'/object.o; done", started, own);
+  run_script(script);
+  _exit(2);
+}
+
+static void a_signal_leaves_nothing(void **state) {
+  (void)state;
+  static const int numbers[] = {SIGINT, SIGTERM};
+  for (size_t i = 0; i < 2; i++) {
+    char name[16];
+    snprintf(name, sizeof(name), "signal%d", numbers[i]);
+    char *started = byoc_path_join(byoc_allocator_system(), folder, name);
+    pid_t pid = fork();
+    if (pid == 0) interrupted(started);
+    assert_true(pid > 0);
+    await_file(started);
+    assert_int_equal(kill(pid, numbers[i]), 0); // to it alone, not to what it started
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), numbers[i]);
+    char **names = NULL;
+    size_t count = 0;
+    byoc_diag_t diag = {0};
+    assert_int_equal(unlink(started), 0);
+    byoc_test_ok(byoc_list_directory(folder, byoc_allocator_system(), &diag, &names, &count), &diag);
+    assert_int_equal(count, 1); // the file of the test before
+    byoc_free_names(byoc_allocator_system(), names, count);
+    byoc_free(byoc_allocator_system(), started);
+  }
+}
+
+static int enter(void **state) {
+  (void)state;
+  folder = byoc_test_folder();
+  // Processes whose parent is gone become ours, and can be reaped here.
+  return prctl(PR_SET_CHILD_SUBREAPER, 1) != 0 || setenv("TMPDIR", folder, 1) != 0;
+}
+
+static int leave(void **state) {
+  (void)state;
+  byoc_remove_tree(folder, NULL);
+  free(folder);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(groups_end_whole),
+      cmocka_unit_test(a_signal_leaves_nothing),
+  };
+  return cmocka_run_group_tests(tests, enter, leave);
+}
