@@ -17,8 +17,12 @@ typedef struct byoc_collage_rival_t {
   const char *id;                       // of its time in the database
 } byoc_collage_rival_t;
 
-typedef struct byoc_collage_t {
+typedef struct byoc_collage_t byoc_collage_t;
+struct byoc_collage_t {
   const byoc_collage_options_t *options;
+  byoc_graph_module_t *module;
+  byoc_collage_t *plain; // the search without layout changes; NULL: this one is
+  bool is_overlaid;      // there are layout changes between its nodes by now
   byoc_problems_t problems;
   byoc_price_list_t *prices;       // by problem
   byoc_transitions_t *transitions; // by problem
@@ -30,7 +34,7 @@ typedef struct byoc_collage_t {
   byoc_arena_t arena;
   byoc_allocator_t allocator;
   byoc_diag_t *diag;
-} byoc_collage_t;
+};
 
 // Rivals (collage_rivals.c): greedy placement, each backend alone, and last what will be searched.
 byoc_status_t byoc_collage_make_rivals(byoc_collage_t *c);
@@ -40,6 +44,9 @@ byoc_status_t byoc_collage_collect(byoc_collage_t *c, size_t index);
 byoc_status_t byoc_collage_cover_rival(byoc_collage_t *c, byoc_collage_rival_t *rival);
 // Makes the rival's choices those of the problems.
 byoc_status_t byoc_collage_choose(byoc_collage_t *c, const byoc_collage_rival_t *rival);
+// Places by a rival of this search. Layout changes that a later search put in go first.
+byoc_status_t byoc_collage_apply(byoc_collage_t *c, const byoc_collage_rival_t *rival, byoc_diag_t *diag,
+                                 byoc_placement_t *placement);
 
 // Whole models and what is remembered of them (collage_whole.c).
 uint64_t byoc_collage_hash(const byoc_collage_t *c);
@@ -48,7 +55,9 @@ byoc_status_t byoc_collage_key(const byoc_collage_t *c, const char *what, uint64
                                byoc_cost_key_t *out_key);
 bool byoc_collage_recall(const byoc_collage_t *c, const char *id, double *out_ns);
 void byoc_collage_remember(const byoc_collage_t *c, const byoc_cost_key_t *key, double ns);
-// The rival that is fastest as a whole; what was searched where nothing says otherwise.
-byoc_status_t byoc_collage_find_winner(byoc_collage_t *c, byoc_collage_rival_t **out_winner);
+// The rival that is fastest as a whole, of this search or the plain one; what was searched where nothing says
+// otherwise.
+byoc_status_t byoc_collage_find_winner(byoc_collage_t *c, byoc_collage_t **out_search,
+                                       byoc_collage_rival_t **out_winner);
 
 #endif // BYOC_CORE_COLLAGE_COLLAGE_INTERNAL_H_

@@ -22,13 +22,14 @@ byoc_status_t byoc_collage_make_rivals(byoc_collage_t *c) {
   const char *native = targets->targets.data[backends]->kind->name;
   c->rivals = BYOC_ARENA_ARRAY(&c->arena, byoc_collage_rival_t, backends + 2);
   if (c->rivals == NULL) return byoc_diag_out_of_memory(c->diag);
-  BYOC_RETURN_IF_ERROR(add_rival(c, "greedy", NULL));
-  for (size_t t = 0; t < backends && backends > 1; ++t) {
+  bool is_plain = c->plain == NULL;
+  BYOC_RETURN_IF_ERROR(add_rival(c, is_plain ? "greedy" : "greedy, blocked", NULL));
+  for (size_t t = 0; t < backends && backends > 1 && is_plain; ++t) {
     const byoc_target_t *target = targets->targets.data[t];
     const char *name = byoc_arena_format(&c->arena, "%s;%s", target->kind->name, native);
     BYOC_RETURN_IF_ERROR(add_rival(c, name, target));
   }
-  return add_rival(c, "collage", NULL);
+  return add_rival(c, is_plain ? "collage" : "collage, blocked", NULL);
 }
 
 byoc_status_t byoc_collage_collect(byoc_collage_t *c, size_t index) {

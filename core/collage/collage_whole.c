@@ -73,25 +73,35 @@ void byoc_collage_remember(const byoc_collage_t *c, const byoc_cost_key_t *key, 
 
 // ---- whole models ----
 
+typedef struct entrant_t {
+  byoc_collage_t *search;
+  byoc_collage_rival_t *rival;
+} entrant_t;
+
 typedef struct contest_t {
-  byoc_collage_t *collage;
-  byoc_collage_rival_t *entrants[16];
+  byoc_collage_t *collage; // the last search
+  entrant_t entrants[16];
   size_t count;
 } contest_t;
 
 static byoc_status_t apply_entrant(void *context, size_t i, byoc_placement_t *placement, byoc_diag_t *diag) {
-  contest_t *contest = context;
-  BYOC_RETURN_IF_ERROR(byoc_collage_choose(contest->collage, contest->entrants[i]));
-  return byoc_problems_apply(&contest->collage->problems, contest->collage->options->targets, diag, placement);
+  const contest_t *contest = context;
+  return byoc_collage_apply(contest->entrants[i].search, contest->entrants[i].rival, diag, placement);
+}
+
+static double least_expected(const byoc_collage_t *c) {
+  double least = INFINITY;
+  for (; c != NULL; c = c->plain) {
+    for (size_t r = 0; r < c->rival_count; ++r) {
+      if (c->rivals[r].expected_ns < least) least = c->rivals[r].expected_ns;
+    }
+  }
+  return least;
 }
 
 // The plans that are worth timing, each once: equal ones share an id.
-static byoc_status_t enter(contest_t *contest) {
-  byoc_collage_t *c = contest->collage;
-  double least = INFINITY;
-  for (size_t r = 0; r < c->rival_count; ++r) {
-    if (c->rivals[r].expected_ns < least) least = c->rivals[r].expected_ns;
-  }
+static byoc_status_t enter(contest_t *contest, byoc_collage_t *c) {
+  double least = least_expected(contest->collage);
   for (size_t r = c->rival_count; r-- > 0;) {
     byoc_collage_rival_t *rival = &c->rivals[r];
     bool is_hopeless = !rival->is_possible || (rival->target != NULL && rival->sum_ns > least * WHOLE_RATIO_AT_MOST);
@@ -100,9 +110,11 @@ static byoc_status_t enter(contest_t *contest) {
     BYOC_RETURN_IF_ERROR(byoc_collage_key(c, "whole model", hash_rival(c, rival), &c->arena, &key));
     rival->id = key.id;
     bool is_known = false;
-    for (size_t e = 0; e < contest->count; ++e) is_known = is_known || strcmp(contest->entrants[e]->id, key.id) == 0;
+    for (size_t e = 0; e < contest->count; ++e) {
+      is_known = is_known || strcmp(contest->entrants[e].rival->id, key.id) == 0;
+    }
     size_t room = sizeof(contest->entrants) / sizeof(contest->entrants[0]);
-    if (!is_known && contest->count < room) contest->entrants[contest->count++] = rival;
+    if (!is_known && contest->count < room) contest->entrants[contest->count++] = (entrant_t){c, rival};
   }
   return BYOC_OK;
 }
@@ -112,40 +124,58 @@ static byoc_status_t time_entrants(contest_t *contest) {
   double times[16];
   bool is_known = true;
   for (size_t e = 0; e < contest->count; ++e) {
-    is_known = is_known && byoc_collage_recall(c, contest->entrants[e]->id, &contest->entrants[e]->whole_ns);
+    is_known =
+        is_known && byoc_collage_recall(c, contest->entrants[e].rival->id, &contest->entrants[e].rival->whole_ns);
   }
   if (is_known) return BYOC_OK;
   for (size_t e = 0; e < contest->count; ++e) times[e] = NAN;
   BYOC_RETURN_IF_ERROR(
       c->options->whole.price(c->options->whole.self, contest->count, apply_entrant, contest, c->diag, times));
   for (size_t e = 0; e < contest->count; ++e) {
-    byoc_collage_rival_t *rival = contest->entrants[e];
+    const entrant_t *entrant = &contest->entrants[e];
     byoc_cost_key_t key;
-    rival->whole_ns = times[e];
+    entrant->rival->whole_ns = times[e];
     if (isnan(times[e])) continue;
-    BYOC_RETURN_IF_ERROR(byoc_collage_key(c, "whole model", hash_rival(c, rival), &c->arena, &key));
+    BYOC_RETURN_IF_ERROR(
+        byoc_collage_key(c, "whole model", hash_rival(entrant->search, entrant->rival), &c->arena, &key));
     byoc_collage_remember(c, &key, times[e]);
   }
   return BYOC_OK;
 }
 
-byoc_status_t byoc_collage_find_winner(byoc_collage_t *c, byoc_collage_rival_t **out_winner) {
-  byoc_collage_rival_t *found = &c->rivals[c->rival_count - 1];
-  *out_winner = found;
-  if (c->options->whole.price == NULL || !(found->sum_ns >= WHOLE_NS_AT_LEAST)) return BYOC_OK;
-  contest_t contest = {.collage = c};
-  BYOC_RETURN_IF_ERROR(enter(&contest));
-  if (contest.count > 1) BYOC_RETURN_IF_ERROR(time_entrants(&contest));
-  for (size_t r = 0; r < c->rival_count; ++r) { // those equal to an entrant
-    for (size_t e = 0; e < contest.count && c->rivals[r].id != NULL; ++e) {
-      if (strcmp(c->rivals[r].id, contest.entrants[e]->id) == 0) c->rivals[r].whole_ns = contest.entrants[e]->whole_ns;
+// Times for those equal to an entrant, too.
+static void share_times(const contest_t *contest, byoc_collage_t *c) {
+  for (size_t r = 0; r < c->rival_count; ++r) {
+    byoc_collage_rival_t *rival = &c->rivals[r];
+    for (size_t e = 0; e < contest->count && rival->id != NULL; ++e) {
+      const byoc_collage_rival_t *entrant = contest->entrants[e].rival;
+      if (strcmp(rival->id, entrant->id) == 0) rival->whole_ns = entrant->whole_ns;
     }
-    byoc_log(BYOC_LOG_INFO, "plan %s: parts %.1f us, whole %.1f us", c->rivals[r].name, c->rivals[r].sum_ns / 1e3,
-             c->rivals[r].whole_ns / 1e3);
+    byoc_log(BYOC_LOG_INFO, "plan %s: parts %.1f us, whole %.1f us", rival->name, rival->sum_ns / 1e3,
+             rival->whole_ns / 1e3);
   }
+}
+
+byoc_status_t byoc_collage_find_winner(byoc_collage_t *c, byoc_collage_t **out_search,
+                                       byoc_collage_rival_t **out_winner) {
+  *out_search = c;
+  *out_winner = &c->rivals[c->rival_count - 1];
+  byoc_collage_rival_t *plain = c->plain ? &c->plain->rivals[c->plain->rival_count - 1] : NULL;
+  if (plain != NULL && plain->sum_ns <= (*out_winner)->sum_ns) {
+    *out_search = c->plain;
+    *out_winner = plain;
+  }
+  if (c->options->whole.price == NULL || !((*out_winner)->sum_ns >= WHOLE_NS_AT_LEAST)) return BYOC_OK;
+  contest_t contest = {.collage = c};
+  for (byoc_collage_t *search = c; search != NULL; search = search->plain) {
+    BYOC_RETURN_IF_ERROR(enter(&contest, search));
+  }
+  if (contest.count > 1) BYOC_RETURN_IF_ERROR(time_entrants(&contest));
+  for (byoc_collage_t *search = c; search != NULL; search = search->plain) share_times(&contest, search);
   for (size_t e = 0; e < contest.count; ++e) {
-    byoc_collage_rival_t *rival = contest.entrants[e];
+    byoc_collage_rival_t *rival = contest.entrants[e].rival;
     if (rival->whole_ns < (*out_winner)->whole_ns || (isnan((*out_winner)->whole_ns) && !isnan(rival->whole_ns))) {
+      *out_search = contest.entrants[e].search;
       *out_winner = rival;
     }
   }

@@ -61,27 +61,40 @@ static byoc_status_t copy_rule(greedy_t *g, const byoc_rule_t *rule, const byoc_
   return copy ? BYOC_OK : byoc_diag_out_of_memory(g->diag);
 }
 
+typedef struct claimer_t {
+  greedy_t *greedy;
+  const byoc_rule_t *rule;
+  byoc_status_t status;
+} claimer_t;
+
+// The first way to match that the hook accepts is the one.
+static bool claim_match(void *self, const byoc_match_t *match) {
+  claimer_t *c = self;
+  greedy_t *g = c->greedy;
+  bool accepted = false;
+  byoc_claim_t *claim = NULL;
+  c->status =
+      ask(g, c->rule, match->nodes.data, match->nodes.count, match->bindings.data, match->bindings.count, &accepted);
+  if (c->status != BYOC_OK || !accepted) return c->status != BYOC_OK;
+  c->status = byoc_claims_add(&g->claims, g->target, c->rule, match->nodes.data, match->nodes.count, g->diag, &claim);
+  return true;
+}
+
 // A pattern rule claims its matches, the ones nearest to the results first, so that the largest go first.
 static byoc_status_t claim_matches(greedy_t *g, const byoc_rule_t *rule) {
   const byoc_pattern_t *pattern = NULL;
   BYOC_RETURN_IF_ERROR(byoc_pattern_parse(rule->pattern, rule->name, &g->list->arena, g->diag, &pattern));
   byoc_match_t match;
   byoc_match_init(&match, g->claims.allocator);
-  byoc_status_t status = BYOC_OK;
-  for (size_t n = g->claims.node_count; n > 0 && status == BYOC_OK; --n) {
-    byoc_node_t *root = g->claims.nodes[n - 1];
-    bool failed = false, accepted = false;
-    byoc_claim_t *claim = NULL;
-    if (!is_free(g, root)) continue;
-    bool matched = byoc_pattern_match(pattern, root, is_free, g, &match, &failed);
-    if (failed) status = byoc_diag_out_of_memory(g->diag);
-    if (!matched || status != BYOC_OK) continue;
-    status = ask(g, rule, match.nodes.data, match.nodes.count, match.bindings.data, match.bindings.count, &accepted);
-    if (!accepted || status != BYOC_OK) continue;
-    status = byoc_claims_add(&g->claims, g->target, rule, match.nodes.data, match.nodes.count, g->diag, &claim);
+  claimer_t claimer = {.greedy = g, .rule = rule};
+  for (size_t n = g->claims.node_count; n > 0 && claimer.status == BYOC_OK; --n) {
+    bool failed = false;
+    if (!is_free(g, g->claims.nodes[n - 1])) continue;
+    byoc_pattern_match_each(pattern, g->claims.nodes[n - 1], is_free, g, &match, claim_match, &claimer, &failed);
+    if (failed) claimer.status = byoc_diag_out_of_memory(g->diag);
   }
   byoc_match_deinit(&match);
-  return status;
+  return claimer.status;
 }
 
 // A group rule claims each node that it accepts; joining makes groups of them.

@@ -2,6 +2,8 @@
 
 #include "core/base/log.h"
 #include "core/collage/collage_internal.h"
+#include "core/pass/layouts.h"
+#include "core/pass/pass.h"
 
 static byoc_status_t prepare(byoc_collage_t *c, size_t index) {
   byoc_problem_t *problem = &c->problems.items.data[index];
@@ -101,20 +103,34 @@ static byoc_status_t settle(byoc_collage_t *c, const byoc_collage_rival_t *winne
 static byoc_status_t record(const byoc_collage_t *c, const byoc_collage_rival_t *winner, byoc_plan_t *plan) {
   if (plan == NULL) return BYOC_OK;
   plan->whole_ns = winner->whole_ns;
-  for (size_t r = 0; r < c->rival_count; ++r) {
-    const byoc_collage_rival_t *rival = &c->rivals[r];
-    if (r + 1 == c->rival_count && winner == rival) continue; // the plan itself
-    byoc_plan_rival_t row = {.name = byoc_arena_copy_string(&plan->arena, rival->name),
-                             .sum_ns = rival->sum_ns,
-                             .whole_ns = rival->whole_ns};
-    if (row.name == NULL || !byoc_vector_push(&plan->rivals, plan->arena.allocator, row)) {
-      return byoc_diag_out_of_memory(c->diag);
+  for (; c != NULL; c = c->plain) {
+    for (size_t r = 0; r < c->rival_count; ++r) {
+      const byoc_collage_rival_t *rival = &c->rivals[r];
+      if (r + 1 == c->rival_count && winner == rival) continue; // the plan itself
+      byoc_plan_rival_t row = {.name = byoc_arena_copy_string(&plan->arena, rival->name),
+                               .sum_ns = rival->sum_ns,
+                               .whole_ns = rival->whole_ns};
+      if (row.name == NULL || !byoc_vector_push(&plan->rivals, plan->arena.allocator, row)) {
+        return byoc_diag_out_of_memory(c->diag);
+      }
     }
   }
   return BYOC_OK;
 }
 
-static byoc_status_t run(byoc_collage_t *c, byoc_placement_t *placement) {
+byoc_status_t byoc_collage_apply(byoc_collage_t *c, const byoc_collage_rival_t *rival, byoc_diag_t *diag,
+                                 byoc_placement_t *placement) {
+  BYOC_RETURN_IF_ERROR(byoc_collage_choose(c, rival));
+  // The nodes that the plain search knows are all there still.
+  if (c->is_overlaid) {
+    BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("cancel-layouts"), c->module, NULL, diag, NULL));
+  }
+  return byoc_problems_apply(&c->problems, c->options->targets, diag, placement);
+}
+
+// ---- searches ----
+
+static byoc_status_t find(byoc_collage_t *c) {
   size_t count = c->problems.items.count;
   c->prices = BYOC_ARENA_ARRAY(&c->arena, byoc_price_list_t, count);
   c->transitions = BYOC_ARENA_ARRAY(&c->arena, byoc_transitions_t, count);
@@ -124,11 +140,41 @@ static byoc_status_t run(byoc_collage_t *c, byoc_placement_t *placement) {
   byoc_progress_begin(&c->measuring.progress, "measuring", 0);
   byoc_status_t status = search(c);
   byoc_progress_end(&c->measuring.progress);
+  return status;
+}
+
+// One search over the module as it stands.
+static byoc_status_t begin(byoc_collage_t *c, byoc_graph_module_t *module, const byoc_collage_options_t *options,
+                           double budget_s, byoc_diag_t *diag) {
+  *c = (byoc_collage_t){.options = options,
+                        .module = module,
+                        .budget_ns = (int64_t)(budget_s * 1e9),
+                        .allocator = module->allocator,
+                        .diag = diag};
+  c->measuring.total_ns = c->measuring.budget_ns = c->budget_ns;
+  BYOC_RETURN_IF_ERROR(byoc_problems_find(module, module->allocator, diag, &c->problems));
+  byoc_arena_init(&c->arena, module->allocator);
+  return BYOC_OK;
+}
+
+static byoc_status_t finish(byoc_collage_t *c, byoc_placement_t *placement) {
+  byoc_collage_t *search = NULL;
   byoc_collage_rival_t *winner = NULL;
-  if (status == BYOC_OK) status = byoc_collage_find_winner(c, &winner);
-  if (status == BYOC_OK) status = settle(c, winner);
-  if (status == BYOC_OK) status = record(c, winner, placement->plan);
-  if (status == BYOC_OK) status = byoc_problems_apply(&c->problems, c->options->targets, c->diag, placement);
+  BYOC_RETURN_IF_ERROR(byoc_collage_find_winner(c, &search, &winner));
+  BYOC_RETURN_IF_ERROR(settle(search, winner));
+  BYOC_RETURN_IF_ERROR(record(c, winner, placement->plan));
+  return byoc_collage_apply(search, winner, c->diag, placement);
+}
+
+// The second search, with layout changes in the module; half of the time for measuring is its own.
+static byoc_status_t place_with_layouts(byoc_collage_t *plain, byoc_placement_t *placement) {
+  byoc_collage_t blocked;
+  BYOC_RETURN_IF_ERROR(begin(&blocked, plain->module, plain->options, plain->options->budget_s / 2, plain->diag));
+  blocked.plain = plain;
+  plain->is_overlaid = true;
+  byoc_status_t status = find(&blocked);
+  if (status == BYOC_OK) status = finish(&blocked, placement);
+  deinit(&blocked);
   return status;
 }
 
@@ -136,14 +182,13 @@ byoc_status_t byoc_place_collage(byoc_graph_module_t *module, const byoc_collage
                                  byoc_placement_t *placement) {
   // With the native target alone there is nothing to search.
   if (options->targets->targets.count < 2) return byoc_place_greedy(module, options->targets, diag, placement);
-  byoc_collage_t c = {.options = options,
-                      .budget_ns = (int64_t)(options->budget_s * 1e9),
-                      .allocator = module->allocator,
-                      .diag = diag};
-  c.measuring.total_ns = c.measuring.budget_ns = c.budget_ns;
-  BYOC_RETURN_IF_ERROR(byoc_problems_find(module, module->allocator, diag, &c.problems));
-  byoc_arena_init(&c.arena, module->allocator);
-  byoc_status_t status = run(&c, placement);
-  deinit(&c);
+  bool may_block = !options->plain_layouts && byoc_targets_take_layouts(options->targets);
+  byoc_collage_t plain;
+  size_t changes = 0;
+  BYOC_RETURN_IF_ERROR(begin(&plain, module, options, options->budget_s / (may_block ? 2 : 1), diag));
+  byoc_status_t status = find(&plain);
+  if (status == BYOC_OK && may_block) status = byoc_propose_layouts(module, options->targets, diag, &changes);
+  if (status == BYOC_OK) status = changes > 0 ? place_with_layouts(&plain, placement) : finish(&plain, placement);
+  deinit(&plain);
   return status;
 }

@@ -3,6 +3,9 @@
 // Every block is a problem of its own: candidates are collected, priced lazily, and the cheapest cover is searched
 // (lazy_search.h). What was found, greedy placement and each backend alone are then rivals as whole models: parts that
 // were timed alone, with warm caches, do not add up to the model. The fastest becomes the plan.
+//
+// Where a target takes layout changes there are two such searches: over the module as it is, and over the module with
+// such changes between its operators (the pass propose-layouts). The plans of both are rivals.
 #ifndef BYOC_CORE_COLLAGE_PLACE_COLLAGE_H_
 #define BYOC_CORE_COLLAGE_PLACE_COLLAGE_H_
 
@@ -27,8 +30,9 @@ typedef struct byoc_collage_options_t {
   byoc_cost_database_t *database; // keeps what whole models cost, and which searches are over; may be NULL
   // What these depend on beside the module: compiler, machine, threads; target and plugin stand for all of them.
   byoc_cost_key_t key;
-  double budget_s;   // for measuring candidates
-  bool spend_budget; // all of it where a proof needs it; otherwise proving takes no more time than finding
+  double budget_s;    // for measuring candidates
+  bool spend_budget;  // all of it where a proof needs it; otherwise proving takes no more time than finding
+  bool plain_layouts; // without the second search
 } byoc_collage_options_t;
 
 byoc_status_t byoc_place_collage(byoc_graph_module_t *module, const byoc_collage_options_t *options, byoc_diag_t *diag,

@@ -1,6 +1,7 @@
 #include "core/collage/price_list.h"
 
 #include "core/collage/outline_regions.h"
+#include "core/ops/blocked.h"
 
 // Unmeasured candidates are taken to be a little better than expected, so that what could be best is tried.
 #define OPTIMISM 0.9
@@ -21,10 +22,32 @@ static bool is_left_to_native(const byoc_price_list_t *list, const byoc_candidat
   return false;
 }
 
+// A ToBlocked with FromBlocked nodes that read it: the native target has these read what was there before.
+static bool is_layout_pair(const byoc_price_list_t *list, const byoc_candidate_t *candidate) {
+  byoc_node_t *const *nodes = list->problem->flow.nodes;
+  const byoc_node_t *to = nodes[candidate->nodes.items[0]];
+  if (!is_native(list, candidate) || candidate->nodes.count < 2 || !byoc_is_to_blocked(to)) return false;
+  for (uint32_t i = 1; i < candidate->nodes.count; ++i) {
+    const byoc_node_t *from = nodes[candidate->nodes.items[i]];
+    if (!byoc_is_from_blocked(from) || from->operands[0] != to->results[0]) return false;
+  }
+  return true;
+}
+
+// Nobody else reads the blocks, so that nothing is left to do.
+static bool is_free_pair(const byoc_price_list_t *list, const byoc_candidate_t *candidate) {
+  const byoc_node_t *first = list->problem->flow.nodes[candidate->nodes.items[0]];
+  return is_layout_pair(list, candidate) && first->results[0]->uses.count + 1 == candidate->nodes.count;
+}
+
 static byoc_status_t look_up(byoc_price_list_t *list, const byoc_candidate_t *candidate,
                              const byoc_function_t *function, byoc_diag_t *diag, byoc_known_price_t *out_price) {
   const byoc_target_t *target = list->targets->targets.data[candidate->target];
   *out_price = (byoc_known_price_t){.cost_ns = NAN, .is_estimate = true};
+  if (is_free_pair(list, candidate)) {
+    out_price->cost_ns = 0;
+    return BYOC_OK;
+  }
   if (is_left_to_native(list, candidate)) {
     out_price->cost_ns = byoc_estimate_ns(list->estimator, function, target);
     return BYOC_OK;
@@ -71,7 +94,9 @@ static byoc_status_t with_function(byoc_price_list_t *list, uint32_t index, byoc
   byoc_graph_module_t *module = list->problem->function->module;
   uint64_t next_id = module->next_id;
   byoc_function_t *function = NULL;
-  BYOC_RETURN_IF_ERROR(byoc_outline_candidate_copy(list->problem->flow.nodes, candidate,
+  byoc_candidate_t work = *candidate; // of a pair the ToBlocked alone
+  if (is_layout_pair(list, candidate)) work.nodes.count = 1;
+  BYOC_RETURN_IF_ERROR(byoc_outline_candidate_copy(list->problem->flow.nodes, &work,
                                                    list->targets->targets.data[candidate->target], diag, &function));
   byoc_status_t status = use(list, candidate, function, diag, out);
   byoc_erase_candidate(function);

@@ -6,6 +6,7 @@
 #include "core/collage/plan_json.h"
 #include "core/collage/problem.h"
 #include "core/collage/rules.h"
+#include "core/pass/layouts.h"
 
 typedef struct replay_t {
   const byoc_target_list_t *targets;
@@ -147,17 +148,35 @@ static byoc_status_t choose(const replay_t *r, byoc_problem_t *problem) {
   return check_cover(r, problem);
 }
 
+static bool fits(const replay_t *r, const byoc_problems_t *problems) {
+  for (size_t i = 0; i < problems->items.count; ++i) {
+    const byoc_plan_block_t *block = find_block(r, &problems->items.data[i]);
+    if (block == NULL || block->hash != problems->items.data[i].hash) return false;
+  }
+  return true;
+}
+
+// The problems of the module as it stands, or with layout changes where the plan was made with them.
+static byoc_status_t find_problems(const replay_t *r, byoc_graph_module_t *module, byoc_problems_t *problems) {
+  size_t changes = 0;
+  BYOC_RETURN_IF_ERROR(byoc_problems_find(module, r->allocator, r->diag, problems));
+  if (fits(r, problems)) return BYOC_OK;
+  byoc_problems_deinit(problems);
+  BYOC_RETURN_IF_ERROR(byoc_propose_layouts(module, r->targets, r->diag, &changes));
+  return byoc_problems_find(module, r->allocator, r->diag, problems);
+}
+
 byoc_status_t byoc_place_replay(byoc_graph_module_t *module, const byoc_target_list_t *targets, const char *path,
                                 byoc_diag_t *diag, byoc_placement_t *placement) {
   byoc_plan_t plan;
   byoc_problems_t problems;
   BYOC_RETURN_IF_ERROR(byoc_plan_read(path, module->allocator, diag, &plan));
-  byoc_status_t status = byoc_problems_find(module, module->allocator, diag, &problems);
+  const replay_t r = {.targets = targets, .plan = &plan, .path = path, .allocator = module->allocator, .diag = diag};
+  byoc_status_t status = find_problems(&r, module, &problems);
   if (status != BYOC_OK) {
     byoc_plan_deinit(&plan);
     return status;
   }
-  const replay_t r = {.targets = targets, .plan = &plan, .path = path, .allocator = module->allocator, .diag = diag};
   for (size_t i = 0; i < problems.items.count && status == BYOC_OK; ++i) status = choose(&r, &problems.items.data[i]);
   if (status == BYOC_OK) status = byoc_problems_apply(&problems, targets, diag, placement);
   byoc_problems_deinit(&problems);

@@ -78,6 +78,8 @@ byoc_status_t byoc_ruling_apply(byoc_ruling_t *r, const byoc_partition_rule_t *r
     return byoc_ruling_group(r, rule, out);
   case BYOC_PARTITION_HOST:
     return propose_each_node(r, rule, out);
+  case BYOC_PARTITION_LAYOUT:
+    return byoc_ruling_layout(r, rule, out);
   case BYOC_PARTITION_COMBINE:
     for (uint32_t i = 0; i < rule->part_count; ++i) BYOC_RETURN_IF_ERROR(byoc_ruling_apply(r, rule->parts[i], out));
     return byoc_ruling_combine(r, rule, out);
@@ -160,6 +162,19 @@ static const byoc_partition_rule_t *rule_of_row(const byoc_backend_t *backend, u
   return new_rule(arena, (byoc_partition_rule_t){.kind = BYOC_PARTITION_COMPOSITE}, rule);
 }
 
+// The native target's rule, and what it does about layout changes.
+static const byoc_partition_rule_t *with_layouts(const byoc_target_t *target, const byoc_partition_rule_t *rule,
+                                                 byoc_arena_t *arena) {
+  const byoc_partition_rule_t **both = BYOC_ARENA_ARRAY(arena, const byoc_partition_rule_t *, 2);
+  byoc_partition_rule_t layout = {.kind = BYOC_PARTITION_LAYOUT,
+                                  .name = byoc_arena_format(arena, "%s.layout", target->kind->name)};
+  if (both == NULL || layout.name == NULL) return NULL;
+  both[0] = rule;
+  both[1] = new_rule(arena, layout, NULL);
+  if (both[1] == NULL) return NULL;
+  return new_rule(arena, (byoc_partition_rule_t){.kind = BYOC_PARTITION_UNION, .parts = both, .part_count = 2}, NULL);
+}
+
 byoc_status_t byoc_partition_rule_for_target(const byoc_target_t *target, const byoc_collect_options_t *options,
                                              byoc_arena_t *arena, byoc_diag_t *diag,
                                              const byoc_partition_rule_t **out_rule) {
@@ -189,6 +204,7 @@ byoc_status_t byoc_partition_rule_for_target(const byoc_target_t *target, const 
     rule = new_rule(arena, all, NULL);
   }
   if (rule != NULL) rule = new_rule(arena, combine, rule);
+  if (rule != NULL && backend == NULL) rule = with_layouts(target, rule, arena);
   byoc_partition_rule_t valid = {.kind = BYOC_PARTITION_ONLY_VALID, .limits = {.allow_taps = true}};
   if (rule != NULL) rule = new_rule(arena, valid, rule);
   // What the host keeps is not outlined: its lowering fuses by itself.

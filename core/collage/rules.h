@@ -4,6 +4,7 @@
 //   pattern     each match of a pattern, at whatever node it ends (core/plugin/pattern.h)
 //   by kind     connected groups of listed operators: every one up to a size, within a number a node
 //   host        each node by itself, whatever it is
+//   layout      pairs of layout changes, and what the host computes in blocks between such changes
 //   union       everything that several rules propose
 //   composite   marks matches with the name that their function carries (attribute Composite)
 //   primitive   marks candidates that become a function of their own (attribute Primitive)
@@ -31,6 +32,7 @@
   X(PATTERN, "pattern")                                                                                                \
   X(BY_KIND, "by kind")                                                                                                \
   X(HOST, "host")                                                                                                      \
+  X(LAYOUT, "layout")                                                                                                  \
   X(UNION, "union")                                                                                                    \
   X(COMPOSITE, "composite")                                                                                            \
   X(PRIMITIVE, "primitive")                                                                                            \

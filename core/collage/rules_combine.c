@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/collage/rules_internal.h"
+#include "core/ops/blocked.h"
 #include "core/ops/op.h"
 
 typedef struct combiner_t {
@@ -49,6 +50,7 @@ static bool is_worth_it(const combiner_t *c, const byoc_candidate_t *a, const by
     for (uint32_t k = 0; k < one->nodes.count; ++k) {
       const byoc_node_t *node = c->ruling->flow->nodes[one->nodes.items[k]];
       if (byoc_op_of(node) == NULL || byoc_node_has_trait(node, BYOC_OP_OPAQUE | BYOC_OP_CONTROL)) return false;
+      if (byoc_is_layout_change(node)) return false; // the layout rule says with what
     }
   }
   if ((combine & BYOC_COMBINE_CONSTANT) && reads_constants_only(c, a)) return true;

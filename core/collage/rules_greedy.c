@@ -16,14 +16,28 @@ static bool is_free(void *self, const byoc_node_t *node) {
 
 // Asks, and claims where the answer is yes.
 static byoc_status_t claim(greedy_t *g, const byoc_rule_t *definition, byoc_node_t *const *nodes, size_t count,
-                           const byoc_region_binding_t *bindings, size_t binding_count) {
+                           const byoc_region_binding_t *bindings, size_t binding_count, bool *out_accepted) {
   byoc_ruling_t *r = g->ruling;
   byoc_index_set_t set;
-  bool accepted = false;
   byoc_claim_t *claim = NULL;
   BYOC_RETURN_IF_ERROR(byoc_ruling_set(r, nodes, count, &set));
-  BYOC_RETURN_IF_ERROR(byoc_ruling_ask(r, definition, &set, nodes, bindings, binding_count, &accepted));
-  return accepted ? byoc_claims_add(&g->claims, r->target, definition, nodes, count, r->diag, &claim) : BYOC_OK;
+  BYOC_RETURN_IF_ERROR(byoc_ruling_ask(r, definition, &set, nodes, bindings, binding_count, out_accepted));
+  return *out_accepted ? byoc_claims_add(&g->claims, r->target, definition, nodes, count, r->diag, &claim) : BYOC_OK;
+}
+
+typedef struct claimer_t {
+  greedy_t *greedy;
+  const byoc_rule_t *definition;
+  byoc_status_t status;
+} claimer_t;
+
+// The first way to match that the hook accepts is the one.
+static bool claim_match(void *self, const byoc_match_t *match) {
+  claimer_t *c = self;
+  bool accepted = false;
+  c->status = claim(c->greedy, c->definition, match->nodes.data, match->nodes.count, match->bindings.data,
+                    match->bindings.count, &accepted);
+  return accepted || c->status != BYOC_OK;
 }
 
 static byoc_status_t claim_matches(greedy_t *g, const byoc_partition_rule_t *rule) {
@@ -32,24 +46,23 @@ static byoc_status_t claim_matches(greedy_t *g, const byoc_partition_rule_t *rul
   BYOC_RETURN_IF_ERROR(byoc_pattern_parse(rule->definition->pattern, rule->name, &r->list->arena, r->diag, &pattern));
   byoc_match_t match;
   byoc_match_init(&match, r->allocator);
-  byoc_status_t status = BYOC_OK;
-  for (uint32_t n = r->flow->node_count; n-- > 0 && status == BYOC_OK;) { // from the results upwards
+  claimer_t claimer = {.greedy = g, .definition = rule->definition};
+  for (uint32_t n = r->flow->node_count; n-- > 0 && claimer.status == BYOC_OK;) { // from the results upwards
     bool failed = false;
     if (!is_free(g, r->flow->nodes[n])) continue;
-    bool matched = byoc_pattern_match(pattern, r->flow->nodes[n], is_free, g, &match, &failed);
-    if (failed) status = byoc_diag_out_of_memory(r->diag);
-    if (!matched || status != BYOC_OK) continue;
-    status = claim(g, rule->definition, match.nodes.data, match.nodes.count, match.bindings.data, match.bindings.count);
+    byoc_pattern_match_each(pattern, r->flow->nodes[n], is_free, g, &match, claim_match, &claimer, &failed);
+    if (failed) claimer.status = byoc_diag_out_of_memory(r->diag);
   }
   byoc_match_deinit(&match);
-  return status;
+  return claimer.status;
 }
 
 static byoc_status_t claim_nodes(greedy_t *g, const byoc_partition_rule_t *rule) {
   for (uint32_t n = 0; n < g->ruling->flow->node_count; ++n) {
     byoc_node_t *node = g->ruling->flow->nodes[n];
     if (!is_free(g, node) || !byoc_rule_lists(rule->definition, node)) continue;
-    BYOC_RETURN_IF_ERROR(claim(g, rule->definition, &node, 1, NULL, 0));
+    bool accepted = false;
+    BYOC_RETURN_IF_ERROR(claim(g, rule->definition, &node, 1, NULL, 0, &accepted));
   }
   return BYOC_OK;
 }

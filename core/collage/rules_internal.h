@@ -46,9 +46,10 @@ byoc_status_t byoc_ruling_set(byoc_ruling_t *ruling, byoc_node_t *const *nodes, 
 byoc_status_t byoc_ruling_propose(byoc_ruling_t *ruling, byoc_candidate_t candidate, byoc_candidates_t *out,
                                   byoc_candidate_t **out_candidate);
 
-// Leaves and combinations (rules_match.c, rules_combine.c).
+// Leaves and combinations (rules_match.c, rules_layout.c, rules_combine.c).
 byoc_status_t byoc_ruling_match(byoc_ruling_t *ruling, const byoc_partition_rule_t *rule, byoc_candidates_t *out);
 byoc_status_t byoc_ruling_group(byoc_ruling_t *ruling, const byoc_partition_rule_t *rule, byoc_candidates_t *out);
+byoc_status_t byoc_ruling_layout(byoc_ruling_t *ruling, const byoc_partition_rule_t *rule, byoc_candidates_t *out);
 byoc_status_t byoc_ruling_combine(byoc_ruling_t *ruling, const byoc_partition_rule_t *rule, byoc_candidates_t *out);
 // The regions that greedy placement would make with this target alone (rules_greedy.c).
 byoc_status_t byoc_ruling_greedy(byoc_ruling_t *ruling, const byoc_partition_rule_t *rule, byoc_candidates_t *out);

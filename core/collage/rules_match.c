@@ -71,29 +71,43 @@ byoc_status_t byoc_ruling_ask(byoc_ruling_t *r, const byoc_rule_t *definition, c
 
 // ---- patterns ----
 
+typedef struct proposer_t {
+  byoc_ruling_t *ruling;
+  const byoc_partition_rule_t *rule;
+  byoc_candidates_t *out;
+  byoc_status_t status;
+} proposer_t;
+
+// Every way to match is a candidate: with an optional operator inside and without it.
+static bool propose_match(void *self, const byoc_match_t *match) {
+  proposer_t *p = self;
+  byoc_ruling_t *r = p->ruling;
+  bool accepted = false;
+  byoc_candidate_t candidate = {.rule = p->rule->name, .definition = p->rule->definition}, *made = NULL;
+  p->status = byoc_ruling_set(r, match->nodes.data, match->nodes.count, &candidate.nodes);
+  if (p->status == BYOC_OK) {
+    p->status = byoc_ruling_ask(r, candidate.definition, &candidate.nodes, match->nodes.data, match->bindings.data,
+                                match->bindings.count, &accepted);
+  }
+  if (accepted && p->status == BYOC_OK) p->status = byoc_ruling_propose(r, candidate, p->out, &made);
+  return p->status != BYOC_OK;
+}
+
 byoc_status_t byoc_ruling_match(byoc_ruling_t *r, const byoc_partition_rule_t *rule, byoc_candidates_t *out) {
-  const byoc_rule_t *definition = rule->definition;
   const byoc_pattern_t *pattern = NULL;
-  BYOC_RETURN_IF_ERROR(byoc_pattern_parse(definition->pattern, rule->name, &r->list->arena, r->diag, &pattern));
+  BYOC_RETURN_IF_ERROR(byoc_pattern_parse(rule->definition->pattern, rule->name, &r->list->arena, r->diag, &pattern));
   byoc_match_t match;
   byoc_match_init(&match, r->allocator);
-  byoc_status_t status = BYOC_OK;
-  for (uint32_t n = 0; n < r->flow->node_count && status == BYOC_OK; ++n) {
-    bool failed = false, accepted = false;
+  proposer_t proposer = {.ruling = r, .rule = rule, .out = out};
+  for (uint32_t n = 0; n < r->flow->node_count && proposer.status == BYOC_OK; ++n) {
+    bool failed = false;
     if (!byoc_ruling_may_take(r, r->flow->nodes[n])) continue;
-    bool matched = byoc_pattern_match(pattern, r->flow->nodes[n], byoc_ruling_may_take, r, &match, &failed);
-    if (failed) status = byoc_diag_out_of_memory(r->diag);
-    if (!matched || status != BYOC_OK) continue;
-    byoc_candidate_t candidate = {.rule = rule->name, .definition = definition}, *made = NULL;
-    status = byoc_ruling_set(r, match.nodes.data, match.nodes.count, &candidate.nodes);
-    if (status == BYOC_OK) {
-      status = byoc_ruling_ask(r, definition, &candidate.nodes, match.nodes.data, match.bindings.data,
-                               match.bindings.count, &accepted);
-    }
-    if (accepted && status == BYOC_OK) status = byoc_ruling_propose(r, candidate, out, &made);
+    byoc_pattern_match_each(pattern, r->flow->nodes[n], byoc_ruling_may_take, r, &match, propose_match, &proposer,
+                            &failed);
+    if (failed) proposer.status = byoc_diag_out_of_memory(r->diag);
   }
   byoc_match_deinit(&match);
-  return status;
+  return proposer.status;
 }
 
 // ---- by kind ----

@@ -8,6 +8,7 @@
 #include "core/compose/compiler.h"
 #include "core/compose/cost_measure.h"
 #include "core/compose/plan_measure.h"
+#include "core/pass/layouts.h"
 
 // What a collage needs, for as long as it takes.
 typedef struct wiring_t {
@@ -71,6 +72,7 @@ static byoc_status_t wire(wiring_t *w, byoc_graph_module_t *module, const byoc_t
                                         .estimator = &w->estimator,
                                         .budget_s = w->placing->budget_s,
                                         .spend_budget = w->placing->spend_budget,
+                                        .plain_layouts = w->placing->plain_layouts,
                                         .key = {.compiler = "none", .thread_count = thread_count}};
   BYOC_RETURN_IF_ERROR(describe_targets(w, targets, diag));
   BYOC_RETURN_IF_ERROR(byoc_cost_database_open(NULL, allocator, diag, &w->database));
@@ -109,6 +111,13 @@ static byoc_status_t place_collage(void *self, byoc_graph_module_t *module, cons
   return status;
 }
 
+static byoc_status_t place_greedily(void *self, byoc_graph_module_t *module, const byoc_target_list_t *targets,
+                                    byoc_diag_t *diag, byoc_placement_t *placement) {
+  const byoc_placing_t *placing = self;
+  if (!placing->plain_layouts) BYOC_RETURN_IF_ERROR(byoc_propose_layouts(module, targets, diag, NULL));
+  return byoc_place_greedy(module, targets, diag, placement);
+}
+
 static byoc_status_t place_saved(void *self, byoc_graph_module_t *module, const byoc_target_list_t *targets,
                                  byoc_diag_t *diag, byoc_placement_t *placement) {
   const byoc_placing_t *placing = self;
@@ -116,7 +125,7 @@ static byoc_status_t place_saved(void *self, byoc_graph_module_t *module, const 
 }
 
 byoc_placer_t byoc_placing_placer(byoc_placing_t *placing) {
-  byoc_placer_t placer = {.self = placing, .strategy = placing->plan};
+  byoc_placer_t placer = {.self = placing, .place = place_greedily, .strategy = placing->plan};
   if (strcmp(placing->plan, "greedy") == 0) return placer;
   placer.place = strcmp(placing->plan, "collage") == 0 ? place_collage : place_saved;
   return placer;

@@ -22,6 +22,7 @@ typedef struct byoc_placing_t {
   double budget_s;
   bool spend_budget;    // see byoc_collage_options_t
   int32_t thread_count; // that costs are for; 0: 1
+  bool plain_layouts;   // no blocked layouts between regions, whatever the targets take
 } byoc_placing_t;
 
 // The placing outlives the placer.

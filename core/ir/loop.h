@@ -266,6 +266,8 @@ void byoc_loop_store(byoc_loop_builder_t *builder, const byoc_loop_buffer_t *buf
 // The term of an assignment `v = op(v, term)` where op is associative and the term does not read v; NULL for others.
 const byoc_loop_expr_t *byoc_loop_reduction_term(const byoc_loop_stmt_t *assign);
 bool byoc_loop_expr_reads(const byoc_loop_expr_t *expr, const byoc_loop_variable_t *variable);
+// The variable plus (or minus) terms that do not read it.
+bool byoc_loop_steps_by_one(const byoc_loop_expr_t *index, const byoc_loop_variable_t *variable);
 void byoc_loop_comment(byoc_loop_builder_t *builder, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 // Checks every rule above (open blocks, types of operands, scopes of variables, parallel loops outermost).

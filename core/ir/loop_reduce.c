@@ -1,4 +1,4 @@
-// Reductions: assignments that fold a term into a scalar.
+// What expressions read, and reductions: assignments that fold a term into a scalar.
 #include "core/ir/loop.h"
 
 bool byoc_loop_expr_reads(const byoc_loop_expr_t *expr, const byoc_loop_variable_t *variable) {
@@ -18,6 +18,16 @@ bool byoc_loop_expr_reads(const byoc_loop_expr_t *expr, const byoc_loop_variable
   default:
     return false;
   }
+}
+
+bool byoc_loop_steps_by_one(const byoc_loop_expr_t *index, const byoc_loop_variable_t *variable) {
+  if (index->kind == BYOC_LOOP_VARIABLE) return index->variable == variable;
+  if (index->kind != BYOC_LOOP_OP || (index->op.op != BYOC_LOOP_OP_ADD && index->op.op != BYOC_LOOP_OP_SUB)) {
+    return false;
+  }
+  const byoc_loop_expr_t *a = index->op.operands[0], *b = index->op.operands[1];
+  if (byoc_loop_steps_by_one(a, variable)) return !byoc_loop_expr_reads(b, variable);
+  return index->op.op == BYOC_LOOP_OP_ADD && byoc_loop_steps_by_one(b, variable) && !byoc_loop_expr_reads(a, variable);
 }
 
 const byoc_loop_expr_t *byoc_loop_reduction_term(const byoc_loop_stmt_t *stmt) {

@@ -27,7 +27,7 @@ typedef struct byoc_emitter_t {
   const byoc_map_t *read;  // pointer map: variables and local buffers that matter (work.h)
   uint32_t next_shared, next_loop;
   bool is_packed; // results hold two elements a byte: neighbouring iterations share it
-  bool uses_vector, uses_unroll, uses_reduce, uses_dot, uses_copy, uses_parallel, failed;
+  bool uses_vector, uses_unroll, uses_reduce, uses_dot, uses_copy, uses_lanes, uses_parallel, failed;
 } byoc_emitter_t;
 
 const char *byoc_c_value_type(byoc_dtype_t dtype);   // of a variable: f16 and narrower are held as float
@@ -47,6 +47,9 @@ void byoc_emit_reduce_end(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop,
 // A loop that copies a run of elements of known length: emits it as one copy and says so. What such copies need.
 bool byoc_emit_copy_loop(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int indent);
 void byoc_emit_copy_prelude(byoc_string_t *out);
+// A loop over the elements of small local arrays: emits it in vectors and says so. The types that such loops need.
+bool byoc_emit_lane_loop(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int indent);
+void byoc_emit_lanes_prelude(byoc_string_t *out);
 // A loop over lanes of sums[i] += dot4(word, words[i]), where the processor may have an instruction for it: emits it
 // and says so. The definitions that such loops need.
 bool byoc_emit_dot_loop(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int indent);

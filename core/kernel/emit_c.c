@@ -86,6 +86,7 @@ static void emit_prelude(byoc_emitter_t *emitter, byoc_string_t *out) {
     byoc_string_append(out, "// The loop that follows folds terms into these scalars, in any order.\n"
                             "#define BYOC_REDUCE(clauses) BYOC_PRAGMA(omp simd clauses)\n\n");
   if (emitter->uses_dot) byoc_emit_dot_prelude(out);
+  if (emitter->uses_lanes) byoc_emit_lanes_prelude(out);
   if (emitter->uses_copy) byoc_emit_copy_prelude(out);
   if (emitter->uses_unroll)
     byoc_string_append(out, "#if defined(__clang__)\n"

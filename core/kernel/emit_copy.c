@@ -7,15 +7,6 @@
 // Shorter runs are as fast as loops.
 enum { LEAST_BYTES = 128 };
 
-// something + variable
-static bool steps_by_one(const byoc_loop_expr_t *index, const byoc_loop_variable_t *variable) {
-  if (index->kind == BYOC_LOOP_VARIABLE) return index->variable == variable;
-  if (index->kind != BYOC_LOOP_OP || index->op.op != BYOC_LOOP_OP_ADD) return false;
-  const byoc_loop_expr_t *a = index->op.operands[0], *b = index->op.operands[1];
-  return (steps_by_one(a, variable) && !byoc_loop_expr_reads(b, variable)) ||
-         (steps_by_one(b, variable) && !byoc_loop_expr_reads(a, variable));
-}
-
 // The store of `for i in begin..end { to[... + i] = from[... + i] }`; NULL for any other loop.
 static const byoc_loop_stmt_t *copy_of(const byoc_loop_stmt_t *loop, int64_t *out_begin, int64_t *out_count) {
   const byoc_loop_variable_t *variable = loop->loop.variable;
@@ -30,7 +21,8 @@ static const byoc_loop_stmt_t *copy_of(const byoc_loop_stmt_t *loop, int64_t *ou
   uint32_t bits = byoc_dtype_bits(to->dtype);
   *out_count = end - *out_begin;
   if (to == from || to->dtype != from->dtype || bits < 8 || *out_count * (int64_t)(bits / 8) < LEAST_BYTES) return NULL;
-  bool is_run = steps_by_one(store->store.index, variable) && steps_by_one(store->store.value->load.index, variable);
+  bool is_run = byoc_loop_steps_by_one(store->store.index, variable) &&
+                byoc_loop_steps_by_one(store->store.value->load.index, variable);
   return is_run ? store : NULL;
 }
 

@@ -142,7 +142,10 @@ static void emit_hint(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int
 static void emit_for(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int indent) {
   const char *name = stmt->loop.variable->name;
   byoc_string_t *out = emitter->out;
-  if (byoc_emit_dot_loop(emitter, stmt, indent) || byoc_emit_copy_loop(emitter, stmt, indent)) return;
+  if (byoc_emit_dot_loop(emitter, stmt, indent) || byoc_emit_lane_loop(emitter, stmt, indent) ||
+      byoc_emit_copy_loop(emitter, stmt, indent)) {
+    return;
+  }
   bool reduces = stmt->loop.kind == BYOC_LOOP_REDUCE;
   if (reduces) byoc_emit_reduce_begin(emitter, stmt, indent);
   emit_hint(emitter, stmt, indent);

@@ -1,13 +1,10 @@
 // Convolution in any number of spatial dimensions, grouped, strided, dilated and padded.
 //
-// As a matrix product: rows are a group's output channels, columns are output pixels (all spatial dimensions
-// flattened), depth runs over input channels and kernel taps. Each parallel iteration packs the pixels it needs, block
-// by block of input channels, and runs a block of output channels over them. Where a group has few output channels
-// (depthwise) packing would cost as much as computing, and pixels are summed in place instead.
+// Most are products of matrices over packed pixels. Where a group has few output channels (depthwise) packing would
+// cost as much as computing, and pixels are summed in place instead.
 #include <string.h>
 
 #include "core/ops/conv.h"
-#include "core/ops/tile.h"
 
 // The result of convolving operand 0 with the weights and the bias at these operands.
 static byoc_status_t infer_shape(const byoc_infer_t *infer, uint32_t weights, uint32_t bias, byoc_dtype_t dtype) {
@@ -76,8 +73,7 @@ byoc_status_t byoc_infer_quantised_conv(byoc_infer_t *infer) {
   return infer_shape(infer, weights, 8, byoc_operand_type(infer->node, 7)->dtype);
 }
 
-static void decode_row(const byoc_conv_t *conv, const byoc_loop_expr_t *line, const byoc_loop_expr_t **out) {
-  // The result's spatial dimensions but the last one, from their linear index; out is indexed by spatial dimension.
+void byoc_conv_line_at(const byoc_conv_t *conv, const byoc_loop_expr_t *line, const byoc_loop_expr_t **out) {
   const byoc_loop_expr_t *at[BYOC_MAX_RANK];
   byoc_emit_unravel(conv->b, conv->y_type, 2, 2 + conv->last, line, at);
   for (int32_t d = 0; d < conv->last; ++d) out[d] = byoc_loop_let(conv->b, "at", at[2 + d]);
@@ -91,8 +87,7 @@ const byoc_loop_expr_t *byoc_conv_input_line(const byoc_conv_t *conv, const byoc
   return byoc_loop_linear_index(conv->b, conv->x_type->rank, conv->x_type->dims, indices);
 }
 
-// Opens loops over kernel taps in dimensions [0, count); returns the linear tap so far.
-static const byoc_loop_expr_t *open_taps(const byoc_conv_t *conv, int32_t count, const byoc_loop_expr_t **taps) {
+const byoc_loop_expr_t *byoc_conv_open_taps(const byoc_conv_t *conv, int32_t count, const byoc_loop_expr_t **taps) {
   byoc_loop_builder_t *b = conv->b;
   const byoc_loop_expr_t *linear = conv->zero;
   for (int32_t d = 0; d < count; ++d) {
@@ -103,15 +98,14 @@ static const byoc_loop_expr_t *open_taps(const byoc_conv_t *conv, int32_t count,
   return linear;
 }
 
-static void close_taps(const byoc_conv_t *conv, int32_t count) {
+void byoc_conv_close_taps(const byoc_conv_t *conv, int32_t count) {
   for (int32_t d = 0; d < count; ++d) {
     if (conv->window.kernel[d] != 1) byoc_loop_end(conv->b);
   }
 }
 
-// Coordinates of x in the outer spatial dimensions, and whether they are inside (NULL where they always are).
-static const byoc_loop_expr_t *outer_input(const byoc_conv_t *conv, const byoc_loop_expr_t *const *at,
-                                           const byoc_loop_expr_t *const *taps, const byoc_loop_expr_t **out) {
+const byoc_loop_expr_t *byoc_conv_outer_input(const byoc_conv_t *conv, const byoc_loop_expr_t *const *at,
+                                              const byoc_loop_expr_t *const *taps, const byoc_loop_expr_t **out) {
   byoc_loop_builder_t *b = conv->b;
   const byoc_loop_expr_t *inside = NULL;
   for (int32_t d = 0; d < conv->last; ++d) {
@@ -121,143 +115,6 @@ static const byoc_loop_expr_t *outer_input(const byoc_conv_t *conv, const byoc_l
     inside = inside ? byoc_loop_binary(b, BYOC_LOOP_OP_AND, inside, fits) : fits;
   }
   return inside;
-}
-
-static bool is_pointwise(const byoc_window_t *window) {
-  for (int32_t d = 0; d < window->spatial; ++d) {
-    if (window->kernel[d] != 1 || window->stride[d] != 1) return false;
-  }
-  return !window->has_pads;
-}
-
-// What pixels are packed into: the panel, or bytes that are made words of afterwards.
-static const byoc_loop_buffer_t *packed(const byoc_conv_t *conv, const byoc_tile_t *tile) {
-  return tile->is_bytes ? conv->bytes : tile->panel;
-}
-
-static void pack_value(const byoc_conv_t *conv, const byoc_tile_t *tile, const byoc_loop_expr_t *at,
-                       const byoc_loop_expr_t *value) {
-  byoc_loop_builder_t *b = conv->b;
-  byoc_loop_store(b, packed(conv, tile), at, byoc_emit_as(b, tile->is_bytes ? BYOC_DTYPE_U8 : tile->dtype, value));
-}
-
-static void pack_pads(const byoc_conv_t *conv, const byoc_tile_t *tile, const byoc_loop_expr_t *offset,
-                      const byoc_loop_expr_t *low, const byoc_loop_expr_t *high) {
-  byoc_loop_builder_t *b = conv->b;
-  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", low, high);
-  pack_value(conv, tile, BYOC_LADD(b, offset, i), conv->pad);
-  byoc_loop_end(b);
-}
-
-static void clear_bytes(const byoc_conv_t *conv, const byoc_loop_expr_t *begin, const byoc_loop_expr_t *end) {
-  byoc_loop_builder_t *b = conv->b;
-  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", begin, end);
-  byoc_loop_store(b, conv->bytes, i, byoc_loop_const_int(b, BYOC_DTYPE_U8, 0));
-  byoc_loop_end(b);
-}
-
-// panel[word][j] = bytes[4 * word .. + 3][j], with zeros behind the last line.
-static void pack_words(const byoc_conv_t *conv, const byoc_tile_t *tile, const byoc_loop_expr_t *depth) {
-  byoc_loop_builder_t *b = conv->b;
-  const byoc_loop_expr_t *columns = byoc_loop_int(b, tile->columns), *four = byoc_loop_int(b, 4), *value = NULL;
-  const byoc_loop_expr_t *words = byoc_loop_let(b, "words", byoc_tile_count(b, depth, 4));
-  clear_bytes(conv, BYOC_LMUL(b, depth, columns), BYOC_LMUL(b, BYOC_LMUL(b, words, four), columns));
-  const byoc_loop_expr_t *word = byoc_loop_for(b, BYOC_LOOP_SERIAL, "word", conv->zero, words);
-  const byoc_loop_expr_t *line = byoc_loop_let(b, "line", BYOC_LMUL(b, word, columns));
-  const byoc_loop_expr_t *j = byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", conv->zero, columns);
-  const byoc_loop_expr_t *first = BYOC_LADD(b, BYOC_LMUL(b, line, four), j);
-  for (int64_t q = 0; q < 4; ++q) {
-    const byoc_loop_expr_t *x =
-        byoc_loop_load(b, conv->bytes, BYOC_LADD(b, first, byoc_loop_int(b, q * tile->columns)));
-    x = byoc_tile_byte(b, x, q);
-    value = value ? byoc_loop_binary(b, BYOC_LOOP_OP_OR, value, x) : x;
-  }
-  byoc_loop_store(b, tile->panel, BYOC_LADD(b, line, j), value);
-  byoc_loop_end(b);
-  byoc_loop_end(b);
-}
-
-// The part of a result line [first, first + used) of flattened pixels that lies in line `line`.
-static void line_part(const byoc_conv_t *conv, const byoc_loop_expr_t *line, const byoc_loop_expr_t *first,
-                      const byoc_loop_expr_t *used, const byoc_loop_expr_t **low, const byoc_loop_expr_t **high) {
-  byoc_loop_builder_t *b = conv->b;
-  const byoc_loop_expr_t *from = BYOC_LSUB(b, first, BYOC_LMUL(b, line, conv->width));
-  *low = byoc_loop_let(b, "low", BYOC_LMAX(b, from, conv->zero));
-  *high = byoc_loop_let(b, "high", BYOC_LMIN(b, BYOC_LADD(b, from, used), conv->width));
-}
-
-// Opens a loop over the result lines that pixels [first, first + used) touch.
-static const byoc_loop_expr_t *open_lines(const byoc_conv_t *conv, const byoc_loop_expr_t *first,
-                                          const byoc_loop_expr_t *used) {
-  byoc_loop_builder_t *b = conv->b;
-  const byoc_loop_expr_t *one = byoc_loop_int(b, 1);
-  const byoc_loop_expr_t *begin = BYOC_LDIV(b, first, conv->width);
-  const byoc_loop_expr_t *end = BYOC_LDIV(b, BYOC_LSUB(b, BYOC_LADD(b, first, used), one), conv->width);
-  return byoc_loop_for(b, BYOC_LOOP_SERIAL, "line", begin, BYOC_LADD(b, end, one));
-}
-
-// panel[(channel, tap)][pixel - first] = x of channels [channel0, channel0 + channels) where the tap falls inside.
-static void pack(const byoc_conv_t *conv, const byoc_tile_t *tile, const byoc_loop_expr_t *channels,
-                 const byoc_loop_expr_t *first, const byoc_loop_expr_t *used) {
-  byoc_loop_builder_t *b = conv->b;
-  const byoc_loop_expr_t *columns = byoc_loop_int(b, tile->columns);
-  const byoc_loop_expr_t *channel = byoc_loop_for(b, BYOC_LOOP_SERIAL, "channel", conv->zero, channels);
-  const byoc_loop_expr_t *source = byoc_loop_let(b, "source", BYOC_LADD(b, conv->channel0, channel));
-  if (is_pointwise(&conv->window)) {
-    const byoc_loop_expr_t *zeros[BYOC_MAX_SPATIAL];
-    for (int32_t d = 0; d < conv->last; ++d) zeros[d] = conv->zero;
-    const byoc_loop_expr_t *from =
-        byoc_loop_let(b, "from", BYOC_LADD(b, byoc_conv_input_line(conv, source, zeros), first));
-    const byoc_loop_expr_t *to = byoc_loop_let(b, "to", BYOC_LMUL(b, channel, columns));
-    const byoc_loop_expr_t *j = byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", conv->zero, used);
-    pack_value(conv, tile, BYOC_LADD(b, to, j), byoc_loop_load(b, conv->x, BYOC_LADD(b, from, j)));
-    byoc_loop_end(b);
-    byoc_loop_end(b);
-    return;
-  }
-  const byoc_loop_expr_t *taps[BYOC_MAX_SPATIAL], *at[BYOC_MAX_SPATIAL], *in[BYOC_MAX_SPATIAL];
-  const byoc_loop_expr_t *tap = open_taps(conv, conv->window.spatial, taps);
-  const byoc_loop_expr_t *k = BYOC_LADD(b, BYOC_LMUL(b, channel, byoc_loop_int(b, conv->window.taps)), tap);
-  const byoc_loop_expr_t *to = byoc_loop_let(b, "to", BYOC_LSUB(b, BYOC_LMUL(b, k, columns), first));
-  const byoc_loop_expr_t *line = open_lines(conv, first, used);
-  const byoc_loop_expr_t *low = NULL, *high = NULL, *begin = NULL, *end = NULL;
-  line_part(conv, line, first, used, &low, &high);
-  const byoc_loop_expr_t *offset = byoc_loop_let(b, "offset", BYOC_LADD(b, to, BYOC_LMUL(b, line, conv->width)));
-  decode_row(conv, line, at);
-  const byoc_loop_expr_t *inside = outer_input(conv, at, taps, in);
-  if (inside) byoc_loop_if(b, inside);
-  if (conv->window.has_pads) {
-    byoc_window_inside(b, &conv->window, conv->last, taps[conv->last], byoc_emit_dim(b, conv->x_type, 2 + conv->last),
-                       low, high, &begin, &end);
-    pack_pads(conv, tile, offset, low, begin);
-  } else {
-    begin = low, end = high;
-  }
-  const byoc_loop_expr_t *from = byoc_loop_let(b, "from", byoc_conv_input_line(conv, source, in));
-  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", begin, end);
-  const byoc_loop_expr_t *index =
-      BYOC_LADD(b, from, byoc_window_input(b, &conv->window, conv->last, i, taps[conv->last]));
-  pack_value(conv, tile, BYOC_LADD(b, offset, i), byoc_loop_load(b, conv->x, index));
-  byoc_loop_end(b);
-  if (conv->window.has_pads) pack_pads(conv, tile, offset, end, high);
-  if (inside) {
-    byoc_loop_else(b);
-    pack_pads(conv, tile, offset, low, high);
-    byoc_loop_end(b);
-  }
-  byoc_loop_end(b);
-  close_taps(conv, conv->window.spatial);
-  byoc_loop_end(b);
-}
-
-static const byoc_loop_expr_t *weight_row(const void *self, const byoc_loop_expr_t *row) {
-  const byoc_conv_t *conv = self;
-  byoc_loop_builder_t *b = conv->b;
-  // ((group * rows + row) * channels + channel0 of the block) * taps
-  const byoc_loop_expr_t *channel = BYOC_LSUB(b, conv->channel0, BYOC_LMUL(b, conv->group, conv->group_channels));
-  const byoc_loop_expr_t *base =
-      BYOC_LADD(b, BYOC_LMUL(b, BYOC_LADD(b, conv->row0, row), conv->group_channels), channel);
-  return BYOC_LMUL(b, base, byoc_loop_int(b, conv->window.taps));
 }
 
 const byoc_loop_expr_t *byoc_conv_bias_of(const byoc_conv_t *conv, const byoc_loop_expr_t *row) {
@@ -272,72 +129,6 @@ void byoc_conv_store_pixel(const byoc_conv_t *conv, const byoc_loop_expr_t *row,
   for (int32_t d = 0; d < conv->last; ++d) indices[2 + d] = at[d];
   indices[2 + conv->last] = i;
   byoc_emit_store(conv->lower, conv->node, 0, indices, value);
-}
-
-static void conv_as_product(byoc_conv_t *conv, byoc_tile_t *tile) {
-  byoc_loop_builder_t *b = conv->b;
-  const byoc_loop_expr_t *pixels = byoc_emit_extent(b, conv->y_type, 2, conv->y_type->rank);
-  // As many input channels a panel as its depth holds, at least one.
-  int64_t block = tile->depth / conv->window.taps;
-  int64_t known = 0;
-  if (byoc_loop_is_int(conv->group_channels, &known) && known >= 1 && known < block) block = known;
-  if (block < 1) block = 1;
-  if (tile->is_bytes && block > 4) block -= block % 4; // whole words but for the last block
-  tile->depth = (int32_t)(block * conv->window.taps);
-
-  const byoc_loop_expr_t *tiles = byoc_tile_count(b, pixels, tile->columns);
-  const byoc_loop_expr_t *row_blocks = byoc_tile_count(b, conv->group_rows, tile->row_block);
-  const byoc_loop_expr_t *groups = byoc_loop_int(b, byoc_attributes_int(&conv->node->attributes, "group", 1));
-  const byoc_loop_expr_t *all =
-      BYOC_LMUL(b, BYOC_LMUL(b, byoc_emit_dim(b, conv->x_type, 0), groups), BYOC_LMUL(b, row_blocks, tiles));
-  const byoc_loop_expr_t *t = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "t", conv->zero, all);
-  const byoc_loop_expr_t *outer = byoc_loop_let(b, "outer", BYOC_LDIV(b, t, tiles));
-  const byoc_loop_expr_t *outermost = byoc_loop_let(b, "outermost", BYOC_LDIV(b, outer, row_blocks));
-  conv->group = byoc_loop_let(b, "g", BYOC_LMOD(b, outermost, groups));
-  conv->n = byoc_loop_let(b, "n", BYOC_LDIV(b, outermost, groups));
-  const byoc_loop_expr_t *first =
-      byoc_loop_let(b, "first", BYOC_LMUL(b, BYOC_LMOD(b, t, tiles), byoc_loop_int(b, tile->columns)));
-  const byoc_loop_expr_t *row_begin =
-      byoc_loop_let(b, "row", BYOC_LMUL(b, BYOC_LMOD(b, outer, row_blocks), byoc_loop_int(b, tile->row_block)));
-  const byoc_loop_expr_t *used = byoc_loop_let(b, "used", byoc_tile_used(b, pixels, first, tile->columns));
-  const byoc_loop_expr_t *rows =
-      byoc_loop_let(b, "rows", byoc_tile_used(b, conv->group_rows, row_begin, tile->row_block));
-  conv->row0 = byoc_loop_let(b, "row0", BYOC_LADD(b, BYOC_LMUL(b, conv->group, conv->group_rows), row_begin));
-  byoc_tile_begin(tile, used);
-  if (tile->is_bytes) {
-    int64_t size = ((int64_t)tile->depth + 3) / 4 * 4 * tile->columns;
-    conv->bytes = byoc_loop_allocate(b, "bytes", BYOC_DTYPE_U8, size);
-    clear_bytes(conv, conv->zero, byoc_loop_int(b, size));
-  }
-
-  byoc_loop_comment(b, "pack %d values of each pixel, then multiply", (int)tile->depth);
-  const byoc_loop_expr_t *step =
-      byoc_loop_for(b, BYOC_LOOP_SERIAL, "step", conv->zero, byoc_tile_count(b, conv->group_channels, block));
-  const byoc_loop_expr_t *channel = byoc_loop_let(b, "c", BYOC_LMUL(b, step, byoc_loop_int(b, block)));
-  const byoc_loop_expr_t *channels =
-      byoc_loop_let(b, "channels", byoc_tile_used(b, conv->group_channels, channel, block));
-  conv->channel0 = byoc_loop_let(b, "channel0", BYOC_LADD(b, BYOC_LMUL(b, conv->group, conv->group_channels), channel));
-  pack(conv, tile, channels, first, used);
-  if (tile->is_bytes) pack_words(conv, tile, BYOC_LMUL(b, channels, byoc_loop_int(b, conv->window.taps)));
-  byoc_tile_multiply(tile, rows, BYOC_LMUL(b, channels, byoc_loop_int(b, conv->window.taps)), conv->w, weight_row, conv,
-                     byoc_loop_int(b, 1));
-  byoc_loop_end(b);
-
-  const byoc_loop_expr_t *at[BYOC_MAX_SPATIAL], *low = NULL, *high = NULL;
-  const byoc_loop_expr_t *r = byoc_loop_for(b, BYOC_LOOP_SERIAL, "r", conv->zero, rows);
-  const byoc_loop_expr_t *row = byoc_loop_let(b, "m", BYOC_LADD(b, conv->row0, r));
-  const byoc_loop_expr_t *bias = byoc_conv_bias_of(conv, row);
-  const byoc_loop_expr_t *line = open_lines(conv, first, used);
-  line_part(conv, line, first, used, &low, &high);
-  decode_row(conv, line, at);
-  const byoc_loop_expr_t *offset = byoc_loop_let(b, "offset", BYOC_LSUB(b, BYOC_LMUL(b, line, conv->width), first));
-  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", low, high);
-  const byoc_loop_expr_t *value = byoc_tile_sum(tile, r, BYOC_LADD(b, offset, i));
-  byoc_conv_store_pixel(conv, row, at, i, bias ? BYOC_LADD(b, value, bias) : value);
-  byoc_loop_end(b);
-  byoc_loop_end(b);
-  byoc_loop_end(b);
-  byoc_loop_end(b);
 }
 
 // Few output channels a group, or very large kernels: sums of one stretch of a line at a time, tap by tap.
@@ -359,7 +150,7 @@ static void conv_in_place(byoc_conv_t *conv) {
 
   const byoc_loop_expr_t *at[BYOC_MAX_SPATIAL], *taps[BYOC_MAX_SPATIAL], *in[BYOC_MAX_SPATIAL];
   const byoc_loop_expr_t *line = byoc_loop_for(b, BYOC_LOOP_SERIAL, "line", conv->zero, lines);
-  decode_row(conv, line, at);
+  byoc_conv_line_at(conv, line, at);
   const byoc_loop_expr_t *part =
       byoc_loop_for(b, BYOC_LOOP_SERIAL, "part", conv->zero, byoc_tile_count(b, conv->width, stretch));
   const byoc_loop_expr_t *low = byoc_loop_let(b, "low", BYOC_LMUL(b, part, byoc_loop_int(b, stretch)));
@@ -371,8 +162,8 @@ static void conv_in_place(byoc_conv_t *conv) {
 
   const byoc_loop_expr_t *channel = byoc_loop_for(b, BYOC_LOOP_SERIAL, "channel", conv->zero, conv->group_channels);
   const byoc_loop_expr_t *source = byoc_loop_let(b, "source", BYOC_LADD(b, conv->channel0, channel));
-  const byoc_loop_expr_t *outer_tap = open_taps(conv, conv->last, taps);
-  const byoc_loop_expr_t *inside = outer_input(conv, at, taps, in);
+  const byoc_loop_expr_t *outer_tap = byoc_conv_open_taps(conv, conv->last, taps);
+  const byoc_loop_expr_t *inside = byoc_conv_outer_input(conv, at, taps, in);
   if (inside) byoc_loop_if(b, inside);
   const byoc_loop_expr_t *from = byoc_loop_let(b, "from", byoc_conv_input_line(conv, source, in));
   const byoc_loop_expr_t *size = byoc_loop_int(b, conv->window.kernel[conv->last]);
@@ -400,7 +191,7 @@ static void conv_in_place(byoc_conv_t *conv) {
     if (written != turns) byoc_loop_end(b);
   }
   if (inside) byoc_loop_end(b);
-  close_taps(conv, conv->last);
+  byoc_conv_close_taps(conv, conv->last);
   byoc_loop_end(b);
 
   i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", low, high);
@@ -456,7 +247,7 @@ static byoc_status_t loops_conv(byoc_lower_t *lower, const byoc_node_t *node) {
   if (!byoc_conv_is_packed(conv.w_type, groups)) {
     conv_in_place(&conv);
   } else {
-    conv_as_product(&conv, &tile);
+    byoc_conv_product(&conv, &tile);
   }
   return BYOC_OK;
 }

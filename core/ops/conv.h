@@ -2,6 +2,7 @@
 #ifndef BYOC_CORE_OPS_CONV_H_
 #define BYOC_CORE_OPS_CONV_H_
 
+#include "core/ops/tile.h"
 #include "core/ops/window.h"
 
 typedef struct byoc_conv_t {
@@ -32,6 +33,17 @@ const byoc_loop_expr_t *byoc_conv_bias_of(const byoc_conv_t *conv, const byoc_lo
 void byoc_conv_store_pixel(const byoc_conv_t *conv, const byoc_loop_expr_t *row, const byoc_loop_expr_t *const *at,
                            const byoc_loop_expr_t *i, const byoc_loop_expr_t *value);
 
+// The outer spatial coordinates of a result line, from its linear index; `out` is indexed by spatial dimension.
+void byoc_conv_line_at(const byoc_conv_t *conv, const byoc_loop_expr_t *line, const byoc_loop_expr_t **out);
+// Opens loops over kernel taps in dimensions [0, count); returns the linear tap so far.
+const byoc_loop_expr_t *byoc_conv_open_taps(const byoc_conv_t *conv, int32_t count, const byoc_loop_expr_t **taps);
+void byoc_conv_close_taps(const byoc_conv_t *conv, int32_t count);
+// Coordinates of x in the outer spatial dimensions, and whether they are inside (NULL where they always are).
+const byoc_loop_expr_t *byoc_conv_outer_input(const byoc_conv_t *conv, const byoc_loop_expr_t *const *at,
+                                              const byoc_loop_expr_t *const *taps, const byoc_loop_expr_t **out);
+
+// As a matrix product over packed pixels (core/ops/conv_product.c).
+void byoc_conv_product(byoc_conv_t *conv, byoc_tile_t *tile);
 // One input channel a group and a small kernel: lowers it and says so (core/ops/conv_plane.c).
 bool byoc_conv_plane(byoc_conv_t *conv);
 

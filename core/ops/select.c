@@ -1,10 +1,6 @@
-// Choosing elements by value: TopK, Compress, NonZero, NonMaxSuppression. What of a result depends on the data is its
+// Choosing elements by value: TopK, Compress, NonZero. What of a result depends on the data is its
 // length; a kernel fills as much of the result as its type has room for.
-#include <math.h>
-#include <string.h>
-
-#include "core/ops/util.h"
-#include "core/ops/write.h"
+#include "core/ops/heap.h"
 
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
 #define UN(op, x)     byoc_loop_unary(b, BYOC_LOOP_OP_##op, (x))
@@ -55,6 +51,64 @@ static const byoc_loop_expr_t *comes_before(byoc_loop_builder_t *b, const byoc_l
   return BIN(OR, less, BIN(AND, UN(ISNAN, high), UN(NOT, UN(ISNAN, low))));
 }
 
+typedef struct {
+  byoc_lower_t *lower;
+  const byoc_node_t *node;
+  const byoc_loop_expr_t **at; // of the line
+  int32_t axis;
+  bool largest;
+} line_t;
+
+static const byoc_loop_expr_t *load_along(const line_t *line, const byoc_loop_expr_t *i) {
+  line->at[line->axis] = i;
+  const byoc_loop_expr_t *x = byoc_emit_load(line->lower, line->node, 0, line->at);
+  return byoc_loop_let(byoc_lower_builder(line->lower), "x", x);
+}
+
+// The worst stands on top.
+static const byoc_loop_expr_t *comes_behind(const void *self, const byoc_loop_expr_t *x, const byoc_loop_expr_t *y) {
+  const line_t *line = self;
+  byoc_loop_builder_t *b = byoc_lower_builder(line->lower);
+  const byoc_loop_expr_t *a = load_along(line, x), *c = load_along(line, y);
+  const byoc_loop_expr_t *tie = BIN(AND, BIN(LT, y, x), UN(NOT, comes_before(b, a, c, line->largest)));
+  return BIN(OR, comes_before(b, c, a, line->largest), tie);
+}
+
+// A heap of the best so far with the worst of them on top, in the result's list of places.
+static bool top_by_heap(byoc_lower_t *lower, const byoc_node_t *node, int32_t axis, bool largest) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
+  const byoc_loop_buffer_t *places = NULL;
+  if (!byoc_has_result(node, 1) || !byoc_lower_result_buffer(lower, node, 1, &places)) return false;
+  const byoc_loop_expr_t *at[BYOC_MAX_RANK], *zero = byoc_loop_int(b, 0);
+  const byoc_loop_expr_t *k = byoc_emit_dim(b, y, axis), *n = byoc_emit_dim(b, x, axis);
+  int32_t opened = byoc_emit_open(b, y, 0, axis, true, at);
+  opened += byoc_emit_open(b, y, axis + 1, y->rank, opened == 0, at);
+  at[axis] = zero;
+  const line_t line = {lower, node, at, axis, largest};
+  byoc_heap_t heap = {.b = b, .list = places, .above = comes_behind, .self = &line};
+  heap.base = byoc_loop_let(b, "base", byoc_loop_linear_index(b, y->rank, y->dims, at));
+  heap.step = byoc_emit_extent(b, y, axis + 1, y->rank);
+  const byoc_loop_expr_t *count = byoc_loop_let(b, "count", BYOC_LMIN(b, k, n));
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, count);
+  byoc_heap_store(&heap, i, i);
+  byoc_loop_end(b);
+  byoc_heap_build(&heap, count);
+  byoc_loop_if(b, BIN(LT, zero, count));
+  i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", count, n);
+  byoc_loop_if(b, comes_behind(&line, byoc_loop_let(b, "worst", byoc_heap_load(&heap, zero)), i));
+  byoc_heap_store(&heap, zero, i);
+  byoc_heap_sift(&heap, zero, count);
+  byoc_emit_close(b, 3);
+  byoc_heap_sort(&heap, count);
+  i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, count);
+  const byoc_loop_expr_t *value = load_along(&line, byoc_loop_let(b, "place", byoc_heap_load(&heap, i)));
+  at[axis] = i;
+  byoc_emit_store(lower, node, 0, at, value);
+  byoc_emit_close(b, opened + 1);
+  return true;
+}
+
 // Each element's place is the number of those that come before it: slower, but it needs no list.
 static void rank_all(byoc_lower_t *lower, const byoc_node_t *node, int32_t axis, bool largest) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
@@ -89,7 +143,7 @@ static byoc_status_t loops_top_k(byoc_lower_t *lower, const byoc_node_t *node) {
   int32_t axis = byoc_node_axis(node, "axis", -1, x->rank);
   bool largest = byoc_attributes_int(&node->attributes, "largest", 1) != 0;
   if (!byoc_dim_is_constant(y->dims[axis]) || y->dims[axis].constant > MOST_TOP) {
-    rank_all(lower, node, axis, largest);
+    if (!top_by_heap(lower, node, axis, largest)) rank_all(lower, node, axis, largest);
     return BYOC_OK;
   }
   int64_t size = y->dims[axis].constant;
@@ -254,187 +308,13 @@ static byoc_status_t loops_non_zero(byoc_lower_t *lower, const byoc_node_t *node
   return BYOC_OK;
 }
 
-// ---- NonMaxSuppression ----
-enum { NMS_BOXES, NMS_SCORES, NMS_MOST, NMS_OVERLAP, NMS_SCORE };
-
-static byoc_status_t infer_nms(byoc_infer_t *infer) {
-  for (uint32_t i = 0; i < 2; ++i) {
-    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, byoc_dtype_is_float, "a float tensor"));
-    BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, i, 3, 3));
-  }
-  const byoc_type_t *boxes = byoc_operand_type(infer->node, 0);
-  if (byoc_is_ranked(boxes)) BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 0, 2, byoc_dim_constant(4)));
-  bool failed = false;
-  byoc_dim_t dims[] = {byoc_infer_unknown_dim(infer, &failed), byoc_dim_constant(3)};
-  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
-  return byoc_infer_set(infer, 0, BYOC_DTYPE_I64, 2, dims);
-}
-
-// A box as corners: y1, x1, y2, x2 in any order of the corners, or centre x, y and width, height.
-static void load_box(byoc_lower_t *lower, const byoc_node_t *node, const byoc_loop_expr_t *image,
-                     const byoc_loop_expr_t *box, const byoc_loop_expr_t *low[2], const byoc_loop_expr_t *high[2]) {
-  byoc_loop_builder_t *b = byoc_lower_builder(lower);
-  bool centred = byoc_attributes_int(&node->attributes, "center_point_box", 0) != 0;
-  const byoc_loop_expr_t *c[4];
-  for (int32_t i = 0; i < 4; ++i) {
-    const byoc_loop_expr_t *at[] = {image, box, byoc_loop_int(b, i)};
-    c[i] = byoc_loop_let(b, "corner", byoc_emit_load(lower, node, NMS_BOXES, at));
-  }
-  for (int32_t d = 0; d < 2; ++d) {
-    if (centred) {
-      const byoc_loop_expr_t *half = BYOC_LMUL(b, c[2 + d], byoc_loop_const(b, c[0]->dtype, 0.5));
-      low[d] = BYOC_LSUB(b, c[d], half);
-      high[d] = BYOC_LADD(b, c[d], half);
-    } else {
-      low[d] = BYOC_LMIN(b, c[d], c[2 + d]);
-      high[d] = BYOC_LMAX(b, c[d], c[2 + d]);
-    }
-    low[d] = byoc_loop_let(b, "low", low[d]);
-    high[d] = byoc_loop_let(b, "high", high[d]);
-  }
-}
-
-// For each box the number of those chosen before it, or LEFT or DROPPED: the best box left is taken, those that overlap
-// it by more than the threshold are dropped, and so on.
-enum { NMS_LEFT = -1, NMS_DROPPED = -2 };
-
-static byoc_status_t infer_nms_order(byoc_infer_t *infer) {
-  return byoc_infer_set_like(infer, 0, BYOC_DTYPE_I64, byoc_operand_type(infer->node, NMS_SCORES));
-}
-
-static byoc_status_t loops_nms_order(byoc_lower_t *lower, const byoc_node_t *node) {
-  byoc_loop_builder_t *b = byoc_lower_builder(lower);
-  const byoc_type_t *scores = node->operands[NMS_SCORES]->type;
-  byoc_dtype_t dtype = byoc_compute_dtype(scores->dtype);
-  const byoc_loop_buffer_t *order = NULL;
-  if (!byoc_lower_result_buffer(lower, node, 0, &order)) return BYOC_UNSUPPORTED;
-  const byoc_loop_expr_t *size = byoc_emit_dim(b, scores, 2);
-  const byoc_loop_expr_t *not_chosen = byoc_loop_int(b, NMS_LEFT), *dropped = byoc_loop_int(b, NMS_DROPPED);
-  const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1), *none = byoc_loop_int(b, -1), *at[3];
-  const byoc_loop_expr_t *most = zero, *overlap = byoc_loop_const(b, dtype, 0.0);
-  const byoc_loop_expr_t *least = byoc_loop_const(b, dtype, -INFINITY);
-  if (byoc_has_operand(node, NMS_MOST)) most = byoc_loop_let(b, "most", byoc_emit_int(lower, node, NMS_MOST, 0));
-  if (byoc_has_operand(node, NMS_OVERLAP)) {
-    overlap = byoc_loop_let(b, "overlap", byoc_emit_as(b, dtype, byoc_emit_scalar(lower, node, NMS_OVERLAP)));
-  }
-  if (byoc_has_operand(node, NMS_SCORE)) {
-    least = byoc_loop_let(b, "least", byoc_emit_as(b, dtype, byoc_emit_scalar(lower, node, NMS_SCORE)));
-  }
-  int32_t opened = byoc_emit_open(b, scores, 0, 2, true, at);
-  const byoc_loop_expr_t *base = BYOC_LADD(b, BYOC_LMUL(b, at[0], byoc_emit_dim(b, scores, 1)), at[1]);
-  base = byoc_loop_let(b, "base", BYOC_LMUL(b, base, size));
-  at[2] = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, size);
-  const byoc_loop_expr_t *good = BIN(LT, least, byoc_emit_load(lower, node, NMS_SCORES, at));
-  byoc_loop_store(b, order, BYOC_LADD(b, base, at[2]), byoc_loop_select(b, good, not_chosen, dropped));
-  byoc_loop_end(b);
-  const byoc_loop_expr_t *taken = byoc_loop_mutable(b, "taken", zero);
-  byoc_loop_while(b, BIN(LT, taken, most));
-  const byoc_loop_expr_t *best = byoc_loop_mutable(b, "best", none), *top = byoc_loop_mutable(b, "top", least);
-  at[2] = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, size);
-  const byoc_loop_expr_t *score = byoc_loop_let(b, "score", byoc_emit_load(lower, node, NMS_SCORES, at));
-  byoc_loop_if(b, BIN(AND, BIN(EQ, byoc_loop_load(b, order, BYOC_LADD(b, base, at[2])), not_chosen),
-                      BIN(OR, BIN(LT, best, zero), BIN(LT, top, score))));
-  byoc_loop_assign(b, best, at[2]);
-  byoc_loop_assign(b, top, score);
-  byoc_emit_close(b, 2);
-  byoc_loop_if(b, BIN(LT, best, zero));
-  byoc_loop_assign(b, taken, most); // none is left
-  byoc_loop_else(b);
-  byoc_loop_store(b, order, BYOC_LADD(b, base, best), taken);
-  byoc_loop_assign(b, taken, BYOC_LADD(b, taken, one));
-  const byoc_loop_expr_t *low[2], *high[2], *other_low[2], *other_high[2];
-  load_box(lower, node, at[0], best, low, high);
-  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, size);
-  byoc_loop_if(b, BIN(EQ, byoc_loop_load(b, order, BYOC_LADD(b, base, i)), not_chosen));
-  load_box(lower, node, at[0], i, other_low, other_high);
-  const byoc_loop_expr_t *shared = NULL, *area = NULL, *other_area = NULL, *nothing = byoc_loop_const(b, dtype, 0.0);
-  for (int32_t d = 0; d < 2; ++d) {
-    const byoc_loop_expr_t *side =
-        BYOC_LSUB(b, BYOC_LMIN(b, high[d], other_high[d]), BYOC_LMAX(b, low[d], other_low[d]));
-    side = BYOC_LMAX(b, nothing, side);
-    const byoc_loop_expr_t *own = BYOC_LSUB(b, high[d], low[d]), *other = BYOC_LSUB(b, other_high[d], other_low[d]);
-    shared = shared ? BYOC_LMUL(b, shared, side) : side;
-    area = area ? BYOC_LMUL(b, area, own) : own;
-    other_area = other_area ? BYOC_LMUL(b, other_area, other) : other;
-  }
-  shared = byoc_loop_let(b, "shared", shared);
-  const byoc_loop_expr_t *both = BYOC_LSUB(b, BYOC_LADD(b, area, other_area), shared);
-  // Without an intersection nothing is dropped, boxes of no size included.
-  const byoc_loop_expr_t *drops = BIN(AND, BIN(LT, nothing, shared), BIN(LT, overlap, BIN(DIV, shared, both)));
-  byoc_loop_if(b, drops);
-  byoc_loop_store(b, order, BYOC_LADD(b, base, i), dropped);
-  byoc_emit_close(b, 3);
-  byoc_loop_end(b);
-  byoc_loop_end(b);
-  byoc_emit_close(b, opened);
-  return BYOC_OK;
-}
-
-// Rows {image, class, box} from the order of each class: operand 0 is what loops_nms_order gives.
-static byoc_status_t infer_nms_rows(byoc_infer_t *infer) {
-  bool failed = false;
-  byoc_dim_t dims[] = {byoc_infer_unknown_dim(infer, &failed), byoc_dim_constant(3)};
-  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
-  return byoc_infer_set(infer, 0, BYOC_DTYPE_I64, 2, dims);
-}
-
-// Opens loops over all boxes; `count` of its class is how many were chosen so far.
-static byoc_status_t loops_nms_rows(byoc_lower_t *lower, const byoc_node_t *node) {
-  byoc_loop_builder_t *b = byoc_lower_builder(lower);
-  const byoc_type_t *order = node->operands[0]->type, *y = node->results[0]->type;
-  const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1), *at[3];
-  const byoc_loop_expr_t *total = byoc_loop_mutable(b, "total", zero);
-  byoc_emit_open(b, order, 0, 2, false, at);
-  const byoc_loop_expr_t *count = byoc_loop_mutable(b, "count", zero);
-  at[2] = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, byoc_emit_dim(b, order, 2));
-  const byoc_loop_expr_t *place = byoc_loop_let(b, "place", byoc_lower_load(lower, node, 0, at));
-  const byoc_loop_expr_t *row = byoc_loop_let(b, "row", BYOC_LADD(b, total, place));
-  byoc_loop_if(b, BIN(AND, BIN(LE, zero, place), BIN(LT, row, byoc_emit_dim(b, y, 0))));
-  for (int32_t i = 0; i < 3; ++i) {
-    const byoc_loop_expr_t *to[] = {row, byoc_loop_int(b, i)};
-    byoc_emit_store(lower, node, 0, to, at[i]);
-  }
-  byoc_loop_assign(b, count, BYOC_LADD(b, count, one));
-  byoc_emit_close(b, 2);
-  byoc_loop_assign(b, total, BYOC_LADD(b, total, count));
-  byoc_emit_close(b, 2);
-  return BYOC_OK;
-}
-
-static const byoc_loop_expr_t *shape_nms_rows(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
-                                              int32_t d) {
-  (void)result, (void)d;
-  byoc_loop_builder_t *b = byoc_lower_builder(lower);
-  const byoc_loop_expr_t *at[3], *zero = byoc_loop_int(b, 0), *count = byoc_loop_mutable(b, "count", zero);
-  int32_t opened = byoc_emit_open(b, node->operands[0]->type, 0, 3, false, at);
-  const byoc_loop_expr_t *chosen = BIN(LE, zero, byoc_lower_load(lower, node, 0, at));
-  byoc_loop_assign(b, count, byoc_loop_select(b, chosen, BYOC_LADD(b, count, byoc_loop_int(b, 1)), count));
-  byoc_emit_close(b, opened);
-  return count;
-}
-
-// NonMaxSuppression(...) → byoc::SuppressedRows(byoc::SuppressionOrder(...))
-static byoc_status_t expand_nms(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
-  *out_changed = false;
-  byoc_writer_t w = {.node = node};
-  byoc_node_t *order = byoc_write_many(&w, "byoc", "SuppressionOrder", node->operands, node->operand_count, 1,
-                                       node->attributes.items, node->attributes.count);
-  byoc_value_t *rows =
-      byoc_write_node(&w, "byoc", "SuppressedRows", order ? order->results[0] : NULL, NULL, NULL, NULL, 0);
-  return byoc_write_end(&w, rows, diag, out_changed);
-}
-
-#define HEAD(op_domain, op_name, version, least, most, results)                                                        \
-  .domain = op_domain, .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,            \
-  .min_outputs = 1, .max_outputs = results
 #define ROW(op_name, version, least, most, results, mask, elements, unread, function)                                  \
   {                                                                                                                    \
-    HEAD("", op_name, version, least, most, results),                                                                  \
-        .traits = BYOC_OP_HEAVY, .infer = infer_##function, .loops = loops_##function, .shape_operands = mask,         \
-        .shape_elements = elements, .by_shape = unread, .shape = shape_##function                                      \
+    .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,                 \
+    .min_outputs = 1, .max_outputs = results, .traits = BYOC_OP_HEAVY, .infer = infer_##function,                      \
+    .loops = loops_##function, .shape_operands = mask, .shape_elements = elements, .by_shape = unread,                 \
+    .shape = shape_##function                                                                                          \
   }
-#define NMS(version)                                                                                                   \
-  { HEAD("", NonMaxSuppression, version, 2, 5, 1), .infer = infer_nms, .expand = expand_nms }
 
 const byoc_op_t byoc_ops_select[] = {
     ROW(TopK, 1, 1, 1, 2, 0, 0, 0, top_k),
@@ -445,11 +325,5 @@ const byoc_op_t byoc_ops_select[] = {
     ROW(Compress, 11, 2, 2, 1, 0, 1u << 1, 0, compress),
     ROW(NonZero, 9, 1, 1, 1, 0, 1, 0, non_zero),
     ROW(NonZero, 13, 1, 1, 1, 0, 1, 0, non_zero),
-    NMS(10),
-    NMS(11),
-    {HEAD("byoc", SuppressionOrder, 1, 2, 5, 1), .traits = BYOC_OP_HEAVY | BYOC_OP_OPAQUE, .infer = infer_nms_order,
-     .loops = loops_nms_order, .shape_operands = 1u << 2 | 1u << 3 | 1u << 4},
-    {HEAD("byoc", SuppressedRows, 1, 1, 1, 1), .traits = BYOC_OP_HEAVY | BYOC_OP_OPAQUE, .infer = infer_nms_rows,
-     .loops = loops_nms_rows, .shape = shape_nms_rows, .shape_elements = 1},
 };
 const size_t byoc_ops_select_count = sizeof byoc_ops_select / sizeof *byoc_ops_select;

@@ -2,11 +2,16 @@
 #ifndef BYOC_CORE_PASS_LAYOUTS_H_
 #define BYOC_CORE_PASS_LAYOUTS_H_
 
+#include "core/base/diag.h"
 #include "core/ir/graph.h"
 #include "core/target/target.h"
 
 // Does a rule of one of the targets name byoc::ToBlocked or byoc::FromBlocked?
 bool byoc_targets_take_layouts(const byoc_target_list_t *targets);
+
+// The pass propose-layouts for these targets. *out_changes, where it is not NULL: pairs that were put in.
+byoc_status_t byoc_propose_layouts(byoc_graph_module_t *module, const byoc_target_list_t *targets, byoc_diag_t *diag,
+                                   size_t *out_changes);
 
 // Elementwise, on tensors of rank 4: each operand has the shape of the result, or is a constant of one element or of
 // one a channel.

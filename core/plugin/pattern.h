@@ -30,4 +30,11 @@ typedef bool (*byoc_match_filter_t)(void *self, const byoc_node_t *node);
 bool byoc_pattern_match(const byoc_pattern_t *pattern, byoc_node_t *root, byoc_match_filter_t filter, void *filter_self,
                         byoc_match_t *match, bool *out_failed);
 
+// Is told of each way to match, optional operators taken before they are left out; the same nodes may come twice. True
+// ends the search, and the match stays.
+typedef bool (*byoc_match_visit_t)(void *self, const byoc_match_t *match);
+bool byoc_pattern_match_each(const byoc_pattern_t *pattern, byoc_node_t *root, byoc_match_filter_t filter,
+                             void *filter_self, byoc_match_t *match, byoc_match_visit_t visit, void *visit_self,
+                             bool *out_failed);
+
 #endif // BYOC_CORE_PLUGIN_PATTERN_H_

@@ -34,6 +34,8 @@ typedef struct matcher_t {
   byoc_node_t *root;
   byoc_match_filter_t filter;
   void *filter_self;
+  byoc_match_visit_t visit; // NULL: the first match will do
+  void *visit_self;
   int steps;
   bool failed; // out of memory
 } matcher_t;
@@ -188,7 +190,8 @@ static bool escapes(const byoc_match_t *match, const byoc_node_t *root) {
 }
 
 static bool accept_whole(const matcher_t *m) {
-  return contains(m->match, m->root) && !escapes(m->match, m->root);
+  if (!contains(m->match, m->root) || escapes(m->match, m->root)) return false;
+  return m->visit == NULL || m->visit(m->visit_self, m->match);
 }
 
 static bool take_node(matcher_t *m, const goal_t *goal) {
@@ -391,13 +394,24 @@ static bool solve(matcher_t *m, const goal_t *goal) {
   return solve(m, &without);
 }
 
-bool byoc_pattern_match(const byoc_pattern_t *pattern, byoc_node_t *root, byoc_match_filter_t filter, void *filter_self,
-                        byoc_match_t *match, bool *out_failed) {
+bool byoc_pattern_match_each(const byoc_pattern_t *pattern, byoc_node_t *root, byoc_match_filter_t filter,
+                             void *filter_self, byoc_match_t *match, byoc_match_visit_t visit, void *visit_self,
+                             bool *out_failed) {
   match->nodes.count = match->bindings.count = match->constants.count = 0;
-  matcher_t m = {.match = match, .root = root, .filter = filter, .filter_self = filter_self};
+  matcher_t m = {.match = match,
+                 .root = root,
+                 .filter = filter,
+                 .filter_self = filter_self,
+                 .visit = visit,
+                 .visit_self = visit_self};
   const goal_t whole = {.pattern = pattern, .value = root->result_count > 0 ? root->results[0] : NULL};
   const bool matched = solve(&m, &whole);
   *out_failed = m.failed;
   if (!matched) rewind_match(&m, (mark_t){0});
   return matched;
+}
+
+bool byoc_pattern_match(const byoc_pattern_t *pattern, byoc_node_t *root, byoc_match_filter_t filter, void *filter_self,
+                        byoc_match_t *match, bool *out_failed) {
+  return byoc_pattern_match_each(pattern, root, filter, filter_self, match, NULL, NULL, out_failed);
 }

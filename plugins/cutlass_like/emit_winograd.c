@@ -16,7 +16,7 @@ static void emit_tiles(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, c
                                   .b_padded = true,
                                   .b_packed = true,
                                   .b_whole = true,
-                                  .c_row = sizes->panel,
+                                  .c_row = sizes->product_row,
                                   .ahead = byoc_cutlass_ceil_div(sizes->panel, tiles)};
   byoc_cutlass_names_t own = {0};
   byoc_cutlass_epilogue_t none = {.alpha = 1.0f};
@@ -59,12 +59,17 @@ void byoc_cutlass_emit_winograd(byoc_cutlass_text_t *text, byoc_cutlass_names_t 
   byoc_cutlass_define(text, names, "WEIGHT_PANEL", sizes.panel);
   byoc_cutlass_define(text, names, "PATCH_ROW", sizes.patch_row);
   byoc_cutlass_define(text, names, "PATCH_STEP", sizes.patch_step);
+  byoc_cutlass_define(text, names, "PRODUCT_ROW", sizes.product_row);
   byoc_cutlass_define(text, names, "PRODUCT_STEP", sizes.product_step);
+  byoc_cutlass_define(text, names, "PASS_PANELS", plan->pass_panels);
+  byoc_cutlass_define(text, names, "IN_LANES", problem->conv.in_blocked ? BYOC_CUTLASS_BLOCK : 1);
+  byoc_cutlass_define(text, names, "OUT_LANES", problem->conv.out_blocked ? BYOC_CUTLASS_BLOCK : 1);
   byoc_cutlass_define_text(text, names, "WINOGRAD_INPUT", "",
                            plan->edge == 2 ? "winograd_input_2" : "winograd_input_4");
   byoc_cutlass_define_text(text, names, "WINOGRAD_OUTPUT", "",
                            plan->edge == 2 ? "winograd_output_2" : "winograd_output_4");
   emit_tiles(text, names, &sizes, plan);
-  byoc_cutlass_emit_epilogue(text, names, &problem->epilogue, "BIAS_OF_ROW");
+  byoc_cutlass_emit_epilogue(text, names, &problem->epilogue,
+                             problem->conv.out_blocked ? "BIAS_OF_COLUMN" : "BIAS_OF_ROW");
   BYOC_CUTLASS_ADD_TEMPLATE(text, winograd);
 }

@@ -144,11 +144,11 @@ void byoc_cutlass_plan_default(const byoc_cutlass_problem_t *problem, byoc_cutla
     byoc_cutlass_words_plan(problem, out_plan);
     return;
   }
+  if (winograd && byoc_cutlass_winograd_choose(problem, out_plan)) return;
   if ((problem->conv.in_blocked || problem->conv.out_blocked) && byoc_cutlass_direct_fits(problem)) {
     byoc_cutlass_direct_plan(problem, out_plan);
     return;
   }
-  if (winograd && byoc_cutlass_winograd_choose(problem, out_plan)) return;
   if (problem->kind == BYOC_CUTLASS_CONV)
     plan_conv(problem, out_plan);
   else

@@ -6,7 +6,7 @@
 static bool plan_equal(const byoc_cutlass_plan_t *a, const byoc_cutlass_plan_t *b) {
   return a->form == b->form && a->transposed == b->transposed && a->direct == b->direct && a->rows == b->rows &&
          a->lines == b->lines && a->vectors == b->vectors && a->edge == b->edge && a->block_depth == b->block_depth &&
-         a->block_panels == b->block_panels;
+         a->block_panels == b->block_panels && a->pass_panels == b->pass_panels;
 }
 
 static size_t plan_push(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t plan, byoc_cutlass_plan_t *plans,
@@ -55,7 +55,13 @@ static size_t push_winograd(const byoc_cutlass_problem_t *problem, byoc_cutlass_
   for (int32_t edge = 4; edge >= 2; edge -= 2) {
     (void)byoc_cutlass_winograd_plan(problem, edge, &plan);
     count = plan_push(problem, plan, plans, count, capacity);
-    int32_t rows = plan.block_panels, most = (int32_t)byoc_cutlass_ceil_div(problem->conv.out_h, edge);
+    int64_t panels = byoc_cutlass_ceil_div(problem->conv.out, plan.vectors * byoc_cutlass_isa_lanes(plan.isa));
+    int32_t rows = plan.block_panels,
+            most = (int32_t)(byoc_cutlass_ceil_div(problem->conv.out_h, edge) * problem->conv.batch);
+    int32_t together = plan.pass_panels;
+    plan.pass_panels = together > 1 ? 1 : (int32_t)panels;
+    count = plan_push(problem, plan, plans, count, capacity);
+    plan.pass_panels = together;
     for (int32_t half = 1; half <= 4; half *= 2) {
       plan.block_panels = (rows * half + 1) / 2;
       if (half != 2 && plan.block_panels <= most) count = plan_push(problem, plan, plans, count, capacity);
@@ -89,8 +95,8 @@ size_t byoc_cutlass_plan_candidates(const byoc_cutlass_problem_t *problem, byoc_
   size_t count = plan_push(problem, plan, plans, 0, capacity);
   if (plan.form == BYOC_CUTLASS_FORM_WORDS) return count;
   if (byoc_cutlass_direct_fits(problem)) count = push_direct(problem, plan, plans, count, capacity);
-  if (problem->conv.in_blocked || problem->conv.out_blocked) return count;
   if (winograd && byoc_cutlass_winograd_fits(problem)) count = push_winograd(problem, plan, plans, count, capacity);
+  if (problem->conv.in_blocked || problem->conv.out_blocked) return count;
   if (plan.form == BYOC_CUTLASS_FORM_WINOGRAD) {
     byoc_cutlass_plan_default(problem, isa, slots, false, &plan);
     count = plan_push(problem, plan, plans, count, capacity);

@@ -139,6 +139,7 @@ typedef struct byoc_cutlass_plan_t {
   int32_t block_depth;  // terms summed between two visits of the result
   int32_t block_panels; // panels of the moving operand in the cache at once; winograd: rows of squares; direct:
                         // rows of tiles, or tiles where pixels are counted through
+  int32_t pass_panels;  // winograd: panels of weights multiplied in one pass over the patches
   int32_t edge;         // winograd: outputs along a side of a square, 2 or 4
   int32_t slots;        // shares at most
 } byoc_cutlass_plan_t;

@@ -9,7 +9,8 @@ bool byoc_cutlass_winograd_fits(const byoc_cutlass_problem_t *problem) {
   const byoc_cutlass_conv_t *conv = &problem->conv;
   return problem->kind == BYOC_CUTLASS_CONV && conv->kernel_h == 3 && conv->kernel_w == 3 && conv->stride_h == 1 &&
          conv->stride_w == 1 && conv->dilation_h == 1 && conv->dilation_w == 1 && conv->pad_top >= 0 &&
-         conv->pad_left >= 0 && conv->in >= 4 && conv->out >= 4;
+         conv->pad_left >= 0 && conv->in >= 4 && conv->out >= 4 &&
+         !(conv->in_blocked && conv->in % BYOC_CUTLASS_BLOCK) && !(conv->out_blocked && conv->out % BYOC_CUTLASS_BLOCK);
 }
 
 void byoc_cutlass_winograd_sizes(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,
@@ -19,7 +20,7 @@ void byoc_cutlass_winograd_sizes(const byoc_cutlass_problem_t *problem, const by
   byoc_cutlass_winograd_t *w = out_sizes;
   w->points = (edge + 2) * (edge + 2);
   w->squares_w = byoc_cutlass_ceil_div(conv->out_w, edge);
-  w->squares_h = byoc_cutlass_ceil_div(conv->out_h, edge);
+  w->squares_h = byoc_cutlass_ceil_div(conv->out_h, edge) * conv->batch;
   w->squares = w->squares_w * plan->block_panels;
   w->last_squares = w->squares_w *
                     (w->squares_h - (byoc_cutlass_ceil_div(w->squares_h, plan->block_panels) - 1) * plan->block_panels);
@@ -28,9 +29,10 @@ void byoc_cutlass_winograd_sizes(const byoc_cutlass_problem_t *problem, const by
   // One vector more than needed, so that neither rows nor planes lie a multiple of a cache way apart.
   w->patch_row = byoc_cutlass_ceil_div(conv->in, lanes) * lanes + lanes;
   w->patch_step = w->squares * w->patch_row + lanes;
-  w->product_step = w->squares * w->panel + lanes;
-  int64_t gathered = (plan->block_panels * edge + 2) * (w->squares_w * edge + 2);
-  int64_t scattered = edge * edge * w->squares_w + 1; // reads one vector past the end
+  w->product_row = w->panel * plan->pass_panels + (plan->pass_panels > 1 ? lanes : 0);
+  w->product_step = w->squares * w->product_row + lanes;
+  int64_t gathered = conv->in_blocked ? w->points : (plan->block_panels * edge + 2) * (w->squares_w * edge + 2);
+  int64_t scattered = conv->out_blocked ? 0 : edge * edge * w->squares_w + 1; // reads one vector past the end
   w->strip = (gathered > scattered ? gathered : scattered) * lanes;
 }
 
@@ -69,16 +71,21 @@ void byoc_cutlass_winograd_pack(const byoc_cutlass_problem_t *problem, const byo
   const byoc_cutlass_conv_t *conv = &problem->conv;
   byoc_cutlass_winograd_t w;
   byoc_cutlass_winograd_sizes(problem, plan, &w);
-  for (int64_t group = 0; group < conv->groups; ++group)
-    for (int64_t p = 0; p < w.weight_panels; ++p, packed += w.points * conv->in * w.panel)
+  int64_t block = conv->in * w.panel; // one point of one panel
+  for (int64_t group = 0; group < conv->groups; ++group, packed += w.weight_panels * w.points * block)
+    for (int64_t p = 0; p < w.weight_panels; ++p) {
+      int64_t pass = p / plan->pass_panels * plan->pass_panels, left = w.weight_panels - pass;
+      int64_t wide = left < plan->pass_panels ? left : plan->pass_panels;
+      float *to = packed + (pass * w.points + p - pass) * block;
       for (int64_t o = 0; o < w.panel; ++o)
         for (int64_t i = 0; i < conv->in; ++i) {
           double points[36] = {0};
           int64_t channel = p * w.panel + o;
           if (channel < conv->out)
             transform_filter(weights + ((group * conv->out + channel) * conv->in + i) * 9, plan->edge, points);
-          for (int64_t t = 0; t < w.points; ++t) packed[(t * conv->in + i) * w.panel + o] = (float)points[t];
+          for (int64_t t = 0; t < w.points; ++t) to[t * wide * block + i * w.panel + o] = (float)points[t];
         }
+    }
 }
 
 // Vectors in a panel of output channels: few enough lanes without a channel, two where that costs nothing.
@@ -92,7 +99,8 @@ double byoc_cutlass_winograd_plan(const byoc_cutlass_problem_t *problem, int32_t
   const byoc_cutlass_conv_t *conv = &problem->conv;
   int32_t lanes = byoc_cutlass_isa_lanes(plan->isa);
   int64_t points = (edge + 2) * (edge + 2), in_vectors = byoc_cutlass_ceil_div(conv->in, lanes);
-  int64_t squares_w = byoc_cutlass_ceil_div(conv->out_w, edge), squares_h = byoc_cutlass_ceil_div(conv->out_h, edge);
+  int64_t squares_w = byoc_cutlass_ceil_div(conv->out_w, edge);
+  int64_t squares_h = byoc_cutlass_ceil_div(conv->out_h, edge) * conv->batch;
   plan->form = BYOC_CUTLASS_FORM_WINOGRAD;
   plan->edge = edge;
   plan->transposed = plan->direct = false;
@@ -108,16 +116,22 @@ double byoc_cutlass_winograd_plan(const byoc_cutlass_problem_t *problem, int32_t
   if (rows > squares_h) rows = squares_h;
   rows = byoc_cutlass_ceil_div(squares_h, byoc_cutlass_ceil_div(squares_h, rows));
   plan->block_panels = (int32_t)rows;
+  // Where the patches of a block outgrow the cache they are read once, for all panels.
+  int64_t panels = byoc_cutlass_ceil_div(conv->out, plan->vectors * lanes);
+  bool large = rows * squares_w * points * in_vectors * lanes * (int64_t)sizeof(float) > 600 * 1024;
+  plan->pass_panels = large ? (int32_t)panels : 1;
   int32_t most = byoc_cutlass_isa_sums(plan->isa) / plan->vectors;
   plan->rows = byoc_cutlass_even_rows(rows * squares_w, most < 14 ? most : 14);
 
   // Cycles. Products run at nine tenths of two multiply-adds a cycle; the transforms of a square of one vector of
   // channels and the reading of weights from beyond the second-level cache at the rates measured on Cascade Lake.
   double patch_cycles = edge == 4 ? 330 : 150, square_cycles = edge == 4 ? 300 : 130, bytes_a_cycle = 5;
-  double all = (double)(conv->batch * conv->groups * squares_w * squares_h);
+  if (conv->in_blocked) patch_cycles *= 0.7;
+  if (conv->out_blocked) square_cycles *= 0.7;
+  double all = (double)(conv->groups * squares_w * squares_h);
   double out_vectors = (double)(byoc_cutlass_ceil_div(conv->out, plan->vectors * lanes) * plan->vectors);
   double products = all * (double)(points * conv->in) * out_vectors / 2 / 0.9;
-  double blocks = (double)(conv->batch * byoc_cutlass_ceil_div(squares_h, rows));
+  double blocks = (double)byoc_cutlass_ceil_div(squares_h, rows);
   double weights = (double)(conv->groups * points * conv->in * 4 * lanes) * out_vectors;
   double reading = weights < 512 * 1024 ? 0 : weights * blocks / bytes_a_cycle;
   return fmax(products, reading) + 0.3 * fmin(products, reading) + all * (double)in_vectors * patch_cycles +
@@ -130,7 +144,9 @@ bool byoc_cutlass_winograd_choose(const byoc_cutlass_problem_t *problem, byoc_cu
   int32_t lanes = byoc_cutlass_isa_lanes(plan->isa);
   double weights = 9.0 * 4 * (double)(conv->groups * conv->in * conv->out);
   double reading = weights < 512 * 1024 ? 0 : weights / 5;
-  double best = fmax((double)byoc_cutlass_macs(problem) / lanes / 2 / 0.7, reading);
+  // The share of the peak that the direct convolution reaches.
+  double direct = conv->in_blocked && conv->out_blocked ? 0.85 : 0.7;
+  double best = fmax((double)byoc_cutlass_macs(problem) / lanes / 2 / direct, reading);
   bool chosen = false;
   for (int32_t edge = 2; edge <= 4; edge += 2) {
     byoc_cutlass_plan_t other = *plan;

@@ -9,13 +9,14 @@
 // Sizes that template, packing and workspace agree on.
 typedef struct byoc_cutlass_winograd_t {
   int64_t points;               // products of one square
-  int64_t squares_w, squares_h; // squares of the output
+  int64_t squares_w, squares_h; // squares of the output; rows are counted through all images
   int64_t squares;              // of a block
   int64_t last_squares;         // of the last block
   int64_t panel;                // output channels of a panel, lanes without a channel included
   int64_t weight_panels;
-  int64_t patch_row, patch_step, product_step; // floats between squares, and between points
-  int64_t strip;                               // floats of the strip
+  int64_t patch_row, patch_step;     // floats between squares, and between points
+  int64_t product_row, product_step; // the same of the products
+  int64_t strip;                     // floats of the strip
 } byoc_cutlass_winograd_t;
 
 // Whether the template can compute the problem.
@@ -33,7 +34,7 @@ void byoc_cutlass_winograd_sizes(const byoc_cutlass_problem_t *problem, const by
 // Floats of one share's workspace.
 int64_t byoc_cutlass_winograd_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
 
-// [GROUPS][panel][point][in][out of the panel], transformed in double precision.
+// [GROUPS][pass][point][panel of the pass][in][out of the panel], transformed in double precision.
 size_t byoc_cutlass_winograd_packed_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
 void byoc_cutlass_winograd_pack(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,
                                 const float *weights, float *packed);

@@ -12,7 +12,7 @@
 #include "problem.h"
 #include "tests/support/support.h"
 
-enum { MOST_PLANS = 1024, PLANS_PER_PROBLEM = 4, SLOTS = 3 };
+enum { MOST_PLANS = 1024, SLOTS = 3 };
 
 // Memory that ends at the end of a page, but for `alignment`; the next page is forbidden.
 typedef struct buffer_t {
@@ -239,9 +239,14 @@ static uint32_t check_problem(const char *name, const byoc_cutlass_problem_t *pr
   for (byoc_cutlass_isa_t isa = 0; isa < BYOC_CUTLASS_ISA_COUNT; ++isa) {
     if (!runs_here(isa)) continue;
     size_t count = byoc_cutlass_plan_candidates(problem, isa, SLOTS, true, plans, MOST_PLANS), kept = 0;
-    // The first few differ in algorithm, the rest in blocking.
-    for (size_t i = 0; i < count && kept < PLANS_PER_PROBLEM; i += i < 3 ? 1 : 1 + count / PLANS_PER_PROBLEM)
-      plans[kept++] = plans[i];
+    // The default, one plan of each algorithm, and the last of the default's, which differs most in blocking.
+    for (size_t i = 0, last = 0; i < count; ++i) {
+      bool met = false;
+      for (size_t k = 0; k < kept; ++k) met = met || (plans[k].form == plans[i].form && plans[k].edge == plans[i].edge);
+      if (plans[i].form == plans[0].form && plans[i].edge == plans[0].edge) last = i;
+      if (!met) plans[kept++] = plans[i]; // kept <= i
+      if (i + 1 == count && last >= kept) plans[kept++] = plans[last];
+    }
     void *library = compile(folder, problem, isa, plans, kept);
     const byoc_packed_function_t *functions = (const byoc_packed_function_t *)dlsym(library, "plans");
     assert_non_null(functions);
@@ -326,14 +331,13 @@ static void test_strided(void **state) {
   assert_true(check_problem("depthwise", &problem) & 1u << BYOC_CUTLASS_FORM_DEPTHWISE);
 }
 
-// All mixtures of plain and blocked tensors that the channels allow.
-static void check_layouts(const char *name, byoc_cutlass_problem_t problem) {
-  for (int layout = 0; layout < 4; ++layout) {
+// The mixtures of plain and blocked tensors that the channels allow.
+static void check_layouts(const char *name, byoc_cutlass_problem_t problem, uint32_t form) {
+  for (int layout = 1; layout < 4; ++layout) {
     problem.conv.in_blocked = layout & 1, problem.conv.out_blocked = layout >> 1;
     if (problem.conv.in_blocked && problem.conv.in % BYOC_CUTLASS_BLOCK) continue;
     if (problem.conv.out_blocked && problem.conv.out % BYOC_CUTLASS_BLOCK) continue;
-    uint32_t forms = check_problem(name, &problem);
-    if (layout > 0) assert_true(forms & (1u << BYOC_CUTLASS_FORM_DIRECT | 1u << BYOC_CUTLASS_FORM_DEPTHWISE));
+    assert_true(check_problem(name, &problem) & 1u << form);
   }
 }
 
@@ -343,19 +347,26 @@ static void test_blocked(void **state) {
   byoc_cutlass_problem_t problem = conv(2, 1, 48, 48, 9, 11, 1, 1, 0);
   problem.epilogue.has_residual = true;
   problem.epilogue.activation = BYOC_CUTLASS_ACT_RELU;
-  check_layouts("blocked pointwise", problem);
+  check_layouts("blocked pointwise", problem, BYOC_CUTLASS_FORM_DIRECT);
   problem = conv(1, 1, 32, 64, 15, 17, 1, 2, 0);
-  check_layouts("blocked strided pointwise", problem);
-  problem = conv(1, 2, 16, 80, 7, 7, 3, 1, 1); // tiles of several rows
-  problem.epilogue.has_residual = true;
-  check_layouts("blocked groups", problem);
+  check_layouts("blocked strided pointwise", problem, BYOC_CUTLASS_FORM_DIRECT);
   problem = conv(2, 1, 16, 32, 31, 37, 3, 2, 1);
-  check_layouts("blocked strided", problem);
-  problem = conv(1, 1, 32, 32, 20, 18, 5, 1, 0);
-  problem.conv.dilation_h = 2, problem.conv.out_h = 12;
-  check_layouts("blocked without padding", problem);
-  problem = conv(1, 1, 3, 64, 45, 33, 7, 2, 3);
-  check_layouts("blocked first layer", problem);
+  check_layouts("blocked strided", problem, BYOC_CUTLASS_FORM_DIRECT);
+  problem = conv(1, 1, 32, 32, 16, 14, 5, 1, 0);
+  problem.conv.dilation_h = 2, problem.conv.out_h = 8;
+  check_layouts("blocked without padding", problem, BYOC_CUTLASS_FORM_DIRECT);
+  problem = conv(1, 1, 3, 64, 25, 33, 7, 2, 3);
+  check_layouts("blocked first layer", problem, BYOC_CUTLASS_FORM_DIRECT);
+}
+
+static void test_blocked_winograd(void **state) {
+  (void)state;
+  // Groups; several images in one block; squares that reach beyond the picture.
+  byoc_cutlass_problem_t problem = conv(3, 2, 16, 48, 7, 7, 3, 1, 1);
+  problem.epilogue.has_residual = true;
+  check_layouts("blocked groups", problem, BYOC_CUTLASS_FORM_WINOGRAD);
+  problem = conv(1, 1, 32, 80, 13, 18, 3, 1, 1);
+  check_layouts("blocked squares", problem, BYOC_CUTLASS_FORM_WINOGRAD);
 }
 
 static void test_matrices(void **state) {
@@ -379,7 +390,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_winograd),  cmocka_unit_test(test_winograd_forbidden),
       cmocka_unit_test(test_pointwise), cmocka_unit_test(test_strided),
-      cmocka_unit_test(test_blocked),   cmocka_unit_test(test_matrices),
+      cmocka_unit_test(test_blocked),   cmocka_unit_test(test_blocked_winograd),
+      cmocka_unit_test(test_matrices),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -196,6 +196,10 @@ static byoc_status_t choose_placing(const byoc_session_options_t *options, byoc_
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--plan takes collage, greedy or a FILE.json, not '%s'",
                            out_placing->plan);
   }
+  out_placing->plain_layouts = options->layout != NULL && strcmp(options->layout, "plain") == 0;
+  if (options->layout != NULL && !out_placing->plain_layouts && strcmp(options->layout, "blocked") != 0) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--layout takes blocked or plain, not '%s'", options->layout);
+  }
   if (options->cost == NULL || strcmp(options->cost, "measure") == 0) return BYOC_OK;
   out_placing->cost = BYOC_COST_ESTIMATE;
   if (strcmp(options->cost, "estimate") == 0) return BYOC_OK;

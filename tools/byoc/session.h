@@ -15,20 +15,22 @@ typedef struct byoc_session_options_t {
   const char *cost;       // "measure" or "estimate"
   double cost_budget_s;   // 0: the default
   int64_t cost_threads;   // of the contexts that costs are for; 0: 1
+  const char *layout;     // "blocked" (where the targets take such) or "plain"; NULL: blocked
   bool greedy_by_default; // for subcommands that are not about speed
 } byoc_session_options_t;
 
-#define BYOC_TARGET_ROWS(options)                                                                                      \
-  {"target", 't', BYOC_OPT_LIST, &(options).targets, "TARGET", "targets in order of preference: 'cutlass; c -O=2'"},   \
-      {"plugin", 0, BYOC_OPT_LIST, &(options).plugins, "FILE", "load this plugin too"},                                \
-      {"dim", 0, BYOC_OPT_LIST, &(options).dims, "NAME=VALUE", "give a symbolic dimension its value"},                 \
-      {"plan", 0, BYOC_OPT_TEXT, &(options).plan, "PLAN", "collage (least cost), greedy, or a saved plan: FILE.json"}, \
-      {"cost", 0, BYOC_OPT_TEXT, &(options).cost, "HOW", "of collage: measure (default) or estimate"},                 \
-      {"cost-budget", 0, BYOC_OPT_NUMBER, &(options).cost_budget_s, "SECONDS", "for measuring parts (default 40)"},    \
-      {"print-after",          0,      BYOC_OPT_TEXT,                                                                  \
-       &(options).print_after, "PASS", "print the module after a pass, or after 'all'"},                               \
-  {                                                                                                                    \
-    "verbose", 'v', BYOC_OPT_FLAG, &(options).verbose, "", "tell what is done"                                         \
+#define BYOC_TARGET_ROWS(options)                                                                                        \
+  {"target", 't', BYOC_OPT_LIST, &(options).targets, "TARGET", "targets in order of preference: 'cutlass; c -O=2'"},     \
+      {"plugin", 0, BYOC_OPT_LIST, &(options).plugins, "FILE", "load this plugin too"},                                  \
+      {"dim", 0, BYOC_OPT_LIST, &(options).dims, "NAME=VALUE", "give a symbolic dimension its value"},                   \
+      {"plan", 0, BYOC_OPT_TEXT, &(options).plan, "PLAN", "collage (least cost), greedy, or a saved plan: FILE.json"},   \
+      {"cost", 0, BYOC_OPT_TEXT, &(options).cost, "HOW", "of collage: measure (default) or estimate"},                   \
+      {"cost-budget", 0, BYOC_OPT_NUMBER, &(options).cost_budget_s, "SECONDS", "for measuring parts (default 40)"},      \
+      {"layout", 0, BYOC_OPT_TEXT, &(options).layout, "HOW", "between regions: blocked (default) where it pays, plain"}, \
+      {"print-after",          0,      BYOC_OPT_TEXT,                                                                    \
+       &(options).print_after, "PASS", "print the module after a pass, or after 'all'"},                                 \
+  {                                                                                                                      \
+    "verbose", 'v', BYOC_OPT_FLAG, &(options).verbose, "", "tell what is done"                                           \
   }
 
 typedef struct byoc_session_t {

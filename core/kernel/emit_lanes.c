@@ -1,0 +1,177 @@
+// Loops over the elements of small local arrays, such as the sums of a register tile: written in vectors of the
+// processor's width. Compilers then see each array as a few registers, where after vectorising plain loops they load
+// and store it at each turn of the loop outside.
+#include "core/ir/loop_range.h"
+#include "core/kernel/emit.h"
+
+// Elements of the widest registers, and of arrays that may be held in a few of them.
+enum { MOST_LANES = 16, MOST_ELEMENTS = 64 };
+
+static bool is_lane_type(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_F32 || dtype == BYOC_DTYPE_F64;
+}
+
+// Does the value differ from lane to lane?
+static bool varies(const byoc_loop_stmt_t *loop, const byoc_loop_expr_t *expr) {
+  if (byoc_loop_expr_reads(expr, loop->loop.variable)) return true;
+  const byoc_loop_stmt_t *body = loop->loop.body;
+  for (size_t i = 0; i < body->block.statements.count; ++i) {
+    const byoc_loop_stmt_t *stmt = body->block.statements.data[i];
+    if (stmt->kind == BYOC_LOOP_LET && byoc_loop_expr_reads(expr, stmt->assign.variable) &&
+        varies(loop, stmt->assign.value)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool fits_value(const byoc_loop_stmt_t *loop, const byoc_loop_expr_t *expr, byoc_dtype_t dtype) {
+  if (expr->dtype != dtype) return false;
+  if (!varies(loop, expr)) return true;
+  switch (expr->kind) {
+  case BYOC_LOOP_VARIABLE:
+    return true;
+  case BYOC_LOOP_LOAD:
+    return expr->load.buffer->dtype == dtype && byoc_loop_steps_by_one(expr->load.index, loop->loop.variable);
+  case BYOC_LOOP_OP:
+    switch (expr->op.op) {
+    case BYOC_LOOP_OP_ADD:
+    case BYOC_LOOP_OP_SUB:
+    case BYOC_LOOP_OP_MUL:
+    case BYOC_LOOP_OP_DIV:
+      return fits_value(loop, expr->op.operands[0], dtype) && fits_value(loop, expr->op.operands[1], dtype);
+    default:
+      return false;
+    }
+  default:
+    return false;
+  }
+}
+
+// A loop of whole vectors, all of one type, that stores to a local array; that type, or BYOC_DTYPE_NONE.
+static byoc_dtype_t lane_type(const byoc_loop_stmt_t *loop) {
+  int64_t begin, end;
+  if (loop->loop.kind != BYOC_LOOP_VECTOR || !byoc_loop_is_int(loop->loop.begin, &begin) || begin != 0 ||
+      !byoc_loop_is_int(loop->loop.end, &end) || end % MOST_LANES != 0 || end > MOST_ELEMENTS) {
+    return BYOC_DTYPE_NONE;
+  }
+  const byoc_loop_stmt_t *body = loop->loop.body;
+  byoc_dtype_t dtype = BYOC_DTYPE_NONE;
+  bool is_local = false;
+  for (size_t i = 0; i < body->block.statements.count; ++i) {
+    const byoc_loop_stmt_t *stmt = body->block.statements.data[i];
+    const byoc_loop_expr_t *value = NULL;
+    if (stmt->kind == BYOC_LOOP_STORE) {
+      value = stmt->store.value;
+      if (stmt->store.buffer->dtype != value->dtype) return BYOC_DTYPE_NONE;
+      if (!byoc_loop_steps_by_one(stmt->store.index, loop->loop.variable)) return BYOC_DTYPE_NONE;
+      is_local |= stmt->store.buffer->kind == BYOC_LOOP_BUFFER_LOCAL;
+    } else if (stmt->kind == BYOC_LOOP_LET && !stmt->assign.variable->is_mutable) {
+      value = stmt->assign.value;
+      if (!varies(loop, value)) continue;
+    } else {
+      return BYOC_DTYPE_NONE;
+    }
+    if (dtype == BYOC_DTYPE_NONE) dtype = value->dtype;
+    if (!is_lane_type(dtype) || !fits_value(loop, value, dtype)) return BYOC_DTYPE_NONE;
+  }
+  return is_local ? dtype : BYOC_DTYPE_NONE;
+}
+
+typedef struct {
+  byoc_emitter_t *emitter;
+  const byoc_loop_stmt_t *loop;
+  const char *type; // of a vector
+} lanes_t;
+
+static void emit_place(const lanes_t *lanes, const char *prefix, const byoc_loop_buffer_t *buffer,
+                       const byoc_loop_expr_t *index) {
+  byoc_string_appendf(lanes->emitter->out, "*(%s%s *)&%s[", prefix, lanes->type, buffer->name);
+  byoc_emit_expr(lanes->emitter, index, BYOC_C_CONDITIONAL);
+  byoc_string_append(lanes->emitter->out, "]");
+}
+
+// Scalars stay scalars: the compiler spreads them where they meet a vector.
+static void emit_value(const lanes_t *lanes, const byoc_loop_expr_t *expr) {
+  static const char *const symbols[] = {
+      [BYOC_LOOP_OP_ADD] = " + ", [BYOC_LOOP_OP_SUB] = " - ", [BYOC_LOOP_OP_MUL] = " * ", [BYOC_LOOP_OP_DIV] = " / "};
+  byoc_string_t *out = lanes->emitter->out;
+  if (expr->kind == BYOC_LOOP_VARIABLE || !varies(lanes->loop, expr)) {
+    byoc_emit_expr(lanes->emitter, expr, BYOC_C_PRIMARY);
+  } else if (expr->kind == BYOC_LOOP_LOAD) {
+    emit_place(lanes, "const ", expr->load.buffer, expr->load.index);
+  } else {
+    byoc_string_append(out, "(");
+    emit_value(lanes, expr->op.operands[0]);
+    byoc_string_append(out, symbols[expr->op.op]);
+    emit_value(lanes, expr->op.operands[1]);
+    byoc_string_append(out, ")");
+  }
+}
+
+static void emit_statement(const lanes_t *lanes, const byoc_loop_stmt_t *stmt, int indent) {
+  byoc_emitter_t *emitter = lanes->emitter;
+  bool is_store = stmt->kind == BYOC_LOOP_STORE;
+  const byoc_loop_expr_t *value = is_store ? stmt->store.value : stmt->assign.value;
+  const void *target = is_store ? (const void *)stmt->store.buffer : stmt->assign.variable;
+  bool is_read = byoc_pointer_map_find(emitter->read, target);
+  if (!is_read && (!is_store || stmt->store.buffer->kind == BYOC_LOOP_BUFFER_LOCAL)) return;
+  if (!is_store && !varies(lanes->loop, value)) {
+    byoc_emit_stmt(emitter, stmt, indent);
+    return;
+  }
+  byoc_string_indent(emitter->out, indent);
+  if (is_store)
+    emit_place(lanes, "", stmt->store.buffer, stmt->store.index);
+  else
+    byoc_string_appendf(emitter->out, "const %s %s", lanes->type, stmt->assign.variable->name);
+  byoc_string_append(emitter->out, " = ");
+  emit_value(lanes, value);
+  if (!varies(lanes->loop, value)) byoc_string_appendf(emitter->out, " - (%s){0}", lanes->type);
+  byoc_string_append(emitter->out, ";\n");
+}
+
+bool byoc_emit_lane_loop(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int indent) {
+  byoc_dtype_t dtype = lane_type(loop);
+  if (dtype == BYOC_DTYPE_NONE) return false;
+  int64_t end = 0;
+  byoc_loop_is_int(loop->loop.end, &end);
+  bool is_double = dtype == BYOC_DTYPE_F64;
+  const lanes_t lanes = {emitter, loop, is_double ? "byoc_lanes_f64_t" : "byoc_lanes_f32_t"};
+  const char *name = loop->loop.variable->name;
+  emitter->uses_lanes = emitter->uses_unroll = true;
+  byoc_string_indent(emitter->out, indent);
+  byoc_string_appendf(emitter->out, "BYOC_UNROLL(%d)\n", MOST_ELEMENTS);
+  byoc_string_indent(emitter->out, indent);
+  byoc_string_appendf(emitter->out, "for (int64_t %s = 0; %s < %lld; %s += BYOC_LANES(%s)) {\n", name, name,
+                      (long long)end, name, is_double ? "double" : "float");
+  const byoc_loop_stmt_t *body = loop->loop.body;
+  for (size_t i = 0; i < body->block.statements.count; ++i) {
+    emit_statement(&lanes, body->block.statements.data[i], indent + 2);
+  }
+  byoc_string_indent(emitter->out, indent);
+  byoc_string_append(emitter->out, "}\n");
+  return true;
+}
+
+void byoc_emit_lanes_prelude(byoc_string_t *out) {
+  byoc_string_append(out, "// As many elements as a register holds, at any address.\n"
+                          "#if defined(__AVX512F__)\n"
+                          "#define BYOC_REGISTER_BYTES 64\n"
+                          "#elif defined(__AVX__)\n"
+                          "#define BYOC_REGISTER_BYTES 32\n"
+                          "#else\n"
+                          "#define BYOC_REGISTER_BYTES 16\n"
+                          "#endif\n"
+                          "#if defined(__GNUC__)\n"
+                          "typedef float byoc_lanes_f32_t\n"
+                          "    __attribute__((vector_size(BYOC_REGISTER_BYTES), aligned(sizeof(float)), may_alias));\n"
+                          "typedef double byoc_lanes_f64_t\n"
+                          "    __attribute__((vector_size(BYOC_REGISTER_BYTES), aligned(sizeof(double)), may_alias));\n"
+                          "#define BYOC_LANES(type) (int64_t)(BYOC_REGISTER_BYTES / sizeof(type))\n"
+                          "#else\n"
+                          "typedef float byoc_lanes_f32_t;\n"
+                          "typedef double byoc_lanes_f64_t;\n"
+                          "#define BYOC_LANES(type) 1\n"
+                          "#endif\n\n");
+}

@@ -1,0 +1,228 @@
+// NonMaxSuppression: the best boxes of each class, less those that overlap better ones. How many there are depends on
+// the data. Two steps: which boxes are chosen, and the rows of the result.
+#include <math.h>
+
+#include "core/ops/heap.h"
+#include "core/ops/write.h"
+
+#define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
+
+enum { NMS_BOXES, NMS_SCORES, NMS_MOST, NMS_OVERLAP, NMS_SCORE };
+
+static byoc_status_t infer_nms(byoc_infer_t *infer) {
+  for (uint32_t i = 0; i < 2; ++i) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, byoc_dtype_is_float, "a float tensor"));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, i, 3, 3));
+  }
+  const byoc_type_t *boxes = byoc_operand_type(infer->node, 0);
+  if (byoc_is_ranked(boxes)) BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 0, 2, byoc_dim_constant(4)));
+  bool failed = false;
+  byoc_dim_t dims[] = {byoc_infer_unknown_dim(infer, &failed), byoc_dim_constant(3)};
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  return byoc_infer_set(infer, 0, BYOC_DTYPE_I64, 2, dims);
+}
+
+// A box as corners: y1, x1, y2, x2 in any order of the corners, or centre x, y and width, height.
+static void load_box(byoc_lower_t *lower, const byoc_node_t *node, const byoc_loop_expr_t *image,
+                     const byoc_loop_expr_t *box, const byoc_loop_expr_t *low[2], const byoc_loop_expr_t *high[2]) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  bool centred = byoc_attributes_int(&node->attributes, "center_point_box", 0) != 0;
+  const byoc_loop_expr_t *c[4];
+  for (int32_t i = 0; i < 4; ++i) {
+    const byoc_loop_expr_t *at[] = {image, box, byoc_loop_int(b, i)};
+    c[i] = byoc_loop_let(b, "corner", byoc_emit_load(lower, node, NMS_BOXES, at));
+  }
+  for (int32_t d = 0; d < 2; ++d) {
+    if (centred) {
+      const byoc_loop_expr_t *half = BYOC_LMUL(b, c[2 + d], byoc_loop_const(b, c[0]->dtype, 0.5));
+      low[d] = BYOC_LSUB(b, c[d], half);
+      high[d] = BYOC_LADD(b, c[d], half);
+    } else {
+      low[d] = BYOC_LMIN(b, c[d], c[2 + d]);
+      high[d] = BYOC_LMAX(b, c[d], c[2 + d]);
+    }
+    low[d] = byoc_loop_let(b, "low", low[d]);
+    high[d] = byoc_loop_let(b, "high", high[d]);
+  }
+}
+
+static byoc_status_t infer_nms_order(byoc_infer_t *infer) {
+  return byoc_infer_set_like(infer, 0, BYOC_DTYPE_I64, byoc_operand_type(infer->node, NMS_SCORES));
+}
+
+typedef struct {
+  byoc_lower_t *lower;
+  const byoc_node_t *node;
+  byoc_dtype_t dtype;
+  const byoc_loop_expr_t *image, *class;
+} class_t;
+
+static const byoc_loop_expr_t *score_of(const class_t *class, const byoc_loop_expr_t *box) {
+  const byoc_loop_expr_t *at[] = {class->image, class->class, box};
+  return byoc_loop_let(byoc_lower_builder(class->lower), "score",
+                       byoc_emit_load(class->lower, class->node, NMS_SCORES, at));
+}
+
+// Of equal scores the first one comes first.
+static const byoc_loop_expr_t *is_better(const void *self, const byoc_loop_expr_t *x, const byoc_loop_expr_t *y) {
+  const class_t *class = self;
+  byoc_loop_builder_t *b = byoc_lower_builder(class->lower);
+  const byoc_loop_expr_t *a = score_of(class, x), *c = score_of(class, y);
+  return BIN(OR, BIN(LT, c, a), BIN(AND, BIN(EQ, a, c), BIN(LT, x, y)));
+}
+
+// Do two boxes overlap by more than `overlap`?  Without an intersection they do not, boxes of no size included.
+static const byoc_loop_expr_t *covers(const class_t *class, const byoc_loop_expr_t *const low[2],
+                                      const byoc_loop_expr_t *const high[2], const byoc_loop_expr_t *other,
+                                      const byoc_loop_expr_t *overlap) {
+  byoc_loop_builder_t *b = byoc_lower_builder(class->lower);
+  const byoc_loop_expr_t *other_low[2], *other_high[2], *nothing = byoc_loop_const(b, class->dtype, 0.0);
+  const byoc_loop_expr_t *shared = NULL, *area = NULL, *other_area = NULL;
+  load_box(class->lower, class->node, class->image, other, other_low, other_high);
+  for (int32_t d = 0; d < 2; ++d) {
+    const byoc_loop_expr_t *side =
+        BYOC_LSUB(b, BYOC_LMIN(b, high[d], other_high[d]), BYOC_LMAX(b, low[d], other_low[d]));
+    side = BYOC_LMAX(b, nothing, side);
+    const byoc_loop_expr_t *own = BYOC_LSUB(b, high[d], low[d]), *extent = BYOC_LSUB(b, other_high[d], other_low[d]);
+    shared = shared ? BYOC_LMUL(b, shared, side) : side;
+    area = area ? BYOC_LMUL(b, area, own) : own;
+    other_area = other_area ? BYOC_LMUL(b, other_area, extent) : extent;
+  }
+  shared = byoc_loop_let(b, "shared", shared);
+  const byoc_loop_expr_t *both = BYOC_LSUB(b, BYOC_LADD(b, area, other_area), shared);
+  return BIN(AND, BIN(LT, nothing, shared), BIN(LT, overlap, BIN(DIV, shared, both)));
+}
+
+// SuppressionOrder: for each class the boxes chosen, from its last place down, and NMS_NONE before them. Boxes leave a
+// heap by their scores, best first; one that overlaps none of those chosen is chosen too, and takes a place that the
+// heap has left.
+enum { NMS_NONE = -1 };
+
+static byoc_status_t loops_nms_order(byoc_lower_t *lower, const byoc_node_t *node) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *scores = node->operands[NMS_SCORES]->type;
+  byoc_dtype_t dtype = byoc_compute_dtype(scores->dtype);
+  const byoc_loop_buffer_t *order = NULL;
+  if (!byoc_lower_result_buffer(lower, node, 0, &order)) return BYOC_UNSUPPORTED;
+  const byoc_loop_expr_t *size = byoc_emit_dim(b, scores, 2), *zero = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1);
+  const byoc_loop_expr_t *most = zero, *overlap = byoc_loop_const(b, dtype, 0.0), *at[3];
+  const byoc_loop_expr_t *least = byoc_loop_const(b, dtype, -INFINITY);
+  if (byoc_has_operand(node, NMS_MOST)) most = byoc_loop_let(b, "most", byoc_emit_int(lower, node, NMS_MOST, 0));
+  if (byoc_has_operand(node, NMS_OVERLAP)) {
+    overlap = byoc_loop_let(b, "overlap", byoc_emit_as(b, dtype, byoc_emit_scalar(lower, node, NMS_OVERLAP)));
+  }
+  if (byoc_has_operand(node, NMS_SCORE)) {
+    least = byoc_loop_let(b, "least", byoc_emit_as(b, dtype, byoc_emit_scalar(lower, node, NMS_SCORE)));
+  }
+  int32_t opened = byoc_emit_open(b, scores, 0, 2, true, at);
+  const class_t class = {lower, node, dtype, at[0], at[1]};
+  const byoc_loop_expr_t *base = BYOC_LADD(b, BYOC_LMUL(b, at[0], byoc_emit_dim(b, scores, 1)), at[1]);
+  byoc_heap_t heap = {.b = b, .list = order, .step = one, .above = is_better, .self = &class};
+  heap.base = byoc_loop_let(b, "base", BYOC_LMUL(b, base, size));
+
+  const byoc_loop_expr_t *count = byoc_loop_mutable(b, "count", zero), *taken = byoc_loop_mutable(b, "taken", zero);
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, size);
+  byoc_loop_if(b, BIN(LT, least, score_of(&class, i)));
+  byoc_heap_store(&heap, count, i);
+  byoc_loop_assign(b, count, BYOC_LADD(b, count, one));
+  byoc_emit_close(b, 2);
+  byoc_heap_build(&heap, byoc_loop_let(b, "all", count));
+
+  byoc_loop_while(b, BIN(AND, BIN(LT, zero, count), BIN(LT, taken, most)));
+  const byoc_loop_expr_t *best = byoc_loop_let(b, "best", byoc_heap_load(&heap, zero)), *low[2], *high[2];
+  byoc_loop_assign(b, count, BYOC_LSUB(b, count, one));
+  byoc_heap_store(&heap, zero, byoc_heap_load(&heap, count));
+  byoc_loop_if(b, BIN(LT, zero, count));
+  byoc_heap_sift(&heap, zero, count);
+  byoc_loop_end(b);
+  load_box(lower, node, at[0], best, low, high);
+  const byoc_loop_expr_t *last = BYOC_LSUB(b, size, one), *checked = byoc_loop_mutable(b, "checked", zero);
+  const byoc_loop_expr_t *kept = byoc_loop_mutable(b, "kept", byoc_loop_const_int(b, BYOC_DTYPE_BOOL, true));
+  byoc_loop_while(b, BIN(AND, kept, BIN(LT, checked, taken)));
+  const byoc_loop_expr_t *chosen = byoc_loop_let(b, "chosen", byoc_heap_load(&heap, BYOC_LSUB(b, last, checked)));
+  byoc_loop_assign(b, kept, byoc_loop_unary(b, BYOC_LOOP_OP_NOT, covers(&class, low, high, chosen, overlap)));
+  byoc_loop_assign(b, checked, BYOC_LADD(b, checked, one));
+  byoc_loop_end(b);
+  byoc_loop_if(b, kept);
+  byoc_heap_store(&heap, BYOC_LSUB(b, last, taken), best);
+  byoc_loop_assign(b, taken, BYOC_LADD(b, taken, one));
+  byoc_emit_close(b, 2);
+  i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, BYOC_LSUB(b, size, taken));
+  byoc_heap_store(&heap, i, byoc_loop_int(b, NMS_NONE));
+  byoc_loop_end(b);
+  byoc_emit_close(b, opened);
+  return BYOC_OK;
+}
+
+// Rows {image, class, box} from the order of each class.
+static byoc_status_t infer_nms_rows(byoc_infer_t *infer) {
+  bool failed = false;
+  byoc_dim_t dims[] = {byoc_infer_unknown_dim(infer, &failed), byoc_dim_constant(3)};
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  return byoc_infer_set(infer, 0, BYOC_DTYPE_I64, 2, dims);
+}
+
+// Opens loops over the boxes of all classes as they were chosen, and a block for those that were.
+static const byoc_loop_expr_t *open_chosen(byoc_lower_t *lower, const byoc_node_t *node, const byoc_loop_expr_t **at) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_type_t *order = node->operands[0]->type;
+  const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *size = byoc_emit_dim(b, order, 2);
+  byoc_emit_open(b, order, 0, 2, false, at);
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, size);
+  at[2] = BYOC_LSUB(b, BYOC_LSUB(b, size, byoc_loop_int(b, 1)), i);
+  const byoc_loop_expr_t *box = byoc_loop_let(b, "box", byoc_lower_load(lower, node, 0, at));
+  byoc_loop_if(b, BIN(LE, zero, box));
+  return box;
+}
+
+static byoc_status_t loops_nms_rows(byoc_lower_t *lower, const byoc_node_t *node) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_loop_expr_t *row = byoc_loop_mutable(b, "row", byoc_loop_int(b, 0)), *at[3];
+  at[2] = open_chosen(lower, node, at);
+  byoc_loop_if(b, BIN(LT, row, byoc_emit_dim(b, node->results[0]->type, 0)));
+  for (int32_t i = 0; i < 3; ++i) {
+    const byoc_loop_expr_t *to[] = {row, byoc_loop_int(b, i)};
+    byoc_emit_store(lower, node, 0, to, at[i]);
+  }
+  byoc_loop_assign(b, row, BYOC_LADD(b, row, byoc_loop_int(b, 1)));
+  byoc_emit_close(b, 5);
+  return BYOC_OK;
+}
+
+static const byoc_loop_expr_t *shape_nms_rows(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                                              int32_t d) {
+  (void)result, (void)d;
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_loop_expr_t *count = byoc_loop_mutable(b, "count", byoc_loop_int(b, 0)), *at[3];
+  open_chosen(lower, node, at);
+  byoc_loop_assign(b, count, BYOC_LADD(b, count, byoc_loop_int(b, 1)));
+  byoc_emit_close(b, 4);
+  return count;
+}
+
+// NonMaxSuppression(...) → byoc::SuppressedRows(byoc::SuppressionOrder(...))
+static byoc_status_t expand_nms(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
+  *out_changed = false;
+  byoc_writer_t w = {.node = node};
+  byoc_node_t *order = byoc_write_many(&w, "byoc", "SuppressionOrder", node->operands, node->operand_count, 1,
+                                       node->attributes.items, node->attributes.count);
+  byoc_value_t *rows =
+      byoc_write_node(&w, "byoc", "SuppressedRows", order ? order->results[0] : NULL, NULL, NULL, NULL, 0);
+  return byoc_write_end(&w, rows, diag, out_changed);
+}
+
+#define HEAD(op_domain, op_name, version, least, most)                                                                 \
+  .domain = op_domain, .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,            \
+  .min_outputs = 1, .max_outputs = 1
+#define NMS(version)                                                                                                   \
+  { HEAD("", NonMaxSuppression, version, 2, 5), .infer = infer_nms, .expand = expand_nms }
+
+const byoc_op_t byoc_ops_suppress[] = {
+    NMS(10),
+    NMS(11),
+    {HEAD("byoc", SuppressionOrder, 1, 2, 5), .traits = BYOC_OP_HEAVY | BYOC_OP_OPAQUE, .infer = infer_nms_order,
+     .loops = loops_nms_order, .shape_operands = 1u << 2 | 1u << 3 | 1u << 4},
+    {HEAD("byoc", SuppressedRows, 1, 1, 1), .traits = BYOC_OP_HEAVY | BYOC_OP_OPAQUE, .infer = infer_nms_rows,
+     .loops = loops_nms_rows, .shape = shape_nms_rows, .shape_elements = 1},
+};
+const size_t byoc_ops_suppress_count = sizeof byoc_ops_suppress / sizeof *byoc_ops_suppress;
