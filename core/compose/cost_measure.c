@@ -250,6 +250,7 @@ static byoc_status_t time_artifact(measurement_t *job, const char *expect, const
   byoc_diag_t why = {0};
   byoc_cost_run_answer_t answer;
   byoc_cost_run_t self = {.artifacts = {job->artifact}, .artifact_count = 1, .expect = expect};
+  self.relative_error = byoc_target_relative_error(job->target);
   byoc_status_t status = run(job, &self, &why, &answer);
   if (status != BYOC_OK) return unusable(job, status, why.message);
   job->cost_ns = answer.median_ns[0];

@@ -73,7 +73,7 @@ static byoc_status_t open_runner(const char *path, const byoc_cost_run_t *job, b
 
 // ---- results ----
 
-static byoc_status_t check_results(const runner_t *runner, const char *path, byoc_diag_t *diag) {
+static byoc_status_t check_results(const runner_t *runner, const char *path, double relative_error, byoc_diag_t *diag) {
   byoc_file_view_t view;
   BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, diag, &view));
   byoc_status_t status = BYOC_OK;
@@ -85,7 +85,8 @@ static byoc_status_t check_results(const runner_t *runner, const char *path, byo
     if (offset + size > view.size_bytes) {
       status = byoc_diag_error(diag, BYOC_INTERNAL, "the reference has fewer results");
     } else {
-      status = byoc_cost_check(info->dtype, view.data + offset, runner->outputs[i], count, info->name, diag);
+      status = byoc_cost_check_within(relative_error, info->dtype, view.data + offset, runner->outputs[i], count,
+                                      info->name, diag);
     }
     offset += size;
   }
@@ -160,7 +161,8 @@ static byoc_status_t run(const byoc_cost_run_t *job, byoc_arena_t *arena, byoc_d
     runners[i] = BYOC_ARENA_NEW(arena, runner_t);
     if (runners[i] == NULL) return byoc_diag_out_of_memory(diag);
     BYOC_RETURN_IF_ERROR(open_runner(job->artifacts[i], job, arena, diag, runners[i]));
-    if (i == 0 && job->expect != NULL) BYOC_RETURN_IF_ERROR(check_results(runners[0], job->expect, diag));
+    if (i == 0 && job->expect != NULL)
+      BYOC_RETURN_IF_ERROR(check_results(runners[0], job->expect, job->relative_error, diag));
     if (i == 0 && job->record != NULL) return write_results(runners[0], job->record, arena, diag);
   }
   size_t count = 0;

@@ -11,6 +11,7 @@ typedef struct byoc_cost_run_t {
   const char *artifacts[BYOC_COST_RUN_MAX]; // of one function or model, timed in turns
   size_t artifact_count;
   const char *expect; // file with the results of the first one's first run to compare with; NULL: not checked
+  double relative_error; // that the target states of its floats: byoc_target_relative_error
   const char *record; // file to write the first one's results to, without timing; NULL: none
   int32_t thread_count;
   int64_t budget_ns; // for an artifact's samples; 0: 60 ms

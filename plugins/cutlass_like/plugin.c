@@ -10,6 +10,8 @@
 // Products of bytes and of lower precision are words.h's: the files *_words.c do what their namesakes do.
 #include "byoc/plugin.h"
 
+#include <string.h>
+
 #include "generate.h"
 #include "match.h"
 
@@ -136,6 +138,13 @@ static const byoc_option_t options[] = {
      .help = "C compiler, gcc or clang; empty: the host's"},
 };
 
+// What results of lower precision are held to: README, "Lower precision".
+static double relative_error(void *self, const byoc_target_t *target) {
+  const byoc_host_t *host = *(const byoc_host_t *const *)self;
+  const char *precision = host->target->option_string(target, "precision");
+  return strcmp(precision, "bf16") == 0 ? 0.02 : strcmp(precision, "int8") == 0 ? 0.1 : 0;
+}
+
 // Lives from query to destroy. Nothing is static: a process may hold the plugin for several hosts at once.
 typedef struct cutlass_plugin_t {
   const byoc_host_t *host; // first: the hooks' self is where the host is
@@ -164,7 +173,8 @@ BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *host, byoc_plugi
                   .rules = rules,
                   .rule_count = sizeof rules / sizeof *rules,
                   .rule_stride = sizeof *rules,
-                  .generate = byoc_cutlass_generate}};
+                  .generate = byoc_cutlass_generate,
+                  .relative_error = relative_error}};
   plugin->backends[0] = &plugin->backend;
   out_plugin->self = plugin;
   out_plugin->backends = plugin->backends;
