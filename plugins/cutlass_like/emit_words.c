@@ -2,14 +2,6 @@
 #include "plan.h"
 #include "words.h"
 
-static void define_float(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const char *name, float value) {
-  byoc_cutlass_text_t literal = {0};
-  byoc_cutlass_add_float(&literal, value);
-  if (literal.failed) text->failed = true;
-  byoc_cutlass_define_text(text, names, name, "", literal.data ? literal.data : "");
-  byoc_cutlass_text_deinit(&literal);
-}
-
 // What templates/words_finish.h reads.
 static void emit_common(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_problem_t *problem,
                         const byoc_cutlass_plan_t *plan) {
@@ -29,11 +21,6 @@ static void emit_common(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, 
   byoc_cutlass_define(text, names, "INPUT_FACTOR", inputs->factor);
   byoc_cutlass_define(text, names, "READS_ZERO", words->reads_zero);
   byoc_cutlass_define(text, names, "READS_FACTOR", words->reads_factor);
-  byoc_cutlass_define(text, names, "ZERO", byoc_cutlass_words_zero(problem));
-  define_float(text, names, "RESULT_SCALE", words->result_scale);
-  define_float(text, names, "RESULT_ZERO", words->result_zero);
-  define_float(text, names, "RESULT_LOW", words->low);
-  define_float(text, names, "RESULT_HIGH", words->high);
   byoc_cutlass_define(text, names, "PARAMETERS", byoc_cutlass_words_table(problem));
   byoc_cutlass_define(text, names, "HEAD", byoc_cutlass_words_head(problem, plan));
   byoc_cutlass_define(text, names, "BLOCK_PANELS", plan->block_panels);

@@ -283,7 +283,7 @@ static int32_t bind_job(generation_t *generation, const job_t *job) {
   uint32_t count = 0;
   float *weights = NULL, *packed = NULL, *bias = NULL;
   bool words = unit->plan.form == BYOC_CUTLASS_FORM_WORDS;
-  if (words) dims[1] = 4 * byoc_cutlass_words_table(&match->problem);
+  if (words) dims[1] = byoc_cutlass_words_parameter_count(&match->problem);
   int32_t status = BYOC_OK;
   for (; count < job->plain_count; ++count) {
     constants[count] = (byoc_tensor_data_t){.header = BYOC_HEADER(byoc_tensor_data_t, 1)};

@@ -122,10 +122,18 @@ int64_t byoc_cutlass_words_table(const byoc_cutlass_problem_t *problem) {
   return (byoc_cutlass_words_channels(problem) + 15) / 16 * 16;
 }
 
+int64_t byoc_cutlass_words_parameter_count(const byoc_cutlass_problem_t *problem) {
+  return byoc_cutlass_words_table(problem) * 4 + 16;
+}
+
 void byoc_cutlass_words_parameters(const byoc_cutlass_problem_t *problem, const int16_t *weights,
                                    const int32_t *summands, const float *scales, const float *shifts, int32_t *tables) {
   int64_t channels = byoc_cutlass_words_channels(problem), table = byoc_cutlass_words_table(problem);
-  memset(tables, 0, (size_t)table * 4 * sizeof *tables);
+  const float byte[] = {problem->words.result_scale, problem->words.result_zero, problem->words.low,
+                        problem->words.high};
+  memset(tables, 0, (size_t)byoc_cutlass_words_parameter_count(problem) * sizeof *tables);
+  tables[4 * table] = byoc_cutlass_words_zero(problem);
+  memcpy(&tables[4 * table + 1], byte, sizeof byte);
   for (int64_t c = 0; c < channels; ++c) {
     uint32_t sum = 0, offset = summands ? (uint32_t)summands[c] : 0;
     line_t line = channel_line(problem, c);

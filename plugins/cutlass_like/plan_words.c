@@ -46,6 +46,13 @@ int64_t byoc_cutlass_words_chunk(const byoc_cutlass_problem_t *problem) {
   return byoc_cutlass_ceil_div(planes, byoc_cutlass_ceil_div(planes, 16));
 }
 
+// A divisor of the total where one lies near `most`: a tile less to compile.
+static int32_t tile_rows(int64_t total, int32_t most) {
+  for (int32_t rows = most; rows > 4 && rows >= most - 2; --rows)
+    if (total % rows == 0) return rows;
+  return byoc_cutlass_even_rows(total, most);
+}
+
 static void plan_conv(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_conv_t *conv = &problem->conv;
   int32_t lanes = byoc_cutlass_isa_lanes(plan->isa), sums = byoc_cutlass_isa_sums(plan->isa);
@@ -54,7 +61,7 @@ static void plan_conv(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t
   plan->vectors = vectors % 3 != 0 && vectors % 2 == 0 && vectors <= 8 ? 2 : 3;
   if (vectors == 4) plan->vectors = 4;
   if (vectors < plan->vectors) plan->vectors = (int32_t)vectors;
-  plan->rows = byoc_cutlass_even_rows(conv->out, sums / plan->vectors < 14 ? sums / plan->vectors : 14);
+  plan->rows = tile_rows(conv->out, sums / plan->vectors < 14 ? sums / plan->vectors : 14);
   // Positions of a block stay in the second-level cache while the weights pass by.
   int64_t words = byoc_cutlass_ceil_div(conv->in, byoc_cutlass_words_unit(problem->words.dot)) * spread.phase_count;
   int64_t panels = 384 * 1024 / (words * plan->vectors * lanes * 4);

@@ -65,8 +65,10 @@ void byoc_cutlass_words_quantise(const byoc_cutlass_problem_t *problem, const fl
 // The data's zero point as it stands in words: bytes of I8X4 are unsigned, signed ones have their highest bit turned.
 int32_t byoc_cutlass_words_zero(const byoc_cutlass_problem_t *problem);
 
-// Words of a parameter table; all four of them are one constant.
+// Words of a parameter table, and of the constant that holds all four of them and what is said once: functions that
+// differ in nothing else share their code.
 int64_t byoc_cutlass_words_table(const byoc_cutlass_problem_t *problem);
+int64_t byoc_cutlass_words_parameter_count(const byoc_cutlass_problem_t *problem);
 
 // Fills the tables from `weights` (as given to pack; NULL for bf16), what is added to integer sums (NULL: nothing),
 // and y = sum * scale + shift for floats.

@@ -259,7 +259,7 @@ static void run_case(const case_t *one, const byoc_cutlass_plan_t *plan, byoc_pa
   uint32_t dot = problem->words.dot;
   size_t workspace_bytes = (size_t)byoc_cutlass_workspace_bytes(problem, plan);
   int32_t *packed = guarded(byoc_cutlass_packed_floats(problem, plan) * 4, BYOC_BUFFER_ALIGNMENT);
-  int32_t *tables = guarded((size_t)byoc_cutlass_words_table(problem) * 16, BYOC_BUFFER_ALIGNMENT);
+  int32_t *tables = guarded((size_t)byoc_cutlass_words_parameter_count(problem) * 4, BYOC_BUFFER_ALIGNMENT);
   int16_t *bytes = t.bytes;
   if (!bytes && dot != BYOC_CUTLASS_DOT_BF16X2 && dot != BYOC_CUTLASS_DOT_BF16_WIDE) {
     bytes = malloc((size_t)t.weight_count * sizeof *bytes);

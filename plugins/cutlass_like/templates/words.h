@@ -64,23 +64,31 @@ static inline vf w_round(vf x) {
 #endif
 }
 
-static inline int w_any_apart(vf a, vf b, float distance) {
-  vi apart = (vi)((a - b > v_set1(distance)) | (b - a > v_set1(distance)));
+static inline vf w_abs(vf x) {
+  return (vf)((vi)x & 0x7fffffff);
+}
+static inline int w_any_above(vf x, float limit) {
 #if defined(__AVX512F__)
-  return _mm512_test_epi32_mask((__m512i)apart, (__m512i)apart) != 0;
+  return _mm512_cmp_ps_mask(x, v_set1(limit), _CMP_GT_OQ) != 0;
 #else
+  vi above = (vi)(x > v_set1(limit));
   int any = 0;
-  for (int l = 0; l < LANES; ++l) any |= apart[l];
+  for (int l = 0; l < LANES; ++l) any |= above[l];
   return any;
 #endif
 }
 
-// round(x / divisor) + zero between low and high. Multiplying by the inverse errs by less than 1e-4 where the result is
-// a byte; where that could turn the rounding, the quotient decides, as the definition says.
-static inline vi w_quantise(vf x, float divisor, float zero, float low, float high) {
-  vf near = x * v_set1(1.0f / divisor), rounded = w_round(near);
-  if (__builtin_expect(w_any_apart(near, rounded, 0.4998f), 0)) rounded = w_round(x / v_set1(divisor));
-  rounded = v_min(v_max(rounded + v_set1(zero), v_set1(low)), v_set1(high));
+// How sums become bytes: round(x / scale) + zero, between low and high.
+typedef struct w_byte_t {
+  float scale, inverse, zero, low, high;
+} w_byte_t;
+
+// Multiplying by the inverse errs by less than 1e-4 where the result is a byte; where that could turn the rounding, the
+// quotient decides, as the definition says.
+static inline vi w_quantise(vf x, const w_byte_t *byte) {
+  vf near = x * v_set1(byte->inverse), rounded = w_round(near);
+  if (__builtin_expect(w_any_above(w_abs(near - rounded), 0.4998f), 0)) rounded = w_round(x / v_set1(byte->scale));
+  rounded = v_min(v_max(rounded + v_set1(byte->zero), v_set1(byte->low)), v_set1(byte->high));
   return __builtin_convertvector(rounded, vi);
 }
 
@@ -121,9 +129,6 @@ static inline float w_largest(vf x) {
   float largest = 0.0f;
   for (int l = 0; l < LANES; ++l) largest = x[l] > largest ? x[l] : largest;
   return largest;
-}
-static inline vf w_abs(vf x) {
-  return (vf)((vi)x & 0x7fffffff);
 }
 
 // Lanes [0, n) as bytes or as i16.

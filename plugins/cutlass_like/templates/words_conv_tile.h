@@ -13,7 +13,6 @@ static void TILE_NAME(const FN(args_t) * args, const int32_t *restrict data, con
     const int64_t planes = PLANES - plane < CHUNK ? PLANES - plane : CHUNK;
     for (int t = 0; t < TAP_COUNT; ++t) {
       const int32_t *from = data + taps[t];
-#pragma GCC unroll 2
       for (int64_t k = 0; k < planes; ++k) {
         vi column[TILE_VECTORS];
 #pragma GCC unroll 8
@@ -29,6 +28,7 @@ static void TILE_NAME(const FN(args_t) * args, const int32_t *restrict data, con
       }
     }
   }
+  const w_byte_t byte = args->byte;
 #pragma GCC unroll 32
   for (int i = 0; i < TILE_ROWS; ++i) {
     const int64_t c = channel + i, row = (int64_t)i * OUT_H * OUT_W;
@@ -36,9 +36,8 @@ static void TILE_NAME(const FN(args_t) * args, const int32_t *restrict data, con
     if (READS_ZERO && DOT == DOT_I8X4) offset -= (int32_t)((uint32_t)args->zero * (uint32_t)args->sums[c]);
     vf scale = v_set1(args->scales[c] * factor), shift = v_set1(args->shifts[c]);
 #pragma GCC unroll 8
-    for (int j = 0; j < TILE_VECTORS; ++j)
-      FN(finish)
-      (sum[i][j], w_set1(offset), scale, shift, output + row + at[j], HAS_RESIDUAL ? residual + row + at[j] : NULL,
-       valid[j]);
+    for (int j = 0; j < TILE_VECTORS; ++j) FN(finish)
+    (sum[i][j], w_set1(offset), scale, shift, output + row + at[j], HAS_RESIDUAL ? residual + row + at[j] : NULL,
+     valid[j], &byte);
   }
 }

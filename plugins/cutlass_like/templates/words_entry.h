@@ -12,7 +12,9 @@ BYOC_PACKED int32_t SYMBOL(const byoc_call_t *call) {
   args.residual = HAS_RESIDUAL ? call->tensors[INPUT_RESIDUAL].data : NULL;
   args.output = call->tensors[call->input_count].data;
   args.workspace = call->workspace;
-  args.zero = ZERO;
+  const float *byte = (const float *)(parameters + 4 * PARAMETERS + 1);
+  args.byte = (w_byte_t){byte[0], 1.0f / byte[0], byte[1], byte[2], byte[3]};
+  args.zero = parameters[4 * PARAMETERS];
 #if READS_ZERO
   const uint8_t zero = *(const uint8_t *)call->tensors[INPUT_ZERO].data;
   if (DATA == AS_I8) // stands in words of bytes with its sign turned

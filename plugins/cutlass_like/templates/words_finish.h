@@ -2,7 +2,9 @@
 //   DATA, RESULT      AS_*: element types
 //   DOT, UNIT, BITS   how words are multiplied; terms of a word and their size
 //   PARAMETERS        words between the tables of each channel: what is added to its sum, the sum of its weights, the
-//                     factor of its sum, its bias
+//                     factor of its sum, its bias; behind them the data's zero point, and scale, zero point, lower and
+//                     upper bound of bytes as results
+
 #if DOT == DOT_BF16X2 || DOT == DOT_BF16_WIDE
 #define SUM_T vf
 #else
@@ -27,8 +29,9 @@ typedef struct FN(args_t) {
   const float *scales, *shifts, *residual;
   RESULT_T *output;
   int32_t *workspace;
-  int32_t zero; // of the data, as they stand in words
-  float factor; // of every sum
+  int32_t zero;  // of the data, as they stand in words
+  float factor;  // of every sum
+  w_byte_t byte; // of bytes as results
   int64_t shares;
 } FN(args_t);
 
@@ -47,8 +50,9 @@ static inline __attribute__((always_inline)) SUM_T FN(dot)(SUM_T sum, vi data, v
 
 // One vector of sums → results. `offset` is added to integer sums; factors and biases are for sums as floats.
 static inline __attribute__((always_inline)) void FN(finish)(SUM_T sum, vi offset, vf scale, vf shift, RESULT_T *to,
-                                                             const float *residual, uint32_t valid) {
-  (void)offset, (void)scale, (void)shift, (void)residual;
+                                                             const float *residual, uint32_t valid,
+                                                             const w_byte_t *byte) {
+  (void)byte, (void)offset, (void)scale, (void)shift, (void)residual;
 #if RESULT == AS_I32
   w_store_words(to, sum + offset, valid);
 #elif RESULT == AS_F32
@@ -61,8 +65,7 @@ static inline __attribute__((always_inline)) void FN(finish)(SUM_T sum, vi offse
   (void)r;
   w_store_words(to, (vi)(FINISH(x, shift, r)), valid);
 #else
-  w_store_bytes(to, w_quantise(w_float(sum + offset) * scale, RESULT_SCALE, RESULT_ZERO, RESULT_LOW, RESULT_HIGH),
-                valid);
+  w_store_bytes(to, w_quantise(w_float(sum + offset) * scale, byte), valid);
 #endif
 }
 
