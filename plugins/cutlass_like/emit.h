@@ -19,7 +19,8 @@
   X(conv)                                                                                                              \
   X(winograd_math)                                                                                                     \
   X(winograd)                                                                                                          \
-  X(direct_tile) X(direct) X(depthwise) X(gemm_weights) X(gemm) X(dot) X(entry) X(words) X(words_finish) X(words_conv) \
+  X(direct_tile)                                                                                                       \
+  X(direct) X(depthwise) X(gemm_weights) X(gemm) X(dot) X(entry) X(words) X(words_finish) X(words_conv)                \
       X(words_conv_tile) X(words_gemm) X(words_gemm_tile) X(words_entry)
 
 #define BYOC_CUTLASS_DECLARE(name)                                                                                     \

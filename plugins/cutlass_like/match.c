@@ -415,9 +415,10 @@ bool byoc_cutlass_match(const byoc_graph_api_t *graph, byoc_node_t *const *nodes
   chain_t chain = {.graph = graph, .match = out_match};
   if (count == 0) return refuse(&chain, "no operator");
   for (size_t i = 0; i < count; ++i) {
-    if (i > 0 && read_gelu(&chain, nodes[count - 1], count - i))
+    if (byoc_cutlass_read_words_side(graph, nodes[i], chain.value, out_match)) continue;
+    if (chain.value && read_gelu(&chain, nodes[count - 1], count - i))
       i = count - 1;
-    else if (!read_node(&chain, nodes[i], i == 0))
+    else if (!read_node(&chain, nodes[i], !chain.value))
       return false;
     chain.value = graph->node_result(nodes[i], 0);
   }

@@ -28,6 +28,7 @@ typedef struct byoc_cutlass_match_t {
   byoc_value_t *zero;   // the data's zero point where it is computed
   byoc_value_t *factor; // of all sums, where it is computed
   bool wide;            // some weight fits no s8
+  byoc_node_t *side;    // what makes floats of the bytes that are added
 } byoc_cutlass_match_t;
 
 // Whether the nodes, in topological order, are one problem. Fills *out_match in either case; deinit it.

@@ -170,10 +170,70 @@ static byoc_value_t *other_operand(const byoc_graph_api_t *graph, const byoc_nod
   return graph->operand(node, graph->operand(node, 0) == value ? 1 : 0);
 }
 
+bool byoc_cutlass_read_words_side(const byoc_graph_api_t *graph, byoc_node_t *node, const byoc_value_t *value,
+                                  byoc_cutlass_match_t *match) {
+  if (match->side || strcmp(graph->node_operator(node), "DequantizeLinear") != 0) return false;
+  byoc_value_t *bytes = graph->operand(node, 0);
+  if (bytes == value || !is_byte(graph->value_dtype(bytes))) return false;
+  match->side = node;
+  return true;
+}
+
+// A scale and a zero point of one value each; no zero point is 0.
+static bool read_affine(const byoc_graph_api_t *graph, const byoc_node_t *node, float *out_scale, float *out_zero) {
+  byoc_tensor_data_t data;
+  byoc_value_t *zero = operand(graph, node, 2);
+  *out_zero = 0.0f;
+  if (!read_scalar(graph, graph->operand(node, 1), out_scale) || !(*out_scale > 1e-30f)) return false;
+  if (!zero) return true;
+  if (!read_constant(graph, zero, &data) || !is_byte(data.dtype) || element_count(&data) != 1) return false;
+  *out_zero = (float)byte_at(&data, 0);
+  return true;
+}
+
+// The steps of QuantizeLinear(Relu?(Add(DequantizeLinear(bytes), DequantizeLinear(other bytes)))).
+static bool read_join(const byoc_graph_api_t *graph, byoc_node_t *node, const byoc_value_t *value,
+                      byoc_cutlass_match_t *match) {
+  const char *op = graph->node_operator(node);
+  byoc_cutlass_words_t *words = &match->problem.words;
+  if (strcmp(op, "DequantizeLinear") == 0 && !words->joins) {
+    words->joins = true;
+    return read_affine(graph, node, &words->own_scale, &words->own_zero) ||
+           refuse(match, "a scale that is not one constant");
+  }
+  if (!words->joins) return refuse(match, "an operator on bytes that no epilogue has");
+  if (strcmp(op, "Add") == 0 && match->side && !match->residual) {
+    byoc_value_t *bytes = graph->operand(match->side, 0);
+    if (other_operand(graph, node, value) != graph->node_result(match->side, 0))
+      return refuse(match, "a summand that is not made of bytes");
+    if (graph->value_rank(bytes) != graph->value_rank(value)) return refuse(match, "a summand that is spread");
+    for (int32_t i = 0; i < graph->value_rank(bytes); ++i)
+      if (graph->value_dim(bytes, i) != graph->value_dim(value, i)) return refuse(match, "a summand that is spread");
+    if (!read_affine(graph, match->side, &words->other_scale, &words->other_zero))
+      return refuse(match, "a scale that is not one constant");
+    match->residual = bytes;
+    match->problem.epilogue.has_residual = true;
+    words->residual = graph->value_dtype(bytes);
+    return true;
+  }
+  if (strcmp(op, "Relu") == 0 && match->residual) {
+    words->joins_relu = true;
+    return true;
+  }
+  uint32_t made = graph->value_dtype(graph->node_result(node, 0));
+  if (strcmp(op, "QuantizeLinear") == 0 && match->residual && is_byte(made)) {
+    words->joined_low = made == BYOC_DTYPE_I8 ? -128.0f : 0.0f;
+    words->joined_high = words->joined_low + 255.0f;
+    return read_affine(graph, node, &words->joined_scale, &words->joined_zero) ||
+           refuse(match, "a scale that is not one constant");
+  }
+  return refuse(match, "an operator on bytes that no epilogue has");
+}
+
 bool byoc_cutlass_is_words_step(const byoc_graph_api_t *graph, byoc_node_t *node, const byoc_value_t *value,
                                 const byoc_cutlass_match_t *match) {
   byoc_tensor_data_t data;
-  if (graph->value_dtype(value) != BYOC_DTYPE_F32) return true;
+  if (graph->value_dtype(value) != BYOC_DTYPE_F32 || match->problem.words.joins) return true;
   // A factor that is computed, as long as the sums are nothing but scaled.
   if (strcmp(graph->node_operator(node), "Mul") != 0 || match->factor || match->residual ||
       match->problem.epilogue.activation != BYOC_CUTLASS_ACT_NONE)
@@ -212,6 +272,8 @@ bool byoc_cutlass_read_words_step(const byoc_graph_api_t *graph, byoc_node_t *no
   uint32_t dtype = graph->value_dtype(value), made = graph->value_dtype(graph->node_result(node, 0));
   byoc_cutlass_words_t *words = &match->problem.words;
   byoc_tensor_data_t data;
+  if (words->joins || (is_byte(dtype) && strcmp(op, "DequantizeLinear") == 0))
+    return read_join(graph, node, value, match);
   if (dtype == BYOC_DTYPE_F32) {
     for (int64_t i = 0; i < match->channels; ++i)
       if (match->shift[i] != 0.0) return refuse(match, "a factor behind a bias");
@@ -241,6 +303,9 @@ bool byoc_cutlass_read_words_step(const byoc_graph_api_t *graph, byoc_node_t *no
 }
 
 bool byoc_cutlass_settle_words(const byoc_graph_api_t *graph, const byoc_value_t *value, byoc_cutlass_match_t *match) {
+  if (match->side && match->problem.words.residual == 0) return refuse(match, "bytes that are not added");
+  if (match->problem.words.joins && match->problem.words.joined_scale == 0.0f)
+    return refuse(match, "floats of bytes that are not made bytes again");
   match->problem.words.result = graph->value_dtype(value);
   // The tables hold factors and biases of floats; they cost nothing where they are 1 and 0.
   match->problem.epilogue.has_bias = true;

@@ -10,8 +10,12 @@ bool byoc_cutlass_is_words_product(const char *op);
 // Fills the problem from such an operator with constant weights; its sums or its bytes are the chain's first value.
 bool byoc_cutlass_read_words_product(const byoc_graph_api_t *graph, byoc_node_t *node, byoc_cutlass_match_t *match);
 
+// Whether the node makes floats of bytes beside the chain, to be added to it; remembers it.
+bool byoc_cutlass_read_words_side(const byoc_graph_api_t *graph, byoc_node_t *node, const byoc_value_t *value,
+                                  byoc_cutlass_match_t *match);
+
 // Whether a node behind the product is read here: a summand of integers, Cast or DequantizeLinear, a factor of all that
-// is computed, Max of bytes. Everything else behind floats is as with products of floats.
+// is computed, Max of bytes, bytes added to bytes. Everything else behind floats is as with products of floats.
 bool byoc_cutlass_is_words_step(const byoc_graph_api_t *graph, byoc_node_t *node, const byoc_value_t *value,
                                 const byoc_cutlass_match_t *match);
 bool byoc_cutlass_read_words_step(const byoc_graph_api_t *graph, byoc_node_t *node, const byoc_value_t *value,

@@ -130,7 +130,10 @@ void byoc_cutlass_words_parameters(const byoc_cutlass_problem_t *problem, const 
                                    const int32_t *summands, const float *scales, const float *shifts, int32_t *tables) {
   int64_t channels = byoc_cutlass_words_channels(problem), table = byoc_cutlass_words_table(problem);
   const float byte[] = {problem->words.result_scale, problem->words.result_zero, problem->words.low,
-                        problem->words.high};
+                        problem->words.high,         problem->words.own_zero,    problem->words.own_scale,
+                        problem->words.other_zero,   problem->words.other_scale, problem->words.joined_scale,
+                        problem->words.joined_zero,  problem->words.joined_low,  problem->words.joined_high};
+
   memset(tables, 0, (size_t)byoc_cutlass_words_parameter_count(problem) * sizeof *tables);
   tables[4 * table] = byoc_cutlass_words_zero(problem);
   memcpy(&tables[4 * table + 1], byte, sizeof byte);

@@ -57,7 +57,11 @@ static int32_t accept_region(void *self, byoc_region_t *region) {
 #define BYTES_FLOAT                                                                                                    \
   "(Mul(Cast(" BYTES_PRODUCT "), _) | DequantizeLinear(Add?(" BYTES_PRODUCT ", @), @) | "                              \
   "DequantizeLinear(Add?(" BYTES_PRODUCT ", @), @, @))"
-#define BYTES_BIAS "{Add|Mul}?({Add|Mul}?(" BYTES_FLOAT ", @), @)"
+// Bytes added to bytes: what a residual block ends in.
+#define BYTES_MAX    "(Max(" BYTES_LINEAR ", @) | " BYTES_LINEAR ")"
+#define AS_FLOATS(p) "(DequantizeLinear(" p ", @) | DequantizeLinear(" p ", @, @))"
+#define BYTES_SUM    "Relu?(Add(" AS_FLOATS(BYTES_MAX) ", " AS_FLOATS("_") "))"
+#define BYTES_BIAS   "{Add|Mul}?({Add|Mul}?(" BYTES_FLOAT ", @), @)"
 
 #define RULE(rule_name, text)                                                                                          \
   { .header = BYOC_HEADER(byoc_rule_t, 1), .name = "cutlass." rule_name, .pattern = text, .accept = accept_region }
@@ -79,6 +83,7 @@ static const byoc_rule_t rules[] = {
     RULE("gemm_add", "Add(" GEMM_BIAS ", _)"),
     RULE("gemm_bias", "{Add|Mul|Div}(" CONST_GEMM ", @)"),
     RULE("gemm", CONST_GEMM),
+    RULE("bytes_sum", "(QuantizeLinear(" BYTES_SUM ", @) | QuantizeLinear(" BYTES_SUM ", @, @))"),
     RULE("bytes_add_act", ACTIVATED("Add(" BYTES_BIAS ", _)")),
     RULE("bytes_act", ACTIVATED(BYTES_BIAS)),
     RULE("bytes_add", "Add(" BYTES_BIAS ", _)"),

@@ -97,8 +97,20 @@ static size_t byte_cases(case_t *cases) {
   add(cases, &n, "stride without kernel", conv(1, 8, 8, 11, 12, 1, 3, 0, 1), BYOC_DTYPE_U8, BYOC_DTYPE_F32, 9, false);
   add(cases, &n, "row", gemm(1, 77, 130, false), BYOC_DTYPE_U8, BYOC_DTYPE_I32, 128, false);
   add(cases, &n, "rows in place", gemm(13, 50, 36, true), BYOC_DTYPE_U8, BYOC_DTYPE_U8, 100, true);
+  add(cases, &n, "added bytes", conv(1, 9, 10, 6, 23, 3, 1, 1, 1), BYOC_DTYPE_U8, BYOC_DTYPE_U8, 131, false);
+  add_join(&cases[n - 1]);
   add(cases, &n, "rows", gemm(29, 18, 43, false), BYOC_DTYPE_I8, BYOC_DTYPE_F32, 5, true);
   return n;
+}
+
+// Bytes are added to the bytes that result.
+static void add_join(case_t *one) {
+  byoc_cutlass_words_t *words = &one->problem.words;
+  words->joins = words->joins_relu = true;
+  words->residual = BYOC_DTYPE_I8;
+  words->own_zero = 117.0f, words->own_scale = 0.3f, words->other_zero = -3.0f, words->other_scale = 0.21f;
+  words->joined_scale = 0.17f, words->joined_zero = 5.0f, words->joined_low = 0.0f, words->joined_high = 255.0f;
+  one->problem.epilogue.has_residual = true;
 }
 
 static size_t float_cases(case_t *cases) {
@@ -239,6 +251,12 @@ static void check(const case_t *one, const tensors_t *t, const void *result, con
       bool is_signed = words->result == BYOC_DTYPE_I8;
       float value = rintf((float)sum * t->scales[channel] / words->result_scale) + words->result_zero;
       expected = fminf(fmaxf(value, words->low), words->high);
+      if (words->joins) {
+        float own = ((float)expected - words->own_zero) * words->own_scale;
+        float other = ((float)((const int8_t *)t->residual)[i] - words->other_zero) * words->other_scale;
+        value = rintf(fmaxf(own + other, 0.0f) / words->joined_scale) + words->joined_zero;
+        expected = fminf(fmaxf(value, words->joined_low), words->joined_high);
+      }
       actual = is_signed ? ((const int8_t *)result)[i] : ((const uint8_t *)result)[i];
     }
     if (!(fabs(expected - actual) <= allowed))

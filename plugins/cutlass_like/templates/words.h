@@ -78,18 +78,35 @@ static inline int w_any_above(vf x, float limit) {
 #endif
 }
 
-// How sums become bytes: round(x / scale) + zero, between low and high.
+// How floats become bytes: round(x / scale) + zero, between low and high.
 typedef struct w_byte_t {
   float scale, inverse, zero, low, high;
 } w_byte_t;
 
-// Multiplying by the inverse errs by less than 1e-4 where the result is a byte; where that could turn the rounding, the
-// quotient decides, as the definition says.
-static inline vi w_quantise(vf x, const w_byte_t *byte) {
-  vf near = x * v_set1(byte->inverse), rounded = w_round(near);
-  if (__builtin_expect(w_any_above(w_abs(near - rounded), 0.4998f), 0)) rounded = w_round(x / v_set1(byte->scale));
+// Bytes added to bytes, as floats: (own - own_zero) * own_scale and the like of the others.
+typedef struct w_join_t {
+  float own_zero, own_scale, other_zero, other_scale;
+  w_byte_t byte; // of the sum
+} w_join_t;
+
+// x * scale as a byte. Multiplying by the inverse errs by less than 1e-4 where the result is a byte; where that could
+// turn the rounding, the quotient decides, as the definition says.
+static inline vi w_quantise(vf x, vf scale, const w_byte_t *byte) {
+  vf near = x * (scale * v_set1(byte->inverse)), rounded = w_round(near);
+  if (__builtin_expect(w_any_above(w_abs(near - rounded), 0.4998f), 0))
+    rounded = w_round(x * scale / v_set1(byte->scale));
   rounded = v_min(v_max(rounded + v_set1(byte->zero), v_set1(byte->low)), v_set1(byte->high));
   return __builtin_convertvector(rounded, vi);
+}
+
+// A product that is rounded before it is added.
+static inline vf w_alone(vf x) {
+#if defined(__AVX512F__)
+  __asm__("" : "+v"(x));
+#elif defined(__SSE2__)
+  __asm__("" : "+x"(x));
+#endif
+  return x;
 }
 
 // ---- elements of data ----
@@ -186,6 +203,17 @@ static inline vf w_load_valid(const float *p, uint32_t valid) {
   return valid == W_ALL ? _mm512_loadu_ps(p) : _mm512_maskz_expandloadu_ps((__mmask16)valid, p);
 #else
   vf x = v_zero();
+  for (int l = 0; l < LANES; ++l)
+    if (valid >> l & 1) x[l] = *p++;
+  return x;
+#endif
+}
+static inline vi w_load_valid_bytes(const uint8_t *p, uint32_t valid) {
+#if defined(__AVX512BW__)
+  __m512i x = _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(v_first(__builtin_popcount(valid)), p));
+  return (vi)_mm512_maskz_expand_epi32((__mmask16)valid, x);
+#else
+  vi x = {0};
   for (int l = 0; l < LANES; ++l)
     if (valid >> l & 1) x[l] = *p++;
   return x;

@@ -119,7 +119,8 @@ static void FN(block)(const FN(args_t) * args, int64_t image, int64_t block, int
     const int32_t *weights = args->weights + group * WEIGHTS_OF_GROUP + channel * FN(planes) * TAP_COUNT;
     const int channel_rest = channel + CHANNEL_PANEL > OUT;
     RESULT_T *output = args->output + (image * OUT + channel) * (int64_t)(OUT_H * OUT_W);
-    const float *residual = HAS_RESIDUAL ? args->residual + (image * OUT + channel) * (int64_t)(OUT_H * OUT_W) : NULL;
+    const RESIDUAL_T *residual =
+        HAS_RESIDUAL ? args->residual + (image * OUT + channel) * (int64_t)(OUT_H * OUT_W) : NULL;
     for (int64_t p = 0; p < panels; ++p) {
       const int position_rest = panel + p + 1 == FN(position_panels);
       TILES(args, data + p * FN(panel), weights, whole, factor, output, residual, valid + p * POSITION_VECTORS,

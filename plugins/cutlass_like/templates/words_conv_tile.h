@@ -1,7 +1,7 @@
 // TILE_ROWS channels x TILE_VECTORS vectors of positions.
 static void TILE_NAME(const FN(args_t) * args, const int32_t *restrict data, const int32_t *restrict weights,
-                      int64_t channel, float factor, RESULT_T *output, const float *residual, const uint32_t *valid,
-                      const int64_t *at) {
+                      int64_t channel, float factor, RESULT_T *output, const RESIDUAL_T *residual,
+                      const uint32_t *valid, const int64_t *at) {
   static const int32_t taps[] = {TAPS};
   SUM_T sum[TILE_ROWS][TILE_VECTORS];
 #pragma GCC unroll 32
@@ -29,6 +29,7 @@ static void TILE_NAME(const FN(args_t) * args, const int32_t *restrict data, con
     }
   }
   const w_byte_t byte = args->byte;
+  const w_join_t join = args->join;
 #pragma GCC unroll 32
   for (int i = 0; i < TILE_ROWS; ++i) {
     const int64_t c = channel + i, row = (int64_t)i * OUT_H * OUT_W;
@@ -38,6 +39,6 @@ static void TILE_NAME(const FN(args_t) * args, const int32_t *restrict data, con
 #pragma GCC unroll 8
     for (int j = 0; j < TILE_VECTORS; ++j) FN(finish)
     (sum[i][j], w_set1(offset), scale, shift, output + row + at[j], HAS_RESIDUAL ? residual + row + at[j] : NULL,
-     valid[j], &byte);
+     valid[j], &byte, &join);
   }
 }

@@ -13,7 +13,10 @@ BYOC_PACKED int32_t SYMBOL(const byoc_call_t *call) {
   args.output = call->tensors[call->input_count].data;
   args.workspace = call->workspace;
   const float *byte = (const float *)(parameters + 4 * PARAMETERS + 1);
-  args.byte = (w_byte_t){byte[0], 1.0f / byte[0], byte[1], byte[2], byte[3]};
+  args.byte = (w_byte_t){byte[0], byte[0] > 0.0f ? 1.0f / byte[0] : 0.0f, byte[1], byte[2], byte[3]};
+  const float *join = byte + 4;
+  args.join = (w_join_t){
+      join[0], join[1], join[2], join[3], {join[4], JOINS ? 1.0f / join[4] : 0.0f, join[5], join[6], join[7]}};
   args.zero = parameters[4 * PARAMETERS];
 #if READS_ZERO
   const uint8_t zero = *(const uint8_t *)call->tensors[INPUT_ZERO].data;
@@ -31,3 +34,4 @@ BYOC_PACKED int32_t SYMBOL(const byoc_call_t *call) {
 #undef SUM_T
 #undef RESULT_T
 #undef DATA_T
+#undef RESIDUAL_T

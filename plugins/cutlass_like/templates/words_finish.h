@@ -23,15 +23,23 @@
 #define DATA_T uint8_t
 #endif
 
+#if RESIDUAL == AS_F32
+#define RESIDUAL_T float
+#else
+#define RESIDUAL_T uint8_t
+#endif
+
 typedef struct FN(args_t) {
   const DATA_T *input;
   const int32_t *weights, *offsets, *sums;
-  const float *scales, *shifts, *residual;
+  const float *scales, *shifts;
+  const RESIDUAL_T *residual;
   RESULT_T *output;
   int32_t *workspace;
   int32_t zero;  // of the data, as they stand in words
   float factor;  // of every sum
   w_byte_t byte; // of bytes as results
+  w_join_t join; // of bytes added to them
   int64_t shares;
 } FN(args_t);
 
@@ -50,8 +58,9 @@ static inline __attribute__((always_inline)) SUM_T FN(dot)(SUM_T sum, vi data, v
 
 // One vector of sums → results. `offset` is added to integer sums; factors and biases are for sums as floats.
 static inline __attribute__((always_inline)) void FN(finish)(SUM_T sum, vi offset, vf scale, vf shift, RESULT_T *to,
-                                                             const float *residual, uint32_t valid,
-                                                             const w_byte_t *byte) {
+                                                             const RESIDUAL_T *residual, uint32_t valid,
+                                                             const w_byte_t *byte, const w_join_t *join) {
+  (void)join;
   (void)byte, (void)offset, (void)scale, (void)shift, (void)residual;
 #if RESULT == AS_I32
   w_store_words(to, sum + offset, valid);
@@ -65,7 +74,15 @@ static inline __attribute__((always_inline)) void FN(finish)(SUM_T sum, vi offse
   (void)r;
   w_store_words(to, (vi)(FINISH(x, shift, r)), valid);
 #else
-  w_store_bytes(to, w_quantise(w_float(sum + offset) * scale, byte), valid);
+  vi own = w_quantise(w_float(sum + offset), scale, byte);
+#if JOINS
+  vi other = w_load_valid_bytes(residual, valid);
+  if (RESIDUAL == AS_I8) other = (other ^ 128) - 128;
+  vf x = w_alone((w_float(own) - v_set1(join->own_zero)) * v_set1(join->own_scale)) +
+         w_alone((w_float(other) - v_set1(join->other_zero)) * v_set1(join->other_scale));
+  own = w_quantise(JOINS_RELU ? v_max(x, v_zero()) : x, v_set1(1.0f), &join->byte);
+#endif
+  w_store_bytes(to, own, valid);
 #endif
 }
 

@@ -44,6 +44,7 @@ static void TILE_NAME(const FN(args_t) * args, int64_t row, int64_t column, cons
     weights += TILE_VECTORS * LANES;
   }
   const w_byte_t byte = args->byte;
+  const w_join_t join = args->join;
 #pragma GCC unroll 8
   for (int j = 0; j < TILE_VECTORS; ++j) {
     const int64_t c = column + j * LANES;
@@ -58,7 +59,8 @@ static void TILE_NAME(const FN(args_t) * args, int64_t row, int64_t column, cons
       if (DATA == AS_F32 && (DOT == DOT_I8X4 || DOT == DOT_I16X2))
         own = scale * v_set1(((const float *)args->workspace)[row + i]);
       FN(finish)
-      (sum[i][j], offset, own, shift, args->output + at, HAS_RESIDUAL ? args->residual + at : NULL, valid, &byte);
+      (sum[i][j], offset, own, shift, args->output + at, HAS_RESIDUAL ? args->residual + at : NULL, valid, &byte,
+       &join);
     }
   }
 }
