@@ -30,7 +30,8 @@ struct byoc_collage_t {
   byoc_collage_rival_t *rivals;    // the last one: what was searched
   size_t rival_count;
   byoc_measuring_t measuring;
-  int64_t budget_ns; // to begin with
+  int64_t budget_ns;       // to begin with, for this search's parts
+  int64_t whole_budget_ns; // for whole models
   byoc_arena_t arena;
   byoc_allocator_t allocator;
   byoc_diag_t *diag;

@@ -8,7 +8,9 @@
 // Models that take less are not worth timing plan by plan.
 #define WHOLE_NS_AT_LEAST 20000.0
 // Nor are backends alone whose parts, all measured, take this much more than may be expected of the best plan.
-#define WHOLE_RATIO_AT_MOST 2.0
+#define WHOLE_RATIO_AT_MOST 1.5
+// Plans nearer than this are as good as equal.
+#define EQUAL_RATIO 1.01
 
 // ---- what is remembered ----
 
@@ -17,7 +19,7 @@ byoc_status_t byoc_collage_key(const byoc_collage_t *c, const char *what, uint64
   const byoc_cost_key_t *base = &c->options->key;
   byoc_hasher_t hasher;
   byoc_hasher_init(&hasher);
-  byoc_hasher_update_text(&hasher, "byoc plan 1");
+  byoc_hasher_update_text(&hasher, "byoc plan 2");
   byoc_hasher_update_text(&hasher, what);
   byoc_hasher_update(&hasher, &hash, sizeof(hash));
   const char *const texts[] = {base->target, base->plugin, base->compiler, base->machine};
@@ -99,7 +101,30 @@ static double least_expected(const byoc_collage_t *c) {
   return least;
 }
 
-// The plans that are worth timing, each once: equal ones share an id.
+static bool is_found(const entrant_t *entrant) {
+  return entrant->rival == &entrant->search->rivals[entrant->search->rival_count - 1];
+}
+
+// What was found comes first, the rest as it is expected to do: where the time ends, those behind are left out.
+static bool comes_before(const entrant_t *a, const entrant_t *b) {
+  if (is_found(a) != is_found(b)) return is_found(a);
+  return a->rival->expected_ns < b->rival->expected_ns;
+}
+
+static void add_entrant(contest_t *contest, entrant_t entrant) {
+  size_t room = sizeof(contest->entrants) / sizeof(contest->entrants[0]), at = contest->count;
+  for (size_t e = 0; e < contest->count; ++e) {
+    if (strcmp(contest->entrants[e].rival->id, entrant.rival->id) == 0) return; // equal ones share an id
+  }
+  if (contest->count == room) return;
+  for (; at > 0 && comes_before(&entrant, &contest->entrants[at - 1]); --at) {
+    contest->entrants[at] = contest->entrants[at - 1];
+  }
+  contest->entrants[at] = entrant;
+  contest->count += 1;
+}
+
+// The plans that are worth timing, each once.
 static byoc_status_t enter(contest_t *contest, byoc_collage_t *c) {
   double least = least_expected(contest->collage);
   for (size_t r = c->rival_count; r-- > 0;) {
@@ -109,28 +134,46 @@ static byoc_status_t enter(contest_t *contest, byoc_collage_t *c) {
     byoc_cost_key_t key;
     BYOC_RETURN_IF_ERROR(byoc_collage_key(c, "whole model", hash_rival(c, rival), &c->arena, &key));
     rival->id = key.id;
-    bool is_known = false;
-    for (size_t e = 0; e < contest->count; ++e) {
-      is_known = is_known || strcmp(contest->entrants[e].rival->id, key.id) == 0;
-    }
-    size_t room = sizeof(contest->entrants) / sizeof(contest->entrants[0]);
-    if (!is_known && contest->count < room) contest->entrants[contest->count++] = (entrant_t){c, rival};
+    add_entrant(contest, (entrant_t){c, rival});
   }
   return BYOC_OK;
 }
 
-static byoc_status_t time_entrants(contest_t *contest) {
-  byoc_collage_t *c = contest->collage;
-  double times[16];
+static bool all_known(const contest_t *contest) {
   bool is_known = true;
   for (size_t e = 0; e < contest->count; ++e) {
-    is_known =
-        is_known && byoc_collage_recall(c, contest->entrants[e].rival->id, &contest->entrants[e].rival->whole_ns);
+    byoc_collage_rival_t *rival = contest->entrants[e].rival;
+    is_known = byoc_collage_recall(contest->collage, rival->id, &rival->whole_ns) && is_known;
   }
-  if (is_known) return BYOC_OK;
+  return is_known;
+}
+
+// What the searches left of their time is the contest's too.
+static int64_t contest_budget(const byoc_collage_t *c) {
+  int64_t budget_ns = c->whole_budget_ns;
+  for (; c != NULL; c = c->plain) budget_ns += c->measuring.budget_ns;
+  return budget_ns;
+}
+
+static uint64_t hash_contest(const contest_t *contest) {
+  uint64_t hash = 0;
+  for (size_t e = 0; e < contest->count; ++e) {
+    hash += hash_rival(contest->entrants[e].search, contest->entrants[e].rival); // whatever the order
+  }
+  return hash;
+}
+
+// What had no time in an earlier build has none in this one, unless that has more of it.
+static byoc_status_t time_entrants(contest_t *contest) {
+  byoc_collage_t *c = contest->collage;
+  double times[16], spent_ns = 0, budget_ns = c->options->budget_s * 1e9;
+  byoc_cost_key_t contest_key;
+  if (all_known(contest)) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(byoc_collage_key(c, "contest", hash_contest(contest), &c->arena, &contest_key));
+  if (byoc_collage_recall(c, contest_key.id, &spent_ns) && spent_ns >= budget_ns) return BYOC_OK;
   for (size_t e = 0; e < contest->count; ++e) times[e] = NAN;
-  BYOC_RETURN_IF_ERROR(
-      c->options->whole.price(c->options->whole.self, contest->count, apply_entrant, contest, c->diag, times));
+  BYOC_RETURN_IF_ERROR(c->options->whole.price(c->options->whole.self, contest->count, apply_entrant, contest,
+                                               contest_budget(c), c->diag, times));
   for (size_t e = 0; e < contest->count; ++e) {
     const entrant_t *entrant = &contest->entrants[e];
     byoc_cost_key_t key;
@@ -140,6 +183,7 @@ static byoc_status_t time_entrants(contest_t *contest) {
         byoc_collage_key(c, "whole model", hash_rival(entrant->search, entrant->rival), &c->arena, &key));
     byoc_collage_remember(c, &key, times[e]);
   }
+  byoc_collage_remember(c, &contest_key, budget_ns);
   return BYOC_OK;
 }
 
@@ -153,6 +197,18 @@ static void share_times(const contest_t *contest, byoc_collage_t *c) {
     }
     byoc_log(BYOC_LOG_INFO, "plan %s: parts %.1f us, whole %.1f us", rival->name, rival->sum_ns / 1e3,
              rival->whole_ns / 1e3);
+  }
+}
+
+// In the order of the rivals, those of the plain search first, what was found last: a later one must be faster by more
+// than chance.
+static void find_fastest(byoc_collage_t *c, entrant_t *best) {
+  if (c->plain != NULL) find_fastest(c->plain, best);
+  for (size_t r = 0; r < c->rival_count; ++r) {
+    byoc_collage_rival_t *rival = &c->rivals[r];
+    if (isnan(rival->whole_ns)) continue;
+    bool is_first = best->rival == NULL;
+    if (is_first || rival->whole_ns * EQUAL_RATIO < best->rival->whole_ns) *best = (entrant_t){c, rival};
   }
 }
 
@@ -172,12 +228,11 @@ byoc_status_t byoc_collage_find_winner(byoc_collage_t *c, byoc_collage_t **out_s
   }
   if (contest.count > 1) BYOC_RETURN_IF_ERROR(time_entrants(&contest));
   for (byoc_collage_t *search = c; search != NULL; search = search->plain) share_times(&contest, search);
-  for (size_t e = 0; e < contest.count; ++e) {
-    byoc_collage_rival_t *rival = contest.entrants[e].rival;
-    if (rival->whole_ns < (*out_winner)->whole_ns || (isnan((*out_winner)->whole_ns) && !isnan(rival->whole_ns))) {
-      *out_search = contest.entrants[e].search;
-      *out_winner = rival;
-    }
-  }
+  entrant_t best = {NULL, NULL};
+  find_fastest(c, &best);
+  bool is_same = best.rival == NULL || strcmp(best.rival->id, (*out_winner)->id) == 0; // found, and what others do
+  if (is_same) return BYOC_OK;
+  *out_search = best.search;
+  *out_winner = best.rival;
   return BYOC_OK;
 }

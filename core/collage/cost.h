@@ -26,6 +26,13 @@ typedef struct byoc_known_price_t {
   bool is_estimate;   // the analytic model's, and measuring would not give another
 } byoc_known_price_t;
 
+typedef struct byoc_price_request_t {
+  const byoc_function_t *function;
+  const byoc_target_t *target;
+  double cost_ns; // answers, as of `price`
+  const char *reason;
+} byoc_price_request_t;
+
 typedef struct byoc_function_pricer_t {
   void *self;
   // The time of one call of `function`, with its constants, on `target` (of the list that the pricer was made with).
@@ -33,6 +40,8 @@ typedef struct byoc_function_pricer_t {
   // function is not changed. One thread at a time.
   byoc_status_t (*price)(void *self, const byoc_function_t *function, const byoc_target_t *target, byoc_diag_t *diag,
                          double *out_ns, const char **out_reason);
+  // Several functions of one module at once, which costs less than one by one. NULL: `price` does.
+  byoc_status_t (*price_all)(void *self, byoc_price_request_t *requests, size_t count, byoc_diag_t *diag);
   // Does not measure. NULL: pricing is cheap, and what comes out are estimates.
   byoc_status_t (*look_up)(void *self, const byoc_function_t *function, const byoc_target_t *target,
                            byoc_arena_t *arena, byoc_diag_t *diag, byoc_known_price_t *out_price);

@@ -143,12 +143,13 @@ static const char *hash_key(const byoc_cost_key_t *key, const byoc_cost_key_inpu
   uint64_t function = byoc_cost_function_hash(inputs->function);
   byoc_hasher_t hasher;
   byoc_hasher_init(&hasher);
-  byoc_hasher_update_text(&hasher, "byoc cost 1");
+  byoc_hasher_update_text(&hasher, "byoc cost 2");
   byoc_hasher_update(&hasher, &function, sizeof(function));
   const char *const texts[] = {key->operators,       key->signature, key->target,  key->plugin,
                                inputs->native->text, key->compiler,  key->machine, BYOC_VERSION_TEXT};
   for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); ++i) byoc_hasher_update_text(&hasher, texts[i]);
   byoc_hasher_update(&hasher, &key->thread_count, sizeof(key->thread_count));
+  byoc_hasher_update(&hasher, &inputs->cold_bytes, sizeof(inputs->cold_bytes));
   byoc_content_hash_t hash = byoc_hasher_finish(&hasher);
   if (hash.low == 0 && hash.high == 0) return NULL; // memory is out
   char text[33];

@@ -3,7 +3,7 @@
 // In the key: the structure of the function with its attributes, element types and shapes; the data of its small
 // constants (axes, clip bounds: a backend may choose its code by them), not of its weights; the target with every
 // option, the plugin and its version; the native target's options (they compile what glues); the version of byoc and of
-// the C compiler; the machine; the number of threads.
+// the C compiler; the machine; the number of threads; how cold the caches are.
 #ifndef BYOC_CORE_COLLAGE_COST_KEY_H_
 #define BYOC_CORE_COLLAGE_COST_KEY_H_
 
@@ -31,6 +31,7 @@ typedef struct byoc_cost_key_inputs_t {
   const char *compiler_version; // first line of its --version
   const char *machine;          // NULL: this one
   int32_t thread_count;
+  uint64_t cold_bytes; // that go through the caches between two calls
 } byoc_cost_key_inputs_t;
 
 byoc_status_t byoc_cost_key_make(const byoc_cost_key_inputs_t *inputs, byoc_arena_t *arena, byoc_diag_t *diag,

@@ -1,9 +1,14 @@
 #include "core/collage/lazy_search.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 // Searches that only say what to measure next need not be exact.
 #define GUIDING_STATES 100000
+// Candidates that are measured together: of a cover; on the way to a proof, where each answer changes the question.
+enum { BATCH = 32, WORST = 8 };
+// Of one among many; what measuring needs beside comes once.
+#define TYPICAL_NS 100000000
 
 typedef struct lazy_t {
   byoc_price_list_t *prices;
@@ -43,23 +48,26 @@ static byoc_status_t search(const lazy_t *lazy, byoc_price_mode_t mode, uint64_t
 static void show_progress(byoc_measuring_t *measuring) {
   enum { CELLS = 20 };
   char text[160], bar[CELLS + 1];
-  double spent = measuring->total_ns > 0 ? 1 - (double)measuring->budget_ns / (double)measuring->total_ns : 1;
+  double left = (double)(measuring->budget_ns + measuring->reserve_ns);
+  double all = (double)(measuring->total_ns + measuring->reserve_ns);
+  double spent = all > 0 ? 1 - left / all : 1;
   for (int i = 0; i < CELLS; ++i) bar[i] = i < spent * CELLS ? '#' : ' ';
   bar[CELLS] = '\0';
   (void)snprintf(text, sizeof(text), "[%s] %llu candidates measured, %llu from the database, at most %.0f s left", bar,
-                 (unsigned long long)measuring->measured, (unsigned long long)measuring->hits,
-                 (double)measuring->budget_ns / 1e9);
+                 (unsigned long long)measuring->measured, (unsigned long long)measuring->hits, left / 1e9);
   byoc_progress_step(&measuring->progress, (int64_t)measuring->measured, text);
 }
 
-static byoc_status_t measure(const lazy_t *lazy, uint32_t candidate) {
+// Several of one target at once.
+static byoc_status_t measure(const lazy_t *lazy, const uint32_t *candidates, size_t count) {
   byoc_measuring_t *measuring = lazy->measuring;
   show_progress(measuring);
   int64_t start_ns = byoc_now_ns();
-  BYOC_RETURN_IF_ERROR(byoc_price_list_measure(lazy->prices, candidate, lazy->diag));
+  size_t before = lazy->prices->measured; // equal candidates are priced once
+  BYOC_RETURN_IF_ERROR(byoc_price_list_measure(lazy->prices, candidates, count, lazy->diag));
   measuring->budget_ns -= byoc_now_ns() - start_ns;
   if (measuring->budget_ns < 0) measuring->budget_ns = 0;
-  measuring->measured += 1;
+  measuring->measured += lazy->prices->measured - before;
   return BYOC_OK;
 }
 
@@ -88,30 +96,64 @@ static byoc_status_t keep(const lazy_t *lazy, const byoc_cover_t *cover, byoc_la
   return BYOC_OK;
 }
 
+// What is not known of a cover, of the target of the first such, no more than there seems to be time for.
+static size_t list_unknown(const lazy_t *lazy, const byoc_cover_t *cover, uint32_t *out) {
+  size_t count = 0, most = (size_t)(1 + lazy->measuring->budget_ns / TYPICAL_NS);
+  if (most > BATCH) most = BATCH;
+  for (uint32_t i = 0; i < cover->count && count < most; ++i) {
+    uint32_t candidate = index_of(lazy, cover, i);
+    const byoc_candidate_t *const *all = (const byoc_candidate_t *const *)lazy->prices->problem->candidates.items.data;
+    if (byoc_price_list_knows(lazy->prices, candidate)) continue;
+    if (count == 0 || all[candidate]->target == all[out[0]]->target) out[count++] = candidate;
+  }
+  return count;
+}
+
 // All that is not known in a cover.
 static byoc_status_t measure_all(const lazy_t *lazy, const byoc_cover_t *cover) {
-  for (uint32_t i = 0; i < cover->count && lazy->measuring->budget_ns > 0; ++i) {
-    uint32_t candidate = index_of(lazy, cover, i);
-    if (!byoc_price_list_knows(lazy->prices, candidate)) BYOC_RETURN_IF_ERROR(measure(lazy, candidate));
+  uint32_t batch[BATCH];
+  size_t count;
+  while (lazy->measuring->budget_ns > 0 && (count = list_unknown(lazy, cover, batch)) > 0) {
+    BYOC_RETURN_IF_ERROR(measure(lazy, batch, count));
   }
   return BYOC_OK;
 }
 
-// The one whose bound is furthest below what may be expected: it is the likeliest to change the cover.
+// How far what may be expected of a candidate is above its bound.
+typedef struct gap_t {
+  uint32_t candidate;
+  double ns;
+} gap_t;
+
+static int compare_gaps(const void *left, const void *right) {
+  const gap_t *a = left, *b = right;
+  if (a->ns < b->ns || a->ns > b->ns) return a->ns > b->ns ? -1 : 1;
+  return a->candidate < b->candidate ? -1 : a->candidate > b->candidate;
+}
+
+// The one whose bound is furthest below what may be expected: it is the likeliest to change the cover. With it the next
+// few of the same target, which cost little more.
 static byoc_status_t measure_worst(const lazy_t *lazy, const byoc_cover_t *cover) {
   byoc_price_list_set_costs(lazy->prices, BYOC_PRICE_EXPECTED);
-  uint32_t worst = UINT32_MAX;
-  double widest = -1;
+  gap_t *gaps = byoc_allocate(lazy->allocator, cover->count + 1, sizeof(*gaps));
+  if (gaps == NULL) return byoc_diag_out_of_memory(lazy->diag);
+  size_t gap_count = 0;
   for (uint32_t i = 0; i < cover->count; ++i) {
     uint32_t candidate = index_of(lazy, cover, i);
     if (byoc_price_list_knows(lazy->prices, candidate)) continue;
     const byoc_price_t *price = &lazy->prices->prices.data[lazy->prices->price_of[candidate]];
-    double gap = lazy->candidates[cover->chosen[i]]->cost_ns - price->bound_ns;
-    if (gap <= widest) continue;
-    widest = gap;
-    worst = candidate;
+    gaps[gap_count++] = (gap_t){candidate, lazy->candidates[cover->chosen[i]]->cost_ns - price->bound_ns};
   }
-  return worst != UINT32_MAX ? measure(lazy, worst) : BYOC_OK;
+  qsort(gaps, gap_count, sizeof(*gaps), compare_gaps);
+  uint32_t batch[WORST];
+  size_t count = 0, most = (size_t)(1 + lazy->measuring->budget_ns / TYPICAL_NS);
+  byoc_candidate_t *const *all = lazy->prices->problem->candidates.items.data;
+  for (size_t i = 0; i < gap_count && count < WORST && count < most; ++i) {
+    bool is_same = count == 0 || all[gaps[i].candidate]->target == all[batch[0]]->target;
+    if (is_same) batch[count++] = gaps[i].candidate;
+  }
+  byoc_free(lazy->allocator, gaps);
+  return count > 0 ? measure(lazy, batch, count) : BYOC_OK;
 }
 
 // ---- by what is expected ----

@@ -15,8 +15,9 @@
 
 // Time for measuring, and what the user sees of it.
 typedef struct byoc_measuring_t {
-  int64_t total_ns;  // to begin with
-  int64_t budget_ns; // left; 0: measure nothing more
+  int64_t total_ns;   // to begin with
+  int64_t budget_ns;  // left; 0: measure nothing more
+  int64_t reserve_ns; // of the user's time beyond this, for what follows: shown, not spent
   byoc_progress_t progress;
   uint64_t measured, hits; // candidates in this build; prices that the database knew
 } byoc_measuring_t;

@@ -5,6 +5,9 @@
 #include "core/pass/layouts.h"
 #include "core/pass/pass.h"
 
+// Of the time for measuring, kept for whole models.
+#define WHOLE_SHARE 0.4
+
 static byoc_status_t prepare(byoc_collage_t *c, size_t index) {
   byoc_problem_t *problem = &c->problems.items.data[index];
   const byoc_collage_options_t *options = c->options;
@@ -65,6 +68,7 @@ static byoc_status_t search(byoc_collage_t *c) {
   int64_t finding_ns = c->budget_ns - c->measuring.budget_ns, left_ns = c->measuring.budget_ns;
   bool is_limited = !c->options->spend_budget && finding_ns < left_ns;
   if (is_limited) c->measuring.budget_ns = finding_ns; // proving takes no more time than finding
+  int64_t saved_ns = is_limited ? left_ns - finding_ns : 0;
   bool is_proven = true;
   for (size_t i = 0; i < c->problems.items.count; ++i) {
     byoc_cover_costs_t costs = byoc_transitions_costs(&c->transitions[i]);
@@ -80,6 +84,7 @@ static byoc_status_t search(byoc_collage_t *c) {
              (unsigned long long)(c->measuring.measured - measured), found->covers[i].cost_ns / 1e3,
              found->covers[i].is_proven ? "proven least," : "at least", found->covers[i].lower_bound_ns / 1e3);
   }
+  c->measuring.budget_ns += saved_ns;
   if (!is_proven && c->measuring.measured > 0) byoc_collage_remember(c, &key, (double)c->budget_ns);
   return BYOC_OK;
 }
@@ -143,15 +148,18 @@ static byoc_status_t find(byoc_collage_t *c) {
   return status;
 }
 
-// One search over the module as it stands.
+// One search over the module as it stands, which has this share of the time for parts.
 static byoc_status_t begin(byoc_collage_t *c, byoc_graph_module_t *module, const byoc_collage_options_t *options,
-                           double budget_s, byoc_diag_t *diag) {
+                           double share, byoc_diag_t *diag) {
+  double budget_ns = options->budget_s * 1e9, whole_ns = options->whole.price != NULL ? budget_ns * WHOLE_SHARE : 0;
   *c = (byoc_collage_t){.options = options,
                         .module = module,
-                        .budget_ns = (int64_t)(budget_s * 1e9),
+                        .budget_ns = (int64_t)((budget_ns - whole_ns) * share),
+                        .whole_budget_ns = (int64_t)whole_ns,
                         .allocator = module->allocator,
                         .diag = diag};
   c->measuring.total_ns = c->measuring.budget_ns = c->budget_ns;
+  c->measuring.reserve_ns = c->whole_budget_ns;
   BYOC_RETURN_IF_ERROR(byoc_problems_find(module, module->allocator, diag, &c->problems));
   byoc_arena_init(&c->arena, module->allocator);
   return BYOC_OK;
@@ -169,7 +177,7 @@ static byoc_status_t finish(byoc_collage_t *c, byoc_placement_t *placement) {
 // The second search, with layout changes in the module; half of the time for measuring is its own.
 static byoc_status_t place_with_layouts(byoc_collage_t *plain, byoc_placement_t *placement) {
   byoc_collage_t blocked;
-  BYOC_RETURN_IF_ERROR(begin(&blocked, plain->module, plain->options, plain->options->budget_s / 2, plain->diag));
+  BYOC_RETURN_IF_ERROR(begin(&blocked, plain->module, plain->options, 0.5, plain->diag));
   blocked.plain = plain;
   plain->is_overlaid = true;
   byoc_status_t status = find(&blocked);
@@ -185,7 +193,7 @@ byoc_status_t byoc_place_collage(byoc_graph_module_t *module, const byoc_collage
   bool may_block = !options->plain_layouts && byoc_targets_take_layouts(options->targets);
   byoc_collage_t plain;
   size_t changes = 0;
-  BYOC_RETURN_IF_ERROR(begin(&plain, module, options, options->budget_s / (may_block ? 2 : 1), diag));
+  BYOC_RETURN_IF_ERROR(begin(&plain, module, options, may_block ? 0.5 : 1, diag));
   byoc_status_t status = find(&plain);
   if (status == BYOC_OK && may_block) status = byoc_propose_layouts(module, options->targets, diag, &changes);
   if (status == BYOC_OK) status = changes > 0 ? place_with_layouts(&plain, placement) : finish(&plain, placement);

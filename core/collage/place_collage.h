@@ -1,8 +1,9 @@
 // Placement at least measured cost (--plan=collage).
 //
 // Every block is a problem of its own: candidates are collected, priced lazily, and the cheapest cover is searched
-// (lazy_search.h). What was found, greedy placement and each backend alone are then rivals as whole models: parts that
-// were timed alone, with warm caches, do not add up to the model. The fastest becomes the plan.
+// (lazy_search.h). What was found, greedy placement and each backend alone are then rivals as whole models: what parts
+// do to each other no price of a part can say. The fastest becomes the plan; of those as good as equal, greedy
+// placement before a backend alone before what was found.
 //
 // Where a target takes layout changes there are two such searches: over the module as it is, and over the module with
 // such changes between its operators (the pass propose-layouts). The plans of both are rivals.
@@ -13,13 +14,15 @@
 #include "core/collage/estimate.h"
 #include "core/collage/place.h"
 
-// Times whole models. Plan `i` of `count` is made by `apply` from the module as it stands, in a child process.
+// Times whole models. Plan `i` of `count` is made by `apply` from the module as it stands, in a child process. The
+// first ones are the first to be built; where the time ends, the others are left out.
 typedef struct byoc_whole_pricer_t {
   void *self;
   byoc_status_t (*price)(void *self, size_t count,
                          byoc_status_t (*apply)(void *context, size_t i, byoc_placement_t *placement,
                                                 byoc_diag_t *diag),
-                         void *context, byoc_diag_t *diag, double *out_ns); // NaN: it could not be timed
+                         void *context, int64_t budget_ns, byoc_diag_t *diag,
+                         double *out_ns); // NaN: it could not be timed, or there was no time
 } byoc_whole_pricer_t;
 
 typedef struct byoc_collage_options_t {
@@ -30,7 +33,7 @@ typedef struct byoc_collage_options_t {
   byoc_cost_database_t *database; // keeps what whole models cost, and which searches are over; may be NULL
   // What these depend on beside the module: compiler, machine, threads; target and plugin stand for all of them.
   byoc_cost_key_t key;
-  double budget_s;    // for measuring candidates
+  double budget_s;    // for measuring, parts and whole models together
   bool spend_budget;  // all of it where a proof needs it; otherwise proving takes no more time than finding
   bool plain_layouts; // without the second search
 } byoc_collage_options_t;

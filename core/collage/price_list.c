@@ -1,7 +1,9 @@
 #include "core/collage/price_list.h"
 
+#include "byoc/call.h"
 #include "core/collage/outline_regions.h"
 #include "core/ops/blocked.h"
+#include "core/ops/storage.h"
 
 // Unmeasured candidates are taken to be a little better than expected, so that what could be best is tried.
 #define OPTIMISM 0.9
@@ -40,11 +42,28 @@ static bool is_free_pair(const byoc_price_list_t *list, const byoc_candidate_t *
   return is_layout_pair(list, candidate) && first->results[0]->uses.count + 1 == candidate->nodes.count;
 }
 
+// A Concat by itself, of results that lie in it one behind the other: what makes them writes them where they belong
+// (core/kernel/join.h).
+static bool is_free_join(const byoc_price_list_t *list, const byoc_candidate_t *candidate) {
+  const byoc_node_t *node = list->problem->flow.nodes[candidate->nodes.items[0]];
+  if (!is_native(list, candidate) || candidate->nodes.count != 1 || !byoc_concat_joins(node)) return false;
+  uint64_t offset_bytes = 0;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    const byoc_value_t *operand = node->operands[i];
+    if (operand->kind != BYOC_VALUE_RESULT || offset_bytes % BYOC_BUFFER_ALIGNMENT != 0) return false;
+    for (uint32_t k = 0; k < i; ++k) {
+      if (node->operands[k] == operand) return false;
+    }
+    offset_bytes += (uint64_t)byoc_type_size_bytes(operand->type);
+  }
+  return true;
+}
+
 static byoc_status_t look_up(byoc_price_list_t *list, const byoc_candidate_t *candidate,
                              const byoc_function_t *function, byoc_diag_t *diag, byoc_known_price_t *out_price) {
   const byoc_target_t *target = list->targets->targets.data[candidate->target];
   *out_price = (byoc_known_price_t){.cost_ns = NAN, .is_estimate = true};
-  if (is_free_pair(list, candidate)) {
+  if (is_free_pair(list, candidate) || is_free_join(list, candidate)) {
     out_price->cost_ns = 0;
     return BYOC_OK;
   }
@@ -139,22 +158,67 @@ bool byoc_price_list_knows(const byoc_price_list_t *list, uint32_t candidate) {
   return !isnan(list->prices.data[list->price_of[candidate]].cost_ns);
 }
 
-static byoc_status_t measure(byoc_price_list_t *list, const byoc_candidate_t *candidate,
-                             const byoc_function_t *function, byoc_diag_t *diag, uint32_t *out) {
-  byoc_price_t *price = &list->prices.data[*out];
-  const char *reason = NULL;
-  BYOC_RETURN_IF_ERROR(list->pricer.price(list->pricer.self, function, list->targets->targets.data[candidate->target],
-                                          diag, &price->cost_ns, &reason));
-  price->source = BYOC_COST_SOURCE_MEASURED;
-  list->measured += 1;
-  if (reason == NULL) return BYOC_OK;
-  price->reason = byoc_arena_copy_string(&list->problem->candidates.arena, reason);
-  return price->reason != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
+static byoc_status_t ask(byoc_price_list_t *list, byoc_price_request_t *requests, size_t count, byoc_diag_t *diag) {
+  const byoc_function_pricer_t *pricer = &list->pricer;
+  if (pricer->price_all != NULL) return pricer->price_all(pricer->self, requests, count, diag);
+  for (size_t i = 0; i < count; ++i) {
+    byoc_price_request_t *request = &requests[i];
+    BYOC_RETURN_IF_ERROR(
+        pricer->price(pricer->self, request->function, request->target, diag, &request->cost_ns, &request->reason));
+  }
+  return BYOC_OK;
 }
 
-byoc_status_t byoc_price_list_measure(byoc_price_list_t *list, uint32_t candidate, byoc_diag_t *diag) {
-  if (byoc_price_list_knows(list, candidate)) return BYOC_OK;
-  return with_function(list, candidate, diag, measure, &list->price_of[candidate]);
+static byoc_status_t take_answers(byoc_price_list_t *list, const byoc_price_request_t *requests,
+                                  const uint32_t *numbers, size_t count, byoc_diag_t *diag) {
+  for (size_t i = 0; i < count; ++i) {
+    byoc_price_t *price = &list->prices.data[numbers[i]];
+    price->cost_ns = requests[i].cost_ns;
+    price->source = BYOC_COST_SOURCE_MEASURED;
+    list->measured += 1;
+    if (requests[i].reason == NULL) continue;
+    price->reason = byoc_arena_copy_string(&list->problem->candidates.arena, requests[i].reason);
+    if (price->reason == NULL) return byoc_diag_out_of_memory(diag);
+  }
+  return BYOC_OK;
+}
+
+static bool is_among(const uint32_t *numbers, size_t count, uint32_t number) {
+  for (size_t i = 0; i < count; ++i) {
+    if (numbers[i] == number) return true;
+  }
+  return false;
+}
+
+byoc_status_t byoc_price_list_measure(byoc_price_list_t *list, const uint32_t *candidates, size_t count,
+                                      byoc_diag_t *diag) {
+  const byoc_candidates_t *all = &list->problem->candidates;
+  byoc_graph_module_t *module = list->problem->function->module;
+  byoc_allocator_t allocator = list->arena.allocator;
+  uint64_t next_id = module->next_id;
+  size_t made = 0;
+  byoc_price_request_t *requests = byoc_allocate(allocator, count + 1, sizeof(*requests));
+  uint32_t *numbers = byoc_allocate(allocator, count + 1, sizeof(*numbers));
+  byoc_status_t status = requests && numbers ? BYOC_OK : byoc_diag_out_of_memory(diag);
+  for (size_t i = 0; i < count && status == BYOC_OK; ++i) {
+    const byoc_candidate_t *candidate = all->items.data[candidates[i]];
+    uint32_t number = list->price_of[candidates[i]];
+    if (byoc_price_list_knows(list, candidates[i]) || is_among(numbers, made, number)) continue;
+    const byoc_target_t *target = list->targets->targets.data[candidate->target];
+    byoc_function_t *function = NULL;
+    status = byoc_outline_candidate_copy(list->problem->flow.nodes, candidate, target, diag, &function);
+    if (status != BYOC_OK) break;
+    requests[made] = (byoc_price_request_t){.function = function, .target = target, .cost_ns = NAN};
+    numbers[made++] = number;
+  }
+  if (status == BYOC_OK) status = ask(list, requests, made, diag);
+  if (status == BYOC_OK) status = take_answers(list, requests, numbers, made, diag);
+  // The last one first: each is the module's end with what it calls.
+  for (size_t i = made; i-- > 0;) byoc_erase_candidate((byoc_function_t *)(uintptr_t)requests[i].function);
+  module->next_id = next_id;
+  byoc_free(allocator, numbers);
+  byoc_free(allocator, requests);
+  return status;
 }
 
 // ---- costs for the search ----

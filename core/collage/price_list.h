@@ -2,7 +2,7 @@
 //
 //   byoc_price_list_t prices;
 //   BYOC_RETURN_IF_ERROR(byoc_price_list_init(&prices, problem, targets, pricer, estimator, diag));
-//   BYOC_RETURN_IF_ERROR(byoc_price_list_measure(&prices, candidate, diag)); // one that is not known yet
+//   BYOC_RETURN_IF_ERROR(byoc_price_list_measure(&prices, &candidate, 1, diag)); // one that is not known yet
 //   byoc_price_list_set_costs(&prices, BYOC_PRICE_BOUND);                    // into the candidates, for the search
 //   byoc_price_list_deinit(&prices);
 #ifndef BYOC_CORE_COLLAGE_PRICE_LIST_H_
@@ -46,7 +46,9 @@ void byoc_price_list_deinit(byoc_price_list_t *list);
 byoc_status_t byoc_price_list_extend(byoc_price_list_t *list, byoc_diag_t *diag);
 
 bool byoc_price_list_knows(const byoc_price_list_t *list, uint32_t candidate);
-byoc_status_t byoc_price_list_measure(byoc_price_list_t *list, uint32_t candidate, byoc_diag_t *diag);
+// Those that are not known yet, all at once, structurally equal ones once.
+byoc_status_t byoc_price_list_measure(byoc_price_list_t *list, const uint32_t *candidates, size_t count,
+                                      byoc_diag_t *diag);
 
 // Regions of greedy placement are as good as a backend's author knew, whether there is time to measure them or not.
 void byoc_price_list_trust(byoc_price_list_t *list, uint32_t candidate);

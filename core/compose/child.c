@@ -59,10 +59,10 @@ static bool await_answer(int fd, int64_t deadline_ns, void *answer, size_t size,
   *out_size = 0;
   for (;;) {
     int64_t left_ms = (deadline_ns - byoc_now_ns()) / 1000000;
-    if (left_ms <= 0) return false;
     struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
-    int ready = poll(&poll_fd, 1, left_ms > 1000 ? 1000 : (int)left_ms);
+    int ready = poll(&poll_fd, 1, left_ms > 1000 ? 1000 : left_ms > 0 ? (int)left_ms : 0);
     if (ready < 0 && errno != EINTR) return true;
+    if (ready <= 0 && left_ms <= 0) return false; // what came before the end counts, whoever looked for it later
     if (ready <= 0) continue;
     ssize_t got = read(fd, (char *)answer + *out_size, size - *out_size);
     if (got < 0 && errno == EINTR) continue;
@@ -72,8 +72,8 @@ static bool await_answer(int fd, int64_t deadline_ns, void *answer, size_t size,
   }
 }
 
-byoc_status_t byoc_child_run(const byoc_child_limits_t *limits, void (*body)(void *self, void *answer), void *self,
-                             void *answer, size_t answer_size_bytes, byoc_diag_t *diag) {
+byoc_status_t byoc_child_start(const byoc_child_limits_t *limits, void (*body)(void *self, void *answer), void *self,
+                               void *answer, size_t answer_size_bytes, byoc_diag_t *diag, byoc_child_t *out_child) {
   memset(answer, 0, answer_size_bytes);
   int fds[2];
   if (pipe2(fds, O_CLOEXEC) != 0) return byoc_diag_error(diag, BYOC_IO, "no pipe: %s", strerror(errno));
@@ -91,22 +91,38 @@ byoc_status_t byoc_child_run(const byoc_child_limits_t *limits, void (*body)(voi
     _exit(write_all(fds[1], answer, answer_size_bytes) ? 0 : 1);
   }
   close(fds[1]);
+  *out_child = (byoc_child_t){.pid = pid,
+                              .fd = fds[0],
+                              .deadline_ns = byoc_now_ns() + (int64_t)limits->timeout_ms * 1000000,
+                              .timeout_ms = limits->timeout_ms,
+                              .answer = answer,
+                              .answer_size_bytes = answer_size_bytes};
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_child_wait(const byoc_child_t *child, byoc_diag_t *diag) {
   size_t size = 0;
-  bool in_time =
-      await_answer(fds[0], byoc_now_ns() + (int64_t)limits->timeout_ms * 1000000, answer, answer_size_bytes, &size);
-  close(fds[0]);
-  bool answered = in_time && size == answer_size_bytes;
-  if (!in_time) byoc_group_kill(pid);
+  bool in_time = await_answer(child->fd, child->deadline_ns, child->answer, child->answer_size_bytes, &size);
+  close(child->fd);
+  bool answered = in_time && size == child->answer_size_bytes;
+  if (!in_time) byoc_group_kill(child->pid);
   int wait_status = 0;
-  while (waitpid(pid, &wait_status, 0) < 0 && errno == EINTR) continue;
-  byoc_group_kill(pid); // what it started and left behind
-  byoc_group_forget(pid);
+  while (waitpid(child->pid, &wait_status, 0) < 0 && errno == EINTR) continue;
+  byoc_group_kill(child->pid); // what it started and left behind
+  byoc_group_forget(child->pid);
   if (answered) return BYOC_OK;
-  memset(answer, 0, answer_size_bytes);
-  if (!in_time) return byoc_diag_error(diag, BYOC_TOOL, "it took longer than %u ms", (unsigned)limits->timeout_ms);
+  memset(child->answer, 0, child->answer_size_bytes);
+  if (!in_time) return byoc_diag_error(diag, BYOC_TOOL, "it took longer than %u ms", (unsigned)child->timeout_ms);
   if (WIFSIGNALED(wait_status)) {
     return byoc_diag_error(diag, BYOC_TOOL, "it crashed (signal %d, %s)", WTERMSIG(wait_status),
                            strsignal(WTERMSIG(wait_status)));
   }
   return byoc_diag_error(diag, BYOC_TOOL, "the process ended without an answer");
+}
+
+byoc_status_t byoc_child_run(const byoc_child_limits_t *limits, void (*body)(void *self, void *answer), void *self,
+                             void *answer, size_t answer_size_bytes, byoc_diag_t *diag) {
+  byoc_child_t child;
+  BYOC_RETURN_IF_ERROR(byoc_child_start(limits, body, self, answer, answer_size_bytes, diag, &child));
+  return byoc_child_wait(&child, diag);
 }

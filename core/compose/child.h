@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "core/base/diag.h"
 
@@ -19,5 +20,19 @@ typedef struct byoc_child_limits_t {
 // 11, ...)", "it took longer than ...", "the process ended without an answer".
 byoc_status_t byoc_child_run(const byoc_child_limits_t *limits, void (*body)(void *self, void *answer), void *self,
                              void *answer, size_t answer_size_bytes, byoc_diag_t *diag);
+
+// The same in two steps, so that several run at once. `self` and `answer` live until the wait is over; every child that
+// was started must be waited for, whatever became of the others.
+typedef struct byoc_child_t {
+  pid_t pid;
+  int fd; // the answer comes from here
+  int64_t deadline_ns;
+  uint32_t timeout_ms;
+  void *answer;
+  size_t answer_size_bytes;
+} byoc_child_t;
+byoc_status_t byoc_child_start(const byoc_child_limits_t *limits, void (*body)(void *self, void *answer), void *self,
+                               void *answer, size_t answer_size_bytes, byoc_diag_t *diag, byoc_child_t *out_child);
+byoc_status_t byoc_child_wait(const byoc_child_t *child, byoc_diag_t *diag);
 
 #endif // BYOC_CORE_COMPOSE_CHILD_H_

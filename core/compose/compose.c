@@ -39,6 +39,11 @@ typedef struct build_t {
 static byoc_status_t build_init(build_t *build) {
   byoc_arena_init(&build->arena, build->allocator);
   BYOC_RETURN_IF_ERROR(byoc_native_flags(build->options->targets, &build->arena, build->diag, &build->native));
+  static const char hasty_level[] = "-O1"; // the last one counts
+  if (build->options->in_haste &&
+      !byoc_vector_push(&build->native.kernel, byoc_arena_allocator(&build->arena), hasty_level)) {
+    return byoc_diag_out_of_memory(build->diag);
+  }
   BYOC_RETURN_IF_ERROR(byoc_data_layout_create(build->program, build->allocator, build->diag, &build->layout));
   build->has_layout = true;
   return BYOC_OK;

@@ -17,7 +17,10 @@ typedef struct byoc_compose_options_t {
   int32_t thread_count;              // default of contexts; 0: decided when running
   const char *cpu_features;          // that the artifact requires, space-separated
   bool profile;                      // with the profile entry
+  bool steps_only;                   // which reports instructions, but no engine's nodes below them
+  bool in_haste;                     // kernels are to be compiled fast rather than to run fast
   bool keep_header;                  // write the header too
+  bool huge_pages;                   // contexts move the constants to huge pages
 } byoc_compose_options_t;
 
 byoc_status_t byoc_compose_artifact(const byoc_host_program_t *program, const byoc_compose_options_t *options,

@@ -6,6 +6,7 @@
 
 #include "core/base/file.h"
 #include "core/compose/compose.h"
+#include "core/compose/host_c.h"
 #include "core/compose/measure_data.h"
 #include "core/compose/pipeline.h"
 #include "core/compose/resolve.h"
@@ -25,11 +26,14 @@ static bool keep_callee(void *self, byoc_node_t *node) {
   return !maker->failed && byoc_block_walk(node->callee->body, keep_callee, maker);
 }
 
-// Leaves nothing in the module but the function and what it calls. Nothing is released: the process is short-lived.
-static bool drop_others(module_maker_t *maker, byoc_function_t *function) {
+// Leaves nothing in the module but the functions and what they call. Nothing is released: the process is short-lived.
+static bool drop_others(module_maker_t *maker, const byoc_cost_build_t *build) {
   byoc_graph_module_t *module = maker->module;
-  if (!byoc_pointer_map_put(&maker->kept, function, function)) return false;
-  (void)byoc_block_walk(function->body, keep_callee, maker);
+  for (size_t i = 0; i < build->count; ++i) {
+    byoc_function_t *function = (byoc_function_t *)(uintptr_t)build->functions[i]; // this process's own copy
+    if (!byoc_pointer_map_put(&maker->kept, function, function)) return false;
+    (void)byoc_block_walk(function->body, keep_callee, maker);
+  }
   size_t count = 0;
   for (size_t f = 0; f < module->functions.count && !maker->failed; ++f) {
     byoc_function_t *other = module->functions.data[f];
@@ -45,45 +49,43 @@ static bool drop_others(module_maker_t *maker, byoc_function_t *function) {
 }
 
 // The native target sees the plain nodes.
-static bool make_native_main(module_maker_t *maker, byoc_function_t *function) {
+static bool make_native(module_maker_t *maker) {
   static const char *const attributes[] = {"Compiler", "Composite", "Target", "Primitive", "Inline", "global_symbol"};
   for (size_t f = 0; f < maker->module->functions.count; ++f) {
     byoc_function_t *callee = maker->module->functions.data[f];
     for (size_t i = 0; i < sizeof(attributes) / sizeof(attributes[0]); ++i) {
       byoc_attributes_remove(&callee->attributes, attributes[i]);
     }
-    if (callee != function && !byoc_attributes_set_int(&callee->attributes, "Inline", 1)) return false;
+    if (!byoc_attributes_set_int(&callee->attributes, "Inline", 1)) return false;
   }
   return true;
 }
 
-static byoc_function_t *make_main(module_maker_t *maker, byoc_function_t *function, const byoc_target_t *target) {
+static bool mark_for(byoc_function_t *function, const byoc_target_t *target) {
   byoc_attributes_t *attributes = &function->attributes;
-  if (!byoc_function_rename(function, byoc_graph_module_unique_name(maker->module, "candidate")) ||
-      !byoc_attributes_set_string(attributes, "Compiler", target->kind->name) ||
-      !byoc_attributes_set_int(attributes, "Target", 0) || !byoc_attributes_set_int(attributes, "Primitive", 1) ||
-      !byoc_attributes_set_string(attributes, "global_symbol", function->name)) {
-    return NULL;
-  }
-  byoc_function_t *main_function =
-      byoc_function_create(maker->module, byoc_graph_module_unique_name(maker->module, "main"));
-  if (main_function == NULL) return NULL;
+  return byoc_attributes_set_string(attributes, "Compiler", target->kind->name) &&
+         byoc_attributes_set_int(attributes, "Target", 0) && byoc_attributes_set_int(attributes, "Primitive", 1) &&
+         byoc_attributes_set_string(attributes, "global_symbol", function->name);
+}
+
+// A call on parameters of its own; its results are the main function's.
+static bool call_part(byoc_function_t *main_function, byoc_function_t *function) {
   const byoc_block_t *body = function->body;
-  byoc_arena_t *arena = &maker->module->arena;
+  byoc_arena_t *arena = &main_function->module->arena;
   byoc_value_t **operands = BYOC_ARENA_ARRAY(arena, byoc_value_t *, body->parameters.count);
-  if (operands == NULL) return NULL;
+  if (operands == NULL) return false;
   for (size_t i = 0; i < body->parameters.count; ++i) {
     operands[i] = byoc_block_add_parameter(main_function->body, NULL, body->parameters.data[i]->type);
-    if (operands[i] == NULL) return NULL;
+    if (operands[i] == NULL) return false;
   }
   byoc_node_t *call =
       byoc_node_create_call(main_function->body, NULL, function, operands, (uint32_t)body->parameters.count);
-  if (call == NULL) return NULL;
+  if (call == NULL) return false;
   for (uint32_t i = 0; i < call->result_count; ++i) {
     call->results[i]->type = body->results.data[i]->type;
-    if (!byoc_block_add_result(main_function->body, NULL, call->results[i])) return NULL;
+    if (!byoc_block_add_result(main_function->body, NULL, call->results[i])) return false;
   }
-  return main_function;
+  return true;
 }
 
 // Inputs and outputs of an artifact have names.
@@ -101,21 +103,29 @@ static bool name_ports(byoc_graph_module_t *module, byoc_function_t *main_functi
   return true;
 }
 
-static byoc_status_t make_module(const byoc_cost_build_t *build, byoc_diag_t *diag, byoc_graph_module_t **out_module) {
-  byoc_function_t *function = (byoc_function_t *)(uintptr_t)build->function; // this process's own copy
-  module_maker_t maker = {.module = function->module};
-  byoc_pointer_map_init(&maker.kept, function->module->allocator);
-  bool ok = drop_others(&maker, function);
-  byoc_function_t *main_function = function;
-  if (ok && build->target->kind->backend == NULL) {
-    ok = make_native_main(&maker, function);
-  } else if (ok) {
-    main_function = make_main(&maker, function, build->target);
-    ok = main_function != NULL;
+static bool make_main(module_maker_t *maker, const byoc_cost_build_t *build) {
+  byoc_function_t *main_function =
+      byoc_function_create(maker->module, byoc_graph_module_unique_name(maker->module, "main"));
+  bool ok = main_function != NULL;
+  for (size_t i = 0; i < build->count && ok; ++i) {
+    ok = call_part(main_function, (byoc_function_t *)(uintptr_t)build->functions[i]);
   }
   // The first function is the one to run where none is called "main".
   if (ok && strcmp(main_function->name, "main") != 0) ok = byoc_function_rename(main_function, "main");
-  ok = ok && name_ports(maker.module, main_function);
+  return ok && name_ports(maker->module, main_function);
+}
+
+static byoc_status_t make_module(const byoc_cost_build_t *build, byoc_diag_t *diag, byoc_graph_module_t **out_module) {
+  module_maker_t maker = {.module = build->functions[0]->module};
+  byoc_pointer_map_init(&maker.kept, maker.module->allocator);
+  bool is_native = build->target->kind->backend == NULL, ok = drop_others(&maker, build);
+  if (is_native) ok = ok && make_native(&maker);
+  for (size_t i = 0; i < build->count && ok; ++i) {
+    byoc_function_t *function = (byoc_function_t *)(uintptr_t)build->functions[i];
+    ok = byoc_function_rename(function, byoc_graph_module_unique_name(maker.module, "part")) &&
+         (is_native || mark_for(function, build->target));
+  }
+  ok = ok && make_main(&maker, build);
   byoc_map_deinit(&maker.kept);
   *out_module = maker.module;
   return ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
@@ -141,8 +151,91 @@ static byoc_status_t compose(const byoc_cost_build_t *build, const byoc_target_l
                                           .model_name = "candidate",
                                           .targets = targets,
                                           .thread_count = build->thread_count,
-                                          .cpu_features = result->required_cpu_features.data};
+                                          .cpu_features = result->required_cpu_features.data,
+                                          .profile = true,
+                                          .in_haste = build->in_haste,
+                                          .steps_only = true};
   return byoc_compose_artifact(result->program, &options, byoc_allocator_system(), diag);
+}
+
+// ---- whose steps they are ----
+
+enum { NOBODY = UINT8_MAX };
+
+// Parts share neither inputs nor outputs: what leads to an output, or comes from an input, is that part's.
+typedef struct owning_t {
+  const byoc_host_program_t *program;
+  uint8_t *owners; // by buffer
+} owning_t;
+
+static void own(const owning_t *owning, byoc_host_buffer_t *const *buffers, size_t count, uint8_t owner) {
+  for (size_t i = 0; i < count; ++i) {
+    if (buffers[i] == NULL) continue;
+    uint8_t *of = &owning->owners[byoc_host_buffer_root(buffers[i])->index];
+    if (*of == NOBODY && buffers[i]->kind != BYOC_HOST_BUFFER_CONSTANT) *of = owner;
+  }
+}
+
+static uint8_t find_owner(const owning_t *owning, const byoc_host_instruction_t *at) {
+  for (size_t i = 0; i < at->results.count + at->operands.count; ++i) {
+    byoc_host_buffer_t *buffer = i < at->results.count ? at->results.data[i] : at->operands.data[i - at->results.count];
+    uint8_t owner = buffer != NULL ? owning->owners[byoc_host_buffer_root(buffer)->index] : (uint8_t)NOBODY;
+    if (owner != NOBODY) return owner;
+  }
+  return NOBODY;
+}
+
+static void own_ports(const owning_t *owning, const byoc_cost_build_t *build) {
+  size_t input = 0, output = 0;
+  for (size_t p = 0; p < build->count; ++p) {
+    const byoc_block_t *body = build->functions[p]->body;
+    own(owning, owning->program->inputs.data + input, body->parameters.count, (uint8_t)p);
+    own(owning, owning->program->outputs.data + output, body->results.count, (uint8_t)p);
+    input += body->parameters.count;
+    output += body->results.count;
+  }
+}
+
+// Backwards once, from what is needed to where it comes from.
+static byoc_status_t find_owners(const byoc_host_program_t *program, const byoc_cost_build_t *build, byoc_diag_t *diag,
+                                 byoc_cost_build_answer_t *out) {
+  if (program->is_dynamic) return byoc_diag_error(diag, BYOC_UNSUPPORTED, "its shapes are known only when it runs");
+  owning_t owning = {.program = program, .owners = malloc(program->buffers.count + 1)};
+  if (owning.owners == NULL) return byoc_diag_out_of_memory(diag);
+  memset(owning.owners, NOBODY, program->buffers.count + 1);
+  own_ports(&owning, build);
+  for (const byoc_host_instruction_t *at = program->body.last; at != NULL; at = at->previous) {
+    uint8_t owner = find_owner(&owning, at);
+    own(&owning, at->operands.data, at->operands.count, owner);
+    own(&owning, at->results.data, at->results.count, owner);
+  }
+  for (const byoc_host_instruction_t *at = program->body.first; at != NULL; at = at->next) {
+    if (!byoc_host_c_is_step(at)) continue;
+    if (out->step_count < BYOC_COST_STEPS_MAX) out->owners[out->step_count] = find_owner(&owning, at);
+    out->step_count += 1;
+  }
+  free(owning.owners);
+  if (out->step_count <= BYOC_COST_STEPS_MAX) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_UNSUPPORTED, "it takes %u steps, more than %d", (unsigned)out->step_count,
+                         BYOC_COST_STEPS_MAX);
+}
+
+static void note_refusal(const byoc_cost_build_t *build, const char *line, int size, byoc_cost_build_answer_t *out) {
+  for (size_t p = 0; p < build->count; ++p) {
+    const char *name = build->functions[p]->name;
+    int length = (int)strlen(name);
+    if (length >= size || memcmp(line, name, (size_t)length) != 0 || line[length] != '\t') continue;
+    snprintf(out->refusals[p], sizeof(out->refusals[p]), "%.*s", size - length - 1, line + length + 1);
+  }
+}
+
+// A line each: the function, a tab, the reason.
+static void note_refusals(const byoc_cost_build_t *build, const char *given_back, byoc_cost_build_answer_t *out) {
+  while (given_back != NULL && *given_back != '\0') {
+    size_t size = strcspn(given_back, "\n");
+    note_refusal(build, given_back, (int)size, out);
+    given_back += size + (given_back[size] == '\n');
+  }
 }
 
 // ---- evaluating ----
@@ -153,26 +246,54 @@ static void *make_buffer(const byoc_host_buffer_t *buffer, byoc_arena_t *arena) 
   return byoc_arena_allocate_aligned(arena, size, BYOC_BUFFER_ALIGNMENT);
 }
 
+// Inputs and outputs of one part, from the given ones on.
+static byoc_status_t prepare_part(const byoc_host_program_t *program, const byoc_block_t *body, size_t input,
+                                  size_t output, void **inputs, void **outputs, byoc_arena_t *arena) {
+  uint64_t random = BYOC_MEASURE_SEED;
+  for (size_t i = input; i < input + body->parameters.count; ++i) {
+    const byoc_host_buffer_t *buffer = program->inputs.data[i];
+    inputs[i] = make_buffer(buffer, arena);
+    if (inputs[i] == NULL) return BYOC_OUT_OF_MEMORY;
+    byoc_measure_fill(buffer->type->dtype, inputs[i], (size_t)buffer->size_bytes, &random);
+  }
+  for (size_t i = output; i < output + body->results.count; ++i) {
+    outputs[i] = make_buffer(program->outputs.data[i], arena);
+    if (outputs[i] == NULL) return BYOC_OUT_OF_MEMORY;
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t write_part(const byoc_host_program_t *program, size_t count, size_t output, void *const *outputs,
+                                const char *path, byoc_arena_t *arena, byoc_diag_t *diag) {
+  byoc_bytes_t *parts = BYOC_ARENA_ARRAY(arena, byoc_bytes_t, count);
+  if (parts == NULL) return byoc_diag_out_of_memory(diag);
+  for (size_t i = 0; i < count; ++i) {
+    parts[i] = (byoc_bytes_t){outputs[output + i], (size_t)program->outputs.data[output + i]->size_bytes};
+  }
+  return byoc_file_write_parts(path, parts, count, diag);
+}
+
 static byoc_status_t evaluate_into(const byoc_host_program_t *program, const byoc_cost_build_t *build,
                                    byoc_evaluator_t *evaluator, byoc_arena_t *arena, byoc_diag_t *diag) {
   void **inputs = BYOC_ARENA_ARRAY(arena, void *, program->inputs.count);
   void **outputs = BYOC_ARENA_ARRAY(arena, void *, program->outputs.count);
-  byoc_bytes_t *parts = BYOC_ARENA_ARRAY(arena, byoc_bytes_t, program->outputs.count);
-  if (inputs == NULL || outputs == NULL || parts == NULL) return byoc_diag_out_of_memory(diag);
-  uint64_t random = BYOC_MEASURE_SEED;
-  for (size_t i = 0; i < program->inputs.count; ++i) {
-    const byoc_host_buffer_t *buffer = program->inputs.data[i];
-    inputs[i] = make_buffer(buffer, arena);
-    if (inputs[i] == NULL) return byoc_diag_out_of_memory(diag);
-    byoc_measure_fill(buffer->type->dtype, inputs[i], (size_t)buffer->size_bytes, &random);
-  }
-  for (size_t i = 0; i < program->outputs.count; ++i) {
-    outputs[i] = make_buffer(program->outputs.data[i], arena);
-    if (outputs[i] == NULL) return byoc_diag_out_of_memory(diag);
-    parts[i] = (byoc_bytes_t){outputs[i], (size_t)program->outputs.data[i]->size_bytes};
+  if (inputs == NULL || outputs == NULL) return byoc_diag_out_of_memory(diag);
+  size_t input = 0, output = 0;
+  for (size_t p = 0; p < build->count; ++p) {
+    const byoc_block_t *body = build->functions[p]->body;
+    byoc_status_t status = prepare_part(program, body, input, output, inputs, outputs, arena);
+    if (status != BYOC_OK) return byoc_diag_out_of_memory(diag);
+    input += body->parameters.count;
+    output += body->results.count;
   }
   BYOC_RETURN_IF_ERROR(byoc_evaluator_run(evaluator, (const void *const *)inputs, outputs, diag));
-  return byoc_file_write_parts(build->output, parts, program->outputs.count, diag);
+  output = 0;
+  for (size_t p = 0; p < build->count; ++p) {
+    size_t count = build->functions[p]->body->results.count;
+    BYOC_RETURN_IF_ERROR(write_part(program, count, output, outputs, build->results[p], arena, diag));
+    output += count;
+  }
+  return BYOC_OK;
 }
 
 static byoc_status_t evaluate(const byoc_cost_build_t *build, const byoc_host_program_t *program, byoc_diag_t *diag) {
@@ -196,7 +317,7 @@ static byoc_status_t evaluate(const byoc_cost_build_t *build, const byoc_host_pr
 
 // ---- the whole ----
 
-static byoc_status_t run(const byoc_cost_build_t *build, byoc_diag_t *diag) {
+static byoc_status_t run(const byoc_cost_build_t *build, byoc_diag_t *diag, byoc_cost_build_answer_t *out) {
   byoc_graph_module_t *module = NULL;
   byoc_target_list_t targets = {0};
   byoc_pipeline_result_t result;
@@ -206,17 +327,17 @@ static byoc_status_t run(const byoc_cost_build_t *build, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(make_module(build, diag, &module));
   const byoc_pipeline_options_t options = {.targets = &targets, .placer = {.strategy = "greedy"}};
   BYOC_RETURN_IF_ERROR(byoc_pipeline_run(module, &options, byoc_allocator_system(), diag, &result));
-  if (result.given_back.size > 0) {
-    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "the backend gave it back: %.*s",
-                           (int)strcspn(result.given_back.data, "\n"), result.given_back.data);
-  }
-  return build->evaluate ? evaluate(build, result.program, diag) : compose(build, &targets, &result, diag);
+  note_refusals(build, result.given_back.data, out);
+  if (build->count == 1 && out->refusals[0][0] != '\0') return BYOC_OK; // there is nothing to time
+  if (build->output == NULL) return evaluate(build, result.program, diag);
+  BYOC_RETURN_IF_ERROR(find_owners(result.program, build, diag, out));
+  return compose(build, &targets, &result, diag);
 }
 
 void byoc_cost_build(void *self, void *answer) {
   byoc_cost_build_answer_t *out = answer;
   byoc_diag_t diag = {0};
-  out->status = run(self, &diag);
+  out->status = run(self, &diag, out);
   if (out->status == BYOC_OK) return;
   // What failed, without the temporary paths around it: the reason is kept and compared.
   snprintf(out->message, sizeof(out->message), "%s", diag.message);

@@ -1,28 +1,38 @@
-// From one function to something that runs, in a child process (core/compose/child.h). Internal to core/compose.
+// From functions to something that runs, in a child process (core/compose/child.h). Internal to core/compose.
+//
+// Several functions ("parts") of one target become one artifact: its main function calls them in turn, each on inputs
+// of its own. The backend's hook, the compiler and the linker then run once for all of them.
 #ifndef BYOC_CORE_COMPOSE_COST_BUILD_H_
 #define BYOC_CORE_COMPOSE_COST_BUILD_H_
 
 #include "core/ir/graph.h"
 #include "core/target/target.h"
 
+enum { BYOC_COST_PARTS_MAX = 32, BYOC_COST_STEPS_MAX = 4096 };
+
 typedef struct byoc_cost_build_t {
-  const byoc_function_t *function;
+  const byoc_function_t *functions[BYOC_COST_PARTS_MAX]; // of one module
+  size_t count;
   const byoc_target_t *target;
   const byoc_target_t *native; // "c"; may be `target`
   int32_t thread_count;
+  bool in_haste;      // they run once
   const char *folder; // where temporary files may be left: the parent removes it
-  const char *output; // the artifact, or what the evaluator computed
-  bool evaluate;      // run it by the evaluator on the data of byoc_cost_run and write the results, one after the other
+  const char *output; // the artifact; NULL: run them by the evaluator, on the data of byoc_measure_fill
+  const char *results[BYOC_COST_PARTS_MAX]; // files for what the evaluator computed, by part
 } byoc_cost_build_t;
 
 typedef struct byoc_cost_build_answer_t {
   int32_t status;
+  uint32_t step_count; // of the artifact's profile entry
   char message[1000];
+  char refusals[BYOC_COST_PARTS_MAX][200]; // by part: why the backend gave it back; empty: it did not
+  uint8_t owners[BYOC_COST_STEPS_MAX];     // by step: the part that it belongs to
 } byoc_cost_build_answer_t;
 
-// The body of byoc_child_run, on a byoc_cost_build_t and a byoc_cost_build_answer_t. Takes the function's module apart,
-// which in a child is a copy: all that is left is a main function that calls the function (marked for the target), or,
-// for the native target, that is the function; and takes it along the road of every model.
+// The body of byoc_child_run, on a byoc_cost_build_t and a byoc_cost_build_answer_t. Takes the functions' module apart,
+// which in a child is a copy: all that is left is a main function that calls them (marked for the target, or to be
+// inlined for the native one); and takes it along the road of every model.
 void byoc_cost_build(void *self, void *answer);
 
 #endif // BYOC_CORE_COMPOSE_COST_BUILD_H_

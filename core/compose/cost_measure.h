@@ -1,13 +1,17 @@
-// Costs by measuring: a function goes along the road of every model by itself, with targets "<its target>; c", into an
-// artifact of its own, and that is checked and timed.
+// Costs by measuring: functions go along the road of every model, with targets "<their target>; c", into artifacts of
+// their own, and these are checked and timed.
 //
-// Each step runs in a child process with a limit of time and memory: building (the backend's hook included), computing
-// the reference, and running. The results of the first run are compared with the reference (the same function by the
-// native target, evaluated, or compiled where evaluating would be slow); then come warm-up and the median of many
-// samples. Where another target's artifact for the same function is about as fast, both are timed once more in turns,
-// and the difference counts. A crash, a hang, a failing status, a wrong result, a refusal to generate: each costs
-// INFINITY with the reason, and nothing else. Answers, infinite ones too, go into the database. Builds that measure at
-// the same time take turns in timing (a lock in the cache folder).
+// Functions of one target that are asked for together share one artifact: one run of the backend's hook, one link, one
+// child process to time them. Each step runs in a child process with a limit of time and memory: building (the
+// backend's hook included), computing the reference, and running. The results of the first run are compared with the
+// reference (the same function by the native target, evaluated, or compiled where evaluating would be slow); then comes
+// the median of many rounds. A crash, a hang, a failing status, a wrong result, a refusal to generate: each costs
+// INFINITY with the reason, and nothing else: the others are measured without it. Answers, infinite ones too, go into
+// the database. Builds that measure at the same time take turns in timing (a lock in the cache folder).
+//
+// A price is the time of one call in a model of `model_bytes`: weights are as far away as a run of that model leaves
+// them, inputs were just written (core/compose/cost_parts.h). Where another target's artifact for the same function is
+// about as fast, both are timed once more in turns, and the difference counts.
 //
 // Not measured but estimated (core/collage/estimate.h): functions with symbolic dimensions, sequences, optionals or
 // strings. Not checked: random operators, and large functions of the native target, which is the reference itself.
@@ -24,6 +28,7 @@ typedef struct byoc_cost_measure_options_t {
   uint32_t build_timeout_ms;         // 0: 300000 (a backend may tune)
   uint32_t run_timeout_ms;           // 0: 10000; ten seconds more a billion operations
   uint64_t memory_limit_bytes;       // of a child, beyond what this process has mapped; 0: 8 GiB
+  uint64_t model_bytes;              // that a run of the model touches; rounded to a power of two for the key
 } byoc_cost_measure_options_t;
 
 // For progress and --verbose.

@@ -163,7 +163,7 @@ static byoc_status_t emit_engine_call(byoc_host_c_t *host, const byoc_host_instr
   unsigned function = instruction->engine_function;
   byoc_host_c_indent(host, out);
   byoc_string_appendf(out, "status = ");
-  if (byoc_host_c_has_profile(host)) {
+  if (byoc_host_c_has_profile(host) && !host->options->steps_only) {
     byoc_string_appendf(out,
                         "sink != 0\n               ? byoc_model_profile_engine(context, %zu, %u, &calls[%zu], sink, "
                         "argument)\n               : ",

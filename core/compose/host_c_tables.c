@@ -294,10 +294,11 @@ void byoc_host_c_emit_entry(byoc_host_c_t *host, const char *metadata, byoc_stri
                           "    .artifact = &host_artifact,\n    .cpu_features = ");
   byoc_string_append_c_quoted(out, host->options->cpu_features != NULL ? host->options->cpu_features : "");
   byoc_string_appendf(out,
-                      ",\n    .thread_count = %d,\n    .tensor_count = %zu,\n    .call_count = %zu,\n"
+                      ",\n    .thread_count = %d,\n    .huge_pages = %d,\n    .data = byoc_data,\n"
+                      "    .tensor_count = %zu,\n    .call_count = %zu,\n"
                       "    .place_count = HOST_PLACE_COUNT,\n    .engine_count = %zu,\n    .setup_count = %zu,\n",
-                      (int)host->options->thread_count, host->tensors.count, host->calls.count, program->engines.count,
-                      host->setups.count);
+                      (int)host->options->thread_count, (int)host->options->huge_pages, host->tensors.count,
+                      host->calls.count, program->engines.count, host->setups.count);
   byoc_string_append(out, "    .tensors = host_tensors,\n    .calls = host_calls,\n    .places = host_places,\n"
                           "    .engines = host_engines,\n    .setups = host_setups,\n    .steps = host_steps,\n");
   if (program->is_dynamic) {

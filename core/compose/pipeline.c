@@ -160,7 +160,7 @@ static byoc_status_t put_back(pipeline_t *p, const byoc_codegen_result_t *result
     give_back_t give_back = {.target = target->index};
     ok = ok && byoc_block_walk(function->body, mark_given_back, &give_back);
     p->given_back += 1;
-    byoc_string_appendf(&p->result->given_back, "%s\n", result->reason);
+    byoc_string_appendf(&p->result->given_back, "%s\t%s\n", function->name, result->reason);
     ok = ok && !p->result->given_back.failed;
     BYOC_RETURN_IF_ERROR(mark_region_given_back(p, function, result->reason));
     byoc_log(BYOC_LOG_INFO, "%s gave '%s' back: %s", target->kind->name, function->name, result->reason);

@@ -28,7 +28,7 @@ typedef struct byoc_pipeline_result_t {
   byoc_plan_t plan;                    // what was placed where, and why
   byoc_host_program_t *program;        // NULL after stop_after
   byoc_string_t required_cpu_features; // space-separated: what backends asked for and what -mcpu of "c" allows
-  byoc_string_t given_back;            // reasons of backends that took a function and gave it back, a line each
+  byoc_string_t given_back;            // of backends that took a function and gave it back: "NAME\tREASON\n" each
 } byoc_pipeline_result_t;
 void byoc_pipeline_result_init(byoc_pipeline_result_t *result, byoc_allocator_t allocator);
 void byoc_pipeline_result_deinit(byoc_pipeline_result_t *result);

@@ -8,6 +8,7 @@
 #include "core/compose/compiler.h"
 #include "core/compose/cost_measure.h"
 #include "core/compose/plan_measure.h"
+#include "core/ops/util.h"
 #include "core/pass/layouts.h"
 
 // What a collage needs, for as long as it takes.
@@ -45,13 +46,40 @@ static byoc_status_t describe_targets(wiring_t *w, const byoc_target_list_t *tar
   return key->target && key->plugin && key->machine ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
+// What goes through the caches in a run: the weights, and twice the widest place of the graph, which a good plan of
+// memory does not go far beyond.
+static uint64_t model_bytes(const byoc_graph_module_t *module) {
+  double constants = 0, widest = 0;
+  for (size_t f = 0; f < module->functions.count; ++f) {
+    const byoc_function_t *function = module->functions.data[f];
+    for (size_t i = 0; i < function->constants.count; ++i) {
+      const byoc_value_t *value = function->constants.entries[i].value;
+      if (value->uses.count > 0) constants += (double)value->constant->size_bytes;
+    }
+    if (function->kind != BYOC_FUNCTION_GRAPH) continue;
+    BYOC_FOR_EACH_NODE(node, function->body) {
+      double bytes = 0;
+      for (uint32_t i = 0; i < node->operand_count; ++i) {
+        bool is_data = byoc_has_operand(node, i) && node->operands[i]->kind != BYOC_VALUE_CONSTANT;
+        if (is_data) bytes += byoc_estimate_bytes(node->operands[i]->type);
+      }
+      for (uint32_t i = 0; i < node->result_count; ++i) bytes += byoc_estimate_bytes(node->results[i]->type);
+      if (bytes > widest) widest = bytes;
+    }
+  }
+  double bytes = constants + 2 * widest;
+  return bytes < 1e15 ? (uint64_t)bytes : 0;
+}
+
 // Without a compiler there is no measuring, and the estimate serves.
-static byoc_status_t open_measurer(wiring_t *w, const byoc_target_list_t *targets, byoc_allocator_t allocator,
+static byoc_status_t open_measurer(wiring_t *w, const byoc_graph_module_t *module, const byoc_target_list_t *targets,
                                    byoc_diag_t *diag) {
-  const byoc_cost_measure_options_t options = {
-      .targets = targets, .database = w->database, .thread_count = w->options.key.thread_count};
+  const byoc_cost_measure_options_t options = {.targets = targets,
+                                               .database = w->database,
+                                               .thread_count = w->options.key.thread_count,
+                                               .model_bytes = model_bytes(module)};
   byoc_diag_t why = {0};
-  byoc_status_t status = byoc_cost_measurer_create(&options, allocator, &why, &w->measurer);
+  byoc_status_t status = byoc_cost_measurer_create(&options, module->allocator, &why, &w->measurer);
   if (status == BYOC_NOT_FOUND) {
     byoc_log(BYOC_LOG_WARNING, "costs are estimated, as with --cost=estimate: %s", why.message);
     return BYOC_OK;
@@ -77,7 +105,7 @@ static byoc_status_t wire(wiring_t *w, byoc_graph_module_t *module, const byoc_t
   BYOC_RETURN_IF_ERROR(describe_targets(w, targets, diag));
   BYOC_RETURN_IF_ERROR(byoc_cost_database_open(NULL, allocator, diag, &w->database));
   BYOC_RETURN_IF_ERROR(byoc_estimator_init(&w->estimator, thread_count, w->database, allocator, diag));
-  if (w->placing->cost == BYOC_COST_MEASURE) BYOC_RETURN_IF_ERROR(open_measurer(w, targets, allocator, diag));
+  if (w->placing->cost == BYOC_COST_MEASURE) BYOC_RETURN_IF_ERROR(open_measurer(w, module, targets, diag));
   w->options.pricer = byoc_estimator_pricer(&w->estimator);
   if (w->measurer == NULL) return BYOC_OK;
   w->options.pricer = byoc_cost_measurer_pricer(w->measurer);

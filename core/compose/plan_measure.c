@@ -17,7 +17,9 @@
 #define BUILD_TIMEOUT_MS 600000
 #define RUN_TIMEOUT_MS   300000
 // Of one plan's samples.
-#define SAMPLES_NS INT64_C(1500000000)
+#define SAMPLES_NS       INT64_C(1500000000)
+#define LEAST_SAMPLES_NS INT64_C(300000000)
+#define AT_A_TIME        2
 
 typedef struct contest_t {
   const byoc_plan_measurer_t *measurer;
@@ -25,7 +27,7 @@ typedef struct contest_t {
   void *context;
   const char *folder;
   byoc_arena_t arena;
-  byoc_diag_t *diag;
+  int64_t budget_ns; // left
 } contest_t;
 
 // ---- building, in a child ----
@@ -73,18 +75,39 @@ static void build_body(void *self, void *answer) {
   if (out->status != BYOC_OK) snprintf(out->message, sizeof(out->message), "%s", diag.message);
 }
 
-static byoc_status_t build(contest_t *contest, size_t plan, const char *output, byoc_diag_t *why) {
-  build_t self = {.contest = contest, .plan = plan, .output = output};
-  self.folder = byoc_arena_format(&contest->arena, "%s/build", contest->folder);
-  if (self.folder == NULL) return byoc_diag_out_of_memory(why);
-  BYOC_RETURN_IF_ERROR(byoc_make_directories(self.folder, why));
-  const byoc_child_limits_t limits = {.timeout_ms = BUILD_TIMEOUT_MS};
+// One plan on its way into the contest.
+typedef struct entry_t {
+  size_t plan;
+  build_t build;
   build_answer_t answer;
-  byoc_status_t status = byoc_child_run(&limits, build_body, &self, &answer, sizeof(answer), why);
-  (void)byoc_remove_tree(self.folder, NULL);
-  answer.message[sizeof(answer.message) - 1] = '\0';
-  if (status == BYOC_OK && answer.status != BYOC_OK) status = byoc_diag_error(why, answer.status, "%s", answer.message);
-  return status;
+  byoc_child_t child;
+  byoc_status_t status;
+  byoc_diag_t why;
+  const char *artifact; // NULL: it is out
+} entry_t;
+
+static void start_build(contest_t *contest, entry_t *entry) {
+  build_t *self = &entry->build;
+  *self = (build_t){.contest = contest, .plan = entry->plan};
+  self->output = byoc_arena_format(&contest->arena, "%s/plan%zu.so", contest->folder, entry->plan);
+  self->folder = byoc_arena_format(&contest->arena, "%s/build%zu", contest->folder, entry->plan);
+  bool ok = self->output != NULL && self->folder != NULL;
+  entry->status = ok ? byoc_make_directories(self->folder, &entry->why) : byoc_diag_out_of_memory(&entry->why);
+  const byoc_child_limits_t limits = {.timeout_ms = BUILD_TIMEOUT_MS};
+  if (entry->status != BYOC_OK) return;
+  entry->status =
+      byoc_child_start(&limits, build_body, self, &entry->answer, sizeof(entry->answer), &entry->why, &entry->child);
+}
+
+static void finish_build(entry_t *entry) {
+  if (entry->status != BYOC_OK) return; // there is no child
+  entry->status = byoc_child_wait(&entry->child, &entry->why);
+  (void)byoc_remove_tree(entry->build.folder, NULL);
+  build_answer_t *answer = &entry->answer;
+  answer->message[sizeof(answer->message) - 1] = '\0';
+  if (entry->status == BYOC_OK && answer->status != BYOC_OK) {
+    entry->status = byoc_diag_error(&entry->why, answer->status, "%s", answer->message);
+  }
 }
 
 // ---- running ----
@@ -103,21 +126,17 @@ static byoc_status_t run(const contest_t *contest, byoc_cost_run_t *self, byoc_d
   return status;
 }
 
-// Builds one plan and runs it once; NULL where that does not go.
-static const char *enter(contest_t *contest, size_t plan) {
-  byoc_diag_t why = {0};
-  const char *artifact = byoc_arena_format(&contest->arena, "%s/plan%zu.so", contest->folder, plan);
-  const char *results = byoc_arena_format(&contest->arena, "%s/results", contest->folder);
-  if (artifact == NULL || results == NULL) return NULL;
-  byoc_status_t status = build(contest, plan, artifact, &why);
-  byoc_cost_run_t self = {.artifacts = {artifact}, .artifact_count = 1, .record = results};
+// Runs what was built once: it may crash.
+static void try_out(const contest_t *contest, entry_t *entry) {
+  byoc_cost_run_t self = {.artifacts = {entry->build.output}, .artifact_count = 1, .once = true};
   byoc_cost_run_answer_t answer;
-  if (status == BYOC_OK) status = run(contest, &self, &why, &answer);
-  (void)unlink(results);
-  if (status == BYOC_OK) return artifact;
-  byoc_log(BYOC_LOG_WARNING, "one of the plans cannot be timed as a whole: %s", why.message);
-  (void)unlink(artifact);
-  return NULL;
+  if (entry->status == BYOC_OK) entry->status = run(contest, &self, &entry->why, &answer);
+  if (entry->status == BYOC_OK) {
+    entry->artifact = entry->build.output;
+    return;
+  }
+  byoc_log(BYOC_LOG_WARNING, "one of the plans cannot be timed as a whole: %s", entry->why.message);
+  if (entry->build.output != NULL) (void)unlink(entry->build.output);
 }
 
 // What can be run at all: static shapes, and no strings.
@@ -133,45 +152,85 @@ static bool can_be_run(const byoc_graph_module_t *module) {
   return true;
 }
 
-static void time_all(contest_t *contest, size_t count, double *out_ns) {
+// ---- the contest ----
+
+// Plans are built two at a time: a build keeps one processor busy for most of it.
+static void enter_some(contest_t *contest, entry_t *entries, size_t count) {
+  for (size_t i = 0; i < count; ++i) start_build(contest, &entries[i]);
+  for (size_t i = 0; i < count; ++i) finish_build(&entries[i]);
+  for (size_t i = 0; i < count; ++i) try_out(contest, &entries[i]);
+}
+
+// Builds as many as there is time for.
+static size_t enter_all(contest_t *contest, entry_t *entries, size_t count) {
+  byoc_progress_t progress;
+  int64_t start_ns = byoc_now_ns(), last_ns = 0;
+  size_t entered = 0;
+  byoc_progress_begin(&progress, "measuring whole plans:", (int64_t)count);
+  while (entered < count) {
+    int64_t elapsed_ns = byoc_now_ns() - start_ns;
+    // What the next ones take, and timing two plans.
+    if (entered > 0 && elapsed_ns + last_ns + 2 * LEAST_SAMPLES_NS > contest->budget_ns) break;
+    byoc_progress_step(&progress, (int64_t)entered, "built");
+    size_t now = count - entered < AT_A_TIME ? count - entered : AT_A_TIME;
+    enter_some(contest, entries + entered, now);
+    entered += now;
+    last_ns = byoc_now_ns() - start_ns - elapsed_ns;
+  }
+  byoc_progress_end(&progress);
+  contest->budget_ns -= byoc_now_ns() - start_ns;
+  return entered;
+}
+
+static void time_all(contest_t *contest, const entry_t *entries, size_t count, double *out_ns) {
   byoc_cost_run_t self = {0};
   size_t plans[BYOC_COST_RUN_MAX];
-  byoc_progress_t progress;
-  byoc_progress_begin(&progress, "measuring whole plans:", (int64_t)count);
   for (size_t i = 0; i < count && self.artifact_count < BYOC_COST_RUN_MAX; ++i) {
-    byoc_progress_step(&progress, (int64_t)i, "built");
-    const char *artifact = enter(contest, i);
-    if (artifact == NULL) continue;
-    plans[self.artifact_count] = i;
-    self.artifacts[self.artifact_count++] = artifact;
+    if (entries[i].artifact == NULL) continue;
+    plans[self.artifact_count] = entries[i].plan;
+    self.artifacts[self.artifact_count++] = entries[i].artifact;
   }
-  byoc_progress_step(&progress, (int64_t)count, "built; timing them in turns");
+  if (self.artifact_count == 0) return;
+  self.budget_ns = contest->budget_ns / (int64_t)self.artifact_count;
+  if (self.budget_ns > SAMPLES_NS) self.budget_ns = SAMPLES_NS;
+  if (self.budget_ns < LEAST_SAMPLES_NS) self.budget_ns = LEAST_SAMPLES_NS;
   byoc_diag_t why = {0};
   byoc_cost_run_answer_t answer;
   int lock = byoc_cost_lock(contest->measurer->allocator);
-  byoc_status_t status = self.artifact_count > 0 ? run(contest, &self, &why, &answer) : BYOC_OK;
+  byoc_status_t status = run(contest, &self, &why, &answer);
   byoc_cost_unlock(lock);
-  byoc_progress_end(&progress);
   if (status != BYOC_OK) byoc_log(BYOC_LOG_WARNING, "plans cannot be timed as a whole: %s", why.message);
   for (size_t i = 0; i < self.artifact_count && status == BYOC_OK; ++i) out_ns[plans[i]] = answer.median_ns[i];
+}
+
+static byoc_status_t hold(contest_t *contest, size_t count, byoc_diag_t *diag, double *out_ns) {
+  byoc_allocator_t allocator = contest->measurer->allocator;
+  entry_t *entries = byoc_allocate(allocator, count + 1, sizeof(*entries));
+  if (entries == NULL) return byoc_diag_out_of_memory(diag);
+  for (size_t i = 0; i < count; ++i) entries[i] = (entry_t){.plan = i};
+  size_t entered = enter_all(contest, entries, count);
+  time_all(contest, entries, entered, out_ns);
+  byoc_free(allocator, entries);
+  return BYOC_OK;
 }
 
 static byoc_status_t price(void *self, size_t count,
                            byoc_status_t (*apply)(void *context, size_t i, byoc_placement_t *placement,
                                                   byoc_diag_t *diag),
-                           void *context, byoc_diag_t *diag, double *out_ns) {
+                           void *context, int64_t budget_ns, byoc_diag_t *diag, double *out_ns) {
   const byoc_plan_measurer_t *measurer = self;
   for (size_t i = 0; i < count; ++i) out_ns[i] = NAN;
-  if (!can_be_run(measurer->module)) return BYOC_OK;
+  if (budget_ns <= 0 || !can_be_run(measurer->module)) return BYOC_OK;
   char *folder = NULL;
   BYOC_RETURN_IF_ERROR(byoc_make_temporary_directory("byoc-plans", measurer->allocator, diag, &folder));
-  contest_t contest = {.measurer = measurer, .apply = apply, .context = context, .folder = folder, .diag = diag};
+  contest_t contest = {
+      .measurer = measurer, .apply = apply, .context = context, .folder = folder, .budget_ns = budget_ns};
   byoc_arena_init(&contest.arena, measurer->allocator);
-  time_all(&contest, count, out_ns);
+  byoc_status_t status = hold(&contest, count, diag, out_ns);
   byoc_arena_deinit(&contest.arena);
   (void)byoc_remove_tree(folder, NULL);
   byoc_free(measurer->allocator, folder);
-  return BYOC_OK;
+  return status;
 }
 
 byoc_whole_pricer_t byoc_plan_measurer_pricer(byoc_plan_measurer_t *measurer) {

@@ -1,5 +1,6 @@
-// Whole models by measuring: each plan is built in a child process as the model would be, run once in another, and all
-// that ran are timed in turns in a third. A plan that cannot be built, crashes or hangs is out of the contest.
+// Whole models by measuring: each plan is built in a child process as the model would be (two at a time), run once in
+// another, and all that ran are timed in turns in a third. A plan that cannot be built, crashes or hangs is out of the
+// contest.
 #ifndef BYOC_CORE_COMPOSE_PLAN_MEASURE_H_
 #define BYOC_CORE_COMPOSE_PLAN_MEASURE_H_
 

@@ -23,7 +23,8 @@ byoc_status_t byoc_host_lower(const byoc_graph_module_t *module, byoc_allocator_
 byoc_status_t byoc_host_place_lifetimes(byoc_host_program_t *program, byoc_diag_t *diag);
 
 // Gives each local buffer its place in one workspace, so that buffers share bytes where their lives do not meet: first
-// fit, the largest first. Sets workspace_size_bytes and workspace_bound_bytes.
+// fit, the largest first, and other orders where that takes more than the liveness bound. Sets workspace_size_bytes and
+// workspace_bound_bytes.
 byoc_status_t byoc_host_plan_memory(byoc_host_program_t *program, byoc_diag_t *diag);
 
 #endif // BYOC_CORE_HOSTIR_LOWER_H_

@@ -1,4 +1,5 @@
 #include <stdlib.h>
+#include <string.h>
 
 #include "byoc/call.h"
 #include "core/hostir/lower.h"
@@ -129,6 +130,49 @@ static size_t collect_intervals(byoc_host_program_t *program, interval_t *interv
   return count;
 }
 
+// Placings that are tried, as long as the bound is not reached.
+#define MOST_ATTEMPTS 64
+
+// Places the intervals in their order, and returns how much memory that takes.
+static uint64_t place_in_order(interval_t *intervals, size_t count, const interval_t **conflicts) {
+  uint64_t size_bytes = 0;
+  for (size_t k = 0; k < count; ++k) {
+    uint64_t offset = first_fit(intervals, k, &intervals[k], conflicts);
+    intervals[k].buffer->offset_bytes = offset;
+    uint64_t end = offset + intervals[k].size_bytes;
+    if (end > size_bytes) size_bytes = end;
+  }
+  return size_bytes;
+}
+
+// Those that reach the top are placed first the next time: the others then make room for them.
+static void move_top_to_front(interval_t *intervals, size_t count, uint64_t size_bytes) {
+  size_t front = 0;
+  for (size_t k = 0; k < count; ++k) {
+    if (intervals[k].buffer->offset_bytes + intervals[k].size_bytes != size_bytes) continue;
+    interval_t top = intervals[k];
+    memmove(&intervals[front + 1], &intervals[front], (k - front) * sizeof(*intervals));
+    intervals[front++] = top;
+  }
+}
+
+// The largest first, then again and again with what stood in the way moved to the front; the best of all is kept.
+static void place_all(byoc_host_program_t *program, interval_t *intervals, size_t count, const interval_t **conflicts,
+                      uint64_t *best_offsets) {
+  uint64_t best = UINT64_MAX;
+  qsort(intervals, count, sizeof(*intervals), compare_size_then_begin);
+  for (int attempt = 0; attempt < MOST_ATTEMPTS && best > program->workspace_bound_bytes; ++attempt) {
+    uint64_t size_bytes = place_in_order(intervals, count, conflicts);
+    if (size_bytes < best) {
+      best = size_bytes;
+      for (size_t k = 0; k < count; ++k) best_offsets[intervals[k].buffer->index] = intervals[k].buffer->offset_bytes;
+    }
+    move_top_to_front(intervals, count, size_bytes);
+  }
+  for (size_t k = 0; k < count; ++k) intervals[k].buffer->offset_bytes = best_offsets[intervals[k].buffer->index];
+  program->workspace_size_bytes = count > 0 ? best : 0;
+}
+
 byoc_status_t byoc_host_plan_memory(byoc_host_program_t *program, byoc_diag_t *diag) {
   byoc_arena_t scratch;
   byoc_arena_init(&scratch, program->arena.allocator);
@@ -137,19 +181,13 @@ byoc_status_t byoc_host_plan_memory(byoc_host_program_t *program, byoc_diag_t *d
   interval_t *intervals = BYOC_ARENA_ARRAY(&scratch, interval_t, buffer_count);
   const interval_t **conflicts = BYOC_ARENA_ARRAY(&scratch, const interval_t *, buffer_count);
   size_t *index_of = BYOC_ARENA_ARRAY(&scratch, size_t, buffer_count);
-  if (intervals == NULL || conflicts == NULL || index_of == NULL) {
+  uint64_t *best_offsets = BYOC_ARENA_ARRAY(&scratch, uint64_t, buffer_count);
+  if (intervals == NULL || conflicts == NULL || index_of == NULL || best_offsets == NULL) {
     status = byoc_diag_out_of_memory(diag);
     goto cleanup;
   }
   size_t count = collect_intervals(program, intervals, index_of);
-  qsort(intervals, count, sizeof(*intervals), compare_size_then_begin);
-  program->workspace_size_bytes = 0;
-  for (size_t k = 0; k < count; ++k) {
-    uint64_t offset = first_fit(intervals, k, &intervals[k], conflicts);
-    intervals[k].buffer->offset_bytes = offset;
-    uint64_t end = offset + intervals[k].size_bytes;
-    if (end > program->workspace_size_bytes) program->workspace_size_bytes = end;
-  }
+  place_all(program, intervals, count, conflicts, best_offsets);
   status = byoc_host_program_verify(program, diag);
 cleanup:
   byoc_arena_deinit(&scratch);

@@ -6,6 +6,8 @@
 
 // One byte in so many may be copied on the way into a Join.
 #define COPIED_AT_MOST 4
+// Elementwise operators that are looked back through.
+#define LONGEST_EPILOGUE 8
 
 // Values of known shapes, nothing nested, nothing that runs on the host: what the workspace holds as it is.
 static bool is_plain(const byoc_function_t *function) {
@@ -32,11 +34,31 @@ static byoc_value_t *root_of(byoc_value_t *value) {
   return value;
 }
 
+static const byoc_op_t *op_of_producer(const byoc_value_t *value) {
+  const byoc_node_t *producer = byoc_value_producer(value);
+  return producer != NULL && producer->callee == NULL ? byoc_op_of(producer) : NULL;
+}
+
+// Is the value what a loop nest makes, or part of its epilogue?
+static bool follows_loops(const byoc_value_t *value, int most) {
+  const byoc_op_t *op = op_of_producer(value);
+  if (op == NULL || op->loops != NULL) return op != NULL;
+  if ((op->traits & BYOC_OP_ELEMENTWISE) == 0 || most == 0) return false;
+  const byoc_node_t *node = byoc_value_producer(value);
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    const byoc_value_t *operand = node->operands[i];
+    if (operand != NULL && operand->uses.count == 1 && byoc_type_equal(operand->type, value->type) &&
+        follows_loops(operand, most - 1))
+      return true;
+  }
+  return false;
+}
+
 // Would fusion compute the value inside of whatever reads it? Then no bytes of it are moved as it is.
 static bool is_fused(const byoc_value_t *value) {
-  const byoc_node_t *producer = byoc_value_producer(value);
-  const byoc_op_t *op = producer != NULL && producer->callee == NULL ? byoc_op_of(producer) : NULL;
-  return op != NULL && op->point != NULL && value->uses.count == 1 && !byoc_transpose_parts(producer);
+  const byoc_op_t *op = op_of_producer(value);
+  if (op == NULL || op->point == NULL || value->uses.count != 1) return false;
+  return !byoc_transpose_parts(byoc_value_producer(value)) && !follows_loops(value, LONGEST_EPILOGUE);
 }
 
 // ---- Concat → Join ----

@@ -267,7 +267,13 @@ enum {
 //                   match `path` (operators over _, @ and ..., without names), however they branch and meet; all uses
 //                   of q lead to p. Add(...) <~ {Relu|Mul|Add}(...) <~ Conv(%x, @w)  (since minor 1)
 // A commutative operator's operands are tried in both orders. A match whose inner value is used outside of it is
-// rejected.
+// rejected. Each way that optional operators and alternatives leave open is a candidate; greedy placement takes the
+// first one that is accepted, optional operators rather taken than left out.
+//
+// Blocked layouts. byoc::ToBlocked(x) moves blocks of 16 channels innermost, [N,C,H,W] to [N,C/16,H,W,16];
+// byoc::FromBlocked is the inverse. Where a rule of the build names one of them, the host puts such pairs between
+// operators, and a backend that has them in its regions reads and writes blocked tensors:
+// byoc::ToBlocked?(Relu?(Conv(byoc::FromBlocked?(%x), @w))).
 //
 // What the host makes of it. Each match of a pattern rule becomes a function with the attributes Compiler (the target)
 // and Composite (the rule's name) whose body holds the matched nodes; with BYOC_RULE_MERGE neighbouring matches become

@@ -4,13 +4,12 @@
 #include "plan.h"
 
 // Channels and pixels of a block that the second-level cache holds beside the weights.
-enum { BLOCK_BYTES = 320 * 1024 };
+enum { BLOCK_BYTES = 448 * 1024 };
 
 bool byoc_cutlass_direct_fits(const byoc_cutlass_problem_t *problem) {
   const byoc_cutlass_conv_t *conv = &problem->conv;
   if (problem->kind != BYOC_CUTLASS_CONV || (conv->in == 1 && conv->groups > 1)) return false;
-  if (conv->pad_top < 0 || conv->pad_left < 0) return false;
-  return !(conv->in_blocked && conv->in % BYOC_CUTLASS_BLOCK) && !(conv->out_blocked && conv->out % BYOC_CUTLASS_BLOCK);
+  return conv->pad_top >= 0 && conv->pad_left >= 0 && byoc_cutlass_takes_layouts(conv);
 }
 
 static int64_t reach_h(const byoc_cutlass_conv_t *conv) {

@@ -45,8 +45,14 @@ void byoc_cutlass_emit_conv(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
     return;
   }
   byoc_cutlass_emit_epilogue(text, names, &problem->epilogue, "BIAS_OF_ROW");
+  if (depthwise) byoc_cutlass_define(text, names, "CHANNELS", conv->groups * conv->out);
+  if (depthwise && conv->in_blocked) {
+    byoc_cutlass_define(text, names, "BLOCK", BYOC_CUTLASS_BLOCK);
+    byoc_cutlass_define(text, names, "PIXELS", plan->rows);
+    BYOC_CUTLASS_ADD_TEMPLATE(text, depthwise_blocked);
+    return;
+  }
   if (depthwise) {
-    byoc_cutlass_define(text, names, "CHANNELS", conv->groups * conv->out);
     byoc_cutlass_define(text, names, "MULTIPLIER", conv->out);
     byoc_cutlass_define(text, names, "PHASE_W",
                         (conv->out_w + lanes - 1) / lanes * lanes +

@@ -77,6 +77,10 @@ void byoc_cutlass_emit_direct(byoc_cutlass_text_t *text, byoc_cutlass_names_t *n
   byoc_cutlass_define(text, names, "TILE_COLUMNS", plan->rows);
   byoc_cutlass_define(text, names, "BLOCK_UNITS", plan->block_panels);
   byoc_cutlass_define(text, names, "AHEAD", ahead);
+  // Enough blocks of terms to ask for the result's lines, one a term.
+  int64_t lines = byoc_cutlass_ceil_div(d.panel, BYOC_CUTLASS_BLOCK) * (1 + problem->epilogue.has_residual);
+  byoc_cutlass_define(text, names, "TILE_SPREAD",
+                      d.in_lanes > 1 && d.out_lanes > 1 && d.tap_blocks * d.taps_h * d.taps_w >= lines);
   byoc_cutlass_emit_epilogue(text, names, &problem->epilogue, "BIAS_OF_COLUMN");
   emit_tiles(text, names, problem, plan, &d);
   byoc_cutlass_text_add(text, "\n");

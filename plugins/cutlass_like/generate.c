@@ -65,6 +65,8 @@ static int32_t read_options(generation_t *generation) {
   if (!features) features = "";
   options->max_threads = (int32_t)targets->option_int(target, "max_threads");
   options->tune_trials = (int32_t)targets->option_int(target, "tune_trials");
+  options->tune_seconds = (int32_t)targets->option_int(target, "tune_seconds");
+  if (options->tune_seconds > 0 && options->tune_trials == 0) options->tune_trials = INT32_MAX;
   options->optimisation = (int32_t)targets->option_int(target, "O");
   options->winograd = targets->option_int(target, "winograd") != 0;
   options->compiler = targets->option_string(target, "cc");
@@ -339,8 +341,29 @@ static void generation_deinit(generation_t *generation) {
   free(generation->units);
 }
 
+// Tunes the units one after the other. Each may take its share of what is left of the budget: the shapes to come are
+// not known, since a build asks for its parts one by one before it asks for the whole.
+static int32_t tune_units(generation_t *generation, byoc_cutlass_state_t *state) {
+  enum { LEAST_SHAPES = 16 };
+  const byoc_host_t *host = generation->host;
+  const byoc_cutlass_options_t *options = &generation->options;
+  int32_t status = BYOC_OK;
+  for (size_t i = 0; status == BYOC_OK && options->tune_trials > 0 && i < generation->unit_count; ++i) {
+    if (generation->units[i].plan.form == BYOC_CUTLASS_FORM_WORDS) continue; // one plan each
+    int64_t start = byoc_cutlass_clock_us();
+    double left = options->tune_seconds - (double)atomic_load(&state->tuned_us) * 1e-6, seconds = 0;
+    size_t units = generation->unit_count - i < LEAST_SHAPES ? LEAST_SHAPES : generation->unit_count - i;
+    if (options->tune_seconds > 0) seconds = left > 1e-3 * (double)units ? left / (double)units : 1e-3;
+    host->codegen->progress(generation->codegen, "tuning", i, generation->unit_count);
+    status = byoc_cutlass_tune(host, generation->codegen, options, seconds, &generation->units[i]);
+    atomic_fetch_add(&state->tuned_us, byoc_cutlass_clock_us() - start);
+  }
+  return status;
+}
+
 int32_t byoc_cutlass_generate(void *self, byoc_codegen_t *codegen) {
-  const byoc_host_t *host = *(const byoc_host_t *const *)self;
+  byoc_cutlass_state_t *state = self;
+  const byoc_host_t *host = state->host;
   generation_t generation = {.host = host, .codegen = codegen};
   int32_t status = read_options(&generation);
   if (status == BYOC_OK) status = read_jobs(&generation);
@@ -349,11 +372,7 @@ int32_t byoc_cutlass_generate(void *self, byoc_codegen_t *codegen) {
   for (size_t i = 0; i < generation.unit_count; ++i) uses[generation.units[i].problem.words.dot] = true;
   generation.options.vnni = generation.options.vnni && uses[BYOC_CUTLASS_DOT_I8X4];
   generation.options.bf16 = generation.options.bf16 && uses[BYOC_CUTLASS_DOT_BF16X2];
-  for (size_t i = 0; status == BYOC_OK && generation.options.tune_trials > 0 && i < generation.unit_count; ++i) {
-    if (generation.units[i].plan.form == BYOC_CUTLASS_FORM_WORDS) continue; // one plan each
-    host->codegen->progress(codegen, "tuning", i, generation.unit_count);
-    status = byoc_cutlass_tune(host, codegen, &generation.options, &generation.units[i]);
-  }
+  if (status == BYOC_OK) status = tune_units(&generation, state);
   if (status == BYOC_OK && generation.unit_count > 0) {
     status = add_library(&generation);
     const char *features = isa_features(generation.options.isa);

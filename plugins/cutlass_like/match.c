@@ -6,6 +6,10 @@
 
 #include "match_gelu.h"
 #include "match_words.h"
+#include "plan.h"
+
+// Of one problem, layout changes included.
+enum { MOST_NODES = 16 };
 
 // The chain as far as it was read.
 typedef struct chain_t {
@@ -408,21 +412,59 @@ static bool settle(chain_t *chain) {
   return true;
 }
 
+// byoc::ToBlocked or byoc::FromBlocked, as `op` says, in the layout that the templates know.
+static bool is_layout_change(const byoc_graph_api_t *graph, const byoc_node_t *node, const char *op) {
+  return strcmp(graph->node_domain(node), "byoc") == 0 && strcmp(graph->node_operator(node), op) == 0 &&
+         graph->attribute_int(node, "axis", 1) == 1 &&
+         graph->attribute_int(node, "block", BYOC_CUTLASS_BLOCK) == BYOC_CUTLASS_BLOCK;
+}
+
+// What FromBlocked among `nodes` reads to give `*value`: that is read instead.
+static bool read_blocked(const byoc_graph_api_t *graph, byoc_node_t *const *nodes, size_t count, byoc_value_t **value) {
+  for (size_t i = 0; i < count; ++i)
+    if (is_layout_change(graph, nodes[i], "FromBlocked") && graph->node_result(nodes[i], 0) == *value) {
+      *value = graph->operand(nodes[i], 0);
+      return true;
+    }
+  return false;
+}
+
+// Layout changes among the nodes, `to_blocked` of the result: the problem's tensors are blocked instead.
+static bool settle_layouts(chain_t *chain, byoc_node_t *const *nodes, size_t count, bool to_blocked) {
+  byoc_cutlass_match_t *match = chain->match;
+  byoc_cutlass_conv_t *conv = &match->problem.conv;
+  bool data = read_blocked(chain->graph, nodes, count, &match->data);
+  bool residual = match->residual && read_blocked(chain->graph, nodes, count, &match->residual);
+  if (!data && !residual && !to_blocked) return true;
+  if (match->problem.kind != BYOC_CUTLASS_CONV) return refuse(chain, "a matrix product of blocked tensors");
+  conv->in_blocked = data;
+  conv->out_blocked = to_blocked;
+  if (match->residual && residual != to_blocked) return refuse(chain, "residual and result in different layouts");
+  return byoc_cutlass_takes_layouts(conv) || refuse(chain, "no template for these channels in blocks");
+}
+
 bool byoc_cutlass_match(const byoc_graph_api_t *graph, byoc_node_t *const *nodes, size_t count,
                         byoc_cutlass_match_t *out_match) {
   *out_match = (byoc_cutlass_match_t){0};
   out_match->problem.epilogue = (byoc_cutlass_epilogue_t){.alpha = 1.0f, .beta = 1.0f};
   chain_t chain = {.graph = graph, .match = out_match};
-  if (count == 0) return refuse(&chain, "no operator");
-  for (size_t i = 0; i < count; ++i) {
-    if (byoc_cutlass_read_words_side(graph, nodes[i], chain.value, out_match)) continue;
-    if (chain.value && read_gelu(&chain, nodes[count - 1], count - i))
-      i = count - 1;
-    else if (!read_node(&chain, nodes[i], !chain.value))
+  byoc_node_t *own[MOST_NODES]; // without layout changes
+  size_t own_count = 0;
+  if (count > MOST_NODES) return refuse(&chain, "too many operators");
+  for (size_t i = 0; i < count; ++i)
+    if (!is_layout_change(graph, nodes[i], "FromBlocked")) own[own_count++] = nodes[i];
+  bool to_blocked = own_count > 0 && is_layout_change(graph, own[own_count - 1], "ToBlocked");
+  if (to_blocked) --own_count;
+  if (own_count == 0) return refuse(&chain, "no operator");
+  for (size_t i = 0; i < own_count; ++i) {
+    if (byoc_cutlass_read_words_side(graph, own[i], chain.value, out_match)) continue;
+    if (chain.value && read_gelu(&chain, own[own_count - 1], own_count - i))
+      i = own_count - 1;
+    else if (!read_node(&chain, own[i], !chain.value))
       return false;
-    chain.value = graph->node_result(nodes[i], 0);
+    chain.value = graph->node_result(own[i], 0);
   }
-  return settle(&chain);
+  return settle(&chain) && settle_layouts(&chain, nodes, count, to_blocked);
 }
 
 void byoc_cutlass_match_deinit(byoc_cutlass_match_t *match) {

@@ -6,7 +6,9 @@
 //   byoc_cutlass_match_deinit(&match);
 //
 // The nodes are one Conv, Gemm or MatMul, or one on bytes (match_words.h), and what follows it, each reading the one
-// before. `accept` asks with the nodes of a region, `generate` with those of a function: the answers are the same.
+// before. Convolutions take in the layout changes around them: byoc::FromBlocked of data and residual, byoc::ToBlocked
+// of the result. `accept` asks with the nodes of a region, `generate` with those of a function: the answers are the
+// same.
 #ifndef BYOC_CUTLASS_MATCH_H_
 #define BYOC_CUTLASS_MATCH_H_
 

@@ -60,6 +60,14 @@ static float *pack_conv_group(const byoc_cutlass_conv_t *conv, int64_t panel, in
   return packed;
 }
 
+// [channel][tap] → [block][tap][channel of the block]
+static void pack_depthwise(const byoc_cutlass_conv_t *conv, const float *weights, float *packed) {
+  int64_t taps = conv->kernel_h * conv->kernel_w;
+  for (int64_t c = 0; c < conv->groups; ++c)
+    for (int64_t t = 0; t < taps; ++t)
+      packed[(c / BYOC_CUTLASS_BLOCK * taps + t) * BYOC_CUTLASS_BLOCK + c % BYOC_CUTLASS_BLOCK] = weights[c * taps + t];
+}
+
 // [k][n] → [panel][k][n of the panel]
 static float *pack_matrix(const byoc_cutlass_gemm_t *gemm, int64_t panel, int64_t unit, const float *weights,
                           float *packed) {
@@ -82,6 +90,10 @@ void byoc_cutlass_pack_weights(const byoc_cutlass_problem_t *problem, const byoc
   }
   if (plan->form == BYOC_CUTLASS_FORM_DIRECT) {
     byoc_cutlass_direct_pack(problem, plan, weights, packed);
+    return;
+  }
+  if (plan->form == BYOC_CUTLASS_FORM_DEPTHWISE && problem->conv.in_blocked) {
+    pack_depthwise(&problem->conv, weights, packed);
     return;
   }
   if (plan->form == BYOC_CUTLASS_FORM_DEPTHWISE) {

@@ -56,6 +56,15 @@ bool byoc_cutlass_may_read_in_place(const byoc_cutlass_problem_t *problem) {
          conv->pad_top == 0 && conv->pad_left == 0 && conv->out_h == conv->in_h && conv->out_w == conv->in_w;
 }
 
+bool byoc_cutlass_takes_layouts(const byoc_cutlass_conv_t *conv) {
+  bool depthwise = conv->in == 1 && conv->groups > 1;
+  if (!conv->in_blocked && !conv->out_blocked) return true;
+  if (conv->pad_top < 0 || conv->pad_left < 0) return false;
+  if (depthwise)
+    return conv->out == 1 && conv->in_blocked && conv->out_blocked && conv->groups % BYOC_CUTLASS_BLOCK == 0;
+  return !(conv->in_blocked && conv->in % BYOC_CUTLASS_BLOCK) && !(conv->out_blocked && conv->out % BYOC_CUTLASS_BLOCK);
+}
+
 static void plan_conv(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_conv_t *conv = &problem->conv;
   int32_t lanes = byoc_cutlass_isa_lanes(plan->isa), sums = byoc_cutlass_isa_sums(plan->isa);
@@ -64,6 +73,7 @@ static void plan_conv(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t
     plan->form = BYOC_CUTLASS_FORM_DEPTHWISE;
     plan->direct = false;
     plan->rows = conv->out_h >= 4 ? 4 : 1;
+    if (conv->in_blocked) plan->rows = byoc_cutlass_even_rows(conv->out_w, sums < 14 ? sums / 2 : 8);
     plan->vectors = 1;
     plan->block_depth = plan->block_panels = 1;
     return;
@@ -164,7 +174,7 @@ static int64_t slot_floats(const byoc_cutlass_problem_t *problem, const byoc_cut
     floats = byoc_cutlass_winograd_floats(problem, plan);
   } else if (plan->form == BYOC_CUTLASS_FORM_DIRECT) {
     floats = byoc_cutlass_direct_floats(problem, plan);
-  } else if (plan->form == BYOC_CUTLASS_FORM_DEPTHWISE) {
+  } else if (plan->form == BYOC_CUTLASS_FORM_DEPTHWISE && !conv->in_blocked) {
     int64_t phase =
         byoc_cutlass_ceil_div(conv->out_w, lanes) * lanes + (conv->kernel_w - 1) * conv->dilation_w / conv->stride_w;
     floats =

@@ -20,6 +20,9 @@ int32_t byoc_cutlass_tile_rows(int64_t total, int32_t most);
 // Whether the moving operand lies in memory as the templates can read it: pixels of a 1x1 convolution, or B's rows.
 bool byoc_cutlass_may_read_in_place(const byoc_cutlass_problem_t *problem);
 
+// Whether a template exists for the layouts of a convolution's tensors.
+bool byoc_cutlass_takes_layouts(const byoc_cutlass_conv_t *conv);
+
 // Makes blocks fit the problem and of nearly equal length.
 void byoc_cutlass_plan_normalise(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t *plan);
 

@@ -18,13 +18,19 @@
 BYOC_PLUGIN_IDENTITY("cutlass", "0.1.0", "cutlass", "Convolutions and matrix products as C specialised for each shape");
 
 static int32_t accept_region(void *self, byoc_region_t *region) {
-  const byoc_host_t *host = *(const byoc_host_t *const *)self;
+  const byoc_host_t *host = ((const byoc_cutlass_state_t *)self)->host;
   byoc_node_t *nodes[16];
   uint64_t count = host->region->node_count(region);
   if (count > sizeof nodes / sizeof *nodes) return host->region->decline(region, "too many operators");
   for (uint64_t i = 0; i < count; ++i) nodes[i] = host->region->node_at(region, i);
   byoc_cutlass_match_t match;
   bool ok = byoc_cutlass_match(host->graph, nodes, (size_t)count, &match);
+  const char *precision = host->target->option_string(host->region->target(region), "precision");
+  bool blocked = match.problem.conv.in_blocked || match.problem.conv.out_blocked;
+  if (ok && blocked && strcmp(precision, "int8") == 0) {
+    ok = false;
+    match.reason = "bytes are made of plain layouts";
+  }
   if (!ok) host->region->decline(region, match.reason ? match.reason : "not a product with an epilogue");
   byoc_cutlass_match_deinit(&match);
   return ok;
@@ -39,7 +45,8 @@ static int32_t accept_region(void *self, byoc_region_t *region) {
 #define TANH(p)     "Add(Tanh(Mul(Add(" p ", Mul(Pow(" p ", @), @)), @)), @)"
 #define TANH_GELU(p)                                                                                                   \
   "(Mul(Mul(" p ", " TANH(p) "), @) | Mul(Mul(" p ", @), " TANH(p) ") | Mul(" p ", Mul(" TANH(p) ", @)))"
-#define CONV        "(Conv(_, @) | Conv(_, @, @))"
+#define ANY_LAYOUT  "byoc::FromBlocked?(_)"
+#define CONV        "(Conv(" ANY_LAYOUT ", @) | Conv(" ANY_LAYOUT ", @, @))"
 #define NORMALISED  "BatchNormalization?(" CONV ", @, @, @, @)"
 #define CONV_BIAS   "{Add|Mul}?({Add|Mul}?(" NORMALISED ", @), @)"
 #define CONST_GEMM  "(Gemm(_, @) | Gemm(_, @, @) | MatMul(_, @))"
@@ -66,16 +73,19 @@ static int32_t accept_region(void *self, byoc_region_t *region) {
 #define RULE(rule_name, text)                                                                                          \
   { .header = BYOC_HEADER(byoc_rule_t, 1), .name = "cutlass." rule_name, .pattern = text, .accept = accept_region }
 
+// A convolution in whichever layout the tensors around it have.
+#define CONV_RULE(rule_name, text) RULE(rule_name, "byoc::ToBlocked?(" text ")")
+
 // The largest first: rows are tried in this order.
 static const byoc_rule_t rules[] = {
-    RULE("conv_gate", GATED(CONV_BIAS)),
-    RULE("conv_add_act", ACTIVATED("Add(" CONV_BIAS ", _)")),
-    RULE("conv_act_add", "Add(" ACTIVATED(CONV_BIAS) ", _)"),
-    RULE("conv_act", ACTIVATED(CONV_BIAS)),
-    RULE("conv_add", "Add(" CONV_BIAS ", _)"),
-    RULE("conv_scale", "{Add|Mul}({Add|Mul}?(" NORMALISED ", @), @)"),
-    RULE("conv_bn", "BatchNormalization(" CONV ", @, @, @, @)"),
-    RULE("conv", CONV),
+    CONV_RULE("conv_gate", GATED(CONV_BIAS)),
+    CONV_RULE("conv_add_act", ACTIVATED("Add(" CONV_BIAS ", " ANY_LAYOUT ")")),
+    CONV_RULE("conv_act_add", "Add(" ACTIVATED(CONV_BIAS) ", " ANY_LAYOUT ")"),
+    CONV_RULE("conv_act", ACTIVATED(CONV_BIAS)),
+    CONV_RULE("conv_add", "Add(" CONV_BIAS ", " ANY_LAYOUT ")"),
+    CONV_RULE("conv_scale", "{Add|Mul}({Add|Mul}?(" NORMALISED ", @), @)"),
+    CONV_RULE("conv_bn", "BatchNormalization(" CONV ", @, @, @, @)"),
+    CONV_RULE("conv", CONV),
     RULE("gemm_gelu", ERF_GELU(GEMM_BIAS)),
     RULE("gemm_gelu_tanh", TANH_GELU(GEMM_BIAS)),
     RULE("gemm_add_act", ACTIVATED("Add(" GEMM_BIAS ", _)")),
@@ -112,6 +122,13 @@ static const byoc_option_t options[] = {
      .maximum = 1024,
      .help = "blockings measured for each distinct shape; 0: choose by rule"},
     {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = "tune_seconds",
+     .type = BYOC_OPTION_INT,
+     .default_value = "0",
+     .minimum = 0,
+     .maximum = 86400,
+     .help = "budget for measuring the algorithms and blockings of all shapes of a build; 0: tune_trials alone counts"},
+    {.header = BYOC_HEADER(byoc_option_t, 1),
      .name = "max_threads",
      .type = BYOC_OPTION_INT,
      .default_value = "16",
@@ -145,20 +162,20 @@ static const byoc_option_t options[] = {
 
 // What results of lower precision are held to: README, "Lower precision".
 static double relative_error(void *self, const byoc_target_t *target) {
-  const byoc_host_t *host = *(const byoc_host_t *const *)self;
+  const byoc_host_t *host = ((const byoc_cutlass_state_t *)self)->host;
   const char *precision = host->target->option_string(target, "precision");
   return strcmp(precision, "bf16") == 0 ? 0.02 : strcmp(precision, "int8") == 0 ? 0.1 : 0;
 }
 
 // Lives from query to destroy. Nothing is static: a process may hold the plugin for several hosts at once.
 typedef struct cutlass_plugin_t {
-  const byoc_host_t *host; // first: the hooks' self is where the host is
+  byoc_cutlass_state_t state; // first: what the hooks' self points to
   byoc_backend_t backend;
   const byoc_backend_t *backends[1];
 } cutlass_plugin_t;
 
 static void destroy(void *self) {
-  const byoc_host_t *host = ((const cutlass_plugin_t *)self)->host;
+  const byoc_host_t *host = ((const cutlass_plugin_t *)self)->state.host;
   (void)host->resize(host, self, 0);
 }
 
@@ -166,7 +183,7 @@ BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *host, byoc_plugi
   cutlass_plugin_t *plugin = host->resize(host, NULL, sizeof *plugin);
   if (!plugin) return host->error(host, BYOC_OUT_OF_MEMORY, "out of memory");
   *plugin = (cutlass_plugin_t){
-      .host = host,
+      .state = {.host = host},
       .backend = {.header = BYOC_HEADER(byoc_backend_t, 1),
                   .target = "cutlass",
                   .description = "convolutions and matrix products as register-blocked C, specialised for each shape",

@@ -9,8 +9,7 @@ bool byoc_cutlass_winograd_fits(const byoc_cutlass_problem_t *problem) {
   const byoc_cutlass_conv_t *conv = &problem->conv;
   return problem->kind == BYOC_CUTLASS_CONV && conv->kernel_h == 3 && conv->kernel_w == 3 && conv->stride_h == 1 &&
          conv->stride_w == 1 && conv->dilation_h == 1 && conv->dilation_w == 1 && conv->pad_top >= 0 &&
-         conv->pad_left >= 0 && conv->in >= 4 && conv->out >= 4 &&
-         !(conv->in_blocked && conv->in % BYOC_CUTLASS_BLOCK) && !(conv->out_blocked && conv->out % BYOC_CUTLASS_BLOCK);
+         conv->pad_left >= 0 && conv->in >= 4 && conv->out >= 4 && byoc_cutlass_takes_layouts(conv);
 }
 
 void byoc_cutlass_winograd_sizes(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,
@@ -106,10 +105,10 @@ double byoc_cutlass_winograd_plan(const byoc_cutlass_problem_t *problem, int32_t
   plan->transposed = plan->direct = false;
   plan->vectors = panel_vectors(conv->out, lanes);
   plan->block_depth = (int32_t)conv->in;
-  // Patches of a block in about half of a second-level cache of one MiB, but enough squares to pay for each reading of
+  // Patches of a block in half of a second-level cache of one MiB, but enough squares to pay for each reading of
   // the weights.
   int64_t square_bytes = points * 4 * (in_vectors * lanes + plan->vectors * lanes);
-  int64_t squares = 900 * 1024 / square_bytes, fewest = 28;
+  int64_t squares = 512 * 1024 / square_bytes, fewest = 28;
   if (squares < fewest) squares = fewest;
   int64_t rows = squares / squares_w;
   if (rows < 1) rows = 1;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "blocked.h"
 #include "engine/graph.h"
 
 void byoc_dnnl_draft_init(const byoc_graph_api_t *graph, byoc_dnnl_draft_t *out_draft) {
@@ -80,6 +81,7 @@ static int32_t add_constant(byoc_dnnl_draft_t *draft, const float *data, uint64_
 
 int32_t byoc_dnnl_draft_value(byoc_dnnl_draft_t *draft, const byoc_value_t *value) {
   if (value == NULL) return -1;
+  value = byoc_dnnl_plain_value(draft->graph, value);
   for (uint32_t i = draft->value_count; i-- > 0;) // recent ones first: neighbours read each other's results
     if (draft->values[i].source == value) return (int32_t)i;
   byoc_dnnl_shape_t shape = byoc_dnnl_shape_of(draft->graph, value);

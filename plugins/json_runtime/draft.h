@@ -20,7 +20,7 @@ typedef struct byoc_dnnl_draft_value_t {
   const byoc_value_t *source; // in the model, or NULL
   int32_t constant;           // or -1
   int32_t producer;           // node, or -1
-  json_t *layout;             // of a packed constant, or NULL
+  json_t *layout;             // of a packed constant, or of an input or output in blocks; NULL: row-major
 } byoc_dnnl_draft_value_t;
 
 typedef struct byoc_dnnl_draft_constant_t {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "blocked.h"
 #include "draft.h"
 
 // Nodes whose engine operator takes post-ops. Views share memory and take none.
@@ -18,9 +19,7 @@ static int32_t private_producer(const byoc_dnnl_draft_t *draft, int32_t value) {
   if (draft->failed || value < 0) return -1;
   const byoc_dnnl_draft_value_t *v = &draft->values[value];
   if (v->source == NULL) return v->producer; // made for one reader
-  if (v->producer < 0 || draft->graph->value_use_count(v->source) != 1 ||
-      draft->graph->value_user(v->source, 0) == NULL)
-    return -1;
+  if (v->producer < 0 || !byoc_dnnl_has_one_reader(draft->graph, v->source)) return -1;
   return v->producer;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "blocked.h"
 #include "deploy.h"
 #include "draft.h"
 #include "engine/library.h"
@@ -27,8 +28,8 @@ typedef struct boundary_t {
 } boundary_t;
 
 static int moves_elements_only(const char *op) {
-  static const char *const moves[] = {"Reshape", "Flatten",   "Squeeze", "Unsqueeze", "Identity",
-                                      "Dropout", "Transpose", "Slice",   "Split",     "Concat"};
+  static const char *const moves[] = {"Reshape",   "Flatten", "Squeeze", "Unsqueeze", "Identity",  "Dropout",
+                                      "Transpose", "Slice",   "Split",   "Concat",    "ToBlocked", "FromBlocked"};
   for (size_t i = 0; i < sizeof(moves) / sizeof(moves[0]); ++i)
     if (strcmp(moves[i], op) == 0) return 1;
   return 0;
@@ -48,32 +49,42 @@ static const char *draft_nodes(const byoc_graph_api_t *graph, const byoc_functio
   return computes ? NULL : "it only moves elements, which costs less where they are used";
 }
 
-static void draft_boundary(const byoc_graph_api_t *graph, const byoc_function_t *function, byoc_dnnl_draft_t *draft,
-                           boundary_t *boundary) {
+// Returns NULL, or why the function is not taken after all; so does the next one.
+static const char *draft_boundary(const byoc_graph_api_t *graph, const byoc_function_t *function,
+                                  byoc_dnnl_draft_t *draft, boundary_t *boundary) {
   boundary->input_count = (uint32_t)graph->parameter_count(function);
   boundary->output_count = (uint32_t)graph->result_count(function);
   boundary->inputs = calloc((size_t)boundary->input_count + 1, sizeof(int32_t));
   boundary->outputs = calloc((size_t)boundary->output_count + 1, sizeof(int32_t));
   if (boundary->inputs == NULL || boundary->outputs == NULL) {
     draft->failed = 1;
-    return;
+    return NULL;
   }
-  for (uint32_t i = 0; i < boundary->input_count; ++i)
-    boundary->inputs[i] = byoc_dnnl_draft_value(draft, graph->parameter(function, i));
+  const char *reason = NULL;
+  for (uint32_t i = 0; reason == NULL && i < boundary->input_count; ++i) {
+    const byoc_value_t *parameter = graph->parameter(function, i);
+    boundary->inputs[i] = byoc_dnnl_draft_value(draft, parameter);
+    reason = byoc_dnnl_draft_blocked_input(draft, parameter, boundary->inputs[i]);
+  }
+  return reason;
 }
 
-static void draft_outputs(const byoc_graph_api_t *graph, const byoc_function_t *function, byoc_dnnl_draft_t *draft,
-                          boundary_t *boundary) {
+static const char *draft_outputs(const byoc_graph_api_t *graph, const byoc_function_t *function,
+                                 byoc_dnnl_draft_t *draft, boundary_t *boundary) {
   for (uint32_t i = 0; !draft->failed && i < boundary->output_count; ++i) {
     int32_t value = byoc_dnnl_draft_value(draft, graph->result(function, i));
+    const char *reason = byoc_dnnl_draft_blocked_output(draft, graph->result(function, i), value);
+    if (reason != NULL) return reason;
     // A value may be an output once; further ones are copies of it.
     for (uint32_t j = 0; j < i && value >= 0; ++j) {
       if (boundary->outputs[j] != value) continue;
+      if (draft->values[value].layout != NULL) return "an output that is wanted in two layouts";
       byoc_dnnl_shape_t shape = draft->values[value].shape;
       value = byoc_dnnl_draft_reshape(draft, "copy", value, &shape);
     }
     boundary->outputs[i] = value;
   }
+  return NULL;
 }
 
 // Parameters are f32 tensors that the nodes read; others (a shape that became a parameter) the engine cannot have.
@@ -131,14 +142,14 @@ static int32_t generate_function(const byoc_host_t *host, byoc_codegen_t *codege
 
   const char *reason = check_parameters(graph, function);
   if (reason == NULL) {
-    draft_boundary(graph, function, &draft, &boundary);
-    reason = draft_nodes(graph, function, &draft);
+    reason = draft_boundary(graph, function, &draft, &boundary);
+    if (reason == NULL) reason = draft_nodes(graph, function, &draft);
+    if (reason == NULL) reason = draft_outputs(graph, function, &draft, &boundary);
   }
   if (reason != NULL && !draft.failed) {
     status = host->codegen->decline(codegen, function, reason);
     goto cleanup;
   }
-  draft_outputs(graph, function, &draft, &boundary);
   byoc_dnnl_draft_prune(&draft, boundary.outputs, boundary.output_count);
   if (!draft.failed && host->target->option_int(target, BYOC_DNNL_OPTION_PACK) != 0) {
     reason = byoc_dnnl_pack_constants(&draft, symbol, boundary.inputs, boundary.input_count, boundary.outputs,

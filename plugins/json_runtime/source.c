@@ -1,5 +1,6 @@
 #include "source.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct {
@@ -30,8 +31,11 @@ byoc_text_list_t byoc_dnnl_translated_operators(void) {
 const char *byoc_dnnl_translate(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft) {
   const byoc_graph_api_t *graph = source->graph;
   const char *domain = graph->node_domain(source->node);
-  if (domain[0] != '\0' && strcmp(domain, "ai.onnx") != 0) return "oneDNN knows operators of ai.onnx only";
-  byoc_dnnl_translator_t translate = byoc_dnnl_find_translator(graph->node_operator(source->node));
+  const int is_ours = strcmp(domain, "byoc") == 0;
+  if (domain[0] != '\0' && strcmp(domain, "ai.onnx") != 0 && !is_ours) return "oneDNN knows operators of ai.onnx only";
+  char name[64];
+  (void)snprintf(name, sizeof(name), "%s%s", is_ours ? "byoc::" : "", graph->node_operator(source->node));
+  byoc_dnnl_translator_t translate = byoc_dnnl_find_translator(name);
   if (translate == NULL) return "oneDNN has no such operator";
   if (!byoc_dnnl_source_is_tensor(source, byoc_dnnl_source_operand(source, 0)) ||
       !byoc_dnnl_source_is_tensor(source, byoc_dnnl_source_result(source)))

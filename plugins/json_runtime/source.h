@@ -14,7 +14,7 @@ typedef struct byoc_dnnl_source_t {
 
 typedef const char *(*byoc_dnnl_translator_t)(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft);
 
-// The translator of an operator of ai.onnx; NULL where there is none.
+// The translator of an operator, "Op" of ai.onnx or "byoc::Op"; NULL where there is none.
 byoc_dnnl_translator_t byoc_dnnl_find_translator(const char *op);
 // All operators that have one, in the table's order.
 byoc_text_list_t byoc_dnnl_translated_operators(void);

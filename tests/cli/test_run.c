@@ -126,6 +126,17 @@ static void test_symbolic_dimensions(void **state) {
   byoc_test_printed("M");
 }
 
+// Weights of several huge pages, where the build or the environment wants them there.
+static void test_huge_pages(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc-modelgen mlp --layers 32 -o mlp.onnx");
+  byoc_test_shell(0, "byoc run mlp.onnx --evaluate --target c --plan greedy --random --output-dir mlp");
+  byoc_test_shell(0, "byoc build mlp.onnx -o mlp.so --target c --plan greedy --huge-pages");
+  byoc_test_shell(0, "for f in mlp/*.npy; do n=$(basename $f .npy); for h in '' 0 1; do "
+                     "BYOC_HUGE_PAGES=$h byoc run mlp.so --random --expect $n=$f || exit 1; done; done");
+  byoc_test_printed("as expected");
+}
+
 // The whole file or none of it: each prefix of an artifact is refused with a sentence, none is run.
 static void test_damaged_artifact(void **state) {
   (void)state;
@@ -150,6 +161,7 @@ int main(void) {
       cmocka_unit_test(test_mismatch),
       cmocka_unit_test(test_wrong_inputs),
       cmocka_unit_test(test_symbolic_dimensions),
+      cmocka_unit_test(test_huge_pages),
       cmocka_unit_test(test_damaged_artifact),
   };
   return cmocka_run_group_tests(tests, setup, byoc_test_leave_folder);

@@ -369,6 +369,18 @@ static void test_blocked_winograd(void **state) {
   check_layouts("blocked squares", problem, BYOC_CUTLASS_FORM_WINOGRAD);
 }
 
+static void test_blocked_depthwise(void **state) {
+  (void)state;
+  byoc_cutlass_problem_t problem = conv(2, 32, 1, 1, 19, 21, 3, 1, 1);
+  problem.conv.in_blocked = problem.conv.out_blocked = true;
+  problem.epilogue.has_residual = true;
+  assert_true(check_problem("blocked depthwise", &problem) & 1u << BYOC_CUTLASS_FORM_DEPTHWISE);
+  problem = conv(1, 16, 1, 1, 12, 9, 5, 2, 2);
+  problem.conv.in_blocked = problem.conv.out_blocked = true;
+  problem.epilogue.activation = BYOC_CUTLASS_ACT_RELU;
+  assert_true(check_problem("blocked strided depthwise", &problem) & 1u << BYOC_CUTLASS_FORM_DEPTHWISE);
+}
+
 static void test_matrices(void **state) {
   (void)state;
   static const int64_t sizes[][3] = {{1, 77, 130}, {5, 33, 20}, {40, 70, 600}};
@@ -386,12 +398,14 @@ static void test_matrices(void **state) {
     }
 }
 
-int main(void) {
+// cutlass_plans [PATTERN]: the tests whose name matches.
+int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_winograd),  cmocka_unit_test(test_winograd_forbidden),
-      cmocka_unit_test(test_pointwise), cmocka_unit_test(test_strided),
-      cmocka_unit_test(test_blocked),   cmocka_unit_test(test_blocked_winograd),
-      cmocka_unit_test(test_matrices),
+      cmocka_unit_test(test_winograd),          cmocka_unit_test(test_winograd_forbidden),
+      cmocka_unit_test(test_pointwise),         cmocka_unit_test(test_strided),
+      cmocka_unit_test(test_blocked),           cmocka_unit_test(test_blocked_winograd),
+      cmocka_unit_test(test_blocked_depthwise), cmocka_unit_test(test_matrices),
   };
+  if (argc > 1) cmocka_set_test_filter(argv[1]);
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

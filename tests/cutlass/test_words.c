@@ -88,6 +88,16 @@ static void add(case_t *cases, size_t *count, const char *name, byoc_cutlass_pro
   cases[(*count)++] = (case_t){name, problem};
 }
 
+// Bytes are added to the bytes that result.
+static void add_join(case_t *one) {
+  byoc_cutlass_words_t *words = &one->problem.words;
+  words->joins = words->joins_relu = true;
+  words->residual = BYOC_DTYPE_I8;
+  words->own_zero = 117.0f, words->own_scale = 0.3f, words->other_zero = -3.0f, words->other_scale = 0.21f;
+  words->joined_scale = 0.17f, words->joined_zero = 5.0f, words->joined_low = 0.0f, words->joined_high = 255.0f;
+  one->problem.epilogue.has_residual = true;
+}
+
 static size_t byte_cases(case_t *cases) {
   size_t n = 0;
   add(cases, &n, "3x3", conv(1, 13, 21, 9, 19, 3, 1, 1, 1), BYOC_DTYPE_U8, BYOC_DTYPE_U8, 131, false);
@@ -101,16 +111,6 @@ static size_t byte_cases(case_t *cases) {
   add_join(&cases[n - 1]);
   add(cases, &n, "rows", gemm(29, 18, 43, false), BYOC_DTYPE_I8, BYOC_DTYPE_F32, 5, true);
   return n;
-}
-
-// Bytes are added to the bytes that result.
-static void add_join(case_t *one) {
-  byoc_cutlass_words_t *words = &one->problem.words;
-  words->joins = words->joins_relu = true;
-  words->residual = BYOC_DTYPE_I8;
-  words->own_zero = 117.0f, words->own_scale = 0.3f, words->other_zero = -3.0f, words->other_scale = 0.21f;
-  words->joined_scale = 0.17f, words->joined_zero = 5.0f, words->joined_low = 0.0f, words->joined_high = 255.0f;
-  one->problem.epilogue.has_residual = true;
 }
 
 static size_t float_cases(case_t *cases) {

@@ -3,6 +3,7 @@
 //   models_check shared      trained models with ONNX Runtime's outputs, from ../shared/models; skipped where it is
 //                            absent
 //   models_check NAME        a model of byoc-modelgen: all targets agree with "c"
+//   models_check memory      workspaces against their lower bound, and no copies for Concat
 //   models_check sizes       its models of run-time shapes: one artifact a list of targets, many sizes
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,17 +110,59 @@ static void test_sizes(void **state) {
   }
 }
 
+// The workspace is at most a twentieth larger than what lives at once.
+static void check_memory(const char *model, bool joins) {
+  static const char *const lists[] = {"c", "cutlass; c", "cblas; c"};
+  for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); ++i) {
+    byoc_test_shell(0, "byoc build '%s' --target '%s' --plan greedy --emit=host -o host", model, lists[i]);
+    byoc_test_shell(0, "head -n 1 host");
+    unsigned long long size = 0, bound = 0;
+    const char *sizes = strstr(byoc_test_output(), "// workspace ");
+    assert_non_null(sizes);
+    assert_int_equal(sscanf(sizes, "// workspace %llu bytes, liveness bound %llu", &size, &bound), 2);
+    if (size < bound || (double)size > 1.05 * (double)bound) {
+      fail_msg("%s on '%s': a workspace of %llu bytes, the bound is %llu", model, lists[i], size, bound);
+    }
+    // Behind cblas, biases are added on the way.
+    if (joins && strstr(lists[i], "cblas") == NULL) byoc_test_shell(1, "grep -e 'kernel .*_concat' -e ' copy ' host");
+  }
+}
+
+static void test_memory(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc-modelgen mobilenet_v2 -o mobilenet.onnx");
+  check_memory("mobilenet.onnx", false);
+  byoc_test_shell(0, "byoc-modelgen bert_base --layers 2 -o bert.onnx");
+  check_memory("bert.onnx", false);
+  byoc_test_shell(0, "byoc-modelgen gpt2_step --layers 2 -o gpt2.onnx");
+  check_memory("gpt2.onnx", false);
+}
+
+static void test_memory_of_shared(void **state) {
+  (void)state;
+  if (shared_is_missing()) skip();
+  check_memory(SHARED "/light/light_squeezenet.onnx", true);
+  check_memory(SHARED "/light/light_inception_v1.onnx", true);
+  check_memory(SHARED "/light/light_resnet50.onnx", true);
+  check_memory(SHARED "/light/light_bvlc_alexnet.onnx", true);
+  check_memory(SHARED "/ultraface/ultraface_rfb_320.onnx", false);
+}
+
 int main(int argc, char **argv) {
   if (argc != 2) {
-    fprintf(stderr, "usage: models_check shared|sizes|MODEL\n");
+    fprintf(stderr, "usage: models_check shared|sizes|memory|MODEL\n");
     return 2;
   }
   model_name = argv[1];
   const struct CMUnitTest shared[] = {cmocka_unit_test(test_mnist), cmocka_unit_test(test_ultraface)};
   const struct CMUnitTest generated[] = {cmocka_unit_test(test_generated)};
+  const struct CMUnitTest memory[] = {cmocka_unit_test(test_memory), cmocka_unit_test(test_memory_of_shared)};
   const struct CMUnitTest sizes[] = {cmocka_unit_test(test_sizes)};
   if (strcmp(model_name, "sizes") == 0) {
     return cmocka_run_group_tests(sizes, byoc_test_enter_folder, byoc_test_leave_folder);
+  }
+  if (strcmp(model_name, "memory") == 0) {
+    return cmocka_run_group_tests(memory, byoc_test_enter_folder, byoc_test_leave_folder);
   }
   if (strcmp(model_name, "shared") == 0) {
     return cmocka_run_group_tests(shared, byoc_test_enter_folder, byoc_test_leave_folder);

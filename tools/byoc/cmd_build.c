@@ -16,7 +16,7 @@ typedef struct build_options_t {
   const char *output, *emit, *model;
   const char *save_plan, *html, *require;
   int64_t thread_count;
-  bool profile;
+  bool profile, huge_pages;
 } build_options_t;
 
 // Text goes to -o where it is given, else to standard output.
@@ -99,6 +99,7 @@ static byoc_status_t build(byoc_session_t *session, const build_options_t *optio
       .cpu_features = session->result.required_cpu_features.data,
       .profile = options->profile,
       .keep_header = true,
+      .huge_pages = options->huge_pages,
   };
   if (options->emit != NULL) return emit(session, options, &compose, diag);
   int64_t start_ns = byoc_now_ns();
@@ -119,6 +120,8 @@ int byoc_main_build(int argc, char **argv) {
       {"require", 0, BYOC_OPT_TEXT, &options.require, "TARGET[,TARGET]",
        "fail where an operator is placed on another target"},
       {"profile", 0, BYOC_OPT_FLAG, &options.profile, "", "give the artifact a profile entry"},
+      {"huge-pages", 0, BYOC_OPT_FLAG, &options.huge_pages, "",
+       "copy the weights to huge pages when a model is loaded"},
   };
   static const char *const operands[] = {"a model: an .onnx file", NULL};
   const byoc_usage_t usage = {

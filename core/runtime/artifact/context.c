@@ -1,6 +1,7 @@
 // Contexts: everything of a model that is not constant, made before the first run.
 #define _GNU_SOURCE
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 #include <time.h>
 
 #include "core/runtime/artifact/cpu.h"
+#include "core/runtime/artifact/huge_pages.h"
 #include "core/runtime/artifact/model.h"
 #include "core/runtime/artifact/pool.h"
 
@@ -186,6 +188,19 @@ static const char *reason_or_status(const context_t *context, int32_t status) {
   return context->reason[0] != '\0' ? context->reason : byoc_status_name(status);
 }
 
+// $BYOC_HUGE_PAGES, else the build's choice; for the first context, which all others share the constants with.
+static void place_constants(const byoc_model_t *model) {
+  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  static bool placed;
+  const char *variable = getenv("BYOC_HUGE_PAGES");
+  bool wanted = variable != NULL && variable[0] != '\0' ? strcmp(variable, "0") != 0 : model->huge_pages != 0;
+  (void)pthread_mutex_lock(&mutex);
+  // Where it cannot be, the constants stay where they are.
+  if (!placed && wanted) (void)byoc_model_move_to_huge_pages(model->data, model->artifact->constants_size_bytes);
+  placed = true;
+  (void)pthread_mutex_unlock(&mutex);
+}
+
 static int32_t create_engine(context_t *context, uint32_t index) {
   const byoc_model_engine_t *engine = &context->model->engines[index];
   const byoc_engine_t *table = engine->table;
@@ -227,6 +242,7 @@ int32_t byoc_model_create(const byoc_model_t *model, const byoc_context_options_
                           model->artifact->model_name, (unsigned long long)model->artifact->workspace_size_bytes);
     goto cleanup;
   }
+  place_constants(model);
   status = set_up_threads(context, &known);
   if (status == BYOC_OK) status = set_up_frame(context);
   if (status != BYOC_OK) goto cleanup;

@@ -48,6 +48,8 @@ typedef struct byoc_model_t {
   const byoc_artifact_t *artifact;
   const char *cpu_features; // required, space-separated
   int32_t thread_count;     // chosen when building; 0: none
+  uint32_t huge_pages;      // 1: constants move to huge pages, unless $BYOC_HUGE_PAGES says otherwise
+  const uint8_t *data;      // the constants, as many bytes as the artifact says
   uint32_t tensor_count, call_count, place_count, engine_count, setup_count;
   const DLTensor *tensors; // data is set for constants; NULL otherwise
   const byoc_model_call_t *calls;

@@ -10,49 +10,55 @@ static void TILE_NAME(const float *restrict in, const float *restrict weights, f
 #define TILE_OUT(p, j)                                                                                                 \
   (((p) / TILE_W * OUT_W + (p) % TILE_W) * OUT_LANES + (int64_t)((j) * LANES / OUT_LANES) * OUT_PLANE +               \
    (j) * LANES % OUT_LANES)
-#if OUT_LANES > 1
+  // Lines of the result are asked for one a term where that goes on, so that they keep no other read waiting.
+  enum { PLANES = (TILE_VECTORS * LANES + 15) / 16, SPREAD = TILE_SPREAD && TILE_H == 1 && TILE_W <= STEPS };
+  if (!SPREAD && OUT_LANES > 1) {
 #pragma GCC unroll 32
-  for (int p = 0; p < TILE_H * TILE_W; ++p)
+    for (int p = 0; p < TILE_H * TILE_W; ++p)
 #pragma GCC unroll 8
-    for (int j = 0; j < TILE_VECTORS; ++j) {
-      __builtin_prefetch(out + TILE_OUT(p, j), 1);
-      if (HAS_RESIDUAL) __builtin_prefetch(residual + TILE_OUT(p, j));
+      for (int j = 0; j < TILE_VECTORS; ++j) {
+        __builtin_prefetch(out + TILE_OUT(p, j), 1);
+        if (HAS_RESIDUAL) __builtin_prefetch(residual + TILE_OUT(p, j));
+      }
+  } else if (!SPREAD) {
+    for (int j = 0; j < (TILE_VECTORS - 1) * LANES + TILE_LANES; ++j) {
+      __builtin_prefetch(out + j * (int64_t)OUT_PLANE, 1);
+      if (HAS_RESIDUAL) __builtin_prefetch(residual + j * (int64_t)OUT_PLANE);
     }
-#else
-  for (int j = 0; j < (TILE_VECTORS - 1) * LANES + TILE_LANES; ++j) {
-    __builtin_prefetch(out + j * (int64_t)OUT_PLANE, 1);
-    if (HAS_RESIDUAL) __builtin_prefetch(residual + j * (int64_t)OUT_PLANE);
   }
-#endif
 #pragma GCC unroll 32
   for (int p = 0; p < TILE_H * TILE_W; ++p)
 #pragma GCC unroll 8
     for (int j = 0; j < TILE_VECTORS; ++j) sum[p][j] = v_zero();
-  for (int64_t b = 0; b < TAP_BLOCKS; ++b, in += BLOCK_STEP) {
-#if IN_PLACE
-#pragma GCC unroll 32
-    for (int p = 0; p < TILE_H * TILE_W; ++p) __builtin_prefetch(in + next + TILE_IN(p), 0, 2);
-#endif
+  int64_t block = 0;
+  for (int64_t b = 0; b < TAP_BLOCKS; ++b, in += BLOCK_STEP)
     for (int64_t r = 0; r < TAPS_H; ++r)
       for (int64_t s = 0; s < TAPS_W; ++s) {
-        const float *x = in + r * TAP_H_STEP + s * TAP_W_STEP;
+        const float *x = in + r * TAP_H_STEP + s * TAP_W_STEP, *later = IN_PLACE ? x + next : x;
+        const float *result = weights;
+        if (SPREAD && block < PLANES * (1 + HAS_RESIDUAL))
+          result = (block < PLANES ? out : residual) + block % PLANES * OUT_PLANE;
+        ++block;
 #pragma GCC unroll 16
         for (int i = 0; i < AHEAD; ++i) __builtin_prefetch(ahead + i * 16, 0, 2);
         ahead += AHEAD * 16;
 #pragma GCC unroll 4
         for (int i = 0; i < STEPS; ++i, weights += TILE_VECTORS * LANES) {
+          if (SPREAD) __builtin_prefetch(result + i * OUT_LANES);
+          if (IN_PLACE) __builtin_prefetch(later + i * PIXEL_STEP, 0, 2);
           vf column[TILE_VECTORS];
 #pragma GCC unroll 8
           for (int j = 0; j < TILE_VECTORS; ++j) column[j] = v_load(weights + j * LANES);
 #pragma GCC unroll 32
           for (int p = 0; p < TILE_H * TILE_W; ++p) {
-            const vf value = v_set1(x[TILE_IN(p) + i * STEP]);
+            const vf value = v_set1(x[TILE_IN(p)]);
 #pragma GCC unroll 8
             for (int j = 0; j < TILE_VECTORS; ++j) sum[p][j] = v_fma(value, column[j], sum[p][j]);
           }
+          x += STEP;
+          __asm__("" : "+r"(x)); // what two terms share is read again: keeping it would cost a register each
         }
       }
-  }
 #if OUT_LANES > 1
 #pragma GCC unroll 8
   for (int j = 0; j < TILE_VECTORS; ++j) {
@@ -88,7 +94,7 @@ static void TILE_NAME(const float *restrict in, const float *restrict weights, f
         }
       }
 #endif
-  (void)bias, (void)residual, (void)ahead, (void)next;
+  (void)bias, (void)residual, (void)ahead, (void)next, (void)block;
 #undef TILE_IN
 #undef TILE_OUT
 }

@@ -27,7 +27,7 @@ int32_t byoc_dnnl_create_version(byoc_dnnl_function_t *function, const dnnl_memo
 // Another view of the buffer of `version`.
 int32_t byoc_dnnl_create_view(byoc_dnnl_function_t *function, int32_t version, const dnnl_memory_desc_t *desc,
                               int32_t *out_version);
-// A version for a result of the current node: on the caller's output tensor where the layout allows.
+// A version for a result of the current node: on the caller's output tensor where that has the layout.
 int32_t byoc_dnnl_create_result(byoc_dnnl_function_t *function, int32_t value, const dnnl_memory_desc_t *desc,
                                 int32_t *out_version);
 // Makes `version` one of the value's.
@@ -60,7 +60,7 @@ int byoc_dnnl_can_overwrite(const byoc_dnnl_function_t *function, int32_t value,
 
 // --- Steps ----------------------------------------------------------------------------------------------------------
 
-// Creates the primitive and the step; destroys `primitive_desc`, also on failure.
+// Creates the step; `primitive_desc` is its own then, and destroyed on failure.
 int32_t byoc_dnnl_add_step(byoc_dnnl_function_t *function, dnnl_primitive_desc_t primitive_desc,
                            const byoc_dnnl_argument_t *arguments, int32_t argument_count);
 int32_t byoc_dnnl_add_reorder(byoc_dnnl_function_t *function, int32_t from_version, int32_t to_version);

@@ -28,7 +28,7 @@ void *byoc_dnnl_allocate_pages(uint64_t size_bytes) {
   return memory;
 }
 
-// Whether some version of an output lies row-major in the caller's tensor.
+// Whether some version of an output lies in the caller's tensor.
 static int output_is_written(const byoc_dnnl_function_t *function, int32_t value) {
   const byoc_dnnl_value_t *v = &function->graph.values[value];
   for (int32_t i = function->value_versions[value]; i >= 0; i = function->versions[i].next) {
@@ -42,10 +42,11 @@ static int32_t write_output(byoc_dnnl_function_t *function, int32_t value) {
   const byoc_dnnl_value_t *v = &function->graph.values[value];
   if (v->output < 0 || output_is_written(function, value)) return BYOC_OK;
   int32_t from = -1, to = -1;
-  dnnl_memory_desc_t plain;
-  byoc_dnnl_layout_plain(v->rank, v->dims, &plain);
+  dnnl_memory_desc_t wanted;
+  byoc_dnnl_layout_plain(v->rank, v->dims, &wanted);
+  if (v->has_layout) wanted = v->layout;
   BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_read(function, value, NULL, &from));
-  BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_create_result(function, value, &plain, &to));
+  BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_create_result(function, value, &wanted, &to));
   BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_add_reorder(function, from, to));
   byoc_dnnl_define(function, value, to); // written once, before anything overwrites `from`
   return BYOC_OK;
@@ -197,7 +198,8 @@ void byoc_dnnl_function_deinit(byoc_dnnl_function_t *function) {
   const byoc_dnnl_api_t *api = function->api;
   for (uint32_t i = 0; i < function->step_count; ++i) {
     byoc_dnnl_step_t *step = &function->steps[i];
-    (void)api->dnnl_primitive_destroy(step->primitive);
+    if (step->primitive_desc != NULL) (void)api->dnnl_primitive_desc_destroy(step->primitive_desc);
+    if (step->primitive != NULL) (void)api->dnnl_primitive_destroy(step->primitive);
     if (step->scratchpad != NULL) (void)api->dnnl_memory_destroy(step->scratchpad);
     free(step->arguments);
     free(step->exec_arguments);

@@ -41,7 +41,9 @@ typedef struct byoc_dnnl_argument_t {
 } byoc_dnnl_argument_t;
 
 typedef struct byoc_dnnl_step_t {
+  dnnl_primitive_desc_t primitive_desc; // until the primitive is there
   dnnl_primitive_t primitive;
+  dnnl_status_t created;
   byoc_dnnl_argument_t *arguments;
   dnnl_exec_arg_t *exec_arguments; // the same once memory objects exist, and the scratchpad
   int32_t argument_count;
@@ -81,7 +83,7 @@ typedef struct byoc_dnnl_function_t {
   uint8_t *weights;
 } byoc_dnnl_function_t;
 
-// Reads the JSON and creates the primitives. Deinit in either case.
+// Reads the JSON and describes the primitives, which primitives.h creates. Deinit in either case.
 int32_t byoc_dnnl_function_build(const byoc_dnnl_api_t *api, dnnl_engine_t engine,
                                  const byoc_engine_function_t *description, byoc_dnnl_function_t *out_function,
                                  byoc_dnnl_error_t *error);

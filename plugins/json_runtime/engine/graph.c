@@ -91,16 +91,15 @@ static int32_t parse_value(byoc_dnnl_graph_t *graph, uint32_t index, const json_
     value->dims[i] = dim;
     count *= dim;
   }
+  const json_t *layout = json_object_get(object, "layout");
+  value->has_layout = layout != NULL;
+  if (layout != NULL && !byoc_dnnl_layout_parse(layout, value->rank, value->dims, &value->layout))
+    return damaged(graph, error, "layout of value", index);
   const json_t *constant = json_object_get(object, "constant");
   if (constant == NULL) return BYOC_OK;
   int64_t at = json_is_integer(constant) ? json_integer_value(constant) : -1;
   if (at < 0 || at >= (int64_t)function->constant_count) return damaged(graph, error, "constant of value", index);
   value->constant = (int32_t)at;
-  const json_t *layout = json_object_get(object, "layout");
-  if (layout == NULL) return BYOC_OK;
-  if (!byoc_dnnl_layout_parse(layout, value->rank, value->dims, &value->layout))
-    return damaged(graph, error, "layout of value", index);
-  value->has_layout = 1;
   return BYOC_OK;
 }
 

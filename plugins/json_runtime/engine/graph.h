@@ -17,7 +17,8 @@ typedef struct byoc_dnnl_value_t {
   int32_t input;    // index among the function's inputs, or -1
   int32_t output;   // index among the function's outputs, or -1
   int32_t constant; // index among the function's constants, or -1
-  // How a constant's bytes are laid out where they are not dense row-major: see byoc_dnnl_layout_parse.
+  // How the bytes of a constant, an input or an output are laid out where they are not dense row-major: see
+  // byoc_dnnl_layout_parse.
   int32_t has_layout;
   dnnl_memory_desc_t layout;
   int32_t producer; // node, or -1

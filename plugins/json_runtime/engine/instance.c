@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "layout.h"
+#include "primitives.h"
 
 // oneDNN's kernels are made for the thread count of the thread that creates them, and run with that of the thread that
 // executes them: both have to be the instance's. Returns the count to go back to.
@@ -27,6 +28,9 @@ static int32_t build_functions(byoc_dnnl_instance_t *instance, const byoc_engine
     if (function->arena_size_bytes > arena_size) arena_size = function->arena_size_bytes;
     if (function->scratchpad_size_bytes > scratchpad_size) scratchpad_size = function->scratchpad_size_bytes;
   }
+  int32_t created = byoc_dnnl_primitives_create(instance->api, instance->functions, init->function_count,
+                                                instance->thread_count, error);
+  if (created != BYOC_OK) return created;
   instance->arena = byoc_dnnl_allocate_pages(arena_size);
   instance->scratchpad = byoc_dnnl_allocate_pages(scratchpad_size);
   if (instance->arena == NULL || instance->scratchpad == NULL)

@@ -332,16 +332,10 @@ static void test_threads(void **state) {
   }
 }
 
-// Weights [30, 16, 3, 3] as the text says, in a layout padded to blocks of 16: o/16, h, w, i, 16o.
-static void test_packed_constants(void **state) {
-  (void)state;
+// Weights [30, 16, 3, 3] in a layout padded to blocks of output channels: o/block, h, w, i, block.
+static void check_packed(const char *packed_text, int block) {
   static const char text[] =
       GRAPH("0", "2", V("1,16,9,9") "," C(0, "30,16,3,3") "," V("1,30,7,7"), NODE("convolution", "0,1", 2, "", RELU));
-  static const char packed_text[] =
-      GRAPH("0", "2",
-            V("1,16,9,9") ",{'dtype':'f32','constant':0,'dims':[30,16,3,3],'layout':{'padded':[32,16,3,3],"
-                          "'strides':[2304,16,768,256],'blocks':[16],'block_dims':[0]}}," V("1,30,7,7"),
-            NODE("convolution", "0,1", 2, "", RELU));
   fixture_t fixture;
   fixture_init(&fixture, text, 5);
   // The artifact's constants are read-only: a page that faults when written to.
@@ -351,7 +345,7 @@ static void test_packed_constants(void **state) {
   for (int o = 0; o < 30; ++o)
     for (int i = 0; i < 16; ++i)
       for (int k = 0; k < 9; ++k)
-        page[o / 16 * 2304 + k * 256 + i * 16 + o % 16] = fixture.constants[0][(o * 16 + i) * 9 + k];
+        page[((o / block * 9 + k) * 16 + i) * block + o % block] = fixture.constants[0][(o * 16 + i) * 9 + k];
   assert_int_equal(mprotect(page, size, PROT_READ), 0);
   int64_t shape[1] = {32 * 16 * 9};
   fixture.constant_tensors[0] = tensor_of(page, shape);
@@ -369,6 +363,23 @@ static void test_packed_constants(void **state) {
   free(packed_json);
   assert_int_equal(munmap(page, size), 0);
   fixture_deinit(&fixture);
+}
+
+#define PACKED(strides, block)                                                                                         \
+  GRAPH("0", "2",                                                                                                      \
+        V("1,16,9,9") ",{'dtype':'f32','constant':0,'dims':[30,16,3,3],'layout':{'padded':[32,16,3,3],"                \
+                      "'strides':[" strides "],'blocks':[" block "],'block_dims':[0]}}," V("1,30,7,7"),                \
+        NODE("convolution", "0,1", 2, "", RELU))
+
+static void test_packed_constants(void **state) {
+  (void)state;
+  check_packed(PACKED("2304,16,768,256", "16"), 16);
+}
+
+// In blocks that no convolution asks for here: they are repacked.
+static void test_constants_packed_for_another_processor(void **state) {
+  (void)state;
+  check_packed(PACKED("288,2,96,32", "2"), 2);
 }
 
 // Each cut and each changed byte of a description is refused with a sentence or still runs; nothing crashes.
@@ -411,9 +422,8 @@ static void test_damaged_json(void **state) {
 int main(int argc, char **argv) {
   if (argc > 1) thread_limit = atoi(argv[1]);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_operators),
-      cmocka_unit_test(test_threads),
-      cmocka_unit_test(test_packed_constants),
+      cmocka_unit_test(test_operators),        cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_packed_constants), cmocka_unit_test(test_constants_packed_for_another_processor),
       cmocka_unit_test(test_damaged_json),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

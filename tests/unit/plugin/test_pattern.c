@@ -122,6 +122,37 @@ static void test_optional(void **state) {
   expect(outside, "Neg(Add(Relu?(%a), %b))", "Add Neg; a=t0; b=t1");
 }
 
+static bool add_ways(void *self, const byoc_match_t *match) {
+  byoc_string_t *text = self;
+  if (text->size > 0) byoc_string_append(text, " | ");
+  describe(match, text);
+  return false;
+}
+
+// Each way to match is told of, the one with all optional operators first.
+static void test_each_way(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = parse_graph("%t0 = Neg@13(%x) : f32[4,4]\n %t1 = Neg@13(@w) : f32[4,4]\n"
+                                            "%r = MatMul@13(%t0, %t1) : f32[4,4]\n return %r\n");
+  const byoc_pattern_t *pattern = NULL;
+  byoc_test_ok(byoc_pattern_parse("MatMul(Neg?(%a), Neg?(%b))", "rule", &arena, &diag, &pattern), &diag);
+  byoc_match_t match;
+  byoc_match_init(&match, byoc_allocator_system());
+  bool failed = false;
+  byoc_string_t got;
+  byoc_string_init(&got, byoc_allocator_system());
+  byoc_node_t *root = byoc_value_producer(byoc_graph_module_main(module)->body->results.data[0]);
+  assert_false(byoc_pattern_match_each(pattern, root, NULL, NULL, &match, add_ways, &got, &failed));
+  assert_false(failed);
+  assert_int_equal(match.nodes.count, 0);
+  byoc_test_same_text(got.data, "Neg Neg MatMul; a=x; b=w | Neg MatMul; a=x; b=t1 | Neg MatMul; a=t0; b=w | "
+                                "MatMul; a=t0; b=t1");
+  byoc_string_deinit(&got);
+  byoc_match_deinit(&match);
+  byoc_graph_module_destroy(module);
+}
+
 static void test_alternatives(void **state) {
   (void)state;
   const char *gemm = "%t0 = Gemm@13(%x, @w) : f32[4,4]\n %r = Relu@14(%t0) : f32[4,4]\n return %r\n";
@@ -394,7 +425,7 @@ int main(void) {
       cmocka_unit_test(test_escapes),       cmocka_unit_test(test_filter),         cmocka_unit_test(test_bounded),
       cmocka_unit_test(test_syntax_errors), cmocka_unit_test(test_limits),         cmocka_unit_test(test_out_of_memory),
       cmocka_unit_test(test_random_texts),  cmocka_unit_test(test_types),          cmocka_unit_test(test_dominators),
-      cmocka_unit_test(test_long_path),
+      cmocka_unit_test(test_long_path),     cmocka_unit_test(test_each_way),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

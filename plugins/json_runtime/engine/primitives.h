@@ -1,0 +1,12 @@
+// primitives.h - creating primitives: oneDNN generates their machine code then, which is most of what a start takes.
+#ifndef BYOC_DNNL_PRIMITIVES_H_
+#define BYOC_DNNL_PRIMITIVES_H_
+
+#include "function.h"
+
+// Creates the primitives of all steps of `functions` from their descriptors, which are destroyed. Works on at most
+// `thread_count` threads, each with OpenMP's thread count set to that number; the calling thread has it already.
+int32_t byoc_dnnl_primitives_create(const byoc_dnnl_api_t *api, byoc_dnnl_function_t *functions,
+                                    uint32_t function_count, int32_t thread_count, byoc_dnnl_error_t *error);
+
+#endif // BYOC_DNNL_PRIMITIVES_H_

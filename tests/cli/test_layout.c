@@ -1,0 +1,79 @@
+// --layout: blocked layouts between regions change no result, compiled or evaluated, and nothing at all where no target
+// takes them.
+#include <stdio.h>
+
+#include "models.h"
+#include "tests/support/command.h"
+
+// A residual block, a pool, a concatenation; Sin and Cos are for nobody but c.
+static const char text[] = "module {\\n"
+                           "  constant @a : f32[32,3,3,3] = splat 0.02\\n"
+                           "  constant @b : f32[32,32,3,3] = splat 0.01\\n"
+                           "  constant @c : f32[32,32,1,1] = splat 0.03\\n"
+                           "  constant @bias : f32[32,1,1] = splat 0.5\\n"
+                           "  func @main(%%x : f32[1,3,14,14]) -> (%%y : f32[1,32,7,7], %%z : f32[1,64,1,1]) {\\n"
+                           "    %%0 = Conv@11(%%x, @a) {pads = [1, 1, 1, 1]} : f32[1,32,14,14]\\n"
+                           "    %%1 = Relu@14(%%0) : f32[1,32,14,14]\\n"
+                           "    %%2 = Conv@11(%%1, @b) {pads = [1, 1, 1, 1]} : f32[1,32,14,14]\\n"
+                           "    %%3 = Add@14(%%2, %%1) : f32[1,32,14,14]\\n"
+                           "    %%4 = Sin@7(%%3) : f32[1,32,14,14]\\n"
+                           "    %%5 = Mul@14(%%4, @bias) : f32[1,32,14,14]\\n"
+                           "    %%6 = Conv@11(%%5, @c) : f32[1,32,14,14]\\n"
+                           "    %%7 = MaxPool@12(%%6) {kernel_shape = [2, 2], strides = [2, 2]} : f32[1,32,7,7]\\n"
+                           "    %%y = Conv@11(%%7, @c) : f32[1,32,7,7]\\n"
+                           "    %%8 = Concat@13(%%5, %%3) {axis = 1} : f32[1,64,14,14]\\n"
+                           "    %%9 = Cos@7(%%8) : f32[1,64,14,14]\\n"
+                           "    %%z = GlobalAveragePool@1(%%9) : f32[1,64,1,1]\\n"
+                           "    return %%y, %%z\\n  }\\n}\\n";
+
+static int enter(void **state) {
+  int result = byoc_test_enter_folder(state);
+  if (result == 0) result = byoc_test_try_shell("printf '%s' > model.byoc", text);
+  return result != 0 ? result
+                     : byoc_test_try_shell("byoc run model.byoc --random --target c --output-dir . >/dev/null");
+}
+
+static void test_layouts_change_no_result(void **state) {
+  (void)state;
+  static const char *const targets[] = {"dnnl", "cutlass; c", "cutlass; dnnl; c"};
+  for (size_t t = 0; t < sizeof(targets) / sizeof(targets[0]); ++t) {
+    for (int evaluate = 0; evaluate < 2; ++evaluate) {
+      byoc_test_shell(0, "byoc run model.byoc --random --target '%s' %s --expect y=y.npy --expect z=z.npy", targets[t],
+                      evaluate ? "--evaluate" : "");
+    }
+  }
+}
+
+// A plan with layout changes can be saved, required and searched for by estimates.
+static void test_layouts_are_part_of_plans(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc explain model.byoc --target dnnl --plan greedy --all");
+  byoc_test_printed("ToBlocked");
+  byoc_test_shell(0, "! byoc explain model.byoc --target dnnl --plan greedy --layout=plain --all | grep Blocked");
+  byoc_test_shell(0, "byoc build model.byoc --target dnnl --plan greedy --save-plan plan.json -o a.so >/dev/null && "
+                     "byoc build model.byoc --target dnnl --plan plan.json -o b.so >/dev/null && cmp a.so b.so");
+  byoc_test_shell(0, "byoc build model.byoc --target 'dnnl; cblas; c' --plan collage --cost estimate -o c.so && "
+                     "byoc run c.so --random --expect y=y.npy --expect z=z.npy");
+}
+
+static void test_targets_without_layouts_see_none(void **state) {
+  (void)state;
+  static const char *const targets[] = {"c", "cblas; c"};
+  for (size_t t = 0; t < sizeof(targets) / sizeof(targets[0]); ++t) {
+    byoc_test_shell(0,
+                    "byoc build model.byoc --target '%s' -o blocked.so >/dev/null && byoc build model.byoc --target "
+                    "'%s' --layout=plain -o plain.so >/dev/null && cmp blocked.so plain.so",
+                    targets[t], targets[t]);
+  }
+  byoc_test_shell(2, "byoc build model.byoc --layout=round -o a.so");
+  byoc_test_printed("--layout takes blocked or plain, not 'round'");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_layouts_change_no_result),
+      cmocka_unit_test(test_layouts_are_part_of_plans),
+      cmocka_unit_test(test_targets_without_layouts_see_none),
+  };
+  return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);
+}
