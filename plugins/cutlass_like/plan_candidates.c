@@ -106,6 +106,7 @@ static size_t list_plans(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa
   if (capacity == 0) return 0;
   byoc_cutlass_plan_default(problem, isa, slots, winograd, &plan);
   size_t count = plan_push(problem, plan, plans, 0, capacity);
+  if (plan.form == BYOC_CUTLASS_FORM_WORDS) return count;
   if (byoc_cutlass_direct_fits(problem)) count = push_direct(problem, plan, plans, count, capacity);
   if (winograd && byoc_cutlass_winograd_fits(problem)) count = push_winograd(problem, plan, plans, count, capacity);
   if (plan.form == BYOC_CUTLASS_FORM_DEPTHWISE && problem->conv.in_blocked) {
