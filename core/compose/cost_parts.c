@@ -158,8 +158,8 @@ static byoc_status_t settle_part(work_t *work, uint32_t index, uint32_t p, byoc_
   if (part->is_left_out) return BYOC_OK;
   if (part->expect != NULL) {
     byoc_diag_t why = {0};
-    outcome->status =
-        byoc_cost_runner_check(&runner->base, runner->first_output[p], part->output_count, part->expect, &why);
+    outcome->status = byoc_cost_runner_check(&runner->base, runner->first_output[p], part->output_count,
+                                             part->relative_error, part->expect, &why);
     if (outcome->status != BYOC_OK) snprintf(outcome->message, sizeof(outcome->message), "%s", why.message);
   }
   if (part->record == NULL) return BYOC_OK;

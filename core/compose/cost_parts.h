@@ -20,11 +20,12 @@ enum { BYOC_COST_ARTIFACTS_MAX = 4 };
 
 typedef struct byoc_cost_part_t {
   uint32_t input_count, output_count;
-  uint64_t bytes;     // that a call touches
-  const char *expect; // file with the results to compare with; NULL: not checked
-  const char *record; // file to write the results to; NULL: none
-  uint32_t limit_ms;  // for one call; 0: none but the process's
-  bool is_left_out;   // its backend gave it back: what runs is not what was asked for
+  uint64_t bytes;        // that a call touches
+  const char *expect;    // file with the results to compare with; NULL: not checked
+  double relative_error; // that the target states of its floats: byoc_target_relative_error
+  const char *record;    // file to write the results to; NULL: none
+  uint32_t limit_ms;     // for one call; 0: none but the process's
+  bool is_left_out;      // its backend gave it back: what runs is not what was asked for
 } byoc_cost_part_t;
 
 typedef struct byoc_cost_artifact_t {

@@ -5,7 +5,10 @@
 #include <stdatomic.h>
 
 #include "byoc/plugin.h"
+#include "match.h"
 #include "problem.h"
+
+enum { BYOC_CUTLASS_PRECISION_F32, BYOC_CUTLASS_PRECISION_BF16, BYOC_CUTLASS_PRECISION_INT8 };
 
 // What the hooks' `self` points to. The plugin lives as long as its host: a build's calls of the hook share a budget.
 typedef struct byoc_cutlass_state_t {
@@ -21,6 +24,8 @@ typedef struct byoc_cutlass_options_t {
   int32_t tune_seconds; // for all shapes of this process; 0: no limit
   int32_t optimisation; // -O
   bool winograd;
+  bool vnni, bf16;      // instructions for words, beside those of the instruction set
+  uint32_t precision;   // of products of f32 with constant weights
   const char *compiler; // NULL: the host's
 } byoc_cutlass_options_t;
 
@@ -38,6 +43,14 @@ typedef struct byoc_cutlass_flags_t {
   uint64_t count;
   char buffer[256];
 } byoc_cutlass_flags_t;
+
+// Chooses how the match's operands are multiplied: words.dot.
+void byoc_cutlass_choose_dot(const byoc_cutlass_options_t *options, byoc_cutlass_match_t *match);
+
+// Packed weights and tables of a problem of words. `weights`: f32 ones times their channel's factor; NULL where the
+// match has bytes. False where memory runs out.
+bool byoc_cutlass_words_constants(const byoc_cutlass_match_t *match, const byoc_cutlass_plan_t *plan,
+                                  const float *weights, int32_t *packed, int32_t *tables);
 
 void byoc_cutlass_flags_init(byoc_cutlass_flags_t *flags, const byoc_cutlass_options_t *options);
 

@@ -122,6 +122,7 @@ static size_t list_plans(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa
     return byoc_cutlass_attention_candidates(problem, plan, plans, plan_push(problem, plan, plans, 0, capacity),
                                              capacity);
   size_t count = plan_push(problem, plan, plans, 0, capacity);
+  if (plan.form == BYOC_CUTLASS_FORM_WORDS) return count;
   if (byoc_cutlass_direct_fits(problem)) count = push_direct(problem, plan, plans, count, capacity);
   if (winograd && byoc_cutlass_winograd_fits(problem)) count = push_winograd(problem, plan, plans, count, capacity);
   if (plan.form == BYOC_CUTLASS_FORM_DEPTHWISE && problem->conv.in_blocked) {

@@ -323,6 +323,14 @@ static void test_comparison(void **state) {
   diag = (byoc_diag_t){0};
   const int8_t byte_expected[] = {1, 127}, byte_near[] = {2, 126};
   byoc_test_ok(byoc_cost_check(BYOC_DTYPE_I8, byte_expected, byte_near, 2, "y", &diag), &diag);
+  // A target may state an error of its own.
+  const float rough[] = {1.05f, -2, 0.01f, NAN, INFINITY};
+  byoc_test_error(byoc_cost_check(BYOC_DTYPE_F32, expected, rough, 5, "y", &diag), BYOC_MISMATCH, &diag,
+                  "element 0 of y");
+  diag = (byoc_diag_t){0};
+  byoc_test_ok(byoc_cost_check_within(0.1, BYOC_DTYPE_F32, expected, rough, 5, "y", &diag), &diag);
+  byoc_test_error(byoc_cost_check_within(0.01, BYOC_DTYPE_F32, expected, rough, 5, "y", &diag), BYOC_MISMATCH, &diag,
+                  "element 0 of y");
 }
 
 int main(void) {
