@@ -103,27 +103,40 @@ static bool is_free(void *self, const byoc_node_t *node) {
   return byoc_claims_owner(&p->claims, node->mark) == NULL && byoc_target_may_take(p->target, node);
 }
 
+typedef struct claimer_t {
+  partitioner_t *partitioner;
+  const byoc_rule_t *rule;
+  byoc_status_t status;
+} claimer_t;
+
+// The first way to match that the hook accepts is the one.
+static bool claim_match(void *self, const byoc_match_t *match) {
+  claimer_t *c = self;
+  partitioner_t *p = c->partitioner;
+  byoc_claim_t *claim = NULL;
+  if (!accepts(p->target, c->rule, match->nodes.data, match->nodes.count, match->bindings.data,
+               match->bindings.count)) {
+    return false;
+  }
+  c->status = byoc_claims_add(&p->claims, p->target, c->rule, match->nodes.data, match->nodes.count, p->diag, &claim);
+  return true;
+}
+
 // Matches nearest to the results first, so that the largest go first.
 static byoc_status_t claim_matches(partitioner_t *p, const byoc_rule_t *rule) {
   const byoc_pattern_t *pattern = NULL;
   BYOC_RETURN_IF_ERROR(byoc_pattern_parse(rule->pattern, rule->name, &p->claims.arena, p->diag, &pattern));
   byoc_match_t match;
   byoc_match_init(&match, p->claims.allocator);
-  byoc_status_t status = BYOC_OK;
-  for (size_t n = p->claims.node_count; n-- > 0 && status == BYOC_OK;) {
+  claimer_t claimer = {.partitioner = p, .rule = rule};
+  for (size_t n = p->claims.node_count; n-- > 0 && claimer.status == BYOC_OK;) {
     bool failed = false;
-    byoc_claim_t *claim = NULL;
     if (!is_free(p, p->claims.nodes[n])) continue;
-    bool matched = byoc_pattern_match(pattern, p->claims.nodes[n], is_free, p, &match, &failed);
-    if (failed) status = byoc_diag_out_of_memory(p->diag);
-    if (!matched || status != BYOC_OK ||
-        !accepts(p->target, rule, match.nodes.data, match.nodes.count, match.bindings.data, match.bindings.count)) {
-      continue;
-    }
-    status = byoc_claims_add(&p->claims, p->target, rule, match.nodes.data, match.nodes.count, p->diag, &claim);
+    byoc_pattern_match_each(pattern, p->claims.nodes[n], is_free, p, &match, claim_match, &claimer, &failed);
+    if (failed) claimer.status = byoc_diag_out_of_memory(p->diag);
   }
   byoc_match_deinit(&match);
-  return status;
+  return claimer.status;
 }
 
 static byoc_status_t outline_composite(partitioner_t *p, const byoc_claim_t *claim, byoc_node_t **nodes) {

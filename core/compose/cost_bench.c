@@ -129,6 +129,7 @@ byoc_cost_artifact_t *byoc_cost_bench_artifact(byoc_cost_bench_t *bench, byoc_co
     artifact->parts[i] = (byoc_cost_part_t){.input_count = (uint32_t)body->parameters.count,
                                             .output_count = (uint32_t)body->results.count,
                                             .bytes = bytes_touched(tasks[i]),
+                                            .relative_error = byoc_target_relative_error(tasks[i]->target),
                                             .limit_ms = count > 1 ? run_timeout_ms(bench, tasks[i]) : 0,
                                             .is_left_out = answer->refusals[i][0] != '\0'};
   }

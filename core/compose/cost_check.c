@@ -43,6 +43,12 @@ static double excess(double expected, double actual, double tolerance) {
 
 byoc_status_t byoc_cost_check(uint32_t dtype, const void *expected, const void *actual, size_t count, const char *name,
                               byoc_diag_t *diag) {
+  return byoc_cost_check_within(0, dtype, expected, actual, count, name, diag);
+}
+
+byoc_status_t byoc_cost_check_within(double relative_error, uint32_t dtype, const void *expected, const void *actual,
+                                     size_t count, const char *name, byoc_diag_t *diag) {
+  double relative = relative_tolerance(dtype) > relative_error ? relative_tolerance(dtype) : relative_error;
   bool is_float = byoc_dtype_is_float(dtype) || byoc_dtype_is_complex(dtype);
   double mean = is_float ? mean_magnitude(dtype, expected, count) : 0, worst = 0;
   size_t worst_at = 0;
@@ -50,7 +56,7 @@ byoc_status_t byoc_cost_check(uint32_t dtype, const void *expected, const void *
     double off;
     if (is_float) {
       double e = byoc_element_f64(dtype, expected, i), a = byoc_element_f64(dtype, actual, i);
-      double tolerance = relative_tolerance(dtype) * (fabs(e) + mean) + 1e-30;
+      double tolerance = relative * (fabs(e) + mean) + 1e-30;
       off = excess(e, a, tolerance);
       if (byoc_dtype_is_complex(dtype)) {
         double imaginary =

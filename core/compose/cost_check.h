@@ -10,5 +10,9 @@
 // with NaN.
 byoc_status_t byoc_cost_check(uint32_t dtype, const void *expected, const void *actual, size_t count, const char *name,
                               byoc_diag_t *diag);
+// The same of results of a target that states an error of its own (byoc_target_relative_error): floats may be off by
+// it, where it is the larger one.
+byoc_status_t byoc_cost_check_within(double relative_error, uint32_t dtype, const void *expected, const void *actual,
+                                     size_t count, const char *name, byoc_diag_t *diag);
 
 #endif // BYOC_CORE_COMPOSE_COST_CHECK_H_

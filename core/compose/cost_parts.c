@@ -14,6 +14,8 @@
 #define LONG_RUN_NS 50000000
 // Shorter parts mostly run through, and reading the processor's clock is part of what it says.
 #define INTERRUPTED_NS 50000
+// More than a processor's own cache holds.
+#define NEAR_BYTES (UINT64_C(2) << 20)
 enum { ROUNDS_AT_LEAST = 5, ROUNDS_AT_MOST = 31, LINE_BYTES = 64 };
 
 // One artifact at work.
@@ -54,7 +56,8 @@ static void walk(const uint8_t *data, uint64_t size_bytes) {
   for (uint64_t i = 0; i < size_bytes; i += LINE_BYTES) (void)bytes[i];
 }
 
-// Leaves the caches as the model's other parts would: what is written now was of use to others a moment ago.
+// Leaves the caches as the model's other parts would: the memory for results was of use to others a while ago, inputs
+// were written a moment ago.
 static void make_cold(const work_t *work, const runner_t *runner, uint32_t part) {
   const byoc_artifact_t *table = runner->base.table;
   const byoc_cost_part_t *row = &runner->artifact->parts[part];
@@ -64,6 +67,8 @@ static void make_cold(const work_t *work, const runner_t *runner, uint32_t part)
     uint32_t output = runner->first_output[part] + i;
     touch(runner->base.outputs[output], table->outputs[output].size_bytes);
   }
+  uint64_t near = work->job->cold_bytes < NEAR_BYTES ? work->job->cold_bytes : NEAR_BYTES;
+  walk(work->cold, near);
   for (uint32_t i = 0; i < row->input_count; ++i) {
     uint32_t input = runner->first_input[part] + i;
     touch(runner->base.inputs[input], table->inputs[input].size_bytes);
@@ -153,8 +158,8 @@ static byoc_status_t settle_part(work_t *work, uint32_t index, uint32_t p, byoc_
   if (part->is_left_out) return BYOC_OK;
   if (part->expect != NULL) {
     byoc_diag_t why = {0};
-    outcome->status =
-        byoc_cost_runner_check(&runner->base, runner->first_output[p], part->output_count, part->expect, &why);
+    outcome->status = byoc_cost_runner_check(&runner->base, runner->first_output[p], part->output_count,
+                                             part->relative_error, part->expect, &why);
     if (outcome->status != BYOC_OK) snprintf(outcome->message, sizeof(outcome->message), "%s", why.message);
   }
   if (part->record == NULL) return BYOC_OK;

@@ -3,7 +3,8 @@
 //
 // What a time means: one call of the part as the model would make it. Between two calls of a part at least `cold_bytes`
 // of other data have gone through the caches (the other parts' in turn, and a walk over memory for what these lack), so
-// that its weights are where a model of that size would find them; its inputs were just written.
+// that its weights are where a model of that size would find them; the memory for its results was used some way back,
+// and its inputs were just written.
 //
 // Parts report as they go, into memory shared with the parent: where the process dies, the parent knows whose fault
 // it was, and what was known before.
@@ -19,11 +20,12 @@ enum { BYOC_COST_ARTIFACTS_MAX = 4 };
 
 typedef struct byoc_cost_part_t {
   uint32_t input_count, output_count;
-  uint64_t bytes;     // that a call touches
-  const char *expect; // file with the results to compare with; NULL: not checked
-  const char *record; // file to write the results to; NULL: none
-  uint32_t limit_ms;  // for one call; 0: none but the process's
-  bool is_left_out;   // its backend gave it back: what runs is not what was asked for
+  uint64_t bytes;        // that a call touches
+  const char *expect;    // file with the results to compare with; NULL: not checked
+  double relative_error; // that the target states of its floats: byoc_target_relative_error
+  const char *record;    // file to write the results to; NULL: none
+  uint32_t limit_ms;     // for one call; 0: none but the process's
+  bool is_left_out;      // its backend gave it back: what runs is not what was asked for
 } byoc_cost_part_t;
 
 typedef struct byoc_cost_artifact_t {

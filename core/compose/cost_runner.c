@@ -64,8 +64,8 @@ byoc_status_t byoc_cost_runner_run(const byoc_cost_runner_t *runner, byoc_diag_t
 
 // ---- results ----
 
-byoc_status_t byoc_cost_runner_check(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count, const char *path,
-                                     byoc_diag_t *diag) {
+byoc_status_t byoc_cost_runner_check(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count,
+                                     double relative_error, const char *path, byoc_diag_t *diag) {
   byoc_file_view_t view;
   BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, diag, &view));
   byoc_status_t status = BYOC_OK;
@@ -79,7 +79,8 @@ byoc_status_t byoc_cost_runner_check(const byoc_cost_runner_t *runner, uint32_t 
     } else {
       char name[32];
       snprintf(name, sizeof(name), "output%u", (unsigned)i);
-      status = byoc_cost_check(info->dtype, view.data + offset, runner->outputs[first + i], elements, name, diag);
+      status = byoc_cost_check_within(relative_error, info->dtype, view.data + offset, runner->outputs[first + i],
+                                      elements, name, diag);
     }
     offset += size;
   }

@@ -20,9 +20,9 @@ byoc_status_t byoc_cost_runner_open(const char *path, int32_t thread_count, byoc
 void byoc_cost_runner_fill(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count);
 byoc_status_t byoc_cost_runner_run(const byoc_cost_runner_t *runner, byoc_diag_t *diag);
 
-// The data of these outputs, one after the other, against a file's (cost_check.h), or into one.
-byoc_status_t byoc_cost_runner_check(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count, const char *path,
-                                     byoc_diag_t *diag);
+// The data of these outputs, one after the other, against a file's (byoc_cost_check_within), or into one.
+byoc_status_t byoc_cost_runner_check(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count,
+                                     double relative_error, const char *path, byoc_diag_t *diag);
 byoc_status_t byoc_cost_runner_write(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count, const char *path,
                                      byoc_arena_t *arena, byoc_diag_t *diag);
 

@@ -1,263 +1,8 @@
 // Matrix products: MatMul with broadcast batches, and Gemm. Both are one product over strided operands.
-#include "core/ops/tile.h"
+#include <string.h>
 
-// result[batch][i][j] = sum over k of a[i, k] * b[k, j], with the strides of a and b in elements.
-typedef struct {
-  byoc_lower_t *lower;
-  byoc_loop_builder_t *b;
-  const byoc_node_t *node;
-  const byoc_type_t *type; // of the result
-  byoc_dtype_t dtype;
-  const byoc_loop_buffer_t *left, *right;
-  const byoc_loop_expr_t *rows, *columns, *depth;
-  const byoc_loop_expr_t *left_row, *left_k, *right_k, *right_column; // strides
-  int32_t batch_rank;                                                 // dimensions of the result before rows
-  int32_t row_begin, row_end;                                         // dimensions of the result that rows run over
-  bool has_columns;                                                   // false where B is a vector
-  const byoc_loop_expr_t *zero;
-  // Of the parallel iteration at hand.
-  const byoc_loop_expr_t *indices[BYOC_MAX_RANK];
-  const byoc_loop_expr_t *left_base, *right_base, *row0, *k0;
-} product_t;
-
-// Offset of an operand's matrix for the batch at hand: its leading dimensions broadcast to the result's.
-static const byoc_loop_expr_t *batch_offset(const product_t *p, uint32_t operand) {
-  byoc_loop_builder_t *b = p->b;
-  const byoc_type_t *type = p->node->operands[operand]->type;
-  const byoc_loop_expr_t *offset = p->zero;
-  int32_t batch = type->rank - 2;
-  if (batch <= 0 || p->batch_rank == 0) return offset;
-  for (int32_t d = 0; d < batch; ++d) {
-    bool one = byoc_dim_is_constant(type->dims[d]) && type->dims[d].constant == 1;
-    const byoc_loop_expr_t *extent = byoc_emit_dim(b, type, d);
-    offset = BYOC_LMUL(b, offset, extent);
-    const byoc_loop_expr_t *at = p->indices[p->batch_rank - batch + d];
-    // A symbolic dimension may turn out to be 1 where the result's is not.
-    bool same = byoc_dim_equal(type->dims[d], p->type->dims[p->batch_rank - batch + d]);
-    if (!one && !same) at = BYOC_LMIN(b, at, BYOC_LSUB(b, extent, byoc_loop_int(b, 1)));
-    if (!one) offset = BYOC_LADD(b, offset, at);
-  }
-  return BYOC_LMUL(b, offset, byoc_emit_extent(b, type, batch, type->rank));
-}
-
-static void begin_batch(product_t *p, const byoc_loop_expr_t *batch) {
-  byoc_emit_unravel(p->b, p->type, 0, p->batch_rank, batch, p->indices);
-  for (int32_t d = 0; d < p->batch_rank; ++d) p->indices[d] = byoc_loop_let(p->b, "batch", p->indices[d]);
-  p->left_base = byoc_loop_let(p->b, "left", batch_offset(p, 0));
-  p->right_base = byoc_loop_let(p->b, "right", batch_offset(p, 1));
-}
-
-static void set_row(product_t *p, const byoc_loop_expr_t *row) {
-  byoc_emit_unravel(p->b, p->type, p->row_begin, p->row_end, row, p->indices);
-  for (int32_t d = p->row_begin; d < p->row_end; ++d) p->indices[d] = byoc_loop_let(p->b, "row", p->indices[d]);
-}
-
-// Gemm: alpha * sum + beta * C.
-static const byoc_loop_expr_t *epilogue(const product_t *p, const byoc_loop_expr_t *sum) {
-  byoc_loop_builder_t *b = p->b;
-  if (!byoc_node_is_onnx(p->node, "Gemm")) return sum;
-  double alpha = byoc_attributes_float(&p->node->attributes, "alpha", 1.0);
-  double beta = byoc_attributes_float(&p->node->attributes, "beta", 1.0);
-  if (alpha != 1.0) sum = BYOC_LMUL(b, sum, byoc_loop_const(b, p->dtype, alpha));
-  if (!byoc_has_operand(p->node, 2) || beta == 0.0) return sum;
-  const byoc_loop_expr_t *c = byoc_emit_as(b, p->dtype, byoc_lower_load_broadcast(p->lower, p->node, 2, 2, p->indices));
-  if (beta != 1.0) c = BYOC_LMUL(b, c, byoc_loop_const(b, p->dtype, beta));
-  return BYOC_LADD(b, sum, c);
-}
-
-static void store(product_t *p, const byoc_loop_expr_t *column, const byoc_loop_expr_t *sum) {
-  if (p->has_columns) p->indices[p->row_end] = column;
-  byoc_emit_store(p->lower, p->node, 0, p->indices, epilogue(p, sum));
-}
-
-static const byoc_loop_expr_t *left_row_base(const void *self, const byoc_loop_expr_t *row) {
-  const product_t *p = self;
-  byoc_loop_builder_t *b = p->b;
-  const byoc_loop_expr_t *base = BYOC_LADD(b, p->left_base, BYOC_LMUL(b, BYOC_LADD(b, p->row0, row), p->left_row));
-  return BYOC_LADD(b, base, BYOC_LMUL(b, p->k0, p->left_k));
-}
-
-static const byoc_loop_expr_t *load_right(const product_t *p, const byoc_loop_expr_t *k, const byoc_loop_expr_t *j) {
-  byoc_loop_builder_t *b = p->b;
-  const byoc_loop_expr_t *at = BYOC_LADD(b, p->right_base, BYOC_LMUL(b, k, p->right_k));
-  at = BYOC_LADD(b, at, BYOC_LMUL(b, j, p->right_column));
-  return byoc_emit_as(b, p->dtype, byoc_loop_load(b, p->right, at));
-}
-
-// panel[word][j] = b[k0 + 4 * word .. + 3][first + j], of which `count` bytes (NULL: all) are in use.
-static void pack_words(const product_t *p, const byoc_tile_t *tile, const byoc_loop_expr_t *word,
-                       const byoc_loop_expr_t *first, const byoc_loop_expr_t *used, const byoc_loop_expr_t *count) {
-  byoc_loop_builder_t *b = p->b;
-  const byoc_loop_expr_t *j = byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", p->zero, used), *bytes = NULL;
-  const byoc_loop_expr_t *k = BYOC_LADD(b, p->k0, BYOC_LMUL(b, word, byoc_loop_int(b, 4)));
-  for (int64_t q = 0; q < 4; ++q) {
-    const byoc_loop_expr_t *x = load_right(p, BYOC_LADD(b, k, byoc_loop_int(b, q)), BYOC_LADD(b, first, j));
-    x = byoc_tile_byte(b, x, q);
-    if (count && q > 0) {
-      const byoc_loop_expr_t *has = byoc_loop_binary(b, BYOC_LOOP_OP_LT, byoc_loop_int(b, q), count);
-      x = byoc_loop_select(b, has, x, byoc_loop_const_int(b, BYOC_DTYPE_I32, 0));
-    }
-    bytes = bytes ? byoc_loop_binary(b, BYOC_LOOP_OP_OR, bytes, x) : x;
-  }
-  const byoc_loop_expr_t *line = BYOC_LMUL(b, word, byoc_loop_int(b, tile->columns));
-  byoc_loop_store(b, tile->panel, BYOC_LADD(b, line, j), bytes);
-  byoc_loop_end(b);
-}
-
-static void pack_bytes(const product_t *p, const byoc_tile_t *tile, const byoc_loop_expr_t *first,
-                       const byoc_loop_expr_t *used, const byoc_loop_expr_t *depth) {
-  byoc_loop_builder_t *b = p->b;
-  const byoc_loop_expr_t *four = byoc_loop_int(b, 4), *words = byoc_loop_let(b, "words", BYOC_LDIV(b, depth, four));
-  pack_words(p, tile, byoc_loop_for(b, BYOC_LOOP_SERIAL, "k", p->zero, words), first, used, NULL);
-  byoc_loop_end(b);
-  int64_t known = 0;
-  if (depth && byoc_loop_is_int(depth, &known) && known % 4 == 0) return;
-  const byoc_loop_expr_t *rest = byoc_loop_let(b, "rest", BYOC_LMOD(b, depth, four));
-  byoc_loop_if(b, byoc_loop_binary(b, BYOC_LOOP_OP_LT, p->zero, rest));
-  pack_words(p, tile, words, first, used, rest);
-  byoc_loop_end(b);
-}
-
-static void pack_elements(const product_t *p, const byoc_tile_t *tile, const byoc_loop_expr_t *first,
-                          const byoc_loop_expr_t *used, const byoc_loop_expr_t *depth) {
-  byoc_loop_builder_t *b = p->b;
-  const byoc_loop_expr_t *width = byoc_loop_int(b, tile->columns), *j = NULL, *k = NULL;
-  int64_t stride = 0;
-  bool along_columns = byoc_loop_is_int(p->right_column, &stride) && stride == 1;
-  if (along_columns) {
-    k = byoc_loop_for(b, BYOC_LOOP_SERIAL, "k", p->zero, depth);
-    j = byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", p->zero, used);
-  } else {
-    j = byoc_loop_for(b, BYOC_LOOP_SERIAL, "j", p->zero, used);
-    k = byoc_loop_for(b, BYOC_LOOP_VECTOR, "k", p->zero, depth);
-  }
-  byoc_loop_store(b, tile->panel, BYOC_LADD(b, BYOC_LMUL(b, k, width), j),
-                  load_right(p, BYOC_LADD(b, p->k0, k), BYOC_LADD(b, first, j)));
-  byoc_loop_end(b);
-  byoc_loop_end(b);
-}
-
-// Packs a block of B a panel, and runs a block of rows over it.
-static void product_tiled(product_t *p) {
-  byoc_loop_builder_t *b = p->b;
-  byoc_tile_t tile;
-  bool is_bytes =
-      p->left && byoc_dtype_bits(p->left->dtype) < byoc_dtype_bits(p->dtype) && !byoc_dtype_is_float(p->dtype);
-  if (is_bytes) {
-    byoc_tile_choose_bytes(&tile, p->lower, p->rows, p->columns);
-  } else {
-    byoc_tile_choose(&tile, p->lower, p->dtype, p->rows, p->columns);
-  }
-  int64_t known = 0;
-  if (byoc_loop_is_int(p->depth, &known) && known >= 1 && known < tile.depth) tile.depth = (int32_t)known;
-  const byoc_loop_expr_t *tiles = byoc_tile_count(b, p->columns, tile.columns);
-  const byoc_loop_expr_t *row_blocks = byoc_tile_count(b, p->rows, tile.row_block);
-  const byoc_loop_expr_t *batches = byoc_emit_extent(b, p->type, 0, p->batch_rank);
-  const byoc_loop_expr_t *all = BYOC_LMUL(b, batches, BYOC_LMUL(b, row_blocks, tiles));
-  const byoc_loop_expr_t *t = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "t", p->zero, all);
-  const byoc_loop_expr_t *outer = byoc_loop_let(b, "outer", BYOC_LDIV(b, t, tiles));
-  begin_batch(p, BYOC_LDIV(b, outer, row_blocks));
-  const byoc_loop_expr_t *first =
-      byoc_loop_let(b, "first", BYOC_LMUL(b, BYOC_LMOD(b, t, tiles), byoc_loop_int(b, tile.columns)));
-  p->row0 = byoc_loop_let(b, "row0", BYOC_LMUL(b, BYOC_LMOD(b, outer, row_blocks), byoc_loop_int(b, tile.row_block)));
-  const byoc_loop_expr_t *used = byoc_loop_let(b, "used", byoc_tile_used(b, p->columns, first, tile.columns));
-  const byoc_loop_expr_t *rows = byoc_loop_let(b, "rows", byoc_tile_used(b, p->rows, p->row0, tile.row_block));
-  byoc_tile_begin(&tile, used);
-
-  const byoc_loop_expr_t *step =
-      byoc_loop_for(b, BYOC_LOOP_SERIAL, "step", p->zero, byoc_tile_count(b, p->depth, tile.depth));
-  p->k0 = byoc_loop_let(b, "k0", BYOC_LMUL(b, step, byoc_loop_int(b, tile.depth)));
-  const byoc_loop_expr_t *depth = byoc_loop_let(b, "depth", byoc_tile_used(b, p->depth, p->k0, tile.depth));
-  if (is_bytes) {
-    pack_bytes(p, &tile, first, used, depth);
-  } else {
-    pack_elements(p, &tile, first, used, depth);
-  }
-  byoc_tile_multiply(&tile, rows, depth, p->left, left_row_base, p, p->left_k);
-  byoc_loop_end(b);
-
-  const byoc_loop_expr_t *r = byoc_loop_for(b, BYOC_LOOP_SERIAL, "r", p->zero, rows);
-  set_row(p, BYOC_LADD(b, p->row0, r));
-  const byoc_loop_expr_t *j = byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", p->zero, used);
-  store(p, BYOC_LADD(b, first, j), byoc_tile_sum(&tile, r, j));
-  byoc_loop_end(b);
-  byoc_loop_end(b);
-  byoc_loop_end(b);
-}
-
-// Few rows or columns, both operands contiguous along k: dot products in lanes.
-static void product_dots(product_t *p) {
-  enum { LANES = 32 };
-  byoc_loop_builder_t *b = p->b;
-  const byoc_loop_expr_t *lanes = byoc_loop_int(b, LANES), *none = byoc_loop_const(b, p->dtype, 0.0);
-  const byoc_loop_expr_t *batches = byoc_emit_extent(b, p->type, 0, p->batch_rank);
-  const byoc_loop_expr_t *matrix = BYOC_LMUL(b, p->rows, p->columns);
-  const byoc_loop_expr_t *t = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "t", p->zero, BYOC_LMUL(b, batches, matrix));
-  begin_batch(p, BYOC_LDIV(b, t, matrix));
-  const byoc_loop_expr_t *within = byoc_loop_let(b, "within", BYOC_LMOD(b, t, matrix));
-  const byoc_loop_expr_t *column = byoc_loop_let(b, "column", BYOC_LMOD(b, within, p->columns));
-  p->row0 = byoc_loop_let(b, "row0", BYOC_LDIV(b, within, p->columns));
-  p->k0 = p->zero;
-  const byoc_loop_expr_t *base = byoc_loop_let(b, "base", left_row_base(p, p->zero));
-  const byoc_loop_buffer_t *sums = byoc_loop_allocate(b, "sums", p->dtype, LANES);
-  const byoc_loop_expr_t *l = byoc_loop_for(b, BYOC_LOOP_VECTOR, "l", p->zero, lanes);
-  byoc_loop_store(b, sums, l, none);
-  byoc_loop_end(b);
-  const byoc_loop_expr_t *whole = byoc_loop_let(b, "whole", BYOC_LDIV(b, p->depth, lanes));
-  const byoc_loop_expr_t *step = byoc_loop_for(b, BYOC_LOOP_SERIAL, "step", p->zero, whole);
-  const byoc_loop_expr_t *k0 = byoc_loop_let(b, "k0", BYOC_LMUL(b, step, lanes));
-  l = byoc_loop_for(b, BYOC_LOOP_VECTOR, "l", p->zero, lanes);
-  const byoc_loop_expr_t *k = BYOC_LADD(b, k0, l);
-  const byoc_loop_expr_t *x = byoc_emit_as(b, p->dtype, byoc_loop_load(b, p->left, BYOC_LADD(b, base, k)));
-  byoc_loop_store(b, sums, l, BYOC_LADD(b, byoc_loop_load(b, sums, l), BYOC_LMUL(b, x, load_right(p, k, column))));
-  byoc_loop_end(b);
-  byoc_loop_end(b);
-  const byoc_loop_expr_t *sum = byoc_loop_mutable(b, "sum", none);
-  k = byoc_loop_for(b, BYOC_LOOP_SERIAL, "k", BYOC_LMUL(b, whole, lanes), p->depth);
-  x = byoc_emit_as(b, p->dtype, byoc_loop_load(b, p->left, BYOC_LADD(b, base, k)));
-  byoc_loop_assign(b, sum, BYOC_LADD(b, sum, BYOC_LMUL(b, x, load_right(p, k, column))));
-  byoc_loop_end(b);
-  // Halves are added to halves: few steps, and the order does not depend on the depth.
-  for (int64_t half = LANES / 2; half >= 1; half /= 2) {
-    l = byoc_loop_for(b, BYOC_LOOP_VECTOR, "l", p->zero, byoc_loop_int(b, half));
-    const byoc_loop_expr_t *upper = byoc_loop_load(b, sums, BYOC_LADD(b, l, byoc_loop_int(b, half)));
-    byoc_loop_store(b, sums, l, BYOC_LADD(b, byoc_loop_load(b, sums, l), upper));
-    byoc_loop_end(b);
-  }
-  byoc_loop_assign(b, sum, BYOC_LADD(b, sum, byoc_loop_load(b, sums, p->zero)));
-  set_row(p, p->row0);
-  store(p, column, sum);
-  byoc_loop_end(b);
-}
-
-static bool is_int(const byoc_loop_expr_t *expr, int64_t value) {
-  int64_t known = 0;
-  return expr && byoc_loop_is_int(expr, &known) && known == value;
-}
-
-static bool is_few(const byoc_loop_expr_t *expr) {
-  int64_t known = 0;
-  return expr && byoc_loop_is_int(expr, &known) && known < 4;
-}
-
-static byoc_status_t lower_product(product_t *p) {
-  bool contiguous = is_int(p->left_k, 1) && (is_int(p->right_k, 1) || is_int(p->depth, 1));
-  if (contiguous && (is_few(p->rows) || is_few(p->columns))) {
-    product_dots(p);
-  } else {
-    product_tiled(p);
-  }
-  return BYOC_OK;
-}
-
-static product_t product_of(byoc_lower_t *lower, const byoc_node_t *node) {
-  byoc_loop_builder_t *b = byoc_lower_builder(lower);
-  product_t p = {.lower = lower, .b = b, .node = node, .type = node->results[0]->type, .has_columns = true};
-  p.dtype = byoc_compute_dtype(p.type->dtype);
-  p.left = byoc_lower_operand_buffer(lower, node, 0), p.right = byoc_lower_operand_buffer(lower, node, 1);
-  p.zero = byoc_loop_int(b, 0);
-  return p;
-}
+#include "core/ops/product.h"
+#include "core/ops/write.h"
 
 // ---- MatMul ----
 byoc_status_t byoc_infer_product(const byoc_infer_t *infer, uint32_t first, uint32_t second, byoc_dtype_t dtype) {
@@ -307,7 +52,7 @@ static byoc_status_t infer_matmul_bytes(byoc_infer_t *infer) {
 
 static byoc_status_t loops_matmul(byoc_lower_t *lower, const byoc_node_t *node) {
   const byoc_type_t *a = node->operands[0]->type, *c = node->operands[1]->type;
-  product_t p = product_of(lower, node);
+  byoc_product_t p = byoc_product_of(lower, node);
   byoc_loop_builder_t *b = p.b;
   const byoc_loop_expr_t *one = byoc_loop_int(b, 1);
   p.depth = byoc_emit_dim(b, a, a->rank - 1);
@@ -321,7 +66,7 @@ static byoc_status_t loops_matmul(byoc_lower_t *lower, const byoc_node_t *node) 
   if (c->rank <= 2) p.row_begin = 0;
   p.batch_rank = p.row_begin;
   p.rows = byoc_emit_extent(b, p.type, p.row_begin, p.row_end);
-  return lower_product(&p);
+  return byoc_product_lower(&p);
 }
 
 // ---- Gemm ----
@@ -352,7 +97,7 @@ static byoc_status_t infer_gemm(byoc_infer_t *infer) {
 
 static byoc_status_t loops_gemm(byoc_lower_t *lower, const byoc_node_t *node) {
   const byoc_type_t *a = node->operands[0]->type, *c = node->operands[1]->type;
-  product_t p = product_of(lower, node);
+  byoc_product_t p = byoc_product_of(lower, node);
   byoc_loop_builder_t *b = p.b;
   const byoc_loop_expr_t *one = byoc_loop_int(b, 1);
   bool left = byoc_attributes_int(&node->attributes, "transA", 0) != 0;
@@ -362,24 +107,69 @@ static byoc_status_t loops_gemm(byoc_lower_t *lower, const byoc_node_t *node) {
   p.left_row = left ? one : p.depth, p.left_k = left ? p.rows : one;
   p.right_k = right ? one : byoc_emit_dim(b, c, 1), p.right_column = right ? byoc_emit_dim(b, c, 1) : one;
   p.row_begin = 0, p.row_end = 1;
-  return lower_product(&p);
+  return byoc_product_lower(&p);
 }
 
-#define ROW(op_name, version, least, most, function)                                                                   \
-  {                                                                                                                    \
-    .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,                 \
-    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_HEAVY, .infer = infer_##function, .loops = loops_##function  \
+// x with its two dimensions swapped, as a constant.
+static byoc_value_t *transposed(byoc_node_t *node, const byoc_value_t *x) {
+  byoc_graph_module_t *module = node->function->module;
+  const byoc_type_t *from = x->type;
+  const int64_t rows = from->dims[0].constant, columns = from->dims[1].constant;
+  const byoc_type_t *type = byoc_type_tensor_static(&module->arena, from->dtype, 2, (const int64_t[]){columns, rows});
+  void *data = NULL;
+  byoc_constant_t *constant = type ? byoc_constant_allocate(module, x->constant->name, type, &data) : NULL;
+  if (!constant) return NULL;
+  size_t size = byoc_dtype_bits(from->dtype) / 8;
+  const char *source = x->constant->data;
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) {
+      memcpy((char *)data + (size_t)(j * rows + i) * size, source + (size_t)(i * columns + j) * size, size);
+    }
   }
+  return byoc_function_constant(node->function, constant);
+}
+
+// Gemm(a, constant, transB=1) → Gemm(a, transposed constant): panels are packed along its lines then. Few rows read
+// columns as they lie.
+static byoc_status_t expand_gemm(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
+  enum { FEW_ROWS = 4 };
+  *out_changed = false;
+  const byoc_value_t *right = node->operands[1];
+  const byoc_dim_t rows = node->results[0]->type->dims[0];
+  if (byoc_attributes_int(&node->attributes, "transB", 0) == 0 || !byoc_value_is_constant(right)) return BYOC_OK;
+  if (byoc_dtype_bits(right->type->dtype) < 8 || (byoc_dim_is_constant(rows) && rows.constant < FEW_ROWS)) {
+    return BYOC_OK;
+  }
+  byoc_value_t *turned = transposed(node, right);
+  if (!turned) return byoc_diag_out_of_memory(diag);
+  byoc_value_t *operands[] = {node->operands[0], turned, byoc_has_operand(node, 2) ? node->operands[2] : NULL};
+  const byoc_attribute_t attributes[] = {
+      {.name = "alpha", .kind = BYOC_ATTRIBUTE_FLOAT, .f = byoc_attributes_float(&node->attributes, "alpha", 1.0)},
+      {.name = "beta", .kind = BYOC_ATTRIBUTE_FLOAT, .f = byoc_attributes_float(&node->attributes, "beta", 1.0)},
+      {.name = "transA", .kind = BYOC_ATTRIBUTE_INT, .i = byoc_attributes_int(&node->attributes, "transA", 0)}};
+  byoc_writer_t w = {.node = node};
+  byoc_node_t *made = byoc_write_many(&w, "", "Gemm", operands, operands[2] ? 3 : 2, 1, attributes,
+                                      sizeof attributes / sizeof *attributes);
+  return byoc_write_end(&w, made ? made->results[0] : NULL, diag, out_changed);
+}
+
+#define HEAD(op_name, version, least, most)                                                                            \
+  .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most, .min_outputs = 1, \
+  .max_outputs = 1, .traits = BYOC_OP_HEAVY
+#define MATMUL(version)                                                                                                \
+  { HEAD(MatMul, version, 2, 2), .infer = infer_matmul, .loops = loops_matmul }
+#define GEMM(version, least)                                                                                           \
+  { HEAD(Gemm, version, least, 3), .infer = infer_gemm, .loops = loops_gemm, .expand = expand_gemm }
 
 const byoc_op_t byoc_ops_linear[] = {
-    ROW(MatMul, 1, 2, 2, matmul),
-    ROW(MatMul, 9, 2, 2, matmul),
-    ROW(MatMul, 13, 2, 2, matmul),
-    ROW(Gemm, 6, 3, 3, gemm),
-    ROW(Gemm, 7, 3, 3, gemm),
-    ROW(Gemm, 9, 3, 3, gemm),
-    ROW(Gemm, 11, 2, 3, gemm),
-    ROW(Gemm, 13, 2, 3, gemm),
+    MATMUL(1),
+    MATMUL(9),
+    MATMUL(13),
+    GEMM(6, 3),
+    GEMM(7, 3),
+    GEMM(9, 3),
+    GEMM(11, 2),
+    GEMM(13, 2),
     {.domain = "byoc",
      .name = "MatMul",
      .since_version = 1,

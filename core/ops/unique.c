@@ -1,7 +1,7 @@
 // Unique: the different elements, or slices along an axis, sorted or in order of appearance. How many there are depends
-// on the data. Three steps: which slice is the first one equal to each, where it comes among the different ones, and
-// the results.
-#include "core/ops/util.h"
+// on the data. Four steps: the slices in sorted order, which slice is the first one equal to each, where it comes among
+// the different ones, and the results.
+#include "core/ops/heap.h"
 #include "core/ops/write.h"
 
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
@@ -61,6 +61,14 @@ static int32_t open_slice(const unique_t *u, const byoc_loop_expr_t **at) {
   return opened + byoc_emit_open(u->b, u->x, u->axis + 1, u->x->rank, false, at);
 }
 
+// NaNs come last and equal each other.
+static const byoc_loop_expr_t *is_less(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, const byoc_loop_expr_t *y) {
+  const byoc_loop_expr_t *less = BIN(LT, x, y);
+  if (!x || !byoc_dtype_is_float(x->dtype)) return less;
+  const byoc_loop_expr_t *nan = byoc_loop_unary(b, BYOC_LOOP_OP_ISNAN, y);
+  return BIN(OR, less, BIN(AND, nan, BIN(EQ, x, x)));
+}
+
 // -1, 0 or 1 as slice i is less than, equal to or greater than slice j, in a mutable variable.
 static const byoc_loop_expr_t *compare(const unique_t *u, const byoc_loop_expr_t *i, const byoc_loop_expr_t *j) {
   byoc_loop_builder_t *b = u->b;
@@ -68,8 +76,8 @@ static const byoc_loop_expr_t *compare(const unique_t *u, const byoc_loop_expr_t
   int32_t opened = open_slice(u, at);
   byoc_loop_if(b, BIN(EQ, order, byoc_loop_int(b, 0)));
   const byoc_loop_expr_t *x = byoc_loop_let(b, "x", element(u, i, at)), *y = byoc_loop_let(b, "y", element(u, j, at));
-  const byoc_loop_expr_t *more = byoc_loop_select(b, BIN(LT, y, x), byoc_loop_int(b, 1), byoc_loop_int(b, 0));
-  byoc_loop_assign(b, order, byoc_loop_select(b, BIN(LT, x, y), byoc_loop_int(b, -1), more));
+  const byoc_loop_expr_t *more = byoc_loop_select(b, is_less(b, y, x), byoc_loop_int(b, 1), byoc_loop_int(b, 0));
+  byoc_loop_assign(b, order, byoc_loop_select(b, is_less(b, x, y), byoc_loop_int(b, -1), more));
   byoc_emit_close(b, opened + 1);
   return order;
 }
@@ -104,19 +112,26 @@ static byoc_status_t infer_slices(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, BYOC_DTYPE_I64, 1, &count);
 }
 
-// UniqueFirst(x): for each slice the first one equal to it.
-static byoc_status_t loops_first(byoc_lower_t *lower, const byoc_node_t *node) {
+// The greater slice stands above the other, of equal ones the later.
+static const byoc_loop_expr_t *is_greater(const void *self, const byoc_loop_expr_t *x, const byoc_loop_expr_t *y) {
+  const unique_t *u = self;
+  byoc_loop_builder_t *b = u->b;
+  const byoc_loop_expr_t *order = compare(u, x, y), *zero = byoc_loop_int(b, 0);
+  return BIN(OR, BIN(LT, zero, order), BIN(AND, BIN(EQ, order, zero), BIN(LT, y, x)));
+}
+
+// UniqueOrder(x): the slices in sorted order, equal ones as they appear.
+static byoc_status_t loops_order(byoc_lower_t *lower, const byoc_node_t *node) {
   unique_t u = begin(lower, node);
   byoc_loop_builder_t *b = u.b;
-  const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1);
-  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "i", zero, slice_count(&u));
-  const byoc_loop_expr_t *found = byoc_loop_mutable(b, "found", i), *j = byoc_loop_mutable(b, "j", zero);
-  byoc_loop_while(b, BIN(LT, j, found));
-  byoc_loop_assign(b, found, byoc_loop_select(b, BIN(EQ, compare(&u, i, j), zero), j, found));
-  byoc_loop_assign(b, j, BYOC_LADD(b, j, one));
+  const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *n = slice_count(&u);
+  byoc_heap_t heap = {.b = b, .base = zero, .step = byoc_loop_int(b, 1), .above = is_greater, .self = &u};
+  if (!byoc_lower_result_buffer(lower, node, 0, &heap.list)) return BYOC_UNSUPPORTED;
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, n);
+  byoc_heap_store(&heap, i, i);
   byoc_loop_end(b);
-  byoc_emit_store(lower, node, 0, &i, found);
-  byoc_loop_end(b);
+  byoc_heap_build(&heap, n);
+  byoc_heap_sort(&heap, n);
   return BYOC_OK;
 }
 
@@ -125,33 +140,68 @@ static const byoc_loop_expr_t *load_slice(byoc_lower_t *lower, const byoc_node_t
   return byoc_lower_load(lower, node, operand, &i);
 }
 
-// UniquePlace(x, first): the place of each first slice among the results; the others' are not looked at.
-static byoc_status_t loops_place(byoc_lower_t *lower, const byoc_node_t *node) {
+// UniqueFirst(x, order): for each slice the first one equal to it.
+static byoc_status_t loops_first(byoc_lower_t *lower, const byoc_node_t *node) {
   unique_t u = begin(lower, node);
   byoc_loop_builder_t *b = u.b;
-  bool sorted = byoc_attributes_int(&node->attributes, "sorted", 1) != 0;
-  const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1), *n = slice_count(&u);
-  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "i", zero, n);
-  const byoc_loop_expr_t *before = byoc_loop_mutable(b, "before", zero);
-  byoc_loop_if(b, BIN(EQ, load_slice(lower, node, 1, i), i));
-  const byoc_loop_expr_t *j = byoc_loop_for(b, BYOC_LOOP_SERIAL, "j", zero, n);
-  byoc_loop_if(b, BIN(AND, BIN(EQ, load_slice(lower, node, 1, j), j), BIN(NE, i, j)));
-  const byoc_loop_expr_t *earlier = sorted ? BIN(LT, compare(&u, j, i), zero) : BIN(LT, j, i);
-  byoc_loop_assign(b, before, byoc_loop_select(b, earlier, BYOC_LADD(b, before, one), before));
-  byoc_emit_close(b, 3);
-  byoc_emit_store(lower, node, 0, &i, before);
+  const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *first = byoc_loop_mutable(b, "first", byoc_loop_int(b, -1));
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, slice_count(&u));
+  const byoc_loop_expr_t *slice = byoc_loop_let(b, "slice", load_slice(lower, node, 1, i));
+  const byoc_loop_expr_t *is_new = byoc_loop_mutable(b, "is_new", byoc_loop_const_int(b, BYOC_DTYPE_BOOL, true));
+  byoc_loop_if(b, BIN(LE, zero, first));
+  byoc_loop_assign(b, is_new, BIN(NE, compare(&u, first, slice), zero));
+  byoc_loop_end(b);
+  byoc_loop_assign(b, first, byoc_loop_select(b, is_new, slice, first));
+  byoc_emit_store(lower, node, 0, &slice, first);
   byoc_loop_end(b);
   return BYOC_OK;
 }
 
-// UniqueResults(x, first, place): the results of Unique.
+// UniquePlace(x, order, first): the place of each first slice among the results, and -1 for the others.
+static byoc_status_t loops_place(byoc_lower_t *lower, const byoc_node_t *node) {
+  unique_t u = begin(lower, node);
+  byoc_loop_builder_t *b = u.b;
+  bool sorted = byoc_attributes_int(&node->attributes, "sorted", 1) != 0;
+  const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1), *none = byoc_loop_int(b, -1);
+  const byoc_loop_expr_t *count = byoc_loop_mutable(b, "count", zero);
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, slice_count(&u));
+  const byoc_loop_expr_t *slice = sorted ? byoc_loop_let(b, "slice", load_slice(lower, node, 1, i)) : i;
+  const byoc_loop_expr_t *is_first = byoc_loop_let(b, "is_first", BIN(EQ, load_slice(lower, node, 2, slice), slice));
+  byoc_emit_store(lower, node, 0, &slice, byoc_loop_select(b, is_first, count, none));
+  byoc_loop_assign(b, count, byoc_loop_select(b, is_first, BYOC_LADD(b, count, one), count));
+  byoc_loop_end(b);
+  return BYOC_OK;
+}
+
+// How often each slice occurs: equal ones are neighbours in sorted order.
+static void count_equal(const unique_t *u) {
+  byoc_loop_builder_t *b = u->b;
+  const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1), *n = slice_count(u);
+  const byoc_loop_expr_t *count = byoc_loop_mutable(b, "count", zero);
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, n);
+  const byoc_loop_expr_t *next = BYOC_LADD(b, i, one), *last = BYOC_LSUB(b, n, one);
+  const byoc_loop_expr_t *slice = byoc_loop_let(b, "slice", load_slice(u->lower, u->node, 1, i));
+  const byoc_loop_expr_t *behind =
+      byoc_loop_let(b, "behind", load_slice(u->lower, u->node, 1, BYOC_LMIN(b, next, last)));
+  const byoc_loop_expr_t *first = byoc_loop_let(b, "first", load_slice(u->lower, u->node, 2, slice));
+  byoc_loop_assign(b, count, BYOC_LADD(b, count, one));
+  byoc_loop_if(b, BIN(OR, BIN(EQ, i, last), BIN(NE, load_slice(u->lower, u->node, 2, behind), first)));
+  const byoc_loop_expr_t *place = byoc_loop_let(b, "place", load_slice(u->lower, u->node, 3, first));
+  byoc_loop_if(b, BIN(LT, place, byoc_emit_dim(b, u->node->results[3]->type, 0)));
+  store_one(u, 3, place, count);
+  byoc_loop_end(b);
+  byoc_loop_assign(b, count, zero);
+  byoc_loop_end(b);
+  byoc_loop_end(b);
+}
+
+// UniqueResults(x, order, first, place): the results of Unique.
 static byoc_status_t loops_results(byoc_lower_t *lower, const byoc_node_t *node) {
   unique_t u = begin(lower, node);
   byoc_loop_builder_t *b = u.b;
-  const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1), *n = slice_count(&u);
-  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, n);
-  const byoc_loop_expr_t *first = byoc_loop_let(b, "first", load_slice(lower, node, 1, i));
-  const byoc_loop_expr_t *place = byoc_loop_let(b, "place", load_slice(lower, node, 2, first));
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", byoc_loop_int(b, 0), slice_count(&u));
+  const byoc_loop_expr_t *first = byoc_loop_let(b, "first", load_slice(lower, node, 2, i));
+  const byoc_loop_expr_t *place = byoc_loop_let(b, "place", load_slice(lower, node, 3, first));
   store_one(&u, 2, i, place);
   byoc_dim_t room = node->results[0]->type->dims[u.axis < 0 ? 0 : u.axis];
   byoc_loop_if(b, BIN(AND, BIN(EQ, first, i), BIN(LT, place, byoc_loop_dim(b, room))));
@@ -159,19 +209,11 @@ static byoc_status_t loops_results(byoc_lower_t *lower, const byoc_node_t *node)
   int32_t opened = open_slice(&u, at);
   for (int32_t d = 0; d < u.x->rank; ++d) to[d] = d == u.axis ? place : at[d];
   if (u.axis < 0) to[0] = place;
-  const byoc_loop_expr_t *value = element(&u, i, at);
-  byoc_emit_store(lower, node, 0, to, value);
+  byoc_emit_store(lower, node, 0, to, element(&u, i, at));
   byoc_emit_close(b, opened);
   store_one(&u, 1, place, i);
-  if (byoc_has_result(node, 3)) {
-    const byoc_loop_expr_t *count = byoc_loop_mutable(b, "count", zero);
-    const byoc_loop_expr_t *j = byoc_loop_for(b, BYOC_LOOP_SERIAL, "j", zero, n);
-    const byoc_loop_expr_t *equal = BIN(EQ, load_slice(lower, node, 1, j), i);
-    byoc_loop_assign(b, count, byoc_loop_select(b, equal, BYOC_LADD(b, count, one), count));
-    byoc_loop_end(b);
-    store_one(&u, 3, place, count);
-  }
   byoc_emit_close(b, 2);
+  if (byoc_has_result(node, 3)) count_equal(&u);
   return BYOC_OK;
 }
 
@@ -181,7 +223,7 @@ static const byoc_loop_expr_t *shape_results(byoc_lower_t *lower, const byoc_nod
   byoc_loop_builder_t *b = u.b;
   const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *count = byoc_loop_mutable(b, "count", zero);
   const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, slice_count(&u));
-  const byoc_loop_expr_t *is_first = BIN(EQ, load_slice(lower, node, 1, i), i);
+  const byoc_loop_expr_t *is_first = BIN(EQ, load_slice(lower, node, 2, i), i);
   byoc_loop_assign(b, count, byoc_loop_select(b, is_first, BYOC_LADD(b, count, byoc_loop_int(b, 1)), count));
   byoc_loop_end(b);
   return count;
@@ -192,12 +234,14 @@ static byoc_status_t expand_unique(byoc_node_t *node, byoc_diag_t *diag, bool *o
   byoc_writer_t w = {.node = node};
   const byoc_attribute_t *attributes = node->attributes.items;
   size_t count = node->attributes.count;
-  byoc_value_t *operands[3] = {node->operands[0]};
-  byoc_node_t *made = byoc_write_many(&w, "byoc", "UniqueFirst", operands, 1, 1, attributes, count);
-  if (made) operands[1] = made->results[0];
-  made = byoc_write_many(&w, "byoc", "UniquePlace", operands, 2, 1, attributes, count);
-  if (made) operands[2] = made->results[0];
-  made = byoc_write_many(&w, "byoc", "UniqueResults", operands, 3, node->result_count, attributes, count);
+  static const char *const steps[] = {"UniqueOrder", "UniqueFirst", "UniquePlace"};
+  byoc_value_t *operands[4] = {node->operands[0]};
+  byoc_node_t *made = NULL;
+  for (uint32_t i = 0; i < 3; ++i) {
+    made = byoc_write_many(&w, "byoc", steps[i], operands, i + 1, 1, attributes, count);
+    if (made) operands[i + 1] = made->results[0];
+  }
+  made = byoc_write_many(&w, "byoc", "UniqueResults", operands, 4, node->result_count, attributes, count);
   for (uint32_t r = 1; made && r < node->result_count; ++r) {
     if (!byoc_value_replace_uses(node->results[r], made->results[r])) w.failed = true;
   }
@@ -218,9 +262,10 @@ const byoc_op_t byoc_ops_unique[] = {
      .max_outputs = 4,
      .infer = infer_unique,
      .expand = expand_unique},
-    {STEP(UniqueFirst, 1, 1), .infer = infer_slices, .loops = loops_first},
-    {STEP(UniquePlace, 2, 1), .infer = infer_slices, .loops = loops_place},
-    {STEP(UniqueResults, 3, 4), .infer = infer_unique, .loops = loops_results, .shape = shape_results,
-     .shape_elements = 1u << 1},
+    {STEP(UniqueOrder, 1, 1), .infer = infer_slices, .loops = loops_order},
+    {STEP(UniqueFirst, 2, 1), .infer = infer_slices, .loops = loops_first},
+    {STEP(UniquePlace, 3, 1), .infer = infer_slices, .loops = loops_place},
+    {STEP(UniqueResults, 4, 4), .infer = infer_unique, .loops = loops_results, .shape = shape_results,
+     .shape_elements = 1u << 2},
 };
 const size_t byoc_ops_unique_count = sizeof byoc_ops_unique / sizeof *byoc_ops_unique;

@@ -7,6 +7,9 @@
 // here is exact. Elementwise operators between both (Add, Mul, ...) stay: target `c` makes one kernel over bytes of
 // them as they are.
 //
+// Products stay with floats where no target multiplies bytes faster: the native one has an instruction for it from
+// AVX512-VNNI on, others say by their rules that they take such operators.
+//
 // It runs before constants are folded, which would make floats of quantised weights.
 #include <math.h>
 #include <string.h>
@@ -14,6 +17,7 @@
 #include "core/ops/window.h"
 #include "core/pass/pass.h"
 #include "core/pass/quantised.h"
+#include "core/target/cpu.h"
 
 // 255 * 127 * this, and a bias of half the range, stay within i32.
 enum { MOST_TERMS = 32768 };
@@ -274,16 +278,45 @@ static byoc_status_t fold_quantised_product(byoc_node_t *quantise, byoc_diag_t *
 
 // ---- the pass ----
 
-static byoc_status_t fold_block(byoc_block_t *block, byoc_diag_t *diag, size_t *changes) {
+static bool rules_name(const byoc_backend_t *backend, const char *op) {
+  for (uint32_t i = 0; i < backend->rule_count; ++i) {
+    const byoc_rule_t *rule = (const byoc_rule_t *)((const char *)backend->rules + (size_t)i * backend->rule_stride);
+    if (rule->pattern != NULL && strstr(rule->pattern, op) != NULL) return true;
+    for (uint64_t j = 0; j < rule->operators.count; ++j) {
+      if (strcmp(rule->operators.items[j], op) == 0) return true;
+    }
+  }
+  return false;
+}
+
+// Without targets nothing speaks against it.
+static bool products_pay(const byoc_target_list_t *targets) {
+  bool pays = targets == NULL || targets->targets.count == 0;
+  for (size_t i = 0; !pays && i < targets->targets.count; ++i) {
+    const byoc_target_t *target = targets->targets.data[i];
+    if (target->kind->backend != NULL) {
+      pays = rules_name(target->kind->backend, "QLinearConv");
+      continue;
+    }
+    uint64_t features = 0;
+    byoc_diag_t diag = {0}; // it was parsed before
+    const char *cpu = byoc_target_option_string(target, "mcpu");
+    pays = byoc_cpu_parse(cpu, &diag, &features) != BYOC_OK || (features & UINT64_C(1) << BYOC_CPU_AVX512VNNI) != 0;
+  }
+  return pays;
+}
+
+static byoc_status_t fold_block(byoc_block_t *block, bool products, byoc_diag_t *diag, size_t *changes) {
   BYOC_FOR_EACH_NODE_SAFE(node, block) {
-    for (uint32_t b = 0; b < node->block_count; ++b) BYOC_RETURN_IF_ERROR(fold_block(node->blocks[b], diag, changes));
+    for (uint32_t b = 0; b < node->block_count; ++b)
+      BYOC_RETURN_IF_ERROR(fold_block(node->blocks[b], products, diag, changes));
     BYOC_RETURN_IF_ERROR(move_behind(node, diag, changes));
   }
   BYOC_FOR_EACH_NODE_SAFE(node, block) {
     if (!byoc_node_is_onnx(node, "QuantizeLinear")) continue;
     byoc_value_t *x = NULL;
     if (!is_way_back(node, &x)) {
-      BYOC_RETURN_IF_ERROR(fold_quantised_product(node, diag, changes));
+      if (products) BYOC_RETURN_IF_ERROR(fold_quantised_product(node, diag, changes));
       continue;
     }
     byoc_writer_t w = {.node = node};
@@ -291,15 +324,18 @@ static byoc_status_t fold_block(byoc_block_t *block, byoc_diag_t *diag, size_t *
   }
   BYOC_FOR_EACH_NODE_SAFE(node, block) {
     product_t product;
-    if (node->result_count == 0 || node->results[0]->uses.count == 0 || !read_product(node, &product)) continue;
+    if (!products || node->result_count == 0 || node->results[0]->uses.count == 0 || !read_product(node, &product))
+      continue;
     BYOC_RETURN_IF_ERROR(fold_product(&product, diag, changes));
   }
   return BYOC_OK;
 }
 
-byoc_status_t byoc_pass_fold_quantised(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
+byoc_status_t byoc_pass_fold_quantised(byoc_graph_module_t *module, const byoc_pass_arguments_t *arguments,
+                                       byoc_diag_t *diag, size_t *changes) {
+  bool products = products_pay(arguments->targets);
   for (size_t f = 0; f < module->functions.count; ++f) {
-    BYOC_RETURN_IF_ERROR(fold_block(module->functions.data[f]->body, diag, changes));
+    BYOC_RETURN_IF_ERROR(fold_block(module->functions.data[f]->body, products, diag, changes));
   }
   return BYOC_OK;
 }

@@ -29,7 +29,6 @@ typedef struct byoc_pass_t {
   X(differentiate, "differentiate", "write out the derivatives that Gradient nodes ask for")                           \
   X(canonicalise, "canonicalise", "give operators with several spellings the one that rules look for")                 \
   X(fold_structure, "fold-structure", "take the branch, element or optional that is known to be meant")                \
-  X(fold_quantised, "fold-quantised", "compute on integers what stands between dequantising and quantising")           \
   X(fold_constants, "fold-constants", "compute what depends on constants and known shapes only")                       \
   X(fold_pad, "fold-pad", "fold padding with zeros into the convolution or average behind it")                         \
   X(recognise_gelu, "recognise-gelu", "make one operator of the formulas of a GELU")                                   \
@@ -58,6 +57,7 @@ typedef struct byoc_pass_t {
 
 // The same, of passes that look at the targets of a build.
 #define BYOC_TARGET_PASS_LIST(X)                                                                                       \
+  X(fold_quantised, "fold-quantised", "compute on integers what stands between dequantising and quantising")           \
   X(propose_layouts, "propose-layouts",                                                                                \
     "put changes to blocked layouts and back between operators, where a target takes such nodes")
 

@@ -52,8 +52,14 @@ static bool has_blocks(const byoc_value_t *value) {
          byoc_type_element_count(type) > 0;
 }
 
+// In one group, or depthwise: one group a channel.
 static bool is_convolution(const byoc_node_t *node) {
-  return byoc_node_is_onnx(node, "Conv") && byoc_attributes_int(&node->attributes, "group", 1) == 1;
+  if (!byoc_node_is_onnx(node, "Conv")) return false;
+  int64_t group = byoc_attributes_int(&node->attributes, "group", 1);
+  const byoc_type_t *weights = node->operands[1]->type;
+  if (group == 1) return true;
+  return byoc_is_ranked(weights) && byoc_dim_is_constant(weights->dims[0]) && weights->dims[0].constant == group &&
+         byoc_dim_is_constant(weights->dims[1]) && weights->dims[1].constant == 1;
 }
 
 static bool can_make_blocks(const byoc_value_t *value);

@@ -66,3 +66,10 @@ const byoc_target_kind_t *byoc_target_kind_native(void) {
   };
   return &kind;
 }
+
+double byoc_target_relative_error(const byoc_target_t *target) {
+  const byoc_backend_t *backend = target->kind->backend;
+  double error =
+      backend != NULL && backend->relative_error != NULL ? backend->relative_error(backend->self, target) : 0;
+  return error > 0 ? error : 0;
+}

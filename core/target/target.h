@@ -68,6 +68,9 @@ int64_t byoc_target_option_int(const byoc_target_t *target, const char *name);
 double byoc_target_option_float(const byoc_target_t *target, const char *name);
 const char *byoc_target_option_string(const byoc_target_t *target, const char *name);
 
+// byoc_backend_t.relative_error of the target's backend; 0 where it says none.
+double byoc_target_relative_error(const byoc_target_t *target);
+
 // The native target's kind: -O=0..3 (default 3), -mcpu=native|x86-64|x86-64-v3|…, -cc=program.
 const byoc_target_kind_t *byoc_target_kind_native(void);
 

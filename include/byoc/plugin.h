@@ -48,7 +48,7 @@ extern "C" {
 #endif
 
 #define BYOC_ABI_MAJOR 1
-#define BYOC_ABI_MINOR 1
+#define BYOC_ABI_MINOR 2
 
 // Every struct that crosses the boundary starts with these two.
 typedef struct byoc_header_t {
@@ -544,6 +544,10 @@ typedef struct byoc_backend_t {
   // Since minor 1; optional. Called before generate with the same functions, to optimise them by the edit table; what a
   // function takes and gives must stay as it is. It answers none of them.
   int32_t (*prepare)(void *self, byoc_codegen_t *codegen);
+  // Since minor 2; optional. How far this target's floats may be from those of the operators as they are written, with
+  // its options as they are, as a part of a tensor's magnitude: 0.1 with weights of 8 bits. 0, or no hook: no further
+  // than rounding in another order leads. Candidates are checked by it before their time counts.
+  double (*relative_error)(void *self, const byoc_target_t *target);
 } byoc_backend_t;
 
 // Filled by query. The host sets the header and zeroes the rest.

@@ -4,7 +4,7 @@
 #include "plan.h"
 
 // Channels and pixels of a block that the second-level cache holds beside the weights.
-enum { BLOCK_BYTES = 320 * 1024 };
+enum { BLOCK_BYTES = 448 * 1024 };
 
 bool byoc_cutlass_direct_fits(const byoc_cutlass_problem_t *problem) {
   const byoc_cutlass_conv_t *conv = &problem->conv;

@@ -1,6 +1,8 @@
 // A problem and its plan as C: the constants that a template names, then the template.
 #include "emit.h"
 
+#include "words.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -17,6 +19,8 @@ void byoc_cutlass_emit_prelude(byoc_cutlass_text_t *text, byoc_cutlass_isa_t isa
   BYOC_CUTLASS_ADD_TEMPLATE(text, vec_math);
   byoc_cutlass_text_add(text, "\n");
   BYOC_CUTLASS_ADD_TEMPLATE(text, winograd_math);
+  byoc_cutlass_text_add(text, "\n");
+  BYOC_CUTLASS_ADD_TEMPLATE(text, words);
 }
 
 void byoc_cutlass_note_name(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const char *name) {
@@ -41,8 +45,7 @@ void byoc_cutlass_undefine_all(byoc_cutlass_text_t *text, const byoc_cutlass_nam
   for (size_t i = 0; i < names->count; ++i) byoc_cutlass_text_add(text, "#undef %s\n", names->name[i]);
 }
 
-// A float as a C literal that reads back as the same bits; infinities as the compiler's builtin.
-static void add_float(byoc_cutlass_text_t *text, float value) {
+void byoc_cutlass_add_float(byoc_cutlass_text_t *text, float value) {
   if (isinf(value))
     byoc_cutlass_text_add(text, "%s__builtin_inff()", value < 0 ? "-" : "");
   else
@@ -62,7 +65,7 @@ void byoc_cutlass_emit_epilogue(byoc_cutlass_text_t *text, byoc_cutlass_names_t 
   byoc_cutlass_text_add(&value, "%s(", call[epilogue->activation]);
   if (epilogue->alpha != 1.0f) {
     byoc_cutlass_text_add(&value, "(sum) * ");
-    add_float(&value, epilogue->alpha);
+    byoc_cutlass_add_float(&value, epilogue->alpha);
   } else {
     byoc_cutlass_text_add(&value, "(sum)");
   }
@@ -72,17 +75,17 @@ void byoc_cutlass_emit_epilogue(byoc_cutlass_text_t *text, byoc_cutlass_names_t 
     byoc_cutlass_text_add(&residual, " + (residual)");
     if (epilogue->beta != 1.0f) {
       byoc_cutlass_text_add(&residual, " * ");
-      add_float(&residual, epilogue->beta);
+      byoc_cutlass_add_float(&residual, epilogue->beta);
     }
     if (!epilogue->residual_last && residual.data) byoc_cutlass_text_add(&value, "%s", residual.data);
   }
   if (parameters[epilogue->activation] > 0) {
     byoc_cutlass_text_add(&value, ", ");
-    add_float(&value, epilogue->p0);
+    byoc_cutlass_add_float(&value, epilogue->p0);
   }
   if (parameters[epilogue->activation] > 1) {
     byoc_cutlass_text_add(&value, ", ");
-    add_float(&value, epilogue->p1);
+    byoc_cutlass_add_float(&value, epilogue->p1);
   }
   byoc_cutlass_text_add(&value, ")");
   if (epilogue->has_residual && epilogue->residual_last && residual.data)
@@ -116,6 +119,11 @@ void byoc_cutlass_emit(byoc_cutlass_text_t *text, const byoc_cutlass_problem_t *
   byoc_cutlass_names_t names = {0};
   byoc_cutlass_text_add(text, "\n// ---- %s ----\n", symbol);
   byoc_cutlass_define_text(text, &names, "SYMBOL", "", symbol);
+  if (problem->words.dot != BYOC_CUTLASS_DOT_F32) {
+    byoc_cutlass_words_emit(text, &names, problem, plan);
+    byoc_cutlass_undefine_all(text, &names);
+    return;
+  }
   if (problem->kind == BYOC_CUTLASS_CONV)
     byoc_cutlass_emit_conv(text, &names, problem, plan);
   else

@@ -17,8 +17,10 @@
   X(vec_math)                                                                                                          \
   X(tile)                                                                                                              \
   X(conv)                                                                                                              \
-  X(winograd_math) X(winograd) X(direct_tile) X(direct) X(depthwise) X(depthwise_blocked) X(gemm_weights) X(gemm)      \
-      X(dot) X(entry)
+  X(winograd_math)                                                                                                     \
+  X(winograd)                                                                                                          \
+  X(direct_tile) X(direct) X(depthwise) X(depthwise_blocked) X(gemm_weights) X(gemm) X(dot) X(entry) X(words)          \
+      X(words_finish) X(words_conv) X(words_conv_tile) X(words_gemm) X(words_gemm_tile) X(words_entry)
 
 #define BYOC_CUTLASS_DECLARE(name)                                                                                     \
   extern const unsigned char byoc_embed_cutlass_##name[];                                                              \
@@ -30,7 +32,7 @@ BYOC_CUTLASS_TEMPLATES(BYOC_CUTLASS_DECLARE)
 
 // Names defined for one function, undefined after it.
 typedef struct byoc_cutlass_names_t {
-  const char *name[96];
+  const char *name[128];
   size_t count;
 } byoc_cutlass_names_t;
 
@@ -40,6 +42,9 @@ void byoc_cutlass_define(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
 void byoc_cutlass_define_text(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const char *name,
                               const char *arguments, const char *value);
 void byoc_cutlass_undefine_all(byoc_cutlass_text_t *text, const byoc_cutlass_names_t *names);
+
+// A float as a C literal that reads back as the same bits; infinities as the compiler's builtin.
+void byoc_cutlass_add_float(byoc_cutlass_text_t *text, float value);
 
 // HAS_BIAS, HAS_RESIDUAL and FINISH(sum, bias, residual): the epilogue as an expression on vectors. `bias_kind`:
 // BIAS_OF_ROW or BIAS_OF_COLUMN.

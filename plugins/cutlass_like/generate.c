@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "match.h"
+#include "words.h"
 
 // Functions of one translation unit: enough to pay for the headers once, few enough to bound the compiler's memory.
 enum { UNITS_PER_SOURCE = 32 };
@@ -59,27 +60,44 @@ static int32_t read_options(generation_t *generation) {
   const byoc_target_api_t *targets = generation->host->target;
   const byoc_target_t *target = api->target(generation->codegen);
   byoc_cutlass_options_t *options = &generation->options;
-  static const char *const names[BYOC_CUTLASS_ISA_COUNT] = {"portable", "avx2", "avx512"};
   const char *cpu = targets->option_string(target, "mcpu"), *features = api->cpu_features(generation->codegen);
+  const char *precision = targets->option_string(target, "precision");
   if (!features) features = "";
   options->max_threads = (int32_t)targets->option_int(target, "max_threads");
   options->tune_trials = (int32_t)targets->option_int(target, "tune_trials");
+  options->tune_seconds = (int32_t)targets->option_int(target, "tune_seconds");
+  if (options->tune_seconds > 0 && options->tune_trials == 0) options->tune_trials = INT32_MAX;
   options->optimisation = (int32_t)targets->option_int(target, "O");
   options->winograd = targets->option_int(target, "winograd") != 0;
   options->compiler = targets->option_string(target, "cc");
   if (options->compiler && !options->compiler[0]) options->compiler = NULL;
   if (options->max_threads < 1) options->max_threads = 1;
-  uint32_t isa = BYOC_CUTLASS_ISA_COUNT;
-  while (isa-- > BYOC_CUTLASS_ISA_PORTABLE) {
-    bool native = !cpu || strcmp(cpu, "native") == 0;
-    if (native ? has_words(features, isa_features(isa)) : strcmp(cpu, names[isa]) == 0) break;
+  options->precision = !precision || strcmp(precision, "f32") == 0 ? BYOC_CUTLASS_PRECISION_F32
+                       : strcmp(precision, "bf16") == 0            ? BYOC_CUTLASS_PRECISION_BF16
+                                                                   : BYOC_CUTLASS_PRECISION_INT8;
+  // The best first.
+  static const struct {
+    const char *name;
+    byoc_cutlass_isa_t isa;
+    bool vnni, bf16;
+  } levels[] = {{"avx512_bf16", BYOC_CUTLASS_ISA_AVX512, true, true},
+                {"avx512_vnni", BYOC_CUTLASS_ISA_AVX512, true, false},
+                {"avx512", BYOC_CUTLASS_ISA_AVX512, false, false},
+                {"avx2", BYOC_CUTLASS_ISA_AVX2, false, false},
+                {"portable", BYOC_CUTLASS_ISA_PORTABLE, false, false}};
+  bool native = !cpu || strcmp(cpu, "native") == 0;
+  char needed[160] = "";
+  for (size_t i = 0; i < sizeof levels / sizeof *levels; ++i) {
+    options->isa = levels[i].isa, options->vnni = levels[i].vnni, options->bf16 = levels[i].bf16;
+    snprintf(needed, sizeof needed, "%s%s%s", isa_features(options->isa), options->vnni ? " avx512_vnni" : "",
+             options->bf16 ? " avx512_bf16" : "");
+    if (native ? has_words(features, needed) : strcmp(cpu, levels[i].name) == 0) break;
   }
-  options->isa = isa < BYOC_CUTLASS_ISA_COUNT ? isa : BYOC_CUTLASS_ISA_PORTABLE;
-  if (has_words(features, isa_features(options->isa))) return BYOC_OK;
+  if (has_words(features, needed)) return BYOC_OK;
   char message[256];
   snprintf(message, sizeof message,
            "cutlass: -mcpu=%s needs %s, which the machine that the artifact is for does not have; use -mcpu=native",
-           cpu, isa_features(options->isa));
+           cpu, needed);
   return api->error(generation->codegen, BYOC_INVALID_ARGUMENT, message);
 }
 
@@ -90,7 +108,8 @@ void byoc_cutlass_flags_init(byoc_cutlass_flags_t *flags, const byoc_cutlass_opt
   *flags = (byoc_cutlass_flags_t){0};
   for (size_t i = 0; i < sizeof fixed / sizeof *fixed; ++i) flags->items[flags->count++] = fixed[i];
   flags->items[flags->count++] = levels[options->optimisation & 3];
-  snprintf(flags->buffer, sizeof flags->buffer, "%s", byoc_cutlass_isa_flags(options->isa));
+  snprintf(flags->buffer, sizeof flags->buffer, "%s%s%s", byoc_cutlass_isa_flags(options->isa),
+           options->vnni ? " -mavx512vnni" : "", options->bf16 ? " -mavx512bf16" : "");
   for (char *save = NULL, *flag = strtok_r(flags->buffer, " ", &save); flag; flag = strtok_r(NULL, " ", &save))
     if (flags->count < sizeof flags->items / sizeof *flags->items) flags->items[flags->count++] = flag;
 }
@@ -127,6 +146,7 @@ static bool read_job(const generation_t *generation, job_t *job, const char **ou
   bool matched = byoc_cutlass_match(graph, nodes, (size_t)count, &job->match);
   *out_reason = job->match.reason;
   if (!matched) return false;
+  byoc_cutlass_choose_dot(&generation->options, &job->match);
   *out_reason = "an operand is neither a parameter nor a constant";
   if (graph->result(job->function, 0) != graph->node_result(nodes[count - 1], 0)) return false;
   byoc_cutlass_inputs_t *inputs = &job->match.problem.inputs;
@@ -138,6 +158,8 @@ static bool read_job(const generation_t *generation, job_t *job, const char **ou
     if (residual < 0) return false;
     inputs->residual = (uint32_t)residual;
   }
+  if (job->match.zero && !input_index(generation, job, job->match.zero, &inputs->zero)) return false;
+  if (job->match.factor && !input_index(generation, job, job->match.factor, &inputs->factor)) return false;
   uint32_t next = (uint32_t)parameters + job->plain_count;
   if (packed) inputs->weights = next++;
   if (job->match.problem.epilogue.has_bias) inputs->bias = next;
@@ -262,6 +284,8 @@ static int32_t bind_job(generation_t *generation, const job_t *job) {
   int64_t dims[2] = {0, match->channels};
   uint32_t count = 0;
   float *weights = NULL, *packed = NULL, *bias = NULL;
+  bool words = unit->plan.form == BYOC_CUTLASS_FORM_WORDS;
+  if (words) dims[1] = byoc_cutlass_words_parameter_count(&match->problem);
   int32_t status = BYOC_OK;
   for (; count < job->plain_count; ++count) {
     constants[count] = (byoc_tensor_data_t){.header = BYOC_HEADER(byoc_tensor_data_t, 1)};
@@ -270,14 +294,14 @@ static int32_t bind_job(generation_t *generation, const job_t *job) {
   const byoc_tensor_data_t vector = {.header = BYOC_HEADER(byoc_tensor_data_t, 1), .dtype = BYOC_DTYPE_F32, .rank = 1};
   size_t floats = byoc_cutlass_packed_floats(&match->problem, &unit->plan);
   if (floats > 0) {
-    weights = scaled_weights(host->graph, match);
+    if (!match->bytes) weights = scaled_weights(host->graph, match);
     packed = malloc(floats * sizeof(float));
-    if (!weights || !packed) {
+    if (!(weights || match->bytes) || !packed) {
       status = out_of_memory(generation);
       goto cleanup;
     }
     // The code reads packed weights whichever way they were stored, and may be shared; the order is of this one.
-    byoc_cutlass_pack_weights(&match->problem, &unit->plan, weights, packed);
+    if (!words) byoc_cutlass_pack_weights(&match->problem, &unit->plan, weights, packed);
     dims[0] = (int64_t)floats;
     constants[count] = vector;
     constants[count].dims = &dims[0];
@@ -285,16 +309,17 @@ static int32_t bind_job(generation_t *generation, const job_t *job) {
     constants[count++].size_bytes = floats * sizeof(float);
   }
   if (match->problem.epilogue.has_bias) {
-    bias = malloc((size_t)match->channels * sizeof(float));
-    if (!bias) {
+    bias = malloc((size_t)dims[1] * sizeof(float));
+    if (!bias || (words && !byoc_cutlass_words_constants(match, &unit->plan, weights, (int32_t *)(void *)packed,
+                                                         (int32_t *)(void *)bias))) {
       status = out_of_memory(generation);
       goto cleanup;
     }
-    for (int64_t i = 0; i < match->channels; ++i) bias[i] = (float)match->shift[i];
+    for (int64_t i = 0; !words && i < match->channels; ++i) bias[i] = (float)match->shift[i];
     constants[count] = vector;
     constants[count].dims = &dims[1];
     constants[count].data = bias;
-    constants[count++].size_bytes = (uint64_t)match->channels * sizeof(float);
+    constants[count++].size_bytes = (uint64_t)dims[1] * sizeof(float);
   }
   byoc_packed_binding_t binding = {.header = BYOC_HEADER(byoc_packed_binding_t, 1),
                                    .symbol = host->graph->function_symbol(unit->function),
@@ -316,19 +341,46 @@ static void generation_deinit(generation_t *generation) {
   free(generation->units);
 }
 
+// Tunes the units one after the other. Each may take its share of what is left of the budget: the shapes to come are
+// not known, since a build asks for its parts one by one before it asks for the whole.
+static int32_t tune_units(generation_t *generation, byoc_cutlass_state_t *state) {
+  enum { LEAST_SHAPES = 16 };
+  const byoc_host_t *host = generation->host;
+  const byoc_cutlass_options_t *options = &generation->options;
+  int32_t status = BYOC_OK;
+  for (size_t i = 0; status == BYOC_OK && options->tune_trials > 0 && i < generation->unit_count; ++i) {
+    if (generation->units[i].plan.form == BYOC_CUTLASS_FORM_WORDS) continue; // one plan each
+    int64_t start = byoc_cutlass_clock_us();
+    double left = options->tune_seconds - (double)atomic_load(&state->tuned_us) * 1e-6, seconds = 0;
+    size_t units = generation->unit_count - i < LEAST_SHAPES ? LEAST_SHAPES : generation->unit_count - i;
+    if (options->tune_seconds > 0) seconds = left > 1e-3 * (double)units ? left / (double)units : 1e-3;
+    host->codegen->progress(generation->codegen, "tuning", i, generation->unit_count);
+    status = byoc_cutlass_tune(host, generation->codegen, options, seconds, &generation->units[i]);
+    atomic_fetch_add(&state->tuned_us, byoc_cutlass_clock_us() - start);
+  }
+  return status;
+}
+
 int32_t byoc_cutlass_generate(void *self, byoc_codegen_t *codegen) {
-  const byoc_host_t *host = *(const byoc_host_t *const *)self;
+  byoc_cutlass_state_t *state = self;
+  const byoc_host_t *host = state->host;
   generation_t generation = {.host = host, .codegen = codegen};
   int32_t status = read_options(&generation);
   if (status == BYOC_OK) status = read_jobs(&generation);
-  for (size_t i = 0; status == BYOC_OK && generation.options.tune_trials > 0 && i < generation.unit_count; ++i) {
-    host->codegen->progress(codegen, "tuning", i, generation.unit_count);
-    status = byoc_cutlass_tune(host, codegen, &generation.options, &generation.units[i]);
-  }
+  // Instructions that nothing uses are not asked for.
+  bool uses[8] = {false};
+  for (size_t i = 0; i < generation.unit_count; ++i) uses[generation.units[i].problem.words.dot] = true;
+  generation.options.vnni = generation.options.vnni && uses[BYOC_CUTLASS_DOT_I8X4];
+  generation.options.bf16 = generation.options.bf16 && uses[BYOC_CUTLASS_DOT_BF16X2];
+  if (status == BYOC_OK) status = tune_units(&generation, state);
   if (status == BYOC_OK && generation.unit_count > 0) {
     status = add_library(&generation);
     const char *features = isa_features(generation.options.isa);
     if (status == BYOC_OK && features[0]) status = host->codegen->require_cpu_features(codegen, features);
+    if (status == BYOC_OK && generation.options.vnni)
+      status = host->codegen->require_cpu_features(codegen, "avx512_vnni");
+    if (status == BYOC_OK && generation.options.bf16)
+      status = host->codegen->require_cpu_features(codegen, "avx512_bf16");
   }
   for (size_t i = 0; status == BYOC_OK && i < generation.job_count; ++i)
     if (generation.jobs[i].unit != SIZE_MAX) status = bind_job(&generation, &generation.jobs[i]);

@@ -2,16 +2,30 @@
 #ifndef BYOC_CUTLASS_GENERATE_H_
 #define BYOC_CUTLASS_GENERATE_H_
 
+#include <stdatomic.h>
+
 #include "byoc/plugin.h"
+#include "match.h"
 #include "problem.h"
+
+enum { BYOC_CUTLASS_PRECISION_F32, BYOC_CUTLASS_PRECISION_BF16, BYOC_CUTLASS_PRECISION_INT8 };
+
+// What the hooks' `self` points to. The plugin lives as long as its host: a build's calls of the hook share a budget.
+typedef struct byoc_cutlass_state_t {
+  const byoc_host_t *host;
+  _Atomic int64_t tuned_us; // spent on measuring so far
+} byoc_cutlass_state_t;
 
 // What the target's options say.
 typedef struct byoc_cutlass_options_t {
   byoc_cutlass_isa_t isa;
   int32_t max_threads;
-  int32_t tune_trials;
+  int32_t tune_trials;  // for each shape; INT32_MAX where only the budget ends them
+  int32_t tune_seconds; // for all shapes of this process; 0: no limit
   int32_t optimisation; // -O
   bool winograd;
+  bool vnni, bf16;      // instructions for words, beside those of the instruction set
+  uint32_t precision;   // of products of f32 with constant weights
   const char *compiler; // NULL: the host's
 } byoc_cutlass_options_t;
 
@@ -30,14 +44,26 @@ typedef struct byoc_cutlass_flags_t {
   char buffer[256];
 } byoc_cutlass_flags_t;
 
+// Chooses how the match's operands are multiplied: words.dot.
+void byoc_cutlass_choose_dot(const byoc_cutlass_options_t *options, byoc_cutlass_match_t *match);
+
+// Packed weights and tables of a problem of words. `weights`: f32 ones times their channel's factor; NULL where the
+// match has bytes. False where memory runs out.
+bool byoc_cutlass_words_constants(const byoc_cutlass_match_t *match, const byoc_cutlass_plan_t *plan,
+                                  const float *weights, int32_t *packed, int32_t *tables);
+
 void byoc_cutlass_flags_init(byoc_cutlass_flags_t *flags, const byoc_cutlass_options_t *options);
 
-// Chooses unit->plan by measuring, at most options->tune_trials candidates; a choice made before comes from the cache.
-// A candidate that does not compile, fails or hangs is skipped; the default stands where none is better.
+// Chooses unit->plan by measuring: at most options->tune_trials candidates, and none after `seconds`, but where that is
+// 0; a choice made before comes from the cache. A candidate that does not compile, fails or hangs is skipped; the
+// default stands where none is better.
 int32_t byoc_cutlass_tune(const byoc_host_t *host, byoc_codegen_t *codegen, const byoc_cutlass_options_t *options,
-                          byoc_cutlass_unit_t *unit);
+                          double seconds, byoc_cutlass_unit_t *unit);
 
-// byoc_backend_t.generate; `self` is a byoc_host_t pointer.
+// A clock for budgets, in microseconds.
+int64_t byoc_cutlass_clock_us(void);
+
+// byoc_backend_t.generate; `self` starts with a byoc_cutlass_state_t.
 int32_t byoc_cutlass_generate(void *self, byoc_codegen_t *codegen);
 
 #endif // BYOC_CUTLASS_GENERATE_H_

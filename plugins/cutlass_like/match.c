@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "match_gelu.h"
+#include "match_words.h"
 #include "plan.h"
 
 // Of one problem, layout changes included.
@@ -53,14 +54,18 @@ static const int64_t *ints(const byoc_graph_api_t *graph, const byoc_node_t *nod
   return values && found == count ? values : NULL;
 }
 
-static bool start_channels(chain_t *chain, int64_t channels) {
-  byoc_cutlass_match_t *match = chain->match;
+bool byoc_cutlass_match_start(byoc_cutlass_match_t *match, int64_t channels) {
   match->channels = channels;
   match->scale = malloc((size_t)channels * sizeof(double));
   match->shift = malloc((size_t)channels * sizeof(double));
-  if (!match->scale || !match->shift) return refuse(chain, "out of memory");
+  match->reason = "out of memory";
+  if (!match->scale || !match->shift) return false;
   for (int64_t i = 0; i < channels; ++i) match->scale[i] = 1.0, match->shift[i] = 0.0;
   return true;
+}
+
+static bool start_channels(chain_t *chain, int64_t channels) {
+  return byoc_cutlass_match_start(chain->match, channels);
 }
 
 // Padding at the start of one axis, by the attribute or by auto_pad.
@@ -74,18 +79,11 @@ static int64_t pad_start(const byoc_graph_api_t *graph, const byoc_node_t *node,
   return strcmp(mode, "VALID") == 0 || !pads ? 0 : pads[axis];
 }
 
-// Conv over one or two spatial axes; one is taken as a picture of height 1.
-static bool read_conv(chain_t *chain, byoc_node_t *node) {
-  const byoc_graph_api_t *graph = chain->graph;
-  byoc_cutlass_match_t *match = chain->match;
-  byoc_value_t *x = graph->operand(node, 0), *w = graph->operand(node, 1), *y = graph->node_result(node, 0);
-  byoc_value_t *bias = graph->operand_count(node) > 2 ? graph->operand(node, 2) : NULL;
-  if (!static_f32(graph, x) || !static_f32(graph, w) || !static_f32(graph, y))
-    return refuse(chain, "takes f32 of constant shapes only");
+bool byoc_cutlass_match_conv_shape(const byoc_graph_api_t *graph, const byoc_node_t *node, byoc_value_t *x,
+                                   byoc_value_t *w, byoc_value_t *y, byoc_cutlass_match_t *match) {
   int32_t rank = graph->value_rank(x), axes = rank - 2;
-  if (axes != 1 && axes != 2) return refuse(chain, "takes one or two spatial axes");
-  byoc_tensor_data_t data;
-  if (!constant_f32(graph, w, &data)) return refuse(chain, "the weights are not constant");
+  match->reason = "takes one or two spatial axes";
+  if (axes != 1 && axes != 2) return false;
   const int64_t *strides = ints(graph, node, "strides", (uint64_t)axes);
   const int64_t *dilations = ints(graph, node, "dilations", (uint64_t)axes);
   const int64_t *pads = ints(graph, node, "pads", (uint64_t)axes * 2);
@@ -115,9 +113,23 @@ static bool read_conv(chain_t *chain, byoc_node_t *node) {
     *(wide ? &conv->dilation_w : &conv->dilation_h) = dilation;
     *(wide ? &conv->pad_left : &conv->pad_top) = pad;
   }
+  return true;
+}
+
+// Conv over one or two spatial axes; one is taken as a picture of height 1.
+static bool read_conv(chain_t *chain, byoc_node_t *node) {
+  const byoc_graph_api_t *graph = chain->graph;
+  byoc_cutlass_match_t *match = chain->match;
+  byoc_value_t *x = graph->operand(node, 0), *w = graph->operand(node, 1), *y = graph->node_result(node, 0);
+  byoc_value_t *bias = graph->operand_count(node) > 2 ? graph->operand(node, 2) : NULL;
+  if (!static_f32(graph, x) || !static_f32(graph, w) || !static_f32(graph, y))
+    return refuse(chain, "takes f32 of constant shapes only");
+  byoc_tensor_data_t data;
+  if (!constant_f32(graph, w, &data)) return refuse(chain, "the weights are not constant");
+  if (!byoc_cutlass_match_conv_shape(graph, node, x, w, y, match)) return false;
   match->data = x;
   match->weights = w;
-  if (!start_channels(chain, conv->groups * conv->out)) return false;
+  if (!start_channels(chain, match->problem.conv.groups * match->problem.conv.out)) return false;
   if (bias) {
     const float *b = constant_f32(graph, bias, &data);
     if (!b || (int64_t)element_count(&data) != match->channels) return refuse(chain, "the bias is not constant");
@@ -126,17 +138,23 @@ static bool read_conv(chain_t *chain, byoc_node_t *node) {
   return true;
 }
 
-// How a constant of `dims` spreads over the chain's channels: 0 not at all, 1 one value for all, 2 one value each.
-static int spread(const chain_t *chain, const byoc_tensor_data_t *data) {
-  int32_t rank = chain->graph->value_rank(chain->value), own = (int32_t)data->rank;
-  int32_t axis = chain->match->problem.kind == BYOC_CUTLASS_CONV ? 1 : rank - 1;
+int byoc_cutlass_match_spread(const byoc_graph_api_t *graph, const byoc_cutlass_match_t *match,
+                              const byoc_value_t *value, const byoc_tensor_data_t *data) {
+  int32_t rank = graph->value_rank(value), own = (int32_t)data->rank;
+  int32_t axis = match->problem.kind == BYOC_CUTLASS_CONV ? 1 : rank - 1;
+  int64_t count = 1;
+  for (int32_t i = 0; i < own; ++i) count *= data->dims[i];
   if (own > rank) return 0;
-  if (element_count(data) == 1) return 1;
+  if (count == 1) return 1;
   for (int32_t i = 0; i < own; ++i) {
-    int64_t expected = rank - own + i == axis ? chain->match->channels : 1;
+    int64_t expected = rank - own + i == axis ? match->channels : 1;
     if (data->dims[i] != expected) return 0;
   }
-  return (int64_t)element_count(data) == chain->match->channels ? 2 : 0;
+  return count == match->channels ? 2 : 0;
+}
+
+static int spread(const chain_t *chain, const byoc_tensor_data_t *data) {
+  return byoc_cutlass_match_spread(chain->graph, chain->match, chain->value, data);
 }
 
 // beta * C of a Gemm.
@@ -182,23 +200,18 @@ static bool read_gemm(chain_t *chain, byoc_node_t *node) {
          (!c || read_gemm_c(chain, c, (float)graph->attribute_float(node, "beta", 1.0)));
 }
 
-// MatMul of two or more axes each. Where B has no batch of its own, A's batch is more rows.
-static bool read_matmul(chain_t *chain, byoc_node_t *node) {
-  const byoc_graph_api_t *graph = chain->graph;
-  byoc_cutlass_match_t *match = chain->match;
-  byoc_value_t *a = graph->operand(node, 0), *b = graph->operand(node, 1), *y = graph->node_result(node, 0);
-  if (!static_f32(graph, a) || !static_f32(graph, b) || !static_f32(graph, y))
-    return refuse(chain, "takes f32 of constant shapes only");
+// Where B has no batch of its own, A's batch is more rows.
+bool byoc_cutlass_match_matmul_shape(const byoc_graph_api_t *graph, byoc_value_t *a, byoc_value_t *b, byoc_value_t *y,
+                                     byoc_cutlass_match_t *match) {
   int32_t rank = graph->value_rank(y), rank_a = graph->value_rank(a), rank_b = graph->value_rank(b);
-  if (rank_a < 2 || rank_b < 2) return refuse(chain, "takes matrices, not vectors");
-  if (rank - 2 > BYOC_CUTLASS_MAX_BATCH_RANK) return refuse(chain, "too many batch axes");
-  byoc_tensor_data_t data;
+  match->reason = "takes matrices, not vectors";
+  if (rank_a < 2 || rank_b < 2) return false;
+  match->reason = "too many batch axes";
+  if (rank - 2 > BYOC_CUTLASS_MAX_BATCH_RANK) return false;
   byoc_cutlass_gemm_t *gemm = &match->problem.gemm;
   match->problem.kind = BYOC_CUTLASS_GEMM;
-  *gemm = (byoc_cutlass_gemm_t){.m = graph->value_dim(y, rank - 2),
-                                .n = graph->value_dim(y, rank - 1),
-                                .k = graph->value_dim(a, rank_a - 1),
-                                .constant_b = constant_f32(graph, b, &data) != NULL};
+  *gemm = (byoc_cutlass_gemm_t){
+      .m = graph->value_dim(y, rank - 2), .n = graph->value_dim(y, rank - 1), .k = graph->value_dim(a, rank_a - 1)};
   bool fold = true;
   for (int32_t i = 0; i < rank - 2; ++i) {
     int32_t at_a = i - (rank - rank_a), at_b = i - (rank - rank_b);
@@ -212,9 +225,22 @@ static bool read_matmul(chain_t *chain, byoc_node_t *node) {
     gemm->m *= byoc_cutlass_batch(gemm);
     gemm->batch_rank = 0;
   }
+  return true;
+}
+
+// MatMul of two or more axes each.
+static bool read_matmul(chain_t *chain, byoc_node_t *node) {
+  const byoc_graph_api_t *graph = chain->graph;
+  byoc_cutlass_match_t *match = chain->match;
+  byoc_value_t *a = graph->operand(node, 0), *b = graph->operand(node, 1), *y = graph->node_result(node, 0);
+  if (!static_f32(graph, a) || !static_f32(graph, b) || !static_f32(graph, y))
+    return refuse(chain, "takes f32 of constant shapes only");
+  byoc_tensor_data_t data;
+  if (!byoc_cutlass_match_matmul_shape(graph, a, b, y, match)) return false;
+  match->problem.gemm.constant_b = constant_f32(graph, b, &data) != NULL;
   match->data = a;
   match->weights = b;
-  return start_channels(chain, gemm->n);
+  return start_channels(chain, match->problem.gemm.n);
 }
 
 // BatchNormalization of constants: y = (x - mean) / sqrt(variance + epsilon) * scale + shift.
@@ -352,6 +378,7 @@ static bool read_node(chain_t *chain, byoc_node_t *node, bool first) {
     if (strcmp(op, "Conv") == 0) return read_conv(chain, node);
     if (strcmp(op, "Gemm") == 0) return read_gemm(chain, node);
     if (strcmp(op, "MatMul") == 0) return read_matmul(chain, node);
+    if (byoc_cutlass_is_words_product(op)) return byoc_cutlass_read_words_product(graph, node, chain->match);
     return refuse(chain, "does not start with Conv, Gemm or MatMul");
   }
   bool reads = false;
@@ -359,6 +386,8 @@ static bool read_node(chain_t *chain, byoc_node_t *node, bool first) {
   if (!reads) return refuse(chain, "the operators are not a chain");
   if (!same_dims(graph, chain->value, graph->node_result(node, 0)))
     return refuse(chain, "an epilogue that changes the shape");
+  if (chain->match->bytes && byoc_cutlass_is_words_step(graph, node, chain->value, chain->match))
+    return byoc_cutlass_read_words_step(graph, node, chain->value, chain->match);
   if (strcmp(op, "BatchNormalization") == 0) return read_batch_norm(chain, node);
   if (strcmp(op, "Add") == 0 || strcmp(op, "Sub") == 0 || strcmp(op, "Mul") == 0 || strcmp(op, "Div") == 0)
     return read_binary(chain, node, op);
@@ -369,6 +398,7 @@ static bool read_node(chain_t *chain, byoc_node_t *node, bool first) {
 static bool settle(chain_t *chain) {
   byoc_cutlass_match_t *match = chain->match;
   byoc_cutlass_epilogue_t *epilogue = &match->problem.epilogue;
+  if (match->bytes) return byoc_cutlass_settle_words(chain->graph, chain->value, match);
   for (int64_t i = 0; i < match->channels; ++i) epilogue->has_bias = epilogue->has_bias || match->shift[i] != 0.0;
   if (match->problem.kind == BYOC_CUTLASS_CONV || match->problem.gemm.constant_b) {
     for (int64_t i = 0; i < match->channels; ++i) match->scale[i] *= epilogue->alpha;
@@ -427,9 +457,10 @@ bool byoc_cutlass_match(const byoc_graph_api_t *graph, byoc_node_t *const *nodes
   if (to_blocked) --own_count;
   if (own_count == 0) return refuse(&chain, "no operator");
   for (size_t i = 0; i < own_count; ++i) {
-    if (i > 0 && read_gelu(&chain, own[own_count - 1], own_count - i))
+    if (byoc_cutlass_read_words_side(graph, own[i], chain.value, out_match)) continue;
+    if (chain.value && read_gelu(&chain, own[own_count - 1], own_count - i))
       i = own_count - 1;
-    else if (!read_node(&chain, own[i], i == 0))
+    else if (!read_node(&chain, own[i], !chain.value))
       return false;
     chain.value = graph->node_result(own[i], 0);
   }
@@ -439,5 +470,9 @@ bool byoc_cutlass_match(const byoc_graph_api_t *graph, byoc_node_t *const *nodes
 void byoc_cutlass_match_deinit(byoc_cutlass_match_t *match) {
   free(match->scale);
   free(match->shift);
+  free(match->bytes);
+  free(match->summand);
   match->scale = match->shift = NULL;
+  match->bytes = NULL;
+  match->summand = NULL;
 }

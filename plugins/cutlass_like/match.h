@@ -5,9 +5,10 @@
 //   else decline(match.reason);
 //   byoc_cutlass_match_deinit(&match);
 //
-// The nodes are one Conv, Gemm or MatMul and what follows it, each reading the one before. Convolutions take in the
-// layout changes around them: byoc::FromBlocked of data and residual, byoc::ToBlocked of the result. `accept` asks with
-// the nodes of a region, `generate` with those of a function: the answers are the same.
+// The nodes are one Conv, Gemm or MatMul, or one on bytes (match_words.h), and what follows it, each reading the one
+// before. Convolutions take in the layout changes around them: byoc::FromBlocked of data and residual, byoc::ToBlocked
+// of the result. `accept` asks with the nodes of a region, `generate` with those of a function: the answers are the
+// same.
 #ifndef BYOC_CUTLASS_MATCH_H_
 #define BYOC_CUTLASS_MATCH_H_
 
@@ -23,11 +24,33 @@ typedef struct byoc_cutlass_match_t {
   // What to do to each channel (or column) of the product: y = x * scale + shift. `channels` of each.
   double *scale, *shift;
   int64_t channels;
+  // Products of bytes.
+  int16_t *bytes;       // the weights, their zero points taken off
+  int32_t *summand;     // what is added to each channel's integer sum; NULL: nothing
+  byoc_value_t *zero;   // the data's zero point where it is computed
+  byoc_value_t *factor; // of all sums, where it is computed
+  bool wide;            // some weight fits no s8
+  byoc_node_t *side;    // what makes floats of the bytes that are added
 } byoc_cutlass_match_t;
 
 // Whether the nodes, in topological order, are one problem. Fills *out_match in either case; deinit it.
 bool byoc_cutlass_match(const byoc_graph_api_t *graph, byoc_node_t *const *nodes, size_t count,
                         byoc_cutlass_match_t *out_match);
+
+// Allocates scale and shift and sets them to 1 and 0.
+bool byoc_cutlass_match_start(byoc_cutlass_match_t *match, int64_t channels);
+
+// The shapes of a convolution of x and w that makes y, whatever their element types.
+bool byoc_cutlass_match_conv_shape(const byoc_graph_api_t *graph, const byoc_node_t *node, byoc_value_t *x,
+                                   byoc_value_t *w, byoc_value_t *y, byoc_cutlass_match_t *match);
+
+// The shapes of MatMul(a, b).
+bool byoc_cutlass_match_matmul_shape(const byoc_graph_api_t *graph, byoc_value_t *a, byoc_value_t *b, byoc_value_t *y,
+                                     byoc_cutlass_match_t *match);
+
+// How a constant of `dims` spreads over the channels of `value`: 0 not at all, 1 one value for all, 2 one value each.
+int byoc_cutlass_match_spread(const byoc_graph_api_t *graph, const byoc_cutlass_match_t *match,
+                              const byoc_value_t *value, const byoc_tensor_data_t *data);
 
 void byoc_cutlass_match_deinit(byoc_cutlass_match_t *match);
 

@@ -4,6 +4,7 @@
 
 #include "direct.h"
 #include "winograd.h"
+#include "words.h"
 
 // Columns of the weight panel that starts `rest` columns before the end: whole vectors where lanes run over columns.
 static int64_t panel_width(int64_t rest, int64_t panel, int64_t lanes) {
@@ -25,6 +26,7 @@ static void weight_panel(const byoc_cutlass_problem_t *problem, const byoc_cutla
 
 size_t byoc_cutlass_packed_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   int64_t panel, unit;
+  if (plan->form == BYOC_CUTLASS_FORM_WORDS) return byoc_cutlass_words_packed(problem, plan);
   if (plan->form == BYOC_CUTLASS_FORM_WINOGRAD) return byoc_cutlass_winograd_packed_floats(problem, plan);
   if (plan->form == BYOC_CUTLASS_FORM_DIRECT) return byoc_cutlass_direct_packed_floats(problem, plan);
   if (plan->form == BYOC_CUTLASS_FORM_DEPTHWISE)

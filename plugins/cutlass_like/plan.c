@@ -3,6 +3,7 @@
 
 #include "direct.h"
 #include "winograd.h"
+#include "words.h"
 
 int32_t byoc_cutlass_isa_lanes(byoc_cutlass_isa_t isa) {
   return isa == BYOC_CUTLASS_ISA_AVX512 ? 16 : isa == BYOC_CUTLASS_ISA_AVX2 ? 8 : 4;
@@ -149,6 +150,10 @@ void byoc_cutlass_plan_normalise(const byoc_cutlass_problem_t *problem, byoc_cut
 void byoc_cutlass_plan_default(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa_t isa, int32_t slots,
                                bool winograd, byoc_cutlass_plan_t *out_plan) {
   *out_plan = (byoc_cutlass_plan_t){.isa = isa, .slots = slots};
+  if (problem->words.dot != BYOC_CUTLASS_DOT_F32) {
+    byoc_cutlass_words_plan(problem, out_plan);
+    return;
+  }
   if (winograd && byoc_cutlass_winograd_choose(problem, out_plan)) return;
   if ((problem->conv.in_blocked || problem->conv.out_blocked) && byoc_cutlass_direct_fits(problem)) {
     byoc_cutlass_direct_plan(problem, out_plan);
@@ -189,10 +194,11 @@ static int64_t slot_floats(const byoc_cutlass_problem_t *problem, const byoc_cut
 
 // A share is worth its start when it has some microseconds of work.
 int32_t byoc_cutlass_shares(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
-  int64_t shares = byoc_cutlass_macs(problem) / 400000;
+  int64_t shares = byoc_cutlass_macs(problem) / (plan->form == BYOC_CUTLASS_FORM_WORDS ? 1000000 : 400000);
   return (int32_t)(shares < 1 ? 1 : shares < plan->slots ? shares : plan->slots);
 }
 
 uint64_t byoc_cutlass_workspace_bytes(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
+  if (plan->form == BYOC_CUTLASS_FORM_WORDS) return byoc_cutlass_words_workspace_bytes(problem, plan);
   return (uint64_t)slot_floats(problem, plan) * (uint64_t)byoc_cutlass_shares(problem, plan) * sizeof(float);
 }

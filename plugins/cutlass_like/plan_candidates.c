@@ -87,12 +87,26 @@ static size_t push_direct(const byoc_cutlass_problem_t *problem, byoc_cutlass_pl
   return count;
 }
 
-size_t byoc_cutlass_plan_candidates(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa_t isa, int32_t slots,
-                                    bool winograd, byoc_cutlass_plan_t *plans, size_t capacity) {
+// The first plan of each algorithm comes before the others: a short budget compares algorithms, a long one blockings.
+static void sort_by_algorithm(byoc_cutlass_plan_t *plans, size_t count) {
+  size_t heads = 1;
+  for (size_t i = 1; i < count; ++i) {
+    byoc_cutlass_plan_t plan = plans[i];
+    size_t k = 0;
+    while (k < heads && (plans[k].form != plan.form || plans[k].edge != plan.edge)) ++k;
+    if (k < heads) continue;
+    for (k = i; k > heads; --k) plans[k] = plans[k - 1];
+    plans[heads++] = plan;
+  }
+}
+
+static size_t list_plans(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa_t isa, int32_t slots, bool winograd,
+                         byoc_cutlass_plan_t *plans, size_t capacity) {
   byoc_cutlass_plan_t plan;
   if (capacity == 0) return 0;
   byoc_cutlass_plan_default(problem, isa, slots, winograd, &plan);
   size_t count = plan_push(problem, plan, plans, 0, capacity);
+  if (plan.form == BYOC_CUTLASS_FORM_WORDS) return count;
   if (byoc_cutlass_direct_fits(problem)) count = push_direct(problem, plan, plans, count, capacity);
   if (winograd && byoc_cutlass_winograd_fits(problem)) count = push_winograd(problem, plan, plans, count, capacity);
   if (plan.form == BYOC_CUTLASS_FORM_DEPTHWISE && problem->conv.in_blocked) {
@@ -125,5 +139,12 @@ size_t byoc_cutlass_plan_candidates(const byoc_cutlass_problem_t *problem, byoc_
         count = push_blocks(problem, plan, plans, count, capacity);
       }
   sort_by_distance(plans, count);
+  return count;
+}
+
+size_t byoc_cutlass_plan_candidates(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa_t isa, int32_t slots,
+                                    bool winograd, byoc_cutlass_plan_t *plans, size_t capacity) {
+  size_t count = list_plans(problem, isa, slots, winograd, plans, capacity);
+  if (count > 1) sort_by_algorithm(plans, count);
   return count;
 }

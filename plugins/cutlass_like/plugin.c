@@ -2,12 +2,15 @@
 // compiled by the plugin itself into one static library. The parts:
 //   plugin.c    identity, options, rules
 //   match.c     nodes of the graph → problem
-//   plan.c      problem → blocking
+//   plan.c      problem → algorithm and blocking; direct.c and winograd.c know theirs
 //   pack.c      weights in the order in which the code reads them
 //   emit.c      problem and plan → C, by the templates in templates/
 //   tune.c      plans measured, choices cached
 //   generate.c  the hook
+// Products of bytes and of lower precision are words.h's: the files *_words.c do what their namesakes do.
 #include "byoc/plugin.h"
+
+#include <string.h>
 
 #include "generate.h"
 #include "match.h"
@@ -15,13 +18,19 @@
 BYOC_PLUGIN_IDENTITY("cutlass", "0.1.0", "cutlass", "Convolutions and matrix products as C specialised for each shape");
 
 static int32_t accept_region(void *self, byoc_region_t *region) {
-  const byoc_host_t *host = *(const byoc_host_t *const *)self;
+  const byoc_host_t *host = ((const byoc_cutlass_state_t *)self)->host;
   byoc_node_t *nodes[16];
   uint64_t count = host->region->node_count(region);
   if (count > sizeof nodes / sizeof *nodes) return host->region->decline(region, "too many operators");
   for (uint64_t i = 0; i < count; ++i) nodes[i] = host->region->node_at(region, i);
   byoc_cutlass_match_t match;
   bool ok = byoc_cutlass_match(host->graph, nodes, (size_t)count, &match);
+  const char *precision = host->target->option_string(host->region->target(region), "precision");
+  bool blocked = match.problem.conv.in_blocked || match.problem.conv.out_blocked;
+  if (ok && blocked && strcmp(precision, "int8") == 0) {
+    ok = false;
+    match.reason = "bytes are made of plain layouts";
+  }
   if (!ok) host->region->decline(region, match.reason ? match.reason : "not a product with an epilogue");
   byoc_cutlass_match_deinit(&match);
   return ok;
@@ -44,6 +53,22 @@ static int32_t accept_region(void *self, byoc_region_t *region) {
 #define GEMM_BIAS   "{Add|Mul|Div}?(" CONST_GEMM ", @)"
 #define ANY_GEMM    "(Gemm(_, _) | Gemm(_, _, @) | Gemm(_, _, _) | MatMul(_, _))"
 #define SCALED_GEMM "{Add|Mul|Div}?(" ANY_GEMM ", @)"
+
+// Products of bytes and what makes floats of their sums.
+#define BYTES_LINEAR                                                                                                   \
+  "(QLinearConv(_, @, @, @, @, @, @, @) | QLinearConv(_, @, @, @, @, @, @, @, @) | QLinearMatMul(_, @, @, @, @, @, "   \
+  "@, @))"
+#define BYTES_PRODUCT                                                                                                  \
+  "({ConvInteger|MatMulInteger}(_, @) | {ConvInteger|MatMulInteger}(_, @, _) | "                                       \
+  "{ConvInteger|MatMulInteger}(_, @, _, @))"
+#define BYTES_FLOAT                                                                                                    \
+  "(Mul(Cast(" BYTES_PRODUCT "), _) | DequantizeLinear(Add?(" BYTES_PRODUCT ", @), @) | "                              \
+  "DequantizeLinear(Add?(" BYTES_PRODUCT ", @), @, @))"
+// Bytes added to bytes: what a residual block ends in.
+#define BYTES_MAX    "(Max(" BYTES_LINEAR ", @) | " BYTES_LINEAR ")"
+#define AS_FLOATS(p) "(DequantizeLinear(" p ", @) | DequantizeLinear(" p ", @, @))"
+#define BYTES_SUM    "Relu?(Add(" AS_FLOATS(BYTES_MAX) ", " AS_FLOATS("_") "))"
+#define BYTES_BIAS   "{Add|Mul}?({Add|Mul}?(" BYTES_FLOAT ", @), @)"
 
 #define RULE(rule_name, text)                                                                                          \
   { .header = BYOC_HEADER(byoc_rule_t, 1), .name = "cutlass." rule_name, .pattern = text, .accept = accept_region }
@@ -68,6 +93,15 @@ static const byoc_rule_t rules[] = {
     RULE("gemm_add", "Add(" GEMM_BIAS ", _)"),
     RULE("gemm_bias", "{Add|Mul|Div}(" CONST_GEMM ", @)"),
     RULE("gemm", CONST_GEMM),
+    RULE("bytes_sum", "(QuantizeLinear(" BYTES_SUM ", @) | QuantizeLinear(" BYTES_SUM ", @, @))"),
+    RULE("bytes_add_act", ACTIVATED("Add(" BYTES_BIAS ", _)")),
+    RULE("bytes_act", ACTIVATED(BYTES_BIAS)),
+    RULE("bytes_add", "Add(" BYTES_BIAS ", _)"),
+    RULE("bytes_bias", "{Add|Mul}({Add|Mul}?(" BYTES_FLOAT ", @), @)"),
+    RULE("bytes_float", BYTES_FLOAT),
+    RULE("bytes_linear_max", "Max(" BYTES_LINEAR ", @)"),
+    RULE("bytes_linear", BYTES_LINEAR),
+    RULE("bytes", BYTES_PRODUCT),
     RULE("matmul_act", ACTIVATED(SCALED_GEMM)),
     RULE("matmul_scale", "{Add|Mul|Div}(" ANY_GEMM ", @)"),
     RULE("matmul", ANY_GEMM),
@@ -78,7 +112,7 @@ static const byoc_option_t options[] = {
      .name = "mcpu",
      .type = BYOC_OPTION_CHOICE,
      .default_value = "native",
-     .choices = "native|avx512|avx2|portable",
+     .choices = "native|avx512_bf16|avx512_vnni|avx512|avx2|portable",
      .help = "instruction set of the generated code; native: the best that the artifact's machine has"},
     {.header = BYOC_HEADER(byoc_option_t, 1),
      .name = "tune_trials",
@@ -86,7 +120,14 @@ static const byoc_option_t options[] = {
      .default_value = "0",
      .minimum = 0,
      .maximum = 1024,
-     .help = "blockings measured for each distinct shape; 0: choose by rule"},
+     .help = "algorithms and blockings measured for each distinct shape; 0: choose by rule"},
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = "tune_seconds",
+     .type = BYOC_OPTION_INT,
+     .default_value = "0",
+     .minimum = 0,
+     .maximum = 86400,
+     .help = "budget for measuring the algorithms and blockings of all shapes of a build; 0: tune_trials alone counts"},
     {.header = BYOC_HEADER(byoc_option_t, 1),
      .name = "max_threads",
      .type = BYOC_OPTION_INT,
@@ -99,6 +140,12 @@ static const byoc_option_t options[] = {
      .type = BYOC_OPTION_BOOL,
      .default_value = "1",
      .help = "allow Winograd's algorithm for 3x3 convolutions, which rounds differently"},
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = "precision",
+     .type = BYOC_OPTION_CHOICE,
+     .default_value = "f32",
+     .choices = "f32|bf16|int8",
+     .help = "of products of f32 with constant weights: bf16 rounds weights to 8 bits, int8 data and weights to 7"},
     {.header = BYOC_HEADER(byoc_option_t, 1),
      .name = "O",
      .type = BYOC_OPTION_INT,
@@ -113,15 +160,22 @@ static const byoc_option_t options[] = {
      .help = "C compiler, gcc or clang; empty: the host's"},
 };
 
+// What results of lower precision are held to: README, "Lower precision".
+static double relative_error(void *self, const byoc_target_t *target) {
+  const byoc_host_t *host = ((const byoc_cutlass_state_t *)self)->host;
+  const char *precision = host->target->option_string(target, "precision");
+  return strcmp(precision, "bf16") == 0 ? 0.02 : strcmp(precision, "int8") == 0 ? 0.1 : 0;
+}
+
 // Lives from query to destroy. Nothing is static: a process may hold the plugin for several hosts at once.
 typedef struct cutlass_plugin_t {
-  const byoc_host_t *host; // first: the hooks' self is where the host is
+  byoc_cutlass_state_t state; // first: what the hooks' self points to
   byoc_backend_t backend;
   const byoc_backend_t *backends[1];
 } cutlass_plugin_t;
 
 static void destroy(void *self) {
-  const byoc_host_t *host = ((const cutlass_plugin_t *)self)->host;
+  const byoc_host_t *host = ((const cutlass_plugin_t *)self)->state.host;
   (void)host->resize(host, self, 0);
 }
 
@@ -129,7 +183,7 @@ BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *host, byoc_plugi
   cutlass_plugin_t *plugin = host->resize(host, NULL, sizeof *plugin);
   if (!plugin) return host->error(host, BYOC_OUT_OF_MEMORY, "out of memory");
   *plugin = (cutlass_plugin_t){
-      .host = host,
+      .state = {.host = host},
       .backend = {.header = BYOC_HEADER(byoc_backend_t, 1),
                   .target = "cutlass",
                   .description = "convolutions and matrix products as register-blocked C, specialised for each shape",
@@ -141,7 +195,8 @@ BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *host, byoc_plugi
                   .rules = rules,
                   .rule_count = sizeof rules / sizeof *rules,
                   .rule_stride = sizeof *rules,
-                  .generate = byoc_cutlass_generate}};
+                  .generate = byoc_cutlass_generate,
+                  .relative_error = relative_error}};
   plugin->backends[0] = &plugin->backend;
   out_plugin->self = plugin;
   out_plugin->backends = plugin->backends;

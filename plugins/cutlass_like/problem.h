@@ -7,7 +7,8 @@
 //   byoc_cutlass_emit_prelude(&text, plan.isa);
 //   byoc_cutlass_emit(&text, &problem, &plan, "conv_0");
 //
-// Everything is f32. Nothing here depends on the host or on global state; any thread may call it.
+// Data are f32, or bytes where a problem says how its words are made (words.h). Nothing here depends on the host or on
+// global state; any thread may call it.
 #ifndef BYOC_CUTLASS_PROBLEM_H_
 #define BYOC_CUTLASS_PROBLEM_H_
 
@@ -15,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "byoc/dtype.h"
 #include "text.h"
 
 enum { BYOC_CUTLASS_ISA_PORTABLE, BYOC_CUTLASS_ISA_AVX2, BYOC_CUTLASS_ISA_AVX512, BYOC_CUTLASS_ISA_COUNT };
@@ -80,7 +82,35 @@ enum { BYOC_CUTLASS_CONV, BYOC_CUTLASS_GEMM };
 // Inputs of the packed function, as indices into call->tensors; the output follows call->input_count.
 typedef struct byoc_cutlass_inputs_t {
   uint32_t data, weights, bias, residual;
+  uint32_t zero, factor; // words only: the data's zero point, a factor of every sum
 } byoc_cutlass_inputs_t;
+
+// How operands are multiplied: as f32, or as 32-bit words of several terms. The numbers are those of
+// templates/words.h.
+enum {
+  BYOC_CUTLASS_DOT_F32,
+  BYOC_CUTLASS_DOT_I8X4,      // u8 by s8, by AVX512-VNNI
+  BYOC_CUTLASS_DOT_I16X2,     // bytes widened to i16
+  BYOC_CUTLASS_DOT_BF16X2,    // by AVX512-BF16
+  BYOC_CUTLASS_DOT_BF16_WIDE, // f32 data by bf16 weights, widened in registers
+};
+
+// What a product of words is besides its shape.
+typedef struct byoc_cutlass_words_t {
+  uint32_t dot;
+  uint32_t data, result; // BYOC_DTYPE_*; f32 data become bytes at run time, with a scale for each image or row
+  bool reads_zero;       // the data's zero point is an input
+  bool reads_factor;     // a factor of every sum is an input
+  int32_t zero;          // the data's zero point where it is known, as the model writes it
+  // Bytes as results: round(sum / scale) + zero, between low and high.
+  float result_scale, result_zero, low, high;
+  // Bytes added to such bytes: (own - own_zero) * own_scale + (residual - other_zero) * other_scale, made bytes again.
+  bool joins;
+  bool joins_relu;   // of the sum
+  uint32_t residual; // BYOC_DTYPE_*
+  float own_zero, own_scale, other_zero, other_scale;
+  float joined_scale, joined_zero, joined_low, joined_high;
+} byoc_cutlass_words_t;
 
 typedef struct byoc_cutlass_problem_t {
   uint32_t kind;
@@ -88,6 +118,7 @@ typedef struct byoc_cutlass_problem_t {
   byoc_cutlass_gemm_t gemm;
   byoc_cutlass_epilogue_t epilogue;
   byoc_cutlass_inputs_t inputs;
+  byoc_cutlass_words_t words;
 } byoc_cutlass_problem_t;
 
 // Templates.
@@ -99,6 +130,7 @@ enum {
   BYOC_CUTLASS_FORM_DOT,           // dot.h
   BYOC_CUTLASS_FORM_WINOGRAD,      // winograd.h
   BYOC_CUTLASS_FORM_DIRECT,        // direct.h
+  BYOC_CUTLASS_FORM_WORDS,         // words_conv.h, words_gemm.h
 };
 
 // One way to compute a problem.
@@ -141,7 +173,7 @@ int32_t byoc_cutlass_shares(const byoc_cutlass_problem_t *problem, const byoc_cu
 // Bytes of scratch memory that the function needs.
 uint64_t byoc_cutlass_workspace_bytes(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
 
-// Floats of the packed weights; 0 where they are computed by the model.
+// Floats (or words) of the packed weights; 0 where they are computed by the model.
 size_t byoc_cutlass_packed_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
 
 // Packs weights as the plan's template reads them. `weights` as ONNX stores them: [groups *

@@ -3,16 +3,23 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <time.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
 #include "generate.h"
 
-enum { CANDIDATES_PER_SOURCE = 8, MAX_INPUTS = 8, MAX_DIMS = 64 };
+enum { CANDIDATES_PER_SOURCE = 4, MAX_INPUTS = 8, MAX_DIMS = 64, PLAN_TEXT = 160 };
 
 // A candidate replaces the default only when it is faster by more than the noise of a measurement.
 static const double worthwhile = 0.98;
+
+int64_t byoc_cutlass_clock_us(void) {
+  struct timespec t;
+  if (clock_gettime(CLOCK_MONOTONIC, &t) != 0) return 0;
+  return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
 
 // The processor's name: measured times are worth something on this model only.
 static void machine_name(char name[64]) {
@@ -36,16 +43,17 @@ static void machine_name(char name[64]) {
 static void cache_key(char key[256], const byoc_cutlass_options_t *options, const byoc_cutlass_unit_t *unit) {
   char machine[64];
   machine_name(machine);
-  snprintf(key, 256, "plan-2 %s isa=%u O=%d cc=%s trials=%d threads=%d winograd=%d problem=%016llx", machine,
+  snprintf(key, 256, "plan-3 %s isa=%u O=%d cc=%s trials=%d seconds=%d threads=%d winograd=%d problem=%016llx", machine,
            options->isa, options->optimisation, options->compiler ? options->compiler : "host", options->tune_trials,
-           options->max_threads, options->winograd, (unsigned long long)unit->identity);
+           options->tune_seconds, options->max_threads, options->winograd, (unsigned long long)unit->identity);
 }
 
 // A plan as the cache keeps it.
-static int print_plan(char text[112], const byoc_cutlass_plan_t *plan) {
-  return snprintf(text, 112, "form=%u transposed=%d direct=%d rows=%d vectors=%d depth=%d panels=%d edge=%d",
-                  plan->form, plan->transposed, plan->direct, plan->rows, plan->vectors, plan->block_depth,
-                  plan->block_panels, plan->edge);
+static int print_plan(char text[PLAN_TEXT], const byoc_cutlass_plan_t *plan) {
+  return snprintf(text, PLAN_TEXT,
+                  "form=%u transposed=%d direct=%d rows=%d lines=%d vectors=%d depth=%d panels=%d edge=%d pass=%d",
+                  plan->form, plan->transposed, plan->direct, plan->rows, plan->lines, plan->vectors, plan->block_depth,
+                  plan->block_panels, plan->edge, plan->pass_panels);
 }
 
 // Finds the cached text among the candidates, so that a damaged entry can choose nothing that is not one of them.
@@ -55,7 +63,7 @@ static bool plan_from_cache(const byoc_host_t *host, byoc_codegen_t *codegen, co
   uint64_t size = 0;
   if (host->codegen->cache_get(codegen, key, &data, &size) != BYOC_OK) return false;
   for (size_t i = 0; i < count; ++i) {
-    char text[112];
+    char text[PLAN_TEXT];
     int length = print_plan(text, &plans[i]);
     if ((uint64_t)length != size || memcmp(text, data, (size_t)size) != 0) continue;
     *out_plan = plans[i];
@@ -152,9 +160,9 @@ static bool measure(const byoc_host_t *host, byoc_codegen_t *codegen, const byoc
 }
 
 int32_t byoc_cutlass_tune(const byoc_host_t *host, byoc_codegen_t *codegen, const byoc_cutlass_options_t *options,
-                          byoc_cutlass_unit_t *unit) {
+                          double seconds, byoc_cutlass_unit_t *unit) {
   enum { MOST = 1024 };
-  char key[256], text[112];
+  char key[256], text[PLAN_TEXT];
   byoc_cutlass_plan_t *plans = calloc(MOST, sizeof *plans);
   if (!plans) return host->codegen->error(codegen, BYOC_OUT_OF_MEMORY, "cutlass: out of memory");
   size_t count =
@@ -167,9 +175,11 @@ int32_t byoc_cutlass_tune(const byoc_host_t *host, byoc_codegen_t *codegen, cons
   // The default counts as the first trial.
   size_t trials = count < (size_t)options->tune_trials ? count : (size_t)options->tune_trials;
   double best = 0, first = 0;
-  size_t winner = 0;
+  size_t winner = 0, tried = 0;
+  int64_t begin = byoc_cutlass_clock_us();
   for (size_t start = 0; start < trials; start += CANDIDATES_PER_SOURCE) {
     if (start > 0 && best == 0) break; // nothing of the first lot could be measured: nothing will be
+    if (start > 0 && seconds > 0 && (double)(byoc_cutlass_clock_us() - begin) * 1e-6 >= seconds) break;
     size_t group = trials - start < CANDIDATES_PER_SOURCE ? trials - start : CANDIDATES_PER_SOURCE;
     const void *object = NULL;
     uint64_t size = 0;
@@ -180,6 +190,7 @@ int32_t byoc_cutlass_tune(const byoc_host_t *host, byoc_codegen_t *codegen, cons
       snprintf(symbol, sizeof symbol, "tune_%zu", together ? i : 0);
       if (!together && !compile_candidates(host, codegen, options, unit, plans + start + i, 1, &object, &size))
         continue;
+      ++tried;
       if (!measure(host, codegen, unit, &plans[start + i], object, size, symbol, &ns)) continue;
       if (start + i == 0) first = ns;
       if (best == 0 || ns < best) best = ns, winner = start + i;
@@ -191,7 +202,7 @@ int32_t byoc_cutlass_tune(const byoc_host_t *host, byoc_codegen_t *codegen, cons
   int length = print_plan(text, &unit->plan);
   const char *symbol = host->graph->function_symbol(unit->function);
   if (best > 0)
-    snprintf(line, sizeof line, "tuned %s: %zu candidates, %.3f ms instead of %.3f ms, %s", symbol, trials, best * 1e-6,
+    snprintf(line, sizeof line, "tuned %s: %zu candidates, %.3f ms instead of %.3f ms, %s", symbol, tried, best * 1e-6,
              first * 1e-6, text);
   else
     snprintf(line, sizeof line, "tuning %s: no candidate could be measured, the rule stands: %s", symbol, text);

@@ -105,10 +105,10 @@ double byoc_cutlass_winograd_plan(const byoc_cutlass_problem_t *problem, int32_t
   plan->transposed = plan->direct = false;
   plan->vectors = panel_vectors(conv->out, lanes);
   plan->block_depth = (int32_t)conv->in;
-  // Patches of a block in about half of a second-level cache of one MiB, but enough squares to pay for each reading of
+  // Patches of a block in half of a second-level cache of one MiB, but enough squares to pay for each reading of
   // the weights.
   int64_t square_bytes = points * 4 * (in_vectors * lanes + plan->vectors * lanes);
-  int64_t squares = 900 * 1024 / square_bytes, fewest = 28;
+  int64_t squares = 512 * 1024 / square_bytes, fewest = 28;
   if (squares < fewest) squares = fewest;
   int64_t rows = squares / squares_w;
   if (rows < 1) rows = 1;

@@ -197,9 +197,10 @@ static void bench(const char *shape, const options_t *options) {
              percent = measure(&problem, p, functions[i], peaks[0], options->rounds, options->window, &best, &rate);
       printf("%-24s %5.1f %%  best %5.1f %%  of %.0f GFLOP/s  form %u edge %d transposed %d direct %d rows %d lines %d "
              "vectors %d depth "
-             "%d panels %d\n",
+             "%d panels %d "
+             "pass %d\n",
              shape, percent, best, rate * 1e-9, p->form, p->edge, p->transposed, p->direct, p->rows, p->lines,
-             p->vectors, p->block_depth, p->block_panels);
+             p->vectors, p->block_depth, p->block_panels, p->pass_panels);
       fflush(stdout);
     }
     dlclose(library);

@@ -21,7 +21,13 @@ static const byoc_option_t options[] = {
      .type = BYOC_OPTION_CHOICE,
      .choices = "none|slow|wrong|one|nan|crash|hang|exit|status|memory|source|decline|generate_crash|generate_hang",
      .default_value = "none",
-     .help = "what goes wrong"}};
+     .help = "what goes wrong"},
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = "only",
+     .type = BYOC_OPTION_CHOICE,
+     .choices = "any|Relu|Neg",
+     .default_value = "any",
+     .help = "where it goes wrong: in functions of this operator"}};
 
 // The statement that goes in front of the loop, and what each element is.
 typedef struct fault_t {
@@ -44,9 +50,13 @@ static const fault_t faults[] = {
     {"source", "this is not C;", ""},
 };
 
+static const char *operator_of(const byoc_function_t *function) {
+  return host->graph->node_operator(host->graph->node_at(function, 0));
+}
+
 static int32_t generate_one(byoc_codegen_t *codegen, byoc_function_t *function, const fault_t *fault) {
   const char *symbol = host->graph->function_symbol(function);
-  const int is_relu = strcmp(host->graph->node_operator(host->graph->node_at(function, 0)), "Relu") == 0;
+  const int is_relu = strcmp(operator_of(function), "Relu") == 0;
   char source[1024];
   snprintf(source, sizeof(source),
            "#include <stdlib.h>\n#include \"byoc/call.h\"\n"
@@ -74,16 +84,19 @@ static int32_t generate(void *self, byoc_codegen_t *codegen) {
   (void)self;
   const byoc_codegen_api_t *api = host->codegen;
   const char *name = host->target->option_string(api->target(codegen), "fault");
-  if (strcmp(name, "generate_crash") == 0) abort();
-  while (strcmp(name, "generate_hang") == 0) pause();
+  const char *only = host->target->option_string(api->target(codegen), "only");
   const fault_t *fault = &faults[0];
   for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); ++i) {
     if (strcmp(faults[i].name, name) == 0) fault = &faults[i];
   }
   for (uint64_t i = 0; i < api->function_count(codegen); ++i) {
     byoc_function_t *function = api->function_at(codegen, i);
-    int32_t status = strcmp(name, "decline") == 0 ? api->decline(codegen, function, "not in the mood")
-                                                  : generate_one(codegen, function, fault);
+    const int is_faulty = strcmp(only, "any") == 0 || strcmp(only, operator_of(function)) == 0;
+    if (is_faulty && strcmp(name, "generate_crash") == 0) abort();
+    while (is_faulty && strcmp(name, "generate_hang") == 0) pause();
+    const int declines = is_faulty && strcmp(name, "decline") == 0;
+    int32_t status = declines ? api->decline(codegen, function, "not in the mood")
+                              : generate_one(codegen, function, is_faulty ? fault : &faults[0]);
     if (status != BYOC_OK) return status;
   }
   return BYOC_OK;
@@ -93,7 +106,7 @@ static const byoc_backend_t backend = {.header = BYOC_HEADER(byoc_backend_t, 1),
                                        .target = "faulty",
                                        .description = "Relu and Neg, and ways to fail at them",
                                        .options = options,
-                                       .option_count = 1,
+                                       .option_count = 2,
                                        .option_stride = sizeof(options[0]),
                                        .rules = &rule,
                                        .rule_count = 1,

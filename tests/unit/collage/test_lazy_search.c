@@ -91,6 +91,7 @@ static const byoc_estimator_t machine = {.calibration = {.flops_per_ns = 64, .by
 typedef struct made_costs_t {
   uint32_t priced;
   bool has_faults;
+  double scale; // 0: 1
 } made_costs_t;
 
 static uint64_t identity(const byoc_function_t *function, const byoc_target_t *target) {
@@ -100,7 +101,8 @@ static uint64_t identity(const byoc_function_t *function, const byoc_target_t *t
 static double true_cost(const made_costs_t *costs, const byoc_function_t *function, const byoc_target_t *target) {
   uint64_t hash = identity(function, target);
   bool is_broken = costs->has_faults && target->kind->backend != NULL && hash % 11 == 0;
-  return is_broken ? INFINITY : byoc_bound_ns(&machine, function) * (1 + (double)(hash % 97) / 4) + (double)(hash % 53);
+  double cost_ns = byoc_bound_ns(&machine, function) * (1 + (double)(hash % 97) / 4) + (double)(hash % 53);
+  return is_broken ? INFINITY : cost_ns * (costs->scale > 0 ? costs->scale : 1);
 }
 
 static byoc_status_t price(void *self, const byoc_function_t *function, const byoc_target_t *target, byoc_diag_t *diag,
@@ -251,8 +253,8 @@ static void test_c9_transitions(void **state) {
 
 // ---- placement ----
 
-static byoc_graph_module_t *place(const made_t *made, uint32_t seed, made_costs_t *costs, double budget_s,
-                                  byoc_placement_t *placement, byoc_plan_t *plan) {
+static byoc_graph_module_t *place_timed(const made_t *made, uint32_t seed, made_costs_t *costs, double budget_s,
+                                        byoc_whole_pricer_t whole, byoc_placement_t *placement, byoc_plan_t *plan) {
   byoc_diag_t diag = {0};
   byoc_graph_module_t *module = make_graph(14, seed);
   byoc_placement_init(placement, byoc_allocator_system());
@@ -263,11 +265,17 @@ static byoc_graph_module_t *place(const made_t *made, uint32_t seed, made_costs_
       .targets = &made->list,
       .pricer = {.self = costs, .price = price, .look_up = look_up},
       .estimator = &machine,
+      .whole = whole,
       .key = {.target = "all", .plugin = "all", .compiler = "none", .machine = "here", .thread_count = 1},
       .budget_s = budget_s,
       .spend_budget = true};
   byoc_test_ok(byoc_place_collage(module, &options, &diag, placement), &diag);
   return module;
+}
+
+static byoc_graph_module_t *place(const made_t *made, uint32_t seed, made_costs_t *costs, double budget_s,
+                                  byoc_placement_t *placement, byoc_plan_t *plan) {
+  return place_timed(made, seed, costs, budget_s, (byoc_whole_pricer_t){0}, placement, plan);
 }
 
 static void test_c8_one_backend_is_never_worse_than_greedy(void **state) {
@@ -317,6 +325,66 @@ static void test_c3_more_backends_never_cost_more(void **state) {
     }
     assert_true(cost_ns[2] <= cost_ns[1] * (1 + 1e-9));
   }
+}
+
+// ---- whole plans ----
+
+// What was found comes first, greedy placement behind it.
+typedef struct contest_t {
+  double found_ns, greedy_ns;
+  int64_t budget_ns;
+  size_t calls;
+} contest_t;
+
+static byoc_status_t price_whole(void *self, size_t count,
+                                 byoc_status_t (*apply)(void *context, size_t i, byoc_placement_t *placement,
+                                                        byoc_diag_t *diag),
+                                 void *context, int64_t budget_ns, byoc_diag_t *diag, double *out_ns) {
+  (void)apply;
+  (void)context;
+  (void)diag;
+  contest_t *contest = self;
+  assert_int_equal(count, 2);
+  contest->budget_ns = budget_ns;
+  contest->calls += 1;
+  out_ns[0] = contest->found_ns;
+  out_ns[1] = contest->greedy_ns;
+  return BYOC_OK;
+}
+
+// Of plans that are as good as equal greedy placement is the one, and what was found where nothing could be timed.
+static void test_c8_the_contest_has_a_margin(void **state) {
+  (void)state;
+  static const struct {
+    double found_ns, greedy_ns;
+    bool is_greedy;
+  } rows[] = {{100000, 100500, true}, {90000, 100500, false}, {110000, 100500, true},
+              {NAN, NAN, false},      {100000, NAN, false},   {NAN, 100500, true}};
+  size_t calls = 0;
+  for (uint32_t seed = 1; seed <= 10; ++seed) {
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+      made_t made;
+      make_targets(&made, 1);
+      made_costs_t costs = {.scale = 1000};
+      contest_t contest = {.found_ns = rows[i].found_ns, .greedy_ns = rows[i].greedy_ns};
+      const byoc_whole_pricer_t whole = {.self = &contest, .price = price_whole};
+      byoc_placement_t placement;
+      byoc_plan_t plan;
+      byoc_graph_module_t *module = place_timed(&made, seed, &costs, 1000, whole, &placement, &plan);
+      if (contest.calls > 0) { // where greedy placement finds the same there is no contest
+        double expected_ns = rows[i].is_greedy ? rows[i].greedy_ns : rows[i].found_ns;
+        assert_true(isnan(expected_ns) ? isnan(plan.whole_ns) : plan.whole_ns == expected_ns);
+        assert_true(contest.budget_ns >= (int64_t)400e9); // its share, and what the parts left
+        assert_true(contest.budget_ns <= (int64_t)1000e9);
+      }
+      calls += contest.calls;
+      byoc_plan_deinit(&plan);
+      byoc_placement_deinit(&placement);
+      byoc_graph_module_destroy(module);
+      release_targets(&made);
+    }
+  }
+  assert_true(calls > 0);
 }
 
 // ---- replay ----
@@ -404,6 +472,7 @@ int main(void) {
       cmocka_unit_test(test_c9_transitions),
       cmocka_unit_test(test_c8_one_backend_is_never_worse_than_greedy),
       cmocka_unit_test(test_c3_more_backends_never_cost_more),
+      cmocka_unit_test(test_c8_the_contest_has_a_margin),
       cmocka_unit_test(test_c10_a_saved_plan_is_replayed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

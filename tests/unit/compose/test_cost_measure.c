@@ -26,6 +26,19 @@ static const char graph_text[] =
     "    %b = Relu@14(%a) : f32[4,64]\n"
     "    return %b\n"
     "  }\n"
+    "  func @negate(%a : f32[4,64]) -> (%b : f32[4,64]) {\n"
+    "    %b = Neg@13(%a) : f32[4,64]\n"
+    "    return %b\n"
+    "  }\n"
+    "  func @long(%a : f32[4,640]) -> (%b : f32[4,640]) {\n"
+    "    %b = Relu@14(%a) : f32[4,640]\n"
+    "    return %b\n"
+    "  }\n"
+    "  func @two(%a : f32[4,64], %b : f32[4,64]) -> (%c : f32[4,64], %d : f32[4,64]) {\n"
+    "    %c = Add@14(%a, %b) : f32[4,64]\n"
+    "    %d = Sub@14(%a, %b) : f32[4,64]\n"
+    "    return %c, %d\n"
+    "  }\n"
     "  func @same(%p : f32[4,64]) -> (%q : f32[4,64]) attributes {Compiler = \"faulty\", Target = 3} {\n"
     "    %q = Relu@14(%p) : f32[4,64]\n"
     "    return %q\n"
@@ -180,6 +193,93 @@ static void test_c4_faults(void **state) {
   }
 }
 
+// All of these at once.
+static void price_all(fixture_t *fixture, byoc_price_request_t *requests, const char *const *functions, size_t count,
+                      size_t target) {
+  byoc_function_pricer_t pricer = byoc_cost_measurer_pricer(fixture->measurer);
+  byoc_diag_t diag = {0};
+  for (size_t i = 0; i < count; ++i) {
+    requests[i] = (byoc_price_request_t){.function = byoc_graph_module_find(fixture->module, functions[i]),
+                                         .target = fixture->targets.targets.data[target]};
+  }
+  byoc_test_ok(pricer.price_all(pricer.self, requests, count, &diag), &diag);
+}
+
+// One that goes wrong among several costs itself alone, with the reason that it has when it is alone.
+static void test_c4_one_of_several(void **state) {
+  (void)state;
+  static const char *const functions[] = {"relu", "negate", "long"};
+  static const expectation_t expectations[] = {
+      {"none", NULL},
+      {"wrong", "wrong result: element"},
+      {"crash", "it crashed (signal 11"},
+      {"hang", "it took longer than 2000 ms"},
+      {"exit", "the process ended without an answer"},
+      {"status", "the moon is full"},
+      {"source", "it cannot be built: "},
+      {"decline", "it cannot be built: the backend gave it back: not in the mood"},
+      {"generate_crash", "it cannot be built: it crashed (signal 6"},
+  };
+  for (size_t i = 0; i < sizeof(expectations) / sizeof(expectations[0]); ++i) {
+    char target[64];
+    snprintf(target, sizeof(target), "faulty -fault=%s -only=Neg; c -O=1", expectations[i].fault);
+    fixture_t fixture;
+    open_measurer(&fixture, target);
+    byoc_price_request_t requests[3];
+    price_all(&fixture, requests, functions, 3, 0);
+    assert_measured(requests[0].cost_ns);
+    assert_measured(requests[2].cost_ns);
+    if (expectations[i].reason == NULL) {
+      assert_measured(requests[1].cost_ns);
+    } else if (!isinf(requests[1].cost_ns) || strstr(requests[1].reason, expectations[i].reason) == NULL) {
+      fail_msg("%s: %g ns, '%s'", expectations[i].fault, requests[1].cost_ns, requests[1].reason);
+    }
+    assert_int_equal(byoc_cost_measurer_statistics(fixture.measurer).measured, 3);
+    // Each has its own record.
+    assert_true(price(&fixture, "relu", 0, NULL) == requests[0].cost_ns);
+    assert_true(price(&fixture, "negate", 0, NULL) == requests[1].cost_ns);
+    assert_int_equal(byoc_cost_measurer_statistics(fixture.measurer).measured, 3);
+    close_measurer(&fixture);
+  }
+}
+
+// Several inputs, several outputs, constants, kernels of one and of two steps: each is checked against its own results.
+static void test_c4_several_shapes(void **state) {
+  (void)state;
+  static const char *const functions[] = {"two", "product", "relu", "large", "long", "symbolic", "negate"};
+  fixture_t fixture;
+  open_measurer(&fixture, "cutlass; c -O=1");
+  byoc_price_request_t requests[7];
+  price_all(&fixture, requests, functions, 7, 1);
+  for (size_t i = 0; i < 7; ++i) assert_measured(requests[i].cost_ns);
+  price_all(&fixture, requests, functions + 1, 1, 0);
+  assert_measured(requests[0].cost_ns);
+  byoc_cost_statistics_t statistics = byoc_cost_measurer_statistics(fixture.measurer);
+  assert_int_equal(statistics.measured, 7);
+  assert_int_equal(statistics.estimated, 1);
+  assert_int_equal(statistics.unusable, 0);
+  close_measurer(&fixture);
+}
+
+// A price belongs to a model of a size: what the caches keep from call to call depends on it.
+static void test_c5_model_sizes(void **state) {
+  (void)state;
+  fixture_t fixture;
+  open_measurer(&fixture, "cutlass; c -O=1");
+  const uint64_t sizes[] = {1000, 20u << 20, 17u << 20, 900u << 20};
+  const uint64_t measured[] = {1, 1, 0, 1}; // the third is as good as the second
+  for (size_t i = 0; i < 4; ++i) {
+    byoc_cost_measurer_destroy(fixture.measurer);
+    const byoc_cost_measure_options_t options = {
+        .targets = &fixture.targets, .database = fixture.database, .model_bytes = sizes[i]};
+    byoc_diag_t diag = {0};
+    byoc_test_ok(byoc_cost_measurer_create(&options, byoc_allocator_system(), &diag, &fixture.measurer), &diag);
+    assert_measured(price(&fixture, "relu", 1, NULL));
+    assert_int_equal(byoc_cost_measurer_statistics(fixture.measurer).measured, measured[i]);
+  }
+  close_measurer(&fixture);
+}
+
 static void test_c4_hook_hangs(void **state) {
   (void)state;
   fixture_t fixture;
@@ -223,6 +323,14 @@ static void test_comparison(void **state) {
   diag = (byoc_diag_t){0};
   const int8_t byte_expected[] = {1, 127}, byte_near[] = {2, 126};
   byoc_test_ok(byoc_cost_check(BYOC_DTYPE_I8, byte_expected, byte_near, 2, "y", &diag), &diag);
+  // A target may state an error of its own.
+  const float rough[] = {1.05f, -2, 0.01f, NAN, INFINITY};
+  byoc_test_error(byoc_cost_check(BYOC_DTYPE_F32, expected, rough, 5, "y", &diag), BYOC_MISMATCH, &diag,
+                  "element 0 of y");
+  diag = (byoc_diag_t){0};
+  byoc_test_ok(byoc_cost_check_within(0.1, BYOC_DTYPE_F32, expected, rough, 5, "y", &diag), &diag);
+  byoc_test_error(byoc_cost_check_within(0.01, BYOC_DTYPE_F32, expected, rough, 5, "y", &diag), BYOC_MISMATCH, &diag,
+                  "element 0 of y");
 }
 
 int main(void) {
@@ -230,7 +338,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_comparison),         cmocka_unit_test(test_c4_c5_sound_candidates),
       cmocka_unit_test(test_c4_faults),          cmocka_unit_test(test_c4_hook_hangs),
-      cmocka_unit_test(test_c4_slow_costs_more),
+      cmocka_unit_test(test_c4_slow_costs_more), cmocka_unit_test(test_c4_one_of_several),
+      cmocka_unit_test(test_c4_several_shapes),  cmocka_unit_test(test_c5_model_sizes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

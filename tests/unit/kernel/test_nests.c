@@ -1,5 +1,5 @@
 // Loop nests with a shape of their own, interpreted and compiled, against loops written out here: transpositions in
-// tiles, reducing loops, results of two elements a byte, runs of elements.
+// tiles, reducing loops, results of two elements a byte, runs of elements, sums in registers.
 #include "tests/unit/kernel/kernel_support.h"
 
 #include "core/ir/text.h"
@@ -33,6 +33,22 @@ static void run_kernel(const char *text, const char *name, DLTensor x, DLTensor 
   }
   byoc_interpreter_destroy(interpreter);
   dlclose(library);
+  byoc_graph_module_destroy(module);
+}
+
+// The first kernel of `text` as C holds `part`.
+static void expect_emitted(const char *text, const char *part) {
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module;
+  byoc_string_t emitted;
+  byoc_string_init(&emitted, byoc_allocator_system());
+  byoc_test_ok(byoc_graph_parse(text, "test.ir", byoc_allocator_system(), &diag, &module), &diag);
+  byoc_test_ok(byoc_infer_module(module, &diag), &diag);
+  byoc_test_ok(byoc_kernel_lower_module(module, NULL, &diag), &diag);
+  const byoc_loop_kernel_t *kernel = byoc_graph_module_main(module)->body->first->callee->kernel;
+  assert_int_equal(byoc_kernel_emit_c(&kernel, 1, &emitted), BYOC_OK);
+  assert_non_null(strstr(emitted.data, part));
+  byoc_string_deinit(&emitted);
   byoc_graph_module_destroy(module);
 }
 
@@ -201,6 +217,31 @@ static void check_runs(const float *x, const float *y, const void *expected) {
   }
 }
 
+enum { SIDE = 40 };
+
+static void check_square(const float *x, const float *y, const void *expected) {
+  (void)expected;
+  for (int i = 0; i < SIDE; ++i)
+    for (int j = 0; j < SIDE; ++j) {
+      double sum = 0;
+      for (int k = 0; k < SIDE; ++k) sum += (double)x[i * SIDE + k] * x[k * SIDE + j];
+      if (fabs(sum - y[i * SIDE + j]) > 1e-4) fail_msg("element %d, %d: %g, not %g", i, j, y[i * SIDE + j], sum);
+    }
+}
+
+// A register tile's sums are written in vectors, in the emitted C.
+static void sums_are_vectors(void **state) {
+  (void)state;
+  static const char *const text = "module {opset_import. = 17} { func @main(%x : f32[40,40]) -> (%y : ?) {"
+                                  " %y = MatMul@13(%x, %x) : ? return %y } }";
+  float x[SIDE * SIDE], y[SIDE * SIDE];
+  int64_t dims[] = {SIDE, SIDE};
+  for (int i = 0; i < SIDE * SIDE; ++i) x[i] = (float)(i * 37 % 101) / 50.0f - 1.0f;
+  run_kernel(text, "matmul", (DLTensor){.data = x, .ndim = 2, .shape = dims},
+             (DLTensor){.data = y, .ndim = 2, .shape = dims}, check_square, NULL);
+  expect_emitted(text, "*(byoc_lanes_f32_t *)&sum");
+}
+
 // Rows cut out of rows are copied run by run, in the emitted C by the library's memcpy.
 static void runs_are_copied(void **state) {
   (void)state;
@@ -213,19 +254,7 @@ static void runs_are_copied(void **state) {
   for (int i = 0; i < RUN_ROWS * RUN_FROM; ++i) x[i] = (float)i;
   run_kernel(text, "slice", (DLTensor){.data = x, .ndim = 2, .shape = x_dims},
              (DLTensor){.data = y, .ndim = 2, .shape = y_dims}, check_runs, NULL);
-
-  byoc_diag_t diag = {0};
-  byoc_graph_module_t *module;
-  byoc_string_t emitted;
-  byoc_string_init(&emitted, byoc_allocator_system());
-  byoc_test_ok(byoc_graph_parse(text, "test.ir", byoc_allocator_system(), &diag, &module), &diag);
-  byoc_test_ok(byoc_infer_module(module, &diag), &diag);
-  byoc_test_ok(byoc_kernel_lower_module(module, NULL, &diag), &diag);
-  const byoc_loop_kernel_t *kernel = byoc_graph_module_main(module)->body->first->callee->kernel;
-  assert_int_equal(byoc_kernel_emit_c(&kernel, 1, &emitted), BYOC_OK);
-  assert_non_null(strstr(emitted.data, "  byoc_copy(&out0["));
-  byoc_string_deinit(&emitted);
-  byoc_graph_module_destroy(module);
+  expect_emitted(text, "  byoc_copy(&out0[");
 }
 
 int main(void) {
@@ -235,6 +264,7 @@ int main(void) {
       cmocka_unit_test(reducing_loops_are_checked),
       cmocka_unit_test(nibbles_are_packed),
       cmocka_unit_test(runs_are_copied),
+      cmocka_unit_test(sums_are_vectors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,6 +79,11 @@ static void test_conv(void **state) {
       {1, 2, 3, 3, 3, 1, 2, 2, 1, 1, 1, 1, {4, 4, 4, 4}},     // lines wholly in the padding
       {1, 2, 3, 40, 2, 2, 1, 20, 1, 1, 1, 1, {0, 5, 0, 5}},   // depthwise, longer than is written out
       {1, 2, 36, 36, 3, 1, 33, 33, 1, 1, 1, 1, {1, 0, 1, 0}}, // more taps than are packed
+      {1, 3, 5, 100, 9, 1, 3, 3, 1, 2, 1, 1, {1, 1, 1, 1}},   // lines that fill a tile, with strides
+      {1, 2, 3, 70, 9, 1, 1, 1, 1, 1, 1, 1, {0, 0, 0, 0}},    // pointwise, the last tile in part
+      {1, 2, 70, 161, 2, 2, 3, 3, 1, 1, 1, 1, {1, 1, 1, 1}},  // depthwise, more than one band
+      {2, 2, 61, 130, 2, 2, 5, 5, 2, 2, 1, 1, {2, 2, 2, 2}},  // the same with strides
+      {1, 2, 20, 31, 2, 2, 3, 3, 2, 3, 2, 2, {5, 4, 3, 7}},   // depthwise, places within the stride in the padding
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) run_conv(&cases[i]);
 }
@@ -195,12 +200,39 @@ static void test_pool(void **state) {
       {2, 3, 8, 9, 0, 1, 3, 3, 2, 2, 1, 1, {1, 1, 1, 1}},
       {1, 2, 7, 80, 0, 1, 2, 3, 1, 1, 1, 1, {0, 0, 0, 0}},
       {1, 2, 9, 9, 0, 1, 3, 2, 2, 3, 2, 2, {0, 1, 1, 0}},
+      {1, 1, 4, 1500, 0, 1, 3, 3, 1, 1, 1, 1, {1, 1, 1, 1}},      // more than one stretch of a line
+      {1, 1, 30, 41, 0, 1, 18, 20, 5, 4, 1, 1, {3, 2, 3, 4}},     // more taps than are written out
+      {1, 1, 1, 16405, 0, 1, 1, 16401, 1, 1, 1, 1, {0, 1, 0, 0}}, // windows too long for a line in local memory
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
     run_pool(&cases[i], "MaxPool@12", "");
     run_pool(&cases[i], "AveragePool@19", "");
     run_pool(&cases[i], "AveragePool@19", ", count_include_pad = 1");
     run_pool(&cases[i], "LpPool@18", "");
+  }
+}
+
+// Channels in blocks of four, innermost: the same as on the plain tensor.
+static void test_blocked_pool(void **state) {
+  (void)state;
+  enum { C = 8, H = 7, W = 9, B = 4, OH = 4, OW = 5 };
+  static const char *const ops[] = {"MaxPool@12", "AveragePool@19"};
+  float x[C * H * W];
+  ops_fill(x, C * H * W, 15);
+  for (int i = 0; i < 2; ++i) {
+    char text[1024];
+    snprintf(text, sizeof text,
+             "module {\n  func @main(%%x : f32[1,8,7,9]) -> (%%y : ?, %%z : ?) {\n"
+             "    %%0 = byoc::ToBlocked@1(%%x) {block = 4} : ?\n"
+             "    %%1 = %s(%%0) {kernel_shape = [3, 3, 1], strides = [2, 2, 1], pads = [1, 1, 0, 1, 1, 0]} : ?\n"
+             "    %%y = byoc::FromBlocked@1(%%1) {block = 4} : ?\n"
+             "    %%z = %s(%%x) {kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]} : ?\n"
+             "    return %%y, %%z\n  }\n}\n",
+             ops[i], ops[i]);
+    ops_run_t run;
+    ops_run(text, (const void *const[]){x}, &run);
+    ops_near(ops_result(&run, 0), ops_result(&run, 1), (size_t)C * OH * OW, ops[i]);
+    ops_done(&run);
   }
 }
 
@@ -360,6 +392,7 @@ int main(void) {
       cmocka_unit_test(test_conv_3d),
       cmocka_unit_test(test_conv_transpose),
       cmocka_unit_test(test_pool),
+      cmocka_unit_test(test_blocked_pool),
       cmocka_unit_test(test_max_pool_places),
       cmocka_unit_test(test_average_pool_ceil),
       cmocka_unit_test(test_global_pools),

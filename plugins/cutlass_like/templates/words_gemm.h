@@ -1,0 +1,78 @@
+// C[M][N] = A[M][K] * B[K][N] on words, B known when the model was built: [panel of COLUMN_VECTORS vectors][word of
+// terms][column of the panel]. A is read as it lies (IN_PLACE) or turned into rows of words in the workspace first.
+enum {
+  FN(depth) = (K + UNIT - 1) / UNIT, // words of a row
+  FN(column_panel) = COLUMN_VECTORS * LANES,
+  FN(row_panels) = (M + ROW_PANEL - 1) / ROW_PANEL,
+  FN(column_panels) = (N + FN(column_panel) - 1) / FN(column_panel),
+  FN(blocks) = (FN(row_panels) + BLOCK_PANELS - 1) / BLOCK_PANELS,
+  // One unit of work: one panel of B over one block of rows.
+  FN(items) = FN(blocks) * FN(column_panels),
+};
+
+#if !IN_PLACE
+// Rows of A as words; floats that become bytes have a scale for each row.
+static void FN(prepare)(void *argument, int64_t begin, int64_t end, int32_t worker) {
+  const FN(args_t) *args = argument;
+  (void)worker;
+  for (int64_t m = begin; m < end; ++m) {
+    const DATA_T *from = args->input + m * K;
+    int32_t *to = args->workspace + HEAD + m * ROW_WORDS;
+#if DOT == DOT_BF16_WIDE
+    memcpy(to, from, K * sizeof(float));
+    memset(to + K, 0, (ROW_WORDS - K) * sizeof(float));
+#else
+    float inverse = 0.0f;
+#if DATA == AS_F32 && DOT != DOT_BF16X2
+    vf most = v_zero();
+    for (int64_t k = 0; k < K; k += LANES) most = v_max(most, w_abs(v_load_n(from + k, K - k < LANES ? K - k : LANES)));
+    const float largest = w_largest(most);
+    inverse = largest > 0.0f ? 127.0f / largest : 0.0f;
+    ((float *)args->workspace)[m] = largest / 127.0f;
+#endif
+    to[FN(depth) - 1] = 0;
+    for (int64_t k = 0; k < K; k += LANES) {
+      int64_t n = K - k < LANES ? K - k : LANES;
+      w_store_low((char *)to + k * BITS / 8, FN(terms)(from + k, n, 1, args->zero, inverse), n, BITS);
+    }
+#endif
+  }
+}
+#endif
+
+// Column panels [first, last) over one block of rows.
+static void FN(block)(const FN(args_t) * args, int64_t block, int64_t first, int64_t last) {
+  const int64_t panel = block * BLOCK_PANELS;
+  const int64_t panels = FN(row_panels) - panel < BLOCK_PANELS ? FN(row_panels) - panel : BLOCK_PANELS;
+  for (int64_t w = first; w < last; ++w) {
+    const int64_t column = w * FN(column_panel);
+    const int column_rest = w + 1 == FN(column_panels);
+    for (int64_t p = 0; p < panels; ++p) {
+      const int64_t row = (panel + p) * ROW_PANEL;
+      const int row_rest = panel + p + 1 == FN(row_panels);
+      TILES(args, row, column, args->weights + column * FN(depth));
+    }
+  }
+}
+
+static void FN(share)(void *argument, int64_t begin, int64_t end, int32_t worker) {
+  const FN(args_t) *args = argument;
+  (void)worker;
+  for (int64_t share = begin; share < end; ++share) {
+    int64_t item = FN(items) * share / args->shares;
+    const int64_t stop = FN(items) * (share + 1) / args->shares;
+    while (item < stop) { // as many column panels as there are left in this block
+      int64_t first = item % FN(column_panels);
+      int64_t last = FN(column_panels) - first < stop - item ? FN(column_panels) : first + stop - item;
+      FN(block)(args, item / FN(column_panels), first, last);
+      item += last - first;
+    }
+  }
+}
+
+static void FN(run_all)(FN(args_t) * args, const byoc_runtime_t *runtime) {
+#if !IN_PLACE
+  runtime->parallel_for(runtime->self, FN(prepare), args, M, (M + args->shares - 1) / args->shares);
+#endif
+  runtime->parallel_for(runtime->self, FN(share), args, args->shares, 1);
+}

@@ -1,0 +1,110 @@
+// Operators that choose or sort by value, step by step, against what their order has to be.
+#include "tests/unit/ops/ops_support.h"
+
+enum { SLICES = 41 };
+
+// Numbers with many equal ones; every seventh is NaN.
+static void fill_repeating(float *x, int count) {
+  for (int i = 0; i < count; ++i) x[i] = i % 7 == 3 ? NAN : (float)((i * 5) % 9 - 4);
+}
+
+// Before, by value (NaN last) and then by place?
+static bool comes_before(const float *x, int64_t a, int64_t b) {
+  bool a_nan = isnan(x[a]), b_nan = isnan(x[b]);
+  if (a_nan || b_nan) return a_nan == b_nan ? a < b : b_nan;
+  return x[a] == x[b] ? a < b : x[a] < x[b];
+}
+
+static bool is_same(float a, float b) {
+  return a == b || (isnan(a) && isnan(b));
+}
+
+static void unique_steps(const char *sorted, bool is_sorted) {
+  float x[SLICES];
+  char text[768];
+  fill_repeating(x, SLICES);
+  snprintf(text, sizeof text,
+           "module {\n  func @main(%%x : f32[%d]) -> (%%o : ?, %%f : ?, %%p : ?) {\n"
+           "    %%o = byoc::UniqueOrder@1(%%x) : ?\n    %%f = byoc::UniqueFirst@1(%%x, %%o) : ?\n"
+           "    %%p = byoc::UniquePlace@1(%%x, %%o, %%f) {sorted = %s} : ?\n    return %%o, %%f, %%p\n  }\n}\n",
+           SLICES, sorted);
+  ops_run_t run;
+  ops_run(text, (const void *const[]){x}, &run);
+  const int64_t *order = ops_result(&run, 0), *first = ops_result(&run, 1), *place = ops_result(&run, 2);
+  for (int i = 0; i + 1 < SLICES; ++i) assert_true(comes_before(x, order[i], order[i + 1]));
+  for (int i = 0; i < SLICES; ++i) {
+    int64_t expected = 0, before = 0;
+    while (!is_same(x[expected], x[i])) ++expected;
+    assert_int_equal(first[i], expected);
+    for (int j = 0; j < SLICES; ++j) before += first[j] == j && (is_sorted ? comes_before(x, j, i) : j < i);
+    assert_int_equal(place[i], expected == i ? before : -1);
+  }
+  ops_done(&run);
+}
+
+static void test_unique(void **state) {
+  (void)state;
+  unique_steps("1", true);
+  unique_steps("0", false);
+}
+
+// Boxes 0 and 1 overlap by more than the threshold, 3 has too low a score, 4 ties with 2 and touches nothing.
+static void test_suppression(void **state) {
+  (void)state;
+  static const float boxes[] = {0, 0, 2, 2, 0, 0, 2, 1.9f, 5, 5, 6, 6, 9, 9, 10, 10, 8, 7, 7, 8};
+  static const float scores[] = {0.8f, 0.9f, 0.7f, 0.1f, 0.7f};
+  static const char *const text =
+      "module {\n  constant @most : i64[1] = [%d]\n  constant @overlap : f32[1] = [0.5]\n"
+      "  constant @score : f32[1] = [0.2]\n  func @main(%%b : f32[1,5,4], %%s : f32[1,1,5]) -> (%%o : ?) {\n"
+      "    %%o = byoc::SuppressionOrder@1(%%b, %%s, @most, @overlap, @score) : ?\n    return %%o\n  }\n}\n";
+  static const int64_t expected[][5] = {{-1, -1, -1, -1, -1}, {-1, -1, -1, 2, 1}, {-1, -1, 4, 2, 1}};
+  static const int most[] = {0, 2, 9};
+  for (size_t i = 0; i < sizeof most / sizeof *most; ++i) {
+    char filled[768];
+    snprintf(filled, sizeof filled, text, most[i]);
+    ops_run_t run;
+    ops_run(filled, (const void *const[]){boxes, scores}, &run);
+    const int64_t *order = ops_result(&run, 0);
+    for (int k = 0; k < 5; ++k) assert_int_equal(order[k], expected[i][k]);
+    ops_done(&run);
+  }
+}
+
+// More than a list of the best is kept for: a heap in the result, along a dimension that is not the last.
+static void test_top_of_many(void **state) {
+  (void)state;
+  enum { N = 66001, K = 65990, LINES = 2 };
+  float *x = malloc(sizeof *x * N * LINES);
+  assert_non_null(x);
+  for (int i = 0; i < N * LINES; ++i) x[i] = (float)((i * 7919LL) % 50021);
+  char text[512];
+  snprintf(text, sizeof text,
+           "module {\n  constant @k : i64[1] = [%d]\n  func @main(%%x : f32[%d,%d]) -> (%%y : ?, %%i : ?) {\n"
+           "    %%y, %%i = TopK@11(%%x, @k) {axis = 0} : ?, ?\n    return %%y, %%i\n  }\n}\n",
+           K, N, LINES);
+  ops_run_t run;
+  ops_run(text, (const void *const[]){x}, &run);
+  const float *y = ops_result(&run, 0);
+  const int64_t *places = ops_result(&run, 1);
+  for (int line = 0; line < LINES; ++line) {
+    int64_t better = 0;
+    for (int i = 0; i < K; ++i) {
+      int64_t at = (int64_t)i * LINES + line, before = at - LINES;
+      assert_true(places[at] >= 0 && places[at] < N && y[at] == x[places[at] * LINES + line]);
+      if (i > 0) assert_true(y[before] > y[at] || (y[before] == y[at] && places[before] < places[at]));
+    }
+    for (int i = 0; i < N; ++i) better += x[(int64_t)i * LINES + line] > y[(int64_t)(K - 1) * LINES + line];
+    assert_true(better < K);
+  }
+  ops_done(&run);
+  free(x);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_unique),
+      cmocka_unit_test(test_suppression),
+      cmocka_unit_test(test_top_of_many),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
