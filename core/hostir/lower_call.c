@@ -15,8 +15,8 @@ static byoc_status_t push_operands(byoc_host_lowering_t *l, byoc_host_instructio
 
 static byoc_status_t push_results(byoc_host_lowering_t *l, byoc_host_instruction_t *i, const byoc_node_t *node) {
   for (uint32_t k = 0; k < node->result_count; ++k) {
-    byoc_host_buffer_t *buffer = NULL;
-    BYOC_RETURN_IF_ERROR(byoc_host_make_result(l, node->results[k], &buffer));
+    byoc_host_buffer_t *buffer = byoc_pointer_map_get(&l->buffers, node->results[k]); // an operand's
+    if (buffer == NULL) BYOC_RETURN_IF_ERROR(byoc_host_make_result(l, node->results[k], &buffer));
     BYOC_RETURN_IF_ERROR(byoc_host_push(l, i, true, buffer));
   }
   return BYOC_OK;
@@ -39,6 +39,11 @@ byoc_status_t byoc_host_lower_kernel_call(byoc_host_lowering_t *l, const byoc_no
   BYOC_RETURN_IF_ERROR(add_kernel(l, i->kernel));
   BYOC_RETURN_IF_ERROR(byoc_host_kernel_dims(l, node, &i->dims));
   BYOC_RETURN_IF_ERROR(push_operands(l, i, node));
+  byoc_value_t *overwritten = node->result_count > 0 ? byoc_host_aliased_operand(node->results[0]) : NULL;
+  if (overwritten != NULL) {
+    node->callee->kernel->overwritten |= (uint64_t)1 << byoc_host_overwritten_operand(node);
+    BYOC_RETURN_IF_ERROR(byoc_host_lower_alias(l, node->results[0], overwritten));
+  }
   return push_results(l, i, node);
 }
 

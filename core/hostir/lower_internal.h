@@ -21,6 +21,8 @@ bool byoc_host_is_view(const byoc_node_t *node);
 bool byoc_host_is_control(const byoc_node_t *node);   // If, Loop
 bool byoc_host_is_container(const byoc_node_t *node); // an operator of core/runtime/artifact/container.h
 bool byoc_host_is_join(const byoc_node_t *node);      // byoc::Join
+// Which operand's bytes a call's first result may have; -1: none's.
+int64_t byoc_host_overwritten_operand(const byoc_node_t *node);
 // The operand whose bytes a result shares; NULL where it has bytes of its own.
 byoc_value_t *byoc_host_aliased_operand(const byoc_value_t *value);
 const byoc_value_t *byoc_host_storage_root(const byoc_value_t *value);

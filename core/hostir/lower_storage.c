@@ -32,10 +32,10 @@ bool byoc_host_is_container(const byoc_node_t *node) {
 
 // ---- sharing ----
 
-// May a C call overwrite this operand's bytes? Only where nothing else will read them: every value on the way back to
-// what made the bytes has one use, in the same block (a nested one may run again), and the bytes are a call's own, or
-// those of a Join whose operands die in it. What an earlier C call overwrote died there in turn, so the way ends at it:
-// long chains of calls cost nothing.
+// May a C call or a kernel overwrite this operand's bytes? Only where nothing else will read them: every value on the
+// way back to what made the bytes has one use, in the same block (a nested one may run again), and the bytes are a
+// call's own, or those of a Join whose operands die in it. What an earlier C call overwrote died there in turn, so the
+// way ends at it: long chains of calls cost nothing.
 static bool dies_at_its_use(const byoc_value_t *value, const byoc_block_t *block) {
   for (;;) {
     if (value->kind != BYOC_VALUE_RESULT || value->uses.count != 1) return false;
@@ -52,12 +52,17 @@ static bool dies_at_its_use(const byoc_value_t *value, const byoc_block_t *block
   }
 }
 
+int64_t byoc_host_overwritten_operand(const byoc_node_t *node) {
+  return byoc_attributes_int(&node->attributes, "result_from_operand", -1);
+}
+
 byoc_value_t *byoc_host_aliased_operand(const byoc_value_t *value) {
   const byoc_node_t *node = byoc_value_producer(value);
   if (node == NULL || value->index != 0) return NULL;
   if (byoc_host_is_view(node)) return node->operands[0];
-  if (!byoc_host_is_c_call(node)) return NULL;
-  int64_t from = byoc_attributes_int(&node->attributes, "result_from_operand", -1);
+  bool is_kernel = node->callee != NULL && node->callee->kind == BYOC_FUNCTION_KERNEL;
+  if (!byoc_host_is_c_call(node) && !is_kernel) return NULL;
+  int64_t from = byoc_host_overwritten_operand(node);
   if (from < 0 || from >= node->operand_count) return NULL;
   return dies_at_its_use(node->operands[from], node->block) ? node->operands[from] : NULL;
 }

@@ -199,6 +199,7 @@ typedef struct byoc_loop_kernel_t {
   // tensor with their values in this order.
   BYOC_VECTOR(const char *) symbols;
   byoc_loop_stmt_t *body; // a block
+  uint64_t overwritten;   // bit i: calls may write the first result over operand i (core/ir/loop_in_place.h)
 } byoc_loop_kernel_t;
 
 // Where a parameter stands among the tensors of a call.

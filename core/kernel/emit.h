@@ -32,6 +32,8 @@ typedef struct byoc_emitter_t {
 
 const char *byoc_c_value_type(byoc_dtype_t dtype);   // of a variable: f16 and narrower are held as float
 const char *byoc_c_storage_type(byoc_dtype_t dtype); // of a buffer's elements
+// "restrict ", but for an operand that may be overwritten and the result that is written over it.
+const char *byoc_emit_restrict(const byoc_loop_kernel_t *kernel, const byoc_loop_buffer_t *buffer);
 // Name of a run-time dimension's variable: dim_0 and so on.
 void byoc_emit_dim_name(byoc_emitter_t *emitter, const char *symbol, byoc_string_t *out);
 // An expression that binds at least as strongly as `least`.

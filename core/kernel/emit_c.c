@@ -6,6 +6,13 @@
 #include "core/kernel/emit.h"
 #include "core/kernel/work.h"
 
+const char *byoc_emit_restrict(const byoc_loop_kernel_t *kernel, const byoc_loop_buffer_t *buffer) {
+  bool is_shared = buffer->kind == BYOC_LOOP_BUFFER_INPUT
+                       ? buffer->index < 64 && (kernel->overwritten >> buffer->index) & 1
+                       : buffer->kind == BYOC_LOOP_BUFFER_OUTPUT && buffer->index == kernel->input_count;
+  return is_shared && kernel->overwritten != 0 ? "" : "restrict ";
+}
+
 typedef struct helper_t {
   const char *name, *text;
 } helper_t;
@@ -129,8 +136,9 @@ static byoc_status_t emit_kernel(byoc_emitter_t *emitter, const byoc_loop_kernel
     const char *prefix = buffer->kind == BYOC_LOOP_BUFFER_INPUT ? "const " : "";
     for (size_t u = 0; u < uses.count; ++u)
       if (uses.items[u].buffer == buffer)
-        byoc_string_appendf(&body, "  %s%s *restrict %s = (%s%s *)call->tensors[%zu].data;\n", prefix, type,
-                            buffer->name, prefix, type, (size_t)byoc_loop_tensor_index(kernel, (uint32_t)i));
+        byoc_string_appendf(&body, "  %s%s *%s%s = (%s%s *)call->tensors[%zu].data;\n", prefix, type,
+                            byoc_emit_restrict(kernel, buffer), buffer->name, prefix, type,
+                            (size_t)byoc_loop_tensor_index(kernel, (uint32_t)i));
   }
   for (size_t i = 0; i < kernel->symbols.count && status == BYOC_OK; ++i) {
     bool used = false;

@@ -189,7 +189,8 @@ static void emit_field(byoc_emitter_t *emitter, byoc_string_t *out, const byoc_u
   else if (strcmp(form, "value") == 0)
     byoc_string_appendf(out, "%s", name.data);
   else if (pointer)
-    byoc_string_appendf(out, "  %s%s *restrict %s = args->%s;\n", prefix, type, name.data, name.data);
+    byoc_string_appendf(out, "  %s%s *%s%s = args->%s;\n", prefix, type,
+                        byoc_emit_restrict(emitter->kernel, item->buffer), name.data, name.data);
   else
     byoc_string_appendf(out, "  const %s %s = args->%s;\n", type, name.data, name.data);
   if (name.failed) emitter->failed = true;

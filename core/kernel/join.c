@@ -9,9 +9,9 @@
 // Elementwise operators that are looked back through.
 #define LONGEST_EPILOGUE 8
 
-// Values of known shapes, nothing nested, nothing that runs on the host: what the workspace holds as it is.
-static bool is_plain(const byoc_function_t *function) {
+bool byoc_stays_in_workspace(const byoc_function_t *function) {
   const byoc_block_t *body = function->body;
+  if (function != byoc_graph_module_main(function->module)) return false;
   for (size_t i = 0; i < body->parameters.count; ++i)
     if (!byoc_type_is_static(body->parameters.data[i]->type)) return false;
   BYOC_FOR_EACH_NODE(node, body) {
@@ -147,7 +147,6 @@ static byoc_status_t take_parts(byoc_node_t *node, byoc_diag_t *diag) {
 }
 
 byoc_status_t byoc_join_in_place(byoc_function_t *function, byoc_diag_t *diag) {
-  if (function != byoc_graph_module_main(function->module) || !is_plain(function)) return BYOC_OK;
   BYOC_FOR_EACH_NODE_SAFE(node, function->body) {
     if (all_are_parts(node)) BYOC_RETURN_IF_ERROR(take_parts(node, diag));
   }

@@ -6,7 +6,10 @@
 
 #include "core/ir/graph.h"
 
-// Looks at a model's main function of known shapes, in front of fusion; others are left alone. Operators stay what they
+// A model's main function of known shapes, with nothing nested: the host program has all of it in the workspace.
+bool byoc_stays_in_workspace(const byoc_function_t *function);
+
+// Looks at such a function, in front of fusion. Operators stay what they
 // are where a kernel does better: a Concat most of whose operands would be copied, a part whose computation can be
 // fused into that of its readers, and parts that would begin off BYOC_BUFFER_ALIGNMENT.
 byoc_status_t byoc_join_in_place(byoc_function_t *function, byoc_diag_t *diag);

@@ -1,5 +1,6 @@
 #include "core/kernel/lower.h"
 
+#include "core/ir/loop_in_place.h"
 #include "core/kernel/join.h"
 #include "core/kernel/outline.h"
 #include "core/kernel/shapes.h"
@@ -125,13 +126,30 @@ static byoc_status_t prepare_function(byoc_function_t *function, byoc_diag_t *di
   return copied ? expand_function(function, diag) : BYOC_OK;
 }
 
+// A call of a kernel may write its first result over an operand that nobody else reads. False when memory is out.
+static bool mark_in_place(byoc_function_t *function) {
+  BYOC_FOR_EACH_NODE(node, function->body) {
+    if (node->callee == NULL || node->callee->kind != BYOC_FUNCTION_KERNEL) continue;
+    for (uint32_t i = 0; i < node->operand_count && i < 64; ++i) {
+      const byoc_value_t *operand = node->operands[i];
+      if (operand == NULL || operand->kind != BYOC_VALUE_RESULT || operand->uses.count != 1) continue;
+      if (!byoc_loop_may_overwrite(node->callee->kernel, i, 0)) continue;
+      if (!byoc_attributes_set_int(&node->attributes, "result_from_operand", i)) return false;
+      break;
+    }
+  }
+  return true;
+}
+
 static byoc_status_t lower_function(byoc_kernel_table_t *table, byoc_function_t *function, bool fuse,
                                     byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(byoc_shapes_bind(function, diag));
   BYOC_RETURN_IF_ERROR(byoc_shapes_drop_unread(function->body, diag));
   erase_dead(function->body);
-  if (fuse) BYOC_RETURN_IF_ERROR(byoc_join_in_place(function, diag));
-  return lower_block(table, function->body, fuse, diag);
+  bool in_workspace = fuse && byoc_stays_in_workspace(function);
+  if (in_workspace) BYOC_RETURN_IF_ERROR(byoc_join_in_place(function, diag));
+  BYOC_RETURN_IF_ERROR(lower_block(table, function->body, fuse, diag));
+  return in_workspace && !mark_in_place(function) ? byoc_diag_out_of_memory(diag) : BYOC_OK;
 }
 
 byoc_status_t byoc_kernel_lower_module(byoc_graph_module_t *module, const byoc_kernel_options_t *options,
