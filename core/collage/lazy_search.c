@@ -96,25 +96,42 @@ static byoc_status_t keep(const lazy_t *lazy, const byoc_cover_t *cover, byoc_la
   return BYOC_OK;
 }
 
-// What is not known of a cover, of the target of the first such, no more than there seems to be time for.
-static size_t list_unknown(const lazy_t *lazy, const byoc_cover_t *cover, uint32_t *out) {
-  size_t count = 0, most = (size_t)(1 + lazy->measuring->budget_ns / TYPICAL_NS);
-  if (most > BATCH) most = BATCH;
-  for (uint32_t i = 0; i < cover->count && count < most; ++i) {
-    uint32_t candidate = index_of(lazy, cover, i);
-    const byoc_candidate_t *const *all = (const byoc_candidate_t *const *)lazy->prices->problem->candidates.items.data;
-    if (byoc_price_list_knows(lazy->prices, candidate)) continue;
-    if (count == 0 || all[candidate]->target == all[out[0]]->target) out[count++] = candidate;
+// Candidates of one target that are measured together.
+typedef struct batch_t {
+  uint32_t candidates[BATCH];
+  size_t count, most; // no more than there seems to be time for
+} batch_t;
+
+static size_t most_in(const lazy_t *lazy, size_t most) {
+  size_t affordable = (size_t)(1 + lazy->measuring->budget_ns / TYPICAL_NS);
+  return affordable < most ? affordable : most;
+}
+
+static void add_unknown(const lazy_t *lazy, uint32_t candidate, batch_t *batch) {
+  byoc_candidate_t *const *all = lazy->prices->problem->candidates.items.data;
+  if (batch->count == batch->most || byoc_price_list_knows(lazy->prices, candidate)) return;
+  bool is_same = batch->count == 0 || all[candidate]->target == all[batch->candidates[0]]->target;
+  if (is_same) batch->candidates[batch->count++] = candidate;
+}
+
+// What is not known of a cover, of the target of the first such. Where there is room, that target's regions of the
+// rivals are measured along: they will be asked for, and cost little more now.
+static void list_unknown(const lazy_t *lazy, const byoc_cover_t *cover, batch_t *batch) {
+  *batch = (batch_t){.most = most_in(lazy, BATCH)};
+  for (uint32_t i = 0; i < cover->count; ++i) add_unknown(lazy, index_of(lazy, cover, i), batch);
+  size_t count = lazy->prices->problem->candidates.items.count;
+  for (uint32_t i = 0; i < count && batch->count > 0; ++i) {
+    if (byoc_price_list_trusts(lazy->prices, i)) add_unknown(lazy, i, batch);
   }
-  return count;
 }
 
 // All that is not known in a cover.
 static byoc_status_t measure_all(const lazy_t *lazy, const byoc_cover_t *cover) {
-  uint32_t batch[BATCH];
-  size_t count;
-  while (lazy->measuring->budget_ns > 0 && (count = list_unknown(lazy, cover, batch)) > 0) {
-    BYOC_RETURN_IF_ERROR(measure(lazy, batch, count));
+  batch_t batch;
+  while (lazy->measuring->budget_ns > 0) {
+    list_unknown(lazy, cover, &batch);
+    if (batch.count == 0) break;
+    BYOC_RETURN_IF_ERROR(measure(lazy, batch.candidates, batch.count));
   }
   return BYOC_OK;
 }
@@ -145,15 +162,10 @@ static byoc_status_t measure_worst(const lazy_t *lazy, const byoc_cover_t *cover
     gaps[gap_count++] = (gap_t){candidate, lazy->candidates[cover->chosen[i]]->cost_ns - price->bound_ns};
   }
   qsort(gaps, gap_count, sizeof(*gaps), compare_gaps);
-  uint32_t batch[WORST];
-  size_t count = 0, most = (size_t)(1 + lazy->measuring->budget_ns / TYPICAL_NS);
-  byoc_candidate_t *const *all = lazy->prices->problem->candidates.items.data;
-  for (size_t i = 0; i < gap_count && count < WORST && count < most; ++i) {
-    bool is_same = count == 0 || all[gaps[i].candidate]->target == all[batch[0]]->target;
-    if (is_same) batch[count++] = gaps[i].candidate;
-  }
+  batch_t batch = {.most = most_in(lazy, WORST)};
+  for (size_t i = 0; i < gap_count; ++i) add_unknown(lazy, gaps[i].candidate, &batch);
   byoc_free(lazy->allocator, gaps);
-  return count > 0 ? measure(lazy, batch, count) : BYOC_OK;
+  return batch.count > 0 ? measure(lazy, batch.candidates, batch.count) : BYOC_OK;
 }
 
 // ---- by what is expected ----

@@ -257,8 +257,12 @@ void byoc_price_list_trust(byoc_price_list_t *list, uint32_t candidate) {
   list->prices.data[list->price_of[candidate]].is_trusted = true;
 }
 
+bool byoc_price_list_trusts(const byoc_price_list_t *list, uint32_t candidate) {
+  return list->prices.data[list->price_of[candidate]].is_trusted;
+}
+
 static bool may_be_guessed(const byoc_price_list_t *list, const byoc_candidate_t *candidate) {
-  return is_native(list, candidate) || list->prices.data[list->price_of[candidate->index]].is_trusted;
+  return is_native(list, candidate) || byoc_price_list_trusts(list, candidate->index);
 }
 
 void byoc_price_list_set_costs(byoc_price_list_t *list, byoc_price_mode_t mode) {

@@ -52,6 +52,7 @@ byoc_status_t byoc_price_list_measure(byoc_price_list_t *list, const uint32_t *c
 
 // Regions of greedy placement are as good as a backend's author knew, whether there is time to measure them or not.
 void byoc_price_list_trust(byoc_price_list_t *list, uint32_t candidate);
+bool byoc_price_list_trusts(const byoc_price_list_t *list, uint32_t candidate);
 
 typedef enum byoc_price_mode_t {
   BYOC_PRICE_BOUND,    // what is not known costs its bound: the search then finds a lower bound

@@ -229,6 +229,8 @@ static byoc_status_t place(pipeline_t *p, int round) {
   BYOC_RETURN_IF_ERROR(round == 0 && placer->place != NULL
                            ? placer->place(placer->self, p->module, targets, p->diag, placement)
                            : byoc_place_greedy(p->module, targets, p->diag, placement));
+  // Backends see of layout changes what crosses the border of a region.
+  BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("cancel-layouts"), p->module, &p->options->passes, p->diag, NULL));
   return byoc_pass_print_after("place", p->module, &p->options->passes, p->diag);
 }
 

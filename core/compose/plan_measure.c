@@ -16,6 +16,8 @@
 // A backend may tune; a model of the native target alone may take seconds a run.
 #define BUILD_TIMEOUT_MS 600000
 #define RUN_TIMEOUT_MS   300000
+// Beyond the time for measuring: what is nearly done is not thrown away.
+#define GRACE_MS 5000
 // Of one plan's samples.
 #define SAMPLES_NS       INT64_C(1500000000)
 #define LEAST_SAMPLES_NS INT64_C(300000000)
@@ -93,7 +95,9 @@ static void start_build(contest_t *contest, entry_t *entry) {
   self->folder = byoc_arena_format(&contest->arena, "%s/build%zu", contest->folder, entry->plan);
   bool ok = self->output != NULL && self->folder != NULL;
   entry->status = ok ? byoc_make_directories(self->folder, &entry->why) : byoc_diag_out_of_memory(&entry->why);
-  const byoc_child_limits_t limits = {.timeout_ms = BUILD_TIMEOUT_MS};
+  int64_t timeout_ms = contest->budget_ns / 1000000 + GRACE_MS;
+  const byoc_child_limits_t limits = {.timeout_ms =
+                                          timeout_ms < BUILD_TIMEOUT_MS ? (uint32_t)timeout_ms : BUILD_TIMEOUT_MS};
   if (entry->status != BYOC_OK) return;
   entry->status =
       byoc_child_start(&limits, build_body, self, &entry->answer, sizeof(entry->answer), &entry->why, &entry->child);
@@ -115,7 +119,6 @@ static void finish_build(entry_t *entry) {
 static byoc_status_t run(const contest_t *contest, byoc_cost_run_t *self, byoc_diag_t *why,
                          byoc_cost_run_answer_t *answer) {
   self->thread_count = contest->measurer->thread_count;
-  self->budget_ns = SAMPLES_NS;
   self->limit_ns = (int64_t)RUN_TIMEOUT_MS * 1000000 / 2;
   const byoc_child_limits_t limits = {.timeout_ms = RUN_TIMEOUT_MS};
   byoc_status_t status = byoc_child_run(&limits, byoc_cost_run, self, answer, sizeof(*answer), why);
@@ -164,21 +167,21 @@ static void enter_some(contest_t *contest, entry_t *entries, size_t count) {
 // Builds as many as there is time for.
 static size_t enter_all(contest_t *contest, entry_t *entries, size_t count) {
   byoc_progress_t progress;
-  int64_t start_ns = byoc_now_ns(), last_ns = 0;
+  int64_t last_ns = 0;
   size_t entered = 0;
   byoc_progress_begin(&progress, "measuring whole plans:", (int64_t)count);
   while (entered < count) {
-    int64_t elapsed_ns = byoc_now_ns() - start_ns;
     // What the next ones take, and timing two plans.
-    if (entered > 0 && elapsed_ns + last_ns + 2 * LEAST_SAMPLES_NS > contest->budget_ns) break;
+    if (entered > 0 && last_ns + 2 * LEAST_SAMPLES_NS > contest->budget_ns) break;
     byoc_progress_step(&progress, (int64_t)entered, "built");
     size_t now = count - entered < AT_A_TIME ? count - entered : AT_A_TIME;
+    int64_t start_ns = byoc_now_ns();
     enter_some(contest, entries + entered, now);
     entered += now;
-    last_ns = byoc_now_ns() - start_ns - elapsed_ns;
+    last_ns = byoc_now_ns() - start_ns;
+    contest->budget_ns -= last_ns;
   }
   byoc_progress_end(&progress);
-  contest->budget_ns -= byoc_now_ns() - start_ns;
   return entered;
 }
 

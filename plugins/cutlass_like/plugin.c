@@ -2,7 +2,7 @@
 // compiled by the plugin itself into one static library. The parts:
 //   plugin.c    identity, options, rules
 //   match.c     nodes of the graph → problem
-//   plan.c      problem → blocking
+//   plan.c      problem → algorithm and blocking; direct.c and winograd.c know theirs
 //   pack.c      weights in the order in which the code reads them
 //   emit.c      problem and plan → C, by the templates in templates/
 //   tune.c      plans measured, choices cached
@@ -120,7 +120,7 @@ static const byoc_option_t options[] = {
      .default_value = "0",
      .minimum = 0,
      .maximum = 1024,
-     .help = "blockings measured for each distinct shape; 0: choose by rule"},
+     .help = "algorithms and blockings measured for each distinct shape; 0: choose by rule"},
     {.header = BYOC_HEADER(byoc_option_t, 1),
      .name = "tune_seconds",
      .type = BYOC_OPTION_INT,

@@ -30,7 +30,7 @@ static byoc_plan_t read_plan(const char *path) {
 static void test_c10_tables(void **state) {
   (void)state;
   write_vision("vision.onnx");
-  byoc_test_shell(0, "byoc explain vision.onnx --plan=collage --target 'cutlass; dnnl; c'");
+  byoc_test_shell(0, "byoc explain vision.onnx --layout=plain --plan=collage --target 'cutlass; dnnl; c'");
   static const char *const parts[] = {
       "plan of 'vision' by ", "operators regions", "main: 9 nodes",       "node operator", "conv1",
       "f32[1,16,12,12]",      "region target",     "node 0: Conv 'conv1'"};
@@ -39,8 +39,9 @@ static void test_c10_tables(void **state) {
   byoc_test_printed("candidates (* is the one chosen): cost, target, rule, nodes\n    * ");
   byoc_test_printed("plan      sum of its parts measured as a whole\n  this one ");
   byoc_test_printed("\n  greedy ");
-  byoc_test_shell(0, "byoc explain vision.onnx --plan=collage --target 'cutlass; dnnl; c' --all > all.txt; "
-                     "test $(wc -L < all.txt) -le 100 && test $(grep -c '^node [0-9]' all.txt) -eq 9");
+  byoc_test_shell(0,
+                  "byoc explain vision.onnx --layout=plain --plan=collage --target 'cutlass; dnnl; c' --all > all.txt; "
+                  "test $(wc -L < all.txt) -le 100 && test $(grep -c '^node [0-9]' all.txt) -eq 9");
 }
 
 // Long lists are cut, and say how to see them whole.
@@ -59,13 +60,13 @@ static void test_c10_long_lists(void **state) {
 static void test_c10_one_node(void **state) {
   (void)state;
   write_vision("vision.onnx");
-  byoc_test_shell(0, "byoc explain vision.onnx --plan=greedy --target 'cutlass; c' --node pool");
+  byoc_test_shell(0, "byoc explain vision.onnx --layout=plain --plan=greedy --target 'cutlass; c' --node pool");
   assert_ptr_equal(strstr(byoc_test_output(), "node 5: MaxPool 'pool' : f32[1,16,6,6], reads 4\n  placed on c"),
                    byoc_test_output());
   byoc_test_printed("cutlass: none of its rules takes it here");
-  byoc_test_shell(0, "byoc explain vision.onnx --plan=greedy --target 'cutlass; c' --node 5");
+  byoc_test_shell(0, "byoc explain vision.onnx --layout=plain --plan=greedy --target 'cutlass; c' --node 5");
   byoc_test_printed("node 5: MaxPool 'pool'");
-  byoc_test_shell(1, "byoc explain vision.onnx --plan=greedy --target 'cutlass; c' --node poool");
+  byoc_test_shell(1, "byoc explain vision.onnx --layout=plain --plan=greedy --target 'cutlass; c' --node poool");
   byoc_test_printed("the plan has no node 'poool'");
   byoc_test_printed("did you mean 'pool'?");
   byoc_test_shell(1, "byoc explain vision.onnx --plan=greedy --node 9");
@@ -97,10 +98,12 @@ static void test_a23_declines(void **state) {
 static void test_c10_saved_plans(void **state) {
   (void)state;
   write_vision("vision.onnx");
-  byoc_test_shell(0,
-                  "byoc explain vision.onnx --plan=greedy --target 'cutlass; dnnl' --save-plan a.json --json > b.json");
+  byoc_test_shell(0, "byoc explain vision.onnx --layout=plain --plan=greedy --target 'cutlass; dnnl' --save-plan "
+                     "a.json --json > b.json");
   byoc_test_shell(0, "cmp a.json b.json");
-  byoc_test_shell(0, "byoc build vision.onnx -o vision.so --plan=collage --target 'cutlass; dnnl' --save-plan c.json");
+  byoc_test_shell(
+      0,
+      "byoc build vision.onnx -o vision.so --layout=plain --plan=collage --target 'cutlass; dnnl' --save-plan c.json");
   byoc_plan_t explained = read_plan("a.json"), built = read_plan("c.json");
   assert_string_equal(explained.model, "vision");
   assert_int_equal(explained.targets.count, 3);
@@ -255,7 +258,8 @@ static void test_c10_page_in_a_browser(void **state) {
     size_t nodes;
   } rows[] = {{"vision.onnx", 9}, {"odd.byoc", 3}};
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
-    byoc_test_shell(0, "byoc explain %s --plan=greedy --target 'cutlass; dnnl' --html page.html", rows[i].model);
+    byoc_test_shell(0, "byoc explain %s --layout=plain --plan=greedy --target 'cutlass; dnnl' --html page.html",
+                    rows[i].model);
     byoc_test_shell(0, "chromium --headless --no-sandbox --disable-gpu --user-data-dir=\"$PWD/profile\" "
                        "--enable-logging=stderr --dump-dom \"file://$PWD/page.html\" 2> messages.txt > page.dom; "
                        "grep CONSOLE messages.txt; cat page.dom");

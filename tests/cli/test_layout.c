@@ -56,6 +56,29 @@ static void test_layouts_are_part_of_plans(void **state) {
                      "byoc run c.so --random --expect y=y.npy --expect z=z.npy");
 }
 
+// cutlass reads and writes blocks itself, depthwise convolutions included; the last result leaves it plain.
+static void test_cutlass_computes_in_blocks(void **state) {
+  (void)state;
+  static const char module[] =
+      "module {\\n"
+      "  constant @a : f32[32,3,3,3] = splat 0.02\\n"
+      "  constant @d : f32[32,1,3,3] = splat 0.1\\n"
+      "  constant @c : f32[32,32,1,1] = splat 0.03\\n"
+      "  func @main(%%x : f32[1,3,14,14]) -> (%%y : f32[1,32,7,7]) {\\n"
+      "    %%0 = Conv@11(%%x, @a) {pads = [1, 1, 1, 1]} : f32[1,32,14,14]\\n"
+      "    %%1 = Conv@11(%%0, @d) {pads = [1, 1, 1, 1], strides = [2, 2], group = 32} : f32[1,32,7,7]\\n"
+      "    %%2 = Relu@14(%%1) : f32[1,32,7,7]\\n"
+      "    %%y = Conv@11(%%2, @c) : f32[1,32,7,7]\\n"
+      "    return %%y\\n  }\\n}\\n";
+  byoc_test_shell(0, "printf '%s' > depth.byoc", module);
+  byoc_test_shell(0, "byoc build depth.byoc --target 'cutlass; c' --plan greedy --emit ir | grep 'func @cutlass'");
+  byoc_test_printed("-> (f32[1,2,14,14,16])");
+  byoc_test_printed(": f32[1,2,14,14,16]) -> (f32[1,2,7,7,16])");
+  byoc_test_printed(": f32[1,2,7,7,16]) -> (%y : f32[1,32,7,7])");
+  byoc_test_shell(0, "mkdir plain && byoc run depth.byoc --random --target c --output-dir plain && "
+                     "byoc run depth.byoc --random --plan greedy --target 'cutlass; c' --expect y=plain/y.npy");
+}
+
 static void test_targets_without_layouts_see_none(void **state) {
   (void)state;
   static const char *const targets[] = {"c", "cblas; c"};
@@ -73,6 +96,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_layouts_change_no_result),
       cmocka_unit_test(test_layouts_are_part_of_plans),
+      cmocka_unit_test(test_cutlass_computes_in_blocks),
       cmocka_unit_test(test_targets_without_layouts_see_none),
   };
   return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);

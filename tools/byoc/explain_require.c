@@ -71,13 +71,20 @@ static void print_reason(const char *required, const byoc_plan_t *plan, const by
   }
 }
 
+// What the build itself put between the model's operators.
+static bool is_layout_change(const byoc_plan_node_t *node) {
+  return strcmp(node->op, "byoc::ToBlocked") == 0 || strcmp(node->op, "byoc::FromBlocked") == 0;
+}
+
 byoc_status_t byoc_require_placed(const char *required, const byoc_plan_t *plan, byoc_diag_t *diag) {
   byoc_string_t text;
   byoc_string_init(&text, plan->arena.allocator);
   size_t count = 0, total = 0;
   for (size_t b = 0; b < plan->blocks.count; ++b) {
     const byoc_plan_block_t *block = &plan->blocks.data[b];
-    for (uint32_t n = 0; n < block->nodes.count; ++n, ++total) {
+    for (uint32_t n = 0; n < block->nodes.count; ++n) {
+      if (is_layout_change(&block->nodes.data[n])) continue;
+      ++total;
       byoc_plan_home_t home = byoc_plan_home(plan, block, n);
       if (is_required(required, plan->targets.data[home.target])) continue;
       if (count++ >= NAMED_NODES) continue;

@@ -25,7 +25,7 @@ typedef struct byoc_session_options_t {
       {"dim", 0, BYOC_OPT_LIST, &(options).dims, "NAME=VALUE", "give a symbolic dimension its value"},                   \
       {"plan", 0, BYOC_OPT_TEXT, &(options).plan, "PLAN", "collage (least cost), greedy, or a saved plan: FILE.json"},   \
       {"cost", 0, BYOC_OPT_TEXT, &(options).cost, "HOW", "of collage: measure (default) or estimate"},                   \
-      {"cost-budget", 0, BYOC_OPT_NUMBER, &(options).cost_budget_s, "SECONDS", "for measuring (default 60)"},      \
+      {"cost-budget", 0, BYOC_OPT_NUMBER, &(options).cost_budget_s, "SECONDS", "for measuring (default 60)"},            \
       {"layout", 0, BYOC_OPT_TEXT, &(options).layout, "HOW", "between regions: blocked (default) where it pays, plain"}, \
       {"print-after",          0,      BYOC_OPT_TEXT,                                                                    \
        &(options).print_after, "PASS", "print the module after a pass, or after 'all'"},                                 \
