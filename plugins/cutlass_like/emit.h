@@ -20,8 +20,22 @@
   X(winograd_math)                                                                                                     \
   X(winograd)                                                                                                          \
   X(direct_tile)                                                                                                       \
-  X(direct) X(depthwise) X(depthwise_blocked) X(gemm_weights) X(gemm_few_rows) X(gemm) X(attention) X(dot) X(entry)    \
-      X(words) X(words_finish) X(words_conv) X(words_conv_tile) X(words_gemm) X(words_gemm_tile) X(words_entry)
+  X(direct)                                                                                                            \
+  X(depthwise)                                                                                                         \
+  X(depthwise_blocked)                                                                                                 \
+  X(gemm_weights)                                                                                                      \
+  X(gemm_few_rows)                                                                                                     \
+  X(gemm)                                                                                                              \
+  X(attention)                                                                                                         \
+  X(dot)                                                                                                               \
+  X(entry)                                                                                                             \
+  X(words)                                                                                                             \
+  X(words_finish)                                                                                                      \
+  X(words_conv)                                                                                                        \
+  X(words_conv_tile)                                                                                                   \
+  X(words_gemm)                                                                                                        \
+  X(words_gemm_tile)                                                                                                   \
+  X(words_entry)
 
 #define BYOC_CUTLASS_DECLARE(name)                                                                                     \
   extern const unsigned char byoc_embed_cutlass_##name[];                                                              \
