@@ -1,15 +1,15 @@
 // One register tile of a direct convolution: TILE_H x TILE_W pixels of the output by TILE_VECTORS vectors of channels.
 //   TILE_LANES  channels of the last vector that exist
-// `in` is where the first pixel's first tap reads. Each of TAP_BLOCKS x TAPS_H x TAPS_W blocks of terms has STEPS terms.
-// `ahead`: the weights that later tiles read from memory, AHEAD lines of them a block of terms; `next`: floats from this
-// tile's pixels to the next one's.
+// `in` is where the first pixel's first tap reads. Each of TAP_BLOCKS x TAPS_H x TAPS_W blocks of terms has STEPS
+// terms. `ahead`: the weights that later tiles read from memory, AHEAD lines of them a block of terms; `next`: floats
+// from this tile's pixels to the next one's.
 static void TILE_NAME(const float *restrict in, const float *restrict weights, float *out, const float *restrict bias,
                       const float *restrict residual, const float *ahead, int64_t next) {
   vf sum[TILE_H * TILE_W][TILE_VECTORS];
 #define TILE_IN(p) ((p) / TILE_W * PITCH + (p) % TILE_W * PIXEL_STEP)
 #define TILE_OUT(p, j)                                                                                                 \
-  (((p) / TILE_W * OUT_W + (p) % TILE_W) * OUT_LANES + (int64_t)((j) * LANES / OUT_LANES) * OUT_PLANE +               \
-   (j) * LANES % OUT_LANES)
+  (((p) / TILE_W * OUT_W + (p) % TILE_W) * OUT_LANES + (int64_t)((j)*LANES / OUT_LANES) * OUT_PLANE +                  \
+   (j)*LANES % OUT_LANES)
   // Lines of the result are asked for one a term where that goes on, so that they keep no other read waiting.
   enum { PLANES = (TILE_VECTORS * LANES + 15) / 16, SPREAD = TILE_SPREAD && TILE_H == 1 && TILE_W <= STEPS };
   if (!SPREAD && OUT_LANES > 1) {
@@ -82,7 +82,8 @@ static void TILE_NAME(const float *restrict in, const float *restrict weights, f
         const int pixels = TILE_W - x0 < LANES ? TILE_W - x0 : LANES, columns = j == LAST ? TILE_LANES : LANES;
         vf block[LANES];
 #pragma GCC unroll 16
-        for (int i = 0; i < LANES; ++i) block[i] = i < pixels ? sum[i < pixels ? y0 * TILE_W + x0 + i : 0][j] : v_zero();
+        for (int i = 0; i < LANES; ++i)
+          block[i] = i < pixels ? sum[i < pixels ? y0 * TILE_W + x0 + i : 0][j] : v_zero();
         v_transpose(block);
 #pragma GCC unroll 16
         for (int i = 0; i < columns; ++i) {

@@ -1,8 +1,9 @@
 // Convolution 3x3 of stride 1 by Winograd's minimal filtering, EDGE x EDGE outputs at a time. Each square of the output
 // reads a patch of PATCH x PATCH inputs; patches and filters are transformed, multiplied channel by channel at each of
 // PATCH * PATCH points, and the sums are transformed back. Rows of squares are counted through all images: a block is
-// BLOCK_ROWS of them. A block's patches are transformed once for all panels of WEIGHT_PANEL output channels. PASS_PANELS
-// panels are multiplied point by point, then transformed back: several of them where the patches outgrow the cache.
+// BLOCK_ROWS of them. A block's patches are transformed once for all panels of WEIGHT_PANEL output channels.
+// PASS_PANELS panels are multiplied point by point, then transformed back: several of them where the patches outgrow
+// the cache.
 //   IN_LANES 16   the input is blocked, [BATCH][GROUPS * IN / 16][IN_H][IN_W][16]; 1: NCHW
 //   OUT_LANES     the same for output and residual
 // Weights arrive transformed: [GROUPS][pass][POINTS][panel of the pass][IN][WEIGHT_PANEL], zeros where there is no
@@ -114,9 +115,8 @@ static void FN(gather)(float *strip, const float *input, int64_t channels, int64
 
 static void FN(patches)(float *points, const float *input, int64_t channels, int64_t top, int64_t rows, float *strip) {
   FN(gather)(strip, input, channels, top * EDGE, rows * EDGE + 2);
-  for (int64_t s = 0; s < rows * FN(squares_w); ++s, points += PATCH_ROW)
-    FN(patch)
-    (strip + (s / FN(squares_w) * FN(strip_w) + s % FN(squares_w)) * EDGE * LANES, FN(strip_w) * LANES, LANES, points);
+  for (int64_t s = 0; s < rows * FN(squares_w); ++s, points += PATCH_ROW) FN(patch)
+  (strip + (s / FN(squares_w) * FN(strip_w) + s % FN(squares_w)) * EDGE * LANES, FN(strip_w) * LANES, LANES, points);
 }
 #endif
 
@@ -267,8 +267,7 @@ static void FN(block)(const FN(args_t) * args, float *workspace, int64_t group, 
         const float *product = products + (row - begin) * FN(squares_w) * PRODUCT_ROW;
         rows = left < end - row ? left : end - row;
         FN(finish)
-        (args, product + (first - pass) * WEIGHT_PANEL, row / FN(squares_h) * GROUPS + group, first, top, rows,
-         strip);
+        (args, product + (first - pass) * WEIGHT_PANEL, row / FN(squares_h) * GROUPS + group, first, top, rows, strip);
       }
   }
 }
