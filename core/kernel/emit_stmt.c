@@ -119,8 +119,10 @@ static void line(byoc_emitter_t *emitter, int indent, const char *text) {
   byoc_string_append(emitter->out, "\n");
 }
 
-// Local arrays from this size on are aligned to a cache line.
-#define ALIGNED_ELEMENTS 64
+// Local arrays from this size on are aligned to a cache line, smaller ones that hold a vector to the widest vector: gcc
+// 12 may copy to an array of 48 bytes by aligned moves and yet place it on 8 bytes.
+#define LINE_ELEMENTS   64
+#define VECTOR_ELEMENTS 4
 // Unrolled loops beyond this many turns are left to the compiler.
 #define MAX_UNROLL 64
 
@@ -348,14 +350,15 @@ void byoc_emit_stmt(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int i
   case BYOC_LOOP_STORE:
     emit_valued(emitter, stmt, indent);
     return;
-  case BYOC_LOOP_ALLOCATE:
+  case BYOC_LOOP_ALLOCATE: {
     if (!byoc_pointer_map_find(emitter->read, stmt->allocate)) return;
     byoc_string_indent(emitter->out, indent);
-    // Larger ones start on a cache line; small ones are for the compiler to keep in registers.
-    byoc_string_appendf(
-        emitter->out, "%s%s %s[%lld];\n", stmt->allocate->dims[0].constant >= ALIGNED_ELEMENTS ? "_Alignas(64) " : "",
-        byoc_c_value_type(stmt->allocate->dtype), stmt->allocate->name, (long long)stmt->allocate->dims[0].constant);
+    int64_t count = stmt->allocate->dims[0].constant;
+    const char *alignment = count >= LINE_ELEMENTS ? "_Alignas(64) " : count >= VECTOR_ELEMENTS ? "_Alignas(32) " : "";
+    byoc_string_appendf(emitter->out, "%s%s %s[%lld];\n", alignment, byoc_c_value_type(stmt->allocate->dtype),
+                        stmt->allocate->name, (long long)count);
     return;
+  }
   case BYOC_LOOP_COMMENT: {
     byoc_string_indent(emitter->out, indent);
     byoc_string_append(emitter->out, "// ");
