@@ -89,6 +89,8 @@ static void fold_written_out(const lines_t *lines, const byoc_loop_expr_t *colum
   const byoc_pool_t *pool = lines->pool;
   byoc_loop_builder_t *b = pool->b;
   const byoc_loop_expr_t *outer[BYOC_MAX_SPATIAL], *sum = NULL;
+  // NaNs are passed over, the first one too, as where loops begin with the lowest number.
+  if (pool->kind == BYOC_POOL_MAX) sum = neutral(pool);
   const byoc_loop_expr_t *i =
       byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", BYOC_LMUL(b, begin, lines->wide), BYOC_LMUL(b, end, lines->wide));
   for (int64_t tap = 0; tap < lines->outer_taps; ++tap) {
