@@ -3,12 +3,18 @@
 // Operators that are named; composites nest a level or two.
 enum { NAMED_COUNT = 4, MAX_DEPTH = 4 };
 
-static void describe_block(const byoc_block_t *block, int depth, size_t *count, byoc_string_t *out) {
+// Changes of layout, which are said only where there is nothing else to say.
+static bool is_layout_change(const byoc_node_t *node) {
+  return byoc_node_is(node, "byoc", "ToBlocked") || byoc_node_is(node, "byoc", "FromBlocked");
+}
+
+static void describe_block(const byoc_block_t *block, int depth, bool layouts, size_t *count, byoc_string_t *out) {
   BYOC_FOR_EACH_NODE(node, block) {
     if (node->callee != NULL && depth < MAX_DEPTH) {
-      describe_block(node->callee->body, depth + 1, count, out);
+      describe_block(node->callee->body, depth + 1, layouts, count, out);
       continue;
     }
+    if (!layouts && is_layout_change(node)) continue;
     if (*count < NAMED_COUNT) byoc_string_appendf(out, "%s%s", *count > 0 ? "+" : "", node->op ? node->op : "call");
     *count += 1;
   }
@@ -16,6 +22,7 @@ static void describe_block(const byoc_block_t *block, int depth, size_t *count, 
 
 void byoc_function_describe(const byoc_function_t *function, byoc_string_t *out) {
   size_t count = 0;
-  describe_block(function->body, 0, &count, out);
+  describe_block(function->body, 0, false, &count, out);
+  if (count == 0) describe_block(function->body, 0, true, &count, out);
   if (count > NAMED_COUNT) byoc_string_appendf(out, "+... (%zu operators)", count);
 }

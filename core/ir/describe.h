@@ -5,7 +5,8 @@
 #include "core/base/string.h"
 #include "core/ir/graph.h"
 
-// The operators in order, composites looked into: "Conv+Add+Relu"; of many the first and their number:
+// The operators in order, composites looked into, changes of layout left out: "Conv+Add+Relu"; of many the first and
+// their number:
 // "Conv+Relu+MaxPool+... (123 operators)".
 void byoc_function_describe(const byoc_function_t *function, byoc_string_t *out);
 

@@ -89,7 +89,9 @@ static byoc_status_t replace_by_call(outliner_t *o, byoc_node_t *const *nodes, s
   byoc_node_t *call =
       byoc_node_create_call(o->block, last->next, o->made, o->operands.data, (uint32_t)o->operands.count);
   if (call == NULL) return byoc_diag_out_of_memory(o->diag);
-  call->name = nodes[0]->name; // the model's, in the module's memory
+  for (size_t i = 0; i < node_count && call->name[0] == '\0'; ++i) {
+    call->name = nodes[i]->name; // the model's, in the module's memory
+  }
   for (size_t r = 0; r < o->results.count; ++r) {
     byoc_value_t *old = o->results.data[r], *result = call->results[r];
     result->type = old->type;
