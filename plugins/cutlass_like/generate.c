@@ -1,5 +1,6 @@
 #include "generate.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -357,9 +358,9 @@ static int32_t tune_units(generation_t *generation, byoc_cutlass_state_t *state)
   for (size_t i = 0; status == BYOC_OK && options->tune_trials > 0 && i < generation->unit_count; ++i) {
     if (generation->units[i].plan.form == BYOC_CUTLASS_FORM_WORDS) continue; // one plan each
     int64_t start = byoc_cutlass_clock_us();
-    double left = options->tune_seconds - (double)atomic_load(&state->tuned_us) * 1e-6, seconds = 0;
+    double left = options->tune_seconds - (double)atomic_load(&state->tuned_us) * 1e-6, seconds = INFINITY;
     size_t units = generation->unit_count - i < LEAST_SHAPES ? LEAST_SHAPES : generation->unit_count - i;
-    if (options->tune_seconds > 0) seconds = left > 1e-3 * (double)units ? left / (double)units : 1e-3;
+    if (options->tune_seconds > 0) seconds = left / (double)units;
     host->codegen->progress(generation->codegen, "tuning", i, generation->unit_count);
     status = byoc_cutlass_tune(host, generation->codegen, options, seconds, &generation->units[i]);
     atomic_fetch_add(&state->tuned_us, byoc_cutlass_clock_us() - start);

@@ -54,9 +54,9 @@ bool byoc_cutlass_words_constants(const byoc_cutlass_match_t *match, const byoc_
 
 void byoc_cutlass_flags_init(byoc_cutlass_flags_t *flags, const byoc_cutlass_options_t *options);
 
-// Chooses unit->plan by measuring: at most options->tune_trials candidates, and none after `seconds`, but where that is
-// 0; a choice made before comes from the cache. A candidate that does not compile, fails or hangs is skipped; the
-// default stands where none is better.
+// Chooses unit->plan by measuring: at most options->tune_trials candidates, no more of them after `seconds` (INFINITY:
+// no limit; 0 or less: none at all); a choice made before comes from the cache. A candidate that does not compile,
+// fails or hangs is skipped; the default stands where none is better.
 int32_t byoc_cutlass_tune(const byoc_host_t *host, byoc_codegen_t *codegen, const byoc_cutlass_options_t *options,
                           double seconds, byoc_cutlass_unit_t *unit);
 

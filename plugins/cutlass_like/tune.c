@@ -173,6 +173,10 @@ int32_t byoc_cutlass_tune(const byoc_host_t *host, byoc_codegen_t *codegen, cons
     free(plans);
     return BYOC_OK;
   }
+  if (seconds <= 0) { // the rule stands
+    free(plans);
+    return BYOC_OK;
+  }
   // The default counts as the first trial.
   size_t trials = count < (size_t)options->tune_trials ? count : (size_t)options->tune_trials;
   double best = 0, first = 0;
@@ -180,7 +184,7 @@ int32_t byoc_cutlass_tune(const byoc_host_t *host, byoc_codegen_t *codegen, cons
   int64_t begin = byoc_cutlass_clock_us();
   for (size_t start = 0; start < trials; start += CANDIDATES_PER_SOURCE) {
     if (start > 0 && best == 0) break; // nothing of the first lot could be measured: nothing will be
-    if (start > 0 && seconds > 0 && (double)(byoc_cutlass_clock_us() - begin) * 1e-6 >= seconds) break;
+    if (start > 0 && (double)(byoc_cutlass_clock_us() - begin) * 1e-6 >= seconds) break;
     size_t group = trials - start < CANDIDATES_PER_SOURCE ? trials - start : CANDIDATES_PER_SOURCE;
     const void *object = NULL;
     uint64_t size = 0;
