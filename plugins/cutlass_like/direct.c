@@ -3,8 +3,9 @@
 
 #include "plan.h"
 
-// Channels and pixels of a block that the second-level cache holds beside the weights.
-enum { BLOCK_BYTES = 448 * 1024 };
+// Channels and pixels of a block that the second-level cache holds beside the weights; a panel of weights that leaves
+// room for the next one there.
+enum { BLOCK_BYTES = 448 * 1024, PANEL_BYTES = 512 * 1024 };
 
 bool byoc_cutlass_direct_fits(const byoc_cutlass_problem_t *problem) {
   const byoc_cutlass_conv_t *conv = &problem->conv;
@@ -146,9 +147,12 @@ void byoc_cutlass_direct_plan_vectors(const byoc_cutlass_problem_t *problem, int
 
 void byoc_cutlass_direct_plan(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t *plan) {
   int32_t lanes = byoc_cutlass_isa_lanes(plan->isa);
-  int64_t vectors = byoc_cutlass_ceil_div(problem->conv.out, lanes);
+  const byoc_cutlass_conv_t *conv = &problem->conv;
+  int64_t vectors = byoc_cutlass_ceil_div(conv->out, lanes);
   int32_t wanted = vectors >= 2 ? 2 : 1;
   if (lanes < 8 && vectors % 4 == 0) wanted = 4;
   if (lanes == 16 && vectors % 2 && vectors % 3 == 0) wanted = 3;
+  int64_t vector_bytes = conv->in * conv->kernel_h * conv->kernel_w * lanes * (int64_t)sizeof(float);
+  if (wanted == 2 && wanted * vector_bytes > PANEL_BYTES) wanted = 1; // by more pixels
   byoc_cutlass_direct_plan_vectors(problem, wanted, plan);
 }
