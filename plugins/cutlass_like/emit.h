@@ -27,6 +27,7 @@
   X(gemm_few_rows)                                                                                                     \
   X(gemm)                                                                                                              \
   X(attention)                                                                                                         \
+  X(panel_shares)                                                                                                      \
   X(dot)                                                                                                               \
   X(entry)                                                                                                             \
   X(words)                                                                                                             \

@@ -90,4 +90,5 @@ void byoc_cutlass_emit_conv(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
                                   .partial_tile = plan->transposed};
   byoc_cutlass_emit_tiles(text, names, &tiling);
   BYOC_CUTLASS_ADD_TEMPLATE(text, conv);
+  BYOC_CUTLASS_ADD_TEMPLATE(text, panel_shares);
 }

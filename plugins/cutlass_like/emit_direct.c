@@ -85,4 +85,5 @@ void byoc_cutlass_emit_direct(byoc_cutlass_text_t *text, byoc_cutlass_names_t *n
   emit_tiles(text, names, problem, plan, &d);
   byoc_cutlass_text_add(text, "\n");
   BYOC_CUTLASS_ADD_TEMPLATE(text, direct);
+  BYOC_CUTLASS_ADD_TEMPLATE(text, panel_shares);
 }

@@ -85,4 +85,5 @@ void byoc_cutlass_emit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
     byoc_cutlass_define(text, names, "B_COLUMN", gemm->transpose_b ? gemm->k : 1);
     BYOC_CUTLASS_ADD_TEMPLATE(text, gemm);
   }
+  BYOC_CUTLASS_ADD_TEMPLATE(text, panel_shares);
 }

@@ -72,4 +72,5 @@ void byoc_cutlass_emit_winograd(byoc_cutlass_text_t *text, byoc_cutlass_names_t 
   byoc_cutlass_emit_epilogue(text, names, &problem->epilogue,
                              problem->conv.out_blocked ? "BIAS_OF_COLUMN" : "BIAS_OF_ROW");
   BYOC_CUTLASS_ADD_TEMPLATE(text, winograd);
+  BYOC_CUTLASS_ADD_TEMPLATE(text, panel_shares);
 }

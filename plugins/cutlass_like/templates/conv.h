@@ -13,6 +13,7 @@ enum {
   FN(blocks) = (FN(pixel_panels) + BLOCK_PANELS - 1) / BLOCK_PANELS,
   // One unit of work: one panel of weights over one block of pixels.
   FN(items) = BATCH * GROUPS * FN(blocks) * FN(weight_panels),
+  FN(run) = FN(weight_panels), // items of one block
 };
 
 typedef struct FN(args_t) {
@@ -143,22 +144,6 @@ static void FN(block)(const FN(args_t) * args, float *workspace, int64_t image, 
               HAS_BIAS ? args->bias + group * OUT + channel : NULL, HAS_RESIDUAL ? args->residual + at : NULL, ahead,
               ahead_step);
       }
-    }
-  }
-}
-
-static void FN(share)(void *argument, int64_t begin, int64_t end, int32_t worker) {
-  const FN(args_t) *args = argument;
-  (void)worker;
-  for (int64_t share = begin; share < end; ++share) {
-    int64_t item = FN(items) * share / args->shares;
-    const int64_t stop = FN(items) * (share + 1) / args->shares;
-    while (item < stop) { // as many weight panels as there are left in this block
-      int64_t first = item % FN(weight_panels);
-      int64_t last = FN(weight_panels) - first < stop - item ? FN(weight_panels) : first + stop - item;
-      int64_t block = item / FN(weight_panels);
-      FN(block)(args, args->workspace + share * SLOT_FLOATS, block / FN(blocks), block % FN(blocks), first, last);
-      item += last - first;
     }
   }
 }

@@ -15,6 +15,7 @@ enum {
   FN(terms) = TAP_BLOCKS * TAPS_H * TAPS_W * STEPS,
   // One unit of work: one panel of weights over one block of pixels.
   FN(items) = BATCH * GROUPS * FN(blocks) * FN(panels),
+  FN(run) = FN(panels), // items of one block
 };
 
 typedef struct FN(args_t) {
@@ -92,21 +93,5 @@ static void FN(block)(const FN(args_t) * args, float *strip, int64_t image, int6
         TILES(source + at, weights, args->output + to, bias, HAS_RESIDUAL ? args->residual + to : NULL, ahead, next);
         ahead += TAP_BLOCKS * TAPS_H * TAPS_W * AHEAD * 16;
       }
-  }
-}
-
-static void FN(share)(void *argument, int64_t begin, int64_t end, int32_t worker) {
-  const FN(args_t) *args = argument;
-  (void)worker;
-  for (int64_t share = begin; share < end; ++share) {
-    int64_t item = FN(items) * share / args->shares;
-    const int64_t stop = FN(items) * (share + 1) / args->shares;
-    while (item < stop) { // as many panels as there are left in this block
-      int64_t first = item % FN(panels);
-      int64_t last = FN(panels) - first < stop - item ? FN(panels) : first + stop - item;
-      int64_t block = item / FN(panels);
-      FN(block)(args, args->workspace + share * SLOT_FLOATS, block / FN(blocks), block % FN(blocks), first, last);
-      item += last - first;
-    }
   }
 }

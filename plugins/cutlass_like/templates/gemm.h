@@ -6,6 +6,7 @@ enum {
   FN(blocks) = (FN(column_panels) + BLOCK_PANELS - 1) / BLOCK_PANELS,
   // One unit of work: one panel of rows over one block of columns.
   FN(items) = BATCH * FN(blocks) * FN(row_panels),
+  FN(run) = FN(row_panels), // items of one block
 };
 
 typedef struct FN(args_t) {
@@ -66,22 +67,6 @@ static void FN(block)(const FN(args_t) * args, float *workspace, int64_t batch, 
               args->output + at, HAS_BIAS ? args->bias + column : NULL, HAS_RESIDUAL ? args->residual + at : NULL, NULL,
               0);
       }
-    }
-  }
-}
-
-static void FN(share)(void *argument, int64_t begin, int64_t end, int32_t worker) {
-  const FN(args_t) *args = argument;
-  (void)worker;
-  for (int64_t share = begin; share < end; ++share) {
-    int64_t item = FN(items) * share / args->shares;
-    const int64_t stop = FN(items) * (share + 1) / args->shares;
-    while (item < stop) { // as many row panels as there are left in this block
-      int64_t first = item % FN(row_panels);
-      int64_t last = FN(row_panels) - first < stop - item ? FN(row_panels) : first + stop - item;
-      int64_t block = item / FN(row_panels);
-      FN(block)(args, args->workspace + share * SLOT_FLOATS, block / FN(blocks), block % FN(blocks), first, last);
-      item += last - first;
     }
   }
 }

@@ -17,6 +17,7 @@ enum {
   FN(strip_w) = FN(squares_w) * EDGE + 2,
   // One unit of work: one panel of weights over one block.
   FN(items) = GROUPS * FN(blocks) * FN(panels),
+  FN(run) = FN(panels), // items of one block
 };
 
 typedef struct FN(args_t) {
@@ -269,21 +270,5 @@ static void FN(block)(const FN(args_t) * args, float *workspace, int64_t group, 
         FN(finish)
         (args, product + (first - pass) * WEIGHT_PANEL, row / FN(squares_h) * GROUPS + group, first, top, rows, strip);
       }
-  }
-}
-
-static void FN(share)(void *argument, int64_t begin, int64_t end, int32_t worker) {
-  const FN(args_t) *args = argument;
-  (void)worker;
-  for (int64_t share = begin; share < end; ++share) {
-    int64_t item = FN(items) * share / args->shares;
-    const int64_t stop = FN(items) * (share + 1) / args->shares;
-    while (item < stop) { // as many weight panels as there are left in this block
-      int64_t first = item % FN(panels);
-      int64_t last = FN(panels) - first < stop - item ? FN(panels) : first + stop - item;
-      int64_t block = item / FN(panels);
-      FN(block)(args, args->workspace + share * SLOT_FLOATS, block / FN(blocks), block % FN(blocks), first, last);
-      item += last - first;
-    }
   }
 }

@@ -1,0 +1,16 @@
+// The work of a share, where blocks are made of panels: FN(items) panels in all, FN(run) of them in each block, shared
+// out evenly. A share takes as many panels of a block at once as there are left for it.
+static void FN(share)(void *argument, int64_t begin, int64_t end, int32_t worker) {
+  const FN(args_t) *args = argument;
+  (void)worker;
+  for (int64_t share = begin; share < end; ++share) {
+    int64_t item = FN(items) * share / args->shares;
+    const int64_t stop = FN(items) * (share + 1) / args->shares;
+    while (item < stop) {
+      const int64_t first = item % FN(run), block = item / FN(run);
+      const int64_t last = FN(run) - first < stop - item ? FN(run) : first + stop - item;
+      FN(block)(args, args->workspace + share * SLOT_FLOATS, block / FN(blocks), block % FN(blocks), first, last);
+      item += last - first;
+    }
+  }
+}
