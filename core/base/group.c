@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/base/interrupt.h"
+
 // Held from before a process is started until it is in the table, and for ever once byoc_groups_end was called.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pid_t leaders[256]; // 0 where free; more at once are started without being remembered
@@ -46,7 +48,8 @@ static void lead(pid_t parent) {
 }
 
 pid_t byoc_group_fork(void) {
-  pthread_mutex_lock(&lock);
+  sigset_t mask;
+  byoc_interrupt_lock(&lock, &mask);
   pid_t parent = getpid(), pid = fork();
   if (pid == 0) {
     lead(parent);
@@ -57,18 +60,19 @@ pid_t byoc_group_fork(void) {
     (void)setpgid(pid, pid); // both sides do it, whoever comes first
     remember(pid);
   }
-  pthread_mutex_unlock(&lock);
+  byoc_interrupt_unlock(&lock, &mask);
   errno = error;
   return pid;
 }
 
 int byoc_group_spawn(int (*spawn)(void *argument, bool lead, pid_t *out_pid), void *argument, pid_t *out_pid,
                      bool *out_leads) {
-  pthread_mutex_lock(&lock);
+  sigset_t mask;
+  byoc_interrupt_lock(&lock, &mask);
   *out_leads = !inside;
   int error = spawn(argument, *out_leads, out_pid);
   if (error == 0 && *out_leads) remember(*out_pid);
-  pthread_mutex_unlock(&lock);
+  byoc_interrupt_unlock(&lock, &mask);
   return error;
 }
 
@@ -77,15 +81,16 @@ void byoc_group_kill(pid_t leader) {
 }
 
 void byoc_group_forget(pid_t leader) {
-  pthread_mutex_lock(&lock);
+  sigset_t mask;
+  byoc_interrupt_lock(&lock, &mask);
   for (size_t i = 0; i < sizeof(leaders) / sizeof(leaders[0]); i++) {
     if (leaders[i] == leader) leaders[i] = 0;
   }
-  pthread_mutex_unlock(&lock);
+  byoc_interrupt_unlock(&lock, &mask);
 }
 
 void byoc_groups_end(void) {
-  pthread_mutex_lock(&lock);
+  byoc_interrupt_seize(&lock);
   const size_t count = sizeof(leaders) / sizeof(leaders[0]);
   for (size_t i = 0; i < count; i++) {
     if (leaders[i] != 0) byoc_group_kill(leaders[i]);

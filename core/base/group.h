@@ -17,8 +17,8 @@ int byoc_group_spawn(int (*spawn)(void *argument, bool lead, pid_t *out_pid), vo
                      bool *out_leads);
 void byoc_group_kill(pid_t leader);
 void byoc_group_forget(pid_t leader);
-// Kills every group and waits for its end, a second at most. Afterwards the other calls never return: nothing is
-// started any more, and nobody takes a process that was killed here for one that failed.
+// For the handler of a signal. Kills every group and waits for its end, a second at most. Afterwards the other calls
+// never return: nothing is started any more, and nobody takes a process that was killed here for one that failed.
 void byoc_groups_end(void);
 
 #endif // BYOC_CORE_BASE_GROUP_H_

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/base/file.h"
+#include "core/base/interrupt.h"
 
 // A child after fork inherits the list but must not remove what is on it.
 typedef struct temporary_t temporary_t;
@@ -33,7 +34,8 @@ int byoc_temporary_make(int (*make)(void *argument), void *argument, const char 
     return -1;
   }
   temporary->owner = getpid();
-  pthread_mutex_lock(&lock); // around the making too: nobody ends the list between the two
+  sigset_t mask;
+  byoc_interrupt_lock(&lock, &mask); // around the making too: nobody ends the list between the two
   int made = make(argument);
   int error = errno;
   if (made >= 0) {
@@ -43,13 +45,14 @@ int byoc_temporary_make(int (*make)(void *argument), void *argument, const char 
   } else {
     free(temporary);
   }
-  pthread_mutex_unlock(&lock);
+  byoc_interrupt_unlock(&lock, &mask);
   errno = error;
   return made;
 }
 
 void byoc_temporary_forget(const char *path) {
-  pthread_mutex_lock(&lock);
+  sigset_t mask;
+  byoc_interrupt_lock(&lock, &mask);
   for (temporary_t **link = &temporaries; *link != NULL; link = &(*link)->next) {
     if (strcmp((*link)->path, path) != 0) continue;
     temporary_t *found = *link;
@@ -57,28 +60,28 @@ void byoc_temporary_forget(const char *path) {
     free(found);
     break;
   }
-  pthread_mutex_unlock(&lock);
+  byoc_interrupt_unlock(&lock, &mask);
 }
 
-static void remove_list(temporary_t *list) {
-  while (list != NULL) {
-    temporary_t *next = list->next;
+static void remove_list(const temporary_t *list) {
+  for (; list != NULL; list = list->next) {
     if (list->owner == getpid()) (void)byoc_remove_entry(list->path);
-    free(list);
-    list = next;
   }
 }
 
 void byoc_remove_temporaries(void) {
-  pthread_mutex_lock(&lock);
-  temporary_t *list = temporaries;
-  temporaries = NULL;
-  pthread_mutex_unlock(&lock);
-  remove_list(list);
+  sigset_t mask;
+  byoc_interrupt_lock(&lock, &mask); // a signal waits until they are gone
+  remove_list(temporaries);
+  while (temporaries != NULL) {
+    temporary_t *next = temporaries->next;
+    free(temporaries);
+    temporaries = next;
+  }
+  byoc_interrupt_unlock(&lock, &mask);
 }
 
 void byoc_temporaries_end(void) {
-  pthread_mutex_lock(&lock);
+  byoc_interrupt_seize(&lock);
   remove_list(temporaries);
-  temporaries = NULL;
 }
