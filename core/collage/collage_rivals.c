@@ -4,6 +4,7 @@
 
 #include "core/base/log.h"
 #include "core/collage/rules.h"
+#include "core/pass/layouts.h"
 
 static byoc_status_t add_rival(byoc_collage_t *c, const char *name, const byoc_target_t *target) {
   byoc_collage_rival_t *rival = &c->rivals[c->rival_count];
@@ -24,9 +25,11 @@ byoc_status_t byoc_collage_make_rivals(byoc_collage_t *c) {
   if (c->rivals == NULL) return byoc_diag_out_of_memory(c->diag);
   bool is_plain = c->plain == NULL;
   BYOC_RETURN_IF_ERROR(add_rival(c, is_plain ? "greedy" : "greedy, blocked", NULL));
-  for (size_t t = 0; t < backends && backends > 1 && is_plain; ++t) {
-    const byoc_target_t *target = targets->targets.data[t];
-    const char *name = byoc_arena_format(&c->arena, "%s;%s", target->kind->name, native);
+  for (size_t t = 0; t < backends && backends > 1; ++t) {
+    byoc_target_t *target = targets->targets.data[t];
+    const byoc_target_list_t alone = {.targets = {.data = &target, .count = 1}};
+    if (!is_plain && !byoc_targets_take_layouts(&alone)) continue; // it would be the plain one again
+    const char *name = byoc_arena_format(&c->arena, "%s;%s%s", target->kind->name, native, is_plain ? "" : ", blocked");
     BYOC_RETURN_IF_ERROR(add_rival(c, name, target));
   }
   return add_rival(c, is_plain ? "collage" : "collage, blocked", NULL);
