@@ -8,7 +8,7 @@
 // Models that take less are not worth timing plan by plan.
 #define WHOLE_NS_AT_LEAST 20000.0
 // Nor are backends alone whose parts, all measured, take this much more than may be expected of the best plan.
-#define WHOLE_RATIO_AT_MOST 1.5
+#define WHOLE_RATIO_AT_MOST 2.0
 // Plans nearer than this are as good as equal.
 #define EQUAL_RATIO 1.01
 

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -13,24 +14,18 @@
 #include "core/base/hash.h"
 #include "core/base/log.h"
 #include "core/compose/object_cache.h"
+#include "core/compose/preamble.h"
 #include "core/compose/tool.h"
 
 // Changes with anything below that changes what a compilation means.
-#define CACHE_FORMAT "byoc object 1"
+#define CACHE_FORMAT "byoc object 2"
 
 // Before the job's own flags, which may overrule them. Contraction of a * b + c is allowed (gnu11's default).
 static const char *const flags_before[] = {"-std=gnu11", "-w", "-fdiagnostics-color=never", "-I", "include"};
 // After them. The folder's own name must not reach the object.
-static const char *const flags_after[] = {"-fPIC",
-                                          "-fvisibility=hidden",
-                                          "-ffunction-sections",
-                                          "-fdata-sections",
-                                          "-fno-lto",
-                                          "-g0",
-                                          "-c",
-                                          "source.c",
-                                          "-o",
-                                          "source.o"};
+static const char *const flags_after[] = {
+    "-fPIC", "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections", "-fno-lto", "-g0",
+};
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -53,7 +48,9 @@ static void hash_processor(byoc_hasher_t *hasher) {
 #endif
 }
 
-static byoc_content_hash_t job_key(const byoc_compile_job_t *job, const char *compiler, const char *version) {
+// Of what compiling `source` gives: an object, or without one the precompiled preamble.
+static byoc_content_hash_t job_key(const byoc_compile_job_t *job, const char *compiler, const char *version,
+                                   const char *source) {
   byoc_hasher_t hasher;
   byoc_hasher_init(&hasher);
   byoc_hasher_update_text(&hasher, CACHE_FORMAT);
@@ -72,16 +69,63 @@ static byoc_content_hash_t job_key(const byoc_compile_job_t *job, const char *co
     byoc_hasher_update_text(&hasher, header.path);
     byoc_hasher_update(&hasher, header.data, header.size_bytes);
   }
-  byoc_hasher_update_text(&hasher, job->source);
+  byoc_hasher_update_text(&hasher, job->preamble != NULL ? job->preamble : "");
+  byoc_hasher_update_text(&hasher, source);
   return byoc_hasher_finish(&hasher);
 }
 
-// Runs the compiler in a folder of its own; `folder` is ours and empty.
-static byoc_status_t compile_in(const byoc_compile_job_t *job, const char *compiler, const char *folder,
-                                byoc_diag_t *diag, void **out_object, size_t *out_size_bytes) {
-  byoc_allocator_t allocator = byoc_allocator_system();
+void byoc_command_add_compilation(byoc_command_t *command, const byoc_compile_job_t *job) {
+  for (size_t i = 0; i < COUNT_OF(flags_before); i++) byoc_command_add(command, flags_before[i]);
+  for (size_t i = 0; i < job->flag_count; i++) byoc_command_add(command, job->flags[i]);
+  for (size_t i = 0; i < COUNT_OF(flags_after); i++) byoc_command_add(command, flags_after[i]);
+}
+
+// Compiles source.c in `folder` to source.o, with the precompiled header at `preamble` where it is not NULL.
+static byoc_status_t run_compiler(const byoc_compile_job_t *job, const char *compiler, const char *folder,
+                                  const char *preamble, byoc_diag_t *diag) {
   byoc_command_t command;
-  byoc_command_init(&command, compiler, allocator);
+  byoc_command_init(&command, compiler, byoc_allocator_system());
+  byoc_command_add_compilation(&command, job);
+  byoc_command_addf(&command, "-ffile-prefix-map=%s=.", folder);
+  if (preamble != NULL) byoc_command_add(&command, "-include");
+  if (preamble != NULL) byoc_command_add(&command, preamble);
+  const char *const files[] = {"-c", "source.c", "-o", "source.o"};
+  for (size_t i = 0; i < COUNT_OF(files); i++) byoc_command_add(&command, files[i]);
+  char what[256];
+  snprintf(what, sizeof(what), "compiling '%s' with %s", job->name, compiler);
+  byoc_status_t status = byoc_command_run(&command, what, folder, folder, diag);
+  byoc_command_deinit(&command);
+  return status;
+}
+
+// The source names its preamble itself: precompiled, that costs nothing, and without it the source compiles as well.
+static byoc_status_t write_source(const byoc_compile_job_t *job, const char *path, byoc_diag_t *diag) {
+  const char *preamble = job->preamble != NULL ? job->preamble : "";
+  const byoc_bytes_t parts[] = {{preamble, strlen(preamble)}, {job->source, strlen(job->source)}};
+  return byoc_file_write_parts(path, parts, COUNT_OF(parts), diag);
+}
+
+static byoc_status_t compile_source(const byoc_compile_job_t *job, const char *compiler, const char *version,
+                                    const char *folder, byoc_diag_t *diag) {
+  byoc_allocator_t allocator = byoc_allocator_system();
+  char *preamble = NULL;
+  if (job->preamble != NULL) {
+    preamble = byoc_preamble_get(job, compiler, job_key(job, compiler, version, ""), allocator);
+  }
+  byoc_status_t status = run_compiler(job, compiler, folder, preamble, diag);
+  if (status == BYOC_TOOL && preamble != NULL) { // a damaged one?
+    byoc_diag_clear(diag);
+    status = run_compiler(job, compiler, folder, NULL, diag);
+    if (status == BYOC_OK) byoc_preamble_drop(preamble);
+  }
+  byoc_free(allocator, preamble);
+  return status;
+}
+
+// Runs the compiler in a folder of its own; `folder` is ours and empty.
+static byoc_status_t compile_in(const byoc_compile_job_t *job, const char *compiler, const char *version,
+                                const char *folder, byoc_diag_t *diag, void **out_object, size_t *out_size_bytes) {
+  byoc_allocator_t allocator = byoc_allocator_system();
   char *include = byoc_path_join(allocator, folder, "include");
   char *source = byoc_path_join(allocator, folder, "source.c");
   char *object = byoc_path_join(allocator, folder, "source.o");
@@ -89,22 +133,13 @@ static byoc_status_t compile_in(const byoc_compile_job_t *job, const char *compi
   byoc_status_t status = BYOC_OK;
   if (include == NULL || source == NULL || object == NULL) status = byoc_diag_out_of_memory(diag);
   if (status == BYOC_OK) status = byoc_embedded_headers_write(include, diag);
-  if (status == BYOC_OK) status = byoc_file_write(source, job->source, strlen(job->source), diag);
-  if (status == BYOC_OK) {
-    for (size_t i = 0; i < COUNT_OF(flags_before); i++) byoc_command_add(&command, flags_before[i]);
-    for (size_t i = 0; i < job->flag_count; i++) byoc_command_add(&command, job->flags[i]);
-    byoc_command_addf(&command, "-ffile-prefix-map=%s=.", folder);
-    for (size_t i = 0; i < COUNT_OF(flags_after); i++) byoc_command_add(&command, flags_after[i]);
-    char what[256];
-    snprintf(what, sizeof(what), "compiling '%s' with %s", job->name, compiler);
-    status = byoc_command_run(&command, what, folder, folder, diag);
-  }
+  if (status == BYOC_OK) status = write_source(job, source, diag);
+  if (status == BYOC_OK) status = compile_source(job, compiler, version, folder, diag);
   if (status == BYOC_OK) status = byoc_file_read(object, allocator, diag, &data, out_size_bytes);
   *out_object = data;
   byoc_free(allocator, include);
   byoc_free(allocator, source);
   byoc_free(allocator, object);
-  byoc_command_deinit(&command);
   return status;
 }
 
@@ -117,7 +152,7 @@ static byoc_status_t compile_one(const byoc_compile_job_t *job, byoc_diag_t *dia
   const char *compiler = NULL, *version = NULL;
   BYOC_RETURN_IF_ERROR_IN(diag, byoc_compiler_find(job->compiler, diag, &compiler), "compiling '%s'", job->name);
   BYOC_RETURN_IF_ERROR_IN(diag, byoc_compiler_version(compiler, diag, &version), "compiling '%s'", job->name);
-  byoc_content_hash_t key = job_key(job, compiler, version);
+  byoc_content_hash_t key = job_key(job, compiler, version, job->source);
   bool cacheable = key.low != 0 || key.high != 0; // zero: hashing ran out of memory
   if (cacheable && byoc_object_cache_get(key, allocator, out_object, out_size_bytes)) {
     byoc_log(BYOC_LOG_DEBUG, "'%s' comes from the compile cache", job->name);
@@ -126,7 +161,7 @@ static byoc_status_t compile_one(const byoc_compile_job_t *job, byoc_diag_t *dia
   char *folder = NULL;
   BYOC_RETURN_IF_ERROR(byoc_make_temporary_directory("byoc-compile", allocator, diag, &folder));
   int64_t start_ns = byoc_now_ns();
-  byoc_status_t status = compile_in(job, compiler, folder, diag, out_object, out_size_bytes);
+  byoc_status_t status = compile_in(job, compiler, version, folder, diag, out_object, out_size_bytes);
   if (status == BYOC_OK) {
     byoc_log(BYOC_LOG_DEBUG, "compiled '%s' in %.2f s", job->name, (double)(byoc_now_ns() - start_ns) / 1e9);
     if (cacheable) byoc_object_cache_put(key, *out_object, *out_size_bytes);
@@ -183,6 +218,7 @@ static void *compile_batch(void *self) {
 byoc_status_t byoc_compile_all(const byoc_compile_job_t *jobs, size_t job_count, int32_t parallel,
                                byoc_allocator_t allocator, byoc_diag_t *diag, byoc_bytes_t *out_objects) {
   for (size_t i = 0; i < job_count; i++) out_objects[i] = (byoc_bytes_t){0};
+  if (parallel == 0) parallel = (int32_t)sysconf(_SC_NPROCESSORS_ONLN);
   batch_t batch = {.jobs = jobs, .count = job_count};
   batch.outcomes = calloc(job_count + 1, sizeof(*batch.outcomes));
   if (batch.outcomes == NULL) return byoc_diag_out_of_memory(diag);

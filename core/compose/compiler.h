@@ -9,6 +9,7 @@
 typedef struct byoc_compile_job_t {
   const char *name;     // for messages
   const char *source;   // NUL-terminated; may include "byoc/call.h" and the other artifact headers
+  const char *preamble; // goes before the source, precompiled: "#include <immintrin.h>\n"; NULL: none
   const char *compiler; // NULL: byoc_compiler_default()
   const char *const *flags;
   size_t flag_count;
@@ -23,7 +24,7 @@ byoc_status_t byoc_compiler_version(const char *compiler, byoc_diag_t *diag, con
 // Thread-safe.
 byoc_status_t byoc_compile(const byoc_compile_job_t *job, byoc_allocator_t allocator, byoc_diag_t *diag,
                            void **out_object, size_t *out_size_bytes);
-// Compiles several jobs at once, at most `parallel` at a time; objects in order.
+// Compiles several jobs at once, at most `parallel` at a time (0: as many as there are processors); objects in order.
 byoc_status_t byoc_compile_all(const byoc_compile_job_t *jobs, size_t job_count, int32_t parallel,
                                byoc_allocator_t allocator, byoc_diag_t *diag, byoc_bytes_t *out_objects);
 

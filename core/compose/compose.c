@@ -142,10 +142,9 @@ static byoc_status_t add_jobs(build_t *build) {
 }
 
 static byoc_status_t compile(build_t *build) {
-  long processors = sysconf(_SC_NPROCESSORS_ONLN);
   int64_t start_ns = byoc_now_ns();
-  BYOC_RETURN_IF_ERROR(byoc_compile_all(build->jobs.data, build->jobs.count, processors > 1 ? (int32_t)processors : 1,
-                                        build->allocator, build->diag, build->objects.data));
+  BYOC_RETURN_IF_ERROR(
+      byoc_compile_all(build->jobs.data, build->jobs.count, 0, build->allocator, build->diag, build->objects.data));
   byoc_log(BYOC_LOG_INFO, "compiled %zu translation units in %.2f s", build->jobs.count,
            (double)(byoc_now_ns() - start_ns) / 1e9);
   return BYOC_OK;
@@ -185,9 +184,10 @@ static byoc_status_t lay_down(build_t *build, byoc_link_files_t *files) {
     BYOC_RETURN_IF_ERROR(byoc_runtime_module_check_symbols(engine, build->diag));
     BYOC_RETURN_IF_ERROR(byoc_link_files_add_module(files, engine, build->diag));
   }
-  BYOC_RETURN_IF_ERROR(byoc_data_object_make(&build->layout, build->metadata, build->native.compiler, build->folder,
-                                             build->allocator, build->diag));
   BYOC_RETURN_IF_ERROR(byoc_link_files_add_path(files, "data.o", build->diag));
+  const char *data = files->paths.data[files->paths.count - 1];
+  BYOC_RETURN_IF_ERROR(
+      byoc_data_object_write(&build->layout, build->metadata, &build->objects.data[0], data, build->diag));
   return byoc_link_files_add_runtime(files, build->diag);
 }
 

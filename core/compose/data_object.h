@@ -4,8 +4,8 @@
 
 #include "core/compose/layout.h"
 
-// Makes <folder>/data.o, which defines byoc_data and byoc_metadata.
-byoc_status_t byoc_data_object_make(const byoc_data_layout_t *layout, const char *metadata, const char *compiler,
-                                    const char *folder, byoc_allocator_t allocator, byoc_diag_t *diag);
+// Writes an object that defines byoc_data and byoc_metadata, for the machine that the object `machine` is for.
+byoc_status_t byoc_data_object_write(const byoc_data_layout_t *layout, const char *metadata,
+                                     const byoc_bytes_t *machine, const char *path, byoc_diag_t *diag);
 
 #endif // BYOC_CORE_COMPOSE_DATA_OBJECT_H_

@@ -119,20 +119,17 @@ const byoc_data_entry_t *byoc_data_layout_find(const byoc_data_layout_t *layout,
   return NULL;
 }
 
-byoc_status_t byoc_data_layout_write(const byoc_data_layout_t *layout, const char *path, byoc_diag_t *diag) {
+size_t byoc_data_layout_part_count(const byoc_data_layout_t *layout) {
+  return layout->entries.count * 2;
+}
+
+void byoc_data_layout_list(const byoc_data_layout_t *layout, byoc_bytes_t *out_parts) {
   static const uint8_t zeros[PAGE_BYTES];
-  BYOC_VECTOR(byoc_bytes_t) parts = {0};
-  if (!byoc_vector_reserve(&parts, layout->allocator, layout->entries.count * 2 + 1)) {
-    return byoc_diag_out_of_memory(diag);
-  }
   uint64_t at = 0;
   for (size_t i = 0; i < layout->entries.count; i++) {
     const byoc_data_entry_t *entry = layout->entries.data[i];
-    parts.data[parts.count++] = (byoc_bytes_t){zeros, (size_t)(entry->offset_bytes - at)};
-    parts.data[parts.count++] = (byoc_bytes_t){entry->data, entry->size_bytes};
+    out_parts[2 * i] = (byoc_bytes_t){zeros, (size_t)(entry->offset_bytes - at)};
+    out_parts[2 * i + 1] = (byoc_bytes_t){entry->data, entry->size_bytes};
     at = entry->offset_bytes + entry->size_bytes;
   }
-  byoc_status_t status = byoc_file_write_parts(path, parts.data, parts.count, diag);
-  byoc_vector_deinit(&parts, layout->allocator);
-  return status;
 }

@@ -35,7 +35,8 @@ byoc_status_t byoc_data_layout_create(const byoc_host_program_t *program, byoc_a
 void byoc_data_layout_deinit(byoc_data_layout_t *layout);
 // The entry of a piece of data that the program holds.
 const byoc_data_entry_t *byoc_data_layout_find(const byoc_data_layout_t *layout, const void *data, size_t size_bytes);
-// Writes the section's bytes, part by part.
-byoc_status_t byoc_data_layout_write(const byoc_data_layout_t *layout, const char *path, byoc_diag_t *diag);
+// The section's bytes, size_bytes of them, in parts: padding and data by turns.
+size_t byoc_data_layout_part_count(const byoc_data_layout_t *layout);
+void byoc_data_layout_list(const byoc_data_layout_t *layout, byoc_bytes_t *out_parts);
 
 #endif // BYOC_CORE_COMPOSE_LAYOUT_H_

@@ -79,7 +79,7 @@ static int compare_last_used_first(const void *left, const void *right) {
 }
 
 // Other builds may prune the same folder at the same time: what is gone is gone.
-static void prune_folder(const char *folder) {
+void byoc_cache_folder_prune(const char *folder, uint64_t limit_bytes) {
   byoc_allocator_t allocator = byoc_allocator_system();
   byoc_diag_t diag = {0};
   char **names = NULL, path[4096];
@@ -96,7 +96,7 @@ static void prune_folder(const char *folder) {
   uint64_t kept_bytes = 0;
   for (size_t i = 0; i < count; ++i) {
     kept_bytes += entries[i].size_bytes;
-    if (i == 0 || kept_bytes <= BYOC_OBJECT_CACHE_FOLDER_LIMIT_BYTES) continue;
+    if (i == 0 || kept_bytes <= limit_bytes) continue;
     snprintf(path, sizeof(path), "%s/%s", folder, entries[i].name);
     (void)unlink(path);
   }
@@ -114,7 +114,7 @@ void byoc_object_cache_put(byoc_content_hash_t key, const void *object, size_t s
       entry_path(key, true, &diag, path) && byoc_file_write_atomic_parts(path, parts, 2, 0600, &diag) == BYOC_OK;
   if (stored) {
     *strrchr(path, '/') = '\0';
-    prune_folder(path);
+    byoc_cache_folder_prune(path, BYOC_OBJECT_CACHE_FOLDER_LIMIT_BYTES);
     return;
   }
   char text[1024];

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/base/allocator.h"
 #include "core/base/hash.h"
@@ -18,5 +19,8 @@ bool byoc_object_cache_get(byoc_content_hash_t key, byoc_allocator_t allocator, 
                            size_t *out_size_bytes);
 // Stores an object. A cache that cannot be written costs time later and nothing else: it is logged.
 void byoc_object_cache_put(byoc_content_hash_t key, const void *object, size_t size_bytes);
+// Removes the files of a cache's folder that were not used for longest, as far as all together exceed the limit; the
+// last used one stays.
+void byoc_cache_folder_prune(const char *folder, uint64_t limit_bytes);
 
 #endif // BYOC_CORE_COMPOSE_OBJECT_CACHE_H_

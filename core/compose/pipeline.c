@@ -34,15 +34,22 @@ void byoc_pipeline_result_deinit(byoc_pipeline_result_t *result) {
 
 // ---- services for backends ----
 
-static byoc_status_t serve_compile(void *self, const byoc_compile_request_t *request, byoc_allocator_t allocator,
-                                   byoc_diag_t *diag, void **out_object, size_t *out_size_bytes) {
+static byoc_status_t serve_compile(void *self, const byoc_compile_request_t *requests, size_t count,
+                                   byoc_allocator_t allocator, byoc_diag_t *diag, byoc_bytes_t *out_objects) {
   (void)self;
-  const byoc_compile_job_t job = {.name = request->name,
-                                  .source = request->source,
-                                  .compiler = request->compiler,
-                                  .flags = request->flags.items,
-                                  .flag_count = (size_t)request->flags.count};
-  return byoc_compile(&job, allocator, diag, out_object, out_size_bytes);
+  byoc_compile_job_t *jobs = byoc_allocate(allocator, count + 1, sizeof(*jobs));
+  if (jobs == NULL) return byoc_diag_out_of_memory(diag);
+  for (size_t i = 0; i < count; ++i) {
+    jobs[i] = (byoc_compile_job_t){.name = requests[i].name,
+                                   .source = requests[i].source,
+                                   .preamble = requests[i].preamble,
+                                   .compiler = requests[i].compiler,
+                                   .flags = requests[i].flags.items,
+                                   .flag_count = (size_t)requests[i].flags.count};
+  }
+  byoc_status_t status = byoc_compile_all(jobs, count, 0, allocator, diag, out_objects);
+  byoc_free(allocator, jobs);
+  return status;
 }
 
 static byoc_status_t serve_measure(void *self, const byoc_measure_request_t *request, byoc_allocator_t allocator,

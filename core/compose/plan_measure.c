@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "core/compose/plan_measure.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +19,12 @@
 #define RUN_TIMEOUT_MS   300000
 // Beyond the time for measuring: what is nearly done is not thrown away.
 #define GRACE_MS 5000
-// Of one plan's samples.
-#define SAMPLES_NS       INT64_C(1500000000)
-#define LEAST_SAMPLES_NS INT64_C(300000000)
-#define AT_A_TIME        2
+// Of one plan's samples: to see which are worth a closer look, and for that.
+#define SAMPLES_NS       INT64_C(300000000)
+#define FINAL_SAMPLES_NS INT64_C(3000000000)
+// Plans nearer to the fastest than this are compared again.
+#define FINAL_RATIO 1.15
+#define AT_A_TIME   2
 
 typedef struct contest_t {
   const byoc_plan_measurer_t *measurer;
@@ -172,7 +175,7 @@ static size_t enter_all(contest_t *contest, entry_t *entries, size_t count) {
   byoc_progress_begin(&progress, "measuring whole plans:", (int64_t)count);
   while (entered < count) {
     // What the next ones take, and timing two plans.
-    if (entered > 0 && last_ns + 2 * LEAST_SAMPLES_NS > contest->budget_ns) break;
+    if (entered > 0 && last_ns + 4 * SAMPLES_NS > contest->budget_ns) break;
     byoc_progress_step(&progress, (int64_t)entered, "built");
     size_t now = count - entered < AT_A_TIME ? count - entered : AT_A_TIME;
     int64_t start_ns = byoc_now_ns();
@@ -185,25 +188,51 @@ static size_t enter_all(contest_t *contest, entry_t *entries, size_t count) {
   return entered;
 }
 
-static void time_all(contest_t *contest, const entry_t *entries, size_t count, double *out_ns) {
-  byoc_cost_run_t self = {0};
+static double least(const double *times, size_t count) {
+  double ns = INFINITY;
+  for (size_t i = 0; i < count; ++i) ns = times[i] < ns ? times[i] : ns; // no NaN is
+  return ns;
+}
+
+// Times the plans that took at most `limit_ns` so far, against each other; those left out keep their times.
+static void time_some(const contest_t *contest, const entry_t *entries, size_t count, double limit_ns,
+                      int64_t samples_ns, double *out_ns) {
+  byoc_cost_run_t self = {.budget_ns = samples_ns};
   size_t plans[BYOC_COST_RUN_MAX];
   for (size_t i = 0; i < count && self.artifact_count < BYOC_COST_RUN_MAX; ++i) {
-    if (entries[i].artifact == NULL) continue;
+    if (entries[i].artifact == NULL || out_ns[entries[i].plan] > limit_ns) continue;
     plans[self.artifact_count] = entries[i].plan;
     self.artifacts[self.artifact_count++] = entries[i].artifact;
   }
   if (self.artifact_count == 0) return;
-  self.budget_ns = contest->budget_ns / (int64_t)self.artifact_count;
-  if (self.budget_ns > SAMPLES_NS) self.budget_ns = SAMPLES_NS;
-  if (self.budget_ns < LEAST_SAMPLES_NS) self.budget_ns = LEAST_SAMPLES_NS;
   byoc_diag_t why = {0};
   byoc_cost_run_answer_t answer;
-  int lock = byoc_cost_lock(contest->measurer->allocator);
   byoc_status_t status = run(contest, &self, &why, &answer);
-  byoc_cost_unlock(lock);
   if (status != BYOC_OK) byoc_log(BYOC_LOG_WARNING, "plans cannot be timed as a whole: %s", why.message);
   for (size_t i = 0; i < self.artifact_count && status == BYOC_OK; ++i) out_ns[plans[i]] = answer.median_ns[i];
+}
+
+static size_t count_within(const double *times, size_t count, double limit_ns) {
+  size_t within = 0;
+  for (size_t i = 0; i < count; ++i) within += times[i] <= limit_ns;
+  return within;
+}
+
+// In two heats: all of them, then those that are near the fastest, for as long as there is time.
+static void time_all(contest_t *contest, const entry_t *entries, size_t entered, size_t count, double *out_ns) {
+  int lock = byoc_cost_lock(contest->measurer->allocator);
+  int64_t start_ns = byoc_now_ns();
+  time_some(contest, entries, entered, INFINITY, SAMPLES_NS, out_ns);
+  double limit_ns = least(out_ns, count) * FINAL_RATIO;
+  size_t finalists = count_within(out_ns, count, limit_ns);
+  int64_t left_ns = contest->budget_ns - (byoc_now_ns() - start_ns);
+  if (finalists > 1) {
+    int64_t samples_ns = left_ns / (int64_t)finalists;
+    if (samples_ns < SAMPLES_NS) samples_ns = SAMPLES_NS;
+    if (samples_ns > FINAL_SAMPLES_NS) samples_ns = FINAL_SAMPLES_NS;
+    time_some(contest, entries, entered, limit_ns, samples_ns, out_ns);
+  }
+  byoc_cost_unlock(lock);
 }
 
 static byoc_status_t hold(contest_t *contest, size_t count, byoc_diag_t *diag, double *out_ns) {
@@ -212,7 +241,7 @@ static byoc_status_t hold(contest_t *contest, size_t count, byoc_diag_t *diag, d
   if (entries == NULL) return byoc_diag_out_of_memory(diag);
   for (size_t i = 0; i < count; ++i) entries[i] = (entry_t){.plan = i};
   size_t entered = enter_all(contest, entries, count);
-  time_all(contest, entries, entered, out_ns);
+  time_all(contest, entries, entered, count, out_ns);
   byoc_free(allocator, entries);
   return BYOC_OK;
 }

@@ -7,6 +7,7 @@
 #include "core/base/file.h"
 #include "core/base/string.h"
 #include "core/base/vector.h"
+#include "core/compose/compiler.h"
 
 // A command line under construction; `failed` is sticky.
 typedef struct byoc_command_t {
@@ -25,6 +26,9 @@ void byoc_command_addf(byoc_command_t *command, const char *format, ...) __attri
 // failed: <first messages>"; `hide` (may be NULL) is a folder whose name is taken out of them.
 byoc_status_t byoc_command_run(byoc_command_t *command, const char *what, const char *directory, const char *hide,
                                byoc_diag_t *diag);
+
+// The flags of every compilation of a job, but for the names of files.
+void byoc_command_add_compilation(byoc_command_t *command, const byoc_compile_job_t *job);
 
 // `compiler`, or the default one where it is NULL; an error that says how to get one where there is none.
 byoc_status_t byoc_compiler_find(const char *compiler, byoc_diag_t *diag, const char **out_compiler);

@@ -9,38 +9,16 @@
 // A backend that takes such nodes into its regions computes in blocks and hands blocks on; where nobody does, the pair
 // goes again (settle-layouts). Nothing stands between a convolution and its epilogue, the elementwise operators behind
 // it that nobody else reads: of two values that such an operator joins, the later one is in its epilogue.
-#include <string.h>
-
 #include "core/ops/blocked.h"
 #include "core/ops/op.h"
 #include "core/ops/util.h"
 #include "core/pass/layouts.h"
 #include "core/pass/pass.h"
 
-// ---- targets ----
-
-static bool mentions(const char *text) {
-  return text != NULL && (strstr(text, "byoc::ToBlocked") != NULL || strstr(text, "byoc::FromBlocked") != NULL);
-}
-
-static bool takes_layouts(const byoc_backend_t *backend) {
-  for (uint32_t r = 0; backend != NULL && r < backend->rule_count; ++r) {
-    byoc_rule_t rule = {0}; // whatever its size was when the plugin was built
-    const char *source = (const char *)backend->rules + (size_t)r * backend->rule_stride;
-    memcpy(&rule, source, backend->rule_stride < sizeof(rule) ? backend->rule_stride : sizeof(rule));
-    if (mentions(rule.pattern)) return true;
-    for (uint64_t i = 0; i < rule.operators.count; ++i) {
-      if (mentions(rule.operators.items[i])) return true;
-    }
-  }
-  return false;
-}
-
 bool byoc_targets_take_layouts(const byoc_target_list_t *targets) {
-  for (size_t t = 0; targets != NULL && t < targets->targets.count; ++t) {
-    if (takes_layouts(targets->targets.data[t]->kind->backend)) return true;
-  }
-  return false;
+  if (targets == NULL) return false;
+  return byoc_target_list_has_rule(targets, "byoc::ToBlocked") ||
+         byoc_target_list_has_rule(targets, "byoc::FromBlocked");
 }
 
 // ---- operators ----

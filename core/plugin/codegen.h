@@ -3,6 +3,7 @@
 #define BYOC_CORE_PLUGIN_CODEGEN_H_
 
 #include "byoc/plugin.h"
+#include "core/base/file.h"
 #include "core/base/string.h"
 #include "core/base/vector.h"
 #include "core/ir/graph.h"
@@ -12,8 +13,9 @@
 // What the build gives to every run: services that live in rooms above this one.
 typedef struct byoc_codegen_services_t {
   void *self;
-  byoc_status_t (*compile)(void *self, const byoc_compile_request_t *request, byoc_allocator_t allocator,
-                           byoc_diag_t *diag, void **out_object, size_t *out_size_bytes);
+  // Objects in order, each from `allocator`; after an error there are none.
+  byoc_status_t (*compile)(void *self, const byoc_compile_request_t *requests, size_t count, byoc_allocator_t allocator,
+                           byoc_diag_t *diag, byoc_bytes_t *out_objects);
   byoc_status_t (*measure)(void *self, const byoc_measure_request_t *request, byoc_allocator_t allocator,
                            byoc_diag_t *diag, double *out_median_ns);
   const char *cache_directory; // NULL: cache_get finds nothing and cache_put keeps nothing

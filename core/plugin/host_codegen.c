@@ -168,23 +168,34 @@ static int32_t add_engine(byoc_codegen_t *codegen, const byoc_engine_module_t *m
 
 // ---- services ----
 
-static byoc_status_t compile_source(byoc_codegen_t *codegen, const byoc_compile_request_t *request,
-                                    const void **out_object, uint64_t *out_size_bytes, byoc_diag_t *diag) {
-  byoc_compile_request_t read;
-  BYOC_RETURN_IF_ERROR(byoc_abi_read(request, "byoc_compile_request_t", &read, sizeof(read), diag));
-  BYOC_RETURN_IF_ERROR(byoc_abi_copy_texts(read.flags, "the flags of a compilation", MAX_FLAG_BYTES, MAX_FLAGS,
-                                           &codegen->arena, diag, &read.flags));
-  if (read.source == NULL) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the source to compile is NULL");
-  if (read.name == NULL) read.name = codegen->target->kind->name;
+static byoc_status_t read_request(byoc_codegen_t *codegen, const byoc_compile_request_t *requests, uint32_t stride,
+                                  uint32_t i, byoc_diag_t *diag, byoc_compile_request_t *out) {
+  BYOC_RETURN_IF_ERROR(byoc_abi_read_at(requests, stride, i, "a request to compile", out, sizeof(*out), diag));
+  BYOC_RETURN_IF_ERROR(byoc_abi_copy_texts(out->flags, "the flags of a compilation", MAX_FLAG_BYTES, MAX_FLAGS,
+                                           &codegen->arena, diag, &out->flags));
+  if (out->source == NULL) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the source to compile is NULL");
+  if (out->name == NULL) out->name = codegen->target->kind->name;
+  return BYOC_OK;
+}
+
+static byoc_status_t compile_sources(byoc_codegen_t *codegen, const byoc_compile_request_t *requests, uint32_t count,
+                                     uint32_t stride, byoc_diag_t *diag, const void **out_objects,
+                                     uint64_t *out_sizes_bytes) {
+  byoc_compile_request_t *read = BYOC_ARENA_ARRAY(&codegen->arena, byoc_compile_request_t, (size_t)count + 1);
+  byoc_bytes_t *objects = BYOC_ARENA_ARRAY(&codegen->arena, byoc_bytes_t, (size_t)count + 1);
+  if (read == NULL || objects == NULL) return byoc_diag_out_of_memory(diag);
+  for (uint32_t i = 0; i < count; ++i) {
+    BYOC_RETURN_IF_ERROR(read_request(codegen, requests, stride, i, diag, &read[i]));
+  }
   if (codegen->services->compile == NULL) {
     return byoc_diag_error(diag, BYOC_UNSUPPORTED, "there is no C compiler in this run");
   }
-  void *object = NULL;
-  size_t size_bytes = 0;
-  BYOC_RETURN_IF_ERROR(codegen->services->compile(codegen->services->self, &read, byoc_arena_allocator(&codegen->arena),
-                                                  diag, &object, &size_bytes));
-  *out_object = object;
-  *out_size_bytes = size_bytes;
+  BYOC_RETURN_IF_ERROR(codegen->services->compile(codegen->services->self, read, count,
+                                                  byoc_arena_allocator(&codegen->arena), diag, objects));
+  for (uint32_t i = 0; i < count; ++i) {
+    out_objects[i] = objects[i].data;
+    out_sizes_bytes[i] = objects[i].size_bytes;
+  }
   return BYOC_OK;
 }
 
@@ -193,7 +204,19 @@ static int32_t compile(byoc_codegen_t *codegen, const byoc_compile_request_t *re
   byoc_diag_t diag = {0};
   *out_object = NULL;
   *out_size_bytes = 0;
-  return byoc_session_note(codegen, compile_source(codegen, request, out_object, out_size_bytes, &diag), &diag);
+  return byoc_session_note(codegen, compile_sources(codegen, request, 1, UINT32_MAX, &diag, out_object, out_size_bytes),
+                           &diag);
+}
+
+static int32_t compile_all(byoc_codegen_t *codegen, const byoc_compile_request_t *requests, uint32_t count,
+                           uint32_t stride, const void **out_objects, uint64_t *out_sizes_bytes) {
+  byoc_diag_t diag = {0};
+  for (uint32_t i = 0; i < count; ++i) {
+    out_objects[i] = NULL;
+    out_sizes_bytes[i] = 0;
+  }
+  return byoc_session_note(
+      codegen, compile_sources(codegen, requests, count, stride, &diag, out_objects, out_sizes_bytes), &diag);
 }
 
 static byoc_status_t measure_object(byoc_codegen_t *codegen, const byoc_measure_request_t *request,
@@ -314,6 +337,7 @@ const byoc_codegen_api_t *byoc_host_codegen_api(void) {
       .cache_put = cache_put,
       .cpu_features = cpu_features,
       .require_cpu_features = require_cpu_features,
+      .compile_all = compile_all,
   };
   return &api;
 }

@@ -48,7 +48,7 @@ extern "C" {
 #endif
 
 #define BYOC_ABI_MAJOR 1
-#define BYOC_ABI_MINOR 2
+#define BYOC_ABI_MINOR 3
 
 // Every struct that crosses the boundary starts with these two.
 typedef struct byoc_header_t {
@@ -436,6 +436,9 @@ typedef struct byoc_compile_request_t {
   const char *source;   // NUL-terminated
   const char *compiler; // NULL: the host's
   byoc_text_list_t flags;
+  // Since minor 3. Goes before the source; NULL: nothing. Headers that many sources share ("#include <immintrin.h>\n")
+  // are precompiled where the compiler can do that.
+  const char *preamble;
 } byoc_compile_request_t;
 
 // A request to time a packed function in a child process, on random data.
@@ -496,6 +499,10 @@ typedef struct byoc_codegen_api_t {
   const char *(*cpu_features)(const byoc_codegen_t *codegen);
   // States that the artifact must not run without these features (a subset of the above, space-separated).
   int32_t (*require_cpu_features)(byoc_codegen_t *codegen, const char *features);
+  // Since minor 3. As compile, on all processors at once: out_objects[i] and out_sizes_bytes[i] are of requests[i]. The
+  // first failure is the answer, and there are no objects then.
+  int32_t (*compile_all)(byoc_codegen_t *codegen, const byoc_compile_request_t *requests, uint32_t count,
+                         uint32_t stride, const void **out_objects, uint64_t *out_sizes_bytes);
 } byoc_codegen_api_t;
 
 // ---------------------------------------------------------------------------------------------------------------------

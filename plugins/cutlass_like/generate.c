@@ -8,8 +8,8 @@
 #include "match.h"
 #include "words.h"
 
-// Functions of one translation unit: enough to pay for the headers once, few enough to bound the compiler's memory.
-enum { UNITS_PER_SOURCE = 32 };
+// Sources that are compiled at once: enough to keep many processors busy, few enough to see progress.
+enum { UNITS_AT_ONCE = 32 };
 
 // One function of the codegen with what was found in it.
 typedef struct job_t {
@@ -25,6 +25,7 @@ typedef struct generation_t {
   const byoc_host_t *host;
   byoc_codegen_t *codegen;
   byoc_cutlass_options_t options;
+  const char *target; // as it was written
   job_t *jobs;
   size_t job_count;
   byoc_cutlass_unit_t *units;
@@ -61,6 +62,7 @@ static int32_t read_options(generation_t *generation) {
   const byoc_target_api_t *targets = generation->host->target;
   const byoc_target_t *target = api->target(generation->codegen);
   byoc_cutlass_options_t *options = &generation->options;
+  generation->target = targets->text(target);
   const char *cpu = targets->option_string(target, "mcpu"), *features = api->cpu_features(generation->codegen);
   const char *precision = targets->option_string(target, "precision");
   if (!features) features = "";
@@ -102,7 +104,11 @@ static int32_t read_options(generation_t *generation) {
   return api->error(generation->codegen, BYOC_INVALID_ARGUMENT, message);
 }
 
-void byoc_cutlass_flags_init(byoc_cutlass_flags_t *flags, const byoc_cutlass_options_t *options) {
+const char *byoc_cutlass_preamble(byoc_cutlass_isa_t isa) {
+  return isa == BYOC_CUTLASS_ISA_PORTABLE ? NULL : "#include <immintrin.h>\n";
+}
+
+void byoc_cutlass_flags_init(byoc_cutlass_flags_t *flags, const byoc_cutlass_options_t *options, uint32_t dot) {
   static const char *const levels[] = {"-O0", "-O1", "-O2", "-O3"};
   static const char *const fixed[] = {"-std=gnu11",     "-g0", "-fPIC", "-fvisibility=hidden", "-ffp-contract=fast",
                                       "-fno-math-errno"};
@@ -110,15 +116,15 @@ void byoc_cutlass_flags_init(byoc_cutlass_flags_t *flags, const byoc_cutlass_opt
   for (size_t i = 0; i < sizeof fixed / sizeof *fixed; ++i) flags->items[flags->count++] = fixed[i];
   flags->items[flags->count++] = levels[options->optimisation & 3];
   snprintf(flags->buffer, sizeof flags->buffer, "%s%s%s", byoc_cutlass_isa_flags(options->isa),
-           options->vnni ? " -mavx512vnni" : "", options->bf16 ? " -mavx512bf16" : "");
+           options->vnni && dot == BYOC_CUTLASS_DOT_I8X4 ? " -mavx512vnni" : "",
+           options->bf16 && dot == BYOC_CUTLASS_DOT_BF16X2 ? " -mavx512bf16" : "");
   for (char *save = NULL, *flag = strtok_r(flags->buffer, " ", &save); flag; flag = strtok_r(NULL, " ", &save))
     if (flags->count < sizeof flags->items / sizeof *flags->items) flags->items[flags->count++] = flag;
 }
 
 // FNV-1a, 64 bits.
-static uint64_t hash_text(const byoc_cutlass_text_t *text) {
-  uint64_t hash = 14695981039346656037u;
-  for (size_t i = 0; i < text->length; ++i) hash = (hash ^ (unsigned char)text->data[i]) * 1099511628211u;
+static uint64_t hash_text(uint64_t hash, const char *text) {
+  for (; *text; ++text) hash = (hash ^ (unsigned char)*text) * 1099511628211u;
   return hash;
 }
 
@@ -181,8 +187,10 @@ static int32_t find_unit(generation_t *generation, job_t *job) {
                             generation->options.winograd, &unit.plan);
   byoc_cutlass_emit(&text, &unit.problem, &unit.plan, "f");
   bool ok = byoc_cutlass_text_ok(&text);
-  if (ok) unit.identity = hash_text(&text);
+  // Two targets of one list may have functions of the same text.
+  if (ok) unit.identity = hash_text(hash_text(14695981039346656037u, generation->target), text.data);
   byoc_cutlass_text_deinit(&text);
+  snprintf(unit.symbol, sizeof unit.symbol, "cutlass_kernel_%016llx", (unsigned long long)unit.identity);
   if (!ok) return out_of_memory(generation);
   for (job->unit = 0; job->unit < generation->unit_count; ++job->unit)
     if (generation->units[job->unit].identity == unit.identity) return BYOC_OK;
@@ -208,61 +216,69 @@ static int32_t read_jobs(generation_t *generation) {
   return BYOC_OK;
 }
 
-// Compiles units [first, last) as one translation unit.
-static int32_t compile_units(generation_t *generation, size_t first, size_t last, byoc_file_content_t *out_file,
-                             char name[32]) {
-  const byoc_host_t *host = generation->host;
-  byoc_cutlass_text_t text = {0};
-  byoc_cutlass_flags_t flags;
-  byoc_cutlass_flags_init(&flags, &generation->options);
-  byoc_cutlass_emit_prelude(&text, generation->options.isa);
-  for (size_t i = first; i < last; ++i) {
-    const byoc_cutlass_unit_t *unit = &generation->units[i];
-    byoc_cutlass_emit(&text, &unit->problem, &unit->plan, host->graph->function_symbol(unit->function));
+// A source for each unit, so that the next build, or the next plan of this one, finds it compiled.
+static void write_request(const generation_t *generation, const byoc_cutlass_unit_t *unit, byoc_cutlass_text_t *text,
+                          byoc_cutlass_flags_t *flags, byoc_compile_request_t *out) {
+  const byoc_cutlass_options_t *options = &generation->options;
+  byoc_cutlass_flags_init(flags, options, unit->problem.words.dot);
+  byoc_cutlass_emit_prelude(text, options->isa);
+  byoc_cutlass_emit(text, &unit->problem, &unit->plan, unit->symbol);
+  *out = (byoc_compile_request_t){.header = BYOC_HEADER(byoc_compile_request_t, 1),
+                                  .name = unit->symbol,
+                                  .source = text->data,
+                                  .preamble = byoc_cutlass_preamble(options->isa),
+                                  .compiler = options->compiler,
+                                  .flags = {flags->items, flags->count}};
+}
+
+// Compiles units [first, first + count).
+static int32_t compile_units(generation_t *generation, size_t first, size_t count, byoc_file_content_t *out_files) {
+  byoc_cutlass_text_t texts[UNITS_AT_ONCE] = {0};
+  byoc_cutlass_flags_t flags[UNITS_AT_ONCE];
+  byoc_compile_request_t requests[UNITS_AT_ONCE];
+  const void *objects[UNITS_AT_ONCE];
+  uint64_t sizes[UNITS_AT_ONCE];
+  bool ok = true;
+  for (size_t i = 0; i < count; ++i) {
+    write_request(generation, &generation->units[first + i], &texts[i], &flags[i], &requests[i]);
+    ok = ok && byoc_cutlass_text_ok(&texts[i]);
   }
-  if (!byoc_cutlass_text_ok(&text)) {
-    byoc_cutlass_text_deinit(&text);
-    return out_of_memory(generation);
+  int32_t status = ok ? generation->host->codegen->compile_all(generation->codegen, requests, (uint32_t)count,
+                                                               sizeof requests[0], objects, sizes)
+                      : out_of_memory(generation);
+  for (size_t i = 0; i < count; ++i) {
+    byoc_cutlass_text_deinit(&texts[i]);
+    if (status != BYOC_OK) continue;
+    out_files[i] = (byoc_file_content_t){.header = BYOC_HEADER(byoc_file_content_t, 1),
+                                         .name = generation->units[first + i].symbol,
+                                         .data = objects[i],
+                                         .size_bytes = sizes[i]};
   }
-  snprintf(name, 32, "cutlass_%zu", first / UNITS_PER_SOURCE);
-  byoc_compile_request_t request = {.header = BYOC_HEADER(byoc_compile_request_t, 1),
-                                    .name = name,
-                                    .source = text.data,
-                                    .compiler = generation->options.compiler,
-                                    .flags = {flags.items, flags.count}};
-  *out_file = (byoc_file_content_t){.header = BYOC_HEADER(byoc_file_content_t, 1), .name = name};
-  int32_t status = host->codegen->compile(generation->codegen, &request, &out_file->data, &out_file->size_bytes);
-  byoc_cutlass_text_deinit(&text);
   return status;
 }
 
 // Compiles every unit and hands the objects over as one static library.
 static int32_t add_library(generation_t *generation) {
   const byoc_host_t *host = generation->host;
-  size_t sources = (generation->unit_count + UNITS_PER_SOURCE - 1) / UNITS_PER_SOURCE;
-  byoc_file_content_t *files = calloc(sources, sizeof *files);
-  char(*names)[32] = calloc(sources, sizeof *names);
-  const char **symbols = calloc(generation->unit_count, sizeof *symbols);
-  int32_t status = files && names && symbols ? BYOC_OK : out_of_memory(generation);
-  for (size_t i = 0; status == BYOC_OK && i < sources; ++i) {
-    size_t first = i * UNITS_PER_SOURCE, last = first + UNITS_PER_SOURCE;
-    host->codegen->progress(generation->codegen, "compiling", first, generation->unit_count);
-    status = compile_units(generation, first, last < generation->unit_count ? last : generation->unit_count, &files[i],
-                           names[i]);
+  size_t count = generation->unit_count;
+  byoc_file_content_t *files = calloc(count, sizeof *files);
+  const char **symbols = calloc(count, sizeof *symbols);
+  int32_t status = files && symbols ? BYOC_OK : out_of_memory(generation);
+  for (size_t i = 0; status == BYOC_OK && i < count; i += UNITS_AT_ONCE) {
+    host->codegen->progress(generation->codegen, "compiling", i, count);
+    status = compile_units(generation, i, count - i < UNITS_AT_ONCE ? count - i : UNITS_AT_ONCE, &files[i]);
   }
   if (status == BYOC_OK) {
-    for (size_t i = 0; i < generation->unit_count; ++i)
-      symbols[i] = host->graph->function_symbol(generation->units[i].function);
+    for (size_t i = 0; i < count; ++i) symbols[i] = generation->units[i].symbol;
     byoc_static_library_t library = {.header = BYOC_HEADER(byoc_static_library_t, 1),
                                      .name = "cutlass",
                                      .files = files,
-                                     .file_count = (uint32_t)sources,
+                                     .file_count = (uint32_t)count,
                                      .file_stride = sizeof *files,
-                                     .symbols = {symbols, generation->unit_count}};
+                                     .symbols = {symbols, count}};
     status = host->codegen->add_static_library(generation->codegen, &library);
   }
   free(symbols);
-  free(names);
   free(files);
   return status;
 }
@@ -329,7 +345,7 @@ static int32_t bind_job(generation_t *generation, const job_t *job) {
     constants[count++].size_bytes = (uint64_t)dims[1] * sizeof(float);
   }
   byoc_packed_binding_t binding = {.header = BYOC_HEADER(byoc_packed_binding_t, 1),
-                                   .symbol = host->graph->function_symbol(unit->function),
+                                   .symbol = unit->symbol,
                                    .workspace_size_bytes = byoc_cutlass_workspace_bytes(&unit->problem, &unit->plan),
                                    .constants = constants,
                                    .constant_count = count,
@@ -374,7 +390,7 @@ int32_t byoc_cutlass_generate(void *self, byoc_codegen_t *codegen) {
   generation_t generation = {.host = host, .codegen = codegen};
   int32_t status = read_options(&generation);
   if (status == BYOC_OK) status = read_jobs(&generation);
-  // Instructions that nothing uses are not asked for.
+  // Nor are they required.
   bool uses[8] = {false};
   for (size_t i = 0; i < generation.unit_count; ++i) uses[generation.units[i].problem.words.dot] = true;
   generation.options.vnni = generation.options.vnni && uses[BYOC_CUTLASS_DOT_I8X4];

@@ -33,8 +33,9 @@ typedef struct byoc_cutlass_options_t {
 typedef struct byoc_cutlass_unit_t {
   byoc_cutlass_problem_t problem;
   byoc_cutlass_plan_t plan;
-  byoc_function_t *function; // the first that needs it; gives the symbol
-  uint64_t identity;         // hash of the text that the default plan gives
+  byoc_function_t *function; // the first that needs it
+  uint64_t identity;         // hash of the target and of the text that the default plan gives
+  char symbol[40];           // by identity: the same problem has the same source in every build, compiled once
 } byoc_cutlass_unit_t;
 
 // Flags for the compiler, in a buffer of their own.
@@ -52,7 +53,11 @@ void byoc_cutlass_choose_dot(const byoc_cutlass_options_t *options, byoc_cutlass
 bool byoc_cutlass_words_constants(const byoc_cutlass_match_t *match, const byoc_cutlass_plan_t *plan,
                                   const float *weights, int32_t *packed, int32_t *tables);
 
-void byoc_cutlass_flags_init(byoc_cutlass_flags_t *flags, const byoc_cutlass_options_t *options);
+// `dot`: BYOC_CUTLASS_DOT_*; instructions that nothing uses are not asked for.
+void byoc_cutlass_flags_init(byoc_cutlass_flags_t *flags, const byoc_cutlass_options_t *options, uint32_t dot);
+
+// What sources for this instruction set begin with: headers that take longer than the code; NULL: none.
+const char *byoc_cutlass_preamble(byoc_cutlass_isa_t isa);
 
 // Chooses unit->plan by measuring: at most options->tune_trials candidates, no more of them after `seconds` (INFINITY:
 // no limit; 0 or less: none at all); a choice made before comes from the cache. A candidate that does not compile,

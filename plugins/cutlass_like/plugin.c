@@ -16,7 +16,8 @@
 #include "generate.h"
 #include "match.h"
 
-BYOC_PLUGIN_IDENTITY("cutlass", "0.1.0", "cutlass", "Convolutions and matrix products as C specialised for each shape");
+BYOC_PLUGIN_IDENTITY_NEEDS("cutlass", "0.1.0", "cutlass",
+                           "Convolutions and matrix products as C specialised for each shape", 3);
 
 static int32_t accept_region(void *self, byoc_region_t *region) {
   const byoc_host_t *host = ((const byoc_cutlass_state_t *)self)->host;

@@ -126,7 +126,7 @@ static bool compile_candidates(const byoc_host_t *host, byoc_codegen_t *codegen,
                                const void **out_object, uint64_t *out_size) {
   byoc_cutlass_text_t text = {0};
   byoc_cutlass_flags_t flags;
-  byoc_cutlass_flags_init(&flags, options);
+  byoc_cutlass_flags_init(&flags, options, unit->problem.words.dot);
   byoc_cutlass_emit_prelude(&text, options->isa);
   for (size_t i = 0; i < count; ++i) {
     char symbol[32];
@@ -136,6 +136,7 @@ static bool compile_candidates(const byoc_host_t *host, byoc_codegen_t *codegen,
   byoc_compile_request_t request = {.header = BYOC_HEADER(byoc_compile_request_t, 1),
                                     .name = "cutlass_tune",
                                     .source = text.data,
+                                    .preamble = byoc_cutlass_preamble(options->isa),
                                     .compiler = options->compiler,
                                     .flags = {flags.items, flags.count}};
   bool ok = byoc_cutlass_text_ok(&text) && host->codegen->compile(codegen, &request, out_object, out_size) == BYOC_OK;

@@ -15,10 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "byoc/call.h"
-#include "core/base/process.h"
-#include "problem.h"
-#include "tests/support/support.h"
+#include "kernels.h"
 
 enum { MOST_PLANS = 1024, MOST_ROUNDS = 1001, WEIGHT_BYTES = 48 << 20 };
 
@@ -58,43 +55,6 @@ static const char peak_text[] = "\nstatic double peak(int64_t turns) {\n"
                                 "}\n"
                                 "__attribute__((visibility(\"default\"))) double (*const peaks[])(int64_t) = {peak};\n";
 
-static void *compile(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plans, size_t count) {
-  char *folder = byoc_test_folder();
-  char source[512], object[512], command[2048];
-  snprintf(source, sizeof(source), "%s/plans.c", folder);
-  snprintf(object, sizeof(object), "%s/plans.so", folder);
-  byoc_cutlass_text_t text = {0};
-  byoc_cutlass_emit_prelude(&text, plans[0].isa);
-  byoc_cutlass_text_add(&text, "%s", peak_text);
-  for (size_t i = 0; i < count; ++i) {
-    char symbol[32];
-    snprintf(symbol, sizeof(symbol), "plan_%zu", i);
-    byoc_cutlass_emit(&text, problem, &plans[i], symbol);
-  }
-  byoc_cutlass_text_add(&text, "\n__attribute__((visibility(\"default\"))) byoc_packed_function_t const plans[] = {");
-  for (size_t i = 0; i < count; ++i) byoc_cutlass_text_add(&text, "plan_%zu, ", i);
-  byoc_cutlass_text_add(&text, "};\n");
-  assert_true(byoc_cutlass_text_ok(&text));
-  FILE *file = fopen(source, "w");
-  assert_non_null(file);
-  assert_int_equal(fwrite(text.data, 1, text.length, file), text.length);
-  assert_int_equal(fclose(file), 0);
-  byoc_cutlass_text_deinit(&text);
-  snprintf(command, sizeof(command),
-           "cc -std=gnu11 -O2 -fPIC -shared -ffp-contract=fast -fno-math-errno -I%s/include %s -o %s %s",
-           BYOC_TEST_SOURCE_DIR, byoc_cutlass_isa_flags(plans[0].isa), object, source);
-  if (system(command) != 0) fail_msg("%s", command);
-  void *library = dlopen(object, RTLD_NOW | RTLD_LOCAL);
-  if (!library) fail_msg("%s", dlerror());
-  free(folder);
-  return library;
-}
-
-static void run_shares(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain) {
-  (void)self, (void)grain;
-  body(argument, 0, count, 0);
-}
-
 static int by_value(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
@@ -114,7 +74,7 @@ static double measure(const byoc_cutlass_problem_t *problem, const byoc_cutlass_
   size_t workspace_size = (size_t)byoc_cutlass_workspace_bytes(problem, plan);
   float *workspace = aligned(workspace_size / sizeof(float));
   DLTensor tensors[] = {{.data = data}, {.data = weights}, {.data = bias}, {.data = residual}, {.data = result}};
-  byoc_runtime_t runtime = {.struct_size = sizeof(runtime), .thread_count = 1, .parallel_for = run_shares};
+  byoc_runtime_t runtime = {.struct_size = sizeof(runtime), .thread_count = 1, .parallel_for = kernels_run_shares};
   byoc_call_t call = {.struct_size = sizeof(call),
                       .input_count = 4,
                       .output_count = 1,
@@ -188,13 +148,17 @@ static void bench(const char *shape, const options_t *options) {
   if (!options->all) count = 1;
   for (size_t start = 0; start < count; start += 8) {
     size_t group = count - start < 8 ? count - start : 8;
-    void *library = compile(&problem, plans + start, group);
-    const byoc_packed_function_t *functions = (const byoc_packed_function_t *)dlsym(library, "plans");
-    peak_t const *peaks = (peak_t const *)dlsym(library, "peaks");
+    kernels_t kernels;
+    kernels_begin(&kernels, isa);
+    byoc_cutlass_text_add(&kernels.text, "%s", peak_text);
+    for (size_t i = 0; i < group; ++i) kernels_add(&kernels, &problem, &plans[start + i]);
+    kernels_compile(&kernels, "-O2");
+    peak_t const *peaks = (peak_t const *)dlsym(kernels.library, "peaks");
     for (size_t i = 0; i < group; ++i) {
       const byoc_cutlass_plan_t *p = &plans[start + i];
       double rate = 0, best = 0,
-             percent = measure(&problem, p, functions[i], peaks[0], options->rounds, options->window, &best, &rate);
+             percent =
+                 measure(&problem, p, kernels.functions[i], peaks[0], options->rounds, options->window, &best, &rate);
       printf("%-24s %5.1f %%  best %5.1f %%  of %.0f GFLOP/s  form %u edge %d transposed %d direct %d rows %d lines %d "
              "vectors %d depth "
              "%d panels %d "
@@ -203,7 +167,7 @@ static void bench(const char *shape, const options_t *options) {
              p->vectors, p->block_depth, p->block_panels, p->pass_panels);
       fflush(stdout);
     }
-    dlclose(library);
+    kernels_end(&kernels);
   }
 }
 

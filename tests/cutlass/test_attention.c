@@ -1,15 +1,10 @@
 // Attention by templates/attention.h, held against its definition in double precision, on each instruction set: heads
 // side by side or one after the other, masks of every shape, causality, several blocks of keys, rows without a key.
-#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "byoc/call.h"
-#include "core/base/file.h"
-#include "core/base/process.h"
-#include "problem.h"
-#include "tests/support/support.h"
+#include "kernels.h"
 
 enum { SLOTS = 3, MOST_PLANS = 32, MARGIN = 64 };
 
@@ -86,42 +81,6 @@ static void free_tensors(const tensors_t *t) {
   for (size_t i = 0; i < sizeof(all) / sizeof(*all); ++i) free(all[i]);
 }
 
-static void *compile(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan, const char *folder) {
-  byoc_cutlass_text_t text = {0};
-  byoc_cutlass_emit_prelude(&text, plan->isa);
-  byoc_cutlass_emit(&text, problem, plan, "attend");
-  byoc_cutlass_text_add(&text,
-                        "\n__attribute__((visibility(\"default\"))) byoc_packed_function_t const function = attend;\n");
-  assert_true(byoc_cutlass_text_ok(&text));
-  char source[512], object[512], flags[256];
-  snprintf(source, sizeof(source), "%s/attention.c", folder);
-  snprintf(object, sizeof(object), "%s/attention.so", folder);
-  byoc_diag_t diag = {0};
-  byoc_test_ok(byoc_file_write(source, text.data, text.length, &diag), &diag);
-  byoc_cutlass_text_deinit(&text);
-  const char *argv[40] = {"cc", "-std=gnu11", "-O1", "-fPIC", "-shared", "-I" BYOC_TEST_SOURCE_DIR "/include"};
-  size_t n = 6;
-  snprintf(flags, sizeof(flags), "%s", byoc_cutlass_isa_flags(plan->isa));
-  for (char *save = NULL, *flag = strtok_r(flags, " ", &save); flag; flag = strtok_r(NULL, " ", &save))
-    argv[n++] = flag;
-  argv[n++] = "-o", argv[n++] = object, argv[n++] = source;
-  byoc_string_t output;
-  byoc_process_result_t result;
-  byoc_string_init(&output, byoc_allocator_system());
-  byoc_test_ok(byoc_process_run(argv, NULL, &output, &diag, &result), &diag);
-  if (result.exit_code != 0) fail_msg("%s", output.data);
-  byoc_string_deinit(&output);
-  void *library = dlopen(object, RTLD_NOW | RTLD_LOCAL);
-  if (!library) fail_msg("%s", dlerror());
-  return library;
-}
-
-// Shares one after the other, in reverse: none may depend on another.
-static void run_shares(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain) {
-  (void)self, (void)grain;
-  for (int64_t i = count; i-- > 0;) body(argument, i, i + 1, 0);
-}
-
 static void check_plan(const char *name, const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,
                        byoc_packed_function_t function, const tensors_t *t, int32_t threads) {
   uint64_t size = byoc_cutlass_workspace_bytes(problem, plan);
@@ -130,7 +89,8 @@ static void check_plan(const char *name, const byoc_cutlass_problem_t *problem, 
   memset(workspace, 0xff, size + MARGIN);                                      // NaN
   memset(t->result, 0xff, (size_t)(t->result_count + MARGIN) * sizeof(float)); // NaN
   DLTensor tensors[] = {{.data = t->q}, {.data = t->k}, {.data = t->v}, {.data = t->mask}, {.data = t->result}};
-  byoc_runtime_t runtime = {.struct_size = sizeof(runtime), .thread_count = threads, .parallel_for = run_shares};
+  byoc_runtime_t runtime = {
+      .struct_size = sizeof(runtime), .thread_count = threads, .parallel_for = kernels_run_shares};
   byoc_call_t call = {.struct_size = sizeof(call),
                       .input_count = 4,
                       .output_count = 1,
@@ -149,37 +109,27 @@ static void check_plan(const char *name, const byoc_cutlass_problem_t *problem, 
   free(workspace);
 }
 
-static bool runs_here(byoc_cutlass_isa_t isa) {
-#if defined(__x86_64__)
-  if (isa == BYOC_CUTLASS_ISA_AVX512)
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  if (isa == BYOC_CUTLASS_ISA_AVX2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#endif
-  return isa == BYOC_CUTLASS_ISA_PORTABLE;
-}
-
 // The default plan, and one of narrow tiles and short blocks.
 static void check(const char *name, byoc_cutlass_attention_t attention) {
   byoc_cutlass_problem_t problem = {.kind = BYOC_CUTLASS_ATTENTION, .attention = attention, .inputs = {0, 1, 2, 3}};
   problem.attention.scale = 0.3f;
   tensors_t t;
   make_tensors(&problem.attention, &t);
-  char *folder = byoc_test_folder();
   for (byoc_cutlass_isa_t isa = 0; isa < BYOC_CUTLASS_ISA_COUNT; ++isa) {
     byoc_cutlass_plan_t plans[MOST_PLANS];
-    if (!runs_here(isa)) continue;
+    if (!kernels_run_here(isa)) continue;
     size_t count = byoc_cutlass_plan_candidates(&problem, isa, SLOTS, true, plans, MOST_PLANS);
     assert_true(count > 3);
     for (size_t i = 0; i < 4; i += 3) {
-      void *library = compile(&problem, &plans[i], folder);
-      byoc_packed_function_t function = *(const byoc_packed_function_t *)dlsym(library, "function");
-      check_plan(name, &problem, &plans[i], function, &t, 1);
-      check_plan(name, &problem, &plans[i], function, &t, SLOTS);
-      dlclose(library);
+      kernels_t kernels;
+      kernels_begin(&kernels, isa);
+      kernels_add(&kernels, &problem, &plans[i]);
+      kernels_compile(&kernels, "-O1");
+      check_plan(name, &problem, &plans[i], kernels.functions[0], &t, 1);
+      check_plan(name, &problem, &plans[i], kernels.functions[0], &t, SLOTS);
+      kernels_end(&kernels);
     }
   }
-  free(folder);
   free_tensors(&t);
 }
 

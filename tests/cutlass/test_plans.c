@@ -1,50 +1,21 @@
 // Every plan of a problem gives the same result: code is emitted, compiled and run, and held against the definition in
 // double precision. Buffers end where a page that nobody may touch begins; workspace and result start as NaN.
-#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "byoc/call.h"
-#include "core/base/process.h"
-#include "problem.h"
-#include "tests/support/support.h"
+#include "kernels.h"
 
 enum { MOST_PLANS = 1024, SLOTS = 3 };
 
-// Memory that ends at the end of a page, but for `alignment`; the next page is forbidden.
-typedef struct buffer_t {
-  float *data;
-  void *pages;
-  size_t size_bytes;
-} buffer_t;
-
 typedef struct tensors_t {
-  buffer_t data, weights, bias, residual;
+  guarded_t data, weights, bias, residual;
   float *expected;
   int64_t data_count, weight_count, bias_count, result_count;
 } tensors_t;
 
-static buffer_t buffer_create(size_t size_bytes, size_t alignment) {
-  size_t page = (size_t)sysconf(_SC_PAGESIZE), taken = (size_bytes + alignment - 1) / alignment * alignment;
-  size_t whole = (taken + page - 1) / page * page;
-  buffer_t buffer = {.size_bytes = whole + page};
-  buffer.pages = mmap(NULL, buffer.size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  assert_true(buffer.pages != MAP_FAILED);
-  assert_int_equal(mprotect((char *)buffer.pages + whole, page, PROT_NONE), 0);
-  buffer.data = (float *)(void *)((char *)buffer.pages + whole - taken);
-  memset(buffer.data, 0xff, taken); // NaN
-  return buffer;
-}
-
-static void buffer_destroy(const buffer_t *buffer) {
-  if (buffer->pages) assert_int_equal(munmap(buffer->pages, buffer->size_bytes), 0);
-}
-
-static buffer_t make_random(byoc_test_random_t *random, int64_t count, float scale) {
-  buffer_t buffer = buffer_create((size_t)count * sizeof(float), sizeof(float));
+static guarded_t make_random(byoc_test_random_t *random, int64_t count, float scale) {
+  guarded_t buffer = guarded_create((size_t)count * sizeof(float), sizeof(float));
   float *values = buffer.data;
   for (int64_t i = 0; i < count; ++i) values[i] = byoc_test_float(random) * scale;
   return buffer;
@@ -57,10 +28,10 @@ static int64_t blocked_at(int64_t at, int64_t pixels) {
 }
 
 // Lays a tensor out anew.
-static void make_blocked(buffer_t *buffer, int64_t count, int64_t pixels) {
-  buffer_t blocked = buffer_create((size_t)count * sizeof(float), BYOC_BUFFER_ALIGNMENT);
+static void make_blocked(guarded_t *buffer, int64_t count, int64_t pixels) {
+  guarded_t blocked = guarded_create((size_t)count * sizeof(float), BYOC_BUFFER_ALIGNMENT);
   for (int64_t i = 0; i < count; ++i) blocked.data[blocked_at(i, pixels)] = buffer->data[i];
-  buffer_destroy(buffer);
+  guarded_destroy(buffer);
   *buffer = blocked;
 }
 
@@ -122,74 +93,19 @@ static int64_t result_at(const byoc_cutlass_problem_t *problem, int64_t at) {
 }
 
 static void free_tensors(tensors_t *t) {
-  buffer_destroy(&t->data), buffer_destroy(&t->weights), buffer_destroy(&t->bias), buffer_destroy(&t->residual);
+  guarded_destroy(&t->data), guarded_destroy(&t->weights), guarded_destroy(&t->bias), guarded_destroy(&t->residual);
   free(t->expected);
-}
-
-// ---- compiling ----
-
-static void write_file(const char *path, const char *text, size_t size) {
-  FILE *file = fopen(path, "w");
-  assert_non_null(file);
-  assert_int_equal(fwrite(text, 1, size, file), size);
-  assert_int_equal(fclose(file), 0);
-}
-
-// One shared object with a function plan_<i> for each plan.
-static void *compile(const char *folder, const byoc_cutlass_problem_t *problem, byoc_cutlass_isa_t isa,
-                     const byoc_cutlass_plan_t *plans, size_t count) {
-  byoc_cutlass_text_t text = {0};
-  byoc_cutlass_emit_prelude(&text, isa);
-  for (size_t i = 0; i < count; ++i) {
-    char symbol[32];
-    snprintf(symbol, sizeof(symbol), "plan_%zu", i);
-    byoc_cutlass_emit(&text, problem, &plans[i], symbol);
-  }
-  byoc_cutlass_text_add(&text, "\n__attribute__((visibility(\"default\"))) byoc_packed_function_t const plans[] = {");
-  for (size_t i = 0; i < count; ++i) byoc_cutlass_text_add(&text, "plan_%zu, ", i);
-  byoc_cutlass_text_add(&text, "};\n");
-  assert_true(byoc_cutlass_text_ok(&text));
-  char source[512], object[512], flags[256];
-  snprintf(source, sizeof(source), "%s/plans.c", folder);
-  snprintf(object, sizeof(object), "%s/plans.so", folder);
-  write_file(source, text.data, text.length);
-  byoc_cutlass_text_deinit(&text);
-  const char *argv[40] = {"cc", "-std=gnu11", "-O1", "-fPIC", "-shared", "-I" BYOC_TEST_SOURCE_DIR "/include"};
-  size_t n = 6;
-  argv[n++] = "-ffp-contract=fast";
-  snprintf(flags, sizeof(flags), "%s", byoc_cutlass_isa_flags(isa));
-  for (char *save = NULL, *flag = strtok_r(flags, " ", &save); flag; flag = strtok_r(NULL, " ", &save))
-    argv[n++] = flag;
-  argv[n++] = "-o", argv[n++] = object, argv[n++] = source;
-  byoc_diag_t diag = {0};
-  byoc_string_t output;
-  byoc_process_result_t result;
-  byoc_string_init(&output, byoc_allocator_system());
-  byoc_test_ok(byoc_process_run(argv, NULL, &output, &diag, &result), &diag);
-  if (result.exit_code != 0) fail_msg("%s", output.data);
-  byoc_string_deinit(&output);
-  void *library = dlopen(object, RTLD_NOW | RTLD_LOCAL);
-  if (!library) fail_msg("%s", dlerror());
-  return library;
-}
-
-// ---- running ----
-
-// Shares one after the other, in reverse: none may depend on another.
-static void run_shares(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain) {
-  (void)self, (void)grain;
-  for (int64_t i = count; i-- > 0;) body(argument, i, i + 1, 0);
 }
 
 static void check_plan(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan, tensors_t *t,
                        byoc_packed_function_t function, int32_t threads, const char *name) {
   size_t packed_count = byoc_cutlass_packed_floats(problem, plan);
   size_t workspace_size = (size_t)byoc_cutlass_workspace_bytes(problem, plan);
-  buffer_t result = buffer_create((size_t)t->result_count * sizeof(float), sizeof(float));
-  buffer_t workspace = buffer_create(workspace_size, BYOC_BUFFER_ALIGNMENT);
-  buffer_t packed = {0};
+  guarded_t result = guarded_create((size_t)t->result_count * sizeof(float), sizeof(float));
+  guarded_t workspace = guarded_create(workspace_size, BYOC_BUFFER_ALIGNMENT);
+  guarded_t packed = {0};
   if (packed_count > 0) {
-    packed = buffer_create(packed_count * sizeof(float), BYOC_BUFFER_ALIGNMENT);
+    packed = guarded_create(packed_count * sizeof(float), BYOC_BUFFER_ALIGNMENT);
     byoc_cutlass_pack_weights(problem, plan, t->weights.data, packed.data);
   }
   DLTensor tensors[] = {{.data = t->data.data},
@@ -197,7 +113,8 @@ static void check_plan(const byoc_cutlass_problem_t *problem, const byoc_cutlass
                         {.data = t->bias.data},
                         {.data = t->residual.data},
                         {.data = result.data}};
-  byoc_runtime_t runtime = {.struct_size = sizeof(runtime), .thread_count = threads, .parallel_for = run_shares};
+  byoc_runtime_t runtime = {
+      .struct_size = sizeof(runtime), .thread_count = threads, .parallel_for = kernels_run_shares};
   byoc_call_t call = {.struct_size = sizeof(call),
                       .input_count = 4,
                       .output_count = 1,
@@ -214,19 +131,9 @@ static void check_plan(const byoc_cutlass_problem_t *problem, const byoc_cutlass
                name, plan->isa, plan->form, plan->edge, plan->transposed, plan->direct, plan->rows, plan->vectors,
                plan->block_depth, plan->block_panels, threads, (long long)i, (double)got, (double)t->expected[i]);
   }
-  buffer_destroy(&packed);
-  buffer_destroy(&workspace);
-  buffer_destroy(&result);
-}
-
-static bool runs_here(byoc_cutlass_isa_t isa) {
-#if defined(__x86_64__)
-  if (isa == BYOC_CUTLASS_ISA_AVX512)
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  if (isa == BYOC_CUTLASS_ISA_AVX2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#endif
-  return isa == BYOC_CUTLASS_ISA_PORTABLE;
+  guarded_destroy(&packed);
+  guarded_destroy(&workspace);
+  guarded_destroy(&result);
 }
 
 // The default, then a spread over the candidates; sets a bit for each form that was met.
@@ -235,9 +142,8 @@ static uint32_t check_problem(const char *name, const byoc_cutlass_problem_t *pr
   uint32_t forms = 0;
   tensors_t tensors;
   make_tensors(problem, &tensors);
-  char *folder = byoc_test_folder();
   for (byoc_cutlass_isa_t isa = 0; isa < BYOC_CUTLASS_ISA_COUNT; ++isa) {
-    if (!runs_here(isa)) continue;
+    if (!kernels_run_here(isa)) continue;
     size_t count = byoc_cutlass_plan_candidates(problem, isa, SLOTS, true, plans, MOST_PLANS), kept = 0;
     // The default, one plan of each algorithm, and the last of the default's, which differs most in blocking.
     for (size_t i = 0, last = 0; i < count; ++i) {
@@ -247,17 +153,17 @@ static uint32_t check_problem(const char *name, const byoc_cutlass_problem_t *pr
       if (!met) plans[kept++] = plans[i]; // kept <= i
       if (i + 1 == count && last >= kept) plans[kept++] = plans[last];
     }
-    void *library = compile(folder, problem, isa, plans, kept);
-    const byoc_packed_function_t *functions = (const byoc_packed_function_t *)dlsym(library, "plans");
-    assert_non_null(functions);
+    kernels_t kernels;
+    kernels_begin(&kernels, isa);
+    for (size_t i = 0; i < kept; ++i) kernels_add(&kernels, problem, &plans[i]);
+    kernels_compile(&kernels, "-O1");
     for (size_t i = 0; i < kept; ++i) {
-      check_plan(problem, &plans[i], &tensors, functions[i], 1, name);
-      check_plan(problem, &plans[i], &tensors, functions[i], SLOTS, name);
+      check_plan(problem, &plans[i], &tensors, kernels.functions[i], 1, name);
+      check_plan(problem, &plans[i], &tensors, kernels.functions[i], SLOTS, name);
       forms |= 1u << plans[i].form;
     }
-    dlclose(library);
+    kernels_end(&kernels);
   }
-  free(folder);
   free_tensors(&tensors);
   return forms;
 }

@@ -1,16 +1,11 @@
 // Products of words give the integers of the definition, on each instruction set and by each dot; those of lower
 // precision stay within their bounds. Buffers end where a page that nobody may touch begins; workspace and results
 // start as nonsense.
-#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "byoc/call.h"
-#include "core/base/process.h"
-#include "tests/support/support.h"
+#include "kernels.h"
 #include "words.h"
 
 enum { SLOTS = 3, MOST_CASES = 16 };
@@ -20,15 +15,9 @@ typedef struct case_t {
   byoc_cutlass_problem_t problem;
 } case_t;
 
-// Memory that ends at the end of a page, but for `alignment`; the next page is forbidden.
+// Lives as long as the test.
 static void *guarded(size_t size_bytes, size_t alignment) {
-  size_t page = (size_t)sysconf(_SC_PAGESIZE), taken = (size_bytes + alignment - 1) / alignment * alignment;
-  size_t whole = (taken + page - 1) / page * page;
-  char *pages = mmap(NULL, whole + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  assert_true(pages != MAP_FAILED);
-  assert_int_equal(mprotect(pages + whole, page, PROT_NONE), 0);
-  memset(pages + whole - taken, 0xff, taken);
-  return pages + whole - taken;
+  return guarded_create(size_bytes, alignment).data;
 }
 
 static size_t dtype_bytes(uint32_t dtype) {
@@ -264,12 +253,6 @@ static void check(const case_t *one, const tensors_t *t, const void *result, con
   }
 }
 
-// Shares one after the other, in reverse: none may depend on another.
-static void run_shares(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain) {
-  (void)self, (void)grain;
-  for (int64_t i = count; i-- > 0;) body(argument, i, i + 1, 0);
-}
-
 static void run_case(const case_t *one, const byoc_cutlass_plan_t *plan, byoc_packed_function_t function,
                      const char *how) {
   const byoc_cutlass_problem_t *problem = &one->problem;
@@ -296,7 +279,8 @@ static void run_case(const case_t *one, const byoc_cutlass_plan_t *plan, byoc_pa
     void *result = guarded((size_t)t.result_count * dtype_bytes(problem->words.result), 1);
     DLTensor tensors[] = {{.data = t.data},  {.data = packed},    {.data = tables}, {.data = t.residual},
                           {.data = &t.zero}, {.data = &t.factor}, {.data = result}};
-    byoc_runtime_t runtime = {.struct_size = sizeof(runtime), .thread_count = threads, .parallel_for = run_shares};
+    byoc_runtime_t runtime = {
+        .struct_size = sizeof(runtime), .thread_count = threads, .parallel_for = kernels_run_shares};
     byoc_call_t call = {.struct_size = sizeof(call),
                         .input_count = 6,
                         .output_count = 1,
@@ -314,54 +298,21 @@ static void run_case(const case_t *one, const byoc_cutlass_plan_t *plan, byoc_pa
 // Compiles all cases into one shared object and runs them, unless `runs` says that this processor cannot.
 static void run_cases(case_t *cases, size_t count, byoc_cutlass_isa_t isa, uint32_t dot, const char *more_flags,
                       bool runs, const char *how) {
-  byoc_cutlass_text_t text = {0};
   byoc_cutlass_plan_t plans[MOST_CASES];
-  byoc_cutlass_emit_prelude(&text, isa);
+  kernels_t kernels;
+  kernels_begin(&kernels, isa);
   for (size_t i = 0; i < count; ++i) {
-    char symbol[32];
-    snprintf(symbol, sizeof(symbol), "case_%zu", i);
     cases[i].problem.words.dot = dot;
     byoc_cutlass_plan_default(&cases[i].problem, isa, SLOTS, false, &plans[i]);
     assert_int_equal(plans[i].form, BYOC_CUTLASS_FORM_WORDS);
-    byoc_cutlass_emit(&text, &cases[i].problem, &plans[i], symbol);
+    kernels_add(&kernels, &cases[i].problem, &plans[i]);
   }
-  byoc_cutlass_text_add(&text, "\n__attribute__((visibility(\"default\"))) byoc_packed_function_t const cases[] = {");
-  for (size_t i = 0; i < count; ++i) byoc_cutlass_text_add(&text, "case_%zu, ", i);
-  byoc_cutlass_text_add(&text, "};\n");
-  assert_true(byoc_cutlass_text_ok(&text));
-  char source[512], object[512], flags[256], *folder = byoc_test_folder();
-  snprintf(source, sizeof(source), "%s/words.c", folder);
-  snprintf(object, sizeof(object), "%s/words.so", folder);
-  FILE *file = fopen(source, "w");
-  assert_non_null(file);
-  assert_int_equal(fwrite(text.data, 1, text.length, file), text.length);
-  assert_int_equal(fclose(file), 0);
-  byoc_cutlass_text_deinit(&text);
-  const char *argv[40] = {"cc", "-std=gnu11", "-O1", "-fPIC", "-shared", "-I" BYOC_TEST_SOURCE_DIR "/include"};
-  size_t n = 6;
-  argv[n++] = "-ffp-contract=fast";
-  snprintf(flags, sizeof(flags), "%s %s", byoc_cutlass_isa_flags(isa), more_flags);
-  for (char *save = NULL, *flag = strtok_r(flags, " ", &save); flag; flag = strtok_r(NULL, " ", &save))
-    argv[n++] = flag;
-  argv[n++] = "-o", argv[n++] = object, argv[n++] = source;
-  byoc_diag_t diag = {0};
-  byoc_string_t output;
-  byoc_process_result_t result;
-  byoc_string_init(&output, byoc_allocator_system());
-  byoc_test_ok(byoc_process_run(argv, NULL, &output, &diag, &result), &diag);
-  if (result.exit_code != 0) fail_msg("%s", output.data);
-  byoc_string_deinit(&output);
-  free(folder);
-  if (!runs) {
-    print_message("%s: compiled; this processor cannot run it\n", how);
-    return;
-  }
-  void *library = dlopen(object, RTLD_NOW | RTLD_LOCAL);
-  if (!library) fail_msg("%s", dlerror());
-  const byoc_packed_function_t *functions = (const byoc_packed_function_t *)dlsym(library, "cases");
-  assert_non_null(functions);
-  for (size_t i = 0; i < count; ++i) run_case(&cases[i], &plans[i], functions[i], how);
-  dlclose(library);
+  char flags[64];
+  snprintf(flags, sizeof(flags), "-O1 %s", more_flags);
+  kernels_compile(&kernels, flags);
+  if (!runs) print_message("%s: compiled; this processor cannot run it\n", how);
+  for (size_t i = 0; i < count && runs; ++i) run_case(&cases[i], &plans[i], kernels.functions[i], how);
+  kernels_end(&kernels);
 }
 
 // By every dot that the cases' data can go through and the machine's compiler knows.

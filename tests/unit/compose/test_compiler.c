@@ -137,6 +137,92 @@ static void test_key(void **state) {
   drop_cache(folder);
 }
 
+// ---- precompiled headers ----
+
+static const char root_source[] = "double root(double x) { return sqrt(x); }\n";
+
+static void compile_root(byoc_bytes_t *out) {
+  byoc_diag_t diag = {0};
+  byoc_compile_job_t job = {.name = "root", .source = root_source, .preamble = "#include <math.h>\n"};
+  void *object = NULL;
+  byoc_test_ok(byoc_compile(&job, byoc_allocator_system(), &diag, &object, &out->size_bytes), &diag);
+  out->data = object;
+}
+
+// Compiles once more, not from the cache of objects, and expects the same object.
+static void expect_root(const char *folder, const byoc_bytes_t *expected) {
+  char objects[4096];
+  snprintf(objects, sizeof(objects), "%s/objects", folder);
+  if (byoc_is_directory(objects)) byoc_test_ok(byoc_remove_tree(objects, NULL), NULL);
+  byoc_bytes_t object;
+  compile_root(&object);
+  assert_int_equal(object.size_bytes, expected->size_bytes);
+  assert_memory_equal(object.data, expected->data, expected->size_bytes);
+  release(&object);
+}
+
+// The paths of the one preamble, and of its compiled form, below `folder`; false where there is not exactly one.
+static bool preamble_paths(const char *folder, char header[4096], char compiled[4096]) {
+  byoc_diag_t diag = {0};
+  char **names = NULL, path[2048];
+  size_t count = 0;
+  snprintf(path, sizeof(path), "%s/preambles", folder);
+  if (!byoc_is_directory(path)) return false;
+  byoc_test_ok(byoc_list_directory(path, byoc_allocator_system(), &diag, &names, &count), &diag);
+  bool is_one = count == 2; // sorted: the header first
+  if (is_one) {
+    snprintf(header, 4096, "%s/%s", path, names[0]);
+    snprintf(compiled, 4096, "%s/%s", path, names[1]);
+    assert_string_equal(strrchr(names[0], '.'), ".h");
+    assert_string_equal(strrchr(names[1], '.'), ".gch");
+  }
+  byoc_free_names(byoc_allocator_system(), names, count);
+  return is_one;
+}
+
+// Whether it is there, damaged or out of reach: the object is the same.
+static void test_preamble(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  char *folder = fresh_cache(), header[4096], compiled[4096];
+  setenv("BYOC_CACHE_DIR", "/proc/nowhere", 1);
+  byoc_bytes_t plain;
+  compile_root(&plain);
+  drop_cache(folder);
+  folder = fresh_cache();
+  expect_root(folder, &plain);
+  assert_true(preamble_paths(folder, header, compiled));
+  struct stat before, after;
+  assert_int_equal(stat(compiled, &before), 0);
+  expect_root(folder, &plain);
+  assert_int_equal(stat(compiled, &after), 0);
+  assert_int_equal(before.st_ino, after.st_ino); // not made again
+  byoc_test_ok(byoc_file_write(compiled, "damaged", 7, &diag), &diag);
+  expect_root(folder, &plain);
+  byoc_test_ok(byoc_file_write(compiled, NULL, 0, &diag), &diag);
+  expect_root(folder, &plain);
+  assert_int_equal(unlink(header), 0);
+  expect_root(folder, &plain);
+  assert_true(preamble_paths(folder, header, compiled));
+  release(&plain);
+  drop_cache(folder);
+}
+
+// It is part of the key, and it is really what the source begins with.
+static void test_preamble_is_read(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  char *folder = fresh_cache();
+  void *object = NULL;
+  size_t size = 0;
+  byoc_compile_job_t job = {.name = "two", .source = "int two(void) { return TWO; }\n", .preamble = "#define TWO 2\n"};
+  byoc_test_ok(byoc_compile(&job, byoc_allocator_system(), &diag, &object, &size), &diag);
+  free(object);
+  job.preamble = NULL;
+  byoc_test_error(byoc_compile(&job, byoc_allocator_system(), &diag, &object, &size), BYOC_TOOL, &diag, "TWO");
+  drop_cache(folder);
+}
+
 // Without a cache that can be written, compiling goes on.
 static void test_unwritable_cache(void **state) {
   (void)state;
@@ -295,6 +381,8 @@ int main(void) {
       cmocka_unit_test(test_error_shows_the_message),
       cmocka_unit_test(test_cache),
       cmocka_unit_test(test_key),
+      cmocka_unit_test(test_preamble),
+      cmocka_unit_test(test_preamble_is_read),
       cmocka_unit_test(test_unwritable_cache),
       cmocka_unit_test(test_deterministic),
       cmocka_unit_test(test_all),

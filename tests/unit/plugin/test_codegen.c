@@ -39,9 +39,8 @@ static int group_teardown(void **state) {
 // ---- one run ----
 
 // Compiles by cc, in a folder of its own.
-static byoc_status_t compile(void *self, const byoc_compile_request_t *request, byoc_allocator_t allocator,
-                             byoc_diag_t *diag, void **out_object, size_t *out_size_bytes) {
-  *(int *)self += 1;
+static byoc_status_t compile_one(const byoc_compile_request_t *request, byoc_allocator_t allocator, byoc_diag_t *diag,
+                                 byoc_bytes_t *out_object) {
   char *folder = byoc_test_folder(), *source = NULL, *object = NULL;
   source = byoc_path_join(byoc_allocator_system(), folder, "a.c");
   object = byoc_path_join(byoc_allocator_system(), folder, "a.o");
@@ -53,13 +52,23 @@ static byoc_status_t compile(void *self, const byoc_compile_request_t *request, 
   byoc_status_t status = byoc_process_run(argv, NULL, &output, diag, &result);
   if (status == BYOC_OK && result.exit_code != 0) status = byoc_diag_error(diag, BYOC_TOOL, "cc: %s", output.data);
   char *data = NULL;
-  if (status == BYOC_OK) status = byoc_file_read(object, allocator, diag, &data, out_size_bytes);
-  *out_object = data;
+  if (status == BYOC_OK) status = byoc_file_read(object, allocator, diag, &data, &out_object->size_bytes);
+  out_object->data = data;
   byoc_string_deinit(&output);
   (void)byoc_remove_tree(folder, NULL);
   free(folder);
   free(source);
   free(object);
+  return status;
+}
+
+static byoc_status_t compile(void *self, const byoc_compile_request_t *requests, size_t count,
+                             byoc_allocator_t allocator, byoc_diag_t *diag, byoc_bytes_t *out_objects) {
+  byoc_status_t status = BYOC_OK;
+  *(int *)self += 1;
+  for (size_t i = 0; i < count && status == BYOC_OK; ++i) {
+    status = compile_one(&requests[i], allocator, diag, &out_objects[i]);
+  }
   return status;
 }
 
@@ -520,6 +529,21 @@ static void probe_services(const byoc_host_t *host, byoc_codegen_t *codegen, voi
   request.source = "int f(void) { return 3; }";
   assert_int_equal(host->codegen->compile(codegen, &request, &object, &size), BYOC_OK);
   assert_true(size > 100);
+  // Several at once: objects in order; none after a failure, whichever failed.
+  const void *objects[2] = {"left over", "left over"};
+  uint64_t sizes[2] = {1, 1};
+  byoc_compile_request_t requests[2] = {request, request};
+  requests[1].source = "int longer(int x) { return x * x + 3; } int other(int x) { return longer(x); }";
+  assert_int_equal(host->codegen->compile_all(codegen, requests, 2, sizeof(requests[0]), objects, sizes), BYOC_OK);
+  assert_int_equal(sizes[0], size);
+  assert_memory_equal(objects[0], object, size);
+  assert_true(sizes[1] > sizes[0]);
+  requests[1].source = NULL;
+  assert_int_equal(host->codegen->compile_all(codegen, requests, 2, sizeof(requests[0]), objects, sizes),
+                   BYOC_INVALID_ARGUMENT);
+  assert_null(objects[0]);
+  assert_int_equal(sizes[1], 0);
+  assert_int_equal(host->codegen->compile_all(codegen, NULL, 0, sizeof(requests[0]), objects, sizes), BYOC_OK);
   double median = 1;
   byoc_measure_request_t measurement = {
       .header = BYOC_HEADER(byoc_measure_request_t, 1), .object = object, .object_size_bytes = size, .symbol = "f"};

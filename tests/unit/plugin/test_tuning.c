@@ -41,15 +41,22 @@ typedef struct fake_clock_t {
   char *cache;
 } fake_clock_t;
 
-static byoc_status_t compile(void *self, const byoc_compile_request_t *request, byoc_allocator_t allocator,
-                             byoc_diag_t *diag, void **out_object, size_t *out_size_bytes) {
+static byoc_status_t compile(void *self, const byoc_compile_request_t *requests, size_t count,
+                             byoc_allocator_t allocator, byoc_diag_t *diag, byoc_bytes_t *out_objects) {
   (void)self;
-  const byoc_compile_job_t job = {.name = request->name,
-                                  .source = request->source,
-                                  .compiler = request->compiler,
-                                  .flags = request->flags.items,
-                                  .flag_count = (size_t)request->flags.count};
-  return byoc_compile(&job, allocator, diag, out_object, out_size_bytes);
+  byoc_status_t status = BYOC_OK;
+  for (size_t i = 0; i < count && status == BYOC_OK; ++i) {
+    const byoc_compile_job_t job = {.name = requests[i].name,
+                                    .source = requests[i].source,
+                                    .preamble = requests[i].preamble,
+                                    .compiler = requests[i].compiler,
+                                    .flags = requests[i].flags.items,
+                                    .flag_count = (size_t)requests[i].flags.count};
+    void *object = NULL;
+    status = byoc_compile(&job, allocator, diag, &object, &out_objects[i].size_bytes);
+    out_objects[i].data = object;
+  }
+  return status;
 }
 
 static byoc_status_t measure(void *self, const byoc_measure_request_t *request, byoc_allocator_t allocator,

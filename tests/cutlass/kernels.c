@@ -1,0 +1,106 @@
+#include "kernels.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "core/base/file.h"
+#include "core/base/process.h"
+
+void kernels_begin(kernels_t *kernels, byoc_cutlass_isa_t isa) {
+  *kernels = (kernels_t){.isa = isa};
+  byoc_cutlass_emit_prelude(&kernels->text, isa);
+}
+
+void kernels_add(kernels_t *kernels, const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
+  char symbol[32];
+  snprintf(symbol, sizeof(symbol), "kernel_%zu", kernels->count++);
+  byoc_cutlass_emit(&kernels->text, problem, plan, symbol);
+}
+
+static void run_compiler(const char *source, const char *object, byoc_cutlass_isa_t isa, const char *flags) {
+  const char *argv[48] = {"cc",
+                          "-std=gnu11",
+                          "-fPIC",
+                          "-shared",
+                          "-I" BYOC_TEST_SOURCE_DIR "/include",
+                          "-fno-math-errno",
+                          "-ffp-contract=fast"};
+  size_t n = 7;
+  char words[256];
+  snprintf(words, sizeof(words), "%s %s", byoc_cutlass_isa_flags(isa), flags);
+  for (char *save = NULL, *flag = strtok_r(words, " ", &save); flag; flag = strtok_r(NULL, " ", &save)) {
+    argv[n++] = flag;
+  }
+  argv[n++] = "-o", argv[n++] = object, argv[n++] = source;
+  byoc_diag_t diag = {0};
+  byoc_string_t output;
+  byoc_process_result_t result;
+  byoc_string_init(&output, byoc_allocator_system());
+  byoc_test_ok(byoc_process_run(argv, NULL, &output, &diag, &result), &diag);
+  if (result.exit_code != 0) fail_msg("%s", output.data);
+  byoc_string_deinit(&output);
+}
+
+void kernels_compile(kernels_t *kernels, const char *flags) {
+  byoc_cutlass_text_t *text = &kernels->text;
+  byoc_cutlass_text_add(text, "\n__attribute__((visibility(\"default\"))) byoc_packed_function_t const kernels[] = {");
+  for (size_t i = 0; i < kernels->count; ++i) byoc_cutlass_text_add(text, "kernel_%zu, ", i);
+  byoc_cutlass_text_add(text, "};\n");
+  assert_true(byoc_cutlass_text_ok(text));
+  char source[512], object[512], *folder = byoc_test_folder();
+  snprintf(source, sizeof(source), "%s/kernels.c", folder);
+  snprintf(object, sizeof(object), "%s/kernels.so", folder);
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_file_write(source, text->data, text->length, &diag), &diag);
+  byoc_cutlass_text_deinit(text);
+  run_compiler(source, object, kernels->isa, flags);
+  // Opened lazily: nothing of it runs yet.
+  kernels->library = dlopen(object, RTLD_LAZY | RTLD_LOCAL);
+  if (!kernels->library) fail_msg("%s", dlerror());
+  byoc_test_ok(byoc_remove_tree(folder, &diag), &diag);
+  free(folder);
+  kernels->functions = (const byoc_packed_function_t *)dlsym(kernels->library, "kernels");
+  assert_non_null(kernels->functions);
+}
+
+void kernels_end(kernels_t *kernels) {
+  if (kernels->library) dlclose(kernels->library);
+  byoc_cutlass_text_deinit(&kernels->text);
+  *kernels = (kernels_t){0};
+}
+
+void kernels_run_shares(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain) {
+  (void)self, (void)grain;
+  for (int64_t i = count; i-- > 0;) body(argument, i, i + 1, 0);
+}
+
+bool kernels_run_here(byoc_cutlass_isa_t isa) {
+#if defined(__x86_64__)
+  if (isa == BYOC_CUTLASS_ISA_AVX512)
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (isa == BYOC_CUTLASS_ISA_AVX2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#endif
+  return isa == BYOC_CUTLASS_ISA_PORTABLE;
+}
+
+guarded_t guarded_create(size_t size_bytes, size_t alignment) {
+  size_t page = (size_t)sysconf(_SC_PAGESIZE), taken = (size_bytes + alignment - 1) / alignment * alignment;
+  size_t whole = (taken + page - 1) / page * page;
+  guarded_t memory = {.size_bytes = whole + page};
+  memory.pages = mmap(NULL, memory.size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  assert_true(memory.pages != MAP_FAILED);
+  assert_int_equal(mprotect((char *)memory.pages + whole, page, PROT_NONE), 0);
+  memory.data = (float *)(void *)((char *)memory.pages + whole - taken);
+  memset(memory.data, 0xff, taken); // NaN
+  return memory;
+}
+
+void guarded_destroy(guarded_t *memory) {
+  if (memory->pages) munmap(memory->pages, memory->size_bytes);
+  *memory = (guarded_t){0};
+}

@@ -1,0 +1,41 @@
+// What the tests of cutlass's kernels share: emitting them, compiling them, the memory that they work on.
+#ifndef BYOC_TESTS_CUTLASS_KERNELS_H_
+#define BYOC_TESTS_CUTLASS_KERNELS_H_
+
+#include <stdbool.h>
+
+#include "byoc/call.h"
+#include "problem.h"
+#include "tests/support/support.h"
+
+// Kernels for one instruction set, compiled into one shared object. Whatever fails, fails the test.
+typedef struct kernels_t {
+  byoc_cutlass_text_t text; // may be added to before it is compiled
+  byoc_cutlass_isa_t isa;
+  size_t count;
+  void *library;
+  const byoc_packed_function_t *functions; // in the order in which they were added
+} kernels_t;
+void kernels_begin(kernels_t *kernels, byoc_cutlass_isa_t isa);
+void kernels_add(kernels_t *kernels, const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
+// `flags`: the optimisation and what else it takes, separated by spaces. Functions may be called where the processor
+// has the instructions.
+void kernels_compile(kernels_t *kernels, const char *flags);
+void kernels_end(kernels_t *kernels);
+
+// Whether this processor has the instruction set.
+bool kernels_run_here(byoc_cutlass_isa_t isa);
+
+// parallel_for of a byoc_runtime_t: shares one after the other, in reverse: none may depend on another.
+void kernels_run_shares(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain);
+
+// Memory that ends at the end of a page, but for `alignment`; the next page is forbidden. Starts as NaN.
+typedef struct guarded_t {
+  float *data;
+  void *pages;
+  size_t size_bytes;
+} guarded_t;
+guarded_t guarded_create(size_t size_bytes, size_t alignment);
+void guarded_destroy(guarded_t *memory);
+
+#endif // BYOC_TESTS_CUTLASS_KERNELS_H_
