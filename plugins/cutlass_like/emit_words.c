@@ -188,6 +188,8 @@ void byoc_cutlass_words_emit(byoc_cutlass_text_t *text, byoc_cutlass_names_t *na
     emit_conv(text, names, problem, plan);
   else
     emit_gemm(text, names, problem, plan);
+  byoc_cutlass_define(text, names, "SLOT_FLOATS", 0); // shares have no memory of their own
+  BYOC_CUTLASS_ADD_TEMPLATE(text, panel_shares);
   byoc_cutlass_text_add(text, "\n");
   BYOC_CUTLASS_ADD_TEMPLATE(text, words_entry);
 }

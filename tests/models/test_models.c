@@ -3,6 +3,7 @@
 //   models_check shared      trained models with ONNX Runtime's outputs, from ../shared/models; skipped where it is
 //                            absent
 //   models_check NAME        a model of byoc-modelgen: all targets agree with "c"
+//   models_check precision   models in less than f32 stay near their f32 results
 //   models_check memory      workspaces against their lower bound, and no copies for Concat
 //   models_check sizes       its models of run-time shapes: one artifact a list of targets, many sizes
 #include <stdio.h>
@@ -110,6 +111,39 @@ static void test_sizes(void **state) {
   }
 }
 
+// An output may be off by `bf16` or `int8` at most, and the latter is not the f32 result.
+static void check_precision(const char *model, const char *values, double bf16, double int8) {
+  static const char *const names[] = {"bf16", "int8"};
+  const double bounds[] = {bf16, int8};
+  for (int i = 0; i < 2; ++i) {
+    byoc_test_shell(0, "byoc build '%s' -o model.so --plan greedy --target 'cutlass -precision=%s; c'", model,
+                    names[i]);
+    byoc_test_shell(0, "byoc run model.so %s --rtol 0 --atol %g", values, bounds[i]);
+    byoc_test_printed("as expected");
+  }
+  byoc_test_shell(1, "byoc run model.so %s --rtol 1e-5 --atol %g", values, bounds[1] * 1e-3);
+}
+
+static void test_precision(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc-modelgen gpt2_step -o gpt2.onnx --layers 2 --seed 3");
+  byoc_test_shell(0, "byoc run gpt2.onnx --target c --random --seed 9 --output-dir reference > log");
+  check_precision("gpt2.onnx", "--random --seed 9 --expect logits=reference/logits.npy", 0.05, 0.2);
+}
+
+static void test_precision_of_shared(void **state) {
+  (void)state;
+  if (shared_is_missing()) skip();
+  check_precision(SHARED "/mnist/mnist.onnx",
+                  "--input Input3=" SHARED "/mnist/Input3.npy --expect Plus214_Output_0=" SHARED
+                  "/mnist/expected_Plus214_Output_0.npy",
+                  26, 264); // of 5274
+  check_precision(SHARED "/ultraface/ultraface_rfb_320.onnx",
+                  "--input input=" SHARED "/ultraface/input.npy --expect scores=" SHARED
+                  "/ultraface/expected_scores.npy",
+                  0.01, 0.02);
+}
+
 // The workspace is at most a twentieth larger than what lives at once.
 static void check_memory(const char *model, bool joins) {
   static const char *const lists[] = {"c", "cutlass; c", "cblas; c"};
@@ -150,19 +184,23 @@ static void test_memory_of_shared(void **state) {
 
 int main(int argc, char **argv) {
   if (argc != 2) {
-    fprintf(stderr, "usage: models_check shared|sizes|memory|MODEL\n");
+    fprintf(stderr, "usage: models_check shared|sizes|memory|precision|MODEL\n");
     return 2;
   }
   model_name = argv[1];
   const struct CMUnitTest shared[] = {cmocka_unit_test(test_mnist), cmocka_unit_test(test_ultraface)};
   const struct CMUnitTest generated[] = {cmocka_unit_test(test_generated)};
   const struct CMUnitTest memory[] = {cmocka_unit_test(test_memory), cmocka_unit_test(test_memory_of_shared)};
+  const struct CMUnitTest precision[] = {cmocka_unit_test(test_precision), cmocka_unit_test(test_precision_of_shared)};
   const struct CMUnitTest sizes[] = {cmocka_unit_test(test_sizes)};
   if (strcmp(model_name, "sizes") == 0) {
     return cmocka_run_group_tests(sizes, byoc_test_enter_folder, byoc_test_leave_folder);
   }
   if (strcmp(model_name, "memory") == 0) {
     return cmocka_run_group_tests(memory, byoc_test_enter_folder, byoc_test_leave_folder);
+  }
+  if (strcmp(model_name, "precision") == 0) {
+    return cmocka_run_group_tests(precision, byoc_test_enter_folder, byoc_test_leave_folder);
   }
   if (strcmp(model_name, "shared") == 0) {
     return cmocka_run_group_tests(shared, byoc_test_enter_folder, byoc_test_leave_folder);

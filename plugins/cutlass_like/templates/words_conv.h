@@ -12,6 +12,7 @@ enum {
   FN(blocks) = (FN(position_panels) + BLOCK_PANELS - 1) / BLOCK_PANELS,
   // One unit of work: one panel of channels over one block of positions.
   FN(items) = BATCH * GROUPS * FN(blocks) * FN(channel_panels),
+  FN(run) = FN(channel_panels), // items of one block
   FN(image_words) = FN(planes) * PLANE,
   FN(image_elements) = GROUPS * IN * IN_H * IN_W,
 };
@@ -43,8 +44,8 @@ static inline float FN(largest)(const FN(args_t) * args, int64_t image) {
 }
 
 // `count` pixels of up to UNIT channels. May write up to a vector beyond the last one.
-static inline void FN(run)(int32_t *to, const DATA_T *from, int64_t channels, int64_t count, int32_t zero,
-                           float inverse) {
+static inline void FN(pack)(int32_t *to, const DATA_T *from, int64_t channels, int64_t count, int32_t zero,
+                            float inverse) {
   for (int64_t x = 0; x < count; x += LANES) {
     int64_t n = count - x < LANES ? count - x : LANES;
     vi word = {0};
@@ -62,7 +63,7 @@ static inline void FN(run)(int32_t *to, const DATA_T *from, int64_t channels, in
 static void FN(spread)(int32_t *to, const DATA_T *from, int64_t channels, int32_t zero, float inverse) {
   const int32_t pad = DOT == DOT_I8X4 ? zero * 0x01010101 : 0;
 #if WHOLE
-  FN(run)(to, from, channels, (int64_t)IN_H * IN_W, zero, inverse);
+  FN(pack)(to, from, channels, (int64_t)IN_H * IN_W, zero, inverse);
   (void)pad;
 #else
   static const int32_t phases[][2] = {PHASES};
@@ -74,7 +75,7 @@ static void FN(spread)(int32_t *to, const DATA_T *from, int64_t channels, int32_
       if (high > WIDE) high = WIDE;
       if (low > high || in_y < 0 || in_y >= IN_H) low = high = 0;
       for (int64_t x = 0; x < low; ++x) to[x] = pad;
-      FN(run)(to + low, from + in_y * IN_W + in_x + low * STRIDE_W, channels, high - low, zero, inverse);
+      FN(pack)(to + low, from + in_y * IN_W + in_x + low * STRIDE_W, channels, high - low, zero, inverse);
       for (int64_t x = high; x < WIDE; ++x) to[x] = pad;
     }
 #endif
@@ -97,7 +98,9 @@ static void FN(prepare)(void *argument, int64_t begin, int64_t end, int32_t work
 }
 
 // Channel panels [first, last) over one block of positions of one image and group.
-static void FN(block)(const FN(args_t) * args, int64_t image, int64_t block, int64_t first, int64_t last) {
+static void FN(block)(const FN(args_t) * args, int32_t *slot, int64_t image, int64_t block, int64_t first,
+                      int64_t last) {
+  (void)slot;
   const int64_t group = image % GROUPS, panel = block * BLOCK_PANELS;
   const int64_t panels = FN(position_panels) - panel < BLOCK_PANELS ? FN(position_panels) - panel : BLOCK_PANELS;
   const int32_t *data = args->workspace + HEAD + image * FN(image_words) + panel * FN(panel);
@@ -129,21 +132,7 @@ static void FN(block)(const FN(args_t) * args, int64_t image, int64_t block, int
   }
 }
 
-static void FN(share)(void *argument, int64_t begin, int64_t end, int32_t worker) {
-  const FN(args_t) *args = argument;
-  (void)worker;
-  for (int64_t share = begin; share < end; ++share) {
-    int64_t item = FN(items) * share / args->shares;
-    const int64_t stop = FN(items) * (share + 1) / args->shares;
-    while (item < stop) { // as many channel panels as there are left in this block
-      int64_t first = item % FN(channel_panels);
-      int64_t last = FN(channel_panels) - first < stop - item ? FN(channel_panels) : first + stop - item;
-      int64_t block = item / FN(channel_panels);
-      FN(block)(args, block / FN(blocks), block % FN(blocks), first, last);
-      item += last - first;
-    }
-  }
-}
+static void FN(share)(void *argument, int64_t begin, int64_t end, int32_t worker);
 
 static void FN(run_all)(FN(args_t) * args, const byoc_runtime_t *runtime) {
 #if MEASURED

@@ -8,6 +8,7 @@ enum {
   FN(blocks) = (FN(row_panels) + BLOCK_PANELS - 1) / BLOCK_PANELS,
   // One unit of work: one panel of B over one block of rows.
   FN(items) = FN(blocks) * FN(column_panels),
+  FN(run) = FN(column_panels), // items of one block
 };
 
 #if !IN_PLACE
@@ -41,7 +42,9 @@ static void FN(prepare)(void *argument, int64_t begin, int64_t end, int32_t work
 #endif
 
 // Column panels [first, last) over one block of rows.
-static void FN(block)(const FN(args_t) * args, int64_t block, int64_t first, int64_t last) {
+static void FN(block)(const FN(args_t) * args, int32_t *slot, int64_t batch, int64_t block, int64_t first,
+                      int64_t last) {
+  (void)slot, (void)batch; // there is one
   const int64_t panel = block * BLOCK_PANELS;
   const int64_t panels = FN(row_panels) - panel < BLOCK_PANELS ? FN(row_panels) - panel : BLOCK_PANELS;
   for (int64_t w = first; w < last; ++w) {
@@ -55,20 +58,7 @@ static void FN(block)(const FN(args_t) * args, int64_t block, int64_t first, int
   }
 }
 
-static void FN(share)(void *argument, int64_t begin, int64_t end, int32_t worker) {
-  const FN(args_t) *args = argument;
-  (void)worker;
-  for (int64_t share = begin; share < end; ++share) {
-    int64_t item = FN(items) * share / args->shares;
-    const int64_t stop = FN(items) * (share + 1) / args->shares;
-    while (item < stop) { // as many column panels as there are left in this block
-      int64_t first = item % FN(column_panels);
-      int64_t last = FN(column_panels) - first < stop - item ? FN(column_panels) : first + stop - item;
-      FN(block)(args, item / FN(column_panels), first, last);
-      item += last - first;
-    }
-  }
-}
+static void FN(share)(void *argument, int64_t begin, int64_t end, int32_t worker);
 
 static void FN(run_all)(FN(args_t) * args, const byoc_runtime_t *runtime) {
 #if !IN_PLACE
