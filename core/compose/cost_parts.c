@@ -175,7 +175,9 @@ static size_t count_parts(const work_t *work) {
 }
 
 static byoc_status_t take_round(work_t *work, size_t round, byoc_diag_t *diag) {
+  bool takes_turns = work->job->artifact_count > 1 && work->job->thread_count > 1;
   for (uint32_t a = 0; a < work->job->artifact_count; ++a) {
+    if (takes_turns) byoc_cost_runner_let_threads_sleep();
     BYOC_RETURN_IF_ERROR(run_round(work, a, diag));
     runner_t *runner = work->runners[a];
     for (size_t p = 0; p < runner->artifact->part_count; ++p) {
@@ -212,6 +214,7 @@ static double conclude(runner_t *runner, uint32_t part, bool by_processor, size_
 
 static byoc_status_t run(const byoc_cost_parts_t *job, byoc_arena_t *arena, byoc_diag_t *diag) {
   work_t work = {.job = job};
+  if (job->thread_count > 1) byoc_cost_runner_keep_threads_awake();
   for (uint32_t a = 0; a < job->artifact_count; ++a) {
     BYOC_RETURN_IF_ERROR(open_runner(&work, a, arena, diag));
     for (uint32_t p = 0; p < job->artifacts[a]->part_count && !job->is_checked; ++p) {

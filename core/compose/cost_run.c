@@ -7,7 +7,7 @@
 
 #define SAMPLE_NS   20000
 #define LONG_RUN_NS 50000000
-enum { SAMPLES_AT_LEAST = 5, SAMPLES_AT_MOST = 101, WARM_UP_RUNS = 2 };
+enum { SAMPLES_AT_LEAST = 5, SAMPLES_AT_MOST = 101, WARM_UP_RUNS = 2, RUNS_A_TURN = 3 };
 
 // One artifact, ready to run.
 typedef struct entrant_t {
@@ -30,7 +30,7 @@ static byoc_status_t take_sample(const entrant_t *entrant, byoc_diag_t *diag, do
   return BYOC_OK;
 }
 
-static byoc_status_t warm_up(entrant_t *entrant, byoc_diag_t *diag) {
+static byoc_status_t warm_up(entrant_t *entrant, int32_t thread_count, byoc_diag_t *diag) {
   double once_ns = 0, processor_ns = 0;
   entrant->runs_a_sample = 1;
   // The first run did most of it: long runs need no more.
@@ -39,20 +39,27 @@ static byoc_status_t warm_up(entrant_t *entrant, byoc_diag_t *diag) {
   }
   entrant->is_long = once_ns >= LONG_RUN_NS;
   if (once_ns < SAMPLE_NS) entrant->runs_a_sample = (int64_t)(SAMPLE_NS / once_ns) + 1;
+  // A turn of several threads takes long to begin: more comes of it then.
+  bool is_short = entrant->runs_a_sample < RUNS_A_TURN && !entrant->is_long;
+  if (thread_count > 1 && is_short) entrant->runs_a_sample = RUNS_A_TURN;
   return BYOC_OK;
 }
 
-// A model that runs again and again finds in the caches what it left there, not what the other entrants did.
-static byoc_status_t take_caches_back(const entrant_t *entrant, size_t entrant_count, byoc_diag_t *diag) {
-  if (entrant_count == 1 || entrant->is_long) return BYOC_OK;
-  return byoc_cost_runner_run(&entrant->runner, diag);
+// A model that runs again and again finds in the caches what it left there, not what the other entrants did, and no
+// other's threads spin beside it.
+static byoc_status_t take_over(const entrant_t *entrant, const byoc_cost_run_t *job, byoc_diag_t *diag) {
+  if (job->artifact_count == 1) return BYOC_OK;
+  const bool has_threads = job->thread_count > 1;
+  if (has_threads) byoc_cost_runner_let_threads_sleep();
+  return entrant->is_long && !has_threads ? BYOC_OK : byoc_cost_runner_run(&entrant->runner, diag);
 }
 
 // Every second round runs backwards: no one always comes after the same one.
-static byoc_status_t take_round(entrant_t *const *entrants, size_t entrant_count, size_t round, byoc_diag_t *diag) {
-  for (size_t i = 0; i < entrant_count; ++i) {
-    entrant_t *entrant = entrants[round % 2 == 0 ? i : entrant_count - 1 - i];
-    BYOC_RETURN_IF_ERROR(take_caches_back(entrant, entrant_count, diag));
+static byoc_status_t take_round(entrant_t *const *entrants, const byoc_cost_run_t *job, size_t round,
+                                byoc_diag_t *diag) {
+  for (size_t i = 0; i < job->artifact_count; ++i) {
+    entrant_t *entrant = entrants[round % 2 == 0 ? i : job->artifact_count - 1 - i];
+    BYOC_RETURN_IF_ERROR(take_over(entrant, job, diag));
     BYOC_RETURN_IF_ERROR(take_sample(entrant, diag, &entrant->passed_ns[round], &entrant->processor_ns[round]));
   }
   return BYOC_OK;
@@ -62,9 +69,9 @@ static byoc_status_t time_entrants(entrant_t *const *entrants, const byoc_cost_r
                                    size_t *out_count) {
   int64_t begin_ns = byoc_now_ns();
   size_t count = 0;
-  for (size_t i = 0; i < job->artifact_count; ++i) BYOC_RETURN_IF_ERROR(warm_up(entrants[i], diag));
+  for (size_t i = 0; i < job->artifact_count; ++i) BYOC_RETURN_IF_ERROR(warm_up(entrants[i], job->thread_count, diag));
   while (count < SAMPLES_AT_MOST) {
-    BYOC_RETURN_IF_ERROR(take_round(entrants, job->artifact_count, count++, diag));
+    BYOC_RETURN_IF_ERROR(take_round(entrants, job, count++, diag));
     int64_t elapsed_ns = byoc_now_ns() - begin_ns;
     bool is_enough = count >= SAMPLES_AT_LEAST || elapsed_ns > job->limit_ns;
     if (elapsed_ns > job->budget_ns * (int64_t)job->artifact_count && is_enough) break;

@@ -26,6 +26,21 @@ static byoc_status_t allocate_tensors(const byoc_tensor_info_t *infos, uint32_t 
   return BYOC_OK;
 }
 
+// About as long as SETTLE_NS: a turn takes some 100 cycles.
+#define SPIN_TURNS "500000"
+// OpenBLAS's threads spin longest, for 2^26 cycles of the time stamp counter.
+#define SETTLE_NS 30000000
+
+void byoc_cost_runner_keep_threads_awake(void) {
+  (void)setenv("BYOC_SPIN_TURNS", SPIN_TURNS, 1);
+  (void)setenv("GOMP_SPINCOUNT", SPIN_TURNS, 1);
+}
+
+void byoc_cost_runner_let_threads_sleep(void) {
+  const struct timespec settle = {.tv_nsec = SETTLE_NS};
+  (void)nanosleep(&settle, NULL);
+}
+
 byoc_status_t byoc_cost_runner_open(const char *path, int32_t thread_count, byoc_arena_t *arena, byoc_diag_t *diag,
                                     byoc_cost_runner_t *out_runner) {
   *out_runner = (byoc_cost_runner_t){0};

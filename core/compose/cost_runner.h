@@ -12,6 +12,12 @@ typedef struct byoc_cost_runner_t {
   void **inputs, **outputs;
 } byoc_cost_runner_t;
 
+// In a process that is about to open the first one, and times parts one by one: their threads find more work as soon as
+// they would in a whole model, although more time passes in between. Their pool is the artifact's own, or OpenMP's.
+void byoc_cost_runner_keep_threads_awake(void);
+// Waits until threads that wait for work sleep: another artifact's would take the processors.
+void byoc_cost_runner_let_threads_sleep(void);
+
 // Loads it, fills its outputs with what no result looks like, and makes a context. Inputs are left to be filled.
 // Nothing is released: the process is short-lived.
 byoc_status_t byoc_cost_runner_open(const char *path, int32_t thread_count, byoc_arena_t *arena, byoc_diag_t *diag,

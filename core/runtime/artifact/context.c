@@ -77,6 +77,21 @@ const char *byoc_model_last_error(const byoc_context_t *context) {
   return context == NULL ? thread_error : ((const context_t *)context)->error;
 }
 
+// A number in the environment; *out_value stays as it is where there is none.
+static int32_t read_number(const char *name, long least, long most, int32_t *out_value) {
+  const char *variable = getenv(name);
+  if (variable == NULL || variable[0] == '\0') return BYOC_OK;
+  char *end = NULL;
+  errno = 0;
+  long value = strtol(variable, &end, 10);
+  if (errno != 0 || *end != '\0' || value < least || value > most) {
+    return create_error(BYOC_INVALID_ARGUMENT, "%s is '%s'; a number from %ld to %ld is needed", name, variable, least,
+                        most);
+  }
+  *out_value = (int32_t)value;
+  return BYOC_OK;
+}
+
 // options->thread_count, else $BYOC_THREADS, else the build's choice, else the processors.
 static int32_t choose_thread_count(const byoc_model_t *model, const byoc_context_options_t *options,
                                    int32_t *out_count) {
@@ -85,17 +100,8 @@ static int32_t choose_thread_count(const byoc_model_t *model, const byoc_context
     return create_error(BYOC_INVALID_ARGUMENT, "the thread count %d is not between 0 and %d", (int)count,
                         BYOC_MODEL_MAX_THREADS);
   }
-  const char *variable = getenv("BYOC_THREADS");
-  if (count == 0 && variable != NULL && variable[0] != '\0') {
-    char *end = NULL;
-    errno = 0;
-    long value = strtol(variable, &end, 10);
-    if (errno != 0 || *end != '\0' || value < 1 || value > BYOC_MODEL_MAX_THREADS) {
-      return create_error(BYOC_INVALID_ARGUMENT, "BYOC_THREADS is '%s'; a number from 1 to %d is needed", variable,
-                          BYOC_MODEL_MAX_THREADS);
-    }
-    count = (int32_t)value;
-  }
+  int32_t status = count == 0 ? read_number("BYOC_THREADS", 1, BYOC_MODEL_MAX_THREADS, &count) : BYOC_OK;
+  if (status != BYOC_OK) return status;
   if (count == 0) count = model->thread_count;
   *out_count = count > 0 ? count : byoc_model_processor_count();
   return BYOC_OK;
@@ -122,6 +128,10 @@ static int32_t set_up_threads(context_t *context, const byoc_context_options_t *
   int32_t count = 1;
   int32_t status = choose_thread_count(context->model, options, &count);
   if (status != BYOC_OK) return status;
+  int32_t spin_turns = -1;
+  status = read_number("BYOC_SPIN_TURNS", 0, INT32_MAX, &spin_turns);
+  if (status != BYOC_OK) return status;
+  if (spin_turns >= 0) byoc_model_pool_set_spin((uint32_t)spin_turns);
   if (count > 1) {
     count = byoc_model_pool_acquire(count);
     context->pool_acquired = true;

@@ -13,8 +13,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// Turns of waiting before sleeping: about 50 to 100 microseconds on processors whose pause takes 100 cycles or more.
-// Long enough for the gap between two kernels, short enough not to burn a processor that somebody else could use.
+// Turns of waiting before sleeping, unless somebody sets another number: about 50 to 100 microseconds on processors
+// whose pause takes 100 cycles or more. Long enough for the gap between two kernels, short enough not to burn a
+// processor that somebody else could use.
 #define SPIN_TURNS 2000
 
 // One worker, on a cache line of its own.
@@ -37,6 +38,7 @@ static struct {
   pthread_mutex_t lock;
   uint32_t users;
   uint32_t worker_count;
+  uint32_t wanted_spin_turns;
   atomic_bool stopping;
   atomic_uint spin_turns;
   // The loop that runs, owned by who set `busy`; workers read it between their command and their decrement of pending.
@@ -45,7 +47,7 @@ static struct {
   _Alignas(64) atomic_uint pending; // shares that workers still run
   atomic_uint caller_sleeping;
   worker_t workers[BYOC_MODEL_MAX_THREADS - 1];
-} pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .wanted_spin_turns = SPIN_TURNS};
 
 static void futex_wait(atomic_uint *word, unsigned expected) {
   (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, NULL, NULL, 0);
@@ -153,6 +155,12 @@ static bool start_worker(uint32_t index) {
   return started;
 }
 
+void byoc_model_pool_set_spin(uint32_t turns) {
+  pthread_mutex_lock(&pool.lock);
+  pool.wanted_spin_turns = turns;
+  pthread_mutex_unlock(&pool.lock);
+}
+
 int32_t byoc_model_pool_acquire(int32_t thread_count) {
   if (thread_count > BYOC_MODEL_MAX_THREADS) thread_count = BYOC_MODEL_MAX_THREADS;
   pthread_mutex_lock(&pool.lock);
@@ -160,7 +168,7 @@ int32_t byoc_model_pool_acquire(int32_t thread_count) {
   while ((int32_t)pool.worker_count + 1 < thread_count && start_worker(pool.worker_count)) pool.worker_count++;
   int32_t available = (int32_t)pool.worker_count + 1;
   // More threads than processors: who spins takes the time of who works.
-  atomic_store(&pool.spin_turns, available <= byoc_model_processor_count() ? SPIN_TURNS : 0);
+  atomic_store(&pool.spin_turns, available <= byoc_model_processor_count() ? pool.wanted_spin_turns : 0);
   pthread_mutex_unlock(&pool.lock);
   return available < thread_count ? available : thread_count;
 }

@@ -17,6 +17,9 @@
 // Processors that this process may use, at least 1.
 int32_t byoc_model_processor_count(void);
 
+// Turns that threads wait for more work before they sleep, from the next byoc_model_pool_acquire on; ignored where
+// there are more threads than processors.
+void byoc_model_pool_set_spin(uint32_t turns);
 // Makes sure that `thread_count` threads (the caller's included) are there and counts one more user. Returns how many
 // there are: fewer where the system gives no more.
 int32_t byoc_model_pool_acquire(int32_t thread_count);

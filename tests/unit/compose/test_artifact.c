@@ -105,9 +105,17 @@ static void test_failures_say_where(void **state) {
   assert_int_equal(table->create(NULL, &context), BYOC_INVALID_ARGUMENT);
   assert_non_null(strstr(table->last_error(NULL), "BYOC_THREADS is 'many'"));
   setenv("BYOC_THREADS", "3", 1);
-  assert_int_equal(table->create(NULL, &context), BYOC_OK);
-  assert_runs(table, context);
-  table->destroy(context);
+  setenv("BYOC_SPIN_TURNS", "-1", 1);
+  assert_int_equal(table->create(NULL, &context), BYOC_INVALID_ARGUMENT);
+  assert_non_null(strstr(table->last_error(NULL), "BYOC_SPIN_TURNS is '-1'; a number from 0 "));
+  static const char *const turns[] = {"", "0", "100000"};
+  for (size_t i = 0; i < sizeof(turns) / sizeof(turns[0]); ++i) {
+    setenv("BYOC_SPIN_TURNS", turns[i], 1);
+    assert_int_equal(table->create(NULL, &context), BYOC_OK);
+    assert_runs(table, context);
+    table->destroy(context);
+  }
+  unsetenv("BYOC_SPIN_TURNS");
   unsetenv("BYOC_THREADS");
   byoc_artifact_unload(&artifact);
 }
