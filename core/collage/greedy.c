@@ -1,12 +1,7 @@
 #include "core/collage/greedy.h"
 
-#include <string.h>
-
-#include "core/collage/claims.h"
-#include "core/collage/constraint.h"
+#include "core/collage/claim_rule.h"
 #include "core/collage/place.h"
-#include "core/collage/rules_internal.h"
-#include "core/plugin/pattern.h"
 
 typedef struct greedy_t {
   byoc_claims_t claims;
@@ -15,20 +10,7 @@ typedef struct greedy_t {
   byoc_diag_t *diag;
 } greedy_t;
 
-// The `index`-th rule of a backend, whatever the size of its struct was when the plugin was built.
-static byoc_rule_t rule_at(const byoc_backend_t *backend, uint32_t index) {
-  const char *source = (const char *)backend->rules + (size_t)index * backend->rule_stride;
-  byoc_rule_t rule = {0};
-  memcpy(&rule, source, backend->rule_stride < sizeof(rule) ? backend->rule_stride : sizeof(rule));
-  return rule;
-}
-
 // ---- claiming ----
-
-static bool is_free(void *self, const byoc_node_t *node) {
-  const greedy_t *g = self;
-  return byoc_claims_owner(&g->claims, node->mark) == NULL && byoc_target_may_take(g->target, node);
-}
 
 static byoc_status_t note_decline(greedy_t *g, byoc_node_t *const *nodes, size_t count, const byoc_rule_t *rule,
                                   const char *reason) {
@@ -42,8 +24,9 @@ static byoc_status_t note_decline(greedy_t *g, byoc_node_t *const *nodes, size_t
                                 reason[0] ? reason : "no reason was given", g->diag);
 }
 
-static byoc_status_t ask(greedy_t *g, const byoc_rule_t *rule, byoc_node_t *const *nodes, size_t node_count,
+static byoc_status_t ask(void *self, const byoc_rule_t *rule, byoc_node_t *const *nodes, size_t node_count,
                          const byoc_region_binding_t *bindings, size_t binding_count, bool *out_accepted) {
+  greedy_t *g = self;
   *out_accepted = true;
   if (rule->accept == NULL) return BYOC_OK;
   byoc_region_t region = {.target = g->target,
@@ -55,74 +38,18 @@ static byoc_status_t ask(greedy_t *g, const byoc_rule_t *rule, byoc_node_t *cons
   return *out_accepted ? BYOC_OK : note_decline(g, nodes, node_count, rule, region.reason);
 }
 
-static byoc_status_t copy_rule(greedy_t *g, const byoc_rule_t *rule, const byoc_rule_t **out_rule) {
-  byoc_rule_t *copy = byoc_arena_copy(&g->list->arena, rule, sizeof(*rule));
-  *out_rule = copy;
-  return copy ? BYOC_OK : byoc_diag_out_of_memory(g->diag);
-}
-
-typedef struct claimer_t {
-  greedy_t *greedy;
-  const byoc_rule_t *rule;
-  byoc_status_t status;
-} claimer_t;
-
-// The first way to match that the hook accepts is the one.
-static bool claim_match(void *self, const byoc_match_t *match) {
-  claimer_t *c = self;
-  greedy_t *g = c->greedy;
-  bool accepted = false;
-  byoc_claim_t *claim = NULL;
-  c->status =
-      ask(g, c->rule, match->nodes.data, match->nodes.count, match->bindings.data, match->bindings.count, &accepted);
-  if (c->status != BYOC_OK || !accepted) return c->status != BYOC_OK;
-  c->status = byoc_claims_add(&g->claims, g->target, c->rule, match->nodes.data, match->nodes.count, g->diag, &claim);
-  return true;
-}
-
-// A pattern rule claims its matches, the ones nearest to the results first, so that the largest go first.
-static byoc_status_t claim_matches(greedy_t *g, const byoc_rule_t *rule) {
-  const byoc_pattern_t *pattern = NULL;
-  BYOC_RETURN_IF_ERROR(byoc_pattern_parse(rule->pattern, rule->name, &g->list->arena, g->diag, &pattern));
-  byoc_match_t match;
-  byoc_match_init(&match, g->claims.allocator);
-  claimer_t claimer = {.greedy = g, .rule = rule};
-  for (size_t n = g->claims.node_count; n > 0 && claimer.status == BYOC_OK; --n) {
-    bool failed = false;
-    if (!is_free(g, g->claims.nodes[n - 1])) continue;
-    byoc_pattern_match_each(pattern, g->claims.nodes[n - 1], is_free, g, &match, claim_match, &claimer, &failed);
-    if (failed) claimer.status = byoc_diag_out_of_memory(g->diag);
-  }
-  byoc_match_deinit(&match);
-  return claimer.status;
-}
-
-// A group rule claims each node that it accepts; joining makes groups of them.
-static byoc_status_t claim_nodes(greedy_t *g, const byoc_rule_t *rule) {
-  for (size_t n = 0; n < g->claims.node_count; ++n) {
-    byoc_node_t *node = g->claims.nodes[n];
-    bool accepted = false;
-    byoc_claim_t *claim = NULL;
-    if (!is_free(g, node) || !byoc_rule_lists(rule, node)) continue;
-    BYOC_RETURN_IF_ERROR(ask(g, rule, &node, 1, NULL, 0, &accepted));
-    if (!accepted) continue;
-    BYOC_RETURN_IF_ERROR(byoc_claims_add(&g->claims, g->target, rule, &node, 1, g->diag, &claim));
-  }
-  return BYOC_OK;
-}
-
 // ---- all rules ----
 
 static byoc_status_t apply_rules(greedy_t *g, const byoc_target_t *target) {
   const byoc_backend_t *backend = target->kind->backend;
   if (backend == NULL) return BYOC_OK; // the native target takes what is left over
   g->target = target;
+  const byoc_rule_claimer_t claimer = {
+      .claims = &g->claims, .target = target, .arena = &g->list->arena, .diag = g->diag, .ask = ask, .self = g};
   for (uint32_t r = 0; r < backend->rule_count; ++r) {
-    byoc_rule_t rule = rule_at(backend, r);
-    const byoc_rule_t *kept = NULL;
-    BYOC_RETURN_IF_ERROR(copy_rule(g, &rule, &kept));
-    BYOC_RETURN_IF_ERROR_IN(g->diag, kept->pattern ? claim_matches(g, kept) : claim_nodes(g, kept),
-                            "target '%s', rule '%s'", target->kind->name, kept->name ? kept->name : "");
+    const byoc_rule_t *rule = &backend->rules[r];
+    BYOC_RETURN_IF_ERROR_IN(g->diag, byoc_claim_by_rule(&claimer, rule), "target '%s', rule '%s'", target->kind->name,
+                            rule->name ? rule->name : "");
   }
   return BYOC_OK;
 }

@@ -3,13 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/collage/claims.h"
+#include "core/collage/claim_rule.h"
 #include "core/collage/composite.h"
 #include "core/collage/constraint.h"
 #include "core/collage/place.h"
 #include "core/collage/rules_internal.h"
 #include "core/ir/outline.h"
-#include "core/plugin/pattern.h"
 
 typedef struct partitioner_t {
   byoc_graph_module_t *module;
@@ -98,45 +97,11 @@ static unsigned outline_flags(const byoc_rule_t *rule) {
 
 // ---- merge-composites ----
 
-static bool is_free(void *self, const byoc_node_t *node) {
+static byoc_status_t ask(void *self, const byoc_rule_t *rule, byoc_node_t *const *nodes, size_t node_count,
+                         const byoc_region_binding_t *bindings, size_t binding_count, bool *out_accepted) {
   const partitioner_t *p = self;
-  return byoc_claims_owner(&p->claims, node->mark) == NULL && byoc_target_may_take(p->target, node);
-}
-
-typedef struct claimer_t {
-  partitioner_t *partitioner;
-  const byoc_rule_t *rule;
-  byoc_status_t status;
-} claimer_t;
-
-// The first way to match that the hook accepts is the one.
-static bool claim_match(void *self, const byoc_match_t *match) {
-  claimer_t *c = self;
-  partitioner_t *p = c->partitioner;
-  byoc_claim_t *claim = NULL;
-  if (!accepts(p->target, c->rule, match->nodes.data, match->nodes.count, match->bindings.data,
-               match->bindings.count)) {
-    return false;
-  }
-  c->status = byoc_claims_add(&p->claims, p->target, c->rule, match->nodes.data, match->nodes.count, p->diag, &claim);
-  return true;
-}
-
-// Matches nearest to the results first, so that the largest go first.
-static byoc_status_t claim_matches(partitioner_t *p, const byoc_rule_t *rule) {
-  const byoc_pattern_t *pattern = NULL;
-  BYOC_RETURN_IF_ERROR(byoc_pattern_parse(rule->pattern, rule->name, &p->claims.arena, p->diag, &pattern));
-  byoc_match_t match;
-  byoc_match_init(&match, p->claims.allocator);
-  claimer_t claimer = {.partitioner = p, .rule = rule};
-  for (size_t n = p->claims.node_count; n-- > 0 && claimer.status == BYOC_OK;) {
-    bool failed = false;
-    if (!is_free(p, p->claims.nodes[n])) continue;
-    byoc_pattern_match_each(pattern, p->claims.nodes[n], is_free, p, &match, claim_match, &claimer, &failed);
-    if (failed) claimer.status = byoc_diag_out_of_memory(p->diag);
-  }
-  byoc_match_deinit(&match);
-  return claimer.status;
+  *out_accepted = accepts(p->target, rule, nodes, node_count, bindings, binding_count);
+  return BYOC_OK;
 }
 
 static byoc_status_t outline_composite(partitioner_t *p, const byoc_claim_t *claim, byoc_node_t **nodes) {
@@ -157,9 +122,11 @@ static byoc_status_t outline_composite(partitioner_t *p, const byoc_claim_t *cla
 static byoc_status_t merge_composites(partitioner_t *p) {
   for (size_t t = 0; t < p->targets->targets.count; ++t) {
     p->target = p->targets->targets.data[t];
+    const byoc_rule_claimer_t claimer = {
+        .claims = &p->claims, .target = p->target, .arena = &p->claims.arena, .diag = p->diag, .ask = ask, .self = p};
     const byoc_rule_t *rule = NULL;
     for (uint32_t r = 0; (rule = rule_at(p->target, r)) != NULL; ++r) {
-      if (rule->pattern != NULL) BYOC_RETURN_IF_ERROR(claim_matches(p, rule));
+      if (rule->pattern != NULL) BYOC_RETURN_IF_ERROR(byoc_claim_by_rule(&claimer, rule));
     }
   }
   byoc_node_t **nodes = BYOC_ARENA_ARRAY(&p->claims.arena, byoc_node_t *, p->claims.node_count);

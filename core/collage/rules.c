@@ -1,7 +1,5 @@
 #include "core/collage/rules.h"
 
-#include <string.h>
-
 #include "core/collage/rules_internal.h"
 
 // ---- applying ----
@@ -143,22 +141,17 @@ static const byoc_partition_rule_t *new_rule(byoc_arena_t *arena, byoc_partition
   return byoc_arena_copy(arena, &rule, sizeof(rule));
 }
 
-// One row of a backend's table, whatever the size of its struct was when the plugin was built.
-static const byoc_partition_rule_t *rule_of_row(const byoc_backend_t *backend, uint32_t index,
-                                                const byoc_collect_options_t *options, byoc_arena_t *arena) {
-  byoc_rule_t row = {0};
-  const char *source = (const char *)backend->rules + (size_t)index * backend->rule_stride;
-  memcpy(&row, source, backend->rule_stride < sizeof(row) ? backend->rule_stride : sizeof(row));
-  byoc_rule_t *kept = byoc_arena_copy(arena, &row, sizeof(row));
-  if (kept == NULL) return NULL;
-  byoc_partition_rule_t leaf = {.kind = row.pattern ? BYOC_PARTITION_PATTERN : BYOC_PARTITION_BY_KIND,
-                                .name = row.name ? row.name : "",
-                                .definition = kept,
+// One row of a backend's table.
+static const byoc_partition_rule_t *rule_of_row(const byoc_rule_t *row, const byoc_collect_options_t *options,
+                                                byoc_arena_t *arena) {
+  byoc_partition_rule_t leaf = {.kind = row->pattern ? BYOC_PARTITION_PATTERN : BYOC_PARTITION_BY_KIND,
+                                .name = row->name ? row->name : "",
+                                .definition = row,
                                 .limits = {.max_nodes = options->max_nodes, .max_depth = options->max_depth},
                                 .max_each = options->max_each};
-  if (row.max_nodes > 0 && row.max_nodes < leaf.limits.max_nodes) leaf.limits.max_nodes = row.max_nodes;
+  if (row->max_nodes > 0 && row->max_nodes < leaf.limits.max_nodes) leaf.limits.max_nodes = row->max_nodes;
   const byoc_partition_rule_t *rule = new_rule(arena, leaf, NULL);
-  if (rule == NULL || row.pattern == NULL) return rule;
+  if (rule == NULL || row->pattern == NULL) return rule;
   return new_rule(arena, (byoc_partition_rule_t){.kind = BYOC_PARTITION_COMPOSITE}, rule);
 }
 
@@ -197,7 +190,7 @@ byoc_status_t byoc_partition_rule_for_target(const byoc_target_t *target, const 
     const byoc_partition_rule_t **rows = BYOC_ARENA_ARRAY(arena, const byoc_partition_rule_t *, backend->rule_count);
     if (rows == NULL) return byoc_diag_out_of_memory(diag);
     for (uint32_t i = 0; i < backend->rule_count; ++i) {
-      rows[i] = rule_of_row(backend, i, &limits, arena);
+      rows[i] = rule_of_row(&backend->rules[i], &limits, arena);
       if (rows[i] == NULL) return byoc_diag_out_of_memory(diag);
     }
     byoc_partition_rule_t all = {.kind = BYOC_PARTITION_UNION, .parts = rows, .part_count = backend->rule_count};

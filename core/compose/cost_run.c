@@ -7,7 +7,7 @@
 
 #define SAMPLE_NS   20000
 #define LONG_RUN_NS 50000000
-enum { SAMPLES_AT_LEAST = 5, SAMPLES_AT_MOST = 101, WARM_UP_RUNS = 2, RUNS_A_TURN = 3 };
+enum { SAMPLES_AT_LEAST = 5, SAMPLES_OF_LONG = 2, SAMPLES_AT_MOST = 101, WARM_UP_RUNS = 2, RUNS_A_TURN = 3 };
 
 // One artifact, ready to run.
 typedef struct entrant_t {
@@ -73,7 +73,7 @@ static byoc_status_t time_entrants(entrant_t *const *entrants, const byoc_cost_r
   while (count < SAMPLES_AT_MOST) {
     BYOC_RETURN_IF_ERROR(take_round(entrants, job, count++, diag));
     int64_t elapsed_ns = byoc_now_ns() - begin_ns;
-    bool is_enough = count >= SAMPLES_AT_LEAST || elapsed_ns > job->limit_ns;
+    bool is_enough = count >= (elapsed_ns > job->limit_ns ? SAMPLES_OF_LONG : SAMPLES_AT_LEAST);
     if (elapsed_ns > job->budget_ns * (int64_t)job->artifact_count && is_enough) break;
   }
   *out_count = count;

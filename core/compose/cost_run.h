@@ -14,7 +14,7 @@ typedef struct byoc_cost_run_t {
   bool once; // does each run at all?
   int32_t thread_count;
   int64_t budget_ns; // for an artifact's samples
-  int64_t limit_ns;  // to stay well within
+  int64_t limit_ns;  // of all: beyond it two samples each must do
 } byoc_cost_run_t;
 
 typedef struct byoc_cost_run_answer_t {

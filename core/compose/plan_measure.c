@@ -122,7 +122,6 @@ static void finish_build(entry_t *entry) {
 static byoc_status_t run(const contest_t *contest, byoc_cost_run_t *self, byoc_diag_t *why,
                          byoc_cost_run_answer_t *answer) {
   self->thread_count = contest->measurer->thread_count;
-  self->limit_ns = (int64_t)RUN_TIMEOUT_MS * 1000000 / 2;
   const byoc_child_limits_t limits = {.timeout_ms = RUN_TIMEOUT_MS};
   byoc_status_t status = byoc_child_run(&limits, byoc_cost_run, self, answer, sizeof(*answer), why);
   answer->message[sizeof(answer->message) - 1] = '\0';
@@ -205,6 +204,7 @@ static void time_some(const contest_t *contest, const entry_t *entries, size_t c
     self.artifacts[self.artifact_count++] = entries[i].artifact;
   }
   if (self.artifact_count == 0) return;
+  self.limit_ns = 2 * samples_ns * (int64_t)self.artifact_count; // a model may run for seconds
   byoc_diag_t why = {0};
   byoc_cost_run_answer_t answer;
   byoc_status_t status = run(contest, &self, &why, &answer);

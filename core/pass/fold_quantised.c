@@ -12,7 +12,6 @@
 //
 // It runs before constants are folded, which would make floats of quantised weights.
 #include <math.h>
-#include <string.h>
 
 #include "core/ops/window.h"
 #include "core/pass/pass.h"
@@ -278,24 +277,13 @@ static byoc_status_t fold_quantised_product(byoc_node_t *quantise, byoc_diag_t *
 
 // ---- the pass ----
 
-static bool rules_name(const byoc_backend_t *backend, const char *op) {
-  for (uint32_t i = 0; i < backend->rule_count; ++i) {
-    const byoc_rule_t *rule = (const byoc_rule_t *)((const char *)backend->rules + (size_t)i * backend->rule_stride);
-    if (rule->pattern != NULL && strstr(rule->pattern, op) != NULL) return true;
-    for (uint64_t j = 0; j < rule->operators.count; ++j) {
-      if (strcmp(rule->operators.items[j], op) == 0) return true;
-    }
-  }
-  return false;
-}
-
 // Without targets nothing speaks against it.
 static bool products_pay(const byoc_target_list_t *targets) {
   bool pays = targets == NULL || targets->targets.count == 0;
   for (size_t i = 0; !pays && i < targets->targets.count; ++i) {
     const byoc_target_t *target = targets->targets.data[i];
     if (target->kind->backend != NULL) {
-      pays = rules_name(target->kind->backend, "QLinearConv");
+      pays = byoc_target_has_rule(target, "QLinearConv");
       continue;
     }
     uint64_t features = 0;

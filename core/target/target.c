@@ -25,18 +25,21 @@ static bool names_operator(const char *text, const char *op) {
   return false;
 }
 
+bool byoc_target_has_rule(const byoc_target_t *target, const char *op) {
+  const byoc_backend_t *backend = target->kind->backend;
+  for (uint32_t r = 0; backend != NULL && r < backend->rule_count; ++r) {
+    const byoc_rule_t *rule = &backend->rules[r];
+    if (names_operator(rule->pattern, op)) return true;
+    for (uint64_t i = 0; i < rule->operators.count; ++i) {
+      if (strcmp(rule->operators.items[i], op) == 0) return true;
+    }
+  }
+  return false;
+}
+
 bool byoc_target_list_has_rule(const byoc_target_list_t *list, const char *op) {
   for (size_t t = 0; t < list->targets.count; ++t) {
-    const byoc_backend_t *backend = list->targets.data[t]->kind->backend;
-    for (uint32_t r = 0; backend != NULL && r < backend->rule_count; ++r) {
-      byoc_rule_t rule = {0}; // whatever its size was when the plugin was built
-      const char *source = (const char *)backend->rules + (size_t)r * backend->rule_stride;
-      memcpy(&rule, source, backend->rule_stride < sizeof(rule) ? backend->rule_stride : sizeof(rule));
-      if (names_operator(rule.pattern, op)) return true;
-      for (uint64_t i = 0; i < rule.operators.count; ++i) {
-        if (strcmp(rule.operators.items[i], op) == 0) return true;
-      }
-    }
+    if (byoc_target_has_rule(list->targets.data[t], op)) return true;
   }
   return false;
 }

@@ -19,7 +19,7 @@ typedef struct byoc_target_kind_t {
   const char *plugin_version; // the host's version for its own
   const byoc_option_schema_t *options;
   size_t option_count;
-  const byoc_backend_t *backend;         // a full-size copy, missing tail zeroed; NULL for "c"
+  const byoc_backend_t *backend;         // a full-size copy, its rules too, missing tails zeroed; NULL for "c"
   struct byoc_plugin_library_t *library; // core/plugin/library.h: what keeps its code loaded; NULL for "c"
 } byoc_target_kind_t;
 
@@ -64,7 +64,8 @@ void byoc_target_list_deinit(byoc_target_list_t *list);
 // Checks an option table of a plugin (names, types, ranges, defaults that their own schema accepts).
 byoc_status_t byoc_option_schema_verify(const byoc_option_schema_t *options, size_t count, byoc_diag_t *diag);
 
-// Whether a backend of the list has a partition rule that names the operator.
+// Whether a partition rule of the target's backend, or of one of the list's, names the operator.
+bool byoc_target_has_rule(const byoc_target_t *target, const char *op);
 bool byoc_target_list_has_rule(const byoc_target_list_t *list, const char *op);
 
 int64_t byoc_target_option_int(const byoc_target_t *target, const char *name);

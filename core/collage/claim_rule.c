@@ -1,0 +1,63 @@
+#include "core/collage/claim_rule.h"
+
+#include "core/collage/constraint.h"
+#include "core/collage/rules_internal.h"
+#include "core/plugin/pattern.h"
+
+typedef struct attempt_t {
+  const byoc_rule_claimer_t *claimer;
+  const byoc_rule_t *rule;
+  byoc_status_t status;
+} attempt_t;
+
+static bool is_free(void *self, const byoc_node_t *node) {
+  const byoc_rule_claimer_t *c = ((const attempt_t *)self)->claimer;
+  return byoc_claims_owner(c->claims, node->mark) == NULL && byoc_target_may_take(c->target, node);
+}
+
+// Asks, and claims where the answer is yes; then, or after an error, there is nothing left to try.
+static bool claim(attempt_t *attempt, byoc_node_t *const *nodes, size_t count, const byoc_region_binding_t *bindings,
+                  size_t binding_count) {
+  const byoc_rule_claimer_t *c = attempt->claimer;
+  bool is_accepted = false;
+  byoc_claim_t *made = NULL;
+  attempt->status = c->ask(c->self, attempt->rule, nodes, count, bindings, binding_count, &is_accepted);
+  if (attempt->status != BYOC_OK || !is_accepted) return attempt->status != BYOC_OK;
+  attempt->status = byoc_claims_add(c->claims, c->target, attempt->rule, nodes, count, c->diag, &made);
+  return true;
+}
+
+static bool claim_match(void *self, const byoc_match_t *match) {
+  return claim(self, match->nodes.data, match->nodes.count, match->bindings.data, match->bindings.count);
+}
+
+static byoc_status_t claim_matches(attempt_t *attempt) {
+  const byoc_rule_claimer_t *c = attempt->claimer;
+  const byoc_rule_t *rule = attempt->rule;
+  const byoc_pattern_t *pattern = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_pattern_parse(rule->pattern, rule->name, c->arena, c->diag, &pattern));
+  byoc_match_t match;
+  byoc_match_init(&match, c->claims->allocator);
+  for (size_t n = c->claims->node_count; n-- > 0 && attempt->status == BYOC_OK;) {
+    bool failed = false;
+    if (!is_free(attempt, c->claims->nodes[n])) continue;
+    byoc_pattern_match_each(pattern, c->claims->nodes[n], is_free, attempt, &match, claim_match, attempt, &failed);
+    if (failed) attempt->status = byoc_diag_out_of_memory(c->diag);
+  }
+  byoc_match_deinit(&match);
+  return attempt->status;
+}
+
+static byoc_status_t claim_nodes(attempt_t *attempt) {
+  const byoc_claims_t *claims = attempt->claimer->claims;
+  for (size_t n = 0; n < claims->node_count && attempt->status == BYOC_OK; ++n) {
+    byoc_node_t *node = claims->nodes[n];
+    if (is_free(attempt, node) && byoc_rule_lists(attempt->rule, node)) (void)claim(attempt, &node, 1, NULL, 0);
+  }
+  return attempt->status;
+}
+
+byoc_status_t byoc_claim_by_rule(const byoc_rule_claimer_t *claimer, const byoc_rule_t *rule) {
+  attempt_t attempt = {.claimer = claimer, .rule = rule};
+  return rule->pattern != NULL ? claim_matches(&attempt) : claim_nodes(&attempt);
+}
