@@ -5,6 +5,7 @@ import json
 import math
 import os
 import platform
+import statistics
 
 BASE = "onnxruntime"
 
@@ -36,10 +37,11 @@ def index(rows):
 
 
 def ratio(table, model, threads, contestant):
+    """The median over the rounds: what slows the machine down for a while slows down all of a round."""
     row, base = table.get((model, threads, contestant)), table.get((model, threads, BASE))
-    if row is None or base is None or "median_ms" not in row or "median_ms" not in base:
+    if row is None or base is None or not row.get("turns_ms") or not base.get("turns_ms"):
         return None
-    return row["median_ms"] / base["median_ms"]
+    return statistics.median(mine / theirs for mine, theirs in zip(row["turns_ms"], base["turns_ms"]))
 
 
 def geometric_mean(values):

@@ -25,7 +25,8 @@ def run_command(words):
 
 class Contestant:
     def __init__(self, name, row):
-        self.name, self.row, self.times, self.process, self.label = name, row, [], None, name
+        self.name, self.row, self.process, self.label = name, row, None, name
+        self.times, self.turns = [], []
 
     def start(self, engine, path, threads, inputs):
         command = [sys.executable, WORKER, engine, path, str(threads), inputs]
@@ -150,12 +151,15 @@ def race(model, threads, ways, found, arguments):
             say(f"  {contestant.name}: " + (contestant.row.get("error") or
                                             f"ready, first result after {contestant.row['first_result_ms']:.1f} ms"))
         for number in range(arguments.rounds):
-            for contestant in field:
+            # Every second round backwards: nobody always comes after the same one.
+            for contestant in field if number % 2 == 0 else reversed(field):
                 if contestant.process is None:
                     continue
                 time.sleep(PAUSE_S)
                 try:
-                    contestant.times += contestant.ask({"turn_ms": arguments.turn_ms, "runs": 1000})["ms"]
+                    times = contestant.ask({"turn_ms": arguments.turn_ms, "runs": 1000})["ms"]
+                    contestant.times += times
+                    contestant.turns.append(statistics.median(times))
                 except RuntimeError as error:
                     contestant.fail(error)
             if sys.stdout.isatty():
@@ -177,6 +181,7 @@ def finish(field):
         row["runs"] = len(contestant.times)
         row["median_ms"] = statistics.median(contestant.times)
         row["best_ms"] = min(contestant.times)
+        row["turns_ms"] = contestant.turns
         row["start_ms"] = row["first_result_ms"] - row["median_ms"]
         say(f"  {contestant.name}: median {row['median_ms']:.3f} ms"
             + ("" if row.get("agrees", True) else f", OUTPUTS DIFFER by {row['worst_difference']:g}"))
