@@ -36,7 +36,7 @@ static void restore_signals(void) {
 }
 
 static void lead(pid_t parent) {
-  (void)pthread_mutex_init(&lock, NULL); // it was locked by the thread that forked
+  pthread_mutex_unlock(&lock); // this is the thread that took it
   for (size_t i = 0; i < sizeof(leaders) / sizeof(leaders[0]); i++) leaders[i] = 0;
   inside = true;
   (void)setpgid(0, 0);
