@@ -17,8 +17,8 @@
 
 bool byoc_targets_take_layouts(const byoc_target_list_t *targets) {
   if (targets == NULL) return false;
-  return byoc_target_list_has_rule(targets, "byoc::ToBlocked") ||
-         byoc_target_list_has_rule(targets, "byoc::FromBlocked");
+  return byoc_target_list_has_rule(targets, "byoc::ToBlocked", 0) ||
+         byoc_target_list_has_rule(targets, "byoc::FromBlocked", 0);
 }
 
 // ---- operators ----

@@ -8,7 +8,11 @@
 //   %4 = MatMul(%3, %v)
 //
 // Where q, k and v are transposed [batch, length, heads, size] and so is what becomes of the result, the operator takes
-// its operands as [batch, length, heads * size] and the transposes go.
+// its operands as [batch, length, heads * size] and the transposes go. Where k and v are what earlier steps left with
+// something behind it, and the model gives them back for the next step, the operator does that too:
+//
+//   %k = Concat(%past_k, %new_k)   along the length; %v alike; both results of the block
+//   →  %4, %k, %v = Attention(%q, %new_k, %new_v, %mask, %past_k, %past_v) {scale}
 #include <math.h>
 #include <string.h>
 
@@ -18,7 +22,7 @@
 #include "core/pass/pass.h"
 #include "core/pass/terms.h"
 
-enum { ATTENTION_OPSET = 23 };
+enum { ATTENTION_OPSET = 23, MAX_OPERANDS = 6, MAX_RESULTS = 3 };
 
 static const int64_t swap_rows_and_heads[] = {0, 2, 1, 3}, swap_last[] = {0, 1, 3, 2}, keys_last[] = {0, 2, 3, 1};
 
@@ -129,6 +133,32 @@ static bool read_attention(byoc_node_t *product, attention_t *out_attention) {
          is_over_last_axis(softmax) && read_masked(softmax->operands[0], out_attention) && shapes_agree(out_attention);
 }
 
+// The Concat of cached rows and new ones that makes `value`, read by one node and given back by the block: its rows may
+// as well come later then. NULL where there is none.
+static byoc_node_t *find_cache(const byoc_value_t *value, const byoc_node_t **out_reader) {
+  byoc_node_t *concat = byoc_value_producer(value);
+  *out_reader = NULL;
+  if (concat == NULL || !byoc_node_is_onnx(concat, "Concat") || concat->operand_count != 2) return NULL;
+  int64_t axis = byoc_attributes_int(&concat->attributes, "axis", 0);
+  if ((axis != 2 && axis != -2) || !is_f32(concat->operands[0], 4) || !is_f32(concat->operands[1], 4)) return NULL;
+  for (size_t i = 0; i < value->uses.count; ++i) {
+    const byoc_use_t *use = &value->uses.data[i];
+    if (use->node != NULL ? *out_reader != NULL : use->block != concat->block) return NULL;
+    if (use->node != NULL) *out_reader = use->node;
+  }
+  return *out_reader != NULL && value->uses.count > 1 ? concat : NULL;
+}
+
+// Both Concats; false where keys and values are no such cache, or where no target takes one.
+static bool find_caches(const attention_t *a, const byoc_target_list_t *targets, byoc_node_t *concats[2]) {
+  const byoc_node_t *readers[2];
+  if (targets != NULL && !byoc_target_list_has_rule(targets, "Attention", MAX_OPERANDS)) return false;
+  if (a->k == NULL || (concats[0] = find_cache(a->k, &readers[0])) == NULL) return false;
+  if ((concats[1] = find_cache(a->v, &readers[1])) == NULL) return false;
+  return readers[0]->results[0]->uses.count == 1 && // on the way to the scores
+         dim(concats[0]->operands[0], 2) == dim(concats[1]->operands[0], 2);
+}
+
 // ---- writing ----
 
 static byoc_value_t *reshape(byoc_writer_t *w, byoc_value_t *x, const int64_t *dims, int32_t rank) {
@@ -159,15 +189,17 @@ static byoc_value_t *write_mask(byoc_writer_t *w, const attention_t *a) {
   return a->mask != NULL && added != NULL ? byoc_write_node(w, "", "Add", added, a->mask, NULL, NULL, 0) : added;
 }
 
-static byoc_value_t *write_operator(byoc_writer_t *w, byoc_value_t *const operands[4],
-                                    const byoc_attribute_t *attributes, size_t attribute_count) {
+static byoc_node_t *write_operator(byoc_writer_t *w, byoc_value_t *const operands[MAX_OPERANDS], uint32_t result_count,
+                                   const byoc_attribute_t *attributes, size_t attribute_count) {
   const byoc_op_t *op = byoc_op_find("", "Attention", ATTENTION_OPSET);
   if (op == NULL || w->failed) return NULL;
-  byoc_node_t *node = byoc_node_create(w->node->block, w->node, "", "Attention", op->since_version, operands,
-                                       operands[3] != NULL ? 4 : 3, 1);
+  uint32_t count = MAX_OPERANDS;
+  while (operands[count - 1] == NULL) --count;
+  byoc_node_t *node =
+      byoc_node_create(w->node->block, w->node, "", "Attention", op->since_version, operands, count, result_count);
   bool ok = node != NULL && byoc_node_set_name(node, w->node->name);
   for (size_t i = 0; i < attribute_count && ok; ++i) ok = byoc_attributes_set(&node->attributes, &attributes[i]);
-  return ok && byoc_infer_node(node, NULL) == BYOC_OK ? node->results[0] : NULL;
+  return ok && byoc_infer_node(node, NULL) == BYOC_OK ? node : NULL;
 }
 
 // The Transpose to [batch, length, heads, size] that alone reads the result; NULL where there is none.
@@ -192,9 +224,11 @@ static bool write_flat(const attention_t *a, byoc_node_t *merge, byoc_value_t *q
                                          {.name = "scale", .kind = BYOC_ATTRIBUTE_FLOAT, .f = a->scale}};
   byoc_value_t *merged = merge->results[0];
   const int64_t dims[] = {dim(merged, 0), dim(merged, 1), dim(merged, 2), dim(merged, 3)};
-  byoc_value_t *operands[] = {join_heads(&w, q), join_heads(&w, a->k_rows), join_heads(&w, v), write_mask(&w, a)};
-  byoc_value_t *y = write_operator(&w, operands, attributes, 3);
-  if (y == NULL) return false;
+  byoc_value_t *operands[MAX_OPERANDS] = {join_heads(&w, q), join_heads(&w, a->k_rows), join_heads(&w, v),
+                                          write_mask(&w, a)};
+  const byoc_node_t *node = write_operator(&w, operands, 1, attributes, 3);
+  if (node == NULL) return false;
+  byoc_value_t *y = node->results[0];
   const byoc_node_t *reader = merged->uses.count == 1 ? merged->uses.data[0].node : NULL;
   bool is_joined = reader != NULL && byoc_node_is_onnx(reader, "Reshape") && reader->operands[0] == merged &&
                    byoc_type_equal(reader->results[0]->type, y->type);
@@ -203,46 +237,67 @@ static bool write_flat(const attention_t *a, byoc_node_t *merge, byoc_value_t *q
   return y != NULL && replace(merged, y);
 }
 
-// Operands and result as [batch, heads, length, size].
-static bool write_by_heads(const attention_t *a) {
-  byoc_writer_t w = {.node = a->product};
-  const byoc_attribute_t scale = {.name = "scale", .kind = BYOC_ATTRIBUTE_FLOAT, .f = a->scale};
-  byoc_value_t *k = a->k != NULL ? a->k : transpose(&w, a->k_rows, swap_rows_and_heads);
-  byoc_value_t *operands[] = {a->q, k, a->v, write_mask(&w, a)};
-  byoc_value_t *y = write_operator(&w, operands, &scale, 1);
-  return y != NULL && replace(a->product->results[0], y);
+// The block's results that were `value` become `by`.
+static bool replace_results(byoc_value_t *value, byoc_value_t *by) {
+  if (value->name != NULL) byoc_value_set_name(by, value->name);
+  byoc_block_t *block = value->node->block;
+  for (uint32_t i = 0; i < block->results.count; ++i) {
+    if (block->results.data[i] == value && !byoc_block_set_result(block, i, by)) return false;
+  }
+  return true;
 }
 
-static byoc_status_t recognise_node(byoc_node_t *product, byoc_diag_t *diag, size_t *changes) {
+// Operands and result as [batch, heads, length, size]; `concats` are the caches', NULL where there are none.
+static bool write_by_heads(const attention_t *a, byoc_node_t *const concats[2]) {
+  byoc_writer_t w = {.node = a->product};
+  const byoc_attribute_t scale = {.name = "scale", .kind = BYOC_ATTRIBUTE_FLOAT, .f = a->scale};
+  byoc_value_t *operands[MAX_OPERANDS] = {a->q, a->k, a->v};
+  if (a->k == NULL) operands[1] = transpose(&w, a->k_rows, swap_rows_and_heads);
+  operands[3] = write_mask(&w, a);
+  for (uint32_t i = 0; concats != NULL && i < 2; ++i) {
+    operands[1 + i] = concats[i]->operands[1];
+    operands[4 + i] = concats[i]->operands[0];
+  }
+  const byoc_node_t *node = write_operator(&w, operands, concats != NULL ? MAX_RESULTS : 1, &scale, 1);
+  if (node == NULL || !replace(a->product->results[0], node->results[0])) return false;
+  return concats == NULL || (replace_results(concats[0]->results[0], node->results[1]) &&
+                             replace_results(concats[1]->results[0], node->results[2]));
+}
+
+static byoc_status_t recognise_node(byoc_node_t *product, const byoc_target_list_t *targets, byoc_diag_t *diag,
+                                    size_t *changes) {
   attention_t attention;
+  byoc_node_t *concats[2];
   if (!read_attention(product, &attention)) return BYOC_OK;
   byoc_node_t *merge = find_merge(product->results[0]);
   byoc_value_t *q = transposed(attention.q, swap_rows_and_heads), *v = transposed(attention.v, swap_rows_and_heads);
   bool is_flat = merge != NULL && q != NULL && v != NULL && attention.k_rows != NULL;
-  bool ok = is_flat ? write_flat(&attention, merge, q, v) : write_by_heads(&attention);
+  bool is_cached = !is_flat && find_caches(&attention, targets, concats);
+  bool ok = is_flat ? write_flat(&attention, merge, q, v) : write_by_heads(&attention, is_cached ? concats : NULL);
   if (!ok) return byoc_diag_out_of_memory(diag);
   *changes += 1;
   return BYOC_OK;
 }
 
-static byoc_status_t recognise_block(byoc_block_t *block, byoc_diag_t *diag, size_t *changes) {
+static byoc_status_t recognise_block(byoc_block_t *block, const byoc_target_list_t *targets, byoc_diag_t *diag,
+                                     size_t *changes) {
   BYOC_FOR_EACH_NODE(node, block) {
     for (uint32_t b = 0; b < node->block_count; ++b) {
-      BYOC_RETURN_IF_ERROR(recognise_block(node->blocks[b], diag, changes));
+      BYOC_RETURN_IF_ERROR(recognise_block(node->blocks[b], targets, diag, changes));
     }
     bool is_read = byoc_node_is_onnx(node, "MatMul") && node->results[0]->uses.count > 0;
-    if (is_read) BYOC_RETURN_IF_ERROR(recognise_node(node, diag, changes));
+    if (is_read) BYOC_RETURN_IF_ERROR(recognise_node(node, targets, diag, changes));
   }
   return BYOC_OK;
 }
 
 byoc_status_t byoc_pass_recognise_attention(byoc_graph_module_t *module, const byoc_pass_arguments_t *arguments,
                                             byoc_diag_t *diag, size_t *changes) {
-  if (arguments->targets != NULL && !byoc_target_list_has_rule(arguments->targets, "Attention")) return BYOC_OK;
+  if (arguments->targets != NULL && !byoc_target_list_has_rule(arguments->targets, "Attention", 0)) return BYOC_OK;
   for (size_t f = 0; f < module->functions.count; ++f) {
     byoc_function_t *function = module->functions.data[f];
     if (byoc_attributes_find(&function->attributes, "Compiler") != NULL) continue;
-    BYOC_RETURN_IF_ERROR(recognise_block(function->body, diag, changes));
+    BYOC_RETURN_IF_ERROR(recognise_block(function->body, arguments->targets, diag, changes));
   }
   return BYOC_OK;
 }

@@ -15,21 +15,35 @@ static const byoc_target_value_t *find_value(const byoc_target_t *target, const 
   return NULL;
 }
 
-// `op` as a word of `text`: patterns name operators among brackets, bars and commas.
-static bool names_operator(const char *text, const char *op) {
+// Whether the operands that follow an operator's name in a pattern may be so many.
+static bool may_have_operands(const char *after, uint32_t count) {
+  const char *at = strchr(after, '(');
+  uint32_t depth = 0, commas = 0;
+  for (; at != NULL && *at != '\0'; ++at) {
+    if (*at == '(') ++depth;
+    if (*at == ')' && --depth == 0) break;
+    if (depth == 1 && strncmp(at, "...", 3) == 0) return commas <= count;
+    if (depth == 1 && *at == ',') ++commas;
+  }
+  return commas + 1 == count;
+}
+
+// `op` as a word of `text`: patterns name operators among brackets, bars and commas. `operands` 0: however many.
+static bool names_operator(const char *text, const char *op, uint32_t operands) {
   size_t size = strlen(op);
   for (const char *at = text; at != NULL && (at = strstr(at, op)) != NULL; at += size) {
     bool begins = at == text || (!isalnum((unsigned char)at[-1]) && at[-1] != ':' && at[-1] != '_');
-    if (begins && !isalnum((unsigned char)at[size]) && at[size] != '_') return true;
+    bool ends = !isalnum((unsigned char)at[size]) && at[size] != '_';
+    if (begins && ends && (operands == 0 || may_have_operands(at + size, operands))) return true;
   }
   return false;
 }
 
-bool byoc_target_has_rule(const byoc_target_t *target, const char *op) {
+static bool has_rule(const byoc_target_t *target, const char *op, uint32_t operands) {
   const byoc_backend_t *backend = target->kind->backend;
   for (uint32_t r = 0; backend != NULL && r < backend->rule_count; ++r) {
     const byoc_rule_t *rule = &backend->rules[r];
-    if (names_operator(rule->pattern, op)) return true;
+    if (names_operator(rule->pattern, op, operands)) return true;
     for (uint64_t i = 0; i < rule->operators.count; ++i) {
       if (strcmp(rule->operators.items[i], op) == 0) return true;
     }
@@ -37,9 +51,13 @@ bool byoc_target_has_rule(const byoc_target_t *target, const char *op) {
   return false;
 }
 
-bool byoc_target_list_has_rule(const byoc_target_list_t *list, const char *op) {
+bool byoc_target_has_rule(const byoc_target_t *target, const char *op) {
+  return has_rule(target, op, 0);
+}
+
+bool byoc_target_list_has_rule(const byoc_target_list_t *list, const char *op, uint32_t operand_count) {
   for (size_t t = 0; t < list->targets.count; ++t) {
-    if (byoc_target_has_rule(list->targets.data[t], op)) return true;
+    if (has_rule(list->targets.data[t], op, operand_count)) return true;
   }
   return false;
 }

@@ -64,9 +64,10 @@ void byoc_target_list_deinit(byoc_target_list_t *list);
 // Checks an option table of a plugin (names, types, ranges, defaults that their own schema accepts).
 byoc_status_t byoc_option_schema_verify(const byoc_option_schema_t *options, size_t count, byoc_diag_t *diag);
 
-// Whether a partition rule of the target's backend, or of one of the list's, names the operator.
+// Whether a partition rule of the target's backend, or of one of the list's, names the operator; the latter with so
+// many operands, 0 standing for any number.
 bool byoc_target_has_rule(const byoc_target_t *target, const char *op);
-bool byoc_target_list_has_rule(const byoc_target_list_t *list, const char *op);
+bool byoc_target_list_has_rule(const byoc_target_list_t *list, const char *op, uint32_t operand_count);
 
 int64_t byoc_target_option_int(const byoc_target_t *target, const char *name);
 double byoc_target_option_float(const byoc_target_t *target, const char *name);

@@ -9,6 +9,13 @@ static void emit_steps(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, c
   byoc_cutlass_define(text, names, steps[2], flat ? heads * size : size);
 }
 
+// The next cache goes past the processor's own where it would push out more than it is worth, and vectors fit its rows.
+static bool streams_cache(const byoc_cutlass_attention_t *a, int64_t lanes) {
+  enum { LEAST_BYTES = 256 * 1024 };
+  int64_t floats = a->batch * a->kv_heads * a->keys * (a->size + a->value_size);
+  return floats * (int64_t)sizeof(float) >= LEAST_BYTES && a->size % lanes == 0 && a->value_size % lanes == 0;
+}
+
 void byoc_cutlass_emit_attention(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
                                  const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   static const char *const q[] = {"Q_BATCH", "Q_HEAD", "Q_ROW"}, *const k[] = {"K_BATCH", "K_HEAD", "K_ROW"};
@@ -27,6 +34,10 @@ void byoc_cutlass_emit_attention(byoc_cutlass_text_t *text, byoc_cutlass_names_t
   byoc_cutlass_define(text, names, "GROUP", a->heads / a->kv_heads);
   byoc_cutlass_define(text, names, "QUERIES", a->queries);
   byoc_cutlass_define(text, names, "KEYS", a->keys);
+  byoc_cutlass_define(text, names, "PAST", a->past);
+  byoc_cutlass_define(text, names, "STREAM", streams_cache(a, panel / plan->vectors));
+  byoc_cutlass_define(text, names, "INPUT_PAST_KEYS", problem->inputs.past_keys);
+  byoc_cutlass_define(text, names, "INPUT_PAST_VALUES", problem->inputs.past_values);
   byoc_cutlass_define(text, names, "SIZE", a->size);
   byoc_cutlass_define(text, names, "VALUE_SIZE", a->value_size);
   byoc_cutlass_define(text, names, "ROW_PANEL", plan->rows);
@@ -35,8 +46,8 @@ void byoc_cutlass_emit_attention(byoc_cutlass_text_t *text, byoc_cutlass_names_t
   byoc_cutlass_define(text, names, "VALUE_VECTORS", plan->vectors);
   byoc_cutlass_define_float(text, names, "SCALE", a->scale);
   emit_steps(text, names, q, a->flat, a->heads, a->queries, a->size);
-  emit_steps(text, names, k, a->flat, a->kv_heads, a->keys, a->size);
-  emit_steps(text, names, v, a->flat, a->kv_heads, a->keys, a->value_size);
+  emit_steps(text, names, k, a->flat, a->kv_heads, a->keys - a->past, a->size);
+  emit_steps(text, names, v, a->flat, a->kv_heads, a->keys - a->past, a->value_size);
   emit_steps(text, names, y, a->flat, a->heads, a->queries, a->value_size);
   for (int i = 0; i < 4; ++i) byoc_cutlass_define(text, names, mask[i], a->mask_steps[i]);
   BYOC_CUTLASS_ADD_TEMPLATE(text, attention);

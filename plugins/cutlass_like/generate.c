@@ -17,7 +17,7 @@ typedef struct job_t {
   byoc_cutlass_match_t match;
   size_t unit; // index, or SIZE_MAX where declined
   // Values of the model's that are handed over as they are: data or weights that are constants themselves.
-  byoc_value_t *plain[4];
+  byoc_value_t *plain[6];
   uint32_t plain_count;
 } job_t;
 
@@ -148,23 +148,28 @@ static bool read_job(const generation_t *generation, job_t *job, const char **ou
   uint64_t count = graph->node_count(job->function), parameters = graph->parameter_count(job->function);
   byoc_node_t *nodes[16];
   *out_reason = "the function is more than one fused product";
-  if (count > sizeof nodes / sizeof *nodes || graph->result_count(job->function) != 1) return false;
+  if (count > sizeof nodes / sizeof *nodes) return false;
   for (uint64_t i = 0; i < count; ++i) nodes[i] = graph->node_at(job->function, i);
   bool matched = byoc_cutlass_match(graph, nodes, (size_t)count, &job->match);
   *out_reason = job->match.reason;
   if (!matched) return false;
   byoc_cutlass_choose_dot(&generation->options, &job->match);
   *out_reason = "an operand is neither a parameter nor a constant";
-  if (graph->result(job->function, 0) != graph->node_result(nodes[count - 1], 0)) return false;
   byoc_cutlass_inputs_t *inputs = &job->match.problem.inputs;
   bool attends = job->match.problem.kind == BYOC_CUTLASS_ATTENTION;
+  uint64_t results = attends ? graph->node_result_count(nodes[count - 1]) : 1;
+  if (graph->result_count(job->function) != results) return false;
+  for (uint64_t i = 0; i < results; ++i)
+    if (graph->result(job->function, i) != graph->node_result(nodes[count - 1], i)) return false;
   bool packed = job->match.problem.kind == BYOC_CUTLASS_CONV || job->match.problem.gemm.constant_b;
   if (!input_index(generation, job, job->match.data, &inputs->data)) return false;
   if (!packed && !input_index(generation, job, job->match.weights, &inputs->weights)) return false;
   if (attends) {
-    byoc_value_t *mask = job->match.residual;
+    byoc_value_t *mask = job->match.residual, *const *past = job->match.past;
     return input_index(generation, job, job->match.values, &inputs->bias) &&
-           (!mask || input_index(generation, job, mask, &inputs->residual));
+           (!mask || input_index(generation, job, mask, &inputs->residual)) &&
+           (!past[0] || (input_index(generation, job, past[0], &inputs->past_keys) &&
+                         input_index(generation, job, past[1], &inputs->past_values)));
   }
   if (job->match.residual) {
     int64_t residual = graph->value_parameter_index(job->match.residual);
@@ -303,7 +308,7 @@ static int32_t bind_job(generation_t *generation, const job_t *job) {
   const byoc_host_t *host = generation->host;
   const byoc_cutlass_match_t *match = &job->match;
   const byoc_cutlass_unit_t *unit = &generation->units[job->unit];
-  byoc_tensor_data_t constants[4];
+  byoc_tensor_data_t constants[6];
   int64_t dims[2] = {0, match->channels};
   uint32_t count = 0;
   float *weights = NULL, *packed = NULL, *bias = NULL;

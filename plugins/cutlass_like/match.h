@@ -21,6 +21,7 @@ typedef struct byoc_cutlass_match_t {
   byoc_value_t *data;
   byoc_value_t *weights;
   byoc_value_t *values;   // of attention
+  byoc_value_t *past[2];  // its cached keys and values; NULL where there are none
   byoc_value_t *residual; // or mask; NULL where there is none
   // What to do to each channel (or column) of the product: y = x * scale + shift. `channels` of each.
   double *scale, *shift;

@@ -27,13 +27,31 @@ static bool read_mask(const byoc_graph_api_t *graph, const byoc_value_t *mask, b
   return true;
 }
 
+// Keys and values of earlier steps: both or neither, and with them all of the next step's as results.
+static bool read_past(const byoc_graph_api_t *graph, const byoc_node_t *node, byoc_value_t *keys, byoc_value_t *values,
+                      byoc_cutlass_match_t *match) {
+  byoc_cutlass_attention_t *attention = &match->problem.attention;
+  if (!keys && !values) return graph->node_result_count(node) == 1 || refuse(match, "takes one result only");
+  if (!keys || !values || graph->node_result_count(node) != 3)
+    return refuse(match, "takes a cache of keys and values with the next one as results only");
+  if (!static_f32(graph, keys) || !static_f32(graph, values)) return refuse(match, "the cache is not f32");
+  for (uint64_t i = 1; i < 3; ++i)
+    if (graph->value_use_count(graph->node_result(node, i)) == 0) return refuse(match, "nothing reads the next cache");
+  attention->past = graph->value_dim(keys, 2);
+  if (graph->value_dim(values, 2) != attention->past) return refuse(match, "more keys than values in the cache");
+  attention->keys += attention->past;
+  match->past[0] = keys;
+  match->past[1] = values;
+  return true;
+}
+
 bool byoc_cutlass_match_attention(const byoc_graph_api_t *graph, const byoc_node_t *node, byoc_cutlass_match_t *match) {
   byoc_value_t *operands[7] = {NULL};
   uint64_t count = graph->operand_count(node);
-  if (count < 3 || count > 7 || graph->node_result_count(node) != 1) return refuse(match, "takes one result only");
+  if (count < 3 || count > 7) return refuse(match, "not the operands of Attention");
   for (uint64_t i = 0; i < count; ++i) operands[i] = graph->operand(node, i);
   byoc_value_t *q = operands[0], *k = operands[1], *v = operands[2], *mask = operands[3];
-  if (operands[4] || operands[5] || operands[6]) return refuse(match, "takes no past keys and no lengths");
+  if (operands[6]) return refuse(match, "takes no lengths");
   if (!static_f32(graph, q) || !static_f32(graph, k) || !static_f32(graph, v) ||
       !static_f32(graph, graph->node_result(node, 0)))
     return refuse(match, "takes f32 of constant shapes only");
@@ -59,6 +77,7 @@ bool byoc_cutlass_match_attention(const byoc_graph_api_t *graph, const byoc_node
   if (graph->value_dim(k, 0) != attention->batch || graph->value_dim(v, 0) != attention->batch)
     return refuse(match, "takes as many batches of keys as of queries");
   attention->scale = (float)graph->attribute_float(node, "scale", 1.0 / sqrt((double)attention->size));
+  if (!read_past(graph, node, operands[4], operands[5], match)) return false;
   if (mask && !read_mask(graph, mask, attention))
     return refuse(match, "the mask is not f32 or covers fewer keys than there are");
   match->data = q;

@@ -80,7 +80,7 @@ static int32_t accept_region(void *self, byoc_region_t *region) {
 
 // The largest first: rows are tried in this order.
 static const byoc_rule_t rules[] = {
-    RULE("attention", "(Attention(_, _, _) | Attention(_, _, _, _))"),
+    RULE("attention", "Attention(_, _, _, ...)"),
     CONV_RULE("conv_gate", GATED(CONV_BIAS)),
     CONV_RULE("conv_add_act", ACTIVATED("Add(" CONV_BIAS ", " ANY_LAYOUT ")")),
     CONV_RULE("conv_act_add", "Add(" ACTIVATED(CONV_BIAS) ", " ANY_LAYOUT ")"),

@@ -78,12 +78,13 @@ typedef struct byoc_cutlass_gemm_t {
 } byoc_cutlass_gemm_t;
 
 // softmax(Q * K transposed * scale + mask) * V, head by head. kv_heads divides heads: several heads of queries share
-// one of keys and values.
+// one of keys and values. The first `past` keys and values are inputs of their own, [batch][kv_heads][past][size]; all
+// of them are results then, [batch][kv_heads][keys][size].
 typedef struct byoc_cutlass_attention_t {
-  int64_t batch, heads, kv_heads, queries, keys;
+  int64_t batch, heads, kv_heads, queries, keys, past;
   int64_t size, value_size; // of one head of queries and keys, of values
   bool flat;                // operands and result lie [batch][length][heads * size], else [batch][heads][length][size]
-  bool causal;              // query i attends to keys 0 to i
+  bool causal;              // query i attends to keys 0 to past + i
   bool has_mask;
   int64_t mask_steps[4]; // floats between two batches, heads, queries, keys of the mask; 0 where it is repeated
   float scale;
@@ -91,11 +92,12 @@ typedef struct byoc_cutlass_attention_t {
 
 enum { BYOC_CUTLASS_CONV, BYOC_CUTLASS_GEMM, BYOC_CUTLASS_ATTENTION };
 
-// Inputs of the packed function, as indices into call->tensors; the output follows call->input_count. Attention has
+// Inputs of the packed function, as indices into call->tensors; outputs follow call->input_count. Attention has
 // queries, keys, values and mask in the place of data, weights, bias and residual.
 typedef struct byoc_cutlass_inputs_t {
   uint32_t data, weights, bias, residual;
-  uint32_t zero, factor; // words only: the data's zero point, a factor of every sum
+  uint32_t zero, factor;           // words only: the data's zero point, a factor of every sum
+  uint32_t past_keys, past_values; // of attention
 } byoc_cutlass_inputs_t;
 
 // How operands are multiplied: as f32, or as 32-bit words of several terms. The numbers are those of

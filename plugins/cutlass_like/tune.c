@@ -10,7 +10,7 @@
 
 #include "generate.h"
 
-enum { CANDIDATES_PER_SOURCE = 4, MAX_INPUTS = 8, MAX_DIMS = 64, PLAN_TEXT = 160 };
+enum { CANDIDATES_PER_SOURCE = 4, MAX_TENSORS = 12, MAX_DIMS = 64, PLAN_TEXT = 160 };
 
 // A candidate replaces the default only when it is faster by more than the noise of a measurement.
 static const double worthwhile = 0.98;
@@ -75,14 +75,14 @@ static bool plan_from_cache(const byoc_host_t *host, byoc_codegen_t *codegen, co
 
 // The tensors of a call, without data: the host fills them at random.
 typedef struct tensors_t {
-  byoc_tensor_data_t items[MAX_INPUTS + 1];
+  byoc_tensor_data_t items[MAX_TENSORS];
   int64_t dims[MAX_DIMS];
   size_t dim_count;
-  uint32_t count;
+  uint32_t count, output_count; // outputs come last
 } tensors_t;
 
 static bool add_tensor(tensors_t *tensors, uint32_t dtype, uint32_t rank, const int64_t *dims) {
-  if (tensors->count > MAX_INPUTS || tensors->dim_count + rank > MAX_DIMS) return false;
+  if (tensors->count == MAX_TENSORS || tensors->dim_count + rank > MAX_DIMS) return false;
   int64_t *own = tensors->dims + tensors->dim_count;
   uint64_t elements = 1;
   for (uint32_t i = 0; i < rank; ++i) own[i] = dims[i], elements *= (uint64_t)dims[i];
@@ -103,7 +103,7 @@ static bool add_value(tensors_t *tensors, const byoc_graph_api_t *graph, const b
   return add_tensor(tensors, graph->value_dtype(value), (uint32_t)rank, dims);
 }
 
-// Inputs, constants and output of a unit's function under one plan.
+// Inputs, constants and outputs of a unit's function under one plan.
 static bool describe(tensors_t *tensors, const byoc_graph_api_t *graph, const byoc_cutlass_unit_t *unit,
                      const byoc_cutlass_plan_t *plan) {
   *tensors = (tensors_t){0};
@@ -117,7 +117,10 @@ static bool describe(tensors_t *tensors, const byoc_graph_api_t *graph, const by
   if (problem->epilogue.has_bias &&
       (problem->inputs.bias != tensors->count || !add_tensor(tensors, BYOC_DTYPE_F32, 1, &channels)))
     return false;
-  return add_value(tensors, graph, graph->result(unit->function, 0));
+  tensors->output_count = (uint32_t)graph->result_count(unit->function);
+  for (uint64_t i = 0; i < tensors->output_count; ++i)
+    if (!add_value(tensors, graph, graph->result(unit->function, i))) return false;
+  return true;
 }
 
 // Compiles plans [0, count) into one object, functions tune_0, tune_1, ...; false where the compiler fails.
@@ -154,8 +157,8 @@ static bool measure(const byoc_host_t *host, byoc_codegen_t *codegen, const byoc
                                     .object_size_bytes = size,
                                     .symbol = symbol,
                                     .tensors = tensors.items,
-                                    .input_count = tensors.count - 1,
-                                    .output_count = 1,
+                                    .input_count = tensors.count - tensors.output_count,
+                                    .output_count = tensors.output_count,
                                     .tensor_stride = sizeof tensors.items[0],
                                     .workspace_size_bytes = byoc_cutlass_workspace_bytes(&unit->problem, plan)};
   return host->codegen->measure(codegen, &request, out_ns) == BYOC_OK;

@@ -1,5 +1,6 @@
 // Attention by templates/attention.h, held against its definition in double precision, on each instruction set: heads
-// side by side or one after the other, masks of every shape, causality, several blocks of keys, rows without a key.
+// side by side or one after the other, masks of every shape, causality, several blocks of keys, rows without a key, a
+// cache of keys and values that grows.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +10,9 @@
 enum { SLOTS = 3, MOST_PLANS = 32, MARGIN = 64 };
 
 typedef struct tensors_t {
-  float *q, *k, *v, *mask, *expected, *result;
-  int64_t result_count;
+  float *q, *k, *v, *mask, *past_k, *past_v, *expected;
+  float *results[3]; // and the next cache; each with a margin behind it
+  int64_t counts[3];
 } tensors_t;
 
 static float *make_random(byoc_test_random_t *random, int64_t count) {
@@ -25,8 +27,15 @@ static int64_t at(const byoc_cutlass_attention_t *a, int64_t batch, int64_t head
   return a->flat ? ((batch * length + row) * heads + head) * size : ((batch * heads + head) * length + row) * size;
 }
 
+// Key or value j of a head, cached or new.
+static const float *row_at(const byoc_cutlass_attention_t *a, const float *past, const float *rows, int64_t b,
+                           int64_t h, int64_t j, int64_t size) {
+  if (j < a->past) return past + ((b * a->kv_heads + h) * a->past + j) * size;
+  return rows + at(a, b, h, j - a->past, a->kv_heads, a->keys - a->past, size);
+}
+
 static float masked(const byoc_cutlass_attention_t *a, const tensors_t *t, int64_t b, int64_t h, int64_t i, int64_t j) {
-  if (a->causal && j > i) return -INFINITY;
+  if (a->causal && j > a->past + i) return -INFINITY;
   const int64_t *steps = a->mask_steps;
   return a->has_mask ? t->mask[b * steps[0] + h * steps[1] + i * steps[2] + j * steps[3]] : 0.0f;
 }
@@ -38,7 +47,7 @@ static void expect_row(const byoc_cutlass_attention_t *a, const tensors_t *t, in
   const float *q = t->q + at(a, b, h, i, a->heads, a->queries, a->size);
   float *y = t->expected + at(a, b, h, i, a->heads, a->queries, a->value_size);
   for (int64_t j = 0; j < a->keys; ++j) {
-    const float *k = t->k + at(a, b, h / group, j, a->kv_heads, a->keys, a->size);
+    const float *k = row_at(a, t->past_k, t->k, b, h / group, j, a->size);
     double score = 0;
     for (int64_t d = 0; d < a->size; ++d) score += (double)q[d] * k[d];
     scores[j] = score * a->scale + masked(a, t, b, h, i, j);
@@ -48,7 +57,7 @@ static void expect_row(const byoc_cutlass_attention_t *a, const tensors_t *t, in
   for (int64_t d = 0; d < a->value_size; ++d) {
     double value = 0;
     for (int64_t j = 0; j < a->keys; ++j)
-      value += scores[j] * t->v[at(a, b, h / group, j, a->kv_heads, a->keys, a->value_size) + d];
+      value += scores[j] * row_at(a, t->past_v, t->v, b, h / group, j, a->value_size)[d];
     y[d] = sum > 0 ? (float)(value / sum) : 0.0f;
   }
 }
@@ -60,58 +69,89 @@ static void make_tensors(const byoc_cutlass_attention_t *a, tensors_t *t) {
     const int64_t dims[] = {a->batch, a->heads, a->queries, a->keys};
     masks += a->mask_steps[i] * (dims[i] - 1);
   }
-  t->result_count = a->batch * a->heads * a->queries * a->value_size;
+  const int64_t lists = a->batch * a->kv_heads;
+  t->counts[0] = a->batch * a->heads * a->queries * a->value_size;
+  t->counts[1] = a->past > 0 ? lists * a->keys * a->size : 0;
+  t->counts[2] = a->past > 0 ? lists * a->keys * a->value_size : 0;
   t->q = make_random(&random, a->batch * a->heads * a->queries * a->size);
-  t->k = make_random(&random, a->batch * a->kv_heads * a->keys * a->size);
-  t->v = make_random(&random, a->batch * a->kv_heads * a->keys * a->value_size);
+  t->k = make_random(&random, lists * (a->keys - a->past) * a->size);
+  t->v = make_random(&random, lists * (a->keys - a->past) * a->value_size);
+  t->past_k = make_random(&random, lists * a->past * a->size + 1);
+  t->past_v = make_random(&random, lists * a->past * a->value_size + 1);
   t->mask = make_random(&random, masks + 1);
   for (int64_t i = 0; i <= masks; i += 3) t->mask[i] = i % 2 ? -INFINITY : -20.0f;
   if (a->mask_steps[2] > 0) // the second row of the first head attends to nothing
     for (int64_t j = 0; j < a->keys; ++j) t->mask[a->mask_steps[2] + j * a->mask_steps[3]] = -INFINITY;
-  t->expected = malloc((size_t)t->result_count * sizeof(float));
-  t->result = malloc((size_t)(t->result_count + MARGIN) * sizeof(float));
-  assert_true(t->expected && t->result);
+  t->expected = malloc((size_t)t->counts[0] * sizeof(float));
+  assert_non_null(t->expected);
+  for (int i = 0; i < 3; ++i) {
+    t->results[i] = aligned_alloc(64, ((size_t)(t->counts[i] + MARGIN) * sizeof(float) + 63) / 64 * 64);
+    assert_non_null(t->results[i]);
+  }
   for (int64_t b = 0; b < a->batch; ++b)
     for (int64_t h = 0; h < a->heads; ++h)
       for (int64_t i = 0; i < a->queries; ++i) expect_row(a, t, b, h, i);
 }
 
 static void free_tensors(const tensors_t *t) {
-  float *all[] = {t->q, t->k, t->v, t->mask, t->expected, t->result};
+  float *all[] = {t->q,      t->k,        t->v,          t->mask,       t->past_k,
+                  t->past_v, t->expected, t->results[0], t->results[1], t->results[2]};
   for (size_t i = 0; i < sizeof(all) / sizeof(*all); ++i) free(all[i]);
 }
 
+// The next cache holds what the last one did and the new rows, element by element. `shift`: floats from where vectors
+// are aligned to where it starts.
+static void check_cache(const char *name, const byoc_cutlass_attention_t *a, const tensors_t *t, int64_t shift) {
+  const int64_t sizes[] = {a->size, a->value_size};
+  for (int r = 0; r < 2 && a->past > 0; ++r) {
+    const float *past = r == 0 ? t->past_k : t->past_v, *rows = r == 0 ? t->k : t->v, *kept = t->results[1 + r] + shift;
+    for (int64_t b = 0; b < a->batch; ++b)
+      for (int64_t h = 0; h < a->kv_heads; ++h)
+        for (int64_t j = 0; j < a->keys; ++j, kept += sizes[r])
+          if (memcmp(kept, row_at(a, past, rows, b, h, j, sizes[r]), (size_t)sizes[r] * sizeof(float)) != 0)
+            fail_msg("%s: %s %lld of head %lld are not kept", name, r == 0 ? "keys" : "values", (long long)j,
+                     (long long)h);
+  }
+}
+
 static void check_plan(const char *name, const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,
-                       byoc_packed_function_t function, const tensors_t *t, int32_t threads) {
+                       byoc_packed_function_t function, const tensors_t *t, int32_t threads, int64_t shift) {
+  const byoc_cutlass_attention_t *attention = &problem->attention;
   uint64_t size = byoc_cutlass_workspace_bytes(problem, plan);
   char *workspace = aligned_alloc(BYOC_BUFFER_ALIGNMENT, (size + MARGIN + 63) / 64 * 64);
   assert_non_null(workspace);
-  memset(workspace, 0xff, size + MARGIN);                                      // NaN
-  memset(t->result, 0xff, (size_t)(t->result_count + MARGIN) * sizeof(float)); // NaN
-  DLTensor tensors[] = {{.data = t->q}, {.data = t->k}, {.data = t->v}, {.data = t->mask}, {.data = t->result}};
+  memset(workspace, 0xff, size + MARGIN);                                                                   // NaN
+  for (int i = 0; i < 3; ++i) memset(t->results[i], 0xff, (size_t)(t->counts[i] + MARGIN) * sizeof(float)); // NaN
+  DLTensor tensors[9] = {{.data = t->q}, {.data = t->k}, {.data = t->v}, {.data = t->mask}};
+  uint32_t inputs = 4, outputs = attention->past > 0 ? 3 : 1;
+  if (attention->past > 0) tensors[inputs++].data = t->past_k, tensors[inputs++].data = t->past_v;
+  for (uint32_t i = 0; i < outputs; ++i) tensors[inputs + i].data = t->results[i] + (i > 0 ? shift : 0);
   byoc_runtime_t runtime = {
       .struct_size = sizeof(runtime), .thread_count = threads, .parallel_for = kernels_run_shares};
   byoc_call_t call = {.struct_size = sizeof(call),
-                      .input_count = 4,
-                      .output_count = 1,
+                      .input_count = inputs,
+                      .output_count = outputs,
                       .tensors = tensors,
                       .runtime = &runtime,
                       .workspace = workspace,
                       .workspace_size_bytes = size};
   assert_int_equal(function(&call), BYOC_OK);
-  for (int64_t i = 0; i < t->result_count; ++i)
-    if (!(fabsf(t->result[i] - t->expected[i]) <= 1e-5f + 1e-4f * fabsf(t->expected[i])))
+  for (int64_t i = 0; i < t->counts[0]; ++i)
+    if (!(fabsf(t->results[0][i] - t->expected[i]) <= 1e-5f + 1e-4f * fabsf(t->expected[i])))
       fail_msg("%s: isa %u rows %d vectors %d block %d, %d threads: element %lld is %g, not %g", name, plan->isa,
-               plan->rows, plan->vectors, plan->block_depth, threads, (long long)i, (double)t->result[i],
+               plan->rows, plan->vectors, plan->block_depth, threads, (long long)i, (double)t->results[0][i],
                (double)t->expected[i]);
-  for (int64_t i = 0; i < MARGIN; ++i) assert_true(isnan(t->result[t->result_count + i]));
+  check_cache(name, attention, t, shift);
+  for (int r = 0; r < 3; ++r)
+    for (int64_t i = r > 0 ? shift : 0; i < MARGIN; ++i) assert_true(isnan(t->results[r][t->counts[r] + i]));
   for (int64_t i = 0; i < MARGIN; ++i) assert_int_equal((unsigned char)workspace[size + (uint64_t)i], 0xff);
   free(workspace);
 }
 
 // The default plan, and one of narrow tiles and short blocks.
 static void check(const char *name, byoc_cutlass_attention_t attention) {
-  byoc_cutlass_problem_t problem = {.kind = BYOC_CUTLASS_ATTENTION, .attention = attention, .inputs = {0, 1, 2, 3}};
+  byoc_cutlass_problem_t problem = {
+      .kind = BYOC_CUTLASS_ATTENTION, .attention = attention, .inputs = {0, 1, 2, 3, .past_keys = 4, .past_values = 5}};
   problem.attention.scale = 0.3f;
   tensors_t t;
   make_tensors(&problem.attention, &t);
@@ -120,15 +160,16 @@ static void check(const char *name, byoc_cutlass_attention_t attention) {
     if (!kernels_run_here(isa)) continue;
     size_t count = byoc_cutlass_plan_candidates(&problem, isa, SLOTS, true, plans, MOST_PLANS);
     assert_true(count > 3);
-    for (size_t i = 0; i < 4; i += 3) {
-      kernels_t kernels;
-      kernels_begin(&kernels, isa);
-      kernels_add(&kernels, &problem, &plans[i]);
-      kernels_compile(&kernels, "-O1");
-      check_plan(name, &problem, &plans[i], kernels.functions[0], &t, 1);
-      check_plan(name, &problem, &plans[i], kernels.functions[0], &t, SLOTS);
-      kernels_end(&kernels);
+    kernels_t kernels;
+    kernels_begin(&kernels, isa);
+    for (size_t i = 0; i < 4; i += 3) kernels_add(&kernels, &problem, &plans[i]);
+    kernels_compile(&kernels, "-O1");
+    for (size_t i = 0; i < 2; ++i) {
+      check_plan(name, &problem, &plans[3 * i], kernels.functions[i], &t, 1, 0);
+      check_plan(name, &problem, &plans[3 * i], kernels.functions[i], &t, SLOTS, 0);
+      if (attention.past > 0) check_plan(name, &problem, &plans[3 * i], kernels.functions[i], &t, SLOTS, 3);
     }
+    kernels_end(&kernels);
   }
   free_tensors(&t);
 }
@@ -195,8 +236,46 @@ static void test_one_query(void **state) {
                              .causal = true});
 }
 
+static void test_cache(void **state) {
+  (void)state;
+  const attention_t step = {
+      .batch = 1, .heads = 6, .kv_heads = 6, .queries = 1, .keys = 700, .past = 699, .size = 32, .value_size = 64};
+  check("step", step);
+  attention_t small = step;
+  small.keys = 10, small.past = 9, small.size = 20, small.value_size = 7;
+  check("small step", small);
+  check("shared heads, masked", (attention_t){.batch = 2,
+                                              .heads = 6,
+                                              .kv_heads = 2,
+                                              .queries = 2,
+                                              .keys = 60,
+                                              .past = 41,
+                                              .size = 24,
+                                              .value_size = 40,
+                                              .has_mask = true,
+                                              .mask_steps = {0, 0, 0, 1}});
+  check("causal", (attention_t){.batch = 1,
+                                .heads = 2,
+                                .kv_heads = 2,
+                                .queries = 50,
+                                .keys = 650,
+                                .past = 600,
+                                .size = 33,
+                                .value_size = 16,
+                                .causal = true});
+  check("flat", (attention_t){.batch = 2,
+                              .heads = 4,
+                              .kv_heads = 2,
+                              .queries = 9,
+                              .keys = 30,
+                              .past = 21,
+                              .size = 16,
+                              .value_size = 20,
+                              .flat = true});
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_flat), cmocka_unit_test(test_by_heads),
-                                     cmocka_unit_test(test_one_query)};
+                                     cmocka_unit_test(test_one_query), cmocka_unit_test(test_cache)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

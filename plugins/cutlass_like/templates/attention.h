@@ -4,6 +4,9 @@
 // largest one.
 //   DIRECT 0: a block's keys are copied to panels, [panel][SIZE][KEY_PANEL], its values side by side.
 //   DIRECT 1: few queries: keys and values are read once, in place.
+//   PAST: the first PAST of KEYS keys and values come from a cache, [BATCH][HEADS / GROUP][PAST][SIZE]; all of them go,
+//         as they are read, to the cache of the next step, KEYS long. STREAM: past the processor's own caches, where
+//         vectors are aligned there: nothing of this run reads it again.
 // Operands lie as *_BATCH, *_HEAD and *_ROW say; GROUP heads of queries share one of keys and values.
 enum {
   FN(row_panels) = (QUERIES + ROW_PANEL - 1) / ROW_PANEL,
@@ -12,44 +15,79 @@ enum {
   FN(value_row) = (VALUE_SIZE + LANES - 1) / LANES * LANES,
   // One unit of work: one panel of queries of one head.
   FN(items) = BATCH * HEADS * FN(row_panels),
+  FN(ahead) = 2048, // floats asked for in front of the ones that are read in place
 };
+
+// How a row goes to the next cache.
+enum { FN(not_kept), FN(kept), FN(streamed) };
 
 // Queries, keys, values and mask, by the names that every function's entry knows.
 typedef struct FN(args_t) {
   const float *input, *weights, *bias, *residual;
   float *output, *workspace;
+  const float *past_keys, *past_values;
+  float *present_keys, *present_values;
   int64_t shares;
 } FN(args_t);
 
 // What a share works on.
 typedef struct FN(head_t) {
   const float *q, *k, *v, *mask;
+  const float *past_k, *past_v;
+  float *present_k, *present_v;
+  int keeps; // how this share writes them, not_kept where another one does
   float *y;
   float *keys, *values, *queries, *scores, *most, *sum; // in the workspace
 } FN(head_t);
 
+// How many of the keys [key, key + count) are of the cache.
+static inline __attribute__((unused)) int64_t FN(cached)(int64_t key, int64_t count) {
+  return PAST <= key ? 0 : PAST - key < count ? PAST - key : count;
+}
+
+static inline __attribute__((always_inline)) void FN(keep)(float *to, vf x, int64_t lanes, int keeps) {
+  if (keeps == FN(streamed))
+    v_stream(to, x);
+  else if (lanes == LANES)
+    v_store(to, x);
+  else
+    v_store_n(to, x, lanes);
+}
+
+#if PAST
+// What follows the cached rows in the next cache.
+static void FN(append)(float *present, const float *rows, int64_t step, int64_t size) {
+  for (int64_t row = PAST; row < KEYS; ++row, rows += step)
+    for (int64_t d = 0; d < size; d += LANES) {
+      const int64_t lanes = size - d < LANES ? size - d : LANES;
+      v_store_n(present + row * size + d, v_load_n(rows + d, lanes), lanes);
+    }
+}
+#endif
+
 #if DIRECT
-// Scores of one query against `count` keys, LANES of them at a time: a dot product each, turned at the end into one
-// vector. Missing keys repeat the last one.
-static inline __attribute__((always_inline)) void FN(dots)(float *to, const float *q, const float *k, int64_t count) {
+// Scores of one query against `count` keys, `step` floats apart, LANES of them at a time: a dot product each, turned at
+// the end into one vector. Missing keys repeat the last one. `copy`: where the keys go too, side by side.
+static inline __attribute__((always_inline)) void FN(dots)(float *to, const float *q, const float *k, int64_t step,
+                                                           int64_t count, float *copy, int keeps) {
   for (int64_t key = 0; key < count; key += LANES) {
     vf sum[LANES];
-    const float *row[LANES];
+    int64_t row[LANES];
 #pragma GCC unroll 16
     for (int i = 0; i < LANES; ++i) {
       sum[i] = v_zero();
-      row[i] = k + (key + i < count ? key + i : count - 1) * K_ROW;
+      row[i] = key + i < count ? key + i : count - 1;
     }
-    for (int64_t d = 0; d < SIZE / LANES * LANES; d += LANES) {
-      const vf x = v_load(q + d);
+    for (int64_t d = 0; d < SIZE; d += LANES) {
+      const int64_t lanes = SIZE - d < LANES ? SIZE - d : LANES;
+      const vf x = lanes == LANES ? v_load(q + d) : v_load_n(q + d, lanes);
 #pragma GCC unroll 16
-      for (int i = 0; i < LANES; ++i) sum[i] = v_fma(x, v_load(row[i] + d), sum[i]);
-    }
-    if (SIZE % LANES != 0) {
-      const int64_t d = SIZE / LANES * LANES;
-      const vf x = v_load_n(q + d, SIZE % LANES);
-#pragma GCC unroll 16
-      for (int i = 0; i < LANES; ++i) sum[i] = v_fma(x, v_load_n(row[i] + d, SIZE % LANES), sum[i]);
+      for (int i = 0; i < LANES; ++i) {
+        const vf y = lanes == LANES ? v_load(k + row[i] * step + d) : v_load_n(k + row[i] * step + d, lanes);
+        sum[i] = v_fma(x, y, sum[i]);
+        if (d % 16 == 0) __builtin_prefetch(k + row[i] * step + d + FN(ahead));
+        if (keeps != FN(not_kept)) FN(keep)(copy + row[i] * SIZE + d, y, lanes, keeps);
+      }
     }
     v_transpose(sum);
     vf x = sum[0];
@@ -58,29 +96,64 @@ static inline __attribute__((always_inline)) void FN(dots)(float *to, const floa
     v_store(to + key, x);
   }
 }
+
+// Scores of one query against keys [key, key + count).
+static inline __attribute__((always_inline)) void FN(score)(const FN(head_t) * head, float *to, const float *q,
+                                                            int64_t key, int64_t count, int keeps) {
+  const int64_t cached = FN(cached)(key, count);
+#if PAST
+  const float *past = head->past_k + key * SIZE;
+  float *present = head->present_k + key * SIZE;
+  if (cached > 0 && keeps == FN(not_kept)) FN(dots)(to, q, past, SIZE, cached, NULL, FN(not_kept));
+  if (cached > 0 && keeps == FN(kept)) FN(dots)(to, q, past, SIZE, cached, present, FN(kept));
+  if (cached > 0 && keeps == FN(streamed)) FN(dots)(to, q, past, SIZE, cached, present, FN(streamed));
+#endif
+  (void)keeps;
+  if (cached == count) return;
+  FN(dots)
+  (to + cached, q, head->k + (key + cached - PAST) * K_ROW, K_ROW, count - cached, NULL, FN(not_kept));
+}
 #else
-// Copies `count` keys and values; lanes of missing keys become zero.
-static void FN(pack)(const FN(head_t) * head, const float *k, const float *v, int64_t count) {
+// Row `key` of keys or values: `past` has the cached ones, `size` floats each, `rows` the others, `step` floats apart.
+static inline __attribute__((always_inline)) const float *FN(row)(const float *past, int64_t size, const float *rows,
+                                                                  int64_t step, int64_t key) {
+  return key < PAST ? past + key * size : rows + (key - PAST) * step;
+}
+
+// Copies keys and values [key, key + count); lanes of missing keys become zero. Cached ones go to the next cache too,
+// where this share writes it.
+static void FN(pack)(const FN(head_t) * head, int64_t key, int64_t count) {
+#define KEY_AT(i)   FN(row)(head->past_k, SIZE, head->k, K_ROW, key + (i))
+#define VALUE_AT(i) FN(row)(head->past_v, VALUE_SIZE, head->v, V_ROW, key + (i))
+  const int64_t copied = PAST && head->keeps != FN(not_kept) ? FN(cached)(key, count) : 0;
   for (int64_t panel = 0; panel < count; panel += KEY_PANEL)
     for (int64_t c = 0; c < KEY_PANEL; c += LANES)
       for (int64_t d = 0; d < SIZE; d += LANES) {
         const int64_t terms = SIZE - d < LANES ? SIZE - d : LANES;
         for (int i = 0; i < LANES; ++i) { // rows lie far apart, where no hardware prefetcher follows
-          if (d % 16 == 0 && panel + c + LANES + i < count) __builtin_prefetch(k + (panel + c + LANES + i) * K_ROW + d);
-          if (d % 16 == 0 && panel + c + i < count) __builtin_prefetch(v + (panel + c + i) * V_ROW + d);
+          if (d % 16 == 0 && panel + c + LANES + i < count) __builtin_prefetch(KEY_AT(panel + c + LANES + i) + d);
+          if (d % 16 == 0 && panel + c + i < count) __builtin_prefetch(VALUE_AT(panel + c + i) + d);
         }
         float *to = head->keys + panel * SIZE + d * KEY_PANEL + c;
         vf square[LANES];
 #pragma GCC unroll 16
-        for (int i = 0; i < LANES; ++i)
-          square[i] = panel + c + i < count ? v_load_n(k + (panel + c + i) * K_ROW + d, terms) : v_zero();
+        for (int i = 0; i < LANES; ++i) {
+          const int64_t at = panel + c + i;
+          square[i] = at < count ? v_load_n(KEY_AT(at) + d, terms) : v_zero();
+          if (at < copied) v_store_n(head->present_k + (key + at) * SIZE + d, square[i], terms);
+        }
         v_transpose(square);
         for (int i = 0; i < terms; ++i) v_store(to + i * KEY_PANEL, square[i]);
       }
-  for (int64_t key = 0; key < count; ++key)
-    for (int64_t d = 0; d < VALUE_SIZE; d += LANES)
-      v_store(head->values + key * FN(value_row) + d,
-              v_load_n(v + key * V_ROW + d, VALUE_SIZE - d < LANES ? VALUE_SIZE - d : LANES));
+  for (int64_t at = 0; at < count; ++at)
+    for (int64_t d = 0; d < VALUE_SIZE; d += LANES) {
+      const int64_t lanes = VALUE_SIZE - d < LANES ? VALUE_SIZE - d : LANES;
+      const vf x = v_load_n(VALUE_AT(at) + d, lanes);
+      v_store(head->values + at * FN(value_row) + d, x);
+      if (at < copied) v_store_n(head->present_v + (key + at) * VALUE_SIZE + d, x, lanes);
+    }
+#undef KEY_AT
+#undef VALUE_AT
 }
 
 // Scores of ROW_PANEL queries against one panel of keys.
@@ -142,12 +215,35 @@ static float FN(soften)(float *scores, const float *mask, int64_t count, float *
   return v_sum(sum);
 }
 
-// Adds weights * values of `count` keys to columns of `rows` results: `vectors` of them, the last of `lanes` lanes.
+// Adds weights * values of `count` keys, `step` floats apart, to `vectors` columns of sums, the last of `lanes` lanes.
+// `copy`: where the values go too, VALUE_SIZE floats each.
+static inline __attribute__((always_inline)) void FN(add)(vf sum[ROW_PANEL][VALUE_VECTORS], const float *v,
+                                                          int64_t step, const float *weights, int64_t count,
+                                                          int vectors, int lanes, float *copy, int keeps) {
+  for (int64_t key = 0; key < count; ++key, v += step) {
+    vf column[VALUE_VECTORS];
+#pragma GCC unroll 8
+    for (int j = 0; j < vectors; ++j) {
+      const int part = DIRECT && j + 1 == vectors && lanes < LANES;
+      column[j] = part ? v_load_n(v + j * LANES, lanes) : v_load(v + j * LANES);
+      if (DIRECT && j * LANES % 16 == 0) __builtin_prefetch(v + j * LANES + FN(ahead));
+      if (keeps != FN(not_kept)) FN(keep)(copy + key * VALUE_SIZE + j * LANES, column[j], part ? lanes : LANES, keeps);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < ROW_PANEL; ++i) {
+      const vf x = v_set1(weights[i * FN(score_row) + key]);
+#pragma GCC unroll 8
+      for (int j = 0; j < vectors; ++j) sum[i][j] = v_fma(x, column[j], sum[i][j]);
+    }
+  }
+}
+
+// The same with keys [key, key + count), columns from `first` on, to `rows` rows of the result.
 // `kept`: what results so far are multiplied by, NULL where there are none; `factor`: by what they are once they are
 // complete, NULL before.
-static inline __attribute__((always_inline)) void FN(gather)(float *y, const float *v, const float *weights,
-                                                             int64_t count, int64_t rows, int vectors, int lanes,
-                                                             const float *kept, const float *factor) {
+static inline __attribute__((always_inline)) void FN(gather)(const FN(head_t) * head, float *y, int64_t first,
+                                                             int64_t key, int64_t count, int64_t rows, int vectors,
+                                                             int lanes, const float *kept, const float *factor) {
   vf sum[ROW_PANEL][VALUE_VECTORS];
 #pragma GCC unroll 16
   for (int i = 0; i < ROW_PANEL; ++i)
@@ -156,19 +252,25 @@ static inline __attribute__((always_inline)) void FN(gather)(float *y, const flo
       sum[i][j] = v_zero();
       if (kept && i < rows) sum[i][j] = v_load_n(y + i * Y_ROW + j * LANES, j + 1 < vectors ? LANES : lanes) * kept[i];
     }
-  for (int64_t key = 0; key < count; ++key) {
-    vf column[VALUE_VECTORS];
-#pragma GCC unroll 8
-    for (int j = 0; j < vectors; ++j)
-      column[j] = DIRECT && j + 1 == vectors && lanes < LANES ? v_load_n(v + j * LANES, lanes) : v_load(v + j * LANES);
-#pragma GCC unroll 16
-    for (int i = 0; i < ROW_PANEL; ++i) {
-      const vf x = v_set1(weights[i * FN(score_row) + key]);
-#pragma GCC unroll 8
-      for (int j = 0; j < vectors; ++j) sum[i][j] = v_fma(x, column[j], sum[i][j]);
-    }
-    v += DIRECT ? V_ROW : FN(value_row);
-  }
+#if DIRECT
+  const int64_t cached = FN(cached)(key, count);
+#if PAST
+  const float *past = head->past_v + key * VALUE_SIZE + first, *scores = head->scores;
+  float *present = head->present_v + key * VALUE_SIZE + first;
+  if (head->keeps == FN(not_kept))
+    FN(add)(sum, past, VALUE_SIZE, scores, cached, vectors, lanes, NULL, FN(not_kept));
+  else if (head->keeps == FN(kept))
+    FN(add)(sum, past, VALUE_SIZE, scores, cached, vectors, lanes, present, FN(kept));
+  else
+    FN(add)(sum, past, VALUE_SIZE, scores, cached, vectors, lanes, present, FN(streamed));
+#endif
+  FN(add)
+  (sum, head->v + (key + cached - PAST) * V_ROW + first, V_ROW, head->scores + cached, count - cached, vectors, lanes,
+   NULL, FN(not_kept));
+#else
+  (void)key;
+  FN(add)(sum, head->values + first, FN(value_row), head->scores, count, vectors, lanes, NULL, FN(not_kept));
+#endif
 #pragma GCC unroll 16
   for (int i = 0; i < ROW_PANEL; ++i)
 #pragma GCC unroll 8
@@ -182,9 +284,10 @@ static inline __attribute__((always_inline)) void FN(gather)(float *y, const flo
 // One panel of queries against `count` keys from `key` on.
 static void FN(panel)(const FN(head_t) * head, int64_t panel, int64_t key, int64_t count) {
   const int64_t row = panel * ROW_PANEL, rows = QUERIES - row < ROW_PANEL ? QUERIES - row : ROW_PANEL;
-  const int first = key == 0, last = key + count == KEYS || (CAUSAL && key + count > row + rows - 1);
+  const int64_t end = PAST + row + rows; // of the keys that count, where CAUSAL
+  const int first = key == 0, last = key + count == KEYS || (CAUSAL && key + count >= end);
   float kept[ROW_PANEL], factor[ROW_PANEL];
-  if (CAUSAL && count > row + rows - key) count = row + rows - key;
+  if (CAUSAL && count > end - key) count = end - key;
   for (int64_t i = 0; i < ROW_PANEL; ++i) { // missing rows repeat the last one
     const float *from = head->q + (row + (i < rows ? i : rows - 1)) * Q_ROW;
     for (int64_t d = 0; d < SIZE; d += 16) __builtin_prefetch(from + ROW_PANEL * Q_ROW + d); // the next panel's
@@ -194,15 +297,15 @@ static void FN(panel)(const FN(head_t) * head, int64_t panel, int64_t key, int64
     }
   }
 #if DIRECT
-  for (int64_t i = 0; i < ROW_PANEL; ++i)
-    FN(dots)(head->scores + i * FN(score_row), head->queries + i * SIZE, head->k + key * K_ROW, count);
+  for (int64_t i = 0; i < ROW_PANEL; ++i) FN(score)
+  (head, head->scores + i * FN(score_row), head->queries + i * SIZE, key, count, i == 0 ? head->keeps : FN(not_kept));
 #else
   for (int64_t c = 0; c < count; c += KEY_PANEL) FN(scores)(head->scores + c, head->queries, head->keys + c * SIZE);
 #endif
   for (int64_t i = 0; i < rows; ++i) {
     const float before = first ? -__builtin_inff() : head->most[row + i];
     float most = before, *scores = head->scores + i * FN(score_row);
-    const int64_t seen = CAUSAL && row + i + 1 - key < count ? (row + i + 1 - key > 0 ? row + i + 1 - key : 0) : count;
+    const int64_t left = PAST + row + i + 1 - key, seen = CAUSAL && left < count ? (left > 0 ? left : 0) : count;
     for (int64_t j = seen; j < count; ++j) scores[j] = -__builtin_inff();
     const float sum = FN(soften)(scores, head->mask + (row + i) * MASK_ROW + key * MASK_KEY, count, &most);
     kept[i] = first || before == -__builtin_inff() ? 0.0f : v_exp(v_set1(before - most))[0];
@@ -210,15 +313,14 @@ static void FN(panel)(const FN(head_t) * head, int64_t panel, int64_t key, int64
     factor[i] = most == -__builtin_inff() ? 0.0f : 1.0f / whole; // no key counts: zeros
     if (!last) head->most[row + i] = most, head->sum[row + i] = whole;
   }
-  const float *v = DIRECT ? head->v + key * V_ROW : head->values;
   float *y = head->y + row * Y_ROW;
   int64_t c = 0;
   for (; c + VALUE_VECTORS * LANES <= VALUE_SIZE; c += VALUE_VECTORS * LANES) FN(gather)
-  (y + c, v + c, head->scores, count, rows, VALUE_VECTORS, LANES, first ? NULL : kept, last ? factor : NULL);
+  (head, y + c, c, key, count, rows, VALUE_VECTORS, LANES, first ? NULL : kept, last ? factor : NULL);
   if (VALUE_SIZE % (VALUE_VECTORS * LANES) != 0) {
     enum { REST = VALUE_SIZE % (VALUE_VECTORS * LANES), VECTORS = (REST + LANES - 1) / LANES };
     FN(gather)
-    (y + c, v + c, head->scores, count, rows, VECTORS, REST - (VECTORS - 1) * LANES, first ? NULL : kept,
+    (head, y + c, c, key, count, rows, VECTORS, REST - (VECTORS - 1) * LANES, first ? NULL : kept,
      last ? factor : NULL);
   }
 }
@@ -226,6 +328,10 @@ static void FN(panel)(const FN(head_t) * head, int64_t panel, int64_t key, int64
 static void FN(share)(void *argument, int64_t begin, int64_t end, int32_t worker) {
   const FN(args_t) *args = argument;
   (void)worker;
+#if PAST
+  const uintptr_t across = ((uintptr_t)args->present_keys | (uintptr_t)args->present_values) % sizeof(vf);
+  const int streams = STREAM && DIRECT && across == 0;
+#endif
   for (int64_t share = begin; share < end; ++share) {
     int64_t item = FN(items) * share / args->shares;
     const int64_t stop = FN(items) * (share + 1) / args->shares;
@@ -243,17 +349,32 @@ static void FN(share)(void *argument, int64_t begin, int64_t end, int32_t worker
       head.q = args->input + batch * Q_BATCH + at * Q_HEAD;
       head.k = args->weights + batch * K_BATCH + at / GROUP * K_HEAD;
       head.v = args->bias + batch * V_BATCH + at / GROUP * V_HEAD;
+#if PAST
+      const int64_t shared = batch * (HEADS / GROUP) + at / GROUP;
+      head.past_k = args->past_keys + shared * PAST * SIZE;
+      head.past_v = args->past_values + shared * PAST * VALUE_SIZE;
+      head.present_k = args->present_keys + shared * KEYS * SIZE;
+      head.present_v = args->present_values + shared * KEYS * VALUE_SIZE;
+      head.keeps = first > 0 || at % GROUP > 0 ? FN(not_kept) : streams ? FN(streamed) : FN(kept);
+      if (head.keeps != FN(not_kept)) {
+        FN(append)(head.present_k, head.k, K_ROW, SIZE);
+        FN(append)(head.present_v, head.v, V_ROW, VALUE_SIZE);
+      }
+#endif
       head.mask = HAS_RESIDUAL ? args->residual + batch * MASK_BATCH + at * MASK_HEAD : NULL;
       head.y = args->output + batch * Y_BATCH + at * Y_HEAD;
-      for (int64_t key = 0; key < KEYS && !(CAUSAL && key > last * ROW_PANEL - 1); key += KEY_BLOCK) {
+      for (int64_t key = 0; key < KEYS && !(CAUSAL && key >= PAST + last * ROW_PANEL); key += KEY_BLOCK) {
         const int64_t count = KEYS - key < KEY_BLOCK ? KEYS - key : KEY_BLOCK;
 #if !DIRECT
-        FN(pack)(&head, head.k + key * K_ROW, head.v + key * V_ROW, count);
+        FN(pack)(&head, key, count);
 #endif
         for (int64_t r = first; r < last; ++r)
-          if (!CAUSAL || key < (r + 1) * ROW_PANEL) FN(panel)(&head, r, key, count);
+          if (!CAUSAL || key < PAST + (r + 1) * ROW_PANEL) FN(panel)(&head, r, key, count);
       }
       item += last - first;
     }
   }
+#if PAST
+  if (streams) v_stream_end();
+#endif
 }

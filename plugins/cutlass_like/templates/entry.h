@@ -1,4 +1,5 @@
-// The packed function: inputs as INPUT_* say, one output.
+// The packed function: inputs as INPUT_* say, one output. Attention with a cache (PAST) has the next one as outputs
+// too.
 BYOC_PACKED int32_t SYMBOL(const byoc_call_t *call) {
   const byoc_runtime_t *runtime = call->runtime;
   FN(args_t) args;
@@ -8,6 +9,12 @@ BYOC_PACKED int32_t SYMBOL(const byoc_call_t *call) {
   args.residual = HAS_RESIDUAL ? call->tensors[INPUT_RESIDUAL].data : NULL;
   args.output = call->tensors[call->input_count].data;
   args.workspace = call->workspace;
+#if PAST
+  args.past_keys = call->tensors[INPUT_PAST_KEYS].data;
+  args.past_values = call->tensors[INPUT_PAST_VALUES].data;
+  args.present_keys = call->tensors[call->input_count + 1].data;
+  args.present_values = call->tensors[call->input_count + 2].data;
+#endif
   args.shares = runtime->thread_count < SHARES ? runtime->thread_count : SHARES;
   if (args.shares > FN(items)) args.shares = FN(items);
   runtime->parallel_for(runtime->self, FN(share), &args, args.shares, 1);

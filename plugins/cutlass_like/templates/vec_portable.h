@@ -17,6 +17,12 @@ static inline vf v_load(const float *p) {
 static inline void v_store(float *p, vf x) {
   memcpy(p, &x, sizeof x);
 }
+// Where the instruction set has them: stores past the caches, which others see after v_stream_end.
+static inline __attribute__((unused)) void v_stream(float *p, vf x) {
+  v_store(p, x);
+}
+static inline __attribute__((unused)) void v_stream_end(void) {
+}
 static inline vf v_fma(vf a, vf b, vf c) {
   return a * b + c;
 }
