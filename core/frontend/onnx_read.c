@@ -32,10 +32,10 @@ static byoc_status_t check_imports(byoc_onnx_reader_t *reader, Onnx__OperatorSet
       return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s imports operator set %lld of domain %s", what,
                              (long long)version, shown);
     }
-    if (domain[0] == '\0' && version > BYOC_ONNX_OPSET_MAX) {
+    if (domain[0] == '\0' && version > BYOC_OPSET_NEWEST) {
       return byoc_diag_error(reader->diag, BYOC_UNSUPPORTED,
                              "%s imports operator set %lld of domain %s, and %d is the newest known", what,
-                             (long long)version, shown, BYOC_ONNX_OPSET_MAX);
+                             (long long)version, shown, BYOC_OPSET_NEWEST);
     }
     for (size_t k = 0; k < i; k++) {
       if (strcmp(byoc_onnx_domain(imports[k]->domain), domain) == 0 && imports[k]->version != version) {

@@ -23,10 +23,10 @@
 
 #include "core/ir/graph.h"
 
-// The newest that onnx 1.23 writes. A later operator set might give a known operator another meaning.
+// The newest that onnx 1.23 writes. Operator sets behind BYOC_OPSET_NEWEST are refused: they might give a known operator
+// another meaning.
 #define BYOC_ONNX_IR_VERSION_MIN 3
 #define BYOC_ONNX_IR_VERSION_MAX 14
-#define BYOC_ONNX_OPSET_MAX      28
 
 // Gives a symbolic dimension of the inputs a value.
 typedef struct byoc_onnx_dim_binding_t {

@@ -1,13 +1,10 @@
 // Making operator nodes with their types, for rewrites and expansions.
 #include "core/ops/op.h"
 
-// Rewrites speak the operator set that this compiler knows best.
-#define NEWEST_OPSET 22
-
 byoc_node_t *byoc_op_create_with(byoc_block_t *block, byoc_node_t *before, const char *domain, const char *name,
                                  byoc_value_t *const *operands, uint32_t operand_count, uint32_t result_count,
                                  const byoc_attribute_t *attributes, size_t attribute_count) {
-  const byoc_op_t *op = byoc_op_find(domain, name, NEWEST_OPSET);
+  const byoc_op_t *op = byoc_op_find(domain, name, BYOC_OPSET_NEWEST);
   if (!op) return NULL;
   byoc_node_t *node =
       byoc_node_create(block, before, domain, name, op->since_version, operands, operand_count, result_count);

@@ -16,6 +16,9 @@
 #include "core/ir/graph.h"
 #include "core/ir/loop.h"
 
+// The newest operator set of ai.onnx whose operators are in the table.
+enum { BYOC_OPSET_NEWEST = 28 };
+
 typedef enum byoc_op_trait_t {
   BYOC_OP_ELEMENTWISE = 1 << 0, // out[i] depends on in[i] (after broadcasting) only
   BYOC_OP_COMMUTES = 1 << 1,    // binary, operands may be swapped
@@ -93,7 +96,7 @@ byoc_status_t byoc_infer_afresh(byoc_function_t *function, byoc_diag_t *diag);
 // those inside of sequences and optionals excepted, where elements differ.
 byoc_status_t byoc_name_unknown_dimensions(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *out_named);
 
-// Makes a node of an ONNX operator at the newest row <= opset 22 and infers its results; for rewrites and expansions.
+// Makes a node of an ONNX operator at its newest row and infers its results; for rewrites and expansions.
 byoc_node_t *byoc_op_create(byoc_block_t *block, byoc_node_t *before, const char *domain, const char *name,
                             byoc_value_t *const *operands, uint32_t operand_count, uint32_t result_count);
 // The same for operators whose attributes decide their types. NULL when memory is out, the operator is not known or its

@@ -7,8 +7,7 @@
 #include "core/plugin/abi.h"
 #include "core/plugin/session.h"
 
-// Rewrites speak the operator set that the compiler knows best.
-enum { NEWEST_OPSET = 22, MAX_OPERANDS = 1 << 16 };
+enum { MAX_OPERANDS = 1 << 16 };
 
 // ---- what may be touched ----
 
@@ -67,7 +66,7 @@ static byoc_status_t create(byoc_codegen_t *session, byoc_function_t *function, 
   BYOC_RETURN_IF_ERROR(check_place(session, function, before, operands, operand_count, diag));
   if (op_name == NULL) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "edit: the operator's name is NULL");
   if (domain == NULL) domain = "";
-  const byoc_op_t *op = byoc_op_find(domain, op_name, NEWEST_OPSET);
+  const byoc_op_t *op = byoc_op_find(domain, op_name, BYOC_OPSET_NEWEST);
   if (op == NULL) {
     byoc_status_t status = byoc_diag_error(diag, BYOC_NOT_FOUND, "edit: unknown operator '%s%s%s'", domain,
                                            domain[0] != '\0' ? "::" : "", op_name);

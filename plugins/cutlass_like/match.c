@@ -338,7 +338,8 @@ static bool read_activation(chain_t *chain, byoc_node_t *node, const char *op) {
   } table[] = {{"Relu", BYOC_CUTLASS_ACT_RELU}, {"LeakyRelu", BYOC_CUTLASS_ACT_LEAKY_RELU},
                {"Clip", BYOC_CUTLASS_ACT_CLIP}, {"Sigmoid", BYOC_CUTLASS_ACT_SIGMOID},
                {"Tanh", BYOC_CUTLASS_ACT_TANH}, {"HardSigmoid", BYOC_CUTLASS_ACT_HARD_SIGMOID},
-               {"Gelu", BYOC_CUTLASS_ACT_GELU}, {"HardSwish", BYOC_CUTLASS_ACT_HARD_SWISH}};
+               {"Gelu", BYOC_CUTLASS_ACT_GELU}, {"HardSwish", BYOC_CUTLASS_ACT_HARD_SWISH},
+               {"Swish", BYOC_CUTLASS_ACT_SILU}};
   const byoc_graph_api_t *graph = chain->graph;
   byoc_cutlass_epilogue_t *epilogue = &chain->match->problem.epilogue;
   size_t i = 0, count = sizeof table / sizeof *table;
@@ -355,6 +356,8 @@ static bool read_activation(chain_t *chain, byoc_node_t *node, const char *op) {
     epilogue->p0 = (float)graph->attribute_float(node, "alpha", 0.2);
     epilogue->p1 = (float)graph->attribute_float(node, "beta", 0.5);
   }
+  if (epilogue->activation == BYOC_CUTLASS_ACT_SILU && graph->attribute_float(node, "alpha", 1.0) != 1.0)
+    return refuse(chain, "a Swish of another slope");
   if (epilogue->activation == BYOC_CUTLASS_ACT_GELU &&
       strcmp(graph->attribute_string(node, "approximate", "none"), "tanh") == 0)
     epilogue->activation = BYOC_CUTLASS_ACT_GELU_TANH;

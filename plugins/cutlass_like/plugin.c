@@ -40,7 +40,7 @@ static int32_t accept_region(void *self, byoc_region_t *region) {
 
 // Patterns are put together from these. An optional part is taken where it is there; a constant summand is a bias.
 #define ACTIVATED(p)                                                                                                   \
-  "({Relu|LeakyRelu|Clip|Sigmoid|Tanh|HardSigmoid|HardSwish|Gelu}(" p ") | Clip(" p ", @) | Clip(" p ", @, @))"
+  "({Relu|LeakyRelu|Clip|Sigmoid|Tanh|HardSigmoid|HardSwish|Gelu|Swish}(" p ") | Clip(" p ", @) | Clip(" p ", @, @))"
 #define GATED(p)    "(Mul(" p ", {Sigmoid|HardSigmoid}(" p ")))"
 #define ERF(p)      "Add(Erf({Div|Mul}(" p ", @)), @)"
 #define ERF_GELU(p) "(Mul(Mul(" p ", " ERF(p) "), @) | Mul(Mul(" p ", @), " ERF(p) ") | Mul(" p ", Mul(" ERF(p) ", @)))"

@@ -22,6 +22,7 @@ SIMPLE(exp, "exp", 0.0, 0.0)
 SIMPLE(sqrt, "sqrt", 0.0, 0.0)
 SIMPLE(reciprocal, "pow", 1.0, -1.0)
 SIMPLE(leaky_relu, "relu", source->graph->attribute_float(source->node, "alpha", 0.01), 0.0)
+SIMPLE(swish, "swish", source->graph->attribute_float(source->node, "alpha", 1.0), 0.0)
 SIMPLE(elu, "elu", source->graph->attribute_float(source->node, "alpha", 1.0), 0.0)
 #undef SIMPLE
 

@@ -309,7 +309,7 @@ static void write_case(const case_file_t *file, int index, byoc_onnx_graph_t *gr
 
 void case_file_model(const case_file_t *file, int which, uint8_t **out_data, size_t *out_size) {
   byoc_diag_t diag = {0};
-  byoc_onnx_model_t *model = byoc_onnx_model_create(byoc_allocator_system(), "cases", 20);
+  byoc_onnx_model_t *model = byoc_onnx_model_create(byoc_allocator_system(), "cases", 24);
   assert_non_null(model);
   for (int i = 0; i < (int)file->count; ++i) {
     if (which == ALL_CASES || which == i) write_case(file, i, byoc_onnx_model_graph(model));

@@ -1,5 +1,10 @@
-// recognise-gelu: the formulas that exporters write for the Gaussian error linear unit become one operator, which
-// backends take as an epilogue and which reads its input once.
+// recognise-activations: the formulas that exporters write for the Gaussian error linear unit, and for units that gate
+// their input, become one operator, which backends take as an epilogue and which reads its input once.
+//
+//   x * 0.5 * (1 + erf(x / √2))                          →  Gelu(x)
+//   x * 0.5 * (1 + tanh(√(2/π) (x + 0.044715 x³)))       →  Gelu(x, approximate = tanh)
+//   x * Sigmoid(x)                                       →  Swish(x)
+//   x * HardSigmoid(x, alpha = 1/6, beta = 1/2)          →  HardSwish(x)
 #include <math.h>
 
 #include "core/ops/op.h"
@@ -55,17 +60,16 @@ static bool is_tanh_of(const byoc_value_t *value, const byoc_value_t *x, const b
   return false;
 }
 
-static byoc_status_t replace(byoc_node_t *root, byoc_value_t *x, bool by_tanh, byoc_diag_t *diag) {
+static byoc_status_t replace(byoc_node_t *root, byoc_value_t *x, const char *op, bool by_tanh, byoc_diag_t *diag) {
   const byoc_attribute_t approximate = {
       .name = "approximate", .kind = BYOC_ATTRIBUTE_STRING, .s = "tanh", .count = sizeof("tanh") - 1};
-  byoc_node_t *gelu = byoc_op_create_with(root->block, root, "", "Gelu", &x, 1, 1, &approximate, by_tanh ? 1 : 0);
-  if (gelu == NULL || !byoc_node_set_name(gelu, root->name)) return byoc_diag_out_of_memory(diag);
-  if (root->results[0]->name != NULL) byoc_value_set_name(gelu->results[0], root->results[0]->name);
-  return byoc_value_replace_uses(root->results[0], gelu->results[0]) ? BYOC_OK : byoc_diag_out_of_memory(diag);
+  byoc_node_t *unit = byoc_op_create_with(root->block, root, "", op, &x, 1, 1, &approximate, by_tanh ? 1 : 0);
+  if (unit == NULL || !byoc_node_set_name(unit, root->name)) return byoc_diag_out_of_memory(diag);
+  if (root->results[0]->name != NULL) byoc_value_set_name(unit->results[0], root->results[0]->name);
+  return byoc_value_replace_uses(root->results[0], unit->results[0]) ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
-// x * 0.5 * (1 + erf(x / √2)) → Gelu(x); x * 0.5 * (1 + tanh(√(2/π) (x + 0.044715 x³))) → Gelu(x, approximate = tanh)
-static byoc_status_t recognise_node(byoc_node_t *root, byoc_diag_t *diag, size_t *changes) {
+static byoc_status_t recognise_gelu(byoc_node_t *root, byoc_diag_t *diag, size_t *changes) {
   byoc_product_t product;
   if (!byoc_term_product(root->results[0], &product) || product.count != 2 || !byoc_term_near(product.scalar, 0.5)) {
     return BYOC_OK;
@@ -76,7 +80,30 @@ static byoc_status_t recognise_node(byoc_node_t *root, byoc_diag_t *diag, size_t
     if (inner == NULL || !byoc_type_equal(x->type, root->results[0]->type)) continue;
     bool by_tanh = is_tanh_of(inner, x, root->block);
     if (!by_tanh && !is_erf_of(inner, x, root->block)) continue;
-    BYOC_RETURN_IF_ERROR(replace(root, x, by_tanh, diag));
+    BYOC_RETURN_IF_ERROR(replace(root, x, "Gelu", by_tanh, diag));
+    *changes += 1;
+    return BYOC_OK;
+  }
+  return BYOC_OK;
+}
+
+// The unit that x times the gate is; NULL where it is none.
+static const char *gated_unit(const byoc_value_t *gate, const byoc_value_t *x, const byoc_block_t *block) {
+  const byoc_node_t *sigmoid = byoc_term_inner(gate, block, "Sigmoid");
+  if (sigmoid != NULL) return sigmoid->operands[0] == x ? "Swish" : NULL;
+  const byoc_node_t *hard = byoc_term_inner(gate, block, "HardSigmoid");
+  if (hard == NULL || hard->operands[0] != x) return NULL;
+  bool fits = byoc_term_near(byoc_attributes_float(&hard->attributes, "alpha", 0.2), 1.0 / 6.0) &&
+              byoc_term_near(byoc_attributes_float(&hard->attributes, "beta", 0.5), 0.5);
+  return fits ? "HardSwish" : NULL;
+}
+
+static byoc_status_t recognise_gate(byoc_node_t *product, byoc_diag_t *diag, size_t *changes) {
+  for (uint32_t i = 0; i < 2; ++i) {
+    byoc_value_t *x = product->operands[i];
+    const char *unit = gated_unit(product->operands[1 - i], x, product->block);
+    if (unit == NULL) continue;
+    BYOC_RETURN_IF_ERROR(replace(product, x, unit, false, diag));
     *changes += 1;
     return BYOC_OK;
   }
@@ -93,13 +120,14 @@ static byoc_status_t recognise_block(byoc_block_t *block, byoc_diag_t *diag, siz
     for (uint32_t b = 0; b < node->block_count; ++b) {
       BYOC_RETURN_IF_ERROR(recognise_block(node->blocks[b], diag, changes));
     }
-    bool is_product = byoc_node_is_onnx(node, "Mul") || byoc_node_is_onnx(node, "Div");
-    if (is_product && has_readers(node)) BYOC_RETURN_IF_ERROR(recognise_node(node, diag, changes));
+    bool multiplies = byoc_node_is_onnx(node, "Mul"), divides = byoc_node_is_onnx(node, "Div");
+    if (multiplies && has_readers(node)) BYOC_RETURN_IF_ERROR(recognise_gate(node, diag, changes));
+    if ((multiplies || divides) && has_readers(node)) BYOC_RETURN_IF_ERROR(recognise_gelu(node, diag, changes));
   }
   return BYOC_OK;
 }
 
-byoc_status_t byoc_pass_recognise_gelu(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
+byoc_status_t byoc_pass_recognise_activations(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
   for (size_t f = 0; f < module->functions.count; ++f) {
     BYOC_RETURN_IF_ERROR(recognise_block(module->functions.data[f]->body, diag, changes));
   }
