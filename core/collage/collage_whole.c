@@ -9,8 +9,9 @@
 #define WHOLE_NS_AT_LEAST 20000.0
 // Nor are backends alone whose parts, all measured, take this much more than may be expected of the best plan.
 #define WHOLE_RATIO_AT_MOST 2.0
-// Plans nearer than this are as good as equal.
-#define EQUAL_RATIO 1.01
+// Plans nearer than this are as good as equal; where measuring was noisy, that much farther, up to a limit.
+#define EQUAL_RATIO       1.01
+#define EQUAL_RATIO_NOISY 1.05
 
 // ---- what is remembered ----
 
@@ -84,6 +85,7 @@ typedef struct contest_t {
   byoc_collage_t *collage; // the last search
   entrant_t entrants[16];
   size_t count;
+  double error; // of the times against each other, as a share of them
 } contest_t;
 
 static byoc_status_t apply_entrant(void *context, size_t i, byoc_placement_t *placement, byoc_diag_t *diag) {
@@ -139,8 +141,10 @@ static byoc_status_t enter(contest_t *contest, byoc_collage_t *c) {
   return BYOC_OK;
 }
 
-static bool all_known(const contest_t *contest) {
+// The times that an earlier build took; false where one is missing.
+static bool recall_times(contest_t *contest, const char *error_id) {
   bool is_known = true;
+  (void)byoc_collage_recall(contest->collage, error_id, &contest->error);
   for (size_t e = 0; e < contest->count; ++e) {
     byoc_collage_rival_t *rival = contest->entrants[e].rival;
     is_known = byoc_collage_recall(contest->collage, rival->id, &rival->whole_ns) && is_known;
@@ -167,13 +171,14 @@ static uint64_t hash_contest(const contest_t *contest) {
 static byoc_status_t time_entrants(contest_t *contest) {
   byoc_collage_t *c = contest->collage;
   double times[16], spent_ns = 0, budget_ns = c->options->budget_s * 1e9;
-  byoc_cost_key_t contest_key;
-  if (all_known(contest)) return BYOC_OK;
+  byoc_cost_key_t contest_key, error_key;
   BYOC_RETURN_IF_ERROR(byoc_collage_key(c, "contest", hash_contest(contest), &c->arena, &contest_key));
+  BYOC_RETURN_IF_ERROR(byoc_collage_key(c, "contest error", hash_contest(contest), &c->arena, &error_key));
+  if (recall_times(contest, error_key.id)) return BYOC_OK;
   if (byoc_collage_recall(c, contest_key.id, &spent_ns) && spent_ns >= budget_ns) return BYOC_OK;
   for (size_t e = 0; e < contest->count; ++e) times[e] = NAN;
   BYOC_RETURN_IF_ERROR(c->options->whole.price(c->options->whole.self, contest->count, apply_entrant, contest,
-                                               contest_budget(c), c->diag, times));
+                                               contest_budget(c), c->diag, times, &contest->error));
   for (size_t e = 0; e < contest->count; ++e) {
     const entrant_t *entrant = &contest->entrants[e];
     byoc_cost_key_t key;
@@ -184,6 +189,7 @@ static byoc_status_t time_entrants(contest_t *contest) {
     byoc_collage_remember(c, &key, times[e]);
   }
   byoc_collage_remember(c, &contest_key, budget_ns);
+  byoc_collage_remember(c, &error_key, contest->error);
   return BYOC_OK;
 }
 
@@ -200,16 +206,35 @@ static void share_times(const contest_t *contest, byoc_collage_t *c) {
   }
 }
 
-// In the order of the rivals, those of the plain search first, what was found last: a later one must be faster by more
-// than chance.
-static void find_fastest(byoc_collage_t *c, entrant_t *best) {
-  if (c->plain != NULL) find_fastest(c->plain, best);
+static double least_time(const byoc_collage_t *c) {
+  double least = INFINITY;
+  for (; c != NULL; c = c->plain) {
+    for (size_t r = 0; r < c->rival_count; ++r) {
+      if (c->rivals[r].whole_ns < least) least = c->rivals[r].whole_ns; // no NaN is
+    }
+  }
+  return least;
+}
+
+static byoc_collage_rival_t *first_within(const byoc_collage_t *c, double limit_ns, bool alone) {
   for (size_t r = 0; r < c->rival_count; ++r) {
     byoc_collage_rival_t *rival = &c->rivals[r];
-    if (isnan(rival->whole_ns)) continue;
-    bool is_first = best->rival == NULL;
-    if (is_first || rival->whole_ns * EQUAL_RATIO < best->rival->whole_ns) *best = (entrant_t){c, rival};
+    if ((rival->target != NULL || !alone) && rival->whole_ns <= limit_ns) return rival;
   }
+  return NULL;
+}
+
+// Of those that are as good as the fastest the simplest: with layout changes before those without, a backend alone
+// before several, greedy placement before what was found. Chance alone makes no plan the winner.
+static entrant_t find_fastest(const contest_t *contest) {
+  double ratio = EQUAL_RATIO + contest->error, least = least_time(contest->collage);
+  double limit_ns = least * (ratio < EQUAL_RATIO_NOISY ? ratio : EQUAL_RATIO_NOISY);
+  if (contest->error > 0) byoc_log(BYOC_LOG_INFO, "whole plans: timed to %.1f %%", contest->error * 100);
+  for (byoc_collage_t *c = contest->collage; c != NULL; c = c->plain) {
+    byoc_collage_rival_t *alone = first_within(c, limit_ns, true), *any = first_within(c, limit_ns, false);
+    if (any != NULL) return (entrant_t){c, alone != NULL ? alone : any};
+  }
+  return (entrant_t){NULL, NULL};
 }
 
 byoc_status_t byoc_collage_find_winner(byoc_collage_t *c, byoc_collage_t **out_search,
@@ -228,8 +253,7 @@ byoc_status_t byoc_collage_find_winner(byoc_collage_t *c, byoc_collage_t **out_s
   }
   if (contest.count > 1) BYOC_RETURN_IF_ERROR(time_entrants(&contest));
   for (byoc_collage_t *search = c; search != NULL; search = search->plain) share_times(&contest, search);
-  entrant_t best = {NULL, NULL};
-  find_fastest(c, &best);
+  entrant_t best = find_fastest(&contest);
   bool is_same = best.rival == NULL || strcmp(best.rival->id, (*out_winner)->id) == 0; // found, and what others do
   if (is_same) return BYOC_OK;
   *out_search = best.search;

@@ -15,14 +15,16 @@
 #include "core/collage/place.h"
 
 // Times whole models. Plan `i` of `count` is made by `apply` from the module as it stands, in a child process. The
-// first ones are the first to be built; where the time ends, the others are left out.
+// first ones are the first to be built; where the time ends, the others are left out. *out_error: the standard error of
+// the times against each other, as a share of them; 0 where nothing is known of it.
 typedef struct byoc_whole_pricer_t {
   void *self;
   byoc_status_t (*price)(void *self, size_t count,
                          byoc_status_t (*apply)(void *context, size_t i, byoc_placement_t *placement,
                                                 byoc_diag_t *diag),
                          void *context, int64_t budget_ns, byoc_diag_t *diag,
-                         double *out_ns); // NaN: it could not be timed, or there was no time
+                         double *out_ns, // NaN: it could not be timed, or there was no time
+                         double *out_error);
 } byoc_whole_pricer_t;
 
 typedef struct byoc_collage_options_t {

@@ -1,5 +1,6 @@
 #include "core/compose/cost_run.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "core/base/log.h"
@@ -80,16 +81,25 @@ static byoc_status_t time_entrants(entrant_t *const *entrants, const byoc_cost_r
   return BYOC_OK;
 }
 
+// The standard error of the median, as a share of it. The samples become how far they are from it.
+static double find_error(double *samples, size_t count, double median) {
+  for (size_t s = 0; s < count; ++s) samples[s] = fabs(samples[s] - median);
+  // Of a normal distribution the deviation is 1.4826 times the median distance, and a median's 1.2533 times a mean's.
+  return 1.4826 * byoc_cost_median(samples, count) / median * 1.2533 / sqrt((double)count);
+}
+
 static void conclude(entrant_t *const *entrants, const byoc_cost_run_t *job, size_t count, bool by_processor,
-                     double *out_ns) {
-  double *first = by_processor ? entrants[0]->processor_ns : entrants[0]->passed_ns;
+                     byoc_cost_run_answer_t *out) {
+  double *first = by_processor ? entrants[0]->processor_ns : entrants[0]->passed_ns, errors[BYOC_COST_RUN_MAX];
   for (size_t i = 1; i < job->artifact_count; ++i) {
     double *samples = by_processor ? entrants[i]->processor_ns : entrants[i]->passed_ns;
     for (size_t s = 0; s < count; ++s) samples[s] /= first[s];
-    out_ns[i] = byoc_cost_median(samples, count);
+    out->median_ns[i] = byoc_cost_median(samples, count);
+    errors[i - 1] = find_error(samples, count, out->median_ns[i]);
   }
-  out_ns[0] = byoc_cost_median(first, count);
-  for (size_t i = 1; i < job->artifact_count; ++i) out_ns[i] *= out_ns[0];
+  out->median_ns[0] = byoc_cost_median(first, count);
+  for (size_t i = 1; i < job->artifact_count; ++i) out->median_ns[i] *= out->median_ns[0];
+  out->error = job->artifact_count > 1 ? byoc_cost_median(errors, job->artifact_count - 1) : 0;
 }
 
 static byoc_status_t run(const byoc_cost_run_t *job, byoc_arena_t *arena, byoc_diag_t *diag,
@@ -108,7 +118,7 @@ static byoc_status_t run(const byoc_cost_run_t *job, byoc_arena_t *arena, byoc_d
   int64_t waits = byoc_cost_wait_count();
   BYOC_RETURN_IF_ERROR(time_entrants(entrants, job, diag, &count));
   bool is_busy = byoc_cost_wait_count() - waits < (int64_t)count;
-  conclude(entrants, job, count, is_busy && job->thread_count == 1, out->median_ns);
+  conclude(entrants, job, count, is_busy && job->thread_count == 1, out);
   return BYOC_OK;
 }
 

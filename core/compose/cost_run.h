@@ -24,6 +24,7 @@ typedef struct byoc_cost_run_answer_t {
   // machine down for a while slows down both. With one thread it is the processor's time that counts, where the
   // artifacts keep it busy: next to other work that says more.
   double median_ns[BYOC_COST_RUN_MAX];
+  double error; // the standard error of those ratios, of the middle one: a share of them; 0 with one artifact
   char message[480];
 } byoc_cost_run_answer_t;
 

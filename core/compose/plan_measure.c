@@ -195,7 +195,7 @@ static double least(const double *times, size_t count) {
 
 // Times the plans that took at most `limit_ns` so far, against each other; those left out keep their times.
 static void time_some(const contest_t *contest, const entry_t *entries, size_t count, double limit_ns,
-                      int64_t samples_ns, double *out_ns) {
+                      int64_t samples_ns, double *out_ns, double *out_error) {
   byoc_cost_run_t self = {.budget_ns = samples_ns};
   size_t plans[BYOC_COST_RUN_MAX];
   for (size_t i = 0; i < count && self.artifact_count < BYOC_COST_RUN_MAX; ++i) {
@@ -209,6 +209,7 @@ static void time_some(const contest_t *contest, const entry_t *entries, size_t c
   byoc_cost_run_answer_t answer;
   byoc_status_t status = run(contest, &self, &why, &answer);
   if (status != BYOC_OK) byoc_log(BYOC_LOG_WARNING, "plans cannot be timed as a whole: %s", why.message);
+  if (status == BYOC_OK) *out_error = answer.error;
   for (size_t i = 0; i < self.artifact_count && status == BYOC_OK; ++i) out_ns[plans[i]] = answer.median_ns[i];
 }
 
@@ -219,10 +220,11 @@ static size_t count_within(const double *times, size_t count, double limit_ns) {
 }
 
 // In two heats: all of them, then those that are near the fastest, for as long as there is time.
-static void time_all(contest_t *contest, const entry_t *entries, size_t entered, size_t count, double *out_ns) {
+static void time_all(contest_t *contest, const entry_t *entries, size_t entered, size_t count, double *out_ns,
+                     double *out_error) {
   int lock = byoc_cost_lock(contest->measurer->allocator);
   int64_t start_ns = byoc_now_ns();
-  time_some(contest, entries, entered, INFINITY, SAMPLES_NS, out_ns);
+  time_some(contest, entries, entered, INFINITY, SAMPLES_NS, out_ns, out_error);
   double limit_ns = least(out_ns, count) * FINAL_RATIO;
   size_t finalists = count_within(out_ns, count, limit_ns);
   int64_t left_ns = contest->budget_ns - (byoc_now_ns() - start_ns);
@@ -230,18 +232,18 @@ static void time_all(contest_t *contest, const entry_t *entries, size_t entered,
     int64_t samples_ns = left_ns / (int64_t)finalists;
     if (samples_ns < SAMPLES_NS) samples_ns = SAMPLES_NS;
     if (samples_ns > FINAL_SAMPLES_NS) samples_ns = FINAL_SAMPLES_NS;
-    time_some(contest, entries, entered, limit_ns, samples_ns, out_ns);
+    time_some(contest, entries, entered, limit_ns, samples_ns, out_ns, out_error);
   }
   byoc_cost_unlock(lock);
 }
 
-static byoc_status_t hold(contest_t *contest, size_t count, byoc_diag_t *diag, double *out_ns) {
+static byoc_status_t hold(contest_t *contest, size_t count, byoc_diag_t *diag, double *out_ns, double *out_error) {
   byoc_allocator_t allocator = contest->measurer->allocator;
   entry_t *entries = byoc_allocate(allocator, count + 1, sizeof(*entries));
   if (entries == NULL) return byoc_diag_out_of_memory(diag);
   for (size_t i = 0; i < count; ++i) entries[i] = (entry_t){.plan = i};
   size_t entered = enter_all(contest, entries, count);
-  time_all(contest, entries, entered, count, out_ns);
+  time_all(contest, entries, entered, count, out_ns, out_error);
   byoc_free(allocator, entries);
   return BYOC_OK;
 }
@@ -249,8 +251,9 @@ static byoc_status_t hold(contest_t *contest, size_t count, byoc_diag_t *diag, d
 static byoc_status_t price(void *self, size_t count,
                            byoc_status_t (*apply)(void *context, size_t i, byoc_placement_t *placement,
                                                   byoc_diag_t *diag),
-                           void *context, int64_t budget_ns, byoc_diag_t *diag, double *out_ns) {
+                           void *context, int64_t budget_ns, byoc_diag_t *diag, double *out_ns, double *out_error) {
   const byoc_plan_measurer_t *measurer = self;
+  *out_error = 0;
   for (size_t i = 0; i < count; ++i) out_ns[i] = NAN;
   if (budget_ns <= 0 || !can_be_run(measurer->module)) return BYOC_OK;
   char *folder = NULL;
@@ -258,7 +261,7 @@ static byoc_status_t price(void *self, size_t count,
   contest_t contest = {
       .measurer = measurer, .apply = apply, .context = context, .folder = folder, .budget_ns = budget_ns};
   byoc_arena_init(&contest.arena, measurer->allocator);
-  byoc_status_t status = hold(&contest, count, diag, out_ns);
+  byoc_status_t status = hold(&contest, count, diag, out_ns, out_error);
   byoc_arena_deinit(&contest.arena);
   (void)byoc_remove_tree(folder, NULL);
   byoc_free(measurer->allocator, folder);
