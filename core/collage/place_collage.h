@@ -2,8 +2,8 @@
 //
 // Every block is a problem of its own: candidates are collected, priced lazily, and the cheapest cover is searched
 // (lazy_search.h). What was found, greedy placement and each backend alone are then rivals as whole models: what parts
-// do to each other no price of a part can say. The fastest becomes the plan; of those as good as equal, greedy
-// placement before a backend alone before what was found.
+// do to each other no price of a part can say. The fastest becomes the plan; of those as good as equal, a backend alone
+// before greedy placement before what was found.
 //
 // Where a target takes layout changes there are two such searches: over the module as it is, and over the module with
 // such changes between its operators (the pass propose-layouts). The plans of both are rivals.
