@@ -27,6 +27,19 @@ static bool read_mask(const byoc_graph_api_t *graph, const byoc_value_t *mask, b
   return true;
 }
 
+// As many batches everywhere, as many values as keys in as many heads, heads of queries for each of them, one size.
+static bool shapes_agree(const byoc_graph_api_t *graph, const byoc_value_t *q, const byoc_value_t *k,
+                         const byoc_value_t *v, const byoc_cutlass_attention_t *a) {
+  int32_t rank = graph->value_rank(q), length = a->flat ? 1 : 2, last = rank - 1;
+  if (graph->value_rank(k) != rank || graph->value_rank(v) != rank || (rank != 3 && rank != 4)) return false;
+  if (a->size < 1 || a->value_size < 1 || a->heads % a->kv_heads != 0) return false;
+  int64_t heads = a->flat ? a->heads : 1, kv_heads = a->flat ? a->kv_heads : 1; // side by side
+  return graph->value_dim(k, 0) == a->batch && graph->value_dim(v, 0) == a->batch &&
+         graph->value_dim(v, length) == graph->value_dim(k, length) &&
+         (a->flat || graph->value_dim(v, 1) == a->kv_heads) && graph->value_dim(q, last) == a->size * heads &&
+         graph->value_dim(k, last) == a->size * kv_heads && graph->value_dim(v, last) == a->value_size * kv_heads;
+}
+
 // Keys and values of earlier steps: both or neither, and with them all of the next step's as results.
 static bool read_past(const byoc_graph_api_t *graph, const byoc_node_t *node, byoc_value_t *keys, byoc_value_t *values,
                       byoc_cutlass_match_t *match) {
@@ -38,7 +51,11 @@ static bool read_past(const byoc_graph_api_t *graph, const byoc_node_t *node, by
   for (uint64_t i = 1; i < 3; ++i)
     if (graph->value_use_count(graph->node_result(node, i)) == 0) return refuse(match, "nothing reads the next cache");
   attention->past = graph->value_dim(keys, 2);
-  if (graph->value_dim(values, 2) != attention->past) return refuse(match, "more keys than values in the cache");
+  const int64_t dims[2][4] = {{attention->batch, attention->kv_heads, attention->past, attention->size},
+                              {attention->batch, attention->kv_heads, attention->past, attention->value_size}};
+  for (int32_t i = 0; i < 4; ++i)
+    if (graph->value_dim(keys, i) != dims[0][i] || graph->value_dim(values, i) != dims[1][i])
+      return refuse(match, "the cache is shaped unlike the keys and values");
   attention->keys += attention->past;
   match->past[0] = keys;
   match->past[1] = values;
@@ -72,10 +89,10 @@ bool byoc_cutlass_match_attention(const byoc_graph_api_t *graph, const byoc_node
       .keys = graph->value_dim(k, flat ? 1 : 2),
       .causal = graph->attribute_int(node, "is_causal", 0) != 0,
   };
+  if (attention->heads < 1 || attention->kv_heads < 1) return refuse(match, "the number of heads is not known");
   attention->size = graph->value_dim(q, flat ? 2 : 3) / (flat ? attention->heads : 1);
   attention->value_size = graph->value_dim(v, flat ? 2 : 3) / (flat ? attention->kv_heads : 1);
-  if (graph->value_dim(k, 0) != attention->batch || graph->value_dim(v, 0) != attention->batch)
-    return refuse(match, "takes as many batches of keys as of queries");
+  if (!shapes_agree(graph, q, k, v, attention)) return refuse(match, "keys, values and queries do not fit each other");
   attention->scale = (float)graph->attribute_float(node, "scale", 1.0 / sqrt((double)attention->size));
   if (!read_past(graph, node, operands[4], operands[5], match)) return false;
   if (mask && !read_mask(graph, mask, attention))
