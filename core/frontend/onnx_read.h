@@ -23,8 +23,8 @@
 
 #include "core/ir/graph.h"
 
-// The newest that onnx 1.23 writes. Operator sets behind BYOC_OPSET_NEWEST are refused: they might give a known operator
-// another meaning.
+// The newest that onnx 1.23 writes. Operator sets behind BYOC_OPSET_NEWEST are refused: they might give a known
+// operator another meaning.
 #define BYOC_ONNX_IR_VERSION_MIN 3
 #define BYOC_ONNX_IR_VERSION_MAX 14
 

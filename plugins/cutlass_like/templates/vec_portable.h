@@ -21,8 +21,7 @@ static inline void v_store(float *p, vf x) {
 static inline __attribute__((unused)) void v_stream(float *p, vf x) {
   v_store(p, x);
 }
-static inline __attribute__((unused)) void v_stream_end(void) {
-}
+static inline __attribute__((unused)) void v_stream_end(void) {}
 static inline vf v_fma(vf a, vf b, vf c) {
   return a * b + c;
 }
