@@ -106,18 +106,20 @@ double byoc_cutlass_winograd_plan(const byoc_cutlass_problem_t *problem, int32_t
   plan->vectors = panel_vectors(conv->out, lanes);
   plan->block_depth = (int32_t)conv->in;
   // Patches of a block in half of a second-level cache of one MiB, but enough squares to pay for each reading of
-  // the weights.
+  // the weights; no second block where it would be the only other one and the weights outgrow that cache.
   int64_t square_bytes = points * 4 * (in_vectors * lanes + plan->vectors * lanes);
-  int64_t squares = 512 * 1024 / square_bytes, fewest = 28;
+  int64_t squares = 512 * 1024 / square_bytes, fewest = 28, weight_bytes = points * 4 * conv->in * conv->out;
   if (squares < fewest) squares = fewest;
+  if (squares_w * squares_h <= 2 * fewest && weight_bytes > 1024 * 1024) squares = squares_w * squares_h;
   int64_t rows = squares / squares_w;
   if (rows < 1) rows = 1;
   if (rows > squares_h) rows = squares_h;
   rows = byoc_cutlass_ceil_div(squares_h, byoc_cutlass_ceil_div(squares_h, rows));
   plan->block_panels = (int32_t)rows;
-  // Where the patches of a block outgrow the cache they are read once, for all panels.
+  // Where the patches of a block outgrow the cache, and are needed often, they are read once, for all panels.
   int64_t panels = byoc_cutlass_ceil_div(conv->out, plan->vectors * lanes);
-  bool large = rows * squares_w * points * in_vectors * lanes * (int64_t)sizeof(float) > 600 * 1024;
+  int64_t patch_bytes = rows * squares_w * points * in_vectors * lanes * (int64_t)sizeof(float);
+  bool large = patch_bytes > 600 * 1024 && patch_bytes * panels > 4 * 1024 * 1024;
   plan->pass_panels = large ? (int32_t)panels : 1;
   int32_t most = byoc_cutlass_isa_sums(plan->isa) / plan->vectors;
   plan->rows = byoc_cutlass_even_rows(rows * squares_w, most < 14 ? most : 14);
