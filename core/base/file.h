@@ -33,6 +33,10 @@ byoc_status_t byoc_file_write(const char *path, const void *data, size_t size_by
 byoc_status_t byoc_file_write_parts(const char *path, const byoc_bytes_t *parts, size_t part_count, byoc_diag_t *diag);
 // Copies or renames `from` over `to` so that `to` appears whole or not at all (across file systems too).
 byoc_status_t byoc_file_install(const char *from, const char *to, unsigned mode, byoc_diag_t *diag);
+// Before the work that makes it: may a file be written at `path`? BYOC_INVALID_ARGUMENT where that is no name or a
+// folder, BYOC_NOT_FOUND or BYOC_PERMISSION for the folder that it would lie in.
+byoc_status_t byoc_file_check_place(const char *path, byoc_diag_t *diag);
+bool byoc_file_is_special(const char *path); // a device or a pipe (/dev/stdout): written into, not replaced
 bool byoc_file_exists(const char *path);
 bool byoc_is_directory(const char *path);
 

@@ -55,6 +55,38 @@ byoc_status_t byoc_file_write(const char *path, const void *data, size_t size_by
   return byoc_file_write_parts(path, &(byoc_bytes_t){.data = data, .size_bytes = size_bytes}, 1, diag);
 }
 
+bool byoc_file_is_special(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
+static byoc_status_t check_folder(const char *path, const char *folder, byoc_diag_t *diag) {
+  if (!byoc_is_directory(folder)) {
+    byoc_status_t status =
+        byoc_diag_error(diag, BYOC_NOT_FOUND, "cannot write '%s': the folder '%s' does not exist", path, folder);
+    byoc_diag_hint(diag, "make it first");
+    return status;
+  }
+  if (access(folder, W_OK | X_OK) == 0) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_PERMISSION, "cannot write '%s': the folder '%s': %s", path, folder,
+                         strerror(errno));
+}
+
+byoc_status_t byoc_file_check_place(const char *path, byoc_diag_t *diag) {
+  if (path == NULL || path[0] == '\0') {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the output has no name");
+  }
+  if (byoc_is_directory(path)) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the output '%s' is a folder", path);
+  }
+  if (byoc_file_is_special(path)) return BYOC_OK;
+  char *folder = byoc_path_directory(byoc_allocator_system(), path);
+  if (folder == NULL) return byoc_diag_out_of_memory(diag);
+  byoc_status_t status = check_folder(path, folder, diag);
+  byoc_free(byoc_allocator_system(), folder);
+  return status;
+}
+
 // A file that is about to appear under its name.
 typedef struct pending_t {
   char *path;      // where it goes: the target of a link, so that links stay
@@ -110,8 +142,7 @@ static void pending_abandon(pending_t *pending) {
   *pending = (pending_t){.fd = -1};
 }
 
-// Prepares to replace `path`. A device or pipe (/dev/stdout) is no file to be replaced: `out_plain` says to write
-// straight into it.
+// Prepares to replace `path`; `out_plain` says to write straight into it.
 static byoc_status_t pending_begin(const char *path, unsigned mode, byoc_diag_t *diag, pending_t *pending,
                                    bool *out_plain) {
   *pending = (pending_t){.fd = -1};

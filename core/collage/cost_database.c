@@ -50,6 +50,23 @@ byoc_status_t byoc_cost_database_open(const char *path, byoc_allocator_t allocat
   return BYOC_OK;
 }
 
+byoc_status_t byoc_cost_database_open_named(const char *path, bool create, byoc_allocator_t allocator,
+                                            byoc_diag_t *diag, byoc_cost_database_t **out_database) {
+  *out_database = NULL;
+  byoc_cost_database_t *database = byoc_allocate(allocator, 1, sizeof(*database));
+  if (database == NULL) return byoc_diag_out_of_memory(diag);
+  database->allocator = allocator;
+  database->path = byoc_copy_string(allocator, path);
+  byoc_status_t status = database->path != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
+  if (status == BYOC_OK) status = byoc_cost_file_open_named(path, create, diag, &database->file);
+  if (status != BYOC_OK) {
+    byoc_cost_database_close(database);
+    return status;
+  }
+  *out_database = database;
+  return BYOC_OK;
+}
+
 void byoc_cost_database_close(byoc_cost_database_t *database) {
   if (database == NULL) return;
   (void)sqlite3_close(database->file);

@@ -7,6 +7,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/base/string.h"
 
@@ -35,6 +36,7 @@ typedef enum outcome_t {
   OUTCOME_BUSY,    // try again
   OUTCOME_DAMAGED, // not a database any more
   OUTCOME_NEWER,   // of a later byoc
+  OUTCOME_FOREIGN, // a database, but another program's
   OUTCOME_FAILED,
 } outcome_t;
 
@@ -81,24 +83,28 @@ static int create_tables(sqlite3 *connection) {
 }
 
 static outcome_t prepare(sqlite3 *connection) {
-  int number = 0;
+  int tables = 0, version = 0, number = 0;
   char text[128] = "";
   int code = sqlite3_busy_timeout(connection, BUSY_TIMEOUT_MS);
+  // Whose it is comes first: nothing is written into the file of somebody else. The number of tables before the
+  // version: another process may be making them, and the version comes with them.
+  if (code == SQLITE_OK) code = ask(connection, "SELECT count(*) FROM sqlite_master", &tables, text, sizeof(text));
+  if (code == SQLITE_OK) code = ask(connection, "PRAGMA user_version", &version, text, sizeof(text));
+  if (code == SQLITE_OK && version > SCHEMA_VERSION) return OUTCOME_NEWER;
+  if (code == SQLITE_OK && version == 0 && tables > 0) return OUTCOME_FOREIGN;
   // Commits survive the process, not a power cut: what is lost then is measured again. Where the file system has no
   // shared memory, the answer is another mode, which does as well.
   if (code == SQLITE_OK) code = ask(connection, "PRAGMA journal_mode = WAL", &number, text, sizeof(text));
   if (code == SQLITE_OK) code = sqlite3_exec(connection, "PRAGMA synchronous = NORMAL", NULL, NULL, NULL);
   if (code == SQLITE_OK) code = ask(connection, "PRAGMA quick_check(1)", &number, text, sizeof(text));
   if (code == SQLITE_OK && strcmp(text, "ok") != 0) return OUTCOME_DAMAGED;
-  if (code == SQLITE_OK) code = ask(connection, "PRAGMA user_version", &number, text, sizeof(text));
-  if (code == SQLITE_OK && number > SCHEMA_VERSION) return OUTCOME_NEWER;
-  if (code == SQLITE_OK && number < SCHEMA_VERSION) code = create_tables(connection);
+  if (code == SQLITE_OK && version < SCHEMA_VERSION) code = create_tables(connection);
   return outcome_of(code);
 }
 
-static outcome_t try_open(const char *path, sqlite3 **out_connection, char *reason, size_t size) {
+static outcome_t try_open(const char *path, bool create, sqlite3 **out_connection, char *reason, size_t size) {
   sqlite3 *connection = NULL;
-  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX;
+  const int flags = SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0) | SQLITE_OPEN_FULLMUTEX;
   outcome_t outcome = OUTCOME_BUSY;
   for (int attempt = 0; outcome == OUTCOME_BUSY && attempt < OPEN_ATTEMPTS; ++attempt) {
     if (attempt > 0) (void)usleep(OPEN_PAUSE_US);
@@ -121,7 +127,7 @@ static outcome_t replace_damaged(const char *path, byoc_allocator_t allocator, s
   byoc_string_appendf(&name, "%s.lock", path);
   int lock = name.failed ? -1 : open(name.data, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (lock >= 0) (void)flock(lock, LOCK_EX);
-  outcome_t outcome = try_open(path, out_connection, reason, size);
+  outcome_t outcome = try_open(path, true, out_connection, reason, size);
   if (outcome == OUTCOME_DAMAGED) {
     byoc_string_clear(&name);
     byoc_string_appendf(&name, "%s.damaged", path);
@@ -135,26 +141,40 @@ static outcome_t replace_damaged(const char *path, byoc_allocator_t allocator, s
       byoc_string_appendf(&name, "%s%s", path, endings[i]);
       if (!name.failed) (void)unlink(name.data);
     }
-    if (moved) outcome = try_open(path, out_connection, reason, size);
+    if (moved) outcome = try_open(path, true, out_connection, reason, size);
   }
   if (lock >= 0) (void)close(lock);
   byoc_string_deinit(&name);
   return outcome;
 }
 
+static const char *explain(outcome_t outcome, const char *reason) {
+  if (outcome == OUTCOME_NEWER) return "it was written by a later byoc";
+  if (outcome == OUTCOME_FOREIGN) return "it is another program's database";
+  return reason;
+}
+
 sqlite3 *byoc_cost_file_open(const char *path, byoc_allocator_t allocator) {
   sqlite3 *connection = NULL;
   char reason[256] = "";
-  outcome_t outcome = try_open(path, &connection, reason, sizeof(reason));
+  outcome_t outcome = try_open(path, true, &connection, reason, sizeof(reason));
   if (outcome == OUTCOME_DAMAGED) outcome = replace_damaged(path, allocator, &connection, reason, sizeof(reason));
-  if (outcome == OUTCOME_NEWER) {
-    byoc_log(BYOC_LOG_WARNING, "the cost database '%s' was written by a later byoc; costs of this build are not kept",
-             path);
-  } else if (outcome != OUTCOME_READY) {
+  if (outcome != OUTCOME_READY) {
     byoc_log(BYOC_LOG_WARNING, "the cost database '%s' cannot be used (%s); costs of this build are not kept", path,
-             reason);
+             explain(outcome, reason));
   }
   return connection;
+}
+
+byoc_status_t byoc_cost_file_open_named(const char *path, bool create, byoc_diag_t *diag, sqlite3 **out_connection) {
+  char reason[256] = "";
+  if (!create && !byoc_file_exists(path)) {
+    return byoc_diag_error(diag, BYOC_NOT_FOUND, "there is no cost database '%s'", path);
+  }
+  outcome_t outcome = try_open(path, create, out_connection, reason, sizeof(reason));
+  if (outcome == OUTCOME_READY) return BYOC_OK;
+  return byoc_diag_error(diag, outcome == OUTCOME_FAILED ? BYOC_IO : BYOC_INVALID_DATA,
+                         "'%s' cannot be used as a cost database: %s", path, explain(outcome, reason));
 }
 
 sqlite3 *byoc_cost_memory_open(void) {

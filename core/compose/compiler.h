@@ -10,13 +10,11 @@ typedef struct byoc_compile_job_t {
   const char *name;     // for messages
   const char *source;   // NUL-terminated; may include "byoc/call.h" and the other artifact headers
   const char *preamble; // goes before the source, precompiled: "#include <immintrin.h>\n"; NULL: none
-  const char *compiler; // NULL: byoc_compiler_default()
+  const char *compiler; // NULL: $CC, else cc, gcc or clang, whichever is there first
   const char *const *flags;
   size_t flag_count;
 } byoc_compile_job_t;
 
-// $CC, else cc, gcc or clang, whichever is there first; NULL where none is.
-const char *byoc_compiler_default(void);
 // First line of `compiler --version`, cached per process; part of every cache key.
 byoc_status_t byoc_compiler_version(const char *compiler, byoc_diag_t *diag, const char **out_version);
 // Compiles with -fPIC, hidden visibility, C11 (as gnu11), no debug paths; deterministic bytes. From the cache where

@@ -224,7 +224,7 @@ byoc_status_t byoc_compose_artifact(const byoc_host_program_t *program, const by
   byoc_string_t header;
   byoc_string_init(&header, allocator);
   char *linked = NULL;
-  byoc_status_t status = byoc_compose_check_output(options->output, diag);
+  byoc_status_t status = byoc_file_check_place(options->output, diag);
   if (status == BYOC_OK) status = build_init(&build);
   if (status == BYOC_OK) status = byoc_compiler_version(build.native.compiler, diag, &build.compiler_version);
   if (status == BYOC_OK) status = add_jobs(&build);

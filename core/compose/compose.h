@@ -28,6 +28,8 @@ byoc_status_t byoc_compose_artifact(const byoc_host_program_t *program, const by
 // The C text of the host program and its kernels (--emit=c).
 byoc_status_t byoc_compose_emit_c(const byoc_host_program_t *program, const byoc_compose_options_t *options,
                                   byoc_string_t *out, byoc_diag_t *diag);
+// Where the header goes: model.so → model.h. NULL when memory is out.
+char *byoc_compose_header_path(const char *output, byoc_allocator_t allocator);
 // The generated header.
 byoc_status_t byoc_compose_emit_header(const byoc_host_program_t *program, const byoc_compose_options_t *options,
                                        byoc_string_t *out, byoc_diag_t *diag);

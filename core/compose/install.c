@@ -1,48 +1,13 @@
 // Checking and installing what was linked.
 #include "core/compose/install.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "byoc/artifact.h"
 #include "core/base/elf.h"
 #include "core/base/file.h"
-
-static byoc_status_t check_folder(const char *folder, byoc_diag_t *diag) {
-  byoc_status_t status = BYOC_OK;
-  if (!byoc_is_directory(folder)) {
-    status = byoc_diag_error(diag, BYOC_NOT_FOUND, "the folder '%s' does not exist", folder);
-    byoc_diag_hint(diag, "make it first");
-  } else if (access(folder, W_OK) != 0) {
-    status =
-        byoc_diag_error(diag, BYOC_PERMISSION, "the folder '%s' cannot be written to: %s", folder, strerror(errno));
-    byoc_diag_hint(diag, "name another output with -o");
-  }
-  return status;
-}
-
-// A device or a pipe (/dev/stdout): written into, not replaced.
-static bool is_special(const char *path) {
-  struct stat info;
-  return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
-}
-
-byoc_status_t byoc_compose_check_output(const char *output, byoc_diag_t *diag) {
-  if (output == NULL || output[0] == '\0') {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the output has no name");
-  }
-  if (byoc_is_directory(output)) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the output '%s' is a folder", output);
-  }
-  if (is_special(output)) return BYOC_OK;
-  char *folder = byoc_path_directory(byoc_allocator_system(), output);
-  if (folder == NULL) return byoc_diag_out_of_memory(diag);
-  byoc_status_t status = check_folder(folder, diag);
-  byoc_free(byoc_allocator_system(), folder);
-  return status;
-}
+#include "core/compose/compose.h"
 
 typedef struct linked_t {
   const char *const *needed;
@@ -91,22 +56,11 @@ byoc_status_t byoc_compose_verify_linked(const char *path, const char *const *ne
   return status;
 }
 
-// model.so → model.h
-static char *header_path(const char *output, byoc_allocator_t allocator) {
-  size_t length = strlen(output);
-  if (byoc_ends_with(output, ".so")) length -= 3;
-  char *path = byoc_allocate(allocator, length + 3, 1);
-  if (path == NULL) return NULL;
-  memcpy(path, output, length);
-  memcpy(path + length, ".h", 3);
-  return path;
-}
-
 byoc_status_t byoc_compose_install(const char *linked, const char *output, const byoc_string_t *header,
                                    byoc_allocator_t allocator, byoc_diag_t *diag) {
-  if (header == NULL || is_special(output)) return byoc_file_install(linked, output, 0755, diag);
+  if (header == NULL || byoc_file_is_special(output)) return byoc_file_install(linked, output, 0755, diag);
   byoc_status_t status = BYOC_OK;
-  char *path = header_path(output, allocator);
+  char *path = byoc_compose_header_path(output, allocator);
   char *older = NULL;
   size_t older_size = 0;
   bool existed = false;

@@ -5,8 +5,6 @@
 #include "core/base/diag.h"
 #include "core/base/string.h"
 
-// Before any work: the folder of `output` is there and can be written to, and `output` is not a folder.
-byoc_status_t byoc_compose_check_output(const char *output, byoc_diag_t *diag);
 // Exports the entry and nothing else; needs libc, libm, the loader and `needed`, and nothing else.
 byoc_status_t byoc_compose_verify_linked(const char *path, const char *const *needed, size_t needed_count,
                                          byoc_diag_t *diag);

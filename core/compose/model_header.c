@@ -324,6 +324,16 @@ static void emit_example(const names_t *names, byoc_string_t *out) {
                 names, out);
 }
 
+char *byoc_compose_header_path(const char *output, byoc_allocator_t allocator) {
+  size_t length = strlen(output);
+  if (byoc_ends_with(output, ".so")) length -= 3;
+  char *path = byoc_allocate(allocator, length + 3, 1);
+  if (path == NULL) return NULL;
+  memcpy(path, output, length);
+  memcpy(path + length, ".h", 3);
+  return path;
+}
+
 byoc_status_t byoc_compose_emit_header(const byoc_host_program_t *program, const byoc_compose_options_t *options,
                                        byoc_string_t *out, byoc_diag_t *diag) {
   names_t names;

@@ -119,29 +119,26 @@ byoc_status_t byoc_command_run(byoc_command_t *command, const char *what, const 
   return status;
 }
 
-const char *byoc_compiler_default(void) {
-  const char *chosen = getenv("CC");
-  if (chosen != NULL && chosen[0] != '\0' && first_word_exists(chosen)) return chosen;
-  static const char *const names[] = {"cc", "gcc", "clang"};
-  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-    if (byoc_program_exists(names[i])) return names[i];
-  }
-  return NULL;
-}
-
 byoc_status_t byoc_compiler_find(const char *compiler, byoc_diag_t *diag, const char **out_compiler) {
-  *out_compiler = compiler;
-  if (compiler != NULL && compiler[0] != '\0') {
-    if (first_word_exists(compiler) || byoc_program_exists(compiler)) return BYOC_OK;
-    byoc_status_t status = byoc_diag_error(diag, BYOC_NOT_FOUND, "the compiler '%s' was not found", compiler);
+  const char *chosen = compiler != NULL && compiler[0] != '\0' ? compiler : NULL, *of_user = getenv("CC");
+  bool is_of_user = chosen == NULL && of_user != NULL && of_user[0] != '\0';
+  if (is_of_user) chosen = of_user;
+  *out_compiler = chosen;
+  if (chosen != NULL) {
+    if (first_word_exists(chosen) || byoc_program_exists(chosen)) return BYOC_OK;
+    byoc_status_t status = byoc_diag_error(diag, BYOC_NOT_FOUND, "the compiler '%s'%s was not found", chosen,
+                                           is_of_user ? " of the variable CC" : "");
     byoc_diag_hint(diag, "install it, or name another one with the target \"c -cc=PROGRAM\" or in CC");
     return status;
   }
-  *out_compiler = byoc_compiler_default();
-  if (*out_compiler != NULL) return BYOC_OK;
+  static const char *const names[] = {"cc", "gcc", "clang"};
+  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    *out_compiler = names[i];
+    if (byoc_program_exists(names[i])) return BYOC_OK;
+  }
   byoc_status_t status = byoc_diag_error(diag, BYOC_NOT_FOUND,
-                                         "no C compiler was found: building needs one ($CC, cc, gcc and clang were "
-                                         "looked for in PATH)");
+                                         "no C compiler was found: building needs one (cc, gcc and clang were looked "
+                                         "for in PATH)");
   byoc_diag_hint(diag,
                  "install the Debian package gcc (or clang), or name a compiler with the target \"c -cc=PROGRAM\" "
                  "or in CC");

@@ -30,7 +30,8 @@ byoc_status_t byoc_command_run(byoc_command_t *command, const char *what, const 
 // The flags of every compilation of a job, but for the names of files.
 void byoc_command_add_compilation(byoc_command_t *command, const byoc_compile_job_t *job);
 
-// `compiler`, or the default one where it is NULL; an error that says how to get one where there is none.
+// `compiler`, or the default one where it is NULL (see byoc_compile_job_t). BYOC_NOT_FOUND, with a hint how to get one,
+// where the one named, here or in $CC, is not there.
 byoc_status_t byoc_compiler_find(const char *compiler, byoc_diag_t *diag, const char **out_compiler);
 
 // The headers that generated code includes, as they travel inside this program.

@@ -73,6 +73,12 @@ static byoc_status_t find_entry(void *self, const byoc_elf_symbol_t *symbol) {
 static byoc_status_t check_file(const char *path, byoc_diag_t *diag) {
   byoc_file_view_t view;
   BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, diag, &view));
+  if (!byoc_is_elf(view.data, view.size_bytes)) {
+    byoc_file_view_close(&view);
+    byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is no artifact (not an ELF file)", path);
+    byoc_diag_hint(diag, "byoc build makes an artifact of a model");
+    return status;
+  }
   byoc_elf_t elf;
   bool has_entry = false;
   byoc_status_t status = byoc_elf_open(view.data, view.size_bytes, path, diag, &elf);

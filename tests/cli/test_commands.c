@@ -33,8 +33,13 @@ static void test_help(void **state) {
   for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); ++i) byoc_test_printed(commands[i]);
   byoc_test_shell(0, "byoc --version");
   byoc_test_printed("byoc ");
+  byoc_test_shell(0, "byoc --help > long.txt && byoc -h | cmp - long.txt && byoc help");
+  byoc_test_printed("byoc COMMAND --help");
+  byoc_test_shell(0, "byoc help build");
+  byoc_test_printed("usage: byoc build");
   for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); ++i) {
-    byoc_test_shell(0, "byoc %s --help", commands[i]);
+    byoc_test_shell(0, "byoc %s --help > long.txt && byoc %s -h | cmp - long.txt && cat long.txt", commands[i],
+                    commands[i]);
     byoc_test_printed("usage: byoc ");
     byoc_test_printed(commands[i]);
     byoc_test_printed("--help");
@@ -60,7 +65,13 @@ static void test_misuse(void **state) {
       {"byoc build a.onnx -x", "does not know the option '-x'", "--help"},
       {"byoc build a.onnx -o", "--output needs a value", "--output FILE"},
       {"byoc build a.onnx --threads=many", "--threads takes a whole number, not 'many'", ""},
-      {"byoc build a.onnx --threads=-1", "--threads takes a whole number, not '-1'", ""},
+      {"byoc build a.onnx --threads=-1", "--threads takes a whole number from 0 to 256, not '-1'", ""},
+      {"byoc build a.onnx --threads=99999999999", "from 0 to 256", ""},
+      {"byoc build a.onnx --cost-budget 0", "--cost-budget takes a number above 0, not '0'", ""},
+      {"byoc run tiny.onnx --rtol=-1", "--rtol takes a number from 0 on, not '-1'", ""},
+      {"byoc help biuld", "there is no command 'biuld'", "byoc build"},
+      {"byoc opt tiny.onnx --plan greedy", "does not know the option '--plan'", "--help"},
+      {"byoc costs list --older-than 3", "--older-than is for byoc costs prune", ""},
       {"byoc build a.onnx --verbose=yes", "--verbose takes no value", ""},
       {"byoc build tiny.onnx --emit=llvm", "--emit takes ir, host or c, not 'llvm'", ""},
       {"byoc build tiny.onnx --target cutlas", "cutlas", "cutlass"},

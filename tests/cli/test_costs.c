@@ -1,5 +1,6 @@
 // byoc costs: looking after the cost database.
 #include <jansson.h>
+#include <sqlite3.h>
 
 #include "core/collage/cost_database.h"
 #include "tests/support/command.h"
@@ -55,7 +56,31 @@ static void test_costs(void **state) {
   byoc_test_printed("missing/x.json");
 }
 
+// A file that was named by mistake stays as it is.
+static void test_other_files(void **state) {
+  (void)state;
+  add("own.sqlite", "00000000000000000000000000000001", 12500, 0);
+  byoc_test_shell(0, "echo no database > other.txt && cp other.txt kept.txt");
+  byoc_test_shell(1, "byoc costs list --database other.txt");
+  byoc_test_printed("'other.txt' cannot be used as a cost database");
+  byoc_test_shell(0, "cmp other.txt kept.txt && ! ls other.txt.*");
+  byoc_test_shell(1, "byoc costs list --database none.sqlite");
+  byoc_test_printed("there is no cost database 'none.sqlite'");
+  byoc_test_shell(1, "byoc costs prune --database .");
+  byoc_test_shell(0, "! ls none.sqlite*");
+  byoc_test_shell(2, "byoc costs export own.sqlite --database own.sqlite");
+  byoc_test_printed("would write over 'own.sqlite'");
+  sqlite3 *foreign = NULL;
+  assert_int_equal(sqlite3_open("foreign.sqlite", &foreign), SQLITE_OK);
+  assert_int_equal(sqlite3_exec(foreign, "CREATE TABLE places (name TEXT)", NULL, NULL, NULL), SQLITE_OK);
+  sqlite3_close(foreign);
+  byoc_test_shell(0, "cp foreign.sqlite kept.sqlite");
+  byoc_test_shell(1, "byoc costs import costs.json --database foreign.sqlite");
+  byoc_test_printed("it is another program's database");
+  byoc_test_shell(0, "cmp foreign.sqlite kept.sqlite");
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_costs)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_costs), cmocka_unit_test(test_other_files)};
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

@@ -66,10 +66,10 @@ static void test_c10_one_node(void **state) {
   byoc_test_printed("cutlass: none of its rules takes it here");
   byoc_test_shell(0, "byoc explain vision.onnx --layout=plain --plan=greedy --target 'cutlass; c' --node 5");
   byoc_test_printed("node 5: MaxPool 'pool'");
-  byoc_test_shell(1, "byoc explain vision.onnx --layout=plain --plan=greedy --target 'cutlass; c' --node poool");
+  byoc_test_shell(2, "byoc explain vision.onnx --layout=plain --plan=greedy --target 'cutlass; c' --node poool");
   byoc_test_printed("the plan has no node 'poool'");
   byoc_test_printed("did you mean 'pool'?");
-  byoc_test_shell(1, "byoc explain vision.onnx --plan=greedy --node 9");
+  byoc_test_shell(2, "byoc explain vision.onnx --plan=greedy --node 9");
 }
 
 // A node that a backend declined carries the reason, and so does one that it took and gave back.
@@ -181,7 +181,13 @@ static void test_c10_costs_and_candidates(void **state) {
   byoc_test_shell(0,
                   "byoc explain saved.json --json > again.json && byoc explain again.json --json | cmp - again.json");
   byoc_test_shell(2, "byoc explain saved.json --target c");
-  byoc_test_printed("a saved plan has its targets");
+  byoc_test_printed("--target is for models; this is a saved plan");
+  byoc_test_shell(2, "byoc explain saved.json --layout=plain");
+  byoc_test_printed("--layout is for models; this is a saved plan");
+  byoc_test_shell(2, "byoc explain saved.json --json --node 1");
+  byoc_test_printed("--node and --all are for the text");
+  byoc_test_shell(2, "byoc explain saved.json --html saved.json");
+  byoc_test_printed("would write over 'saved.json'");
 }
 
 // ---- requiring ----

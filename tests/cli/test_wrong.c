@@ -122,6 +122,55 @@ static void test_wrong_folders(void **state) {
   byoc_test_printed("nowhere");
 }
 
+// What is read is not written over, and two files are not written into one.
+static void test_outputs_that_clash(void **state) {
+  (void)state;
+  static const struct {
+    const char *line, *message;
+  } rows[] = {
+      {"byoc build own.onnx -o own.onnx", "-o would write over 'own.onnx'"},
+      {"byoc build own.onnx -o ./link.onnx", "-o would write over 'own.onnx'"},
+      {"byoc build own.onnx --save-plan own.onnx", "--save-plan would write over 'own.onnx'"},
+      {"byoc build own.onnx --emit c -o own.onnx", "-o would write over 'own.onnx'"},
+      {"byoc build own.onnx -o out/o.so --html out/../out/o.so", "-o and --html would write the same file"},
+      {"byoc build own.onnx -o out/o.so --save-plan out/o.h", "the header of -o and --save-plan would write"},
+      {"byoc explain own.onnx --html own.onnx", "--html would write over 'own.onnx'"},
+      {"byoc explain own.onnx --html out/x --save-plan out/x", "--save-plan and --html would write the same file"},
+      {"byoc opt own.onnx -o own.onnx", "-o would write over 'own.onnx'"},
+      {"byoc run own.onnx --input in/x:0=x.npy --input in/x:0=x.npy", "--input gives 'in/x:0' twice"},
+  };
+  byoc_test_shell(0, "mkdir -p out && cp tiny.onnx own.onnx && ln -s own.onnx link.onnx");
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    byoc_test_shell(2, "%s", rows[i].line);
+    byoc_test_printed(rows[i].message);
+  }
+  byoc_test_shell(0, "cmp own.onnx tiny.onnx");
+  assert_nothing_left();
+}
+
+// A file of another kind is called by its name; an option that has no say is refused.
+static void test_kinds_of_files(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc build tiny.onnx -o kind.so && byoc opt tiny.onnx -o kind.txt");
+  byoc_test_shell(1, "byoc build kind.so -o other.so");
+  byoc_test_printed("'kind.so' is a shared object; a model is wanted here");
+  byoc_test_shell(1, "byoc bench tiny.onnx");
+  byoc_test_printed("byoc build makes an artifact of a model");
+  byoc_test_shell(0, "byoc build kind.txt -o other.so"); // the text form by its first word
+  byoc_test_shell(2, "byoc run kind.so --random --plan greedy");
+  byoc_test_printed("--plan is for models; this is an artifact");
+  byoc_test_shell(2, "byoc bench kind.so --dim N=3");
+  byoc_test_printed("no input has a dimension 'N'");
+  byoc_test_shell(2, "byoc inspect kind.so --dim N=3");
+  byoc_test_printed("--dim is for models");
+  byoc_test_shell(2, "byoc build kind.txt --dim N=3");
+  byoc_test_printed("--dim is for ONNX models");
+  byoc_test_shell(2, "BYOC_HUGE_PAGES=abc byoc bench kind.so");
+  byoc_test_printed("BYOC_HUGE_PAGES is 'abc'; a number from 0 to 1 is needed");
+  byoc_test_shell(1, "CC=no-such-cc byoc build tiny.onnx -o other.so");
+  byoc_test_printed("the compiler 'no-such-cc' of the variable CC was not found");
+}
+
 // An older artifact stays as it is where a new one cannot be made.
 static void test_read_only_folder(void **state) {
   (void)state;
@@ -182,10 +231,11 @@ static void test_full_file_system(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_truncated_models), cmocka_unit_test(test_flipped_models),
-      cmocka_unit_test(test_other_files),      cmocka_unit_test(test_no_compiler),
-      cmocka_unit_test(test_wrong_folders),    cmocka_unit_test(test_read_only_folder),
-      cmocka_unit_test(test_full_disk),        cmocka_unit_test(test_full_file_system),
+      cmocka_unit_test(test_truncated_models),   cmocka_unit_test(test_flipped_models),
+      cmocka_unit_test(test_other_files),        cmocka_unit_test(test_no_compiler),
+      cmocka_unit_test(test_wrong_folders),      cmocka_unit_test(test_read_only_folder),
+      cmocka_unit_test(test_outputs_that_clash), cmocka_unit_test(test_kinds_of_files),
+      cmocka_unit_test(test_full_disk),          cmocka_unit_test(test_full_file_system),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -88,7 +88,7 @@ int byoc_main_bench(int argc, char **argv) {
   const byoc_option_row_t rows[] = {
       {"runs", 'n', BYOC_OPT_COUNT, &options.run_count, "N", "timed runs (default 30)"},
       {"warm-up", 0, BYOC_OPT_COUNT, &options.warm_up_count, "N", "runs before them (default 3)"},
-      {"threads", 0, BYOC_OPT_COUNT, &options.thread_count, "N", "threads (default 1; 0: the artifact's choice)"},
+      {"threads", 0, BYOC_OPT_THREADS, &options.thread_count, "N", "threads (default 1; 0: the artifact's choice)"},
       {"seed", 0, BYOC_OPT_COUNT, &options.seed, "N", "of the random inputs (default 0)"},
       {"dim", 0, BYOC_OPT_LIST, &options.dims, "NAME=VALUE", "size of a symbolic dimension of the inputs"},
       {"json", 0, BYOC_OPT_FLAG, &options.json, "", "one line of JSON"},
@@ -96,7 +96,7 @@ int byoc_main_bench(int argc, char **argv) {
   static const char *const operands[] = {"an artifact (.so)", NULL};
   const byoc_usage_t usage = {
       .command = "byoc bench",
-      .synopsis = "ARTIFACT [--runs N] [--threads N] [--dim NAME=VALUE] [--json]",
+      .synopsis = "ARTIFACT [--runs N] [--threads N] [options]",
       .summary = "time an artifact on random inputs",
       .operands = operands,
       .rows = rows,
@@ -111,9 +111,9 @@ int byoc_main_bench(int argc, char **argv) {
     status = bench(&options, &diag, &result);
     if (status == BYOC_OK && options.json) status = print_json(&result, &diag);
     if (status == BYOC_OK && !options.json) {
-      printf("median %.3f ms, min %.3f ms over %lld runs, %d threads; load %.2f ms, first run %.2f ms\n",
-             result.median_ms, result.min_ms, (long long)options.run_count, result.threads, result.load_ms,
-             result.first_run_ms);
+      printf("median %.3f ms, min %.3f ms over %lld run%s, %d thread%s; load %.2f ms, first run %.2f ms\n",
+             result.median_ms, result.min_ms, (long long)options.run_count, options.run_count == 1 ? "" : "s",
+             result.threads, result.threads == 1 ? "" : "s", result.load_ms, result.first_run_ms);
     }
     if (status != BYOC_OK) byoc_diag_context(&diag, status, "timing %s", options.artifact);
   }

@@ -9,6 +9,7 @@
 #include "core/compose/compose.h"
 #include "core/ir/text.h"
 #include "explain.h"
+#include "outputs.h"
 #include "session.h"
 
 typedef struct build_options_t {
@@ -79,8 +80,26 @@ static byoc_status_t hand_out_plan(const byoc_plan_t *plan, const build_options_
   return options->require != NULL ? byoc_require_placed(options->require, plan, diag) : BYOC_OK;
 }
 
+// `artifact`: where it goes, where there is one.
+static byoc_status_t check_outputs(const build_options_t *options, const char *artifact, byoc_diag_t *diag) {
+  bool has_header = options->emit == NULL && !byoc_file_is_special(artifact);
+  char *header = has_header ? byoc_compose_header_path(artifact, byoc_allocator_system()) : NULL;
+  if (has_header && header == NULL) return byoc_diag_out_of_memory(diag);
+  const byoc_output_t outputs[] = {{"-o", options->emit != NULL ? options->output : artifact},
+                                   {"the header of -o", header},
+                                   {"--save-plan", options->save_plan},
+                                   {"--html", options->html}};
+  byoc_status_t status = byoc_outputs_check(outputs, sizeof(outputs) / sizeof(outputs[0]), options->model, diag);
+  byoc_free(byoc_allocator_system(), header);
+  return status;
+}
+
 static byoc_status_t build(byoc_session_t *session, const build_options_t *options, byoc_diag_t *diag) {
+  char name[128], output[160];
+  byoc_model_name(options->model, name, sizeof(name));
+  snprintf(output, sizeof(output), "%s.so", name);
   BYOC_RETURN_IF_ERROR(check_emit(options->emit, diag));
+  BYOC_RETURN_IF_ERROR(check_outputs(options, options->output ? options->output : output, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_open(&options->session, diag, session));
   BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, &options->session, diag));
   if (options->require != NULL) BYOC_RETURN_IF_ERROR(byoc_require_check(options->require, &session->targets, diag));
@@ -88,9 +107,6 @@ static byoc_status_t build(byoc_session_t *session, const build_options_t *optio
   bool emit_ir = options->emit != NULL && strcmp(options->emit, "ir") == 0;
   BYOC_RETURN_IF_ERROR(byoc_session_compile(session, &options->session, emit_ir ? "place" : NULL, diag));
   BYOC_RETURN_IF_ERROR(hand_out_plan(&session->result.plan, options, diag));
-  char name[128], output[160];
-  byoc_model_name(options->model, name, sizeof(name));
-  snprintf(output, sizeof(output), "%s.so", name);
   const byoc_compose_options_t compose = {
       .output = options->output ? options->output : output,
       .model_name = name,
@@ -113,7 +129,10 @@ int byoc_main_build(int argc, char **argv) {
   const byoc_option_row_t rows[] = {
       {"output", 'o', BYOC_OPT_TEXT, &options.output, "FILE", "the shared object (default: MODEL.so here)"},
       BYOC_TARGET_ROWS(options.session),
-      {"threads", 0, BYOC_OPT_COUNT, &options.thread_count, "N", "threads of a context (default: all processors)"},
+      BYOC_DIM_ROW(options.session),
+      BYOC_PLAN_ROWS(options.session, "collage"),
+      {"threads", 0, BYOC_OPT_THREADS, &options.thread_count, "N",
+       "threads of a context, which costs are for too (default: all processors, costs for 1)"},
       {"emit", 0, BYOC_OPT_TEXT, &options.emit, "FORM", "print the module (ir), the host program (host) or its C (c)"},
       {"save-plan", 0, BYOC_OPT_TEXT, &options.save_plan, "FILE", "write what was placed where, and why, as JSON"},
       {"html", 0, BYOC_OPT_TEXT, &options.html, "FILE", "draw the plan as a page: one file, no network"},

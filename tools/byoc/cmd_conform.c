@@ -35,6 +35,7 @@ int byoc_main_conform(int argc, char **argv) {
       {"atol", 0, BYOC_OPT_NUMBER, &options.atol, "X", "absolute tolerance (default 1e-7)"},
       {"json", 0, BYOC_OPT_FLAG, &options.json, "", "print one JSON document"},
       BYOC_TARGET_ROWS(options.session),
+      BYOC_PLAN_ROWS(options.session, "greedy"),
   };
   static const char *const operands[] = {"a folder that is a test case or holds some", NULL};
   const char *directory = NULL;
@@ -49,7 +50,7 @@ int byoc_main_conform(int argc, char **argv) {
       .more =
           "A case is a folder with model.onnx and test_data_set_*/{input,output}_*.pb; it runs in a process of its\n"
           "own, compiled for the shapes of its inputs. Outputs agree where |got - expected| <= atol + rtol *\n"
-          "|expected|. Exit codes: 0 all passed, 1 some failed, 2 misuse.\n",
+          "|expected|. Exit codes: 0 none failed, 1 some did, 2 misuse.\n",
   };
   byoc_diag_t diag = {0};
   byoc_conform_t state = {.options = &options};

@@ -7,12 +7,13 @@
 #include "core/collage/cost_database.h"
 #include "json_print.h"
 #include "options.h"
+#include "outputs.h"
 
-enum { DEFAULT_AGE_DAYS = 90, SECONDS_A_DAY = 86400 };
+enum { DEFAULT_AGE_DAYS = 90, MAX_AGE_DAYS = 1000000, NO_AGE = -1, SECONDS_A_DAY = 86400 };
 
 typedef struct costs_options_t {
   const char *database; // NULL: the default place
-  int64_t age_days;
+  int64_t age_days;     // NO_AGE: the default
   bool json;
 } costs_options_t;
 
@@ -44,7 +45,9 @@ static byoc_status_t add_to_array(void *self, const byoc_cost_record_t *record) 
   return row != NULL && json_array_append_new(self, row) == 0 ? BYOC_OK : BYOC_OUT_OF_MEMORY;
 }
 
-static byoc_status_t list(byoc_cost_database_t *database, const costs_options_t *options, byoc_diag_t *diag) {
+static byoc_status_t list(byoc_cost_database_t *database, const costs_options_t *options, const char *path,
+                          byoc_diag_t *diag) {
+  (void)path;
   if (!options->json) return byoc_cost_database_visit(database, print_record, NULL, diag);
   json_t *array = json_array();
   byoc_status_t status = array != NULL ? BYOC_OK : BYOC_OUT_OF_MEMORY;
@@ -56,62 +59,98 @@ static byoc_status_t list(byoc_cost_database_t *database, const costs_options_t 
 
 // ---- the others: one number each ----
 
-static byoc_status_t print_count(const char *what, const char *text, size_t count, const costs_options_t *options,
-                                 byoc_diag_t *diag) {
+static byoc_status_t print_count(const char *what, size_t count, const costs_options_t *options, byoc_diag_t *diag) {
   if (options->json) return byoc_json_print(json_pack("{s:I}", what, (json_int_t)count), diag);
-  printf("%zu cost%s %s\n", count, count == 1 ? "" : "s", text);
+  printf("%zu cost%s %s\n", count, count == 1 ? "" : "s", what);
   return BYOC_OK;
+}
+
+static byoc_status_t export_costs(byoc_cost_database_t *database, const costs_options_t *options, const char *path,
+                                  byoc_diag_t *diag) {
+  const char *file = byoc_cost_database_path(database);
+  const byoc_output_t output = {"byoc costs export", path};
+  if (file != NULL) BYOC_RETURN_IF_ERROR(byoc_outputs_check(&output, 1, file, diag));
+  size_t count = 0;
+  BYOC_RETURN_IF_ERROR(byoc_cost_database_export(database, path, diag, &count));
+  return print_count("exported", count, options, diag);
+}
+
+static byoc_status_t import_costs(byoc_cost_database_t *database, const costs_options_t *options, const char *path,
+                                  byoc_diag_t *diag) {
+  size_t count = 0;
+  BYOC_RETURN_IF_ERROR(byoc_cost_database_import(database, path, diag, &count));
+  return print_count("imported", count, options, diag);
+}
+
+static byoc_status_t prune(byoc_cost_database_t *database, const costs_options_t *options, const char *path,
+                           byoc_diag_t *diag) {
+  (void)path;
+  int64_t days = options->age_days == NO_AGE ? DEFAULT_AGE_DAYS : options->age_days;
+  if (days > MAX_AGE_DAYS) days = MAX_AGE_DAYS;
+  size_t count = 0;
+  BYOC_RETURN_IF_ERROR(byoc_cost_database_prune(database, days * SECONDS_A_DAY, diag, &count));
+  return print_count("removed", count, options, diag);
+}
+
+// ---- the actions ----
+
+typedef struct action_t {
+  const char *name;
+  bool takes_file, takes_age;
+  bool makes_database; // where --database names none yet
+  byoc_status_t (*run)(byoc_cost_database_t *database, const costs_options_t *options, const char *path,
+                       byoc_diag_t *diag);
+} action_t;
+
+static const action_t actions[] = {
+    {.name = "list", .run = list},
+    {.name = "export", .takes_file = true, .run = export_costs},
+    {.name = "import", .takes_file = true, .makes_database = true, .run = import_costs},
+    {.name = "prune", .takes_age = true, .run = prune},
+};
+enum { ACTION_COUNT = sizeof(actions) / sizeof(actions[0]) };
+
+static byoc_status_t find_action(const char *name, byoc_diag_t *diag, const action_t **out_action) {
+  const char *names[ACTION_COUNT];
+  for (size_t i = 0; i < ACTION_COUNT; ++i) {
+    names[i] = actions[i].name;
+    *out_action = &actions[i];
+    if (strcmp(names[i], name) == 0) return BYOC_OK;
+  }
+  byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "there is no 'byoc costs %s'", name);
+  const char *nearest = byoc_nearest_match(name, names, ACTION_COUNT);
+  if (nearest != NULL) {
+    byoc_diag_hint(diag, "did you mean 'byoc costs %s'?", nearest);
+  } else {
+    byoc_diag_hint(diag, "list, export FILE, import FILE or prune");
+  }
+  return status;
 }
 
 // `words`: the action and its file.
 static byoc_status_t run(const byoc_text_items_t *words, const costs_options_t *options, byoc_diag_t *diag) {
-  static const char *const actions[] = {"list", "export", "import", "prune"};
-  const char *action = words->items[0];
-  size_t index = 0;
-  while (index < 4 && strcmp(actions[index], action) != 0) ++index;
-  if (index == 4) {
-    byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "there is no 'byoc costs %s'", action);
-    const char *nearest = byoc_nearest_match(action, actions, 4);
-    if (nearest != NULL) {
-      byoc_diag_hint(diag, "did you mean 'byoc costs %s'?", nearest);
-    } else {
-      byoc_diag_hint(diag, "list, export FILE, import FILE or prune");
-    }
-    return status;
+  const action_t *action = NULL;
+  BYOC_RETURN_IF_ERROR(find_action(words->items[0], diag, &action));
+  if (words->count != (action->takes_file ? 2U : 1U)) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "byoc costs %s takes %s", action->name,
+                           action->takes_file ? "one file" : "nothing more");
   }
-  bool takes_file = index == 1 || index == 2;
-  if (words->count != (takes_file ? 2U : 1U)) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "byoc costs %s takes %s", action,
-                           takes_file ? "one file" : "nothing more");
+  if (options->age_days != NO_AGE && !action->takes_age) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--older-than is for byoc costs prune");
   }
+  byoc_allocator_t allocator = byoc_allocator_system();
   byoc_cost_database_t *database = NULL;
-  BYOC_RETURN_IF_ERROR(byoc_cost_database_open(options->database, byoc_allocator_system(), diag, &database));
-  const char *path = takes_file ? words->items[1] : NULL;
-  size_t count = 0;
-  byoc_status_t status = BYOC_OK;
-  switch (index) {
-  case 0:
-    status = list(database, options, diag);
-    break;
-  case 1:
-    status = byoc_cost_database_export(database, path, diag, &count);
-    if (status == BYOC_OK) status = print_count("exported", "exported", count, options, diag);
-    break;
-  case 2:
-    status = byoc_cost_database_import(database, path, diag, &count);
-    if (status == BYOC_OK) status = print_count("imported", "imported", count, options, diag);
-    break;
-  default:
-    status = byoc_cost_database_prune(database, options->age_days * SECONDS_A_DAY, diag, &count);
-    if (status == BYOC_OK) status = print_count("removed", "removed", count, options, diag);
-    break;
-  }
+  byoc_status_t status =
+      options->database == NULL
+          ? byoc_cost_database_open(NULL, allocator, diag, &database)
+          : byoc_cost_database_open_named(options->database, action->makes_database, allocator, diag, &database);
+  if (status == BYOC_OK) status = action->run(database, options, action->takes_file ? words->items[1] : NULL, diag);
   byoc_cost_database_close(database);
   return status;
 }
 
 int byoc_main_costs(int argc, char **argv) {
-  costs_options_t options = {.age_days = DEFAULT_AGE_DAYS};
+  costs_options_t options = {.age_days = NO_AGE};
   byoc_text_items_t words = {0};
   const byoc_option_row_t rows[] = {
       {"json", 0, BYOC_OPT_FLAG, &options.json, "", "as JSON"},
@@ -122,7 +161,7 @@ int byoc_main_costs(int argc, char **argv) {
   static const char *const operands[] = {"what to do: list, export FILE, import FILE or prune", NULL};
   const byoc_usage_t usage = {
       .command = "byoc costs",
-      .synopsis = "list | export FILE | import FILE | prune [--older-than DAYS]",
+      .synopsis = "list [--json] | export FILE | import FILE | prune [--older-than DAYS]  [--database FILE]",
       .summary = "look after the costs that builds have measured",
       .operands = operands,
       .more_operands = &words,

@@ -3,6 +3,7 @@
 #include "command.h"
 #include "core/collage/plan_json.h"
 #include "explain.h"
+#include "outputs.h"
 #include "session.h"
 
 typedef struct explain_options_t {
@@ -32,8 +33,9 @@ static byoc_status_t hand_out(const byoc_plan_t *plan, const explain_options_t *
 
 static byoc_status_t explain_saved(const explain_options_t *options, byoc_diag_t *diag) {
   byoc_plan_t plan;
-  if (options->session.targets.count > 0) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "a saved plan has its targets; --target goes with a model");
+  BYOC_RETURN_IF_ERROR(byoc_session_refuse_options(&options->session, "a saved plan, which has its own", diag));
+  if (options->session.dims.count > 0) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--dim is for models; this is a saved plan");
   }
   BYOC_RETURN_IF_ERROR(byoc_plan_read(options->model, byoc_allocator_system(), diag, &plan));
   byoc_status_t status = hand_out(&plan, options, diag);
@@ -42,6 +44,11 @@ static byoc_status_t explain_saved(const explain_options_t *options, byoc_diag_t
 }
 
 static byoc_status_t explain(byoc_session_t *session, const explain_options_t *options, byoc_diag_t *diag) {
+  const byoc_output_t outputs[] = {{"--save-plan", options->save_plan}, {"--html", options->html}};
+  BYOC_RETURN_IF_ERROR(byoc_outputs_check(outputs, sizeof(outputs) / sizeof(outputs[0]), options->model, diag));
+  if (options->json && (options->explain.node != NULL || options->explain.all)) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--json is the whole plan; --node and --all are for the text");
+  }
   if (byoc_ends_with(options->model, ".json")) return explain_saved(options, diag);
   BYOC_RETURN_IF_ERROR(byoc_session_open(&options->session, diag, session));
   BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, &options->session, diag));
@@ -55,8 +62,10 @@ int byoc_main_explain(int argc, char **argv) {
   explain_options_t options = {0};
   const byoc_option_row_t rows[] = {
       BYOC_TARGET_ROWS(options.session),
+      BYOC_DIM_ROW(options.session),
+      BYOC_PLAN_ROWS(options.session, "collage"),
       {"node", 0, BYOC_OPT_TEXT, &options.explain.node, "NAME", "this node only, by its name or number"},
-      {"all", 0, BYOC_OPT_FLAG, &options.explain.all, "", "cut no list"},
+      {"all", 0, BYOC_OPT_FLAG, &options.explain.all, "", "print lists in full"},
       {"json", 0, BYOC_OPT_FLAG, &options.json, "", "the plan as JSON, as --save-plan writes it"},
       {"save-plan", 0, BYOC_OPT_TEXT, &options.save_plan, "FILE", "write the plan to a file too"},
       {"html", 0, BYOC_OPT_TEXT, &options.html, "FILE", "draw the plan as a page too: one file, no network"},
@@ -64,7 +73,7 @@ int byoc_main_explain(int argc, char **argv) {
   static const char *const operands[] = {"a model (an .onnx file) or a saved plan (a .json file)", NULL};
   const byoc_usage_t usage = {
       .command = "byoc explain",
-      .synopsis = "MODEL|PLAN.json [--target TARGETS] [--node NAME] [--all] [--json] [--html FILE]",
+      .synopsis = "MODEL|PLAN.json [--target TARGETS] [--node NAME] [options]",
       .summary = "show which target takes which operators, what else was on offer, and why",
       .operands = operands,
       .rows = rows,

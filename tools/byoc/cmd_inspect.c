@@ -189,7 +189,7 @@ int byoc_main_inspect(int argc, char **argv) {
   static const char *const operands[] = {"an artifact (.so) or a model (.onnx)", NULL};
   const byoc_usage_t usage = {
       .command = "byoc inspect",
-      .synopsis = "ARTIFACT|MODEL [--json]",
+      .synopsis = "ARTIFACT|MODEL [--json] [--dim NAME=VALUE]",
       .summary = "show what is inside an artifact or a model",
       .operands = operands,
       .rows = rows,
@@ -201,7 +201,11 @@ int byoc_main_inspect(int argc, char **argv) {
   byoc_status_t status = byoc_options_parse(&usage, argc, argv, &diag, &options.file, &done);
   if (status == BYOC_OK && !done) {
     bool is_artifact = byoc_artifact_is_elf(options.file);
-    status = is_artifact ? inspect_artifact(&options, &diag) : inspect_model(&session, &options, &diag);
+    if (is_artifact && options.session.dims.count > 0) {
+      status = byoc_diag_error(&diag, BYOC_INVALID_ARGUMENT, "--dim is for models; this is an artifact");
+    }
+    if (status == BYOC_OK)
+      status = is_artifact ? inspect_artifact(&options, &diag) : inspect_model(&session, &options, &diag);
     byoc_session_close(&session);
   }
   return status == BYOC_OK ? BYOC_EXIT_OK : byoc_report(&diag, status);

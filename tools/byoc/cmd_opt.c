@@ -5,6 +5,7 @@
 #include "core/base/file.h"
 #include "core/collage/partition.h"
 #include "core/ir/text.h"
+#include "outputs.h"
 #include "session.h"
 
 typedef struct opt_options_t {
@@ -23,6 +24,8 @@ static bool has_partition_pass(const char *names) {
 }
 
 static byoc_status_t opt(byoc_session_t *session, const opt_options_t *options, byoc_diag_t *diag) {
+  const byoc_output_t output = {"-o", options->output};
+  BYOC_RETURN_IF_ERROR(byoc_outputs_check(&output, 1, options->file, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_open(&options->session, diag, session));
   BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, &options->session, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, &options->session, options->file, diag));
@@ -73,6 +76,7 @@ int byoc_main_opt(int argc, char **argv) {
       {"passes", 'p', BYOC_OPT_TEXT, &options.passes, "LIST", "passes to run, separated by commas"},
       {"output", 'o', BYOC_OPT_TEXT, &options.output, "FILE", "where to (default: standard output)"},
       BYOC_TARGET_ROWS(options.session),
+      BYOC_DIM_ROW(options.session),
   };
   static const char *const operands[] = {"a module: a .byoc text or an .onnx file", NULL};
   byoc_diag_t diag = {0};

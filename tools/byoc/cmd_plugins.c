@@ -83,7 +83,7 @@ int byoc_main_plugins(int argc, char **argv) {
   static const char *const operands[] = {NULL};
   const byoc_usage_t usage = {
       .command = "byoc plugins",
-      .synopsis = "[--json] [--load]",
+      .synopsis = "[--json] [--load] [--plugin FILE]",
       .summary = "list the plugins that were found, and those that were refused, with the reason",
       .operands = operands,
       .rows = rows,

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "command.h"
+#include "outputs.h"
 #include "profile.h"
 
 typedef struct profile_options_t {
@@ -29,6 +30,8 @@ static byoc_status_t profile(const profile_options_t *options, byoc_diag_t *diag
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--%s takes a number from 1 on",
                            options->run_count < 1 ? "runs" : "threads");
   }
+  const byoc_output_t outputs[] = {{"--json", options->json}, {"--trace", options->trace}, {"--html", options->html}};
+  BYOC_RETURN_IF_ERROR(byoc_outputs_check(outputs, sizeof(outputs) / sizeof(outputs[0]), options->artifact, diag));
   byoc_artifact_run_t run;
   BYOC_RETURN_IF_ERROR(byoc_artifact_run_open(options->artifact, (int32_t)options->thread_count, diag, &run));
   byoc_profile_t result = {0};
@@ -55,7 +58,7 @@ int byoc_main_profile(int argc, char **argv) {
   const byoc_option_row_t rows[] = {
       {"runs", 'n', BYOC_OPT_COUNT, &options.run_count, "N", "profiled runs (default 30)"},
       {"warm-up", 0, BYOC_OPT_COUNT, &options.warm_up_count, "N", "runs before them (default 3)"},
-      {"threads", 0, BYOC_OPT_COUNT, &options.thread_count, "N", "threads (default 1)"},
+      {"threads", 0, BYOC_OPT_THREADS, &options.thread_count, "N", "threads (default 1)"},
       {"input", 'i', BYOC_OPT_LIST, &options.inputs, "NAME=FILE.npy", "an input's values (default: random)"},
       {"seed", 0, BYOC_OPT_COUNT, &options.seed, "N", "of the random inputs (default 0)"},
       {"best", 0, BYOC_OPT_FLAG, &options.best, "", "each instruction's fastest time instead of its median"},
@@ -66,13 +69,13 @@ int byoc_main_profile(int argc, char **argv) {
   static const char *const operands[] = {"an artifact (.so) built with --profile", NULL};
   const byoc_usage_t usage = {
       .command = "byoc profile",
-      .synopsis = "ARTIFACT [--runs N] [--input NAME=FILE.npy] [--json FILE] [--trace FILE] [--html FILE]",
+      .synopsis = "ARTIFACT [--html FILE] [--trace FILE] [--json FILE] [options]",
       .summary = "time each instruction of an artifact, against what the machine can do",
       .operands = operands,
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),
-      .more = "Times are medians; nodes of engines stand below their instruction. Operations count two a\n"
-              "multiply-add, bytes are operands, constants and results, each once. Both are compared with what the\n"
+      .more = "Times are medians; nodes of engines stand below their instruction. A multiply-add counts as\n"
+              "two operations; bytes are operands, constants and results, each once. Both are compared with what the\n"
               "machine does at most, measured here with as many threads: f32 multiply-adds, and copying memory.\n"
               "What stays in the caches moves faster than memory; Winograd convolutions count as direct ones.\n",
   };

@@ -105,14 +105,16 @@ static byoc_status_t run_model(byoc_session_t *session, const run_options_t *opt
   BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, &options->session, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, &options->session, options->file, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_compile(session, &options->session, NULL, diag));
-  return options->evaluate ? run_evaluated(session, options, diag) : run_compiled(session, options, diag);
+  run_options_t bound = *options;
+  bound.session.dims.count = 0; // they went into the model when it was read
+  return options->evaluate ? run_evaluated(session, &bound, diag) : run_compiled(session, &bound, diag);
 }
 
 static byoc_status_t run(byoc_session_t *session, const run_options_t *options, byoc_diag_t *diag) {
   if (!byoc_artifact_is_elf(options->file)) return run_model(session, options, diag);
-  if (options->evaluate || options->session.targets.count > 0) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--evaluate and --target are for models; '%s' is an artifact",
-                           options->file);
+  BYOC_RETURN_IF_ERROR(byoc_session_refuse_options(&options->session, "an artifact", diag));
+  if (options->evaluate) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--evaluate is for models; this is an artifact");
   }
   return run_artifact(options->file, options, diag);
 }
@@ -127,9 +129,11 @@ int byoc_main_run(int argc, char **argv) {
       {"rtol", 0, BYOC_OPT_NUMBER, &options.rtol, "X", "relative tolerance of --expect (default 1e-3)"},
       {"atol", 0, BYOC_OPT_NUMBER, &options.atol, "X", "absolute tolerance of --expect (default 1e-4)"},
       {"output-dir", 0, BYOC_OPT_TEXT, &options.output_directory, "DIR", "save each output as DIR/NAME.npy"},
-      {"threads", 0, BYOC_OPT_COUNT, &options.thread_count, "N", "threads (default: the artifact's choice)"},
+      {"threads", 0, BYOC_OPT_THREADS, &options.thread_count, "N", "threads (default: the artifact's choice)"},
       {"evaluate", 0, BYOC_OPT_FLAG, &options.evaluate, "", "interpret the model in this process, no artifact"},
       BYOC_TARGET_ROWS(options.session),
+      BYOC_DIM_ROW(options.session),
+      BYOC_PLAN_ROWS(options.session, "collage"),
   };
   static const char *const operands[] = {"an artifact (.so) or a model (.onnx)", NULL};
   const byoc_usage_t usage = {

@@ -84,7 +84,7 @@ int byoc_main_targets(int argc, char **argv) {
   static const char *const operands[] = {NULL};
   const byoc_usage_t usage = {
       .command = "byoc targets",
-      .synopsis = "[--json]",
+      .synopsis = "[--json] [--plugin FILE]",
       .summary = "list the targets that there are, with their options",
       .operands = operands,
       .rows = rows,

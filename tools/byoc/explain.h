@@ -37,7 +37,7 @@ typedef struct byoc_explain_options_t {
   const char *node; // its name or number: show this one only; NULL: all
   bool all;         // cut no list
 } byoc_explain_options_t;
-// BYOC_NOT_FOUND where no node is called so.
+// BYOC_INVALID_ARGUMENT where no node is called so.
 byoc_status_t byoc_explain_print(const byoc_plan_t *plan, const byoc_explain_options_t *options, byoc_string_t *out,
                                  byoc_diag_t *diag);
 // One node in full.

@@ -249,8 +249,9 @@ static byoc_status_t print_named(const byoc_plan_t *plan, const byoc_explain_opt
       if (block->nodes.data[n].name[0]) names[count++] = block->nodes.data[n].name;
     }
   }
-  byoc_status_t status = byoc_diag_error(
-      diag, BYOC_NOT_FOUND, "the plan has no node '%s' (constants are folded and dead nodes dropped)", options->node);
+  byoc_status_t status =
+      byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
+                      "the plan has no node '%s' (constants are folded and dead nodes dropped)", options->node);
   const char *nearest = byoc_nearest_match(options->node, names, count);
   if (nearest != NULL) byoc_diag_hint(diag, "did you mean '%s'?", nearest);
   if (nearest == NULL) byoc_diag_hint(diag, "a name or a number out of the table of byoc explain");

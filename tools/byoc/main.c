@@ -24,9 +24,12 @@ static void print_help(FILE *stream) {
           "usage: byoc COMMAND [arguments]\n\ncommands:\n",
           BYOC_VERSION_TEXT);
   for (size_t i = 0; i < COMMAND_COUNT; ++i) fprintf(stream, "  %-10s %s\n", commands[i].name, commands[i].summary);
-  fprintf(stream,
-          "\nbyoc COMMAND --help says more about each. Exit codes: 0 fine, 1 the model or a comparison failed,\n"
-          "2 misuse.\n");
+  fprintf(
+      stream,
+      "  %-10s %s\n\nbyoc COMMAND --help says more about each; byoc --version prints the version.\n"
+      "Exit codes: 0 it worked; 2 the command line is wrong; 1 anything else failed: a file, the model, a build, a\n"
+      "comparison.\n",
+      "help", "say more about a command");
 }
 
 int byoc_report(const byoc_diag_t *diag, byoc_status_t status) {
@@ -48,6 +51,17 @@ static int unknown_command(const char *name) {
   return byoc_report(&diag, status);
 }
 
+// `argv[0]` is its name.
+static int run_command(int argc, char **argv) {
+  size_t i = 0;
+  while (i < COMMAND_COUNT && strcmp(commands[i].name, argv[0]) != 0) ++i;
+  return i < COMMAND_COUNT ? commands[i].run(argc, argv) : unknown_command(argv[0]);
+}
+
+static bool is_help(const char *word) {
+  return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0;
+}
+
 int main(int argc, char **argv) {
   byoc_interrupt_install();
   signal(SIGPIPE, SIG_IGN); // a closed pipe is a write error
@@ -55,16 +69,17 @@ int main(int argc, char **argv) {
   int code = BYOC_EXIT_MISUSE;
   if (argc < 2) {
     print_help(stderr);
-  } else if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+  } else if (is_help(argv[1]) && argc == 2) {
     print_help(stdout);
     code = BYOC_EXIT_OK;
+  } else if (strcmp(argv[1], "help") == 0) {
+    char help[] = "--help", *words[] = {argv[2], help, NULL};
+    code = run_command(2, words);
   } else if (strcmp(argv[1], "--version") == 0) {
     printf("byoc %s\n", BYOC_VERSION_TEXT);
     code = BYOC_EXIT_OK;
   } else {
-    size_t i = 0;
-    while (i < COMMAND_COUNT && strcmp(commands[i].name, argv[1]) != 0) ++i;
-    code = i < COMMAND_COUNT ? commands[i].run(argc - 1, argv + 1) : unknown_command(argv[1]);
+    code = run_command(argc - 1, argv + 1);
   }
   byoc_remove_temporaries();
   if (fflush(stdout) != 0 || ferror(stdout)) {

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/runtime/artifact/pool.h"
+
 static void print_help(const byoc_usage_t *usage) {
   printf("%s - %s\n\nusage: %s %s\n\noptions:\n", usage->command, usage->summary, usage->command, usage->synopsis);
   for (size_t i = 0; i < usage->row_count; ++i) {
@@ -15,7 +17,7 @@ static void print_help(const byoc_usage_t *usage) {
              row->kind == BYOC_OPT_FLAG ? "" : row->placeholder);
     printf("  %-30s %s\n", left, row->help);
   }
-  printf("  %-30s %s\n", "    --help", "show this");
+  printf("  %-30s %s\n", "-h, --help", "show this");
   if (usage->more != NULL) printf("\n%s", usage->more);
 }
 
@@ -41,9 +43,34 @@ static byoc_status_t bad_value(const byoc_option_row_t *row, const char *value, 
   return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--%s takes %s, not '%s'", row->name, expected, value);
 }
 
-static byoc_status_t set_value(const byoc_option_row_t *row, const char *value, byoc_diag_t *diag) {
+static byoc_status_t set_count(const byoc_option_row_t *row, const char *value, int64_t maximum, byoc_diag_t *diag) {
   char *end = NULL;
   errno = 0;
+  long long number = strtoll(value, &end, 10);
+  if (end == value || *end != '\0') return bad_value(row, value, "a whole number", diag);
+  if (errno == 0 && number >= 0 && number <= maximum) {
+    *(int64_t *)row->value = number;
+    return BYOC_OK;
+  }
+  char range[64] = "a whole number from 0 on";
+  if (maximum < INT64_MAX) snprintf(range, sizeof(range), "a whole number from 0 to %lld", (long long)maximum);
+  return bad_value(row, value, range, diag);
+}
+
+static byoc_status_t set_number(const byoc_option_row_t *row, const char *value, byoc_diag_t *diag) {
+  char *end = NULL;
+  errno = 0;
+  double number = strtod(value, &end);
+  if (end == value || *end != '\0') return bad_value(row, value, "a number", diag);
+  bool above_zero = row->kind == BYOC_OPT_SECONDS;
+  if (errno == 0 && (above_zero ? number > 0 : number >= 0)) {
+    *(double *)row->value = number;
+    return BYOC_OK;
+  }
+  return bad_value(row, value, above_zero ? "a number above 0" : "a number from 0 on", diag);
+}
+
+static byoc_status_t set_value(const byoc_option_row_t *row, const char *value, byoc_diag_t *diag) {
   switch (row->kind) {
   case BYOC_OPT_FLAG:
     *(bool *)row->value = true;
@@ -59,18 +86,13 @@ static byoc_status_t set_value(const byoc_option_row_t *row, const char *value, 
     list->items[list->count++] = value;
     return BYOC_OK;
   }
-  case BYOC_OPT_COUNT: {
-    long long number = strtoll(value, &end, 10);
-    if (end == value || *end != '\0' || errno != 0 || number < 0) return bad_value(row, value, "a whole number", diag);
-    *(int64_t *)row->value = number;
-    return BYOC_OK;
-  }
-  case BYOC_OPT_NUMBER: {
-    double number = strtod(value, &end);
-    if (end == value || *end != '\0' || errno != 0 || !(number >= 0)) return bad_value(row, value, "a number", diag);
-    *(double *)row->value = number;
-    return BYOC_OK;
-  }
+  case BYOC_OPT_COUNT:
+    return set_count(row, value, INT64_MAX, diag);
+  case BYOC_OPT_THREADS:
+    return set_count(row, value, BYOC_MODEL_MAX_THREADS, diag);
+  case BYOC_OPT_NUMBER:
+  case BYOC_OPT_SECONDS:
+    return set_number(row, value, diag);
   }
   return BYOC_INTERNAL;
 }
@@ -131,7 +153,7 @@ byoc_status_t byoc_options_parse(const byoc_usage_t *usage, int argc, char **arg
   bool only_operands = false;
   for (int i = 1; i < argc; ++i) {
     const char *word = argv[i];
-    if (!only_operands && strcmp(word, "--help") == 0) {
+    if (!only_operands && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)) {
       print_help(usage);
       *out_done = true;
       return BYOC_OK;

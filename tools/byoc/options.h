@@ -16,11 +16,13 @@ typedef struct byoc_text_items_t {
 } byoc_text_items_t;
 
 typedef enum byoc_option_kind_t {
-  BYOC_OPT_FLAG,   // bool *
-  BYOC_OPT_TEXT,   // const char **
-  BYOC_OPT_LIST,   // byoc_text_items_t *
-  BYOC_OPT_COUNT,  // int64_t *, from 0
-  BYOC_OPT_NUMBER, // double *
+  BYOC_OPT_FLAG,    // bool *
+  BYOC_OPT_TEXT,    // const char **
+  BYOC_OPT_LIST,    // byoc_text_items_t *
+  BYOC_OPT_COUNT,   // int64_t *, from 0
+  BYOC_OPT_THREADS, // int64_t *, 0 to BYOC_MODEL_MAX_THREADS
+  BYOC_OPT_NUMBER,  // double *, from 0
+  BYOC_OPT_SECONDS, // double *, more than 0
 } byoc_option_kind_t;
 
 typedef struct byoc_option_row_t {
@@ -44,8 +46,7 @@ typedef struct byoc_usage_t {
 } byoc_usage_t;
 
 // Parses argv[1..]. `operands` gets the other words (as many as usage->operands names, exactly, unless there are
-// more_operands). --help prints and sets
-// *out_done. Errors are BYOC_INVALID_ARGUMENT.
+// more_operands). --help and -h print the options and set *out_done. Errors are BYOC_INVALID_ARGUMENT.
 byoc_status_t byoc_options_parse(const byoc_usage_t *usage, int argc, char **argv, byoc_diag_t *diag,
                                  const char **operands, bool *out_done);
 

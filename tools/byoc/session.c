@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/elf.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/frontend/onnx_read.h"
@@ -62,6 +63,26 @@ byoc_status_t byoc_session_parse_targets(byoc_session_t *session, const byoc_ses
   return status == BYOC_OK || status == BYOC_OUT_OF_MEMORY ? status : BYOC_INVALID_ARGUMENT;
 }
 
+byoc_status_t byoc_session_refuse_options(const byoc_session_options_t *options, const char *what, byoc_diag_t *diag) {
+  const struct {
+    const char *name;
+    bool given;
+  } given[] = {
+      {"target", options->targets.count > 0},
+      {"plugin", options->plugins.count > 0},
+      {"plan", options->plan != NULL},
+      {"cost", options->cost != NULL},
+      {"cost-budget", options->cost_budget_s > 0},
+      {"layout", options->layout != NULL},
+      {"print-after", options->print_after != NULL},
+  };
+  for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); ++i) {
+    if (!given[i].given) continue;
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--%s is for models; this is %s", given[i].name, what);
+  }
+  return BYOC_OK;
+}
+
 // ---- the model ----
 
 static byoc_status_t parse_dim(const char *text, byoc_allocator_t allocator, byoc_diag_t *diag,
@@ -80,7 +101,24 @@ static byoc_status_t parse_dim(const char *text, byoc_allocator_t allocator, byo
   return BYOC_OK;
 }
 
-static byoc_status_t read_text(byoc_session_t *session, const char *path, byoc_diag_t *diag) {
+// A model has no mark of its own; what has one, or reads as a module, is no ONNX file.
+static byoc_status_t look_inside(const char *path, byoc_diag_t *diag, bool *out_is_text) {
+  byoc_file_view_t view;
+  BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, diag, &view));
+  static const char word[] = "module ";
+  *out_is_text = view.size_bytes >= strlen(word) && memcmp(view.data, word, strlen(word)) == 0;
+  bool is_elf = byoc_is_elf(view.data, view.size_bytes);
+  byoc_file_view_close(&view);
+  return is_elf ? byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is a shared object; a model is wanted here", path)
+                : BYOC_OK;
+}
+
+static byoc_status_t read_text(byoc_session_t *session, const byoc_session_options_t *options, const char *path,
+                               byoc_diag_t *diag) {
+  if (options->dims.count > 0) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--dim is for ONNX models; '%s' is a module in text form",
+                           path);
+  }
   char *text = NULL;
   size_t size = 0;
   BYOC_RETURN_IF_ERROR(byoc_file_read(path, session->allocator, diag, &text, &size));
@@ -91,7 +129,9 @@ static byoc_status_t read_text(byoc_session_t *session, const char *path, byoc_d
 
 byoc_status_t byoc_session_read_model(byoc_session_t *session, const byoc_session_options_t *options, const char *path,
                                       byoc_diag_t *diag) {
-  if (byoc_ends_with(path, ".byoc")) return read_text(session, path, diag);
+  bool is_text = byoc_ends_with(path, ".byoc");
+  if (!is_text) BYOC_RETURN_IF_ERROR(look_inside(path, diag, &is_text));
+  if (is_text) return read_text(session, options, path, diag);
   byoc_onnx_dim_binding_t bindings[BYOC_MAX_LIST] = {{0}};
   byoc_status_t status = BYOC_OK;
   for (size_t i = 0; i < options->dims.count && status == BYOC_OK; ++i) {
@@ -184,9 +224,10 @@ static void log_placement(const byoc_session_t *session) {
 
 static byoc_status_t choose_placing(const byoc_session_options_t *options, byoc_diag_t *diag,
                                     byoc_placing_t *out_placing) {
+  bool has_budget = options->cost_budget_s > 0;
   *out_placing = (byoc_placing_t){.plan = options->plan,
-                                  .budget_s = options->cost_budget_s > 0 ? options->cost_budget_s : BYOC_COST_BUDGET_S,
-                                  .spend_budget = options->cost_budget_s > 0,
+                                  .budget_s = has_budget ? options->cost_budget_s : BYOC_COST_BUDGET_S,
+                                  .spend_budget = has_budget,
                                   .thread_count = (int32_t)options->cost_threads};
   const char *preset = getenv("BYOC_PLAN");
   if (options->plan == NULL && preset != NULL && preset[0] != '\0') out_placing->plan = preset;

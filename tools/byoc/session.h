@@ -19,18 +19,26 @@ typedef struct byoc_session_options_t {
   bool greedy_by_default; // for subcommands that are not about speed
 } byoc_session_options_t;
 
-#define BYOC_TARGET_ROWS(options)                                                                                        \
-  {"target", 't', BYOC_OPT_LIST, &(options).targets, "TARGET", "targets in order of preference: 'cutlass; c -O=2'"},     \
-      {"plugin", 0, BYOC_OPT_LIST, &(options).plugins, "FILE", "load this plugin too"},                                  \
-      {"dim", 0, BYOC_OPT_LIST, &(options).dims, "NAME=VALUE", "give a symbolic dimension its value"},                   \
-      {"plan", 0, BYOC_OPT_TEXT, &(options).plan, "PLAN", "collage (least cost), greedy, or a saved plan: FILE.json"},   \
-      {"cost", 0, BYOC_OPT_TEXT, &(options).cost, "HOW", "of collage: measure (default) or estimate"},                   \
-      {"cost-budget", 0, BYOC_OPT_NUMBER, &(options).cost_budget_s, "SECONDS", "for measuring (default 60)"},            \
-      {"layout", 0, BYOC_OPT_TEXT, &(options).layout, "HOW", "between regions: blocked (default) where it pays, plain"}, \
-      {"print-after",          0,      BYOC_OPT_TEXT,                                                                    \
-       &(options).print_after, "PASS", "print the module after a pass, or after 'all'"},                                 \
-  {                                                                                                                      \
-    "verbose", 'v', BYOC_OPT_FLAG, &(options).verbose, "", "tell what is done"                                           \
+#define BYOC_TARGET_ROWS(options)                                                                                      \
+  {"target", 't', BYOC_OPT_LIST, &(options).targets, "TARGET", "in order of preference: 'cutlass; c' (default: c)"},   \
+      {"plugin", 0, BYOC_OPT_LIST, &(options).plugins, "FILE", "load this plugin too"},                                \
+      {"print-after",          0,      BYOC_OPT_TEXT,                                                                  \
+       &(options).print_after, "PASS", "print the module after a pass, or after 'all'"},                               \
+  {                                                                                                                    \
+    "verbose", 'v', BYOC_OPT_FLAG, &(options).verbose, "", "tell what is done"                                         \
+  }
+#define BYOC_DIM_ROW(options)                                                                                          \
+  { "dim", 0, BYOC_OPT_LIST, &(options).dims, "NAME=VALUE", "give a symbolic dimension its value" }
+// `plan_default`: "collage" or "greedy".
+#define BYOC_PLAN_ROWS(options, plan_default)                                                                          \
+  {"plan",          0,      BYOC_OPT_TEXT,                                                                             \
+   &(options).plan, "PLAN", "collage (least cost), greedy or a saved plan, FILE.json (default: " plan_default ")"},    \
+      {"cost", 0, BYOC_OPT_TEXT, &(options).cost, "HOW", "of collage: measure (default) or estimate"},                 \
+      {"cost-budget",    0,                                                                                            \
+       BYOC_OPT_SECONDS, &(options).cost_budget_s,                                                                     \
+       "SECONDS",        "for measuring, all of it where a proof needs it (default: 60, less of it for proofs)"},      \
+  {                                                                                                                    \
+    "layout", 0, BYOC_OPT_TEXT, &(options).layout, "HOW", "between regions: blocked (default) where it pays, plain"    \
   }
 
 typedef struct byoc_session_t {
@@ -41,13 +49,15 @@ typedef struct byoc_session_t {
   byoc_pipeline_result_t result;
 } byoc_session_t;
 
+// BYOC_INVALID_ARGUMENT where an option is given that compiles a model, which `what` ("an artifact") is not.
+byoc_status_t byoc_session_refuse_options(const byoc_session_options_t *options, const char *what, byoc_diag_t *diag);
 // Finds the plugins. $BYOC_PLUGIN_PATH, then the plugin folder beside the program (installed, or of a build tree).
 byoc_status_t byoc_session_open(const byoc_session_options_t *options, byoc_diag_t *diag, byoc_session_t *session);
 void byoc_session_close(byoc_session_t *session);
 // Parses the targets; none given: "c".
 byoc_status_t byoc_session_parse_targets(byoc_session_t *session, const byoc_session_options_t *options,
                                          byoc_diag_t *diag);
-// Reads a model: ONNX, or the text form where the name ends in ".byoc".
+// Reads a model: ONNX, or the text form of a module, known by its name (.byoc) or by its first word.
 byoc_status_t byoc_session_read_model(byoc_session_t *session, const byoc_session_options_t *options, const char *path,
                                       byoc_diag_t *diag);
 // Takes the model along the road; see byoc_pipeline_options_t for stop_after.

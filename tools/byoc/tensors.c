@@ -158,6 +158,35 @@ byoc_status_t byoc_port_check_type(const byoc_port_t *port, const byoc_npy_t *ar
 
 // ---- shapes known at run time ----
 
+static bool is_named(const byoc_port_t *port, int32_t d, const char *name, size_t size) {
+  const char *own = port->dim_names != NULL ? port->dim_names[d] : NULL;
+  return own != NULL && strncmp(own, name, size) == 0 && own[size] == '\0';
+}
+
+// Dimensions that inputs have given values already count too.
+static bool has_dim(const byoc_ports_t *ports, const char *name, size_t size) {
+  for (size_t p = 0; p < ports->count; ++p) {
+    for (int32_t d = 0; d < ports->items[p].rank; ++d) {
+      if (is_named(&ports->items[p], d, name, size)) return true;
+    }
+  }
+  return false;
+}
+
+static byoc_status_t unknown_dim(const byoc_ports_t *ports, const char *name, size_t size, byoc_diag_t *diag) {
+  byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
+                                         "no input has a dimension '%.*s' whose value is open", (int)size, name);
+  for (size_t p = 0; p < ports->count; ++p) {
+    for (int32_t d = 0; d < ports->items[p].rank; ++d) {
+      const char *own = ports->items[p].dim_names != NULL ? ports->items[p].dim_names[d] : NULL;
+      if (own == NULL) continue;
+      byoc_diag_hint(diag, "there is '%s', of '%s'", own, ports->items[p].name);
+      return status;
+    }
+  }
+  return status;
+}
+
 byoc_status_t byoc_ports_set_dims(byoc_ports_t *ports, const byoc_text_items_t *items, byoc_diag_t *diag) {
   for (size_t i = 0; i < items->count; ++i) {
     const char *equals = strrchr(items->items[i], '=');
@@ -167,12 +196,11 @@ byoc_status_t byoc_ports_set_dims(byoc_ports_t *ports, const byoc_text_items_t *
       return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--dim takes NAME=VALUE, not '%s'", items->items[i]);
     }
     size_t size = (size_t)(equals - items->items[i]);
+    if (!has_dim(ports, items->items[i], size)) return unknown_dim(ports, items->items[i], size, diag);
     for (size_t p = 0; p < ports->count; ++p) {
       byoc_port_t *port = &ports->items[p];
       for (int32_t d = 0; d < port->rank; ++d) {
-        const char *name = port->dims[d] < 0 && port->dim_names != NULL ? port->dim_names[d] : NULL;
-        bool is_it = name != NULL && strncmp(name, items->items[i], size) == 0 && name[size] == '\0';
-        if (is_it) port->dims[d] = value;
+        if (port->dims[d] < 0 && is_named(port, d, items->items[i], size)) port->dims[d] = value;
       }
     }
   }
@@ -217,6 +245,9 @@ byoc_status_t byoc_ports_read(byoc_ports_t *inputs, const byoc_text_items_t *ite
     const char *path = NULL;
     byoc_npy_t array;
     BYOC_RETURN_IF_ERROR(byoc_ports_find(inputs, items->items[i], "input", "input", diag, &port, &path));
+    if (port->filled) {
+      return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--input gives '%s' twice", port->name);
+    }
     BYOC_RETURN_IF_ERROR(byoc_npy_read(path, byoc_allocator_system(), diag, &array));
     byoc_status_t status = byoc_port_check_type(port, &array, path, diag);
     if (status == BYOC_OK && byoc_port_is_open(port)) {

@@ -199,16 +199,18 @@ static const char *reason_or_status(const context_t *context, int32_t status) {
 }
 
 // $BYOC_HUGE_PAGES, else the build's choice; for the first context, which all others share the constants with.
-static void place_constants(const byoc_model_t *model) {
+static int32_t place_constants(const byoc_model_t *model) {
   static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   static bool placed;
-  const char *variable = getenv("BYOC_HUGE_PAGES");
-  bool wanted = variable != NULL && variable[0] != '\0' ? strcmp(variable, "0") != 0 : model->huge_pages != 0;
+  int32_t wanted = model->huge_pages != 0;
+  int32_t status = read_number("BYOC_HUGE_PAGES", 0, 1, &wanted);
+  if (status != BYOC_OK) return status;
   (void)pthread_mutex_lock(&mutex);
   // Where it cannot be, the constants stay where they are.
   if (!placed && wanted) (void)byoc_model_move_to_huge_pages(model->data, model->artifact->constants_size_bytes);
   placed = true;
   (void)pthread_mutex_unlock(&mutex);
+  return BYOC_OK;
 }
 
 static int32_t create_engine(context_t *context, uint32_t index) {
@@ -252,8 +254,8 @@ int32_t byoc_model_create(const byoc_model_t *model, const byoc_context_options_
                           model->artifact->model_name, (unsigned long long)model->artifact->workspace_size_bytes);
     goto cleanup;
   }
-  place_constants(model);
-  status = set_up_threads(context, &known);
+  status = place_constants(model);
+  if (status == BYOC_OK) status = set_up_threads(context, &known);
   if (status == BYOC_OK) status = set_up_frame(context);
   if (status != BYOC_OK) goto cleanup;
   fill_calls(&context->shared, model);

@@ -302,7 +302,7 @@ static void test_wrong_files_are_refused(void **state) {
   byoc_test_error(byoc_artifact_load(path, &diag, &artifact), BYOC_NOT_FOUND, &diag, "model.so");
   byoc_diag_clear(&diag);
   byoc_test_ok(byoc_file_write(path, "#!/bin/sh\n", 10, &diag), &diag);
-  byoc_test_error(byoc_artifact_load(path, &diag, &artifact), BYOC_INVALID_DATA, &diag, "is not an ELF file");
+  byoc_test_error(byoc_artifact_load(path, &diag, &artifact), BYOC_INVALID_DATA, &diag, "not an ELF file");
   assert_false(byoc_artifact_is_elf(path));
   byoc_diag_clear(&diag);
   byoc_test_error(byoc_artifact_load("/lib/x86_64-linux-gnu/libm.so.6", &diag, &artifact), BYOC_INVALID_DATA, &diag,

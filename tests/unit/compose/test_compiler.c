@@ -294,13 +294,17 @@ static void test_missing_compiler(void **state) {
   unsetenv("CC");
   byoc_bytes_t object;
   byoc_status_t status = compile("int x;\n", &diag, &object);
-  assert_null(byoc_compiler_default());
   byoc_compile_job_t job = {.name = "named", .source = "int x;\n", .compiler = "nocc --fast"};
   byoc_diag_t named = {0};
   void *data = NULL;
   size_t size = 0;
   byoc_status_t named_status = byoc_compile(&job, byoc_allocator_system(), &named, &data, &size);
   setenv("PATH", path, 1);
+  setenv("CC", "nocc", 1);
+  byoc_diag_t of_user = {0};
+  byoc_status_t of_user_status = compile("int x;\n", &of_user, &object);
+  unsetenv("CC");
+  byoc_test_error(of_user_status, BYOC_NOT_FOUND, &of_user, "the compiler 'nocc' of the variable CC was not found");
   byoc_test_error(status, BYOC_NOT_FOUND, &diag, "no C compiler was found");
   assert_non_null(strstr(diag.hint, "Debian package gcc"));
   assert_non_null(strstr(diag.hint, "-cc=PROGRAM"));

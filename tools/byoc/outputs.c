@@ -1,0 +1,45 @@
+#include "outputs.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/base/file.h"
+
+static bool resolve_folder(const char *path, char resolved[PATH_MAX]) {
+  char *folder = byoc_path_directory(byoc_allocator_system(), path);
+  bool found = folder != NULL && realpath(folder, resolved) != NULL;
+  byoc_free(byoc_allocator_system(), folder);
+  return found;
+}
+
+// Links count as what they point to; files that are still to be made as the place where they will be. A device
+// (/dev/stdout, /dev/null) may be written to more than once.
+static bool is_same_file(const char *a, const char *b) {
+  struct stat left, right;
+  bool has_left = stat(a, &left) == 0, has_right = stat(b, &right) == 0;
+  if (has_left != has_right) return false;
+  if (has_left) return S_ISREG(left.st_mode) && left.st_dev == right.st_dev && left.st_ino == right.st_ino;
+  char left_folder[PATH_MAX], right_folder[PATH_MAX];
+  return strcmp(byoc_path_base(a), byoc_path_base(b)) == 0 && resolve_folder(a, left_folder) &&
+         resolve_folder(b, right_folder) && strcmp(left_folder, right_folder) == 0;
+}
+
+byoc_status_t byoc_outputs_check(const byoc_output_t *outputs, size_t count, const char *input, byoc_diag_t *diag) {
+  for (size_t i = 0; i < count; ++i) {
+    const char *path = outputs[i].path;
+    if (path == NULL) continue;
+    BYOC_RETURN_IF_ERROR_IN(diag, byoc_file_check_place(path, diag), "%s", outputs[i].option);
+    if (is_same_file(path, input)) {
+      return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s would write over '%s', which is read", outputs[i].option,
+                             input);
+    }
+    for (size_t j = 0; j < i; ++j) {
+      if (outputs[j].path == NULL || !is_same_file(path, outputs[j].path)) continue;
+      return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s and %s would write the same file, '%s'",
+                             outputs[j].option, outputs[i].option, path);
+    }
+  }
+  return BYOC_OK;
+}
