@@ -106,7 +106,7 @@ static const byoc_option_schema_t native_options[] = {
 const byoc_target_kind_t *byoc_target_kind_native(void) {
   static const byoc_target_kind_t kind = {
       .name = "c",
-      .description = "Fused loop kernels in C by the host's compiler; takes what no other target took",
+      .description = "fused loop kernels in C by the host's compiler; takes what no other target took",
       .plugin_name = "",
       .plugin_version = BYOC_VERSION_TEXT,
       .options = native_options,

@@ -21,7 +21,7 @@ static const byoc_option_t options[] = {
      .type = BYOC_OPTION_CHOICE,
      .default_value = "bundle",
      .choices = "bundle|system",
-     .help = "Where artifacts find oneDNN: inside their own file, or installed on the system that runs them"},
+     .help = "where artifacts find oneDNN: inside their own file, or installed on the system that runs them"},
     {.header = BYOC_HEADER(byoc_option_t, 1),
      .name = BYOC_DNNL_OPTION_WINOGRAD,
      .type = BYOC_OPTION_BOOL,
@@ -31,7 +31,7 @@ static const byoc_option_t options[] = {
      .name = BYOC_DNNL_OPTION_PACK,
      .type = BYOC_OPTION_BOOL,
      .default_value = "1",
-     .help = "Store weights in the layout that oneDNN wants on the building machine, for a fast start"},
+     .help = "store weights in the layout that oneDNN wants on the building machine, for a fast start"},
 };
 
 static int32_t accept_node(void *self, byoc_region_t *region) {

@@ -34,8 +34,10 @@ static void print_kind(const byoc_target_kind_t *kind) {
     } else if (option->type == BYOC_OPTION_FLOAT && (option->minimum_f64 != 0 || option->maximum_f64 != 0)) {
       snprintf(range, sizeof(range), ", %g to %g", option->minimum_f64, option->maximum_f64);
     }
-    const char *value = option->default_value && option->default_value[0] ? option->default_value : "none";
-    printf("  %-28s %s (default %s%s)\n", left, option->help ? option->help : "", value, range);
+    printf("  %-28s %s", left, option->help ? option->help : "");
+    bool has_default = option->default_value != NULL && option->default_value[0] != '\0';
+    if (has_default) printf(" (default %s%s)", option->default_value, range);
+    printf("\n");
   }
 }
 
