@@ -96,6 +96,11 @@ void byoc_diag_locate(byoc_diag_t *diag, const char *file, const char *text, siz
   if (cut) mark_cut(diag->source_line, sizeof(diag->source_line));
 }
 
+byoc_status_t byoc_diag_adopt(byoc_diag_t *diag, const byoc_diag_t *other) {
+  if (diag != NULL && diag->status == BYOC_OK) *diag = *other;
+  return other->status;
+}
+
 void byoc_diag_clear(byoc_diag_t *diag) {
   if (diag != NULL) memset(diag, 0, sizeof(*diag));
 }

@@ -35,6 +35,8 @@ byoc_status_t byoc_diag_context(byoc_diag_t *diag, byoc_status_t status, const c
 void byoc_diag_hint(byoc_diag_t *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
 // Sets file, line, column and the line itself, cut out of `text` at `offset` bytes.
 void byoc_diag_locate(byoc_diag_t *diag, const char *file, const char *text, size_t offset);
+// Records the whole error of another diagnostic, context and hint included, and returns its status.
+byoc_status_t byoc_diag_adopt(byoc_diag_t *diag, const byoc_diag_t *other);
 void byoc_diag_clear(byoc_diag_t *diag);
 
 // file:line:column: error: context: message / the line / a caret / hint: ... Without a file (a text from the command

@@ -95,18 +95,3 @@ byoc_status_t byoc_candidates_refuse(byoc_candidates_t *list, const byoc_index_s
   }
   return BYOC_OK;
 }
-
-byoc_status_t byoc_candidates_price(byoc_candidates_t *list, const byoc_dataflow_t *flow, byoc_cost_provider_t provider,
-                                    byoc_diag_t *diag) {
-  for (size_t i = 0; i < list->items.count; ++i) {
-    byoc_candidate_t *candidate = list->items.data[i];
-    if (!isnan(candidate->cost_ns)) continue;
-    BYOC_RETURN_IF_ERROR_IN(diag, provider.price(provider.self, flow, candidate, &list->arena, diag), "pricing '%s'",
-                            candidate->rule);
-    if (!(candidate->cost_ns >= 0)) {
-      return byoc_diag_error(diag, BYOC_INTERNAL, "the cost of a candidate of rule '%s' is not a number of nanoseconds",
-                             candidate->rule);
-    }
-  }
-  return BYOC_OK;
-}

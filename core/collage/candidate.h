@@ -1,11 +1,11 @@
 // Candidates: sub-graphs that some target could take, with what that would cost. Rules make them
-// (core/collage/rules.h), a cost provider prices them, the cover search (core/collage/cover.h) picks among them.
+// (core/collage/rules.h), a price list prices them (core/collage/price_list.h), the cover search (core/collage/cover.h)
+// picks among them.
 //
 //   byoc_candidates_t list;
 //   byoc_candidates_init(&list, allocator);
 //   byoc_candidate_t *made = NULL;
 //   BYOC_RETURN_IF_ERROR(byoc_candidates_add(&list, &(byoc_candidate_t){.nodes = set, .target = 1, ...}, diag, &made));
-//   BYOC_RETURN_IF_ERROR(byoc_candidates_price(&list, &flow, provider, diag));
 //   byoc_candidates_deinit(&list);
 #ifndef BYOC_CORE_COLLAGE_CANDIDATE_H_
 #define BYOC_CORE_COLLAGE_CANDIDATE_H_
@@ -61,17 +61,5 @@ byoc_status_t byoc_candidates_add(byoc_candidates_t *list, const byoc_candidate_
 // Copies the texts. The same refusal is kept once.
 byoc_status_t byoc_candidates_refuse(byoc_candidates_t *list, const byoc_index_set_t *nodes, uint32_t target,
                                      const char *rule, const char *reason, byoc_diag_t *diag);
-
-// Where costs come from: a measurement, a database, an estimate. Called once a candidate, in their order. Sets
-// candidate->cost_ns, and candidate->reason (in `arena`) where that is INFINITY: a candidate that cannot be compiled,
-// crashes or is wrong costs infinity and is no error; an error stops the pricing.
-typedef struct byoc_cost_provider_t {
-  void *self;
-  byoc_status_t (*price)(void *self, const byoc_dataflow_t *flow, byoc_candidate_t *candidate, byoc_arena_t *arena,
-                         byoc_diag_t *diag);
-} byoc_cost_provider_t;
-// Prices what has no cost yet. A negative or missing answer is BYOC_INTERNAL.
-byoc_status_t byoc_candidates_price(byoc_candidates_t *list, const byoc_dataflow_t *flow, byoc_cost_provider_t provider,
-                                    byoc_diag_t *diag);
 
 #endif // BYOC_CORE_COLLAGE_CANDIDATE_H_

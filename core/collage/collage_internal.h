@@ -56,6 +56,9 @@ byoc_status_t byoc_collage_key(const byoc_collage_t *c, const char *what, uint64
                                byoc_cost_key_t *out_key);
 bool byoc_collage_recall(const byoc_collage_t *c, const char *id, double *out_ns);
 void byoc_collage_remember(const byoc_collage_t *c, const byoc_cost_key_t *key, double ns);
+// What is no cost, but as good to know in the next build. False where nothing was noted.
+bool byoc_collage_recall_note(const byoc_collage_t *c, const char *id, double *out_value);
+void byoc_collage_note(const byoc_collage_t *c, const char *id, double value);
 // The rival that is fastest as a whole, of this search or the plain one; what was searched where nothing says
 // otherwise.
 byoc_status_t byoc_collage_find_winner(byoc_collage_t *c, byoc_collage_t **out_search,

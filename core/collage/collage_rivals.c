@@ -108,7 +108,7 @@ static byoc_status_t cover_rival(byoc_collage_t *c, byoc_collage_rival_t *rival,
     rival->is_possible = false;
     return BYOC_OK;
   }
-  return status == BYOC_OK ? BYOC_OK : byoc_diag_error(c->diag, status, "%s", why.message);
+  return status == BYOC_OK ? BYOC_OK : byoc_diag_adopt(c->diag, &why);
 }
 
 byoc_status_t byoc_collage_cover_rival(byoc_collage_t *c, byoc_collage_rival_t *rival) {

@@ -74,7 +74,18 @@ void byoc_collage_remember(const byoc_collage_t *c, const byoc_cost_key_t *key, 
   if (c->options->database != NULL) byoc_cost_database_put(c->options->database, &record);
 }
 
+bool byoc_collage_recall_note(const byoc_collage_t *c, const char *id, double *out_value) {
+  return c->options->database != NULL && byoc_cost_database_get_note(c->options->database, id, out_value);
+}
+
+void byoc_collage_note(const byoc_collage_t *c, const char *id, double value) {
+  if (c->options->database != NULL) byoc_cost_database_put_note(c->options->database, id, value);
+}
+
 // ---- whole models ----
+
+// Plans that are timed at most.
+enum { ENTRANTS_MAX = 16 };
 
 typedef struct entrant_t {
   byoc_collage_t *search;
@@ -83,7 +94,7 @@ typedef struct entrant_t {
 
 typedef struct contest_t {
   byoc_collage_t *collage; // the last search
-  entrant_t entrants[16];
+  entrant_t entrants[ENTRANTS_MAX];
   size_t count;
   double error; // of the times against each other, as a share of them
 } contest_t;
@@ -114,11 +125,11 @@ static bool comes_before(const entrant_t *a, const entrant_t *b) {
 }
 
 static void add_entrant(contest_t *contest, entrant_t entrant) {
-  size_t room = sizeof(contest->entrants) / sizeof(contest->entrants[0]), at = contest->count;
+  size_t at = contest->count;
   for (size_t e = 0; e < contest->count; ++e) {
     if (strcmp(contest->entrants[e].rival->id, entrant.rival->id) == 0) return; // equal ones share an id
   }
-  if (contest->count == room) return;
+  if (contest->count == ENTRANTS_MAX) return;
   for (; at > 0 && comes_before(&entrant, &contest->entrants[at - 1]); --at) {
     contest->entrants[at] = contest->entrants[at - 1];
   }
@@ -144,7 +155,7 @@ static byoc_status_t enter(contest_t *contest, byoc_collage_t *c) {
 // The times that an earlier build took; false where one is missing.
 static bool recall_times(contest_t *contest, const char *error_id) {
   bool is_known = true;
-  (void)byoc_collage_recall(contest->collage, error_id, &contest->error);
+  (void)byoc_collage_recall_note(contest->collage, error_id, &contest->error);
   for (size_t e = 0; e < contest->count; ++e) {
     byoc_collage_rival_t *rival = contest->entrants[e].rival;
     is_known = byoc_collage_recall(contest->collage, rival->id, &rival->whole_ns) && is_known;
@@ -167,29 +178,33 @@ static uint64_t hash_contest(const contest_t *contest) {
   return hash;
 }
 
-// What had no time in an earlier build has none in this one, unless that has more of it.
+// What had no time in an earlier build has none in this one, unless that has more of it; where not one plan was timed,
+// it was not for want of time.
 static byoc_status_t time_entrants(contest_t *contest) {
   byoc_collage_t *c = contest->collage;
-  double times[16], spent_ns = 0, budget_ns = c->options->budget_s * 1e9;
+  double times[ENTRANTS_MAX], spent_ns = 0, budget_ns = c->options->budget_s * 1e9;
   byoc_cost_key_t contest_key, error_key;
   BYOC_RETURN_IF_ERROR(byoc_collage_key(c, "contest", hash_contest(contest), &c->arena, &contest_key));
   BYOC_RETURN_IF_ERROR(byoc_collage_key(c, "contest error", hash_contest(contest), &c->arena, &error_key));
   if (recall_times(contest, error_key.id)) return BYOC_OK;
-  if (byoc_collage_recall(c, contest_key.id, &spent_ns) && spent_ns >= budget_ns) return BYOC_OK;
+  if (byoc_collage_recall_note(c, contest_key.id, &spent_ns) && spent_ns >= budget_ns) return BYOC_OK;
   for (size_t e = 0; e < contest->count; ++e) times[e] = NAN;
   BYOC_RETURN_IF_ERROR(c->options->whole.price(c->options->whole.self, contest->count, apply_entrant, contest,
                                                contest_budget(c), c->diag, times, &contest->error));
+  bool is_any_timed = false;
   for (size_t e = 0; e < contest->count; ++e) {
     const entrant_t *entrant = &contest->entrants[e];
     byoc_cost_key_t key;
     entrant->rival->whole_ns = times[e];
     if (isnan(times[e])) continue;
+    is_any_timed = true;
     BYOC_RETURN_IF_ERROR(
         byoc_collage_key(c, "whole model", hash_rival(entrant->search, entrant->rival), &c->arena, &key));
     byoc_collage_remember(c, &key, times[e]);
   }
-  byoc_collage_remember(c, &contest_key, budget_ns);
-  byoc_collage_remember(c, &error_key, contest->error);
+  if (!is_any_timed) return BYOC_OK;
+  byoc_collage_note(c, contest_key.id, budget_ns);
+  byoc_collage_note(c, error_key.id, contest->error);
   return BYOC_OK;
 }
 

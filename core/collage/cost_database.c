@@ -261,6 +261,37 @@ void byoc_cost_database_put_calibration(byoc_cost_database_t *database, const ch
   if (memory != NULL) (void)put_calibration_into(memory, machine, calibration);
 }
 
+// ---- notes ----
+
+static bool get_note_from(sqlite3 *connection, const char *id, double *out_value) {
+  sqlite3_stmt *statement = prepare(connection, "SELECT value FROM notes WHERE id = ?1");
+  if (statement == NULL) return false;
+  bind_text(statement, 1, id);
+  bool found = sqlite3_step(statement) == SQLITE_ROW;
+  if (found) *out_value = sqlite3_column_double(statement, 0);
+  (void)sqlite3_finalize(statement);
+  return found;
+}
+
+bool byoc_cost_database_get_note(byoc_cost_database_t *database, const char *id, double *out_value) {
+  return get_note_from(database->memory, id, out_value) || get_note_from(database->file, id, out_value);
+}
+
+static int put_note_into(sqlite3 *connection, const char *id, double value) {
+  sqlite3_stmt *statement = prepare(connection, "INSERT OR REPLACE INTO notes (id, value, noted) VALUES (?1,?2,?3)");
+  if (statement == NULL) return sqlite3_errcode(connection);
+  bind_text(statement, 1, id);
+  (void)sqlite3_bind_double(statement, 2, value);
+  (void)sqlite3_bind_int64(statement, 3, (int64_t)time(NULL));
+  return finish(connection, statement);
+}
+
+void byoc_cost_database_put_note(byoc_cost_database_t *database, const char *id, double value) {
+  if (database->file != NULL && put_note_into(database->file, id, value) == SQLITE_OK) return;
+  sqlite3 *memory = fall_back(database);
+  if (memory != NULL) (void)put_note_into(memory, id, value);
+}
+
 // ---- for byoc costs ----
 
 byoc_status_t byoc_cost_database_visit(byoc_cost_database_t *database,
@@ -283,11 +314,14 @@ byoc_status_t byoc_cost_database_visit(byoc_cost_database_t *database,
 byoc_status_t byoc_cost_database_prune(byoc_cost_database_t *database, int64_t age_s, byoc_diag_t *diag,
                                        size_t *out_removed) {
   *out_removed = 0;
-  sqlite3_stmt *statement = prepare(database->file, "DELETE FROM costs WHERE used <= ?1");
-  if (statement == NULL) return report(database, diag);
-  (void)sqlite3_bind_int64(statement, 1, (int64_t)time(NULL) - age_s);
-  if (finish(database->file, statement) != SQLITE_OK) return report(database, diag);
-  *out_removed = (size_t)sqlite3_changes(database->file);
+  static const char *const deletions[] = {"DELETE FROM notes WHERE noted <= ?1", "DELETE FROM costs WHERE used <= ?1"};
+  for (size_t i = 0; i < sizeof(deletions) / sizeof(deletions[0]); ++i) {
+    sqlite3_stmt *statement = prepare(database->file, deletions[i]);
+    if (statement == NULL) return report(database, diag);
+    (void)sqlite3_bind_int64(statement, 1, (int64_t)time(NULL) - age_s);
+    if (finish(database->file, statement) != SQLITE_OK) return report(database, diag);
+    *out_removed = (size_t)sqlite3_changes(database->file); // of costs, in the end
+  }
   // Gives the room back where nobody else is using the file; otherwise a later prune does.
   if (*out_removed > 0) (void)sqlite3_exec(database->file, "VACUUM", NULL, NULL, NULL);
   return BYOC_OK;

@@ -56,6 +56,10 @@ bool byoc_cost_database_get_calibration(byoc_cost_database_t *database, const ch
                                         byoc_calibration_t *out_calibration);
 void byoc_cost_database_put_calibration(byoc_cost_database_t *database, const char *machine,
                                         const byoc_calibration_t *calibration);
+// What a build noted for the next one: how long a search went on, how noisy its timing was. No costs: they are neither
+// listed nor exported. False where there is no such note.
+bool byoc_cost_database_get_note(byoc_cost_database_t *database, const char *id, double *out_value);
+void byoc_cost_database_put_note(byoc_cost_database_t *database, const char *id, double value);
 
 // ---- for byoc costs; these report what goes wrong ----
 
@@ -63,7 +67,7 @@ void byoc_cost_database_put_calibration(byoc_cost_database_t *database, const ch
 byoc_status_t byoc_cost_database_visit(byoc_cost_database_t *database,
                                        byoc_status_t (*visit)(void *self, const byoc_cost_record_t *record), void *self,
                                        byoc_diag_t *diag);
-// Removes records that no build has used for `age_s` seconds.
+// Removes records that no build has used for `age_s` seconds, and notes as old.
 byoc_status_t byoc_cost_database_prune(byoc_cost_database_t *database, int64_t age_s, byoc_diag_t *diag,
                                        size_t *out_removed);
 // All records as one JSON document, written whole or not at all.

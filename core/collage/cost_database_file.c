@@ -12,7 +12,9 @@
 #include "core/base/string.h"
 
 // Of the tables below, in PRAGMA user_version. A file of a later one is left alone.
-enum { SCHEMA_VERSION = 2 };
+#define SCHEMA_VERSION  3
+#define TEXT_OF(number) #number
+#define TEXT(number)    TEXT_OF(number)
 // Another process writes for microseconds; setting the file up, and recovery after a kill, take longer.
 enum { BUSY_TIMEOUT_MS = 10000, OPEN_ATTEMPTS = 100, OPEN_PAUSE_US = 20000 };
 
@@ -28,8 +30,12 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS machines ("
     "  machine TEXT PRIMARY KEY, flops_per_ns REAL NOT NULL, bytes_per_ns REAL NOT NULL, call_ns REAL NOT NULL"
     ") WITHOUT ROWID;"
-    "DROP TABLE IF EXISTS calibrations;" // of version 1
-    "PRAGMA user_version = 2;";
+    "CREATE TABLE IF NOT EXISTS notes ("
+    "  id TEXT PRIMARY KEY, value REAL NOT NULL, noted INTEGER NOT NULL" // seconds since 1970
+    ") WITHOUT ROWID;"
+    "DROP TABLE IF EXISTS calibrations;"                                           // of version 1
+    "DELETE FROM costs WHERE operators IN ('search', 'contest', 'contest error');" // of version 2: notes now
+    "PRAGMA user_version = " TEXT(SCHEMA_VERSION) ";";
 
 typedef enum outcome_t {
   OUTCOME_READY,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/file.h"
+#include "core/base/json.h"
 #include "core/collage/cost_database.h"
 
 #define FORMAT  "byoc costs"
@@ -13,13 +14,15 @@
 
 static byoc_status_t add_to_array(void *self, const byoc_cost_record_t *record) {
   const byoc_cost_key_t *key = &record->key;
-  json_t *row = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:I, s:I}", "id", key->id, "operators",
-                          key->operators, "signature", key->signature, "target", key->target, "plugin", key->plugin,
-                          "compiler", key->compiler, "machine", key->machine, "threads", (int)key->thread_count,
-                          "measured", (json_int_t)record->measured_at, "used", (json_int_t)record->used_at);
+  json_t *row = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:I, s:I}", "id", key->id, "operators",
+                          byoc_json_text(key->operators), "signature", byoc_json_text(key->signature), "target",
+                          byoc_json_text(key->target), "plugin", byoc_json_text(key->plugin), "compiler",
+                          byoc_json_text(key->compiler), "machine", byoc_json_text(key->machine), "threads",
+                          (int)key->thread_count, "measured", (json_int_t)record->measured_at, "used",
+                          (json_int_t)record->used_at);
   bool finite = isfinite(record->cost_ns);
   bool ok = row != NULL && json_object_set_new(row, "cost_ns", finite ? json_real(record->cost_ns) : json_null()) == 0;
-  if (ok && !finite) ok = json_object_set_new(row, "reason", json_string_nocheck(record->reason)) == 0;
+  if (ok && !finite) ok = json_object_set_new(row, "reason", byoc_json_text(record->reason)) == 0;
   if (!ok) {
     json_decref(row);
     return BYOC_OUT_OF_MEMORY;

@@ -3,7 +3,7 @@
 //
 //   time = max(operations / (peak * efficiency), bytes / bandwidth) + a call's overhead
 //
-// Operations and bytes come from the operators' rows: their traits and the types that flow through. The machine's two
+// Operations and bytes come from the operators' rows: their traits and the types that flow through. The machine's
 // figures are measured once (core/collage/calibrate.h) and kept in the cost database. How much of the peak a backend
 // reaches cannot be known without measuring; products and convolutions are taken at the fractions below for any backend
 // and for the native target, everything else alike for all. Estimates order plans; they do not predict times.

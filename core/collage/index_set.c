@@ -68,15 +68,6 @@ bool byoc_index_set_intersects(const byoc_index_set_t *a, const byoc_index_set_t
   return false;
 }
 
-bool byoc_index_set_is_subset(const byoc_index_set_t *a, const byoc_index_set_t *b) {
-  uint32_t j = 0;
-  for (uint32_t i = 0; i < a->count; ++i) {
-    while (j < b->count && b->items[j] < a->items[i]) ++j;
-    if (j == b->count || b->items[j] != a->items[i]) return false;
-  }
-  return true;
-}
-
 uint64_t byoc_index_set_hash(const byoc_index_set_t *set) {
   return byoc_hash_bytes(set->items, set->count * sizeof(*set->items), set->count);
 }

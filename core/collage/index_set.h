@@ -25,7 +25,6 @@ bool byoc_index_set_unite(byoc_arena_t *arena, const byoc_index_set_t *a, const 
 bool byoc_index_set_contains(const byoc_index_set_t *set, uint32_t index); // logarithmic
 bool byoc_index_set_equal(const byoc_index_set_t *a, const byoc_index_set_t *b);
 bool byoc_index_set_intersects(const byoc_index_set_t *a, const byoc_index_set_t *b);
-bool byoc_index_set_is_subset(const byoc_index_set_t *a, const byoc_index_set_t *b); // is a within b?
 uint64_t byoc_index_set_hash(const byoc_index_set_t *set);
 
 #endif // BYOC_CORE_COLLAGE_INDEX_SET_H_

@@ -55,7 +55,7 @@ static byoc_status_t search(byoc_collage_t *c) {
   byoc_cost_key_t key;
   BYOC_RETURN_IF_ERROR(byoc_collage_key(c, "search", byoc_collage_hash(c), &c->arena, &key));
   double spent_ns = 0;
-  if (byoc_collage_recall(c, key.id, &spent_ns) && spent_ns >= (double)c->budget_ns) c->measuring.budget_ns = 0;
+  if (byoc_collage_recall_note(c, key.id, &spent_ns) && spent_ns >= (double)c->budget_ns) c->measuring.budget_ns = 0;
   BYOC_RETURN_IF_ERROR(byoc_collage_cover_rival(c, &c->rivals[0])); // a good cover to begin with
   for (size_t i = 0; i < c->problems.items.count; ++i) {            // what may be expected to be better
     byoc_cover_costs_t costs = byoc_transitions_costs(&c->transitions[i]);
@@ -85,7 +85,7 @@ static byoc_status_t search(byoc_collage_t *c) {
              found->covers[i].is_proven ? "proven least," : "at least", found->covers[i].lower_bound_ns / 1e3);
   }
   c->measuring.budget_ns += saved_ns;
-  if (!is_proven && c->measuring.measured > 0) byoc_collage_remember(c, &key, (double)c->budget_ns);
+  if (!is_proven && c->measuring.measured > 0) byoc_collage_note(c, key.id, (double)c->budget_ns);
   return BYOC_OK;
 }
 

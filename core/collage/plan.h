@@ -42,10 +42,13 @@ typedef struct byoc_plan_node_t {
   uint32_t region; // in regions; UINT32_MAX: the native target's, fused as it sees fit
 } byoc_plan_node_t;
 
+// How the reason begins where a backend gave a candidate back when it was to be measured: its good right, no failure.
+#define BYOC_REASON_GIVEN_BACK "it cannot be built: the backend gave it back: "
+
 typedef struct byoc_plan_candidate_t {
   uint32_t target;    // in targets
   const char *rule;   // "cutlass.conv_relu"
-  const char *reason; // why it costs infinity; NULL otherwise
+  const char *reason; // why it costs infinity; NULL otherwise. BYOC_REASON_GIVEN_BACK begins that of a refusal
   const uint32_t *nodes;
   uint32_t node_count;
   double cost_ns; // NaN: nobody asked; INFINITY: cannot be used

@@ -6,22 +6,10 @@
 #include <string.h>
 
 #include "core/base/file.h"
+#include "core/base/json.h"
 
 // Nine digits are more than any measurement has; a plan that is read and written again stays the same text.
 #define DUMP_FLAGS (JSON_REAL_PRECISION(9) | JSON_ENCODE_ANY)
-
-// Names may hold bytes that are not UTF-8.
-static json_t *text_value(const char *text) {
-  json_t *value = json_string(text);
-  if (value != NULL) return value;
-  char *copy = strdup(text);
-  for (char *c = copy; c != NULL && *c; ++c) {
-    if ((unsigned char)*c >= 128) *c = '?';
-  }
-  value = copy ? json_string(copy) : NULL;
-  free(copy);
-  return value;
-}
 
 // A row under construction; failing once is failing for good.
 typedef struct row_t {
@@ -45,7 +33,7 @@ static void row_set(row_t *row, const char *key, json_t *value) {
 }
 
 static void row_set_text(row_t *row, const char *key, const char *text) {
-  row_set(row, key, text_value(text ? text : ""));
+  row_set(row, key, byoc_json_text(text ? text : ""));
 }
 
 static void row_set_cost(row_t *row, const char *key, double cost_ns) {
@@ -154,7 +142,7 @@ static void print_block(const byoc_plan_block_t *block, byoc_string_t *out) {
   char hash[17];
   snprintf(hash, sizeof(hash), "%016" PRIx64, block->hash);
   byoc_string_append(out, "    {\n");
-  print_field("      ", "name", text_value(block->name), out);
+  print_field("      ", "name", byoc_json_text(block->name), out);
   print_field("      ", "hash", json_string(hash), out);
   print_cost_field("      ", "cost_ns", block->cost_ns, out);
   print_cost_field("      ", "transition_ns", block->transition_ns, out);
@@ -176,7 +164,7 @@ static void print_rival(const byoc_plan_rival_t *rival, byoc_string_t *out) {
 }
 
 static void print_target(const char *const *target, byoc_string_t *out) {
-  json_t *value = text_value(*target);
+  json_t *value = byoc_json_text(*target);
   char *text = value ? json_dumps(value, DUMP_FLAGS) : NULL;
   if (text == NULL) out->failed = true;
   byoc_string_append(out, text ? text : "");
@@ -188,8 +176,8 @@ byoc_status_t byoc_plan_print(const byoc_plan_t *plan, byoc_string_t *out, byoc_
   byoc_string_append(out, "{\n");
   print_field("  ", "format", json_string(BYOC_PLAN_FORMAT), out);
   print_field("  ", "version", json_integer(BYOC_PLAN_VERSION), out);
-  print_field("  ", "model", text_value(plan->model), out);
-  print_field("  ", "strategy", text_value(plan->strategy), out);
+  print_field("  ", "model", byoc_json_text(plan->model), out);
+  print_field("  ", "strategy", byoc_json_text(plan->strategy), out);
   print_cost_field("  ", "whole_ns", plan->whole_ns, out);
   PRINT_ROWS(out, "targets", &plan->targets, print_target, "  ", ",");
   PRINT_ROWS(out, "rivals", &plan->rivals, print_rival, "  ", ",");

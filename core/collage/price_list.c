@@ -93,7 +93,7 @@ static byoc_status_t add_price(byoc_price_list_t *list, const byoc_candidate_t *
       .estimate_ns = byoc_estimate_ns(list->estimator, function, list->targets->targets.data[candidate->target])};
   if (!isnan(known.cost_ns)) {
     price.source = known.is_estimate ? BYOC_COST_SOURCE_ESTIMATE : BYOC_COST_SOURCE_DATABASE;
-    list->known += 1;
+    list->known += !known.is_estimate;
   }
   if (known.reason != NULL) price.reason = byoc_arena_copy_string(&list->problem->candidates.arena, known.reason);
   bool ok =

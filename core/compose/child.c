@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -105,14 +106,18 @@ byoc_status_t byoc_child_wait(const byoc_child_t *child, byoc_diag_t *diag) {
   bool in_time = await_answer(child->fd, child->deadline_ns, child->answer, child->answer_size_bytes, &size);
   close(child->fd);
   bool answered = in_time && size == child->answer_size_bytes;
-  if (!in_time) byoc_group_kill(child->pid);
+  // Whatever it started ends too, and the child itself where it goes on behind a closed pipe. How a child ended is
+  // settled before its end of the pipe closes: this changes nothing of that.
+  byoc_group_kill(child->pid);
   int wait_status = 0;
   while (waitpid(child->pid, &wait_status, 0) < 0 && errno == EINTR) continue;
-  byoc_group_kill(child->pid); // what it started and left behind
   byoc_group_forget(child->pid);
   if (answered) return BYOC_OK;
   memset(child->answer, 0, child->answer_size_bytes);
   if (!in_time) return byoc_diag_error(diag, BYOC_TOOL, "it took longer than %u ms", (unsigned)child->timeout_ms);
+  if (WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGKILL) {
+    return byoc_diag_error(diag, BYOC_CANCELLED, "it was killed (signal 9): memory may have run out");
+  }
   if (WIFSIGNALED(wait_status)) {
     return byoc_diag_error(diag, BYOC_TOOL, "it crashed (signal %d, %s)", WTERMSIG(wait_status),
                            strsignal(WTERMSIG(wait_status)));

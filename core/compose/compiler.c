@@ -235,7 +235,7 @@ byoc_status_t byoc_compile_all(const byoc_compile_job_t *jobs, size_t job_count,
   for (size_t i = 0; i < job_count && status == BYOC_OK; i++) {
     outcome_t *outcome = &batch.outcomes[i];
     status = outcome->status;
-    if (status != BYOC_OK && diag != NULL && diag->status == BYOC_OK) *diag = outcome->diag;
+    if (status != BYOC_OK) (void)byoc_diag_adopt(diag, &outcome->diag);
   }
   for (size_t i = 0; i < job_count; i++) {
     outcome_t *outcome = &batch.outcomes[i];

@@ -9,6 +9,7 @@
 
 #include "core/base/file.h"
 #include "core/base/log.h"
+#include "core/collage/plan.h"
 #include "core/compose/child.h"
 #include "core/compose/cost_lock.h"
 
@@ -76,6 +77,10 @@ byoc_status_t byoc_cost_bench_finish(byoc_cost_building_t *building) {
   building->status = byoc_child_wait(&building->child, &building->why);
   (void)byoc_remove_tree(build->folder, NULL);
   answer->message[sizeof(answer->message) - 1] = '\0';
+  for (size_t i = 0; i < BYOC_COST_PARTS_MAX; ++i) answer->refusals[i][sizeof(answer->refusals[i]) - 1] = '\0';
+  if (building->status == BYOC_OK && answer->step_count > BYOC_COST_STEPS_MAX) {
+    building->status = byoc_diag_error(&building->why, BYOC_TOOL, "the process answered with nonsense");
+  }
   if (building->status == BYOC_OK && answer->status != BYOC_OK) {
     building->status = byoc_diag_error(&building->why, answer->status, "%s", answer->message);
   }
@@ -153,6 +158,11 @@ static byoc_status_t set_unusable(const batch_t *batch, byoc_cost_task_t *task, 
   return task->reason != NULL ? BYOC_OK : byoc_diag_out_of_memory(batch->diag);
 }
 
+// The child writes into shared memory, and a plugin's code runs in the child.
+static bool is_time(double ns) {
+  return ns > 0 && isfinite(ns);
+}
+
 // Times that are close to an earlier target's: both artifacts once more, in turns.
 static byoc_status_t compare(const batch_t *batch, byoc_cost_task_t *const *tasks, size_t count,
                              const byoc_cost_artifact_t *artifact) {
@@ -179,7 +189,7 @@ static byoc_status_t compare(const batch_t *batch, byoc_cost_task_t *const *task
     if (rivals[i] == NULL) continue;
     double own_ns = bench->board->outcomes[0][i].median_ns;
     double rival_ns = bench->board->outcomes[place[i]][rivals[i]->part].median_ns;
-    if (own_ns > 0 && rival_ns > 0) tasks[i]->cost_ns = rivals[i]->cost_ns * (own_ns / rival_ns);
+    if (is_time(own_ns) && is_time(rival_ns)) tasks[i]->cost_ns = rivals[i]->cost_ns * (own_ns / rival_ns);
   }
   return BYOC_OK;
 }
@@ -214,6 +224,8 @@ static byoc_status_t take_times(const batch_t *batch, byoc_cost_task_t *const *t
     outcome->message[sizeof(outcome->message) - 1] = '\0';
     if (outcome->status != BYOC_OK) {
       BYOC_RETURN_IF_ERROR(set_unusable(batch, tasks[i], outcome->status, "", outcome->message));
+    } else if (!is_time(outcome->median_ns)) {
+      BYOC_RETURN_IF_ERROR(set_unusable(batch, tasks[i], BYOC_TOOL, "", "it came back without a time"));
     } else {
       tasks[i]->cost_ns = outcome->median_ns;
     }
@@ -270,12 +282,10 @@ static byoc_status_t take_refusals(const batch_t *batch, byoc_cost_task_t *const
                                    const byoc_cost_build_answer_t *answer, size_t *out_refused) {
   *out_refused = 0;
   for (size_t i = 0; i < count; ++i) {
-    char reason[sizeof(answer->refusals[i])];
-    snprintf(reason, sizeof(reason), "%s", answer->refusals[i]);
+    const char *reason = answer->refusals[i];
     if (reason[0] == '\0') continue;
     *out_refused += 1;
-    BYOC_RETURN_IF_ERROR(
-        set_unusable(batch, tasks[i], BYOC_UNSUPPORTED, "it cannot be built: the backend gave it back: ", reason));
+    BYOC_RETURN_IF_ERROR(set_unusable(batch, tasks[i], BYOC_UNSUPPORTED, BYOC_REASON_GIVEN_BACK, reason));
   }
   return BYOC_OK;
 }

@@ -5,21 +5,9 @@
 
 #include "byoc/artifact.h"
 #include "core/base/hash.h"
+#include "core/base/json.h"
 #include "core/compose/host_c.h"
 #include "core/compose/metadata_steps.h"
-
-json_t *byoc_compose_text_json(const char *text) {
-  json_t *json = json_string(text);
-  if (json != NULL) return json;
-  char *copy = strdup(text);
-  if (copy == NULL) return NULL;
-  for (char *at = copy; *at != '\0'; at++) {
-    if ((unsigned char)*at >= 0x80) *at = '?';
-  }
-  json = json_string(copy);
-  free(copy);
-  return json;
-}
 
 static bool set(json_t *object, const char *key, json_t *value) {
   return json_object_set_new(object, key, value) == 0;
@@ -51,10 +39,10 @@ static json_t *targets_json(const byoc_target_list_t *targets) {
   for (size_t i = 0; targets != NULL && i < targets->targets.count; i++) {
     const byoc_target_t *target = targets->targets.data[i];
     json_t *object = json_object();
-    if (object == NULL || !set(object, "kind", byoc_compose_text_json(target->kind->name)) ||
-        !set(object, "text", byoc_compose_text_json(target->text)) ||
-        !set(object, "plugin", byoc_compose_text_json(target->kind->plugin_name)) ||
-        !set(object, "version", byoc_compose_text_json(target->kind->plugin_version)) ||
+    if (object == NULL || !set(object, "kind", byoc_json_text(target->kind->name)) ||
+        !set(object, "text", byoc_json_text(target->text)) ||
+        !set(object, "plugin", byoc_json_text(target->kind->plugin_name)) ||
+        !set(object, "version", byoc_json_text(target->kind->plugin_version)) ||
         json_array_append(array, object) != 0) {
       json_decref(object);
       json_decref(array);
@@ -69,7 +57,7 @@ static json_t *type_json(const byoc_type_t *type) {
   byoc_string_t text;
   byoc_string_init(&text, byoc_allocator_system());
   byoc_type_print(type, &text);
-  json_t *json = text.failed ? NULL : byoc_compose_text_json(text.data);
+  json_t *json = text.failed ? NULL : byoc_json_text(text.data);
   byoc_string_deinit(&text);
   return json;
 }
@@ -78,7 +66,7 @@ static json_t *tensors_json(byoc_host_buffer_t *const *buffers, size_t count) {
   json_t *array = json_array();
   for (size_t i = 0; i < count; i++) {
     json_t *object = json_object();
-    if (object == NULL || !set(object, "name", byoc_compose_text_json(buffers[i]->name)) ||
+    if (object == NULL || !set(object, "name", byoc_json_text(buffers[i]->name)) ||
         !set(object, "type", type_json(buffers[i]->type)) || json_array_append(array, object) != 0) {
       json_decref(object);
       json_decref(array);
@@ -103,7 +91,7 @@ static json_t *constants_json(const byoc_host_program_t *program, const byoc_dat
     const byoc_data_entry_t *entry = layout->entries.data[i];
     const char *name = constant_name(program, entry->data);
     json_t *object = json_object();
-    bool ok = object != NULL && (name == NULL || set(object, "name", byoc_compose_text_json(name))) &&
+    bool ok = object != NULL && (name == NULL || set(object, "name", byoc_json_text(name))) &&
               set(object, "size_bytes", json_integer((json_int_t)entry->size_bytes)) &&
               set_hash(object, "hash", entry->hash) && json_array_append(array, object) == 0;
     json_decref(object);
@@ -161,23 +149,23 @@ static bool add_module(json_t *array, const byoc_runtime_module_t *module) {
   json_t *object = json_object(), *symbols = json_array(), *imports = json_array();
   bool ok = object != NULL && symbols != NULL && imports != NULL;
   for (size_t i = 0; i < module->symbols.count && ok; i++) {
-    ok = json_array_append_new(symbols, byoc_compose_text_json(module->symbols.data[i])) == 0;
+    ok = json_array_append_new(symbols, byoc_json_text(module->symbols.data[i])) == 0;
   }
   for (size_t i = 0; i < module->imports.count && ok; i++) {
-    ok = json_array_append_new(imports, byoc_compose_text_json(module->imports.data[i]->name)) == 0;
+    ok = json_array_append_new(imports, byoc_json_text(module->imports.data[i]->name)) == 0;
   }
-  ok = ok && set(object, "name", byoc_compose_text_json(module->name)) &&
-       set(object, "kind", byoc_compose_text_json(byoc_runtime_module_kind_name(module->kind))) &&
-       set(object, "properties", properties_json(module)) &&
-       set(object, "target", byoc_compose_text_json(module->target)) && set_hash(object, "hash", module_hash(module));
-  if (ok && module->function_name != NULL) ok = set(object, "function", byoc_compose_text_json(module->function_name));
-  if (ok && module->engine_name != NULL) ok = set(object, "engine", byoc_compose_text_json(module->engine_name));
+  ok = ok && set(object, "name", byoc_json_text(module->name)) &&
+       set(object, "kind", byoc_json_text(byoc_runtime_module_kind_name(module->kind))) &&
+       set(object, "properties", properties_json(module)) && set(object, "target", byoc_json_text(module->target)) &&
+       set_hash(object, "hash", module_hash(module));
+  if (ok && module->function_name != NULL) ok = set(object, "function", byoc_json_text(module->function_name));
+  if (ok && module->engine_name != NULL) ok = set(object, "engine", byoc_json_text(module->engine_name));
   if (ok && module->symbols.count > 0) ok = json_object_set(object, "symbols", symbols) == 0;
   if (ok && module->imports.count > 0) ok = json_object_set(object, "imports", imports) == 0;
   // What a backend wants to be kept: its own JSON, or its text where it is none.
   if (ok && module->kind == BYOC_RUNTIME_MODULE_METADATA && module->json != NULL) {
     json_t *content = json_loads(module->json, JSON_DECODE_ANY, NULL);
-    ok = set(object, "content", content != NULL ? content : byoc_compose_text_json(module->json));
+    ok = set(object, "content", content != NULL ? content : byoc_json_text(module->json));
   }
   ok = ok && json_array_append(array, object) == 0;
   json_decref(object);
@@ -254,10 +242,10 @@ byoc_status_t byoc_compose_metadata(const byoc_host_program_t *program, const by
   json_t *root = json_object();
   bool ok = root != NULL && set(root, "format", json_integer(1)) && set(root, "byoc", json_string(BYOC_VERSION_TEXT)) &&
             set(root, "abi_version", json_integer(BYOC_ARTIFACT_ABI)) &&
-            set(root, "model", byoc_compose_text_json(options->model_name)) &&
+            set(root, "model", byoc_json_text(options->model_name)) &&
             set(root, "cpu_features", words_json(options->cpu_features != NULL ? options->cpu_features : "")) &&
             set(root, "threads", json_integer(options->thread_count)) &&
-            (compiler_version == NULL || set(root, "compiler", byoc_compose_text_json(compiler_version))) &&
+            (compiler_version == NULL || set(root, "compiler", byoc_json_text(compiler_version))) &&
             set(root, "targets", targets_json(options->targets)) &&
             set(root, "inputs", tensors_json(program->inputs.data, program->inputs.count)) &&
             set(root, "outputs", tensors_json(program->outputs.data, program->outputs.count)) &&

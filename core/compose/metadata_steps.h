@@ -6,9 +6,6 @@
 
 #include "core/hostir/program.h"
 
-// A JSON text; bytes that are not UTF-8 are shown as '?'.
-json_t *byoc_compose_text_json(const char *text);
-
 // [{"name": "conv1", "kind": "packed", "target": "cutlass", "flops": 236027904, "bytes": 3841280}, ...] in the order
 // of the generated code. Operations count two a multiply-add; bytes are those of operands, constants and results, each
 // once. `flops` is left out where nobody knows. NULL where memory is out.

@@ -84,7 +84,7 @@ static byoc_status_t open_measurer(wiring_t *w, const byoc_graph_module_t *modul
     byoc_log(BYOC_LOG_WARNING, "costs are estimated, as with --cost=estimate: %s", why.message);
     return BYOC_OK;
   }
-  if (status != BYOC_OK) return byoc_diag_error(diag, status, "%s", why.message);
+  if (status != BYOC_OK) return byoc_diag_adopt(diag, &why);
   const byoc_target_t *native = targets->targets.data[targets->targets.count - 1];
   const char *compiler = byoc_target_option_string(native, "cc"), *version = NULL;
   BYOC_RETURN_IF_ERROR(byoc_compiler_version(compiler && compiler[0] ? compiler : NULL, diag, &version));

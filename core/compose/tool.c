@@ -112,7 +112,9 @@ byoc_status_t byoc_command_run(byoc_command_t *command, const char *what, const 
     append_without(&shown, first_error(output.data), hide);
     while (shown.size > 0 && shown.data[shown.size - 1] == '\n') shown.data[--shown.size] = '\0';
     if (result.signal != 0) byoc_string_appendf(&shown, " (ended by signal %d)", result.signal);
-    status = byoc_diag_error(diag, BYOC_TOOL, "%s failed: %s", what, shown.size > 0 ? shown.data : "it gave no reason");
+    bool is_full = strstr(output.data, "No space left on device") != NULL;
+    status = byoc_diag_error(diag, is_full ? BYOC_IO : BYOC_TOOL, "%s failed: %s", what,
+                             shown.size > 0 ? shown.data : "it gave no reason");
     byoc_string_deinit(&shown);
   }
   byoc_string_deinit(&output);
@@ -154,6 +156,22 @@ struct version_t {
 static pthread_mutex_t versions_lock = PTHREAD_MUTEX_INITIALIZER;
 static version_t *versions;
 
+// NULL when memory is out.
+static const char *keep_version(const char *compiler, const char *text) {
+  byoc_allocator_t allocator = byoc_allocator_system();
+  version_t *version = calloc(1, sizeof(*version));
+  char *name = byoc_copy_string(allocator, compiler), *copy = byoc_copy_string(allocator, text);
+  if (version == NULL || name == NULL || copy == NULL) {
+    byoc_free(allocator, name);
+    byoc_free(allocator, copy);
+    free(version);
+    return NULL;
+  }
+  *version = (version_t){.next = versions, .compiler = name, .text = copy};
+  versions = version;
+  return copy;
+}
+
 static byoc_status_t ask_version(const char *compiler, byoc_diag_t *diag, const char **out_version) {
   byoc_allocator_t allocator = byoc_allocator_system();
   byoc_status_t status = BYOC_OK;
@@ -172,16 +190,8 @@ static byoc_status_t ask_version(const char *compiler, byoc_diag_t *diag, const 
   }
   if (status == BYOC_OK) {
     output.data[strcspn(output.data, "\n")] = '\0';
-    version_t *version = calloc(1, sizeof(*version));
-    if (version != NULL) version->compiler = byoc_copy_string(allocator, compiler);
-    if (version != NULL) version->text = byoc_copy_string(allocator, output.data);
-    if (version == NULL || version->compiler == NULL || version->text == NULL) {
-      status = byoc_diag_out_of_memory(diag);
-    } else {
-      version->next = versions;
-      versions = version;
-      *out_version = version->text;
-    }
+    *out_version = keep_version(compiler, output.data);
+    if (*out_version == NULL) status = byoc_diag_out_of_memory(diag);
   }
   byoc_string_deinit(&output);
   byoc_command_deinit(&command);

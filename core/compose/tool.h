@@ -22,8 +22,9 @@ void byoc_command_deinit(byoc_command_t *command);
 void byoc_command_add(byoc_command_t *command, const char *argument); // copied
 void byoc_command_addf(byoc_command_t *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-// Runs it in `directory` (NULL: the caller's), with messages in English. A non-zero exit is BYOC_TOOL with "<what>
-// failed: <first messages>"; `hide` (may be NULL) is a folder whose name is taken out of them.
+// Runs it in `directory` (NULL: the caller's), with messages in English. A non-zero exit is BYOC_TOOL, or BYOC_IO where
+// the disk is full, with "<what> failed: <first messages>"; `hide` (may be NULL) is a folder whose name is taken out of
+// them.
 byoc_status_t byoc_command_run(byoc_command_t *command, const char *what, const char *directory, const char *hide,
                                byoc_diag_t *diag);
 

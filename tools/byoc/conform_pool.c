@@ -107,6 +107,7 @@ static json_t *read_record(const pool_t *pool, const worker_t *worker, int wait_
 }
 
 static byoc_status_t finish(pool_t *pool, worker_t *worker) {
+  byoc_group_kill(worker->pid); // what it started, and itself where it goes on behind a closed pipe
   int wait_status = 0;
   while (waitpid(worker->pid, &wait_status, 0) < 0 && errno == EINTR) {}
   byoc_group_forget(worker->pid);

@@ -9,7 +9,7 @@
 
 // ---- order ----
 
-static const byoc_profile_t *sorted_profile; // of byoc_profile_order, for qsort; this program has one thread
+static const byoc_profile_t *sorted_profile; // of byoc_profile_order, for qsort; one thread sorts
 
 // The instruction that a row belongs to: itself, or a node's parent.
 static size_t step_of(const byoc_profile_t *profile, size_t row) {

@@ -24,13 +24,6 @@ bool byoc_port_is_open(const byoc_port_t *port) {
   return is_open;
 }
 
-bool byoc_ports_are_open(const byoc_ports_t *ports) {
-  for (size_t i = 0; i < ports->count; ++i) {
-    if (byoc_port_is_open(&ports->items[i])) return true;
-  }
-  return false;
-}
-
 byoc_status_t byoc_ports_allocate(byoc_ports_t *ports, byoc_diag_t *diag) {
   for (size_t i = 0; i < ports->count; ++i) {
     byoc_port_t *port = &ports->items[i];

@@ -35,7 +35,6 @@ byoc_status_t byoc_ports_init(byoc_ports_t *ports, size_t count, byoc_diag_t *di
 byoc_status_t byoc_ports_allocate(byoc_ports_t *ports, byoc_diag_t *diag);
 // A dimension that is still to be known: of the tensors, or the number of them.
 bool byoc_port_is_open(const byoc_port_t *port);
-bool byoc_ports_are_open(const byoc_ports_t *ports); // any of them
 // Gives symbolic dimensions the values of NAME=VALUE items. A name that no port has is BYOC_INVALID_ARGUMENT.
 byoc_status_t byoc_ports_set_dims(byoc_ports_t *ports, const byoc_text_items_t *items, byoc_diag_t *diag);
 // Arguments that point to the ports' data, in their order; owned by the caller (byoc_free of the system's allocator).

@@ -2,6 +2,7 @@
 #include "tests/support/support.h"
 
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -138,6 +139,38 @@ static void test_prune(void **state) {
   byoc_cost_database_close(database);
 }
 
+// What is no cost is neither listed nor exported; an earlier version kept it among the costs.
+static void test_notes(void **state) {
+  fixture_t *fixture = *state;
+  byoc_cost_database_t *database = open_database(fixture->path);
+  double value = 0;
+  assert_false(byoc_cost_database_get_note(database, "search 1", &value));
+  byoc_cost_database_put_note(database, "search 1", 60e9);
+  byoc_cost_database_put_note(database, "search 1", 0);
+  put(database, 1, 2);
+  char id[33];
+  byoc_cost_record_t found, former = record_of(id, 2, 60e9);
+  former.key.operators = "contest";
+  byoc_cost_database_put(database, &former);
+  byoc_cost_database_close(database);
+  sqlite3 *file = NULL;
+  assert_int_equal(sqlite3_open(fixture->path, &file), SQLITE_OK);
+  assert_int_equal(sqlite3_exec(file, "PRAGMA user_version = 2", NULL, NULL, NULL), SQLITE_OK);
+  sqlite3_close(file);
+  database = open_database(fixture->path);
+  value = 1;
+  assert_true(byoc_cost_database_get_note(database, "search 1", &value));
+  assert_true(value == 0);
+  assert_int_equal(count(database), 1);
+  assert_true(get(fixture, database, 1, &found));
+  size_t removed = 0;
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_cost_database_prune(database, 0, &diag, &removed), &diag);
+  assert_int_equal(removed, 1);
+  assert_false(byoc_cost_database_get_note(database, "search 1", &value));
+  byoc_cost_database_close(database);
+}
+
 static void test_exchange(void **state) {
   fixture_t *fixture = *state;
   byoc_diag_t diag = {0};
@@ -147,7 +180,11 @@ static void test_exchange(void **state) {
   char id[33];
   byoc_cost_record_t found, old = record_of(id, 1, 99);
   put(from, 1, 0.123456789);
-  put(from, 2, INFINITY);
+  byoc_cost_record_t cut = record_of(id, 2, INFINITY);
+  cut.reason = "it says \xc3"; // the front of a letter of two bytes
+  byoc_cost_database_put(from, &cut);
+  byoc_cost_database_put_note(from, "search 1", 0);
+  snprintf(id, sizeof(id), "%032x", 1);
   old.measured_at = 1600000000;
   byoc_cost_database_put(to, &old);
   size_t number = 0;
@@ -158,7 +195,7 @@ static void test_exchange(void **state) {
   assert_true(get(fixture, to, 1, &found));
   assert_true(found.cost_ns == 0.123456789);
   assert_true(get(fixture, to, 2, &found));
-  assert_string_equal(found.reason, "it crashed");
+  assert_string_equal(found.reason, "it says ?");
   byoc_test_ok(byoc_cost_database_import(to, json, &diag, &number), &diag);
   assert_int_equal(number, 0); // what is there is as new
   static const char *const bad[] = {"", "{", "[]", "{\"format\": \"byoc costs\", \"version\": 2, \"costs\": []}",
@@ -328,6 +365,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_c5_keeps, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_prune, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_notes, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_exchange, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_damaged, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_c5_killed, set_up, tear_down),

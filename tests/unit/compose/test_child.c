@@ -1,9 +1,11 @@
 // Work in forked processes: several at once, and what becomes of those that go wrong.
 #include "tests/support/support.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "core/base/log.h"
 #include "core/compose/child.h"
 
 typedef struct sum_t {
@@ -25,6 +27,18 @@ static void wait_for_ever(void *self, void *answer) {
   (void)self;
   (void)answer;
   for (;;) pause();
+}
+
+static void be_killed(void *self, void *answer) {
+  (void)self;
+  (void)answer;
+  (void)raise(SIGKILL);
+}
+
+// A plugin may close what is not its own.
+static void close_everything(void *self, void *answer) {
+  for (int fd = 3; fd < 1024; ++fd) (void)close(fd);
+  wait_for_ever(self, answer);
 }
 
 static void test_several_at_once(void **state) {
@@ -70,7 +84,22 @@ static void test_a_late_look(void **state) {
   assert_int_equal(answers[0], 7);
 }
 
+static void test_ends_of_other_kinds(void **state) {
+  (void)state;
+  const byoc_child_limits_t limits = {.timeout_ms = 60000};
+  int32_t answer;
+  byoc_diag_t killed = {0}, closed = {0};
+  // As the system does when memory runs out: nothing about the work itself.
+  byoc_test_error(byoc_child_run(&limits, be_killed, NULL, &answer, sizeof(answer), &killed), BYOC_CANCELLED, &killed,
+                  "it was killed (signal 9");
+  // A child that goes on behind a closed pipe is not waited for.
+  int64_t start_ns = byoc_now_ns();
+  assert_int_not_equal(byoc_child_run(&limits, close_everything, NULL, &answer, sizeof(answer), &closed), BYOC_OK);
+  assert_true(byoc_now_ns() - start_ns < INT64_C(30000000000));
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_several_at_once), cmocka_unit_test(test_a_late_look)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_several_at_once), cmocka_unit_test(test_a_late_look),
+                                     cmocka_unit_test(test_ends_of_other_kinds)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
