@@ -44,10 +44,7 @@ static byoc_status_t run_step(byoc_graph_module_t *module, const byoc_pass_argum
   size_t function_count = module->functions.count; // outlined ones are added behind
   for (size_t f = 0; f < function_count; ++f) {
     byoc_function_t *function = module->functions.data[f];
-    bool is_open = function->kind == BYOC_FUNCTION_GRAPH &&
-                   byoc_attributes_find(&function->attributes, "Compiler") == NULL &&
-                   byoc_attributes_find(&function->attributes, "Composite") == NULL;
-    if (!is_open) continue;
+    if (!byoc_function_is_open(function)) continue;
     p.region_count = 0;
     BYOC_RETURN_IF_ERROR_IN(diag, step_in_block(&p, function->body, step), "function '%s'", function->name);
   }
@@ -282,7 +279,7 @@ static byoc_status_t partition(partitioner_t *p) {
 
 static bool is_region(void *self, const byoc_function_t *function) {
   (void)self;
-  return byoc_attributes_find(&function->attributes, "Compiler") != NULL;
+  return byoc_function_is_region(function);
 }
 
 static byoc_status_t pass_partition(byoc_graph_module_t *module, const byoc_pass_arguments_t *arguments,

@@ -33,11 +33,6 @@ static byoc_status_t add_block(byoc_problems_t *problems, byoc_function_t *funct
   return byoc_diag_out_of_memory(diag);
 }
 
-static bool is_open(const byoc_function_t *function) {
-  return function->kind == BYOC_FUNCTION_GRAPH && byoc_attributes_find(&function->attributes, "Compiler") == NULL &&
-         byoc_attributes_find(&function->attributes, "Composite") == NULL;
-}
-
 byoc_status_t byoc_problems_find(byoc_graph_module_t *module, byoc_allocator_t allocator, byoc_diag_t *diag,
                                  byoc_problems_t *out_problems) {
   *out_problems = (byoc_problems_t){.module = module};
@@ -45,7 +40,7 @@ byoc_status_t byoc_problems_find(byoc_graph_module_t *module, byoc_allocator_t a
   byoc_status_t status = BYOC_OK;
   for (size_t f = 0; f < module->functions.count && status == BYOC_OK; ++f) {
     byoc_function_t *function = module->functions.data[f];
-    if (!is_open(function)) continue;
+    if (!byoc_function_is_open(function)) continue;
     status = add_block(out_problems, function, function->body, function->name, diag);
   }
   if (status != BYOC_OK) byoc_problems_deinit(out_problems);
@@ -167,7 +162,7 @@ static byoc_status_t apply_one(applier_t *a) {
 
 static bool is_region(void *self, const byoc_function_t *function) {
   (void)self;
-  return byoc_attributes_find(&function->attributes, "Compiler") != NULL;
+  return byoc_function_is_region(function);
 }
 
 static void follow_merge(void *self, byoc_function_t *kept, byoc_function_t *erased) {

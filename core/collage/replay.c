@@ -54,9 +54,7 @@ static bool same_nodes(const byoc_index_set_t *set, const byoc_plan_region_t *re
 }
 
 // "region 3 of 'main' (cutlass.conv, nodes 4 to 6)"
-static const char *describe(const replay_t *r, byoc_problem_t *problem, const byoc_plan_region_t *region,
-                            size_t index) {
-  (void)r;
+static const char *describe(byoc_problem_t *problem, const byoc_plan_region_t *region, size_t index) {
   const char *text =
       byoc_arena_format(&problem->candidates.arena, "region %zu of '%s' (%s, nodes %u to %u)", index, problem->name,
                         region->rule, region->nodes[0], region->nodes[region->node_count - 1]);
@@ -75,7 +73,7 @@ static const char *find_refusal(const byoc_problem_t *problem, const byoc_target
 
 static byoc_status_t find_candidate(const replay_t *r, byoc_problem_t *problem, const byoc_plan_region_t *region,
                                     size_t index, uint32_t *out_candidate) {
-  const char *text = describe(r, problem, region, index);
+  const char *text = describe(problem, region, index);
   const byoc_target_t *target = find_target(r, region->target);
   if (target == NULL) {
     byoc_diag_error(r->diag, BYOC_INVALID_DATA, "%s: %s is placed on '%s', which is not among the targets", r->path,

@@ -30,6 +30,9 @@ typedef struct byoc_cost_build_answer_t {
   uint8_t owners[BYOC_COST_STEPS_MAX];     // by step: the part that it belongs to
 } byoc_cost_build_answer_t;
 
+// Can it be run on data that is made up? Its shapes are known, and there are no strings.
+bool byoc_cost_can_be_run(const byoc_function_t *function);
+
 // The body of byoc_child_run, on a byoc_cost_build_t and a byoc_cost_build_answer_t. Takes the functions' module apart,
 // which in a child is a copy: all that is left is a main function that calls them (marked for the target, or to be
 // inlined for the native one); and takes it along the road of every model.

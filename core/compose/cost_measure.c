@@ -93,21 +93,6 @@ byoc_cost_statistics_t byoc_cost_measurer_statistics(const byoc_cost_measurer_t 
 
 // ---- what is known ----
 
-static bool is_plain(const byoc_type_t *type) {
-  return byoc_type_is_static(type) && type->dtype != BYOC_DTYPE_STRING;
-}
-
-static bool can_be_run(const byoc_function_t *function) {
-  const byoc_block_t *body = function->body;
-  for (size_t i = 0; i < body->parameters.count; ++i) {
-    if (!is_plain(body->parameters.data[i]->type)) return false;
-  }
-  for (size_t i = 0; i < body->results.count; ++i) {
-    if (!is_plain(body->results.data[i]->type)) return false;
-  }
-  return true;
-}
-
 static byoc_status_t estimate(byoc_cost_measurer_t *m, const byoc_function_t *function, const byoc_target_t *target,
                               byoc_diag_t *diag, double *out_ns) {
   if (!m->has_estimator) {
@@ -143,7 +128,7 @@ static byoc_status_t look_up(void *self, const byoc_function_t *function, const 
                              byoc_arena_t *arena, byoc_diag_t *diag, byoc_known_price_t *out_price) {
   byoc_cost_measurer_t *m = self;
   *out_price = (byoc_known_price_t){.cost_ns = NAN};
-  if (!can_be_run(function)) {
+  if (!byoc_cost_can_be_run(function)) {
     out_price->is_estimate = true;
     return estimate(m, function, target, diag, &out_price->cost_ns);
   }
@@ -229,7 +214,7 @@ static byoc_status_t price_all(void *self, byoc_price_request_t *requests, size_
     byoc_price_request_t *request = &requests[i];
     request->cost_ns = INFINITY;
     request->reason = NULL;
-    if (!can_be_run(request->function)) {
+    if (!byoc_cost_can_be_run(request->function)) {
       BYOC_RETURN_IF_ERROR(estimate(m, request->function, request->target, diag, &request->cost_ns));
       continue;
     }

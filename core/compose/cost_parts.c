@@ -7,6 +7,7 @@
 #include <sys/time.h>
 
 #include "core/base/log.h"
+#include "core/base/statistics.h"
 #include "core/compose/cost_runner.h"
 
 // A part's share of the time: enough for a median to settle, little enough for the search to go on.
@@ -207,8 +208,8 @@ static byoc_status_t time_parts(work_t *work, byoc_diag_t *diag, size_t *out_cou
 
 // What takes long is interrupted by other work: the processor's own time says more.
 static double conclude(runner_t *runner, uint32_t part, bool by_processor, size_t count) {
-  double passed_ns = byoc_cost_median(runner->passed[part], count);
-  double processor_ns = byoc_cost_median(runner->processor[part], count);
+  double passed_ns = byoc_median(runner->passed[part], count);
+  double processor_ns = byoc_median(runner->processor[part], count);
   return by_processor && passed_ns > INTERRUPTED_NS && processor_ns < passed_ns ? processor_ns : passed_ns;
 }
 

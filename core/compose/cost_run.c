@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "core/base/log.h"
+#include "core/base/statistics.h"
 #include "core/compose/cost_runner.h"
 
 #define SAMPLE_NS   20000
@@ -85,7 +86,7 @@ static byoc_status_t time_entrants(entrant_t *const *entrants, const byoc_cost_r
 static double find_error(double *samples, size_t count, double median) {
   for (size_t s = 0; s < count; ++s) samples[s] = fabs(samples[s] - median);
   // Of a normal distribution the deviation is 1.4826 times the median distance, and a median's 1.2533 times a mean's.
-  return 1.4826 * byoc_cost_median(samples, count) / median * 1.2533 / sqrt((double)count);
+  return 1.4826 * byoc_median(samples, count) / median * 1.2533 / sqrt((double)count);
 }
 
 static void conclude(entrant_t *const *entrants, const byoc_cost_run_t *job, size_t count, bool by_processor,
@@ -94,12 +95,12 @@ static void conclude(entrant_t *const *entrants, const byoc_cost_run_t *job, siz
   for (size_t i = 1; i < job->artifact_count; ++i) {
     double *samples = by_processor ? entrants[i]->processor_ns : entrants[i]->passed_ns;
     for (size_t s = 0; s < count; ++s) samples[s] /= first[s];
-    out->median_ns[i] = byoc_cost_median(samples, count);
+    out->median_ns[i] = byoc_median(samples, count);
     errors[i - 1] = find_error(samples, count, out->median_ns[i]);
   }
-  out->median_ns[0] = byoc_cost_median(first, count);
+  out->median_ns[0] = byoc_median(first, count);
   for (size_t i = 1; i < job->artifact_count; ++i) out->median_ns[i] *= out->median_ns[0];
-  out->error = job->artifact_count > 1 ? byoc_cost_median(errors, job->artifact_count - 1) : 0;
+  out->error = job->artifact_count > 1 ? byoc_median(errors, job->artifact_count - 1) : 0;
 }
 
 static byoc_status_t run(const byoc_cost_run_t *job, byoc_arena_t *arena, byoc_diag_t *diag,

@@ -115,16 +115,6 @@ byoc_status_t byoc_cost_runner_write(const byoc_cost_runner_t *runner, uint32_t 
 
 // ---- times ----
 
-static int compare_times(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-double byoc_cost_median(double *samples, size_t count) {
-  qsort(samples, count, sizeof(samples[0]), compare_times);
-  return count % 2 == 1 ? samples[count / 2] : (samples[count / 2 - 1] + samples[count / 2]) / 2;
-}
-
 int64_t byoc_cost_processor_ns(void) {
   struct timespec now;
   if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now) != 0) return byoc_now_ns();

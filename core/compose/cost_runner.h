@@ -32,8 +32,6 @@ byoc_status_t byoc_cost_runner_check(const byoc_cost_runner_t *runner, uint32_t 
 byoc_status_t byoc_cost_runner_write(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count, const char *path,
                                      byoc_arena_t *arena, byoc_diag_t *diag);
 
-// Of at least one; sorts them.
-double byoc_cost_median(double *samples, size_t count);
 // Processor time of all threads of this process. Next to other work it says more than the time that passed, as long as
 // nothing waits: how often threads of this process gave up the processor tells.
 int64_t byoc_cost_processor_ns(void);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/log.h"
+#include "core/base/statistics.h"
 #include "core/compose/addresses.h"
 
 // Samples are long enough for the clock to matter little, and few enough for tuning to go on: about 50 ms a function.
@@ -54,11 +55,6 @@ static int32_t load(const byoc_measure_job_t *job, runtime_t *runtime, byoc_pack
   return BYOC_OK;
 }
 
-static int compare_times(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 static int32_t run_times(byoc_packed_function_t function, const byoc_call_t *call, int64_t times, int64_t *out_ns) {
   int64_t start_ns = byoc_now_ns();
   for (int64_t i = 0; i < times; i++) {
@@ -87,8 +83,7 @@ static int32_t measure(byoc_packed_function_t function, const byoc_call_t *call,
     int64_t elapsed_ns = byoc_now_ns() - begin_ns;
     if (elapsed_ns > BUDGET_NS && (count >= SAMPLES_AT_LEAST || elapsed_ns > limit_ns)) break;
   }
-  qsort(samples, count, sizeof(samples[0]), compare_times);
-  *out_ns = count % 2 == 1 ? samples[count / 2] : (samples[count / 2 - 1] + samples[count / 2]) / 2;
+  *out_ns = byoc_median(samples, count);
   return BYOC_OK;
 }
 

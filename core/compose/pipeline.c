@@ -120,7 +120,7 @@ static byoc_status_t assign_targets(pipeline_t *p) {
 }
 
 static bool is_of_target(const byoc_function_t *function, const byoc_target_t *target) {
-  return function->kind == BYOC_FUNCTION_GRAPH && byoc_attributes_find(&function->attributes, "Compiler") != NULL &&
+  return function->kind == BYOC_FUNCTION_GRAPH && byoc_function_is_region(function) &&
          byoc_attributes_int(&function->attributes, "Target", -1) == (int64_t)target->index;
 }
 

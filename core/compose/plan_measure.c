@@ -11,6 +11,7 @@
 #include "core/base/log.h"
 #include "core/compose/child.h"
 #include "core/compose/compose.h"
+#include "core/compose/cost_build.h"
 #include "core/compose/cost_lock.h"
 #include "core/compose/cost_run.h"
 
@@ -144,19 +145,6 @@ static void try_out(const contest_t *contest, entry_t *entry) {
   if (entry->build.output != NULL) (void)unlink(entry->build.output);
 }
 
-// What can be run at all: static shapes, and no strings.
-static bool can_be_run(const byoc_graph_module_t *module) {
-  const byoc_function_t *function = byoc_graph_module_main(module);
-  const byoc_block_t *body = function != NULL ? function->body : NULL;
-  if (body == NULL) return false;
-  for (size_t i = 0; i < body->parameters.count + body->results.count; ++i) {
-    const byoc_value_t *value =
-        i < body->parameters.count ? body->parameters.data[i] : body->results.data[i - body->parameters.count];
-    if (!byoc_type_is_static(value->type) || value->type->dtype == BYOC_DTYPE_STRING) return false;
-  }
-  return true;
-}
-
 // ---- the contest ----
 
 // Plans are built two at a time: a build keeps one processor busy for most of it.
@@ -255,7 +243,8 @@ static byoc_status_t price(void *self, size_t count,
   const byoc_plan_measurer_t *measurer = self;
   *out_error = 0;
   for (size_t i = 0; i < count; ++i) out_ns[i] = NAN;
-  if (budget_ns <= 0 || !can_be_run(measurer->module)) return BYOC_OK;
+  const byoc_function_t *main = byoc_graph_module_main(measurer->module);
+  if (budget_ns <= 0 || main == NULL || !byoc_cost_can_be_run(main)) return BYOC_OK;
   char *folder = NULL;
   BYOC_RETURN_IF_ERROR(byoc_make_temporary_directory("byoc-plans", measurer->allocator, diag, &folder));
   contest_t contest = {

@@ -58,6 +58,15 @@ bool byoc_function_has_flag(const byoc_function_t *function, const char *attribu
   return byoc_attributes_int(&function->attributes, attribute, 0) != 0;
 }
 
+bool byoc_function_is_region(const byoc_function_t *function) {
+  return byoc_attributes_find(&function->attributes, "Compiler") != NULL;
+}
+
+bool byoc_function_is_open(const byoc_function_t *function) {
+  return function->kind == BYOC_FUNCTION_GRAPH && !byoc_function_is_region(function) &&
+         byoc_attributes_find(&function->attributes, "Composite") == NULL;
+}
+
 // ---- bodies that are not known ----
 
 bool byoc_function_set_opaque_body(byoc_function_t *function, const char *const *result_names,

@@ -178,6 +178,9 @@ byoc_function_t *byoc_function_clone(byoc_function_t *function, const char *name
 // The value that stands for a constant in this function (one per constant).
 byoc_value_t *byoc_function_constant(byoc_function_t *function, byoc_constant_t *constant);
 bool byoc_function_has_flag(const byoc_function_t *function, const char *attribute); // an int attribute that is not 0
+bool byoc_function_is_region(const byoc_function_t *function); // outlined for a backend: has the attribute "Compiler"
+// Are its nodes still to be placed? A graph, neither a region nor a composite.
+bool byoc_function_is_open(const byoc_function_t *function);
 // Gives a function without nodes results of these types that stand for a body which is not known here: one node
 // "byoc::Opaque@1" over all parameters. The text form leaves the body out. False when memory is out.
 bool byoc_function_set_opaque_body(byoc_function_t *function, const char *const *result_names,

@@ -112,7 +112,7 @@ static byoc_status_t lower_block(byoc_kernel_table_t *table, byoc_block_t *block
 }
 
 static bool is_lowered(const byoc_function_t *function) {
-  return function->kind == BYOC_FUNCTION_GRAPH && !byoc_attributes_find(&function->attributes, "Compiler") &&
+  return function->kind == BYOC_FUNCTION_GRAPH && !byoc_function_is_region(function) &&
          !byoc_function_has_flag(function, "Extern");
 }
 

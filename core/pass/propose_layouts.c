@@ -149,10 +149,7 @@ byoc_status_t byoc_pass_propose_layouts(byoc_graph_module_t *module, const byoc_
   if (!byoc_targets_take_layouts(arguments->targets)) return BYOC_OK;
   for (size_t f = 0; f < module->functions.count; ++f) {
     byoc_function_t *function = module->functions.data[f];
-    bool is_open = function->kind == BYOC_FUNCTION_GRAPH &&
-                   byoc_attributes_find(&function->attributes, "Compiler") == NULL &&
-                   byoc_attributes_find(&function->attributes, "Composite") == NULL;
-    if (is_open) BYOC_RETURN_IF_ERROR(propose_in_block(function->body, diag, changes));
+    if (byoc_function_is_open(function)) BYOC_RETURN_IF_ERROR(propose_in_block(function->body, diag, changes));
   }
   return BYOC_OK;
 }

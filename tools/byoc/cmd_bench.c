@@ -5,6 +5,7 @@
 #include "artifact.h"
 #include "command.h"
 #include "core/base/log.h"
+#include "core/base/statistics.h"
 
 typedef struct bench_options_t {
   const char *artifact;
@@ -17,11 +18,6 @@ typedef struct bench_result_t {
   double load_ms, first_run_ms, median_ms, min_ms;
   int32_t threads;
 } bench_result_t;
-
-static int compare_doubles(const void *left, const void *right) {
-  const double *a = left, *b = right;
-  return *a < *b ? -1 : *a > *b;
-}
 
 static double milliseconds_since(int64_t start_ns) {
   return (double)(byoc_now_ns() - start_ns) / 1e6;
@@ -61,10 +57,8 @@ static byoc_status_t bench(const bench_options_t *options, byoc_diag_t *diag, be
   if (status == BYOC_OK && times == NULL) status = byoc_diag_out_of_memory(diag);
   if (status == BYOC_OK) status = time_runs(&run, options, times, diag);
   if (status == BYOC_OK) {
-    size_t count = (size_t)options->run_count;
-    qsort(times, count, sizeof(double), compare_doubles);
-    result->median_ms = count % 2 ? times[count / 2] : (times[count / 2 - 1] + times[count / 2]) / 2;
-    result->min_ms = times[0];
+    result->median_ms = byoc_median(times, (size_t)options->run_count);
+    result->min_ms = times[0]; // they are sorted now
   }
   byoc_free(byoc_allocator_system(), times);
   byoc_artifact_run_close(&run);

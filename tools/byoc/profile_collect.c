@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/log.h"
+#include "core/base/statistics.h"
 #include "profile.h"
 
 // A line as the sink gets it: nodes of an engine wait for their instruction, which comes after them.
@@ -138,17 +139,10 @@ static void sink(void *self, const char *name, uint64_t duration_ns) {
 
 // ---- runs ----
 
-static int compare_doubles(const void *left, const void *right) {
-  const double *a = left, *b = right;
-  return *a < *b ? -1 : *a > *b;
-}
-
 // Of numbers that may be put in another order; 0 of none.
 static double middle_of(double *values, size_t count, bool best) {
-  if (count == 0) return 0;
-  qsort(values, count, sizeof(*values), compare_doubles);
-  if (best) return values[0];
-  return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+  double median = byoc_median(values, count);
+  return best && count > 0 ? values[0] : median; // they are sorted now
 }
 
 static byoc_status_t run_once(collector_t *c, byoc_artifact_run_t *run, byoc_diag_t *diag) {
