@@ -4,11 +4,13 @@
 //   byoc_artifact_entry_t entry = (byoc_artifact_entry_t)dlsym(library, BYOC_ARTIFACT_ENTRY);
 //   const byoc_artifact_t *model = entry(BYOC_ARTIFACT_ABI);
 //   byoc_context_t *context = NULL;
-//   if (model->create(NULL, &context) == BYOC_OK && model->run(context, inputs, outputs) == BYOC_OK) ...
+//   if (model->create(NULL, &context) != BYOC_OK || model->run(context, inputs, outputs) != BYOC_OK) {
+//     fprintf(stderr, "%s\n", model->last_error(context));
+//   }
 //   model->destroy(context);
 //
-// The header generated beside an artifact contains this text and adds typed functions for that model; it needs nothing
-// else of byoc's. Links with -ldl alone.
+// The header generated beside an artifact contains this text and those of byoc/status.h and byoc/dtype.h, and adds
+// typed functions for that model; it needs nothing else of byoc's. Links with -ldl alone.
 //
 // Threads: a context is used by one thread at a time; contexts of one artifact run concurrently and share the
 // constants. The table and everything it points to is read-only and lives until dlclose.
@@ -16,6 +18,9 @@
 #define BYOC_ARTIFACT_H_
 
 #include <stdint.h>
+
+#include "byoc/dtype.h"
+#include "byoc/status.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,18 +36,21 @@ typedef struct byoc_context_t byoc_context_t;
 // An input or output.
 typedef struct byoc_tensor_info_t {
   const char *name;             // as in the model
-  uint32_t dtype;               // BYOC_DTYPE_* of byoc/dtype.h: 1 is f32, 7 is i64
+  uint32_t dtype;               // BYOC_DTYPE_*
   uint32_t rank;                // dimensions
   const int64_t *dims;          // elements along each; -1 where symbolic
   const char *const *dim_names; // NULL for constant dimensions
   uint64_t size_bytes;          // of the dense tensor; 0 where a dimension is symbolic
 } byoc_tensor_info_t;
 
-// Threads of the caller's, instead of the artifact's own pool. parallel_for has the contract of byoc/call.h.
+// Threads of the caller's, instead of the artifact's own pool.
 typedef struct byoc_thread_pool_t {
   uint32_t struct_size;
   int32_t thread_count; // the calling thread included
   void *self;
+  // Splits [0, count) into at most thread_count contiguous shares of at least `grain` iterations, calls
+  // body(argument, begin, end, worker) for each, 0 <= worker < thread_count and each worker at one share at a time, and
+  // returns when all are done. Never nested.
   void (*parallel_for)(void *self, void (*body)(void *argument, int64_t begin, int64_t end, int32_t worker),
                        void *argument, int64_t count, int64_t grain);
 } byoc_thread_pool_t;
