@@ -96,16 +96,20 @@ typedef struct byoc_artifact_t {
   // create does the same check. Any thread.
   int32_t (*check)(char *message, uint64_t size);
   // All that can be done before data is there. `options` may be NULL. On failure *out_context is NULL and
-  // last_error(NULL) has the reason (of this thread).
+  // last_error(NULL) has the reason (of this thread): BYOC_UNSUPPORTED as check, BYOC_INVALID_ARGUMENT for options or
+  // environment variables that cannot be followed, BYOC_OUT_OF_MEMORY, BYOC_VERSION for an engine inside of another
+  // ABI, or the status of a library or engine inside that cannot start. Any thread.
   int32_t (*create)(const byoc_context_options_t *options, byoc_context_t **out_context);
   // One inference. inputs[i] and outputs[i] are dense row-major tensors of the sizes above, aligned to their element
-  // size, not overlapping. Allocates nothing, takes no lock. BYOC_UNSUPPORTED where is_dynamic: see run_arguments.
+  // size, not overlapping. Allocates nothing, takes no lock. BYOC_UNSUPPORTED where is_dynamic: see run_arguments;
+  // BYOC_INVALID_ARGUMENT where one of them is NULL; else the status of the operator that failed.
   int32_t (*run)(byoc_context_t *context, const void *const *inputs, void *const *outputs);
   void (*destroy)(byoc_context_t *context); // accepts NULL
   // Text of the last failure of this context, or with NULL of the last failed create or check of this thread. Never
   // NULL.
   const char *(*last_error)(const byoc_context_t *context);
-  // Like run, reporting the time of each instruction of the host program. NULL where the artifact has no profile entry.
+  // Like run, with its statuses, reporting the time of each instruction of the host program. NULL where the artifact
+  // has no profile entry.
   int32_t (*profile)(byoc_context_t *context, const void *const *inputs, void *const *outputs, byoc_profile_sink_t sink,
                      void *argument);
 
@@ -121,6 +125,8 @@ typedef struct byoc_artifact_t {
   // where there are none; what they point to is read during the call only, but for texts: those that reach an output
   // are the caller's own. `outputs` is filled by the artifact: what it points to belongs to the context and lives until
   // its next run or destroy. Memory grows with the largest shapes seen and is kept for the next run.
+  // BYOC_INVALID_ARGUMENT for an input of another type or shape than the model takes, or shapes that do not fit each
+  // other; BYOC_OUT_OF_MEMORY; else the status of the operator that failed.
   int32_t (*run_arguments)(byoc_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs);
 } byoc_artifact_t;
 
