@@ -84,6 +84,31 @@ byoc_status_t byoc_elf_open(const void *data, size_t size_bytes, const char *nam
   return BYOC_OK;
 }
 
+static byoc_status_t truncated(const byoc_elf_t *elf, byoc_diag_t *diag, const char *what) {
+  return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is truncated: %s lies behind its end", elf->name, what);
+}
+
+byoc_status_t byoc_elf_check_loadable(const byoc_elf_t *elf, byoc_diag_t *diag) {
+  bool has_load = false, has_dynamic = false;
+  for (uint32_t i = 0; i < elf->segment_count; i++) {
+    Elf64_Phdr segment = segment_at(elf, i);
+    if (segment.p_type == PT_NULL) continue;
+    if (!range_ok(elf, segment.p_offset, segment.p_filesz)) return truncated(elf, diag, "a segment");
+    if (segment.p_type == PT_LOAD && segment.p_memsz < segment.p_filesz) {
+      return damaged(elf, diag, "a segment is larger than its memory");
+    }
+    has_load = has_load || segment.p_type == PT_LOAD;
+    has_dynamic = has_dynamic || segment.p_type == PT_DYNAMIC;
+  }
+  for (uint32_t i = 0; i < elf->section_count; i++) {
+    Elf64_Shdr section = section_at(elf, i);
+    if (section.sh_type == SHT_NULL || section.sh_type == SHT_NOBITS) continue;
+    if (!range_ok(elf, section.sh_offset, section.sh_size)) return truncated(elf, diag, "a section");
+  }
+  if (has_load && has_dynamic) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is not a shared object that can be loaded", elf->name);
+}
+
 // Looks for the note in one area of notes; BYOC_NOT_FOUND where it is not there.
 static byoc_status_t find_note_in(const byoc_elf_t *elf, uint64_t offset, uint64_t size, uint64_t alignment,
                                   const char *owner, uint32_t type, byoc_diag_t *diag, const uint8_t **out_data,

@@ -20,6 +20,10 @@ typedef struct byoc_elf_t {
 byoc_status_t byoc_elf_open(const void *data, size_t size_bytes, const char *name, byoc_diag_t *diag,
                             byoc_elf_t *out_elf);
 
+// Does all that the tables speak of lie in the file, and has it what a dynamic linker loads? BYOC_INVALID_DATA where it
+// is truncated or no shared object. A dynamic linker trusts what it maps: this comes before dlopen.
+byoc_status_t byoc_elf_check_loadable(const byoc_elf_t *elf, byoc_diag_t *diag);
+
 // The first note with this owner and type, looked for in SHT_NOTE sections and PT_NOTE segments. BYOC_NOT_FOUND (no
 // diagnostic) where there is none.
 byoc_status_t byoc_elf_find_note(const byoc_elf_t *elf, const char *owner, uint32_t type, byoc_diag_t *diag,

@@ -4,13 +4,12 @@
 #include <string.h>
 
 #include "core/base/hash.h"
+#include "core/collage/composite.h"
 #include "core/ir/structural.h"
 #include "core/target/cpu.h"
 
 // Constants up to these sizes count by content: lists such as shapes and axes, scalars such as clip bounds.
 enum { SMALL_INTEGERS_BYTES = 1024, SMALL_FLOAT_COUNT = 4 };
-// Composites nest a level or two; a cycle of calls must not recurse for ever.
-enum { MAX_CALL_DEPTH = 16 };
 // Operators listed by name; the rest is counted.
 enum { MAX_LISTED_OPERATORS = 8 };
 
@@ -39,7 +38,7 @@ static void hash_constants(constant_hasher_t *hasher, const byoc_function_t *fun
 
 static bool hash_callee(void *self, byoc_node_t *node) {
   constant_hasher_t *hasher = self;
-  if (node->callee != NULL && hasher->depth < MAX_CALL_DEPTH) {
+  if (node->callee != NULL && hasher->depth < BYOC_COMPOSITE_MAX_DEPTH) {
     hasher->depth += 1;
     hash_constants(hasher, node->callee);
     hasher->depth -= 1;
@@ -79,7 +78,7 @@ typedef struct operators_t {
 static bool list_operator(void *self, byoc_node_t *node) {
   operators_t *operators = self;
   if (node->callee != NULL) {
-    if (operators->depth >= MAX_CALL_DEPTH) return true;
+    if (operators->depth >= BYOC_COMPOSITE_MAX_DEPTH) return true;
     operators->depth += 1;
     (void)byoc_block_walk(node->callee->body, list_operator, operators);
     operators->depth -= 1;

@@ -3,11 +3,10 @@
 #include <string.h>
 
 #include "core/collage/calibrate.h"
+#include "core/collage/composite.h"
 #include "core/ops/op.h"
 #include "core/ops/util.h"
 
-// Composites nest a level or two; a cycle of calls must not recurse for ever.
-enum { MAX_CALL_DEPTH = 16 };
 // Operations of an element of exp, tanh and the like.
 enum { TRANSCENDENTAL_FLOPS = 10 };
 // Turns of a loop whose count is not known.
@@ -150,7 +149,7 @@ static void count_block(counter_t *counter, const byoc_block_t *block);
 
 static void count_node(counter_t *counter, const byoc_node_t *node) {
   if (node->callee != NULL) {
-    if (counter->depth >= MAX_CALL_DEPTH) return;
+    if (counter->depth >= BYOC_COMPOSITE_MAX_DEPTH) return;
     counter->depth += 1;
     counter->work.bytes += constants_bytes(node->callee) * counter->times;
     count_block(counter, node->callee->body);

@@ -13,7 +13,8 @@ static void emit_table(const char *const *symbols, size_t count, byoc_string_t *
 }
 
 byoc_status_t byoc_link_addresses(byoc_link_files_t *files, const char *const *symbols, size_t symbol_count,
-                                  const char *output, byoc_allocator_t allocator, byoc_diag_t *diag) {
+                                  const char *compiler, const char *output, byoc_allocator_t allocator,
+                                  byoc_diag_t *diag) {
   static const char *const exports[] = {BYOC_ADDRESSES};
   byoc_string_t source;
   byoc_string_init(&source, allocator);
@@ -21,11 +22,12 @@ byoc_status_t byoc_link_addresses(byoc_link_files_t *files, const char *const *s
   void *object = NULL;
   size_t size = 0;
   byoc_status_t status = source.failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
-  byoc_compile_job_t compile = {.name = "addresses", .source = source.data};
+  byoc_compile_job_t compile = {.name = "addresses", .source = source.data, .compiler = compiler};
   if (status == BYOC_OK) status = byoc_compile(&compile, allocator, diag, &object, &size);
   if (status == BYOC_OK) status = byoc_link_files_add(files, object, size, diag);
   if (status == BYOC_OK) {
     byoc_link_job_t link = {.output = output,
+                            .compiler = compiler,
                             .files = files->paths.data,
                             .file_count = files->paths.count,
                             .needed = files->needed.data,

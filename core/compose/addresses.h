@@ -8,8 +8,10 @@
 // The exported table: void *const byoc_addresses[], in the order of the symbols.
 #define BYOC_ADDRESSES "byoc_addresses"
 
-// Compiles the table and links it with `files` into `output`. Undefined symbols are left to the loader.
+// Compiles the table and links it with `files` into `output`, by this compiler (NULL: the default). Undefined symbols
+// are left to the loader.
 byoc_status_t byoc_link_addresses(byoc_link_files_t *files, const char *const *symbols, size_t symbol_count,
-                                  const char *output, byoc_allocator_t allocator, byoc_diag_t *diag);
+                                  const char *compiler, const char *output, byoc_allocator_t allocator,
+                                  byoc_diag_t *diag);
 
 #endif // BYOC_CORE_COMPOSE_ADDRESSES_H_

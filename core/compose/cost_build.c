@@ -296,14 +296,15 @@ static byoc_status_t evaluate_into(const byoc_host_program_t *program, const byo
   return BYOC_OK;
 }
 
-static byoc_status_t evaluate(const byoc_cost_build_t *build, const byoc_host_program_t *program, byoc_diag_t *diag) {
+static byoc_status_t evaluate(const byoc_cost_build_t *build, const byoc_target_list_t *targets,
+                              const byoc_host_program_t *program, byoc_diag_t *diag) {
   byoc_allocator_t allocator = byoc_allocator_system();
   byoc_resolver_t *resolver = NULL;
   byoc_evaluator_t *evaluator = NULL;
   byoc_arena_t arena;
   byoc_arena_init(&arena, allocator);
   const byoc_runtime_t runtime = byoc_serial_runtime(1);
-  byoc_status_t status = byoc_resolver_create(program, &runtime, allocator, diag, &resolver);
+  byoc_status_t status = byoc_resolver_create(program, targets, &runtime, allocator, diag, &resolver);
   if (status == BYOC_OK) {
     byoc_symbol_resolver_t interface = byoc_resolver_interface(resolver);
     status = byoc_evaluator_create(program, &interface, 1, allocator, diag, &evaluator);
@@ -329,7 +330,7 @@ static byoc_status_t run(const byoc_cost_build_t *build, byoc_diag_t *diag, byoc
   BYOC_RETURN_IF_ERROR(byoc_pipeline_run(module, &options, byoc_allocator_system(), diag, &result));
   note_refusals(build, result.given_back.data, out);
   if (build->count == 1 && out->refusals[0][0] != '\0') return BYOC_OK; // there is nothing to time
-  if (build->output == NULL) return evaluate(build, result.program, diag);
+  if (build->output == NULL) return evaluate(build, &targets, result.program, diag);
   BYOC_RETURN_IF_ERROR(find_owners(result.program, build, diag, out));
   return compose(build, &targets, &result, diag);
 }

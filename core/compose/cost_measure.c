@@ -6,6 +6,7 @@
 #include "core/collage/estimate.h"
 #include "core/compose/compiler.h"
 #include "core/compose/cost_bench.h"
+#include "core/compose/native.h"
 
 #define BUILD_TIMEOUT_MS 300000
 #define RUN_TIMEOUT_MS   10000
@@ -51,8 +52,8 @@ byoc_status_t byoc_cost_measurer_create(const byoc_cost_measure_options_t *optio
                                         byoc_diag_t *diag, byoc_cost_measurer_t **out_measurer) {
   *out_measurer = NULL;
   const byoc_target_t *native = options->targets->targets.data[options->targets->targets.count - 1];
-  const char *compiler = byoc_target_option_string(native, "cc"), *version = NULL;
-  byoc_status_t status = byoc_compiler_version(compiler && compiler[0] ? compiler : NULL, diag, &version);
+  const char *version = NULL;
+  byoc_status_t status = byoc_compiler_version(byoc_native_compiler(options->targets), diag, &version);
   if (status != BYOC_OK) return byoc_diag_context(diag, status, "measuring costs");
   byoc_cost_measurer_t *measurer = byoc_allocate(allocator, 1, sizeof(*measurer));
   if (measurer == NULL) return byoc_diag_out_of_memory(diag);

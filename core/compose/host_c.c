@@ -299,5 +299,6 @@ byoc_status_t byoc_host_c_emit(byoc_host_c_t *host, const char *metadata, byoc_s
   byoc_host_c_emit_tables(host, out);
   BYOC_RETURN_IF_ERROR(emit_run(host, out));
   byoc_host_c_emit_entry(host, metadata, out);
+  if (host->status != BYOC_OK) return host->status;
   return out->failed ? byoc_diag_out_of_memory(host->diag) : BYOC_OK;
 }

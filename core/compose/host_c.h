@@ -29,6 +29,7 @@ typedef struct byoc_host_c_t {
   const byoc_compose_options_t *options;
   const byoc_data_layout_t *layout;
   byoc_diag_t *diag;
+  byoc_status_t status; // the first failure while tables are printed
   byoc_arena_t arena;
   byoc_allocator_t arena_allocator;
   BYOC_VECTOR(int64_t) dims;
@@ -51,6 +52,9 @@ byoc_status_t byoc_host_c_init(const byoc_host_program_t *program, const byoc_co
                                const byoc_data_layout_t *layout, byoc_allocator_t allocator, byoc_diag_t *diag,
                                byoc_host_c_t *out_host);
 void byoc_host_c_deinit(byoc_host_c_t *host);
+// Where a piece of read-only data is in its section; `name` is whose it is.
+byoc_status_t byoc_host_c_place(byoc_host_c_t *host, const void *data, size_t size_bytes, const char *name,
+                                uint64_t *out_offset_bytes);
 // Where a buffer's bytes are.
 byoc_status_t byoc_host_c_locate(byoc_host_c_t *host, const byoc_host_buffer_t *buffer,
                                  byoc_host_c_tensor_t *out_tensor);
@@ -68,7 +72,7 @@ static inline bool byoc_host_c_is_call(const byoc_host_instruction_t *instructio
          instruction->op == BYOC_HOST_ENGINE;
 }
 
-// The tables: tensors, calls, engines, inputs and outputs, the model, the entry.
+// The tables: tensors, calls, engines, inputs and outputs, the model, the entry. Failures go into host->status.
 void byoc_host_c_emit_tables(byoc_host_c_t *host, byoc_string_t *out);
 void byoc_host_c_emit_entry(byoc_host_c_t *host, const char *metadata, byoc_string_t *out);
 // The whole file.

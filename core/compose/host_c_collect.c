@@ -29,6 +29,14 @@ byoc_status_t byoc_host_c_shape(byoc_host_c_t *host, const byoc_type_t *type, ui
   return BYOC_OK;
 }
 
+byoc_status_t byoc_host_c_place(byoc_host_c_t *host, const void *data, size_t size_bytes, const char *name,
+                                uint64_t *out_offset_bytes) {
+  const byoc_data_entry_t *entry = byoc_data_layout_find(host->layout, data, size_bytes);
+  *out_offset_bytes = entry != NULL ? entry->offset_bytes : 0;
+  if (entry != NULL) return BYOC_OK;
+  return byoc_diag_error(host->diag, BYOC_INTERNAL, "data of '%s' (%zu bytes) was not laid out", name, size_bytes);
+}
+
 byoc_status_t byoc_host_c_locate(byoc_host_c_t *host, const byoc_host_buffer_t *buffer,
                                  byoc_host_c_tensor_t *out_tensor) {
   bool is_view = buffer->kind == BYOC_HOST_BUFFER_VIEW;
@@ -48,11 +56,9 @@ byoc_status_t byoc_host_c_locate(byoc_host_c_t *host, const byoc_host_buffer_t *
   case BYOC_HOST_BUFFER_CONSTANT: {
     out_tensor->is_strings = root->type->dtype == BYOC_DTYPE_STRING;
     if (out_tensor->is_strings) break;
-    const byoc_data_entry_t *entry = byoc_data_layout_find(host->layout, root->data, (size_t)root->size_bytes);
-    if (entry == NULL) {
-      return byoc_diag_error(host->diag, BYOC_INTERNAL, "the constant '%s' was not laid out", root->name);
-    }
-    offset += entry->offset_bytes;
+    uint64_t place = 0;
+    BYOC_RETURN_IF_ERROR(byoc_host_c_place(host, root->data, (size_t)root->size_bytes, root->name, &place));
+    offset += place;
     break;
   }
   case BYOC_HOST_BUFFER_LOCAL:

@@ -3,6 +3,10 @@
 
 #include "core/compose/host_c.h"
 
+static void note(byoc_host_c_t *host, byoc_status_t status) {
+  if (host->status == BYOC_OK) host->status = status;
+}
+
 // Tables are never empty in C: an empty one gets a row of zeros that its count leaves out.
 static void table_begin(byoc_string_t *out, const char *type, const char *name) {
   byoc_string_appendf(out, "static const %s %s[] = {\n", type, name);
@@ -66,7 +70,7 @@ static void emit_cells(byoc_host_c_t *host, byoc_string_t *out) {
     const byoc_host_buffer_t *buffer = program->buffers.data[i];
     if (buffer->kind != BYOC_HOST_BUFFER_CONSTANT || !buffer->is_value) continue;
     byoc_host_c_tensor_t place;
-    if (byoc_host_c_locate(host, buffer, &place) != BYOC_OK) out->failed = true;
+    note(host, byoc_host_c_locate(host, buffer, &place));
     byoc_string_appendf(out, "    {%zu, %u, %d, ", i, (unsigned)buffer->type->dtype, (int)buffer->type->rank);
     byoc_host_c_emit_address(&place, 0, out);
     byoc_string_appendf(out, ", host_dims + %u},\n", place.shape);
@@ -128,9 +132,10 @@ static void emit_steps(byoc_host_c_t *host, byoc_string_t *out) {
   byoc_string_append(out, host->steps.count == 0 ? "    0,\n};\n\n" : "};\n\n");
 }
 
-static unsigned long long place_of(byoc_host_c_t *host, const void *data, size_t size_bytes) {
-  const byoc_data_entry_t *entry = byoc_data_layout_find(host->layout, data, size_bytes);
-  return entry != NULL ? (unsigned long long)entry->offset_bytes : 0;
+static unsigned long long place_of(byoc_host_c_t *host, const void *data, size_t size_bytes, const char *name) {
+  uint64_t offset_bytes = 0;
+  note(host, byoc_host_c_place(host, data, size_bytes, name, &offset_bytes));
+  return offset_bytes;
 }
 
 static void emit_engine_constants(byoc_host_c_t *host, const byoc_runtime_module_t *function, size_t engine,
@@ -142,8 +147,9 @@ static void emit_engine_constants(byoc_host_c_t *host, const byoc_runtime_module
     byoc_host_c_tensor_t tensor = {.type = constant->type,
                                    .kind = BYOC_HOST_BUFFER_CONSTANT,
                                    .name = function->name,
-                                   .offset_bytes = place_of(host, constant->data, constant->size_bytes)};
-    if (byoc_host_c_shape(host, constant->type, &tensor.shape) != BYOC_OK) out->failed = true;
+                                   .offset_bytes =
+                                       place_of(host, constant->data, constant->size_bytes, function->name)};
+    note(host, byoc_host_c_shape(host, constant->type, &tensor.shape));
     emit_tensor(host, &tensor, out);
   }
   byoc_string_append(out, "};\n");
@@ -163,8 +169,8 @@ static void emit_engine(byoc_host_c_t *host, size_t index, byoc_string_t *out) {
     size_t json_size = strlen(function->json);
     byoc_string_append(out, "    {");
     byoc_string_append_c_quoted(out, function->function_name != NULL ? function->function_name : function->name);
-    byoc_string_appendf(out, ", (const char *)byoc_data + %llu, %zu, ", place_of(host, function->json, json_size + 1),
-                        json_size);
+    byoc_string_appendf(out, ", (const char *)byoc_data + %llu, %zu, ",
+                        place_of(host, function->json, json_size + 1, function->name), json_size);
     if (function->constants.count > 0) byoc_string_appendf(out, "host_engine_%zu_constants_%zu", index, i);
     if (function->constants.count == 0) byoc_string_append(out, "0");
     byoc_string_appendf(out, ", %zu, 0},\n", function->constants.count);
@@ -175,7 +181,7 @@ static void emit_engine(byoc_host_c_t *host, size_t index, byoc_string_t *out) {
     const byoc_file_bytes_t *blob = &engine->engine->blobs.data[i];
     byoc_string_append(out, "    {");
     byoc_string_append_c_quoted(out, blob->name);
-    byoc_string_appendf(out, ", byoc_data + %llu, %zu},\n", place_of(host, blob->data, blob->size_bytes),
+    byoc_string_appendf(out, ", byoc_data + %llu, %zu},\n", place_of(host, blob->data, blob->size_bytes, blob->name),
                         blob->size_bytes);
   }
   table_end(out, engine->engine->blobs.count);
@@ -237,7 +243,7 @@ static void emit_info(byoc_host_c_t *host, const byoc_host_buffer_t *buffer, con
                       byoc_string_t *out) {
   const byoc_type_t *type = tensor_type(buffer);
   uint32_t shape = 0;
-  if (byoc_host_c_shape(host, type, &shape) != BYOC_OK) out->failed = true;
+  note(host, byoc_host_c_shape(host, type, &shape));
   byoc_string_append(out, "    {");
   byoc_string_append_c_quoted(out, buffer->name);
   byoc_string_appendf(out, ", %u, ", (unsigned)type->dtype);

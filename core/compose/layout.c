@@ -1,6 +1,7 @@
 // Laying out read-only data.
 #include "core/compose/layout.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +13,17 @@
 #define PAGE_BYTES       4096
 #define PAGE_ALIGN_BYTES ((size_t)64 << 10)
 
+// Two pieces of different sizes may start at one place (a tensor and a part of it).
+typedef struct piece_key_t {
+  char text[64];
+} piece_key_t;
+
+static piece_key_t piece_key(const void *data, size_t size_bytes) {
+  piece_key_t key;
+  snprintf(key.text, sizeof(key.text), "%" PRIxPTR "-%zu", (uintptr_t)data, size_bytes);
+  return key;
+}
+
 static byoc_status_t add(byoc_data_layout_t *layout, const void *data, size_t size_bytes, byoc_diag_t *diag) {
   if (byoc_data_layout_find(layout, data, size_bytes) != NULL) return BYOC_OK;
   byoc_data_entry_t entry = {.data = data, .size_bytes = size_bytes, .hash = byoc_content_hash(data, size_bytes)};
@@ -20,7 +32,8 @@ static byoc_status_t add(byoc_data_layout_t *layout, const void *data, size_t si
   snprintf(key, sizeof(key), "%s-%zu", digits, size_bytes);
   byoc_data_entry_t *same = byoc_text_map_get(&layout->by_content, key);
   if (same != NULL && (size_bytes == 0 || memcmp(same->data, data, size_bytes) == 0)) {
-    return byoc_pointer_map_put(&layout->by_pointer, data, same) ? BYOC_OK : byoc_diag_out_of_memory(diag);
+    return byoc_text_map_put(&layout->by_piece, piece_key(data, size_bytes).text, same) ? BYOC_OK
+                                                                                        : byoc_diag_out_of_memory(diag);
   }
   const uint64_t mask = (size_bytes >= PAGE_ALIGN_BYTES ? PAGE_BYTES : BYOC_BUFFER_ALIGNMENT) - 1;
   entry.offset_bytes = (layout->size_bytes + mask) & ~mask;
@@ -33,7 +46,7 @@ static byoc_status_t add(byoc_data_layout_t *layout, const void *data, size_t si
   }
   byoc_data_entry_t *copy = byoc_arena_copy(&layout->arena, &entry, sizeof(entry));
   if (copy == NULL || !byoc_vector_push(&layout->entries, layout->allocator, copy) ||
-      !byoc_pointer_map_put(&layout->by_pointer, data, copy) ||
+      !byoc_text_map_put(&layout->by_piece, piece_key(data, size_bytes).text, copy) ||
       (same == NULL && !byoc_text_map_put(&layout->by_content, key, copy))) {
     return byoc_diag_out_of_memory(diag);
   }
@@ -81,7 +94,7 @@ byoc_status_t byoc_data_layout_create(const byoc_host_program_t *program, byoc_a
                                       byoc_data_layout_t *out_layout) {
   byoc_data_layout_t *layout = out_layout;
   *layout = (byoc_data_layout_t){.allocator = allocator};
-  byoc_pointer_map_init(&layout->by_pointer, allocator);
+  byoc_text_map_init(&layout->by_piece, allocator);
   byoc_text_map_init(&layout->by_content, allocator);
   byoc_arena_init(&layout->arena, allocator);
   byoc_status_t status = BYOC_OK;
@@ -103,20 +116,13 @@ byoc_status_t byoc_data_layout_create(const byoc_host_program_t *program, byoc_a
 
 void byoc_data_layout_deinit(byoc_data_layout_t *layout) {
   byoc_vector_deinit(&layout->entries, layout->allocator);
-  byoc_map_deinit(&layout->by_pointer);
+  byoc_map_deinit(&layout->by_piece);
   byoc_map_deinit(&layout->by_content);
   byoc_arena_deinit(&layout->arena);
 }
 
 const byoc_data_entry_t *byoc_data_layout_find(const byoc_data_layout_t *layout, const void *data, size_t size_bytes) {
-  const byoc_data_entry_t *entry = byoc_pointer_map_get(&layout->by_pointer, data);
-  // Two pieces of different sizes may start at one place (a tensor and a part of it).
-  if (entry == NULL || entry->size_bytes == size_bytes) return entry;
-  for (size_t i = 0; i < layout->entries.count; i++) {
-    entry = layout->entries.data[i];
-    if (entry->data == data && entry->size_bytes == size_bytes) return entry;
-  }
-  return NULL;
+  return byoc_text_map_get(&layout->by_piece, piece_key(data, size_bytes).text);
 }
 
 size_t byoc_data_layout_part_count(const byoc_data_layout_t *layout) {

@@ -21,7 +21,7 @@ typedef struct byoc_data_entry_t {
 typedef struct byoc_data_layout_t {
   byoc_allocator_t allocator;
   BYOC_VECTOR(byoc_data_entry_t *) entries; // in order of offset
-  byoc_map_t by_pointer;                    // data → entry
+  byoc_map_t by_piece;                      // address and size as text → entry
   byoc_map_t by_content;                    // hash and size as text → entry
   byoc_arena_t arena;
   uint64_t size_bytes;
@@ -33,7 +33,7 @@ typedef struct byoc_data_layout_t {
 byoc_status_t byoc_data_layout_create(const byoc_host_program_t *program, byoc_allocator_t allocator, byoc_diag_t *diag,
                                       byoc_data_layout_t *out_layout);
 void byoc_data_layout_deinit(byoc_data_layout_t *layout);
-// The entry of a piece of data that the program holds.
+// The entry of a piece of data that the program holds; NULL where it was not laid out.
 const byoc_data_entry_t *byoc_data_layout_find(const byoc_data_layout_t *layout, const void *data, size_t size_bytes);
 // The section's bytes, size_bytes of them, in parts: padding and data by turns.
 size_t byoc_data_layout_part_count(const byoc_data_layout_t *layout);

@@ -39,7 +39,9 @@ byoc_status_t byoc_link_shared(const byoc_link_job_t *job, byoc_diag_t *diag) {
 
   for (size_t i = 0; i < sizeof(link_flags) / sizeof(link_flags[0]); i++) byoc_command_add(&command, link_flags[i]);
   byoc_command_add(&command, job->allow_undefined ? "-Wl,-z,undefs" : "-Wl,-z,defs");
-  byoc_command_addf(&command, "-Wl,--version-script=%s", exports);
+  // A path by -Xlinker: -Wl would split it at a comma.
+  byoc_command_add(&command, "-Xlinker");
+  byoc_command_addf(&command, "--version-script=%s", exports);
   // An archive member is pulled in for an exported symbol too.
   for (size_t i = 0; i < job->export_count; i++) byoc_command_addf(&command, "-Wl,-u,%s", job->exports[i]);
   byoc_command_add(&command, "-o");

@@ -69,15 +69,16 @@ static byoc_status_t prepare(measurement_t *m, byoc_diag_t *diag) {
 }
 
 // The object, and the artifacts' thread pool where threads are wanted, as a shared object for the child.
-static byoc_status_t link_object(const byoc_measure_request_t *request, const char *folder, const char *output,
-                                 byoc_allocator_t allocator, byoc_diag_t *diag) {
+static byoc_status_t link_object(const byoc_measure_request_t *request, const char *compiler, const char *folder,
+                                 const char *output, byoc_allocator_t allocator, byoc_diag_t *diag) {
   const char *symbols[] = {request->symbol, "byoc_model_pool_acquire", "byoc_model_pool_run"};
   bool threads = request->thread_count > 1;
   byoc_link_files_t files;
   byoc_link_files_init(&files, folder, allocator);
   byoc_status_t status = byoc_link_files_add(&files, request->object, (size_t)request->object_size_bytes, diag);
   if (status == BYOC_OK && threads) status = byoc_link_files_add_runtime(&files, diag);
-  if (status == BYOC_OK) status = byoc_link_addresses(&files, symbols, threads ? 3 : 1, output, allocator, diag);
+  if (status == BYOC_OK)
+    status = byoc_link_addresses(&files, symbols, threads ? 3 : 1, compiler, output, allocator, diag);
   byoc_link_files_deinit(&files);
   return status;
 }
@@ -97,8 +98,8 @@ static byoc_status_t run_child(const byoc_measure_request_t *request, byoc_measu
   return BYOC_OK;
 }
 
-byoc_status_t byoc_measure_packed(const byoc_measure_request_t *request, byoc_allocator_t allocator, byoc_diag_t *diag,
-                                  double *out_median_ns) {
+byoc_status_t byoc_measure_packed(const byoc_measure_request_t *request, const char *compiler,
+                                  byoc_allocator_t allocator, byoc_diag_t *diag, double *out_median_ns) {
   *out_median_ns = 0;
   measurement_t m = {.request = request, .random = BYOC_MEASURE_SEED};
   byoc_arena_init(&m.arena, allocator);
@@ -109,7 +110,7 @@ byoc_status_t byoc_measure_packed(const byoc_measure_request_t *request, byoc_al
     library = byoc_path_join(allocator, folder, "measured.so");
     if (library == NULL) status = byoc_diag_out_of_memory(diag);
   }
-  if (status == BYOC_OK) status = link_object(request, folder, library, allocator, diag);
+  if (status == BYOC_OK) status = link_object(request, compiler, folder, library, allocator, diag);
   if (status == BYOC_OK) {
     uint32_t timeout_ms = request->timeout_ms > 0 ? request->timeout_ms : DEFAULT_TIMEOUT_MS;
     byoc_measure_job_t job = {

@@ -6,9 +6,9 @@
 #include "core/base/allocator.h"
 #include "core/base/diag.h"
 
-// Links the object into a temporary shared object, runs it in a child with warm-up, and returns the median. BYOC_TOOL,
-// with the reason, when the child crashed, hung or reported a failure.
-byoc_status_t byoc_measure_packed(const byoc_measure_request_t *request, byoc_allocator_t allocator, byoc_diag_t *diag,
-                                  double *out_median_ns);
+// Links the object into a temporary shared object by this compiler (NULL: the default), runs it in a child with
+// warm-up, and returns the median. BYOC_TOOL, with the reason, when the child crashed, hung or reported a failure.
+byoc_status_t byoc_measure_packed(const byoc_measure_request_t *request, const char *compiler,
+                                  byoc_allocator_t allocator, byoc_diag_t *diag, double *out_median_ns);
 
 #endif // BYOC_CORE_COMPOSE_MEASURE_H_

@@ -1,4 +1,5 @@
-// The header that is generated beside an artifact: the text of byoc/artifact.h, then typed functions for this model.
+// The header that is generated beside an artifact: the texts of byoc/artifact.h and what it includes, then typed
+// functions for this model.
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,22 +15,30 @@ typedef struct names_t {
   const char **macros;    // the same in capitals
 } names_t;
 
-// Words that cannot name a parameter, in C or C++, and what the functions use themselves.
+// Words that cannot name a parameter: keywords of C and C++, macros of the headers that are included, and what the
+// functions use themselves.
+// clang-format off
+static const char *const reserved_words[] = {
+    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
+    "class", "co_await", "co_return", "co_yield", "compl", "concept", "const", "const_cast", "consteval", "constexpr",
+    "constinit", "continue", "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum",
+    "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int", "long",
+    "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private",
+    "protected", "public", "register", "reinterpret_cast", "requires", "restrict", "return", "short", "signed",
+    "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local",
+    "throw", "true", "try", "typedef", "typeid", "typename", "typeof", "typeof_unqual", "union", "unsigned", "using",
+    "virtual", "void", "volatile", "while", "xor", "xor_eq", "BUFSIZ", "EOF", "NULL", "errno", "linux", "main",
+    "stderr", "stdin", "stdout", "unix", "context", "inputs", "memset", "outputs", "status"};
+// clang-format on
+
 static bool is_reserved(const char *word) {
-  static const char *const words[] = {
-      "alignas",   "alignof",   "and",      "asm",      "auto",     "bitand",  "bitor",     "bool",     "break",
-      "case",      "catch",     "char",     "class",    "compl",    "const",   "constexpr", "continue", "decltype",
-      "default",   "delete",    "do",       "double",   "else",     "enum",    "explicit",  "export",   "extern",
-      "false",     "float",     "for",      "friend",   "goto",     "if",      "inline",    "int",      "long",
-      "mutable",   "namespace", "new",      "noexcept", "not",      "nullptr", "operator",  "or",       "private",
-      "protected", "public",    "register", "restrict", "return",   "short",   "signed",    "sizeof",   "static",
-      "struct",    "switch",    "template", "this",     "throw",    "true",    "try",       "typedef",  "typeid",
-      "typename",  "union",     "unsigned", "using",    "virtual",  "void",    "volatile",  "while",    "xor",
-      "context",   "inputs",    "outputs",  "concept",  "requires", "NULL",    "main",      "errno",    "stdin"};
-  for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-    if (strcmp(word, words[i]) == 0) return true;
+  for (size_t i = 0; i < sizeof(reserved_words) / sizeof(reserved_words[0]); i++) {
+    if (strcmp(word, reserved_words[i]) == 0) return true;
   }
-  return false;
+  size_t length = strlen(word);
+  bool is_type = length > 2 && strcmp(word + length - 2, "_t") == 0;
+  bool is_ours = byoc_starts_with(word, "byoc_") || byoc_starts_with(word, "BYOC_");
+  return is_type || is_ours || (word[0] == '_' && (word[1] == '_' || isupper((unsigned char)word[1])));
 }
 
 static void to_upper(const char *from, char *to, size_t size) {
@@ -38,21 +47,34 @@ static void to_upper(const char *from, char *to, size_t size) {
   to[i] = '\0';
 }
 
-// An identifier for one tensor, different from the others in capitals too (they name macros).
-static byoc_status_t name_tensor(const char *name, byoc_map_t *taken, byoc_arena_t *arena, const char **out_name,
-                                 const char **out_macro) {
-  char plain[256], candidate[280], upper[280];
+// What the parameter of an input's dimensions is called behind the input's name.
+#define DIMS_SUFFIX "_dims"
+
+// An identifier for one tensor, different from the others in capitals too (they name macros). `with_dims`: the name of
+// its dimensions is one too.
+static byoc_status_t name_tensor(const char *name, bool with_dims, byoc_map_t *taken, byoc_arena_t *arena,
+                                 const char **out_name, const char **out_macro) {
+  char plain[256], candidate[280], upper[280], dims[300];
   byoc_make_identifier(name, plain, sizeof(plain));
   snprintf(candidate, sizeof(candidate), "%s%s", plain, is_reserved(plain) ? "_" : "");
   for (int number = 2;; number++) {
     to_upper(candidate, upper, sizeof(upper));
-    if (byoc_text_map_find(taken, upper) == NULL) break;
+    snprintf(dims, sizeof(dims), "%s" DIMS_SUFFIX, candidate);
+    to_upper(dims, dims, sizeof(dims));
+    bool is_taken = byoc_text_map_find(taken, upper) != NULL;
+    if (!is_taken && !(with_dims && byoc_text_map_find(taken, dims) != NULL)) break;
     snprintf(candidate, sizeof(candidate), "%s_%d", plain, number);
   }
   *out_name = byoc_arena_copy_string(arena, candidate);
   *out_macro = byoc_arena_copy_string(arena, upper);
   bool ok = *out_name != NULL && *out_macro != NULL && byoc_text_map_put(taken, upper, taken);
+  ok = ok && (!with_dims || byoc_text_map_put(taken, dims, taken));
   return ok ? BYOC_OK : BYOC_OUT_OF_MEMORY;
+}
+
+// Tensors of known rank come as data and dimensions, everything else as an argument made by the caller.
+static bool has_dims(const byoc_type_t *type) {
+  return byoc_type_is_tensor(type) && type->rank != BYOC_RANK_UNKNOWN;
 }
 
 static byoc_status_t make_names(const byoc_host_program_t *program, const char *model_name, byoc_arena_t *arena,
@@ -73,7 +95,8 @@ static byoc_status_t make_names(const byoc_host_program_t *program, const char *
   for (size_t i = 0; i < count && status == BYOC_OK; i++) {
     const byoc_host_buffer_t *buffer =
         i < program->inputs.count ? program->inputs.data[i] : program->outputs.data[i - program->inputs.count];
-    status = name_tensor(buffer->name, &taken, arena, &out_names->arguments[i], &out_names->macros[i]);
+    bool with_dims = program->is_dynamic && i < program->inputs.count && has_dims(buffer->type);
+    status = name_tensor(buffer->name, with_dims, &taken, arena, &out_names->arguments[i], &out_names->macros[i]);
   }
   byoc_map_deinit(&taken);
   return status;
@@ -183,41 +206,42 @@ static const char load_text[] =
     "static inline int $_matches(const byoc_artifact_t *artifact) {\n"
     "  static const uint64_t sizes[] = {@_SIZES};\n"
     "  uint32_t i;\n"
-    "  if (artifact->input_count != @_INPUT_COUNT || artifact->output_count != @_OUTPUT_COUNT) return 0;\n"
+    "  if (artifact->input_count != @_INPUTS || artifact->output_count != @_OUTPUTS) return 0;\n"
     "  if (strcmp(artifact->model_name, @_NAME) != 0) return 0;\n"
-    "  for (i = 0; i < @_INPUT_COUNT; ++i) {\n"
+    "  for (i = 0; i != @_INPUTS; ++i) {\n"
     "    if (artifact->inputs[i].size_bytes != sizes[i]) return 0;\n"
     "  }\n"
-    "  for (i = 0; i < @_OUTPUT_COUNT; ++i) {\n"
-    "    if (artifact->outputs[i].size_bytes != sizes[@_INPUT_COUNT + i]) return 0;\n"
+    "  for (i = 0; i != @_OUTPUTS; ++i) {\n"
+    "    if (artifact->outputs[i].size_bytes != sizes[@_INPUTS + i]) return 0;\n"
     "  }\n"
     "  return 1;\n"
     "}\n"
     "\n"
     "// Loads the artifact at `path` (without a slash it is looked for as dlopen does) and checks that it is this "
     "model\n"
-    "// and that this processor can run it. 0, or an error number with the reason in model->message.\n"
+    "// and that this processor can run it. BYOC_OK, or another status with the reason in model->message.\n"
     "static inline int32_t $_load(const char *path, $_model_t *model) {\n"
     "  byoc_artifact_entry_t entry = NULL;\n"
     "  void *symbol;\n"
     "  int32_t status;\n"
     "  memset(model, 0, sizeof(*model));\n"
     "  model->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);\n"
-    "  if (model->library == NULL) return $_refuse(model, 7, \"cannot be loaded: \", dlerror());\n"
+    "  if (model->library == NULL) return $_refuse(model, BYOC_IO, \"cannot be loaded: \", dlerror());\n"
     "  symbol = dlsym(model->library, BYOC_ARTIFACT_ENTRY);\n"
-    "  if (symbol == NULL) return $_refuse(model, 5, path, \" is not an artifact\");\n"
+    "  if (symbol == NULL) return $_refuse(model, BYOC_INVALID_DATA, path, \" is not an artifact\");\n"
     "  memcpy(&entry, &symbol, sizeof(entry));\n"
     "  model->artifact = entry(BYOC_ARTIFACT_ABI);\n"
-    "  if (model->artifact == NULL) return $_refuse(model, 9, path, \" was made by an older byoc\");\n"
+    "  if (model->artifact == NULL) return $_refuse(model, BYOC_VERSION, path, \" was made by an older byoc\");\n"
     "  if (!$_matches(model->artifact)) {\n"
-    "    return $_refuse(model, 1, path, \" is another model, or another version of it, than this header is for\");\n"
+    "    return $_refuse(model, BYOC_INVALID_ARGUMENT, path,\n"
+    "                    \" is another model, or another version of it, than this header is for\");\n"
     "  }\n"
     "  status = model->artifact->check(model->message, sizeof(model->message));\n"
-    "  if (status != 0) $_unload(model);\n"
+    "  if (status != BYOC_OK) $_unload(model);\n"
     "  return status;\n"
     "}\n"
     "\n"
-    "// Makes a context; `options` may be NULL. 0, or an error number with the reason from $_error(NULL, model).\n"
+    "// Makes a context; `options` may be NULL. BYOC_OK, or another status with the reason from $_error(NULL, model).\n"
     "static inline int32_t $_create(const $_model_t *model, const byoc_context_options_t *options,\n"
     "                               $_context_t *context) {\n"
     "  context->artifact = model->artifact;\n"
@@ -239,24 +263,16 @@ static const char load_text[] =
     "\n";
 
 static const char run_text[] =
-    "// One inference; tensors are dense and row-major, outputs are overwritten. 0, or an error number with the "
-    "reason\n"
-    "// from $_error.\n"
+    "// One inference; tensors are dense and row-major, outputs are overwritten. BYOC_OK, or another status with the\n"
+    "// reason from $_error.\n"
     "static inline int32_t $_run($_context_t *context";
 
-static const char run_dynamic_text[] = "// One inference with the shapes given. Inputs are dense and row-major, each "
-                                       "with its dimensions behind it; outputs "
-                                       "are\n"
-                                       "// filled with type, shape and data, which belong to the context and live "
-                                       "until its next run or $_destroy. 0, or an "
-                                       "error\n"
-                                       "// number with the reason from $_error.\n"
-                                       "static inline int32_t $_run($_context_t *context";
-
-// Tensors of known rank come as data and dimensions, everything else as an argument made by the caller.
-static bool has_dims(const byoc_type_t *type) {
-  return byoc_type_is_tensor(type) && type->rank != BYOC_RANK_UNKNOWN;
-}
+static const char run_dynamic_text[] =
+    "// One inference with the shapes given. Inputs are dense and row-major, each with its dimensions behind it; "
+    "outputs\n"
+    "// are filled with type, shape and data, which belong to the context and live until its next run or $_destroy.\n"
+    "// BYOC_OK, or another status with the reason from $_error.\n"
+    "static inline int32_t $_run($_context_t *context";
 
 static void emit_run_dynamic(const byoc_host_program_t *program, const names_t *names, byoc_string_t *out) {
   size_t inputs = program->inputs.count, count = inputs + program->outputs.count;
@@ -270,7 +286,8 @@ static void emit_run_dynamic(const byoc_host_program_t *program, const names_t *
       byoc_string_appendf(out, ",\n    const byoc_argument_t *%s", name);
     } else {
       byoc_string_appendf(out, ",\n    const %s *%s", element_type(type->dtype), name);
-      if (type->rank > 0) byoc_string_appendf(out, ", const int64_t *%s_dims /* %d */", name, (int)type->rank);
+      if (type->rank > 0)
+        byoc_string_appendf(out, ", const int64_t *%s" DIMS_SUFFIX " /* %d */", name, (int)type->rank);
     }
   }
   byoc_string_appendf(out, ") {\n  byoc_argument_t inputs[%zu], outputs[%zu];\n  int32_t status;\n",
@@ -283,9 +300,11 @@ static void emit_run_dynamic(const byoc_host_program_t *program, const names_t *
       byoc_string_appendf(out, "  inputs[%zu] = *%s;\n", i, name);
       continue;
     }
-    byoc_string_appendf(out, "  inputs[%zu].dtype = %uu;\n  inputs[%zu].rank = %du;\n", i, (unsigned)type->dtype, i,
+    char dtype[24];
+    to_upper(byoc_dtype_name(type->dtype), dtype, sizeof(dtype));
+    byoc_string_appendf(out, "  inputs[%zu].dtype = BYOC_DTYPE_%s;\n  inputs[%zu].rank = %du;\n", i, dtype, i,
                         (int)type->rank);
-    if (type->rank > 0) byoc_string_appendf(out, "  inputs[%zu].dims = %s_dims;\n", i, name);
+    if (type->rank > 0) byoc_string_appendf(out, "  inputs[%zu].dims = %s" DIMS_SUFFIX ";\n", i, name);
     byoc_string_appendf(out, "  inputs[%zu].data = (void *)(uintptr_t)%s;\n", i, name);
   }
   byoc_string_append(out, "  status = context->artifact->run_arguments(context->context, inputs, outputs);\n");
@@ -316,9 +335,9 @@ static void emit_run(const byoc_host_program_t *program, const names_t *names, b
 static void emit_example(const names_t *names, byoc_string_t *out) {
   emit_template("//   $_model_t model;\n"
                 "//   $_context_t context;\n"
-                "//   if ($_load(\"./$.so\", &model) != 0) ... model.message ...\n"
-                "//   if ($_create(&model, NULL, &context) != 0) ... $_error(NULL, &model) ...\n"
-                "//   if ($_run(&context, ...) != 0) ... $_error(&context, &model) ...\n"
+                "//   if ($_load(\"./$.so\", &model) != BYOC_OK) ... model.message ...\n"
+                "//   if ($_create(&model, NULL, &context) != BYOC_OK) ... $_error(NULL, &model) ...\n"
+                "//   if ($_run(&context, ...) != BYOC_OK) ... $_error(&context, &model) ...\n"
                 "//   $_destroy(&context);\n"
                 "//   $_unload(&model);\n",
                 names, out);
@@ -332,6 +351,24 @@ char *byoc_compose_header_path(const char *output, byoc_allocator_t allocator) {
   memcpy(path, output, length);
   memcpy(path + length, ".h", 3);
   return path;
+}
+
+// What a user of an artifact needs of byoc: byoc/artifact.h behind what it includes.
+static const char *const public_headers[] = {"byoc/status.h", "byoc/dtype.h", "byoc/artifact.h"};
+
+// The text of a header but for its inclusions of the others.
+static void emit_public_header(const char *path, byoc_string_t *out) {
+  static const char inclusion[] = "#include \"byoc/";
+  byoc_embedded_header_t header = byoc_embedded_header_find(path);
+  const char *at = (const char *)header.data, *end = at + header.size_bytes;
+  while (at < end) {
+    const char *line_end = memchr(at, '\n', (size_t)(end - at));
+    size_t size = line_end != NULL ? (size_t)(line_end - at) + 1 : (size_t)(end - at);
+    bool is_inclusion = size >= sizeof(inclusion) && memcmp(at, inclusion, sizeof(inclusion) - 1) == 0;
+    if (!is_inclusion) byoc_string_append_bytes(out, at, size);
+    at += size;
+  }
+  byoc_string_append(out, "\n");
 }
 
 byoc_status_t byoc_compose_emit_header(const byoc_host_program_t *program, const byoc_compose_options_t *options,
@@ -354,13 +391,14 @@ byoc_status_t byoc_compose_emit_header(const byoc_host_program_t *program, const
                       "#ifndef %s_MODEL_H_\n#define %s_MODEL_H_\n\n#include <dlfcn.h>\n#include <stddef.h>\n"
                       "#include <stdio.h>\n#include <string.h>\n\n",
                       names.upper, names.upper);
-  byoc_embedded_header_t artifact = byoc_embedded_header_find("byoc/artifact.h");
-  byoc_string_append_bytes(out, artifact.data, artifact.size_bytes);
-  byoc_string_append(out, "\n// What follows belongs to this model.\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+  for (size_t i = 0; i < sizeof(public_headers) / sizeof(public_headers[0]); i++) {
+    emit_public_header(public_headers[i], out);
+  }
+  byoc_string_append(out, "// What follows belongs to this model.\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
   byoc_string_appendf(out, "#define %s_NAME ", names.upper);
   byoc_string_append_c_quoted(out, options->model_name);
-  byoc_string_appendf(out, "\n#define %s_INPUT_COUNT %zuu\n#define %s_OUTPUT_COUNT %zuu\n", names.upper, inputs,
-                      names.upper, outputs);
+  byoc_string_appendf(out, "\n#define %s_INPUTS %zuu\n#define %s_OUTPUTS %zuu\n", names.upper, inputs, names.upper,
+                      outputs);
   emit_macros(program, &names, out);
   byoc_string_appendf(out, "// Sizes of inputs, then outputs, in bytes.\n#define %s_SIZES ", names.upper);
   for (size_t i = 0; i < inputs + outputs; i++) {

@@ -12,19 +12,29 @@ static byoc_status_t push(byoc_native_flags_t *flags, byoc_arena_t *arena, const
   return BYOC_OK;
 }
 
-byoc_status_t byoc_native_flags(const byoc_target_list_t *targets, byoc_arena_t *arena, byoc_diag_t *diag,
-                                byoc_native_flags_t *out_flags) {
-  *out_flags = (byoc_native_flags_t){0};
+static const byoc_target_t *find_native(const byoc_target_list_t *targets) {
   const byoc_target_t *native = NULL;
   for (size_t i = 0; targets != NULL && i < targets->targets.count; i++) {
     if (strcmp(targets->targets.data[i]->kind->name, "c") == 0) native = targets->targets.data[i];
   }
+  return native;
+}
+
+const char *byoc_native_compiler(const byoc_target_list_t *targets) {
+  const byoc_target_t *native = find_native(targets);
+  const char *compiler = native != NULL ? byoc_target_option_string(native, "cc") : NULL;
+  return compiler != NULL && compiler[0] != '\0' ? compiler : NULL;
+}
+
+byoc_status_t byoc_native_flags(const byoc_target_list_t *targets, byoc_arena_t *arena, byoc_diag_t *diag,
+                                byoc_native_flags_t *out_flags) {
+  *out_flags = (byoc_native_flags_t){0};
+  const byoc_target_t *native = find_native(targets);
+  out_flags->compiler = byoc_native_compiler(targets);
   int64_t level = 3;
   uint64_t features = 0;
   if (native != NULL) {
     level = byoc_target_option_int(native, "O");
-    const char *compiler = byoc_target_option_string(native, "cc");
-    if (compiler != NULL && compiler[0] != '\0') out_flags->compiler = compiler;
     const char *cpu = byoc_target_option_string(native, "mcpu");
     BYOC_RETURN_IF_ERROR(byoc_cpu_parse(cpu != NULL && cpu[0] != '\0' ? cpu : "native", diag, &features));
   }

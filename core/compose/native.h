@@ -11,6 +11,9 @@ typedef struct byoc_native_flags_t {
   BYOC_VECTOR(const char *) kernel; // of loop kernels
 } byoc_native_flags_t;
 
+// The compiler that -cc of target "c" among `targets` (which may be NULL) names; NULL: the default. Everything that
+// names no compiler of its own is compiled and linked by it.
+const char *byoc_native_compiler(const byoc_target_list_t *targets);
 // From the options of target "c" among `targets` (which may be NULL: -O3 and nothing beyond the base instruction set).
 // Everything lives in `arena`.
 byoc_status_t byoc_native_flags(const byoc_target_list_t *targets, byoc_arena_t *arena, byoc_diag_t *diag,

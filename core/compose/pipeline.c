@@ -8,6 +8,7 @@
 #include "core/collage/plan_record.h"
 #include "core/compose/compiler.h"
 #include "core/compose/measure.h"
+#include "core/compose/native.h"
 #include "core/hostir/lower.h"
 #include "core/plugin/codegen.h"
 #include "core/target/cpu.h"
@@ -32,18 +33,29 @@ void byoc_pipeline_result_deinit(byoc_pipeline_result_t *result) {
   byoc_string_deinit(&result->given_back);
 }
 
+typedef struct pipeline_t {
+  byoc_graph_module_t *module;
+  const byoc_pipeline_options_t *options;
+  byoc_allocator_t allocator;
+  byoc_diag_t *diag;
+  byoc_pipeline_result_t *result;
+  byoc_codegen_services_t services;
+  byoc_progress_t progress;
+  size_t given_back; // functions in this round
+} pipeline_t;
+
 // ---- services for backends ----
 
 static byoc_status_t serve_compile(void *self, const byoc_compile_request_t *requests, size_t count,
                                    byoc_allocator_t allocator, byoc_diag_t *diag, byoc_bytes_t *out_objects) {
-  (void)self;
+  const char *native = byoc_native_compiler(((const pipeline_t *)self)->options->targets);
   byoc_compile_job_t *jobs = byoc_allocate(allocator, count + 1, sizeof(*jobs));
   if (jobs == NULL) return byoc_diag_out_of_memory(diag);
   for (size_t i = 0; i < count; ++i) {
     jobs[i] = (byoc_compile_job_t){.name = requests[i].name,
                                    .source = requests[i].source,
                                    .preamble = requests[i].preamble,
-                                   .compiler = requests[i].compiler,
+                                   .compiler = requests[i].compiler != NULL ? requests[i].compiler : native,
                                    .flags = requests[i].flags.items,
                                    .flag_count = (size_t)requests[i].flags.count};
   }
@@ -54,12 +66,12 @@ static byoc_status_t serve_compile(void *self, const byoc_compile_request_t *req
 
 static byoc_status_t serve_measure(void *self, const byoc_measure_request_t *request, byoc_allocator_t allocator,
                                    byoc_diag_t *diag, double *out_median_ns) {
-  (void)self;
-  return byoc_measure_packed(request, allocator, diag, out_median_ns);
+  const pipeline_t *p = self;
+  return byoc_measure_packed(request, byoc_native_compiler(p->options->targets), allocator, diag, out_median_ns);
 }
 
 static void serve_progress(void *self, const char *what, uint64_t done, uint64_t total) {
-  byoc_progress_t *progress = self;
+  byoc_progress_t *progress = &((pipeline_t *)self)->progress;
   if (done == 0) byoc_progress_begin(progress, "generating", (int64_t)total);
   byoc_progress_step(progress, (int64_t)done, what);
   if (done >= total) byoc_progress_end(progress);
@@ -72,17 +84,6 @@ static byoc_status_t serve_passes(void *self, byoc_function_t *const *functions,
 }
 
 // ---- generating ----
-
-typedef struct pipeline_t {
-  byoc_graph_module_t *module;
-  const byoc_pipeline_options_t *options;
-  byoc_allocator_t allocator;
-  byoc_diag_t *diag;
-  byoc_pipeline_result_t *result;
-  byoc_codegen_services_t services;
-  byoc_progress_t progress;
-  size_t given_back; // functions in this round
-} pipeline_t;
 
 static bool is_hook_of(const byoc_target_t *target, const char *compiler) {
   return target->kind->backend != NULL && strcmp(target->kind->name, compiler) == 0;
@@ -294,7 +295,7 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
     byoc_log(BYOC_LOG_WARNING, "nothing is cached: %s", cache_diag.message);
   }
   byoc_status_t status = require_native_features(&p, &native_features);
-  p.services = (byoc_codegen_services_t){.self = &p.progress,
+  p.services = (byoc_codegen_services_t){.self = &p,
                                          .compile = serve_compile,
                                          .measure = serve_measure,
                                          .cache_directory = cache,

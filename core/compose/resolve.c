@@ -9,11 +9,13 @@
 #include "core/base/map.h"
 #include "core/compose/addresses.h"
 #include "core/compose/compiler.h"
+#include "core/compose/native.h"
 #include "core/module/symbols.h"
 
 struct byoc_resolver_t {
   byoc_allocator_t allocator;
   const byoc_host_program_t *program;
+  const char *compiler;        // of what names none of its own; NULL: the default
   byoc_map_t addresses;        // symbol → address
   BYOC_VECTOR(void *) handles; // of libraries that opened in process; theirs to close
   void *linked;                // the temporary shared object
@@ -60,7 +62,7 @@ static byoc_status_t add_module(byoc_resolver_t *resolver, const byoc_runtime_mo
   }
   byoc_compile_job_t job = {.name = module->name,
                             .source = module->source,
-                            .compiler = module->compiler,
+                            .compiler = module->compiler != NULL ? module->compiler : resolver->compiler,
                             .flags = module->flags.data,
                             .flag_count = module->flags.count};
   void *object = NULL;
@@ -108,7 +110,9 @@ static byoc_status_t link_modules(byoc_resolver_t *resolver, byoc_diag_t *diag) 
       if (symbol != NULL && !byoc_vector_push(&symbols, allocator, symbol)) status = byoc_diag_out_of_memory(diag);
     }
   }
-  if (status == BYOC_OK) status = byoc_link_addresses(&files, symbols.data, symbols.count, output, allocator, diag);
+  if (status == BYOC_OK) {
+    status = byoc_link_addresses(&files, symbols.data, symbols.count, resolver->compiler, output, allocator, diag);
+  }
   if (status == BYOC_OK) status = load_linked(resolver, output, symbols.data, symbols.count, diag);
   byoc_link_files_deinit(&files);
   byoc_vector_deinit(&symbols, allocator);
@@ -135,13 +139,15 @@ static byoc_status_t set_up(byoc_resolver_t *resolver, const byoc_runtime_t *run
   return BYOC_OK;
 }
 
-byoc_status_t byoc_resolver_create(const byoc_host_program_t *program, const byoc_runtime_t *runtime,
-                                   byoc_allocator_t allocator, byoc_diag_t *diag, byoc_resolver_t **out_resolver) {
+byoc_status_t byoc_resolver_create(const byoc_host_program_t *program, const byoc_target_list_t *targets,
+                                   const byoc_runtime_t *runtime, byoc_allocator_t allocator, byoc_diag_t *diag,
+                                   byoc_resolver_t **out_resolver) {
   *out_resolver = NULL;
   byoc_resolver_t *resolver = byoc_allocate(allocator, 1, sizeof(*resolver));
   if (resolver == NULL) return byoc_diag_out_of_memory(diag);
   resolver->allocator = allocator;
   resolver->program = program;
+  resolver->compiler = byoc_native_compiler(targets);
   byoc_text_map_init(&resolver->addresses, allocator);
   byoc_status_t status = BYOC_OK;
   bool any_link = false;

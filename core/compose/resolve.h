@@ -4,13 +4,15 @@
 #define BYOC_CORE_COMPOSE_RESOLVE_H_
 
 #include "core/hostir/evaluate.h"
+#include "core/target/target.h"
 
 typedef struct byoc_resolver_t byoc_resolver_t;
-// Compiles, links, loads, and runs every library's setup function once with `runtime`. `program` and `runtime` outlive
-// the resolver, the resolver outlives every call of what it found. BYOC_NOT_FOUND where a compiler is needed and
-// missing.
-byoc_status_t byoc_resolver_create(const byoc_host_program_t *program, const byoc_runtime_t *runtime,
-                                   byoc_allocator_t allocator, byoc_diag_t *diag, byoc_resolver_t **out_resolver);
+// Compiles, links, loads, and runs every library's setup function once with `runtime`. "c" among `targets` (which
+// may be NULL) gives the compiler of what names none of its own. `program` and `runtime` outlive the resolver, the
+// resolver outlives every call of what it found. BYOC_NOT_FOUND where a compiler is needed and missing.
+byoc_status_t byoc_resolver_create(const byoc_host_program_t *program, const byoc_target_list_t *targets,
+                                   const byoc_runtime_t *runtime, byoc_allocator_t allocator, byoc_diag_t *diag,
+                                   byoc_resolver_t **out_resolver);
 void byoc_resolver_destroy(byoc_resolver_t *resolver); // accepts NULL
 byoc_symbol_resolver_t byoc_resolver_interface(byoc_resolver_t *resolver);
 

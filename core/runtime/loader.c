@@ -27,43 +27,6 @@ bool byoc_artifact_is_elf(const char *path) {
   return is_elf;
 }
 
-static byoc_status_t truncated(const byoc_elf_t *elf, byoc_diag_t *diag, const char *what) {
-  byoc_status_t status =
-      byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is truncated: %s lies behind its end", elf->name, what);
-  return status;
-}
-
-static bool inside(const byoc_elf_t *elf, uint64_t offset, uint64_t size) {
-  return offset <= elf->size_bytes && size <= elf->size_bytes - offset;
-}
-
-// Everything that the tables speak of must be in the file.
-static byoc_status_t check_extents(const byoc_elf_t *elf, byoc_diag_t *diag) {
-  bool has_load = false, has_dynamic = false;
-  for (uint32_t i = 0; i < elf->segment_count; i++) {
-    Elf64_Phdr segment;
-    memcpy(&segment, elf->data + elf->segment_offset + (uint64_t)i * sizeof(segment), sizeof(segment));
-    if (segment.p_type == PT_NULL) continue;
-    if (!inside(elf, segment.p_offset, segment.p_filesz)) return truncated(elf, diag, "a segment");
-    if (segment.p_type == PT_LOAD && segment.p_memsz < segment.p_filesz) {
-      return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is damaged: a segment is larger than its memory",
-                             elf->name);
-    }
-    has_load = has_load || segment.p_type == PT_LOAD;
-    has_dynamic = has_dynamic || segment.p_type == PT_DYNAMIC;
-  }
-  for (uint32_t i = 0; i < elf->section_count; i++) {
-    Elf64_Shdr section;
-    memcpy(&section, elf->data + elf->section_offset + (uint64_t)i * sizeof(section), sizeof(section));
-    if (section.sh_type == SHT_NULL || section.sh_type == SHT_NOBITS) continue;
-    if (!inside(elf, section.sh_offset, section.sh_size)) return truncated(elf, diag, "a section");
-  }
-  if (!has_load || !has_dynamic) {
-    return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is not a shared object that can be loaded", elf->name);
-  }
-  return BYOC_OK;
-}
-
 static byoc_status_t find_entry(void *self, const byoc_elf_symbol_t *symbol) {
   bool *found = self;
   if (symbol->defined && symbol->global && strcmp(symbol->name, BYOC_ARTIFACT_ENTRY) == 0) *found = true;
@@ -89,7 +52,7 @@ static byoc_status_t check_file(const char *path, byoc_diag_t *diag) {
   } else if (status == BYOC_OK && elf.type != ET_DYN) {
     status = byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is an ELF file, but not a shared object", path);
   }
-  if (status == BYOC_OK) status = check_extents(&elf, diag);
+  if (status == BYOC_OK) status = byoc_elf_check_loadable(&elf, diag);
   if (status == BYOC_OK) status = byoc_elf_visit_symbols(&elf, true, find_entry, &has_entry, diag);
   if (status == BYOC_OK && !has_entry) {
     status = byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is a shared object, but not an artifact: it lacks %s", path,

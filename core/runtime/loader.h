@@ -1,4 +1,5 @@
-// Loads an artifact into this process and checks it before anything of it runs.
+// Loads an artifact into this process. The file is checked before the dynamic linker sees it; version and processor are
+// checked before the model is run, but behind the constructors of the libraries inside, which opening runs.
 #ifndef BYOC_CORE_RUNTIME_LOADER_H_
 #define BYOC_CORE_RUNTIME_LOADER_H_
 

@@ -1,11 +1,7 @@
-// Instruction set extensions: detection and names.
+// Instruction set extensions: names, levels, and what each brings along.
 #include "core/target/cpu.h"
 
 #include <string.h>
-
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
 #define BIT(NAME) (UINT64_C(1) << BYOC_CPU_##NAME)
 
@@ -14,67 +10,10 @@
 #define LEVEL_3 (LEVEL_2 | BIT(AVX) | BIT(AVX2) | BIT(BMI1) | BIT(BMI2) | BIT(FMA) | BIT(F16C))
 #define LEVEL_4 (LEVEL_3 | BIT(AVX512F) | BIT(AVX512CD) | BIT(AVX512BW) | BIT(AVX512DQ) | BIT(AVX512VL))
 
-#if defined(__x86_64__)
-// What the system saves on a switch of tasks: a register that it does not save must not be used.
-static uint64_t saved_registers(void) {
-  uint32_t low = 0, high = 0;
-  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  return (uint64_t)high << 32 | low;
-}
-
-uint64_t byoc_cpu_detect(void) {
-  enum { XMM = 1 << 1, YMM = 1 << 2, OPMASK = 1 << 5, ZMM_UPPER = 1 << 6, ZMM_HIGH = 1 << 7 };
-  static const uint64_t avx_state = XMM | YMM;
-  static const uint64_t avx512_state = XMM | YMM | OPMASK | ZMM_UPPER | ZMM_HIGH;
-  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  uint64_t features = 0;
-  if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx)) return 0;
-  const unsigned leaf1 = ecx;
-#define TAKE(NAME, word, bit)                                                                                          \
-  if ((word) >> (bit)&1u) features |= BIT(NAME)
-  TAKE(SSE3, leaf1, 0);
-  TAKE(SSSE3, leaf1, 9);
-  TAKE(SSE4_1, leaf1, 19);
-  TAKE(SSE4_2, leaf1, 20);
-  TAKE(POPCNT, leaf1, 23);
-  const bool has_xsave = leaf1 >> 27 & 1u;
-  const uint64_t saved = has_xsave ? saved_registers() : 0;
-  const bool avx = (saved & avx_state) == avx_state, avx512 = (saved & avx512_state) == avx512_state;
-  if (avx) {
-    TAKE(AVX, leaf1, 28);
-    TAKE(FMA, leaf1, 12);
-    TAKE(F16C, leaf1, 29);
-  }
-  if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) return features;
-  const unsigned last_subleaf = eax, leaf7 = ebx;
-  TAKE(BMI1, leaf7, 3);
-  TAKE(BMI2, leaf7, 8);
-  if (avx) {
-    TAKE(AVX2, leaf7, 5);
-  }
-  if (!avx512) return features;
-  TAKE(AVX512F, leaf7, 16);
-  TAKE(AVX512DQ, leaf7, 17);
-  TAKE(AVX512CD, leaf7, 28);
-  TAKE(AVX512BW, leaf7, 30);
-  TAKE(AVX512VL, leaf7, 31);
-  TAKE(AVX512VNNI, ecx, 11);
-  if (last_subleaf >= 1 && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx)) {
-    TAKE(AVX512BF16, eax, 5);
-  }
-#undef TAKE
-  return features;
-}
-#else
-uint64_t byoc_cpu_detect(void) {
-  return 0;
-}
-#endif
-
 typedef struct feature_text_t {
   const char *name, *flag;
 } feature_text_t;
-#define FEATURE_TEXT(NAME, text, flag) {text, flag},
+#define FEATURE_TEXT(NAME, text, flag, ...) {text, flag},
 static const feature_text_t feature_texts[] = {BYOC_CPU_FEATURE_LIST(FEATURE_TEXT)};
 #undef FEATURE_TEXT
 

@@ -4,11 +4,13 @@
 //   byoc_artifact_entry_t entry = (byoc_artifact_entry_t)dlsym(library, BYOC_ARTIFACT_ENTRY);
 //   const byoc_artifact_t *model = entry(BYOC_ARTIFACT_ABI);
 //   byoc_context_t *context = NULL;
-//   if (model->create(NULL, &context) == BYOC_OK && model->run(context, inputs, outputs) == BYOC_OK) ...
+//   if (model->create(NULL, &context) != BYOC_OK || model->run(context, inputs, outputs) != BYOC_OK) {
+//     fprintf(stderr, "%s\n", model->last_error(context));
+//   }
 //   model->destroy(context);
 //
-// The header generated beside an artifact contains this text and adds typed functions for that model; it needs nothing
-// else of byoc's. Links with -ldl alone.
+// The header generated beside an artifact contains this text and those of byoc/status.h and byoc/dtype.h, and adds
+// typed functions for that model; it needs nothing else of byoc's. Links with -ldl alone.
 //
 // Threads: a context is used by one thread at a time; contexts of one artifact run concurrently and share the
 // constants. The table and everything it points to is read-only and lives until dlclose.
@@ -16,6 +18,9 @@
 #define BYOC_ARTIFACT_H_
 
 #include <stdint.h>
+
+#include "byoc/dtype.h"
+#include "byoc/status.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,18 +36,21 @@ typedef struct byoc_context_t byoc_context_t;
 // An input or output.
 typedef struct byoc_tensor_info_t {
   const char *name;             // as in the model
-  uint32_t dtype;               // BYOC_DTYPE_* of byoc/dtype.h: 1 is f32, 7 is i64
+  uint32_t dtype;               // BYOC_DTYPE_*
   uint32_t rank;                // dimensions
   const int64_t *dims;          // elements along each; -1 where symbolic
   const char *const *dim_names; // NULL for constant dimensions
   uint64_t size_bytes;          // of the dense tensor; 0 where a dimension is symbolic
 } byoc_tensor_info_t;
 
-// Threads of the caller's, instead of the artifact's own pool. parallel_for has the contract of byoc/call.h.
+// Threads of the caller's, instead of the artifact's own pool.
 typedef struct byoc_thread_pool_t {
   uint32_t struct_size;
   int32_t thread_count; // the calling thread included
   void *self;
+  // Splits [0, count) into at most thread_count contiguous shares of at least `grain` iterations, calls
+  // body(argument, begin, end, worker) for each, 0 <= worker < thread_count and each worker at one share at a time, and
+  // returns when all are done. Never nested.
   void (*parallel_for)(void *self, void (*body)(void *argument, int64_t begin, int64_t end, int32_t worker),
                        void *argument, int64_t count, int64_t grain);
 } byoc_thread_pool_t;
@@ -88,16 +96,20 @@ typedef struct byoc_artifact_t {
   // create does the same check. Any thread.
   int32_t (*check)(char *message, uint64_t size);
   // All that can be done before data is there. `options` may be NULL. On failure *out_context is NULL and
-  // last_error(NULL) has the reason (of this thread).
+  // last_error(NULL) has the reason (of this thread): BYOC_UNSUPPORTED as check, BYOC_INVALID_ARGUMENT for options or
+  // environment variables that cannot be followed, BYOC_OUT_OF_MEMORY, BYOC_VERSION for an engine inside of another
+  // ABI, or the status of a library or engine inside that cannot start. Any thread.
   int32_t (*create)(const byoc_context_options_t *options, byoc_context_t **out_context);
   // One inference. inputs[i] and outputs[i] are dense row-major tensors of the sizes above, aligned to their element
-  // size, not overlapping. Allocates nothing, takes no lock. BYOC_UNSUPPORTED where is_dynamic: see run_arguments.
+  // size, not overlapping. Allocates nothing, takes no lock. BYOC_UNSUPPORTED where is_dynamic: see run_arguments;
+  // BYOC_INVALID_ARGUMENT where one of them is NULL; else the status of the operator that failed.
   int32_t (*run)(byoc_context_t *context, const void *const *inputs, void *const *outputs);
   void (*destroy)(byoc_context_t *context); // accepts NULL
   // Text of the last failure of this context, or with NULL of the last failed create or check of this thread. Never
   // NULL.
   const char *(*last_error)(const byoc_context_t *context);
-  // Like run, reporting the time of each instruction of the host program. NULL where the artifact has no profile entry.
+  // Like run, with its statuses, reporting the time of each instruction of the host program. NULL where the artifact
+  // has no profile entry.
   int32_t (*profile)(byoc_context_t *context, const void *const *inputs, void *const *outputs, byoc_profile_sink_t sink,
                      void *argument);
 
@@ -113,6 +125,8 @@ typedef struct byoc_artifact_t {
   // where there are none; what they point to is read during the call only, but for texts: those that reach an output
   // are the caller's own. `outputs` is filled by the artifact: what it points to belongs to the context and lives until
   // its next run or destroy. Memory grows with the largest shapes seen and is kept for the next run.
+  // BYOC_INVALID_ARGUMENT for an input of another type or shape than the model takes, or shapes that do not fit each
+  // other; BYOC_OUT_OF_MEMORY; else the status of the operator that failed.
   int32_t (*run_arguments)(byoc_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs);
 } byoc_artifact_t;
 

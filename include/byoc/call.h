@@ -7,11 +7,10 @@
 //     return BYOC_OK;
 //   }
 //
-// Tensors are DLPack's: data is row-major and dense where strides is NULL (it always is, unless the backend asked for
-// strided views), byte_offset is 0, shape counts elements. Buffers that byoc allocates are aligned to
-// BYOC_BUFFER_ALIGNMENT bytes; an artifact's own inputs and outputs are aligned to their element size only.
-// Everything reachable from a byoc_call_t belongs to the caller and is valid until the function returns. A function
-// may be called from several threads at once with different calls.
+// Tensors are DLPack's: data is row-major and dense, strides is NULL, byte_offset is 0, shape counts elements. Buffers
+// that byoc allocates are aligned to BYOC_BUFFER_ALIGNMENT bytes; an artifact's own inputs and outputs are aligned to
+// their element size only. Everything reachable from a byoc_call_t belongs to the caller and is valid until the
+// function returns. A function may be called from several threads at once with different calls.
 #ifndef BYOC_CALL_H_
 #define BYOC_CALL_H_
 

@@ -1,7 +1,8 @@
 // byoc/engine.h - the interface of a JSON engine: the code that runs JSON runtime modules inside an artifact.
 //
-//   BYOC_PACKED const byoc_engine_t my_engine = {sizeof(byoc_engine_t), BYOC_ENGINE_ABI_VERSION, "mine", 0,
-//                                                my_create, my_destroy, my_run, NULL};
+//   extern BYOC_PACKED const byoc_engine_t my_engine;
+//   const byoc_engine_t my_engine = {sizeof(byoc_engine_t), BYOC_ENGINE_ABI_VERSION, "mine", 0,
+//                                    my_create, my_destroy, my_run, NULL};
 //
 // A backend of the JSON flavour hands back one JSON text a function, its constants, and the archive that defines one
 // engine table under a symbol it names. The artifact links the archive once. Each context creates one instance for

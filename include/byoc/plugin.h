@@ -3,10 +3,15 @@
 //   #include "byoc/plugin.h"
 //   BYOC_PLUGIN_IDENTITY("demo", "1.0", "demo", "One line about it");
 //
-//   static int32_t generate(void *self, byoc_codegen_t *codegen) { ... bind every function of codegen ... }
-//   static const byoc_rule_t rules[] = {{.header = BYOC_HEADER(byoc_rule_t, 1), .name = "demo.relu", .pattern =
-//   "Relu(%x)"}}; static const byoc_backend_t backend = {.header = BYOC_HEADER(byoc_backend_t, 1), .target = "demo",
-//       .rules = rules, .rule_count = 1, .rule_stride = sizeof(rules[0]), .generate = generate};
+//   static int32_t generate(void *self, byoc_codegen_t *codegen); // binds every function of codegen
+//   static const byoc_rule_t rules[] = {
+//       {.header = BYOC_HEADER(byoc_rule_t, 1), .name = "demo.relu", .pattern = "Relu(%x)"}};
+//   static const byoc_backend_t backend = {.header = BYOC_HEADER(byoc_backend_t, 1),
+//                                          .target = "demo",
+//                                          .rules = rules,
+//                                          .rule_count = 1,
+//                                          .rule_stride = sizeof(rules[0]),
+//                                          .generate = generate};
 //   BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *host, byoc_plugin_t *out_plugin) {
 //     static const byoc_backend_t *const backends[] = {&backend};
 //     out_plugin->backends = backends, out_plugin->backend_count = 1;
@@ -400,32 +405,44 @@ typedef struct byoc_c_call_t {
   int32_t reserved;
 } byoc_c_call_t;
 
-// Rewriting the graph: for backends that hand back IR. Only functions of the running codegen may be changed.
+// Rewriting the graph: for backends that hand back IR. Only functions of the running codegen may be changed, and only
+// until they are answered: BYOC_INVALID_ARGUMENT for others, for handles that are NULL, erased or of another function,
+// and for what a line below names. Besides, all of them may return BYOC_OUT_OF_MEMORY. A status that is not BYOC_OK is
+// kept and fails the run, whatever the hook returns; create_node and create_c_call, which give NULL, may be recovered
+// from.
 typedef struct byoc_edit_api_t {
   byoc_header_t header;
-  // Inserts an operator in front of `before` (NULL: at the end) and infers its results. NULL after codegen error.
+  // Inserts an operator in front of `before` (NULL: at the end) and infers its results. NULL, with the reason kept for
+  // a hook that fails by it, where there is no such operator or it does not take so many operands and results.
   byoc_node_t *(*create_node)(byoc_codegen_t *codegen, byoc_function_t *function, byoc_node_t *before,
                               const char *domain, const char *op, byoc_value_t *const *operands, uint32_t operand_count,
                               uint32_t result_count);
-  // Attributes of a node made by create_node; types are inferred again after the change.
+  // Attributes of a node made by create_node; types are inferred again after the change. BYOC_INVALID_ARGUMENT for an
+  // empty name, and for calls, which have none.
   int32_t (*set_int)(byoc_codegen_t *codegen, byoc_node_t *node, const char *name, int64_t value);
   int32_t (*set_float)(byoc_codegen_t *codegen, byoc_node_t *node, const char *name, double value);
   int32_t (*set_string)(byoc_codegen_t *codegen, byoc_node_t *node, const char *name, const char *value);
   int32_t (*set_ints)(byoc_codegen_t *codegen, byoc_node_t *node, const char *name, const int64_t *values,
                       uint64_t count);
+  // Copies the data. NULL, and the run fails, where the type is not one of numbers (BYOC_INVALID_ARGUMENT), the bytes
+  // are not as many as the type's (the same) or the struct cannot be read (BYOC_INVALID_DATA, BYOC_VERSION).
   byoc_value_t *(*constant)(byoc_codegen_t *codegen, byoc_function_t *function, const byoc_tensor_data_t *data);
   // A call of a C function; its results are tensors of these types (dims concatenated, ranks[i] of them for result i).
+  // NULL, with the reason kept for a hook that fails by it, where call and operands do not fit each other.
   byoc_node_t *(*create_c_call)(byoc_codegen_t *codegen, byoc_function_t *function, byoc_node_t *before,
                                 const byoc_c_call_t *call, byoc_value_t *const *operands, uint32_t operand_count,
                                 const uint32_t *dtypes, const uint32_t *ranks, const int64_t *dims,
                                 uint32_t result_count);
   int32_t (*replace_value)(byoc_codegen_t *codegen, byoc_value_t *value, byoc_value_t *by); // all uses
-  int32_t (*erase_node)(byoc_codegen_t *codegen, byoc_node_t *node); // its results must be unused
-  // Says that the function's body is the answer: the host puts it back where it was called.
+  // BYOC_INVALID_ARGUMENT where a result of it is still used.
+  int32_t (*erase_node)(byoc_codegen_t *codegen, byoc_node_t *node);
+  // Says that the function's body is the answer: the host puts it back where it was called. BYOC_INVALID_DATA where the
+  // body has a cycle, an operator that cannot be inferred, or results of other types than it had.
   int32_t (*hand_back)(byoc_codegen_t *codegen, byoc_function_t *function);
   // Since minor 1. Runs passes of the host (byoc opt --help lists them; separated by commas) over the functions of this
   // codegen that have no answer yet, and nothing else: "fold-constants,remove-dead-code". Handles of their nodes and
-  // values are void afterwards. BYOC_INVALID_ARGUMENT for a pass that is unknown or works on whole modules only.
+  // values are void afterwards. BYOC_INVALID_ARGUMENT for a pass that is unknown or works on whole modules only,
+  // BYOC_UNSUPPORTED where this host has none, or the status of the pass that failed.
   int32_t (*run_passes)(byoc_codegen_t *codegen, const char *passes);
 } byoc_edit_api_t;
 
@@ -457,6 +474,10 @@ typedef struct byoc_measure_request_t {
   uint32_t reserved;
 } byoc_measure_request_t;
 
+// Answers, modules and services of one run. Beside what the lines below name, those that return a status may return
+// BYOC_OUT_OF_MEMORY, and those that take a struct BYOC_INVALID_DATA where it or a text in it is NULL, has an
+// impossible size or is no printable UTF-8, and BYOC_VERSION for a struct_version that this host does not know. A
+// failed answer or module is kept and fails the run, whatever the hook returns; a failed service may be recovered from.
 typedef struct byoc_codegen_api_t {
   byoc_header_t header;
   const byoc_target_t *(*target)(const byoc_codegen_t *codegen); // the current target
@@ -466,7 +487,8 @@ typedef struct byoc_codegen_api_t {
   byoc_function_t *(*function_at)(const byoc_codegen_t *codegen, uint64_t index);
 
   // Matches a pattern (see byoc_rule_t) inside one of these functions, at the producer of `root` (NULL: of the
-  // function's first result): the way to the bindings of a rule. NULL where it does not match.
+  // function's first result): the way to the bindings of a rule. NULL where it does not match; a pattern that cannot be
+  // read and a function that is not one of these fail the run.
   byoc_region_t *(*match)(byoc_codegen_t *codegen, byoc_function_t *function, byoc_value_t *root, const char *pattern);
 
   // Records the reason of a failure (copied) and returns `status`.
@@ -475,32 +497,47 @@ typedef struct byoc_codegen_api_t {
   void (*log)(byoc_codegen_t *codegen, const char *message);
   void (*progress)(byoc_codegen_t *codegen, const char *what, uint64_t done, uint64_t total);
 
-  // Each function is answered by exactly one of: bind_packed, add_json, edit->hand_back, decline.
+  // Each function is answered by exactly one of: bind_packed, add_json, edit->hand_back, decline. BYOC_INVALID_ARGUMENT
+  // for a second answer, for one by the prepare hook, for a function that is not one of these, for a symbol that is no
+  // C identifier, and for a constant whose type and size do not fit; BYOC_INVALID_DATA for a text that is not JSON.
   int32_t (*bind_packed)(byoc_codegen_t *codegen, byoc_function_t *function, const byoc_packed_binding_t *binding);
   int32_t (*add_json)(byoc_codegen_t *codegen, byoc_function_t *function, const byoc_json_module_t *module);
   // Gives the function back to the next backend in line, with the reason.
   int32_t (*decline)(byoc_codegen_t *codegen, byoc_function_t *function, const char *reason);
 
+  // BYOC_INVALID_ARGUMENT for symbols that are no C identifiers, needed libraries that are no file names, a source that
+  // is NULL and a module without files; BYOC_INVALID_DATA for files that are no objects or lack a symbol that is
+  // listed; BYOC_NOT_FOUND, BYOC_PERMISSION or BYOC_IO for a path that cannot be read. add_engine: BYOC_ALREADY_EXISTS
+  // for a name that stands for another engine, BYOC_VERSION for one of another ABI. The same library or engine twice is
+  // BYOC_OK.
   int32_t (*add_c_source)(byoc_codegen_t *codegen, const byoc_c_source_t *module);
   int32_t (*add_static_library)(byoc_codegen_t *codegen, const byoc_static_library_t *module);
   int32_t (*add_engine)(byoc_codegen_t *codegen, const byoc_engine_module_t *module);
 
-  // Services. Data that they return lives until the hook returns.
+  // Services. Data that they return lives until the hook returns; what they give is NULL or 0 unless they succeed.
+  //
+  // BYOC_TOOL with the compiler's words where it refuses the source, BYOC_NOT_FOUND where there is no compiler,
+  // BYOC_INVALID_ARGUMENT for a source that is NULL, BYOC_IO where the disk fails, BYOC_UNSUPPORTED in a run without.
   int32_t (*compile)(byoc_codegen_t *codegen, const byoc_compile_request_t *request, const void **out_object,
                      uint64_t *out_size_bytes);
   // Median nanoseconds of one call. A crash, a hang or a failing status is BYOC_TOOL with the reason (not an error of
-  // the hook: skip the candidate).
+  // the hook: skip the candidate). BYOC_INVALID_ARGUMENT where the object, the symbol or a tensor's type is missing,
+  // BYOC_NOT_FOUND where there is no linker, BYOC_IO where the disk fails, BYOC_UNSUPPORTED in a run without.
   int32_t (*measure)(byoc_codegen_t *codegen, const byoc_measure_request_t *request, double *out_median_ns);
-  // A cache on disk, private to the plugin and its version. get: BYOC_NOT_FOUND where the key is new.
+  // A cache on disk, private to the plugin and its version. get: BYOC_NOT_FOUND where the key is new. put: BYOC_IO or
+  // BYOC_PERMISSION where the disk does not take it, which costs time the next time and nothing else; BYOC_OK where
+  // nothing is cached. BYOC_INVALID_ARGUMENT for a key that is empty or has 64 KB, and for data that is NULL.
   int32_t (*cache_get)(byoc_codegen_t *codegen, const char *key, const void **out_data, uint64_t *out_size_bytes);
   int32_t (*cache_put)(byoc_codegen_t *codegen, const char *key, const void *data, uint64_t size_bytes);
   // Instruction set extensions of the machine that the artifact is for, space-separated, as in /proc/cpuinfo flags:
   // "avx2 fma avx512f ...". A function compiled for fewer may use fewer.
   const char *(*cpu_features)(const byoc_codegen_t *codegen);
   // States that the artifact must not run without these features (a subset of the above, space-separated).
+  // BYOC_NOT_FOUND for a name that byoc does not know, BYOC_INVALID_ARGUMENT for one beyond the above. A failure is
+  // kept and fails the run.
   int32_t (*require_cpu_features)(byoc_codegen_t *codegen, const char *features);
   // Since minor 3. As compile, on all processors at once: out_objects[i] and out_sizes_bytes[i] are of requests[i]. The
-  // first failure is the answer, and there are no objects then.
+  // first failure is the answer, and there are no objects then. Statuses as of compile.
   int32_t (*compile_all)(byoc_codegen_t *codegen, const byoc_compile_request_t *requests, uint32_t count,
                          uint32_t stride, const void **out_objects, uint64_t *out_sizes_bytes);
 } byoc_codegen_api_t;

@@ -17,23 +17,29 @@ static byoc_onnx_model_t *start(const char *name) {
   return model;
 }
 
-void write_npy(const char *path, size_t rank, const int64_t *dims, const float *values) {
+void write_npy_of(const char *path, const char *descriptor, size_t rank, const int64_t *dims, const void *values,
+                  size_t size_bytes) {
   char header[128], shape[64] = "";
-  size_t used = 0, count = 1;
+  size_t used = 0;
   for (size_t d = 0; d < rank; ++d) {
     used += (size_t)snprintf(shape + used, sizeof(shape) - used, "%lld,", (long long)dims[d]);
-    count *= (size_t)dims[d];
   }
-  int size = snprintf(header, sizeof(header), "%c%s%c%cv%c{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }",
-                      0x93, "NUMPY", 1, 1, 0, shape);
+  int size = snprintf(header, sizeof(header), "%c%s%c%cv%c{'descr': '%s', 'fortran_order': False, 'shape': (%s), }",
+                      0x93, "NUMPY", 1, 1, 0, descriptor, shape);
   header[7] = 0;
   header[8] = 118; // 128 bytes in all
   header[9] = 0;
   memset(header + size, ' ', sizeof(header) - (size_t)size);
   header[127] = '\n';
-  const byoc_bytes_t parts[] = {{header, sizeof(header)}, {values, count * sizeof(float)}};
+  const byoc_bytes_t parts[] = {{header, sizeof(header)}, {values, size_bytes}};
   byoc_diag_t diag = {0};
   byoc_test_ok(byoc_file_write_parts(path, parts, 2, &diag), &diag);
+}
+
+void write_npy(const char *path, size_t rank, const int64_t *dims, const float *values) {
+  size_t count = 1;
+  for (size_t d = 0; d < rank; ++d) count *= (size_t)dims[d];
+  write_npy_of(path, "<f4", rank, dims, values, count * sizeof(float));
 }
 
 void write_tiny(const char *path, const char *rows) {
@@ -101,6 +107,15 @@ void write_vision(const char *path) {
   byoc_onnx_graph_node(graph, "Gemm", "dense", "f,w3,b3", "logits");
   byoc_onnx_graph_node(graph, "Softmax", "softmax", "logits", "scores");
   byoc_onnx_graph_output(graph, "scores", BYOC_DTYPE_F32, "1,10");
+  finish(model, path);
+}
+
+void write_identity(const char *path, byoc_dtype_t dtype, const char *shape) {
+  byoc_onnx_model_t *model = start("identity");
+  byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
+  byoc_onnx_graph_input(graph, "x", dtype, shape);
+  byoc_onnx_graph_node(graph, "Identity", "identity", "x", "y");
+  byoc_onnx_graph_output(graph, "y", dtype, shape);
   finish(model, path);
 }
 

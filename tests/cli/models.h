@@ -14,5 +14,10 @@ void write_vision(const char *path);
 void write_unknown_operator(const char *path);
 // A row-major f32 array as .npy.
 void write_npy(const char *path, size_t rank, const int64_t *dims, const float *values);
+// The same of elements as NumPy's `descriptor` says ("<c8"), `size_bytes` in all.
+void write_npy_of(const char *path, const char *descriptor, size_t rank, const int64_t *dims, const void *values,
+                  size_t size_bytes);
+// y = x, both of this type and shape ("3").
+void write_identity(const char *path, byoc_dtype_t dtype, const char *shape);
 
 #endif // BYOC_TESTS_CLI_MODELS_H_

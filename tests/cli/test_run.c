@@ -75,6 +75,42 @@ static void test_mismatch(void **state) {
   byoc_test_printed("'out/y:0'");
 }
 
+// Expectations that differ from y = x in the last element only, by less than another reading of its bytes would see.
+static void test_elements_of_every_type(void **state) {
+  (void)state;
+  static const float complex_x[] = {1, 2, 3, 4, 5, 6}, complex_other[] = {1, 2, 3, 4, 5, -6};
+  static const double wide_x[] = {1, 2, 3, 4, 5, 6}, wide_other[] = {1, 2, 3, 4, 5, 6.5};
+  static const int64_t large_x[] = {1, 2, INT64_C(1) << 53}, large_other[] = {1, 2, (INT64_C(1) << 53) + 1};
+  static const uint64_t unsigned_x[] = {1, 2, UINT64_MAX}, unsigned_other[] = {1, 2, UINT64_MAX - 2};
+  static const struct {
+    byoc_dtype_t dtype;
+    const char *descriptor;
+    const void *x, *other;
+    size_t size_bytes;
+    const char *printed, *difference;
+  } cases[] = {
+      {BYOC_DTYPE_C64, "<c8", complex_x, complex_other, sizeof(complex_x), "y : c64[3] = 1+2i 3+4i 5+6i   (mean 3+4i)",
+       "[2]: 5+6i, expected 5-6i"},
+      {BYOC_DTYPE_C128, "<c16", wide_x, wide_other, sizeof(wide_x), "= 1+2i 3+4i 5+6i", "[2]: 5+6i, expected 5+6.5i"},
+      {BYOC_DTYPE_I64, "<i8", large_x, large_other, sizeof(large_x), "= 1 2 9007199254740992   (from 1",
+       "[2]: 9007199254740992, expected 9007199254740993"},
+      {BYOC_DTYPE_U64, "<u8", unsigned_x, unsigned_other, sizeof(unsigned_x), "= 1 2 18446744073709551615",
+       "[2]: 18446744073709551615, expected 18446744073709551613"},
+  };
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+    write_identity("same.onnx", cases[i].dtype, "3");
+    write_npy_of("same.npy", cases[i].descriptor, 1, (const int64_t[]){3}, cases[i].x, cases[i].size_bytes);
+    write_npy_of("other.npy", cases[i].descriptor, 1, (const int64_t[]){3}, cases[i].other, cases[i].size_bytes);
+    byoc_test_shell(0, "byoc run same.onnx --evaluate -i x=same.npy -e y=same.npy --rtol 0 --atol 0");
+    byoc_test_shell(1, "byoc run same.onnx --evaluate -i x=same.npy -e y=other.npy --rtol 0 --atol 0");
+    byoc_test_printed("differs in 1 of 3 elements");
+    byoc_test_printed(cases[i].difference);
+    byoc_test_shell(0, "byoc run same.onnx --evaluate -i x=same.npy -e y=other.npy --rtol 0 --atol 12");
+    byoc_test_shell(0, "byoc run same.onnx --evaluate -i x=same.npy");
+    byoc_test_printed(cases[i].printed);
+  }
+}
+
 // Inputs that do not fit: what was wanted and what was found.
 static void test_wrong_inputs(void **state) {
   (void)state;
@@ -159,6 +195,7 @@ int main(void) {
       cmocka_unit_test(test_output_folder),
       cmocka_unit_test(test_random_inputs),
       cmocka_unit_test(test_mismatch),
+      cmocka_unit_test(test_elements_of_every_type),
       cmocka_unit_test(test_wrong_inputs),
       cmocka_unit_test(test_symbolic_dimensions),
       cmocka_unit_test(test_huge_pages),

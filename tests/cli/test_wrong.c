@@ -110,6 +110,36 @@ static void test_no_compiler(void **state) {
   }
 }
 
+// The compiler that the target names does it all, the links of this process included, where no other can be found.
+static void test_named_compiler_only(void **state) {
+  (void)state;
+  byoc_test_shell(0,
+                  "mkdir -p out empty named && printf '#!/bin/sh\\nPATH=%%s exec cc \"$@\"\\n' \"$PATH\" > named/cc && "
+                  "chmod +x named/cc");
+  static const char *const commands[] = {"run vision.onnx --evaluate --random", "build vision.onnx -o out/v.so"};
+  for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); ++i) {
+    byoc_test_shell(0,
+                    "BYOC_CACHE_DIR=$PWD/named/cold%zu CC= PATH=$PWD/empty %s/byoc %s --target \"cutlass; c "
+                    "-cc=$PWD/named/cc\"",
+                    i, BYOC_TEST_PROGRAM_DIR, commands[i]);
+  }
+  byoc_test_shell(0, "rm -r out/* named");
+}
+
+// What means something to a shell, a linker's option or a list of paths.
+static void test_odd_temporary_folder(void **state) {
+  (void)state;
+  byoc_test_shell(0, "mkdir -p out 'odd, folder:;%%s'");
+  static const char *const commands[] = {"build vision.onnx -o out/v.so", "run vision.onnx --evaluate --random"};
+  for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); ++i) {
+    byoc_test_shell(0,
+                    "TMPDIR=\"$PWD/odd, folder:;%%s\" BYOC_CACHE_DIR=\"$PWD/odd, folder:;%%s/cache%zu\" byoc %s "
+                    "--target 'cutlass; dnnl; c'",
+                    i, commands[i]);
+  }
+  byoc_test_shell(0, "rm -r out/* odd*");
+}
+
 static void test_wrong_folders(void **state) {
   (void)state;
   byoc_test_shell(1, "byoc build tiny.onnx -o nowhere/t.so");
@@ -231,11 +261,12 @@ static void test_full_file_system(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_truncated_models),   cmocka_unit_test(test_flipped_models),
-      cmocka_unit_test(test_other_files),        cmocka_unit_test(test_no_compiler),
-      cmocka_unit_test(test_wrong_folders),      cmocka_unit_test(test_read_only_folder),
-      cmocka_unit_test(test_outputs_that_clash), cmocka_unit_test(test_kinds_of_files),
-      cmocka_unit_test(test_full_disk),          cmocka_unit_test(test_full_file_system),
+      cmocka_unit_test(test_truncated_models),    cmocka_unit_test(test_flipped_models),
+      cmocka_unit_test(test_other_files),         cmocka_unit_test(test_no_compiler),
+      cmocka_unit_test(test_named_compiler_only), cmocka_unit_test(test_odd_temporary_folder),
+      cmocka_unit_test(test_wrong_folders),       cmocka_unit_test(test_read_only_folder),
+      cmocka_unit_test(test_outputs_that_clash),  cmocka_unit_test(test_kinds_of_files),
+      cmocka_unit_test(test_full_disk),           cmocka_unit_test(test_full_file_system),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,5 +1,6 @@
 // An installed byoc, and nothing of the build tree: a stranger's plugin is built against it and used at once; plugins
 // that are not fit to be loaded are refused with the reason, and the others go on working.
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -52,22 +53,60 @@ static void test_installed_tree(void **state) {
                      "$(ls o | sed 's/.npy//')=o/$(ls o)");
 }
 
+static const char *const compilers[] = {"cc -xc -std=c11", "clang -xc -std=c11", "c++ -xc++ -std=c++17",
+                                        "clang++ -xc++ -std=c++17"};
+enum { COMPILER_COUNT = sizeof(compilers) / sizeof(compilers[0]) };
+
+static bool is_here(const char *compiler) {
+  if (byoc_test_try_shell("command -v %.*s", (int)strcspn(compiler, " "), compiler) == 0) return true;
+  print_message("skipped: no %.*s here\n", (int)strcspn(compiler, " "), compiler);
+  return false;
+}
+
 // Each public header is enough for itself.
 static void test_headers(void **state) {
   (void)state;
-  static const char *const compilers[] = {"cc -xc -std=c11", "clang -xc -std=c11", "c++ -xc++ -std=c++17",
-                                          "clang++ -xc++ -std=c++17"};
-  for (size_t i = 0; i < sizeof(compilers) / sizeof(compilers[0]); ++i) {
-    char compiler[16];
-    snprintf(compiler, sizeof(compiler), "%.*s", (int)strcspn(compilers[i], " "), compilers[i]);
-    if (byoc_test_try_shell("command -v %s", compiler) != 0) {
-      print_message("skipped: no %s here\n", compiler);
-      continue;
-    }
+  for (size_t i = 0; i < COMPILER_COUNT; ++i) {
+    if (!is_here(compilers[i])) continue;
     byoc_test_shell(0,
                     "for h in prefix/include/byoc/*.h; do echo \"#include \\\"$h\\\"\" > one.c && %s -Wall -Wextra "
                     "-Wpedantic -Werror -I. -Iprefix/include -fsyntax-only one.c || exit 1; done",
                     compilers[i]);
+  }
+}
+
+// The example that each header opens with compiles with that header alone, and what stands around it here.
+static void test_header_examples(void **state) {
+  (void)state;
+  static const struct {
+    const char *header, *before, *after;
+  } examples[] = {
+      {"artifact", "#include <dlfcn.h>\n#include <stdio.h>\nvoid f(const void *const *inputs, void *const *outputs) {",
+       "}"},
+      {"call", "", ""},
+      {"dtype", "uint64_t f(uint64_t count) {", "return bytes; }"},
+      {"engine",
+       "static int32_t my_create(const byoc_engine_init_t *init, void **out) { *out = (void *)init; return BYOC_OK; }\n"
+       "static void my_destroy(void *self) { (void)self; }\n"
+       "static int32_t my_run(void *self, uint32_t index, const byoc_call_t *call) {\n"
+       "  return self == 0 || call == 0 ? BYOC_INTERNAL : (int32_t)index;\n}",
+       ""},
+      {"plugin", "",
+       "static int32_t generate(void *self, byoc_codegen_t *codegen) { return self == 0 && codegen == 0; }"},
+      {"status",
+       "#include <stdio.h>\nstruct table { int32_t (*run)(int, int, int); const char *(*last_error)(int); };\n"
+       "void f(const struct table *table, int context, int inputs, int outputs) {",
+       "}"},
+  };
+  for (size_t i = 0; i < sizeof(examples) / sizeof(examples[0]); ++i) {
+    byoc_test_shell(0,
+                    "{ echo '#include \"byoc/%s.h\"'; cat <<'END'\n%s\nEND\n"
+                    "sed -n '/^#ifndef/q; s,^//   ,,p' prefix/include/byoc/%s.h; echo '%s'; } > example.c",
+                    examples[i].header, examples[i].before, examples[i].header, examples[i].after);
+    for (size_t c = 0; c < COMPILER_COUNT; ++c) {
+      if (!is_here(compilers[c])) continue;
+      byoc_test_shell(0, "%s -Wall -Werror -Iprefix/include -fsyntax-only example.c", compilers[c]);
+    }
   }
 }
 
@@ -151,8 +190,9 @@ static void test_refused_plugins(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_installed_tree), cmocka_unit_test(test_headers),         cmocka_unit_test(test_by_cmake),
-      cmocka_unit_test(test_by_pkg_config),  cmocka_unit_test(test_refused_plugins),
+      cmocka_unit_test(test_installed_tree),  cmocka_unit_test(test_headers),
+      cmocka_unit_test(test_header_examples), cmocka_unit_test(test_by_cmake),
+      cmocka_unit_test(test_by_pkg_config),   cmocka_unit_test(test_refused_plugins),
   };
   return cmocka_run_group_tests(tests, setup, byoc_test_leave_folder);
 }

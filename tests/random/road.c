@@ -92,7 +92,8 @@ byoc_status_t road_run_evaluated(const road_t *road, const road_buffers_t *buffe
   const byoc_runtime_t runtime = byoc_serial_runtime(1);
   byoc_resolver_t *resolver = NULL;
   byoc_evaluator_t *evaluator = NULL;
-  byoc_status_t status = byoc_resolver_create(program, &runtime, byoc_allocator_system(), diag, &resolver);
+  byoc_status_t status =
+      byoc_resolver_create(program, &road->targets, &runtime, byoc_allocator_system(), diag, &resolver);
   if (status == BYOC_OK) {
     const byoc_symbol_resolver_t interface = byoc_resolver_interface(resolver);
     status = byoc_evaluator_create(program, &interface, 1, byoc_allocator_system(), diag, &evaluator);

@@ -81,7 +81,8 @@ static byoc_status_t run_evaluated(byoc_session_t *session, const run_options_t 
   byoc_status_t status = byoc_ports_for_buffers(&inputs, program->inputs.data, program->inputs.count, diag);
   if (status == BYOC_OK) status = byoc_ports_for_buffers(&outputs, program->outputs.data, program->outputs.count, diag);
   if (status == BYOC_OK) status = prepare_inputs(&inputs, options, diag);
-  if (status == BYOC_OK) status = byoc_resolver_create(program, &runtime, session->allocator, diag, &resolver);
+  if (status == BYOC_OK)
+    status = byoc_resolver_create(program, &session->targets, &runtime, session->allocator, diag, &resolver);
   if (status == BYOC_OK) {
     byoc_symbol_resolver_t interface = byoc_resolver_interface(resolver);
     status = byoc_evaluator_create(program, &interface, threads, session->allocator, diag, &evaluator);

@@ -135,7 +135,8 @@ static byoc_status_t run_evaluated(case_t *c, byoc_diag_t *diag) {
   byoc_evaluator_t *evaluator = NULL;
   byoc_status_t status = byoc_ports_for_buffers(&inputs, program->inputs.data, program->inputs.count, diag);
   if (status == BYOC_OK) status = make_inputs(c, &inputs, in, diag);
-  if (status == BYOC_OK) status = byoc_resolver_create(program, &runtime, allocator, diag, &resolver);
+  if (status == BYOC_OK)
+    status = byoc_resolver_create(program, &c->session.targets, &runtime, allocator, diag, &resolver);
   if (status == BYOC_OK) {
     byoc_symbol_resolver_t interface = byoc_resolver_interface(resolver);
     status = byoc_evaluator_create(program, &interface, 1, allocator, diag, &evaluator);

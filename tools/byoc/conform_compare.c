@@ -2,56 +2,16 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "conform.h"
-#include "core/ir/element.h"
-
-static void print_element(const byoc_constant_t *tensor, int64_t index, char *buffer, size_t size) {
-  byoc_dtype_t dtype = tensor->type->dtype;
-  if (dtype == BYOC_DTYPE_STRING) {
-    snprintf(buffer, size, "'%s'", ((const char *const *)tensor->data)[index]);
-  } else if (byoc_dtype_is_complex(dtype)) {
-    snprintf(buffer, size, "%.9g%+.9gi", byoc_constant_element_f64(tensor, index),
-             byoc_element_imaginary(dtype, tensor->data, (size_t)index));
-  } else if (byoc_dtype_is_float(dtype)) {
-    snprintf(buffer, size, "%.9g", byoc_constant_element_f64(tensor, index));
-  } else {
-    snprintf(buffer, size, "%" PRId64, byoc_constant_element_i64(tensor, index));
-  }
-}
-
-// As numpy.testing.assert_allclose: |got - expected| <= atol + rtol * |expected|, NaN equals NaN.
-static bool numbers_agree(double got, double expected, double rtol, double atol) {
-  if (got == expected || (isnan(got) && isnan(expected))) return true;
-  return isfinite(expected) && fabs(got - expected) <= atol + rtol * fabs(expected);
-}
+#include "elements.h"
 
 static bool elements_agree(const byoc_constant_t *got, const byoc_constant_t *expected, int64_t index,
                            const byoc_conform_options_t *options) {
   byoc_dtype_t dtype = expected->type->dtype;
-  if (dtype == BYOC_DTYPE_STRING) {
-    return strcmp(((const char *const *)got->data)[index], ((const char *const *)expected->data)[index]) == 0;
-  }
-  bool exact = !byoc_dtype_is_float(dtype) && !byoc_dtype_is_complex(dtype) &&
-               byoc_constant_element_i64(got, index) == byoc_constant_element_i64(expected, index);
-  if (exact) return true;
   // ONNX up to 1.12 cut numbers to bf16 where everybody else rounds: neighbours count as equal.
-  double rtol = dtype == BYOC_DTYPE_BF16 ? fmax(options->rtol, 0x1p-7) : options->rtol, atol = options->atol;
-  return numbers_agree(byoc_constant_element_f64(got, index), byoc_constant_element_f64(expected, index), rtol, atol) &&
-         numbers_agree(byoc_element_imaginary(dtype, got->data, (size_t)index),
-                       byoc_element_imaginary(dtype, expected->data, (size_t)index), rtol, atol);
-}
-
-// "[1,0,2]"
-static void print_index(const byoc_constant_t *tensor, int64_t index, char *buffer, size_t size) {
-  size_t used = (size_t)snprintf(buffer, size, "[");
-  int64_t stride = byoc_type_element_count(tensor->type);
-  for (int32_t d = 0; d < tensor->type->rank && used < size; ++d) {
-    stride /= tensor->dims[d];
-    used += (size_t)snprintf(buffer + used, size - used, "%s%" PRId64, d ? "," : "", index / stride % tensor->dims[d]);
-  }
-  if (used < size) snprintf(buffer + used, size - used, "]");
+  double rtol = dtype == BYOC_DTYPE_BF16 ? fmax(options->rtol, 0x1p-7) : options->rtol;
+  return byoc_element_compare(dtype, got->data, expected->data, (size_t)index, rtol, options->atol).agrees;
 }
 
 static byoc_status_t compare_elements(const byoc_conform_options_t *options, const char *name,
@@ -62,9 +22,9 @@ static byoc_status_t compare_elements(const byoc_conform_options_t *options, con
   }
   if (wrong == 0) return BYOC_OK;
   char at[160], want[96], have[96];
-  print_index(expected, first, at, sizeof(at));
-  print_element(expected, first, want, sizeof(want));
-  print_element(got, first, have, sizeof(have));
+  byoc_element_format_index(expected->type->rank, expected->dims, (uint64_t)first, at, sizeof(at));
+  byoc_element_format(got->type->dtype, expected->data, (size_t)first, 9, want, sizeof(want));
+  byoc_element_format(got->type->dtype, got->data, (size_t)first, 9, have, sizeof(have));
   return byoc_diag_error(diag, BYOC_MISMATCH,
                          "output '%s' differs in %" PRId64 " of %" PRId64 " elements, first at %s: expected %s, got %s",
                          name, wrong, count, at, want, have);

@@ -1,55 +1,13 @@
 // What came out of a run: compared, saved, printed.
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "core/base/file.h"
+#include "core/ir/element.h"
+#include "elements.h"
 #include "npy.h"
 #include "tensors.h"
-
-// ---- reading elements ----
-
-static double half_to_double(uint16_t half) {
-  int exponent = (half >> 10) & 31, mantissa = half & 1023;
-  double value = exponent == 0    ? ldexp(mantissa, -24)
-                 : exponent == 31 ? (mantissa ? NAN : INFINITY)
-                                  : ldexp(mantissa + 1024, exponent - 25);
-  return half >> 15 ? -value : value;
-}
-
-// Element `index` as a number; raw bits for the types that have no C counterpart.
-static double element(byoc_dtype_t dtype, const void *data, uint64_t index) {
-  switch (dtype) {
-  case BYOC_DTYPE_F32:
-    return ((const float *)data)[index];
-  case BYOC_DTYPE_F64:
-    return ((const double *)data)[index];
-  case BYOC_DTYPE_F16:
-    return half_to_double(((const uint16_t *)data)[index]);
-  case BYOC_DTYPE_BF16: {
-    uint32_t bits = (uint32_t)((const uint16_t *)data)[index] << 16;
-    float value;
-    memcpy(&value, &bits, sizeof(value));
-    return value;
-  }
-  case BYOC_DTYPE_I8:
-    return ((const int8_t *)data)[index];
-  case BYOC_DTYPE_I16:
-    return ((const int16_t *)data)[index];
-  case BYOC_DTYPE_I32:
-    return ((const int32_t *)data)[index];
-  case BYOC_DTYPE_I64:
-    return (double)((const int64_t *)data)[index];
-  case BYOC_DTYPE_U16:
-    return ((const uint16_t *)data)[index];
-  case BYOC_DTYPE_U32:
-    return ((const uint32_t *)data)[index];
-  case BYOC_DTYPE_U64:
-    return (double)((const uint64_t *)data)[index];
-  default:
-    return ((const uint8_t *)data)[index];
-  }
-}
 
 static uint64_t element_count(const byoc_port_t *port) {
   uint64_t count = 1;
@@ -68,31 +26,25 @@ static difference_t find_differences(const byoc_port_t *port, const void *expect
   difference_t difference = {.worst_excess = -1.0};
   uint64_t count = element_count(port);
   for (uint64_t i = 0; i < count; ++i) {
-    double a = element(port->dtype, port->data, i), b = element(port->dtype, expected, i);
-    if (a == b || (isnan(a) && isnan(b))) continue;
-    double distance = fabs(a - b), excess = distance - (atol + rtol * fabs(b));
-    if (distance > difference.largest) difference.largest = distance;
-    if (excess <= 0) continue; // NaN goes on
+    byoc_element_difference_t at = byoc_element_compare(port->dtype, port->data, expected, (size_t)i, rtol, atol);
+    if (at.distance > difference.largest) difference.largest = at.distance;
+    if (at.agrees) continue;
     if (difference.count++ == 0) difference.first = i;
-    if (!(excess <= difference.worst_excess)) {
-      difference.worst_excess = excess;
+    if (!(at.excess <= difference.worst_excess)) {
+      difference.worst_excess = at.excess;
       difference.worst = i;
     }
   }
   return difference;
 }
 
-static void format_index(const byoc_port_t *port, uint64_t index, char *buffer, size_t size) {
-  int64_t at[BYOC_MAX_RANK];
-  for (int32_t d = port->rank - 1; d >= 0; --d) {
-    at[d] = (int64_t)(index % (uint64_t)port->dims[d]);
-    index /= (uint64_t)port->dims[d];
-  }
-  size_t used = (size_t)snprintf(buffer, size, "[");
-  for (int32_t d = 0; d < port->rank && used < size; ++d) {
-    used += (size_t)snprintf(buffer + used, size - used, "%s%" PRId64, d ? "," : "", at[d]);
-  }
-  if (used < size) snprintf(buffer + used, size - used, "]");
+// "[1,0]: 2.5, expected 3"
+static void format_pair(const byoc_port_t *port, const void *expected, uint64_t index, char *buffer, size_t size) {
+  char at[160], got[96], want[96];
+  byoc_element_format_index(port->rank, port->dims, index, at, sizeof(at));
+  byoc_element_format(port->dtype, port->data, (size_t)index, 9, got, sizeof(got));
+  byoc_element_format(port->dtype, expected, (size_t)index, 9, want, sizeof(want));
+  snprintf(buffer, size, "%s: %s, expected %s", at, got, want);
 }
 
 static byoc_status_t compare_one(const byoc_port_t *port, const void *expected, double rtol, double atol,
@@ -102,16 +54,13 @@ static byoc_status_t compare_one(const byoc_port_t *port, const void *expected, 
     printf("%s: as expected, largest difference %.3g\n", port->name, d.largest);
     return BYOC_OK;
   }
-  char first[128], worst[128];
-  format_index(port, d.first, first, sizeof(first));
-  format_index(port, d.worst, worst, sizeof(worst));
+  char first[384], worst[384];
+  format_pair(port, expected, d.first, first, sizeof(first));
+  format_pair(port, expected, d.worst, worst, sizeof(worst));
   return byoc_diag_error(diag, BYOC_MISMATCH,
                          "output '%s' differs in %" PRIu64 " of %" PRIu64
-                         " elements (rtol %g, atol %g): first at %s: %.9g, expected %.9g; "
-                         "worst at %s: %.9g, expected %.9g",
-                         port->name, d.count, element_count(port), rtol, atol, first,
-                         element(port->dtype, port->data, d.first), element(port->dtype, expected, d.first), worst,
-                         element(port->dtype, port->data, d.worst), element(port->dtype, expected, d.worst));
+                         " elements (rtol %g, atol %g): first at %s; worst at %s",
+                         port->name, d.count, element_count(port), rtol, atol, first, worst);
 }
 
 byoc_status_t byoc_ports_compare(const byoc_ports_t *outputs, const byoc_text_items_t *items, double rtol, double atol,
@@ -154,10 +103,28 @@ byoc_status_t byoc_ports_save(const byoc_ports_t *ports, const char *directory, 
   return BYOC_OK;
 }
 
+// "   (from 0 to 3, mean 1.5)"; complex numbers have no order.
+static void print_summary(const byoc_port_t *port, uint64_t count) {
+  double smallest = INFINITY, largest = -INFINITY, sum = 0, imaginary_sum = 0;
+  for (uint64_t k = 0; k < count; ++k) {
+    double value = byoc_element_f64(port->dtype, port->data, (size_t)k);
+    smallest = fmin(smallest, value);
+    largest = fmax(largest, value);
+    sum += value;
+    imaginary_sum += byoc_element_imaginary(port->dtype, port->data, (size_t)k);
+  }
+  double mean = sum / (double)count;
+  if (byoc_dtype_is_complex(port->dtype)) {
+    printf("   (mean %.6g%+.6gi)", mean, imaginary_sum / (double)count);
+  } else {
+    printf("   (from %.6g to %.6g, mean %.6g)", smallest, largest, mean);
+  }
+}
+
 void byoc_ports_print(const byoc_ports_t *ports) {
   for (size_t i = 0; i < ports->count; ++i) {
     const byoc_port_t *port = &ports->items[i];
-    char type[192];
+    char type[192], text[96];
     byoc_port_format(port, type, sizeof(type));
     if (port->data == NULL || port->dtype == BYOC_DTYPE_STRING) {
       printf("%s : %s with %" PRIu64 " items\n", port->name, type,
@@ -165,17 +132,13 @@ void byoc_ports_print(const byoc_ports_t *ports) {
       continue;
     }
     uint64_t count = element_count(port);
-    double smallest = INFINITY, largest = -INFINITY, sum = 0;
-    for (uint64_t k = 0; k < count; ++k) {
-      double value = element(port->dtype, port->data, k);
-      smallest = fmin(smallest, value);
-      largest = fmax(largest, value);
-      sum += value;
-    }
     printf("%s : %s =", port->name, type);
-    for (uint64_t k = 0; k < count && k < 6; ++k) printf(" %.6g", element(port->dtype, port->data, k));
+    for (uint64_t k = 0; k < count && k < 6; ++k) {
+      byoc_element_format(port->dtype, port->data, (size_t)k, 6, text, sizeof(text));
+      printf(" %s", text);
+    }
     if (count > 6) printf(" ...");
-    if (count > 0) printf("   (from %.6g to %.6g, mean %.6g)", smallest, largest, sum / (double)count);
+    if (count > 0) print_summary(port, count);
     printf("\n");
   }
 }

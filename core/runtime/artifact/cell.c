@@ -107,17 +107,25 @@ byoc_cell_t *byoc_cell_create(byoc_frame_t *frame, uint32_t kind) {
   return cell;
 }
 
-// Bytes of a dense tensor; false for a negative dimension or one that no memory holds.
-static bool tensor_size(uint32_t dtype, uint32_t rank, const int64_t *dims, uint64_t *out_bytes) {
-  int64_t bits = byoc_dtype_bits(dtype);
-  bool fits = true, is_empty = false;
+// Elements of a dense tensor; false for a negative dimension, or for more than fit.
+static bool count_elements(uint32_t rank, const int64_t *dims, int64_t *out_count) {
+  bool is_empty = false, fits = true;
+  *out_count = 1;
   for (uint32_t i = 0; i < rank; i++) {
     if (dims[i] < 0) return false;
     is_empty = is_empty || dims[i] == 0;
-    if (!is_empty) fits = fits && !__builtin_mul_overflow(bits, dims[i], &bits);
+    fits = fits && !__builtin_mul_overflow(*out_count, dims[i], out_count);
   }
-  *out_bytes = is_empty ? 0 : ((uint64_t)bits + 7) / 8;
-  return is_empty || (fits && bits <= INT64_MAX - 7);
+  if (is_empty) *out_count = 0;
+  return is_empty || fits;
+}
+
+// Bytes of a dense tensor; false for a negative dimension or one that no memory holds.
+static bool tensor_size(uint32_t dtype, uint32_t rank, const int64_t *dims, uint64_t *out_bytes) {
+  int64_t bits = 0;
+  bool fits = count_elements(rank, dims, &bits) && !__builtin_mul_overflow(bits, byoc_dtype_bits(dtype), &bits);
+  *out_bytes = ((uint64_t)bits + 7) / 8;
+  return fits && bits <= INT64_MAX - 7;
 }
 
 byoc_cell_t *byoc_cell_create_tensor(byoc_frame_t *frame, uint32_t dtype, uint32_t rank, const int64_t *dims) {
@@ -176,6 +184,7 @@ uint64_t byoc_cell_size_bytes(const byoc_cell_t *cell) {
 }
 
 int64_t byoc_cell_integer(const byoc_cell_t *cell, uint64_t at) {
+  if (at >= byoc_cell_element_count(cell)) return 0; // an empty one's data may be NULL
   switch (cell->dtype) {
   case BYOC_DTYPE_I64:
     return ((const int64_t *)cell->data)[at];
@@ -301,13 +310,8 @@ int32_t byoc_frame_share(byoc_frame_t *frame, uint32_t index, uint32_t from, uin
     byoc_frame_put(frame, index, byoc_cell_retain(source));
     return BYOC_OK;
   }
-  bool is_negative = false;
-  uint64_t wanted = 1;
-  for (uint32_t i = 0; i < rank; i++) {
-    is_negative = is_negative || dims[i] < 0;
-    wanted *= (uint64_t)dims[i];
-  }
-  if (is_negative || wanted != byoc_cell_element_count(source)) {
+  int64_t wanted = 0;
+  if (!count_elements(rank, dims, &wanted) || (uint64_t)wanted != byoc_cell_element_count(source)) {
     return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "%llu elements do not fit the shape that is asked for",
                            (unsigned long long)byoc_cell_element_count(source));
   }

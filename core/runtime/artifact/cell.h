@@ -76,7 +76,7 @@ void byoc_frame_release(byoc_frame_t *frame, uint32_t index);
 // A scalar.
 int32_t byoc_frame_set_i64(byoc_frame_t *frame, uint32_t index, int64_t value);
 int32_t byoc_frame_set_bool(byoc_frame_t *frame, uint32_t index, uint32_t value);
-// Element `at` of an integer or bool tensor.
+// Element `at` of an integer or bool tensor; 0 where it has none.
 int64_t byoc_cell_integer(const byoc_cell_t *cell, uint64_t at);
 uint64_t byoc_cell_element_count(const byoc_cell_t *cell);
 uint64_t byoc_cell_size_bytes(const byoc_cell_t *cell);

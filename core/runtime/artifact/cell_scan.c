@@ -6,6 +6,10 @@
 
 // ---- scan outputs ----
 
+// What is set aside at once for the turns that a loop announces. Loops that end by their condition announce as many as
+// an integer holds, so a larger announcement is not believed: then memory grows by doubling.
+#define ANNOUNCED_BYTES ((uint64_t)256 << 20)
+
 int32_t byoc_frame_scan_begin(byoc_frame_t *frame, uint32_t index, uint32_t dtype, uint32_t rank, const int64_t *dims) {
   int64_t empty[BYOC_CELL_MAX_RANK] = {0};
   if (rank >= BYOC_CELL_MAX_RANK)
@@ -40,7 +44,8 @@ int32_t byoc_frame_scan_append(byoc_frame_t *frame, uint32_t index, uint32_t ele
   if (__builtin_add_overflow(used, size, &needed)) return byoc_frame_out_of_memory(frame);
   if (needed > all->block->capacity_bytes) {
     uint64_t wanted = needed * 2, whole = 0;
-    if (expected > all->dims[0] && !__builtin_mul_overflow(size, (uint64_t)expected, &whole) && whole < (1u << 28)) {
+    if (expected > all->dims[0] && !__builtin_mul_overflow(size, (uint64_t)expected, &whole) &&
+        whole < ANNOUNCED_BYTES) {
       wanted = whole;
     }
     int32_t status = scan_grow(frame, all, used, wanted);

@@ -27,6 +27,9 @@ int32_t byoc_sequence_construct(byoc_frame_t *frame, const byoc_container_call_t
 // Negative positions count from the end; `last` is the largest one that is allowed.
 static int32_t read_position(byoc_frame_t *frame, const byoc_cell_t *position, uint64_t count, int64_t last,
                              uint64_t *out_at) {
+  if (byoc_cell_element_count(position) == 0) {
+    return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the position in a sequence is an empty tensor");
+  }
   int64_t at = byoc_cell_integer(position, 0), given = at;
   if (at < 0) at += (int64_t)count;
   if (at < 0 || at > last) {
@@ -144,22 +147,26 @@ static int64_t part_length(const byoc_cell_t *split, int64_t whole, int64_t at, 
   return length < whole - at ? length : whole - at;
 }
 
+// Parts of one length.
+static int32_t count_equal_parts(byoc_frame_t *frame, int64_t length, int64_t whole, uint64_t *out_count) {
+  if (length <= 0) return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "parts of length %lld", (long long)length);
+  *out_count = (uint64_t)(whole / length + (whole % length != 0));
+  return BYOC_OK;
+}
+
 static int32_t count_parts(byoc_frame_t *frame, const byoc_cell_t *split, int64_t whole, uint64_t *out_count) {
   *out_count = (uint64_t)whole;
   if (split == NULL) return BYOC_OK;
-  int64_t sum = 0, one = byoc_cell_integer(split, 0);
-  if (split->rank == 0) {
-    if (one <= 0) return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "parts of length %lld", (long long)one);
-    *out_count = (uint64_t)((whole + one - 1) / one);
-    return BYOC_OK;
-  }
+  if (split->rank == 0) return count_equal_parts(frame, byoc_cell_integer(split, 0), whole, out_count);
   *out_count = byoc_cell_element_count(split);
-  for (uint64_t i = 0; i < *out_count; i++) {
+  bool fits = true;
+  int64_t rest = whole;
+  for (uint64_t i = 0; i < *out_count && fits; i++) {
     int64_t length = byoc_cell_integer(split, i);
-    if (length < 0 || length > whole - sum) sum = whole;
-    sum += length;
+    fits = length >= 0 && length <= rest;
+    if (fits) rest -= length;
   }
-  if (sum == whole) return BYOC_OK;
+  if (fits && rest == 0) return BYOC_OK;
   return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the parts do not add up to %lld", (long long)whole);
 }
 

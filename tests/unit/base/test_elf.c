@@ -134,6 +134,21 @@ static void note_is_found_without_sections(void **state) {
   free(copy);
 }
 
+// A whole shared object can be loaded; an object, and a file that ends before what its tables speak of, cannot.
+static void what_can_be_loaded(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_elf_t elf = opened(&shared);
+  byoc_test_ok(byoc_elf_check_loadable(&elf, &diag), &diag);
+  elf.size_bytes = elf.segment_offset + elf.segment_count * sizeof(Elf64_Phdr);
+  elf.section_count = 0;
+  byoc_test_error(byoc_elf_check_loadable(&elf, &diag), BYOC_INVALID_DATA, &diag, "'file' is truncated: a segment");
+  byoc_diag_clear(&diag);
+  elf = opened(&object);
+  byoc_test_error(byoc_elf_check_loadable(&elf, &diag), BYOC_INVALID_DATA, &diag, "not a shared object");
+  byoc_diag_clear(&diag);
+}
+
 static void symbols(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
@@ -314,6 +329,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(notes),
       cmocka_unit_test(note_is_found_without_sections),
+      cmocka_unit_test(what_can_be_loaded),
       cmocka_unit_test(symbols),
       cmocka_unit_test(needed_libraries),
       cmocka_unit_test(visitors_can_stop),

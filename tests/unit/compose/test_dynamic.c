@@ -43,7 +43,7 @@ static void open_model(const char *text, model_t *m) {
   byoc_diag_t diag = {0};
   byoc_test_ok(lower(text, &diag, m), &diag);
   byoc_test_ok(byoc_host_plan_memory(m->program, &diag), &diag);
-  byoc_test_ok(byoc_resolver_create(m->program, serial(), byoc_allocator_system(), &diag, &m->resolver), &diag);
+  byoc_test_ok(byoc_resolver_create(m->program, NULL, serial(), byoc_allocator_system(), &diag, &m->resolver), &diag);
   byoc_symbol_resolver_t resolver = byoc_resolver_interface(m->resolver);
   byoc_test_ok(byoc_evaluator_create(m->program, &resolver, 1, byoc_allocator_system(), &diag, &m->evaluator), &diag);
   m->folder = byoc_test_folder();

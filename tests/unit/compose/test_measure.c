@@ -35,7 +35,7 @@ static byoc_status_t measure(const char *source, uint32_t threads, uint32_t time
                                     .thread_count = threads,
                                     .workspace_size_bytes = 100,
                                     .timeout_ms = timeout_ms};
-  byoc_status_t status = byoc_measure_packed(&request, byoc_allocator_system(), diag, out_ns);
+  byoc_status_t status = byoc_measure_packed(&request, NULL, byoc_allocator_system(), diag, out_ns);
   free(object);
   return status;
 }

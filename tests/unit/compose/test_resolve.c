@@ -22,7 +22,7 @@ static void test_linked(void **state) {
   demo_t demo = {0};
   demo_init(&demo);
   byoc_resolver_t *resolver = NULL;
-  byoc_test_ok(byoc_resolver_create(demo.program, &runtime, byoc_allocator_system(), &diag, &resolver), &diag);
+  byoc_test_ok(byoc_resolver_create(demo.program, NULL, &runtime, byoc_allocator_system(), &diag, &resolver), &diag);
   byoc_symbol_resolver_t symbols = byoc_resolver_interface(resolver);
   void *address = NULL;
 
@@ -72,7 +72,7 @@ static void test_in_process(void **state) {
   char *path = strdup(getenv("PATH"));
   setenv("PATH", "/nowhere", 1);
   byoc_resolver_t *resolver = NULL;
-  byoc_status_t status = byoc_resolver_create(program, &runtime, system, &diag, &resolver);
+  byoc_status_t status = byoc_resolver_create(program, NULL, &runtime, system, &diag, &resolver);
   setenv("PATH", path, 1);
   byoc_test_ok(status, &diag);
   byoc_symbol_resolver_t symbols = byoc_resolver_interface(resolver);
@@ -82,11 +82,11 @@ static void test_in_process(void **state) {
   byoc_resolver_destroy(resolver);
 
   byoc_test_ok(byoc_runtime_module_add_symbol(library, "cosinus", &diag), &diag);
-  byoc_test_error(byoc_resolver_create(program, &runtime, system, &diag, &resolver), BYOC_NOT_FOUND, &diag,
+  byoc_test_error(byoc_resolver_create(program, NULL, &runtime, system, &diag, &resolver), BYOC_NOT_FOUND, &diag,
                   "lacks 'cosinus'");
   byoc_diag_clear(&diag);
   library->open_self = &diag;
-  byoc_test_error(byoc_resolver_create(program, &runtime, system, &diag, &resolver), BYOC_UNSUPPORTED, &diag,
+  byoc_test_error(byoc_resolver_create(program, NULL, &runtime, system, &diag, &resolver), BYOC_UNSUPPORTED, &diag,
                   "the library 'libm' of target 'demo' cannot be opened in this process");
   assert_null(resolver);
   free(path);
@@ -101,8 +101,8 @@ static void test_undefined(void **state) {
                                   "int32_t demo_scale(const byoc_call_t *call) { (void)call; return nowhere(); }\n"};
   demo_init(&demo);
   byoc_resolver_t *resolver = NULL;
-  byoc_test_error(byoc_resolver_create(demo.program, &runtime, byoc_allocator_system(), &diag, &resolver), BYOC_TOOL,
-                  &diag, "undefined symbol: nowhere");
+  byoc_test_error(byoc_resolver_create(demo.program, NULL, &runtime, byoc_allocator_system(), &diag, &resolver),
+                  BYOC_TOOL, &diag, "undefined symbol: nowhere");
   demo_deinit(&demo);
 }
 

@@ -119,37 +119,95 @@ static void test_header(void **state) {
   demo_deinit(&demo);
 }
 
-static void test_header_names(void **state) {
-  (void)state;
+// A program without instructions whose inputs have these names.
+static byoc_host_program_t *program_of(const char *const *names, size_t count, bool is_dynamic) {
   byoc_diag_t diag = {0};
   byoc_host_program_t *program = NULL;
   byoc_allocator_t system = byoc_allocator_system();
   byoc_test_ok(byoc_host_program_create(NULL, "p", system, &diag, &program), &diag);
-  const byoc_type_t *type = byoc_type_tensor_static(&program->arena, BYOC_DTYPE_F16, 0, NULL);
-  static const char *const names[] = {"a/b", "a_b", "A_B", "int", "context"};
-  for (size_t i = 0; i < 5; i++) {
+  program->is_dynamic = is_dynamic;
+  const byoc_type_t *type = byoc_type_tensor_static(&program->arena, BYOC_DTYPE_F16, 1, (const int64_t[]){4});
+  for (size_t i = 0; i < count; i++) {
     byoc_host_buffer_t *buffer = byoc_host_buffer_create(program, BYOC_HOST_BUFFER_INPUT, names[i], type);
     assert_true(byoc_vector_push(&program->inputs, system, buffer));
   }
-  byoc_compose_options_t options = {.model_name = "byoc 7\"\\\n"};
-  byoc_string_t text;
-  byoc_string_init(&text, system);
-  byoc_test_ok(byoc_compose_emit_header(program, &options, &text, &diag), &diag);
-  assert_non_null(strstr(text.data, "const uint16_t *a_b,\n    const uint16_t *a_b_2,\n    const uint16_t *A_B_3,\n"
-                                    "    const uint16_t *int_,\n    const uint16_t *context_)"));
-  assert_non_null(strstr(text.data, "static inline int32_t model_byoc_7____run("));
-  char *folder = byoc_test_folder();
-  char *path = byoc_path_join(system, folder, "model.h");
-  byoc_test_ok(byoc_file_write(path, text.data, text.size, &diag), &diag);
-  const char *argv[] = {"cc",      "-x", "c", "-std=c11", "-pedantic-errors", "-Wall", "-Werror", "-fsyntax-only",
-                        "model.h", NULL};
-  byoc_string_clear(&text);
-  if (run_program(argv, folder, &text) != 0) fail_msg("%s", text.data);
+  return program;
+}
+
+// Fails unless the header compiles as what users compile it as.
+static void check_compiles(const byoc_string_t *header) {
+  static const char *const languages[][3] = {
+      {"cc", "c", "-std=c99"}, {"cc", "c", "-std=c11"}, {"c++", "c++", "-std=c++17"}};
+  byoc_allocator_t system = byoc_allocator_system();
+  byoc_diag_t diag = {0};
+  char *folder = byoc_test_folder(), *path = byoc_path_join(system, folder, "model.h");
+  byoc_test_ok(byoc_file_write(path, header->data, header->size, &diag), &diag);
+  byoc_string_t output;
+  byoc_string_init(&output, system);
+  for (size_t i = 0; i < sizeof(languages) / sizeof(languages[0]); i++) {
+    if (!byoc_program_exists(languages[i][0])) continue;
+    const char *argv[] = {languages[i][0],
+                          "-x",
+                          languages[i][1],
+                          languages[i][2],
+                          "-pedantic-errors",
+                          "-Wall",
+                          "-Wextra",
+                          "-Werror",
+                          "-fsyntax-only",
+                          "model.h",
+                          NULL};
+    if (run_program(argv, folder, &output) != 0) fail_msg("%s: %s", languages[i][2], output.data);
+  }
+  byoc_string_deinit(&output);
   byoc_remove_tree(folder, NULL);
   free(path);
   free(folder);
-  byoc_string_deinit(&text);
-  byoc_host_program_destroy(program);
+}
+
+// Names that are no identifiers, occur twice, or mean something to the compiler, the headers or the functions.
+static void test_header_names(void **state) {
+  (void)state;
+  static const char *const any[] = {"a/b", "a_b", "A_B", "int", "context", "stdout", "uint8_t", "_Bool", "co_await"};
+  static const char *const numbers[] = {"input", "output", "inputs", "sizes"};
+  static const char *const dims[] = {"x", "x_dims", "status", "memset", "byoc_argument_t"};
+  static const char *const dims_first[] = {"X_dims", "x"};
+  static const struct {
+    const char *const *names;
+    size_t count;
+    bool is_dynamic;
+    const char *parameters;
+  } cases[] = {
+      {any, 9, false,
+       "const uint16_t *a_b,\n    const uint16_t *a_b_2,\n    const uint16_t *A_B_3,\n    const uint16_t *int_,\n"
+       "    const uint16_t *context_,\n    const uint16_t *stdout_,\n    const uint16_t *uint8_t_,\n"
+       "    const uint16_t *_Bool_,\n    const uint16_t *co_await_)"},
+      {numbers, 4, false,
+       "const uint16_t *input,\n    const uint16_t *output,\n    const uint16_t *inputs_,\n    const uint16_t *sizes)"},
+      {dims, 5, true,
+       "const uint16_t *x, const int64_t *x_dims /* 1 */,\n"
+       "    const uint16_t *x_dims_2, const int64_t *x_dims_2_dims /* 1 */,\n"
+       "    const uint16_t *status_, const int64_t *status__dims /* 1 */,\n"
+       "    const uint16_t *memset_, const int64_t *memset__dims /* 1 */,\n"
+       "    const uint16_t *byoc_argument_t_, const int64_t *byoc_argument_t__dims /* 1 */)"},
+      {dims_first, 2, true,
+       "const uint16_t *X_dims, const int64_t *X_dims_dims /* 1 */,\n"
+       "    const uint16_t *x_2, const int64_t *x_2_dims /* 1 */)"},
+  };
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    byoc_diag_t diag = {0};
+    byoc_host_program_t *program = program_of(cases[i].names, cases[i].count, cases[i].is_dynamic);
+    byoc_compose_options_t options = {.model_name = "byoc 7\"\\\n"};
+    byoc_string_t text;
+    byoc_string_init(&text, byoc_allocator_system());
+    byoc_test_ok(byoc_compose_emit_header(program, &options, &text, &diag), &diag);
+    if (strstr(text.data, cases[i].parameters) == NULL) fail_msg("'%s' is not in\n%s", cases[i].parameters, text.data);
+    assert_non_null(strstr(text.data, "static inline int32_t model_byoc_7____run("));
+    assert_null(strstr(text.data, "#include \"")); // nothing of byoc's
+    check_compiles(&text);
+    byoc_string_deinit(&text);
+    byoc_host_program_destroy(program);
+  }
 }
 
 static void test_metadata(void **state) {

@@ -67,6 +67,11 @@ static void sharing_keeps_the_bytes(void **state) {
   assert_int_equal(byoc_frame_share(&frame, 1, 0, 1, (const int64_t[]){6}), BYOC_OK);
   assert_int_equal(byoc_frame_share(&frame, 2, 1, 0, NULL), BYOC_OK);
   fails(byoc_frame_share(&frame, 3, 0, 1, (const int64_t[]){5}), BYOC_INVALID_ARGUMENT, "6 elements do not fit");
+  // As many elements as 9 * 6148914691236517206, which is 6 modulo 2^64.
+  fails(byoc_frame_share(&frame, 3, 0, 2, (const int64_t[]){9, INT64_C(6148914691236517206)}), BYOC_INVALID_ARGUMENT,
+        "6 elements do not fit");
+  fails(byoc_frame_share(&frame, 3, 0, 2, (const int64_t[]){-2, -3}), BYOC_INVALID_ARGUMENT, "6 elements do not fit");
+  assert_null(frame.cells[3]);
   byoc_frame_release(&frame, 0);
   counting(&frame, 4, 2, (const int64_t[]){2, 3});
   assert_ptr_not_equal(frame.cells[4]->data, frame.cells[1]->data);
@@ -153,6 +158,33 @@ static void sequences_join_and_split(void **state) {
   byoc_frame_deinit(&frame);
 }
 
+// Lengths and positions that come from outside, an empty tensor without data among them.
+static void parts_and_positions_from_outside(void **state) {
+  (void)state;
+  static const int64_t huge = INT64_MAX, over[] = {7, -4, 2}, under[] = {-1, 1, 5}, most[] = {INT64_MAX, INT64_MAX};
+  static const int64_t none = 0, two = 2, three = 3;
+  byoc_frame_t frame;
+  begin(&frame);
+  counting(&frame, 0, 1, (const int64_t[]){5});
+  counting(&frame, 1, 1, &none);
+  assert_int_equal(byoc_frame_constant(&frame, 2, NULL, BYOC_DTYPE_I64, 1, &none), BYOC_OK);
+  assert_int_equal(byoc_frame_constant(&frame, 3, &huge, BYOC_DTYPE_I64, 0, NULL), BYOC_OK);
+  assert_int_equal(byoc_frame_constant(&frame, 4, over, BYOC_DTYPE_I64, 1, &three), BYOC_OK);
+  assert_int_equal(byoc_frame_constant(&frame, 5, under, BYOC_DTYPE_I64, 1, &three), BYOC_OK);
+  assert_int_equal(byoc_frame_constant(&frame, 6, most, BYOC_DTYPE_I64, 1, &two), BYOC_OK);
+  fails(CALL(byoc_sequence_split, 7, 0, 1, 0, 2), BYOC_INVALID_ARGUMENT, "do not add up to 5");
+  assert_int_equal(CALL(byoc_sequence_split, 7, 0, 1, 1, 2), BYOC_OK); // nothing into no parts
+  assert_int_equal(frame.cells[7]->count, 0);
+  assert_int_equal(CALL(byoc_sequence_split, 7, 0, 1, 0, 3), BYOC_OK);
+  assert_int_equal(frame.cells[7]->count, 1);
+  assert_int_equal(frame.cells[7]->items[0]->dims[0], 5);
+  for (uint32_t split = 4; split <= 6; ++split) {
+    fails(CALL(byoc_sequence_split, 8, 0, 1, 0, split), BYOC_INVALID_ARGUMENT, "do not add up to 5");
+  }
+  fails(CALL(byoc_sequence_at, 8, 0, 0, 7, 2), BYOC_INVALID_ARGUMENT, "position in a sequence is an empty tensor");
+  byoc_frame_deinit(&frame);
+}
+
 static void optionals(void **state) {
   (void)state;
   byoc_frame_t frame;
@@ -172,8 +204,13 @@ static void optionals(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(memory_comes_back), cmocka_unit_test(sharing_keeps_the_bytes),  cmocka_unit_test(scans_grow),
-      cmocka_unit_test(symbols_are_bound), cmocka_unit_test(sequences_join_and_split), cmocka_unit_test(optionals),
+      cmocka_unit_test(memory_comes_back),
+      cmocka_unit_test(sharing_keeps_the_bytes),
+      cmocka_unit_test(scans_grow),
+      cmocka_unit_test(symbols_are_bound),
+      cmocka_unit_test(sequences_join_and_split),
+      cmocka_unit_test(parts_and_positions_from_outside),
+      cmocka_unit_test(optionals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
