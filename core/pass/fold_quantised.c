@@ -16,20 +16,15 @@
 #include "core/ops/window.h"
 #include "core/pass/pass.h"
 #include "core/pass/quantised.h"
+#include "core/pass/rewrite.h"
 #include "core/target/cpu.h"
 
 // 255 * 127 * this, and a bias of half the range, stay within i32.
 enum { MOST_TERMS = 32768 };
 
-static byoc_status_t replace(byoc_writer_t *w, byoc_node_t *node, byoc_value_t *by, byoc_diag_t *diag,
+static byoc_status_t replace(const byoc_writer_t *w, byoc_node_t *node, byoc_value_t *by, byoc_diag_t *diag,
                              size_t *changes) {
-  if (w->failed || !by) return byoc_diag_out_of_memory(diag);
-  const byoc_value_t *result = node->results[0];
-  if (result->name && by->kind == BYOC_VALUE_RESULT && !by->name) byoc_value_set_name(by, result->name);
-  if (!byoc_value_replace_uses(node->results[0], by)) return byoc_diag_out_of_memory(diag);
-  byoc_node_erase(node);
-  *changes += 1;
-  return BYOC_OK;
+  return byoc_pass_replace(node, w->failed ? NULL : by, diag, changes);
 }
 
 // ---- what leaves numbers as they are ----
@@ -132,7 +127,7 @@ static byoc_value_t *read_summand(const product_t *product) {
   if (bias->type->dtype != BYOC_DTYPE_I32 || !byoc_is_ranked(bias->type) || bias->type->rank != 1) return NULL;
   if (!byoc_value_is_constant(scale) || !byoc_value_is_constant(product->x.scale)) return NULL;
   if (!byoc_value_is_constant(product->w.scale) || scale->type->dtype != BYOC_DTYPE_F32) return NULL;
-  if (byoc_has_operand(node, 2) && !byoc_quantised_all_are(node->operands[2], 0)) return NULL;
+  if (byoc_has_operand(node, 2) && !byoc_all_are(node->operands[2], 0)) return NULL;
   double x_scale = byoc_constant_element_f64(product->x.scale->constant, 0);
   int64_t count = byoc_type_element_count(scale->type), w_count = byoc_type_element_count(product->w.scale->type);
   for (int64_t i = 0; i < (count > w_count ? count : w_count); ++i) {
@@ -163,9 +158,8 @@ static bool read_operands(product_t *product, int32_t channel, int32_t depth_beg
 // Weights around 0, or around the middle where turning the sign of their bytes moves it to 0.
 static bool is_symmetric(const product_t *product) {
   byoc_dtype_t dtype = product->w.bytes->type->dtype;
-  if (byoc_quantised_all_are(product->w.zero, 0)) return true;
-  return product->x.bytes->type->dtype == dtype &&
-         byoc_quantised_all_are(product->w.zero, dtype == BYOC_DTYPE_U8 ? 128 : -128);
+  if (byoc_all_are(product->w.zero, 0)) return true;
+  return product->x.bytes->type->dtype == dtype && byoc_all_are(product->w.zero, dtype == BYOC_DTYPE_U8 ? 128 : -128);
 }
 
 static bool read_product(byoc_node_t *node, product_t *product) {
@@ -307,8 +301,7 @@ static byoc_status_t fold_block(byoc_block_t *block, bool products, byoc_diag_t 
       if (products) BYOC_RETURN_IF_ERROR(fold_quantised_product(node, diag, changes));
       continue;
     }
-    byoc_writer_t w = {.node = node};
-    BYOC_RETURN_IF_ERROR(replace(&w, node, x, diag, changes));
+    BYOC_RETURN_IF_ERROR(byoc_pass_replace(node, x, diag, changes));
   }
   BYOC_FOR_EACH_NODE_SAFE(node, block) {
     product_t product;
