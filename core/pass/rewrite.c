@@ -13,7 +13,7 @@ byoc_status_t byoc_pass_replace(byoc_node_t *node, byoc_value_t *by, byoc_diag_t
 }
 
 bool byoc_pass_is_unused(const byoc_node_t *node) {
-  if (byoc_node_is(node, "byoc", "BindSymbols")) return false; // what it does is no result
+  if (node->result_count == 0) return false; // what it does is no result
   for (uint32_t r = 0; r < node->result_count; ++r) {
     if (node->results[r]->uses.count > 0) return false;
   }
