@@ -117,20 +117,11 @@ typedef struct field_t {
   const uint8_t *data; // of bytes; NULL for a number
 } field_t;
 
-static bool read_varint(const uint8_t **at, const uint8_t *end, uint64_t *out) {
-  *out = 0;
-  for (int shift = 0; shift < 64 && *at < end; shift += 7) {
-    uint8_t byte = *(*at)++;
-    *out |= (uint64_t)(byte & 0x7f) << shift;
-    if (byte < 0x80) return true;
-  }
-  return false;
-}
-
 static bool read_field(const uint8_t **at, const uint8_t *end, field_t *out) {
   uint64_t tag = 0;
   *out = (field_t){0};
-  if (!read_varint(at, end, &tag) || !read_varint(at, end, &out->value)) return false;
+  if (!byoc_onnx_wire_get_varint(at, end, &tag)) return false;
+  if (!byoc_onnx_wire_get_varint(at, end, &out->value)) return false;
   out->number = (uint32_t)(tag >> 3);
   if ((tag & 7) == 0) return true;
   if ((tag & 7) != 2 || out->value > (uint64_t)(end - *at)) return false;

@@ -27,10 +27,6 @@ static byoc_dim_t fresh_dim(byoc_onnx_reader_t *reader, bool *failed) {
   return byoc_dim_unknown(&reader->module->arena, reader->module->next_id++, failed);
 }
 
-static bool is_unknown(byoc_dim_t dim) {
-  return !byoc_dim_is_constant(dim) && dim.expr->kind == BYOC_DIM_UNKNOWN;
-}
-
 // `known` made more precise by constants of `declared`. Declared symbols say nothing beyond the inputs' own.
 static merge_result_t merge_tensor(byoc_onnx_reader_t *reader, const byoc_type_t *known, const byoc_type_t *declared,
                                    const byoc_type_t **out_type) {
@@ -52,7 +48,7 @@ static merge_result_t merge_tensor(byoc_onnx_reader_t *reader, const byoc_type_t
     dims[i] = known->dims[i];
     if (!is_constant) continue;
     if (byoc_dim_is_constant(dims[i]) && dims[i].constant != declared->dims[i].constant) return MERGE_SHAPE_DIFFERS;
-    if (is_unknown(dims[i])) {
+    if (byoc_dim_is_unknown(dims[i])) {
       dims[i] = declared->dims[i];
       changed = true;
     }
@@ -142,7 +138,7 @@ static const byoc_type_t *generalise(byoc_onnx_reader_t *reader, const byoc_type
   bool differs = false, failed = false;
   for (int32_t i = 0; i < a->rank; i++) {
     dims[i] = a->dims[i];
-    if (is_unknown(dims[i]) || byoc_dim_equal(dims[i], b->dims[i])) continue;
+    if (byoc_dim_is_unknown(dims[i]) || byoc_dim_equal(dims[i], b->dims[i])) continue;
     dims[i] = fresh_dim(reader, &failed);
     differs = true;
   }

@@ -41,8 +41,7 @@ static bool put_varint(wire_t *wire, uint64_t value) {
   return put_bytes(wire, bytes, size);
 }
 
-// False where the varint runs past `end` or is longer than 64 bits.
-static bool get_varint(const uint8_t **at, const uint8_t *end, uint64_t *out_value) {
+bool byoc_onnx_wire_get_varint(const uint8_t **at, const uint8_t *end, uint64_t *out_value) {
   uint64_t value = 0;
   for (unsigned shift = 0; shift < 70 && *at < end; shift += 7) {
     const uint8_t byte = *(*at)++;
@@ -142,7 +141,8 @@ static byoc_status_t walk(wire_t *wire, const uint8_t *at, const uint8_t *end,
   while (at < end) {
     const uint8_t *field_start = at;
     uint64_t key;
-    if (!get_varint(&at, end, &key)) return damaged(wire, field_start, descriptor, NULL, "a field's key is cut short");
+    if (!byoc_onnx_wire_get_varint(&at, end, &key))
+      return damaged(wire, field_start, descriptor, NULL, "a field's key is cut short");
     const unsigned wire_type = (unsigned)(key & 7);
     const uint64_t number = key >> 3;
     if (number == 0 || number > 0x1fffffff) {
@@ -156,7 +156,8 @@ static byoc_status_t walk(wire_t *wire, const uint8_t *at, const uint8_t *end,
     switch (wire_type) {
     case PROTOBUF_C_WIRE_TYPE_VARINT: {
       uint64_t ignored;
-      if (!get_varint(&at, end, &ignored)) return damaged(wire, payload, descriptor, name, "a number is cut short");
+      if (!byoc_onnx_wire_get_varint(&at, end, &ignored))
+        return damaged(wire, payload, descriptor, name, "a number is cut short");
       break;
     }
     case PROTOBUF_C_WIRE_TYPE_64BIT:
@@ -166,7 +167,8 @@ static byoc_status_t walk(wire_t *wire, const uint8_t *at, const uint8_t *end,
       at += size;
       break;
     case PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED:
-      if (!get_varint(&at, end, &size)) return damaged(wire, payload, descriptor, name, "a length is cut short");
+      if (!byoc_onnx_wire_get_varint(&at, end, &size))
+        return damaged(wire, payload, descriptor, name, "a length is cut short");
       payload = at;
       if (size > (uint64_t)(end - at)) {
         char reason[96];
@@ -260,7 +262,7 @@ bool byoc_onnx_wire_next_unknown(const ProtobufCMessage *message, uint32_t field
     if (unknown->tag != field || unknown->wire_type != PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED) continue;
     const uint8_t *at = unknown->data, *end = unknown->data + unknown->len;
     uint64_t size;
-    if (!get_varint(&at, end, &size) || size != (uint64_t)(end - at)) continue;
+    if (!byoc_onnx_wire_get_varint(&at, end, &size) || size != (uint64_t)(end - at)) continue;
     *out_data = at;
     *out_size_bytes = (size_t)size;
     return true;

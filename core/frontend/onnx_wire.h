@@ -10,6 +10,9 @@
 #include "core/base/arena.h"
 #include "core/base/diag.h"
 
+// The number at *at, which then points behind it. False where it runs past `end` or is longer than 64 bits.
+bool byoc_onnx_wire_get_varint(const uint8_t **at, const uint8_t *end, uint64_t *out_value);
+
 // Messages within messages; a nested graph takes three levels.
 #define BYOC_ONNX_MAX_NESTING 120
 

@@ -61,6 +61,7 @@ static byoc_status_t lower_node(byoc_host_lowering_t *l, const byoc_node_t *node
   if (byoc_node_is_onnx(node, "If")) return byoc_host_lower_if(l, node);
   if (byoc_node_is_onnx(node, "Loop")) return byoc_host_lower_loop(l, node);
   if (byoc_node_is(node, "byoc", "BindSymbols")) return byoc_host_lower_bind(l, node);
+  if (byoc_node_is(node, "byoc", "CheckDims")) return byoc_host_lower_check(l, node);
   if (byoc_node_is(node, "byoc", "Text")) return byoc_host_lower_text(l, node);
   return byoc_diag_error(l->diag, BYOC_UNSUPPORTED, "nothing implements this operator in the host program");
 }

@@ -3,6 +3,7 @@
 
 #include "core/hostir/lower_internal.h"
 #include "core/module/c_call.h"
+#include "core/runtime/artifact/check.h"
 
 static byoc_status_t push_operands(byoc_host_lowering_t *l, byoc_host_instruction_t *i, const byoc_node_t *node) {
   for (uint32_t k = 0; k < node->operand_count; ++k) {
@@ -158,6 +159,13 @@ byoc_status_t byoc_host_lower_c_call(byoc_host_lowering_t *l, const byoc_node_t 
     BYOC_RETURN_IF_ERROR(byoc_host_push(l, i, true, buffer));
   }
   return BYOC_OK;
+}
+
+byoc_status_t byoc_host_lower_check(byoc_host_lowering_t *l, const byoc_node_t *node) {
+  byoc_host_instruction_t *i = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_host_append(l, BYOC_HOST_PACKED, node, &i));
+  i->symbol = BYOC_CHECK_DIMS;
+  return push_operands(l, i, node);
 }
 
 // A function of the artifact's text room (core/runtime/artifact/text.c).

@@ -136,6 +136,8 @@ struct byoc_graph_module_t {
   void (*release_mapping)(void *);
   byoc_attributes_t attributes; // opset_import.<domain>, model name, producer ...
   uint64_t next_id;
+  bool has_fold_budget; // constant folding has been here, and may still make so many bytes (core/pass/fold_constants.c)
+  int64_t fold_budget_bytes;
 };
 
 // ---- modules ----

@@ -72,9 +72,11 @@ static byoc_status_t make_entries(byoc_block_t *block, byoc_arena_t *arena, byoc
   BYOC_FOR_EACH_NODE(node, block)++ count;
   fusion->nodes = BYOC_ARENA_ARRAY(arena, byoc_fuse_node_t, count);
   if (!fusion->nodes) return byoc_diag_out_of_memory(diag);
+  uint32_t checks = 0;
   BYOC_FOR_EACH_NODE(node, block) {
     byoc_fuse_node_t *entry = &fusion->nodes[fusion->node_count];
     entry->node = node;
+    entry->checks = byoc_node_is(node, "byoc", "CheckDims") ? checks++ : checks;
     entry->position = fusion->node_count++;
     node->mark = entry->position;
     BYOC_RETURN_IF_ERROR(classify(entry, diag));
@@ -216,6 +218,7 @@ static byoc_status_t try_member(byoc_fusion_t *fusion, byoc_fuse_group_t *group,
   if (!entry || entry->group || entry->inlined || entry->kind != BYOC_FUSE_POINT) return BYOC_OK;
   if (!has_trait(entry, BYOC_OP_ELEMENTWISE) || has_trait(entry, BYOC_OP_OPAQUE | BYOC_OP_RANDOM)) return BYOC_OK;
   const byoc_value_t *shape = group->anchor->results[0];
+  if (entry->checks != fusion->nodes[group->first].checks) return BYOC_OK;
   if (entry->node->result_count != 1 || !same_shape(shape->type, entry->node->results[0]->type)) return BYOC_OK;
   if (waits_for_later_anchor(fusion, entry, group)) return BYOC_OK;
   for (uint32_t i = 0; i < entry->node->operand_count; ++i) {

@@ -7,7 +7,8 @@
 // A group is an anchor (a loop nest, or a point definition whose result's elements are the iteration space) and the
 // elementwise nodes that follow it at the same shape: its epilogue. Point producers that are read once an element, or
 // that cost next to nothing, are inlined into their consumers and belong to no group of their own. Groups are convex:
-// no path leaves a group and comes back, so that calls can be put in their places. Nodes with nested blocks, calls and
+// no path leaves a group and comes back, so that calls can be put in their places; and nothing is put in front of a
+// check that it stood behind. Nodes with nested blocks, calls and
 // views are never in a group; values that nested blocks read count as read from outside.
 #ifndef BYOC_CORE_KERNEL_FUSE_H_
 #define BYOC_CORE_KERNEL_FUSE_H_
@@ -28,6 +29,7 @@ typedef struct byoc_fuse_node_t {
   const byoc_op_t *op; // NULL for calls
   byoc_fuse_class_t kind;
   uint32_t position;         // in the block
+  uint32_t checks;           // byoc::CheckDims in front of it
   uint32_t cost;             // operations an element, inlined producers included; POINT
   uint32_t loads;            // distinct elements of tensors read an element, scalar constants left out; POINT
   uint32_t reads;            // how often they stand in the expression; POINT

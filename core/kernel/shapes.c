@@ -139,11 +139,87 @@ static byoc_status_t bind_results(binder_t *b, byoc_node_t *node) {
   return byoc_bind_result_dims(node, b->dims.data, b->dims.count, b->diag);
 }
 
+// ---- declared dimensions ----
+
+// Constant dimensions that nothing but a declaration may have given: the operator computes them when it runs, or its
+// operands have dimensions that are not known now.
+static bool may_be_declared(const byoc_node_t *node, const byoc_op_t *op) {
+  bool is_open = op->shape != NULL;
+  for (uint32_t i = 0; i < node->operand_count && !is_open; ++i) {
+    const byoc_type_t *type = byoc_operand_type(node, i);
+    is_open = type && !byoc_type_is_static(type);
+  }
+  for (uint32_t r = 0; r < node->result_count && is_open; ++r) {
+    const byoc_type_t *type = node->results[r]->type;
+    for (int32_t d = 0; byoc_is_ranked(type) && d < type->rank; ++d) {
+      if (byoc_dim_is_constant(type->dims[d])) return true;
+    }
+  }
+  return false;
+}
+
+// The types that follow from the operands alone.
+static byoc_status_t infer_results(byoc_node_t *node, const byoc_type_t **out_types, byoc_diag_t *diag) {
+  for (uint32_t r = 0; r < node->result_count; ++r) {
+    out_types[r] = node->results[r]->type;
+    node->results[r]->type = byoc_type_unknown();
+  }
+  byoc_status_t status = byoc_infer_node(node, diag);
+  for (uint32_t r = 0; r < node->result_count; ++r) {
+    const byoc_type_t *type = node->results[r]->type;
+    node->results[r]->type = out_types[r];
+    out_types[r] = type;
+  }
+  return status;
+}
+
+static byoc_status_t check_result(binder_t *b, byoc_node_t *node, uint32_t r, const byoc_type_t *inferred) {
+  const byoc_type_t *type = node->results[r]->type;
+  byoc_declared_dim_t dims[BYOC_MAX_RANK];
+  size_t count = 0;
+  for (int32_t d = 0; byoc_is_ranked(type) && d < type->rank; ++d) {
+    byoc_dim_t made = byoc_is_ranked(inferred) && inferred->rank == type->rank ? inferred->dims[d] : (byoc_dim_t){0};
+    bool is_known = byoc_is_ranked(inferred) && byoc_dim_is_constant(made);
+    if (!byoc_dim_is_constant(type->dims[d]) || is_known) continue;
+    bool follows = byoc_is_ranked(inferred) && byoc_dim_walk(made, leaf_is_bound, b);
+    if (!byoc_op_of(node)->shape && !follows) return not_computable(b, node, r);
+    dims[count++] = (byoc_declared_dim_t){.result = r, .d = d, .declared = type->dims[d].constant, .made = made};
+  }
+  return count > 0 ? byoc_check_declared_dims(node, dims, count, b->diag) : BYOC_OK;
+}
+
+// A view of as many elements as there are. What has symbols is looked at when it runs.
+static byoc_status_t check_view(const binder_t *b, const byoc_node_t *node) {
+  const byoc_type_t *from = node->operands[0]->type, *to = node->results[0]->type;
+  int64_t from_count = byoc_type_element_count(from), to_count = byoc_type_element_count(to);
+  if (from_count < 0 || to_count < 0 || from_count == to_count) return BYOC_OK;
+  char where[256], from_text[BYOC_TYPE_TEXT_SIZE], to_text[BYOC_TYPE_TEXT_SIZE];
+  byoc_node_describe(node, where, sizeof where);
+  return byoc_diag_error(b->diag, BYOC_INVALID_DATA, "%s: the result is declared %s, but is made of %s", where,
+                         byoc_type_text(to, to_text), byoc_type_text(from, from_text));
+}
+
+// What is declared of a result's shape and does not follow from its operands is checked in front of the operator.
+static byoc_status_t check_declared(binder_t *b, byoc_node_t *node) {
+  const byoc_op_t *op = byoc_op_of(node);
+  if (!op || (op->traits & (BYOC_OP_CONTROL | BYOC_OP_HOST)) != 0) return BYOC_OK; // the host looks at what arrives
+  if (op->is_view && strcmp(op->domain, "byoc") != 0) BYOC_RETURN_IF_ERROR(check_view(b, node));
+  if (!op->shape && strcmp(op->domain, "byoc") == 0) return BYOC_OK; // types of our own operators are part of them
+  if (!may_be_declared(node, op)) return BYOC_OK;
+  byoc_arena_t *arena = &node->function->module->arena;
+  const byoc_type_t **types = BYOC_ARENA_ARRAY(arena, const byoc_type_t *, node->result_count);
+  if (!types) return byoc_diag_out_of_memory(b->diag);
+  BYOC_RETURN_IF_ERROR(infer_results(node, types, b->diag));
+  for (uint32_t r = 0; r < node->result_count; ++r) BYOC_RETURN_IF_ERROR(check_result(b, node, r, types[r]));
+  return BYOC_OK;
+}
+
 static byoc_status_t bind_block(binder_t *b, byoc_block_t *block) {
   for (size_t i = 0; i < block->parameters.count; ++i) bind_type(b, block->parameters.data[i]->type);
   BYOC_FOR_EACH_NODE(node, block) {
     for (uint32_t i = 0; i < node->block_count; ++i) BYOC_RETURN_IF_ERROR(bind_block(b, node->blocks[i]));
     BYOC_RETURN_IF_ERROR(bind_results(b, node));
+    BYOC_RETURN_IF_ERROR(check_declared(b, node));
   }
   return BYOC_OK;
 }

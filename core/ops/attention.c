@@ -132,21 +132,8 @@ static const byoc_loop_expr_t *point_bias(byoc_lower_t *lower, const byoc_node_t
 
 // ---- expansion ----
 
-static byoc_attribute_t ints_attribute(const char *name, const int64_t *values, size_t count) {
-  return (byoc_attribute_t){.name = name, .kind = BYOC_ATTRIBUTE_INTS, .ints = values, .count = count};
-}
 static byoc_attribute_t int_attribute(const char *name, int64_t value) {
   return (byoc_attribute_t){.name = name, .kind = BYOC_ATTRIBUTE_INT, .i = value};
-}
-
-static byoc_value_t *reshape(byoc_writer_t *w, byoc_value_t *x, const int64_t *shape, int64_t rank) {
-  return byoc_write_node(w, "", "Reshape", x, byoc_write_vector(w, "shape", BYOC_DTYPE_I64, rank, shape), NULL, NULL,
-                         0);
-}
-
-static byoc_value_t *transpose(byoc_writer_t *w, byoc_value_t *x, const int64_t *permutation, size_t rank) {
-  const byoc_attribute_t perm = ints_attribute("perm", permutation, rank);
-  return byoc_write_node(w, "", "Transpose", x, NULL, NULL, &perm, 1);
 }
 
 // A number of the element type of x.
@@ -163,7 +150,7 @@ static byoc_value_t *split_heads(byoc_writer_t *w, uint32_t operand) {
   byoc_value_t *x = w->node->operands[operand];
   if (x->type->rank == 4) return x;
   const int64_t shape[] = {0, 0, heads_of(w->node, operand), -1};
-  return transpose(w, reshape(w, x, shape, 4), swap, 4);
+  return byoc_write_transpose(w, byoc_write_reshape(w, x, shape, 4), swap, 4);
 }
 
 static byoc_value_t *append(byoc_writer_t *w, uint32_t past, byoc_value_t *x) {
@@ -179,7 +166,7 @@ static byoc_value_t *repeat_heads(byoc_writer_t *w, byoc_value_t *x, int64_t hea
   const int64_t shape[] = {1, 1, times, 1, 1}, whole[] = {0, heads, -1, x->type->dims[3].constant};
   x = byoc_write_node(w, "", "Unsqueeze", x, byoc_write_vector(w, "axes", BYOC_DTYPE_I64, 1, &place), NULL, NULL, 0);
   x = byoc_write_node(w, "", "Expand", x, byoc_write_vector(w, "times", BYOC_DTYPE_I64, 5, shape), NULL, NULL, 0);
-  return reshape(w, x, whole, 4);
+  return byoc_write_reshape(w, x, whole, 4);
 }
 
 // A row of which no key counts is all -inf, and makes zeros.
@@ -207,7 +194,7 @@ static byoc_status_t expand_attention(byoc_node_t *node, byoc_diag_t *diag, bool
   byoc_value_t *v = append(&w, PAST_VALUE, split_heads(&w, V)), *present[] = {k, v};
   double size = w.failed ? 1.0 : (double)q->type->dims[3].constant;
   double scale = sqrt(byoc_attributes_float(&node->attributes, "scale", 1.0 / sqrt(size)));
-  k = transpose(&w, repeat_heads(&w, k, q_heads, times), turn, 4);
+  k = byoc_write_transpose(&w, repeat_heads(&w, k, q_heads, times), turn, 4);
   v = repeat_heads(&w, v, q_heads, times);
   q = byoc_write_node(&w, "", "Mul", q, number(&w, q, scale), NULL, NULL, 0);
   k = byoc_write_node(&w, "", "Mul", k, number(&w, k, scale), NULL, NULL, 0);
@@ -234,7 +221,7 @@ static byoc_status_t expand_attention(byoc_node_t *node, byoc_diag_t *diag, bool
   shares = q ? byoc_write_cast(&w, shares, q->type->dtype) : NULL;
   if (mode == 3) shown = shares;
   byoc_value_t *y = byoc_write_node(&w, "", "MatMul", shares, v, NULL, NULL, 0);
-  if (node->operands[Q]->type->rank == 3) y = reshape(&w, transpose(&w, y, swap, 4), flat, 3);
+  if (node->operands[Q]->type->rank == 3) y = byoc_write_reshape(&w, byoc_write_transpose(&w, y, swap, 4), flat, 3);
   byoc_value_t *results[] = {y, present[0], present[1], shown};
   for (uint32_t i = PRESENT_KEY; i < node->result_count && !w.failed; ++i) {
     if (!byoc_value_replace_uses(node->results[i], results[i])) w.failed = true;

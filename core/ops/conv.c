@@ -35,13 +35,9 @@ static byoc_status_t infer_shape(const byoc_infer_t *infer, uint32_t weights, ui
   return byoc_infer_set(infer, 0, dtype, x->rank, dims);
 }
 
-static bool is_byte(byoc_dtype_t dtype) {
-  return dtype == BYOC_DTYPE_I8 || dtype == BYOC_DTYPE_U8;
-}
-
 static byoc_status_t infer_conv_bytes(byoc_infer_t *infer) {
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_byte, "a tensor of bytes"));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, is_byte, "a tensor of bytes"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_byte, "a tensor of bytes"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_byte, "a tensor of bytes"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 3));
   if (byoc_operand_type(infer->node, 0)->dtype == byoc_operand_type(infer->node, 1)->dtype) {
     return byoc_infer_error(infer, "expected signed bytes on one side and unsigned ones on the other");
@@ -66,10 +62,10 @@ static byoc_status_t infer_conv(byoc_infer_t *infer) {
 byoc_status_t byoc_infer_quantised_conv(byoc_infer_t *infer) {
   bool requantised = strcmp(infer->node->op, "QLinearConv") == 0;
   uint32_t weights = requantised ? 3 : 1;
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_byte, "a tensor of bytes"));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, weights, is_byte, "a tensor of bytes"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_byte, "a tensor of bytes"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, weights, byoc_dtype_is_byte, "a tensor of bytes"));
   if (!requantised) return infer_shape(infer, weights, UINT32_MAX, BYOC_DTYPE_I32);
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 7, is_byte, "a zero point"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 7, byoc_dtype_is_byte, "a zero point"));
   return infer_shape(infer, weights, 8, byoc_operand_type(infer->node, 7)->dtype);
 }
 

@@ -125,8 +125,7 @@ static byoc_value_t *sum_to(byoc_gradient_t *g, byoc_value_t *value, const byoc_
     value = byoc_write_node(&g->w, "", "ReduceSum", value,
                             byoc_write_vector(&g->w, "axes", BYOC_DTYPE_I64, count, axes), NULL, NULL, 0);
   }
-  return byoc_write_node(&g->w, "", "Reshape", value,
-                         byoc_write_vector(&g->w, "shape", BYOC_DTYPE_I64, type->rank, dims), NULL, NULL, 0);
+  return byoc_write_reshape(&g->w, value, dims, type->rank);
 }
 
 void byoc_gradient_add(byoc_gradient_t *gradient, byoc_value_t *to, byoc_value_t *contribution) {

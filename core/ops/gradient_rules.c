@@ -30,9 +30,7 @@ static byoc_value_t *transposed(byoc_gradient_t *g, byoc_value_t *value) {
   int64_t permutation[BYOC_MAX_RANK];
   int32_t rank = value->type->rank;
   for (int32_t d = 0; d < rank; ++d) permutation[d] = d < rank - 2 ? d : 2 * rank - 3 - d;
-  const byoc_attribute_t attribute = {
-      .name = "perm", .kind = BYOC_ATTRIBUTE_INTS, .count = (size_t)rank, .ints = permutation};
-  return byoc_write_node(&g->w, "", "Transpose", value, NULL, NULL, &attribute, 1);
+  return byoc_write_transpose(&g->w, value, permutation, (size_t)rank);
 }
 
 static byoc_value_t *shaped_like(byoc_gradient_t *g, byoc_value_t *value, byoc_value_t *like) {
@@ -127,9 +125,7 @@ RULE(transpose) {
   int64_t inverse[BYOC_MAX_RANK] = {0};
   int32_t rank = X->type->rank;
   for (int32_t d = 0; d < rank; ++d) inverse[count > 0 ? permutation[d] : rank - 1 - d] = d;
-  const byoc_attribute_t attribute = {
-      .name = "perm", .kind = BYOC_ATTRIBUTE_INTS, .count = (size_t)rank, .ints = inverse};
-  byoc_gradient_add(g, X, byoc_write_node(&g->w, "", "Transpose", dy, NULL, NULL, &attribute, 1));
+  byoc_gradient_add(g, X, byoc_write_transpose(&g->w, dy, inverse, (size_t)rank));
 }
 
 // Repeats d_y, which may lack the reduced axes, over them.

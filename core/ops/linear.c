@@ -36,14 +36,10 @@ static byoc_status_t infer_matmul(byoc_infer_t *infer) {
   return byoc_infer_product(infer, 0, 1, byoc_operand_type(infer->node, 0)->dtype);
 }
 
-static bool is_byte(byoc_dtype_t dtype) {
-  return dtype == BYOC_DTYPE_I8 || dtype == BYOC_DTYPE_U8;
-}
-
 // byoc::MatMul is what products of quantised matrices become: bytes, signed on one side, summed in i32.
 static byoc_status_t infer_matmul_bytes(byoc_infer_t *infer) {
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_byte, "a tensor of bytes"));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, is_byte, "a tensor of bytes"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_byte, "a tensor of bytes"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_byte, "a tensor of bytes"));
   if (byoc_operand_type(infer->node, 0)->dtype == byoc_operand_type(infer->node, 1)->dtype) {
     return byoc_infer_error(infer, "expected signed bytes on one side and unsigned ones on the other");
   }

@@ -7,11 +7,6 @@ static bool is_quantisable(byoc_dtype_t dtype) {
   return byoc_dtype_is_float(dtype) || dtype == BYOC_DTYPE_I32;
 }
 
-static bool is_quantised(byoc_dtype_t dtype) {
-  return byoc_dtype_is_integer(dtype) || byoc_dtype_is_float8(dtype) || dtype == BYOC_DTYPE_I4 ||
-         dtype == BYOC_DTYPE_U4;
-}
-
 // ---- scales and zero points ----
 // One for the tensor, one a slice along `axis`, or (same rank) one a block of `block_size` along it.
 static byoc_status_t check_scale(const byoc_infer_t *infer, uint32_t operand, const byoc_type_t *x) {
@@ -64,7 +59,8 @@ static byoc_status_t infer_quantize(byoc_infer_t *infer) {
     }
     dtype = zero->dtype;
   }
-  if (!is_quantised(dtype)) return byoc_infer_error(infer, "the result's type is none that values are quantised to");
+  if (!byoc_dtype_is_quantised(dtype))
+    return byoc_infer_error(infer, "the result's type is none that values are quantised to");
   return byoc_infer_set_like(infer, 0, dtype, x);
 }
 
@@ -112,7 +108,7 @@ static const byoc_loop_expr_t *point_quantize(byoc_lower_t *lower, const byoc_no
 // ---- DequantizeLinear: (x - zero point) * scale ----
 static byoc_status_t infer_dequantize(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_quantised, "a quantised tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_quantised, "a quantised tensor"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_float, "a float scale"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 2));
   const byoc_type_t *x = byoc_operand_type(node, 0);

@@ -11,15 +11,6 @@
 #include "core/ops/window.h"
 #include "core/ops/write.h"
 
-static bool is_quantised(byoc_dtype_t dtype) {
-  return byoc_dtype_is_integer(dtype) || byoc_dtype_is_float8(dtype) || dtype == BYOC_DTYPE_I4 ||
-         dtype == BYOC_DTYPE_U4;
-}
-
-static bool is_byte(byoc_dtype_t dtype) {
-  return dtype == BYOC_DTYPE_I8 || dtype == BYOC_DTYPE_U8;
-}
-
 // A per-slice vector as a tensor whose trailing dimensions are `trailing` ones, to broadcast from there; a scalar
 // stays.
 static byoc_value_t *write_trailing(byoc_writer_t *w, byoc_value_t *x, int32_t trailing) {
@@ -56,15 +47,6 @@ static byoc_value_t *operand(const byoc_node_t *node, uint32_t index) {
 typedef struct {
   byoc_value_t *bytes, *zero; // zero: of the bytes' type, may be NULL for 0
 } side_t;
-
-static bool all_are(const byoc_value_t *zero, int64_t expected) {
-  if (!zero) return expected == 0;
-  if (!byoc_value_is_constant(zero)) return false;
-  for (int64_t i = 0; i < byoc_type_element_count(zero->type); ++i) {
-    if (byoc_constant_element_i64(zero->constant, i) != expected) return false;
-  }
-  return true;
-}
 
 static byoc_dtype_t other_sign(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_U8 ? BYOC_DTYPE_I8 : BYOC_DTYPE_U8;
@@ -132,38 +114,39 @@ static byoc_value_t *write_less(byoc_writer_t *w, byoc_value_t *from, byoc_value
 static byoc_value_t *write_product(byoc_writer_t *w, byoc_value_t *a, byoc_value_t *a_zero, byoc_value_t *c,
                                    byoc_value_t *c_zero) {
   side_t left = {a, a_zero}, right = {c, c_zero};
-  bool fits = is_byte(a->type->dtype) && is_byte(c->type->dtype) && a->type->rank >= 2 && c->type->rank >= 2;
+  bool fits = byoc_dtype_is_byte(a->type->dtype) && byoc_dtype_is_byte(c->type->dtype) && a->type->rank >= 2 &&
+              c->type->rank >= 2;
   if (!fits) {
     a = write_centred(w, a, a_zero, 1), c = write_centred(w, c, c_zero, 0);
     return byoc_write_node(w, "", "MatMul", a, c, NULL, NULL, 0);
   }
   // Constants are flipped once; what has no zero point else keeps having none.
   if (a->type->dtype == c->type->dtype) {
-    bool flips_right = byoc_value_is_constant(c) && !all_are(c_zero, 0);
+    bool flips_right = byoc_value_is_constant(c) && !byoc_all_are(c_zero, 0);
     flip(w, flips_right ? &right : &left);
     if (w->failed) return NULL;
   }
   byoc_value_t *sum = byoc_write_node(w, "byoc", "MatMul", left.bytes, right.bytes, NULL, NULL, 0);
-  if (!all_are(left.zero, 0)) {
+  if (!byoc_all_are(left.zero, 0)) {
     sum = write_less(w, sum, write_sums(w, right.bytes, -2), write_trailing(w, left.zero, 1));
   }
-  if (!all_are(right.zero, 0)) {
-    byoc_value_t *rows = all_are(left.zero, 0) ? left.bytes : write_centred(w, left.bytes, left.zero, 1);
+  if (!byoc_all_are(right.zero, 0)) {
+    byoc_value_t *rows = byoc_all_are(left.zero, 0) ? left.bytes : write_centred(w, left.bytes, left.zero, 1);
     sum = write_less(w, sum, write_sums(w, rows, -1), right.zero);
   }
   return sum;
 }
 
 static byoc_status_t infer_matmul_integer(byoc_infer_t *infer) {
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_byte, "a tensor of bytes"));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, is_byte, "a tensor of bytes"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_byte, "a tensor of bytes"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_byte, "a tensor of bytes"));
   return byoc_infer_product(infer, 0, 1, BYOC_DTYPE_I32);
 }
 
 static byoc_status_t infer_qlinear_matmul(byoc_infer_t *infer) {
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_quantised, "a quantised tensor"));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 3, is_quantised, "a quantised tensor"));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 7, is_quantised, "a zero point"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_quantised, "a quantised tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 3, byoc_dtype_is_quantised, "a quantised tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 7, byoc_dtype_is_quantised, "a zero point"));
   return byoc_infer_product(infer, 0, 3, byoc_operand_type(infer->node, 7)->dtype);
 }
 
@@ -186,7 +169,7 @@ static byoc_status_t expand_qlinear_matmul(byoc_node_t *node, byoc_diag_t *diag,
 // ---- convolutions ----
 // bias - zero point * sums of each output channel's weights; a constant where all of it is known.
 static byoc_value_t *write_bias(byoc_writer_t *w, const side_t *x, byoc_value_t *weights, byoc_value_t *bias) {
-  if (all_are(x->zero, 0)) return bias;
+  if (byoc_all_are(x->zero, 0)) return bias;
   byoc_graph_module_t *module = w->node->function->module;
   if (byoc_value_is_constant(weights) && byoc_value_is_constant(x->zero) && (!bias || byoc_value_is_constant(bias))) {
     int64_t channels = weights->type->dims[0].constant, zero = byoc_constant_element_i64(x->zero->constant, 0);
@@ -221,8 +204,8 @@ static byoc_value_t *write_conv(byoc_writer_t *w, byoc_value_t *x_bytes, byoc_va
   const byoc_attributes_t *attributes = &w->node->attributes;
   side_t x = {x_bytes, x_zero}, k = {weights, w_zero};
   bool is_same = x_bytes->type->dtype == weights->type->dtype;
-  bool centred = all_are(w_zero, 0);
-  bool moves = is_same && all_are(w_zero, weights->type->dtype == BYOC_DTYPE_U8 ? 128 : -128);
+  bool centred = byoc_all_are(w_zero, 0);
+  bool moves = is_same && byoc_all_are(w_zero, weights->type->dtype == BYOC_DTYPE_U8 ? 128 : -128);
   if (!(centred || moves) || !byoc_conv_is_packed(weights->type, byoc_attributes_int(attributes, "group", 1))) {
     x_bytes = write_centred(w, x_bytes, x_zero, 0);
     weights = write_centred(w, weights, w_zero, weights->type->rank - 1);

@@ -4,8 +4,9 @@
 
 #include "core/ops/util.h"
 
-// Deeper chains are left to constant folding.
-enum { MAX_DEPTH = 24 };
+// Deeper chains are left to constant folding. What two operands share is followed twice, so that a short chain may hold
+// millions of ways; exporters' arithmetic takes less than a hundred steps.
+enum { MAX_DEPTH = 24, MAX_STEPS = 4096 };
 
 typedef struct {
   int32_t rank; // 0: a scalar, 1: a list
@@ -15,6 +16,7 @@ typedef struct {
 
 typedef struct {
   byoc_arena_t *arena;
+  int32_t steps;
   bool failed;
 } context_t;
 
@@ -56,7 +58,6 @@ static bool from_shape(const byoc_node_t *node, list_t *out) {
   out->rank = 1;
   out->count = 0;
   for (int64_t i = begin; i < end; ++i) {
-    // What is known at run time only says nothing here.
     out->dims[out->count++] = type->dims[i];
   }
   return true;
@@ -167,7 +168,7 @@ static bool from_node(context_t *context, const byoc_node_t *node, int depth, li
 }
 
 static bool evaluate(context_t *context, const byoc_value_t *value, int depth, list_t *out) {
-  if (depth > MAX_DEPTH) return false;
+  if (depth > MAX_DEPTH || ++context->steps > MAX_STEPS) return false;
   if (value->kind == BYOC_VALUE_CONSTANT) return from_constant(value->constant, out);
   const byoc_node_t *node = byoc_value_producer(value);
   if (!node || node->callee || node->domain[0] != '\0') return false;

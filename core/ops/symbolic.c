@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/ops/util.h"
+#include "core/ops/write.h"
 
 // Attributes of ResultShape beside those of the operator that it stands for.
 #define OF_DOMAIN  "of_domain"
@@ -58,24 +59,19 @@ byoc_value_t *byoc_shape_only(byoc_node_t *before, const byoc_type_t *type) {
   return node->results[0];
 }
 
-byoc_status_t byoc_bind_result_dims(byoc_node_t *node, const byoc_result_dim_t *dims, size_t count, byoc_diag_t *diag) {
+// ResultShape in front of `node`: `places` are `count` pairs of result and dimension. NULL when memory is out.
+static byoc_node_t *create_result_shape(byoc_node_t *node, const int64_t *places, size_t count, byoc_diag_t *diag) {
   const byoc_op_t *op = byoc_op_of(node);
   byoc_arena_t *arena = &node->function->module->arena;
   byoc_value_t **operands = BYOC_ARENA_ARRAY(arena, byoc_value_t *, node->operand_count + 1);
-  int64_t *places = BYOC_ARENA_ARRAY(arena, int64_t, 2 * count);
   int64_t *ranks = BYOC_ARENA_ARRAY(arena, int64_t, node->result_count);
-  const char **symbols = BYOC_ARENA_ARRAY(arena, const char *, count);
-  if (!operands || !places || !symbols || !ranks) return byoc_diag_out_of_memory(diag);
+  if (!operands || !ranks) return NULL;
   for (uint32_t i = 0; i < node->result_count; ++i) ranks[i] = node->results[i]->type->rank;
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     operands[i] = node->operands[i];
     if (!operands[i] || (i < 32 && (op->shape_elements >> i) & 1)) continue;
     operands[i] = byoc_shape_only(node, operands[i]->type);
-    if (!operands[i]) return byoc_diag_out_of_memory(diag);
-  }
-  for (size_t i = 0; i < count; ++i) {
-    places[2 * i] = dims[i].result, places[2 * i + 1] = dims[i].d;
-    symbols[i] = dims[i].symbol;
+    if (!operands[i]) return NULL;
   }
   byoc_node_t *made = byoc_node_create(node->block, node, "byoc", "ResultShape", 1, operands, node->operand_count, 1);
   bool ok = made && byoc_attributes_copy(&made->attributes, &node->attributes) &&
@@ -84,15 +80,68 @@ byoc_status_t byoc_bind_result_dims(byoc_node_t *node, const byoc_result_dim_t *
             byoc_attributes_set_int(&made->attributes, OF_VERSION, node->since_version) &&
             byoc_attributes_set_ints(&made->attributes, RANKS, ranks, node->result_count) &&
             byoc_attributes_set_ints(&made->attributes, PLACES, places, 2 * count);
-  if (!ok) return byoc_diag_out_of_memory(diag);
+  if (!ok) return NULL;
   made->name = node->name;
-  BYOC_RETURN_IF_ERROR(byoc_infer_node(made, diag));
-  byoc_node_t *bind = byoc_node_create(node->block, node, "byoc", "BindSymbols", 1, made->results, 1, 0);
+  return byoc_infer_node(made, diag) == BYOC_OK ? made : NULL;
+}
+
+byoc_status_t byoc_bind_result_dims(byoc_node_t *node, const byoc_result_dim_t *dims, size_t count, byoc_diag_t *diag) {
+  byoc_arena_t *arena = &node->function->module->arena;
+  int64_t *places = BYOC_ARENA_ARRAY(arena, int64_t, 2 * count);
+  const char **symbols = BYOC_ARENA_ARRAY(arena, const char *, count);
+  if (!places || !symbols) return byoc_diag_out_of_memory(diag);
+  for (size_t i = 0; i < count; ++i) {
+    places[2 * i] = dims[i].result, places[2 * i + 1] = dims[i].d;
+    symbols[i] = dims[i].symbol;
+  }
+  byoc_node_t *made = create_result_shape(node, places, count, diag);
+  byoc_node_t *bind = made ? byoc_node_create(node->block, node, "byoc", "BindSymbols", 1, made->results, 1, 0) : NULL;
   if (!bind || !byoc_attributes_set_strings(&bind->attributes, "symbols", symbols, count)) {
     return byoc_diag_out_of_memory(diag);
   }
   bind->name = node->name; // for messages at run time
   return BYOC_OK;
+}
+
+// The dimensions that the operands make, as i64[count]. NULL when memory is out.
+static byoc_value_t *write_made_dims(byoc_writer_t *w, const byoc_declared_dim_t *dims, size_t count,
+                                     byoc_diag_t *diag) {
+  byoc_node_t *node = w->node;
+  if (byoc_op_of(node)->shape) {
+    int64_t places[2 * BYOC_MAX_RANK];
+    for (size_t i = 0; i < count; ++i) places[2 * i] = dims[i].result, places[2 * i + 1] = dims[i].d;
+    byoc_node_t *made = create_result_shape(node, places, count, diag);
+    return made ? made->results[0] : NULL;
+  }
+  byoc_dim_t made[BYOC_MAX_RANK];
+  for (size_t i = 0; i < count; ++i) made[i] = dims[i].made;
+  const byoc_type_t *type = byoc_type_tensor(&node->function->module->arena, BYOC_DTYPE_BOOL, (int32_t)count, made);
+  byoc_value_t *only = type ? byoc_shape_only(node, type) : NULL;
+  return only ? byoc_write_node(w, "", "Shape", only, NULL, NULL, NULL, 0) : NULL;
+}
+
+byoc_status_t byoc_check_declared_dims(byoc_node_t *node, const byoc_declared_dim_t *dims, size_t count,
+                                       byoc_diag_t *diag) {
+  byoc_writer_t w = {.node = node};
+  int64_t declared[BYOC_MAX_RANK];
+  const char *names[BYOC_MAX_RANK];
+  char where[256];
+  byoc_node_describe(node, where, sizeof where);
+  for (size_t i = 0; i < count; ++i) {
+    declared[i] = dims[i].declared;
+    const char *name = node->results[dims[i].result]->name;
+    names[i] = byoc_arena_format(&node->function->module->arena, "%s: dimension %d of result %u%s%s", where,
+                                 (int)dims[i].d, (unsigned)dims[i].result, name ? ", " : "", name ? name : "");
+    if (!names[i]) return byoc_diag_out_of_memory(diag);
+  }
+  byoc_value_t *operands[] = {write_made_dims(&w, dims, count, diag),
+                              byoc_write_vector(&w, "declared", BYOC_DTYPE_I64, (int64_t)count, declared),
+                              byoc_write_vector(&w, "dimensions", BYOC_DTYPE_STRING, (int64_t)count, names)};
+  if (w.failed || !operands[0]) return byoc_diag_out_of_memory(diag);
+  byoc_node_t *check = byoc_node_create(node->block, node, "byoc", "CheckDims", 1, operands, 3, 0);
+  if (!check) return byoc_diag_out_of_memory(diag);
+  check->name = node->name;
+  return byoc_infer_node(check, diag);
 }
 
 // ---- the others ----
@@ -105,6 +154,17 @@ static byoc_status_t infer_bind_symbols(byoc_infer_t *infer) {
   if (!byoc_type_is_tensor(values) || values->dtype != BYOC_DTYPE_I64 ||
       byoc_type_element_count(values) != (int64_t)symbols->count) {
     return byoc_infer_error(infer, "operand 0: expected i64[%zu]", symbols->count);
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t infer_check_dims(byoc_infer_t *infer) {
+  static const byoc_dtype_t dtypes[] = {BYOC_DTYPE_I64, BYOC_DTYPE_I64, BYOC_DTYPE_STRING};
+  for (uint32_t i = 0; i < 3; ++i) {
+    const byoc_type_t *type = byoc_operand_type(infer->node, i), *first = byoc_operand_type(infer->node, 0);
+    bool fits = byoc_is_ranked(type) && type->dtype == dtypes[i] && type->rank == 1 && byoc_type_is_static(type) &&
+                byoc_type_element_count(type) == byoc_type_element_count(first);
+    if (!fits) return byoc_infer_error(infer, "operand %u: expected as many dimensions, or texts, as operand 0 has", i);
   }
   return BYOC_OK;
 }
@@ -138,6 +198,7 @@ const byoc_op_t byoc_ops_symbolic[] = {
      .infer = infer_result_shape,
      .loops = loops_result_shape},
     {ROW(BindSymbols, 1, 0), .traits = BYOC_OP_HOST, .infer = infer_bind_symbols},
+    {ROW(CheckDims, 3, 0), .traits = BYOC_OP_HOST, .infer = infer_check_dims},
     {ROW(ShapeOnly, 0, 1), .traits = BYOC_OP_ELEMENTWISE, .infer = infer_given, .point = point_shape_only},
     {ROW(View, 1, 1), .traits = BYOC_OP_INJECTIVE, .infer = infer_given, .is_view = true},
 };

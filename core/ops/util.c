@@ -63,6 +63,22 @@ bool byoc_dtype_is_number(byoc_dtype_t dtype) {
 bool byoc_dtype_is_value(byoc_dtype_t dtype) {
   return dtype != BYOC_DTYPE_STRING;
 }
+bool byoc_dtype_is_byte(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_I8 || dtype == BYOC_DTYPE_U8;
+}
+bool byoc_dtype_is_quantised(byoc_dtype_t dtype) {
+  return byoc_dtype_is_integer(dtype) || byoc_dtype_is_float8(dtype) || dtype == BYOC_DTYPE_I4 ||
+         dtype == BYOC_DTYPE_U4;
+}
+
+bool byoc_all_are(const byoc_value_t *value, int64_t expected) {
+  if (!value) return expected == 0;
+  if (!byoc_value_is_constant(value)) return false;
+  for (int64_t i = 0; i < byoc_type_element_count(value->type); ++i) {
+    if (byoc_constant_element_i64(value->constant, i) != expected) return false;
+  }
+  return true;
+}
 
 byoc_status_t byoc_infer_need(const byoc_infer_t *infer, uint32_t index, byoc_dtype_predicate_t passes,
                               const char *what) {

@@ -22,16 +22,20 @@ static inline bool byoc_has_operand(const byoc_node_t *node, uint32_t index) {
 static inline bool byoc_has_result(const byoc_node_t *node, uint32_t index) {
   return index < node->result_count;
 }
+// Is every element of the value, a constant of integers, this one? NULL stands for zeros, as zero points left out do.
+bool byoc_all_are(const byoc_value_t *value, int64_t expected);
 static inline const byoc_type_t *byoc_operand_type(const byoc_node_t *node, uint32_t index) {
   return byoc_has_operand(node, index) ? node->operands[index]->type : NULL;
 }
 static inline bool byoc_is_ranked(const byoc_type_t *type) {
   return byoc_type_is_tensor(type) && type->rank != BYOC_RANK_UNKNOWN;
 }
-bool byoc_dtype_is_float(byoc_dtype_t dtype);   // f16, bf16, f32, f64
-bool byoc_dtype_is_integer(byoc_dtype_t dtype); // 8 to 64 bits
-bool byoc_dtype_is_number(byoc_dtype_t dtype);  // either
-bool byoc_dtype_is_value(byoc_dtype_t dtype);   // anything but texts, which loops move and nothing else
+bool byoc_dtype_is_float(byoc_dtype_t dtype);     // f16, bf16, f32, f64
+bool byoc_dtype_is_integer(byoc_dtype_t dtype);   // 8 to 64 bits
+bool byoc_dtype_is_number(byoc_dtype_t dtype);    // either
+bool byoc_dtype_is_value(byoc_dtype_t dtype);     // anything but texts, which loops move and nothing else
+bool byoc_dtype_is_byte(byoc_dtype_t dtype);      // i8, u8
+bool byoc_dtype_is_quantised(byoc_dtype_t dtype); // that QuantizeLinear makes
 // Which element types an operand may have.
 typedef bool (*byoc_dtype_predicate_t)(byoc_dtype_t dtype);
 // Operand `index` must be a tensor whose element type passes; `what` names the expectation ("a float tensor").

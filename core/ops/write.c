@@ -28,6 +28,16 @@ byoc_value_t *byoc_write_vector(byoc_writer_t *w, const char *name, byoc_dtype_t
   return value;
 }
 
+byoc_value_t *byoc_write_reshape(byoc_writer_t *w, byoc_value_t *x, const int64_t *dims, int64_t rank) {
+  byoc_value_t *shape = byoc_write_vector(w, "shape", BYOC_DTYPE_I64, rank, dims);
+  return byoc_write_node(w, "", "Reshape", x, shape, NULL, NULL, 0);
+}
+
+byoc_value_t *byoc_write_transpose(byoc_writer_t *w, byoc_value_t *x, const int64_t *permutation, size_t rank) {
+  const byoc_attribute_t perm = {.name = "perm", .kind = BYOC_ATTRIBUTE_INTS, .ints = permutation, .count = rank};
+  return byoc_write_node(w, "", "Transpose", x, NULL, NULL, &perm, 1);
+}
+
 byoc_value_t *byoc_write_cast(byoc_writer_t *w, byoc_value_t *value, byoc_dtype_t dtype) {
   if (value && byoc_type_is_tensor(value->type) && value->type->dtype == dtype) return value;
   // Element types are numbered as in ONNX.

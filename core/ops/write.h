@@ -24,6 +24,9 @@ byoc_node_t *byoc_write_many(byoc_writer_t *w, const char *domain, const char *o
 // A constant vector; the data is copied.
 byoc_value_t *byoc_write_vector(byoc_writer_t *w, const char *name, byoc_dtype_t dtype, int64_t count,
                                 const void *data);
+// `x` as `rank` dimensions, of which 0 and -1 stand for what Reshape takes them for.
+byoc_value_t *byoc_write_reshape(byoc_writer_t *w, byoc_value_t *x, const int64_t *dims, int64_t rank);
+byoc_value_t *byoc_write_transpose(byoc_writer_t *w, byoc_value_t *x, const int64_t *permutation, size_t rank);
 // `value` under another element type.
 byoc_value_t *byoc_write_cast(byoc_writer_t *w, byoc_value_t *value, byoc_dtype_t dtype);
 // Puts `value` in the place of the node's first result and says whether all went well.

@@ -1,31 +1,21 @@
 // canonicalise: operators that several spellings exist of get the one that backends' rules look for.
 #include "core/ops/op.h"
 #include "core/pass/pass.h"
+#include "core/pass/rewrite.h"
 
 static bool is_variadic(const byoc_node_t *node) {
   return byoc_node_is_onnx(node, "Sum") || byoc_node_is_onnx(node, "Mean") || byoc_node_is_onnx(node, "Max") ||
          byoc_node_is_onnx(node, "Min");
 }
 
-static byoc_status_t replace(byoc_node_t *node, byoc_value_t *by, byoc_diag_t *diag, size_t *changes) {
-  const byoc_value_t *result = node->results[0];
-  if (by->kind == BYOC_VALUE_RESULT && by->node->block == node->block && result->name != NULL) {
-    byoc_value_set_name(by, result->name);
-  }
-  if (!byoc_value_replace_uses(node->results[0], by)) return byoc_diag_out_of_memory(diag);
-  byoc_node_erase(node);
-  *changes += 1;
-  return BYOC_OK;
-}
-
 // Sum(a, b) → Add(a, b); Sum(a), Mean(a), Max(a), Min(a) → a
 static byoc_status_t rewrite_variadic(byoc_node_t *node, byoc_diag_t *diag, size_t *changes) {
   if (!is_variadic(node)) return BYOC_OK;
-  if (node->operand_count == 1) return replace(node, node->operands[0], diag, changes);
+  if (node->operand_count == 1) return byoc_pass_replace(node, node->operands[0], diag, changes);
   if (node->operand_count != 2 || !byoc_node_is_onnx(node, "Sum")) return BYOC_OK;
   byoc_node_t *add = byoc_op_create(node->block, node, "", "Add", node->operands, 2, 1);
   if (add == NULL || !byoc_node_set_name(add, node->name)) return byoc_diag_out_of_memory(diag);
-  return replace(node, add->results[0], diag, changes);
+  return byoc_pass_replace(node, add->results[0], diag, changes);
 }
 
 static byoc_status_t canonicalise(byoc_block_t *block, byoc_diag_t *diag, size_t *changes) {

@@ -4,6 +4,7 @@
 #include "core/ir/outline.h"
 #include "core/ops/op.h"
 #include "core/pass/pass.h"
+#include "core/pass/rewrite.h"
 
 byoc_status_t byoc_pass_infer_types(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
   (void)changes;
@@ -83,19 +84,11 @@ byoc_status_t byoc_pass_remove_identities(byoc_graph_module_t *module, byoc_diag
 
 // ---- remove-dead-code ----
 
-static bool is_unused(const byoc_node_t *node) {
-  if (byoc_node_is(node, "byoc", "BindSymbols")) return false; // what it does is no result
-  for (uint32_t r = 0; r < node->result_count; ++r) {
-    if (node->results[r]->uses.count > 0) return false;
-  }
-  return true;
-}
-
 static size_t remove_dead_nodes(byoc_block_t *block) {
   size_t count = 0;
   for (byoc_node_t *node = block->last; node != NULL;) {
     byoc_node_t *previous = node->previous;
-    if (is_unused(node)) {
+    if (byoc_pass_is_unused(node)) {
       byoc_node_erase(node);
       count += 1;
     } else {

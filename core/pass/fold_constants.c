@@ -8,8 +8,15 @@
 #include "core/ops/op.h"
 #include "core/pass/pass.h"
 
-// A larger result is left to be computed when running.
-#define FOLD_LIMIT_BYTES (INT64_C(1) << 30)
+// What is computed from weights is folded whatever its size, if it is not much larger than they are: weights of four
+// bits become f32 at most, eight times their size. What is made of next to nothing (filled, expanded, counted up) is
+// folded where it is no larger than exporters' masks, of 2048 by 2048 positions in f32. Larger results are left to be
+// computed when running.
+#define FOLD_GROWTH      8
+#define FOLD_SMALL_BYTES (INT64_C(16) << 20)
+// All that is folded of one module is paid for out of one budget: FOLD_GROWTH times the constants that it came with,
+// so that each of them can be had in another form, and room for so many masks.
+#define FOLD_MASKS 16
 
 typedef struct folder_t {
   byoc_function_t *function;
@@ -26,6 +33,34 @@ static bool is_known(const folder_t *f, const byoc_value_t *value) {
   return producer != NULL && byoc_pointer_map_find(&f->foldable, producer) != NULL;
 }
 
+static int64_t fold_budget(const byoc_graph_module_t *module) {
+  int64_t budget = FOLD_MASKS * FOLD_SMALL_BYTES;
+  for (size_t i = 0; i < module->constants.count; ++i) {
+    budget += FOLD_GROWTH * (int64_t)module->constants.data[i]->size_bytes;
+  }
+  return budget;
+}
+
+// Takes what the results of the node add out of the module's budget. An intermediate result that nothing else reads
+// makes room for them again.
+static bool pay(const folder_t *f, const byoc_node_t *node) {
+  int64_t *budget = &f->function->module->fold_budget_bytes, given = 0, made = 0, freed = 0;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    const byoc_value_t *operand = node->operands[i];
+    if (operand == NULL) continue;
+    int64_t size = byoc_type_size_bytes(operand->type);
+    given += size;
+    if (!byoc_value_is_constant(operand) && operand->uses.count == 1) freed += size;
+  }
+  for (uint32_t r = 0; r < node->result_count; ++r) {
+    int64_t size = byoc_type_size_bytes(node->results[r]->type);
+    if (size < 0 || __builtin_add_overflow(made, size, &made)) return false;
+  }
+  if ((made > FOLD_SMALL_BYTES && made / FOLD_GROWTH > given) || made - freed > *budget) return false;
+  if (made > freed) *budget -= made - freed;
+  return true;
+}
+
 static bool is_foldable(const folder_t *f, const byoc_node_t *node) {
   const byoc_op_t *op = byoc_op_of(node);
   if (op == NULL || node->block_count > 0 || node->result_count == 0) return false;
@@ -38,10 +73,9 @@ static bool is_foldable(const folder_t *f, const byoc_node_t *node) {
   }
   for (uint32_t r = 0; r < node->result_count; ++r) {
     const byoc_type_t *type = node->results[r]->type;
-    int64_t size = byoc_type_is_static(type) ? byoc_type_size_bytes(type) : -1;
-    if (size < 0 || size > FOLD_LIMIT_BYTES || type->dtype == BYOC_DTYPE_STRING) return false;
+    if (!byoc_type_is_static(type) || type->dtype == BYOC_DTYPE_STRING) return false;
   }
-  return true;
+  return pay(f, node);
 }
 
 // ---- shapes: known from the type alone ----
@@ -208,6 +242,8 @@ static byoc_status_t fold_block(folder_t *f, byoc_block_t *block) {
 
 byoc_status_t byoc_pass_fold_constants(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
   size_t function_count = module->functions.count;
+  if (!module->has_fold_budget) module->fold_budget_bytes = fold_budget(module);
+  module->has_fold_budget = true;
   for (size_t i = 0; i < function_count; ++i) {
     folder_t f = {.function = module->functions.data[i], .diag = diag};
     if (f.function->kind != BYOC_FUNCTION_GRAPH) continue;

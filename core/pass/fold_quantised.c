@@ -16,20 +16,12 @@
 #include "core/ops/window.h"
 #include "core/pass/pass.h"
 #include "core/pass/quantised.h"
+#include "core/pass/rewrite.h"
 #include "core/target/cpu.h"
 
-// 255 * 127 * this, and a bias of half the range, stay within i32.
-enum { MOST_TERMS = 32768 };
-
-static byoc_status_t replace(byoc_writer_t *w, byoc_node_t *node, byoc_value_t *by, byoc_diag_t *diag,
+static byoc_status_t replace(const byoc_writer_t *w, byoc_node_t *node, byoc_value_t *by, byoc_diag_t *diag,
                              size_t *changes) {
-  if (w->failed || !by) return byoc_diag_out_of_memory(diag);
-  const byoc_value_t *result = node->results[0];
-  if (result->name && by->kind == BYOC_VALUE_RESULT && !by->name) byoc_value_set_name(by, result->name);
-  if (!byoc_value_replace_uses(node->results[0], by)) return byoc_diag_out_of_memory(diag);
-  byoc_node_erase(node);
-  *changes += 1;
-  return BYOC_OK;
+  return byoc_pass_replace(node, w->failed ? NULL : by, diag, changes);
 }
 
 // ---- what leaves numbers as they are ----
@@ -118,10 +110,34 @@ typedef struct product_t {
   byoc_value_t *bias;    // of floats; NULL: none
   byoc_value_t *summand; // the bias in i32, by the product of the scales; NULL where it is none such
   bool turns;            // w is to be transposed
+  int64_t most;          // that the sum of products may come to, either way; within i32
 } product_t;
 
 static bool near(double a, double b) {
   return fabs(a - b) <= 1e-5 * fabs(b);
+}
+
+// How far from their zero point the bytes may lie: 128 to 255.
+static int64_t farthest(const byoc_quantised_t *side) {
+  int64_t low = side->bytes->type->dtype == BYOC_DTYPE_U8 ? 0 : -128, high = low + 255, most = 0;
+  if (!side->zero) return high > -low ? high : -low;
+  if (!byoc_value_is_constant(side->zero)) return high - low;
+  for (int64_t i = 0; i < byoc_type_element_count(side->zero->type); ++i) {
+    int64_t zero = byoc_constant_element_i64(side->zero->constant, i);
+    if (most < high - zero) most = high - zero;
+    if (most < zero - low) most = zero - low;
+  }
+  return most;
+}
+
+// Does a constant of i32 added to the sum of products stay within i32? Wrapping is no rounding.
+static bool stays_within(const product_t *product, const byoc_value_t *bias) {
+  if (!byoc_value_is_constant(bias)) return false;
+  for (int64_t i = 0; i < byoc_type_element_count(bias->type); ++i) {
+    int64_t term = byoc_constant_element_i64(bias->constant, i);
+    if ((term < 0 ? -term : term) > INT32_MAX - product->most) return false;
+  }
+  return true;
 }
 
 // A bias quantised by the product of both scales, as DequantizeLinear of i32.
@@ -130,9 +146,10 @@ static byoc_value_t *read_summand(const product_t *product) {
   if (!node || node->block != product->node->block || !byoc_node_is_onnx(node, "DequantizeLinear")) return NULL;
   byoc_value_t *bias = node->operands[0], *scale = node->operands[1];
   if (bias->type->dtype != BYOC_DTYPE_I32 || !byoc_is_ranked(bias->type) || bias->type->rank != 1) return NULL;
+  if (!stays_within(product, bias)) return NULL;
   if (!byoc_value_is_constant(scale) || !byoc_value_is_constant(product->x.scale)) return NULL;
   if (!byoc_value_is_constant(product->w.scale) || scale->type->dtype != BYOC_DTYPE_F32) return NULL;
-  if (byoc_has_operand(node, 2) && !byoc_quantised_all_are(node->operands[2], 0)) return NULL;
+  if (byoc_has_operand(node, 2) && !byoc_all_are(node->operands[2], 0)) return NULL;
   double x_scale = byoc_constant_element_f64(product->x.scale->constant, 0);
   int64_t count = byoc_type_element_count(scale->type), w_count = byoc_type_element_count(product->w.scale->type);
   for (int64_t i = 0; i < (count > w_count ? count : w_count); ++i) {
@@ -150,12 +167,13 @@ static bool read_operands(product_t *product, int32_t channel, int32_t depth_beg
   if (!byoc_quantised_read(node->operands[1], node->block, &product->w)) return false;
   if (product->x.axis >= 0 || (product->w.axis >= 0 && product->w.axis != channel)) return false;
   if (product->x.zero && byoc_type_element_count(product->x.zero->type) != 1) return false;
-  int64_t terms = 1;
+  product->most = farthest(&product->x) * farthest(&product->w);
   const byoc_type_t *type = product->w.bytes->type;
   for (int32_t d = depth_begin; d < depth_end; ++d) {
-    if (!byoc_dim_is_constant(type->dims[d]) || type->dims[d].constant > MOST_TERMS) return false;
-    terms *= type->dims[d].constant;
-    if (terms > MOST_TERMS) return false;
+    if (!byoc_dim_is_constant(type->dims[d])) return false;
+    int64_t extent = type->dims[d].constant;
+    if (extent > 0 && product->most > INT32_MAX / extent) return false;
+    product->most *= extent;
   }
   return byoc_is_ranked(node->results[0]->type);
 }
@@ -163,9 +181,8 @@ static bool read_operands(product_t *product, int32_t channel, int32_t depth_beg
 // Weights around 0, or around the middle where turning the sign of their bytes moves it to 0.
 static bool is_symmetric(const product_t *product) {
   byoc_dtype_t dtype = product->w.bytes->type->dtype;
-  if (byoc_quantised_all_are(product->w.zero, 0)) return true;
-  return product->x.bytes->type->dtype == dtype &&
-         byoc_quantised_all_are(product->w.zero, dtype == BYOC_DTYPE_U8 ? 128 : -128);
+  if (byoc_all_are(product->w.zero, 0)) return true;
+  return product->x.bytes->type->dtype == dtype && byoc_all_are(product->w.zero, dtype == BYOC_DTYPE_U8 ? 128 : -128);
 }
 
 static bool read_product(byoc_node_t *node, product_t *product) {
@@ -307,8 +324,7 @@ static byoc_status_t fold_block(byoc_block_t *block, bool products, byoc_diag_t 
       if (products) BYOC_RETURN_IF_ERROR(fold_quantised_product(node, diag, changes));
       continue;
     }
-    byoc_writer_t w = {.node = node};
-    BYOC_RETURN_IF_ERROR(replace(&w, node, x, diag, changes));
+    BYOC_RETURN_IF_ERROR(byoc_pass_replace(node, x, diag, changes));
   }
   BYOC_FOR_EACH_NODE_SAFE(node, block) {
     product_t product;

@@ -3,6 +3,7 @@
 #include "core/ops/op.h"
 #include "core/ops/util.h"
 #include "core/pass/pass.h"
+#include "core/pass/rewrite.h"
 
 // Elementwise operators between two transposes are few.
 enum { MAX_CHAIN = 16 };
@@ -37,11 +38,6 @@ static byoc_node_t *create_transpose(byoc_node_t *before, byoc_value_t *x, const
   return byoc_op_create_with(before->block, before, "", "Transpose", &x, 1, 1, &perm, 1);
 }
 
-static byoc_status_t replace_result(byoc_node_t *node, byoc_value_t *by, byoc_diag_t *diag) {
-  if (node->results[0]->name != NULL) byoc_value_set_name(by, node->results[0]->name);
-  return byoc_value_replace_uses(node->results[0], by) ? BYOC_OK : byoc_diag_out_of_memory(diag);
-}
-
 // Transpose(Transpose(x, p), q) → Transpose(x, p after q)
 static byoc_status_t merge(byoc_node_t *outer, byoc_diag_t *diag, size_t *changes) {
   permutation_t second, first, both;
@@ -53,22 +49,22 @@ static byoc_status_t merge(byoc_node_t *outer, byoc_diag_t *diag, size_t *change
   for (int32_t d = 0; d < both.rank; ++d) both.axes[d] = first.axes[second.axes[d]];
   byoc_node_t *merged = create_transpose(outer, inner->operands[0], &both);
   if (merged == NULL || !byoc_node_set_name(merged, outer->name)) return byoc_diag_out_of_memory(diag);
-  *changes += 1;
-  return replace_result(outer, merged->results[0], diag);
+  return byoc_pass_replace(outer, merged->results[0], diag, changes);
 }
 
 // ---- elementwise operators ----
 
-static bool is_elementwise(const byoc_node_t *node) {
-  if (!byoc_node_has_trait(node, BYOC_OP_ELEMENTWISE) || node->result_count != 1 || node->block_count > 0) return false;
-  if (byoc_attributes_find(&node->attributes, "axis") != NULL) return false;
-  if (byoc_node_has_trait(node, BYOC_OP_BROADCASTS)) return node->operand_count <= 2; // not those of one axis alone
-  return node->operand_count == 1 || byoc_node_is_onnx(node, "Clip");
-}
-
 static bool is_single(const byoc_value_t *value) {
   return byoc_value_is_constant(value) && byoc_type_is_static(value->type) &&
          byoc_type_element_count(value->type) == 1 && value->type->rank <= 1;
+}
+
+static bool is_elementwise(const byoc_node_t *node) {
+  if (!byoc_node_has_trait(node, BYOC_OP_ELEMENTWISE) || node->result_count != 1 || node->block_count > 0) return false;
+  if (byoc_attributes_find(&node->attributes, "axis") != NULL) return false;
+  if (byoc_node_is_onnx(node, "PRelu") && node->since_version < 7) return is_single(node->operands[1]);
+  if (byoc_node_has_trait(node, BYOC_OP_BROADCASTS)) return node->operand_count <= 2; // not those of one axis alone
+  return node->operand_count == 1 || byoc_node_is_onnx(node, "Clip");
 }
 
 // Can the operand be had with its axes put back? By what it is made of, or because it is constant.
@@ -151,8 +147,7 @@ static byoc_status_t push_through(byoc_node_t *node, byoc_diag_t *diag, size_t *
   BYOC_RETURN_IF_ERROR(byoc_infer_node(moved, diag));
   byoc_node_t *transpose = create_transpose(node, moved->results[0], &permutation);
   if (transpose == NULL) return byoc_diag_out_of_memory(diag);
-  *changes += 1;
-  return replace_result(node, transpose->results[0], diag);
+  return byoc_pass_replace(node, transpose->results[0], diag, changes);
 }
 
 static byoc_status_t move_in_block(byoc_block_t *block, byoc_diag_t *diag, size_t *changes) {
@@ -160,10 +155,11 @@ static byoc_status_t move_in_block(byoc_block_t *block, byoc_diag_t *diag, size_
     for (uint32_t b = 0; b < node->block_count; ++b) {
       BYOC_RETURN_IF_ERROR(move_in_block(node->blocks[b], diag, changes));
     }
-    size_t before = *changes;
-    if (byoc_node_is_onnx(node, "Transpose")) BYOC_RETURN_IF_ERROR(merge(node, diag, changes));
-    if (is_elementwise(node)) BYOC_RETURN_IF_ERROR(push_through(node, diag, changes));
-    if (*changes > before) byoc_node_erase(node);
+    if (byoc_node_is_onnx(node, "Transpose")) {
+      BYOC_RETURN_IF_ERROR(merge(node, diag, changes));
+    } else if (is_elementwise(node)) {
+      BYOC_RETURN_IF_ERROR(push_through(node, diag, changes));
+    }
   }
   return BYOC_OK;
 }

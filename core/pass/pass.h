@@ -38,7 +38,8 @@ typedef struct byoc_pass_t {
   X(remove_identities, "remove-identities", "remove operators that change nothing")                                    \
   X(remove_dead_code, "remove-dead-code", "remove nodes, functions and constants that nothing uses")                   \
   X(merge_equal_nodes, "merge-equal-nodes", "compute equal expressions once")                                          \
-  X(simplify, "simplify", "all of the above, until nothing changes")                                                   \
+  X(simplify, "simplify",                                                                                              \
+    "all of the above, fold-quantised and, for targets, recognise-attention, until nothing changes")                   \
   X(name_unknown_dimensions, "name-unknown-dimensions",                                                                \
     "give a symbol to each dimension that is known at run time only")                                                  \
   X(settle_layouts, "settle-layouts",                                                                                  \

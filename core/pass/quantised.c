@@ -2,17 +2,14 @@
 
 #include "core/ops/util.h"
 
-static bool is_byte(const byoc_type_t *type) {
-  return byoc_is_ranked(type) && (type->dtype == BYOC_DTYPE_I8 || type->dtype == BYOC_DTYPE_U8);
-}
-
 static bool read(const byoc_node_t *node, byoc_value_t *bytes, const byoc_type_t *real, byoc_quantised_t *out) {
   *out = (byoc_quantised_t){.bytes = bytes,
                             .scale = node->operands[1],
                             .zero = byoc_has_operand(node, 2) ? node->operands[2] : NULL,
                             .axis = -1};
   const byoc_type_t *scale = out->scale->type;
-  if (!is_byte(bytes->type) || !byoc_is_ranked(scale) || scale->dtype != BYOC_DTYPE_F32) return false;
+  if (!byoc_is_ranked(bytes->type) || !byoc_dtype_is_byte(bytes->type->dtype)) return false;
+  if (!byoc_is_ranked(scale) || scale->dtype != BYOC_DTYPE_F32) return false;
   if (!byoc_is_ranked(real) || real->dtype != BYOC_DTYPE_F32 || !byoc_type_is_static(scale)) return false;
   if (out->zero && !byoc_is_ranked(out->zero->type)) return false;
   if (byoc_attributes_int(&node->attributes, "block_size", 0) != 0) return false;
@@ -32,15 +29,6 @@ bool byoc_quantised_of(const byoc_node_t *quantise, byoc_quantised_t *out) {
          read(quantise, quantise->results[0], quantise->operands[0]->type, out);
 }
 
-bool byoc_quantised_all_are(const byoc_value_t *zero, int64_t expected) {
-  if (!zero) return expected == 0;
-  if (!byoc_value_is_constant(zero)) return false;
-  for (int64_t i = 0; i < byoc_type_element_count(zero->type); ++i) {
-    if (byoc_constant_element_i64(zero->constant, i) != expected) return false;
-  }
-  return true;
-}
-
 static bool same_value(const byoc_value_t *a, const byoc_value_t *b) {
   if (!a || !b || a == b) return a == b;
   if (!byoc_value_is_constant(a) || !byoc_value_is_constant(b) || a->type->dtype != b->type->dtype) return false;
@@ -55,7 +43,7 @@ static bool same_value(const byoc_value_t *a, const byoc_value_t *b) {
 bool byoc_quantised_same(const byoc_quantised_t *a, const byoc_quantised_t *b) {
   if (a->bytes->type->dtype != b->bytes->type->dtype || a->axis != b->axis) return false;
   return same_value(a->scale, b->scale) &&
-         ((byoc_quantised_all_are(a->zero, 0) && byoc_quantised_all_are(b->zero, 0)) || same_value(a->zero, b->zero));
+         ((byoc_all_are(a->zero, 0) && byoc_all_are(b->zero, 0)) || same_value(a->zero, b->zero));
 }
 
 bool byoc_quantised_rises(const byoc_quantised_t *quantised) {

@@ -17,8 +17,6 @@ bool byoc_quantised_read(byoc_value_t *value, const byoc_block_t *block, byoc_qu
 // The same of a QuantizeLinear.
 bool byoc_quantised_of(const byoc_node_t *quantise, byoc_quantised_t *out);
 bool byoc_quantised_same(const byoc_quantised_t *a, const byoc_quantised_t *b);
-// Zero points are constants of this value; NULL stands for 0.
-bool byoc_quantised_all_are(const byoc_value_t *zero, int64_t expected);
 // One scale for all, a constant above zero: larger bytes are larger numbers.
 bool byoc_quantised_rises(const byoc_quantised_t *quantised);
 

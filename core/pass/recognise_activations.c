@@ -9,6 +9,7 @@
 
 #include "core/ops/op.h"
 #include "core/pass/pass.h"
+#include "core/pass/rewrite.h"
 #include "core/pass/terms.h"
 
 #define HALF_ROOT   0.70710678118654752 // √½
@@ -60,13 +61,13 @@ static bool is_tanh_of(const byoc_value_t *value, const byoc_value_t *x, const b
   return false;
 }
 
-static byoc_status_t replace(byoc_node_t *root, byoc_value_t *x, const char *op, bool by_tanh, byoc_diag_t *diag) {
+static byoc_status_t replace(byoc_node_t *root, byoc_value_t *x, const char *op, bool by_tanh, byoc_diag_t *diag,
+                             size_t *changes) {
   const byoc_attribute_t approximate = {
       .name = "approximate", .kind = BYOC_ATTRIBUTE_STRING, .s = "tanh", .count = sizeof("tanh") - 1};
   byoc_node_t *unit = byoc_op_create_with(root->block, root, "", op, &x, 1, 1, &approximate, by_tanh ? 1 : 0);
   if (unit == NULL || !byoc_node_set_name(unit, root->name)) return byoc_diag_out_of_memory(diag);
-  if (root->results[0]->name != NULL) byoc_value_set_name(unit->results[0], root->results[0]->name);
-  return byoc_value_replace_uses(root->results[0], unit->results[0]) ? BYOC_OK : byoc_diag_out_of_memory(diag);
+  return byoc_pass_replace(root, unit->results[0], diag, changes);
 }
 
 static byoc_status_t recognise_gelu(byoc_node_t *root, byoc_diag_t *diag, size_t *changes) {
@@ -80,9 +81,7 @@ static byoc_status_t recognise_gelu(byoc_node_t *root, byoc_diag_t *diag, size_t
     if (inner == NULL || !byoc_type_equal(x->type, root->results[0]->type)) continue;
     bool by_tanh = is_tanh_of(inner, x, root->block);
     if (!by_tanh && !is_erf_of(inner, x, root->block)) continue;
-    BYOC_RETURN_IF_ERROR(replace(root, x, "Gelu", by_tanh, diag));
-    *changes += 1;
-    return BYOC_OK;
+    return replace(root, x, "Gelu", by_tanh, diag, changes);
   }
   return BYOC_OK;
 }
@@ -103,26 +102,23 @@ static byoc_status_t recognise_gate(byoc_node_t *product, byoc_diag_t *diag, siz
     byoc_value_t *x = product->operands[i];
     const char *unit = gated_unit(product->operands[1 - i], x, product->block);
     if (unit == NULL) continue;
-    BYOC_RETURN_IF_ERROR(replace(product, x, unit, false, diag));
-    *changes += 1;
-    return BYOC_OK;
+    return replace(product, x, unit, false, diag, changes);
   }
   return BYOC_OK;
 }
 
-static bool has_readers(const byoc_node_t *node) {
-  return node->results[0]->uses.count > 0;
-}
-
 // From the end: the outermost multiplication is met first.
 static byoc_status_t recognise_block(byoc_block_t *block, byoc_diag_t *diag, size_t *changes) {
-  for (byoc_node_t *node = block->last; node != NULL; node = node->previous) {
+  for (byoc_node_t *node = block->last, *previous; node != NULL; node = previous) {
+    previous = node->previous;
     for (uint32_t b = 0; b < node->block_count; ++b) {
       BYOC_RETURN_IF_ERROR(recognise_block(node->blocks[b], diag, changes));
     }
     bool multiplies = byoc_node_is_onnx(node, "Mul"), divides = byoc_node_is_onnx(node, "Div");
-    if (multiplies && has_readers(node)) BYOC_RETURN_IF_ERROR(recognise_gate(node, diag, changes));
-    if ((multiplies || divides) && has_readers(node)) BYOC_RETURN_IF_ERROR(recognise_gelu(node, diag, changes));
+    if ((!multiplies && !divides) || node->results[0]->uses.count == 0) continue;
+    size_t before = *changes;
+    if (multiplies) BYOC_RETURN_IF_ERROR(recognise_gate(node, diag, changes));
+    if (*changes == before) BYOC_RETURN_IF_ERROR(recognise_gelu(node, diag, changes));
   }
   return BYOC_OK;
 }

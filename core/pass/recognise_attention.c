@@ -20,6 +20,7 @@
 #include "core/ops/util.h"
 #include "core/ops/write.h"
 #include "core/pass/pass.h"
+#include "core/pass/rewrite.h"
 #include "core/pass/terms.h"
 
 enum { ATTENTION_OPSET = 23, MAX_OPERANDS = 6, MAX_RESULTS = 3 };
@@ -96,9 +97,10 @@ static bool read_where(byoc_value_t *value, attention_t *attention) {
   const byoc_type_t *kept = where->operands[0]->type;
   if (!byoc_is_ranked(kept) || kept->rank > 4 || !byoc_type_is_static(kept)) return false;
   if (!byoc_type_equal(where->operands[1]->type, value->type)) return false;
+  if (!read_scores(where->operands[1], attention)) return false;
   attention->kept = where->operands[0];
   attention->elsewhere = where->operands[2];
-  return read_scores(where->operands[1], attention);
+  return true;
 }
 
 // Scores, with a mask or without.
@@ -161,23 +163,13 @@ static bool find_caches(const attention_t *a, const byoc_target_list_t *targets,
 
 // ---- writing ----
 
-static byoc_value_t *reshape(byoc_writer_t *w, byoc_value_t *x, const int64_t *dims, int32_t rank) {
-  byoc_value_t *shape = byoc_write_vector(w, "shape", BYOC_DTYPE_I64, rank, dims);
-  return byoc_write_node(w, "", "Reshape", x, shape, NULL, NULL, 0);
-}
-
 // [batch, length, heads, size] as [batch, length, heads * size]: what it was reshaped from, where it was.
 static byoc_value_t *join_heads(byoc_writer_t *w, byoc_value_t *x) {
   const int64_t dims[] = {dim(x, 0), dim(x, 1), dim(x, 2) * dim(x, 3)};
   const byoc_node_t *node = byoc_value_producer(x);
   byoc_value_t *from = node != NULL && byoc_node_is_onnx(node, "Reshape") ? node->operands[0] : NULL;
   if (from != NULL && is_f32(from, 3) && dim(from, 0) == dims[0] && dim(from, 1) == dims[1]) return from;
-  return reshape(w, x, dims, 3);
-}
-
-static byoc_value_t *transpose(byoc_writer_t *w, byoc_value_t *x, const int64_t permutation[4]) {
-  const byoc_attribute_t perm = {.name = "perm", .kind = BYOC_ATTRIBUTE_INTS, .ints = permutation, .count = 4};
-  return byoc_write_node(w, "", "Transpose", x, NULL, NULL, &perm, 1);
+  return byoc_write_reshape(w, x, dims, 3);
 }
 
 // What is added to the scores.
@@ -211,13 +203,9 @@ static byoc_node_t *find_merge(const byoc_value_t *result) {
              : NULL;
 }
 
-static bool replace(byoc_value_t *value, byoc_value_t *by) {
-  if (value->name != NULL && by->name == NULL) byoc_value_set_name(by, value->name);
-  return byoc_value_replace_uses(value, by);
-}
-
 // Operands and result as [batch, length, heads * size].
-static bool write_flat(const attention_t *a, byoc_node_t *merge, byoc_value_t *q, byoc_value_t *v) {
+static byoc_status_t write_flat(const attention_t *a, byoc_node_t *merge, byoc_value_t *q, byoc_value_t *v,
+                                byoc_diag_t *diag, size_t *changes) {
   byoc_writer_t w = {.node = a->product};
   const byoc_attribute_t attributes[] = {{.name = "q_num_heads", .kind = BYOC_ATTRIBUTE_INT, .i = dim(a->q, 1)},
                                          {.name = "kv_num_heads", .kind = BYOC_ATTRIBUTE_INT, .i = dim(a->q, 1)},
@@ -227,14 +215,13 @@ static bool write_flat(const attention_t *a, byoc_node_t *merge, byoc_value_t *q
   byoc_value_t *operands[MAX_OPERANDS] = {join_heads(&w, q), join_heads(&w, a->k_rows), join_heads(&w, v),
                                           write_mask(&w, a)};
   const byoc_node_t *node = write_operator(&w, operands, 1, attributes, 3);
-  if (node == NULL) return false;
+  if (node == NULL) return byoc_diag_out_of_memory(diag);
   byoc_value_t *y = node->results[0];
-  const byoc_node_t *reader = merged->uses.count == 1 ? merged->uses.data[0].node : NULL;
+  byoc_node_t *reader = merged->uses.count == 1 ? merged->uses.data[0].node : NULL;
   bool is_joined = reader != NULL && byoc_node_is_onnx(reader, "Reshape") && reader->operands[0] == merged &&
                    byoc_type_equal(reader->results[0]->type, y->type);
-  if (is_joined) return replace(reader->results[0], y);
-  y = reshape(&w, y, dims, 4);
-  return y != NULL && replace(merged, y);
+  if (is_joined) return byoc_pass_replace(reader, y, diag, changes);
+  return byoc_pass_replace(merge, byoc_write_reshape(&w, y, dims, 4), diag, changes);
 }
 
 // The block's results that were `value` become `by`.
@@ -248,20 +235,23 @@ static bool replace_results(byoc_value_t *value, byoc_value_t *by) {
 }
 
 // Operands and result as [batch, heads, length, size]; `concats` are the caches', NULL where there are none.
-static bool write_by_heads(const attention_t *a, byoc_node_t *const concats[2]) {
+static byoc_status_t write_by_heads(const attention_t *a, byoc_node_t *const concats[2], byoc_diag_t *diag,
+                                    size_t *changes) {
   byoc_writer_t w = {.node = a->product};
   const byoc_attribute_t scale = {.name = "scale", .kind = BYOC_ATTRIBUTE_FLOAT, .f = a->scale};
   byoc_value_t *operands[MAX_OPERANDS] = {a->q, a->k, a->v};
-  if (a->k == NULL) operands[1] = transpose(&w, a->k_rows, swap_rows_and_heads);
+  if (a->k == NULL) operands[1] = byoc_write_transpose(&w, a->k_rows, swap_rows_and_heads, 4);
   operands[3] = write_mask(&w, a);
   for (uint32_t i = 0; concats != NULL && i < 2; ++i) {
     operands[1 + i] = concats[i]->operands[1];
     operands[4 + i] = concats[i]->operands[0];
   }
   const byoc_node_t *node = write_operator(&w, operands, concats != NULL ? MAX_RESULTS : 1, &scale, 1);
-  if (node == NULL || !replace(a->product->results[0], node->results[0])) return false;
-  return concats == NULL || (replace_results(concats[0]->results[0], node->results[1]) &&
-                             replace_results(concats[1]->results[0], node->results[2]));
+  if (node == NULL) return byoc_diag_out_of_memory(diag);
+  for (uint32_t i = 0; concats != NULL && i < 2; ++i) {
+    if (!replace_results(concats[i]->results[0], node->results[1 + i])) return byoc_diag_out_of_memory(diag);
+  }
+  return byoc_pass_replace(a->product, node->results[0], diag, changes);
 }
 
 static byoc_status_t recognise_node(byoc_node_t *product, const byoc_target_list_t *targets, byoc_diag_t *diag,
@@ -273,15 +263,15 @@ static byoc_status_t recognise_node(byoc_node_t *product, const byoc_target_list
   byoc_value_t *q = transposed(attention.q, swap_rows_and_heads), *v = transposed(attention.v, swap_rows_and_heads);
   bool is_flat = merge != NULL && q != NULL && v != NULL && attention.k_rows != NULL;
   bool is_cached = !is_flat && find_caches(&attention, targets, concats);
-  bool ok = is_flat ? write_flat(&attention, merge, q, v) : write_by_heads(&attention, is_cached ? concats : NULL);
-  if (!ok) return byoc_diag_out_of_memory(diag);
-  *changes += 1;
-  return BYOC_OK;
+  return is_flat ? write_flat(&attention, merge, q, v, diag, changes)
+                 : write_by_heads(&attention, is_cached ? concats : NULL, diag, changes);
 }
 
+// From the end: what goes stands behind the last product, or is it.
 static byoc_status_t recognise_block(byoc_block_t *block, const byoc_target_list_t *targets, byoc_diag_t *diag,
                                      size_t *changes) {
-  BYOC_FOR_EACH_NODE(node, block) {
+  for (byoc_node_t *node = block->last, *previous; node != NULL; node = previous) {
+    previous = node->previous;
     for (uint32_t b = 0; b < node->block_count; ++b) {
       BYOC_RETURN_IF_ERROR(recognise_block(node->blocks[b], targets, diag, changes));
     }

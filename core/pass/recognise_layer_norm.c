@@ -4,6 +4,7 @@
 #include "core/ops/op.h"
 #include "core/ops/util.h"
 #include "core/pass/pass.h"
+#include "core/pass/rewrite.h"
 #include "core/pass/terms.h"
 
 // (x - mean(x)) / sqrt(mean((x - mean(x))²) + epsilon), found from its division.
@@ -113,10 +114,7 @@ static byoc_status_t recognise_node(const byoc_node_t *division, byoc_diag_t *di
   byoc_node_t *made = byoc_op_create_with(last->block, last, "", "LayerNormalization", operands, shift != NULL ? 3 : 2,
                                           1, attributes, 2);
   if (made == NULL || !byoc_node_set_name(made, last->name)) return byoc_diag_out_of_memory(diag);
-  if (last->results[0]->name != NULL) byoc_value_set_name(made->results[0], last->results[0]->name);
-  if (!byoc_value_replace_uses(last->results[0], made->results[0])) return byoc_diag_out_of_memory(diag);
-  *changes += 1;
-  return BYOC_OK;
+  return byoc_pass_replace(last, made->results[0], diag, changes); // `last` stands behind the division
 }
 
 static byoc_status_t recognise_block(byoc_block_t *block, byoc_diag_t *diag, size_t *changes) {

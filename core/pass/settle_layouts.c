@@ -5,6 +5,7 @@
 #include "core/ops/util.h"
 #include "core/pass/layouts.h"
 #include "core/pass/pass.h"
+#include "core/pass/rewrite.h"
 
 // ---- which operators ----
 
@@ -144,13 +145,6 @@ static byoc_status_t cancel(byoc_node_t *node, byoc_diag_t *diag, size_t *change
   return BYOC_OK;
 }
 
-static bool is_unused(const byoc_node_t *node) {
-  for (uint32_t r = 0; r < node->result_count; ++r) {
-    if (node->results[r]->uses.count > 0) return false;
-  }
-  return true;
-}
-
 typedef byoc_status_t (*rewrite_t)(byoc_node_t *node, byoc_diag_t *diag, size_t *changes);
 
 // In order of the block, and back for what is not read any more: layout changes, and what was rewritten or made, which
@@ -168,7 +162,7 @@ static byoc_status_t rewrite_block(byoc_block_t *block, const rewrite_t *rewrite
   }
   for (byoc_node_t *node = block->last, *previous; node != NULL; node = previous) {
     previous = node->previous;
-    if (node->mark && is_unused(node)) byoc_node_erase(node);
+    if (node->mark && byoc_pass_is_unused(node)) byoc_node_erase(node);
   }
   return BYOC_OK;
 }

@@ -454,6 +454,70 @@ static void sizes_from_data(void **state) {
   close_model(&m);
 }
 
+// A declared dimension that the operator computes when it runs keeps the program static, and is checked.
+static void declared_sizes_are_checked(void **state) {
+  (void)state;
+  model_t m;
+  open_model(MAIN("(%x : f32[10], %from : i64[1], %to : i64[1], %parts : i64[2]) -> (%y : f32[5], %a : f32[4], "
+                  "%b : f32[6])",
+                  "    %y = Slice@13(%x, %from, %to) : f32[5]\n"
+                  "    %a, %b = Split@13 \"parts\" (%x, %parts) {axis = 0} : f32[4], f32[6]\n    return %y, %a, %b"),
+             &m);
+  assert_false(m.program->is_dynamic);
+  const float x[10] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+  const int64_t ten[1] = {10}, one[1] = {1}, two[1] = {2}, from[1] = {3}, to[1] = {8}, end[1] = {1000}, less[1] = {6};
+  const int64_t good[2] = {4, 6}, other[2] = {6, 4};
+  byoc_argument_t inputs[4] = {floats(1, ten, x), tensor(BYOC_DTYPE_I64, 1, one, from),
+                               tensor(BYOC_DTYPE_I64, 1, one, to), tensor(BYOC_DTYPE_I64, 1, two, good)};
+  byoc_argument_t results[MAX_RESULTS];
+  run(&m, inputs, results);
+  assert_true(at(&results[0], 0) == 3 && at(&results[0], 4) == 7 && at(&results[2], 0) == 4);
+  inputs[2].data = (void *)(uintptr_t)end;
+  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "dimension 0 of result 0, y is 7, but the model declares 5");
+  inputs[2].data = (void *)(uintptr_t)less;
+  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "dimension 0 of result 0, y is 3, but the model declares 5");
+  inputs[2].data = (void *)(uintptr_t)to;
+  inputs[3].data = (void *)(uintptr_t)other;
+  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "Split 'parts' (ai.onnx 13): dimension 0 of result 0, a is 6, but the");
+  inputs[3].data = (void *)(uintptr_t)good;
+  run(&m, inputs, results);
+  close_model(&m);
+}
+
+// The declaration may stand further down than the operator that the dimension comes from.
+static void sizes_declared_further_down_are_checked(void **state) {
+  (void)state;
+  model_t m;
+  open_model(MAIN("(%x : f32[6], %w : f32[3]) -> (%y : f32[1,3], %z : f32[1,3])",
+                  "    %i = NonZero@13(%x) : i64[1,K]\n    %u = Relu@14(%w) : f32[3]\n"
+                  "    %c = Cast@13(%i) {to = 1} : f32[1,3]\n    %y = Add@14(%u, %c) : f32[1,3]\n"
+                  "    %z = Softmax@13(%c) {axis = 1} : f32[1,3]\n    return %y, %z"),
+             &m);
+  const float x[6] = {0, 1, 0, 2, 3, 0}, more[6] = {1, 1, 1, 1, 1, 1}, none[6] = {0}, w[3] = {10, 20, 30};
+  const int64_t six[1] = {6}, three[1] = {3};
+  byoc_argument_t inputs[2] = {floats(1, six, x), floats(1, three, w)}, results[MAX_RESULTS];
+  run(&m, inputs, results);
+  assert_true(at(&results[0], 0) == 11 && at(&results[0], 2) == 34);
+  inputs[0].data = (void *)(uintptr_t)more;
+  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "dimension 1 of result 0, c is 6, but the model declares 3");
+  inputs[0].data = (void *)(uintptr_t)none;
+  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "dimension 1 of result 0, c is 0, but the model declares 3");
+  close_model(&m);
+}
+
+static void views_that_cannot_be_are_refused(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  model_t m = {0};
+  byoc_test_ok(byoc_graph_parse(MAIN("(%x : f32[10], %to : i64[1]) -> (%y : f32[1000])",
+                                     "    %y = Reshape@14(%x, %to) : f32[1000]\n    return %y"),
+                                "test", byoc_allocator_system(), &diag, &m.module),
+               &diag);
+  byoc_test_error(byoc_kernel_lower_module(m.module, NULL, &diag), BYOC_INVALID_DATA, &diag,
+                  "the result is declared f32[1000], but is made of f32[10]");
+  close_model(&m);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(symbols),
@@ -466,6 +530,9 @@ int main(void) {
       cmocka_unit_test(dimensions_without_a_value_are_refused),
       cmocka_unit_test(prints_regions),
       cmocka_unit_test(sizes_from_data),
+      cmocka_unit_test(declared_sizes_are_checked),
+      cmocka_unit_test(sizes_declared_further_down_are_checked),
+      cmocka_unit_test(views_that_cannot_be_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/base/file.h"
+#include "core/frontend/onnx_data.h"
 #include "onnx.pb-c.h"
 
 // A model that hands its only initialiser on; `tensor` is for the test to fill.
@@ -205,6 +206,31 @@ static void refuses_wrong_data(void **state) {
   expect_tensor_error(model, BYOC_INVALID_DATA, "does not fit i8");
 }
 
+// ---- sequences in files of their own ----
+
+static byoc_status_t read_sequence(const void *data, size_t size, byoc_diag_t *diag) {
+  char *folder = byoc_test_folder(), path[600];
+  snprintf(path, sizeof(path), "%s/sequence.pb", folder);
+  byoc_test_ok(byoc_file_write(path, data, size, diag), diag);
+  byoc_graph_module_t *module;
+  byoc_test_ok(byoc_graph_module_create(byoc_allocator_system(), diag, &module), diag);
+  byoc_onnx_value_t value;
+  byoc_status_t status = byoc_onnx_read_value_file(path, BYOC_TYPE_SEQUENCE, module, diag, &value);
+  byoc_graph_module_destroy(module);
+  free(folder);
+  return status;
+}
+
+// elem_type = 1 in a varint of ten bytes, whose last one holds the 64th bit and no more.
+static void reads_numbers_of_64_bits_and_no_longer(void **state) {
+  (void)state;
+  uint8_t file[] = {0x10, 0x81, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01};
+  byoc_diag_t diag = {0};
+  byoc_test_ok(read_sequence(file, sizeof(file), &diag), &diag);
+  file[10] = 0x02;
+  byoc_test_error(read_sequence(file, sizeof(file), &diag), BYOC_INVALID_DATA, &diag, "it is damaged");
+}
+
 // ---- external data ----
 
 typedef struct external_t {
@@ -349,9 +375,13 @@ static void reads_sparse_tensors(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(reads_narrow_types),   cmocka_unit_test(reads_packed_nibbles),
-      cmocka_unit_test(reads_wide_types),     cmocka_unit_test(refuses_wrong_data),
-      cmocka_unit_test(reads_external_files), cmocka_unit_test(views_large_weights),
+      cmocka_unit_test(reads_narrow_types),
+      cmocka_unit_test(reads_packed_nibbles),
+      cmocka_unit_test(reads_wide_types),
+      cmocka_unit_test(refuses_wrong_data),
+      cmocka_unit_test(reads_numbers_of_64_bits_and_no_longer),
+      cmocka_unit_test(reads_external_files),
+      cmocka_unit_test(views_large_weights),
       cmocka_unit_test(reads_sparse_tensors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

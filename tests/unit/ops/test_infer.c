@@ -1,6 +1,7 @@
 // Type inference by table: an operator, its attributes and operand types, and the result types or the error.
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "core/ir/text.h"
 #include "core/ops/op.h"
@@ -277,6 +278,29 @@ static void test_shape_arithmetic(void **state) {
   byoc_graph_module_destroy(module);
 }
 
+// Each Add of a value to itself doubles the ways to the shape: they are not all followed.
+static void test_shape_arithmetic_is_bounded(void **state) {
+  (void)state;
+  enum { ADDITIONS = 22, READERS = 64 };
+  byoc_graph_module_t *module = NULL;
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  byoc_string_append(&text, "module {\n  func @main(%x : f32[N,M]) -> (%y0 : ?) {\n    %s0 = Shape@15(%x) : ?\n");
+  for (int i = 0; i < ADDITIONS; ++i) {
+    byoc_string_appendf(&text, "    %%s%d = Add@14(%%s%d, %%s%d) : ?\n", i + 1, i, i);
+  }
+  for (int i = 0; i < READERS; ++i) {
+    byoc_string_appendf(&text, "    %%y%d = Reshape@14(%%x, %%s%d) : ?\n", i, ADDITIONS);
+  }
+  byoc_string_append(&text, "    return %y0\n  }\n}\n");
+  clock_t begin = clock();
+  parse_and_infer(text.data, BYOC_OK, NULL, &module);
+  double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
+  if (seconds > 2) fail_msg("inference took %.1f s", seconds);
+  byoc_string_deinit(&text);
+  byoc_graph_module_destroy(module);
+}
+
 // What a model declares must agree; where it says less, inference fills in, and its names survive.
 static void test_declared_types(void **state) {
   (void)state;
@@ -331,8 +355,11 @@ static void test_create(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_cases),          cmocka_unit_test(test_shape_arithmetic),
-      cmocka_unit_test(test_declared_types), cmocka_unit_test(test_hint_for_misspelt_operator),
+      cmocka_unit_test(test_cases),
+      cmocka_unit_test(test_shape_arithmetic),
+      cmocka_unit_test(test_shape_arithmetic_is_bounded),
+      cmocka_unit_test(test_declared_types),
+      cmocka_unit_test(test_hint_for_misspelt_operator),
       cmocka_unit_test(test_create),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

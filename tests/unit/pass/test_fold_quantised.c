@@ -122,6 +122,46 @@ static void test_matmul_of_transposed_weights(void **state) {
   byoc_string_deinit(&text);
 }
 
+// Sums of products at the end of i32 and behind it, all bytes being 255: 33025 * 255 * 255 is the last that fits.
+static void test_sums_at_the_end_of_i32(void **state) {
+  (void)state;
+  static const struct {
+    int depth, weights_zero;
+    long bias;
+    const char *wanted, *unwanted;
+  } cases[] = {
+      {33025, 0, 0, "QLinearMatMul", "Dequantize"},   {33026, 0, 0, "Dequantize", "QLinearMatMul"},
+      {65536, 127, 0, "QLinearMatMul", "Dequantize"}, {65794, 128, 0, "Dequantize", "QLinearMatMul"},
+      {32768, 0, 16744447, "Add@", "Gemm"},           {32768, 0, 16744448, "MatMulInteger", "Gemm"},
+      {32768, 0, 900000000, "MatMulInteger", "Gemm"},
+  };
+  for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); ++c) {
+    int depth = cases[c].depth;
+    byoc_string_t text;
+    byoc_string_init(&text, byoc_allocator_system());
+    byoc_string_appendf(&text,
+                        "module {\n  constant @s : f32[] = [0.0001]\n  constant @wz : u8[] = [%d]\n"
+                        "  constant @bs : f32[1] = [0.00000001]\n  constant @bias : i32[1] = [%ld]\n"
+                        "  constant @ys : f32[] = [0.125]\n  constant @yz : u8[] = [0]\n  constant @w : u8[%d,1] = ",
+                        cases[c].weights_zero, cases[c].bias, depth);
+    for (int i = 0; i < depth; ++i) byoc_string_append(&text, i ? ", 255" : "[255");
+    byoc_string_appendf(&text,
+                        "]\n  func @main(%%x : u8[1,%d]) -> (%%y : ?) {\n"
+                        "    %%0 = DequantizeLinear@13(%%x, @s) : ?\n    %%1 = DequantizeLinear@13(@w, @s, @wz) : ?\n",
+                        depth);
+    byoc_string_append(&text, cases[c].bias ? "    %2 = DequantizeLinear@13(@bias, @bs) {axis = 0} : ?\n"
+                                              "    %3 = Gemm@13(%0, %1, %2) : ?\n"
+                                            : "    %3 = MatMul@13(%0, %1) : ?\n");
+    byoc_string_append(&text, "    %y = QuantizeLinear@13(%3, @ys, @yz) : ?\n    return %y\n  }\n}\n");
+    uint8_t *x = malloc((size_t)depth);
+    assert_non_null(x);
+    memset(x, 255, (size_t)depth);
+    compare(text.data, x, 1, (const char *const[]){cases[c].wanted, NULL}, cases[c].unwanted);
+    free(x);
+    byoc_string_deinit(&text);
+  }
+}
+
 // Bytes are moved, compared and cut as they are: no result differs.
 static void test_movement(void **state) {
   (void)state;
@@ -145,6 +185,7 @@ int main(void) {
       cmocka_unit_test(test_conv_and_relu),
       cmocka_unit_test(test_gemm_with_a_bias_of_floats),
       cmocka_unit_test(test_matmul_of_transposed_weights),
+      cmocka_unit_test(test_sums_at_the_end_of_i32),
       cmocka_unit_test(test_movement),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

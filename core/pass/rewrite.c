@@ -1,0 +1,21 @@
+#include "core/pass/rewrite.h"
+
+byoc_status_t byoc_pass_replace(byoc_node_t *node, byoc_value_t *by, byoc_diag_t *diag, size_t *changes) {
+  if (by == NULL) return byoc_diag_out_of_memory(diag);
+  const byoc_value_t *result = node->results[0];
+  if (result->name != NULL && by->name == NULL && byoc_value_producer(by) != NULL) {
+    byoc_value_set_name(by, result->name);
+  }
+  if (!byoc_value_replace_uses(node->results[0], by)) return byoc_diag_out_of_memory(diag);
+  byoc_node_erase(node);
+  *changes += 1;
+  return BYOC_OK;
+}
+
+bool byoc_pass_is_unused(const byoc_node_t *node) {
+  if (node->result_count == 0) return false; // what it does is no result
+  for (uint32_t r = 0; r < node->result_count; ++r) {
+    if (node->results[r]->uses.count > 0) return false;
+  }
+  return true;
+}
