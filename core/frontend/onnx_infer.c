@@ -1,5 +1,6 @@
 // Types for every value: inference node by node, with the file's declarations checked against it and used where it
-// leaves a shape open. Parameters of loop bodies and of local functions take their types from what comes in.
+// leaves a shape open (lowering puts a check there: core/kernel/shapes.h). Parameters of loop bodies and of local
+// functions take their types from what comes in.
 #include <string.h>
 
 #include "core/base/log.h"

@@ -10,7 +10,8 @@
 byoc_status_t byoc_shapes_copy_bodies(byoc_block_t *block, byoc_diag_t *diag, bool *out_changed);
 
 // In front of each operator whose results have symbols that stand nowhere before: the computation of them
-// (core/ops/symbolic.h). Unknown dimensions have names by now.
+// (core/ops/symbolic.h). Unknown dimensions have names by now. Where a result has a constant dimension that does not
+// follow from the operands, because a model declares it, a check that the computation comes to that.
 byoc_status_t byoc_shapes_bind(byoc_function_t *function, byoc_diag_t *diag);
 
 // What is read for its shape alone is no longer an operand: views of several operands become views of one.
