@@ -25,19 +25,13 @@ void byoc_cutlass_attention_plan(const byoc_cutlass_problem_t *problem, byoc_cut
   fit_block(attention, plan);
 }
 
-size_t byoc_cutlass_attention_candidates(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t plan,
-                                         byoc_cutlass_plan_t *plans, size_t count, size_t capacity) {
-  static const int32_t keys[] = {512, 256, 128, 1024};
-  int32_t most = byoc_cutlass_isa_sums(plan.isa);
-  for (int32_t vectors = 1; vectors <= 4; ++vectors)
-    for (size_t i = 0; i < sizeof keys / sizeof *keys && count < capacity; ++i) {
-      plan.vectors = vectors;
-      plan.rows = byoc_cutlass_even_rows(problem->attention.queries, most / vectors < 14 ? most / vectors : 14);
-      plan.block_depth = keys[i];
-      fit_block(&problem->attention, &plan);
-      plans[count++] = plan;
-    }
-  return count;
+void byoc_cutlass_attention_plan_tiles(const byoc_cutlass_problem_t *problem, int32_t vectors, int32_t keys,
+                                       byoc_cutlass_plan_t *plan) {
+  int32_t most = byoc_cutlass_isa_sums(plan->isa) / vectors;
+  plan->vectors = vectors;
+  plan->rows = byoc_cutlass_even_rows(problem->attention.queries, most < 14 ? most : 14);
+  plan->block_depth = keys;
+  fit_block(&problem->attention, plan);
 }
 
 int64_t byoc_cutlass_attention_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {

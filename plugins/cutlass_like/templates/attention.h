@@ -40,6 +40,12 @@ typedef struct FN(head_t) {
   float *keys, *values, *queries, *scores, *most, *sum; // in the workspace
 } FN(head_t);
 
+// How many of the first keys some query of panel `panel` attends to: all of them, or those up to its last query's.
+static inline int64_t FN(seen)(int64_t panel) {
+  const int64_t end = (panel + 1) * ROW_PANEL < QUERIES ? (panel + 1) * ROW_PANEL : QUERIES;
+  return CAUSAL && PAST + end < KEYS ? PAST + end : KEYS;
+}
+
 // How many of the keys [key, key + count) are of the cache.
 static inline __attribute__((unused)) int64_t FN(cached)(int64_t key, int64_t count) {
   return PAST <= key ? 0 : PAST - key < count ? PAST - key : count;
@@ -284,10 +290,10 @@ static inline __attribute__((always_inline)) void FN(gather)(const FN(head_t) * 
 // One panel of queries against `count` keys from `key` on.
 static void FN(panel)(const FN(head_t) * head, int64_t panel, int64_t key, int64_t count) {
   const int64_t row = panel * ROW_PANEL, rows = QUERIES - row < ROW_PANEL ? QUERIES - row : ROW_PANEL;
-  const int64_t end = PAST + row + rows; // of the keys that count, where CAUSAL
-  const int first = key == 0, last = key + count == KEYS || (CAUSAL && key + count >= end);
+  const int64_t end = FN(seen)(panel);
+  const int first = key == 0, last = key + count >= end;
   float kept[ROW_PANEL], factor[ROW_PANEL];
-  if (CAUSAL && count > end - key) count = end - key;
+  if (count > end - key) count = end - key;
   for (int64_t i = 0; i < ROW_PANEL; ++i) { // missing rows repeat the last one
     const float *from = head->q + (row + (i < rows ? i : rows - 1)) * Q_ROW;
     for (int64_t d = 0; d < SIZE; d += 16) __builtin_prefetch(from + ROW_PANEL * Q_ROW + d); // the next panel's
@@ -363,13 +369,13 @@ static void FN(share)(void *argument, int64_t begin, int64_t end, int32_t worker
 #endif
       head.mask = HAS_RESIDUAL ? args->residual + batch * MASK_BATCH + at * MASK_HEAD : NULL;
       head.y = args->output + batch * Y_BATCH + at * Y_HEAD;
-      for (int64_t key = 0; key < KEYS && !(CAUSAL && key >= PAST + last * ROW_PANEL); key += KEY_BLOCK) {
+      for (int64_t key = 0; key < FN(seen)(last - 1); key += KEY_BLOCK) {
         const int64_t count = KEYS - key < KEY_BLOCK ? KEYS - key : KEY_BLOCK;
 #if !DIRECT
         FN(pack)(&head, key, count);
 #endif
         for (int64_t r = first; r < last; ++r)
-          if (!CAUSAL || key < PAST + (r + 1) * ROW_PANEL) FN(panel)(&head, r, key, count);
+          if (key < FN(seen)(r)) FN(panel)(&head, r, key, count);
       }
       item += last - first;
     }
