@@ -46,7 +46,9 @@ void byoc_cutlass_undefine_all(byoc_cutlass_text_t *text, const byoc_cutlass_nam
 }
 
 void byoc_cutlass_add_float(byoc_cutlass_text_t *text, float value) {
-  if (isinf(value))
+  if (isnan(value))
+    byoc_cutlass_text_add(text, "__builtin_nanf(\"\")");
+  else if (isinf(value))
     byoc_cutlass_text_add(text, "%s__builtin_inff()", value < 0 ? "-" : "");
   else
     byoc_cutlass_text_add(text, "%af", (double)value);

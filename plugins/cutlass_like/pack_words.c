@@ -109,10 +109,16 @@ void byoc_cutlass_words_quantise(const byoc_cutlass_problem_t *problem, const fl
   for (int64_t c = 0; c < channels; ++c) {
     line_t line = channel_line(problem, c);
     float most = 0.0f;
-    for (int64_t i = 0; i < line.count; ++i) most = fmaxf(most, fabsf(weights[line.begin + i * line.step]));
-    scales[c] = most / 127.0f;
+    bool finite = true;
     for (int64_t i = 0; i < line.count; ++i) {
-      float value = most > 0.0f ? rintf(weights[line.begin + i * line.step] * 127.0f / most) : 0.0f;
+      float magnitude = fabsf(weights[line.begin + i * line.step]);
+      finite = finite && isfinite(magnitude);
+      most = fmaxf(most, magnitude);
+    }
+    // No integer says infinite or NaN: such a channel's scale does.
+    scales[c] = finite ? most / 127.0f : NAN;
+    for (int64_t i = 0; i < line.count; ++i) {
+      float value = finite && most > 0.0f ? rintf(weights[line.begin + i * line.step] * 127.0f / most) : 0.0f;
       quantised[line.begin + i * line.step] = (int16_t)(value > 127.0f ? 127.0f : value < -127.0f ? -127.0f : value);
     }
   }

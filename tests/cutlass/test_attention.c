@@ -239,14 +239,8 @@ static void test_by_heads(void **state) {
 // The last rows of a panel that is not full see no key of the blocks behind them.
 static void test_causal_with_more_keys(void **state) {
   (void)state;
-  const attention_t square = {.batch = 1,
-                              .heads = 2,
-                              .kv_heads = 1,
-                              .queries = 512,
-                              .keys = 1024,
-                              .size = 8,
-                              .value_size = 20,
-                              .causal = true};
+  const attention_t square = {
+      .batch = 1, .heads = 2, .kv_heads = 1, .queries = 512, .keys = 1024, .size = 8, .value_size = 20, .causal = true};
   check("blocks of keys", square);
   attention_t past = square;
   past.past = 8, past.queries = 120;
@@ -311,7 +305,7 @@ static void test_cache(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_flat), cmocka_unit_test(test_by_heads),
-                                     cmocka_unit_test(test_causal_with_more_keys),
-                                     cmocka_unit_test(test_one_query), cmocka_unit_test(test_cache)};
+                                     cmocka_unit_test(test_causal_with_more_keys), cmocka_unit_test(test_one_query),
+                                     cmocka_unit_test(test_cache)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

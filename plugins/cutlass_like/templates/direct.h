@@ -38,7 +38,8 @@ static void FN(gather)(float *strip, const float *image, int64_t first, int64_t 
       const int64_t in_y = first + y - PAD_TOP;
       float *to = strip + c * CHANNEL_STEP + y * STRIP_W * IN_LANES;
       const float *from = image + (in_y * IN_W - PAD_LEFT) * IN_LANES;
-      const int64_t low = PAD_LEFT * IN_LANES, end = low + IN_W * IN_LANES, width = STRIP_W * IN_LANES;
+      const int64_t begin = PAD_LEFT * IN_LANES, end = begin + IN_W * IN_LANES, width = STRIP_W * IN_LANES;
+      const int64_t low = begin < width ? begin : width;
       const int64_t high = in_y < 0 || in_y >= IN_H ? low : end < width ? end : width;
 #if IN_LANES > 1
       for (int64_t x = 0; x < low; x += LANES) v_store(to + x, v_zero());

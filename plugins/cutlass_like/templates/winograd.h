@@ -88,7 +88,7 @@ static void FN(gather)(float *strip, const float *input, int64_t channels, int64
     const int64_t y = first + r - PAD_TOP;
     int64_t x = 0;
     if (y >= 0 && y < IN_H) {
-      for (; x < PAD_LEFT; ++x) v_store(strip + x * LANES, v_zero());
+      for (; x < PAD_LEFT && x < FN(strip_w); ++x) v_store(strip + x * LANES, v_zero());
       for (int64_t p = 0; p < IN_W; p += LANES) {
         const int64_t count = IN_W - p < LANES ? IN_W - p : LANES;
         vf square[LANES];
