@@ -328,6 +328,7 @@ static bool read_clip(chain_t *chain, byoc_node_t *node, byoc_cutlass_epilogue_t
   if (operands > 2 && graph->operand(node, 2) &&
       !byoc_cutlass_scalar_f32(graph, graph->operand(node, 2), &epilogue->p1))
     return refuse(chain, "the clip's upper bound is not constant");
+  if (isnan(epilogue->p0) || isnan(epilogue->p1)) return refuse(chain, "a clip's bound that is NaN");
   return true;
 }
 
