@@ -108,6 +108,7 @@ enum {
   BYOC_CUTLASS_DOT_I16X2,     // bytes widened to i16
   BYOC_CUTLASS_DOT_BF16X2,    // by AVX512-BF16
   BYOC_CUTLASS_DOT_BF16_WIDE, // f32 data by bf16 weights, widened in registers
+  BYOC_CUTLASS_DOT_COUNT,
 };
 
 // What a product of words is besides its shape.
