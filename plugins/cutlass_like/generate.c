@@ -73,9 +73,9 @@ static int32_t read_options(generation_t *generation) {
   options->compiler = targets->option_string(target, "cc");
   if (options->compiler && !options->compiler[0]) options->compiler = NULL;
   if (options->max_threads < 1) options->max_threads = 1;
-  options->precision = !precision || strcmp(precision, "f32") == 0 ? BYOC_CUTLASS_PRECISION_F32
-                       : strcmp(precision, "bf16") == 0            ? BYOC_CUTLASS_PRECISION_BF16
-                                                                   : BYOC_CUTLASS_PRECISION_INT8;
+  options->precision = strcmp(precision, "f32") == 0    ? BYOC_CUTLASS_PRECISION_F32
+                       : strcmp(precision, "bf16") == 0 ? BYOC_CUTLASS_PRECISION_BF16
+                                                        : BYOC_CUTLASS_PRECISION_INT8;
   // The best first.
   static const struct {
     const char *name;
@@ -86,7 +86,7 @@ static int32_t read_options(generation_t *generation) {
                 {"avx512", BYOC_CUTLASS_ISA_AVX512, false, false},
                 {"avx2", BYOC_CUTLASS_ISA_AVX2, false, false},
                 {"portable", BYOC_CUTLASS_ISA_PORTABLE, false, false}};
-  bool native = !cpu || strcmp(cpu, "native") == 0;
+  bool native = strcmp(cpu, "native") == 0;
   char needed[160] = "";
   for (size_t i = 0; i < sizeof levels / sizeof *levels; ++i) {
     options->isa = levels[i].isa, options->vnni = levels[i].vnni, options->bf16 = levels[i].bf16;
@@ -139,46 +139,55 @@ static bool input_index(const generation_t *generation, job_t *job, byoc_value_t
   return true;
 }
 
-// Reads one function: on success job->match holds its problem, inputs included.
-static bool read_job(const generation_t *generation, job_t *job, const char **out_reason) {
+// Where each operand of the job's problem is among the function's inputs; false where it is not.
+static bool read_inputs(const generation_t *generation, job_t *job) {
   const byoc_graph_api_t *graph = generation->host->graph;
-  uint64_t count = graph->node_count(job->function), parameters = graph->parameter_count(job->function);
-  byoc_node_t *nodes[16];
-  *out_reason = "the function is more than one fused product";
-  if (count > sizeof nodes / sizeof *nodes) return false;
-  for (uint64_t i = 0; i < count; ++i) nodes[i] = graph->node_at(job->function, i);
-  bool matched = byoc_cutlass_match(graph, nodes, (size_t)count, &job->match);
-  *out_reason = job->match.reason;
-  if (!matched) return false;
-  byoc_cutlass_choose_dot(&generation->options, &job->match);
-  *out_reason = "an operand is neither a parameter nor a constant";
-  byoc_cutlass_inputs_t *inputs = &job->match.problem.inputs;
-  bool attends = job->match.problem.kind == BYOC_CUTLASS_ATTENTION;
-  uint64_t results = attends ? graph->node_result_count(nodes[count - 1]) : 1;
-  if (graph->result_count(job->function) != results) return false;
-  for (uint64_t i = 0; i < results; ++i)
-    if (graph->result(job->function, i) != graph->node_result(nodes[count - 1], i)) return false;
-  bool packed = job->match.problem.kind == BYOC_CUTLASS_CONV || job->match.problem.gemm.constant_b;
-  if (!input_index(generation, job, job->match.data, &inputs->data)) return false;
-  if (!packed && !input_index(generation, job, job->match.weights, &inputs->weights)) return false;
-  if (attends) {
-    byoc_value_t *mask = job->match.residual, *const *past = job->match.past;
-    return input_index(generation, job, job->match.values, &inputs->bias) &&
+  byoc_cutlass_match_t *match = &job->match;
+  byoc_cutlass_inputs_t *inputs = &match->problem.inputs;
+  bool packed = match->problem.kind == BYOC_CUTLASS_CONV || match->problem.gemm.constant_b;
+  if (!input_index(generation, job, match->data, &inputs->data)) return false;
+  if (!packed && !input_index(generation, job, match->weights, &inputs->weights)) return false;
+  if (match->problem.kind == BYOC_CUTLASS_ATTENTION) {
+    byoc_value_t *mask = match->residual, *const *past = match->past;
+    return input_index(generation, job, match->values, &inputs->bias) &&
            (!mask || input_index(generation, job, mask, &inputs->residual)) &&
            (!past[0] || (input_index(generation, job, past[0], &inputs->past_keys) &&
                          input_index(generation, job, past[1], &inputs->past_values)));
   }
-  if (job->match.residual) {
-    int64_t residual = graph->value_parameter_index(job->match.residual);
+  if (match->residual) {
+    int64_t residual = graph->value_parameter_index(match->residual);
     if (residual < 0) return false;
     inputs->residual = (uint32_t)residual;
   }
-  if (job->match.zero && !input_index(generation, job, job->match.zero, &inputs->zero)) return false;
-  if (job->match.factor && !input_index(generation, job, job->match.factor, &inputs->factor)) return false;
-  uint32_t next = (uint32_t)parameters + job->plain.count;
+  if (match->zero && !input_index(generation, job, match->zero, &inputs->zero)) return false;
+  if (match->factor && !input_index(generation, job, match->factor, &inputs->factor)) return false;
+  uint32_t next = (uint32_t)graph->parameter_count(job->function) + job->plain.count;
   if (packed) inputs->weights = next++;
-  if (job->match.problem.epilogue.has_bias) inputs->bias = next;
+  if (match->problem.epilogue.has_bias) inputs->bias = next;
   return true;
+}
+
+// Reads one function: on success job->match holds its problem, inputs included. BYOC_UNSUPPORTED where it is to be
+// declined, for *out_reason.
+static int32_t read_job(const generation_t *generation, job_t *job, const char **out_reason) {
+  const byoc_graph_api_t *graph = generation->host->graph;
+  uint64_t count = graph->node_count(job->function);
+  byoc_node_t *nodes[BYOC_CUTLASS_MOST_NODES];
+  *out_reason = "the function is more than one fused product";
+  if (count > BYOC_CUTLASS_MOST_NODES) return BYOC_UNSUPPORTED;
+  for (uint64_t i = 0; i < count; ++i) nodes[i] = graph->node_at(job->function, i);
+  int32_t status = byoc_cutlass_match(graph, nodes, (size_t)count, &job->match);
+  *out_reason = job->match.reason;
+  if (status != BYOC_OK) return status;
+  byoc_cutlass_choose_dot(&generation->options, &job->match);
+  bool attends = job->match.problem.kind == BYOC_CUTLASS_ATTENTION;
+  uint64_t results = attends ? graph->node_result_count(nodes[count - 1]) : 1;
+  *out_reason = "some result is not the last operator's";
+  if (graph->result_count(job->function) != results) return BYOC_UNSUPPORTED;
+  for (uint64_t i = 0; i < results; ++i)
+    if (graph->result(job->function, i) != graph->node_result(nodes[count - 1], i)) return BYOC_UNSUPPORTED;
+  *out_reason = "an operand is neither a parameter nor a constant";
+  return read_inputs(generation, job) ? BYOC_OK : BYOC_UNSUPPORTED;
 }
 
 // The unit that computes the job's problem, made where there is none yet. Equal problems give equal texts.
@@ -211,8 +220,13 @@ static int32_t read_jobs(generation_t *generation) {
     const char *reason = NULL;
     job->function = api->function_at(generation->codegen, i);
     job->unit = SIZE_MAX;
-    int32_t status = read_job(generation, job, &reason) ? find_unit(generation, job)
-                                                        : api->decline(generation->codegen, job->function, reason);
+    int32_t status = read_job(generation, job, &reason);
+    if (status == BYOC_OK)
+      status = find_unit(generation, job);
+    else if (status == BYOC_OUT_OF_MEMORY)
+      status = out_of_memory(generation);
+    else
+      status = api->decline(generation->codegen, job->function, reason);
     if (status != BYOC_OK) return status;
   }
   return BYOC_OK;

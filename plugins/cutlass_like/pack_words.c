@@ -57,8 +57,7 @@ static void pack_matrix(const source_t *source, const byoc_cutlass_plan_t *plan,
   int64_t by_k = gemm->transpose_b ? 1 : gemm->n, by_n = gemm->transpose_b ? gemm->k : 1;
   int64_t lanes = byoc_cutlass_isa_lanes(plan->isa), unit = byoc_cutlass_words_unit(source->problem->words.dot);
   for (int64_t first = 0; first < gemm->n; first += plan->vectors * lanes) {
-    int64_t width = byoc_cutlass_ceil_div(gemm->n - first, lanes) * lanes;
-    if (width > plan->vectors * lanes) width = plan->vectors * lanes;
+    int64_t width = byoc_cutlass_panel_width(gemm->n - first, plan->vectors * lanes, lanes);
     for (int64_t k = 0; k < gemm->k; k += unit)
       for (int64_t c = 0; c < width; ++c)
         *packed++ = first + c < gemm->n ? word_at(source, k * by_k + (first + c) * by_n, by_k, gemm->k - k) : 0;

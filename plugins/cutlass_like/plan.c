@@ -27,6 +27,12 @@ int64_t byoc_cutlass_batch(const byoc_cutlass_gemm_t *gemm) {
   return batch;
 }
 
+int64_t byoc_cutlass_weight_matrices(const byoc_cutlass_gemm_t *gemm) {
+  int64_t matrices = 1;
+  for (uint32_t i = 0; i < gemm->batch_rank; ++i) matrices *= gemm->repeat_b[i] ? 1 : gemm->batch[i];
+  return matrices;
+}
+
 int64_t byoc_cutlass_macs(const byoc_cutlass_problem_t *problem) {
   const byoc_cutlass_conv_t *c = &problem->conv;
   const byoc_cutlass_gemm_t *g = &problem->gemm;
@@ -42,8 +48,8 @@ int32_t byoc_cutlass_even_rows(int64_t total, int32_t most) {
   return (int32_t)byoc_cutlass_ceil_div(total, panels);
 }
 
-int32_t byoc_cutlass_tile_rows(int64_t total, int32_t most) {
-  for (int32_t rows = most; rows > 2 && rows >= most - 2; --rows)
+int32_t byoc_cutlass_tile_rows(int64_t total, int32_t most, int32_t least) {
+  for (int32_t rows = most; rows >= least && rows >= most - 2; --rows)
     if (total % rows == 0) return rows;
   return byoc_cutlass_even_rows(total, most);
 }
@@ -90,7 +96,7 @@ static void plan_conv(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t
   // squares of lanes and want high tiles.
   int64_t vectors = byoc_cutlass_ceil_div(columns, lanes), widest = plan->transposed ? 2 : 3;
   plan->vectors = (int32_t)(vectors < widest ? vectors : widest);
-  plan->rows = byoc_cutlass_tile_rows(rows, sums / plan->vectors < 14 ? sums / plan->vectors : 14);
+  plan->rows = byoc_cutlass_tile_rows(rows, sums / plan->vectors < 14 ? sums / plan->vectors : 14, 3);
   while (!plan->transposed && plan->vectors < 4 && plan->vectors < vectors && (plan->vectors + 1) * plan->rows <= sums)
     ++plan->vectors;
   plan->direct = false;
@@ -143,7 +149,7 @@ static void plan_gemm(const byoc_cutlass_gemm_t *gemm, byoc_cutlass_plan_t *plan
   }
   plan->form = gemm->constant_b ? BYOC_CUTLASS_FORM_WEIGHTS : BYOC_CUTLASS_FORM_GEMM;
   plan->vectors = (int32_t)(gemm->n > 2 * lanes ? 3 : byoc_cutlass_ceil_div(gemm->n, lanes));
-  plan->rows = byoc_cutlass_tile_rows(gemm->m, sums / plan->vectors < 14 ? sums / plan->vectors : 14);
+  plan->rows = byoc_cutlass_tile_rows(gemm->m, sums / plan->vectors < 14 ? sums / plan->vectors : 14, 3);
   if (gemm->m <= 4) { // few rows: more columns, to keep enough sums and loads in flight
     plan->rows = (int32_t)gemm->m;
     plan->vectors = gemm->m == 1 ? 8 : 4;

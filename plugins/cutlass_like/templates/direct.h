@@ -2,7 +2,7 @@
 //   IN_LANES 16    the input is blocked, [BATCH][GROUPS * IN / 16][IN_H][IN_W][16]; 1: NCHW
 //   OUT_LANES      the same for output and residual
 //   IN_PLACE       the input is read in place; else the rows that a block needs are copied, padded, to the workspace:
-//                  [TAP_BLOCKS][STRIP_H][STRIP_W][IN_LANES], BLOCK_STEP floats between two blocks of channels
+//                  [IN / IN_LANES][rows][STRIP_W][IN_LANES], CHANNEL_STEP floats between two blocks of channels
 //   FLAT           pixels are counted through the whole picture (1x1, stride 1); else tiles lie along its rows
 //   BLOCK_UNITS    units of a block: tiles where FLAT, rows of tiles otherwise
 // Weights arrive as [GROUPS][panel][TAP_BLOCKS][TAPS_H][TAPS_W][STEPS][channels of the panel], zeros where there is no
