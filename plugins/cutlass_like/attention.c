@@ -34,12 +34,21 @@ void byoc_cutlass_attention_plan_tiles(const byoc_cutlass_problem_t *problem, in
   fit_block(&problem->attention, plan);
 }
 
+void byoc_cutlass_attention_sizes(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,
+                                  byoc_cutlass_attention_sizes_t *out_sizes) {
+  const byoc_cutlass_attention_t *attention = &problem->attention;
+  int64_t lanes = byoc_cutlass_isa_lanes(plan->isa);
+  *out_sizes =
+      (byoc_cutlass_attention_sizes_t){.score_row = plan->block_depth + 16,
+                                       .value_row = byoc_cutlass_ceil_div(attention->value_size, lanes) * lanes,
+                                       .running_rows = plan->block_depth < attention->keys ? attention->queries : 0};
+}
+
 int64_t byoc_cutlass_attention_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_attention_t *attention = &problem->attention;
-  int64_t lanes = byoc_cutlass_isa_lanes(plan->isa), keys = plan->block_depth;
-  int64_t value_row = byoc_cutlass_ceil_div(attention->value_size, lanes) * lanes;
-  int64_t floats = plan->rows * (keys + 16 + attention->size); // scores and queries of a tile
-  if (keys < attention->keys) floats += 2 * attention->queries;
-  if (!plan->direct) floats += keys * (attention->size + value_row);
-  return floats;
+  byoc_cutlass_attention_sizes_t sizes;
+  byoc_cutlass_attention_sizes(problem, plan, &sizes);
+  int64_t tile = plan->rows * (sizes.score_row + attention->size); // scores and queries
+  int64_t copies = plan->direct ? 0 : plan->block_depth * (attention->size + sizes.value_row);
+  return tile + 2 * sizes.running_rows + copies;
 }

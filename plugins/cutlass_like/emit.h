@@ -27,9 +27,12 @@
   X(gemm_few_rows)                                                                                                     \
   X(gemm)                                                                                                              \
   X(attention)                                                                                                         \
+  X(args)                                                                                                              \
+  X(item_shares)                                                                                                       \
   X(panel_shares)                                                                                                      \
   X(dot)                                                                                                               \
   X(entry)                                                                                                             \
+  X(words_once)                                                                                                        \
   X(words)                                                                                                             \
   X(words_finish)                                                                                                      \
   X(words_conv)                                                                                                        \

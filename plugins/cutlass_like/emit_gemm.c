@@ -43,6 +43,7 @@ void byoc_cutlass_emit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
   emit_matrix_index(text, names, "B_MATRIX", gemm, gemm->repeat_b);
   if (plan->form == BYOC_CUTLASS_FORM_DOT) {
     BYOC_CUTLASS_ADD_TEMPLATE(text, dot);
+    BYOC_CUTLASS_ADD_TEMPLATE(text, item_shares);
     return;
   }
   if (gemm->constant_b)
@@ -51,6 +52,7 @@ void byoc_cutlass_emit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
   if (plan->form == BYOC_CUTLASS_FORM_FEW_ROWS) {
     byoc_cutlass_define(text, names, "STREAMS", plan->streams);
     BYOC_CUTLASS_ADD_TEMPLATE(text, gemm_few_rows);
+    BYOC_CUTLASS_ADD_TEMPLATE(text, item_shares);
     return;
   }
   // Row panels of a block share the reading of the next weights; where there is only one, reading is all there is to do

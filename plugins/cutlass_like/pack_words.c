@@ -3,7 +3,12 @@
 #include <string.h>
 
 #include "plan.h"
+#include "templates/words_once.h"
 #include "words.h"
+
+// Words of what parameters say once: a whole line.
+enum { ONCE_WORDS = 16 };
+_Static_assert(sizeof(byoc_cutlass_once_t) <= ONCE_WORDS * sizeof(int32_t), "one line");
 
 // Where terms of weights come from: integers or floats.
 typedef struct source_t {
@@ -128,20 +133,28 @@ int64_t byoc_cutlass_words_table(const byoc_cutlass_problem_t *problem) {
 }
 
 int64_t byoc_cutlass_words_parameter_count(const byoc_cutlass_problem_t *problem) {
-  return byoc_cutlass_words_table(problem) * 4 + 16;
+  return byoc_cutlass_words_table(problem) * 4 + ONCE_WORDS;
 }
 
 void byoc_cutlass_words_parameters(const byoc_cutlass_problem_t *problem, const int16_t *weights,
                                    const int32_t *summands, const float *scales, const float *shifts, int32_t *tables) {
   int64_t channels = byoc_cutlass_words_channels(problem), table = byoc_cutlass_words_table(problem);
-  const float byte[] = {problem->words.result_scale, problem->words.result_zero, problem->words.low,
-                        problem->words.high,         problem->words.own_zero,    problem->words.own_scale,
-                        problem->words.other_zero,   problem->words.other_scale, problem->words.joined_scale,
-                        problem->words.joined_zero,  problem->words.joined_low,  problem->words.joined_high};
-
+  const byoc_cutlass_words_t *words = &problem->words;
+  const byoc_cutlass_once_t once = {.zero = byoc_cutlass_words_zero(problem),
+                                    .result_scale = words->result_scale,
+                                    .result_zero = words->result_zero,
+                                    .low = words->low,
+                                    .high = words->high,
+                                    .own_zero = words->own_zero,
+                                    .own_scale = words->own_scale,
+                                    .other_zero = words->other_zero,
+                                    .other_scale = words->other_scale,
+                                    .joined_scale = words->joined_scale,
+                                    .joined_zero = words->joined_zero,
+                                    .joined_low = words->joined_low,
+                                    .joined_high = words->joined_high};
   memset(tables, 0, (size_t)byoc_cutlass_words_parameter_count(problem) * sizeof *tables);
-  tables[4 * table] = byoc_cutlass_words_zero(problem);
-  memcpy(&tables[4 * table + 1], byte, sizeof byte);
+  memcpy(&tables[4 * table], &once, sizeof once);
   for (int64_t c = 0; c < channels; ++c) {
     uint32_t sum = 0, offset = summands ? (uint32_t)summands[c] : 0;
     line_t line = channel_line(problem, c);

@@ -216,6 +216,17 @@ void byoc_cutlass_plan_default(const byoc_cutlass_problem_t *problem, byoc_cutla
   byoc_cutlass_plan_normalise(problem, out_plan);
 }
 
+void byoc_cutlass_depthwise_sizes(const byoc_cutlass_conv_t *conv, byoc_cutlass_isa_t isa,
+                                  byoc_cutlass_depthwise_t *out_sizes) {
+  int64_t lanes = byoc_cutlass_isa_lanes(isa);
+  int64_t phase_w =
+      byoc_cutlass_ceil_div(conv->out_w, lanes) * lanes + (conv->kernel_w - 1) * conv->dilation_w / conv->stride_w;
+  *out_sizes = (byoc_cutlass_depthwise_t){.phase_w = phase_w,
+                                          .padded_row = phase_w * conv->stride_w,
+                                          .padded_h = (conv->out_h - 1) * conv->stride_h +
+                                                      (conv->kernel_h - 1) * conv->dilation_h + 1};
+}
+
 // Floats of one share's workspace.
 static int64_t slot_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_conv_t *conv = &problem->conv;
@@ -227,10 +238,9 @@ static int64_t slot_floats(const byoc_cutlass_problem_t *problem, const byoc_cut
   } else if (plan->form == BYOC_CUTLASS_FORM_DIRECT) {
     floats = byoc_cutlass_direct_floats(problem, plan);
   } else if (plan->form == BYOC_CUTLASS_FORM_DEPTHWISE && !conv->in_blocked) {
-    int64_t phase =
-        byoc_cutlass_ceil_div(conv->out_w, lanes) * lanes + (conv->kernel_w - 1) * conv->dilation_w / conv->stride_w;
-    floats =
-        phase * conv->stride_w * ((conv->out_h - 1) * conv->stride_h + (conv->kernel_h - 1) * conv->dilation_h + 1);
+    byoc_cutlass_depthwise_t sizes;
+    byoc_cutlass_depthwise_sizes(conv, plan->isa, &sizes);
+    floats = sizes.padded_row * sizes.padded_h;
   } else if (plan->form == BYOC_CUTLASS_FORM_IMPLICIT_GEMM) {
     int64_t panel = plan->transposed ? plan->rows : plan->vectors * lanes;
     if (!plan->direct) floats = panel * plan->block_panels * plan->block_depth;

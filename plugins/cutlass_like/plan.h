@@ -36,6 +36,13 @@ bool byoc_cutlass_may_read_in_place(const byoc_cutlass_problem_t *problem);
 // Whether a template exists for the layouts of a convolution's tensors.
 bool byoc_cutlass_takes_layouts(const byoc_cutlass_conv_t *conv);
 
+// A plane as templates/depthwise.h pads it. Sizes that template and workspace agree on.
+typedef struct byoc_cutlass_depthwise_t {
+  int64_t phase_w, padded_row, padded_h;
+} byoc_cutlass_depthwise_t;
+void byoc_cutlass_depthwise_sizes(const byoc_cutlass_conv_t *conv, byoc_cutlass_isa_t isa,
+                                  byoc_cutlass_depthwise_t *out_sizes);
+
 // Makes blocks fit the problem and of nearly equal length.
 void byoc_cutlass_plan_normalise(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t *plan);
 

@@ -18,12 +18,6 @@ enum {
   FN(run) = FN(panels), // items of one block
 };
 
-typedef struct FN(args_t) {
-  const float *input, *weights, *bias, *residual;
-  float *output, *workspace;
-  int64_t shares;
-} FN(args_t);
-
 #if !IN_PLACE && FLAT
 // Pixels [first, first + count) of each channel to the strip.
 static void FN(gather)(float *strip, const float *image, int64_t first, int64_t count) {

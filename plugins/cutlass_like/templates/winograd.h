@@ -20,12 +20,6 @@ enum {
   FN(run) = FN(panels), // items of one block
 };
 
-typedef struct FN(args_t) {
-  const float *input, *weights, *bias, *residual;
-  float *output, *workspace;
-  int64_t shares;
-} FN(args_t);
-
 // One patch, rows `pitch` floats and pixels `pixel` floats apart → its POINTS vectors, PATCH_STEP floats apart.
 static inline __attribute__((always_inline)) void FN(patch)(const float *from, const int64_t pitch, const int64_t pixel,
                                                             float *points) {

@@ -116,6 +116,10 @@ typedef struct w_byte_t {
   float scale, inverse, zero, low, high;
 } w_byte_t;
 
+static inline w_byte_t w_byte(float scale, float zero, float low, float high) {
+  return (w_byte_t){scale, scale > 0.0f ? 1.0f / scale : 0.0f, zero, low, high};
+}
+
 // Bytes added to bytes, as floats: (own - own_zero) * own_scale and the like of the others.
 typedef struct w_join_t {
   float own_zero, own_scale, other_zero, other_scale;

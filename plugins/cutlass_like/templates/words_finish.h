@@ -2,8 +2,7 @@
 //   DATA, RESULT      AS_*: element types
 //   DOT, UNIT, BITS   how words are multiplied; terms of a word and their size
 //   PARAMETERS        words between the tables of each channel: what is added to its sum, the sum of its weights, the
-//                     factor of its sum, its bias; behind them the data's zero point, and scale, zero point, lower and
-//                     upper bound of bytes as results
+//                     factor of its sum, its bias; behind them what is said once (words_once.h)
 
 #if DOT == DOT_BF16X2 || DOT == DOT_BF16_WIDE
 #define SUM_T vf
