@@ -130,7 +130,9 @@ double byoc_cutlass_winograd_plan(const byoc_cutlass_problem_t *problem, int32_t
   plan->rows = byoc_cutlass_even_rows(rows * squares_w, most < 14 ? most : 14);
 
   // Cycles. Products run at nine tenths of two multiply-adds a cycle; the transforms of a square of one vector of
-  // channels and the reading of weights from beyond the second-level cache at the rates measured on Cascade Lake.
+  // channels and the reading of weights from beyond the second-level cache at the rates measured on Cascade Lake; three
+  // tenths of the reading does not hide behind the products, or of those behind it. Transforms of blocked tensors need
+  // no transposing: seven tenths. To measure them anew: `cutlass_bench -a` and `-a -p` of 3x3 shapes.
   double patch_cycles = edge == 4 ? 330 : 150, square_cycles = edge == 4 ? 300 : 130;
   if (conv->in_blocked) patch_cycles *= 0.7;
   if (conv->out_blocked) square_cycles *= 0.7;
@@ -149,7 +151,8 @@ bool byoc_cutlass_winograd_choose(const byoc_cutlass_problem_t *problem, byoc_cu
   const byoc_cutlass_conv_t *conv = &problem->conv;
   int32_t lanes = byoc_cutlass_isa_lanes(plan->isa);
   double reading = reading_cycles(9.0 * 4 * (double)(conv->groups * conv->in * conv->out), 1);
-  // The share of the peak that the direct convolution reaches.
+  // The share of the peak that the direct convolution reaches (`cutlass_bench -w`, and `-w -p`). What rounds worse is
+  // to be faster by a twentieth.
   double direct = conv->in_blocked && conv->out_blocked ? 0.85 : 0.7;
   double best = fmax((double)byoc_cutlass_macs(problem) / lanes / 2 / direct, reading);
   bool chosen = false;

@@ -344,8 +344,9 @@ static void run_cases(case_t *cases, size_t count, byoc_cutlass_isa_t isa, uint3
     assert_int_equal(plans[i].form, BYOC_CUTLASS_FORM_WORDS);
     kernels_add(&kernels, &cases[i].problem, &plans[i]);
   }
-  char flags[64];
-  snprintf(flags, sizeof(flags), "-O1 %s", more_flags);
+  char flags[128]; // integers that overflow end the test
+  snprintf(flags, sizeof(flags), "-O1 -fsanitize=signed-integer-overflow -fsanitize-undefined-trap-on-error %s",
+           more_flags);
   kernels_compile(&kernels, flags);
   if (!runs) print_message("%s: compiled; this processor cannot run it\n", how);
   for (size_t i = 0; i < count && runs; ++i) run_case(&cases[i], &plans[i], kernels.functions[i], how);
