@@ -25,27 +25,30 @@ void byoc_cutlass_attention_plan(const byoc_cutlass_problem_t *problem, byoc_cut
   fit_block(attention, plan);
 }
 
-size_t byoc_cutlass_attention_candidates(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t plan,
-                                         byoc_cutlass_plan_t *plans, size_t count, size_t capacity) {
-  static const int32_t keys[] = {512, 256, 128, 1024};
-  int32_t most = byoc_cutlass_isa_sums(plan.isa);
-  for (int32_t vectors = 1; vectors <= 4; ++vectors)
-    for (size_t i = 0; i < sizeof keys / sizeof *keys && count < capacity; ++i) {
-      plan.vectors = vectors;
-      plan.rows = byoc_cutlass_even_rows(problem->attention.queries, most / vectors < 14 ? most / vectors : 14);
-      plan.block_depth = keys[i];
-      fit_block(&problem->attention, &plan);
-      plans[count++] = plan;
-    }
-  return count;
+void byoc_cutlass_attention_plan_tiles(const byoc_cutlass_problem_t *problem, int32_t vectors, int32_t keys,
+                                       byoc_cutlass_plan_t *plan) {
+  int32_t most = byoc_cutlass_isa_sums(plan->isa) / vectors;
+  plan->vectors = vectors;
+  plan->rows = byoc_cutlass_even_rows(problem->attention.queries, most < 14 ? most : 14);
+  plan->block_depth = keys;
+  fit_block(&problem->attention, plan);
+}
+
+void byoc_cutlass_attention_sizes(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,
+                                  byoc_cutlass_attention_sizes_t *out_sizes) {
+  const byoc_cutlass_attention_t *attention = &problem->attention;
+  int64_t lanes = byoc_cutlass_isa_lanes(plan->isa);
+  *out_sizes =
+      (byoc_cutlass_attention_sizes_t){.score_row = plan->block_depth + 16,
+                                       .value_row = byoc_cutlass_ceil_div(attention->value_size, lanes) * lanes,
+                                       .running_rows = plan->block_depth < attention->keys ? attention->queries : 0};
 }
 
 int64_t byoc_cutlass_attention_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_attention_t *attention = &problem->attention;
-  int64_t lanes = byoc_cutlass_isa_lanes(plan->isa), keys = plan->block_depth;
-  int64_t value_row = byoc_cutlass_ceil_div(attention->value_size, lanes) * lanes;
-  int64_t floats = plan->rows * (keys + 16 + attention->size); // scores and queries of a tile
-  if (keys < attention->keys) floats += 2 * attention->queries;
-  if (!plan->direct) floats += keys * (attention->size + value_row);
-  return floats;
+  byoc_cutlass_attention_sizes_t sizes;
+  byoc_cutlass_attention_sizes(problem, plan, &sizes);
+  int64_t tile = plan->rows * (sizes.score_row + attention->size); // scores and queries
+  int64_t copies = plan->direct ? 0 : plan->block_depth * (attention->size + sizes.value_row);
+  return tile + 2 * sizes.running_rows + copies;
 }

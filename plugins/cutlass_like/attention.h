@@ -10,9 +10,18 @@
 // Fills plan; plan->isa is read.
 void byoc_cutlass_attention_plan(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t *plan);
 
-// Up to `capacity` plans behind the first `count`; returns how many there are then.
-size_t byoc_cutlass_attention_candidates(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t plan,
-                                         byoc_cutlass_plan_t *plans, size_t count, size_t capacity);
+// Changes such a plan to tiles of `vectors` vectors and blocks of about `keys` keys.
+void byoc_cutlass_attention_plan_tiles(const byoc_cutlass_problem_t *problem, int32_t vectors, int32_t keys,
+                                       byoc_cutlass_plan_t *plan);
+
+// Sizes that template and workspace agree on.
+typedef struct byoc_cutlass_attention_sizes_t {
+  int64_t score_row;    // floats between two rows of scores: rows do not fall into the same sets of the cache
+  int64_t value_row;    // floats between two copied values
+  int64_t running_rows; // rows whose largest score and sum travel from block to block; 0 where there is one
+} byoc_cutlass_attention_sizes_t;
+void byoc_cutlass_attention_sizes(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,
+                                  byoc_cutlass_attention_sizes_t *out_sizes);
 
 // Floats of one share's workspace.
 int64_t byoc_cutlass_attention_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);

@@ -77,7 +77,6 @@ void byoc_cutlass_direct_sizes(const byoc_cutlass_problem_t *problem, const byoc
   }
   d->block_step = d->channel_step * (d->step == d->channel_step ? d->steps : 1);
   d->panel = (int64_t)plan->vectors * byoc_cutlass_isa_lanes(plan->isa);
-  d->panels = byoc_cutlass_ceil_div(conv->out, d->panel);
   d->block_tiles = plan->block_panels * (d->flat ? 1 : byoc_cutlass_ceil_div(conv->out_w, plan->rows));
 }
 
@@ -85,12 +84,6 @@ int64_t byoc_cutlass_direct_floats(const byoc_cutlass_problem_t *problem, const 
   byoc_cutlass_direct_t d;
   byoc_cutlass_direct_sizes(problem, plan, &d);
   return d.in_place ? 0 : d.channel_step * (problem->conv.in / d.in_lanes);
-}
-
-// Channels of the panel that starts at `first`: whole vectors.
-static int64_t panel_width(const byoc_cutlass_direct_t *d, int64_t out, int64_t first, int64_t lanes) {
-  int64_t left = byoc_cutlass_ceil_div(out - first, lanes) * lanes;
-  return left < d->panel ? left : d->panel;
 }
 
 size_t byoc_cutlass_direct_packed_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
@@ -109,7 +102,7 @@ void byoc_cutlass_direct_pack(const byoc_cutlass_problem_t *problem, const byoc_
   bool by_channel = conv->in_blocked || taps == 1; // terms of a block are channels
   for (int64_t group = 0; group < conv->groups; ++group, weights += conv->out * depth)
     for (int64_t first = 0; first < conv->out; first += d.panel) {
-      int64_t width = panel_width(&d, conv->out, first, byoc_cutlass_isa_lanes(plan->isa));
+      int64_t width = byoc_cutlass_panel_width(conv->out - first, d.panel, byoc_cutlass_isa_lanes(plan->isa));
       for (int64_t term = 0; term < depth; ++term) {
         int64_t i = term % d.steps, s = term / d.steps % d.taps_w, r = term / d.steps / d.taps_w % d.taps_h;
         int64_t b = term / d.steps / d.taps_w / d.taps_h, channel = by_channel ? b * d.steps + i : b;
@@ -132,7 +125,7 @@ void byoc_cutlass_direct_plan_vectors(const byoc_cutlass_problem_t *problem, int
                                 .lines = 1,
                                 .block_depth = 1};
   int64_t along = flat ? conv->out_h * conv->out_w : conv->out_w;
-  plan->rows = flat ? byoc_cutlass_tile_rows(along, most) : byoc_cutlass_even_rows(along, most);
+  plan->rows = flat ? byoc_cutlass_tile_rows(along, most, 3) : byoc_cutlass_even_rows(along, most);
   if (!flat && along < most) // several rows of a small picture
     plan->lines =
         byoc_cutlass_even_rows(conv->out_h, (int32_t)(most / along < conv->out_h ? most / along : conv->out_h));

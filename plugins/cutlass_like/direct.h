@@ -20,8 +20,7 @@ typedef struct byoc_cutlass_direct_t {
   int64_t block_step, tap_h_step, tap_w_step, step; // floats between two blocks of terms, two terms
   int64_t pixel_step, pitch;                        // floats between two pixels, two rows of the output
   int64_t panel;                                    // output channels of a panel, lanes without a channel included
-  int64_t panels;
-  int64_t block_tiles; // tiles of a block
+  int64_t block_tiles;                              // tiles of a block
 } byoc_cutlass_direct_t;
 
 // Whether the template can compute the problem. Everything but depthwise convolutions can be.

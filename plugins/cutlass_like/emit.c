@@ -20,6 +20,8 @@ void byoc_cutlass_emit_prelude(byoc_cutlass_text_t *text, byoc_cutlass_isa_t isa
   byoc_cutlass_text_add(text, "\n");
   BYOC_CUTLASS_ADD_TEMPLATE(text, winograd_math);
   byoc_cutlass_text_add(text, "\n");
+  BYOC_CUTLASS_ADD_TEMPLATE(text, words_once);
+  byoc_cutlass_text_add(text, "\n");
   BYOC_CUTLASS_ADD_TEMPLATE(text, words);
 }
 
@@ -46,7 +48,9 @@ void byoc_cutlass_undefine_all(byoc_cutlass_text_t *text, const byoc_cutlass_nam
 }
 
 void byoc_cutlass_add_float(byoc_cutlass_text_t *text, float value) {
-  if (isinf(value))
+  if (isnan(value))
+    byoc_cutlass_text_add(text, "__builtin_nanf(\"\")");
+  else if (isinf(value))
     byoc_cutlass_text_add(text, "%s__builtin_inff()", value < 0 ? "-" : "");
   else
     byoc_cutlass_text_add(text, "%af", (double)value);
@@ -131,6 +135,7 @@ void byoc_cutlass_emit(byoc_cutlass_text_t *text, const byoc_cutlass_problem_t *
     byoc_cutlass_undefine_all(text, &names);
     return;
   }
+  if (problem->kind != BYOC_CUTLASS_ATTENTION) BYOC_CUTLASS_ADD_TEMPLATE(text, args);
   if (problem->kind == BYOC_CUTLASS_ATTENTION)
     byoc_cutlass_emit_attention(text, &names, problem, plan);
   else if (problem->kind == BYOC_CUTLASS_CONV)

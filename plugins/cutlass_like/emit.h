@@ -27,9 +27,12 @@
   X(gemm_few_rows)                                                                                                     \
   X(gemm)                                                                                                              \
   X(attention)                                                                                                         \
+  X(args)                                                                                                              \
+  X(item_shares)                                                                                                       \
   X(panel_shares)                                                                                                      \
   X(dot)                                                                                                               \
   X(entry)                                                                                                             \
+  X(words_once)                                                                                                        \
   X(words)                                                                                                             \
   X(words_finish)                                                                                                      \
   X(words_conv)                                                                                                        \
@@ -61,7 +64,7 @@ void byoc_cutlass_define_text(byoc_cutlass_text_t *text, byoc_cutlass_names_t *n
                               const char *arguments, const char *value);
 void byoc_cutlass_undefine_all(byoc_cutlass_text_t *text, const byoc_cutlass_names_t *names);
 
-// A float as a C literal that reads back as the same bits; infinities as the compiler's builtin.
+// A float as a C literal that reads back as the same bits; infinities and NaN as the compiler's builtins.
 void byoc_cutlass_add_float(byoc_cutlass_text_t *text, float value);
 
 // HAS_BIAS, HAS_RESIDUAL and FINISH(sum, bias, residual): the epilogue as an expression on vectors. `bias_kind`:

@@ -1,4 +1,5 @@
 // Attention as C.
+#include "attention.h"
 #include "emit.h"
 
 // The floats between two batches, heads and rows of an operand of `heads` heads, `length` rows and `size` columns.
@@ -22,6 +23,8 @@ void byoc_cutlass_emit_attention(byoc_cutlass_text_t *text, byoc_cutlass_names_t
   static const char *const v[] = {"V_BATCH", "V_HEAD", "V_ROW"}, *const y[] = {"Y_BATCH", "Y_HEAD", "Y_ROW"};
   static const char *const mask[] = {"MASK_BATCH", "MASK_HEAD", "MASK_ROW", "MASK_KEY"};
   const byoc_cutlass_attention_t *a = &problem->attention;
+  byoc_cutlass_attention_sizes_t sizes;
+  byoc_cutlass_attention_sizes(problem, plan, &sizes);
   int64_t panel = (int64_t)plan->vectors * byoc_cutlass_isa_lanes(plan->isa);
   byoc_cutlass_text_add(text, "\n// Attention of %lld queries to %lld keys, %lld heads of %lld\n",
                         (long long)a->queries, (long long)a->keys, (long long)a->heads, (long long)a->size);
@@ -44,6 +47,9 @@ void byoc_cutlass_emit_attention(byoc_cutlass_text_t *text, byoc_cutlass_names_t
   byoc_cutlass_define(text, names, "KEY_PANEL", panel);
   byoc_cutlass_define(text, names, "KEY_BLOCK", plan->block_depth);
   byoc_cutlass_define(text, names, "VALUE_VECTORS", plan->vectors);
+  byoc_cutlass_define(text, names, "SCORE_ROW", sizes.score_row);
+  byoc_cutlass_define(text, names, "VALUE_ROW", sizes.value_row);
+  byoc_cutlass_define(text, names, "RUNNING_ROWS", sizes.running_rows);
   byoc_cutlass_define_float(text, names, "SCALE", a->scale);
   emit_steps(text, names, q, a->flat, a->heads, a->queries, a->size);
   emit_steps(text, names, k, a->flat, a->kv_heads, a->keys - a->past, a->size);

@@ -2,66 +2,37 @@
 #include "emit.h"
 #include "plan.h"
 
-void byoc_cutlass_emit_conv(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
-                            const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
-  const byoc_cutlass_conv_t *conv = &problem->conv;
-  int64_t depth = conv->in * conv->kernel_h * conv->kernel_w, pixels = conv->out_h * conv->out_w;
-  int32_t lanes = byoc_cutlass_isa_lanes(plan->isa);
-  bool winograd = plan->form == BYOC_CUTLASS_FORM_WINOGRAD;
-  bool direct = plan->form == BYOC_CUTLASS_FORM_DIRECT;
-  bool depthwise = plan->form == BYOC_CUTLASS_FORM_DEPTHWISE;
-  byoc_cutlass_text_add(text, "\n// Convolution %lldx%lld of %lldx%lldx%lldx%lld to %lld channels in %lld groups, %s\n",
-                        (long long)conv->kernel_h, (long long)conv->kernel_w, (long long)conv->batch,
-                        (long long)(conv->groups * conv->in), (long long)conv->in_h, (long long)conv->in_w,
-                        (long long)(conv->groups * conv->out), (long long)conv->groups,
-                        winograd           ? "by Winograd"
-                        : direct           ? "direct"
-                        : depthwise        ? "depthwise"
-                        : plan->transposed ? "lanes over channels"
-                                           : "lanes over pixels");
-  byoc_cutlass_emit_common(text, names, problem, plan, depthwise ? 0 : depth);
-  byoc_cutlass_define(text, names, "BATCH", conv->batch);
-  byoc_cutlass_define(text, names, "GROUPS", conv->groups);
-  byoc_cutlass_define(text, names, "IN", conv->in);
-  byoc_cutlass_define(text, names, "OUT", conv->out);
-  byoc_cutlass_define(text, names, "IN_H", conv->in_h);
-  byoc_cutlass_define(text, names, "IN_W", conv->in_w);
-  byoc_cutlass_define(text, names, "OUT_H", conv->out_h);
-  byoc_cutlass_define(text, names, "OUT_W", conv->out_w);
-  byoc_cutlass_define(text, names, "KERNEL_H", conv->kernel_h);
-  byoc_cutlass_define(text, names, "KERNEL_W", conv->kernel_w);
-  byoc_cutlass_define(text, names, "STRIDE_H", conv->stride_h);
-  byoc_cutlass_define(text, names, "STRIDE_W", conv->stride_w);
-  byoc_cutlass_define(text, names, "DILATION_H", conv->dilation_h);
-  byoc_cutlass_define(text, names, "DILATION_W", conv->dilation_w);
-  byoc_cutlass_define(text, names, "PAD_TOP", conv->pad_top);
-  byoc_cutlass_define(text, names, "PAD_LEFT", conv->pad_left);
-  if (direct) {
-    byoc_cutlass_emit_direct(text, names, problem, plan);
-    return;
-  }
-  if (winograd) {
-    byoc_cutlass_emit_winograd(text, names, problem, plan);
-    return;
-  }
+static void emit_depthwise_blocked(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+                                   const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   byoc_cutlass_emit_epilogue(text, names, &problem->epilogue, "BIAS_OF_ROW");
-  if (depthwise) byoc_cutlass_define(text, names, "CHANNELS", conv->groups * conv->out);
-  if (depthwise && conv->in_blocked) {
-    byoc_cutlass_define(text, names, "BLOCK", BYOC_CUTLASS_BLOCK);
-    byoc_cutlass_define(text, names, "PIXELS", plan->rows);
-    BYOC_CUTLASS_ADD_TEMPLATE(text, depthwise_blocked);
-    return;
-  }
-  if (depthwise) {
-    byoc_cutlass_define(text, names, "MULTIPLIER", conv->out);
-    byoc_cutlass_define(text, names, "PHASE_W",
-                        (conv->out_w + lanes - 1) / lanes * lanes +
-                            (conv->kernel_w - 1) * conv->dilation_w / conv->stride_w);
-    byoc_cutlass_define(text, names, "VECTOR_ROWS", plan->rows);
-    BYOC_CUTLASS_ADD_TEMPLATE(text, depthwise);
-    return;
-  }
-  int64_t wide = (int64_t)plan->vectors * lanes;
+  byoc_cutlass_define(text, names, "CHANNELS", problem->conv.groups * problem->conv.out);
+  byoc_cutlass_define(text, names, "BLOCK", BYOC_CUTLASS_BLOCK);
+  byoc_cutlass_define(text, names, "PIXELS", plan->rows);
+  BYOC_CUTLASS_ADD_TEMPLATE(text, depthwise_blocked);
+  BYOC_CUTLASS_ADD_TEMPLATE(text, item_shares);
+}
+
+static void emit_depthwise(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+                           const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
+  const byoc_cutlass_conv_t *conv = &problem->conv;
+  byoc_cutlass_depthwise_t sizes;
+  byoc_cutlass_depthwise_sizes(conv, plan->isa, &sizes);
+  byoc_cutlass_emit_epilogue(text, names, &problem->epilogue, "BIAS_OF_ROW");
+  byoc_cutlass_define(text, names, "CHANNELS", conv->groups * conv->out);
+  byoc_cutlass_define(text, names, "MULTIPLIER", conv->out);
+  byoc_cutlass_define(text, names, "PHASE_W", sizes.phase_w);
+  byoc_cutlass_define(text, names, "PADDED_ROW", sizes.padded_row);
+  byoc_cutlass_define(text, names, "PADDED_H", sizes.padded_h);
+  byoc_cutlass_define(text, names, "VECTOR_ROWS", plan->rows);
+  BYOC_CUTLASS_ADD_TEMPLATE(text, depthwise);
+  BYOC_CUTLASS_ADD_TEMPLATE(text, item_shares);
+}
+
+static void emit_implicit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+                               const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
+  const byoc_cutlass_conv_t *conv = &problem->conv;
+  int64_t lanes = byoc_cutlass_isa_lanes(plan->isa), wide = plan->vectors * lanes, pixels = conv->out_h * conv->out_w;
+  byoc_cutlass_emit_epilogue(text, names, &problem->epilogue, "BIAS_OF_ROW");
   byoc_cutlass_define(text, names, "CONTIGUOUS", byoc_cutlass_may_read_in_place(problem));
   byoc_cutlass_define(text, names, "WEIGHT_PANEL", plan->transposed ? wide : plan->rows);
   byoc_cutlass_define(text, names, "PIXEL_PANEL", plan->transposed ? plan->rows : wide);
@@ -79,7 +50,7 @@ void byoc_cutlass_emit_conv(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
                                   .columns = plan->transposed ? conv->out : pixels,
                                   .tile_rows = plan->rows,
                                   .vectors = plan->vectors,
-                                  .lanes = lanes,
+                                  .lanes = (int32_t)lanes,
                                   .a_packed = true,
                                   .b_padded = !plan->direct,
                                   .b_packed = !plan->direct,
@@ -91,4 +62,54 @@ void byoc_cutlass_emit_conv(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
   byoc_cutlass_emit_tiles(text, names, &tiling);
   BYOC_CUTLASS_ADD_TEMPLATE(text, conv);
   BYOC_CUTLASS_ADD_TEMPLATE(text, panel_shares);
+}
+
+// The shape, as every template of convolutions reads it.
+static void emit_shape(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_conv_t *conv) {
+  const struct {
+    const char *name;
+    int64_t value;
+  } constants[] = {{"BATCH", conv->batch},
+                   {"GROUPS", conv->groups},
+                   {"IN", conv->in},
+                   {"OUT", conv->out},
+                   {"IN_H", conv->in_h},
+                   {"IN_W", conv->in_w},
+                   {"OUT_H", conv->out_h},
+                   {"OUT_W", conv->out_w},
+                   {"KERNEL_H", conv->kernel_h},
+                   {"KERNEL_W", conv->kernel_w},
+                   {"STRIDE_H", conv->stride_h},
+                   {"STRIDE_W", conv->stride_w},
+                   {"DILATION_H", conv->dilation_h},
+                   {"DILATION_W", conv->dilation_w},
+                   {"PAD_TOP", conv->pad_top},
+                   {"PAD_LEFT", conv->pad_left}};
+  for (size_t i = 0; i < sizeof constants / sizeof *constants; ++i)
+    byoc_cutlass_define(text, names, constants[i].name, constants[i].value);
+}
+
+void byoc_cutlass_emit_conv(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+                            const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
+  typedef void (*emit_form_t)(byoc_cutlass_text_t *, byoc_cutlass_names_t *, const byoc_cutlass_problem_t *,
+                              const byoc_cutlass_plan_t *);
+  const byoc_cutlass_conv_t *conv = &problem->conv;
+  const char *how = plan->transposed ? "lanes over channels" : "lanes over pixels";
+  emit_form_t emit_form = emit_implicit_gemm;
+  int64_t depth = 0; // that may be split, by blocks of sums
+  if (plan->form == BYOC_CUTLASS_FORM_WINOGRAD)
+    how = "by Winograd", emit_form = byoc_cutlass_emit_winograd;
+  else if (plan->form == BYOC_CUTLASS_FORM_DIRECT)
+    how = "direct", emit_form = byoc_cutlass_emit_direct;
+  else if (plan->form == BYOC_CUTLASS_FORM_DEPTHWISE)
+    how = "depthwise", emit_form = conv->in_blocked ? emit_depthwise_blocked : emit_depthwise;
+  else
+    depth = conv->in * conv->kernel_h * conv->kernel_w;
+  byoc_cutlass_text_add(text, "\n// Convolution %lldx%lld of %lldx%lldx%lldx%lld to %lld channels in %lld groups, %s\n",
+                        (long long)conv->kernel_h, (long long)conv->kernel_w, (long long)conv->batch,
+                        (long long)(conv->groups * conv->in), (long long)conv->in_h, (long long)conv->in_w,
+                        (long long)(conv->groups * conv->out), (long long)conv->groups, how);
+  byoc_cutlass_emit_common(text, names, problem, plan, depth);
+  emit_shape(text, names, conv);
+  emit_form(text, names, problem, plan);
 }

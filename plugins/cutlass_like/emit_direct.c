@@ -58,7 +58,6 @@ void byoc_cutlass_emit_direct(byoc_cutlass_text_t *text, byoc_cutlass_names_t *n
   byoc_cutlass_define(text, names, "OUT_PLANE", conv->out_h * conv->out_w * d.out_lanes);
   byoc_cutlass_define(text, names, "IN_PLACE", d.in_place);
   byoc_cutlass_define(text, names, "FLAT", d.flat);
-  byoc_cutlass_define(text, names, "STRIP_H", d.strip_h);
   byoc_cutlass_define(text, names, "STRIP_W", d.strip_w);
   byoc_cutlass_define(text, names, "CHANNEL_STEP", d.channel_step);
   byoc_cutlass_define(text, names, "TAP_BLOCKS", d.tap_blocks);

@@ -43,17 +43,16 @@ void byoc_cutlass_emit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
   emit_matrix_index(text, names, "B_MATRIX", gemm, gemm->repeat_b);
   if (plan->form == BYOC_CUTLASS_FORM_DOT) {
     BYOC_CUTLASS_ADD_TEMPLATE(text, dot);
+    BYOC_CUTLASS_ADD_TEMPLATE(text, item_shares);
     return;
   }
-  if (gemm->constant_b) {
-    int64_t matrices = 1;
-    for (uint32_t i = 0; i < gemm->batch_rank; ++i) matrices *= gemm->repeat_b[i] ? 1 : gemm->batch[i];
+  if (gemm->constant_b)
     byoc_cutlass_define(text, names, "WEIGHTS_OF_MATRIX",
-                        (int64_t)byoc_cutlass_packed_floats(problem, plan) / matrices);
-  }
+                        (int64_t)byoc_cutlass_packed_floats(problem, plan) / byoc_cutlass_weight_matrices(gemm));
   if (plan->form == BYOC_CUTLASS_FORM_FEW_ROWS) {
     byoc_cutlass_define(text, names, "STREAMS", plan->streams);
     BYOC_CUTLASS_ADD_TEMPLATE(text, gemm_few_rows);
+    BYOC_CUTLASS_ADD_TEMPLATE(text, item_shares);
     return;
   }
   // Row panels of a block share the reading of the next weights; where there is only one, reading is all there is to do

@@ -16,9 +16,7 @@ typedef struct job_t {
   byoc_function_t *function;
   byoc_cutlass_match_t match;
   size_t unit; // index, or SIZE_MAX where declined
-  // Values of the model's that are handed over as they are: data or weights that are constants themselves.
-  byoc_value_t *plain[6];
-  uint32_t plain_count;
+  byoc_cutlass_plain_t plain;
 } job_t;
 
 typedef struct generation_t {
@@ -75,9 +73,9 @@ static int32_t read_options(generation_t *generation) {
   options->compiler = targets->option_string(target, "cc");
   if (options->compiler && !options->compiler[0]) options->compiler = NULL;
   if (options->max_threads < 1) options->max_threads = 1;
-  options->precision = !precision || strcmp(precision, "f32") == 0 ? BYOC_CUTLASS_PRECISION_F32
-                       : strcmp(precision, "bf16") == 0            ? BYOC_CUTLASS_PRECISION_BF16
-                                                                   : BYOC_CUTLASS_PRECISION_INT8;
+  options->precision = strcmp(precision, "f32") == 0    ? BYOC_CUTLASS_PRECISION_F32
+                       : strcmp(precision, "bf16") == 0 ? BYOC_CUTLASS_PRECISION_BF16
+                                                        : BYOC_CUTLASS_PRECISION_INT8;
   // The best first.
   static const struct {
     const char *name;
@@ -88,7 +86,7 @@ static int32_t read_options(generation_t *generation) {
                 {"avx512", BYOC_CUTLASS_ISA_AVX512, false, false},
                 {"avx2", BYOC_CUTLASS_ISA_AVX2, false, false},
                 {"portable", BYOC_CUTLASS_ISA_PORTABLE, false, false}};
-  bool native = !cpu || strcmp(cpu, "native") == 0;
+  bool native = strcmp(cpu, "native") == 0;
   char needed[160] = "";
   for (size_t i = 0; i < sizeof levels / sizeof *levels; ++i) {
     options->isa = levels[i].isa, options->vnni = levels[i].vnni, options->bf16 = levels[i].bf16;
@@ -122,8 +120,7 @@ void byoc_cutlass_flags_init(byoc_cutlass_flags_t *flags, const byoc_cutlass_opt
     if (flags->count < sizeof flags->items / sizeof *flags->items) flags->items[flags->count++] = flag;
 }
 
-// FNV-1a, 64 bits.
-static uint64_t hash_text(uint64_t hash, const char *text) {
+uint64_t byoc_cutlass_hash(uint64_t hash, const char *text) {
   for (; *text; ++text) hash = (hash ^ (unsigned char)*text) * 1099511628211u;
   return hash;
 }
@@ -136,64 +133,73 @@ static bool input_index(const generation_t *generation, job_t *job, byoc_value_t
   byoc_tensor_data_t data = {.header = BYOC_HEADER(byoc_tensor_data_t, 1)};
   *out_index = (uint32_t)index;
   if (index >= 0) return true;
-  if (!graph->value_constant(value, &data) || job->plain_count == sizeof job->plain / sizeof *job->plain) return false;
-  *out_index = (uint32_t)parameters + job->plain_count;
-  job->plain[job->plain_count++] = value;
+  if (!graph->value_constant(value, &data) || job->plain.count == BYOC_CUTLASS_MOST_PLAIN) return false;
+  *out_index = (uint32_t)parameters + job->plain.count;
+  job->plain.items[job->plain.count++] = value;
   return true;
 }
 
-// Reads one function: on success job->match holds its problem, inputs included.
-static bool read_job(const generation_t *generation, job_t *job, const char **out_reason) {
+// Where each operand of the job's problem is among the function's inputs; false where it is not.
+static bool read_inputs(const generation_t *generation, job_t *job) {
   const byoc_graph_api_t *graph = generation->host->graph;
-  uint64_t count = graph->node_count(job->function), parameters = graph->parameter_count(job->function);
-  byoc_node_t *nodes[16];
-  *out_reason = "the function is more than one fused product";
-  if (count > sizeof nodes / sizeof *nodes) return false;
-  for (uint64_t i = 0; i < count; ++i) nodes[i] = graph->node_at(job->function, i);
-  bool matched = byoc_cutlass_match(graph, nodes, (size_t)count, &job->match);
-  *out_reason = job->match.reason;
-  if (!matched) return false;
-  byoc_cutlass_choose_dot(&generation->options, &job->match);
-  *out_reason = "an operand is neither a parameter nor a constant";
-  byoc_cutlass_inputs_t *inputs = &job->match.problem.inputs;
-  bool attends = job->match.problem.kind == BYOC_CUTLASS_ATTENTION;
-  uint64_t results = attends ? graph->node_result_count(nodes[count - 1]) : 1;
-  if (graph->result_count(job->function) != results) return false;
-  for (uint64_t i = 0; i < results; ++i)
-    if (graph->result(job->function, i) != graph->node_result(nodes[count - 1], i)) return false;
-  bool packed = job->match.problem.kind == BYOC_CUTLASS_CONV || job->match.problem.gemm.constant_b;
-  if (!input_index(generation, job, job->match.data, &inputs->data)) return false;
-  if (!packed && !input_index(generation, job, job->match.weights, &inputs->weights)) return false;
-  if (attends) {
-    byoc_value_t *mask = job->match.residual, *const *past = job->match.past;
-    return input_index(generation, job, job->match.values, &inputs->bias) &&
+  byoc_cutlass_match_t *match = &job->match;
+  byoc_cutlass_inputs_t *inputs = &match->problem.inputs;
+  bool packed = match->problem.kind == BYOC_CUTLASS_CONV || match->problem.gemm.constant_b;
+  if (!input_index(generation, job, match->data, &inputs->data)) return false;
+  if (!packed && !input_index(generation, job, match->weights, &inputs->weights)) return false;
+  if (match->problem.kind == BYOC_CUTLASS_ATTENTION) {
+    byoc_value_t *mask = match->residual, *const *past = match->past;
+    return input_index(generation, job, match->values, &inputs->bias) &&
            (!mask || input_index(generation, job, mask, &inputs->residual)) &&
            (!past[0] || (input_index(generation, job, past[0], &inputs->past_keys) &&
                          input_index(generation, job, past[1], &inputs->past_values)));
   }
-  if (job->match.residual) {
-    int64_t residual = graph->value_parameter_index(job->match.residual);
+  if (match->residual) {
+    int64_t residual = graph->value_parameter_index(match->residual);
     if (residual < 0) return false;
     inputs->residual = (uint32_t)residual;
   }
-  if (job->match.zero && !input_index(generation, job, job->match.zero, &inputs->zero)) return false;
-  if (job->match.factor && !input_index(generation, job, job->match.factor, &inputs->factor)) return false;
-  uint32_t next = (uint32_t)parameters + job->plain_count;
+  if (match->zero && !input_index(generation, job, match->zero, &inputs->zero)) return false;
+  if (match->factor && !input_index(generation, job, match->factor, &inputs->factor)) return false;
+  uint32_t next = (uint32_t)graph->parameter_count(job->function) + job->plain.count;
   if (packed) inputs->weights = next++;
-  if (job->match.problem.epilogue.has_bias) inputs->bias = next;
+  if (match->problem.epilogue.has_bias) inputs->bias = next;
   return true;
+}
+
+// Reads one function: on success job->match holds its problem, inputs included. BYOC_UNSUPPORTED where it is to be
+// declined, for *out_reason.
+static int32_t read_job(const generation_t *generation, job_t *job, const char **out_reason) {
+  const byoc_graph_api_t *graph = generation->host->graph;
+  uint64_t count = graph->node_count(job->function);
+  byoc_node_t *nodes[BYOC_CUTLASS_MOST_NODES];
+  *out_reason = "the function is more than one fused product";
+  if (count > BYOC_CUTLASS_MOST_NODES) return BYOC_UNSUPPORTED;
+  for (uint64_t i = 0; i < count; ++i) nodes[i] = graph->node_at(job->function, i);
+  int32_t status = byoc_cutlass_match(graph, nodes, (size_t)count, &job->match);
+  *out_reason = job->match.reason;
+  if (status != BYOC_OK) return status;
+  byoc_cutlass_choose_dot(&generation->options, &job->match);
+  bool attends = job->match.problem.kind == BYOC_CUTLASS_ATTENTION;
+  uint64_t results = attends ? graph->node_result_count(nodes[count - 1]) : 1;
+  *out_reason = "some result is not the last operator's";
+  if (graph->result_count(job->function) != results) return BYOC_UNSUPPORTED;
+  for (uint64_t i = 0; i < results; ++i)
+    if (graph->result(job->function, i) != graph->node_result(nodes[count - 1], i)) return BYOC_UNSUPPORTED;
+  *out_reason = "an operand is neither a parameter nor a constant";
+  return read_inputs(generation, job) ? BYOC_OK : BYOC_UNSUPPORTED;
 }
 
 // The unit that computes the job's problem, made where there is none yet. Equal problems give equal texts.
 static int32_t find_unit(generation_t *generation, job_t *job) {
-  byoc_cutlass_unit_t unit = {.problem = job->match.problem, .function = job->function};
+  byoc_cutlass_unit_t unit = {.problem = job->match.problem, .function = job->function, .plain = job->plain};
   byoc_cutlass_text_t text = {0};
   byoc_cutlass_plan_default(&unit.problem, generation->options.isa, generation->options.max_threads,
                             generation->options.winograd, &unit.plan);
   byoc_cutlass_emit(&text, &unit.problem, &unit.plan, "f");
   bool ok = byoc_cutlass_text_ok(&text);
   // Two targets of one list may have functions of the same text.
-  if (ok) unit.identity = hash_text(hash_text(14695981039346656037u, generation->target), text.data);
+  if (ok) unit.identity = byoc_cutlass_hash(byoc_cutlass_hash(BYOC_CUTLASS_HASH, generation->target), text.data);
   byoc_cutlass_text_deinit(&text);
   snprintf(unit.symbol, sizeof unit.symbol, "cutlass_kernel_%016llx", (unsigned long long)unit.identity);
   if (!ok) return out_of_memory(generation);
@@ -214,8 +220,13 @@ static int32_t read_jobs(generation_t *generation) {
     const char *reason = NULL;
     job->function = api->function_at(generation->codegen, i);
     job->unit = SIZE_MAX;
-    int32_t status = read_job(generation, job, &reason) ? find_unit(generation, job)
-                                                        : api->decline(generation->codegen, job->function, reason);
+    int32_t status = read_job(generation, job, &reason);
+    if (status == BYOC_OK)
+      status = find_unit(generation, job);
+    else if (status == BYOC_OUT_OF_MEMORY)
+      status = out_of_memory(generation);
+    else
+      status = api->decline(generation->codegen, job->function, reason);
     if (status != BYOC_OK) return status;
   }
   return BYOC_OK;
@@ -304,62 +315,78 @@ static float *scaled_weights(const byoc_graph_api_t *graph, const byoc_cutlass_m
   return weights;
 }
 
+// What is handed over behind a function's parameters: its own constants, then weights and tables made for the plan.
+typedef struct constants_t {
+  byoc_tensor_data_t items[BYOC_CUTLASS_MOST_PLAIN + 2];
+  int64_t dims[2]; // of what is made
+  uint32_t count;
+  float *packed, *bias;
+} constants_t;
+
+static void constants_deinit(constants_t *constants) {
+  free(constants->bias);
+  free(constants->packed);
+}
+
+// Appends a vector of what is made; `index`: 0 or 1.
+static void add_vector(constants_t *constants, int index, const float *data, int64_t count) {
+  constants->dims[index] = count;
+  constants->items[constants->count++] = (byoc_tensor_data_t){.header = BYOC_HEADER(byoc_tensor_data_t, 1),
+                                                              .dtype = BYOC_DTYPE_F32,
+                                                              .rank = 1,
+                                                              .dims = &constants->dims[index],
+                                                              .data = data,
+                                                              .size_bytes = (uint64_t)count * sizeof(float)};
+}
+
+// False where memory runs out.
+static bool make_constants(const byoc_graph_api_t *graph, const job_t *job, const byoc_cutlass_plan_t *plan,
+                           constants_t *out) {
+  const byoc_cutlass_match_t *match = &job->match;
+  bool words = plan->form == BYOC_CUTLASS_FORM_WORDS, ok = true;
+  size_t floats = byoc_cutlass_packed_floats(&match->problem, plan);
+  int64_t channels = words ? byoc_cutlass_words_parameter_count(&match->problem) : match->channels;
+  float *weights = NULL;
+  for (; out->count < job->plain.count; ++out->count) {
+    out->items[out->count] = (byoc_tensor_data_t){.header = BYOC_HEADER(byoc_tensor_data_t, 1)};
+    graph->value_constant(job->plain.items[out->count], &out->items[out->count]);
+  }
+  if (floats > 0) {
+    if (!match->bytes) weights = scaled_weights(graph, match);
+    out->packed = malloc(floats * sizeof(float));
+    ok = (weights || match->bytes) && out->packed;
+    // The code reads packed weights whichever way they were stored, and may be shared; the order is of this one.
+    if (ok && !words) byoc_cutlass_pack_weights(&match->problem, plan, weights, out->packed);
+    if (ok) add_vector(out, 0, out->packed, (int64_t)floats);
+  }
+  if (ok && match->problem.epilogue.has_bias) {
+    out->bias = malloc((size_t)channels * sizeof(float));
+    ok = out->bias && (!words || byoc_cutlass_words_constants(match, plan, weights, (int32_t *)(void *)out->packed,
+                                                              (int32_t *)(void *)out->bias));
+    for (int64_t i = 0; ok && !words && i < channels; ++i) out->bias[i] = (float)match->shift[i];
+    if (ok) add_vector(out, 1, out->bias, channels);
+  }
+  free(weights);
+  return ok;
+}
+
 static int32_t bind_job(generation_t *generation, const job_t *job) {
   const byoc_host_t *host = generation->host;
-  const byoc_cutlass_match_t *match = &job->match;
   const byoc_cutlass_unit_t *unit = &generation->units[job->unit];
-  byoc_tensor_data_t constants[6];
-  int64_t dims[2] = {0, match->channels};
-  uint32_t count = 0;
-  float *weights = NULL, *packed = NULL, *bias = NULL;
-  bool words = unit->plan.form == BYOC_CUTLASS_FORM_WORDS;
-  if (words) dims[1] = byoc_cutlass_words_parameter_count(&match->problem);
-  int32_t status = BYOC_OK;
-  for (; count < job->plain_count; ++count) {
-    constants[count] = (byoc_tensor_data_t){.header = BYOC_HEADER(byoc_tensor_data_t, 1)};
-    host->graph->value_constant(job->plain[count], &constants[count]);
+  constants_t constants = {0};
+  int32_t status;
+  if (make_constants(host->graph, job, &unit->plan, &constants)) {
+    byoc_packed_binding_t binding = {.header = BYOC_HEADER(byoc_packed_binding_t, 1),
+                                     .symbol = unit->symbol,
+                                     .workspace_size_bytes = byoc_cutlass_workspace_bytes(&unit->problem, &unit->plan),
+                                     .constants = constants.items,
+                                     .constant_count = constants.count,
+                                     .constant_stride = sizeof constants.items[0]};
+    status = host->codegen->bind_packed(generation->codegen, job->function, &binding);
+  } else {
+    status = out_of_memory(generation);
   }
-  const byoc_tensor_data_t vector = {.header = BYOC_HEADER(byoc_tensor_data_t, 1), .dtype = BYOC_DTYPE_F32, .rank = 1};
-  size_t floats = byoc_cutlass_packed_floats(&match->problem, &unit->plan);
-  if (floats > 0) {
-    if (!match->bytes) weights = scaled_weights(host->graph, match);
-    packed = malloc(floats * sizeof(float));
-    if (!(weights || match->bytes) || !packed) {
-      status = out_of_memory(generation);
-      goto cleanup;
-    }
-    // The code reads packed weights whichever way they were stored, and may be shared; the order is of this one.
-    if (!words) byoc_cutlass_pack_weights(&match->problem, &unit->plan, weights, packed);
-    dims[0] = (int64_t)floats;
-    constants[count] = vector;
-    constants[count].dims = &dims[0];
-    constants[count].data = packed;
-    constants[count++].size_bytes = floats * sizeof(float);
-  }
-  if (match->problem.epilogue.has_bias) {
-    bias = malloc((size_t)dims[1] * sizeof(float));
-    if (!bias || (words && !byoc_cutlass_words_constants(match, &unit->plan, weights, (int32_t *)(void *)packed,
-                                                         (int32_t *)(void *)bias))) {
-      status = out_of_memory(generation);
-      goto cleanup;
-    }
-    for (int64_t i = 0; !words && i < match->channels; ++i) bias[i] = (float)match->shift[i];
-    constants[count] = vector;
-    constants[count].dims = &dims[1];
-    constants[count].data = bias;
-    constants[count++].size_bytes = (uint64_t)dims[1] * sizeof(float);
-  }
-  byoc_packed_binding_t binding = {.header = BYOC_HEADER(byoc_packed_binding_t, 1),
-                                   .symbol = unit->symbol,
-                                   .workspace_size_bytes = byoc_cutlass_workspace_bytes(&unit->problem, &unit->plan),
-                                   .constants = constants,
-                                   .constant_count = count,
-                                   .constant_stride = sizeof constants[0]};
-  status = host->codegen->bind_packed(generation->codegen, job->function, &binding);
-cleanup:
-  free(bias);
-  free(packed);
-  free(weights);
+  constants_deinit(&constants);
   return status;
 }
 
@@ -395,8 +422,8 @@ int32_t byoc_cutlass_generate(void *self, byoc_codegen_t *codegen) {
   generation_t generation = {.host = host, .codegen = codegen};
   int32_t status = read_options(&generation);
   if (status == BYOC_OK) status = read_jobs(&generation);
-  // Nor are they required.
-  bool uses[8] = {false};
+  // Instructions beside the instruction set's are required where some product is made of them.
+  bool uses[BYOC_CUTLASS_DOT_COUNT] = {false};
   for (size_t i = 0; i < generation.unit_count; ++i) uses[generation.units[i].problem.words.dot] = true;
   generation.options.vnni = generation.options.vnni && uses[BYOC_CUTLASS_DOT_I8X4];
   generation.options.bf16 = generation.options.bf16 && uses[BYOC_CUTLASS_DOT_BF16X2];

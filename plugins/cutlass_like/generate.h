@@ -29,13 +29,22 @@ typedef struct byoc_cutlass_options_t {
   const char *compiler; // NULL: the host's
 } byoc_cutlass_options_t;
 
+// Constants of the model's that are handed over as they are: data or weights of a function, between its parameters and
+// what is made for it. An operand each at most: data, weights, values or zero point, mask or factor, two of the cache.
+enum { BYOC_CUTLASS_MOST_PLAIN = 6 };
+typedef struct byoc_cutlass_plain_t {
+  byoc_value_t *items[BYOC_CUTLASS_MOST_PLAIN];
+  uint32_t count;
+} byoc_cutlass_plain_t;
+
 // One distinct problem: functions that compute the same thing share its code.
 typedef struct byoc_cutlass_unit_t {
   byoc_cutlass_problem_t problem;
   byoc_cutlass_plan_t plan;
-  byoc_function_t *function; // the first that needs it
-  uint64_t identity;         // hash of the target and of the text that the default plan gives
-  char symbol[40];           // by identity: the same problem has the same source in every build, compiled once
+  byoc_function_t *function;  // the first that needs it
+  byoc_cutlass_plain_t plain; // of that one
+  uint64_t identity;          // hash of the target and of the text that the default plan gives
+  char symbol[40];            // by identity: the same problem has the same source in every build, compiled once
 } byoc_cutlass_unit_t;
 
 // Flags for the compiler, in a buffer of their own.
@@ -64,6 +73,10 @@ const char *byoc_cutlass_preamble(byoc_cutlass_isa_t isa);
 // fails or hangs is skipped; the default stands where none is better.
 int32_t byoc_cutlass_tune(const byoc_host_t *host, byoc_codegen_t *codegen, const byoc_cutlass_options_t *options,
                           double seconds, byoc_cutlass_unit_t *unit);
+
+// FNV-1a of 64 bits, from BYOC_CUTLASS_HASH on.
+#define BYOC_CUTLASS_HASH 14695981039346656037u
+uint64_t byoc_cutlass_hash(uint64_t hash, const char *text);
 
 // A clock for budgets, in microseconds.
 int64_t byoc_cutlass_clock_us(void);

@@ -9,9 +9,6 @@
 #include "match_words.h"
 #include "plan.h"
 
-// Of one problem, layout changes included.
-enum { MOST_NODES = 16 };
-
 // The chain as far as it was read.
 typedef struct chain_t {
   const byoc_graph_api_t *graph;
@@ -45,8 +42,16 @@ static const float *constant_f32(const byoc_graph_api_t *graph, const byoc_value
   return data->data;
 }
 
-static uint64_t element_count(const byoc_tensor_data_t *data) {
-  return data->size_bytes / sizeof(float);
+int64_t byoc_cutlass_match_elements(const byoc_tensor_data_t *data) {
+  int64_t count = 1;
+  for (uint32_t i = 0; i < data->rank; ++i) count *= data->dims[i];
+  return count;
+}
+
+bool byoc_cutlass_match_out_of_memory(byoc_cutlass_match_t *match) {
+  match->out_of_memory = true;
+  match->reason = "out of memory";
+  return false;
 }
 
 static const int64_t *ints(const byoc_graph_api_t *graph, const byoc_node_t *node, const char *name, uint64_t count) {
@@ -59,8 +64,7 @@ bool byoc_cutlass_match_start(byoc_cutlass_match_t *match, int64_t channels) {
   match->channels = channels;
   match->scale = malloc((size_t)channels * sizeof(double));
   match->shift = malloc((size_t)channels * sizeof(double));
-  match->reason = "out of memory";
-  if (!match->scale || !match->shift) return false;
+  if (!match->scale || !match->shift) return byoc_cutlass_match_out_of_memory(match);
   for (int64_t i = 0; i < channels; ++i) match->scale[i] = 1.0, match->shift[i] = 0.0;
   return true;
 }
@@ -133,7 +137,7 @@ static bool read_conv(chain_t *chain, byoc_node_t *node) {
   if (!start_channels(chain, match->problem.conv.groups * match->problem.conv.out)) return false;
   if (bias) {
     const float *b = constant_f32(graph, bias, &data);
-    if (!b || (int64_t)element_count(&data) != match->channels) return refuse(chain, "the bias is not constant");
+    if (!b || byoc_cutlass_match_elements(&data) != match->channels) return refuse(chain, "the bias is not constant");
     for (int64_t i = 0; i < match->channels; ++i) match->shift[i] = b[i];
   }
   return true;
@@ -143,8 +147,7 @@ int byoc_cutlass_match_spread(const byoc_graph_api_t *graph, const byoc_cutlass_
                               const byoc_value_t *value, const byoc_tensor_data_t *data) {
   int32_t rank = graph->value_rank(value), own = (int32_t)data->rank;
   int32_t axis = match->problem.kind == BYOC_CUTLASS_CONV ? 1 : rank - 1;
-  int64_t count = 1;
-  for (int32_t i = 0; i < own; ++i) count *= data->dims[i];
+  int64_t count = byoc_cutlass_match_elements(data);
   if (own > rank) return 0;
   if (count == 1) return 1;
   for (int32_t i = 0; i < own; ++i) {
@@ -255,7 +258,7 @@ static bool read_batch_norm(chain_t *chain, byoc_node_t *node) {
   for (uint64_t i = 0; i < 4; ++i) {
     byoc_tensor_data_t data;
     parameter[i] = constant_f32(graph, graph->operand(node, i + 1), &data);
-    if (!parameter[i] || (int64_t)element_count(&data) != match->channels)
+    if (!parameter[i] || byoc_cutlass_match_elements(&data) != match->channels)
       return refuse(chain, "the batch normalisation's parameters are not constant");
   }
   double epsilon = graph->attribute_float(node, "epsilon", 1e-5);
@@ -279,7 +282,7 @@ static bool read_gate(chain_t *chain, const char *op) {
   return true;
 }
 
-// Add, Sub, Mul or Div of the chain and something else.
+// Add, Mul or Div of the chain and something else.
 static bool read_binary(chain_t *chain, byoc_node_t *node, const char *op) {
   const byoc_graph_api_t *graph = chain->graph;
   byoc_cutlass_match_t *match = chain->match;
@@ -293,12 +296,12 @@ static bool read_binary(chain_t *chain, byoc_node_t *node, const char *op) {
   int kind = x ? spread(chain, &data) : 0;
   if (kind != 0) {
     if (chain->activated || match->residual) return refuse(chain, "a constant comes after the residual or activation");
-    bool add = strcmp(op, "Add") == 0, subtract = strcmp(op, "Sub") == 0, multiply = strcmp(op, "Mul") == 0;
-    if (second && !add && !multiply) return refuse(chain, "a constant minus or by the product");
+    bool add = strcmp(op, "Add") == 0, multiply = strcmp(op, "Mul") == 0;
+    if (second && !add && !multiply) return refuse(chain, "a constant by the product");
     for (int64_t i = 0; i < match->channels; ++i) {
       double c = x[kind == 2 ? i : 0];
-      if (add || subtract) {
-        match->shift[i] += add ? c : -c;
+      if (add) {
+        match->shift[i] += c;
       } else {
         if (!multiply) c = 1.0 / c;
         match->scale[i] *= c, match->shift[i] *= c;
@@ -328,6 +331,7 @@ static bool read_clip(chain_t *chain, byoc_node_t *node, byoc_cutlass_epilogue_t
   if (operands > 2 && graph->operand(node, 2) &&
       !byoc_cutlass_scalar_f32(graph, graph->operand(node, 2), &epilogue->p1))
     return refuse(chain, "the clip's upper bound is not constant");
+  if (isnan(epilogue->p0) || isnan(epilogue->p1)) return refuse(chain, "a clip's bound that is NaN");
   return true;
 }
 
@@ -393,8 +397,7 @@ static bool read_node(chain_t *chain, byoc_node_t *node, bool first) {
   if (chain->match->bytes && byoc_cutlass_is_words_step(graph, node, chain->value, chain->match))
     return byoc_cutlass_read_words_step(graph, node, chain->value, chain->match);
   if (strcmp(op, "BatchNormalization") == 0) return read_batch_norm(chain, node);
-  if (strcmp(op, "Add") == 0 || strcmp(op, "Sub") == 0 || strcmp(op, "Mul") == 0 || strcmp(op, "Div") == 0)
-    return read_binary(chain, node, op);
+  if (strcmp(op, "Add") == 0 || strcmp(op, "Mul") == 0 || strcmp(op, "Div") == 0) return read_binary(chain, node, op);
   return read_activation(chain, node, op);
 }
 
@@ -447,14 +450,13 @@ static bool settle_layouts(chain_t *chain, byoc_node_t *const *nodes, size_t cou
   return byoc_cutlass_takes_layouts(conv) || refuse(chain, "no template for these channels in blocks");
 }
 
-bool byoc_cutlass_match(const byoc_graph_api_t *graph, byoc_node_t *const *nodes, size_t count,
+static bool match_nodes(const byoc_graph_api_t *graph, byoc_node_t *const *nodes, size_t count,
                         byoc_cutlass_match_t *out_match) {
-  *out_match = (byoc_cutlass_match_t){0};
   out_match->problem.epilogue = (byoc_cutlass_epilogue_t){.alpha = 1.0f, .beta = 1.0f};
   chain_t chain = {.graph = graph, .match = out_match};
-  byoc_node_t *own[MOST_NODES]; // without layout changes
+  byoc_node_t *own[BYOC_CUTLASS_MOST_NODES]; // without layout changes
   size_t own_count = 0;
-  if (count > MOST_NODES) return refuse(&chain, "too many operators");
+  if (count > BYOC_CUTLASS_MOST_NODES) return refuse(&chain, "too many operators");
   for (size_t i = 0; i < count; ++i)
     if (!is_layout_change(graph, nodes[i], "FromBlocked")) own[own_count++] = nodes[i];
   bool to_blocked = own_count > 0 && is_layout_change(graph, own[own_count - 1], "ToBlocked");
@@ -471,6 +473,13 @@ bool byoc_cutlass_match(const byoc_graph_api_t *graph, byoc_node_t *const *nodes
     chain.value = graph->node_result(own[i], 0);
   }
   return settle(&chain) && settle_layouts(&chain, nodes, count, to_blocked);
+}
+
+int32_t byoc_cutlass_match(const byoc_graph_api_t *graph, byoc_node_t *const *nodes, size_t count,
+                           byoc_cutlass_match_t *out_match) {
+  *out_match = (byoc_cutlass_match_t){0};
+  if (match_nodes(graph, nodes, count, out_match)) return BYOC_OK;
+  return out_match->out_of_memory ? BYOC_OUT_OF_MEMORY : BYOC_UNSUPPORTED;
 }
 
 void byoc_cutlass_match_deinit(byoc_cutlass_match_t *match) {

@@ -1,7 +1,7 @@
 // match.h - from nodes of the graph to a problem.
 //
 //   byoc_cutlass_match_t match;
-//   if (byoc_cutlass_match(graph, nodes, count, &match)) { ... match.problem, match.weights ... }
+//   if (byoc_cutlass_match(graph, nodes, count, &match) == BYOC_OK) { ... match.problem, match.weights ... }
 //   else decline(match.reason);
 //   byoc_cutlass_match_deinit(&match);
 //
@@ -18,6 +18,7 @@
 typedef struct byoc_cutlass_match_t {
   byoc_cutlass_problem_t problem; // inputs are not set
   const char *reason;             // why not, where there is no match; static storage
+  bool out_of_memory;             // that is why
   byoc_value_t *data;
   byoc_value_t *weights;
   byoc_value_t *values;   // of attention
@@ -35,9 +36,19 @@ typedef struct byoc_cutlass_match_t {
   byoc_node_t *side;    // what makes floats of the bytes that are added
 } byoc_cutlass_match_t;
 
-// Whether the nodes, in topological order, are one problem. Fills *out_match in either case; deinit it.
-bool byoc_cutlass_match(const byoc_graph_api_t *graph, byoc_node_t *const *nodes, size_t count,
-                        byoc_cutlass_match_t *out_match);
+// Nodes of a problem at most, layout changes included.
+enum { BYOC_CUTLASS_MOST_NODES = 16 };
+
+// BYOC_OK where the nodes, in topological order, are one problem; BYOC_UNSUPPORTED where they are not, and
+// BYOC_OUT_OF_MEMORY. Fills *out_match in any case; deinit it.
+int32_t byoc_cutlass_match(const byoc_graph_api_t *graph, byoc_node_t *const *nodes, size_t count,
+                           byoc_cutlass_match_t *out_match);
+
+// Says that memory ran out; returns false.
+bool byoc_cutlass_match_out_of_memory(byoc_cutlass_match_t *match);
+
+// Elements of a constant.
+int64_t byoc_cutlass_match_elements(const byoc_tensor_data_t *data);
 
 // Allocates scale and shift and sets them to 1 and 0.
 bool byoc_cutlass_match_start(byoc_cutlass_match_t *match, int64_t channels);

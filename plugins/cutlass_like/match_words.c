@@ -18,12 +18,6 @@ static bool read_constant(const byoc_graph_api_t *graph, const byoc_value_t *val
   return value && graph->value_constant(value, data);
 }
 
-static int64_t element_count(const byoc_tensor_data_t *data) {
-  int64_t count = 1;
-  for (uint32_t i = 0; i < data->rank; ++i) count *= data->dims[i];
-  return count;
-}
-
 static int32_t byte_at(const byoc_tensor_data_t *data, int64_t at) {
   return data->dtype == BYOC_DTYPE_I8 ? ((const int8_t *)data->data)[at] : ((const uint8_t *)data->data)[at];
 }
@@ -35,7 +29,8 @@ static byoc_value_t *operand(const byoc_graph_api_t *graph, const byoc_node_t *n
 
 static bool read_scalar(const byoc_graph_api_t *graph, const byoc_value_t *value, float *out_scalar) {
   byoc_tensor_data_t data;
-  if (!read_constant(graph, value, &data) || data.dtype != BYOC_DTYPE_F32 || element_count(&data) != 1) return false;
+  if (!read_constant(graph, value, &data) || data.dtype != BYOC_DTYPE_F32 || byoc_cutlass_match_elements(&data) != 1)
+    return false;
   *out_scalar = *(const float *)data.data;
   return true;
 }
@@ -60,15 +55,15 @@ static bool read_weights(const byoc_graph_api_t *graph, byoc_value_t *weights, b
   byoc_tensor_data_t data, zeros = {0};
   if (!read_constant(graph, weights, &data) || !is_byte(data.dtype))
     return refuse(match, "the weights are not constant");
-  int64_t count = element_count(&data), zero_count = 1;
+  int64_t count = byoc_cutlass_match_elements(&data), zero_count = 1;
   if (zero) {
     if (!read_constant(graph, zero, &zeros)) return refuse(match, "the weights' zero point is not constant");
-    zero_count = element_count(&zeros);
+    zero_count = byoc_cutlass_match_elements(&zeros);
     if (zero_count != 1 && (zero_count != match->channels || zeros.rank != 1))
       return refuse(match, "zero points of the weights that are neither one nor one a channel");
   }
   match->bytes = malloc((size_t)(count > 0 ? count : 1) * sizeof *match->bytes);
-  if (!match->bytes) return refuse(match, "out of memory");
+  if (!match->bytes) return byoc_cutlass_match_out_of_memory(match);
   // Elements between two channels, and channels until they start again.
   int64_t step = match->problem.kind == BYOC_CUTLASS_CONV ? count / match->channels : 1;
   for (int64_t i = 0; i < count; ++i) {
@@ -84,10 +79,10 @@ static bool read_summand(const byoc_graph_api_t *graph, const byoc_value_t *summ
   byoc_tensor_data_t data;
   if (!read_constant(graph, summand, &data) || data.dtype != BYOC_DTYPE_I32)
     return refuse(match, "the bias is not constant");
-  int64_t count = element_count(&data);
+  int64_t count = byoc_cutlass_match_elements(&data);
   if (count != 1 && count != match->channels) return refuse(match, "the bias is not one value a channel");
   if (!match->summand) match->summand = calloc((size_t)match->channels, sizeof *match->summand);
-  if (!match->summand) return refuse(match, "out of memory");
+  if (!match->summand) return byoc_cutlass_match_out_of_memory(match);
   for (int64_t i = 0; i < match->channels; ++i) {
     uint32_t value = (uint32_t)((const int32_t *)data.data)[count == 1 ? 0 : i];
     match->summand[i] = (int32_t)((uint32_t)match->summand[i] + value);
@@ -103,7 +98,7 @@ static bool read_scales(const byoc_graph_api_t *graph, const byoc_value_t *data_
   if (!read_scalar(graph, data_scale, &scale)) return refuse(match, "the data's scale is not one constant of f32");
   if (!read_constant(graph, weight_scale, &scales) || scales.dtype != BYOC_DTYPE_F32)
     return refuse(match, "the weights' scale is not constant f32");
-  int64_t count = element_count(&scales);
+  int64_t count = byoc_cutlass_match_elements(&scales);
   if (count != 1 && (count != match->channels || scales.rank != 1))
     return refuse(match, "scales of the weights that are neither one nor one a channel");
   for (int64_t i = 0; i < match->channels; ++i)
@@ -118,7 +113,7 @@ static bool read_result(const byoc_graph_api_t *graph, const byoc_value_t *scale
   byoc_tensor_data_t data;
   if (!read_scalar(graph, scale, &words->result_scale) || !(words->result_scale > 1e-30f))
     return refuse(match, "the result's scale is not one constant of f32");
-  if (!read_constant(graph, zero, &data) || !is_byte(data.dtype) || element_count(&data) != 1)
+  if (!read_constant(graph, zero, &data) || !is_byte(data.dtype) || byoc_cutlass_match_elements(&data) != 1)
     return refuse(match, "the result's zero point is not a constant byte");
   words->result = data.dtype;
   words->result_zero = (float)byte_at(&data, 0);
@@ -186,7 +181,8 @@ static bool read_affine(const byoc_graph_api_t *graph, const byoc_node_t *node, 
   *out_zero = 0.0f;
   if (!read_scalar(graph, graph->operand(node, 1), out_scale) || !(*out_scale > 1e-30f)) return false;
   if (!zero) return true;
-  if (!read_constant(graph, zero, &data) || !is_byte(data.dtype) || element_count(&data) != 1) return false;
+  if (!read_constant(graph, zero, &data) || !is_byte(data.dtype) || byoc_cutlass_match_elements(&data) != 1)
+    return false;
   *out_zero = (float)byte_at(&data, 0);
   return true;
 }
@@ -250,7 +246,7 @@ static bool read_dequantise(const byoc_graph_api_t *graph, byoc_node_t *node, co
   int32_t rank = graph->value_rank(value);
   if (!read_constant(graph, graph->operand(node, 1), &scale) || scale.dtype != BYOC_DTYPE_F32)
     return refuse(match, "a scale that is not constant");
-  int64_t count = element_count(&scale), axis = graph->attribute_int(node, "axis", 1);
+  int64_t count = byoc_cutlass_match_elements(&scale), axis = graph->attribute_int(node, "axis", 1);
   if (axis < 0) axis += rank;
   if (count != 1 && (count != match->channels || scale.rank != 1 ||
                      axis != (match->problem.kind == BYOC_CUTLASS_CONV ? 1 : rank - 1)))
@@ -259,7 +255,7 @@ static bool read_dequantise(const byoc_graph_api_t *graph, byoc_node_t *node, co
   if (zero_value) {
     if (!read_constant(graph, zero_value, &zero) || zero.dtype != BYOC_DTYPE_I32)
       return refuse(match, "a zero point of sums");
-    for (int64_t i = 0; i < element_count(&zero); ++i)
+    for (int64_t i = 0; i < byoc_cutlass_match_elements(&zero); ++i)
       if (((const int32_t *)zero.data)[i] != 0) return refuse(match, "a zero point of sums");
   }
   for (int64_t i = 0; i < match->channels; ++i) match->scale[i] *= ((const float *)scale.data)[count == 1 ? 0 : i];
@@ -293,7 +289,7 @@ bool byoc_cutlass_read_words_step(const byoc_graph_api_t *graph, byoc_node_t *no
   }
   if (is_byte(dtype) && strcmp(op, "Max") == 0 && graph->operand_count(node) == 2) {
     byoc_value_t *other = other_operand(graph, node, value);
-    if (!read_constant(graph, other, &data) || data.dtype != dtype || element_count(&data) != 1)
+    if (!read_constant(graph, other, &data) || data.dtype != dtype || byoc_cutlass_match_elements(&data) != 1)
       return refuse(match, "a maximum that is not constant");
     float low = (float)byte_at(&data, 0);
     if (low > words->low) words->low = low;

@@ -1,19 +1,13 @@
 // Weights in the order in which the templates read them.
-#include <math.h>
 #include <string.h>
 
 #include "direct.h"
+#include "plan.h"
 #include "winograd.h"
 #include "words.h"
 
-// Columns of the weight panel that starts `rest` columns before the end: whole vectors where lanes run over columns.
-static int64_t panel_width(int64_t rest, int64_t panel, int64_t lanes) {
-  if (rest >= panel) return panel;
-  return (rest + lanes - 1) / lanes * lanes;
-}
-
 static int64_t padded_columns(int64_t columns, int64_t panel, int64_t lanes) {
-  return columns / panel * panel + (columns % panel ? panel_width(columns % panel, panel, lanes) : 0);
+  return columns / panel * panel + byoc_cutlass_panel_width(columns % panel, panel, lanes);
 }
 
 // Columns in a panel of constant weights and the unit that its remainder is rounded up to.
@@ -39,8 +33,7 @@ size_t byoc_cutlass_packed_floats(const byoc_cutlass_problem_t *problem, const b
   }
   const byoc_cutlass_gemm_t *gemm = &problem->gemm;
   if (!gemm->constant_b) return 0;
-  int64_t matrices = 1;
-  for (uint32_t i = 0; i < gemm->batch_rank; ++i) matrices *= gemm->repeat_b[i] ? 1 : gemm->batch[i];
+  int64_t matrices = byoc_cutlass_weight_matrices(gemm);
   return (size_t)(matrices * gemm->k * padded_columns(gemm->n, panel, unit));
 }
 
@@ -49,7 +42,7 @@ static float *pack_conv_group(const byoc_cutlass_conv_t *conv, int64_t panel, in
                               float *packed) {
   int64_t taps = conv->kernel_h * conv->kernel_w;
   for (int64_t first = 0; first < conv->out; first += panel) {
-    int64_t width = panel_width(conv->out - first, panel, unit);
+    int64_t width = byoc_cutlass_panel_width(conv->out - first, panel, unit);
     for (int64_t o = 0; o < width; ++o) {
       const float *from = weights + (first + o) * conv->in * taps;
       for (int64_t t = 0; t < taps; ++t)
@@ -74,7 +67,7 @@ static float *pack_matrix(const byoc_cutlass_gemm_t *gemm, int64_t panel, int64_
                           float *packed) {
   int64_t by_k = gemm->transpose_b ? 1 : gemm->n, by_n = gemm->transpose_b ? gemm->k : 1;
   for (int64_t first = 0; first < gemm->n; first += panel) {
-    int64_t width = panel_width(gemm->n - first, panel, unit);
+    int64_t width = byoc_cutlass_panel_width(gemm->n - first, panel, unit);
     for (int64_t k = 0; k < gemm->k; ++k)
       for (int64_t c = 0; c < width; ++c)
         *packed++ = first + c < gemm->n ? weights[k * by_k + (first + c) * by_n] : 0.0f;
@@ -109,19 +102,7 @@ void byoc_cutlass_pack_weights(const byoc_cutlass_problem_t *problem, const byoc
     return;
   }
   const byoc_cutlass_gemm_t *gemm = &problem->gemm;
-  int64_t matrices = 1;
-  for (uint32_t i = 0; i < gemm->batch_rank; ++i) matrices *= gemm->repeat_b[i] ? 1 : gemm->batch[i];
+  int64_t matrices = byoc_cutlass_weight_matrices(gemm);
   for (int64_t i = 0; i < matrices; ++i, weights += gemm->k * gemm->n)
     packed = pack_matrix(gemm, panel, unit, weights, packed);
-}
-
-void byoc_cutlass_fold_batch_norm(float *weights, float *bias, int64_t channels, int64_t per_channel,
-                                  const float *scale, const float *shift, const float *mean, const float *variance,
-                                  float epsilon) {
-  for (int64_t c = 0; c < channels; ++c) {
-    double factor = (double)scale[c] / sqrt((double)variance[c] + (double)epsilon);
-    for (int64_t i = 0; i < per_channel; ++i)
-      weights[c * per_channel + i] = (float)(weights[c * per_channel + i] * factor);
-    bias[c] = (float)(((double)bias[c] - (double)mean[c]) * factor + (double)shift[c]);
-  }
 }

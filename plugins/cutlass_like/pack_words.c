@@ -3,7 +3,12 @@
 #include <string.h>
 
 #include "plan.h"
+#include "templates/words_once.h"
 #include "words.h"
+
+// Words of what parameters say once: a whole line.
+enum { ONCE_WORDS = 16 };
+_Static_assert(sizeof(byoc_cutlass_once_t) <= ONCE_WORDS * sizeof(int32_t), "one line");
 
 // Where terms of weights come from: integers or floats.
 typedef struct source_t {
@@ -57,8 +62,7 @@ static void pack_matrix(const source_t *source, const byoc_cutlass_plan_t *plan,
   int64_t by_k = gemm->transpose_b ? 1 : gemm->n, by_n = gemm->transpose_b ? gemm->k : 1;
   int64_t lanes = byoc_cutlass_isa_lanes(plan->isa), unit = byoc_cutlass_words_unit(source->problem->words.dot);
   for (int64_t first = 0; first < gemm->n; first += plan->vectors * lanes) {
-    int64_t width = byoc_cutlass_ceil_div(gemm->n - first, lanes) * lanes;
-    if (width > plan->vectors * lanes) width = plan->vectors * lanes;
+    int64_t width = byoc_cutlass_panel_width(gemm->n - first, plan->vectors * lanes, lanes);
     for (int64_t k = 0; k < gemm->k; k += unit)
       for (int64_t c = 0; c < width; ++c)
         *packed++ = first + c < gemm->n ? word_at(source, k * by_k + (first + c) * by_n, by_k, gemm->k - k) : 0;
@@ -109,10 +113,16 @@ void byoc_cutlass_words_quantise(const byoc_cutlass_problem_t *problem, const fl
   for (int64_t c = 0; c < channels; ++c) {
     line_t line = channel_line(problem, c);
     float most = 0.0f;
-    for (int64_t i = 0; i < line.count; ++i) most = fmaxf(most, fabsf(weights[line.begin + i * line.step]));
-    scales[c] = most / 127.0f;
+    bool finite = true;
     for (int64_t i = 0; i < line.count; ++i) {
-      float value = most > 0.0f ? rintf(weights[line.begin + i * line.step] * 127.0f / most) : 0.0f;
+      float magnitude = fabsf(weights[line.begin + i * line.step]);
+      finite = finite && isfinite(magnitude);
+      most = fmaxf(most, magnitude);
+    }
+    // No integer says infinite or NaN: such a channel's scale does.
+    scales[c] = finite ? most / 127.0f : NAN;
+    for (int64_t i = 0; i < line.count; ++i) {
+      float value = finite && most > 0.0f ? rintf(weights[line.begin + i * line.step] * 127.0f / most) : 0.0f;
       quantised[line.begin + i * line.step] = (int16_t)(value > 127.0f ? 127.0f : value < -127.0f ? -127.0f : value);
     }
   }
@@ -123,20 +133,28 @@ int64_t byoc_cutlass_words_table(const byoc_cutlass_problem_t *problem) {
 }
 
 int64_t byoc_cutlass_words_parameter_count(const byoc_cutlass_problem_t *problem) {
-  return byoc_cutlass_words_table(problem) * 4 + 16;
+  return byoc_cutlass_words_table(problem) * 4 + ONCE_WORDS;
 }
 
 void byoc_cutlass_words_parameters(const byoc_cutlass_problem_t *problem, const int16_t *weights,
                                    const int32_t *summands, const float *scales, const float *shifts, int32_t *tables) {
   int64_t channels = byoc_cutlass_words_channels(problem), table = byoc_cutlass_words_table(problem);
-  const float byte[] = {problem->words.result_scale, problem->words.result_zero, problem->words.low,
-                        problem->words.high,         problem->words.own_zero,    problem->words.own_scale,
-                        problem->words.other_zero,   problem->words.other_scale, problem->words.joined_scale,
-                        problem->words.joined_zero,  problem->words.joined_low,  problem->words.joined_high};
-
+  const byoc_cutlass_words_t *words = &problem->words;
+  const byoc_cutlass_once_t once = {.zero = byoc_cutlass_words_zero(problem),
+                                    .result_scale = words->result_scale,
+                                    .result_zero = words->result_zero,
+                                    .low = words->low,
+                                    .high = words->high,
+                                    .own_zero = words->own_zero,
+                                    .own_scale = words->own_scale,
+                                    .other_zero = words->other_zero,
+                                    .other_scale = words->other_scale,
+                                    .joined_scale = words->joined_scale,
+                                    .joined_zero = words->joined_zero,
+                                    .joined_low = words->joined_low,
+                                    .joined_high = words->joined_high};
   memset(tables, 0, (size_t)byoc_cutlass_words_parameter_count(problem) * sizeof *tables);
-  tables[4 * table] = byoc_cutlass_words_zero(problem);
-  memcpy(&tables[4 * table + 1], byte, sizeof byte);
+  memcpy(&tables[4 * table], &once, sizeof once);
   for (int64_t c = 0; c < channels; ++c) {
     uint32_t sum = 0, offset = summands ? (uint32_t)summands[c] : 0;
     line_t line = channel_line(problem, c);

@@ -100,6 +100,18 @@ static size_t push_direct(const byoc_cutlass_problem_t *problem, byoc_cutlass_pl
   return count;
 }
 
+// Every width of a tile, with blocks from a quarter to twice of what the rule says.
+static size_t push_attention(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t plan,
+                             byoc_cutlass_plan_t *plans, size_t count, size_t capacity) {
+  static const int32_t keys[] = {512, 256, 128, 1024};
+  for (int32_t vectors = 1; vectors <= 4; ++vectors)
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; ++i) {
+      byoc_cutlass_attention_plan_tiles(problem, vectors, keys[i], &plan);
+      count = plan_push(problem, plan, plans, count, capacity);
+    }
+  return count;
+}
+
 // The first plan of each algorithm comes before the others: a short budget compares algorithms, a long one blockings.
 static void sort_by_algorithm(byoc_cutlass_plan_t *plans, size_t count) {
   size_t heads = 1;
@@ -118,10 +130,8 @@ static size_t list_plans(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa
   byoc_cutlass_plan_t plan;
   if (capacity == 0) return 0;
   byoc_cutlass_plan_default(problem, isa, slots, winograd, &plan);
-  if (plan.form == BYOC_CUTLASS_FORM_ATTENTION)
-    return byoc_cutlass_attention_candidates(problem, plan, plans, plan_push(problem, plan, plans, 0, capacity),
-                                             capacity);
   size_t count = plan_push(problem, plan, plans, 0, capacity);
+  if (plan.form == BYOC_CUTLASS_FORM_ATTENTION) return push_attention(problem, plan, plans, count, capacity);
   if (plan.form == BYOC_CUTLASS_FORM_WORDS) return count;
   if (byoc_cutlass_direct_fits(problem)) count = push_direct(problem, plan, plans, count, capacity);
   if (winograd && byoc_cutlass_winograd_fits(problem)) count = push_winograd(problem, plan, plans, count, capacity);

@@ -10,10 +10,6 @@ int64_t byoc_cutlass_words_channels(const byoc_cutlass_problem_t *problem) {
   return problem->kind == BYOC_CUTLASS_CONV ? problem->conv.groups * problem->conv.out : problem->gemm.n;
 }
 
-bool byoc_cutlass_words_isa_has(byoc_cutlass_isa_t isa, uint32_t dot) {
-  return (dot != BYOC_CUTLASS_DOT_I8X4 && dot != BYOC_CUTLASS_DOT_BF16X2) || isa == BYOC_CUTLASS_ISA_AVX512;
-}
-
 bool byoc_cutlass_words_phase_used(int64_t phase, int64_t kernel, int64_t stride, int64_t dilation) {
   for (int64_t k = 0; k < kernel; ++k)
     if (k * dilation % stride == phase) return true;
@@ -46,13 +42,6 @@ int64_t byoc_cutlass_words_chunk(const byoc_cutlass_problem_t *problem) {
   return byoc_cutlass_ceil_div(planes, byoc_cutlass_ceil_div(planes, 16));
 }
 
-// A divisor of the total where one lies near `most`: a tile less to compile.
-static int32_t tile_rows(int64_t total, int32_t most) {
-  for (int32_t rows = most; rows > 4 && rows >= most - 2; --rows)
-    if (total % rows == 0) return rows;
-  return byoc_cutlass_even_rows(total, most);
-}
-
 static void plan_conv(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_conv_t *conv = &problem->conv;
   int32_t lanes = byoc_cutlass_isa_lanes(plan->isa), sums = byoc_cutlass_isa_sums(plan->isa);
@@ -61,7 +50,7 @@ static void plan_conv(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t
   plan->vectors = vectors % 3 != 0 && vectors % 2 == 0 && vectors <= 8 ? 2 : 3;
   if (vectors == 4) plan->vectors = 4;
   if (vectors < plan->vectors) plan->vectors = (int32_t)vectors;
-  plan->rows = tile_rows(conv->out, sums / plan->vectors < 14 ? sums / plan->vectors : 14);
+  plan->rows = byoc_cutlass_tile_rows(conv->out, sums / plan->vectors < 14 ? sums / plan->vectors : 14, 5);
   // Positions of a block stay in the second-level cache while the weights pass by.
   int64_t words = byoc_cutlass_ceil_div(conv->in, byoc_cutlass_words_unit(problem->words.dot)) * spread.phase_count;
   int64_t panels = 384 * 1024 / (words * plan->vectors * lanes * 4);

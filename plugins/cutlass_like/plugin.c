@@ -1,13 +1,13 @@
 // cutlass - a code generator: convolutions and matrix products as register-blocked C, specialised for each shape and
 // compiled by the plugin itself into one static library. The parts:
-//   plugin.c    identity, options, rules
-//   match.c     nodes of the graph → problem
-//   attention.c how attention is blocked
-//   plan.c      problem → algorithm and blocking; direct.c and winograd.c know theirs
-//   pack.c      weights in the order in which the code reads them
-//   emit.c      problem and plan → C, by the templates in templates/
-//   tune.c      plans measured, choices cached
-//   generate.c  the hook
+//   plugin.c           identity, options, rules
+//   match.c            nodes of the graph → problem; match_attention.c and match_gelu.c read theirs
+//   plan.c             problem → algorithm and blocking; attention.c, direct.c and winograd.c know theirs
+//   plan_candidates.c  the plans that are worth measuring
+//   pack.c             weights in the order in which the code reads them
+//   emit*.c            problem and plan → C, by the templates in templates/; text.c: the text that grows
+//   tune.c             plans measured, choices cached
+//   generate.c         the hook
 // Products of bytes and of lower precision are words.h's: the files *_words.c do what their namesakes do.
 #include "byoc/plugin.h"
 
@@ -21,12 +21,12 @@ BYOC_PLUGIN_IDENTITY_NEEDS("cutlass", "0.1.0", "cutlass",
 
 static int32_t accept_region(void *self, byoc_region_t *region) {
   const byoc_host_t *host = ((const byoc_cutlass_state_t *)self)->host;
-  byoc_node_t *nodes[16];
+  byoc_node_t *nodes[BYOC_CUTLASS_MOST_NODES];
   uint64_t count = host->region->node_count(region);
   if (count > sizeof nodes / sizeof *nodes) return host->region->decline(region, "too many operators");
   for (uint64_t i = 0; i < count; ++i) nodes[i] = host->region->node_at(region, i);
   byoc_cutlass_match_t match;
-  bool ok = byoc_cutlass_match(host->graph, nodes, (size_t)count, &match);
+  bool ok = byoc_cutlass_match(host->graph, nodes, (size_t)count, &match) == BYOC_OK;
   const char *precision = host->target->option_string(host->region->target(region), "precision");
   bool blocked = match.problem.conv.in_blocked || match.problem.conv.out_blocked;
   if (ok && blocked && strcmp(precision, "int8") == 0) {

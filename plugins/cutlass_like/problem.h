@@ -108,6 +108,7 @@ enum {
   BYOC_CUTLASS_DOT_I16X2,     // bytes widened to i16
   BYOC_CUTLASS_DOT_BF16X2,    // by AVX512-BF16
   BYOC_CUTLASS_DOT_BF16_WIDE, // f32 data by bf16 weights, widened in registers
+  BYOC_CUTLASS_DOT_COUNT,
 };
 
 // What a product of words is besides its shape.
@@ -199,12 +200,6 @@ size_t byoc_cutlass_packed_floats(const byoc_cutlass_problem_t *problem, const b
 // out][in][kernel_h][kernel_w] or [batch...][k][n] ([n][k] with transpose_b).
 void byoc_cutlass_pack_weights(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,
                                const float *weights, float *packed);
-
-// Folds y = (x - mean) / sqrt(variance + epsilon) * scale + shift into weights [channels][per_channel] and bias
-// [channels], both changed in place.
-void byoc_cutlass_fold_batch_norm(float *weights, float *bias, int64_t channels, int64_t per_channel,
-                                  const float *scale, const float *shift, const float *mean, const float *variance,
-                                  float epsilon);
 
 // The head of a translation unit: includes, vectors, activations.
 void byoc_cutlass_emit_prelude(byoc_cutlass_text_t *text, byoc_cutlass_isa_t isa);

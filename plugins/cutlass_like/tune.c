@@ -10,7 +10,7 @@
 
 #include "generate.h"
 
-enum { CANDIDATES_PER_SOURCE = 4, MAX_TENSORS = 12, MAX_DIMS = 64, PLAN_TEXT = 160 };
+enum { CANDIDATES_PER_SOURCE = 4, MAX_TENSORS = 12, MAX_DIMS = 64, PLAN_TEXT = 160, KEY_TEXT = 256 };
 
 // A candidate replaces the default only when it is faster by more than the noise of a measurement.
 static const double worthwhile = 0.98;
@@ -39,13 +39,17 @@ static void machine_name(char name[64]) {
 #endif
 }
 
-// Everything that the choice depends on. The identity holds element type, shape, epilogue and the templates' text.
-static void cache_key(char key[256], const byoc_cutlass_options_t *options, const byoc_cutlass_unit_t *unit) {
+// Everything that the choice depends on; false where it does not fit. The identity holds element type, shape, epilogue
+// and the templates' text.
+static bool cache_key(char key[KEY_TEXT], const byoc_cutlass_options_t *options, const byoc_cutlass_unit_t *unit) {
   char machine[64];
   machine_name(machine);
-  snprintf(key, 256, "plan-3 %s isa=%u O=%d cc=%s trials=%d seconds=%d threads=%d winograd=%d problem=%016llx", machine,
-           options->isa, options->optimisation, options->compiler ? options->compiler : "host", options->tune_trials,
-           options->tune_seconds, options->max_threads, options->winograd, (unsigned long long)unit->identity);
+  uint64_t compiler = byoc_cutlass_hash(BYOC_CUTLASS_HASH, options->compiler ? options->compiler : "");
+  int length = snprintf(
+      key, KEY_TEXT, "plan-4 %s isa=%u O=%d cc=%016llx trials=%d seconds=%d threads=%d winograd=%d problem=%016llx",
+      machine, options->isa, options->optimisation, (unsigned long long)compiler, options->tune_trials,
+      options->tune_seconds, options->max_threads, options->winograd, (unsigned long long)unit->identity);
+  return length > 0 && length < KEY_TEXT;
 }
 
 // A plan as the cache keeps it.
@@ -79,6 +83,7 @@ typedef struct tensors_t {
   int64_t dims[MAX_DIMS];
   size_t dim_count;
   uint32_t count, output_count; // outputs come last
+  int32_t packed;               // which are the packed weights, as long as a plan has them; -1: none
 } tensors_t;
 
 static bool add_tensor(tensors_t *tensors, uint32_t dtype, uint32_t rank, const int64_t *dims) {
@@ -103,20 +108,21 @@ static bool add_value(tensors_t *tensors, const byoc_graph_api_t *graph, const b
   return add_tensor(tensors, graph->value_dtype(value), (uint32_t)rank, dims);
 }
 
-// Inputs, constants and outputs of a unit's function under one plan.
-static bool describe(tensors_t *tensors, const byoc_graph_api_t *graph, const byoc_cutlass_unit_t *unit,
-                     const byoc_cutlass_plan_t *plan) {
-  *tensors = (tensors_t){0};
+// Inputs, constants and outputs of a unit's function.
+static bool describe(tensors_t *tensors, const byoc_graph_api_t *graph, const byoc_cutlass_unit_t *unit) {
+  *tensors = (tensors_t){.packed = -1};
   const byoc_cutlass_problem_t *problem = &unit->problem;
+  int64_t packed = (int64_t)byoc_cutlass_packed_floats(problem, &unit->plan);
+  int64_t channels = problem->kind == BYOC_CUTLASS_CONV ? problem->conv.groups * problem->conv.out : problem->gemm.n;
   for (uint64_t i = 0; i < graph->parameter_count(unit->function); ++i)
     if (!add_value(tensors, graph, graph->parameter(unit->function, i))) return false;
-  int64_t packed = (int64_t)byoc_cutlass_packed_floats(problem, plan);
-  int64_t channels = problem->kind == BYOC_CUTLASS_CONV ? problem->conv.groups * problem->conv.out : problem->gemm.n;
-  if (packed > 0 && (problem->inputs.weights != tensors->count || !add_tensor(tensors, BYOC_DTYPE_F32, 1, &packed)))
-    return false; // constants of the model's own among the inputs: too rare to tune
-  if (problem->epilogue.has_bias &&
-      (problem->inputs.bias != tensors->count || !add_tensor(tensors, BYOC_DTYPE_F32, 1, &channels)))
-    return false;
+  for (uint32_t i = 0; i < unit->plain.count; ++i)
+    if (!add_value(tensors, graph, unit->plain.items[i])) return false;
+  if (packed > 0) {
+    tensors->packed = (int32_t)tensors->count;
+    if (!add_tensor(tensors, BYOC_DTYPE_F32, 1, &packed)) return false;
+  }
+  if (problem->epilogue.has_bias && !add_tensor(tensors, BYOC_DTYPE_F32, 1, &channels)) return false;
   tensors->output_count = (uint32_t)graph->result_count(unit->function);
   for (uint64_t i = 0; i < tensors->output_count; ++i)
     if (!add_value(tensors, graph, graph->result(unit->function, i))) return false;
@@ -147,77 +153,111 @@ static bool compile_candidates(const byoc_host_t *host, byoc_codegen_t *codegen,
   return ok;
 }
 
-static bool measure(const byoc_host_t *host, byoc_codegen_t *codegen, const byoc_cutlass_unit_t *unit,
-                    const byoc_cutlass_plan_t *plan, const void *object, uint64_t size, const char *symbol,
-                    double *out_ns) {
+// What tuning a unit works with.
+typedef struct tuning_t {
+  const byoc_host_t *host;
+  byoc_codegen_t *codegen;
+  const byoc_cutlass_options_t *options;
+  const byoc_cutlass_unit_t *unit;
+  const byoc_cutlass_plan_t *plans; // the default first
+  size_t trials;                    // plans that may be measured
   tensors_t tensors;
-  if (!describe(&tensors, host->graph, unit, plan)) return false;
+  // What was found.
+  double best, first; // nanoseconds, of the fastest and of the default; 0: not measured
+  size_t winner, tried;
+} tuning_t;
+
+static bool measure(tuning_t *tuning, const byoc_cutlass_plan_t *plan, const void *object, uint64_t size,
+                    const char *symbol, double *out_ns) {
+  tensors_t *tensors = &tuning->tensors;
+  const byoc_cutlass_problem_t *problem = &tuning->unit->problem;
+  if (tensors->packed >= 0) {
+    byoc_tensor_data_t *packed = &tensors->items[tensors->packed];
+    int64_t *dim = &tensors->dims[packed->dims - tensors->dims];
+    *dim = (int64_t)byoc_cutlass_packed_floats(problem, plan);
+    packed->size_bytes = (uint64_t)*dim * sizeof(float);
+  }
   byoc_measure_request_t request = {.header = BYOC_HEADER(byoc_measure_request_t, 1),
                                     .object = object,
                                     .object_size_bytes = size,
                                     .symbol = symbol,
-                                    .tensors = tensors.items,
-                                    .input_count = tensors.count - tensors.output_count,
-                                    .output_count = tensors.output_count,
-                                    .tensor_stride = sizeof tensors.items[0],
-                                    .workspace_size_bytes = byoc_cutlass_workspace_bytes(&unit->problem, plan)};
-  return host->codegen->measure(codegen, &request, out_ns) == BYOC_OK;
+                                    .tensors = tensors->items,
+                                    .input_count = tensors->count - tensors->output_count,
+                                    .output_count = tensors->output_count,
+                                    .tensor_stride = sizeof tensors->items[0],
+                                    .workspace_size_bytes = byoc_cutlass_workspace_bytes(problem, plan)};
+  return tuning->host->codegen->measure(tuning->codegen, &request, out_ns) == BYOC_OK;
+}
+
+// Compiles `count` plans from `start` on, together where that goes, and measures each.
+static void try_plans(tuning_t *tuning, size_t start, size_t count) {
+  const byoc_cutlass_plan_t *plans = tuning->plans + start;
+  const void *object = NULL;
+  uint64_t size = 0;
+  bool together =
+      compile_candidates(tuning->host, tuning->codegen, tuning->options, tuning->unit, plans, count, &object, &size);
+  for (size_t i = 0; i < count; ++i) {
+    char symbol[32];
+    double ns = 0;
+    snprintf(symbol, sizeof symbol, "tune_%zu", together ? i : 0);
+    if (!together &&
+        !compile_candidates(tuning->host, tuning->codegen, tuning->options, tuning->unit, plans + i, 1, &object, &size))
+      continue;
+    ++tuning->tried;
+    if (!measure(tuning, &plans[i], object, size, symbol, &ns)) continue;
+    if (start + i == 0) tuning->first = ns;
+    if (tuning->best == 0 || ns < tuning->best) tuning->best = ns, tuning->winner = start + i;
+  }
+}
+
+// Measures until trials or seconds are used up.
+static void find_fastest(tuning_t *tuning, double seconds) {
+  int64_t begin = byoc_cutlass_clock_us();
+  for (size_t start = 0; start < tuning->trials; start += CANDIDATES_PER_SOURCE) {
+    if (start > 0 && tuning->best == 0) break; // nothing of the first lot could be measured: nothing will be
+    if (start > 0 && (double)(byoc_cutlass_clock_us() - begin) * 1e-6 >= seconds) break;
+    size_t left = tuning->trials - start;
+    try_plans(tuning, start, left < CANDIDATES_PER_SOURCE ? left : CANDIDATES_PER_SOURCE);
+  }
+  if (tuning->first > 0 && tuning->best > tuning->first * worthwhile) tuning->winner = 0;
+}
+
+static void log_choice(const tuning_t *tuning, const char *text) {
+  char line[256];
+  const char *symbol = tuning->host->graph->function_symbol(tuning->unit->function);
+  if (tuning->best > 0)
+    snprintf(line, sizeof line, "tuned %s: %zu candidates, %.3f ms instead of %.3f ms, %s", symbol, tuning->tried,
+             tuning->best * 1e-6, tuning->first * 1e-6, text);
+  else
+    snprintf(line, sizeof line, "tuning %s: no candidate could be measured, the rule stands: %s", symbol, text);
+  tuning->host->codegen->log(tuning->codegen, line);
 }
 
 int32_t byoc_cutlass_tune(const byoc_host_t *host, byoc_codegen_t *codegen, const byoc_cutlass_options_t *options,
                           double seconds, byoc_cutlass_unit_t *unit) {
   enum { MOST = 1024 };
-  char key[256], text[PLAN_TEXT];
+  char key[KEY_TEXT], text[PLAN_TEXT];
   byoc_cutlass_plan_t *plans = calloc(MOST, sizeof *plans);
   if (!plans) return host->codegen->error(codegen, BYOC_OUT_OF_MEMORY, "cutlass: out of memory");
   size_t count =
       byoc_cutlass_plan_candidates(&unit->problem, options->isa, options->max_threads, options->winograd, plans, MOST);
-  cache_key(key, options, unit);
-  if (plan_from_cache(host, codegen, key, plans, count, &unit->plan)) {
-    free(plans);
-    return BYOC_OK;
-  }
-  if (seconds <= 0) { // the rule stands
-    free(plans);
-    return BYOC_OK;
-  }
+  bool keeps = cache_key(key, options, unit);
+  if (keeps && plan_from_cache(host, codegen, key, plans, count, &unit->plan)) goto cleanup;
+  if (seconds <= 0) goto cleanup; // the rule stands
   // The default counts as the first trial.
-  size_t trials = count < (size_t)options->tune_trials ? count : (size_t)options->tune_trials;
-  double best = 0, first = 0;
-  size_t winner = 0, tried = 0;
-  int64_t begin = byoc_cutlass_clock_us();
-  for (size_t start = 0; start < trials; start += CANDIDATES_PER_SOURCE) {
-    if (start > 0 && best == 0) break; // nothing of the first lot could be measured: nothing will be
-    if (start > 0 && (double)(byoc_cutlass_clock_us() - begin) * 1e-6 >= seconds) break;
-    size_t group = trials - start < CANDIDATES_PER_SOURCE ? trials - start : CANDIDATES_PER_SOURCE;
-    const void *object = NULL;
-    uint64_t size = 0;
-    bool together = compile_candidates(host, codegen, options, unit, plans + start, group, &object, &size);
-    for (size_t i = 0; i < group; ++i) {
-      char symbol[32];
-      double ns = 0;
-      snprintf(symbol, sizeof symbol, "tune_%zu", together ? i : 0);
-      if (!together && !compile_candidates(host, codegen, options, unit, plans + start + i, 1, &object, &size))
-        continue;
-      ++tried;
-      if (!measure(host, codegen, unit, &plans[start + i], object, size, symbol, &ns)) continue;
-      if (start + i == 0) first = ns;
-      if (best == 0 || ns < best) best = ns, winner = start + i;
-    }
-  }
-  if (first > 0 && best > first * worthwhile) winner = 0;
-  unit->plan = plans[winner];
-  char line[256];
+  tuning_t tuning = {.host = host,
+                     .codegen = codegen,
+                     .options = options,
+                     .unit = unit,
+                     .plans = plans,
+                     .trials = count < (size_t)options->tune_trials ? count : (size_t)options->tune_trials};
+  if (describe(&tuning.tensors, host->graph, unit)) find_fastest(&tuning, seconds);
+  unit->plan = plans[tuning.winner];
   int length = print_plan(text, &unit->plan);
-  const char *symbol = host->graph->function_symbol(unit->function);
-  if (best > 0)
-    snprintf(line, sizeof line, "tuned %s: %zu candidates, %.3f ms instead of %.3f ms, %s", symbol, tried, best * 1e-6,
-             first * 1e-6, text);
-  else
-    snprintf(line, sizeof line, "tuning %s: no candidate could be measured, the rule stands: %s", symbol, text);
-  host->codegen->log(codegen, line);
+  log_choice(&tuning, text);
   // A cache that cannot be written costs time only.
-  if (best > 0) (void)host->codegen->cache_put(codegen, key, text, (uint64_t)length);
+  if (keeps && tuning.best > 0) (void)host->codegen->cache_put(codegen, key, text, (uint64_t)length);
+cleanup:
   free(plans);
   return BYOC_OK;
 }

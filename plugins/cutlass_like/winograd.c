@@ -94,6 +94,11 @@ static int32_t panel_vectors(int64_t out, int32_t lanes) {
   return vectors % 2 == 0 || vectors % 3 != 0 ? 2 : 3;
 }
 
+// Cycles to read weights `times` times: nothing where the second-level cache keeps them, else five bytes a cycle.
+static double reading_cycles(double weight_bytes, double times) {
+  return weight_bytes < 512 * 1024 ? 0 : weight_bytes * times / 5;
+}
+
 double byoc_cutlass_winograd_plan(const byoc_cutlass_problem_t *problem, int32_t edge, byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_conv_t *conv = &problem->conv;
   int32_t lanes = byoc_cutlass_isa_lanes(plan->isa);
@@ -125,8 +130,10 @@ double byoc_cutlass_winograd_plan(const byoc_cutlass_problem_t *problem, int32_t
   plan->rows = byoc_cutlass_even_rows(rows * squares_w, most < 14 ? most : 14);
 
   // Cycles. Products run at nine tenths of two multiply-adds a cycle; the transforms of a square of one vector of
-  // channels and the reading of weights from beyond the second-level cache at the rates measured on Cascade Lake.
-  double patch_cycles = edge == 4 ? 330 : 150, square_cycles = edge == 4 ? 300 : 130, bytes_a_cycle = 5;
+  // channels and the reading of weights from beyond the second-level cache at the rates measured on Cascade Lake; three
+  // tenths of the reading does not hide behind the products, or of those behind it. Transforms of blocked tensors need
+  // no transposing: seven tenths. To measure them anew: `cutlass_bench -a` and `-a -p` of 3x3 shapes.
+  double patch_cycles = edge == 4 ? 330 : 150, square_cycles = edge == 4 ? 300 : 130;
   if (conv->in_blocked) patch_cycles *= 0.7;
   if (conv->out_blocked) square_cycles *= 0.7;
   double all = (double)(conv->groups * squares_w * squares_h);
@@ -134,7 +141,7 @@ double byoc_cutlass_winograd_plan(const byoc_cutlass_problem_t *problem, int32_t
   double products = all * (double)(points * conv->in) * out_vectors / 2 / 0.9;
   double blocks = (double)byoc_cutlass_ceil_div(squares_h, rows);
   double weights = (double)(conv->groups * points * conv->in * 4 * lanes) * out_vectors;
-  double reading = weights < 512 * 1024 ? 0 : weights * blocks / bytes_a_cycle;
+  double reading = reading_cycles(weights, blocks);
   return fmax(products, reading) + 0.3 * fmin(products, reading) + all * (double)in_vectors * patch_cycles +
          all * (double)byoc_cutlass_ceil_div(conv->out, lanes) * square_cycles;
 }
@@ -143,9 +150,9 @@ bool byoc_cutlass_winograd_choose(const byoc_cutlass_problem_t *problem, byoc_cu
   if (!byoc_cutlass_winograd_fits(problem)) return false;
   const byoc_cutlass_conv_t *conv = &problem->conv;
   int32_t lanes = byoc_cutlass_isa_lanes(plan->isa);
-  double weights = 9.0 * 4 * (double)(conv->groups * conv->in * conv->out);
-  double reading = weights < 512 * 1024 ? 0 : weights / 5;
-  // The share of the peak that the direct convolution reaches.
+  double reading = reading_cycles(9.0 * 4 * (double)(conv->groups * conv->in * conv->out), 1);
+  // The share of the peak that the direct convolution reaches (`cutlass_bench -w`, and `-w -p`). What rounds worse is
+  // to be faster by a twentieth.
   double direct = conv->in_blocked && conv->out_blocked ? 0.85 : 0.7;
   double best = fmax((double)byoc_cutlass_macs(problem) / lanes / 2 / direct, reading);
   bool chosen = false;

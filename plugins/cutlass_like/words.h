@@ -3,7 +3,7 @@
 //   problem.words = (byoc_cutlass_words_t){.dot = BYOC_CUTLASS_DOT_I8X4, .data = BYOC_DTYPE_U8, ...};
 //   byoc_cutlass_plan_default(&problem, isa, slots, false, &plan);
 //   byoc_cutlass_words_pack(&problem, &plan, weights, packed);
-//   byoc_cutlass_words_parameters(&problem, &channels, weights, parameters);
+//   byoc_cutlass_words_parameters(&problem, weights, summands, scales, shifts, parameters);
 //   byoc_cutlass_emit(&text, &problem, &plan, "conv_0");
 //
 // The problem's inputs are data, packed weights, and as `bias` the parameters. problem.h's functions serve these
@@ -15,9 +15,6 @@
 
 // Terms of a word.
 int32_t byoc_cutlass_words_unit(uint32_t dot);
-
-// Whether an instruction set can multiply words this way; `dot` BF16X2 and I8X4 need more than it (isa_features).
-bool byoc_cutlass_words_isa_has(byoc_cutlass_isa_t isa, uint32_t dot);
 
 // Channels of a convolution or columns of a matrix product.
 int64_t byoc_cutlass_words_channels(const byoc_cutlass_problem_t *problem);
@@ -58,7 +55,7 @@ void byoc_cutlass_words_pack_bf16(const byoc_cutlass_problem_t *problem, const b
                                   const float *weights, int32_t *packed);
 
 // f32 weights as s8: each channel times 127 / its largest magnitude. `scales`: what to multiply each channel's
-// integers with.
+// integers with; NaN for a channel with a weight that is NaN or infinite.
 void byoc_cutlass_words_quantise(const byoc_cutlass_problem_t *problem, const float *weights, int16_t *quantised,
                                  float *scales);
 

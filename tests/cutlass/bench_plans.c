@@ -1,6 +1,6 @@
 // cutlass_bench: how near each plan of a convolution comes to the machine's peak.
 //
-//   cutlass_bench [-p] [-a] [-t] [-r ROUNDS] [-u MICROSECONDS] [SHAPE...]      SHAPE:
+//   cutlass_bench [-p] [-m] [-a] [-w] [-r ROUNDS] [-u MICROSECONDS] [SHAPE...]      SHAPE:
 //   channels,out,size,kernel,stride,pad[,batch[,groups]]
 //
 // Without shapes those of ResNet-50 and VGG-19. Tensors are blocked; -p: plain ones, -m: plain input, blocked output.

@@ -6,7 +6,7 @@
 
 #include "kernels.h"
 
-enum { MOST_PLANS = 1024, SLOTS = 3 };
+enum { MOST_PLANS = 1024, MOST_KEPT = 8, SLOTS = 3 };
 
 typedef struct tensors_t {
   guarded_t data, weights, bias, residual;
@@ -48,16 +48,41 @@ static double conv_at(const byoc_cutlass_conv_t *c, const tensors_t *t, int64_t 
         sum += (double)t->weights.data[((channel * c->in + i) * c->kernel_h + r) * c->kernel_w + s] *
                t->data.data[(((image * c->groups + group) * c->in + i) * c->in_h + in_y) * c->in_w + in_x];
       }
-  return sum + (t->bias.data ? t->bias.data[channel] : 0.0f);
+  return sum;
+}
+
+// The matrix of A or B that matrix `batch` of the result is made of.
+static int64_t matrix_of(const byoc_cutlass_gemm_t *g, const bool *repeat, int64_t batch) {
+  int64_t matrix = 0, step = 1;
+  for (uint32_t i = g->batch_rank; i-- > 0; batch /= g->batch[i]) {
+    if (repeat[i]) continue;
+    matrix += batch % g->batch[i] * step;
+    step *= g->batch[i];
+  }
+  return matrix;
+}
+
+static int64_t matrix_count(const byoc_cutlass_gemm_t *g, const bool *repeat) {
+  return matrix_of(g, repeat, byoc_cutlass_batch(g) - 1) + 1;
 }
 
 static double gemm_at(const byoc_cutlass_gemm_t *g, const tensors_t *t, int64_t at) {
-  int64_t m = at / g->n, n = at % g->n;
+  int64_t n = at % g->n, m = at / g->n % g->m, batch = at / g->n / g->m;
+  const float *a = t->data.data + matrix_of(g, g->repeat_a, batch) * g->m * g->k;
+  const float *b = t->weights.data + matrix_of(g, g->repeat_b, batch) * g->k * g->n;
   double sum = 0;
   for (int64_t k = 0; k < g->k; ++k)
-    sum += (double)t->data.data[g->transpose_a ? k * g->m + m : m * g->k + k] *
-           t->weights.data[g->transpose_b ? n * g->k + k : k * g->n + n];
-  return sum + (t->bias.data ? t->bias.data[n] : 0.0f);
+    sum += (double)a[g->transpose_a ? k * g->m + m : m * g->k + k] * b[g->transpose_b ? n * g->k + k : k * g->n + n];
+  return sum;
+}
+
+// A sum as it is stored, by the definition of byoc_cutlass_epilogue_t.
+static double finish(const byoc_cutlass_epilogue_t *e, double sum, float bias, float residual) {
+  double value = sum * e->alpha + bias;
+  if (!e->residual_last) value += (double)residual * e->beta;
+  if (e->activation == BYOC_CUTLASS_ACT_RELU) value = fmax(value, 0);
+  if (e->activation == BYOC_CUTLASS_ACT_CLIP) value = fmin(fmax(value, e->p0), e->p1); // NaN bounds nothing
+  return e->residual_last ? value + (double)residual * e->beta : value;
 }
 
 static void make_tensors(const byoc_cutlass_problem_t *problem, tensors_t *t) {
@@ -66,9 +91,10 @@ static void make_tensors(const byoc_cutlass_problem_t *problem, tensors_t *t) {
   const byoc_cutlass_gemm_t *g = &problem->gemm;
   bool conv = problem->kind == BYOC_CUTLASS_CONV;
   *t = (tensors_t){0};
-  t->data_count = conv ? c->batch * c->groups * c->in * c->in_h * c->in_w : g->m * g->k;
-  t->weight_count = conv ? c->groups * c->out * c->in * c->kernel_h * c->kernel_w : g->k * g->n;
-  t->result_count = conv ? c->batch * c->groups * c->out * c->out_h * c->out_w : g->m * g->n;
+  t->data_count = conv ? c->batch * c->groups * c->in * c->in_h * c->in_w : matrix_count(g, g->repeat_a) * g->m * g->k;
+  t->weight_count =
+      conv ? c->groups * c->out * c->in * c->kernel_h * c->kernel_w : matrix_count(g, g->repeat_b) * g->k * g->n;
+  t->result_count = conv ? c->batch * c->groups * c->out * c->out_h * c->out_w : byoc_cutlass_batch(g) * g->m * g->n;
   t->bias_count = conv ? c->groups * c->out : g->n;
   t->data = make_random(&random, t->data_count, 1.0f);
   t->weights = make_random(&random, t->weight_count, 0.2f);
@@ -77,9 +103,9 @@ static void make_tensors(const byoc_cutlass_problem_t *problem, tensors_t *t) {
   t->expected = malloc((size_t)t->result_count * sizeof(float));
   assert_non_null(t->expected);
   for (int64_t i = 0; i < t->result_count; ++i) {
-    double value = conv ? conv_at(c, t, i) : gemm_at(g, t, i);
-    if (t->residual.data) value += t->residual.data[i];
-    if (problem->epilogue.activation == BYOC_CUTLASS_ACT_RELU && value < 0) value = 0;
+    int64_t channel = conv ? i / (c->out_h * c->out_w) % t->bias_count : i % g->n;
+    double value = finish(&problem->epilogue, conv ? conv_at(c, t, i) : gemm_at(g, t, i),
+                          t->bias.data ? t->bias.data[channel] : 0.0f, t->residual.data ? t->residual.data[i] : 0.0f);
     t->expected[i] = (float)value;
   }
   if (conv && c->in_blocked) make_blocked(&t->data, t->data_count, c->in_h * c->in_w);
@@ -97,7 +123,7 @@ static void free_tensors(tensors_t *t) {
   free(t->expected);
 }
 
-static void check_plan(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan, tensors_t *t,
+static void check_plan(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan, const tensors_t *t,
                        byoc_packed_function_t function, int32_t threads, const char *name) {
   size_t packed_count = byoc_cutlass_packed_floats(problem, plan);
   size_t workspace_size = (size_t)byoc_cutlass_workspace_bytes(problem, plan);
@@ -136,36 +162,89 @@ static void check_plan(const byoc_cutlass_problem_t *problem, const byoc_cutlass
   guarded_destroy(&result);
 }
 
-// The default, then a spread over the candidates; sets a bit for each form that was met.
-static uint32_t check_problem(const char *name, const byoc_cutlass_problem_t *problem) {
-  static byoc_cutlass_plan_t plans[MOST_PLANS];
-  uint32_t forms = 0;
+// Bits of forms.
+enum {
+  IMPLICIT_GEMM = 1 << BYOC_CUTLASS_FORM_IMPLICIT_GEMM,
+  DEPTHWISE = 1 << BYOC_CUTLASS_FORM_DEPTHWISE,
+  WEIGHTS = 1 << BYOC_CUTLASS_FORM_WEIGHTS,
+  GEMM = 1 << BYOC_CUTLASS_FORM_GEMM,
+  DOT = 1 << BYOC_CUTLASS_FORM_DOT,
+  WINOGRAD = 1 << BYOC_CUTLASS_FORM_WINOGRAD,
+  FEW_ROWS = 1 << BYOC_CUTLASS_FORM_FEW_ROWS,
+  DIRECT = 1 << BYOC_CUTLASS_FORM_DIRECT,
+};
+
+// A problem and the forms that its plans have, all of these and no other.
+typedef struct case_t {
+  const char *name;
+  byoc_cutlass_problem_t problem;
+  uint32_t forms;
   tensors_t tensors;
-  make_tensors(problem, &tensors);
+  byoc_cutlass_plan_t plans[MOST_KEPT]; // for one instruction set
+  size_t plan_count;
+} case_t;
+
+// What a test has gathered: compiled together.
+static struct {
+  case_t items[24];
+  size_t count;
+} cases;
+
+static void add_case(const char *name, const byoc_cutlass_problem_t *problem, uint32_t forms) {
+  assert_true(cases.count < sizeof(cases.items) / sizeof(*cases.items));
+  case_t *one = &cases.items[cases.count++];
+  *one = (case_t){.name = name, .problem = *problem, .forms = forms};
+  make_tensors(problem, &one->tensors);
+}
+
+// The default, one plan of each algorithm, and the last of the default's, which differs most in blocking.
+static void choose_plans(case_t *one, byoc_cutlass_isa_t isa) {
+  static byoc_cutlass_plan_t plans[MOST_PLANS];
+  size_t count = byoc_cutlass_plan_candidates(&one->problem, isa, SLOTS, true, plans, MOST_PLANS), last = 0;
+  one->plan_count = 0;
+  for (size_t i = 0; i < count; ++i) {
+    bool met = false;
+    for (size_t k = 0; k < one->plan_count; ++k)
+      met = met || (one->plans[k].form == plans[i].form && one->plans[k].edge == plans[i].edge);
+    if (plans[i].form == plans[0].form && plans[i].edge == plans[0].edge) last = i;
+    if (!met) one->plans[one->plan_count++] = plans[i];
+    assert_true(one->plan_count < MOST_KEPT);
+  }
+  if (last > 0) one->plans[one->plan_count++] = plans[last];
+}
+
+static void run_case(const case_t *one, const byoc_packed_function_t *functions) {
+  for (size_t i = 0; i < one->plan_count; ++i) {
+    check_plan(&one->problem, &one->plans[i], &one->tensors, functions[i], 1, one->name);
+    check_plan(&one->problem, &one->plans[i], &one->tensors, functions[i], SLOTS, one->name);
+  }
+}
+
+static void run_cases(void) {
+  uint32_t met[sizeof(cases.items) / sizeof(*cases.items)] = {0};
   for (byoc_cutlass_isa_t isa = 0; isa < BYOC_CUTLASS_ISA_COUNT; ++isa) {
     if (!kernels_run_here(isa)) continue;
-    size_t count = byoc_cutlass_plan_candidates(problem, isa, SLOTS, true, plans, MOST_PLANS), kept = 0;
-    // The default, one plan of each algorithm, and the last of the default's, which differs most in blocking.
-    for (size_t i = 0, last = 0; i < count; ++i) {
-      bool met = false;
-      for (size_t k = 0; k < kept; ++k) met = met || (plans[k].form == plans[i].form && plans[k].edge == plans[i].edge);
-      if (plans[i].form == plans[0].form && plans[i].edge == plans[0].edge) last = i;
-      if (!met) plans[kept++] = plans[i]; // kept <= i
-      if (i + 1 == count && last >= kept) plans[kept++] = plans[last];
-    }
     kernels_t kernels;
     kernels_begin(&kernels, isa);
-    for (size_t i = 0; i < kept; ++i) kernels_add(&kernels, problem, &plans[i]);
-    kernels_compile(&kernels, "-O1");
-    for (size_t i = 0; i < kept; ++i) {
-      check_plan(problem, &plans[i], &tensors, kernels.functions[i], 1, name);
-      check_plan(problem, &plans[i], &tensors, kernels.functions[i], SLOTS, name);
-      forms |= 1u << plans[i].form;
+    for (size_t c = 0; c < cases.count; ++c) {
+      case_t *one = &cases.items[c];
+      choose_plans(one, isa);
+      for (size_t i = 0; i < one->plan_count; ++i) {
+        kernels_add(&kernels, &one->problem, &one->plans[i]);
+        met[c] |= 1u << one->plans[i].form;
+      }
     }
+    kernels_compile(&kernels, "-O1");
+    const byoc_packed_function_t *functions = kernels.functions;
+    for (size_t c = 0; c < cases.count; functions += cases.items[c++].plan_count) run_case(&cases.items[c], functions);
     kernels_end(&kernels);
   }
-  free_tensors(&tensors);
-  return forms;
+  for (size_t c = 0; c < cases.count; ++c) {
+    if (met[c] != cases.items[c].forms)
+      fail_msg("%s: forms %x, not %x", cases.items[c].name, met[c], cases.items[c].forms);
+    free_tensors(&cases.items[c].tensors);
+  }
+  cases.count = 0;
 }
 
 // ---- problems ----
@@ -193,18 +272,31 @@ static byoc_cutlass_problem_t conv(int64_t batch, int64_t groups, int64_t in, in
   return problem;
 }
 
+static byoc_cutlass_problem_t matrices(int64_t m, int64_t n, int64_t k, bool constant_b) {
+  return (byoc_cutlass_problem_t){.kind = BYOC_CUTLASS_GEMM,
+                                  .gemm = {.m = m, .n = n, .k = k, .constant_b = constant_b},
+                                  .epilogue = {.alpha = 1.0f, .beta = 1.0f, .has_bias = true},
+                                  .inputs = {0, 1, 2, 3}};
+}
+
 static void test_winograd(void **state) {
   (void)state;
+  const uint32_t forms = IMPLICIT_GEMM | WINOGRAD | DIRECT;
   byoc_cutlass_problem_t problem = conv(1, 1, 32, 48, 14, 14, 3, 1, 1);
   problem.epilogue.activation = BYOC_CUTLASS_ACT_RELU;
-  assert_true(check_problem("square", &problem) & 1u << BYOC_CUTLASS_FORM_WINOGRAD);
+  add_case("square", &problem, forms);
   // Sizes that no square, lane or panel divides; groups, batch, residual; rows of squares in several blocks.
   problem = conv(2, 2, 19, 37, 9, 11, 3, 1, 1);
   problem.epilogue.has_residual = true;
-  assert_true(check_problem("odd", &problem) & 1u << BYOC_CUTLASS_FORM_WINOGRAD);
+  add_case("odd", &problem, forms);
   problem = conv(1, 1, 16, 16, 70, 33, 3, 1, 2);
   problem.epilogue.has_bias = false;
-  assert_true(check_problem("padded beyond", &problem) & 1u << BYOC_CUTLASS_FORM_WINOGRAD);
+  add_case("padded beyond", &problem, forms);
+  // What is padded on the left is cut on the right: more of it than there is of the output.
+  problem = conv(1, 1, 16, 16, 5, 1, 3, 1, 1);
+  problem.conv.pad_left = 9, problem.conv.out_w = 2;
+  add_case("padded past the end", &problem, forms);
+  run_cases();
 }
 
 static void test_winograd_forbidden(void **state) {
@@ -221,29 +313,87 @@ static void test_pointwise(void **state) {
   (void)state;
   byoc_cutlass_problem_t problem = conv(2, 2, 35, 23, 13, 17, 1, 1, 0);
   problem.epilogue.has_residual = true;
-  (void)check_problem("pointwise", &problem);
+  add_case("pointwise", &problem, IMPLICIT_GEMM | DIRECT);
   problem = conv(1, 1, 33, 64, 3, 3, 1, 1, 0);
-  (void)check_problem("few pixels", &problem);
+  add_case("few pixels", &problem, IMPLICIT_GEMM | DIRECT);
+  run_cases();
 }
 
 static void test_strided(void **state) {
   (void)state;
   byoc_cutlass_problem_t problem = conv(1, 1, 3, 24, 31, 29, 3, 2, 1);
-  (void)check_problem("first layer", &problem);
+  add_case("first layer", &problem, IMPLICIT_GEMM | DIRECT);
   problem = conv(1, 1, 40, 40, 12, 12, 3, 2, 1);
   problem.epilogue.activation = BYOC_CUTLASS_ACT_RELU;
-  (void)check_problem("strided", &problem);
-  problem = conv(1, 30, 1, 1, 19, 21, 3, 2, 1);
-  assert_true(check_problem("depthwise", &problem) & 1u << BYOC_CUTLASS_FORM_DEPTHWISE);
+  add_case("strided", &problem, IMPLICIT_GEMM | DIRECT);
+  run_cases();
+}
+
+static void test_depthwise(void **state) {
+  (void)state;
+  byoc_cutlass_problem_t problem = conv(1, 30, 1, 1, 19, 21, 3, 2, 1);
+  add_case("strided", &problem, DEPTHWISE);
+  problem = conv(2, 7, 1, 3, 12, 20, 3, 1, 1);
+  problem.epilogue.has_residual = true;
+  add_case("several filters a channel", &problem, DEPTHWISE);
+  problem.conv.pad_top = -1, problem.conv.pad_left = -2, problem.conv.out_h = 8, problem.conv.out_w = 17;
+  add_case("a part of the picture", &problem, DEPTHWISE);
+  run_cases();
+}
+
+static void test_negative_pads(void **state) {
+  (void)state;
+  byoc_cutlass_problem_t problem = conv(1, 1, 20, 24, 15, 23, 3, 1, 0);
+  problem.conv.pad_top = -2, problem.conv.pad_left = -1, problem.conv.out_h = 11, problem.conv.out_w = 19;
+  add_case("3x3", &problem, IMPLICIT_GEMM);
+  problem = conv(1, 1, 35, 24, 9, 13, 1, 1, 0);
+  problem.conv.pad_top = -1, problem.conv.out_h = 7;
+  add_case("pointwise", &problem, IMPLICIT_GEMM);
+  run_cases();
+}
+
+// What happens to a sum before it is stored, in the forms of convolutions and of matrix products.
+static void test_epilogues(void **state) {
+  (void)state;
+  static const struct {
+    const char *name;
+    byoc_cutlass_epilogue_t epilogue;
+  } rows[] = {
+      {"factors", {.alpha = -0.75f, .beta = 0.5f, .has_bias = true, .has_residual = true}},
+      {"residual behind the activation",
+       {.alpha = 1.0f,
+        .beta = 1.0f,
+        .has_bias = true,
+        .has_residual = true,
+        .residual_last = true,
+        .activation = BYOC_CUTLASS_ACT_RELU}},
+      {"bounds", {.alpha = 2.0f, .beta = 1.0f, .activation = BYOC_CUTLASS_ACT_CLIP, .p0 = -INFINITY, .p1 = 0.25f}},
+      {"a bound that is NaN", {.alpha = 1.0f, .beta = 1.0f, .activation = BYOC_CUTLASS_ACT_CLIP, .p0 = NAN, .p1 = 1}},
+  };
+  for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); ++i) {
+    byoc_cutlass_problem_t problem = conv(1, 6, 1, 1, 9, 10, 3, 1, 1);
+    problem.epilogue = rows[i].epilogue;
+    add_case(rows[i].name, &problem, DEPTHWISE);
+    problem = matrices(5, 40, 21, true);
+    problem.epilogue = rows[i].epilogue;
+    add_case(rows[i].name, &problem, FEW_ROWS | WEIGHTS);
+    if (!rows[i].epilogue.has_residual) continue; // the same everywhere
+    problem.gemm.constant_b = false;
+    add_case(rows[i].name, &problem, GEMM);
+    problem = conv(1, 1, 16, 16, 9, 10, 3, 1, 1);
+    problem.epilogue = rows[i].epilogue;
+    add_case(rows[i].name, &problem, IMPLICIT_GEMM | WINOGRAD | DIRECT);
+  }
+  run_cases();
 }
 
 // The mixtures of plain and blocked tensors that the channels allow.
-static void check_layouts(const char *name, byoc_cutlass_problem_t problem, uint32_t form) {
+static void add_layouts(const char *name, byoc_cutlass_problem_t problem, uint32_t forms) {
   for (int layout = 1; layout < 4; ++layout) {
     problem.conv.in_blocked = layout & 1, problem.conv.out_blocked = layout >> 1;
     if (problem.conv.in_blocked && problem.conv.in % BYOC_CUTLASS_BLOCK) continue;
     if (problem.conv.out_blocked && problem.conv.out % BYOC_CUTLASS_BLOCK) continue;
-    assert_true(check_problem(name, &problem) & 1u << form);
+    add_case(name, &problem, forms);
   }
 }
 
@@ -253,16 +403,21 @@ static void test_blocked(void **state) {
   byoc_cutlass_problem_t problem = conv(2, 1, 48, 48, 9, 11, 1, 1, 0);
   problem.epilogue.has_residual = true;
   problem.epilogue.activation = BYOC_CUTLASS_ACT_RELU;
-  check_layouts("blocked pointwise", problem, BYOC_CUTLASS_FORM_DIRECT);
+  add_layouts("blocked pointwise", problem, DIRECT);
   problem = conv(1, 1, 32, 64, 15, 17, 1, 2, 0);
-  check_layouts("blocked strided pointwise", problem, BYOC_CUTLASS_FORM_DIRECT);
+  add_layouts("blocked strided pointwise", problem, DIRECT);
   problem = conv(2, 1, 16, 32, 31, 37, 3, 2, 1);
-  check_layouts("blocked strided", problem, BYOC_CUTLASS_FORM_DIRECT);
+  add_layouts("blocked strided", problem, DIRECT);
   problem = conv(1, 1, 32, 32, 16, 14, 5, 1, 0);
   problem.conv.dilation_h = 2, problem.conv.out_h = 8;
-  check_layouts("blocked without padding", problem, BYOC_CUTLASS_FORM_DIRECT);
+  add_layouts("blocked without padding", problem, DIRECT);
   problem = conv(1, 1, 3, 64, 25, 33, 7, 2, 3);
-  check_layouts("blocked first layer", problem, BYOC_CUTLASS_FORM_DIRECT);
+  add_layouts("blocked first layer", problem, DIRECT);
+  // Padding alone is as wide as what a row of the output reads.
+  problem = conv(1, 1, 16, 16, 4, 1, 1, 3, 0);
+  problem.conv.pad_left = 2, problem.conv.out_w = 1;
+  add_layouts("blocked, padded past the end", problem, DIRECT);
+  run_cases();
 }
 
 static void test_blocked_winograd(void **state) {
@@ -270,9 +425,10 @@ static void test_blocked_winograd(void **state) {
   // Groups; several images in one block; squares that reach beyond the picture.
   byoc_cutlass_problem_t problem = conv(3, 2, 16, 48, 7, 7, 3, 1, 1);
   problem.epilogue.has_residual = true;
-  check_layouts("blocked groups", problem, BYOC_CUTLASS_FORM_WINOGRAD);
+  add_layouts("blocked groups", problem, WINOGRAD | DIRECT);
   problem = conv(1, 1, 32, 80, 13, 18, 3, 1, 1);
-  check_layouts("blocked squares", problem, BYOC_CUTLASS_FORM_WINOGRAD);
+  add_layouts("blocked squares", problem, WINOGRAD | DIRECT);
+  run_cases();
 }
 
 static void test_blocked_depthwise(void **state) {
@@ -280,37 +436,72 @@ static void test_blocked_depthwise(void **state) {
   byoc_cutlass_problem_t problem = conv(2, 32, 1, 1, 19, 21, 3, 1, 1);
   problem.conv.in_blocked = problem.conv.out_blocked = true;
   problem.epilogue.has_residual = true;
-  assert_true(check_problem("blocked depthwise", &problem) & 1u << BYOC_CUTLASS_FORM_DEPTHWISE);
+  add_case("blocked depthwise", &problem, DEPTHWISE);
   problem = conv(1, 16, 1, 1, 12, 9, 5, 2, 2);
   problem.conv.in_blocked = problem.conv.out_blocked = true;
   problem.epilogue.activation = BYOC_CUTLASS_ACT_RELU;
-  assert_true(check_problem("blocked strided depthwise", &problem) & 1u << BYOC_CUTLASS_FORM_DEPTHWISE);
+  add_case("blocked strided depthwise", &problem, DEPTHWISE);
+  run_cases();
 }
 
 static void test_matrices(void **state) {
   (void)state;
-  static const int64_t sizes[][3] = {{1, 77, 130}, {5, 33, 20}, {40, 70, 600}, {17, 400, 1024}};
-  for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); ++i)
-    for (size_t variant = 0; variant < (i < 3 ? 3 : 1); variant += i == 0 ? 1 : 2) {
-      byoc_cutlass_problem_t problem = {.kind = BYOC_CUTLASS_GEMM,
-                                        .epilogue = {.alpha = 1.0f, .beta = 1.0f, .has_bias = true},
-                                        .inputs = {0, 1, 2, 3}};
-      problem.gemm = (byoc_cutlass_gemm_t){.m = sizes[i][0],
-                                           .n = sizes[i][1],
-                                           .k = sizes[i][2],
-                                           .constant_b = variant == 0,
-                                           .transpose_b = variant == 2};
-      (void)check_problem("matrices", &problem);
-    }
+  static const struct {
+    const char *name;
+    byoc_cutlass_gemm_t gemm;
+    uint32_t forms;
+  } rows[] = {
+      {"row, constant", {.m = 1, .n = 77, .k = 130, .constant_b = true}, FEW_ROWS | WEIGHTS},
+      {"row", {.m = 1, .n = 77, .k = 130}, GEMM},
+      {"row, transposed", {.m = 1, .n = 77, .k = 130, .transpose_b = true}, DOT},
+      {"few rows, constant", {.m = 5, .n = 33, .k = 20, .constant_b = true}, FEW_ROWS | WEIGHTS},
+      {"few rows, transposed", {.m = 5, .n = 33, .k = 20, .transpose_b = true}, GEMM},
+      {"rows, constant", {.m = 40, .n = 70, .k = 600, .constant_b = true}, WEIGHTS},
+      {"rows, transposed", {.m = 40, .n = 70, .k = 600, .transpose_b = true}, GEMM},
+      {"rows a power of two apart", {.m = 17, .n = 400, .k = 1024, .constant_b = true}, WEIGHTS},
+      {"A transposed, constant", {.m = 20, .n = 50, .k = 37, .transpose_a = true, .constant_b = true}, WEIGHTS},
+      {"A transposed, few rows",
+       {.m = 3, .n = 50, .k = 70, .transpose_a = true, .constant_b = true},
+       FEW_ROWS | WEIGHTS},
+      {"both transposed", {.m = 20, .n = 50, .k = 37, .transpose_a = true, .transpose_b = true}, GEMM},
+      {"batch", {.m = 9, .n = 18, .k = 25, .batch_rank = 2, .batch = {2, 3}}, GEMM},
+      {"batch of rows, transposed",
+       {.m = 2, .n = 18, .k = 25, .transpose_b = true, .batch_rank = 1, .batch = {3}},
+       DOT},
+      {"A repeated",
+       {.m = 9, .n = 18, .k = 25, .batch_rank = 2, .batch = {2, 3}, .repeat_a = {false, true}, .constant_b = true},
+       FEW_ROWS | WEIGHTS},
+      {"B repeated",
+       {.m = 30, .n = 18, .k = 25, .batch_rank = 3, .batch = {2, 3, 2}, .repeat_b = {true, false, true}},
+       GEMM},
+      {"constant B repeated",
+       {.m = 30, .n = 18, .k = 25, .batch_rank = 2, .batch = {2, 3}, .repeat_b = {true, false}, .constant_b = true},
+       WEIGHTS},
+  };
+  for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); ++i) {
+    byoc_cutlass_problem_t problem = matrices(0, 0, 0, false);
+    problem.gemm = rows[i].gemm;
+    add_case(rows[i].name, &problem, rows[i].forms);
+  }
+  run_cases();
+}
+
+// Forgets what a test that failed has left.
+static int start(void **state) {
+  (void)state;
+  cases.count = 0;
+  return 0;
 }
 
 // cutlass_plans [PATTERN]: the tests whose name matches.
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_winograd),          cmocka_unit_test(test_winograd_forbidden),
-      cmocka_unit_test(test_pointwise),         cmocka_unit_test(test_strided),
-      cmocka_unit_test(test_blocked),           cmocka_unit_test(test_blocked_winograd),
-      cmocka_unit_test(test_blocked_depthwise), cmocka_unit_test(test_matrices),
+      cmocka_unit_test_setup(test_winograd, start),         cmocka_unit_test_setup(test_winograd_forbidden, start),
+      cmocka_unit_test_setup(test_pointwise, start),        cmocka_unit_test_setup(test_strided, start),
+      cmocka_unit_test_setup(test_depthwise, start),        cmocka_unit_test_setup(test_negative_pads, start),
+      cmocka_unit_test_setup(test_epilogues, start),        cmocka_unit_test_setup(test_blocked, start),
+      cmocka_unit_test_setup(test_blocked_winograd, start), cmocka_unit_test_setup(test_blocked_depthwise, start),
+      cmocka_unit_test_setup(test_matrices, start),
   };
   if (argc > 1) cmocka_set_test_filter(argv[1]);
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@ enum { SLOTS = 3, MOST_CASES = 16 };
 typedef struct case_t {
   const char *name;
   byoc_cutlass_problem_t problem;
+  bool nan_datum, nan_weight; // one of them is NaN, in the middle
 } case_t;
 
 // Lives as long as the test.
@@ -74,7 +75,7 @@ static void add(case_t *cases, size_t *count, const char *name, byoc_cutlass_pro
     problem.words.high = result == BYOC_DTYPE_U8 ? 255.0f : 127.0f;
   }
   assert_true(*count < MOST_CASES);
-  cases[(*count)++] = (case_t){name, problem};
+  cases[(*count)++] = (case_t){.name = name, .problem = problem};
 }
 
 // Bytes are added to the bytes that result.
@@ -113,6 +114,26 @@ static size_t float_conv_cases(case_t *cases) {
   size_t n = 0;
   add(cases, &n, "3x3", conv(1, 13, 21, 9, 19, 3, 1, 1, 1), BYOC_DTYPE_F32, BYOC_DTYPE_F32, 0, false);
   add(cases, &n, "strided", conv(1, 6, 11, 14, 15, 3, 2, 1, 1), BYOC_DTYPE_F32, BYOC_DTYPE_F32, 0, false);
+  return n;
+}
+
+// NaN makes NaN: by bf16 of every sum that it is part of; by bytes, which cannot say it, of its image or row, or of its
+// channel.
+static size_t nan_cases(case_t *cases) {
+  size_t n = 0;
+  add(cases, &n, "NaN in a row", gemm(5, 40, 131, false), BYOC_DTYPE_F32, BYOC_DTYPE_F32, 0, false);
+  cases[n - 1].nan_datum = true;
+  add(cases, &n, "NaN in a column", gemm(5, 40, 131, true), BYOC_DTYPE_F32, BYOC_DTYPE_F32, 0, false);
+  cases[n - 1].nan_weight = true;
+  return n;
+}
+
+static size_t nan_conv_cases(case_t *cases) {
+  size_t n = 0;
+  add(cases, &n, "NaN in an image", conv(1, 13, 21, 9, 19, 3, 1, 1, 1), BYOC_DTYPE_F32, BYOC_DTYPE_F32, 0, false);
+  cases[n - 1].nan_datum = true;
+  add(cases, &n, "NaN in a filter", conv(1, 13, 21, 9, 19, 3, 1, 1, 1), BYOC_DTYPE_F32, BYOC_DTYPE_F32, 0, false);
+  cases[n - 1].nan_weight = true;
   return n;
 }
 
@@ -177,7 +198,8 @@ static float *random_floats(byoc_test_random_t *random, int64_t count, float sca
 }
 
 // Nothing here is freed: the process is short-lived.
-static tensors_t make_tensors(const byoc_cutlass_problem_t *problem) {
+static tensors_t make_tensors(const case_t *one) {
+  const byoc_cutlass_problem_t *problem = &one->problem;
   byoc_test_random_t random = {7};
   const byoc_cutlass_conv_t *c = &problem->conv;
   const byoc_cutlass_gemm_t *g = &problem->gemm;
@@ -194,6 +216,8 @@ static tensors_t make_tensors(const byoc_cutlass_problem_t *problem) {
     t.data = random_floats(&random, t.data_count, 1.0f);
     t.weights = random_floats(&random, t.weight_count, 0.2f);
     for (int64_t i = 0; i < t.channels; ++i) t.scales[i] = 1.0f;
+    if (one->nan_datum) ((float *)t.data)[t.data_count / 2] = NAN;
+    if (one->nan_weight) t.weights[t.weight_count / 2] = NAN;
     return t;
   }
   if (problem->words.reads_factor) t.factor = 0.5f;
@@ -212,6 +236,18 @@ static tensors_t make_tensors(const byoc_cutlass_problem_t *problem) {
 
 // ---- one case ----
 
+// Whether bytes of this case make NaN of an element of the result.
+static bool bytes_make_nan(const case_t *one, const tensors_t *t, int64_t at) {
+  const byoc_cutlass_problem_t *problem = &one->problem;
+  bool is_conv = problem->kind == BYOC_CUTLASS_CONV;
+  int64_t plane = is_conv ? problem->conv.out_h * problem->conv.out_w : 1, channel = at / plane % t->channels;
+  int64_t images = is_conv ? problem->conv.batch : problem->gemm.m, weight = t->weight_count / 2;
+  int64_t column = problem->gemm.transpose_b ? weight / problem->gemm.k : weight % t->channels;
+  if (is_conv) column = weight / (t->weight_count / t->channels);
+  return (one->nan_datum && at / (t->result_count / images) == t->data_count / 2 / (t->data_count / images)) ||
+         (one->nan_weight && channel == column);
+}
+
 static void check(const case_t *one, const tensors_t *t, const void *result, const char *how) {
   const byoc_cutlass_problem_t *problem = &one->problem;
   const byoc_cutlass_words_t *words = &problem->words;
@@ -228,6 +264,7 @@ static void check(const case_t *one, const tensors_t *t, const void *result, con
           sum * (double)t->scales[channel] * (double)t->factor + (double)t->shifts[channel] + (double)t->residual[i];
       if (expected < 0) expected = 0;
       actual = ((const float *)result)[i];
+      if (isnan(actual) && (bf16 ? isnan(expected) : bytes_make_nan(one, t, i))) continue;
       allowed = 1e-4 + 1e-4 * fabs(expected);
       // bf16 keeps 8 bits of a weight, rounded (2^-9), and of data where both are bf16. Bytes are off by half a step of
       // 1/127 of the largest weight (0.2) and the largest datum (1) each.
@@ -256,7 +293,7 @@ static void check(const case_t *one, const tensors_t *t, const void *result, con
 static void run_case(const case_t *one, const byoc_cutlass_plan_t *plan, byoc_packed_function_t function,
                      const char *how) {
   const byoc_cutlass_problem_t *problem = &one->problem;
-  tensors_t t = make_tensors(problem);
+  tensors_t t = make_tensors(one);
   uint32_t dot = problem->words.dot;
   size_t workspace_bytes = (size_t)byoc_cutlass_workspace_bytes(problem, plan);
   int32_t *packed = guarded(byoc_cutlass_packed_floats(problem, plan) * 4, BYOC_BUFFER_ALIGNMENT);
@@ -307,8 +344,9 @@ static void run_cases(case_t *cases, size_t count, byoc_cutlass_isa_t isa, uint3
     assert_int_equal(plans[i].form, BYOC_CUTLASS_FORM_WORDS);
     kernels_add(&kernels, &cases[i].problem, &plans[i]);
   }
-  char flags[64];
-  snprintf(flags, sizeof(flags), "-O1 %s", more_flags);
+  char flags[128]; // integers that overflow end the test
+  snprintf(flags, sizeof(flags), "-O1 -fsanitize=signed-integer-overflow -fsanitize-undefined-trap-on-error %s",
+           more_flags);
   kernels_compile(&kernels, flags);
   if (!runs) print_message("%s: compiled; this processor cannot run it\n", how);
   for (size_t i = 0; i < count && runs; ++i) run_case(&cases[i], &plans[i], kernels.functions[i], how);
@@ -318,9 +356,7 @@ static void run_cases(case_t *cases, size_t count, byoc_cutlass_isa_t isa, uint3
 // By every dot that the cases' data can go through and the machine's compiler knows.
 static void run_everywhere(case_t *cases, size_t count, bool bytes, bool wide, bool narrow) {
 #if defined(__x86_64__)
-  bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  bool avx2 = kernels_run_here(BYOC_CUTLASS_ISA_AVX2), avx512 = kernels_run_here(BYOC_CUTLASS_ISA_AVX512);
   bool vnni = avx512 && __builtin_cpu_supports("avx512vnni");
   bool bf16 = avx512 && __builtin_cpu_supports("avx512bf16");
   if (bytes) {
@@ -353,7 +389,15 @@ static void test_floats_as_bytes(void **state) {
   run_everywhere(cases, float_conv_cases(cases), true, false, true);
 }
 
+static void test_nan(void **state) {
+  (void)state;
+  case_t cases[MOST_CASES];
+  run_everywhere(cases, nan_cases(cases), true, true, true);
+  run_everywhere(cases, nan_conv_cases(cases), true, false, true);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_bytes), cmocka_unit_test(test_floats_as_bytes)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_bytes), cmocka_unit_test(test_floats_as_bytes),
+                                     cmocka_unit_test(test_nan)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

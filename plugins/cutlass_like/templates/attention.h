@@ -7,15 +7,16 @@
 //   PAST: the first PAST of KEYS keys and values come from a cache, [BATCH][HEADS / GROUP][PAST][SIZE]; all of them go,
 //         as they are read, to the cache of the next step, KEYS long. STREAM: past the processor's own caches, where
 //         vectors are aligned there: nothing of this run reads it again.
+//   SCORE_ROW, VALUE_ROW: floats between two rows of scores, two copied values. RUNNING_ROWS: rows whose largest score
+//         and sum travel.
 // Operands lie as *_BATCH, *_HEAD and *_ROW say; GROUP heads of queries share one of keys and values.
 enum {
   FN(row_panels) = (QUERIES + ROW_PANEL - 1) / ROW_PANEL,
-  FN(blocks) = (KEYS + KEY_BLOCK - 1) / KEY_BLOCK,
-  FN(score_row) = KEY_BLOCK + 16, // rows do not fall into the same sets of the cache
-  FN(value_row) = (VALUE_SIZE + LANES - 1) / LANES * LANES,
   // One unit of work: one panel of queries of one head.
   FN(items) = BATCH * HEADS * FN(row_panels),
-  FN(ahead) = 2048, // floats asked for in front of the ones that are read in place
+  // Floats asked for in front of the ones that are read in place: the next two groups of 16 rows of 64, as rows of a
+  // group are read side by side.
+  FN(ahead) = 2048,
 };
 
 // How a row goes to the next cache.
@@ -39,6 +40,12 @@ typedef struct FN(head_t) {
   float *y;
   float *keys, *values, *queries, *scores, *most, *sum; // in the workspace
 } FN(head_t);
+
+// How many of the first keys some query of panel `panel` attends to: all of them, or those up to its last query's.
+static inline int64_t FN(seen)(int64_t panel) {
+  const int64_t end = (panel + 1) * ROW_PANEL < QUERIES ? (panel + 1) * ROW_PANEL : QUERIES;
+  return CAUSAL && PAST + end < KEYS ? PAST + end : KEYS;
+}
 
 // How many of the keys [key, key + count) are of the cache.
 static inline __attribute__((unused)) int64_t FN(cached)(int64_t key, int64_t count) {
@@ -149,7 +156,7 @@ static void FN(pack)(const FN(head_t) * head, int64_t key, int64_t count) {
     for (int64_t d = 0; d < VALUE_SIZE; d += LANES) {
       const int64_t lanes = VALUE_SIZE - d < LANES ? VALUE_SIZE - d : LANES;
       const vf x = v_load_n(VALUE_AT(at) + d, lanes);
-      v_store(head->values + at * FN(value_row) + d, x);
+      v_store(head->values + at * VALUE_ROW + d, x);
       if (at < copied) v_store_n(head->present_v + (key + at) * VALUE_SIZE + d, x, lanes);
     }
 #undef KEY_AT
@@ -178,7 +185,7 @@ static void FN(scores)(float *to, const float *q, const float *k) {
 #pragma GCC unroll 16
   for (int i = 0; i < ROW_PANEL; ++i)
 #pragma GCC unroll 8
-    for (int j = 0; j < KEY_PANEL / LANES; ++j) v_store(to + i * FN(score_row) + j * LANES, sum[i][j]);
+    for (int j = 0; j < KEY_PANEL / LANES; ++j) v_store(to + i * SCORE_ROW + j * LANES, sum[i][j]);
 }
 #endif
 
@@ -231,7 +238,7 @@ static inline __attribute__((always_inline)) void FN(add)(vf sum[ROW_PANEL][VALU
     }
 #pragma GCC unroll 16
     for (int i = 0; i < ROW_PANEL; ++i) {
-      const vf x = v_set1(weights[i * FN(score_row) + key]);
+      const vf x = v_set1(weights[i * SCORE_ROW + key]);
 #pragma GCC unroll 8
       for (int j = 0; j < vectors; ++j) sum[i][j] = v_fma(x, column[j], sum[i][j]);
     }
@@ -269,7 +276,7 @@ static inline __attribute__((always_inline)) void FN(gather)(const FN(head_t) * 
    NULL, FN(not_kept));
 #else
   (void)key;
-  FN(add)(sum, head->values + first, FN(value_row), head->scores, count, vectors, lanes, NULL, FN(not_kept));
+  FN(add)(sum, head->values + first, VALUE_ROW, head->scores, count, vectors, lanes, NULL, FN(not_kept));
 #endif
 #pragma GCC unroll 16
   for (int i = 0; i < ROW_PANEL; ++i)
@@ -284,10 +291,10 @@ static inline __attribute__((always_inline)) void FN(gather)(const FN(head_t) * 
 // One panel of queries against `count` keys from `key` on.
 static void FN(panel)(const FN(head_t) * head, int64_t panel, int64_t key, int64_t count) {
   const int64_t row = panel * ROW_PANEL, rows = QUERIES - row < ROW_PANEL ? QUERIES - row : ROW_PANEL;
-  const int64_t end = PAST + row + rows; // of the keys that count, where CAUSAL
-  const int first = key == 0, last = key + count == KEYS || (CAUSAL && key + count >= end);
+  const int64_t end = FN(seen)(panel);
+  const int first = key == 0, last = key + count >= end;
   float kept[ROW_PANEL], factor[ROW_PANEL];
-  if (CAUSAL && count > end - key) count = end - key;
+  if (count > end - key) count = end - key;
   for (int64_t i = 0; i < ROW_PANEL; ++i) { // missing rows repeat the last one
     const float *from = head->q + (row + (i < rows ? i : rows - 1)) * Q_ROW;
     for (int64_t d = 0; d < SIZE; d += 16) __builtin_prefetch(from + ROW_PANEL * Q_ROW + d); // the next panel's
@@ -298,13 +305,13 @@ static void FN(panel)(const FN(head_t) * head, int64_t panel, int64_t key, int64
   }
 #if DIRECT
   for (int64_t i = 0; i < ROW_PANEL; ++i) FN(score)
-  (head, head->scores + i * FN(score_row), head->queries + i * SIZE, key, count, i == 0 ? head->keeps : FN(not_kept));
+  (head, head->scores + i * SCORE_ROW, head->queries + i * SIZE, key, count, i == 0 ? head->keeps : FN(not_kept));
 #else
   for (int64_t c = 0; c < count; c += KEY_PANEL) FN(scores)(head->scores + c, head->queries, head->keys + c * SIZE);
 #endif
   for (int64_t i = 0; i < rows; ++i) {
     const float before = first ? -__builtin_inff() : head->most[row + i];
-    float most = before, *scores = head->scores + i * FN(score_row);
+    float most = before, *scores = head->scores + i * SCORE_ROW;
     const int64_t left = PAST + row + i + 1 - key, seen = CAUSAL && left < count ? (left > 0 ? left : 0) : count;
     for (int64_t j = seen; j < count; ++j) scores[j] = -__builtin_inff();
     const float sum = FN(soften)(scores, head->mask + (row + i) * MASK_ROW + key * MASK_KEY, count, &most);
@@ -337,10 +344,10 @@ static void FN(share)(void *argument, int64_t begin, int64_t end, int32_t worker
     const int64_t stop = FN(items) * (share + 1) / args->shares;
     FN(head_t) head;
     head.scores = args->workspace + share * SLOT_FLOATS;
-    head.queries = head.scores + ROW_PANEL * FN(score_row);
+    head.queries = head.scores + ROW_PANEL * SCORE_ROW;
     head.most = head.queries + ROW_PANEL * SIZE;
-    head.sum = head.most + (FN(blocks) > 1 ? QUERIES : 0);
-    head.keys = head.sum + (FN(blocks) > 1 ? QUERIES : 0);
+    head.sum = head.most + RUNNING_ROWS;
+    head.keys = head.sum + RUNNING_ROWS;
     head.values = head.keys + (DIRECT ? 0 : KEY_BLOCK * SIZE);
     while (item < stop) { // as many row panels as there are left of this head
       const int64_t first = item % FN(row_panels), batch = item / FN(row_panels) / HEADS;
@@ -363,13 +370,13 @@ static void FN(share)(void *argument, int64_t begin, int64_t end, int32_t worker
 #endif
       head.mask = HAS_RESIDUAL ? args->residual + batch * MASK_BATCH + at * MASK_HEAD : NULL;
       head.y = args->output + batch * Y_BATCH + at * Y_HEAD;
-      for (int64_t key = 0; key < KEYS && !(CAUSAL && key >= PAST + last * ROW_PANEL); key += KEY_BLOCK) {
+      for (int64_t key = 0; key < FN(seen)(last - 1); key += KEY_BLOCK) {
         const int64_t count = KEYS - key < KEY_BLOCK ? KEYS - key : KEY_BLOCK;
 #if !DIRECT
         FN(pack)(&head, key, count);
 #endif
         for (int64_t r = first; r < last; ++r)
-          if (!CAUSAL || key < PAST + (r + 1) * ROW_PANEL) FN(panel)(&head, r, key, count);
+          if (key < FN(seen)(r)) FN(panel)(&head, r, key, count);
       }
       item += last - first;
     }

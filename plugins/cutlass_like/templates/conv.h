@@ -16,12 +16,6 @@ enum {
   FN(run) = FN(weight_panels), // items of one block
 };
 
-typedef struct FN(args_t) {
-  const float *input, *weights, *bias, *residual;
-  float *output, *workspace;
-  int64_t shares;
-} FN(args_t);
-
 #if CONTIGUOUS && !DIRECT
 // Copies depth [k, end) of `count` pixels to panels side by side. Pixels of one channel lie in one run: it is read from
 // end to end before the next one.

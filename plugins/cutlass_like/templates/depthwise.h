@@ -1,21 +1,14 @@
 // Depthwise convolution NCHW: each channel filtered by itself. A share copies one channel's plane, padded and with the
 // columns of each stride phase side by side, to its workspace; then every tap is a whole vector at a fixed offset.
-//   padded row: STRIDE_W phases of PHASE_W floats; phase f holds the padded columns f, f + STRIDE_W, ...
+//   PADDED_ROW, PADDED_H  the padded plane: of a row, STRIDE_W phases of PHASE_W floats; phase f holds the padded
+//                         columns f, f + STRIDE_W, ...
 enum {
   FN(pixels) = OUT_H * OUT_W,
-  FN(padded_h) = (OUT_H - 1) * STRIDE_H + (KERNEL_H - 1) * DILATION_H + 1,
-  FN(padded_row) = PHASE_W * STRIDE_W,
   FN(items) = BATCH * CHANNELS,
 };
 
-typedef struct FN(args_t) {
-  const float *input, *weights, *bias, *residual;
-  float *output, *workspace;
-  int64_t shares;
-} FN(args_t);
-
 static void FN(pad)(float *padded, const float *plane) {
-  for (int64_t y = 0; y < FN(padded_h); ++y, padded += FN(padded_row)) {
+  for (int64_t y = 0; y < PADDED_H; ++y, padded += PADDED_ROW) {
     const int64_t in_y = y - PAD_TOP;
     for (int64_t phase = 0; phase < STRIDE_W; ++phase) {
       int64_t in_x = phase - PAD_LEFT, low = 0, high = 0;
@@ -36,7 +29,7 @@ static inline __attribute__((always_inline)) void FN(strip)(const FN(args_t) * a
   vf sum[VECTOR_ROWS];
 #pragma GCC unroll 8
   for (int i = 0; i < rows; ++i) sum[i] = v_zero();
-  const float *p = padded + y * STRIDE_H * FN(padded_row) + x;
+  const float *p = padded + y * STRIDE_H * PADDED_ROW + x;
 #pragma GCC unroll 8
   for (int r = 0; r < KERNEL_H; ++r)
 #pragma GCC unroll 8
@@ -45,10 +38,10 @@ static inline __attribute__((always_inline)) void FN(strip)(const FN(args_t) * a
       const int column = s * DILATION_W;
 #pragma GCC unroll 8
       for (int i = 0; i < rows; ++i)
-        sum[i] = v_fma(tap,
-                       v_load(p + (i * STRIDE_H + r * DILATION_H) * FN(padded_row) + column % STRIDE_W * PHASE_W +
-                              column / STRIDE_W),
-                       sum[i]);
+        sum[i] = v_fma(
+            tap,
+            v_load(p + (i * STRIDE_H + r * DILATION_H) * PADDED_ROW + column % STRIDE_W * PHASE_W + column / STRIDE_W),
+            sum[i]);
     }
   const vf bias = v_set1(offset);
   (void)bias;
@@ -61,23 +54,17 @@ static inline __attribute__((always_inline)) void FN(strip)(const FN(args_t) * a
   }
 }
 
-static void FN(share)(void *argument, int64_t begin, int64_t end, int32_t worker) {
-  const FN(args_t) *args = argument;
-  (void)worker;
-  for (int64_t share = begin; share < end; ++share) {
-    float *padded = args->workspace + share * SLOT_FLOATS;
-    for (int64_t item = FN(items) * share / args->shares; item < FN(items) * (share + 1) / args->shares; ++item) {
-      const int64_t channel = item % CHANNELS;
-      const float *taps = args->weights + channel * KERNEL_H * KERNEL_W;
-      const float offset = HAS_BIAS ? args->bias[channel] : 0.0f;
-      FN(pad)(padded, args->input + item / MULTIPLIER * IN_H * IN_W);
-      for (int64_t x = 0; x < OUT_W; x += LANES) {
-        const int64_t lanes = OUT_W - x < LANES ? OUT_W - x : LANES;
-        int64_t y = 0;
-        for (; y + VECTOR_ROWS <= OUT_H; y += VECTOR_ROWS)
-          FN(strip)(args, padded, taps, offset, item * FN(pixels), y, x, VECTOR_ROWS, lanes);
-        for (; y < OUT_H; ++y) FN(strip)(args, padded, taps, offset, item * FN(pixels), y, x, 1, lanes);
-      }
-    }
+// One channel of one image.
+static inline __attribute__((always_inline)) void FN(item)(const FN(args_t) * args, float *slot, int64_t item) {
+  const int64_t channel = item % CHANNELS;
+  const float *taps = args->weights + channel * KERNEL_H * KERNEL_W;
+  const float offset = HAS_BIAS ? args->bias[channel] : 0.0f;
+  FN(pad)(slot, args->input + item / MULTIPLIER * IN_H * IN_W);
+  for (int64_t x = 0; x < OUT_W; x += LANES) {
+    const int64_t lanes = OUT_W - x < LANES ? OUT_W - x : LANES;
+    int64_t y = 0;
+    for (; y + VECTOR_ROWS <= OUT_H; y += VECTOR_ROWS)
+      FN(strip)(args, slot, taps, offset, item * FN(pixels), y, x, VECTOR_ROWS, lanes);
+    for (; y < OUT_H; ++y) FN(strip)(args, slot, taps, offset, item * FN(pixels), y, x, 1, lanes);
   }
 }

@@ -13,12 +13,6 @@ enum {
   FN(last) = FN(end) < FN(first) ? FN(first) : FN(end),
 };
 
-typedef struct FN(args_t) {
-  const float *input, *weights, *bias, *residual;
-  float *output, *workspace;
-  int64_t shares;
-} FN(args_t);
-
 // `count` pixels from `x` on of one row, one vector of channels, by the taps of rows [top, bottom) and columns
 // [left, right). `row`: where the first tap of pixel 0 would lie.
 static inline __attribute__((always_inline)) void FN(pixels)(const FN(args_t) * args, const float *row,
@@ -56,30 +50,26 @@ static void FN(edge)(const FN(args_t) * args, const float *row, const float *tap
   FN(pixels)(args, row, taps, bias, to, x, 1, top, bottom, left, right);
 }
 
-static void FN(share)(void *argument, int64_t begin, int64_t end, int32_t worker) {
-  const FN(args_t) *args = argument;
-  (void)worker;
-  for (int64_t share = begin; share < end; ++share)
-    for (int64_t item = FN(items) * share / args->shares; item < FN(items) * (share + 1) / args->shares; ++item) {
-      const int64_t plane = item / OUT_H, block = plane % FN(channel_blocks), y = item % OUT_H;
-      int top = 0, bottom = KERNEL_H;
-      while (top < bottom && y * STRIDE_H + top * DILATION_H < PAD_TOP) ++top;
-      while (bottom > top && y * STRIDE_H + (bottom - 1) * DILATION_H - PAD_TOP >= IN_H) --bottom;
-      for (int64_t c = 0; c < BLOCK; c += LANES) {
-        const float *taps = args->weights + block * KERNEL_H * KERNEL_W * BLOCK + c;
-        const float *row =
-            args->input + ((plane * IN_H + y * STRIDE_H - PAD_TOP) * IN_W - PAD_LEFT) * (int64_t)BLOCK + c;
-        const vf bias = HAS_BIAS ? v_load(args->bias + block * BLOCK + c) : v_zero();
-        const int64_t to = item * OUT_W * BLOCK + c;
-        int64_t x = 0;
-        for (; x < FN(first); ++x) FN(edge)(args, row, taps, bias, to, x, top, bottom);
-        if (top == 0 && bottom == KERNEL_H)
-          for (; x + PIXELS <= FN(last); x += PIXELS)
-            FN(pixels)(args, row, taps, bias, to, x, PIXELS, 0, KERNEL_H, 0, KERNEL_W);
-        else
-          for (; x + PIXELS <= FN(last); x += PIXELS)
-            FN(pixels)(args, row, taps, bias, to, x, PIXELS, top, bottom, 0, KERNEL_W);
-        for (; x < OUT_W; ++x) FN(edge)(args, row, taps, bias, to, x, top, bottom);
-      }
-    }
+// One row of the output of one block of channels.
+static inline __attribute__((always_inline)) void FN(item)(const FN(args_t) * args, float *slot, int64_t item) {
+  (void)slot;
+  const int64_t plane = item / OUT_H, block = plane % FN(channel_blocks), y = item % OUT_H;
+  int top = 0, bottom = KERNEL_H;
+  while (top < bottom && y * STRIDE_H + top * DILATION_H < PAD_TOP) ++top;
+  while (bottom > top && y * STRIDE_H + (bottom - 1) * DILATION_H - PAD_TOP >= IN_H) --bottom;
+  for (int64_t c = 0; c < BLOCK; c += LANES) {
+    const float *taps = args->weights + block * KERNEL_H * KERNEL_W * BLOCK + c;
+    const float *row = args->input + ((plane * IN_H + y * STRIDE_H - PAD_TOP) * IN_W - PAD_LEFT) * (int64_t)BLOCK + c;
+    const vf bias = HAS_BIAS ? v_load(args->bias + block * BLOCK + c) : v_zero();
+    const int64_t to = item * OUT_W * BLOCK + c;
+    int64_t x = 0;
+    for (; x < FN(first); ++x) FN(edge)(args, row, taps, bias, to, x, top, bottom);
+    if (top == 0 && bottom == KERNEL_H)
+      for (; x + PIXELS <= FN(last); x += PIXELS)
+        FN(pixels)(args, row, taps, bias, to, x, PIXELS, 0, KERNEL_H, 0, KERNEL_W);
+    else
+      for (; x + PIXELS <= FN(last); x += PIXELS)
+        FN(pixels)(args, row, taps, bias, to, x, PIXELS, top, bottom, 0, KERNEL_W);
+    for (; x < OUT_W; ++x) FN(edge)(args, row, taps, bias, to, x, top, bottom);
+  }
 }

@@ -2,7 +2,7 @@
 //   IN_LANES 16    the input is blocked, [BATCH][GROUPS * IN / 16][IN_H][IN_W][16]; 1: NCHW
 //   OUT_LANES      the same for output and residual
 //   IN_PLACE       the input is read in place; else the rows that a block needs are copied, padded, to the workspace:
-//                  [TAP_BLOCKS][STRIP_H][STRIP_W][IN_LANES], BLOCK_STEP floats between two blocks of channels
+//                  [IN / IN_LANES][rows][STRIP_W][IN_LANES], CHANNEL_STEP floats between two blocks of channels
 //   FLAT           pixels are counted through the whole picture (1x1, stride 1); else tiles lie along its rows
 //   BLOCK_UNITS    units of a block: tiles where FLAT, rows of tiles otherwise
 // Weights arrive as [GROUPS][panel][TAP_BLOCKS][TAPS_H][TAPS_W][STEPS][channels of the panel], zeros where there is no
@@ -18,12 +18,6 @@ enum {
   FN(run) = FN(panels), // items of one block
 };
 
-typedef struct FN(args_t) {
-  const float *input, *weights, *bias, *residual;
-  float *output, *workspace;
-  int64_t shares;
-} FN(args_t);
-
 #if !IN_PLACE && FLAT
 // Pixels [first, first + count) of each channel to the strip.
 static void FN(gather)(float *strip, const float *image, int64_t first, int64_t count) {
@@ -38,7 +32,8 @@ static void FN(gather)(float *strip, const float *image, int64_t first, int64_t 
       const int64_t in_y = first + y - PAD_TOP;
       float *to = strip + c * CHANNEL_STEP + y * STRIP_W * IN_LANES;
       const float *from = image + (in_y * IN_W - PAD_LEFT) * IN_LANES;
-      const int64_t low = PAD_LEFT * IN_LANES, end = low + IN_W * IN_LANES, width = STRIP_W * IN_LANES;
+      const int64_t begin = PAD_LEFT * IN_LANES, end = begin + IN_W * IN_LANES, width = STRIP_W * IN_LANES;
+      const int64_t low = begin < width ? begin : width;
       const int64_t high = in_y < 0 || in_y >= IN_H ? low : end < width ? end : width;
 #if IN_LANES > 1
       for (int64_t x = 0; x < low; x += LANES) v_store(to + x, v_zero());

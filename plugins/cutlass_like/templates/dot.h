@@ -6,12 +6,6 @@ enum {
   FN(items) = BATCH * FN(blocks),
 };
 
-typedef struct FN(args_t) {
-  const float *input, *weights, *bias, *residual;
-  float *output, *workspace;
-  int64_t shares;
-} FN(args_t);
-
 // Columns [column, column + count) of one row of one matrix; missing columns repeat the last one.
 static inline void FN(columns)(const FN(args_t) * args, const float *a, const float *b, int64_t at, int64_t column,
                                int64_t count) {
@@ -43,15 +37,11 @@ static inline void FN(columns)(const FN(args_t) * args, const float *a, const fl
   v_store_n(args->output + at, FINISH(x, y, r), count);
 }
 
-static void FN(share)(void *argument, int64_t begin, int64_t end, int32_t worker) {
-  const FN(args_t) *args = argument;
-  (void)worker;
-  for (int64_t share = begin; share < end; ++share)
-    for (int64_t item = FN(items) * share / args->shares; item < FN(items) * (share + 1) / args->shares; ++item) {
-      const int64_t batch = item / FN(blocks), column = item % FN(blocks) * LANES;
-      const int64_t count = N - column < LANES ? N - column : LANES;
-      const float *b = args->weights + B_MATRIX(batch) * K * N;
-      for (int64_t m = 0; m < M; ++m)
-        FN(columns)(args, args->input + (A_MATRIX(batch) * M + m) * K, b, (batch * M + m) * N + column, column, count);
-    }
+static inline __attribute__((always_inline)) void FN(item)(const FN(args_t) * args, float *slot, int64_t item) {
+  (void)slot;
+  const int64_t batch = item / FN(blocks), column = item % FN(blocks) * LANES;
+  const int64_t count = N - column < LANES ? N - column : LANES;
+  const float *b = args->weights + B_MATRIX(batch) * K * N;
+  for (int64_t m = 0; m < M; ++m)
+    FN(columns)(args, args->input + (A_MATRIX(batch) * M + m) * K, b, (batch * M + m) * N + column, column, count);
 }

@@ -9,12 +9,6 @@ enum {
   FN(run) = FN(row_panels), // items of one block
 };
 
-typedef struct FN(args_t) {
-  const float *input, *weights, *bias, *residual;
-  float *output, *workspace;
-  int64_t shares;
-} FN(args_t);
-
 #if !DIRECT
 // Copies `count` columns and `depth` terms of B to a panel of COLUMN_PANEL columns, zeros where there are none.
 static void FN(pack)(float *panel, const float *b, int64_t count, int64_t depth) {

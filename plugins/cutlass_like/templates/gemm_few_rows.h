@@ -6,14 +6,10 @@ enum {
   FN(part) = K / STREAMS,      // terms of a stream
   FN(rest) = N % COLUMN_PANEL, // columns of the last panel, where it is narrower
   FN(items) = BATCH * FN(panels),
-  FN(ahead) = 512, // floats asked for in front of the ones that are read
+  // Floats asked for in front of the ones that are read: 2 KiB are what a core reads at 20 GB/s in the 100 ns that
+  // memory takes to answer.
+  FN(ahead) = 512,
 };
-
-typedef struct FN(args_t) {
-  const float *input, *weights, *bias, *residual;
-  float *output, *workspace;
-  int64_t shares;
-} FN(args_t);
 
 // Terms [0, count) of `streams` parts that lie `apart` terms from each other.
 static inline __attribute__((always_inline)) void FN(sum)(vf sum[M][COLUMN_PANEL / LANES], const float *a,
@@ -62,15 +58,11 @@ static inline __attribute__((always_inline)) void FN(panel)(const FN(args_t) * a
     }
 }
 
-static void FN(share)(void *argument, int64_t begin, int64_t end, int32_t worker) {
-  const FN(args_t) *args = argument;
-  (void)worker;
-  for (int64_t share = begin; share < end; ++share)
-    for (int64_t item = FN(items) * share / args->shares; item < FN(items) * (share + 1) / args->shares; ++item) {
-      const int64_t batch = item / FN(panels), panel = item % FN(panels);
-      if (FN(rest) && panel == FN(panels) - 1)
-        FN(panel)(args, batch, panel, (FN(rest) + LANES - 1) / LANES, FN(rest));
-      else
-        FN(panel)(args, batch, panel, COLUMN_PANEL / LANES, COLUMN_PANEL);
-    }
+static inline __attribute__((always_inline)) void FN(item)(const FN(args_t) * args, float *slot, int64_t item) {
+  (void)slot;
+  const int64_t batch = item / FN(panels), panel = item % FN(panels);
+  if (FN(rest) && panel == FN(panels) - 1)
+    FN(panel)(args, batch, panel, (FN(rest) + LANES - 1) / LANES, FN(rest));
+  else
+    FN(panel)(args, batch, panel, COLUMN_PANEL / LANES, COLUMN_PANEL);
 }

@@ -12,12 +12,6 @@ enum {
   FN(run) = FN(column_panels), // items of one block
 };
 
-typedef struct FN(args_t) {
-  const float *input, *weights, *bias, *residual;
-  float *output, *workspace;
-  int64_t shares;
-} FN(args_t);
-
 #if !DIRECT
 // Copies `rows` rows and `depth` terms of A side by side.
 static inline __attribute__((always_inline)) void FN(pack)(float *panel, const float *a, int64_t rows, int64_t depth) {

@@ -20,12 +20,6 @@ enum {
   FN(run) = FN(panels), // items of one block
 };
 
-typedef struct FN(args_t) {
-  const float *input, *weights, *bias, *residual;
-  float *output, *workspace;
-  int64_t shares;
-} FN(args_t);
-
 // One patch, rows `pitch` floats and pixels `pixel` floats apart → its POINTS vectors, PATCH_STEP floats apart.
 static inline __attribute__((always_inline)) void FN(patch)(const float *from, const int64_t pitch, const int64_t pixel,
                                                             float *points) {
@@ -88,7 +82,7 @@ static void FN(gather)(float *strip, const float *input, int64_t channels, int64
     const int64_t y = first + r - PAD_TOP;
     int64_t x = 0;
     if (y >= 0 && y < IN_H) {
-      for (; x < PAD_LEFT; ++x) v_store(strip + x * LANES, v_zero());
+      for (; x < PAD_LEFT && x < FN(strip_w); ++x) v_store(strip + x * LANES, v_zero());
       for (int64_t p = 0; p < IN_W; p += LANES) {
         const int64_t count = IN_W - p < LANES ? IN_W - p : LANES;
         vf square[LANES];

@@ -67,6 +67,39 @@ static inline vf w_round(vf x) {
 static inline vf w_abs(vf x) {
   return (vf)((vi)x & 0x7fffffff);
 }
+
+// Magnitudes as the words that hold them: their order is that of the floats, with NaN above all of them.
+static inline vi w_magnitude(vf x) {
+  return (vi)w_abs(x);
+}
+static inline vi w_larger(vi a, vi b) {
+#if defined(__AVX512F__)
+  return (vi)_mm512_max_epi32((__m512i)a, (__m512i)b);
+#elif defined(__AVX2__)
+  return (vi)_mm256_max_epi32((__m256i)a, (__m256i)b);
+#else
+  vi m = a > b;
+  return (a & m) | (b & ~m);
+#endif
+}
+static inline int32_t w_largest(vi x) {
+  int32_t largest = x[0];
+  for (int l = 1; l < LANES; ++l) largest = x[l] > largest ? x[l] : largest;
+  return largest;
+}
+
+// What makes bytes of floats whose largest magnitude this is, and what one step of those bytes is worth: NaN where some
+// float is none or infinite, as no byte can say so; nothing where they are too small to divide by.
+static inline float w_inverse(int32_t largest) {
+  float most;
+  memcpy(&most, &largest, sizeof most);
+  return most > 1e-36f && most < __builtin_inff() ? 127.0f / most : 0.0f;
+}
+static inline float w_step(int32_t largest) {
+  float most;
+  memcpy(&most, &largest, sizeof most);
+  return most < __builtin_inff() ? most / 127.0f : __builtin_nanf("");
+}
 static inline int w_any_above(vf x, float limit) {
 #if defined(__AVX512F__)
   return _mm512_cmp_ps_mask(x, v_set1(limit), _CMP_GT_OQ) != 0;
@@ -82,6 +115,10 @@ static inline int w_any_above(vf x, float limit) {
 typedef struct w_byte_t {
   float scale, inverse, zero, low, high;
 } w_byte_t;
+
+static inline w_byte_t w_byte(float scale, float zero, float low, float high) {
+  return (w_byte_t){scale, scale > 0.0f ? 1.0f / scale : 0.0f, zero, low, high};
+}
 
 // Bytes added to bytes, as floats: (own - own_zero) * own_scale and the like of the others.
 typedef struct w_join_t {
@@ -141,11 +178,6 @@ static inline vf w_floats(const float *p, int64_t n, int64_t stride) {
   for (int64_t l = 0; l < n; ++l) x[l] = p[l * stride];
   return x;
 #endif
-}
-static inline float w_largest(vf x) {
-  float largest = 0.0f;
-  for (int l = 0; l < LANES; ++l) largest = x[l] > largest ? x[l] : largest;
-  return largest;
 }
 
 // Lanes [0, n) as bytes or as i16.

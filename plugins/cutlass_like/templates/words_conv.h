@@ -28,17 +28,17 @@ static void FN(measure)(void *argument, int64_t begin, int64_t end, int32_t work
     int64_t at = (int64_t)FN(image_elements) * share / args->shares;
     const int64_t stop = (int64_t)FN(image_elements) * (share + 1) / args->shares;
     const float *from = args->input + image * FN(image_elements);
-    vf most = v_zero();
-    for (; at + LANES <= stop; at += LANES) most = v_max(most, w_abs(v_load(from + at)));
-    most = v_max(most, w_abs(v_load_n(from + at, stop - at)));
-    ((float *)args->workspace)[part] = w_largest(most);
+    vi most = w_set1(0);
+    for (; at + LANES <= stop; at += LANES) most = w_larger(most, w_magnitude(v_load(from + at)));
+    most = w_larger(most, w_magnitude(v_load_n(from + at, stop - at)));
+    args->workspace[part] = w_largest(most);
   }
 }
 #endif
 
-static inline float FN(largest)(const FN(args_t) * args, int64_t image) {
-  float most = 0.0f;
-  const float *parts = (const float *)args->workspace + image * args->shares;
+static inline int32_t FN(largest)(const FN(args_t) * args, int64_t image) {
+  int32_t most = 0;
+  const int32_t *parts = args->workspace + image * args->shares;
   for (int64_t i = 0; i < args->shares; ++i) most = parts[i] > most ? parts[i] : most;
   return most;
 }
@@ -61,7 +61,7 @@ static inline void FN(pack)(int32_t *to, const DATA_T *from, int64_t channels, i
 
 // One plane, its channels' first element at `from`.
 static void FN(spread)(int32_t *to, const DATA_T *from, int64_t channels, int32_t zero, float inverse) {
-  const int32_t pad = DOT == DOT_I8X4 ? zero * 0x01010101 : 0;
+  const int32_t pad = DOT == DOT_I8X4 ? (int32_t)((uint32_t)zero * 0x01010101u) : 0;
 #if WHOLE
   FN(pack)(to, from, channels, (int64_t)IN_H * IN_W, zero, inverse);
   (void)pad;
@@ -86,11 +86,7 @@ static void FN(prepare)(void *argument, int64_t begin, int64_t end, int32_t work
   (void)worker;
   for (int64_t plane = begin; plane < end; ++plane) {
     int64_t image = plane / FN(planes), channel = plane % FN(planes) * UNIT;
-    float inverse = 0.0f;
-    if (MEASURED) {
-      float most = FN(largest)(args, image / GROUPS);
-      inverse = most > 0.0f ? 127.0f / most : 0.0f;
-    }
+    const float inverse = MEASURED ? w_inverse(FN(largest)(args, image / GROUPS)) : 0.0f;
     FN(spread)
     (args->workspace + HEAD + plane * PLANE, args->input + (image * IN + channel) * (int64_t)(IN_H * IN_W),
      IN - channel, args->zero, inverse);
@@ -104,7 +100,7 @@ static void FN(block)(const FN(args_t) * args, int32_t *slot, int64_t image, int
   const int64_t group = image % GROUPS, panel = block * BLOCK_PANELS;
   const int64_t panels = FN(position_panels) - panel < BLOCK_PANELS ? FN(position_panels) - panel : BLOCK_PANELS;
   const int32_t *data = args->workspace + HEAD + image * FN(image_words) + panel * FN(panel);
-  const float factor = MEASURED ? args->factor * FN(largest)(args, image / GROUPS) / 127.0f : args->factor;
+  const float factor = MEASURED ? args->factor * w_step(FN(largest)(args, image / GROUPS)) : args->factor;
   // Of each vector: which lanes are results, and where the first of them goes.
   uint32_t valid[BLOCK_PANELS * POSITION_VECTORS];
   int64_t at[BLOCK_PANELS * POSITION_VECTORS];

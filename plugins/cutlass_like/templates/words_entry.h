@@ -12,12 +12,11 @@ BYOC_PACKED int32_t SYMBOL(const byoc_call_t *call) {
   args.residual = HAS_RESIDUAL ? call->tensors[INPUT_RESIDUAL].data : NULL;
   args.output = call->tensors[call->input_count].data;
   args.workspace = call->workspace;
-  const float *byte = (const float *)(parameters + 4 * PARAMETERS + 1);
-  args.byte = (w_byte_t){byte[0], byte[0] > 0.0f ? 1.0f / byte[0] : 0.0f, byte[1], byte[2], byte[3]};
-  const float *join = byte + 4;
-  args.join = (w_join_t){
-      join[0], join[1], join[2], join[3], {join[4], JOINS ? 1.0f / join[4] : 0.0f, join[5], join[6], join[7]}};
-  args.zero = parameters[4 * PARAMETERS];
+  const byoc_cutlass_once_t *once = (const byoc_cutlass_once_t *)(parameters + 4 * PARAMETERS);
+  args.byte = w_byte(once->result_scale, once->result_zero, once->low, once->high);
+  args.join = (w_join_t){once->own_zero, once->own_scale, once->other_zero, once->other_scale,
+                         w_byte(once->joined_scale, once->joined_zero, once->joined_low, once->joined_high)};
+  args.zero = once->zero;
 #if READS_ZERO
   const uint8_t zero = *(const uint8_t *)call->tensors[INPUT_ZERO].data;
   if (DATA == AS_I8) // stands in words of bytes with its sign turned

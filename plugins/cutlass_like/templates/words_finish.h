@@ -2,8 +2,7 @@
 //   DATA, RESULT      AS_*: element types
 //   DOT, UNIT, BITS   how words are multiplied; terms of a word and their size
 //   PARAMETERS        words between the tables of each channel: what is added to its sum, the sum of its weights, the
-//                     factor of its sum, its bias; behind them the data's zero point, and scale, zero point, lower and
-//                     upper bound of bytes as results
+//                     factor of its sum, its bias; behind them what is said once (words_once.h)
 
 #if DOT == DOT_BF16X2 || DOT == DOT_BF16_WIDE
 #define SUM_T vf
@@ -91,12 +90,13 @@ static inline __attribute__((always_inline)) void FN(finish)(SUM_T sum, vi offse
 static inline __attribute__((always_inline)) vi FN(terms)(const DATA_T *from, int64_t n, int64_t stride, int32_t zero,
                                                           float inverse) {
   (void)zero, (void)inverse;
-#if DOT == DOT_BF16X2 // rounded to the upper half, ties to even
-  vi bits = (vi)w_floats(from, n, stride);
-  return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-#elif DATA == AS_F32
+#if DOT == DOT_BF16X2 // rounded to the upper half, ties to even; NaN stays NaN
+  vf data = w_floats(from, n, stride);
+  vi bits = (vi)data, nan = (vi)(data != data);
+  return (bits + ((0x7fff + (bits >> 16 & 1)) & ~nan)) >> 16 | (nan & 64);
+#elif DATA == AS_F32 // what is no number fits a byte all the same: its step is NaN
   vf scaled = w_round(w_floats(from, n, stride) * v_set1(inverse));
-  vi x = __builtin_convertvector(scaled, vi);
+  vi x = __builtin_convertvector(v_min(v_max(scaled, v_set1(-127.0f)), v_set1(127.0f)), vi);
   return DOT == DOT_I8X4 ? x + 128 : x;
 #elif DOT == DOT_I8X4
   vi x = w_bytes(from, n, stride);

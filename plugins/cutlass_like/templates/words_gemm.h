@@ -25,11 +25,12 @@ static void FN(prepare)(void *argument, int64_t begin, int64_t end, int32_t work
 #else
     float inverse = 0.0f;
 #if DATA == AS_F32 && DOT != DOT_BF16X2
-    vf most = v_zero();
-    for (int64_t k = 0; k < K; k += LANES) most = v_max(most, w_abs(v_load_n(from + k, K - k < LANES ? K - k : LANES)));
-    const float largest = w_largest(most);
-    inverse = largest > 0.0f ? 127.0f / largest : 0.0f;
-    ((float *)args->workspace)[m] = largest / 127.0f;
+    vi most = w_set1(0);
+    for (int64_t k = 0; k < K; k += LANES)
+      most = w_larger(most, w_magnitude(v_load_n(from + k, K - k < LANES ? K - k : LANES)));
+    const int32_t largest = w_largest(most);
+    inverse = w_inverse(largest);
+    ((float *)args->workspace)[m] = w_step(largest);
 #endif
     to[FN(depth) - 1] = 0;
     for (int64_t k = 0; k < K; k += LANES) {

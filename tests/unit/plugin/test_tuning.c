@@ -39,6 +39,7 @@ typedef struct fake_clock_t {
   int broken;  // candidate that cannot be measured; NOBODY, EVERYBODY
   int measured;
   char *cache;
+  char tensors[64]; // bytes of each of the last request's: inputs > outputs
 } fake_clock_t;
 
 static byoc_status_t compile(void *self, const byoc_compile_request_t *requests, size_t count,
@@ -61,10 +62,17 @@ static byoc_status_t compile(void *self, const byoc_compile_request_t *requests,
 
 static byoc_status_t measure(void *self, const byoc_measure_request_t *request, byoc_allocator_t allocator,
                              byoc_diag_t *diag, double *out_median_ns) {
-  (void)request;
   (void)allocator;
   fake_clock_t *clock = self;
   int candidate = clock->measured++;
+  const char *tensors = (const char *)request->tensors;
+  size_t length = 0;
+  for (uint32_t i = 0; i < request->input_count + request->output_count; ++i, tensors += request->tensor_stride) {
+    const byoc_tensor_data_t *tensor = (const byoc_tensor_data_t *)(const void *)tensors;
+    length += (size_t)snprintf(clock->tensors + length, sizeof(clock->tensors) - length, "%s%llu ",
+                               i == request->input_count ? "> " : "", (unsigned long long)tensor->size_bytes);
+    assert_true(length < sizeof(clock->tensors));
+  }
   if (clock->broken == EVERYBODY || clock->broken == candidate) {
     return byoc_diag_error(diag, BYOC_TOOL, "it crashed");
   }
@@ -239,12 +247,56 @@ static void test_b32_dynamic_shapes(void **state) {
   end(&clock);
 }
 
+// What is constant and goes to the function as it is belongs to the call that is measured.
+static void test_constant_operands(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *tensors;
+  } cases[] = {
+      {"module {\n"
+       "  constant @a : f32[24,32] = splat 0.5\n"
+       "  func @main(%x : f32[32,40]) -> (%y : f32[24,40]) {\n"
+       "    %y = MatMul@13(@a, %x) : f32[24,40]\n"
+       "    return %y\n"
+       "  }\n"
+       "}\n",
+       "5120 3072 > 3840 "},
+      {"module {\n"
+       "  constant @m : f32[6,10] = splat 0.5\n"
+       "  func @main(%q : f32[1,2,6,8], %k : f32[1,2,10,8], %v : f32[1,2,10,4]) -> (%y : f32[1,2,6,4]) {\n"
+       "    %y = Attention@23(%q, %k, %v, @m) : f32[1,2,6,4]\n"
+       "    return %y\n"
+       "  }\n"
+       "}\n",
+       "384 640 320 240 > 192 "},
+  };
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+    fake_clock_t clock = make_clock(0, NOBODY);
+    assert_true(generate(&clock, "cutlass -O=0 -mcpu=avx2 -tune_trials=2", cases[i].text) > 0);
+    assert_string_equal(clock.tensors, cases[i].tensors);
+    end(&clock);
+  }
+}
+
+// However long the compiler's name is, another shape is another entry.
+static void test_long_compiler(void **state) {
+  (void)state;
+  fake_clock_t clock = make_clock(0, NOBODY);
+  char target[512] = "cutlass -O=0 -mcpu=avx2 -tune_trials=2 -cc=/usr/bin";
+  for (int i = 0; i < 120; ++i) strcat(target, "/.");
+  strcat(target, "/gcc");
+  assert_true(generate_matmul(&clock, target, "40", 32, "MatMul@13(%x, @w)") > 0);
+  assert_true(generate_matmul(&clock, target, "41", 32, "MatMul@13(%x, @w)") > 0);
+  assert_int_equal(generate_matmul(&clock, target, "40", 32, "MatMul@13(%x, @w)"), 0);
+  end(&clock);
+}
+
 int main(void) {
   byoc_log_set_level(BYOC_LOG_ERROR);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_b32_broken_and_slow),
-      cmocka_unit_test(test_b32_cache_key),
-      cmocka_unit_test(test_b32_dynamic_shapes),
+      cmocka_unit_test(test_b32_broken_and_slow), cmocka_unit_test(test_b32_cache_key),
+      cmocka_unit_test(test_b32_dynamic_shapes),  cmocka_unit_test(test_constant_operands),
+      cmocka_unit_test(test_long_compiler),
   };
   return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }
