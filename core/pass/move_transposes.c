@@ -34,7 +34,7 @@ static bool same_permutation(const permutation_t *a, const permutation_t *b) {
 static byoc_node_t *create_transpose(byoc_node_t *before, byoc_value_t *x, const permutation_t *permutation) {
   const byoc_attribute_t perm = {
       .name = "perm", .kind = BYOC_ATTRIBUTE_INTS, .ints = permutation->axes, .count = (size_t)permutation->rank};
-  return byoc_op_create_with(before->block, before, "", "Transpose", &x, 1, 1, &perm, 1);
+  return byoc_op_create_with(before->block, before, "", "Transpose", &x, 1, 1, &perm, 1, NULL);
 }
 
 static byoc_status_t replace_result(byoc_node_t *node, byoc_value_t *by, byoc_diag_t *diag) {

@@ -63,8 +63,8 @@ static bool is_tanh_of(const byoc_value_t *value, const byoc_value_t *x, const b
 static byoc_status_t replace(byoc_node_t *root, byoc_value_t *x, const char *op, bool by_tanh, byoc_diag_t *diag) {
   const byoc_attribute_t approximate = {
       .name = "approximate", .kind = BYOC_ATTRIBUTE_STRING, .s = "tanh", .count = sizeof("tanh") - 1};
-  byoc_node_t *unit = byoc_op_create_with(root->block, root, "", op, &x, 1, 1, &approximate, by_tanh ? 1 : 0);
-  if (unit == NULL || !byoc_node_set_name(unit, root->name)) return byoc_diag_out_of_memory(diag);
+  byoc_node_t *unit = byoc_op_create_with(root->block, root, "", op, &x, 1, 1, &approximate, by_tanh ? 1 : 0, diag);
+  if (unit == NULL || !byoc_node_set_name(unit, root->name)) return byoc_diag_failure(diag);
   if (root->results[0]->name != NULL) byoc_value_set_name(unit->results[0], root->results[0]->name);
   return byoc_value_replace_uses(root->results[0], unit->results[0]) ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }

@@ -94,7 +94,7 @@ static bool read_where(byoc_value_t *value, attention_t *attention) {
   double number;
   if (where == NULL || !byoc_term_scalar(where->operands[2], &number) || !(number <= -1e30)) return false;
   const byoc_type_t *kept = where->operands[0]->type;
-  if (!byoc_is_ranked(kept) || kept->rank > 4 || !byoc_type_is_static(kept)) return false;
+  if (!byoc_is_ranked(kept) || kept->rank < 1 || kept->rank > 4 || !byoc_type_is_static(kept)) return false;
   if (!byoc_type_equal(where->operands[1]->type, value->type)) return false;
   attention->kept = where->operands[0];
   attention->elsewhere = where->operands[2];
@@ -107,8 +107,8 @@ static bool read_masked(byoc_value_t *value, attention_t *attention) {
   const byoc_node_t *add = byoc_term_inner(value, attention->product->block, "Add");
   for (uint32_t i = 0; add != NULL && i < 2; ++i) {
     byoc_value_t *scores = add->operands[i], *mask = add->operands[1 - i];
-    bool fits = byoc_is_ranked(mask->type) && mask->type->rank <= 4 && byoc_type_is_static(mask->type) &&
-                byoc_type_equal(scores->type, value->type);
+    bool fits = byoc_is_ranked(mask->type) && mask->type->rank >= 1 && mask->type->rank <= 4 &&
+                byoc_type_is_static(mask->type) && byoc_type_equal(scores->type, value->type);
     if (!fits || (!read_scores(scores, attention) && !read_where(scores, attention))) continue;
     attention->mask = mask;
     return true;
@@ -217,8 +217,8 @@ static bool replace(byoc_value_t *value, byoc_value_t *by) {
 }
 
 // Operands and result as [batch, length, heads * size].
-static bool write_flat(const attention_t *a, byoc_node_t *merge, byoc_value_t *q, byoc_value_t *v) {
-  byoc_writer_t w = {.node = a->product};
+static bool write_flat(const attention_t *a, byoc_node_t *merge, byoc_value_t *q, byoc_value_t *v, byoc_diag_t *diag) {
+  byoc_writer_t w = {.node = a->product, .diag = diag};
   const byoc_attribute_t attributes[] = {{.name = "q_num_heads", .kind = BYOC_ATTRIBUTE_INT, .i = dim(a->q, 1)},
                                          {.name = "kv_num_heads", .kind = BYOC_ATTRIBUTE_INT, .i = dim(a->q, 1)},
                                          {.name = "scale", .kind = BYOC_ATTRIBUTE_FLOAT, .f = a->scale}};
@@ -248,8 +248,8 @@ static bool replace_results(byoc_value_t *value, byoc_value_t *by) {
 }
 
 // Operands and result as [batch, heads, length, size]; `concats` are the caches', NULL where there are none.
-static bool write_by_heads(const attention_t *a, byoc_node_t *const concats[2]) {
-  byoc_writer_t w = {.node = a->product};
+static bool write_by_heads(const attention_t *a, byoc_node_t *const concats[2], byoc_diag_t *diag) {
+  byoc_writer_t w = {.node = a->product, .diag = diag};
   const byoc_attribute_t scale = {.name = "scale", .kind = BYOC_ATTRIBUTE_FLOAT, .f = a->scale};
   byoc_value_t *operands[MAX_OPERANDS] = {a->q, a->k, a->v};
   if (a->k == NULL) operands[1] = transpose(&w, a->k_rows, swap_rows_and_heads);
@@ -273,8 +273,9 @@ static byoc_status_t recognise_node(byoc_node_t *product, const byoc_target_list
   byoc_value_t *q = transposed(attention.q, swap_rows_and_heads), *v = transposed(attention.v, swap_rows_and_heads);
   bool is_flat = merge != NULL && q != NULL && v != NULL && attention.k_rows != NULL;
   bool is_cached = !is_flat && find_caches(&attention, targets, concats);
-  bool ok = is_flat ? write_flat(&attention, merge, q, v) : write_by_heads(&attention, is_cached ? concats : NULL);
-  if (!ok) return byoc_diag_out_of_memory(diag);
+  bool ok = is_flat ? write_flat(&attention, merge, q, v, diag)
+                    : write_by_heads(&attention, is_cached ? concats : NULL, diag);
+  if (!ok) return byoc_diag_failure(diag);
   *changes += 1;
   return BYOC_OK;
 }

@@ -111,8 +111,8 @@ static byoc_status_t recognise_node(const byoc_node_t *division, byoc_diag_t *di
   const byoc_attribute_t attributes[] = {{.name = "axis", .kind = BYOC_ATTRIBUTE_INT, .i = -norm.axis_count},
                                          {.name = "epsilon", .kind = BYOC_ATTRIBUTE_FLOAT, .f = norm.epsilon}};
   byoc_node_t *made = byoc_op_create_with(last->block, last, "", "LayerNormalization", operands, shift != NULL ? 3 : 2,
-                                          1, attributes, 2);
-  if (made == NULL || !byoc_node_set_name(made, last->name)) return byoc_diag_out_of_memory(diag);
+                                          1, attributes, 2, diag);
+  if (made == NULL || !byoc_node_set_name(made, last->name)) return byoc_diag_failure(diag);
   if (last->results[0]->name != NULL) byoc_value_set_name(made->results[0], last->results[0]->name);
   if (!byoc_value_replace_uses(last->results[0], made->results[0])) return byoc_diag_out_of_memory(diag);
   *changes += 1;
