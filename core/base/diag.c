@@ -39,6 +39,10 @@ byoc_status_t byoc_diag_out_of_memory(byoc_diag_t *diag) {
   return byoc_diag_error(diag, BYOC_OUT_OF_MEMORY, "out of memory");
 }
 
+byoc_status_t byoc_diag_failure(byoc_diag_t *diag) {
+  return diag != NULL && diag->status != BYOC_OK ? diag->status : byoc_diag_out_of_memory(diag);
+}
+
 byoc_status_t byoc_diag_context(byoc_diag_t *diag, byoc_status_t status, const char *format, ...) {
   if (diag == NULL || status == BYOC_OK) return status;
   // A callee that returned an error without words still gives the user its name.

@@ -29,6 +29,8 @@ byoc_status_t byoc_diag_error(byoc_diag_t *diag, byoc_status_t status, const cha
     __attribute__((format(printf, 3, 4)));
 byoc_status_t byoc_diag_errorv(byoc_diag_t *diag, byoc_status_t status, const char *format, va_list arguments);
 byoc_status_t byoc_diag_out_of_memory(byoc_diag_t *diag);
+// The status of what was recorded; out of memory where nothing was, or `diag` is NULL.
+byoc_status_t byoc_diag_failure(byoc_diag_t *diag);
 // Puts "context: " in front of what is there. Returns `status`.
 byoc_status_t byoc_diag_context(byoc_diag_t *diag, byoc_status_t status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -35,6 +35,12 @@ static byoc_status_t find_operator(byoc_onnx_reader_t *reader, const byoc_onnx_c
   const char *domain = byoc_onnx_domain(node->domain), *name = byoc_onnx_text(node->op_type);
   const char *shown = domain[0] ? domain : "ai.onnx";
   int64_t version = 0;
+  if (strcmp(domain, "byoc") == 0) {
+    return byoc_diag_error(reader->diag, BYOC_UNSUPPORTED,
+                           "%s: operator %s: domain byoc holds the steps that the compiler makes itself; models cannot "
+                           "use them",
+                           what, name);
+  }
   if (name[0] == '\0') return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: it has no operator", what);
   const bool is_known = byoc_op_known(domain, name);
   const bool is_imported = byoc_onnx_find_import(context, domain, &version);

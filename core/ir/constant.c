@@ -94,6 +94,24 @@ bool byoc_constant_equal(byoc_constant_t *a, byoc_constant_t *b) {
   return true;
 }
 
+// A constant of one number.
+static bool is_scalar(const byoc_value_t *value) {
+  return byoc_value_is_constant(value) && byoc_type_element_count(value->type) == 1 &&
+         value->type->dtype != BYOC_DTYPE_STRING;
+}
+
+bool byoc_value_scalar_f64(const byoc_value_t *value, double *out_number) {
+  if (!is_scalar(value)) return false;
+  *out_number = byoc_constant_element_f64(value->constant, 0);
+  return true;
+}
+
+bool byoc_value_scalar_i64(const byoc_value_t *value, int64_t *out_number) {
+  if (!is_scalar(value)) return false;
+  *out_number = byoc_constant_element_i64(value->constant, 0);
+  return true;
+}
+
 double byoc_constant_element_f64(const byoc_constant_t *constant, int64_t index) {
   assert(index >= 0 && index < byoc_type_element_count(constant->type));
   return byoc_element_f64(constant->type->dtype, constant->data, (size_t)index);

@@ -41,6 +41,11 @@ static byoc_status_t classify(byoc_fuse_node_t *entry, byoc_diag_t *diag) {
     if (node->results[i]->uses.count == 0 || (byoc_type_is_tensor(type) && type->rank >= 0)) continue;
     return byoc_diag_error(diag, BYOC_UNSUPPORTED, "result %u of %s has no tensor type of known rank", i, text);
   }
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    const byoc_type_t *type = node->operands[i] ? node->operands[i]->type : NULL;
+    if (!type || (byoc_type_is_tensor(type) && type->rank >= 0)) continue;
+    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "operand %u of %s has no tensor type of known rank", i, text);
+  }
   entry->kind = entry->op->loops ? BYOC_FUSE_LOOPS : BYOC_FUSE_POINT;
   return BYOC_OK;
 }

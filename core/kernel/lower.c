@@ -42,11 +42,21 @@ static byoc_status_t expand_node(byoc_node_t *node, const byoc_op_t *op, byoc_di
   return BYOC_OK;
 }
 
+// Definitions count on ranks, but for what the host program runs.
+static bool has_ranks(const byoc_node_t *node, const byoc_op_t *op) {
+  if (op->traits & (BYOC_OP_CONTROL | BYOC_OP_HOST)) return true;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    const byoc_type_t *type = node->operands[i] ? node->operands[i]->type : NULL;
+    if (byoc_type_is_tensor(type) && type->rank < 0) return false;
+  }
+  return true;
+}
+
 static byoc_status_t expand_block(byoc_block_t *block, byoc_diag_t *diag, bool *changed) {
   BYOC_FOR_EACH_NODE_SAFE(node, block) {
     for (uint32_t b = 0; b < node->block_count; ++b) BYOC_RETURN_IF_ERROR(expand_block(node->blocks[b], diag, changed));
     const byoc_op_t *op = node->callee ? NULL : byoc_op_of(node);
-    if (!op || !op->expand) continue;
+    if (!op || !op->expand || !has_ranks(node, op)) continue;
     char text[256];
     byoc_node_describe(node, text, sizeof(text));
     bool expanded = false;

@@ -184,8 +184,10 @@ const byoc_loop_expr_t *byoc_lower_load_flat(byoc_lower_t *lower, const byoc_nod
   if (!value || !index || !byoc_type_is_tensor(value->type) || value->type->rank < 0) return fail(lower);
   byoc_loop_builder_t *builder = &lower->builder;
   const byoc_loop_buffer_t *buffer = buffer_of(lower, value);
-  if (buffer) return byoc_loop_load(builder, buffer, index);
   const byoc_type_t *type = value->type;
+  int64_t position = 0, count = byoc_type_element_count(type);
+  if (count >= 0 && byoc_loop_is_int(index, &position) && (position < 0 || position >= count)) return fail(lower);
+  if (buffer) return byoc_loop_load(builder, buffer, index);
   const byoc_loop_expr_t *own[BYOC_MAX_RANK];
   for (int32_t d = type->rank - 1; d >= 0; --d) {
     const byoc_loop_expr_t *extent = byoc_loop_dim(builder, type->dims[d]);

@@ -28,46 +28,105 @@ static void read_dims(const byoc_infer_t *infer, uint32_t operand, byoc_dim_t di
   dims[3] = byoc_infer_dim(infer, BYOC_DIM_FLOORDIV, type->dims[2], heads, failed);
 }
 
-static byoc_status_t infer_attention(byoc_infer_t *infer) {
+static bool is_mask(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_BOOL || byoc_dtype_is_number(dtype);
+}
+static bool is_i64(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_I64;
+}
+
+// A mask broadcasts to the scores, but for its last dimension, which may be shorter; a length each sequence.
+static byoc_status_t check_masking(const byoc_infer_t *infer, uint32_t mask, uint32_t lengths,
+                                   const byoc_dim_t scores[4]) {
+  const byoc_type_t *type = byoc_operand_type(infer->node, mask);
+  if (type) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, mask, is_mask, "a mask of bools or numbers"));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, mask, 1, 4));
+    if (!byoc_is_ranked(type)) return byoc_infer_unsupported(infer, "operand %u: no rank", mask);
+    byoc_dim_t dims[4] = {scores[0], scores[1], scores[2], scores[3]}, last = type->dims[type->rank - 1];
+    bool both = byoc_dim_is_constant(last) && byoc_dim_is_constant(scores[3]);
+    if (both && last.constant < scores[3].constant) dims[3] = last;
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_broadcast(infer, mask, 4, dims));
+  }
+  if (!byoc_has_operand(infer->node, lengths)) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, lengths, is_i64, "lengths of i64"));
+  if (!byoc_is_ranked(byoc_operand_type(infer->node, lengths))) {
+    return byoc_infer_unsupported(infer, "operand %u: no rank", lengths);
+  }
+  return byoc_infer_need_dims(infer, lengths, 1, scores);
+}
+
+// Queries, keys and values: their ranks, their heads, and that these divide the hidden sizes.
+static byoc_status_t check_heads(const byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   for (uint32_t i = Q; i <= V; ++i) {
     BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, byoc_dtype_is_float, "a float tensor"));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, i));
     BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, i, 3, 4));
-    if (!byoc_is_ranked(byoc_operand_type(node, i))) return byoc_infer_unsupported(infer, "operand %u: no rank", i);
-    if (byoc_operand_type(node, i)->rank != byoc_operand_type(node, Q)->rank) {
+    const byoc_type_t *type = byoc_operand_type(node, i);
+    if (!byoc_is_ranked(type)) return byoc_infer_unsupported(infer, "operand %u: no rank", i);
+    if (type->rank != byoc_operand_type(node, Q)->rank) {
       return byoc_infer_error(infer, "operand %u: another rank than operand 0", i);
     }
-    if (heads_of(node, i) >= 1) continue;
-    return byoc_infer_unsupported(infer, "operand %u: the number of heads must be known", i);
+    int64_t heads = heads_of(node, i);
+    if (heads < 1) return byoc_infer_unsupported(infer, "operand %u: the number of heads must be known", i);
+    if (type->rank == 4 || !byoc_dim_is_constant(type->dims[2]) || type->dims[2].constant % heads == 0) continue;
+    return byoc_infer_error(infer, "operand %u: a hidden size of %lld for %lld heads", i,
+                            (long long)type->dims[2].constant, (long long)heads);
   }
   int64_t q_heads = heads_of(node, Q), kv_heads = heads_of(node, K);
-  if (heads_of(node, V) != kv_heads || q_heads % kv_heads != 0) {
-    return byoc_infer_error(infer, "%lld heads of queries for %lld of keys and values", (long long)q_heads,
-                            (long long)kv_heads);
-  }
+  if (heads_of(node, V) == kv_heads && q_heads % kv_heads == 0) return BYOC_OK;
+  return byoc_infer_error(infer, "%lld heads of queries for %lld of keys and values", (long long)q_heads,
+                          (long long)kv_heads);
+}
+
+// Puts the past in front of the keys `k` and the values `v`.
+static byoc_status_t append_past(const byoc_infer_t *infer, byoc_dim_t k[4], byoc_dim_t v[4]) {
+  const byoc_node_t *node = infer->node;
+  bool failed = false;
   if (byoc_has_operand(node, PAST_KEY) != byoc_has_operand(node, PAST_VALUE)) {
     return byoc_infer_error(infer, "operands 4 and 5, the past keys and values, come together");
   }
+  if (!byoc_has_operand(node, PAST_KEY)) return BYOC_OK;
+  for (uint32_t i = PAST_KEY; i <= PAST_VALUE; ++i) {
+    const byoc_type_t *past = byoc_operand_type(node, i);
+    byoc_dim_t *dims = i == PAST_KEY ? k : v;
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, byoc_dtype_is_float, "a float tensor"));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, i));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, i, 4, 4));
+    if (!byoc_is_ranked(past)) return byoc_infer_unsupported(infer, "operand %u: no rank", i);
+    const byoc_dim_t expected[] = {dims[0], dims[1], byoc_operand_type(node, PAST_KEY)->dims[2], dims[3]};
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, i, 4, expected));
+    dims[2] = byoc_infer_dim(infer, BYOC_DIM_ADD, past->dims[2], dims[2], &failed);
+  }
+  return byoc_infer_memory(infer, failed);
+}
+
+static byoc_status_t need_equal(const byoc_infer_t *infer, byoc_dim_t a, byoc_dim_t b, const char *what) {
+  if (!byoc_dim_is_constant(a) || !byoc_dim_is_constant(b) || a.constant == b.constant) return BYOC_OK;
+  return byoc_infer_error(infer, "%s differ: %lld and %lld", what, (long long)a.constant, (long long)b.constant);
+}
+
+static byoc_status_t infer_attention(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
+  BYOC_RETURN_IF_ERROR(check_heads(infer));
   bool failed = false;
   byoc_dim_t q[4], k[4], v[4];
   read_dims(infer, Q, q, &failed);
   read_dims(infer, K, k, &failed);
   read_dims(infer, V, v, &failed);
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
   if (!byoc_dim_is_constant(q[3]) || !byoc_dim_is_constant(k[3]) || !byoc_dim_is_constant(v[3])) {
     return byoc_infer_unsupported(infer, "the sizes of the heads must be known");
   }
-  if (byoc_has_operand(node, PAST_KEY)) {
-    for (uint32_t i = PAST_KEY; i <= PAST_VALUE; ++i) {
-      const byoc_type_t *past = byoc_operand_type(node, i);
-      BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, byoc_dtype_is_float, "a float tensor"));
-      BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, i, 4, 4));
-      if (!byoc_is_ranked(past)) return byoc_infer_unsupported(infer, "operand %u: no rank", i);
-      byoc_dim_t *length = i == PAST_KEY ? &k[2] : &v[2];
-      *length = byoc_infer_dim(infer, BYOC_DIM_ADD, past->dims[2], *length, &failed);
-    }
-  }
+  BYOC_RETURN_IF_ERROR(need_equal(infer, q[0], k[0], "the batches of queries and keys"));
+  BYOC_RETURN_IF_ERROR(need_equal(infer, k[0], v[0], "the batches of keys and values"));
+  BYOC_RETURN_IF_ERROR(need_equal(infer, q[3], k[3], "the head sizes of queries and keys"));
+  BYOC_RETURN_IF_ERROR(need_equal(infer, k[2], v[2], "the lengths of keys and values"));
+  BYOC_RETURN_IF_ERROR(append_past(infer, k, v));
   byoc_dtype_t dtype = byoc_operand_type(node, Q)->dtype;
   byoc_dim_t y[] = {q[0], q[1], q[2], v[3]}, scores[] = {q[0], q[1], q[2], k[2]};
+  BYOC_RETURN_IF_ERROR(check_masking(infer, MASK, LENGTHS, scores));
   if (byoc_operand_type(node, Q)->rank == 3) {
     byoc_dim_t hidden = byoc_infer_dim(infer, BYOC_DIM_MUL, q[1], v[3], &failed), flat[] = {q[0], q[2], hidden};
     BYOC_RETURN_IF_ERROR(byoc_infer_set(infer, Y, dtype, 3, flat));
@@ -84,6 +143,16 @@ static byoc_status_t infer_attention(byoc_infer_t *infer) {
 
 // byoc::AttentionBias(scores, mask, lengths, past keys): what a mask adds, and -inf where a key may not be attended to.
 static byoc_status_t infer_bias(byoc_infer_t *infer) {
+  const byoc_type_t *scores = byoc_operand_type(infer->node, 0);
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "float scores"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 4, 4));
+  if (!byoc_is_ranked(scores)) return byoc_infer_unsupported(infer, "operand 0: no rank");
+  BYOC_RETURN_IF_ERROR(check_masking(infer, 1, 2, scores->dims));
+  if (byoc_has_operand(infer->node, 3)) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 3, NULL, "past keys"));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 3, 4, 4));
+    if (!byoc_is_ranked(byoc_operand_type(infer->node, 3))) return byoc_infer_unsupported(infer, "operand 3: no rank");
+  }
   return byoc_infer_same(infer);
 }
 
@@ -186,7 +255,7 @@ static byoc_value_t *masked_softmax(byoc_writer_t *w, byoc_value_t *x) {
 
 static byoc_status_t expand_attention(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   static const int64_t turn[] = {0, 1, 3, 2}, swap[] = {0, 2, 1, 3}, flat[] = {0, 0, -1};
-  byoc_writer_t w = {.node = node};
+  byoc_writer_t w = {.node = node, .diag = diag};
   *out_changed = false;
   int64_t q_heads = heads_of(node, Q), mode = byoc_attributes_int(&node->attributes, "qk_matmul_output_mode", 0);
   int64_t times = q_heads / heads_of(node, K);
@@ -226,7 +295,7 @@ static byoc_status_t expand_attention(byoc_node_t *node, byoc_diag_t *diag, bool
   for (uint32_t i = PRESENT_KEY; i < node->result_count && !w.failed; ++i) {
     if (!byoc_value_replace_uses(node->results[i], results[i])) w.failed = true;
   }
-  return byoc_write_end(&w, y, diag, out_changed);
+  return byoc_write_end(&w, y, out_changed);
 }
 
 #define ATTENTION(version, inputs)                                                                                     \

@@ -230,12 +230,9 @@ static byoc_status_t infer_prelu(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_number, "a numeric tensor"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 1));
   const byoc_type_t *x = byoc_operand_type(infer->node, 0), *slope = byoc_operand_type(infer->node, 1);
-  if (infer->opset >= 7 && byoc_is_ranked(x) && byoc_is_ranked(slope)) {
-    BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 1, 0, x->rank));
-    for (int32_t d = 0; d < slope->rank; ++d) {
-      bool one = byoc_dim_is_constant(slope->dims[d]) && slope->dims[d].constant == 1;
-      if (!one) BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 1, d, x->dims[x->rank - slope->rank + d]));
-    }
+  if (byoc_is_ranked(x) && byoc_is_ranked(slope)) {
+    bool a_channel = infer->opset < 7 && slope->rank == 1 && x->rank >= 2;
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_broadcast(infer, 1, a_channel ? 1 : x->rank, x->dims + a_channel));
   }
   return byoc_infer_set_like(infer, 0, x->dtype, x);
 }

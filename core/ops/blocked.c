@@ -46,11 +46,11 @@ bool byoc_is_usual_layout(const byoc_node_t *node) {
 }
 
 byoc_node_t *byoc_create_to_blocked(byoc_block_t *block, byoc_node_t *before, byoc_value_t *x) {
-  return byoc_op_create(block, before, "byoc", "ToBlocked", &x, 1, 1);
+  return byoc_op_create(block, before, "byoc", "ToBlocked", &x, 1, 1, NULL);
 }
 
 byoc_node_t *byoc_create_from_blocked(byoc_block_t *block, byoc_node_t *before, byoc_value_t *x) {
-  return byoc_op_create(block, before, "byoc", "FromBlocked", &x, 1, 1);
+  return byoc_op_create(block, before, "byoc", "FromBlocked", &x, 1, 1, NULL);
 }
 
 static byoc_status_t infer_to_blocked(byoc_infer_t *infer) {

@@ -132,6 +132,7 @@ static byoc_status_t infer_if(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   const byoc_block_t *yes, *no;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_bool, "a bool"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, 0));
   BYOC_RETURN_IF_ERROR(need_block(infer, "then_branch", &yes));
   BYOC_RETURN_IF_ERROR(need_block(infer, "else_branch", &no));
   if (yes->results.count != node->result_count || no->results.count != node->result_count) {
@@ -150,8 +151,8 @@ static byoc_status_t infer_if(byoc_infer_t *infer) {
 }
 
 static bool is_true(const byoc_value_t *value) {
-  return byoc_value_is_constant(value) && byoc_type_element_count(value->type) == 1 &&
-         byoc_constant_element_i64(value->constant, 0) != 0;
+  int64_t truth = 0;
+  return byoc_value_scalar_i64(value, &truth) && truth != 0;
 }
 
 // How often the body runs, where the trip count alone decides.
@@ -192,6 +193,11 @@ static byoc_status_t infer_loop(byoc_infer_t *infer) {
       node->result_count < carried) {
     return byoc_infer_error(infer, "it carries %zu values and has %u results; its body takes %zu and gives %zu",
                             carried, node->result_count, body->parameters.count, body->results.count);
+  }
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, 0));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, 1));
+  for (uint32_t i = 2; i < node->operand_count; ++i) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_fit(infer, i, body->parameters.data[i]->type, 0));
   }
   byoc_around_t around;
   byoc_around_init(&around, infer);

@@ -15,7 +15,9 @@ static byoc_status_t infer_shape(const byoc_infer_t *infer, uint32_t weights, ui
   byoc_window_t window;
   BYOC_RETURN_IF_ERROR(byoc_window_read(infer, x, w->dims + 2, &window));
   int64_t group = byoc_attributes_int(&node->attributes, "group", 1);
-  if (group < 1) return byoc_infer_error(infer, "attribute 'group': expected 1 or more, got %lld", (long long)group);
+  if (group < 1 || group > INT32_MAX) {
+    return byoc_infer_error(infer, "attribute 'group': expected 1 or more, got %lld", (long long)group);
+  }
   byoc_dim_t m = w->dims[0], c = x->dims[1];
   if (byoc_dim_is_constant(c) && byoc_dim_is_constant(w->dims[1]) && c.constant != w->dims[1].constant * group) {
     return byoc_infer_error(infer, "operand %u: expected %lld input channels (%lld in %lld groups), got %lld", weights,
@@ -59,9 +61,20 @@ static byoc_status_t infer_conv(byoc_infer_t *infer) {
   return infer_shape(infer, 1, 2, byoc_operand_type(infer->node, 0)->dtype);
 }
 
+// One scale or zero point for all weights, or one an output channel.
+static byoc_status_t need_one_a_channel(const byoc_infer_t *infer, uint32_t index, uint32_t weights) {
+  const byoc_type_t *type = byoc_operand_type(infer->node, index), *w = byoc_operand_type(infer->node, weights);
+  if (!byoc_is_ranked(type) || !byoc_is_ranked(w) || w->rank < 1 || byoc_type_element_count(type) == 1) return BYOC_OK;
+  return byoc_infer_need_dims(infer, index, 1, w->dims);
+}
+
 byoc_status_t byoc_infer_quantised_conv(byoc_infer_t *infer) {
   bool requantised = strcmp(infer->node->op, "QLinearConv") == 0;
   uint32_t weights = requantised ? 3 : 1;
+  static const uint32_t single[] = {2, 1, 6, 7}; // the first one of ConvInteger too
+  for (size_t i = 0; i < (requantised ? 4 : 1); ++i) BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, single[i]));
+  BYOC_RETURN_IF_ERROR(need_one_a_channel(infer, requantised ? 5 : 3, weights));
+  if (requantised) BYOC_RETURN_IF_ERROR(need_one_a_channel(infer, 4, weights));
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_byte, "a tensor of bytes"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, weights, byoc_dtype_is_byte, "a tensor of bytes"));
   if (!requantised) return infer_shape(infer, weights, UINT32_MAX, BYOC_DTYPE_I32);

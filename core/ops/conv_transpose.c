@@ -105,7 +105,7 @@ static byoc_status_t infer_conv_transpose(byoc_infer_t *infer) {
   bool failed = false;
   dims[1] = byoc_infer_dim(infer, BYOC_DIM_MUL, w->dims[1], byoc_dim_constant(group), &failed);
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
-  if (byoc_has_operand(node, 2)) BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 2, 0, dims[1]));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, 2, 1, &dims[1]));
   for (int32_t d = 0; d < t.spatial; ++d) dims[2 + d] = t.out[d];
   return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);
 }

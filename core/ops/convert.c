@@ -80,10 +80,20 @@ static byoc_status_t infer_identity(byoc_infer_t *infer) {
   return BYOC_OK;
 }
 
+static bool is_bool(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_BOOL;
+}
+
 static byoc_status_t infer_dropout(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "a float tensor"));
-  if (byoc_has_operand(node, 2)) BYOC_RETURN_IF_ERROR(byoc_infer_stream(infer));
+  if (byoc_has_operand(node, 1)) BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_float, "a float ratio"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, 1));
+  if (byoc_has_operand(node, 2)) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 2, is_bool, "a bool"));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, 2));
+    BYOC_RETURN_IF_ERROR(byoc_infer_stream(infer));
+  }
   // Before version 10 the mask had the type of the data.
   byoc_dtype_t mask = infer->opset < 10 ? byoc_operand_type(node, 0)->dtype : BYOC_DTYPE_BOOL;
   BYOC_RETURN_IF_ERROR(byoc_infer_set_like(infer, 1, mask, byoc_operand_type(node, 0)));
@@ -116,13 +126,13 @@ static const byoc_loop_expr_t *point_dropout(byoc_lower_t *lower, const byoc_nod
 static byoc_status_t expand_dropout(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   *out_changed = false;
   if (byoc_has_operand(node, 2)) { // training, or known at run time only
-    const byoc_value_t *mode = node->operands[2];
-    if (!byoc_value_is_constant(mode) || byoc_constant_element_i64(mode->constant, 0) != 0) return BYOC_OK;
+    int64_t is_training = 0;
+    if (!byoc_value_scalar_i64(node->operands[2], &is_training) || is_training != 0) return BYOC_OK;
   }
   if (byoc_has_result(node, 1)) {
     byoc_value_t *shape = NULL, *mask = NULL;
-    byoc_node_t *made = byoc_op_create(node->block, node, "", "Shape", node->operands, 1, 1);
-    if (!made) return byoc_diag_out_of_memory(diag);
+    byoc_node_t *made = byoc_op_create(node->block, node, "", "Shape", node->operands, 1, 1, diag);
+    if (!made) return byoc_diag_failure(diag);
     shape = made->results[0];
     byoc_graph_module_t *module = node->function->module;
     byoc_dtype_t dtype = node->results[1]->type->dtype;
@@ -133,13 +143,13 @@ static byoc_status_t expand_dropout(byoc_node_t *node, byoc_diag_t *diag, bool *
     if (!constant) return byoc_diag_out_of_memory(diag);
     *(uint8_t *)data = 1;
     byoc_attribute_t value = {.name = "value", .kind = BYOC_ATTRIBUTE_TENSOR, .tensor = constant};
-    made = byoc_op_create_with(node->block, node, "", "ConstantOfShape", &shape, 1, 1, &value, 1);
-    if (!made) return byoc_diag_out_of_memory(diag);
+    made = byoc_op_create_with(node->block, node, "", "ConstantOfShape", &shape, 1, 1, &value, 1, diag);
+    if (!made) return byoc_diag_failure(diag);
     mask = made->results[0];
     if (dtype != BYOC_DTYPE_BOOL) {
       byoc_value_t *operands[] = {mask, node->operands[0]};
-      made = byoc_op_create(node->block, node, "", "CastLike", operands, 2, 1);
-      if (!made) return byoc_diag_out_of_memory(diag);
+      made = byoc_op_create(node->block, node, "", "CastLike", operands, 2, 1, diag);
+      if (!made) return byoc_diag_failure(diag);
       mask = made->results[0];
     }
     if (!byoc_value_replace_uses(node->results[1], mask)) return byoc_diag_out_of_memory(diag);

@@ -12,6 +12,7 @@ static bool is_axis(byoc_dtype_t dtype) {
 static byoc_status_t infer_cumulate(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_number, "a numeric tensor"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, is_axis, "an axis of i32 or i64"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, 1));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 1, BYOC_MAX_RANK));
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   byoc_ints_t axis;

@@ -1,5 +1,7 @@
 // DeformConv: a convolution whose taps are moved by offsets that are data and weighted by a mask. For each result pixel
 // the samples of all channels and taps are gathered once, then every output channel sums its group's.
+#include <string.h>
+
 #include "core/ops/window.h"
 
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
@@ -22,8 +24,9 @@ static byoc_status_t infer_deform(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_window_read(infer, x, w->dims + 2, &window));
   int64_t group = byoc_attributes_int(&node->attributes, "group", 1);
   int64_t offsets = byoc_attributes_int(&node->attributes, "offset_group", 1);
-  if (group < 1 || offsets < 1)
-    return byoc_infer_error(infer, "attributes 'group' and 'offset_group': expected 1 or more");
+  if (group < 1 || offsets < 1 || group > INT16_MAX || offsets > INT16_MAX) {
+    return byoc_infer_error(infer, "attributes 'group' and 'offset_group': expected 1 to %d", INT16_MAX);
+  }
   byoc_dim_t c = x->dims[1];
   if (!byoc_dim_is_constant(c)) return byoc_infer_unsupported(infer, "a number of channels that is not constant");
   if (c.constant % group != 0 || c.constant % offsets != 0) {
@@ -34,6 +37,18 @@ static byoc_status_t infer_deform(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, IN_OFFSET, 1, moved));
   byoc_dim_t dims[BYOC_MAX_SPATIAL + 2] = {x->dims[0], w->dims[0]};
   for (int32_t d = 0; d < window.spatial; ++d) dims[2 + d] = window.out[d];
+  if (byoc_dim_is_constant(w->dims[0]) && w->dims[0].constant % group != 0) {
+    return byoc_infer_error(infer, "%lld results do not divide into %lld groups", (long long)w->dims[0].constant,
+                            (long long)group);
+  }
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, IN_B, 1, w->dims));
+  for (uint32_t i = IN_OFFSET; i <= IN_MASK; ++i) {
+    if (i == IN_B) continue;
+    byoc_dim_t expected[BYOC_MAX_SPATIAL + 2];
+    memcpy(expected, dims, sizeof expected);
+    expected[1] = i == IN_MASK ? byoc_dim_constant(offsets * window.taps) : moved;
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, i, x->rank, expected));
+  }
   return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);
 }
 

@@ -38,7 +38,8 @@ const byoc_loop_expr_t *byoc_emit_scalar(byoc_lower_t *lower, const byoc_node_t 
 const byoc_loop_expr_t *byoc_emit_int(byoc_lower_t *lower, const byoc_node_t *node, uint32_t operand, int64_t index) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_value_t *value = node->operands[operand];
-  if (byoc_value_is_constant(value)) return byoc_loop_int(b, byoc_constant_element_i64(value->constant, index));
+  bool is_known = byoc_value_is_constant(value) && index < byoc_type_element_count(value->type);
+  if (is_known) return byoc_loop_int(b, byoc_constant_element_i64(value->constant, index));
   return byoc_emit_as(b, BYOC_DTYPE_I64, byoc_lower_load_flat(lower, node, operand, byoc_loop_int(b, index)));
 }
 

@@ -6,6 +6,31 @@
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
 
 // ---- Col2Im: what lies in blocks goes back to where it came from, overlaps are added ----
+static int64_t list_value(const byoc_node_t *node, const char *name, int32_t index, int64_t fallback) {
+  size_t count = 0;
+  const int64_t *values = byoc_attributes_ints(&node->attributes, name, &count);
+  return values && (size_t)index < count ? values[index] : fallback;
+}
+
+// As many blocks as fit into the image, where that is known; ranks are checked already.
+static byoc_status_t need_blocks(const byoc_infer_t *infer, int32_t spatial, const byoc_dim_t *image,
+                                 const byoc_dim_t *block) {
+  const byoc_node_t *node = infer->node;
+  int64_t blocks = 1;
+  for (int32_t d = 0; d < spatial; ++d) {
+    if (!byoc_dim_is_constant(image[d]) || !byoc_dim_is_constant(block[d])) return BYOC_OK;
+    int64_t stride = list_value(node, "strides", d, 1), dilation = list_value(node, "dilations", d, 1);
+    int64_t pads = list_value(node, "pads", d, 0) + list_value(node, "pads", spatial + d, 0);
+    int64_t size = image[d].constant, taps = block[d].constant;
+    bool is_small = stride >= 1 && dilation >= 1 && dilation <= INT16_MAX && taps >= 1 && taps <= INT16_MAX &&
+                    size >= 0 && size <= INT32_MAX && pads >= 0 && pads <= INT32_MAX;
+    if (!is_small) return byoc_infer_error(infer, "image, block or attributes are out of range in dimension %d", d);
+    int64_t room = size + pads - dilation * (taps - 1) - 1;
+    if (__builtin_mul_overflow(blocks, room < 0 ? 0 : room / stride + 1, &blocks)) return BYOC_OK;
+  }
+  return byoc_infer_need_dim(infer, 0, 2, byoc_dim_constant(blocks));
+}
+
 static byoc_status_t infer_col2im(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_number, "a numeric tensor"));
@@ -34,16 +59,12 @@ static byoc_status_t infer_col2im(byoc_infer_t *infer) {
     dims[2 + d] = image[d];
   }
   if (byoc_dim_is_constant(taps) && taps.constant < 1) return byoc_infer_error(infer, "operand 2: an empty block");
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 3, 3));
+  BYOC_RETURN_IF_ERROR(need_blocks(infer, spatial, image, block));
   dims[0] = x->dims[0];
   dims[1] = byoc_infer_dim(infer, BYOC_DIM_FLOORDIV, x->dims[1], taps, &failed);
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
   return byoc_infer_set(infer, 0, x->dtype, 2 + spatial, dims);
-}
-
-static int64_t list_value(const byoc_node_t *node, const char *name, int32_t index, int64_t fallback) {
-  size_t count = 0;
-  const int64_t *values = byoc_attributes_ints(&node->attributes, name, &count);
-  return values && (size_t)index < count ? values[index] : fallback;
 }
 
 // For each element of the image, the sum over the taps of a block of the element that each of them put there.
@@ -114,6 +135,7 @@ static byoc_status_t infer_crop(byoc_infer_t *infer) {
   byoc_dim_t sizes[BYOC_MAX_RANK], dims[BYOC_MAX_RANK];
   int32_t count = 0, rank = axes ? (int32_t)axis_count : x->rank;
   bool known = byoc_shape_value(node->operands[1], infer->arena, &count, sizes), failed = false;
+  if (!known) BYOC_RETURN_IF_ERROR(byoc_infer_need_list(infer, 1, rank));
   if (known && count != rank) return byoc_infer_error(infer, "operand 1: expected %d sizes, got %d", rank, count);
   for (int32_t d = 0; d < x->rank; ++d) dims[d] = x->dims[d];
   for (int32_t i = 0; i < rank; ++i) {
@@ -168,10 +190,37 @@ static byoc_status_t infer_rotary(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 3, 4));
   int32_t rank = byoc_has_operand(node, 3) ? 2 : 3;
   for (uint32_t i = 1; i < 3; ++i) BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, i, rank, rank));
-  const byoc_type_t *x = byoc_operand_type(node, 0);
-  if (byoc_is_ranked(x) && x->rank == 3 && byoc_attributes_int(&node->attributes, "num_heads", 0) < 1) {
+  const byoc_type_t *x = byoc_operand_type(node, 0), *cosines = byoc_operand_type(node, 1);
+  if (byoc_has_operand(node, 3)) BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 3, byoc_dtype_is_integer, "positions"));
+  if (!byoc_is_ranked(x) || !byoc_is_ranked(cosines)) return byoc_infer_same(infer);
+  int64_t heads = byoc_attributes_int(&node->attributes, "num_heads", 0);
+  if (x->rank == 3 && heads < 1) {
     return byoc_infer_error(infer, "attribute 'num_heads' is required for an operand of rank 3");
   }
+  byoc_dim_t size = x->dims[x->rank - 1], angles = cosines->dims[rank - 1];
+  int64_t rotated = byoc_attributes_int(&node->attributes, "rotary_embedding_dim", 0);
+  if (byoc_dim_is_constant(size)) {
+    if (x->rank == 3 && size.constant % heads != 0) {
+      return byoc_infer_error(infer, "a hidden size of %lld for %lld heads", (long long)size.constant,
+                              (long long)heads);
+    }
+    if (x->rank == 3) size.constant /= heads;
+    if (rotated < 0 || rotated > size.constant) {
+      return byoc_infer_error(infer, "attribute 'rotary_embedding_dim': expected 0 to %lld, got %lld",
+                              (long long)size.constant, (long long)rotated);
+    }
+    if ((rotated > 0 ? rotated : size.constant) % 2 != 0) {
+      return byoc_infer_error(infer, "an odd number of elements does not rotate");
+    }
+    angles = byoc_dim_constant((rotated > 0 ? rotated : size.constant) / 2);
+  }
+  const byoc_dim_t places[] = {x->dims[0], x->dims[x->rank == 3 ? 1 : 2], angles}, cache[] = {cosines->dims[0], angles};
+  for (uint32_t i = 1; i < 3; ++i) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, i, rank, rank == 2 ? cache : places));
+  }
+  bool is_empty = rank == 2 && byoc_dim_is_constant(cache[0]) && cache[0].constant == 0;
+  if (is_empty && byoc_type_element_count(x) != 0) return byoc_infer_error(infer, "operand 1: there are no angles");
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, 3, 2, places));
   return byoc_infer_same(infer);
 }
 

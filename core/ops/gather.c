@@ -10,6 +10,14 @@ static bool is_index(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_I32 || dtype == BYOC_DTYPE_I64;
 }
 
+// Indices are brought into an extent that must not be 0, unless there are none.
+static byoc_status_t need_elements(const byoc_infer_t *infer, int32_t d) {
+  const byoc_type_t *x = byoc_operand_type(infer->node, 0), *at = byoc_operand_type(infer->node, 1);
+  bool is_empty = byoc_dim_is_constant(x->dims[d]) && x->dims[d].constant == 0;
+  if (!is_empty || byoc_type_element_count(at) < 1) return BYOC_OK;
+  return byoc_infer_error(infer, "operand 0: there is nothing to gather from dimension %d", d);
+}
+
 // ---- Gather ----
 static byoc_status_t infer_gather(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
@@ -19,6 +27,7 @@ static byoc_status_t infer_gather(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 1, BYOC_MAX_RANK));
   int32_t axis = 0;
   BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", 0, x->rank, &axis));
+  BYOC_RETURN_IF_ERROR(need_elements(infer, axis));
   byoc_dim_t dims[2 * BYOC_MAX_RANK];
   int32_t rank = 0;
   for (int32_t d = 0; d < axis; ++d) dims[rank++] = x->dims[d];
@@ -49,6 +58,13 @@ static byoc_status_t infer_gather_elements(byoc_infer_t *infer) {
     int32_t axis = 0;
     BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", 0, x->rank, &axis));
     BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 1, x->rank, x->rank));
+    BYOC_RETURN_IF_ERROR(need_elements(infer, axis));
+    for (int32_t d = 0; byoc_is_ranked(at) && d < x->rank; ++d) {
+      bool both = byoc_dim_is_constant(at->dims[d]) && byoc_dim_is_constant(x->dims[d]);
+      if (d != axis && both && at->dims[d].constant > x->dims[d].constant) {
+        return byoc_infer_error(infer, "operand 1: dimension %d is larger than operand 0's", d);
+      }
+    }
   }
   return byoc_infer_set_like(infer, 0, x->dtype, at);
 }
@@ -87,6 +103,10 @@ static byoc_status_t infer_gather_nd(byoc_infer_t *infer) {
     return byoc_infer_error(infer, "operand 1: expected index tuples of 1 to %lld, got %lld",
                             (long long)(x->rank - batch), (long long)length.constant);
   }
+  for (int32_t d = 0; d < batch; ++d) BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 1, d, x->dims[d]));
+  for (int32_t d = 0; d < length.constant; ++d) {
+    BYOC_RETURN_IF_ERROR(need_elements(infer, (int32_t)batch + d));
+  }
   byoc_dim_t dims[2 * BYOC_MAX_RANK];
   int32_t rank = 0;
   for (int32_t d = 0; d + 1 < at->rank; ++d) dims[rank++] = at->dims[d];
@@ -117,6 +137,7 @@ static byoc_status_t infer_one_hot(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_number, "numeric indices"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_number, "a numeric depth"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, 1));
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 2, NULL, "a tensor of two values"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 2, 1, 1));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 2, 0, byoc_dim_constant(2)));
@@ -127,11 +148,11 @@ static byoc_status_t infer_one_hot(byoc_infer_t *infer) {
   byoc_dim_t dims[BYOC_MAX_RANK + 1];
   bool failed = false;
   const byoc_value_t *depth = node->operands[1];
+  double classes = 0;
   for (int32_t d = 0; d <= at->rank; ++d) {
     if (d != axis) {
       dims[d] = at->dims[from++];
-    } else if (byoc_value_is_constant(depth)) {
-      double classes = byoc_constant_element_f64(depth->constant, 0);
+    } else if (byoc_value_scalar_f64(depth, &classes)) {
       if (!(classes >= 1 && classes <= INT32_MAX)) return byoc_infer_error(infer, "operand 1: a depth of %g", classes);
       dims[d] = byoc_dim_constant((int64_t)classes);
     } else {

@@ -139,6 +139,9 @@ static byoc_status_t infer_constant_of_shape(byoc_infer_t *infer) {
     if (value->kind != BYOC_ATTRIBUTE_TENSOR || byoc_type_element_count(value->tensor->type) != 1) {
       return byoc_infer_error(infer, "attribute 'value': expected a tensor of one element");
     }
+    if (value->tensor->type->dtype == BYOC_DTYPE_STRING) {
+      return byoc_infer_unsupported(infer, "attribute 'value': texts are not supported");
+    }
     dtype = value->tensor->type->dtype;
   }
   byoc_dim_t dims[BYOC_MAX_RANK];
@@ -175,10 +178,12 @@ static byoc_status_t infer_range(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   byoc_dim_t values[3];
   bool known = true, all_constant = true, failed = false;
+  double numbers[3] = {0};
   for (uint32_t i = 0; i < 3; ++i) {
     BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, byoc_dtype_is_number, "a number"));
     BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, i));
-    if (!byoc_value_is_constant(node->operands[i])) all_constant = false;
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, i));
+    if (!byoc_value_scalar_f64(node->operands[i], &numbers[i])) all_constant = false;
     byoc_dim_t list[BYOC_MAX_RANK];
     int32_t count = 0;
     if (!byoc_shape_value(node->operands[i], infer->arena, &count, list) || count != 1) known = false;
@@ -187,10 +192,7 @@ static byoc_status_t infer_range(byoc_infer_t *infer) {
   byoc_dtype_t dtype = byoc_operand_type(node, 0)->dtype;
   byoc_dim_t length = byoc_dim_constant(0);
   if (all_constant && byoc_dtype_is_float(dtype)) {
-    double start = byoc_constant_element_f64(node->operands[0]->constant, 0);
-    double limit = byoc_constant_element_f64(node->operands[1]->constant, 0);
-    double delta = byoc_constant_element_f64(node->operands[2]->constant, 0);
-    double count = ceil((limit - start) / delta);
+    double delta = numbers[2], count = ceil((numbers[1] - numbers[0]) / delta);
     if (delta == 0 || !(count < 9e15)) return byoc_infer_error(infer, "a range without end");
     length = byoc_dim_constant(count > 0 ? (int64_t)count : 0);
   } else if (known && byoc_dim_is_constant(values[2])) {
@@ -247,6 +249,7 @@ static byoc_status_t infer_eye_like(byoc_infer_t *infer) {
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   byoc_dtype_t dtype = attribute ? byoc_dtype_from_onnx((int32_t)attribute->i) : x->dtype;
   if (dtype == BYOC_DTYPE_NONE) return byoc_infer_error(infer, "attribute 'dtype' is no element type known here");
+  if (dtype == BYOC_DTYPE_STRING) return byoc_infer_error(infer, "there is no unit matrix of texts");
   return byoc_infer_set_like(infer, 0, dtype, x);
 }
 

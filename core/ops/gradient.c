@@ -16,6 +16,9 @@ static byoc_status_t infer_gradient(byoc_infer_t *infer) {
                             node->operand_count, node->result_count, x_count, z_count);
   }
   if (byoc_attributes_string(&node->attributes, "y", NULL) == NULL) return byoc_infer_error(infer, "y is missing");
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    if (!node->operands[i]) return byoc_infer_error(infer, "operand %u is left out", i);
+  }
   for (uint32_t i = 0; i < node->result_count; ++i) node->results[i]->type = node->operands[i]->type;
   return BYOC_OK;
 }
@@ -170,7 +173,7 @@ static void walk_back(byoc_gradient_t *g, const section_t *section) {
 static byoc_status_t expand_gradient(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   *out_changed = false;
   byoc_allocator_t allocator = node->function->module->allocator;
-  byoc_gradient_t g = {.w = {.node = node}, .diag = diag};
+  byoc_gradient_t g = {.w = {.node = node, .diag = diag}, .diag = diag};
   section_t section = {0};
   byoc_value_t *y = NULL;
   byoc_pointer_map_init(&g.adjoints, allocator);
@@ -183,7 +186,7 @@ static byoc_status_t expand_gradient(byoc_node_t *node, byoc_diag_t *diag, bool 
     if (result == NULL) result = filled(&g, node->operands[i], 0.0f);
     if (result == NULL || !byoc_value_replace_uses(node->results[i], result)) g.w.failed = true;
   }
-  if (g.status == BYOC_OK && g.w.failed) g.status = byoc_diag_out_of_memory(diag);
+  if (g.status == BYOC_OK && g.w.failed) g.status = byoc_diag_failure(diag);
   *out_changed = g.status == BYOC_OK;
   byoc_vector_deinit(&section.nodes, allocator);
   byoc_map_deinit(&section.copies);

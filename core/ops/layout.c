@@ -197,6 +197,7 @@ static byoc_status_t infer_split(byoc_infer_t *infer) {
   if (known == BYOC_KNOWN_YES && given.count != node->result_count) {
     return byoc_infer_error(infer, "'split' has %zu parts for %u results", given.count, node->result_count);
   }
+  if (known == BYOC_KNOWN_NO) BYOC_RETURN_IF_ERROR(byoc_infer_need_list(infer, 1, node->result_count));
   byoc_dim_t dims[BYOC_MAX_RANK];
   for (int32_t d = 0; d < x->rank; ++d) dims[d] = x->dims[d];
   int64_t sum = 0;
@@ -244,6 +245,7 @@ static byoc_status_t infer_tile(byoc_infer_t *infer) {
   byoc_dim_t repeats[BYOC_MAX_RANK];
   int32_t count = 0;
   if (!byoc_shape_value(node->operands[1], infer->arena, &count, repeats)) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_list(infer, 1, x->rank));
     return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank);
   }
   if (count != x->rank) return byoc_infer_error(infer, "operand 1: expected %d repeats, got %d", x->rank, count);
@@ -334,8 +336,12 @@ static const byoc_loop_expr_t *point_space_to_depth(byoc_lower_t *lower, const b
 
 // ---- Trilu ----
 static byoc_status_t infer_trilu(byoc_infer_t *infer) {
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_value, "a tensor of numbers or bools"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 2, BYOC_MAX_RANK));
+  if (byoc_has_operand(infer->node, 1)) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_integer, "an integer"));
+  }
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, 1));
   return byoc_infer_same(infer);
 }
 

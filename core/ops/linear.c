@@ -143,10 +143,10 @@ static byoc_status_t expand_gemm(byoc_node_t *node, byoc_diag_t *diag, bool *out
       {.name = "alpha", .kind = BYOC_ATTRIBUTE_FLOAT, .f = byoc_attributes_float(&node->attributes, "alpha", 1.0)},
       {.name = "beta", .kind = BYOC_ATTRIBUTE_FLOAT, .f = byoc_attributes_float(&node->attributes, "beta", 1.0)},
       {.name = "transA", .kind = BYOC_ATTRIBUTE_INT, .i = byoc_attributes_int(&node->attributes, "transA", 0)}};
-  byoc_writer_t w = {.node = node};
+  byoc_writer_t w = {.node = node, .diag = diag};
   byoc_node_t *made = byoc_write_many(&w, "", "Gemm", operands, operands[2] ? 3 : 2, 1, attributes,
                                       sizeof attributes / sizeof *attributes);
-  return byoc_write_end(&w, made ? made->results[0] : NULL, diag, out_changed);
+  return byoc_write_end(&w, made ? made->results[0] : NULL, out_changed);
 }
 
 #define HEAD(op_name, version, least, most)                                                                            \

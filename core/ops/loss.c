@@ -94,13 +94,13 @@ static byoc_status_t loops_nll(byoc_lower_t *lower, const byoc_node_t *node) {
 static byoc_status_t expand_softmax_loss(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   *out_changed = false;
   const byoc_attribute_t axis = {.name = "axis", .kind = BYOC_ATTRIBUTE_INT, .i = 1};
-  byoc_node_t *softmax = byoc_op_create_with(node->block, node, "", "LogSoftmax", node->operands, 1, 1, &axis, 1);
-  if (!softmax) return byoc_diag_out_of_memory(diag);
+  byoc_node_t *softmax = byoc_op_create_with(node->block, node, "", "LogSoftmax", node->operands, 1, 1, &axis, 1, diag);
+  if (!softmax) return byoc_diag_failure(diag);
   byoc_value_t *operands[] = {softmax->results[0], node->operands[1],
                               byoc_has_operand(node, 2) ? node->operands[2] : NULL};
   byoc_node_t *loss = byoc_op_create_with(node->block, node, "", "NegativeLogLikelihoodLoss", operands,
-                                          operands[2] ? 3 : 2, 1, node->attributes.items, node->attributes.count);
-  if (!loss || !byoc_value_replace_uses(node->results[0], loss->results[0])) return byoc_diag_out_of_memory(diag);
+                                          operands[2] ? 3 : 2, 1, node->attributes.items, node->attributes.count, diag);
+  if (!loss || !byoc_value_replace_uses(node->results[0], loss->results[0])) return byoc_diag_failure(diag);
   if (byoc_has_result(node, 1) && !byoc_value_replace_uses(node->results[1], softmax->results[0])) {
     return byoc_diag_out_of_memory(diag);
   }

@@ -300,13 +300,13 @@ static byoc_status_t infer_batch(byoc_infer_t *infer) {
 static byoc_status_t expand_batch(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   *out_changed = false;
   if (byoc_attributes_int(&node->attributes, "training_mode", 0) == 0) return BYOC_OK;
-  byoc_writer_t w = {.node = node};
+  byoc_writer_t w = {.node = node, .diag = diag};
   byoc_node_t *made = byoc_write_many(&w, "byoc", "BatchNormalizationTraining", node->operands, node->operand_count,
                                       node->result_count, node->attributes.items, node->attributes.count);
   for (uint32_t i = 1; made && i < node->result_count; ++i) {
     if (!byoc_value_replace_uses(node->results[i], made->results[i])) return byoc_diag_out_of_memory(diag);
   }
-  return byoc_write_end(&w, made ? made->results[0] : NULL, diag, out_changed);
+  return byoc_write_end(&w, made ? made->results[0] : NULL, out_changed);
 }
 
 // The statistics are those of the batch; running = running * momentum + current * (1 - momentum).

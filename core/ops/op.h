@@ -96,14 +96,16 @@ byoc_status_t byoc_infer_afresh(byoc_function_t *function, byoc_diag_t *diag);
 // those inside of sequences and optionals excepted, where elements differ.
 byoc_status_t byoc_name_unknown_dimensions(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *out_named);
 
-// Makes a node of an ONNX operator at its newest row and infers its results; for rewrites and expansions.
+// Makes a node of an ONNX operator at its newest row and infers its results; for rewrites and expansions. NULL when
+// memory is out, the operator is not known or its types do not infer, as `diag` (may be NULL) then says; nothing is
+// left behind. byoc_diag_failure(diag) is the status to return.
 byoc_node_t *byoc_op_create(byoc_block_t *block, byoc_node_t *before, const char *domain, const char *name,
-                            byoc_value_t *const *operands, uint32_t operand_count, uint32_t result_count);
-// The same for operators whose attributes decide their types. NULL when memory is out, the operator is not known or its
-// types do not infer; nothing is left behind then.
+                            byoc_value_t *const *operands, uint32_t operand_count, uint32_t result_count,
+                            byoc_diag_t *diag);
+// The same for operators whose attributes decide their types.
 byoc_node_t *byoc_op_create_with(byoc_block_t *block, byoc_node_t *before, const char *domain, const char *name,
                                  byoc_value_t *const *operands, uint32_t operand_count, uint32_t result_count,
-                                 const byoc_attribute_t *attributes, size_t attribute_count);
+                                 const byoc_attribute_t *attributes, size_t attribute_count, byoc_diag_t *diag);
 
 // ---- lowering context: what point and loops functions build with (implemented in core/kernel/lower.c) ----
 byoc_loop_builder_t *byoc_lower_builder(byoc_lower_t *lower);

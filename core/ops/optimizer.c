@@ -31,6 +31,15 @@ static byoc_status_t infer_optimizer(byoc_infer_t *infer) {
     bool (*passes)(byoc_dtype_t) = i == 1 ? byoc_dtype_is_integer : byoc_dtype_is_float;
     BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, passes, i == 1 ? "a count" : "a float tensor"));
   }
+  for (uint32_t i = 0; i < 2; ++i) BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, i));
+  // Gradients and states are like the tensors that they belong to.
+  for (uint32_t i = 2; i < node->operand_count; ++i) {
+    const byoc_type_t *x = byoc_operand_type(node, 2 + (i - 2) % tensors);
+    if (x->dtype != byoc_operand_type(node, i)->dtype) {
+      return byoc_infer_error(infer, "operand %u: expected the element type of its tensor", i);
+    }
+    if (byoc_is_ranked(x)) BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, i, x->rank, x->dims));
+  }
   for (uint32_t i = 0; i < node->result_count; ++i) {
     // Results: all X, all first states, all second states; operands have the gradients behind X.
     uint32_t group = i / tensors, from = 2 + (group == 0 ? 0 : group + 1) * tensors + i % tensors;
@@ -114,7 +123,7 @@ static const byoc_loop_expr_t *point_step(byoc_lower_t *lower, const byoc_node_t
 // Adam(R, T, X..., G..., V..., H...) → byoc::AdamStep(R, T, X, G, V, H) for each tensor
 static byoc_status_t expand_optimizer(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   *out_changed = false;
-  byoc_writer_t w = {.node = node};
+  byoc_writer_t w = {.node = node, .diag = diag};
   uint32_t each = 2 + state_count(node), results = 1 + state_count(node);
   uint32_t tensors = (node->operand_count - 2) / each;
   const char *name = byoc_arena_format(&node->function->module->arena, "%sStep", node->op);
@@ -130,7 +139,7 @@ static byoc_status_t expand_optimizer(byoc_node_t *node, byoc_diag_t *diag, bool
     }
   }
   *out_changed = !w.failed;
-  return w.failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
+  return w.failed ? byoc_diag_failure(diag) : BYOC_OK;
 }
 
 #define OPTIMIZER(op_name)                                                                                             \

@@ -33,8 +33,9 @@ static bool padded_axes(const byoc_node_t *node, int32_t rank, int32_t *place, i
 
 static byoc_status_t infer_pad(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_value, "a tensor of numbers or bools"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 2));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, 2));
   const byoc_type_t *x = byoc_operand_type(node, 0);
   if (mode_of(node) == PAD_INVALID) {
     return byoc_infer_error(infer, "attribute 'mode': expected constant, reflect, edge or wrap, got \"%s\"",
@@ -50,7 +51,10 @@ static byoc_status_t infer_pad(byoc_infer_t *infer) {
   byoc_ints_t pads;
   byoc_known_t known = byoc_read_ints(node, "pads", 1, &pads);
   if (known == BYOC_KNOWN_ABSENT) return byoc_infer_error(infer, "attribute 'pads' is required");
-  if (known == BYOC_KNOWN_NO) return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank);
+  if (known == BYOC_KNOWN_NO) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_list(infer, 1, 2 * (int64_t)count));
+    return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank);
+  }
   if (pads.count != 2 * (size_t)count) {
     return byoc_infer_error(infer, "'pads': expected %d values, got %zu", 2 * count, pads.count);
   }
@@ -62,6 +66,10 @@ static byoc_status_t infer_pad(byoc_infer_t *infer) {
     int64_t before = pads.values[place[d]], after = pads.values[count + place[d]];
     if (before > INT32_MAX || before < -INT32_MAX || after > INT32_MAX || after < -INT32_MAX) {
       return byoc_infer_error(infer, "'pads' is out of range");
+    }
+    bool is_empty = byoc_dim_is_constant(dims[d]) && dims[d].constant == 0 && before + after > 0;
+    if (is_empty && mode_of(node) != PAD_CONSTANT) {
+      return byoc_infer_error(infer, "operand 0: there is nothing to pad dimension %d with", d);
     }
     byoc_dim_t sum = byoc_dim_constant(before + after);
     dims[d] = byoc_infer_dim(infer, BYOC_DIM_ADD, dims[d], sum, &failed);

@@ -16,7 +16,17 @@ static byoc_status_t check_scale(const byoc_infer_t *infer, uint32_t operand, co
   int32_t axis = 0;
   BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", 1, x->rank, &axis));
   if (scale->rank == 1 && x->rank >= 1) return byoc_infer_need_dim(infer, operand, 0, x->dims[axis]);
-  if (scale->rank == x->rank && byoc_attributes_int(&infer->node->attributes, "block_size", 0) > 0) return BYOC_OK;
+  int64_t block = byoc_attributes_int(&infer->node->attributes, "block_size", 0);
+  if (scale->rank == x->rank && block > 0) {
+    for (int32_t d = 0; d < x->rank; ++d) {
+      byoc_dim_t expected = x->dims[d];
+      if (d == axis && byoc_dim_is_constant(expected)) expected.constant = (expected.constant + block - 1) / block;
+      if (d != axis || byoc_dim_is_constant(expected)) {
+        BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, operand, d, expected));
+      }
+    }
+    return BYOC_OK;
+  }
   char text[BYOC_TYPE_TEXT_SIZE];
   return byoc_infer_error(infer, "operand %u: expected a scalar, one value a slice or one a block, got %s", operand,
                           byoc_type_text(scale, text));

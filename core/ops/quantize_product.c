@@ -152,18 +152,18 @@ static byoc_status_t infer_qlinear_matmul(byoc_infer_t *infer) {
 
 // MatMulInteger(a, b, zero points) → their product in i32
 static byoc_status_t expand_matmul_integer(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
-  byoc_writer_t w = {.node = node};
+  byoc_writer_t w = {.node = node, .diag = diag};
   byoc_value_t *const *in = node->operands;
-  return byoc_write_end(&w, write_product(&w, in[0], operand(node, 2), in[1], operand(node, 3)), diag, out_changed);
+  return byoc_write_end(&w, write_product(&w, in[0], operand(node, 2), in[1], operand(node, 3)), out_changed);
 }
 
 // QLinearMatMul → the product in i32, scaled, then QuantizeLinear
 static byoc_status_t expand_qlinear_matmul(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
-  byoc_writer_t w = {.node = node};
+  byoc_writer_t w = {.node = node, .diag = diag};
   byoc_value_t *const *in = node->operands;
   byoc_value_t *sum = write_product(&w, in[0], in[2], in[3], in[5]);
   byoc_value_t *y = write_requantised(&w, sum, write_trailing(&w, in[1], 1), in[4], in[6], in[7]);
-  return byoc_write_end(&w, y, diag, out_changed);
+  return byoc_write_end(&w, y, out_changed);
 }
 
 // ---- convolutions ----
@@ -222,19 +222,19 @@ static byoc_value_t *write_conv(byoc_writer_t *w, byoc_value_t *x_bytes, byoc_va
 
 // ConvInteger(x, w, zero points) → byoc::Conv
 static byoc_status_t expand_conv_integer(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
-  byoc_writer_t w = {.node = node};
+  byoc_writer_t w = {.node = node, .diag = diag};
   byoc_value_t *const *in = node->operands;
   byoc_value_t *sum = write_conv(&w, in[0], operand(node, 2), in[1], operand(node, 3), NULL);
-  return byoc_write_end(&w, sum, diag, out_changed);
+  return byoc_write_end(&w, sum, out_changed);
 }
 
 // QLinearConv → byoc::Conv with its bias, scaled a channel, then QuantizeLinear
 static byoc_status_t expand_qlinear_conv(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
-  byoc_writer_t w = {.node = node};
+  byoc_writer_t w = {.node = node, .diag = diag};
   byoc_value_t *const *in = node->operands;
   byoc_value_t *sum = write_conv(&w, in[0], in[2], in[3], in[5], operand(node, 8));
   byoc_value_t *scale = write_trailing(&w, in[4], in[3]->type->rank - 2);
-  return byoc_write_end(&w, write_requantised(&w, sum, in[1], scale, in[6], in[7]), diag, out_changed);
+  return byoc_write_end(&w, write_requantised(&w, sum, in[1], scale, in[6], in[7]), out_changed);
 }
 
 #define EXPANDED(op_name, version, least, most, infer_name, function)                                                  \

@@ -32,6 +32,10 @@ static byoc_status_t read_directions(const byoc_infer_t *infer, int64_t *out_cou
                           direction);
 }
 
+static bool is_i32(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_I32;
+}
+
 static byoc_status_t infer_recurrent(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   int64_t gates = gates_of(net_of(node)), directions = 0;
@@ -39,6 +43,9 @@ static byoc_status_t infer_recurrent(byoc_infer_t *infer) {
   for (uint32_t i = IN_X; i <= IN_R; ++i) BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, i, 3, 3));
   for (uint32_t i = IN_W; i <= IN_P; ++i) {
     if (i != IN_LENGTHS) BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, i));
+  }
+  if (byoc_has_operand(node, IN_LENGTHS)) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, IN_LENGTHS, is_i32, "lengths of i32"));
   }
   BYOC_RETURN_IF_ERROR(read_directions(infer, &directions));
   const byoc_type_t *x = byoc_operand_type(node, IN_X), *w = byoc_operand_type(node, IN_W),
@@ -52,7 +59,9 @@ static byoc_status_t infer_recurrent(byoc_infer_t *infer) {
   }
   byoc_dim_t hidden = r->dims[2], count = byoc_dim_constant(directions);
   int64_t asked = byoc_attributes_int(&node->attributes, "hidden_size", 0);
-  if (!byoc_dim_is_constant(hidden)) return byoc_infer_unsupported(infer, "a hidden size that is not constant");
+  if (!byoc_dim_is_constant(hidden) || hidden.constant > INT32_MAX) {
+    return byoc_infer_unsupported(infer, "a hidden size that is not constant, or out of range");
+  }
   if (asked != 0 && asked != hidden.constant) {
     return byoc_infer_error(infer, "attribute 'hidden_size': expected %lld as in operand 2, got %lld",
                             (long long)hidden.constant, (long long)asked);
@@ -62,13 +71,17 @@ static byoc_status_t infer_recurrent(byoc_infer_t *infer) {
     BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, i, 1, byoc_dim_constant(gates * hidden.constant)));
   }
   BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, IN_W, 2, x->dims[2]));
-  if (byoc_has_operand(node, IN_B)) {
-    BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, IN_B, 2, 2));
-    BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, IN_B, 1, byoc_dim_constant(2 * gates * hidden.constant)));
-  }
   byoc_dim_t steps = x->dims[batchwise ? 1 : 0], batch = x->dims[batchwise ? 0 : 1];
   const byoc_dim_t all[] = {steps, count, batch, hidden}, all_batchwise[] = {batch, steps, count, hidden};
   const byoc_dim_t last[] = {count, batch, hidden}, last_batchwise[] = {batch, count, hidden};
+  const byoc_dim_t bias[] = {count, byoc_dim_constant(2 * gates * hidden.constant)};
+  const byoc_dim_t peepholes[] = {count, byoc_dim_constant(3 * hidden.constant)};
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, IN_B, 2, bias));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, IN_LENGTHS, 1, &batch));
+  for (uint32_t i = IN_H; i <= IN_C; ++i) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, i, 3, batchwise ? last_batchwise : last));
+  }
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, IN_P, 2, peepholes));
   BYOC_RETURN_IF_ERROR(byoc_infer_set(infer, 0, x->dtype, 4, batchwise ? all_batchwise : all));
   for (uint32_t i = 1; i < node->result_count; ++i) {
     BYOC_RETURN_IF_ERROR(byoc_infer_set(infer, i, x->dtype, 3, batchwise ? last_batchwise : last));

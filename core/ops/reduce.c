@@ -122,7 +122,9 @@ static bool is_reducible(byoc_dtype_t dtype) {
 
 static byoc_status_t infer_reduce(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_reducible, "a tensor of numbers"));
+  bool of_numbers = strncmp(node->op, "ReduceL", 7) == 0;
+  BYOC_RETURN_IF_ERROR(
+      byoc_infer_need(infer, 0, of_numbers ? byoc_dtype_is_number : is_reducible, "a tensor of numbers"));
   if (byoc_has_operand(node, 1)) BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_integer, "axes"));
   const byoc_type_t *x = byoc_operand_type(node, 0);
   if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);

@@ -18,6 +18,7 @@ static byoc_status_t infer_grid_sample(byoc_infer_t *infer) {
   if (!byoc_is_ranked(x) || !byoc_is_ranked(grid)) return byoc_infer_set_unranked(infer, 0, x->dtype);
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 3, 5));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 1, x->rank, x->rank));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 1, 0, x->dims[0]));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 1, x->rank - 1, byoc_dim_constant(x->rank - 2)));
   byoc_dim_t dims[BYOC_MAX_RANK] = {x->dims[0], x->dims[1]};
   for (int32_t d = 2; d < x->rank; ++d) dims[d] = grid->dims[d - 1];
@@ -169,10 +170,18 @@ static byoc_status_t infer_affine_grid(byoc_infer_t *infer) {
   int32_t count = 0;
   if (!byoc_shape_value(node->operands[1], infer->arena, &count, sizes)) {
     int64_t rank = byoc_type_element_count(byoc_operand_type(node, 1));
-    if (rank == 4 || rank == 5) return byoc_infer_set_unknown(infer, 0, theta->dtype, (int32_t)rank);
+    if (rank == 4 || rank == 5) {
+      if (byoc_is_ranked(theta)) {
+        BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 0, 1, byoc_dim_constant(rank - 2)));
+        BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 0, 2, byoc_dim_constant(rank - 1)));
+      }
+      return byoc_infer_set_unknown(infer, 0, theta->dtype, (int32_t)rank);
+    }
     return byoc_infer_set_unranked(infer, 0, theta->dtype);
   }
   if (count != 4 && count != 5) return byoc_infer_error(infer, "operand 1: expected 4 or 5 sizes, got %d", count);
+  const byoc_dim_t matrices[] = {sizes[0], byoc_dim_constant(count - 2), byoc_dim_constant(count - 1)};
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, 0, 3, matrices));
   dims[0] = sizes[0];
   for (int32_t d = 2; d < count; ++d) dims[d - 1] = sizes[d];
   dims[count - 1] = byoc_dim_constant(count - 2);
@@ -224,7 +233,18 @@ static byoc_status_t infer_roi(byoc_infer_t *infer) {
   const byoc_type_t *x = byoc_operand_type(node, 0), *rois = byoc_operand_type(node, 1);
   BYOC_RETURN_IF_ERROR(byoc_is_ranked(rois) ? byoc_infer_need_dim(infer, 1, 1, byoc_dim_constant(pool ? 5 : 4))
                                             : BYOC_OK);
+  if (!pool) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 2, byoc_dtype_is_integer, "the images of the regions"));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 2, 1, 1));
+    if (byoc_is_ranked(rois)) BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, 2, 1, rois->dims));
+  }
   if (!byoc_is_ranked(x) || !byoc_is_ranked(rois)) return byoc_infer_set_unknown(infer, 0, x->dtype, 4);
+  for (int32_t d = 0; d < 4; ++d) {
+    bool is_empty = d != 1 && byoc_dim_is_constant(x->dims[d]) && x->dims[d].constant == 0;
+    bool is_read = !byoc_dim_is_constant(rois->dims[0]) || rois->dims[0].constant > 0;
+    if (is_empty && is_read)
+      return byoc_infer_error(infer, "operand 0: there is nothing to sample from dimension %d", d);
+  }
   size_t count = 0;
   const int64_t *shape = byoc_attributes_ints(&node->attributes, "pooled_shape", &count);
   if (pool && count != 2) return byoc_infer_error(infer, "attribute 'pooled_shape': expected 2 values, got %zu", count);

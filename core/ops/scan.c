@@ -53,6 +53,14 @@ static byoc_status_t set_scanned(byoc_around_t *around, uint32_t result, const b
   return byoc_infer_set(infer, result, type->dtype, rank, dims);
 }
 
+// No operand from `first` on may be left out.
+static byoc_status_t need_given(const byoc_infer_t *infer, uint32_t first) {
+  for (uint32_t i = first; i < infer->node->operand_count; ++i) {
+    if (!infer->node->operands[i]) return byoc_infer_error(infer, "operand %u is left out", i);
+  }
+  return BYOC_OK;
+}
+
 static byoc_status_t infer_scan(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   const byoc_block_t *body;
@@ -66,6 +74,11 @@ static byoc_status_t infer_scan(byoc_infer_t *infer) {
       node->result_count < s.states) {
     return byoc_infer_error(infer, "%u states and %u scanned operands; its body takes %zu and gives %zu", s.states,
                             s.scans, body->parameters.count, body->results.count);
+  }
+  BYOC_RETURN_IF_ERROR(need_given(infer, s.first));
+  for (uint32_t i = s.first; i < node->operand_count; ++i) {
+    int32_t cut = s.batched + (i >= s.first + s.states);
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_fit(infer, i, body->parameters.data[i - s.first]->type, cut));
   }
   const uint32_t first_scan = s.first + s.states;
   const byoc_type_t *x = byoc_operand_type(node, first_scan);
@@ -103,12 +116,20 @@ static byoc_status_t infer_map(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   const byoc_block_t *body;
   BYOC_RETURN_IF_ERROR(need_body(infer, &body));
+  BYOC_RETURN_IF_ERROR(need_given(infer, 0));
   if (node->operands[0]->type->kind != BYOC_TYPE_SEQUENCE) {
     return byoc_infer_error(infer, "operand 0: expected a sequence");
   }
   if (body->parameters.count != node->operand_count || body->results.count != node->result_count) {
     return byoc_infer_error(infer, "%u operands and %u results; its body takes %zu and gives %zu", node->operand_count,
                             node->result_count, body->parameters.count, body->results.count);
+  }
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    const byoc_type_t *type = byoc_operand_type(node, i), *inner = body->parameters.data[i]->type;
+    bool is_sequence = type->kind == BYOC_TYPE_SEQUENCE;
+    const byoc_type_t *whole = is_sequence ? byoc_type_sequence(infer->arena, inner) : inner;
+    if (!whole) return byoc_diag_out_of_memory(infer->diag);
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_fit(infer, i, whole, 0));
   }
   byoc_around_t around;
   byoc_around_init(&around, infer);
@@ -128,6 +149,7 @@ static byoc_status_t infer_map(byoc_infer_t *infer) {
 
 typedef struct {
   byoc_node_t *node; // that is expanded
+  byoc_diag_t *diag;
   byoc_node_t *loop;
   byoc_block_t *body; // of the loop
   byoc_map_t map;     // the old body's values → those in the new one
@@ -138,7 +160,8 @@ static byoc_value_t *make(builder_t *b, byoc_block_t *block, byoc_node_t *before
                           byoc_value_t *y, const byoc_attribute_t *attributes, size_t count) {
   byoc_value_t *operands[] = {x, y};
   byoc_node_t *made =
-      b->failed || !x ? NULL : byoc_op_create_with(block, before, "", op, operands, y ? 2 : 1, 1, attributes, count);
+      b->failed || !x ? NULL
+                      : byoc_op_create_with(block, before, "", op, operands, y ? 2 : 1, 1, attributes, count, b->diag);
   if (!made) b->failed = true;
   return made ? made->results[0] : NULL;
 }
@@ -203,7 +226,7 @@ static void add_result(builder_t *b, const char *name, byoc_value_t *value) {
 static byoc_status_t end_expansion(builder_t *b, byoc_diag_t *diag, bool *out_changed) {
   byoc_map_deinit(&b->map);
   *out_changed = !b->failed;
-  return b->failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
+  return b->failed ? byoc_diag_failure(diag) : BYOC_OK;
 }
 
 static byoc_attribute_t int_attribute(const char *name, int64_t value) {
@@ -225,7 +248,8 @@ static byoc_value_t *arrange(builder_t *b, byoc_value_t *stacked, bool reversed,
   if (reversed) {
     byoc_value_t *operands[] = {stacked, vector_constant(b, 1, -1), vector_constant(b, 1, INT64_MIN),
                                 vector_constant(b, 1, 0), vector_constant(b, 1, -1)};
-    byoc_node_t *made = b->failed ? NULL : byoc_op_create(b->node->block, b->node, "", "Slice", operands, 5, 1);
+    byoc_node_t *made =
+        b->failed ? NULL : byoc_op_create(b->node->block, b->node, "", "Slice", operands, 5, 1, b->diag);
     if (!made) {
       b->failed = true;
       return NULL;
@@ -243,7 +267,7 @@ static byoc_value_t *arrange(builder_t *b, byoc_value_t *stacked, bool reversed,
 
 // Scan(states, xs) → Loop(length of the xs, states) whose body gathers its part of each x
 static byoc_status_t expand_plain_scan(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
-  builder_t b = {.node = node};
+  builder_t b = {.node = node, .diag = diag};
   const scan_t s = read_scan(node);
   const byoc_block_t *from = byoc_node_find_block(node, "body");
   byoc_value_t *first = node->operands[s.states];
@@ -288,7 +312,7 @@ static byoc_status_t expand_plain_scan(byoc_node_t *node, byoc_diag_t *diag, boo
 
 // Scan of batches → Loop over the batches of a Scan without
 static byoc_status_t expand_batched_scan(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
-  builder_t b = {.node = node};
+  builder_t b = {.node = node, .diag = diag};
   const scan_t s = read_scan(node);
   const byoc_block_t *from = byoc_node_find_block(node, "body");
   start_loop(&b, dimension(&b, node->operands[s.first + s.states], 0), NULL, 0, node->result_count);
@@ -344,7 +368,7 @@ static byoc_status_t expand_scan(byoc_node_t *node, byoc_diag_t *diag, bool *out
 // SequenceMap(s, xs) → Loop(SequenceLength(s), empty sequences) whose body appends to each
 static byoc_status_t expand_map(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   *out_changed = false;
-  builder_t b = {.node = node};
+  builder_t b = {.node = node, .diag = diag};
   const byoc_block_t *from = byoc_node_find_block(node, "body");
   byoc_arena_t *arena = &node->function->module->arena;
   byoc_value_t **empty = BYOC_ARENA_ARRAY(arena, byoc_value_t *, node->result_count);
@@ -353,7 +377,7 @@ static byoc_status_t expand_map(byoc_node_t *node, byoc_diag_t *diag, bool *out_
     const byoc_type_t *type = node->results[i]->type;
     // Element types are numbered as in ONNX.
     const byoc_attribute_t dtype = int_attribute("dtype", type->element->dtype);
-    byoc_node_t *made = byoc_op_create_with(node->block, node, "", "SequenceEmpty", NULL, 0, 1, &dtype, 1);
+    byoc_node_t *made = byoc_op_create_with(node->block, node, "", "SequenceEmpty", NULL, 0, 1, &dtype, 1, diag);
     if (!made) b.failed = true;
     if (made) empty[i] = made->results[0];
   }

@@ -19,6 +19,13 @@ static byoc_status_t check_reduction(const byoc_infer_t *infer) {
   return byoc_infer_error(infer, "attribute 'reduction': expected none, add, mul, min or max, got \"%s\"", reduction);
 }
 
+// Places are brought into an extent that must not be 0, unless there are none.
+static byoc_status_t need_elements(const byoc_infer_t *infer, const byoc_dim_t *dims, int32_t d) {
+  bool is_empty = byoc_dim_is_constant(dims[d]) && dims[d].constant == 0;
+  if (!is_empty || byoc_type_element_count(byoc_operand_type(infer->node, 1)) < 1) return BYOC_OK;
+  return byoc_infer_error(infer, "there is no place to write to in dimension %d", d);
+}
+
 static byoc_status_t infer_scatter(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
@@ -32,6 +39,7 @@ static byoc_status_t infer_scatter(byoc_infer_t *infer) {
     BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", 0, x->rank, &axis));
     BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 1, x->rank, x->rank));
     BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 2, x->rank, x->rank));
+    BYOC_RETURN_IF_ERROR(need_elements(infer, x->dims, axis));
     for (int32_t d = 0; byoc_is_ranked(at) && d < x->rank; ++d) {
       BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 2, d, at->dims[d]));
       bool both = byoc_dim_is_constant(at->dims[d]) && byoc_dim_is_constant(x->dims[d]);
@@ -49,6 +57,7 @@ static byoc_status_t infer_scatter(byoc_infer_t *infer) {
       return byoc_infer_error(infer, "operand 1: expected index tuples of 1 to %d, got %lld", x->rank,
                               (long long)length.constant);
     }
+    for (int32_t d = 0; d < length.constant; ++d) BYOC_RETURN_IF_ERROR(need_elements(infer, x->dims, d));
     int32_t rank = at->rank - 1 + x->rank - (int32_t)length.constant;
     BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 2, rank, rank));
     for (int32_t d = 0; d + 1 < at->rank; ++d) BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 2, d, at->dims[d]));
@@ -139,13 +148,16 @@ static byoc_status_t infer_unpool(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 3, BYOC_MAX_RANK));
   const byoc_type_t *x = byoc_operand_type(node, 0);
   if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, 1, x->rank, x->dims));
   byoc_dim_t dims[BYOC_MAX_RANK];
   int32_t count = 0;
   if (byoc_has_operand(node, 2)) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_list(infer, 2, x->rank));
     if (!byoc_shape_value(node->operands[2], infer->arena, &count, dims)) {
       return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank);
     }
     if (count != x->rank) return byoc_infer_error(infer, "operand 2: expected %d sizes, got %d", x->rank, count);
+    for (int32_t d = 0; d < count; ++d) BYOC_RETURN_IF_ERROR(need_elements(infer, dims, d));
     return byoc_infer_set(infer, 0, x->dtype, count, dims);
   }
   size_t kernel_count = 0, stride_count = 0, pad_count = 0, spatial = (size_t)x->rank - 2;

@@ -22,6 +22,7 @@ static byoc_status_t infer_top_k(byoc_infer_t *infer) {
     return byoc_infer_set_unranked(infer, 0, x->dtype);
   }
   int32_t axis = 0, count = 0;
+  if (infer->opset >= 10) BYOC_RETURN_IF_ERROR(byoc_infer_need_list(infer, 1, 1));
   BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", -1, x->rank, &axis));
   byoc_dim_t dims[BYOC_MAX_RANK], list[BYOC_MAX_RANK];
   bool failed = false;

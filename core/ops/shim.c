@@ -6,7 +6,7 @@
 #include "core/ops/window.h"
 
 static byoc_status_t infer_im2col(byoc_infer_t *infer) {
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_value, "a tensor of numbers or bools"));
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   if (!byoc_is_ranked(x)) return byoc_infer_set_unknown(infer, 0, x->dtype, 4);
   byoc_window_t window;

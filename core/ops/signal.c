@@ -29,9 +29,19 @@ static byoc_status_t read_output_type(const byoc_infer_t *infer, byoc_dtype_t *o
   return byoc_infer_error(infer, "attribute 'output_datatype': %lld is no numeric type", (long long)asked);
 }
 
+// The last dimension of a signal tells real numbers (1) from complex ones (2).
+static byoc_status_t need_numbers(const byoc_infer_t *infer) {
+  const byoc_type_t *x = byoc_operand_type(infer->node, 0);
+  byoc_dim_t last = x->dims[x->rank - 1];
+  if (!byoc_dim_is_constant(last) || last.constant == 1 || last.constant == 2) return BYOC_OK;
+  return byoc_infer_error(infer, "operand 0: expected 1 or 2 in the last dimension, got %lld",
+                          (long long)last.constant);
+}
+
 // ---- windows ----
 static byoc_status_t infer_window(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_integer, "a length"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, 0));
   byoc_dtype_t dtype;
   BYOC_RETURN_IF_ERROR(read_output_type(infer, &dtype));
   byoc_dim_t length;
@@ -62,7 +72,10 @@ static const byoc_loop_expr_t *shape_window(byoc_lower_t *lower, const byoc_node
 
 // ---- MelWeightMatrix ----
 static byoc_status_t infer_mel(byoc_infer_t *infer) {
-  for (uint32_t i = 0; i < 5; ++i) BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, byoc_dtype_is_number, "a number"));
+  for (uint32_t i = 0; i < 5; ++i) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, byoc_dtype_is_number, "a number"));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, i));
+  }
   byoc_dtype_t dtype;
   BYOC_RETURN_IF_ERROR(read_output_type(infer, &dtype));
   byoc_dim_t bins, length;
@@ -146,8 +159,14 @@ static byoc_status_t infer_dft(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "a float tensor"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 2, BYOC_MAX_RANK));
+  for (uint32_t i = 1; i <= 2; ++i) {
+    if (!byoc_has_operand(node, i)) continue;
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, byoc_dtype_is_integer, i == 1 ? "a length" : "an axis"));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, i));
+  }
   const byoc_type_t *x = byoc_operand_type(node, 0);
   if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
+  BYOC_RETURN_IF_ERROR(need_numbers(infer));
   int32_t axis = 0;
   BYOC_RETURN_IF_ERROR(read_dft_axis(infer, x, &axis));
   if (axis < 0) return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank);
@@ -296,10 +315,17 @@ static byoc_status_t infer_stft(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "a float signal"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_integer, "a frame step"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, 1));
+  if (byoc_has_operand(node, 3)) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 3, byoc_dtype_is_integer, "a frame length"));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, 3));
+  }
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 3, 3));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 2));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 2, 1, 1));
   const byoc_type_t *x = byoc_operand_type(node, 0), *window = byoc_operand_type(node, 2);
   if (!byoc_is_ranked(x)) return byoc_infer_set_unknown(infer, 0, x->dtype, 4);
+  BYOC_RETURN_IF_ERROR(need_numbers(infer));
   byoc_dim_t step, length, one = byoc_dim_constant(1);
   bool failed = false, known = scalar_dim(infer, 1, &step);
   if (byoc_has_operand(node, 3)) {

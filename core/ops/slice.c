@@ -77,6 +77,9 @@ static byoc_status_t read_slice(const byoc_infer_t *infer, const byoc_type_t *x,
   *slice = (slice_t){.known = true};
   if (!read_bounds(infer, "starts", 1, &start_count, starts)) slice->known = false;
   if (!read_bounds(infer, "ends", 2, &end_count, ends)) slice->known = false;
+  // All lists are as long as that of the starts.
+  int64_t length = byoc_has_operand(node, 1) ? byoc_type_element_count(byoc_operand_type(node, 1)) : -1;
+  for (uint32_t i = 2; i <= 4 && length >= 0; ++i) BYOC_RETURN_IF_ERROR(byoc_infer_need_list(infer, i, length));
   byoc_ints_t axes, steps;
   byoc_known_t axes_known = byoc_read_ints(node, "axes", 3, &axes), steps_known = byoc_read_ints(node, NULL, 4, &steps);
   if (axes_known == BYOC_KNOWN_NO || steps_known == BYOC_KNOWN_NO) {

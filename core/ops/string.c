@@ -54,14 +54,14 @@ static const byoc_type_t *as_type(const byoc_writer_t *w, const byoc_type_t *typ
 byoc_status_t byoc_expand_text_cast(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_value_t *x = node->operands[0];
   const byoc_type_t *from = x->type, *to = node->results[0]->type;
-  byoc_writer_t w = {.node = node};
+  byoc_writer_t w = {.node = node, .diag = diag};
   *out_changed = false;
   if (byoc_is_text(from) == byoc_is_text(to) || !byoc_is_ranked(to)) return BYOC_OK;
   if (byoc_is_text(from)) {
     bool whole = byoc_dtype_is_integer(to->dtype);
     const byoc_type_t *wide = as_type(&w, to, whole ? BYOC_DTYPE_I64 : BYOC_DTYPE_F64);
     byoc_value_t *number = byoc_write_text(&w, whole ? "to_i64" : "to_f64", &x, 1, wide);
-    return byoc_write_end(&w, number ? byoc_write_cast(&w, number, to->dtype) : NULL, diag, out_changed);
+    return byoc_write_end(&w, number ? byoc_write_cast(&w, number, to->dtype) : NULL, out_changed);
   }
   bool is_unsigned = from->dtype == BYOC_DTYPE_U64, is_whole = byoc_dtype_is_integer(from->dtype);
   byoc_dtype_t wide = is_unsigned                      ? BYOC_DTYPE_U64
@@ -75,16 +75,16 @@ byoc_status_t byoc_expand_text_cast(byoc_node_t *node, byoc_diag_t *diag, bool *
                          : wide == BYOC_DTYPE_BOOL ? "from_bool"
                                                    : "from_f32";
   x = byoc_write_cast(&w, x, wide);
-  return byoc_write_end(&w, byoc_write_text(&w, function, &x, 1, to), diag, out_changed);
+  return byoc_write_end(&w, byoc_write_text(&w, function, &x, 1, to), out_changed);
 }
 
 static byoc_status_t expand_pairs(byoc_node_t *node, const char *function, byoc_dtype_t dtype, byoc_diag_t *diag,
                                   bool *out_changed) {
-  byoc_writer_t w = {.node = node};
+  byoc_writer_t w = {.node = node, .diag = diag};
   byoc_value_t *operands[] = {node->operands[0], node->operands[1]};
   byoc_write_broadcast(&w, &operands[0], &operands[1]);
   const byoc_type_t *type = w.failed ? NULL : as_type(&w, operands[0]->type, dtype);
-  return byoc_write_end(&w, byoc_write_text(&w, function, operands, 2, type), diag, out_changed);
+  return byoc_write_end(&w, byoc_write_text(&w, function, operands, 2, type), out_changed);
 }
 
 byoc_status_t byoc_expand_text_equal(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
@@ -127,7 +127,7 @@ static byoc_status_t infer_normalizer(byoc_infer_t *infer) {
 
 // → the texts kept in front of a vector with room for all of them and one, cut to their number
 static byoc_status_t expand_normalizer(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
-  byoc_writer_t w = {.node = node};
+  byoc_writer_t w = {.node = node, .diag = diag};
   byoc_arena_t *arena = &node->function->module->arena;
   const byoc_type_t *x = node->operands[0]->type;
   const byoc_attribute_t *stop = byoc_attributes_find(&node->attributes, "stopwords");
@@ -155,7 +155,7 @@ static byoc_status_t expand_normalizer(byoc_node_t *node, byoc_diag_t *diag, boo
     y = byoc_write_node(&w, "", "Reshape", y, byoc_write_vector(&w, "rows", BYOC_DTYPE_I64, 2, rows), NULL, NULL, 0);
   }
   w.failed |= failed;
-  return byoc_write_end(&w, y, diag, out_changed);
+  return byoc_write_end(&w, y, out_changed);
 }
 
 // ---- StringSplit ----
@@ -175,7 +175,7 @@ static byoc_status_t infer_split(byoc_infer_t *infer) {
 
 // Counts the parts of each text; a tensor of the result's shape then says how many parts there is room for.
 static byoc_status_t expand_split(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
-  byoc_writer_t w = {.node = node};
+  byoc_writer_t w = {.node = node, .diag = diag};
   byoc_value_t *x = node->operands[0];
   const char *delimiter = byoc_attributes_string(&node->attributes, "delimiter", "");
   const int64_t most = byoc_attributes_int(&node->attributes, "maxsplit", -1), all = -1;
@@ -202,7 +202,7 @@ static byoc_status_t expand_split(byoc_node_t *node, byoc_diag_t *diag, bool *ou
   byoc_value_t *parts =
       w.failed ? NULL : byoc_write_text(&w, "split", splitting, 4, as_type(&w, room->type, BYOC_DTYPE_STRING));
   if (parts && byoc_has_result(node, 1) && !byoc_value_replace_uses(node->results[1], counts)) w.failed = true;
-  return byoc_write_end(&w, parts, diag, out_changed);
+  return byoc_write_end(&w, parts, out_changed);
 }
 
 // ---- RegexFullMatch ----
@@ -222,7 +222,7 @@ static byoc_status_t infer_match(byoc_infer_t *infer) {
 }
 
 static byoc_status_t expand_match(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
-  byoc_writer_t w = {.node = node};
+  byoc_writer_t w = {.node = node, .diag = diag};
   byoc_string_t translated;
   byoc_string_init(&translated, byoc_allocator_system());
   *out_changed = false;
@@ -233,7 +233,7 @@ static byoc_status_t expand_match(byoc_node_t *node, byoc_diag_t *diag, bool *ou
   byoc_value_t *operands[] = {node->operands[0], w.failed ? NULL : byoc_write_texts(&w, "pattern", 1, &text)};
   byoc_string_deinit(&translated);
   byoc_value_t *y = byoc_write_text(&w, "match", operands, 2, node->results[0]->type);
-  return byoc_write_end(&w, y, diag, out_changed);
+  return byoc_write_end(&w, y, out_changed);
 }
 
 // ---- rows ----

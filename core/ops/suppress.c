@@ -9,13 +9,29 @@
 
 enum { NMS_BOXES, NMS_SCORES, NMS_MOST, NMS_OVERLAP, NMS_SCORE };
 
-static byoc_status_t infer_nms(byoc_infer_t *infer) {
-  for (uint32_t i = 0; i < 2; ++i) {
-    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, byoc_dtype_is_float, "a float tensor"));
-    BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, i, 3, 3));
+static bool is_i64(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_I64;
+}
+
+// Boxes [image, box, 4], scores [image, class, box], and the limits.
+static byoc_status_t check_nms(const byoc_infer_t *infer) {
+  for (uint32_t i = NMS_BOXES; i <= NMS_SCORE; ++i) {
+    if (i > NMS_SCORES && !byoc_has_operand(infer->node, i)) continue;
+    bool counts = i == NMS_MOST;
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, counts ? byoc_dtype_is_integer : byoc_dtype_is_float,
+                                         counts ? "a count" : "a float tensor"));
+    BYOC_RETURN_IF_ERROR(i > NMS_SCORES ? byoc_infer_need_one(infer, i) : byoc_infer_need_rank(infer, i, 3, 3));
   }
-  const byoc_type_t *boxes = byoc_operand_type(infer->node, 0);
-  if (byoc_is_ranked(boxes)) BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 0, 2, byoc_dim_constant(4)));
+  const byoc_type_t *boxes = byoc_operand_type(infer->node, NMS_BOXES);
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, NMS_SCORES));
+  if (!byoc_is_ranked(boxes)) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, NMS_BOXES, 2, byoc_dim_constant(4)));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, NMS_SCORES, 0, boxes->dims[0]));
+  return byoc_infer_need_dim(infer, NMS_SCORES, 2, boxes->dims[1]);
+}
+
+static byoc_status_t infer_nms(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(check_nms(infer));
   bool failed = false;
   byoc_dim_t dims[] = {byoc_infer_unknown_dim(infer, &failed), byoc_dim_constant(3)};
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
@@ -47,6 +63,7 @@ static void load_box(byoc_lower_t *lower, const byoc_node_t *node, const byoc_lo
 }
 
 static byoc_status_t infer_nms_order(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(check_nms(infer));
   return byoc_infer_set_like(infer, 0, BYOC_DTYPE_I64, byoc_operand_type(infer->node, NMS_SCORES));
 }
 
@@ -156,6 +173,8 @@ static byoc_status_t loops_nms_order(byoc_lower_t *lower, const byoc_node_t *nod
 
 // Rows {image, class, box} from the order of each class.
 static byoc_status_t infer_nms_rows(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_i64, "boxes as i64"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 3, 3));
   bool failed = false;
   byoc_dim_t dims[] = {byoc_infer_unknown_dim(infer, &failed), byoc_dim_constant(3)};
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
@@ -203,12 +222,12 @@ static const byoc_loop_expr_t *shape_nms_rows(byoc_lower_t *lower, const byoc_no
 // NonMaxSuppression(...) → byoc::SuppressedRows(byoc::SuppressionOrder(...))
 static byoc_status_t expand_nms(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   *out_changed = false;
-  byoc_writer_t w = {.node = node};
+  byoc_writer_t w = {.node = node, .diag = diag};
   byoc_node_t *order = byoc_write_many(&w, "byoc", "SuppressionOrder", node->operands, node->operand_count, 1,
                                        node->attributes.items, node->attributes.count);
   byoc_value_t *rows =
       byoc_write_node(&w, "byoc", "SuppressedRows", order ? order->results[0] : NULL, NULL, NULL, NULL, 0);
-  return byoc_write_end(&w, rows, diag, out_changed);
+  return byoc_write_end(&w, rows, out_changed);
 }
 
 #define HEAD(op_domain, op_name, version, least, most)                                                                 \

@@ -19,6 +19,9 @@ static byoc_status_t infer_result_shape(byoc_infer_t *infer) {
   const byoc_op_t *op = byoc_result_shape_of(infer->node);
   if (!op || !op->shape) return byoc_infer_error(infer, "attribute '" OF_OP "' names no operator with such shapes");
   if (!places || count % 2 != 0) return byoc_infer_error(infer, "attribute '" PLACES "': expected pairs");
+  for (int32_t i = 0; i < op->min_inputs; ++i) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, (uint32_t)i, NULL, "a tensor"));
+  }
   byoc_dim_t length = byoc_dim_constant((int64_t)count / 2);
   return byoc_infer_set(infer, 0, BYOC_DTYPE_I64, 1, &length);
 }
@@ -174,6 +177,15 @@ static byoc_status_t infer_given(byoc_infer_t *infer) {
   return byoc_infer_error(infer, "the type of the result must be given");
 }
 
+static byoc_status_t infer_view(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(infer_given(infer));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  int64_t whole = byoc_type_size_bytes(byoc_operand_type(infer->node, 0));
+  int64_t view = byoc_type_size_bytes(infer->node->results[0]->type);
+  if (whole < 0 || view < 0 || whole == view) return BYOC_OK;
+  return byoc_infer_error(infer, "operand 0 has %lld bytes, the result %lld", (long long)whole, (long long)view);
+}
+
 static const byoc_loop_expr_t *point_shape_only(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
                                                 const byoc_loop_expr_t *const *indices) {
   (void)indices;
@@ -200,6 +212,6 @@ const byoc_op_t byoc_ops_symbolic[] = {
     {ROW(BindSymbols, 1, 0), .traits = BYOC_OP_HOST, .infer = infer_bind_symbols},
     {ROW(CheckDims, 3, 0), .traits = BYOC_OP_HOST, .infer = infer_check_dims},
     {ROW(ShapeOnly, 0, 1), .traits = BYOC_OP_ELEMENTWISE, .infer = infer_given, .point = point_shape_only},
-    {ROW(View, 1, 1), .traits = BYOC_OP_INJECTIVE, .infer = infer_given, .is_view = true},
+    {ROW(View, 1, 1), .traits = BYOC_OP_INJECTIVE, .infer = infer_view, .is_view = true},
 };
 const size_t byoc_ops_symbolic_count = sizeof byoc_ops_symbolic / sizeof *byoc_ops_symbolic;

@@ -9,6 +9,14 @@ static bool is_word(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_I32 || dtype == BYOC_DTYPE_I64;
 }
 
+static bool is_i64(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_I64;
+}
+
+static bool is_f32(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_F32;
+}
+
 static bool is_text(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_STRING;
 }
@@ -55,6 +63,18 @@ static byoc_status_t infer_tf_idf(byoc_infer_t *infer) {
 
 static byoc_status_t infer_count(byoc_infer_t *infer) {
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_word, "words of i32 or i64"));
+  for (uint32_t i = 1; i < 3; ++i) BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, is_i64, "a tensor of i64"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 3, is_f32, "weights of f32"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 1, 2));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 1, 1, 1));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 3, 1, 1));
+  if (!byoc_is_ranked(x) || !byoc_is_ranked(byoc_operand_type(infer->node, 3))) {
+    return byoc_infer_unsupported(infer, "operands without a rank");
+  }
+  byoc_dim_t grams = byoc_operand_type(infer->node, 3)->dims[0];
+  bool is_known = byoc_dim_is_constant(grams) && grams.constant <= INT32_MAX;
+  if (is_known) BYOC_RETURN_IF_ERROR(byoc_infer_need_list(infer, 2, 3 * grams.constant));
   byoc_dim_t length = byoc_dim_constant(byoc_attributes_int(&infer->node->attributes, "length", 0));
   byoc_dim_t dims[] = {x->rank == 2 ? x->dims[0] : length, length};
   return byoc_infer_set(infer, 0, BYOC_DTYPE_F32, x->rank, dims);
@@ -132,7 +152,7 @@ static const int64_t *places_in_pool(byoc_arena_t *arena, const byoc_attribute_t
 // TfIdfVectorizer(x) → byoc::CountGrams(x, pool, n-grams, weights), with those of allowed lengths alone
 static byoc_status_t expand_tf_idf(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   *out_changed = false;
-  byoc_writer_t w = {.node = node};
+  byoc_writer_t w = {.node = node, .diag = diag};
   byoc_arena_t *arena = &node->function->module->arena;
   size_t index_count = 0, start_count = 0, pool_count = 0, weight_count = 0;
   const int64_t *indexes = byoc_attributes_ints(&node->attributes, "ngram_indexes", &index_count);
@@ -174,7 +194,7 @@ static byoc_status_t expand_tf_idf(byoc_node_t *node, byoc_diag_t *diag, bool *o
                               byoc_write_vector(&w, "grams", BYOC_DTYPE_I64, 3 * kept, grams),
                               byoc_write_vector(&w, "weights", BYOC_DTYPE_F32, kept, weights)};
   byoc_node_t *made = byoc_write_many(&w, "byoc", "CountGrams", operands, 4, 1, attributes, 3);
-  return byoc_write_end(&w, made ? made->results[0] : NULL, diag, out_changed);
+  return byoc_write_end(&w, made ? made->results[0] : NULL, out_changed);
 }
 
 const byoc_op_t byoc_ops_text[] = {

@@ -97,19 +97,45 @@ static const byoc_loop_expr_t *slice_count(const unique_t *u) {
 }
 
 // One i64 a slice.
-static byoc_status_t infer_slices(byoc_infer_t *infer) {
+static bool is_i64(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_I64;
+}
+
+// How many slices there are; the operands behind x have a number for each.
+static byoc_status_t check_slices(const byoc_infer_t *infer, byoc_dim_t *out_count) {
   const byoc_node_t *node = infer->node;
   const byoc_type_t *x = byoc_operand_type(node, 0);
-  if (!byoc_is_ranked(x)) return byoc_infer_set_unknown(infer, 0, BYOC_DTYPE_I64, 1);
-  byoc_dim_t count = byoc_dim_constant(1);
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_value, "a tensor of numbers or bools"));
   bool failed = false;
-  if (byoc_attributes_find(&node->attributes, "axis")) {
-    count = x->dims[byoc_node_axis(node, "axis", 0, x->rank)];
+  *out_count = byoc_dim_constant(1);
+  if (!byoc_is_ranked(x)) {
+    *out_count = byoc_infer_unknown_dim(infer, &failed);
+  } else if (byoc_attributes_find(&node->attributes, "axis")) {
+    int32_t axis = 0;
+    BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", 0, x->rank, &axis));
+    *out_count = x->dims[axis];
   } else {
-    for (int32_t d = 0; d < x->rank; ++d) count = byoc_infer_dim(infer, BYOC_DIM_MUL, count, x->dims[d], &failed);
+    for (int32_t d = 0; d < x->rank; ++d) {
+      *out_count = byoc_infer_dim(infer, BYOC_DIM_MUL, *out_count, x->dims[d], &failed);
+    }
   }
-  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  for (uint32_t i = 1; i < node->operand_count; ++i) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, is_i64, "a tensor of i64"));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, i, 1, out_count));
+  }
+  return byoc_infer_memory(infer, failed);
+}
+
+static byoc_status_t infer_slices(byoc_infer_t *infer) {
+  byoc_dim_t count;
+  BYOC_RETURN_IF_ERROR(check_slices(infer, &count));
   return byoc_infer_set(infer, 0, BYOC_DTYPE_I64, 1, &count);
+}
+
+static byoc_status_t infer_results(byoc_infer_t *infer) {
+  byoc_dim_t count;
+  BYOC_RETURN_IF_ERROR(check_slices(infer, &count));
+  return infer_unique(infer);
 }
 
 // The greater slice stands above the other, of equal ones the later.
@@ -231,7 +257,7 @@ static const byoc_loop_expr_t *shape_results(byoc_lower_t *lower, const byoc_nod
 
 static byoc_status_t expand_unique(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   *out_changed = false;
-  byoc_writer_t w = {.node = node};
+  byoc_writer_t w = {.node = node, .diag = diag};
   const byoc_attribute_t *attributes = node->attributes.items;
   size_t count = node->attributes.count;
   static const char *const steps[] = {"UniqueOrder", "UniqueFirst", "UniquePlace"};
@@ -245,7 +271,7 @@ static byoc_status_t expand_unique(byoc_node_t *node, byoc_diag_t *diag, bool *o
   for (uint32_t r = 1; made && r < node->result_count; ++r) {
     if (!byoc_value_replace_uses(node->results[r], made->results[r])) w.failed = true;
   }
-  return byoc_write_end(&w, made ? made->results[0] : NULL, diag, out_changed);
+  return byoc_write_end(&w, made ? made->results[0] : NULL, out_changed);
 }
 
 #define STEP(op_name, operands, results)                                                                               \
@@ -265,7 +291,7 @@ const byoc_op_t byoc_ops_unique[] = {
     {STEP(UniqueOrder, 1, 1), .infer = infer_slices, .loops = loops_order},
     {STEP(UniqueFirst, 2, 1), .infer = infer_slices, .loops = loops_first},
     {STEP(UniquePlace, 3, 1), .infer = infer_slices, .loops = loops_place},
-    {STEP(UniqueResults, 4, 4), .infer = infer_unique, .loops = loops_results, .shape = shape_results,
+    {STEP(UniqueResults, 4, 4), .infer = infer_results, .loops = loops_results, .shape = shape_results,
      .shape_elements = 1u << 2},
 };
 const size_t byoc_ops_unique_count = sizeof byoc_ops_unique / sizeof *byoc_ops_unique;

@@ -110,11 +110,80 @@ byoc_status_t byoc_infer_need_same(const byoc_infer_t *infer, uint32_t index) {
 
 byoc_status_t byoc_infer_need_dim(const byoc_infer_t *infer, uint32_t index, int32_t d, byoc_dim_t expected) {
   const byoc_type_t *type = byoc_operand_type(infer->node, index);
-  if (!byoc_is_ranked(type) || !byoc_dim_is_constant(expected) || !byoc_dim_is_constant(type->dims[d])) return BYOC_OK;
-  if (type->dims[d].constant == expected.constant) return BYOC_OK;
   char text[BYOC_TYPE_TEXT_SIZE];
+  if (!byoc_is_ranked(type)) return BYOC_OK;
+  if (d < 0 || d >= type->rank) {
+    return byoc_infer_error(infer, "operand %u: expected a dimension %d, got %s", index, d, byoc_type_text(type, text));
+  }
+  if (!byoc_dim_is_constant(expected) || !byoc_dim_is_constant(type->dims[d])) return BYOC_OK;
+  if (type->dims[d].constant == expected.constant) return BYOC_OK;
   return byoc_infer_error(infer, "operand %u: expected %lld in dimension %d, got %s", index,
                           (long long)expected.constant, d, byoc_type_text(type, text));
+}
+
+byoc_status_t byoc_infer_need_dims(const byoc_infer_t *infer, uint32_t index, int32_t rank, const byoc_dim_t *dims) {
+  if (!byoc_is_ranked(byoc_operand_type(infer->node, index))) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, index, rank, rank));
+  for (int32_t d = 0; d < rank; ++d) BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, index, d, dims[d]));
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_infer_need_broadcast(const byoc_infer_t *infer, uint32_t index, int32_t rank,
+                                        const byoc_dim_t *dims) {
+  const byoc_type_t *type = byoc_operand_type(infer->node, index);
+  if (!byoc_is_ranked(type)) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, index, 0, rank));
+  for (int32_t d = 0; d < type->rank; ++d) {
+    bool one = byoc_dim_is_constant(type->dims[d]) && type->dims[d].constant == 1;
+    if (!one) BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, index, d, dims[rank - type->rank + d]));
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_infer_need_list(const byoc_infer_t *infer, uint32_t index, int64_t count) {
+  const byoc_type_t *type = byoc_operand_type(infer->node, index);
+  if (!type) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, index, byoc_dtype_is_integer, "a list of integers"));
+  int64_t given = byoc_type_element_count(type);
+  if (given < 0 || given == count) return BYOC_OK;
+  char text[BYOC_TYPE_TEXT_SIZE];
+  return byoc_infer_error(infer, "operand %u: expected %lld integers, got %s", index, (long long)count,
+                          byoc_type_text(type, text));
+}
+
+byoc_status_t byoc_infer_need_one(const byoc_infer_t *infer, uint32_t index) {
+  const byoc_type_t *type = byoc_operand_type(infer->node, index);
+  if (!type) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, index, byoc_dtype_is_value, "a number"));
+  if (!byoc_is_ranked(type)) return BYOC_OK;
+  for (int32_t d = 0; d < type->rank; ++d) {
+    if (!byoc_dim_is_constant(type->dims[d]) || type->dims[d].constant == 1) continue;
+    char text[BYOC_TYPE_TEXT_SIZE];
+    return byoc_infer_error(infer, "operand %u: expected one number, got %s", index, byoc_type_text(type, text));
+  }
+  return BYOC_OK;
+}
+
+static bool fits(const byoc_type_t *given, const byoc_type_t *type, int32_t cut) {
+  if (!given || !type || given->kind == BYOC_TYPE_UNKNOWN || type->kind == BYOC_TYPE_UNKNOWN) return true;
+  if (given->kind != type->kind) return false;
+  if (given->kind != BYOC_TYPE_TENSOR) return fits(given->element, type->element, cut);
+  if (given->dtype != type->dtype) return false;
+  if (!byoc_is_ranked(given) || !byoc_is_ranked(type)) return true;
+  if (given->rank != type->rank + cut) return false;
+  for (int32_t d = 0; cut == 0 && d < type->rank; ++d) {
+    bool both = byoc_dim_is_constant(given->dims[d]) && byoc_dim_is_constant(type->dims[d]);
+    if (both && given->dims[d].constant != type->dims[d].constant) return false;
+  }
+  return true;
+}
+
+byoc_status_t byoc_infer_need_fit(const byoc_infer_t *infer, uint32_t index, const byoc_type_t *type, int32_t cut) {
+  const byoc_type_t *given = byoc_operand_type(infer->node, index);
+  if (fits(given, type, cut)) return BYOC_OK;
+  char a[BYOC_TYPE_TEXT_SIZE], b[BYOC_TYPE_TEXT_SIZE];
+  return byoc_infer_error(infer, "operand %u: %s does not fit the block's parameter of type %s", index,
+                          byoc_type_text(given, a), byoc_type_text(type, b));
 }
 
 // ---- integers ----
@@ -161,6 +230,19 @@ int32_t byoc_node_axis(const byoc_node_t *node, const char *name, int64_t fallba
 }
 
 // ---- result types ----
+// Can the elements be counted, in bytes and with room to spare?
+static bool has_count(int32_t rank, const byoc_dim_t *dims) {
+  int64_t count = 1;
+  for (int32_t i = 0; i < rank; ++i) {
+    if (!byoc_dim_is_constant(dims[i])) continue;
+    if (dims[i].constant == 0) return true;
+  }
+  for (int32_t i = 0; i < rank; ++i) {
+    if (byoc_dim_is_constant(dims[i]) && __builtin_mul_overflow(count, dims[i].constant, &count)) return false;
+  }
+  return count <= INT64_MAX / 64;
+}
+
 byoc_status_t byoc_infer_set(const byoc_infer_t *infer, uint32_t result, byoc_dtype_t dtype, int32_t rank,
                              const byoc_dim_t *dims) {
   if (rank > BYOC_MAX_RANK) {
@@ -172,6 +254,7 @@ byoc_status_t byoc_infer_set(const byoc_infer_t *infer, uint32_t result, byoc_dt
                               (long long)dims[i].constant, i);
     }
   }
+  if (!has_count(rank, dims)) return byoc_infer_error(infer, "result %u would have too many elements", result);
   const byoc_type_t *type = byoc_type_tensor(infer->arena, dtype, rank, dims);
   if (!type) return byoc_diag_out_of_memory(infer->diag);
   if (byoc_has_result(infer->node, result)) infer->node->results[result]->type = type;

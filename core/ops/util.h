@@ -45,8 +45,22 @@ byoc_status_t byoc_infer_need(const byoc_infer_t *infer, uint32_t index, byoc_dt
 byoc_status_t byoc_infer_need_rank(const byoc_infer_t *infer, uint32_t index, int32_t least, int32_t most);
 // Operands `index` and 0 must have one element type.
 byoc_status_t byoc_infer_need_same(const byoc_infer_t *infer, uint32_t index);
-// Dimension d of operand `index` must be `expected` (checked where both are constant).
+// Dimension d of operand `index`, which must have one, must be `expected` (checked where both are constant).
 byoc_status_t byoc_infer_need_dim(const byoc_infer_t *infer, uint32_t index, int32_t d, byoc_dim_t expected);
+// Operand `index`, where it is given and ranked, must have the rank and the dimensions (checked where constant).
+byoc_status_t byoc_infer_need_dims(const byoc_infer_t *infer, uint32_t index, int32_t rank, const byoc_dim_t *dims);
+// Operand `index`, where it is given and ranked, must broadcast to the dimensions: a rank up to `rank`, each dimension
+// 1 or theirs (checked where constant).
+byoc_status_t byoc_infer_need_broadcast(const byoc_infer_t *infer, uint32_t index, int32_t rank,
+                                        const byoc_dim_t *dims);
+// Operand `index`, where it is given, must be a list of `count` integers (checked where its type is static).
+byoc_status_t byoc_infer_need_list(const byoc_infer_t *infer, uint32_t index, int64_t count);
+// Operand `index`, where it is given, must hold one number, whatever its rank (checked where its type is static).
+byoc_status_t byoc_infer_need_one(const byoc_infer_t *infer, uint32_t index);
+// Operand `index` becomes a parameter of type `type` in a nested block: kinds, element types, ranks and constant
+// dimensions must not contradict each other. Of a tensor its `cut` leading dimensions stay outside (their places are
+// not told: only ranks are compared then).
+byoc_status_t byoc_infer_need_fit(const byoc_infer_t *infer, uint32_t index, const byoc_type_t *type, int32_t cut);
 
 // ---- integers known when compiling: an attribute or a constant operand ----
 #define BYOC_MAX_INTS 64

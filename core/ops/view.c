@@ -83,6 +83,7 @@ static byoc_status_t infer_reshape(byoc_infer_t *infer) {
   if (rank > BYOC_MAX_RANK) {
     return byoc_infer_error(infer, "a shape of rank %lld; at most %d is handled", (long long)rank, BYOC_MAX_RANK);
   }
+  if (rank == 0 && byoc_type_element_count(x) >= 0) BYOC_RETURN_IF_ERROR(resolve_shape(infer, x, 0, dims));
   if (rank >= 0) return byoc_infer_set_unknown(infer, 0, x->dtype, (int32_t)rank);
   return byoc_infer_set_unranked(infer, 0, x->dtype);
 }

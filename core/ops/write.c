@@ -5,7 +5,7 @@ byoc_node_t *byoc_write_many(byoc_writer_t *w, const char *domain, const char *o
                              size_t attribute_count) {
   if (w->failed) return NULL;
   byoc_node_t *made = byoc_op_create_with(w->node->block, w->node, domain, op, operands, operand_count, result_count,
-                                          attributes, attribute_count);
+                                          attributes, attribute_count, w->diag);
   if (!made) w->failed = true;
   return made;
 }
@@ -45,7 +45,7 @@ byoc_value_t *byoc_write_cast(byoc_writer_t *w, byoc_value_t *value, byoc_dtype_
   return byoc_write_node(w, "", "Cast", value, NULL, NULL, &to, 1);
 }
 
-byoc_status_t byoc_write_end(byoc_writer_t *w, byoc_value_t *value, byoc_diag_t *diag, bool *out_changed) {
+byoc_status_t byoc_write_end(byoc_writer_t *w, byoc_value_t *value, bool *out_changed) {
   *out_changed = !w->failed && value && byoc_value_replace_uses(w->node->results[0], value);
-  return *out_changed ? BYOC_OK : byoc_diag_out_of_memory(diag);
+  return *out_changed ? BYOC_OK : byoc_diag_failure(w->diag);
 }

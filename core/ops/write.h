@@ -1,9 +1,9 @@
 // Writing the nodes that an operator expands into, in front of it. The first failure sticks and is looked at once, at
 // the end.
 //
-//   byoc_writer_t w = {.node = node};
+//   byoc_writer_t w = {.node = node, .diag = diag};
 //   byoc_value_t *x = byoc_write_node(&w, "", "Mul", node->operands[0], node->operands[1], NULL, NULL, 0);
-//   return byoc_write_end(&w, x, diag, out_changed);
+//   return byoc_write_end(&w, x, out_changed);
 #ifndef BYOC_CORE_OPS_WRITE_H_
 #define BYOC_CORE_OPS_WRITE_H_
 
@@ -11,6 +11,7 @@
 
 typedef struct byoc_writer_t {
   byoc_node_t *node; // that is expanded
+  byoc_diag_t *diag; // gets the first failure
   bool failed;       // memory is out, or types did not infer
 } byoc_writer_t;
 
@@ -30,6 +31,6 @@ byoc_value_t *byoc_write_transpose(byoc_writer_t *w, byoc_value_t *x, const int6
 // `value` under another element type.
 byoc_value_t *byoc_write_cast(byoc_writer_t *w, byoc_value_t *value, byoc_dtype_t dtype);
 // Puts `value` in the place of the node's first result and says whether all went well.
-byoc_status_t byoc_write_end(byoc_writer_t *w, byoc_value_t *value, byoc_diag_t *diag, bool *out_changed);
+byoc_status_t byoc_write_end(byoc_writer_t *w, byoc_value_t *value, bool *out_changed);
 
 #endif // BYOC_CORE_OPS_WRITE_H_

@@ -13,8 +13,8 @@ static byoc_status_t rewrite_variadic(byoc_node_t *node, byoc_diag_t *diag, size
   if (!is_variadic(node)) return BYOC_OK;
   if (node->operand_count == 1) return byoc_pass_replace(node, node->operands[0], diag, changes);
   if (node->operand_count != 2 || !byoc_node_is_onnx(node, "Sum")) return BYOC_OK;
-  byoc_node_t *add = byoc_op_create(node->block, node, "", "Add", node->operands, 2, 1);
-  if (add == NULL || !byoc_node_set_name(add, node->name)) return byoc_diag_out_of_memory(diag);
+  byoc_node_t *add = byoc_op_create(node->block, node, "", "Add", node->operands, 2, 1, diag);
+  if (add == NULL || !byoc_node_set_name(add, node->name)) return byoc_diag_failure(diag);
   return byoc_pass_replace(node, add->results[0], diag, changes);
 }
 

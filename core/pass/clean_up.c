@@ -33,7 +33,8 @@ static bool is_idle_dropout(const byoc_node_t *node) {
   if (node->result_count > 1 && node->results[1]->uses.count > 0) return false;
   const byoc_value_t *training = node->operand_count > 2 ? node->operands[2] : NULL;
   if (training == NULL) return true;
-  return byoc_value_is_constant(training) && byoc_constant_element_i64(training->constant, 0) == 0;
+  int64_t is_training = 0;
+  return byoc_value_scalar_i64(training, &is_training) && is_training == 0;
 }
 
 // A permutation that moves no axis of more than one element past another is a Reshape at most; this one is nothing.

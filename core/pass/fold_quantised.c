@@ -75,7 +75,7 @@ static byoc_status_t move_behind(byoc_node_t *node, byoc_diag_t *diag, size_t *c
       return BYOC_OK;
     operands[i] = is_concat || i == 0 ? other.bytes : node->operands[i];
   }
-  byoc_writer_t w = {.node = node};
+  byoc_writer_t w = {.node = node, .diag = diag};
   const byoc_attributes_t *attributes = &node->attributes;
   byoc_value_t *moved = NULL;
   if (is_relu) {
@@ -147,11 +147,12 @@ static byoc_value_t *read_summand(const product_t *product) {
   byoc_value_t *bias = node->operands[0], *scale = node->operands[1];
   if (bias->type->dtype != BYOC_DTYPE_I32 || !byoc_is_ranked(bias->type) || bias->type->rank != 1) return NULL;
   if (!stays_within(product, bias)) return NULL;
-  if (!byoc_value_is_constant(scale) || !byoc_value_is_constant(product->x.scale)) return NULL;
+  if (!byoc_value_is_constant(scale)) return NULL;
   if (!byoc_value_is_constant(product->w.scale) || scale->type->dtype != BYOC_DTYPE_F32) return NULL;
   if (byoc_has_operand(node, 2) && !byoc_all_are(node->operands[2], 0)) return NULL;
-  double x_scale = byoc_constant_element_f64(product->x.scale->constant, 0);
+  double x_scale = 0;
   int64_t count = byoc_type_element_count(scale->type), w_count = byoc_type_element_count(product->w.scale->type);
+  if (!byoc_value_scalar_f64(product->x.scale, &x_scale) || count < 1 || w_count < 1) return NULL;
   for (int64_t i = 0; i < (count > w_count ? count : w_count); ++i) {
     double own = byoc_constant_element_f64(scale->constant, count == 1 ? 0 : i);
     double expected = x_scale * byoc_constant_element_f64(product->w.scale->constant, w_count == 1 ? 0 : i);
@@ -231,7 +232,7 @@ static byoc_value_t *write_along_channels(byoc_writer_t *w, const product_t *pro
 // behind
 static byoc_status_t fold_product(const product_t *product, byoc_diag_t *diag, size_t *changes) {
   byoc_node_t *node = product->node;
-  byoc_writer_t w = {.node = node};
+  byoc_writer_t w = {.node = node, .diag = diag};
   byoc_value_t *operands[] = {product->x.bytes, write_weights(&w, product), byoc_quantised_zero(&w, &product->x),
                               byoc_quantised_zero(&w, &product->w)};
   byoc_node_t *made = byoc_write_many(&w, "", product->is_conv ? "ConvInteger" : "MatMulInteger", operands, 4, 1,
@@ -268,7 +269,7 @@ static byoc_status_t fold_quantised_product(byoc_node_t *quantise, byoc_diag_t *
   }
   if (!node || !read_product(node, &product)) return BYOC_OK;
   if (product.bias && !(product.is_conv && product.summand)) return BYOC_OK;
-  byoc_writer_t w = {.node = quantise};
+  byoc_writer_t w = {.node = quantise, .diag = diag};
   byoc_value_t *zero = byoc_quantised_zero(&w, &y);
   byoc_value_t *operands[] = {product.x.bytes,
                               product.x.scale,
@@ -284,7 +285,8 @@ static byoc_status_t fold_quantised_product(byoc_node_t *quantise, byoc_diag_t *
                                       product.is_conv ? node->attributes.count : 0);
   byoc_value_t *result = made ? made->results[0] : NULL;
   int64_t least = y.bytes->type->dtype == BYOC_DTYPE_U8 ? 0 : -128;
-  bool cuts = relu && !(byoc_value_is_constant(zero) && byoc_constant_element_i64(zero->constant, 0) == least);
+  int64_t lowest = 0;
+  bool cuts = relu && !(byoc_value_scalar_i64(zero, &lowest) && lowest == least);
   if (result && cuts) result = byoc_write_node(&w, "", "Max", result, zero, NULL, NULL, 0);
   BYOC_RETURN_IF_ERROR(replace(&w, quantise, result, diag, changes));
   if (relu) byoc_node_erase(relu);

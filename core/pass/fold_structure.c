@@ -27,8 +27,8 @@ static byoc_value_t *make_scalar(folder_t *f, byoc_node_t *node, byoc_dtype_t dt
 // if (true) { a } else { b } → a
 static bool inline_branch(folder_t *f, byoc_node_t *node) {
   const byoc_value_t *condition = node->operands[0];
-  if (!byoc_value_is_constant(condition)) return false;
-  bool taken = byoc_constant_element_i64(condition->constant, 0) != 0;
+  int64_t taken = 0;
+  if (!byoc_value_scalar_i64(condition, &taken)) return false;
   const byoc_block_t *branch = byoc_node_find_block(node, taken ? "then_branch" : "else_branch");
   byoc_map_t map;
   byoc_pointer_map_init(&map, node->function->module->allocator);
@@ -47,8 +47,8 @@ static bool inline_branch(folder_t *f, byoc_node_t *node) {
 // The position that an operand gives in a sequence of `count`; false where it is not known or outside.
 static bool known_position(const byoc_node_t *node, uint32_t operand, uint32_t count, uint32_t *out) {
   const byoc_value_t *value = operand < node->operand_count ? node->operands[operand] : NULL;
-  if (!byoc_value_is_constant(value) || byoc_type_element_count(value->type) != 1) return false;
-  int64_t at = byoc_constant_element_i64(value->constant, 0);
+  int64_t at = 0;
+  if (!byoc_value_scalar_i64(value, &at)) return false;
   if (at < 0) at += count;
   *out = (uint32_t)at;
   return at >= 0 && at < count;
@@ -69,7 +69,7 @@ static byoc_value_t *known_result(folder_t *f, byoc_node_t *node) {
   if (byoc_node_is_onnx(node, "ConcatFromSequence") && (made = producer_of(node, 0, "SequenceConstruct")) != NULL) {
     if (byoc_attributes_int(&node->attributes, "new_axis", 0) != 0) return NULL;
     byoc_node_t *concat = byoc_op_create_with(node->block, node, "", "Concat", made->operands, made->operand_count, 1,
-                                              node->attributes.items, node->attributes.count);
+                                              node->attributes.items, node->attributes.count, NULL);
     if (!concat) return NULL; // shapes that do not fit: the sequence's own operator says so when it runs
     byoc_attributes_remove(&concat->attributes, "new_axis");
     return concat->results[0];

@@ -35,7 +35,7 @@ static bool same_permutation(const permutation_t *a, const permutation_t *b) {
 static byoc_node_t *create_transpose(byoc_node_t *before, byoc_value_t *x, const permutation_t *permutation) {
   const byoc_attribute_t perm = {
       .name = "perm", .kind = BYOC_ATTRIBUTE_INTS, .ints = permutation->axes, .count = (size_t)permutation->rank};
-  return byoc_op_create_with(before->block, before, "", "Transpose", &x, 1, 1, &perm, 1);
+  return byoc_op_create_with(before->block, before, "", "Transpose", &x, 1, 1, &perm, 1, NULL);
 }
 
 // Transpose(Transpose(x, p), q) → Transpose(x, p after q)

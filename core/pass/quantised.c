@@ -47,8 +47,8 @@ bool byoc_quantised_same(const byoc_quantised_t *a, const byoc_quantised_t *b) {
 }
 
 bool byoc_quantised_rises(const byoc_quantised_t *quantised) {
-  return quantised->axis < 0 && byoc_value_is_constant(quantised->scale) &&
-         byoc_constant_element_f64(quantised->scale->constant, 0) > 0;
+  double scale = 0;
+  return quantised->axis < 0 && byoc_value_scalar_f64(quantised->scale, &scale) && scale > 0;
 }
 
 byoc_value_t *byoc_quantised_zero(byoc_writer_t *w, const byoc_quantised_t *quantised) {

@@ -65,8 +65,8 @@ static byoc_status_t replace(byoc_node_t *root, byoc_value_t *x, const char *op,
                              size_t *changes) {
   const byoc_attribute_t approximate = {
       .name = "approximate", .kind = BYOC_ATTRIBUTE_STRING, .s = "tanh", .count = sizeof("tanh") - 1};
-  byoc_node_t *unit = byoc_op_create_with(root->block, root, "", op, &x, 1, 1, &approximate, by_tanh ? 1 : 0);
-  if (unit == NULL || !byoc_node_set_name(unit, root->name)) return byoc_diag_out_of_memory(diag);
+  byoc_node_t *unit = byoc_op_create_with(root->block, root, "", op, &x, 1, 1, &approximate, by_tanh ? 1 : 0, diag);
+  if (unit == NULL || !byoc_node_set_name(unit, root->name)) return byoc_diag_failure(diag);
   return byoc_pass_replace(root, unit->results[0], diag, changes);
 }
 

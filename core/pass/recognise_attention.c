@@ -95,7 +95,7 @@ static bool read_where(byoc_value_t *value, attention_t *attention) {
   double number;
   if (where == NULL || !byoc_term_scalar(where->operands[2], &number) || !(number <= -1e30)) return false;
   const byoc_type_t *kept = where->operands[0]->type;
-  if (!byoc_is_ranked(kept) || kept->rank > 4 || !byoc_type_is_static(kept)) return false;
+  if (!byoc_is_ranked(kept) || kept->rank < 1 || kept->rank > 4 || !byoc_type_is_static(kept)) return false;
   if (!byoc_type_equal(where->operands[1]->type, value->type)) return false;
   if (!read_scores(where->operands[1], attention)) return false;
   attention->kept = where->operands[0];
@@ -109,8 +109,8 @@ static bool read_masked(byoc_value_t *value, attention_t *attention) {
   const byoc_node_t *add = byoc_term_inner(value, attention->product->block, "Add");
   for (uint32_t i = 0; add != NULL && i < 2; ++i) {
     byoc_value_t *scores = add->operands[i], *mask = add->operands[1 - i];
-    bool fits = byoc_is_ranked(mask->type) && mask->type->rank <= 4 && byoc_type_is_static(mask->type) &&
-                byoc_type_equal(scores->type, value->type);
+    bool fits = byoc_is_ranked(mask->type) && mask->type->rank >= 1 && mask->type->rank <= 4 &&
+                byoc_type_is_static(mask->type) && byoc_type_equal(scores->type, value->type);
     if (!fits || (!read_scores(scores, attention) && !read_where(scores, attention))) continue;
     attention->mask = mask;
     return true;
@@ -206,7 +206,7 @@ static byoc_node_t *find_merge(const byoc_value_t *result) {
 // Operands and result as [batch, length, heads * size].
 static byoc_status_t write_flat(const attention_t *a, byoc_node_t *merge, byoc_value_t *q, byoc_value_t *v,
                                 byoc_diag_t *diag, size_t *changes) {
-  byoc_writer_t w = {.node = a->product};
+  byoc_writer_t w = {.node = a->product, .diag = diag};
   const byoc_attribute_t attributes[] = {{.name = "q_num_heads", .kind = BYOC_ATTRIBUTE_INT, .i = dim(a->q, 1)},
                                          {.name = "kv_num_heads", .kind = BYOC_ATTRIBUTE_INT, .i = dim(a->q, 1)},
                                          {.name = "scale", .kind = BYOC_ATTRIBUTE_FLOAT, .f = a->scale}};
@@ -215,7 +215,7 @@ static byoc_status_t write_flat(const attention_t *a, byoc_node_t *merge, byoc_v
   byoc_value_t *operands[MAX_OPERANDS] = {join_heads(&w, q), join_heads(&w, a->k_rows), join_heads(&w, v),
                                           write_mask(&w, a)};
   const byoc_node_t *node = write_operator(&w, operands, 1, attributes, 3);
-  if (node == NULL) return byoc_diag_out_of_memory(diag);
+  if (node == NULL) return byoc_diag_failure(diag);
   byoc_value_t *y = node->results[0];
   byoc_node_t *reader = merged->uses.count == 1 ? merged->uses.data[0].node : NULL;
   bool is_joined = reader != NULL && byoc_node_is_onnx(reader, "Reshape") && reader->operands[0] == merged &&
@@ -237,7 +237,7 @@ static bool replace_results(byoc_value_t *value, byoc_value_t *by) {
 // Operands and result as [batch, heads, length, size]; `concats` are the caches', NULL where there are none.
 static byoc_status_t write_by_heads(const attention_t *a, byoc_node_t *const concats[2], byoc_diag_t *diag,
                                     size_t *changes) {
-  byoc_writer_t w = {.node = a->product};
+  byoc_writer_t w = {.node = a->product, .diag = diag};
   const byoc_attribute_t scale = {.name = "scale", .kind = BYOC_ATTRIBUTE_FLOAT, .f = a->scale};
   byoc_value_t *operands[MAX_OPERANDS] = {a->q, a->k, a->v};
   if (a->k == NULL) operands[1] = byoc_write_transpose(&w, a->k_rows, swap_rows_and_heads, 4);
@@ -247,7 +247,7 @@ static byoc_status_t write_by_heads(const attention_t *a, byoc_node_t *const con
     operands[4 + i] = concats[i]->operands[0];
   }
   const byoc_node_t *node = write_operator(&w, operands, concats != NULL ? MAX_RESULTS : 1, &scale, 1);
-  if (node == NULL) return byoc_diag_out_of_memory(diag);
+  if (node == NULL) return byoc_diag_failure(diag);
   for (uint32_t i = 0; concats != NULL && i < 2; ++i) {
     if (!replace_results(concats[i]->results[0], node->results[1 + i])) return byoc_diag_out_of_memory(diag);
   }

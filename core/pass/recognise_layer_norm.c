@@ -112,8 +112,8 @@ static byoc_status_t recognise_node(const byoc_node_t *division, byoc_diag_t *di
   const byoc_attribute_t attributes[] = {{.name = "axis", .kind = BYOC_ATTRIBUTE_INT, .i = -norm.axis_count},
                                          {.name = "epsilon", .kind = BYOC_ATTRIBUTE_FLOAT, .f = norm.epsilon}};
   byoc_node_t *made = byoc_op_create_with(last->block, last, "", "LayerNormalization", operands, shift != NULL ? 3 : 2,
-                                          1, attributes, 2);
-  if (made == NULL || !byoc_node_set_name(made, last->name)) return byoc_diag_out_of_memory(diag);
+                                          1, attributes, 2, diag);
+  if (made == NULL || !byoc_node_set_name(made, last->name)) return byoc_diag_failure(diag);
   return byoc_pass_replace(last, made->results[0], diag, changes); // `last` stands behind the division
 }
 

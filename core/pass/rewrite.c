@@ -1,7 +1,7 @@
 #include "core/pass/rewrite.h"
 
 byoc_status_t byoc_pass_replace(byoc_node_t *node, byoc_value_t *by, byoc_diag_t *diag, size_t *changes) {
-  if (by == NULL) return byoc_diag_out_of_memory(diag);
+  if (by == NULL) return byoc_diag_failure(diag);
   const byoc_value_t *result = node->results[0];
   if (result->name != NULL && by->name == NULL && byoc_value_producer(by) != NULL) {
     byoc_value_set_name(by, result->name);

@@ -6,10 +6,7 @@
 enum { MAX_DEPTH = 6 };
 
 bool byoc_term_scalar(const byoc_value_t *value, double *out_number) {
-  if (!byoc_value_is_constant(value) || !byoc_type_is_static(value->type)) return false;
-  if (byoc_type_element_count(value->type) != 1 || value->type->dtype == BYOC_DTYPE_STRING) return false;
-  *out_number = byoc_constant_element_f64(value->constant, 0);
-  return true;
+  return byoc_value_scalar_f64(value, out_number);
 }
 
 bool byoc_term_near(double number, double expected) {

@@ -223,6 +223,13 @@ static void names_what_is_wrong_with_nodes(void **state) {
   byoc_onnx_graph_output(graph, "out", BYOC_DTYPE_F32, NULL);
   expect_error(model, NULL, BYOC_UNSUPPORTED, "Erf is not known in operator set 1 of domain ai.onnx");
 
+  // What the compiler makes itself trusts the operands that it gave.
+  model = make_plain(&graph);
+  byoc_onnx_model_import(model, "byoc", 1);
+  byoc_onnx_node_set_domain(byoc_onnx_graph_node(graph, "SuppressedRows", "rows", "x", "out"), "byoc");
+  byoc_onnx_graph_output(graph, "out", BYOC_DTYPE_I64, NULL);
+  expect_error(model, NULL, BYOC_UNSUPPORTED, "operator SuppressedRows: domain byoc holds the steps");
+
   model = make_plain(&graph);
   byoc_onnx_graph_node(graph, "Add", "sum", "x,dangling", "out");
   byoc_onnx_graph_output(graph, "out", BYOC_DTYPE_F32, NULL);

@@ -51,6 +51,64 @@ static const case_t cases[] = {
     {"", "%q : f32[B,4,S,8], %k : f32[B,2,N,8], %v : f32[B,2,N,5]", "Attention@23(%q, %k, %v)", 1, "f32[B,4,S,5]"},
     {"", "%q : f32[B,3,S,8], %k : f32[B,2,N,8], %v : f32[B,2,N,5]", "Attention@23(%q, %k, %v)", 1,
      "! 3 heads of queries for 2 of keys and values"},
+    {"", "%q : f32[2,3,4,8], %k : f32[2,3,6,8], %v : f32[2,3,6,5], %m : f32[2,2,3,4,6]", "Attention@23(%q, %k, %v, %m)",
+     1, "! operand 3: expected rank 1 to 4, got f32[2,2,3,4,6]"},
+    {"", "%q : f32[2,3,4,8], %k : f32[2,3,6,8], %v : f32[2,3,6,5], %m : f32[]", "Attention@23(%q, %k, %v, %m)", 1,
+     "! operand 3: expected rank 1 to 4, got f32[]"},
+    {"", "%q : f32[2,3,4,8], %k : f32[2,3,6,8], %v : f32[2,3,6,5], %m : f32[3,6]", "Attention@23(%q, %k, %v, %m)", 1,
+     "! operand 3: expected 4 in dimension 0, got f32[3,6]"},
+    {"", "%q : f32[2,3,4,8], %k : f32[2,3,6,8], %v : f32[2,3,6,5], %m : bool[4,5]", "Attention@23(%q, %k, %v, %m)", 1,
+     "f32[2,3,4,5]"}, // a mask may end before the keys do
+    {"", "%q : f32[2,3,4,8], %k : f32[2,3,6,8], %v : f32[2,3,6,5], %n : i64[1]",
+     "Attention@24(%q, %k, %v, _, _, _, %n)", 1, "! operand 6: expected 2 in dimension 0, got i64[1]"},
+    {"", "%q : f32[2,3,4,8], %k : f32[2,3,6,7], %v : f32[2,3,6,5]", "Attention@23(%q, %k, %v)", 1,
+     "! the head sizes of queries and keys differ: 8 and 7"},
+    {"", "%q : f32[2,3,4,8], %k : f32[2,3,6,8], %v : f32[2,3,6,5], %a : f32[2,3,1,4], %b : f32[2,3,1,5]",
+     "Attention@23(%q, %k, %v, _, %a, %b)", 1, "! operand 4: expected 8 in dimension 3, got f32[2,3,1,4]"},
+    {"", "%q : f32[2,4,7], %k : f32[2,6,8], %v : f32[2,6,8]",
+     "Attention@23(%q, %k, %v) {q_num_heads = 2, kv_num_heads = 2}", 1, "! operand 0: a hidden size of 7 for 2 heads"},
+    // Recurrent networks
+    {"", "%x : f32[5,2,4], %w : f32[1,12,4], %r : f32[1,12,3], %b : f32[2,24]", "LSTM@14(%x, %w, %r, %b)", 1,
+     "! operand 3: expected 1 in dimension 0, got f32[2,24]"},
+    {"", "%x : f32[5,2,4], %w : f32[1,12,4], %r : f32[1,12,3], %n : i32[1]", "LSTM@14(%x, %w, %r, _, %n)", 1,
+     "! operand 4: expected 2 in dimension 0, got i32[1]"},
+    {"", "%x : f32[5,2,4], %w : f32[1,12,4], %r : f32[1,12,3], %h : f32[2,3]", "LSTM@14(%x, %w, %r, _, _, %h)", 1,
+     "! operand 5: expected rank 3, got f32[2,3]"},
+    {"", "%x : f32[2,5,4], %w : f32[1,9,4], %r : f32[1,9,3], %h : f32[1,2,3]",
+     "GRU@14(%x, %w, %r, _, _, %h) {layout = 1}", 1, "! operand 5: expected 2 in dimension 0, got f32[1,2,3]"},
+    {"", "%x : f32[5,2,4], %w : f32[1,12,4], %r : f32[1,12,3], %p : f32[1,8]", "LSTM@14(%x, %w, %r, _, _, _, _, %p)", 1,
+     "! operand 7: expected 9 in dimension 1, got f32[1,8]"},
+    // Operands read at places that others have
+    {"", "%x : f32[2,2], %i : i64[3,2]", "GatherElements@13(%x, %i) {axis = 1}", 1,
+     "! operand 1: dimension 0 is larger than operand 0's"},
+    {"", "%x : f32[2,3,4], %i : i64[3,1]", "GatherND@13(%x, %i) {batch_dims = 1}", 1,
+     "! operand 1: expected 2 in dimension 0, got i64[3,1]"},
+    {"", "%x : f32[0,3], %i : i64[2]", "Gather@13(%x, %i)", 1, "! there is nothing to gather from dimension 0"},
+    {"", "%x : f32[1,2,4,5], %g : f32[2,3,3,2]", "GridSample@20(%x, %g)", 1,
+     "! operand 1: expected 1 in dimension 0, got f32[2,3,3,2]"},
+    {"", "%x : f32[1,2,5,5], %r : f32[3,4], %i : i64[2]", "RoiAlign@16(%x, %r, %i)", 1,
+     "! operand 2: expected 3 in dimension 0, got i64[2]"},
+    {"", "%b : f32[1,6,4], %s : f32[1,2,5]", "NonMaxSuppression@11(%b, %s)", 1,
+     "! operand 1: expected 6 in dimension 2, got f32[1,2,5]"},
+    {"", "%x : f32[4,6], %s : f32[4,2], %z : u8[4,2]", "QuantizeLinear@21(%x, %s, %z) {axis = 1, block_size = 2}", 1,
+     "! operand 1: expected 3 in dimension 1, got f32[4,2]"},
+    {"", "%x : f32[2,3,4], %s : f32[4]", "PRelu@6(%x, %s)", 1, "! operand 1: expected 3 in dimension 0, got f32[4]"},
+    {"", "%x : f32[1,2,3,3], %w : f32[2,4,3,3], %b : f32[]", "ConvTranspose@11(%x, %w, %b)", 1,
+     "! operand 2: expected rank 1, got f32[]"},
+    {"@s : i64[] = [4]; @l : i64[] = [8]", "%x : f32[1,16,1], %w : f32[]", "STFT@17(%x, @s, %w, @l)", 1,
+     "! operand 2: expected rank 1, got f32[]"},
+    {"", "%x : f32[1,2,4,4], %w : f32[1,1,2,2], %o : f32[1,8,3,3]", "DeformConv@19(%x, %w, %o) {group = 2}", 1,
+     "! 1 results do not divide into 2 groups"},
+    {"", "%x : f32[2,4,3,8], %c : f32[50,3], %s : f32[50,3], %p : i64[2,3]", "RotaryEmbedding@23(%x, %c, %s, %p)", 1,
+     "! operand 1: expected 4 in dimension 1, got f32[50,3]"},
+    // Numbers and lists
+    {"@d : i64[0] = []", "%x : i64[2], %v : f32[2]", "OneHot@11(%x, @d, %v)", 1,
+     "! operand 1: expected one number, got i64[0]"},
+    {"@a : f32[] = [1.0]; @b : f32[0] = []", "", "Range@11(@a, @b, @a)", 1,
+     "! operand 1: expected one number, got f32[0]"},
+    {"@t : bool[0] = []", "%x : f32[2]", "Dropout@13(%x, _, @t)", 1, "! operand 2: expected one number, got bool[0]"},
+    {"", "%x : f32[2,3], %p : i64[3]", "Pad@13(%x, %p)", 1, "! operand 1: expected 4 integers, got i64[3]"},
+    {"@n : i64[2] = [4611686018427387904, 4]", "", "ConstantOfShape@9(@n)", 1, "! too many elements"},
     // Broadcasting
     {"", "%a : f32[N,4], %b : f32[4]", "Add@14(%a, %b)", 1, "f32[N,4]"},
     {"", "%a : f32[N,1], %b : f32[M,1,4]", "Add@14(%a, %b)", 1, "f32[M,N,4]"},
@@ -332,23 +390,27 @@ static void test_hint_for_misspelt_operator(void **state) {
 static void test_create(void **state) {
   (void)state;
   byoc_graph_module_t *module = NULL;
+  byoc_diag_t diag = {0};
   parse_and_infer("module {\n  func @main(%x : f32[2,3]) -> (%y : ?) {\n"
                   "    %y = Relu@14(%x) : ?\n    return %y\n  }\n}\n",
                   BYOC_OK, NULL, &module);
   byoc_block_t *block = byoc_graph_module_main(module)->body;
   byoc_value_t *x = block->parameters.data[0];
-  byoc_node_t *node = byoc_op_create(block, NULL, "", "Sigmoid", &x, 1, 1);
+  byoc_node_t *node = byoc_op_create(block, NULL, "", "Sigmoid", &x, 1, 1, &diag);
   assert_non_null(node);
   assert_int_equal(node->since_version, 13);
   assert_true(byoc_type_equal(node->results[0]->type, x->type));
   const int64_t perm[] = {1, 0};
   byoc_attribute_t attribute = {.name = "perm", .kind = BYOC_ATTRIBUTE_INTS, .ints = perm, .count = 2};
-  node = byoc_op_create_with(block, NULL, "", "Transpose", &x, 1, 1, &attribute, 1);
+  node = byoc_op_create_with(block, NULL, "", "Transpose", &x, 1, 1, &attribute, 1, &diag);
   assert_non_null(node);
   assert_int_equal(node->results[0]->type->dims[0].constant, 3);
   size_t count = block->node_count;
-  assert_null(byoc_op_create(block, NULL, "", "Conv", &x, 1, 1));
-  assert_null(byoc_op_create(block, NULL, "", "Nothing", &x, 1, 1));
+  assert_null(byoc_op_create(block, NULL, "", "Conv", &x, 1, 1, NULL));
+  assert_null(byoc_op_create(block, NULL, "", "Nothing", &x, 1, 1, NULL));
+  // What does not infer is told as such.
+  assert_null(byoc_op_create(block, NULL, "", "Conv", &x, 1, 1, &diag));
+  byoc_test_error(byoc_diag_failure(&diag), BYOC_INVALID_DATA, &diag, "Conv (ai.onnx 22): expected 2 to 3 operands");
   assert_int_equal(block->node_count, count);
   byoc_graph_module_destroy(module);
 }

@@ -1,0 +1,524 @@
+// Every operator of the table at every version with operands that do not fit: no rank or another one, other extents,
+// other element types, constants of no elements or of odd values, operands left out. Inference, expansion and lowering
+// may refuse them; what they accept reads and writes nothing outside of its tensors. plausible.def has operands that
+// fit; each is changed in turn.
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "byoc/call.h"
+#include "core/ir/text.h"
+#include "core/kernel/interpret.h"
+#include "core/kernel/lower.h"
+#include "core/ops/op.h"
+#include "tests/support/support.h"
+
+typedef struct {
+  const char *op, *operands, *attributes;
+  int results;
+  const char *result_types; // where the operator wants them given; "" else
+} plausible_t;
+
+#define PLAUSIBLE(op, operands, attributes, results)    {op, operands, attributes, results, ""},
+#define GIVEN(op, operands, attributes, results, types) {op, operands, attributes, results, types},
+static const plausible_t plausible[] = {
+#include "plausible.def"
+};
+
+enum { MOST_OPERANDS = 12, MOST_VALUES = 64, MOST_BYTES = 1 << 20, TEXT_SIZE = 8192, PART_SIZE = 512 };
+
+// "f32[2,3]", "i64[2] = [0, -1]" (a constant), "seq<f32[2]>", "_"
+typedef struct {
+  char text[PART_SIZE];
+  bool is_tensor, is_constant;
+  char dtype[16], values[PART_SIZE];
+  int rank;
+  long dims[BYOC_MAX_RANK + 1];
+} operand_t;
+
+typedef struct {
+  char text[TEXT_SIZE]; // of the module at hand
+  uint32_t next;        // change to go on with
+  uint32_t accepted, refused, run;
+  bool is_known; // the unchanged operands were accepted
+} progress_t;
+
+// ---- operands ----
+
+static void read_operand(const char *text, size_t length, operand_t *out) {
+  *out = (operand_t){0};
+  snprintf(out->text, sizeof out->text, "%.*s", (int)length, text);
+  const char *open = strchr(out->text, '['), *equals = strstr(out->text, " = ");
+  if (!open || strchr(out->text, '<')) return;
+  out->is_tensor = true;
+  snprintf(out->dtype, sizeof out->dtype, "%.*s", (int)(open - out->text), out->text);
+  for (const char *at = open + 1; *at != ']' && out->rank < BYOC_MAX_RANK;) {
+    char *end = NULL;
+    out->dims[out->rank++] = strtol(at, &end, 10);
+    at = *end == ',' ? end + 1 : end;
+  }
+  if (!equals) return;
+  out->is_constant = true;
+  snprintf(out->values, sizeof out->values, "%s", equals + 3);
+  out->text[equals - out->text] = '\0';
+}
+
+static int read_operands(const char *text, operand_t *out) {
+  int count = 0;
+  while (*text) {
+    size_t length = strcspn(text, ";");
+    assert_true(count < MOST_OPERANDS);
+    read_operand(text, length, &out[count++]);
+    text += length;
+    text += strspn(text, "; ");
+  }
+  return count;
+}
+
+static void write_operand(operand_t *operand) {
+  char dims[PART_SIZE] = "";
+  size_t used = 0;
+  for (int d = 0; d < operand->rank; ++d) {
+    used += (size_t)snprintf(dims + used, sizeof dims - used, "%s%ld", d ? "," : "", operand->dims[d]);
+  }
+  snprintf(operand->text, sizeof operand->text, "%s[%s]", operand->dtype, dims);
+}
+
+// A constant vector that has `value` `count` times; a scalar where `count` is below 0.
+static void make_constant(operand_t *operand, int count, const char *value) {
+  size_t used = (size_t)snprintf(operand->values, sizeof operand->values, "[");
+  for (int i = 0; i < (count < 0 ? 1 : count) && used < sizeof operand->values - 32; ++i) {
+    used += (size_t)snprintf(operand->values + used, sizeof operand->values - used, "%s%s", i ? ", " : "", value);
+  }
+  snprintf(operand->values + used, sizeof operand->values - used, "]");
+  operand->is_constant = true;
+  operand->rank = count < 0 ? 0 : 1;
+  operand->dims[0] = count;
+  write_operand(operand);
+}
+
+static void set_dtype(operand_t *operand, const char *dtype) {
+  snprintf(operand->dtype, sizeof operand->dtype, "%s", dtype);
+  operand->is_constant = false;
+  write_operand(operand);
+}
+
+static bool is_float(const operand_t *operand) {
+  return operand->dtype[0] == 'f' || operand->dtype[0] == 'b';
+}
+
+// ---- changes ----
+
+enum {
+  CHANGE_NONE,
+  CHANGE_RANK_0,
+  CHANGE_RANK_MOST, // ones in front
+  CHANGE_RANK_MOST_BEHIND,
+  CHANGE_UNRANKED,
+  CHANGE_TO_STRING,
+  CHANGE_TO_BOOL,
+  CHANGE_TO_I64,
+  CHANGE_TO_F32,
+  CHANGE_TO_F64,
+  CHANGE_TO_U8,
+  CHANGE_SEQUENCE,
+  CHANGE_EMPTY_CONSTANT,
+  CHANGE_EMPTY,
+  CHANGE_RANK_UP,
+  CHANGE_RANK_UP_FRONT,
+  CHANGE_RANK_DOWN,
+  CHANGE_LEFT_OUT,
+  CHANGE_SYMBOLIC,
+  CHANGE_NOT_CONSTANT,
+  CHANGE_CONSTANT_FEWER,
+  CHANGE_CONSTANT_MORE,
+  CHANGE_CONSTANT_SCALAR,
+  CHANGE_CONSTANT_0,
+  CHANGE_CONSTANT_NEGATIVE,
+  CHANGE_CONSTANT_LARGE,
+  CHANGE_CONSTANT_LEAST,
+  CHANGE_DIM, // from here on: EXTENTS of them a dimension
+  EXTENTS = 5,
+};
+
+static bool may_be_constant(const operand_t *operand) {
+  return operand->is_constant || (operand->rank < 2 && operand->dims[0] < 9);
+}
+
+// The operand under a change; false where the change makes nothing new.
+static bool change_operand(uint32_t change, operand_t *operand) {
+  int count = operand->rank == 0 ? -1 : (int)operand->dims[0];
+  if (change == CHANGE_NONE) return true;
+  if (change == CHANGE_LEFT_OUT) {
+    bool left_out = strcmp(operand->text, "_") == 0;
+    *operand = (operand_t){.text = "_"};
+    return !left_out;
+  }
+  if (!operand->is_tensor) {
+    bool stands = change == CHANGE_TO_F32 && strcmp(operand->text, "_") != 0;
+    if (stands) *operand = (operand_t){.text = "f32[2]"};
+    return stands;
+  }
+  if (change >= CHANGE_CONSTANT_FEWER && change < CHANGE_DIM && (!may_be_constant(operand) || operand->rank > 1)) {
+    return false;
+  }
+  const char *zero = is_float(operand) ? "0.0" : "0", *one = is_float(operand) ? "1.0" : "1";
+  switch (change) {
+  case CHANGE_RANK_0:
+    operand->rank = 0, operand->is_constant = false;
+    break;
+  case CHANGE_RANK_MOST:
+  case CHANGE_RANK_MOST_BEHIND:
+  case CHANGE_RANK_UP:
+  case CHANGE_RANK_UP_FRONT: {
+    bool front = change == CHANGE_RANK_MOST || change == CHANGE_RANK_UP_FRONT;
+    int rank = change <= CHANGE_RANK_MOST_BEHIND ? BYOC_MAX_RANK : operand->rank + 1, by = rank - operand->rank;
+    if (rank > BYOC_MAX_RANK) return false;
+    if (front) memmove(operand->dims + by, operand->dims, (size_t)operand->rank * sizeof *operand->dims);
+    for (int i = 0; i < by; ++i) operand->dims[front ? i : operand->rank + i] = by == 1 ? 2 : 1;
+    operand->rank = rank, operand->is_constant = false;
+    break;
+  }
+  case CHANGE_RANK_DOWN:
+    if (operand->rank < 2) return false;
+    operand->rank -= 1, operand->is_constant = false;
+    break;
+  case CHANGE_UNRANKED:
+    operand->is_constant = false;
+    snprintf(operand->text, sizeof operand->text, "%s[*]", operand->dtype);
+    return true;
+  case CHANGE_TO_STRING:
+  case CHANGE_TO_BOOL:
+  case CHANGE_TO_I64:
+  case CHANGE_TO_F32:
+  case CHANGE_TO_F64:
+  case CHANGE_TO_U8: {
+    static const char *const dtypes[] = {"string", "bool", "i64", "f32", "f64", "u8"};
+    if (strcmp(dtypes[change - CHANGE_TO_STRING], operand->dtype) == 0) return false;
+    set_dtype(operand, dtypes[change - CHANGE_TO_STRING]);
+    return true;
+  }
+  case CHANGE_SEQUENCE: {
+    char text[PART_SIZE];
+    operand->is_constant = false;
+    write_operand(operand);
+    snprintf(text, sizeof text, "%s", operand->text);
+    snprintf(operand->text, sizeof operand->text, "seq<%.400s>", text);
+    return true;
+  }
+  case CHANGE_EMPTY_CONSTANT:
+    make_constant(operand, 0, zero);
+    return true;
+  case CHANGE_EMPTY:
+    operand->rank = 1, operand->dims[0] = 0, operand->is_constant = false;
+    break;
+  case CHANGE_SYMBOLIC: {
+    static const char *const names[] = {"A", "B", "C", "D", "E", "F", "G", "H"};
+    size_t used = (size_t)snprintf(operand->text, sizeof operand->text, "%s[", operand->dtype);
+    if (operand->rank < 1 || operand->rank > 8) return false;
+    for (int d = 0; d < operand->rank; ++d) {
+      used += (size_t)snprintf(operand->text + used, sizeof operand->text - used, "%s%s", d ? "," : "", names[d]);
+    }
+    snprintf(operand->text + used, sizeof operand->text - used, "]");
+    operand->is_constant = false;
+    return true;
+  }
+  case CHANGE_NOT_CONSTANT:
+    if (!operand->is_constant) return false;
+    operand->is_constant = false;
+    break;
+  case CHANGE_CONSTANT_FEWER:
+    if (count < 1) return false;
+    make_constant(operand, count - 1, one);
+    return true;
+  case CHANGE_CONSTANT_MORE:
+    make_constant(operand, count + (count < 0 ? 3 : 1), one);
+    return true;
+  case CHANGE_CONSTANT_SCALAR:
+    if (count < 0) return false;
+    make_constant(operand, -1, one);
+    return true;
+  case CHANGE_CONSTANT_0:
+    make_constant(operand, count, zero);
+    return true;
+  case CHANGE_CONSTANT_NEGATIVE:
+    make_constant(operand, count, is_float(operand) ? "-7.5" : "-7");
+    return true;
+  case CHANGE_CONSTANT_LARGE:
+    make_constant(operand, count, is_float(operand) ? "1e+30" : "9223372036854775807");
+    return true;
+  case CHANGE_CONSTANT_LEAST:
+    make_constant(operand, count, is_float(operand) ? "-1e+30" : "-9223372036854775808");
+    return true;
+  default: {
+    static const long added[EXTENTS] = {1, -1, 0, 0, 0};
+    int d = (int)(change - CHANGE_DIM) / EXTENTS, kind = (int)(change - CHANGE_DIM) % EXTENTS;
+    if (d >= operand->rank) return false;
+    long old = operand->dims[d];
+    operand->dims[d] = kind < 2 ? old + added[kind] : kind == 2 ? 0 : kind == 3 ? 1 : 17;
+    operand->is_constant = false;
+    if (operand->dims[d] == old || operand->dims[d] < 0) return false;
+    break;
+  }
+  }
+  write_operand(operand);
+  return true;
+}
+
+// ---- modules ----
+
+static void write_module(const byoc_op_t *op, const plausible_t *p, const operand_t *operands, int count, char *text) {
+  char constants[TEXT_SIZE / 4] = "", parameters[TEXT_SIZE / 4] = "", arguments[256] = "", names[64] = "",
+                             types[TEXT_SIZE / 4] = "", values[TEXT_SIZE / 4] = "";
+  for (int i = 0; i < count; ++i) {
+    char *at = arguments + strlen(arguments);
+    const operand_t *o = &operands[i];
+    const char *comma = i ? ", " : "";
+    if (strcmp(o->text, "_") == 0) {
+      snprintf(at, 16, "%s_", comma);
+      continue;
+    }
+    snprintf(at, 16, "%s%s%c", comma, o->is_constant ? "@" : "%", 'a' + i);
+    char *list = o->is_constant ? constants + strlen(constants) : parameters + strlen(parameters);
+    if (o->is_constant) {
+      snprintf(list, sizeof constants - (size_t)(list - constants), "  constant @%c : %s = %s\n", 'a' + i, o->text,
+               o->values);
+    } else {
+      snprintf(list, sizeof parameters - (size_t)(list - parameters), "%s%%%c : %s", parameters[0] ? ", " : "", 'a' + i,
+               o->text);
+    }
+  }
+  for (int i = 0; i < p->results; ++i) {
+    snprintf(names + strlen(names), 16, "%s%%r%d", i ? ", " : "", i);
+    if (!p->result_types[0]) snprintf(types + strlen(types), 16, "%s?", i ? ", " : "");
+    snprintf(values + strlen(values), PART_SIZE, "%s%%r%d : %s", i ? ", " : "", i,
+             p->result_types[0] ? p->result_types : "?");
+  }
+  snprintf(text, TEXT_SIZE,
+           "module {\n%s  func @main(%s) -> (%s) {\n    %s%s%s%s%s@%d(%s) %s%s%s\n    return %s\n  }\n}\n", constants,
+           parameters, values, names, p->results ? " = " : "", op->domain, op->domain[0] ? "::" : "", op->name,
+           op->since_version, arguments, p->attributes, p->results ? " : " : "",
+           p->result_types[0] ? p->result_types : types, names);
+}
+
+typedef struct {
+  const byoc_value_t *value;
+  void *data;
+  bool is_alias;
+} slot_t;
+
+typedef struct {
+  slot_t slots[MOST_VALUES];
+  size_t count;
+  uint64_t seed;
+} run_t;
+
+static void *data_of(const run_t *run, const byoc_value_t *value) {
+  if (byoc_value_is_constant(value)) return (void *)(uintptr_t)value->constant->data;
+  for (size_t i = 0; i < run->count; ++i) {
+    if (run->slots[i].value == value) return run->slots[i].data;
+  }
+  return NULL;
+}
+
+// Exactly as many bytes as the type has, small numbers of either sign in them.
+static bool bind(run_t *run, const byoc_value_t *value) {
+  const byoc_type_t *type = value->type;
+  if (!byoc_type_is_tensor(type) || !byoc_type_is_static(type) || type->dtype == BYOC_DTYPE_STRING) return false;
+  int64_t size = byoc_type_size_bytes(type), count = byoc_type_element_count(type);
+  if (size < 0 || size > MOST_BYTES || run->count == MOST_VALUES) return false;
+  char *data = malloc(size ? (size_t)size : 1);
+  run->slots[run->count++] = (slot_t){value, data, false};
+  int64_t bytes = count > 0 ? size / count : 0; // none of types below a byte
+  for (int64_t i = 0; i < size; ++i) data[i] = 0;
+  for (int64_t i = 0; i < count && bytes > 0; ++i) {
+    run->seed = run->seed * 6364136223846793005u + 1442695040888963407u;
+    int64_t small = (int64_t)(run->seed >> 33) % 12 - 4;
+    float single = (float)small / 2;
+    double number = (double)small / 2;
+    if (type->dtype == BYOC_DTYPE_BOOL) small &= 1;
+    const void *from = type->dtype == BYOC_DTYPE_F32   ? (void *)&single
+                       : type->dtype == BYOC_DTYPE_F64 ? (void *)&number
+                                                       : (void *)&small;
+    memcpy(data + i * bytes, from, (size_t)bytes);
+  }
+  return true;
+}
+
+static bool call_kernel(run_t *run, const byoc_node_t *node, byoc_diag_t *diag, byoc_status_t *out_status) {
+  DLTensor tensors[MOST_VALUES] = {{0}};
+  int64_t shapes[MOST_VALUES][BYOC_MAX_RANK];
+  uint32_t count = node->operand_count + node->result_count;
+  const byoc_loop_kernel_t *kernel = node->callee->kernel;
+  if (count > MOST_VALUES || kernel->symbols.count > 0) return false;
+  for (uint32_t i = 0; i < count; ++i) {
+    bool input = i < node->operand_count;
+    const byoc_value_t *value = input ? node->operands[i] : node->results[i - node->operand_count];
+    if (!input && !bind(run, value)) return false;
+    const byoc_type_t *type = value->type;
+    DLTensor *tensor = &tensors[byoc_loop_tensor_index(kernel, i)];
+    for (int32_t d = 0; d < type->rank; ++d) shapes[i][d] = type->dims[d].constant;
+    *tensor = (DLTensor){.data = data_of(run, value), .ndim = type->rank, .shape = shapes[i], .device = {kDLCPU, 0}};
+    if (!tensor->data) return false;
+    tensor->dtype.code = byoc_dtype_dlpack_code(type->dtype);
+    tensor->dtype.bits = (uint8_t)byoc_dtype_bits(type->dtype), tensor->dtype.lanes = 1;
+  }
+  byoc_interpreter_t *interpreter = NULL;
+  *out_status = byoc_interpreter_create(kernel, byoc_allocator_system(), diag, &interpreter);
+  if (*out_status != BYOC_OK) return true;
+  byoc_call_t call = {sizeof call, node->operand_count, node->result_count, 0, tensors, NULL, NULL, 0};
+  *out_status = byoc_interpreter_run(interpreter, &call);
+  byoc_interpreter_destroy(interpreter);
+  return true;
+}
+
+// Runs a lowered module whose types are static. The interpreter checks each index.
+static byoc_status_t run_module(byoc_graph_module_t *module, byoc_diag_t *diag, progress_t *progress) {
+  run_t run = {.seed = 1};
+  byoc_block_t *body = byoc_graph_module_main(module)->body;
+  bool goes = true;
+  byoc_status_t status = BYOC_OK;
+  for (size_t i = 0; i < body->parameters.count && goes; ++i) goes = bind(&run, body->parameters.data[i]);
+  BYOC_FOR_EACH_NODE(node, body) {
+    if (!goes || status != BYOC_OK) break;
+    const byoc_op_t *op = byoc_op_of(node);
+    if (node->callee && node->callee->kind == BYOC_FUNCTION_KERNEL) {
+      goes = call_kernel(&run, node, diag, &status);
+    } else if (op && op->is_view && byoc_type_is_static(node->results[0]->type) && run.count < MOST_VALUES) {
+      bool is_part = byoc_node_is(node, "byoc", "Part");
+      goes = is_part || byoc_type_size_bytes(node->results[0]->type) == byoc_type_size_bytes(node->operands[0]->type);
+      if (!goes) status = byoc_diag_error(diag, BYOC_INTERNAL, "a view of another size");
+      run.slots[run.count++] = (slot_t){node->results[0], data_of(&run, node->operands[0]), true};
+    } else {
+      goes = false;
+    }
+  }
+  if (goes) ++progress->run;
+  for (size_t i = 0; i < run.count; ++i) {
+    if (!run.slots[i].is_alias) free(run.slots[i].data);
+  }
+  return status;
+}
+
+// Steps of Unique and TfIdfVectorizer take what the steps before them made for places.
+static bool trusts_data(const byoc_op_t *op) {
+  return strncmp(op->name, "Unique", 6) == 0 || strcmp(op->name, "CountGrams") == 0;
+}
+
+static bool is_fault(byoc_status_t status) {
+  return status == BYOC_INTERNAL || status == BYOC_OUT_OF_MEMORY;
+}
+
+// Infers, lowers and runs the module in `progress`. False where what failed was no fault of the operands.
+static bool try_module(const byoc_op_t *op, progress_t *progress, bool is_first) {
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_status_t status = byoc_graph_parse(progress->text, "test", byoc_allocator_system(), &diag, &module);
+  if (status != BYOC_OK) {
+    if (is_first) printf("%s\n%s", diag.message, progress->text);
+    return !is_first; // constants that their types do not hold
+  }
+  bool inferred = false;
+  status = byoc_infer_module(module, &diag);
+  if (status == BYOC_OK) {
+    inferred = true;
+    status = byoc_kernel_lower_module(module, NULL, &diag);
+  }
+  bool runs = op->domain[0] == '\0' || !trusts_data(op);
+  if (status == BYOC_OK && runs) status = run_module(module, &diag, progress);
+  *(status == BYOC_OK ? &progress->accepted : &progress->refused) += 1;
+  if (is_first && inferred) progress->is_known = true;
+  bool fine = !is_fault(status);
+  if (!fine || (is_first && !inferred)) {
+    printf("%s: %s\n%s", byoc_status_name(status), diag.message, fine ? "" : progress->text);
+  }
+  byoc_graph_module_destroy(module);
+  return fine;
+}
+
+// ---- operators ----
+
+static bool is_of(const plausible_t *p, const byoc_op_t *op) {
+  char name[128];
+  snprintf(name, sizeof name, "%s%s%s", op->domain, op->domain[0] ? "::" : "", op->name);
+  return strcmp(p->op, name) == 0;
+}
+
+// All changes of the operands of one row, from progress->next on. Returns how many were no errors of the operands.
+static uint32_t try_row(const byoc_op_t *op, progress_t *progress) {
+  uint32_t at = 0, wrong = 0;
+  for (size_t k = 0; k < sizeof plausible / sizeof *plausible; ++k) {
+    operand_t operands[MOST_OPERANDS], changed[MOST_OPERANDS];
+    if (!is_of(&plausible[k], op)) continue;
+    int count = read_operands(plausible[k].operands, operands);
+    for (int i = 0; i < (count ? count : 1); ++i) {
+      uint32_t changes = CHANGE_DIM + (uint32_t)(EXTENTS * operands[i].rank);
+      for (uint32_t change = i == 0 ? 0 : 1; change < changes; ++change) {
+        memcpy(changed, operands, sizeof changed);
+        if (at++ < progress->next) continue;
+        progress->next = at;
+        if (count && !change_operand(change, &changed[i])) continue;
+        write_module(op, &plausible[k], changed, count, progress->text);
+        if (!try_module(op, progress, change == CHANGE_NONE)) ++wrong;
+        if (count == 0) break;
+      }
+    }
+  }
+  return wrong;
+}
+
+// In a process of its own, and again behind what made it crash.
+static uint32_t try_apart(const byoc_op_t *op, progress_t *progress) {
+  enum { MOST_CRASHES = 40, SECONDS = 60 };
+  uint32_t wrong = 0;
+  for (int crashes = 0; crashes < MOST_CRASHES; ++crashes) {
+    fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+      static const int signals[] = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL}; // that cmocka handles
+      for (size_t i = 0; i < sizeof signals / sizeof *signals; ++i) signal(signals[i], SIG_DFL);
+      alarm(SECONDS);
+      uint32_t bad = try_row(op, progress);
+      fflush(NULL);
+      _exit(bad > 100 ? 100 : (int)bad);
+    }
+    int state = 0;
+    assert_int_equal(waitpid(child, &state, 0), child);
+    if (WIFEXITED(state)) return wrong + (uint32_t)WEXITSTATUS(state);
+    printf("signal %d\n%s", WTERMSIG(state), progress->text);
+    ++wrong;
+  }
+  return wrong;
+}
+
+static void test_operands_that_do_not_fit(void **state) {
+  (void)state;
+  progress_t *progress = mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  assert_true(progress != MAP_FAILED);
+  uint32_t wrong = 0, unknown = 0, accepted = 0, refused = 0, run = 0;
+  const char *only = getenv("BYOC_TEST_OPERATOR");
+  for (size_t i = 0; i < byoc_op_count(); ++i) {
+    const byoc_op_t *op = byoc_op_at(i);
+    if (only && strcmp(only, op->name) != 0) continue;
+    *progress = (progress_t){0};
+    wrong += try_apart(op, progress);
+    accepted += progress->accepted, refused += progress->refused, run += progress->run;
+    if (progress->is_known) continue;
+    printf("%s %d has no plausible operands\n", op->name, op->since_version);
+    ++unknown;
+  }
+  munmap(progress, sizeof *progress);
+  printf("%u accepted (%u run), %u refused\n", accepted, run, refused);
+  if (wrong > 0 || unknown > 0) fail_msg("%u faults, %u rows without plausible operands", wrong, unknown);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_operands_that_do_not_fit),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
