@@ -4,20 +4,26 @@
 #include "core/ops/util.h"
 
 // ---- Cast, CastLike ----
+// Numbers that are no pairs of them, truth values and texts.
+static bool can_be_cast(byoc_dtype_t dtype) {
+  return dtype != BYOC_DTYPE_C64 && dtype != BYOC_DTYPE_C128;
+}
+
 static byoc_status_t infer_cast(byoc_infer_t *infer) {
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, can_be_cast, "a tensor of real numbers, truth values or texts"));
   const byoc_attribute_t *to = byoc_attributes_find(&infer->node->attributes, "to");
   if (!to || to->kind != BYOC_ATTRIBUTE_INT) return byoc_infer_error(infer, "attribute 'to' is required");
   byoc_dtype_t dtype = byoc_dtype_from_onnx((int32_t)to->i);
-  if (dtype == BYOC_DTYPE_NONE) {
+  if (dtype == BYOC_DTYPE_NONE || !can_be_cast(dtype)) {
     return byoc_infer_error(infer, "attribute 'to': %lld is no element type known here", (long long)to->i);
   }
   return byoc_infer_set_like(infer, 0, dtype, byoc_operand_type(infer->node, 0));
 }
 
 static byoc_status_t infer_cast_like(byoc_infer_t *infer) {
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, NULL, "a tensor"));
+  for (uint32_t i = 0; i < 2; ++i) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, can_be_cast, "a tensor of real numbers, truth values or texts"));
+  }
   return byoc_infer_set_like(infer, 0, byoc_operand_type(infer->node, 1)->dtype, byoc_operand_type(infer->node, 0));
 }
 

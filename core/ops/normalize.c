@@ -450,6 +450,11 @@ static byoc_status_t infer_layer(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "a float tensor"));
   const byoc_type_t *x = byoc_operand_type(node, 0);
+  byoc_dtype_t stash = byoc_dtype_from_onnx((int32_t)byoc_attributes_int(&node->attributes, "stash_type", 1));
+  if (!byoc_dtype_is_float(stash)) return byoc_infer_error(infer, "attribute 'stash_type' is no type of floats");
+  for (uint32_t i = 1; i < node->operand_count; ++i) {
+    if (byoc_has_operand(node, i)) BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, byoc_dtype_is_float, "floats"));
+  }
   if (!byoc_is_ranked(x)) return byoc_infer_same(infer);
   int32_t axis = 0;
   BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", -1, x->rank, &axis));
@@ -464,7 +469,6 @@ static byoc_status_t infer_layer(byoc_infer_t *infer) {
   }
   byoc_dim_t dims[BYOC_MAX_RANK];
   for (int32_t d = 0; d < x->rank; ++d) dims[d] = d < axis ? x->dims[d] : byoc_dim_constant(1);
-  byoc_dtype_t stash = byoc_dtype_from_onnx((int32_t)byoc_attributes_int(&node->attributes, "stash_type", 1));
   for (uint32_t i = 1; i < node->result_count; ++i) {
     BYOC_RETURN_IF_ERROR(byoc_infer_set(infer, i, stash, x->rank, dims));
   }

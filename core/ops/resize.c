@@ -120,6 +120,10 @@ static byoc_status_t sizes_to_dims(const byoc_infer_t *infer, const resize_t *r,
 
 static byoc_status_t infer_resize(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_value, "a tensor of numbers or bools"));
+  for (uint32_t i = 1; i < infer->node->operand_count; ++i) {
+    if (byoc_has_operand(infer->node, i))
+      BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, byoc_dtype_is_number, "a list"));
+  }
   resize_t r;
   BYOC_RETURN_IF_ERROR(read_resize(infer, &r));
   if (!byoc_is_ranked(r.x)) return byoc_infer_set_unranked(infer, 0, r.x->dtype);

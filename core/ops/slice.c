@@ -126,6 +126,10 @@ static byoc_status_t read_slice(const byoc_infer_t *infer, const byoc_type_t *x,
 
 static byoc_status_t infer_slice(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
+  for (uint32_t i = 1; i < infer->node->operand_count; ++i) {
+    if (byoc_has_operand(infer->node, i))
+      BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, byoc_dtype_is_integer, "a list"));
+  }
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
   slice_t slice;

@@ -100,7 +100,7 @@ byoc_status_t byoc_bind_result_dims(byoc_node_t *node, const byoc_result_dim_t *
   byoc_node_t *made = create_result_shape(node, places, count, diag);
   byoc_node_t *bind = made ? byoc_node_create(node->block, node, "byoc", "BindSymbols", 1, made->results, 1, 0) : NULL;
   if (!bind || !byoc_attributes_set_strings(&bind->attributes, "symbols", symbols, count)) {
-    return byoc_diag_out_of_memory(diag);
+    return byoc_diag_failure(diag);
   }
   bind->name = node->name; // for messages at run time
   return BYOC_OK;
@@ -125,7 +125,7 @@ static byoc_value_t *write_made_dims(byoc_writer_t *w, const byoc_declared_dim_t
 
 byoc_status_t byoc_check_declared_dims(byoc_node_t *node, const byoc_declared_dim_t *dims, size_t count,
                                        byoc_diag_t *diag) {
-  byoc_writer_t w = {.node = node};
+  byoc_writer_t w = {.node = node, .diag = diag};
   int64_t declared[BYOC_MAX_RANK];
   const char *names[BYOC_MAX_RANK];
   char where[256];
@@ -140,7 +140,7 @@ byoc_status_t byoc_check_declared_dims(byoc_node_t *node, const byoc_declared_di
   byoc_value_t *operands[] = {write_made_dims(&w, dims, count, diag),
                               byoc_write_vector(&w, "declared", BYOC_DTYPE_I64, (int64_t)count, declared),
                               byoc_write_vector(&w, "dimensions", BYOC_DTYPE_STRING, (int64_t)count, names)};
-  if (w.failed || !operands[0]) return byoc_diag_out_of_memory(diag);
+  if (w.failed || !operands[0]) return byoc_diag_failure(diag);
   byoc_node_t *check = byoc_node_create(node->block, node, "byoc", "CheckDims", 1, operands, 3, 0);
   if (!check) return byoc_diag_out_of_memory(diag);
   check->name = node->name;
