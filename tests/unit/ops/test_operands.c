@@ -148,6 +148,14 @@ static bool may_be_constant(const operand_t *operand) {
   return operand->is_constant || (operand->rank < 2 && operand->dims[0] < 9);
 }
 
+// "f32[", and how long that is.
+static size_t begin_type(operand_t *operand) {
+  size_t size = strlen(operand->dtype);
+  memcpy(operand->text, operand->dtype, size);
+  memcpy(operand->text + size, "[", sizeof "[");
+  return size + 1;
+}
+
 // The operand under a change; false where the change makes nothing new.
 static bool change_operand(uint32_t change, operand_t *operand) {
   int count = operand->rank == 0 ? -1 : (int)operand->dims[0];
@@ -188,7 +196,8 @@ static bool change_operand(uint32_t change, operand_t *operand) {
     break;
   case CHANGE_UNRANKED:
     operand->is_constant = false;
-    snprintf(operand->text, sizeof operand->text, "%s[*]", operand->dtype);
+    begin_type(operand);
+    strcat(operand->text, "*]");
     return true;
   case CHANGE_TO_STRING:
   case CHANGE_TO_BOOL:
@@ -217,7 +226,7 @@ static bool change_operand(uint32_t change, operand_t *operand) {
     break;
   case CHANGE_SYMBOLIC: {
     static const char *const names[] = {"A", "B", "C", "D", "E", "F", "G", "H"};
-    size_t used = (size_t)snprintf(operand->text, sizeof operand->text, "%s[", operand->dtype);
+    size_t used = begin_type(operand);
     if (operand->rank < 1 || operand->rank > 8) return false;
     for (int d = 0; d < operand->rank; ++d) {
       used += (size_t)snprintf(operand->text + used, sizeof operand->text - used, "%s%s", d ? "," : "", names[d]);
