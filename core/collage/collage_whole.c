@@ -178,8 +178,8 @@ static uint64_t hash_contest(const contest_t *contest) {
   return hash;
 }
 
-// What had no time in an earlier build has none in this one, unless that has more of it; where not one plan was timed,
-// it was not for want of time.
+// What had no time in an earlier build has none in this one, unless that has more of it. Where no plan was timed though
+// there was time left, something failed: that is tried again.
 static byoc_status_t time_entrants(contest_t *contest) {
   byoc_collage_t *c = contest->collage;
   double times[ENTRANTS_MAX], spent_ns = 0, budget_ns = c->options->budget_s * 1e9;
@@ -189,20 +189,21 @@ static byoc_status_t time_entrants(contest_t *contest) {
   if (recall_times(contest, error_key.id)) return BYOC_OK;
   if (byoc_collage_recall_note(c, contest_key.id, &spent_ns) && spent_ns >= budget_ns) return BYOC_OK;
   for (size_t e = 0; e < contest->count; ++e) times[e] = NAN;
-  BYOC_RETURN_IF_ERROR(c->options->whole.price(c->options->whole.self, contest->count, apply_entrant, contest,
-                                               contest_budget(c), c->diag, times, &contest->error));
-  bool is_any_timed = false;
+  int64_t limit_ns = contest_budget(c), start_ns = byoc_now_ns();
+  BYOC_RETURN_IF_ERROR(c->options->whole.price(c->options->whole.self, contest->count, apply_entrant, contest, limit_ns,
+                                               c->diag, times, &contest->error));
+  bool is_over = byoc_now_ns() - start_ns >= limit_ns; // timed, or out of time
   for (size_t e = 0; e < contest->count; ++e) {
     const entrant_t *entrant = &contest->entrants[e];
     byoc_cost_key_t key;
     entrant->rival->whole_ns = times[e];
     if (isnan(times[e])) continue;
-    is_any_timed = true;
+    is_over = true;
     BYOC_RETURN_IF_ERROR(
         byoc_collage_key(c, "whole model", hash_rival(entrant->search, entrant->rival), &c->arena, &key));
     byoc_collage_remember(c, &key, times[e]);
   }
-  if (!is_any_timed) return BYOC_OK;
+  if (!is_over) return BYOC_OK;
   byoc_collage_note(c, contest_key.id, budget_ns);
   byoc_collage_note(c, error_key.id, contest->error);
   return BYOC_OK;

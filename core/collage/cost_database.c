@@ -20,51 +20,54 @@ struct byoc_cost_database_t {
 
 #define COLUMNS "id, operators, signature, target, plugin, compiler, machine, threads, cost_ns, reason, measured, used"
 
+// Without a file yet. `path` NULL: without a place for one.
+static byoc_status_t create(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag,
+                            byoc_cost_database_t **out_database) {
+  byoc_cost_database_t *database = byoc_allocate(allocator, 1, sizeof(*database));
+  if (database == NULL) return byoc_diag_out_of_memory(diag);
+  database->allocator = allocator;
+  database->path = path != NULL ? byoc_copy_string(allocator, path) : NULL;
+  *out_database = database;
+  return path == NULL || database->path != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
+static byoc_status_t use_default_path(byoc_cost_database_t *database, byoc_diag_t *diag) {
+  byoc_diag_t cache_diag = {0};
+  char *folder = NULL;
+  if (byoc_cache_directory(database->allocator, &cache_diag, &folder) != BYOC_OK) {
+    byoc_log(BYOC_LOG_WARNING, "costs of this build are not kept: %s", cache_diag.message);
+    return BYOC_OK;
+  }
+  database->path = byoc_path_join(database->allocator, folder, "costs.sqlite");
+  byoc_free(database->allocator, folder);
+  return database->path != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
+// Closes what was not opened whole.
+static byoc_status_t hand_over(byoc_status_t status, byoc_cost_database_t **database) {
+  if (status == BYOC_OK) return BYOC_OK;
+  byoc_cost_database_close(*database);
+  *database = NULL;
+  return status;
+}
+
 byoc_status_t byoc_cost_database_open(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag,
                                       byoc_cost_database_t **out_database) {
   *out_database = NULL;
-  byoc_cost_database_t *database = byoc_allocate(allocator, 1, sizeof(*database));
-  if (database == NULL) return byoc_diag_out_of_memory(diag);
-  database->allocator = allocator;
-  byoc_status_t status = BYOC_OK;
-  if (path != NULL) {
-    database->path = byoc_copy_string(allocator, path);
-    if (database->path == NULL) status = byoc_diag_out_of_memory(diag);
-  } else {
-    byoc_diag_t cache_diag = {0};
-    char *folder = NULL;
-    if (byoc_cache_directory(allocator, &cache_diag, &folder) == BYOC_OK) {
-      database->path = byoc_path_join(allocator, folder, "costs.sqlite");
-      if (database->path == NULL) status = byoc_diag_out_of_memory(diag);
-    } else {
-      byoc_log(BYOC_LOG_WARNING, "costs of this build are not kept: %s", cache_diag.message);
-    }
-    byoc_free(allocator, folder);
+  byoc_status_t status = create(path, allocator, diag, out_database);
+  if (status == BYOC_OK && path == NULL) status = use_default_path(*out_database, diag);
+  if (status == BYOC_OK && (*out_database)->path != NULL) {
+    (*out_database)->file = byoc_cost_file_open((*out_database)->path, allocator);
   }
-  if (status == BYOC_OK && database->path != NULL) database->file = byoc_cost_file_open(database->path, allocator);
-  if (status != BYOC_OK) {
-    byoc_cost_database_close(database);
-    return status;
-  }
-  *out_database = database;
-  return BYOC_OK;
+  return hand_over(status, out_database);
 }
 
-byoc_status_t byoc_cost_database_open_named(const char *path, bool create, byoc_allocator_t allocator,
+byoc_status_t byoc_cost_database_open_named(const char *path, bool may_create, byoc_allocator_t allocator,
                                             byoc_diag_t *diag, byoc_cost_database_t **out_database) {
   *out_database = NULL;
-  byoc_cost_database_t *database = byoc_allocate(allocator, 1, sizeof(*database));
-  if (database == NULL) return byoc_diag_out_of_memory(diag);
-  database->allocator = allocator;
-  database->path = byoc_copy_string(allocator, path);
-  byoc_status_t status = database->path != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
-  if (status == BYOC_OK) status = byoc_cost_file_open_named(path, create, diag, &database->file);
-  if (status != BYOC_OK) {
-    byoc_cost_database_close(database);
-    return status;
-  }
-  *out_database = database;
-  return BYOC_OK;
+  byoc_status_t status = create(path, allocator, diag, out_database);
+  if (status == BYOC_OK) status = byoc_cost_file_open_named(path, may_create, diag, &(*out_database)->file);
+  return hand_over(status, out_database);
 }
 
 void byoc_cost_database_close(byoc_cost_database_t *database) {

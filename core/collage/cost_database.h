@@ -39,9 +39,9 @@ typedef struct byoc_cost_database_t byoc_cost_database_t;
 // `path` NULL: the default place. Fails for lack of memory only.
 byoc_status_t byoc_cost_database_open(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag,
                                       byoc_cost_database_t **out_database);
-// A file that somebody named: it is a cost database, or with `create` none yet, or that is an error. Nothing is renamed
-// and nothing else is used in its place.
-byoc_status_t byoc_cost_database_open_named(const char *path, bool create, byoc_allocator_t allocator,
+// A file that somebody named: it is a cost database, or with `may_create` none yet, or that is an error. Nothing is
+// renamed and nothing else is used in its place.
+byoc_status_t byoc_cost_database_open_named(const char *path, bool may_create, byoc_allocator_t allocator,
                                             byoc_diag_t *diag, byoc_cost_database_t **out_database);
 void byoc_cost_database_close(byoc_cost_database_t *database); // accepts NULL
 // The file that is used; NULL where records are kept in memory only.

@@ -172,12 +172,13 @@ sqlite3 *byoc_cost_file_open(const char *path, byoc_allocator_t allocator) {
   return connection;
 }
 
-byoc_status_t byoc_cost_file_open_named(const char *path, bool create, byoc_diag_t *diag, sqlite3 **out_connection) {
+byoc_status_t byoc_cost_file_open_named(const char *path, bool may_create, byoc_diag_t *diag,
+                                        sqlite3 **out_connection) {
   char reason[256] = "";
-  if (!create && !byoc_file_exists(path)) {
+  if (!may_create && !byoc_file_exists(path)) {
     return byoc_diag_error(diag, BYOC_NOT_FOUND, "there is no cost database '%s'", path);
   }
-  outcome_t outcome = try_open(path, create, out_connection, reason, sizeof(reason));
+  outcome_t outcome = try_open(path, may_create, out_connection, reason, sizeof(reason));
   if (outcome == OUTCOME_READY) return BYOC_OK;
   return byoc_diag_error(diag, outcome == OUTCOME_FAILED ? BYOC_IO : BYOC_INVALID_DATA,
                          "'%s' cannot be used as a cost database: %s", path, explain(outcome, reason));

@@ -10,8 +10,8 @@
 // An open connection with the tables there, or NULL with a warning logged where the file cannot be used. A damaged file
 // is moved aside first.
 sqlite3 *byoc_cost_file_open(const char *path, byoc_allocator_t allocator);
-// The same for a file that must be one, or with `create` may be missing: an error otherwise, and nothing is moved.
-byoc_status_t byoc_cost_file_open_named(const char *path, bool create, byoc_diag_t *diag, sqlite3 **out_connection);
+// The same for a file that must be one, or with `may_create` may be missing: an error otherwise, and nothing is moved.
+byoc_status_t byoc_cost_file_open_named(const char *path, bool may_create, byoc_diag_t *diag, sqlite3 **out_connection);
 // The same tables in memory; NULL when memory is out.
 sqlite3 *byoc_cost_memory_open(void);
 

@@ -20,7 +20,8 @@ static byoc_status_t check_scale(const byoc_infer_t *infer, uint32_t operand, co
   if (scale->rank == x->rank && block > 0) {
     for (int32_t d = 0; d < x->rank; ++d) {
       byoc_dim_t expected = x->dims[d];
-      if (d == axis && byoc_dim_is_constant(expected)) expected.constant = (expected.constant + block - 1) / block;
+      if (d == axis && byoc_dim_is_constant(expected))
+        expected.constant = expected.constant / block + (expected.constant % block != 0);
       if (d != axis || byoc_dim_is_constant(expected)) {
         BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, operand, d, expected));
       }
