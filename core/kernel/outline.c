@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/ir/structural.h"
-#include "core/kernel/lower_context.h"
+#include "core/kernel/lower_group.h"
 #include "core/ops/symbolic.h"
 
 #define MAX_NAME 72
@@ -180,7 +180,7 @@ static byoc_status_t make_function(outline_t *outline, byoc_kernel_table_t *tabl
     return byoc_diag_out_of_memory(outline->diag);
   }
   BYOC_RETURN_IF_ERROR(
-      byoc_lower_function(function, outline->members.data, (uint32_t)outline->members.count, outline->diag));
+      byoc_kernel_lower_group(function, outline->members.data, (uint32_t)outline->members.count, outline->diag));
   function->kind = BYOC_FUNCTION_KERNEL;
   if (!byoc_attributes_set_int(&function->attributes, "Primitive", 1) ||
       !byoc_attributes_set_string(&function->attributes, "global_symbol", function->name))

@@ -61,25 +61,14 @@ void byoc_schedule_split(byoc_loop_builder_t *builder, const byoc_type_t *space,
   }
 }
 
-const byoc_loop_expr_t *byoc_schedule_value(byoc_lower_t *lower, const byoc_node_t *anchor, const byoc_op_t *op,
-                                            uint32_t result, const byoc_loop_expr_t *const *indices) {
-  bool may_guard = !(op->traits & BYOC_OP_ELEMENTWISE);
-  lower->guarded += may_guard;
-  const byoc_loop_expr_t *value = op->point(lower, anchor, result, indices);
-  lower->guarded -= may_guard;
-  return value;
-}
-
-void byoc_schedule_element(byoc_lower_t *lower, const byoc_node_t *anchor, const byoc_op_t *op, uint32_t result,
+void byoc_schedule_element(byoc_lower_t *lower, const byoc_node_t *anchor, uint32_t result,
                            const byoc_loop_expr_t *const *indices) {
-  size_t mark = lower->elements.count;
-  ++lower->frames;
-  byoc_lower_store(lower, anchor, result, indices, byoc_schedule_value(lower, anchor, op, result, indices));
-  --lower->frames;
-  lower->elements.count = mark;
+  size_t mark = byoc_lower_begin_element(lower);
+  byoc_lower_store(lower, anchor, result, indices, byoc_lower_point(lower, anchor, result, indices));
+  byoc_lower_end_element(lower, mark);
 }
 
-static void lower_result(byoc_lower_t *lower, const byoc_node_t *anchor, const byoc_op_t *op, uint32_t result) {
+static void lower_result(byoc_lower_t *lower, const byoc_node_t *anchor, uint32_t result) {
   byoc_loop_builder_t *builder = byoc_lower_builder(lower);
   const byoc_type_t *space = anchor->results[result]->type;
   const byoc_loop_expr_t *indices[BYOC_MAX_RANK], *zero = byoc_loop_int(builder, 0);
@@ -87,10 +76,10 @@ static void lower_result(byoc_lower_t *lower, const byoc_node_t *anchor, const b
   for (int32_t axis = 0; axis < space->rank; ++axis) indices[axis] = zero;
   plan_walk(lower, space, &walk);
   if (walk.count == 0) {
-    byoc_schedule_element(lower, anchor, op, result, indices);
+    byoc_schedule_element(lower, anchor, result, indices);
     return;
   }
-  if (byoc_lower_transposed(lower, anchor, op, result, &walk, indices)) return;
+  if (byoc_kernel_lower_transposed(lower, anchor, result, &walk, indices)) return;
   int32_t inner = walk.count - 1;
   if (inner > 0) {
     const byoc_loop_expr_t *extent = walk.extent[0];
@@ -106,13 +95,13 @@ static void lower_result(byoc_lower_t *lower, const byoc_node_t *anchor, const b
   const byoc_loop_expr_t *index =
       byoc_loop_for(builder, inner > 0 ? BYOC_LOOP_VECTOR : BYOC_LOOP_PARALLEL, "i", zero, walk.extent[inner]);
   byoc_schedule_split(builder, space, walk.first[inner], walk.last[inner], index, indices);
-  byoc_schedule_element(lower, anchor, op, result, indices);
+  byoc_schedule_element(lower, anchor, result, indices);
   byoc_loop_end(builder);
   if (inner > 0) byoc_loop_end(builder);
 }
 
-byoc_status_t byoc_lower_point_anchor(byoc_lower_t *lower, const byoc_node_t *anchor, const byoc_op_t *op) {
+byoc_status_t byoc_kernel_lower_points(byoc_lower_t *lower, const byoc_node_t *anchor) {
   for (uint32_t result = 0; result < anchor->result_count; ++result)
-    if (anchor->results[result]->uses.count > 0) lower_result(lower, anchor, op, result);
+    if (anchor->results[result]->uses.count > 0) lower_result(lower, anchor, result);
   return BYOC_OK;
 }

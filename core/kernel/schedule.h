@@ -2,7 +2,8 @@
 #ifndef BYOC_CORE_KERNEL_SCHEDULE_H_
 #define BYOC_CORE_KERNEL_SCHEDULE_H_
 
-#include "core/kernel/lower_context.h"
+#include "core/lower/context.h"
+#include "core/ops/op.h"
 
 // Consecutive axes that are walked by one loop; `extent` is NULL-terminated by count.
 typedef struct byoc_walk_t {
@@ -14,10 +15,11 @@ typedef struct byoc_walk_t {
 // Splits the index of a loop over axes `first` to `last` into the indices of its axes.
 void byoc_schedule_split(byoc_loop_builder_t *builder, const byoc_type_t *space, int32_t first, int32_t last,
                          const byoc_loop_expr_t *index, const byoc_loop_expr_t **indices);
-// The anchor's element at these indices: not yet stored, or stored through the epilogue.
-const byoc_loop_expr_t *byoc_schedule_value(byoc_lower_t *lower, const byoc_node_t *anchor, const byoc_op_t *op,
-                                            uint32_t result, const byoc_loop_expr_t *const *indices);
-void byoc_schedule_element(byoc_lower_t *lower, const byoc_node_t *anchor, const byoc_op_t *op, uint32_t result,
+// Computes the anchor's element at these indices and stores it through the epilogue.
+void byoc_schedule_element(byoc_lower_t *lower, const byoc_node_t *anchor, uint32_t result,
                            const byoc_loop_expr_t *const *indices);
+
+// Loops over the elements of the anchor's results, for anchors with a point definition.
+byoc_status_t byoc_kernel_lower_points(byoc_lower_t *lower, const byoc_node_t *anchor);
 
 #endif // BYOC_CORE_KERNEL_SCHEDULE_H_

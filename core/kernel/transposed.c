@@ -93,7 +93,6 @@ typedef struct nest_t {
   byoc_lower_t *lower;
   byoc_loop_builder_t *b;
   const byoc_node_t *anchor;
-  const byoc_op_t *op;
   uint32_t result;
   const byoc_walk_t *walk;
   const crossing_t *crossing;
@@ -127,12 +126,10 @@ static void shuffle(nest_t *nest, const byoc_loop_buffer_t *from, const byoc_loo
 
 static void store_value(nest_t *nest, const byoc_loop_buffer_t *to, const byoc_loop_expr_t *at) {
   byoc_lower_t *lower = nest->lower;
-  size_t mark = lower->elements.count;
-  ++lower->frames;
+  size_t mark = byoc_lower_begin_element(lower);
   set_indices(nest);
-  byoc_loop_store(nest->b, to, at, byoc_schedule_value(lower, nest->anchor, nest->op, nest->result, nest->indices));
-  --lower->frames;
-  lower->elements.count = mark;
+  byoc_loop_store(nest->b, to, at, byoc_lower_point(lower, nest->anchor, nest->result, nest->indices));
+  byoc_lower_end_element(lower, mark);
 }
 
 // The square at (a, b): rows of the operand are shuffled in, three more shuffles make the turn by half the bits of an
@@ -188,7 +185,7 @@ static void lower_plain(nest_t *nest, const byoc_loop_expr_t *first_a, const byo
     nest->own[crossing->run] =
         byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", number(nest, 0), nest->walk->extent[crossing->run]);
   set_indices(nest);
-  byoc_schedule_element(nest->lower, nest->anchor, nest->op, nest->result, nest->indices);
+  byoc_schedule_element(nest->lower, nest->anchor, nest->result, nest->indices);
   for (int32_t i = crossing->run >= 0 ? 3 : 2; i > 0; --i) byoc_loop_end(b);
 }
 
@@ -219,13 +216,13 @@ static void lower_squares(nest_t *nest, const byoc_loop_expr_t *first_a, const b
   byoc_loop_end(b);
 }
 
-bool byoc_lower_transposed(byoc_lower_t *lower, const byoc_node_t *anchor, const byoc_op_t *op, uint32_t result,
-                           const byoc_walk_t *walk, const byoc_loop_expr_t **indices) {
+bool byoc_kernel_lower_transposed(byoc_lower_t *lower, const byoc_node_t *anchor, uint32_t result,
+                                  const byoc_walk_t *walk, const byoc_loop_expr_t **indices) {
   crossing_t crossing;
   const byoc_type_t *space = anchor->results[result]->type;
   if (!find_crossing(lower, space, walk, &crossing)) return false;
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
-  nest_t nest = {lower, b, anchor, op, result, walk, &crossing, {NULL}, indices};
+  nest_t nest = {lower, b, anchor, result, walk, &crossing, {NULL}, indices};
   const byoc_loop_expr_t *counts[BYOC_MAX_RANK] = {NULL}, *total = number(&nest, 1);
   for (int32_t i = 0; i < walk->count; ++i) {
     if (i == crossing.run) continue;

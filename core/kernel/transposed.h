@@ -13,7 +13,7 @@ bool byoc_transpose_parts(const byoc_node_t *node);
 
 // Emits the whole nest where a transposition in the group makes neighbours of elements that lie far apart; false where
 // none does.
-bool byoc_lower_transposed(byoc_lower_t *lower, const byoc_node_t *anchor, const byoc_op_t *op, uint32_t result,
-                           const byoc_walk_t *walk, const byoc_loop_expr_t **indices);
+bool byoc_kernel_lower_transposed(byoc_lower_t *lower, const byoc_node_t *anchor, uint32_t result,
+                                  const byoc_walk_t *walk, const byoc_loop_expr_t **indices);
 
 #endif // BYOC_CORE_KERNEL_TRANSPOSED_H_

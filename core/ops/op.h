@@ -14,7 +14,7 @@
 
 #include "core/base/diag.h"
 #include "core/ir/graph.h"
-#include "core/ir/loop.h"
+#include "core/lower/lower.h"
 
 // The newest operator set of ai.onnx whose operators are in the table.
 enum { BYOC_OPSET_NEWEST = 28 };
@@ -31,8 +31,6 @@ typedef enum byoc_op_trait_t {
   BYOC_OP_HEAVY = 1 << 8,   // much arithmetic an element (conv, matmul): producers are not inlined into it
   BYOC_OP_HOST = 1 << 9,    // run by the host program, as is what has CONTROL
 } byoc_op_trait_t;
-
-typedef struct byoc_lower_t byoc_lower_t;
 
 // What type inference sees, and where it leaves its answer.
 typedef struct byoc_infer_t {
@@ -52,9 +50,7 @@ typedef struct byoc_op_t {
   uint32_t traits;
   // Sets node->results[i]->type for every result from the operands' types (and values, where constant).
   byoc_status_t (*infer)(byoc_infer_t *infer);
-  // The element of result `result` at `indices` (as many as the result's rank).
-  const byoc_loop_expr_t *(*point)(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
-                                   const byoc_loop_expr_t *const *indices);
+  byoc_lower_point_fn_t point; // the element of a result: core/lower/lower.h
   byoc_status_t (*loops)(byoc_lower_t *lower, const byoc_node_t *node);
   // Rewrites the node in place by simpler operators; on return its results are unused. *out_changed tells if it did.
   byoc_status_t (*expand)(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed);
@@ -106,28 +102,5 @@ byoc_node_t *byoc_op_create(byoc_block_t *block, byoc_node_t *before, const char
 byoc_node_t *byoc_op_create_with(byoc_block_t *block, byoc_node_t *before, const char *domain, const char *name,
                                  byoc_value_t *const *operands, uint32_t operand_count, uint32_t result_count,
                                  const byoc_attribute_t *attributes, size_t attribute_count, byoc_diag_t *diag);
-
-// ---- lowering context: what point and loops functions build with (implemented in core/kernel/lower.c) ----
-byoc_loop_builder_t *byoc_lower_builder(byoc_lower_t *lower);
-// Element of operand `operand` of `node` at `indices` (as many as its rank): a load, or the producer's expression where
-// it was fused in, or a literal for a constant scalar.
-const byoc_loop_expr_t *byoc_lower_load(byoc_lower_t *lower, const byoc_node_t *node, uint32_t operand,
-                                        const byoc_loop_expr_t *const *indices);
-// As above with NumPy broadcasting: `indices` are those of a tensor of rank `rank`.
-const byoc_loop_expr_t *byoc_lower_load_broadcast(byoc_lower_t *lower, const byoc_node_t *node, uint32_t operand,
-                                                  int32_t rank, const byoc_loop_expr_t *const *indices);
-// Element of operand at a row-major linear index.
-const byoc_loop_expr_t *byoc_lower_load_flat(byoc_lower_t *lower, const byoc_node_t *node, uint32_t operand,
-                                             const byoc_loop_expr_t *index);
-// The buffer behind an operand, where a loop nest needs it as such; NULL where it was fused in (ask with `require` in
-// the row's traits: HEAVY operators always get buffers).
-const byoc_loop_buffer_t *byoc_lower_operand_buffer(byoc_lower_t *lower, const byoc_node_t *node, uint32_t operand);
-// Stores one element of a result, through the fused elementwise consumers if any.
-void byoc_lower_store(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
-                      const byoc_loop_expr_t *const *indices, const byoc_loop_expr_t *value);
-// True when stores to `result` may also be read back and rewritten (nothing is fused behind it); then *out_buffer is
-// it.
-bool byoc_lower_result_buffer(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
-                              const byoc_loop_buffer_t **out_buffer);
 
 #endif // BYOC_CORE_OPS_OP_H_

@@ -1,21 +1,32 @@
-// byoc_lower_*: what the operators' definitions build with (declared in core/ops/op.h).
-#include "core/kernel/lower_context.h"
+// byoc_lower_*: what the operators' definitions build with.
+#include "core/lower/context.h"
 
-#include <ctype.h>
 #include <string.h>
 
 #include "core/ir/loop_fold.h"
 #include "core/ir/loop_range.h"
-#include "core/kernel/fuse.h"
 
 // Constants that operators need by value stay inside the kernel; a run-time index picks among so many at most.
 #define MAX_SELECTED_CONSTANT 64
+
+void byoc_lower_init(byoc_lower_t *lower, byoc_arena_t *arena, const char *name, byoc_lower_find_fn_t find,
+                     byoc_diag_t *diag) {
+  *lower = (byoc_lower_t){.diag = diag, .find = find};
+  byoc_loop_builder_init(&lower->builder, arena, name);
+  byoc_pointer_map_init(&lower->buffers, arena->allocator);
+}
+
+void byoc_lower_deinit(byoc_lower_t *lower) {
+  byoc_map_deinit(&lower->buffers);
+  byoc_vector_deinit(&lower->elements, lower->builder.arena->allocator);
+  byoc_loop_builder_deinit(&lower->builder);
+}
 
 byoc_loop_builder_t *byoc_lower_builder(byoc_lower_t *lower) {
   return &lower->builder;
 }
 
-// Notes that the definition asked for what cannot be had; a builder that failed before lacked memory.
+// Notes that the definition asked for an element that has no value; a builder that failed before lacked memory.
 static const byoc_loop_expr_t *fail(byoc_lower_t *lower) {
   if (!lower->builder.failed) lower->refused = true;
   lower->builder.failed = true;
@@ -50,10 +61,12 @@ static void keep_element(byoc_lower_t *lower, const byoc_value_t *value, int32_t
   if (!byoc_vector_push(&lower->elements, lower->builder.arena->allocator, element)) lower->builder.failed = true;
 }
 
-static void begin_frame(byoc_lower_t *lower) {
+size_t byoc_lower_begin_element(byoc_lower_t *lower) {
   ++lower->frames;
+  return lower->elements.count;
 }
-static void end_frame(byoc_lower_t *lower, size_t mark) {
+
+void byoc_lower_end_element(byoc_lower_t *lower, size_t mark) {
   --lower->frames;
   lower->elements.count = mark;
 }
@@ -100,16 +113,21 @@ static const byoc_loop_buffer_t *buffer_of(const byoc_lower_t *lower, const byoc
 static const byoc_loop_expr_t *load_value(byoc_lower_t *lower, const byoc_value_t *value,
                                           const byoc_loop_expr_t *const *indices);
 
+const byoc_loop_expr_t *byoc_lower_point(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
+                                         const byoc_loop_expr_t *const *indices) {
+  byoc_lower_definition_t definition = lower->find(node);
+  if (!definition.point) return fail(lower);
+  lower->guarded += !definition.is_elementwise;
+  const byoc_loop_expr_t *expr = definition.point(lower, node, result, indices);
+  lower->guarded -= !definition.is_elementwise;
+  return expr;
+}
+
 // The element of an inlined producer.
 static const byoc_loop_expr_t *compute_element(byoc_lower_t *lower, const byoc_value_t *value,
                                                const byoc_loop_expr_t *const *indices) {
-  const byoc_node_t *node = value->node;
-  const byoc_op_t *op = byoc_op_of(node);
-  if (!op || !op->point || is_member(lower, node)) return fail(lower);
-  bool may_guard = !(op->traits & BYOC_OP_ELEMENTWISE);
-  lower->guarded += may_guard;
-  const byoc_loop_expr_t *expr = op->point(lower, node, value->index, indices);
-  lower->guarded -= may_guard;
+  if (is_member(lower, value->node)) return fail(lower);
+  const byoc_loop_expr_t *expr = byoc_lower_point(lower, value->node, value->index, indices);
   if (!expr) return fail(lower);
   if (lower->guarded == 0 && lower->frames > 0) expr = name_value(lower, expr);
   if (lower->frames > 0) keep_element(lower, value, value->type->rank, indices, expr);
@@ -121,7 +139,7 @@ static const byoc_loop_expr_t *load_value(byoc_lower_t *lower, const byoc_value_
   if (!value || !byoc_type_is_tensor(value->type) || value->type->rank < 0) return fail(lower);
   byoc_loop_builder_t *builder = &lower->builder;
   const byoc_type_t *type = value->type;
-  if (lower->function == NULL) { // a trial: one load an operand and element
+  if (lower->function == NULL) { // a trial: one load for each operand and element
     if (byoc_value_is_constant(value) && byoc_type_element_count(type) == 1) return literal(lower, value->constant, 0);
     const byoc_loop_expr_t *known = find_element(lower, value, type->rank, indices);
     if (known) return known;
@@ -130,8 +148,8 @@ static const byoc_loop_expr_t *load_value(byoc_lower_t *lower, const byoc_value_
       lower->builder.failed = true;
       return NULL;
     }
-    *buffer = *lower->trial;
-    buffer->dtype = type->dtype == BYOC_DTYPE_STRING ? BYOC_DTYPE_U64 : type->dtype;
+    byoc_dtype_t dtype = type->dtype == BYOC_DTYPE_STRING ? BYOC_DTYPE_U64 : type->dtype;
+    *buffer = (byoc_loop_buffer_t){.name = "x", .kind = BYOC_LOOP_BUFFER_INPUT, .dtype = dtype};
     const byoc_loop_expr_t *load =
         byoc_loop_load(builder, buffer, byoc_loop_linear_index(builder, type->rank, type->dims, indices));
     if (load) keep_element(lower, value, type->rank, indices, load);
@@ -219,8 +237,7 @@ void byoc_lower_store(byoc_lower_t *lower, const byoc_node_t *node, uint32_t res
   }
   if (!lower->function) return;
   const byoc_value_t *stored = node->results[result];
-  size_t mark = lower->elements.count;
-  begin_frame(lower);
+  size_t mark = byoc_lower_begin_element(lower);
   if (stored->uses.count > 0) {
     bool feeds_epilogue = lower->member_count > 1 && node == lower->members[0];
     if (feeds_epilogue) value = name_value(lower, value);
@@ -229,8 +246,7 @@ void byoc_lower_store(byoc_lower_t *lower, const byoc_node_t *node, uint32_t res
       keep_element(lower, stored, stored->type->rank, indices, value);
       for (uint32_t m = 1; m < lower->member_count && !lower->builder.failed; ++m) {
         const byoc_node_t *member = lower->members[m];
-        const byoc_op_t *op = byoc_op_of(member);
-        const byoc_loop_expr_t *expr = op->point(lower, member, 0, indices);
+        const byoc_loop_expr_t *expr = byoc_lower_point(lower, member, 0, indices);
         if (m + 1 < lower->member_count) expr = name_value(lower, expr);
         if (!expr) break;
         store_output(lower, member->results[0], indices, expr);
@@ -238,7 +254,7 @@ void byoc_lower_store(byoc_lower_t *lower, const byoc_node_t *node, uint32_t res
       }
     }
   }
-  end_frame(lower, mark);
+  byoc_lower_end_element(lower, mark);
 }
 
 bool byoc_lower_result_buffer(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
@@ -250,169 +266,4 @@ bool byoc_lower_result_buffer(byoc_lower_t *lower, const byoc_node_t *node, uint
     if (value->uses.data[i].node) return false;
   *out_buffer = byoc_pointer_map_get(&lower->buffers, value);
   return *out_buffer != NULL;
-}
-
-// ---- one function ----
-
-// Loops move texts as the 8 bytes that their addresses are.
-static const byoc_type_t *buffer_type(byoc_lower_t *lower, const byoc_type_t *type) {
-  if (!byoc_type_is_tensor(type) || type->dtype != BYOC_DTYPE_STRING) return type;
-  return byoc_type_tensor(lower->builder.arena, BYOC_DTYPE_U64, type->rank, type->dims);
-}
-
-static byoc_status_t declare_parameters(byoc_lower_t *lower, byoc_function_t *function) {
-  for (size_t i = 0; i < function->body->parameters.count; ++i) {
-    byoc_value_t *value = function->body->parameters.data[i];
-    char name[32];
-    snprintf(name, sizeof(name), "in%zu", i);
-    const byoc_type_t *type = buffer_type(lower, value->type);
-    byoc_loop_buffer_t *buffer = type ? byoc_loop_parameter(&lower->builder, BYOC_LOOP_BUFFER_INPUT, name, type) : NULL;
-    if (!buffer || !byoc_pointer_map_put(&lower->buffers, value, buffer)) return byoc_diag_out_of_memory(lower->diag);
-  }
-  for (size_t i = 0; i < function->body->results.count; ++i) {
-    byoc_value_t *value = function->body->results.data[i];
-    char name[32];
-    snprintf(name, sizeof(name), "out%zu", i);
-    const byoc_type_t *type = buffer_type(lower, value->type);
-    byoc_loop_buffer_t *buffer =
-        type ? byoc_loop_parameter(&lower->builder, BYOC_LOOP_BUFFER_OUTPUT, name, type) : NULL;
-    if (!buffer || !byoc_pointer_map_put(&lower->buffers, value, buffer)) return byoc_diag_out_of_memory(lower->diag);
-  }
-  return BYOC_OK;
-}
-
-// "Conv+Relu 'conv1'"
-static const char *describe(byoc_lower_t *lower) {
-  byoc_string_t text;
-  byoc_string_init(&text, lower->builder.arena->allocator);
-  BYOC_FOR_EACH_NODE(node, lower->function->body) {
-    if (byoc_node_is(node, "byoc", "ShapeOnly")) continue;
-    if (text.size > 0) byoc_string_append(&text, "+");
-    byoc_string_append(&text, node->op);
-  }
-  const char *name = lower->members[0]->name;
-  if (name && *name) byoc_string_appendf(&text, " '%s'", name);
-  const char *description = text.failed ? NULL : byoc_arena_copy_string(lower->builder.arena, text.data);
-  byoc_string_deinit(&text);
-  return description;
-}
-
-byoc_status_t byoc_lower_function(byoc_function_t *function, byoc_node_t *const *members, uint32_t member_count,
-                                  byoc_diag_t *diag) {
-  byoc_lower_t lower = {.diag = diag, .function = function, .members = members, .member_count = member_count};
-  const byoc_node_t *anchor = members[0];
-  const byoc_op_t *op = byoc_op_of(anchor);
-  char text[256];
-  byoc_node_describe(anchor, text, sizeof(text));
-  byoc_loop_builder_init(&lower.builder, &function->module->arena, function->name);
-  byoc_pointer_map_init(&lower.buffers, function->module->allocator);
-  byoc_status_t status = lower.builder.failed ? byoc_diag_out_of_memory(diag) : declare_parameters(&lower, function);
-  if (status == BYOC_OK) {
-    if (op->loops)
-      status = op->loops(&lower, anchor);
-    else
-      status = byoc_lower_point_anchor(&lower, anchor, op);
-  }
-  if (status == BYOC_OK && lower.builder.failed)
-    status = !lower.refused
-                 ? byoc_diag_out_of_memory(diag)
-                 : byoc_diag_error(diag, BYOC_UNSUPPORTED, "its definition cannot be lowered for these operands");
-  if (status == BYOC_OK) {
-    byoc_loop_kernel_t *kernel = lower.builder.kernel;
-    kernel->description = describe(&lower);
-    if (!kernel->description)
-      status = byoc_diag_out_of_memory(diag);
-    else if ((status = byoc_loop_verify(kernel, diag)) == BYOC_OK)
-      function->kernel = kernel;
-  }
-  if (status != BYOC_OK) byoc_diag_context(diag, status, "lowering %s", text);
-  byoc_map_deinit(&lower.buffers);
-  byoc_vector_deinit(&lower.elements, lower.builder.arena->allocator);
-  byoc_loop_builder_deinit(&lower.builder);
-  return status;
-}
-
-// ---- trial lowering ----
-
-#define MAX_COST_VISITS 4096
-
-static uint32_t op_weight(byoc_loop_op_t op, byoc_dtype_t dtype) {
-  switch (op) {
-  case BYOC_LOOP_OP_DIV:
-  case BYOC_LOOP_OP_SQRT:
-  case BYOC_LOOP_OP_FLOORDIV:
-  case BYOC_LOOP_OP_MOD:
-    return byoc_loop_is_float(dtype) ? 4 : 6;
-  case BYOC_LOOP_OP_FMOD:
-    return 10;
-  case BYOC_LOOP_OP_POW:
-  case BYOC_LOOP_OP_ATAN2:
-    return 20;
-  default:
-    return op >= BYOC_LOOP_OP_EXP && op <= BYOC_LOOP_OP_ERF ? 12 : 1;
-  }
-}
-
-typedef struct cost_t {
-  uint32_t operations, reads, visits;
-} cost_t;
-
-static void add_cost(cost_t *cost, const byoc_loop_expr_t *expr) {
-  if (++cost->visits > MAX_COST_VISITS) return;
-  switch (expr->kind) {
-  case BYOC_LOOP_LOAD:
-    ++cost->reads;
-    break;
-  case BYOC_LOOP_OP:
-    cost->operations += op_weight(expr->op.op, expr->op.operands[0]->dtype);
-    add_cost(cost, expr->op.operands[0]);
-    if (expr->op.operands[1]) add_cost(cost, expr->op.operands[1]);
-    break;
-  case BYOC_LOOP_SELECT:
-    ++cost->operations;
-    add_cost(cost, expr->select.condition);
-    add_cost(cost, expr->select.yes);
-    add_cost(cost, expr->select.no);
-    break;
-  case BYOC_LOOP_CAST:
-    ++cost->operations;
-    add_cost(cost, expr->cast);
-    break;
-  default:
-    break;
-  }
-}
-
-bool byoc_point_cost(byoc_fuse_node_t *entry, byoc_allocator_t allocator) {
-  byoc_arena_t arena;
-  byoc_arena_init(&arena, allocator);
-  byoc_lower_t lower = {.function = NULL};
-  byoc_loop_buffer_t buffer = {.name = "x", .kind = BYOC_LOOP_BUFFER_INPUT};
-  lower.trial = &buffer;
-  byoc_loop_builder_init(&lower.builder, &arena, "trial");
-  uint32_t worst = 0, loads = 0, reads = 0;
-  bool fine = !lower.builder.failed;
-  for (uint32_t r = 0; r < entry->node->result_count && fine; ++r) {
-    const byoc_type_t *type = entry->node->results[r]->type;
-    if (entry->node->results[r]->uses.count == 0) continue;
-    const byoc_loop_expr_t *indices[BYOC_MAX_RANK];
-    for (int32_t d = 0; d < type->rank; ++d)
-      indices[d] = byoc_loop_for(&lower.builder, BYOC_LOOP_SERIAL, "i", byoc_loop_int(&lower.builder, 0),
-                                 byoc_loop_dim(&lower.builder, type->dims[d]));
-    lower.elements.count = 0;
-    const byoc_loop_expr_t *expr = lower.builder.failed ? NULL : entry->op->point(&lower, entry->node, r, indices);
-    fine = expr && !lower.builder.failed;
-    if (!fine) break;
-    cost_t cost = {0};
-    add_cost(&cost, expr);
-    fine = cost.visits <= MAX_COST_VISITS;
-    if (cost.operations > worst) worst = cost.operations;
-    if (cost.reads > reads) reads = cost.reads;
-    if (lower.elements.count > loads) loads = (uint32_t)lower.elements.count;
-  }
-  entry->cost = worst, entry->loads = loads, entry->reads = reads;
-  byoc_vector_deinit(&lower.elements, allocator);
-  byoc_loop_builder_deinit(&lower.builder);
-  byoc_arena_deinit(&arena);
-  return fine;
 }
