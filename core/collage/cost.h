@@ -1,6 +1,6 @@
 // What one outlined function costs on one target: the seam between placement and where costs come from.
 //
-// A pricer knows nothing of candidates. Two exist: measuring (core/compose/cost_measure.h) and the analytic estimate
+// A pricer knows nothing of candidates. Two exist: measuring (core/measure/costs.h) and the analytic estimate
 // (core/collage/estimate.h). Placement outlines a candidate's nodes beside the block, composites included, with
 // constants bound into the body (core/collage/outline_regions.h), asks, and erases the function (price_list.h).
 //

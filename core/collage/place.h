@@ -42,6 +42,14 @@ void byoc_placement_deinit(byoc_placement_t *placement);
 byoc_status_t byoc_place_greedy(byoc_graph_module_t *module, const byoc_target_list_t *targets, byoc_diag_t *diag,
                                 byoc_placement_t *placement);
 
+// Who places.
+typedef struct byoc_placer_t {
+  void *self;
+  byoc_status_t (*place)(void *self, byoc_graph_module_t *module, const byoc_target_list_t *targets, byoc_diag_t *diag,
+                         byoc_placement_t *placement);
+  const char *strategy; // for the plan
+} byoc_placer_t;
+
 // Node attribute set on nodes that a backend took and gave back: a list of target indices.
 #define BYOC_ATTRIBUTE_GIVEN_BACK_BY "byoc.given_back_by"
 

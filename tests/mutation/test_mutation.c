@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/base/child.h"
 #include "core/base/file.h"
 #include "core/base/vector.h"
-#include "core/compose/child.h"
 #include "tests/mutation/mutate.h"
 #include "tests/random/road.h"
 

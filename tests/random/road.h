@@ -2,7 +2,7 @@
 #ifndef BYOC_TESTS_RANDOM_ROAD_H_
 #define BYOC_TESTS_RANDOM_ROAD_H_
 
-#include "core/compose/pipeline.h"
+#include "core/build/pipeline.h"
 #include "core/plugin/registry.h"
 
 typedef struct road_t {

@@ -2,7 +2,7 @@
 #ifndef BYOC_TOOLS_BYOC_SESSION_H_
 #define BYOC_TOOLS_BYOC_SESSION_H_
 
-#include "core/compose/placing.h"
+#include "core/build/placing.h"
 #include "core/plugin/registry.h"
 #include "options.h"
 

@@ -1,0 +1,361 @@
+// Candidates and whole plans, built as models are.
+#include "core/build/candidates.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/file.h"
+#include "core/build/pipeline.h"
+#include "core/compose/compose.h"
+#include "core/compose/host_c.h"
+#include "core/compose/resolve.h"
+#include "core/measure/data.h"
+
+// ---- the module ----
+
+typedef struct module_maker_t {
+  byoc_graph_module_t *module;
+  byoc_map_t kept; // functions that are called from the one, itself included
+  bool failed;
+} module_maker_t;
+
+static bool keep_callee(void *self, byoc_node_t *node) {
+  module_maker_t *maker = self;
+  if (node->callee == NULL || byoc_pointer_map_find(&maker->kept, node->callee) != NULL) return true;
+  if (!byoc_pointer_map_put(&maker->kept, node->callee, node->callee)) maker->failed = true;
+  return !maker->failed && byoc_block_walk(node->callee->body, keep_callee, maker);
+}
+
+// Leaves nothing in the module but the functions and what they call. Nothing is released: the process is short-lived.
+static bool drop_others(module_maker_t *maker, const byoc_cost_build_t *build) {
+  byoc_graph_module_t *module = maker->module;
+  for (size_t i = 0; i < build->count; ++i) {
+    byoc_function_t *function = (byoc_function_t *)(uintptr_t)build->functions[i]; // this process's own copy
+    if (!byoc_pointer_map_put(&maker->kept, function, function)) return false;
+    (void)byoc_block_walk(function->body, keep_callee, maker);
+  }
+  size_t count = 0;
+  for (size_t f = 0; f < module->functions.count && !maker->failed; ++f) {
+    byoc_function_t *other = module->functions.data[f];
+    if (byoc_pointer_map_find(&maker->kept, other) != NULL) {
+      module->functions.data[count++] = other;
+    } else if (!byoc_text_map_put(&module->function_names, other->name, NULL)) {
+      maker->failed = true;
+    }
+  }
+  if (!maker->failed) module->functions.count = count;
+  module->runtime_modules.count = 0;
+  return !maker->failed;
+}
+
+// The native target sees the plain nodes.
+static bool make_native(module_maker_t *maker) {
+  static const char *const attributes[] = {"Compiler", "Composite", "Target", "Primitive", "Inline", "global_symbol"};
+  for (size_t f = 0; f < maker->module->functions.count; ++f) {
+    byoc_function_t *callee = maker->module->functions.data[f];
+    for (size_t i = 0; i < sizeof(attributes) / sizeof(attributes[0]); ++i) {
+      byoc_attributes_remove(&callee->attributes, attributes[i]);
+    }
+    if (!byoc_attributes_set_int(&callee->attributes, "Inline", 1)) return false;
+  }
+  return true;
+}
+
+static bool mark_for(byoc_function_t *function, const byoc_target_t *target) {
+  byoc_attributes_t *attributes = &function->attributes;
+  return byoc_attributes_set_string(attributes, "Compiler", target->kind->name) &&
+         byoc_attributes_set_int(attributes, "Target", 0) && byoc_attributes_set_int(attributes, "Primitive", 1) &&
+         byoc_attributes_set_string(attributes, "global_symbol", function->name);
+}
+
+// A call on parameters of its own; its results are the main function's.
+static bool call_part(byoc_function_t *main_function, byoc_function_t *function) {
+  const byoc_block_t *body = function->body;
+  byoc_arena_t *arena = &main_function->module->arena;
+  byoc_value_t **operands = BYOC_ARENA_ARRAY(arena, byoc_value_t *, body->parameters.count);
+  if (operands == NULL) return false;
+  for (size_t i = 0; i < body->parameters.count; ++i) {
+    operands[i] = byoc_block_add_parameter(main_function->body, NULL, body->parameters.data[i]->type);
+    if (operands[i] == NULL) return false;
+  }
+  byoc_node_t *call =
+      byoc_node_create_call(main_function->body, NULL, function, operands, (uint32_t)body->parameters.count);
+  if (call == NULL) return false;
+  for (uint32_t i = 0; i < call->result_count; ++i) {
+    call->results[i]->type = body->results.data[i]->type;
+    if (!byoc_block_add_result(main_function->body, NULL, call->results[i])) return false;
+  }
+  return true;
+}
+
+// Inputs and outputs of an artifact have names.
+static bool name_ports(byoc_graph_module_t *module, byoc_function_t *main_function) {
+  const byoc_block_t *body = main_function->body;
+  for (size_t i = 0; i < body->parameters.count; ++i) {
+    const char *name = byoc_arena_format(&module->arena, "input%zu", i);
+    if (name == NULL) return false;
+    byoc_value_set_name(body->parameters.data[i], name);
+  }
+  for (size_t i = 0; i < body->results.count; ++i) {
+    body->result_names.data[i] = byoc_arena_format(&module->arena, "output%zu", i);
+    if (body->result_names.data[i] == NULL) return false;
+  }
+  return true;
+}
+
+static bool make_main(module_maker_t *maker, const byoc_cost_build_t *build) {
+  byoc_function_t *main_function =
+      byoc_function_create(maker->module, byoc_graph_module_unique_name(maker->module, "main"));
+  bool ok = main_function != NULL;
+  for (size_t i = 0; i < build->count && ok; ++i) {
+    ok = call_part(main_function, (byoc_function_t *)(uintptr_t)build->functions[i]);
+  }
+  // The first function is the one to run where none is called "main".
+  if (ok && strcmp(main_function->name, "main") != 0) ok = byoc_function_rename(main_function, "main");
+  return ok && name_ports(maker->module, main_function);
+}
+
+static byoc_status_t make_module(const byoc_cost_build_t *build, byoc_diag_t *diag, byoc_graph_module_t **out_module) {
+  module_maker_t maker = {.module = build->functions[0]->module};
+  byoc_pointer_map_init(&maker.kept, maker.module->allocator);
+  bool is_native = build->target->kind->backend == NULL, ok = drop_others(&maker, build);
+  if (is_native) ok = ok && make_native(&maker);
+  for (size_t i = 0; i < build->count && ok; ++i) {
+    byoc_function_t *function = (byoc_function_t *)(uintptr_t)build->functions[i];
+    ok = byoc_function_rename(function, byoc_graph_module_unique_name(maker.module, "part")) &&
+         (is_native || mark_for(function, build->target));
+  }
+  ok = ok && make_main(&maker, build);
+  byoc_map_deinit(&maker.kept);
+  *out_module = maker.module;
+  return ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
+// ---- along the road ----
+
+static byoc_status_t make_targets(const byoc_cost_build_t *build, byoc_diag_t *diag, byoc_target_list_t *list) {
+  byoc_allocator_t allocator = byoc_allocator_system();
+  const byoc_target_t *const wanted[] = {build->target, build->native};
+  byoc_arena_init(&list->arena, allocator);
+  for (uint32_t i = build->target->kind->backend != NULL ? 0 : 1; i < 2; ++i) {
+    byoc_target_t *copy = byoc_arena_copy(&list->arena, wanted[i], sizeof(**wanted));
+    if (copy == NULL || !byoc_vector_push(&list->targets, allocator, copy)) return byoc_diag_out_of_memory(diag);
+    copy->index = (uint32_t)list->targets.count - 1;
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t compose(const byoc_cost_build_t *build, const byoc_target_list_t *targets,
+                             const byoc_pipeline_result_t *result, byoc_diag_t *diag) {
+  const byoc_compose_options_t options = {.output = build->output,
+                                          .model_name = "candidate",
+                                          .targets = targets,
+                                          .thread_count = build->thread_count,
+                                          .cpu_features = result->required_cpu_features.data,
+                                          .profile = true,
+                                          .in_haste = build->in_haste,
+                                          .steps_only = true};
+  return byoc_compose_artifact(result->program, &options, byoc_allocator_system(), diag);
+}
+
+// ---- whose steps they are ----
+
+enum { NOBODY = UINT8_MAX };
+
+// Parts share neither inputs nor outputs: what leads to an output, or comes from an input, is that part's.
+typedef struct owning_t {
+  const byoc_host_program_t *program;
+  uint8_t *owners; // by buffer
+} owning_t;
+
+static void own(const owning_t *owning, byoc_host_buffer_t *const *buffers, size_t count, uint8_t owner) {
+  for (size_t i = 0; i < count; ++i) {
+    if (buffers[i] == NULL) continue;
+    uint8_t *of = &owning->owners[byoc_host_buffer_root(buffers[i])->index];
+    if (*of == NOBODY && buffers[i]->kind != BYOC_HOST_BUFFER_CONSTANT) *of = owner;
+  }
+}
+
+static uint8_t find_owner(const owning_t *owning, const byoc_host_instruction_t *at) {
+  for (size_t i = 0; i < at->results.count + at->operands.count; ++i) {
+    byoc_host_buffer_t *buffer = i < at->results.count ? at->results.data[i] : at->operands.data[i - at->results.count];
+    uint8_t owner = buffer != NULL ? owning->owners[byoc_host_buffer_root(buffer)->index] : (uint8_t)NOBODY;
+    if (owner != NOBODY) return owner;
+  }
+  return NOBODY;
+}
+
+static void own_ports(const owning_t *owning, const byoc_cost_build_t *build) {
+  size_t input = 0, output = 0;
+  for (size_t p = 0; p < build->count; ++p) {
+    const byoc_block_t *body = build->functions[p]->body;
+    own(owning, owning->program->inputs.data + input, body->parameters.count, (uint8_t)p);
+    own(owning, owning->program->outputs.data + output, body->results.count, (uint8_t)p);
+    input += body->parameters.count;
+    output += body->results.count;
+  }
+}
+
+// Backwards once, from what is needed to where it comes from.
+static byoc_status_t find_owners(const byoc_host_program_t *program, const byoc_cost_build_t *build, byoc_diag_t *diag,
+                                 byoc_cost_build_answer_t *out) {
+  if (program->is_dynamic) return byoc_diag_error(diag, BYOC_UNSUPPORTED, "its shapes are known only when it runs");
+  owning_t owning = {.program = program, .owners = malloc(program->buffers.count + 1)};
+  if (owning.owners == NULL) return byoc_diag_out_of_memory(diag);
+  memset(owning.owners, NOBODY, program->buffers.count + 1);
+  own_ports(&owning, build);
+  for (const byoc_host_instruction_t *at = program->body.last; at != NULL; at = at->previous) {
+    uint8_t owner = find_owner(&owning, at);
+    own(&owning, at->operands.data, at->operands.count, owner);
+    own(&owning, at->results.data, at->results.count, owner);
+  }
+  for (const byoc_host_instruction_t *at = program->body.first; at != NULL; at = at->next) {
+    if (!byoc_host_c_is_step(at)) continue;
+    if (out->step_count < BYOC_COST_STEPS_MAX) out->owners[out->step_count] = find_owner(&owning, at);
+    out->step_count += 1;
+  }
+  free(owning.owners);
+  if (out->step_count <= BYOC_COST_STEPS_MAX) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_UNSUPPORTED, "it takes %u steps, more than %d", (unsigned)out->step_count,
+                         BYOC_COST_STEPS_MAX);
+}
+
+static void note_refusal(const byoc_cost_build_t *build, const char *line, int size, byoc_cost_build_answer_t *out) {
+  for (size_t p = 0; p < build->count; ++p) {
+    const char *name = build->functions[p]->name;
+    int length = (int)strlen(name);
+    if (length >= size || memcmp(line, name, (size_t)length) != 0 || line[length] != '\t') continue;
+    snprintf(out->refusals[p], sizeof(out->refusals[p]), "%.*s", size - length - 1, line + length + 1);
+  }
+}
+
+// A line each: the function, a tab, the reason.
+static void note_refusals(const byoc_cost_build_t *build, const char *given_back, byoc_cost_build_answer_t *out) {
+  while (given_back != NULL && *given_back != '\0') {
+    size_t size = strcspn(given_back, "\n");
+    note_refusal(build, given_back, (int)size, out);
+    given_back += size + (given_back[size] == '\n');
+  }
+}
+
+// ---- evaluating ----
+
+// Memory of a buffer; the arena keeps it.
+static void *make_buffer(const byoc_host_buffer_t *buffer, byoc_arena_t *arena) {
+  size_t size = buffer->size_bytes > 0 ? (size_t)buffer->size_bytes : 1;
+  return byoc_arena_allocate_aligned(arena, size, BYOC_BUFFER_ALIGNMENT);
+}
+
+// Inputs and outputs of one part, from the given ones on.
+static byoc_status_t prepare_part(const byoc_host_program_t *program, const byoc_block_t *body, size_t input,
+                                  size_t output, void **inputs, void **outputs, byoc_arena_t *arena) {
+  uint64_t random = BYOC_MEASURE_SEED;
+  for (size_t i = input; i < input + body->parameters.count; ++i) {
+    const byoc_host_buffer_t *buffer = program->inputs.data[i];
+    inputs[i] = make_buffer(buffer, arena);
+    if (inputs[i] == NULL) return BYOC_OUT_OF_MEMORY;
+    byoc_measure_fill(buffer->type->dtype, inputs[i], (size_t)buffer->size_bytes, &random);
+  }
+  for (size_t i = output; i < output + body->results.count; ++i) {
+    outputs[i] = make_buffer(program->outputs.data[i], arena);
+    if (outputs[i] == NULL) return BYOC_OUT_OF_MEMORY;
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t write_part(const byoc_host_program_t *program, size_t count, size_t output, void *const *outputs,
+                                const char *path, byoc_arena_t *arena, byoc_diag_t *diag) {
+  byoc_bytes_t *parts = BYOC_ARENA_ARRAY(arena, byoc_bytes_t, count);
+  if (parts == NULL) return byoc_diag_out_of_memory(diag);
+  for (size_t i = 0; i < count; ++i) {
+    parts[i] = (byoc_bytes_t){outputs[output + i], (size_t)program->outputs.data[output + i]->size_bytes};
+  }
+  return byoc_file_write_parts(path, parts, count, diag);
+}
+
+static byoc_status_t evaluate_into(const byoc_host_program_t *program, const byoc_cost_build_t *build,
+                                   byoc_evaluator_t *evaluator, byoc_arena_t *arena, byoc_diag_t *diag) {
+  void **inputs = BYOC_ARENA_ARRAY(arena, void *, program->inputs.count);
+  void **outputs = BYOC_ARENA_ARRAY(arena, void *, program->outputs.count);
+  if (inputs == NULL || outputs == NULL) return byoc_diag_out_of_memory(diag);
+  size_t input = 0, output = 0;
+  for (size_t p = 0; p < build->count; ++p) {
+    const byoc_block_t *body = build->functions[p]->body;
+    byoc_status_t status = prepare_part(program, body, input, output, inputs, outputs, arena);
+    if (status != BYOC_OK) return byoc_diag_out_of_memory(diag);
+    input += body->parameters.count;
+    output += body->results.count;
+  }
+  BYOC_RETURN_IF_ERROR(byoc_evaluator_run(evaluator, (const void *const *)inputs, outputs, diag));
+  output = 0;
+  for (size_t p = 0; p < build->count; ++p) {
+    size_t count = build->functions[p]->body->results.count;
+    BYOC_RETURN_IF_ERROR(write_part(program, count, output, outputs, build->results[p], arena, diag));
+    output += count;
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t evaluate(const byoc_cost_build_t *build, const byoc_target_list_t *targets,
+                              const byoc_host_program_t *program, byoc_diag_t *diag) {
+  byoc_allocator_t allocator = byoc_allocator_system();
+  byoc_resolver_t *resolver = NULL;
+  byoc_evaluator_t *evaluator = NULL;
+  byoc_arena_t arena;
+  byoc_arena_init(&arena, allocator);
+  const byoc_runtime_t runtime = byoc_serial_runtime(1);
+  byoc_status_t status = byoc_resolver_create(program, targets, &runtime, allocator, diag, &resolver);
+  if (status == BYOC_OK) {
+    byoc_symbol_resolver_t interface = byoc_resolver_interface(resolver);
+    status = byoc_evaluator_create(program, &interface, 1, allocator, diag, &evaluator);
+  }
+  if (status == BYOC_OK) status = evaluate_into(program, build, evaluator, &arena, diag);
+  byoc_evaluator_destroy(evaluator);
+  byoc_resolver_destroy(resolver);
+  byoc_arena_deinit(&arena);
+  return status;
+}
+
+// ---- the whole ----
+
+static byoc_status_t run(const byoc_cost_build_t *build, byoc_diag_t *diag, byoc_cost_build_answer_t *out) {
+  byoc_graph_module_t *module = NULL;
+  byoc_target_list_t targets = {0};
+  byoc_pipeline_result_t result;
+  byoc_pipeline_result_init(&result, byoc_allocator_system());
+  if (setenv("TMPDIR", build->folder, 1) != 0) return byoc_diag_out_of_memory(diag);
+  BYOC_RETURN_IF_ERROR(make_targets(build, diag, &targets));
+  BYOC_RETURN_IF_ERROR(make_module(build, diag, &module));
+  const byoc_pipeline_options_t options = {.targets = &targets, .placer = {.strategy = "greedy"}};
+  BYOC_RETURN_IF_ERROR(byoc_pipeline_run(module, &options, byoc_allocator_system(), diag, &result));
+  note_refusals(build, result.given_back.data, out);
+  if (build->count == 1 && out->refusals[0][0] != '\0') return BYOC_OK; // there is nothing to time
+  if (build->output == NULL) return evaluate(build, &targets, result.program, diag);
+  BYOC_RETURN_IF_ERROR(find_owners(result.program, build, diag, out));
+  return compose(build, &targets, &result, diag);
+}
+
+void byoc_build_candidates(void *self, void *answer) {
+  byoc_cost_build_answer_t *out = answer;
+  byoc_diag_t diag = {0};
+  out->status = run(self, &diag, out);
+  if (out->status == BYOC_OK) return;
+  // What failed, without the temporary paths around it: the reason is kept and compared.
+  snprintf(out->message, sizeof(out->message), "%s", diag.message);
+}
+
+byoc_status_t byoc_build_plan(const byoc_plan_build_t *build, byoc_diag_t *diag) {
+  byoc_pipeline_result_t result;
+  byoc_pipeline_result_init(&result, build->allocator);
+  const byoc_pipeline_options_t options = {.targets = build->targets, .placer = build->placer, .is_simplified = true};
+  byoc_status_t status = byoc_pipeline_run(build->module, &options, build->allocator, diag, &result);
+  const byoc_compose_options_t compose = {.output = build->output,
+                                          .model_name = "rival",
+                                          .targets = build->targets,
+                                          .thread_count = build->thread_count,
+                                          .cpu_features = result.required_cpu_features.data};
+  if (status == BYOC_OK) status = byoc_compose_artifact(result.program, &compose, build->allocator, diag);
+  byoc_pipeline_result_deinit(&result);
+  return status;
+}

@@ -1,0 +1,325 @@
+#include "core/build/pipeline.h"
+#include "core/build/call_work.h"
+
+#include <string.h>
+
+#include "core/base/file.h"
+#include "core/base/log.h"
+#include "core/collage/plan_record.h"
+#include "core/compose/compiler.h"
+#include "core/compose/native.h"
+#include "core/hostir/lower.h"
+#include "core/measure/packed.h"
+#include "core/plugin/codegen.h"
+#include "core/target/cpu.h"
+
+// A function that is given back is offered to the next target; this bounds how often the road is taken again.
+enum { MAX_ROUNDS = 16 };
+
+void byoc_pipeline_result_init(byoc_pipeline_result_t *result, byoc_allocator_t allocator) {
+  *result = (byoc_pipeline_result_t){0};
+  byoc_placement_init(&result->placement, allocator);
+  byoc_plan_init(&result->plan, allocator);
+  byoc_string_init(&result->required_cpu_features, allocator);
+  byoc_string_init(&result->given_back, allocator);
+}
+
+void byoc_pipeline_result_deinit(byoc_pipeline_result_t *result) {
+  byoc_host_program_destroy(result->program);
+  result->program = NULL;
+  byoc_placement_deinit(&result->placement);
+  byoc_plan_deinit(&result->plan);
+  byoc_string_deinit(&result->required_cpu_features);
+  byoc_string_deinit(&result->given_back);
+}
+
+typedef struct pipeline_t {
+  byoc_graph_module_t *module;
+  const byoc_pipeline_options_t *options;
+  byoc_allocator_t allocator;
+  byoc_diag_t *diag;
+  byoc_pipeline_result_t *result;
+  byoc_codegen_services_t services;
+  byoc_progress_t progress;
+  size_t given_back; // functions in this round
+} pipeline_t;
+
+// ---- services for backends ----
+
+static byoc_status_t serve_compile(void *self, const byoc_compile_request_t *requests, size_t count,
+                                   byoc_allocator_t allocator, byoc_diag_t *diag, byoc_bytes_t *out_objects) {
+  const char *native = byoc_native_compiler(((const pipeline_t *)self)->options->targets);
+  byoc_compile_job_t *jobs = byoc_allocate(allocator, count + 1, sizeof(*jobs));
+  if (jobs == NULL) return byoc_diag_out_of_memory(diag);
+  for (size_t i = 0; i < count; ++i) {
+    jobs[i] = (byoc_compile_job_t){.name = requests[i].name,
+                                   .source = requests[i].source,
+                                   .preamble = requests[i].preamble,
+                                   .compiler = requests[i].compiler != NULL ? requests[i].compiler : native,
+                                   .flags = requests[i].flags.items,
+                                   .flag_count = (size_t)requests[i].flags.count};
+  }
+  byoc_status_t status = byoc_compile_all(jobs, count, 0, allocator, diag, out_objects);
+  byoc_free(allocator, jobs);
+  return status;
+}
+
+static byoc_status_t serve_measure(void *self, const byoc_measure_request_t *request, byoc_allocator_t allocator,
+                                   byoc_diag_t *diag, double *out_median_ns) {
+  const pipeline_t *p = self;
+  return byoc_measure_packed(request, byoc_native_compiler(p->options->targets), allocator, diag, out_median_ns);
+}
+
+static void serve_progress(void *self, const char *what, uint64_t done, uint64_t total) {
+  byoc_progress_t *progress = &((pipeline_t *)self)->progress;
+  if (done == 0) byoc_progress_begin(progress, "generating", (int64_t)total);
+  byoc_progress_step(progress, (int64_t)done, what);
+  if (done >= total) byoc_progress_end(progress);
+}
+
+static byoc_status_t serve_passes(void *self, byoc_function_t *const *functions, size_t function_count,
+                                  const char *passes, byoc_diag_t *diag) {
+  (void)self;
+  return byoc_pass_run_list_on(functions, function_count, passes, diag);
+}
+
+// ---- generating ----
+
+static bool is_hook_of(const byoc_target_t *target, const char *compiler) {
+  return target->kind->backend != NULL && strcmp(target->kind->name, compiler) == 0;
+}
+
+// The target that a function marked Compiler="kind" is for: the one that it names, else the first of that kind. None is
+// an error: the mark says that somebody counts on it.
+static byoc_status_t assign_target(pipeline_t *p, byoc_function_t *function, const char *compiler) {
+  const byoc_target_list_t *targets = p->options->targets;
+  const int64_t named = byoc_attributes_int(&function->attributes, "Target", -1);
+  const bool is_known = named >= 0 && named < (int64_t)targets->targets.count;
+  if (is_known && is_hook_of(targets->targets.data[named], compiler)) return BYOC_OK;
+  for (size_t t = 0; t < targets->targets.count; ++t) {
+    if (!is_hook_of(targets->targets.data[t], compiler)) continue;
+    return byoc_attributes_set_int(&function->attributes, "Target", (int64_t)t) ? BYOC_OK
+                                                                                : byoc_diag_out_of_memory(p->diag);
+  }
+  byoc_status_t status =
+      byoc_diag_error(p->diag, BYOC_INVALID_ARGUMENT,
+                      "function '%s' is marked Compiler = \"%s\", and no target of this build has a hook for that",
+                      function->name, compiler);
+  byoc_diag_hint(p->diag, "add --target %s, or run byoc opt --passes=inline-compiler-functions{compiler=%s}", compiler,
+                 compiler);
+  return status;
+}
+
+static byoc_status_t assign_targets(pipeline_t *p) {
+  for (size_t f = 0; f < p->module->functions.count; ++f) {
+    byoc_function_t *function = p->module->functions.data[f];
+    const char *compiler = byoc_attributes_string(&function->attributes, "Compiler", NULL);
+    if (compiler == NULL || function->kind != BYOC_FUNCTION_GRAPH) continue;
+    BYOC_RETURN_IF_ERROR(assign_target(p, function, compiler));
+  }
+  return BYOC_OK;
+}
+
+static bool is_of_target(const byoc_function_t *function, const byoc_target_t *target) {
+  return function->kind == BYOC_FUNCTION_GRAPH && byoc_function_is_region(function) &&
+         byoc_attributes_int(&function->attributes, "Target", -1) == (int64_t)target->index;
+}
+
+// Functions that the region calls (its composites) go back with it.
+static bool mark_callee_inline(void *self, byoc_node_t *node) {
+  (void)self;
+  return node->callee == NULL || byoc_attributes_set_int(&node->callee->attributes, "Inline", 1);
+}
+
+static byoc_status_t mark_region_given_back(pipeline_t *p, const byoc_function_t *function, const char *reason) {
+  byoc_placement_t *placement = &p->result->placement;
+  for (size_t i = 0; i < placement->regions.count; ++i) {
+    byoc_placement_region_t *region = &placement->regions.data[i];
+    if (region->function != function) continue;
+    region->given_back = true;
+    BYOC_RETURN_IF_ERROR(
+        byoc_plan_record_given_back(placement->plan, region->plan_block, region->plan_region, reason, p->diag));
+  }
+  return BYOC_OK;
+}
+
+typedef struct give_back_t {
+  int64_t target;
+} give_back_t;
+
+static bool mark_given_back(void *self, byoc_node_t *node) {
+  const give_back_t *give_back = self;
+  if (node->callee != NULL) return byoc_block_walk(node->callee->body, mark_given_back, self);
+  size_t count = 0;
+  const int64_t *known = byoc_attributes_ints(&node->attributes, BYOC_ATTRIBUTE_GIVEN_BACK_BY, &count);
+  int64_t targets[64];
+  if (count >= sizeof(targets) / sizeof(targets[0])) return true;
+  if (count > 0) memcpy(targets, known, count * sizeof(targets[0]));
+  targets[count] = give_back->target;
+  return byoc_attributes_set_ints(&node->attributes, BYOC_ATTRIBUTE_GIVEN_BACK_BY, targets, count + 1);
+}
+
+// A body that goes back where it was called: rewritten by the backend, or as it was.
+static byoc_status_t put_back(pipeline_t *p, const byoc_codegen_result_t *result, const byoc_target_t *target) {
+  byoc_function_t *function = result->function;
+  bool ok = byoc_attributes_set_int(&function->attributes, "Inline", 1) &&
+            byoc_block_walk(function->body, mark_callee_inline, NULL);
+  if (result->answer == BYOC_CODEGEN_DECLINED) {
+    give_back_t give_back = {.target = target->index};
+    ok = ok && byoc_block_walk(function->body, mark_given_back, &give_back);
+    p->given_back += 1;
+    byoc_string_appendf(&p->result->given_back, "%s\t%s\n", function->name, result->reason);
+    ok = ok && !p->result->given_back.failed;
+    BYOC_RETURN_IF_ERROR(mark_region_given_back(p, function, result->reason));
+    byoc_log(BYOC_LOG_INFO, "%s gave '%s' back: %s", target->kind->name, function->name, result->reason);
+  }
+  byoc_attributes_remove(&function->attributes, "Compiler");
+  byoc_attributes_remove(&function->attributes, "Composite");
+  return ok ? BYOC_OK : byoc_diag_out_of_memory(p->diag);
+}
+
+static byoc_status_t settle(pipeline_t *p, const byoc_codegen_report_t *report, const byoc_target_t *target) {
+  for (size_t i = 0; i < report->results.count; ++i) {
+    const byoc_codegen_result_t *result = &report->results.data[i];
+    if (result->answer == BYOC_CODEGEN_HANDED_BACK || result->answer == BYOC_CODEGEN_DECLINED) {
+      BYOC_RETURN_IF_ERROR(put_back(p, result, target));
+    }
+  }
+  byoc_string_t *features = &p->result->required_cpu_features;
+  if (report->required_cpu_features.size > 0) {
+    byoc_string_appendf(features, "%s%s", features->size ? " " : "", report->required_cpu_features.data);
+  }
+  return features->failed ? byoc_diag_out_of_memory(p->diag) : BYOC_OK;
+}
+
+// The hook of one target, over all of its functions at once.
+static byoc_status_t generate_for(pipeline_t *p, const byoc_target_t *target) {
+  BYOC_VECTOR(byoc_function_t *) functions = {0};
+  double *flops = NULL;
+  byoc_codegen_report_t report;
+  byoc_codegen_report_init(&report, p->allocator);
+  byoc_status_t status = BYOC_OK;
+  for (size_t f = 0; f < p->module->functions.count && status == BYOC_OK; ++f) {
+    byoc_function_t *function = p->module->functions.data[f];
+    if (!is_of_target(function, target)) continue;
+    if (!byoc_vector_push(&functions, p->allocator, function)) status = byoc_diag_out_of_memory(p->diag);
+  }
+  if (status != BYOC_OK || functions.count == 0) goto cleanup;
+  int64_t start_ns = byoc_now_ns();
+  status = byoc_call_work_note(functions.data, functions.count, p->allocator, p->diag, &flops);
+  if (status != BYOC_OK) goto cleanup;
+  status = byoc_codegen_run(p->module, target, functions.data, functions.count, &p->services, p->diag, &report);
+  if (status == BYOC_OK) status = byoc_call_work_mark(functions.data, functions.count, flops, p->diag);
+  if (status == BYOC_OK) status = settle(p, &report, target);
+  byoc_log(BYOC_LOG_INFO, "generated them in %.0f ms", (double)(byoc_now_ns() - start_ns) / 1e6);
+cleanup:
+  byoc_free(p->allocator, flops);
+  byoc_codegen_report_deinit(&report);
+  byoc_vector_deinit(&functions, p->allocator);
+  return status;
+}
+
+// Stubs are made of what is bound; what goes back is put back into its callers.
+static byoc_status_t finish_round(pipeline_t *p) {
+  BYOC_RETURN_IF_ERROR(
+      byoc_pass_run(byoc_pass_find("mark-compiler-functions-extern"), p->module, &p->options->passes, p->diag, NULL));
+  return byoc_pass_run(byoc_pass_find("inline-functions"), p->module, &p->options->passes, p->diag, NULL);
+}
+
+static bool stops_after(const pipeline_t *p, const char *step) {
+  return p->options->stop_after != NULL && strcmp(p->options->stop_after, step) == 0;
+}
+
+static byoc_status_t place(pipeline_t *p, int round) {
+  const byoc_placer_t *placer = &p->options->placer;
+  byoc_placement_t *placement = &p->result->placement;
+  const byoc_target_list_t *targets = p->options->targets;
+  BYOC_RETURN_IF_ERROR(round == 0 && placer->place != NULL
+                           ? placer->place(placer->self, p->module, targets, p->diag, placement)
+                           : byoc_place_greedy(p->module, targets, p->diag, placement));
+  // Backends see of layout changes what crosses the border of a region.
+  BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("cancel-layouts"), p->module, &p->options->passes, p->diag, NULL));
+  return byoc_pass_print_after("place", p->module, &p->options->passes, p->diag);
+}
+
+static byoc_status_t place_and_generate(pipeline_t *p) {
+  byoc_plan_t *plan = &p->result->plan;
+  const char *model = byoc_attributes_string(&p->module->attributes, "model", "");
+  const char *strategy = p->options->placer.place != NULL ? p->options->placer.strategy : "greedy";
+  BYOC_RETURN_IF_ERROR(byoc_plan_record_targets(plan, model, strategy, p->options->targets, p->diag));
+  p->result->placement.plan = plan;
+  for (int round = 0; round < MAX_ROUNDS; ++round) {
+    p->given_back = 0;
+    BYOC_RETURN_IF_ERROR(place(p, round));
+    if (stops_after(p, "place")) return BYOC_OK;
+    for (size_t t = 0; t < p->options->targets->targets.count; ++t) {
+      BYOC_RETURN_IF_ERROR(generate_for(p, p->options->targets->targets.data[t]));
+    }
+    BYOC_RETURN_IF_ERROR(finish_round(p));
+    if (p->given_back == 0) break;
+  }
+  byoc_plan_record_finish(plan);
+  return byoc_pass_print_after("generate", p->module, &p->options->passes, p->diag);
+}
+
+// The instruction set that "c" compiles for is required too.
+static byoc_status_t require_native_features(pipeline_t *p, byoc_string_t *features) {
+  const byoc_target_list_t *targets = p->options->targets;
+  const byoc_target_t *native = targets->targets.data[targets->targets.count - 1];
+  uint64_t bits = 0;
+  BYOC_RETURN_IF_ERROR(byoc_cpu_parse(byoc_target_option_string(native, "mcpu"), p->diag, &bits));
+  byoc_cpu_print(bits, features);
+  return features->failed ? byoc_diag_out_of_memory(p->diag) : BYOC_OK;
+}
+
+static byoc_status_t lower(pipeline_t *p) {
+  BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("settle-layouts"), p->module, &p->options->passes, p->diag, NULL));
+  BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("lower-kernels"), p->module, &p->options->passes, p->diag, NULL));
+  BYOC_RETURN_IF_ERROR(byoc_host_lower(p->module, p->allocator, p->diag, &p->result->program));
+  BYOC_RETURN_IF_ERROR_IN(p->diag, byoc_host_plan_memory(p->result->program, p->diag), "planning memory");
+  const byoc_host_program_t *program = p->result->program;
+  byoc_log(BYOC_LOG_INFO, "host program: %zu instructions, %zu kernels, workspace %.2f MiB (bound %.2f MiB)",
+           program->instruction_count, program->kernels.count, (double)program->workspace_size_bytes / 1048576.0,
+           (double)program->workspace_bound_bytes / 1048576.0);
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline_options_t *options,
+                                byoc_allocator_t allocator, byoc_diag_t *diag, byoc_pipeline_result_t *result) {
+  pipeline_t p = {.module = module, .options = options, .allocator = allocator, .diag = diag, .result = result};
+  byoc_string_t native_features;
+  byoc_string_init(&native_features, allocator);
+  char *cache = NULL;
+  byoc_diag_t cache_diag = {0}; // no cache folder: work goes on without one
+  if (byoc_cache_directory(allocator, &cache_diag, &cache) != BYOC_OK) {
+    byoc_log(BYOC_LOG_WARNING, "nothing is cached: %s", cache_diag.message);
+  }
+  byoc_status_t status = require_native_features(&p, &native_features);
+  p.services = (byoc_codegen_services_t){.self = &p,
+                                         .compile = serve_compile,
+                                         .measure = serve_measure,
+                                         .cache_directory = cache,
+                                         .cpu_features = native_features.data,
+                                         .progress = serve_progress,
+                                         .run_passes = serve_passes};
+  if (status == BYOC_OK) {
+    status = byoc_pass_run(byoc_pass_find("outline-compiler-functions"), module, &options->passes, diag, NULL);
+  }
+  if (status == BYOC_OK) status = assign_targets(&p);
+  bool simplifies = status == BYOC_OK && !options->is_simplified;
+  byoc_pass_options_t passes = options->passes;
+  passes.targets = options->targets;
+  if (simplifies) status = byoc_pass_run(byoc_pass_find("simplify"), module, &passes, diag, NULL);
+  if (status != BYOC_OK || stops_after(&p, "simplify")) goto cleanup;
+  status = place_and_generate(&p);
+  if (status != BYOC_OK || stops_after(&p, "place") || stops_after(&p, "generate")) goto cleanup;
+  status = lower(&p);
+  if (status != BYOC_OK) goto cleanup;
+  byoc_string_appendf(&result->required_cpu_features, "%s%s", result->required_cpu_features.size ? " " : "",
+                      native_features.data);
+  if (result->required_cpu_features.failed) status = byoc_diag_out_of_memory(diag);
+cleanup:
+  byoc_free(allocator, cache);
+  byoc_string_deinit(&native_features);
+  return status;
+}

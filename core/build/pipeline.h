@@ -1,0 +1,33 @@
+// The road from a module as it was read to a planned host program: simplify, place, generate, mark extern, lower, plan.
+#ifndef BYOC_CORE_BUILD_PIPELINE_H_
+#define BYOC_CORE_BUILD_PIPELINE_H_
+
+#include "core/collage/place.h"
+#include "core/hostir/program.h"
+#include "core/pass/pass.h"
+#include "core/target/target.h"
+
+typedef struct byoc_pipeline_options_t {
+  const byoc_target_list_t *targets; // outlives the program
+  byoc_pass_options_t passes;        // what to print on the way; steps that are not passes: "place", "generate"
+  const char *stop_after;            // "simplify", "place" or "generate": leave the module there and make no program
+  byoc_placer_t placer;              // of the first round; place NULL: greedily. What is given back is placed greedily
+  bool is_simplified;                // the module is: begin with placing
+} byoc_pipeline_options_t;
+
+typedef struct byoc_pipeline_result_t {
+  byoc_placement_t placement;          // functions in it are stubs by now
+  byoc_plan_t plan;                    // what was placed where, and why
+  byoc_host_program_t *program;        // NULL after stop_after
+  byoc_string_t required_cpu_features; // space-separated: what backends asked for and what -mcpu of "c" allows
+  byoc_string_t given_back;            // of backends that took a function and gave it back: "NAME\tREASON\n" each
+} byoc_pipeline_result_t;
+void byoc_pipeline_result_init(byoc_pipeline_result_t *result, byoc_allocator_t allocator);
+void byoc_pipeline_result_deinit(byoc_pipeline_result_t *result);
+
+// Takes `module` along the road; it and the targets must outlive the program. The result must be initialised; it is
+// filled as far as the road went.
+byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline_options_t *options,
+                                byoc_allocator_t allocator, byoc_diag_t *diag, byoc_pipeline_result_t *result);
+
+#endif // BYOC_CORE_BUILD_PIPELINE_H_

@@ -1,0 +1,165 @@
+#include "core/build/placing.h"
+
+#include <string.h>
+
+#include "core/base/log.h"
+#include "core/build/candidates.h"
+#include "core/collage/place_collage.h"
+#include "core/collage/replay.h"
+#include "core/compose/compiler.h"
+#include "core/measure/costs.h"
+#include "core/measure/plans.h"
+#include "core/ops/util.h"
+#include "core/pass/layouts.h"
+
+// What a collage needs, for as long as it takes.
+typedef struct wiring_t {
+  const byoc_placing_t *placing;
+  byoc_cost_database_t *database;
+  byoc_cost_measurer_t *measurer; // NULL: costs are estimated
+  byoc_estimator_t estimator;
+  byoc_plan_measurer_t whole;
+  byoc_arena_t arena;
+  byoc_collage_options_t options;
+} wiring_t;
+
+// All targets, and all plugins, as one text each.
+static byoc_status_t describe_targets(wiring_t *w, const byoc_target_list_t *targets, byoc_diag_t *diag) {
+  byoc_string_t text, plugins, machine;
+  byoc_string_init(&text, w->arena.allocator);
+  byoc_string_init(&plugins, w->arena.allocator);
+  byoc_string_init(&machine, w->arena.allocator);
+  for (size_t t = 0; t < targets->targets.count; ++t) {
+    const byoc_target_t *target = targets->targets.data[t];
+    byoc_string_appendf(&text, "%s%s", t > 0 ? "; " : "", target->text);
+    byoc_string_appendf(&plugins, "%s%s %s", t > 0 ? "; " : "", target->kind->plugin_name,
+                        target->kind->plugin_version);
+  }
+  byoc_machine_identity(&machine);
+  byoc_cost_key_t *key = &w->options.key;
+  bool ok = !text.failed && !plugins.failed && !machine.failed;
+  if (ok) key->target = byoc_arena_copy_string(&w->arena, text.data);
+  if (ok) key->plugin = byoc_arena_copy_string(&w->arena, plugins.data);
+  if (ok) key->machine = byoc_arena_copy_string(&w->arena, machine.data);
+  byoc_string_deinit(&text);
+  byoc_string_deinit(&plugins);
+  byoc_string_deinit(&machine);
+  return key->target && key->plugin && key->machine ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
+// What goes through the caches in a run: the weights, and twice the widest place of the graph, which a good plan of
+// memory does not go far beyond.
+static uint64_t model_bytes(const byoc_graph_module_t *module) {
+  double constants = 0, widest = 0;
+  for (size_t f = 0; f < module->functions.count; ++f) {
+    const byoc_function_t *function = module->functions.data[f];
+    for (size_t i = 0; i < function->constants.count; ++i) {
+      const byoc_value_t *value = function->constants.entries[i].value;
+      if (value->uses.count > 0) constants += (double)value->constant->size_bytes;
+    }
+    if (function->kind != BYOC_FUNCTION_GRAPH) continue;
+    BYOC_FOR_EACH_NODE(node, function->body) {
+      double bytes = 0;
+      for (uint32_t i = 0; i < node->operand_count; ++i) {
+        bool is_data = byoc_has_operand(node, i) && node->operands[i]->kind != BYOC_VALUE_CONSTANT;
+        if (is_data) bytes += byoc_estimate_bytes(node->operands[i]->type);
+      }
+      for (uint32_t i = 0; i < node->result_count; ++i) bytes += byoc_estimate_bytes(node->results[i]->type);
+      if (bytes > widest) widest = bytes;
+    }
+  }
+  double bytes = constants + 2 * widest;
+  return bytes < 1e15 ? (uint64_t)bytes : 0;
+}
+
+// Without a compiler there is no measuring, and the estimate serves.
+static byoc_status_t open_measurer(wiring_t *w, const byoc_graph_module_t *module, const byoc_target_list_t *targets,
+                                   byoc_diag_t *diag) {
+  const byoc_cost_measure_options_t options = {.build = byoc_build_candidates,
+                                               .targets = targets,
+                                               .database = w->database,
+                                               .thread_count = w->options.key.thread_count,
+                                               .model_bytes = model_bytes(module)};
+  byoc_diag_t why = {0};
+  byoc_status_t status = byoc_cost_measurer_create(&options, module->allocator, &why, &w->measurer);
+  if (status == BYOC_NOT_FOUND) {
+    byoc_log(BYOC_LOG_WARNING, "costs are estimated, as with --cost=estimate: %s", why.message);
+    return BYOC_OK;
+  }
+  if (status != BYOC_OK) return byoc_diag_adopt(diag, &why);
+  const byoc_target_t *native = targets->targets.data[targets->targets.count - 1];
+  const char *compiler = byoc_target_option_string(native, "cc"), *version = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_compiler_version(compiler && compiler[0] ? compiler : NULL, diag, &version));
+  w->options.key.compiler = version;
+  return BYOC_OK;
+}
+
+static byoc_status_t wire(wiring_t *w, byoc_graph_module_t *module, const byoc_target_list_t *targets,
+                          byoc_diag_t *diag) {
+  byoc_allocator_t allocator = module->allocator;
+  int32_t thread_count = w->placing->thread_count > 0 ? w->placing->thread_count : 1;
+  w->options = (byoc_collage_options_t){.targets = targets,
+                                        .estimator = &w->estimator,
+                                        .budget_s = w->placing->budget_s,
+                                        .spend_budget = w->placing->spend_budget,
+                                        .plain_layouts = w->placing->plain_layouts,
+                                        .key = {.compiler = "none", .thread_count = thread_count}};
+  BYOC_RETURN_IF_ERROR(describe_targets(w, targets, diag));
+  BYOC_RETURN_IF_ERROR(byoc_cost_database_open(NULL, allocator, diag, &w->database));
+  BYOC_RETURN_IF_ERROR(byoc_estimator_init(&w->estimator, thread_count, w->database, allocator, diag));
+  if (w->placing->cost == BYOC_COST_MEASURE) BYOC_RETURN_IF_ERROR(open_measurer(w, module, targets, diag));
+  w->options.pricer = byoc_estimator_pricer(&w->estimator);
+  if (w->measurer == NULL) return BYOC_OK;
+  w->options.pricer = byoc_cost_measurer_pricer(w->measurer);
+  w->options.database = w->database;
+  w->whole = (byoc_plan_measurer_t){.build = byoc_build_plan,
+                                    .module = module,
+                                    .targets = targets,
+                                    .allocator = allocator,
+                                    .thread_count = thread_count};
+  w->options.whole = byoc_plan_measurer_pricer(&w->whole);
+  return BYOC_OK;
+}
+
+static void log_statistics(const wiring_t *w) {
+  if (w->measurer == NULL) return;
+  byoc_cost_statistics_t statistics = byoc_cost_measurer_statistics(w->measurer);
+  byoc_log(BYOC_LOG_INFO, "costs: %llu measured in %.1f s (%llu unusable), %llu from the database, %llu estimated",
+           (unsigned long long)statistics.measured, (double)statistics.measuring_ns / 1e9,
+           (unsigned long long)statistics.unusable, (unsigned long long)statistics.hits,
+           (unsigned long long)statistics.estimated);
+}
+
+static byoc_status_t place_collage(void *self, byoc_graph_module_t *module, const byoc_target_list_t *targets,
+                                   byoc_diag_t *diag, byoc_placement_t *placement) {
+  if (targets->targets.count < 2) return byoc_place_greedy(module, targets, diag, placement);
+  wiring_t w = {.placing = self};
+  byoc_arena_init(&w.arena, module->allocator);
+  byoc_status_t status = wire(&w, module, targets, diag);
+  if (status == BYOC_OK) status = byoc_place_collage(module, &w.options, diag, placement);
+  log_statistics(&w);
+  byoc_cost_measurer_destroy(w.measurer);
+  byoc_cost_database_close(w.database);
+  byoc_arena_deinit(&w.arena);
+  return status;
+}
+
+static byoc_status_t place_greedily(void *self, byoc_graph_module_t *module, const byoc_target_list_t *targets,
+                                    byoc_diag_t *diag, byoc_placement_t *placement) {
+  const byoc_placing_t *placing = self;
+  if (!placing->plain_layouts) BYOC_RETURN_IF_ERROR(byoc_propose_layouts(module, targets, diag, NULL));
+  return byoc_place_greedy(module, targets, diag, placement);
+}
+
+static byoc_status_t place_saved(void *self, byoc_graph_module_t *module, const byoc_target_list_t *targets,
+                                 byoc_diag_t *diag, byoc_placement_t *placement) {
+  const byoc_placing_t *placing = self;
+  return byoc_place_replay(module, targets, placing->plan, diag, placement);
+}
+
+byoc_placer_t byoc_placing_placer(byoc_placing_t *placing) {
+  byoc_placer_t placer = {.self = placing, .place = place_greedily, .strategy = placing->plan};
+  if (strcmp(placing->plan, "greedy") == 0) return placer;
+  placer.place = strcmp(placing->plan, "collage") == 0 ? place_collage : place_saved;
+  return placer;
+}

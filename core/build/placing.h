@@ -1,0 +1,31 @@
+// The placer that a build asks for: greedy, collage with costs measured or estimated, or a saved plan.
+//
+//   byoc_placing_t placing = {.plan = "collage", .cost = BYOC_COST_MEASURE, .budget_s = BYOC_COST_BUDGET_S};
+//   byoc_pipeline_options_t options = {.targets = targets, .placer = byoc_placing_placer(&placing)};
+#ifndef BYOC_CORE_BUILD_PLACING_H_
+#define BYOC_CORE_BUILD_PLACING_H_
+
+#include "core/build/pipeline.h"
+
+// Seconds for measuring, parts and whole plans together. A ResNet-50 with four targets is then built from an empty
+// cache in well under two minutes.
+#define BYOC_COST_BUDGET_S 60.0
+
+typedef enum byoc_cost_kind_t {
+  BYOC_COST_MEASURE,
+  BYOC_COST_ESTIMATE, // by the analytic model; no child processes
+} byoc_cost_kind_t;
+
+typedef struct byoc_placing_t {
+  const char *plan; // "collage", "greedy", or the path of a saved plan
+  byoc_cost_kind_t cost;
+  double budget_s;
+  bool spend_budget;    // see byoc_collage_options_t
+  int32_t thread_count; // that costs are for; 0: 1
+  bool plain_layouts;   // no blocked layouts between regions, whatever the targets take
+} byoc_placing_t;
+
+// The placing outlives the placer.
+byoc_placer_t byoc_placing_placer(byoc_placing_t *placing);
+
+#endif // BYOC_CORE_BUILD_PLACING_H_

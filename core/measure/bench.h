@@ -1,0 +1,75 @@
+// Where functions are built and timed: several of one target at once, in child processes. Internal to core/measure.
+#ifndef BYOC_CORE_MEASURE_BENCH_H_
+#define BYOC_CORE_MEASURE_BENCH_H_
+
+#include "core/base/child.h"
+#include "core/base/map.h"
+#include "core/collage/estimate.h"
+#include "core/measure/parts.h"
+
+typedef struct byoc_cost_bench_t {
+  byoc_allocator_t allocator;
+  byoc_candidate_builder_t build;
+  const byoc_target_t *native;
+  int32_t thread_count;
+  uint32_t build_timeout_ms, run_timeout_ms;
+  uint64_t memory_limit_bytes; // of a child, beyond what this process has mapped
+  uint64_t cold_bytes;         // see parts.h
+  byoc_arena_t arena;          // as long as the bench
+  char *folder;
+  byoc_map_t references; // structural hash → path of the results; NULL where there are none
+  byoc_map_t built;      // what is computed → the fastest artifact of it so far
+  uint64_t kept_bytes, file_count;
+  byoc_cost_board_t *board; // shared with children
+} byoc_cost_bench_t;
+
+// The settings are the caller's to fill in before.
+byoc_status_t byoc_cost_bench_init(byoc_cost_bench_t *bench, byoc_diag_t *diag);
+void byoc_cost_bench_deinit(byoc_cost_bench_t *bench); // accepts one that is all zeros
+
+typedef struct byoc_cost_task_t {
+  const byoc_function_t *function;
+  const byoc_target_t *target;
+  const char *computes; // equal texts: may be compared with each other
+  byoc_work_t work;
+  double cost_ns;     // answer; INFINITY where it cannot be used,
+  const char *reason; // and why, in `scratch`
+  bool is_passing;    // that lies with the machine at this moment: not to be remembered
+} byoc_cost_task_t;
+
+// Tasks of one target, in functions of one module. What goes wrong in one costs that one alone: the others are tried
+// without it. Statuses other than BYOC_OK are the host's own failures.
+byoc_status_t byoc_cost_bench_measure(byoc_cost_bench_t *bench, byoc_cost_task_t *const *tasks, size_t count,
+                                      byoc_arena_t *scratch, byoc_diag_t *diag);
+
+// ---- for reference.c ----
+
+// A fresh path in the bench's folder, in the long-lived arena.
+const char *byoc_cost_bench_path(byoc_cost_bench_t *bench, const char *ending);
+// A build in a child. `function`s, `results`, `target`, `output` and `in_haste` are the caller's to set.
+typedef struct byoc_cost_building_t {
+  byoc_cost_build_t build;
+  byoc_cost_build_answer_t answer;
+  byoc_child_t child;
+  byoc_status_t status;
+  byoc_diag_t why; // why it could not be built
+  int64_t start_ns;
+} byoc_cost_building_t;
+// What was started must be finished; the status is that of the build.
+void byoc_cost_bench_start(byoc_cost_bench_t *bench, byoc_cost_building_t *building);
+byoc_status_t byoc_cost_bench_finish(byoc_cost_building_t *building);
+// Runs in a child, with time for these tasks.
+byoc_status_t byoc_cost_bench_run(byoc_cost_bench_t *bench, byoc_cost_parts_t *parts, byoc_cost_task_t *const *tasks,
+                                  size_t count, byoc_diag_t *why);
+// An artifact of these tasks that was built at `path`; NULL when memory is out.
+byoc_cost_artifact_t *byoc_cost_bench_artifact(byoc_cost_bench_t *bench, byoc_cost_task_t *const *tasks, size_t count,
+                                               const char *path, const byoc_cost_build_answer_t *answer);
+// The results to compare each task's with, by the native target: evaluated, or compiled where evaluating would be slow;
+// NULL where there are none. Children are at work between the two; what was begun must be ended. In `scratch`.
+typedef struct byoc_cost_references_t byoc_cost_references_t;
+byoc_status_t byoc_cost_references_begin(byoc_cost_bench_t *bench, byoc_cost_task_t *const *tasks, size_t count,
+                                         byoc_arena_t *scratch, byoc_diag_t *diag, byoc_cost_references_t **out_begun);
+byoc_status_t byoc_cost_references_end(byoc_cost_bench_t *bench, byoc_cost_references_t *begun, byoc_diag_t *diag,
+                                       const char **out_paths);
+
+#endif // BYOC_CORE_MEASURE_BENCH_H_

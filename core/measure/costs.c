@@ -1,0 +1,254 @@
+#include "core/measure/costs.h"
+
+#include <string.h>
+
+#include "core/base/log.h"
+#include "core/collage/estimate.h"
+#include "core/compose/compiler.h"
+#include "core/compose/native.h"
+#include "core/measure/bench.h"
+
+#define BUILD_TIMEOUT_MS 300000
+#define RUN_TIMEOUT_MS   10000
+#define MEMORY_LIMIT     (UINT64_C(8) << 30)
+// Weights that are laid down in one artifact.
+#define BATCH_BYTES (UINT64_C(256) << 20)
+// Below the first of these everything stays in the processor's own cache; no more than the last one fits into any.
+#define COLD_BYTES_LEAST (UINT64_C(1) << 20)
+#define COLD_BYTES_MOST  (UINT64_C(64) << 20)
+
+struct byoc_cost_measurer_t {
+  byoc_allocator_t allocator;
+  byoc_cost_measure_options_t options;
+  const byoc_target_t *native;
+  const char *compiler_version; // lives as long as the process
+  byoc_string_t machine;
+  byoc_arena_t call; // until the next call
+  byoc_cost_bench_t bench;
+  byoc_estimator_t estimator;
+  bool has_estimator;
+  byoc_cost_statistics_t statistics;
+};
+
+// ---- life ----
+
+// To the nearest power of two, so that models of about the same size share prices.
+static uint64_t round_cold_bytes(uint64_t bytes) {
+  uint64_t rounded = COLD_BYTES_LEAST;
+  if (bytes < rounded) return 0;
+  while (rounded + rounded / 2 < bytes && rounded < COLD_BYTES_MOST) rounded *= 2;
+  return rounded;
+}
+
+static void set_defaults(byoc_cost_measure_options_t *options) {
+  if (options->thread_count <= 0) options->thread_count = 1;
+  if (options->build_timeout_ms == 0) options->build_timeout_ms = BUILD_TIMEOUT_MS;
+  if (options->run_timeout_ms == 0) options->run_timeout_ms = RUN_TIMEOUT_MS;
+  if (options->memory_limit_bytes == 0) options->memory_limit_bytes = MEMORY_LIMIT;
+  options->model_bytes = round_cold_bytes(options->model_bytes);
+}
+
+byoc_status_t byoc_cost_measurer_create(const byoc_cost_measure_options_t *options, byoc_allocator_t allocator,
+                                        byoc_diag_t *diag, byoc_cost_measurer_t **out_measurer) {
+  *out_measurer = NULL;
+  const byoc_target_t *native = options->targets->targets.data[options->targets->targets.count - 1];
+  const char *version = NULL;
+  byoc_status_t status = byoc_compiler_version(byoc_native_compiler(options->targets), diag, &version);
+  if (status != BYOC_OK) return byoc_diag_context(diag, status, "measuring costs");
+  byoc_cost_measurer_t *measurer = byoc_allocate(allocator, 1, sizeof(*measurer));
+  if (measurer == NULL) return byoc_diag_out_of_memory(diag);
+  *measurer = (byoc_cost_measurer_t){
+      .allocator = allocator, .options = *options, .native = native, .compiler_version = version};
+  set_defaults(&measurer->options);
+  byoc_string_init(&measurer->machine, allocator);
+  byoc_arena_init(&measurer->call, allocator);
+  measurer->bench = (byoc_cost_bench_t){.allocator = allocator,
+                                        .build = options->build,
+                                        .native = native,
+                                        .thread_count = measurer->options.thread_count,
+                                        .build_timeout_ms = measurer->options.build_timeout_ms,
+                                        .run_timeout_ms = measurer->options.run_timeout_ms,
+                                        .memory_limit_bytes = measurer->options.memory_limit_bytes,
+                                        .cold_bytes = measurer->options.model_bytes};
+  status = byoc_cost_bench_init(&measurer->bench, diag);
+  byoc_machine_identity(&measurer->machine);
+  if (status == BYOC_OK && measurer->machine.failed) status = byoc_diag_out_of_memory(diag);
+  if (status != BYOC_OK) {
+    byoc_cost_measurer_destroy(measurer);
+    return status;
+  }
+  *out_measurer = measurer;
+  return BYOC_OK;
+}
+
+void byoc_cost_measurer_destroy(byoc_cost_measurer_t *measurer) {
+  if (measurer == NULL) return;
+  byoc_cost_bench_deinit(&measurer->bench);
+  byoc_arena_deinit(&measurer->call);
+  byoc_string_deinit(&measurer->machine);
+  byoc_free(measurer->allocator, measurer);
+}
+
+byoc_cost_statistics_t byoc_cost_measurer_statistics(const byoc_cost_measurer_t *measurer) {
+  return measurer->statistics;
+}
+
+// ---- what is known ----
+
+static byoc_status_t estimate(byoc_cost_measurer_t *m, const byoc_function_t *function, const byoc_target_t *target,
+                              byoc_diag_t *diag, double *out_ns) {
+  if (!m->has_estimator) {
+    BYOC_RETURN_IF_ERROR(
+        byoc_estimator_init(&m->estimator, m->options.thread_count, m->options.database, m->allocator, diag));
+    m->has_estimator = true;
+  }
+  m->statistics.estimated += 1;
+  *out_ns = byoc_estimate_ns(&m->estimator, function, target);
+  return BYOC_OK;
+}
+
+static byoc_status_t make_key(byoc_cost_measurer_t *m, const byoc_function_t *function, const byoc_target_t *target,
+                              byoc_arena_t *arena, byoc_diag_t *diag, byoc_cost_key_t *out_key) {
+  const byoc_cost_key_inputs_t inputs = {.function = function,
+                                         .target = target,
+                                         .native = m->native,
+                                         .compiler_version = m->compiler_version,
+                                         .machine = m->machine.data,
+                                         .thread_count = m->options.thread_count,
+                                         .cold_bytes = m->options.model_bytes};
+  return byoc_cost_key_make(&inputs, arena, diag, out_key);
+}
+
+static bool answer_from_database(byoc_cost_measurer_t *m, const char *id, byoc_arena_t *arena,
+                                 byoc_cost_record_t *out_record) {
+  if (m->options.database == NULL || !byoc_cost_database_get(m->options.database, id, arena, out_record)) return false;
+  m->statistics.hits += 1;
+  return true;
+}
+
+static byoc_status_t look_up(void *self, const byoc_function_t *function, const byoc_target_t *target,
+                             byoc_arena_t *arena, byoc_diag_t *diag, byoc_known_price_t *out_price) {
+  byoc_cost_measurer_t *m = self;
+  *out_price = (byoc_known_price_t){.cost_ns = NAN};
+  if (!byoc_cost_can_be_run(function)) {
+    out_price->is_estimate = true;
+    return estimate(m, function, target, diag, &out_price->cost_ns);
+  }
+  byoc_cost_key_t key;
+  BYOC_RETURN_IF_ERROR(make_key(m, function, target, arena, diag, &key));
+  out_price->id = key.id;
+  byoc_cost_record_t record;
+  if (!answer_from_database(m, key.id, arena, &record)) return BYOC_OK;
+  out_price->cost_ns = record.cost_ns;
+  out_price->reason = record.reason;
+  return BYOC_OK;
+}
+
+// ---- what is measured ----
+
+typedef struct question_t {
+  byoc_price_request_t *request;
+  byoc_cost_key_t key;
+  byoc_cost_task_t task;
+} question_t;
+
+static void take_answer(byoc_cost_measurer_t *m, const question_t *question) {
+  const byoc_cost_task_t *task = &question->task;
+  const char *operators = question->key.operators, *target = task->target->kind->name;
+  question->request->cost_ns = task->cost_ns;
+  question->request->reason = isfinite(task->cost_ns) ? NULL : task->reason;
+  m->statistics.measured += 1;
+  if (!isfinite(task->cost_ns)) m->statistics.unusable += 1;
+  if (m->options.database != NULL && !task->is_passing) {
+    const byoc_cost_record_t record = {
+        .key = question->key, .cost_ns = task->cost_ns, .reason = question->request->reason};
+    byoc_cost_database_put(m->options.database, &record);
+  }
+  if (isfinite(task->cost_ns)) {
+    byoc_log(BYOC_LOG_INFO, "measured %s on %s: %.1f us", operators, target, task->cost_ns / 1e3);
+  } else {
+    byoc_log(BYOC_LOG_INFO, "%s cannot be used on %s: %s", operators, target, task->reason);
+  }
+}
+
+// The next questions of one target, as many as go into one artifact; false where there are none.
+static bool take_batch(question_t *questions, size_t count, bool *asked, question_t **out, size_t *out_count) {
+  double bytes = 0;
+  *out_count = 0;
+  for (size_t i = 0; i < count && *out_count < BYOC_COST_PARTS_MAX; ++i) {
+    const byoc_cost_task_t *task = &questions[i].task;
+    if (asked[i] || (*out_count > 0 && task->target != out[0]->task.target)) continue;
+    if (*out_count > 0 && bytes + task->work.bytes > (double)BATCH_BYTES) continue;
+    bytes += task->work.bytes;
+    asked[i] = true;
+    out[(*out_count)++] = &questions[i];
+  }
+  return *out_count > 0;
+}
+
+static byoc_status_t measure(byoc_cost_measurer_t *m, question_t *questions, size_t count, byoc_diag_t *diag) {
+  question_t *batch[BYOC_COST_PARTS_MAX];
+  byoc_cost_task_t *tasks[BYOC_COST_PARTS_MAX];
+  size_t batch_count = 0;
+  bool *asked = BYOC_ARENA_ARRAY(&m->call, bool, count);
+  if (asked == NULL) return byoc_diag_out_of_memory(diag);
+  while (take_batch(questions, count, asked, batch, &batch_count)) {
+    for (size_t i = 0; i < batch_count; ++i) tasks[i] = &batch[i]->task;
+    int64_t start_ns = byoc_now_ns();
+    BYOC_RETURN_IF_ERROR_IN(diag, byoc_cost_bench_measure(&m->bench, tasks, batch_count, &m->call, diag),
+                            "measuring %zu functions, '%s' first, on %s", batch_count, tasks[0]->function->name,
+                            tasks[0]->target->kind->name);
+    int64_t taken_ns = byoc_now_ns() - start_ns;
+    m->statistics.measuring_ns += taken_ns;
+    for (size_t i = 0; i < batch_count; ++i) take_answer(m, batch[i]);
+    byoc_log(BYOC_LOG_INFO, "%zu on %s in %.2f s", batch_count, tasks[0]->target->kind->name, (double)taken_ns / 1e9);
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t price_all(void *self, byoc_price_request_t *requests, size_t count, byoc_diag_t *diag) {
+  byoc_cost_measurer_t *m = self;
+  byoc_arena_reset(&m->call);
+  question_t *questions = BYOC_ARENA_ARRAY(&m->call, question_t, count);
+  if (questions == NULL) return byoc_diag_out_of_memory(diag);
+  size_t question_count = 0;
+  for (size_t i = 0; i < count; ++i) {
+    byoc_price_request_t *request = &requests[i];
+    request->cost_ns = INFINITY;
+    request->reason = NULL;
+    if (!byoc_cost_can_be_run(request->function)) {
+      BYOC_RETURN_IF_ERROR(estimate(m, request->function, request->target, diag, &request->cost_ns));
+      continue;
+    }
+    question_t *question = &questions[question_count];
+    *question = (question_t){.request = request};
+    BYOC_RETURN_IF_ERROR(make_key(m, request->function, request->target, &m->call, diag, &question->key));
+    byoc_cost_record_t record;
+    if (answer_from_database(m, question->key.id, &m->call, &record)) {
+      request->cost_ns = record.cost_ns;
+      request->reason = record.reason;
+      continue;
+    }
+    question->task = (byoc_cost_task_t){.function = request->function,
+                                        .target = request->target,
+                                        .work = byoc_function_work(request->function),
+                                        .cost_ns = INFINITY};
+    question->task.computes = byoc_arena_format(&m->call, "%s %s", question->key.operators, question->key.signature);
+    if (question->task.computes == NULL) return byoc_diag_out_of_memory(diag);
+    question_count += 1;
+  }
+  return measure(m, questions, question_count, diag);
+}
+
+static byoc_status_t price(void *self, const byoc_function_t *function, const byoc_target_t *target, byoc_diag_t *diag,
+                           double *out_ns, const char **out_reason) {
+  byoc_price_request_t request = {.function = function, .target = target, .cost_ns = INFINITY};
+  byoc_status_t status = price_all(self, &request, 1, diag);
+  *out_ns = request.cost_ns;
+  *out_reason = request.reason;
+  return status;
+}
+
+byoc_function_pricer_t byoc_cost_measurer_pricer(byoc_cost_measurer_t *measurer) {
+  return (byoc_function_pricer_t){.self = measurer, .price = price, .price_all = price_all, .look_up = look_up};
+}

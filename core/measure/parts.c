@@ -1,0 +1,249 @@
+#define _GNU_SOURCE
+#include "core/measure/parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+
+#include "core/base/log.h"
+#include "core/base/statistics.h"
+#include "core/measure/runner.h"
+
+// A part's share of the time: enough for a median to settle, little enough for the search to go on.
+#define BUDGET_NS   30000000
+#define LONG_RUN_NS 50000000
+// Shorter parts mostly run through, and reading the processor's clock is part of what it says.
+#define INTERRUPTED_NS 50000
+// More than a processor's own cache holds.
+#define NEAR_BYTES (UINT64_C(2) << 20)
+enum { ROUNDS_AT_LEAST = 5, ROUNDS_AT_MOST = 31, LINE_BYTES = 64 };
+
+// One artifact at work.
+typedef struct runner_t {
+  byoc_cost_runner_t base;
+  const byoc_cost_artifact_t *artifact;
+  uint32_t first_input[BYOC_COST_PARTS_MAX], first_output[BYOC_COST_PARTS_MAX];
+  double passed_ns[BYOC_COST_PARTS_MAX], processor_ns[BYOC_COST_PARTS_MAX]; // in this round
+  double passed[BYOC_COST_PARTS_MAX][ROUNDS_AT_MOST], processor[BYOC_COST_PARTS_MAX][ROUNDS_AT_MOST];
+  uint32_t step; // the next one
+} runner_t;
+
+typedef struct work_t {
+  const byoc_cost_parts_t *job;
+  runner_t *runners[BYOC_COST_ARTIFACTS_MAX];
+  uint64_t round_bytes; // that all parts touch
+  uint8_t *cold;        // to walk over
+  bool is_timing;
+  int64_t processor_ns; // when the step began
+  uint32_t current;     // artifact
+} work_t;
+
+// ---- around a step ----
+
+static void set_alarm(uint32_t limit_ms) {
+  const struct itimerval timer = {.it_value = {.tv_sec = limit_ms / 1000, .tv_usec = limit_ms % 1000 * 1000}};
+  (void)setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+// Written, as by the part before.
+static void touch(void *data, uint64_t size_bytes) {
+  volatile uint8_t *bytes = data;
+  for (uint64_t i = 0; i < size_bytes; i += LINE_BYTES) bytes[i] = bytes[i];
+}
+
+static void walk(const uint8_t *data, uint64_t size_bytes) {
+  const volatile uint8_t *bytes = data;
+  for (uint64_t i = 0; i < size_bytes; i += LINE_BYTES) (void)bytes[i];
+}
+
+// Leaves the caches as the model's other parts would: the memory for results was of use to others a while ago, inputs
+// were written a moment ago.
+static void make_cold(const work_t *work, const runner_t *runner, uint32_t part) {
+  const byoc_artifact_t *table = runner->base.table;
+  const byoc_cost_part_t *row = &runner->artifact->parts[part];
+  uint64_t others = work->round_bytes - row->bytes;
+  if (others < work->job->cold_bytes) walk(work->cold, work->job->cold_bytes - others);
+  for (uint32_t i = 0; i < row->output_count; ++i) {
+    uint32_t output = runner->first_output[part] + i;
+    touch(runner->base.outputs[output], table->outputs[output].size_bytes);
+  }
+  uint64_t near = work->job->cold_bytes < NEAR_BYTES ? work->job->cold_bytes : NEAR_BYTES;
+  walk(work->cold, near);
+  for (uint32_t i = 0; i < row->input_count; ++i) {
+    uint32_t input = runner->first_input[part] + i;
+    touch(runner->base.inputs[input], table->inputs[input].size_bytes);
+  }
+}
+
+static void turn_to_step(work_t *work, runner_t *runner) {
+  const byoc_cost_artifact_t *artifact = runner->artifact;
+  int32_t part = runner->step < artifact->step_count ? artifact->owners[runner->step] : -1;
+  if (part >= (int32_t)artifact->part_count) part = -1;
+  byoc_cost_board_t *board = work->job->board;
+  if (board->artifact == (int32_t)work->current && board->part == part) return;
+  if (part >= 0 && work->is_timing) make_cold(work, runner, (uint32_t)part);
+  board->artifact = (int32_t)work->current;
+  board->part = part;
+  set_alarm(part >= 0 ? artifact->parts[part].limit_ms : 0);
+}
+
+static void begin_step(work_t *work, runner_t *runner) {
+  turn_to_step(work, runner);
+  if (work->is_timing) work->processor_ns = byoc_cost_processor_ns();
+}
+
+static void end_step(void *self, const char *name, uint64_t duration_ns) {
+  work_t *work = self;
+  runner_t *runner = work->runners[work->current];
+  if (name[0] == '\t') return; // an engine's node
+  int32_t part = work->job->board->part;
+  if (part >= 0) runner->passed_ns[part] += (double)duration_ns;
+  if (part >= 0 && work->is_timing) {
+    runner->processor_ns[part] += (double)(byoc_cost_processor_ns() - work->processor_ns);
+  }
+  runner->step += 1;
+  begin_step(work, runner);
+}
+
+static byoc_status_t run_round(work_t *work, uint32_t index, byoc_diag_t *diag) {
+  runner_t *runner = work->runners[index];
+  const byoc_artifact_t *table = runner->base.table;
+  work->current = index;
+  runner->step = 0;
+  memset(runner->passed_ns, 0, sizeof(runner->passed_ns));
+  memset(runner->processor_ns, 0, sizeof(runner->processor_ns));
+  begin_step(work, runner);
+  int32_t status = table->profile(runner->base.context, (const void *const *)runner->base.inputs, runner->base.outputs,
+                                  end_step, work);
+  if (status != BYOC_OK) {
+    return byoc_diag_error(diag, BYOC_TOOL, "it failed: %s", table->last_error(runner->base.context));
+  }
+  set_alarm(0);
+  work->job->board->artifact = work->job->board->part = -1;
+  if (runner->step == runner->artifact->step_count) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INTERNAL, "it took %u steps of %u", (unsigned)runner->step,
+                         (unsigned)runner->artifact->step_count);
+}
+
+// ---- the first run ----
+
+static byoc_status_t open_runner(work_t *work, uint32_t index, byoc_arena_t *arena, byoc_diag_t *diag) {
+  runner_t *runner = BYOC_ARENA_NEW(arena, runner_t);
+  if (runner == NULL) return byoc_diag_out_of_memory(diag);
+  work->runners[index] = runner;
+  runner->artifact = work->job->artifacts[index];
+  BYOC_RETURN_IF_ERROR(
+      byoc_cost_runner_open(runner->artifact->path, work->job->thread_count, arena, diag, &runner->base));
+  uint32_t input = 0, output = 0;
+  for (size_t p = 0; p < runner->artifact->part_count; ++p) {
+    const byoc_cost_part_t *part = &runner->artifact->parts[p];
+    runner->first_input[p] = input;
+    runner->first_output[p] = output;
+    byoc_cost_runner_fill(&runner->base, input, part->input_count);
+    input += part->input_count;
+    output += part->output_count;
+    work->round_bytes += part->bytes;
+  }
+  const byoc_artifact_t *table = runner->base.table;
+  if (table->profile == NULL || input != table->input_count || output != table->output_count) {
+    return byoc_diag_error(diag, BYOC_INTERNAL, "it is not made of these parts");
+  }
+  return run_round(work, index, diag);
+}
+
+static byoc_status_t settle_part(work_t *work, uint32_t index, uint32_t p, byoc_arena_t *arena, byoc_diag_t *diag) {
+  const runner_t *runner = work->runners[index];
+  const byoc_cost_part_t *part = &runner->artifact->parts[p];
+  byoc_cost_outcome_t *outcome = &work->job->board->outcomes[index][p];
+  if (part->is_left_out) return BYOC_OK;
+  if (part->expect != NULL) {
+    byoc_diag_t why = {0};
+    outcome->status = byoc_cost_runner_check(&runner->base, runner->first_output[p], part->output_count,
+                                             part->relative_error, part->expect, &why);
+    if (outcome->status != BYOC_OK) snprintf(outcome->message, sizeof(outcome->message), "%s", why.message);
+  }
+  if (part->record == NULL) return BYOC_OK;
+  return byoc_cost_runner_write(&runner->base, runner->first_output[p], part->output_count, part->record, arena, diag);
+}
+
+// ---- time ----
+
+static size_t count_parts(const work_t *work) {
+  size_t count = 0;
+  for (size_t a = 0; a < work->job->artifact_count; ++a) count += work->job->artifacts[a]->part_count;
+  return count;
+}
+
+static byoc_status_t take_round(work_t *work, size_t round, byoc_diag_t *diag) {
+  bool takes_turns = work->job->artifact_count > 1 && work->job->thread_count > 1;
+  for (uint32_t a = 0; a < work->job->artifact_count; ++a) {
+    if (takes_turns) byoc_cost_runner_let_threads_sleep();
+    BYOC_RETURN_IF_ERROR(run_round(work, a, diag));
+    runner_t *runner = work->runners[a];
+    for (size_t p = 0; p < runner->artifact->part_count; ++p) {
+      runner->passed[p][round] = runner->passed_ns[p];
+      runner->processor[p][round] = runner->processor_ns[p];
+    }
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t time_parts(work_t *work, byoc_diag_t *diag, size_t *out_count) {
+  const byoc_cost_parts_t *job = work->job;
+  size_t count = 0;
+  int64_t budget_ns = BUDGET_NS * (int64_t)count_parts(work);
+  work->is_timing = true;
+  int64_t begin_ns = byoc_now_ns();
+  BYOC_RETURN_IF_ERROR(take_round(work, 0, diag)); // threads are awake after that
+  if (byoc_now_ns() - begin_ns > LONG_RUN_NS * (int64_t)count_parts(work)) count = 1;
+  while (count < ROUNDS_AT_MOST) {
+    BYOC_RETURN_IF_ERROR(take_round(work, count++, diag));
+    int64_t elapsed_ns = byoc_now_ns() - begin_ns;
+    if (elapsed_ns > job->limit_ns || (elapsed_ns > budget_ns && count >= ROUNDS_AT_LEAST)) break;
+  }
+  *out_count = count;
+  return BYOC_OK;
+}
+
+// What takes long is interrupted by other work: the processor's own time says more.
+static double conclude(runner_t *runner, uint32_t part, bool by_processor, size_t count) {
+  double passed_ns = byoc_median(runner->passed[part], count);
+  double processor_ns = byoc_median(runner->processor[part], count);
+  return by_processor && passed_ns > INTERRUPTED_NS && processor_ns < passed_ns ? processor_ns : passed_ns;
+}
+
+static byoc_status_t run(const byoc_cost_parts_t *job, byoc_arena_t *arena, byoc_diag_t *diag) {
+  work_t work = {.job = job};
+  if (job->thread_count > 1) byoc_cost_runner_keep_threads_awake();
+  for (uint32_t a = 0; a < job->artifact_count; ++a) {
+    BYOC_RETURN_IF_ERROR(open_runner(&work, a, arena, diag));
+    for (uint32_t p = 0; p < job->artifacts[a]->part_count && !job->is_checked; ++p) {
+      BYOC_RETURN_IF_ERROR(settle_part(&work, a, p, arena, diag));
+    }
+  }
+  if (job->once) return BYOC_OK;
+  work.cold = malloc(job->cold_bytes + 1);
+  if (work.cold == NULL) return byoc_diag_out_of_memory(diag);
+  memset(work.cold, 1, job->cold_bytes + 1); // pages of its own, not the system's page of zeros
+  size_t count = 0;
+  int64_t waits = byoc_cost_wait_count();
+  BYOC_RETURN_IF_ERROR(time_parts(&work, diag, &count));
+  bool is_busy = byoc_cost_wait_count() - waits < (int64_t)count; // nothing waits in every round
+  for (uint32_t a = 0; a < job->artifact_count; ++a) {
+    for (uint32_t p = 0; p < job->artifacts[a]->part_count; ++p) {
+      double ns = conclude(work.runners[a], p, is_busy && job->thread_count == 1, count);
+      job->board->outcomes[a][p].median_ns = ns > 0 ? ns : 1;
+    }
+  }
+  return BYOC_OK;
+}
+
+void byoc_cost_run_parts(void *self, void *answer) {
+  byoc_cost_parts_answer_t *out = answer;
+  byoc_diag_t diag = {0};
+  byoc_arena_t arena;
+  byoc_arena_init(&arena, byoc_allocator_system());
+  out->status = run(self, &arena, &diag);
+  if (out->status != BYOC_OK) snprintf(out->message, sizeof(out->message), "%s", diag.message);
+}

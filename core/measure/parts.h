@@ -1,0 +1,71 @@
+// Running artifacts of several parts (cost_build.h) in a child process: check, then time each part by itself. Internal
+// to core/compose.
+//
+// What a time means: one call of the part as the model would make it. Between two calls of a part at least `cold_bytes`
+// of other data have gone through the caches (the other parts' in turn, and a walk over memory for what these lack), so
+// that its weights are where a model of that size would find them; the memory for its results was used some way back,
+// and its inputs were just written.
+//
+// Parts report as they go, into memory shared with the parent: where the process dies, the parent knows whose fault
+// it was, and what was known before.
+#ifndef BYOC_CORE_MEASURE_PARTS_H_
+#define BYOC_CORE_MEASURE_PARTS_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/measure/candidate.h"
+
+enum { BYOC_COST_ARTIFACTS_MAX = 4 };
+
+typedef struct byoc_cost_part_t {
+  uint32_t input_count, output_count;
+  uint64_t bytes;        // that a call touches
+  const char *expect;    // file with the results to compare with; NULL: not checked
+  double relative_error; // that the target states of its floats: byoc_target_relative_error
+  const char *record;    // file to write the results to; NULL: none
+  uint32_t limit_ms;     // for one call; 0: none but the process's
+  bool is_left_out;      // its backend gave it back: what runs is not what was asked for
+} byoc_cost_part_t;
+
+typedef struct byoc_cost_artifact_t {
+  const char *path;
+  size_t part_count;
+  byoc_cost_part_t parts[BYOC_COST_PARTS_MAX];
+  uint32_t step_count;
+  uint8_t owners[BYOC_COST_STEPS_MAX]; // byoc_cost_build_answer_t's
+} byoc_cost_artifact_t;
+
+typedef struct byoc_cost_outcome_t {
+  int32_t status; // BYOC_MISMATCH: the results differ from what was expected
+  int32_t reserved;
+  double median_ns;
+  char message[240];
+} byoc_cost_outcome_t;
+
+// Shared by parent and child.
+typedef struct byoc_cost_board_t {
+  volatile int32_t artifact, part; // at work; negative: none
+  byoc_cost_outcome_t outcomes[BYOC_COST_ARTIFACTS_MAX][BYOC_COST_PARTS_MAX];
+} byoc_cost_board_t;
+
+typedef struct byoc_cost_parts_t {
+  const byoc_cost_artifact_t *artifacts[BYOC_COST_ARTIFACTS_MAX]; // timed in turns
+  size_t artifact_count;
+  bool once;       // check and record, no more
+  bool is_checked; // they were, earlier
+  int32_t thread_count;
+  uint64_t cold_bytes;
+  int64_t limit_ns; // to stay well within
+  byoc_cost_board_t *board;
+} byoc_cost_parts_t;
+
+typedef struct byoc_cost_parts_answer_t {
+  int32_t status;
+  char message[480];
+} byoc_cost_parts_answer_t;
+
+// The body of byoc_child_run, on a byoc_cost_parts_t and a byoc_cost_parts_answer_t.
+void byoc_cost_run_parts(void *self, void *answer);
+
+#endif // BYOC_CORE_MEASURE_PARTS_H_

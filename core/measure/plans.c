@@ -1,0 +1,256 @@
+#define _GNU_SOURCE
+#include "core/measure/plans.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/child.h"
+#include "core/base/file.h"
+#include "core/base/log.h"
+#include "core/measure/candidate.h"
+#include "core/measure/lock.h"
+#include "core/measure/run.h"
+
+// A backend may tune; a model of the native target alone may take seconds a run.
+#define BUILD_TIMEOUT_MS 600000
+#define RUN_TIMEOUT_MS   300000
+// Beyond the time for measuring: what is nearly done is not thrown away.
+#define GRACE_MS 5000
+// Of one plan's samples: to see which are worth a closer look, and for that.
+#define SAMPLES_NS       INT64_C(300000000)
+#define FINAL_SAMPLES_NS INT64_C(3000000000)
+// Plans nearer to the fastest than this are compared again.
+#define FINAL_RATIO 1.15
+#define AT_A_TIME   2
+
+typedef struct contest_t {
+  const byoc_plan_measurer_t *measurer;
+  byoc_status_t (*apply)(void *context, size_t i, byoc_placement_t *placement, byoc_diag_t *diag);
+  void *context;
+  const char *folder;
+  byoc_arena_t arena;
+  int64_t budget_ns; // left
+} contest_t;
+
+// ---- building, in a child ----
+
+typedef struct build_t {
+  const contest_t *contest;
+  size_t plan;
+  const char *output, *folder;
+} build_t;
+
+typedef struct build_answer_t {
+  int32_t status;
+  char message[500];
+} build_answer_t;
+
+static byoc_status_t place(void *self, byoc_graph_module_t *module, const byoc_target_list_t *targets,
+                           byoc_diag_t *diag, byoc_placement_t *placement) {
+  (void)module;
+  (void)targets;
+  const build_t *build = self;
+  return build->contest->apply(build->contest->context, build->plan, placement, diag);
+}
+
+static byoc_status_t make(build_t *build, byoc_diag_t *diag) {
+  const byoc_plan_measurer_t *measurer = build->contest->measurer;
+  if (setenv("TMPDIR", build->folder, 1) != 0) return byoc_diag_out_of_memory(diag);
+  const byoc_plan_build_t plan = {.module = measurer->module,
+                                  .targets = measurer->targets,
+                                  .placer = {.self = build, .place = place, .strategy = "rival"},
+                                  .thread_count = measurer->thread_count,
+                                  .output = build->output,
+                                  .allocator = measurer->allocator};
+  return measurer->build(&plan, diag);
+}
+
+static void build_body(void *self, void *answer) {
+  build_answer_t *out = answer;
+  byoc_diag_t diag = {0};
+  out->status = make(self, &diag);
+  if (out->status != BYOC_OK) snprintf(out->message, sizeof(out->message), "%s", diag.message);
+}
+
+// One plan on its way into the contest.
+typedef struct entry_t {
+  size_t plan;
+  build_t build;
+  build_answer_t answer;
+  byoc_child_t child;
+  byoc_status_t status;
+  byoc_diag_t why;
+  const char *artifact; // NULL: it is out
+} entry_t;
+
+static void start_build(contest_t *contest, entry_t *entry) {
+  build_t *self = &entry->build;
+  *self = (build_t){.contest = contest, .plan = entry->plan};
+  self->output = byoc_arena_format(&contest->arena, "%s/plan%zu.so", contest->folder, entry->plan);
+  self->folder = byoc_arena_format(&contest->arena, "%s/build%zu", contest->folder, entry->plan);
+  bool ok = self->output != NULL && self->folder != NULL;
+  entry->status = ok ? byoc_make_directories(self->folder, &entry->why) : byoc_diag_out_of_memory(&entry->why);
+  int64_t timeout_ms = contest->budget_ns / 1000000 + GRACE_MS;
+  const byoc_child_limits_t limits = {.timeout_ms =
+                                          timeout_ms < BUILD_TIMEOUT_MS ? (uint32_t)timeout_ms : BUILD_TIMEOUT_MS};
+  if (entry->status != BYOC_OK) return;
+  entry->status =
+      byoc_child_start(&limits, build_body, self, &entry->answer, sizeof(entry->answer), &entry->why, &entry->child);
+}
+
+static void finish_build(entry_t *entry) {
+  if (entry->status != BYOC_OK) return; // there is no child
+  entry->status = byoc_child_wait(&entry->child, &entry->why);
+  (void)byoc_remove_tree(entry->build.folder, NULL);
+  build_answer_t *answer = &entry->answer;
+  answer->message[sizeof(answer->message) - 1] = '\0';
+  if (entry->status == BYOC_OK && answer->status != BYOC_OK) {
+    entry->status = byoc_diag_error(&entry->why, answer->status, "%s", answer->message);
+  }
+}
+
+// ---- running ----
+
+static byoc_status_t run(const contest_t *contest, byoc_cost_run_t *self, byoc_diag_t *why,
+                         byoc_cost_run_answer_t *answer) {
+  self->thread_count = contest->measurer->thread_count;
+  const byoc_child_limits_t limits = {.timeout_ms = RUN_TIMEOUT_MS};
+  byoc_status_t status = byoc_child_run(&limits, byoc_cost_run, self, answer, sizeof(*answer), why);
+  answer->message[sizeof(answer->message) - 1] = '\0';
+  if (status == BYOC_OK && answer->status != BYOC_OK) {
+    status = byoc_diag_error(why, answer->status, "%s", answer->message);
+  }
+  return status;
+}
+
+// Runs what was built once: it may crash.
+static void try_out(const contest_t *contest, entry_t *entry) {
+  byoc_cost_run_t self = {.artifacts = {entry->build.output}, .artifact_count = 1, .once = true};
+  byoc_cost_run_answer_t answer;
+  if (entry->status == BYOC_OK) entry->status = run(contest, &self, &entry->why, &answer);
+  if (entry->status == BYOC_OK) {
+    entry->artifact = entry->build.output;
+    return;
+  }
+  byoc_log(BYOC_LOG_WARNING, "one of the plans cannot be timed as a whole: %s", entry->why.message);
+  if (entry->build.output != NULL) (void)unlink(entry->build.output);
+}
+
+// ---- the contest ----
+
+// Plans are built two at a time: a build keeps one processor busy for most of it.
+static void enter_some(contest_t *contest, entry_t *entries, size_t count) {
+  for (size_t i = 0; i < count; ++i) start_build(contest, &entries[i]);
+  for (size_t i = 0; i < count; ++i) finish_build(&entries[i]);
+  for (size_t i = 0; i < count; ++i) try_out(contest, &entries[i]);
+}
+
+// Builds as many as there is time for.
+static size_t enter_all(contest_t *contest, entry_t *entries, size_t count) {
+  byoc_progress_t progress;
+  int64_t last_ns = 0;
+  size_t entered = 0;
+  byoc_progress_begin(&progress, "measuring whole plans:", (int64_t)count);
+  while (entered < count) {
+    // What the next ones take, and timing two plans.
+    if (entered > 0 && last_ns + 4 * SAMPLES_NS > contest->budget_ns) break;
+    byoc_progress_step(&progress, (int64_t)entered, "built");
+    size_t now = count - entered < AT_A_TIME ? count - entered : AT_A_TIME;
+    int64_t start_ns = byoc_now_ns();
+    enter_some(contest, entries + entered, now);
+    entered += now;
+    last_ns = byoc_now_ns() - start_ns;
+    contest->budget_ns -= last_ns;
+  }
+  byoc_progress_end(&progress);
+  return entered;
+}
+
+static double least(const double *times, size_t count) {
+  double ns = INFINITY;
+  for (size_t i = 0; i < count; ++i) ns = times[i] < ns ? times[i] : ns; // no NaN is
+  return ns;
+}
+
+// Times the plans that took at most `limit_ns` so far, against each other; those left out keep their times.
+static void time_some(const contest_t *contest, const entry_t *entries, size_t count, double limit_ns,
+                      int64_t samples_ns, double *out_ns, double *out_error) {
+  byoc_cost_run_t self = {.budget_ns = samples_ns};
+  size_t plans[BYOC_COST_RUN_MAX];
+  for (size_t i = 0; i < count && self.artifact_count < BYOC_COST_RUN_MAX; ++i) {
+    if (entries[i].artifact == NULL || out_ns[entries[i].plan] > limit_ns) continue;
+    plans[self.artifact_count] = entries[i].plan;
+    self.artifacts[self.artifact_count++] = entries[i].artifact;
+  }
+  if (self.artifact_count == 0) return;
+  self.limit_ns = 2 * samples_ns * (int64_t)self.artifact_count; // a model may run for seconds
+  byoc_diag_t why = {0};
+  byoc_cost_run_answer_t answer;
+  byoc_status_t status = run(contest, &self, &why, &answer);
+  if (status != BYOC_OK) byoc_log(BYOC_LOG_WARNING, "plans cannot be timed as a whole: %s", why.message);
+  if (status == BYOC_OK) *out_error = answer.error;
+  for (size_t i = 0; i < self.artifact_count && status == BYOC_OK; ++i) out_ns[plans[i]] = answer.median_ns[i];
+}
+
+static size_t count_within(const double *times, size_t count, double limit_ns) {
+  size_t within = 0;
+  for (size_t i = 0; i < count; ++i) within += times[i] <= limit_ns;
+  return within;
+}
+
+// In two heats: all of them, then those that are near the fastest, for as long as there is time.
+static void time_all(contest_t *contest, const entry_t *entries, size_t entered, size_t count, double *out_ns,
+                     double *out_error) {
+  int lock = byoc_cost_lock(contest->measurer->allocator);
+  int64_t start_ns = byoc_now_ns();
+  time_some(contest, entries, entered, INFINITY, SAMPLES_NS, out_ns, out_error);
+  double limit_ns = least(out_ns, count) * FINAL_RATIO;
+  size_t finalists = count_within(out_ns, count, limit_ns);
+  int64_t left_ns = contest->budget_ns - (byoc_now_ns() - start_ns);
+  if (finalists > 1) {
+    int64_t samples_ns = left_ns / (int64_t)finalists;
+    if (samples_ns < SAMPLES_NS) samples_ns = SAMPLES_NS;
+    if (samples_ns > FINAL_SAMPLES_NS) samples_ns = FINAL_SAMPLES_NS;
+    time_some(contest, entries, entered, limit_ns, samples_ns, out_ns, out_error);
+  }
+  byoc_cost_unlock(lock);
+}
+
+static byoc_status_t hold(contest_t *contest, size_t count, byoc_diag_t *diag, double *out_ns, double *out_error) {
+  byoc_allocator_t allocator = contest->measurer->allocator;
+  entry_t *entries = byoc_allocate(allocator, count + 1, sizeof(*entries));
+  if (entries == NULL) return byoc_diag_out_of_memory(diag);
+  for (size_t i = 0; i < count; ++i) entries[i] = (entry_t){.plan = i};
+  size_t entered = enter_all(contest, entries, count);
+  time_all(contest, entries, entered, count, out_ns, out_error);
+  byoc_free(allocator, entries);
+  return BYOC_OK;
+}
+
+static byoc_status_t price(void *self, size_t count,
+                           byoc_status_t (*apply)(void *context, size_t i, byoc_placement_t *placement,
+                                                  byoc_diag_t *diag),
+                           void *context, int64_t budget_ns, byoc_diag_t *diag, double *out_ns, double *out_error) {
+  const byoc_plan_measurer_t *measurer = self;
+  *out_error = 0;
+  for (size_t i = 0; i < count; ++i) out_ns[i] = NAN;
+  const byoc_function_t *main = byoc_graph_module_main(measurer->module);
+  if (budget_ns <= 0 || main == NULL || !byoc_cost_can_be_run(main)) return BYOC_OK;
+  char *folder = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_make_temporary_directory("byoc-plans", measurer->allocator, diag, &folder));
+  contest_t contest = {
+      .measurer = measurer, .apply = apply, .context = context, .folder = folder, .budget_ns = budget_ns};
+  byoc_arena_init(&contest.arena, measurer->allocator);
+  byoc_status_t status = hold(&contest, count, diag, out_ns, out_error);
+  byoc_arena_deinit(&contest.arena);
+  (void)byoc_remove_tree(folder, NULL);
+  byoc_free(measurer->allocator, folder);
+  return status;
+}
+
+byoc_whole_pricer_t byoc_plan_measurer_pricer(byoc_plan_measurer_t *measurer) {
+  return (byoc_whole_pricer_t){.self = measurer, .price = price};
+}

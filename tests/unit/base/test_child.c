@@ -1,0 +1,105 @@
+// Work in forked processes: several at once, and what becomes of those that go wrong.
+#include "tests/support/support.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/base/child.h"
+#include "core/base/log.h"
+
+typedef struct sum_t {
+  int32_t a, b;
+} sum_t;
+
+static void add(void *self, void *answer) {
+  const sum_t *sum = self;
+  *(int32_t *)answer = sum->a + sum->b;
+}
+
+static void crash(void *self, void *answer) {
+  (void)self;
+  (void)answer;
+  abort();
+}
+
+static void wait_for_ever(void *self, void *answer) {
+  (void)self;
+  (void)answer;
+  for (;;) pause();
+}
+
+static void be_killed(void *self, void *answer) {
+  (void)self;
+  (void)answer;
+  (void)raise(SIGKILL);
+}
+
+// A plugin may close what is not its own.
+static void close_everything(void *self, void *answer) {
+  for (int fd = 3; fd < 1024; ++fd) (void)close(fd);
+  wait_for_ever(self, answer);
+}
+
+static void test_several_at_once(void **state) {
+  (void)state;
+  enum { COUNT = 5 };
+  const byoc_child_limits_t limits = {.timeout_ms = 60000};
+  sum_t sums[COUNT];
+  int32_t answers[COUNT];
+  byoc_child_t children[COUNT];
+  byoc_diag_t diag = {0};
+  for (int32_t i = 0; i < COUNT; ++i) {
+    sums[i] = (sum_t){i, 10};
+    void (*body)(void *, void *) = i == 2 ? crash : add;
+    byoc_test_ok(byoc_child_start(&limits, body, &sums[i], &answers[i], sizeof(answers[i]), &diag, &children[i]),
+                 &diag);
+  }
+  for (int32_t i = COUNT; i-- > 0;) { // in whatever order
+    byoc_status_t status = byoc_child_wait(&children[i], &diag);
+    if (i == 2) {
+      byoc_test_error(status, BYOC_TOOL, &diag, "it crashed (signal 6");
+      byoc_diag_clear(&diag);
+    } else {
+      byoc_test_ok(status, &diag);
+      assert_int_equal(answers[i], i + 10);
+    }
+  }
+}
+
+// An answer that came in time counts, however late somebody looks for it.
+static void test_a_late_look(void **state) {
+  (void)state;
+  const byoc_child_limits_t hasty = {.timeout_ms = 1000}, patient = {.timeout_ms = 60000};
+  sum_t sum = {3, 4};
+  int32_t answers[2];
+  byoc_child_t done, endless;
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_child_start(&patient, add, &sum, &answers[0], sizeof(answers[0]), &diag, &done), &diag);
+  done.deadline_ns = 0; // it has passed by the time that the answer is read
+  byoc_test_ok(byoc_child_start(&hasty, wait_for_ever, &sum, &answers[1], sizeof(answers[1]), &diag, &endless), &diag);
+  byoc_test_error(byoc_child_wait(&endless, &diag), BYOC_TOOL, &diag, "it took longer than 1000 ms");
+  byoc_diag_clear(&diag);
+  byoc_test_ok(byoc_child_wait(&done, &diag), &diag);
+  assert_int_equal(answers[0], 7);
+}
+
+static void test_ends_of_other_kinds(void **state) {
+  (void)state;
+  const byoc_child_limits_t limits = {.timeout_ms = 60000};
+  int32_t answer;
+  byoc_diag_t killed = {0}, closed = {0};
+  // As the system does when memory runs out: nothing about the work itself.
+  byoc_test_error(byoc_child_run(&limits, be_killed, NULL, &answer, sizeof(answer), &killed), BYOC_CANCELLED, &killed,
+                  "it was killed (signal 9");
+  // A child that goes on behind a closed pipe is not waited for.
+  int64_t start_ns = byoc_now_ns();
+  assert_int_not_equal(byoc_child_run(&limits, close_everything, NULL, &answer, sizeof(answer), &closed), BYOC_OK);
+  assert_true(byoc_now_ns() - start_ns < INT64_C(30000000000));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_several_at_once), cmocka_unit_test(test_a_late_look),
+                                     cmocka_unit_test(test_ends_of_other_kinds)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,351 @@
+// Costs by measuring: what a sound candidate gets, and that one that goes wrong costs itself alone.
+#include "tests/support/support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/base/file.h"
+#include "core/base/log.h"
+#include "core/base/string.h"
+#include "core/build/candidates.h"
+#include "core/ir/text.h"
+#include "core/measure/check.h"
+#include "core/measure/costs.h"
+#include "core/plugin/registry.h"
+
+static const char graph_text[] =
+    "module {opset_import. = 17} {\n"
+    "  constant @w : f32[64,64] = splat 0.03125\n"
+    "  constant @big : f32[256,512] = splat 0.03125\n"
+    "  func @main(%x : f32[4,64]) -> (%y : f32[4,64]) {\n"
+    "    %0 = call @relu(%x) : f32[4,64]\n"
+    "    %y = call @product(%0) : f32[4,64]\n"
+    "    return %y\n"
+    "  }\n"
+    "  func @relu(%a : f32[4,64]) -> (%b : f32[4,64]) {\n"
+    "    %b = Relu@14(%a) : f32[4,64]\n"
+    "    return %b\n"
+    "  }\n"
+    "  func @negate(%a : f32[4,64]) -> (%b : f32[4,64]) {\n"
+    "    %b = Neg@13(%a) : f32[4,64]\n"
+    "    return %b\n"
+    "  }\n"
+    "  func @long(%a : f32[4,640]) -> (%b : f32[4,640]) {\n"
+    "    %b = Relu@14(%a) : f32[4,640]\n"
+    "    return %b\n"
+    "  }\n"
+    "  func @two(%a : f32[4,64], %b : f32[4,64]) -> (%c : f32[4,64], %d : f32[4,64]) {\n"
+    "    %c = Add@14(%a, %b) : f32[4,64]\n"
+    "    %d = Sub@14(%a, %b) : f32[4,64]\n"
+    "    return %c, %d\n"
+    "  }\n"
+    "  func @same(%p : f32[4,64]) -> (%q : f32[4,64]) attributes {Compiler = \"faulty\", Target = 3} {\n"
+    "    %q = Relu@14(%p) : f32[4,64]\n"
+    "    return %q\n"
+    "  }\n"
+    "  func @product(%a : f32[4,64]) -> (%b : f32[4,64]) {\n"
+    "    %0 = MatMul@13(%a, @w) : f32[4,64]\n"
+    "    %b = Relu@14(%0) : f32[4,64]\n"
+    "    return %b\n"
+    "  }\n"
+    "  func @large(%a : f32[64,256]) -> (%b : f32[64,512]) {\n"
+    "    %b = MatMul@13(%a, @big) : f32[64,512]\n"
+    "    return %b\n"
+    "  }\n"
+    "  func @symbolic(%a : f32[N,64]) -> (%b : f32[N,64]) {\n"
+    "    %b = Relu@14(%a) : f32[N,64]\n"
+    "    return %b\n"
+    "  }\n"
+    "}\n";
+
+typedef struct fixture_t {
+  byoc_plugin_registry_t *registry;
+  byoc_target_list_t targets;
+  byoc_graph_module_t *module;
+  byoc_cost_database_t *database;
+  byoc_cost_measurer_t *measurer;
+  char *folder;
+} fixture_t;
+
+static void open_measurer(fixture_t *fixture, const char *targets) {
+  byoc_diag_t diag = {0};
+  byoc_allocator_t system = byoc_allocator_system();
+  const byoc_plugin_options_t options = {.environment =
+                                             BYOC_TEST_BUILD_DIR "/tests/plugins/good:" BYOC_TEST_PLUGIN_DIR};
+  *fixture = (fixture_t){0};
+  fixture->folder = byoc_test_folder();
+  byoc_test_ok(byoc_plugin_registry_create(&options, system, &diag, &fixture->registry), &diag);
+  byoc_target_registry_t kinds = byoc_plugin_registry_targets(fixture->registry);
+  byoc_test_ok(byoc_target_list_parse(&targets, 1, &kinds, system, &diag, &fixture->targets), &diag);
+  byoc_test_ok(byoc_graph_parse(graph_text, "test", system, &diag, &fixture->module), &diag);
+  char *path = byoc_path_join(system, fixture->folder, "costs.sqlite");
+  byoc_test_ok(byoc_cost_database_open(path, system, &diag, &fixture->database), &diag);
+  free(path);
+  const byoc_cost_measure_options_t measure = {.build = byoc_build_candidates,
+                                               .targets = &fixture->targets,
+                                               .database = fixture->database,
+                                               .build_timeout_ms = 60000,
+                                               .run_timeout_ms = 2000,
+                                               .memory_limit_bytes = (uint64_t)4 << 30};
+  byoc_test_ok(byoc_cost_measurer_create(&measure, system, &diag, &fixture->measurer), &diag);
+}
+
+static void close_measurer(fixture_t *fixture) {
+  byoc_cost_measurer_destroy(fixture->measurer);
+  byoc_cost_database_close(fixture->database);
+  byoc_graph_module_destroy(fixture->module);
+  byoc_target_list_deinit(&fixture->targets);
+  byoc_plugin_registry_destroy(fixture->registry);
+  (void)byoc_remove_tree(fixture->folder, NULL);
+  free(fixture->folder);
+}
+
+static double price(fixture_t *fixture, const char *function, size_t target, const char **out_reason) {
+  byoc_function_pricer_t pricer = byoc_cost_measurer_pricer(fixture->measurer);
+  byoc_diag_t diag = {0};
+  double ns = -1;
+  const char *reason = NULL;
+  byoc_test_ok(pricer.price(pricer.self, byoc_graph_module_find(fixture->module, function),
+                            fixture->targets.targets.data[target], &diag, &ns, &reason),
+               &diag);
+  if (isfinite(ns)) assert_null(reason);
+  if (out_reason != NULL) *out_reason = reason;
+  return ns;
+}
+
+static void assert_measured(double ns) {
+  assert_true(ns > 0);
+  assert_true(ns < 1e8);
+}
+
+static void test_c4_c5_sound_candidates(void **state) {
+  (void)state;
+  fixture_t fixture;
+  open_measurer(&fixture, "faulty; cutlass; c -O=2");
+  byoc_string_t before, after;
+  byoc_string_init(&before, byoc_allocator_system());
+  byoc_string_init(&after, byoc_allocator_system());
+  byoc_graph_print(fixture.module, NULL, &before);
+  double first = price(&fixture, "relu", 0, NULL);
+  assert_measured(first);
+  assert_measured(price(&fixture, "relu", 2, NULL));
+  assert_measured(price(&fixture, "product", 1, NULL));
+  assert_measured(price(&fixture, "product", 2, NULL));
+  assert_measured(price(&fixture, "large", 1, NULL));
+  assert_measured(price(&fixture, "large", 2, NULL));
+  assert_int_equal(byoc_cost_measurer_statistics(fixture.measurer).measured, 6);
+  // C5: an equal function is not measured again, whatever it is called and marked.
+  double again = price(&fixture, "same", 0, NULL);
+  assert_true(again == first);
+  assert_true(price(&fixture, "relu", 0, NULL) == first);
+  assert_int_equal(byoc_cost_measurer_statistics(fixture.measurer).measured, 6);
+  assert_int_equal(byoc_cost_measurer_statistics(fixture.measurer).hits, 2);
+  // A shape that is not known is estimated.
+  assert_measured(price(&fixture, "symbolic", 0, NULL));
+  assert_int_equal(byoc_cost_measurer_statistics(fixture.measurer).estimated, 1);
+  byoc_graph_print(fixture.module, NULL, &after);
+  byoc_test_same_text(after.data, before.data);
+  byoc_string_deinit(&before);
+  byoc_string_deinit(&after);
+  close_measurer(&fixture);
+}
+
+typedef struct expectation_t {
+  const char *fault, *reason;
+} expectation_t;
+
+// C4: a crash, a hang, a wrong number, a lie about memory, at run time or while generating, cost infinity with the
+// reason; the native target goes on as if nothing had happened, and the answer is remembered.
+static void test_c4_faults(void **state) {
+  (void)state;
+  static const expectation_t expectations[] = {
+      {"wrong", "wrong result: element"},
+      {"one", "wrong result: element 3 of output0"},
+      {"nan", "wrong result: element"},
+      {"crash", "it crashed (signal 11"},
+      {"hang", "it took longer than 2000 ms"},
+      {"exit", "the process ended without an answer"},
+      {"status", "the moon is full"},
+#ifndef BYOC_SANITIZED // whose allocator ends the process, and which has no limit
+      {"memory", "no memory"},
+#endif
+      {"source", "it cannot be built: "},
+      {"decline", "it cannot be built: the backend gave it back: not in the mood"},
+      {"generate_crash", "it cannot be built: it crashed (signal 6"},
+  };
+  for (size_t i = 0; i < sizeof(expectations) / sizeof(expectations[0]); ++i) {
+    char target[64];
+    snprintf(target, sizeof(target), "faulty -fault=%s; c -O=1", expectations[i].fault);
+    fixture_t fixture;
+    open_measurer(&fixture, target);
+    const char *reason = NULL;
+    double ns = price(&fixture, "relu", 0, &reason);
+    if (!isinf(ns) || reason == NULL || strstr(reason, expectations[i].reason) == NULL) {
+      fail_msg("%s: %g ns, '%s'", expectations[i].fault, ns, reason != NULL ? reason : "no reason");
+    }
+    assert_measured(price(&fixture, "relu", 1, NULL));
+    assert_true(isinf(price(&fixture, "relu", 0, &reason)));
+    assert_non_null(strstr(reason, expectations[i].reason));
+    byoc_cost_statistics_t statistics = byoc_cost_measurer_statistics(fixture.measurer);
+    assert_int_equal(statistics.measured, 2);
+    assert_int_equal(statistics.unusable, 1);
+    assert_int_equal(statistics.hits, 1);
+    close_measurer(&fixture);
+  }
+}
+
+// All of these at once.
+static void price_all(fixture_t *fixture, byoc_price_request_t *requests, const char *const *functions, size_t count,
+                      size_t target) {
+  byoc_function_pricer_t pricer = byoc_cost_measurer_pricer(fixture->measurer);
+  byoc_diag_t diag = {0};
+  for (size_t i = 0; i < count; ++i) {
+    requests[i] = (byoc_price_request_t){.function = byoc_graph_module_find(fixture->module, functions[i]),
+                                         .target = fixture->targets.targets.data[target]};
+  }
+  byoc_test_ok(pricer.price_all(pricer.self, requests, count, &diag), &diag);
+}
+
+// One that goes wrong among several costs itself alone, with the reason that it has when it is alone.
+static void test_c4_one_of_several(void **state) {
+  (void)state;
+  static const char *const functions[] = {"relu", "negate", "long"};
+  static const expectation_t expectations[] = {
+      {"none", NULL},
+      {"wrong", "wrong result: element"},
+      {"crash", "it crashed (signal 11"},
+      {"hang", "it took longer than 2000 ms"},
+      {"exit", "the process ended without an answer"},
+      {"status", "the moon is full"},
+      {"source", "it cannot be built: "},
+      {"decline", "it cannot be built: the backend gave it back: not in the mood"},
+      {"generate_crash", "it cannot be built: it crashed (signal 6"},
+  };
+  for (size_t i = 0; i < sizeof(expectations) / sizeof(expectations[0]); ++i) {
+    char target[64];
+    snprintf(target, sizeof(target), "faulty -fault=%s -only=Neg; c -O=1", expectations[i].fault);
+    fixture_t fixture;
+    open_measurer(&fixture, target);
+    byoc_price_request_t requests[3];
+    price_all(&fixture, requests, functions, 3, 0);
+    assert_measured(requests[0].cost_ns);
+    assert_measured(requests[2].cost_ns);
+    if (expectations[i].reason == NULL) {
+      assert_measured(requests[1].cost_ns);
+    } else if (!isinf(requests[1].cost_ns) || strstr(requests[1].reason, expectations[i].reason) == NULL) {
+      fail_msg("%s: %g ns, '%s'", expectations[i].fault, requests[1].cost_ns, requests[1].reason);
+    }
+    assert_int_equal(byoc_cost_measurer_statistics(fixture.measurer).measured, 3);
+    // Each has its own record.
+    assert_true(price(&fixture, "relu", 0, NULL) == requests[0].cost_ns);
+    assert_true(price(&fixture, "negate", 0, NULL) == requests[1].cost_ns);
+    assert_int_equal(byoc_cost_measurer_statistics(fixture.measurer).measured, 3);
+    close_measurer(&fixture);
+  }
+}
+
+// Several inputs, several outputs, constants, kernels of one and of two steps: each is checked against its own results.
+static void test_c4_several_shapes(void **state) {
+  (void)state;
+  static const char *const functions[] = {"two", "product", "relu", "large", "long", "symbolic", "negate"};
+  fixture_t fixture;
+  open_measurer(&fixture, "cutlass; c -O=1");
+  byoc_price_request_t requests[7];
+  price_all(&fixture, requests, functions, 7, 1);
+  for (size_t i = 0; i < 7; ++i) assert_measured(requests[i].cost_ns);
+  price_all(&fixture, requests, functions + 1, 1, 0);
+  assert_measured(requests[0].cost_ns);
+  byoc_cost_statistics_t statistics = byoc_cost_measurer_statistics(fixture.measurer);
+  assert_int_equal(statistics.measured, 7);
+  assert_int_equal(statistics.estimated, 1);
+  assert_int_equal(statistics.unusable, 0);
+  close_measurer(&fixture);
+}
+
+// A price belongs to a model of a size: what the caches keep from call to call depends on it.
+static void test_c5_model_sizes(void **state) {
+  (void)state;
+  fixture_t fixture;
+  open_measurer(&fixture, "cutlass; c -O=1");
+  const uint64_t sizes[] = {1000, 20u << 20, 17u << 20, 900u << 20};
+  const uint64_t measured[] = {1, 1, 0, 1}; // the third is as good as the second
+  for (size_t i = 0; i < 4; ++i) {
+    byoc_cost_measurer_destroy(fixture.measurer);
+    const byoc_cost_measure_options_t options = {.build = byoc_build_candidates,
+                                                 .targets = &fixture.targets,
+                                                 .database = fixture.database,
+                                                 .model_bytes = sizes[i]};
+    byoc_diag_t diag = {0};
+    byoc_test_ok(byoc_cost_measurer_create(&options, byoc_allocator_system(), &diag, &fixture.measurer), &diag);
+    assert_measured(price(&fixture, "relu", 1, NULL));
+    assert_int_equal(byoc_cost_measurer_statistics(fixture.measurer).measured, measured[i]);
+  }
+  close_measurer(&fixture);
+}
+
+static void test_c4_hook_hangs(void **state) {
+  (void)state;
+  fixture_t fixture;
+  open_measurer(&fixture, "faulty -fault=generate_hang; c");
+  byoc_cost_measurer_destroy(fixture.measurer);
+  const byoc_cost_measure_options_t options = {.build = byoc_build_candidates,
+                                               .targets = &fixture.targets,
+                                               .database = fixture.database,
+                                               .build_timeout_ms = 500};
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_cost_measurer_create(&options, byoc_allocator_system(), &diag, &fixture.measurer), &diag);
+  const char *reason = NULL;
+  assert_true(isinf(price(&fixture, "relu", 0, &reason)));
+  assert_non_null(strstr(reason, "it took longer than 500 ms"));
+  close_measurer(&fixture);
+}
+
+static void test_c4_slow_costs_more(void **state) {
+  (void)state;
+  fixture_t fixture;
+  open_measurer(&fixture, "faulty -fault=slow; faulty; c");
+  double slow = price(&fixture, "relu", 0, NULL), fast = price(&fixture, "relu", 1, NULL);
+  assert_true(slow > 5 * fast);
+  close_measurer(&fixture);
+}
+
+static void test_comparison(void **state) {
+  (void)state;
+  const float expected[] = {1, -2, 0, NAN, INFINITY}, near[] = {1.0005f, -2, 1e-4f, NAN, INFINITY};
+  float off[] = {1, -2, 0, NAN, INFINITY};
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_cost_check(BYOC_DTYPE_F32, expected, near, 5, "y", &diag), &diag);
+  off[4] = -INFINITY;
+  byoc_test_error(byoc_cost_check(BYOC_DTYPE_F32, expected, off, 5, "y", &diag), BYOC_MISMATCH, &diag,
+                  "element 4 of y");
+  diag = (byoc_diag_t){0};
+  off[4] = INFINITY, off[2] = NAN;
+  byoc_test_error(byoc_cost_check(BYOC_DTYPE_F32, expected, off, 5, "y", &diag), BYOC_MISMATCH, &diag,
+                  "element 2 of y");
+  diag = (byoc_diag_t){0};
+  const int64_t long_expected[] = {1, INT64_MAX}, long_off[] = {1, INT64_MAX - 1};
+  byoc_test_error(byoc_cost_check(BYOC_DTYPE_I64, long_expected, long_off, 2, "y", &diag), BYOC_MISMATCH, &diag, "");
+  diag = (byoc_diag_t){0};
+  const int8_t byte_expected[] = {1, 127}, byte_near[] = {2, 126};
+  byoc_test_ok(byoc_cost_check(BYOC_DTYPE_I8, byte_expected, byte_near, 2, "y", &diag), &diag);
+  // A target may state an error of its own.
+  const float rough[] = {1.05f, -2, 0.01f, NAN, INFINITY};
+  byoc_test_error(byoc_cost_check(BYOC_DTYPE_F32, expected, rough, 5, "y", &diag), BYOC_MISMATCH, &diag,
+                  "element 0 of y");
+  diag = (byoc_diag_t){0};
+  byoc_test_ok(byoc_cost_check_within(0.1, BYOC_DTYPE_F32, expected, rough, 5, "y", &diag), &diag);
+  byoc_test_error(byoc_cost_check_within(0.01, BYOC_DTYPE_F32, expected, rough, 5, "y", &diag), BYOC_MISMATCH, &diag,
+                  "element 0 of y");
+}
+
+int main(void) {
+  byoc_log_set_level(BYOC_LOG_ERROR);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_comparison),         cmocka_unit_test(test_c4_c5_sound_candidates),
+      cmocka_unit_test(test_c4_faults),          cmocka_unit_test(test_c4_hook_hangs),
+      cmocka_unit_test(test_c4_slow_costs_more), cmocka_unit_test(test_c4_one_of_several),
+      cmocka_unit_test(test_c4_several_shapes),  cmocka_unit_test(test_c5_model_sizes),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
