@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Does tools/link-graph see what it is there for? Small trees of sources and objects, each with one fault.
+# Usage: test_link_graph.sh LINK_GRAPH C_COMPILER
+set -euo pipefail
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+mkdir -p "$tree"/{core,plugins,tools} "$tree"/build/{core,plugins,tools}
+cp "$1" "$tree/tools/link-graph"
+printf 'core/base\ncore/ir\n' >"$tree/build/rooms.txt"
+
+# source FILE OBJECT_FOLDER TEXT: a source and its object, where CMake would put it.
+source_file() {
+  local object=$tree/build/$2/$(basename "$1").o
+  mkdir -p "$tree/$(dirname "$1")" "$tree/build/$2"
+  printf '%s\n' "$3" >"$tree/$1"
+  "$compiler" -I"$tree" -c -o "$object" "$tree/$1"
+}
+
+# expect CODE TEXT: what the check of the tree exits with and says.
+expect() {
+  local code=0 output
+  output=$("$tree/tools/link-graph" "$tree/build" 2>&1) || code=$?
+  if [[ $code -ne $1 || $output != *"$2"* ]]; then
+    printf 'expected exit code %s and "%s", got %s and:\n%s\n' "$1" "$2" "$code" "$output" >&2
+    exit 1
+  fi
+}
+
+compiler=$2
+base=core/CMakeFiles/byoc_base.dir/base ir=core/CMakeFiles/byoc_ir.dir/ir
+expect 2 "holds no objects"
+
+source_file core/base/low.c $base 'int byoc_low(void) { return 0; }'
+source_file core/ir/high.c $ir 'int byoc_low(void); int byoc_high(void) { return byoc_low(); }'
+source_file tools/byoc/main.c tools/CMakeFiles/byoc.dir/byoc 'int byoc_high(void); int main(void) { return byoc_high(); }'
+expect 0 "3 objects, 2 rooms of core, 0 circles between files, 0 edges that run upwards"
+
+source_file core/base/up.c $base 'int byoc_high(void); int byoc_up(void) { return byoc_high(); }'
+expect 1 "core/base/up -> core/ir/high: byoc_high; core/ir stands above core/base"
+
+rm "$tree/core/base/up.c" # its object, left behind, does not count
+expect 0 "3 objects"
+
+echo 'int byoc_high(void);' >"$tree/core/ir/high.h"
+source_file core/base/reader.c $base '#include "core/ir/high.h"'
+expect 1 'core/base/reader -> core/ir/high: #include "core/ir/high.h"; core/ir stands above core/base'
+rm "$tree/core/base/reader.c"
+
+source_file plugins/own/hook.c plugins/own/CMakeFiles/own.dir 'int byoc_low(void); int hook(void) { return byoc_low(); }'
+expect 1 "plugins/own/hook -> core/base/low: byoc_low; plugins/own may use nothing of core"
+rm "$tree/plugins/own/hook.c"
+
+source_file tools/other/main.c tools/CMakeFiles/other.dir/other 'int byoc_table; '
+source_file tools/byoc/more.c tools/CMakeFiles/byoc.dir/byoc 'extern int byoc_table; int more(void) { return byoc_table; }'
+expect 1 "tools/byoc/more -> tools/other/main: byoc_table; tools/byoc may not use tools/other"
+rm "$tree/tools/byoc/more.c"
+
+source_file core/attic/old.c core/CMakeFiles/byoc_attic.dir/attic 'int byoc_old(void) { return 0; }'
+expect 1 "core/attic/old: core/attic is not in the list of rooms in core/CMakeLists.txt"
+rm "$tree/core/attic/old.c"
+
+source_file core/base/first.c $base 'int byoc_second(void); int byoc_first(void) { return byoc_second(); }'
+source_file core/base/second.c $base 'int byoc_first(void); int byoc_second(void) { return byoc_first(); }'
+expect 0 "circle of 2 files: core/base/first core/base/second"
