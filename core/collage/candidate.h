@@ -27,6 +27,7 @@ struct byoc_candidate_t {
   const char *rule;              // who proposed it: "cutlass.conv_relu", "c.host"
   const char *composite;         // the Composite attribute where it is one pattern match; NULL: none
   const byoc_rule_t *definition; // the backend's row; NULL for the native target
+  uint32_t match_number;         // of several ways to match these nodes the one that was accepted; 0: the first
   bool is_primitive;             // becomes a function of its own
   // What a combined candidate was made of, in topological order of their first nodes; none: made by itself.
   const byoc_candidate_t *const *parts;

@@ -2,11 +2,12 @@
 
 #include "core/collage/constraint.h"
 #include "core/collage/rules_internal.h"
-#include "core/plugin/pattern.h"
+#include "core/plugin/accepted_match.h"
 
 typedef struct attempt_t {
   const byoc_rule_claimer_t *claimer;
   const byoc_rule_t *rule;
+  const byoc_pattern_t *pattern; // the rule's; NULL: it has none
   byoc_status_t status;
 } attempt_t;
 
@@ -17,18 +18,25 @@ static bool is_free(void *self, const byoc_node_t *node) {
 
 // Asks, and claims where the answer is yes; then, or after an error, there is nothing left to try.
 static bool claim(attempt_t *attempt, byoc_node_t *const *nodes, size_t count, const byoc_region_binding_t *bindings,
-                  size_t binding_count) {
+                  size_t binding_count, byoc_claim_t **out_claim) {
   const byoc_rule_claimer_t *c = attempt->claimer;
   bool is_accepted = false;
-  byoc_claim_t *made = NULL;
   attempt->status = c->ask(c->self, attempt->rule, nodes, count, bindings, binding_count, &is_accepted);
   if (attempt->status != BYOC_OK || !is_accepted) return attempt->status != BYOC_OK;
-  attempt->status = byoc_claims_add(c->claims, c->target, attempt->rule, nodes, count, c->diag, &made);
+  attempt->status = byoc_claims_add(c->claims, c->target, attempt->rule, nodes, count, c->diag, out_claim);
   return true;
 }
 
 static bool claim_match(void *self, const byoc_match_t *match) {
-  return claim(self, match->nodes.data, match->nodes.count, match->bindings.data, match->bindings.count);
+  attempt_t *attempt = self;
+  byoc_claim_t *made = NULL;
+  bool is_over =
+      claim(attempt, match->nodes.data, match->nodes.count, match->bindings.data, match->bindings.count, &made);
+  bool may_be_another = made != NULL && attempt->rule->accept != NULL;
+  if (may_be_another && !byoc_match_number(attempt->pattern, match, &made->match_number)) {
+    attempt->status = byoc_diag_out_of_memory(attempt->claimer->diag);
+  }
+  return is_over;
 }
 
 static byoc_status_t claim_matches(attempt_t *attempt) {
@@ -36,6 +44,7 @@ static byoc_status_t claim_matches(attempt_t *attempt) {
   const byoc_rule_t *rule = attempt->rule;
   const byoc_pattern_t *pattern = NULL;
   BYOC_RETURN_IF_ERROR(byoc_pattern_parse(rule->pattern, rule->name, c->arena, c->diag, &pattern));
+  attempt->pattern = pattern;
   byoc_match_t match;
   byoc_match_init(&match, c->claims->allocator);
   for (size_t n = c->claims->node_count; n-- > 0 && attempt->status == BYOC_OK;) {
@@ -52,7 +61,8 @@ static byoc_status_t claim_nodes(attempt_t *attempt) {
   const byoc_claims_t *claims = attempt->claimer->claims;
   for (size_t n = 0; n < claims->node_count && attempt->status == BYOC_OK; ++n) {
     byoc_node_t *node = claims->nodes[n];
-    if (is_free(attempt, node) && byoc_rule_lists(attempt->rule, node)) (void)claim(attempt, &node, 1, NULL, 0);
+    byoc_claim_t *made = NULL;
+    if (is_free(attempt, node) && byoc_rule_lists(attempt->rule, node)) (void)claim(attempt, &node, 1, NULL, 0, &made);
   }
   return attempt->status;
 }

@@ -182,6 +182,7 @@ static byoc_candidate_t describe(const byoc_claim_t *claim) {
                             .rule = claim->rule->name ? claim->rule->name : "",
                             .composite = claim->rule->pattern ? claim->rule->name : NULL,
                             .definition = claim->rule,
+                            .match_number = claim->match_number,
                             .cost_ns = NAN};
 }
 
@@ -224,5 +225,6 @@ byoc_status_t byoc_claims_candidate(const byoc_claims_t *claims, const byoc_clai
   }
   if (region->part_count == 1 || out_candidate->composite == NULL) return BYOC_OK;
   out_candidate->composite = NULL;
+  out_candidate->match_number = 0;
   return collect_parts(claims, region, arena, diag, out_candidate);
 }

@@ -13,6 +13,7 @@ struct byoc_claim_t {
   byoc_claim_t *merged_into;   // union-find; NULL: stands for itself
   BYOC_VECTOR(uint32_t) nodes; // indices, rising
   uint32_t part_count;         // matches or nodes that it was made of
+  uint32_t match_number;       // of one match (core/plugin/accepted_match.h)
 };
 
 // One block's nodes by number, in topological order.

@@ -1,6 +1,6 @@
 #include "core/collage/composite.h"
 
-#include "core/plugin/pattern.h"
+#include "core/plugin/accepted_match.h"
 
 static bool is_asked_for(const byoc_match_t *match, const byoc_value_t *constant) {
   for (size_t i = 0; i < match->constants.count; ++i) {
@@ -38,7 +38,7 @@ byoc_status_t byoc_composite_lift_constants(byoc_function_t *composite, byoc_nod
   const byoc_pattern_t *pattern = NULL;
   bool failed = false, matched = false;
   byoc_status_t status = byoc_pattern_parse(rule->pattern, rule->name, &scratch, diag, &pattern);
-  if (status == BYOC_OK) matched = byoc_pattern_match(pattern, root, NULL, NULL, &match, &failed);
+  if (status == BYOC_OK) matched = byoc_pattern_match_accepted(pattern, composite, root, &match, &failed);
   for (size_t i = 0; i < composite->constants.count && matched && !failed; ++i) {
     byoc_value_t *inside = composite->constants.entries[i].value;
     if (inside->uses.count > 0 && !is_asked_for(&match, inside)) failed = !lift(composite, call, inside, &scratch);

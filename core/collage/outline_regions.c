@@ -2,6 +2,7 @@
 
 #include "core/collage/composite.h"
 #include "core/ir/outline.h"
+#include "core/plugin/accepted_match.h"
 
 // The nodes of a set, and room for as many more.
 static byoc_node_t **list_nodes(byoc_node_t *const *nodes, const byoc_index_set_t *set, byoc_allocator_t allocator) {
@@ -13,7 +14,9 @@ static byoc_node_t **list_nodes(byoc_node_t *const *nodes, const byoc_index_set_
 static bool mark_match(byoc_function_t *function, const byoc_candidate_t *candidate) {
   byoc_attributes_t *attributes = &function->attributes;
   return byoc_attributes_set_int(attributes, "Primitive", 1) &&
-         (candidate->composite == NULL || byoc_attributes_set_string(attributes, "Composite", candidate->composite));
+         (candidate->composite == NULL || byoc_attributes_set_string(attributes, "Composite", candidate->composite)) &&
+         (candidate->match_number == 0 ||
+          byoc_attributes_set_int(attributes, BYOC_ATTRIBUTE_MATCH, candidate->match_number));
 }
 
 static bool mark_region(byoc_function_t *function, const byoc_candidate_t *candidate, const byoc_target_t *target) {

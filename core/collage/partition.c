@@ -9,6 +9,7 @@
 #include "core/collage/place.h"
 #include "core/collage/rules_internal.h"
 #include "core/ir/outline.h"
+#include "core/plugin/accepted_match.h"
 
 typedef struct partitioner_t {
   byoc_graph_module_t *module;
@@ -109,7 +110,9 @@ static byoc_status_t outline_composite(partitioner_t *p, const byoc_claim_t *cla
   BYOC_RETURN_IF_ERROR(
       byoc_outline_nodes(nodes, claim->nodes.count, rule->name, outline_flags(rule), p->diag, &function, &call));
   if (!byoc_attributes_set_int(&function->attributes, "Primitive", 1) ||
-      !byoc_attributes_set_string(&function->attributes, "Composite", rule->name)) {
+      !byoc_attributes_set_string(&function->attributes, "Composite", rule->name) ||
+      (claim->match_number > 0 &&
+       !byoc_attributes_set_int(&function->attributes, BYOC_ATTRIBUTE_MATCH, claim->match_number))) {
     return byoc_diag_out_of_memory(p->diag);
   }
   *p->changes += 1;

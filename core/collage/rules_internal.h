@@ -4,10 +4,12 @@
 
 #include "core/collage/rules.h"
 
-// What a hook answered for a region.
+// What a hook answered for a region: its nodes, and what the names of the pattern stand for.
 typedef struct byoc_verdict_t {
   const byoc_rule_t *definition;
   byoc_index_set_t nodes;
+  const byoc_region_binding_t *bindings;
+  size_t binding_count;
   bool accepted;
 } byoc_verdict_t;
 

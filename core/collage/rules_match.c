@@ -5,7 +5,7 @@
 #include "core/collage/constraint.h"
 #include "core/collage/place.h"
 #include "core/collage/rules_internal.h"
-#include "core/plugin/pattern.h"
+#include "core/plugin/accepted_match.h"
 
 // ---- asking ----
 
@@ -14,17 +14,24 @@ bool byoc_ruling_may_take(void *self, const byoc_node_t *node) {
   return byoc_target_may_take(r->target, node);
 }
 
-static uint64_t hash_region(const byoc_rule_t *definition, const byoc_index_set_t *set) {
-  return byoc_hash_combine(byoc_index_set_hash(set), (uint64_t)(uintptr_t)definition);
+static uint64_t hash_region(const byoc_verdict_t *asked) {
+  uint64_t hash = byoc_hash_combine(byoc_index_set_hash(&asked->nodes), (uint64_t)(uintptr_t)asked->definition);
+  for (size_t i = 0; i < asked->binding_count; ++i) {
+    hash = byoc_hash_combine(hash, (uint64_t)(uintptr_t)asked->bindings[i].node);
+    hash = byoc_hash_combine(hash, (uint64_t)(uintptr_t)asked->bindings[i].value);
+  }
+  return hash;
 }
 
 // The slot of a region's verdict, or the free one where it would go.
-static uint32_t *verdict_slot(const byoc_ruling_t *r, uint32_t *slots, size_t slot_count, const byoc_rule_t *definition,
-                              const byoc_index_set_t *set) {
-  size_t i = (size_t)hash_region(definition, set) & (slot_count - 1);
+static uint32_t *verdict_slot(const byoc_ruling_t *r, uint32_t *slots, size_t slot_count, const byoc_verdict_t *asked) {
+  size_t i = (size_t)hash_region(asked) & (slot_count - 1);
   for (; slots[i] != 0; i = (i + 1) & (slot_count - 1)) {
-    const byoc_verdict_t *verdict = &r->verdicts.data[slots[i] - 1];
-    if (verdict->definition == definition && byoc_index_set_equal(&verdict->nodes, set)) break;
+    const byoc_verdict_t *known = &r->verdicts.data[slots[i] - 1];
+    if (known->definition == asked->definition && byoc_index_set_equal(&known->nodes, &asked->nodes) &&
+        byoc_bindings_equal(known->bindings, known->binding_count, asked->bindings, asked->binding_count)) {
+      break;
+    }
   }
   return &slots[i];
 }
@@ -35,8 +42,7 @@ static bool grow_verdicts(byoc_ruling_t *r) {
   uint32_t *slots = byoc_allocate(r->allocator, slot_count, sizeof(*slots));
   if (slots == NULL) return false;
   for (size_t i = 0; i < r->verdicts.count; ++i) {
-    const byoc_verdict_t *verdict = &r->verdicts.data[i];
-    *verdict_slot(r, slots, slot_count, verdict->definition, &verdict->nodes) = (uint32_t)i + 1;
+    *verdict_slot(r, slots, slot_count, &r->verdicts.data[i]) = (uint32_t)i + 1;
   }
   byoc_free(r->allocator, r->verdict_slots);
   r->verdict_slots = slots;
@@ -50,7 +56,9 @@ byoc_status_t byoc_ruling_ask(byoc_ruling_t *r, const byoc_rule_t *definition, c
   *out_accepted = true;
   if (definition->accept == NULL) return BYOC_OK;
   if (!grow_verdicts(r)) return byoc_diag_out_of_memory(r->diag);
-  uint32_t *slot = verdict_slot(r, r->verdict_slots, r->verdict_slot_count, definition, set);
+  byoc_verdict_t verdict = {
+      .definition = definition, .nodes = *set, .bindings = bindings, .binding_count = binding_count};
+  uint32_t *slot = verdict_slot(r, r->verdict_slots, r->verdict_slot_count, &verdict);
   if (*slot != 0) {
     *out_accepted = r->verdicts.data[*slot - 1].accepted;
     return BYOC_OK;
@@ -61,8 +69,11 @@ byoc_status_t byoc_ruling_ask(byoc_ruling_t *r, const byoc_rule_t *definition, c
                           .bindings = bindings,
                           .binding_count = binding_count};
   *out_accepted = definition->accept(r->target->kind->backend->self, &region) != 0;
-  byoc_verdict_t verdict = {definition, *set, *out_accepted};
-  if (!byoc_vector_push(&r->verdicts, r->allocator, verdict)) return byoc_diag_out_of_memory(r->diag);
+  verdict.accepted = *out_accepted;
+  verdict.bindings = byoc_arena_copy(&r->list->arena, bindings, binding_count * sizeof(*bindings));
+  if (verdict.bindings == NULL || !byoc_vector_push(&r->verdicts, r->allocator, verdict)) {
+    return byoc_diag_out_of_memory(r->diag);
+  }
   *slot = (uint32_t)r->verdicts.count;
   if (*out_accepted) return BYOC_OK;
   return byoc_candidates_refuse(r->list, set, r->target->index, definition->name ? definition->name : "",
@@ -73,6 +84,7 @@ byoc_status_t byoc_ruling_ask(byoc_ruling_t *r, const byoc_rule_t *definition, c
 
 typedef struct proposer_t {
   byoc_ruling_t *ruling;
+  const byoc_pattern_t *pattern;
   const byoc_partition_rule_t *rule;
   byoc_candidates_t *out;
   byoc_status_t status;
@@ -89,6 +101,10 @@ static bool propose_match(void *self, const byoc_match_t *match) {
     p->status = byoc_ruling_ask(r, candidate.definition, &candidate.nodes, match->nodes.data, match->bindings.data,
                                 match->bindings.count, &accepted);
   }
+  bool may_be_another = accepted && candidate.definition->accept != NULL;
+  if (may_be_another && p->status == BYOC_OK && !byoc_match_number(p->pattern, match, &candidate.match_number)) {
+    p->status = byoc_diag_out_of_memory(r->diag);
+  }
   if (accepted && p->status == BYOC_OK) p->status = byoc_ruling_propose(r, candidate, p->out, &made);
   return p->status != BYOC_OK;
 }
@@ -98,7 +114,7 @@ byoc_status_t byoc_ruling_match(byoc_ruling_t *r, const byoc_partition_rule_t *r
   BYOC_RETURN_IF_ERROR(byoc_pattern_parse(rule->definition->pattern, rule->name, &r->list->arena, r->diag, &pattern));
   byoc_match_t match;
   byoc_match_init(&match, r->allocator);
-  proposer_t proposer = {.ruling = r, .rule = rule, .out = out};
+  proposer_t proposer = {.ruling = r, .pattern = pattern, .rule = rule, .out = out};
   for (uint32_t n = 0; n < r->flow->node_count && proposer.status == BYOC_OK; ++n) {
     bool failed = false;
     if (!byoc_ruling_may_take(r, r->flow->nodes[n])) continue;

@@ -3,6 +3,7 @@
 
 #include "core/base/log.h"
 #include "core/plugin/abi.h"
+#include "core/plugin/accepted_match.h"
 #include "core/plugin/cache.h"
 #include "core/plugin/pattern.h"
 #include "core/plugin/session.h"
@@ -45,6 +46,18 @@ static byoc_region_t *copy_match(byoc_codegen_t *codegen, const byoc_match_t *ma
   return region;
 }
 
+// Is this the pattern that the function was made by?
+static bool is_rule_of(const byoc_target_t *target, const byoc_function_t *function, const char *pattern) {
+  const byoc_backend_t *backend = target->kind->backend;
+  const char *composite = byoc_attributes_string(&function->attributes, "Composite", "");
+  for (uint32_t r = 0; r < backend->rule_count; ++r) {
+    const byoc_rule_t *rule = &backend->rules[r];
+    if (rule->pattern == NULL || strcmp(rule->pattern, pattern) != 0) continue;
+    if (strcmp(rule->name != NULL ? rule->name : "", composite) == 0) return true;
+  }
+  return false;
+}
+
 static byoc_region_t *codegen_match(byoc_codegen_t *codegen, byoc_function_t *function, byoc_value_t *root,
                                     const char *pattern_text) {
   byoc_diag_t diag = {0};
@@ -64,7 +77,9 @@ static byoc_region_t *codegen_match(byoc_codegen_t *codegen, byoc_function_t *fu
     bool failed = false;
     byoc_match_t match;
     byoc_match_init(&match, codegen->allocator);
-    if (byoc_pattern_match(pattern, node, NULL, NULL, &match, &failed)) {
+    bool is_rule = is_rule_of(codegen->target, function, pattern_text);
+    if (is_rule ? byoc_pattern_match_accepted(pattern, function, node, &match, &failed)
+                : byoc_pattern_match(pattern, node, NULL, NULL, &match, &failed)) {
       region = copy_match(codegen, &match);
       failed = region == NULL;
     }

@@ -189,9 +189,41 @@ static bool escapes(const byoc_match_t *match, const byoc_node_t *root) {
   return false;
 }
 
-static bool accept_whole(const matcher_t *m) {
-  if (!contains(m->match, m->root) || escapes(m->match, m->root)) return false;
-  return m->visit == NULL || m->visit(m->visit_self, m->match);
+// Does a node read what another of those from `first` on makes?
+static bool waits(const byoc_match_t *match, size_t first, const byoc_node_t *node) {
+  for (uint32_t k = 0; k < node->operand_count; ++k) {
+    const byoc_node_t *producer = byoc_value_producer(node->operands[k]);
+    for (size_t i = first; producer != NULL && i < match->nodes.count; ++i) {
+      if (match->nodes.data[i] == producer) return true;
+    }
+  }
+  return false;
+}
+
+// Nodes are taken in the order of the pattern, and a value that a name stands for may be made inside of the match.
+static void sort_nodes(byoc_match_t *match) {
+  byoc_node_t **nodes = match->nodes.data;
+  for (size_t i = 0; i < match->nodes.count; ++i) {
+    size_t ready = i;
+    while (waits(match, i, nodes[ready])) ++ready;
+    byoc_node_t *node = nodes[ready];
+    memmove(&nodes[i + 1], &nodes[i], (ready - i) * sizeof(node));
+    nodes[i] = node;
+  }
+}
+
+static bool accept_whole(matcher_t *m) {
+  byoc_match_t *match = m->match;
+  if (!contains(match, m->root) || escapes(match, m->root)) return false;
+  size_t size = match->nodes.count * sizeof(*match->nodes.data);
+  byoc_node_t **taken = byoc_allocate(match->allocator, match->nodes.count, sizeof(*taken));
+  if (taken == NULL) return !(m->failed = true);
+  memcpy(taken, match->nodes.data, size);
+  sort_nodes(match);
+  const bool accepted = m->visit == NULL || m->visit(m->visit_self, match);
+  if (!accepted) memcpy(match->nodes.data, taken, size); // what is given up next goes by the order of taking
+  byoc_free(match->allocator, taken);
+  return accepted;
 }
 
 static bool take_node(matcher_t *m, const goal_t *goal) {

@@ -487,8 +487,9 @@ typedef struct byoc_codegen_api_t {
   byoc_function_t *(*function_at)(const byoc_codegen_t *codegen, uint64_t index);
 
   // Matches a pattern (see byoc_rule_t) inside one of these functions, at the producer of `root` (NULL: of the
-  // function's first result): the way to the bindings of a rule. NULL where it does not match; a pattern that cannot be
-  // read and a function that is not one of these fail the run.
+  // function's first result): the way to the bindings of a rule. Where the pattern is that of the rule which made the
+  // function, of several ways to match it is the one that the rule's accept hook accepted. NULL where it does not
+  // match; a pattern that cannot be read and a function that is not one of these fail the run.
   byoc_region_t *(*match)(byoc_codegen_t *codegen, byoc_function_t *function, byoc_value_t *root, const char *pattern);
 
   // Records the reason of a failure (copied) and returns `status`.

@@ -3,7 +3,8 @@
 //   first.conv_relu := Relu(Conv(%x, @w))          a pattern
 //   first.any merge only=f32 := group Exp Add      a group rule; flags in front of :=
 //
-// Flags: merge, pass_constants, limit=N (max_nodes), only=f32 (declines nodes that give another element type).
+// Flags: merge, pass_constants, limit=N (max_nodes), only=f32 (declines nodes that give another element type), vector
+// (declines where %b is no vector; its hook says what it got).
 //
 // Their hooks say what they are asked by `log`, and hand back each function as it is, or do as the target's option
 // `answer` says: decline gives it back, fail fails. `prepare` makes first optimise its functions before.
@@ -36,6 +37,12 @@ static int32_t accept_f32(void *self, byoc_region_t *region) {
   return 1;
 }
 
+static int32_t accept_vector(void *self, byoc_region_t *region) {
+  (void)self;
+  if (host->graph->value_rank(host->region->value(region, "b")) == 1) return 1;
+  return host->region->decline(region, "b is no vector");
+}
+
 static void read_flags(char *flags, byoc_rule_t *rule) {
   char *rest = NULL;
   for (char *word = strtok_r(flags, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
@@ -43,6 +50,7 @@ static void read_flags(char *flags, byoc_rule_t *rule) {
     if (strcmp(word, "pass_constants") == 0) rule->flags |= BYOC_RULE_PASS_CONSTANTS;
     if (strncmp(word, "limit=", 6) == 0) rule->max_nodes = (uint32_t)atoi(word + 6);
     if (strcmp(word, "only=f32") == 0) rule->accept = accept_f32;
+    if (strcmp(word, "vector") == 0) rule->accept = accept_vector;
   }
 }
 
@@ -79,6 +87,19 @@ static int32_t answer(byoc_codegen_t *codegen, byoc_function_t *function, const 
   return host->edit->hand_back(codegen, function);
 }
 
+// What the names of a rule stand for in the hook.
+static void log_vector(byoc_codegen_t *codegen, byoc_function_t *function) {
+  for (uint32_t r = 0; r < rule_counts[0]; ++r) {
+    if (rules[0][r].accept != accept_vector) continue;
+    byoc_region_t *region = host->codegen->match(codegen, function, NULL, rules[0][r].pattern);
+    char line[80];
+    if (region == NULL) continue;
+    snprintf(line, sizeof(line), "in the hook the rank of b is %d",
+             (int)host->graph->value_rank(host->region->value(region, "b")));
+    host->codegen->log(codegen, line);
+  }
+}
+
 // The whole module at once.
 static int32_t generate(void *self, byoc_codegen_t *codegen) {
   (void)self;
@@ -89,6 +110,7 @@ static int32_t generate(void *self, byoc_codegen_t *codegen) {
   host->codegen->log(codegen, line);
   int32_t status = BYOC_OK;
   for (uint64_t i = 0; i < count && status == BYOC_OK; ++i) {
+    log_vector(codegen, host->codegen->function_at(codegen, i));
     status = answer(codegen, host->codegen->function_at(codegen, i), host->target->option_string(target, "answer"));
   }
   return status;

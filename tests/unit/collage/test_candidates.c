@@ -244,6 +244,43 @@ static void hooks_are_asked_once_and_their_reason_kept(void **state) {
   release(&made);
 }
 
+static int32_t accept_vector(void *self, byoc_region_t *region) {
+  (void)self;
+  ++asked_count;
+  const byoc_region_api_t *api = byoc_host_region_api();
+  const byoc_value_t *b = api->value(region, "b");
+  return b->type->rank == 1 ? 1 : api->decline(region, "b is no vector");
+}
+
+// One set of nodes, two ways to match: what a hook said of the first is no answer to the second. The candidate knows
+// which way was accepted.
+static void verdicts_are_about_bindings(void **state) {
+  (void)state;
+  const byoc_rule_t rules[] = {{.name = "first.bias", .pattern = "Add(%a, %b)", .accept = accept_vector}};
+  for (uint32_t swapped = 0; swapped < 2; ++swapped) {
+    byoc_string_t text;
+    byoc_string_init(&text, byoc_allocator_system());
+    byoc_string_appendf(&text,
+                        "module {\n"
+                        "  func @main(%%x : f32[4,8], %%v : f32[8]) -> (%%y : f32[4,8]) {\n"
+                        "    %%0 = Add@14(%s) : f32[4,8]\n"
+                        "    %%y = Neg@13(%%0) : f32[4,8]\n"
+                        "    return %%y\n"
+                        "  }\n"
+                        "}\n",
+                        swapped ? "%v, %x" : "%x, %v");
+    made_t made;
+    make(&made, text.data, rules, 1);
+    asked_count = 0;
+    collect(&made, NULL);
+    assert_int_equal(asked_count, 2); // once for each way
+    expect_candidates(&made, 0, "first.bias:0");
+    assert_int_equal(made.candidates.items.data[0]->match_number, swapped);
+    release(&made);
+    byoc_string_deinit(&text);
+  }
+}
+
 // Groups up to a size, convex ones only; the greedy region whatever its size.
 static void groups_are_enumerated(void **state) {
   (void)state;
@@ -477,6 +514,7 @@ int main(void) {
       cmocka_unit_test(borders_and_validity),
       cmocka_unit_test(every_alternative_is_a_candidate),
       cmocka_unit_test(hooks_are_asked_once_and_their_reason_kept),
+      cmocka_unit_test(verdicts_are_about_bindings),
       cmocka_unit_test(groups_are_enumerated),
       cmocka_unit_test(merging_matches_are_combined),
       cmocka_unit_test(the_host_combines),

@@ -178,6 +178,15 @@ static void test_commuted(void **state) {
   expect(minus, "Sub(%a, @b)", "none");
 }
 
+// %y is made inside of the match, and the pattern names its reader first.
+static void test_topological_order(void **state) {
+  (void)state;
+  const char *body = "%z = Relu@14(%x) : f32[4,4]\n %1 = Exp@13(%z) : f32[4,4]\n"
+                     "%r = Mul@14(%1, %z) : f32[4,4]\n return %r\n";
+  expect(body, "Mul(Exp(%y), Relu(%x))", "Relu Exp Mul; y=z; x=x");
+  expect(body, "Mul(Relu(%x), Exp(%y))", "Relu Exp Mul; x=x; y=z");
+}
+
 static void test_repeated_names(void **state) {
   (void)state;
   expect("%r = Add@14(%x, %x) : f32[4,4]\n return %r\n", "Add(%a, %a)", "Add; a=x");
@@ -420,12 +429,15 @@ static void test_random_texts(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_basic),         cmocka_unit_test(test_optional),       cmocka_unit_test(test_alternatives),
-      cmocka_unit_test(test_commuted),      cmocka_unit_test(test_repeated_names), cmocka_unit_test(test_attributes),
-      cmocka_unit_test(test_escapes),       cmocka_unit_test(test_filter),         cmocka_unit_test(test_bounded),
-      cmocka_unit_test(test_syntax_errors), cmocka_unit_test(test_limits),         cmocka_unit_test(test_out_of_memory),
-      cmocka_unit_test(test_random_texts),  cmocka_unit_test(test_types),          cmocka_unit_test(test_dominators),
-      cmocka_unit_test(test_long_path),     cmocka_unit_test(test_each_way),
+      cmocka_unit_test(test_basic),          cmocka_unit_test(test_optional),
+      cmocka_unit_test(test_alternatives),   cmocka_unit_test(test_commuted),
+      cmocka_unit_test(test_repeated_names), cmocka_unit_test(test_attributes),
+      cmocka_unit_test(test_escapes),        cmocka_unit_test(test_filter),
+      cmocka_unit_test(test_bounded),        cmocka_unit_test(test_syntax_errors),
+      cmocka_unit_test(test_limits),         cmocka_unit_test(test_out_of_memory),
+      cmocka_unit_test(test_random_texts),   cmocka_unit_test(test_types),
+      cmocka_unit_test(test_dominators),     cmocka_unit_test(test_long_path),
+      cmocka_unit_test(test_each_way),       cmocka_unit_test(test_topological_order),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }
