@@ -8,7 +8,7 @@
 
 #include "core/plugin/pattern_internal.h"
 
-enum { MAX_DEPTH = 64, MAX_CHILDREN = 64, MAX_BYTES = 1 << 14 };
+enum { MAX_DEPTH = 64, MAX_CHILDREN = 64, MAX_BYTES = 1 << 14, MAX_RESULTS = 10000 };
 
 typedef struct parser_t {
   const char *text, *at, *name;
@@ -163,6 +163,27 @@ static byoc_status_t add_operator(parser_t *p, byoc_pattern_t *pattern, const ch
   return BYOC_OK;
 }
 
+// "#1" or "#_" behind the operands: the result that is matched, the first one where nothing is written.
+static byoc_status_t parse_result(parser_t *p, byoc_pattern_t *pattern) {
+  const char *end = p->at;
+  if (!accept_text(p, "#")) {
+    p->at = end; // errors behind here point at the pattern's end
+    return BYOC_OK;
+  }
+  if (accept_text(p, "_")) {
+    pattern->result = PATTERN_ANY_RESULT;
+    return BYOC_OK;
+  }
+  skip_space(p);
+  const char *begin = p->at;
+  for (; isdigit((unsigned char)*p->at) && pattern->result < MAX_RESULTS; ++p->at) {
+    pattern->result = 10 * pattern->result + (*p->at - '0');
+  }
+  if (p->at > begin && pattern->result < MAX_RESULTS) return BYOC_OK;
+  p->at = begin;
+  return syntax_error(p, "the number of a result below 10000, or _ for any");
+}
+
 static byoc_status_t parse_operator(parser_t *p, byoc_pattern_t *pattern, const char *first_word) {
   pattern->kind = PATTERN_OPERATOR;
   if (first_word == NULL) { // behind "{"
@@ -178,7 +199,7 @@ static byoc_status_t parse_operator(parser_t *p, byoc_pattern_t *pattern, const 
   BYOC_RETURN_IF_ERROR(expect_text(p, "("));
   BYOC_RETURN_IF_ERROR(parse_list(p, ")", ",", pattern));
   if (pattern->optional && pattern->child_count == 0) return syntax_error(p, "an operand for the optional operator");
-  return BYOC_OK;
+  return parse_result(p, pattern);
 }
 
 static byoc_status_t parse_term(parser_t *p, byoc_pattern_t *pattern) {
@@ -216,9 +237,10 @@ static byoc_status_t parse_term(parser_t *p, byoc_pattern_t *pattern) {
   return parse_operator(p, pattern, word);
 }
 
-// Many nodes of a path match the same pattern, so it has no names and looks at one node only.
+// Many nodes of a path match the same pattern, so it has no names and looks at one node only. A path leads through
+// whichever result there is.
 static bool is_path(const byoc_pattern_t *pattern) {
-  if (pattern->name != NULL || pattern->optional) return false;
+  if (pattern->name != NULL || pattern->optional || pattern->result != 0) return false;
   if (pattern->kind == PATTERN_ANY) return true;
   if (pattern->kind != PATTERN_OPERATOR && pattern->kind != PATTERN_ALTERNATIVES) return false;
   for (size_t i = 0; i < pattern->child_count; ++i) {

@@ -20,13 +20,15 @@ typedef struct attribute_test_t {
   const char *s;
 } attribute_test_t;
 
+enum { PATTERN_ANY_RESULT = -1 };
+
 // Children of a DOMINATOR.
 enum { DOMINATOR_ROOT = 0, DOMINATOR_PATH = 1, DOMINATOR_LEAF = 2 };
 
 struct byoc_pattern_t {
   pattern_kind_t kind;
   const char *name;   // binding; NULL: none
-  byoc_dtype_t dtype; // ANY, CONSTANT, OPERATOR (of its first result): BYOC_DTYPE_NONE for any
+  byoc_dtype_t dtype; // ANY, CONSTANT, OPERATOR (of the result that is matched): BYOC_DTYPE_NONE for any
   bool has_rank;      // of the same
   int32_t rank;
   // OPERATOR
@@ -35,6 +37,7 @@ struct byoc_pattern_t {
   } * operators;
   size_t operator_count;
   bool optional, open_ended; // Op?(...), trailing "..."
+  int32_t result;            // that is matched, "#1"; PATTERN_ANY_RESULT for "#_"
   attribute_test_t *tests;
   size_t test_count;
   // OPERATOR: operands; ALTERNATIVES: the alternatives; DOMINATOR: root, path, leaf

@@ -252,9 +252,12 @@ static bool type_fits(const byoc_pattern_t *pattern, const byoc_type_t *type) {
          (!pattern->has_rank || type->rank == pattern->rank);
 }
 
-// Does the node itself fit an operator pattern, whatever its operands are?
-static bool node_fits(const matcher_t *m, const byoc_pattern_t *pattern, const byoc_node_t *node) {
-  if (node == NULL || node->block != m->root->block || node->callee != NULL || !operator_fits(pattern, node)) {
+// Does the producer of a value fit an operator pattern as far as it can be told without its operands? The value is the
+// result that the pattern asks for.
+static bool producer_fits(const matcher_t *m, const byoc_pattern_t *pattern, const byoc_value_t *value) {
+  const byoc_node_t *node = byoc_value_producer(value);
+  if (node == NULL || (pattern->result != PATTERN_ANY_RESULT && value->index != (uint32_t)pattern->result) ||
+      node->block != m->root->block || node->callee != NULL || !operator_fits(pattern, node)) {
     return false;
   }
   if (m->filter != NULL && !m->filter(m->filter_self, node)) return false;
@@ -264,11 +267,12 @@ static bool node_fits(const matcher_t *m, const byoc_pattern_t *pattern, const b
   uint32_t count = node->operand_count;
   while (count > 0 && node->operands[count - 1] == NULL) --count;
   if (count < pattern->child_count || (count > pattern->child_count && !pattern->open_ended)) return false;
-  return node->result_count > 0 && type_fits(pattern, node->results[0]->type);
+  return type_fits(pattern, value->type);
 }
 
-static bool solve_node(matcher_t *m, const byoc_pattern_t *pattern, byoc_node_t *node, const goal_t *next) {
-  if (!node_fits(m, pattern, node)) return false;
+static bool solve_node(matcher_t *m, const byoc_pattern_t *pattern, byoc_value_t *value, const goal_t *next) {
+  if (!producer_fits(m, pattern, value)) return false;
+  byoc_node_t *node = byoc_value_producer(value);
   const mark_t before = mark(m);
   if (!bind(m, pattern->name, node, NULL)) return rewind_match(m, before);
   const goal_t take = {.node = node, .next = next};
@@ -293,7 +297,7 @@ static bool path_fits(const matcher_t *m, const byoc_pattern_t *path, const byoc
     return node->block == m->root->block && node->callee == NULL && node->block_count == 0 && node->result_count > 0 &&
            type_fits(path, node->results[0]->type) && (m->filter == NULL || m->filter(m->filter_self, node));
   }
-  if (!node_fits(m, path, node)) return false;
+  if (node->result_count == 0 || !producer_fits(m, path, node->results[0])) return false;
   const int orders = byoc_node_has_trait(node, BYOC_OP_COMMUTES) && path->child_count == 2 ? 2 : 1;
   for (int order = 0; order < orders; ++order) {
     bool fits = true;
@@ -374,8 +378,8 @@ static bool take_paths(matcher_t *m, const goal_t *goal) {
 // lead to the root is what the rule on escaping values asks for.
 static bool solve_dominator(matcher_t *m, const goal_t *goal) {
   const byoc_pattern_t *pattern = goal->pattern;
-  byoc_node_t *root = goal->value->index == 0 ? byoc_value_producer(goal->value) : NULL;
-  if (!node_fits(m, pattern->children[DOMINATOR_ROOT], root)) return false;
+  if (!producer_fits(m, pattern->children[DOMINATOR_ROOT], goal->value)) return false;
+  byoc_node_t *root = byoc_value_producer(goal->value);
   cone_t cone;
   if (!find_cone(m, pattern->children[DOMINATOR_PATH], root, NULL, &cone)) return false;
   const goal_t child = {.pattern = pattern->children[DOMINATOR_ROOT], .value = goal->value, .next = goal->next};
@@ -419,8 +423,7 @@ static bool solve(matcher_t *m, const goal_t *goal) {
   case PATTERN_OPERATOR:
     break;
   }
-  byoc_node_t *producer = byoc_value_producer(value);
-  if (value->index == 0 && solve_node(m, pattern, producer, goal->next)) return true;
+  if (solve_node(m, pattern, value, goal->next)) return true;
   if (!pattern->optional) return false;
   const goal_t without = {.pattern = pattern->children[0], .value = value, .next = goal->next};
   return solve(m, &without);
@@ -436,8 +439,11 @@ bool byoc_pattern_match_each(const byoc_pattern_t *pattern, byoc_node_t *root, b
                  .filter_self = filter_self,
                  .visit = visit,
                  .visit_self = visit_self};
-  const goal_t whole = {.pattern = pattern, .value = root->result_count > 0 ? root->results[0] : NULL};
-  const bool matched = solve(&m, &whole);
+  bool matched = false;
+  for (uint32_t r = 0; r < root->result_count && !matched && !m.failed; ++r) {
+    const goal_t whole = {.pattern = pattern, .value = root->results[r]};
+    matched = solve(&m, &whole);
+  }
   *out_failed = m.failed;
   if (!matched) rewind_match(&m, (mark_t){0});
   return matched;

@@ -53,7 +53,7 @@ extern "C" {
 #endif
 
 #define BYOC_ABI_MAJOR 1
-#define BYOC_ABI_MINOR 3
+#define BYOC_ABI_MINOR 4
 
 // Every struct that crosses the boundary starts with these two.
 typedef struct byoc_header_t {
@@ -265,9 +265,11 @@ enum {
 //   {A|B}(...)  one of several operators; {A|B}?(...) optional
 //   (p | q)     alternatives
 //   n:Conv(...) names the node
+//   Split(...)#1  the operator's second result, where Split(...) alone is its first; #_ is any of them (since minor 4).
+//                 Of the last operator of a match every result may leave it, and #1 says only that it has a second one.
 //   Conv[group=1, auto_pad="NOTSET"](...)  attribute tests, against the default where the node has none
-//   %x<f32>  @w<f32, 4>  _<_, 2>  Conv<f32>(...)  tests of element type and rank, of an operator's first result
-//                                                 (since minor 1)
+//   %x<f32>  @w<f32, 4>  _<_, 2>  Conv<f32>(...)  tests of element type and rank, of an operator's result that
+//                                                 is matched (since minor 1)
 //   p <~ path <~ q  p (an operator) dominates q: p takes what q gives, directly or through any number of nodes that
 //                   match `path` (operators over _, @ and ..., without names), however they branch and meet; all uses
 //                   of q lead to p. Add(...) <~ {Relu|Mul|Add}(...) <~ Conv(%x, @w)  (since minor 1)

@@ -15,7 +15,7 @@
 
 #include "byoc/plugin.h"
 
-BYOC_PLUGIN_IDENTITY_NEEDS("demo_rows", "1.0", "first,second", "Targets whose rules stand in the test", 1);
+BYOC_PLUGIN_IDENTITY_NEEDS("demo_rows", "1.0", "first,second", "Targets whose rules stand in the test", 4);
 
 enum { MAX_RULES = 16, MAX_OPERATORS = 16, TEXT_BYTES = 4096 };
 

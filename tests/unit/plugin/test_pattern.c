@@ -29,6 +29,7 @@ static byoc_graph_module_t *parse_graph(const char *body) {
                                  "  constant @w : f32[4,4] = splat 0.5\n"
                                  "  constant @k : f32[4,4,1,1] = splat 0.5\n"
                                  "  constant @s : f32[] = [2.0]\n"
+                                 "  constant @n : i64[1] = [4]\n"
                                  "  func @main(%%x : f32[4,4], %%y : f32[4,4], %%i : f32[1,4,8,8]) -> (%%r : %s) {\n"
                                  "%s"
                                  "  }\n"
@@ -185,6 +186,47 @@ static void test_topological_order(void **state) {
                      "%r = Mul@14(%1, %z) : f32[4,4]\n return %r\n";
   expect(body, "Mul(Exp(%y), Relu(%x))", "Relu Exp Mul; y=z; x=x");
   expect(body, "Mul(Relu(%x), Exp(%y))", "Relu Exp Mul; x=x; y=z");
+}
+
+// Results of an operator that has several: by number, any of them, commuted, optional, dominating, at the root.
+static void test_results(void **state) {
+  (void)state;
+  const char *second = "%t0, %t1 = Split@18(%x) {num_outputs = 2} : f32[2,4], f32[2,4]\n"
+                       "%t2 = Relu@14(%t1) : f32[2,4]\n %r = Concat@13(%t2, %t2) {axis = 0} : f32[4,4]\n"
+                       " return %r\n";
+  expect(second, "Concat(n:Relu(Split(%a)#1), n:Relu(_))", "Split Relu Concat; n=Relu; a=x");
+  expect(second, "Concat(n:Relu(Split(%a)#_), n:Relu(_))", "Split Relu Concat; n=Relu; a=x");
+  expect(second, "Concat(n:Relu(Split<f32, 2>(%a) # 1), n:Relu(_))", "Split Relu Concat; n=Relu; a=x");
+  expect(second, "Concat(n:Relu(Split(%a)), n:Relu(_))", "none");
+  expect(second, "Concat(n:Relu(Split(%a)#0), n:Relu(_))", "none");
+  expect(second, "Concat(n:Relu(Split(%a)#2), n:Relu(_))", "none");
+  expect(second, "Concat(n:Relu(Neg?(Split(%a)#1)), n:Relu(_))", "Split Relu Concat; n=Relu; a=x");
+  expect(second, "Concat(n:Relu(Split?(%a)#1), n:Relu(_))", "Split Relu Concat; n=Relu; a=x");
+  expect(second, "Concat(n:Relu(Split?(%a)), n:Relu(_))", "Relu Concat; n=Relu; a=t1");
+  expect(second, "Concat(n:Relu((Abs(%a) | Split(%a)#1)), n:Relu(_))", "Split Relu Concat; n=Relu; a=x");
+  expect(second, "Concat(...) <~ Relu(_) <~ Split(%a)#1", "Split Relu Concat; a=x");
+  expect(second, "Concat(...) <~ Relu(_) <~ Split(%a)", "none");
+  expect(second, "Concat(...) <~ {Relu|Split}(_) <~ %a<f32, 2>", "Concat; a=t2");
+  expect(second, "Concat(...) <~ Relu(...) <~ Split(...)#_", "Split Relu Concat");
+  // Both results, by one operator or by two that are alike, in both orders of the operands.
+  const char *gated = "%t0, %t1 = Split@18(%x) {num_outputs = 2} : f32[2,4], f32[2,4]\n"
+                      "%t2 = Sigmoid@13(%t1) : f32[2,4]\n %t3 = Mul@14(%t2, %t0) : f32[2,4]\n"
+                      "%r = Concat@13(%t3, %t3) {axis = 0} : f32[4,4]\n return %r\n";
+  expect(gated, "Concat(...) <~ _ <~ Mul(s:Split(%a), Sigmoid(s:Split(%a)#1))",
+         "Split Sigmoid Mul Concat; s=Split; a=x");
+  expect(gated, "Concat(...) <~ _ <~ Mul(s:Split(%a)#1, Sigmoid(s:Split(%a)))", "none");
+  // The other result is used outside.
+  const char *escaping = "%t0, %t1 = Split@18(%x) {num_outputs = 2} : f32[2,4], f32[2,4]\n"
+                         "%t2 = Relu@14(%t1) : f32[2,4]\n %t3 = Neg@13(%t0) : f32[2,4]\n"
+                         "%r = Concat@13(%t3, %t2) {axis = 0} : f32[4,4]\n return %r\n";
+  expect(escaping, "Concat(%b, Relu(Split(%a)#1))", "none");
+  expect(escaping, "Concat(Neg(Split(%a)), Relu(Split(%a)#1))", "Split Neg Relu Concat; a=x");
+  // Every result of the root may be the one that is meant.
+  const char *root = "%r, %t1 = TopK@11(%x, @n) {axis = 1} : f32[4,4], i64[4,4]\n return %r\n";
+  expect(root, "TopK(%a, @)#1", "TopK; a=x");
+  expect(root, "TopK(%a, @)#_", "TopK; a=x");
+  expect(root, "TopK<i64>(%a, @)#_", "TopK; a=x");
+  expect(root, "TopK(%a, @)#2", "none");
 }
 
 static void test_repeated_names(void **state) {
@@ -365,6 +407,12 @@ static void test_syntax_errors(void **state) {
   expect_error("%x <~ Neg(_) <~ Exp(_)", 6, "an operator in front of '<~'");
   expect_error("Relu(...) <~ n:Neg(_) <~ Exp(_)", 22,
                "a path of operators over _, @ and ..., without names, in front of here");
+  expect_error("Relu(Split(%x)#)", 16, "the number of a result below 10000, or _ for any");
+  expect_error("Relu(Split(%x)#-1)", 16, "the number of a result below 10000, or _ for any");
+  expect_error("Relu(Split(%x)#10000)", 16, "the number of a result below 10000, or _ for any");
+  expect_error("Relu(%x#1)", 8, "')'");
+  expect_error("Add(...) <~ Split(_)#1 <~ Neg(_)", 23,
+               "a path of operators over _, @ and ..., without names, in front of here");
   expect_error("Conv[a=1,b=1,c=1,d=1,e=1,f=1,g=1,h=1,i=1,j=1,k=1,l=1,m=1,n=1,o=1,p=1,q=1](%x)", 70,
                "at most 16 attribute tests");
 }
@@ -438,6 +486,7 @@ int main(void) {
       cmocka_unit_test(test_random_texts),   cmocka_unit_test(test_types),
       cmocka_unit_test(test_dominators),     cmocka_unit_test(test_long_path),
       cmocka_unit_test(test_each_way),       cmocka_unit_test(test_topological_order),
+      cmocka_unit_test(test_results),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }
