@@ -1,3 +1,4 @@
+// The table of process groups that this process started, and what ends them.
 #define _GNU_SOURCE
 #include "core/base/group.h"
 
@@ -12,7 +13,7 @@
 
 #include "core/base/interrupt.h"
 
-// Held from before a process is started until it is in the table, and for ever once byoc_groups_end was called.
+// Held from before a process is started until it is in the table, and for ever once a signal ended the groups.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pid_t leaders[256]; // 0 where free; more at once are started without being remembered
 static bool inside;        // this process is in a group that another one ends
@@ -22,6 +23,29 @@ static void remember(pid_t leader) {
     if (leaders[i] != 0) continue;
     leaders[i] = leader;
     return;
+  }
+}
+
+// For the handler of a signal: kills every group and waits for its end, a second at most.
+static void end_groups(void) {
+  byoc_interrupt_seize(&lock);
+  const size_t count = sizeof(leaders) / sizeof(leaders[0]);
+  for (size_t i = 0; i < count; i++) {
+    if (leaders[i] != 0) (void)kill(-leaders[i], SIGKILL);
+  }
+  for (int wait_ms = 0; wait_ms < 1000; wait_ms++) {
+    bool left = false;
+    for (size_t i = 0; i < count; i++) {
+      if (leaders[i] == 0) continue;
+      (void)waitpid(leaders[i], NULL, WNOHANG);
+      if (kill(-leaders[i], 0) == 0) {
+        left = true;
+      } else {
+        leaders[i] = 0;
+      }
+    }
+    if (!left) break;
+    (void)poll(NULL, 0, 1);
   }
 }
 
@@ -49,6 +73,7 @@ static void lead(pid_t parent) {
 
 pid_t byoc_group_fork(void) {
   sigset_t mask;
+  byoc_interrupt_register(BYOC_INTERRUPT_PROCESSES, end_groups);
   byoc_interrupt_lock(&lock, &mask);
   pid_t parent = getpid(), pid = fork();
   if (pid == 0) {
@@ -68,6 +93,7 @@ pid_t byoc_group_fork(void) {
 int byoc_group_spawn(int (*spawn)(void *argument, bool lead, pid_t *out_pid), void *argument, pid_t *out_pid,
                      bool *out_leads) {
   sigset_t mask;
+  byoc_interrupt_register(BYOC_INTERRUPT_PROCESSES, end_groups);
   byoc_interrupt_lock(&lock, &mask);
   *out_leads = !inside;
   int error = spawn(argument, *out_leads, out_pid);
@@ -87,26 +113,4 @@ void byoc_group_forget(pid_t leader) {
     if (leaders[i] == leader) leaders[i] = 0;
   }
   byoc_interrupt_unlock(&lock, &mask);
-}
-
-void byoc_groups_end(void) {
-  byoc_interrupt_seize(&lock);
-  const size_t count = sizeof(leaders) / sizeof(leaders[0]);
-  for (size_t i = 0; i < count; i++) {
-    if (leaders[i] != 0) byoc_group_kill(leaders[i]);
-  }
-  for (int wait_ms = 0; wait_ms < 1000; wait_ms++) {
-    bool left = false;
-    for (size_t i = 0; i < count; i++) {
-      if (leaders[i] == 0) continue;
-      (void)waitpid(leaders[i], NULL, WNOHANG);
-      if (kill(-leaders[i], 0) == 0) {
-        left = true;
-      } else {
-        leaders[i] = 0;
-      }
-    }
-    if (!left) break;
-    (void)poll(NULL, 0, 1);
-  }
 }

@@ -1,7 +1,9 @@
 // Process groups: children that end together with whatever they started, and before this process does.
 //
 // The leader of a group that byoc_group_fork made keeps what it starts by byoc_process_run in its own group. Whoever
-// reaps a leader calls byoc_group_forget before it acts on how the leader ended. Any thread may call these.
+// reaps a leader calls byoc_group_forget before it acts on how the leader ended. Any thread may call these. When SIGINT
+// or SIGTERM ends the process, every group is killed first, and these calls never return: nothing is started any more,
+// and nobody takes a process that was killed for one that failed.
 #ifndef BYOC_CORE_BASE_GROUP_H_
 #define BYOC_CORE_BASE_GROUP_H_
 
@@ -17,8 +19,5 @@ int byoc_group_spawn(int (*spawn)(void *argument, bool lead, pid_t *out_pid), vo
                      bool *out_leads);
 void byoc_group_kill(pid_t leader);
 void byoc_group_forget(pid_t leader);
-// For the handler of a signal. Kills every group and waits for its end, a second at most. Afterwards the other calls
-// never return: nothing is started any more, and nobody takes a process that was killed here for one that failed.
-void byoc_groups_end(void);
 
 #endif // BYOC_CORE_BASE_GROUP_H_

@@ -1,15 +1,20 @@
+// The handler of SIGINT and SIGTERM, and the registry of what it calls.
 #define _GNU_SOURCE
 #include "core/base/interrupt.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
-
-#include "core/base/group.h"
-#include "core/base/temporary.h"
+#include <unistd.h>
 
 static const int numbers[] = {SIGINT, SIGTERM};
 enum { NUMBER_COUNT = sizeof(numbers) / sizeof(numbers[0]) };
+
+typedef void (*end_fn_t)(void);
+static _Atomic(end_fn_t) ends[BYOC_INTERRUPT_STAGE_COUNT];
+static atomic_bool has_ended; // the handler runs
 
 static sigset_t both(void) {
   sigset_t set;
@@ -20,8 +25,11 @@ static sigset_t both(void) {
 
 static void end(int number) {
   int error = errno;
-  byoc_groups_end();
-  byoc_temporaries_end();
+  atomic_store(&has_ended, true);
+  for (int stage = 0; stage < BYOC_INTERRUPT_STAGE_COUNT; stage++) {
+    end_fn_t call = atomic_load(&ends[stage]);
+    if (call != NULL) call();
+  }
   (void)signal(number, SIG_DFL);
   (void)raise(number); // blocked until this returns
   errno = error;
@@ -34,6 +42,12 @@ void byoc_interrupt_install(void) {
     if (sigaction(numbers[i], NULL, &old) != 0 || old.sa_handler == SIG_IGN) continue;
     (void)sigaction(numbers[i], &action, NULL);
   }
+}
+
+void byoc_interrupt_register(byoc_interrupt_stage_t stage, void (*end_stage)(void)) {
+  atomic_store(&ends[stage], end_stage);
+  // The handler saw the store, or it is seen here that the handler came before.
+  while (atomic_load(&has_ended)) (void)pause();
 }
 
 void byoc_interrupt_lock(pthread_mutex_t *lock, sigset_t *out_mask) {

@@ -1,3 +1,4 @@
+// The list of files and folders that must not outlive this process.
 #define _GNU_SOURCE
 #include "core/base/temporary.h"
 
@@ -9,6 +10,7 @@
 
 #include "core/base/file.h"
 #include "core/base/interrupt.h"
+#include "core/base/remove.h"
 
 // A child after fork inherits the list but must not remove what is on it.
 typedef struct temporary_t temporary_t;
@@ -17,9 +19,21 @@ struct temporary_t {
   pid_t owner;
   char path[];
 };
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // held for ever once byoc_temporaries_end was called
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // held for ever once a signal ended the list
 static temporary_t *temporaries;
 static pthread_once_t at_exit_once = PTHREAD_ONCE_INIT;
+
+static void remove_list(const temporary_t *list) {
+  for (; list != NULL; list = list->next) {
+    if (list->owner == getpid()) (void)byoc_remove_entry(list->path);
+  }
+}
+
+// For the handler of a signal: removes them all, and nothing is made any more.
+static void end_temporaries(void) {
+  byoc_interrupt_seize(&lock);
+  remove_list(temporaries);
+}
 
 static void remove_at_exit(void) {
   atexit(byoc_remove_temporaries);
@@ -27,6 +41,7 @@ static void remove_at_exit(void) {
 
 int byoc_temporary_make(int (*make)(void *argument), void *argument, const char *path) {
   pthread_once(&at_exit_once, remove_at_exit);
+  byoc_interrupt_register(BYOC_INTERRUPT_FILES, end_temporaries);
   size_t size = strlen(path) + 1;
   temporary_t *temporary = malloc(sizeof(*temporary) + size);
   if (temporary == NULL) {
@@ -63,12 +78,6 @@ void byoc_temporary_forget(const char *path) {
   byoc_interrupt_unlock(&lock, &mask);
 }
 
-static void remove_list(const temporary_t *list) {
-  for (; list != NULL; list = list->next) {
-    if (list->owner == getpid()) (void)byoc_remove_entry(list->path);
-  }
-}
-
 void byoc_remove_temporaries(void) {
   sigset_t mask;
   byoc_interrupt_lock(&lock, &mask); // a signal waits until they are gone
@@ -79,9 +88,4 @@ void byoc_remove_temporaries(void) {
     temporaries = next;
   }
   byoc_interrupt_unlock(&lock, &mask);
-}
-
-void byoc_temporaries_end(void) {
-  byoc_interrupt_seize(&lock);
-  remove_list(temporaries);
 }

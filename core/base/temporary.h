@@ -5,13 +5,9 @@
 #include <stdbool.h>
 
 // Makes the file or folder by `make(argument)`, which gives -1 and errno where it cannot, and remembers `path`, which
-// make may fill in. Gives what make gave; -1 with ENOMEM, and nothing left behind, when memory is out.
+// make may fill in. When SIGINT or SIGTERM ends the process, they go before it does. Gives what make gave; -1 with
+// ENOMEM, and nothing left behind, when memory is out.
 int byoc_temporary_make(int (*make)(void *argument), void *argument, const char *path);
 void byoc_temporary_forget(const char *path);
-// For the handler of a signal. Removes them all. Afterwards the calls above never return: nothing is made any more.
-void byoc_temporaries_end(void);
-// Removes a file, a link, or a folder with all that is in it; links are not followed. Gives errno, 0 where it is gone.
-// Safe in the handler of a signal.
-int byoc_remove_entry(const char *path);
 
 #endif // BYOC_CORE_BASE_TEMPORARY_H_

@@ -1,4 +1,4 @@
-// One run of a backend's generate hook, and the tables that it works with.
+// One run of a backend's generate hook.
 #ifndef BYOC_CORE_PLUGIN_CODEGEN_H_
 #define BYOC_CORE_PLUGIN_CODEGEN_H_
 
@@ -56,9 +56,5 @@ byoc_status_t byoc_codegen_run(byoc_graph_module_t *module, const byoc_target_t 
                                byoc_function_t *const *functions, size_t function_count,
                                const byoc_codegen_services_t *services, byoc_diag_t *diag,
                                byoc_codegen_report_t *report);
-
-// The session's tables; static storage.
-const byoc_codegen_api_t *byoc_host_codegen_api(void);
-const byoc_edit_api_t *byoc_host_edit_api(void);
 
 #endif // BYOC_CORE_PLUGIN_CODEGEN_H_

@@ -5,6 +5,7 @@
 #include "core/plugin/abi.h"
 #include "core/plugin/accepted_match.h"
 #include "core/plugin/cache.h"
+#include "core/plugin/host.h"
 #include "core/plugin/pattern.h"
 #include "core/plugin/session.h"
 #include "core/target/cpu.h"

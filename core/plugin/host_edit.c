@@ -5,6 +5,7 @@
 #include "core/module/c_call.h"
 #include "core/ops/op.h"
 #include "core/plugin/abi.h"
+#include "core/plugin/host.h"
 #include "core/plugin/session.h"
 
 enum { MAX_OPERANDS = 1 << 16 };

@@ -1,7 +1,8 @@
 // The graph table: pure readers. Whatever a plugin asks, it gets an answer: NULL, 0 or its fallback.
 #include <string.h>
 
-#include "core/plugin/region.h"
+#include "core/ir/graph.h"
+#include "core/plugin/host.h"
 
 // ---- modules and functions ----
 

@@ -1,6 +1,7 @@
 // The target and region tables: what hooks may ask about targets and matches.
 #include <string.h>
 
+#include "core/plugin/host.h"
 #include "core/plugin/region.h"
 #include "core/target/target.h"
 

@@ -3,9 +3,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#include "core/plugin/codegen.h"
 #include "core/plugin/negotiate.h"
-#include "core/plugin/region.h"
 
 // ---- the host table ----
 
@@ -46,11 +44,6 @@ static void fill_host(byoc_plugin_library_t *library, const byoc_plugin_note_t *
       .resize = host_resize,
       .error = host_error,
       .extension = host_extension,
-      .target = byoc_host_target_api(),
-      .graph = byoc_host_graph_api(),
-      .region = byoc_host_region_api(),
-      .edit = byoc_host_edit_api(),
-      .codegen = byoc_host_codegen_api(),
   };
 }
 
@@ -101,8 +94,9 @@ static void destroy_library(byoc_plugin_library_t *library) {
   byoc_free(library->allocator, library);
 }
 
-byoc_status_t byoc_plugin_library_load(const char *path, const byoc_plugin_note_t *note, byoc_allocator_t allocator,
-                                       byoc_diag_t *diag, byoc_plugin_library_t **out_library) {
+byoc_status_t byoc_plugin_library_load(const char *path, const byoc_plugin_note_t *note,
+                                       byoc_host_fill_fn_t fill_tables, byoc_allocator_t allocator, byoc_diag_t *diag,
+                                       byoc_plugin_library_t **out_library) {
   *out_library = NULL;
   byoc_plugin_library_t *library = byoc_allocate(allocator, 1, sizeof(*library));
   if (library == NULL) return byoc_diag_out_of_memory(diag);
@@ -110,6 +104,7 @@ byoc_status_t byoc_plugin_library_load(const char *path, const byoc_plugin_note_
   library->allocator = allocator;
   byoc_arena_init(&library->arena, allocator);
   fill_host(library, note);
+  fill_tables(&library->host);
   byoc_plugin_query_t query = NULL;
   byoc_status_t status = open_library(library, path, &query, diag);
   if (status == BYOC_OK) status = query_plugin(library, query, diag);

@@ -20,9 +20,13 @@ typedef struct byoc_plugin_library_t {
   char error[1024]; // what host->error was told
 } byoc_plugin_library_t;
 
+// Gives a host its tables: byoc_host_fill_tables of core/plugin/host.h, which stands above this file.
+typedef void (*byoc_host_fill_fn_t)(byoc_host_t *host);
+
 // Opens the file in this process, queries it and checks what it says against its note. On failure nothing is left.
-byoc_status_t byoc_plugin_library_load(const char *path, const byoc_plugin_note_t *note, byoc_allocator_t allocator,
-                                       byoc_diag_t *diag, byoc_plugin_library_t **out_library);
+byoc_status_t byoc_plugin_library_load(const char *path, const byoc_plugin_note_t *note,
+                                       byoc_host_fill_fn_t fill_tables, byoc_allocator_t allocator, byoc_diag_t *diag,
+                                       byoc_plugin_library_t **out_library);
 void byoc_plugin_library_retain(byoc_plugin_library_t *library);
 void byoc_plugin_library_release(byoc_plugin_library_t *library); // accepts NULL
 

@@ -20,9 +20,4 @@ struct byoc_region_t {
   char reason[256]; // set by decline
 };
 
-// The tables of the host that need no session; static storage.
-const byoc_target_api_t *byoc_host_target_api(void);
-const byoc_graph_api_t *byoc_host_graph_api(void);
-const byoc_region_api_t *byoc_host_region_api(void);
-
 #endif // BYOC_CORE_PLUGIN_REGION_H_

@@ -1,4 +1,5 @@
 #include "core/plugin/registry.h"
+#include "core/plugin/host.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -230,7 +231,8 @@ static void load_slot(byoc_plugin_registry_t *registry, slot_t *slot) {
   byoc_diag_t reason = {0};
   byoc_status_t status = byoc_plugin_try(slot->real_path, &entry->note, registry->load_timeout_ms, &reason);
   if (status == BYOC_OK) {
-    status = byoc_plugin_library_load(slot->real_path, &entry->note, registry->allocator, &reason, &entry->library);
+    status = byoc_plugin_library_load(slot->real_path, &entry->note, byoc_host_fill_tables, registry->allocator,
+                                      &reason, &entry->library);
   }
   if (status != BYOC_OK) {
     if (status == BYOC_OUT_OF_MEMORY) {

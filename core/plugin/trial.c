@@ -10,6 +10,7 @@
 
 #include "core/base/group.h"
 #include "core/base/log.h"
+#include "core/plugin/host.h"
 #include "core/plugin/hygiene.h"
 #include "core/plugin/library.h"
 
@@ -42,7 +43,8 @@ __attribute__((noreturn)) static void run_child(const char *path, const byoc_plu
   byoc_hygiene_take(&before);
   byoc_plugin_library_t *library = NULL;
   verdict_t verdict = {0};
-  verdict.status = byoc_plugin_library_load(path, note, byoc_allocator_system(), &diag, &library);
+  verdict.status =
+      byoc_plugin_library_load(path, note, byoc_host_fill_tables, byoc_allocator_system(), &diag, &library);
   byoc_plugin_library_release(library);
   if (verdict.status == BYOC_OK) verdict.status = byoc_hygiene_check(&before, &diag);
   if (verdict.status == BYOC_OK) {

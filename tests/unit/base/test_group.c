@@ -97,6 +97,41 @@ static void a_signal_leaves_nothing(void **state) {
   }
 }
 
+static int told[2]; // a pipe
+
+static void tell_processes(void) {
+  (void)!write(told[1], "p", 1);
+}
+
+static void tell_files(void) {
+  (void)!write(told[1], "f", 1);
+}
+
+// Processes end before their files go, whoever registered first.
+static void stages_end_in_order(void **state) {
+  (void)state;
+  assert_int_equal(pipe(told), 0);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    byoc_interrupt_install();
+    byoc_interrupt_register(BYOC_INTERRUPT_FILES, tell_files);
+    byoc_interrupt_register(BYOC_INTERRUPT_PROCESSES, tell_processes);
+    (void)raise(SIGTERM);
+    _exit(2);
+  }
+  assert_true(pid > 0);
+  (void)close(told[1]);
+  char text[4] = "";
+  size_t size = 0;
+  for (ssize_t got; size < 3 && (got = read(told[0], text + size, 3 - size)) > 0;) size += (size_t)got;
+  assert_string_equal(text, "pf");
+  int status = 0;
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  assert_true(WIFSIGNALED(status));
+  assert_int_equal(WTERMSIG(status), SIGTERM);
+  (void)close(told[0]);
+}
+
 static int enter(void **state) {
   (void)state;
   folder = byoc_test_folder();
@@ -115,6 +150,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(groups_end_whole),
       cmocka_unit_test(a_signal_leaves_nothing),
+      cmocka_unit_test(stages_end_in_order),
   };
   return cmocka_run_group_tests(tests, enter, leave);
 }

@@ -2,6 +2,7 @@
 #include "core/collage/place.h"
 #include "core/ir/text.h"
 #include "core/ir/verify.h"
+#include "core/plugin/host.h"
 #include "core/plugin/region.h"
 #include "tests/support/support.h"
 

@@ -7,6 +7,7 @@
 #include "core/ir/verify.h"
 #include "core/pass/pass.h"
 #include "core/plugin/codegen.h"
+#include "core/plugin/host.h"
 #include "core/plugin/library.h"
 
 typedef int32_t (*hook_t)(void *self, byoc_codegen_t *codegen);

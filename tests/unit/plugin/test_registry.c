@@ -11,6 +11,7 @@
 #include "core/base/log.h"
 #include "core/base/string.h"
 #include "core/plugin/codegen.h"
+#include "core/plugin/host.h"
 #include "core/plugin/library.h"
 #include "core/plugin/region.h"
 #include "core/plugin/registry.h"
@@ -502,10 +503,13 @@ static void test_cycles_are_flat(void **state) {
     }
     byoc_diag_t diag = {0};
     byoc_plugin_library_t *library = NULL;
-    byoc_test_ok(byoc_plugin_library_load(good, &good_note, byoc_allocator_system(), &diag, &library), &diag);
+    byoc_test_ok(
+        byoc_plugin_library_load(good, &good_note, byoc_host_fill_tables, byoc_allocator_system(), &diag, &library),
+        &diag);
     byoc_plugin_library_release(library);
-    byoc_test_error(byoc_plugin_library_load(failing, &bad_note, byoc_allocator_system(), &diag, &library),
-                    BYOC_INVALID_DATA, &diag, "the licence has expired");
+    byoc_test_error(
+        byoc_plugin_library_load(failing, &bad_note, byoc_host_fill_tables, byoc_allocator_system(), &diag, &library),
+        BYOC_INVALID_DATA, &diag, "the licence has expired");
     assert_null(library);
   }
   assert_int_equal(destroyed, WARM_UP + CYCLES); // once a load
