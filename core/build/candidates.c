@@ -7,6 +7,7 @@
 
 #include "core/base/file.h"
 #include "core/build/pipeline.h"
+#include "core/collage/outline_regions.h"
 #include "core/compose/compose.h"
 #include "core/compose/host_c.h"
 #include "core/compose/resolve.h"
@@ -123,8 +124,9 @@ static byoc_status_t make_module(const byoc_cost_build_t *build, byoc_diag_t *di
   if (is_native) ok = ok && make_native(&maker);
   for (size_t i = 0; i < build->count && ok; ++i) {
     byoc_function_t *function = (byoc_function_t *)(uintptr_t)build->functions[i];
-    ok = byoc_function_rename(function, byoc_graph_module_unique_name(maker.module, "part")) &&
-         (is_native || mark_for(function, build->target));
+    byoc_function_t *region = is_native ? function : byoc_candidate_region(function);
+    ok = byoc_function_rename(region, byoc_graph_module_unique_name(maker.module, "part")) &&
+         (is_native || mark_for(region, build->target));
   }
   ok = ok && make_main(&maker, build);
   byoc_map_deinit(&maker.kept);
@@ -223,7 +225,7 @@ static byoc_status_t find_owners(const byoc_host_program_t *program, const byoc_
 
 static void note_refusal(const byoc_cost_build_t *build, const char *line, int size, byoc_cost_build_answer_t *out) {
   for (size_t p = 0; p < build->count; ++p) {
-    const char *name = build->functions[p]->name;
+    const char *name = byoc_candidate_region(build->functions[p])->name;
     int length = (int)strlen(name);
     if (length >= size || memcmp(line, name, (size_t)length) != 0 || line[length] != '\t') continue;
     snprintf(out->refusals[p], sizeof(out->refusals[p]), "%.*s", size - length - 1, line + length + 1);

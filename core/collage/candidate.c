@@ -18,6 +18,18 @@ void byoc_candidates_deinit(byoc_candidates_t *list) {
   *list = (byoc_candidates_t){0};
 }
 
+uint32_t byoc_least_limit(uint32_t a, uint32_t b) {
+  return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+uint32_t byoc_candidate_limit(const byoc_candidate_t *candidate) {
+  uint32_t limit = candidate->definition != NULL ? candidate->definition->max_nodes : 0;
+  for (uint32_t i = 0; i < candidate->part_count; ++i) {
+    limit = byoc_least_limit(limit, byoc_candidate_limit(candidate->parts[i]));
+  }
+  return limit;
+}
+
 static uint64_t hash_candidate(const byoc_candidate_t *candidate) {
   uint64_t hash = byoc_hash_combine(byoc_index_set_hash(&candidate->nodes), candidate->target);
   return candidate->composite ? byoc_hash_combine(hash, byoc_hash_text(candidate->composite)) : hash;

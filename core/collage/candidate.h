@@ -36,6 +36,11 @@ struct byoc_candidate_t {
   const char *reason; // why it is infinite; NULL otherwise
 };
 
+// The least limit of nodes (max_nodes) that the rules of its parts have; 0: none of them has one.
+uint32_t byoc_candidate_limit(const byoc_candidate_t *candidate);
+// Of two such limits the one that holds for both together.
+uint32_t byoc_least_limit(uint32_t a, uint32_t b);
+
 // Why a target did not take something, for byoc explain; the text of its accept hook.
 typedef struct byoc_refusal_t {
   byoc_index_set_t nodes;

@@ -47,10 +47,12 @@ byoc_status_t byoc_claims_add(byoc_claims_t *claims, const byoc_target_t *target
   claim->target = target;
   claim->rule = rule;
   claim->part_count = 1;
+  claim->limit = rule->max_nodes;
   for (size_t i = 0; i < node_count; ++i) {
     uint32_t index = (uint32_t)nodes[i]->mark;
     if (!byoc_vector_push(&claim->nodes, claims->allocator, index)) return byoc_diag_out_of_memory(diag);
     claims->owners[index] = claim;
+    claim->size += nodes[i]->callee != NULL ? (uint32_t)nodes[i]->callee->body->node_count : 1;
   }
   *out_claim = claim;
   return BYOC_OK;
@@ -141,6 +143,8 @@ byoc_status_t byoc_claims_join(byoc_claims_t *claims, byoc_claim_t *a, byoc_clai
   for (size_t i = 0; i < b->nodes.count; ++i) a->nodes.data[a->nodes.count++] = b->nodes.data[i];
   qsort(a->nodes.data, a->nodes.count, sizeof(uint32_t), compare_index);
   a->part_count += b->part_count;
+  a->size += b->size;
+  a->limit = byoc_least_limit(a->limit, b->limit);
   b->merged_into = a;
   *out_joined = true;
 cleanup:
@@ -156,8 +160,8 @@ static bool may_join(const byoc_claim_t *a, const byoc_claim_t *b) {
   bool groups = a->rule->pattern == NULL && a->rule == b->rule;
   bool merging = (a->rule->flags & BYOC_RULE_MERGE) && (b->rule->flags & BYOC_RULE_MERGE);
   if (!groups && !merging) return false;
-  uint32_t limit = a->rule->max_nodes;
-  return limit == 0 || a->nodes.count + b->nodes.count <= limit;
+  uint32_t limit = byoc_least_limit(a->limit, b->limit);
+  return limit == 0 || a->size + b->size <= limit;
 }
 
 byoc_status_t byoc_claims_join_neighbours(byoc_claims_t *claims, byoc_diag_t *diag) {

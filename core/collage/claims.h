@@ -14,6 +14,7 @@ struct byoc_claim_t {
   BYOC_VECTOR(uint32_t) nodes; // indices, rising
   uint32_t part_count;         // matches or nodes that it was made of
   uint32_t match_number;       // of one match (core/plugin/accepted_match.h)
+  uint32_t size, limit;        // nodes, those within composites that are called too; at most as many; 0: no limit
 };
 
 // One block's nodes by number, in topological order.

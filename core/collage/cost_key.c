@@ -5,7 +5,9 @@
 
 #include "core/base/hash.h"
 #include "core/collage/composite.h"
+#include "core/collage/outline_regions.h"
 #include "core/ir/structural.h"
+#include "core/plugin/accepted_match.h"
 #include "core/target/cpu.h"
 
 // Constants up to these sizes count by content: lists such as shapes and axes, scalars such as clip bounds.
@@ -60,9 +62,11 @@ static void hash_constants(constant_hasher_t *hasher, const byoc_function_t *fun
 uint64_t byoc_cost_function_hash(const byoc_function_t *function) {
   const unsigned flags = BYOC_STRUCTURAL_IGNORE_CONSTANT_DATA | BYOC_STRUCTURAL_IGNORE_FUNCTION_ATTRIBUTES;
   constant_hasher_t hasher = {.hash = byoc_function_structural_hash(function, flags)};
-  // Of the function's own attributes only the rule that made it matters.
-  hasher.hash =
-      byoc_hash_combine(hasher.hash, byoc_hash_text(byoc_attributes_string(&function->attributes, "Composite", "")));
+  // Of the region's own attributes only the rule that made it matters, and by which of several ways to match.
+  const byoc_attributes_t *attributes = &byoc_candidate_region(function)->attributes;
+  hasher.hash = byoc_hash_combine(hasher.hash, byoc_hash_text(byoc_attributes_string(attributes, "Composite", "")));
+  int64_t match = byoc_attributes_int(attributes, BYOC_ATTRIBUTE_MATCH, 0);
+  if (match != 0) hasher.hash = byoc_hash_combine(hasher.hash, (uint64_t)match);
   hash_constants(&hasher, function);
   return hasher.hash;
 }

@@ -72,6 +72,28 @@ byoc_status_t byoc_outline_candidate(byoc_node_t *const *nodes, const byoc_candi
   return status;
 }
 
+// f(%x) { g(%x, @c) } → f(%x) { h(%x, @c) }, h(%x, %c) { g(%x, %c) }: the region with its constants passed.
+static byoc_status_t pass_constants(byoc_function_t *copy, const byoc_candidate_t *candidate, byoc_node_t **scratch,
+                                    byoc_diag_t *diag, byoc_function_t **out_region) {
+  uint32_t count = 0;
+  byoc_node_t *call = NULL;
+  BYOC_FOR_EACH_NODE(node, copy->body) scratch[count++] = node;
+  BYOC_RETURN_IF_ERROR(
+      byoc_outline_nodes(scratch, count, candidate->rule, BYOC_OUTLINE_PASS_CONSTANTS, diag, out_region, &call));
+  return byoc_attributes_set_int(&copy->attributes, "Inline", 1) ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
+// What a backend's region has, and the native target's nodes have not.
+static byoc_status_t make_region(byoc_function_t *copy, const byoc_candidate_t *candidate, byoc_node_t **scratch,
+                                 byoc_diag_t *diag) {
+  byoc_function_t *region = copy;
+  if ((outline_flags(candidate) & BYOC_OUTLINE_PASS_CONSTANTS) && copy->constants.count > 0) {
+    BYOC_RETURN_IF_ERROR(pass_constants(copy, candidate, scratch, diag, &region));
+  }
+  BYOC_RETURN_IF_ERROR(outline_parts(region, candidate, scratch, diag));
+  return mark_match(region, candidate) ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
 byoc_status_t byoc_outline_candidate_copy(byoc_node_t *const *nodes, const byoc_candidate_t *candidate,
                                           const byoc_target_t *target, byoc_diag_t *diag,
                                           byoc_function_t **out_function) {
@@ -81,10 +103,15 @@ byoc_status_t byoc_outline_candidate_copy(byoc_node_t *const *nodes, const byoc_
   if (list == NULL) return byoc_diag_out_of_memory(diag);
   byoc_status_t status = byoc_outline_copy(list, candidate->nodes.count, candidate->rule, 0, diag, out_function);
   bool is_native = target->kind->backend == NULL;
-  if (status == BYOC_OK && !is_native) status = outline_parts(*out_function, candidate, list, diag);
-  if (status == BYOC_OK && !is_native && !mark_match(*out_function, candidate)) status = byoc_diag_out_of_memory(diag);
+  if (status == BYOC_OK && !is_native) status = make_region(*out_function, candidate, list, diag);
   byoc_free(allocator, list);
   return status;
+}
+
+byoc_function_t *byoc_candidate_region(const byoc_function_t *function) {
+  const byoc_node_t *first = function->body->first;
+  bool is_passed = byoc_attributes_int(&function->attributes, "Inline", 0) != 0 && first != NULL;
+  return is_passed && first->callee != NULL ? first->callee : (byoc_function_t *)(uintptr_t)function;
 }
 
 void byoc_erase_candidate(byoc_function_t *function) {

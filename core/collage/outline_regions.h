@@ -13,10 +13,13 @@ byoc_status_t byoc_outline_candidate(byoc_node_t *const *nodes, const byoc_candi
                                      byoc_function_t **out_function, byoc_node_t **out_call);
 
 // The same function beside the block, which stays as it is, with all constants bound into the body: for pricing. A
-// candidate of the native target is its nodes alone. The caller erases it with byoc_erase_candidate.
+// candidate of the native target is its nodes alone. Where the rule has constants passed, the function is marked Inline
+// and calls the one that the backend will see, with the constants. The caller erases it with byoc_erase_candidate.
 byoc_status_t byoc_outline_candidate_copy(byoc_node_t *const *nodes, const byoc_candidate_t *candidate,
                                           const byoc_target_t *target, byoc_diag_t *diag,
                                           byoc_function_t **out_function);
+// Of such a copy the function that the backend will see: itself, or what it calls.
+byoc_function_t *byoc_candidate_region(const byoc_function_t *function);
 // The copy and its composites. Nothing else may have been added to the module since.
 void byoc_erase_candidate(byoc_function_t *function);
 

@@ -97,7 +97,9 @@ static byoc_status_t combine_two(combiner_t *c, const byoc_candidate_t *a, const
   byoc_ruling_t *r = c->ruling;
   const byoc_subgraph_limits_t *limits = &c->rule->limits;
   uint32_t first = a->nodes.items[0] < b->nodes.items[0] ? a->nodes.items[0] : b->nodes.items[0];
-  if (limits->max_nodes > 0 && a->nodes.count + b->nodes.count > limits->max_nodes) return BYOC_OK;
+  uint32_t most =
+      byoc_least_limit(limits->max_nodes, byoc_least_limit(byoc_candidate_limit(a), byoc_candidate_limit(b)));
+  if (most > 0 && a->nodes.count + b->nodes.count > most) return BYOC_OK;
   if (c->made_at[first] >= c->rule->max_each || byoc_index_set_intersects(&a->nodes, &b->nodes)) return BYOC_OK;
   if (!is_worth_it(c, a, b)) return BYOC_OK;
   byoc_candidate_t united = {.rule = a->rule, .definition = a->definition}, *made = NULL;

@@ -294,8 +294,10 @@ typedef struct byoc_rule_t {
   const char *pattern; // NULL for a group rule
   // Group rule: any connected group of nodes of these operators ("Conv", "domain::Op"), each accepted by itself.
   byoc_text_list_t operators;
-  uint32_t max_nodes; // of a group; 0: no limit
-  uint32_t flags;     // BYOC_RULE_*
+  // Of a group, or of the function that merging makes of neighbours (the least limit of all rules that take part); 0:
+  // no limit.
+  uint32_t max_nodes;
+  uint32_t flags; // BYOC_RULE_*
   // 1 when the backend takes this, else 0 (after decline). NULL: always. May be called for one region several times.
   int32_t (*accept)(void *self, byoc_region_t *region);
 } byoc_rule_t;

@@ -322,6 +322,18 @@ static void merging_matches_are_combined(void **state) {
   release(&made);
 }
 
+// Combinations keep the least limit of their rules.
+static void merged_matches_keep_their_limit(void **state) {
+  (void)state;
+  const byoc_rule_t rules[] = {{.name = "first.exp", .pattern = "Exp(%x)", .flags = BYOC_RULE_MERGE},
+                               {.name = "first.relu", .pattern = "Relu(%x)", .flags = BYOC_RULE_MERGE, .max_nodes = 2}};
+  made_t made;
+  make(&made, chain, rules, 2);
+  collect(&made, NULL);
+  expect_candidates(&made, 0, "first.exp:1 first.exp:3 first.relu:2 first.exp:1,2 first.relu:2,3");
+  release(&made);
+}
+
 // The host's own fusion: elementwise consumers, elementwise producers of a reduction, joins.
 static void the_host_combines(void **state) {
   (void)state;
@@ -518,6 +530,7 @@ int main(void) {
       cmocka_unit_test(verdicts_are_about_bindings),
       cmocka_unit_test(groups_are_enumerated),
       cmocka_unit_test(merging_matches_are_combined),
+      cmocka_unit_test(merged_matches_keep_their_limit),
       cmocka_unit_test(the_host_combines),
       cmocka_unit_test(only_valid_keeps_the_reason),
       cmocka_unit_test(estimates_are_bounded),

@@ -238,6 +238,32 @@ static void groups_keep_their_limit(void **state) {
   release_targets(&made);
 }
 
+// Whichever rule of a region has the limit, it holds for all of it.
+static void limits_of_both_sides_hold(void **state) {
+  (void)state;
+  const byoc_rule_t first[] = {{.name = "first.exp", .pattern = "Exp(%x)", .flags = BYOC_RULE_MERGE},
+                               {.name = "first.neg", .pattern = "Neg(%x)", .flags = BYOC_RULE_MERGE, .max_nodes = 2}};
+  made_targets_t made;
+  make_targets(&made, first, 2, NULL, 0);
+  byoc_graph_module_t *module = parse("module {\n"
+                                      "  func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
+                                      "    %0 = Exp@13(%x) : f32[4]\n"
+                                      "    %1 = Exp@13(%0) : f32[4]\n"
+                                      "    %2 = Neg@13(%1) : f32[4]\n"
+                                      "    %3 = Exp@13(%2) : f32[4]\n"
+                                      "    %y = Exp@13(%3) : f32[4]\n"
+                                      "    return %y\n"
+                                      "  }\n"
+                                      "}\n");
+  byoc_placement_t placement;
+  place(module, &made, &placement);
+  assert_int_equal(placement.regions.count, 3);
+  for (size_t i = 0; i < placement.regions.count; ++i) assert_true(placement.regions.data[i].node_count <= 2);
+  byoc_placement_deinit(&placement);
+  byoc_graph_module_destroy(module);
+  release_targets(&made);
+}
+
 // Matches that may be merged become one function of composite calls.
 static void merged_matches_are_composites(void **state) {
   (void)state;
@@ -369,6 +395,7 @@ int main(void) {
       cmocka_unit_test(a_diamond_stays_free_of_cycles),
       cmocka_unit_test(two_groups_do_not_wait_for_each_other),
       cmocka_unit_test(groups_keep_their_limit),
+      cmocka_unit_test(limits_of_both_sides_hold),
       cmocka_unit_test(merged_matches_are_composites),
       cmocka_unit_test(random_graphs_stay_sound),
       cmocka_unit_test(c10_the_plan_holds_nested_blocks),
