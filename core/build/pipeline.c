@@ -306,6 +306,10 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
     status = byoc_pass_run(byoc_pass_find("outline-compiler-functions"), module, &options->passes, diag, NULL);
   }
   if (status == BYOC_OK) status = assign_targets(&p);
+  // What no region calls is placed as any other nodes are.
+  if (status == BYOC_OK) {
+    status = byoc_pass_run(byoc_pass_find("inline-composites"), module, &options->passes, diag, NULL);
+  }
   bool simplifies = status == BYOC_OK && !options->is_simplified;
   byoc_pass_options_t passes = options->passes;
   passes.targets = options->targets;

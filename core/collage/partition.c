@@ -228,13 +228,40 @@ static bool forget_steps(void *self, byoc_node_t *node) {
   return true;
 }
 
+typedef struct call_count_t {
+  const byoc_function_t *callee;
+  size_t count;
+} call_count_t;
+
+static bool count_call(void *self, byoc_node_t *node) {
+  call_count_t *calls = self;
+  calls->count += node->callee == calls->callee;
+  return true;
+}
+
+// A composite that other nodes call too stays as it is: they may stand in regions of their own.
+static byoc_status_t separate(partitioner_t *p, byoc_node_t *call) {
+  call_count_t calls = {.callee = call->callee};
+  for (size_t f = 0; f < p->module->functions.count; ++f) {
+    (void)byoc_block_walk(p->module->functions.data[f]->body, count_call, &calls);
+  }
+  if (calls.count < 2) return BYOC_OK;
+  const char *unique = byoc_graph_module_unique_name(p->module, call->callee->name);
+  byoc_function_t *copy = unique != NULL ? byoc_function_clone(call->callee, unique) : NULL;
+  if (copy == NULL) return byoc_diag_out_of_memory(p->diag);
+  call->callee = copy;
+  return BYOC_OK;
+}
+
 // A composite that is a region by itself is the function; otherwise the nodes are outlined.
 static byoc_status_t make_function(partitioner_t *p, const byoc_target_t *target, byoc_node_t **nodes, size_t count) {
+  bool is_composite = count == 1 && nodes[0]->callee != NULL;
+  if (is_composite) BYOC_RETURN_IF_ERROR(separate(p, nodes[0]));
   byoc_function_t *function = nodes[0]->callee;
   byoc_node_t *call = NULL;
   char name[96];
   snprintf(name, sizeof(name), "%s_0", target->kind->name);
-  if (count > 1 || function == NULL) {
+  if (!is_composite) {
     const byoc_rule_t *rule = rule_for(target, nodes[0]);
     unsigned flags = rule != NULL ? outline_flags(rule) : 0;
     BYOC_RETURN_IF_ERROR(byoc_outline_nodes(nodes, count, name, flags, p->diag, &function, &call));

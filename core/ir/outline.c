@@ -204,10 +204,16 @@ static bool mark_call(void *self, byoc_node_t *node) {
 byoc_status_t byoc_inline_functions(byoc_graph_module_t *module, bool (*wants)(void *self, const byoc_function_t *),
                                     void *self, byoc_diag_t *diag, size_t *out_count) {
   *out_count = 0;
-  const byoc_function_t *main = byoc_graph_module_main(module);
   for (size_t f = 0; f < module->functions.count; ++f) {
     BYOC_RETURN_IF_ERROR(inline_in_block(module->functions.data[f]->body, wants, self, diag, out_count));
   }
+  return byoc_erase_uncalled_functions(module, wants, self, diag);
+}
+
+byoc_status_t byoc_erase_uncalled_functions(byoc_graph_module_t *module,
+                                            bool (*wants)(void *self, const byoc_function_t *), void *self,
+                                            byoc_diag_t *diag) {
+  const byoc_function_t *main = byoc_graph_module_main(module);
   byoc_map_t called;
   byoc_pointer_map_init(&called, module->allocator);
   bool ok = true;

@@ -32,6 +32,11 @@ byoc_status_t byoc_inline_call(byoc_node_t *call, byoc_diag_t *diag);
 byoc_status_t byoc_inline_functions(byoc_graph_module_t *module, bool (*wants)(void *self, const byoc_function_t *),
                                     void *self, byoc_diag_t *diag, size_t *out_count);
 
+// Erases the functions that `wants` says yes to and that nothing calls; main stays.
+byoc_status_t byoc_erase_uncalled_functions(byoc_graph_module_t *module,
+                                            bool (*wants)(void *self, const byoc_function_t *), void *self,
+                                            byoc_diag_t *diag);
+
 // Functions that compute the same (structural equality; attributes but global_symbol equal) become one, the first:
 // calls of the others go to it, and they are erased. Looks at those that `wants` says yes to. `merged` (may be NULL) is
 // told of each pair before the second one goes.

@@ -1,5 +1,5 @@
 // outline-compiler-functions, merge-equal-functions, mark-compiler-functions-extern, inline-compiler-functions,
-// name-unknown-dimensions, lower-kernels
+// inline-composites, name-unknown-dimensions, lower-kernels
 #include <stdio.h>
 #include <string.h>
 
@@ -122,7 +122,43 @@ byoc_status_t byoc_pass_mark_compiler_functions_extern(byoc_graph_module_t *modu
 
 byoc_status_t byoc_pass_inline_compiler_functions(byoc_graph_module_t *module, const byoc_pass_arguments_t *arguments,
                                                   byoc_diag_t *diag, size_t *changes) {
-  return byoc_inline_functions(module, is_wanted, (void *)(uintptr_t)arguments, diag, changes);
+  BYOC_RETURN_IF_ERROR(byoc_inline_functions(module, is_wanted, (void *)(uintptr_t)arguments, diag, changes));
+  return byoc_pass_inline_composites(module, diag, changes);
+}
+
+// ---- composites ----
+
+static bool is_composite(void *self, const byoc_function_t *function) {
+  (void)self;
+  return byoc_attributes_find(&function->attributes, "Composite") != NULL &&
+         byoc_attributes_find(&function->attributes, "Compiler") == NULL;
+}
+
+// call @composite(%x) → its body, but in what stands inline and is a region itself
+static byoc_status_t inline_composites(byoc_block_t *block, byoc_diag_t *diag, size_t *changes) {
+  for (byoc_node_t *node = block->first; node != NULL;) {
+    bool is_region = byoc_node_is(node, "byoc", "Function") && byoc_attributes_find(&node->attributes, "Compiler");
+    for (uint32_t b = 0; b < node->block_count && !is_region; ++b) {
+      BYOC_RETURN_IF_ERROR(inline_composites(node->blocks[b], diag, changes));
+    }
+    byoc_node_t *previous = node->previous, *next = node->next;
+    if (node->callee != NULL && is_composite(NULL, node->callee)) {
+      BYOC_RETURN_IF_ERROR_IN(diag, byoc_inline_call(node, diag), "inlining '%s'", node->callee->name);
+      *changes += 1;
+      next = previous != NULL ? previous->next : block->first; // what came in may hold calls too
+    }
+    node = next;
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_pass_inline_composites(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
+  size_t before = *changes;
+  for (size_t f = 0; f < module->functions.count; ++f) {
+    byoc_function_t *function = module->functions.data[f];
+    if (byoc_function_is_open(function)) BYOC_RETURN_IF_ERROR(inline_composites(function->body, diag, changes));
+  }
+  return *changes > before ? byoc_erase_uncalled_functions(module, is_composite, NULL, diag) : BYOC_OK;
 }
 
 // ---- what is left ----

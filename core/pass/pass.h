@@ -40,6 +40,7 @@ typedef struct byoc_pass_t {
   X(merge_equal_nodes, "merge-equal-nodes", "compute equal expressions once")                                          \
   X(simplify, "simplify",                                                                                              \
     "all of the above, fold-quantised and, for targets, recognise-attention, until nothing changes")                   \
+  X(inline_composites, "inline-composites", "put composites back that stand in no region")                             \
   X(name_unknown_dimensions, "name-unknown-dimensions",                                                                \
     "give a symbol to each dimension that is known at run time only")                                                  \
   X(settle_layouts, "settle-layouts",                                                                                  \
