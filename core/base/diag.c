@@ -19,6 +19,18 @@ static void formatv(char *buffer, size_t size, const char *format, va_list argum
   if (length >= 0 && (size_t)length >= size) mark_cut(buffer, size);
 }
 
+bool byoc_status_is_known(int32_t status) {
+  switch (status) {
+#define STATUS_CASE(NAME, number, text)                                                                                \
+  case number:                                                                                                         \
+    return true;
+    BYOC_STATUS_LIST(STATUS_CASE)
+#undef STATUS_CASE
+  default:
+    return false;
+  }
+}
+
 byoc_status_t byoc_diag_errorv(byoc_diag_t *diag, byoc_status_t status, const char *format, va_list arguments) {
   assert(status != BYOC_OK);
   if (diag == NULL || diag->status != BYOC_OK) return status;

@@ -9,6 +9,7 @@
 #define BYOC_CORE_BASE_DIAG_H_
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -23,6 +24,9 @@ typedef struct byoc_diag_t {
   int line, column;     // from 1
   char source_line[256];
 } byoc_diag_t;
+
+// Is it one of the statuses of byoc/status.h? A plugin or a child process may return anything.
+bool byoc_status_is_known(int32_t status);
 
 // Records an error and returns `status`. Nothing is recorded over an earlier error (the status is still returned).
 byoc_status_t byoc_diag_error(byoc_diag_t *diag, byoc_status_t status, const char *format, ...)

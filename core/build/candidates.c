@@ -223,21 +223,15 @@ static byoc_status_t find_owners(const byoc_host_program_t *program, const byoc_
                          BYOC_COST_STEPS_MAX);
 }
 
-static void note_refusal(const byoc_cost_build_t *build, const char *line, int size, byoc_cost_build_answer_t *out) {
-  for (size_t p = 0; p < build->count; ++p) {
-    const char *name = byoc_candidate_region(build->functions[p])->name;
-    int length = (int)strlen(name);
-    if (length >= size || memcmp(line, name, (size_t)length) != 0 || line[length] != '\t') continue;
-    snprintf(out->refusals[p], sizeof(out->refusals[p]), "%.*s", size - length - 1, line + length + 1);
-  }
-}
-
-// A line each: the function, a tab, the reason.
-static void note_refusals(const byoc_cost_build_t *build, const char *given_back, byoc_cost_build_answer_t *out) {
-  while (given_back != NULL && *given_back != '\0') {
-    size_t size = strcspn(given_back, "\n");
-    note_refusal(build, given_back, (int)size, out);
-    given_back += size + (given_back[size] == '\n');
+static void note_refusals(const byoc_cost_build_t *build, const byoc_pipeline_result_t *result,
+                          byoc_cost_build_answer_t *out) {
+  for (size_t i = 0; i < result->given_back.count; ++i) {
+    const byoc_given_back_t *note = &result->given_back.data[i];
+    for (size_t p = 0; p < build->count; ++p) {
+      if (strcmp(byoc_candidate_region(build->functions[p])->name, note->function) != 0) continue;
+      out->parts[p].is_given_back = true;
+      snprintf(out->parts[p].reason, sizeof(out->parts[p].reason), "%s", note->reason);
+    }
   }
 }
 
@@ -331,8 +325,8 @@ static byoc_status_t run(const byoc_cost_build_t *build, byoc_diag_t *diag, byoc
   BYOC_RETURN_IF_ERROR(make_module(build, diag, &module));
   const byoc_pipeline_options_t options = {.targets = &targets, .placer = {.strategy = "greedy"}};
   BYOC_RETURN_IF_ERROR(byoc_pipeline_run(module, &options, byoc_allocator_system(), diag, &result));
-  note_refusals(build, result.given_back.data, out);
-  if (build->count == 1 && out->refusals[0][0] != '\0') return BYOC_OK; // there is nothing to time
+  note_refusals(build, &result, out);
+  if (build->count == 1 && out->parts[0].is_given_back) return BYOC_OK; // there is nothing to time
   if (build->output == NULL) return evaluate(build, &targets, result.program, diag);
   BYOC_RETURN_IF_ERROR(find_owners(result.program, build, diag, out));
   return compose(build, &targets, &result, diag);

@@ -21,16 +21,15 @@ void byoc_pipeline_result_init(byoc_pipeline_result_t *result, byoc_allocator_t 
   byoc_placement_init(&result->placement, allocator);
   byoc_plan_init(&result->plan, allocator);
   byoc_string_init(&result->required_cpu_features, allocator);
-  byoc_string_init(&result->given_back, allocator);
 }
 
 void byoc_pipeline_result_deinit(byoc_pipeline_result_t *result) {
+  byoc_vector_deinit(&result->given_back, result->plan.arena.allocator);
   byoc_host_program_destroy(result->program);
   result->program = NULL;
   byoc_placement_deinit(&result->placement);
   byoc_plan_deinit(&result->plan);
   byoc_string_deinit(&result->required_cpu_features);
-  byoc_string_deinit(&result->given_back);
 }
 
 typedef struct pipeline_t {
@@ -159,6 +158,12 @@ static bool mark_given_back(void *self, byoc_node_t *node) {
   return byoc_attributes_set_ints(&node->attributes, BYOC_ATTRIBUTE_GIVEN_BACK_BY, targets, count + 1);
 }
 
+static bool note_given_back(byoc_pipeline_result_t *result, const char *function, const char *reason) {
+  byoc_arena_t *arena = &result->plan.arena;
+  const byoc_given_back_t note = {byoc_arena_copy_string(arena, function), byoc_arena_copy_string(arena, reason)};
+  return note.function != NULL && note.reason != NULL && byoc_vector_push(&result->given_back, arena->allocator, note);
+}
+
 // A body that goes back where it was called: rewritten by the backend, or as it was.
 static byoc_status_t put_back(pipeline_t *p, const byoc_codegen_result_t *result, const byoc_target_t *target) {
   byoc_function_t *function = result->function;
@@ -168,8 +173,7 @@ static byoc_status_t put_back(pipeline_t *p, const byoc_codegen_result_t *result
     give_back_t give_back = {.target = target->index};
     ok = ok && byoc_block_walk(function->body, mark_given_back, &give_back);
     p->given_back += 1;
-    byoc_string_appendf(&p->result->given_back, "%s\t%s\n", function->name, result->reason);
-    ok = ok && !p->result->given_back.failed;
+    ok = ok && note_given_back(p->result, function->name, result->reason);
     BYOC_RETURN_IF_ERROR(mark_region_given_back(p, function, result->reason));
     byoc_log(BYOC_LOG_INFO, "%s gave '%s' back: %s", target->kind->name, function->name, result->reason);
   }

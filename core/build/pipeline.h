@@ -15,12 +15,17 @@ typedef struct byoc_pipeline_options_t {
   bool is_simplified;                // the module is: begin with placing
 } byoc_pipeline_options_t;
 
+// A function that a backend took and gave back. Texts live in the plan's arena.
+typedef struct byoc_given_back_t {
+  const char *function, *reason;
+} byoc_given_back_t;
+
 typedef struct byoc_pipeline_result_t {
   byoc_placement_t placement;          // functions in it are stubs by now
   byoc_plan_t plan;                    // what was placed where, and why
   byoc_host_program_t *program;        // NULL after stop_after
   byoc_string_t required_cpu_features; // space-separated: what backends asked for and what -mcpu of "c" allows
-  byoc_string_t given_back;            // of backends that took a function and gave it back: "NAME\tREASON\n" each
+  BYOC_VECTOR(byoc_given_back_t) given_back;
 } byoc_pipeline_result_t;
 void byoc_pipeline_result_init(byoc_pipeline_result_t *result, byoc_allocator_t allocator);
 void byoc_pipeline_result_deinit(byoc_pipeline_result_t *result);

@@ -77,7 +77,7 @@ byoc_status_t byoc_cost_bench_finish(byoc_cost_building_t *building) {
   building->status = byoc_child_wait(&building->child, &building->why);
   (void)byoc_remove_tree(build->folder, NULL);
   answer->message[sizeof(answer->message) - 1] = '\0';
-  for (size_t i = 0; i < BYOC_COST_PARTS_MAX; ++i) answer->refusals[i][sizeof(answer->refusals[i]) - 1] = '\0';
+  for (size_t i = 0; i < BYOC_COST_PARTS_MAX; ++i) answer->parts[i].reason[sizeof(answer->parts[i].reason) - 1] = '\0';
   if (building->status == BYOC_OK && answer->step_count > BYOC_COST_STEPS_MAX) {
     building->status = byoc_diag_error(&building->why, BYOC_TOOL, "the process answered with nonsense");
   }
@@ -136,7 +136,7 @@ byoc_cost_artifact_t *byoc_cost_bench_artifact(byoc_cost_bench_t *bench, byoc_co
                                             .bytes = bytes_touched(tasks[i]),
                                             .relative_error = byoc_target_relative_error(tasks[i]->target),
                                             .limit_ms = count > 1 ? run_timeout_ms(bench, tasks[i]) : 0,
-                                            .is_left_out = answer->refusals[i][0] != '\0'};
+                                            .is_left_out = answer->parts[i].is_given_back};
   }
   return artifact;
 }
@@ -282,10 +282,10 @@ static byoc_status_t take_refusals(const batch_t *batch, byoc_cost_task_t *const
                                    const byoc_cost_build_answer_t *answer, size_t *out_refused) {
   *out_refused = 0;
   for (size_t i = 0; i < count; ++i) {
-    const char *reason = answer->refusals[i];
-    if (reason[0] == '\0') continue;
+    if (!answer->parts[i].is_given_back) continue;
     *out_refused += 1;
-    BYOC_RETURN_IF_ERROR(set_unusable(batch, tasks[i], BYOC_UNSUPPORTED, BYOC_REASON_GIVEN_BACK, reason));
+    BYOC_RETURN_IF_ERROR(
+        set_unusable(batch, tasks[i], BYOC_UNSUPPORTED, BYOC_REASON_GIVEN_BACK, answer->parts[i].reason));
   }
   return BYOC_OK;
 }

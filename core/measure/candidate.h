@@ -29,8 +29,11 @@ typedef struct byoc_cost_build_answer_t {
   int32_t status;
   uint32_t step_count; // of the artifact's profile entry
   char message[1000];
-  char refusals[BYOC_COST_PARTS_MAX][200]; // by part: why the backend gave it back; empty: it did not
-  uint8_t owners[BYOC_COST_STEPS_MAX];     // by step: the part that it belongs to
+  struct {
+    bool is_given_back; // the backend does not take it
+    char reason[200];   // of that
+  } parts[BYOC_COST_PARTS_MAX];
+  uint8_t owners[BYOC_COST_STEPS_MAX]; // by step: the part that it belongs to
 } byoc_cost_build_answer_t;
 
 // The body of byoc_child_run that builds, on a byoc_cost_build_t and a byoc_cost_build_answer_t. It runs in a child

@@ -61,8 +61,7 @@ static byoc_status_t hook_failed(byoc_codegen_t *session, int32_t status, byoc_d
   // Where our memory ran out, the plugin saw a NULL and may have guessed.
   if (said->status == BYOC_OK || session->failure.status == BYOC_OUT_OF_MEMORY) said = &session->failure;
   if (said->status == BYOC_OK) said = &session->last;
-  const bool known = strcmp(byoc_status_name(status), byoc_status_name(-1)) != 0;
-  const byoc_status_t told = known ? status : BYOC_INTERNAL;
+  const byoc_status_t told = byoc_status_is_known(status) ? status : BYOC_INTERNAL;
   const byoc_status_t result = said->status == BYOC_OUT_OF_MEMORY ? said->status : told;
   if (said->status == BYOC_OK) {
     return byoc_diag_error(diag, result, "its hook failed (%s, %d) and gave no reason", byoc_status_name(status),

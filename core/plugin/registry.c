@@ -17,6 +17,7 @@ typedef struct slot_t {
   byoc_plugin_entry_t entry;
   const char *real_path; // links followed; NULL where the file was not trusted
   const char *refusal;   // REFUSED: the reason with the plugin's path
+  bool is_repeated;      // REFUSED: an earlier entry is the same file
 } slot_t;
 
 struct byoc_plugin_registry_t {
@@ -55,11 +56,12 @@ static byoc_status_t refuse(byoc_plugin_registry_t *registry, slot_t *slot, cons
 }
 
 // Two plugins of one name, or with a target in common: the later one is refused.
-static byoc_status_t check_taken(const byoc_plugin_registry_t *registry, const slot_t *slot, byoc_diag_t *diag) {
+static byoc_status_t check_taken(const byoc_plugin_registry_t *registry, slot_t *slot, byoc_diag_t *diag) {
   for (size_t i = 0; i < registry->slots.count; ++i) {
     const slot_t *other = registry->slots.data[i];
     if (other == slot) break;
     if (other->real_path != NULL && strcmp(other->real_path, slot->real_path) == 0) {
+      slot->is_repeated = true;
       return byoc_diag_error(diag, BYOC_ALREADY_EXISTS, "it is the same file as '%s'", other->entry.path);
     }
     if (other->entry.state == BYOC_PLUGIN_REFUSED) continue;
@@ -99,9 +101,8 @@ static byoc_status_t add_candidate(byoc_plugin_registry_t *registry, const char 
   byoc_diag_t reason = {0};
   byoc_status_t status = check_candidate(registry, slot, &reason);
   if (status == BYOC_OK) return BYOC_OK;
-  const bool repeated = reason.status == BYOC_ALREADY_EXISTS && strncmp(reason.message, "it is the same", 14) == 0;
   BYOC_RETURN_IF_ERROR(refuse(registry, slot, &reason, diag));
-  if (source != BYOC_PLUGIN_FROM_OPTION || repeated) return BYOC_OK;
+  if (source != BYOC_PLUGIN_FROM_OPTION || slot->is_repeated) return BYOC_OK;
   // What the user asked for by name is not passed over.
   return byoc_diag_error(diag, status, "%s", slot->refusal);
 }

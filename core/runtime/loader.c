@@ -109,9 +109,7 @@ byoc_status_t byoc_artifact_load(const char *path, byoc_diag_t *diag, byoc_loade
     const char *reason = dlerror();
     byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' cannot be loaded: %s", path,
                                            reason != NULL ? reason : "no reason was given");
-    if (reason != NULL && strstr(reason, "cannot open shared object file") != NULL) {
-      byoc_diag_hint(diag, "it was built to find that library here: install it, or build with the library inside");
-    }
+    byoc_diag_hint(diag, "where a library is missing, install it, or build with the library inside");
     return status;
   }
   byoc_artifact_entry_t entry = NULL;
