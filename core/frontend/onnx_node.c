@@ -76,6 +76,11 @@ static byoc_status_t read_attributes(byoc_onnx_reader_t *reader, const Onnx__Nod
   for (size_t i = 0; i < node->n_attribute; i++) {
     const char *name = byoc_onnx_text(node->attribute[i]->name);
     if (name[0] == '\0') return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: an attribute has no name", what);
+    if (byoc_attribute_is_reserved(name)) {
+      return byoc_diag_error(
+          reader->diag, BYOC_INVALID_DATA,
+          "%s: attribute '%s': names that begin with '" BYOC_ATTR_RESERVED "' are the compiler's own", what, name);
+    }
     if (byoc_attributes_find(&to->attributes, name) || byoc_node_find_block(to, name)) {
       return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: it has two attributes '%s'", what, name);
     }

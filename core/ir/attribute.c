@@ -7,6 +7,18 @@
 #include "core/ir/graph.h"
 #include "core/ir/text_names.h"
 
+const char *byoc_attribute_kind_name(byoc_attribute_kind_t kind) {
+  static const char *const names[] = {[BYOC_ATTRIBUTE_INT] = "an int",
+                                      [BYOC_ATTRIBUTE_FLOAT] = "a float",
+                                      [BYOC_ATTRIBUTE_STRING] = "a text",
+                                      [BYOC_ATTRIBUTE_INTS] = "a list of ints",
+                                      [BYOC_ATTRIBUTE_FLOATS] = "a list of floats",
+                                      [BYOC_ATTRIBUTE_STRINGS] = "a list of texts",
+                                      [BYOC_ATTRIBUTE_TENSOR] = "a tensor",
+                                      [BYOC_ATTRIBUTE_TYPE] = "a type"};
+  return names[kind];
+}
+
 const byoc_attribute_t *byoc_attributes_find(const byoc_attributes_t *attributes, const char *name) {
   for (size_t i = 0; i < attributes->count; ++i) {
     if (strcmp(attributes->items[i].name, name) == 0) return &attributes->items[i];

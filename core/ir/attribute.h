@@ -16,6 +16,7 @@ typedef enum byoc_attribute_kind_t {
   BYOC_ATTRIBUTE_TENSOR,  // @constant
   BYOC_ATTRIBUTE_TYPE,    // type f32[N]
 } byoc_attribute_kind_t;
+const char *byoc_attribute_kind_name(byoc_attribute_kind_t kind); // "an int", "a list of floats"
 
 typedef struct byoc_attribute_t {
   const char *name;

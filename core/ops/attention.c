@@ -298,10 +298,30 @@ static byoc_status_t expand_attention(byoc_node_t *node, byoc_diag_t *diag, bool
   return byoc_write_end(&w, y, out_changed);
 }
 
+static const byoc_op_attribute_t attention_attributes[] = {
+    {BYOC_ATTR_INT("is_causal", 0)},
+    {BYOC_ATTR(INT, "q_num_heads")},
+    {BYOC_ATTR(INT, "kv_num_heads")},
+    {BYOC_ATTR(FLOAT, "scale")},
+    {BYOC_ATTR_FLOAT("softcap", 0.0)},
+    {BYOC_ATTR_INT("qk_matmul_output_mode", 0)},
+    {BYOC_ATTR(INT, "softmax_precision")},
+    {BYOC_ATTR_INT("left_window_size", -1), .since = 25},
+    {BYOC_ATTR_INT("right_window_size", -1), .since = 25},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t bias_attributes[] = {
+    {BYOC_ATTR_INT("is_causal", 0)},
+    {BYOC_ATTR_INT("left_window_size", -1)},
+    {BYOC_ATTR_INT("right_window_size", -1)},
+    BYOC_ATTR_END,
+};
+
 #define ATTENTION(version, inputs)                                                                                     \
   {                                                                                                                    \
     .domain = "", .name = "Attention", .since_version = version, .min_inputs = 3, .max_inputs = inputs,                \
-    .min_outputs = 1, .max_outputs = 4, .infer = infer_attention, .expand = expand_attention                           \
+    .min_outputs = 1, .max_outputs = 4, .attributes = attention_attributes, .infer = infer_attention,                  \
+    .expand = expand_attention                                                                                         \
   }
 
 const byoc_op_t byoc_ops_attention[] = {
@@ -315,6 +335,7 @@ const byoc_op_t byoc_ops_attention[] = {
      .max_inputs = 4,
      .min_outputs = 1,
      .max_outputs = 1,
+     .attributes = bias_attributes,
      .infer = infer_bias,
      .point = point_bias,
      .by_shape = 1u << 3},

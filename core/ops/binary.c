@@ -263,22 +263,39 @@ static const byoc_loop_expr_t *point_prelu_6(byoc_lower_t *lower, const byoc_nod
 }
 
 // ---- rows ----
-#define ROW(op_name, version, least, most, more_traits, infer_name, point_name)                                        \
+// The operators that came after version 6 have none of these.
+static const byoc_op_attribute_t old_broadcast_attributes[] = {
+    {BYOC_ATTR_INT("broadcast", 0), .until = 7},
+    {BYOC_ATTR(INT, "axis"), .until = 7},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t mod_attributes[] = {
+    {BYOC_ATTR_INT("fmod", 0)},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t shift_attributes[] = {
+    {BYOC_ATTR_REQUIRED(STRING, "direction"), .allowed = BYOC_ATTR_ALLOWED("LEFT", "RIGHT")},
+    BYOC_ATTR_END,
+};
+
+#define ROW(table, op_name, version, least, most, more_traits, infer_name, point_name)                                 \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,                 \
     .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_ELEMENTWISE | BYOC_OP_BROADCASTS | (more_traits),            \
-    .infer = infer_##infer_name, .point = point_##point_name                                                           \
+    .attributes = table, .infer = infer_##infer_name, .point = point_##point_name                                      \
   }
-#define TWO(op_name, version, infer_name, point_name) ROW(op_name, version, 2, 2, 0, infer_name, point_name)
+#define TWO(op_name, version, infer_name, point_name)                                                                  \
+  ROW(old_broadcast_attributes, op_name, version, 2, 2, 0, infer_name, point_name)
 #define COMMUTES(op_name, version, infer_name, point_name)                                                             \
-  ROW(op_name, version, 2, 2, BYOC_OP_COMMUTES, infer_name, point_name)
+  ROW(old_broadcast_attributes, op_name, version, 2, 2, BYOC_OP_COMMUTES, infer_name, point_name)
 #define EQUAL(version, more_traits)                                                                                    \
   {                                                                                                                    \
     .domain = "", .name = "Equal", .since_version = version, .min_inputs = 2, .max_inputs = 2, .min_outputs = 1,       \
-    .max_outputs = 1, .traits = BYOC_OP_ELEMENTWISE | BYOC_OP_BROADCASTS | (more_traits), .infer = infer_equal,        \
-    .point = point_equal, .expand = byoc_expand_text_equal                                                             \
+    .max_outputs = 1, .traits = BYOC_OP_ELEMENTWISE | BYOC_OP_BROADCASTS | (more_traits),                              \
+    .attributes = old_broadcast_attributes, .infer = infer_equal, .point = point_equal,                                \
+    .expand = byoc_expand_text_equal                                                                                   \
   }
-#define MANY(op_name, version, infer_name, point_name) ROW(op_name, version, 1, -1, 0, infer_name, point_name)
+#define MANY(op_name, version, infer_name, point_name) ROW(NULL, op_name, version, 1, -1, 0, infer_name, point_name)
 
 const byoc_op_t byoc_ops_binary[] = {
     // Version 6 with `axis` is not commutative.
@@ -303,8 +320,8 @@ const byoc_op_t byoc_ops_binary[] = {
     TWO(Pow, 12, pow, pow),
     TWO(Pow, 13, pow, pow),
     TWO(Pow, 15, pow, pow),
-    TWO(Mod, 10, mod, mod),
-    TWO(Mod, 13, mod, mod),
+    ROW(mod_attributes, Mod, 10, 2, 2, 0, mod, mod),
+    ROW(mod_attributes, Mod, 13, 2, 2, 0, mod, mod),
     TWO(And, 1, logical, and),
     COMMUTES(And, 7, logical, and),
     TWO(Or, 1, logical, or),
@@ -314,7 +331,7 @@ const byoc_op_t byoc_ops_binary[] = {
     COMMUTES(BitwiseAnd, 18, integer, and),
     COMMUTES(BitwiseOr, 18, integer, or),
     COMMUTES(BitwiseXor, 18, integer, xor),
-    TWO(BitShift, 11, shift, shift),
+    ROW(shift_attributes, BitShift, 11, 2, 2, 0, shift, shift),
     EQUAL(1, 0),
     EQUAL(7, BYOC_OP_COMMUTES),
     EQUAL(11, BYOC_OP_COMMUTES),
@@ -332,10 +349,10 @@ const byoc_op_t byoc_ops_binary[] = {
     TWO(LessOrEqual, 16, order, less_equal),
     TWO(GreaterOrEqual, 12, order, greater_equal),
     TWO(GreaterOrEqual, 16, order, greater_equal),
-    TWO(PRelu, 6, prelu, prelu_6),
-    TWO(PRelu, 7, prelu, prelu),
-    TWO(PRelu, 9, prelu, prelu),
-    TWO(PRelu, 16, prelu, prelu),
+    ROW(NULL, PRelu, 6, 2, 2, 0, prelu, prelu_6),
+    ROW(NULL, PRelu, 7, 2, 2, 0, prelu, prelu),
+    ROW(NULL, PRelu, 9, 2, 2, 0, prelu, prelu),
+    ROW(NULL, PRelu, 16, 2, 2, 0, prelu, prelu),
     MANY(Min, 6, number, min),
     MANY(Min, 8, number, min),
     MANY(Min, 12, number, min),
@@ -350,7 +367,7 @@ const byoc_op_t byoc_ops_binary[] = {
     MANY(Mean, 6, float, mean),
     MANY(Mean, 8, float, mean),
     MANY(Mean, 13, float, mean),
-    ROW(Where, 9, 3, 3, 0, where, where),
-    ROW(Where, 16, 3, 3, 0, where, where),
+    ROW(NULL, Where, 9, 3, 3, 0, where, where),
+    ROW(NULL, Where, 16, 3, 3, 0, where, where),
 };
 const size_t byoc_ops_binary_count = sizeof byoc_ops_binary / sizeof *byoc_ops_binary;

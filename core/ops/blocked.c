@@ -112,10 +112,17 @@ static const byoc_loop_expr_t *point_from_blocked(byoc_lower_t *lower, const byo
   return byoc_lower_load(lower, node, 0, at);
 }
 
+static const byoc_op_attribute_t blocked_attributes[] = {
+    {BYOC_ATTR_INT("axis", 1)},
+    {BYOC_ATTR_INT("block", BYOC_LAYOUT_BLOCK)},
+    BYOC_ATTR_END,
+};
+
 #define ROW(op_name, function)                                                                                         \
   {                                                                                                                    \
     .domain = "byoc", .name = #op_name, .since_version = 1, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1,        \
-    .max_outputs = 1, .traits = BYOC_OP_INJECTIVE, .infer = infer_##function, .point = point_##function                \
+    .max_outputs = 1, .traits = BYOC_OP_INJECTIVE, .attributes = blocked_attributes, .infer = infer_##function,        \
+    .point = point_##function                                                                                          \
   }
 
 const byoc_op_t byoc_ops_blocked[] = {ROW(ToBlocked, to_blocked), ROW(FromBlocked, from_blocked)};

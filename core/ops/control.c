@@ -218,15 +218,25 @@ static byoc_status_t infer_loop(byoc_infer_t *infer) {
   return status == BYOC_OK ? byoc_infer_memory(infer, failed) : status;
 }
 
+static const byoc_op_attribute_t if_attributes[] = {
+    {BYOC_ATTR_BLOCK("then_branch")},
+    {BYOC_ATTR_BLOCK("else_branch")},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t loop_attributes[] = {
+    {BYOC_ATTR_BLOCK("body")},
+    BYOC_ATTR_END,
+};
+
 #define IF(version)                                                                                                    \
   {                                                                                                                    \
     .domain = "", .name = "If", .since_version = version, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1,          \
-    .max_outputs = -1, .traits = BYOC_OP_CONTROL, .infer = infer_if                                                    \
+    .max_outputs = -1, .traits = BYOC_OP_CONTROL, .attributes = if_attributes, .infer = infer_if                       \
   }
 #define LOOP(version)                                                                                                  \
   {                                                                                                                    \
     .domain = "", .name = "Loop", .since_version = version, .min_inputs = 0, .max_inputs = -1, .min_outputs = 1,       \
-    .max_outputs = -1, .traits = BYOC_OP_CONTROL, .infer = infer_loop                                                  \
+    .max_outputs = -1, .traits = BYOC_OP_CONTROL, .attributes = loop_attributes, .infer = infer_loop                   \
   }
 
 const byoc_op_t byoc_ops_control[] = {

@@ -261,10 +261,16 @@ static byoc_status_t loops_conv(byoc_lower_t *lower, const byoc_node_t *node) {
   return BYOC_OK;
 }
 
+const byoc_op_attribute_t byoc_conv_attributes[] = {
+    {BYOC_ATTR(INTS, "kernel_shape")}, BYOC_WINDOW_ATTRIBUTES, BYOC_AUTO_PAD_ATTRIBUTE,
+    {BYOC_ATTR_INT("group", 1)},       BYOC_ATTR_END,
+};
+
 #define CONV(domain_name, version, most)                                                                               \
   {                                                                                                                    \
     .domain = domain_name, .name = "Conv", .since_version = version, .min_inputs = 2, .max_inputs = most,              \
-    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_HEAVY, .infer = infer_conv, .loops = loops_conv              \
+    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_HEAVY, .attributes = byoc_conv_attributes,                   \
+    .infer = infer_conv, .loops = loops_conv                                                                           \
   }
 
 const byoc_op_t byoc_ops_conv[] = {CONV("", 1, 3), CONV("", 11, 3), CONV("", 22, 3), CONV("byoc", 1, 4)};

@@ -167,11 +167,21 @@ static byoc_status_t loops_conv_transpose(byoc_lower_t *lower, const byoc_node_t
   return BYOC_OK;
 }
 
+static const byoc_op_attribute_t conv_transpose_attributes[] = {
+    {BYOC_ATTR(INTS, "kernel_shape")},
+    BYOC_WINDOW_ATTRIBUTES,
+    BYOC_AUTO_PAD_ATTRIBUTE,
+    {BYOC_ATTR_INT("group", 1)},
+    {BYOC_ATTR(INTS, "output_padding")},
+    {BYOC_ATTR(INTS, "output_shape")},
+    BYOC_ATTR_END,
+};
+
 #define ROW(version)                                                                                                   \
   {                                                                                                                    \
     .domain = "", .name = "ConvTranspose", .since_version = version, .min_inputs = 2, .max_inputs = 3,                 \
-    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_HEAVY, .infer = infer_conv_transpose,                        \
-    .loops = loops_conv_transpose                                                                                      \
+    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_HEAVY, .attributes = conv_transpose_attributes,              \
+    .infer = infer_conv_transpose, .loops = loops_conv_transpose                                                       \
   }
 
 const byoc_op_t byoc_ops_conv_transpose[] = {ROW(1), ROW(11), ROW(22)};

@@ -1,4 +1,6 @@
 // Elementwise operators that pass their operand on: conversions, Clip, Identity, and Dropout.
+#include <float.h>
+
 #include "core/ops/random.h"
 #include "core/ops/string.h"
 #include "core/ops/util.h"
@@ -165,33 +167,60 @@ static byoc_status_t expand_dropout(byoc_node_t *node, byoc_diag_t *diag, bool *
   return BYOC_OK;
 }
 
+static const byoc_op_attribute_t cast_attributes[] = {
+    {BYOC_ATTR_REQUIRED(INT, "to")},
+    {BYOC_ATTR_INT("saturate", 1), .since = 19},
+    {BYOC_ATTR_CHOICE("round_mode", "up", "down", "nearest"), .since = 24},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t cast_like_attributes[] = {
+    {BYOC_ATTR_INT("saturate", 1), .since = 19},
+    {BYOC_ATTR_CHOICE("round_mode", "up", "down", "nearest"), .since = 24},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t clip_attributes[] = {
+    {BYOC_ATTR_FLOAT("min", -FLT_MAX), .until = 11},
+    {BYOC_ATTR_FLOAT("max", FLT_MAX), .until = 11},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t dropout_attributes[] = {
+    {BYOC_ATTR_FLOAT("ratio", 0.5), .until = 12},
+    {BYOC_ATTR_INT("is_test", 0), .until = 7},
+    {BYOC_ATTR(INT, "seed"), .since = 12},
+    BYOC_ATTR_END,
+};
+
 #define ROW(op_name, version, least, most, results)                                                                    \
   .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most, .min_outputs = 1, \
   .max_outputs = results
 #define CAST(version)                                                                                                  \
   {                                                                                                                    \
-    ROW(Cast, version, 1, 1, 1), .traits = BYOC_OP_ELEMENTWISE, .infer = infer_cast, .point = point_cast,              \
-                                 .expand = byoc_expand_text_cast                                                       \
+    ROW(Cast, version, 1, 1, 1), .attributes = cast_attributes, .traits = BYOC_OP_ELEMENTWISE, .infer = infer_cast,    \
+                                 .point = point_cast, .expand = byoc_expand_text_cast                                  \
   }
 #define CAST_LIKE(version)                                                                                             \
   {                                                                                                                    \
-    ROW(CastLike, version, 2, 2, 1), .traits = BYOC_OP_ELEMENTWISE, .infer = infer_cast_like, .point = point_cast,     \
-                                     .expand = byoc_expand_text_cast                                                   \
+    ROW(CastLike, version, 2, 2, 1), .attributes = cast_like_attributes, .traits = BYOC_OP_ELEMENTWISE,                \
+                                     .infer = infer_cast_like, .point = point_cast, .expand = byoc_expand_text_cast    \
   }
 #define CLIP(version, operands)                                                                                        \
-  { ROW(Clip, version, 1, operands, 1), .traits = BYOC_OP_ELEMENTWISE, .infer = infer_clip, .point = point_clip }
+  {                                                                                                                    \
+    ROW(Clip, version, 1, operands, 1), .attributes = clip_attributes, .traits = BYOC_OP_ELEMENTWISE,                  \
+                                        .infer = infer_clip, .point = point_clip                                       \
+  }
 #define IDENTITY(version)                                                                                              \
   { ROW(Identity, version, 1, 1, 1), .traits = BYOC_OP_INJECTIVE, .infer = infer_identity, .is_view = true }
 #define DROPOUT(version, operands)                                                                                     \
   {                                                                                                                    \
-    ROW(Dropout, version, 1, operands, 2), .traits = (operands) > 1 ? BYOC_OP_RANDOM : 0, .infer = infer_dropout,      \
+    ROW(Dropout, version, 1, operands, 2), .attributes = dropout_attributes,                                           \
+                                           .traits = (operands) > 1 ? BYOC_OP_RANDOM : 0, .infer = infer_dropout,      \
                                            .point = point_dropout, .expand = expand_dropout                            \
   }
 
 const byoc_op_t byoc_ops_convert[] = {
-    CAST(6),       CAST(9),       CAST(13),       CAST(19),       CAST(21),       CAST_LIKE(15),
-    CAST_LIKE(19), CAST_LIKE(21), CLIP(6, 1),     CLIP(11, 3),    CLIP(12, 3),    CLIP(13, 3),
-    IDENTITY(1),   IDENTITY(13),  IDENTITY(14),   IDENTITY(16),   IDENTITY(19),   IDENTITY(21),
-    DROPOUT(6, 1), DROPOUT(7, 1), DROPOUT(10, 1), DROPOUT(12, 3), DROPOUT(13, 3), DROPOUT(22, 3),
+    CAST(6),       CAST(9),        CAST(13),       CAST(19),       CAST(21),       CAST(24),     CAST_LIKE(15),
+    CAST_LIKE(19), CAST_LIKE(21),  CAST_LIKE(24),  CLIP(6, 1),     CLIP(11, 3),    CLIP(12, 3),  CLIP(13, 3),
+    IDENTITY(1),   IDENTITY(13),   IDENTITY(14),   IDENTITY(16),   IDENTITY(19),   IDENTITY(21), DROPOUT(6, 1),
+    DROPOUT(7, 1), DROPOUT(10, 1), DROPOUT(12, 3), DROPOUT(13, 3), DROPOUT(22, 3),
 };
 const size_t byoc_ops_convert_count = sizeof byoc_ops_convert / sizeof *byoc_ops_convert;

@@ -96,10 +96,22 @@ static const byoc_loop_expr_t *point_reverse(byoc_lower_t *lower, const byoc_nod
   return byoc_lower_load(lower, node, 0, at);
 }
 
+static const byoc_op_attribute_t cumulate_attributes[] = {
+    {BYOC_ATTR_INT("exclusive", 0)},
+    {BYOC_ATTR_INT("reverse", 0)},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t reverse_attributes[] = {
+    {BYOC_ATTR_INT("batch_axis", 1)},
+    {BYOC_ATTR_INT("time_axis", 0)},
+    BYOC_ATTR_END,
+};
+
 #define CUMULATE(op_name, version)                                                                                     \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = 2, .max_inputs = 2, .min_outputs = 1,      \
-    .max_outputs = 1, .infer = infer_cumulate, .loops = loops_cumulate, .shape_operands = 1u << 1                      \
+    .max_outputs = 1, .attributes = cumulate_attributes, .infer = infer_cumulate, .loops = loops_cumulate,             \
+    .shape_operands = 1u << 1                                                                                          \
   }
 
 const byoc_op_t byoc_ops_cumulate[] = {
@@ -114,6 +126,7 @@ const byoc_op_t byoc_ops_cumulate[] = {
      .min_outputs = 1,
      .max_outputs = 1,
      .traits = BYOC_OP_INJECTIVE,
+     .attributes = reverse_attributes,
      .infer = infer_reverse,
      .point = point_reverse},
 };

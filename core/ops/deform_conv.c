@@ -147,10 +147,16 @@ static byoc_status_t loops_deform(byoc_lower_t *lower, const byoc_node_t *node) 
   return BYOC_OK;
 }
 
+static const byoc_op_attribute_t deform_attributes[] = {
+    {BYOC_ATTR(INTS, "kernel_shape")},  BYOC_WINDOW_ATTRIBUTES, {BYOC_ATTR_INT("group", 1)},
+    {BYOC_ATTR_INT("offset_group", 1)}, BYOC_ATTR_END,
+};
+
 #define DEFORM_CONV(version)                                                                                           \
   {                                                                                                                    \
     .domain = "", .name = "DeformConv", .since_version = version, .min_inputs = 3, .max_inputs = 5, .min_outputs = 1,  \
-    .max_outputs = 1, .traits = BYOC_OP_HEAVY, .infer = infer_deform, .loops = loops_deform                            \
+    .max_outputs = 1, .traits = BYOC_OP_HEAVY, .attributes = deform_attributes, .infer = infer_deform,                 \
+    .loops = loops_deform                                                                                              \
   }
 
 const byoc_op_t byoc_ops_deform_conv[] = {DEFORM_CONV(19), DEFORM_CONV(22)};

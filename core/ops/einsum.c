@@ -154,6 +154,11 @@ static byoc_status_t loops_einsum(byoc_lower_t *lower, const byoc_node_t *node) 
   return BYOC_OK;
 }
 
+static const byoc_op_attribute_t einsum_attributes[] = {
+    {BYOC_ATTR_REQUIRED(STRING, "equation")},
+    BYOC_ATTR_END,
+};
+
 const byoc_op_t byoc_ops_einsum[] = {
     {.domain = "",
      .name = "Einsum",
@@ -163,6 +168,7 @@ const byoc_op_t byoc_ops_einsum[] = {
      .min_outputs = 1,
      .max_outputs = 1,
      .traits = BYOC_OP_HEAVY,
+     .attributes = einsum_attributes,
      .infer = infer_einsum,
      .loops = loops_einsum},
 };

@@ -288,6 +288,23 @@ static const byoc_loop_expr_t *point_rotary(byoc_lower_t *lower, const byoc_node
   return byoc_emit_as(b, y->dtype, byoc_loop_select(b, turned, byoc_loop_select(b, first, real, imaginary), plain));
 }
 
+static const byoc_op_attribute_t col2im_attributes[] = {
+    {BYOC_ATTR(INTS, "dilations")},
+    {BYOC_ATTR(INTS, "pads")},
+    {BYOC_ATTR(INTS, "strides")},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t crop_attributes[] = {
+    {BYOC_ATTR(INTS, "axes")},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t rotary_attributes[] = {
+    {BYOC_ATTR_INT("interleaved", 0)},
+    {BYOC_ATTR(INT, "num_heads")},
+    {BYOC_ATTR_INT("rotary_embedding_dim", 0)},
+    BYOC_ATTR_END,
+};
+
 const byoc_op_t byoc_ops_fold[] = {
     {.domain = "",
      .name = "Col2Im",
@@ -296,6 +313,7 @@ const byoc_op_t byoc_ops_fold[] = {
      .max_inputs = 3,
      .min_outputs = 1,
      .max_outputs = 1,
+     .attributes = col2im_attributes,
      .infer = infer_col2im,
      .loops = loops_col2im,
      .shape_operands = 0x6,
@@ -309,6 +327,7 @@ const byoc_op_t byoc_ops_fold[] = {
      .min_outputs = 1,
      .max_outputs = 1,
      .traits = BYOC_OP_INJECTIVE,
+     .attributes = crop_attributes,
      .infer = infer_crop,
      .point = point_crop,
      .shape_operands = 0x2,
@@ -322,6 +341,7 @@ const byoc_op_t byoc_ops_fold[] = {
      .max_inputs = 4,
      .min_outputs = 1,
      .max_outputs = 1,
+     .attributes = rotary_attributes,
      .infer = infer_rotary,
      .point = point_rotary},
 };

@@ -185,11 +185,26 @@ static const byoc_loop_expr_t *shape_one_hot(byoc_lower_t *lower, const byoc_nod
   return byoc_emit_as(byoc_lower_builder(lower), BYOC_DTYPE_I64, byoc_emit_scalar(lower, node, 1));
 }
 
+static const byoc_op_attribute_t gather_attributes[] = {
+    {BYOC_ATTR_INT("axis", 0)},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t gather_nd_attributes[] = {
+    {BYOC_ATTR_INT("batch_dims", 0), .since = 12},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t one_hot_attributes[] = {
+    {BYOC_ATTR_INT("axis", -1)},
+    BYOC_ATTR_END,
+};
+
+#define gather_elements_attributes gather_attributes
 #define ROW(op_name, version, inputs, mask, function)                                                                  \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = inputs, .max_inputs = inputs,              \
-    .min_outputs = 1, .max_outputs = 1, .traits = 0, .infer = infer_##function, .point = point_##function,             \
-    .shape_operands = mask, .shape_elements = mask, .by_shape = mask, .shape = (mask) != 0 ? shape_one_hot : NULL      \
+    .min_outputs = 1, .max_outputs = 1, .traits = 0, .attributes = function##_attributes, .infer = infer_##function,   \
+    .point = point_##function, .shape_operands = mask, .shape_elements = mask, .by_shape = mask,                       \
+    .shape = (mask) != 0 ? shape_one_hot : NULL                                                                        \
   }
 
 const byoc_op_t byoc_ops_gather[] = {

@@ -262,6 +262,32 @@ static const byoc_loop_expr_t *point_eye_like(byoc_lower_t *lower, const byoc_no
                           byoc_loop_const(b, dtype, 0.0));
 }
 
+static const byoc_op_attribute_t shape_attributes[] = {
+    {BYOC_ATTR_INT("start", 0), .since = 15},
+    {BYOC_ATTR(INT, "end"), .since = 15},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t constant_attributes[] = {
+    {BYOC_ATTR_REQUIRED(TENSOR, "value"), .until = 11}, {BYOC_ATTR(TENSOR, "value"), .since = 11},
+    {BYOC_ATTR(TENSOR, "sparse_value"), .since = 11},   {BYOC_ATTR(FLOAT, "value_float"), .since = 12},
+    {BYOC_ATTR(FLOATS, "value_floats"), .since = 12},   {BYOC_ATTR(INT, "value_int"), .since = 12},
+    {BYOC_ATTR(INTS, "value_ints"), .since = 12},       {BYOC_ATTR(STRING, "value_string"), .since = 12},
+    {BYOC_ATTR(STRINGS, "value_strings"), .since = 12}, BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t constant_of_shape_attributes[] = {
+    {BYOC_ATTR(TENSOR, "value")},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t range_attributes[] = {
+    {BYOC_ATTR_INT("stash_type", 1), .since = 27},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t eye_like_attributes[] = {
+    {BYOC_ATTR_INT("k", 0)},
+    {BYOC_ATTR(INT, "dtype")},
+    BYOC_ATTR_END,
+};
+
 #define ROW(op_name, version, inputs, function, ...)                                                                   \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = inputs, .max_inputs = inputs,              \
@@ -271,15 +297,15 @@ static const byoc_loop_expr_t *point_eye_like(byoc_lower_t *lower, const byoc_no
 #define CONSTANT(version)                                                                                              \
   {                                                                                                                    \
     .domain = "", .name = "Constant", .since_version = version, .min_inputs = 0, .max_inputs = 0, .min_outputs = 1,    \
-    .max_outputs = 1, .infer = infer_constant, .expand = expand_constant                                               \
+    .max_outputs = 1, .attributes = constant_attributes, .infer = infer_constant, .expand = expand_constant            \
   }
 
 const byoc_op_t byoc_ops_generate[] = {
-    ROW(Shape, 1, 1, shape, .by_shape = 1),
-    ROW(Shape, 13, 1, shape, .by_shape = 1),
-    ROW(Shape, 15, 1, shape, .by_shape = 1),
-    ROW(Shape, 19, 1, shape, .by_shape = 1),
-    ROW(Shape, 21, 1, shape, .by_shape = 1),
+    ROW(Shape, 1, 1, shape, .attributes = shape_attributes, .by_shape = 1),
+    ROW(Shape, 13, 1, shape, .attributes = shape_attributes, .by_shape = 1),
+    ROW(Shape, 15, 1, shape, .attributes = shape_attributes, .by_shape = 1),
+    ROW(Shape, 19, 1, shape, .attributes = shape_attributes, .by_shape = 1),
+    ROW(Shape, 21, 1, shape, .attributes = shape_attributes, .by_shape = 1),
     ROW(Size, 1, 1, size, .by_shape = 1),
     ROW(Size, 13, 1, size, .by_shape = 1),
     ROW(Size, 19, 1, size, .by_shape = 1),
@@ -291,11 +317,15 @@ const byoc_op_t byoc_ops_generate[] = {
     CONSTANT(13),
     CONSTANT(19),
     CONSTANT(21),
-    ROW(ConstantOfShape, 9, 1, constant_of_shape, BY_DATA(1u, constant_of_shape), .by_shape = 1),
-    ROW(ConstantOfShape, 20, 1, constant_of_shape, BY_DATA(1u, constant_of_shape), .by_shape = 1),
-    ROW(ConstantOfShape, 21, 1, constant_of_shape, BY_DATA(1u, constant_of_shape), .by_shape = 1),
-    ROW(Range, 11, 3, range, BY_DATA(7u, range), .by_shape = 2),
-    ROW(EyeLike, 9, 1, eye_like, .by_shape = 1),
-    ROW(EyeLike, 22, 1, eye_like, .by_shape = 1),
+    ROW(ConstantOfShape, 9, 1, constant_of_shape, .attributes = constant_of_shape_attributes,
+        BY_DATA(1u, constant_of_shape), .by_shape = 1),
+    ROW(ConstantOfShape, 20, 1, constant_of_shape, .attributes = constant_of_shape_attributes,
+        BY_DATA(1u, constant_of_shape), .by_shape = 1),
+    ROW(ConstantOfShape, 21, 1, constant_of_shape, .attributes = constant_of_shape_attributes,
+        BY_DATA(1u, constant_of_shape), .by_shape = 1),
+    ROW(Range, 11, 3, range, .attributes = range_attributes, BY_DATA(7u, range), .by_shape = 2),
+    ROW(Range, 27, 3, range, .attributes = range_attributes, BY_DATA(7u, range), .by_shape = 2),
+    ROW(EyeLike, 9, 1, eye_like, .attributes = eye_like_attributes, .by_shape = 1),
+    ROW(EyeLike, 22, 1, eye_like, .attributes = eye_like_attributes, .by_shape = 1),
 };
 const size_t byoc_ops_generate_count = sizeof byoc_ops_generate / sizeof *byoc_ops_generate;

@@ -194,6 +194,13 @@ static byoc_status_t expand_gradient(byoc_node_t *node, byoc_diag_t *diag, bool 
   return g.status;
 }
 
+static const byoc_op_attribute_t gradient_attributes[] = {
+    {BYOC_ATTR_REQUIRED(STRINGS, "xs")},
+    {BYOC_ATTR_REQUIRED(STRING, "y")},
+    {BYOC_ATTR(STRINGS, "zs")},
+    BYOC_ATTR_END,
+};
+
 const byoc_op_t byoc_ops_gradient[] = {
     {.domain = "ai.onnx.preview.training",
      .name = "Gradient",
@@ -202,6 +209,7 @@ const byoc_op_t byoc_ops_gradient[] = {
      .max_inputs = -1,
      .min_outputs = 1,
      .max_outputs = -1,
+     .attributes = gradient_attributes,
      .infer = infer_gradient,
      .expand = expand_gradient},
 };

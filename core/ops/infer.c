@@ -1,8 +1,9 @@
-// Inference for nodes, functions and modules: counts are checked, the row's infer runs, and what comes out is merged
-// with what was known before, so that inferring twice is harmless and never loses precision.
+// Inference for nodes, functions and modules: counts and attributes are checked, the row's infer runs, and what comes
+// out is merged with what was known before, so that inferring twice is harmless and never loses precision.
 #include <string.h>
 
 #include "core/ops/op.h"
+#include "core/ops/symbolic.h"
 #include "core/ops/util.h"
 
 // Which of two descriptions of one dimension says more: constants, then expressions, then unknown ones. Of two
@@ -186,6 +187,9 @@ byoc_status_t byoc_infer_node(byoc_node_t *node, byoc_diag_t *diag) {
     byoc_node_describe(node, where, sizeof where);
     return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s: operand %d is required, but left out", where, i);
   }
+  // ResultShape has the attributes of the operator that it stands for.
+  const byoc_op_t *schema = byoc_result_shape_of(node);
+  BYOC_RETURN_IF_ERROR(byoc_op_check_attributes(node, schema ? schema : op, diag));
   enum { KEPT = 8 };
   const byoc_type_t *kept[KEPT];
   const byoc_type_t **known = kept;

@@ -358,17 +358,46 @@ static const byoc_loop_expr_t *point_trilu(byoc_lower_t *lower, const byoc_node_
 }
 
 // ---- rows ----
+static const byoc_op_attribute_t transpose_attributes[] = {
+    {BYOC_ATTR(INTS, "perm")},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t concat_attributes[] = {
+    {BYOC_ATTR_REQUIRED(INT, "axis")},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t split_attributes[] = {
+    {BYOC_ATTR_INT("axis", 0)},
+    {BYOC_ATTR(INTS, "split"), .until = 13},
+    {BYOC_ATTR(INT, "num_outputs"), .since = 18},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t depth_to_space_attributes[] = {
+    {BYOC_ATTR_REQUIRED(INT, "blocksize")},
+    {BYOC_ATTR_CHOICE("mode", "DCR", "CRD"), .since = 11},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t space_to_depth_attributes[] = {
+    {BYOC_ATTR_REQUIRED(INT, "blocksize")},
+    {BYOC_ATTR_CHOICE("mode", "DCR", "CRD"), .since = 28},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t trilu_attributes[] = {
+    {BYOC_ATTR_INT("upper", 1)},
+    BYOC_ATTR_END,
+};
+
 #define ROW(op_name, version, least, most, results, shape, infer_name, point_name)                                     \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,                 \
-    .min_outputs = 1, .max_outputs = results, .traits = BYOC_OP_INJECTIVE, .infer = infer_##infer_name,                \
-    .point = point_##point_name, .shape_operands = shape                                                               \
+    .min_outputs = 1, .max_outputs = results, .traits = BYOC_OP_INJECTIVE, .attributes = point_name##_attributes,      \
+    .infer = infer_##infer_name, .point = point_##point_name, .shape_operands = shape                                  \
   }
 // The same with a shape that may be data; `unread`: operands that are not looked at once it is known.
-#define BY_DATA(op_name, version, most, results, mask, unread, function)                                               \
+#define BY_DATA(table, op_name, version, most, results, mask, unread, function)                                        \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = BY_DATA_LEAST_##op_name,                   \
-    .max_inputs = most, .min_outputs = 1, .max_outputs = results, .traits = BYOC_OP_INJECTIVE,                         \
+    .max_inputs = most, .min_outputs = 1, .max_outputs = results, .traits = BYOC_OP_INJECTIVE, .attributes = table,    \
     .infer = infer_##function, .point = point_##function, .shape_operands = mask, .shape_elements = mask,              \
     .by_shape = unread, .shape = shape_##function                                                                      \
   }
@@ -378,7 +407,8 @@ static const byoc_loop_expr_t *point_trilu(byoc_lower_t *lower, const byoc_node_
 #define CONCAT(version)                                                                                                \
   {                                                                                                                    \
     .domain = "", .name = "Concat", .since_version = version, .min_inputs = 1, .max_inputs = -1, .min_outputs = 1,     \
-    .max_outputs = 1, .traits = BYOC_OP_INJECTIVE, .infer = infer_concat, .loops = loops_concat                        \
+    .max_outputs = 1, .traits = BYOC_OP_INJECTIVE, .attributes = concat_attributes, .infer = infer_concat,             \
+    .loops = loops_concat                                                                                              \
   }
 #define SECOND (1u << 1)
 
@@ -386,22 +416,23 @@ const byoc_op_t byoc_ops_layout[] = {
     ROW(Transpose, 1, 1, 1, 1, 0, transpose, transpose),
     ROW(Transpose, 13, 1, 1, 1, 0, transpose, transpose),
     ROW(Transpose, 21, 1, 1, 1, 0, transpose, transpose),
-    BY_DATA(Expand, 8, 2, 1, SECOND, SECOND, expand),
-    BY_DATA(Expand, 13, 2, 1, SECOND, SECOND, expand),
+    BY_DATA(NULL, Expand, 8, 2, 1, SECOND, SECOND, expand),
+    BY_DATA(NULL, Expand, 13, 2, 1, SECOND, SECOND, expand),
     CONCAT(4),
     CONCAT(11),
     CONCAT(13),
     ROW(Split, 2, 1, 1, -1, 0, split, split),
     ROW(Split, 11, 1, 1, -1, 0, split, split),
-    BY_DATA(Split, 13, 2, -1, SECOND, SECOND, split),
-    BY_DATA(Split, 18, 2, -1, SECOND, SECOND, split),
-    BY_DATA(Tile, 6, 2, 1, SECOND, SECOND, tile),
-    BY_DATA(Tile, 13, 2, 1, SECOND, SECOND, tile),
+    BY_DATA(split_attributes, Split, 13, 2, -1, SECOND, SECOND, split),
+    BY_DATA(split_attributes, Split, 18, 2, -1, SECOND, SECOND, split),
+    BY_DATA(NULL, Tile, 6, 2, 1, SECOND, SECOND, tile),
+    BY_DATA(NULL, Tile, 13, 2, 1, SECOND, SECOND, tile),
     ROW(DepthToSpace, 1, 1, 1, 1, 0, depth, depth_to_space),
     ROW(DepthToSpace, 11, 1, 1, 1, 0, depth, depth_to_space),
     ROW(DepthToSpace, 13, 1, 1, 1, 0, depth, depth_to_space),
     ROW(SpaceToDepth, 1, 1, 1, 1, 0, depth, space_to_depth),
     ROW(SpaceToDepth, 13, 1, 1, 1, 0, depth, space_to_depth),
+    ROW(SpaceToDepth, 28, 1, 1, 1, 0, depth, space_to_depth),
     ROW(Trilu, 14, 1, 2, 1, 0, trilu, trilu),
 };
 const size_t byoc_ops_layout_count = sizeof byoc_ops_layout / sizeof *byoc_ops_layout;

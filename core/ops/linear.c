@@ -149,13 +149,25 @@ static byoc_status_t expand_gemm(byoc_node_t *node, byoc_diag_t *diag, bool *out
   return byoc_write_end(&w, made ? made->results[0] : NULL, out_changed);
 }
 
+static const byoc_op_attribute_t gemm_attributes[] = {
+    {BYOC_ATTR_FLOAT("alpha", 1.0)},
+    {BYOC_ATTR_FLOAT("beta", 1.0)},
+    {BYOC_ATTR_INT("transA", 0)},
+    {BYOC_ATTR_INT("transB", 0)},
+    {BYOC_ATTR_INT("broadcast", 0), .until = 7},
+    BYOC_ATTR_END,
+};
+
 #define HEAD(op_name, version, least, most)                                                                            \
   .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most, .min_outputs = 1, \
   .max_outputs = 1, .traits = BYOC_OP_HEAVY
 #define MATMUL(version)                                                                                                \
   { HEAD(MatMul, version, 2, 2), .infer = infer_matmul, .loops = loops_matmul }
 #define GEMM(version, least)                                                                                           \
-  { HEAD(Gemm, version, least, 3), .infer = infer_gemm, .loops = loops_gemm, .expand = expand_gemm }
+  {                                                                                                                    \
+    HEAD(Gemm, version, least, 3), .attributes = gemm_attributes, .infer = infer_gemm, .loops = loops_gemm,            \
+                                   .expand = expand_gemm                                                               \
+  }
 
 const byoc_op_t byoc_ops_linear[] = {
     MATMUL(1),

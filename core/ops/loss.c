@@ -108,15 +108,22 @@ static byoc_status_t expand_softmax_loss(byoc_node_t *node, byoc_diag_t *diag, b
   return BYOC_OK;
 }
 
+static const byoc_op_attribute_t loss_attributes[] = {
+    {BYOC_ATTR(INT, "ignore_index")},
+    {BYOC_ATTR_CHOICE("reduction", "mean", "sum", "none")},
+    BYOC_ATTR_END,
+};
+
 #define NLL(version)                                                                                                   \
   {                                                                                                                    \
     .domain = "", .name = "NegativeLogLikelihoodLoss", .since_version = version, .min_inputs = 2, .max_inputs = 3,     \
-    .min_outputs = 1, .max_outputs = 1, .infer = infer_loss, .loops = loops_nll                                        \
+    .min_outputs = 1, .max_outputs = 1, .attributes = loss_attributes, .infer = infer_loss, .loops = loops_nll         \
   }
 #define SOFTMAX_LOSS(version)                                                                                          \
   {                                                                                                                    \
     .domain = "", .name = "SoftmaxCrossEntropyLoss", .since_version = version, .min_inputs = 2, .max_inputs = 3,       \
-    .min_outputs = 1, .max_outputs = 2, .infer = infer_loss, .expand = expand_softmax_loss                             \
+    .min_outputs = 1, .max_outputs = 2, .attributes = loss_attributes, .infer = infer_loss,                            \
+    .expand = expand_softmax_loss                                                                                      \
   }
 
 const byoc_op_t byoc_ops_loss[] = {NLL(12), NLL(13), NLL(22), SOFTMAX_LOSS(12), SOFTMAX_LOSS(13)};

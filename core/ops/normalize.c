@@ -502,17 +502,66 @@ static byoc_status_t infer_lp(byoc_infer_t *infer) {
 }
 
 // ---- rows ----
+static const byoc_op_attribute_t batch_attributes[] = {
+    {BYOC_ATTR_FLOAT("epsilon", 1e-5)},
+    {BYOC_ATTR_FLOAT("momentum", 0.9)},
+    {BYOC_ATTR_INT("is_test", 0), .until = 7},
+    {BYOC_ATTR_INT("spatial", 1), .until = 9},
+    {BYOC_ATTR_INT("training_mode", 0), .since = 14},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t batch_training_attributes[] = {
+    {BYOC_ATTR_FLOAT("epsilon", 1e-5)},
+    {BYOC_ATTR_FLOAT("momentum", 0.9)},
+    {BYOC_ATTR_INT("training_mode", 1)},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t instance_attributes[] = {
+    {BYOC_ATTR_FLOAT("epsilon", 1e-5)},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t layer_attributes[] = {
+    {BYOC_ATTR_INT("axis", -1)},
+    {BYOC_ATTR_FLOAT("epsilon", 1e-5)},
+    {BYOC_ATTR_INT("stash_type", 1)},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t group_attributes[] = {
+    {BYOC_ATTR_REQUIRED(INT, "num_groups")},
+    {BYOC_ATTR_FLOAT("epsilon", 1e-5)},
+    {BYOC_ATTR_INT("stash_type", 1), .since = 21},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t mvn_attributes[] = {
+    {.value = {.name = "axes", .kind = BYOC_ATTRIBUTE_INTS, .ints = (const int64_t[]){0, 2, 3}, .count = 3},
+     .has_default = true},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t lp_attributes[] = {
+    {BYOC_ATTR_INT("axis", -1)},
+    {BYOC_ATTR_INT("p", 2)},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t lrn_attributes[] = {
+    {BYOC_ATTR_REQUIRED(INT, "size")},
+    {BYOC_ATTR_FLOAT("alpha", 1e-4)},
+    {BYOC_ATTR_FLOAT("beta", 0.75)},
+    {BYOC_ATTR_FLOAT("bias", 1.0)},
+    BYOC_ATTR_END,
+};
+
+#define rms_attributes layer_attributes
 #define ROW(op_name, version, least, most, results, more_traits, function)                                             \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,                 \
-    .min_outputs = 1, .max_outputs = results, .traits = more_traits, .infer = infer_##function,                        \
-    .loops = loops_##function                                                                                          \
+    .min_outputs = 1, .max_outputs = results, .traits = more_traits, .attributes = function##_attributes,              \
+    .infer = infer_##function, .loops = loops_##function                                                               \
   }
 #define BATCH(version, results)                                                                                        \
   {                                                                                                                    \
     .domain = "", .name = "BatchNormalization", .since_version = version, .min_inputs = 5, .max_inputs = 5,            \
     .min_outputs = 1, .max_outputs = results, .traits = BYOC_OP_ELEMENTWISE | BYOC_OP_BROADCASTS,                      \
-    .infer = infer_batch, .point = point_batch, .expand = expand_batch                                                 \
+    .attributes = batch_attributes, .infer = infer_batch, .point = point_batch, .expand = expand_batch                 \
   }
 
 static byoc_status_t infer_rms(byoc_infer_t *infer) {
@@ -533,6 +582,7 @@ const byoc_op_t byoc_ops_normalize[] = {
      .min_outputs = 1,
      .max_outputs = 3,
      .traits = BYOC_OP_HEAVY,
+     .attributes = batch_training_attributes,
      .infer = infer_batch,
      .loops = loops_batch_training},
     ROW(InstanceNormalization, 6, 3, 3, 1, BYOC_OP_REDUCES, instance),

@@ -15,6 +15,7 @@
 #include "core/base/diag.h"
 #include "core/ir/graph.h"
 #include "core/lower/lower.h"
+#include "core/ops/schema.h"
 
 // The newest operator set of ai.onnx whose operators are in the table.
 enum { BYOC_OPSET_NEWEST = 28 };
@@ -48,6 +49,7 @@ typedef struct byoc_op_t {
   int32_t min_inputs, max_inputs;   // -1: any number
   int32_t min_outputs, max_outputs; // -1: any number
   uint32_t traits;
+  const byoc_op_attribute_t *attributes; // up to one without a name; versions of an operator share it; NULL: none
   // Sets node->results[i]->type for every result from the operands' types (and values, where constant).
   byoc_status_t (*infer)(byoc_infer_t *infer);
   byoc_lower_point_fn_t point; // the element of a result: core/lower/lower.h
@@ -78,8 +80,9 @@ const char *byoc_op_nearest(const char *domain, const char *name);
 size_t byoc_op_count(void);
 const byoc_op_t *byoc_op_at(size_t index);
 
-// Checks operand and result counts and runs inference for one node, or for all nodes of a function (nested blocks and
-// callees included), in order. Types that are already known must agree (a dimension may become more precise).
+// Checks operand and result counts and attributes (core/ops/schema.h), and runs inference for one node, or for all
+// nodes of a function (nested blocks and callees included), in order. Types that are already known must agree (a
+// dimension may become more precise).
 byoc_status_t byoc_infer_node(byoc_node_t *node, byoc_diag_t *diag);
 byoc_status_t byoc_infer_function(byoc_function_t *function, byoc_diag_t *diag);
 byoc_status_t byoc_infer_module(byoc_graph_module_t *module, byoc_diag_t *diag);

@@ -142,19 +142,41 @@ static byoc_status_t expand_optimizer(byoc_node_t *node, byoc_diag_t *diag, bool
   return w.failed ? byoc_diag_failure(diag) : BYOC_OK;
 }
 
+static const byoc_op_attribute_t Adagrad_attributes[] = {
+    {BYOC_ATTR_FLOAT("decay_factor", 0.0)},
+    {BYOC_ATTR_FLOAT("epsilon", 1e-6)},
+    {BYOC_ATTR_FLOAT("norm_coefficient", 0.0)},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t Adam_attributes[] = {
+    {BYOC_ATTR_FLOAT("alpha", 0.9)},
+    {BYOC_ATTR_FLOAT("beta", 0.999)},
+    {BYOC_ATTR_FLOAT("epsilon", 1e-6)},
+    {BYOC_ATTR_FLOAT("norm_coefficient", 0.0)},
+    {BYOC_ATTR_FLOAT("norm_coefficient_post", 0.0)},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t Momentum_attributes[] = {
+    {BYOC_ATTR_REQUIRED(FLOAT, "alpha")},
+    {BYOC_ATTR_REQUIRED(FLOAT, "beta")},
+    {BYOC_ATTR_REQUIRED(FLOAT, "norm_coefficient")},
+    {BYOC_ATTR_REQUIRED(STRING, "mode"), .allowed = BYOC_ATTR_ALLOWED("standard", "nesterov")},
+    BYOC_ATTR_END,
+};
+
 #define OPTIMIZER(op_name)                                                                                             \
   {                                                                                                                    \
     .domain = TRAINING, .name = #op_name, .since_version = 1, .min_inputs = 3, .max_inputs = -1, .min_outputs = 1,     \
-    .max_outputs = -1, .infer = infer_optimizer, .expand = expand_optimizer                                            \
+    .max_outputs = -1, .attributes = op_name##_attributes, .infer = infer_optimizer, .expand = expand_optimizer        \
   }
 #define STEP(op_name, states)                                                                                          \
   {                                                                                                                    \
-    .domain = "byoc", .name = #op_name, .since_version = 1, .min_inputs = 4 + (states), .max_inputs = 4 + (states),    \
-    .min_outputs = 1 + (states), .max_outputs = 1 + (states), .infer = infer_optimizer, .point = point_step            \
+    .domain = "byoc", .name = #op_name "Step", .since_version = 1, .min_inputs = 4 + (states),                         \
+    .max_inputs = 4 + (states), .min_outputs = 1 + (states), .max_outputs = 1 + (states),                              \
+    .attributes = op_name##_attributes, .infer = infer_optimizer, .point = point_step                                  \
   }
 
 const byoc_op_t byoc_ops_optimizer[] = {
-    OPTIMIZER(Adagrad),   OPTIMIZER(Adam),   OPTIMIZER(Momentum),
-    STEP(AdagradStep, 1), STEP(AdamStep, 2), STEP(MomentumStep, 1),
+    OPTIMIZER(Adagrad), OPTIMIZER(Adam), OPTIMIZER(Momentum), STEP(Adagrad, 1), STEP(Adam, 2), STEP(Momentum, 1),
 };
 const size_t byoc_ops_optimizer_count = sizeof byoc_ops_optimizer / sizeof *byoc_ops_optimizer;

@@ -161,11 +161,19 @@ static const byoc_loop_expr_t *shape_pad(byoc_lower_t *lower, const byoc_node_t 
   return size;
 }
 
+static const byoc_op_attribute_t pad_attributes[] = {
+    {BYOC_ATTR_CHOICE("mode", "constant", "reflect", "edge"), .until = 19},
+    {BYOC_ATTR_CHOICE("mode", "constant", "reflect", "edge", "wrap"), .since = 19},
+    {BYOC_ATTR_REQUIRED(INTS, "pads"), .until = 11},
+    {BYOC_ATTR_FLOAT("value", 0.0), .until = 11},
+    BYOC_ATTR_END,
+};
+
 #define PAD(version, least, most, mask)                                                                                \
   {                                                                                                                    \
     .domain = "", .name = "Pad", .since_version = version, .min_inputs = least, .max_inputs = most, .min_outputs = 1,  \
-    .max_outputs = 1, .traits = 0, .infer = infer_pad, .point = point_pad, .shape_operands = mask,                     \
-    .shape_elements = mask, .shape = shape_pad                                                                         \
+    .max_outputs = 1, .traits = 0, .attributes = pad_attributes, .infer = infer_pad, .point = point_pad,               \
+    .shape_operands = mask, .shape_elements = mask, .shape = shape_pad                                                 \
   }
 #define PADS (1u << 1)
 #define AXES (1u << 1 | 1u << 3)

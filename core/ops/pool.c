@@ -127,34 +127,70 @@ static byoc_status_t loops_global(byoc_lower_t *lower, const byoc_node_t *node) 
   return BYOC_OK;
 }
 
-#define ROW(op_name, version, results, function)                                                                       \
+static const byoc_op_attribute_t max_attributes[] = {
+    {BYOC_ATTR_REQUIRED(INTS, "kernel_shape")},
+    {BYOC_ATTR(INTS, "pads")},
+    {BYOC_ATTR(INTS, "strides")},
+    {BYOC_ATTR(INTS, "dilations"), .since = 10},
+    BYOC_AUTO_PAD_ATTRIBUTE,
+    {BYOC_ATTR_INT("ceil_mode", 0), .since = 10},
+    {BYOC_ATTR_INT("storage_order", 0), .since = 8},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t average_attributes[] = {
+    {BYOC_ATTR_REQUIRED(INTS, "kernel_shape")},
+    {BYOC_ATTR(INTS, "pads")},
+    {BYOC_ATTR(INTS, "strides")},
+    {BYOC_ATTR(INTS, "dilations"), .since = 19},
+    BYOC_AUTO_PAD_ATTRIBUTE,
+    {BYOC_ATTR_INT("ceil_mode", 0), .since = 10},
+    {BYOC_ATTR_INT("count_include_pad", 0), .since = 7},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t lp_attributes[] = {
+    {BYOC_ATTR_REQUIRED(INTS, "kernel_shape")},
+    {BYOC_ATTR(INTS, "pads")},
+    {BYOC_ATTR(INTS, "strides")},
+    {BYOC_ATTR(INTS, "dilations"), .since = 18},
+    BYOC_AUTO_PAD_ATTRIBUTE,
+    {BYOC_ATTR_INT("ceil_mode", 0), .since = 18},
+    {BYOC_ATTR_INT("p", 2)},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t global_lp_attributes[] = {
+    {BYOC_ATTR_INT("p", 2)},
+    BYOC_ATTR_END,
+};
+
+#define ROW(table, op_name, version, results, function)                                                                \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1,      \
-    .max_outputs = results, .traits = BYOC_OP_REDUCES, .infer = infer_##function, .loops = loops_##function            \
+    .max_outputs = results, .traits = BYOC_OP_REDUCES, .attributes = table, .infer = infer_##function,                 \
+    .loops = loops_##function                                                                                          \
   }
 
 const byoc_op_t byoc_ops_pool[] = {
-    ROW(MaxPool, 1, 1, pool),
-    ROW(MaxPool, 8, 2, pool),
-    ROW(MaxPool, 10, 2, pool),
-    ROW(MaxPool, 11, 2, pool),
-    ROW(MaxPool, 12, 2, pool),
-    ROW(MaxPool, 22, 2, pool),
-    ROW(AveragePool, 1, 1, pool),
-    ROW(AveragePool, 7, 1, pool),
-    ROW(AveragePool, 10, 1, pool),
-    ROW(AveragePool, 11, 1, pool),
-    ROW(AveragePool, 19, 1, pool),
-    ROW(AveragePool, 22, 1, pool),
-    ROW(LpPool, 2, 1, pool),
-    ROW(LpPool, 11, 1, pool),
-    ROW(LpPool, 18, 1, pool),
-    ROW(LpPool, 22, 1, pool),
-    ROW(GlobalAveragePool, 1, 1, global),
-    ROW(GlobalAveragePool, 22, 1, global),
-    ROW(GlobalMaxPool, 1, 1, global),
-    ROW(GlobalMaxPool, 22, 1, global),
-    ROW(GlobalLpPool, 2, 1, global),
-    ROW(GlobalLpPool, 22, 1, global),
+    ROW(max_attributes, MaxPool, 1, 1, pool),
+    ROW(max_attributes, MaxPool, 8, 2, pool),
+    ROW(max_attributes, MaxPool, 10, 2, pool),
+    ROW(max_attributes, MaxPool, 11, 2, pool),
+    ROW(max_attributes, MaxPool, 12, 2, pool),
+    ROW(max_attributes, MaxPool, 22, 2, pool),
+    ROW(average_attributes, AveragePool, 1, 1, pool),
+    ROW(average_attributes, AveragePool, 7, 1, pool),
+    ROW(average_attributes, AveragePool, 10, 1, pool),
+    ROW(average_attributes, AveragePool, 11, 1, pool),
+    ROW(average_attributes, AveragePool, 19, 1, pool),
+    ROW(average_attributes, AveragePool, 22, 1, pool),
+    ROW(lp_attributes, LpPool, 2, 1, pool),
+    ROW(lp_attributes, LpPool, 11, 1, pool),
+    ROW(lp_attributes, LpPool, 18, 1, pool),
+    ROW(lp_attributes, LpPool, 22, 1, pool),
+    ROW(NULL, GlobalAveragePool, 1, 1, global),
+    ROW(NULL, GlobalAveragePool, 22, 1, global),
+    ROW(NULL, GlobalMaxPool, 1, 1, global),
+    ROW(NULL, GlobalMaxPool, 22, 1, global),
+    ROW(global_lp_attributes, GlobalLpPool, 2, 1, global),
+    ROW(global_lp_attributes, GlobalLpPool, 22, 1, global),
 };
 const size_t byoc_ops_pool_count = sizeof byoc_ops_pool / sizeof *byoc_ops_pool;

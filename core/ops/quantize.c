@@ -182,17 +182,29 @@ static byoc_status_t loops_dynamic(byoc_lower_t *lower, const byoc_node_t *node)
   return BYOC_OK;
 }
 
+static const byoc_op_attribute_t quantize_attributes[] = {
+    {BYOC_ATTR_INT("axis", 1), .since = 13},       {BYOC_ATTR_INT("saturate", 1), .since = 19},
+    {BYOC_ATTR_INT("block_size", 0), .since = 21}, {BYOC_ATTR_INT("output_dtype", 0), .since = 21},
+    {BYOC_ATTR_INT("precision", 0), .since = 23},  BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t dequantize_attributes[] = {
+    {BYOC_ATTR_INT("axis", 1), .since = 13},
+    {BYOC_ATTR_INT("block_size", 0), .since = 21},
+    {BYOC_ATTR_INT("output_dtype", 0), .since = 23},
+    BYOC_ATTR_END,
+};
+
 #define QUANTIZE(version)                                                                                              \
   {                                                                                                                    \
     .domain = "", .name = "QuantizeLinear", .since_version = version, .min_inputs = 2, .max_inputs = 3,                \
-    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_ELEMENTWISE, .infer = infer_quantize,                        \
-    .point = point_quantize                                                                                            \
+    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_ELEMENTWISE, .attributes = quantize_attributes,              \
+    .infer = infer_quantize, .point = point_quantize                                                                   \
   }
 #define DEQUANTIZE(version)                                                                                            \
   {                                                                                                                    \
     .domain = "", .name = "DequantizeLinear", .since_version = version, .min_inputs = 2, .max_inputs = 3,              \
-    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_ELEMENTWISE, .infer = infer_dequantize,                      \
-    .point = point_dequantize                                                                                          \
+    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_ELEMENTWISE, .attributes = dequantize_attributes,            \
+    .infer = infer_dequantize, .point = point_dequantize                                                               \
   }
 const byoc_op_t byoc_ops_quantize[] = {
     QUANTIZE(10),

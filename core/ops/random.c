@@ -165,6 +165,40 @@ static byoc_status_t loops_multinomial(byoc_lower_t *lower, const byoc_node_t *n
   return BYOC_OK;
 }
 
+static const byoc_op_attribute_t uniform_attributes[] = {
+    {BYOC_ATTR_INT("dtype", 1)}, {BYOC_ATTR_FLOAT("low", 0.0)},       {BYOC_ATTR_FLOAT("high", 1.0)},
+    {BYOC_ATTR(FLOAT, "seed")},  {BYOC_ATTR_REQUIRED(INTS, "shape")}, BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t normal_attributes[] = {
+    {BYOC_ATTR_INT("dtype", 1)}, {BYOC_ATTR_FLOAT("mean", 0.0)},      {BYOC_ATTR_FLOAT("scale", 1.0)},
+    {BYOC_ATTR(FLOAT, "seed")},  {BYOC_ATTR_REQUIRED(INTS, "shape")}, BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t uniform_like_attributes[] = {
+    {BYOC_ATTR(INT, "dtype")},
+    {BYOC_ATTR_FLOAT("low", 0.0)},
+    {BYOC_ATTR_FLOAT("high", 1.0)},
+    {BYOC_ATTR(FLOAT, "seed")},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t normal_like_attributes[] = {
+    {BYOC_ATTR(INT, "dtype")},
+    {BYOC_ATTR_FLOAT("mean", 0.0)},
+    {BYOC_ATTR_FLOAT("scale", 1.0)},
+    {BYOC_ATTR(FLOAT, "seed")},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t bernoulli_attributes[] = {
+    {BYOC_ATTR(INT, "dtype")},
+    {BYOC_ATTR(FLOAT, "seed")},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t multinomial_attributes[] = {
+    {BYOC_ATTR_INT("dtype", 6)},
+    {BYOC_ATTR_INT("sample_size", 1)},
+    {BYOC_ATTR(FLOAT, "seed")},
+    BYOC_ATTR_END,
+};
+
 #define ROW(op_name, version, inputs, infer_name, ...)                                                                 \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = inputs, .max_inputs = inputs,              \
@@ -172,17 +206,17 @@ static byoc_status_t loops_multinomial(byoc_lower_t *lower, const byoc_node_t *n
   }
 
 const byoc_op_t byoc_ops_random[] = {
-    ROW(RandomUniform, 1, 0, random, .point = point_uniform),
-    ROW(RandomUniform, 22, 0, random, .point = point_uniform),
-    ROW(RandomNormal, 1, 0, random, .point = point_normal),
-    ROW(RandomNormal, 22, 0, random, .point = point_normal),
-    ROW(RandomUniformLike, 1, 1, like, .point = point_uniform),
-    ROW(RandomUniformLike, 22, 1, like, .point = point_uniform),
-    ROW(RandomNormalLike, 1, 1, like, .point = point_normal),
-    ROW(RandomNormalLike, 22, 1, like, .point = point_normal),
-    ROW(Bernoulli, 15, 1, like, .point = point_bernoulli),
-    ROW(Bernoulli, 22, 1, like, .point = point_bernoulli),
-    ROW(Multinomial, 7, 1, multinomial, .loops = loops_multinomial),
-    ROW(Multinomial, 22, 1, multinomial, .loops = loops_multinomial),
+    ROW(RandomUniform, 1, 0, random, .attributes = uniform_attributes, .point = point_uniform),
+    ROW(RandomUniform, 22, 0, random, .attributes = uniform_attributes, .point = point_uniform),
+    ROW(RandomNormal, 1, 0, random, .attributes = normal_attributes, .point = point_normal),
+    ROW(RandomNormal, 22, 0, random, .attributes = normal_attributes, .point = point_normal),
+    ROW(RandomUniformLike, 1, 1, like, .attributes = uniform_like_attributes, .point = point_uniform),
+    ROW(RandomUniformLike, 22, 1, like, .attributes = uniform_like_attributes, .point = point_uniform),
+    ROW(RandomNormalLike, 1, 1, like, .attributes = normal_like_attributes, .point = point_normal),
+    ROW(RandomNormalLike, 22, 1, like, .attributes = normal_like_attributes, .point = point_normal),
+    ROW(Bernoulli, 15, 1, like, .attributes = bernoulli_attributes, .point = point_bernoulli),
+    ROW(Bernoulli, 22, 1, like, .attributes = bernoulli_attributes, .point = point_bernoulli),
+    ROW(Multinomial, 7, 1, multinomial, .attributes = multinomial_attributes, .loops = loops_multinomial),
+    ROW(Multinomial, 22, 1, multinomial, .attributes = multinomial_attributes, .loops = loops_multinomial),
 };
 const size_t byoc_ops_random_count = sizeof byoc_ops_random / sizeof *byoc_ops_random;

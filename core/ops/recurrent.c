@@ -412,15 +412,37 @@ static byoc_status_t loops_recurrent(byoc_lower_t *lower, const byoc_node_t *nod
   return BYOC_OK;
 }
 
-#define ROW(op_name, version, operands, results)                                                                       \
+#define COMMON_ATTRIBUTES                                                                                              \
+  {BYOC_ATTR(INT, "hidden_size")}, {BYOC_ATTR_CHOICE("direction", "forward", "reverse", "bidirectional")},             \
+      {BYOC_ATTR(STRINGS, "activations")}, {BYOC_ATTR(FLOATS, "activation_alpha")},                                    \
+      {BYOC_ATTR(FLOATS, "activation_beta")}, {BYOC_ATTR(FLOAT, "clip")}, {                                            \
+    BYOC_ATTR_INT("layout", 0), .since = 14                                                                            \
+  }
+static const byoc_op_attribute_t rnn_attributes[] = {
+    COMMON_ATTRIBUTES,
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t gru_attributes[] = {
+    COMMON_ATTRIBUTES,
+    {BYOC_ATTR_INT("linear_before_reset", 0)},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t lstm_attributes[] = {
+    COMMON_ATTRIBUTES,
+    {BYOC_ATTR_INT("input_forget", 0)},
+    BYOC_ATTR_END,
+};
+
+#define ROW(table, op_name, version, operands, results)                                                                \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = 3, .max_inputs = operands,                 \
-    .min_outputs = 0, .max_outputs = results, .traits = BYOC_OP_HEAVY, .infer = infer_recurrent,                       \
+    .min_outputs = 0, .max_outputs = results, .traits = BYOC_OP_HEAVY, .attributes = table, .infer = infer_recurrent,  \
     .loops = loops_recurrent                                                                                           \
   }
 
 const byoc_op_t byoc_ops_recurrent[] = {
-    ROW(RNN, 7, 6, 2),  ROW(RNN, 14, 6, 2), ROW(RNN, 22, 6, 2),  ROW(GRU, 7, 6, 2),   ROW(GRU, 14, 6, 2),
-    ROW(GRU, 22, 6, 2), ROW(LSTM, 7, 8, 3), ROW(LSTM, 14, 8, 3), ROW(LSTM, 22, 8, 3),
+    ROW(rnn_attributes, RNN, 7, 6, 2),   ROW(rnn_attributes, RNN, 14, 6, 2),   ROW(rnn_attributes, RNN, 22, 6, 2),
+    ROW(gru_attributes, GRU, 7, 6, 2),   ROW(gru_attributes, GRU, 14, 6, 2),   ROW(gru_attributes, GRU, 22, 6, 2),
+    ROW(lstm_attributes, LSTM, 7, 8, 3), ROW(lstm_attributes, LSTM, 14, 8, 3), ROW(lstm_attributes, LSTM, 22, 8, 3),
 };
 const size_t byoc_ops_recurrent_count = sizeof byoc_ops_recurrent / sizeof *byoc_ops_recurrent;

@@ -407,24 +407,46 @@ static byoc_status_t loops_arg(byoc_lower_t *lower, const byoc_node_t *node) {
   return BYOC_OK;
 }
 
-#define ROW(op_name, version, most, mask, function)                                                                    \
+static const byoc_op_attribute_t reduce_attributes[] = {
+    {BYOC_ATTR(INTS, "axes"), .until = 18},
+    {BYOC_ATTR_INT("keepdims", 1)},
+    {BYOC_ATTR_INT("noop_with_empty_axes", 0), .since = 18},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t reduce_sum_attributes[] = {
+    {BYOC_ATTR(INTS, "axes"), .until = 13},
+    {BYOC_ATTR_INT("keepdims", 1)},
+    {BYOC_ATTR_INT("noop_with_empty_axes", 0), .since = 13},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t arg_attributes[] = {
+    {BYOC_ATTR_INT("axis", 0)},
+    {BYOC_ATTR_INT("keepdims", 1)},
+    {BYOC_ATTR_INT("select_last_index", 0), .since = 12},
+    BYOC_ATTR_END,
+};
+
+#define ROW(table, op_name, version, most, mask, function)                                                             \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = 1, .max_inputs = most, .min_outputs = 1,   \
-    .max_outputs = 1, .traits = BYOC_OP_REDUCES, .infer = infer_##function, .loops = loops_##function,                 \
-    .shape_operands = mask, .shape_elements = mask, .shape = (mask) != 0 ? shape_reduce : NULL                         \
+    .max_outputs = 1, .traits = BYOC_OP_REDUCES, .attributes = table, .infer = infer_##function,                       \
+    .loops = loops_##function, .shape_operands = mask, .shape_elements = mask,                                         \
+    .shape = (mask) != 0 ? shape_reduce : NULL                                                                         \
   }
-#define BY_ATTRIBUTE(name, version) ROW(name, version, 1, 0, reduce)
-#define BY_OPERAND(name, version)   ROW(name, version, 2, 1u << 1, reduce)
+#define BY_ATTRIBUTE(name, version) ROW(reduce_attributes, name, version, 1, 0, reduce)
+#define BY_OPERAND(name, version)   ROW(reduce_attributes, name, version, 2, 1u << 1, reduce)
 #define USUAL(name)                 BY_ATTRIBUTE(name, 1), BY_ATTRIBUTE(name, 11), BY_ATTRIBUTE(name, 13), BY_OPERAND(name, 18)
 #define EXTREME(name)                                                                                                  \
   BY_ATTRIBUTE(name, 1), BY_ATTRIBUTE(name, 11), BY_ATTRIBUTE(name, 12), BY_ATTRIBUTE(name, 13), BY_OPERAND(name, 18), \
       BY_OPERAND(name, 20)
-#define ARG(name) ROW(name, 1, 1, 0, arg), ROW(name, 11, 1, 0, arg), ROW(name, 12, 1, 0, arg), ROW(name, 13, 1, 0, arg)
+#define ARG(name)                                                                                                      \
+  ROW(arg_attributes, name, 1, 1, 0, arg), ROW(arg_attributes, name, 11, 1, 0, arg),                                   \
+      ROW(arg_attributes, name, 12, 1, 0, arg), ROW(arg_attributes, name, 13, 1, 0, arg)
 
 const byoc_op_t byoc_ops_reduce[] = {
-    BY_ATTRIBUTE(ReduceSum, 1),
-    BY_ATTRIBUTE(ReduceSum, 11),
-    BY_OPERAND(ReduceSum, 13),
+    ROW(reduce_sum_attributes, ReduceSum, 1, 1, 0, reduce),
+    ROW(reduce_sum_attributes, ReduceSum, 11, 1, 0, reduce),
+    ROW(reduce_sum_attributes, ReduceSum, 13, 2, 1u << 1, reduce),
     USUAL(ReduceMean),
     USUAL(ReduceProd),
     EXTREME(ReduceMax),

@@ -565,15 +565,41 @@ static const byoc_loop_expr_t *shape_resize(byoc_lower_t *lower, const byoc_node
   return byoc_emit_as(b, BYOC_DTYPE_I64, byoc_loop_unary(b, BYOC_LOOP_OP_FLOOR, size));
 }
 
-#define ROW(op_name, version, least, most, mask)                                                                       \
+// tf_half_pixel_for_nn went with version 13; models that say so anyway are understood.
+#define COORDINATES(...)                                                                                               \
+  BYOC_ATTR_CHOICE("coordinate_transformation_mode", "half_pixel", "asymmetric", "pytorch_half_pixel",                 \
+                   "tf_half_pixel_for_nn", "align_corners", "tf_crop_and_resize", __VA_ARGS__)
+static const byoc_op_attribute_t upsample_attributes[] = {
+    {BYOC_ATTR_CHOICE("mode", "nearest", "linear", "bilinear")},
+    {BYOC_ATTR_REQUIRED(FLOATS, "scales"), .until = 9},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t resize_attributes[] = {
+    {BYOC_ATTR_CHOICE("mode", "nearest", "linear"), .until = 11},
+    {BYOC_ATTR_CHOICE("mode", "nearest", "linear", "cubic"), .since = 11},
+    {COORDINATES(NULL), .since = 11, .until = 19},
+    {COORDINATES("half_pixel_symmetric"), .since = 19},
+    {BYOC_ATTR_CHOICE("nearest_mode", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"), .since = 11},
+    {BYOC_ATTR_FLOAT("cubic_coeff_a", -0.75), .since = 11},
+    {BYOC_ATTR_INT("exclude_outside", 0), .since = 11},
+    {BYOC_ATTR_FLOAT("extrapolation_value", 0.0), .since = 11},
+    {BYOC_ATTR_INT("antialias", 0), .since = 18},
+    {BYOC_ATTR(INTS, "axes"), .since = 18},
+    {BYOC_ATTR_CHOICE("keep_aspect_ratio_policy", "stretch", "not_larger", "not_smaller"), .since = 18},
+    BYOC_ATTR_END,
+};
+
+#define ROW(table, op_name, version, least, most, mask)                                                                \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,                 \
-    .min_outputs = 1, .max_outputs = 1, .infer = infer_resize, .loops = loops_resize, .shape_operands = mask,          \
-    .shape_elements = mask, .shape = shape_resize                                                                      \
+    .min_outputs = 1, .max_outputs = 1, .attributes = table, .infer = infer_resize, .loops = loops_resize,             \
+    .shape_operands = mask, .shape_elements = mask, .shape = shape_resize                                              \
   }
 
 const byoc_op_t byoc_ops_resize[] = {
-    ROW(Upsample, 7, 1, 1, 0),  ROW(Upsample, 9, 2, 2, 0x2), ROW(Resize, 10, 2, 2, 0x2), ROW(Resize, 11, 3, 4, 0xe),
-    ROW(Resize, 13, 1, 4, 0xe), ROW(Resize, 18, 1, 4, 0xe),  ROW(Resize, 19, 1, 4, 0xe),
+    ROW(upsample_attributes, Upsample, 7, 1, 1, 0), ROW(upsample_attributes, Upsample, 9, 2, 2, 0x2),
+    ROW(resize_attributes, Resize, 10, 2, 2, 0x2),  ROW(resize_attributes, Resize, 11, 3, 4, 0xe),
+    ROW(resize_attributes, Resize, 13, 1, 4, 0xe),  ROW(resize_attributes, Resize, 18, 1, 4, 0xe),
+    ROW(resize_attributes, Resize, 19, 1, 4, 0xe),
 };
 const size_t byoc_ops_resize_count = sizeof byoc_ops_resize / sizeof *byoc_ops_resize;

@@ -387,6 +387,32 @@ static byoc_status_t loops_max_roi_pool(byoc_lower_t *lower, const byoc_node_t *
   return BYOC_OK;
 }
 
+static const byoc_op_attribute_t grid_sample_attributes[] = {
+    {BYOC_ATTR_CHOICE("mode", "bilinear", "nearest", "bicubic"), .until = 20},
+    {BYOC_ATTR_CHOICE("mode", "linear", "nearest", "cubic"), .since = 20},
+    {BYOC_ATTR_CHOICE("padding_mode", "zeros", "border", "reflection")},
+    {BYOC_ATTR_INT("align_corners", 0)},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t affine_grid_attributes[] = {
+    {BYOC_ATTR_INT("align_corners", 0)},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t roi_align_attributes[] = {
+    {BYOC_ATTR_CHOICE("mode", "avg", "max")},
+    {BYOC_ATTR_CHOICE("coordinate_transformation_mode", "half_pixel", "output_half_pixel"), .since = 16},
+    {BYOC_ATTR_INT("output_height", 1)},
+    {BYOC_ATTR_INT("output_width", 1)},
+    {BYOC_ATTR_INT("sampling_ratio", 0)},
+    {BYOC_ATTR_FLOAT("spatial_scale", 1.0)},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t max_roi_pool_attributes[] = {
+    {BYOC_ATTR_REQUIRED(INTS, "pooled_shape")},
+    {BYOC_ATTR_FLOAT("spatial_scale", 1.0)},
+    BYOC_ATTR_END,
+};
+
 #define ROW(op_name, version, inputs, shape, infer_name, ...)                                                          \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = inputs, .max_inputs = inputs,              \
@@ -394,15 +420,15 @@ static byoc_status_t loops_max_roi_pool(byoc_lower_t *lower, const byoc_node_t *
   }
 
 const byoc_op_t byoc_ops_sample[] = {
-    ROW(GridSample, 16, 2, 0, grid_sample, .loops = loops_grid_sample),
-    ROW(GridSample, 20, 2, 0, grid_sample, .loops = loops_grid_sample),
-    ROW(GridSample, 22, 2, 0, grid_sample, .loops = loops_grid_sample),
-    ROW(AffineGrid, 20, 2, 1u << 1, affine_grid, .point = point_affine_grid, .shape = shape_affine_grid,
-        .shape_elements = 1u << 1, .by_shape = 1u << 1),
-    ROW(RoiAlign, 10, 3, 0, roi, .loops = loops_roi_align),
-    ROW(RoiAlign, 16, 3, 0, roi, .loops = loops_roi_align),
-    ROW(RoiAlign, 22, 3, 0, roi, .loops = loops_roi_align),
-    ROW(MaxRoiPool, 1, 2, 0, roi, .loops = loops_max_roi_pool),
-    ROW(MaxRoiPool, 22, 2, 0, roi, .loops = loops_max_roi_pool),
+    ROW(GridSample, 16, 2, 0, grid_sample, .attributes = grid_sample_attributes, .loops = loops_grid_sample),
+    ROW(GridSample, 20, 2, 0, grid_sample, .attributes = grid_sample_attributes, .loops = loops_grid_sample),
+    ROW(GridSample, 22, 2, 0, grid_sample, .attributes = grid_sample_attributes, .loops = loops_grid_sample),
+    ROW(AffineGrid, 20, 2, 1u << 1, affine_grid, .attributes = affine_grid_attributes, .point = point_affine_grid,
+        .shape = shape_affine_grid, .shape_elements = 1u << 1, .by_shape = 1u << 1),
+    ROW(RoiAlign, 10, 3, 0, roi, .attributes = roi_align_attributes, .loops = loops_roi_align),
+    ROW(RoiAlign, 16, 3, 0, roi, .attributes = roi_align_attributes, .loops = loops_roi_align),
+    ROW(RoiAlign, 22, 3, 0, roi, .attributes = roi_align_attributes, .loops = loops_roi_align),
+    ROW(MaxRoiPool, 1, 2, 0, roi, .attributes = max_roi_pool_attributes, .loops = loops_max_roi_pool),
+    ROW(MaxRoiPool, 22, 2, 0, roi, .attributes = max_roi_pool_attributes, .loops = loops_max_roi_pool),
 };
 const size_t byoc_ops_sample_count = sizeof byoc_ops_sample / sizeof *byoc_ops_sample;

@@ -404,10 +404,26 @@ static byoc_status_t expand_map(byoc_node_t *node, byoc_diag_t *diag, bool *out_
   return end_expansion(&b, diag, out_changed);
 }
 
+static const byoc_op_attribute_t scan_attributes[] = {
+    {BYOC_ATTR_BLOCK("body")},
+    {BYOC_ATTR_REQUIRED(INT, "num_scan_inputs")},
+    {BYOC_ATTR(INTS, "directions"), .until = 9},
+    {BYOC_ATTR(INTS, "scan_input_axes"), .since = 9},
+    {BYOC_ATTR(INTS, "scan_input_directions"), .since = 9},
+    {BYOC_ATTR(INTS, "scan_output_axes"), .since = 9},
+    {BYOC_ATTR(INTS, "scan_output_directions"), .since = 9},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t map_attributes[] = {
+    {BYOC_ATTR_BLOCK("body")},
+    BYOC_ATTR_END,
+};
+
 #define SCAN(version)                                                                                                  \
   {                                                                                                                    \
     .domain = "", .name = "Scan", .since_version = version, .min_inputs = 0, .max_inputs = -1, .min_outputs = 1,       \
-    .max_outputs = -1, .traits = BYOC_OP_CONTROL, .infer = infer_scan, .expand = expand_scan                           \
+    .max_outputs = -1, .traits = BYOC_OP_CONTROL, .attributes = scan_attributes, .infer = infer_scan,                  \
+    .expand = expand_scan                                                                                              \
   }
 
 const byoc_op_t byoc_ops_scan[] = {
@@ -426,6 +442,7 @@ const byoc_op_t byoc_ops_scan[] = {
      .min_outputs = 1,
      .max_outputs = -1,
      .traits = BYOC_OP_CONTROL,
+     .attributes = map_attributes,
      .infer = infer_map,
      .expand = expand_map},
 };

@@ -228,16 +228,36 @@ static const byoc_loop_expr_t *shape_unpool(byoc_lower_t *lower, const byoc_node
   return byoc_emit_int(lower, node, 2, d);
 }
 
+static const byoc_op_attribute_t elements_attributes[] = {
+    {BYOC_ATTR_INT("axis", 0)},
+    {BYOC_ATTR_CHOICE("reduction", "none", "add", "mul"), .since = 16, .until = 18},
+    {BYOC_ATTR_CHOICE("reduction", "none", "add", "mul", "max", "min"), .since = 18},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t nd_attributes[] = {
+    {BYOC_ATTR_CHOICE("reduction", "none", "add", "mul"), .since = 16, .until = 18},
+    {BYOC_ATTR_CHOICE("reduction", "none", "add", "mul", "max", "min"), .since = 18},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t unpool_attributes[] = {
+    {BYOC_ATTR_REQUIRED(INTS, "kernel_shape")},
+    {BYOC_ATTR(INTS, "pads")},
+    {BYOC_ATTR(INTS, "strides")},
+    BYOC_ATTR_END,
+};
+
 #define SCATTER(op_name, version, function)                                                                            \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = 3, .max_inputs = 3, .min_outputs = 1,      \
-    .max_outputs = 1, .traits = BYOC_OP_OPAQUE, .infer = infer_scatter, .loops = loops_scatter_##function              \
+    .max_outputs = 1, .traits = BYOC_OP_OPAQUE, .attributes = function##_attributes, .infer = infer_scatter,           \
+    .loops = loops_scatter_##function                                                                                  \
   }
 #define UNPOOL(version)                                                                                                \
   {                                                                                                                    \
     .domain = "", .name = "MaxUnpool", .since_version = version, .min_inputs = 2, .max_inputs = 3, .min_outputs = 1,   \
-    .max_outputs = 1, .traits = BYOC_OP_OPAQUE, .infer = infer_unpool, .loops = loops_unpool,                          \
-    .shape_operands = 1u << 2, .shape_elements = 1u << 2, .by_shape = 1u << 2, .shape = shape_unpool                   \
+    .max_outputs = 1, .traits = BYOC_OP_OPAQUE, .attributes = unpool_attributes, .infer = infer_unpool,                \
+    .loops = loops_unpool, .shape_operands = 1u << 2, .shape_elements = 1u << 2, .by_shape = 1u << 2,                  \
+    .shape = shape_unpool                                                                                              \
   }
 
 const byoc_op_t byoc_ops_scatter[] = {

@@ -309,12 +309,25 @@ static byoc_status_t loops_non_zero(byoc_lower_t *lower, const byoc_node_t *node
   return BYOC_OK;
 }
 
+static const byoc_op_attribute_t top_k_attributes[] = {
+    {BYOC_ATTR_INT("axis", -1)},
+    {BYOC_ATTR_REQUIRED(INT, "k"), .until = 10},
+    {BYOC_ATTR_INT("largest", 1), .since = 11},
+    {BYOC_ATTR_INT("sorted", 1), .since = 11},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t compress_attributes[] = {
+    {BYOC_ATTR(INT, "axis")},
+    BYOC_ATTR_END,
+};
+
+#define non_zero_attributes NULL
 #define ROW(op_name, version, least, most, results, mask, elements, unread, function)                                  \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,                 \
-    .min_outputs = 1, .max_outputs = results, .traits = BYOC_OP_HEAVY, .infer = infer_##function,                      \
-    .loops = loops_##function, .shape_operands = mask, .shape_elements = elements, .by_shape = unread,                 \
-    .shape = shape_##function                                                                                          \
+    .min_outputs = 1, .max_outputs = results, .traits = BYOC_OP_HEAVY, .attributes = function##_attributes,            \
+    .infer = infer_##function, .loops = loops_##function, .shape_operands = mask, .shape_elements = elements,          \
+    .by_shape = unread, .shape = shape_##function                                                                      \
   }
 
 const byoc_op_t byoc_ops_select[] = {

@@ -182,26 +182,45 @@ static byoc_status_t infer_get(byoc_infer_t *infer) {
   return BYOC_OK;
 }
 
-#define ROW(op_name, version, least, most, function)                                                                   \
+static const byoc_op_attribute_t empty_attributes[] = {
+    {BYOC_ATTR_INT("dtype", 1)},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t concat_from_attributes[] = {
+    {BYOC_ATTR_REQUIRED(INT, "axis")},
+    {BYOC_ATTR_INT("new_axis", 0)},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t split_to_attributes[] = {
+    {BYOC_ATTR_INT("axis", 0)},
+    {BYOC_ATTR_INT("keepdims", 1)},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t optional_attributes[] = {
+    {BYOC_ATTR(TYPE, "type")},
+    BYOC_ATTR_END,
+};
+
+#define ROW(table, op_name, version, least, most, function)                                                            \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,                 \
-    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_HOST, .infer = infer_##function                              \
+    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_HOST, .attributes = table, .infer = infer_##function         \
   }
 
 const byoc_op_t byoc_ops_sequence[] = {
-    ROW(SequenceEmpty, 11, 0, 0, empty),
-    ROW(SequenceConstruct, 11, 1, -1, construct),
-    ROW(SequenceInsert, 11, 2, 3, insert),
-    ROW(SequenceErase, 11, 1, 2, erase),
-    ROW(SequenceAt, 11, 2, 2, at),
-    ROW(SequenceLength, 11, 1, 1, length),
-    ROW(ConcatFromSequence, 11, 1, 1, concat_from),
-    ROW(SplitToSequence, 11, 1, 2, split_to),
-    ROW(SplitToSequence, 24, 1, 2, split_to),
-    ROW(Optional, 15, 0, 1, optional),
-    ROW(OptionalHasElement, 15, 1, 1, has),
-    ROW(OptionalHasElement, 18, 0, 1, has),
-    ROW(OptionalGetElement, 15, 1, 1, get),
-    ROW(OptionalGetElement, 18, 1, 1, get),
+    ROW(empty_attributes, SequenceEmpty, 11, 0, 0, empty),
+    ROW(NULL, SequenceConstruct, 11, 1, -1, construct),
+    ROW(NULL, SequenceInsert, 11, 2, 3, insert),
+    ROW(NULL, SequenceErase, 11, 1, 2, erase),
+    ROW(NULL, SequenceAt, 11, 2, 2, at),
+    ROW(NULL, SequenceLength, 11, 1, 1, length),
+    ROW(concat_from_attributes, ConcatFromSequence, 11, 1, 1, concat_from),
+    ROW(split_to_attributes, SplitToSequence, 11, 1, 2, split_to),
+    ROW(split_to_attributes, SplitToSequence, 24, 1, 2, split_to),
+    ROW(optional_attributes, Optional, 15, 0, 1, optional),
+    ROW(NULL, OptionalHasElement, 15, 1, 1, has),
+    ROW(NULL, OptionalHasElement, 18, 0, 1, has),
+    ROW(NULL, OptionalGetElement, 15, 1, 1, get),
+    ROW(NULL, OptionalGetElement, 18, 1, 1, get),
 };
 const size_t byoc_ops_sequence_count = sizeof byoc_ops_sequence / sizeof *byoc_ops_sequence;

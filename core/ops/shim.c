@@ -91,6 +91,16 @@ static byoc_status_t infer_call_c(byoc_infer_t *infer) {
   return BYOC_OK;
 }
 
+static const byoc_op_attribute_t call_c_attributes[] = {
+    {BYOC_ATTR_REQUIRED(STRING, "symbol")},
+    {BYOC_ATTR(INT, "return_type")},
+    {BYOC_ATTR_INT("repeat_count", 1)},
+    {BYOC_ATTR_INT("result_from_operand", -1)},
+    {BYOC_ATTR(INTS, "arguments")},
+    {BYOC_ATTR(FLOATS, "reals")},
+    BYOC_ATTR_END,
+};
+
 const byoc_op_t byoc_ops_shim[] = {
     {.domain = "byoc",
      .name = "Im2Col",
@@ -99,6 +109,7 @@ const byoc_op_t byoc_ops_shim[] = {
      .max_inputs = 1,
      .min_outputs = 1,
      .max_outputs = 1,
+     .attributes = byoc_conv_attributes,
      .infer = infer_im2col,
      .loops = loops_im2col},
     {.domain = "byoc",
@@ -109,6 +120,7 @@ const byoc_op_t byoc_ops_shim[] = {
      .min_outputs = 0,
      .max_outputs = -1,
      .traits = BYOC_OP_OPAQUE,
+     .attributes = call_c_attributes,
      .infer = infer_call_c},
 };
 const size_t byoc_ops_shim_count = sizeof byoc_ops_shim / sizeof *byoc_ops_shim;

@@ -389,11 +389,31 @@ static byoc_status_t loops_stft(byoc_lower_t *lower, const byoc_node_t *node) {
   return BYOC_OK;
 }
 
+static const byoc_op_attribute_t window_attributes[] = {
+    {BYOC_ATTR_INT("output_datatype", 1)},
+    {BYOC_ATTR_INT("periodic", 1)},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t mel_attributes[] = {
+    {BYOC_ATTR_INT("output_datatype", 1)},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t dft_attributes[] = {
+    {BYOC_ATTR_INT("axis", 1), .until = 20},
+    {BYOC_ATTR_INT("inverse", 0)},
+    {BYOC_ATTR_INT("onesided", 0)},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t stft_attributes[] = {
+    {BYOC_ATTR_INT("onesided", 1)},
+    BYOC_ATTR_END,
+};
+
 #define ROW(op_name, version, least, most, mask, function, ...)                                                        \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,                 \
-    .min_outputs = 1, .max_outputs = 1, .infer = infer_##function, __VA_ARGS__, .shape_operands = mask,                \
-    .shape_elements = mask, .shape = shape_##function                                                                  \
+    .min_outputs = 1, .max_outputs = 1, .attributes = function##_attributes, .infer = infer_##function, __VA_ARGS__,   \
+    .shape_operands = mask, .shape_elements = mask, .shape = shape_##function                                          \
   }
 
 const byoc_op_t byoc_ops_signal[] = {

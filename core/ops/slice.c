@@ -239,11 +239,19 @@ static const byoc_loop_expr_t *shape_slice(byoc_lower_t *lower, const byoc_node_
   return length;
 }
 
+static const byoc_op_attribute_t slice_attributes[] = {
+    {BYOC_ATTR_REQUIRED(INTS, "starts"), .until = 10},
+    {BYOC_ATTR_REQUIRED(INTS, "ends"), .until = 10},
+    {BYOC_ATTR(INTS, "axes"), .until = 10},
+    BYOC_ATTR_END,
+};
+
 #define SLICE(version, least, most, mask)                                                                              \
   {                                                                                                                    \
     .domain = "", .name = "Slice", .since_version = version, .min_inputs = least, .max_inputs = most,                  \
-    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_INJECTIVE, .infer = infer_slice, .point = point_slice,       \
-    .shape_operands = mask, .shape_elements = mask, .shape = (mask) != 0 ? shape_slice : NULL                          \
+    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_INJECTIVE, .attributes = slice_attributes,                   \
+    .infer = infer_slice, .point = point_slice, .shape_operands = mask, .shape_elements = mask,                        \
+    .shape = (mask) != 0 ? shape_slice : NULL                                                                          \
   }
 #define FROM_1_TO_4 (1u << 1 | 1u << 2 | 1u << 3 | 1u << 4)
 

@@ -116,10 +116,17 @@ static byoc_status_t loops_softmax(byoc_lower_t *lower, const byoc_node_t *node)
   return BYOC_OK;
 }
 
+static const byoc_op_attribute_t softmax_attributes[] = {
+    {BYOC_ATTR_INT("axis", 1), .until = 13},
+    {BYOC_ATTR_INT("axis", -1), .since = 13},
+    BYOC_ATTR_END,
+};
+
 #define ROW(op_name, version)                                                                                          \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1,      \
-    .max_outputs = 1, .traits = BYOC_OP_REDUCES, .infer = infer_softmax, .loops = loops_softmax                        \
+    .max_outputs = 1, .traits = BYOC_OP_REDUCES, .attributes = softmax_attributes, .infer = infer_softmax,             \
+    .loops = loops_softmax                                                                                             \
   }
 
 const byoc_op_t byoc_ops_softmax[] = {

@@ -125,12 +125,17 @@ byoc_node_t *byoc_part_create(byoc_node_t *before, byoc_value_t *operand, uint64
   return node;
 }
 
+static const byoc_op_attribute_t part_attributes[] = {
+    {BYOC_ATTR_INT(BYOC_PART_OFFSET, 0)},
+    BYOC_ATTR_END,
+};
+
 #define ROW(op_name, most_inputs)                                                                                      \
   .domain = "byoc", .name = #op_name, .since_version = 1, .min_inputs = 1, .max_inputs = most_inputs,                  \
   .min_outputs = 1, .max_outputs = 1
 
 const byoc_op_t byoc_ops_storage[] = {
     {ROW(Join, -1), .traits = BYOC_OP_HOST, .infer = infer_join},
-    {ROW(Part, 1), .traits = BYOC_OP_INJECTIVE, .infer = infer_part, .is_view = true},
+    {ROW(Part, 1), .traits = BYOC_OP_INJECTIVE, .attributes = part_attributes, .infer = infer_part, .is_view = true},
 };
 const size_t byoc_ops_storage_count = sizeof byoc_ops_storage / sizeof *byoc_ops_storage;

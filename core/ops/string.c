@@ -249,10 +249,33 @@ static byoc_status_t infer_call(byoc_infer_t *infer) {
   return BYOC_OK;
 }
 
+static const byoc_op_attribute_t normalizer_attributes[] = {
+    {BYOC_ATTR_CHOICE("case_change_action", "NONE", "LOWER", "UPPER")},
+    {BYOC_ATTR_INT("is_case_sensitive", 0)},
+    {BYOC_ATTR(STRING, "locale")},
+    {BYOC_ATTR(STRINGS, "stopwords")},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t split_attributes[] = {
+    {BYOC_ATTR_TEXT("delimiter", "")},
+    {BYOC_ATTR_INT("maxsplit", -1)},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t match_attributes[] = {
+    {BYOC_ATTR(STRING, "pattern")},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t text_attributes[] = {
+    {BYOC_ATTR_REQUIRED(STRING, "function")},
+    BYOC_ATTR_END,
+};
+
+#define concat_attributes NULL
 #define ROW(op_name, version, inputs, results, function)                                                               \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = inputs, .max_inputs = inputs,              \
-    .min_outputs = 1, .max_outputs = results, .infer = infer_##function, .expand = expand_##function                   \
+    .min_outputs = 1, .max_outputs = results, .attributes = function##_attributes, .infer = infer_##function,          \
+    .expand = expand_##function                                                                                        \
   }
 
 const byoc_op_t byoc_ops_string[] = {
@@ -268,6 +291,7 @@ const byoc_op_t byoc_ops_string[] = {
      .min_outputs = 1,
      .max_outputs = -1,
      .traits = BYOC_OP_HOST,
+     .attributes = text_attributes,
      .infer = infer_call},
 };
 const size_t byoc_ops_string_count = sizeof byoc_ops_string / sizeof *byoc_ops_string;

@@ -230,17 +230,22 @@ static byoc_status_t expand_nms(byoc_node_t *node, byoc_diag_t *diag, bool *out_
   return byoc_write_end(&w, rows, out_changed);
 }
 
+static const byoc_op_attribute_t nms_attributes[] = {
+    {BYOC_ATTR_INT("center_point_box", 0)},
+    BYOC_ATTR_END,
+};
+
 #define HEAD(op_domain, op_name, version, least, most)                                                                 \
   .domain = op_domain, .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,            \
   .min_outputs = 1, .max_outputs = 1
 #define NMS(version)                                                                                                   \
-  { HEAD("", NonMaxSuppression, version, 2, 5), .infer = infer_nms, .expand = expand_nms }
+  { HEAD("", NonMaxSuppression, version, 2, 5), .attributes = nms_attributes, .infer = infer_nms, .expand = expand_nms }
 
 const byoc_op_t byoc_ops_suppress[] = {
     NMS(10),
     NMS(11),
-    {HEAD("byoc", SuppressionOrder, 1, 2, 5), .traits = BYOC_OP_HEAVY | BYOC_OP_OPAQUE, .infer = infer_nms_order,
-     .loops = loops_nms_order, .shape_operands = 1u << 2 | 1u << 3 | 1u << 4},
+    {HEAD("byoc", SuppressionOrder, 1, 2, 5), .traits = BYOC_OP_HEAVY | BYOC_OP_OPAQUE, .attributes = nms_attributes,
+     .infer = infer_nms_order, .loops = loops_nms_order, .shape_operands = 1u << 2 | 1u << 3 | 1u << 4},
     {HEAD("byoc", SuppressedRows, 1, 1, 1), .traits = BYOC_OP_HEAVY | BYOC_OP_OPAQUE, .infer = infer_nms_rows,
      .loops = loops_nms_rows, .shape = shape_nms_rows, .shape_elements = 1},
 };

@@ -6,11 +6,11 @@
 #include "core/ops/write.h"
 
 // Attributes of ResultShape beside those of the operator that it stands for.
-#define OF_DOMAIN  "of_domain"
-#define OF_OP      "of_operator"
-#define OF_VERSION "of_version"
-#define PLACES     "places" // result and dimension, by turns
-#define RANKS      "ranks"  // of the results
+#define OF_DOMAIN  BYOC_ATTR_RESERVED "of_domain"
+#define OF_OP      BYOC_ATTR_RESERVED "of_operator"
+#define OF_VERSION BYOC_ATTR_RESERVED "of_version"
+#define PLACES     BYOC_ATTR_RESERVED "places" // result and dimension, by turns
+#define RANKS      BYOC_ATTR_RESERVED "ranks"  // of the results
 
 // ---- ResultShape ----
 static byoc_status_t infer_result_shape(byoc_infer_t *infer) {
@@ -194,6 +194,11 @@ static const byoc_loop_expr_t *point_shape_only(byoc_lower_t *lower, const byoc_
   return byoc_loop_const(b, byoc_dtype_is_number(dtype) ? dtype : BYOC_DTYPE_BOOL, 0.0);
 }
 
+static const byoc_op_attribute_t bind_attributes[] = {
+    {BYOC_ATTR_REQUIRED(STRINGS, "symbols")},
+    BYOC_ATTR_END,
+};
+
 #define ROW(op_name, inputs, outputs)                                                                                  \
   .domain = "byoc", .name = #op_name, .since_version = 1, .min_inputs = inputs, .max_inputs = inputs,                  \
   .min_outputs = outputs, .max_outputs = outputs
@@ -209,7 +214,7 @@ const byoc_op_t byoc_ops_symbolic[] = {
      .traits = BYOC_OP_INJECTIVE,
      .infer = infer_result_shape,
      .loops = loops_result_shape},
-    {ROW(BindSymbols, 1, 0), .traits = BYOC_OP_HOST, .infer = infer_bind_symbols},
+    {ROW(BindSymbols, 1, 0), .traits = BYOC_OP_HOST, .attributes = bind_attributes, .infer = infer_bind_symbols},
     {ROW(CheckDims, 3, 0), .traits = BYOC_OP_HOST, .infer = infer_check_dims},
     {ROW(ShapeOnly, 0, 1), .traits = BYOC_OP_ELEMENTWISE, .infer = infer_given, .point = point_shape_only},
     {ROW(View, 1, 1), .traits = BYOC_OP_INJECTIVE, .infer = infer_view, .is_view = true},

@@ -197,6 +197,25 @@ static byoc_status_t expand_tf_idf(byoc_node_t *node, byoc_diag_t *diag, bool *o
   return byoc_write_end(&w, made ? made->results[0] : NULL, out_changed);
 }
 
+static const byoc_op_attribute_t tf_idf_attributes[] = {
+    {BYOC_ATTR_REQUIRED(STRING, "mode"), .allowed = BYOC_ATTR_ALLOWED("TF", "IDF", "TFIDF")},
+    {BYOC_ATTR_REQUIRED(INT, "min_gram_length")},
+    {BYOC_ATTR_REQUIRED(INT, "max_gram_length")},
+    {BYOC_ATTR_REQUIRED(INT, "max_skip_count")},
+    {BYOC_ATTR_REQUIRED(INTS, "ngram_counts")},
+    {BYOC_ATTR_REQUIRED(INTS, "ngram_indexes")},
+    {BYOC_ATTR(INTS, "pool_int64s")},
+    {BYOC_ATTR(STRINGS, "pool_strings")},
+    {BYOC_ATTR(FLOATS, "weights")},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t count_attributes[] = {
+    {BYOC_ATTR_REQUIRED(STRING, "mode"), .allowed = BYOC_ATTR_ALLOWED("TF", "IDF", "TFIDF")},
+    {BYOC_ATTR_REQUIRED(INT, "length")},
+    {BYOC_ATTR_INT("max_skip_count", 0)},
+    BYOC_ATTR_END,
+};
+
 const byoc_op_t byoc_ops_text[] = {
     {.domain = "",
      .name = "TfIdfVectorizer",
@@ -205,6 +224,7 @@ const byoc_op_t byoc_ops_text[] = {
      .max_inputs = 1,
      .min_outputs = 1,
      .max_outputs = 1,
+     .attributes = tf_idf_attributes,
      .infer = infer_tf_idf,
      .expand = expand_tf_idf},
     {.domain = "byoc",
@@ -215,6 +235,7 @@ const byoc_op_t byoc_ops_text[] = {
      .min_outputs = 1,
      .max_outputs = 1,
      .traits = BYOC_OP_OPAQUE | BYOC_OP_HEAVY,
+     .attributes = count_attributes,
      .infer = infer_count,
      .loops = loops_count},
 };

@@ -153,7 +153,7 @@ static byoc_status_t infer_integer(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_integer, "an integer tensor"));
   return byoc_infer_same(infer);
 }
-static byoc_status_t infer_bool(byoc_infer_t *infer) {
+static byoc_status_t infer_logical(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_bool, "a bool tensor"));
   return byoc_infer_same(infer);
 }
@@ -162,11 +162,47 @@ static byoc_status_t infer_float_test(byoc_infer_t *infer) {
   return byoc_infer_set_like(infer, 0, BYOC_DTYPE_BOOL, byoc_operand_type(infer->node, 0));
 }
 
-#define UNARY(op_name, version, infer_name, point_name)                                                                \
+// ---- rows ----
+static const byoc_op_attribute_t leaky_attributes[] = {
+    {BYOC_ATTR_FLOAT("alpha", 0.01)},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t alpha_attributes[] = {
+    {BYOC_ATTR_FLOAT("alpha", 1.0)},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t selu_attributes[] = {
+    {BYOC_ATTR_FLOAT("alpha", 1.67326319217681884765625)},
+    {BYOC_ATTR_FLOAT("gamma", 1.05070102214813232421875)},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t hard_sigmoid_attributes[] = {
+    {BYOC_ATTR_FLOAT("alpha", 0.2)},
+    {BYOC_ATTR_FLOAT("beta", 0.5)},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t gelu_attributes[] = {
+    {BYOC_ATTR_CHOICE("approximate", "none", "tanh")},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t shrink_attributes[] = {
+    {BYOC_ATTR_FLOAT("bias", 0.0)},
+    {BYOC_ATTR_FLOAT("lambd", 0.5)},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t isinf_attributes[] = {
+    {BYOC_ATTR_INT("detect_negative", 1)},
+    {BYOC_ATTR_INT("detect_positive", 1)},
+    BYOC_ATTR_END,
+};
+
+#define WITH(table, op_name, version, infer_name, point_name)                                                          \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1,      \
-    .max_outputs = 1, .traits = BYOC_OP_ELEMENTWISE, .infer = infer_##infer_name, .point = point_##point_name          \
+    .max_outputs = 1, .traits = BYOC_OP_ELEMENTWISE, .attributes = table, .infer = infer_##infer_name,                 \
+    .point = point_##point_name                                                                                        \
   }
+#define UNARY(op_name, version, infer_name, point_name) WITH(NULL, op_name, version, infer_name, point_name)
 
 const byoc_op_t byoc_ops_unary[] = {
     UNARY(Abs, 6, number, abs),
@@ -218,36 +254,36 @@ const byoc_op_t byoc_ops_unary[] = {
     UNARY(Relu, 6, float, relu),
     UNARY(Relu, 13, float, relu),
     UNARY(Relu, 14, signed, relu),
-    UNARY(LeakyRelu, 6, float, leaky_relu),
-    UNARY(LeakyRelu, 16, float, leaky_relu),
-    UNARY(Elu, 6, float, elu),
-    UNARY(Elu, 22, float, elu),
-    UNARY(Selu, 6, float, selu),
-    UNARY(Selu, 22, float, selu),
-    UNARY(Celu, 12, float, celu),
+    WITH(leaky_attributes, LeakyRelu, 6, float, leaky_relu),
+    WITH(leaky_attributes, LeakyRelu, 16, float, leaky_relu),
+    WITH(alpha_attributes, Elu, 6, float, elu),
+    WITH(alpha_attributes, Elu, 22, float, elu),
+    WITH(selu_attributes, Selu, 6, float, selu),
+    WITH(selu_attributes, Selu, 22, float, selu),
+    WITH(alpha_attributes, Celu, 12, float, celu),
     UNARY(Sigmoid, 6, float, sigmoid),
     UNARY(Sigmoid, 13, float, sigmoid),
-    UNARY(HardSigmoid, 6, float, hard_sigmoid),
-    UNARY(HardSigmoid, 22, float, hard_sigmoid),
+    WITH(hard_sigmoid_attributes, HardSigmoid, 6, float, hard_sigmoid),
+    WITH(hard_sigmoid_attributes, HardSigmoid, 22, float, hard_sigmoid),
     UNARY(HardSwish, 14, float, hard_swish),
     UNARY(HardSwish, 22, float, hard_swish),
     UNARY(Softplus, 1, float, softplus),
     UNARY(Softplus, 22, float, softplus),
     UNARY(Softsign, 1, float, softsign),
     UNARY(Softsign, 22, float, softsign),
-    UNARY(ThresholdedRelu, 10, float, thresholded_relu),
-    UNARY(ThresholdedRelu, 22, float, thresholded_relu),
-    UNARY(Gelu, 20, float, gelu),
+    WITH(alpha_attributes, ThresholdedRelu, 10, float, thresholded_relu),
+    WITH(alpha_attributes, ThresholdedRelu, 22, float, thresholded_relu),
+    WITH(gelu_attributes, Gelu, 20, float, gelu),
     UNARY(Mish, 18, float, mish),
     UNARY(Mish, 22, float, mish),
-    UNARY(Swish, 24, float, swish),
-    UNARY(Shrink, 9, number, shrink),
-    UNARY(Not, 1, bool, not ),
+    WITH(alpha_attributes, Swish, 24, float, swish),
+    WITH(shrink_attributes, Shrink, 9, number, shrink),
+    UNARY(Not, 1, logical, not ),
     UNARY(BitwiseNot, 18, integer, not ),
     UNARY(IsNaN, 9, float_test, isnan),
     UNARY(IsNaN, 13, float_test, isnan),
     UNARY(IsNaN, 20, float_test, isnan),
-    UNARY(IsInf, 10, float_test, isinf),
-    UNARY(IsInf, 20, float_test, isinf),
+    WITH(isinf_attributes, IsInf, 10, float_test, isinf),
+    WITH(isinf_attributes, IsInf, 20, float_test, isinf),
 };
 const size_t byoc_ops_unary_count = sizeof byoc_ops_unary / sizeof *byoc_ops_unary;

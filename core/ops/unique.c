@@ -274,9 +274,15 @@ static byoc_status_t expand_unique(byoc_node_t *node, byoc_diag_t *diag, bool *o
   return byoc_write_end(&w, made ? made->results[0] : NULL, out_changed);
 }
 
+static const byoc_op_attribute_t unique_attributes[] = {
+    {BYOC_ATTR(INT, "axis")},
+    {BYOC_ATTR_INT("sorted", 1)},
+    BYOC_ATTR_END,
+};
+
 #define STEP(op_name, operands, results)                                                                               \
   .domain = "byoc", .name = #op_name, .since_version = 1, .min_inputs = operands, .max_inputs = operands,              \
-  .min_outputs = 1, .max_outputs = results, .traits = BYOC_OP_HEAVY | BYOC_OP_OPAQUE
+  .min_outputs = 1, .max_outputs = results, .traits = BYOC_OP_HEAVY | BYOC_OP_OPAQUE, .attributes = unique_attributes
 
 const byoc_op_t byoc_ops_unique[] = {
     {.domain = "",
@@ -286,6 +292,7 @@ const byoc_op_t byoc_ops_unique[] = {
      .max_inputs = 1,
      .min_outputs = 1,
      .max_outputs = 4,
+     .attributes = unique_attributes,
      .infer = infer_unique,
      .expand = expand_unique},
     {STEP(UniqueOrder, 1, 1), .infer = infer_slices, .loops = loops_order},

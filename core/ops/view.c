@@ -243,11 +243,29 @@ static const byoc_loop_expr_t *shape_unsqueeze(byoc_lower_t *lower, const byoc_n
   return byoc_loop_select(b, is_named(lower, node, d, rank), one, size);
 }
 
+static const byoc_op_attribute_t reshape_attributes[] = {
+    {BYOC_ATTR_INT("allowzero", 0), .since = 14},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t flatten_attributes[] = {
+    {BYOC_ATTR_INT("axis", 1)},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t squeeze_attributes[] = {
+    {BYOC_ATTR(INTS, "axes"), .until = 13},
+    BYOC_ATTR_END,
+};
+static const byoc_op_attribute_t unsqueeze_attributes[] = {
+    {BYOC_ATTR_REQUIRED(INTS, "axes"), .until = 13},
+    BYOC_ATTR_END,
+};
+
 #define VIEW(op_name, version, least, most, shape_mask, function, shape_function)                                      \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,                 \
-    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_INJECTIVE, .infer = infer_##function, .is_view = true,       \
-    .shape_operands = shape_mask, .shape_elements = shape_mask, .shape = shape_function                                \
+    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_INJECTIVE, .attributes = function##_attributes,              \
+    .infer = infer_##function, .is_view = true, .shape_operands = shape_mask, .shape_elements = shape_mask,            \
+    .shape = shape_function                                                                                            \
   }
 #define BY_OPERAND (1u << 1)
 

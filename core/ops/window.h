@@ -7,6 +7,23 @@
 
 #define BYOC_MAX_SPATIAL 6
 
+// Attributes of operators with windows, for their tables. The empty text of auto_pad is what old exporters write.
+#define BYOC_WINDOW_ATTRIBUTES                                                                                         \
+  {BYOC_ATTR(INTS, "dilations")}, {BYOC_ATTR(INTS, "pads")}, {                                                         \
+    BYOC_ATTR(INTS, "strides")                                                                                         \
+  }
+#define BYOC_AUTO_PAD_ATTRIBUTE                                                                                        \
+  { BYOC_ATTR_CHOICE("auto_pad", "NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID", "") }
+typedef enum byoc_auto_pad_t {
+  BYOC_AUTO_PAD_NOTSET,
+  BYOC_AUTO_PAD_SAME_UPPER,
+  BYOC_AUTO_PAD_SAME_LOWER,
+  BYOC_AUTO_PAD_VALID,
+  BYOC_AUTO_PAD_EMPTY, // NOTSET
+} byoc_auto_pad_t;
+// Of Conv and of what has its geometry.
+extern const byoc_op_attribute_t byoc_conv_attributes[];
+
 typedef struct byoc_window_t {
   int32_t spatial; // number of spatial dimensions; they are the last ones of x
   int64_t kernel[BYOC_MAX_SPATIAL], stride[BYOC_MAX_SPATIAL], dilation[BYOC_MAX_SPATIAL];

@@ -164,33 +164,47 @@ static void keeps_omitted_operands(void **state) {
   byoc_graph_module_destroy(module);
 }
 
+// Names that begin with "__" annotate nodes of any operator.
 static void reads_attributes(void **state) {
   (void)state;
   byoc_onnx_model_t *model = new_model();
   byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
   byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "1,1,4,4");
   byoc_onnx_node_t *node = byoc_onnx_graph_node(graph, "Relu", "", "x", "out");
-  byoc_onnx_node_int(node, "i", -3);
-  byoc_onnx_node_float(node, "f", 0.1f);
-  byoc_onnx_node_string(node, "s", "text");
-  byoc_onnx_node_ints(node, "is", (const int64_t[]){1, 2}, 2);
-  byoc_onnx_node_floats(node, "fs", (const float[]){0.5f, 2}, 2);
-  byoc_onnx_node_strings(node, "ss", (const char *const[]){"a", "b"}, 2);
-  byoc_onnx_node_tensor(node, "t", BYOC_DTYPE_I64, 1, (const int64_t[]){2}, (const int64_t[]){7, 8});
+  byoc_onnx_node_int(node, "__i", -3);
+  byoc_onnx_node_float(node, "__f", 0.1f);
+  byoc_onnx_node_string(node, "__s", "text");
+  byoc_onnx_node_ints(node, "__is", (const int64_t[]){1, 2}, 2);
+  byoc_onnx_node_floats(node, "__fs", (const float[]){0.5f, 2}, 2);
+  byoc_onnx_node_strings(node, "__ss", (const char *const[]){"a", "b"}, 2);
+  byoc_onnx_node_tensor(node, "__t", BYOC_DTYPE_I64, 1, (const int64_t[]){2}, (const int64_t[]){7, 8});
   byoc_onnx_graph_output(graph, "out", BYOC_DTYPE_F32, NULL);
   byoc_diag_t diag;
   byoc_graph_module_t *module;
   byoc_test_ok(read_model(model, NULL, &diag, &module), &diag);
   const byoc_attributes_t *attributes = &byoc_graph_module_main(module)->body->first->attributes;
-  assert_int_equal(byoc_attributes_int(attributes, "i", 0), -3);
-  assert_true(byoc_attributes_float(attributes, "f", 0) == (double)0.1f);
-  assert_string_equal(byoc_attributes_string(attributes, "s", ""), "text");
+  assert_int_equal(byoc_attributes_int(attributes, "__i", 0), -3);
+  assert_true(byoc_attributes_float(attributes, "__f", 0) == (double)0.1f);
+  assert_string_equal(byoc_attributes_string(attributes, "__s", ""), "text");
   size_t count;
-  assert_int_equal(byoc_attributes_ints(attributes, "is", &count)[1], 2);
-  assert_true(byoc_attributes_floats(attributes, "fs", &count)[0] == 0.5);
-  assert_string_equal(byoc_attributes_find(attributes, "ss")->strings[1], "b");
-  assert_int_equal(byoc_constant_element_i64(byoc_attributes_find(attributes, "t")->tensor, 1), 8);
+  assert_int_equal(byoc_attributes_ints(attributes, "__is", &count)[1], 2);
+  assert_true(byoc_attributes_floats(attributes, "__fs", &count)[0] == 0.5);
+  assert_string_equal(byoc_attributes_find(attributes, "__ss")->strings[1], "b");
+  assert_int_equal(byoc_constant_element_i64(byoc_attributes_find(attributes, "__t")->tensor, 1), 8);
   byoc_graph_module_destroy(module);
+}
+
+static void refuses_reserved_attributes(void **state) {
+  (void)state;
+  byoc_onnx_model_t *model = new_model();
+  byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
+  byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "2");
+  byoc_onnx_node_int(byoc_onnx_graph_node(graph, "Relu", "", "x", "out"), "byoc.targets", 1);
+  byoc_onnx_graph_output(graph, "out", BYOC_DTYPE_F32, NULL);
+  byoc_diag_t diag;
+  byoc_graph_module_t *module;
+  assert_int_equal(read_model(model, NULL, &diag, &module), BYOC_INVALID_DATA);
+  assert_non_null(strstr(diag.message, "'byoc.targets': names that begin with 'byoc.' are the compiler's own"));
 }
 
 // A kind left out, as before attributes had types, follows from the content.
@@ -426,6 +440,7 @@ int main(void) {
       cmocka_unit_test(reads_long_reversed_chains),
       cmocka_unit_test(keeps_omitted_operands),
       cmocka_unit_test(reads_attributes),
+      cmocka_unit_test(refuses_reserved_attributes),
       cmocka_unit_test(reads_untyped_attributes),
       cmocka_unit_test(reads_constant_nodes),
       cmocka_unit_test(instantiates_functions),

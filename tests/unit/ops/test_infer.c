@@ -230,7 +230,7 @@ static const case_t cases[] = {
     {"", "%x : f32[1,3,9,9], %w : f32[8,3,3,3]", "Conv@11(%x, %w) {kernel_shape = [5, 5]}", 1,
      "! attribute 'kernel_shape': expected 3 in place 0 as in the weights, got 5"},
     {"", "%x : f32[1,3,9,9], %w : f32[8,3,3,3]", "Conv@11(%x, %w) {auto_pad = \"SAME\"}", 1,
-     "! attribute 'auto_pad': expected NOTSET"},
+     "! attribute 'auto_pad' is 'SAME'; allowed are 'NOTSET'"},
     {"", "%x : f32[1,4,7,6], %w : f32[4,8,3,3]",
      "ConvTranspose@11(%x, %w) {strides = [2, 2], pads = [1, 1, 1, 1], output_padding = [1, 1]}", 1, "f32[1,8,14,12]"},
     {"", "%x : f32[1,3,12,13]", "MaxPool@12(%x) {kernel_shape = [3, 3], strides = [2, 2]}", 2,
@@ -240,7 +240,7 @@ static const case_t cases[] = {
     {"", "%x : f32[1,3,12,13]", "MaxPool@12(%x)", 1, "! attribute 'kernel_shape' is required"},
     {"", "%x : f32[N,3,12,13]", "GlobalAveragePool@1(%x)", 1, "f32[N,3,1,1]"},
     {"", "%x : f32[1,4,9,9]", "byoc::Im2Col@1(%x) {kernel_shape = [3, 3], group = 2}", 1, "f32[1,2,18,49]"},
-    {"", "%x : f32[1]", "byoc::CallC@1(%x)", 1, "! the type of result 0 must be given"},
+    {"", "%x : f32[1]", "byoc::CallC@1(%x) {symbol = \"f\"}", 1, "! the type of result 0 must be given"},
 };
 
 // Writes the module of a case; returns it in `text`.

@@ -307,9 +307,10 @@ static void write_module(const byoc_op_t *op, const plausible_t *p, const operan
              p->result_types[0] ? p->result_types : "?");
   }
   snprintf(text, TEXT_SIZE,
-           "module {\n%s  func @main(%s) -> (%s) {\n    %s%s%s%s%s@%d(%s) %s%s%s\n    return %s\n  }\n}\n", constants,
-           parameters, values, names, p->results ? " = " : "", op->domain, op->domain[0] ? "::" : "", op->name,
-           op->since_version, arguments, p->attributes, p->results ? " : " : "",
+           "module {\n  constant @tensor : f32[2] = [1.0, 2.0]\n%s  func @main(%s) -> (%s) {\n    %s%s%s%s%s@%d(%s) "
+           "%s%s%s\n    return %s\n  }\n}\n",
+           constants, parameters, values, names, p->results ? " = " : "", op->domain, op->domain[0] ? "::" : "",
+           op->name, op->since_version, arguments, p->attributes, p->results ? " : " : "",
            p->result_types[0] ? p->result_types : types, names);
 }
 

@@ -48,6 +48,29 @@ static void test_counts_and_traits_agree(void **state) {
   }
 }
 
+// Entries of one name hold for versions of their own; defaults fit.
+static void test_attribute_tables_are_well_formed(void **state) {
+  (void)state;
+  for (size_t i = 0; i < byoc_op_count(); ++i) {
+    const byoc_op_t *op = byoc_op_at(i);
+    for (const byoc_op_attribute_t *a = op->attributes; a && a->value.name; ++a) {
+      const char *name = a->value.name;
+      if (byoc_attribute_is_reserved(name)) fail_msg("%s: '%s' is a reserved name", op->name, name);
+      if (a->until != 0 && a->until <= a->since) fail_msg("%s: '%s' ends before it begins", op->name, name);
+      if (a->required && a->has_default) fail_msg("%s: '%s' is required and has a default", op->name, name);
+      if (a->allowed && a->value.kind != BYOC_ATTRIBUTE_STRING) fail_msg("%s: '%s' is no text", op->name, name);
+      if (a->allowed && a->has_default && strcmp(a->allowed[0], a->value.s) != 0) {
+        fail_msg("%s: the default of '%s' is not the first text that is allowed", op->name, name);
+      }
+      for (const byoc_op_attribute_t *b = op->attributes; b != a; ++b) {
+        if (strcmp(b->value.name, name) != 0) continue;
+        bool apart = (b->until != 0 && b->until <= a->since) || (a->until != 0 && a->until <= b->since);
+        if (!apart) fail_msg("%s: two entries for '%s' at one version", op->name, name);
+      }
+    }
+  }
+}
+
 static void test_find(void **state) {
   (void)state;
   assert_null(byoc_op_find("", "Add", 5));
@@ -70,6 +93,7 @@ int main(void) {
       cmocka_unit_test(test_each_row_has_one_definition),
       cmocka_unit_test(test_versions_rise),
       cmocka_unit_test(test_counts_and_traits_agree),
+      cmocka_unit_test(test_attribute_tables_are_well_formed),
       cmocka_unit_test(test_find),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
