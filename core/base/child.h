@@ -16,9 +16,10 @@ typedef struct byoc_child_limits_t {
 // Runs `body` in a child process, which begins as a copy of this one: it may change anything, and nothing of it comes
 // back but `answer`, a plain struct that it fills in (cleared before). The child has default signal handlers, a process
 // group of its own that is killed whole when the time is over, /dev/null for its standard streams, and dies with this
-// process; it ends without running exit handlers. BYOC_TOOL with the reason where no answer came: "it crashed (signal
-// 11, ...)", "it took longer than ...", "the process ended without an answer"; BYOC_CANCELLED where it was killed from
-// outside, as the system does when memory runs out.
+// process; it ends without running exit handlers. BYOC_TOOL with the reason where no answer came through the child's
+// own doing: "it crashed (signal 11, ...)", "it took longer than ...", "the process ended without an answer".
+// BYOC_CANCELLED where the reason came from outside: it was killed, as the system does when memory runs out, it was
+// stopped for a while, or it met a limit that this process has (ulimit).
 byoc_status_t byoc_child_run(const byoc_child_limits_t *limits, void (*body)(void *self, void *answer), void *self,
                              void *answer, size_t answer_size_bytes, byoc_diag_t *diag);
 

@@ -138,6 +138,9 @@ static void append_node(byoc_string_t *text, const byoc_dataflow_t *flow, uint32
   byoc_string_append(text, count > 0 ? ")" : "");
 }
 
+#define FORGET_HINT                                                                                                    \
+  "byoc costs list shows what was measured, byoc costs prune --older-than 0 has all of it measured again"
+
 static byoc_status_t no_cover(const byoc_cover_problem_t *p, byoc_candidate_t *const *candidates,
                               size_t candidate_count, const byoc_cover_search_t *search, byoc_diag_t *diag) {
   const byoc_dataflow_t *flow = p->flow;
@@ -158,6 +161,7 @@ static byoc_status_t no_cover(const byoc_cover_problem_t *p, byoc_candidate_t *c
   if (count > 0) {
     byoc_diag_error(diag, status, "every plan costs infinity: no target takes %s%s", text.data,
                     count > NAMED_LIMIT ? " and others" : "");
+    byoc_diag_hint(diag, FORGET_HINT);
   } else if (search->was_cut) {
     status = BYOC_UNSUPPORTED;
     byoc_diag_error(diag, status, "no plan was found within the search's budget of states");
@@ -165,6 +169,7 @@ static byoc_status_t no_cover(const byoc_cover_problem_t *p, byoc_candidate_t *c
   } else {
     append_node(&text, flow, p->order[search->furthest], candidates, candidate_count);
     byoc_diag_error(diag, status, "every plan costs infinity: no candidates fit together around %s", text.data);
+    byoc_diag_hint(diag, FORGET_HINT);
   }
   byoc_string_deinit(&text);
   return status;

@@ -21,6 +21,7 @@ typedef struct byoc_cost_bench_t {
   byoc_map_t built;      // what is computed → the fastest artifact of it so far
   uint64_t kept_bytes, file_count;
   byoc_cost_board_t *board; // shared with children
+  bool is_confined;         // this process has limits of its own (ulimit), at which sound code fails too
 } byoc_cost_bench_t;
 
 // The settings are the caller's to fill in before.
@@ -32,11 +33,16 @@ typedef struct byoc_cost_task_t {
   const byoc_target_t *target;
   const char *computes; // equal texts: may be compared with each other
   byoc_work_t work;
-  double cost_ns;     // answer; INFINITY where it cannot be used,
-  const char *reason; // and why, in `scratch`
-  bool is_passing;    // that lies with the machine at this moment: not to be remembered
+  double cost_ns;         // answer; INFINITY where it cannot be used,
+  const char *reason;     // and why, in `scratch`
+  uint32_t failure_count; // how often it failed by itself
+  bool is_lasting;        // the answer may be remembered (below)
 } byoc_cost_task_t;
 
+// A failure is remembered only where the candidate itself did it, and twice: it crashed, hung, failed or computed
+// something else; or its backend gave it back. What stopped a compiler, or took memory, descriptors or time away, may
+// be gone by the next build, and an infinite cost would stay.
+//
 // Tasks of one target, in functions of one module. What goes wrong in one costs that one alone: the others are tried
 // without it. Statuses other than BYOC_OK are the host's own failures.
 byoc_status_t byoc_cost_bench_measure(byoc_cost_bench_t *bench, byoc_cost_task_t *const *tasks, size_t count,
@@ -52,7 +58,8 @@ typedef struct byoc_cost_building_t {
   byoc_cost_build_answer_t answer;
   byoc_child_t child;
   byoc_status_t status;
-  byoc_diag_t why; // why it could not be built
+  bool failed_by_itself; // it crashed, hung or left; a status that it gives back is none of that
+  byoc_diag_t why;       // why it could not be built
   int64_t start_ns;
 } byoc_cost_building_t;
 // What was started must be finished; the status is that of the build.

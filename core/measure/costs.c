@@ -119,9 +119,15 @@ static byoc_status_t make_key(byoc_cost_measurer_t *m, const byoc_function_t *fu
   return byoc_cost_key_make(&inputs, arena, diag, out_key);
 }
 
-static bool answer_from_database(byoc_cost_measurer_t *m, const char *id, byoc_arena_t *arena,
-                                 byoc_cost_record_t *out_record) {
+// The native target takes everything: where it cannot be measured, it still has a cost.
+static bool is_native(const byoc_target_t *target) {
+  return target->kind->backend == NULL;
+}
+
+static bool answer_from_database(byoc_cost_measurer_t *m, const char *id, const byoc_target_t *target,
+                                 byoc_arena_t *arena, byoc_cost_record_t *out_record) {
   if (m->options.database == NULL || !byoc_cost_database_get(m->options.database, id, arena, out_record)) return false;
+  if (is_native(target) && !isfinite(out_record->cost_ns)) return false; // imported
   m->statistics.hits += 1;
   return true;
 }
@@ -138,7 +144,7 @@ static byoc_status_t look_up(void *self, const byoc_function_t *function, const 
   BYOC_RETURN_IF_ERROR(make_key(m, function, target, arena, diag, &key));
   out_price->id = key.id;
   byoc_cost_record_t record;
-  if (!answer_from_database(m, key.id, arena, &record)) return BYOC_OK;
+  if (!answer_from_database(m, key.id, target, arena, &record)) return BYOC_OK;
   out_price->cost_ns = record.cost_ns;
   out_price->reason = record.reason;
   return BYOC_OK;
@@ -152,14 +158,19 @@ typedef struct question_t {
   byoc_cost_task_t task;
 } question_t;
 
-static void take_answer(byoc_cost_measurer_t *m, const question_t *question) {
+static byoc_status_t take_answer(byoc_cost_measurer_t *m, const question_t *question, byoc_diag_t *diag) {
   const byoc_cost_task_t *task = &question->task;
   const char *operators = question->key.operators, *target = task->target->kind->name;
   question->request->cost_ns = task->cost_ns;
   question->request->reason = isfinite(task->cost_ns) ? NULL : task->reason;
   m->statistics.measured += 1;
   if (!isfinite(task->cost_ns)) m->statistics.unusable += 1;
-  if (m->options.database != NULL && !task->is_passing) {
+  if (!isfinite(task->cost_ns) && is_native(task->target)) {
+    byoc_log(BYOC_LOG_WARNING, "the cost of %s on %s is estimated: %s", operators, target, task->reason);
+    question->request->reason = NULL;
+    return estimate(m, task->function, task->target, diag, &question->request->cost_ns);
+  }
+  if (m->options.database != NULL && task->is_lasting) {
     const byoc_cost_record_t record = {
         .key = question->key, .cost_ns = task->cost_ns, .reason = question->request->reason};
     byoc_cost_database_put(m->options.database, &record);
@@ -169,6 +180,7 @@ static void take_answer(byoc_cost_measurer_t *m, const question_t *question) {
   } else {
     byoc_log(BYOC_LOG_INFO, "%s cannot be used on %s: %s", operators, target, task->reason);
   }
+  return BYOC_OK;
 }
 
 // The next questions of one target, as many as go into one artifact; false where there are none.
@@ -200,7 +212,7 @@ static byoc_status_t measure(byoc_cost_measurer_t *m, question_t *questions, siz
                             tasks[0]->target->kind->name);
     int64_t taken_ns = byoc_now_ns() - start_ns;
     m->statistics.measuring_ns += taken_ns;
-    for (size_t i = 0; i < batch_count; ++i) take_answer(m, batch[i]);
+    for (size_t i = 0; i < batch_count; ++i) BYOC_RETURN_IF_ERROR(take_answer(m, batch[i], diag));
     byoc_log(BYOC_LOG_INFO, "%zu on %s in %.2f s", batch_count, tasks[0]->target->kind->name, (double)taken_ns / 1e9);
   }
   return BYOC_OK;
@@ -224,7 +236,7 @@ static byoc_status_t price_all(void *self, byoc_price_request_t *requests, size_
     *question = (question_t){.request = request};
     BYOC_RETURN_IF_ERROR(make_key(m, request->function, request->target, &m->call, diag, &question->key));
     byoc_cost_record_t record;
-    if (answer_from_database(m, question->key.id, &m->call, &record)) {
+    if (answer_from_database(m, question->key.id, request->target, &m->call, &record)) {
       request->cost_ns = record.cost_ns;
       request->reason = record.reason;
       continue;

@@ -6,8 +6,10 @@
 // backend's hook included), computing the reference, and running. The results of the first run are compared with the
 // reference (the same function by the native target, evaluated, or compiled where evaluating would be slow); then comes
 // the median of many rounds. A crash, a hang, a failing status, a wrong result, a refusal to generate: each costs
-// INFINITY with the reason, and nothing else: the others are measured without it. Answers, infinite ones too, go into
-// the database. Builds that measure at the same time take turns in timing (a lock in the cache folder).
+// INFINITY with the reason, and nothing else: the others are measured without it. Answers go into the database;
+// infinite ones only where the candidate itself is the reason, seen twice (core/measure/bench.h). The native target
+// never costs INFINITY: where it cannot be measured, it is estimated. Builds that measure at the same time take turns
+// in timing (a lock in the cache folder).
 //
 // A price is the time of one call in a model of `model_bytes`: weights are as far away as a run of that model leaves
 // them, inputs were just written (core/measure/parts.h). Where another target's artifact for the same function is

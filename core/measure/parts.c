@@ -116,9 +116,7 @@ static byoc_status_t run_round(work_t *work, uint32_t index, byoc_diag_t *diag) 
   begin_step(work, runner);
   int32_t status = table->profile(runner->base.context, (const void *const *)runner->base.inputs, runner->base.outputs,
                                   end_step, work);
-  if (status != BYOC_OK) {
-    return byoc_diag_error(diag, BYOC_TOOL, "it failed: %s", table->last_error(runner->base.context));
-  }
+  BYOC_RETURN_IF_ERROR(byoc_cost_runner_result(&runner->base, status, "it failed", diag));
   set_alarm(0);
   work->job->board->artifact = work->job->board->part = -1;
   if (runner->step == runner->artifact->step_count) return BYOC_OK;

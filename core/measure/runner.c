@@ -41,6 +41,14 @@ void byoc_cost_runner_let_threads_sleep(void) {
   (void)nanosleep(&settle, NULL);
 }
 
+byoc_status_t byoc_cost_runner_result(const byoc_cost_runner_t *runner, int32_t status, const char *what,
+                                      byoc_diag_t *diag) {
+  if (status == BYOC_OK) return BYOC_OK;
+  bool lacks = status == BYOC_OUT_OF_MEMORY || status == BYOC_IO;
+  return byoc_diag_error(diag, lacks ? (byoc_status_t)status : BYOC_TOOL, "%s: %s", what,
+                         runner->table->last_error(runner->context));
+}
+
 byoc_status_t byoc_cost_runner_open(const char *path, int32_t thread_count, byoc_arena_t *arena, byoc_diag_t *diag,
                                     byoc_cost_runner_t *out_runner) {
   *out_runner = (byoc_cost_runner_t){0};
@@ -57,7 +65,7 @@ byoc_status_t byoc_cost_runner_open(const char *path, int32_t thread_count, byoc
   const byoc_context_options_t options = {.struct_size = sizeof(options), .thread_count = thread_count};
   int32_t status = table->create(&options, &runner.context);
   if (status != BYOC_OK) {
-    return byoc_diag_error(diag, BYOC_TOOL, "it cannot be set up: %s", table->last_error(NULL));
+    return byoc_cost_runner_result(&runner, status, "it cannot be set up", diag);
   }
   *out_runner = runner;
   return BYOC_OK;
@@ -73,8 +81,7 @@ void byoc_cost_runner_fill(const byoc_cost_runner_t *runner, uint32_t first, uin
 
 byoc_status_t byoc_cost_runner_run(const byoc_cost_runner_t *runner, byoc_diag_t *diag) {
   int32_t status = runner->table->run(runner->context, (const void *const *)runner->inputs, runner->outputs);
-  if (status == BYOC_OK) return BYOC_OK;
-  return byoc_diag_error(diag, BYOC_TOOL, "it failed: %s", runner->table->last_error(runner->context));
+  return byoc_cost_runner_result(runner, status, "it failed", diag);
 }
 
 // ---- results ----

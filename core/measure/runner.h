@@ -24,6 +24,10 @@ byoc_status_t byoc_cost_runner_open(const char *path, int32_t thread_count, byoc
                                     byoc_cost_runner_t *out_runner);
 // Inputs `first` to `first + count`: byoc_measure_fill's data from its beginning.
 void byoc_cost_runner_fill(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count);
+// What a call of its code came to: BYOC_TOOL where that failed by itself, or BYOC_OUT_OF_MEMORY or BYOC_IO where it
+// says that it lacked something; the reason begins with `what`, "it failed".
+byoc_status_t byoc_cost_runner_result(const byoc_cost_runner_t *runner, int32_t status, const char *what,
+                                      byoc_diag_t *diag);
 byoc_status_t byoc_cost_runner_run(const byoc_cost_runner_t *runner, byoc_diag_t *diag);
 
 // The data of these outputs, one after the other, against a file's (byoc_cost_check_within), or into one.

@@ -19,7 +19,8 @@ static const byoc_option_t options[] = {
     {.header = BYOC_HEADER(byoc_option_t, 1),
      .name = "fault",
      .type = BYOC_OPTION_CHOICE,
-     .choices = "none|slow|wrong|one|nan|crash|hang|exit|status|memory|source|decline|generate_crash|generate_hang",
+     .choices =
+         "none|slow|wrong|one|nan|crash|once|hang|exit|status|memory|source|decline|generate_crash|generate_hang",
      .default_value = "none",
      .help = "what goes wrong"},
     {.header = BYOC_HEADER(byoc_option_t, 1),
@@ -40,6 +41,7 @@ static const fault_t faults[] = {
     {"one", "", "+ (i == 3 ? 0.25f : 0)"},
     {"nan", "", "/ 0.0f * 0.0f"},
     {"crash", "*(volatile int *)8 = 1;", ""},
+    {"once", "FILE *f = fopen(getenv(\"BYOC_TEST_ONCE\"), \"wx\"); if (f) *(volatile int *)8 = 1;", ""},
     {"hang", "for (volatile int i = 0;; ++i) {}", ""},
     {"exit", "exit(0);", ""},
     {"status", "call->runtime->set_error(call->runtime->self, \"the moon is full\"); return BYOC_INTERNAL;", ""},
@@ -59,7 +61,7 @@ static int32_t generate_one(byoc_codegen_t *codegen, byoc_function_t *function, 
   const int is_relu = strcmp(operator_of(function), "Relu") == 0;
   char source[1024];
   snprintf(source, sizeof(source),
-           "#include <stdlib.h>\n#include \"byoc/call.h\"\n"
+           "#include <stdio.h>\n#include <stdlib.h>\n#include \"byoc/call.h\"\n"
            "BYOC_PACKED int32_t %s(const byoc_call_t *call) {\n"
            "  const float *x = (const float *)call->tensors[0].data;\n"
            "  float *y = (float *)call->tensors[1].data;\n"

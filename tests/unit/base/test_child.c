@@ -35,6 +35,17 @@ static void be_killed(void *self, void *answer) {
   (void)raise(SIGKILL);
 }
 
+static void take_long(void *self, void *answer) {
+  (void)self;
+  (void)answer;
+  (void)raise(SIGXCPU); // as the system does at a limit of `ulimit -t`
+}
+
+static void be_stopped(void *self, void *answer) {
+  (void)raise(SIGSTOP);
+  wait_for_ever(self, answer);
+}
+
 // A plugin may close what is not its own.
 static void close_everything(void *self, void *answer) {
   for (int fd = 3; fd < 1024; ++fd) (void)close(fd);
@@ -92,6 +103,12 @@ static void test_ends_of_other_kinds(void **state) {
   // As the system does when memory runs out: nothing about the work itself.
   byoc_test_error(byoc_child_run(&limits, be_killed, NULL, &answer, sizeof(answer), &killed), BYOC_CANCELLED, &killed,
                   "it was killed (signal 9");
+  byoc_diag_t limited = {0}, stopped = {0};
+  byoc_test_error(byoc_child_run(&limits, take_long, NULL, &answer, sizeof(answer), &limited), BYOC_CANCELLED, &limited,
+                  "it was ended from outside (signal 24");
+  const byoc_child_limits_t hasty = {.timeout_ms = 500};
+  byoc_test_error(byoc_child_run(&hasty, be_stopped, NULL, &answer, sizeof(answer), &stopped), BYOC_CANCELLED, &stopped,
+                  "it was stopped from outside");
   // A child that goes on behind a closed pipe is not waited for.
   int64_t start_ns = byoc_now_ns();
   assert_int_not_equal(byoc_child_run(&limits, close_everything, NULL, &answer, sizeof(answer), &closed), BYOC_OK);

@@ -223,6 +223,7 @@ static void compare(const made_t *made, const byoc_cover_options_t *options, dou
                                            options, byoc_allocator_system(), &diag, &cover);
   if (expected == (double)INFINITY) {
     byoc_test_error(status, BYOC_NOT_FOUND, &diag, "every plan costs infinity");
+    assert_non_null(strstr(diag.hint, "byoc costs prune"));
     return;
   }
   byoc_test_ok(status, &diag);

@@ -3,6 +3,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/file.h"
@@ -153,10 +156,12 @@ static void test_c4_c5_sound_candidates(void **state) {
 
 typedef struct expectation_t {
   const char *fault, *reason;
+  bool is_forgotten; // it may lie with the machine
 } expectation_t;
 
 // C4: a crash, a hang, a wrong number, a lie about memory, at run time or while generating, cost infinity with the
-// reason; the native target goes on as if nothing had happened, and the answer is remembered.
+// reason; the native target goes on as if nothing had happened, and the answer is remembered where the candidate itself
+// is the reason.
 static void test_c4_faults(void **state) {
   (void)state;
   static const expectation_t expectations[] = {
@@ -168,9 +173,9 @@ static void test_c4_faults(void **state) {
       {"exit", "the process ended without an answer"},
       {"status", "the moon is full"},
 #ifndef BYOC_SANITIZED // whose allocator ends the process, and which has no limit
-      {"memory", "no memory"},
+      {"memory", "no memory", true},
 #endif
-      {"source", "it cannot be built: "},
+      {"source", "it cannot be built: ", true},
       {"decline", "it cannot be built: the backend gave it back: not in the mood"},
       {"generate_crash", "it cannot be built: it crashed (signal 6"},
   };
@@ -188,9 +193,10 @@ static void test_c4_faults(void **state) {
     assert_true(isinf(price(&fixture, "relu", 0, &reason)));
     assert_non_null(strstr(reason, expectations[i].reason));
     byoc_cost_statistics_t statistics = byoc_cost_measurer_statistics(fixture.measurer);
-    assert_int_equal(statistics.measured, 2);
-    assert_int_equal(statistics.unusable, 1);
-    assert_int_equal(statistics.hits, 1);
+    bool is_forgotten = expectations[i].is_forgotten;
+    assert_int_equal(statistics.measured, is_forgotten ? 3 : 2);
+    assert_int_equal(statistics.unusable, is_forgotten ? 2 : 1);
+    assert_int_equal(statistics.hits, is_forgotten ? 0 : 1);
     close_measurer(&fixture);
   }
 }
@@ -218,7 +224,7 @@ static void test_c4_one_of_several(void **state) {
       {"hang", "it took longer than 2000 ms"},
       {"exit", "the process ended without an answer"},
       {"status", "the moon is full"},
-      {"source", "it cannot be built: "},
+      {"source", "it cannot be built: ", true},
       {"decline", "it cannot be built: the backend gave it back: not in the mood"},
       {"generate_crash", "it cannot be built: it crashed (signal 6"},
   };
@@ -240,9 +246,89 @@ static void test_c4_one_of_several(void **state) {
     // Each has its own record.
     assert_true(price(&fixture, "relu", 0, NULL) == requests[0].cost_ns);
     assert_true(price(&fixture, "negate", 0, NULL) == requests[1].cost_ns);
-    assert_int_equal(byoc_cost_measurer_statistics(fixture.measurer).measured, 3);
+    assert_int_equal(byoc_cost_measurer_statistics(fixture.measurer).measured, expectations[i].is_forgotten ? 4 : 3);
     close_measurer(&fixture);
   }
+}
+
+static void renew_measurer(fixture_t *fixture) {
+  byoc_cost_measurer_destroy(fixture->measurer);
+  const byoc_cost_measure_options_t options = {
+      .build = byoc_build_candidates, .targets = &fixture->targets, .database = fixture->database};
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_cost_measurer_create(&options, byoc_allocator_system(), &diag, &fixture->measurer), &diag);
+}
+
+// Issue 13, 3: a compiler that is killed, as by the system when memory runs out, says nothing about candidates. The
+// native target is never without a cost, and the next build measures everything.
+static void test_13_3_a_killed_compiler_is_forgotten(void **state) {
+  (void)state;
+  static const char script[] =
+      "#!/bin/sh\ncase \" $* \" in *\" -c \"*) echo 'fatal error: Killed signal terminated program cc1' >&2; exit 1;; "
+      "esac\nPATH=$OLD_PATH exec cc \"$@\"\n";
+  fixture_t fixture;
+  byoc_diag_t diag = {0};
+  open_measurer(&fixture, "cutlass; c -O=1");
+  char *path = byoc_path_join(byoc_allocator_system(), fixture.folder, "cc"), *old = strdup(getenv("PATH"));
+  char *cache = strdup(getenv("BYOC_CACHE_DIR") != NULL ? getenv("BYOC_CACHE_DIR") : "");
+  byoc_test_ok(byoc_file_write(path, script, strlen(script), &diag), &diag);
+  assert_int_equal(chmod(path, 0700), 0);
+  setenv("OLD_PATH", old, 1);
+  setenv("PATH", fixture.folder, 1);
+  setenv("BYOC_CACHE_DIR", fixture.folder, 1); // without objects of earlier runs
+  renew_measurer(&fixture);
+  const char *reason = NULL;
+  assert_true(isinf(price(&fixture, "product", 0, &reason)));
+  assert_non_null(strstr(reason, "it cannot be built: "));
+  assert_measured(price(&fixture, "product", 1, NULL));
+  assert_measured(price(&fixture, "relu", 1, NULL));
+  setenv("PATH", old, 1);
+  renew_measurer(&fixture);
+  assert_measured(price(&fixture, "product", 0, NULL));
+  assert_measured(price(&fixture, "product", 1, NULL));
+  assert_int_equal(byoc_cost_measurer_statistics(fixture.measurer).hits, 0);
+  assert_int_equal(byoc_cost_measurer_statistics(fixture.measurer).measured, 2);
+  if (cache[0] != '\0') setenv("BYOC_CACHE_DIR", cache, 1);
+  if (cache[0] == '\0') unsetenv("BYOC_CACHE_DIR");
+  free(cache);
+  free(path);
+  free(old);
+  close_measurer(&fixture);
+}
+
+// Issue 13, 3: what was seen once only is not remembered; and nothing bad is in a process with limits of its own.
+static void test_13_3_seen_once_is_forgotten(void **state) {
+  (void)state;
+  fixture_t fixture;
+  open_measurer(&fixture, "faulty -fault=once; c -O=1");
+  char *path = byoc_path_join(byoc_allocator_system(), fixture.folder, "once");
+  setenv("BYOC_TEST_ONCE", path, 1);
+  const char *reason = NULL;
+  assert_true(isinf(price(&fixture, "relu", 0, &reason)));
+  assert_non_null(strstr(reason, "it crashed (signal 11"));
+  assert_measured(price(&fixture, "relu", 0, NULL));
+  assert_int_equal(byoc_cost_measurer_statistics(fixture.measurer).hits, 0);
+  free(path);
+  close_measurer(&fixture);
+}
+
+static void test_13_3_nothing_bad_is_remembered_under_limits(void **state) {
+  (void)state;
+  fixture_t fixture;
+  open_measurer(&fixture, "faulty -fault=crash; c -O=1");
+  struct rlimit old;
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+  const struct rlimit limit = {.rlim_cur = (rlim_t)1 << 40, .rlim_max = old.rlim_max};
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  renew_measurer(&fixture);
+  assert_true(isinf(price(&fixture, "relu", 0, NULL)));
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+  renew_measurer(&fixture);
+  assert_true(isinf(price(&fixture, "relu", 0, NULL)));
+  assert_int_equal(byoc_cost_measurer_statistics(fixture.measurer).hits, 0);
+  assert_true(isinf(price(&fixture, "relu", 0, NULL)));
+  assert_int_equal(byoc_cost_measurer_statistics(fixture.measurer).hits, 1);
+  close_measurer(&fixture);
 }
 
 // Several inputs, several outputs, constants, kernels of one and of two steps: each is checked against its own results.
@@ -342,10 +428,17 @@ static void test_comparison(void **state) {
 int main(void) {
   byoc_log_set_level(BYOC_LOG_ERROR);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_comparison),         cmocka_unit_test(test_c4_c5_sound_candidates),
-      cmocka_unit_test(test_c4_faults),          cmocka_unit_test(test_c4_hook_hangs),
-      cmocka_unit_test(test_c4_slow_costs_more), cmocka_unit_test(test_c4_one_of_several),
-      cmocka_unit_test(test_c4_several_shapes),  cmocka_unit_test(test_c5_model_sizes),
+      cmocka_unit_test(test_comparison),
+      cmocka_unit_test(test_c4_c5_sound_candidates),
+      cmocka_unit_test(test_c4_faults),
+      cmocka_unit_test(test_c4_hook_hangs),
+      cmocka_unit_test(test_c4_slow_costs_more),
+      cmocka_unit_test(test_c4_one_of_several),
+      cmocka_unit_test(test_13_3_a_killed_compiler_is_forgotten),
+      cmocka_unit_test(test_13_3_seen_once_is_forgotten),
+      cmocka_unit_test(test_13_3_nothing_bad_is_remembered_under_limits),
+      cmocka_unit_test(test_c4_several_shapes),
+      cmocka_unit_test(test_c5_model_sizes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
