@@ -7,6 +7,7 @@
 #include "core/collage/place_collage.h"
 #include "core/collage/replay.h"
 #include "core/compose/compiler.h"
+#include "core/compose/native.h"
 #include "core/measure/costs.h"
 #include "core/measure/plans.h"
 #include "core/ops/util.h"
@@ -32,8 +33,8 @@ static byoc_status_t describe_targets(wiring_t *w, const byoc_target_list_t *tar
   for (size_t t = 0; t < targets->targets.count; ++t) {
     const byoc_target_t *target = targets->targets.data[t];
     byoc_string_appendf(&text, "%s%s", t > 0 ? "; " : "", target->text);
-    byoc_string_appendf(&plugins, "%s%s %s", t > 0 ? "; " : "", target->kind->plugin_name,
-                        target->kind->plugin_version);
+    byoc_string_append(&plugins, t > 0 ? "; " : "");
+    byoc_target_kind_print_maker(target->kind, &plugins);
   }
   byoc_machine_identity(&machine);
   byoc_cost_key_t *key = &w->options.key;
@@ -87,9 +88,8 @@ static byoc_status_t open_measurer(wiring_t *w, const byoc_graph_module_t *modul
     return BYOC_OK;
   }
   if (status != BYOC_OK) return byoc_diag_adopt(diag, &why);
-  const byoc_target_t *native = targets->targets.data[targets->targets.count - 1];
-  const char *compiler = byoc_target_option_string(native, "cc"), *version = NULL;
-  BYOC_RETURN_IF_ERROR(byoc_compiler_version(compiler && compiler[0] ? compiler : NULL, diag, &version));
+  const char *version = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_compiler_version(byoc_native_compiler(targets), diag, &version));
   w->options.key.compiler = version;
   return BYOC_OK;
 }

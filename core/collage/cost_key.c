@@ -146,7 +146,7 @@ static const char *hash_key(const byoc_cost_key_t *key, const byoc_cost_key_inpu
   uint64_t function = byoc_cost_function_hash(inputs->function);
   byoc_hasher_t hasher;
   byoc_hasher_init(&hasher);
-  byoc_hasher_update_text(&hasher, "byoc cost 2");
+  byoc_hasher_update_text(&hasher, "byoc cost 3");
   byoc_hasher_update(&hasher, &function, sizeof(function));
   const char *const texts[] = {key->operators,       key->signature, key->target,  key->plugin,
                                inputs->native->text, key->compiler,  key->machine, BYOC_VERSION_TEXT};
@@ -177,10 +177,10 @@ byoc_status_t byoc_cost_key_make(const byoc_cost_key_inputs_t *inputs, byoc_aren
     byoc_machine_identity(&text);
   }
   key.machine = keep(&text, arena);
+  byoc_target_kind_print_maker(kind, &text);
+  key.plugin = keep(&text, arena);
   byoc_string_deinit(&text);
   key.target = byoc_arena_copy_string(arena, inputs->target->text);
-  key.plugin = kind->backend != NULL ? byoc_arena_format(arena, "%s %s", kind->plugin_name, kind->plugin_version)
-                                     : byoc_arena_format(arena, "byoc %s", BYOC_VERSION_TEXT);
   key.compiler = byoc_arena_copy_string(arena, inputs->compiler_version);
   if (key.operators && key.signature && key.machine && key.target && key.plugin && key.compiler) {
     key.id = hash_key(&key, inputs, arena);

@@ -2,8 +2,8 @@
 //
 // In the key: the structure of the function with its attributes, element types and shapes; the data of its small
 // constants (axes, clip bounds: a backend may choose its code by them), not of its weights; the target with every
-// option, the plugin and its version; the native target's options (they compile what glues); the version of byoc and of
-// the C compiler; the machine; the number of threads; how cold the caches are.
+// option, the plugin, its version and the content of its file; the native target's options (they compile what glues);
+// the version of byoc and of the C compiler; the machine; the number of threads; how cold the caches are.
 #ifndef BYOC_CORE_COLLAGE_COST_KEY_H_
 #define BYOC_CORE_COLLAGE_COST_KEY_H_
 
@@ -18,7 +18,7 @@ typedef struct byoc_cost_key_t {
   const char *operators; // "Conv+Relu"
   const char *signature; // "(f32[1,3,8,8]) -> (f32[1,4,8,8])"
   const char *target;    // canonical, with every option
-  const char *plugin;    // "cutlass_like 1.0"; "byoc 0.1.0" for the native target
+  const char *plugin;    // byoc_target_kind_print_maker
   const char *compiler;  // version text
   const char *machine;   // byoc_machine_identity
   int32_t thread_count;

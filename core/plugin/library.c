@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "core/base/file.h"
+#include "core/base/hash.h"
 #include "core/plugin/negotiate.h"
 
 // ---- the host table ----
@@ -48,6 +50,18 @@ static void fill_host(byoc_plugin_library_t *library, const byoc_plugin_note_t *
 }
 
 // ---- loading ----
+
+// What the file holds, read when it is loaded: costs depend on it, and versions are not always raised.
+static byoc_status_t hash_file(byoc_plugin_library_t *library, const char *path, const char **out_content,
+                               byoc_diag_t *diag) {
+  byoc_file_view_t view;
+  BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, diag, &view));
+  char text[33];
+  byoc_content_hash_format(byoc_content_hash(view.data, view.size_bytes), text);
+  byoc_file_view_close(&view);
+  *out_content = byoc_arena_copy_string(&library->arena, text);
+  return *out_content != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
 
 static byoc_status_t open_library(byoc_plugin_library_t *library, const char *path, byoc_plugin_query_t *out_query,
                                   byoc_diag_t *diag) {
@@ -106,7 +120,9 @@ byoc_status_t byoc_plugin_library_load(const char *path, const byoc_plugin_note_
   fill_host(library, note);
   fill_tables(&library->host);
   byoc_plugin_query_t query = NULL;
-  byoc_status_t status = open_library(library, path, &query, diag);
+  const char *content = NULL;
+  byoc_status_t status = hash_file(library, path, &content, diag);
+  if (status == BYOC_OK) status = open_library(library, path, &query, diag);
   if (status == BYOC_OK) status = query_plugin(library, query, diag);
   if (status == BYOC_OK) {
     status =
@@ -116,7 +132,10 @@ byoc_status_t byoc_plugin_library_load(const char *path, const byoc_plugin_note_
     destroy_library(library);
     return status;
   }
-  for (size_t i = 0; i < library->kind_count; ++i) library->kinds[i].library = library;
+  for (size_t i = 0; i < library->kind_count; ++i) {
+    library->kinds[i].library = library;
+    library->kinds[i].plugin_content = content;
+  }
   *out_library = library;
   return BYOC_OK;
 }

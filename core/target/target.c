@@ -121,3 +121,14 @@ double byoc_target_relative_error(const byoc_target_t *target) {
       backend != NULL && backend->relative_error != NULL ? backend->relative_error(backend->self, target) : 0;
   return error > 0 ? error : 0;
 }
+
+const byoc_target_t *byoc_target_list_native(const byoc_target_list_t *list) {
+  if (list == NULL || list->targets.count == 0) return NULL;
+  const byoc_target_t *last = list->targets.data[list->targets.count - 1];
+  return last->kind->backend == NULL ? last : NULL;
+}
+
+void byoc_target_kind_print_maker(const byoc_target_kind_t *kind, byoc_string_t *out) {
+  byoc_string_appendf(out, "%s %s", kind->backend != NULL ? kind->plugin_name : "byoc", kind->plugin_version);
+  if (kind->plugin_content != NULL) byoc_string_appendf(out, " %s", kind->plugin_content);
+}

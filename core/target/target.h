@@ -6,6 +6,7 @@
 #include "byoc/plugin.h"
 #include "core/base/arena.h"
 #include "core/base/diag.h"
+#include "core/base/string.h"
 #include "core/base/vector.h"
 
 // One option of a kind, copied out of the plugin's table (strings in the registry's arena).
@@ -17,6 +18,7 @@ typedef struct byoc_target_kind_t {
   const char *description;
   const char *plugin_name;    // "" for the host's own
   const char *plugin_version; // the host's version for its own
+  const char *plugin_content; // hash of the plugin's file, as text; NULL for the host's own
   const byoc_option_schema_t *options;
   size_t option_count;
   const byoc_backend_t *backend;         // a full-size copy, its rules too, missing tails zeroed; NULL for "c"
@@ -60,6 +62,8 @@ typedef struct byoc_target_registry_t {
 byoc_status_t byoc_target_list_parse(const char *const *texts, size_t text_count,
                                      const byoc_target_registry_t *registry, byoc_allocator_t allocator,
                                      byoc_diag_t *diag, byoc_target_list_t *out_list);
+// The native target "c", the last of a list; NULL where there is none (a list of some targets only, or no list).
+const byoc_target_t *byoc_target_list_native(const byoc_target_list_t *list);
 void byoc_target_list_deinit(byoc_target_list_t *list);
 // Checks an option table of a plugin (names, types, ranges, defaults that their own schema accepts).
 byoc_status_t byoc_option_schema_verify(const byoc_option_schema_t *options, size_t count, byoc_diag_t *diag);
@@ -75,6 +79,10 @@ const char *byoc_target_option_string(const byoc_target_t *target, const char *n
 
 // byoc_backend_t.relative_error of the target's backend; 0 where it says none.
 double byoc_target_relative_error(const byoc_target_t *target);
+
+// Who makes the code of a target, as text for keys: "cutlass 0.1.0 <hash of the plugin's file>", "byoc 0.1.0". A plugin
+// that was rebuilt is another one, whatever its version says.
+void byoc_target_kind_print_maker(const byoc_target_kind_t *kind, byoc_string_t *out);
 
 // The native target's kind: -O=0..3 (default 3), -mcpu=native|x86-64|x86-64-v3|…, -cc=program.
 const byoc_target_kind_t *byoc_target_kind_native(void);

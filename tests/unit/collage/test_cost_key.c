@@ -94,10 +94,13 @@ static void test_c5_b32_surroundings(void **state) {
   plugin.backend = &backend;
   byoc_target_kind_t newer = plugin;
   newer.plugin_version = "1.1";
+  byoc_target_kind_t rebuilt = plugin; // issue 12, 6
+  rebuilt.plugin_content = "0123";
   byoc_target_t of_plugin = {.kind = &plugin, .text = "c -O=3"}, of_newer = {.kind = &newer, .text = "c -O=3"};
+  byoc_target_t of_rebuilt = {.kind = &rebuilt, .text = "c -O=3"};
   byoc_target_t other = {.kind = &kind, .text = "c -O=2"};
-  byoc_cost_key_inputs_t inputs[8];
-  for (size_t i = 0; i < 8; ++i) inputs[i] = inputs_of_all;
+  byoc_cost_key_inputs_t inputs[9];
+  for (size_t i = 0; i < 9; ++i) inputs[i] = inputs_of_all;
   inputs[1].target = &other;
   inputs[2].target = &of_plugin;
   inputs[3].target = &of_newer;
@@ -105,11 +108,12 @@ static void test_c5_b32_surroundings(void **state) {
   inputs[5].compiler_version = "cc 2";
   inputs[6].machine = "there";
   inputs[7].thread_count = 2;
+  inputs[8].target = &of_rebuilt;
   static const case_t c = {"", "%x : f32[4]", "Relu@14(%x)", "f32[4]", false};
   byoc_arena_t arena;
   byoc_arena_init(&arena, byoc_allocator_system());
-  byoc_cost_key_t keys[8];
-  for (size_t i = 0; i < 8; ++i) {
+  byoc_cost_key_t keys[9];
+  for (size_t i = 0; i < 9; ++i) {
     make(&c, &inputs[i], &arena, &keys[i]);
     for (size_t k = 0; k < i; ++k) assert_string_not_equal(keys[i].id, keys[k].id);
   }

@@ -71,16 +71,21 @@ typedef struct fixture_t {
   char *folder;
 } fixture_t;
 
-static void open_measurer(fixture_t *fixture, const char *targets) {
+static void open_targets(fixture_t *fixture, const char *plugins, const char *targets) {
   byoc_diag_t diag = {0};
   byoc_allocator_t system = byoc_allocator_system();
-  const byoc_plugin_options_t options = {.environment =
-                                             BYOC_TEST_BUILD_DIR "/tests/plugins/good:" BYOC_TEST_PLUGIN_DIR};
-  *fixture = (fixture_t){0};
-  fixture->folder = byoc_test_folder();
+  const byoc_plugin_options_t options = {.environment = plugins};
   byoc_test_ok(byoc_plugin_registry_create(&options, system, &diag, &fixture->registry), &diag);
   byoc_target_registry_t kinds = byoc_plugin_registry_targets(fixture->registry);
   byoc_test_ok(byoc_target_list_parse(&targets, 1, &kinds, system, &diag, &fixture->targets), &diag);
+}
+
+static void open_measurer(fixture_t *fixture, const char *targets) {
+  byoc_diag_t diag = {0};
+  byoc_allocator_t system = byoc_allocator_system();
+  *fixture = (fixture_t){0};
+  fixture->folder = byoc_test_folder();
+  open_targets(fixture, BYOC_TEST_BUILD_DIR "/tests/plugins/good:" BYOC_TEST_PLUGIN_DIR, targets);
   byoc_test_ok(byoc_graph_parse(graph_text, "test", system, &diag, &fixture->module), &diag);
   char *path = byoc_path_join(system, fixture->folder, "costs.sqlite");
   byoc_test_ok(byoc_cost_database_open(path, system, &diag, &fixture->database), &diag);
@@ -312,6 +317,36 @@ static void test_13_3_seen_once_is_forgotten(void **state) {
   close_measurer(&fixture);
 }
 
+// Issue 12, 6: a plugin that was rebuilt is another one, although its name and version are the same.
+static void test_12_6_a_rebuilt_plugin_is_measured_again(void **state) {
+  (void)state;
+  static const char plugin[] = BYOC_TEST_BUILD_DIR "/tests/plugins/good/demo_faulty.so";
+  static const char *const targets[] = {"faulty; c -O=1", "faulty -fault=crash; c -O=1"};
+  for (size_t i = 0; i < 2; ++i) {
+    fixture_t fixture;
+    byoc_diag_t diag = {0};
+    open_measurer(&fixture, targets[i]);
+    double before = price(&fixture, "relu", 0, NULL);
+    assert_true(isinf(before) == (i == 1));
+    char *path = byoc_path_join(byoc_allocator_system(), fixture.folder, "demo_faulty.so"), *image = NULL;
+    size_t size = 0;
+    byoc_test_ok(byoc_file_read(plugin, byoc_allocator_system(), &diag, &image, &size), &diag);
+    byoc_test_ok(byoc_file_write(path, image, size + 1, &diag), &diag); // its NUL too
+    byoc_cost_measurer_destroy(fixture.measurer);
+    fixture.measurer = NULL;
+    byoc_target_list_deinit(&fixture.targets);
+    byoc_plugin_registry_destroy(fixture.registry);
+    open_targets(&fixture, fixture.folder, targets[i]);
+    renew_measurer(&fixture);
+    assert_true(isinf(price(&fixture, "relu", 0, NULL)) == (i == 1));
+    assert_int_equal(byoc_cost_measurer_statistics(fixture.measurer).hits, 0);
+    assert_int_equal(byoc_cost_measurer_statistics(fixture.measurer).measured, 1);
+    free(path);
+    free(image);
+    close_measurer(&fixture);
+  }
+}
+
 static void test_13_3_nothing_bad_is_remembered_under_limits(void **state) {
   (void)state;
   fixture_t fixture;
@@ -436,6 +471,7 @@ int main(void) {
       cmocka_unit_test(test_c4_one_of_several),
       cmocka_unit_test(test_13_3_a_killed_compiler_is_forgotten),
       cmocka_unit_test(test_13_3_seen_once_is_forgotten),
+      cmocka_unit_test(test_12_6_a_rebuilt_plugin_is_measured_again),
       cmocka_unit_test(test_13_3_nothing_bad_is_remembered_under_limits),
       cmocka_unit_test(test_c4_several_shapes),
       cmocka_unit_test(test_c5_model_sizes),
