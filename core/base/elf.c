@@ -18,6 +18,18 @@ static bool range_ok(const byoc_elf_t *elf, uint64_t offset, uint64_t size) {
   return offset <= elf->size_bytes && size <= elf->size_bytes - offset;
 }
 
+uint16_t byoc_elf_host_machine(void) {
+#if defined(__x86_64__)
+  return EM_X86_64;
+#elif defined(__aarch64__)
+  return EM_AARCH64;
+#elif defined(__riscv)
+  return EM_RISCV;
+#else
+#error "name this machine's ELF number"
+#endif
+}
+
 bool byoc_is_elf(const void *data, size_t size_bytes) {
   return size_bytes >= SELFMAG && memcmp(data, ELFMAG, SELFMAG) == 0;
 }

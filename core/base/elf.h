@@ -50,6 +50,8 @@ byoc_status_t byoc_elf_visit_needed(const byoc_elf_t *elf, byoc_elf_needed_visit
 typedef byoc_status_t (*byoc_ar_visitor_t)(void *self, const char *member, const uint8_t *data, size_t size_bytes);
 byoc_status_t byoc_ar_visit(const void *data, size_t size_bytes, const char *name, byoc_ar_visitor_t visitor,
                             void *self, byoc_diag_t *diag);
+// The machine number (EM_...) of what runs in this process.
+uint16_t byoc_elf_host_machine(void);
 bool byoc_is_ar(const void *data, size_t size_bytes);
 bool byoc_is_elf(const void *data, size_t size_bytes);
 

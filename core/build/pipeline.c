@@ -40,7 +40,8 @@ typedef struct pipeline_t {
   byoc_pipeline_result_t *result;
   byoc_codegen_services_t services;
   byoc_progress_t progress;
-  size_t given_back; // functions in this round
+  size_t given_back;          // functions in this round
+  uint64_t required_features; // of the processor
 } pipeline_t;
 
 // ---- services for backends ----
@@ -189,11 +190,10 @@ static byoc_status_t settle(pipeline_t *p, const byoc_codegen_report_t *report, 
       BYOC_RETURN_IF_ERROR(put_back(p, result, target));
     }
   }
-  byoc_string_t *features = &p->result->required_cpu_features;
-  if (report->required_cpu_features.size > 0) {
-    byoc_string_appendf(features, "%s%s", features->size ? " " : "", report->required_cpu_features.data);
-  }
-  return features->failed ? byoc_diag_out_of_memory(p->diag) : BYOC_OK;
+  uint64_t required = 0;
+  BYOC_RETURN_IF_ERROR(byoc_cpu_parse_list(report->required_cpu_features.data, p->diag, &required));
+  p->required_features |= required;
+  return BYOC_OK;
 }
 
 // The hook of one target, over all of its functions at once.
@@ -268,11 +268,9 @@ static byoc_status_t place_and_generate(pipeline_t *p) {
 
 // The instruction set that "c" compiles for is required too.
 static byoc_status_t require_native_features(pipeline_t *p, byoc_string_t *features) {
-  const byoc_target_list_t *targets = p->options->targets;
-  const byoc_target_t *native = targets->targets.data[targets->targets.count - 1];
-  uint64_t bits = 0;
-  BYOC_RETURN_IF_ERROR(byoc_cpu_parse(byoc_target_option_string(native, "mcpu"), p->diag, &bits));
-  byoc_cpu_print(bits, features);
+  const byoc_target_t *native = byoc_target_list_native(p->options->targets);
+  BYOC_RETURN_IF_ERROR(byoc_cpu_parse(byoc_target_option_string(native, "mcpu"), p->diag, &p->required_features));
+  byoc_cpu_print(p->required_features, features);
   return features->failed ? byoc_diag_out_of_memory(p->diag) : BYOC_OK;
 }
 
@@ -323,8 +321,7 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
   if (status != BYOC_OK || stops_after(&p, "place") || stops_after(&p, "generate")) goto cleanup;
   status = lower(&p);
   if (status != BYOC_OK) goto cleanup;
-  byoc_string_appendf(&result->required_cpu_features, "%s%s", result->required_cpu_features.size ? " " : "",
-                      native_features.data);
+  byoc_cpu_print(p.required_features, &result->required_cpu_features);
   if (result->required_cpu_features.failed) status = byoc_diag_out_of_memory(diag);
 cleanup:
   byoc_free(allocator, cache);

@@ -102,7 +102,7 @@ static byoc_status_t find_candidate(const replay_t *r, byoc_problem_t *problem, 
 // The regions, and for the check the native target's nodes one by one.
 static byoc_status_t check_cover(const replay_t *r, const byoc_problem_t *problem) {
   const byoc_candidates_t *list = &problem->candidates;
-  uint32_t count = 0, node_count = problem->flow.node_count, native = (uint32_t)r->targets->targets.count - 1;
+  uint32_t count = 0, node_count = problem->flow.node_count, native = byoc_target_list_native(r->targets)->index;
   uint32_t *chosen = byoc_allocate(r->allocator, (size_t)node_count + problem->choice.count, sizeof(*chosen));
   bool *taken = byoc_allocate(r->allocator, node_count, sizeof(*taken));
   byoc_status_t status = chosen && taken ? BYOC_OK : byoc_diag_out_of_memory(r->diag);

@@ -1,8 +1,6 @@
 // Flags of the native target.
 #include "core/compose/native.h"
 
-#include <string.h>
-
 #include "core/target/cpu.h"
 
 static byoc_status_t push(byoc_native_flags_t *flags, byoc_arena_t *arena, const char *flag, byoc_diag_t *diag) {
@@ -12,16 +10,8 @@ static byoc_status_t push(byoc_native_flags_t *flags, byoc_arena_t *arena, const
   return BYOC_OK;
 }
 
-static const byoc_target_t *find_native(const byoc_target_list_t *targets) {
-  const byoc_target_t *native = NULL;
-  for (size_t i = 0; targets != NULL && i < targets->targets.count; i++) {
-    if (strcmp(targets->targets.data[i]->kind->name, "c") == 0) native = targets->targets.data[i];
-  }
-  return native;
-}
-
 const char *byoc_native_compiler(const byoc_target_list_t *targets) {
-  const byoc_target_t *native = find_native(targets);
+  const byoc_target_t *native = byoc_target_list_native(targets);
   const char *compiler = native != NULL ? byoc_target_option_string(native, "cc") : NULL;
   return compiler != NULL && compiler[0] != '\0' ? compiler : NULL;
 }
@@ -29,7 +19,7 @@ const char *byoc_native_compiler(const byoc_target_list_t *targets) {
 byoc_status_t byoc_native_flags(const byoc_target_list_t *targets, byoc_arena_t *arena, byoc_diag_t *diag,
                                 byoc_native_flags_t *out_flags) {
   *out_flags = (byoc_native_flags_t){0};
-  const byoc_target_t *native = find_native(targets);
+  const byoc_target_t *native = byoc_target_list_native(targets);
   out_flags->compiler = byoc_native_compiler(targets);
   int64_t level = 3;
   uint64_t features = 0;

@@ -51,7 +51,7 @@ static void set_defaults(byoc_cost_measure_options_t *options) {
 byoc_status_t byoc_cost_measurer_create(const byoc_cost_measure_options_t *options, byoc_allocator_t allocator,
                                         byoc_diag_t *diag, byoc_cost_measurer_t **out_measurer) {
   *out_measurer = NULL;
-  const byoc_target_t *native = options->targets->targets.data[options->targets->targets.count - 1];
+  const byoc_target_t *native = byoc_target_list_native(options->targets);
   const char *version = NULL;
   byoc_status_t status = byoc_compiler_version(byoc_native_compiler(options->targets), diag, &version);
   if (status != BYOC_OK) return byoc_diag_context(diag, status, "measuring costs");

@@ -8,16 +8,6 @@
 #include "core/base/file.h"
 #include "core/plugin/abi.h"
 
-#if defined(__x86_64__)
-enum { HOST_MACHINE = EM_X86_64 };
-#elif defined(__aarch64__)
-enum { HOST_MACHINE = EM_AARCH64 };
-#elif defined(__riscv)
-enum { HOST_MACHINE = EM_RISCV };
-#else
-#error "name this machine's ELF number"
-#endif
-
 // ---- exported symbols ----
 
 typedef struct exports_t {
@@ -212,9 +202,9 @@ byoc_status_t byoc_plugin_identity_read(const char *path, byoc_diag_t *diag, byo
   if (status == BYOC_OK && elf.type != ET_DYN) {
     status = byoc_diag_error(diag, BYOC_INVALID_DATA, "it is not a shared object");
   }
-  if (status == BYOC_OK && elf.machine != HOST_MACHINE) {
+  if (status == BYOC_OK && elf.machine != byoc_elf_host_machine()) {
     status = byoc_diag_error(diag, BYOC_INVALID_DATA, "it was built for another machine (ELF number %u, here %d)",
-                             (unsigned)elf.machine, HOST_MACHINE);
+                             (unsigned)elf.machine, (int)byoc_elf_host_machine());
   }
   if (status == BYOC_OK) status = read_note(&elf, diag, out_note, out_has_note);
   if (status == BYOC_OK) status = check_exports(&elf, diag);

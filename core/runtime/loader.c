@@ -11,14 +11,6 @@
 #include "core/base/elf.h"
 #include "core/base/file.h"
 
-#if defined(__x86_64__)
-#define HOST_MACHINE EM_X86_64
-#elif defined(__aarch64__)
-#define HOST_MACHINE EM_AARCH64
-#else
-#error "the machine's ELF number is not known here"
-#endif
-
 bool byoc_artifact_is_elf(const char *path) {
   byoc_file_view_t view;
   if (byoc_file_view_open(path, NULL, &view) != BYOC_OK) return false;
@@ -45,7 +37,7 @@ static byoc_status_t check_file(const char *path, byoc_diag_t *diag) {
   byoc_elf_t elf;
   bool has_entry = false;
   byoc_status_t status = byoc_elf_open(view.data, view.size_bytes, path, diag, &elf);
-  if (status == BYOC_OK && elf.machine != HOST_MACHINE) {
+  if (status == BYOC_OK && elf.machine != byoc_elf_host_machine()) {
     status = byoc_diag_error(diag, BYOC_UNSUPPORTED, "'%s' was made for another kind of machine (ELF machine %u)", path,
                              (unsigned)elf.machine);
     byoc_diag_hint(diag, "build the model on a machine of this kind");

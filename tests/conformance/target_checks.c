@@ -198,7 +198,7 @@ static void run_artifact(const case_file_t *file, const road_t *road, const char
 static void check_required_features(const case_file_t *file, const road_t *road) {
   byoc_diag_t diag = {0};
   uint64_t allowed = 0, required = 0;
-  const byoc_target_t *native = road->targets.targets.data[road->targets.targets.count - 1];
+  const byoc_target_t *native = byoc_target_list_native(&road->targets);
   byoc_test_ok(byoc_cpu_parse(byoc_target_option_string(native, "mcpu"), &diag, &allowed), &diag);
   byoc_test_ok(byoc_cpu_parse_list(road->result.required_cpu_features.data, &diag, &required), &diag);
   if (required & ~allowed) {
