@@ -7,7 +7,7 @@ set(BYOC_PLUGIN_INSTALL_DIR lib/byoc/plugins)
 set(BYOC_EXECUTABLE_PATH bin/byoc)
 set(byoc_package_dir lib/cmake/byoc)
 
-install(DIRECTORY include/byoc DESTINATION include FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY include/byoc DESTINATION include FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
 install(DIRECTORY DESTINATION ${BYOC_PLUGIN_INSTALL_DIR})
 install(TARGETS byoc_headers EXPORT byocTargets)
 install(EXPORT byocTargets NAMESPACE byoc:: DESTINATION ${byoc_package_dir})

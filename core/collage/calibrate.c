@@ -35,26 +35,41 @@ enum { ROUNDS = 6, FMA_STEPS = 100000, COPY_BYTES = 32 << 20, CALLS = 10000 };
 #define SCALAR_SPLAT(x)     (x)
 #define SCALAR_FMA(x, a, b) ((x) * (a) + (b))
 DEFINE_FMA(fma_scalar, , float, SCALAR_SPLAT, SCALAR_FMA)
-#if defined(__x86_64__)
-DEFINE_FMA(fma_avx2, __attribute__((target("avx2,fma"))), __m256, _mm256_set1_ps, _mm256_fmadd_ps)
-DEFINE_FMA(fma_avx512, __attribute__((target("avx512f"))), __m512, _mm512_set1_ps, _mm512_fmadd_ps)
-#endif
+#define BYOC_ISA_F32(id, text, VECTOR, SPLAT, FMA)                                                                     \
+  DEFINE_FMA(fma_##id, __attribute__((target(text))), VECTOR, SPLAT, FMA)
+#include "byoc/isa.def"
+
+typedef struct multiplier_t {
+  const char *isa;
+  float (*run)(int steps);
+  size_t lanes;
+} multiplier_t;
+
+// The best that this machine has.
+static multiplier_t choose_multiplier(void) {
+  static const multiplier_t rows[] = {
+      {"portable", fma_scalar, 1},
+#define BYOC_ISA_F32(id, attribute, VECTOR, ...) {#id, fma_##id, sizeof(VECTOR) / sizeof(float)},
+#include "byoc/isa.def"
+  };
+  multiplier_t best = rows[0];
+  for (size_t i = 1; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    byoc_diag_t diag = {0};
+    uint64_t needed = 0;
+    if (byoc_cpu_parse(rows[i].isa, &diag, &needed) == BYOC_OK && (needed & ~byoc_cpu_detect()) == 0) best = rows[i];
+  }
+  return best;
+}
 
 static double measure_flops(void) {
-  float (*run)(int) = fma_scalar;
-  double lanes = 1;
-#if defined(__x86_64__)
-  uint64_t features = byoc_cpu_detect();
-  if (features >> BYOC_CPU_FMA & features >> BYOC_CPU_AVX2 & 1) run = fma_avx2, lanes = 8;
-  if (features >> BYOC_CPU_AVX512F & 1) run = fma_avx512, lanes = 16;
-#endif
+  const multiplier_t multiplier = choose_multiplier();
   double best = 0;
   volatile float sink = 0;
   for (int round = 0; round < ROUNDS; ++round) {
     int64_t start_ns = byoc_now_ns();
-    sink = sink + run(FMA_STEPS);
+    sink = sink + multiplier.run(FMA_STEPS);
     int64_t taken_ns = byoc_now_ns() - start_ns;
-    double flops_per_ns = 2 * 8 * lanes * FMA_STEPS / (double)(taken_ns > 0 ? taken_ns : 1);
+    double flops_per_ns = 2 * 8 * (double)multiplier.lanes * FMA_STEPS / (double)(taken_ns > 0 ? taken_ns : 1);
     if (flops_per_ns > best) best = flops_per_ns;
   }
   return best;

@@ -10,6 +10,16 @@ static byoc_status_t push(byoc_native_flags_t *flags, byoc_arena_t *arena, const
   return BYOC_OK;
 }
 
+typedef struct flag_sink_t {
+  byoc_native_flags_t *flags;
+  byoc_arena_t *arena;
+} flag_sink_t;
+
+static byoc_status_t push_feature_flag(void *self, const char *flag, byoc_diag_t *diag) {
+  const flag_sink_t *sink = self;
+  return push(sink->flags, sink->arena, flag, diag);
+}
+
 const char *byoc_native_compiler(const byoc_target_list_t *targets) {
   const byoc_target_t *native = byoc_target_list_native(targets);
   const char *compiler = native != NULL ? byoc_target_option_string(native, "cc") : NULL;
@@ -35,13 +45,5 @@ byoc_status_t byoc_native_flags(const byoc_target_list_t *targets, byoc_arena_t 
   // Reductions name the sums that may be taken in any order.
   BYOC_RETURN_IF_ERROR(push(out_flags, arena, "-fopenmp-simd", diag));
   // Single extensions rather than -march: the object depends on what was asked for, not on the machine that builds.
-  for (int i = 0; i < BYOC_CPU_FEATURE_COUNT; i++) {
-    if ((features >> i & 1) == 0) continue;
-    BYOC_RETURN_IF_ERROR(push(out_flags, arena, byoc_cpu_feature_flag((byoc_cpu_feature_t)i), diag));
-  }
-  // Compilers tune for processors of 2017, which slowed down under 512-bit registers; those since do not.
-  if (features >> BYOC_CPU_AVX512VL & 1) {
-    BYOC_RETURN_IF_ERROR(push(out_flags, arena, "-mprefer-vector-width=512", diag));
-  }
-  return BYOC_OK;
+  return byoc_cpu_flags(features, push_feature_flag, &(flag_sink_t){out_flags, arena}, diag);
 }

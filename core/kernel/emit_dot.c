@@ -1,7 +1,8 @@
 // Loops over lanes that add products of bytes: compilers find no instruction for them, so that they are written for the
-// processors that have one (VNNI) and a lane at a time for all others.
+// processors that have one (byoc/isa.def) and a lane at a time for all others.
 #include "core/ir/loop_range.h"
 #include "core/kernel/emit.h"
+#include "core/runtime/artifact/cpu.h"
 
 // Lanes of the widest registers: loops of other lengths are plain ones.
 enum { MOST_LANES = 16 };
@@ -143,24 +144,38 @@ bool byoc_emit_word(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr) {
 }
 
 void byoc_emit_dot_prelude(byoc_string_t *out) {
+  static const struct {
+    const char *macro;
+  } features[] = {
+#define BYOC_ISA_FEATURE(NAME, name, flag, macro, ...) [BYOC_CPU_##NAME] = {macro},
+#include "byoc/isa.def"
+  };
+  static const struct {
+    int feature, lanes;
+    const char *header, *load, *store, *splat, *dot;
+  } rows[] = {
+#define BYOC_ISA_DOT4(FEATURE, header, lanes, load, store, splat, dot)                                                 \
+  {BYOC_CPU_##FEATURE, lanes, header, load, store, splat, dot},
+#include "byoc/isa.def"
+  };
   byoc_string_append(
       out,
       "// sums[i] += the products of the four bytes of word and of words[i], of which word's are unsigned (signed)\n"
-      "// and the others signed (unsigned): as many lanes at a time as there is an instruction for.\n"
-      "#if defined(__AVX512VNNI__)\n"
-      "#include <immintrin.h>\n"
-      "#define BYOC_DOT4_LANES 16\n"
-      "#define BYOC_DOT4_LOAD(at) _mm512_loadu_si512((const void *)(at))\n"
-      "#define BYOC_DOT4_STORE(at, value) _mm512_storeu_si512((void *)(at), value)\n"
-      "#define BYOC_DOT4_ALL(word) _mm512_set1_epi32(word)\n"
-      "#define BYOC_DOT4_ADD(sums, a, b) _mm512_dpbusd_epi32(sums, a, b)\n"
-      "#elif defined(__AVXVNNI__)\n"
-      "#include <immintrin.h>\n"
-      "#define BYOC_DOT4_LANES 8\n"
-      "#define BYOC_DOT4_LOAD(at) _mm256_loadu_si256((const __m256i *)(const void *)(at))\n"
-      "#define BYOC_DOT4_STORE(at, value) _mm256_storeu_si256((__m256i *)(void *)(at), value)\n"
-      "#define BYOC_DOT4_ALL(word) _mm256_set1_epi32(word)\n"
-      "#define BYOC_DOT4_ADD(sums, a, b) _mm256_dpbusd_avx_epi32(sums, a, b)\n"
+      "// and the others signed (unsigned): as many lanes at a time as there is an instruction for.\n");
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    byoc_string_appendf(out,
+                        "%s defined(%s)\n"
+                        "#include <%s>\n"
+                        "#define BYOC_DOT4_LANES %d\n"
+                        "#define BYOC_DOT4_LOAD(at) %s((const void *)(at))\n"
+                        "#define BYOC_DOT4_STORE(at, value) %s((void *)(at), value)\n"
+                        "#define BYOC_DOT4_ALL(word) %s(word)\n"
+                        "#define BYOC_DOT4_ADD(sums, a, b) %s(sums, a, b)\n",
+                        i > 0 ? "#elif" : "#if", features[rows[i].feature].macro, rows[i].header, rows[i].lanes,
+                        rows[i].load, rows[i].store, rows[i].splat, rows[i].dot);
+  }
+  byoc_string_append(
+      out,
       "#else\n"
       "#define BYOC_DOT4_LANES 1\n"
       "#define BYOC_DOT4_LOAD(at) (*(at))\n"

@@ -155,12 +155,22 @@ bool byoc_emit_lane_loop(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, 
 }
 
 void byoc_emit_lanes_prelude(byoc_string_t *out) {
-  byoc_string_append(out, "// As many elements as a register holds, at any address.\n"
-                          "#if defined(__AVX512F__)\n"
-                          "#define BYOC_REGISTER_BYTES 64\n"
-                          "#elif defined(__AVX__)\n"
-                          "#define BYOC_REGISTER_BYTES 32\n"
-                          "#else\n"
+  static const struct {
+    const char *macro;
+    int bytes;
+  } registers[] = {
+#define BYOC_ISA_FEATURE(NAME, name, flag, macro, WORD, bit, STATE, vector_bytes, ...) {macro, vector_bytes},
+#include "byoc/isa.def"
+  };
+  byoc_string_append(out, "// As many elements as a register holds, at any address.\n");
+  const char *keyword = "#if";
+  for (size_t i = sizeof(registers) / sizeof(registers[0]); i-- > 0;) { // the widest first
+    if (registers[i].bytes == 0) continue;
+    byoc_string_appendf(out, "%s defined(%s)\n#define BYOC_REGISTER_BYTES %d\n", keyword, registers[i].macro,
+                        registers[i].bytes);
+    keyword = "#elif";
+  }
+  byoc_string_append(out, "#else\n"
                           "#define BYOC_REGISTER_BYTES 16\n"
                           "#endif\n"
                           "#if defined(__GNUC__)\n"

@@ -7,8 +7,8 @@
 // here is exact. Elementwise operators between both (Add, Mul, ...) stay: target `c` makes one kernel over bytes of
 // them as they are.
 //
-// Products stay with floats where no target multiplies bytes faster: the native one has an instruction for it from
-// AVX512-VNNI on, others say by their rules that they take such operators.
+// Products stay with floats where no target multiplies bytes faster: the native one where its -mcpu has an instruction
+// for it (byoc/isa.def), others say by their rules that they take such operators.
 //
 // It runs before constants are folded, which would make floats of quantised weights.
 #include <math.h>
@@ -308,7 +308,7 @@ static bool products_pay(const byoc_target_list_t *targets) {
     uint64_t features = 0;
     byoc_diag_t diag = {0}; // it was parsed before
     const char *cpu = byoc_target_option_string(target, "mcpu");
-    pays = byoc_cpu_parse(cpu, &diag, &features) != BYOC_OK || (features & UINT64_C(1) << BYOC_CPU_AVX512VNNI) != 0;
+    pays = byoc_cpu_parse(cpu, &diag, &features) != BYOC_OK || byoc_cpu_multiplies_bytes(features);
   }
   return pays;
 }

@@ -305,6 +305,18 @@ static const char *cpu_features(const byoc_codegen_t *codegen) {
   return codegen->services->cpu_features != NULL ? codegen->services->cpu_features : "";
 }
 
+static const char *option_cpu_features(byoc_codegen_t *codegen, const char *name) {
+  const char *value = byoc_target_option_cpu(codegen->target, name), *features = NULL;
+  if (strcmp(value, "native") == 0) return cpu_features(codegen);
+  byoc_diag_t diag = {0};
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_arena_allocator(&codegen->arena));
+  uint64_t bits = 0;
+  if (value[0] != '\0' && byoc_cpu_parse(value, &diag, &bits) == BYOC_OK) byoc_cpu_print(bits, &text);
+  if (!text.failed) features = text.data;
+  return features != NULL ? features : "";
+}
+
 byoc_status_t byoc_session_require_features(byoc_codegen_t *session, const char *features, byoc_diag_t *diag) {
   uint64_t required = 0, offered = 0, known = 0;
   if (features == NULL) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the required features are NULL");
@@ -354,6 +366,7 @@ const byoc_codegen_api_t *byoc_host_codegen_api(void) {
       .cpu_features = cpu_features,
       .require_cpu_features = require_cpu_features,
       .compile_all = compile_all,
+      .option_cpu_features = option_cpu_features,
   };
   return &api;
 }

@@ -1,66 +1,93 @@
-// Instruction set extensions: names, levels, and what each brings along.
+// Instruction sets: reads the words of -mcpu and lists of features by the rows of byoc/isa.def.
 #include "core/target/cpu.h"
 
 #include <string.h>
 
-#define BIT(NAME) (UINT64_C(1) << BYOC_CPU_##NAME)
+#include "byoc/call.h"
 
-// Feature levels of the x86-64 psABI (https://gitlab.com/x86-psABIs), as far as the list goes.
-#define LEVEL_2 (BIT(SSE3) | BIT(SSSE3) | BIT(SSE4_1) | BIT(SSE4_2) | BIT(POPCNT))
-#define LEVEL_3 (LEVEL_2 | BIT(AVX) | BIT(AVX2) | BIT(BMI1) | BIT(BMI2) | BIT(FMA) | BIT(F16C))
-#define LEVEL_4 (LEVEL_3 | BIT(AVX512F) | BIT(AVX512CD) | BIT(AVX512BW) | BIT(AVX512DQ) | BIT(AVX512VL))
+typedef struct feature_t {
+  const char *name, *flag, *tuning, *implied;
+} feature_t;
+static const feature_t rows[BYOC_CPU_FEATURE_COUNT] = {
+#define BYOC_ISA_FEATURE(NAME, name, flag, macro, WORD, bit, STATE, vector_bytes, tuning, implied)                     \
+  [BYOC_CPU_##NAME] = {name, flag, tuning, implied},
+#include "byoc/isa.def"
+};
 
-typedef struct feature_text_t {
-  const char *name, *flag;
-} feature_text_t;
-#define FEATURE_TEXT(NAME, text, flag, ...) {text, flag},
-static const feature_text_t feature_texts[] = {BYOC_CPU_FEATURE_LIST(FEATURE_TEXT)};
-#undef FEATURE_TEXT
+// Buffers are aligned for the widest registers.
+#define BYOC_ISA_FEATURE(NAME, name, flag, macro, WORD, bit, STATE, vector_bytes, ...)                                 \
+  _Static_assert((vector_bytes) <= BYOC_BUFFER_ALIGNMENT, "registers of " name " are wider than buffers are aligned");
+#include "byoc/isa.def"
+
+// Words of -mcpu beside "native" and the names of features.
+typedef struct word_t {
+  const char *word, *features;
+} word_t;
+static const word_t words[] = {
+#define BYOC_ISA_LEVEL(word, features) {word, features},
+#include "byoc/isa.def"
+#define BYOC_ISA(NAME, id, features, ...) {#id, features},
+#include "byoc/isa.def"
+};
+enum { WORD_COUNT = sizeof(words) / sizeof(words[0]) };
 
 const char *byoc_cpu_feature_name(byoc_cpu_feature_t feature) {
-  return (unsigned)feature < BYOC_CPU_FEATURE_COUNT ? feature_texts[feature].name : "";
+  return (unsigned)feature < BYOC_CPU_FEATURE_COUNT ? rows[feature].name : "";
 }
 
-const char *byoc_cpu_feature_flag(byoc_cpu_feature_t feature) {
-  return (unsigned)feature < BYOC_CPU_FEATURE_COUNT ? feature_texts[feature].flag : "";
+static bool is_text(const char *text, const char *at, size_t size) {
+  return strlen(text) == size && memcmp(text, at, size) == 0;
 }
 
-// What a feature brings along: compilers that are told of one use the others too, and every processor has them.
-static uint64_t with_implied(uint64_t features) {
-  static const struct {
-    uint64_t of, implied;
-  } rules[] = {
-      // From the newest to the oldest, so that one pass closes the set.
-      {BIT(AVX512BF16), BIT(AVX512BW)},
-      {BIT(AVX512VNNI) | BIT(AVX512VL) | BIT(AVX512DQ) | BIT(AVX512BW) | BIT(AVX512CD), BIT(AVX512F)},
-      {BIT(AVX512F), BIT(AVX2) | BIT(FMA) | BIT(F16C)},
-      {BIT(AVX2) | BIT(FMA) | BIT(F16C), BIT(AVX)},
-      {BIT(AVX), BIT(SSE4_2)},
-      {BIT(SSE4_2), BIT(SSE4_1) | BIT(POPCNT)},
-      {BIT(SSE4_1), BIT(SSSE3)},
-      {BIT(SSSE3), BIT(SSE3)},
-  };
-  for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); ++i) {
-    if (features & rules[i].of) features |= rules[i].implied;
+static const word_t *find_word(const char *at, size_t size) {
+  for (size_t i = 0; i < WORD_COUNT; ++i) {
+    if (is_text(words[i].word, at, size)) return &words[i];
+  }
+  return NULL;
+}
+
+// The feature's bit; 0 where there is none of this name.
+static uint64_t find_feature(const char *at, size_t size) {
+  for (size_t i = 0; i < BYOC_CPU_FEATURE_COUNT; ++i) {
+    if (is_text(rows[i].name, at, size)) return UINT64_C(1) << i;
+  }
+  return 0;
+}
+
+// The features that a row of byoc/isa.def lists.
+static uint64_t features_of_row(const char *text) {
+  uint64_t features = 0;
+  for (const char *at = text + strspn(text, " "); *at != '\0'; at += strspn(at, " ")) {
+    const size_t size = strcspn(at, " ");
+    features |= find_feature(at, size);
+    at += size;
   }
   return features;
 }
 
-static const struct {
-  const char *name;
-  uint64_t features;
-} levels[] = {{"x86-64", 0}, {"x86-64-v2", LEVEL_2}, {"x86-64-v3", LEVEL_3}, {"x86-64-v4", LEVEL_4}};
-enum { LEVEL_COUNT = sizeof(levels) / sizeof(levels[0]) };
+// With all that they imply: compilers that are told of one use the others too, and every processor has them.
+static uint64_t with_implied(uint64_t features) {
+  uint64_t before;
+  do {
+    before = features;
+    for (size_t i = 0; i < BYOC_CPU_FEATURE_COUNT; ++i) {
+      if (features >> i & 1u) features |= features_of_row(rows[i].implied);
+    }
+  } while (features != before);
+  return features;
+}
 
-static byoc_status_t unknown_feature(const char *word, bool with_levels, byoc_diag_t *diag) {
-  const char *names[1 + LEVEL_COUNT + BYOC_CPU_FEATURE_COUNT];
-  char all[512] = "";
+static byoc_status_t unknown_word(const char *word, bool is_mcpu, byoc_diag_t *diag) {
+  const char *names[1 + WORD_COUNT + BYOC_CPU_FEATURE_COUNT];
+  char all[1024] = "";
   size_t count = 0, used = 0;
-  if (with_levels) {
+  if (is_mcpu) {
     names[count++] = "native";
-    for (size_t i = 0; i < LEVEL_COUNT; ++i) names[count++] = levels[i].name;
+    for (size_t i = 0; i < WORD_COUNT; ++i) names[count++] = words[i].word;
   }
-  for (size_t i = 0; i < BYOC_CPU_FEATURE_COUNT; ++i) names[count++] = feature_texts[i].name;
+  for (size_t i = 0; i < BYOC_CPU_FEATURE_COUNT; ++i) {
+    if (!is_mcpu || find_word(rows[i].name, strlen(rows[i].name)) == NULL) names[count++] = rows[i].name;
+  }
   for (size_t i = 0; i < count && used < sizeof(all); ++i) {
     used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s", i > 0 ? ", " : "", names[i]);
   }
@@ -71,23 +98,20 @@ static byoc_status_t unknown_feature(const char *word, bool with_levels, byoc_di
   return status;
 }
 
-// Names separated by any of `separators`; empty ones are skipped.
-static byoc_status_t parse_names(const char *text, const char *separators, bool with_levels, byoc_diag_t *diag,
+// Names separated by any of `separators`; empty ones are skipped. `is_mcpu`: other words than features count too.
+static byoc_status_t parse_names(const char *text, const char *separators, bool is_mcpu, byoc_diag_t *diag,
                                  uint64_t *out_features) {
   uint64_t features = 0;
   for (const char *at = text + strspn(text, separators); *at != '\0'; at += strspn(at, separators)) {
     const size_t size = strcspn(at, separators);
-    size_t i = 0;
-    while (i < BYOC_CPU_FEATURE_COUNT &&
-           (strlen(feature_texts[i].name) != size || memcmp(feature_texts[i].name, at, size) != 0)) {
-      ++i;
+    const word_t *word = is_mcpu ? find_word(at, size) : NULL;
+    const uint64_t feature = find_feature(at, size);
+    if (word == NULL && feature == 0) {
+      char unknown[65];
+      snprintf(unknown, sizeof(unknown), "%.*s", size < 64 ? (int)size : 64, at);
+      return unknown_word(unknown, is_mcpu, diag);
     }
-    if (i == BYOC_CPU_FEATURE_COUNT) {
-      char word[65];
-      snprintf(word, sizeof(word), "%.*s", size < 64 ? (int)size : 64, at);
-      return unknown_feature(word, with_levels, diag);
-    }
-    features |= UINT64_C(1) << i;
+    features |= word != NULL ? features_of_row(word->features) : feature;
     at += size;
   }
   *out_features = features;
@@ -100,12 +124,7 @@ byoc_status_t byoc_cpu_parse(const char *name, byoc_diag_t *diag, uint64_t *out_
     *out_features = byoc_cpu_detect();
     return BYOC_OK;
   }
-  for (size_t i = 0; i < LEVEL_COUNT; ++i) {
-    if (strcmp(name, levels[i].name) != 0) continue;
-    *out_features = levels[i].features;
-    return BYOC_OK;
-  }
-  if (name[strspn(name, "+")] == '\0') return unknown_feature(name, true, diag);
+  if (name[strspn(name, "+")] == '\0') return unknown_word(name, true, diag);
   BYOC_RETURN_IF_ERROR(parse_names(name, "+", true, diag, out_features));
   *out_features = with_implied(*out_features);
   return BYOC_OK;
@@ -116,7 +135,7 @@ void byoc_cpu_print(uint64_t features, byoc_string_t *out) {
   for (size_t i = 0; i < BYOC_CPU_FEATURE_COUNT; ++i) {
     if (!(features >> i & 1u)) continue;
     if (!first) byoc_string_append(out, " ");
-    byoc_string_append(out, feature_texts[i].name);
+    byoc_string_append(out, rows[i].name);
     first = false;
   }
 }
@@ -124,4 +143,22 @@ void byoc_cpu_print(uint64_t features, byoc_string_t *out) {
 byoc_status_t byoc_cpu_parse_list(const char *text, byoc_diag_t *diag, uint64_t *out_features) {
   *out_features = 0;
   return parse_names(text, " ", false, diag, out_features);
+}
+
+byoc_status_t byoc_cpu_flags(uint64_t features, byoc_cpu_flag_visit_t visit, void *self, byoc_diag_t *diag) {
+  for (size_t i = 0; i < BYOC_CPU_FEATURE_COUNT; ++i) {
+    if (features >> i & 1u) BYOC_RETURN_IF_ERROR(visit(self, rows[i].flag, diag));
+  }
+  for (size_t i = 0; i < BYOC_CPU_FEATURE_COUNT; ++i) {
+    if ((features >> i & 1u) && rows[i].tuning[0] != '\0') BYOC_RETURN_IF_ERROR(visit(self, rows[i].tuning, diag));
+  }
+  return BYOC_OK;
+}
+
+bool byoc_cpu_multiplies_bytes(uint64_t features) {
+  const uint64_t any = 0
+#define BYOC_ISA_DOT4(FEATURE, ...) | UINT64_C(1) << BYOC_CPU_##FEATURE
+#include "byoc/isa.def"
+      ;
+  return (features & any) != 0;
 }

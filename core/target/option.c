@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/target/cpu.h"
+
 enum { MAX_NAME_BYTES = 63, MAX_CHOICES = 64, MAX_CHOICE_BYTES = 63 };
 
 static int64_t string_limit(const byoc_option_schema_t *option) {
@@ -76,6 +78,9 @@ void byoc_option_describe(const byoc_option_schema_t *option, char *buffer, size
     }
     return;
   }
+  case BYOC_OPTION_CPU:
+    snprintf(buffer, size, "a processor");
+    return;
   default:
     snprintf(buffer, size, "a value");
   }
@@ -155,6 +160,14 @@ static byoc_status_t parse_choice(const byoc_option_schema_t *option, const char
   return status;
 }
 
+static byoc_status_t parse_cpu(const byoc_option_schema_t *option, const char *text, byoc_arena_t *arena,
+                               byoc_diag_t *diag, byoc_target_value_t *out) {
+  uint64_t features = 0;
+  BYOC_RETURN_IF_ERROR_IN(diag, byoc_cpu_parse(text, diag, &features), "option '-%s'", option->name);
+  out->s = byoc_arena_copy_string(arena, text);
+  return out->s != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
 byoc_status_t byoc_option_parse(const byoc_option_schema_t *option, const char *text, byoc_arena_t *arena,
                                 byoc_diag_t *diag, byoc_target_value_t *out_value) {
   *out_value = (byoc_target_value_t){.s = ""};
@@ -181,6 +194,8 @@ byoc_status_t byoc_option_parse(const byoc_option_schema_t *option, const char *
     return parse_string(option, text, arena, diag, out_value);
   case BYOC_OPTION_CHOICE:
     return parse_choice(option, text, arena, diag, out_value);
+  case BYOC_OPTION_CPU:
+    return parse_cpu(option, text, arena, diag, out_value);
   default:
     return byoc_diag_error(diag, BYOC_INTERNAL, "option '-%s' has unknown type %u", option->name, option->type);
   }
@@ -190,6 +205,7 @@ byoc_status_t byoc_option_default(const byoc_option_schema_t *option, byoc_arena
                                   byoc_target_value_t *out_value) {
   const char *text = option->default_value;
   const bool is_number = option->type == BYOC_OPTION_INT || option->type == BYOC_OPTION_FLOAT;
+  if (text == NULL && option->type == BYOC_OPTION_CPU) text = "native";
   if (text == NULL) text = is_number || option->type == BYOC_OPTION_BOOL ? "0" : "";
   return byoc_option_parse(option, text, arena, diag, out_value);
 }
@@ -201,7 +217,8 @@ void byoc_option_print(const byoc_option_schema_t *option, const byoc_target_val
     byoc_string_append_f64(out, value->f);
     return;
   case BYOC_OPTION_STRING:
-  case BYOC_OPTION_CHOICE: {
+  case BYOC_OPTION_CHOICE:
+  case BYOC_OPTION_CPU: {
     bool plain = value->s[0] != '\0';
     for (const char *c = value->s; *c != '\0'; ++c)
       plain = plain && !isspace((unsigned char)*c) && !strchr(";\"\\", *c);
@@ -262,7 +279,7 @@ static byoc_status_t verify_choices(const byoc_option_schema_t *option, byoc_dia
 }
 
 static byoc_status_t verify_option(const byoc_option_schema_t *option, byoc_arena_t *scratch, byoc_diag_t *diag) {
-  if (option->type < BYOC_OPTION_INT || option->type > BYOC_OPTION_CHOICE) {
+  if (option->type < BYOC_OPTION_INT || option->type > BYOC_OPTION_CPU) {
     return byoc_diag_error(diag, BYOC_INVALID_DATA, "option '%s' has unknown type %u", option->name, option->type);
   }
   if (option->type == BYOC_OPTION_INT && option->minimum > option->maximum) {
@@ -282,7 +299,7 @@ static byoc_status_t verify_option(const byoc_option_schema_t *option, byoc_aren
   }
   byoc_target_value_t value;
   byoc_status_t status = byoc_option_default(option, scratch, diag, &value);
-  if (status == BYOC_INVALID_ARGUMENT) {
+  if (status == BYOC_INVALID_ARGUMENT || status == BYOC_NOT_FOUND) {
     status = byoc_diag_context(diag, BYOC_INVALID_DATA, "the default of option '%s'", option->name);
   }
   return status;

@@ -78,8 +78,15 @@ double byoc_target_option_float(const byoc_target_t *target, const char *name) {
 const char *byoc_target_option_string(const byoc_target_t *target, const char *name) {
   const byoc_option_schema_t *option = NULL;
   const byoc_target_value_t *value = find_value(target, name, &option);
-  if (value == NULL || (option->type != BYOC_OPTION_STRING && option->type != BYOC_OPTION_CHOICE)) return "";
-  return value->s;
+  bool is_text = value != NULL && (option->type == BYOC_OPTION_STRING || option->type == BYOC_OPTION_CHOICE ||
+                                   option->type == BYOC_OPTION_CPU);
+  return is_text ? value->s : "";
+}
+
+const char *byoc_target_option_cpu(const byoc_target_t *target, const char *name) {
+  const byoc_option_schema_t *option = NULL;
+  const byoc_target_value_t *value = find_value(target, name, &option);
+  return value != NULL && option->type == BYOC_OPTION_CPU ? value->s : "";
 }
 
 static const byoc_option_schema_t native_options[] = {
@@ -92,10 +99,9 @@ static const byoc_option_schema_t native_options[] = {
      .help = "optimisation level of the C compiler"},
     {.header = BYOC_HEADER(byoc_option_t, 1),
      .name = "mcpu",
-     .type = BYOC_OPTION_STRING,
+     .type = BYOC_OPTION_CPU,
      .default_value = "native",
-     .maximum = 256,
-     .help = "processor that the artifact is for: native, x86-64, x86-64-v2, -v3, -v4, or extensions as in avx2+fma"},
+     .help = "processor that the artifact is for: native, x86-64-v3, avx512, or several words as in avx2+f16c"},
     {.header = BYOC_HEADER(byoc_option_t, 1),
      .name = "cc",
      .type = BYOC_OPTION_STRING,

@@ -76,6 +76,8 @@ bool byoc_target_list_has_rule(const byoc_target_list_t *list, const char *op, u
 int64_t byoc_target_option_int(const byoc_target_t *target, const char *name);
 double byoc_target_option_float(const byoc_target_t *target, const char *name);
 const char *byoc_target_option_string(const byoc_target_t *target, const char *name);
+// The same of an option of type CPU alone: a value for byoc_cpu_parse.
+const char *byoc_target_option_cpu(const byoc_target_t *target, const char *name);
 
 // byoc_backend_t.relative_error of the target's backend; 0 where it says none.
 double byoc_target_relative_error(const byoc_target_t *target);

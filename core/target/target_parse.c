@@ -6,7 +6,6 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "core/target/cpu.h"
 #include "core/target/option.h"
 #include "core/target/target.h"
 
@@ -138,15 +137,6 @@ static byoc_status_t parse_value(parser_t *p, byoc_string_t *out) {
   return out->failed ? byoc_diag_out_of_memory(p->diag) : BYOC_OK;
 }
 
-// Values that only the native target's own code can judge.
-static byoc_status_t check_native(const byoc_option_schema_t *option, const byoc_target_value_t *value,
-                                  byoc_diag_t *diag) {
-  uint64_t features = 0;
-  if (strcmp(option->name, "mcpu") != 0) return BYOC_OK;
-  BYOC_RETURN_IF_ERROR_IN(diag, byoc_cpu_parse(value->s, diag, &features), "option '-mcpu'");
-  return BYOC_OK;
-}
-
 static byoc_status_t parse_option(parser_t *p, byoc_target_t *target) {
   const char *begin = p->at;
   if (*begin != '-') {
@@ -182,7 +172,6 @@ static byoc_status_t parse_option(parser_t *p, byoc_target_t *target) {
   byoc_status_t status = parse_value(p, &text);
   if (status == BYOC_OK) {
     status = byoc_option_parse(option, has_value ? text.data : NULL, &p->list->arena, p->diag, value);
-    if (status == BYOC_OK && target->kind == byoc_target_kind_native()) status = check_native(option, value, p->diag);
     if (status != BYOC_OK)
       status = located(p, value_at, byoc_diag_context(p->diag, status, "target '%s'", target->kind->name));
   }

@@ -153,6 +153,9 @@ enum {
   BYOC_OPTION_BOOL = 3,   // -fast=1, -fast=0, -fast=true, -fast=false, -fast alone
   BYOC_OPTION_STRING = 4, // any text, at most maximum bytes (0: 4096)
   BYOC_OPTION_CHOICE = 5, // one of `choices`
+  // Since minor 4. An instruction set: "native" (the default where default_value is NULL), or words of byoc/isa.def
+  // joined by '+'. The same words for every target; codegen->option_cpu_features says what they stand for.
+  BYOC_OPTION_CPU = 6,
 };
 
 typedef struct byoc_option_t {
@@ -175,7 +178,7 @@ typedef struct byoc_target_api_t {
   // The option's value or its default. An undeclared name, or another type, gives 0, 0.0 or "".
   int64_t (*option_int)(const byoc_target_t *target, const char *name); // INT and BOOL
   double (*option_float)(const byoc_target_t *target, const char *name);
-  const char *(*option_string)(const byoc_target_t *target, const char *name); // STRING and CHOICE
+  const char *(*option_string)(const byoc_target_t *target, const char *name); // STRING, CHOICE and CPU
 } byoc_target_api_t;
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -545,6 +548,10 @@ typedef struct byoc_codegen_api_t {
   // first failure is the answer, and there are no objects then. Statuses as of compile.
   int32_t (*compile_all)(byoc_codegen_t *codegen, const byoc_compile_request_t *requests, uint32_t count,
                          uint32_t stride, const void **out_objects, uint64_t *out_sizes_bytes);
+  // Since minor 4. The features that an option of type CPU of the current target stands for, with all that they imply,
+  // as cpu_features gives them; "native" stands for cpu_features. They may be more than cpu_features. "" for a name
+  // that is no such option, and where memory runs out.
+  const char *(*option_cpu_features)(byoc_codegen_t *codegen, const char *name);
 } byoc_codegen_api_t;
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -72,6 +72,12 @@ static void test_headers(void **state) {
                     "for h in prefix/include/byoc/*.h; do echo \"#include \\\"$h\\\"\" > one.c && %s -Wall -Wextra "
                     "-Wpedantic -Werror -I. -Iprefix/include -fsyntax-only one.c || exit 1; done",
                     compilers[i]);
+    byoc_test_shell(0,
+                    "{ echo 'enum { BYOC_ROWS = 0'; for l in STATE WORD FEATURE LEVEL DOT F32 DOT4; do "
+                    "echo \"#define BYOC_ISA_$l(...) + 1\"; done; echo '#define BYOC_ISA(...) + 1'; "
+                    "echo '#include \"byoc/isa.def\"'; echo '};'; } > one.c && %s -Wall -Wextra -Wpedantic -Werror "
+                    "-Iprefix/include -fsyntax-only one.c",
+                    compilers[i]);
   }
 }
 

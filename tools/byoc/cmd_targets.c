@@ -15,6 +15,8 @@ static const char *option_type_name(uint32_t type) {
     return "bool";
   case BYOC_OPTION_STRING:
     return "string";
+  case BYOC_OPTION_CPU:
+    return "cpu";
   default:
     return "choice";
   }

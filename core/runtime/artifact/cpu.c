@@ -12,47 +12,68 @@
 
 enum { EAX, EBX, ECX, EDX };
 
-static bool read_leaf(uint32_t leaf, uint32_t subleaf, uint32_t regs[4]) {
-  return __get_cpuid_count(leaf, subleaf, &regs[EAX], &regs[EBX], &regs[ECX], &regs[EDX]) != 0;
-}
-
-static uint32_t saved_state(void) {
-  enum { OSXSAVE = 27 };
-  uint32_t regs[4], low = 0, high = 0;
-  if (!read_leaf(1, 0, regs) || !(regs[ECX] >> OSXSAVE & 1)) return 0;
-  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  return low;
-}
-
-static bool has_bit(uint32_t leaf, uint32_t subleaf, uint32_t reg, uint32_t bit) {
+static uint32_t read_word(uint32_t leaf, uint32_t subleaf, uint32_t reg) {
   uint32_t regs[4];
   // A leaf with subleaves says in EAX of the first how many there are.
-  if (subleaf > 0 && (!read_leaf(leaf, 0, regs) || regs[EAX] < subleaf)) return false;
-  return read_leaf(leaf, subleaf, regs) && (regs[reg] >> bit & 1);
+  if (subleaf > 0 && read_word(leaf, 0, EAX) < subleaf) return 0;
+  return __get_cpuid_count(leaf, subleaf, &regs[EAX], &regs[EBX], &regs[ECX], &regs[EDX]) ? regs[reg] : 0;
 }
 
-uint64_t byoc_cpu_detect(void) {
-  const uint32_t saved = saved_state();
-  uint64_t features = 0;
-#define TAKE_FEATURE(NAME, text, flag, leaf, subleaf, reg, bit, state)                                                 \
-  if ((saved & BYOC_CPU_STATE_##state) == BYOC_CPU_STATE_##state && has_bit(leaf, subleaf, reg, bit)) {                \
-    features |= UINT64_C(1) << BYOC_CPU_##NAME;                                                                        \
-  }
-  BYOC_CPU_FEATURE_LIST(TAKE_FEATURE)
-#undef TAKE_FEATURE
-  return features;
+static uint64_t read_xcr0(void) {
+  uint32_t low, high;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return (uint64_t)high << 32 | low;
 }
+
+#define READ_X86_64(leaf, subleaf, REGISTER) read_word(leaf, subleaf, REGISTER)
 #else
-uint64_t byoc_cpu_detect(void) {
+#define READ_X86_64(leaf, subleaf, REGISTER) 0
+
+static uint64_t read_xcr0(void) {
   return 0;
 }
 #endif
 
+// OSXSAVE: the system lets programs read XCR0.
+static bool may_read_xcr0(const byoc_cpu_words_t *said) {
+  return said->words[BYOC_CPU_WORD_CPUID_1_ECX] >> 27 & 1;
+}
+
+uint64_t byoc_cpu_features_in(const byoc_cpu_words_t *said) {
+  enum {
+#define BYOC_ISA_STATE(NAME, xcr0) STATE_##NAME = xcr0,
+#include "byoc/isa.def"
+  };
+  static const struct {
+    uint8_t word, bit;
+    uint32_t state;
+  } rows[BYOC_CPU_FEATURE_COUNT] = {
+#define BYOC_ISA_FEATURE(NAME, name, flag, macro, WORD, bit, STATE, ...)                                               \
+  [BYOC_CPU_##NAME] = {BYOC_CPU_WORD_##WORD, bit, STATE_##STATE},
+#include "byoc/isa.def"
+  };
+  const uint64_t saved = may_read_xcr0(said) ? said->xcr0 : 0;
+  uint64_t features = 0;
+  for (int i = 0; i < BYOC_CPU_FEATURE_COUNT; i++) {
+    const bool has = said->words[rows[i].word] >> rows[i].bit & 1, is_saved = (saved & rows[i].state) == rows[i].state;
+    if (has && is_saved) features |= UINT64_C(1) << i;
+  }
+  return features;
+}
+
+uint64_t byoc_cpu_detect(void) {
+  byoc_cpu_words_t said = {.words = {
+#define BYOC_ISA_WORD(NAME, ARCHITECTURE, ...) [BYOC_CPU_WORD_##NAME] = READ_##ARCHITECTURE(__VA_ARGS__),
+#include "byoc/isa.def"
+                           }};
+  if (may_read_xcr0(&said)) said.xcr0 = read_xcr0();
+  return byoc_cpu_features_in(&said);
+}
+
 static bool has_named(uint64_t here, const char *name, size_t size) {
   static const char *const names[BYOC_CPU_FEATURE_COUNT] = {
-#define FEATURE_NAME(NAME, text, ...) [BYOC_CPU_##NAME] = text,
-      BYOC_CPU_FEATURE_LIST(FEATURE_NAME)
-#undef FEATURE_NAME
+#define BYOC_ISA_FEATURE(NAME, name, ...) [BYOC_CPU_##NAME] = name,
+#include "byoc/isa.def"
   };
   for (int i = 0; i < BYOC_CPU_FEATURE_COUNT; i++) {
     if (strlen(names[i]) == size && memcmp(names[i], name, size) == 0) return here >> i & 1;

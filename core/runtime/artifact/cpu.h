@@ -1,48 +1,33 @@
-// Instruction set extensions: those there are, those of this processor, and can it run code that needs these? Artifacts
-// carry it, so it stands alone; the compiler reads the same list.
+// Instruction set extensions of this processor, and whether it can run code that needs some of them. Artifacts carry
+// this file, so that it includes nothing but the list that the compiler reads too.
 #ifndef BYOC_CORE_RUNTIME_ARTIFACT_CPU_H_
 #define BYOC_CORE_RUNTIME_ARTIFACT_CPU_H_
 
 #include <stdint.h>
 
-// Extensions the project knows, as spelled in /proc/cpuinfo, the compiler flag that allows each, where CPUID says that
-// the processor has it, and what the system must save of it on a switch of tasks (BYOC_CPU_STATE_*). Bits: Intel 64 and
-// IA-32 Architectures Software Developer's Manual, vol. 2A, CPUID.
-// X(NAME, "cpuinfo name", "-mflag", leaf, subleaf, register, bit, state)
-#define BYOC_CPU_FEATURE_LIST(X)                                                                                       \
-  X(SSE3, "pni", "-msse3", 1, 0, ECX, 0, SSE)                                                                          \
-  X(SSSE3, "ssse3", "-mssse3", 1, 0, ECX, 9, SSE)                                                                      \
-  X(SSE4_1, "sse4_1", "-msse4.1", 1, 0, ECX, 19, SSE)                                                                  \
-  X(SSE4_2, "sse4_2", "-msse4.2", 1, 0, ECX, 20, SSE)                                                                  \
-  X(POPCNT, "popcnt", "-mpopcnt", 1, 0, ECX, 23, SSE)                                                                  \
-  X(AVX, "avx", "-mavx", 1, 0, ECX, 28, AVX)                                                                           \
-  X(AVX2, "avx2", "-mavx2", 7, 0, EBX, 5, AVX)                                                                         \
-  X(BMI1, "bmi1", "-mbmi", 7, 0, EBX, 3, SSE)                                                                          \
-  X(BMI2, "bmi2", "-mbmi2", 7, 0, EBX, 8, SSE)                                                                         \
-  X(FMA, "fma", "-mfma", 1, 0, ECX, 12, AVX)                                                                           \
-  X(F16C, "f16c", "-mf16c", 1, 0, ECX, 29, AVX)                                                                        \
-  X(AVX512F, "avx512f", "-mavx512f", 7, 0, EBX, 16, AVX512)                                                            \
-  X(AVX512CD, "avx512cd", "-mavx512cd", 7, 0, EBX, 28, AVX512)                                                         \
-  X(AVX512BW, "avx512bw", "-mavx512bw", 7, 0, EBX, 30, AVX512)                                                         \
-  X(AVX512DQ, "avx512dq", "-mavx512dq", 7, 0, EBX, 17, AVX512)                                                         \
-  X(AVX512VL, "avx512vl", "-mavx512vl", 7, 0, EBX, 31, AVX512)                                                         \
-  X(AVX512VNNI, "avx512_vnni", "-mavx512vnni", 7, 0, ECX, 11, AVX512)                                                  \
-  X(AVX512BF16, "avx512_bf16", "-mavx512bf16", 7, 1, EAX, 5, AVX512)
-
-#define BYOC_CPU_FEATURE_ENUM(NAME, ...) BYOC_CPU_##NAME,
+// Features, and the words in which the processor names them: rows of byoc/isa.def.
 typedef enum byoc_cpu_feature_t {
-  BYOC_CPU_FEATURE_LIST(BYOC_CPU_FEATURE_ENUM) BYOC_CPU_FEATURE_COUNT
+#define BYOC_ISA_FEATURE(NAME, ...) BYOC_CPU_##NAME,
+#include "byoc/isa.def"
+  BYOC_CPU_FEATURE_COUNT
 } byoc_cpu_feature_t;
-#undef BYOC_CPU_FEATURE_ENUM
 
-// Bits of XCR0 (vol. 1, chapter 13): registers that a system without them does not save.
 enum {
-  BYOC_CPU_STATE_SSE = 0,       // every system saves what is below AVX
-  BYOC_CPU_STATE_AVX = 0x06,    // SSE and AVX registers
-  BYOC_CPU_STATE_AVX512 = 0xe6, // and masks, upper halves, registers 16 to 31
+#define BYOC_ISA_WORD(NAME, ...) BYOC_CPU_WORD_##NAME,
+#include "byoc/isa.def"
+  BYOC_CPU_WORD_COUNT
 };
 
-// A bit a feature. 0 on processors that are not x86-64. Asked of CPUID and XGETBV (the system must save the registers).
+// What a processor and its system say.
+typedef struct byoc_cpu_words_t {
+  uint32_t words[BYOC_CPU_WORD_COUNT];
+  uint64_t xcr0; // registers that the system saves; counts only where a word says that it can be read
+} byoc_cpu_words_t;
+
+// The features that are usable on a machine which says this: one bit per feature.
+uint64_t byoc_cpu_features_in(const byoc_cpu_words_t *said);
+
+// The same of this machine. Nothing is usable where the architecture has no words in byoc/isa.def.
 uint64_t byoc_cpu_detect(void);
 
 // BYOC_OK, or BYOC_UNSUPPORTED with a sentence naming what is missing. `features`: names of the list, space-separated.

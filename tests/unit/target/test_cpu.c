@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/file.h"
 #include "core/target/cpu.h"
@@ -28,9 +29,27 @@ static void test_levels(void **state) {
 static void test_implied(void **state) {
   (void)state;
   assert_int_equal(parse("pni"), BIT(SSE3));
-  assert_int_equal(parse("avx2"), parse("x86-64-v2") | BIT(AVX) | BIT(AVX2));
+  assert_int_equal(parse("avx"), parse("x86-64-v2") | BIT(AVX));
+  assert_int_equal(parse("avx_vnni"), parse("avx") | BIT(AVX2) | BIT(AVXVNNI));
   assert_true((parse("avx512_bf16") & BIT(AVX512F)) != 0);
   assert_true((parse("avx512_vnni") & (BIT(AVX2) | BIT(FMA))) == (BIT(AVX2) | BIT(FMA)));
+}
+
+// Words of one text mean the same to every target: an instruction set is what code generators have templates for.
+static void test_instruction_sets(void **state) {
+  (void)state;
+  assert_int_equal(parse("portable"), 0);
+  assert_int_equal(parse("avx2"), parse("avx") | BIT(AVX2) | BIT(FMA) | BIT(BMI2));
+  assert_int_equal(parse("avx512"), parse("avx2") | parse("avx512f+avx512bw+avx512dq+avx512vl"));
+  assert_int_equal(parse("avx512_vnni"), parse("avx512") | BIT(AVX512VNNI));
+  assert_int_equal(parse("avx512_bf16"), parse("avx512") | BIT(AVX512VNNI) | BIT(AVX512BF16));
+  assert_int_equal(parse("avx512+avx512_vnni"), parse("avx512_vnni"));
+  assert_int_equal(parse("x86-64-v3+avx_vnni"), parse("x86-64-v3") | BIT(AVXVNNI));
+  assert_int_equal(parse("x86-64-v4") & parse("avx512"), parse("avx512"));
+  byoc_diag_t diag = {0};
+  uint64_t features = 0;
+  byoc_test_ok(byoc_cpu_parse_list("avx2 avx512_vnni", &diag, &features), &diag); // what an artifact requires
+  assert_int_equal(features, BIT(AVX2) | BIT(AVX512VNNI));
 }
 
 static void test_errors(void **state) {
@@ -65,7 +84,90 @@ static void test_print(void **state) {
   byoc_cpu_print(BIT(AVX2) | BIT(FMA), &text);
   assert_string_equal(text.data, "avx2 fma");
   byoc_string_deinit(&text);
-  assert_string_equal(byoc_cpu_feature_flag(BYOC_CPU_AVX512VNNI), "-mavx512vnni");
+}
+
+static byoc_status_t append_flag(void *self, const char *flag, byoc_diag_t *diag) {
+  (void)diag;
+  byoc_string_appendf(self, " %s", flag);
+  return BYOC_OK;
+}
+
+static void test_flags(void **state) {
+  (void)state;
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_cpu_flags(BIT(AVX512VL) | BIT(AVX2) | BIT(AVX512VNNI) | BIT(BMI1), append_flag, &text, &diag),
+               &diag);
+  assert_string_equal(text.data, " -mavx2 -mbmi -mavx512vl -mavx512vnni -mprefer-vector-width=512");
+  byoc_string_deinit(&text);
+  assert_true(byoc_cpu_multiplies_bytes(BIT(AVX512VNNI)));
+  assert_true(byoc_cpu_multiplies_bytes(BIT(AVXVNNI) | BIT(AVX2)));
+  assert_false(byoc_cpu_multiplies_bytes(parse("x86-64-v4")));
+}
+
+// ---- what a processor says ----
+
+// Every feature that there is, registers of which the system saves `xcr0`.
+static uint64_t features_with(uint64_t xcr0) {
+  byoc_cpu_words_t said = {.xcr0 = xcr0};
+  memset(said.words, 0xff, sizeof(said.words));
+  return byoc_cpu_features_in(&said);
+}
+
+// Mutant of issue 12, number 17: a mask of AVX-512 that forgets one of its three kinds of registers. Numbers are those
+// of the manual (vol. 1, 13.1), not of byoc/isa.def.
+static void test_saved_registers(void **state) {
+  (void)state;
+  const uint64_t x87 = 1, sse = 1 << 1, ymm = 1 << 2, opmask = 1 << 5, zmm_upper = 1 << 6, zmm_high = 1 << 7;
+  const uint64_t all = features_with(~UINT64_C(0)), none = parse("x86-64-v2") | BIT(BMI1) | BIT(BMI2);
+  const uint64_t avx = none | parse("x86-64-v3") | BIT(AVXVNNI);
+  assert_int_equal(all, (UINT64_C(1) << BYOC_CPU_FEATURE_COUNT) - 1);
+  assert_int_equal(features_with(x87 | sse | ymm | opmask | zmm_upper | zmm_high), all);
+  const uint64_t lacking[] = {opmask, zmm_upper, zmm_high};
+  for (size_t i = 0; i < 3; ++i) {
+    assert_int_equal(features_with((x87 | sse | ymm | opmask | zmm_upper | zmm_high) & ~lacking[i]), avx);
+  }
+  assert_int_equal(features_with(x87 | sse | ymm), avx);
+  assert_int_equal(features_with(x87 | sse), none);
+  assert_int_equal(features_with(x87 | ymm | opmask | zmm_upper | zmm_high), none);
+  assert_int_equal(features_with(0), none);
+}
+
+// Without OSXSAVE nobody may read XCR0: whatever stands there counts for nothing.
+static void test_unreadable_xcr0(void **state) {
+  (void)state;
+  byoc_cpu_words_t said = {.xcr0 = ~UINT64_C(0)};
+  memset(said.words, 0xff, sizeof(said.words));
+  said.words[BYOC_CPU_WORD_CPUID_1_ECX] &= ~(UINT32_C(1) << 27);
+  assert_int_equal(byoc_cpu_features_in(&said), parse("x86-64-v2") | BIT(BMI1) | BIT(BMI2));
+}
+
+// One bit of one word is one feature. Places are those of the manual (vol. 2A, CPUID).
+static void test_bits(void **state) {
+  (void)state;
+  static const struct {
+    int word, bit;
+    uint64_t feature;
+  } places[] = {{BYOC_CPU_WORD_CPUID_1_ECX, 0, BIT(SSE3)},        {BYOC_CPU_WORD_CPUID_1_ECX, 9, BIT(SSSE3)},
+                {BYOC_CPU_WORD_CPUID_1_ECX, 12, BIT(FMA)},        {BYOC_CPU_WORD_CPUID_1_ECX, 19, BIT(SSE4_1)},
+                {BYOC_CPU_WORD_CPUID_1_ECX, 20, BIT(SSE4_2)},     {BYOC_CPU_WORD_CPUID_1_ECX, 23, BIT(POPCNT)},
+                {BYOC_CPU_WORD_CPUID_1_ECX, 28, BIT(AVX)},        {BYOC_CPU_WORD_CPUID_1_ECX, 29, BIT(F16C)},
+                {BYOC_CPU_WORD_CPUID_7_EBX, 3, BIT(BMI1)},        {BYOC_CPU_WORD_CPUID_7_EBX, 5, BIT(AVX2)},
+                {BYOC_CPU_WORD_CPUID_7_EBX, 8, BIT(BMI2)},        {BYOC_CPU_WORD_CPUID_7_EBX, 16, BIT(AVX512F)},
+                {BYOC_CPU_WORD_CPUID_7_EBX, 17, BIT(AVX512DQ)},   {BYOC_CPU_WORD_CPUID_7_EBX, 28, BIT(AVX512CD)},
+                {BYOC_CPU_WORD_CPUID_7_EBX, 30, BIT(AVX512BW)},   {BYOC_CPU_WORD_CPUID_7_EBX, 31, BIT(AVX512VL)},
+                {BYOC_CPU_WORD_CPUID_7_ECX, 11, BIT(AVX512VNNI)}, {BYOC_CPU_WORD_CPUID_7_1_EAX, 4, BIT(AVXVNNI)},
+                {BYOC_CPU_WORD_CPUID_7_1_EAX, 5, BIT(AVX512BF16)}};
+  uint64_t seen = 0;
+  for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); ++i) {
+    byoc_cpu_words_t said = {.xcr0 = ~UINT64_C(0)};
+    said.words[BYOC_CPU_WORD_CPUID_1_ECX] = UINT32_C(1) << 27;
+    said.words[places[i].word] |= UINT32_C(1) << places[i].bit;
+    assert_int_equal(byoc_cpu_features_in(&said), places[i].feature);
+    seen |= places[i].feature;
+  }
+  assert_int_equal(seen, (UINT64_C(1) << BYOC_CPU_FEATURE_COUNT) - 1);
 }
 
 // What CPUID says is what the system says, as far as it says anything.
@@ -98,8 +200,16 @@ static void test_detect(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_levels), cmocka_unit_test(test_implied), cmocka_unit_test(test_errors),
-      cmocka_unit_test(test_print),  cmocka_unit_test(test_detect),
+      cmocka_unit_test(test_levels),
+      cmocka_unit_test(test_implied),
+      cmocka_unit_test(test_instruction_sets),
+      cmocka_unit_test(test_errors),
+      cmocka_unit_test(test_print),
+      cmocka_unit_test(test_flags),
+      cmocka_unit_test(test_saved_registers),
+      cmocka_unit_test(test_unreadable_xcr0),
+      cmocka_unit_test(test_bits),
+      cmocka_unit_test(test_detect),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
