@@ -168,7 +168,7 @@ static byoc_status_t declare_instruction(byoc_host_c_t *host, const byoc_host_in
 
 // What an error or a profile says of an instruction.
 const char *byoc_host_c_step_name(const byoc_host_instruction_t *i) {
-  if (i->op == BYOC_HOST_MATCH) return "checking shapes";
+  if (i->op == BYOC_HOST_MATCH || i->op == BYOC_HOST_REQUIRE) return "checking shapes";
   if (i->op == BYOC_HOST_ALLOCATE) { // in the name of what is about to run
     while (i->op == BYOC_HOST_ALLOCATE && i->next != NULL) i = i->next;
   }

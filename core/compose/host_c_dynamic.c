@@ -17,16 +17,16 @@ static void emit_dim(byoc_host_c_t *host, byoc_dim_t dim, byoc_string_t *out) {
     byoc_string_appendf(out, "symbols[%zu]", (size_t)index - 1);
     return;
   }
-  const char *open = "(", *between = ", ";
+  const char *open = "(";
   switch (e->kind) {
   case BYOC_DIM_ADD:
-    between = " + ";
+    open = "byoc_dim_add(";
     break;
   case BYOC_DIM_SUB:
-    between = " - ";
+    open = "byoc_dim_sub(";
     break;
   case BYOC_DIM_MUL:
-    between = " * ";
+    open = "byoc_dim_mul(";
     break;
   case BYOC_DIM_FLOORDIV:
     open = "byoc_dim_floordiv(";
@@ -46,7 +46,7 @@ static void emit_dim(byoc_host_c_t *host, byoc_dim_t dim, byoc_string_t *out) {
   }
   byoc_string_append(out, open);
   emit_dim(host, e->left, out);
-  byoc_string_append(out, between);
+  byoc_string_append(out, ", ");
   emit_dim(host, e->right, out);
   byoc_string_append(out, ")");
 }
@@ -191,6 +191,55 @@ static void emit_match(byoc_host_c_t *host, const byoc_host_instruction_t *i, si
     byoc_string_deinit(&name);
   }
   byoc_string_deinit(&what);
+}
+
+static void emit_relation(byoc_host_c_t *host, const byoc_host_relation_t *relation, size_t step, byoc_string_t *out) {
+  static const char *const kinds[] = {
+#define BYOC_RELATION_C(NAME, text) "BYOC_RELATION_" #NAME,
+      BYOC_RELATION_LIST(BYOC_RELATION_C)
+#undef BYOC_RELATION_C
+  };
+  const char *const names[] = {relation->names.where, relation->names.left, relation->names.right};
+  byoc_string_t sides;
+  byoc_string_init(&sides, out->allocator);
+  byoc_string_appendf(&sides, "%s, ", kinds[relation->kind]);
+  emit_dim(host, relation->left, &sides);
+  byoc_string_append(&sides, ", ");
+  emit_dim(host, relation->right, &sides);
+  byoc_host_c_indent(host, out);
+  byoc_string_appendf(out, "if (!byoc_relation_holds(%s)) {\n", sides.data);
+  host->depth++;
+  byoc_host_c_indent(host, out);
+  byoc_string_appendf(out, "status = byoc_frame_refuse(frame, %s, &(const byoc_relation_names_t){", sides.data);
+  for (size_t k = 0; k < 3; k++) {
+    if (k > 0) byoc_string_append(out, ", ");
+    if (names[k] == NULL) byoc_string_append(out, "0");
+    if (names[k] != NULL) byoc_string_append_c_quoted(out, names[k]);
+  }
+  byoc_string_append(out, "});\n");
+  emit_end(host, step, out);
+  host->depth--;
+  byoc_host_c_indent(host, out);
+  byoc_string_append(out, "}\n");
+  byoc_string_deinit(&sides);
+}
+
+// Shapes of inputs that were found to fit are not looked at again.
+static void emit_require(byoc_host_c_t *host, const byoc_host_instruction_t *i, size_t step, byoc_string_t *out) {
+  uint32_t count = host->program->input_symbol_count;
+  if (i->of_inputs) {
+    byoc_host_c_indent(host, out);
+    byoc_string_appendf(out, "if (!byoc_frame_has_seen(frame, %u)) {\n", count);
+    host->depth++;
+  }
+  for (size_t k = 0; k < i->relations.count; k++) emit_relation(host, &i->relations.data[k], step, out);
+  if (i->of_inputs) {
+    byoc_host_c_indent(host, out);
+    byoc_string_appendf(out, "byoc_frame_see(frame, %u);\n", count);
+    host->depth--;
+    byoc_host_c_indent(host, out);
+    byoc_string_append(out, "}\n");
+  }
 }
 
 static byoc_status_t emit_bind(byoc_host_c_t *host, const byoc_host_instruction_t *i, size_t step, byoc_string_t *out) {
@@ -348,6 +397,9 @@ byoc_status_t byoc_host_c_emit_dynamic(byoc_host_c_t *host, const byoc_host_inst
     return BYOC_OK;
   case BYOC_HOST_MATCH:
     emit_match(host, i, step, out);
+    return BYOC_OK;
+  case BYOC_HOST_REQUIRE:
+    emit_require(host, i, step, out);
     return BYOC_OK;
   case BYOC_HOST_BIND:
     return emit_bind(host, i, step, out);

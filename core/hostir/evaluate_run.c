@@ -20,11 +20,11 @@ static int64_t value_of(const byoc_evaluator_t *evaluator, byoc_dim_t dim) {
   int64_t a = value_of(evaluator, e->left), b = value_of(evaluator, e->right);
   switch (e->kind) {
   case BYOC_DIM_ADD:
-    return (int64_t)((uint64_t)a + (uint64_t)b);
+    return byoc_dim_add(a, b);
   case BYOC_DIM_SUB:
-    return (int64_t)((uint64_t)a - (uint64_t)b);
+    return byoc_dim_sub(a, b);
   case BYOC_DIM_MUL:
-    return (int64_t)((uint64_t)a * (uint64_t)b);
+    return byoc_dim_mul(a, b);
   case BYOC_DIM_FLOORDIV:
     return byoc_dim_floordiv(a, b);
   case BYOC_DIM_CEILDIV:
@@ -109,6 +109,16 @@ static byoc_status_t match(byoc_evaluator_t *evaluator, const byoc_host_instruct
     byoc_string_deinit(&name);
   }
   return status;
+}
+
+static byoc_status_t require(byoc_evaluator_t *evaluator, const byoc_host_instruction_t *i) {
+  for (size_t k = 0; k < i->relations.count; ++k) {
+    const byoc_host_relation_t *relation = &i->relations.data[k];
+    int64_t left = value_of(evaluator, relation->left), right = value_of(evaluator, relation->right);
+    if (byoc_relation_holds(relation->kind, left, right)) continue;
+    return byoc_frame_refuse(&evaluator->frame, relation->kind, left, right, &relation->names);
+  }
+  return BYOC_OK;
 }
 
 static byoc_status_t run_steps(byoc_evaluator_t *evaluator, const byoc_steps_t *steps, turn_t *turn, byoc_diag_t *diag);
@@ -214,6 +224,9 @@ static byoc_status_t run_step(byoc_evaluator_t *evaluator, byoc_step_t *step, tu
     break;
   case BYOC_HOST_MATCH:
     status = match(evaluator, i);
+    break;
+  case BYOC_HOST_REQUIRE:
+    status = require(evaluator, i);
     break;
   case BYOC_HOST_BIND:
     status = byoc_frame_bind(frame, i->symbol, (const int64_t *)(void *)address_of(evaluator, i->operands.data[0]),

@@ -61,6 +61,7 @@ static byoc_status_t lower_node(byoc_host_lowering_t *l, const byoc_node_t *node
   if (byoc_node_is_onnx(node, "If")) return byoc_host_lower_if(l, node);
   if (byoc_node_is_onnx(node, "Loop")) return byoc_host_lower_loop(l, node);
   if (byoc_node_is(node, "byoc", "BindSymbols")) return byoc_host_lower_bind(l, node);
+  if (byoc_node_is(node, "byoc", "Require")) return byoc_host_lower_require(l, node);
   if (byoc_node_is(node, "byoc", "CheckDims")) return byoc_host_lower_check(l, node);
   if (byoc_node_is(node, "byoc", "Text")) return byoc_host_lower_text(l, node);
   return byoc_diag_error(l->diag, BYOC_UNSUPPORTED, "nothing implements this operator in the host program");
@@ -104,6 +105,11 @@ static byoc_status_t match_inputs(byoc_host_lowering_t *l) {
       if (has_symbols(input)) BYOC_RETURN_IF_ERROR(byoc_host_match_value(l, input, pass == 0, pass == 1));
     }
   }
+  l->program->input_symbol_count = (uint32_t)l->program->symbols.count;
+  // What is required of the inputs' shapes stands here, wherever the operators that need it are.
+  BYOC_RETURN_IF_ERROR(byoc_host_append(l, BYOC_HOST_REQUIRE, NULL, &l->of_inputs));
+  l->of_inputs->of_inputs = true;
+  l->of_inputs->symbol = "shapes";
   return BYOC_OK;
 }
 
@@ -166,6 +172,8 @@ static byoc_status_t lower_main(byoc_host_lowering_t *l) {
   if (!l->program->is_dynamic) BYOC_RETURN_IF_ERROR(byoc_host_place_joins(l, l->main->body));
   BYOC_RETURN_IF_ERROR(byoc_host_lower_block(l, l->main->body));
   BYOC_RETURN_IF_ERROR(finish_outputs(l));
+  bool is_needed = l->of_inputs != NULL && l->of_inputs->relations.count > 0;
+  if (l->of_inputs != NULL && !is_needed) byoc_host_instruction_erase(l->program, l->of_inputs);
   return collect_libraries(l);
 }
 

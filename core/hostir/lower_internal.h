@@ -7,11 +7,12 @@
 typedef struct byoc_host_lowering_t {
   byoc_host_program_t *program;
   byoc_function_t *main;
-  byoc_host_region_t *region;  // where instructions go
-  byoc_map_t buffers;          // pointer map: value, constant or bound constant → byoc_host_buffer_t *
-  byoc_map_t homes;            // pointer map: value whose bytes are an output, a Join or a part of one → its buffer
-  byoc_map_t cells;            // pointer map: storage root whose bytes are in a cell → itself
-  BYOC_VECTOR(uint32_t) bound; // symbols with a value here, those of the innermost block last
+  byoc_host_region_t *region; // where instructions go
+  byoc_map_t buffers;         // pointer map: value, constant or bound constant → byoc_host_buffer_t *
+  byoc_map_t homes;           // pointer map: value whose bytes are an output, a Join or a part of one → its buffer
+  byoc_map_t cells;           // pointer map: storage root whose bytes are in a cell → itself
+  byoc_host_instruction_t *of_inputs; // what is required of the inputs' shapes; NULL: nothing yet
+  BYOC_VECTOR(uint32_t) bound;        // symbols with a value here, those of the innermost block last
   byoc_diag_t *diag;
 } byoc_host_lowering_t;
 
@@ -69,6 +70,7 @@ byoc_status_t byoc_host_check_dim_bound(byoc_host_lowering_t *l, byoc_dim_t dim,
 bool byoc_host_dim_is_bound(const byoc_host_lowering_t *l, byoc_dim_t dim);
 // A value arrives whose type holds symbols: those without a value here are bound, everything else is checked.
 byoc_status_t byoc_host_match_value(byoc_host_lowering_t *l, byoc_host_buffer_t *buffer, bool binds, bool checks);
+byoc_status_t byoc_host_lower_require(byoc_host_lowering_t *l, const byoc_node_t *node);
 byoc_status_t byoc_host_lower_bind(byoc_host_lowering_t *l, const byoc_node_t *node);
 // What a kernel's symbols are worth at a call of it.
 byoc_status_t byoc_host_kernel_dims(byoc_host_lowering_t *l, const byoc_node_t *node, byoc_dim_t **out_dims);

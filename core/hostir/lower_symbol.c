@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/hostir/lower_internal.h"
+#include "core/ops/symbolic.h"
 
 static bool is_bound(const byoc_host_lowering_t *l, uint32_t symbol) {
   for (size_t i = 0; i < l->bound.count; ++i) {
@@ -84,6 +85,35 @@ byoc_status_t byoc_host_match_value(byoc_host_lowering_t *l, byoc_host_buffer_t 
     BYOC_RETURN_IF_ERROR(byoc_host_check_dim_bound(l, type->dims[d], buffer->name));
     i->matches[i->match_count++] =
         (byoc_host_match_t){.axis = (uint32_t)d, .symbol = BYOC_HOST_SYMBOL_NONE, .dim = type->dims[d]};
+  }
+  return BYOC_OK;
+}
+
+static bool is_input_symbol(void *self, byoc_dim_t leaf) {
+  const byoc_host_lowering_t *l = self;
+  uintptr_t index = (uintptr_t)byoc_text_map_get(&l->program->symbol_indices, leaf.expr->symbol);
+  return index != 0 && index <= l->program->input_symbol_count;
+}
+
+byoc_status_t byoc_host_lower_require(byoc_host_lowering_t *l, const byoc_node_t *node) {
+  byoc_arena_t *arena = &l->program->arena;
+  byoc_host_instruction_t *here = NULL;
+  for (uint32_t k = 0; k < node->result_count; ++k) {
+    const byoc_relation_t required = byoc_required(node, k);
+    const byoc_host_relation_t relation = {
+        .kind = required.kind,
+        .left = required.left,
+        .right = required.right,
+        .names = {byoc_required_by(node), required.left_name, required.right_name},
+    };
+    BYOC_RETURN_IF_ERROR(byoc_host_check_dim_bound(l, relation.left, "require"));
+    BYOC_RETURN_IF_ERROR(byoc_host_check_dim_bound(l, relation.right, "require"));
+    bool of_inputs = node->block->owner == NULL && byoc_dim_walk(relation.left, is_input_symbol, l) &&
+                     byoc_dim_walk(relation.right, is_input_symbol, l);
+    if (!of_inputs && here == NULL) BYOC_RETURN_IF_ERROR(byoc_host_append(l, BYOC_HOST_REQUIRE, NULL, &here));
+    if (here != NULL) here->symbol = "shapes";
+    byoc_host_instruction_t *at = of_inputs ? l->of_inputs : here;
+    if (!byoc_vector_push(&at->relations, arena->allocator, relation)) return byoc_diag_out_of_memory(l->diag);
   }
   return BYOC_OK;
 }

@@ -128,6 +128,22 @@ static void print_bind(const byoc_host_program_t *program, const byoc_host_instr
   }
 }
 
+// "N is M, K is a multiple of 2"
+static void print_require(const byoc_host_instruction_t *i, byoc_string_t *out) {
+  static const char *const texts[] = {
+#define BYOC_RELATION_TEXT(NAME, text) text,
+      BYOC_RELATION_LIST(BYOC_RELATION_TEXT)
+#undef BYOC_RELATION_TEXT
+  };
+  for (size_t k = 0; k < i->relations.count; ++k) {
+    const byoc_host_relation_t *relation = &i->relations.data[k];
+    if (k > 0) byoc_string_append(out, ", ");
+    byoc_dim_print(relation->left, out);
+    byoc_string_appendf(out, " %s ", texts[relation->kind]);
+    byoc_dim_print(relation->right, out);
+  }
+}
+
 static void print_region(const byoc_host_program_t *program, const byoc_host_region_t *region, int depth,
                          byoc_string_t *out);
 
@@ -152,6 +168,9 @@ static void print_instruction(const byoc_host_program_t *program, const byoc_hos
     break;
   case BYOC_HOST_BIND:
     print_bind(program, i, out);
+    break;
+  case BYOC_HOST_REQUIRE:
+    print_require(i, out);
     break;
   case BYOC_HOST_YIELD:
     print_list(i->operands.data, i->operands.count, out);

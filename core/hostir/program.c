@@ -25,6 +25,7 @@ void byoc_host_program_destroy(byoc_host_program_t *program) {
   BYOC_HOST_FOR_EACH(i, program) {
     byoc_vector_deinit(&i->operands, allocator);
     byoc_vector_deinit(&i->results, allocator);
+    byoc_vector_deinit(&i->relations, allocator);
     for (uint32_t r = 0; r < i->region_count; ++r) byoc_vector_deinit(&i->regions[r].parameters, allocator);
   }
   for (size_t i = 0; i < program->engines.count; ++i) {
@@ -116,6 +117,7 @@ void byoc_host_instruction_erase(byoc_host_program_t *program, byoc_host_instruc
   program->instruction_count -= 1;
   byoc_vector_deinit(&instruction->operands, program->arena.allocator);
   byoc_vector_deinit(&instruction->results, program->arena.allocator);
+  byoc_vector_deinit(&instruction->relations, program->arena.allocator);
 }
 
 bool byoc_host_instruction_add_regions(byoc_host_program_t *program, byoc_host_instruction_t *instruction,

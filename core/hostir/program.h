@@ -21,7 +21,8 @@
 //     symbol   N
 //     input    %x : value f32[N,4]
 //     local    %y : value f32[N,4]
-//     match    %x [N, ...]                        // binds N
+//     match    %x binds N at 0
+//     require  N is M                             // what an operator counts on, once for each shape
 //     loop     (%trips, none, %x) -> (%last) {    // carried: %x, then what the body yields
 //       body (%i, %go, %state)
 //       kernel   byoc_k0_add(%state) [N] -> (%next)
@@ -36,6 +37,7 @@
 #include "core/ir/graph.h"
 #include "core/ir/loop.h"
 #include "core/module/runtime_module.h"
+#include "core/runtime/artifact/relation.h"
 
 typedef enum byoc_host_buffer_kind_t {
   BYOC_HOST_BUFFER_INPUT,    // the caller's, read only
@@ -75,6 +77,7 @@ struct byoc_host_buffer_t {
   X(SHARE, "share")         /* results[0] is the value operands[0] under its own type */                               \
   X(MATCH, "match")         /* the value operands[0] binds symbols and is checked against its type */                  \
   X(BIND, "bind")           /* elements of operands[0] become the values of symbols */                                 \
+  X(REQUIRE, "require")     /* relations between dimensions must hold */                                               \
   X(CONTAINER, "container") /* an operator on sequences or optionals (core/runtime/artifact/container.h) */            \
   X(BRANCH, "branch")       /* regions[0] where operands[0], else regions[1] */                                        \
   X(LOOP, "loop")           /* regions[0] again and again; operands: trip count or NULL, condition or NULL, carried */ \
@@ -102,6 +105,13 @@ typedef struct byoc_host_match_t {
   byoc_dim_t dim;
 } byoc_host_match_t;
 
+// A relation between dimensions, and who needs it.
+typedef struct byoc_host_relation_t {
+  byoc_relation_kind_t kind;
+  byoc_dim_t left, right;
+  byoc_relation_names_t names;
+} byoc_host_relation_t;
+
 struct byoc_host_instruction_t {
   byoc_host_op_t op;
   byoc_host_region_t *region; // that it stands in
@@ -125,6 +135,8 @@ struct byoc_host_instruction_t {
   uint32_t match_count;
   uint32_t *symbols; // BIND: one an element
   uint32_t symbol_count;
+  BYOC_VECTOR(byoc_host_relation_t) relations; // REQUIRE
+  bool of_inputs;              // REQUIRE: of the inputs' symbols alone, which are the first: done once for each shape
   int64_t axis, flag;          // CONTAINER, as byoc_container_call_t
   byoc_host_region_t *regions; // BRANCH: 2, LOOP: 1
   uint32_t region_count;
@@ -151,6 +163,7 @@ typedef struct byoc_host_program_t {
   size_t instruction_count;          // nested ones too
   bool is_dynamic;                   // its inputs and outputs are values
   BYOC_VECTOR(const char *) symbols; // by index, in order of first use
+  uint32_t input_symbol_count;       // the first so many have their values from inputs
   byoc_map_t symbol_indices;         // text map: symbol → index + 1
   uint64_t workspace_size_bytes;     // once planned
   uint64_t workspace_bound_bytes;    // the liveness lower bound: the largest sum of live sizes at one instruction

@@ -3,6 +3,7 @@
 #include "core/ir/loop_in_place.h"
 #include "core/kernel/join.h"
 #include "core/kernel/outline.h"
+#include "core/kernel/require.h"
 #include "core/kernel/shapes.h"
 
 // Expansions may expand again; more rounds than this mean that they do so for ever.
@@ -129,6 +130,7 @@ static bool is_lowered(const byoc_function_t *function) {
 // Only operators that have definitions are left, and unknown dimensions are those of operators that are left.
 static byoc_status_t prepare_function(byoc_function_t *function, byoc_diag_t *diag) {
   bool copied = false;
+  BYOC_RETURN_IF_ERROR(byoc_require_early(function->body, diag));
   BYOC_RETURN_IF_ERROR(expand_function(function, diag));
   erase_dead(function->body);
   BYOC_RETURN_IF_ERROR(byoc_infer_afresh(function, diag));

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/ir/outline.h"
+#include "core/kernel/require.h"
 #include "core/ops/symbolic.h"
 #include "core/ops/util.h"
 
@@ -84,7 +85,9 @@ typedef struct {
   byoc_map_t bound; // text map
   byoc_allocator_t allocator;
   byoc_diag_t *diag;
-  BYOC_VECTOR(byoc_result_dim_t) dims; // of the node at hand
+  BYOC_VECTOR(byoc_result_dim_t) dims;   // of the node at hand
+  BYOC_VECTOR(byoc_relation_t) declared; // between some of them and what they are declared to be
+  byoc_requirer_t requirer;
   bool failed;
 } binder_t;
 
@@ -114,50 +117,6 @@ static byoc_status_t not_computable(const binder_t *b, const byoc_node_t *node, 
   return BYOC_UNSUPPORTED;
 }
 
-static byoc_status_t bind_results(binder_t *b, byoc_node_t *node) {
-  const byoc_op_t *op = byoc_op_of(node);
-  b->dims.count = 0;
-  // By the value itself, when it arrives.
-  bool arrives = op && (op->traits & (BYOC_OP_CONTROL | BYOC_OP_HOST)) != 0;
-  for (uint32_t r = 0; r < node->result_count; ++r) {
-    const byoc_type_t *type = node->results[r]->type;
-    for (int32_t d = 0; byoc_is_ranked(type) && d < type->rank; ++d) {
-      byoc_dim_t dim = type->dims[d];
-      if (byoc_dim_is_constant(dim) || byoc_dim_walk(dim, leaf_is_bound, b)) continue;
-      bool plain = byoc_dim_is_leaf(dim);
-      if (plain && !arrives) {
-        if (!op || !op->shape) return not_computable(b, node, r);
-        const byoc_result_dim_t entry = {.result = r, .d = d, .symbol = dim.expr->symbol};
-        if (!byoc_vector_push(&b->dims, b->allocator, entry)) b->failed = true;
-      }
-      if (!plain) return not_computable(b, node, r);
-      bind_leaf(b, dim);
-    }
-  }
-  if (b->failed) return byoc_diag_out_of_memory(b->diag);
-  if (b->dims.count == 0) return BYOC_OK;
-  return byoc_bind_result_dims(node, b->dims.data, b->dims.count, b->diag);
-}
-
-// ---- declared dimensions ----
-
-// Constant dimensions that nothing but a declaration may have given: the operator computes them when it runs, or its
-// operands have dimensions that are not known now.
-static bool may_be_declared(const byoc_node_t *node, const byoc_op_t *op) {
-  bool is_open = op->shape != NULL;
-  for (uint32_t i = 0; i < node->operand_count && !is_open; ++i) {
-    const byoc_type_t *type = byoc_operand_type(node, i);
-    is_open = type && !byoc_type_is_static(type);
-  }
-  for (uint32_t r = 0; r < node->result_count && is_open; ++r) {
-    const byoc_type_t *type = node->results[r]->type;
-    for (int32_t d = 0; byoc_is_ranked(type) && d < type->rank; ++d) {
-      if (byoc_dim_is_constant(type->dims[d])) return true;
-    }
-  }
-  return false;
-}
-
 // The types that follow from the operands alone.
 static byoc_status_t infer_results(byoc_node_t *node, const byoc_type_t **out_types, byoc_diag_t *diag) {
   for (uint32_t r = 0; r < node->result_count; ++r) {
@@ -173,17 +132,85 @@ static byoc_status_t infer_results(byoc_node_t *node, const byoc_type_t **out_ty
   return status;
 }
 
+// Does only the run tell what the dimension is?
+static bool is_made(const byoc_type_t *inferred, const byoc_type_t *type, int32_t d) {
+  return !byoc_is_ranked(inferred) || inferred->rank != type->rank || byoc_dim_is_unknown(inferred->dims[d]);
+}
+
+// A dimension that the node makes is declared to be what is known already: both are compared.
+static byoc_status_t compare_made(binder_t *b, byoc_node_t *node, uint32_t r, int32_t d) {
+  byoc_graph_module_t *module = node->function->module;
+  const char *symbol = NULL, *name = node->results[r]->name;
+  do symbol = byoc_arena_format(&module->arena, "made_%llu", (unsigned long long)module->next_id++);
+  while (symbol && byoc_text_map_find(&b->bound, symbol));
+  const byoc_relation_t relation = {
+      .kind = BYOC_RELATION_EQUAL,
+      .left = byoc_dim_symbol(&module->arena, symbol ? symbol : "", &b->failed),
+      .right = node->results[r]->type->dims[d],
+      .left_name = byoc_arena_format(&module->arena, "dimension %d of result %u%s%s%s", (int)d, (unsigned)r,
+                                     name ? " '" : "", name ? name : "", name ? "'" : ""),
+      .right_name = "what the model declares for it",
+  };
+  const byoc_result_dim_t entry = {.result = r, .d = d, .symbol = symbol};
+  bool ok = symbol && relation.left_name && !b->failed && byoc_text_map_put(&b->bound, symbol, b) &&
+            byoc_vector_push(&b->dims, b->allocator, entry) && byoc_vector_push(&b->declared, b->allocator, relation);
+  return ok ? BYOC_OK : byoc_diag_out_of_memory(b->diag);
+}
+
+static byoc_status_t bind_dim(binder_t *b, byoc_node_t *node, uint32_t r, int32_t d, const byoc_type_t *inferred) {
+  const byoc_op_t *op = byoc_op_of(node);
+  // By the value itself, when it arrives.
+  bool arrives = op && (op->traits & (BYOC_OP_CONTROL | BYOC_OP_HOST)) != 0;
+  const byoc_type_t *type = node->results[r]->type;
+  byoc_dim_t dim = type->dims[d];
+  if (byoc_dim_is_constant(dim)) return BYOC_OK;
+  if (byoc_dim_walk(dim, leaf_is_bound, b)) {
+    return inferred && is_made(inferred, type, d) ? compare_made(b, node, r, d) : BYOC_OK;
+  }
+  if (!byoc_dim_is_leaf(dim)) return not_computable(b, node, r);
+  if (!arrives) {
+    if (!op || !op->shape) return not_computable(b, node, r);
+    const byoc_result_dim_t entry = {.result = r, .d = d, .symbol = dim.expr->symbol};
+    if (!byoc_vector_push(&b->dims, b->allocator, entry)) b->failed = true;
+  }
+  bind_leaf(b, dim);
+  return BYOC_OK;
+}
+
+static byoc_status_t bind_results(binder_t *b, byoc_node_t *node) {
+  const byoc_op_t *op = byoc_op_of(node);
+  const byoc_type_t **inferred = NULL;
+  b->dims.count = b->declared.count = 0;
+  if (op && op->shape && byoc_node_is_open(node)) {
+    inferred = BYOC_ARENA_ARRAY(&node->function->module->arena, const byoc_type_t *, node->result_count);
+    if (!inferred) return byoc_diag_out_of_memory(b->diag);
+    BYOC_RETURN_IF_ERROR(infer_results(node, inferred, b->diag));
+  }
+  for (uint32_t r = 0; r < node->result_count; ++r) {
+    const byoc_type_t *type = node->results[r]->type;
+    for (int32_t d = 0; byoc_is_ranked(type) && d < type->rank; ++d) {
+      BYOC_RETURN_IF_ERROR(bind_dim(b, node, r, d, inferred ? inferred[r] : NULL));
+    }
+  }
+  if (b->failed) return byoc_diag_out_of_memory(b->diag);
+  if (b->dims.count == 0) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(byoc_bind_result_dims(node, b->dims.data, b->dims.count, b->diag));
+  if (b->declared.count == 0) return BYOC_OK;
+  char where[256];
+  byoc_node_describe(node, where, sizeof where);
+  return byoc_require(node, where, b->declared.data, b->declared.count, b->diag);
+}
+
+// ---- declared dimensions ----
+
+// The constant dimensions of a result that the operator, which has a `shape`, makes when it runs.
 static byoc_status_t check_result(binder_t *b, byoc_node_t *node, uint32_t r, const byoc_type_t *inferred) {
   const byoc_type_t *type = node->results[r]->type;
   byoc_declared_dim_t dims[BYOC_MAX_RANK];
   size_t count = 0;
   for (int32_t d = 0; byoc_is_ranked(type) && d < type->rank; ++d) {
-    byoc_dim_t made = byoc_is_ranked(inferred) && inferred->rank == type->rank ? inferred->dims[d] : (byoc_dim_t){0};
-    bool is_known = byoc_is_ranked(inferred) && byoc_dim_is_constant(made);
-    if (!byoc_dim_is_constant(type->dims[d]) || is_known) continue;
-    bool follows = byoc_is_ranked(inferred) && byoc_dim_walk(made, leaf_is_bound, b);
-    if (!byoc_op_of(node)->shape && !follows) return not_computable(b, node, r);
-    dims[count++] = (byoc_declared_dim_t){.result = r, .d = d, .declared = type->dims[d].constant, .made = made};
+    if (!byoc_dim_is_constant(type->dims[d]) || !is_made(inferred, type, d)) continue;
+    dims[count++] = (byoc_declared_dim_t){.result = r, .d = d, .declared = type->dims[d].constant};
   }
   return count > 0 ? byoc_check_declared_dims(node, dims, count, b->diag) : BYOC_OK;
 }
@@ -199,13 +226,23 @@ static byoc_status_t check_view(const binder_t *b, const byoc_node_t *node) {
                          byoc_type_text(to, to_text), byoc_type_text(from, from_text));
 }
 
-// What is declared of a result's shape and does not follow from its operands is checked in front of the operator.
+static bool has_constant_dims(const byoc_node_t *node) {
+  for (uint32_t r = 0; r < node->result_count; ++r) {
+    const byoc_type_t *type = node->results[r]->type;
+    for (int32_t d = 0; byoc_is_ranked(type) && d < type->rank; ++d) {
+      if (byoc_dim_is_constant(type->dims[d])) return true;
+    }
+  }
+  return false;
+}
+
+// What is declared of a result's shape and made by the operator is checked in front of it. What else does not follow
+// from the operands is a relation (core/ops/relation.c).
 static byoc_status_t check_declared(binder_t *b, byoc_node_t *node) {
   const byoc_op_t *op = byoc_op_of(node);
   if (!op || (op->traits & (BYOC_OP_CONTROL | BYOC_OP_HOST)) != 0) return BYOC_OK; // the host looks at what arrives
   if (op->is_view && strcmp(op->domain, "byoc") != 0) BYOC_RETURN_IF_ERROR(check_view(b, node));
-  if (!op->shape && strcmp(op->domain, "byoc") == 0) return BYOC_OK; // types of our own operators are part of them
-  if (!may_be_declared(node, op)) return BYOC_OK;
+  if (!op->shape || !has_constant_dims(node)) return BYOC_OK;
   byoc_arena_t *arena = &node->function->module->arena;
   const byoc_type_t **types = BYOC_ARENA_ARRAY(arena, const byoc_type_t *, node->result_count);
   if (!types) return byoc_diag_out_of_memory(b->diag);
@@ -216,10 +253,14 @@ static byoc_status_t check_declared(binder_t *b, byoc_node_t *node) {
 
 static byoc_status_t bind_block(binder_t *b, byoc_block_t *block) {
   for (size_t i = 0; i < block->parameters.count; ++i) bind_type(b, block->parameters.data[i]->type);
-  BYOC_FOR_EACH_NODE(node, block) {
+  BYOC_FOR_EACH_NODE_SAFE(node, block) {
     for (uint32_t i = 0; i < node->block_count; ++i) BYOC_RETURN_IF_ERROR(bind_block(b, node->blocks[i]));
+    bool is_early = byoc_node_is(node, "byoc", "Require");
+    BYOC_RETURN_IF_ERROR(byoc_require_rest(&b->requirer, node, false));
+    if (is_early) continue; // its dimensions may have gone with their operators
     BYOC_RETURN_IF_ERROR(bind_results(b, node));
     BYOC_RETURN_IF_ERROR(check_declared(b, node));
+    BYOC_RETURN_IF_ERROR(byoc_require_rest(&b->requirer, node, true));
   }
   return BYOC_OK;
 }
@@ -227,8 +268,13 @@ static byoc_status_t bind_block(binder_t *b, byoc_block_t *block) {
 byoc_status_t byoc_shapes_bind(byoc_function_t *function, byoc_diag_t *diag) {
   binder_t b = {.allocator = function->module->allocator, .diag = diag};
   byoc_text_map_init(&b.bound, b.allocator);
+  byoc_requirer_init(&b.requirer, b.allocator, diag);
+  b.requirer.is_bound = leaf_is_bound;
+  b.requirer.self = &b;
   byoc_status_t status = bind_block(&b, function->body);
+  byoc_requirer_deinit(&b.requirer);
   byoc_vector_deinit(&b.dims, b.allocator);
+  byoc_vector_deinit(&b.declared, b.allocator);
   byoc_map_deinit(&b.bound);
   return status == BYOC_OK && b.failed ? byoc_diag_out_of_memory(diag) : status;
 }

@@ -117,7 +117,7 @@ static byoc_status_t loops_conv_transpose(byoc_lower_t *lower, const byoc_node_t
   const byoc_loop_buffer_t *x_buffer = byoc_lower_operand_buffer(lower, node, 0);
   const byoc_loop_buffer_t *w_buffer = byoc_lower_operand_buffer(lower, node, 1);
   byoc_graph_module_t *module = node->function->module;
-  byoc_infer_t infer = {(byoc_node_t *)node, &module->arena, node->since_version, NULL, &module->next_id};
+  byoc_infer_t infer = {(byoc_node_t *)node, &module->arena, node->since_version, NULL, &module->next_id, NULL};
   transposed_t t;
   BYOC_RETURN_IF_ERROR(read_transposed(&infer, x, w, &t));
   byoc_dtype_t dtype = byoc_compute_dtype(x->dtype);

@@ -63,6 +63,12 @@ static void imply_result(einsum_t *e, const int32_t *seen, int32_t ellipsis) {
   }
 }
 
+// What the equation calls a label; "..." has none.
+static char letter_of(int32_t label) {
+  if (label >= LETTERS) return '.';
+  return (char)(label < 26 ? 'a' + label : 'A' + label - 26);
+}
+
 static byoc_status_t read_einsum(const byoc_infer_t *infer, einsum_t *e) {
   const byoc_node_t *node = infer->node;
   const char *equation = byoc_attributes_string(&node->attributes, "equation", ""), *text = equation;
@@ -84,7 +90,10 @@ static byoc_status_t read_einsum(const byoc_infer_t *infer, einsum_t *e) {
       ++seen[label];
       if (!e->used[label]) e->dims[label] = type->dims[d];
       e->used[label] = true;
-      if (!byoc_broadcast_dim(infer, e->dims[label], type->dims[d], &e->dims[label], &failed)) {
+      char name[40];
+      snprintf(name, sizeof name, "the other dimension '%c'", letter_of(label));
+      byoc_side_t other = byoc_side(e->dims[label], name);
+      if (!byoc_broadcast_dim(infer, other, byoc_side_of(infer, i, d), &e->dims[label], &failed)) {
         return byoc_infer_error(infer, "equation \"%s\": dimension %d of operand %u differs from its namesakes",
                                 equation, d, i);
       }
@@ -121,8 +130,8 @@ static byoc_status_t infer_einsum(byoc_infer_t *infer) {
 static byoc_status_t loops_einsum(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   byoc_graph_module_t *module = node->function->module;
-  const byoc_infer_t infer = {(byoc_node_t *)(uintptr_t)node, &module->arena, node->since_version, NULL,
-                              &module->next_id};
+  const byoc_infer_t infer = {
+      (byoc_node_t *)(uintptr_t)node, &module->arena, node->since_version, NULL, &module->next_id, NULL};
   einsum_t e;
   BYOC_RETURN_IF_ERROR(read_einsum(&infer, &e));
   const byoc_type_t *y = node->results[0]->type;
@@ -141,8 +150,13 @@ static byoc_status_t loops_einsum(byoc_lower_t *lower, const byoc_node_t *node) 
     const byoc_type_t *type = node->operands[i]->type;
     const byoc_loop_expr_t *from[BYOC_MAX_RANK];
     for (int32_t d = 0; d < type->rank; ++d) {
+      int32_t label = e.operands[i].labels[d];
       bool one = byoc_dim_is_constant(type->dims[d]) && type->dims[d].constant == 1;
-      from[d] = one ? zero : index[e.operands[i].labels[d]];
+      from[d] = one ? zero : index[label];
+      // 1 or the full extent, which is known at run time only
+      bool may_be_one = !byoc_dim_is_constant(type->dims[d]) && !byoc_dim_equal(type->dims[d], e.dims[label]);
+      const byoc_loop_expr_t *last = BYOC_LSUB(b, byoc_loop_dim(b, type->dims[d]), byoc_loop_int(b, 1));
+      if (may_be_one) from[d] = BYOC_LMIN(b, from[d], last);
     }
     const byoc_loop_expr_t *x = byoc_emit_load(lower, node, i, from);
     product = product ? BYOC_LMUL(b, product, x) : x;

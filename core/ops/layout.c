@@ -63,14 +63,21 @@ static byoc_status_t infer_expand(byoc_infer_t *infer) {
   if (!byoc_shape_value(node->operands[1], infer->arena, &count, want)) {
     int64_t length = byoc_type_element_count(shape);
     if (length < 0 || length > BYOC_MAX_RANK) return byoc_infer_set_unranked(infer, 0, x->dtype);
-    return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank > length ? x->rank : (int32_t)length);
+    int32_t made = x->rank > length ? x->rank : (int32_t)length;
+    BYOC_RETURN_IF_ERROR(byoc_infer_set_unknown(infer, 0, x->dtype, made));
+    for (int32_t d = 0; d < x->rank; ++d) {
+      byoc_side_t whole = byoc_side(node->results[0]->type->dims[made - x->rank + d], "the size that is asked for");
+      BYOC_RETURN_IF_ERROR(byoc_infer_relate(infer, BYOC_RELATION_ONE_OR, byoc_side_of(infer, 0, d), whole));
+    }
+    return BYOC_OK;
   }
   int32_t rank = x->rank > count ? x->rank : count;
   bool failed = false;
   for (int32_t d = 0; d < rank; ++d) {
     int32_t i = d - (rank - x->rank), j = d - (rank - count);
-    byoc_dim_t a = i >= 0 ? x->dims[i] : constant(1), other = j >= 0 ? want[j] : constant(1);
-    if (byoc_broadcast_dim(infer, a, other, &dims[d], &failed)) continue;
+    byoc_dim_t other = j >= 0 ? want[j] : constant(1);
+    byoc_side_t own = i >= 0 ? byoc_side_of(infer, 0, i) : byoc_side_number(1);
+    if (byoc_broadcast_dim(infer, own, byoc_side(other, "the size that is asked for"), &dims[d], &failed)) continue;
     char text[BYOC_TYPE_TEXT_SIZE];
     return byoc_infer_error(infer, "%s does not expand to %lld in dimension %d", byoc_type_text(x, text),
                             (long long)other.constant, d);

@@ -17,7 +17,8 @@ byoc_status_t byoc_infer_product(const byoc_infer_t *infer, uint32_t first, uint
   int32_t rank = left > right ? left : right;
   for (int32_t d = 0; d < rank; ++d) {
     int32_t i = d - (rank - left), j = d - (rank - right);
-    byoc_dim_t x = i >= 0 ? a->dims[i] : byoc_dim_constant(1), y = j >= 0 ? c->dims[j] : byoc_dim_constant(1);
+    byoc_side_t x = i >= 0 ? byoc_side_of(infer, first, i) : byoc_side_number(1);
+    byoc_side_t y = j >= 0 ? byoc_side_of(infer, second, j) : byoc_side_number(1);
     if (byoc_broadcast_dim(infer, x, y, &dims[d], &failed)) continue;
     char x_text[BYOC_TYPE_TEXT_SIZE], y_text[BYOC_TYPE_TEXT_SIZE];
     return byoc_infer_error(infer, "batches of %s and %s do not broadcast", byoc_type_text(a, x_text),
@@ -80,14 +81,7 @@ static byoc_status_t infer_gemm(byoc_infer_t *infer) {
   int32_t right = byoc_attributes_int(&node->attributes, "transB", 0) != 0;
   BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 1, right, a->dims[1 - left]));
   byoc_dim_t dims[] = {a->dims[left], c->dims[1 - right]};
-  const byoc_type_t *bias = byoc_operand_type(node, 2);
-  if (byoc_is_ranked(bias)) {
-    BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 2, 0, 2));
-    for (int32_t d = 0; d < bias->rank; ++d) {
-      bool one = byoc_dim_is_constant(bias->dims[d]) && bias->dims[d].constant == 1;
-      if (!one) BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 2, d, dims[2 - bias->rank + d]));
-    }
-  }
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_broadcast(infer, 2, 2, dims));
   return byoc_infer_set(infer, 0, a->dtype, 2, dims);
 }
 

@@ -33,13 +33,16 @@ typedef enum byoc_op_trait_t {
   BYOC_OP_HOST = 1 << 9,    // run by the host program, as is what has CONTROL
 } byoc_op_trait_t;
 
+typedef struct byoc_relations_t byoc_relations_t;
+
 // What type inference sees, and where it leaves its answer.
 typedef struct byoc_infer_t {
   byoc_node_t *node;
   byoc_arena_t *arena; // the module's
   int32_t opset;       // since-version of the row in force (node->since_version)
   byoc_diag_t *diag;
-  uint64_t *next_unknown; // ids for BYOC_DIM_UNKNOWN
+  uint64_t *next_unknown;      // ids for BYOC_DIM_UNKNOWN
+  byoc_relations_t *relations; // what cannot be decided yet goes here; NULL: nobody asks
 } byoc_infer_t;
 
 typedef struct byoc_op_t {

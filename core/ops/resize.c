@@ -551,8 +551,8 @@ static const byoc_loop_expr_t *shape_resize(byoc_lower_t *lower, const byoc_node
   (void)result;
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   byoc_graph_module_t *module = node->function->module;
-  const byoc_infer_t infer = {(byoc_node_t *)(uintptr_t)node, &module->arena, node->since_version, NULL,
-                              &module->next_id};
+  const byoc_infer_t infer = {
+      (byoc_node_t *)(uintptr_t)node, &module->arena, node->since_version, NULL, &module->next_id, NULL};
   resize_t r;
   if (read_resize(&infer, &r) != BYOC_OK) return NULL;
   const byoc_loop_expr_t *size = byoc_emit_dim(b, r.x, d);

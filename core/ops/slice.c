@@ -179,7 +179,7 @@ static const byoc_loop_expr_t *point_slice(byoc_lower_t *lower, const byoc_node_
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type;
   byoc_graph_module_t *module = node->function->module;
-  byoc_infer_t infer = {(byoc_node_t *)node, &module->arena, node->since_version, NULL, &module->next_id};
+  byoc_infer_t infer = {(byoc_node_t *)node, &module->arena, node->since_version, NULL, &module->next_id, NULL};
   slice_t slice;
   if (read_slice(&infer, x, &slice) != BYOC_OK) {
     b->failed = true;

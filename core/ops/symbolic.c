@@ -12,6 +12,11 @@
 #define PLACES     BYOC_ATTR_RESERVED "places" // result and dimension, by turns
 #define RANKS      BYOC_ATTR_RESERVED "ranks"  // of the results
 
+// Attributes of Require.
+#define KINDS       "kinds"
+#define NAMES       "names" // left and right of each relation, empty for a number
+#define REQUIRED_BY "required_by"
+
 // ---- ResultShape ----
 static byoc_status_t infer_result_shape(byoc_infer_t *infer) {
   size_t count = 0;
@@ -106,38 +111,24 @@ byoc_status_t byoc_bind_result_dims(byoc_node_t *node, const byoc_result_dim_t *
   return BYOC_OK;
 }
 
-// The dimensions that the operands make, as i64[count]. NULL when memory is out.
-static byoc_value_t *write_made_dims(byoc_writer_t *w, const byoc_declared_dim_t *dims, size_t count,
-                                     byoc_diag_t *diag) {
-  byoc_node_t *node = w->node;
-  if (byoc_op_of(node)->shape) {
-    int64_t places[2 * BYOC_MAX_RANK];
-    for (size_t i = 0; i < count; ++i) places[2 * i] = dims[i].result, places[2 * i + 1] = dims[i].d;
-    byoc_node_t *made = create_result_shape(node, places, count, diag);
-    return made ? made->results[0] : NULL;
-  }
-  byoc_dim_t made[BYOC_MAX_RANK];
-  for (size_t i = 0; i < count; ++i) made[i] = dims[i].made;
-  const byoc_type_t *type = byoc_type_tensor(&node->function->module->arena, BYOC_DTYPE_BOOL, (int32_t)count, made);
-  byoc_value_t *only = type ? byoc_shape_only(node, type) : NULL;
-  return only ? byoc_write_node(w, "", "Shape", only, NULL, NULL, NULL, 0) : NULL;
-}
-
 byoc_status_t byoc_check_declared_dims(byoc_node_t *node, const byoc_declared_dim_t *dims, size_t count,
                                        byoc_diag_t *diag) {
   byoc_writer_t w = {.node = node, .diag = diag};
-  int64_t declared[BYOC_MAX_RANK];
+  int64_t declared[BYOC_MAX_RANK], places[2 * BYOC_MAX_RANK];
   const char *names[BYOC_MAX_RANK];
   char where[256];
   byoc_node_describe(node, where, sizeof where);
   for (size_t i = 0; i < count; ++i) {
     declared[i] = dims[i].declared;
+    places[2 * i] = dims[i].result, places[2 * i + 1] = dims[i].d;
     const char *name = node->results[dims[i].result]->name;
-    names[i] = byoc_arena_format(&node->function->module->arena, "%s: dimension %d of result %u%s%s", where,
-                                 (int)dims[i].d, (unsigned)dims[i].result, name ? ", " : "", name ? name : "");
+    names[i] =
+        byoc_arena_format(&node->function->module->arena, "%s: dimension %d of result %u%s%s%s", where, (int)dims[i].d,
+                          (unsigned)dims[i].result, name ? " '" : "", name ? name : "", name ? "'" : "");
     if (!names[i]) return byoc_diag_out_of_memory(diag);
   }
-  byoc_value_t *operands[] = {write_made_dims(&w, dims, count, diag),
+  byoc_node_t *made = create_result_shape(node, places, count, diag);
+  byoc_value_t *operands[] = {made ? made->results[0] : NULL,
                               byoc_write_vector(&w, "declared", BYOC_DTYPE_I64, (int64_t)count, declared),
                               byoc_write_vector(&w, "dimensions", BYOC_DTYPE_STRING, (int64_t)count, names)};
   if (w.failed || !operands[0]) return byoc_diag_failure(diag);
@@ -172,6 +163,61 @@ static byoc_status_t infer_check_dims(byoc_infer_t *infer) {
   return BYOC_OK;
 }
 
+// ---- Require ----
+byoc_status_t byoc_require(byoc_node_t *node, const char *where, const byoc_relation_t *relations, size_t count,
+                           byoc_diag_t *diag) {
+  byoc_arena_t *arena = &node->function->module->arena;
+  int64_t *kinds = BYOC_ARENA_ARRAY(arena, int64_t, count);
+  const char **names = BYOC_ARENA_ARRAY(arena, const char *, 2 * count);
+  byoc_node_t *made = byoc_node_create(node->block, node, "byoc", "Require", 1, NULL, 0, (uint32_t)count);
+  if (!kinds || !names || !made) return byoc_diag_out_of_memory(diag);
+  for (size_t i = 0; i < count; ++i) {
+    const byoc_dim_t dims[] = {relations[i].left, relations[i].right};
+    made->results[i]->type = byoc_type_tensor(arena, BYOC_DTYPE_BOOL, 2, dims);
+    if (!made->results[i]->type) return byoc_diag_out_of_memory(diag);
+    kinds[i] = relations[i].kind;
+    names[2 * i] = relations[i].left_name ? relations[i].left_name : "";
+    names[2 * i + 1] = relations[i].right_name ? relations[i].right_name : "";
+  }
+  bool ok = byoc_attributes_set_ints(&made->attributes, KINDS, kinds, count) &&
+            byoc_attributes_set_strings(&made->attributes, NAMES, names, 2 * count) &&
+            byoc_attributes_set_string(&made->attributes, REQUIRED_BY, where);
+  return ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
+byoc_relation_t byoc_required(const byoc_node_t *node, uint32_t index) {
+  size_t count = 0;
+  const int64_t *kinds = byoc_attributes_ints(&node->attributes, KINDS, &count);
+  const char *const *names = byoc_attributes_strings(&node->attributes, NAMES, &count);
+  const byoc_dim_t *dims = node->results[index]->type->dims;
+  const char *left = names[2 * index], *right = names[2 * index + 1];
+  return (byoc_relation_t){.kind = (byoc_relation_kind_t)kinds[index],
+                           .left = dims[0],
+                           .right = dims[1],
+                           .left_name = left[0] ? left : NULL,
+                           .right_name = right[0] ? right : NULL};
+}
+
+const char *byoc_required_by(const byoc_node_t *node) {
+  return byoc_attributes_string(&node->attributes, REQUIRED_BY, "");
+}
+
+static byoc_status_t infer_require(byoc_infer_t *infer) {
+  const byoc_node_t *node = infer->node;
+  size_t kind_count = 0, name_count = 0;
+  const int64_t *kinds = byoc_attributes_ints(&node->attributes, KINDS, &kind_count);
+  (void)byoc_attributes_strings(&node->attributes, NAMES, &name_count);
+  if (kind_count != node->result_count || name_count != 2 * kind_count) {
+    return byoc_infer_error(infer, "attributes '" KINDS "' and '" NAMES "': expected one and two for each relation");
+  }
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    const byoc_type_t *type = node->results[i]->type;
+    if (kinds[i] >= 0 && kinds[i] < BYOC_RELATION_COUNT && byoc_is_ranked(type) && type->rank == 2) continue;
+    return byoc_infer_error(infer, "result %u: expected a kind of relation and two dimensions", i);
+  }
+  return BYOC_OK;
+}
+
 static byoc_status_t infer_given(byoc_infer_t *infer) {
   if (byoc_is_ranked(infer->node->results[0]->type)) return BYOC_OK;
   return byoc_infer_error(infer, "the type of the result must be given");
@@ -199,6 +245,13 @@ static const byoc_op_attribute_t bind_attributes[] = {
     BYOC_ATTR_END,
 };
 
+static const byoc_op_attribute_t require_attributes[] = {
+    {BYOC_ATTR_REQUIRED(INTS, KINDS)},
+    {BYOC_ATTR_REQUIRED(STRINGS, NAMES)},
+    {BYOC_ATTR_REQUIRED(STRING, REQUIRED_BY)},
+    BYOC_ATTR_END,
+};
+
 #define ROW(op_name, inputs, outputs)                                                                                  \
   .domain = "byoc", .name = #op_name, .since_version = 1, .min_inputs = inputs, .max_inputs = inputs,                  \
   .min_outputs = outputs, .max_outputs = outputs
@@ -216,6 +269,14 @@ const byoc_op_t byoc_ops_symbolic[] = {
      .loops = loops_result_shape},
     {ROW(BindSymbols, 1, 0), .traits = BYOC_OP_HOST, .attributes = bind_attributes, .infer = infer_bind_symbols},
     {ROW(CheckDims, 3, 0), .traits = BYOC_OP_HOST, .infer = infer_check_dims},
+    {.domain = "byoc",
+     .name = "Require",
+     .since_version = 1,
+     .min_outputs = 1,
+     .max_outputs = -1,
+     .traits = BYOC_OP_HOST,
+     .attributes = require_attributes,
+     .infer = infer_require},
     {ROW(ShapeOnly, 0, 1), .traits = BYOC_OP_ELEMENTWISE, .infer = infer_given, .point = point_shape_only},
     {ROW(View, 1, 1), .traits = BYOC_OP_INJECTIVE, .infer = infer_view, .is_view = true},
 };

@@ -108,6 +108,18 @@ byoc_status_t byoc_infer_need_same(const byoc_infer_t *infer, uint32_t index) {
                           byoc_type_text(first, a), byoc_type_text(type, b));
 }
 
+// The side that a dimension is: of whichever operand has it first, else what the operands make of it.
+static byoc_side_t find_side(const byoc_infer_t *infer, byoc_dim_t dim) {
+  if (byoc_dim_is_constant(dim)) return byoc_side_number(dim.constant);
+  for (uint32_t i = 0; i < infer->node->operand_count; ++i) {
+    const byoc_type_t *type = byoc_operand_type(infer->node, i);
+    for (int32_t d = 0; byoc_is_ranked(type) && d < type->rank; ++d) {
+      if (byoc_dim_equal(type->dims[d], dim)) return byoc_side_of(infer, i, d);
+    }
+  }
+  return byoc_side(dim, "what the other operands make of it");
+}
+
 byoc_status_t byoc_infer_need_dim(const byoc_infer_t *infer, uint32_t index, int32_t d, byoc_dim_t expected) {
   const byoc_type_t *type = byoc_operand_type(infer->node, index);
   char text[BYOC_TYPE_TEXT_SIZE];
@@ -115,7 +127,9 @@ byoc_status_t byoc_infer_need_dim(const byoc_infer_t *infer, uint32_t index, int
   if (d < 0 || d >= type->rank) {
     return byoc_infer_error(infer, "operand %u: expected a dimension %d, got %s", index, d, byoc_type_text(type, text));
   }
-  if (!byoc_dim_is_constant(expected) || !byoc_dim_is_constant(type->dims[d])) return BYOC_OK;
+  if (!byoc_dim_is_constant(expected) || !byoc_dim_is_constant(type->dims[d])) {
+    return byoc_infer_relate(infer, BYOC_RELATION_EQUAL, byoc_side_of(infer, index, d), find_side(infer, expected));
+  }
   if (type->dims[d].constant == expected.constant) return BYOC_OK;
   return byoc_infer_error(infer, "operand %u: expected %lld in dimension %d, got %s", index,
                           (long long)expected.constant, d, byoc_type_text(type, text));
@@ -134,10 +148,33 @@ byoc_status_t byoc_infer_need_broadcast(const byoc_infer_t *infer, uint32_t inde
   if (!byoc_is_ranked(type)) return BYOC_OK;
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, index, 0, rank));
   for (int32_t d = 0; d < type->rank; ++d) {
-    bool one = byoc_dim_is_constant(type->dims[d]) && type->dims[d].constant == 1;
-    if (!one) BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, index, d, dims[rank - type->rank + d]));
+    byoc_dim_t whole = dims[rank - type->rank + d];
+    if (!byoc_dim_is_constant(type->dims[d])) {
+      BYOC_RETURN_IF_ERROR(
+          byoc_infer_relate(infer, BYOC_RELATION_ONE_OR, byoc_side_of(infer, index, d), find_side(infer, whole)));
+    } else if (type->dims[d].constant != 1) {
+      BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, index, d, whole));
+    }
   }
   return BYOC_OK;
+}
+
+byoc_dim_t byoc_infer_count(const byoc_infer_t *infer, const byoc_type_t *type, bool *failed) {
+  byoc_dim_t count = byoc_dim_constant(1);
+  for (int32_t d = 0; d < type->rank; ++d) count = byoc_infer_dim(infer, BYOC_DIM_MUL, count, type->dims[d], failed);
+  return count;
+}
+
+byoc_status_t byoc_infer_need_count(const byoc_infer_t *infer, uint32_t index, byoc_side_t count) {
+  const byoc_type_t *type = byoc_operand_type(infer->node, index);
+  if (!byoc_is_ranked(type)) return BYOC_OK;
+  if (type->rank == 1) return byoc_infer_relate(infer, BYOC_RELATION_EQUAL, byoc_side_of(infer, index, 0), count);
+  bool failed = false;
+  char name[64];
+  snprintf(name, sizeof name, "the number of elements of operand %u", (unsigned)index);
+  byoc_side_t own = byoc_side(byoc_infer_count(infer, type, &failed), name);
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  return byoc_infer_relate(infer, BYOC_RELATION_EQUAL, own, count);
 }
 
 byoc_status_t byoc_infer_need_list(const byoc_infer_t *infer, uint32_t index, int64_t count) {
@@ -145,7 +182,8 @@ byoc_status_t byoc_infer_need_list(const byoc_infer_t *infer, uint32_t index, in
   if (!type) return BYOC_OK;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, index, byoc_dtype_is_integer, "a list of integers"));
   int64_t given = byoc_type_element_count(type);
-  if (given < 0 || given == count) return BYOC_OK;
+  if (given < 0) return byoc_infer_need_count(infer, index, byoc_side_number(count));
+  if (given == count) return BYOC_OK;
   char text[BYOC_TYPE_TEXT_SIZE];
   return byoc_infer_error(infer, "operand %u: expected %lld integers, got %s", index, (long long)count,
                           byoc_type_text(type, text));
@@ -157,6 +195,10 @@ byoc_status_t byoc_infer_need_one(const byoc_infer_t *infer, uint32_t index) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, index, byoc_dtype_is_value, "a number"));
   if (!byoc_is_ranked(type)) return BYOC_OK;
   for (int32_t d = 0; d < type->rank; ++d) {
+    if (!byoc_dim_is_constant(type->dims[d])) {
+      BYOC_RETURN_IF_ERROR(
+          byoc_infer_relate(infer, BYOC_RELATION_EQUAL, byoc_side_of(infer, index, d), byoc_side_number(1)));
+    }
     if (!byoc_dim_is_constant(type->dims[d]) || type->dims[d].constant == 1) continue;
     char text[BYOC_TYPE_TEXT_SIZE];
     return byoc_infer_error(infer, "operand %u: expected one number, got %s", index, byoc_type_text(type, text));
@@ -298,7 +340,10 @@ byoc_dim_t byoc_infer_unknown_dim(const byoc_infer_t *infer, bool *failed) {
   return byoc_dim_unknown(infer->arena, (*infer->next_unknown)++, failed);
 }
 
-bool byoc_broadcast_dim(const byoc_infer_t *infer, byoc_dim_t a, byoc_dim_t b, byoc_dim_t *out, bool *failed) {
+bool byoc_broadcast_dim(const byoc_infer_t *infer, byoc_side_t left, byoc_side_t right, byoc_dim_t *out, bool *failed) {
+  byoc_dim_t a = left.dim, b = right.dim;
+  bool both = byoc_dim_is_constant(a) && byoc_dim_is_constant(b);
+  if (!both && byoc_infer_relate(infer, BYOC_RELATION_BROADCASTS, left, right) != BYOC_OK) *failed = true;
   *out = a;
   if (byoc_dim_equal(a, b)) return true;
   if (byoc_dim_is_constant(b)) {
@@ -325,19 +370,25 @@ byoc_status_t byoc_infer_broadcast(const byoc_infer_t *infer, uint32_t first, by
     if (!byoc_is_ranked(type)) return byoc_infer_set_unranked(infer, 0, dtype);
     if (type->rank > rank) rank = type->rank;
   }
-  byoc_dim_t dims[BYOC_MAX_RANK];
-  for (int32_t d = 0; d < rank; ++d) dims[d] = byoc_dim_constant(1);
+  byoc_side_t sides[BYOC_MAX_RANK]; // what the operands so far make of each dimension
+  for (int32_t d = 0; d < rank; ++d) sides[d] = byoc_side_number(1);
   bool failed = false;
   for (uint32_t i = first; i < node->operand_count; ++i) {
     const byoc_type_t *type = byoc_operand_type(node, i);
     for (int32_t d = 0; d < type->rank; ++d) {
-      byoc_dim_t *at = &dims[rank - type->rank + d];
-      if (byoc_broadcast_dim(infer, *at, type->dims[d], at, &failed)) continue;
-      char a[BYOC_TYPE_TEXT_SIZE], b[BYOC_TYPE_TEXT_SIZE];
-      return byoc_infer_error(infer, "operand %u: %s does not broadcast against %s (dimension %d)", i,
-                              byoc_type_text(type, a), byoc_type_text(byoc_operand_type(node, first), b), d);
+      byoc_side_t *at = &sides[rank - type->rank + d], own = byoc_side_of(infer, i, d);
+      byoc_dim_t dim;
+      if (!byoc_broadcast_dim(infer, *at, own, &dim, &failed)) {
+        char a[BYOC_TYPE_TEXT_SIZE], b[BYOC_TYPE_TEXT_SIZE];
+        return byoc_infer_error(infer, "operand %u: %s does not broadcast against %s (dimension %d)", i,
+                                byoc_type_text(type, a), byoc_type_text(byoc_operand_type(node, first), b), d);
+      }
+      if (byoc_dim_equal(dim, at->dim)) continue;
+      *at = byoc_dim_equal(dim, own.dim) ? own : byoc_side(dim, "what the operands before it make of that");
     }
   }
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  byoc_dim_t dims[BYOC_MAX_RANK];
+  for (int32_t d = 0; d < rank; ++d) dims[d] = sides[d].dim;
   return byoc_infer_set(infer, 0, dtype, rank, dims);
 }

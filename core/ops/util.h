@@ -4,6 +4,7 @@
 #define BYOC_CORE_OPS_UTIL_H_
 
 #include "core/ops/op.h"
+#include "core/ops/relation.h"
 
 // ---- messages ----
 #define BYOC_TYPE_TEXT_SIZE 128
@@ -45,17 +46,19 @@ byoc_status_t byoc_infer_need(const byoc_infer_t *infer, uint32_t index, byoc_dt
 byoc_status_t byoc_infer_need_rank(const byoc_infer_t *infer, uint32_t index, int32_t least, int32_t most);
 // Operands `index` and 0 must have one element type.
 byoc_status_t byoc_infer_need_same(const byoc_infer_t *infer, uint32_t index);
-// Dimension d of operand `index`, which must have one, must be `expected` (checked where both are constant).
+// Dimension d of operand `index`, which must have one, must be `expected` (where one is open, when the model runs).
 byoc_status_t byoc_infer_need_dim(const byoc_infer_t *infer, uint32_t index, int32_t d, byoc_dim_t expected);
-// Operand `index`, where it is given and ranked, must have the rank and the dimensions (checked where constant).
+// Operand `index`, where it is given and ranked, must have the rank and the dimensions.
 byoc_status_t byoc_infer_need_dims(const byoc_infer_t *infer, uint32_t index, int32_t rank, const byoc_dim_t *dims);
 // Operand `index`, where it is given and ranked, must broadcast to the dimensions: a rank up to `rank`, each dimension
-// 1 or theirs (checked where constant).
+// 1 or theirs.
 byoc_status_t byoc_infer_need_broadcast(const byoc_infer_t *infer, uint32_t index, int32_t rank,
                                         const byoc_dim_t *dims);
-// Operand `index`, where it is given, must be a list of `count` integers (checked where its type is static).
+// Operand `index`, where it is ranked, must have as many elements.
+byoc_status_t byoc_infer_need_count(const byoc_infer_t *infer, uint32_t index, byoc_side_t count);
+// Operand `index`, where it is given, must be a list of `count` integers.
 byoc_status_t byoc_infer_need_list(const byoc_infer_t *infer, uint32_t index, int64_t count);
-// Operand `index`, where it is given, must hold one number, whatever its rank (checked where its type is static).
+// Operand `index`, where it is given, must hold one number, whatever its rank.
 byoc_status_t byoc_infer_need_one(const byoc_infer_t *infer, uint32_t index);
 // Operand `index` becomes a parameter of type `type` in a nested block: kinds, element types, ranks and constant
 // dimensions must not contradict each other. Of a tensor its `cut` leading dimensions stay outside (their places are
@@ -105,8 +108,10 @@ byoc_status_t byoc_infer_same(byoc_infer_t *infer);
 // Dimension arithmetic in the module's arena; a lack of memory is noted in *failed.
 byoc_dim_t byoc_infer_dim(const byoc_infer_t *infer, byoc_dim_kind_t kind, byoc_dim_t a, byoc_dim_t b, bool *failed);
 byoc_dim_t byoc_infer_unknown_dim(const byoc_infer_t *infer, bool *failed);
+// The number of elements of a ranked tensor.
+byoc_dim_t byoc_infer_count(const byoc_infer_t *infer, const byoc_type_t *type, bool *failed);
 // NumPy broadcasting of two dimensions; false where they clash.
-bool byoc_broadcast_dim(const byoc_infer_t *infer, byoc_dim_t a, byoc_dim_t b, byoc_dim_t *out, bool *failed);
+bool byoc_broadcast_dim(const byoc_infer_t *infer, byoc_side_t a, byoc_side_t b, byoc_dim_t *out, bool *failed);
 // Broadcasts operands [first, operand_count) against each other into a type of `dtype` for result 0.
 byoc_status_t byoc_infer_broadcast(const byoc_infer_t *infer, uint32_t first, byoc_dtype_t dtype);
 // The type of MatMul of two operands, for result 0; sets its element type to `dtype`.

@@ -118,7 +118,7 @@ byoc_status_t byoc_window_read(const byoc_infer_t *infer, const byoc_type_t *x, 
 byoc_status_t byoc_window_of(const byoc_node_t *node, const byoc_type_t *x, const byoc_dim_t *kernel,
                              byoc_window_t *out_window) {
   byoc_graph_module_t *module = node->function->module;
-  byoc_infer_t infer = {(byoc_node_t *)node, &module->arena, node->since_version, NULL, &module->next_id};
+  byoc_infer_t infer = {(byoc_node_t *)node, &module->arena, node->since_version, NULL, &module->next_id, NULL};
   return byoc_window_read(&infer, x, kernel, out_window);
 }
 

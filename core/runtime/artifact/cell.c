@@ -204,11 +204,13 @@ int32_t byoc_frame_init(byoc_frame_t *frame, const byoc_runtime_t *runtime, uint
   *frame = (byoc_frame_t){.runtime = runtime, .cell_count = cell_count, .symbol_count = symbol_count};
   frame->cells = calloc((size_t)cell_count + 1, sizeof(*frame->cells));
   frame->symbols = calloc((size_t)symbol_count + 1, sizeof(*frame->symbols));
+  frame->seen = malloc(((size_t)symbol_count + 1) * sizeof(*frame->seen));
+  for (uint32_t i = 0; frame->seen != NULL && i < symbol_count; i++) frame->seen[i] = -1;
   frame->moving = calloc((size_t)cell_count + 1, sizeof(*frame->moving));
   frame->is_constant = calloc((size_t)cell_count + 1, 1);
-  if (frame->cells != NULL && frame->symbols != NULL && frame->moving != NULL && frame->is_constant != NULL) {
-    return BYOC_OK;
-  }
+  bool made = frame->cells != NULL && frame->symbols != NULL && frame->seen != NULL && frame->moving != NULL &&
+              frame->is_constant != NULL;
+  if (made) return BYOC_OK;
   byoc_frame_deinit(frame);
   return BYOC_OUT_OF_MEMORY;
 }
@@ -224,6 +226,7 @@ void byoc_frame_deinit(byoc_frame_t *frame) {
   free_list(frame->scratch);
   free(frame->cells);
   free(frame->symbols);
+  free(frame->seen);
   free(frame->moving);
   free(frame->is_constant);
   *frame = (byoc_frame_t){0};

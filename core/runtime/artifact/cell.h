@@ -41,6 +41,7 @@ typedef struct byoc_frame_t {
   const byoc_runtime_t *runtime; // for errors
   byoc_cell_t **cells;           // by index; NULL: no value
   int64_t *symbols;              // values of symbolic dimensions
+  int64_t *seen;                 // those of the inputs that were last found to fit; -1: none yet
   byoc_cell_t **moving;          // scratch of byoc_frame_assign, as large as the table
   uint8_t *is_constant;          // by index: outlives the run
   uint32_t cell_count, symbol_count;
@@ -97,15 +98,43 @@ int32_t byoc_frame_match(byoc_frame_t *frame, uint32_t index, uint32_t axis, int
 // A value must be there and a tensor of this type and rank.
 int32_t byoc_frame_expect(byoc_frame_t *frame, uint32_t index, uint32_t dtype, uint32_t rank, const char *what);
 
+// Arithmetic of dimensions stops at the largest and the smallest number: what comes to either is refused where memory
+// is asked for.
+static inline int64_t byoc_dim_add(int64_t a, int64_t b) {
+  int64_t sum;
+  return __builtin_add_overflow(a, b, &sum) ? (a < 0 ? INT64_MIN : INT64_MAX) : sum;
+}
+static inline int64_t byoc_dim_sub(int64_t a, int64_t b) {
+  int64_t difference;
+  return __builtin_sub_overflow(a, b, &difference) ? (a < 0 ? INT64_MIN : INT64_MAX) : difference;
+}
+static inline int64_t byoc_dim_mul(int64_t a, int64_t b) {
+  int64_t product;
+  return __builtin_mul_overflow(a, b, &product) ? ((a < 0) != (b < 0) ? INT64_MIN : INT64_MAX) : product;
+}
 static inline int64_t byoc_dim_floordiv(int64_t a, int64_t b) {
   if (b == 0) return 0;
+  if (b == -1) return byoc_dim_sub(0, a);
   return a / b - (a % b != 0 && (a % b < 0) != (b < 0));
 }
 static inline int64_t byoc_dim_ceildiv(int64_t a, int64_t b) {
-  return -byoc_dim_floordiv(-a, b);
+  if (b == 0) return 0;
+  return byoc_dim_add(byoc_dim_floordiv(a, b), b != -1 && a % b != 0);
 }
 static inline int64_t byoc_dim_mod(int64_t a, int64_t b) {
-  return a - byoc_dim_floordiv(a, b) * b;
+  if (b == 0 || b == -1) return b == 0 ? a : 0;
+  int64_t rest = a % b;
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+// Have the first `count` symbols, those of the inputs, the values that were last found to fit?
+static inline int byoc_frame_has_seen(const byoc_frame_t *frame, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (frame->symbols[i] != frame->seen[i]) return 0;
+  }
+  return 1;
+}
+static inline void byoc_frame_see(byoc_frame_t *frame, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) frame->seen[i] = frame->symbols[i];
 }
 static inline int64_t byoc_dim_min(int64_t a, int64_t b) {
   return a < b ? a : b;

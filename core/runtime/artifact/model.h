@@ -10,6 +10,7 @@
 #include "byoc/call.h"
 #include "byoc/engine.h"
 #include "core/runtime/artifact/container.h"
+#include "core/runtime/artifact/relation.h"
 
 // One call by the packed convention: tensors[first ..] of the model's table, inputs then outputs.
 typedef struct byoc_model_call_t {

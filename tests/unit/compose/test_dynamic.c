@@ -473,13 +473,42 @@ static void declared_sizes_are_checked(void **state) {
   run(&m, inputs, results);
   assert_true(at(&results[0], 0) == 3 && at(&results[0], 4) == 7 && at(&results[2], 0) == 4);
   inputs[2].data = (void *)(uintptr_t)end;
-  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "dimension 0 of result 0, y is 7, but the model declares 5");
+  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "dimension 0 of result 0 'y' is 7, but the model declares 5");
   inputs[2].data = (void *)(uintptr_t)less;
-  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "dimension 0 of result 0, y is 3, but the model declares 5");
+  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "dimension 0 of result 0 'y' is 3, but the model declares 5");
   inputs[2].data = (void *)(uintptr_t)to;
   inputs[3].data = (void *)(uintptr_t)other;
-  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "Split 'parts' (ai.onnx 13): dimension 0 of result 0, a is 6, but the");
+  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "Split 'parts' (ai.onnx 13): dimension 0 of result 0 'a' is 6, but the");
   inputs[3].data = (void *)(uintptr_t)good;
+  run(&m, inputs, results);
+  close_model(&m);
+}
+
+// Relations between open dimensions that no type says: numpy's for broadcasts, equality for sums of products, joins ...
+static void shapes_that_do_not_fit_are_refused(void **state) {
+  (void)state;
+  model_t m;
+  open_model(MAIN("(%a : f32[M,K], %b : f32[L,N], %c : f32[P,Q]) -> (%y : f32[M,N], %z : f32[M,N], %j : f32[M + P,K])",
+                  "    %y = MatMul@13 \"product\" (%a, %b) : f32[M,N]\n    %z = Add@14(%y, %c) : f32[M,N]\n"
+                  "    %j = Concat@13(%a, %c) {axis = 0} : f32[M + P,K]\n    return %y, %z, %j"),
+             &m);
+  const float x[64] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+  const int64_t a[2] = {2, 3}, b[2] = {3, 3}, c[2] = {1, 3}, other[2] = {5, 3}, wide[2] = {2, 1},
+                huge[2] = {2, 3000000};
+  byoc_argument_t inputs[3] = {floats(2, a, x), floats(2, b, x), floats(2, c, x)}, results[MAX_RESULTS];
+  run(&m, inputs, results);
+  assert_true(results[1].dims[0] == 2 && results[1].dims[1] == 3 && results[2].dims[0] == 3);
+  inputs[1].dims = other;
+  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT,
+            "MatMul 'product' (ai.onnx 13): dimension 0 of operand 1 'b' is 5 and dimension 1 of operand 0 'a' is 3");
+  inputs[1].dims = b, inputs[0].dims = huge;
+  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "dimension 1 of operand 0 'a' is 3000000");
+  inputs[0].dims = a, inputs[2].dims = other;
+  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT,
+            "dimension 0 of operand 0 'y' is 2 and dimension 0 of operand 1 'c' is 5");
+  inputs[2].dims = wide; // fits the sum, not the join
+  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "Concat (ai.onnx 13): dimension 1 of operand 1 'c' is 1");
+  inputs[2].dims = c;
   run(&m, inputs, results);
   close_model(&m);
 }
@@ -499,9 +528,9 @@ static void sizes_declared_further_down_are_checked(void **state) {
   run(&m, inputs, results);
   assert_true(at(&results[0], 0) == 11 && at(&results[0], 2) == 34);
   inputs[0].data = (void *)(uintptr_t)more;
-  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "dimension 1 of result 0, c is 6, but the model declares 3");
+  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "dimension 1 of result 0 'c' is 6, but the model declares 3");
   inputs[0].data = (void *)(uintptr_t)none;
-  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "dimension 1 of result 0, c is 0, but the model declares 3");
+  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "dimension 1 of result 0 'c' is 0, but the model declares 3");
   close_model(&m);
 }
 
@@ -531,6 +560,7 @@ int main(void) {
       cmocka_unit_test(prints_regions),
       cmocka_unit_test(sizes_from_data),
       cmocka_unit_test(declared_sizes_are_checked),
+      cmocka_unit_test(shapes_that_do_not_fit_are_refused),
       cmocka_unit_test(sizes_declared_further_down_are_checked),
       cmocka_unit_test(views_that_cannot_be_are_refused),
   };

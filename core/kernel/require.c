@@ -1,0 +1,189 @@
+// Relations that inference noted become Require nodes, each once where it is known to hold from then on.
+#include "core/kernel/require.h"
+
+#include <string.h>
+
+#include "core/ops/symbolic.h"
+#include "core/ops/util.h"
+
+static bool is_static_value(const byoc_value_t *value) {
+  return !value || byoc_type_is_static(value->type);
+}
+
+bool byoc_node_is_open(const byoc_node_t *node) {
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    if (!is_static_value(node->operands[i])) return true;
+  }
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    if (!is_static_value(node->results[i])) return true;
+  }
+  return false;
+}
+
+// ---- bodies of extern functions ----
+
+static bool given_dim(void *self, byoc_dim_t leaf, byoc_dim_t *out) {
+  const byoc_node_t *call = self;
+  for (uint32_t i = 0; i < call->operand_count; ++i) {
+    const byoc_type_t *type = call->callee->body->parameters.data[i]->type, *given = byoc_operand_type(call, i);
+    if (!byoc_is_ranked(type) || !byoc_is_ranked(given) || type->rank != given->rank) continue;
+    for (int32_t d = 0; d < type->rank; ++d) {
+      *out = given->dims[d];
+      if (byoc_dim_equal(type->dims[d], leaf)) return true;
+    }
+  }
+  return false;
+}
+
+// What the nodes of a body count on, in the dimensions of the call, one Require for each node in front of `place`.
+static byoc_status_t require_body(byoc_node_t *place, const byoc_node_t *const *calls, size_t depth,
+                                  byoc_diag_t *diag) {
+  enum { DEEPEST = 16 };
+  const byoc_function_t *callee = calls[depth - 1]->callee;
+  if (byoc_function_is_opaque(callee) || depth == DEEPEST) return BYOC_OK;
+  byoc_arena_t *arena = &place->function->module->arena;
+  byoc_status_t status = BYOC_OK;
+  for (byoc_node_t *node = callee->body->first; node && status == BYOC_OK; node = node->next) {
+    if (!byoc_node_is_open(node)) continue;
+    if (node->callee) {
+      const byoc_node_t *deeper[DEEPEST];
+      memcpy(deeper, calls, depth * sizeof(*calls));
+      deeper[depth] = node;
+      status = require_body(place, deeper, depth + 1, diag);
+      continue;
+    }
+    byoc_relations_t relations = {.allocator = place->function->module->allocator};
+    bool failed = false;
+    status = byoc_infer_relations(node, diag, &relations);
+    for (size_t i = 0; i < relations.items.count; ++i) {
+      byoc_relation_t *relation = &relations.items.data[i];
+      for (size_t k = depth; k > 0; --k) {
+        void *call = (void *)(uintptr_t)calls[k - 1];
+        relation->left = byoc_dim_replace(relation->left, given_dim, call, arena, &failed);
+        relation->right = byoc_dim_replace(relation->right, given_dim, call, arena, &failed);
+      }
+    }
+    if (status == BYOC_OK && failed) status = byoc_diag_out_of_memory(diag);
+    char where[256];
+    byoc_node_describe(node, where, sizeof where);
+    if (status == BYOC_OK && relations.items.count > 0) {
+      status = byoc_require(place, where, relations.items.data, relations.items.count, diag);
+    }
+    byoc_relations_deinit(&relations);
+  }
+  return status;
+}
+
+// ---- in the names of the model ----
+
+static byoc_status_t require_node(byoc_node_t *node, byoc_diag_t *diag) {
+  byoc_relations_t relations = {.allocator = node->function->module->allocator};
+  byoc_status_t status = byoc_infer_relations(node, diag, &relations);
+  size_t count = 0;
+  for (size_t i = 0; i < relations.items.count; ++i) {
+    if (!relations.items.data[i].is_of_result) relations.items.data[count++] = relations.items.data[i];
+  }
+  char where[256];
+  byoc_node_describe(node, where, sizeof where);
+  if (status == BYOC_OK && count > 0) status = byoc_require(node, where, relations.items.data, count, diag);
+  byoc_relations_deinit(&relations);
+  return status;
+}
+
+byoc_status_t byoc_require_early(byoc_block_t *block, byoc_diag_t *diag) {
+  BYOC_FOR_EACH_NODE(node, block) {
+    for (uint32_t b = 0; b < node->block_count; ++b) BYOC_RETURN_IF_ERROR(byoc_require_early(node->blocks[b], diag));
+    if (!byoc_node_is_open(node) || byoc_node_is(node, "byoc", "Require")) continue;
+    bool is_extern = node->callee && node->callee->kind == BYOC_FUNCTION_EXTERN;
+    if (is_extern) BYOC_RETURN_IF_ERROR(require_body(node, (const byoc_node_t *const[]){node}, 1, diag));
+    if (!node->callee) BYOC_RETURN_IF_ERROR(require_node(node, diag));
+  }
+  return BYOC_OK;
+}
+
+// ---- the rest ----
+
+void byoc_requirer_init(byoc_requirer_t *r, byoc_allocator_t allocator, byoc_diag_t *diag) {
+  *r = (byoc_requirer_t){.diag = diag};
+  byoc_text_map_init(&r->known, allocator);
+}
+
+void byoc_requirer_deinit(byoc_requirer_t *r) {
+  byoc_map_deinit(&r->known);
+}
+
+static bool is_within(const byoc_block_t *block, const byoc_block_t *outer) {
+  for (; block && block != outer; block = block->owner ? block->owner->block : NULL) continue;
+  return block != NULL;
+}
+
+// Is the relation new in the block? It is known there from now on. False where memory is out, too.
+static bool is_new(byoc_requirer_t *r, const byoc_relation_t *relation, const byoc_block_t *block, bool *failed) {
+  byoc_string_t key;
+  byoc_string_init(&key, r->known.allocator);
+  bool either_way = relation->kind == BYOC_RELATION_EQUAL || relation->kind == BYOC_RELATION_BROADCASTS;
+  bool swapped = either_way && byoc_dim_hash(relation->left, 0) > byoc_dim_hash(relation->right, 0);
+  byoc_string_appendf(&key, "%d ", (int)relation->kind);
+  byoc_dim_print(swapped ? relation->right : relation->left, &key);
+  byoc_string_append(&key, " ");
+  byoc_dim_print(swapped ? relation->left : relation->right, &key);
+  const byoc_block_t *known = key.failed ? NULL : byoc_text_map_get(&r->known, key.data);
+  bool is_known = known && is_within(block, known);
+  if (key.failed || (!is_known && !byoc_text_map_put(&r->known, key.data, (void *)(uintptr_t)block))) *failed = true;
+  byoc_string_deinit(&key);
+  return !is_known;
+}
+
+static byoc_status_t not_computable(const byoc_requirer_t *r, const byoc_node_t *node, byoc_dim_t dim) {
+  char where[256];
+  byoc_string_t text;
+  byoc_node_describe(node, where, sizeof where);
+  byoc_string_init(&text, r->known.allocator);
+  byoc_dim_print(dim, &text);
+  byoc_status_t status = byoc_diag_error(
+      r->diag, BYOC_UNSUPPORTED, "%s: counts on the dimension %s, which depends on data in a way that is not supported",
+      where, text.failed ? "" : text.data);
+  byoc_string_deinit(&text);
+  return status;
+}
+
+// Keeps of `relations` those that are new and computable here.
+static byoc_status_t keep_new(byoc_requirer_t *r, const byoc_node_t *node, byoc_relations_t *relations,
+                              bool must_be_bound) {
+  size_t count = 0;
+  bool failed = false;
+  for (size_t i = 0; i < relations->items.count; ++i) {
+    const byoc_relation_t *relation = &relations->items.data[i];
+    bool left = byoc_dim_walk(relation->left, r->is_bound, r->self);
+    bool right = byoc_dim_walk(relation->right, r->is_bound, r->self);
+    if (!(left && right) && must_be_bound) return not_computable(r, node, left ? relation->right : relation->left);
+    if (!(left && right) || !is_new(r, relation, node->block, &failed)) continue;
+    relations->items.data[count++] = *relation;
+  }
+  relations->items.count = count;
+  return failed ? byoc_diag_out_of_memory(r->diag) : BYOC_OK;
+}
+
+byoc_status_t byoc_require_rest(byoc_requirer_t *r, byoc_node_t *node, bool must_be_bound) {
+  if (node->callee || !byoc_node_is_open(node)) return BYOC_OK;
+  bool is_early = byoc_node_is(node, "byoc", "Require");
+  byoc_relations_t relations = {.allocator = r->known.allocator};
+  byoc_status_t status = BYOC_OK;
+  for (uint32_t i = 0; is_early && i < node->result_count && status == BYOC_OK; ++i) {
+    if (!byoc_vector_push(&relations.items, relations.allocator, byoc_required(node, i))) {
+      status = byoc_diag_out_of_memory(r->diag);
+    }
+  }
+  if (!is_early) status = byoc_infer_relations(node, r->diag, &relations);
+  if (status == BYOC_OK) status = keep_new(r, node, &relations, must_be_bound && !is_early);
+  size_t count = relations.items.count;
+  bool stays = is_early && count == node->result_count;
+  char where[256];
+  byoc_node_describe(node, where, sizeof where);
+  if (status == BYOC_OK && count > 0 && !stays) {
+    status = byoc_require(node, is_early ? byoc_required_by(node) : where, relations.items.data, count, r->diag);
+  }
+  byoc_relations_deinit(&relations);
+  if (status == BYOC_OK && is_early && !stays) byoc_node_erase(node);
+  return status;
+}

@@ -1,0 +1,47 @@
+// Relations: what type inference counts on between dimensions. Where both numbers are known it decides; where one is a
+// symbol it notes the relation, and the program checks it where the symbol becomes known (core/kernel/require.h).
+#ifndef BYOC_CORE_OPS_RELATION_H_
+#define BYOC_CORE_OPS_RELATION_H_
+
+#include "core/base/vector.h"
+#include "core/ops/op.h"
+#include "core/runtime/artifact/relation.h"
+
+typedef struct byoc_relation_t {
+  byoc_relation_kind_t kind;
+  byoc_dim_t left, right;
+  const char *left_name, *right_name; // NULL: a number that the operator fixes
+  bool is_of_result;                  // needs a dimension that the node makes itself when it runs
+} byoc_relation_t;
+
+struct byoc_relations_t {
+  BYOC_VECTOR(byoc_relation_t) items;
+  byoc_allocator_t allocator; // of the list; the names are in the module's arena
+};
+void byoc_relations_deinit(byoc_relations_t *relations);
+
+// One side of a relation: a dimension of an operand, or a text for what is made of several.
+typedef struct byoc_side_t {
+  byoc_dim_t dim;
+  const char *name; // NULL: `operand` and `axis` say it; of a constant: the number says it
+  int64_t operand, axis;
+} byoc_side_t;
+
+// Dimension `axis`, which it has, of operand `operand`, a ranked tensor.
+byoc_side_t byoc_side_of(const byoc_infer_t *infer, uint32_t operand, int32_t axis);
+static inline byoc_side_t byoc_side(byoc_dim_t dim, const char *name) {
+  return (byoc_side_t){.dim = dim, .name = name, .operand = -1};
+}
+static inline byoc_side_t byoc_side_number(int64_t number) {
+  return (byoc_side_t){.dim = {.constant = number}, .operand = -1};
+}
+
+// The relation must hold: an error where it cannot, noted where only the run will tell.
+byoc_status_t byoc_infer_relate(const byoc_infer_t *infer, byoc_relation_kind_t kind, byoc_side_t left,
+                                byoc_side_t right);
+
+// What the node counts on, its types included: dimensions that its results have beyond what its operands make of them.
+// The node stays as it is. Unknown dimensions that only the run makes stand for themselves.
+byoc_status_t byoc_infer_relations(byoc_node_t *node, byoc_diag_t *diag, byoc_relations_t *relations);
+
+#endif // BYOC_CORE_OPS_RELATION_H_

@@ -1,0 +1,50 @@
+// Relations between dimensions that are known at run time only: what the compiler counted on and the program checks
+// where both numbers are known. The same list serves type inference, host programs and artifacts.
+#ifndef BYOC_CORE_RUNTIME_ARTIFACT_RELATION_H_
+#define BYOC_CORE_RUNTIME_ARTIFACT_RELATION_H_
+
+#include "core/runtime/artifact/cell.h"
+
+// X(NAME, "text of host programs")
+#define BYOC_RELATION_LIST(X)                                                                                          \
+  X(EQUAL, "is")                  /* left is right */                                                                  \
+  X(DECLARED, "is declared")      /* the same; right is what a model declares */                                       \
+  X(BROADCASTS, "broadcasts to")  /* they are equal, or one of them is 1 */                                            \
+  X(ONE_OR, "is 1 or")            /* left is 1 or right */                                                             \
+  X(AT_MOST, "is at most")        /* left is not larger than right */                                                  \
+  X(MULTIPLE, "is a multiple of") /* right is positive and divides left */
+
+#define BYOC_RELATION_ENUM(NAME, text) BYOC_RELATION_##NAME,
+typedef enum byoc_relation_kind_t { BYOC_RELATION_LIST(BYOC_RELATION_ENUM) BYOC_RELATION_COUNT } byoc_relation_kind_t;
+#undef BYOC_RELATION_ENUM
+
+// Generated code calls this with a constant kind: one comparison or two are left of it.
+static inline int byoc_relation_holds(byoc_relation_kind_t kind, int64_t left, int64_t right) {
+  switch (kind) {
+  case BYOC_RELATION_BROADCASTS:
+    return left == right || left == 1 || right == 1;
+  case BYOC_RELATION_ONE_OR:
+    return left == 1 || left == right;
+  case BYOC_RELATION_AT_MOST:
+    return left <= right;
+  case BYOC_RELATION_MULTIPLE:
+    return right > 0 && left % right == 0;
+  default:
+    return left == right;
+  }
+}
+
+// What a relation's two sides are called, and the operator that needs it: "MatMul 'head' (ai.onnx 13)", "dimension 1 of
+// operand 0 'x'". A side without a name is a number that the model or the operator fixes.
+typedef struct byoc_relation_names_t {
+  const char *where, *left, *right;
+} byoc_relation_names_t;
+
+// Says which relation does not hold, with both numbers, and returns BYOC_INVALID_ARGUMENT.
+int32_t byoc_frame_refuse(byoc_frame_t *frame, byoc_relation_kind_t kind, int64_t left, int64_t right,
+                          const byoc_relation_names_t *names);
+// The sentence alone.
+void byoc_relation_explain(byoc_relation_kind_t kind, int64_t left, int64_t right, const byoc_relation_names_t *names,
+                           char *text, uint64_t size);
+
+#endif // BYOC_CORE_RUNTIME_ARTIFACT_RELATION_H_
