@@ -5,18 +5,12 @@
 #include <elf.h>
 #include <string.h>
 
+#include "core/base/elf_internal.h"
+
 // This host's ELF data encoding is little-endian wherever byoc runs; the reader refuses other files.
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "the ELF reader assumes a little-endian host"
 #endif
-
-static byoc_status_t damaged(const byoc_elf_t *elf, byoc_diag_t *diag, const char *what) {
-  return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is a damaged ELF file: %s", elf->name, what);
-}
-
-static bool range_ok(const byoc_elf_t *elf, uint64_t offset, uint64_t size) {
-  return offset <= elf->size_bytes && size <= elf->size_bytes - offset;
-}
 
 uint16_t byoc_elf_host_machine(void) {
 #if defined(__x86_64__)
@@ -34,13 +28,6 @@ bool byoc_is_elf(const void *data, size_t size_bytes) {
   return size_bytes >= SELFMAG && memcmp(data, ELFMAG, SELFMAG) == 0;
 }
 
-// The i-th header; open() checked that the whole table lies in the file.
-static Elf64_Shdr section_at(const byoc_elf_t *elf, uint32_t index) {
-  Elf64_Shdr section;
-  memcpy(&section, elf->data + elf->section_offset + (uint64_t)index * sizeof(section), sizeof(section));
-  return section;
-}
-
 static Elf64_Phdr segment_at(const byoc_elf_t *elf, uint32_t index) {
   Elf64_Phdr segment;
   memcpy(&segment, elf->data + elf->segment_offset + (uint64_t)index * sizeof(segment), sizeof(segment));
@@ -55,12 +42,12 @@ byoc_status_t byoc_elf_open(const void *data, size_t size_bytes, const char *nam
     return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is not an ELF file", name);
   }
   Elf64_Ehdr header;
-  if (size_bytes < sizeof(header)) return damaged(&elf, diag, "it ends within its header");
+  if (size_bytes < sizeof(header)) return byoc_elf_damaged(&elf, diag, "it ends within its header");
   memcpy(&header, data, sizeof(header));
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB) {
     return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is not a 64-bit little-endian ELF file", name);
   }
-  if (header.e_ident[EI_VERSION] != EV_CURRENT) return damaged(&elf, diag, "its version is unknown");
+  if (header.e_ident[EI_VERSION] != EV_CURRENT) return byoc_elf_damaged(&elf, diag, "its version is unknown");
   elf.type = header.e_type;
   elf.machine = header.e_machine;
   elf.section_offset = header.e_shoff;
@@ -70,26 +57,29 @@ byoc_status_t byoc_elf_open(const void *data, size_t size_bytes, const char *nam
   elf.section_name_index = header.e_shstrndx;
 
   if (elf.section_offset == 0) {
-    if (elf.section_count != 0) return damaged(&elf, diag, "it counts sections but has no section table");
+    if (elf.section_count != 0) return byoc_elf_damaged(&elf, diag, "it counts sections but has no section table");
   } else {
-    if (header.e_shentsize != sizeof(Elf64_Shdr)) return damaged(&elf, diag, "its section headers have a wrong size");
-    if (!range_ok(&elf, elf.section_offset, sizeof(Elf64_Shdr))) {
-      return damaged(&elf, diag, "its section table lies outside the file");
+    if (header.e_shentsize != sizeof(Elf64_Shdr))
+      return byoc_elf_damaged(&elf, diag, "its section headers have a wrong size");
+    if (!byoc_elf_range_ok(&elf, elf.section_offset, sizeof(Elf64_Shdr))) {
+      return byoc_elf_damaged(&elf, diag, "its section table lies outside the file");
     }
     // Numbers too large for the header are in the first section header.
-    Elf64_Shdr first = section_at(&elf, 0);
-    if (header.e_shnum == 0 && first.sh_size > UINT32_MAX) return damaged(&elf, diag, "it counts too many sections");
+    Elf64_Shdr first = byoc_elf_section(&elf, 0);
+    if (header.e_shnum == 0 && first.sh_size > UINT32_MAX)
+      return byoc_elf_damaged(&elf, diag, "it counts too many sections");
     if (header.e_shnum == 0) elf.section_count = (uint32_t)first.sh_size;
     if (header.e_shstrndx == SHN_XINDEX) elf.section_name_index = first.sh_link;
     if (header.e_phnum == PN_XNUM) elf.segment_count = first.sh_info;
-    if (!range_ok(&elf, elf.section_offset, (uint64_t)elf.section_count * sizeof(Elf64_Shdr))) {
-      return damaged(&elf, diag, "its section table lies outside the file");
+    if (!byoc_elf_range_ok(&elf, elf.section_offset, (uint64_t)elf.section_count * sizeof(Elf64_Shdr))) {
+      return byoc_elf_damaged(&elf, diag, "its section table lies outside the file");
     }
   }
   if (elf.segment_count != 0) {
-    if (header.e_phentsize != sizeof(Elf64_Phdr)) return damaged(&elf, diag, "its program headers have a wrong size");
-    if (!range_ok(&elf, elf.segment_offset, (uint64_t)elf.segment_count * sizeof(Elf64_Phdr))) {
-      return damaged(&elf, diag, "its program headers lie outside the file");
+    if (header.e_phentsize != sizeof(Elf64_Phdr))
+      return byoc_elf_damaged(&elf, diag, "its program headers have a wrong size");
+    if (!byoc_elf_range_ok(&elf, elf.segment_offset, (uint64_t)elf.segment_count * sizeof(Elf64_Phdr))) {
+      return byoc_elf_damaged(&elf, diag, "its program headers lie outside the file");
     }
   }
   *out_elf = elf;
@@ -105,17 +95,17 @@ byoc_status_t byoc_elf_check_loadable(const byoc_elf_t *elf, byoc_diag_t *diag) 
   for (uint32_t i = 0; i < elf->segment_count; i++) {
     Elf64_Phdr segment = segment_at(elf, i);
     if (segment.p_type == PT_NULL) continue;
-    if (!range_ok(elf, segment.p_offset, segment.p_filesz)) return truncated(elf, diag, "a segment");
+    if (!byoc_elf_range_ok(elf, segment.p_offset, segment.p_filesz)) return truncated(elf, diag, "a segment");
     if (segment.p_type == PT_LOAD && segment.p_memsz < segment.p_filesz) {
-      return damaged(elf, diag, "a segment is larger than its memory");
+      return byoc_elf_damaged(elf, diag, "a segment is larger than its memory");
     }
     has_load = has_load || segment.p_type == PT_LOAD;
     has_dynamic = has_dynamic || segment.p_type == PT_DYNAMIC;
   }
   for (uint32_t i = 0; i < elf->section_count; i++) {
-    Elf64_Shdr section = section_at(elf, i);
+    Elf64_Shdr section = byoc_elf_section(elf, i);
     if (section.sh_type == SHT_NULL || section.sh_type == SHT_NOBITS) continue;
-    if (!range_ok(elf, section.sh_offset, section.sh_size)) return truncated(elf, diag, "a section");
+    if (!byoc_elf_range_ok(elf, section.sh_offset, section.sh_size)) return truncated(elf, diag, "a section");
   }
   if (has_load && has_dynamic) return BYOC_OK;
   return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is not a shared object that can be loaded", elf->name);
@@ -125,18 +115,19 @@ byoc_status_t byoc_elf_check_loadable(const byoc_elf_t *elf, byoc_diag_t *diag) 
 static byoc_status_t find_note_in(const byoc_elf_t *elf, uint64_t offset, uint64_t size, uint64_t alignment,
                                   const char *owner, uint32_t type, byoc_diag_t *diag, const uint8_t **out_data,
                                   size_t *out_size_bytes) {
-  if (!range_ok(elf, offset, size)) return damaged(elf, diag, "its notes lie outside the file");
+  if (!byoc_elf_range_ok(elf, offset, size)) return byoc_elf_damaged(elf, diag, "its notes lie outside the file");
   const uint8_t *area = elf->data + offset;
   uint64_t mask = (alignment == 8 ? 8 : 4) - 1;
   size_t owner_size = strlen(owner) + 1;
   uint64_t at = 0;
   while (at < size) {
     Elf64_Nhdr note;
-    if (size - at < sizeof(note)) return damaged(elf, diag, "a note ends within its header");
+    if (size - at < sizeof(note)) return byoc_elf_damaged(elf, diag, "a note ends within its header");
     memcpy(&note, area + at, sizeof(note));
     uint64_t name_at = at + sizeof(note);
     uint64_t data_at = (name_at + note.n_namesz + mask) & ~mask;
-    if (data_at > size || note.n_descsz > size - data_at) return damaged(elf, diag, "a note runs past its section");
+    if (data_at > size || note.n_descsz > size - data_at)
+      return byoc_elf_damaged(elf, diag, "a note runs past its section");
     if (note.n_type == type && note.n_namesz == owner_size && memcmp(area + name_at, owner, owner_size) == 0) {
       *out_data = area + data_at;
       *out_size_bytes = note.n_descsz;
@@ -152,7 +143,7 @@ byoc_status_t byoc_elf_find_note(const byoc_elf_t *elf, const char *owner, uint3
   *out_data = NULL;
   *out_size_bytes = 0;
   for (uint32_t i = 0; i < elf->section_count; i++) {
-    Elf64_Shdr section = section_at(elf, i);
+    Elf64_Shdr section = byoc_elf_section(elf, i);
     if (section.sh_type != SHT_NOTE) continue;
     byoc_status_t status = find_note_in(elf, section.sh_offset, section.sh_size, section.sh_addralign, owner, type,
                                         diag, out_data, out_size_bytes);
@@ -168,41 +159,78 @@ byoc_status_t byoc_elf_find_note(const byoc_elf_t *elf, const char *owner, uint3
   return BYOC_NOT_FOUND;
 }
 
-// The text at `offset` of a string table, or NULL where it is outside or runs on without an end.
-static const char *table_text(const byoc_elf_t *elf, uint64_t table_offset, uint64_t table_size, uint64_t offset) {
-  if (offset >= table_size) return NULL;
-  const uint8_t *text = elf->data + table_offset + offset;
-  return memchr(text, 0, table_size - offset) == NULL ? NULL : (const char *)text;
+byoc_status_t byoc_elf_open_symbols(const byoc_elf_t *elf, const Elf64_Shdr *table, byoc_diag_t *diag,
+                                    byoc_elf_symbols_t *out_symbols) {
+  if (table->sh_entsize != sizeof(Elf64_Sym) || table->sh_size % sizeof(Elf64_Sym) != 0) {
+    return byoc_elf_damaged(elf, diag, "its symbols have a wrong size");
+  }
+  if (!byoc_elf_range_ok(elf, table->sh_offset, table->sh_size)) {
+    return byoc_elf_damaged(elf, diag, "its symbols lie outside the file");
+  }
+  if (table->sh_link >= elf->section_count) return byoc_elf_damaged(elf, diag, "its symbols have no names");
+  Elf64_Shdr names = byoc_elf_section(elf, table->sh_link);
+  if (names.sh_type != SHT_STRTAB || !byoc_elf_range_ok(elf, names.sh_offset, names.sh_size)) {
+    return byoc_elf_damaged(elf, diag, "its symbol names lie outside the file");
+  }
+  *out_symbols = (byoc_elf_symbols_t){.offset = table->sh_offset,
+                                      .count = table->sh_size / sizeof(Elf64_Sym),
+                                      .names_section = table->sh_link,
+                                      .names_offset = names.sh_offset,
+                                      .names_size = names.sh_size};
+  return BYOC_OK;
+}
+
+static byoc_status_t visit_symbol(const byoc_elf_t *elf, const byoc_elf_symbols_t *symbols, const Elf64_Sym *entry,
+                                  byoc_elf_symbol_visitor_t visitor, void *self, byoc_diag_t *diag) {
+  unsigned binding = ELF64_ST_BIND(entry->st_info);
+  unsigned visibility = ELF64_ST_VISIBILITY(entry->st_other);
+  byoc_elf_symbol_t symbol = {
+      .name = byoc_elf_text(elf, symbols->names_offset, symbols->names_size, entry->st_name),
+      .defined = entry->st_shndx != SHN_UNDEF,
+      .global = binding != STB_LOCAL,
+      .weak = binding == STB_WEAK,
+      .hidden = visibility == STV_HIDDEN || visibility == STV_INTERNAL,
+  };
+  if (symbol.name == NULL) return byoc_elf_damaged(elf, diag, "a symbol's name lies outside its table");
+  return visitor(self, &symbol);
 }
 
 static byoc_status_t visit_symbol_table(const byoc_elf_t *elf, const Elf64_Shdr *table,
                                         byoc_elf_symbol_visitor_t visitor, void *self, byoc_diag_t *diag) {
-  if (table->sh_entsize != sizeof(Elf64_Sym) || table->sh_size % sizeof(Elf64_Sym) != 0) {
-    return damaged(elf, diag, "its symbols have a wrong size");
-  }
-  if (!range_ok(elf, table->sh_offset, table->sh_size)) return damaged(elf, diag, "its symbols lie outside the file");
-  if (table->sh_link >= elf->section_count) return damaged(elf, diag, "its symbols have no names");
-  Elf64_Shdr names = section_at(elf, table->sh_link);
-  if (names.sh_type != SHT_STRTAB || !range_ok(elf, names.sh_offset, names.sh_size)) {
-    return damaged(elf, diag, "its symbol names lie outside the file");
-  }
-  uint64_t count = table->sh_size / sizeof(Elf64_Sym);
-  for (uint64_t i = 1; i < count; i++) { // the first one is always empty
-    Elf64_Sym entry;
-    memcpy(&entry, elf->data + table->sh_offset + i * sizeof(entry), sizeof(entry));
+  byoc_elf_symbols_t symbols;
+  BYOC_RETURN_IF_ERROR(byoc_elf_open_symbols(elf, table, diag, &symbols));
+  for (uint64_t i = 1; i < symbols.count; i++) { // the first one is always empty
+    Elf64_Sym entry = byoc_elf_symbol(elf, &symbols, i);
     unsigned kind = ELF64_ST_TYPE(entry.st_info);
     if (kind == STT_SECTION || kind == STT_FILE || entry.st_name == 0) continue;
-    unsigned binding = ELF64_ST_BIND(entry.st_info);
-    unsigned visibility = ELF64_ST_VISIBILITY(entry.st_other);
-    byoc_elf_symbol_t symbol = {
-        .name = table_text(elf, names.sh_offset, names.sh_size, entry.st_name),
-        .defined = entry.st_shndx != SHN_UNDEF,
-        .global = binding != STB_LOCAL,
-        .weak = binding == STB_WEAK,
-        .hidden = visibility == STV_HIDDEN || visibility == STV_INTERNAL,
-    };
-    if (symbol.name == NULL) return damaged(elf, diag, "a symbol's name lies outside its table");
-    BYOC_RETURN_IF_ERROR(visitor(self, &symbol));
+    BYOC_RETURN_IF_ERROR(visit_symbol(elf, &symbols, &entry, visitor, self, diag));
+  }
+  return BYOC_OK;
+}
+
+bool byoc_elf_signature(const byoc_elf_t *elf, const Elf64_Shdr *section, uint32_t *out_symbol) {
+  uint32_t flags = 0;
+  *out_symbol = section->sh_info;
+  if (section->sh_type != SHT_GROUP || section->sh_size < sizeof(flags)) return false;
+  if (!byoc_elf_range_ok(elf, section->sh_offset, section->sh_size)) return false;
+  memcpy(&flags, elf->data + section->sh_offset, sizeof(flags));
+  return (flags & GRP_COMDAT) != 0;
+}
+
+byoc_status_t byoc_elf_visit_signatures(const byoc_elf_t *elf, byoc_elf_symbol_visitor_t visitor, void *self,
+                                        byoc_diag_t *diag) {
+  for (uint32_t i = 0; i < elf->section_count; i++) {
+    Elf64_Shdr section = byoc_elf_section(elf, i);
+    uint32_t index = 0;
+    if (!byoc_elf_signature(elf, &section, &index)) continue;
+    byoc_elf_symbols_t symbols;
+    if (section.sh_link >= elf->section_count) return byoc_elf_damaged(elf, diag, "a group has no symbols");
+    Elf64_Shdr table = byoc_elf_section(elf, section.sh_link);
+    BYOC_RETURN_IF_ERROR(byoc_elf_open_symbols(elf, &table, diag, &symbols));
+    if (index >= symbols.count) return byoc_elf_damaged(elf, diag, "a group's signature lies outside its table");
+    Elf64_Sym entry = byoc_elf_symbol(elf, &symbols, index);
+    if (entry.st_name == 0) continue; // named by its section
+    BYOC_RETURN_IF_ERROR(visit_symbol(elf, &symbols, &entry, visitor, self, diag));
   }
   return BYOC_OK;
 }
@@ -210,7 +238,7 @@ static byoc_status_t visit_symbol_table(const byoc_elf_t *elf, const Elf64_Shdr 
 byoc_status_t byoc_elf_visit_symbols(const byoc_elf_t *elf, bool dynamic, byoc_elf_symbol_visitor_t visitor, void *self,
                                      byoc_diag_t *diag) {
   for (uint32_t i = 0; i < elf->section_count; i++) {
-    Elf64_Shdr section = section_at(elf, i);
+    Elf64_Shdr section = byoc_elf_section(elf, i);
     if (section.sh_type != (dynamic ? SHT_DYNSYM : SHT_SYMTAB)) continue;
     BYOC_RETURN_IF_ERROR(visit_symbol_table(elf, &section, visitor, self, diag));
   }
@@ -224,7 +252,7 @@ static bool offset_of_address(const byoc_elf_t *elf, uint64_t address, uint64_t 
     if (segment.p_type != PT_LOAD || address < segment.p_vaddr) continue;
     uint64_t inside = address - segment.p_vaddr;
     if (inside > segment.p_filesz || size > segment.p_filesz - inside) continue;
-    if (!range_ok(elf, segment.p_offset, segment.p_filesz)) return false;
+    if (!byoc_elf_range_ok(elf, segment.p_offset, segment.p_filesz)) return false;
     *out_offset = segment.p_offset + inside;
     return true;
   }
@@ -238,8 +266,8 @@ byoc_status_t byoc_elf_visit_needed(const byoc_elf_t *elf, byoc_elf_needed_visit
   for (uint32_t i = 0; i < elf->segment_count; i++) {
     Elf64_Phdr segment = segment_at(elf, i);
     if (segment.p_type != PT_DYNAMIC) continue;
-    if (!range_ok(elf, segment.p_offset, segment.p_filesz)) {
-      return damaged(elf, diag, "its dynamic segment lies outside the file");
+    if (!byoc_elf_range_ok(elf, segment.p_offset, segment.p_filesz)) {
+      return byoc_elf_damaged(elf, diag, "its dynamic segment lies outside the file");
     }
     offset = segment.p_offset;
     count = segment.p_filesz / sizeof(Elf64_Dyn);
@@ -258,8 +286,8 @@ byoc_status_t byoc_elf_visit_needed(const byoc_elf_t *elf, byoc_elf_needed_visit
   for (uint64_t i = 0; i < count; i++) {
     memcpy(&entry, elf->data + offset + i * sizeof(entry), sizeof(entry));
     if (entry.d_tag != DT_NEEDED && entry.d_tag != DT_SONAME) continue;
-    const char *name = has_names ? table_text(elf, names_offset, names_size, entry.d_un.d_val) : NULL;
-    if (name == NULL) return damaged(elf, diag, "the name of a needed library lies outside its table");
+    const char *name = has_names ? byoc_elf_text(elf, names_offset, names_size, entry.d_un.d_val) : NULL;
+    if (name == NULL) return byoc_elf_damaged(elf, diag, "the name of a needed library lies outside its table");
     BYOC_RETURN_IF_ERROR(visitor(self, name, entry.d_tag == DT_SONAME));
   }
   return BYOC_OK;

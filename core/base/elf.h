@@ -1,10 +1,12 @@
-// A bounds-checked reader of 64-bit little-endian ELF files and of ar archives: notes, symbols, needed libraries. It
+// A bounds-checked reader of 64-bit little-endian ELF files and of ar archives: notes, symbols, needed libraries; and
+// copies of objects and archives with other names for their symbols. It
 // trusts nothing in the file; a damaged one gives BYOC_INVALID_DATA with what is wrong.
 #ifndef BYOC_CORE_BASE_ELF_H_
 #define BYOC_CORE_BASE_ELF_H_
 
 #include "core/base/allocator.h"
 #include "core/base/diag.h"
+#include "core/base/string.h"
 
 typedef struct byoc_elf_t {
   const char *name; // for diagnostics
@@ -41,6 +43,9 @@ typedef byoc_status_t (*byoc_elf_symbol_visitor_t)(void *self, const byoc_elf_sy
 // that is not BYOC_OK and returns it.
 byoc_status_t byoc_elf_visit_symbols(const byoc_elf_t *elf, bool dynamic, byoc_elf_symbol_visitor_t visitor, void *self,
                                      byoc_diag_t *diag);
+// Visits the signatures of an object's COMDAT groups, whatever their binding: the linker keeps one group of each.
+byoc_status_t byoc_elf_visit_signatures(const byoc_elf_t *elf, byoc_elf_symbol_visitor_t visitor, void *self,
+                                        byoc_diag_t *diag);
 // DT_NEEDED entries (and DT_SONAME as `soname` true), as texts inside the file.
 typedef byoc_status_t (*byoc_elf_needed_visitor_t)(void *self, const char *name, bool soname);
 byoc_status_t byoc_elf_visit_needed(const byoc_elf_t *elf, byoc_elf_needed_visitor_t visitor, void *self,
@@ -52,6 +57,17 @@ byoc_status_t byoc_ar_visit(const void *data, size_t size_bytes, const char *nam
                             void *self, byoc_diag_t *diag);
 // The machine number (EM_...) of what runs in this process.
 uint16_t byoc_elf_host_machine(void);
+
+// Gives a symbol's new name; `name` itself, or NULL, where it keeps the one that it has. `defined` is true for a
+// definition and for the signature of a COMDAT group.
+typedef const char *(*byoc_elf_renamer_t)(void *self, const char *name, bool defined);
+// Appends to `out` a copy of an object in which global symbols and signatures have the names that `renamer` gives.
+byoc_status_t byoc_elf_rename(const byoc_elf_t *elf, byoc_elf_renamer_t renamer, void *self, byoc_string_t *out,
+                              byoc_diag_t *diag);
+// The same for an archive: a new one of the same members in the same order, with an index of its symbols.
+byoc_status_t byoc_ar_rename(const void *data, size_t size_bytes, const char *name, byoc_elf_renamer_t renamer,
+                             void *self, byoc_string_t *out, byoc_diag_t *diag);
+
 bool byoc_is_ar(const void *data, size_t size_bytes);
 bool byoc_is_elf(const void *data, size_t size_bytes);
 

@@ -12,9 +12,9 @@ static void emit_table(const char *const *symbols, size_t count, byoc_string_t *
   byoc_string_append(out, "    0};\n");
 }
 
-byoc_status_t byoc_link_addresses(byoc_link_files_t *files, const char *const *symbols, size_t symbol_count,
-                                  const char *compiler, const char *output, byoc_allocator_t allocator,
-                                  byoc_diag_t *diag) {
+byoc_status_t byoc_link_addresses(byoc_link_files_t *files, const byoc_graph_module_t *graph,
+                                  const char *const *symbols, size_t symbol_count, const char *compiler,
+                                  const char *output, byoc_allocator_t allocator, byoc_diag_t *diag) {
   static const char *const exports[] = {BYOC_ADDRESSES};
   byoc_string_t source;
   byoc_string_init(&source, allocator);
@@ -25,6 +25,7 @@ byoc_status_t byoc_link_addresses(byoc_link_files_t *files, const char *const *s
   byoc_compile_job_t compile = {.name = "addresses", .source = source.data, .compiler = compiler};
   if (status == BYOC_OK) status = byoc_compile(&compile, allocator, diag, &object, &size);
   if (status == BYOC_OK) status = byoc_link_files_add(files, object, size, diag);
+  if (status == BYOC_OK) status = byoc_link_files_write(files, graph, diag);
   if (status == BYOC_OK) {
     byoc_link_job_t link = {.output = output,
                             .compiler = compiler,

@@ -172,23 +172,26 @@ static byoc_status_t lay_down(build_t *build, byoc_link_files_t *files) {
     if (byoc_runtime_module_has(module, BYOC_MODULE_SERIALISABLE)) { // compiled above
       const byoc_bytes_t *object = &build->objects.data[job++];
       BYOC_RETURN_IF_ERROR(byoc_runtime_module_check_objects(module, object, 1, build->diag));
-      BYOC_RETURN_IF_ERROR(byoc_link_files_add(files, object->data, object->size_bytes, build->diag));
+      BYOC_RETURN_IF_ERROR(byoc_link_files_add_module(files, module, object, build->diag));
     } else {
       BYOC_RETURN_IF_ERROR(byoc_runtime_module_check_symbols(module, build->diag));
+      BYOC_RETURN_IF_ERROR(byoc_link_files_add_module(files, module, NULL, build->diag));
     }
-    BYOC_RETURN_IF_ERROR(byoc_link_files_add_module(files, module, build->diag));
   }
   for (size_t i = 0; i < program->engines.count; i++) {
     const byoc_runtime_module_t *engine = program->engines.data[i].engine;
     BYOC_RETURN_IF_ERROR(check_linkable(engine, build->diag));
     BYOC_RETURN_IF_ERROR(byoc_runtime_module_check_symbols(engine, build->diag));
-    BYOC_RETURN_IF_ERROR(byoc_link_files_add_module(files, engine, build->diag));
+    BYOC_RETURN_IF_ERROR(byoc_link_files_add_module(files, engine, NULL, build->diag));
   }
-  BYOC_RETURN_IF_ERROR(byoc_link_files_add_path(files, "data.o", build->diag));
-  const char *data = files->paths.data[files->paths.count - 1];
+  static const char *const data_symbols[] = {"byoc_data", "byoc_metadata"};
+  BYOC_RETURN_IF_ERROR(byoc_link_files_add_path(files, "data.o", data_symbols, 2, build->diag));
+  const char *data = byoc_arena_format(&build->arena, "%s/data.o", build->folder);
+  if (data == NULL) return byoc_diag_out_of_memory(build->diag);
   BYOC_RETURN_IF_ERROR(
       byoc_data_object_write(&build->layout, build->metadata, &build->objects.data[0], data, build->diag));
-  return byoc_link_files_add_runtime(files, build->diag);
+  BYOC_RETURN_IF_ERROR(byoc_link_files_add_runtime(files, build->diag));
+  return byoc_link_files_write(files, program->module, build->diag);
 }
 
 static byoc_status_t link_artifact(build_t *build, const char *output) {

@@ -17,7 +17,7 @@ static void emit_head(byoc_host_c_t *host, byoc_string_t *out) {
     byoc_string_appendf(out, "%s\n", (const char *)host->prototypes.entries[i].value);
   }
   for (size_t i = 0; i < host->program->engines.count; i++) {
-    byoc_string_appendf(out, "extern const byoc_engine_t %s;\n", host->program->engines.data[i].engine->engine_symbol);
+    byoc_string_appendf(out, "extern const byoc_engine_t %s;\n", host->engine_symbols.data[i]);
   }
   byoc_string_append(out, "\n");
 }
@@ -159,7 +159,7 @@ static byoc_status_t emit_engine_call(byoc_host_c_t *host, const byoc_host_instr
     return byoc_diag_error(host->diag, BYOC_INTERNAL, "'%s' is run by an engine that the program does not list",
                            instruction->symbol != NULL ? instruction->symbol : "");
   }
-  const char *symbol = instruction->engine->engine_symbol;
+  const char *symbol = host->engine_symbols.data[engine];
   unsigned function = instruction->engine_function;
   byoc_host_c_indent(host, out);
   byoc_string_appendf(out, "status = ");

@@ -41,6 +41,8 @@ typedef struct byoc_host_c_t {
   BYOC_VECTOR(byoc_host_c_call_t) calls;
   BYOC_VECTOR(const char *) steps; // names
   BYOC_VECTOR(const byoc_runtime_module_t *) setups;
+  BYOC_VECTOR(const char *) setup_symbols;  // parallel to setups
+  BYOC_VECTOR(const char *) engine_symbols; // parallel to the program's engines
   // While run is printed.
   size_t step, call; // the next ones
   int depth;         // of indentation

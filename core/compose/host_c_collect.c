@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/compose/host_c.h"
+#include "core/module/linkage.h"
 
 byoc_status_t byoc_host_c_shape(byoc_host_c_t *host, const byoc_type_t *type, uint32_t *out_index) {
   while (type->element != NULL) type = type->element; // of the tensors in a sequence or optional
@@ -176,6 +177,33 @@ const char *byoc_host_c_step_name(const byoc_host_instruction_t *i) {
   return i->symbol != NULL ? i->symbol : byoc_host_op_name(i->op);
 }
 
+// The symbols of set-ups and engines.
+static byoc_status_t collect_modules(byoc_host_c_t *host) {
+  const byoc_host_program_t *program = host->program;
+  for (size_t i = 0; i < program->libraries.count; i++) {
+    const byoc_runtime_module_t *library = program->libraries.data[i];
+    if (library->setup_symbol == NULL) continue;
+    const char *symbol = byoc_linkage_name(program->module, library, library->setup_symbol, &host->arena);
+    if (symbol == NULL) return BYOC_OUT_OF_MEMORY;
+    bool known = byoc_text_map_find(&host->prototypes, symbol) != NULL;
+    BYOC_RETURN_IF_ERROR(
+        declare(host, symbol, byoc_arena_format(&host->arena, "int32_t %s(const byoc_runtime_t *runtime);", symbol)));
+    if (known) continue;
+    if (!byoc_vector_push(&host->setups, host->arena_allocator, library) ||
+        !byoc_vector_push(&host->setup_symbols, host->arena_allocator, symbol)) {
+      return BYOC_OUT_OF_MEMORY;
+    }
+  }
+  for (size_t i = 0; i < program->engines.count; i++) {
+    const byoc_runtime_module_t *engine = program->engines.data[i].engine;
+    const char *symbol = byoc_linkage_name(program->module, engine, engine->engine_symbol, &host->arena);
+    if (symbol == NULL || !byoc_vector_push(&host->engine_symbols, host->arena_allocator, symbol)) {
+      return BYOC_OUT_OF_MEMORY;
+    }
+  }
+  return BYOC_OK;
+}
+
 static byoc_status_t collect(byoc_host_c_t *host) {
   const byoc_host_program_t *program = host->program;
   for (size_t i = 0; i < program->inputs.count; i++) {
@@ -190,16 +218,7 @@ static byoc_status_t collect(byoc_host_c_t *host) {
     if (byoc_host_c_is_call(at)) BYOC_RETURN_IF_ERROR(add_call(host, at));
     if (!byoc_vector_push(&host->steps, host->arena_allocator, byoc_host_c_step_name(at))) return BYOC_OUT_OF_MEMORY;
   }
-  for (size_t i = 0; i < program->libraries.count; i++) {
-    const byoc_runtime_module_t *library = program->libraries.data[i];
-    if (library->setup_symbol == NULL) continue;
-    const char *declaration =
-        byoc_arena_format(&host->arena, "int32_t %s(const byoc_runtime_t *runtime);", library->setup_symbol);
-    bool known = byoc_text_map_find(&host->prototypes, library->setup_symbol) != NULL;
-    BYOC_RETURN_IF_ERROR(declare(host, library->setup_symbol, declaration));
-    if (!known && !byoc_vector_push(&host->setups, host->arena_allocator, library)) return BYOC_OUT_OF_MEMORY;
-  }
-  return BYOC_OK;
+  return collect_modules(host);
 }
 
 byoc_status_t byoc_host_c_init(const byoc_host_program_t *program, const byoc_compose_options_t *options,

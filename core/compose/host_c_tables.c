@@ -196,7 +196,7 @@ static void emit_engines(byoc_host_c_t *host, byoc_string_t *out) {
     byoc_string_append(out, "    {");
     byoc_string_append_c_quoted(out, engine->engine->name);
     byoc_string_appendf(out, ", &%s, host_engine_%zu_functions, host_engine_%zu_blobs, %zu, %zu},\n",
-                        engine->engine->engine_symbol, i, i, engine->functions.count, engine->engine->blobs.count);
+                        host->engine_symbols.data[i], i, i, engine->functions.count, engine->engine->blobs.count);
   }
   table_end(out, count);
 }
@@ -207,7 +207,7 @@ static void emit_setups(byoc_host_c_t *host, byoc_string_t *out) {
   for (size_t i = 0; i < host->setups.count; i++) {
     byoc_string_append(out, "    {");
     byoc_string_append_c_quoted(out, host->setups.data[i]->name);
-    byoc_string_appendf(out, ", %s},\n", host->setups.data[i]->setup_symbol);
+    byoc_string_appendf(out, ", %s},\n", host->setup_symbols.data[i]);
   }
   table_end(out, host->setups.count);
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/elf.h"
-#include "core/base/hash.h"
+#include "core/compose/scopes.h"
 
 extern const unsigned char byoc_embed_artifact_runtime[];
 extern const unsigned long long byoc_embed_artifact_runtime_size;
@@ -18,30 +18,32 @@ void byoc_link_files_init(byoc_link_files_t *files, const char *folder, byoc_all
 
 void byoc_link_files_deinit(byoc_link_files_t *files) {
   byoc_map_deinit(&files->contents);
+  byoc_vector_deinit(&files->files, files->arena.allocator);
+  byoc_vector_deinit(&files->reserved, files->arena.allocator);
   byoc_vector_deinit(&files->paths, files->arena.allocator);
   byoc_vector_deinit(&files->needed, files->arena.allocator);
   byoc_arena_deinit(&files->arena);
 }
 
-byoc_status_t byoc_link_files_add_path(byoc_link_files_t *files, const char *name, byoc_diag_t *diag) {
-  const char *path = byoc_arena_format(&files->arena, "%s/%s", files->folder, name);
-  if (path == NULL || !byoc_vector_push(&files->paths, files->arena.allocator, path)) {
-    return byoc_diag_out_of_memory(diag);
-  }
-  return BYOC_OK;
+// ---- collecting ----
+
+static byoc_status_t add_file(byoc_link_files_t *files, const byoc_runtime_module_t *module, const char *name,
+                              const void *data, size_t size_bytes, byoc_diag_t *diag) {
+  byoc_link_file_t file = {.module = module, .name = name, .data = data, .size_bytes = size_bytes};
+  if (data != NULL) file.hash = byoc_content_hash(data, size_bytes);
+  return byoc_vector_push(&files->files, files->arena.allocator, file) ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
 byoc_status_t byoc_link_files_add(byoc_link_files_t *files, const void *data, size_t size_bytes, byoc_diag_t *diag) {
-  char digits[33], key[64];
-  byoc_content_hash_format(byoc_content_hash(data, size_bytes), digits);
-  snprintf(key, sizeof(key), "%s-%zu", digits, size_bytes);
-  if (byoc_text_map_find(&files->contents, key) != NULL) return BYOC_OK;
-  // Names by position: the order of the link is the order of the module, whatever the files were called.
-  char name[32];
-  snprintf(name, sizeof(name), "%04zu.%s", files->paths.count, byoc_is_ar(data, size_bytes) ? "a" : "o");
-  BYOC_RETURN_IF_ERROR(byoc_link_files_add_path(files, name, diag));
-  if (!byoc_text_map_put(&files->contents, key, files)) return byoc_diag_out_of_memory(diag);
-  return byoc_file_write(files->paths.data[files->paths.count - 1], data, size_bytes, diag);
+  return add_file(files, NULL, "an object of the program", data, size_bytes, diag);
+}
+
+byoc_status_t byoc_link_files_add_path(byoc_link_files_t *files, const char *name, const char *const *symbols,
+                                       size_t symbol_count, byoc_diag_t *diag) {
+  for (size_t i = 0; i < symbol_count; i++) {
+    if (!byoc_vector_push(&files->reserved, files->arena.allocator, symbols[i])) return byoc_diag_out_of_memory(diag);
+  }
+  return add_file(files, NULL, name, NULL, 0, diag);
 }
 
 static byoc_status_t add_needed(byoc_link_files_t *files, const char *name, byoc_diag_t *diag) {
@@ -52,7 +54,10 @@ static byoc_status_t add_needed(byoc_link_files_t *files, const char *name, byoc
 }
 
 byoc_status_t byoc_link_files_add_module(byoc_link_files_t *files, const byoc_runtime_module_t *module,
-                                         byoc_diag_t *diag) {
+                                         const byoc_bytes_t *object, byoc_diag_t *diag) {
+  if (object != NULL) {
+    BYOC_RETURN_IF_ERROR(add_file(files, module, module->name, object->data, object->size_bytes, diag));
+  }
   for (size_t i = 0; i < module->files.count; i++) {
     const byoc_file_bytes_t *file = &module->files.data[i];
     if (!byoc_is_ar(file->data, file->size_bytes) && !byoc_is_elf(file->data, file->size_bytes)) {
@@ -60,8 +65,7 @@ byoc_status_t byoc_link_files_add_module(byoc_link_files_t *files, const byoc_ru
                              "the file '%s' of runtime module '%s' is neither an ELF object nor an archive", file->name,
                              module->name);
     }
-    BYOC_RETURN_IF_ERROR_IN(diag, byoc_link_files_add(files, file->data, file->size_bytes, diag),
-                            "laying down '%s' of runtime module '%s'", file->name, module->name);
+    BYOC_RETURN_IF_ERROR(add_file(files, module, file->name, file->data, file->size_bytes, diag));
   }
   for (size_t i = 0; i < module->needed.count; i++)
     BYOC_RETURN_IF_ERROR(add_needed(files, module->needed.data[i], diag));
@@ -70,4 +74,59 @@ byoc_status_t byoc_link_files_add_module(byoc_link_files_t *files, const byoc_ru
 
 byoc_status_t byoc_link_files_add_runtime(byoc_link_files_t *files, byoc_diag_t *diag) {
   return byoc_link_files_add(files, byoc_embed_artifact_runtime, (size_t)byoc_embed_artifact_runtime_size, diag);
+}
+
+// ---- writing ----
+
+static byoc_status_t list_path(byoc_link_files_t *files, const char *name, byoc_diag_t *diag) {
+  const char *path = byoc_arena_format(&files->arena, "%s/%s", files->folder, name);
+  if (path == NULL || !byoc_vector_push(&files->paths, files->arena.allocator, path)) {
+    return byoc_diag_out_of_memory(diag);
+  }
+  return BYOC_OK;
+}
+
+// A content that is there already is left out.
+static byoc_status_t write_content(byoc_link_files_t *files, const void *data, size_t size_bytes,
+                                   byoc_content_hash_t hash, byoc_diag_t *diag) {
+  char digits[33], key[64];
+  byoc_content_hash_format(hash, digits);
+  snprintf(key, sizeof(key), "%s-%zu", digits, size_bytes);
+  if (byoc_text_map_find(&files->contents, key) != NULL) return BYOC_OK;
+  // Names by position: the order of the link is the order of the module, whatever the files were called.
+  char name[32];
+  snprintf(name, sizeof(name), "%04zu.%s", files->paths.count, byoc_is_ar(data, size_bytes) ? "a" : "o");
+  BYOC_RETURN_IF_ERROR(list_path(files, name, diag));
+  if (!byoc_text_map_put(&files->contents, key, files)) return byoc_diag_out_of_memory(diag);
+  return byoc_file_write(files->paths.data[files->paths.count - 1], data, size_bytes, diag);
+}
+
+static byoc_status_t write_file(byoc_link_files_t *files, byoc_scopes_t *scopes, size_t index, byoc_diag_t *diag) {
+  const byoc_link_file_t *file = &files->files.data[index];
+  if (file->data == NULL) return list_path(files, file->name, diag);
+  if (!byoc_scopes_change(scopes, index)) return write_content(files, file->data, file->size_bytes, file->hash, diag);
+  byoc_string_t changed;
+  byoc_string_init(&changed, files->arena.allocator);
+  byoc_status_t status = byoc_scopes_rename(scopes, index, &changed, diag);
+  if (status == BYOC_OK) {
+    byoc_content_hash_t hash = byoc_content_hash(changed.data, changed.size);
+    status = write_content(files, changed.data, changed.size, hash, diag);
+  }
+  byoc_string_deinit(&changed);
+  return status;
+}
+
+byoc_status_t byoc_link_files_write(byoc_link_files_t *files, const byoc_graph_module_t *graph, byoc_diag_t *diag) {
+  byoc_scopes_t *scopes = NULL;
+  byoc_status_t status = byoc_scopes_create(files, graph, files->arena.allocator, diag, &scopes);
+  for (size_t i = 0; i < files->files.count && status == BYOC_OK; i++) {
+    const byoc_link_file_t *file = &files->files.data[i];
+    status = write_file(files, scopes, i, diag);
+    if (status != BYOC_OK && file->module != NULL) {
+      status = byoc_diag_context(diag, status, "laying down '%s' of runtime module '%s' (target '%s')", file->name,
+                                 file->module->name, file->module->target);
+    }
+  }
+  byoc_scopes_destroy(scopes);
+  return status;
 }

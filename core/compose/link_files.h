@@ -1,31 +1,50 @@
 // What goes into a link: objects and archives as files of one folder, each content once. Internal to core/compose.
+//
+// Files are collected first and written by byoc_link_files_write, once it is known which symbols several modules have
+// (core/compose/scopes.h). Contents are borrowed until then.
 #ifndef BYOC_CORE_COMPOSE_LINK_FILES_H_
 #define BYOC_CORE_COMPOSE_LINK_FILES_H_
 
 #include "core/base/arena.h"
 #include "core/base/file.h"
+#include "core/base/hash.h"
 #include "core/base/map.h"
 #include "core/base/vector.h"
 #include "core/module/runtime_module.h"
 
+// A file of one module, or of the program itself.
+typedef struct byoc_link_file_t {
+  const byoc_runtime_module_t *module; // NULL: of the program itself
+  const char *name;                    // for messages
+  const void *data;                    // NULL: it lies in the folder already, under `name`
+  size_t size_bytes;
+  byoc_content_hash_t hash;
+} byoc_link_file_t;
+
 typedef struct byoc_link_files_t {
   byoc_arena_t arena;
   const char *folder;
-  byoc_map_t contents; // hash and size → anything
-  BYOC_VECTOR(const char *) paths;
-  BYOC_VECTOR(const char *) needed; // shared libraries that stay outside, each once
+  BYOC_VECTOR(byoc_link_file_t) files;
+  BYOC_VECTOR(const char *) reserved; // symbols of the files that lie in the folder already
+  byoc_map_t contents;                // hash and size of what was written → anything
+  BYOC_VECTOR(const char *) paths;    // once written, in the order of the link
+  BYOC_VECTOR(const char *) needed;   // shared libraries that stay outside, each once
 } byoc_link_files_t;
 
 void byoc_link_files_init(byoc_link_files_t *files, const char *folder, byoc_allocator_t allocator);
 void byoc_link_files_deinit(byoc_link_files_t *files);
-// Writes an object or archive (told apart by content) and lists it; a content that is there already is left out.
+// Lists an object or archive (told apart by content) of the program itself.
 byoc_status_t byoc_link_files_add(byoc_link_files_t *files, const void *data, size_t size_bytes, byoc_diag_t *diag);
-// A file that is in the folder already.
-byoc_status_t byoc_link_files_add_path(byoc_link_files_t *files, const char *name, byoc_diag_t *diag);
-// The files of a library or an engine, and what it needs from outside.
+// A file of the program itself that is in the folder already, with the symbols that it defines.
+byoc_status_t byoc_link_files_add_path(byoc_link_files_t *files, const char *name, const char *const *symbols,
+                                       size_t symbol_count, byoc_diag_t *diag);
+// The files of a library or an engine, and what it needs from outside; in front of them the object that its C source
+// was compiled into (NULL: there is none).
 byoc_status_t byoc_link_files_add_module(byoc_link_files_t *files, const byoc_runtime_module_t *module,
-                                         byoc_diag_t *diag);
+                                         const byoc_bytes_t *object, byoc_diag_t *diag);
 // The runtime that travels in every artifact.
 byoc_status_t byoc_link_files_add_runtime(byoc_link_files_t *files, byoc_diag_t *diag);
+// Writes them all, and lists their paths. `graph` (may be NULL) says what listed symbols are called by.
+byoc_status_t byoc_link_files_write(byoc_link_files_t *files, const byoc_graph_module_t *graph, byoc_diag_t *diag);
 
 #endif // BYOC_CORE_COMPOSE_LINK_FILES_H_

@@ -10,25 +10,41 @@
 #include "core/compose/addresses.h"
 #include "core/compose/compiler.h"
 #include "core/compose/native.h"
+#include "core/module/linkage.h"
 #include "core/module/symbols.h"
 
 struct byoc_resolver_t {
   byoc_allocator_t allocator;
   const byoc_host_program_t *program;
   const char *compiler;        // of what names none of its own; NULL: the default
-  byoc_map_t addresses;        // symbol → address
+  byoc_arena_t arena;          // names
+  byoc_map_t addresses;        // symbol, as the program calls it → address
   BYOC_VECTOR(void *) handles; // of libraries that opened in process; theirs to close
   void *linked;                // the temporary shared object
 };
 
-// A library that needs a linker, as opposed to one that opens by itself.
-static bool needs_link(const byoc_runtime_module_t *module) {
-  return module->kind == BYOC_RUNTIME_MODULE_C_SOURCE ||
-         (module->kind == BYOC_RUNTIME_MODULE_STATIC_LIBRARY && module->open_in_process == NULL);
+// A library that needs a linker, as opposed to one that opens by itself. A backend opens one copy in a process: a
+// second library of its, set up in another way, is linked from its files.
+static bool needs_link(const byoc_host_program_t *program, const byoc_runtime_module_t *module) {
+  if (module->kind == BYOC_RUNTIME_MODULE_C_SOURCE || module->open_in_process == NULL) return true;
+  for (size_t i = 0; program->libraries.data[i] != module; i++) {
+    const byoc_runtime_module_t *earlier = program->libraries.data[i];
+    if (earlier->open_in_process == module->open_in_process && earlier->open_self == module->open_self) {
+      return module->files.count > 0;
+    }
+  }
+  return false;
 }
 
 static byoc_status_t remember(byoc_resolver_t *resolver, const char *symbol, void *address, byoc_diag_t *diag) {
   return byoc_text_map_put(&resolver->addresses, symbol, address) ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
+// What the program calls a symbol of the module by.
+static byoc_status_t find_linkage(byoc_resolver_t *resolver, const byoc_runtime_module_t *module, const char *symbol,
+                                  byoc_diag_t *diag, const char **out_linkage) {
+  *out_linkage = byoc_linkage_name(resolver->program->module, module, symbol, &resolver->arena);
+  return *out_linkage != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
 static byoc_status_t open_in_process(byoc_resolver_t *resolver, const byoc_runtime_module_t *module,
@@ -49,6 +65,7 @@ static byoc_status_t open_in_process(byoc_resolver_t *resolver, const byoc_runti
       return byoc_diag_error(diag, BYOC_NOT_FOUND, "the library '%s' of target '%s' lacks '%s' in this process",
                              module->name, module->target, symbol);
     }
+    BYOC_RETURN_IF_ERROR(find_linkage(resolver, module, symbol, diag, &symbol));
     BYOC_RETURN_IF_ERROR(remember(resolver, symbol, address, diag));
   }
   return BYOC_OK;
@@ -58,7 +75,7 @@ static byoc_status_t add_module(byoc_resolver_t *resolver, const byoc_runtime_mo
                                 byoc_link_files_t *files, byoc_diag_t *diag) {
   if (module->kind == BYOC_RUNTIME_MODULE_STATIC_LIBRARY) {
     BYOC_RETURN_IF_ERROR(byoc_runtime_module_check_symbols(module, diag));
-    return byoc_link_files_add_module(files, module, diag);
+    return byoc_link_files_add_module(files, module, NULL, diag);
   }
   byoc_compile_job_t job = {.name = module->name,
                             .source = module->source,
@@ -67,13 +84,10 @@ static byoc_status_t add_module(byoc_resolver_t *resolver, const byoc_runtime_mo
                             .flag_count = module->flags.count};
   void *object = NULL;
   size_t size = 0;
-  BYOC_RETURN_IF_ERROR(byoc_compile(&job, resolver->allocator, diag, &object, &size));
+  BYOC_RETURN_IF_ERROR(byoc_compile(&job, byoc_arena_allocator(&files->arena), diag, &object, &size));
   byoc_bytes_t bytes = {object, size};
-  byoc_status_t status = byoc_runtime_module_check_objects(module, &bytes, 1, diag);
-  if (status == BYOC_OK) status = byoc_link_files_add(files, object, size, diag);
-  if (status == BYOC_OK) status = byoc_link_files_add_module(files, module, diag);
-  byoc_free(resolver->allocator, object);
-  return status;
+  BYOC_RETURN_IF_ERROR(byoc_runtime_module_check_objects(module, &bytes, 1, diag));
+  return byoc_link_files_add_module(files, module, &bytes, diag);
 }
 
 static byoc_status_t load_linked(byoc_resolver_t *resolver, const char *path, const char *const *symbols, size_t count,
@@ -103,15 +117,18 @@ static byoc_status_t link_modules(byoc_resolver_t *resolver, byoc_diag_t *diag) 
   byoc_status_t status = output == NULL ? byoc_diag_out_of_memory(diag) : BYOC_OK;
   for (size_t i = 0; i < program->libraries.count && status == BYOC_OK; i++) {
     const byoc_runtime_module_t *module = program->libraries.data[i];
-    if (!needs_link(module)) continue;
+    if (!needs_link(program, module)) continue;
     status = add_module(resolver, module, &files, diag);
     for (size_t s = 0; s <= module->symbols.count && status == BYOC_OK; s++) {
       const char *symbol = s < module->symbols.count ? module->symbols.data[s] : module->setup_symbol;
-      if (symbol != NULL && !byoc_vector_push(&symbols, allocator, symbol)) status = byoc_diag_out_of_memory(diag);
+      if (symbol == NULL) continue;
+      status = find_linkage(resolver, module, symbol, diag, &symbol);
+      if (status == BYOC_OK && !byoc_vector_push(&symbols, allocator, symbol)) status = byoc_diag_out_of_memory(diag);
     }
   }
   if (status == BYOC_OK) {
-    status = byoc_link_addresses(&files, symbols.data, symbols.count, resolver->compiler, output, allocator, diag);
+    status = byoc_link_addresses(&files, program->module, symbols.data, symbols.count, resolver->compiler, output,
+                                 allocator, diag);
   }
   if (status == BYOC_OK) status = load_linked(resolver, output, symbols.data, symbols.count, diag);
   byoc_link_files_deinit(&files);
@@ -128,7 +145,9 @@ static byoc_status_t set_up(byoc_resolver_t *resolver, const byoc_runtime_t *run
     const byoc_runtime_module_t *module = resolver->program->libraries.data[i];
     if (module->setup_symbol == NULL) continue;
     int32_t (*function)(const byoc_runtime_t *) = NULL;
-    void *address = byoc_text_map_get(&resolver->addresses, module->setup_symbol);
+    const char *symbol = NULL;
+    BYOC_RETURN_IF_ERROR(find_linkage(resolver, module, module->setup_symbol, diag, &symbol));
+    void *address = byoc_text_map_get(&resolver->addresses, symbol);
     memcpy(&function, &address, sizeof(function));
     int32_t status = function(runtime);
     if (status != BYOC_OK) {
@@ -148,12 +167,13 @@ byoc_status_t byoc_resolver_create(const byoc_host_program_t *program, const byo
   resolver->allocator = allocator;
   resolver->program = program;
   resolver->compiler = byoc_native_compiler(targets);
+  byoc_arena_init(&resolver->arena, allocator);
   byoc_text_map_init(&resolver->addresses, allocator);
   byoc_status_t status = BYOC_OK;
   bool any_link = false;
   for (size_t i = 0; i < program->libraries.count && status == BYOC_OK; i++) {
     const byoc_runtime_module_t *module = program->libraries.data[i];
-    if (needs_link(module)) {
+    if (needs_link(program, module)) {
       any_link = true;
     } else {
       status = open_in_process(resolver, module, runtime, diag);
@@ -174,6 +194,7 @@ void byoc_resolver_destroy(byoc_resolver_t *resolver) {
   if (resolver->linked != NULL) (void)dlclose(resolver->linked);
   byoc_vector_deinit(&resolver->handles, resolver->allocator);
   byoc_map_deinit(&resolver->addresses);
+  byoc_arena_deinit(&resolver->arena);
   byoc_free(resolver->allocator, resolver);
 }
 

@@ -3,6 +3,7 @@
 
 #include "core/hostir/lower_internal.h"
 #include "core/module/c_call.h"
+#include "core/module/linkage.h"
 #include "core/runtime/artifact/check.h"
 
 static byoc_status_t push_operands(byoc_host_lowering_t *l, byoc_host_instruction_t *i, const byoc_node_t *node) {
@@ -57,25 +58,43 @@ static const byoc_runtime_module_t *find_binding(const byoc_graph_module_t *modu
   return NULL;
 }
 
+// The engine that a JSON module imports; one that imports none names it.
+static const byoc_runtime_module_t *imported_engine(const byoc_graph_module_t *module,
+                                                    const byoc_runtime_module_t *json) {
+  for (size_t k = 0; k < json->imports.count; ++k) {
+    if (json->imports.data[k]->kind == BYOC_RUNTIME_MODULE_ENGINE) return json->imports.data[k];
+  }
+  const byoc_runtime_module_t *named = byoc_graph_module_find_runtime_module(module, json->engine_name);
+  return named != NULL && named->kind == BYOC_RUNTIME_MODULE_ENGINE ? named : NULL;
+}
+
 static byoc_status_t find_engine(byoc_host_lowering_t *l, const byoc_runtime_module_t *json,
                                  byoc_host_engine_t **out_engine) {
+  const byoc_runtime_module_t *engine = imported_engine(l->program->module, json);
+  if (engine == NULL) {
+    return byoc_diag_error(l->diag, BYOC_NOT_FOUND, "function '%s' needs the engine '%s', which no backend handed back",
+                           json->function_name, json->engine_name);
+  }
   for (size_t k = 0; k < l->program->engines.count; ++k) {
     *out_engine = &l->program->engines.data[k];
-    if (strcmp((*out_engine)->engine->name, json->engine_name) == 0) return BYOC_OK;
+    if ((*out_engine)->engine == engine) return BYOC_OK;
   }
-  const byoc_graph_module_t *module = l->program->module;
-  for (size_t k = 0; k < module->runtime_modules.count; ++k) {
-    const byoc_runtime_module_t *engine = module->runtime_modules.data[k];
-    if (engine->kind != BYOC_RUNTIME_MODULE_ENGINE || strcmp(engine->name, json->engine_name) != 0) continue;
-    byoc_host_engine_t entry = {.engine = engine};
-    if (!byoc_vector_push(&l->program->engines, l->program->arena.allocator, entry)) {
-      return byoc_diag_out_of_memory(l->diag);
-    }
-    *out_engine = &l->program->engines.data[l->program->engines.count - 1];
-    return BYOC_OK;
+  byoc_host_engine_t entry = {.engine = engine};
+  if (!byoc_vector_push(&l->program->engines, l->program->arena.allocator, entry)) {
+    return byoc_diag_out_of_memory(l->diag);
   }
-  return byoc_diag_error(l->diag, BYOC_NOT_FOUND, "function '%s' needs the engine '%s', which no backend handed back",
-                         json->function_name, json->engine_name);
+  *out_engine = &l->program->engines.data[l->program->engines.count - 1];
+  return BYOC_OK;
+}
+
+// What the program calls the symbol of a packed function by, whose module imports the one that defines it.
+static const char *packed_symbol(byoc_host_lowering_t *l, const byoc_runtime_module_t *packed) {
+  for (size_t k = 0; k < packed->imports.count; ++k) {
+    const byoc_runtime_module_t *definer = packed->imports.data[k];
+    if (!byoc_runtime_module_lists(definer, packed->packed_symbol)) continue;
+    return byoc_linkage_name(l->program->module, definer, packed->packed_symbol, &l->program->arena);
+  }
+  return packed->packed_symbol; // of a library that stays outside
 }
 
 static byoc_status_t push_bound_constants(byoc_host_lowering_t *l, byoc_host_instruction_t *i,
@@ -104,7 +123,8 @@ byoc_status_t byoc_host_lower_extern_call(byoc_host_lowering_t *l, const byoc_no
   bool packed = binding->kind == BYOC_RUNTIME_MODULE_PACKED;
   byoc_host_instruction_t *i = NULL;
   BYOC_RETURN_IF_ERROR(byoc_host_append(l, packed ? BYOC_HOST_PACKED : BYOC_HOST_ENGINE, node, &i));
-  i->symbol = packed ? binding->packed_symbol : binding->function_name;
+  i->symbol = packed ? packed_symbol(l, binding) : binding->function_name;
+  if (i->symbol == NULL) return byoc_diag_out_of_memory(l->diag);
   i->function = node->callee;
   BYOC_RETURN_IF_ERROR(push_operands(l, i, node));
   if (packed) {
@@ -134,6 +154,13 @@ byoc_status_t byoc_host_lower_extern_call(byoc_host_lowering_t *l, const byoc_no
 byoc_status_t byoc_host_lower_c_call(byoc_host_lowering_t *l, const byoc_node_t *node) {
   byoc_c_call_t *call = NULL;
   BYOC_RETURN_IF_ERROR(byoc_c_call_from_node(node, &l->program->arena, l->diag, &call));
+  const char *target = byoc_attributes_string(&node->attributes, BYOC_ATTRIBUTE_OF_TARGET, NULL);
+  const byoc_runtime_module_t *library = byoc_linkage_find(l->program->module, target, call->symbol);
+  if (library == NULL) library = byoc_linkage_find(l->program->module, NULL, call->symbol);
+  if (library != NULL) {
+    call->symbol = byoc_linkage_name(l->program->module, library, call->symbol, &l->program->arena);
+    if (call->symbol == NULL) return byoc_diag_out_of_memory(l->diag);
+  }
   for (uint32_t k = 0; k < node->result_count; ++k) {
     byoc_value_t *in_place = byoc_host_aliased_operand(node->results[k]);
     byoc_host_buffer_t *buffer = NULL;

@@ -78,7 +78,7 @@ static byoc_status_t link_object(const byoc_measure_request_t *request, const ch
   byoc_status_t status = byoc_link_files_add(&files, request->object, (size_t)request->object_size_bytes, diag);
   if (status == BYOC_OK && threads) status = byoc_link_files_add_runtime(&files, diag);
   if (status == BYOC_OK)
-    status = byoc_link_addresses(&files, symbols, threads ? 3 : 1, compiler, output, allocator, diag);
+    status = byoc_link_addresses(&files, NULL, symbols, threads ? 3 : 1, compiler, output, allocator, diag);
   byoc_link_files_deinit(&files);
   return status;
 }

@@ -147,6 +147,14 @@ byoc_status_t byoc_runtime_module_add_symbol(byoc_runtime_module_t *module, cons
   return BYOC_OK;
 }
 
+byoc_status_t byoc_runtime_module_add_user(byoc_runtime_module_t *module, const char *target, byoc_diag_t *diag) {
+  const char *copy = byoc_arena_copy_string(&module->arena, target);
+  if (copy == NULL || !byoc_vector_push(&module->users, byoc_arena_allocator(&module->arena), copy)) {
+    return byoc_diag_out_of_memory(diag);
+  }
+  return BYOC_OK;
+}
+
 byoc_status_t byoc_runtime_module_add_constant(byoc_runtime_module_t *module, const byoc_tensor_data_t *data,
                                                byoc_diag_t *diag) {
   byoc_arena_t *arena = &module->arena;

@@ -51,7 +51,9 @@ struct byoc_runtime_module_t {
   void *owner;        // what made it and must outlive it (a loaded plugin); given to release_owner at the end
   void (*release_owner)(void *);
   const char *name;                             // unique in its graph module
+  const char *given_name;                       // by its backend, where that name was taken; NULL: name
   const char *target;                           // text of the target that made it; "" for the host
+  BYOC_VECTOR(const char *) users;              // texts of further targets that handed back an equal one
   BYOC_VECTOR(const char *) symbols;            // that it defines
   BYOC_VECTOR(byoc_runtime_module_t *) imports; // retained; never a cycle
 
@@ -77,6 +79,9 @@ struct byoc_runtime_module_t {
   uint64_t workspace_size_bytes;
 };
 
+static inline const char *byoc_runtime_module_given_name(const byoc_runtime_module_t *module) {
+  return module->given_name != NULL ? module->given_name : module->name;
+}
 const char *byoc_runtime_module_kind_name(byoc_runtime_module_kind_t kind);
 uint32_t byoc_runtime_module_properties(const byoc_runtime_module_t *module);
 // What the properties ask of an export. Linkable: objects for the link, which a serialisable one is compiled into
@@ -98,6 +103,8 @@ byoc_status_t byoc_runtime_module_import(byoc_runtime_module_t *module, byoc_run
 byoc_status_t byoc_runtime_module_add_file(byoc_runtime_module_t *module, const byoc_file_content_t *content,
                                            bool is_blob, byoc_diag_t *diag);
 byoc_status_t byoc_runtime_module_add_symbol(byoc_runtime_module_t *module, const char *symbol, byoc_diag_t *diag);
+// An equal module was handed back by this target, too.
+byoc_status_t byoc_runtime_module_add_user(byoc_runtime_module_t *module, const char *target, byoc_diag_t *diag);
 byoc_status_t byoc_runtime_module_add_constant(byoc_runtime_module_t *module, const byoc_tensor_data_t *data,
                                                byoc_diag_t *diag);
 // Every listed symbol must be defined, globally, by an object or archive member of the module.

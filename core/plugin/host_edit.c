@@ -3,6 +3,7 @@
 
 #include "core/ir/verify.h"
 #include "core/module/c_call.h"
+#include "core/module/linkage.h"
 #include "core/ops/op.h"
 #include "core/plugin/abi.h"
 #include "core/plugin/host.h"
@@ -231,6 +232,11 @@ static byoc_status_t make_c_call(byoc_codegen_t *session, byoc_function_t *funct
   byoc_node_t *node = byoc_node_create(block, before, "byoc", "CallC", 1, operands, operand_count, shapes->count);
   if (node == NULL) return byoc_diag_out_of_memory(diag);
   byoc_status_t status = byoc_c_call_to_attributes(&read, &node->attributes, diag);
+  // An earlier target has a library with that symbol: the call is of this target's own.
+  if (status == BYOC_OK && byoc_linkage_find(session->module, NULL, read.symbol) != NULL &&
+      !byoc_attributes_set_string(&node->attributes, BYOC_ATTRIBUTE_OF_TARGET, session->target->text)) {
+    status = byoc_diag_out_of_memory(diag);
+  }
   if (status == BYOC_OK) status = set_result_types(node, shapes, diag);
   if (status != BYOC_OK) byoc_node_erase(node);
   if (status == BYOC_OK) *out_node = node;

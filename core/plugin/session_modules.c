@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/map.h"
+#include "core/module/linkage.h"
 #include "core/plugin/abi.h"
 #include "core/plugin/library.h"
 #include "core/plugin/session.h"
@@ -39,6 +40,13 @@ static byoc_status_t create_module(byoc_codegen_t *session, byoc_runtime_module_
   if (unique == NULL) return byoc_diag_out_of_memory(diag);
   BYOC_RETURN_IF_ERROR(
       byoc_runtime_module_create(kind, unique, session->target->text, session->allocator, diag, out_module));
+  if (unique != name) {
+    (*out_module)->given_name = byoc_arena_copy_string(&(*out_module)->arena, name);
+    if ((*out_module)->given_name == NULL) {
+      byoc_runtime_module_release(*out_module);
+      return byoc_diag_out_of_memory(diag);
+    }
+  }
   if (session->target->kind->library != NULL) {
     byoc_plugin_library_retain(session->target->kind->library);
     (*out_module)->owner = session->target->kind->library;
@@ -128,6 +136,62 @@ static byoc_status_t add_needed(byoc_runtime_module_t *module, byoc_text_list_t 
   return BYOC_OK;
 }
 
+// ---- equal modules ----
+
+static bool same_files(const byoc_file_bytes_t *a, size_t a_count, const byoc_file_bytes_t *b, size_t b_count) {
+  if (a_count != b_count) return false;
+  for (size_t i = 0; i < a_count; ++i) {
+    if (strcmp(a[i].name, b[i].name) != 0 || a[i].size_bytes != b[i].size_bytes) return false;
+    if (a[i].size_bytes > 0 && memcmp(a[i].data, b[i].data, a[i].size_bytes) != 0) return false;
+  }
+  return true;
+}
+
+static bool same_texts(const char *const *a, size_t a_count, const char *const *b, size_t b_count) {
+  if (a_count != b_count) return false;
+  for (size_t i = 0; i < a_count; ++i) {
+    if (strcmp(a[i], b[i]) != 0) return false;
+  }
+  return true;
+}
+
+static bool same_optional(const char *a, const char *b) {
+  return (a == NULL || b == NULL) ? a == b : strcmp(a, b) == 0;
+}
+
+static bool same_content(const byoc_runtime_module_t *a, const byoc_runtime_module_t *b) {
+  return a->kind == b->kind && same_optional(a->source, b->source) && same_optional(a->compiler, b->compiler) &&
+         same_texts(a->flags.data, a->flags.count, b->flags.data, b->flags.count) &&
+         same_optional(a->engine_symbol, b->engine_symbol) && same_optional(a->setup_symbol, b->setup_symbol) &&
+         a->open_in_process == b->open_in_process && a->in_process == b->in_process &&
+         same_texts(a->symbols.data, a->symbols.count, b->symbols.data, b->symbols.count) &&
+         same_texts(a->needed.data, a->needed.count, b->needed.data, b->needed.count) &&
+         same_files(a->files.data, a->files.count, b->files.data, b->files.count) &&
+         same_files(a->blobs.data, a->blobs.count, b->blobs.data, b->blobs.count);
+}
+
+// The module of that kind, name and content, here or from an earlier run: one copy in the artifact serves both.
+static byoc_runtime_module_t *find_equal(const byoc_codegen_t *session, const byoc_runtime_module_t *module) {
+  const size_t earlier = session->module->runtime_modules.count;
+  for (size_t i = 0; i < earlier + session->made.count; ++i) {
+    byoc_runtime_module_t *other =
+        i < earlier ? session->module->runtime_modules.data[i] : session->made.data[i - earlier];
+    if (strcmp(byoc_runtime_module_given_name(other), byoc_runtime_module_given_name(module)) != 0) continue;
+    if (same_content(other, module)) return other;
+  }
+  return NULL;
+}
+
+// Ends the filling of a module that may be there already; then this one is given up.
+static byoc_status_t end_shared(byoc_codegen_t *session, byoc_runtime_module_t *module, byoc_status_t status,
+                                byoc_diag_t *diag) {
+  byoc_runtime_module_t *known = status == BYOC_OK ? find_equal(session, module) : NULL;
+  if (known == NULL) return end_module(session, module, status, diag);
+  byoc_runtime_module_release(module);
+  if (byoc_runtime_module_serves(known, session->target->text)) return BYOC_OK;
+  return byoc_runtime_module_add_user(known, session->target->text, diag);
+}
+
 // ---- one adder a kind ----
 
 static byoc_status_t fill_packed(byoc_codegen_t *session, byoc_runtime_module_t *module, int64_t index,
@@ -209,48 +273,7 @@ byoc_status_t byoc_session_add_c_source(byoc_codegen_t *session, const byoc_c_so
       byoc_abi_copy_text(source->name, "its name", MAX_SYMBOL_BYTES, false, &session->arena, diag, &name));
   byoc_runtime_module_t *module = NULL;
   BYOC_RETURN_IF_ERROR(create_module(session, BYOC_RUNTIME_MODULE_C_SOURCE, name, diag, &module));
-  return end_module(session, module, fill_c_source(module, source, diag), diag);
-}
-
-static bool same_files(const byoc_file_bytes_t *a, size_t a_count, const byoc_file_bytes_t *b, size_t b_count) {
-  if (a_count != b_count) return false;
-  for (size_t i = 0; i < a_count; ++i) {
-    if (strcmp(a[i].name, b[i].name) != 0 || a[i].size_bytes != b[i].size_bytes) return false;
-    if (a[i].size_bytes > 0 && memcmp(a[i].data, b[i].data, a[i].size_bytes) != 0) return false;
-  }
-  return true;
-}
-
-static bool same_texts(const char *const *a, size_t a_count, const char *const *b, size_t b_count) {
-  if (a_count != b_count) return false;
-  for (size_t i = 0; i < a_count; ++i) {
-    if (strcmp(a[i], b[i]) != 0) return false;
-  }
-  return true;
-}
-
-static bool same_optional(const char *a, const char *b) {
-  return (a == NULL || b == NULL) ? a == b : strcmp(a, b) == 0;
-}
-
-static bool same_content(const byoc_runtime_module_t *a, const byoc_runtime_module_t *b) {
-  return a->kind == b->kind && same_optional(a->engine_symbol, b->engine_symbol) &&
-         same_optional(a->setup_symbol, b->setup_symbol) && a->open_in_process == b->open_in_process &&
-         a->in_process == b->in_process &&
-         same_texts(a->symbols.data, a->symbols.count, b->symbols.data, b->symbols.count) &&
-         same_texts(a->needed.data, a->needed.count, b->needed.data, b->needed.count) &&
-         same_files(a->files.data, a->files.count, b->files.data, b->files.count) &&
-         same_files(a->blobs.data, a->blobs.count, b->blobs.data, b->blobs.count);
-}
-
-// A module of that kind and name, here or from an earlier run.
-static const byoc_runtime_module_t *find_module(const byoc_codegen_t *session, byoc_runtime_module_kind_t kind,
-                                                const char *name) {
-  const byoc_runtime_module_t *found = byoc_graph_module_find_runtime_module(session->module, name);
-  for (size_t i = 0; i < session->made.count && found == NULL; ++i) {
-    if (strcmp(session->made.data[i]->name, name) == 0) found = session->made.data[i];
-  }
-  return found != NULL && found->kind == kind ? found : NULL;
+  return end_shared(session, module, fill_c_source(module, source, diag), diag);
 }
 
 static byoc_status_t fill_static_library(byoc_codegen_t *session, byoc_runtime_module_t *module,
@@ -275,13 +298,7 @@ byoc_status_t byoc_session_add_static_library(byoc_codegen_t *session, const byo
       byoc_abi_copy_text(library->name, "its name", MAX_SYMBOL_BYTES, false, &session->arena, diag, &name));
   byoc_runtime_module_t *module = NULL;
   BYOC_RETURN_IF_ERROR(create_module(session, BYOC_RUNTIME_MODULE_STATIC_LIBRARY, name, diag, &module));
-  byoc_status_t status = fill_static_library(session, module, library, diag);
-  const byoc_runtime_module_t *known = find_module(session, BYOC_RUNTIME_MODULE_STATIC_LIBRARY, name);
-  if (status == BYOC_OK && known != NULL && same_content(known, module)) {
-    byoc_runtime_module_release(module); // one copy in the artifact
-    return BYOC_OK;
-  }
-  return end_module(session, module, status, diag);
+  return end_shared(session, module, fill_static_library(session, module, library, diag), diag);
 }
 
 static byoc_status_t check_engine_table(const byoc_engine_t *engine, byoc_diag_t *diag) {
@@ -323,27 +340,13 @@ byoc_status_t byoc_session_add_engine(byoc_codegen_t *session, const byoc_engine
       byoc_abi_copy_text(engine->name, "its name", MAX_SYMBOL_BYTES, false, &session->arena, diag, &name));
   byoc_runtime_module_t *module = NULL;
   BYOC_RETURN_IF_ERROR(create_module(session, BYOC_RUNTIME_MODULE_ENGINE, name, diag, &module));
-  byoc_status_t status = fill_engine(module, engine, diag);
-  const bool renamed = strcmp(module->name, name) != 0;
-  const byoc_runtime_module_t *known = find_module(session, BYOC_RUNTIME_MODULE_ENGINE, name);
-  if (status == BYOC_OK && known != NULL && same_content(known, module)) {
-    byoc_runtime_module_release(module); // once, however many runs bring it
-    return BYOC_OK;
-  }
-  if (status == BYOC_OK && renamed) { // JSON modules name their engine: it cannot be called otherwise
-    const byoc_runtime_module_t *other = byoc_graph_module_find_runtime_module(session->module, name);
-    status = byoc_diag_error(diag, BYOC_ALREADY_EXISTS, "target '%s' has brought another one of that name",
-                             other != NULL ? other->target : session->target->text);
-    byoc_diag_hint(diag, "give both targets the same options");
-  }
-  return end_module(session, module, status, diag);
+  return end_shared(session, module, fill_engine(module, engine, diag), diag);
 }
 
 // ---- the whole ----
 
-// Where each listed symbol comes from: text map, symbol → byoc_runtime_module_t *.
-static byoc_status_t collect_symbols(byoc_codegen_t *session, byoc_runtime_module_t *module, byoc_map_t *symbols,
-                                     byoc_diag_t *diag) {
+// Adds the symbols that a module of this run lists to a text map, symbol → byoc_runtime_module_t *.
+static byoc_status_t collect_symbols(byoc_runtime_module_t *module, byoc_map_t *symbols, byoc_diag_t *diag) {
   for (size_t i = 0; i < module->symbols.count; ++i) {
     const char *symbol = module->symbols.data[i];
     const byoc_runtime_module_t *other = byoc_text_map_get(symbols, symbol);
@@ -353,15 +356,37 @@ static byoc_status_t collect_symbols(byoc_codegen_t *session, byoc_runtime_modul
     }
     if (!byoc_text_map_put(symbols, symbol, module)) return byoc_diag_out_of_memory(diag);
   }
-  (void)session;
   return BYOC_OK;
+}
+
+// The module that defines a symbol which this run's functions are bound to: its own, else one of an earlier run.
+static byoc_runtime_module_t *find_definer(const byoc_codegen_t *session, const byoc_map_t *symbols,
+                                           const char *symbol) {
+  byoc_runtime_module_t *own = byoc_text_map_get(symbols, symbol);
+  return own != NULL ? own : (byoc_runtime_module_t *)(uintptr_t)byoc_linkage_find(session->module, NULL, symbol);
+}
+
+// The engine of that name: this run's own or shared, else one of an earlier run.
+static byoc_runtime_module_t *find_engine(const byoc_codegen_t *session, const char *name) {
+  byoc_runtime_module_t *found = NULL;
+  const size_t earlier = session->module->runtime_modules.count;
+  for (size_t i = 0; i < earlier + session->made.count; ++i) {
+    byoc_runtime_module_t *module =
+        i < earlier ? session->module->runtime_modules.data[i] : session->made.data[i - earlier];
+    if (module->kind != BYOC_RUNTIME_MODULE_ENGINE || strcmp(byoc_runtime_module_given_name(module), name) != 0) {
+      continue;
+    }
+    if (i >= earlier || byoc_runtime_module_serves(module, session->target->text)) return module;
+    if (found == NULL) found = module;
+  }
+  return found;
 }
 
 // A packed function imports the module that defines its symbol, a JSON one its engine.
 static byoc_status_t connect(byoc_codegen_t *session, byoc_runtime_module_t *module, const byoc_map_t *symbols,
                              bool has_needed, byoc_diag_t *diag) {
   if (module->kind == BYOC_RUNTIME_MODULE_PACKED) {
-    byoc_runtime_module_t *definer = byoc_text_map_get(symbols, module->packed_symbol);
+    byoc_runtime_module_t *definer = find_definer(session, symbols, module->packed_symbol);
     if (definer != NULL) return byoc_runtime_module_import(module, definer, diag);
     if (has_needed) return BYOC_OK; // from a library that stays outside; the link tells
     byoc_status_t status =
@@ -371,12 +396,12 @@ static byoc_status_t connect(byoc_codegen_t *session, byoc_runtime_module_t *mod
     return status;
   }
   if (module->kind != BYOC_RUNTIME_MODULE_JSON) return BYOC_OK;
-  const byoc_runtime_module_t *engine = find_module(session, BYOC_RUNTIME_MODULE_ENGINE, module->engine_name);
+  byoc_runtime_module_t *engine = find_engine(session, module->engine_name);
   if (engine == NULL) {
     return byoc_diag_error(diag, BYOC_NOT_FOUND, "function '%s' needs the engine '%s', which was not added",
                            module->function_name, module->engine_name);
   }
-  return byoc_runtime_module_import(module, (byoc_runtime_module_t *)(uintptr_t)engine, diag);
+  return byoc_runtime_module_import(module, engine, diag);
 }
 
 static byoc_status_t check_whole(byoc_codegen_t *session, byoc_diag_t *diag) {
@@ -385,11 +410,12 @@ static byoc_status_t check_whole(byoc_codegen_t *session, byoc_diag_t *diag) {
   byoc_status_t status = BYOC_OK;
   bool has_needed = false;
   for (size_t i = 0; i < session->module->runtime_modules.count && status == BYOC_OK; ++i) {
-    status = collect_symbols(session, session->module->runtime_modules.data[i], &symbols, diag);
+    byoc_runtime_module_t *module = session->module->runtime_modules.data[i];
+    if (byoc_runtime_module_serves(module, session->target->text)) status = collect_symbols(module, &symbols, diag);
   }
   for (size_t i = 0; i < session->made.count && status == BYOC_OK; ++i) {
     has_needed = has_needed || session->made.data[i]->needed.count > 0;
-    status = collect_symbols(session, session->made.data[i], &symbols, diag);
+    status = collect_symbols(session->made.data[i], &symbols, diag);
   }
   for (size_t i = 0; i < session->made.count && status == BYOC_OK; ++i) {
     status = connect(session, session->made.data[i], &symbols, has_needed, diag);

@@ -329,7 +329,8 @@ typedef struct byoc_c_source_t {
   byoc_text_list_t symbols; // global symbols that it defines; checked against the object
 } byoc_c_source_t;
 
-// Objects or archives, linked as they are.
+// Objects or archives, linked as they are. Their symbols are the module's own: another module of the artifact may have
+// different ones of the same names.
 typedef struct byoc_static_library_t {
   byoc_header_t header;
   const char *name;

@@ -104,15 +104,6 @@ static int32_t open_embedded(const byoc_runtime_t *runtime, void **out_handle) {
   return status;
 }
 
-static int32_t run_setup(const byoc_shim_library_t *library, const byoc_runtime_t *runtime) {
-  if (library->setup[0] == '\0') return BYOC_OK;
-  int32_t (*setup)(const byoc_runtime_t *) = NULL;
-  // POSIX lets dlsym give functions; ISO C has no cast for it.
-  *(void **)(&setup) = dlsym(library->handle, library->setup);
-  if (setup == NULL) return report(runtime, BYOC_NOT_FOUND, library->table.shared, dlerror());
-  return setup(runtime);
-}
-
 int32_t byoc_shim_library_open(void *self, const byoc_runtime_t *runtime, void **out_handle) {
   byoc_shim_library_t *library = self;
   const char *shared = library->table.shared;
@@ -124,7 +115,6 @@ int32_t byoc_shim_library_open(void *self, const byoc_runtime_t *runtime, void *
     library->handle = dlopen(shared, RTLD_NOW | RTLD_LOCAL);
     if (library->handle == NULL) status = report(runtime, BYOC_NOT_FOUND, shared, dlerror());
   }
-  if (status == BYOC_OK) status = run_setup(library, runtime);
   if (status == BYOC_OK) *out_handle = library->handle;
   return status;
 }

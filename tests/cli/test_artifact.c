@@ -57,6 +57,39 @@ static void test_needs_libc_only(void **state) {
   byoc_test_shell(0, "byoc run s.so --random");
 }
 
+// ---- libraries of one name ----
+
+// Defect 11: OpenBLAS twice, with other kernels in each copy.
+static void test_one_library_twice(void **state) {
+  (void)state;
+  static const char product[] = "[body (%p : f32[8,8], %q : f32[8,8]) -> (f32[8,8]) {\n"
+                                "      %c = MatMul@13(%p, %q) : f32[8,8]\n      return %c\n    }] : f32[8,8]\n";
+  FILE *file = fopen("twice.byoc", "w");
+  assert_non_null(file);
+  fprintf(file,
+          "module {\n  func @main(%%a : f32[8,8], %%b : f32[8,8]) -> (%%y : f32[8,8]) {\n"
+          "    %%0 = byoc::Function@1(%%a, %%b) {Compiler = \"cblas\", Target = 0} %s"
+          "    %%1 = Sin@7(%%0) : f32[8,8]\n"
+          "    %%y = byoc::Function@1(%%1, %%b) {Compiler = \"cblas\", Target = 1} %s"
+          "    return %%y\n  }\n}\n",
+          product, product);
+  assert_int_equal(fclose(file), 0);
+  const char *targets = "-t 'cblas -core=haswell' -t 'cblas -core=prescott' -t c";
+  byoc_test_shell(0, "byoc build twice.byoc %s -o twice.so && byoc run twice.so --random --output-dir compiled",
+                  targets);
+  byoc_test_shell(0, "byoc run twice.byoc --evaluate %s --random --output-dir evaluated", targets);
+  file = fopen("plain.byoc", "w");
+  assert_non_null(file);
+  fputs("module {\n  func @main(%a : f32[8,8], %b : f32[8,8]) -> (%y : f32[8,8]) {\n"
+        "    %0 = MatMul@13(%a, %b) : f32[8,8]\n    %1 = Sin@7(%0) : f32[8,8]\n"
+        "    %y = MatMul@13(%1, %b) : f32[8,8]\n    return %y\n  }\n}\n",
+        file);
+  assert_int_equal(fclose(file), 0);
+  byoc_test_shell(0, "byoc build plain.byoc -o plain.so && byoc run plain.so --random --output-dir plain");
+  byoc_test_shell(0, "byoc run twice.so --random --expect y=plain/y.npy && "
+                     "byoc run twice.so --random --expect y=evaluated/y.npy && cmp compiled/y.npy evaluated/y.npy");
+}
+
 // ---- a user's program ----
 
 static void test_user_program(void **state) {
@@ -112,9 +145,8 @@ static void test_in_a_chroot(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_same_bytes),
-      cmocka_unit_test(test_needs_libc_only),
-      cmocka_unit_test(test_user_program),
+      cmocka_unit_test(test_same_bytes),      cmocka_unit_test(test_one_library_twice),
+      cmocka_unit_test(test_needs_libc_only), cmocka_unit_test(test_user_program),
       cmocka_unit_test(test_in_a_chroot),
   };
   return cmocka_run_group_tests(tests, setup, byoc_test_leave_folder);

@@ -193,7 +193,7 @@ static void demo_make_modules(demo_t *demo) {
   byoc_test_ok(byoc_runtime_module_add_constant(demo->json, &c, &diag), &diag);
 }
 
-static void demo_init(demo_t *demo) {
+static inline void demo_init(demo_t *demo) {
   byoc_diag_t diag = {0};
   byoc_allocator_t system = byoc_allocator_system();
   byoc_arena_init(&demo->arena, system);
@@ -254,7 +254,7 @@ static void demo_init(demo_t *demo) {
   byoc_test_ok(byoc_host_plan_memory(p, &diag), &diag);
 }
 
-static void demo_deinit(demo_t *demo) {
+static inline void demo_deinit(demo_t *demo) {
   byoc_host_program_destroy(demo->program);
   byoc_loop_builder_deinit(&demo->builder);
   byoc_runtime_module_release(demo->source);

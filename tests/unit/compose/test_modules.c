@@ -167,6 +167,23 @@ static const char counting_engine[] =
     "BYOC_PACKED const byoc_engine_t demo_engine = {sizeof(byoc_engine_t), BYOC_ENGINE_ABI_VERSION, \"demo\", 0,\n"
     "                                               create, destroy, run, 0};\n";
 
+// Its create, destroy and run are not static, as those of nobody's engine should be.
+static const char doubling_engine[] =
+    "#include \"byoc/engine.h\"\n"
+    "int32_t create(const byoc_engine_init_t *init, void **out_instance) {\n"
+    "  *out_instance = (void *)init;\n"
+    "  return BYOC_OK;\n"
+    "}\n"
+    "void destroy(void *instance) { (void)instance; }\n"
+    "int32_t run(void *self, uint32_t index, const byoc_call_t *call) {\n"
+    "  const float *in = call->tensors[0].data;\n"
+    "  float *out = call->tensors[1].data;\n"
+    "  for (int i = 0; i < 4; ++i) out[i] = 2 * in[i];\n"
+    "  return BYOC_OK;\n"
+    "}\n"
+    "BYOC_PACKED const byoc_engine_t demo_engine = {sizeof(byoc_engine_t), BYOC_ENGINE_ABI_VERSION, \"demo\", 0,\n"
+    "                                               create, destroy, run, 0};\n";
+
 static void expect_run(const built_t *built, byoc_context_t *context, float instances, float runs) {
   float y[4] = {0};
   const void *inputs[] = {demo_x};
@@ -229,11 +246,57 @@ static void test_b30_missing_at_load(void **state) {
   end(&built);
 }
 
+// Defect 11: two engines of one name and one symbol, whose helpers have one name too, each with its own behaviour.
+static void test_two_engines_of_one_symbol(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_allocator_t system = byoc_allocator_system();
+  built_t built;
+  begin(&built);
+  byoc_host_program_t *program = built.demo.program;
+  byoc_graph_module_t *graph = NULL;
+  byoc_test_ok(byoc_graph_module_create(system, &diag, &graph), &diag);
+  byoc_runtime_module_t *other = demo_module(BYOC_RUNTIME_MODULE_ENGINE, "demo_1");
+  demo_add_object(other, "doubling.a", doubling_engine, true);
+  other->engine_symbol = "demo_engine";
+  byoc_test_ok(byoc_graph_module_add_runtime_module(graph, built.demo.engine, &diag), &diag);
+  byoc_test_ok(byoc_graph_module_add_runtime_module(graph, other, &diag), &diag);
+  program->module = graph;
+
+  // y = 2 * (...) in place of the copy.
+  byoc_host_instruction_t *last = program->body.last;
+  while (last->op != BYOC_HOST_COPY) last = last->previous;
+  last->op = BYOC_HOST_ENGINE;
+  last->symbol = "demo_0";
+  last->engine = other;
+  last->json = built.demo.json;
+  byoc_host_engine_t engine = {.engine = other};
+  assert_true(byoc_vector_push(&engine.functions, system, built.demo.json));
+  assert_true(byoc_vector_push(&program->engines, system, engine));
+  build(&built);
+  byoc_context_t *context = NULL;
+  assert_int_equal(built.artifact.table->create(NULL, &context), BYOC_OK);
+  float y[4] = {0};
+  const void *inputs[] = {demo_x};
+  void *outputs[] = {y};
+  assert_int_equal(built.artifact.table->run(context, inputs, outputs), BYOC_OK);
+  for (int i = 0; i < 4; ++i) assert_true(y[i] == 2 * demo_y[i]);
+  built.artifact.table->destroy(context);
+  program->module = NULL;
+  byoc_graph_module_destroy(graph);
+  byoc_runtime_module_release(other);
+  end(&built);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_b27_mask_in_metadata), cmocka_unit_test(test_b27_not_linkable),
-      cmocka_unit_test(test_b28_round_trip),       cmocka_unit_test(test_b28_refusals),
-      cmocka_unit_test(test_b29_constants_once),   cmocka_unit_test(test_b30_missing_at_load),
+      cmocka_unit_test(test_two_engines_of_one_symbol),
+      cmocka_unit_test(test_b27_mask_in_metadata),
+      cmocka_unit_test(test_b27_not_linkable),
+      cmocka_unit_test(test_b28_round_trip),
+      cmocka_unit_test(test_b28_refusals),
+      cmocka_unit_test(test_b29_constants_once),
+      cmocka_unit_test(test_b30_missing_at_load),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -230,11 +230,11 @@ static void test_engines(void **state) {
 
   begin(&run, "engine -blob=one; engine -blob=two");
   byoc_test_ok(generate(&run), &run.diag);
-  byoc_test_error(generate_by(&run, 1), BYOC_ALREADY_EXISTS, &run.diag,
-                  "adding the engine 'demo': target 'engine -blob=one -json={} -absent=0' has brought another one of "
-                  "that name");
-  assert_int_equal(run.module->runtime_modules.count, 3);
-  assert_int_equal(run.report.results.count, 2);
+  byoc_test_ok(generate_by(&run, 1), &run.diag); // another engine of the same name: each target has its own
+  assert_int_equal(run.module->runtime_modules.count, 6);
+  assert_ptr_equal(find(&run, "second")->imports.data[0], find(&run, "demo"));
+  assert_ptr_equal(find(&run, "second_1")->imports.data[0], find(&run, "demo_1"));
+  assert_string_equal(find(&run, "demo_1")->given_name, "demo");
   end(&run);
 }
 
@@ -274,15 +274,21 @@ static void test_unlisted_symbol(void **state) {
   end(&run);
 }
 
-// Two targets that define one symbol.
+// Two targets that define one symbol: each binds its functions to its own.
 static void test_symbol_twice(void **state) {
   (void)state;
   run_t run;
   begin(&run, "negate; negate -O=0");
   byoc_test_ok(generate(&run), &run.diag);
-  byoc_test_error(generate_by(&run, 1), BYOC_ALREADY_EXISTS, &run.diag,
-                  "the symbol 'demo_first' is listed by runtime module 'negate' and by 'negate_2'");
   assert_int_equal(run.module->runtime_modules.count, 4);
+  byoc_test_ok(generate_by(&run, 1), &run.diag);
+  const byoc_runtime_module_t *own = find(&run, "negate_2"), *packed = NULL;
+  for (size_t i = 4; i < run.module->runtime_modules.count; ++i) {
+    const byoc_runtime_module_t *module = run.module->runtime_modules.data[i];
+    if (module->packed_symbol != NULL && strcmp(module->packed_symbol, "demo_first") == 0) packed = module;
+  }
+  assert_non_null(packed);
+  assert_ptr_equal(packed->imports.data[0], own);
   end(&run);
 }
 

@@ -1,0 +1,49 @@
+// What the reader of ELF files and the writer of changed ones share. For core/base/elf*.c only.
+#ifndef BYOC_CORE_BASE_ELF_INTERNAL_H_
+#define BYOC_CORE_BASE_ELF_INTERNAL_H_
+
+#include <elf.h>
+#include <string.h>
+
+#include "core/base/elf.h"
+
+static inline byoc_status_t byoc_elf_damaged(const byoc_elf_t *elf, byoc_diag_t *diag, const char *what) {
+  return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is a damaged ELF file: %s", elf->name, what);
+}
+
+static inline bool byoc_elf_range_ok(const byoc_elf_t *elf, uint64_t offset, uint64_t size) {
+  return offset <= elf->size_bytes && size <= elf->size_bytes - offset;
+}
+
+// The i-th section header; byoc_elf_open checked that the whole table lies in the file.
+static inline Elf64_Shdr byoc_elf_section(const byoc_elf_t *elf, uint32_t index) {
+  Elf64_Shdr section;
+  memcpy(&section, elf->data + elf->section_offset + (uint64_t)index * sizeof(section), sizeof(section));
+  return section;
+}
+
+// The text at `offset` of a string table, or NULL where it is outside or runs on without an end.
+static inline const char *byoc_elf_text(const byoc_elf_t *elf, uint64_t table_offset, uint64_t table_size,
+                                        uint64_t offset) {
+  if (offset >= table_size) return NULL;
+  const uint8_t *text = elf->data + table_offset + offset;
+  return memchr(text, 0, table_size - offset) == NULL ? NULL : (const char *)text;
+}
+
+// A table of symbols with the table of their names, both checked to lie in the file.
+typedef struct byoc_elf_symbols_t {
+  uint64_t offset, count;
+  uint32_t names_section;
+  uint64_t names_offset, names_size;
+} byoc_elf_symbols_t;
+byoc_status_t byoc_elf_open_symbols(const byoc_elf_t *elf, const Elf64_Shdr *table, byoc_diag_t *diag,
+                                    byoc_elf_symbols_t *out_symbols);
+static inline Elf64_Sym byoc_elf_symbol(const byoc_elf_t *elf, const byoc_elf_symbols_t *symbols, uint64_t index) {
+  Elf64_Sym entry;
+  memcpy(&entry, elf->data + symbols->offset + index * sizeof(entry), sizeof(entry));
+  return entry;
+}
+// True where the section is a group of which the linker keeps one by its signature; that symbol's index.
+bool byoc_elf_signature(const byoc_elf_t *elf, const Elf64_Shdr *section, uint32_t *out_symbol);
+
+#endif // BYOC_CORE_BASE_ELF_INTERNAL_H_
