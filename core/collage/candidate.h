@@ -34,6 +34,7 @@ struct byoc_candidate_t {
   uint32_t part_count;
   double cost_ns;     // one call, without transitions; NaN: not priced yet; INFINITY: cannot be used
   const char *reason; // why it is infinite; NULL otherwise
+  bool is_given_back; // the reason is the backend's, which does not take it
 };
 
 // The least limit of nodes (max_nodes) that the rules of its parts have; 0: none of them has one.

@@ -23,6 +23,7 @@ typedef struct byoc_known_price_t {
   const char *id;     // equal ids have one price: in the arena given; NULL: nothing can be said
   double cost_ns;     // NaN: it would have to be measured
   const char *reason; // where it is INFINITY; in the arena given
+  bool is_given_back; // the reason is the backend's, which does not take it
   bool is_estimate;   // the analytic model's, and measuring would not give another
 } byoc_known_price_t;
 
@@ -31,6 +32,7 @@ typedef struct byoc_price_request_t {
   const byoc_target_t *target;
   double cost_ns; // answers, as of `price`
   const char *reason;
+  bool is_given_back; // the reason is the backend's, which does not take it
 } byoc_price_request_t;
 
 typedef struct byoc_function_pricer_t {

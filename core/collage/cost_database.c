@@ -18,7 +18,8 @@ struct byoc_cost_database_t {
   bool warned;
 };
 
-#define COLUMNS "id, operators, signature, target, plugin, compiler, machine, threads, cost_ns, reason, measured, used"
+#define COLUMNS                                                                                                        \
+  "id, operators, signature, target, plugin, compiler, machine, threads, cost_ns, reason, measured, used, given_back"
 
 // Without a file yet. `path` NULL: without a place for one.
 static byoc_status_t create(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag,
@@ -138,6 +139,7 @@ static byoc_cost_record_t read_record(sqlite3_stmt *statement) {
                                .used_at = sqlite3_column_int64(statement, 11)};
   if (sqlite3_column_type(statement, 8) == SQLITE_NULL) {
     record.reason = column(statement, 9);
+    record.is_given_back = sqlite3_column_int(statement, 12) != 0;
   } else {
     record.cost_ns = sqlite3_column_double(statement, 8);
   }
@@ -190,8 +192,8 @@ bool byoc_cost_database_get(byoc_cost_database_t *database, const char *id, byoc
 }
 
 static int put_into(sqlite3 *connection, const byoc_cost_record_t *record) {
-  sqlite3_stmt *statement =
-      prepare(connection, "INSERT OR REPLACE INTO costs (" COLUMNS ") VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12)");
+  sqlite3_stmt *statement = prepare(connection, "INSERT OR REPLACE INTO costs (" COLUMNS
+                                                ") VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13)");
   if (statement == NULL) return sqlite3_errcode(connection);
   const byoc_cost_key_t *key = &record->key;
   const char *const texts[] = {key->id,     key->operators, key->signature, key->target,
@@ -203,6 +205,7 @@ static int put_into(sqlite3 *connection, const byoc_cost_record_t *record) {
   if (!isfinite(record->cost_ns)) bind_text(statement, 10, record->reason != NULL ? record->reason : "");
   (void)sqlite3_bind_int64(statement, 11, record->measured_at != 0 ? record->measured_at : now);
   (void)sqlite3_bind_int64(statement, 12, record->used_at != 0 ? record->used_at : now);
+  (void)sqlite3_bind_int(statement, 13, record->is_given_back);
   return finish(connection, statement);
 }
 

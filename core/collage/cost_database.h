@@ -24,6 +24,7 @@ typedef struct byoc_cost_record_t {
   byoc_cost_key_t key;
   double cost_ns;      // INFINITY: cannot be used
   const char *reason;  // why it is infinite; NULL otherwise
+  bool is_given_back;  // the reason is the backend's, which does not take it
   int64_t measured_at; // seconds since 1970; _put fills in the time where it is 0
   int64_t used_at;     // to the day
 } byoc_cost_record_t;

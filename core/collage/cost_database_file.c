@@ -12,7 +12,7 @@
 #include "core/base/string.h"
 
 // Of the tables below, in PRAGMA user_version. A file of a later one is left alone.
-#define SCHEMA_VERSION  3
+#define SCHEMA_VERSION  4
 #define TEXT_OF(number) #number
 #define TEXT(number)    TEXT_OF(number)
 // Another process writes for microseconds; setting the file up, and recovery after a kill, take longer.
@@ -22,10 +22,11 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS costs ("
     "  id TEXT PRIMARY KEY, operators TEXT NOT NULL, signature TEXT NOT NULL, target TEXT NOT NULL,"
     "  plugin TEXT NOT NULL, compiler TEXT NOT NULL, machine TEXT NOT NULL, threads INTEGER NOT NULL,"
-    "  cost_ns REAL,"              // NULL: infinite
-    "  reason TEXT,"               // of that
-    "  measured INTEGER NOT NULL," // seconds since 1970
-    "  used INTEGER NOT NULL"      // by a build, to the day
+    "  cost_ns REAL,"                         // NULL: infinite
+    "  reason TEXT,"                          // of that
+    "  measured INTEGER NOT NULL,"            // seconds since 1970
+    "  used INTEGER NOT NULL,"                // by a build, to the day
+    "  given_back INTEGER NOT NULL DEFAULT 0" // by the backend: that is the reason
     ") WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS machines ("
     "  machine TEXT PRIMARY KEY, flops_per_ns REAL NOT NULL, bytes_per_ns REAL NOT NULL, call_ns REAL NOT NULL"
@@ -78,11 +79,23 @@ static int ask(sqlite3 *connection, const char *sql, int *out_number, char *text
   return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : finished != SQLITE_OK ? finished : code;
 }
 
+// Costs of versions 1 to 3 say in their reasons alone that a backend gave something back.
+static const char upgrade[] =
+    "ALTER TABLE costs ADD COLUMN given_back INTEGER NOT NULL DEFAULT 0;"
+    "UPDATE costs SET given_back = 1 WHERE reason LIKE 'it cannot be built: the backend gave it back: %';";
+
+#define FLAG_COLUMNS "SELECT count(*) FROM pragma_table_info('costs') WHERE name = 'given_back'"
+
 // In one transaction, so that a process killed here leaves an empty file or the tables.
 static int create_tables(sqlite3 *connection) {
   int code = sqlite3_exec(connection, "BEGIN IMMEDIATE", NULL, NULL, NULL);
   if (code != SQLITE_OK) return code;
-  code = sqlite3_exec(connection, schema, NULL, NULL, NULL);
+  int columns = 0, flags = 0;
+  char text[32] = "";
+  code = ask(connection, "SELECT count(*) FROM pragma_table_info('costs')", &columns, text, sizeof(text));
+  if (code == SQLITE_OK && columns > 0) code = ask(connection, FLAG_COLUMNS, &flags, text, sizeof(text));
+  if (code == SQLITE_OK && columns > 0 && flags == 0) code = sqlite3_exec(connection, upgrade, NULL, NULL, NULL);
+  if (code == SQLITE_OK) code = sqlite3_exec(connection, schema, NULL, NULL, NULL);
   if (code == SQLITE_OK) code = sqlite3_exec(connection, "COMMIT", NULL, NULL, NULL);
   if (code != SQLITE_OK) (void)sqlite3_exec(connection, "ROLLBACK", NULL, NULL, NULL);
   return code;

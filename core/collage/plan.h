@@ -42,18 +42,16 @@ typedef struct byoc_plan_node_t {
   uint32_t region; // in regions; UINT32_MAX: the native target's, fused as it sees fit
 } byoc_plan_node_t;
 
-// How the reason begins where a backend gave a candidate back when it was to be measured: its good right, no failure.
-#define BYOC_REASON_GIVEN_BACK "it cannot be built: the backend gave it back: "
-
 typedef struct byoc_plan_candidate_t {
   uint32_t target;    // in targets
   const char *rule;   // "cutlass.conv_relu"
-  const char *reason; // why it costs infinity; NULL otherwise. BYOC_REASON_GIVEN_BACK begins that of a refusal
+  const char *reason; // why it costs infinity; NULL otherwise
   const uint32_t *nodes;
   uint32_t node_count;
   double cost_ns; // NaN: nobody asked; INFINITY: cannot be used
   byoc_cost_source_t source;
   bool is_chosen;
+  bool is_given_back; // it costs infinity because the backend gave it back, as is its right: that is no failure
 } byoc_plan_candidate_t;
 
 typedef struct byoc_plan_region_t {

@@ -101,6 +101,7 @@ static void print_candidate(const byoc_plan_candidate_t *candidate, byoc_string_
   row_set_cost(&row, "cost_ns", candidate->cost_ns);
   row_set_source(&row, candidate->source);
   if (candidate->reason != NULL) row_set_text(&row, "reason", candidate->reason);
+  if (candidate->is_given_back) row_set(&row, "given_back", json_true());
   if (candidate->is_chosen) row_set(&row, "chosen", json_true());
   row_end(&row, out);
 }

@@ -13,9 +13,9 @@
 //   }
 //
 // One node, region, candidate or decline a line. Targets, nodes and candidates are given by number. A cost that is not
-// known is left out; null is a candidate that cannot be used ("reason" says why). To edit a plan, edit the regions: a
-// node that is in none is the native target's. "candidate" belongs to the nodes and target that it names; leave it out
-// of a region that was changed.
+// known is left out; null is a candidate that cannot be used ("reason" says why, and "given_back": true that the
+// backend does not take it). To edit a plan, edit the regions: a node that is in none is the native target's.
+// "candidate" belongs to the nodes and target that it names; leave it out of a region that was changed.
 #ifndef BYOC_CORE_COLLAGE_PLAN_JSON_H_
 #define BYOC_CORE_COLLAGE_PLAN_JSON_H_
 

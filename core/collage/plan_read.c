@@ -163,7 +163,8 @@ static byoc_status_t read_node(reader_t *r, json_t *object, byoc_plan_block_t *b
 }
 
 static byoc_status_t read_candidate(reader_t *r, json_t *object, byoc_plan_block_t *block) {
-  static const char *const known[] = {"target", "rule", "nodes", "cost_ns", "source", "reason", "chosen", NULL};
+  static const char *const known[] = {"target", "rule",       "nodes",  "cost_ns", "source",
+                                      "reason", "given_back", "chosen", NULL};
   byoc_plan_candidate_t row = {0};
   BYOC_RETURN_IF_ERROR(check_keys(r, object, known));
   BYOC_RETURN_IF_ERROR(read_target(r, object, &row.target));
@@ -171,6 +172,7 @@ static byoc_status_t read_candidate(reader_t *r, json_t *object, byoc_plan_block
   BYOC_RETURN_IF_ERROR(read_nodes(r, object, block->nodes.count, &row.nodes, &row.node_count));
   BYOC_RETURN_IF_ERROR(read_cost(r, object, "cost_ns", &row.cost_ns));
   BYOC_RETURN_IF_ERROR(read_source(r, object, &row.source));
+  BYOC_RETURN_IF_ERROR(read_bool(r, object, "given_back", &row.is_given_back));
   BYOC_RETURN_IF_ERROR(read_bool(r, object, "chosen", &row.is_chosen));
   if (json_object_get(object, "reason") != NULL)
     BYOC_RETURN_IF_ERROR(read_text(r, object, "reason", false, &row.reason));

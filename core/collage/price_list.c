@@ -87,6 +87,7 @@ static byoc_status_t add_price(byoc_price_list_t *list, const byoc_candidate_t *
   byoc_work_t work = byoc_function_work(function);
   byoc_price_t price = {
       .cost_ns = known.cost_ns,
+      .is_given_back = known.is_given_back,
       .target = candidate->target,
       .has_products = work.product_flops > 0,
       .bound_ns = byoc_bound_ns(list->estimator, function),
@@ -174,6 +175,7 @@ static byoc_status_t take_answers(byoc_price_list_t *list, const byoc_price_requ
   for (size_t i = 0; i < count; ++i) {
     byoc_price_t *price = &list->prices.data[numbers[i]];
     price->cost_ns = requests[i].cost_ns;
+    price->is_given_back = requests[i].is_given_back;
     price->source = BYOC_COST_SOURCE_MEASURED;
     list->measured += 1;
     if (requests[i].reason == NULL) continue;
@@ -272,6 +274,7 @@ void byoc_price_list_set_costs(byoc_price_list_t *list, byoc_price_mode_t mode) 
     const byoc_price_t *price = &list->prices.data[list->price_of[i]];
     candidate->cost_ns = price->cost_ns;
     candidate->reason = price->reason;
+    candidate->is_given_back = price->is_given_back;
     if (!isnan(price->cost_ns)) continue;
     switch (mode) {
     case BYOC_PRICE_BOUND:
@@ -298,6 +301,7 @@ byoc_status_t byoc_price_list_settle(byoc_price_list_t *list, byoc_diag_t *diag)
     const byoc_price_t *price = &list->prices.data[list->price_of[i]];
     bool is_known = !isnan(price->cost_ns), is_guess = !is_known && may_be_guessed(list, candidate);
     candidate->reason = price->reason;
+    candidate->is_given_back = price->is_given_back;
     candidate->cost_ns = is_known ? price->cost_ns : price->bound_ns;
     sources[i] = is_known ? price->source : BYOC_COST_SOURCE_BOUND;
     for (size_t c = 0; is_guess && c < problem->choice.count; ++c) {

@@ -17,6 +17,7 @@ typedef struct byoc_price_t {
   double bound_ns; // it costs no less
   double estimate_ns;
   const char *reason; // in the candidates' arena
+  bool is_given_back; // the reason is the backend's, which does not take it
   byoc_cost_source_t source;
   uint32_t target;
   bool has_products;

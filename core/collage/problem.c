@@ -189,6 +189,7 @@ static byoc_status_t record_candidates(const byoc_problem_t *problem, byoc_plan_
                                  .nodes = byoc_arena_copy(&plan->arena, candidate->nodes.items, size),
                                  .node_count = candidate->nodes.count,
                                  .cost_ns = candidate->cost_ns,
+                                 .is_given_back = candidate->is_given_back,
                                  .source = problem->sources[i]};
     if (candidate->reason != NULL) row.reason = byoc_arena_copy_string(&plan->arena, candidate->reason);
     if (row.rule == NULL || row.nodes == NULL || (candidate->reason != NULL && row.reason == NULL) ||

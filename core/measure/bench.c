@@ -183,6 +183,7 @@ static byoc_status_t set_unusable(const batch_t *batch, byoc_cost_task_t *task, 
                                   const char *reason) {
   task->cost_ns = INFINITY;
   task->reason = byoc_arena_format(batch->scratch, "%s%s", front, reason);
+  task->is_given_back = cause == BY_REFUSAL;
   task->failure_count += cause == BY_ITSELF;
   task->is_lasting =
       !batch->bench->is_confined && (cause == BY_REFUSAL || (cause == BY_ITSELF && task->failure_count > 1));
@@ -319,7 +320,8 @@ static byoc_status_t take_refusals(const batch_t *batch, byoc_cost_task_t *const
   for (size_t i = 0; i < count; ++i) {
     if (!answer->parts[i].is_given_back) continue;
     *out_refused += 1;
-    BYOC_RETURN_IF_ERROR(set_unusable(batch, tasks[i], BY_REFUSAL, BYOC_REASON_GIVEN_BACK, answer->parts[i].reason));
+    BYOC_RETURN_IF_ERROR(set_unusable(batch, tasks[i], BY_REFUSAL,
+                                      "it cannot be built: the backend gave it back: ", answer->parts[i].reason));
   }
   return BYOC_OK;
 }

@@ -35,6 +35,7 @@ typedef struct byoc_cost_task_t {
   byoc_work_t work;
   double cost_ns;         // answer; INFINITY where it cannot be used,
   const char *reason;     // and why, in `scratch`
+  bool is_given_back;     // because the backend does not take it
   uint32_t failure_count; // how often it failed by itself
   bool is_lasting;        // the answer may be remembered (below)
 } byoc_cost_task_t;

@@ -147,6 +147,7 @@ static byoc_status_t look_up(void *self, const byoc_function_t *function, const 
   if (!answer_from_database(m, key.id, target, arena, &record)) return BYOC_OK;
   out_price->cost_ns = record.cost_ns;
   out_price->reason = record.reason;
+  out_price->is_given_back = record.is_given_back;
   return BYOC_OK;
 }
 
@@ -163,6 +164,7 @@ static byoc_status_t take_answer(byoc_cost_measurer_t *m, const question_t *ques
   const char *operators = question->key.operators, *target = task->target->kind->name;
   question->request->cost_ns = task->cost_ns;
   question->request->reason = isfinite(task->cost_ns) ? NULL : task->reason;
+  question->request->is_given_back = task->is_given_back;
   m->statistics.measured += 1;
   if (!isfinite(task->cost_ns)) m->statistics.unusable += 1;
   if (!isfinite(task->cost_ns) && is_native(task->target)) {
@@ -171,8 +173,10 @@ static byoc_status_t take_answer(byoc_cost_measurer_t *m, const question_t *ques
     return estimate(m, task->function, task->target, diag, &question->request->cost_ns);
   }
   if (m->options.database != NULL && task->is_lasting) {
-    const byoc_cost_record_t record = {
-        .key = question->key, .cost_ns = task->cost_ns, .reason = question->request->reason};
+    const byoc_cost_record_t record = {.key = question->key,
+                                       .cost_ns = task->cost_ns,
+                                       .reason = question->request->reason,
+                                       .is_given_back = task->is_given_back};
     byoc_cost_database_put(m->options.database, &record);
   }
   if (isfinite(task->cost_ns)) {
@@ -228,6 +232,7 @@ static byoc_status_t price_all(void *self, byoc_price_request_t *requests, size_
     byoc_price_request_t *request = &requests[i];
     request->cost_ns = INFINITY;
     request->reason = NULL;
+    request->is_given_back = false;
     if (!byoc_cost_can_be_run(request->function)) {
       BYOC_RETURN_IF_ERROR(estimate(m, request->function, request->target, diag, &request->cost_ns));
       continue;
@@ -239,6 +244,7 @@ static byoc_status_t price_all(void *self, byoc_price_request_t *requests, size_
     if (answer_from_database(m, question->key.id, request->target, &m->call, &record)) {
       request->cost_ns = record.cost_ns;
       request->reason = record.reason;
+      request->is_given_back = record.is_given_back;
       continue;
     }
     question->task = (byoc_cost_task_t){.function = request->function,

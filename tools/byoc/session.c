@@ -174,8 +174,7 @@ void byoc_session_format_placement(const byoc_session_t *session, byoc_string_t 
 
 // What a backend gives back is its good right; what fails is news.
 static bool is_failure(const byoc_plan_candidate_t *candidate) {
-  return isinf(candidate->cost_ns) && candidate->reason != NULL &&
-         !byoc_starts_with(candidate->reason, BYOC_REASON_GIVEN_BACK);
+  return isinf(candidate->cost_ns) && candidate->reason != NULL && !candidate->is_given_back;
 }
 
 // Was the same said of an earlier candidate? Equal ones share a price, and so a reason.

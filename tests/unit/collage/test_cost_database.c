@@ -171,6 +171,31 @@ static void test_notes(void **state) {
   byoc_cost_database_close(database);
 }
 
+// A file of version 3 tells in its reasons alone what a backend gave back; a column says so afterwards.
+static void test_upgrade_given_back(void **state) {
+  fixture_t *fixture = *state;
+  byoc_cost_database_t *database = open_database(fixture->path);
+  char ids[2][33];
+  byoc_cost_record_t crashed = record_of(ids[0], 1, INFINITY), declined = record_of(ids[1], 2, INFINITY), found;
+  crashed.reason = "it crashed";
+  declined.reason = "it cannot be built: the backend gave it back: too small";
+  byoc_cost_database_put(database, &crashed);
+  byoc_cost_database_put(database, &declined);
+  byoc_cost_database_close(database);
+  sqlite3 *file = NULL;
+  assert_int_equal(sqlite3_open(fixture->path, &file), SQLITE_OK);
+  const char *older = "ALTER TABLE costs DROP COLUMN given_back; PRAGMA user_version = 3";
+  assert_int_equal(sqlite3_exec(file, older, NULL, NULL, NULL), SQLITE_OK);
+  sqlite3_close(file);
+  database = open_database(fixture->path);
+  assert_true(get(fixture, database, 1, &found));
+  assert_false(found.is_given_back);
+  assert_true(get(fixture, database, 2, &found));
+  assert_true(found.is_given_back);
+  assert_string_equal(found.reason, declined.reason);
+  byoc_cost_database_close(database);
+}
+
 static void test_exchange(void **state) {
   fixture_t *fixture = *state;
   byoc_diag_t diag = {0};
@@ -182,6 +207,7 @@ static void test_exchange(void **state) {
   put(from, 1, 0.123456789);
   byoc_cost_record_t cut = record_of(id, 2, INFINITY);
   cut.reason = "it says \xc3"; // the front of a letter of two bytes
+  cut.is_given_back = true;
   byoc_cost_database_put(from, &cut);
   byoc_cost_database_put_note(from, "search 1", 0);
   snprintf(id, sizeof(id), "%032x", 1);
@@ -196,6 +222,7 @@ static void test_exchange(void **state) {
   assert_true(found.cost_ns == 0.123456789);
   assert_true(get(fixture, to, 2, &found));
   assert_string_equal(found.reason, "it says ?");
+  assert_true(found.is_given_back);
   byoc_test_ok(byoc_cost_database_import(to, json, &diag, &number), &diag);
   assert_int_equal(number, 0); // what is there is as new
   static const char *const bad[] = {"", "{", "[]", "{\"format\": \"byoc costs\", \"version\": 2, \"costs\": []}",
@@ -366,6 +393,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_c5_keeps, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_prune, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_notes, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_upgrade_given_back, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_exchange, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_damaged, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_c5_killed, set_up, tear_down),

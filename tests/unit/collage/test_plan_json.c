@@ -63,6 +63,8 @@ static const char good[] =
     "        {\"target\": 0, \"rule\": \"cutlass.conv_act\", \"nodes\": [0, 1], \"cost_ns\": 8000.0, \"source\": "
     "\"measured\", \"chosen\": true},\n"
     "        {\"target\": 1, \"rule\": \"c.host\", \"nodes\": [0], \"cost_ns\": null, \"reason\": \"it crashed\"},\n"
+    "        {\"target\": 0, \"rule\": \"cutlass.any\", \"nodes\": [2], \"cost_ns\": null, \"reason\": \"too small\", "
+    "\"given_back\": true},\n"
     "        {\"target\": 1, \"rule\": \"c.host\", \"nodes\": [1]}\n"
     "      ],\n"
     "      \"declines\": [\n"
@@ -106,8 +108,10 @@ static void test_c10_what_is_read(void **state) {
   assert_true(isnan(block->regions.data[1].cost_ns));
   assert_true(isinf(block->candidates.data[1].cost_ns));
   assert_string_equal(block->candidates.data[1].reason, "it crashed");
-  assert_true(isnan(block->candidates.data[2].cost_ns));
-  assert_null(block->candidates.data[2].reason);
+  assert_false(block->candidates.data[1].is_given_back);
+  assert_true(block->candidates.data[2].is_given_back);
+  assert_true(isnan(block->candidates.data[3].cost_ns));
+  assert_null(block->candidates.data[3].reason);
   assert_int_equal(block->candidates.data[0].source, BYOC_COST_SOURCE_MEASURED);
   assert_true(isnan(plan.rivals.data[0].whole_ns));
   byoc_plan_deinit(&plan);
@@ -154,7 +158,7 @@ static void test_c10_damaged_fields(void **state) {
       {"\"nodes\": [0, 1]", "\"nodes\": []", "nodes must hold nodes of the block"},
       {"\"nodes\": [0, 1], \"candidate\": 0", "\"nodes\": [0], \"candidate\": 0",
        "blocks[0].regions[0].candidate has another target or other nodes"},
-      {"\"candidate\": 0", "\"candidate\": 3", "blocks[0].regions[0].candidate is none of the 3 candidates"},
+      {"\"candidate\": 0", "\"candidate\": 4", "blocks[0].regions[0].candidate is none of the 4 candidates"},
       {"\"nodes\": [2], \"given_back\": true", "\"nodes\": [1, 2]",
        "blocks[0].regions[1] holds node 1, which regions[0] holds too"},
       {"\"measured\"", "\"guessed\"", "source is none of none, bound, estimate, measured, database"},
