@@ -98,12 +98,14 @@ static byoc_status_t wire(wiring_t *w, byoc_graph_module_t *module, const byoc_t
                           byoc_diag_t *diag) {
   byoc_allocator_t allocator = module->allocator;
   int32_t thread_count = w->placing->thread_count > 0 ? w->placing->thread_count : 1;
-  w->options = (byoc_collage_options_t){.targets = targets,
-                                        .estimator = &w->estimator,
-                                        .budget_s = w->placing->budget_s,
-                                        .spend_budget = w->placing->spend_budget,
-                                        .plain_layouts = w->placing->plain_layouts,
-                                        .key = {.compiler = "none", .thread_count = thread_count}};
+  w->options = (byoc_collage_options_t){
+      .targets = targets,
+      .estimator = &w->estimator,
+      .budget_s = w->placing->budget_s,
+      .spend_budget = w->placing->spend_budget,
+      .plain_layouts = w->placing->plain_layouts,
+      .collect = {.max_nodes = w->placing->collage_nodes, .max_depth = w->placing->collage_depth},
+      .key = {.compiler = "none", .thread_count = thread_count}};
   BYOC_RETURN_IF_ERROR(describe_targets(w, targets, diag));
   BYOC_RETURN_IF_ERROR(byoc_cost_database_open(NULL, allocator, diag, &w->database));
   BYOC_RETURN_IF_ERROR(byoc_estimator_init(&w->estimator, thread_count, w->database, allocator, diag));

@@ -11,6 +11,8 @@
 // cache in well under two minutes.
 #define BYOC_COST_BUDGET_S 60.0
 
+enum { BYOC_COLLAGE_LIMIT = 64 };
+
 typedef enum byoc_cost_kind_t {
   BYOC_COST_MEASURE,
   BYOC_COST_ESTIMATE, // by the analytic model; no child processes
@@ -20,7 +22,10 @@ typedef struct byoc_placing_t {
   const char *plan; // "collage", "greedy", or the path of a saved plan
   byoc_cost_kind_t cost;
   double budget_s;
-  bool spend_budget;    // see byoc_collage_options_t
+  bool spend_budget; // see byoc_collage_options_t
+  // Operators of a group that collage enumerates, and how many of them may wait for each other; 0: the default. Costs
+  // grow with these: at most BYOC_COLLAGE_LIMIT.
+  uint32_t collage_nodes, collage_depth;
   int32_t thread_count; // that costs are for; 0: 1
   bool plain_layouts;   // no blocked layouts between regions, whatever the targets take
 } byoc_placing_t;

@@ -7,7 +7,8 @@
 typedef struct byoc_rule_claimer_t {
   byoc_claims_t *claims;
   const byoc_target_t *target;
-  byoc_arena_t *arena; // parsed patterns go there
+  const byoc_index_set_t *within; // claims these nodes at most; NULL: any
+  byoc_arena_t *arena;            // parsed patterns go there
   byoc_diag_t *diag;
   // What the rule's hook says to a region.
   byoc_status_t (*ask)(void *self, const byoc_rule_t *rule, byoc_node_t *const *nodes, size_t node_count,

@@ -220,6 +220,13 @@ static byoc_status_t collect_parts(const byoc_claims_t *claims, const byoc_claim
   return ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
+static bool has_match(const byoc_claims_t *claims, const byoc_claim_t *region) {
+  for (size_t i = 0; i < region->nodes.count; ++i) {
+    if (claims->owners[region->nodes.data[i]]->rule->pattern != NULL) return true;
+  }
+  return false;
+}
+
 byoc_status_t byoc_claims_candidate(const byoc_claims_t *claims, const byoc_claim_t *region, byoc_arena_t *arena,
                                     byoc_diag_t *diag, byoc_candidate_t *out_candidate) {
   *out_candidate = describe(region);
@@ -227,7 +234,7 @@ byoc_status_t byoc_claims_candidate(const byoc_claims_t *claims, const byoc_clai
   if (!byoc_index_set_make(arena, region->nodes.data, region->nodes.count, &out_candidate->nodes)) {
     return byoc_diag_out_of_memory(diag);
   }
-  if (region->part_count == 1 || out_candidate->composite == NULL) return BYOC_OK;
+  if (region->part_count == 1 || !has_match(claims, region)) return BYOC_OK;
   out_candidate->composite = NULL;
   out_candidate->match_number = 0;
   return collect_parts(claims, region, arena, diag, out_candidate);

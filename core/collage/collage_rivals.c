@@ -38,7 +38,8 @@ byoc_status_t byoc_collage_make_rivals(byoc_collage_t *c) {
 byoc_status_t byoc_collage_collect(byoc_collage_t *c, size_t index) {
   byoc_problem_t *problem = &c->problems.items.data[index];
   const byoc_target_list_t *targets = c->options->targets;
-  BYOC_RETURN_IF_ERROR(byoc_candidates_collect(&problem->candidates, &problem->flow, targets, NULL, c->diag));
+  BYOC_RETURN_IF_ERROR(
+      byoc_candidates_collect(&problem->candidates, &problem->flow, targets, &c->options->collect, c->diag));
   for (size_t r = 0; r + 1 < c->rival_count; ++r) {
     byoc_collage_rival_t *rival = &c->rivals[r];
     const byoc_target_t *const *first =

@@ -1,6 +1,8 @@
 #include "core/collage/place_collage.h"
 
+#include "core/base/hash.h"
 #include "core/base/log.h"
+#include "core/collage/coalesce.h"
 #include "core/collage/collage_internal.h"
 #include "core/pass/layouts.h"
 #include "core/pass/pass.h"
@@ -49,18 +51,43 @@ static void deinit(byoc_collage_t *c) {
 
 // ---- searching ----
 
+// Rounds in which what was found is coalesced and searched again: each can double what a region holds.
+enum { COALESCE_ROUNDS = 3 };
+
+// Searches one block, by what is expected or until it is proven, and again with neighbours of what was found as one.
+static byoc_status_t search_block(byoc_collage_t *c, size_t index, bool proves, byoc_lazy_cover_t *cover) {
+  byoc_problem_t *problem = &c->problems.items.data[index];
+  byoc_price_list_t *prices = &c->prices[index];
+  byoc_cover_costs_t costs = byoc_transitions_costs(&c->transitions[index]);
+  for (int round = 0;; ++round) {
+    size_t added = 0;
+    BYOC_RETURN_IF_ERROR(proves ? byoc_lazy_search(prices, &costs, &c->measuring, c->diag, cover)
+                                : byoc_lazy_search_expected(prices, NULL, 0, &costs, &c->measuring, c->diag, cover));
+    byoc_status_t status = BYOC_OK;
+    if (round < COALESCE_ROUNDS) {
+      status = byoc_coalesce(problem, c->options->targets, &cover->choice, c->diag, &added);
+    }
+    if (status == BYOC_OK && added > 0) status = byoc_price_list_extend(prices, c->diag);
+    if (status == BYOC_OK && added == 0) return BYOC_OK;
+    byoc_lazy_cover_deinit(cover, c->allocator);
+    if (status != BYOC_OK) return status;
+    byoc_log(BYOC_LOG_INFO, "'%s': %zu more candidates, of neighbours as one", problem->name, added);
+  }
+}
+
 // The search proper. What a budget left open in an earlier build stays open in this one, unless it has more time.
 static byoc_status_t search(byoc_collage_t *c) {
   byoc_collage_rival_t *found = &c->rivals[c->rival_count - 1];
   byoc_cost_key_t key;
-  BYOC_RETURN_IF_ERROR(byoc_collage_key(c, "search", byoc_collage_hash(c), &c->arena, &key));
+  const byoc_collect_options_t limits = byoc_collect_limits(&c->options->collect);
+  uint64_t hash = byoc_hash_combine(byoc_collage_hash(c), byoc_hash_combine(limits.max_nodes, limits.max_depth));
+  BYOC_RETURN_IF_ERROR(byoc_collage_key(c, "search", hash, &c->arena, &key));
   double spent_ns = 0;
   if (byoc_collage_recall_note(c, key.id, &spent_ns) && spent_ns >= (double)c->budget_ns) c->measuring.budget_ns = 0;
   BYOC_RETURN_IF_ERROR(byoc_collage_cover_rival(c, &c->rivals[0])); // a good cover to begin with
   for (size_t i = 0; i < c->problems.items.count; ++i) {            // what may be expected to be better
-    byoc_cover_costs_t costs = byoc_transitions_costs(&c->transitions[i]);
     byoc_lazy_cover_t cover;
-    BYOC_RETURN_IF_ERROR(byoc_lazy_search_expected(&c->prices[i], NULL, 0, &costs, &c->measuring, c->diag, &cover));
+    BYOC_RETURN_IF_ERROR(search_block(c, i, false, &cover));
     byoc_lazy_cover_deinit(&cover, c->allocator);
   }
   for (size_t r = 1; r + 1 < c->rival_count; ++r) BYOC_RETURN_IF_ERROR(byoc_collage_cover_rival(c, &c->rivals[r]));
@@ -71,11 +98,10 @@ static byoc_status_t search(byoc_collage_t *c) {
   int64_t saved_ns = is_limited ? left_ns - finding_ns : 0;
   bool is_proven = true;
   for (size_t i = 0; i < c->problems.items.count; ++i) {
-    byoc_cover_costs_t costs = byoc_transitions_costs(&c->transitions[i]);
     int64_t start_ns = byoc_now_ns();
     uint64_t measured = c->measuring.measured;
-    BYOC_RETURN_IF_ERROR_IN(c->diag, byoc_lazy_search(&c->prices[i], &costs, &c->measuring, c->diag, &found->covers[i]),
-                            "searching a plan for '%s'", c->problems.items.data[i].name);
+    BYOC_RETURN_IF_ERROR_IN(c->diag, search_block(c, i, true, &found->covers[i]), "searching a plan for '%s'",
+                            c->problems.items.data[i].name);
     found->sum_ns += found->covers[i].cost_ns;
     found->expected_ns = found->sum_ns;
     is_proven = is_proven && found->covers[i].is_proven;
@@ -107,6 +133,9 @@ static byoc_status_t settle(byoc_collage_t *c, const byoc_collage_rival_t *winne
 
 static byoc_status_t record(const byoc_collage_t *c, const byoc_collage_rival_t *winner, byoc_plan_t *plan) {
   if (plan == NULL) return BYOC_OK;
+  const byoc_collect_options_t limits = byoc_collect_limits(&c->options->collect);
+  plan->max_nodes = limits.max_nodes;
+  plan->max_depth = limits.max_depth;
   plan->whole_ns = winner->whole_ns;
   for (; c != NULL; c = c->plain) {
     for (size_t r = 0; r < c->rival_count; ++r) {

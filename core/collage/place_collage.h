@@ -1,7 +1,8 @@
 // Placement at least measured cost (--plan=collage).
 //
 // Every block is a problem of its own: candidates are collected, priced lazily, and the cheapest cover is searched
-// (lazy_search.h). What was found, greedy placement and each backend alone are then rivals as whole models: what parts
+// (lazy_search.h). Neighbouring regions of one target in it are then candidates as one, and the search goes on
+// (coalesce.h). What was found, greedy placement and each backend alone are then rivals as whole models: what parts
 // do to each other no price of a part can say. The fastest becomes the plan; of those as good as equal, a backend alone
 // before greedy placement before what was found.
 //
@@ -13,6 +14,7 @@
 #include "core/collage/cost_database.h"
 #include "core/collage/estimate.h"
 #include "core/collage/place.h"
+#include "core/collage/rules.h"
 
 // Times whole models. Plan `i` of `count` is made by `apply` from the module as it stands, in a child process. The
 // first ones are the first to be built; where the time ends, the others are left out. *out_error: the standard error of
@@ -35,9 +37,10 @@ typedef struct byoc_collage_options_t {
   byoc_cost_database_t *database; // keeps what whole models cost, and which searches are over; may be NULL
   // What these depend on beside the module: compiler, machine, threads; target and plugin stand for all of them.
   byoc_cost_key_t key;
-  double budget_s;    // for measuring, parts and whole models together
-  bool spend_budget;  // all of it where a proof needs it; otherwise proving takes no more time than finding
-  bool plain_layouts; // without the second search
+  double budget_s;                // for measuring, parts and whole models together
+  bool spend_budget;              // all of it where a proof needs it; otherwise proving takes no more time than finding
+  bool plain_layouts;             // without the second search
+  byoc_collect_options_t collect; // how far candidates are enumerated; 0: as usual
 } byoc_collage_options_t;
 
 byoc_status_t byoc_place_collage(byoc_graph_module_t *module, const byoc_collage_options_t *options, byoc_diag_t *diag,

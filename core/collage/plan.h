@@ -102,6 +102,8 @@ typedef struct byoc_plan_t {
   BYOC_VECTOR(byoc_plan_block_t) blocks;
   BYOC_VECTOR(byoc_plan_rival_t) rivals;
   double whole_ns; // this plan, measured as one model; NaN: it was not
+  // How far candidates were enumerated (byoc_collect_options_t); 0: they were not.
+  uint32_t max_nodes, max_depth;
 } byoc_plan_t;
 void byoc_plan_init(byoc_plan_t *plan, byoc_allocator_t allocator);
 void byoc_plan_deinit(byoc_plan_t *plan);

@@ -180,6 +180,8 @@ byoc_status_t byoc_plan_print(const byoc_plan_t *plan, byoc_string_t *out, byoc_
   print_field("  ", "model", byoc_json_text(plan->model), out);
   print_field("  ", "strategy", byoc_json_text(plan->strategy), out);
   print_cost_field("  ", "whole_ns", plan->whole_ns, out);
+  if (plan->max_nodes > 0) print_field("  ", "max_nodes", json_integer(plan->max_nodes), out);
+  if (plan->max_depth > 0) print_field("  ", "max_depth", json_integer(plan->max_depth), out);
   PRINT_ROWS(out, "targets", &plan->targets, print_target, "  ", ",");
   PRINT_ROWS(out, "rivals", &plan->rivals, print_rival, "  ", ",");
   byoc_string_append(out, "  \"blocks\": [");

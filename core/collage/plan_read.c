@@ -330,15 +330,24 @@ static byoc_status_t check_format(const reader_t *r, json_t *document) {
                          (long long)json_integer_value(version), BYOC_PLAN_VERSION);
 }
 
+// Missing: 0.
+static byoc_status_t read_limit(const reader_t *r, json_t *document, const char *key, uint32_t *out_limit) {
+  json_t *value = json_object_get(document, key);
+  *out_limit = 0;
+  return value == NULL ? BYOC_OK : read_number(r, value, key, MAX_NODES, "limits that a search may have", out_limit);
+}
+
 static byoc_status_t read_document(reader_t *r, json_t *document) {
-  static const char *const known[] = {"format",  "version", "model",  "strategy", "whole_ns",
-                                      "targets", "rivals",  "blocks", NULL};
+  static const char *const known[] = {"format",    "version", "model",  "strategy", "whole_ns", "max_nodes",
+                                      "max_depth", "targets", "rivals", "blocks",   NULL};
   json_t *blocks = NULL;
   BYOC_RETURN_IF_ERROR(check_format(r, document));
   BYOC_RETURN_IF_ERROR(check_keys(r, document, known));
   BYOC_RETURN_IF_ERROR(read_text(r, document, "model", true, &r->plan->model));
   BYOC_RETURN_IF_ERROR(read_text(r, document, "strategy", true, &r->plan->strategy));
   BYOC_RETURN_IF_ERROR(read_cost(r, document, "whole_ns", &r->plan->whole_ns));
+  BYOC_RETURN_IF_ERROR(read_limit(r, document, "max_nodes", &r->plan->max_nodes));
+  BYOC_RETURN_IF_ERROR(read_limit(r, document, "max_depth", &r->plan->max_depth));
   BYOC_RETURN_IF_ERROR(read_targets(r, document));
   BYOC_RETURN_IF_ERROR(read_rivals(r, document));
   BYOC_RETURN_IF_ERROR(read_array(r, document, "blocks", false, &blocks));

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/collage/cover.h"
+#include "core/collage/exact_region.h"
 #include "core/collage/plan_json.h"
 #include "core/collage/problem.h"
 #include "core/collage/rules.h"
@@ -92,9 +93,19 @@ static byoc_status_t find_candidate(const replay_t *r, byoc_problem_t *problem, 
       return BYOC_OK;
     }
   }
-  const char *reason = find_refusal(problem, target, region);
-  byoc_diag_error(r->diag, BYOC_INVALID_DATA, "%s: %s is no candidate of '%s': %s", r->path, text, target->kind->name,
-                  reason != NULL ? reason : "none of its rules makes one of these nodes");
+  // People cut regions and join them: what the rules make of just these nodes is as good.
+  byoc_candidate_t *made = NULL;
+  const char *reason = NULL;
+  const byoc_index_set_t nodes = {.items = region->nodes, .count = region->node_count};
+  BYOC_RETURN_IF_ERROR(
+      byoc_exact_region(&problem->candidates, &problem->flow, target, &nodes, r->diag, &made, &reason));
+  if (made != NULL) {
+    *out_candidate = made->index;
+    return BYOC_OK;
+  }
+  const char *refusal = find_refusal(problem, target, region);
+  byoc_diag_error(r->diag, BYOC_INVALID_DATA, "%s: %s cannot be a region of '%s': %s", r->path, text,
+                  target->kind->name, refusal != NULL ? refusal : reason);
   byoc_diag_hint(r->diag, "byoc explain lists the candidates of each node");
   return BYOC_INVALID_DATA;
 }

@@ -107,14 +107,15 @@ static byoc_status_t keep_all(byoc_ruling_t *r, const byoc_candidates_t *from) {
   return BYOC_OK;
 }
 
-static byoc_status_t apply_for(const byoc_partition_rule_t *rule, const byoc_target_t *target, bool with_greedy,
+// `enumerated`: the nodes that enumeration reaches, beyond which greedy regions are proposed; 0: none are.
+static byoc_status_t apply_for(const byoc_partition_rule_t *rule, const byoc_target_t *target, uint32_t enumerated,
                                const byoc_dataflow_t *flow, byoc_candidates_t *list, byoc_diag_t *diag) {
   byoc_ruling_t r;
   byoc_candidates_t made;
   byoc_candidates_init(&made, list->arena.allocator);
   byoc_status_t status = byoc_ruling_init(&r, target, flow, list, diag);
   if (status == BYOC_OK) status = byoc_ruling_apply(&r, rule, &made);
-  if (status == BYOC_OK && with_greedy) status = byoc_ruling_greedy(&r, rule, &made);
+  if (status == BYOC_OK && enumerated > 0) status = byoc_ruling_greedy(&r, rule, enumerated, &made);
   if (status == BYOC_OK) status = keep_all(&r, &made);
   byoc_ruling_deinit(&r);
   byoc_candidates_deinit(&made);
@@ -124,7 +125,7 @@ static byoc_status_t apply_for(const byoc_partition_rule_t *rule, const byoc_tar
 
 byoc_status_t byoc_partition_rule_apply(const byoc_partition_rule_t *rule, const byoc_target_t *target,
                                         const byoc_dataflow_t *flow, byoc_candidates_t *list, byoc_diag_t *diag) {
-  return apply_for(rule, target, false, flow, list, diag);
+  return apply_for(rule, target, 0, flow, list, diag);
 }
 
 // ---- rules of a target ----
@@ -168,14 +169,19 @@ static const byoc_partition_rule_t *with_layouts(const byoc_target_t *target, co
   return new_rule(arena, (byoc_partition_rule_t){.kind = BYOC_PARTITION_UNION, .parts = both, .part_count = 2}, NULL);
 }
 
+byoc_collect_options_t byoc_collect_limits(const byoc_collect_options_t *options) {
+  byoc_collect_options_t limits = options != NULL ? *options : (byoc_collect_options_t){0};
+  if (limits.max_nodes == 0) limits.max_nodes = BYOC_COLLECT_NODES;
+  if (limits.max_depth == 0) limits.max_depth = BYOC_COLLECT_DEPTH;
+  if (limits.max_each == 0) limits.max_each = 2 * limits.max_nodes;
+  return limits;
+}
+
 byoc_status_t byoc_partition_rule_for_target(const byoc_target_t *target, const byoc_collect_options_t *options,
                                              byoc_arena_t *arena, byoc_diag_t *diag,
                                              const byoc_partition_rule_t **out_rule) {
   *out_rule = NULL;
-  byoc_collect_options_t limits = options ? *options : (byoc_collect_options_t){0};
-  if (limits.max_nodes == 0) limits.max_nodes = 6;
-  if (limits.max_depth == 0) limits.max_depth = 6;
-  if (limits.max_each == 0) limits.max_each = 12;
+  const byoc_collect_options_t limits = byoc_collect_limits(options);
   byoc_partition_rule_t combine = {.kind = BYOC_PARTITION_COMBINE,
                                    .limits = {.max_nodes = limits.max_nodes, .max_depth = limits.max_depth},
                                    .max_each = limits.max_each,
@@ -215,8 +221,8 @@ byoc_status_t byoc_candidates_collect(byoc_candidates_t *list, const byoc_datafl
     const byoc_target_t *target = targets->targets.data[t];
     const byoc_partition_rule_t *rule = NULL;
     BYOC_RETURN_IF_ERROR(byoc_partition_rule_for_target(target, options, &list->arena, diag, &rule));
-    bool with_greedy = target->kind->backend != NULL;
-    BYOC_RETURN_IF_ERROR(apply_for(rule, target, with_greedy, flow, list, diag));
+    uint32_t enumerated = target->kind->backend != NULL ? byoc_collect_limits(options).max_nodes : 0;
+    BYOC_RETURN_IF_ERROR(apply_for(rule, target, enumerated, flow, list, diag));
   }
   return BYOC_OK;
 }

@@ -16,7 +16,8 @@
 //   primitive(only valid(combine(union(composite(pattern) ..., by kind ...))))
 //
 // and in addition its regions of greedy placement are candidates, so that with one backend no plan is worse than the
-// greedy one. The accept hook is asked once for each region and its reason kept (byoc_candidates_t.refusals).
+// greedy one, and the halves of these, their halves and so on, down to what is enumerated. The accept hook is asked
+// once for each region and its reason kept (byoc_candidates_t.refusals).
 //
 //   byoc_candidates_t list;
 //   byoc_candidates_init(&list, allocator);
@@ -66,12 +67,16 @@ struct byoc_partition_rule_t {
   uint32_t part_count;
 };
 
-// How far the rules for whole targets go.
+// How far the rules for whole targets go where nothing is said.
+enum { BYOC_COLLECT_NODES = 6, BYOC_COLLECT_DEPTH = 6 };
+
 typedef struct byoc_collect_options_t {
-  uint32_t max_nodes; // of an enumerated group or a combination; 0: 6. Greedy regions may be larger.
-  uint32_t max_depth; // of the same; 0: 6
-  uint32_t max_each;  // groups, and combinations, that begin at one node; 0: 12
+  uint32_t max_nodes; // of an enumerated group or a combination; 0: as above. Greedy regions may be larger.
+  uint32_t max_depth; // of the same; 0: as above
+  uint32_t max_each;  // groups, and combinations, that begin at one node; 0: twice max_nodes
 } byoc_collect_options_t;
+// The limits that hold, with what is 0 filled in; `options` may be NULL.
+byoc_collect_options_t byoc_collect_limits(const byoc_collect_options_t *options);
 
 // The tree for a target by its backend's table; for the native one, combine(host). In `arena`, as are the copies of the
 // table's rows that candidates refer to.

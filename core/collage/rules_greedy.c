@@ -6,6 +6,7 @@
 typedef struct greedy_t {
   byoc_ruling_t *ruling;
   byoc_claims_t claims;
+  uint32_t max_nodes; // that enumeration reaches
 } greedy_t;
 
 static byoc_status_t ask(void *self, const byoc_rule_t *rule, byoc_node_t *const *nodes, size_t node_count,
@@ -35,12 +36,14 @@ static byoc_status_t propose_regions(greedy_t *g, byoc_candidates_t *out) {
     byoc_candidate_t candidate, *made = NULL;
     BYOC_RETURN_IF_ERROR(byoc_claims_candidate(&g->claims, region, &r->list->arena, r->diag, &candidate));
     BYOC_RETURN_IF_ERROR(byoc_ruling_propose(r, candidate, out, &made));
+    BYOC_RETURN_IF_ERROR(byoc_ruling_cut(r, made, g->max_nodes, out));
   }
   return BYOC_OK;
 }
 
-byoc_status_t byoc_ruling_greedy(byoc_ruling_t *r, const byoc_partition_rule_t *rule, byoc_candidates_t *out) {
-  greedy_t g = {.ruling = r};
+byoc_status_t byoc_ruling_greedy(byoc_ruling_t *r, const byoc_partition_rule_t *rule, uint32_t max_nodes,
+                                 byoc_candidates_t *out) {
+  greedy_t g = {.ruling = r, .max_nodes = max_nodes};
   byoc_status_t status = byoc_claims_init(&g.claims, r->flow->block, r->allocator, r->diag);
   if (status == BYOC_OK) status = claim_by(&g, rule);
   if (status == BYOC_OK) status = byoc_claims_join_neighbours(&g.claims, r->diag);

@@ -53,7 +53,12 @@ byoc_status_t byoc_ruling_match(byoc_ruling_t *ruling, const byoc_partition_rule
 byoc_status_t byoc_ruling_group(byoc_ruling_t *ruling, const byoc_partition_rule_t *rule, byoc_candidates_t *out);
 byoc_status_t byoc_ruling_layout(byoc_ruling_t *ruling, const byoc_partition_rule_t *rule, byoc_candidates_t *out);
 byoc_status_t byoc_ruling_combine(byoc_ruling_t *ruling, const byoc_partition_rule_t *rule, byoc_candidates_t *out);
-// The regions that greedy placement would make with this target alone (rules_greedy.c).
-byoc_status_t byoc_ruling_greedy(byoc_ruling_t *ruling, const byoc_partition_rule_t *rule, byoc_candidates_t *out);
+// The regions that greedy placement would make with this target alone (rules_greedy.c), and what they are cut into.
+byoc_status_t byoc_ruling_greedy(byoc_ruling_t *ruling, const byoc_partition_rule_t *rule, uint32_t max_nodes,
+                                 byoc_candidates_t *out);
+// Proposes the halves of a region, their halves and so on, as long as they have more than `max_nodes` nodes: what lies
+// between enumeration and the whole. A node is in at most one for each time that the region can be halved.
+byoc_status_t byoc_ruling_cut(byoc_ruling_t *ruling, const byoc_candidate_t *region, uint32_t max_nodes,
+                              byoc_candidates_t *out);
 
 #endif // BYOC_CORE_COLLAGE_RULES_INTERNAL_H_

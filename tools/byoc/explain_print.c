@@ -93,7 +93,15 @@ static void print_head(const byoc_plan_t *plan, byoc_string_t *out) {
   if (transition_ns > 0) byoc_string_appendf(out, ", of which %s between targets", text);
   byoc_plan_cost_text(bound_ns, BYOC_COST_SOURCE_NONE, text, sizeof(text));
   if (is_proven) {
-    byoc_string_append(out, "\nproven: no cover of these candidates costs less\n");
+    size_t candidates = 0;
+    for (size_t b = 0; b < plan->blocks.count; ++b) candidates += plan->blocks.data[b].candidates.count;
+    byoc_string_appendf(out, "\nproven: no cover of these %zu candidates costs less", candidates);
+    if (plan->max_nodes > 0) {
+      byoc_string_appendf(out,
+                          " (groups of up to %u operators, %u deep; greedy regions, their halves, neighbours joined)",
+                          (unsigned)plan->max_nodes, (unsigned)plan->max_depth);
+    }
+    byoc_string_append(out, "\n");
   } else if (!isnan(bound_ns)) {
     byoc_string_appendf(out, "\nnot proven: the least may be down to %s\n", text);
   } else {

@@ -455,7 +455,7 @@ static void test_c10_a_saved_plan_is_replayed(void **state) {
   byoc_test_ok(byoc_plan_write(&plan, path, &diag), &diag);
   again = make_graph(14, 7);
   assert_int_equal(byoc_place_replay(again, &made.list, path, &diag, &placement), BYOC_INVALID_DATA);
-  assert_non_null(strstr(diag.message, "region 0 of 'main' (first.any, nodes 0 to 13) is no candidate of 'first'"));
+  assert_non_null(strstr(diag.message, "region 0 of 'main' (first.any, nodes 0 to 13) cannot be a region of 'first'"));
   assert_int_equal(again->functions.count, 1);
   byoc_graph_module_destroy(again);
 
