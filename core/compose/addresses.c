@@ -31,6 +31,7 @@ byoc_status_t byoc_link_addresses(byoc_link_files_t *files, const byoc_graph_mod
                             .compiler = compiler,
                             .files = files->paths.data,
                             .file_count = files->paths.count,
+                            .names = files->names.data,
                             .needed = files->needed.data,
                             .needed_count = files->needed.count,
                             .exports = exports,

@@ -31,6 +31,7 @@ typedef struct byoc_link_job_t {
   const char *compiler;     // link driver; NULL: default
   const char *const *files; // objects and archives by path, in order
   size_t file_count;
+  const char *const *names;  // what messages call the files by, each NULL or a text; NULL: by their paths
   const char *const *needed; // "libfoo.so.1"
   size_t needed_count;
   const char *const *exports; // the only symbols left global

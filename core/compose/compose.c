@@ -205,6 +205,7 @@ static byoc_status_t link_artifact(build_t *build, const char *output) {
                            .compiler = build->native.compiler,
                            .files = files.paths.data,
                            .file_count = files.paths.count,
+                           .names = files.names.data,
                            .needed = files.needed.data,
                            .needed_count = files.needed.count,
                            .exports = exports,

@@ -55,7 +55,11 @@ byoc_status_t byoc_link_shared(const byoc_link_job_t *job, byoc_diag_t *diag) {
   byoc_command_add(&command, "-lm");
   byoc_command_add(&command, "-lpthread");
   byoc_command_add(&command, "-ldl");
-  status = byoc_command_run(&command, "linking", NULL, folder, diag);
+  for (size_t i = 0; i < job->file_count && job->names != NULL; i++) {
+    if (job->names[i] != NULL) byoc_command_name(&command, job->files[i], job->names[i]);
+  }
+  byoc_command_hide(&command, folder);
+  status = byoc_command_run(&command, "linking", NULL, diag);
 
 cleanup:
   byoc_free(allocator, folder);

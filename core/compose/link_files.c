@@ -21,6 +21,7 @@ void byoc_link_files_deinit(byoc_link_files_t *files) {
   byoc_vector_deinit(&files->files, files->arena.allocator);
   byoc_vector_deinit(&files->reserved, files->arena.allocator);
   byoc_vector_deinit(&files->paths, files->arena.allocator);
+  byoc_vector_deinit(&files->names, files->arena.allocator);
   byoc_vector_deinit(&files->needed, files->arena.allocator);
   byoc_arena_deinit(&files->arena);
 }
@@ -78,17 +79,24 @@ byoc_status_t byoc_link_files_add_runtime(byoc_link_files_t *files, byoc_diag_t 
 
 // ---- writing ----
 
-static byoc_status_t list_path(byoc_link_files_t *files, const char *name, byoc_diag_t *diag) {
-  const char *path = byoc_arena_format(&files->arena, "%s/%s", files->folder, name);
-  if (path == NULL || !byoc_vector_push(&files->paths, files->arena.allocator, path)) {
+static byoc_status_t list_path(byoc_link_files_t *files, const byoc_link_file_t *file, const char *name,
+                               byoc_diag_t *diag) {
+  const byoc_runtime_module_t *module = file->module;
+  const char *path = byoc_arena_format(&files->arena, "%s/%s", files->folder, name), *shown = NULL;
+  if (module != NULL) {
+    shown = byoc_arena_format(&files->arena, "'%s' of target '%s'", file->name, module->target);
+    if (shown == NULL) return byoc_diag_out_of_memory(diag);
+  }
+  if (path == NULL || !byoc_vector_push(&files->paths, files->arena.allocator, path) ||
+      !byoc_vector_push(&files->names, files->arena.allocator, shown)) {
     return byoc_diag_out_of_memory(diag);
   }
   return BYOC_OK;
 }
 
 // A content that is there already is left out.
-static byoc_status_t write_content(byoc_link_files_t *files, const void *data, size_t size_bytes,
-                                   byoc_content_hash_t hash, byoc_diag_t *diag) {
+static byoc_status_t write_content(byoc_link_files_t *files, const byoc_link_file_t *file, const void *data,
+                                   size_t size_bytes, byoc_content_hash_t hash, byoc_diag_t *diag) {
   char digits[33], key[64];
   byoc_content_hash_format(hash, digits);
   snprintf(key, sizeof(key), "%s-%zu", digits, size_bytes);
@@ -96,21 +104,22 @@ static byoc_status_t write_content(byoc_link_files_t *files, const void *data, s
   // Names by position: the order of the link is the order of the module, whatever the files were called.
   char name[32];
   snprintf(name, sizeof(name), "%04zu.%s", files->paths.count, byoc_is_ar(data, size_bytes) ? "a" : "o");
-  BYOC_RETURN_IF_ERROR(list_path(files, name, diag));
+  BYOC_RETURN_IF_ERROR(list_path(files, file, name, diag));
   if (!byoc_text_map_put(&files->contents, key, files)) return byoc_diag_out_of_memory(diag);
   return byoc_file_write(files->paths.data[files->paths.count - 1], data, size_bytes, diag);
 }
 
 static byoc_status_t write_file(byoc_link_files_t *files, byoc_scopes_t *scopes, size_t index, byoc_diag_t *diag) {
   const byoc_link_file_t *file = &files->files.data[index];
-  if (file->data == NULL) return list_path(files, file->name, diag);
-  if (!byoc_scopes_change(scopes, index)) return write_content(files, file->data, file->size_bytes, file->hash, diag);
+  if (file->data == NULL) return list_path(files, file, file->name, diag);
+  if (!byoc_scopes_change(scopes, index))
+    return write_content(files, file, file->data, file->size_bytes, file->hash, diag);
   byoc_string_t changed;
   byoc_string_init(&changed, files->arena.allocator);
   byoc_status_t status = byoc_scopes_rename(scopes, index, &changed, diag);
   if (status == BYOC_OK) {
     byoc_content_hash_t hash = byoc_content_hash(changed.data, changed.size);
-    status = write_content(files, changed.data, changed.size, hash, diag);
+    status = write_content(files, file, changed.data, changed.size, hash, diag);
   }
   byoc_string_deinit(&changed);
   return status;

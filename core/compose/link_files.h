@@ -28,6 +28,7 @@ typedef struct byoc_link_files_t {
   BYOC_VECTOR(const char *) reserved; // symbols of the files that lie in the folder already
   byoc_map_t contents;                // hash and size of what was written → anything
   BYOC_VECTOR(const char *) paths;    // once written, in the order of the link
+  BYOC_VECTOR(const char *) names;    // parallel to paths: what messages call them by; NULL: by the path
   BYOC_VECTOR(const char *) needed;   // shared libraries that stay outside, each once
 } byoc_link_files_t;
 

@@ -48,7 +48,8 @@ static byoc_status_t compile(const byoc_compile_job_t *job, const char *compiler
   byoc_command_add_compilation(&command, job);
   const char *const files[] = {"-x", "c-header", header, "-o", output};
   for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); ++i) byoc_command_add(&command, files[i]);
-  byoc_status_t status = byoc_command_run(&command, "precompiling headers", folder, folder, diag);
+  byoc_command_hide(&command, folder);
+  byoc_status_t status = byoc_command_run(&command, "precompiling headers", folder, diag);
   byoc_command_deinit(&command);
   if (status == BYOC_OK) status = byoc_file_install(output, compiled, 0600, diag);
   byoc_free(allocator, output);

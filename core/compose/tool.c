@@ -1,4 +1,5 @@
 // The compiler as a program: which one, its version, running it.
+#define _GNU_SOURCE // memmem
 #include "core/compose/tool.h"
 
 #include <pthread.h>
@@ -55,20 +56,35 @@ void byoc_command_init(byoc_command_t *command, const char *compiler, byoc_alloc
 
 void byoc_command_deinit(byoc_command_t *command) {
   byoc_vector_deinit(&command->arguments, command->arena.allocator);
+  byoc_vector_deinit(&command->places, command->arena.allocator);
   byoc_arena_deinit(&command->arena);
 }
 
-// Appends `text` without `folder` and the slash behind it.
-static void append_without(byoc_string_t *out, const char *text, const char *folder) {
-  size_t length = folder != NULL ? strlen(folder) : 0;
-  while (*text != '\0') {
-    const char *found = length > 0 ? strstr(text, folder) : NULL;
-    if (found == NULL) break;
-    byoc_string_append_bytes(out, text, (size_t)(found - text));
-    text = found + length;
-    text += *text == '/';
+// A driver's word that its linker failed: the linker has said more.
+static bool is_summary(const char *line, size_t size) {
+  static const char *const summaries[] = {"ld returned ", "linker command failed"};
+  for (size_t i = 0; i < sizeof(summaries) / sizeof(summaries[0]); i++) {
+    if (memmem(line, size, summaries[i], strlen(summaries[i])) != NULL) return true;
   }
-  byoc_string_append(out, text);
+  return false;
+}
+
+// Appends one line in which places on this machine have the names that readers know.
+static void append_line(const byoc_command_t *command, const char *line, size_t size, byoc_string_t *out) {
+  for (size_t at = 0; at < size;) {
+    const byoc_command_place_t *found = NULL;
+    for (size_t i = 0; i < command->places.count && found == NULL; i++) {
+      const byoc_command_place_t *place = &command->places.data[i];
+      size_t length = strlen(place->path);
+      if (length <= size - at && memcmp(line + at, place->path, length) == 0) found = place;
+    }
+    if (found == NULL) {
+      byoc_string_append_bytes(out, line + at++, 1);
+      continue;
+    }
+    byoc_string_append(out, found->name);
+    at += strlen(found->path);
+  }
 }
 
 // Where the messages that matter begin: the line of the first error.
@@ -76,16 +92,47 @@ static const char *first_error(const char *text) {
   static const char *const marks[] = {"error:", "undefined reference", "undefined symbol", "multiple definition",
                                       "No space left"};
   const char *best = NULL;
-  for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
-    const char *found = strstr(text, marks[i]);
-    if (found != NULL && (best == NULL || found < best)) best = found;
+  for (const char *line = text; *line != '\0' && best == NULL;) {
+    size_t size = strcspn(line, "\n");
+    for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]) && !is_summary(line, size) && best == NULL; i++) {
+      if (memmem(line, size, marks[i], strlen(marks[i])) != NULL) best = line;
+    }
+    line += size + (line[size] == '\n');
   }
-  while (best != NULL && best > text && best[-1] != '\n') best--;
   return best != NULL ? best : text;
 }
 
-byoc_status_t byoc_command_run(byoc_command_t *command, const char *what, const char *directory, const char *hide,
-                               byoc_diag_t *diag) {
+// The first messages, from that of the first error on; all of them where none is called one.
+static void append_reason(const byoc_command_t *command, const char *text, byoc_string_t *out) {
+  enum { MAX_LINES = 12 };
+  const char *line = first_error(text);
+  for (int count = 0; *line != '\0' && count < MAX_LINES;) {
+    size_t size = strcspn(line, "\n");
+    if (size > 0 && !is_summary(line, size)) {
+      if (count++ > 0) byoc_string_append(out, "\n");
+      append_line(command, line, size, out);
+    }
+    line += size + (line[size] == '\n');
+  }
+}
+
+void byoc_command_name(byoc_command_t *command, const char *path, const char *name) {
+  byoc_command_place_t place = {byoc_arena_copy_string(&command->arena, path),
+                                byoc_arena_copy_string(&command->arena, name)};
+  if (place.path == NULL || place.name == NULL ||
+      !byoc_vector_push(&command->places, command->arena.allocator, place)) {
+    command->failed = true;
+  }
+}
+
+void byoc_command_hide(byoc_command_t *command, const char *folder) {
+  const char *inside = byoc_arena_format(&command->arena, "%s/", folder);
+  if (inside == NULL) command->failed = true;
+  if (inside != NULL) byoc_command_name(command, inside, "");
+  byoc_command_name(command, folder, "");
+}
+
+byoc_status_t byoc_command_run(byoc_command_t *command, const char *what, const char *directory, byoc_diag_t *diag) {
   byoc_allocator_t allocator = command->arena.allocator;
   if (command->failed || !byoc_vector_push(&command->arguments, allocator, NULL)) return byoc_diag_out_of_memory(diag);
   if (byoc_log_level() >= BYOC_LOG_DEBUG) {
@@ -109,8 +156,7 @@ byoc_status_t byoc_command_run(byoc_command_t *command, const char *what, const 
   if (status == BYOC_OK && result.exit_code != 0) {
     byoc_string_t shown;
     byoc_string_init(&shown, allocator);
-    append_without(&shown, first_error(output.data), hide);
-    while (shown.size > 0 && shown.data[shown.size - 1] == '\n') shown.data[--shown.size] = '\0';
+    append_reason(command, output.data, &shown);
     if (result.signal != 0) byoc_string_appendf(&shown, " (ended by signal %d)", result.signal);
     bool is_full = strstr(output.data, "No space left on device") != NULL;
     status = byoc_diag_error(diag, is_full ? BYOC_IO : BYOC_TOOL, "%s failed: %s", what,

@@ -9,9 +9,14 @@
 #include "core/base/vector.h"
 #include "core/compose/compiler.h"
 
+typedef struct byoc_command_place_t {
+  const char *path, *name;
+} byoc_command_place_t;
+
 // A command line under construction; `failed` is sticky.
 typedef struct byoc_command_t {
   byoc_arena_t arena;
+  BYOC_VECTOR(byoc_command_place_t) places; // what messages call a path by
   BYOC_VECTOR(const char *) arguments;
   bool failed;
 } byoc_command_t;
@@ -22,11 +27,14 @@ void byoc_command_deinit(byoc_command_t *command);
 void byoc_command_add(byoc_command_t *command, const char *argument); // copied
 void byoc_command_addf(byoc_command_t *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+// Messages say `name` where the tool said `path`; of two paths that fit, the one that was named first.
+void byoc_command_name(byoc_command_t *command, const char *path, const char *name);
+// Messages leave the folder out in front of what lies in it.
+void byoc_command_hide(byoc_command_t *command, const char *folder);
+
 // Runs it in `directory` (NULL: the caller's), with messages in English. A non-zero exit is BYOC_TOOL, or BYOC_IO where
-// the disk is full, with "<what> failed: <first messages>"; `hide` (may be NULL) is a folder whose name is taken out of
-// them.
-byoc_status_t byoc_command_run(byoc_command_t *command, const char *what, const char *directory, const char *hide,
-                               byoc_diag_t *diag);
+// the disk is full, with "<what> failed: <first messages>".
+byoc_status_t byoc_command_run(byoc_command_t *command, const char *what, const char *directory, byoc_diag_t *diag);
 
 // The flags of every compilation of a job, but for the names of files.
 void byoc_command_add_compilation(byoc_command_t *command, const byoc_compile_job_t *job);

@@ -277,13 +277,29 @@ static void test_names_of_the_program(void **state) {
   end(&link);
 }
 
+// Defect 12: what the linker itself said, and who brought the file that it complains about.
+static void test_linker_reason(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  link_t link;
+  begin(&link);
+  byoc_runtime_module_t *module = add_module(&link, "a", "demo -mixed=1", "entry");
+  demo_add_object(module, "user.o", "extern int factor;\nint entry(int x) { return factor * x; }\n", false);
+  demo_add_object(module, "lib.a", "__thread int factor = 2;\n", true);
+  byoc_test_error(try_link(&link, &diag), BYOC_TOOL, &diag,
+                  "factor: TLS definition in 'lib.a' of target 'demo -mixed=1'");
+  if (strstr(diag.message, "collect2") != NULL || strstr(diag.message, link.folder) != NULL)
+    fail_msg("%s", diag.message);
+  end(&link);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_symbols_of_one_name),     cmocka_unit_test(test_archives_of_one_module),
       cmocka_unit_test(test_modules_of_one_target),   cmocka_unit_test(test_equal_files_are_shared),
       cmocka_unit_test(test_callbacks_are_not_mixed), cmocka_unit_test(test_setups_are_not_shared),
       cmocka_unit_test(test_system_functions_stay),   cmocka_unit_test(test_no_clash_no_change),
-      cmocka_unit_test(test_names_of_the_program),
+      cmocka_unit_test(test_names_of_the_program),    cmocka_unit_test(test_linker_reason),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
