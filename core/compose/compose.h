@@ -13,6 +13,7 @@
 typedef struct byoc_compose_options_t {
   const char *output; // path of the shared object; the header goes beside it (model.so → model.h)
   const char *model_name;
+  const char *header_name;           // what the header's functions begin with; NULL: model_name
   const byoc_target_list_t *targets; // "c" among them gives -O, -mcpu, -cc of host and kernels
   int32_t thread_count;              // default of contexts; 0: decided when running
   const char *cpu_features;          // that the artifact requires, space-separated
@@ -28,6 +29,8 @@ byoc_status_t byoc_compose_artifact(const byoc_host_program_t *program, const by
 // The C text of the host program and its kernels (--emit=c).
 byoc_status_t byoc_compose_emit_c(const byoc_host_program_t *program, const byoc_compose_options_t *options,
                                   byoc_string_t *out, byoc_diag_t *diag);
+// The signature_hash of byoc/artifact.h; 0 when out of memory.
+uint64_t byoc_compose_signature(const byoc_host_program_t *program, byoc_allocator_t allocator);
 // Where the header goes: model.so → model.h. NULL when memory is out.
 char *byoc_compose_header_path(const char *output, byoc_allocator_t allocator);
 // The generated header.

@@ -40,6 +40,7 @@ typedef struct byoc_host_c_t {
   BYOC_VECTOR(byoc_host_c_tensor_t) tensors;
   BYOC_VECTOR(byoc_host_c_call_t) calls;
   BYOC_VECTOR(const char *) steps; // names
+  uint64_t signature;
   BYOC_VECTOR(const byoc_runtime_module_t *) setups;
   BYOC_VECTOR(const char *) setup_symbols;  // parallel to setups
   BYOC_VECTOR(const char *) engine_symbols; // parallel to the program's engines

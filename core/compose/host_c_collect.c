@@ -232,7 +232,8 @@ byoc_status_t byoc_host_c_init(const byoc_host_program_t *program, const byoc_co
   byoc_pointer_map_init(&host->inputs, allocator);
   byoc_pointer_map_init(&host->outputs, allocator);
   byoc_text_map_init(&host->prototypes, allocator);
-  byoc_status_t status = collect(host);
+  host->signature = byoc_compose_signature(program, allocator);
+  byoc_status_t status = host->signature != 0 ? collect(host) : BYOC_OUT_OF_MEMORY;
   if (status == BYOC_OUT_OF_MEMORY) status = byoc_diag_out_of_memory(diag);
   if (status != BYOC_OK) byoc_host_c_deinit(host);
   return status;

@@ -336,8 +336,9 @@ void byoc_host_c_emit_entry(byoc_host_c_t *host, const char *metadata, byoc_stri
   byoc_string_appendf(out, "    .profile = %s,\n", byoc_host_c_has_profile(host) ? "host_profile" : "0");
   byoc_string_appendf(out,
                       "    .input_kinds = host_inputs_kinds,\n    .output_kinds = host_outputs_kinds,\n"
-                      "    .is_dynamic = %d,\n    .run_arguments = byoc_model_run_arguments,\n};\n\n",
-                      program->is_dynamic);
+                      "    .is_dynamic = %d,\n    .run_arguments = byoc_model_run_arguments,\n"
+                      "    .signature_hash = 0x%016llxu,\n};\n\n",
+                      program->is_dynamic, (unsigned long long)host->signature);
   byoc_string_append(out, "// The one symbol that the artifact exports.\n"
                           "__attribute__((visibility(\"default\"))) const byoc_artifact_t *"
                           "byoc_artifact_entry(uint32_t abi_version) {\n"

@@ -9,7 +9,7 @@
 #include "core/compose/tool.h"
 
 typedef struct names_t {
-  char prefix[128];       // "mnist"
+  char prefix[128];       // "mnist", from the header's name
   char upper[128];        // "MNIST"
   const char **arguments; // inputs, then outputs: C identifiers
   const char **macros;    // the same in capitals
@@ -204,17 +204,8 @@ static const char load_text[] =
     "\n"
     "// Is the artifact the one that this header belongs to?\n"
     "static inline int $_matches(const byoc_artifact_t *artifact) {\n"
-    "  static const uint64_t sizes[] = {@_SIZES};\n"
-    "  uint32_t i;\n"
-    "  if (artifact->input_count != @_INPUTS || artifact->output_count != @_OUTPUTS) return 0;\n"
-    "  if (strcmp(artifact->model_name, @_NAME) != 0) return 0;\n"
-    "  for (i = 0; i != @_INPUTS; ++i) {\n"
-    "    if (artifact->inputs[i].size_bytes != sizes[i]) return 0;\n"
-    "  }\n"
-    "  for (i = 0; i != @_OUTPUTS; ++i) {\n"
-    "    if (artifact->outputs[i].size_bytes != sizes[@_INPUTS + i]) return 0;\n"
-    "  }\n"
-    "  return 1;\n"
+    "  if (artifact->struct_size < offsetof(byoc_artifact_t, signature_hash) + sizeof(uint64_t)) return 0;\n"
+    "  return artifact->signature_hash == @_SIGNATURE && strcmp(artifact->model_name, @_NAME) == 0;\n"
     "}\n"
     "\n"
     "// Loads the artifact at `path` (without a slash it is looked for as dlopen does) and checks that it is this "
@@ -376,11 +367,14 @@ byoc_status_t byoc_compose_emit_header(const byoc_host_program_t *program, const
   names_t names;
   byoc_arena_t arena;
   byoc_arena_init(&arena, out->allocator);
-  if (make_names(program, options->model_name, &arena, &names) != BYOC_OK) {
+  if (make_names(program, options->header_name ? options->header_name : options->model_name, &arena, &names) !=
+      BYOC_OK) {
     byoc_arena_deinit(&arena);
     return byoc_diag_out_of_memory(diag);
   }
   size_t inputs = program->inputs.count, outputs = program->outputs.count;
+  uint64_t signature = byoc_compose_signature(program, out->allocator);
+  if (signature == 0) out->failed = true;
   byoc_string_append(out, "// Typed functions for the model ");
   byoc_string_append_c_quoted(out, options->model_name);
   byoc_string_append(out,
@@ -400,11 +394,10 @@ byoc_status_t byoc_compose_emit_header(const byoc_host_program_t *program, const
   byoc_string_appendf(out, "\n#define %s_INPUTS %zuu\n#define %s_OUTPUTS %zuu\n", names.upper, inputs, names.upper,
                       outputs);
   emit_macros(program, &names, out);
-  byoc_string_appendf(out, "// Sizes of inputs, then outputs, in bytes.\n#define %s_SIZES ", names.upper);
-  for (size_t i = 0; i < inputs + outputs; i++) {
-    byoc_string_appendf(out, "%s%lluu", i > 0 ? ", " : "", (unsigned long long)tensor_at(program, i)->size_bytes);
-  }
-  byoc_string_append(out, inputs + outputs == 0 ? "0\n" : "\n");
+  byoc_string_appendf(out,
+                      "// Of names, types and dimensions of all inputs and outputs.\n"
+                      "#define %s_SIGNATURE UINT64_C(0x%016llx)\n",
+                      names.upper, (unsigned long long)signature);
   emit_template(load_text, &names, out);
   if (program->is_dynamic) {
     emit_run_dynamic(program, &names, out);

@@ -128,6 +128,9 @@ typedef struct byoc_artifact_t {
   // BYOC_INVALID_ARGUMENT for an input of another type or shape than the model takes, or shapes that do not fit each
   // other; BYOC_OUT_OF_MEMORY; else the status of the operator that failed.
   int32_t (*run_arguments)(byoc_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs);
+  // Of names, kinds, element types and dimensions of inputs and outputs: artifacts with the same one are called in the
+  // same way. The generated header loads no other.
+  uint64_t signature_hash;
 } byoc_artifact_t;
 
 // The one exported function, byoc_artifact_entry.

@@ -114,6 +114,30 @@ static void test_user_program(void **state) {
   byoc_test_printed("missing.so");
 }
 
+// Defect 14: two models of one file name in one program. Their tensors have as many bytes.
+static void test_two_models_of_one_name(void **state) {
+  (void)state;
+  byoc_test_shell(0,
+                  "mkdir -p a b && for d in a b; do [ $d = a ] && t=f32[2,3] || t=f32[3,2]; printf 'module {\\n  func "
+                  "@main(%%%%x : %%s) -> (%%%%y : %%s) {\\n    %%%%y = Relu@14(%%%%x) : %%s\\n    return "
+                  "%%%%y\\n  }\\n}\\n' $t $t $t > $d/model.byoc; done");
+  byoc_test_shell(0, "byoc build a/model.byoc -o first.so && byoc build b/model.byoc -o second.so");
+  byoc_test_shell(0,
+                  "printf '#include \"first.h\"\\n#include \"second.h\"\\nint main(int n, char **paths) {\\n"
+                  "  first_model_t one; second_model_t two;\\n  (void)n;\\n"
+                  "  if (first_load(paths[1], &one) != 0) return puts(one.message), 1;\\n"
+                  "  if (second_load(paths[2], &two) != 0) return puts(two.message), 1;\\n"
+                  "  return first_unload(&one), second_unload(&two), 0;\\n}\\n' > both.c && "
+                  "cc -Wall -Wextra -Wno-unused-function -Werror both.c -o both -ldl && ./both ./first.so ./second.so");
+  byoc_test_shell(1, "./both ./second.so ./second.so");
+  byoc_test_printed("./second.so is another model, or another version of it, than this header is for");
+  byoc_test_shell(1, "./both ./first.so ./first.so");
+  byoc_test_printed("./first.so is another model");
+  byoc_test_shell(0, "byoc build a/model.byoc --name chosen && grep -q chosen_load chosen.h && byoc inspect chosen.so");
+  byoc_test_printed("artifact of chosen");
+  byoc_test_shell(2, "byoc build a/model.byoc --name 'not one'");
+}
+
 // ---- where nothing else is ----
 
 static void test_in_a_chroot(void **state) {
@@ -147,7 +171,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_same_bytes),      cmocka_unit_test(test_one_library_twice),
       cmocka_unit_test(test_needs_libc_only), cmocka_unit_test(test_user_program),
-      cmocka_unit_test(test_in_a_chroot),
+      cmocka_unit_test(test_in_a_chroot),     cmocka_unit_test(test_two_models_of_one_name),
   };
   return cmocka_run_group_tests(tests, setup, byoc_test_leave_folder);
 }

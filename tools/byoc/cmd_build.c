@@ -14,7 +14,7 @@
 
 typedef struct build_options_t {
   byoc_session_options_t session;
-  const char *output, *emit, *model;
+  const char *output, *emit, *model, *name;
   const char *save_plan, *html, *require;
   int64_t thread_count;
   bool profile, huge_pages;
@@ -94,10 +94,23 @@ static byoc_status_t check_outputs(const build_options_t *options, const char *a
   return status;
 }
 
+// It becomes the beginning of C names and, without -o, a file's name.
+static byoc_status_t check_name(const char *name, size_t limit_bytes, byoc_diag_t *diag) {
+  if (name == NULL) return BYOC_OK;
+  char identifier[128];
+  byoc_make_identifier(name, identifier, sizeof(identifier));
+  if (name[0] != '\0' && strlen(name) < limit_bytes && strcmp(name, identifier) == 0) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--name takes a C identifier of up to %zu letters, not '%s'",
+                         limit_bytes - 1, name);
+}
+
 static byoc_status_t build(byoc_session_t *session, const build_options_t *options, byoc_diag_t *diag) {
-  char name[128], output[160];
+  char name[128], header_name[128], output[160];
   byoc_model_name(options->model, name, sizeof(name));
+  if (options->name != NULL) snprintf(name, sizeof(name), "%s", options->name);
   snprintf(output, sizeof(output), "%s.so", name);
+  byoc_model_name(options->output ? options->output : output, header_name, sizeof(header_name));
+  BYOC_RETURN_IF_ERROR(check_name(options->name, sizeof(name), diag));
   BYOC_RETURN_IF_ERROR(check_emit(options->emit, diag));
   BYOC_RETURN_IF_ERROR(check_outputs(options, options->output ? options->output : output, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_open(&options->session, diag, session));
@@ -110,6 +123,7 @@ static byoc_status_t build(byoc_session_t *session, const build_options_t *optio
   const byoc_compose_options_t compose = {
       .output = options->output ? options->output : output,
       .model_name = name,
+      .header_name = options->name != NULL ? name : header_name,
       .targets = &session->targets,
       .thread_count = (int32_t)options->thread_count,
       .cpu_features = session->result.required_cpu_features.data,
@@ -128,6 +142,8 @@ int byoc_main_build(int argc, char **argv) {
   build_options_t options = {0};
   const byoc_option_row_t rows[] = {
       {"output", 'o', BYOC_OPT_TEXT, &options.output, "FILE", "the shared object (default: MODEL.so here)"},
+      {"name", 0, BYOC_OPT_TEXT, &options.name, "NAME",
+       "the model's name in the artifact, which the header's functions begin with (default: those of the files)"},
       BYOC_TARGET_ROWS(options.session),
       BYOC_DIM_ROW(options.session),
       BYOC_PLAN_ROWS(options.session, "collage"),
