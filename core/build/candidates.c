@@ -6,11 +6,9 @@
 #include <string.h>
 
 #include "core/base/file.h"
-#include "core/build/pipeline.h"
+#include "core/build/build.h"
 #include "core/collage/outline_regions.h"
-#include "core/compose/compose.h"
 #include "core/compose/host_c.h"
-#include "core/compose/resolve.h"
 #include "core/measure/data.h"
 
 // ---- the module ----
@@ -148,19 +146,6 @@ static byoc_status_t make_targets(const byoc_cost_build_t *build, byoc_diag_t *d
   return BYOC_OK;
 }
 
-static byoc_status_t compose(const byoc_cost_build_t *build, const byoc_target_list_t *targets,
-                             const byoc_pipeline_result_t *result, byoc_diag_t *diag) {
-  const byoc_compose_options_t options = {.output = build->output,
-                                          .model_name = "candidate",
-                                          .targets = targets,
-                                          .thread_count = build->thread_count,
-                                          .cpu_features = result->required_cpu_features.data,
-                                          .profile = true,
-                                          .in_haste = build->in_haste,
-                                          .steps_only = true};
-  return byoc_compose_artifact(result->program, &options, byoc_allocator_system(), diag);
-}
-
 // ---- whose steps they are ----
 
 enum { NOBODY = UINT8_MAX };
@@ -293,43 +278,40 @@ static byoc_status_t evaluate_into(const byoc_host_program_t *program, const byo
   return BYOC_OK;
 }
 
-static byoc_status_t evaluate(const byoc_cost_build_t *build, const byoc_target_list_t *targets,
-                              const byoc_host_program_t *program, byoc_diag_t *diag) {
-  byoc_allocator_t allocator = byoc_allocator_system();
-  byoc_resolver_t *resolver = NULL;
-  byoc_evaluator_t *evaluator = NULL;
+static byoc_status_t evaluate(const byoc_cost_build_t *request, const byoc_build_t *build, byoc_diag_t *diag) {
   byoc_arena_t arena;
-  byoc_arena_init(&arena, allocator);
-  const byoc_runtime_t runtime = byoc_serial_runtime(1);
-  byoc_status_t status = byoc_resolver_create(program, targets, &runtime, allocator, diag, &resolver);
-  if (status == BYOC_OK) {
-    byoc_symbol_resolver_t interface = byoc_resolver_interface(resolver);
-    status = byoc_evaluator_create(program, &interface, 1, allocator, diag, &evaluator);
-  }
-  if (status == BYOC_OK) status = evaluate_into(program, build, evaluator, &arena, diag);
-  byoc_evaluator_destroy(evaluator);
-  byoc_resolver_destroy(resolver);
+  byoc_arena_init(&arena, build->allocator);
+  byoc_build_evaluation_t evaluation;
+  byoc_status_t status = byoc_build_evaluate(build, 1, diag, &evaluation);
+  if (status == BYOC_OK) status = evaluate_into(build->result.program, request, evaluation.evaluator, &arena, diag);
+  byoc_build_evaluation_end(&evaluation);
   byoc_arena_deinit(&arena);
   return status;
 }
 
 // ---- the whole ----
 
-static byoc_status_t run(const byoc_cost_build_t *build, byoc_diag_t *diag, byoc_cost_build_answer_t *out) {
+static byoc_status_t run(const byoc_cost_build_t *request, byoc_diag_t *diag, byoc_cost_build_answer_t *out) {
   byoc_graph_module_t *module = NULL;
   byoc_target_list_t targets = {0};
-  byoc_pipeline_result_t result;
-  byoc_pipeline_result_init(&result, byoc_allocator_system());
-  if (setenv("TMPDIR", build->folder, 1) != 0) return byoc_diag_out_of_memory(diag);
-  BYOC_RETURN_IF_ERROR(make_targets(build, diag, &targets));
-  BYOC_RETURN_IF_ERROR(make_module(build, diag, &module));
-  const byoc_pipeline_options_t options = {.targets = &targets, .placer = {.strategy = "greedy"}};
-  BYOC_RETURN_IF_ERROR(byoc_pipeline_run(module, &options, byoc_allocator_system(), diag, &result));
-  note_refusals(build, &result, out);
-  if (build->count == 1 && out->parts[0].is_given_back) return BYOC_OK; // there is nothing to time
-  if (build->output == NULL) return evaluate(build, &targets, result.program, diag);
-  BYOC_RETURN_IF_ERROR(find_owners(result.program, build, diag, out));
-  return compose(build, &targets, &result, diag);
+  if (setenv("TMPDIR", request->folder, 1) != 0) return byoc_diag_out_of_memory(diag);
+  BYOC_RETURN_IF_ERROR(make_targets(request, diag, &targets));
+  BYOC_RETURN_IF_ERROR(make_module(request, diag, &module));
+  const byoc_build_options_t options = {.targets = &targets, .thread_count = request->thread_count};
+  byoc_build_t build; // left as it is: the process is short-lived
+  byoc_build_init(&build, &options, byoc_allocator_system());
+  byoc_build_lend(&build, module, false);
+  BYOC_RETURN_IF_ERROR(byoc_build_compile(&build, BYOC_BUILD_ALL, diag));
+  note_refusals(request, &build.result, out);
+  if (request->count == 1 && out->parts[0].is_given_back) return BYOC_OK; // there is nothing to time
+  if (request->output == NULL) return evaluate(request, &build, diag);
+  BYOC_RETURN_IF_ERROR(find_owners(build.result.program, request, diag, out));
+  const byoc_compose_options_t output = {.output = request->output,
+                                         .model_name = "candidate",
+                                         .profile = true,
+                                         .in_haste = request->in_haste,
+                                         .steps_only = true};
+  return byoc_build_compose(&build, &output, diag);
 }
 
 void byoc_build_candidates(void *self, void *answer) {
@@ -341,17 +323,15 @@ void byoc_build_candidates(void *self, void *answer) {
   snprintf(out->message, sizeof(out->message), "%s", diag.message);
 }
 
-byoc_status_t byoc_build_plan(const byoc_plan_build_t *build, byoc_diag_t *diag) {
-  byoc_pipeline_result_t result;
-  byoc_pipeline_result_init(&result, build->allocator);
-  const byoc_pipeline_options_t options = {.targets = build->targets, .placer = build->placer, .is_simplified = true};
-  byoc_status_t status = byoc_pipeline_run(build->module, &options, build->allocator, diag, &result);
-  const byoc_compose_options_t compose = {.output = build->output,
-                                          .model_name = "rival",
-                                          .targets = build->targets,
-                                          .thread_count = build->thread_count,
-                                          .cpu_features = result.required_cpu_features.data};
-  if (status == BYOC_OK) status = byoc_compose_artifact(result.program, &compose, build->allocator, diag);
-  byoc_pipeline_result_deinit(&result);
+byoc_status_t byoc_build_plan(const byoc_plan_build_t *request, byoc_diag_t *diag) {
+  const byoc_build_options_t options = {
+      .targets = request->targets, .placer = request->placer, .thread_count = request->thread_count};
+  const byoc_compose_options_t output = {.output = request->output, .model_name = "rival"};
+  byoc_build_t build;
+  byoc_build_init(&build, &options, request->allocator);
+  byoc_build_lend(&build, request->module, true);
+  byoc_status_t status = byoc_build_compile(&build, BYOC_BUILD_ALL, diag);
+  if (status == BYOC_OK) status = byoc_build_compose(&build, &output, diag);
+  byoc_build_deinit(&build);
   return status;
 }

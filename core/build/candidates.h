@@ -9,6 +9,6 @@
 // the target, or to be inlined for the native one); it becomes an artifact, or is evaluated.
 void byoc_build_candidates(void *self, void *answer);
 // A byoc_plan_builder_t.
-byoc_status_t byoc_build_plan(const byoc_plan_build_t *build, byoc_diag_t *diag);
+byoc_status_t byoc_build_plan(const byoc_plan_build_t *request, byoc_diag_t *diag);
 
 #endif // BYOC_CORE_BUILD_CANDIDATES_H_

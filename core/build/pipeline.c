@@ -1,10 +1,11 @@
+// The road of a model, step by step; a step that backends give something back in is taken again.
 #include "core/build/pipeline.h"
-#include "core/build/call_work.h"
 
 #include <string.h>
 
 #include "core/base/file.h"
 #include "core/base/log.h"
+#include "core/build/call_work.h"
 #include "core/collage/plan_record.h"
 #include "core/compose/compiler.h"
 #include "core/compose/native.h"
@@ -230,8 +231,17 @@ static byoc_status_t finish_round(pipeline_t *p) {
   return byoc_pass_run(byoc_pass_find("inline-functions"), p->module, &p->options->passes, p->diag, NULL);
 }
 
-static bool stops_after(const pipeline_t *p, const char *step) {
-  return p->options->stop_after != NULL && strcmp(p->options->stop_after, step) == 0;
+byoc_status_t byoc_build_watcher_begin(const byoc_build_watcher_t *watcher, const char *step, byoc_diag_t *diag) {
+  if (watcher->begin == NULL || watcher->begin(watcher->self, step)) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_CANCELLED, "the build was cancelled before the step '%s'", step);
+}
+
+static byoc_status_t begin(const pipeline_t *p, const char *step) {
+  return byoc_build_watcher_begin(p->options->watcher, step, p->diag);
+}
+
+static bool ends_after(const pipeline_t *p, byoc_build_extent_t extent) {
+  return p->options->extent == extent;
 }
 
 static byoc_status_t place(pipeline_t *p, int round) {
@@ -254,8 +264,10 @@ static byoc_status_t place_and_generate(pipeline_t *p) {
   p->result->placement.plan = plan;
   for (int round = 0; round < MAX_ROUNDS; ++round) {
     p->given_back = 0;
+    BYOC_RETURN_IF_ERROR(begin(p, "place"));
     BYOC_RETURN_IF_ERROR(place(p, round));
-    if (stops_after(p, "place")) return BYOC_OK;
+    if (ends_after(p, BYOC_BUILD_PLACED)) return BYOC_OK;
+    BYOC_RETURN_IF_ERROR(begin(p, "generate"));
     for (size_t t = 0; t < p->options->targets->targets.count; ++t) {
       BYOC_RETURN_IF_ERROR(generate_for(p, p->options->targets->targets.data[t]));
     }
@@ -275,6 +287,7 @@ static byoc_status_t require_native_features(pipeline_t *p, byoc_string_t *featu
 }
 
 static byoc_status_t lower(pipeline_t *p) {
+  BYOC_RETURN_IF_ERROR(begin(p, "lower"));
   BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("settle-layouts"), p->module, &p->options->passes, p->diag, NULL));
   BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("lower-kernels"), p->module, &p->options->passes, p->diag, NULL));
   BYOC_RETURN_IF_ERROR(byoc_host_lower(p->module, p->allocator, p->diag, &p->result->program));
@@ -304,6 +317,7 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
                                          .cpu_features = native_features.data,
                                          .progress = serve_progress,
                                          .run_passes = serve_passes};
+  if (status == BYOC_OK) status = begin(&p, "simplify");
   if (status == BYOC_OK) {
     status = byoc_pass_run(byoc_pass_find("outline-compiler-functions"), module, &options->passes, diag, NULL);
   }
@@ -316,9 +330,9 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
   byoc_pass_options_t passes = options->passes;
   passes.targets = options->targets;
   if (simplifies) status = byoc_pass_run(byoc_pass_find("simplify"), module, &passes, diag, NULL);
-  if (status != BYOC_OK || stops_after(&p, "simplify")) goto cleanup;
+  if (status != BYOC_OK || ends_after(&p, BYOC_BUILD_SIMPLIFIED)) goto cleanup;
   status = place_and_generate(&p);
-  if (status != BYOC_OK || stops_after(&p, "place") || stops_after(&p, "generate")) goto cleanup;
+  if (status != BYOC_OK || ends_after(&p, BYOC_BUILD_PLACED) || ends_after(&p, BYOC_BUILD_GENERATED)) goto cleanup;
   status = lower(&p);
   if (status != BYOC_OK) goto cleanup;
   byoc_cpu_print(p.required_features, &result->required_cpu_features);

@@ -1,4 +1,5 @@
 // The road from a module as it was read to a planned host program: simplify, place, generate, mark extern, lower, plan.
+// Internal to core/build: core/build/build.h is the way to it.
 #ifndef BYOC_CORE_BUILD_PIPELINE_H_
 #define BYOC_CORE_BUILD_PIPELINE_H_
 
@@ -7,12 +8,29 @@
 #include "core/pass/pass.h"
 #include "core/target/target.h"
 
+// How far to go.
+typedef enum byoc_build_extent_t {
+  BYOC_BUILD_ALL, // to a planned host program
+  BYOC_BUILD_SIMPLIFIED,
+  BYOC_BUILD_PLACED,
+  BYOC_BUILD_GENERATED, // as far as backends may still give something back
+} byoc_build_extent_t;
+
+// Somebody who is told when a step of a build begins ("read", "simplify", "place", "generate", "lower", "compose"), and
+// may end the build there: false is BYOC_CANCELLED. On the build's own thread.
+typedef struct byoc_build_watcher_t {
+  void *self;
+  bool (*begin)(void *self, const char *step); // NULL: nobody
+} byoc_build_watcher_t;
+byoc_status_t byoc_build_watcher_begin(const byoc_build_watcher_t *watcher, const char *step, byoc_diag_t *diag);
+
 typedef struct byoc_pipeline_options_t {
   const byoc_target_list_t *targets; // outlives the program
   byoc_pass_options_t passes;        // what to print on the way; steps that are not passes: "place", "generate"
-  const char *stop_after;            // "simplify", "place" or "generate": leave the module there and make no program
+  byoc_build_extent_t extent;        // short of BYOC_BUILD_ALL the module is left there, and there is no program
   byoc_placer_t placer;              // of the first round; place NULL: greedily. What is given back is placed greedily
   bool is_simplified;                // the module is: begin with placing
+  const byoc_build_watcher_t *watcher;
 } byoc_pipeline_options_t;
 
 // A function that a backend took and gave back. Texts live in the plan's arena.
@@ -23,7 +41,7 @@ typedef struct byoc_given_back_t {
 typedef struct byoc_pipeline_result_t {
   byoc_placement_t placement;          // functions in it are stubs by now
   byoc_plan_t plan;                    // what was placed where, and why
-  byoc_host_program_t *program;        // NULL after stop_after
+  byoc_host_program_t *program;        // NULL where the road ended before
   byoc_string_t required_cpu_features; // space-separated: what backends asked for and what -mcpu of "c" allows
   BYOC_VECTOR(byoc_given_back_t) given_back;
 } byoc_pipeline_result_t;

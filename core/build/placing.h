@@ -1,11 +1,13 @@
 // The placer that a build asks for: greedy, collage with costs measured or estimated, or a saved plan.
 //
 //   byoc_placing_t placing = {.plan = "collage", .cost = BYOC_COST_MEASURE, .budget_s = BYOC_COST_BUDGET_S};
-//   byoc_pipeline_options_t options = {.targets = targets, .placer = byoc_placing_placer(&placing)};
+//   byoc_build_options_t options = {.targets = targets, .placer = byoc_placing_placer(&placing)};
+//
+// The thin layer on top of building (core/build/build.h) and measuring: what is measured is built by the former.
 #ifndef BYOC_CORE_BUILD_PLACING_H_
 #define BYOC_CORE_BUILD_PLACING_H_
 
-#include "core/build/pipeline.h"
+#include "core/collage/place.h"
 
 // Seconds for measuring, parts and whole plans together. A ResNet-50 with four targets is then built from an empty
 // cache in well under two minutes.

@@ -194,7 +194,7 @@ static void test_kinds_of_files(void **state) {
   byoc_test_shell(2, "byoc inspect kind.so --dim N=3");
   byoc_test_printed("--dim is for models");
   byoc_test_shell(2, "byoc build kind.txt --dim N=3");
-  byoc_test_printed("--dim is for ONNX models");
+  byoc_test_printed("dimensions can be given to ONNX models");
   byoc_test_shell(2, "BYOC_HUGE_PAGES=abc byoc bench kind.so");
   byoc_test_printed("BYOC_HUGE_PAGES is 'abc'; a number from 0 to 1 is needed");
   byoc_test_shell(1, "CC=no-such-cc byoc build tiny.onnx -o other.so");

@@ -134,9 +134,10 @@ static void compute_expected(const case_file_t *file, port_set_t *out_expected) 
   road_t road;
   port_set_t inputs;
   case_file_model(file, ALL_CASES, &model, &size);
-  byoc_test_ok(road_open(&road, suite.registry, model, size, "c", NULL, byoc_allocator_system(), &diag), &diag);
-  port_set_init(&inputs, road.result.program->inputs.data, road.result.program->inputs.count);
-  port_set_init(out_expected, road.result.program->outputs.data, road.result.program->outputs.count);
+  byoc_test_ok(road_open(&road, suite.registry, model, size, "c", BYOC_BUILD_ALL, byoc_allocator_system(), &diag),
+               &diag);
+  port_set_init(&inputs, road.build.result.program->inputs.data, road.build.result.program->inputs.count);
+  port_set_init(out_expected, road.build.result.program->outputs.data, road.build.result.program->outputs.count);
   port_set_fill(&inputs);
   byoc_test_ok(road_evaluate(&road, inputs.data, out_expected->data, &diag), &diag);
   port_set_deinit(&inputs);

@@ -1,54 +1,41 @@
+// The steps of a build that the suite takes one by one, and tensors for their ports.
 #include "tests/conformance/road.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/compose/compose.h"
-#include "core/compose/resolve.h"
-#include "core/frontend/onnx_read.h"
-#include "core/ir/graph.h"
 #include "tests/support/support.h"
 
 byoc_status_t road_open(road_t *road, byoc_plugin_registry_t *registry, const void *model, size_t size_bytes,
-                        const char *targets, const char *stop_after, byoc_allocator_t allocator, byoc_diag_t *diag) {
+                        const char *targets, byoc_build_extent_t extent, byoc_allocator_t allocator,
+                        byoc_diag_t *diag) {
   *road = (road_t){0};
-  byoc_pipeline_result_init(&road->result, allocator);
   const byoc_target_registry_t kinds = byoc_plugin_registry_targets(registry);
   BYOC_RETURN_IF_ERROR(byoc_target_list_parse(&targets, 1, &kinds, allocator, diag, &road->targets));
-  BYOC_RETURN_IF_ERROR(byoc_onnx_read_memory(model, size_bytes, "cases.onnx", NULL, allocator, diag, &road->module));
-  const byoc_pipeline_options_t options = {.targets = &road->targets, .stop_after = stop_after};
-  return byoc_pipeline_run(road->module, &options, allocator, diag, &road->result);
+  const byoc_build_options_t options = {.targets = &road->targets};
+  byoc_build_init(&road->build, &options, allocator);
+  BYOC_RETURN_IF_ERROR(byoc_build_read_memory(&road->build, model, size_bytes, "cases.onnx", NULL, diag));
+  return byoc_build_compile(&road->build, extent, diag);
 }
 
 void road_close(road_t *road) {
-  byoc_pipeline_result_deinit(&road->result);
-  byoc_graph_module_destroy(road->module);
+  byoc_build_deinit(&road->build);
   byoc_target_list_deinit(&road->targets);
   *road = (road_t){0};
 }
 
 byoc_status_t road_compose(const road_t *road, const char *path, byoc_diag_t *diag) {
-  const byoc_compose_options_t options = {.output = path,
-                                          .model_name = "cases",
-                                          .targets = &road->targets,
-                                          .cpu_features = road->result.required_cpu_features.data};
-  return byoc_compose_artifact(road->result.program, &options, byoc_allocator_system(), diag);
+  const byoc_compose_options_t output = {.output = path, .model_name = "cases"};
+  return byoc_build_compose(&road->build, &output, diag);
 }
 
 byoc_status_t road_evaluate(const road_t *road, void *const *inputs, void *const *outputs, byoc_diag_t *diag) {
-  const byoc_host_program_t *program = road->result.program;
-  const byoc_runtime_t runtime = byoc_serial_runtime(1);
-  byoc_resolver_t *resolver = NULL;
-  byoc_evaluator_t *evaluator = NULL;
-  byoc_status_t status =
-      byoc_resolver_create(program, &road->targets, &runtime, byoc_allocator_system(), diag, &resolver);
+  byoc_build_evaluation_t evaluation;
+  byoc_status_t status = byoc_build_evaluate(&road->build, 1, diag, &evaluation);
   if (status == BYOC_OK) {
-    const byoc_symbol_resolver_t interface = byoc_resolver_interface(resolver);
-    status = byoc_evaluator_create(program, &interface, 1, byoc_allocator_system(), diag, &evaluator);
+    status = byoc_evaluator_run(evaluation.evaluator, (const void *const *)inputs, outputs, diag);
   }
-  if (status == BYOC_OK) status = byoc_evaluator_run(evaluator, (const void *const *)inputs, outputs, diag);
-  byoc_evaluator_destroy(evaluator);
-  byoc_resolver_destroy(resolver);
+  byoc_build_evaluation_end(&evaluation);
   return status;
 }
 

@@ -2,19 +2,18 @@
 #ifndef BYOC_TESTS_CONFORMANCE_ROAD_H_
 #define BYOC_TESTS_CONFORMANCE_ROAD_H_
 
-#include "core/build/pipeline.h"
+#include "core/build/build.h"
 #include "core/plugin/registry.h"
 #include "core/runtime/loader.h"
 
 typedef struct road_t {
   byoc_target_list_t targets;
-  byoc_graph_module_t *module;
-  byoc_pipeline_result_t result;
+  byoc_build_t build;
 } road_t;
 
-// Reads the model and takes it along the road, up to `stop_after` (NULL: to a host program). road_close in any case.
+// Reads the model and takes it along the road. road_close in any case.
 byoc_status_t road_open(road_t *road, byoc_plugin_registry_t *registry, const void *model, size_t size_bytes,
-                        const char *targets, const char *stop_after, byoc_allocator_t allocator, byoc_diag_t *diag);
+                        const char *targets, byoc_build_extent_t extent, byoc_allocator_t allocator, byoc_diag_t *diag);
 void road_close(road_t *road);
 byoc_status_t road_compose(const road_t *road, const char *path, byoc_diag_t *diag);
 // One run in this process.

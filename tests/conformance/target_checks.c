@@ -68,7 +68,7 @@ static void check_demands(const case_file_t *file, const road_t *road, const cha
                    .left = calloc(file->count, sizeof(int)),
                    .case_count = (int)file->count};
   assert_true(tally.taken != NULL && tally.left != NULL);
-  assert_true(byoc_block_walk(road->module->functions.data[0]->body, tally_node, &tally));
+  assert_true(byoc_block_walk(road->build.module->functions.data[0]->body, tally_node, &tally));
   int taken = 0, left = 0;
   for (size_t i = 0; i < file->count; ++i) {
     demand_t demand = case_demand(&file->cases[i], kind);
@@ -77,7 +77,7 @@ static void check_demands(const case_file_t *file, const road_t *road, const cha
     bool met = demand == DEMAND_NONE || (tally.taken[i] > 0 && (demand == DEMAND_SOME || tally.left[i] == 0));
     if (met) continue;
     suite_complain("%s/%s: after %s %s has %d operators and leaves %d: %s", file->name, file->cases[i].name, step, kind,
-                   tally.taken[i], tally.left[i], reason_for(&road->result.placement, (int)i));
+                   tally.taken[i], tally.left[i], reason_for(&road->build.result.placement, (int)i));
   }
   print_message("  %-22s %3zu cases: %d operators with %s, %d left\n", file->name, file->count, taken, kind, left);
   free(tally.taken);
@@ -94,10 +94,10 @@ void check_placement(void **state) {
     road_t road;
     case_file_model(file, ALL_CASES, &model, &size);
     byoc_status_t status =
-        road_open(&road, suite.registry, model, size, suite.current, "place", byoc_allocator_system(), &diag);
+        road_open(&road, suite.registry, model, size, suite.current, BYOC_BUILD_PLACED, byoc_allocator_system(), &diag);
     byoc_free(byoc_allocator_system(), model);
     if (status != BYOC_OK) suite_complain_diag(&diag, "placing %s", file->name);
-    if (status == BYOC_OK) check_declines(file, &road.result.placement);
+    if (status == BYOC_OK) check_declines(file, &road.build.result.placement);
     if (status == BYOC_OK) check_demands(file, &road, "placement");
     road_close(&road);
   }
@@ -115,14 +115,14 @@ static void find_culprits(const case_file_t *file, const char *path) {
     road_t road;
     case_file_model(file, i, &model, &size);
     byoc_status_t status =
-        road_open(&road, suite.registry, model, size, suite.current, NULL, byoc_allocator_system(), &diag);
+        road_open(&road, suite.registry, model, size, suite.current, BYOC_BUILD_ALL, byoc_allocator_system(), &diag);
     if (status == BYOC_OK) status = road_compose(&road, path, &diag);
     byoc_loaded_artifact_t artifact = {0};
     if (status == BYOC_OK) status = byoc_artifact_load(path, &diag, &artifact);
     if (status == BYOC_OK) {
       port_set_t inputs, outputs;
-      port_set_init(&inputs, road.result.program->inputs.data, road.result.program->inputs.count);
-      port_set_init(&outputs, road.result.program->outputs.data, road.result.program->outputs.count);
+      port_set_init(&inputs, road.build.result.program->inputs.data, road.build.result.program->inputs.count);
+      port_set_init(&outputs, road.build.result.program->outputs.data, road.build.result.program->outputs.count);
       status = artifact_run(&artifact, 1, 1, inputs.data, outputs.data, &diag);
       port_set_deinit(&inputs);
       port_set_deinit(&outputs);
@@ -155,7 +155,8 @@ static void run_side_by_side(const case_file_t *file, const road_t *road, const 
   pthread_t threads[2];
   for (int i = 0; i < 2; ++i) {
     workers[i] = (worker_t){.artifact = artifact, .inputs = inputs};
-    port_set_init(&workers[i].outputs, road->result.program->outputs.data, road->result.program->outputs.count);
+    port_set_init(&workers[i].outputs, road->build.result.program->outputs.data,
+                  road->build.result.program->outputs.count);
     port_set_spoil(&workers[i].outputs);
     assert_int_equal(pthread_create(&threads[i], NULL, run_worker, &workers[i]), 0);
   }
@@ -174,8 +175,8 @@ static void run_artifact(const case_file_t *file, const road_t *road, const char
   byoc_diag_t diag = {0};
   byoc_loaded_artifact_t artifact = {0};
   port_set_t alone, two;
-  port_set_init(&alone, road->result.program->outputs.data, road->result.program->outputs.count);
-  port_set_init(&two, road->result.program->outputs.data, road->result.program->outputs.count);
+  port_set_init(&alone, road->build.result.program->outputs.data, road->build.result.program->outputs.count);
+  port_set_init(&two, road->build.result.program->outputs.data, road->build.result.program->outputs.count);
   port_set_spoil(&alone);
   port_set_spoil(&two);
   byoc_status_t status = byoc_artifact_load(path, &diag, &artifact);
@@ -200,9 +201,9 @@ static void check_required_features(const case_file_t *file, const road_t *road)
   uint64_t allowed = 0, required = 0;
   const byoc_target_t *native = byoc_target_list_native(&road->targets);
   byoc_test_ok(byoc_cpu_parse(byoc_target_option_string(native, "mcpu"), &diag, &allowed), &diag);
-  byoc_test_ok(byoc_cpu_parse_list(road->result.required_cpu_features.data, &diag, &required), &diag);
+  byoc_test_ok(byoc_cpu_parse_list(road->build.result.required_cpu_features.data, &diag, &required), &diag);
   if (required & ~allowed) {
-    suite_complain("%s requires '%s', more than '%s' allows", file->name, road->result.required_cpu_features.data,
+    suite_complain("%s requires '%s', more than '%s' allows", file->name, road->build.result.required_cpu_features.data,
                    native->text);
   }
 }
@@ -215,13 +216,13 @@ static void check_file_results(size_t index, const char *path) {
   road_t road;
   case_file_model(file, ALL_CASES, &model, &size);
   byoc_status_t status =
-      road_open(&road, suite.registry, model, size, suite.current, NULL, byoc_allocator_system(), &diag);
+      road_open(&road, suite.registry, model, size, suite.current, BYOC_BUILD_ALL, byoc_allocator_system(), &diag);
   if (status == BYOC_OK) status = road_compose(&road, path, &diag);
   if (status == BYOC_OK) {
     check_required_features(file, &road);
     port_set_t inputs, outputs;
-    port_set_init(&inputs, road.result.program->inputs.data, road.result.program->inputs.count);
-    port_set_init(&outputs, road.result.program->outputs.data, road.result.program->outputs.count);
+    port_set_init(&inputs, road.build.result.program->inputs.data, road.build.result.program->inputs.count);
+    port_set_init(&outputs, road.build.result.program->outputs.data, road.build.result.program->outputs.count);
     port_set_fill(&inputs);
     port_set_spoil(&outputs);
     run_artifact(file, &road, path, &inputs, &suite.expected[index]);
@@ -273,7 +274,7 @@ void check_refused(void **state) {
     if (strcmp(file->name, "adversity.cases") != 0) continue;
     case_file_model(file, ALL_CASES, &model, &size);
     byoc_status_t status =
-        road_open(&road, suite.registry, model, size, suite.current, NULL, byoc_allocator_system(), &diag);
+        road_open(&road, suite.registry, model, size, suite.current, BYOC_BUILD_ALL, byoc_allocator_system(), &diag);
     road_close(&road);
     byoc_free(byoc_allocator_system(), model);
     if (status != BYOC_INVALID_ARGUMENT || diag.message[0] == '\0') {
@@ -297,7 +298,7 @@ static char *build_afresh(const case_file_t *file, const char *path, size_t *out
   road_t road;
   case_file_model(file, ALL_CASES, &model, &size);
   byoc_status_t status =
-      road_open(&road, suite.registry, model, size, suite.current, NULL, byoc_allocator_system(), &diag);
+      road_open(&road, suite.registry, model, size, suite.current, BYOC_BUILD_ALL, byoc_allocator_system(), &diag);
   if (status == BYOC_OK) status = road_compose(&road, path, &diag);
   if (status == BYOC_OK) status = byoc_file_read(path, byoc_allocator_system(), &diag, &data, out_size);
   road_close(&road);
@@ -357,7 +358,8 @@ void check_failing_allocations(void **state) {
     road_t road;
     counter.count = 0;
     counter.fail_at = n;
-    byoc_status_t status = road_open(&road, registry, model, size, suite.current, "generate", allocator, &diag);
+    byoc_status_t status =
+        road_open(&road, registry, model, size, suite.current, BYOC_BUILD_GENERATED, allocator, &diag);
     counter.fail_at = -1;
     road_close(&road);
     if (n < 0) {

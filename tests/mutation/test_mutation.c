@@ -107,11 +107,11 @@ static void try_model(void *self, void *out) {
   }
   road_t road;
   answer->status = road_open(&road, data, size, targets, &diag);
-  answer->can_run = answer->status == BYOC_OK && can_run(road.result.program);
+  answer->can_run = answer->status == BYOC_OK && can_run(road.build.result.program);
   if (job->run && answer->can_run) {
     road_buffers_t buffers;
     if (road_buffers_init(&road, &buffers, &diag) != BYOC_OK) return;
-    fill(road.result.program, buffers.inputs, job->seed);
+    fill(road.build.result.program, buffers.inputs, job->seed);
     answer->status = road_run_evaluated(&road, &buffers, &diag);
   }
   snprintf(answer->message, sizeof(answer->message), "%s", diag.message);

@@ -1,29 +1,26 @@
+// A model in memory along the whole road, and both executors on what it became.
 #include "tests/random/road.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/compose/compose.h"
-#include "core/compose/resolve.h"
-#include "core/frontend/onnx_read.h"
 #include "core/runtime/loader.h"
 
 byoc_status_t road_open(road_t *road, const void *model, size_t size_bytes, const char *targets, byoc_diag_t *diag) {
   byoc_allocator_t allocator = byoc_allocator_system();
   *road = (road_t){0};
-  byoc_pipeline_result_init(&road->result, allocator);
   const byoc_plugin_options_t plugins = {.environment = BYOC_TEST_PLUGIN_DIR};
   BYOC_RETURN_IF_ERROR(byoc_plugin_registry_create(&plugins, allocator, diag, &road->registry));
   const byoc_target_registry_t kinds = byoc_plugin_registry_targets(road->registry);
   BYOC_RETURN_IF_ERROR(byoc_target_list_parse(&targets, 1, &kinds, allocator, diag, &road->targets));
-  BYOC_RETURN_IF_ERROR(byoc_onnx_read_memory(model, size_bytes, "random.onnx", NULL, allocator, diag, &road->module));
-  const byoc_pipeline_options_t options = {.targets = &road->targets};
-  return byoc_pipeline_run(road->module, &options, allocator, diag, &road->result);
+  const byoc_build_options_t options = {.targets = &road->targets};
+  byoc_build_init(&road->build, &options, allocator);
+  BYOC_RETURN_IF_ERROR(byoc_build_read_memory(&road->build, model, size_bytes, "random.onnx", NULL, diag));
+  return byoc_build_compile(&road->build, BYOC_BUILD_ALL, diag);
 }
 
 void road_close(road_t *road) {
-  byoc_pipeline_result_deinit(&road->result);
-  byoc_graph_module_destroy(road->module);
+  byoc_build_deinit(&road->build);
   byoc_target_list_deinit(&road->targets);
   byoc_plugin_registry_destroy(road->registry);
 }
@@ -48,7 +45,7 @@ static void **allocate_all(byoc_host_buffer_t *const *buffers, size_t count) {
 }
 
 byoc_status_t road_buffers_init(const road_t *road, road_buffers_t *buffers, byoc_diag_t *diag) {
-  const byoc_host_program_t *program = road->result.program;
+  const byoc_host_program_t *program = road->build.result.program;
   buffers->inputs = allocate_all(program->inputs.data, program->inputs.count);
   buffers->outputs = allocate_all(program->outputs.data, program->outputs.count);
   if (buffers->inputs != NULL && buffers->outputs != NULL) return BYOC_OK;
@@ -57,9 +54,9 @@ byoc_status_t road_buffers_init(const road_t *road, road_buffers_t *buffers, byo
 }
 
 void road_buffers_deinit(const road_t *road, road_buffers_t *buffers) {
-  if (road->result.program == NULL) return;
-  free_all(buffers->inputs, road->result.program->inputs.count);
-  free_all(buffers->outputs, road->result.program->outputs.count);
+  if (road->build.result.program == NULL) return;
+  free_all(buffers->inputs, road->build.result.program->inputs.count);
+  free_all(buffers->outputs, road->build.result.program->outputs.count);
   *buffers = (road_buffers_t){0};
 }
 
@@ -67,11 +64,8 @@ void road_buffers_deinit(const road_t *road, road_buffers_t *buffers) {
 
 byoc_status_t road_run_compiled(const road_t *road, const char *path, int32_t thread_count,
                                 const road_buffers_t *buffers, byoc_diag_t *diag) {
-  const byoc_compose_options_t compose = {.output = path,
-                                          .model_name = "random",
-                                          .targets = &road->targets,
-                                          .cpu_features = road->result.required_cpu_features.data};
-  BYOC_RETURN_IF_ERROR(byoc_compose_artifact(road->result.program, &compose, byoc_allocator_system(), diag));
+  const byoc_compose_options_t compose = {.output = path, .model_name = "random"};
+  BYOC_RETURN_IF_ERROR(byoc_build_compose(&road->build, &compose, diag));
   byoc_loaded_artifact_t artifact;
   BYOC_RETURN_IF_ERROR(byoc_artifact_load(path, diag, &artifact));
   const byoc_context_options_t options = {.struct_size = sizeof(options), .thread_count = thread_count};
@@ -88,20 +82,11 @@ byoc_status_t road_run_compiled(const road_t *road, const char *path, int32_t th
 }
 
 byoc_status_t road_run_evaluated(const road_t *road, const road_buffers_t *buffers, byoc_diag_t *diag) {
-  const byoc_host_program_t *program = road->result.program;
-  const byoc_runtime_t runtime = byoc_serial_runtime(1);
-  byoc_resolver_t *resolver = NULL;
-  byoc_evaluator_t *evaluator = NULL;
-  byoc_status_t status =
-      byoc_resolver_create(program, &road->targets, &runtime, byoc_allocator_system(), diag, &resolver);
-  if (status == BYOC_OK) {
-    const byoc_symbol_resolver_t interface = byoc_resolver_interface(resolver);
-    status = byoc_evaluator_create(program, &interface, 1, byoc_allocator_system(), diag, &evaluator);
-  }
+  byoc_build_evaluation_t evaluation;
+  byoc_status_t status = byoc_build_evaluate(&road->build, 1, diag, &evaluation);
   for (int i = 0; i < 2 && status == BYOC_OK; ++i) {
-    status = byoc_evaluator_run(evaluator, (const void *const *)buffers->inputs, buffers->outputs, diag);
+    status = byoc_evaluator_run(evaluation.evaluator, (const void *const *)buffers->inputs, buffers->outputs, diag);
   }
-  byoc_evaluator_destroy(evaluator);
-  byoc_resolver_destroy(resolver);
+  byoc_build_evaluation_end(&evaluation);
   return status;
 }

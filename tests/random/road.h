@@ -2,14 +2,13 @@
 #ifndef BYOC_TESTS_RANDOM_ROAD_H_
 #define BYOC_TESTS_RANDOM_ROAD_H_
 
-#include "core/build/pipeline.h"
+#include "core/build/build.h"
 #include "core/plugin/registry.h"
 
 typedef struct road_t {
   byoc_plugin_registry_t *registry;
   byoc_target_list_t targets;
-  byoc_graph_module_t *module;
-  byoc_pipeline_result_t result;
+  byoc_build_t build;
 } road_t;
 
 // Plugins are those of the build tree.

@@ -92,17 +92,17 @@ static int run_both_ways(const suite_t *suite, const road_t *road, uint64_t firs
   byoc_diag_t diag = {0};
   road_buffers_t buffers;
   byoc_test_ok(road_buffers_init(road, &buffers, &diag), &diag);
-  fill_inputs(suite, road->result.program, buffers.inputs);
+  fill_inputs(suite, road->build.result.program, buffers.inputs);
   char *folder = byoc_test_folder();
   char *path = byoc_path_join(byoc_allocator_system(), folder, "random.so");
   assert_non_null(path);
   check(suite, first_seed, road_run_compiled(road, path, 2, &buffers, &diag), &diag);
-  int wrong = compare_outputs(suite, road->result.program, buffers.outputs, "compiled", first_seed);
-  for (size_t i = 0; i < road->result.program->outputs.count; ++i) {
-    memset(buffers.outputs[i], 0xA5, (size_t)byoc_type_size_bytes(road->result.program->outputs.data[i]->type));
+  int wrong = compare_outputs(suite, road->build.result.program, buffers.outputs, "compiled", first_seed);
+  for (size_t i = 0; i < road->build.result.program->outputs.count; ++i) {
+    memset(buffers.outputs[i], 0xA5, (size_t)byoc_type_size_bytes(road->build.result.program->outputs.data[i]->type));
   }
   check(suite, first_seed, road_run_evaluated(road, &buffers, &diag), &diag);
-  wrong += compare_outputs(suite, road->result.program, buffers.outputs, "evaluated", first_seed);
+  wrong += compare_outputs(suite, road->build.result.program, buffers.outputs, "evaluated", first_seed);
   road_buffers_deinit(road, &buffers);
   assert_int_equal(byoc_remove_tree(folder, NULL), BYOC_OK);
   byoc_free(byoc_allocator_system(), path);

@@ -4,9 +4,7 @@
 
 #include "command.h"
 #include "core/base/file.h"
-#include "core/base/log.h"
 #include "core/collage/plan_json.h"
-#include "core/compose/compose.h"
 #include "core/ir/text.h"
 #include "explain.h"
 #include "outputs.h"
@@ -16,7 +14,6 @@ typedef struct build_options_t {
   byoc_session_options_t session;
   const char *output, *emit, *model, *name;
   const char *save_plan, *html, *require;
-  int64_t thread_count;
   bool profile, huge_pages;
 } build_options_t;
 
@@ -35,11 +32,11 @@ static byoc_status_t emit(byoc_session_t *session, const build_options_t *option
   byoc_status_t status = BYOC_OK;
   if (strcmp(options->emit, "ir") == 0) {
     const byoc_print_options_t print = {.elide_bytes = 256};
-    byoc_graph_print(session->module, &print, &text);
+    byoc_graph_print(session->build.module, &print, &text);
   } else if (strcmp(options->emit, "host") == 0) {
-    byoc_host_program_print(session->result.program, &text);
+    byoc_host_program_print(session->build.result.program, &text);
   } else {
-    status = byoc_compose_emit_c(session->result.program, compose, &text, diag);
+    status = byoc_build_emit_c(&session->build, compose, &text, diag);
   }
   if (status == BYOC_OK) status = write_text(&text, options->output, diag);
   byoc_string_deinit(&text);
@@ -118,23 +115,18 @@ static byoc_status_t build(byoc_session_t *session, const build_options_t *optio
   if (options->require != NULL) BYOC_RETURN_IF_ERROR(byoc_require_check(options->require, &session->targets, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, &options->session, options->model, diag));
   bool emit_ir = options->emit != NULL && strcmp(options->emit, "ir") == 0;
-  BYOC_RETURN_IF_ERROR(byoc_session_compile(session, &options->session, emit_ir ? "place" : NULL, diag));
-  BYOC_RETURN_IF_ERROR(hand_out_plan(&session->result.plan, options, diag));
+  BYOC_RETURN_IF_ERROR(byoc_session_compile(session, emit_ir ? BYOC_BUILD_PLACED : BYOC_BUILD_ALL, diag));
+  BYOC_RETURN_IF_ERROR(hand_out_plan(&session->build.result.plan, options, diag));
   const byoc_compose_options_t compose = {
       .output = options->output ? options->output : output,
       .model_name = name,
       .header_name = options->name != NULL ? name : header_name,
-      .targets = &session->targets,
-      .thread_count = (int32_t)options->thread_count,
-      .cpu_features = session->result.required_cpu_features.data,
       .profile = options->profile,
       .keep_header = true,
       .huge_pages = options->huge_pages,
   };
   if (options->emit != NULL) return emit(session, options, &compose, diag);
-  int64_t start_ns = byoc_now_ns();
-  BYOC_RETURN_IF_ERROR(byoc_compose_artifact(session->result.program, &compose, session->allocator, diag));
-  byoc_log(BYOC_LOG_INFO, "composed %s in %.0f ms", compose.output, (double)(byoc_now_ns() - start_ns) / 1e6);
+  BYOC_RETURN_IF_ERROR(byoc_build_compose(&session->build, &compose, diag));
   return print_summary(session, compose.output, diag);
 }
 
@@ -147,7 +139,7 @@ int byoc_main_build(int argc, char **argv) {
       BYOC_TARGET_ROWS(options.session),
       BYOC_DIM_ROW(options.session),
       BYOC_PLAN_ROWS(options.session, "collage"),
-      {"threads", 0, BYOC_OPT_THREADS, &options.thread_count, "N",
+      {"threads", 0, BYOC_OPT_THREADS, &options.session.thread_count, "N",
        "threads of a context, which costs are for too (default: all processors, costs for 1)"},
       {"emit", 0, BYOC_OPT_TEXT, &options.emit, "FORM", "print the module (ir), the host program (host) or its C (c)"},
       {"save-plan", 0, BYOC_OPT_TEXT, &options.save_plan, "FILE", "write what was placed where, and why, as JSON"},
@@ -174,7 +166,7 @@ int byoc_main_build(int argc, char **argv) {
   bool done = false;
   byoc_status_t status = byoc_options_parse(&usage, argc, argv, &diag, &options.model, &done);
   if (status == BYOC_OK && !done) {
-    options.session.cost_threads = options.thread_count;
+    options.session.cost_threads = options.session.thread_count;
     status = build(&session, &options, &diag);
     if (status != BYOC_OK) byoc_diag_context(&diag, status, "building %s", options.model);
     byoc_session_close(&session);

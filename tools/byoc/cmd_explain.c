@@ -53,9 +53,8 @@ static byoc_status_t explain(byoc_session_t *session, const explain_options_t *o
   BYOC_RETURN_IF_ERROR(byoc_session_open(&options->session, diag, session));
   BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, &options->session, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, &options->session, options->model, diag));
-  // As far as backends may still give something back.
-  BYOC_RETURN_IF_ERROR(byoc_session_compile(session, &options->session, "generate", diag));
-  return hand_out(&session->result.plan, options, diag);
+  BYOC_RETURN_IF_ERROR(byoc_session_compile(session, BYOC_BUILD_GENERATED, diag));
+  return hand_out(&session->build.result.plan, options, diag);
 }
 
 int byoc_main_explain(int argc, char **argv) {

@@ -36,14 +36,15 @@ static byoc_status_t opt(byoc_session_t *session, const opt_options_t *options, 
                                       .more = more,
                                       .more_count = more_count};
   if (options->passes != NULL) {
-    BYOC_RETURN_IF_ERROR(byoc_pass_run_list(options->passes, session->module, &passes, diag));
+    BYOC_RETURN_IF_ERROR(byoc_pass_run_list(options->passes, session->build.module, &passes, diag));
   }
   if (options->session.targets.count > 0 && !has_partition_pass(options->passes)) {
-    BYOC_RETURN_IF_ERROR(byoc_place_greedy(session->module, &session->targets, diag, &session->result.placement));
+    BYOC_RETURN_IF_ERROR(
+        byoc_place_greedy(session->build.module, &session->targets, diag, &session->build.result.placement));
   }
   byoc_string_t text;
   byoc_string_init(&text, session->allocator);
-  byoc_graph_print(session->module, NULL, &text);
+  byoc_graph_print(session->build.module, NULL, &text);
   byoc_status_t status = text.failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
   if (status == BYOC_OK && options->output != NULL) {
     status = byoc_file_write_atomic(options->output, text.data, text.size, 0644, diag);

@@ -3,16 +3,13 @@
 
 #include "artifact.h"
 #include "command.h"
-#include "core/base/file.h"
-#include "core/compose/compose.h"
-#include "core/compose/resolve.h"
 #include "session.h"
 
 typedef struct run_options_t {
   byoc_session_options_t session;
   byoc_text_items_t inputs, expected;
   const char *file, *output_directory;
-  int64_t thread_count, seed;
+  int64_t seed;
   double rtol, atol;
   bool evaluate, random;
 } run_options_t;
@@ -36,7 +33,7 @@ static byoc_status_t finish(const byoc_ports_t *outputs, const run_options_t *op
 
 static byoc_status_t run_artifact(const char *path, const run_options_t *options, byoc_diag_t *diag) {
   byoc_artifact_run_t run;
-  BYOC_RETURN_IF_ERROR(byoc_artifact_run_open(path, (int32_t)options->thread_count, diag, &run));
+  BYOC_RETURN_IF_ERROR(byoc_artifact_run_open(path, (int32_t)options->session.thread_count, diag, &run));
   byoc_status_t status = prepare_inputs(&run.inputs, options, diag);
   if (status == BYOC_OK) status = byoc_artifact_run_once(&run, diag);
   if (status == BYOC_OK) status = finish(&run.outputs, options, diag);
@@ -47,55 +44,33 @@ static byoc_status_t run_artifact(const char *path, const run_options_t *options
 // ---- a model, compiled into a temporary artifact ----
 
 static byoc_status_t run_compiled(byoc_session_t *session, const run_options_t *options, byoc_diag_t *diag) {
-  char *folder = NULL, *path = NULL;
-  BYOC_RETURN_IF_ERROR(byoc_make_temporary_directory("byoc-run", session->allocator, diag, &folder));
-  path = byoc_path_join(session->allocator, folder, "model.so");
-  byoc_status_t status = path ? BYOC_OK : byoc_diag_out_of_memory(diag);
-  const byoc_compose_options_t compose = {
-      .output = path,
-      .model_name = "model",
-      .targets = &session->targets,
-      .thread_count = (int32_t)options->thread_count,
-      .cpu_features = session->result.required_cpu_features.data,
-  };
-  if (status == BYOC_OK) {
-    status = byoc_compose_artifact(session->result.program, &compose, session->allocator, diag);
-  }
-  if (status == BYOC_OK) status = run_artifact(path, options, diag);
-  byoc_remove_tree(folder, NULL);
-  byoc_free(session->allocator, path);
-  byoc_free(session->allocator, folder);
+  byoc_build_temporary_t artifact;
+  BYOC_RETURN_IF_ERROR(byoc_build_compose_temporary(&session->build, diag, &artifact));
+  byoc_status_t status = run_artifact(artifact.path, options, diag);
+  byoc_build_temporary_remove(&artifact);
   return status;
 }
 
 // ---- a model, evaluated ----
 
 static byoc_status_t run_evaluated(byoc_session_t *session, const run_options_t *options, byoc_diag_t *diag) {
-  const byoc_host_program_t *program = session->result.program;
+  const byoc_host_program_t *program = session->build.result.program;
   byoc_ports_t inputs = {0}, outputs = {0};
   byoc_argument_t *in = NULL, *out = NULL;
-  byoc_resolver_t *resolver = NULL;
-  byoc_evaluator_t *evaluator = NULL;
-  int32_t threads = options->thread_count > 0 ? (int32_t)options->thread_count : 1;
-  const byoc_runtime_t runtime = byoc_serial_runtime(threads);
+  byoc_build_evaluation_t evaluation = {0};
+  int32_t threads = options->session.thread_count > 0 ? (int32_t)options->session.thread_count : 1;
   byoc_status_t status = byoc_ports_for_buffers(&inputs, program->inputs.data, program->inputs.count, diag);
   if (status == BYOC_OK) status = byoc_ports_for_buffers(&outputs, program->outputs.data, program->outputs.count, diag);
   if (status == BYOC_OK) status = prepare_inputs(&inputs, options, diag);
-  if (status == BYOC_OK)
-    status = byoc_resolver_create(program, &session->targets, &runtime, session->allocator, diag, &resolver);
-  if (status == BYOC_OK) {
-    byoc_symbol_resolver_t interface = byoc_resolver_interface(resolver);
-    status = byoc_evaluator_create(program, &interface, threads, session->allocator, diag, &evaluator);
-  }
+  if (status == BYOC_OK) status = byoc_build_evaluate(&session->build, threads, diag, &evaluation);
   if (status == BYOC_OK) status = byoc_ports_arguments(&inputs, diag, &in);
   if (status == BYOC_OK) status = byoc_ports_arguments(&outputs, diag, &out);
-  if (status == BYOC_OK) status = byoc_evaluator_run_arguments(evaluator, in, out, diag);
+  if (status == BYOC_OK) status = byoc_evaluator_run_arguments(evaluation.evaluator, in, out, diag);
   if (status == BYOC_OK) status = byoc_ports_take(&outputs, out, diag);
   if (status == BYOC_OK) status = finish(&outputs, options, diag);
   byoc_free(byoc_allocator_system(), in);
   byoc_free(byoc_allocator_system(), out);
-  byoc_evaluator_destroy(evaluator);
-  byoc_resolver_destroy(resolver);
+  byoc_build_evaluation_end(&evaluation);
   byoc_ports_deinit(&inputs);
   byoc_ports_deinit(&outputs);
   return status;
@@ -105,7 +80,7 @@ static byoc_status_t run_model(byoc_session_t *session, const run_options_t *opt
   BYOC_RETURN_IF_ERROR(byoc_session_open(&options->session, diag, session));
   BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, &options->session, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, &options->session, options->file, diag));
-  BYOC_RETURN_IF_ERROR(byoc_session_compile(session, &options->session, NULL, diag));
+  BYOC_RETURN_IF_ERROR(byoc_session_compile(session, BYOC_BUILD_ALL, diag));
   run_options_t bound = *options;
   bound.session.dims.count = 0; // they went into the model when it was read
   return options->evaluate ? run_evaluated(session, &bound, diag) : run_compiled(session, &bound, diag);
@@ -130,7 +105,7 @@ int byoc_main_run(int argc, char **argv) {
       {"rtol", 0, BYOC_OPT_NUMBER, &options.rtol, "X", "relative tolerance of --expect (default 1e-3)"},
       {"atol", 0, BYOC_OPT_NUMBER, &options.atol, "X", "absolute tolerance of --expect (default 1e-4)"},
       {"output-dir", 0, BYOC_OPT_TEXT, &options.output_directory, "DIR", "save each output as DIR/NAME.npy"},
-      {"threads", 0, BYOC_OPT_THREADS, &options.thread_count, "N", "threads (default: the artifact's choice)"},
+      {"threads", 0, BYOC_OPT_THREADS, &options.session.thread_count, "N", "threads (default: the artifact's choice)"},
       {"evaluate", 0, BYOC_OPT_FLAG, &options.evaluate, "", "interpret the model in this process, no artifact"},
       BYOC_TARGET_ROWS(options.session),
       BYOC_DIM_ROW(options.session),

@@ -5,10 +5,7 @@
 #include "conform.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
-#include "core/compose/compose.h"
-#include "core/compose/resolve.h"
 #include "core/frontend/onnx_data.h"
-#include "core/frontend/onnx_read.h"
 #include "json_print.h"
 
 enum { MAX_PORTS = 256 };
@@ -126,51 +123,30 @@ static byoc_status_t compare_outputs(case_t *c, size_t count, const byoc_argumen
 }
 
 static byoc_status_t run_evaluated(case_t *c, byoc_diag_t *diag) {
-  const byoc_host_program_t *program = c->session.result.program;
-  byoc_allocator_t allocator = c->session.allocator;
-  const byoc_runtime_t runtime = byoc_serial_runtime(1);
+  const byoc_host_program_t *program = c->session.build.result.program;
   byoc_ports_t inputs = {0};
   byoc_argument_t in[MAX_PORTS], out[MAX_PORTS];
-  byoc_resolver_t *resolver = NULL;
-  byoc_evaluator_t *evaluator = NULL;
+  byoc_build_evaluation_t evaluation = {0};
   byoc_status_t status = byoc_ports_for_buffers(&inputs, program->inputs.data, program->inputs.count, diag);
   if (status == BYOC_OK) status = make_inputs(c, &inputs, in, diag);
-  if (status == BYOC_OK)
-    status = byoc_resolver_create(program, &c->session.targets, &runtime, allocator, diag, &resolver);
-  if (status == BYOC_OK) {
-    byoc_symbol_resolver_t interface = byoc_resolver_interface(resolver);
-    status = byoc_evaluator_create(program, &interface, 1, allocator, diag, &evaluator);
-  }
+  if (status == BYOC_OK) status = byoc_build_evaluate(&c->session.build, 1, diag, &evaluation);
   if (status == BYOC_OK) {
     c->stage = "run";
-    status = byoc_evaluator_run_arguments(evaluator, in, out, diag);
+    status = byoc_evaluator_run_arguments(evaluation.evaluator, in, out, diag);
   }
   if (status == BYOC_OK) status = compare_outputs(c, program->outputs.count, out, diag);
-  byoc_evaluator_destroy(evaluator);
-  byoc_resolver_destroy(resolver);
+  byoc_build_evaluation_end(&evaluation);
   byoc_ports_deinit(&inputs);
   return status;
 }
 
 static byoc_status_t run_compiled(case_t *c, byoc_diag_t *diag) {
-  char *folder = NULL;
-  BYOC_RETURN_IF_ERROR(byoc_make_temporary_directory("byoc-conform", c->session.allocator, diag, &folder));
-  char *path = byoc_path_join(c->session.allocator, folder, "model.so");
-  byoc_status_t status = path ? BYOC_OK : byoc_diag_out_of_memory(diag);
-  const byoc_compose_options_t compose = {
-      .output = path,
-      .model_name = "model",
-      .targets = &c->session.targets,
-      .thread_count = 1,
-      .cpu_features = c->session.result.required_cpu_features.data,
-  };
-  if (status == BYOC_OK) {
-    status = byoc_compose_artifact(c->session.result.program, &compose, c->session.allocator, diag);
-  }
+  byoc_build_temporary_t artifact;
+  byoc_status_t status = byoc_build_compose_temporary(&c->session.build, diag, &artifact);
   byoc_artifact_run_t run = {0};
   if (status == BYOC_OK) {
     c->stage = "run";
-    status = byoc_artifact_run_open(path, 1, diag, &run);
+    status = byoc_artifact_run_open(artifact.path, 1, diag, &run);
   }
   if (status == BYOC_OK) {
     const byoc_artifact_t *table = run.artifact.table;
@@ -183,9 +159,7 @@ static byoc_status_t run_compiled(case_t *c, byoc_diag_t *diag) {
     if (status == BYOC_OK) status = compare_outputs(c, table->output_count, out, diag);
     byoc_artifact_run_close(&run);
   }
-  byoc_remove_tree(folder, NULL);
-  byoc_free(c->session.allocator, path);
-  byoc_free(c->session.allocator, folder);
+  byoc_build_temporary_remove(&artifact);
   return status;
 }
 
@@ -193,7 +167,7 @@ static byoc_status_t run_compiled(case_t *c, byoc_diag_t *diag) {
 
 // How many nodes each target took, "c" what was left over.
 static byoc_status_t count_nodes(case_t *c, byoc_diag_t *diag) {
-  const byoc_placement_t *placement = &c->session.result.placement;
+  const byoc_placement_t *placement = &c->session.build.result.placement;
   json_decref(c->nodes);
   c->nodes = json_object();
   bool ok = c->nodes != NULL;
@@ -222,15 +196,15 @@ static byoc_status_t run_data_set(case_t *c, const char *model, const char *name
   }
   const byoc_onnx_read_options_t read = {.shapes = shapes, .shape_count = shape_count};
   c->stage = "read";
-  BYOC_RETURN_IF_ERROR(byoc_onnx_read_file(model, &read, c->session.allocator, diag, &c->session.module));
-  c->stage = "compile";
-  byoc_pipeline_result_init(&c->session.result, c->session.allocator);
-  byoc_status_t status = byoc_session_compile(&c->session, &c->options->session, NULL, diag);
+  BYOC_RETURN_IF_ERROR(byoc_session_begin(&c->session, &c->options->session, diag));
+  byoc_status_t status = byoc_build_read(&c->session.build, model, &read, diag);
+  if (status == BYOC_OK) {
+    c->stage = "compile";
+    status = byoc_session_compile(&c->session, BYOC_BUILD_ALL, diag);
+  }
   if (status == BYOC_OK) status = count_nodes(c, diag);
   if (status == BYOC_OK) status = c->options->evaluate ? run_evaluated(c, diag) : run_compiled(c, diag);
-  byoc_pipeline_result_deinit(&c->session.result);
-  byoc_graph_module_destroy(c->session.module);
-  c->session.module = NULL;
+  byoc_build_deinit(&c->session.build);
   return status;
 }
 

@@ -6,11 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/elf.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
-#include "core/frontend/onnx_read.h"
-#include "core/ir/text.h"
 
 // The plugin folder of an installation (prefix/bin/byoc → prefix/lib/byoc/plugins) or of a build tree
 // (build/bin/byoc → build/plugins).
@@ -35,7 +32,6 @@ static char *find_plugin_folder(byoc_allocator_t allocator) {
 
 byoc_status_t byoc_session_open(const byoc_session_options_t *options, byoc_diag_t *diag, byoc_session_t *session) {
   *session = (byoc_session_t){.allocator = byoc_allocator_system()};
-  byoc_pipeline_result_init(&session->result, session->allocator);
   BYOC_RETURN_IF_ERROR(byoc_pass_check_print_after(options->print_after, diag));
   if (options->verbose) byoc_log_set_level(BYOC_LOG_INFO);
   char *folder = find_plugin_folder(session->allocator);
@@ -48,8 +44,7 @@ byoc_status_t byoc_session_open(const byoc_session_options_t *options, byoc_diag
 
 void byoc_session_close(byoc_session_t *session) {
   if (session->allocator.resize == NULL) return; // never opened
-  byoc_pipeline_result_deinit(&session->result);
-  byoc_graph_module_destroy(session->module);
+  byoc_build_deinit(&session->build);
   byoc_target_list_deinit(&session->targets);
   byoc_plugin_registry_destroy(session->registry); // last: everything above may hold what plugins made
 }
@@ -101,50 +96,6 @@ static byoc_status_t parse_dim(const char *text, byoc_allocator_t allocator, byo
   return BYOC_OK;
 }
 
-// A model has no mark of its own; what has one, or reads as a module, is no ONNX file.
-static byoc_status_t look_inside(const char *path, byoc_diag_t *diag, bool *out_is_text) {
-  byoc_file_view_t view;
-  BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, diag, &view));
-  static const char word[] = "module ";
-  *out_is_text = view.size_bytes >= strlen(word) && memcmp(view.data, word, strlen(word)) == 0;
-  bool is_elf = byoc_is_elf(view.data, view.size_bytes);
-  byoc_file_view_close(&view);
-  return is_elf ? byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is a shared object; a model is wanted here", path)
-                : BYOC_OK;
-}
-
-static byoc_status_t read_text(byoc_session_t *session, const byoc_session_options_t *options, const char *path,
-                               byoc_diag_t *diag) {
-  if (options->dims.count > 0) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--dim is for ONNX models; '%s' is a module in text form",
-                           path);
-  }
-  char *text = NULL;
-  size_t size = 0;
-  BYOC_RETURN_IF_ERROR(byoc_file_read(path, session->allocator, diag, &text, &size));
-  byoc_status_t status = byoc_graph_parse(text, path, session->allocator, diag, &session->module);
-  byoc_free(session->allocator, text);
-  return status;
-}
-
-byoc_status_t byoc_session_read_model(byoc_session_t *session, const byoc_session_options_t *options, const char *path,
-                                      byoc_diag_t *diag) {
-  bool is_text = byoc_ends_with(path, ".byoc");
-  if (!is_text) BYOC_RETURN_IF_ERROR(look_inside(path, diag, &is_text));
-  if (is_text) return read_text(session, options, path, diag);
-  byoc_onnx_dim_binding_t bindings[BYOC_MAX_LIST] = {{0}};
-  byoc_status_t status = BYOC_OK;
-  for (size_t i = 0; i < options->dims.count && status == BYOC_OK; ++i) {
-    status = parse_dim(options->dims.items[i], session->allocator, diag, &bindings[i]);
-  }
-  const byoc_onnx_read_options_t read = {.bindings = bindings, .binding_count = options->dims.count};
-  int64_t start_ns = byoc_now_ns();
-  if (status == BYOC_OK) status = byoc_onnx_read_file(path, &read, session->allocator, diag, &session->module);
-  for (size_t i = 0; i < options->dims.count; ++i) byoc_free(session->allocator, (char *)(uintptr_t)bindings[i].name);
-  byoc_log(BYOC_LOG_INFO, "read %s in %.0f ms", path, (double)(byoc_now_ns() - start_ns) / 1e6);
-  return status;
-}
-
 // Regions and operators of one target, those given back left out.
 static void count_placed(const byoc_placement_t *placement, const byoc_target_t *target, size_t *out_regions,
                          size_t *out_nodes) {
@@ -158,7 +109,7 @@ static void count_placed(const byoc_placement_t *placement, const byoc_target_t 
 }
 
 void byoc_session_format_placement(const byoc_session_t *session, byoc_string_t *out) {
-  const byoc_placement_t *placement = &session->result.placement;
+  const byoc_placement_t *placement = &session->build.result.placement;
   for (size_t t = 0; t < session->targets.targets.count; ++t) {
     const byoc_target_t *target = session->targets.targets.data[t];
     size_t regions = 0, nodes = 0;
@@ -192,7 +143,7 @@ static bool is_repeated(const byoc_plan_block_t *block, size_t index) {
 
 void byoc_session_format_unusable(const byoc_session_t *session, byoc_string_t *out) {
   enum { SHOWN = 3 };
-  const byoc_plan_t *plan = &session->result.plan;
+  const byoc_plan_t *plan = &session->build.result.plan;
   size_t count = 0;
   for (size_t b = 0; b < plan->blocks.count; ++b) {
     const byoc_plan_block_t *block = &plan->blocks.data[b];
@@ -208,7 +159,7 @@ void byoc_session_format_unusable(const byoc_session_t *session, byoc_string_t *
 }
 
 static void log_placement(const byoc_session_t *session) {
-  const byoc_placement_t *placement = &session->result.placement;
+  const byoc_placement_t *placement = &session->build.result.placement;
   for (size_t d = 0; d < placement->declines.count; ++d) {
     const byoc_decline_t *decline = &placement->declines.data[d];
     byoc_log(BYOC_LOG_INFO, "%s declined %s (%s): %s", decline->target->kind->name, decline->node_text, decline->rule,
@@ -252,18 +203,33 @@ static byoc_status_t choose_placing(const byoc_session_options_t *options, byoc_
   return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--cost takes measure or estimate, not '%s'", options->cost);
 }
 
-byoc_status_t byoc_session_compile(byoc_session_t *session, const byoc_session_options_t *options,
-                                   const char *stop_after, byoc_diag_t *diag) {
-  byoc_placing_t placing;
-  BYOC_RETURN_IF_ERROR(choose_placing(options, diag, &placing));
-  const byoc_pipeline_options_t pipeline = {
-      .targets = &session->targets,
-      .placer = byoc_placing_placer(&placing),
-      .passes = {.print_after = options->print_after, .print_elide_bytes = 256},
-      .stop_after = stop_after,
-  };
-  BYOC_RETURN_IF_ERROR(byoc_pipeline_run(session->module, &pipeline, session->allocator, diag, &session->result));
-  if (stop_after == NULL) log_placement(session);
+byoc_status_t byoc_session_begin(byoc_session_t *session, const byoc_session_options_t *options, byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(choose_placing(options, diag, &session->placing));
+  const byoc_build_options_t build = {.targets = &session->targets,
+                                      .placer = byoc_placing_placer(&session->placing),
+                                      .thread_count = (int32_t)options->thread_count,
+                                      .print_after = options->print_after};
+  byoc_build_init(&session->build, &build, session->allocator);
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_session_read_model(byoc_session_t *session, const byoc_session_options_t *options, const char *path,
+                                      byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(byoc_session_begin(session, options, diag));
+  byoc_onnx_dim_binding_t bindings[BYOC_MAX_LIST] = {{0}};
+  byoc_status_t status = BYOC_OK;
+  for (size_t i = 0; i < options->dims.count && status == BYOC_OK; ++i) {
+    status = parse_dim(options->dims.items[i], session->allocator, diag, &bindings[i]);
+  }
+  const byoc_onnx_read_options_t read = {.bindings = bindings, .binding_count = options->dims.count};
+  if (status == BYOC_OK) status = byoc_build_read(&session->build, path, &read, diag);
+  for (size_t i = 0; i < options->dims.count; ++i) byoc_free(session->allocator, (char *)(uintptr_t)bindings[i].name);
+  return status;
+}
+
+byoc_status_t byoc_session_compile(byoc_session_t *session, byoc_build_extent_t extent, byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(byoc_build_compile(&session->build, extent, diag));
+  if (extent == BYOC_BUILD_ALL) log_placement(session);
   return BYOC_OK;
 }
 

@@ -2,6 +2,7 @@
 #ifndef BYOC_TOOLS_BYOC_SESSION_H_
 #define BYOC_TOOLS_BYOC_SESSION_H_
 
+#include "core/build/build.h"
 #include "core/build/placing.h"
 #include "core/plugin/registry.h"
 #include "options.h"
@@ -15,6 +16,7 @@ typedef struct byoc_session_options_t {
   const char *cost;                     // "measure" or "estimate"
   double cost_budget_s;                 // 0: the default
   int64_t collage_nodes, collage_depth; // of enumerated candidates; 0: the default
+  int64_t thread_count;                 // default of the contexts of what is made; 0: decided when running
   int64_t cost_threads;                 // of the contexts that costs are for; 0: 1
   const char *layout;                   // "blocked" (where the targets take such) or "plain"; NULL: blocked
   bool greedy_by_default;               // for subcommands that are not about speed
@@ -50,8 +52,8 @@ typedef struct byoc_session_t {
   byoc_allocator_t allocator;
   byoc_plugin_registry_t *registry;
   byoc_target_list_t targets;
-  byoc_graph_module_t *module;
-  byoc_pipeline_result_t result;
+  byoc_placing_t placing;
+  byoc_build_t build;
 } byoc_session_t;
 
 // BYOC_INVALID_ARGUMENT where an option is given that compiles a model, which `what` ("an artifact") is not.
@@ -62,12 +64,13 @@ void byoc_session_close(byoc_session_t *session);
 // Parses the targets; none given: "c".
 byoc_status_t byoc_session_parse_targets(byoc_session_t *session, const byoc_session_options_t *options,
                                          byoc_diag_t *diag);
-// Reads a model: ONNX, or the text form of a module, known by its name (.byoc) or by its first word.
+// Begins a build with these options; the session stays where it is until that ends.
+byoc_status_t byoc_session_begin(byoc_session_t *session, const byoc_session_options_t *options, byoc_diag_t *diag);
+// Begins a build and reads its model (see byoc_build_read).
 byoc_status_t byoc_session_read_model(byoc_session_t *session, const byoc_session_options_t *options, const char *path,
                                       byoc_diag_t *diag);
-// Takes the model along the road; see byoc_pipeline_options_t for stop_after.
-byoc_status_t byoc_session_compile(byoc_session_t *session, const byoc_session_options_t *options,
-                                   const char *stop_after, byoc_diag_t *diag);
+// Takes the model along the road, and tells what was placed where.
+byoc_status_t byoc_session_compile(byoc_session_t *session, byoc_build_extent_t extent, byoc_diag_t *diag);
 // "cutlass 119 operators in 54 regions, c 3 operators".
 void byoc_session_format_placement(const byoc_session_t *session, byoc_string_t *out);
 // A line for each of the first candidates that were measured and cannot be used: a crash, a hang, a wrong result.

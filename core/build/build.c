@@ -1,0 +1,161 @@
+// The steps of a build, each on what the one before it left behind.
+#include "core/build/build.h"
+
+#include <string.h>
+
+#include "core/base/elf.h"
+#include "core/base/file.h"
+#include "core/base/log.h"
+#include "core/ir/text.h"
+
+// Constants beyond this are elided where a module is printed on the way.
+#define PRINTED_BYTES 256
+
+void byoc_build_init(byoc_build_t *build, const byoc_build_options_t *options, byoc_allocator_t allocator) {
+  *build = (byoc_build_t){.allocator = allocator, .options = *options};
+  byoc_pipeline_result_init(&build->result, allocator);
+}
+
+void byoc_build_deinit(byoc_build_t *build) {
+  if (build->allocator.resize == NULL) return; // never begun
+  byoc_pipeline_result_deinit(&build->result);
+  if (!build->is_lent) byoc_graph_module_destroy(build->module);
+  *build = (byoc_build_t){0};
+}
+
+// ---- the model ----
+
+static byoc_status_t begin(const byoc_build_t *build, const char *step, byoc_diag_t *diag) {
+  return byoc_build_watcher_begin(&build->options.watcher, step, diag);
+}
+
+// A model has no mark of its own; what has one, or reads as a module, is no ONNX file.
+static byoc_status_t look_inside(const char *path, byoc_diag_t *diag, bool *out_is_text) {
+  byoc_file_view_t view;
+  BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, diag, &view));
+  static const char word[] = "module ";
+  *out_is_text = view.size_bytes >= strlen(word) && memcmp(view.data, word, strlen(word)) == 0;
+  bool is_elf = byoc_is_elf(view.data, view.size_bytes);
+  byoc_file_view_close(&view);
+  return is_elf ? byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is a shared object; a model is wanted here", path)
+                : BYOC_OK;
+}
+
+static byoc_status_t read_text(byoc_build_t *build, const char *path, const byoc_onnx_read_options_t *options,
+                               byoc_diag_t *diag) {
+  if (options != NULL && options->binding_count + options->shape_count > 0) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
+                           "dimensions can be given to ONNX models; '%s' is a module in text form", path);
+  }
+  char *text = NULL;
+  size_t size = 0;
+  BYOC_RETURN_IF_ERROR(byoc_file_read(path, build->allocator, diag, &text, &size));
+  byoc_status_t status = byoc_graph_parse(text, path, build->allocator, diag, &build->module);
+  byoc_free(build->allocator, text);
+  return status;
+}
+
+byoc_status_t byoc_build_read(byoc_build_t *build, const char *path, const byoc_onnx_read_options_t *options,
+                              byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(begin(build, "read", diag));
+  bool is_text = byoc_ends_with(path, ".byoc");
+  if (!is_text) BYOC_RETURN_IF_ERROR(look_inside(path, diag, &is_text));
+  if (is_text) return read_text(build, path, options, diag);
+  int64_t start_ns = byoc_now_ns();
+  BYOC_RETURN_IF_ERROR(byoc_onnx_read_file(path, options, build->allocator, diag, &build->module));
+  byoc_log(BYOC_LOG_INFO, "read %s in %.0f ms", path, (double)(byoc_now_ns() - start_ns) / 1e6);
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_build_read_memory(byoc_build_t *build, const void *data, size_t size_bytes, const char *name,
+                                     const byoc_onnx_read_options_t *options, byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(begin(build, "read", diag));
+  return byoc_onnx_read_memory(data, size_bytes, name, options, build->allocator, diag, &build->module);
+}
+
+void byoc_build_lend(byoc_build_t *build, byoc_graph_module_t *module, bool is_simplified) {
+  build->module = module;
+  build->is_lent = true;
+  build->is_simplified = is_simplified;
+}
+
+// ---- the road ----
+
+byoc_status_t byoc_build_compile(byoc_build_t *build, byoc_build_extent_t extent, byoc_diag_t *diag) {
+  const byoc_pipeline_options_t options = {
+      .targets = build->options.targets,
+      .passes = {.print_after = build->options.print_after, .print_elide_bytes = PRINTED_BYTES},
+      .extent = extent,
+      .placer = build->options.placer,
+      .is_simplified = build->is_simplified,
+      .watcher = &build->options.watcher};
+  return byoc_pipeline_run(build->module, &options, build->allocator, diag, &build->result);
+}
+
+// ---- from the host program ----
+
+static byoc_compose_options_t complete(const byoc_build_t *build, const byoc_compose_options_t *output) {
+  byoc_compose_options_t options = *output;
+  options.targets = build->options.targets;
+  options.thread_count = build->options.thread_count;
+  options.cpu_features = build->result.required_cpu_features.data;
+  return options;
+}
+
+byoc_status_t byoc_build_compose(const byoc_build_t *build, const byoc_compose_options_t *output, byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(begin(build, "compose", diag));
+  const byoc_compose_options_t options = complete(build, output);
+  int64_t start_ns = byoc_now_ns();
+  BYOC_RETURN_IF_ERROR(byoc_compose_artifact(build->result.program, &options, build->allocator, diag));
+  byoc_log(BYOC_LOG_INFO, "composed %s in %.0f ms", options.output, (double)(byoc_now_ns() - start_ns) / 1e6);
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_build_emit_c(const byoc_build_t *build, const byoc_compose_options_t *output, byoc_string_t *out,
+                                byoc_diag_t *diag) {
+  const byoc_compose_options_t options = complete(build, output);
+  return byoc_compose_emit_c(build->result.program, &options, out, diag);
+}
+
+byoc_status_t byoc_build_compose_temporary(const byoc_build_t *build, byoc_diag_t *diag,
+                                           byoc_build_temporary_t *out_temporary) {
+  *out_temporary = (byoc_build_temporary_t){0};
+  byoc_build_temporary_t temporary = {.allocator = build->allocator};
+  BYOC_RETURN_IF_ERROR(byoc_make_temporary_directory("byoc-build", build->allocator, diag, &temporary.folder));
+  temporary.path = byoc_path_join(build->allocator, temporary.folder, "model.so");
+  const byoc_compose_options_t output = {.output = temporary.path, .model_name = "model"};
+  byoc_status_t status =
+      temporary.path != NULL ? byoc_build_compose(build, &output, diag) : byoc_diag_out_of_memory(diag);
+  if (status != BYOC_OK) byoc_build_temporary_remove(&temporary);
+  if (status == BYOC_OK) *out_temporary = temporary;
+  return status;
+}
+
+void byoc_build_temporary_remove(byoc_build_temporary_t *temporary) {
+  if (temporary->folder == NULL) return;
+  (void)byoc_remove_tree(temporary->folder, NULL);
+  byoc_free(temporary->allocator, temporary->path);
+  byoc_free(temporary->allocator, temporary->folder);
+  *temporary = (byoc_build_temporary_t){0};
+}
+
+byoc_status_t byoc_build_evaluate(const byoc_build_t *build, int32_t thread_count, byoc_diag_t *diag,
+                                  byoc_build_evaluation_t *out_evaluation) {
+  *out_evaluation = (byoc_build_evaluation_t){.runtime = byoc_serial_runtime(thread_count)};
+  const byoc_host_program_t *program = build->result.program;
+  byoc_status_t status = byoc_resolver_create(program, build->options.targets, &out_evaluation->runtime,
+                                              build->allocator, diag, &out_evaluation->resolver);
+  if (status == BYOC_OK) {
+    const byoc_symbol_resolver_t resolver = byoc_resolver_interface(out_evaluation->resolver);
+    status =
+        byoc_evaluator_create(program, &resolver, thread_count, build->allocator, diag, &out_evaluation->evaluator);
+  }
+  if (status != BYOC_OK) byoc_build_evaluation_end(out_evaluation);
+  return status;
+}
+
+void byoc_build_evaluation_end(byoc_build_evaluation_t *evaluation) {
+  byoc_evaluator_destroy(evaluation->evaluator);
+  byoc_resolver_destroy(evaluation->resolver);
+  *evaluation = (byoc_build_evaluation_t){0};
+}
