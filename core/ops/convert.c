@@ -1,5 +1,6 @@
 // Elementwise operators that pass their operand on: conversions, Clip, Identity, and Dropout.
 #include <float.h>
+#include <math.h>
 
 #include "core/ops/random.h"
 #include "core/ops/string.h"
@@ -29,6 +30,17 @@ static byoc_status_t infer_cast_like(byoc_infer_t *infer) {
   return byoc_infer_set_like(infer, 0, byoc_operand_type(infer->node, 1)->dtype, byoc_operand_type(infer->node, 0));
 }
 
+// Until operator set 24, infinity became NaN in the formats that have none and no negative zero, also where too large
+// numbers became the largest one.
+static const byoc_loop_expr_t *infinite_is_nan(byoc_loop_builder_t *b, byoc_dtype_t to, const byoc_loop_expr_t *x) {
+  if ((to != BYOC_DTYPE_F8E4M3FNUZ && to != BYOC_DTYPE_F8E5M2FNUZ) || !byoc_dtype_is_float(x->dtype)) return x;
+  x = byoc_emit_as(b, x->dtype == BYOC_DTYPE_F64 ? BYOC_DTYPE_F64 : BYOC_DTYPE_F32, x);
+  const byoc_loop_expr_t *infinity = byoc_loop_const(b, x->dtype, INFINITY);
+  const byoc_loop_expr_t *is_infinite =
+      byoc_loop_binary(b, BYOC_LOOP_OP_EQ, byoc_loop_unary(b, BYOC_LOOP_OP_ABS, x), infinity);
+  return byoc_loop_select(b, is_infinite, byoc_loop_const(b, x->dtype, NAN), x);
+}
+
 static const byoc_loop_expr_t *point_cast(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
                                           const byoc_loop_expr_t *const *indices) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
@@ -41,7 +53,8 @@ static const byoc_loop_expr_t *point_cast(byoc_lower_t *lower, const byoc_node_t
     return x ? byoc_loop_binary(b, BYOC_LOOP_OP_NE, x, byoc_loop_const(b, x->dtype, 0.0)) : NULL;
   }
   if (byoc_dtype_is_float8(to)) {
-    return byoc_emit_float8(b, to, x, byoc_attributes_int(&node->attributes, "saturate", 1) != 0);
+    const bool saturate = byoc_attributes_int(&node->attributes, "saturate", 1) != 0;
+    return byoc_emit_float8(b, to, saturate && node->since_version < 24 ? infinite_is_nan(b, to, x) : x, saturate);
   }
   return byoc_loop_cast(b, to, x);
 }

@@ -6,13 +6,27 @@
 #include "core/ops/symbolic.h"
 #include "core/ops/util.h"
 
-// Which of two descriptions of one dimension says more: constants, then expressions, then unknown ones. Of two
-// expressions the known one stays, so that the names a model declares survive.
+static bool is_not_leaf(void *self, byoc_dim_t leaf) {
+  return !byoc_dim_equal(leaf, *(const byoc_dim_t *)self);
+}
+
+static bool is_leaf_of(void *self, byoc_dim_t leaf) {
+  return !byoc_dim_walk(*(const byoc_dim_t *)self, is_not_leaf, &leaf);
+}
+
+// Is `part` written in some of the leaves of `whole`, and not in all?
+static bool has_fewer_leaves(byoc_dim_t part, byoc_dim_t whole) {
+  return byoc_dim_walk(part, is_leaf_of, &whole) && !byoc_dim_walk(whole, is_leaf_of, &part);
+}
+
+// Which of two descriptions of one dimension says more: constants, then expressions and names, then unknown ones; but
+// an unknown one that an expression comes down to, since its other leaves became constants, says more than that did.
 static bool merge_dim(byoc_dim_t known, byoc_dim_t inferred, byoc_dim_t *out) {
   *out = inferred;
   if (byoc_dim_is_constant(known) && byoc_dim_is_constant(inferred)) return known.constant == inferred.constant;
   if (byoc_dim_is_constant(inferred)) return true;
-  if (byoc_dim_is_constant(known) || inferred.expr->kind == BYOC_DIM_UNKNOWN) *out = known;
+  const bool is_rest = !byoc_dim_is_constant(known) && has_fewer_leaves(inferred, known);
+  if (byoc_dim_is_constant(known) || (inferred.expr->kind == BYOC_DIM_UNKNOWN && !is_rest)) *out = known;
   return true;
 }
 
@@ -97,10 +111,6 @@ typedef struct {
   fresh_dim_t *fresh; // dimensions that come to be inside of the callee
   bool failed;
 } call_t;
-
-static bool is_not_leaf(void *self, byoc_dim_t leaf) {
-  return !byoc_dim_equal(leaf, *(const byoc_dim_t *)self);
-}
 
 static bool caller_dim(void *self, byoc_dim_t leaf, byoc_dim_t *out) {
   call_t *c = self;

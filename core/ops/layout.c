@@ -166,7 +166,8 @@ static byoc_status_t loops_concat(byoc_lower_t *lower, const byoc_node_t *node) 
 }
 
 // ---- Split ----
-// The length of part `index`: as given, else equal parts (the last may be shorter from version 18 on).
+// The length of part `index`: as given, else equal parts (from version 18 on the last one that is not empty may be
+// shorter, and those behind it are empty).
 static byoc_status_t split_length(const byoc_infer_t *infer, const byoc_ints_t *given, byoc_dim_t whole, uint32_t index,
                                   byoc_dim_t *out, bool *failed) {
   const byoc_node_t *node = infer->node;
@@ -181,11 +182,13 @@ static byoc_status_t split_length(const byoc_infer_t *infer, const byoc_ints_t *
   }
   byoc_dim_t each = byoc_infer_dim(infer, BYOC_DIM_CEILDIV, whole, constant(parts), failed);
   *out = each;
-  if (infer->opset >= 18 && index + 1 == node->result_count && index > 0) {
-    byoc_dim_t before = byoc_infer_dim(infer, BYOC_DIM_MUL, each, constant(index), failed);
-    *out = byoc_infer_dim(infer, BYOC_DIM_SUB, whole, before, failed);
-    if (byoc_dim_is_constant(*out) && out->constant < 0) *out = constant(0); // nothing is left for it
-  }
+  const byoc_dim_t all = byoc_infer_dim(infer, BYOC_DIM_MUL, each, constant(parts), failed);
+  if (infer->opset < 18 || index == 0 || *failed || byoc_dim_equal(all, whole)) return BYOC_OK;
+  const byoc_dim_t before = byoc_infer_dim(infer, BYOC_DIM_MUL, each, constant(index), failed);
+  *out = byoc_infer_dim(infer, BYOC_DIM_SUB, whole, before, failed);
+  if (parts == 2) return BYOC_OK; // at least half of it went to the first part
+  *out = byoc_infer_dim(infer, BYOC_DIM_MAX, *out, constant(0), failed);
+  *out = byoc_infer_dim(infer, BYOC_DIM_MIN, *out, each, failed);
   return BYOC_OK;
 }
 

@@ -2,6 +2,7 @@
 // norm), then rescale its elements; the variance is that of the centred elements, in a second sweep over the row, which
 // is as stable as it gets and reads from cache. BatchNormalization at inference is elementwise, LRN slides over
 // channels.
+#include <math.h>
 #include <string.h>
 
 #include "core/ops/rows.h"
@@ -92,12 +93,13 @@ static const byoc_loop_expr_t *inverse_mvn(byoc_loop_builder_t *b, const byoc_lo
   return BIN(DIV, byoc_loop_const(b, norm->dtype, 1.0), x);
 }
 
-// The divisor of LpNormalization; rows of zeros stay zeros.
+// The divisor of LpNormalization. Where the norm is 0 the result is defined as 0, also where the norm of what is not 0
+// vanishes in rounding.
 static const byoc_loop_expr_t *lp_divisor(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, const void *self) {
   const norm_t *norm = self;
   if (byoc_attributes_int(&norm->node->attributes, "p", 2) == 2) x = UN(SQRT, x);
-  const byoc_loop_expr_t *zero = byoc_loop_const(b, norm->dtype, 0.0), *one = byoc_loop_const(b, norm->dtype, 1.0);
-  return byoc_loop_select(b, BIN(EQ, x, zero), one, x);
+  const byoc_loop_expr_t *zero = byoc_loop_const(b, norm->dtype, 0.0);
+  return byoc_loop_select(b, BIN(EQ, x, zero), byoc_loop_const(b, norm->dtype, INFINITY), x);
 }
 
 static void begin_rows(byoc_rows_t *rows, byoc_lower_t *lower, norm_t *norm) {

@@ -36,6 +36,22 @@ static bool is_i32(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_I32;
 }
 
+// Lengths that are constants lie within the sequences. Where the sequences' length is open, they are not negative.
+static byoc_status_t check_lengths(const byoc_infer_t *infer, byoc_dim_t steps) {
+  if (!byoc_has_operand(infer->node, IN_LENGTHS) || !byoc_value_is_constant(infer->node->operands[IN_LENGTHS])) {
+    return BYOC_OK;
+  }
+  const byoc_constant_t *lengths = infer->node->operands[IN_LENGTHS]->constant;
+  const int64_t most = byoc_dim_is_constant(steps) ? steps.constant : INT32_MAX;
+  for (int64_t i = 0; i < byoc_type_element_count(lengths->type); ++i) {
+    const int64_t length = byoc_constant_element_i64(lengths, i);
+    if (length >= 0 && length <= most) continue;
+    return byoc_infer_error(infer, "operand %d, the lengths of the sequences: expected values in [0, %lld], got %lld",
+                            IN_LENGTHS, (long long)most, (long long)length);
+  }
+  return BYOC_OK;
+}
+
 static byoc_status_t infer_recurrent(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   int64_t gates = gates_of(net_of(node)), directions = 0;
@@ -78,6 +94,7 @@ static byoc_status_t infer_recurrent(byoc_infer_t *infer) {
   const byoc_dim_t peepholes[] = {count, byoc_dim_constant(3 * hidden.constant)};
   BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, IN_B, 2, bias));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, IN_LENGTHS, 1, &batch));
+  BYOC_RETURN_IF_ERROR(check_lengths(infer, steps));
   for (uint32_t i = IN_H; i <= IN_C; ++i) {
     BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, i, 3, batchwise ? last_batchwise : last));
   }
