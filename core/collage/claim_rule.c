@@ -13,8 +13,9 @@ typedef struct attempt_t {
 
 static bool is_free(void *self, const byoc_node_t *node) {
   const byoc_rule_claimer_t *c = ((const attempt_t *)self)->claimer;
-  if (c->within != NULL && !byoc_index_set_contains(c->within, (uint32_t)node->mark)) return false;
-  return byoc_claims_owner(c->claims, node->mark) == NULL && byoc_target_may_take(c->target, node);
+  uint32_t number = byoc_numbering_get(&c->claims->flow.numbers, node);
+  if (c->within != NULL && !byoc_index_set_contains(c->within, number)) return false;
+  return byoc_claims_owner(c->claims, number) == NULL && byoc_target_may_take(c->target, node);
 }
 
 // Asks, and claims where the answer is yes; then, or after an error, there is nothing left to try.

@@ -9,14 +9,11 @@ byoc_status_t byoc_claims_init(byoc_claims_t *claims, byoc_block_t *block, byoc_
                                byoc_diag_t *diag) {
   *claims = (byoc_claims_t){.allocator = allocator, .block = block};
   byoc_arena_init(&claims->arena, allocator);
-  claims->nodes = BYOC_ARENA_ARRAY(&claims->arena, byoc_node_t *, block->node_count);
+  BYOC_RETURN_IF_ERROR(byoc_dataflow_init(&claims->flow, block, allocator, diag));
+  claims->nodes = claims->flow.nodes;
+  claims->node_count = claims->flow.node_count;
   claims->owners = BYOC_ARENA_ARRAY(&claims->arena, byoc_claim_t *, block->node_count);
-  if (claims->nodes == NULL || claims->owners == NULL) return byoc_diag_out_of_memory(diag);
-  BYOC_FOR_EACH_NODE(node, block) {
-    node->mark = claims->node_count;
-    claims->nodes[claims->node_count++] = node;
-  }
-  return BYOC_OK;
+  return claims->owners != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
 void byoc_claims_deinit(byoc_claims_t *claims) {
@@ -24,6 +21,7 @@ void byoc_claims_deinit(byoc_claims_t *claims) {
     byoc_vector_deinit(&claims->claims.data[i]->nodes, claims->allocator);
   }
   byoc_vector_deinit(&claims->claims, claims->allocator);
+  byoc_dataflow_deinit(&claims->flow);
   byoc_arena_deinit(&claims->arena);
 }
 
@@ -49,7 +47,7 @@ byoc_status_t byoc_claims_add(byoc_claims_t *claims, const byoc_target_t *target
   claim->part_count = 1;
   claim->limit = rule->max_nodes;
   for (size_t i = 0; i < node_count; ++i) {
-    uint32_t index = (uint32_t)nodes[i]->mark;
+    uint32_t index = byoc_numbering_get(&claims->flow.numbers, nodes[i]);
     if (!byoc_vector_push(&claim->nodes, claims->allocator, index)) return byoc_diag_out_of_memory(diag);
     claims->owners[index] = claim;
     claim->size += nodes[i]->callee != NULL ? (uint32_t)nodes[i]->callee->body->node_count : 1;
@@ -80,17 +78,11 @@ static void reach(walk_t *w, uint32_t node) {
   }
 }
 
-// Visits the users of a node's results that stand in this block: themselves, or by what is nested in them.
+// Visits the nodes that read a node's results.
 static bool any_user(const byoc_claims_t *claims, uint32_t node, bool (*visit)(void *self, uint32_t user), void *self) {
-  const byoc_node_t *producer = claims->nodes[node];
-  for (uint32_t r = 0; r < producer->result_count; ++r) {
-    const byoc_value_t *value = producer->results[r];
-    for (size_t u = 0; u < value->uses.count; ++u) {
-      const byoc_use_t *use = &value->uses.data[u];
-      byoc_node_t *user = use->node ? use->node : use->block->owner;
-      user = user ? byoc_node_in_block(user, claims->block) : NULL;
-      if (user != NULL && visit(self, (uint32_t)user->mark)) return true;
-    }
+  const byoc_dataflow_t *flow = &claims->flow;
+  for (uint32_t i = flow->successor_offsets[node]; i < flow->successor_offsets[node + 1]; ++i) {
+    if (visit(self, flow->successors[i])) return true;
   }
   return false;
 }
@@ -170,7 +162,8 @@ byoc_status_t byoc_claims_join_neighbours(byoc_claims_t *claims, byoc_diag_t *di
     for (uint32_t k = 0; k < node->operand_count; ++k) {
       byoc_node_t *producer = byoc_value_producer(node->operands[k]);
       if (producer == NULL || producer->block != claims->block) continue;
-      byoc_claim_t *a = byoc_claims_owner(claims, producer->mark), *b = byoc_claims_owner(claims, n);
+      byoc_claim_t *a = byoc_claims_owner(claims, byoc_numbering_get(&claims->flow.numbers, producer)),
+                   *b = byoc_claims_owner(claims, n);
       bool joined = false;
       if (may_join(a, b)) BYOC_RETURN_IF_ERROR(byoc_claims_join(claims, a, b, diag, &joined));
     }

@@ -3,6 +3,7 @@
 #define BYOC_CORE_COLLAGE_CLAIMS_H_
 
 #include "core/collage/candidate.h"
+#include "core/collage/dataflow.h"
 #include "core/ir/graph.h"
 #include "core/plugin/region.h"
 
@@ -21,14 +22,15 @@ struct byoc_claim_t {
 typedef struct byoc_claims_t {
   byoc_allocator_t allocator;
   byoc_block_t *block;
-  byoc_node_t **nodes;
+  byoc_dataflow_t flow; // of the block as it was at the start
+  byoc_node_t **nodes;  // the flow's
   size_t node_count;
   byoc_claim_t **owners;              // parallel to nodes; NULL: nobody
   BYOC_VECTOR(byoc_claim_t *) claims; // in order of creation
   byoc_arena_t arena;
 } byoc_claims_t;
 
-// Numbers the nodes of a block (node->mark holds the index until the next pass).
+// Nobody has claimed a node of the block. Deinit is due after a failure too.
 byoc_status_t byoc_claims_init(byoc_claims_t *claims, byoc_block_t *block, byoc_allocator_t allocator,
                                byoc_diag_t *diag);
 void byoc_claims_deinit(byoc_claims_t *claims);

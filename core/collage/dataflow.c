@@ -63,6 +63,7 @@ static bool fill_lists(byoc_dataflow_t *flow, const byoc_dataflow_edge_t *edges,
 static bool start(byoc_dataflow_t *flow, size_t node_count, byoc_allocator_t allocator) {
   *flow = (byoc_dataflow_t){.node_count = (uint32_t)node_count};
   byoc_arena_init(&flow->arena, allocator);
+  byoc_numbering_init(&flow->numbers, allocator);
   flow->is_result = BYOC_ARENA_ARRAY(&flow->arena, bool, node_count);
   flow->is_source = BYOC_ARENA_ARRAY(&flow->arena, bool, node_count);
   return node_count < UINT32_MAX / 2 && flow->is_result != NULL && flow->is_source != NULL;
@@ -87,7 +88,8 @@ static bool collect_uses(collector_t *c, uint32_t from, const byoc_value_t *valu
     byoc_node_t *user = use->node ? use->node : use->block->owner;
     user = user ? byoc_node_in_block(user, c->flow->block) : NULL;
     if (user == NULL) continue;
-    if (!byoc_vector_push(&c->edges, c->allocator, (byoc_dataflow_edge_t){from, (uint32_t)user->mark})) return false;
+    const byoc_dataflow_edge_t edge = {from, byoc_numbering_get(&c->flow->numbers, user)};
+    if (!byoc_vector_push(&c->edges, c->allocator, edge)) return false;
   }
   return true;
 }
@@ -125,7 +127,7 @@ byoc_status_t byoc_dataflow_init(byoc_dataflow_t *flow, byoc_block_t *block, byo
   if (ok) {
     uint32_t count = 0;
     BYOC_FOR_EACH_NODE(node, block) {
-      node->mark = count;
+      ok = ok && byoc_numbering_set(&flow->numbers, node, count);
       flow->nodes[count++] = node;
     }
   }
@@ -164,6 +166,7 @@ byoc_status_t byoc_dataflow_init_edges(byoc_dataflow_t *flow, uint32_t node_coun
 }
 
 void byoc_dataflow_deinit(byoc_dataflow_t *flow) {
+  byoc_numbering_deinit(&flow->numbers);
   byoc_arena_deinit(&flow->arena);
   *flow = (byoc_dataflow_t){0};
 }

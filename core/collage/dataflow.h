@@ -5,19 +5,20 @@
 //   for (uint32_t i = flow.successor_offsets[n]; i < flow.successor_offsets[n + 1]; ++i) use(flow.successors[i]);
 //   byoc_dataflow_deinit(&flow);
 //
-// Nodes are numbered in the order of the block, which is topological; node->mark holds the number until the next pass.
+// Nodes are numbered in the order of the block, which is topological.
 // An edge is a dependence by data; what the nested blocks of a node read counts for the node that owns them. The view
 // is a snapshot: it is stale once the block changes.
 #ifndef BYOC_CORE_COLLAGE_DATAFLOW_H_
 #define BYOC_CORE_COLLAGE_DATAFLOW_H_
 
 #include "core/base/arena.h"
-#include "core/ir/graph.h"
+#include "core/ir/numbering.h"
 
 typedef struct byoc_dataflow_t {
   byoc_arena_t arena;
   byoc_block_t *block; // NULL where made from edges
   byoc_node_t **nodes; // by number; NULL where made from edges
+  byoc_numbering_t numbers;
   uint32_t node_count;
   // Neighbours of n: [offsets[n], offsets[n + 1]), rising, each once, whatever the number of values between them.
   uint32_t *predecessor_offsets, *predecessors;

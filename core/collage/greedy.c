@@ -16,7 +16,8 @@ static byoc_status_t note_decline(greedy_t *g, byoc_node_t *const *nodes, size_t
                                   const char *reason) {
   byoc_index_set_t set;
   uint32_t *indices = byoc_allocate(g->claims.allocator, count, sizeof(*indices));
-  for (size_t i = 0; i < count && indices != NULL; ++i) indices[i] = (uint32_t)nodes[i]->mark;
+  for (size_t i = 0; i < count && indices != NULL; ++i)
+    indices[i] = byoc_numbering_get(&g->claims.flow.numbers, nodes[i]);
   bool ok = indices != NULL && byoc_index_set_make(&g->list->arena, indices, count, &set);
   byoc_free(g->claims.allocator, indices);
   if (!ok) return byoc_diag_out_of_memory(g->diag);

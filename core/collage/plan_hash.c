@@ -2,8 +2,7 @@
 #include "core/collage/plan_record.h"
 #include "core/ir/structural.h"
 
-// Operands by where they come from. Producers carry no number here: their place in the block is found by counting, so
-// that nobody's node->mark is touched.
+// Operands by where they come from: the place of their producer in the block.
 typedef struct block_hasher_t {
   byoc_map_t numbers; // value → order of definition, from 1
   uintptr_t defined;

@@ -21,7 +21,7 @@ void byoc_ruling_deinit(byoc_ruling_t *r) {
 byoc_status_t byoc_ruling_set(byoc_ruling_t *r, byoc_node_t *const *nodes, size_t count, byoc_index_set_t *out_set) {
   uint32_t *indices = byoc_allocate(r->allocator, count, sizeof(*indices));
   if (indices == NULL) return byoc_diag_out_of_memory(r->diag);
-  for (size_t i = 0; i < count; ++i) indices[i] = (uint32_t)nodes[i]->mark;
+  for (size_t i = 0; i < count; ++i) indices[i] = byoc_numbering_get(&r->flow->numbers, nodes[i]);
   bool ok = byoc_index_set_make(&r->list->arena, indices, count, out_set);
   byoc_free(r->allocator, indices);
   return ok ? BYOC_OK : byoc_diag_out_of_memory(r->diag);

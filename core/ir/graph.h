@@ -93,7 +93,6 @@ struct byoc_node_t {
   byoc_block_t **blocks; // If: then_branch, else_branch; Loop, Scan: body
   const char **block_names;
   uint32_t block_count;
-  uint64_t mark; // scratch for passes; meaningless between them
 };
 
 struct byoc_block_t {

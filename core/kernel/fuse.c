@@ -12,8 +12,8 @@
 #define INLINE_COST_LIMIT 64
 
 byoc_fuse_node_t *byoc_fusion_find(const byoc_fusion_t *fusion, const byoc_node_t *node) {
-  if (!node || node->mark >= fusion->node_count || fusion->nodes[node->mark].node != node) return NULL;
-  return &fusion->nodes[node->mark];
+  uint32_t position = byoc_numbering_get(&fusion->numbers, node);
+  return position == BYOC_NO_NUMBER ? NULL : &fusion->nodes[position];
 }
 
 static bool has_trait(const byoc_fuse_node_t *entry, uint32_t trait) {
@@ -77,13 +77,14 @@ static byoc_status_t make_entries(byoc_block_t *block, byoc_arena_t *arena, byoc
   BYOC_FOR_EACH_NODE(node, block)++ count;
   fusion->nodes = BYOC_ARENA_ARRAY(arena, byoc_fuse_node_t, count);
   if (!fusion->nodes) return byoc_diag_out_of_memory(diag);
+  byoc_numbering_init(&fusion->numbers, byoc_arena_allocator(arena));
   uint32_t checks = 0;
   BYOC_FOR_EACH_NODE(node, block) {
     byoc_fuse_node_t *entry = &fusion->nodes[fusion->node_count];
     entry->node = node;
     entry->checks = byoc_node_is(node, "byoc", "CheckDims") ? checks++ : checks;
     entry->position = fusion->node_count++;
-    node->mark = entry->position;
+    if (!byoc_numbering_set(&fusion->numbers, node, entry->position)) return byoc_diag_out_of_memory(diag);
     BYOC_RETURN_IF_ERROR(classify(entry, diag));
   }
   for (uint32_t i = 0; i < fusion->node_count; ++i) {
@@ -257,8 +258,10 @@ static byoc_status_t grow(byoc_fusion_t *fusion, byoc_fuse_group_t *group, byoc_
   }
   for (size_t i = 1; i < group->nodes.count; ++i) { // insertion sort by position
     byoc_node_t *node = group->nodes.data[i];
+    uint32_t position = byoc_fusion_find(fusion, node)->position;
     size_t j = i;
-    for (; j > 1 && group->nodes.data[j - 1]->mark > node->mark; --j) group->nodes.data[j] = group->nodes.data[j - 1];
+    for (; j > 1 && byoc_fusion_find(fusion, group->nodes.data[j - 1])->position > position; --j)
+      group->nodes.data[j] = group->nodes.data[j - 1];
     group->nodes.data[j] = node;
   }
   return BYOC_OK;

@@ -13,6 +13,7 @@
 #ifndef BYOC_CORE_KERNEL_FUSE_H_
 #define BYOC_CORE_KERNEL_FUSE_H_
 
+#include "core/ir/numbering.h"
 #include "core/ops/op.h"
 
 typedef enum byoc_fuse_class_t {
@@ -47,7 +48,8 @@ struct byoc_fuse_group_t {
 };
 
 typedef struct byoc_fusion_t {
-  byoc_fuse_node_t *nodes; // by position
+  byoc_numbering_t numbers; // positions
+  byoc_fuse_node_t *nodes;  // by position
   uint32_t node_count;
   BYOC_VECTOR(byoc_fuse_group_t *) groups; // by position of their anchors
   uint32_t stamp;

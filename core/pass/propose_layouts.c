@@ -9,6 +9,7 @@
 // A backend that takes such nodes into its regions computes in blocks and hands blocks on; where nobody does, the pair
 // goes again (settle-layouts). Nothing stands between a convolution and its epilogue, the elementwise operators behind
 // it that nobody else reads: of two values that such an operator joins, the later one is in its epilogue.
+#include "core/ir/numbering.h"
 #include "core/ops/blocked.h"
 #include "core/ops/op.h"
 #include "core/ops/util.h"
@@ -40,108 +41,133 @@ static bool is_convolution(const byoc_node_t *node) {
          byoc_dim_is_constant(weights->dims[1]) && weights->dims[1].constant == 1;
 }
 
-static bool can_make_blocks(const byoc_value_t *value);
+// Of each node of a function: where it stands in its block, and whether it pays to have what it makes in blocks. Layout
+// changes stand where the value does that they change.
+typedef struct proposal_t {
+  byoc_numbering_t marks;
+  byoc_diag_t *diag;
+  size_t *changes;
+} proposal_t;
 
-static bool any_can(const byoc_node_t *node) {
+enum { CAN_MAKE = 1, POSITION_STEP = 2 };
+
+static uint32_t mark_of(const proposal_t *p, const byoc_node_t *node) {
+  uint32_t mark = byoc_numbering_get(&p->marks, node);
+  return mark == BYOC_NO_NUMBER ? 0 : mark;
+}
+
+static bool can_make_blocks(const proposal_t *p, const byoc_value_t *value) {
+  const byoc_node_t *node = byoc_value_producer(value);
+  return node != NULL && value->index == 0 && has_blocks(value) && (mark_of(p, node) & CAN_MAKE) != 0;
+}
+
+static bool any_can(const proposal_t *p, const byoc_node_t *node) {
   for (uint32_t i = 0; i < node->operand_count; ++i) {
-    if (can_make_blocks(node->operands[i])) return true;
+    if (can_make_blocks(p, node->operands[i])) return true;
   }
   return false;
 }
 
-static bool all_can(const byoc_node_t *node) {
+static bool all_can(const proposal_t *p, const byoc_node_t *node) {
   for (uint32_t i = 0; i < node->operand_count; ++i) {
-    if (!can_make_blocks(node->operands[i])) return false;
+    if (!can_make_blocks(p, node->operands[i])) return false;
   }
   return node->operand_count > 0;
 }
 
-// Marks: where a node stands in its block, and whether it pays to have what it makes in blocks. Layout changes stand
-// where the value does that they change.
-enum { CAN_MAKE = 1, POSITION_STEP = 2 };
-
-static bool can_make_blocks(const byoc_value_t *value) {
-  const byoc_node_t *node = byoc_value_producer(value);
-  return node != NULL && value->index == 0 && has_blocks(value) && (node->mark & CAN_MAKE) != 0;
-}
-
-static bool makes_blocks(const byoc_node_t *node) {
+static bool makes_blocks(const proposal_t *p, const byoc_node_t *node) {
   if (node->callee != NULL || node->result_count != 1 || !has_blocks(node->results[0])) return false;
   if (is_convolution(node)) return true;
-  if (byoc_is_channel_pool(node) || byoc_is_channel_concat(node)) return all_can(node);
-  return byoc_is_channelwise(node) && any_can(node);
+  if (byoc_is_channel_pool(node) || byoc_is_channel_concat(node)) return all_can(p, node);
+  return byoc_is_channelwise(node) && any_can(p, node);
 }
 
-static bool reads_blocks(const byoc_node_t *node, uint32_t index) {
+static bool reads_blocks(const proposal_t *p, const byoc_node_t *node, uint32_t index) {
   if (is_convolution(node)) return index == 0;
   if (byoc_node_is_onnx(node, "GlobalAveragePool")) return true;
-  return (node->mark & CAN_MAKE) != 0;
+  return (mark_of(p, node) & CAN_MAKE) != 0;
 }
 
 // The operand whose maker has an elementwise operator as its epilogue: the one that is made last.
-static const byoc_value_t *main_operand(const byoc_node_t *node) {
+static const byoc_value_t *main_operand(const proposal_t *p, const byoc_node_t *node) {
   const byoc_value_t *found = NULL;
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     const byoc_node_t *maker = byoc_value_producer(node->operands[i]);
     if (maker == NULL || maker->block != node->block) continue;
-    if (found == NULL || maker->mark > found->node->mark) found = node->operands[i];
+    if (found == NULL || mark_of(p, maker) > mark_of(p, found->node)) found = node->operands[i];
   }
   return found;
 }
 
 // Read by nothing but the elementwise operator behind it, as that one's main operand.
-static bool has_epilogue(const byoc_value_t *value) {
+static bool has_epilogue(const proposal_t *p, const byoc_value_t *value) {
   const byoc_node_t *reader = value->uses.count == 1 ? value->uses.data[0].node : NULL;
   return reader != NULL && reader->block == value->node->block && byoc_is_channelwise(reader) &&
-         main_operand(reader) == value;
+         main_operand(p, reader) == value;
 }
 
 // ---- placing pairs ----
 
-static bool is_wanted(const byoc_value_t *value) {
-  if (!can_make_blocks(value) || has_epilogue(value)) return false;
+static bool is_wanted(const proposal_t *p, const byoc_value_t *value) {
+  if (!can_make_blocks(p, value) || has_epilogue(p, value)) return false;
   bool is_read = false;
   for (size_t u = 0; u < value->uses.count; ++u) {
     const byoc_use_t *use = &value->uses.data[u];
     if (byoc_is_to_blocked(use->node)) return false; // it is there already
-    is_read = is_read || (use->node != NULL && reads_blocks(use->node, use->index));
+    is_read = is_read || (use->node != NULL && reads_blocks(p, use->node, use->index));
   }
   return is_read;
 }
 
 // v → FromBlocked(ToBlocked(v)), one FromBlocked in front of each use.
-static byoc_status_t place_pair(byoc_node_t *node, byoc_diag_t *diag, size_t *changes) {
+static byoc_status_t place_pair(proposal_t *p, byoc_node_t *node) {
   byoc_value_t *value = node->results[0];
+  uint32_t place = mark_of(p, node) & ~(uint32_t)CAN_MAKE;
   byoc_node_t *to = byoc_create_to_blocked(node->block, node->next, value);
-  bool ok = to != NULL;
+  bool ok = to != NULL && byoc_numbering_set(&p->marks, to, place);
   while (ok && value->uses.count > 1) { // the ToBlocked stays
     byoc_use_t use = value->uses.data[0];
     if (use.node == to) use = value->uses.data[1];
     byoc_block_t *block = use.node != NULL ? use.node->block : use.block;
     byoc_node_t *from = byoc_create_from_blocked(block, use.node, to->results[0]);
-    if (from != NULL) from->mark = node->mark & ~(uint64_t)CAN_MAKE;
-    ok = from != NULL && (use.node != NULL ? byoc_node_set_operand(use.node, use.index, from->results[0])
-                                           : byoc_block_set_result(use.block, use.index, from->results[0]));
+    ok = from != NULL && byoc_numbering_set(&p->marks, from, place) &&
+         (use.node != NULL ? byoc_node_set_operand(use.node, use.index, from->results[0])
+                           : byoc_block_set_result(use.block, use.index, from->results[0]));
   }
-  if (!ok) return byoc_diag_out_of_memory(diag);
-  to->mark = node->mark & ~(uint64_t)CAN_MAKE;
-  *changes += 1;
+  if (!ok) return byoc_diag_out_of_memory(p->diag);
+  *p->changes += 1;
   return BYOC_OK;
 }
 
-static byoc_status_t propose_in_block(byoc_block_t *block, byoc_diag_t *diag, size_t *changes) {
-  uint64_t position = 0;
+// Nodes that nested blocks read are marked before these.
+static byoc_status_t mark_block(proposal_t *p, const byoc_block_t *block) {
+  uint32_t position = 0;
   BYOC_FOR_EACH_NODE(node, block) {
-    for (uint32_t b = 0; b < node->block_count; ++b) {
-      BYOC_RETURN_IF_ERROR(propose_in_block(node->blocks[b], diag, changes));
-    }
     position += POSITION_STEP;
-    node->mark = position | (makes_blocks(node) ? CAN_MAKE : 0);
-  }
-  BYOC_FOR_EACH_NODE(node, block) {
-    if ((node->mark & CAN_MAKE) && is_wanted(node->results[0])) BYOC_RETURN_IF_ERROR(place_pair(node, diag, changes));
+    uint32_t mark = position | (makes_blocks(p, node) ? CAN_MAKE : 0);
+    if (!byoc_numbering_set(&p->marks, node, mark)) return byoc_diag_out_of_memory(p->diag);
+    for (uint32_t b = 0; b < node->block_count; ++b) BYOC_RETURN_IF_ERROR(mark_block(p, node->blocks[b]));
   }
   return BYOC_OK;
+}
+
+static byoc_status_t propose_in_block(proposal_t *p, byoc_block_t *block) {
+  BYOC_FOR_EACH_NODE(node, block) {
+    for (uint32_t b = 0; b < node->block_count; ++b) BYOC_RETURN_IF_ERROR(propose_in_block(p, node->blocks[b]));
+  }
+  BYOC_FOR_EACH_NODE(node, block) {
+    if ((mark_of(p, node) & CAN_MAKE) && is_wanted(p, node->results[0])) BYOC_RETURN_IF_ERROR(place_pair(p, node));
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t propose_in_function(byoc_function_t *function, byoc_diag_t *diag, size_t *changes) {
+  proposal_t p = {.diag = diag, .changes = changes};
+  byoc_numbering_init(&p.marks, function->module->allocator);
+  byoc_status_t status = mark_block(&p, function->body);
+  if (status == BYOC_OK) status = propose_in_block(&p, function->body);
+  byoc_numbering_deinit(&p.marks);
+  return status;
 }
 
 byoc_status_t byoc_pass_propose_layouts(byoc_graph_module_t *module, const byoc_pass_arguments_t *arguments,
@@ -149,7 +175,7 @@ byoc_status_t byoc_pass_propose_layouts(byoc_graph_module_t *module, const byoc_
   if (!byoc_targets_take_layouts(arguments->targets)) return BYOC_OK;
   for (size_t f = 0; f < module->functions.count; ++f) {
     byoc_function_t *function = module->functions.data[f];
-    if (byoc_function_is_open(function)) BYOC_RETURN_IF_ERROR(propose_in_block(function->body, diag, changes));
+    if (byoc_function_is_open(function)) BYOC_RETURN_IF_ERROR(propose_in_function(function, diag, changes));
   }
   return BYOC_OK;
 }

@@ -119,8 +119,21 @@ static byoc_node_t *create_blocked(byoc_node_t *node, bool *out_fits) {
   return ok ? made : NULL;
 }
 
+// ---- rewriting ----
+
+typedef struct settling_t {
+  byoc_map_t touched; // pointer map: nodes that go where nobody reads them
+  byoc_diag_t *diag;
+  size_t *changes;
+} settling_t;
+
+static bool touch(settling_t *s, byoc_node_t *node) {
+  return byoc_pointer_map_put(&s->touched, node, node);
+}
+
 // f(FromBlocked(x), ...) → FromBlocked(f(x, ...))
-static byoc_status_t move_down(byoc_node_t *node, byoc_diag_t *diag, size_t *changes) {
+static byoc_status_t move_down(settling_t *s, byoc_node_t *node) {
+  byoc_diag_t *diag = s->diag;
   bool fits = false;
   byoc_node_t *made = create_blocked(node, &fits);
   if (!fits) return BYOC_OK;
@@ -128,52 +141,57 @@ static byoc_status_t move_down(byoc_node_t *node, byoc_diag_t *diag, size_t *cha
   BYOC_RETURN_IF_ERROR(byoc_infer_node(made, diag));
   byoc_node_t *from = byoc_create_from_blocked(node->block, node, made->results[0]);
   if (from == NULL) return byoc_diag_out_of_memory(diag);
-  made->mark = from->mark = true;
+  if (!touch(s, made) || !touch(s, from)) return byoc_diag_out_of_memory(diag);
   if (node->results[0]->name != NULL) byoc_value_set_name(from->results[0], node->results[0]->name);
   if (!byoc_value_replace_uses(node->results[0], from->results[0])) return byoc_diag_out_of_memory(diag);
-  *changes += 1;
+  *s->changes += 1;
   return BYOC_OK;
 }
 
 // FromBlocked(ToBlocked(x)) → x, and the other way round
-static byoc_status_t cancel(byoc_node_t *node, byoc_diag_t *diag, size_t *changes) {
+static byoc_status_t cancel(settling_t *s, byoc_node_t *node) {
   const byoc_node_t *inner = byoc_value_producer(node->operands[0]);
   if (!byoc_is_layout_change(node) || !byoc_is_layout_change(inner)) return BYOC_OK;
   if (byoc_is_to_blocked(node) == byoc_is_to_blocked(inner) || !byoc_same_blocks(node, inner)) return BYOC_OK;
-  if (!byoc_value_replace_uses(node->results[0], inner->operands[0])) return byoc_diag_out_of_memory(diag);
-  *changes += 1;
+  if (!byoc_value_replace_uses(node->results[0], inner->operands[0])) return byoc_diag_out_of_memory(s->diag);
+  *s->changes += 1;
   return BYOC_OK;
 }
 
-typedef byoc_status_t (*rewrite_t)(byoc_node_t *node, byoc_diag_t *diag, size_t *changes);
+typedef byoc_status_t (*rewrite_t)(settling_t *s, byoc_node_t *node);
 
-// In order of the block, and back for what is not read any more: layout changes, and what was rewritten or made, which
-// is marked.
-static byoc_status_t rewrite_block(byoc_block_t *block, const rewrite_t *rewrites, byoc_diag_t *diag, size_t *changes) {
+// In order of the block, and back for what is not read any more: layout changes, and what was rewritten or made, all of
+// them touched.
+static byoc_status_t rewrite_block(settling_t *s, byoc_block_t *block, const rewrite_t *rewrites) {
   BYOC_FOR_EACH_NODE(node, block) {
     for (uint32_t b = 0; b < node->block_count; ++b) {
-      BYOC_RETURN_IF_ERROR(rewrite_block(node->blocks[b], rewrites, diag, changes));
+      BYOC_RETURN_IF_ERROR(rewrite_block(s, node->blocks[b], rewrites));
     }
-    size_t before = *changes;
-    for (size_t i = 0; rewrites[i] != NULL && *changes == before; ++i) {
-      if (node->callee == NULL) BYOC_RETURN_IF_ERROR(rewrites[i](node, diag, changes));
+    size_t before = *s->changes;
+    for (size_t i = 0; rewrites[i] != NULL && *s->changes == before; ++i) {
+      if (node->callee == NULL) BYOC_RETURN_IF_ERROR(rewrites[i](s, node));
     }
-    node->mark = *changes > before || byoc_is_layout_change(node);
+    bool is_touched = *s->changes > before || byoc_is_layout_change(node);
+    if (is_touched && !touch(s, node)) return byoc_diag_out_of_memory(s->diag);
   }
   for (byoc_node_t *node = block->last, *previous; node != NULL; node = previous) {
     previous = node->previous;
-    if (node->mark && byoc_pass_is_unused(node)) byoc_node_erase(node);
+    if (byoc_pointer_map_find(&s->touched, node) != NULL && byoc_pass_is_unused(node)) byoc_node_erase(node);
   }
   return BYOC_OK;
 }
 
 static byoc_status_t rewrite_module(byoc_graph_module_t *module, const rewrite_t *rewrites, byoc_diag_t *diag,
                                     size_t *changes) {
-  for (size_t f = 0; f < module->functions.count; ++f) {
+  byoc_status_t status = BYOC_OK;
+  settling_t s = {.diag = diag, .changes = changes};
+  byoc_pointer_map_init(&s.touched, module->allocator);
+  for (size_t f = 0; f < module->functions.count && status == BYOC_OK; ++f) {
     if (module->functions.data[f]->kind != BYOC_FUNCTION_GRAPH) continue;
-    BYOC_RETURN_IF_ERROR(rewrite_block(module->functions.data[f]->body, rewrites, diag, changes));
+    status = rewrite_block(&s, module->functions.data[f]->body, rewrites);
   }
-  return BYOC_OK;
+  byoc_map_deinit(&s.touched);
+  return status;
 }
 
 byoc_status_t byoc_pass_settle_layouts(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {

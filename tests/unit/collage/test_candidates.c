@@ -227,7 +227,9 @@ static int32_t decline_first_exp(void *self, byoc_region_t *region) {
   (void)self;
   ++asked_count;
   const byoc_region_api_t *api = byoc_host_region_api();
-  return api->node_at(region, 0)->mark == 1 ? api->decline(region, "exp is too steep") : 1;
+  const byoc_node_t *node = api->node_at(region, 0);
+  bool is_second = node->previous != NULL && node->previous->previous == NULL;
+  return is_second ? api->decline(region, "exp is too steep") : 1;
 }
 
 static void hooks_are_asked_once_and_their_reason_kept(void **state) {

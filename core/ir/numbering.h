@@ -1,0 +1,37 @@
+// Numbers that somebody gives to nodes, in a map of their own: nodes hold none, so that two who number them at the same
+// time never meet.
+//
+//   byoc_numbering_t numbers;
+//   byoc_numbering_init(&numbers, allocator);
+//   BYOC_FOR_EACH_NODE(node, block) if (!byoc_numbering_set(&numbers, node, count++)) ... out of memory
+//   uint32_t number = byoc_numbering_get(&numbers, node);
+//   byoc_numbering_deinit(&numbers);
+#ifndef BYOC_CORE_IR_NUMBERING_H_
+#define BYOC_CORE_IR_NUMBERING_H_
+
+#include "core/base/map.h"
+#include "core/ir/graph.h"
+
+enum { BYOC_NO_NUMBER = UINT32_MAX };
+
+typedef struct byoc_numbering_t {
+  byoc_map_t map; // pointer map: node → number + 1
+} byoc_numbering_t;
+
+static inline void byoc_numbering_init(byoc_numbering_t *numbering, byoc_allocator_t allocator) {
+  byoc_pointer_map_init(&numbering->map, allocator);
+}
+static inline void byoc_numbering_deinit(byoc_numbering_t *numbering) {
+  byoc_map_deinit(&numbering->map);
+}
+// Gives the node a number less than BYOC_NO_NUMBER, in place of one that it has. False when memory runs out.
+static inline bool byoc_numbering_set(byoc_numbering_t *numbering, const byoc_node_t *node, uint32_t number) {
+  return byoc_pointer_map_put(&numbering->map, node, (void *)((uintptr_t)number + 1));
+}
+// BYOC_NO_NUMBER where the node, which may be NULL, has none.
+static inline uint32_t byoc_numbering_get(const byoc_numbering_t *numbering, const byoc_node_t *node) {
+  uintptr_t entry = (uintptr_t)byoc_pointer_map_get(&numbering->map, node);
+  return entry == 0 ? BYOC_NO_NUMBER : (uint32_t)(entry - 1);
+}
+
+#endif // BYOC_CORE_IR_NUMBERING_H_
