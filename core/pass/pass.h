@@ -31,7 +31,8 @@ typedef struct byoc_pass_t {
   X(fold_structure, "fold-structure", "take the branch, element or optional that is known to be meant")                \
   X(fold_constants, "fold-constants", "compute what depends on constants and known shapes only")                       \
   X(fold_pad, "fold-pad", "fold padding with zeros into the convolution or average behind it")                         \
-  X(recognise_activations, "recognise-activations", "make one operator of the formulas of GELU, Swish and HardSwish")  \
+  X(recognise_activations, "recognise-activations",                                                                    \
+    "make one operator of the formulas of GELU, Swish, HardSwish and Mish")                                            \
   X(recognise_layer_norm, "recognise-layer-norm", "make one operator of the formula of a layer normalisation")         \
   X(move_transposes, "move-transposes", "merge transposes, through elementwise operators between them")                \
   X(fold_batch_norm, "fold-batch-norm", "fold batch normalisation into the convolution in front of it")                \

@@ -1,10 +1,15 @@
 // recognise-activations: the formulas that exporters write for the Gaussian error linear unit, and for units that gate
 // their input, become one operator, which backends take as an epilogue and which reads its input once.
 //
-//   x * 0.5 * (1 + erf(x / √2))                          →  Gelu(x)
-//   x * 0.5 * (1 + tanh(√(2/π) (x + 0.044715 x³)))       →  Gelu(x, approximate = tanh)
-//   x * Sigmoid(x)                                       →  Swish(x)
-//   x * HardSigmoid(x, alpha = 1/6, beta = 1/2)          →  HardSwish(x)
+//   x * (1/2 + 1/2 erf(x / √2))                              →  Gelu(x)
+//   x * (1/2 + 1/2 tanh(√(2/π) (x + 0.044715 x³)))           →  Gelu(x, approximate = tanh)
+//   x * sigmoid(k x)                                         →  Swish(x, alpha = k)
+//   x * clip(x / 6 + 1/2, 0, 1)                              →  HardSwish(x)
+//   x * tanh(log(1 + exp(x)))                                →  Mish(x)
+//
+// Each is x times a gate that is a function of x alone, and maybe times something else (x * sigmoid(x) * y is a gated
+// pair). Where numbers stand does not matter: a gate is read as factor * core + summand, the factor and the summand
+// take in the numbers that multiply the whole, and what the core is applied to is read as a polynomial of x.
 #include <math.h>
 
 #include "core/ops/op.h"
@@ -16,95 +21,229 @@
 #define TANH_FACTOR 0.79788456080286536 // √(2/π)
 #define TANH_CUBIC  0.044715
 
+// factor * core + summand, where x is what the core is to be a function of.
+typedef struct gate_t {
+  const byoc_value_t *x;
+  const byoc_block_t *block;
+  byoc_affine_t affine;
+} gate_t;
+
+typedef struct unit_t {
+  const char *op; // NULL: none
+  byoc_attribute_t attribute;
+  bool has_attribute;
+} unit_t;
+
+static bool near(const gate_t *gate, double number, double expected) {
+  return byoc_term_near(gate->x->type->dtype, number, expected);
+}
+
+static bool has_numbers(const gate_t *gate, double factor, double summand) {
+  return near(gate, gate->affine.factor, factor) && near(gate, gate->affine.summand, summand);
+}
+
+// linear * x + cubic * x³
+static bool is_odd(const gate_t *gate, const byoc_value_t *value, double linear, double cubic) {
+  byoc_polynomial_t p;
+  return byoc_term_polynomial(value, gate->x, gate->block, &p) && p.c[0] == 0 && p.c[2] == 0 &&
+         near(gate, p.c[1], linear) && (cubic != 0 ? near(gate, p.c[3], cubic) : p.c[3] == 0);
+}
+
+// 1 + exp(k x)
+static bool is_one_plus_exp(const gate_t *gate, byoc_value_t *value, double *k) {
+  byoc_polynomial_t p;
+  const byoc_affine_t sum = byoc_term_affine(value, gate->block);
+  const byoc_node_t *exp_node = byoc_term_inner(sum.core, gate->block, "Exp");
+  if (exp_node == NULL || !near(gate, sum.factor, 1) || !near(gate, sum.summand, 1)) return false;
+  if (!byoc_term_polynomial(exp_node->operands[0], gate->x, gate->block, &p)) return false;
+  *k = p.c[1];
+  return p.c[0] == 0 && p.c[2] == 0 && p.c[3] == 0 && p.c[1] != 0;
+}
+
 // erf(x / √2)
-static bool is_erf_of(const byoc_value_t *value, const byoc_value_t *x, const byoc_block_t *block) {
-  const byoc_node_t *erf = byoc_term_inner(value, block, "Erf");
-  byoc_product_t product;
-  return erf != NULL && erf->operands[0]->uses.count == 1 && byoc_term_product(erf->operands[0], &product) &&
-         byoc_term_near(product.scalar, HALF_ROOT) && byoc_term_is_power(&product, x, 1);
+static bool is_gelu(const gate_t *gate) {
+  const byoc_node_t *erf_node = byoc_term_inner(gate->affine.core, gate->block, "Erf");
+  return erf_node != NULL && has_numbers(gate, 0.5, 0.5) && is_odd(gate, erf_node->operands[0], HALF_ROOT, 0);
 }
 
-// x + 0.044715 x³
-static bool is_cubic_sum(const byoc_value_t *value, const byoc_value_t *x, const byoc_block_t *block) {
-  const byoc_node_t *add = byoc_term_inner(value, block, "Add");
-  for (uint32_t i = 0; add != NULL && i < 2; ++i) {
-    byoc_product_t cubic;
-    if (add->operands[i] == x && add->operands[1 - i]->uses.count == 1 &&
-        byoc_term_product(add->operands[1 - i], &cubic) && byoc_term_near(cubic.scalar, TANH_CUBIC) &&
-        byoc_term_is_power(&cubic, x, 3)) {
-      return true;
-    }
+// tanh(√(2/π) (x + 0.044715 x³)), or the same by the sigmoid: (1 + tanh(u)) / 2 = sigmoid(2 u)
+static bool is_gelu_by_tanh(const gate_t *gate) {
+  const byoc_node_t *tanh_node = byoc_term_inner(gate->affine.core, gate->block, "Tanh");
+  const byoc_node_t *sigmoid = byoc_term_inner(gate->affine.core, gate->block, "Sigmoid");
+  if (tanh_node != NULL) {
+    return has_numbers(gate, 0.5, 0.5) && is_odd(gate, tanh_node->operands[0], TANH_FACTOR, TANH_FACTOR * TANH_CUBIC);
   }
-  return false;
+  return sigmoid != NULL && has_numbers(gate, 1, 0) &&
+         is_odd(gate, sigmoid->operands[0], 2 * TANH_FACTOR, 2 * TANH_FACTOR * TANH_CUBIC);
 }
 
-// 1 + 0.044715 x²
-static bool is_square_sum(const byoc_value_t *value, const byoc_value_t *x, const byoc_block_t *block) {
-  byoc_value_t *other = byoc_term_plus(value, block, 1);
-  byoc_product_t square;
-  return other != NULL && other->uses.count == 1 && byoc_term_product(other, &square) &&
-         byoc_term_near(square.scalar, TANH_CUBIC) && byoc_term_is_power(&square, x, 2);
+// sigmoid(k x), or 1 / (1 + exp(-k x))
+static bool is_swish(const gate_t *gate, double *k) {
+  byoc_polynomial_t p;
+  const byoc_node_t *sigmoid = byoc_term_inner(gate->affine.core, gate->block, "Sigmoid");
+  const byoc_node_t *inverse = byoc_term_inner(gate->affine.core, gate->block, "Reciprocal");
+  const byoc_node_t *quotient = byoc_term_inner(gate->affine.core, gate->block, "Div");
+  double factor = 1;
+  bool fits = false;
+  if (sigmoid != NULL) {
+    fits = byoc_term_polynomial(sigmoid->operands[0], gate->x, gate->block, &p) && p.c[0] == 0 && p.c[2] == 0 &&
+           p.c[3] == 0 && p.c[1] != 0;
+    *k = fits ? p.c[1] : 0;
+  } else if (inverse != NULL) {
+    fits = is_one_plus_exp(gate, inverse->operands[0], k);
+    *k = -*k;
+  } else if (quotient != NULL && byoc_term_scalar(quotient->operands[0], &factor)) {
+    fits = is_one_plus_exp(gate, quotient->operands[1], k);
+    *k = -*k;
+  }
+  return fits && near(gate, gate->affine.factor * factor, 1) && near(gate, gate->affine.summand, 0);
 }
 
-// tanh(√(2/π) (x + 0.044715 x³)), or with x outside of the brackets
-static bool is_tanh_of(const byoc_value_t *value, const byoc_value_t *x, const byoc_block_t *block) {
-  const byoc_node_t *tanh_node = byoc_term_inner(value, block, "Tanh");
-  byoc_product_t product;
-  if (tanh_node == NULL || tanh_node->operands[0]->uses.count != 1 ||
-      !byoc_term_product(tanh_node->operands[0], &product) || !byoc_term_near(product.scalar, TANH_FACTOR)) {
+// tanh(log(1 + exp(x)))
+static bool is_mish(const gate_t *gate) {
+  double k = 0;
+  const byoc_node_t *tanh_node = byoc_term_inner(gate->affine.core, gate->block, "Tanh");
+  if (tanh_node == NULL || !has_numbers(gate, 1, 0)) return false;
+  const byoc_node_t *softplus = byoc_term_inner(tanh_node->operands[0], gate->block, "Softplus");
+  if (softplus != NULL) return softplus->operands[0] == gate->x;
+  const byoc_node_t *log_node = byoc_term_inner(tanh_node->operands[0], gate->block, "Log");
+  return log_node != NULL && is_one_plus_exp(gate, log_node->operands[0], &k) && k == 1;
+}
+
+// ---- what lies between two bounds ----
+
+typedef struct bounded_t {
+  byoc_value_t *value; // min(max(value, low), high)
+  double low, high;
+} bounded_t;
+
+static double between(double number, double low, double high) {
+  return fmin(fmax(number, low), high);
+}
+
+// A bound of a Clip: its operand, before version 11 its attribute.
+static bool read_bound(const byoc_node_t *clip, uint32_t operand, const char *name, double *bound) {
+  if (operand < clip->operand_count && clip->operands[operand] != NULL) {
+    return byoc_term_scalar(clip->operands[operand], bound);
+  }
+  *bound = byoc_attributes_float(&clip->attributes, name, *bound);
+  return true;
+}
+
+// One step inwards: a Clip, a Relu, a Min or a Max with a number. Bounds that are met further inside come first.
+static bool unbind(bounded_t *bounded, const byoc_block_t *block) {
+  const byoc_node_t *node = byoc_value_producer(bounded->value);
+  double low = -INFINITY, high = INFINITY, number = 0;
+  uint32_t inner = 0;
+  if (node == NULL || node->block != block || bounded->value->uses.count != 1) return false;
+  if (byoc_node_is_onnx(node, "Clip")) {
+    if (!read_bound(node, 1, "min", &low) || !read_bound(node, 2, "max", &high)) return false;
+  } else if (byoc_node_is_onnx(node, "Relu")) {
+    low = 0;
+  } else if (node->operand_count == 2 && (byoc_node_is_onnx(node, "Min") || byoc_node_is_onnx(node, "Max"))) {
+    inner = byoc_term_scalar(node->operands[0], &number) ? 1 : 0;
+    if (inner == 0 && !byoc_term_scalar(node->operands[1], &number)) return false;
+    *(byoc_node_is_onnx(node, "Min") ? &high : &low) = number;
+  } else {
     return false;
   }
-  if (product.count == 1) return is_cubic_sum(product.factors[0], x, block);
-  for (size_t i = 0; product.count == 2 && i < 2; ++i) {
-    if (product.factors[i] == x && is_square_sum(product.factors[1 - i], x, block)) return true;
+  if (!(low <= high)) return false;
+  const bounded_t outer = *bounded;
+  *bounded = (bounded_t){.value = node->operands[inner],
+                         .low = between(low, outer.low, outer.high),
+                         .high = between(high, outer.low, outer.high)};
+  return true;
+}
+
+// clip(x / 6 + 1/2, 0, 1), or a multiple of it
+static bool is_hard_swish(const gate_t *gate) {
+  bounded_t bounded = {.value = gate->affine.core, .low = -INFINITY, .high = INFINITY};
+  double factor = gate->affine.factor, summand = gate->affine.summand;
+  const byoc_node_t *hard = byoc_term_inner(bounded.value, gate->block, "HardSigmoid");
+  byoc_polynomial_t p;
+  double slope = 1, offset = 0;
+  if (hard != NULL) {
+    slope = byoc_attributes_float(&hard->attributes, "alpha", 0.2);
+    offset = byoc_attributes_float(&hard->attributes, "beta", 0.5);
+    bounded = (bounded_t){.value = hard->operands[0], .low = 0, .high = 1};
+  } else {
+    while (unbind(&bounded, gate->block)) continue;
   }
-  return false;
+  if (!(factor > 0) || !byoc_term_polynomial(bounded.value, gate->x, gate->block, &p)) return false;
+  return p.c[2] == 0 && p.c[3] == 0 && near(gate, factor * slope * p.c[1], 1.0 / 6) &&
+         near(gate, factor * (slope * p.c[0] + offset) + summand, 0.5) &&
+         near(gate, factor * bounded.low + summand, 0) && near(gate, factor * bounded.high + summand, 1);
 }
 
-static byoc_status_t replace(byoc_node_t *root, byoc_value_t *x, const char *op, bool by_tanh, byoc_diag_t *diag,
-                             size_t *changes) {
-  const byoc_attribute_t approximate = {
-      .name = "approximate", .kind = BYOC_ATTRIBUTE_STRING, .s = "tanh", .count = sizeof("tanh") - 1};
-  byoc_node_t *unit = byoc_op_create_with(root->block, root, "", op, &x, 1, 1, &approximate, by_tanh ? 1 : 0, diag);
-  if (unit == NULL || !byoc_node_set_name(unit, root->name)) return byoc_diag_failure(diag);
-  return byoc_pass_replace(root, unit->results[0], diag, changes);
+// ---- rewriting ----
+
+// The unit that x times `scalar` times the gate is.
+static unit_t read_unit(byoc_value_t *x, byoc_value_t *value, double scalar, const byoc_block_t *block) {
+  unit_t unit = {0};
+  double k = 1;
+  if (!byoc_type_equal(x->type, value->type)) return unit;
+  gate_t gate = {.x = x, .block = block, .affine = byoc_term_affine(value, block)};
+  gate.affine.factor *= scalar;
+  gate.affine.summand *= scalar;
+  if (is_gelu_by_tanh(&gate)) {
+    unit = (unit_t){.op = "Gelu", .has_attribute = true};
+    unit.attribute = (byoc_attribute_t){
+        .name = "approximate", .kind = BYOC_ATTRIBUTE_STRING, .s = "tanh", .count = sizeof("tanh") - 1};
+  } else if (is_gelu(&gate)) {
+    unit.op = "Gelu";
+  } else if (is_swish(&gate, &k)) {
+    unit = (unit_t){.op = "Swish", .has_attribute = k != 1};
+    unit.attribute = (byoc_attribute_t){.name = "alpha", .kind = BYOC_ATTRIBUTE_FLOAT, .f = (float)k};
+  } else if (is_hard_swish(&gate)) {
+    unit.op = "HardSwish";
+  } else if (is_mish(&gate)) {
+    unit.op = "Mish";
+  }
+  return unit;
 }
 
-static byoc_status_t recognise_gelu(byoc_node_t *root, byoc_diag_t *diag, size_t *changes) {
+// unit(x), times the rest where there is one, takes the root's place.
+static byoc_status_t replace(byoc_node_t *root, byoc_value_t *x, const unit_t *unit, byoc_value_t *rest,
+                             byoc_diag_t *diag, size_t *changes) {
+  byoc_node_t *made = byoc_op_create_with(root->block, root, "", unit->op, &x, 1, 1, &unit->attribute,
+                                          unit->has_attribute ? 1 : 0, diag);
+  if (made != NULL && rest != NULL) {
+    byoc_value_t *factors[] = {made->results[0], rest};
+    made = byoc_op_create(root->block, root, "", "Mul", factors, 2, 1, diag);
+  }
+  if (made == NULL || !byoc_node_set_name(made, root->name)) return byoc_diag_failure(diag);
+  return byoc_pass_replace(root, made->results[0], diag, changes);
+}
+
+static byoc_status_t recognise_product(byoc_node_t *root, byoc_diag_t *diag, size_t *changes) {
   byoc_product_t product;
-  if (!byoc_term_product(root->results[0], &product) || product.count != 2 || !byoc_term_near(product.scalar, 0.5)) {
+  const byoc_type_t *type = root->results[0]->type;
+  if (!byoc_term_product(root->results[0], &product) || product.count < 2 || product.count > 3) return BYOC_OK;
+  for (size_t i = 0; i < product.count; ++i) {
+    for (size_t j = 0; j < product.count; ++j) {
+      byoc_value_t *x = product.factors[i], *rest = product.count == 3 ? product.factors[3 - i - j] : NULL;
+      if (i == j || x->type->kind != BYOC_TYPE_TENSOR || (rest == NULL && !byoc_type_equal(x->type, type))) continue;
+      const unit_t unit = read_unit(x, product.factors[j], product.scalar, root->block);
+      if (unit.op != NULL) return replace(root, x, &unit, rest, diag, changes);
+    }
+  }
+  return BYOC_OK;
+}
+
+// x / (1 + exp(-k x))
+static byoc_status_t recognise_quotient(byoc_node_t *root, byoc_diag_t *diag, size_t *changes) {
+  double k = 0;
+  const gate_t gate = {.x = root->operands[0], .block = root->block};
+  if (gate.x->type->kind != BYOC_TYPE_TENSOR || !byoc_type_equal(gate.x->type, root->results[0]->type) ||
+      !is_one_plus_exp(&gate, root->operands[1], &k)) {
     return BYOC_OK;
   }
-  for (size_t i = 0; i < 2; ++i) {
-    byoc_value_t *x = product.factors[i];
-    const byoc_value_t *inner = byoc_term_plus(product.factors[1 - i], root->block, 1);
-    if (inner == NULL || !byoc_type_equal(x->type, root->results[0]->type)) continue;
-    bool by_tanh = is_tanh_of(inner, x, root->block);
-    if (!by_tanh && !is_erf_of(inner, x, root->block)) continue;
-    return replace(root, x, "Gelu", by_tanh, diag, changes);
-  }
-  return BYOC_OK;
-}
-
-// The unit that x times the gate is; NULL where it is none.
-static const char *gated_unit(const byoc_value_t *gate, const byoc_value_t *x, const byoc_block_t *block) {
-  const byoc_node_t *sigmoid = byoc_term_inner(gate, block, "Sigmoid");
-  if (sigmoid != NULL) return sigmoid->operands[0] == x ? "Swish" : NULL;
-  const byoc_node_t *hard = byoc_term_inner(gate, block, "HardSigmoid");
-  if (hard == NULL || hard->operands[0] != x) return NULL;
-  bool fits = byoc_term_near(byoc_attributes_float(&hard->attributes, "alpha", 0.2), 1.0 / 6.0) &&
-              byoc_term_near(byoc_attributes_float(&hard->attributes, "beta", 0.5), 0.5);
-  return fits ? "HardSwish" : NULL;
-}
-
-static byoc_status_t recognise_gate(byoc_node_t *product, byoc_diag_t *diag, size_t *changes) {
-  for (uint32_t i = 0; i < 2; ++i) {
-    byoc_value_t *x = product->operands[i];
-    const char *unit = gated_unit(product->operands[1 - i], x, product->block);
-    if (unit == NULL) continue;
-    return replace(product, x, unit, false, diag, changes);
-  }
-  return BYOC_OK;
+  const unit_t unit = {
+      .op = "Swish",
+      .attribute = {.name = "alpha", .kind = BYOC_ATTRIBUTE_FLOAT, .f = (float)-k},
+      .has_attribute = k != -1,
+  };
+  return replace(root, root->operands[0], &unit, NULL, diag, changes);
 }
 
 // From the end: the outermost multiplication is met first.
@@ -117,8 +256,8 @@ static byoc_status_t recognise_block(byoc_block_t *block, byoc_diag_t *diag, siz
     bool multiplies = byoc_node_is_onnx(node, "Mul"), divides = byoc_node_is_onnx(node, "Div");
     if ((!multiplies && !divides) || node->results[0]->uses.count == 0) continue;
     size_t before = *changes;
-    if (multiplies) BYOC_RETURN_IF_ERROR(recognise_gate(node, diag, changes));
-    if (*changes == before) BYOC_RETURN_IF_ERROR(recognise_gelu(node, diag, changes));
+    if (divides) BYOC_RETURN_IF_ERROR(recognise_quotient(node, diag, changes));
+    if (*changes == before) BYOC_RETURN_IF_ERROR(recognise_product(node, diag, changes));
   }
   return BYOC_OK;
 }

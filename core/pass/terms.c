@@ -9,8 +9,9 @@ bool byoc_term_scalar(const byoc_value_t *value, double *out_number) {
   return byoc_value_scalar_f64(value, out_number);
 }
 
-bool byoc_term_near(double number, double expected) {
-  return fabs(number - expected) <= 2e-5 * fabs(expected);
+bool byoc_term_near(byoc_dtype_t dtype, double number, double expected) {
+  const double digits = dtype == BYOC_DTYPE_F16 ? 1e-3 : dtype == BYOC_DTYPE_BF16 ? 8e-3 : 2e-5;
+  return fabs(number - expected) <= digits * (expected != 0 ? fabs(expected) : 1);
 }
 
 byoc_node_t *byoc_term_inner(const byoc_value_t *value, const byoc_block_t *block, const char *op) {
@@ -45,28 +46,87 @@ bool byoc_term_product(byoc_value_t *value, byoc_product_t *out_product) {
   return multiply(value, true, 0, out_product);
 }
 
-bool byoc_term_is_power(const byoc_product_t *product, const byoc_value_t *x, int exponent) {
-  double sum = 0;
-  for (size_t i = 0; i < product->count; ++i) {
-    const byoc_value_t *factor = product->factors[i];
-    const byoc_node_t *power = byoc_value_producer(factor);
-    double number = 1;
-    if (factor != x) {
-      if (power == NULL || !byoc_node_is_onnx(power, "Pow") || factor->uses.count != 1 || power->operands[0] != x ||
-          !byoc_term_scalar(power->operands[1], &number)) {
-        return false;
-      }
-    }
-    sum += number;
+// One step of an affine value: what the node at its core does with a number. False where it is another node.
+static bool strip(byoc_affine_t *affine, const byoc_block_t *block) {
+  const byoc_node_t *node = byoc_value_producer(affine->core);
+  if (node == NULL || node->block != block || affine->core->uses.count != 1) return false;
+  if (byoc_node_is_onnx(node, "Neg")) {
+    affine->factor = -affine->factor;
+    affine->core = node->operands[0];
+    return true;
   }
-  return sum == exponent;
+  double number = 0;
+  if (node->operand_count != 2) return false;
+  const bool adds = byoc_node_is_onnx(node, "Add"), multiplies = byoc_node_is_onnx(node, "Mul");
+  const bool subtracts = byoc_node_is_onnx(node, "Sub"), divides = byoc_node_is_onnx(node, "Div");
+  const bool first = (adds || multiplies || subtracts) && byoc_term_scalar(node->operands[0], &number);
+  if (!first && !byoc_term_scalar(node->operands[1], &number)) return false;
+  if (adds || (subtracts && first)) affine->summand += affine->factor * number;
+  if (subtracts && first) affine->factor = -affine->factor;
+  if (subtracts && !first) affine->summand -= affine->factor * number;
+  if (multiplies) affine->factor *= number;
+  if (divides) affine->factor /= number;
+  if (!adds && !multiplies && !subtracts && !divides) return false;
+  affine->core = node->operands[first ? 1 : 0];
+  return true;
 }
 
-byoc_value_t *byoc_term_plus(const byoc_value_t *value, const byoc_block_t *block, double number) {
-  const byoc_node_t *add = byoc_term_inner(value, block, "Add");
-  for (uint32_t i = 0; add != NULL && i < 2; ++i) {
-    double term;
-    if (byoc_term_scalar(add->operands[i], &term) && byoc_term_near(term, number)) return add->operands[1 - i];
+byoc_affine_t byoc_term_affine(byoc_value_t *value, const byoc_block_t *block) {
+  byoc_affine_t affine = {.core = value, .factor = 1};
+  for (int depth = 0; depth < MAX_DEPTH && strip(&affine, block);) ++depth;
+  return affine;
+}
+
+// out = a * b, false where its degree is too high.
+static bool times(const byoc_polynomial_t *a, const byoc_polynomial_t *b, byoc_polynomial_t *out) {
+  byoc_polynomial_t product = {{0}};
+  for (int i = 0; i <= BYOC_TERM_DEGREE; ++i) {
+    for (int j = 0; j <= BYOC_TERM_DEGREE; ++j) {
+      if (a->c[i] == 0 || b->c[j] == 0) continue;
+      if (i + j > BYOC_TERM_DEGREE) return false;
+      product.c[i + j] += a->c[i] * b->c[j];
+    }
   }
-  return NULL;
+  *out = product;
+  return true;
+}
+
+static bool polynomial(const byoc_value_t *value, const byoc_value_t *x, const byoc_block_t *block, int depth,
+                       byoc_polynomial_t *out) {
+  *out = (byoc_polynomial_t){{0}};
+  if (value == x) {
+    out->c[1] = 1;
+    return true;
+  }
+  if (byoc_term_scalar(value, &out->c[0])) return true;
+  const byoc_node_t *node = byoc_value_producer(value);
+  if (node == NULL || node->block != block || value->uses.count != 1 || depth == MAX_DEPTH) return false;
+  byoc_polynomial_t a, b;
+  double number = 0;
+  const bool negates = byoc_node_is_onnx(node, "Neg");
+  if ((!negates && node->operand_count != 2) || !polynomial(node->operands[0], x, block, depth + 1, &a)) return false;
+  if (byoc_node_is_onnx(node, "Pow")) {
+    if (!byoc_term_scalar(node->operands[1], &number) || (number != 2 && number != 3)) return false;
+    return times(&a, &a, out) && (number == 2 || times(out, &a, out));
+  }
+  if (byoc_node_is_onnx(node, "Div")) {
+    if (!byoc_term_scalar(node->operands[1], &number) || number == 0) return false;
+    for (int i = 0; i <= BYOC_TERM_DEGREE; ++i) out->c[i] = a.c[i] / number;
+    return true;
+  }
+  if (negates) {
+    b = a;
+    a = (byoc_polynomial_t){{0}};
+  } else if (!polynomial(node->operands[1], x, block, depth + 1, &b)) {
+    return false;
+  }
+  if (byoc_node_is_onnx(node, "Mul")) return times(&a, &b, out);
+  const double sign = byoc_node_is_onnx(node, "Add") ? 1 : negates || byoc_node_is_onnx(node, "Sub") ? -1 : 0;
+  for (int i = 0; i <= BYOC_TERM_DEGREE; ++i) out->c[i] = a.c[i] + sign * b.c[i];
+  return sign != 0;
+}
+
+bool byoc_term_polynomial(const byoc_value_t *value, const byoc_value_t *x, const byoc_block_t *block,
+                          byoc_polynomial_t *out_polynomial) {
+  return polynomial(value, x, block, 0, out_polynomial);
 }

@@ -9,8 +9,9 @@
 
 // The number of a constant that holds one, whatever its rank.
 bool byoc_term_scalar(const byoc_value_t *value, double *out_number);
-// Equal to about five digits: exporters write constants in f32 and f16.
-bool byoc_term_near(double number, double expected);
+// Equal to about five digits, or to those that f16 and bf16 have where the data are of these types: exporters round
+// constants. A number near 0 is below that.
+bool byoc_term_near(byoc_dtype_t dtype, double number, double expected);
 // The node that makes `value` if it is this operator, in the standard domain, and nothing else reads it; NULL else.
 byoc_node_t *byoc_term_inner(const byoc_value_t *value, const byoc_block_t *block, const char *op);
 
@@ -24,9 +25,23 @@ typedef struct byoc_product_t {
 // Flattens multiplications, and divisions by numbers, that nothing else reads (the value itself may have any readers).
 // False where there are too many factors.
 bool byoc_term_product(byoc_value_t *value, byoc_product_t *out_product);
-// True where `product` is scalar * x^exponent, by factors of x and Pow(x, number).
-bool byoc_term_is_power(const byoc_product_t *product, const byoc_value_t *x, int exponent);
-// The other operand of Add(number, other), which nothing else reads; NULL else.
-byoc_value_t *byoc_term_plus(const byoc_value_t *value, const byoc_block_t *block, double number);
+
+// factor * core + summand
+typedef struct byoc_affine_t {
+  byoc_value_t *core;
+  double factor, summand;
+} byoc_affine_t;
+// Strips sums, differences, products and quotients of a value and a number that nothing else reads.
+byoc_affine_t byoc_term_affine(byoc_value_t *value, const byoc_block_t *block);
+
+enum { BYOC_TERM_DEGREE = 3 };
+// c[0] + c[1] x + c[2] x^2 + c[3] x^3
+typedef struct byoc_polynomial_t {
+  double c[BYOC_TERM_DEGREE + 1];
+} byoc_polynomial_t;
+// Multiplies out sums, differences, products, quotients by numbers, and powers, that nothing else reads. False where
+// there is anything else than x in them, or a higher power of it.
+bool byoc_term_polynomial(const byoc_value_t *value, const byoc_value_t *x, const byoc_block_t *block,
+                          byoc_polynomial_t *out_polynomial);
 
 #endif // BYOC_CORE_PASS_TERMS_H_
