@@ -1,3 +1,4 @@
+// Forked processes with limits, and how each ended.
 #define _GNU_SOURCE
 #include "core/base/child.h"
 

@@ -1,4 +1,4 @@
-// Where functions are built and timed: several of one target at once, in child processes. Internal to core/measure.
+// Where functions are built and run: several of one target at once, in child processes. Internal to core/measure.
 #ifndef BYOC_CORE_MEASURE_BENCH_H_
 #define BYOC_CORE_MEASURE_BENCH_H_
 
@@ -37,19 +37,8 @@ typedef struct byoc_cost_task_t {
   const char *reason;     // and why, in `scratch`
   bool is_given_back;     // because the backend does not take it
   uint32_t failure_count; // how often it failed by itself
-  bool is_lasting;        // the answer may be remembered (below)
+  bool is_lasting;        // the answer may be remembered (core/measure/batch.h)
 } byoc_cost_task_t;
-
-// A failure is remembered only where the candidate itself did it, and twice: it crashed, hung, failed or computed
-// something else; or its backend gave it back. What stopped a compiler, or took memory, descriptors or time away, may
-// be gone by the next build, and an infinite cost would stay.
-//
-// Tasks of one target, in functions of one module. What goes wrong in one costs that one alone: the others are tried
-// without it. Statuses other than BYOC_OK are the host's own failures.
-byoc_status_t byoc_cost_bench_measure(byoc_cost_bench_t *bench, byoc_cost_task_t *const *tasks, size_t count,
-                                      byoc_arena_t *scratch, byoc_diag_t *diag);
-
-// ---- for reference.c ----
 
 // A fresh path in the bench's folder, in the long-lived arena.
 const char *byoc_cost_bench_path(byoc_cost_bench_t *bench, const char *ending);
@@ -72,12 +61,5 @@ byoc_status_t byoc_cost_bench_run(byoc_cost_bench_t *bench, byoc_cost_parts_t *p
 // An artifact of these tasks that was built at `path`; NULL when memory is out.
 byoc_cost_artifact_t *byoc_cost_bench_artifact(byoc_cost_bench_t *bench, byoc_cost_task_t *const *tasks, size_t count,
                                                const char *path, const byoc_cost_build_answer_t *answer);
-// The results to compare each task's with, by the native target: evaluated, or compiled where evaluating would be slow;
-// NULL where there are none. Children are at work between the two; what was begun must be ended. In `scratch`.
-typedef struct byoc_cost_references_t byoc_cost_references_t;
-byoc_status_t byoc_cost_references_begin(byoc_cost_bench_t *bench, byoc_cost_task_t *const *tasks, size_t count,
-                                         byoc_arena_t *scratch, byoc_diag_t *diag, byoc_cost_references_t **out_begun);
-byoc_status_t byoc_cost_references_end(byoc_cost_bench_t *bench, byoc_cost_references_t *begun, byoc_diag_t *diag,
-                                       const char **out_paths);
 
 #endif // BYOC_CORE_MEASURE_BENCH_H_

@@ -1,3 +1,4 @@
+// Comparing a candidate's results with the reference, element by element.
 #include "core/measure/check.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// Prices from the database, by measuring, or estimated: what the search asks for.
 #include "core/measure/costs.h"
 
 #include <string.h>
@@ -6,7 +7,7 @@
 #include "core/collage/estimate.h"
 #include "core/compose/compiler.h"
 #include "core/compose/native.h"
-#include "core/measure/bench.h"
+#include "core/measure/batch.h"
 
 #define BUILD_TIMEOUT_MS 300000
 #define RUN_TIMEOUT_MS   10000
@@ -211,7 +212,7 @@ static byoc_status_t measure(byoc_cost_measurer_t *m, question_t *questions, siz
   while (take_batch(questions, count, asked, batch, &batch_count)) {
     for (size_t i = 0; i < batch_count; ++i) tasks[i] = &batch[i]->task;
     int64_t start_ns = byoc_now_ns();
-    BYOC_RETURN_IF_ERROR_IN(diag, byoc_cost_bench_measure(&m->bench, tasks, batch_count, &m->call, diag),
+    BYOC_RETURN_IF_ERROR_IN(diag, byoc_cost_batch_measure(&m->bench, tasks, batch_count, &m->call, diag),
                             "measuring %zu functions, '%s' first, on %s", batch_count, tasks[0]->function->name,
                             tasks[0]->target->kind->name);
     int64_t taken_ns = byoc_now_ns() - start_ns;

@@ -7,7 +7,7 @@
 // reference (the same function by the native target, evaluated, or compiled where evaluating would be slow); then comes
 // the median of many rounds. A crash, a hang, a failing status, a wrong result, a refusal to generate: each costs
 // INFINITY with the reason, and nothing else: the others are measured without it. Answers go into the database;
-// infinite ones only where the candidate itself is the reason, seen twice (core/measure/bench.h). The native target
+// infinite ones only where the candidate itself is the reason, seen twice (core/measure/batch.h). The native target
 // never costs INFINITY: where it cannot be measured, it is estimated. Builds that measure at the same time take turns
 // in timing (a lock in the cache folder).
 //

@@ -1,3 +1,4 @@
+// Made-up data of ordinary size.
 #include "core/measure/data.h"
 
 #include <string.h>

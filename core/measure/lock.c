@@ -1,3 +1,4 @@
+// The lock by which builds take turns in timing.
 #define _GNU_SOURCE
 #include "core/measure/lock.h"
 

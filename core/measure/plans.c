@@ -1,3 +1,4 @@
+// Whole plans: built two at a time, tried out, and timed against each other.
 #define _GNU_SOURCE
 #include "core/measure/plans.h"
 

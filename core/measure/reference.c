@@ -1,10 +1,11 @@
-// What candidates are compared with.
+// The native target's results: evaluated, or compiled and run, whichever takes less time.
+#include "core/measure/reference.h"
+
 #include <string.h>
 #include <unistd.h>
 
 #include "core/base/log.h"
 #include "core/ir/structural.h"
-#include "core/measure/bench.h"
 #include "core/ops/op.h"
 
 // Functions of fewer operations are evaluated in less time than a compiler takes.

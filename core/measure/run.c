@@ -1,3 +1,4 @@
+// Running whole artifacts in a child and timing them in turns.
 #include "core/measure/run.h"
 
 #include <math.h>
