@@ -163,7 +163,9 @@ static byoc_status_t parse_choice(const byoc_option_schema_t *option, const char
 static byoc_status_t parse_cpu(const byoc_option_schema_t *option, const char *text, byoc_arena_t *arena,
                                byoc_diag_t *diag, byoc_target_value_t *out) {
   uint64_t features = 0;
-  BYOC_RETURN_IF_ERROR_IN(diag, byoc_cpu_parse(text, diag, &features), "option '-%s'", option->name);
+  if (byoc_cpu_parse(text, diag, &features) != BYOC_OK) {
+    return byoc_diag_context(diag, BYOC_INVALID_ARGUMENT, "option '-%s'", option->name);
+  }
   out->s = byoc_arena_copy_string(arena, text);
   return out->s != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
@@ -299,7 +301,7 @@ static byoc_status_t verify_option(const byoc_option_schema_t *option, byoc_aren
   }
   byoc_target_value_t value;
   byoc_status_t status = byoc_option_default(option, scratch, diag, &value);
-  if (status == BYOC_INVALID_ARGUMENT || status == BYOC_NOT_FOUND) {
+  if (status == BYOC_INVALID_ARGUMENT) {
     status = byoc_diag_context(diag, BYOC_INVALID_DATA, "the default of option '%s'", option->name);
   }
   return status;

@@ -1,8 +1,6 @@
 // How attention is blocked: block_depth counts the keys of a block, rows the queries of a tile, vectors its width.
 #include "attention.h"
 
-#include "plan.h"
-
 // Keys whose copies and the values' leave room for the rest in a second-level cache.
 enum { KEYS_OF_BLOCK = 512, FEW_QUERIES = 4 };
 
@@ -18,7 +16,7 @@ void byoc_cutlass_attention_plan(const byoc_cutlass_problem_t *problem, byoc_cut
   const byoc_cutlass_attention_t *attention = &problem->attention;
   plan->form = BYOC_CUTLASS_FORM_ATTENTION;
   plan->direct = attention->queries <= FEW_QUERIES;
-  plan->vectors = plan->isa == BYOC_CUTLASS_ISA_AVX512 ? 4 : 2;
+  plan->vectors = byoc_cutlass_isa_key_vectors(plan->isa);
   plan->rows = byoc_cutlass_even_rows(attention->queries, 6);
   plan->block_depth = KEYS_OF_BLOCK;
   plan->block_panels = 1;

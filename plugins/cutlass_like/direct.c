@@ -1,8 +1,6 @@
 // Direct convolutions: their tiles and blocks, their weights.
 #include "direct.h"
 
-#include "plan.h"
-
 // Channels and pixels of a block that the second-level cache holds beside the weights; a panel of weights that leaves
 // room for the next one there.
 enum { BLOCK_BYTES = 448 * 1024, PANEL_BYTES = 512 * 1024 };

@@ -11,9 +11,6 @@
 
 #define BYOC_CUTLASS_TEMPLATES(X)                                                                                      \
   X(prelude)                                                                                                           \
-  X(vec_portable)                                                                                                      \
-  X(vec_avx2)                                                                                                          \
-  X(vec_avx512)                                                                                                        \
   X(vec_math)                                                                                                          \
   X(tile)                                                                                                              \
   X(conv)                                                                                                              \
@@ -34,6 +31,7 @@
   X(entry)                                                                                                             \
   X(words_once)                                                                                                        \
   X(words)                                                                                                             \
+  X(words_lanes)                                                                                                       \
   X(words_finish)                                                                                                      \
   X(words_conv)                                                                                                        \
   X(words_conv_tile)                                                                                                   \
@@ -45,6 +43,8 @@
   extern const unsigned char byoc_embed_cutlass_##name[];                                                              \
   extern const unsigned long long byoc_embed_cutlass_##name##_size;
 BYOC_CUTLASS_TEMPLATES(BYOC_CUTLASS_DECLARE)
+#define BYOC_ISA(NAME, id, ...) BYOC_CUTLASS_DECLARE(vec_##id) BYOC_CUTLASS_DECLARE(words_##id)
+#include "byoc/isa.def"
 
 #define BYOC_CUTLASS_ADD_TEMPLATE(text, name)                                                                          \
   byoc_cutlass_text_add_bytes(text, byoc_embed_cutlass_##name, byoc_embed_cutlass_##name##_size)

@@ -1,5 +1,4 @@
 // Products of words as C.
-#include "plan.h"
 #include "words.h"
 
 // What templates/words_finish.h reads.

@@ -1,3 +1,4 @@
+// The backend's hook: reads every function as a problem, compiles the distinct ones, and binds what came out.
 #include "generate.h"
 
 #include <math.h>
@@ -32,97 +33,6 @@ typedef struct generation_t {
 
 static int32_t out_of_memory(const generation_t *generation) {
   return generation->host->codegen->error(generation->codegen, BYOC_OUT_OF_MEMORY, "cutlass: out of memory");
-}
-
-static bool has_word(const char *words, const char *word) {
-  size_t length = strlen(word);
-  for (const char *at = words; (at = strstr(at, word)); at += length)
-    if ((at == words || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0')) return true;
-  return false;
-}
-
-static bool has_words(const char *words, const char *wanted) {
-  char word[32];
-  int length = 0;
-  for (; sscanf(wanted, "%31s%n", word, &length) == 1; wanted += length)
-    if (!has_word(words, word)) return false;
-  return true;
-}
-
-// CPU features of an instruction set, as in /proc/cpuinfo.
-static const char *isa_features(byoc_cutlass_isa_t isa) {
-  if (isa == BYOC_CUTLASS_ISA_AVX512) return "avx512f avx512bw avx512dq avx512vl avx2 fma bmi2";
-  return isa == BYOC_CUTLASS_ISA_AVX2 ? "avx2 fma bmi2" : "";
-}
-
-static int32_t read_options(generation_t *generation) {
-  const byoc_codegen_api_t *api = generation->host->codegen;
-  const byoc_target_api_t *targets = generation->host->target;
-  const byoc_target_t *target = api->target(generation->codegen);
-  byoc_cutlass_options_t *options = &generation->options;
-  generation->target = targets->text(target);
-  const char *cpu = targets->option_string(target, "mcpu"), *features = api->cpu_features(generation->codegen);
-  const char *precision = targets->option_string(target, "precision");
-  if (!features) features = "";
-  options->max_threads = (int32_t)targets->option_int(target, "max_threads");
-  options->tune_trials = (int32_t)targets->option_int(target, "tune_trials");
-  options->tune_seconds = (int32_t)targets->option_int(target, "tune_seconds");
-  if (options->tune_seconds > 0 && options->tune_trials == 0) options->tune_trials = INT32_MAX;
-  options->optimisation = (int32_t)targets->option_int(target, "O");
-  options->winograd = targets->option_int(target, "winograd") != 0;
-  options->compiler = targets->option_string(target, "cc");
-  if (options->compiler && !options->compiler[0]) options->compiler = NULL;
-  if (options->max_threads < 1) options->max_threads = 1;
-  options->precision = strcmp(precision, "f32") == 0    ? BYOC_CUTLASS_PRECISION_F32
-                       : strcmp(precision, "bf16") == 0 ? BYOC_CUTLASS_PRECISION_BF16
-                                                        : BYOC_CUTLASS_PRECISION_INT8;
-  // The best first.
-  static const struct {
-    const char *name;
-    byoc_cutlass_isa_t isa;
-    bool vnni, bf16;
-  } levels[] = {{"avx512_bf16", BYOC_CUTLASS_ISA_AVX512, true, true},
-                {"avx512_vnni", BYOC_CUTLASS_ISA_AVX512, true, false},
-                {"avx512", BYOC_CUTLASS_ISA_AVX512, false, false},
-                {"avx2", BYOC_CUTLASS_ISA_AVX2, false, false},
-                {"portable", BYOC_CUTLASS_ISA_PORTABLE, false, false}};
-  bool native = strcmp(cpu, "native") == 0;
-  char needed[160] = "";
-  for (size_t i = 0; i < sizeof levels / sizeof *levels; ++i) {
-    options->isa = levels[i].isa, options->vnni = levels[i].vnni, options->bf16 = levels[i].bf16;
-    snprintf(needed, sizeof needed, "%s%s%s", isa_features(options->isa), options->vnni ? " avx512_vnni" : "",
-             options->bf16 ? " avx512_bf16" : "");
-    if (native ? has_words(features, needed) : strcmp(cpu, levels[i].name) == 0) break;
-  }
-  if (has_words(features, needed)) return BYOC_OK;
-  char message[256];
-  snprintf(message, sizeof message,
-           "cutlass: -mcpu=%s needs %s, which the machine that the artifact is for does not have; use -mcpu=native",
-           cpu, needed);
-  return api->error(generation->codegen, BYOC_INVALID_ARGUMENT, message);
-}
-
-const char *byoc_cutlass_preamble(byoc_cutlass_isa_t isa) {
-  return isa == BYOC_CUTLASS_ISA_PORTABLE ? NULL : "#include <immintrin.h>\n";
-}
-
-void byoc_cutlass_flags_init(byoc_cutlass_flags_t *flags, const byoc_cutlass_options_t *options, uint32_t dot) {
-  static const char *const levels[] = {"-O0", "-O1", "-O2", "-O3"};
-  static const char *const fixed[] = {"-std=gnu11",     "-g0", "-fPIC", "-fvisibility=hidden", "-ffp-contract=fast",
-                                      "-fno-math-errno"};
-  *flags = (byoc_cutlass_flags_t){0};
-  for (size_t i = 0; i < sizeof fixed / sizeof *fixed; ++i) flags->items[flags->count++] = fixed[i];
-  flags->items[flags->count++] = levels[options->optimisation & 3];
-  snprintf(flags->buffer, sizeof flags->buffer, "%s%s%s", byoc_cutlass_isa_flags(options->isa),
-           options->vnni && dot == BYOC_CUTLASS_DOT_I8X4 ? " -mavx512vnni" : "",
-           options->bf16 && dot == BYOC_CUTLASS_DOT_BF16X2 ? " -mavx512bf16" : "");
-  for (char *save = NULL, *flag = strtok_r(flags->buffer, " ", &save); flag; flag = strtok_r(NULL, " ", &save))
-    if (flags->count < sizeof flags->items / sizeof *flags->items) flags->items[flags->count++] = flag;
-}
-
-uint64_t byoc_cutlass_hash(uint64_t hash, const char *text) {
-  for (; *text; ++text) hash = (hash ^ (unsigned char)*text) * 1099511628211u;
-  return hash;
 }
 
 // The index of a value among the function's inputs: a parameter, or a constant that is appended to them.
@@ -242,7 +152,7 @@ static void write_request(const generation_t *generation, const byoc_cutlass_uni
   *out = (byoc_compile_request_t){.header = BYOC_HEADER(byoc_compile_request_t, 1),
                                   .name = unit->symbol,
                                   .source = text->data,
-                                  .preamble = byoc_cutlass_preamble(options->isa),
+                                  .preamble = byoc_cutlass_isa_preamble(options->isa),
                                   .compiler = options->compiler,
                                   .flags = {flags->items, flags->count}};
 }
@@ -416,26 +326,27 @@ static int32_t tune_units(generation_t *generation, byoc_cutlass_state_t *state)
   return status;
 }
 
+static int32_t require_features(generation_t *generation, const char *features) {
+  if (features[0] == '\0') return BYOC_OK;
+  return generation->host->codegen->require_cpu_features(generation->codegen, features);
+}
+
 int32_t byoc_cutlass_generate(void *self, byoc_codegen_t *codegen) {
   byoc_cutlass_state_t *state = self;
   const byoc_host_t *host = state->host;
   generation_t generation = {.host = host, .codegen = codegen};
-  int32_t status = read_options(&generation);
+  generation.target = host->target->text(host->codegen->target(codegen));
+  int32_t status = byoc_cutlass_options_read(host, codegen, &generation.options);
   if (status == BYOC_OK) status = read_jobs(&generation);
   // Instructions beside the instruction set's are required where some product is made of them.
   bool uses[BYOC_CUTLASS_DOT_COUNT] = {false};
   for (size_t i = 0; i < generation.unit_count; ++i) uses[generation.units[i].problem.words.dot] = true;
-  generation.options.vnni = generation.options.vnni && uses[BYOC_CUTLASS_DOT_I8X4];
-  generation.options.bf16 = generation.options.bf16 && uses[BYOC_CUTLASS_DOT_BF16X2];
   if (status == BYOC_OK) status = tune_units(&generation, state);
   if (status == BYOC_OK && generation.unit_count > 0) {
     status = add_library(&generation);
-    const char *features = isa_features(generation.options.isa);
-    if (status == BYOC_OK && features[0]) status = host->codegen->require_cpu_features(codegen, features);
-    if (status == BYOC_OK && generation.options.vnni)
-      status = host->codegen->require_cpu_features(codegen, "avx512_vnni");
-    if (status == BYOC_OK && generation.options.bf16)
-      status = host->codegen->require_cpu_features(codegen, "avx512_bf16");
+    if (status == BYOC_OK) status = require_features(&generation, byoc_cutlass_isa_features(generation.options.isa));
+    for (uint32_t dot = 0; status == BYOC_OK && dot < BYOC_CUTLASS_DOT_COUNT; ++dot)
+      if (uses[dot]) status = require_features(&generation, byoc_cutlass_dot_feature(generation.options.isa, dot));
   }
   for (size_t i = 0; status == BYOC_OK && i < generation.job_count; ++i)
     if (generation.jobs[i].unit != SIZE_MAX) status = bind_job(&generation, &generation.jobs[i]);

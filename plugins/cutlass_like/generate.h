@@ -6,28 +6,13 @@
 
 #include "byoc/plugin.h"
 #include "match.h"
-#include "problem.h"
-
-enum { BYOC_CUTLASS_PRECISION_F32, BYOC_CUTLASS_PRECISION_BF16, BYOC_CUTLASS_PRECISION_INT8 };
+#include "options.h"
 
 // What the hooks' `self` points to. The plugin lives as long as its host: a build's calls of the hook share a budget.
 typedef struct byoc_cutlass_state_t {
   const byoc_host_t *host;
   _Atomic int64_t tuned_us; // spent on measuring so far
 } byoc_cutlass_state_t;
-
-// What the target's options say.
-typedef struct byoc_cutlass_options_t {
-  byoc_cutlass_isa_t isa;
-  int32_t max_threads;
-  int32_t tune_trials;  // for each shape; INT32_MAX where only the budget ends them
-  int32_t tune_seconds; // for all shapes of this process; 0: no limit
-  int32_t optimisation; // -O
-  bool winograd;
-  bool vnni, bf16;      // instructions for words, beside those of the instruction set
-  uint32_t precision;   // of products of f32 with constant weights
-  const char *compiler; // NULL: the host's
-} byoc_cutlass_options_t;
 
 // Constants of the model's that are handed over as they are: data or weights of a function, between its parameters and
 // what is made for it. An operand each at most: data, weights, values or zero point, mask or factor, two of the cache.
@@ -47,13 +32,6 @@ typedef struct byoc_cutlass_unit_t {
   char symbol[40];            // by identity: the same problem has the same source in every build, compiled once
 } byoc_cutlass_unit_t;
 
-// Flags for the compiler, in a buffer of their own.
-typedef struct byoc_cutlass_flags_t {
-  const char *items[32];
-  uint64_t count;
-  char buffer[256];
-} byoc_cutlass_flags_t;
-
 // Chooses how the match's operands are multiplied: words.dot.
 void byoc_cutlass_choose_dot(const byoc_cutlass_options_t *options, byoc_cutlass_match_t *match);
 
@@ -62,21 +40,11 @@ void byoc_cutlass_choose_dot(const byoc_cutlass_options_t *options, byoc_cutlass
 bool byoc_cutlass_words_constants(const byoc_cutlass_match_t *match, const byoc_cutlass_plan_t *plan,
                                   const float *weights, int32_t *packed, int32_t *tables);
 
-// `dot`: BYOC_CUTLASS_DOT_*; instructions that nothing uses are not asked for.
-void byoc_cutlass_flags_init(byoc_cutlass_flags_t *flags, const byoc_cutlass_options_t *options, uint32_t dot);
-
-// What sources for this instruction set begin with: headers that take longer than the code; NULL: none.
-const char *byoc_cutlass_preamble(byoc_cutlass_isa_t isa);
-
 // Chooses unit->plan by measuring: at most options->tune_trials candidates, no more of them after `seconds` (INFINITY:
 // no limit; 0 or less: none at all); a choice made before comes from the cache. A candidate that does not compile,
 // fails or hangs is skipped; the default stands where none is better.
 int32_t byoc_cutlass_tune(const byoc_host_t *host, byoc_codegen_t *codegen, const byoc_cutlass_options_t *options,
                           double seconds, byoc_cutlass_unit_t *unit);
-
-// FNV-1a of 64 bits, from BYOC_CUTLASS_HASH on.
-#define BYOC_CUTLASS_HASH 14695981039346656037u
-uint64_t byoc_cutlass_hash(uint64_t hash, const char *text);
 
 // A clock for budgets, in microseconds.
 int64_t byoc_cutlass_clock_us(void);

@@ -14,7 +14,8 @@ void byoc_cutlass_choose_dot(const byoc_cutlass_options_t *options, byoc_cutlass
   byoc_cutlass_problem_t *problem = &match->problem;
   byoc_cutlass_words_t *words = &problem->words;
   if (match->bytes) {
-    words->dot = options->vnni && !match->wide ? BYOC_CUTLASS_DOT_I8X4 : BYOC_CUTLASS_DOT_I16X2;
+    words->dot = byoc_cutlass_options_have(options, BYOC_CUTLASS_DOT_I8X4) && !match->wide ? BYOC_CUTLASS_DOT_I8X4
+                                                                                           : BYOC_CUTLASS_DOT_I16X2;
     return;
   }
   const byoc_cutlass_gemm_t *gemm = &problem->gemm;
@@ -26,8 +27,9 @@ void byoc_cutlass_choose_dot(const byoc_cutlass_options_t *options, byoc_cutlass
     return;
   if (options->precision == BYOC_CUTLASS_PRECISION_INT8) {
     if ((is_conv ? conv->in * conv->kernel_h * conv->kernel_w : gemm->k) < LEAST_QUANTISED_TERMS) return;
-    words->dot = options->vnni ? BYOC_CUTLASS_DOT_I8X4 : BYOC_CUTLASS_DOT_I16X2;
-  } else if (options->bf16) {
+    words->dot =
+        byoc_cutlass_options_have(options, BYOC_CUTLASS_DOT_I8X4) ? BYOC_CUTLASS_DOT_I8X4 : BYOC_CUTLASS_DOT_I16X2;
+  } else if (byoc_cutlass_options_have(options, BYOC_CUTLASS_DOT_BF16X2)) {
     words->dot = BYOC_CUTLASS_DOT_BF16X2;
   } else if (!is_conv && gemm->m <= MOST_WAITING_ROWS) {
     words->dot = BYOC_CUTLASS_DOT_BF16_WIDE;

@@ -1,3 +1,4 @@
+// From an Attention node to a problem.
 #include "match_attention.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// Recognises GELU written out by erf or tanh.
 #include "match_gelu.h"
 
 #include <math.h>

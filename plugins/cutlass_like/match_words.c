@@ -1,3 +1,4 @@
+// From nodes on bytes to a problem of words.
 #include "match_words.h"
 
 #include <math.h>

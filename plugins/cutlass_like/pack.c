@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "direct.h"
-#include "plan.h"
 #include "winograd.h"
 #include "words.h"
 

@@ -1,8 +1,8 @@
 // Weights as words, and the tables of what each channel needs.
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
-#include "plan.h"
 #include "templates/words_once.h"
 #include "words.h"
 

@@ -1,5 +1,4 @@
 // How to compute products of words.
-#include "plan.h"
 #include "words.h"
 
 int32_t byoc_cutlass_words_unit(uint32_t dot) {

@@ -1,11 +1,15 @@
 // cutlass - a code generator: convolutions and matrix products as register-blocked C, specialised for each shape and
 // compiled by the plugin itself into one static library. The parts:
 //   plugin.c           identity, options, rules
-//   match.c            nodes of the graph → problem; match_attention.c and match_gelu.c read theirs
+//   options.c          options of the target; isa.c: instruction sets
+//   match.c            nodes of the graph → problem; match_attention.c and match_gelu.c read theirs;
+//                      match_shape.c: what they share
+//   problem.c          what is known of a problem whichever template computes it
 //   plan.c             problem → algorithm and blocking; attention.c, direct.c and winograd.c know theirs
 //   plan_candidates.c  the plans that are worth measuring
 //   pack.c             weights in the order in which the code reads them
-//   emit*.c            problem and plan → C, by the templates in templates/; text.c: the text that grows
+//   emit*.c            problem and plan → C, by the templates in templates/; define.c: the constants that they name;
+//                      text.c: the text that grows
 //   tune.c             plans measured, choices cached
 //   generate.c         the hook
 // Products of bytes and of lower precision are words.h's: the files *_words.c do what their namesakes do.
@@ -17,7 +21,7 @@
 #include "match.h"
 
 BYOC_PLUGIN_IDENTITY_NEEDS("cutlass", "0.1.0", "cutlass",
-                           "Convolutions and matrix products as C specialised for each shape", 3);
+                           "Convolutions and matrix products as C specialised for each shape", 4);
 
 static int32_t accept_region(void *self, byoc_region_t *region) {
   const byoc_host_t *host = ((const byoc_cutlass_state_t *)self)->host;
@@ -113,10 +117,9 @@ static const byoc_rule_t rules[] = {
 static const byoc_option_t options[] = {
     {.header = BYOC_HEADER(byoc_option_t, 1),
      .name = "mcpu",
-     .type = BYOC_OPTION_CHOICE,
+     .type = BYOC_OPTION_CPU,
      .default_value = "native",
-     .choices = "native|avx512_bf16|avx512_vnni|avx512|avx2|portable",
-     .help = "instruction set of the generated code; native: the best that the artifact's machine has"},
+     .help = "processor of the generated code, in the words of target c; native: that of the artifact"},
     {.header = BYOC_HEADER(byoc_option_t, 1),
      .name = "tune_trials",
      .type = BYOC_OPTION_INT,

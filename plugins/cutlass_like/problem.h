@@ -17,10 +17,17 @@
 #include <stdint.h>
 
 #include "byoc/dtype.h"
+#include "isa.h"
 #include "text.h"
 
-enum { BYOC_CUTLASS_ISA_PORTABLE, BYOC_CUTLASS_ISA_AVX2, BYOC_CUTLASS_ISA_AVX512, BYOC_CUTLASS_ISA_COUNT };
-typedef uint32_t byoc_cutlass_isa_t;
+static inline int64_t byoc_cutlass_ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
+// How wide the panel is that starts `left` columns before the end: its remainder is rounded up to `unit`.
+static inline int64_t byoc_cutlass_panel_width(int64_t left, int64_t panel, int64_t unit) {
+  return left >= panel ? panel : byoc_cutlass_ceil_div(left, unit) * unit;
+}
 
 // Activations; parameters in the order of the epilogue's p0 and p1.
 enum {
@@ -100,17 +107,6 @@ typedef struct byoc_cutlass_inputs_t {
   uint32_t past_keys, past_values; // of attention
 } byoc_cutlass_inputs_t;
 
-// How operands are multiplied: as f32, or as 32-bit words of several terms. The numbers are those of
-// templates/words.h.
-enum {
-  BYOC_CUTLASS_DOT_F32,
-  BYOC_CUTLASS_DOT_I8X4,      // u8 by s8, by AVX512-VNNI
-  BYOC_CUTLASS_DOT_I16X2,     // bytes widened to i16
-  BYOC_CUTLASS_DOT_BF16X2,    // by AVX512-BF16
-  BYOC_CUTLASS_DOT_BF16_WIDE, // f32 data by bf16 weights, widened in registers
-  BYOC_CUTLASS_DOT_COUNT,
-};
-
 // What a product of words is besides its shape.
 typedef struct byoc_cutlass_words_t {
   uint32_t dot;
@@ -170,14 +166,21 @@ typedef struct byoc_cutlass_plan_t {
   int32_t slots;        // shares at most
 } byoc_cutlass_plan_t;
 
-// Lanes of f32 in a vector.
-int32_t byoc_cutlass_isa_lanes(byoc_cutlass_isa_t isa);
-
 // Multiply-add operations of one run.
 int64_t byoc_cutlass_macs(const byoc_cutlass_problem_t *problem);
 
 // The number of matrices of a matrix product.
 int64_t byoc_cutlass_batch(const byoc_cutlass_gemm_t *gemm);
+
+// Matrices of B: repeated ones count once.
+int64_t byoc_cutlass_weight_matrices(const byoc_cutlass_gemm_t *gemm);
+
+// Whether what is otherwise copied lies in memory as the templates can read it: pixels of a 1x1 convolution, B's rows,
+// rows of A where B is constant.
+bool byoc_cutlass_may_read_in_place(const byoc_cutlass_problem_t *problem);
+
+// Whether a template exists for the layouts of a convolution's tensors.
+bool byoc_cutlass_takes_layouts(const byoc_cutlass_conv_t *conv);
 
 // The plan that needs no measuring. `winograd`: whether Winograd's algorithm is allowed.
 void byoc_cutlass_plan_default(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa_t isa, int32_t slots,
@@ -186,6 +189,13 @@ void byoc_cutlass_plan_default(const byoc_cutlass_problem_t *problem, byoc_cutla
 // Up to `capacity` plans, the default first, without duplicates, most promising first. Returns how many.
 size_t byoc_cutlass_plan_candidates(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa_t isa, int32_t slots,
                                     bool winograd, byoc_cutlass_plan_t *plans, size_t capacity);
+
+// Rows of a tile, at most `most`, such that the last panel is nearly as full as the others.
+int32_t byoc_cutlass_even_rows(int64_t total, int32_t most);
+
+// The same, but a divisor of the total where one lies near `most` and is not below `least`, so that no lower tile is
+// left over.
+int32_t byoc_cutlass_tile_rows(int64_t total, int32_t most, int32_t least);
 
 // Shares that a run is split into at most, and that the workspace has room for.
 int32_t byoc_cutlass_shares(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
@@ -207,8 +217,5 @@ void byoc_cutlass_emit_prelude(byoc_cutlass_text_t *text, byoc_cutlass_isa_t isa
 // One packed function named `symbol`, with everything that it needs.
 void byoc_cutlass_emit(byoc_cutlass_text_t *text, const byoc_cutlass_problem_t *problem,
                        const byoc_cutlass_plan_t *plan, const char *symbol);
-
-// Compiler flags of an instruction set, separated by blanks.
-const char *byoc_cutlass_isa_flags(byoc_cutlass_isa_t isa);
 
 #endif // BYOC_CUTLASS_PROBLEM_H_

@@ -1,3 +1,4 @@
+// Text that grows, and its hash.
 #include "text.h"
 
 #include <stdarg.h>
@@ -51,4 +52,9 @@ void byoc_cutlass_text_add(byoc_cutlass_text_t *text, const char *format, ...) {
 void byoc_cutlass_text_deinit(byoc_cutlass_text_t *text) {
   free(text->data);
   *text = (byoc_cutlass_text_t){0};
+}
+
+uint64_t byoc_cutlass_hash(uint64_t hash, const char *text) {
+  for (; *text; ++text) hash = (hash ^ (unsigned char)*text) * 1099511628211u;
+  return hash;
 }

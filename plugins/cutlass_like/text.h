@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct byoc_cutlass_text_t {
   char *data; // NUL-terminated once anything was added; NULL before
@@ -25,5 +26,9 @@ static inline bool byoc_cutlass_text_ok(const byoc_cutlass_text_t *text) {
 
 // Frees the text and makes it empty again.
 void byoc_cutlass_text_deinit(byoc_cutlass_text_t *text);
+
+// FNV-1a of 64 bits, from BYOC_CUTLASS_HASH on.
+#define BYOC_CUTLASS_HASH 14695981039346656037u
+uint64_t byoc_cutlass_hash(uint64_t hash, const char *text);
 
 #endif // BYOC_CUTLASS_TEXT_H_

@@ -145,7 +145,7 @@ static bool compile_candidates(const byoc_host_t *host, byoc_codegen_t *codegen,
   byoc_compile_request_t request = {.header = BYOC_HEADER(byoc_compile_request_t, 1),
                                     .name = "cutlass_tune",
                                     .source = text.data,
-                                    .preamble = byoc_cutlass_preamble(options->isa),
+                                    .preamble = byoc_cutlass_isa_preamble(options->isa),
                                     .compiler = options->compiler,
                                     .flags = {flags.items, flags.count}};
   bool ok = byoc_cutlass_text_ok(&text) && host->codegen->compile(codegen, &request, out_object, out_size) == BYOC_OK;

@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-#include "plan.h"
-
 bool byoc_cutlass_winograd_fits(const byoc_cutlass_problem_t *problem) {
   const byoc_cutlass_conv_t *conv = &problem->conv;
   return problem->kind == BYOC_CUTLASS_CONV && conv->kernel_h == 3 && conv->kernel_w == 3 && conv->stride_h == 1 &&

@@ -141,9 +141,8 @@ static void bench(const char *shape, const options_t *options) {
                                        .pad_left = pad,
                                        .in_blocked = !options->plain_in && in / groups % BYOC_CUTLASS_BLOCK == 0,
                                        .out_blocked = !options->plain_out && out / groups % BYOC_CUTLASS_BLOCK == 0};
-  byoc_cutlass_isa_t isa = __builtin_cpu_supports("avx512f") ? BYOC_CUTLASS_ISA_AVX512
-                           : __builtin_cpu_supports("avx2")  ? BYOC_CUTLASS_ISA_AVX2
-                                                             : BYOC_CUTLASS_ISA_PORTABLE;
+  byoc_cutlass_isa_t isa = BYOC_CUTLASS_ISA_COUNT - 1;
+  while (isa > 0 && !kernels_run_here(isa, BYOC_CUTLASS_DOT_F32)) --isa;
   size_t count = byoc_cutlass_plan_candidates(&problem, isa, 1, options->winograd, plans, MOST_PLANS);
   if (!options->all) count = 1;
   for (size_t start = 0; start < count; start += 8) {

@@ -9,6 +9,7 @@
 
 #include "core/base/file.h"
 #include "core/base/process.h"
+#include "core/target/cpu.h"
 
 void kernels_begin(kernels_t *kernels, byoc_cutlass_isa_t isa) {
   *kernels = (kernels_t){.isa = isa};
@@ -21,7 +22,7 @@ void kernels_add(kernels_t *kernels, const byoc_cutlass_problem_t *problem, cons
   byoc_cutlass_emit(&kernels->text, problem, plan, symbol);
 }
 
-static void run_compiler(const char *source, const char *object, byoc_cutlass_isa_t isa, const char *flags) {
+static void run_compiler(const char *source, const char *object, const kernels_t *kernels, const char *flags) {
   const char *argv[48] = {"cc",
                           "-std=gnu11",
                           "-fPIC",
@@ -31,7 +32,9 @@ static void run_compiler(const char *source, const char *object, byoc_cutlass_is
                           "-ffp-contract=fast"};
   size_t n = 7;
   char words[256];
-  snprintf(words, sizeof(words), "%s %s", byoc_cutlass_isa_flags(isa), flags);
+  byoc_cutlass_isa_flags(kernels->isa, kernels->dot, words, sizeof(words));
+  size_t used = strlen(words);
+  snprintf(words + used, sizeof(words) - used, " %s", flags);
   for (char *save = NULL, *flag = strtok_r(words, " ", &save); flag; flag = strtok_r(NULL, " ", &save)) {
     argv[n++] = flag;
   }
@@ -57,7 +60,7 @@ void kernels_compile(kernels_t *kernels, const char *flags) {
   byoc_diag_t diag = {0};
   byoc_test_ok(byoc_file_write(source, text->data, text->length, &diag), &diag);
   byoc_cutlass_text_deinit(text);
-  run_compiler(source, object, kernels->isa, flags);
+  run_compiler(source, object, kernels, flags);
   // Opened lazily: nothing of it runs yet.
   kernels->library = dlopen(object, RTLD_LAZY | RTLD_LOCAL);
   if (!kernels->library) fail_msg("%s", dlerror());
@@ -78,14 +81,13 @@ void kernels_run_shares(void *self, byoc_parallel_body_t body, void *argument, i
   for (int64_t i = count; i-- > 0;) body(argument, i, i + 1, 0);
 }
 
-bool kernels_run_here(byoc_cutlass_isa_t isa) {
-#if defined(__x86_64__)
-  if (isa == BYOC_CUTLASS_ISA_AVX512)
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  if (isa == BYOC_CUTLASS_ISA_AVX2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#endif
-  return isa == BYOC_CUTLASS_ISA_PORTABLE;
+bool kernels_run_here(byoc_cutlass_isa_t isa, uint32_t dot) {
+  byoc_diag_t diag = {0};
+  uint64_t needed = 0, more = 0;
+  const char *feature = byoc_cutlass_dot_feature(isa, dot);
+  byoc_test_ok(byoc_cpu_parse(byoc_cutlass_isa_name(isa), &diag, &needed), &diag);
+  if (feature) byoc_test_ok(byoc_cpu_parse_list(feature, &diag, &more), &diag);
+  return feature && ((needed | more) & ~byoc_cpu_detect()) == 0;
 }
 
 guarded_t guarded_create(size_t size_bytes, size_t alignment) {

@@ -170,7 +170,7 @@ static void check(const char *name, byoc_cutlass_attention_t attention) {
   make_tensors(&problem.attention, &t);
   for (byoc_cutlass_isa_t isa = 0; isa < BYOC_CUTLASS_ISA_COUNT; ++isa) {
     byoc_cutlass_plan_t plans[MOST_PLANS];
-    if (!kernels_run_here(isa)) continue;
+    if (!kernels_run_here(isa, BYOC_CUTLASS_DOT_F32)) continue;
     size_t count = byoc_cutlass_plan_candidates(&problem, isa, SLOTS, true, plans, MOST_PLANS);
     const size_t chosen[] = {0, find_smallest(plans, count)};
     assert_int_equal(plans[chosen[1]].vectors, 1);

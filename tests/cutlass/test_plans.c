@@ -223,7 +223,7 @@ static void run_case(const case_t *one, const byoc_packed_function_t *functions)
 static void run_cases(void) {
   uint32_t met[sizeof(cases.items) / sizeof(*cases.items)] = {0};
   for (byoc_cutlass_isa_t isa = 0; isa < BYOC_CUTLASS_ISA_COUNT; ++isa) {
-    if (!kernels_run_here(isa)) continue;
+    if (!kernels_run_here(isa, BYOC_CUTLASS_DOT_F32)) continue;
     kernels_t kernels;
     kernels_begin(&kernels, isa);
     for (size_t c = 0; c < cases.count; ++c) {

@@ -332,22 +332,26 @@ static void run_case(const case_t *one, const byoc_cutlass_plan_t *plan, byoc_pa
 
 // ---- compiling ----
 
-// Compiles all cases into one shared object and runs them, unless `runs` says that this processor cannot.
-static void run_cases(case_t *cases, size_t count, byoc_cutlass_isa_t isa, uint32_t dot, const char *more_flags,
-                      bool runs, const char *how) {
+// Compiles all cases into one shared object and runs them where this processor can; nothing where the instruction set
+// does not have the dot.
+static void run_cases(case_t *cases, size_t count, byoc_cutlass_isa_t isa, uint32_t dot) {
+  static const char *const dots[] = {"f32", "i8x4", "i16x2", "bf16x2", "bf16 wide"};
+  if (!byoc_cutlass_dot_feature(isa, dot)) return;
+  char how[64];
+  snprintf(how, sizeof(how), "%s by %s", dots[dot], byoc_cutlass_isa_name(isa));
+  bool runs = kernels_run_here(isa, dot);
   byoc_cutlass_plan_t plans[MOST_CASES];
   kernels_t kernels;
   kernels_begin(&kernels, isa);
+  kernels.dot = dot;
   for (size_t i = 0; i < count; ++i) {
     cases[i].problem.words.dot = dot;
     byoc_cutlass_plan_default(&cases[i].problem, isa, SLOTS, false, &plans[i]);
     assert_int_equal(plans[i].form, BYOC_CUTLASS_FORM_WORDS);
     kernels_add(&kernels, &cases[i].problem, &plans[i]);
   }
-  char flags[128]; // integers that overflow end the test
-  snprintf(flags, sizeof(flags), "-O1 -fsanitize=signed-integer-overflow -fsanitize-undefined-trap-on-error %s",
-           more_flags);
-  kernels_compile(&kernels, flags);
+  // Integers that overflow end the test.
+  kernels_compile(&kernels, "-O1 -fsanitize=signed-integer-overflow -fsanitize-undefined-trap-on-error");
   if (!runs) print_message("%s: compiled; this processor cannot run it\n", how);
   for (size_t i = 0; i < count && runs; ++i) run_case(&cases[i], &plans[i], kernels.functions[i], how);
   kernels_end(&kernels);
@@ -356,24 +360,16 @@ static void run_cases(case_t *cases, size_t count, byoc_cutlass_isa_t isa, uint3
 // By every dot that the cases' data can go through and the machine's compiler knows.
 static void run_everywhere(case_t *cases, size_t count, bool bytes, bool wide, bool narrow) {
 #if defined(__x86_64__)
-  bool avx2 = kernels_run_here(BYOC_CUTLASS_ISA_AVX2), avx512 = kernels_run_here(BYOC_CUTLASS_ISA_AVX512);
-  bool vnni = avx512 && __builtin_cpu_supports("avx512vnni");
-  bool bf16 = avx512 && __builtin_cpu_supports("avx512bf16");
-  if (bytes) {
-    run_cases(cases, count, BYOC_CUTLASS_ISA_AVX512, BYOC_CUTLASS_DOT_I8X4, "-mavx512vnni", vnni, "bytes by VNNI");
-    run_cases(cases, count, BYOC_CUTLASS_ISA_AVX512, BYOC_CUTLASS_DOT_I16X2, "", avx512, "i16 by AVX-512");
-    run_cases(cases, count, BYOC_CUTLASS_ISA_AVX2, BYOC_CUTLASS_DOT_I16X2, "", avx2, "i16 by AVX2");
-  }
-  if (narrow) run_cases(cases, count, BYOC_CUTLASS_ISA_AVX512, BYOC_CUTLASS_DOT_BF16X2, "-mavx512bf16", bf16, "bf16");
-  if (wide) {
-    run_cases(cases, count, BYOC_CUTLASS_ISA_AVX512, BYOC_CUTLASS_DOT_BF16_WIDE, "", avx512, "bf16 by AVX-512");
-    run_cases(cases, count, BYOC_CUTLASS_ISA_AVX2, BYOC_CUTLASS_DOT_BF16_WIDE, "", avx2, "bf16 by AVX2");
-  }
+  const byoc_cutlass_isa_t end = BYOC_CUTLASS_ISA_COUNT;
 #else
-  (void)narrow;
+  const byoc_cutlass_isa_t end = BYOC_CUTLASS_ISA_PORTABLE + 1;
 #endif
-  if (bytes) run_cases(cases, count, BYOC_CUTLASS_ISA_PORTABLE, BYOC_CUTLASS_DOT_I16X2, "", true, "i16, portable");
-  if (wide) run_cases(cases, count, BYOC_CUTLASS_ISA_PORTABLE, BYOC_CUTLASS_DOT_BF16_WIDE, "", true, "bf16, portable");
+  for (byoc_cutlass_isa_t isa = 0; isa < end; ++isa) {
+    if (bytes) run_cases(cases, count, isa, BYOC_CUTLASS_DOT_I8X4);
+    if (bytes) run_cases(cases, count, isa, BYOC_CUTLASS_DOT_I16X2);
+    if (narrow) run_cases(cases, count, isa, BYOC_CUTLASS_DOT_BF16X2);
+    if (wide) run_cases(cases, count, isa, BYOC_CUTLASS_DOT_BF16_WIDE);
+  }
 }
 
 static void test_bytes(void **state) {

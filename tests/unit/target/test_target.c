@@ -182,7 +182,7 @@ static void test_errors(void **state) {
   expect_error("plain;\nplain", "error: target 'plain' is given twice with the same options\n  plain\n  ^\n");
   byoc_diag_t diag = {0};
   byoc_target_list_t list;
-  byoc_test_error(parse("c -mcpu=haswel", &diag, &list), BYOC_NOT_FOUND, &diag,
+  byoc_test_error(parse("c -mcpu=haswel", &diag, &list), BYOC_INVALID_ARGUMENT, &diag,
                   "target 'c': option '-mcpu': unknown processor or extension 'haswel'; there are native, x86-64, ");
 }
 
@@ -219,6 +219,8 @@ static void test_schemas(void **state) {
   expect_schema_error(
       (byoc_option_schema_t){.name = "x", .type = BYOC_OPTION_CHOICE, .choices = "a|b", .default_value = "d"},
       "takes one of a, b, not 'd'");
+  expect_schema_error((byoc_option_schema_t){.name = "x", .type = BYOC_OPTION_CPU, .default_value = "d"},
+                      "the default of option 'x': option '-x': unknown processor or extension 'd'");
   expect_schema_error((byoc_option_schema_t){.name = "x", .type = BYOC_OPTION_BOOL, .help = "a\nb"}, "one line");
 }
 

@@ -1,0 +1,61 @@
+// isa.h - instruction sets that the templates are written for: the rows of byoc/isa.def, as plans and emitters read
+// them.
+//
+//   byoc_cutlass_isa_t isa = byoc_cutlass_isa_choose("avx2 fma bmi2 ...");
+//   int32_t lanes = byoc_cutlass_isa_lanes(isa);
+#ifndef BYOC_CUTLASS_ISA_H_
+#define BYOC_CUTLASS_ISA_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+#define BYOC_ISA(NAME, ...) BYOC_CUTLASS_ISA_##NAME,
+#include "byoc/isa.def"
+  BYOC_CUTLASS_ISA_COUNT
+};
+typedef uint32_t byoc_cutlass_isa_t;
+
+// How operands are multiplied: as f32, or as 32-bit words of several terms. The numbers are those of
+// templates/words.h.
+enum {
+  BYOC_CUTLASS_DOT_F32,
+  BYOC_CUTLASS_DOT_I8X4,      // u8 by s8, where the instruction set has it
+  BYOC_CUTLASS_DOT_I16X2,     // bytes widened to i16
+  BYOC_CUTLASS_DOT_BF16X2,    // where the instruction set has it
+  BYOC_CUTLASS_DOT_BF16_WIDE, // f32 data by bf16 weights, widened in registers
+  BYOC_CUTLASS_DOT_COUNT,
+};
+
+// The word of -mcpu: "avx512".
+const char *byoc_cutlass_isa_name(byoc_cutlass_isa_t isa);
+
+// Lanes of f32 in a vector.
+int32_t byoc_cutlass_isa_lanes(byoc_cutlass_isa_t isa);
+
+// Vector registers that a tile may fill with sums, two columns and one broadcast value kept aside.
+int32_t byoc_cutlass_isa_sums(byoc_cutlass_isa_t isa);
+
+// Vectors of keys that a tile of attention is wide.
+int32_t byoc_cutlass_isa_key_vectors(byoc_cutlass_isa_t isa);
+
+// What sources for it begin with: a header that takes longer than the code; NULL: nothing.
+const char *byoc_cutlass_isa_preamble(byoc_cutlass_isa_t isa);
+
+// The features that code for it needs, as in /proc/cpuinfo, separated by blanks.
+const char *byoc_cutlass_isa_features(byoc_cutlass_isa_t isa);
+
+// The best instruction set that these features (separated by blanks) are enough for.
+byoc_cutlass_isa_t byoc_cutlass_isa_choose(const char *features);
+
+// The feature that a dot needs beside the instruction set; "": none. NULL where the set does not have it.
+const char *byoc_cutlass_dot_feature(byoc_cutlass_isa_t isa, uint32_t dot);
+
+// Whether all of `wanted` are among `features`; both separated by blanks.
+bool byoc_cutlass_has_features(const char *features, const char *wanted);
+
+// The compiler's flags for an instruction set and a dot, separated by blanks. Cut off at `size`.
+void byoc_cutlass_isa_flags(byoc_cutlass_isa_t isa, uint32_t dot, char *buffer, size_t size);
+
+#endif // BYOC_CUTLASS_ISA_H_

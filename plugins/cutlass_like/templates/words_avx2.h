@@ -1,0 +1,15 @@
+// What products of words need of AVX2; the rest lane by lane (words_lanes.h).
+#define LANE_BY_LANE 1
+static inline vi w_dot_i16x2(vi sum, vi a, vi b) {
+  return sum + (vi)_mm256_madd_epi16((__m256i)a, (__m256i)b);
+}
+static inline vf w_round(vf x) {
+  return _mm256_round_ps(x, 0);
+}
+static inline vi w_larger(vi a, vi b) {
+  return (vi)_mm256_max_epi32((__m256i)a, (__m256i)b);
+}
+static inline vf w_alone(vf x) {
+  __asm__("" : "+x"(x));
+  return x;
+}
