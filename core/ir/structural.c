@@ -3,21 +3,19 @@
 #include <string.h>
 
 #include "core/base/hash.h"
-#if __has_include("core/ir/loop_text.h")
 #include "core/ir/loop_text.h"
-#define HAVE_LOOP_TEXT 1
-#endif
 
 // Calls nested deeper than this count as different, so that a call graph with a cycle does not recurse for ever.
 #define MAX_CALL_DEPTH 64
+
+// What counts for the function asked about, not for those that it calls.
+enum { OUTERMOST = BYOC_STRUCTURAL_IGNORE_FUNCTION_ATTRIBUTES | BYOC_STRUCTURAL_IGNORE_KERNEL };
 
 // ---- loop kernels: by their text ----
 
 static void kernel_text(const byoc_function_t *function, byoc_string_t *out) {
   byoc_string_init(out, function->module->allocator);
-#ifdef HAVE_LOOP_TEXT
   if (function->kernel) byoc_loop_kernel_print(function->kernel, out);
-#endif
 }
 
 static uint64_t kernel_hash(const byoc_function_t *function, uint64_t seed) {
@@ -81,7 +79,7 @@ static uint64_t hash_callee(structural_hasher_t *hasher, const byoc_function_t *
   if (known) return *known;
   if (hasher->depth == MAX_CALL_DEPTH) return 5;
   ++hasher->depth;
-  uint64_t hash = hash_function(hasher, callee, hasher->flags & ~(unsigned)BYOC_STRUCTURAL_IGNORE_FUNCTION_ATTRIBUTES);
+  uint64_t hash = hash_function(hasher, callee, hasher->flags & ~(unsigned)OUTERMOST);
   --hasher->depth;
   uint64_t *box = BYOC_ARENA_NEW(&hasher->arena, uint64_t);
   if (box) {
@@ -116,9 +114,10 @@ static uint64_t hash_block(structural_hasher_t *hasher, const byoc_block_t *bloc
 static uint64_t hash_function(structural_hasher_t *hasher, const byoc_function_t *function, unsigned flags) {
   uintptr_t outer = hasher->defined;
   hasher->defined = 0;
-  uint64_t hash = byoc_hash_combine(flags, (uint64_t)function->kind + 1);
+  bool as_graph = (flags & BYOC_STRUCTURAL_IGNORE_KERNEL) != 0;
+  uint64_t hash = byoc_hash_combine(flags, (uint64_t)(as_graph ? BYOC_FUNCTION_GRAPH : function->kind) + 1);
   if (!(flags & BYOC_STRUCTURAL_IGNORE_FUNCTION_ATTRIBUTES)) hash = byoc_attributes_hash(&function->attributes, hash);
-  if (function->kernel) hash = kernel_hash(function, hash);
+  if (function->kernel && !as_graph) hash = kernel_hash(function, hash);
   hash = hash_block(hasher, function->body, hash);
   hasher->defined = outer;
   return hash;
@@ -168,7 +167,7 @@ static bool equal_callees(comparer_t *comparer, const byoc_function_t *a, const 
   if (a == b || byoc_pointer_map_get(&comparer->functions, a) == b) return true;
   if (comparer->depth == MAX_CALL_DEPTH) return false;
   ++comparer->depth;
-  unsigned flags = comparer->flags & ~(unsigned)BYOC_STRUCTURAL_IGNORE_FUNCTION_ATTRIBUTES;
+  unsigned flags = comparer->flags & ~(unsigned)OUTERMOST;
   bool equal = equal_functions(comparer, a, b, flags);
   --comparer->depth;
   // Forgetting it for want of memory only costs time.
@@ -216,7 +215,8 @@ static bool equal_blocks(comparer_t *comparer, const byoc_block_t *a, const byoc
 }
 
 static bool equal_functions(comparer_t *comparer, const byoc_function_t *a, const byoc_function_t *b, unsigned flags) {
-  if (a->kind != b->kind || !kernel_equal(a, b)) return false;
+  bool as_graph = (flags & BYOC_STRUCTURAL_IGNORE_KERNEL) != 0;
+  if (!as_graph && (a->kind != b->kind || !kernel_equal(a, b))) return false;
   if (!(flags & BYOC_STRUCTURAL_IGNORE_FUNCTION_ATTRIBUTES) && !byoc_attributes_equal(&a->attributes, &b->attributes))
     return false;
   return equal_blocks(comparer, a->body, b->body);

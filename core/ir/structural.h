@@ -9,6 +9,7 @@ typedef enum byoc_structural_flags_t {
   BYOC_STRUCTURAL_DEFAULT = 0,
   BYOC_STRUCTURAL_IGNORE_CONSTANT_DATA = 1,       // constants compare by type only
   BYOC_STRUCTURAL_IGNORE_FUNCTION_ATTRIBUTES = 2, // the outermost function's attributes do not count
+  BYOC_STRUCTURAL_IGNORE_KERNEL = 4,              // nor whether it was lowered: the graph of its body does
 } byoc_structural_flags_t;
 
 uint64_t byoc_function_structural_hash(const byoc_function_t *function, unsigned flags);

@@ -2,14 +2,11 @@
 #include <string.h>
 
 #include "core/ir/graph_internal.h"
+#include "core/ir/loop_text.h"
 #include "core/ir/text.h"
 #include "core/ir/text_names.h"
 #include "core/ir/text_parts.h"
 #include "core/ir/verify.h"
-#if __has_include("core/ir/loop_text.h")
-#include "core/ir/loop_text.h"
-#define HAVE_LOOP_TEXT 1
-#endif
 
 // The largest constant that a text may ask for: a few letters must not take all memory.
 #define MAX_CONSTANT_BYTES ((int64_t)4 << 30)
@@ -325,13 +322,11 @@ static bool parse_function_rest(parser_t *parser, byoc_function_t *function, sco
       !byoc_attributes_parse(lexer, parser->module, &function->attributes))
     return false;
   if (byoc_lexer_accept_word(lexer, "constants") && !parse_constant_devices(parser, function)) return false;
-#ifdef HAVE_LOOP_TEXT
   if (function->kind == BYOC_FUNCTION_KERNEL && byoc_lexer_accept_word(lexer, "loops")) {
     size_t offset = lexer->token.offset;
     byoc_status_t status = byoc_loop_kernel_parse(lexer, module_arena(parser), &function->kernel);
     if (status != BYOC_OK) return byoc_lexer_fail_status(lexer, status, offset);
   }
-#endif
   if (function->kind != BYOC_FUNCTION_GRAPH && !byoc_lexer_is(lexer, BYOC_TOKEN_LEFT_BRACE))
     return lexer->status == BYOC_OK && set_opaque_body(parser, function, &declarations);
   return parse_block(parser, function->body, scope, &declarations);

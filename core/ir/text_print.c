@@ -2,12 +2,9 @@
 
 #include <string.h>
 
+#include "core/ir/loop_text.h"
 #include "core/ir/text_names.h"
 #include "core/ir/text_parts.h"
-#if __has_include("core/ir/loop_text.h")
-#include "core/ir/loop_text.h"
-#define HAVE_LOOP_TEXT 1
-#endif
 
 typedef struct printer_t {
   byoc_string_t *out;
@@ -194,12 +191,10 @@ static void print_function(printer_t *printer, const byoc_function_t *function, 
   if (function->attributes.count > 0) byoc_string_append(out, " attributes ");
   byoc_attributes_print(&function->attributes, out);
   print_constant_devices(printer, function);
-#ifdef HAVE_LOOP_TEXT
   if (function->kernel) {
     byoc_string_append(out, " loops ");
     byoc_loop_kernel_print(function->kernel, out);
   }
-#endif
   if (function->kind != BYOC_FUNCTION_GRAPH && byoc_function_is_opaque(function)) {
     byoc_string_append(out, "\n");
     return;

@@ -155,7 +155,8 @@ static byoc_status_t copy_nodes(outline_t *outline, byoc_function_t *function) {
 
 // Makes the function, or finds an equal one and drops the copy.
 static byoc_status_t make_function(outline_t *outline, byoc_kernel_table_t *table) {
-  const unsigned flags = BYOC_STRUCTURAL_IGNORE_FUNCTION_ATTRIBUTES;
+  // Those in the table are lowered already: their bodies are compared.
+  const unsigned flags = BYOC_STRUCTURAL_IGNORE_FUNCTION_ATTRIBUTES | BYOC_STRUCTURAL_IGNORE_KERNEL;
   const char *name = make_name(outline, table->functions.count);
   byoc_function_t *function = name ? byoc_function_create(table->module, name) : NULL;
   if (!function) return byoc_diag_out_of_memory(outline->diag);
@@ -163,13 +164,8 @@ static byoc_status_t make_function(outline_t *outline, byoc_kernel_table_t *tabl
   uint64_t hash = byoc_function_structural_hash(function, flags);
   for (size_t i = 0; i < table->functions.count; ++i) {
     if (table->hashes.data[i] != hash) continue;
-    // Compared as the graph function it still is: the one in the table is looked at as such, too.
     byoc_function_t *known = table->functions.data[i];
-    struct byoc_loop_kernel_t *kernel = known->kernel;
-    known->kind = BYOC_FUNCTION_GRAPH, known->kernel = NULL;
-    bool equal = byoc_function_structural_equal(function, known, flags);
-    known->kind = BYOC_FUNCTION_KERNEL, known->kernel = kernel;
-    if (!equal) continue;
+    if (!byoc_function_structural_equal(function, known, flags)) continue;
     byoc_function_erase(function);
     outline->function = known;
     return BYOC_OK;

@@ -126,12 +126,30 @@ static void flags_relax(void **state) {
           BYOC_STRUCTURAL_IGNORE_FUNCTION_ATTRIBUTES, false); // the callee's do count
 }
 
+// A function that was lowered is still known by the graph that it was made of.
+static void a_kernel_is_known_by_its_graph(void **state) {
+  (void)state;
+  byoc_graph_module_t *a = parse(base), *b = parse(base);
+  byoc_function_t *graph = byoc_graph_module_find(a, "g"), *kernel = byoc_graph_module_find(b, "g");
+  kernel->kind = BYOC_FUNCTION_KERNEL;
+  assert_false(byoc_function_structural_equal(graph, kernel, 0));
+  assert_true(byoc_function_structural_equal(graph, kernel, BYOC_STRUCTURAL_IGNORE_KERNEL));
+  assert_int_equal(byoc_function_structural_hash(graph, BYOC_STRUCTURAL_IGNORE_KERNEL),
+                   byoc_function_structural_hash(kernel, BYOC_STRUCTURAL_IGNORE_KERNEL));
+  // Callees do not get that: @f calls @g.
+  assert_false(byoc_function_structural_equal(byoc_graph_module_find(a, "f"), byoc_graph_module_find(b, "f"),
+                                              BYOC_STRUCTURAL_IGNORE_KERNEL));
+  byoc_graph_module_destroy(a);
+  byoc_graph_module_destroy(b);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(names_do_not_count),
       cmocka_unit_test(renamed_callees_and_constants_are_equal),
       cmocka_unit_test(every_change_counts),
       cmocka_unit_test(flags_relax),
+      cmocka_unit_test(a_kernel_is_known_by_its_graph),
   };
   return cmocka_run_group_tests_name("ir structural", tests, NULL, NULL);
 }
