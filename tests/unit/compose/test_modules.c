@@ -86,6 +86,25 @@ static void test_b27_not_linkable(void **state) {
   end(&built);
 }
 
+// What a module lists is held against its objects, even where the program does not call it.
+static void test_listed_symbols_are_checked(void **state) {
+  (void)state;
+  static const char *const names[] = {"demo_source", "demo_library", "demo"};
+  for (int i = 0; i < 3; ++i) {
+    byoc_diag_t diag = {0};
+    built_t built;
+    begin(&built);
+    byoc_runtime_module_t *modules[] = {built.demo.source, built.demo.library, built.demo.engine};
+    byoc_test_ok(byoc_runtime_module_add_symbol(modules[i], "demo_absent", &diag), &diag);
+    char part[128];
+    snprintf(part, sizeof(part), "runtime module '%s' lists the symbol 'demo_absent', but none of its objects",
+             names[i]);
+    byoc_test_error(compose(&built, &diag), BYOC_INVALID_DATA, &diag, part);
+    assert_int_equal(byoc_test_count_entries(built.folder), 0);
+    end(&built);
+  }
+}
+
 // ---- the import tree ----
 
 static void test_b28_round_trip(void **state) {
@@ -290,6 +309,7 @@ static void test_two_engines_of_one_symbol(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_listed_symbols_are_checked),
       cmocka_unit_test(test_two_engines_of_one_symbol),
       cmocka_unit_test(test_b27_mask_in_metadata),
       cmocka_unit_test(test_b27_not_linkable),

@@ -106,8 +106,23 @@ static void test_undefined(void **state) {
   demo_deinit(&demo);
 }
 
+static void test_listed_symbols_are_checked(void **state) {
+  (void)state;
+  for (int i = 0; i < 2; ++i) {
+    byoc_diag_t diag = {0};
+    demo_t demo = {0};
+    demo_init(&demo);
+    byoc_test_ok(byoc_runtime_module_add_symbol(i ? demo.library : demo.source, "demo_absent", &diag), &diag);
+    byoc_resolver_t *resolver = NULL;
+    byoc_test_error(byoc_resolver_create(demo.program, NULL, &runtime, byoc_allocator_system(), &diag, &resolver),
+                    BYOC_INVALID_DATA, &diag, "lists the symbol 'demo_absent', but none of its objects");
+    demo_deinit(&demo);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_listed_symbols_are_checked),
       cmocka_unit_test(test_linked),
       cmocka_unit_test(test_in_process),
       cmocka_unit_test(test_undefined),

@@ -154,6 +154,11 @@ static void refuses_what_is_no_model(void **state) {
   static const uint8_t huge[] = {0x3a, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40};
   byoc_test_error(byoc_onnx_read_memory(huge, sizeof(huge), "huge", NULL, byoc_allocator_system(), &diag, &module),
                   BYOC_INVALID_DATA, &diag, "a length of 4611686018427387904 bytes, where 0 are left");
+  byoc_diag_clear(&diag);
+  // Two graphs, which protobuf would merge into one.
+  static const uint8_t twice[] = {0x3a, 0, 0x3a, 0};
+  byoc_test_error(byoc_onnx_read_memory(twice, sizeof(twice), "twice", NULL, byoc_allocator_system(), &diag, &module),
+                  BYOC_INVALID_DATA, &diag, "graph: the field is there twice");
 }
 
 // If within If, 5,000 deep: protobuf-c would run out of stack.

@@ -223,6 +223,8 @@ static const case_t cases[] = {
      "f32[N,8,floordiv(H + 1, 2),floordiv(W + 1, 2)]"},
     {"", "%x : f32[1,4,9,9], %w : f32[8,3,3,3]", "Conv@11(%x, %w)", 1,
      "! operand 1: expected 4 input channels (4 in 1 groups), got 3"},
+    {"", "%x : f32[1,4,9,9], %w : f32[7,2,3,3]", "Conv@11(%x, %w) {group = 2}", 1,
+     "! operand 1: 7 output channels do not divide into 2 groups"},
     {"", "%x : f32[1,3,2,2], %w : f32[8,3,3,3]", "Conv@11(%x, %w)", 1,
      "! the window of 3 does not fit into dimension 2 of 2 with pads 0 and 0"},
     {"", "%x : f32[1,3,9,9], %w : f32[8,3,3,3]", "Conv@11(%x, %w) {pads = [1, 1]}", 1,
