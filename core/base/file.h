@@ -41,6 +41,8 @@ bool byoc_file_exists(const char *path);
 bool byoc_is_directory(const char *path);
 
 byoc_status_t byoc_make_directories(const char *path, byoc_diag_t *diag);
+// Those that are made here are for this user alone, whatever the umask says.
+byoc_status_t byoc_make_private_directories(const char *path, byoc_diag_t *diag);
 byoc_status_t byoc_remove_tree(const char *path, byoc_diag_t *diag);
 // A fresh folder under $TMPDIR (else /tmp), mode 0700, removed by byoc_remove_tree; every folder made here is also
 // removed when the process ends by exit, through byoc_remove_temporaries, and in tools by SIGINT and SIGTERM
@@ -57,7 +59,9 @@ void byoc_free_names(byoc_allocator_t allocator, char **names, size_t count);
 char *byoc_path_join(byoc_allocator_t allocator, const char *folder, const char *name);
 const char *byoc_path_base(const char *path);                            // points into `path`
 char *byoc_path_directory(byoc_allocator_t allocator, const char *path); // "." where there is none
-// $BYOC_CACHE_DIR, else $XDG_CACHE_HOME/byoc, else $HOME/.cache/byoc, else <temporary>/byoc-<uid>; made when missing.
+// $BYOC_CACHE_DIR, else $XDG_CACHE_HOME/byoc, else $HOME/.cache/byoc; made when missing. Where others could write to
+// that folder or to one above it, a warning says so and <temporary>/byoc-<uid> takes its place, as where it cannot be
+// made.
 byoc_status_t byoc_cache_directory(byoc_allocator_t allocator, byoc_diag_t *diag, char **out_path);
 
 #endif // BYOC_CORE_BASE_FILE_H_

@@ -70,6 +70,14 @@ static char *find_program(const char *program, bool absolute, int *out_error) {
   return found;
 }
 
+char *byoc_program_path(const char *program, byoc_allocator_t allocator) {
+  int error = 0;
+  char *found = find_program(program, true, &error);
+  char *copy = found != NULL ? byoc_copy_string(allocator, found) : NULL;
+  byoc_free(byoc_allocator_system(), found);
+  return copy;
+}
+
 bool byoc_program_exists(const char *program) {
   int error = 0;
   char *found = find_program(program, false, &error);
@@ -104,6 +112,7 @@ typedef struct start_t {
   const char *directory; // NULL: the caller's
   char **environment;
   int output_fd;
+  bool without_errors;
 } start_t;
 
 // Starts the program with its output going to `output_fd`. Gives errno.
@@ -130,7 +139,11 @@ static int spawn(void *argument, bool lead, pid_t *out_pid) {
   if (error == 0) error = posix_spawnattr_setpgroup(&attributes, 0);
   if (error == 0) error = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   if (error == 0) error = posix_spawn_file_actions_adddup2(&actions, start->output_fd, STDOUT_FILENO);
-  if (error == 0) error = posix_spawn_file_actions_adddup2(&actions, start->output_fd, STDERR_FILENO);
+  if (error == 0 && start->without_errors) {
+    error = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  } else if (error == 0) {
+    error = posix_spawn_file_actions_adddup2(&actions, start->output_fd, STDERR_FILENO);
+  }
   if (error == 0 && start->directory != NULL) {
     error = posix_spawn_file_actions_addchdir_np(&actions, start->directory);
   }
@@ -233,7 +246,12 @@ byoc_status_t byoc_process_run(const char *const *argv, const byoc_process_optio
     status = byoc_diag_system_error(diag, errno, "open a pipe for", argv[0]);
     goto cleanup;
   }
-  start_t start = {path, argv, options->directory, environment != NULL ? environment : environ, pipe_fds[1]};
+  start_t start = {path,
+                   argv,
+                   options->directory,
+                   environment != NULL ? environment : environ,
+                   pipe_fds[1],
+                   options->without_errors};
   error = byoc_group_spawn(spawn, &start, &child.pid, &child.leads);
   if (error != 0) {
     status = byoc_diag_system_error(diag, error, "run", argv[0]);

@@ -9,6 +9,7 @@
 typedef struct byoc_process_options_t {
   const char *directory;        // working folder; NULL: the caller's
   const char *const *variables; // NAME=VALUE settings added to the environment, NULL-terminated; may be NULL
+  bool without_errors;          // what it writes to standard error is thrown away, not captured
   int64_t timeout_ms;           // 0: none; on expiry the child is killed with what it started
 } byoc_process_options_t;
 
@@ -22,6 +23,8 @@ typedef struct byoc_process_result_t {
 // order of arrival; may be NULL). BYOC_NOT_FOUND where the program is not there; a non-zero exit is BYOC_OK here.
 byoc_status_t byoc_process_run(const char *const *argv, const byoc_process_options_t *options, byoc_string_t *output,
                                byoc_diag_t *diag, byoc_process_result_t *out_result);
+// The file that runs as `program`, as an absolute path from `allocator`; NULL where there is none.
+char *byoc_program_path(const char *program, byoc_allocator_t allocator);
 // True where `program` (a path, or a name looked up in PATH) can be executed.
 bool byoc_program_exists(const char *program);
 

@@ -11,14 +11,14 @@
 #include <cpuid.h>
 #endif
 
-#include "core/base/hash.h"
 #include "core/base/log.h"
+#include "core/base/sha256.h"
 #include "core/compose/object_cache.h"
 #include "core/compose/preamble.h"
 #include "core/compose/tool.h"
 
 // Changes with anything below that changes what a compilation means.
-#define CACHE_FORMAT "byoc object 2"
+#define CACHE_FORMAT "byoc object 3"
 
 // Before the job's own flags, which may overrule them. Contraction of a * b + c is allowed (gnu11's default).
 static const char *const flags_before[] = {"-std=gnu11", "-w", "-fdiagnostics-color=never", "-I", "include"};
@@ -30,48 +30,48 @@ static const char *const flags_after[] = {
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 // "native" means another thing on every processor.
-static void hash_processor(byoc_hasher_t *hasher) {
+static void hash_processor(byoc_sha256_t *hasher) {
 #if defined(__x86_64__)
   for (unsigned leaf = 0x80000002u; leaf <= 0x80000004u; leaf++) {
     unsigned regs[4] = {0};
     (void)__get_cpuid(leaf, &regs[0], &regs[1], &regs[2], &regs[3]);
-    byoc_hasher_update(hasher, regs, sizeof(regs));
+    byoc_sha256_update(hasher, regs, sizeof(regs));
   }
   unsigned regs[4] = {0};
   (void)__get_cpuid_count(7, 0, &regs[0], &regs[1], &regs[2], &regs[3]);
-  byoc_hasher_update(hasher, regs, sizeof(regs));
+  byoc_sha256_update(hasher, regs, sizeof(regs));
   (void)__get_cpuid(1, &regs[0], &regs[1], &regs[2], &regs[3]);
   regs[1] = 0; // holds the number of the core that asks
-  byoc_hasher_update(hasher, regs, sizeof(regs));
+  byoc_sha256_update(hasher, regs, sizeof(regs));
 #else
   (void)hasher;
 #endif
 }
 
 // Of what compiling `source` gives: an object, or without one the precompiled preamble.
-static byoc_content_hash_t job_key(const byoc_compile_job_t *job, const char *compiler, const char *version,
-                                   const char *source) {
-  byoc_hasher_t hasher;
-  byoc_hasher_init(&hasher);
-  byoc_hasher_update_text(&hasher, CACHE_FORMAT);
-  byoc_hasher_update_text(&hasher, compiler);
-  byoc_hasher_update_text(&hasher, version);
-  for (size_t i = 0; i < COUNT_OF(flags_before); i++) byoc_hasher_update_text(&hasher, flags_before[i]);
+static byoc_digest_t job_key(const byoc_compile_job_t *job, const char *compiler, const char *version,
+                             const char *source) {
+  byoc_sha256_t hasher;
+  byoc_sha256_init(&hasher);
+  byoc_sha256_update_text(&hasher, CACHE_FORMAT);
+  byoc_sha256_update_text(&hasher, compiler);
+  byoc_sha256_update_text(&hasher, version);
+  for (size_t i = 0; i < COUNT_OF(flags_before); i++) byoc_sha256_update_text(&hasher, flags_before[i]);
   bool native = false;
   for (size_t i = 0; i < job->flag_count; i++) {
-    byoc_hasher_update_text(&hasher, job->flags[i]);
+    byoc_sha256_update_text(&hasher, job->flags[i]);
     native = native || strstr(job->flags[i], "native") != NULL;
   }
   if (native) hash_processor(&hasher);
-  for (size_t i = 0; i < COUNT_OF(flags_after); i++) byoc_hasher_update_text(&hasher, flags_after[i]);
+  for (size_t i = 0; i < COUNT_OF(flags_after); i++) byoc_sha256_update_text(&hasher, flags_after[i]);
   for (size_t i = 0; i < byoc_embedded_header_count; i++) {
     byoc_embedded_header_t header = byoc_embedded_header(i);
-    byoc_hasher_update_text(&hasher, header.path);
-    byoc_hasher_update(&hasher, header.data, header.size_bytes);
+    byoc_sha256_update_text(&hasher, header.path);
+    byoc_sha256_update(&hasher, header.data, header.size_bytes);
   }
-  byoc_hasher_update_text(&hasher, job->preamble != NULL ? job->preamble : "");
-  byoc_hasher_update_text(&hasher, source);
-  return byoc_hasher_finish(&hasher);
+  byoc_sha256_update_text(&hasher, job->preamble != NULL ? job->preamble : "");
+  byoc_sha256_update_text(&hasher, source);
+  return byoc_sha256_finish(&hasher);
 }
 
 void byoc_command_add_compilation(byoc_command_t *command, const byoc_compile_job_t *job) {
@@ -111,7 +111,8 @@ static byoc_status_t compile_source(const byoc_compile_job_t *job, const char *c
   byoc_allocator_t allocator = byoc_allocator_system();
   char *preamble = NULL;
   if (job->preamble != NULL) {
-    preamble = byoc_preamble_get(job, compiler, job_key(job, compiler, version, ""), allocator);
+    byoc_digest_t key = job_key(job, compiler, version, "");
+    preamble = byoc_preamble_get(job, compiler, &key, allocator);
   }
   byoc_status_t status = run_compiler(job, compiler, folder, preamble, diag);
   if (status == BYOC_TOOL && preamble != NULL) { // a damaged one?
@@ -153,9 +154,8 @@ static byoc_status_t compile_one(const byoc_compile_job_t *job, byoc_diag_t *dia
   const char *compiler = NULL, *version = NULL;
   BYOC_RETURN_IF_ERROR_IN(diag, byoc_compiler_find(job->compiler, diag, &compiler), "compiling '%s'", job->name);
   BYOC_RETURN_IF_ERROR_IN(diag, byoc_compiler_version(compiler, diag, &version), "compiling '%s'", job->name);
-  byoc_content_hash_t key = job_key(job, compiler, version, job->source);
-  bool cacheable = key.low != 0 || key.high != 0; // zero: hashing ran out of memory
-  if (cacheable && byoc_object_cache_get(key, allocator, out_object, out_size_bytes)) {
+  byoc_digest_t key = job_key(job, compiler, version, job->source);
+  if (byoc_object_cache_get(&key, allocator, out_object, out_size_bytes)) {
     byoc_log(BYOC_LOG_DEBUG, "'%s' comes from the compile cache", job->name);
     return BYOC_OK;
   }
@@ -165,7 +165,7 @@ static byoc_status_t compile_one(const byoc_compile_job_t *job, byoc_diag_t *dia
   byoc_status_t status = compile_in(job, compiler, version, folder, diag, out_object, out_size_bytes);
   if (status == BYOC_OK) {
     byoc_log(BYOC_LOG_DEBUG, "compiled '%s' in %.2f s", job->name, (double)(byoc_now_ns() - start_ns) / 1e9);
-    if (cacheable) byoc_object_cache_put(key, *out_object, *out_size_bytes);
+    byoc_object_cache_put(&key, *out_object, *out_size_bytes);
   }
   (void)byoc_remove_tree(folder, NULL);
   byoc_free(allocator, folder);

@@ -15,7 +15,8 @@ typedef struct byoc_compile_job_t {
   size_t flag_count;
 } byoc_compile_job_t;
 
-// First line of `compiler --version`, cached per process; part of every cache key.
+// First line of `compiler --version`, or what its file is where it prints none; cached per process, part of every cache
+// key.
 byoc_status_t byoc_compiler_version(const char *compiler, byoc_diag_t *diag, const char **out_version);
 // Compiles with -fPIC, hidden visibility, C11 (as gnu11), no debug paths; deterministic bytes. From the cache where
 // source, headers, flags and compiler version are the same. A failure carries the compiler's first messages.

@@ -1,4 +1,4 @@
-// <cache>/objects/<2 digits>/<the other 30>: a header with the hash of what follows, then the object.
+// <cache>/objects/<2 digits>/<the other 62>: a header with the key and the hash of what follows, then the object.
 #include "core/compose/object_cache.h"
 
 #include <fcntl.h>
@@ -9,37 +9,47 @@
 #include <unistd.h>
 
 #include "core/base/file.h"
+#include "core/base/hash.h"
 #include "core/base/log.h"
+#include "core/base/trust.h"
 
 typedef struct entry_header_t {
   char magic[8];
+  byoc_digest_t key; // a file that was moved here from another entry is none
   uint64_t size_bytes;
   byoc_content_hash_t hash; // of the object
 } entry_header_t;
 
-static const char entry_magic[8] = {'b', 'y', 'o', 'c', 'o', 'b', 'j', '1'};
+static const char entry_magic[8] = {'b', 'y', 'o', 'c', 'o', 'b', 'j', '2'};
 
 // Writes the entry's path, and its folder's, which is made with `make`.
-static bool entry_path(byoc_content_hash_t key, bool make, byoc_diag_t *diag, char path[4096]) {
+static bool entry_path(const byoc_digest_t *key, bool make, byoc_diag_t *diag, char path[4096]) {
   char *root = NULL;
   if (byoc_cache_directory(byoc_allocator_system(), diag, &root) != BYOC_OK) return false;
-  char digits[33];
-  byoc_content_hash_format(key, digits);
+  char digits[65];
+  byoc_digest_format(key, digits);
   int size = snprintf(path, 4096, "%s/objects/%.2s", root, digits);
   byoc_free(byoc_allocator_system(), root);
   if (size < 0 || size > 4000) return false;
-  if (make && byoc_make_directories(path, diag) != BYOC_OK) return false;
+  if (make && byoc_make_private_directories(path, diag) != BYOC_OK) return false;
   snprintf(path + size, 4096 - (size_t)size, "/%s", digits + 2);
   return true;
 }
 
-bool byoc_object_cache_get(byoc_content_hash_t key, byoc_allocator_t allocator, void **out_object,
+bool byoc_object_cache_get(const byoc_digest_t *key, byoc_allocator_t allocator, void **out_object,
                            size_t *out_size_bytes) {
   *out_object = NULL;
   *out_size_bytes = 0;
   byoc_diag_t diag = {0};
   char path[4096];
-  if (!entry_path(key, false, &diag, path) || !byoc_file_exists(path)) return false;
+  if (!entry_path(key, false, &diag, path)) return false;
+  byoc_status_t trust = byoc_trust_file(path, &diag);
+  if (trust == BYOC_NOT_FOUND) return false;
+  if (trust != BYOC_OK) {
+    byoc_log(BYOC_LOG_WARNING, "an object in the compile cache is not used, and made again: %s", diag.message);
+    (void)unlink(path);
+    return false;
+  }
   byoc_file_view_t view;
   if (byoc_file_view_open(path, &diag, &view) != BYOC_OK) return false;
   bool intact = false;
@@ -48,8 +58,9 @@ bool byoc_object_cache_get(byoc_content_hash_t key, byoc_allocator_t allocator, 
     memcpy(&header, view.data, sizeof(header));
     size_t size = view.size_bytes - sizeof(header);
     byoc_content_hash_t hash = byoc_content_hash(view.data + sizeof(header), size);
-    intact = memcmp(header.magic, entry_magic, sizeof(entry_magic)) == 0 && header.size_bytes == size &&
-             header.hash.low == hash.low && header.hash.high == hash.high;
+    intact = memcmp(header.magic, entry_magic, sizeof(entry_magic)) == 0 &&
+             memcmp(&header.key, key, sizeof(*key)) == 0 && header.size_bytes == size && header.hash.low == hash.low &&
+             header.hash.high == hash.high;
   }
   if (intact) {
     size_t size = view.size_bytes - sizeof(header);
@@ -104,10 +115,10 @@ void byoc_cache_folder_prune(const char *folder, uint64_t limit_bytes) {
   byoc_free_names(allocator, names, name_count);
 }
 
-void byoc_object_cache_put(byoc_content_hash_t key, const void *object, size_t size_bytes) {
+void byoc_object_cache_put(const byoc_digest_t *key, const void *object, size_t size_bytes) {
   byoc_diag_t diag = {0};
   char path[4096];
-  entry_header_t header = {.size_bytes = size_bytes, .hash = byoc_content_hash(object, size_bytes)};
+  entry_header_t header = {.key = *key, .size_bytes = size_bytes, .hash = byoc_content_hash(object, size_bytes)};
   memcpy(header.magic, entry_magic, sizeof(entry_magic));
   byoc_bytes_t parts[2] = {{&header, sizeof(header)}, {object, size_bytes}};
   bool stored =

@@ -8,6 +8,7 @@
 
 #include "core/base/log.h"
 #include "core/base/process.h"
+#include "core/base/sha256.h"
 #include "core/compose/compiler.h"
 
 void byoc_command_add(byoc_command_t *command, const char *argument) {
@@ -218,6 +219,31 @@ static const char *keep_version(const char *compiler, const char *text) {
   return copy;
 }
 
+// A compiler that does not tell its version is what its file is, and those of the words behind it: "wrapper gcc".
+static byoc_status_t identify_by_files(const byoc_command_t *command, byoc_string_t *out, byoc_diag_t *diag) {
+  byoc_sha256_t hasher;
+  byoc_sha256_init(&hasher);
+  byoc_string_clear(out);
+  for (size_t i = 0; i < command->arguments.count; i++) {
+    const char *word = command->arguments.data[i];
+    if (word == NULL || strcmp(word, "--version") == 0) continue;
+    char *path = byoc_program_path(word, command->arena.allocator);
+    byoc_sha256_update_text(&hasher, word);
+    if (path == NULL) continue;
+    byoc_file_view_t view;
+    byoc_status_t status = byoc_file_view_open(path, diag, &view);
+    byoc_free(command->arena.allocator, path);
+    BYOC_RETURN_IF_ERROR(status);
+    byoc_sha256_update(&hasher, view.data, view.size_bytes);
+    byoc_file_view_close(&view);
+  }
+  char digits[65];
+  byoc_digest_t digest = byoc_sha256_finish(&hasher);
+  byoc_digest_format(&digest, digits);
+  byoc_string_appendf(out, "without a version, file %s", digits);
+  return out->failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
+}
+
 static byoc_status_t ask_version(const char *compiler, byoc_diag_t *diag, const char **out_version) {
   byoc_allocator_t allocator = byoc_allocator_system();
   byoc_status_t status = BYOC_OK;
@@ -228,14 +254,14 @@ static byoc_status_t ask_version(const char *compiler, byoc_diag_t *diag, const 
   byoc_string_init(&output, allocator);
   byoc_process_result_t result;
   static const char *const english[] = {"LC_ALL=C", NULL};
-  byoc_process_options_t options = {.variables = english, .timeout_ms = 20000};
+  byoc_process_options_t options = {.variables = english, .without_errors = true, .timeout_ms = 20000};
   if (command.failed || !byoc_vector_push(&command.arguments, allocator, NULL)) status = byoc_diag_out_of_memory(diag);
   if (status == BYOC_OK) status = byoc_process_run(command.arguments.data, &options, &output, diag, &result);
-  if (status == BYOC_OK && result.exit_code != 0) {
-    status = byoc_diag_error(diag, BYOC_TOOL, "'%s --version' failed: is it a C compiler?", compiler);
+  if (status == BYOC_OK) output.data[strcspn(output.data, "\n")] = '\0';
+  if (status == BYOC_OK && (result.exit_code != 0 || output.data[0] == '\0')) {
+    status = identify_by_files(&command, &output, diag);
   }
   if (status == BYOC_OK) {
-    output.data[strcspn(output.data, "\n")] = '\0';
     *out_version = keep_version(compiler, output.data);
     if (*out_version == NULL) status = byoc_diag_out_of_memory(diag);
   }

@@ -76,7 +76,7 @@ byoc_status_t byoc_plugin_cache_put(const char *folder, const char *plugin, cons
     status = byoc_diag_out_of_memory(diag);
     goto cleanup;
   }
-  status = byoc_make_directories(parent, diag);
+  status = byoc_make_private_directories(parent, diag);
   if (status != BYOC_OK) goto cleanup;
   entry_header_t header = {
       .key_bytes = strlen(key), .data_bytes = size_bytes, .hash = content_hash(key, data, size_bytes)};

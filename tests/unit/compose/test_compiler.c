@@ -169,7 +169,7 @@ static bool preamble_paths(const char *folder, char header[4096], char compiled[
   snprintf(path, sizeof(path), "%s/preambles", folder);
   if (!byoc_is_directory(path)) return false;
   byoc_test_ok(byoc_list_directory(path, byoc_allocator_system(), &diag, &names, &count), &diag);
-  bool is_one = count == 2; // sorted: the header first
+  bool is_one = count == 4; // sorted: the header, its compiled form, the hash of that, the lock
   if (is_one) {
     snprintf(header, 4096, "%s/%s", path, names[0]);
     snprintf(compiled, 4096, "%s/%s", path, names[1]);
@@ -201,6 +201,20 @@ static void test_preamble(void **state) {
   expect_root(folder, &plain);
   byoc_test_ok(byoc_file_write(compiled, NULL, 0, &diag), &diag);
   expect_root(folder, &plain);
+  assert_int_equal(unlink(header), 0);
+  expect_root(folder, &plain);
+  // Another header in its place, with and without the compiled form of the old one; one that others may write to.
+  static const char poison[] = "#include <math.h>\n#define sqrt(x) (x)\n";
+  byoc_test_ok(byoc_file_write(header, poison, strlen(poison), &diag), &diag);
+  expect_root(folder, &plain);
+  byoc_test_ok(byoc_file_write(header, poison, strlen(poison), &diag), &diag);
+  assert_int_equal(unlink(compiled), 0);
+  expect_root(folder, &plain);
+  assert_int_equal(stat(compiled, &before), 0);
+  assert_int_equal(chmod(compiled, 0666), 0);
+  expect_root(folder, &plain);
+  assert_int_equal(stat(compiled, &after), 0);
+  assert_int_equal(after.st_mode & 0777, 0600);
   assert_int_equal(unlink(header), 0);
   expect_root(folder, &plain);
   assert_true(preamble_paths(folder, header, compiled));
@@ -324,7 +338,27 @@ static void test_version(void **state) {
   assert_true(strlen(first) > 3);
   assert_null(strchr(first, '\n'));
   assert_ptr_equal(first, second);
-  byoc_test_error(byoc_compiler_version("false", &diag, &first), BYOC_TOOL, &diag, "is it a C compiler?");
+}
+
+// Two compilers that print a version only to standard error, and one that fails when asked, are told apart by files.
+static void test_version_of_files(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  char *folder = byoc_test_folder();
+  static const char *const scripts[] = {"#!/bin/sh\necho '1.0' >&2\n", "#!/bin/sh\n\necho '1.0' >&2\n",
+                                        "#!/bin/sh\necho 'no such option'; exit 1\n"};
+  const char *versions[3];
+  for (int i = 0; i < 3; ++i) {
+    char path[4096];
+    snprintf(path, sizeof(path), "%s/cc%d", folder, i);
+    byoc_test_ok(byoc_file_write(path, scripts[i], strlen(scripts[i]), &diag), &diag);
+    assert_int_equal(chmod(path, 0755), 0);
+    byoc_test_ok(byoc_compiler_version(path, &diag, &versions[i]), &diag);
+    assert_true(byoc_starts_with(versions[i], "without a version, file "));
+    for (int k = 0; k < i; ++k) assert_string_not_equal(versions[i], versions[k]);
+  }
+  byoc_test_ok(byoc_remove_tree(folder, &diag), &diag);
+  free(folder);
 }
 
 static void test_link(void **state) {
@@ -392,6 +426,7 @@ int main(void) {
       cmocka_unit_test(test_all),
       cmocka_unit_test(test_missing_compiler),
       cmocka_unit_test(test_version),
+      cmocka_unit_test(test_version_of_files),
       cmocka_unit_test(test_link),
       cmocka_unit_test(test_allocations_fail),
   };

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/base/file.h"
+#include "core/base/string.h"
 #include "core/compose/object_cache.h"
 
 enum { OBJECT_BYTES = 1 << 20 };
@@ -31,13 +32,15 @@ static int tear_down(void **state) {
 }
 
 // Keys whose first digits, and so the folder, are the same.
-static byoc_content_hash_t key(uint64_t number) {
-  return (byoc_content_hash_t){.low = number, .high = UINT64_C(0xab) << 56};
+static const byoc_digest_t *key(uint64_t number) {
+  static byoc_digest_t digest;
+  digest = (byoc_digest_t){.bytes = {0xab, 1, (uint8_t)number}};
+  return &digest;
 }
 
 static void entry_path(uint64_t number, char path[4096]) {
-  char digits[33];
-  byoc_content_hash_format(key(number), digits);
+  char digits[65];
+  byoc_digest_format(key(number), digits);
   snprintf(path, 4096, "%s/objects/%.2s/%s", folder, digits, digits + 2);
 }
 
@@ -85,10 +88,90 @@ static void test_notices_damage(void **state) {
   assert_false(byoc_file_exists(path));
 }
 
+// The entry of another key in this one's place.
+static void test_notices_another_entry(void **state) {
+  (void)state;
+  char from[4096], to[4096];
+  byoc_object_cache_put(key(1), object, sizeof(object));
+  byoc_object_cache_put(key(2), object, sizeof(object));
+  entry_path(1, from);
+  entry_path(2, to);
+  assert_int_equal(rename(from, to), 0);
+  assert_false(is_there(2));
+  assert_false(byoc_file_exists(to));
+}
+
+// What somebody else could have written.
+static void test_refuses_what_others_can_write(void **state) {
+  (void)state;
+  char path[4096], parent[4096];
+  entry_path(1, path);
+  byoc_object_cache_put(key(1), object, sizeof(object));
+  assert_true(is_there(1));
+  assert_int_equal(chmod(path, 0666), 0);
+  assert_false(is_there(1));
+  assert_false(byoc_file_exists(path));
+
+  byoc_object_cache_put(key(1), object, sizeof(object));
+  snprintf(parent, sizeof(parent), "%s/objects", folder);
+  assert_int_equal(chmod(parent, 0777), 0);
+  assert_false(is_there(1));
+  assert_int_equal(chmod(parent, 0700), 0);
+
+  byoc_object_cache_put(key(1), object, sizeof(object));
+  char aside[4200];
+  snprintf(aside, sizeof(aside), "%s.aside", path);
+  assert_int_equal(rename(path, aside), 0);
+  assert_int_equal(symlink(aside, path), 0);
+  assert_false(is_there(1));
+  if (geteuid() != 0) return;
+  byoc_object_cache_put(key(1), object, sizeof(object));
+  assert_int_equal(chown(path, 65533, 65533), 0);
+  assert_false(is_there(1));
+}
+
+// A folder in which others can plant entries is no cache, whoever named it.
+static void test_refuses_a_folder_of_others(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  char *found = NULL, *temporary = byoc_test_folder();
+  assert_int_equal(setenv("TMPDIR", temporary, 1), 0);
+  byoc_test_ok(byoc_cache_directory(byoc_allocator_system(), &diag, &found), &diag);
+  assert_string_equal(found, folder);
+  free(found);
+  assert_int_equal(chmod(folder, 0777), 0);
+  byoc_test_ok(byoc_cache_directory(byoc_allocator_system(), &diag, &found), &diag);
+  assert_true(byoc_starts_with(found, temporary));
+  free(found);
+  // Made under any umask, it is this user's alone.
+  char made[4096];
+  snprintf(made, sizeof(made), "%s/byoc-test", temporary);
+  assert_int_equal(setenv("BYOC_CACHE_DIR", made, 1), 0);
+  mode_t mask = umask(0);
+  byoc_test_ok(byoc_cache_directory(byoc_allocator_system(), &diag, &found), &diag);
+  (void)umask(mask);
+  assert_string_equal(found, made);
+  free(found);
+  // And one in a folder of somebody else's is not.
+  if (geteuid() == 0) {
+    assert_int_equal(chown(temporary, 65533, 65533), 0);
+    assert_int_equal(unsetenv("TMPDIR"), 0);
+    byoc_test_ok(byoc_cache_directory(byoc_allocator_system(), &diag, &found), &diag);
+    assert_string_not_equal(found, made);
+    free(found);
+  }
+  assert_int_equal(unsetenv("TMPDIR"), 0);
+  byoc_test_ok(byoc_remove_tree(temporary, &diag), &diag);
+  free(temporary);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_keeps_what_was_used_last, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_notices_damage, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_notices_another_entry, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_refuses_what_others_can_write, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_refuses_a_folder_of_others, set_up, tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,27 @@
+// SHA-256 (FIPS 180-4): identity that nobody can forge, for keys made of what others wrote. Slower than
+// core/base/hash.h by far: not for weights.
+#ifndef BYOC_CORE_BASE_SHA256_H_
+#define BYOC_CORE_BASE_SHA256_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct byoc_digest_t {
+  uint8_t bytes[32];
+} byoc_digest_t;
+
+typedef struct byoc_sha256_t {
+  uint32_t state[8];
+  uint64_t size_bytes;
+  uint8_t block[64];
+} byoc_sha256_t;
+
+// Init, update any number of times, finish. _update_text adds the length, so that texts do not run together.
+void byoc_sha256_init(byoc_sha256_t *hasher);
+void byoc_sha256_update(byoc_sha256_t *hasher, const void *data, size_t size_bytes);
+void byoc_sha256_update_text(byoc_sha256_t *hasher, const char *text);
+byoc_digest_t byoc_sha256_finish(byoc_sha256_t *hasher);
+// 64 lower-case hexadecimal digits and a NUL.
+void byoc_digest_format(const byoc_digest_t *digest, char out_text[65]);
+
+#endif // BYOC_CORE_BASE_SHA256_H_
