@@ -55,7 +55,7 @@ typedef struct counter_t {
 // Multiply-adds that make one element of the result.
 static double reduction_length(const byoc_node_t *node) {
   const byoc_type_t *a = byoc_operand_type(node, 0), *b = byoc_operand_type(node, 1);
-  if (byoc_node_is_onnx(node, "Gemm")) return extent(a, byoc_attributes_int(&node->attributes, "transA", 0) ? 0 : -1);
+  if (byoc_node_is_onnx(node, "Gemm")) return extent(a, byoc_node_int(node, "transA") ? 0 : -1);
   if (byoc_is_ranked(b) && b->rank >= 3 && strstr(node->op, "Conv") != NULL) {
     return elements_of(b) / (extent(b, 0) > 0 ? extent(b, 0) : 1); // channels of the group times the window
   }
@@ -73,7 +73,7 @@ static double product_flops(const byoc_node_t *node) {
     // Every query meets every key, half of them where only earlier ones count; so does every row of the result.
     double keys = extent(byoc_operand_type(node, 1), -2) +
                   (byoc_has_operand(node, 4) ? extent(byoc_operand_type(node, 4), -2) : 0);
-    double share = byoc_attributes_int(&node->attributes, "is_causal", 0) != 0 ? 0.5 : 1;
+    double share = byoc_node_flag(node, "is_causal") ? 0.5 : 1;
     return 2 * share * keys * (elements_of(byoc_operand_type(node, 0)) + results);
   }
   return 2 * results * reduction_length(node);
@@ -82,7 +82,7 @@ static double product_flops(const byoc_node_t *node) {
 // Winograd's transforms with tiles of 4 by 4 need 36 products for 144, others of practical precision no fewer.
 static double least_flops(const byoc_node_t *node, double flops) {
   size_t rank = 0;
-  const int64_t *kernel = byoc_attributes_ints(&node->attributes, "kernel_shape", &rank);
+  const int64_t *kernel = byoc_node_takes(node, "kernel_shape") ? byoc_node_ints(node, "kernel_shape", &rank) : NULL;
   const byoc_type_t *w = byoc_operand_type(node, 1);
   bool is_pointwise = rank > 0;
   for (size_t i = 0; i < rank; ++i) is_pointwise = is_pointwise && kernel[i] == 1;
@@ -111,7 +111,7 @@ static double other_flops(const byoc_node_t *node) {
   for (uint32_t i = 0; i < node->result_count; ++i) written += elements_of(node->results[i]->type);
   int64_t window = 1;
   size_t rank = 0;
-  const int64_t *kernel = byoc_attributes_ints(&node->attributes, "kernel_shape", &rank);
+  const int64_t *kernel = byoc_node_takes(node, "kernel_shape") ? byoc_node_ints(node, "kernel_shape", &rank) : NULL;
   for (size_t i = 0; i < rank; ++i) window *= kernel[i];
   if (rank > 0) return written * (double)window;
   return (read > written ? read : written) * (is_transcendental(node) ? TRANSCENDENTAL_FLOPS : 1);

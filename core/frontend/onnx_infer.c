@@ -195,10 +195,10 @@ static const byoc_type_t *drop_axis(byoc_onnx_reader_t *reader, const byoc_type_
 
 // Scan from operator set 9 on: states as they are, scanned inputs without the axis they are scanned along.
 static byoc_status_t set_scan_parameters(byoc_onnx_reader_t *reader, byoc_node_t *node, byoc_block_t *body) {
-  const int64_t scanned = byoc_attributes_int(&node->attributes, "num_scan_inputs", 0);
+  const int64_t scanned = byoc_node_int(node, "num_scan_inputs");
   if (scanned < 0 || scanned > node->operand_count || node->since_version < 9) return BYOC_OK;
   size_t axis_count = 0;
-  const int64_t *axes = byoc_attributes_ints(&node->attributes, "scan_input_axes", &axis_count);
+  const int64_t *axes = byoc_node_ints(node, "scan_input_axes", &axis_count);
   const size_t states = node->operand_count - (size_t)scanned;
   for (size_t i = 0; i < node->operand_count && i < body->parameters.count; i++) {
     if (!node->operands[i]) continue;

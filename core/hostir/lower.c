@@ -5,6 +5,7 @@
 
 #include "core/hostir/lower_internal.h"
 #include "core/ir/describe.h"
+#include "core/ops/schema.h"
 
 // ---- instructions ----
 
@@ -16,7 +17,7 @@ static void describe(const byoc_node_t *node, byoc_string_t *out) {
   }
   if (node->callee != NULL) byoc_function_describe(node->callee, out);
   if (byoc_host_is_c_call(node)) {
-    byoc_string_append(out, byoc_attributes_string(&node->attributes, "symbol", ""));
+    byoc_string_append(out, byoc_node_text(node, "symbol"));
   } else if (node->callee == NULL) {
     byoc_string_append(out, node->op);
   }

@@ -4,6 +4,7 @@
 #include "core/hostir/lower_internal.h"
 #include "core/module/c_call.h"
 #include "core/module/linkage.h"
+#include "core/ops/schema.h"
 #include "core/runtime/artifact/check.h"
 
 static byoc_status_t push_operands(byoc_host_lowering_t *l, byoc_host_instruction_t *i, const byoc_node_t *node) {
@@ -197,8 +198,7 @@ byoc_status_t byoc_host_lower_check(byoc_host_lowering_t *l, const byoc_node_t *
 
 // A function of the artifact's text room (core/runtime/artifact/text.c).
 byoc_status_t byoc_host_lower_text(byoc_host_lowering_t *l, const byoc_node_t *node) {
-  const char *function = byoc_attributes_string(&node->attributes, "function", NULL);
-  if (function == NULL) return byoc_diag_error(l->diag, BYOC_INVALID_DATA, "the attribute 'function' is missing");
+  const char *function = byoc_node_text(node, "function");
   byoc_host_instruction_t *i = NULL;
   BYOC_RETURN_IF_ERROR(byoc_host_append(l, BYOC_HOST_PACKED, node, &i));
   i->symbol = byoc_arena_format(&l->program->arena, "byoc_text_%s", function);

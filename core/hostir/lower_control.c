@@ -1,5 +1,6 @@
 // Branches, loops, and operators on sequences and optionals.
 #include "core/hostir/lower_internal.h"
+#include "core/ops/schema.h"
 
 static byoc_status_t cell_buffer(byoc_host_lowering_t *l, const byoc_value_t *value, const char *name,
                                  byoc_host_buffer_t **out_buffer) {
@@ -132,9 +133,9 @@ byoc_status_t byoc_host_lower_container(byoc_host_lowering_t *l, const byoc_node
   byoc_host_instruction_t *i = NULL;
   BYOC_RETURN_IF_ERROR(byoc_host_append(l, BYOC_HOST_CONTAINER, node, &i));
   i->symbol = node->op;
-  bool splits = byoc_node_is_onnx(node, "SplitToSequence");
-  i->axis = byoc_attributes_int(&node->attributes, "axis", 0);
-  i->flag = byoc_attributes_int(&node->attributes, splits ? "keepdims" : "new_axis", splits);
+  if (byoc_node_takes(node, "axis")) i->axis = byoc_node_int(node, "axis");
+  if (byoc_node_takes(node, "keepdims")) i->flag = byoc_node_int(node, "keepdims");
+  if (byoc_node_takes(node, "new_axis")) i->flag = byoc_node_int(node, "new_axis");
   for (uint32_t k = 0; k < node->operand_count; ++k) {
     if (node->operands[k] == NULL) BYOC_RETURN_IF_ERROR(byoc_host_push(l, i, false, NULL));
     if (node->operands[k] != NULL) BYOC_RETURN_IF_ERROR(push_cell(l, i, node->operands[k]));

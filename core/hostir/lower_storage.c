@@ -214,7 +214,7 @@ static byoc_status_t lower_shared_cell(byoc_host_lowering_t *l, byoc_value_t *va
 static uint64_t offset_in_operand(const byoc_value_t *value) {
   const byoc_node_t *node = byoc_value_producer(value);
   if (node == NULL || !byoc_node_is(node, "byoc", "Part")) return 0;
-  return (uint64_t)byoc_attributes_int(&node->attributes, BYOC_PART_OFFSET, 0);
+  return (uint64_t)byoc_node_int(node, BYOC_PART_OFFSET);
 }
 
 byoc_status_t byoc_host_lower_alias(byoc_host_lowering_t *l, byoc_value_t *value, byoc_value_t *operand) {

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/hostir/lower_internal.h"
+#include "core/ops/schema.h"
 #include "core/ops/symbolic.h"
 
 static bool is_bound(const byoc_host_lowering_t *l, uint32_t symbol) {
@@ -120,7 +121,7 @@ byoc_status_t byoc_host_lower_require(byoc_host_lowering_t *l, const byoc_node_t
 
 byoc_status_t byoc_host_lower_bind(byoc_host_lowering_t *l, const byoc_node_t *node) {
   size_t count = 0;
-  const char *const *names = byoc_attributes_strings(&node->attributes, "symbols", &count);
+  const char *const *names = byoc_node_texts(node, "symbols", &count);
   byoc_host_buffer_t *elements = NULL;
   byoc_host_instruction_t *i = NULL;
   BYOC_RETURN_IF_ERROR(byoc_host_buffer_of(l, node->operands[0], &elements));

@@ -22,7 +22,7 @@ bool byoc_is_transpose(const byoc_node_t *node, const byoc_type_t *space) {
 
 int64_t byoc_transpose_axis(const byoc_node_t *transpose, int32_t axis) {
   size_t count = 0;
-  const int64_t *perm = byoc_attributes_ints(&transpose->attributes, "perm", &count);
+  const int64_t *perm = byoc_node_ints(transpose, "perm", &count);
   return perm ? perm[axis] : transpose->operands[0]->type->rank - 1 - axis;
 }
 

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "core/ops/schema.h"
+
 enum { INTS_PER_ARGUMENT = 6 };
 
 static byoc_status_t verify_argument(const byoc_c_argument_t *argument, uint32_t position, uint32_t operand_count,
@@ -95,15 +97,15 @@ byoc_status_t byoc_c_call_from_node(const byoc_node_t *node, byoc_arena_t *arena
                                     byoc_c_call_t **out_call) {
   *out_call = NULL;
   size_t int_count = 0, real_count = 0;
-  const int64_t *ints = byoc_attributes_ints(&node->attributes, "arguments", &int_count);
-  const double *reals = byoc_attributes_floats(&node->attributes, "reals", &real_count);
+  const int64_t *ints = byoc_node_ints(node, "arguments", &int_count);
+  const double *reals = byoc_node_floats(node, "reals", &real_count);
   if (int_count != real_count * INTS_PER_ARGUMENT) {
     return byoc_diag_error(diag, BYOC_INVALID_DATA, "CallC has %zu argument fields for %zu arguments", int_count,
                            real_count);
   }
   byoc_c_call_t *call = BYOC_ARENA_NEW(arena, byoc_c_call_t);
   byoc_c_argument_t *arguments = BYOC_ARENA_ARRAY(arena, byoc_c_argument_t, real_count);
-  char *symbol = byoc_arena_copy_string(arena, byoc_attributes_string(&node->attributes, "symbol", ""));
+  char *symbol = byoc_arena_copy_string(arena, byoc_node_text(node, "symbol"));
   if (call == NULL || arguments == NULL || symbol == NULL) return byoc_diag_out_of_memory(diag);
   for (size_t i = 0; i < real_count; ++i) {
     const int64_t *fields = ints + i * INTS_PER_ARGUMENT;
@@ -118,11 +120,11 @@ byoc_status_t byoc_c_call_from_node(const byoc_node_t *node, byoc_arena_t *arena
   *call = (byoc_c_call_t){
       .header = BYOC_HEADER(byoc_c_call_t, 1),
       .symbol = symbol,
-      .return_type = (uint32_t)byoc_attributes_int(&node->attributes, "return_type", BYOC_C_VOID),
+      .return_type = (uint32_t)byoc_node_int(node, "return_type"),
       .argument_count = (uint32_t)real_count,
       .arguments = arguments,
-      .repeat_count = byoc_attributes_int(&node->attributes, "repeat_count", 1),
-      .result_from_operand = (int32_t)byoc_attributes_int(&node->attributes, "result_from_operand", -1),
+      .repeat_count = byoc_node_int(node, "repeat_count"),
+      .result_from_operand = (int32_t)byoc_node_int(node, "result_from_operand"),
   };
   BYOC_RETURN_IF_ERROR(byoc_c_call_verify(call, node->operand_count, node->result_count, diag));
   *out_call = call;

@@ -12,7 +12,7 @@ enum { Y, PRESENT_KEY, PRESENT_VALUE, SCORES };        // results
 static int64_t heads_of(const byoc_node_t *node, uint32_t operand) {
   const byoc_type_t *type = node->operands[operand]->type;
   const char *name = operand == Q ? "q_num_heads" : "kv_num_heads";
-  if (type->rank == 3) return byoc_attributes_int(&node->attributes, name, 0);
+  if (type->rank == 3) return byoc_node_int(node, name);
   return byoc_dim_is_constant(type->dims[1]) ? type->dims[1].constant : 0;
 }
 
@@ -172,9 +172,9 @@ static const byoc_loop_expr_t *point_bias(byoc_lower_t *lower, const byoc_node_t
   }
   // How far the key lies before the query.
   const byoc_loop_expr_t *distance = BYOC_LSUB(b, BYOC_LADD(b, indices[2], offset), key);
-  int64_t left = byoc_attributes_int(&node->attributes, "left_window_size", -1);
-  int64_t right = byoc_attributes_int(&node->attributes, "right_window_size", -1);
-  if (byoc_attributes_int(&node->attributes, "is_causal", 0) != 0) right = 0;
+  int64_t left = byoc_node_int(node, "left_window_size");
+  int64_t right = byoc_node_int(node, "right_window_size");
+  if (byoc_node_flag(node, "is_causal")) right = 0;
   const byoc_loop_expr_t *bounds[] = {left >= 0 ? BIN(LE, distance, byoc_loop_int(b, left)) : NULL,
                                       right >= 0 ? BIN(LE, byoc_loop_int(b, -right), distance) : NULL};
   for (int i = 0; i < 2; ++i) {
@@ -242,7 +242,7 @@ static byoc_value_t *repeat_heads(byoc_writer_t *w, byoc_value_t *x, int64_t hea
 static byoc_value_t *masked_softmax(byoc_writer_t *w, byoc_value_t *x) {
   static const int64_t last = -1;
   const byoc_attribute_t axis = int_attribute("axis", -1), positive = int_attribute("detect_positive", 0);
-  const int64_t precision = byoc_attributes_int(&w->node->attributes, "softmax_precision", 0);
+  const int64_t precision = byoc_node_int(w->node, "softmax_precision");
   if (precision != 0) x = byoc_write_cast(w, x, byoc_dtype_from_onnx((int32_t)precision));
   byoc_value_t *most =
       byoc_write_node(w, "", "ReduceMax", x, byoc_write_vector(w, "axes", BYOC_DTYPE_I64, 1, &last), NULL, NULL, 0);
@@ -257,18 +257,19 @@ static byoc_status_t expand_attention(byoc_node_t *node, byoc_diag_t *diag, bool
   static const int64_t turn[] = {0, 1, 3, 2}, swap[] = {0, 2, 1, 3}, flat[] = {0, 0, -1};
   byoc_writer_t w = {.node = node, .diag = diag};
   *out_changed = false;
-  int64_t q_heads = heads_of(node, Q), mode = byoc_attributes_int(&node->attributes, "qk_matmul_output_mode", 0);
+  int64_t q_heads = heads_of(node, Q), mode = byoc_node_int(node, "qk_matmul_output_mode");
   int64_t times = q_heads / heads_of(node, K);
   byoc_value_t *q = split_heads(&w, Q), *k = append(&w, PAST_KEY, split_heads(&w, K));
   byoc_value_t *v = append(&w, PAST_VALUE, split_heads(&w, V)), *present[] = {k, v};
   double size = w.failed ? 1.0 : (double)q->type->dims[3].constant;
-  double scale = sqrt(byoc_attributes_float(&node->attributes, "scale", 1.0 / sqrt(size)));
+  const byoc_attribute_t *given = byoc_node_given(node, "scale");
+  double scale = sqrt(given ? given->f : 1.0 / sqrt(size));
   k = byoc_write_transpose(&w, repeat_heads(&w, k, q_heads, times), turn, 4);
   v = repeat_heads(&w, v, q_heads, times);
   q = byoc_write_node(&w, "", "Mul", q, number(&w, q, scale), NULL, NULL, 0);
   k = byoc_write_node(&w, "", "Mul", k, number(&w, k, scale), NULL, NULL, 0);
   byoc_value_t *scores = byoc_write_node(&w, "", "MatMul", q, k, NULL, NULL, 0), *shown = scores;
-  double cap = byoc_attributes_float(&node->attributes, "softcap", 0.0);
+  double cap = byoc_node_float(node, "softcap");
   if (cap > 0) {
     byoc_value_t *limit = number(&w, scores, cap);
     scores = byoc_write_node(&w, "", "Div", scores, limit, NULL, NULL, 0);
@@ -279,10 +280,9 @@ static byoc_status_t expand_attention(byoc_node_t *node, byoc_diag_t *diag, bool
   byoc_value_t *masking[] = {scores, byoc_has_operand(node, MASK) ? node->operands[MASK] : NULL,
                              byoc_has_operand(node, LENGTHS) ? node->operands[LENGTHS] : NULL,
                              byoc_has_operand(node, PAST_KEY) ? node->operands[PAST_KEY] : NULL};
-  const byoc_attribute_t limits[] = {
-      int_attribute("is_causal", byoc_attributes_int(&node->attributes, "is_causal", 0)),
-      int_attribute("left_window_size", byoc_attributes_int(&node->attributes, "left_window_size", -1)),
-      int_attribute("right_window_size", byoc_attributes_int(&node->attributes, "right_window_size", -1))};
+  const byoc_attribute_t limits[] = {int_attribute("is_causal", byoc_node_int(node, "is_causal")),
+                                     int_attribute("left_window_size", byoc_node_int(node, "left_window_size")),
+                                     int_attribute("right_window_size", byoc_node_int(node, "right_window_size"))};
   byoc_node_t *biased = scores ? byoc_write_many(&w, "byoc", "AttentionBias", masking, 4, 1, limits, 3) : NULL;
   scores = biased ? biased->results[0] : NULL;
   if (mode == 2) shown = scores;

@@ -16,7 +16,7 @@ static const byoc_loop_expr_t *load_legacy(byoc_lower_t *lower, const byoc_node_
                                            const byoc_loop_expr_t *const *indices) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *type = node->operands[1]->type;
-  int32_t axis = byoc_node_axis(node, "axis", rank - type->rank, rank);
+  int32_t axis = byoc_node_axis(node, "axis", rank);
   const byoc_loop_expr_t *at[BYOC_MAX_RANK];
   for (int32_t d = 0; d < type->rank; ++d) {
     bool one = byoc_dim_is_constant(type->dims[d]) && type->dims[d].constant == 1;
@@ -72,7 +72,7 @@ FORMULA(less_equal, return byoc_loop_binary(b, OP(LE), x, y);)
 FORMULA(greater, return byoc_loop_binary(b, OP(LT), y, x);)
 FORMULA(greater_equal, return byoc_loop_binary(b, OP(LE), y, x);)
 FORMULA(mod, {
-  bool fmod = byoc_attributes_int(&node->attributes, "fmod", 0) != 0;
+  bool fmod = byoc_node_flag(node, "fmod");
   const byoc_loop_expr_t *rest = byoc_loop_binary(b, fmod ? OP(FMOD) : OP(MOD), x, y);
   if (fmod || !rest || !byoc_dtype_is_float(rest->dtype)) return rest;
   // A zero has the sign of the divisor, as every other rest has.
@@ -81,10 +81,9 @@ FORMULA(mod, {
   const byoc_loop_expr_t *zero = byoc_loop_select(b, byoc_loop_binary(b, OP(LT), y, plus), minus, plus);
   return byoc_loop_select(b, byoc_loop_binary(b, OP(EQ), rest, plus), zero, rest);
 })
-FORMULA(shift, {
-  const char *direction = byoc_attributes_string(&node->attributes, "direction", "LEFT");
-  return byoc_loop_binary(b, strcmp(direction, "RIGHT") == 0 ? OP(SHR) : OP(SHL), x, y);
-})
+enum { SHIFT_LEFT, SHIFT_RIGHT }; // as in shift_attributes
+FORMULA(shift,
+        return byoc_loop_binary(b, byoc_node_choice(node, "direction") == SHIFT_RIGHT ? OP(SHR) : OP(SHL), x, y);)
 // Integers to a power, modulo 2^bits as multiplication has it: square and multiply where the exponent is a small
 // constant, else by way of f64.
 static const byoc_loop_expr_t *integer_power(byoc_loop_builder_t *b, const byoc_loop_expr_t *x,
@@ -173,7 +172,7 @@ static byoc_status_t broadcast(byoc_infer_t *infer, byoc_dtype_t dtype) {
   if (!is_legacy(node)) return byoc_infer_broadcast(infer, 0, dtype);
   if (byoc_is_ranked(a) && byoc_is_ranked(other)) {
     int32_t axis = 0;
-    BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", 0, a->rank, &axis));
+    BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", a->rank, &axis));
     for (int32_t d = 0; d < other->rank; ++d) {
       bool one = byoc_dim_is_constant(other->dims[d]) && other->dims[d].constant == 1;
       if (axis + d >= a->rank && !one) return byoc_infer_error(infer, "operand 1 does not fit from axis %d on", axis);
@@ -211,13 +210,6 @@ static byoc_status_t infer_equal(byoc_infer_t *infer) {
 }
 static byoc_status_t infer_mod(byoc_infer_t *infer) {
   return infer_number(infer);
-}
-static byoc_status_t infer_shift(byoc_infer_t *infer) {
-  const char *direction = byoc_attributes_string(&infer->node->attributes, "direction", "");
-  if (strcmp(direction, "LEFT") != 0 && strcmp(direction, "RIGHT") != 0) {
-    return byoc_infer_error(infer, "attribute 'direction': expected \"LEFT\" or \"RIGHT\", got \"%s\"", direction);
-  }
-  return infer_integer(infer);
 }
 static byoc_status_t infer_pow(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_number, "a numeric tensor"));
@@ -331,7 +323,7 @@ const byoc_op_t byoc_ops_binary[] = {
     COMMUTES(BitwiseAnd, 18, integer, and),
     COMMUTES(BitwiseOr, 18, integer, or),
     COMMUTES(BitwiseXor, 18, integer, xor),
-    ROW(shift_attributes, BitShift, 11, 2, 2, 0, shift, shift),
+    ROW(shift_attributes, BitShift, 11, 2, 2, 0, integer, shift),
     EQUAL(1, 0),
     EQUAL(7, BYOC_OP_COMMUTES),
     EQUAL(11, BYOC_OP_COMMUTES),

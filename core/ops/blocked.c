@@ -16,16 +16,15 @@ typedef struct blocked_t {
 // The attributes, for a plain tensor of rank `rank`.
 static byoc_status_t read_blocked(const byoc_infer_t *infer, int32_t rank, blocked_t *out) {
   out->rank = rank;
-  out->block = byoc_attributes_int(&infer->node->attributes, "block", BYOC_LAYOUT_BLOCK);
+  out->block = byoc_node_int(infer->node, "block");
   if (out->block < 1 || out->block > INT16_MAX) {
     return byoc_infer_error(infer, "attribute 'block': expected 1 to %d, got %lld", INT16_MAX, (long long)out->block);
   }
-  return byoc_infer_axis(infer, "axis", 1, rank, &out->axis);
+  return byoc_infer_axis(infer, "axis", rank, &out->axis);
 }
 
 static blocked_t blocked_of(const byoc_node_t *node, int32_t rank) {
-  return (blocked_t){rank, byoc_node_axis(node, "axis", 1, rank),
-                     byoc_attributes_int(&node->attributes, "block", BYOC_LAYOUT_BLOCK)};
+  return (blocked_t){rank, byoc_node_axis(node, "axis", rank), byoc_node_int(node, "block")};
 }
 
 bool byoc_same_blocks(const byoc_node_t *a, const byoc_node_t *b) {
@@ -41,8 +40,7 @@ bool byoc_same_blocks(const byoc_node_t *a, const byoc_node_t *b) {
 }
 
 bool byoc_is_usual_layout(const byoc_node_t *node) {
-  return byoc_attributes_int(&node->attributes, "axis", 1) == 1 &&
-         byoc_attributes_int(&node->attributes, "block", BYOC_LAYOUT_BLOCK) == BYOC_LAYOUT_BLOCK;
+  return byoc_node_int(node, "axis") == 1 && byoc_node_int(node, "block") == BYOC_LAYOUT_BLOCK;
 }
 
 byoc_node_t *byoc_create_to_blocked(byoc_block_t *block, byoc_node_t *before, byoc_value_t *x) {

@@ -123,18 +123,11 @@ static bool is_bool(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_BOOL;
 }
 
-static byoc_status_t need_block(const byoc_infer_t *infer, const char *name, const byoc_block_t **out_block) {
-  *out_block = byoc_node_find_block(infer->node, name);
-  return *out_block ? BYOC_OK : byoc_infer_error(infer, "attribute '%s' is required", name);
-}
-
 static byoc_status_t infer_if(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
-  const byoc_block_t *yes, *no;
+  const byoc_block_t *yes = byoc_node_find_block(node, "then_branch"), *no = byoc_node_find_block(node, "else_branch");
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_bool, "a bool"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, 0));
-  BYOC_RETURN_IF_ERROR(need_block(infer, "then_branch", &yes));
-  BYOC_RETURN_IF_ERROR(need_block(infer, "else_branch", &no));
   if (yes->results.count != node->result_count || no->results.count != node->result_count) {
     return byoc_infer_error(infer, "its branches give %zu and %zu results, it has %u", yes->results.count,
                             no->results.count, node->result_count);
@@ -184,8 +177,7 @@ static byoc_status_t set_stacked(byoc_around_t *around, uint32_t result, const b
 
 static byoc_status_t infer_loop(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
-  const byoc_block_t *body;
-  BYOC_RETURN_IF_ERROR(need_block(infer, "body", &body));
+  const byoc_block_t *body = byoc_node_find_block(node, "body");
   if (byoc_has_operand(node, 0)) BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_integer, "a trip count"));
   if (byoc_has_operand(node, 1)) BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, is_bool, "a bool"));
   const size_t carried = node->operand_count > 2 ? node->operand_count - 2 : 0;

@@ -14,7 +14,7 @@ static byoc_status_t infer_shape(const byoc_infer_t *infer, uint32_t weights, ui
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, weights, x->rank, x->rank));
   byoc_window_t window;
   BYOC_RETURN_IF_ERROR(byoc_window_read(infer, x, w->dims + 2, &window));
-  int64_t group = byoc_attributes_int(&node->attributes, "group", 1);
+  int64_t group = byoc_node_int(node, "group");
   if (group < 1 || group > INT32_MAX) {
     return byoc_infer_error(infer, "attribute 'group': expected 1 or more, got %lld", (long long)group);
   }
@@ -237,7 +237,7 @@ static byoc_status_t loops_conv(byoc_lower_t *lower, const byoc_node_t *node) {
   conv.last = conv.window.spatial - 1;
   conv.dtype = byoc_compute_dtype(conv.y_type->dtype);
   conv.is_bytes = byoc_has_operand(node, 3);
-  int64_t groups = byoc_attributes_int(&node->attributes, "group", 1);
+  int64_t groups = byoc_node_int(node, "group");
   conv.zero = byoc_loop_int(b, 0);
   conv.group_channels = byoc_emit_dim(b, conv.w_type, 1);
   conv.group_rows = BYOC_LDIV(b, byoc_emit_dim(b, conv.w_type, 0), byoc_loop_int(b, groups));

@@ -252,7 +252,7 @@ void byoc_conv_product(byoc_conv_t *conv, byoc_tile_t *tile) {
 
   const byoc_loop_expr_t *tiles = byoc_tile_count(b, pixels, tile->columns);
   const byoc_loop_expr_t *row_blocks = byoc_tile_count(b, conv->group_rows, tile->row_block);
-  const byoc_loop_expr_t *groups = byoc_loop_int(b, byoc_attributes_int(&conv->node->attributes, "group", 1));
+  const byoc_loop_expr_t *groups = byoc_loop_int(b, byoc_node_int(conv->node, "group"));
   const byoc_loop_expr_t *all =
       BYOC_LMUL(b, BYOC_LMUL(b, byoc_emit_dim(b, conv->x_type, 0), groups), BYOC_LMUL(b, row_blocks, tiles));
   const byoc_loop_expr_t *t = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "t", conv->zero, all);

@@ -12,7 +12,7 @@ typedef struct {
 
 static int64_t entry(const byoc_node_t *node, const char *name, int32_t index, int64_t fallback) {
   size_t count = 0;
-  const int64_t *values = byoc_attributes_ints(&node->attributes, name, &count);
+  const int64_t *values = byoc_node_ints(node, name, &count);
   return values && (size_t)index < count ? values[index] : fallback;
 }
 
@@ -26,7 +26,7 @@ static byoc_status_t read_transposed(const byoc_infer_t *infer, const byoc_type_
   }
   for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
     size_t count = 0;
-    byoc_attributes_ints(&node->attributes, names[i], &count);
+    byoc_node_ints(node, names[i], &count);
     if (count != 0 && count != (size_t)t->spatial) {
       return byoc_infer_error(infer, "attribute '%s': expected %d values, got %zu", names[i], t->spatial, count);
     }
@@ -37,12 +37,12 @@ static byoc_status_t read_transposed(const byoc_infer_t *infer, const byoc_type_
       }
     }
   }
-  const char *mode = byoc_attributes_string(&node->attributes, "auto_pad", "NOTSET");
-  bool same = strncmp(mode, "SAME_", 5) == 0, lower = strcmp(mode, "SAME_LOWER") == 0;
-  bool valid = strcmp(mode, "VALID") == 0;
+  int mode = byoc_node_choice(node, "auto_pad");
+  bool lower = mode == BYOC_AUTO_PAD_SAME_LOWER, same = lower || mode == BYOC_AUTO_PAD_SAME_UPPER;
+  bool valid = mode == BYOC_AUTO_PAD_VALID;
   size_t given = 0, pad_count = 0;
-  byoc_attributes_ints(&node->attributes, "output_shape", &given);
-  byoc_attributes_ints(&node->attributes, "pads", &pad_count);
+  byoc_node_ints(node, "output_shape", &given);
+  byoc_node_ints(node, "pads", &pad_count);
   if (pad_count != 0 && pad_count != 2 * (size_t)t->spatial) {
     return byoc_infer_error(infer, "attribute 'pads': expected %d values, got %zu", 2 * t->spatial, pad_count);
   }
@@ -97,7 +97,7 @@ static byoc_status_t infer_conv_transpose(byoc_infer_t *infer) {
   transposed_t t;
   BYOC_RETURN_IF_ERROR(read_transposed(infer, x, w, &t));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 1, 0, x->dims[1]));
-  int64_t group = byoc_attributes_int(&node->attributes, "group", 1);
+  int64_t group = byoc_node_int(node, "group");
   if (group < 1 || (byoc_dim_is_constant(x->dims[1]) && x->dims[1].constant % group != 0)) {
     return byoc_infer_error(infer, "attribute 'group': %lld does not divide the channels", (long long)group);
   }
@@ -122,7 +122,7 @@ static byoc_status_t loops_conv_transpose(byoc_lower_t *lower, const byoc_node_t
   BYOC_RETURN_IF_ERROR(read_transposed(&infer, x, w, &t));
   byoc_dtype_t dtype = byoc_compute_dtype(x->dtype);
   const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *group_rows = byoc_emit_dim(b, w, 1);
-  const byoc_loop_expr_t *groups = byoc_loop_int(b, byoc_attributes_int(&node->attributes, "group", 1));
+  const byoc_loop_expr_t *groups = byoc_loop_int(b, byoc_node_int(node, "group"));
   const byoc_loop_expr_t *group_channels = BYOC_LDIV(b, byoc_emit_dim(b, x, 1), groups);
   const byoc_loop_expr_t *at[BYOC_MAX_RANK], *in[BYOC_MAX_RANK], *weight[BYOC_MAX_RANK];
   const byoc_loop_expr_t *p = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "p", zero, byoc_emit_extent(b, y, 0, 2));

@@ -14,11 +14,10 @@ static bool can_be_cast(byoc_dtype_t dtype) {
 
 static byoc_status_t infer_cast(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, can_be_cast, "a tensor of real numbers, truth values or texts"));
-  const byoc_attribute_t *to = byoc_attributes_find(&infer->node->attributes, "to");
-  if (!to || to->kind != BYOC_ATTRIBUTE_INT) return byoc_infer_error(infer, "attribute 'to' is required");
-  byoc_dtype_t dtype = byoc_dtype_from_onnx((int32_t)to->i);
+  int64_t to = byoc_node_int(infer->node, "to");
+  byoc_dtype_t dtype = to == (int32_t)to ? byoc_dtype_from_onnx((int32_t)to) : BYOC_DTYPE_NONE;
   if (dtype == BYOC_DTYPE_NONE || !can_be_cast(dtype)) {
-    return byoc_infer_error(infer, "attribute 'to': %lld is no element type known here", (long long)to->i);
+    return byoc_infer_error(infer, "attribute 'to': %lld is no element type known here", (long long)to);
   }
   return byoc_infer_set_like(infer, 0, dtype, byoc_operand_type(infer->node, 0));
 }
@@ -53,7 +52,7 @@ static const byoc_loop_expr_t *point_cast(byoc_lower_t *lower, const byoc_node_t
     return x ? byoc_loop_binary(b, BYOC_LOOP_OP_NE, x, byoc_loop_const(b, x->dtype, 0.0)) : NULL;
   }
   if (byoc_dtype_is_float8(to)) {
-    const bool saturate = byoc_attributes_int(&node->attributes, "saturate", 1) != 0;
+    const bool saturate = byoc_node_flag(node, "saturate");
     return byoc_emit_float8(b, to, saturate && node->since_version < 24 ? infinite_is_nan(b, to, x) : x, saturate);
   }
   return byoc_loop_cast(b, to, x);
@@ -81,11 +80,11 @@ static const byoc_loop_expr_t *point_clip(byoc_lower_t *lower, const byoc_node_t
   if (!x) return NULL;
   static const char *const names[] = {"min", "max"};
   for (uint32_t i = 0; i < 2; ++i) {
-    const byoc_attribute_t *attribute = byoc_attributes_find(&node->attributes, names[i]);
+    const byoc_attribute_t *attribute = byoc_node_given(node, names[i]);
     const byoc_loop_expr_t *bound = NULL;
     if (byoc_has_operand(node, i + 1)) {
       bound = byoc_emit_scalar(lower, node, i + 1);
-    } else if (attribute && attribute->kind == BYOC_ATTRIBUTE_FLOAT) {
+    } else if (attribute) {
       bound = byoc_loop_const(b, x->dtype, attribute->f);
     } else {
       continue;

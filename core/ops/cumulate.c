@@ -30,8 +30,8 @@ static void cumulate_along(byoc_lower_t *lower, const byoc_node_t *node, int32_t
   const byoc_type_t *type = node->results[0]->type;
   byoc_dtype_t dtype = byoc_compute_dtype(type->dtype);
   bool product = strcmp(node->op, "CumProd") == 0;
-  bool exclusive = byoc_attributes_int(&node->attributes, "exclusive", 0) != 0;
-  bool reverse = byoc_attributes_int(&node->attributes, "reverse", 0) != 0;
+  bool exclusive = byoc_node_flag(node, "exclusive");
+  bool reverse = byoc_node_flag(node, "reverse");
   const byoc_loop_expr_t *at[BYOC_MAX_RANK], *zero = byoc_loop_int(b, 0), *extent = byoc_emit_dim(b, type, axis);
   int32_t opened = byoc_emit_open(b, type, 0, axis, parallel, at);
   opened += byoc_emit_open(b, type, axis + 1, type->rank, parallel && opened == 0, at);
@@ -71,8 +71,8 @@ static byoc_status_t infer_reverse(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_integer, "lengths"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 2, BYOC_MAX_RANK));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 1, 1, 1));
-  int64_t time = byoc_attributes_int(&node->attributes, "time_axis", 0);
-  int64_t batch = byoc_attributes_int(&node->attributes, "batch_axis", 1);
+  int64_t time = byoc_node_int(node, "time_axis");
+  int64_t batch = byoc_node_int(node, "batch_axis");
   if (time < 0 || time > 1 || batch < 0 || batch > 1 || time == batch) {
     return byoc_infer_error(infer, "attributes 'time_axis' and 'batch_axis': expected 0 and 1 or 1 and 0");
   }
@@ -85,7 +85,7 @@ static const byoc_loop_expr_t *point_reverse(byoc_lower_t *lower, const byoc_nod
                                              const byoc_loop_expr_t *const *indices) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *type = node->results[result]->type;
-  int64_t time = byoc_attributes_int(&node->attributes, "time_axis", 0), batch = 1 - time;
+  int64_t time = byoc_node_int(node, "time_axis"), batch = 1 - time;
   const byoc_loop_expr_t *at[BYOC_MAX_RANK], *zero = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1);
   for (int32_t d = 0; d < type->rank; ++d) at[d] = indices[d];
   const byoc_loop_expr_t *length = byoc_emit_as(b, BYOC_DTYPE_I64, byoc_lower_load(lower, node, 1, &indices[batch]));

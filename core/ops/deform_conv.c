@@ -22,8 +22,8 @@ static byoc_status_t infer_deform(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, IN_OFFSET, x->rank, x->rank));
   byoc_window_t window;
   BYOC_RETURN_IF_ERROR(byoc_window_read(infer, x, w->dims + 2, &window));
-  int64_t group = byoc_attributes_int(&node->attributes, "group", 1);
-  int64_t offsets = byoc_attributes_int(&node->attributes, "offset_group", 1);
+  int64_t group = byoc_node_int(node, "group");
+  int64_t offsets = byoc_node_int(node, "offset_group");
   if (group < 1 || offsets < 1 || group > INT16_MAX || offsets > INT16_MAX) {
     return byoc_infer_error(infer, "attributes 'group' and 'offset_group': expected 1 to %d", INT16_MAX);
   }
@@ -91,8 +91,8 @@ static byoc_status_t loops_deform(byoc_lower_t *lower, const byoc_node_t *node) 
   BYOC_RETURN_IF_ERROR(byoc_window_of(node, s.x, w->dims + 2, &window));
   s.dtype = byoc_compute_dtype(s.x->dtype);
   s.spatial = window.spatial;
-  int64_t channels = s.x->dims[1].constant, groups = byoc_attributes_int(&node->attributes, "group", 1);
-  int64_t offset_groups = byoc_attributes_int(&node->attributes, "offset_group", 1);
+  int64_t channels = s.x->dims[1].constant, groups = byoc_node_int(node, "group");
+  int64_t offset_groups = byoc_node_int(node, "offset_group");
   if (channels < 1 || channels > MOST_SAMPLES / window.taps) return BYOC_UNSUPPORTED;
   const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *taps = byoc_loop_int(b, window.taps), *at[BYOC_MAX_RANK];
   const byoc_loop_expr_t *pixels = byoc_emit_extent(b, y, 2, y->rank);

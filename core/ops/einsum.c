@@ -71,7 +71,7 @@ static char letter_of(int32_t label) {
 
 static byoc_status_t read_einsum(const byoc_infer_t *infer, einsum_t *e) {
   const byoc_node_t *node = infer->node;
-  const char *equation = byoc_attributes_string(&node->attributes, "equation", ""), *text = equation;
+  const char *equation = byoc_node_text(node, "equation"), *text = equation;
   memset(e, 0, sizeof *e);
   if (node->operand_count > MOST_OPERANDS) {
     return byoc_infer_unsupported(infer, "more than %d operands", MOST_OPERANDS);

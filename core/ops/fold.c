@@ -8,7 +8,7 @@
 // ---- Col2Im: what lies in blocks goes back to where it came from, overlaps are added ----
 static int64_t list_value(const byoc_node_t *node, const char *name, int32_t index, int64_t fallback) {
   size_t count = 0;
-  const int64_t *values = byoc_attributes_ints(&node->attributes, name, &count);
+  const int64_t *values = byoc_node_ints(node, name, &count);
   return values && (size_t)index < count ? values[index] : fallback;
 }
 
@@ -20,7 +20,7 @@ static byoc_status_t need_attributes(const byoc_infer_t *infer) {
   } rows[] = {{"strides", 1, INT32_MAX}, {"dilations", 1, INT16_MAX}, {"pads", 0, INT32_MAX}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
     size_t count = 0;
-    const int64_t *values = byoc_attributes_ints(&infer->node->attributes, rows[i].name, &count);
+    const int64_t *values = byoc_node_ints(infer->node, rows[i].name, &count);
     for (size_t k = 0; values && k < count; ++k) {
       if (values[k] >= rows[i].least && values[k] <= rows[i].most) continue;
       return byoc_infer_error(infer, "attribute '%s': expected %lld to %lld, got %lld", rows[i].name,
@@ -148,7 +148,7 @@ static byoc_status_t infer_crop(byoc_infer_t *infer) {
   const byoc_type_t *x = byoc_operand_type(node, 0);
   if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
   size_t axis_count = 0;
-  const int64_t *axes = byoc_attributes_ints(&node->attributes, "axes", &axis_count);
+  const int64_t *axes = byoc_node_ints(node, "axes", &axis_count);
   byoc_dim_t sizes[BYOC_MAX_RANK], dims[BYOC_MAX_RANK];
   int32_t count = 0, rank = axes ? (int32_t)axis_count : x->rank;
   bool known = byoc_shape_value(node->operands[1], infer->arena, &count, sizes), failed = false;
@@ -191,7 +191,7 @@ static const byoc_loop_expr_t *shape_crop(byoc_lower_t *lower, const byoc_node_t
   (void)result;
   size_t count = 0;
   int32_t rank = node->operands[0]->type->rank, at = d;
-  const int64_t *axes = byoc_attributes_ints(&node->attributes, "axes", &count);
+  const int64_t *axes = byoc_node_ints(node, "axes", &count);
   for (size_t i = 0; i < count; ++i) {
     if (axes[i] == d || axes[i] + rank == d) at = (int32_t)i;
   }
@@ -210,12 +210,12 @@ static byoc_status_t infer_rotary(byoc_infer_t *infer) {
   const byoc_type_t *x = byoc_operand_type(node, 0), *cosines = byoc_operand_type(node, 1);
   if (byoc_has_operand(node, 3)) BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 3, byoc_dtype_is_integer, "positions"));
   if (!byoc_is_ranked(x) || !byoc_is_ranked(cosines)) return byoc_infer_same(infer);
-  int64_t heads = byoc_attributes_int(&node->attributes, "num_heads", 0);
+  int64_t heads = byoc_node_int(node, "num_heads");
   if (x->rank == 3 && heads < 1) {
     return byoc_infer_error(infer, "attribute 'num_heads' is required for an operand of rank 3");
   }
   byoc_dim_t size = x->dims[x->rank - 1], angles = cosines->dims[rank - 1];
-  int64_t rotated = byoc_attributes_int(&node->attributes, "rotary_embedding_dim", 0);
+  int64_t rotated = byoc_node_int(node, "rotary_embedding_dim");
   if (byoc_dim_is_constant(size)) {
     if (x->rank == 3 && size.constant % heads != 0) {
       return byoc_infer_error(infer, "a hidden size of %lld for %lld heads", (long long)size.constant,
@@ -247,11 +247,11 @@ static const byoc_loop_expr_t *point_rotary(byoc_lower_t *lower, const byoc_node
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type, *y = node->results[result]->type;
   byoc_dtype_t dtype = byoc_compute_dtype(x->dtype);
-  bool interleaved = byoc_attributes_int(&node->attributes, "interleaved", 0) != 0;
-  int64_t rotated = byoc_attributes_int(&node->attributes, "rotary_embedding_dim", 0);
+  bool interleaved = byoc_node_flag(node, "interleaved");
+  int64_t rotated = byoc_node_int(node, "rotary_embedding_dim");
   int32_t last = x->rank - 1;
   const byoc_loop_expr_t *size = byoc_emit_dim(b, x, last), *one = byoc_loop_int(b, 1), *two = byoc_loop_int(b, 2);
-  if (x->rank == 3) size = BYOC_LDIV(b, size, byoc_loop_int(b, byoc_attributes_int(&node->attributes, "num_heads", 1)));
+  if (x->rank == 3) size = BYOC_LDIV(b, size, byoc_loop_int(b, byoc_node_int(node, "num_heads")));
   const byoc_loop_expr_t *part = rotated > 0 ? byoc_loop_int(b, rotated) : size, *half = BYOC_LDIV(b, part, two);
   const byoc_loop_expr_t *h = x->rank == 3 ? BYOC_LMOD(b, indices[last], size) : indices[last];
   const byoc_loop_expr_t *base = BYOC_LSUB(b, indices[last], h), *pair = NULL, *first = NULL;

@@ -26,7 +26,7 @@ static byoc_status_t infer_gather(byoc_infer_t *infer) {
   if (!byoc_is_ranked(x) || !byoc_is_ranked(at)) return byoc_infer_set_unranked(infer, 0, x->dtype);
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 1, BYOC_MAX_RANK));
   int32_t axis = 0;
-  BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", 0, x->rank, &axis));
+  BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", x->rank, &axis));
   BYOC_RETURN_IF_ERROR(need_elements(infer, axis));
   byoc_dim_t dims[2 * BYOC_MAX_RANK];
   int32_t rank = 0;
@@ -41,7 +41,7 @@ static const byoc_loop_expr_t *point_gather(byoc_lower_t *lower, const byoc_node
   (void)result;
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type, *picks = node->operands[1]->type;
-  int32_t axis = byoc_node_axis(node, "axis", 0, x->rank);
+  int32_t axis = byoc_node_axis(node, "axis", x->rank);
   const byoc_loop_expr_t *at[BYOC_MAX_RANK];
   for (int32_t d = 0; d < axis; ++d) at[d] = indices[d];
   at[axis] = byoc_emit_index(b, byoc_lower_load(lower, node, 1, indices + axis), byoc_emit_dim(b, x, axis));
@@ -56,7 +56,7 @@ static byoc_status_t infer_gather_elements(byoc_infer_t *infer) {
   const byoc_type_t *x = byoc_operand_type(infer->node, 0), *at = byoc_operand_type(infer->node, 1);
   if (byoc_is_ranked(x)) {
     int32_t axis = 0;
-    BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", 0, x->rank, &axis));
+    BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", x->rank, &axis));
     BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 1, x->rank, x->rank));
     BYOC_RETURN_IF_ERROR(need_elements(infer, axis));
     for (int32_t d = 0; byoc_is_ranked(at) && d < x->rank; ++d) {
@@ -74,7 +74,7 @@ static const byoc_loop_expr_t *point_gather_elements(byoc_lower_t *lower, const 
   (void)result;
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type;
-  int32_t axis = byoc_node_axis(node, "axis", 0, x->rank);
+  int32_t axis = byoc_node_axis(node, "axis", x->rank);
   const byoc_loop_expr_t *at[BYOC_MAX_RANK];
   for (int32_t d = 0; d < x->rank; ++d) at[d] = indices[d];
   at[axis] = byoc_emit_index(b, byoc_lower_load(lower, node, 1, indices), byoc_emit_dim(b, x, axis));
@@ -89,7 +89,7 @@ static byoc_status_t infer_gather_nd(byoc_infer_t *infer) {
   if (!byoc_is_ranked(x) || !byoc_is_ranked(at)) return byoc_infer_set_unranked(infer, 0, x->dtype);
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 1, BYOC_MAX_RANK));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 1, 1, BYOC_MAX_RANK));
-  int64_t batch = byoc_attributes_int(&infer->node->attributes, "batch_dims", 0);
+  int64_t batch = byoc_node_int(infer->node, "batch_dims");
   byoc_dim_t length = at->dims[at->rank - 1];
   if (!byoc_dim_is_constant(length)) {
     return byoc_infer_unsupported(infer, "operand 1: the last dimension must be a constant");
@@ -119,7 +119,7 @@ static const byoc_loop_expr_t *point_gather_nd(byoc_lower_t *lower, const byoc_n
   (void)result;
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type, *picks = node->operands[1]->type;
-  int32_t batch = (int32_t)byoc_attributes_int(&node->attributes, "batch_dims", 0);
+  int32_t batch = (int32_t)byoc_node_int(node, "batch_dims");
   int32_t length = (int32_t)picks->dims[picks->rank - 1].constant;
   const byoc_loop_expr_t *at[BYOC_MAX_RANK], *tuple[BYOC_MAX_RANK];
   for (int32_t d = 0; d < batch; ++d) at[d] = indices[d];
@@ -144,7 +144,7 @@ static byoc_status_t infer_one_hot(byoc_infer_t *infer) {
   const byoc_type_t *at = byoc_operand_type(node, 0), *values = byoc_operand_type(node, 2);
   if (!byoc_is_ranked(at)) return byoc_infer_set_unranked(infer, 0, values->dtype);
   int32_t axis = 0, from = 0;
-  BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", -1, at->rank + 1, &axis));
+  BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", at->rank + 1, &axis));
   byoc_dim_t dims[BYOC_MAX_RANK + 1];
   bool failed = false;
   const byoc_value_t *depth = node->operands[1];
@@ -167,7 +167,7 @@ static const byoc_loop_expr_t *point_one_hot(byoc_lower_t *lower, const byoc_nod
                                              const byoc_loop_expr_t *const *indices) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *type = node->results[result]->type;
-  int32_t axis = byoc_node_axis(node, "axis", -1, type->rank), rank = 0;
+  int32_t axis = byoc_node_axis(node, "axis", type->rank), rank = 0;
   const byoc_loop_expr_t *at[BYOC_MAX_RANK];
   for (int32_t d = 0; d < type->rank; ++d) {
     if (d != axis) at[rank++] = indices[d];

@@ -8,8 +8,9 @@
 
 // ---- Shape, Size ----
 static void asked_dims(const byoc_node_t *node, int32_t rank, int64_t *begin, int64_t *end) {
-  *begin = byoc_attributes_int(&node->attributes, "start", 0);
-  *end = byoc_attributes_int(&node->attributes, "end", rank);
+  const byoc_attribute_t *given = byoc_node_given(node, "end");
+  *begin = byoc_node_int(node, "start");
+  *end = given ? given->i : rank;
   if (*begin < 0) *begin += rank;
   if (*end < 0) *end += rank;
   if (*begin < 0) *begin = 0;
@@ -62,7 +63,7 @@ static const byoc_attribute_t *constant_attribute(const byoc_node_t *node) {
   static const char *const names[] = {"value",      "value_float",  "value_floats", "value_int",
                                       "value_ints", "value_string", "value_strings"};
   for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
-    const byoc_attribute_t *attribute = byoc_attributes_find(&node->attributes, names[i]);
+    const byoc_attribute_t *attribute = byoc_node_given(node, names[i]);
     if (attribute) return attribute;
   }
   return NULL;
@@ -71,7 +72,7 @@ static const byoc_attribute_t *constant_attribute(const byoc_node_t *node) {
 static byoc_status_t infer_constant(byoc_infer_t *infer) {
   const byoc_attribute_t *value = constant_attribute(infer->node);
   if (!value) {
-    if (byoc_attributes_find(&infer->node->attributes, "sparse_value")) {
+    if (byoc_node_given(infer->node, "sparse_value")) {
       return byoc_infer_unsupported(infer, "attribute 'sparse_value' is not supported");
     }
     return byoc_infer_error(infer, "one attribute 'value...' is required");
@@ -133,7 +134,7 @@ static byoc_status_t infer_constant_of_shape(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_integer, "a shape of integers"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 1, 1));
-  const byoc_attribute_t *value = byoc_attributes_find(&node->attributes, "value");
+  const byoc_attribute_t *value = byoc_node_given(node, "value");
   byoc_dtype_t dtype = BYOC_DTYPE_F32;
   if (value) {
     if (value->kind != BYOC_ATTRIBUTE_TENSOR || byoc_type_element_count(value->tensor->type) != 1) {
@@ -159,7 +160,7 @@ static const byoc_loop_expr_t *point_constant_of_shape(byoc_lower_t *lower, cons
   (void)indices;
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   byoc_dtype_t dtype = node->results[result]->type->dtype;
-  const byoc_attribute_t *value = byoc_attributes_find(&node->attributes, "value");
+  const byoc_attribute_t *value = byoc_node_given(node, "value");
   if (!value) return byoc_loop_const(b, dtype, 0.0);
   if (byoc_dtype_is_integer(dtype) || dtype == BYOC_DTYPE_BOOL) {
     return byoc_loop_const_int(b, dtype, byoc_constant_element_i64(value->tensor, 0));
@@ -245,7 +246,7 @@ static const byoc_loop_expr_t *shape_range(byoc_lower_t *lower, const byoc_node_
 static byoc_status_t infer_eye_like(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 2, 2));
-  const byoc_attribute_t *attribute = byoc_attributes_find(&infer->node->attributes, "dtype");
+  const byoc_attribute_t *attribute = byoc_node_given(infer->node, "dtype");
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   byoc_dtype_t dtype = attribute ? byoc_dtype_from_onnx((int32_t)attribute->i) : x->dtype;
   if (dtype == BYOC_DTYPE_NONE) return byoc_infer_error(infer, "attribute 'dtype' is no element type known here");
@@ -257,7 +258,7 @@ static const byoc_loop_expr_t *point_eye_like(byoc_lower_t *lower, const byoc_no
                                               const byoc_loop_expr_t *const *indices) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   byoc_dtype_t dtype = node->results[result]->type->dtype;
-  const byoc_loop_expr_t *k = byoc_loop_int(b, byoc_attributes_int(&node->attributes, "k", 0));
+  const byoc_loop_expr_t *k = byoc_loop_int(b, byoc_node_int(node, "k"));
   return byoc_loop_select(b, BIN(EQ, BYOC_LSUB(b, indices[1], indices[0]), k), byoc_loop_const(b, dtype, 1.0),
                           byoc_loop_const(b, dtype, 0.0));
 }

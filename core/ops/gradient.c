@@ -9,13 +9,12 @@
 static byoc_status_t infer_gradient(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   size_t x_count = 0, z_count = 0;
-  (void)byoc_attributes_strings(&node->attributes, "xs", &x_count);
-  (void)byoc_attributes_strings(&node->attributes, "zs", &z_count);
+  (void)byoc_node_texts(node, "xs", &x_count);
+  (void)byoc_node_texts(node, "zs", &z_count);
   if (x_count + z_count != node->operand_count || node->result_count > x_count) {
     return byoc_infer_error(infer, "%u operands and %u results do not fit %zu names in xs and %zu in zs",
                             node->operand_count, node->result_count, x_count, z_count);
   }
-  if (byoc_attributes_string(&node->attributes, "y", NULL) == NULL) return byoc_infer_error(infer, "y is missing");
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     if (!node->operands[i]) return byoc_infer_error(infer, "operand %u is left out", i);
   }
@@ -65,7 +64,7 @@ static bool add_producers(section_t *section, const byoc_value_t *value, byoc_ma
 static byoc_status_t bind_names(byoc_node_t *node, const char *attribute, uint32_t first, section_t *section,
                                 byoc_diag_t *diag) {
   size_t count = 0;
-  const char *const *names = byoc_attributes_strings(&node->attributes, attribute, &count);
+  const char *const *names = byoc_node_texts(node, attribute, &count);
   for (size_t i = 0; i < count; ++i) {
     byoc_value_t *value = find_value(node, names[i], diag);
     if (value == NULL) return BYOC_INVALID_DATA;
@@ -77,10 +76,10 @@ static byoc_status_t bind_names(byoc_node_t *node, const char *attribute, uint32
 // A copy of what leads from the operands to y, in front of the node; `nodes` holds the copies.
 static byoc_status_t copy_section(byoc_node_t *node, section_t *section, byoc_allocator_t allocator, byoc_diag_t *diag,
                                   byoc_value_t **out_y) {
-  byoc_value_t *y = find_value(node, byoc_attributes_string(&node->attributes, "y", ""), diag);
+  byoc_value_t *y = find_value(node, byoc_node_text(node, "y"), diag);
   if (y == NULL) return BYOC_INVALID_DATA;
   size_t x_count = 0;
-  (void)byoc_attributes_strings(&node->attributes, "xs", &x_count);
+  (void)byoc_node_texts(node, "xs", &x_count);
   BYOC_RETURN_IF_ERROR(bind_names(node, "xs", 0, section, diag));
   BYOC_RETURN_IF_ERROR(bind_names(node, "zs", (uint32_t)x_count, section, diag));
   byoc_map_t wanted;

@@ -121,7 +121,7 @@ RULE(expand) {
 } // summed over what was repeated
 RULE(transpose) {
   size_t count = 0;
-  const int64_t *permutation = byoc_attributes_ints(&node->attributes, "perm", &count);
+  const int64_t *permutation = byoc_node_ints(node, "perm", &count);
   int64_t inverse[BYOC_MAX_RANK] = {0};
   int32_t rank = X->type->rank;
   for (int32_t d = 0; d < rank; ++d) inverse[count > 0 ? permutation[d] : rank - 1 - d] = d;
@@ -139,7 +139,7 @@ static byoc_value_t *repeated(byoc_gradient_t *g, byoc_node_t *node, byoc_value_
   int64_t dims[BYOC_MAX_RANK] = {0};
   int32_t rank = X->type->rank;
   bool all = known == BYOC_KNOWN_ABSENT || axes.count == 0;
-  if (all && byoc_attributes_int(&node->attributes, "noop_with_empty_axes", 0) != 0) return dy;
+  if (all && byoc_node_flag(node, "noop_with_empty_axes")) return dy;
   for (int32_t d = 0; d < rank; ++d) dims[d] = all ? 1 : X->type->dims[d].constant;
   for (size_t i = 0; i < axes.count; ++i) dims[axes.values[i] < 0 ? axes.values[i] + rank : axes.values[i]] = 1;
   for (int32_t d = 0; d < rank; ++d) *out_count *= dims[d] == 1 ? X->type->dims[d].constant : 1;
@@ -161,7 +161,7 @@ RULE(softmax) { // d_x = y (d_y - sum(d_y y)) along the axis
     byoc_gradient_refuse(g, node, "before operator set 13 it works on rows of a matrix");
     return;
   }
-  const int64_t axis = byoc_node_axis(node, "axis", -1, X->type->rank);
+  const int64_t axis = byoc_node_axis(node, "axis", X->type->rank);
   byoc_value_t *product = binary(g, "Mul", dy, Y);
   byoc_value_t *sum = binary(g, "ReduceSum", product, byoc_write_vector(&g->w, "axis", BYOC_DTYPE_I64, 1, &axis));
   byoc_gradient_add(g, X, binary(g, "Mul", Y, binary(g, "Sub", dy, sum)));
@@ -178,15 +178,15 @@ RULE(matmul) { // d_x = d_y bᵀ, d_b = xᵀ d_y
   byoc_gradient_add(g, B, binary(g, "MatMul", transposed(g, X), dy));
 }
 RULE(gemm) { // y = alpha x' b' + beta c, where ' transposes or does not
-  bool x_is_turned = byoc_attributes_int(&node->attributes, "transA", 0) != 0;
-  bool b_is_turned = byoc_attributes_int(&node->attributes, "transB", 0) != 0;
-  byoc_value_t *d = scaled(g, dy, byoc_attributes_float(&node->attributes, "alpha", 1.0));
+  bool x_is_turned = byoc_node_flag(node, "transA");
+  bool b_is_turned = byoc_node_flag(node, "transB");
+  byoc_value_t *d = scaled(g, dy, byoc_node_float(node, "alpha"));
   byoc_value_t *b = b_is_turned ? B : transposed(g, B), *x = x_is_turned ? X : transposed(g, X);
   byoc_value_t *dx = binary(g, "MatMul", d, b), *db = binary(g, "MatMul", x, d);
   byoc_gradient_add(g, X, x_is_turned ? transposed(g, dx) : dx);
   byoc_gradient_add(g, B, b_is_turned ? transposed(g, db) : db);
   if (!byoc_has_operand(node, 2)) return;
-  byoc_gradient_add(g, node->operands[2], scaled(g, dy, byoc_attributes_float(&node->attributes, "beta", 1.0)));
+  byoc_gradient_add(g, node->operands[2], scaled(g, dy, byoc_node_float(node, "beta")));
 }
 
 byoc_gradient_rule_t byoc_gradient_rule(const byoc_node_t *node) {

@@ -13,7 +13,7 @@ static byoc_dim_t constant(int64_t value) {
 // Without `perm` the dimensions are reversed.
 static byoc_status_t read_permutation(const byoc_infer_t *infer, const byoc_node_t *node, int32_t rank, int32_t *out) {
   size_t count = 0;
-  const int64_t *perm = byoc_attributes_ints(&node->attributes, "perm", &count);
+  const int64_t *perm = byoc_node_ints(node, "perm", &count);
   bool seen[BYOC_MAX_RANK] = {false};
   if (perm && count != (size_t)rank) {
     return byoc_infer_error(infer, "attribute 'perm': expected %d values, got %zu", rank, count);
@@ -45,7 +45,7 @@ static const byoc_loop_expr_t *point_transpose(byoc_lower_t *lower, const byoc_n
   (void)result;
   int32_t rank = node->operands[0]->type->rank;
   size_t count = 0;
-  const int64_t *perm = byoc_attributes_ints(&node->attributes, "perm", &count);
+  const int64_t *perm = byoc_node_ints(node, "perm", &count);
   const byoc_loop_expr_t *at[BYOC_MAX_RANK];
   for (int32_t d = 0; d < rank; ++d) at[perm ? perm[d] : rank - 1 - d] = indices[d];
   return byoc_lower_load(lower, node, 0, at);
@@ -122,10 +122,7 @@ static byoc_status_t infer_concat(byoc_infer_t *infer) {
   }
   first = byoc_operand_type(node, 0);
   int32_t axis = 0;
-  if (infer->opset >= 4 && !byoc_attributes_find(&node->attributes, "axis")) {
-    return byoc_infer_error(infer, "attribute 'axis' is required");
-  }
-  BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", 1, first->rank, &axis));
+  BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", first->rank, &axis));
   byoc_dim_t dims[BYOC_MAX_RANK];
   for (int32_t d = 0; d < first->rank; ++d) dims[d] = d == axis ? constant(0) : first->dims[d];
   bool failed = false;
@@ -146,7 +143,7 @@ static byoc_status_t infer_concat(byoc_infer_t *infer) {
 static byoc_status_t loops_concat(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *result = node->results[0]->type;
-  int32_t rank = result->rank, axis = byoc_node_axis(node, "axis", 1, rank);
+  int32_t rank = result->rank, axis = byoc_node_axis(node, "axis", rank);
   const byoc_loop_expr_t *offset = byoc_loop_int(b, 0), *zero = byoc_loop_int(b, 0);
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     const byoc_type_t *type = node->operands[i]->type;
@@ -203,7 +200,7 @@ static byoc_status_t infer_split(byoc_infer_t *infer) {
     return BYOC_OK;
   }
   int32_t axis = 0;
-  BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", 0, x->rank, &axis));
+  BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", x->rank, &axis));
   if (known == BYOC_KNOWN_YES && given.count != node->result_count) {
     return byoc_infer_error(infer, "'split' has %zu parts for %u results", given.count, node->result_count);
   }
@@ -231,7 +228,7 @@ static byoc_status_t infer_split(byoc_infer_t *infer) {
 static const byoc_loop_expr_t *point_split(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
                                            const byoc_loop_expr_t *const *indices) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
-  int32_t rank = node->operands[0]->type->rank, axis = byoc_node_axis(node, "axis", 0, rank);
+  int32_t rank = node->operands[0]->type->rank, axis = byoc_node_axis(node, "axis", rank);
   const byoc_loop_expr_t *at[BYOC_MAX_RANK];
   for (int32_t d = 0; d < rank; ++d) at[d] = indices[d];
   for (uint32_t i = 0; i < result; ++i) {
@@ -286,12 +283,14 @@ static const byoc_loop_expr_t *shape_tile(byoc_lower_t *lower, const byoc_node_t
 }
 
 // ---- DepthToSpace, SpaceToDepth ----
+enum { MODE_DCR, MODE_CRD }; // as in their tables
+
 static byoc_status_t infer_depth(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 4, 4));
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   if (!byoc_is_ranked(x)) return byoc_infer_set_unknown(infer, 0, x->dtype, 4);
-  int64_t size = byoc_attributes_int(&infer->node->attributes, "blocksize", 0);
+  int64_t size = byoc_node_int(infer->node, "blocksize");
   if (size < 1 || size > INT16_MAX) {
     return byoc_infer_error(infer, "attribute 'blocksize': expected 1 or more, got %lld", (long long)size);
   }
@@ -316,8 +315,8 @@ static byoc_status_t infer_depth(byoc_infer_t *infer) {
 static const byoc_loop_expr_t *point_depth_to_space(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
                                                     const byoc_loop_expr_t *const *indices) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
-  const byoc_loop_expr_t *size = byoc_loop_int(b, byoc_attributes_int(&node->attributes, "blocksize", 1));
-  bool column_row = strcmp(byoc_attributes_string(&node->attributes, "mode", "DCR"), "CRD") == 0;
+  const byoc_loop_expr_t *size = byoc_loop_int(b, byoc_node_int(node, "blocksize"));
+  bool column_row = byoc_node_choice(node, "mode") == MODE_CRD;
   const byoc_loop_expr_t *block =
       BYOC_LADD(b, BYOC_LMUL(b, BYOC_LMOD(b, indices[2], size), size), BYOC_LMOD(b, indices[3], size));
   const byoc_loop_expr_t *depth =
@@ -331,10 +330,10 @@ static const byoc_loop_expr_t *point_space_to_depth(byoc_lower_t *lower, const b
                                                     const byoc_loop_expr_t *const *indices) {
   (void)result;
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
-  const byoc_loop_expr_t *size = byoc_loop_int(b, byoc_attributes_int(&node->attributes, "blocksize", 1));
+  const byoc_loop_expr_t *size = byoc_loop_int(b, byoc_node_int(node, "blocksize"));
   const byoc_loop_expr_t *channels = byoc_emit_dim(b, node->operands[0]->type, 1);
   const byoc_loop_expr_t *block = BYOC_LDIV(b, indices[1], channels), *channel = BYOC_LMOD(b, indices[1], channels);
-  if (strcmp(byoc_attributes_string(&node->attributes, "mode", "DCR"), "CRD") == 0) { // channels outermost
+  if (byoc_node_choice(node, "mode") == MODE_CRD) { // channels outermost
     const byoc_loop_expr_t *blocks = BYOC_LMUL(b, size, size);
     block = BYOC_LMOD(b, indices[1], blocks), channel = BYOC_LDIV(b, indices[1], blocks);
   }
@@ -361,7 +360,7 @@ static const byoc_loop_expr_t *point_trilu(byoc_lower_t *lower, const byoc_node_
   const byoc_type_t *type = node->results[result]->type;
   const byoc_loop_expr_t *row = indices[type->rank - 2], *column = indices[type->rank - 1];
   const byoc_loop_expr_t *k = byoc_has_operand(node, 1) ? byoc_emit_int(lower, node, 1, 0) : byoc_loop_int(b, 0);
-  bool upper = byoc_attributes_int(&node->attributes, "upper", 1) != 0;
+  bool upper = byoc_node_flag(node, "upper");
   const byoc_loop_expr_t *diagonal = BYOC_LSUB(b, column, row);
   const byoc_loop_expr_t *kept = upper ? BIN(LE, k, diagonal) : BIN(LE, diagonal, k);
   return byoc_loop_select(b, kept, byoc_lower_load(lower, node, 0, indices), byoc_loop_const(b, type->dtype, 0.0));

@@ -77,8 +77,8 @@ static byoc_status_t infer_gemm(byoc_infer_t *infer) {
   if (!byoc_is_ranked(a) || !byoc_is_ranked(c)) return byoc_infer_set_unranked(infer, 0, a->dtype);
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 2, 2));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 1, 2, 2));
-  int32_t left = byoc_attributes_int(&node->attributes, "transA", 0) != 0;
-  int32_t right = byoc_attributes_int(&node->attributes, "transB", 0) != 0;
+  int32_t left = byoc_node_flag(node, "transA");
+  int32_t right = byoc_node_flag(node, "transB");
   BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 1, right, a->dims[1 - left]));
   byoc_dim_t dims[] = {a->dims[left], c->dims[1 - right]};
   BYOC_RETURN_IF_ERROR(byoc_infer_need_broadcast(infer, 2, 2, dims));
@@ -90,8 +90,8 @@ static byoc_status_t loops_gemm(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_product_t p = byoc_product_of(lower, node);
   byoc_loop_builder_t *b = p.b;
   const byoc_loop_expr_t *one = byoc_loop_int(b, 1);
-  bool left = byoc_attributes_int(&node->attributes, "transA", 0) != 0;
-  bool right = byoc_attributes_int(&node->attributes, "transB", 0) != 0;
+  bool left = byoc_node_flag(node, "transA");
+  bool right = byoc_node_flag(node, "transB");
   p.rows = byoc_emit_dim(b, p.type, 0), p.columns = byoc_emit_dim(b, p.type, 1);
   p.depth = byoc_emit_dim(b, a, left ? 0 : 1);
   p.left_row = left ? one : p.depth, p.left_k = left ? p.rows : one;
@@ -126,7 +126,7 @@ static byoc_status_t expand_gemm(byoc_node_t *node, byoc_diag_t *diag, bool *out
   *out_changed = false;
   const byoc_value_t *right = node->operands[1];
   const byoc_dim_t rows = node->results[0]->type->dims[0];
-  if (byoc_attributes_int(&node->attributes, "transB", 0) == 0 || !byoc_value_is_constant(right)) return BYOC_OK;
+  if (!byoc_node_flag(node, "transB") || !byoc_value_is_constant(right)) return BYOC_OK;
   if (byoc_dtype_bits(right->type->dtype) < 8 || (byoc_dim_is_constant(rows) && rows.constant < FEW_ROWS)) {
     return BYOC_OK;
   }
@@ -134,9 +134,9 @@ static byoc_status_t expand_gemm(byoc_node_t *node, byoc_diag_t *diag, bool *out
   if (!turned) return byoc_diag_out_of_memory(diag);
   byoc_value_t *operands[] = {node->operands[0], turned, byoc_has_operand(node, 2) ? node->operands[2] : NULL};
   const byoc_attribute_t attributes[] = {
-      {.name = "alpha", .kind = BYOC_ATTRIBUTE_FLOAT, .f = byoc_attributes_float(&node->attributes, "alpha", 1.0)},
-      {.name = "beta", .kind = BYOC_ATTRIBUTE_FLOAT, .f = byoc_attributes_float(&node->attributes, "beta", 1.0)},
-      {.name = "transA", .kind = BYOC_ATTRIBUTE_INT, .i = byoc_attributes_int(&node->attributes, "transA", 0)}};
+      {.name = "alpha", .kind = BYOC_ATTRIBUTE_FLOAT, .f = byoc_node_float(node, "alpha")},
+      {.name = "beta", .kind = BYOC_ATTRIBUTE_FLOAT, .f = byoc_node_float(node, "beta")},
+      {.name = "transA", .kind = BYOC_ATTRIBUTE_INT, .i = byoc_node_int(node, "transA")}};
   byoc_writer_t w = {.node = node, .diag = diag};
   byoc_node_t *made = byoc_write_many(&w, "", "Gemm", operands, operands[2] ? 3 : 2, 1, attributes,
                                       sizeof attributes / sizeof *attributes);

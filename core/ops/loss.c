@@ -9,8 +9,10 @@ static bool is_label(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_I32 || dtype == BYOC_DTYPE_I64;
 }
 
-static const char *reduction_of(const byoc_node_t *node) {
-  return byoc_attributes_string(&node->attributes, "reduction", "mean");
+typedef enum { REDUCTION_MEAN, REDUCTION_SUM, REDUCTION_NONE } reduction_t; // as in loss_attributes
+
+static reduction_t reduction_of(const byoc_node_t *node) {
+  return (reduction_t)byoc_node_choice(node, "reduction");
 }
 
 static byoc_status_t infer_loss(byoc_infer_t *infer) {
@@ -30,11 +32,7 @@ static byoc_status_t infer_loss(byoc_infer_t *infer) {
       BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 2, 0, x->dims[1]));
     }
   }
-  const char *reduction = reduction_of(node);
-  bool none = strcmp(reduction, "none") == 0;
-  if (!none && strcmp(reduction, "mean") != 0 && strcmp(reduction, "sum") != 0) {
-    return byoc_infer_error(infer, "attribute 'reduction': expected none, sum or mean, got \"%s\"", reduction);
-  }
+  bool none = reduction_of(node) == REDUCTION_NONE;
   BYOC_RETURN_IF_ERROR(byoc_infer_set_like(infer, 1, x->dtype, x)); // the log probabilities
   return none ? byoc_infer_set_like(infer, 0, x->dtype, labels) : byoc_infer_set(infer, 0, x->dtype, 0, NULL);
 }
@@ -55,7 +53,7 @@ static void emit_loss(byoc_lower_t *lower, const byoc_node_t *node, const byoc_l
   for (int32_t d = 2; d < x->rank; ++d) indices[d] = at[d - 1];
   const byoc_loop_expr_t *weight = byoc_loop_const(b, dtype, 1.0);
   if (byoc_has_operand(node, 2)) weight = byoc_emit_load(lower, node, 2, &class);
-  const byoc_attribute_t *ignored = byoc_attributes_find(&node->attributes, "ignore_index");
+  const byoc_attribute_t *ignored = byoc_node_given(node, "ignore_index");
   if (ignored) weight = byoc_loop_select(b, BIN(EQ, label, byoc_loop_int(b, ignored->i)), zero, weight);
   *out_weight = byoc_loop_let(b, "weight", weight);
   const byoc_loop_expr_t *score = byoc_emit_load(lower, node, 0, indices);
@@ -68,8 +66,8 @@ static byoc_status_t loops_nll(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *labels = node->operands[1]->type;
   byoc_dtype_t dtype = byoc_compute_dtype(node->operands[0]->type->dtype);
-  const char *reduction = reduction_of(node);
-  bool none = strcmp(reduction, "none") == 0;
+  reduction_t reduction = reduction_of(node);
+  bool none = reduction == REDUCTION_NONE;
   const byoc_loop_expr_t *at[BYOC_MAX_RANK], *loss = NULL, *weight = NULL, *sum = NULL, *weights = NULL;
   if (!none) {
     sum = byoc_loop_mutable(b, "sum", byoc_loop_const(b, dtype, 0.0));
@@ -85,7 +83,7 @@ static byoc_status_t loops_nll(byoc_lower_t *lower, const byoc_node_t *node) {
   }
   byoc_emit_close(b, opened);
   if (!none) {
-    byoc_emit_store(lower, node, 0, NULL, strcmp(reduction, "mean") == 0 ? BIN(DIV, sum, weights) : sum);
+    byoc_emit_store(lower, node, 0, NULL, reduction == REDUCTION_MEAN ? BIN(DIV, sum, weights) : sum);
   }
   return BYOC_OK;
 }

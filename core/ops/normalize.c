@@ -32,7 +32,7 @@ static void norm_init(norm_t *norm, const byoc_node_t *node) {
   for (int32_t d = 0; d < norm->type.rank; ++d) norm->dims[d] = norm->type.dims[d];
   norm->type.dims = norm->dims;
   norm->dtype = byoc_compute_dtype(norm->type.dtype);
-  norm->epsilon = byoc_attributes_float(&node->attributes, "epsilon", (double)1e-5f);
+  norm->epsilon = byoc_node_takes(node, "epsilon") ? byoc_node_float(node, "epsilon") : 0.0;
 }
 
 // Indices of the operand's element from those of the rows.
@@ -97,7 +97,7 @@ static const byoc_loop_expr_t *inverse_mvn(byoc_loop_builder_t *b, const byoc_lo
 // vanishes in rounding.
 static const byoc_loop_expr_t *lp_divisor(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, const void *self) {
   const norm_t *norm = self;
-  if (byoc_attributes_int(&norm->node->attributes, "p", 2) == 2) x = UN(SQRT, x);
+  if (byoc_node_int(norm->node, "p") == 2) x = UN(SQRT, x);
   const byoc_loop_expr_t *zero = byoc_loop_const(b, norm->dtype, 0.0);
   return byoc_loop_select(b, BIN(EQ, x, zero), byoc_loop_const(b, norm->dtype, INFINITY), x);
 }
@@ -173,7 +173,7 @@ static byoc_status_t loops_group(byoc_lower_t *lower, const byoc_node_t *node) {
   norm_t norm;
   norm_init(&norm, node);
   byoc_graph_module_t *module = node->function->module;
-  byoc_dim_t groups = byoc_dim_constant(byoc_attributes_int(&node->attributes, "num_groups", 1));
+  byoc_dim_t groups = byoc_dim_constant(byoc_node_int(node, "num_groups"));
   bool failed = false;
   for (int32_t d = norm.type.rank; d > 2; --d) norm.dims[d] = norm.dims[d - 1], norm.over[d] = true;
   norm.dims[2] = byoc_dim_binary(&module->arena, BYOC_DIM_FLOORDIV, norm.dims[1], groups, &failed);
@@ -187,7 +187,7 @@ static byoc_status_t loops_group(byoc_lower_t *lower, const byoc_node_t *node) {
 }
 
 static void over_from_axis(norm_t *norm) {
-  norm->axis = byoc_node_axis(norm->node, "axis", -1, norm->type.rank);
+  norm->axis = byoc_node_axis(norm->node, "axis", norm->type.rank);
   for (int32_t d = norm->axis; d < norm->type.rank; ++d) norm->over[d] = true;
 }
 
@@ -218,7 +218,7 @@ static byoc_status_t loops_rms(byoc_lower_t *lower, const byoc_node_t *node) {
 static void read_mvn_axes(const byoc_node_t *node, int32_t rank, bool *over) {
   static const int64_t usual[] = {0, 2, 3};
   size_t count = 0;
-  const int64_t *axes = byoc_attributes_ints(&node->attributes, "axes", &count);
+  const int64_t *axes = byoc_node_ints(node, "axes", &count);
   if (!axes) axes = usual, count = 3;
   for (size_t i = 0; i < count; ++i) {
     int32_t axis = 0;
@@ -237,8 +237,8 @@ static byoc_status_t loops_mvn(byoc_lower_t *lower, const byoc_node_t *node) {
 static byoc_status_t loops_lp(byoc_lower_t *lower, const byoc_node_t *node) {
   norm_t norm;
   norm_init(&norm, node);
-  norm.over[byoc_node_axis(node, "axis", -1, norm.type.rank)] = true;
-  bool two = byoc_attributes_int(&node->attributes, "p", 2) == 2;
+  norm.over[byoc_node_axis(node, "axis", norm.type.rank)] = true;
+  bool two = byoc_node_int(node, "p") == 2;
   byoc_rows_t rows;
   begin_rows(&rows, lower, &norm);
   norm.scale = byoc_rows_fold(&rows, BYOC_LOOP_OP_ADD, norm.dtype, two ? square : magnitude, &norm);
@@ -260,7 +260,7 @@ static const byoc_loop_expr_t *point_batch(byoc_lower_t *lower, const byoc_node_
   byoc_dtype_t dtype = byoc_compute_dtype(type->dtype);
   const byoc_loop_expr_t *x = byoc_emit_as(b, dtype, byoc_emit_load(lower, node, 0, indices));
   // Before version 9, spatial = 0 kept statistics for each place in (C, H, W) instead of for each channel.
-  bool spatial = byoc_attributes_int(&node->attributes, "spatial", 1) != 0;
+  bool spatial = byoc_node_flag(node, "spatial");
   const byoc_loop_expr_t *zero = byoc_loop_int(b, 0);
   const byoc_loop_expr_t *const *at = type->rank < 2 ? &zero : &indices[1];
   const byoc_loop_expr_t *value[5];
@@ -270,7 +270,7 @@ static const byoc_loop_expr_t *point_batch(byoc_lower_t *lower, const byoc_node_
                    : byoc_lower_load_broadcast(lower, node, i, type->rank, indices);
     value[i] = byoc_emit_as(b, dtype, value[i]);
   }
-  double epsilon = byoc_attributes_float(&node->attributes, "epsilon", (double)1e-5f);
+  double epsilon = byoc_node_float(node, "epsilon");
   const byoc_loop_expr_t *deviation = UN(SQRT, BYOC_LADD(b, value[4], byoc_loop_const(b, dtype, epsilon)));
   const byoc_loop_expr_t *y = BYOC_LMUL(b, BYOC_LSUB(b, x, value[3]), BIN(DIV, value[1], deviation));
   return byoc_emit_as(b, type->dtype, BYOC_LADD(b, y, value[2]));
@@ -280,13 +280,13 @@ static byoc_status_t infer_batch(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   for (uint32_t i = 0; i < 5; ++i)
     BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, byoc_dtype_is_float, "a float tensor"));
-  bool training = byoc_attributes_int(&node->attributes, "training_mode", 0) != 0;
+  bool training = byoc_node_flag(node, "training_mode");
   if (node->result_count > 1 && !training) {
     return byoc_infer_unsupported(infer, "running statistics are results of training only; one result is supported");
   }
   const byoc_type_t *x = byoc_operand_type(node, 0);
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 1, BYOC_MAX_RANK));
-  bool spatial = byoc_attributes_int(&node->attributes, "spatial", 1) != 0;
+  bool spatial = byoc_node_flag(node, "spatial");
   if (byoc_is_ranked(x) && spatial) {
     byoc_dim_t channels = x->rank < 2 ? byoc_dim_constant(1) : x->dims[1];
     for (uint32_t i = 1; i < 5; ++i) {
@@ -301,7 +301,7 @@ static byoc_status_t infer_batch(byoc_infer_t *infer) {
 // BatchNormalization {training_mode = 1} → byoc::BatchNormalizationTraining
 static byoc_status_t expand_batch(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   *out_changed = false;
-  if (byoc_attributes_int(&node->attributes, "training_mode", 0) == 0) return BYOC_OK;
+  if (!byoc_node_flag(node, "training_mode")) return BYOC_OK;
   byoc_writer_t w = {.node = node, .diag = diag};
   byoc_node_t *made = byoc_write_many(&w, "byoc", "BatchNormalizationTraining", node->operands, node->operand_count,
                                       node->result_count, node->attributes.items, node->attributes.count);
@@ -316,7 +316,7 @@ static byoc_status_t loops_batch_training(byoc_lower_t *lower, const byoc_node_t
   norm_t norm;
   norm_init(&norm, node);
   for (int32_t d = 0; d < norm.type.rank; ++d) norm.over[d] = d != 1;
-  double momentum = byoc_attributes_float(&node->attributes, "momentum", (double)0.9f);
+  double momentum = byoc_node_float(node, "momentum");
   byoc_rows_t rows;
   begin_rows(&rows, lower, &norm);
   byoc_loop_builder_t *b = rows.b;
@@ -349,7 +349,7 @@ static byoc_status_t loops_lrn(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *type = node->operands[0]->type;
   byoc_dtype_t dtype = byoc_compute_dtype(type->dtype);
-  int64_t size = byoc_attributes_int(&node->attributes, "size", 1);
+  int64_t size = byoc_node_int(node, "size");
   const byoc_loop_expr_t *indices[BYOC_MAX_RANK], *zero = byoc_loop_int(b, 0);
   int32_t last = type->rank - 1;
   // Along the last dimension side by side, where that is not the channel itself.
@@ -383,9 +383,9 @@ static byoc_status_t loops_lrn(byoc_lower_t *lower, const byoc_node_t *node) {
   indices[1] = channel;
   j = byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", zero, used);
   if (blocked) indices[last] = BYOC_LADD(b, first, j);
-  double alpha = byoc_attributes_float(&node->attributes, "alpha", (double)1e-4f);
-  double beta = byoc_attributes_float(&node->attributes, "beta", 0.75);
-  double bias = byoc_attributes_float(&node->attributes, "bias", 1.0);
+  double alpha = byoc_node_float(node, "alpha");
+  double beta = byoc_node_float(node, "beta");
+  double bias = byoc_node_float(node, "bias");
   const byoc_loop_expr_t *base =
       BYOC_LMUL(b, byoc_loop_load(b, sums, j), byoc_loop_const(b, dtype, alpha / (double)size));
   base = byoc_loop_let(b, "base", BYOC_LADD(b, base, byoc_loop_const(b, dtype, bias)));
@@ -407,7 +407,7 @@ static byoc_status_t loops_lrn(byoc_lower_t *lower, const byoc_node_t *node) {
 static byoc_status_t infer_lrn(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "a float tensor"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 2, BYOC_MAX_RANK));
-  int64_t size = byoc_attributes_int(&infer->node->attributes, "size", 0);
+  int64_t size = byoc_node_int(infer->node, "size");
   if (size < 1) return byoc_infer_error(infer, "attribute 'size': expected 1 or more, got %lld", (long long)size);
   return byoc_infer_same(infer);
 }
@@ -436,7 +436,7 @@ static byoc_status_t infer_instance(byoc_infer_t *infer) {
 static byoc_status_t infer_group(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "a float tensor"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 2, BYOC_MAX_RANK - 1));
-  int64_t groups = byoc_attributes_int(&infer->node->attributes, "num_groups", 0);
+  int64_t groups = byoc_node_int(infer->node, "num_groups");
   if (groups < 1)
     return byoc_infer_error(infer, "attribute 'num_groups': expected 1 or more, got %lld", (long long)groups);
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
@@ -452,14 +452,14 @@ static byoc_status_t infer_layer(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "a float tensor"));
   const byoc_type_t *x = byoc_operand_type(node, 0);
-  byoc_dtype_t stash = byoc_dtype_from_onnx((int32_t)byoc_attributes_int(&node->attributes, "stash_type", 1));
+  byoc_dtype_t stash = byoc_dtype_from_onnx((int32_t)byoc_node_int(node, "stash_type"));
   if (!byoc_dtype_is_float(stash)) return byoc_infer_error(infer, "attribute 'stash_type' is no type of floats");
   for (uint32_t i = 1; i < node->operand_count; ++i) {
     if (byoc_has_operand(node, i)) BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, byoc_dtype_is_float, "floats"));
   }
   if (!byoc_is_ranked(x)) return byoc_infer_same(infer);
   int32_t axis = 0;
-  BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", -1, x->rank, &axis));
+  BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", x->rank, &axis));
   for (uint32_t i = 1; i < node->operand_count; ++i) {
     const byoc_type_t *type = byoc_operand_type(node, i);
     if (!byoc_is_ranked(type)) continue;
@@ -481,7 +481,7 @@ static byoc_status_t infer_mvn(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "a float tensor"));
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   size_t count = 0;
-  const int64_t *axes = byoc_attributes_ints(&infer->node->attributes, "axes", &count);
+  const int64_t *axes = byoc_node_ints(infer->node, "axes", &count);
   if (!axes) BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 4, 4));
   for (size_t i = 0; byoc_is_ranked(x) && i < count; ++i) {
     int32_t axis = 0;
@@ -497,8 +497,8 @@ static byoc_status_t infer_lp(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "a float tensor"));
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   int32_t axis = 0;
-  if (byoc_is_ranked(x)) BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", -1, x->rank, &axis));
-  int64_t p = byoc_attributes_int(&infer->node->attributes, "p", 2);
+  if (byoc_is_ranked(x)) BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", x->rank, &axis));
+  int64_t p = byoc_node_int(infer->node, "p");
   if (p != 1 && p != 2) return byoc_infer_error(infer, "attribute 'p': expected 1 or 2, got %lld", (long long)p);
   return byoc_infer_same(infer);
 }
@@ -515,6 +515,7 @@ static const byoc_op_attribute_t batch_attributes[] = {
 static const byoc_op_attribute_t batch_training_attributes[] = {
     {BYOC_ATTR_FLOAT("epsilon", 1e-5)},
     {BYOC_ATTR_FLOAT("momentum", 0.9)},
+    {BYOC_ATTR_INT("spatial", 1)},
     {BYOC_ATTR_INT("training_mode", 1)},
     BYOC_ATTR_END,
 };

@@ -59,17 +59,17 @@ static const byoc_loop_expr_t *number(const step_t *s, double value) {
   return byoc_loop_const(s->b, s->dtype, value);
 }
 
-static const byoc_loop_expr_t *factor(const step_t *s, const char *name, double fallback) {
-  return number(s, byoc_attributes_float(&s->node->attributes, name, fallback));
+static const byoc_loop_expr_t *factor(const step_t *s, const char *name) {
+  return number(s, byoc_node_float(s->node, name));
 }
 
 // h' = h + g²; x' = x - r / (1 + t * decay) * g / (sqrt(h') + epsilon), with g regularised
 static const byoc_loop_expr_t *step_adagrad(const step_t *s, uint32_t result) {
   byoc_loop_builder_t *b = s->b;
-  const byoc_loop_expr_t *decay = ADD(number(s, 1.0), MUL(s->count, factor(s, "decay_factor", 0.0)));
+  const byoc_loop_expr_t *decay = ADD(number(s, 1.0), MUL(s->count, factor(s, "decay_factor")));
   const byoc_loop_expr_t *h = ADD(s->states[0], MUL(s->g, s->g));
   if (result == 1) return h;
-  const byoc_loop_expr_t *divisor = ADD(SQRT(h), factor(s, "epsilon", (double)1e-6f));
+  const byoc_loop_expr_t *divisor = ADD(SQRT(h), factor(s, "epsilon"));
   return SUB(s->x, DIV(MUL(DIV(s->rate, decay), s->g), divisor));
 }
 
@@ -77,8 +77,8 @@ static const byoc_loop_expr_t *step_adagrad(const step_t *s, uint32_t result) {
 // states' start at 0
 static const byoc_loop_expr_t *step_adam(const step_t *s, uint32_t result) {
   byoc_loop_builder_t *b = s->b;
-  const byoc_loop_expr_t *one = number(s, 1.0), *alpha = factor(s, "alpha", (double)0.9f);
-  const byoc_loop_expr_t *beta = factor(s, "beta", (double)0.999f);
+  const byoc_loop_expr_t *one = number(s, 1.0), *alpha = factor(s, "alpha");
+  const byoc_loop_expr_t *beta = factor(s, "beta");
   const byoc_loop_expr_t *v = ADD(MUL(alpha, s->states[0]), MUL(SUB(one, alpha), s->g));
   if (result == 1) return v;
   const byoc_loop_expr_t *h = ADD(MUL(beta, s->states[1]), MUL(SUB(one, beta), MUL(s->g, s->g)));
@@ -86,20 +86,22 @@ static const byoc_loop_expr_t *step_adam(const step_t *s, uint32_t result) {
   const byoc_loop_expr_t *adjusted = MUL(s->rate, SQRT(SUB(one, BIN(POW, beta, s->count))));
   adjusted = DIV(adjusted, SUB(one, BIN(POW, alpha, s->count)));
   const byoc_loop_expr_t *rate = byoc_loop_select(b, BIN(LT, number(s, 0.0), s->count), adjusted, s->rate);
-  const byoc_loop_expr_t *divisor = ADD(SQRT(h), factor(s, "epsilon", (double)1e-6f));
+  const byoc_loop_expr_t *divisor = ADD(SQRT(h), factor(s, "epsilon"));
   const byoc_loop_expr_t *x = SUB(s->x, DIV(MUL(rate, v), divisor));
-  return MUL(SUB(one, factor(s, "norm_coefficient_post", 0.0)), x);
+  return MUL(SUB(one, factor(s, "norm_coefficient_post")), x);
 }
+
+enum { MODE_STANDARD, MODE_NESTEROV }; // as in Momentum_attributes
 
 // v' = alpha v + beta g, with beta 1 in the first step; x' = x - r v', or Nesterov's x - r (g + alpha v')
 static const byoc_loop_expr_t *step_momentum(const step_t *s, uint32_t result) {
   byoc_loop_builder_t *b = s->b;
-  const byoc_loop_expr_t *alpha = factor(s, "alpha", 0.0);
+  const byoc_loop_expr_t *alpha = factor(s, "alpha");
   const byoc_loop_expr_t *beta =
-      byoc_loop_select(b, BIN(LT, number(s, 0.0), s->count), factor(s, "beta", 0.0), number(s, 1.0));
+      byoc_loop_select(b, BIN(LT, number(s, 0.0), s->count), factor(s, "beta"), number(s, 1.0));
   const byoc_loop_expr_t *v = ADD(MUL(alpha, s->states[0]), MUL(beta, s->g));
   if (result == 1) return v;
-  bool nesterov = strcmp(byoc_attributes_string(&s->node->attributes, "mode", "standard"), "nesterov") == 0;
+  bool nesterov = byoc_node_choice(s->node, "mode") == MODE_NESTEROV;
   return SUB(s->x, MUL(s->rate, nesterov ? ADD(s->g, MUL(alpha, v)) : v));
 }
 
@@ -113,7 +115,7 @@ static const byoc_loop_expr_t *point_step(byoc_lower_t *lower, const byoc_node_t
   s.x = byoc_emit_load(lower, node, 2, indices);
   s.g = byoc_emit_load(lower, node, 3, indices);
   for (uint32_t i = 0; i < state_count(node); ++i) s.states[i] = byoc_emit_load(lower, node, 4 + i, indices);
-  s.g = ADD(s.g, MUL(factor(&s, "norm_coefficient", 0.0), s.x));
+  s.g = ADD(s.g, MUL(factor(&s, "norm_coefficient"), s.x));
   const byoc_loop_expr_t *value = strcmp(node->op, "AdagradStep") == 0 ? step_adagrad(&s, result)
                                   : strcmp(node->op, "AdamStep") == 0  ? step_adam(&s, result)
                                                                        : step_momentum(&s, result);

@@ -5,15 +5,10 @@
 
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
 
-typedef enum { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP, PAD_INVALID } pad_mode_t;
+typedef enum { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP } pad_mode_t; // as in pad_attributes
 
 static pad_mode_t mode_of(const byoc_node_t *node) {
-  static const char *const names[] = {"constant", "reflect", "edge", "wrap"};
-  const char *mode = byoc_attributes_string(&node->attributes, "mode", "constant");
-  for (int i = PAD_CONSTANT; i < PAD_INVALID; ++i) {
-    if (strcmp(mode, names[i]) == 0) return (pad_mode_t)i;
-  }
-  return PAD_INVALID;
+  return (pad_mode_t)byoc_node_choice(node, "mode");
 }
 
 // Where dimension d stands among the padded ones, or -1 where it is not padded. `count` is how many there are; false
@@ -37,10 +32,6 @@ static byoc_status_t infer_pad(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 2));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, 2));
   const byoc_type_t *x = byoc_operand_type(node, 0);
-  if (mode_of(node) == PAD_INVALID) {
-    return byoc_infer_error(infer, "attribute 'mode': expected constant, reflect, edge or wrap, got \"%s\"",
-                            byoc_attributes_string(&node->attributes, "mode", ""));
-  }
   if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
   int32_t place[BYOC_MAX_RANK], count = 0;
   byoc_ints_t axes;
@@ -50,7 +41,6 @@ static byoc_status_t infer_pad(byoc_infer_t *infer) {
   }
   byoc_ints_t pads;
   byoc_known_t known = byoc_read_ints(node, "pads", 1, &pads);
-  if (known == BYOC_KNOWN_ABSENT) return byoc_infer_error(infer, "attribute 'pads' is required");
   if (known == BYOC_KNOWN_NO) {
     BYOC_RETURN_IF_ERROR(byoc_infer_need_list(infer, 1, 2 * (int64_t)count));
     return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank);
@@ -134,9 +124,9 @@ static const byoc_loop_expr_t *point_pad(byoc_lower_t *lower, const byoc_node_t 
   }
   const byoc_loop_expr_t *value = byoc_lower_load(lower, node, 0, at);
   if (!inside) return value;
-  const byoc_loop_expr_t *filler =
-      byoc_has_operand(node, 2) ? byoc_emit_as(b, dtype, byoc_emit_scalar(lower, node, 2))
-                                : byoc_loop_const(b, dtype, byoc_attributes_float(&node->attributes, "value", 0.0));
+  const byoc_loop_expr_t *filler = byoc_has_operand(node, 2)
+                                       ? byoc_emit_as(b, dtype, byoc_emit_scalar(lower, node, 2))
+                                       : byoc_loop_const(b, dtype, byoc_node_float(node, "value"));
   return byoc_loop_select(b, inside, value, filler);
 }
 

@@ -46,7 +46,7 @@ static byoc_status_t infer_global(byoc_infer_t *infer) {
 
 // ---- the p-norm's pieces ----
 int64_t byoc_pool_norm(const byoc_node_t *node) {
-  return byoc_attributes_int(&node->attributes, "p", 2);
+  return byoc_node_int(node, "p");
 }
 
 const byoc_loop_expr_t *byoc_pool_power(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, int64_t p) {

@@ -177,7 +177,7 @@ static const byoc_loop_buffer_t *column_counts(const lines_t *lines, const byoc_
   const byoc_pool_t *pool = lines->pool;
   byoc_loop_builder_t *b = pool->b;
   const byoc_window_t *w = &pool->window;
-  bool with_pads = byoc_attributes_int(&pool->node->attributes, "count_include_pad", 0) != 0;
+  bool with_pads = byoc_node_flag(pool->node, "count_include_pad");
   if ((!w->has_pads && !w->ceil_mode) || (with_pads && !w->ceil_mode)) {
     *out_same = byoc_loop_const(b, pool->dtype, (double)w->taps);
     return NULL;

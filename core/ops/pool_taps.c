@@ -15,7 +15,7 @@ typedef struct {
 static const byoc_loop_expr_t *average_divisor(const taps_t *taps) {
   const byoc_pool_t *pool = taps->pool;
   byoc_loop_builder_t *b = taps->b;
-  bool with_pads = byoc_attributes_int(&pool->node->attributes, "count_include_pad", 0) != 0;
+  bool with_pads = byoc_node_flag(pool->node, "count_include_pad");
   if (!pool->window.has_pads || (with_pads && !pool->window.ceil_mode)) {
     return byoc_loop_const(b, pool->dtype, (double)pool->window.taps);
   }
@@ -30,7 +30,7 @@ static const byoc_loop_expr_t *average_divisor(const taps_t *taps) {
 static const byoc_loop_expr_t *place_of(const taps_t *taps, const byoc_loop_expr_t *const *in) {
   const byoc_pool_t *pool = taps->pool;
   byoc_loop_builder_t *b = taps->b;
-  if (byoc_attributes_int(&pool->node->attributes, "storage_order", 0) == 0) {
+  if (!byoc_node_flag(pool->node, "storage_order")) {
     return byoc_loop_linear_index(b, pool->x_type->rank, pool->x_type->dims, in);
   }
   const byoc_loop_expr_t *plane = BYOC_LADD(b, BYOC_LMUL(b, in[0], byoc_emit_dim(b, pool->x_type, 1)), in[1]);

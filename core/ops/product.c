@@ -50,8 +50,8 @@ static void set_row(byoc_product_t *p, const byoc_loop_expr_t *row) {
 static const byoc_loop_expr_t *epilogue(const byoc_product_t *p, const byoc_loop_expr_t *sum) {
   byoc_loop_builder_t *b = p->b;
   if (!byoc_node_is_onnx(p->node, "Gemm")) return sum;
-  double alpha = byoc_attributes_float(&p->node->attributes, "alpha", 1.0);
-  double beta = byoc_attributes_float(&p->node->attributes, "beta", 1.0);
+  double alpha = byoc_node_float(p->node, "alpha");
+  double beta = byoc_node_float(p->node, "beta");
   if (alpha != 1.0) sum = BYOC_LMUL(b, sum, byoc_loop_const(b, p->dtype, alpha));
   if (!byoc_has_operand(p->node, 2) || beta == 0.0) return sum;
   const byoc_loop_expr_t *c = byoc_emit_as(b, p->dtype, byoc_lower_load_broadcast(p->lower, p->node, 2, 2, p->indices));

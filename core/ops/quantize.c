@@ -14,9 +14,9 @@ static byoc_status_t check_scale(const byoc_infer_t *infer, uint32_t operand, co
   if (!scale || !byoc_is_ranked(scale) || !byoc_is_ranked(x)) return BYOC_OK;
   if (scale->rank == 0 || byoc_type_element_count(scale) == 1) return BYOC_OK;
   int32_t axis = 0;
-  BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", 1, x->rank, &axis));
+  BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", x->rank, &axis));
   if (scale->rank == 1 && x->rank >= 1) return byoc_infer_need_dim(infer, operand, 0, x->dims[axis]);
-  int64_t block = byoc_attributes_int(&infer->node->attributes, "block_size", 0);
+  int64_t block = byoc_node_int(infer->node, "block_size");
   if (scale->rank == x->rank && block > 0) {
     for (int32_t d = 0; d < x->rank; ++d) {
       byoc_dim_t expected = x->dims[d];
@@ -40,7 +40,7 @@ static const byoc_loop_expr_t *load_scale(byoc_lower_t *lower, const byoc_node_t
   if (scale->rank == 0 || byoc_type_element_count(scale) == 1) {
     return byoc_lower_load_flat(lower, node, operand, byoc_loop_int(b, 0));
   }
-  int32_t axis = byoc_node_axis(node, "axis", 1, x->rank);
+  int32_t axis = byoc_node_axis(node, "axis", x->rank);
   if (scale->rank == 1) {
     const byoc_loop_expr_t *at = indices[axis];
     if (!byoc_dim_equal(scale->dims[0], x->dims[axis])) { // one for all or one each: known at run time only
@@ -50,7 +50,7 @@ static const byoc_loop_expr_t *load_scale(byoc_lower_t *lower, const byoc_node_t
   }
   const byoc_loop_expr_t *at[BYOC_MAX_RANK];
   for (int32_t d = 0; d < x->rank; ++d) at[d] = indices[d];
-  at[axis] = BYOC_LDIV(b, at[axis], byoc_loop_int(b, byoc_attributes_int(&node->attributes, "block_size", 1)));
+  at[axis] = BYOC_LDIV(b, at[axis], byoc_loop_int(b, byoc_node_int(node, "block_size")));
   return byoc_lower_load(lower, node, operand, at);
 }
 
@@ -62,7 +62,7 @@ static byoc_status_t infer_quantize(byoc_infer_t *infer) {
   const byoc_type_t *x = byoc_operand_type(node, 0), *zero = byoc_operand_type(node, 2);
   BYOC_RETURN_IF_ERROR(check_scale(infer, 1, x));
   BYOC_RETURN_IF_ERROR(check_scale(infer, 2, x));
-  int64_t asked = byoc_attributes_int(&node->attributes, "output_dtype", 0);
+  int64_t asked = byoc_node_int(node, "output_dtype");
   byoc_dtype_t dtype = asked ? byoc_dtype_from_onnx((int32_t)asked) : BYOC_DTYPE_U8;
   if (byoc_type_is_tensor(zero)) {
     if (asked && zero->dtype != dtype) {
@@ -112,7 +112,7 @@ static const byoc_loop_expr_t *point_quantize(byoc_lower_t *lower, const byoc_no
   if (!x || !scale) return NULL;
   byoc_dtype_t dtype = node->results[result]->type->dtype;
   byoc_dtype_t compute = x->dtype == BYOC_DTYPE_F64 ? BYOC_DTYPE_F64 : BYOC_DTYPE_F32;
-  bool saturate = byoc_attributes_int(&node->attributes, "saturate", 1) != 0;
+  bool saturate = byoc_node_flag(node, "saturate");
   return emit_quantised(b, dtype, byoc_emit_as(b, compute, x), scale, zero, saturate);
 }
 
@@ -125,7 +125,7 @@ static byoc_status_t infer_dequantize(byoc_infer_t *infer) {
   const byoc_type_t *x = byoc_operand_type(node, 0);
   BYOC_RETURN_IF_ERROR(check_scale(infer, 1, x));
   BYOC_RETURN_IF_ERROR(check_scale(infer, 2, x));
-  int64_t asked = byoc_attributes_int(&node->attributes, "output_dtype", 0);
+  int64_t asked = byoc_node_int(node, "output_dtype");
   byoc_dtype_t dtype = asked ? byoc_dtype_from_onnx((int32_t)asked) : byoc_operand_type(node, 1)->dtype;
   if (!byoc_dtype_is_float(dtype)) return byoc_infer_error(infer, "attribute 'output_dtype' is no float type");
   return byoc_infer_set_like(infer, 0, dtype, x);

@@ -206,7 +206,7 @@ static byoc_value_t *write_conv(byoc_writer_t *w, byoc_value_t *x_bytes, byoc_va
   bool is_same = x_bytes->type->dtype == weights->type->dtype;
   bool centred = byoc_all_are(w_zero, 0);
   bool moves = is_same && byoc_all_are(w_zero, weights->type->dtype == BYOC_DTYPE_U8 ? 128 : -128);
-  if (!(centred || moves) || !byoc_conv_is_packed(weights->type, byoc_attributes_int(attributes, "group", 1))) {
+  if (!(centred || moves) || !byoc_conv_is_packed(weights->type, byoc_node_int(w->node, "group"))) {
     x_bytes = write_centred(w, x_bytes, x_zero, 0);
     weights = write_centred(w, weights, w_zero, weights->type->rank - 1);
     return byoc_write_node(w, "byoc", "Conv", x_bytes, weights, bias, attributes->items, attributes->count);

@@ -30,7 +30,7 @@ static uint64_t mix(uint64_t z) {
 
 const byoc_loop_expr_t *byoc_emit_uniform(byoc_loop_builder_t *b, const byoc_node_t *node,
                                           const byoc_loop_expr_t *place) {
-  const byoc_attribute_t *seed = byoc_attributes_find(&node->attributes, "seed");
+  const byoc_attribute_t *seed = byoc_node_given(node, "seed");
   uint64_t start = (uint64_t)byoc_attributes_int(&node->attributes, STREAM, 0);
   if (seed && seed->kind == BYOC_ATTRIBUTE_FLOAT) memcpy(&start, &seed->f, sizeof start);
   if (seed && seed->kind == BYOC_ATTRIBUTE_INT) start = (uint64_t)seed->i;
@@ -48,22 +48,20 @@ const byoc_loop_expr_t *byoc_emit_place(byoc_loop_builder_t *b, const byoc_type_
 }
 
 // ---- RandomUniform, RandomNormal and their Like forms ----
-static byoc_status_t read_dtype(const byoc_infer_t *infer, byoc_dtype_t fallback, byoc_dtype_t *out_dtype) {
-  const byoc_attribute_t *asked = byoc_attributes_find(&infer->node->attributes, "dtype");
-  *out_dtype = asked ? byoc_dtype_from_onnx((int32_t)asked->i) : fallback;
+// `otherwise` stands where the attribute has no default and is left out.
+static byoc_status_t read_dtype(const byoc_infer_t *infer, byoc_dtype_t otherwise, byoc_dtype_t *out_dtype) {
+  int64_t asked = byoc_node_int(infer->node, "dtype");
+  *out_dtype = asked != 0 ? byoc_dtype_from_onnx((int32_t)asked) : otherwise;
   if (byoc_dtype_is_number(*out_dtype) || *out_dtype == BYOC_DTYPE_BOOL) return BYOC_OK;
   return byoc_infer_error(infer, "attribute 'dtype' is no type that random numbers have");
 }
 
 static byoc_status_t infer_random(byoc_infer_t *infer) {
   byoc_dtype_t dtype;
-  BYOC_RETURN_IF_ERROR(read_dtype(infer, BYOC_DTYPE_F32, &dtype));
+  BYOC_RETURN_IF_ERROR(read_dtype(infer, BYOC_DTYPE_NONE, &dtype));
   BYOC_RETURN_IF_ERROR(byoc_infer_stream(infer));
   size_t count = 0;
-  const int64_t *shape = byoc_attributes_ints(&infer->node->attributes, "shape", &count);
-  if (!byoc_attributes_find(&infer->node->attributes, "shape")) {
-    return byoc_infer_error(infer, "attribute 'shape' is required");
-  }
+  const int64_t *shape = byoc_node_ints(infer->node, "shape", &count);
   if (count > BYOC_MAX_RANK) return byoc_infer_error(infer, "attribute 'shape' has %zu dimensions", count);
   byoc_dim_t dims[BYOC_MAX_RANK];
   for (size_t i = 0; i < count; ++i) dims[i] = byoc_dim_constant(shape[i]);
@@ -82,8 +80,8 @@ static const byoc_loop_expr_t *point_uniform(byoc_lower_t *lower, const byoc_nod
                                              const byoc_loop_expr_t *const *indices) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *type = node->results[result]->type;
-  double low = byoc_attributes_float(&node->attributes, "low", 0.0);
-  double high = byoc_attributes_float(&node->attributes, "high", 1.0);
+  double low = byoc_node_float(node, "low");
+  double high = byoc_node_float(node, "high");
   const byoc_loop_expr_t *u = byoc_emit_uniform(b, node, byoc_emit_place(b, type, indices));
   return byoc_emit_as(b, type->dtype, BYOC_LADD(b, F64(low), BYOC_LMUL(b, u, F64(high - low))));
 }
@@ -98,8 +96,8 @@ static const byoc_loop_expr_t *point_normal(byoc_lower_t *lower, const byoc_node
   const byoc_loop_expr_t *v = byoc_emit_uniform(b, node, BYOC_LADD(b, place, byoc_loop_int(b, 1)));
   const byoc_loop_expr_t *radius = UN(SQRT, BYOC_LMUL(b, F64(-2.0), UN(LOG, BYOC_LSUB(b, F64(1.0), u))));
   const byoc_loop_expr_t *x = BYOC_LMUL(b, radius, UN(COS, BYOC_LMUL(b, F64(2 * M_PI), v)));
-  x = BYOC_LMUL(b, x, F64(byoc_attributes_float(&node->attributes, "scale", 1.0)));
-  x = BYOC_LADD(b, x, F64(byoc_attributes_float(&node->attributes, "mean", 0.0)));
+  x = BYOC_LMUL(b, x, F64(byoc_node_float(node, "scale")));
+  x = BYOC_LADD(b, x, F64(byoc_node_float(node, "mean")));
   return byoc_emit_as(b, type->dtype, x);
 }
 
@@ -118,11 +116,11 @@ static byoc_status_t infer_multinomial(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "log probabilities as floats"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 2, 2));
   byoc_dtype_t dtype;
-  BYOC_RETURN_IF_ERROR(read_dtype(infer, BYOC_DTYPE_I32, &dtype));
+  BYOC_RETURN_IF_ERROR(read_dtype(infer, BYOC_DTYPE_NONE, &dtype));
   BYOC_RETURN_IF_ERROR(byoc_infer_stream(infer));
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   if (!byoc_is_ranked(x)) return byoc_infer_set_unknown(infer, 0, dtype, 2);
-  byoc_dim_t dims[] = {x->dims[0], byoc_dim_constant(byoc_attributes_int(&infer->node->attributes, "sample_size", 1))};
+  byoc_dim_t dims[] = {x->dims[0], byoc_dim_constant(byoc_node_int(infer->node, "sample_size"))};
   return byoc_infer_set(infer, 0, dtype, 2, dims);
 }
 

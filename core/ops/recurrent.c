@@ -24,13 +24,7 @@ static int32_t gates_of(net_t net) {
 }
 
 // ---- types ----
-static byoc_status_t read_directions(const byoc_infer_t *infer, int64_t *out_count) {
-  const char *direction = byoc_attributes_string(&infer->node->attributes, "direction", "forward");
-  *out_count = strcmp(direction, "bidirectional") == 0 ? 2 : 1;
-  if (*out_count == 2 || strcmp(direction, "forward") == 0 || strcmp(direction, "reverse") == 0) return BYOC_OK;
-  return byoc_infer_error(infer, "attribute 'direction': expected forward, reverse or bidirectional, got \"%s\"",
-                          direction);
-}
+enum { DIRECTION_FORWARD, DIRECTION_REVERSE, DIRECTION_BOTH }; // as in COMMON_ATTRIBUTES
 
 static bool is_i32(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_I32;
@@ -54,7 +48,8 @@ static byoc_status_t check_lengths(const byoc_infer_t *infer, byoc_dim_t steps) 
 
 static byoc_status_t infer_recurrent(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
-  int64_t gates = gates_of(net_of(node)), directions = 0;
+  int64_t gates = gates_of(net_of(node));
+  int64_t directions = byoc_node_choice(node, "direction") == DIRECTION_BOTH ? 2 : 1;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, IN_X, byoc_dtype_is_float, "a float tensor"));
   for (uint32_t i = IN_X; i <= IN_R; ++i) BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, i, 3, 3));
   for (uint32_t i = IN_W; i <= IN_P; ++i) {
@@ -63,10 +58,9 @@ static byoc_status_t infer_recurrent(byoc_infer_t *infer) {
   if (byoc_has_operand(node, IN_LENGTHS)) {
     BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, IN_LENGTHS, is_i32, "lengths of i32"));
   }
-  BYOC_RETURN_IF_ERROR(read_directions(infer, &directions));
   const byoc_type_t *x = byoc_operand_type(node, IN_X), *w = byoc_operand_type(node, IN_W),
                     *r = byoc_operand_type(node, IN_R);
-  bool batchwise = byoc_attributes_int(&node->attributes, "layout", 0) != 0;
+  bool batchwise = byoc_node_flag(node, "layout");
   if (!byoc_is_ranked(x) || !byoc_is_ranked(w) || !byoc_is_ranked(r)) {
     for (uint32_t i = 0; i < node->result_count; ++i) {
       BYOC_RETURN_IF_ERROR(byoc_infer_set_unknown(infer, i, x->dtype, i == 0 ? 4 : 3));
@@ -74,7 +68,7 @@ static byoc_status_t infer_recurrent(byoc_infer_t *infer) {
     return BYOC_OK;
   }
   byoc_dim_t hidden = r->dims[2], count = byoc_dim_constant(directions);
-  int64_t asked = byoc_attributes_int(&node->attributes, "hidden_size", 0);
+  int64_t asked = byoc_node_int(node, "hidden_size");
   if (!byoc_dim_is_constant(hidden) || hidden.constant > INT32_MAX) {
     return byoc_infer_unsupported(infer, "a hidden size that is not constant, or out of range");
   }
@@ -137,10 +131,10 @@ typedef struct {
 
 // The three functions of direction `direction`. Factors are consumed in order by the functions that take them.
 static bool read_activations(const byoc_node_t *node, net_t net, int32_t direction, activation_t out[3]) {
-  const byoc_attribute_t *names = byoc_attributes_find(&node->attributes, "activations");
+  const byoc_attribute_t *names = byoc_node_given(node, "activations");
   size_t alpha_count = 0, beta_count = 0, alpha = 0, beta = 0, each = net == NET_RNN ? 1 : net == NET_GRU ? 2 : 3;
-  const double *alphas = byoc_attributes_floats(&node->attributes, "activation_alpha", &alpha_count);
-  const double *betas = byoc_attributes_floats(&node->attributes, "activation_beta", &beta_count);
+  const double *alphas = byoc_node_floats(node, "activation_alpha", &alpha_count);
+  const double *betas = byoc_node_floats(node, "activation_beta", &beta_count);
   bool given = names && names->kind == BYOC_ATTRIBUTE_STRINGS && names->count > 0;
   for (size_t i = 0; i < each * (size_t)(direction + 1); ++i) {
     size_t at = i % each;
@@ -297,7 +291,7 @@ static void step_rnn(const cell_t *s) {
 // + z * h
 static void step_gru(const cell_t *s) {
   byoc_loop_builder_t *b = s->b;
-  bool linear = byoc_attributes_int(&s->node->attributes, "linear_before_reset", 0) != 0;
+  bool linear = byoc_node_flag(s->node, "linear_before_reset");
   compute_gates(s, 0, 2);
   const byoc_loop_expr_t *j = open_hidden(s);
   const byoc_loop_expr_t *r = activate(b, &s->f[0], clipped(s, gate(s, 1, j)));
@@ -339,7 +333,7 @@ static void step_lstm(const cell_t *s) {
   const byoc_loop_expr_t *j = open_hidden(s);
   const byoc_loop_expr_t *old = byoc_loop_let(b, "old", byoc_loop_load(b, s->c, j));
   const byoc_loop_expr_t *in = byoc_loop_let(b, "in", activate(b, &s->f[0], peeking(s, 0, 0, j, old))), *forget = NULL;
-  if (byoc_attributes_int(&s->node->attributes, "input_forget", 0) != 0) {
+  if (byoc_node_flag(s->node, "input_forget")) {
     forget = BYOC_LSUB(b, byoc_loop_const(b, s->dtype, 1.0), in);
   } else {
     forget = activate(b, &s->f[0], peeking(s, 2, 2, j, old));
@@ -413,11 +407,11 @@ static void lower_direction(cell_t *s) {
 
 static byoc_status_t loops_recurrent(byoc_lower_t *lower, const byoc_node_t *node) {
   const byoc_type_t *w = node->operands[IN_W]->type;
-  bool reverse = strcmp(byoc_attributes_string(&node->attributes, "direction", "forward"), "reverse") == 0;
+  bool reverse = byoc_node_choice(node, "direction") == DIRECTION_REVERSE;
   cell_t s = {.lower = lower, .b = byoc_lower_builder(lower), .node = node, .net = net_of(node)};
   s.dtype = byoc_compute_dtype(node->operands[IN_X]->type->dtype);
-  s.batchwise = byoc_attributes_int(&node->attributes, "layout", 0) != 0;
-  s.clip = byoc_attributes_float(&node->attributes, "clip", 0.0);
+  s.batchwise = byoc_node_flag(node, "layout");
+  s.clip = byoc_node_float(node, "clip");
   s.hidden = node->operands[IN_R]->type->dims[2].constant;
   if (s.hidden < 1 || s.hidden > MOST_HIDDEN || !byoc_dim_is_constant(w->dims[0])) return BYOC_UNSUPPORTED;
   for (int32_t d = 0; d < w->dims[0].constant; ++d) {

@@ -73,7 +73,7 @@ static bool sets_from_shapes(const byoc_node_t *node, sets_t *out) {
   const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
   *out = (sets_t){0};
   if (!byoc_type_is_static(x) || !byoc_type_is_static(y)) return false;
-  if (byoc_attributes_int(&node->attributes, "keepdims", 1) == 0) {
+  if (!byoc_node_flag(node, "keepdims")) {
     find_sets(x, y, 0, 0, 0, out);
     return out->count > 0 && out->count < MOST_SETS;
   }
@@ -90,7 +90,7 @@ static byoc_known_t read_over(const byoc_node_t *node, int32_t rank, bool *over,
   byoc_known_t known = byoc_read_ints(node, "axes", 1, &axes);
   *out_valid = true;
   if (known == BYOC_KNOWN_NO) return known;
-  bool noop = byoc_attributes_int(&node->attributes, "noop_with_empty_axes", 0) != 0;
+  bool noop = byoc_node_flag(node, "noop_with_empty_axes");
   bool all = axes.count == 0 && !noop;
   for (int32_t d = 0; d < rank; ++d) over[d] = all;
   for (size_t i = 0; i < axes.count; ++i) {
@@ -106,7 +106,7 @@ static byoc_known_t read_over(const byoc_node_t *node, int32_t rank, bool *over,
 
 static byoc_status_t set_reduced(const byoc_infer_t *infer, byoc_dtype_t dtype, const byoc_type_t *x,
                                  const bool *over) {
-  bool keep = byoc_attributes_int(&infer->node->attributes, "keepdims", 1) != 0;
+  bool keep = byoc_node_flag(infer->node, "keepdims");
   byoc_dim_t dims[BYOC_MAX_RANK];
   int32_t rank = 0;
   for (int32_t d = 0; d < x->rank; ++d) {
@@ -132,11 +132,11 @@ static byoc_status_t infer_reduce(byoc_infer_t *infer) {
   if (read_over(node, x->rank, over, &valid) == BYOC_KNOWN_NO) {
     // An empty list needs no values.
     if (byoc_type_element_count(byoc_operand_type(node, 1)) == 0) {
-      bool noop = byoc_attributes_int(&node->attributes, "noop_with_empty_axes", 0) != 0;
+      bool noop = byoc_node_flag(node, "noop_with_empty_axes");
       for (int32_t d = 0; d < x->rank; ++d) over[d] = !noop;
       return set_reduced(infer, x->dtype, x, over);
     }
-    bool keep = byoc_attributes_int(&node->attributes, "keepdims", 1) != 0;
+    bool keep = byoc_node_flag(node, "keepdims");
     if (keep) return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank);
     const byoc_type_t *axes = byoc_operand_type(node, 1);
     int64_t count = byoc_type_element_count(axes);
@@ -197,7 +197,7 @@ static const byoc_loop_expr_t *emit_mask(byoc_lower_t *lower, const byoc_node_t 
   const byoc_loop_expr_t *bit = byoc_loop_binary(b, BYOC_LOOP_OP_SHL, byoc_loop_int(b, 1), axis);
   byoc_loop_assign(b, mask, byoc_loop_binary(b, BYOC_LOOP_OP_OR, mask, bit));
   byoc_loop_end(b);
-  if (byoc_attributes_int(&node->attributes, "noop_with_empty_axes", 0) != 0) return mask;
+  if (byoc_node_flag(node, "noop_with_empty_axes")) return mask;
   const byoc_loop_expr_t *none = byoc_loop_binary(b, BYOC_LOOP_OP_EQ, count, zero);
   return byoc_loop_let(b, "folded", byoc_loop_select(b, none, byoc_loop_int(b, (INT64_C(1) << rank) - 1), mask));
 }
@@ -243,7 +243,7 @@ static const byoc_loop_expr_t *finish(byoc_loop_builder_t *b, const byoc_loop_ex
 // Stores one value a row; kept dimensions stay, folded ones become 1 or vanish.
 static void store_row(byoc_rows_t *rows, const byoc_node_t *node, const byoc_loop_expr_t *value) {
   const byoc_loop_expr_t *indices[BYOC_MAX_RANK];
-  bool keep = byoc_attributes_int(&node->attributes, "keepdims", 1) != 0;
+  bool keep = byoc_node_flag(node, "keepdims");
   int32_t rank = 0;
   for (int32_t d = 0; d < rows->type->rank; ++d) {
     if (!rows->over[d] || keep) indices[rank++] = rows->indices[d];
@@ -273,7 +273,7 @@ static const byoc_loop_expr_t *shape_reduce(byoc_lower_t *lower, const byoc_node
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type;
   const byoc_loop_expr_t *mask = emit_mask(lower, node), *one = byoc_loop_int(b, 1), *seen = byoc_loop_int(b, 0);
-  if (byoc_attributes_int(&node->attributes, "keepdims", 1) != 0) {
+  if (byoc_node_flag(node, "keepdims")) {
     return byoc_loop_select(b, is_folded(b, mask, d), one, byoc_emit_dim(b, x, d));
   }
   const byoc_loop_expr_t *size = one; // of the d-th dimension that is kept
@@ -306,7 +306,7 @@ static const byoc_loop_expr_t *fold_window(byoc_lower_t *lower, const reduce_t *
 static byoc_status_t reduce_by_data(byoc_lower_t *lower, const byoc_node_t *node, reduce_t *r) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
-  bool keep = byoc_attributes_int(&node->attributes, "keepdims", 1) != 0;
+  bool keep = byoc_node_flag(node, "keepdims");
   const byoc_loop_expr_t *mask = emit_mask(lower, node), *one = byoc_loop_int(b, 1), *seen = byoc_loop_int(b, 0);
   const byoc_loop_expr_t *at[BYOC_MAX_RANK], *begin[BYOC_MAX_RANK], *end[BYOC_MAX_RANK], *length = one;
   int32_t opened = byoc_emit_open(b, y, 0, y->rank, true, at);
@@ -370,7 +370,7 @@ static byoc_status_t infer_arg(byoc_infer_t *infer) {
   if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, BYOC_DTYPE_I64);
   bool over[BYOC_MAX_RANK] = {false};
   int32_t axis = 0;
-  BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", 0, x->rank, &axis));
+  BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", x->rank, &axis));
   over[axis] = true;
   return set_reduced(infer, BYOC_DTYPE_I64, x, over);
 }
@@ -390,8 +390,8 @@ static const byoc_loop_expr_t *place_of_best(byoc_rows_t *rows, const void *self
 static byoc_status_t loops_arg(byoc_lower_t *lower, const byoc_node_t *node) {
   const byoc_type_t *x = node->operands[0]->type;
   reduce_t r = {.node = node, .dtype = fold_dtype(x->dtype, NULL)};
-  r.axis = byoc_node_axis(node, "axis", 0, x->rank);
-  r.last = byoc_attributes_int(&node->attributes, "select_last_index", 0) != 0;
+  r.axis = byoc_node_axis(node, "axis", x->rank);
+  r.last = byoc_node_flag(node, "select_last_index");
   bool over[BYOC_MAX_RANK] = {false};
   over[r.axis] = true;
   byoc_loop_op_t op = strcmp(node->op, "ArgMax") == 0 ? BYOC_LOOP_OP_MAX : BYOC_LOOP_OP_MIN;

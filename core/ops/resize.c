@@ -5,33 +5,25 @@
 
 #include "core/ops/resize.h"
 
-static bool text_is(const char *a, const char *expected) {
-  return strcmp(a, expected) == 0;
-}
-
 bool byoc_resize_keeps_proportions(const byoc_resize_t *r) {
-  return text_is(r->policy, "not_larger") || text_is(r->policy, "not_smaller");
+  return r->policy == BYOC_RESIZE_NOT_LARGER || r->policy == BYOC_RESIZE_NOT_SMALLER;
 }
 
 byoc_status_t byoc_resize_read(const byoc_infer_t *infer, byoc_resize_t *r) {
   const byoc_node_t *node = infer->node;
-  const byoc_attributes_t *attributes = &node->attributes;
-  bool upsample = text_is(node->op, "Upsample"), old = upsample || node->since_version < 11;
+  bool upsample = strcmp(node->op, "Upsample") == 0, old = upsample || node->since_version < 11;
   *r = (byoc_resize_t){.node = node, .x = byoc_operand_type(node, 0), .roi = -1, .scales = -1, .sizes = -1};
-  const char *mode = byoc_attributes_string(attributes, "mode", "nearest");
-  r->mode = text_is(mode, "nearest") ? BYOC_RESIZE_NEAREST
-            : text_is(mode, "cubic") ? BYOC_RESIZE_CUBIC
-                                     : BYOC_RESIZE_LINEAR;
-  if (r->mode == BYOC_RESIZE_LINEAR && !text_is(mode, "linear") && !text_is(mode, "bilinear")) {
-    return byoc_infer_error(infer, "attribute 'mode': expected nearest, linear or cubic, got \"%s\"", mode);
+  int mode = byoc_node_choice(node, "mode");
+  r->mode = upsample && mode != BYOC_RESIZE_NEAREST ? BYOC_RESIZE_LINEAR : (byoc_resize_filter_t)mode;
+  r->coordinates = BYOC_RESIZE_ASYMMETRIC, r->rounding = BYOC_RESIZE_FLOOR;
+  if (!old) {
+    r->coordinates = (byoc_resize_coordinates_t)byoc_node_choice(node, "coordinate_transformation_mode");
+    r->rounding = (byoc_resize_rounding_t)byoc_node_choice(node, "nearest_mode");
+    r->policy = (byoc_resize_policy_t)byoc_node_choice(node, "keep_aspect_ratio_policy");
+    r->antialias = byoc_node_flag(node, "antialias") && r->mode != BYOC_RESIZE_NEAREST;
+    r->exclude_outside = byoc_node_flag(node, "exclude_outside");
+    r->a = byoc_node_float(node, "cubic_coeff_a");
   }
-  r->coordinates =
-      byoc_attributes_string(attributes, "coordinate_transformation_mode", old ? "asymmetric" : "half_pixel");
-  r->rounding = byoc_attributes_string(attributes, "nearest_mode", old ? "floor" : "round_prefer_floor");
-  r->policy = byoc_attributes_string(attributes, "keep_aspect_ratio_policy", "stretch");
-  r->antialias = byoc_attributes_int(attributes, "antialias", 0) != 0 && r->mode != BYOC_RESIZE_NEAREST;
-  r->exclude_outside = byoc_attributes_int(attributes, "exclude_outside", 0) != 0;
-  r->a = byoc_attributes_float(attributes, "cubic_coeff_a", -0.75);
   if (old) {
     r->scales = byoc_has_operand(node, 1) ? 1 : -1;
   } else {
@@ -44,7 +36,7 @@ byoc_status_t byoc_resize_read(const byoc_infer_t *infer, byoc_resize_t *r) {
   }
   if (!byoc_is_ranked(r->x)) return BYOC_OK;
   size_t count = 0;
-  const int64_t *axes = byoc_attributes_ints(attributes, "axes", &count);
+  const int64_t *axes = upsample ? NULL : byoc_node_ints(node, "axes", &count);
   for (int32_t d = 0; d < r->x->rank; ++d) r->place[d] = axes ? -1 : d;
   r->axis_count = axes ? (int32_t)count : r->x->rank;
   for (size_t i = 0; i < count; ++i) {
@@ -63,7 +55,7 @@ bool byoc_resize_known_scale(const byoc_resize_t *r, int32_t d, double *out_scal
   *out_scale = 1.0;
   if (r->place[d] < 0) return true;
   size_t count = 0;
-  const double *scales = byoc_attributes_floats(&node->attributes, "scales", &count);
+  const double *scales = byoc_node_takes(node, "scales") ? byoc_node_floats(node, "scales", &count) : NULL;
   if (scales) {
     if ((size_t)r->place[d] >= count) return false;
     *out_scale = scales[r->place[d]];
@@ -78,7 +70,7 @@ bool byoc_resize_known_scale(const byoc_resize_t *r, int32_t d, double *out_scal
 
 // ---- result shape ----
 double byoc_resize_kept_scale(const byoc_resize_t *r, const byoc_dim_t *sizes) {
-  const bool smaller = text_is(r->policy, "not_larger");
+  const bool smaller = r->policy == BYOC_RESIZE_NOT_LARGER;
   double scale = smaller ? INFINITY : 0.0;
   for (int32_t d = 0; d < r->x->rank; ++d) {
     if (r->place[d] < 0) continue;

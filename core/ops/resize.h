@@ -8,13 +8,32 @@
 // More neighbours along one dimension, or of one element, than this are not written out in the kernel.
 enum { BYOC_RESIZE_MOST_TAPS = 64, BYOC_RESIZE_MOST_NEIGHBOURS = 1024 };
 
+// Of each the order is that of the texts in the schema (resize.c).
 typedef enum { BYOC_RESIZE_NEAREST, BYOC_RESIZE_LINEAR, BYOC_RESIZE_CUBIC } byoc_resize_filter_t;
+typedef enum {
+  BYOC_RESIZE_HALF_PIXEL,
+  BYOC_RESIZE_ASYMMETRIC,
+  BYOC_RESIZE_PYTORCH_HALF_PIXEL,
+  BYOC_RESIZE_TF_HALF_PIXEL_FOR_NN,
+  BYOC_RESIZE_ALIGN_CORNERS,
+  BYOC_RESIZE_TF_CROP_AND_RESIZE,
+  BYOC_RESIZE_HALF_PIXEL_SYMMETRIC,
+} byoc_resize_coordinates_t;
+typedef enum {
+  BYOC_RESIZE_ROUND_PREFER_FLOOR,
+  BYOC_RESIZE_ROUND_PREFER_CEIL,
+  BYOC_RESIZE_FLOOR,
+  BYOC_RESIZE_CEIL,
+} byoc_resize_rounding_t;
+typedef enum { BYOC_RESIZE_STRETCH, BYOC_RESIZE_NOT_LARGER, BYOC_RESIZE_NOT_SMALLER } byoc_resize_policy_t;
 
 typedef struct byoc_resize_t {
   const byoc_node_t *node;
   const byoc_type_t *x;
   byoc_resize_filter_t mode;
-  const char *coordinates, *rounding, *policy;
+  byoc_resize_coordinates_t coordinates;
+  byoc_resize_rounding_t rounding;
+  byoc_resize_policy_t policy;
   bool antialias, exclude_outside;
   double a;                     // of the cubic filter
   int32_t roi, scales, sizes;   // operands; -1: none

@@ -1,13 +1,8 @@
 // The loops of Resize: over tables of neighbours, over repeated elements, or element by element.
-#include <string.h>
 
 #include "core/ops/resize.h"
 
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
-
-static bool text_is(const char *a, const char *expected) {
-  return strcmp(a, expected) == 0;
-}
 
 // The weighted sum of all neighbours over dimensions [d, rank).
 static const byoc_loop_expr_t *emit_sum(byoc_lower_t *lower, const byoc_resize_t *r, const byoc_resize_taps_t *taps,
@@ -51,7 +46,7 @@ static bool has_tables(resize_loops_t *loops) {
   byoc_dim_t in = r->x->dims[loops->inner], out = r->node->results[0]->type->dims[loops->inner];
   int32_t first = 0;
   double shrink = 1.0, scale = 1.0;
-  if (text_is(r->coordinates, "tf_crop_and_resize") || r->place[loops->inner] < 0) return false;
+  if (r->coordinates == BYOC_RESIZE_TF_CROP_AND_RESIZE || r->place[loops->inner] < 0) return false;
   if (!byoc_dim_is_constant(in) || !byoc_dim_is_constant(out) || in.constant < 2 || in.constant > TABLE) return false;
   if (r->sizes < 0 ? byoc_resize_known_scale(r, loops->inner, &scale) && scale == 1.0 : byoc_dim_equal(in, out))
     return false;
@@ -133,7 +128,7 @@ static const byoc_loop_expr_t *either(byoc_loop_builder_t *b, const byoc_loop_ex
 static const byoc_loop_expr_t *unless_outside(const resize_loops_t *loops, const byoc_loop_expr_t *outside,
                                               const byoc_loop_expr_t *value) {
   if (!outside) return value;
-  double extrapolation = byoc_attributes_float(&loops->r.node->attributes, "extrapolation_value", 0.0);
+  double extrapolation = byoc_node_float(loops->r.node, "extrapolation_value");
   return byoc_loop_select(loops->b, outside, byoc_loop_const(loops->b, value->dtype, extrapolation), value);
 }
 
@@ -177,8 +172,8 @@ static bool lower_tabled(resize_loops_t *loops) {
 static int64_t repeats(const resize_loops_t *loops) {
   const byoc_resize_t *r = &loops->r;
   byoc_dim_t in = r->x->dims[loops->inner], out = r->node->results[0]->type->dims[loops->inner];
-  bool floors = text_is(r->coordinates, "asymmetric") && text_is(r->rounding, "floor");
-  bool centred = text_is(r->coordinates, "half_pixel") && text_is(r->rounding, "round_prefer_floor");
+  bool floors = r->coordinates == BYOC_RESIZE_ASYMMETRIC && r->rounding == BYOC_RESIZE_FLOOR;
+  bool centred = r->coordinates == BYOC_RESIZE_HALF_PIXEL && r->rounding == BYOC_RESIZE_ROUND_PREFER_FLOOR;
   if (r->mode != BYOC_RESIZE_NEAREST || r->place[loops->inner] < 0 || (!floors && !centred)) return 0;
   if (!byoc_dim_is_constant(in) || !byoc_dim_is_constant(out) || in.constant < 1 || out.constant > INT16_MAX) return 0;
   double scale = (double)out.constant / (double)in.constant;

@@ -1,7 +1,6 @@
 // Where a coordinate of Resize's result lies in the operand, which elements are its neighbours there, and by how much
 // each counts.
 #include <math.h>
-#include <string.h>
 
 #include "core/ops/resize.h"
 
@@ -10,17 +9,13 @@
 #define F32(value)    byoc_loop_const(b, BYOC_DTYPE_F32, (value))
 #define ONE           byoc_loop_int(b, 1)
 
-static bool text_is(const char *a, const char *expected) {
-  return strcmp(a, expected) == 0;
-}
-
 static const byoc_loop_expr_t *as_f32(byoc_loop_builder_t *b, const byoc_loop_expr_t *x) {
   return byoc_emit_as(b, BYOC_DTYPE_F32, x);
 }
 
 const byoc_loop_expr_t *byoc_resize_emit_kept_scale(byoc_lower_t *lower, const byoc_resize_t *r) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
-  const bool smaller = text_is(r->policy, "not_larger");
+  const bool smaller = r->policy == BYOC_RESIZE_NOT_LARGER;
   const byoc_loop_expr_t *scale = NULL;
   for (int32_t d = 0; d < r->x->rank; ++d) {
     if (r->place[d] < 0) continue;
@@ -55,20 +50,20 @@ static const byoc_loop_expr_t *emit_place(byoc_lower_t *lower, const byoc_resize
   const byoc_loop_expr_t *several = BIN(LT, one, out);
   at = as_f32(b, at);
   const byoc_loop_expr_t *centre = BYOC_LSUB(b, BIN(DIV, BYOC_LADD(b, at, half), scale), half);
-  if (text_is(r->coordinates, "asymmetric")) return BIN(DIV, at, scale);
-  if (text_is(r->coordinates, "pytorch_half_pixel")) return byoc_loop_select(b, several, centre, F32(0.0));
-  if (text_is(r->coordinates, "tf_half_pixel_for_nn")) return BIN(DIV, BYOC_LADD(b, at, half), scale);
+  if (r->coordinates == BYOC_RESIZE_ASYMMETRIC) return BIN(DIV, at, scale);
+  if (r->coordinates == BYOC_RESIZE_PYTORCH_HALF_PIXEL) return byoc_loop_select(b, several, centre, F32(0.0));
+  if (r->coordinates == BYOC_RESIZE_TF_HALF_PIXEL_FOR_NN) return BIN(DIV, BYOC_LADD(b, at, half), scale);
   const byoc_loop_expr_t *last = BYOC_LSUB(b, in, one), *steps = BYOC_LSUB(b, out, one);
-  if (text_is(r->coordinates, "align_corners")) {
+  if (r->coordinates == BYOC_RESIZE_ALIGN_CORNERS) {
     return byoc_loop_select(b, several, BIN(DIV, BYOC_LMUL(b, at, last), steps), F32(0.0));
   }
-  if (text_is(r->coordinates, "half_pixel_symmetric")) {
+  if (r->coordinates == BYOC_RESIZE_HALF_PIXEL_SYMMETRIC) {
     // The result as it would be, unrounded, lies centred over the operand.
     const byoc_loop_expr_t *adjustment = BIN(DIV, whole, BYOC_LMUL(b, in, scale));
     const byoc_loop_expr_t *shift = BYOC_LMUL(b, BYOC_LMUL(b, in, half), BYOC_LSUB(b, one, adjustment));
     return BYOC_LADD(b, shift, centre);
   }
-  if (text_is(r->coordinates, "tf_crop_and_resize") && r->roi >= 0) {
+  if (r->coordinates == BYOC_RESIZE_TF_CROP_AND_RESIZE && r->roi >= 0) {
     uint32_t roi = (uint32_t)r->roi;
     const byoc_loop_expr_t *begin = as_f32(b, byoc_lower_load_flat(lower, r->node, roi, byoc_loop_int(b, r->place[d])));
     const byoc_loop_expr_t *end =
@@ -83,9 +78,9 @@ static const byoc_loop_expr_t *emit_place(byoc_lower_t *lower, const byoc_resize
 
 static const byoc_loop_expr_t *emit_nearest(byoc_loop_builder_t *b, const byoc_resize_t *r,
                                             const byoc_loop_expr_t *place) {
-  if (text_is(r->rounding, "floor")) return UN(FLOOR, place);
-  if (text_is(r->rounding, "ceil")) return UN(CEIL, place);
-  if (text_is(r->rounding, "round_prefer_ceil")) return UN(FLOOR, BYOC_LADD(b, place, F32(0.5)));
+  if (r->rounding == BYOC_RESIZE_FLOOR) return UN(FLOOR, place);
+  if (r->rounding == BYOC_RESIZE_CEIL) return UN(CEIL, place);
+  if (r->rounding == BYOC_RESIZE_ROUND_PREFER_CEIL) return UN(FLOOR, BYOC_LADD(b, place, F32(0.5)));
   return UN(CEIL, BYOC_LSUB(b, place, F32(0.5)));
 }
 
@@ -128,7 +123,7 @@ bool byoc_resize_choose_taps(const byoc_resize_t *r, int32_t d, int32_t *first, 
 // Only a crop leaves the operand; the others stay at its border.
 static const byoc_loop_expr_t *emit_outside(byoc_loop_builder_t *b, const byoc_resize_t *r,
                                             const byoc_loop_expr_t *place, const byoc_loop_expr_t *last) {
-  if (!text_is(r->coordinates, "tf_crop_and_resize")) return NULL;
+  if (r->coordinates != BYOC_RESIZE_TF_CROP_AND_RESIZE) return NULL;
   return byoc_loop_let(b, "outside", BIN(OR, BIN(LT, place, F32(0.0)), BIN(LT, as_f32(b, last), place)));
 }
 
@@ -137,7 +132,7 @@ bool byoc_resize_emit_taps(byoc_lower_t *lower, const byoc_resize_t *r, int32_t 
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *extent = byoc_emit_dim(b, r->x, d);
   const byoc_loop_expr_t *last = BYOC_LSUB(b, extent, byoc_loop_int(b, 1));
-  bool crops = text_is(r->coordinates, "tf_crop_and_resize");
+  bool crops = r->coordinates == BYOC_RESIZE_TF_CROP_AND_RESIZE;
   int64_t known = 0;
   taps->outside = NULL;
   taps->count = 1;

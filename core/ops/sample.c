@@ -127,13 +127,10 @@ static byoc_status_t loops_grid_sample(byoc_lower_t *lower, const byoc_node_t *n
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   grid_t g = {.lower = lower, .node = node, .x = node->operands[0]->type};
   const byoc_type_t *y = node->results[0]->type;
-  const char *mode = byoc_attributes_string(&node->attributes, "mode", "linear");
-  const char *padding = byoc_attributes_string(&node->attributes, "padding_mode", "zeros");
-  g.taps = strcmp(mode, "nearest") == 0 ? 1 : strstr(mode, "cubic") ? 4 : 2;
-  g.padding = strcmp(padding, "border") == 0       ? PAD_BORDER
-              : strcmp(padding, "reflection") == 0 ? PAD_REFLECTION
-                                                   : PAD_ZEROS;
-  g.align = byoc_attributes_int(&node->attributes, "align_corners", 0) != 0;
+  static const int taps_of[] = {2, 1, 4}; // linear, nearest, cubic
+  g.taps = taps_of[byoc_node_choice(node, "mode")];
+  g.padding = byoc_node_choice(node, "padding_mode");
+  g.align = byoc_node_flag(node, "align_corners");
   g.dtype = byoc_compute_dtype(node->operands[1]->type->dtype);
   // Parallel over images and result lines; all channels share a place's neighbours.
   int32_t last = y->rank - 1;
@@ -200,7 +197,7 @@ static const byoc_loop_expr_t *point_affine_grid(byoc_lower_t *lower, const byoc
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *y = node->results[result]->type;
   byoc_dtype_t dtype = byoc_compute_dtype(y->dtype);
-  bool align = byoc_attributes_int(&node->attributes, "align_corners", 0) != 0;
+  bool align = byoc_node_flag(node, "align_corners");
   int32_t spatial = y->rank - 2;
   const byoc_loop_expr_t *at[3] = {indices[0], indices[y->rank - 1], byoc_loop_int(b, spatial)};
   const byoc_loop_expr_t *sum = byoc_emit_load(lower, node, 0, at);
@@ -246,10 +243,10 @@ static byoc_status_t infer_roi(byoc_infer_t *infer) {
       return byoc_infer_error(infer, "operand 0: there is nothing to sample from dimension %d", d);
   }
   size_t count = 0;
-  const int64_t *shape = byoc_attributes_ints(&node->attributes, "pooled_shape", &count);
+  const int64_t *shape = pool ? byoc_node_ints(node, "pooled_shape", &count) : NULL;
   if (pool && count != 2) return byoc_infer_error(infer, "attribute 'pooled_shape': expected 2 values, got %zu", count);
-  int64_t height = pool ? shape[0] : byoc_attributes_int(&node->attributes, "output_height", 1);
-  int64_t width = pool ? shape[1] : byoc_attributes_int(&node->attributes, "output_width", 1);
+  int64_t height = pool ? shape[0] : byoc_node_int(node, "output_height");
+  int64_t width = pool ? shape[1] : byoc_node_int(node, "output_width");
   if (height < 1 || width < 1)
     return byoc_infer_error(infer, "a result of %lldx%lld", (long long)height, (long long)width);
   byoc_dim_t dims[] = {rois->dims[0], x->dims[1], byoc_dim_constant(height), byoc_dim_constant(width)};
@@ -276,16 +273,18 @@ static roi_tap_t roi_tap(byoc_loop_builder_t *b, byoc_dtype_t dtype, const byoc_
   return tap;
 }
 
+enum { ROI_AVERAGE, ROI_MAX };                  // as in roi_align_attributes
+enum { ROI_HALF_PIXEL, ROI_OUTPUT_HALF_PIXEL }; // and there
+
 static byoc_status_t loops_roi_align(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
   byoc_dtype_t dtype = byoc_compute_dtype(x->dtype);
-  bool max = strcmp(byoc_attributes_string(&node->attributes, "mode", "avg"), "max") == 0;
-  const char *transformation = byoc_attributes_string(&node->attributes, "coordinate_transformation_mode",
-                                                      node->since_version < 16 ? "output_half_pixel" : "half_pixel");
-  bool half = strcmp(transformation, "half_pixel") == 0;
-  const byoc_loop_expr_t *scale = NUM(byoc_attributes_float(&node->attributes, "spatial_scale", 1.0));
-  int64_t ratio = byoc_attributes_int(&node->attributes, "sampling_ratio", 0);
+  bool max = byoc_node_choice(node, "mode") == ROI_MAX;
+  // Before version 16 there was no half pixel.
+  bool half = node->since_version >= 16 && byoc_node_choice(node, "coordinate_transformation_mode") == ROI_HALF_PIXEL;
+  const byoc_loop_expr_t *scale = NUM(byoc_node_float(node, "spatial_scale"));
+  int64_t ratio = byoc_node_int(node, "sampling_ratio");
   const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1), *at[4], *begin[2], *bin[2], *grid[2];
   const byoc_loop_expr_t *t = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "t", zero, byoc_emit_extent(b, y, 0, 2));
   byoc_emit_unravel(b, y, 0, 2, t, at);
@@ -349,7 +348,7 @@ static byoc_status_t loops_max_roi_pool(byoc_lower_t *lower, const byoc_node_t *
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
   byoc_dtype_t dtype = byoc_compute_dtype(x->dtype);
-  const byoc_loop_expr_t *scale = NUM(byoc_attributes_float(&node->attributes, "spatial_scale", 1.0));
+  const byoc_loop_expr_t *scale = NUM(byoc_node_float(node, "spatial_scale"));
   const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *at[4], *low[2], *high[2], *corner[2][2];
   const byoc_loop_expr_t *t = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "t", zero, byoc_emit_extent(b, y, 0, 2));
   byoc_emit_unravel(b, y, 0, 2, t, at);

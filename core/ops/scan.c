@@ -5,14 +5,9 @@
 
 // ---- types ----
 
-static byoc_status_t need_body(const byoc_infer_t *infer, const byoc_block_t **out_body) {
-  *out_body = byoc_node_find_block(infer->node, "body");
-  return *out_body ? BYOC_OK : byoc_infer_error(infer, "attribute 'body' is required");
-}
-
 static int64_t list_at(const byoc_node_t *node, const char *name, size_t index) {
   size_t count = 0;
-  const int64_t *values = byoc_attributes_ints(&node->attributes, name, &count);
+  const int64_t *values = byoc_node_ints(node, name, &count);
   return values && index < count ? values[index] : 0;
 }
 
@@ -24,7 +19,7 @@ typedef struct {
 
 static scan_t read_scan(const byoc_node_t *node) {
   scan_t s = {.batched = node->since_version < 9};
-  int64_t scans = byoc_attributes_int(&node->attributes, "num_scan_inputs", 0);
+  int64_t scans = byoc_node_int(node, "num_scan_inputs");
   s.first = s.batched ? 1 : 0;
   s.scans = scans < 0 ? 0 : (uint32_t)scans;
   s.states = node->operand_count >= s.first + s.scans ? node->operand_count - s.first - s.scans : 0;
@@ -63,8 +58,7 @@ static byoc_status_t need_given(const byoc_infer_t *infer, uint32_t first) {
 
 static byoc_status_t infer_scan(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
-  const byoc_block_t *body;
-  BYOC_RETURN_IF_ERROR(need_body(infer, &body));
+  const byoc_block_t *body = byoc_node_find_block(infer->node, "body");
   scan_t s = read_scan(node);
   if (s.scans < 1 || node->operand_count < s.first + s.scans) {
     return byoc_infer_error(infer, "attribute 'num_scan_inputs': expected 1 to %u", node->operand_count - s.first);
@@ -114,8 +108,7 @@ static byoc_status_t infer_scan(byoc_infer_t *infer) {
 
 static byoc_status_t infer_map(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
-  const byoc_block_t *body;
-  BYOC_RETURN_IF_ERROR(need_body(infer, &body));
+  const byoc_block_t *body = byoc_node_find_block(infer->node, "body");
   BYOC_RETURN_IF_ERROR(need_given(infer, 0));
   if (node->operands[0]->type->kind != BYOC_TYPE_SEQUENCE) {
     return byoc_infer_error(infer, "operand 0: expected a sequence");

@@ -10,15 +10,6 @@ static bool is_index(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_I32 || dtype == BYOC_DTYPE_I64;
 }
 
-static byoc_status_t check_reduction(const byoc_infer_t *infer) {
-  static const char *const known[] = {"none", "add", "mul", "min", "max"};
-  const char *reduction = byoc_attributes_string(&infer->node->attributes, "reduction", "none");
-  for (size_t i = 0; i < sizeof known / sizeof *known; ++i) {
-    if (strcmp(reduction, known[i]) == 0) return BYOC_OK;
-  }
-  return byoc_infer_error(infer, "attribute 'reduction': expected none, add, mul, min or max, got \"%s\"", reduction);
-}
-
 // Places are brought into an extent that must not be 0, unless there are none.
 static byoc_status_t need_elements(const byoc_infer_t *infer, const byoc_dim_t *dims, int32_t d) {
   bool is_empty = byoc_dim_is_constant(dims[d]) && dims[d].constant == 0;
@@ -31,12 +22,11 @@ static byoc_status_t infer_scatter(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, is_index, "indices of i32 or i64"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 2));
-  BYOC_RETURN_IF_ERROR(check_reduction(infer));
   const byoc_type_t *x = byoc_operand_type(node, 0), *at = byoc_operand_type(node, 1);
   if (strcmp(node->op, "ScatterND") != 0 && byoc_is_ranked(x)) {
     int32_t axis = 0;
     BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 1, BYOC_MAX_RANK));
-    BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", 0, x->rank, &axis));
+    BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", x->rank, &axis));
     BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 1, x->rank, x->rank));
     BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 2, x->rank, x->rank));
     BYOC_RETURN_IF_ERROR(need_elements(infer, x->dims, axis));
@@ -82,23 +72,29 @@ static const byoc_loop_buffer_t *start_result(byoc_lower_t *lower, const byoc_no
   return buffer;
 }
 
+enum { REDUCTION_NONE, REDUCTION_ADD, REDUCTION_MUL, REDUCTION_MAX, REDUCTION_MIN }; // as in the tables below
+
 // buffer[at] = reduction(buffer[at], update)
 static void write_update(byoc_lower_t *lower, const byoc_node_t *node, const byoc_loop_buffer_t *buffer,
                          const byoc_loop_expr_t *const *at, const byoc_loop_expr_t *update) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *type = node->results[0]->type;
   const byoc_loop_expr_t *index = byoc_loop_let(b, "to", byoc_loop_linear_index(b, type->rank, type->dims, at));
-  const char *reduction = byoc_attributes_string(&node->attributes, "reduction", "none");
-  if (strcmp(reduction, "none") != 0) {
+  int reduction = byoc_node_choice(node, "reduction");
+  if (reduction != REDUCTION_NONE) {
     byoc_dtype_t dtype = byoc_compute_dtype(type->dtype);
     bool is_bool = dtype == BYOC_DTYPE_BOOL;
     const byoc_loop_expr_t *old = byoc_emit_as(b, dtype, byoc_loop_load(b, buffer, index));
     update = byoc_emit_as(b, dtype, update);
-    byoc_loop_op_t op = reduction[1] == 'd'   ? (is_bool ? BYOC_LOOP_OP_OR : BYOC_LOOP_OP_ADD)
-                        : reduction[1] == 'u' ? (is_bool ? BYOC_LOOP_OP_AND : BYOC_LOOP_OP_MUL)
-                        : reduction[1] == 'i' ? (is_bool ? BYOC_LOOP_OP_AND : BYOC_LOOP_OP_MIN)
-                                              : (is_bool ? BYOC_LOOP_OP_OR : BYOC_LOOP_OP_MAX);
-    update = byoc_loop_binary(b, op, old, update);
+    static const byoc_loop_op_t numbers[] = {[REDUCTION_ADD] = BYOC_LOOP_OP_ADD,
+                                             [REDUCTION_MUL] = BYOC_LOOP_OP_MUL,
+                                             [REDUCTION_MAX] = BYOC_LOOP_OP_MAX,
+                                             [REDUCTION_MIN] = BYOC_LOOP_OP_MIN};
+    static const byoc_loop_op_t bools[] = {[REDUCTION_ADD] = BYOC_LOOP_OP_OR,
+                                           [REDUCTION_MUL] = BYOC_LOOP_OP_AND,
+                                           [REDUCTION_MAX] = BYOC_LOOP_OP_OR,
+                                           [REDUCTION_MIN] = BYOC_LOOP_OP_AND};
+    update = byoc_loop_binary(b, is_bool ? bools[reduction] : numbers[reduction], old, update);
   }
   byoc_loop_store(b, buffer, index, byoc_emit_as(b, type->dtype, update));
 }
@@ -109,7 +105,7 @@ static byoc_status_t loops_scatter_elements(byoc_lower_t *lower, const byoc_node
   const byoc_type_t *x = node->operands[0]->type, *updates = node->operands[1]->type;
   const byoc_loop_buffer_t *buffer = start_result(lower, node, true);
   if (!buffer) return BYOC_UNSUPPORTED;
-  int32_t axis = byoc_node_axis(node, "axis", 0, x->rank);
+  int32_t axis = byoc_node_axis(node, "axis", x->rank);
   const byoc_loop_expr_t *at[BYOC_MAX_RANK], *to[BYOC_MAX_RANK];
   int32_t opened = byoc_emit_open(b, updates, 0, updates->rank, false, at);
   for (int32_t d = 0; d < x->rank; ++d) to[d] = at[d];
@@ -161,9 +157,9 @@ static byoc_status_t infer_unpool(byoc_infer_t *infer) {
     return byoc_infer_set(infer, 0, x->dtype, count, dims);
   }
   size_t kernel_count = 0, stride_count = 0, pad_count = 0, spatial = (size_t)x->rank - 2;
-  const int64_t *kernel = byoc_attributes_ints(&node->attributes, "kernel_shape", &kernel_count);
-  const int64_t *strides = byoc_attributes_ints(&node->attributes, "strides", &stride_count);
-  const int64_t *pads = byoc_attributes_ints(&node->attributes, "pads", &pad_count);
+  const int64_t *kernel = byoc_node_ints(node, "kernel_shape", &kernel_count);
+  const int64_t *strides = byoc_node_ints(node, "strides", &stride_count);
+  const int64_t *pads = byoc_node_ints(node, "pads", &pad_count);
   if (kernel_count != spatial || (strides && stride_count != spatial) || (pads && pad_count != 2 * spatial)) {
     return byoc_infer_error(infer, "attributes 'kernel_shape', 'strides' and 'pads' do not fit rank %d", x->rank);
   }
@@ -195,9 +191,9 @@ static byoc_status_t loops_unpool(byoc_lower_t *lower, const byoc_node_t *node) 
   bool failed = false;
   byoc_dim_t dims[BYOC_MAX_RANK];
   size_t kernel_count = 0, stride_count = 0, pad_count = 0, spatial = (size_t)x->rank - 2;
-  const int64_t *kernel = byoc_attributes_ints(&node->attributes, "kernel_shape", &kernel_count);
-  const int64_t *strides = byoc_attributes_ints(&node->attributes, "strides", &stride_count);
-  const int64_t *pads = byoc_attributes_ints(&node->attributes, "pads", &pad_count);
+  const int64_t *kernel = byoc_node_ints(node, "kernel_shape", &kernel_count);
+  const int64_t *strides = byoc_node_ints(node, "strides", &stride_count);
+  const int64_t *pads = byoc_node_ints(node, "pads", &pad_count);
   for (int32_t d = 0; d < x->rank; ++d) {
     dims[d] = x->dims[d];
     size_t i = (size_t)d - 2;

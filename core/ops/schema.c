@@ -196,7 +196,19 @@ const char *const *byoc_node_texts(const byoc_node_t *node, const char *name, si
   return attribute ? attribute->strings : NULL;
 }
 
+const byoc_attribute_t *byoc_node_value(const byoc_node_t *node, const char *name) {
+  const byoc_attribute_t *given = byoc_attributes_find(&node->attributes, name);
+  const byoc_op_t *op = given ? NULL : byoc_op_of(node);
+  const byoc_op_attribute_t *entry = op ? find_entry(op, name) : NULL;
+  return entry && entry->has_default ? &entry->value : given;
+}
+
+bool byoc_node_takes(const byoc_node_t *node, const char *name) {
+  const byoc_op_t *op = byoc_op_of(node);
+  return op && find_entry(op, name);
+}
+
 const byoc_attribute_t *byoc_node_given(const byoc_node_t *node, const char *name) {
-  assert(byoc_op_of(node) && find_entry(byoc_op_of(node), name) && "the operator's row has no such attribute");
+  assert(byoc_node_takes(node, name) && "the operator's row has no such attribute");
   return byoc_attributes_find(&node->attributes, name);
 }

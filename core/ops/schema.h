@@ -64,6 +64,10 @@ byoc_status_t byoc_op_check_attributes(const byoc_node_t *node, const struct byo
 int64_t byoc_node_int(const byoc_node_t *node, const char *name);
 double byoc_node_float(const byoc_node_t *node, const char *name);
 const char *byoc_node_text(const byoc_node_t *node, const char *name); // NULL where it is left out without a default
+// The node's own attribute, else the default; NULL where there is neither. Any name may be asked for.
+const byoc_attribute_t *byoc_node_value(const byoc_node_t *node, const char *name);
+// Does the operator have the attribute, at any version?
+bool byoc_node_takes(const byoc_node_t *node, const char *name);
 // The place of the text among the allowed ones, from 0.
 int byoc_node_choice(const byoc_node_t *node, const char *name);
 // The list and its length; NULL and 0 where it is left out.

@@ -23,12 +23,12 @@ static byoc_status_t infer_top_k(byoc_infer_t *infer) {
   }
   int32_t axis = 0, count = 0;
   if (infer->opset >= 10) BYOC_RETURN_IF_ERROR(byoc_infer_need_list(infer, 1, 1));
-  BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", -1, x->rank, &axis));
+  BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", x->rank, &axis));
   byoc_dim_t dims[BYOC_MAX_RANK], list[BYOC_MAX_RANK];
   bool failed = false;
   for (int32_t d = 0; d < x->rank; ++d) dims[d] = x->dims[d];
   if (infer->opset < 10) {
-    dims[axis] = byoc_dim_constant(byoc_attributes_int(&node->attributes, "k", -1));
+    dims[axis] = byoc_dim_constant(byoc_node_int(node, "k"));
   } else if (byoc_shape_value(node->operands[1], infer->arena, &count, list) && count == 1) {
     dims[axis] = list[0];
   } else {
@@ -141,8 +141,8 @@ static const byoc_loop_expr_t *shape_top_k(byoc_lower_t *lower, const byoc_node_
 static byoc_status_t loops_top_k(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
-  int32_t axis = byoc_node_axis(node, "axis", -1, x->rank);
-  bool largest = byoc_attributes_int(&node->attributes, "largest", 1) != 0;
+  int32_t axis = byoc_node_axis(node, "axis", x->rank);
+  bool largest = byoc_node_flag(node, "largest");
   if (!byoc_dim_is_constant(y->dims[axis]) || y->dims[axis].constant > MOST_TOP) {
     if (!top_by_heap(lower, node, axis, largest)) rank_all(lower, node, axis, largest);
     return BYOC_OK;
@@ -195,10 +195,10 @@ static byoc_status_t infer_compress(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, is_bool, "a condition of bools"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 1, 1, 1));
   const byoc_type_t *x = byoc_operand_type(node, 0);
-  bool flat = !byoc_attributes_find(&node->attributes, "axis"), failed = false;
+  bool flat = !byoc_node_given(node, "axis"), failed = false;
   if (!flat && !byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
   int32_t axis = 0, rank = flat ? 1 : x->rank;
-  if (!flat) BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", 0, x->rank, &axis));
+  if (!flat) BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", x->rank, &axis));
   byoc_dim_t dims[BYOC_MAX_RANK];
   for (int32_t d = 0; d < rank; ++d) dims[d] = flat ? byoc_dim_constant(0) : x->dims[d];
   const byoc_value_t *condition = node->operands[1];
@@ -216,8 +216,8 @@ static byoc_status_t infer_compress(byoc_infer_t *infer) {
 static byoc_status_t loops_compress(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
-  bool flat = !byoc_attributes_find(&node->attributes, "axis");
-  int32_t axis = flat ? 0 : byoc_node_axis(node, "axis", 0, x->rank), opened = 0;
+  bool flat = !byoc_node_given(node, "axis");
+  int32_t axis = flat ? 0 : byoc_node_axis(node, "axis", x->rank), opened = 0;
   const byoc_loop_expr_t *at[BYOC_MAX_RANK], *to[BYOC_MAX_RANK], *zero = byoc_loop_int(b, 0);
   const byoc_loop_expr_t *extent = flat ? byoc_emit_extent(b, x, 0, x->rank) : byoc_emit_dim(b, x, axis);
   const byoc_loop_expr_t *count = byoc_loop_mutable(b, "count", zero);
@@ -245,7 +245,7 @@ static const byoc_loop_expr_t *shape_compress(byoc_lower_t *lower, const byoc_no
   (void)result;
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type;
-  bool flat = !byoc_attributes_find(&node->attributes, "axis");
+  bool flat = !byoc_node_given(node, "axis");
   const byoc_loop_expr_t *extent = flat ? byoc_emit_extent(b, x, 0, x->rank) : byoc_emit_dim(b, x, d);
   const byoc_loop_expr_t *length = BYOC_LMIN(b, extent, byoc_emit_dim(b, node->operands[1]->type, 0));
   const byoc_loop_expr_t *count = byoc_loop_mutable(b, "count", byoc_loop_int(b, 0));

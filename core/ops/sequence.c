@@ -46,7 +46,7 @@ static byoc_status_t need_position(const byoc_infer_t *infer, uint32_t operand) 
 // ---- sequences ----
 
 static byoc_status_t infer_empty(byoc_infer_t *infer) {
-  int64_t given = byoc_attributes_int(&infer->node->attributes, "dtype", 1);
+  int64_t given = byoc_node_int(infer->node, "dtype");
   byoc_dtype_t dtype = byoc_dtype_from_onnx((int32_t)given);
   if (dtype == BYOC_DTYPE_NONE) {
     return byoc_infer_error(infer, "attribute 'dtype': %lld is no element type known here", (long long)given);
@@ -115,9 +115,9 @@ static byoc_status_t infer_concat_from(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(need_sequence(infer, &element));
   if (!byoc_type_is_tensor(element)) return byoc_infer_error(infer, "operand 0: expected a sequence of tensors");
   if (!byoc_is_ranked(element)) return byoc_infer_set_unranked(infer, 0, element->dtype);
-  bool stacks = byoc_attributes_int(&infer->node->attributes, "new_axis", 0) != 0, failed = false;
+  bool stacks = byoc_node_flag(infer->node, "new_axis"), failed = false;
   int32_t rank = element->rank + stacks, axis = 0, from = 0;
-  BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", 0, rank, &axis));
+  BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", rank, &axis));
   byoc_dim_t dims[BYOC_MAX_RANK + 1];
   for (int32_t d = 0; d < rank; ++d) {
     bool open = d == axis || !byoc_dim_is_constant(element->dims[from]);
@@ -136,9 +136,9 @@ static byoc_status_t infer_split_to(byoc_infer_t *infer) {
   const byoc_type_t *x = byoc_operand_type(node, 0);
   if (!byoc_is_ranked(x)) return set_sequence(infer, x);
   int32_t axis = 0, rank = 0;
-  BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", 0, x->rank, &axis));
+  BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", x->rank, &axis));
   bool single = !byoc_has_operand(node, 1), failed = false;
-  bool drops = single && byoc_attributes_int(&node->attributes, "keepdims", 1) == 0;
+  bool drops = single && !byoc_node_flag(node, "keepdims");
   byoc_dim_t dims[BYOC_MAX_RANK], length = byoc_dim_constant(1);
   byoc_ints_t parts;
   if (!single) {
@@ -161,7 +161,7 @@ static byoc_status_t infer_split_to(byoc_infer_t *infer) {
 // ---- optionals ----
 
 static byoc_status_t infer_optional(byoc_infer_t *infer) {
-  const byoc_attribute_t *given = byoc_attributes_find(&infer->node->attributes, "type");
+  const byoc_attribute_t *given = byoc_node_given(infer->node, "type");
   const byoc_type_t *element = byoc_operand_type(infer->node, 0);
   if (!element && given && given->kind == BYOC_ATTRIBUTE_TYPE) element = given->type;
   if (!element) return byoc_infer_error(infer, "neither an element nor its type is given");

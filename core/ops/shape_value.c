@@ -49,8 +49,8 @@ static bool from_constant(const byoc_constant_t *constant, list_t *out) {
 static bool from_shape(const byoc_node_t *node, list_t *out) {
   const byoc_type_t *type = byoc_operand_type(node, 0);
   if (!byoc_is_ranked(type)) return false;
-  int64_t begin = byoc_attributes_int(&node->attributes, "start", 0);
-  int64_t end = byoc_attributes_int(&node->attributes, "end", type->rank);
+  const byoc_attribute_t *given = byoc_node_given(node, "end");
+  int64_t begin = byoc_node_int(node, "start"), end = given ? given->i : type->rank;
   if (begin < 0) begin += type->rank;
   if (end < 0) end += type->rank;
   if (begin < 0) begin = 0;
@@ -76,7 +76,7 @@ static bool from_size(context_t *context, const byoc_node_t *node, list_t *out) 
 
 static bool from_gather(context_t *context, const byoc_node_t *node, int depth, list_t *out) {
   list_t data, indices;
-  if (byoc_attributes_int(&node->attributes, "axis", 0) > 0) return false;
+  if (byoc_node_int(node, "axis") > 0) return false;
   if (!operand(context, node, 0, depth, &data) || !operand(context, node, 1, depth, &indices)) return false;
   out->rank = indices.rank;
   out->count = indices.count;
@@ -153,7 +153,7 @@ static bool from_node(context_t *context, const byoc_node_t *node, int depth, li
   if (strcmp(op, "Mul") == 0) return from_arithmetic(context, node, depth, BYOC_DIM_MUL, out);
   if (strcmp(op, "Div") == 0) return from_arithmetic(context, node, depth, BYOC_DIM_FLOORDIV, out);
   if (strcmp(op, "Constant") == 0) {
-    const byoc_attribute_t *value = byoc_attributes_find(&node->attributes, "value");
+    const byoc_attribute_t *value = byoc_node_given(node, "value");
     return value && value->kind == BYOC_ATTRIBUTE_TENSOR && from_constant(value->tensor, out);
   }
   bool rank_up = strcmp(op, "Unsqueeze") == 0, rank_down = strcmp(op, "Squeeze") == 0;

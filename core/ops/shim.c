@@ -11,7 +11,7 @@ static byoc_status_t infer_im2col(byoc_infer_t *infer) {
   if (!byoc_is_ranked(x)) return byoc_infer_set_unknown(infer, 0, x->dtype, 4);
   byoc_window_t window;
   BYOC_RETURN_IF_ERROR(byoc_window_read(infer, x, NULL, &window));
-  int64_t group = byoc_attributes_int(&infer->node->attributes, "group", 1);
+  int64_t group = byoc_node_int(infer->node, "group");
   if (group < 1 || (byoc_dim_is_constant(x->dims[1]) && x->dims[1].constant % group != 0)) {
     return byoc_infer_error(infer, "attribute 'group': %lld does not divide the channels", (long long)group);
   }

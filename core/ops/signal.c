@@ -23,7 +23,7 @@ static bool scalar_dim(const byoc_infer_t *infer, uint32_t operand, byoc_dim_t *
 }
 
 static byoc_status_t read_output_type(const byoc_infer_t *infer, byoc_dtype_t *out_dtype) {
-  int64_t asked = byoc_attributes_int(&infer->node->attributes, "output_datatype", 1);
+  int64_t asked = byoc_node_int(infer->node, "output_datatype");
   *out_dtype = byoc_dtype_from_onnx((int32_t)asked);
   if (byoc_dtype_is_number(*out_dtype)) return BYOC_OK;
   return byoc_infer_error(infer, "attribute 'output_datatype': %lld is no numeric type", (long long)asked);
@@ -57,7 +57,7 @@ static const byoc_loop_expr_t *point_window(byoc_lower_t *lower, const byoc_node
   bool blackman = node->op[0] == 'B', hamming = strcmp(node->op, "HammingWindow") == 0;
   double a0 = blackman ? 0.42 : hamming ? 25.0 / 46.0 : 0.5, a1 = blackman ? 0.5 : 1.0 - a0;
   const byoc_loop_expr_t *n = as_f64(b, byoc_emit_dim(b, y, 0));
-  if (byoc_attributes_int(&node->attributes, "periodic", 1) == 0) n = BYOC_LSUB(b, n, F64(1.0));
+  if (!byoc_node_flag(node, "periodic")) n = BYOC_LSUB(b, n, F64(1.0));
   const byoc_loop_expr_t *turn = BIN(DIV, as_f64(b, indices[0]), BYOC_LMAX(b, n, F64(1.0)));
   const byoc_loop_expr_t *angle = BYOC_LMUL(b, turn, F64(2 * M_PI));
   const byoc_loop_expr_t *value = BYOC_LSUB(b, F64(a0), BYOC_LMUL(b, F64(a1), UN(COS, angle)));
@@ -137,7 +137,7 @@ static const byoc_loop_expr_t *point_mel(byoc_lower_t *lower, const byoc_node_t 
 // *out_axis is -1 where it is data.
 static byoc_status_t read_dft_axis(const byoc_infer_t *infer, const byoc_type_t *x, int32_t *out_axis) {
   const byoc_node_t *node = infer->node;
-  int64_t axis = node->since_version < 20 ? byoc_attributes_int(&node->attributes, "axis", 1) : -2;
+  int64_t axis = node->since_version < 20 ? byoc_node_int(node, "axis") : -2;
   byoc_ints_t ints;
   if (node->since_version >= 20 && byoc_has_operand(node, 2)) {
     *out_axis = -1;
@@ -151,8 +151,7 @@ static byoc_status_t read_dft_axis(const byoc_infer_t *infer, const byoc_type_t 
 
 // The inverse of a one-sided spectrum is real: the half that is missing mirrors the other.
 static bool is_hermitian(const byoc_node_t *node) {
-  return byoc_attributes_int(&node->attributes, "inverse", 0) != 0 &&
-         byoc_attributes_int(&node->attributes, "onesided", 0) != 0;
+  return byoc_node_flag(node, "inverse") && byoc_node_flag(node, "onesided");
 }
 
 static byoc_status_t infer_dft(byoc_infer_t *infer) {
@@ -172,7 +171,7 @@ static byoc_status_t infer_dft(byoc_infer_t *infer) {
   if (axis < 0) return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank);
   byoc_dim_t dims[BYOC_MAX_RANK], one = byoc_dim_constant(1), two = byoc_dim_constant(2);
   for (int32_t d = 0; d < x->rank; ++d) dims[d] = x->dims[d];
-  bool failed = false, real = is_hermitian(node), onesided = byoc_attributes_int(&node->attributes, "onesided", 0) != 0;
+  bool failed = false, real = is_hermitian(node), onesided = byoc_node_flag(node, "onesided");
   bool given = byoc_has_operand(node, 1);
   if (given && !scalar_dim(infer, 1, &dims[axis])) {
     dims[axis] = byoc_infer_unknown_dim(infer, &failed);
@@ -239,7 +238,7 @@ static const byoc_loop_expr_t *spectrum_size(byoc_lower_t *lower, const byoc_nod
   const byoc_loop_expr_t *one = byoc_loop_int(b, 1), *size = byoc_emit_dim(b, node->operands[0]->type, d);
   if (given) size = byoc_emit_int(lower, node, 1, 0);
   if (real) return given ? size : BYOC_LMUL(b, BYOC_LSUB(b, size, one), byoc_loop_int(b, 2));
-  return byoc_attributes_int(&node->attributes, "onesided", 0) != 0 ? half_and_one(b, size) : size;
+  return byoc_node_flag(node, "onesided") ? half_and_one(b, size) : size;
 }
 
 static const byoc_loop_expr_t *shape_dft(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d) {
@@ -266,7 +265,7 @@ static void dft_along(byoc_lower_t *lower, const byoc_node_t *node, int32_t axis
   const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
   transform_t t = {.lower = lower, .node = node, .x = x, .is_complex = has_pairs(x), .window = -1};
   bool real = is_hermitian(node);
-  t.inverse = byoc_attributes_int(&node->attributes, "inverse", 0) != 0;
+  t.inverse = byoc_node_flag(node, "inverse");
   const byoc_loop_expr_t *extent = byoc_emit_dim(b, x, axis);
   t.length = byoc_has_operand(node, 1) ? byoc_loop_let(b, "length", byoc_emit_int(lower, node, 1, 0))
              : real                    ? byoc_emit_dim(b, y, axis)
@@ -344,7 +343,7 @@ static byoc_status_t infer_stft(byoc_infer_t *infer) {
     dims[1] = byoc_infer_dim(infer, BYOC_DIM_ADD, byoc_infer_dim(infer, BYOC_DIM_FLOORDIV, room, step, &failed), one,
                              &failed);
     dims[2] = length;
-    if (byoc_attributes_int(&node->attributes, "onesided", 1) != 0) {
+    if (byoc_node_flag(node, "onesided")) {
       dims[2] = byoc_infer_dim(infer, BYOC_DIM_FLOORDIV, length, byoc_dim_constant(2), &failed);
       dims[2] = byoc_infer_dim(infer, BYOC_DIM_ADD, dims[2], one, &failed);
     }
@@ -359,7 +358,7 @@ static const byoc_loop_expr_t *shape_stft(byoc_lower_t *lower, const byoc_node_t
   const byoc_loop_expr_t *one = byoc_loop_int(b, 1);
   const byoc_loop_expr_t *length =
       byoc_has_operand(node, 3) ? byoc_emit_int(lower, node, 3, 0) : byoc_emit_dim(b, node->operands[2]->type, 0);
-  if (d == 2) return byoc_attributes_int(&node->attributes, "onesided", 1) != 0 ? half_and_one(b, length) : length;
+  if (d == 2) return byoc_node_flag(node, "onesided") ? half_and_one(b, length) : length;
   const byoc_loop_expr_t *room = BYOC_LSUB(b, byoc_emit_dim(b, node->operands[0]->type, 1), length);
   return BYOC_LADD(b, BYOC_LDIV(b, room, BYOC_LMAX(b, one, byoc_emit_int(lower, node, 1, 0))), one);
 }

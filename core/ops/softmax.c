@@ -4,19 +4,14 @@
 
 #include "core/ops/rows.h"
 
-static int64_t default_axis(int32_t version) {
-  return version < 13 ? 1 : -1;
-}
-
 static byoc_status_t infer_softmax(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "a float tensor"));
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   int32_t axis = 0;
   // A vector's default axis of 1 stood for a single row before version 13.
-  bool whole =
-      infer->opset < 13 && byoc_is_ranked(x) && byoc_attributes_int(&infer->node->attributes, "axis", 1) == x->rank;
+  bool whole = infer->opset < 13 && byoc_is_ranked(x) && byoc_node_int(infer->node, "axis") == x->rank;
   if (byoc_is_ranked(x) && x->rank > 0 && !whole) {
-    BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", default_axis(infer->opset), x->rank, &axis));
+    BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", x->rank, &axis));
   }
   return byoc_infer_same(infer);
 }
@@ -81,7 +76,7 @@ static const byoc_loop_expr_t *place_of_max(byoc_rows_t *rows, const void *self)
 static byoc_status_t loops_softmax(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *type = node->operands[0]->type;
-  int32_t axis = byoc_node_axis(node, "axis", default_axis(node->since_version), type->rank);
+  int32_t axis = byoc_node_axis(node, "axis", type->rank);
   bool over[BYOC_MAX_RANK];
   for (int32_t d = 0; d < type->rank; ++d) over[d] = node->since_version < 13 ? d >= axis : d == axis;
   softmax_t s = {.node = node, .dtype = byoc_compute_dtype(type->dtype)};

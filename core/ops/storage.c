@@ -31,7 +31,7 @@ static byoc_status_t infer_part(byoc_infer_t *infer) {
   if (result == NULL || !has_bytes(result)) return byoc_infer_error(infer, "the type of the result must be given");
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
   const byoc_type_t *whole = byoc_operand_type(node, 0);
-  int64_t offset_bytes = byoc_attributes_int(&node->attributes, BYOC_PART_OFFSET, 0);
+  int64_t offset_bytes = byoc_node_int(node, BYOC_PART_OFFSET);
   bool fits = has_bytes(whole) && offset_bytes >= 0 && offset_bytes <= byoc_type_size_bytes(whole) &&
               byoc_type_size_bytes(result) <= byoc_type_size_bytes(whole) - offset_bytes;
   return fits ? BYOC_OK : byoc_infer_error(infer, "operand 0: the part reaches beyond it");
@@ -59,7 +59,7 @@ bool byoc_concat_joins(const byoc_node_t *node) {
   if (!byoc_node_is_onnx(node, "Concat") || node->operand_count < 2) return false;
   const byoc_type_t *whole = node->results[0]->type;
   if (!has_bytes(whole) || whole->rank < 1) return false;
-  int32_t axis = byoc_node_axis(node, "axis", 1, whole->rank);
+  int32_t axis = byoc_node_axis(node, "axis", whole->rank);
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     const byoc_type_t *part = byoc_operand_type(node, i);
     if (part == NULL || !has_bytes(part) || !is_piece(part, whole, axis)) return false;
@@ -69,7 +69,7 @@ bool byoc_concat_joins(const byoc_node_t *node) {
 
 static bool split_is_part(const byoc_node_t *node, uint32_t result, uint64_t *out_offset_bytes) {
   const byoc_type_t *whole = byoc_operand_type(node, 0);
-  int32_t axis = byoc_node_axis(node, "axis", 0, whole->rank);
+  int32_t axis = byoc_node_axis(node, "axis", whole->rank);
   for (uint32_t r = 0; r <= result; ++r) {
     const byoc_type_t *part = node->results[r]->type;
     if (!has_bytes(part) || !is_piece(part, whole, axis)) return false;

@@ -111,10 +111,6 @@ static byoc_status_t infer_normalizer(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_text, "texts"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 1, 2));
-  const char *action = byoc_attributes_string(&node->attributes, "case_change_action", "NONE");
-  if (strcmp(action, "NONE") != 0 && strcmp(action, "LOWER") != 0 && strcmp(action, "UPPER") != 0) {
-    return byoc_infer_error(infer, "attribute 'case_change_action': expected NONE, LOWER or UPPER, got \"%s\"", action);
-  }
   const byoc_type_t *x = byoc_operand_type(node, 0);
   if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, BYOC_DTYPE_STRING);
   if (x->rank == 2) BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 0, 0, byoc_dim_constant(1)));
@@ -130,12 +126,9 @@ static byoc_status_t expand_normalizer(byoc_node_t *node, byoc_diag_t *diag, boo
   byoc_writer_t w = {.node = node, .diag = diag};
   byoc_arena_t *arena = &node->function->module->arena;
   const byoc_type_t *x = node->operands[0]->type;
-  const byoc_attribute_t *stop = byoc_attributes_find(&node->attributes, "stopwords");
-  const char *action = byoc_attributes_string(&node->attributes, "case_change_action", "NONE");
-  const int64_t settings[] = {byoc_attributes_int(&node->attributes, "is_case_sensitive", 0),
-                              strcmp(action, "LOWER") == 0   ? 1
-                              : strcmp(action, "UPPER") == 0 ? 2
-                                                             : 0};
+  const byoc_attribute_t *stop = byoc_node_given(node, "stopwords");
+  // The text room numbers the actions as the schema does: NONE, LOWER, UPPER.
+  const int64_t settings[] = {byoc_node_int(node, "is_case_sensitive"), byoc_node_choice(node, "case_change_action")};
   *out_changed = false;
   bool failed = false;
   byoc_dim_t room = x->dims[x->rank - 1], one = byoc_dim_constant(1);
@@ -177,8 +170,8 @@ static byoc_status_t infer_split(byoc_infer_t *infer) {
 static byoc_status_t expand_split(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
   byoc_value_t *x = node->operands[0];
-  const char *delimiter = byoc_attributes_string(&node->attributes, "delimiter", "");
-  const int64_t most = byoc_attributes_int(&node->attributes, "maxsplit", -1), all = -1;
+  const char *delimiter = byoc_node_text(node, "delimiter");
+  const int64_t most = byoc_node_int(node, "maxsplit"), all = -1;
   *out_changed = false;
   if (!byoc_is_ranked(x->type)) return BYOC_OK;
   byoc_value_t *settings[] = {byoc_write_texts(&w, "delimiter", 1, &delimiter),
@@ -209,7 +202,7 @@ static byoc_status_t expand_split(byoc_node_t *node, byoc_diag_t *diag, bool *ou
 
 static byoc_status_t infer_match(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_text, "texts"));
-  const char *pattern = byoc_attributes_string(&infer->node->attributes, "pattern", NULL);
+  const char *pattern = byoc_node_text(infer->node, "pattern");
   if (!pattern) return byoc_infer_error(infer, "attribute 'pattern' is required");
   byoc_string_t translated;
   byoc_string_init(&translated, byoc_allocator_system());
@@ -227,7 +220,7 @@ static byoc_status_t expand_match(byoc_node_t *node, byoc_diag_t *diag, bool *ou
   byoc_string_init(&translated, byoc_allocator_system());
   *out_changed = false;
   char reason[BYOC_REGEX_REASON_SIZE];
-  bool fits = byoc_regex_translate(byoc_attributes_string(&node->attributes, "pattern", ""), &translated, reason);
+  bool fits = byoc_regex_translate(byoc_node_text(node, "pattern"), &translated, reason);
   const char *text = translated.data;
   w.failed = translated.failed || !fits;
   byoc_value_t *operands[] = {node->operands[0], w.failed ? NULL : byoc_write_texts(&w, "pattern", 1, &text)};
@@ -239,9 +232,6 @@ static byoc_status_t expand_match(byoc_node_t *node, byoc_diag_t *diag, bool *ou
 // ---- rows ----
 
 static byoc_status_t infer_call(byoc_infer_t *infer) {
-  if (!byoc_attributes_string(&infer->node->attributes, "function", NULL)) {
-    return byoc_infer_error(infer, "attribute 'function' is required");
-  }
   for (uint32_t i = 0; i < infer->node->result_count; ++i) {
     if (byoc_is_ranked(infer->node->results[i]->type)) continue;
     return byoc_infer_error(infer, "the type of result %u must be given", i);

@@ -42,7 +42,7 @@ static byoc_status_t infer_nms(byoc_infer_t *infer) {
 static void load_box(byoc_lower_t *lower, const byoc_node_t *node, const byoc_loop_expr_t *image,
                      const byoc_loop_expr_t *box, const byoc_loop_expr_t *low[2], const byoc_loop_expr_t *high[2]) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
-  bool centred = byoc_attributes_int(&node->attributes, "center_point_box", 0) != 0;
+  bool centred = byoc_node_flag(node, "center_point_box");
   const byoc_loop_expr_t *c[4];
   for (int32_t i = 0; i < 4; ++i) {
     const byoc_loop_expr_t *at[] = {image, box, byoc_loop_int(b, i)};

@@ -141,13 +141,11 @@ byoc_status_t byoc_check_declared_dims(byoc_node_t *node, const byoc_declared_di
 // ---- the others ----
 static byoc_status_t infer_bind_symbols(byoc_infer_t *infer) {
   const byoc_type_t *values = byoc_operand_type(infer->node, 0);
-  const byoc_attribute_t *symbols = byoc_attributes_find(&infer->node->attributes, "symbols");
-  if (!symbols || symbols->kind != BYOC_ATTRIBUTE_STRINGS) {
-    return byoc_infer_error(infer, "attribute 'symbols': expected a list of names");
-  }
+  size_t count = 0;
+  byoc_node_texts(infer->node, "symbols", &count);
   if (!byoc_type_is_tensor(values) || values->dtype != BYOC_DTYPE_I64 ||
-      byoc_type_element_count(values) != (int64_t)symbols->count) {
-    return byoc_infer_error(infer, "operand 0: expected i64[%zu]", symbols->count);
+      byoc_type_element_count(values) != (int64_t)count) {
+    return byoc_infer_error(infer, "operand 0: expected i64[%zu]", count);
   }
   return BYOC_OK;
 }
@@ -187,8 +185,8 @@ byoc_status_t byoc_require(byoc_node_t *node, const char *where, const byoc_rela
 
 byoc_relation_t byoc_required(const byoc_node_t *node, uint32_t index) {
   size_t count = 0;
-  const int64_t *kinds = byoc_attributes_ints(&node->attributes, KINDS, &count);
-  const char *const *names = byoc_attributes_strings(&node->attributes, NAMES, &count);
+  const int64_t *kinds = byoc_node_ints(node, KINDS, &count);
+  const char *const *names = byoc_node_texts(node, NAMES, &count);
   const byoc_dim_t *dims = node->results[index]->type->dims;
   const char *left = names[2 * index], *right = names[2 * index + 1];
   return (byoc_relation_t){.kind = (byoc_relation_kind_t)kinds[index],
@@ -199,14 +197,14 @@ byoc_relation_t byoc_required(const byoc_node_t *node, uint32_t index) {
 }
 
 const char *byoc_required_by(const byoc_node_t *node) {
-  return byoc_attributes_string(&node->attributes, REQUIRED_BY, "");
+  return byoc_node_text(node, REQUIRED_BY);
 }
 
 static byoc_status_t infer_require(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   size_t kind_count = 0, name_count = 0;
-  const int64_t *kinds = byoc_attributes_ints(&node->attributes, KINDS, &kind_count);
-  (void)byoc_attributes_strings(&node->attributes, NAMES, &name_count);
+  const int64_t *kinds = byoc_node_ints(node, KINDS, &kind_count);
+  (void)byoc_node_texts(node, NAMES, &name_count);
   if (kind_count != node->result_count || name_count != 2 * kind_count) {
     return byoc_infer_error(infer, "attributes '" KINDS "' and '" NAMES "': expected one and two for each relation");
   }

@@ -23,21 +23,17 @@ static bool is_text(byoc_dtype_t dtype) {
 
 static byoc_status_t infer_tf_idf(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
-  const byoc_attribute_t *texts = byoc_attributes_find(&node->attributes, "pool_strings");
+  const byoc_attribute_t *texts = byoc_node_given(node, "pool_strings");
   if (texts) {
     BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_text, "texts, as is the pool"));
   } else {
     BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_word, "a tensor of i32 or i64, as is the pool"));
   }
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 1, 2));
-  const char *mode = byoc_attributes_string(&node->attributes, "mode", "");
-  if (strcmp(mode, "TF") != 0 && strcmp(mode, "IDF") != 0 && strcmp(mode, "TFIDF") != 0) {
-    return byoc_infer_error(infer, "attribute 'mode': expected TF, IDF or TFIDF, got \"%s\"", mode);
-  }
   size_t index_count = 0, start_count = 0, pool_count = 0;
-  const int64_t *indexes = byoc_attributes_ints(&node->attributes, "ngram_indexes", &index_count);
-  const int64_t *starts = byoc_attributes_ints(&node->attributes, "ngram_counts", &start_count);
-  byoc_attributes_ints(&node->attributes, "pool_int64s", &pool_count);
+  const int64_t *indexes = byoc_node_ints(node, "ngram_indexes", &index_count);
+  const int64_t *starts = byoc_node_ints(node, "ngram_counts", &start_count);
+  byoc_node_ints(node, "pool_int64s", &pool_count);
   if (texts) pool_count = texts->count;
   int64_t length = 0, grams = 0;
   for (size_t i = 0; i < index_count; ++i) {
@@ -75,17 +71,19 @@ static byoc_status_t infer_count(byoc_infer_t *infer) {
   byoc_dim_t grams = byoc_operand_type(infer->node, 3)->dims[0];
   bool is_known = byoc_dim_is_constant(grams) && grams.constant <= INT32_MAX;
   if (is_known) BYOC_RETURN_IF_ERROR(byoc_infer_need_list(infer, 2, 3 * grams.constant));
-  byoc_dim_t length = byoc_dim_constant(byoc_attributes_int(&infer->node->attributes, "length", 0));
+  byoc_dim_t length = byoc_dim_constant(byoc_node_int(infer->node, "length"));
   byoc_dim_t dims[] = {x->rank == 2 ? x->dims[0] : length, length};
   return byoc_infer_set(infer, 0, BYOC_DTYPE_F32, x->rank, dims);
 }
+
+enum { MODE_TF, MODE_IDF, MODE_TF_IDF }; // as in count_attributes
 
 // Operands: words, pool, and a row {start in the pool, n, place in the result} and a weight for each n-gram.
 static byoc_status_t loops_count(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
-  const char *mode = byoc_attributes_string(&node->attributes, "mode", "TF");
-  int64_t most_skipped = byoc_attributes_int(&node->attributes, "max_skip_count", 0);
+  int mode = byoc_node_choice(node, "mode");
+  int64_t most_skipped = byoc_node_int(node, "max_skip_count");
   const byoc_loop_buffer_t *out = NULL;
   if (!byoc_lower_result_buffer(lower, node, 0, &out)) return BYOC_UNSUPPORTED;
   const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1), *at[2] = {zero, zero};
@@ -128,10 +126,10 @@ static byoc_status_t loops_count(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_loop_assign(b, count, byoc_loop_select(b, same, BYOC_LADD(b, count, unit), count));
   byoc_emit_close(b, 2);
   const byoc_loop_expr_t *value = count;
-  if (strcmp(mode, "IDF") == 0) {
+  if (mode == MODE_IDF) {
     value = byoc_loop_select(b, byoc_loop_binary(b, BYOC_LOOP_OP_LT, none, count), unit, none);
   }
-  if (strcmp(mode, "TF") != 0) value = BYOC_LMUL(b, value, byoc_lower_load_flat(lower, node, 3, g));
+  if (mode != MODE_TF) value = BYOC_LMUL(b, value, byoc_lower_load_flat(lower, node, 3, g));
   const byoc_loop_expr_t *to = BYOC_LADD(b, base, fields[2]);
   byoc_loop_store(b, out, to, BYOC_LADD(b, byoc_loop_load(b, out, to), value));
   byoc_emit_close(b, 2);
@@ -155,11 +153,11 @@ static byoc_status_t expand_tf_idf(byoc_node_t *node, byoc_diag_t *diag, bool *o
   byoc_writer_t w = {.node = node, .diag = diag};
   byoc_arena_t *arena = &node->function->module->arena;
   size_t index_count = 0, start_count = 0, pool_count = 0, weight_count = 0;
-  const int64_t *indexes = byoc_attributes_ints(&node->attributes, "ngram_indexes", &index_count);
-  const int64_t *starts = byoc_attributes_ints(&node->attributes, "ngram_counts", &start_count);
-  const int64_t *pool = byoc_attributes_ints(&node->attributes, "pool_int64s", &pool_count);
+  const int64_t *indexes = byoc_node_ints(node, "ngram_indexes", &index_count);
+  const int64_t *starts = byoc_node_ints(node, "ngram_counts", &start_count);
+  const int64_t *pool = byoc_node_ints(node, "pool_int64s", &pool_count);
   byoc_value_t *words = node->operands[0];
-  const byoc_attribute_t *texts = byoc_attributes_find(&node->attributes, "pool_strings");
+  const byoc_attribute_t *texts = byoc_node_given(node, "pool_strings");
   if (texts) {
     pool_count = texts->count;
     pool = places_in_pool(arena, texts);
@@ -168,9 +166,9 @@ static byoc_status_t expand_tf_idf(byoc_node_t *node, byoc_diag_t *diag, bool *o
     const byoc_type_t *type = byoc_type_tensor(arena, BYOC_DTYPE_I64, words->type->rank, words->type->dims);
     words = byoc_write_text(&w, "index_of", looked_up, 2, type);
   }
-  const double *given = byoc_attributes_floats(&node->attributes, "weights", &weight_count);
-  int64_t shortest = byoc_attributes_int(&node->attributes, "min_gram_length", 1);
-  int64_t longest = byoc_attributes_int(&node->attributes, "max_gram_length", 1);
+  const double *given = byoc_node_floats(node, "weights", &weight_count);
+  int64_t shortest = byoc_node_int(node, "min_gram_length");
+  int64_t longest = byoc_node_int(node, "max_gram_length");
   int64_t *grams = BYOC_ARENA_ARRAY(arena, int64_t, 3 * index_count + 1), kept = 0, seen = 0;
   float *weights = BYOC_ARENA_ARRAY(arena, float, index_count + 1);
   if (!grams || !weights) return byoc_diag_out_of_memory(diag);
@@ -185,10 +183,8 @@ static byoc_status_t expand_tf_idf(byoc_node_t *node, byoc_diag_t *diag, bool *o
   const byoc_type_t *y = node->results[0]->type;
   const byoc_attribute_t attributes[] = {
       {.name = "length", .kind = BYOC_ATTRIBUTE_INT, .i = y->dims[y->rank - 1].constant},
-      {.name = "max_skip_count",
-       .kind = BYOC_ATTRIBUTE_INT,
-       .i = byoc_attributes_int(&node->attributes, "max_skip_count", 0)},
-      *byoc_attributes_find(&node->attributes, "mode"),
+      {.name = "max_skip_count", .kind = BYOC_ATTRIBUTE_INT, .i = byoc_node_int(node, "max_skip_count")},
+      *byoc_node_given(node, "mode"),
   };
   byoc_value_t *operands[] = {words, byoc_write_vector(&w, "pool", BYOC_DTYPE_I64, (int64_t)pool_count, pool),
                               byoc_write_vector(&w, "grams", BYOC_DTYPE_I64, 3 * kept, grams),

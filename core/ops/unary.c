@@ -29,11 +29,7 @@ static const byoc_loop_expr_t *point_unary(byoc_lower_t *lower, const byoc_node_
     return point_unary(lower, node, result, indices, formula_##name);                                                  \
   }
 
-static const byoc_loop_expr_t *attribute(byoc_loop_builder_t *b, const byoc_node_t *node, const byoc_loop_expr_t *x,
-                                         const char *name, double fallback) {
-  return byoc_loop_const(b, x->dtype, byoc_attributes_float(&node->attributes, name, fallback));
-}
-#define ATTRIBUTE(name, fallback) attribute(b, node, x, (name), (fallback))
+#define ATTRIBUTE(name) NUM(byoc_node_float(node, name))
 
 FORMULA(abs, return UN(ABS, x);)
 FORMULA(neg, return UN(NEG, x);)
@@ -64,26 +60,25 @@ FORMULA(not, return UN(NOT, x);)
 FORMULA(isnan, return UN(ISNAN, x);)
 
 FORMULA(isinf, {
-  bool negative = byoc_attributes_int(&node->attributes, "detect_negative", 1) != 0;
-  bool positive = byoc_attributes_int(&node->attributes, "detect_positive", 1) != 0;
+  bool negative = byoc_node_flag(node, "detect_negative");
+  bool positive = byoc_node_flag(node, "detect_positive");
   if (negative && positive) return UN(ISINF, x);
   if (!negative && !positive) return byoc_loop_const_int(b, BYOC_DTYPE_BOOL, 0);
   return BIN(AND, UN(ISINF, x), positive ? BIN(LT, NUM(0.0), x) : BIN(LT, x, NUM(0.0)));
 })
 // x < 0 ? alpha * x : x
-FORMULA(leaky_relu,
-        return byoc_loop_select(b, BIN(LT, x, NUM(0.0)), BIN(MUL, ATTRIBUTE("alpha", (double)0.01f), x), x);)
+FORMULA(leaky_relu, return byoc_loop_select(b, BIN(LT, x, NUM(0.0)), BIN(MUL, ATTRIBUTE("alpha"), x), x);)
 // x < 0 ? alpha * (exp(x) - 1) : x
-FORMULA(elu, return byoc_loop_select(b, BIN(LT, x, NUM(0.0)), BIN(MUL, ATTRIBUTE("alpha", 1.0), UN(EXPM1, x)), x);)
+FORMULA(elu, return byoc_loop_select(b, BIN(LT, x, NUM(0.0)), BIN(MUL, ATTRIBUTE("alpha"), UN(EXPM1, x)), x);)
 // gamma * (x > 0 ? x : alpha * (exp(x) - 1))
 FORMULA(selu, {
-  const byoc_loop_expr_t *alpha = ATTRIBUTE("alpha", (double)1.67326319217681884765625f);
-  const byoc_loop_expr_t *gamma = ATTRIBUTE("gamma", (double)1.05070102214813232421875f);
+  const byoc_loop_expr_t *alpha = ATTRIBUTE("alpha");
+  const byoc_loop_expr_t *gamma = ATTRIBUTE("gamma");
   return BIN(MUL, gamma, byoc_loop_select(b, BIN(LT, NUM(0.0), x), x, BIN(MUL, alpha, UN(EXPM1, x))));
 })
 // max(0, x) + min(0, alpha * (exp(x / alpha) - 1))
 FORMULA(celu, {
-  const byoc_loop_expr_t *alpha = ATTRIBUTE("alpha", 1.0);
+  const byoc_loop_expr_t *alpha = ATTRIBUTE("alpha");
   const byoc_loop_expr_t *low = BIN(MUL, alpha, UN(EXPM1, BIN(DIV, x, alpha)));
   return BIN(ADD, BIN(MAX, x, NUM(0.0)), BIN(MIN, low, NUM(0.0)));
 })
@@ -93,7 +88,7 @@ static const byoc_loop_expr_t *hard_sigmoid(byoc_loop_builder_t *b, const byoc_l
                                             const byoc_loop_expr_t *alpha, const byoc_loop_expr_t *beta) {
   return BIN(MAX, NUM(0.0), BIN(MIN, NUM(1.0), BIN(ADD, BIN(MUL, alpha, x), beta)));
 }
-FORMULA(hard_sigmoid, return hard_sigmoid(b, x, ATTRIBUTE("alpha", (double)0.2f), ATTRIBUTE("beta", 0.5));)
+FORMULA(hard_sigmoid, return hard_sigmoid(b, x, ATTRIBUTE("alpha"), ATTRIBUTE("beta"));)
 FORMULA(hard_swish, return BIN(MUL, x, hard_sigmoid(b, x, NUM(1.0 / 6.0), NUM(0.5)));)
 // log(1 + exp(x)) without overflow: max(x, 0) + log1p(exp(-|x|))
 static const byoc_loop_expr_t *softplus(byoc_loop_builder_t *b, const byoc_loop_expr_t *x) {
@@ -103,16 +98,16 @@ FORMULA(softplus, return softplus(b, x);)
 FORMULA(mish, return BIN(MUL, x, UN(TANH, softplus(b, x)));)
 // x / (1 + exp(-alpha * x))
 FORMULA(swish, {
-  const byoc_loop_expr_t *power = UN(EXP, UN(NEG, BIN(MUL, ATTRIBUTE("alpha", 1.0), x)));
+  const byoc_loop_expr_t *power = UN(EXP, UN(NEG, BIN(MUL, ATTRIBUTE("alpha"), x)));
   return BIN(DIV, x, BIN(ADD, NUM(1.0), power));
 })
 FORMULA(softsign, return BIN(DIV, x, BIN(ADD, NUM(1.0), UN(ABS, x)));)
-FORMULA(thresholded_relu, return byoc_loop_select(b, BIN(LT, ATTRIBUTE("alpha", 1.0), x), x, NUM(0.0));)
+FORMULA(thresholded_relu, return byoc_loop_select(b, BIN(LT, ATTRIBUTE("alpha"), x), x, NUM(0.0));)
+enum { GELU_EXACT, GELU_TANH }; // as in gelu_attributes
 // Exactly: 0.5 x (1 + erf(x / sqrt 2)).  With approximate = "tanh": 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x³))).
 FORMULA(gelu, {
-  const char *approximate = byoc_attributes_string(&node->attributes, "approximate", "none");
   const byoc_loop_expr_t *inner = NULL;
-  if (approximate[0] == 't') {
+  if (byoc_node_choice(node, "approximate") == GELU_TANH) {
     const byoc_loop_expr_t *cube = BIN(MUL, x, BIN(MUL, x, x));
     inner = UN(TANH, BIN(MUL, NUM(0.7978845608028654), BIN(ADD, x, BIN(MUL, NUM(0.044715), cube))));
   } else {
@@ -122,8 +117,8 @@ FORMULA(gelu, {
 })
 // x < -lambd: x + bias; x > lambd: x - bias; else 0
 FORMULA(shrink, {
-  double lambd = byoc_attributes_float(&node->attributes, "lambd", 0.5);
-  const byoc_loop_expr_t *bias = ATTRIBUTE("bias", 0.0);
+  double lambd = byoc_node_float(node, "lambd");
+  const byoc_loop_expr_t *bias = ATTRIBUTE("bias");
   const byoc_loop_expr_t *high = byoc_loop_select(b, BIN(LT, NUM(lambd), x), BIN(SUB, x, bias), NUM(0.0));
   return byoc_loop_select(b, BIN(LT, x, NUM(-lambd)), BIN(ADD, x, bias), high);
 })

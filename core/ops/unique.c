@@ -10,7 +10,7 @@ static byoc_status_t infer_unique(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_value, "a tensor of numbers or bools"));
   const byoc_type_t *x = byoc_operand_type(node, 0);
-  bool flat = !byoc_attributes_find(&node->attributes, "axis"), failed = false;
+  bool flat = !byoc_node_given(node, "axis"), failed = false;
   byoc_dim_t count = byoc_infer_unknown_dim(infer, &failed);
   byoc_dim_t all = byoc_dim_constant(1), dims[BYOC_MAX_RANK];
   if (!byoc_is_ranked(x)) all = byoc_infer_unknown_dim(infer, &failed);
@@ -24,7 +24,7 @@ static byoc_status_t infer_unique(byoc_infer_t *infer) {
     BYOC_RETURN_IF_ERROR(byoc_infer_set(infer, 0, x->dtype, 1, &count));
   } else {
     int32_t axis = 0;
-    BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", 0, x->rank, &axis));
+    BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", x->rank, &axis));
     for (int32_t d = 0; d < x->rank; ++d) dims[d] = d == axis ? count : x->dims[d];
     all = x->dims[axis];
     BYOC_RETURN_IF_ERROR(byoc_infer_set(infer, 0, x->dtype, x->rank, dims));
@@ -88,7 +88,7 @@ static void store_one(const unique_t *u, uint32_t result, const byoc_loop_expr_t
 
 static unique_t begin(byoc_lower_t *lower, const byoc_node_t *node) {
   unique_t u = {.lower = lower, .b = byoc_lower_builder(lower), .node = node, .x = node->operands[0]->type, .axis = -1};
-  if (byoc_attributes_find(&node->attributes, "axis")) u.axis = byoc_node_axis(node, "axis", 0, u.x->rank);
+  if (byoc_node_given(node, "axis")) u.axis = byoc_node_axis(node, "axis", u.x->rank);
   return u;
 }
 
@@ -110,9 +110,9 @@ static byoc_status_t check_slices(const byoc_infer_t *infer, byoc_dim_t *out_cou
   *out_count = byoc_dim_constant(1);
   if (!byoc_is_ranked(x)) {
     *out_count = byoc_infer_unknown_dim(infer, &failed);
-  } else if (byoc_attributes_find(&node->attributes, "axis")) {
+  } else if (byoc_node_given(node, "axis")) {
     int32_t axis = 0;
-    BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", 0, x->rank, &axis));
+    BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", x->rank, &axis));
     *out_count = x->dims[axis];
   } else {
     for (int32_t d = 0; d < x->rank; ++d) {
@@ -187,7 +187,7 @@ static byoc_status_t loops_first(byoc_lower_t *lower, const byoc_node_t *node) {
 static byoc_status_t loops_place(byoc_lower_t *lower, const byoc_node_t *node) {
   unique_t u = begin(lower, node);
   byoc_loop_builder_t *b = u.b;
-  bool sorted = byoc_attributes_int(&node->attributes, "sorted", 1) != 0;
+  bool sorted = byoc_node_flag(node, "sorted");
   const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1), *none = byoc_loop_int(b, -1);
   const byoc_loop_expr_t *count = byoc_loop_mutable(b, "count", zero);
   const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, slice_count(&u));

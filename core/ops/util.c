@@ -258,16 +258,15 @@ bool byoc_normalize_axis(int64_t axis, int64_t rank, int32_t *out_axis) {
   return true;
 }
 
-byoc_status_t byoc_infer_axis(const byoc_infer_t *infer, const char *name, int64_t fallback, int64_t rank,
-                              int32_t *out_axis) {
-  int64_t axis = byoc_attributes_int(&infer->node->attributes, name, fallback);
+byoc_status_t byoc_infer_axis(const byoc_infer_t *infer, const char *name, int64_t rank, int32_t *out_axis) {
+  int64_t axis = byoc_node_int(infer->node, name);
   if (byoc_normalize_axis(axis, rank, out_axis)) return BYOC_OK;
   return byoc_infer_error(infer, "attribute '%s': expected a value in [%lld, %lld], got %lld", name, (long long)-rank,
                           (long long)rank - 1, (long long)axis);
 }
 
-int32_t byoc_node_axis(const byoc_node_t *node, const char *name, int64_t fallback, int64_t rank) {
-  int64_t axis = byoc_attributes_int(&node->attributes, name, fallback);
+int32_t byoc_node_axis(const byoc_node_t *node, const char *name, int64_t rank) {
+  int64_t axis = byoc_node_int(node, name);
   return (int32_t)(axis < 0 ? axis + rank : axis);
 }
 

@@ -81,10 +81,9 @@ byoc_known_t byoc_read_ints(const byoc_node_t *node, const char *name, int32_t o
 // Brings a negative axis into [0, rank); false where it is out of range.
 bool byoc_normalize_axis(int64_t axis, int64_t rank, int32_t *out_axis);
 // Attribute `name` normalised by `rank`, with an error that names it.
-byoc_status_t byoc_infer_axis(const byoc_infer_t *infer, const char *name, int64_t fallback, int64_t rank,
-                              int32_t *out_axis);
+byoc_status_t byoc_infer_axis(const byoc_infer_t *infer, const char *name, int64_t rank, int32_t *out_axis);
 // For lowering, where inference has accepted the axis already.
-int32_t byoc_node_axis(const byoc_node_t *node, const char *name, int64_t fallback, int64_t rank);
+int32_t byoc_node_axis(const byoc_node_t *node, const char *name, int64_t rank);
 // The elements of a shape-like i64 value of rank 0 or 1 as dimensions, where they follow from constants and from
 // shapes: through Shape, Size, Gather, Slice, Concat, Unsqueeze, Squeeze, Cast, arithmetic. False where they do not.
 bool byoc_shape_value(const byoc_value_t *value, byoc_arena_t *arena, int32_t *out_count,

@@ -22,7 +22,7 @@ static byoc_dim_t cancelled_product(const byoc_infer_t *infer, int32_t count, co
 // Result dimensions from a target shape whose -1 stands for what is left and whose 0 copies (unless allowzero).
 static byoc_status_t resolve_shape(const byoc_infer_t *infer, const byoc_type_t *x, int32_t count, byoc_dim_t *dims) {
   const byoc_node_t *node = infer->node;
-  bool allow_zero = byoc_attributes_int(&node->attributes, "allowzero", 0) != 0;
+  bool allow_zero = byoc_node_flag(node, "allowzero");
   int32_t free_at = -1;
   bool failed = false;
   for (int32_t i = 0; i < count; ++i) {
@@ -92,7 +92,7 @@ static byoc_status_t infer_flatten(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   if (!byoc_is_ranked(x)) return byoc_infer_set_unknown(infer, 0, x->dtype, 2);
-  int64_t axis = byoc_attributes_int(&infer->node->attributes, "axis", 1);
+  int64_t axis = byoc_node_int(infer->node, "axis");
   if (axis < -x->rank || axis > x->rank) {
     return byoc_infer_error(infer, "attribute 'axis': expected a value in [%d, %d], got %lld", -x->rank, x->rank,
                             (long long)axis);
@@ -149,7 +149,6 @@ static byoc_status_t infer_unsqueeze(byoc_infer_t *infer) {
   const byoc_type_t *x = byoc_operand_type(node, 0);
   byoc_ints_t axes;
   byoc_known_t known = byoc_read_ints(node, "axes", 1, &axes);
-  if (known == BYOC_KNOWN_ABSENT) return byoc_infer_error(infer, "attribute 'axes' is required");
   if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
   if (known == BYOC_KNOWN_NO) {
     int64_t count = byoc_type_element_count(byoc_operand_type(node, 1));
@@ -179,7 +178,7 @@ static const byoc_loop_expr_t *target_size(byoc_lower_t *lower, const byoc_node_
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type;
   const byoc_loop_expr_t *size = byoc_emit_int(lower, node, 1, d);
-  if (byoc_attributes_int(&node->attributes, "allowzero", 0) != 0 || d >= x->rank) return size;
+  if (byoc_node_flag(node, "allowzero") || d >= x->rank) return size;
   const byoc_loop_expr_t *copies = byoc_loop_binary(b, BYOC_LOOP_OP_EQ, size, byoc_loop_int(b, 0));
   return byoc_loop_select(b, copies, byoc_emit_dim(b, x, d), size);
 }

@@ -7,7 +7,7 @@
 static byoc_status_t read_list(const byoc_infer_t *infer, const char *name, size_t count, int64_t least,
                                int64_t fallback, int64_t *out) {
   size_t given = 0;
-  const int64_t *values = byoc_attributes_ints(&infer->node->attributes, name, &given);
+  const int64_t *values = byoc_node_ints(infer->node, name, &given);
   if (values && given != 0 && given != count) {
     return byoc_infer_error(infer, "attribute '%s': expected %zu values, got %zu", name, count, given);
   }
@@ -24,7 +24,7 @@ static byoc_status_t read_list(const byoc_infer_t *infer, const char *name, size
 static byoc_status_t read_kernel(const byoc_infer_t *infer, const byoc_dim_t *kernel, byoc_window_t *window) {
   size_t count = (size_t)window->spatial;
   size_t given = 0;
-  byoc_attributes_ints(&infer->node->attributes, "kernel_shape", &given);
+  byoc_node_ints(infer->node, "kernel_shape", &given);
   if (!kernel && given == 0) return byoc_infer_error(infer, "attribute 'kernel_shape' is required");
   BYOC_RETURN_IF_ERROR(read_list(infer, "kernel_shape", count, 1, 1, window->kernel));
   for (size_t i = 0; kernel && i < count; ++i) {
@@ -58,14 +58,10 @@ byoc_status_t byoc_window_read(const byoc_infer_t *infer, const byoc_type_t *x, 
   BYOC_RETURN_IF_ERROR(read_list(infer, "strides", count, 1, 1, w->stride));
   BYOC_RETURN_IF_ERROR(read_list(infer, "dilations", count, 1, 1, w->dilation));
   BYOC_RETURN_IF_ERROR(read_list(infer, "pads", 2 * count, INT32_MIN, 0, pads));
-  w->ceil_mode = byoc_attributes_int(&infer->node->attributes, "ceil_mode", 0) != 0;
-  const char *mode = byoc_attributes_string(&infer->node->attributes, "auto_pad", "NOTSET");
-  bool same = strcmp(mode, "SAME_UPPER") == 0 || strcmp(mode, "SAME_LOWER") == 0;
-  bool upper = strcmp(mode, "SAME_UPPER") == 0, valid = strcmp(mode, "VALID") == 0;
-  if (!same && !valid && strcmp(mode, "NOTSET") != 0 && mode[0] != '\0') {
-    return byoc_infer_error(infer, "attribute 'auto_pad': expected NOTSET, SAME_UPPER, SAME_LOWER or VALID, got \"%s\"",
-                            mode);
-  }
+  w->ceil_mode = byoc_node_takes(infer->node, "ceil_mode") && byoc_node_flag(infer->node, "ceil_mode");
+  int mode = byoc_node_takes(infer->node, "auto_pad") ? byoc_node_choice(infer->node, "auto_pad") : 0;
+  bool upper = mode == BYOC_AUTO_PAD_SAME_UPPER, same = upper || mode == BYOC_AUTO_PAD_SAME_LOWER;
+  bool valid = mode == BYOC_AUTO_PAD_VALID;
   bool failed = false;
   w->taps = 1;
   for (int32_t d = 0; d < w->spatial; ++d) {

@@ -41,7 +41,7 @@ static bool is_idle_dropout(const byoc_node_t *node) {
 static bool is_idle_transpose(const byoc_node_t *node) {
   if (!byoc_node_is_onnx(node, "Transpose")) return false;
   size_t count = 0;
-  const int64_t *permutation = byoc_attributes_ints(&node->attributes, "perm", &count);
+  const int64_t *permutation = byoc_node_ints(node, "perm", &count);
   if (permutation == NULL) return node->operands[0]->type->rank == 1;
   for (size_t i = 0; i < count; ++i) {
     if (permutation[i] != (int64_t)i) return false;

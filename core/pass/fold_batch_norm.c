@@ -20,12 +20,12 @@ static bool read_batch_norm(const byoc_node_t *node, int64_t channels, batch_nor
   for (uint32_t r = 1; r < node->result_count; ++r) {
     if (node->results[r]->uses.count > 0) return false;
   }
-  if (byoc_attributes_int(&node->attributes, "training_mode", 0) != 0) return false;
+  if (byoc_node_flag(node, "training_mode")) return false;
   *out_norm = (batch_norm_t){.scale = constant_f32(node->operands[1], channels),
                              .shift = constant_f32(node->operands[2], channels),
                              .mean = constant_f32(node->operands[3], channels),
                              .variance = constant_f32(node->operands[4], channels),
-                             .epsilon = byoc_attributes_float(&node->attributes, "epsilon", 1e-5),
+                             .epsilon = byoc_node_float(node, "epsilon"),
                              .channels = channels};
   return out_norm->scale && out_norm->shift && out_norm->mean && out_norm->variance;
 }

@@ -93,7 +93,7 @@ static byoc_status_t fold_shape(folder_t *f, byoc_node_t *node) {
   if ((!is_shape && !is_size) || node->results[0]->uses.count == 0) return BYOC_OK;
   const byoc_type_t *type = node->operands[0]->type, *result = node->results[0]->type;
   if (type->rank < 0 || !byoc_type_is_static(result)) return BYOC_OK;
-  int64_t first = is_shape ? byoc_attributes_int(&node->attributes, "start", 0) : 0;
+  int64_t first = is_shape ? byoc_node_int(node, "start") : 0;
   if (first < 0) first += type->rank;
   first = first < 0 ? 0 : first;
   int64_t values[BYOC_MAX_RANK] = {0}, count = byoc_type_element_count(result);

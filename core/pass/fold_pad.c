@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "core/ops/op.h"
-#include "core/ops/util.h"
+#include "core/ops/window.h"
 #include "core/pass/pass.h"
 #include "core/pass/terms.h"
 
@@ -10,9 +10,9 @@
 static bool read_pad(const byoc_node_t *pad, int32_t spatial, int64_t *out_pads) {
   const byoc_type_t *type = pad->operands[0]->type;
   byoc_ints_t pads;
-  double value = byoc_attributes_float(&pad->attributes, "value", 0);
+  double value = byoc_node_float(pad, "value");
   if (!byoc_is_ranked(type) || type->rank != spatial + 2 || byoc_has_operand(pad, 3)) return false;
-  if (strcmp(byoc_attributes_string(&pad->attributes, "mode", "constant"), "constant") != 0) return false;
+  if (strcmp(byoc_node_text(pad, "mode"), "constant") != 0) return false;
   if (byoc_has_operand(pad, 2) && !byoc_term_scalar(pad->operands[2], &value)) return false;
   if (value != 0 || byoc_read_ints(pad, "pads", 1, &pads) != BYOC_KNOWN_YES) return false;
   if (pads.count != 2 * (size_t)type->rank) return false;
@@ -28,12 +28,12 @@ static bool read_pad(const byoc_node_t *pad, int32_t spatial, int64_t *out_pads)
 
 // Adds the padding that the node has by its attributes. False where it depends on the input's size.
 static bool add_own_pads(const byoc_node_t *node, int32_t spatial, int64_t *pads, bool *out_has_own) {
-  const char *automatic = byoc_attributes_string(&node->attributes, "auto_pad", "NOTSET");
+  int automatic = byoc_node_choice(node, "auto_pad");
   size_t count = 0;
-  const int64_t *own = byoc_attributes_ints(&node->attributes, "pads", &count);
+  const int64_t *own = byoc_node_ints(node, "pads", &count);
   *out_has_own = false;
-  if (strcmp(automatic, "VALID") == 0) return true;
-  if (strcmp(automatic, "NOTSET") != 0 && automatic[0] != '\0') return false;
+  if (automatic == BYOC_AUTO_PAD_VALID) return true;
+  if (automatic != BYOC_AUTO_PAD_NOTSET && automatic != BYOC_AUTO_PAD_EMPTY) return false;
   for (size_t i = 0; own != NULL && i < count && i < 2 * (size_t)spatial; ++i) {
     pads[i] += own[i];
     if (own[i] != 0) *out_has_own = true;
@@ -53,9 +53,8 @@ static byoc_status_t fold_node(byoc_node_t *node, byoc_diag_t *diag, size_t *cha
   if (is_average) {
     // The zeros counted; padding of the node's own that does not count cannot be told from them, nor the border that
     // ceil_mode adds.
-    bool counts = byoc_attributes_int(&node->attributes, "count_include_pad", 0) != 0;
-    if (node->since_version < 7 || (has_own && !counts) || byoc_attributes_int(&node->attributes, "ceil_mode", 0) != 0)
-      return BYOC_OK;
+    bool counts = byoc_node_flag(node, "count_include_pad");
+    if (node->since_version < 7 || (has_own && !counts) || byoc_node_flag(node, "ceil_mode")) return BYOC_OK;
     if (!byoc_attributes_set_int(&node->attributes, "count_include_pad", 1)) return byoc_diag_out_of_memory(diag);
   }
   byoc_attributes_remove(&node->attributes, "auto_pad");

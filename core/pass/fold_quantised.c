@@ -39,7 +39,7 @@ static bool moves_data(const byoc_node_t *node) {
 static int32_t moved_axis(const byoc_node_t *transpose, int32_t axis) {
   int32_t rank = transpose->operands[0]->type->rank;
   size_t count = 0;
-  const int64_t *permutation = byoc_attributes_ints(&transpose->attributes, "perm", &count);
+  const int64_t *permutation = byoc_node_ints(transpose, "perm", &count);
   for (int32_t d = 0; d < rank; ++d) {
     if ((permutation ? permutation[d] : rank - 1 - d) == axis) return d;
   }
@@ -195,17 +195,15 @@ static bool read_product(byoc_node_t *node, product_t *product) {
     product->is_conv = true;
     // Where packing does not pay the convolution of floats is faster than one of i32.
     if (!read_operands(product, 0, 1, rank)) return false;
-    if (!byoc_conv_is_packed(product->w.bytes->type, byoc_attributes_int(&node->attributes, "group", 1))) return false;
+    if (!byoc_conv_is_packed(product->w.bytes->type, byoc_node_int(node, "group"))) return false;
     if (!is_symmetric(product)) return false;
   } else if (byoc_node_is_onnx(node, "MatMul")) {
     if (rank < 2 || !read_operands(product, rank - 1, rank - 2, rank - 1)) return false;
     if (product->x.bytes->type->rank < 2) return false;
   } else if (byoc_node_is_onnx(node, "Gemm")) {
-    const byoc_attributes_t *attributes = &node->attributes;
-    if (byoc_attributes_int(attributes, "transA", 0) != 0 || byoc_attributes_float(attributes, "alpha", 1) != 1)
-      return false;
-    if (product->bias && byoc_attributes_float(attributes, "beta", 1) != 1) return false;
-    product->turns = byoc_attributes_int(attributes, "transB", 0) != 0;
+    if (byoc_node_flag(node, "transA") || byoc_node_float(node, "alpha") != 1) return false;
+    if (product->bias && byoc_node_float(node, "beta") != 1) return false;
+    product->turns = byoc_node_flag(node, "transB");
     if (!read_operands(product, product->turns ? 0 : 1, product->turns ? 1 : 0, product->turns ? 2 : 1)) return false;
   } else {
     return false;

@@ -67,7 +67,7 @@ static byoc_value_t *known_result(folder_t *f, byoc_node_t *node) {
     return make_scalar(f, node, BYOC_DTYPE_I64, &count);
   }
   if (byoc_node_is_onnx(node, "ConcatFromSequence") && (made = producer_of(node, 0, "SequenceConstruct")) != NULL) {
-    if (byoc_attributes_int(&node->attributes, "new_axis", 0) != 0) return NULL;
+    if (byoc_node_flag(node, "new_axis")) return NULL;
     byoc_node_t *concat = byoc_op_create_with(node->block, node, "", "Concat", made->operands, made->operand_count, 1,
                                               node->attributes.items, node->attributes.count, NULL);
     if (!concat) return NULL; // shapes that do not fit: the sequence's own operator says so when it runs

@@ -16,7 +16,7 @@ typedef struct permutation_t {
 static bool read_transpose(const byoc_node_t *node, permutation_t *out_permutation) {
   if (node == NULL || !byoc_node_is_onnx(node, "Transpose") || !byoc_is_ranked(node->operands[0]->type)) return false;
   size_t count = 0;
-  const int64_t *axes = byoc_attributes_ints(&node->attributes, "perm", &count);
+  const int64_t *axes = byoc_node_ints(node, "perm", &count);
   out_permutation->rank = node->operands[0]->type->rank;
   if (axes != NULL && count != (size_t)out_permutation->rank) return false;
   for (int32_t d = 0; d < out_permutation->rank; ++d) {

@@ -34,7 +34,7 @@ static bool has_blocks(const byoc_value_t *value) {
 // In one group, or depthwise: one group a channel.
 static bool is_convolution(const byoc_node_t *node) {
   if (!byoc_node_is_onnx(node, "Conv")) return false;
-  int64_t group = byoc_attributes_int(&node->attributes, "group", 1);
+  int64_t group = byoc_node_int(node, "group");
   const byoc_type_t *weights = node->operands[1]->type;
   if (group == 1) return true;
   return byoc_is_ranked(weights) && byoc_dim_is_constant(weights->dims[0]) && weights->dims[0].constant == group &&

@@ -12,10 +12,9 @@ static bool read(const byoc_node_t *node, byoc_value_t *bytes, const byoc_type_t
   if (!byoc_is_ranked(scale) || scale->dtype != BYOC_DTYPE_F32) return false;
   if (!byoc_is_ranked(real) || real->dtype != BYOC_DTYPE_F32 || !byoc_type_is_static(scale)) return false;
   if (out->zero && !byoc_is_ranked(out->zero->type)) return false;
-  if (byoc_attributes_int(&node->attributes, "block_size", 0) != 0) return false;
+  if (byoc_node_flag(node, "block_size")) return false;
   if (byoc_type_element_count(scale) == 1) return true;
-  return scale->rank == 1 &&
-         byoc_normalize_axis(byoc_attributes_int(&node->attributes, "axis", 1), bytes->type->rank, &out->axis);
+  return scale->rank == 1 && byoc_normalize_axis(byoc_node_int(node, "axis"), bytes->type->rank, &out->axis);
 }
 
 bool byoc_quantised_read(byoc_value_t *value, const byoc_block_t *block, byoc_quantised_t *out) {

@@ -126,7 +126,8 @@ static bool read_bound(const byoc_node_t *clip, uint32_t operand, const char *na
   if (operand < clip->operand_count && clip->operands[operand] != NULL) {
     return byoc_term_scalar(clip->operands[operand], bound);
   }
-  *bound = byoc_attributes_float(&clip->attributes, name, *bound);
+  const byoc_attribute_t *given = byoc_node_given(clip, name);
+  if (given != NULL) *bound = given->f;
   return true;
 }
 
@@ -163,8 +164,8 @@ static bool is_hard_swish(const gate_t *gate) {
   byoc_polynomial_t p;
   double slope = 1, offset = 0;
   if (hard != NULL) {
-    slope = byoc_attributes_float(&hard->attributes, "alpha", 0.2);
-    offset = byoc_attributes_float(&hard->attributes, "beta", 0.5);
+    slope = byoc_node_float(hard, "alpha");
+    offset = byoc_node_float(hard, "beta");
     bounded = (bounded_t){.value = hard->operands[0], .low = 0, .high = 1};
   } else {
     while (unbind(&bounded, gate->block)) continue;

@@ -55,14 +55,14 @@ static byoc_value_t *transposed(const byoc_value_t *value, const int64_t permuta
   const byoc_node_t *node = byoc_value_producer(value);
   size_t count = 0;
   if (node == NULL || !byoc_node_is_onnx(node, "Transpose")) return NULL;
-  const int64_t *given = byoc_attributes_ints(&node->attributes, "perm", &count);
+  const int64_t *given = byoc_node_ints(node, "perm", &count);
   if (given == NULL || count != 4 || memcmp(given, permutation, 4 * sizeof(int64_t)) != 0) return NULL;
   return node->operands[0];
 }
 
 // Softmax over the last axis. Before operator set 13 the default is another one.
 static bool is_over_last_axis(const byoc_node_t *softmax) {
-  int64_t axis = byoc_attributes_int(&softmax->attributes, "axis", softmax->since_version >= 13 ? -1 : 1);
+  int64_t axis = byoc_node_int(softmax, "axis");
   return axis == -1 || axis == softmax->operands[0]->type->rank - 1;
 }
 
@@ -141,7 +141,7 @@ static byoc_node_t *find_cache(const byoc_value_t *value, const byoc_node_t **ou
   byoc_node_t *concat = byoc_value_producer(value);
   *out_reader = NULL;
   if (concat == NULL || !byoc_node_is_onnx(concat, "Concat") || concat->operand_count != 2) return NULL;
-  int64_t axis = byoc_attributes_int(&concat->attributes, "axis", 0);
+  int64_t axis = byoc_node_int(concat, "axis");
   if ((axis != 2 && axis != -2) || !is_f32(concat->operands[0], 4) || !is_f32(concat->operands[1], 4)) return NULL;
   for (size_t i = 0; i < value->uses.count; ++i) {
     const byoc_use_t *use = &value->uses.data[i];

@@ -27,7 +27,7 @@ static bool only_readers(const byoc_value_t *value, const byoc_node_t *a, const 
 static int32_t mean_axes(const byoc_node_t *mean) {
   const byoc_type_t *type = mean->operands[0]->type;
   byoc_ints_t axes;
-  if (!byoc_is_ranked(type) || byoc_attributes_int(&mean->attributes, "keepdims", 1) != 1) return 0;
+  if (!byoc_is_ranked(type) || byoc_node_int(mean, "keepdims") != 1) return 0;
   if (byoc_read_ints(mean, "axes", 1, &axes) != BYOC_KNOWN_YES || axes.count == 0) return 0;
   bool reduced[BYOC_MAX_RANK] = {false};
   for (size_t i = 0; i < axes.count; ++i) {

@@ -43,7 +43,7 @@ bool byoc_is_channel_pool(const byoc_node_t *node) {
 
 bool byoc_is_channel_concat(const byoc_node_t *node) {
   return byoc_node_is_onnx(node, "Concat") && byoc_is_ranked(node->results[0]->type) &&
-         node->results[0]->type->rank == 4 && byoc_node_axis(node, "axis", 1, 4) == 1;
+         node->results[0]->type->rank == 4 && byoc_node_axis(node, "axis", 4) == 1;
 }
 
 // ---- the same operators on blocks ----
@@ -69,7 +69,7 @@ static byoc_value_t *blocked_constant(byoc_node_t *node, byoc_value_t *value) {
 static bool copy_list(byoc_node_t *to, const byoc_node_t *from, const char *name, int64_t inner, size_t halves) {
   int64_t values[6];
   size_t count = 0, filled = 0;
-  const int64_t *given = byoc_attributes_ints(&from->attributes, name, &count);
+  const int64_t *given = byoc_node_ints(from, name, &count);
   if (given == NULL) return true;
   for (size_t half = 0; half < halves; ++half) {
     for (size_t i = 0; i < 2; ++i) values[filled++] = given[half * 2 + i];

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/ops/op.h"
+#include "core/ops/schema.h"
 #include "core/plugin/pattern_internal.h"
 
 // Steps that one match may take, and nodes that the paths of a dominator may have. Real patterns need some dozens; this
@@ -70,83 +71,17 @@ static bool operator_fits(const byoc_pattern_t *pattern, const byoc_node_t *node
 
 // ---- attribute tests ----
 
-// Defaults of the ONNX operators that are not 0 and not the empty text. `op` NULL: of every operator.
-static const struct {
-  const char *op, *attribute;
-  double number;
-  const char *text;
-} attribute_defaults[] = {
-    {"BatchNormalization", "epsilon", 1e-5, NULL},
-    {"BatchNormalization", "momentum", 0.9, NULL},
-    {"Elu", "alpha", 1, NULL},
-    {"Celu", "alpha", 1, NULL},
-    {"Flatten", "axis", 1, NULL},
-    {"Gelu", "approximate", 0, "none"},
-    {"Gemm", "alpha", 1, NULL},
-    {"Gemm", "beta", 1, NULL},
-    {"GroupNormalization", "epsilon", 1e-5, NULL},
-    {"Hardmax", "axis", -1, NULL},
-    {"HardSigmoid", "alpha", 0.2, NULL},
-    {"HardSigmoid", "beta", 0.5, NULL},
-    {"InstanceNormalization", "epsilon", 1e-5, NULL},
-    {"LayerNormalization", "axis", -1, NULL},
-    {"LayerNormalization", "epsilon", 1e-5, NULL},
-    {"LayerNormalization", "stash_type", 1, NULL},
-    {"LeakyRelu", "alpha", 0.01, NULL},
-    {"LogSoftmax", "axis", -1, NULL},
-    {"LRN", "alpha", 1e-4, NULL},
-    {"LRN", "beta", 0.75, NULL},
-    {"LRN", "bias", 1, NULL},
-    {"LpNormalization", "axis", -1, NULL},
-    {"LpNormalization", "p", 2, NULL},
-    {"LpPool", "p", 2, NULL},
-    {"GlobalLpPool", "p", 2, NULL},
-    {"Mod", "fmod", 0, NULL},
-    {"Pad", "mode", 0, "constant"},
-    {"Resize", "mode", 0, "nearest"},
-    {"Resize", "coordinate_transformation_mode", 0, "half_pixel"},
-    {"Resize", "nearest_mode", 0, "round_prefer_floor"},
-    {"Resize", "cubic_coeff_a", -0.75, NULL},
-    {"Selu", "alpha", 1.67326319217681884765625, NULL},
-    {"Selu", "gamma", 1.05070102214813232421875, NULL},
-    {"Softmax", "axis", -1, NULL},
-    {"ThresholdedRelu", "alpha", 1, NULL},
-    {"TopK", "axis", -1, NULL},
-    {"TopK", "largest", 1, NULL},
-    {"TopK", "sorted", 1, NULL},
-    {NULL, "auto_pad", 0, "NOTSET"},
-    {NULL, "group", 1, NULL},
-    {NULL, "keepdims", 1, NULL},
-};
-
 // ONNX attributes are single precision: "0.01" means the float that is nearest to it.
 static bool same_number(double a, double b) {
   return a == b || (float)a == (float)b;
 }
 
-// Softmax and its kin flattened at axis 1 until operator set 13.
-static double default_number(const byoc_node_t *node, const char *attribute, double number) {
-  const bool is_softmax =
-      byoc_node_is(node, "", "Softmax") || byoc_node_is(node, "", "LogSoftmax") || byoc_node_is(node, "", "Hardmax");
-  return is_softmax && node->since_version < 13 && strcmp(attribute, "axis") == 0 ? 1 : number;
-}
-
-static bool default_fits(const attribute_test_t *test, const byoc_node_t *node) {
-  double number = 0;
-  const char *text = "";
-  for (size_t i = 0; node->domain[0] == '\0' && i < sizeof(attribute_defaults) / sizeof(attribute_defaults[0]); ++i) {
-    const char *op = attribute_defaults[i].op;
-    if ((op != NULL && strcmp(op, node->op) != 0) || strcmp(attribute_defaults[i].attribute, test->name) != 0) continue;
-    number = default_number(node, test->name, attribute_defaults[i].number);
-    text = attribute_defaults[i].text != NULL ? attribute_defaults[i].text : "";
-    break;
-  }
-  return test->kind == BYOC_ATTRIBUTE_STRING ? strcmp(test->s, text) == 0 : same_number(test->f, number);
-}
-
+// What is left out and has no default fits 0 and the empty text.
 static bool test_fits(const attribute_test_t *test, const byoc_node_t *node) {
-  const byoc_attribute_t *attribute = byoc_attributes_find(&node->attributes, test->name);
-  if (attribute == NULL) return default_fits(test, node);
+  const byoc_attribute_t *attribute = byoc_node_value(node, test->name);
+  if (attribute == NULL) {
+    return test->kind == BYOC_ATTRIBUTE_STRING ? test->s[0] == '\0' : same_number(test->f, 0);
+  }
   if (test->kind == BYOC_ATTRIBUTE_STRING) {
     return attribute->kind == BYOC_ATTRIBUTE_STRING && strcmp(attribute->s, test->s) == 0;
   }

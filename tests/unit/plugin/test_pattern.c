@@ -257,6 +257,12 @@ static void test_attributes(void **state) {
   expect(leaky, "LeakyRelu[alpha=0.2](%a)", "LeakyRelu; a=x");
   expect("%r = LeakyRelu@16(%x) : f32[4,4]\n return %r\n", "LeakyRelu[alpha=0.01](%a)", "LeakyRelu; a=x");
   expect("%r = Softmax@13(%x) : f32[4,4]\n return %r\n", "Softmax[axis=-1](%a)", "Softmax; a=x");
+  // Defaults are those of the operator's row, of the node's version.
+  expect("%r = Softmax@11(%x) : f32[4,4]\n return %r\n", "Softmax[axis=1](%a)", "Softmax; a=x");
+  expect("%r = Celu@12(%x) : f32[4,4]\n return %r\n", "Celu[alpha=1.0](%a)", "Celu; a=x");
+  expect("%r = Celu@12(%x) : f32[4,4]\n return %r\n", "Celu[alpha=1.1](%a)", "none");
+  expect("%r = Swish@24(%x) : f32[4,4]\n return %r\n", "Swish[alpha=1](%a)", "Swish; a=x");
+  expect("%r = Relu@14(%x) : f32[4,4]\n return %r\n", "Relu[alpha=0](%a)", "Relu; a=x");
   expect("%r = Softmax@13(%x) {axis = 0} : f32[4,4]\n return %r\n", "Softmax[axis=-1](%a)", "none");
 }
 
