@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "blocked.h"
 #include "engine/graph.h"
+#include "layout_change.h"
 
 void byoc_dnnl_draft_init(const byoc_graph_api_t *graph, byoc_dnnl_draft_t *out_draft) {
   memset(out_draft, 0, sizeof(*out_draft));

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "blocked.h"
 #include "draft.h"
+#include "layout_change.h"
 
 // Nodes whose engine operator takes post-ops. Views share memory and take none.
 static int takes_post_ops(const byoc_dnnl_draft_node_t *node) {

@@ -9,7 +9,7 @@
 #include "draft.h"
 #include "engine/library.h"
 #include "pack.h"
-#include "source.h"
+#include "translate.h"
 
 #define ENGINE_NAME "dnnl"
 

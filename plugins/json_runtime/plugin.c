@@ -3,7 +3,7 @@
 
 #include "byoc/plugin.h"
 #include "generate.h"
-#include "source.h"
+#include "translate.h"
 
 BYOC_PLUGIN_IDENTITY("json_runtime", "0.1.0", "dnnl", "Sub-graphs as JSON, run by an engine on oneDNN");
 

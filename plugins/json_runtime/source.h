@@ -1,7 +1,4 @@
 // source.h - a node of the model as the translators see it, and what they ask about it.
-//
-// One function an operator says both whether the engine can run the node and, given a draft, how: the two cannot
-// drift apart. A translator returns NULL where the node is taken, else the reason why not, in static storage.
 #ifndef BYOC_DNNL_SOURCE_H_
 #define BYOC_DNNL_SOURCE_H_
 
@@ -11,15 +8,6 @@ typedef struct byoc_dnnl_source_t {
   const byoc_graph_api_t *graph;
   const byoc_node_t *node;
 } byoc_dnnl_source_t;
-
-typedef const char *(*byoc_dnnl_translator_t)(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft);
-
-// The translator of an operator, "Op" of ai.onnx or "byoc::Op"; NULL where there is none.
-byoc_dnnl_translator_t byoc_dnnl_find_translator(const char *op);
-// All operators that have one, in the table's order.
-byoc_text_list_t byoc_dnnl_translated_operators(void);
-// Checks the node in general, then asks its translator.
-const char *byoc_dnnl_translate(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft);
 
 // Name for messages: the model's, else the operator.
 const char *byoc_dnnl_source_name(const byoc_dnnl_source_t *source);
@@ -41,10 +29,5 @@ int64_t byoc_dnnl_source_axis(int64_t axis, int32_t rank);
 // Elementwise: result = algorithm(operand 0).
 void byoc_dnnl_source_eltwise(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft, const char *algorithm,
                               double alpha, double beta);
-
-#define BYOC_DNNL_TRANSLATOR(op, name)                                                                                 \
-  const char *byoc_dnnl_translate_##name(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft);
-#include "translators.def"
-#undef BYOC_DNNL_TRANSLATOR
 
 #endif // BYOC_DNNL_SOURCE_H_

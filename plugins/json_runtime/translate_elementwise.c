@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "source.h"
+#include "translate.h"
 
 #define SIMPLE(name, algorithm, alpha, beta)                                                                           \
   const char *byoc_dnnl_translate_##name(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft) {                 \

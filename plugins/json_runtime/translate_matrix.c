@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "source.h"
+#include "translate.h"
 
 // A constant matrix transposed and scaled: [rows, columns] → [columns, rows].
 static int32_t transposed_constant(byoc_dnnl_draft_t *draft, int32_t value, double scale) {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "source.h"
+#include "translate.h"
 
 static const char *translate_softmax(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft, int is_log) {
   const byoc_graph_api_t *graph = source->graph;

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "source.h"
+#include "translate.h"
 
 static int32_t draft_operand(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft) {
   return byoc_dnnl_draft_value(draft, byoc_dnnl_source_operand(source, 0));

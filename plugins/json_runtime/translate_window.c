@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "source.h"
+#include "translate.h"
 
 #define SPATIAL_LIMIT 3
 
