@@ -1,5 +1,6 @@
-// Conv and the pools.
+// Conv, ConvTranspose and the pools.
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "translate.h"
@@ -89,6 +90,83 @@ const char *byoc_dnnl_translate_conv(const byoc_dnnl_source_t *source, byoc_dnnl
   json_t *attributes = window_attributes(&window, draft->convolution_algorithm, 0);
   if (attributes == NULL) draft->failed = 1;
   byoc_dnnl_draft_node(draft, name, "convolution", inputs, 3,
+                       byoc_dnnl_draft_value(draft, byoc_dnnl_source_result(source)), attributes);
+  return NULL;
+}
+
+// The weights of a transposed convolution, [I, O / group, k...], as oneDNN has them: [O, I, k...], or by groups
+// [group, O / group, I / group, k...].
+static int32_t turn_weights(byoc_dnnl_draft_t *draft, const float *weights, const byoc_dnnl_shape_t *shape,
+                            int64_t group) {
+  const int64_t in = shape->dims[0] / group, out = shape->dims[1];
+  const int64_t taps = byoc_dnnl_shape_count(shape) / (shape->dims[0] * out);
+  byoc_dnnl_shape_t turned = {.rank = 0};
+  if (group > 1) turned.dims[turned.rank++] = group;
+  turned.dims[turned.rank++] = out;
+  turned.dims[turned.rank++] = in;
+  for (int32_t i = 2; i < shape->rank; ++i) turned.dims[turned.rank++] = shape->dims[i];
+  float *data = malloc((size_t)byoc_dnnl_shape_count(shape) * sizeof(*data));
+  for (int64_t g = 0; data != NULL && g < group; ++g) {
+    for (int64_t o = 0; o < out; ++o) {
+      for (int64_t i = 0; i < in; ++i) {
+        memcpy(data + ((g * out + o) * in + i) * taps, weights + ((g * in + i) * out + o) * taps,
+               (size_t)taps * sizeof(*data));
+      }
+    }
+  }
+  return byoc_dnnl_draft_constant(draft, &turned, data);
+}
+
+// The window of a transposed convolution: its pads are what the result lacks of the whole, its begin as the node says.
+static const char *read_transposed_window(const byoc_dnnl_source_t *source, window_t *window) {
+  const byoc_graph_api_t *graph = source->graph;
+  byoc_dnnl_shape_t x = byoc_dnnl_source_shape(source, byoc_dnnl_source_operand(source, 0));
+  byoc_dnnl_shape_t y = byoc_dnnl_source_shape(source, byoc_dnnl_source_result(source));
+  uint64_t counts[3] = {0, 0, 0}, shape_count = 0;
+  const int64_t *strides = graph->attribute_ints(source->node, "strides", &counts[0]);
+  const int64_t *dilations = graph->attribute_ints(source->node, "dilations", &counts[1]);
+  const int64_t *pads = graph->attribute_ints(source->node, "pads", &counts[2]);
+  const char *auto_pad = graph->attribute_string(source->node, "auto_pad", "NOTSET");
+  const int is_same = strncmp(auto_pad, "SAME_", 5) == 0;
+  const int has_shape = graph->attribute_ints(source->node, "output_shape", &shape_count) != NULL && shape_count > 0;
+  const int32_t rank = window->rank = x.rank - 2;
+  if (is_same || has_shape) return "the pads of ConvTranspose are taken as they are written only";
+  for (int32_t i = 0; i < rank; ++i) {
+    window->strides[i] = counts[0] == (uint64_t)rank ? strides[i] : 1;
+    window->dilations[i] = counts[1] == (uint64_t)rank ? dilations[i] : 1;
+    const int64_t reach = (window->kernel[i] - 1) * window->dilations[i] + 1;
+    const int64_t begin = strcmp(auto_pad, "VALID") != 0 && counts[2] == 2 * (uint64_t)rank ? pads[i] : 0;
+    const int64_t end = (x.dims[2 + i] - 1) * window->strides[i] + reach - y.dims[2 + i] - begin;
+    // What the result has more than the windows reach, by output_padding, is less than a step.
+    if (begin < 0 || end <= -window->strides[i]) return "negative pads";
+    window->pads[i] = begin;
+    window->pads[rank + i] = end;
+  }
+  return NULL;
+}
+
+const char *byoc_dnnl_translate_conv_transpose(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft) {
+  const byoc_value_t *weights = byoc_dnnl_source_operand(source, 1), *bias = byoc_dnnl_source_operand(source, 2);
+  int64_t count = 0;
+  if (!byoc_dnnl_source_is_tensor(source, weights) || (bias != NULL && !byoc_dnnl_source_is_tensor(source, bias)))
+    return "only static f32 weights are taken";
+  const float *data = byoc_dnnl_source_floats(source, weights, &count);
+  if (data == NULL) return "the weights of ConvTranspose are to be constants";
+  byoc_dnnl_shape_t x = byoc_dnnl_source_shape(source, byoc_dnnl_source_operand(source, 0));
+  byoc_dnnl_shape_t w = byoc_dnnl_source_shape(source, weights);
+  window_t window;
+  if (x.rank < 3 || x.rank > 2 + SPATIAL_LIMIT || w.rank != x.rank) return "oneDNN takes 1 to 3 spatial dimensions";
+  for (int32_t i = 0; i < w.rank - 2; ++i) window.kernel[i] = w.dims[2 + i];
+  const char *reason = read_transposed_window(source, &window);
+  if (reason != NULL) return reason;
+  int64_t group = source->graph->attribute_int(source->node, "group", 1);
+  if (group < 1 || w.dims[0] % group != 0) return "a group count that does not divide the channels";
+  if (draft == NULL) return NULL;
+  int32_t inputs[3] = {byoc_dnnl_draft_value(draft, byoc_dnnl_source_operand(source, 0)),
+                       turn_weights(draft, data, &w, group), byoc_dnnl_draft_value(draft, bias)};
+  json_t *attributes = window_attributes(&window, "direct", 0);
+  if (attributes == NULL) draft->failed = 1;
+  byoc_dnnl_draft_node(draft, byoc_dnnl_source_name(source), "deconvolution", inputs, 3,
                        byoc_dnnl_draft_value(draft, byoc_dnnl_source_result(source)), attributes);
   return NULL;
 }
