@@ -61,6 +61,13 @@ static bool make_native(module_maker_t *maker) {
   return true;
 }
 
+// Who is to make a value has been said of the model; here it is one target's turn.
+static bool forget_target(void *self, byoc_node_t *node) {
+  (void)self;
+  for (uint32_t r = 0; r < node->result_count; ++r) node->results[r]->device.target = NULL;
+  return true;
+}
+
 static bool mark_for(byoc_function_t *function, const byoc_target_t *target) {
   byoc_attributes_t *attributes = &function->attributes;
   return byoc_attributes_set_string(attributes, "Compiler", target->kind->name) &&
@@ -119,6 +126,9 @@ static byoc_status_t make_module(const byoc_cost_build_t *build, byoc_diag_t *di
   module_maker_t maker = {.module = build->functions[0]->module};
   byoc_pointer_map_init(&maker.kept, maker.module->allocator);
   bool is_native = build->target->kind->backend == NULL, ok = drop_others(&maker, build);
+  for (size_t f = 0; f < maker.module->functions.count; ++f) {
+    (void)byoc_block_walk(maker.module->functions.data[f]->body, forget_target, NULL);
+  }
   if (is_native) ok = ok && make_native(&maker);
   for (size_t i = 0; i < build->count && ok; ++i) {
     byoc_function_t *function = (byoc_function_t *)(uintptr_t)build->functions[i];

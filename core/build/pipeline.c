@@ -6,6 +6,7 @@
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/build/call_work.h"
+#include "core/collage/constraint.h"
 #include "core/collage/plan_record.h"
 #include "core/compose/compiler.h"
 #include "core/compose/native.h"
@@ -251,6 +252,7 @@ static byoc_status_t place(pipeline_t *p, int round) {
   BYOC_RETURN_IF_ERROR(round == 0 && placer->place != NULL
                            ? placer->place(placer->self, p->module, targets, p->diag, placement)
                            : byoc_place_greedy(p->module, targets, p->diag, placement));
+  BYOC_RETURN_IF_ERROR(byoc_placement_check_bound(p->module, targets, placement, round == 0, p->diag));
   // Backends see of layout changes what crosses the border of a region.
   BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("cancel-layouts"), p->module, &p->options->passes, p->diag, NULL));
   return byoc_pass_print_after("place", p->module, &p->options->passes, p->diag);
@@ -322,6 +324,7 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
     status = byoc_pass_run(byoc_pass_find("outline-compiler-functions"), module, &options->passes, diag, NULL);
   }
   if (status == BYOC_OK) status = assign_targets(&p);
+  if (status == BYOC_OK) status = byoc_targets_check_bound(module, options->targets, diag);
   // What no region calls is placed as any other nodes are.
   if (status == BYOC_OK) {
     status = byoc_pass_run(byoc_pass_find("inline-composites"), module, &options->passes, diag, NULL);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/ir/outline.h"
+#include "core/ir/virtual_device.h"
 #include "core/target/target.h"
 
 byoc_status_t byoc_claims_init(byoc_claims_t *claims, byoc_block_t *block, byoc_allocator_t allocator,
@@ -147,8 +148,10 @@ cleanup:
 
 // ---- joining neighbours ----
 
-static bool may_join(const byoc_claim_t *a, const byoc_claim_t *b) {
+// All nodes of a claim live in one place.
+static bool may_join(const byoc_claims_t *claims, const byoc_claim_t *a, const byoc_claim_t *b) {
   if (a == NULL || b == NULL || a == b || a->target != b->target) return false;
+  if (!byoc_nodes_share_place(claims->nodes[a->nodes.data[0]], claims->nodes[b->nodes.data[0]])) return false;
   bool groups = a->rule->pattern == NULL && a->rule == b->rule;
   bool merging = (a->rule->flags & BYOC_RULE_MERGE) && (b->rule->flags & BYOC_RULE_MERGE);
   if (!groups && !merging) return false;
@@ -165,7 +168,7 @@ byoc_status_t byoc_claims_join_neighbours(byoc_claims_t *claims, byoc_diag_t *di
       byoc_claim_t *a = byoc_claims_owner(claims, byoc_numbering_get(&claims->flow.numbers, producer)),
                    *b = byoc_claims_owner(claims, n);
       bool joined = false;
-      if (may_join(a, b)) BYOC_RETURN_IF_ERROR(byoc_claims_join(claims, a, b, diag, &joined));
+      if (may_join(claims, a, b)) BYOC_RETURN_IF_ERROR(byoc_claims_join(claims, a, b, diag, &joined));
     }
   }
   return BYOC_OK;

@@ -1,6 +1,9 @@
 #include "core/collage/price_list.h"
 
+#include <string.h>
+
 #include "byoc/call.h"
+#include "core/collage/constraint.h"
 #include "core/collage/outline_regions.h"
 #include "core/ops/blocked.h"
 #include "core/ops/storage.h"
@@ -59,10 +62,27 @@ static bool is_free_join(const byoc_price_list_t *list, const byoc_candidate_t *
   return true;
 }
 
+// The target that a node of the candidate is bound to where the native one is not it; NULL: none.
+static const char *bound_elsewhere(const byoc_price_list_t *list, const byoc_candidate_t *candidate) {
+  if (!is_native(list, candidate)) return NULL;
+  const byoc_target_t *native = list->targets->targets.data[candidate->target];
+  for (uint32_t i = 0; i < candidate->nodes.count; ++i) {
+    const char *target = byoc_node_bound_to(list->problem->flow.nodes[candidate->nodes.items[i]]);
+    if (target != NULL && strcmp(target, native->kind->name) != 0) return target;
+  }
+  return NULL;
+}
+
 static byoc_status_t look_up(byoc_price_list_t *list, const byoc_candidate_t *candidate,
                              const byoc_function_t *function, byoc_diag_t *diag, byoc_known_price_t *out_price) {
   const byoc_target_t *target = list->targets->targets.data[candidate->target];
   *out_price = (byoc_known_price_t){.cost_ns = NAN, .is_estimate = true};
+  const char *bound = bound_elsewhere(list, candidate);
+  if (bound != NULL) {
+    out_price->cost_ns = INFINITY;
+    out_price->reason = byoc_arena_format(&list->arena, "its value is bound to target '%s'", bound);
+    return out_price->reason != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
+  }
   if (is_free_pair(list, candidate) || is_free_join(list, candidate)) {
     out_price->cost_ns = 0;
     return BYOC_OK;

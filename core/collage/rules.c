@@ -1,6 +1,7 @@
 #include "core/collage/rules.h"
 
 #include "core/collage/rules_internal.h"
+#include "core/ir/virtual_device.h"
 
 // ---- applying ----
 
@@ -43,6 +44,13 @@ static byoc_status_t propose_each_node(byoc_ruling_t *r, const byoc_partition_ru
   return BYOC_OK;
 }
 
+static bool shares_place(const byoc_ruling_t *r, const byoc_index_set_t *nodes) {
+  for (uint32_t i = 1; i < nodes->count; ++i) {
+    if (!byoc_nodes_share_place(r->flow->nodes[nodes->items[0]], r->flow->nodes[nodes->items[i]])) return false;
+  }
+  return true;
+}
+
 // Copies from one list to the other what the rule lets through.
 static byoc_status_t pass_on(byoc_ruling_t *r, const byoc_partition_rule_t *rule, const byoc_candidates_t *from,
                              byoc_candidates_t *out) {
@@ -56,7 +64,8 @@ static byoc_status_t pass_on(byoc_ruling_t *r, const byoc_partition_rule_t *rule
       byoc_arena_reset(&r->scratch);
       if (!byoc_subgraph_make(&r->space, &r->scratch, &candidate.nodes, &graph))
         return byoc_diag_out_of_memory(r->diag);
-      const char *reason = byoc_subgraph_invalid(&r->space, &graph, &rule->limits);
+      const char *reason = shares_place(r, &candidate.nodes) ? byoc_subgraph_invalid(&r->space, &graph, &rule->limits)
+                                                             : "its nodes live in different places";
       if (reason != NULL) {
         BYOC_RETURN_IF_ERROR(byoc_candidates_refuse(r->list, &candidate.nodes, candidate.target,
                                                     candidate.rule ? candidate.rule : "", reason, r->diag));

@@ -94,6 +94,7 @@ typedef struct proposer_t {
 static bool propose_match(void *self, const byoc_match_t *match) {
   proposer_t *p = self;
   byoc_ruling_t *r = p->ruling;
+  if (!byoc_match_shares_place(match)) return false;
   bool accepted = false;
   byoc_candidate_t candidate = {.rule = p->rule->name, .definition = p->rule->definition}, *made = NULL;
   p->status = byoc_ruling_set(r, match->nodes.data, match->nodes.count, &candidate.nodes);

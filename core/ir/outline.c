@@ -1,4 +1,5 @@
 #include "core/ir/outline.h"
+#include "core/ir/virtual_device.h"
 
 #include <string.h>
 
@@ -156,7 +157,10 @@ byoc_status_t byoc_inline_call(byoc_node_t *call, byoc_diag_t *diag) {
   byoc_pointer_map_init(&values, call->function->module->allocator);
   bool ok = true;
   for (size_t p = 0; p < body->parameters.count && ok; ++p) {
-    ok = byoc_pointer_map_put(&values, body->parameters.data[p], call->operands[p]);
+    byoc_value_t *operand = call->operands[p];
+    if (operand != NULL) operand = byoc_value_in_place_of(operand, body->parameters.data[p], call);
+    ok = (operand != NULL || call->operands[p] == NULL) &&
+         byoc_pointer_map_put(&values, body->parameters.data[p], operand);
   }
   for (byoc_node_t *node = body->first; node != NULL && ok; node = node->next) {
     byoc_node_t *copy = byoc_node_clone(node, call->block, call, &values);
@@ -169,6 +173,12 @@ byoc_status_t byoc_inline_call(byoc_node_t *call, byoc_diag_t *diag) {
                                                         : byoc_pointer_map_get(&values, inner);
     ok = value != NULL;
     if (!ok) break;
+    bool is_made = value->kind == BYOC_VALUE_RESULT && value->uses.count == 0; // it lives where the call's result did
+    if (!is_made || !byoc_virtual_device_is_free(&value->device)) {
+      value = byoc_value_in_place_of(value, call->results[r], call);
+      ok = value != NULL;
+      if (!ok) break;
+    }
     if (value->kind == BYOC_VALUE_RESULT && call->results[r]->name != NULL) {
       byoc_value_set_name(value, call->results[r]->name);
     }

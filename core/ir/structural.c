@@ -4,6 +4,7 @@
 
 #include "core/base/hash.h"
 #include "core/ir/loop_text.h"
+#include "core/ir/virtual_device.h"
 
 // Calls nested deeper than this count as different, so that a call graph with a cycle does not recurse for ever.
 #define MAX_CALL_DEPTH 64
@@ -51,18 +52,10 @@ typedef struct structural_hasher_t {
 
 static uint64_t hash_function(structural_hasher_t *hasher, const byoc_function_t *function, unsigned flags);
 
-static uint64_t hash_device(const byoc_virtual_device_t *device, uint64_t seed) {
-  if (byoc_virtual_device_is_free(device)) return seed;
-  int32_t numbers[] = {device->device_type, device->device_id};
-  seed = byoc_hash_bytes(numbers, sizeof(numbers), seed);
-  seed = byoc_hash_combine(seed, device->target ? byoc_hash_text(device->target) : 1);
-  return byoc_hash_combine(seed, device->scope ? byoc_hash_text(device->scope) : 2);
-}
-
 // Running out of memory here loses a number: the hash of equal functions may then differ, which only costs sharing.
 static uint64_t hash_definition(structural_hasher_t *hasher, const byoc_value_t *value, uint64_t seed) {
   (void)byoc_pointer_map_put(&hasher->numbers, value, (void *)++hasher->defined);
-  return hash_device(&value->device, byoc_type_hash(value->type, seed));
+  return byoc_virtual_device_hash(&value->device, byoc_type_hash(value->type, seed));
 }
 
 static uint64_t hash_use(structural_hasher_t *hasher, const byoc_value_t *value, uint64_t seed) {
@@ -71,7 +64,7 @@ static uint64_t hash_use(structural_hasher_t *hasher, const byoc_value_t *value,
     return byoc_hash_combine(seed, (uint64_t)(uintptr_t)byoc_pointer_map_get(&hasher->numbers, value) + 16);
   uint64_t content = hasher->flags & BYOC_STRUCTURAL_IGNORE_CONSTANT_DATA ? byoc_type_hash(value->constant->type, 4)
                                                                           : byoc_constant_hash(value->constant);
-  return hash_device(&value->device, byoc_hash_combine(seed, content));
+  return byoc_virtual_device_hash(&value->device, byoc_hash_combine(seed, content));
 }
 
 static uint64_t hash_callee(structural_hasher_t *hasher, const byoc_function_t *callee) {

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "core/ir/virtual_device.h"
 #include "core/kernel/transposed.h"
 
 // Most operations an element that may be inlined into a loop nest that reads its input more than once.
@@ -118,6 +119,8 @@ static bool is_trivial(const byoc_fuse_node_t *entry) {
 static bool accepts_inline(const byoc_fuse_node_t *producer, const byoc_value_t *value,
                            const byoc_fuse_node_t *consumer, uint32_t operand) {
   if (consumer->kind == BYOC_FUSE_KEEP || has_trait(consumer, BYOC_OP_OPAQUE | BYOC_OP_RANDOM)) return false;
+  for (uint32_t r = 0; r < consumer->node->result_count; ++r)
+    if (!byoc_value_may_vanish(value, consumer->node->results[r])) return false;
   if (operand < 32 && (consumer->op->shape_operands >> operand) & 1) return false; // read by value on the host
   if (consumer->kind == BYOC_FUSE_LOOPS) {
     if (has_trait(consumer, BYOC_OP_HEAVY)) return false;
@@ -226,6 +229,7 @@ static byoc_status_t try_member(byoc_fusion_t *fusion, byoc_fuse_group_t *group,
   const byoc_value_t *shape = group->anchor->results[0];
   if (entry->checks != fusion->nodes[group->first].checks) return BYOC_OK;
   if (entry->node->result_count != 1 || !same_shape(shape->type, entry->node->results[0]->type)) return BYOC_OK;
+  if (!byoc_nodes_share_place(group->anchor, entry->node)) return BYOC_OK;
   if (waits_for_later_anchor(fusion, entry, group)) return BYOC_OK;
   for (uint32_t i = 0; i < entry->node->operand_count; ++i) {
     const byoc_value_t *operand = entry->node->operands[i];

@@ -1,6 +1,7 @@
 #include "core/kernel/join.h"
 
 #include "byoc/call.h"
+#include "core/ir/virtual_device.h"
 #include "core/kernel/transposed.h"
 #include "core/ops/storage.h"
 
@@ -93,6 +94,9 @@ static byoc_status_t join(joiner_t *joiner, byoc_node_t *node) {
     offset_bytes += size_bytes;
   }
   if (saved_bytes == 0 || copied_bytes > offset_bytes / COPIED_AT_MOST) return BYOC_OK;
+  for (uint32_t i = 0; i < node->operand_count; ++i) { // they would all live where the result does
+    if (!byoc_value_may_vanish(root_of(node->operands[i]), node->results[0])) return BYOC_OK;
+  }
   byoc_node_t *made = byoc_join_create(node, node->operands, node->operand_count, node->results[0]->type);
   if (made == NULL) return byoc_diag_out_of_memory(joiner->diag);
   for (uint32_t i = 0; i < node->operand_count; ++i) {
@@ -126,6 +130,7 @@ static byoc_status_t join_all(byoc_block_t *block, byoc_allocator_t allocator, b
 static bool all_are_parts(const byoc_node_t *node) {
   for (uint32_t r = 0; r < node->result_count; ++r) {
     uint64_t offset_bytes = 0;
+    if (!byoc_value_serves(node->operands[0], node->results[r])) return false;
     if (!byoc_result_is_part(node, r, &offset_bytes) || offset_bytes % BYOC_BUFFER_ALIGNMENT != 0) return false;
   }
   return node->result_count > 0 && !is_fused(node->operands[0]);

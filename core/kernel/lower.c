@@ -1,6 +1,7 @@
 #include "core/kernel/lower.h"
 
 #include "core/ir/loop_in_place.h"
+#include "core/ir/virtual_device.h"
 #include "core/kernel/join.h"
 #include "core/kernel/outline.h"
 #include "core/kernel/require.h"
@@ -146,6 +147,7 @@ static bool mark_in_place(byoc_function_t *function) {
       const byoc_value_t *operand = node->operands[i];
       if (operand == NULL || operand->kind != BYOC_VALUE_RESULT || operand->uses.count != 1) continue;
       if (!byoc_loop_may_overwrite(node->callee->kernel, i, 0)) continue;
+      if (!byoc_value_may_vanish(node->results[0], operand)) continue; // the result would live where the operand does
       if (!byoc_attributes_set_int(&node->attributes, "result_from_operand", i)) return false;
       break;
     }

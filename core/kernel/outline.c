@@ -128,6 +128,7 @@ static byoc_status_t copy_nodes(outline_t *outline, byoc_function_t *function) {
     byoc_value_t *parameter = byoc_block_add_parameter(body, value->name, value->type);
     if (!parameter || !byoc_pointer_map_put(&outline->map, value, parameter))
       return byoc_diag_out_of_memory(outline->diag);
+    parameter->device = value->device;
   }
   for (size_t p = 0; p < outline->positions.count; ++p) {
     const byoc_fuse_node_t *entry = &outline->fusion->nodes[outline->positions.data[p]];

@@ -2,6 +2,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "core/ir/virtual_device.h"
 #include "core/ops/random.h"
 #include "core/ops/string.h"
 #include "core/ops/util.h"
@@ -174,7 +175,8 @@ static byoc_status_t expand_dropout(byoc_node_t *node, byoc_diag_t *diag, bool *
     }
     if (!byoc_value_replace_uses(node->results[1], mask)) return byoc_diag_out_of_memory(diag);
   }
-  if (!byoc_value_replace_uses(node->results[0], node->operands[0])) return byoc_diag_out_of_memory(diag);
+  byoc_value_t *by = byoc_value_in_place_of(node->operands[0], node->results[0], node);
+  if (!by || !byoc_value_replace_uses(node->results[0], by)) return byoc_diag_out_of_memory(diag);
   *out_changed = true;
   return BYOC_OK;
 }

@@ -7,6 +7,10 @@ byoc_node_t *byoc_write_many(byoc_writer_t *w, const char *domain, const char *o
   byoc_node_t *made = byoc_op_create_with(w->node->block, w->node, domain, op, operands, operand_count, result_count,
                                           attributes, attribute_count, w->diag);
   if (!made) w->failed = true;
+  // What is made in the place of a node lives where its result does.
+  for (uint32_t r = 0; made && w->node->result_count > 0 && r < made->result_count; ++r) {
+    made->results[r]->device = w->node->results[0]->device;
+  }
   return made;
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/ir/outline.h"
+#include "core/ir/virtual_device.h"
 #include "core/ops/op.h"
 #include "core/pass/pass.h"
 #include "core/pass/rewrite.h"
@@ -68,7 +69,7 @@ static byoc_status_t remove_identities(byoc_block_t *block, byoc_diag_t *diag, s
     for (uint32_t b = 0; b < node->block_count; ++b) {
       BYOC_RETURN_IF_ERROR(remove_identities(node->blocks[b], diag, changes));
     }
-    if (!is_identity(node)) continue;
+    if (!is_identity(node) || !byoc_value_serves(node->operands[0], node->results[0])) continue;
     if (!byoc_value_replace_uses(node->results[0], node->operands[0])) return byoc_diag_out_of_memory(diag);
     byoc_node_erase(node);
     *changes += 1;

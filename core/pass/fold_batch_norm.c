@@ -1,5 +1,6 @@
 #include <math.h>
 
+#include "core/ir/virtual_device.h"
 #include "core/ops/op.h"
 #include "core/pass/pass.h"
 
@@ -53,12 +54,15 @@ static bool fold(byoc_node_t *conv, const batch_norm_t *norm) {
   }
   byoc_value_t *operands[3] = {conv->operands[0], byoc_function_constant(conv->function, new_weights),
                                byoc_function_constant(conv->function, new_bias)};
-  return operands[1] && operands[2] && byoc_node_set_operands(conv, operands, 3);
+  if (operands[1] == NULL || operands[2] == NULL) return false;
+  operands[1]->device = conv->operands[1]->device;
+  operands[2]->device = bias != NULL ? conv->operands[2]->device : operands[2]->device;
+  return byoc_node_set_operands(conv, operands, 3);
 }
 
 // BatchNormalization(Conv(x, w, b?)) → Conv(x, w', b')
 static byoc_status_t fold_node(byoc_node_t *norm_node, byoc_diag_t *diag, size_t *changes) {
-  byoc_node_t *conv = norm_node->operand_count > 0 ? byoc_value_producer(norm_node->operands[0]) : NULL;
+  byoc_node_t *conv = norm_node->operand_count > 0 ? byoc_value_open_producer(norm_node->operands[0]) : NULL;
   if (conv == NULL || !byoc_node_is_onnx(conv, "Conv") || conv->block != norm_node->block) return BYOC_OK;
   if (conv->results[0]->uses.count != 1 || conv->operand_count < 2) return BYOC_OK;
   const byoc_value_t *weights = conv->operands[1], *bias = conv->operand_count > 2 ? conv->operands[2] : NULL;
@@ -71,6 +75,7 @@ static byoc_status_t fold_node(byoc_node_t *norm_node, byoc_diag_t *diag, size_t
   if (!read_batch_norm(norm_node, channels, &norm)) return BYOC_OK;
   byoc_value_t *from = norm_node->results[0], *to = conv->results[0];
   if (!fold(conv, &norm)) return byoc_diag_out_of_memory(diag);
+  to->device = from->device;
   byoc_value_set_name(to, from->name ? from->name : to->name);
   if (!byoc_value_replace_uses(from, to)) return byoc_diag_out_of_memory(diag);
   byoc_node_erase(norm_node);

@@ -4,6 +4,7 @@
 
 #include "core/hostir/evaluate.h"
 #include "core/hostir/lower.h"
+#include "core/ir/virtual_device.h"
 #include "core/kernel/lower.h"
 #include "core/ops/op.h"
 #include "core/pass/pass.h"
@@ -70,10 +71,12 @@ static bool is_foldable(const folder_t *f, const byoc_node_t *node) {
     if (!is_known(f, node->operands[i])) return false;
     const byoc_value_t *operand = node->operands[i];
     if (operand && (!byoc_type_is_static(operand->type) || operand->type->dtype == BYOC_DTYPE_STRING)) return false;
+    if (operand && !byoc_value_serves(node->results[0], operand)) return false; // what brings it to another place stays
   }
   for (uint32_t r = 0; r < node->result_count; ++r) {
     const byoc_type_t *type = node->results[r]->type;
     if (!byoc_type_is_static(type) || type->dtype == BYOC_DTYPE_STRING) return false;
+    if (node->results[r]->device.target != NULL) return false; // who computes it has been said
   }
   return pay(f, node);
 }

@@ -13,6 +13,7 @@
 // It runs before constants are folded, which would make floats of quantised weights.
 #include <math.h>
 
+#include "core/ir/virtual_device.h"
 #include "core/ops/window.h"
 #include "core/pass/pass.h"
 #include "core/pass/quantised.h"
@@ -142,7 +143,7 @@ static bool stays_within(const product_t *product, const byoc_value_t *bias) {
 
 // A bias quantised by the product of both scales, as DequantizeLinear of i32.
 static byoc_value_t *read_summand(const product_t *product) {
-  const byoc_node_t *node = byoc_value_producer(product->bias);
+  const byoc_node_t *node = byoc_value_open_producer(product->bias);
   if (!node || node->block != product->node->block || !byoc_node_is_onnx(node, "DequantizeLinear")) return NULL;
   byoc_value_t *bias = node->operands[0], *scale = node->operands[1];
   if (bias->type->dtype != BYOC_DTYPE_I32 || !byoc_is_ranked(bias->type) || bias->type->rank != 1) return NULL;
@@ -249,7 +250,7 @@ static byoc_status_t fold_product(const product_t *product, byoc_diag_t *diag, s
 
 // The node whose result nothing but `reader` reads.
 static byoc_node_t *only_producer(const byoc_node_t *reader) {
-  byoc_node_t *node = byoc_value_producer(reader->operands[0]);
+  byoc_node_t *node = byoc_value_open_producer(reader->operands[0]);
   return node && node->block == reader->block && reader->operands[0]->uses.count == 1 ? node : NULL;
 }
 

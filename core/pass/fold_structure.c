@@ -1,6 +1,7 @@
 // fold-structure: branches whose condition is known, and sequences and optionals whose making is in sight.
 #include <string.h>
 
+#include "core/ir/virtual_device.h"
 #include "core/ops/op.h"
 #include "core/pass/pass.h"
 
@@ -11,7 +12,7 @@ typedef struct {
 } folder_t;
 
 static byoc_node_t *producer_of(const byoc_node_t *node, uint32_t operand, const char *op) {
-  byoc_node_t *producer = operand < node->operand_count ? byoc_value_producer(node->operands[operand]) : NULL;
+  byoc_node_t *producer = operand < node->operand_count ? byoc_value_open_producer(node->operands[operand]) : NULL;
   return producer && byoc_node_is_onnx(producer, op) ? producer : NULL;
 }
 
@@ -30,6 +31,12 @@ static bool inline_branch(folder_t *f, byoc_node_t *node) {
   int64_t taken = 0;
   if (!byoc_value_scalar_i64(condition, &taken)) return false;
   const byoc_block_t *branch = byoc_node_find_block(node, taken ? "then_branch" : "else_branch");
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    const byoc_value_t *given = branch->results.data[i];
+    bool is_made = given->kind == BYOC_VALUE_RESULT && given->node->block == branch && given->uses.count == 1;
+    bool takes_over = is_made && byoc_virtual_device_is_free(&given->device);
+    if (!takes_over && !byoc_value_serves(given, node->results[i])) return false;
+  }
   byoc_map_t map;
   byoc_pointer_map_init(&map, node->function->module->allocator);
   BYOC_FOR_EACH_NODE(inner, branch) {
@@ -91,6 +98,7 @@ static void fold_block(folder_t *f, byoc_block_t *block) {
     if (f->failed) return;
     bool gone = byoc_node_is_onnx(node, "If") && inline_branch(f, node);
     byoc_value_t *by = gone || node->result_count != 1 || node->callee ? NULL : known_result(f, node);
+    if (by && by->uses.count > 0 && !byoc_value_serves(by, node->results[0])) by = NULL;
     if (by && !byoc_value_replace_uses(node->results[0], by)) f->failed = true;
     if (f->failed || (!gone && !by)) continue;
     byoc_node_erase(node);

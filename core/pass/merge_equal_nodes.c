@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "core/base/hash.h"
+#include "core/ir/virtual_device.h"
 #include "core/ops/op.h"
 #include "core/pass/pass.h"
 
@@ -9,6 +10,9 @@ static uint64_t hash_node(const byoc_node_t *node) {
   hash = byoc_hash_combine(hash, (uint64_t)node->since_version);
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     hash = byoc_hash_combine(hash, (uint64_t)(uintptr_t)node->operands[i]);
+  }
+  for (uint32_t r = 0; r < node->result_count; ++r) {
+    hash = byoc_virtual_device_hash(&node->results[r]->device, hash);
   }
   return byoc_attributes_hash(&node->attributes, hash);
 }
@@ -21,7 +25,7 @@ static bool is_mergeable(const byoc_node_t *node) {
 
 static bool nodes_equal(const byoc_node_t *a, const byoc_node_t *b) {
   if (strcmp(a->op, b->op) != 0 || strcmp(a->domain, b->domain) != 0 || a->since_version != b->since_version ||
-      a->operand_count != b->operand_count || a->result_count != b->result_count) {
+      a->operand_count != b->operand_count || !byoc_nodes_match_places(a, b)) {
     return false;
   }
   if (a->operand_count > 0 && memcmp(a->operands, b->operands, a->operand_count * sizeof(*a->operands)) != 0) {

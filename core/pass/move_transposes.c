@@ -1,5 +1,6 @@
 // move-transposes: transposes meet across elementwise operators and become one, or none. A transpose moves only where
 // one fewer is left for it.
+#include "core/ir/virtual_device.h"
 #include "core/ops/op.h"
 #include "core/ops/util.h"
 #include "core/pass/pass.h"
@@ -41,7 +42,7 @@ static byoc_node_t *create_transpose(byoc_node_t *before, byoc_value_t *x, const
 // Transpose(Transpose(x, p), q) → Transpose(x, p after q)
 static byoc_status_t merge(byoc_node_t *outer, byoc_diag_t *diag, size_t *changes) {
   permutation_t second, first, both;
-  const byoc_node_t *inner = byoc_value_producer(outer->operands[0]);
+  const byoc_node_t *inner = byoc_value_open_producer(outer->operands[0]);
   if (!read_transpose(outer, &second) || !read_transpose(inner, &first) || outer->results[0]->uses.count == 0) {
     return BYOC_OK;
   }
@@ -76,7 +77,7 @@ static bool can_put_back(const byoc_node_t *node, uint32_t index, const permutat
     return byoc_node_has_trait(node, BYOC_OP_BROADCASTS) && byoc_type_is_static(value->type) &&
            value->type->rank <= permutation->rank && value->type->dtype != BYOC_DTYPE_STRING;
   }
-  return value->uses.count == 1 && read_transpose(byoc_value_producer(value), &other) &&
+  return value->uses.count == 1 && read_transpose(byoc_value_open_producer(value), &other) &&
          same_permutation(&other, permutation) && value->type->rank == permutation->rank;
 }
 
@@ -89,6 +90,7 @@ static byoc_value_t *put_back_constant(byoc_node_t *node, const byoc_value_t *va
   const byoc_type_t *type = byoc_type_tensor_static(&module->arena, value->type->dtype, permutation->rank, dims);
   byoc_constant_t *wide = type ? byoc_constant_wrap(module, value->constant->name, type, value->constant->data) : NULL;
   byoc_value_t *operand = wide ? byoc_function_constant(node->function, wide) : NULL;
+  if (operand != NULL) operand->device = value->device;
   permutation_t inverse = {.rank = permutation->rank};
   for (int32_t d = 0; d < permutation->rank; ++d) inverse.axes[permutation->axes[d]] = d;
   byoc_node_t *transpose = operand ? create_transpose(node, operand, &inverse) : NULL;
@@ -98,7 +100,7 @@ static byoc_value_t *put_back_constant(byoc_node_t *node, const byoc_value_t *va
 static byoc_value_t *put_back(byoc_node_t *node, byoc_value_t *value, const permutation_t *permutation) {
   if (value == NULL || is_single(value)) return value;
   if (byoc_value_is_constant(value)) return put_back_constant(node, value, permutation);
-  return byoc_value_producer(value)->operands[0];
+  return byoc_value_open_producer(value)->operands[0];
 }
 
 // Is the value read by nothing but a transpose, elementwise operators on the way left out?
@@ -122,7 +124,7 @@ static byoc_status_t push_through(byoc_node_t *node, byoc_diag_t *diag, size_t *
   if (node->operand_count > 4) return BYOC_OK;
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     permutation_t found;
-    if (!read_transpose(byoc_value_producer(node->operands[i]), &found)) continue;
+    if (!read_transpose(byoc_value_open_producer(node->operands[i]), &found)) continue;
     if (transposed++ == 0) permutation = found;
   }
   if (transposed == 0 || !byoc_is_ranked(node->results[0]->type) || node->results[0]->type->rank != permutation.rank) {
@@ -145,6 +147,7 @@ static byoc_status_t push_through(byoc_node_t *node, byoc_diag_t *diag, size_t *
     return byoc_diag_out_of_memory(diag);
   }
   BYOC_RETURN_IF_ERROR(byoc_infer_node(moved, diag));
+  moved->results[0]->device = node->results[0]->device;
   byoc_node_t *transpose = create_transpose(node, moved->results[0], &permutation);
   if (transpose == NULL) return byoc_diag_out_of_memory(diag);
   return byoc_pass_replace(node, transpose->results[0], diag, changes);

@@ -10,6 +10,7 @@
 // goes again (settle-layouts). Nothing stands between a convolution and its epilogue, the elementwise operators behind
 // it that nobody else reads: of two values that such an operator joins, the later one is in its epilogue.
 #include "core/ir/numbering.h"
+#include "core/ir/virtual_device.h"
 #include "core/ops/blocked.h"
 #include "core/ops/op.h"
 #include "core/ops/util.h"
@@ -75,7 +76,16 @@ static bool all_can(const proposal_t *p, const byoc_node_t *node) {
   return node->operand_count > 0;
 }
 
+// Where values have places of their own, layouts are left as they are.
+static bool is_placed(const byoc_node_t *node) {
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    if (node->operands[i] != NULL && !byoc_virtual_device_is_free(&node->operands[i]->device)) return true;
+  }
+  return node->result_count > 0 && !byoc_virtual_device_is_free(&node->results[0]->device);
+}
+
 static bool makes_blocks(const proposal_t *p, const byoc_node_t *node) {
+  if (is_placed(node)) return false;
   if (node->callee != NULL || node->result_count != 1 || !has_blocks(node->results[0])) return false;
   if (is_convolution(node)) return true;
   if (byoc_is_channel_pool(node) || byoc_is_channel_concat(node)) return all_can(p, node);

@@ -1,5 +1,6 @@
 #include "core/pass/quantised.h"
 
+#include "core/ir/virtual_device.h"
 #include "core/ops/util.h"
 
 static bool read(const byoc_node_t *node, byoc_value_t *bytes, const byoc_type_t *real, byoc_quantised_t *out) {
@@ -18,7 +19,7 @@ static bool read(const byoc_node_t *node, byoc_value_t *bytes, const byoc_type_t
 }
 
 bool byoc_quantised_read(byoc_value_t *value, const byoc_block_t *block, byoc_quantised_t *out) {
-  const byoc_node_t *node = byoc_value_producer(value);
+  const byoc_node_t *node = byoc_value_open_producer(value);
   if (!node || node->block != block || !byoc_node_is_onnx(node, "DequantizeLinear")) return false;
   return read(node, node->operands[0], value->type, out);
 }

@@ -12,6 +12,7 @@
 // take in the numbers that multiply the whole, and what the core is applied to is read as a polynomial of x.
 #include <math.h>
 
+#include "core/ir/virtual_device.h"
 #include "core/ops/op.h"
 #include "core/pass/pass.h"
 #include "core/pass/rewrite.h"
@@ -133,7 +134,7 @@ static bool read_bound(const byoc_node_t *clip, uint32_t operand, const char *na
 
 // One step inwards: a Clip, a Relu, a Min or a Max with a number. Bounds that are met further inside come first.
 static bool unbind(bounded_t *bounded, const byoc_block_t *block) {
-  const byoc_node_t *node = byoc_value_producer(bounded->value);
+  const byoc_node_t *node = byoc_value_open_producer(bounded->value);
   double low = -INFINITY, high = INFINITY, number = 0;
   uint32_t inner = 0;
   if (node == NULL || node->block != block || bounded->value->uses.count != 1) return false;

@@ -16,6 +16,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/ir/virtual_device.h"
 #include "core/ops/op.h"
 #include "core/ops/util.h"
 #include "core/ops/write.h"
@@ -52,7 +53,7 @@ static int64_t dim(const byoc_value_t *value, int32_t index) {
 
 // The operand of a Transpose by this permutation; NULL where the value is none.
 static byoc_value_t *transposed(const byoc_value_t *value, const int64_t permutation[4]) {
-  const byoc_node_t *node = byoc_value_producer(value);
+  const byoc_node_t *node = byoc_value_open_producer(value);
   size_t count = 0;
   if (node == NULL || !byoc_node_is_onnx(node, "Transpose")) return NULL;
   const int64_t *given = byoc_node_ints(node, "perm", &count);
@@ -138,7 +139,7 @@ static bool read_attention(byoc_node_t *product, attention_t *out_attention) {
 // The Concat of cached rows and new ones that makes `value`, read by one node and given back by the block: its rows may
 // as well come later then. NULL where there is none.
 static byoc_node_t *find_cache(const byoc_value_t *value, const byoc_node_t **out_reader) {
-  byoc_node_t *concat = byoc_value_producer(value);
+  byoc_node_t *concat = byoc_value_open_producer(value);
   *out_reader = NULL;
   if (concat == NULL || !byoc_node_is_onnx(concat, "Concat") || concat->operand_count != 2) return NULL;
   int64_t axis = byoc_node_int(concat, "axis");
@@ -166,7 +167,7 @@ static bool find_caches(const attention_t *a, const byoc_target_list_t *targets,
 // [batch, length, heads, size] as [batch, length, heads * size]: what it was reshaped from, where it was.
 static byoc_value_t *join_heads(byoc_writer_t *w, byoc_value_t *x) {
   const int64_t dims[] = {dim(x, 0), dim(x, 1), dim(x, 2) * dim(x, 3)};
-  const byoc_node_t *node = byoc_value_producer(x);
+  const byoc_node_t *node = byoc_value_open_producer(x);
   byoc_value_t *from = node != NULL && byoc_node_is_onnx(node, "Reshape") ? node->operands[0] : NULL;
   if (from != NULL && is_f32(from, 3) && dim(from, 0) == dims[0] && dim(from, 1) == dims[1]) return from;
   return byoc_write_reshape(w, x, dims, 3);

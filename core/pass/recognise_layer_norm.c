@@ -1,6 +1,7 @@
 // recognise-layer-norm: layer normalisation as exporters of older operator sets write it becomes one operator.
 #include <string.h>
 
+#include "core/ir/virtual_device.h"
 #include "core/ops/op.h"
 #include "core/ops/util.h"
 #include "core/pass/pass.h"
@@ -57,7 +58,7 @@ static byoc_node_t *read_deviation(const byoc_value_t *value, const byoc_block_t
     const byoc_node_t *mean = byoc_term_inner(add->operands[1 - i], block, "ReduceMean");
     if (mean == NULL || !byoc_term_scalar(add->operands[i], &norm->epsilon)) continue;
     norm->axis_count = mean_axes(mean);
-    byoc_node_t *square = byoc_value_producer(mean->operands[0]);
+    byoc_node_t *square = byoc_value_open_producer(mean->operands[0]);
     if (norm->axis_count > 0 && square != NULL && mean->operands[0]->uses.count == 1) return square;
   }
   return NULL;
@@ -65,7 +66,7 @@ static byoc_node_t *read_deviation(const byoc_value_t *value, const byoc_block_t
 
 static bool read_layer_norm(const byoc_node_t *division, layer_norm_t *out_norm) {
   const byoc_value_t *centred = division->operands[0];
-  const byoc_node_t *sub = byoc_value_producer(centred);
+  const byoc_node_t *sub = byoc_value_open_producer(centred);
   if (sub == NULL || sub->block != division->block || !byoc_node_is_onnx(sub, "Sub")) return false;
   const byoc_node_t *square = read_deviation(division->operands[1], division->block, out_norm);
   if (square == NULL || !is_square_of(square, centred) || !only_readers(centred, division, square)) return false;

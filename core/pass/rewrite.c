@@ -1,8 +1,13 @@
 #include "core/pass/rewrite.h"
 
+#include "core/ir/virtual_device.h"
+
 byoc_status_t byoc_pass_replace(byoc_node_t *node, byoc_value_t *by, byoc_diag_t *diag, size_t *changes) {
   if (by == NULL) return byoc_diag_failure(diag);
   const byoc_value_t *result = node->results[0];
+  bool is_made = by->uses.count == 0; // for the purpose: it will live where the result did
+  if (!is_made) by = byoc_value_in_place_of(by, result, node);
+  if (by == NULL) return byoc_diag_out_of_memory(diag);
   if (result->name != NULL && by->name == NULL && byoc_value_producer(by) != NULL) {
     byoc_value_set_name(by, result->name);
   }

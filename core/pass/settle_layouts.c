@@ -1,5 +1,6 @@
 // settle-layouts: what placement left of layout changes. Pairs that meet go; what stands behind a FromBlocked is
 // computed in blocks, so that the change moves towards the results and meets the next one.
+#include "core/ir/virtual_device.h"
 #include "core/ops/blocked.h"
 #include "core/ops/op.h"
 #include "core/ops/util.h"
@@ -50,7 +51,7 @@ bool byoc_is_channel_concat(const byoc_node_t *node) {
 
 // The blocked tensor that an operand is the plain form of; NULL where it is another's.
 static byoc_value_t *blocked_operand(const byoc_value_t *value) {
-  const byoc_node_t *from = byoc_value_producer(value);
+  const byoc_node_t *from = byoc_value_open_producer(value);
   return byoc_is_from_blocked(from) && byoc_is_usual_layout(from) ? from->operands[0] : NULL;
 }
 
@@ -139,6 +140,7 @@ static byoc_status_t move_down(settling_t *s, byoc_node_t *node) {
   if (!fits) return BYOC_OK;
   if (made == NULL || !byoc_node_set_name(made, node->name)) return byoc_diag_out_of_memory(diag);
   BYOC_RETURN_IF_ERROR(byoc_infer_node(made, diag));
+  made->results[0]->device = node->results[0]->device;
   byoc_node_t *from = byoc_create_from_blocked(node->block, node, made->results[0]);
   if (from == NULL) return byoc_diag_out_of_memory(diag);
   if (!touch(s, made) || !touch(s, from)) return byoc_diag_out_of_memory(diag);
@@ -150,9 +152,10 @@ static byoc_status_t move_down(settling_t *s, byoc_node_t *node) {
 
 // FromBlocked(ToBlocked(x)) → x, and the other way round
 static byoc_status_t cancel(settling_t *s, byoc_node_t *node) {
-  const byoc_node_t *inner = byoc_value_producer(node->operands[0]);
+  const byoc_node_t *inner = byoc_value_open_producer(node->operands[0]);
   if (!byoc_is_layout_change(node) || !byoc_is_layout_change(inner)) return BYOC_OK;
   if (byoc_is_to_blocked(node) == byoc_is_to_blocked(inner) || !byoc_same_blocks(node, inner)) return BYOC_OK;
+  if (!byoc_value_serves(inner->operands[0], node->results[0])) return BYOC_OK;
   if (!byoc_value_replace_uses(node->results[0], inner->operands[0])) return byoc_diag_out_of_memory(s->diag);
   *s->changes += 1;
   return BYOC_OK;

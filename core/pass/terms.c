@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "core/ir/virtual_device.h"
+
 // Formulas nest a few levels; longer chains are not one.
 enum { MAX_DEPTH = 6 };
 
@@ -15,7 +17,7 @@ bool byoc_term_near(byoc_dtype_t dtype, double number, double expected) {
 }
 
 byoc_node_t *byoc_term_inner(const byoc_value_t *value, const byoc_block_t *block, const char *op) {
-  byoc_node_t *node = byoc_value_producer(value);
+  byoc_node_t *node = byoc_value_open_producer(value);
   if (node == NULL || node->block != block || value->uses.count != 1 || !byoc_node_is_onnx(node, op)) return NULL;
   return node;
 }
@@ -26,7 +28,7 @@ static bool multiply(byoc_value_t *value, bool is_root, int depth, byoc_product_
     product->scalar *= number;
     return true;
   }
-  const byoc_node_t *node = byoc_value_producer(value);
+  const byoc_node_t *node = byoc_value_open_producer(value);
   bool opens = node != NULL && depth < MAX_DEPTH && (is_root || value->uses.count == 1) && node->operand_count == 2;
   if (opens && byoc_node_is_onnx(node, "Mul")) {
     return multiply(node->operands[0], false, depth + 1, product) &&
@@ -48,7 +50,7 @@ bool byoc_term_product(byoc_value_t *value, byoc_product_t *out_product) {
 
 // One step of an affine value: what the node at its core does with a number. False where it is another node.
 static bool strip(byoc_affine_t *affine, const byoc_block_t *block) {
-  const byoc_node_t *node = byoc_value_producer(affine->core);
+  const byoc_node_t *node = byoc_value_open_producer(affine->core);
   if (node == NULL || node->block != block || affine->core->uses.count != 1) return false;
   if (byoc_node_is_onnx(node, "Neg")) {
     affine->factor = -affine->factor;
@@ -99,7 +101,7 @@ static bool polynomial(const byoc_value_t *value, const byoc_value_t *x, const b
     return true;
   }
   if (byoc_term_scalar(value, &out->c[0])) return true;
-  const byoc_node_t *node = byoc_value_producer(value);
+  const byoc_node_t *node = byoc_value_open_producer(value);
   if (node == NULL || node->block != block || value->uses.count != 1 || depth == MAX_DEPTH) return false;
   byoc_polynomial_t a, b;
   double number = 0;

@@ -21,6 +21,9 @@ typedef struct byoc_match_t {
 void byoc_match_init(byoc_match_t *match, byoc_allocator_t allocator);
 void byoc_match_deinit(byoc_match_t *match);
 
+// Do all nodes of a match live in one place?
+bool byoc_match_shares_place(const byoc_match_t *match);
+
 // May the matcher use this node? NULL stands for any.
 typedef bool (*byoc_match_filter_t)(void *self, const byoc_node_t *node);
 

@@ -2,6 +2,7 @@
 // an optional operator or an alternative leaves open is tried until the whole fits.
 #include <string.h>
 
+#include "core/ir/virtual_device.h"
 #include "core/ops/op.h"
 #include "core/ops/schema.h"
 #include "core/plugin/pattern_internal.h"
@@ -18,6 +19,13 @@ void byoc_match_deinit(byoc_match_t *match) {
   byoc_vector_deinit(&match->nodes, match->allocator);
   byoc_vector_deinit(&match->bindings, match->allocator);
   byoc_vector_deinit(&match->constants, match->allocator);
+}
+
+bool byoc_match_shares_place(const byoc_match_t *match) {
+  for (size_t i = 1; i < match->nodes.count; ++i) {
+    if (!byoc_nodes_share_place(match->nodes.data[0], match->nodes.data[i])) return false;
+  }
+  return true;
 }
 
 // What is still to be done: match a value; or (pattern NULL) take a node whose operands have been matched; or (pattern
