@@ -4,12 +4,13 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "core/base/diag.h"
+#include "core/base/watch.h"
 
 typedef struct byoc_child_limits_t {
-  uint32_t timeout_ms;
+  uint32_t timeout_ms;   // 0: none
+  bool keeps_messages;   // standard error stays the caller's
   uint64_t memory_bytes; // beyond what this process has mapped; 0: no limit (nor is there one under sanitizers)
 } byoc_child_limits_t;
 
@@ -23,18 +24,10 @@ typedef struct byoc_child_limits_t {
 byoc_status_t byoc_child_run(const byoc_child_limits_t *limits, void (*body)(void *self, void *answer), void *self,
                              void *answer, size_t answer_size_bytes, byoc_diag_t *diag);
 
-// The same in two steps, so that several run at once. `self` and `answer` live until the wait is over; every child that
-// was started must be waited for, whatever became of the others.
-typedef struct byoc_child_t {
-  pid_t pid;
-  int fd; // the answer comes from here
-  int64_t deadline_ns;
-  uint32_t timeout_ms;
-  void *answer;
-  size_t answer_size_bytes;
-} byoc_child_t;
+// The same in two steps, so that several run at once (or watched by byoc_children_watch). `self` and `answer` live
+// until the wait is over; every child that was started must be waited for, whatever became of the others.
 byoc_status_t byoc_child_start(const byoc_child_limits_t *limits, void (*body)(void *self, void *answer), void *self,
                                void *answer, size_t answer_size_bytes, byoc_diag_t *diag, byoc_child_t *out_child);
-byoc_status_t byoc_child_wait(const byoc_child_t *child, byoc_diag_t *diag);
+byoc_status_t byoc_child_wait(byoc_child_t *child, byoc_diag_t *diag);
 
 #endif // BYOC_CORE_BASE_CHILD_H_

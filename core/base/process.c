@@ -4,13 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/base/file.h"
@@ -18,6 +16,7 @@
 #include "core/base/log.h"
 #include "core/base/system_error.h"
 #include "core/base/vector.h"
+#include "core/base/watch.h"
 
 extern char **environ;
 
@@ -156,63 +155,6 @@ static int spawn(void *argument, bool lead, pid_t *out_pid) {
   return error;
 }
 
-typedef struct child_t {
-  pid_t pid;
-  bool leads;    // a group of its own
-  int output_fd; // -1 once it is closed
-  int wait_status;
-  bool ended;
-  int error; // of waitpid
-} child_t;
-
-static void reap(child_t *child, bool block) {
-  while (!child->ended) {
-    pid_t got = waitpid(child->pid, &child->wait_status, block ? 0 : WNOHANG);
-    if (got == 0) return;
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) child->error = errno;
-    child->ended = true;
-    if (child->leads) byoc_group_forget(child->pid);
-  }
-}
-
-// Takes what the pipe holds now; false once there is no more to come. Bounded by the largest pipe, so that a program
-// that writes without end meets its time limit.
-static bool drain(int fd, byoc_string_t *output) {
-  char buffer[16384];
-  for (int i = 0; i < 64; i++) {
-    ssize_t got = read(fd, buffer, sizeof(buffer));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return errno == EAGAIN;
-    if (got == 0) return false;
-    if (output != NULL) byoc_string_append_bytes(output, buffer, (size_t)got);
-  }
-  return true;
-}
-
-// Collects output until the child has ended. The pipe may stay open after that, held by a grandchild: what the child
-// itself wrote is there by then. True where the time limit came first.
-static bool collect(child_t *child, int64_t timeout_ms, byoc_string_t *output) {
-  int64_t deadline_ns = timeout_ms > 0 ? byoc_now_ns() + timeout_ms * 1000000 : INT64_MAX;
-  bool open = true;
-  while (!child->ended) {
-    int64_t left_ms = timeout_ms > 0 ? (deadline_ns - byoc_now_ns() + 999999) / 1000000 : INT64_MAX;
-    if (left_ms <= 0) return true;
-    if (open) {
-      struct pollfd poll_fd = {.fd = child->output_fd, .events = POLLIN};
-      (void)poll(&poll_fd, 1, left_ms < 50 ? (int)left_ms : 50);
-      open = drain(child->output_fd, output);
-      reap(child, !open && timeout_ms <= 0);
-    } else {
-      // Nothing but the child's end is awaited, nearly always there already.
-      reap(child, false);
-      if (!child->ended) (void)poll(NULL, 0, left_ms < 5 ? (int)left_ms : 5);
-    }
-  }
-  if (open) (void)drain(child->output_fd, output);
-  return false;
-}
-
 byoc_status_t byoc_process_run(const char *const *argv, const byoc_process_options_t *options, byoc_string_t *output,
                                byoc_diag_t *diag, byoc_process_result_t *out_result) {
   static const byoc_process_options_t no_options;
@@ -221,7 +163,7 @@ byoc_status_t byoc_process_run(const char *const *argv, const byoc_process_optio
   byoc_status_t status = BYOC_OK;
   char **environment = NULL;
   int pipe_fds[2] = {-1, -1};
-  child_t child = {.pid = -1};
+  byoc_child_t child = {.fd = -1};
   int error = 0;
 
   char *path = find_program(argv[0], options->directory != NULL, &error);
@@ -257,23 +199,23 @@ byoc_status_t byoc_process_run(const char *const *argv, const byoc_process_optio
     status = byoc_diag_system_error(diag, error, "run", argv[0]);
     goto cleanup;
   }
+  (void)fcntl(pipe_fds[0], F_SETFL, O_NONBLOCK);
+  child.is_program = true;
+  child.fd = pipe_fds[0];
+  child.deadline_ns = options->timeout_ms > 0 ? byoc_now_ns() + options->timeout_ms * 1000000 : INT64_MAX;
+  child.text = output;
+  pipe_fds[0] = -1; // the child's now
   close(pipe_fds[1]);
   pipe_fds[1] = -1;
-  (void)fcntl(pipe_fds[0], F_SETFL, O_NONBLOCK);
-  child.output_fd = pipe_fds[0];
-  out_result->timed_out = collect(&child, options->timeout_ms, output);
-  if (out_result->timed_out) {
-    // Inside another's group, what the child started ends with that group.
-    (void)kill(child.leads ? -child.pid : child.pid, SIGKILL);
-    reap(&child, true);
-    (void)drain(child.output_fd, output);
-  }
+  byoc_child_await(&child);
+  out_result->timed_out = child.end == BYOC_CHILD_LATE || (child.end == BYOC_CHILD_ENDED && child.number == 0);
   if (child.error != 0) {
     status = byoc_diag_system_error(diag, child.error, "learn the exit code of", argv[0]);
     goto cleanup;
   }
-  if (WIFEXITED(child.wait_status)) out_result->exit_code = WEXITSTATUS(child.wait_status);
-  if (WIFSIGNALED(child.wait_status)) out_result->signal = WTERMSIG(child.wait_status);
+  if (child.end == BYOC_CHILD_EXITED) out_result->exit_code = child.number;
+  if (child.end == BYOC_CHILD_CRASHED || child.end == BYOC_CHILD_ENDED) out_result->signal = child.number;
+  if (out_result->timed_out) out_result->signal = SIGKILL;
   if (output != NULL && output->failed) status = byoc_diag_out_of_memory(diag);
 
 cleanup:

@@ -1,0 +1,50 @@
+// Watching child processes: what they write, how they end, whether their time is over. The one place that waits for
+// processes and reaps them: core/base/child.h forks them, core/base/process.h starts programs.
+#ifndef BYOC_CORE_BASE_WATCH_H_
+#define BYOC_CORE_BASE_WATCH_H_
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/base/string.h"
+
+typedef enum byoc_child_end_t {
+  BYOC_CHILD_RUNS,
+  BYOC_CHILD_ANSWERED, // its whole answer came
+  BYOC_CHILD_EXITED,   // by itself, with the exit code `number`
+  BYOC_CHILD_CRASHED,  // by the signal `number`, which it brought upon itself
+  BYOC_CHILD_LATE,     // its time was over
+  BYOC_CHILD_ENDED,    // from outside: by the signal `number`, or it was stopped (0) and its time was over
+} byoc_child_end_t;
+
+// A process that writes into a pipe.
+typedef struct byoc_child_t {
+  pid_t pid;
+  int fd;              // the pipe's end to read from; -1 once it is closed
+  bool leads;          // a process group of its own
+  bool is_program;     // nothing but its end ends it; otherwise its answer does, or the end of its pipe
+  bool was_stopped;    // by somebody, for a while
+  int64_t deadline_ns; // INT64_MAX: none
+  uint32_t timeout_ms; // it was given, for messages
+  // Where what it writes goes: an answer of a fixed size, a text, or nowhere.
+  void *answer;
+  size_t answer_size_bytes, received_bytes;
+  byoc_string_t *text;
+  byoc_child_end_t end;
+  int number;
+  int error; // errno where its end could not be learnt
+} byoc_child_t;
+
+enum { BYOC_CHILDREN_MAX = 256 };
+
+// Waits until one of these has ended, at most `wait_ms` milliseconds, and takes what they write meanwhile. One whose
+// end is known is reaped and its pipe closed; of a forked one, what it started has ended too. Those that ended before
+// are left as they are. At most BYOC_CHILDREN_MAX.
+void byoc_children_watch(byoc_child_t *const *children, size_t count, int64_t wait_ms);
+// Until this one has ended.
+void byoc_child_await(byoc_child_t *child);
+// Ends one that runs, at once, with what it started.
+void byoc_child_kill(byoc_child_t *child);
+
+#endif // BYOC_CORE_BASE_WATCH_H_
