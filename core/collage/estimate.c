@@ -52,11 +52,16 @@ typedef struct counter_t {
   int depth;
 } counter_t;
 
+static byoc_op_work_t work_of(const byoc_node_t *node) {
+  const byoc_op_t *op = byoc_op_of(node);
+  return op != NULL ? op->work : BYOC_WORK_USUAL;
+}
+
 // Multiply-adds that make one element of the result.
 static double reduction_length(const byoc_node_t *node) {
   const byoc_type_t *a = byoc_operand_type(node, 0), *b = byoc_operand_type(node, 1);
-  if (byoc_node_is_onnx(node, "Gemm")) return extent(a, byoc_node_int(node, "transA") ? 0 : -1);
-  if (byoc_is_ranked(b) && b->rank >= 3 && strstr(node->op, "Conv") != NULL) {
+  if (byoc_node_takes(node, "transA") && byoc_node_flag(node, "transA")) return extent(a, 0);
+  if (byoc_is_ranked(b) && b->rank >= 3 && work_of(node) == BYOC_WORK_CONVOLUTION) {
     return elements_of(b) / (extent(b, 0) > 0 ? extent(b, 0) : 1); // channels of the group times the window
   }
   return extent(a, -1); // MatMul and its relatives
@@ -64,12 +69,12 @@ static double reduction_length(const byoc_node_t *node) {
 
 static double product_flops(const byoc_node_t *node) {
   double results = node->result_count > 0 ? elements_of(node->results[0]->type) : 0;
-  if (byoc_node_is_onnx(node, "ConvTranspose")) {
+  if (work_of(node) == BYOC_WORK_TRANSPOSED_CONVOLUTION) {
     // Every input element meets a filter of every output channel of its group.
     const byoc_type_t *x = byoc_operand_type(node, 0), *w = byoc_operand_type(node, 1);
     return 2 * elements_of(x) * elements_of(w) / (extent(w, 0) > 0 ? extent(w, 0) : 1);
   }
-  if (byoc_node_is_onnx(node, "Attention")) {
+  if (work_of(node) == BYOC_WORK_ATTENTION) {
     // Every query meets every key, half of them where only earlier ones count; so does every row of the result.
     double keys = extent(byoc_operand_type(node, 1), -2) +
                   (byoc_has_operand(node, 4) ? extent(byoc_operand_type(node, 4), -2) : 0);
@@ -86,18 +91,10 @@ static double least_flops(const byoc_node_t *node, double flops) {
   const byoc_type_t *w = byoc_operand_type(node, 1);
   bool is_pointwise = rank > 0;
   for (size_t i = 0; i < rank; ++i) is_pointwise = is_pointwise && kernel[i] == 1;
-  if (strstr(node->op, "Conv") == NULL || is_pointwise) return flops;
+  bool convolves = work_of(node) == BYOC_WORK_CONVOLUTION || work_of(node) == BYOC_WORK_TRANSPOSED_CONVOLUTION;
+  if (!convolves || is_pointwise) return flops;
   if (rank == 0 && byoc_is_ranked(w) && w->rank > 2 && extent(w, -1) == 1 && extent(w, -2) == 1) return flops;
   return flops / 4;
-}
-
-static bool is_transcendental(const byoc_node_t *node) {
-  static const char *const names[] = {"Exp",  "Log",      "Tanh", "Sigmoid", "Erf", "Softmax", "LogSoftmax",
-                                      "Gelu", "Softplus", "Mish", "Pow",     "Sin", "Cos",     "Tan"};
-  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
-    if (byoc_node_is_onnx(node, names[i])) return true;
-  }
-  return false;
 }
 
 // An operation an element read or written, whichever are more: reductions and pools read more than they write.
@@ -114,7 +111,7 @@ static double other_flops(const byoc_node_t *node) {
   const int64_t *kernel = byoc_node_takes(node, "kernel_shape") ? byoc_node_ints(node, "kernel_shape", &rank) : NULL;
   for (size_t i = 0; i < rank; ++i) window *= kernel[i];
   if (rank > 0) return written * (double)window;
-  return (read > written ? read : written) * (is_transcendental(node) ? TRANSCENDENTAL_FLOPS : 1);
+  return (read > written ? read : written) * (work_of(node) == BYOC_WORK_TRANSCENDENTAL ? TRANSCENDENTAL_FLOPS : 1);
 }
 
 // ---- bytes ----
@@ -156,12 +153,12 @@ static void count_node(counter_t *counter, const byoc_node_t *node) {
     counter->depth -= 1;
     return;
   }
-  bool is_loop = byoc_node_is_onnx(node, "Loop") || byoc_node_is_onnx(node, "Scan");
+  bool is_loop = byoc_node_find_block(node, "body") != NULL;
   double times = counter->times;
   if (is_loop) counter->times *= LOOP_TURNS;
   for (uint32_t b = 0; b < node->block_count; ++b) count_block(counter, node->blocks[b]);
   counter->times = times;
-  if (byoc_node_has_trait(node, BYOC_OP_HEAVY) || byoc_node_is_onnx(node, "Attention")) {
+  if (byoc_node_has_trait(node, BYOC_OP_HEAVY) || work_of(node) == BYOC_WORK_ATTENTION) {
     double flops = product_flops(node) * times;
     counter->work.product_flops += flops;
     counter->work.least_flops += least_flops(node, flops);

@@ -61,8 +61,10 @@ static bool is_worth_it(const combiner_t *c, const byoc_candidate_t *a, const by
   }
   if (combine & BYOC_COMBINE_TUPLE) {
     const byoc_node_t *joins = only_node(c, b), *splits = only_node(c, a);
-    if (joins != NULL && byoc_node_is_onnx(joins, "Concat")) return true;
-    if (splits != NULL && byoc_node_is_onnx(splits, "Split")) return true;
+    const byoc_op_t *join = joins != NULL ? byoc_op_of(joins) : NULL,
+                    *split = splits != NULL ? byoc_op_of(splits) : NULL;
+    if (join != NULL && (join->traits & BYOC_OP_MOVES) != 0 && join->max_inputs < 0) return true;
+    if (split != NULL && (split->traits & BYOC_OP_MOVES) != 0 && split->max_outputs < 0) return true;
   }
   return false;
 }

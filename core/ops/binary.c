@@ -287,6 +287,12 @@ static const byoc_op_attribute_t shift_attributes[] = {
     .attributes = old_broadcast_attributes, .infer = infer_equal, .point = point_equal,                                \
     .expand = byoc_expand_text_equal                                                                                   \
   }
+#define POW(version)                                                                                                   \
+  {                                                                                                                    \
+    .domain = "", .name = "Pow", .since_version = version, .min_inputs = 2, .max_inputs = 2, .min_outputs = 1,         \
+    .max_outputs = 1, .traits = BYOC_OP_ELEMENTWISE | BYOC_OP_BROADCASTS, .work = BYOC_WORK_TRANSCENDENTAL,            \
+    .attributes = old_broadcast_attributes, .infer = infer_pow, .point = point_pow                                     \
+  }
 #define MANY(op_name, version, infer_name, point_name) ROW(NULL, op_name, version, 1, -1, 0, infer_name, point_name)
 
 const byoc_op_t byoc_ops_binary[] = {
@@ -307,11 +313,11 @@ const byoc_op_t byoc_ops_binary[] = {
     TWO(Div, 7, number, div),
     TWO(Div, 13, number, div),
     TWO(Div, 14, number, div),
-    TWO(Pow, 1, pow, pow),
-    TWO(Pow, 7, pow, pow),
-    TWO(Pow, 12, pow, pow),
-    TWO(Pow, 13, pow, pow),
-    TWO(Pow, 15, pow, pow),
+    POW(1),
+    POW(7),
+    POW(12),
+    POW(13),
+    POW(15),
     ROW(mod_attributes, Mod, 10, 2, 2, 0, mod, mod),
     ROW(mod_attributes, Mod, 13, 2, 2, 0, mod, mod),
     TWO(And, 1, logical, and),

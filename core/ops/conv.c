@@ -269,8 +269,8 @@ const byoc_op_attribute_t byoc_conv_attributes[] = {
 #define CONV(domain_name, version, most)                                                                               \
   {                                                                                                                    \
     .domain = domain_name, .name = "Conv", .since_version = version, .min_inputs = 2, .max_inputs = most,              \
-    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_HEAVY, .attributes = byoc_conv_attributes,                   \
-    .infer = infer_conv, .loops = loops_conv                                                                           \
+    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_HEAVY, .work = BYOC_WORK_CONVOLUTION,                        \
+    .attributes = byoc_conv_attributes, .infer = infer_conv, .loops = loops_conv                                       \
   }
 
 const byoc_op_t byoc_ops_conv[] = {CONV("", 1, 3), CONV("", 11, 3), CONV("", 22, 3), CONV("byoc", 1, 4)};

@@ -180,8 +180,8 @@ static const byoc_op_attribute_t conv_transpose_attributes[] = {
 #define ROW(version)                                                                                                   \
   {                                                                                                                    \
     .domain = "", .name = "ConvTranspose", .since_version = version, .min_inputs = 2, .max_inputs = 3,                 \
-    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_HEAVY, .attributes = conv_transpose_attributes,              \
-    .infer = infer_conv_transpose, .loops = loops_conv_transpose                                                       \
+    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_HEAVY, .work = BYOC_WORK_TRANSPOSED_CONVOLUTION,             \
+    .attributes = conv_transpose_attributes, .infer = infer_conv_transpose, .loops = loops_conv_transpose              \
   }
 
 const byoc_op_t byoc_ops_conv_transpose[] = {ROW(1), ROW(11), ROW(22)};

@@ -223,7 +223,10 @@ static const byoc_op_attribute_t dropout_attributes[] = {
                                         .infer = infer_clip, .point = point_clip                                       \
   }
 #define IDENTITY(version)                                                                                              \
-  { ROW(Identity, version, 1, 1, 1), .traits = BYOC_OP_INJECTIVE, .infer = infer_identity, .is_view = true }
+  {                                                                                                                    \
+    ROW(Identity, version, 1, 1, 1), .traits = BYOC_OP_INJECTIVE | BYOC_OP_MOVES, .infer = infer_identity,             \
+                                     .is_view = true                                                                   \
+  }
 #define DROPOUT(version, operands)                                                                                     \
   {                                                                                                                    \
     ROW(Dropout, version, 1, operands, 2), .attributes = dropout_attributes,                                           \

@@ -155,8 +155,8 @@ static const byoc_op_attribute_t deform_attributes[] = {
 #define DEFORM_CONV(version)                                                                                           \
   {                                                                                                                    \
     .domain = "", .name = "DeformConv", .since_version = version, .min_inputs = 3, .max_inputs = 5, .min_outputs = 1,  \
-    .max_outputs = 1, .traits = BYOC_OP_HEAVY, .attributes = deform_attributes, .infer = infer_deform,                 \
-    .loops = loops_deform                                                                                              \
+    .max_outputs = 1, .traits = BYOC_OP_HEAVY, .work = BYOC_WORK_CONVOLUTION, .attributes = deform_attributes,         \
+    .infer = infer_deform, .loops = loops_deform                                                                       \
   }
 
 const byoc_op_t byoc_ops_deform_conv[] = {DEFORM_CONV(19), DEFORM_CONV(22)};

@@ -202,9 +202,9 @@ static const byoc_op_attribute_t one_hot_attributes[] = {
 #define ROW(op_name, version, inputs, mask, function)                                                                  \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = inputs, .max_inputs = inputs,              \
-    .min_outputs = 1, .max_outputs = 1, .traits = 0, .attributes = function##_attributes, .infer = infer_##function,   \
-    .point = point_##function, .shape_operands = mask, .shape_elements = mask, .by_shape = mask,                       \
-    .shape = (mask) != 0 ? shape_one_hot : NULL                                                                        \
+    .min_outputs = 1, .max_outputs = 1, .traits = (mask) != 0 ? 0 : BYOC_OP_MOVES,                                     \
+    .attributes = function##_attributes, .infer = infer_##function, .point = point_##function, .shape_operands = mask, \
+    .shape_elements = mask, .by_shape = mask, .shape = (mask) != 0 ? shape_one_hot : NULL                              \
   }
 
 const byoc_op_t byoc_ops_gather[] = {

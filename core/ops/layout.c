@@ -399,16 +399,17 @@ static const byoc_op_attribute_t trilu_attributes[] = {
 #define ROW(op_name, version, least, most, results, shape, infer_name, point_name)                                     \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,                 \
-    .min_outputs = 1, .max_outputs = results, .traits = BYOC_OP_INJECTIVE, .attributes = point_name##_attributes,      \
-    .infer = infer_##infer_name, .point = point_##point_name, .shape_operands = shape                                  \
+    .min_outputs = 1, .max_outputs = results, .traits = BYOC_OP_INJECTIVE | BYOC_OP_MOVES,                             \
+    .attributes = point_name##_attributes, .infer = infer_##infer_name, .point = point_##point_name,                   \
+    .shape_operands = shape                                                                                            \
   }
 // The same with a shape that may be data; `unread`: operands that are not looked at once it is known.
 #define BY_DATA(table, op_name, version, most, results, mask, unread, function)                                        \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = BY_DATA_LEAST_##op_name,                   \
-    .max_inputs = most, .min_outputs = 1, .max_outputs = results, .traits = BYOC_OP_INJECTIVE, .attributes = table,    \
-    .infer = infer_##function, .point = point_##function, .shape_operands = mask, .shape_elements = mask,              \
-    .by_shape = unread, .shape = shape_##function                                                                      \
+    .max_inputs = most, .min_outputs = 1, .max_outputs = results, .traits = BYOC_OP_INJECTIVE | BYOC_OP_MOVES,         \
+    .attributes = table, .infer = infer_##function, .point = point_##function, .shape_operands = mask,                 \
+    .shape_elements = mask, .by_shape = unread, .shape = shape_##function                                              \
   }
 #define BY_DATA_LEAST_Expand 2
 #define BY_DATA_LEAST_Split  1
@@ -416,8 +417,8 @@ static const byoc_op_attribute_t trilu_attributes[] = {
 #define CONCAT(version)                                                                                                \
   {                                                                                                                    \
     .domain = "", .name = "Concat", .since_version = version, .min_inputs = 1, .max_inputs = -1, .min_outputs = 1,     \
-    .max_outputs = 1, .traits = BYOC_OP_INJECTIVE, .attributes = concat_attributes, .infer = infer_concat,             \
-    .loops = loops_concat                                                                                              \
+    .max_outputs = 1, .traits = BYOC_OP_INJECTIVE | BYOC_OP_MOVES, .attributes = concat_attributes,                    \
+    .infer = infer_concat, .loops = loops_concat                                                                       \
   }
 #define SECOND (1u << 1)
 
@@ -442,6 +443,17 @@ const byoc_op_t byoc_ops_layout[] = {
     ROW(SpaceToDepth, 1, 1, 1, 1, 0, depth, space_to_depth),
     ROW(SpaceToDepth, 13, 1, 1, 1, 0, depth, space_to_depth),
     ROW(SpaceToDepth, 28, 1, 1, 1, 0, depth, space_to_depth),
-    ROW(Trilu, 14, 1, 2, 1, 0, trilu, trilu),
+    // Zeros are filled in.
+    {.domain = "",
+     .name = "Trilu",
+     .since_version = 14,
+     .min_inputs = 1,
+     .max_inputs = 2,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .traits = BYOC_OP_INJECTIVE,
+     .attributes = trilu_attributes,
+     .infer = infer_trilu,
+     .point = point_trilu},
 };
 const size_t byoc_ops_layout_count = sizeof byoc_ops_layout / sizeof *byoc_ops_layout;

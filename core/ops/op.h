@@ -31,7 +31,21 @@ typedef enum byoc_op_trait_t {
   BYOC_OP_CONTROL = 1 << 7, // has nested blocks
   BYOC_OP_HEAVY = 1 << 8,   // much arithmetic an element (conv, matmul): producers are not inlined into it
   BYOC_OP_HOST = 1 << 9,    // run by the host program, as is what has CONTROL
+  // Each element of a result is one of an operand, as it is; operands that say which are read by value. Nothing is
+  // filled in.
+  BYOC_OP_MOVES = 1 << 10,
+  BYOC_OP_CHANNELWISE = 1 << 11, // [N,C,spatial...]: each channel by itself, by a window over the spatial dimensions
 } byoc_op_trait_t;
+
+// What the arithmetic of an operator is, for estimates of its cost. Operators that are HEAVY and say nothing else are
+// matrix products, all others an operation for each element.
+typedef enum byoc_op_work_t {
+  BYOC_WORK_USUAL,
+  BYOC_WORK_TRANSCENDENTAL,         // exp, tanh or the like for each element
+  BYOC_WORK_CONVOLUTION,            // operand 1 holds a filter for each output channel
+  BYOC_WORK_TRANSPOSED_CONVOLUTION, // operand 1 holds a filter for each input channel
+  BYOC_WORK_ATTENTION,              // operands 0, 1 and 4: queries, keys, keys of the past
+} byoc_op_work_t;
 
 typedef struct byoc_relations_t byoc_relations_t;
 
@@ -52,6 +66,7 @@ typedef struct byoc_op_t {
   int32_t min_inputs, max_inputs;   // -1: any number
   int32_t min_outputs, max_outputs; // -1: any number
   uint32_t traits;
+  byoc_op_work_t work;
   const byoc_op_attribute_t *attributes; // up to one without a name; versions of an operator share it; NULL: none
   // Sets node->results[i]->type for every result from the operands' types (and values, where constant).
   byoc_status_t (*infer)(byoc_infer_t *infer);

@@ -162,10 +162,12 @@ static const byoc_op_attribute_t global_lp_attributes[] = {
     BYOC_ATTR_END,
 };
 
+#define pool_traits   (BYOC_OP_REDUCES | BYOC_OP_CHANNELWISE)
+#define global_traits BYOC_OP_REDUCES
 #define ROW(table, op_name, version, results, function)                                                                \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1,      \
-    .max_outputs = results, .traits = BYOC_OP_REDUCES, .attributes = table, .infer = infer_##function,                 \
+    .max_outputs = results, .traits = function##_traits, .attributes = table, .infer = infer_##function,               \
     .loops = loops_##function                                                                                          \
   }
 

@@ -249,7 +249,7 @@ static const byoc_op_attribute_t slice_attributes[] = {
 #define SLICE(version, least, most, mask)                                                                              \
   {                                                                                                                    \
     .domain = "", .name = "Slice", .since_version = version, .min_inputs = least, .max_inputs = most,                  \
-    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_INJECTIVE, .attributes = slice_attributes,                   \
+    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_INJECTIVE | BYOC_OP_MOVES, .attributes = slice_attributes,   \
     .infer = infer_slice, .point = point_slice, .shape_operands = mask, .shape_elements = mask,                        \
     .shape = (mask) != 0 ? shape_slice : NULL                                                                          \
   }

@@ -117,15 +117,22 @@ static const byoc_op_attribute_t softmax_attributes[] = {
     BYOC_ATTR_END,
 };
 
-#define ROW(op_name, version)                                                                                          \
+#define ROW(kind, op_name, version)                                                                                    \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1,      \
-    .max_outputs = 1, .traits = BYOC_OP_REDUCES, .attributes = softmax_attributes, .infer = infer_softmax,             \
-    .loops = loops_softmax                                                                                             \
+    .max_outputs = 1, .traits = BYOC_OP_REDUCES, .work = BYOC_WORK_##kind, .attributes = softmax_attributes,           \
+    .infer = infer_softmax, .loops = loops_softmax                                                                     \
   }
 
 const byoc_op_t byoc_ops_softmax[] = {
-    ROW(Softmax, 1),     ROW(Softmax, 11), ROW(Softmax, 13), ROW(LogSoftmax, 1), ROW(LogSoftmax, 11),
-    ROW(LogSoftmax, 13), ROW(Hardmax, 1),  ROW(Hardmax, 11), ROW(Hardmax, 13),
+    ROW(TRANSCENDENTAL, Softmax, 1),
+    ROW(TRANSCENDENTAL, Softmax, 11),
+    ROW(TRANSCENDENTAL, Softmax, 13),
+    ROW(TRANSCENDENTAL, LogSoftmax, 1),
+    ROW(TRANSCENDENTAL, LogSoftmax, 11),
+    ROW(TRANSCENDENTAL, LogSoftmax, 13),
+    ROW(USUAL, Hardmax, 1),
+    ROW(USUAL, Hardmax, 11),
+    ROW(USUAL, Hardmax, 13),
 };
 const size_t byoc_ops_softmax_count = sizeof byoc_ops_softmax / sizeof *byoc_ops_softmax;

@@ -3,9 +3,10 @@
 #include "core/pass/pass.h"
 #include "core/pass/rewrite.h"
 
+// Sum, Mean, Max, Min: of any number of operands.
 static bool is_variadic(const byoc_node_t *node) {
-  return byoc_node_is_onnx(node, "Sum") || byoc_node_is_onnx(node, "Mean") || byoc_node_is_onnx(node, "Max") ||
-         byoc_node_is_onnx(node, "Min");
+  const byoc_op_t *op = byoc_op_of(node);
+  return op != NULL && (op->traits & BYOC_OP_BROADCASTS) != 0 && op->max_inputs < 0;
 }
 
 // Sum(a, b) → Add(a, b); Sum(a), Mean(a), Max(a), Min(a) → a

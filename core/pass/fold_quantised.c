@@ -27,13 +27,10 @@ static byoc_status_t replace(const byoc_writer_t *w, byoc_node_t *node, byoc_val
 
 // ---- what leaves numbers as they are ----
 
+// One tensor's elements, into one result.
 static bool moves_data(const byoc_node_t *node) {
-  static const char *const names[] = {"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze",
-                                      "Slice",     "Gather",  "Expand",  "Tile",    "Identity"};
-  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
-    if (byoc_node_is_onnx(node, names[i])) return true;
-  }
-  return false;
+  const byoc_op_t *op = byoc_op_of(node);
+  return op != NULL && (op->traits & BYOC_OP_MOVES) != 0 && op->max_inputs > 0 && op->max_outputs == 1;
 }
 
 // Of a transposition's operand in its result.

@@ -36,8 +36,7 @@ bool byoc_is_channelwise(const byoc_node_t *node) {
 }
 
 bool byoc_is_channel_pool(const byoc_node_t *node) {
-  bool is_pool = byoc_node_is_onnx(node, "MaxPool") || byoc_node_is_onnx(node, "AveragePool") ||
-                 byoc_node_is_onnx(node, "GlobalAveragePool");
+  bool is_pool = byoc_node_has_trait(node, BYOC_OP_CHANNELWISE) || byoc_node_is_onnx(node, "GlobalAveragePool");
   return is_pool && node->result_count == 1 && byoc_is_ranked(node->results[0]->type) &&
          node->results[0]->type->rank == 4;
 }

@@ -71,6 +71,43 @@ static void test_attribute_tables_are_well_formed(void **state) {
   }
 }
 
+// Which operators cost what, written down a second time: estimates decide where models run.
+static void test_work(void **state) {
+  (void)state;
+  static const char *const costly[] = {"Exp",   "Log",   "Tanh",     "Sigmoid", "Erf",  "Softmax", "LogSoftmax",
+                                       "Gelu",  "Elu",   "Softplus", "Mish",    "Pow",  "Sin",     "Cos",
+                                       "Tan",   "Asin",  "Acos",     "Selu",    "Atan", "Sinh",    "Cosh",
+                                       "Asinh", "Acosh", "Atanh",    "Celu",    "Swish"};
+  size_t found = 0;
+  const char *last = "";
+  for (size_t i = 0; i < byoc_op_count(); ++i) {
+    const byoc_op_t *op = byoc_op_at(i);
+    bool listed = false;
+    for (size_t k = 0; k < sizeof costly / sizeof *costly; ++k) listed |= strcmp(costly[k], op->name) == 0;
+    if (listed != (op->work == BYOC_WORK_TRANSCENDENTAL)) fail_msg("%s %d", op->name, op->since_version);
+    if (listed && strcmp(last, op->name) != 0) ++found;
+    last = op->name;
+    bool convolves = op->work == BYOC_WORK_CONVOLUTION || op->work == BYOC_WORK_TRANSPOSED_CONVOLUTION;
+    assert_true(convolves == ((op->traits & BYOC_OP_HEAVY) && strstr(op->name, "Conv")));
+  }
+  assert_int_equal(found, sizeof costly / sizeof *costly);
+}
+
+// What only moves elements computes nothing and fills nothing in.
+static void test_what_moves_data(void **state) {
+  (void)state;
+  static const char *const moves[] = {"Transpose",    "Reshape",        "Flatten",  "Squeeze",        "Unsqueeze",
+                                      "Slice",        "Gather",         "Expand",   "Tile",           "Identity",
+                                      "Concat",       "Split",          "GatherND", "GatherElements", "DepthToSpace",
+                                      "SpaceToDepth", "ReverseSequence"};
+  for (size_t i = 0; i < byoc_op_count(); ++i) {
+    const byoc_op_t *op = byoc_op_at(i);
+    bool listed = false;
+    for (size_t k = 0; k < sizeof moves / sizeof *moves; ++k) listed |= strcmp(moves[k], op->name) == 0;
+    if (listed != ((op->traits & BYOC_OP_MOVES) != 0)) fail_msg("%s %d", op->name, op->since_version);
+  }
+}
+
 static void test_find(void **state) {
   (void)state;
   assert_null(byoc_op_find("", "Add", 5));
@@ -94,6 +131,8 @@ int main(void) {
       cmocka_unit_test(test_versions_rise),
       cmocka_unit_test(test_counts_and_traits_agree),
       cmocka_unit_test(test_attribute_tables_are_well_formed),
+      cmocka_unit_test(test_work),
+      cmocka_unit_test(test_what_moves_data),
       cmocka_unit_test(test_find),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
