@@ -466,7 +466,7 @@ static void test_random_texts(void **state) {
   (void)state;
   static const char *const tokens[] = {"Relu", "(", ")", "%x",   "@",  ",",  "...", "{",  "}", "|",
                                        "?",    "[", "]", "=",    "1",  "\"", ":",   "::", "_", " ",
-                                       "a",    ".", "-", "\xC3", "<~", "<",  "f32", ">"};
+                                       "a",    ".", "-", "\xC3", "<~", "<",  "f32", ">",  "#"};
   byoc_test_random_t random = {3};
   for (int i = 0; i < 20000; ++i) {
     char text[160] = "";
