@@ -282,7 +282,8 @@ static byoc_status_t emit_run(byoc_host_c_t *host, byoc_string_t *out) {
   if (makes_texts(host->program)) byoc_string_append(out, "  byoc_model_forget_texts(context);\n");
   emit_caller_pointers(host, out);
   BYOC_RETURN_IF_ERROR(byoc_host_c_emit_region(host, &host->program->body, out));
-  byoc_string_append(out, profile ? "  (void)started;\n  return BYOC_OK;\n}\n\n" : "  return BYOC_OK;\n}\n\n");
+  byoc_string_append(out, profile ? "  (void)started;\n  return byoc_model_end(context);\n}\n\n"
+                                  : "  return byoc_model_end(context);\n}\n\n");
   if (profile) {
     byoc_string_append(out,
                        "static int32_t host_run(byoc_context_t *context, const void *const *inputs, void *const "

@@ -12,8 +12,12 @@
 // The header generated beside an artifact contains this text and those of byoc/status.h and byoc/dtype.h, and adds
 // typed functions for that model; it needs nothing else of byoc's. Links with -ldl alone.
 //
-// Threads: a context is used by one thread at a time; contexts of one artifact run concurrently and share the
-// constants. The table and everything it points to is read-only and lives until dlclose.
+// Threads: a context is used by one thread at a time (a second one that comes during a run gets BYOC_INVALID_ARGUMENT);
+// contexts of one artifact run concurrently and share the constants. The table and everything it points to is read-only
+// and lives until dlclose.
+//
+// Forks: a child makes contexts of its own. One that it inherits runs with fewer threads, or answers BYOC_UNSUPPORTED
+// where a library inside the artifact (OpenBLAS, oneDNN) had threads that stayed with the parent.
 #ifndef BYOC_ARTIFACT_H_
 #define BYOC_ARTIFACT_H_
 

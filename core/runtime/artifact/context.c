@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -23,18 +24,58 @@ typedef struct context_t {
   byoc_context_t shared;
   const byoc_model_t *model;
   bool pool_acquired;
+  uint32_t fork_generation;     // of the process that made it
+  atomic_uint use;              // FREE, USED, or LENT to the run that run_arguments makes
+  atomic_bool misused;          // a second thread came while it was used
   bool in_arguments;            // run_arguments has called run
   byoc_thread_pool_t user_pool; // a copy; parallel_for NULL where there is none
   char reason[512];             // of set_error; cut at 511
   char error[1024];
 } context_t;
 
-static _Thread_local char thread_error[1024];
+enum { FREE, USED, LENT };
+
+// ---- errors of threads ----
+
+// The text of a thread's last failed create or check. Not _Thread_local: the dynamic linker ends the process where it
+// gets no memory for that.
+enum { THREAD_ERROR_BYTES = 1024 };
+static pthread_key_t thread_key;
+static bool has_thread_key;
+static pthread_once_t thread_key_once = PTHREAD_ONCE_INIT;
+static atomic_bool lost_error; // some thread's text found no memory
+
+static void make_thread_key(void) {
+  has_thread_key = pthread_key_create(&thread_key, free) == 0;
+}
+
+// Unloading takes the key away: a process has a thousand of them.
+__attribute__((destructor)) static void delete_thread_key(void) {
+  if (!has_thread_key) return;
+  free(pthread_getspecific(thread_key));
+  (void)pthread_key_delete(thread_key);
+}
+
+// NULL when out of memory.
+static char *thread_error(bool make) {
+  (void)pthread_once(&thread_key_once, make_thread_key);
+  char *text = has_thread_key ? pthread_getspecific(thread_key) : NULL;
+  if (text != NULL || !make) return text;
+  text = has_thread_key ? calloc(1, THREAD_ERROR_BYTES) : NULL;
+  if (text != NULL && pthread_setspecific(thread_key, text) != 0) {
+    free(text);
+    text = NULL;
+  }
+  if (text == NULL) atomic_store(&lost_error, true);
+  return text;
+}
 
 __attribute__((format(printf, 2, 3))) static int32_t create_error(int32_t status, const char *format, ...) {
+  char *text = thread_error(true);
+  if (text == NULL) return status;
   va_list arguments;
   va_start(arguments, format);
-  (void)vsnprintf(thread_error, sizeof(thread_error), format, arguments);
+  (void)vsnprintf(text, THREAD_ERROR_BYTES, format, arguments);
   va_end(arguments);
   return status;
 }
@@ -67,14 +108,49 @@ static void run_in_user_pool(void *self, byoc_parallel_body_t body, void *argume
 
 int32_t byoc_model_check(const byoc_model_t *model, char *message, uint64_t size) {
   int32_t status = byoc_model_check_cpu(model->artifact->model_name, model->cpu_features, message, size);
-  if (status != BYOC_OK) {
-    (void)byoc_model_check_cpu(model->artifact->model_name, model->cpu_features, thread_error, sizeof(thread_error));
+  char *text = status != BYOC_OK ? thread_error(true) : NULL;
+  if (text != NULL) {
+    (void)byoc_model_check_cpu(model->artifact->model_name, model->cpu_features, text, THREAD_ERROR_BYTES);
   }
   return status;
 }
 
-const char *byoc_model_last_error(const byoc_context_t *context) {
-  return context == NULL ? thread_error : ((const context_t *)context)->error;
+const char *byoc_model_last_error(const byoc_context_t *shared) {
+  if (shared == NULL) {
+    const char *text = thread_error(false);
+    return text != NULL ? text : atomic_load(&lost_error) ? "out of memory" : "";
+  }
+  const context_t *context = (const context_t *)shared;
+  // The text itself belongs to the thread that runs.
+  if (atomic_load(&context->misused)) {
+    return "the context is used by two threads at once: give each thread a context of its own";
+  }
+  return context->error;
+}
+
+// ---- runs ----
+
+static void leave(context_t *context) {
+  atomic_store_explicit(&context->use, context->in_arguments ? USED : FREE, memory_order_release);
+}
+
+// Takes the context for a run. Refuses a second thread, and a context of the parent process whose libraries have
+// threads of their own, which a fork does not copy.
+static int32_t enter(context_t *context) {
+  const byoc_model_t *model = context->model;
+  if (atomic_exchange_explicit(&context->use, USED, memory_order_acquire) == USED) {
+    atomic_store(&context->misused, true);
+    return BYOC_INVALID_ARGUMENT;
+  }
+  if (atomic_load_explicit(&context->misused, memory_order_relaxed)) atomic_store(&context->misused, false);
+  if (context->fork_generation == byoc_model_fork_generation() || model->engine_count + model->setup_count == 0) {
+    return BYOC_OK;
+  }
+  (void)snprintf(context->error, sizeof(context->error),
+                 "the context was made before this process was forked, and a library in it has threads that stayed "
+                 "behind: make a context in the child");
+  leave(context);
+  return BYOC_UNSUPPORTED;
 }
 
 // A number in the environment; *out_value stays as it is where there is none.
@@ -249,6 +325,7 @@ int32_t byoc_model_create(const byoc_model_t *model, const byoc_context_options_
   context_t *context = calloc(1, sizeof(*context));
   if (context == NULL) return create_error(BYOC_OUT_OF_MEMORY, "memory is out");
   context->model = model;
+  context->fork_generation = byoc_model_fork_generation();
   if (!allocate_parts(context)) {
     status = create_error(BYOC_OUT_OF_MEMORY, "memory is out: the model '%s' needs a workspace of %llu bytes",
                           model->artifact->model_name, (unsigned long long)model->artifact->workspace_size_bytes);
@@ -294,6 +371,8 @@ void byoc_model_destroy(byoc_context_t *shared) {
 
 int32_t byoc_model_begin(byoc_context_t *shared, const void *const *inputs, void *const *outputs) {
   context_t *context = (context_t *)shared;
+  int32_t status = enter(context);
+  if (status != BYOC_OK) return status;
   const byoc_artifact_t *artifact = context->model->artifact;
   const byoc_tensor_info_t *missing = NULL;
   for (uint32_t i = 0; i < artifact->input_count; i++) {
@@ -306,14 +385,21 @@ int32_t byoc_model_begin(byoc_context_t *shared, const void *const *inputs, void
   bool is_output = missing >= artifact->outputs && missing < artifact->outputs + artifact->output_count;
   (void)snprintf(context->error, sizeof(context->error), "the %s '%s' is NULL", is_output ? "output" : "input",
                  missing->name);
+  leave(context);
   return BYOC_INVALID_ARGUMENT;
+}
+
+int32_t byoc_model_end(byoc_context_t *shared) {
+  leave((context_t *)shared);
+  return BYOC_OK;
 }
 
 int32_t byoc_model_failed(byoc_context_t *shared, int32_t status, uint32_t step) {
   context_t *context = (context_t *)shared;
   (void)snprintf(context->error, sizeof(context->error), "%s: %s", context->model->steps[step],
                  reason_or_status(context, status));
-  context->reason[0] = '\0'; // the next failure has its own
+  context->reason[0] = '\0';                           // the next failure has its own
+  if (context->model->execute == NULL) leave(context); // else run_arguments does
   return status;
 }
 
@@ -378,6 +464,7 @@ static int32_t run_static(context_t *context, const byoc_argument_t *inputs, byo
   }
   if (status != BYOC_OK) return fail_by_reason(context, status);
   context->in_arguments = true;
+  atomic_store_explicit(&context->use, LENT, memory_order_release);
   status = artifact->run(&context->shared, (const void *const *)data, data + artifact->input_count);
   context->in_arguments = false;
   return status;
@@ -389,9 +476,14 @@ void byoc_model_forget_texts(byoc_context_t *shared) {
 
 int32_t byoc_model_run_arguments(byoc_context_t *shared, const byoc_argument_t *inputs, byoc_argument_t *outputs) {
   context_t *context = (context_t *)shared;
+  int32_t status = enter(context);
+  if (status != BYOC_OK) return status;
   context->reason[0] = '\0';
   byoc_frame_reset(&shared->frame);
-  return context->model->execute != NULL ? run_dynamic(context, inputs, outputs) : run_static(context, inputs, outputs);
+  bool is_dynamic = context->model->execute != NULL;
+  status = is_dynamic ? run_dynamic(context, inputs, outputs) : run_static(context, inputs, outputs);
+  leave(context);
+  return status;
 }
 
 typedef struct node_sink_t {

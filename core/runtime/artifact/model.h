@@ -83,8 +83,11 @@ int32_t byoc_model_create(const byoc_model_t *model, const byoc_context_options_
 void byoc_model_destroy(byoc_context_t *context);
 const char *byoc_model_last_error(const byoc_context_t *context);
 
-// BYOC_OK when every pointer that run needs is there; else BYOC_INVALID_ARGUMENT with the input's or output's name.
+// Takes the context for one run: BYOC_OK when nobody else runs it and every pointer that run needs is there; else
+// BYOC_INVALID_ARGUMENT, with the input's or output's name, or BYOC_UNSUPPORTED for a context that a fork left without
+// its libraries' threads. byoc_model_failed and byoc_model_end give it back.
 int32_t byoc_model_begin(byoc_context_t *context, const void *const *inputs, void *const *outputs);
+int32_t byoc_model_end(byoc_context_t *context); // BYOC_OK
 // run_arguments of every artifact.
 int32_t byoc_model_run_arguments(byoc_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs);
 // run of a dynamic one: says what to call.

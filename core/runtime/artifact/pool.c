@@ -37,8 +37,8 @@ static struct {
   // Guarded by the lock: making and ending threads.
   pthread_mutex_t lock;
   uint32_t users;
-  uint32_t worker_count;
   uint32_t wanted_spin_turns;
+  atomic_uint worker_count; // read without the lock by who runs a loop
   atomic_bool stopping;
   atomic_uint spin_turns;
   // The loop that runs, owned by who set `busy`; workers read it between their command and their decrement of pending.
@@ -47,6 +47,7 @@ static struct {
   _Alignas(64) atomic_uint pending; // shares that workers still run
   atomic_uint caller_sleeping;
   worker_t workers[BYOC_MODEL_MAX_THREADS - 1];
+  atomic_uint generation; // forks that this process came out of
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .wanted_spin_turns = SPIN_TURNS};
 
 static void futex_wait(atomic_uint *word, unsigned expected) {
@@ -129,6 +130,9 @@ void byoc_model_pool_run(int32_t thread_count, byoc_parallel_body_t body, void *
   if (count <= 0) return;
   int64_t shares = count / (grain > 1 ? grain : 1);
   if (shares > thread_count) shares = thread_count;
+  // Fewer than the context was promised are there in a process that was forked since.
+  int64_t available = (int64_t)atomic_load_explicit(&pool.worker_count, memory_order_relaxed) + 1;
+  if (shares > available) shares = available;
   if (shares <= 1 || atomic_exchange_explicit(&pool.busy, true, memory_order_acquire)) {
     body(argument, 0, count, 0);
     return;
@@ -155,6 +159,36 @@ static bool start_worker(uint32_t index) {
   return started;
 }
 
+// A child has none of the threads: what they hold is nobody's, and contexts start others. The lock is held around a
+// fork, so that the child finds the pool whole.
+static void before_fork(void) {
+  (void)pthread_mutex_lock(&pool.lock);
+}
+
+static void after_fork_in_parent(void) {
+  (void)pthread_mutex_unlock(&pool.lock);
+}
+
+static void after_fork_in_child(void) {
+  atomic_store(&pool.worker_count, 0);
+  atomic_store(&pool.pending, 0);
+  atomic_store(&pool.caller_sleeping, 0);
+  atomic_store(&pool.busy, false);
+  atomic_fetch_add(&pool.generation, 1);
+  (void)pthread_mutex_unlock(&pool.lock); // this is the thread that took it
+}
+
+static bool handles_forks;
+static void handle_forks(void) {
+  handles_forks = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
+}
+
+uint32_t byoc_model_fork_generation(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  (void)pthread_once(&once, handle_forks);
+  return atomic_load_explicit(&pool.generation, memory_order_relaxed);
+}
+
 void byoc_model_pool_set_spin(uint32_t turns) {
   pthread_mutex_lock(&pool.lock);
   pool.wanted_spin_turns = turns;
@@ -163,10 +197,13 @@ void byoc_model_pool_set_spin(uint32_t turns) {
 
 int32_t byoc_model_pool_acquire(int32_t thread_count) {
   if (thread_count > BYOC_MODEL_MAX_THREADS) thread_count = BYOC_MODEL_MAX_THREADS;
+  (void)byoc_model_fork_generation();
+  if (!handles_forks) thread_count = 1; // threads that a fork would lose unnoticed
   pthread_mutex_lock(&pool.lock);
   pool.users++;
-  while ((int32_t)pool.worker_count + 1 < thread_count && start_worker(pool.worker_count)) pool.worker_count++;
-  int32_t available = (int32_t)pool.worker_count + 1;
+  uint32_t count = atomic_load(&pool.worker_count);
+  while ((int32_t)count + 1 < thread_count && start_worker(count)) atomic_store(&pool.worker_count, ++count);
+  int32_t available = (int32_t)count + 1;
   // More threads than processors: who spins takes the time of who works.
   atomic_store(&pool.spin_turns, available <= byoc_model_processor_count() ? pool.wanted_spin_turns : 0);
   pthread_mutex_unlock(&pool.lock);
@@ -177,9 +214,10 @@ void byoc_model_pool_release(void) {
   pthread_mutex_lock(&pool.lock);
   if (--pool.users == 0) {
     atomic_store(&pool.stopping, true);
-    for (uint32_t i = 0; i < pool.worker_count; i++) tell(&pool.workers[i]);
-    for (uint32_t i = 0; i < pool.worker_count; i++) (void)pthread_join(pool.workers[i].thread, NULL);
-    pool.worker_count = 0;
+    uint32_t count = atomic_load(&pool.worker_count);
+    for (uint32_t i = 0; i < count; i++) tell(&pool.workers[i]);
+    for (uint32_t i = 0; i < count; i++) (void)pthread_join(pool.workers[i].thread, NULL);
+    atomic_store(&pool.worker_count, 0);
     atomic_store(&pool.stopping, false);
   }
   pthread_mutex_unlock(&pool.lock);

@@ -73,6 +73,12 @@ static int32_t load(const byoc_engine_blob_t *blobs, uint32_t blob_count, byoc_d
   return status; // the handle is kept: the library stays for the process' life
 }
 
+// A child process has a copy of what OpenMP knows of the forking thread's workers, but not the workers: the first loop
+// would wait for them for ever. They end before the fork; the parent's come back with its next loop.
+static void before_fork(void) {
+  if (library_api.omp_pause_resource_all != NULL) (void)library_api.omp_pause_resource_all(1); // omp_pause_soft
+}
+
 int32_t byoc_dnnl_library_get(const byoc_engine_blob_t *blobs, uint32_t blob_count, const byoc_dnnl_api_t **out_api,
                               byoc_dnnl_error_t *error) {
   *out_api = NULL;
@@ -83,6 +89,9 @@ int32_t byoc_dnnl_library_get(const byoc_engine_blob_t *blobs, uint32_t blob_cou
     status = load(blobs, blob_count, error);
     byoc_dnnl_openmp_leave();
     if (lock >= 0) (void)close(lock); // which releases it
+    if (status == BYOC_OK && pthread_atfork(before_fork, NULL, NULL) != 0) {
+      status = byoc_dnnl_fail(error, BYOC_OUT_OF_MEMORY, "out of memory");
+    }
     library_ready = status == BYOC_OK;
   }
   (void)pthread_mutex_unlock(&library_mutex);
