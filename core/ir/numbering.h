@@ -12,7 +12,7 @@
 #include "core/base/map.h"
 #include "core/ir/graph.h"
 
-enum { BYOC_NO_NUMBER = UINT32_MAX };
+#define BYOC_NO_NUMBER UINT32_MAX
 
 typedef struct byoc_numbering_t {
   byoc_map_t map; // pointer map: node → number + 1

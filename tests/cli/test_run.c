@@ -143,7 +143,8 @@ static void test_symbolic_dimensions(void **state) {
   byoc_test_shell(0, "byoc inspect symbolic.onnx");
   byoc_test_printed("f32[N,4]");
   // Left open, the dimension takes its value when the model runs.
-  byoc_test_shell(0, "byoc build symbolic.onnx -o open.so && byoc run open.so -i in/x:0=x.npy -e out/y:0=y.npy");
+  byoc_test_shell(
+      0, "byoc build symbolic.onnx --name symbolic -o open.so && byoc run open.so -i in/x:0=x.npy -e out/y:0=y.npy");
   byoc_test_shell(0, "cp " BYOC_TEST_SOURCE_DIR "/tests/cli/user_dynamic.c . && "
                      "cc -std=c99 -Wall -Wextra -Werror user_dynamic.c -o user_dynamic -ldl && ./user_dynamic");
   byoc_test_printed("2 3: ");
