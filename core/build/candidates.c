@@ -26,25 +26,20 @@ static bool keep_callee(void *self, byoc_node_t *node) {
   return !maker->failed && byoc_block_walk(node->callee->body, keep_callee, maker);
 }
 
-// Leaves nothing in the module but the functions and what they call. Nothing is released: the process is short-lived.
+static bool is_kept(void *self, const byoc_function_t *function) {
+  return byoc_pointer_map_find(&((const module_maker_t *)self)->kept, function) != NULL;
+}
+
+// Leaves nothing in the module, which is this process's own copy, but the functions and what they call.
 static bool drop_others(module_maker_t *maker, const byoc_cost_build_t *build) {
   byoc_graph_module_t *module = maker->module;
   for (size_t i = 0; i < build->count; ++i) {
-    byoc_function_t *function = (byoc_function_t *)(uintptr_t)build->functions[i]; // this process's own copy
+    byoc_function_t *function = (byoc_function_t *)(uintptr_t)build->functions[i];
     if (!byoc_pointer_map_put(&maker->kept, function, function)) return false;
     (void)byoc_block_walk(function->body, keep_callee, maker);
   }
-  size_t count = 0;
-  for (size_t f = 0; f < module->functions.count && !maker->failed; ++f) {
-    byoc_function_t *other = module->functions.data[f];
-    if (byoc_pointer_map_find(&maker->kept, other) != NULL) {
-      module->functions.data[count++] = other;
-    } else if (!byoc_text_map_put(&module->function_names, other->name, NULL)) {
-      maker->failed = true;
-    }
-  }
-  if (!maker->failed) module->functions.count = count;
-  module->runtime_modules.count = 0;
+  if (!maker->failed) byoc_graph_module_keep_functions(module, is_kept, maker);
+  byoc_graph_module_drop_runtime_modules(module);
   return !maker->failed;
 }
 

@@ -16,6 +16,7 @@ byoc_function_t *byoc_function_create(byoc_graph_module_t *module, const char *n
   byoc_pointer_map_init(&function->constants, byoc_arena_allocator(&module->arena));
   if (!function->name || !function->body) return NULL;
   if (!byoc_vector_reserve(&module->functions, module->allocator, 1)) return NULL;
+  if (module->scope != NULL && !byoc_pointer_map_put(module->scope, function, function)) return NULL;
   if (!byoc_text_map_put(&module->function_names, name, function)) return NULL;
   module->functions.data[module->functions.count++] = function;
   return function;

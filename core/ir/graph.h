@@ -126,7 +126,8 @@ struct byoc_graph_module_t {
   byoc_allocator_t allocator;
   byoc_arena_t arena;
   BYOC_VECTOR(byoc_function_t *) functions; // stable order
-  byoc_map_t function_names;                // text map → byoc_function_t *
+  byoc_map_t *scope; // pointer map: the functions that passes look at for now; NULL: all. What is made meanwhile joins
+  byoc_map_t function_names; // text map → byoc_function_t *
   BYOC_VECTOR(byoc_constant_t *) constants;
   byoc_map_t constant_names;                                      // text map → byoc_constant_t *
   BYOC_VECTOR(struct byoc_runtime_module_t *) runtime_modules;    // retained; in order of production
@@ -146,6 +147,18 @@ byoc_function_t *byoc_graph_module_find(const byoc_graph_module_t *module, const
 byoc_constant_t *byoc_graph_module_find_constant(const byoc_graph_module_t *module, const char *name);
 // The function named "main", else the first; NULL in an empty module.
 byoc_function_t *byoc_graph_module_main(const byoc_graph_module_t *module);
+// Is the function one of those that passes look at?
+bool byoc_function_is_in_scope(const byoc_function_t *function);
+// The next such function from *index on, which moves behind it; NULL at the end.
+byoc_function_t *byoc_graph_module_next(const byoc_graph_module_t *module, size_t *index);
+// Functions in scope, those included that the loop adds; it must not erase any.
+#define BYOC_FOR_EACH_FUNCTION(name, module)                                                                           \
+  for (size_t name##_index = 0, name##_ends = 0; name##_ends == 0; name##_ends = 1)                                    \
+    for (byoc_function_t * name; (name = byoc_graph_module_next((module), &name##_index)) != NULL;)
+// Erases the functions that `keeps` says no to.
+void byoc_graph_module_keep_functions(byoc_graph_module_t *module, bool (*keeps)(void *self, const byoc_function_t *),
+                                      void *self);
+void byoc_graph_module_drop_runtime_modules(byoc_graph_module_t *module);
 // `name`, or name_1, name_2 ... : free among functions (and constants). In the module's arena.
 const char *byoc_graph_module_unique_name(byoc_graph_module_t *module, const char *name);
 // Takes constants that nothing refers to out of the module (their memory stays until it is destroyed). False when

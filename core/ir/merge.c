@@ -50,7 +50,7 @@ byoc_status_t byoc_merge_equal_functions(byoc_graph_module_t *module,
   if (seen == NULL) return byoc_diag_out_of_memory(diag);
   for (size_t f = 0; f < module->functions.count;) {
     byoc_function_t *function = module->functions.data[f++], *twin = NULL;
-    if (!wants(self, function)) continue;
+    if (!byoc_function_is_in_scope(function) || !wants(self, function)) continue;
     uint64_t hash = byoc_function_structural_hash(function, BYOC_STRUCTURAL_IGNORE_FUNCTION_ATTRIBUTES);
     for (size_t s = 0; s < seen_count && twin == NULL; ++s) {
       byoc_function_t *candidate = seen[s].function;

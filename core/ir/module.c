@@ -17,11 +17,16 @@ byoc_status_t byoc_graph_module_create(byoc_allocator_t allocator, byoc_diag_t *
   return BYOC_OK;
 }
 
+void byoc_graph_module_drop_runtime_modules(byoc_graph_module_t *module) {
+  while (module->runtime_modules.count > 0) {
+    struct byoc_runtime_module_t *last = module->runtime_modules.data[--module->runtime_modules.count];
+    if (module->release_runtime_module) module->release_runtime_module(last);
+  }
+}
+
 void byoc_graph_module_destroy(byoc_graph_module_t *module) {
   if (!module) return;
-  for (size_t i = module->runtime_modules.count; i-- > 0;) {
-    if (module->release_runtime_module) module->release_runtime_module(module->runtime_modules.data[i]);
-  }
+  byoc_graph_module_drop_runtime_modules(module);
   for (size_t i = module->mappings.count; i-- > 0;) {
     if (module->release_mapping) module->release_mapping(module->mappings.data[i]);
   }
@@ -48,6 +53,34 @@ byoc_function_t *byoc_graph_module_main(const byoc_graph_module_t *module) {
   byoc_function_t *function = byoc_graph_module_find(module, "main");
   if (!function && module->functions.count > 0) function = module->functions.data[0];
   return function;
+}
+
+bool byoc_function_is_in_scope(const byoc_function_t *function) {
+  const byoc_map_t *scope = function->module->scope;
+  return scope == NULL || byoc_pointer_map_find(scope, function) != NULL;
+}
+
+byoc_function_t *byoc_graph_module_next(const byoc_graph_module_t *module, size_t *index) {
+  while (*index < module->functions.count) {
+    byoc_function_t *function = module->functions.data[(*index)++];
+    if (byoc_function_is_in_scope(function)) return function;
+  }
+  return NULL;
+}
+
+void byoc_graph_module_keep_functions(byoc_graph_module_t *module, bool (*keeps)(void *self, const byoc_function_t *),
+                                      void *self) {
+  size_t kept = 0;
+  for (size_t f = 0; f < module->functions.count; ++f) {
+    byoc_function_t *function = module->functions.data[f];
+    if (keeps(self, function)) {
+      module->functions.data[kept++] = function;
+    } else {
+      // The map has the name already: storing NULL over it needs no memory.
+      (void)byoc_text_map_put(&module->function_names, function->name, NULL);
+    }
+  }
+  module->functions.count = kept;
 }
 
 static bool name_is_free(const byoc_graph_module_t *module, const char *name) {

@@ -214,28 +214,35 @@ static bool mark_call(void *self, byoc_node_t *node) {
 byoc_status_t byoc_inline_functions(byoc_graph_module_t *module, bool (*wants)(void *self, const byoc_function_t *),
                                     void *self, byoc_diag_t *diag, size_t *out_count) {
   *out_count = 0;
-  for (size_t f = 0; f < module->functions.count; ++f) {
-    BYOC_RETURN_IF_ERROR(inline_in_block(module->functions.data[f]->body, wants, self, diag, out_count));
+  BYOC_FOR_EACH_FUNCTION(function, module) {
+    BYOC_RETURN_IF_ERROR(inline_in_block(function->body, wants, self, diag, out_count));
   }
   return byoc_erase_uncalled_functions(module, wants, self, diag);
+}
+
+typedef struct erasing_t {
+  const byoc_function_t *main;
+  byoc_map_t called; // functions
+  bool (*wants)(void *self, const byoc_function_t *);
+  void *self;
+} erasing_t;
+
+static bool is_kept(void *self, const byoc_function_t *function) {
+  const erasing_t *e = self;
+  return function == e->main || !byoc_function_is_in_scope(function) ||
+         byoc_pointer_map_find(&e->called, function) != NULL || !e->wants(e->self, function);
 }
 
 byoc_status_t byoc_erase_uncalled_functions(byoc_graph_module_t *module,
                                             bool (*wants)(void *self, const byoc_function_t *), void *self,
                                             byoc_diag_t *diag) {
-  const byoc_function_t *main = byoc_graph_module_main(module);
-  byoc_map_t called;
-  byoc_pointer_map_init(&called, module->allocator);
+  erasing_t e = {.main = byoc_graph_module_main(module), .wants = wants, .self = self};
+  byoc_pointer_map_init(&e.called, module->allocator);
   bool ok = true;
   for (size_t f = 0; f < module->functions.count && ok; ++f) {
-    ok = byoc_block_walk(module->functions.data[f]->body, mark_call, &called);
+    ok = byoc_block_walk(module->functions.data[f]->body, mark_call, &e.called);
   }
-  for (size_t f = module->functions.count; f > 0 && ok; --f) {
-    byoc_function_t *function = module->functions.data[f - 1];
-    if (function != main && wants(self, function) && byoc_pointer_map_find(&called, function) == NULL) {
-      byoc_function_erase(function);
-    }
-  }
-  byoc_map_deinit(&called);
+  if (ok) byoc_graph_module_keep_functions(module, is_kept, &e);
+  byoc_map_deinit(&e.called);
   return ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }

@@ -236,8 +236,8 @@ byoc_status_t byoc_infer_function(byoc_function_t *function, byoc_diag_t *diag) 
 }
 
 byoc_status_t byoc_infer_module(byoc_graph_module_t *module, byoc_diag_t *diag) {
-  for (size_t i = 0; i < module->functions.count; ++i) {
-    BYOC_RETURN_IF_ERROR(byoc_infer_function(module->functions.data[i], diag));
+  BYOC_FOR_EACH_FUNCTION(function, module) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_function(function, diag));
   }
   return BYOC_OK;
 }

@@ -28,8 +28,8 @@ static byoc_status_t canonicalise(byoc_block_t *block, byoc_diag_t *diag, size_t
 }
 
 byoc_status_t byoc_pass_canonicalise(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
-  for (size_t f = 0; f < module->functions.count; ++f) {
-    BYOC_RETURN_IF_ERROR(canonicalise(module->functions.data[f]->body, diag, changes));
+  BYOC_FOR_EACH_FUNCTION(function, module) {
+    BYOC_RETURN_IF_ERROR(canonicalise(function->body, diag, changes));
   }
   return BYOC_OK;
 }

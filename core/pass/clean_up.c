@@ -78,8 +78,8 @@ static byoc_status_t remove_identities(byoc_block_t *block, byoc_diag_t *diag, s
 }
 
 byoc_status_t byoc_pass_remove_identities(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
-  for (size_t f = 0; f < module->functions.count; ++f) {
-    BYOC_RETURN_IF_ERROR(remove_identities(module->functions.data[f]->body, diag, changes));
+  BYOC_FOR_EACH_FUNCTION(function, module) {
+    BYOC_RETURN_IF_ERROR(remove_identities(function->body, diag, changes));
   }
   return BYOC_OK;
 }
@@ -105,6 +105,10 @@ static bool mark_callee(void *self, byoc_node_t *node) {
   return node->callee == NULL || byoc_pointer_map_put(self, node->callee, node->callee);
 }
 
+static bool is_reached(void *self, const byoc_function_t *function) {
+  return byoc_pointer_map_find(self, function) != NULL || !byoc_function_is_in_scope(function);
+}
+
 // Functions that main does not reach.
 static byoc_status_t remove_dead_functions(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
   byoc_function_t *main = byoc_graph_module_main(module);
@@ -116,19 +120,16 @@ static byoc_status_t remove_dead_functions(byoc_graph_module_t *module, byoc_dia
     byoc_function_t *function = reached.entries[i].value;
     ok = byoc_block_walk(function->body, mark_callee, &reached);
   }
-  for (size_t f = module->functions.count; f > 0 && ok; --f) {
-    byoc_function_t *function = module->functions.data[f - 1];
-    if (byoc_pointer_map_find(&reached, function) != NULL) continue;
-    byoc_function_erase(function);
-    *changes += 1;
-  }
+  size_t count = module->functions.count;
+  if (ok) byoc_graph_module_keep_functions(module, is_reached, &reached);
+  *changes += count - module->functions.count;
   byoc_map_deinit(&reached);
   return ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
 byoc_status_t byoc_pass_remove_dead_code(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
-  for (size_t f = 0; f < module->functions.count; ++f) {
-    *changes += remove_dead_nodes(module->functions.data[f]->body);
+  BYOC_FOR_EACH_FUNCTION(function, module) {
+    *changes += remove_dead_nodes(function->body);
   }
   return remove_dead_functions(module, diag, changes);
 }

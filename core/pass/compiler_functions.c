@@ -51,8 +51,7 @@ static byoc_status_t outline_in_block(outliner_t *o, byoc_block_t *block) {
 
 // A function that is bound to a name has it as its symbol, unless it has another one.
 static byoc_status_t set_symbols(outliner_t *o, const byoc_graph_module_t *module) {
-  for (size_t f = 0; f < module->functions.count; ++f) {
-    byoc_function_t *function = module->functions.data[f];
+  BYOC_FOR_EACH_FUNCTION(function, module) {
     if (!is_for(&function->attributes, o->arguments) || function->kind != BYOC_FUNCTION_GRAPH) continue;
     if (byoc_attributes_find(&function->attributes, "global_symbol") != NULL) continue;
     char symbol[256];
@@ -89,8 +88,9 @@ byoc_status_t byoc_pass_outline_compiler_functions(byoc_graph_module_t *module, 
   outliner_t o = {.arguments = arguments, .diag = diag, .changes = changes};
   size_t function_count = module->functions.count, merged = 0; // outlined ones come behind, and are done
   for (size_t f = 0; f < function_count; ++f) {
-    BYOC_RETURN_IF_ERROR_IN(diag, outline_in_block(&o, module->functions.data[f]->body), "function '%s'",
-                            module->functions.data[f]->name);
+    const byoc_function_t *function = module->functions.data[f];
+    if (!byoc_function_is_in_scope(function)) continue;
+    BYOC_RETURN_IF_ERROR_IN(diag, outline_in_block(&o, function->body), "function '%s'", function->name);
   }
   BYOC_RETURN_IF_ERROR(set_symbols(&o, module));
   if (*changes == 0) return BYOC_OK;
@@ -154,8 +154,7 @@ static byoc_status_t inline_composites(byoc_block_t *block, byoc_diag_t *diag, s
 
 byoc_status_t byoc_pass_inline_composites(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
   size_t before = *changes;
-  for (size_t f = 0; f < module->functions.count; ++f) {
-    byoc_function_t *function = module->functions.data[f];
+  BYOC_FOR_EACH_FUNCTION(function, module) {
     if (byoc_function_is_open(function)) BYOC_RETURN_IF_ERROR(inline_composites(function->body, diag, changes));
   }
   return *changes > before ? byoc_erase_uncalled_functions(module, is_composite, NULL, diag) : BYOC_OK;

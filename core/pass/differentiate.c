@@ -20,8 +20,7 @@ static byoc_status_t differentiate_block(byoc_block_t *block, byoc_diag_t *diag,
 }
 
 byoc_status_t byoc_pass_differentiate(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
-  for (size_t f = 0; f < module->functions.count; ++f) {
-    byoc_function_t *function = module->functions.data[f];
+  BYOC_FOR_EACH_FUNCTION(function, module) {
     if (function->kind != BYOC_FUNCTION_GRAPH) continue;
     BYOC_RETURN_IF_ERROR_IN(diag, differentiate_block(function->body, diag, changes), "in '%s'", function->name);
   }

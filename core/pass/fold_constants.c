@@ -249,7 +249,7 @@ byoc_status_t byoc_pass_fold_constants(byoc_graph_module_t *module, byoc_diag_t 
   module->has_fold_budget = true;
   for (size_t i = 0; i < function_count; ++i) {
     folder_t f = {.function = module->functions.data[i], .diag = diag};
-    if (f.function->kind != BYOC_FUNCTION_GRAPH) continue;
+    if (f.function->kind != BYOC_FUNCTION_GRAPH || !byoc_function_is_in_scope(f.function)) continue;
     BYOC_RETURN_IF_ERROR_IN(diag, fold_shapes(&f, f.function->body), "in '%s'", f.function->name);
     BYOC_RETURN_IF_ERROR_IN(diag, fold_block(&f, f.function->body), "in '%s'", f.function->name);
     *changes += f.changes;

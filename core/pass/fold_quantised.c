@@ -336,8 +336,8 @@ static byoc_status_t fold_block(byoc_block_t *block, bool products, byoc_diag_t 
 byoc_status_t byoc_pass_fold_quantised(byoc_graph_module_t *module, const byoc_pass_arguments_t *arguments,
                                        byoc_diag_t *diag, size_t *changes) {
   bool products = products_pay(arguments->targets);
-  for (size_t f = 0; f < module->functions.count; ++f) {
-    BYOC_RETURN_IF_ERROR(fold_block(module->functions.data[f]->body, products, diag, changes));
+  BYOC_FOR_EACH_FUNCTION(function, module) {
+    BYOC_RETURN_IF_ERROR(fold_block(function->body, products, diag, changes));
   }
   return BYOC_OK;
 }

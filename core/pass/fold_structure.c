@@ -108,8 +108,8 @@ static void fold_block(folder_t *f, byoc_block_t *block) {
 
 byoc_status_t byoc_pass_fold_structure(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
   folder_t f = {.diag = diag};
-  for (size_t i = 0; i < module->functions.count && !f.failed; ++i) {
-    if (module->functions.data[i]->kind == BYOC_FUNCTION_GRAPH) fold_block(&f, module->functions.data[i]->body);
+  BYOC_FOR_EACH_FUNCTION(function, module) {
+    if (function->kind == BYOC_FUNCTION_GRAPH && !f.failed) fold_block(&f, function->body);
   }
   *changes += f.changes;
   if (f.failed) return byoc_diag_out_of_memory(diag);

@@ -7,10 +7,13 @@
 #include "core/ir/text.h"
 #include "core/ir/verify.h"
 
-#define BYOC_PASS_ROW(NAME, text, line) {.name = text, .summary = line, .run = byoc_pass_##NAME},
-#define BYOC_COMPILER_PASS_ROW(NAME, text, line)                                                                       \
-  {.name = text, .summary = line, .run_with = byoc_pass_##NAME, .takes_compiler = true},
-#define BYOC_TARGET_PASS_ROW(NAME, text, line) {.name = text, .summary = line, .run_with = byoc_pass_##NAME},
+enum { FUNCTIONS = false, MODULE = true };
+#define BYOC_PASS_ROW(NAME, text, works_on, line)                                                                      \
+  {.name = text, .summary = line, .run = byoc_pass_##NAME, .works_on_module = works_on},
+#define BYOC_COMPILER_PASS_ROW(NAME, text, works_on, line)                                                             \
+  {.name = text, .summary = line, .run_with = byoc_pass_##NAME, .takes_compiler = true, .works_on_module = works_on},
+#define BYOC_TARGET_PASS_ROW(NAME, text, works_on, line)                                                               \
+  {.name = text, .summary = line, .run_with = byoc_pass_##NAME, .works_on_module = works_on},
 static const byoc_pass_t passes[] = {BYOC_PASS_LIST(BYOC_PASS_ROW) BYOC_COMPILER_PASS_LIST(BYOC_COMPILER_PASS_ROW)
                                          BYOC_TARGET_PASS_LIST(BYOC_TARGET_PASS_ROW)};
 #undef BYOC_PASS_ROW
@@ -144,9 +147,27 @@ byoc_status_t byoc_pass_run_list(const char *names, byoc_graph_module_t *module,
     if (text != NULL) *text++ = '\0';
     const byoc_pass_t *pass = find_pass(name, options);
     if (pass == NULL) return unknown_pass(name, options, diag);
+    if (pass->works_on_module && module->scope != NULL) {
+      return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "pass %s works on whole modules, not on functions", name);
+    }
     byoc_pass_arguments_t arguments = {.targets = options != NULL ? options->targets : NULL};
     if (text != NULL) BYOC_RETURN_IF_ERROR(parse_arguments(pass, text, diag, &arguments));
     BYOC_RETURN_IF_ERROR(run_pass(pass, &arguments, module, options, diag, NULL));
   }
   return BYOC_OK;
+}
+
+byoc_status_t byoc_pass_run_list_on(byoc_function_t *const *functions, size_t function_count, const char *names,
+                                    byoc_diag_t *diag) {
+  if (function_count == 0) return BYOC_OK;
+  byoc_graph_module_t *module = functions[0]->module;
+  byoc_map_t scope;
+  byoc_pointer_map_init(&scope, module->allocator);
+  bool ok = true;
+  for (size_t f = 0; f < function_count && ok; ++f) ok = byoc_pointer_map_put(&scope, functions[f], functions[f]);
+  module->scope = &scope;
+  byoc_status_t status = ok ? byoc_pass_run_list(names, module, NULL, diag) : byoc_diag_out_of_memory(diag);
+  module->scope = NULL;
+  byoc_map_deinit(&scope);
+  return status;
 }

@@ -19,58 +19,64 @@ typedef struct byoc_pass_t {
   byoc_status_t (*run)(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes);
   byoc_status_t (*run_with)(byoc_graph_module_t *module, const byoc_pass_arguments_t *arguments, byoc_diag_t *diag,
                             size_t *changes);
-  bool takes_compiler; // {compiler=NAME} may stand behind its name
+  bool takes_compiler;  // {compiler=NAME} may stand behind its name
+  bool works_on_module; // it looks beyond the functions in scope, or takes away what makes them a backend's
 } byoc_pass_t;
 
-// X(NAME, "name", "summary"): each is a function byoc_pass_<NAME> in core/pass.
+// X(NAME, "name", works on, "summary"): each is a function byoc_pass_<NAME> in core/pass. It works on FUNCTIONS, those
+// in scope (BYOC_FOR_EACH_FUNCTION), or on the MODULE as a whole.
 #define BYOC_PASS_LIST(X)                                                                                              \
-  X(infer_types, "infer-types", "infer the type of every value")                                                       \
-  X(inline_functions, "inline-functions", "put functions marked Inline where they are called")                         \
-  X(differentiate, "differentiate", "write out the derivatives that Gradient nodes ask for")                           \
-  X(canonicalise, "canonicalise", "give operators with several spellings the one that rules look for")                 \
-  X(fold_structure, "fold-structure", "take the branch, element or optional that is known to be meant")                \
-  X(fold_constants, "fold-constants", "compute what depends on constants and known shapes only")                       \
-  X(fold_pad, "fold-pad", "fold padding with zeros into the convolution or average behind it")                         \
-  X(recognise_activations, "recognise-activations",                                                                    \
+  X(infer_types, "infer-types", FUNCTIONS, "infer the type of every value")                                            \
+  X(inline_functions, "inline-functions", FUNCTIONS, "put functions marked Inline where they are called")              \
+  X(differentiate, "differentiate", FUNCTIONS, "write out the derivatives that Gradient nodes ask for")                \
+  X(canonicalise, "canonicalise", FUNCTIONS, "give operators with several spellings the one that rules look for")      \
+  X(fold_structure, "fold-structure", FUNCTIONS, "take the branch, element or optional that is known to be meant")     \
+  X(fold_constants, "fold-constants", FUNCTIONS, "compute what depends on constants and known shapes only")            \
+  X(fold_pad, "fold-pad", FUNCTIONS, "fold padding with zeros into the convolution or average behind it")              \
+  X(recognise_activations, "recognise-activations", FUNCTIONS,                                                         \
     "make one operator of the formulas of GELU, Swish, HardSwish and Mish")                                            \
-  X(recognise_layer_norm, "recognise-layer-norm", "make one operator of the formula of a layer normalisation")         \
-  X(move_transposes, "move-transposes", "merge transposes, through elementwise operators between them")                \
-  X(fold_batch_norm, "fold-batch-norm", "fold batch normalisation into the convolution in front of it")                \
-  X(remove_identities, "remove-identities", "remove operators that change nothing")                                    \
-  X(remove_dead_code, "remove-dead-code", "remove nodes, functions and constants that nothing uses")                   \
-  X(merge_equal_nodes, "merge-equal-nodes", "compute equal expressions once")                                          \
-  X(simplify, "simplify",                                                                                              \
+  X(recognise_layer_norm, "recognise-layer-norm", FUNCTIONS,                                                           \
+    "make one operator of the formula of a layer normalisation")                                                       \
+  X(move_transposes, "move-transposes", FUNCTIONS, "merge transposes, through elementwise operators between them")     \
+  X(fold_batch_norm, "fold-batch-norm", FUNCTIONS, "fold batch normalisation into the convolution in front of it")     \
+  X(remove_identities, "remove-identities", FUNCTIONS, "remove operators that change nothing")                         \
+  X(remove_dead_code, "remove-dead-code", FUNCTIONS, "remove nodes, functions and constants that nothing uses")        \
+  X(merge_equal_nodes, "merge-equal-nodes", FUNCTIONS, "compute equal expressions once")                               \
+  X(simplify, "simplify", FUNCTIONS,                                                                                   \
     "all of the above, fold-quantised and, for targets, recognise-attention, until nothing changes")                   \
-  X(inline_composites, "inline-composites", "put composites back that stand in no region")                             \
-  X(name_unknown_dimensions, "name-unknown-dimensions",                                                                \
+  X(inline_composites, "inline-composites", FUNCTIONS, "put composites back that stand in no region")                  \
+  X(name_unknown_dimensions, "name-unknown-dimensions", MODULE,                                                        \
     "give a symbol to each dimension that is known at run time only")                                                  \
-  X(settle_layouts, "settle-layouts",                                                                                  \
+  X(settle_layouts, "settle-layouts", FUNCTIONS,                                                                       \
     "compute in blocked layouts what stands between changes of layout, and remove those that meet")                    \
-  X(cancel_layouts, "cancel-layouts", "remove changes of layout that meet, and nothing else")                          \
-  X(lower_kernels, "lower-kernels", "turn what no backend took into loop kernels")
+  X(cancel_layouts, "cancel-layouts", FUNCTIONS, "remove changes of layout that meet, and nothing else")               \
+  X(lower_kernels, "lower-kernels", MODULE, "turn what no backend took into loop kernels")
 
 // The same, of passes over functions marked Compiler, which take {compiler=NAME}.
 #define BYOC_COMPILER_PASS_LIST(X)                                                                                     \
-  X(outline_compiler_functions, "outline-compiler-functions",                                                          \
+  X(outline_compiler_functions, "outline-compiler-functions", FUNCTIONS,                                               \
     "make global functions of those marked Compiler that stand inline")                                                \
-  X(merge_equal_functions, "merge-equal-functions",                                                                    \
+  X(merge_equal_functions, "merge-equal-functions", MODULE,                                                            \
     "let functions marked Compiler that compute the same share a symbol")                                              \
-  X(mark_compiler_functions_extern, "mark-compiler-functions-extern", "turn functions marked Compiler into stubs")     \
-  X(inline_compiler_functions, "inline-compiler-functions", "put functions marked Compiler back where they are called")
+  X(mark_compiler_functions_extern, "mark-compiler-functions-extern", MODULE,                                          \
+    "turn functions marked Compiler into stubs")                                                                       \
+  X(inline_compiler_functions, "inline-compiler-functions", MODULE,                                                    \
+    "put functions marked Compiler back where they are called")
 
 // The same, of passes that look at the targets of a build.
 #define BYOC_TARGET_PASS_LIST(X)                                                                                       \
-  X(fold_quantised, "fold-quantised", "compute on integers what stands between dequantising and quantising")           \
-  X(recognise_attention, "recognise-attention",                                                                        \
+  X(fold_quantised, "fold-quantised", FUNCTIONS,                                                                       \
+    "compute on integers what stands between dequantising and quantising")                                             \
+  X(recognise_attention, "recognise-attention", FUNCTIONS,                                                             \
     "make one operator of the products around a softmax, where a target takes it")                                     \
-  X(propose_layouts, "propose-layouts",                                                                                \
+  X(propose_layouts, "propose-layouts", FUNCTIONS,                                                                     \
     "put changes to blocked layouts and back between operators, where a target takes such nodes")
 
-#define BYOC_PASS_DECLARE(NAME, text, summary)                                                                         \
+#define BYOC_PASS_DECLARE(NAME, text, works_on, summary)                                                               \
   byoc_status_t byoc_pass_##NAME(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes);
 BYOC_PASS_LIST(BYOC_PASS_DECLARE)
 #undef BYOC_PASS_DECLARE
-#define BYOC_PASS_DECLARE(NAME, text, summary)                                                                         \
+#define BYOC_PASS_DECLARE(NAME, text, works_on, summary)                                                               \
   byoc_status_t byoc_pass_##NAME(byoc_graph_module_t *module, const byoc_pass_arguments_t *arguments,                  \
                                  byoc_diag_t *diag, size_t *changes);
 BYOC_COMPILER_PASS_LIST(BYOC_PASS_DECLARE)
@@ -101,7 +107,7 @@ byoc_status_t byoc_simplify(byoc_graph_module_t *module, const byoc_pass_options
 // BYOC_INVALID_ARGUMENT with the nearest match.
 byoc_status_t byoc_pass_run_list(const char *names, byoc_graph_module_t *module, const byoc_pass_options_t *options,
                                  byoc_diag_t *diag);
-// Runs such a list over these functions of one module alone; those that it makes join the module. A pass that works on
+// Runs such a list with these functions of one module in scope; those that it makes join them. A pass that works on
 // modules as a whole is BYOC_INVALID_ARGUMENT.
 byoc_status_t byoc_pass_run_list_on(byoc_function_t *const *functions, size_t function_count, const char *names,
                                     byoc_diag_t *diag);

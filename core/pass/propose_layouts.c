@@ -183,8 +183,7 @@ static byoc_status_t propose_in_function(byoc_function_t *function, byoc_diag_t 
 byoc_status_t byoc_pass_propose_layouts(byoc_graph_module_t *module, const byoc_pass_arguments_t *arguments,
                                         byoc_diag_t *diag, size_t *changes) {
   if (!byoc_targets_take_layouts(arguments->targets)) return BYOC_OK;
-  for (size_t f = 0; f < module->functions.count; ++f) {
-    byoc_function_t *function = module->functions.data[f];
+  BYOC_FOR_EACH_FUNCTION(function, module) {
     if (byoc_function_is_open(function)) BYOC_RETURN_IF_ERROR(propose_in_function(function, diag, changes));
   }
   return BYOC_OK;

@@ -285,8 +285,7 @@ static byoc_status_t recognise_block(byoc_block_t *block, const byoc_target_list
 byoc_status_t byoc_pass_recognise_attention(byoc_graph_module_t *module, const byoc_pass_arguments_t *arguments,
                                             byoc_diag_t *diag, size_t *changes) {
   if (arguments->targets != NULL && !byoc_target_list_has_rule(arguments->targets, "Attention", 0)) return BYOC_OK;
-  for (size_t f = 0; f < module->functions.count; ++f) {
-    byoc_function_t *function = module->functions.data[f];
+  BYOC_FOR_EACH_FUNCTION(function, module) {
     if (byoc_attributes_find(&function->attributes, "Compiler") != NULL) continue;
     BYOC_RETURN_IF_ERROR(recognise_block(function->body, arguments->targets, diag, changes));
   }

@@ -188,9 +188,9 @@ static byoc_status_t rewrite_module(byoc_graph_module_t *module, const rewrite_t
   byoc_status_t status = BYOC_OK;
   settling_t s = {.diag = diag, .changes = changes};
   byoc_pointer_map_init(&s.touched, module->allocator);
-  for (size_t f = 0; f < module->functions.count && status == BYOC_OK; ++f) {
-    if (module->functions.data[f]->kind != BYOC_FUNCTION_GRAPH) continue;
-    status = rewrite_block(&s, module->functions.data[f]->body, rewrites);
+  BYOC_FOR_EACH_FUNCTION(function, module) {
+    if (function->kind == BYOC_FUNCTION_GRAPH && status == BYOC_OK)
+      status = rewrite_block(&s, function->body, rewrites);
   }
   byoc_map_deinit(&s.touched);
   return status;

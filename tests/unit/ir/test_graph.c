@@ -284,8 +284,48 @@ static void mappings_are_released(void **state) {
   assert_int_equal(released, 11);
 }
 
+static bool is_named_f(void *self, const byoc_function_t *function) {
+  (void)self;
+  return function->name[0] == 'f';
+}
+
+// What passes look at: all functions, or those in scope and what is made meanwhile.
+static void functions_in_scope(void **state) {
+  (void)state;
+  byoc_graph_module_t *module = NULL;
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_graph_module_create(byoc_allocator_system(), &diag, &module), &diag);
+  const char *const names[] = {"f1", "g1", "f2"};
+  for (size_t i = 0; i < 3; ++i) assert_non_null(byoc_function_create(module, names[i]));
+  size_t count = 0;
+  BYOC_FOR_EACH_FUNCTION(function, module) {
+    assert_string_equal(function->name, names[count++]);
+  }
+  assert_int_equal(count, 3);
+  byoc_map_t scope;
+  byoc_pointer_map_init(&scope, byoc_allocator_system());
+  byoc_function_t *g1 = byoc_graph_module_find(module, "g1");
+  assert_true(byoc_pointer_map_put(&scope, g1, g1));
+  module->scope = &scope;
+  assert_non_null(byoc_function_create(module, "g2"));
+  count = 0;
+  BYOC_FOR_EACH_FUNCTION(function, module) {
+    assert_string_equal(function->name, count++ == 0 ? "g1" : "g2");
+  }
+  assert_int_equal(count, 2);
+  assert_false(byoc_function_is_in_scope(byoc_graph_module_find(module, "f1")));
+  module->scope = NULL;
+  byoc_map_deinit(&scope);
+  byoc_graph_module_keep_functions(module, is_named_f, NULL);
+  assert_int_equal(module->functions.count, 2);
+  assert_null(byoc_graph_module_find(module, "g2"));
+  assert_string_equal(module->functions.data[1]->name, "f2");
+  byoc_graph_module_destroy(module);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(functions_in_scope),
       cmocka_unit_test(uses_follow_changes),
       cmocka_unit_test(parameters_move_up),
       cmocka_unit_test(same_result_twice_keeps_indices),
