@@ -147,6 +147,14 @@ static byoc_status_t not_computable(const byoc_requirer_t *r, const byoc_node_t 
   return status;
 }
 
+static byoc_status_t does_not_hold(const byoc_requirer_t *r, const byoc_node_t *node, const byoc_relation_t *relation) {
+  char where[256], text[512];
+  byoc_node_describe(node, where, sizeof where);
+  const byoc_relation_names_t names = {where, relation->left_name, relation->right_name};
+  byoc_relation_explain(relation->kind, relation->left.constant, relation->right.constant, &names, text, sizeof text);
+  return byoc_diag_error(r->diag, BYOC_INVALID_DATA, "%s", text);
+}
+
 // Keeps of `relations` those that are new and computable here.
 static byoc_status_t keep_new(byoc_requirer_t *r, const byoc_node_t *node, byoc_relations_t *relations,
                               bool must_be_bound) {
@@ -154,6 +162,9 @@ static byoc_status_t keep_new(byoc_requirer_t *r, const byoc_node_t *node, byoc_
   bool failed = false;
   for (size_t i = 0; i < relations->items.count; ++i) {
     const byoc_relation_t *relation = &relations->items.data[i];
+    bool is_known = byoc_dim_is_constant(relation->left) && byoc_dim_is_constant(relation->right);
+    if (is_known && byoc_relation_holds(relation->kind, relation->left.constant, relation->right.constant)) continue;
+    if (is_known && !byoc_node_is_open(node)) return does_not_hold(r, node, relation);
     bool left = byoc_dim_walk(relation->left, r->is_bound, r->self);
     bool right = byoc_dim_walk(relation->right, r->is_bound, r->self);
     if (!(left && right) && must_be_bound) return not_computable(r, node, left ? relation->right : relation->left);
@@ -165,7 +176,8 @@ static byoc_status_t keep_new(byoc_requirer_t *r, const byoc_node_t *node, byoc_
 }
 
 byoc_status_t byoc_require_rest(byoc_requirer_t *r, byoc_node_t *node, bool must_be_bound) {
-  if (node->callee || !byoc_node_is_open(node)) return BYOC_OK;
+  const byoc_op_t *op = byoc_op_of(node);
+  if (!op || (!op->shape && !byoc_node_is_open(node))) return BYOC_OK;
   bool is_early = byoc_node_is(node, "byoc", "Require");
   byoc_relations_t relations = {.allocator = r->known.allocator};
   byoc_status_t status = BYOC_OK;

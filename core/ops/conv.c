@@ -24,6 +24,17 @@ static byoc_status_t infer_shape(const byoc_infer_t *infer, uint32_t weights, ui
                             (long long)(c.constant / group), (long long)c.constant, (long long)group,
                             (long long)w->dims[1].constant);
   }
+  if (!byoc_dim_is_constant(c) || !byoc_dim_is_constant(w->dims[1])) {
+    bool failed = false;
+    byoc_dim_t taken = byoc_infer_dim(infer, BYOC_DIM_MUL, w->dims[1], byoc_dim_constant(group), &failed);
+    BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+    BYOC_RETURN_IF_ERROR(byoc_infer_relate(infer, BYOC_RELATION_EQUAL, byoc_side_of(infer, 0, 1),
+                                           byoc_side(taken, "the number of channels that the weights take")));
+  }
+  if (!byoc_dim_is_constant(m)) {
+    BYOC_RETURN_IF_ERROR(
+        byoc_infer_relate(infer, BYOC_RELATION_MULTIPLE, byoc_side_of(infer, weights, 0), byoc_side_number(group)));
+  }
   if (byoc_dim_is_constant(m) && m.constant % group != 0) {
     return byoc_infer_error(infer, "operand %u: %lld output channels do not divide into %lld groups", weights,
                             (long long)m.constant, (long long)group);

@@ -35,12 +35,19 @@ const byoc_loop_expr_t *byoc_emit_scalar(byoc_lower_t *lower, const byoc_node_t 
   return value ? byoc_emit_as(b, byoc_compute_dtype(value->dtype), value) : NULL;
 }
 
+// Sizes, axes, steps and pads that are data are brought within this, beyond any memory: what is added to them or
+// multiplied by them stays a number.
+#define FARTHEST (INT64_C(1) << 35)
+
 const byoc_loop_expr_t *byoc_emit_int(byoc_lower_t *lower, const byoc_node_t *node, uint32_t operand, int64_t index) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_value_t *value = node->operands[operand];
   bool is_known = byoc_value_is_constant(value) && index < byoc_type_element_count(value->type);
   if (is_known) return byoc_loop_int(b, byoc_constant_element_i64(value->constant, index));
-  return byoc_emit_as(b, BYOC_DTYPE_I64, byoc_lower_load_flat(lower, node, operand, byoc_loop_int(b, index)));
+  const byoc_loop_expr_t *element =
+      byoc_emit_as(b, BYOC_DTYPE_I64, byoc_lower_load_flat(lower, node, operand, byoc_loop_int(b, index)));
+  const byoc_loop_expr_t *low = byoc_loop_int(b, -FARTHEST), *high = byoc_loop_int(b, FARTHEST);
+  return BYOC_LMAX(b, low, BYOC_LMIN(b, element, high));
 }
 
 void byoc_emit_store(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,

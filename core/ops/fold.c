@@ -118,8 +118,13 @@ static byoc_status_t loops_col2im(byoc_lower_t *lower, const byoc_node_t *node) 
     tap = BYOC_LADD(b, BYOC_LMUL(b, tap, block[d]), k);
     place = BYOC_LADD(b, BYOC_LMUL(b, place, count[d]), index);
   }
+  // Sizes that are data need not be those that the operand was made with: nothing outside of it is read.
+  const byoc_type_t *x = node->operands[0]->type;
+  const byoc_loop_expr_t *column = byoc_loop_let(b, "column", BYOC_LADD(b, BYOC_LMUL(b, at[1], taps), tap));
+  fits = BIN(AND, fits, byoc_emit_within(b, column, zero, byoc_emit_dim(b, x, 1)));
+  fits = BIN(AND, fits, byoc_emit_within(b, place, zero, byoc_emit_dim(b, x, 2)));
   byoc_loop_if(b, fits);
-  const byoc_loop_expr_t *from[] = {at[0], BYOC_LADD(b, BYOC_LMUL(b, at[1], taps), tap), place};
+  const byoc_loop_expr_t *from[] = {at[0], column, place};
   byoc_loop_assign(b, sum, BYOC_LADD(b, sum, byoc_emit_load(lower, node, 0, from)));
   byoc_emit_close(b, spatial + 1);
   byoc_emit_store(lower, node, 0, at, sum);

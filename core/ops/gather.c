@@ -14,7 +14,13 @@ static bool is_index(byoc_dtype_t dtype) {
 static byoc_status_t need_elements(const byoc_infer_t *infer, int32_t d) {
   const byoc_type_t *x = byoc_operand_type(infer->node, 0), *at = byoc_operand_type(infer->node, 1);
   bool is_empty = byoc_dim_is_constant(x->dims[d]) && x->dims[d].constant == 0;
-  if (!is_empty || byoc_type_element_count(at) < 1) return BYOC_OK;
+  if (!byoc_dim_is_constant(x->dims[d])) {
+    bool failed = false;
+    byoc_dim_t count = byoc_is_ranked(at) ? byoc_infer_count(infer, at, &failed) : byoc_dim_constant(1);
+    BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+    return byoc_infer_need_some(infer, 0, d, count);
+  }
+  if (!is_empty || byoc_type_element_count(at) == 0) return BYOC_OK;
   return byoc_infer_error(infer, "operand 0: there is nothing to gather from dimension %d", d);
 }
 
@@ -64,6 +70,9 @@ static byoc_status_t infer_gather_elements(byoc_infer_t *infer) {
       if (d != axis && both && at->dims[d].constant > x->dims[d].constant) {
         return byoc_infer_error(infer, "operand 1: dimension %d is larger than operand 0's", d);
       }
+      if (d == axis || both) continue;
+      BYOC_RETURN_IF_ERROR(
+          byoc_infer_relate(infer, BYOC_RELATION_AT_MOST, byoc_side_of(infer, 1, d), byoc_side_of(infer, 0, d)));
     }
   }
   return byoc_infer_set_like(infer, 0, x->dtype, at);

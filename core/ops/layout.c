@@ -208,6 +208,7 @@ static byoc_status_t infer_split(byoc_infer_t *infer) {
   byoc_dim_t dims[BYOC_MAX_RANK];
   for (int32_t d = 0; d < x->rank; ++d) dims[d] = x->dims[d];
   int64_t sum = 0;
+  byoc_dim_t whole = constant(0);
   bool failed = false;
   for (uint32_t i = 0; i < node->result_count; ++i) {
     if (known == BYOC_KNOWN_NO) {
@@ -216,13 +217,16 @@ static byoc_status_t infer_split(byoc_infer_t *infer) {
       BYOC_RETURN_IF_ERROR(split_length(infer, &given, x->dims[axis], i, &dims[axis], &failed));
     }
     if (byoc_dim_is_constant(dims[axis]) && __builtin_add_overflow(sum, dims[axis].constant, &sum)) sum = -1;
+    whole = byoc_infer_dim(infer, BYOC_DIM_ADD, whole, dims[axis], &failed);
     BYOC_RETURN_IF_ERROR(byoc_infer_set(infer, i, x->dtype, x->rank, dims));
   }
   if (known == BYOC_KNOWN_YES && byoc_dim_is_constant(x->dims[axis]) && sum != x->dims[axis].constant) {
     return byoc_infer_error(infer, "the parts of 'split' add up to %lld, dimension %d has %lld", (long long)sum, axis,
                             (long long)x->dims[axis].constant);
   }
-  return byoc_infer_memory(infer, failed);
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  return byoc_infer_relate(infer, BYOC_RELATION_EQUAL, byoc_side(whole, "the sum of the parts"),
+                           byoc_side_of(infer, 0, axis));
 }
 
 static const byoc_loop_expr_t *point_split(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,

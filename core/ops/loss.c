@@ -27,6 +27,10 @@ static byoc_status_t infer_loss(byoc_infer_t *infer) {
     for (int32_t d = 0; byoc_is_ranked(labels) && d < labels->rank; ++d) {
       BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 1, d, x->dims[d == 0 ? 0 : d + 1]));
     }
+    bool failed = false;
+    byoc_dim_t count = byoc_is_ranked(labels) ? byoc_infer_count(infer, labels, &failed) : byoc_dim_constant(1);
+    BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_some(infer, 0, 1, count));
     if (byoc_has_operand(node, 2)) {
       BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 2, 1, 1));
       BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 2, 0, x->dims[1]));

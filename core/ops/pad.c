@@ -26,6 +26,16 @@ static bool padded_axes(const byoc_node_t *node, int32_t rank, int32_t *place, i
   return known != BYOC_KNOWN_NO;
 }
 
+// Pads that are data: what they make of a dimension is taken from something, unless it is a constant.
+static byoc_status_t set_made(const byoc_infer_t *infer) {
+  const byoc_type_t *x = byoc_operand_type(infer->node, 0);
+  BYOC_RETURN_IF_ERROR(byoc_infer_set_unknown(infer, 0, x->dtype, x->rank));
+  for (int32_t d = 0; d < x->rank && mode_of(infer->node) != PAD_CONSTANT; ++d) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_some(infer, 0, d, infer->node->results[0]->type->dims[d]));
+  }
+  return BYOC_OK;
+}
+
 static byoc_status_t infer_pad(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_value, "a tensor of numbers or bools"));
@@ -35,7 +45,7 @@ static byoc_status_t infer_pad(byoc_infer_t *infer) {
   if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
   int32_t place[BYOC_MAX_RANK], count = 0;
   byoc_ints_t axes;
-  if (byoc_read_ints(node, NULL, 3, &axes) == BYOC_KNOWN_NO) return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank);
+  if (byoc_read_ints(node, NULL, 3, &axes) == BYOC_KNOWN_NO) return set_made(infer);
   if (!padded_axes(node, x->rank, place, &count)) {
     return byoc_infer_error(infer, "operand 3 'axes': expected constants in [%d, %d]", -x->rank, x->rank - 1);
   }
@@ -43,7 +53,7 @@ static byoc_status_t infer_pad(byoc_infer_t *infer) {
   byoc_known_t known = byoc_read_ints(node, "pads", 1, &pads);
   if (known == BYOC_KNOWN_NO) {
     BYOC_RETURN_IF_ERROR(byoc_infer_need_list(infer, 1, 2 * (int64_t)count));
-    return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank);
+    return set_made(infer);
   }
   if (pads.count != 2 * (size_t)count) {
     return byoc_infer_error(infer, "'pads': expected %d values, got %zu", 2 * count, pads.count);
@@ -63,6 +73,8 @@ static byoc_status_t infer_pad(byoc_infer_t *infer) {
     }
     byoc_dim_t sum = byoc_dim_constant(before + after);
     dims[d] = byoc_infer_dim(infer, BYOC_DIM_ADD, dims[d], sum, &failed);
+    bool is_open = !byoc_dim_is_constant(dims[d]) && mode_of(node) != PAD_CONSTANT;
+    if (is_open) BYOC_RETURN_IF_ERROR(byoc_infer_need_some(infer, 0, d, dims[d]));
   }
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
   return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);

@@ -15,16 +15,17 @@ static byoc_status_t check_scale(const byoc_infer_t *infer, uint32_t operand, co
   if (scale->rank == 0 || byoc_type_element_count(scale) == 1) return BYOC_OK;
   int32_t axis = 0;
   BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", x->rank, &axis));
-  if (scale->rank == 1 && x->rank >= 1) return byoc_infer_need_dim(infer, operand, 0, x->dims[axis]);
+  if (scale->rank == 1 && x->rank >= 1) return byoc_infer_need_broadcast(infer, operand, 1, &x->dims[axis]);
   int64_t block = byoc_node_int(infer->node, "block_size");
   if (scale->rank == x->rank && block > 0) {
     for (int32_t d = 0; d < x->rank; ++d) {
       byoc_dim_t expected = x->dims[d];
-      if (d == axis && byoc_dim_is_constant(expected))
-        expected.constant = expected.constant / block + (expected.constant % block != 0);
-      if (d != axis || byoc_dim_is_constant(expected)) {
-        BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, operand, d, expected));
+      bool failed = false;
+      if (d == axis) {
+        expected = byoc_infer_dim(infer, BYOC_DIM_CEILDIV, expected, byoc_dim_constant(block), &failed);
+        BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
       }
+      BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, operand, d, expected));
     }
     return BYOC_OK;
   }

@@ -100,6 +100,24 @@ static byoc_status_t sizes_to_dims(const byoc_infer_t *infer, const byoc_resize_
   return BYOC_OK;
 }
 
+// What is resized to something must have something, and lists must be as long as there are dimensions to resize.
+static byoc_status_t need_sources(const byoc_infer_t *infer, const resize_t *r) {
+  const byoc_type_t *y = infer->node->results[0]->type;
+  int32_t lists[] = {r->sizes, r->sizes < 0 ? r->scales : -1,
+                     text_is(r->coordinates, "tf_crop_and_resize") ? r->roi : -1};
+  for (int32_t i = 0; i < 3; ++i) {
+    const byoc_type_t *type = lists[i] < 0 ? NULL : byoc_operand_type(infer->node, (uint32_t)lists[i]);
+    if (!byoc_is_ranked(type) || byoc_type_is_static(type)) continue;
+    byoc_side_t count = byoc_side_number((i == 2 ? 2 : 1) * (int64_t)r->axis_count);
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_count(infer, (uint32_t)lists[i], count));
+  }
+  for (int32_t d = 0; d < r->x->rank; ++d) {
+    bool is_open = r->place[d] >= 0 && !byoc_dim_is_constant(r->x->dims[d]);
+    if (is_open) BYOC_RETURN_IF_ERROR(byoc_infer_need_some(infer, 0, d, y->dims[d]));
+  }
+  return BYOC_OK;
+}
+
 static byoc_status_t infer_resize(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_value, "a tensor of numbers or bools"));
   for (uint32_t i = 1; i < infer->node->operand_count; ++i) {
@@ -129,8 +147,12 @@ static byoc_status_t infer_resize(byoc_infer_t *infer) {
     }
   }
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
-  if (!known) return byoc_infer_set_unknown(infer, 0, r.x->dtype, r.x->rank);
-  return byoc_infer_set(infer, 0, r.x->dtype, r.x->rank, dims);
+  if (!known) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_set_unknown(infer, 0, r.x->dtype, r.x->rank));
+  } else {
+    BYOC_RETURN_IF_ERROR(byoc_infer_set(infer, 0, r.x->dtype, r.x->rank, dims));
+  }
+  return need_sources(infer, &r);
 }
 
 static const byoc_loop_expr_t *shape_resize(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d) {

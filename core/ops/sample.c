@@ -21,7 +21,13 @@ static byoc_status_t infer_grid_sample(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 1, 0, x->dims[0]));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 1, x->rank - 1, byoc_dim_constant(x->rank - 2)));
   byoc_dim_t dims[BYOC_MAX_RANK] = {x->dims[0], x->dims[1]};
-  for (int32_t d = 2; d < x->rank; ++d) dims[d] = grid->dims[d - 1];
+  bool failed = false;
+  byoc_dim_t places = byoc_infer_count(infer, grid, &failed);
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  for (int32_t d = 2; d < x->rank; ++d) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_some(infer, 0, d, places));
+    dims[d] = grid->dims[d - 1];
+  }
   return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);
 }
 
@@ -241,6 +247,8 @@ static byoc_status_t infer_roi(byoc_infer_t *infer) {
     bool is_read = !byoc_dim_is_constant(rois->dims[0]) || rois->dims[0].constant > 0;
     if (is_empty && is_read)
       return byoc_infer_error(infer, "operand 0: there is nothing to sample from dimension %d", d);
+    bool is_open = d != 1 && !byoc_dim_is_constant(x->dims[d]);
+    if (is_open) BYOC_RETURN_IF_ERROR(byoc_infer_need_some(infer, 0, d, rois->dims[0]));
   }
   size_t count = 0;
   const int64_t *shape = pool ? byoc_node_ints(node, "pooled_shape", &count) : NULL;

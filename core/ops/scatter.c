@@ -12,8 +12,17 @@ static bool is_index(byoc_dtype_t dtype) {
 
 // Places are brought into an extent that must not be 0, unless there are none.
 static byoc_status_t need_elements(const byoc_infer_t *infer, const byoc_dim_t *dims, int32_t d) {
-  bool is_empty = byoc_dim_is_constant(dims[d]) && dims[d].constant == 0;
-  if (!is_empty || byoc_type_element_count(byoc_operand_type(infer->node, 1)) < 1) return BYOC_OK;
+  const byoc_type_t *at = byoc_operand_type(infer->node, 1);
+  if (!byoc_dim_is_constant(dims[d])) {
+    bool failed = false;
+    char name[64];
+    snprintf(name, sizeof name, "dimension %d of what is written to", (int)d);
+    byoc_dim_t count = byoc_is_ranked(at) ? byoc_infer_count(infer, at, &failed) : byoc_dim_constant(1);
+    count = byoc_infer_dim(infer, BYOC_DIM_MIN, count, byoc_dim_constant(1), &failed);
+    BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+    return byoc_infer_relate(infer, BYOC_RELATION_AT_MOST, byoc_side(count, NULL), byoc_side(dims[d], name));
+  }
+  if (dims[d].constant != 0 || byoc_type_element_count(at) == 0) return BYOC_OK;
   return byoc_infer_error(infer, "there is no place to write to in dimension %d", d);
 }
 
@@ -36,6 +45,9 @@ static byoc_status_t infer_scatter(byoc_infer_t *infer) {
       if (d != axis && both && at->dims[d].constant > x->dims[d].constant) {
         return byoc_infer_error(infer, "operand 1: dimension %d is larger than operand 0's", d);
       }
+      if (d == axis || both) continue;
+      BYOC_RETURN_IF_ERROR(
+          byoc_infer_relate(infer, BYOC_RELATION_AT_MOST, byoc_side_of(infer, 1, d), byoc_side_of(infer, 0, d)));
     }
   } else if (byoc_is_ranked(x) && byoc_is_ranked(at)) {
     BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 1, 1, BYOC_MAX_RANK));
@@ -150,7 +162,11 @@ static byoc_status_t infer_unpool(byoc_infer_t *infer) {
   if (byoc_has_operand(node, 2)) {
     BYOC_RETURN_IF_ERROR(byoc_infer_need_list(infer, 2, x->rank));
     if (!byoc_shape_value(node->operands[2], infer->arena, &count, dims)) {
-      return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank);
+      BYOC_RETURN_IF_ERROR(byoc_infer_set_unknown(infer, 0, x->dtype, x->rank));
+      for (int32_t d = 0; d < x->rank; ++d) {
+        BYOC_RETURN_IF_ERROR(need_elements(infer, node->results[0]->type->dims, d));
+      }
+      return BYOC_OK;
     }
     if (count != x->rank) return byoc_infer_error(infer, "operand 2: expected %d sizes, got %d", x->rank, count);
     for (int32_t d = 0; d < count; ++d) BYOC_RETURN_IF_ERROR(need_elements(infer, dims, d));
@@ -174,6 +190,7 @@ static byoc_status_t infer_unpool(byoc_infer_t *infer) {
     dims[d] = byoc_infer_dim(infer, BYOC_DIM_SUB, dims[d], byoc_dim_constant(1), &failed);
     dims[d] = byoc_infer_dim(infer, BYOC_DIM_MUL, dims[d], stride, &failed);
     dims[d] = byoc_infer_dim(infer, BYOC_DIM_ADD, dims[d], more, &failed);
+    if (!byoc_dim_is_constant(dims[d])) BYOC_RETURN_IF_ERROR(need_elements(infer, dims, d));
   }
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
   return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);
@@ -213,6 +230,7 @@ static byoc_status_t loops_unpool(byoc_lower_t *lower, const byoc_node_t *node) 
   byoc_emit_unravel(b, &pooled, 0, y->rank, byoc_loop_let(b, "place", place), to);
   for (int32_t d = 0; d < y->rank; ++d) {
     to[d] = BYOC_LMIN(b, to[d], BYOC_LSUB(b, byoc_emit_dim(b, y, d), byoc_loop_int(b, 1)));
+    to[d] = BYOC_LMAX(b, to[d], byoc_loop_int(b, 0)); // a pooled shape that cannot be has places below 0
   }
   byoc_loop_store(b, buffer, byoc_loop_linear_index(b, y->rank, y->dims, to), byoc_lower_load(lower, node, 0, at));
   byoc_emit_close(b, opened);

@@ -33,7 +33,12 @@ static byoc_status_t read_output_type(const byoc_infer_t *infer, byoc_dtype_t *o
 static byoc_status_t need_numbers(const byoc_infer_t *infer) {
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   byoc_dim_t last = x->dims[x->rank - 1];
-  if (!byoc_dim_is_constant(last) || last.constant == 1 || last.constant == 2) return BYOC_OK;
+  if (!byoc_dim_is_constant(last)) {
+    byoc_side_t numbers = byoc_side_of(infer, 0, x->rank - 1);
+    BYOC_RETURN_IF_ERROR(byoc_infer_relate(infer, BYOC_RELATION_AT_MOST, byoc_side_number(1), numbers));
+    return byoc_infer_relate(infer, BYOC_RELATION_AT_MOST, numbers, byoc_side_number(2));
+  }
+  if (last.constant == 1 || last.constant == 2) return BYOC_OK;
   return byoc_infer_error(infer, "operand 0: expected 1 or 2 in the last dimension, got %lld",
                           (long long)last.constant);
 }
@@ -214,8 +219,12 @@ static void emit_bin(const transform_t *t, const byoc_loop_expr_t **at, int32_t 
   const byoc_loop_expr_t *mirrored = t->bins ? BIN(LE, t->bins, k) : NULL;
   if (mirrored) at[axis] = byoc_loop_select(b, mirrored, BYOC_LSUB(b, t->length, k), k);
   for (int32_t i = 0; i < (t->is_complex ? 2 : 1); ++i) {
-    at[t->x->rank - 1] = byoc_loop_int(b, i);
+    byoc_dim_t numbers = t->x->dims[t->x->rank - 1];
+    const byoc_loop_expr_t *last = BYOC_LSUB(b, byoc_loop_dim(b, numbers), byoc_loop_int(b, 1));
+    bool may_lack = i == 1 && !byoc_dim_is_constant(numbers); // 1 or 2 of them, which is known at run time only
+    at[t->x->rank - 1] = may_lack ? last : byoc_loop_int(b, i);
     x[i] = as_f64(b, byoc_emit_load(t->lower, t->node, 0, at));
+    if (may_lack) x[i] = byoc_loop_select(b, BIN(EQ, last, byoc_loop_int(b, 1)), x[i], F64(0.0));
     if (t->window >= 0)
       x[i] = BYOC_LMUL(b, x[i], as_f64(b, byoc_emit_load(t->lower, t->node, (uint32_t)t->window, &k)));
     if (mirrored && i == 1) x[i] = byoc_loop_select(b, mirrored, UN(NEG, x[i]), x[i]);
@@ -255,9 +264,10 @@ static const byoc_loop_expr_t *shape_dft(byoc_lower_t *lower, const byoc_node_t 
                           byoc_emit_dim(b, x, d));
 }
 
+// Has, or may have, the operand imaginary parts?
 static bool has_pairs(const byoc_type_t *x) {
   byoc_dim_t last = x->dims[x->rank - 1];
-  return byoc_dim_is_constant(last) && last.constant == 2;
+  return !byoc_dim_is_constant(last) || last.constant == 2;
 }
 
 static void dft_along(byoc_lower_t *lower, const byoc_node_t *node, int32_t axis, bool parallel) {
@@ -368,7 +378,8 @@ static byoc_status_t loops_stft(byoc_lower_t *lower, const byoc_node_t *node) {
   const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
   transform_t t = {.lower = lower, .node = node, .x = x, .is_complex = has_pairs(x), .window = -1};
   if (byoc_has_operand(node, 2)) t.window = 2;
-  const byoc_loop_expr_t *step = byoc_loop_let(b, "step", byoc_emit_int(lower, node, 1, 0));
+  const byoc_loop_expr_t *step = BYOC_LMAX(b, byoc_loop_int(b, 1), byoc_emit_int(lower, node, 1, 0));
+  step = byoc_loop_let(b, "step", step);
   t.length = byoc_has_operand(node, 3) ? byoc_loop_let(b, "length", byoc_emit_int(lower, node, 3, 0))
                                        : byoc_emit_dim(b, node->operands[2]->type, 0);
   // What the window or the signal does not reach counts as 0.

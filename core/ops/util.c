@@ -177,6 +177,13 @@ byoc_status_t byoc_infer_need_count(const byoc_infer_t *infer, uint32_t index, b
   return byoc_infer_relate(infer, BYOC_RELATION_EQUAL, own, count);
 }
 
+byoc_status_t byoc_infer_need_some(const byoc_infer_t *infer, uint32_t index, int32_t d, byoc_dim_t wanted) {
+  bool failed = false;
+  byoc_dim_t least = byoc_infer_dim(infer, BYOC_DIM_MIN, wanted, byoc_dim_constant(1), &failed);
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  return byoc_infer_relate(infer, BYOC_RELATION_AT_MOST, byoc_side(least, NULL), byoc_side_of(infer, index, d));
+}
+
 byoc_status_t byoc_infer_need_list(const byoc_infer_t *infer, uint32_t index, int64_t count) {
   const byoc_type_t *type = byoc_operand_type(infer->node, index);
   if (!type) return BYOC_OK;
@@ -296,6 +303,13 @@ byoc_status_t byoc_infer_set(const byoc_infer_t *infer, uint32_t result, byoc_dt
     }
   }
   if (!has_count(rank, dims)) return byoc_infer_error(infer, "result %u would have too many elements", result);
+  for (int32_t i = 0; infer->relations && i < rank; ++i) {
+    if (byoc_dim_is_constant(dims[i]) || byoc_dim_is_leaf(dims[i])) continue;
+    char name[48];
+    snprintf(name, sizeof name, "dimension %d of result %u", (int)i, (unsigned)result);
+    BYOC_RETURN_IF_ERROR(
+        byoc_infer_relate(infer, BYOC_RELATION_AT_MOST, byoc_side_number(0), byoc_side(dims[i], name)));
+  }
   const byoc_type_t *type = byoc_type_tensor(infer->arena, dtype, rank, dims);
   if (!type) return byoc_diag_out_of_memory(infer->diag);
   if (byoc_has_result(infer->node, result)) infer->node->results[result]->type = type;

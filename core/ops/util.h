@@ -56,6 +56,8 @@ byoc_status_t byoc_infer_need_broadcast(const byoc_infer_t *infer, uint32_t inde
                                         const byoc_dim_t *dims);
 // Operand `index`, where it is ranked, must have as many elements.
 byoc_status_t byoc_infer_need_count(const byoc_infer_t *infer, uint32_t index, byoc_side_t count);
+// Operand `index`, which has a dimension d, must have something in it where `wanted` is not 0.
+byoc_status_t byoc_infer_need_some(const byoc_infer_t *infer, uint32_t index, int32_t d, byoc_dim_t wanted);
 // Operand `index`, where it is given, must be a list of `count` integers.
 byoc_status_t byoc_infer_need_list(const byoc_infer_t *infer, uint32_t index, int64_t count);
 // Operand `index`, where it is given, must hold one number, whatever its rank.

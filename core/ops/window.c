@@ -30,6 +30,10 @@ static byoc_status_t read_kernel(const byoc_infer_t *infer, const byoc_dim_t *ke
   for (size_t i = 0; kernel && i < count; ++i) {
     if (!byoc_dim_is_constant(kernel[i])) {
       if (given == 0) return byoc_infer_unsupported(infer, "a kernel of symbolic size is not supported");
+      char name[48];
+      snprintf(name, sizeof name, "dimension %zu of the weights", i + 2);
+      BYOC_RETURN_IF_ERROR(byoc_infer_relate(infer, BYOC_RELATION_EQUAL, byoc_side(kernel[i], name),
+                                             byoc_side_number(window->kernel[i])));
       continue;
     }
     if (given != 0 && window->kernel[i] != kernel[i].constant) {
@@ -93,6 +97,12 @@ byoc_status_t byoc_window_read(const byoc_infer_t *infer, const byoc_type_t *x, 
                                 "the window of %lld does not fit into dimension %d of %lld with pads %lld and %lld",
                                 (long long)reach.constant, d + 2, (long long)in.constant,
                                 (long long)w->pad_begin[d].constant, (long long)w->pad_end[d].constant);
+      }
+      if (!byoc_dim_is_constant(room)) {
+        char name[64];
+        snprintf(name, sizeof name, "dimension %d of operand 0 with its pads", (int)d + 2);
+        byoc_side_t padded = byoc_side(byoc_infer_dim(infer, BYOC_DIM_ADD, in, sum, &failed), name);
+        BYOC_RETURN_IF_ERROR(byoc_infer_relate(infer, BYOC_RELATION_AT_MOST, byoc_side_number(reach.constant), padded));
       }
       byoc_dim_t steps =
           byoc_infer_dim(infer, w->ceil_mode ? BYOC_DIM_CEILDIV : BYOC_DIM_FLOORDIV, room, stride, &failed);

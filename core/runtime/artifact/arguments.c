@@ -25,10 +25,15 @@ int32_t byoc_frame_check_argument(byoc_frame_t *frame, const byoc_argument_t *ar
   bool fits = argument->dtype == port->dtype && argument->rank <= BYOC_CELL_MAX_RANK;
   fits = fits && (port->rank == BYOC_ARGUMENT_ANY_RANK || port->rank == argument->rank);
   bool is_negative = false, is_empty = false;
+  int64_t count = 64; // what is made of dimensions stays a number, whatever an empty tensor says
   for (uint32_t i = 0; fits && i < argument->rank; i++) {
     int64_t wanted = port->rank == BYOC_ARGUMENT_ANY_RANK ? -1 : port->dims[i];
     is_negative = is_negative || argument->dims[i] < 0;
     is_empty = is_empty || argument->dims[i] == 0;
+    fits = argument->dims[i] <= 0 || !__builtin_mul_overflow(count, argument->dims[i], &count);
+    if (!fits) {
+      return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the input '%s' has too many elements", port->name);
+    }
     fits = fits && (wanted < 0 || wanted == argument->dims[i]);
   }
   if (!fits || is_negative) {

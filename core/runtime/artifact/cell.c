@@ -45,6 +45,17 @@ static uint32_t class_of_size(uint64_t size_bytes, uint64_t *out_capacity) {
   return 4 + power * 4 + (uint32_t)quarter - 1;
 }
 
+// Where the process runs under the address sanitizer, it is told which bytes of a block are in use.
+extern void __asan_poison_memory_region(const volatile void *address, size_t size) __attribute__((weak));
+extern void __asan_unpoison_memory_region(const volatile void *address, size_t size) __attribute__((weak));
+
+void byoc_block_use(byoc_block_of_memory_t *block, uint64_t size_bytes) {
+  if (__asan_poison_memory_region == NULL || __asan_unpoison_memory_region == NULL) return;
+  uint8_t *memory = (uint8_t *)(block + 1);
+  __asan_unpoison_memory_region(memory, (size_t)size_bytes);
+  __asan_poison_memory_region(memory + size_bytes, (size_t)(block->capacity_bytes - size_bytes));
+}
+
 byoc_block_of_memory_t *byoc_block_take(byoc_frame_t *frame, uint64_t size_bytes) {
   if (size_bytes > UINT64_MAX / 4) return NULL;
   uint64_t capacity = 0;
@@ -62,11 +73,13 @@ byoc_block_of_memory_t *byoc_block_take(byoc_frame_t *frame, uint64_t size_bytes
   block->references = 1;
   block->last_run = frame->run;
   block->next = NULL;
+  byoc_block_use(block, size_bytes);
   return block;
 }
 
 void byoc_block_release(byoc_frame_t *frame, byoc_block_of_memory_t *block) {
   if (block == NULL || --block->references > 0) return;
+  byoc_block_use(block, 0);
   block->next = frame->free_blocks[block->size_class];
   frame->free_blocks[block->size_class] = block;
 }
@@ -107,17 +120,18 @@ byoc_cell_t *byoc_cell_create(byoc_frame_t *frame, uint32_t kind) {
   return cell;
 }
 
-// Elements of a dense tensor; false for a negative dimension, or for more than fit.
+// Elements of a dense tensor; false for a negative dimension, or for more than fit. What an empty one's other
+// dimensions come to must fit as well: loops count on it.
 static bool count_elements(uint32_t rank, const int64_t *dims, int64_t *out_count) {
   bool is_empty = false, fits = true;
   *out_count = 1;
   for (uint32_t i = 0; i < rank; i++) {
     if (dims[i] < 0) return false;
     is_empty = is_empty || dims[i] == 0;
-    fits = fits && !__builtin_mul_overflow(*out_count, dims[i], out_count);
+    fits = fits && (dims[i] == 0 || !__builtin_mul_overflow(*out_count, dims[i], out_count));
   }
   if (is_empty) *out_count = 0;
-  return is_empty || fits;
+  return fits;
 }
 
 // Bytes of a dense tensor; false for a negative dimension or one that no memory holds.
@@ -256,6 +270,7 @@ void *byoc_frame_scratch(byoc_frame_t *frame, uint64_t size_bytes) {
   if (block == NULL || frame->scratch_used + size_bytes > block->capacity_bytes) {
     block = byoc_block_take(frame, size_bytes > SCRATCH_BYTES ? size_bytes : SCRATCH_BYTES);
     if (block == NULL) return NULL;
+    byoc_block_use(block, block->capacity_bytes);
     block->next = frame->scratch;
     frame->scratch = block;
     frame->scratch_used = 0;
@@ -281,6 +296,10 @@ int32_t byoc_frame_allocate(byoc_frame_t *frame, uint32_t index, uint32_t dtype,
       return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "dimension %u of the result is %lld: negative", (unsigned)i,
                              (long long)dims[i]);
     }
+  }
+  uint64_t size = 0;
+  if (!tensor_size(dtype, rank, dims, &size)) {
+    return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the result has too many elements");
   }
   byoc_frame_release(frame, index); // its block may be the one that is taken
   frame->cells[index] = byoc_cell_create_tensor(frame, dtype, rank, dims);

@@ -15,6 +15,8 @@ _Static_assert(sizeof(byoc_block_of_memory_t) == BYOC_BUFFER_ALIGNMENT, "bytes b
 
 // A block with one reference and at least so many bytes behind its head; NULL when memory is out.
 byoc_block_of_memory_t *byoc_block_take(byoc_frame_t *frame, uint64_t size_bytes);
+// So many of its bytes are in use from now on, as far as the address sanitizer is concerned.
+void byoc_block_use(byoc_block_of_memory_t *block, uint64_t size_bytes);
 void byoc_block_release(byoc_frame_t *frame, byoc_block_of_memory_t *block); // accepts NULL
 
 #endif // BYOC_CORE_RUNTIME_ARTIFACT_CELL_MEMORY_H_

@@ -51,6 +51,7 @@ int32_t byoc_frame_scan_append(byoc_frame_t *frame, uint32_t index, uint32_t ele
     int32_t status = scan_grow(frame, all, used, wanted);
     if (status != BYOC_OK) return status;
   }
+  byoc_block_use(all->block, needed);
   if (size > 0) memcpy((uint8_t *)all->data + used, one->data, (size_t)size);
   all->dims[0]++;
   return BYOC_OK;

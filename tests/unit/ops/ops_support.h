@@ -114,6 +114,7 @@ static inline void ops_run_symbolic(const char *text, int64_t n, const void *con
   }
   BYOC_FOR_EACH_NODE(node, body) {
     const byoc_op_t *op = byoc_op_of(node);
+    if (byoc_node_is(node, "byoc", "Require")) continue; // the host program's
     if (node->callee) {
       ops_call(run, node);
     } else {

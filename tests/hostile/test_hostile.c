@@ -1,0 +1,222 @@
+// Hostile shapes and values: ONNX's node tests with the dimensions of their inputs opened, under the sanitizers. The
+// right inputs give what is expected; any others give results or a sentence, and nothing is read or written out of
+// bounds.
+//
+//   hostile_models TARGETS [NAME...]   cases whose names hold one of the NAMEs; all where there is none
+//                                      BYOC_HOSTILE_COUNT=n    runs of each model (default 500)
+//                                      BYOC_HOSTILE_SEED=n     (default 1)
+//                                      BYOC_HOSTILE_JOBS=n     models at a time (default 2)
+//                                      BYOC_HOSTILE_SHAPES=0   shapes stay as they are: hostile values alone
+//                                      BYOC_HOSTILE_VERBOSE=1  what every model came to
+//
+// Generated code is compiled with the sanitizers by CC; backends' libraries are not.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/child.h"
+#include "core/base/file.h"
+#include "core/base/process.h"
+#include "core/base/vector.h"
+#include "tests/hostile/open_model.h"
+#include "tests/hostile/values.h"
+#include "tests/support/support.h"
+
+enum { MOST_JOBS = 64, TIMEOUT_MS = 300000 };
+
+static byoc_allocator_t allocator;
+static const char *targets;
+static char *const *names;
+static int name_count;
+static BYOC_VECTOR(char *) cases;
+
+static long long setting(const char *name, long long otherwise) {
+  const char *text = getenv(name);
+  return text != NULL && text[0] != '\0' ? atoll(text) : otherwise;
+}
+
+static const char *base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash != NULL ? slash + 1 : path;
+}
+
+// ---- one model, in a child ----
+
+typedef enum { FINE, SLOW, NOT_BUILT, WRONG, SANITIZER } verdict_t;
+
+typedef struct answer_t {
+  verdict_t verdict;
+  char text[1800];
+} answer_t;
+
+static void answer_with(answer_t *answer, verdict_t verdict, const char *text) {
+  answer->verdict = verdict;
+  snprintf(answer->text, sizeof(answer->text), "%s", text);
+}
+
+// Of a sanitizer's report the sentence and the inputs that are printed behind it.
+static void tell_sanitizer(answer_t *answer, const char *text) {
+  const char *error = strstr(text, "runtime error:"), *summary = strstr(text, "SUMMARY:");
+  const char *line = summary != NULL ? summary : error != NULL ? error : "it ended without a word";
+  const char *inputs = strstr(text, "in run ");
+  snprintf(answer->text, sizeof(answer->text), "%.*s\n%.1200s", (int)strcspn(line, "\n"), line,
+           inputs != NULL ? inputs : "");
+  answer->verdict = SANITIZER;
+}
+
+// Does `byoc conform` fail the case too, with a reason (tests/conform/expected_failures.txt)?
+static bool is_expected_to_differ(const char *folder) {
+  char line[300], wanted[300];
+  bool is_listed = false;
+  snprintf(wanted, sizeof(wanted), "node/%s\n", base_name(folder));
+  FILE *list = fopen(BYOC_CONFORM_LIST, "r");
+  while (list != NULL && !is_listed && fgets(line, sizeof(line), list) != NULL) is_listed = strcmp(line, wanted) == 0;
+  if (list != NULL) (void)fclose(list);
+  return is_listed;
+}
+
+static void run_artifact(const open_model_job_t *job, answer_t *answer) {
+  char count[24], seed[24];
+  snprintf(count, sizeof(count), "%lld", setting("BYOC_HOSTILE_COUNT", 500));
+  snprintf(seed, sizeof(seed), "%lld", setting("BYOC_HOSTILE_SEED", 1));
+  const char *const arguments[] = {BYOC_HOSTILE_RUNNER,
+                                   job->artifact,
+                                   job->values,
+                                   count,
+                                   seed,
+                                   is_expected_to_differ(job->folder) ? "0" : "1",
+                                   NULL};
+  static const char *const variables[] = {
+      "ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=32:handle_abort=1:"
+      "detect_stack_use_after_return=0",
+      "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=0", NULL};
+  const byoc_process_options_t options = {.variables = variables};
+  byoc_process_result_t result;
+  byoc_string_t output;
+  byoc_diag_t diag = {0};
+  byoc_string_init(&output, allocator);
+  byoc_status_t status = byoc_process_run(arguments, &options, &output, &diag, &result);
+  const char *verdict = status == BYOC_OK ? strstr(output.data, HOSTILE_VERDICT " ") : NULL;
+  if (status != BYOC_OK) {
+    answer_with(answer, WRONG, diag.message);
+  } else if (result.exit_code == 0 && verdict != NULL) {
+    bool is_slow = strstr(verdict, HOSTILE_VERDICT " slow") != NULL;
+    answer_with(answer, is_slow ? SLOW : FINE, is_slow ? output.data : verdict);
+  } else if (verdict != NULL) {
+    answer_with(answer, WRONG, output.data);
+  } else {
+    tell_sanitizer(answer, output.data);
+  }
+  byoc_string_deinit(&output);
+}
+
+static void try_case(void *self, void *out) {
+  answer_t *answer = out;
+  byoc_diag_t diag = {0};
+  char *folder = NULL, artifact[600], values[600];
+  (void)setenv("CC", BYOC_HOSTILE_CC, 1);
+  if (byoc_make_temporary_directory("byoc-hostile", allocator, &diag, &folder) != BYOC_OK) {
+    answer_with(answer, NOT_BUILT, diag.message);
+    return;
+  }
+  snprintf(artifact, sizeof(artifact), "%s/model.so", folder);
+  snprintf(values, sizeof(values), "%s/values", folder);
+  const open_model_job_t job = {.folder = self,
+                                .targets = targets,
+                                .artifact = artifact,
+                                .values = values,
+                                .keep_shapes = setting("BYOC_HOSTILE_SHAPES", 1) == 0};
+  if (open_model_build(&job, &diag) != BYOC_OK) {
+    answer_with(answer, NOT_BUILT, diag.message);
+  } else {
+    run_artifact(&job, answer);
+  }
+  (void)byoc_remove_tree(folder, NULL);
+  free(folder);
+}
+
+// ---- all of them ----
+
+typedef struct tally_t {
+  size_t counts[SANITIZER + 1];
+} tally_t;
+
+static void count_answer(tally_t *tally, const char *path, const answer_t *answer) {
+  static const char *const words[] = {"fine", "slow", "not built", "WRONG", "SANITIZER"};
+  tally->counts[answer->verdict] += 1;
+  if (answer->verdict < WRONG && setting("BYOC_HOSTILE_VERBOSE", 0) == 0) return;
+  printf("%s: %s: %s\n", base_name(path), words[answer->verdict], answer->text);
+  (void)fflush(stdout);
+}
+
+static void test_hostile_models(void **state) {
+  (void)state;
+  const byoc_child_limits_t limits = {.timeout_ms = TIMEOUT_MS};
+  byoc_child_t children[MOST_JOBS];
+  answer_t answers[MOST_JOBS];
+  tally_t tally = {0};
+  size_t jobs = (size_t)setting("BYOC_HOSTILE_JOBS", 2), started = 0;
+  assert_in_range(jobs, 1, MOST_JOBS);
+  for (size_t done = 0; done < cases.count; ++done) {
+    byoc_diag_t diag = {0};
+    for (; started < cases.count && started < done + jobs; ++started) {
+      size_t slot = started % jobs;
+      byoc_test_ok(byoc_child_start(&limits, try_case, cases.data[started], &answers[slot], sizeof(answers[slot]),
+                                    &diag, &children[slot]),
+                   &diag);
+    }
+    answer_t *answer = &answers[done % jobs];
+    if (byoc_child_wait(&children[done % jobs], &diag) != BYOC_OK) answer_with(answer, WRONG, diag.message);
+    count_answer(&tally, cases.data[done], answer);
+  }
+  printf("'%s': %zu models, %lld runs each: %zu fine, %zu slow, %zu not built, %zu wrong, %zu out of bounds\n", targets,
+         cases.count, setting("BYOC_HOSTILE_COUNT", 500), tally.counts[FINE], tally.counts[SLOW],
+         tally.counts[NOT_BUILT], tally.counts[WRONG], tally.counts[SANITIZER]);
+  assert_int_equal(tally.counts[WRONG] + tally.counts[SANITIZER], 0);
+}
+
+static bool is_chosen(const char *name) {
+  for (int i = 0; i < name_count; ++i) {
+    if (strstr(name, names[i]) != NULL) return true;
+  }
+  return name_count == 0;
+}
+
+static void find_cases(void) {
+  char **entries = NULL;
+  size_t count = 0;
+  if (byoc_list_directory(BYOC_CONFORM_DATA "/node", allocator, NULL, &entries, &count) != BYOC_OK) return;
+  for (size_t i = 0; i < count; ++i) {
+    char path[600];
+    if (!is_chosen(entries[i])) continue;
+    snprintf(path, sizeof(path), "%s/node/%s", BYOC_CONFORM_DATA, entries[i]);
+    char *copy = byoc_copy_string(allocator, path);
+    if (copy == NULL || !byoc_vector_push(&cases, allocator, copy)) abort();
+  }
+  byoc_free_names(allocator, entries, count);
+}
+
+static int compare_paths(const void *a, const void *b) {
+  return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2) {
+    (void)fprintf(stderr, "usage: hostile_models TARGETS [NAME...]\n");
+    return 2;
+  }
+  allocator = byoc_allocator_system();
+  targets = argv[1];
+  names = argv + 2, name_count = argc - 2;
+  find_cases();
+  if (cases.count == 0) {
+    printf("skipped: %s has no such case (apt install libonnx-testdata)\n", BYOC_CONFORM_DATA);
+    return 77;
+  }
+  qsort(cases.data, cases.count, sizeof(*cases.data), compare_paths);
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_hostile_models)};
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  for (size_t i = 0; i < cases.count; ++i) byoc_free(allocator, cases.data[i]);
+  byoc_vector_deinit(&cases, allocator);
+  return failed;
+}
