@@ -133,15 +133,9 @@ byoc_status_t open_model_build(const open_model_job_t *job, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(open_shapes(model, job->keep_shapes, &data, &size, diag));
   road_t road;
   byoc_status_t status = road_open(&road, data, size, job->targets, diag);
-  if (status == BYOC_OK) status = write_values(job, model, road.result.program, diag);
-  const byoc_compose_options_t options = {.output = job->artifact,
-                                          .model_name = "hostile",
-                                          .targets = &road.targets,
-                                          .thread_count = 1,
-                                          .cpu_features = road.result.required_cpu_features.data};
-  if (status == BYOC_OK) {
-    status = byoc_compose_artifact(road.result.program, &options, byoc_allocator_system(), diag);
-  }
+  if (status == BYOC_OK) status = write_values(job, model, road.build.result.program, diag);
+  const byoc_compose_options_t options = {.output = job->artifact, .model_name = "hostile", .thread_count = 1};
+  if (status == BYOC_OK) status = byoc_build_compose(&road.build, &options, diag);
   road_close(&road);
   free(data);
   return status;
