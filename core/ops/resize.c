@@ -103,7 +103,7 @@ static byoc_status_t sizes_to_dims(const byoc_infer_t *infer, const byoc_resize_
 // What is resized to something must have something, and lists must be as long as there are dimensions to resize.
 static byoc_status_t need_sources(const byoc_infer_t *infer, const byoc_resize_t *r) {
   const byoc_type_t *y = infer->node->results[0]->type;
-  bool crops = strcmp(r->coordinates, "tf_crop_and_resize") == 0;
+  bool crops = r->coordinates == BYOC_RESIZE_TF_CROP_AND_RESIZE;
   int32_t lists[] = {r->sizes, r->sizes < 0 ? r->scales : -1, crops ? r->roi : -1};
   for (int32_t i = 0; i < 3; ++i) {
     const byoc_type_t *type = lists[i] < 0 ? NULL : byoc_operand_type(infer->node, (uint32_t)lists[i]);
