@@ -341,6 +341,42 @@ static void the_search_equals_brute_force(void **state) {
   assert_true(added_in_all > 0 && better > 0);
 }
 
+// ---- memory ----
+
+static byoc_status_t coalesce_once(void *argument, byoc_allocator_t allocator) {
+  const made_t *made = argument;
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = make_chain(14, UINT32_MAX); // of the system's memory: it does not run out here
+  byoc_problem_t problem = {.function = byoc_graph_module_main(module)};
+  byoc_choice_t choice = {0};
+  size_t added = 0;
+  byoc_status_t status = byoc_dataflow_init(&problem.flow, problem.function->body, allocator, &diag);
+  if (status == BYOC_OK) {
+    byoc_candidates_init(&problem.candidates, allocator);
+    status = byoc_candidates_collect(&problem.candidates, &problem.flow, &made->list, NULL, &diag);
+    // Pairs of neighbours, as a search would leave them.
+    for (uint32_t i = 0; i < problem.candidates.items.count && status == BYOC_OK; ++i) {
+      const byoc_candidate_t *candidate = problem.candidates.items.data[i];
+      bool is_pair = candidate->target == 0 && candidate->nodes.count == 2 && candidate->nodes.items[0] % 2 == 0;
+      if (is_pair && !byoc_vector_push(&choice, allocator, i)) status = BYOC_OUT_OF_MEMORY;
+    }
+    if (status == BYOC_OK) status = byoc_coalesce(&problem, &made->list, &choice, &diag, &added);
+    byoc_vector_deinit(&choice, allocator);
+    byoc_candidates_deinit(&problem.candidates);
+    byoc_dataflow_deinit(&problem.flow);
+  }
+  byoc_graph_module_destroy(module);
+  return status;
+}
+
+static void memory_may_run_out_anywhere(void **state) {
+  (void)state;
+  made_t made;
+  make_targets(&made, matches, 3);
+  byoc_test_each_allocation_fails(coalesce_once, &made, false);
+  release_targets(&made);
+}
+
 // ---- plans that people cut ----
 
 static byoc_status_t replay(uint32_t node_count, const made_t *made, byoc_plan_t *plan, const char *path,
@@ -403,7 +439,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_group_is_cut_in_two),       cmocka_unit_test(merged_matches_are_cut_in_two),
       cmocka_unit_test(halves_are_candidates),       cmocka_unit_test(the_search_equals_brute_force),
-      cmocka_unit_test(a_region_may_be_cut_by_hand),
+      cmocka_unit_test(a_region_may_be_cut_by_hand), cmocka_unit_test(memory_may_run_out_anywhere),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
