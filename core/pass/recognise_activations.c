@@ -223,8 +223,9 @@ static byoc_status_t recognise_product(byoc_node_t *root, byoc_diag_t *diag, siz
   if (!byoc_term_product(root->results[0], &product) || product.count < 2 || product.count > 3) return BYOC_OK;
   for (size_t i = 0; i < product.count; ++i) {
     for (size_t j = 0; j < product.count; ++j) {
+      if (i == j) continue;
       byoc_value_t *x = product.factors[i], *rest = product.count == 3 ? product.factors[3 - i - j] : NULL;
-      if (i == j || x->type->kind != BYOC_TYPE_TENSOR || (rest == NULL && !byoc_type_equal(x->type, type))) continue;
+      if (x->type->kind != BYOC_TYPE_TENSOR || (rest == NULL && !byoc_type_equal(x->type, type))) continue;
       const unit_t unit = read_unit(x, product.factors[j], product.scalar, root->block);
       if (unit.op != NULL) return replace(root, x, &unit, rest, diag, changes);
     }
