@@ -12,6 +12,7 @@
 // take in the numbers that multiply the whole, and what the core is applied to is read as a polynomial of x.
 #include <math.h>
 
+#include "core/ir/element.h"
 #include "core/ir/virtual_device.h"
 #include "core/ops/op.h"
 #include "core/pass/pass.h"
@@ -183,7 +184,7 @@ static bool is_hard_swish(const gate_t *gate) {
 static unit_t read_unit(byoc_value_t *x, byoc_value_t *value, double scalar, const byoc_block_t *block) {
   unit_t unit = {0};
   double k = 1;
-  if (!byoc_type_equal(x->type, value->type)) return unit;
+  if (!byoc_type_equal(x->type, value->type) || !byoc_dtype_is_float(x->type->dtype)) return unit;
   gate_t gate = {.x = x, .block = block, .affine = byoc_term_affine(value, block)};
   gate.affine.factor *= scalar;
   gate.affine.summand *= scalar;
