@@ -20,32 +20,29 @@
 // The newest operator set of ai.onnx whose operators are in the table.
 enum { BYOC_OPSET_NEWEST = 28 };
 
+// What is true of an operator (core/ops/traits.def).
 typedef enum byoc_op_trait_t {
-  BYOC_OP_ELEMENTWISE = 1 << 0, // out[i] depends on in[i] (after broadcasting) only
-  BYOC_OP_COMMUTES = 1 << 1,    // binary, operands may be swapped
-  BYOC_OP_BROADCASTS = 1 << 2,
-  BYOC_OP_INJECTIVE = 1 << 3, // each input element is read at most once per output: data movement
-  BYOC_OP_REDUCES = 1 << 4,
-  BYOC_OP_OPAQUE = 1 << 5,  // never fused with anything
-  BYOC_OP_RANDOM = 1 << 6,  // never folded, never merged
-  BYOC_OP_CONTROL = 1 << 7, // has nested blocks
-  BYOC_OP_HEAVY = 1 << 8,   // much arithmetic an element (conv, matmul): producers are not inlined into it
-  BYOC_OP_HOST = 1 << 9,    // run by the host program, as is what has CONTROL
-  // Each element of a result is one of an operand, as it is; operands that say which are read by value. Nothing is
-  // filled in.
-  BYOC_OP_MOVES = 1 << 10,
-  BYOC_OP_CHANNELWISE = 1 << 11, // [N,C,spatial...]: each channel by itself, by a window over the spatial dimensions
+#define BYOC_OP_TRAIT(NAME, bit, text) BYOC_OP_##NAME = 1 << (bit),
+#include "core/ops/traits.def"
+#undef BYOC_OP_TRAIT
 } byoc_op_trait_t;
+const char *byoc_op_trait_name(uint32_t bit); // "commutes"; NULL: there is no such trait
 
 // What the arithmetic of an operator is, for estimates of its cost. Operators that are HEAVY and say nothing else are
 // matrix products, all others an operation for each element.
+// X(NAME, what `byoc ops` calls it)
+#define BYOC_OP_WORK_LIST(X)                                                                                           \
+  X(USUAL, "usual")                                                                                                    \
+  X(TRANSCENDENTAL, "transcendental")                 /* exp, tanh or the like for each element */                     \
+  X(CONVOLUTION, "convolution")                       /* operand 1 holds a filter for each output channel */           \
+  X(TRANSPOSED_CONVOLUTION, "transposed convolution") /* operand 1 holds a filter for each input channel */            \
+  X(ATTENTION, "attention")                           /* operands 0, 1 and 4: queries, keys, keys of the past */
 typedef enum byoc_op_work_t {
-  BYOC_WORK_USUAL,
-  BYOC_WORK_TRANSCENDENTAL,         // exp, tanh or the like for each element
-  BYOC_WORK_CONVOLUTION,            // operand 1 holds a filter for each output channel
-  BYOC_WORK_TRANSPOSED_CONVOLUTION, // operand 1 holds a filter for each input channel
-  BYOC_WORK_ATTENTION,              // operands 0, 1 and 4: queries, keys, keys of the past
+#define BYOC_OP_WORK_ENUM(NAME, text) BYOC_WORK_##NAME,
+  BYOC_OP_WORK_LIST(BYOC_OP_WORK_ENUM)
+#undef BYOC_OP_WORK_ENUM
 } byoc_op_work_t;
+const char *byoc_op_work_name(byoc_op_work_t work);
 
 typedef struct byoc_relations_t byoc_relations_t;
 

@@ -108,3 +108,24 @@ size_t byoc_op_count(void) {
 const byoc_op_t *byoc_op_at(size_t index) {
   return index < byoc_op_count() ? index_rows[index] : NULL;
 }
+
+const char *byoc_op_trait_name(uint32_t bit) {
+  switch (bit) {
+#define BYOC_OP_TRAIT(NAME, number, text)                                                                              \
+  case number:                                                                                                         \
+    return text;
+#include "core/ops/traits.def"
+#undef BYOC_OP_TRAIT
+  default:
+    return NULL;
+  }
+}
+
+const char *byoc_op_work_name(byoc_op_work_t work) {
+  static const char *const names[] = {
+#define BYOC_OP_WORK_NAME(NAME, text) text,
+      BYOC_OP_WORK_LIST(BYOC_OP_WORK_NAME)
+#undef BYOC_OP_WORK_NAME
+  };
+  return names[work];
+}

@@ -299,3 +299,11 @@ byoc_status_t byoc_pattern_parse(const char *text, const char *name, byoc_arena_
   *out_pattern = NULL;
   return syntax_error(&p, "the end of the pattern");
 }
+
+void byoc_pattern_each_operator(const byoc_pattern_t *pattern,
+                                void (*visit)(void *self, const char *domain, const char *name), void *self) {
+  for (size_t i = 0; i < pattern->operator_count; ++i) {
+    visit(self, pattern->operators[i].domain, pattern->operators[i].name);
+  }
+  for (size_t i = 0; i < pattern->child_count; ++i) byoc_pattern_each_operator(pattern->children[i], visit, self);
+}

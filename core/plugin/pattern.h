@@ -12,6 +12,10 @@ typedef struct byoc_pattern_t byoc_pattern_t;
 byoc_status_t byoc_pattern_parse(const char *text, const char *name, byoc_arena_t *arena, byoc_diag_t *diag,
                                  const byoc_pattern_t **out_pattern);
 
+// Tells `visit` each operator that the pattern names, some of them several times.
+void byoc_pattern_each_operator(const byoc_pattern_t *pattern,
+                                void (*visit)(void *self, const char *domain, const char *name), void *self);
+
 typedef struct byoc_match_t {
   BYOC_VECTOR(byoc_node_t *) nodes; // topological order
   BYOC_VECTOR(byoc_region_binding_t) bindings;

@@ -28,7 +28,7 @@ static json_t *find_by(json_t *array, const char *key, const char *wanted) {
 
 static void test_help(void **state) {
   (void)state;
-  static const char *const commands[] = {"build", "run", "bench", "inspect", "targets", "plugins", "opt"};
+  static const char *const commands[] = {"build", "run", "bench", "inspect", "targets", "ops", "plugins", "opt"};
   byoc_test_shell(0, "byoc --help");
   for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); ++i) byoc_test_printed(commands[i]);
   byoc_test_shell(0, "byoc --version");
@@ -86,6 +86,8 @@ static void test_misuse(void **state) {
       {"byoc run tiny.onnx", "input 'in/x:0' (f32[2,4]) is missing", "--random"},
       {"byoc bench tiny.so --runs 0", "--runs", ""},
       {"byoc targets everything", "does not take the word 'everything'", ""},
+      {"byoc ops Gelo", "there is no operator 'Gelo'", "did you mean 'Gelu'?"},
+      {"byoc ops byoc::ToBlokced", "there is no operator 'byoc::ToBlokced'", "did you mean 'byoc::ToBlocked'?"},
       {"byoc opt tiny.onnx --passes=fold-constnats", "there is no pass 'fold-constnats'", "fold-constants"},
       {"byoc build tiny.onnx --print-after=simplfy", "simplfy", "simplify"},
       {"byoc-modelgen", "--help", ""},
@@ -102,6 +104,32 @@ static void test_misuse(void **state) {
 }
 
 // ---- listings ----
+
+static void test_ops(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc ops");
+  byoc_test_printed("LeakyRelu");
+  byoc_test_printed("byoc::ToBlocked");
+  byoc_test_shell(0, "byoc ops LeakyRelu Pad");
+  byoc_test_printed("  version 16  1 operand, 1 result\n");
+  byoc_test_printed("    alpha                          a float, default 0.01\n");
+  byoc_test_printed("one of \"constant\", \"reflect\", \"edge\", \"wrap\", since version 19\n");
+  byoc_test_printed("  targets     cutlass, dnnl");
+  byoc_test_shell(0, "byoc ops --json");
+  json_t *ops = parse_output();
+  json_t *conv = find_by(ops, "operator", "Conv");
+  json_t *versions = json_object_get(conv, "versions");
+  json_t *last = json_array_get(versions, json_array_size(versions) - 1);
+  assert_int_equal(json_integer_value(json_object_get(last, "version")), 22);
+  assert_int_equal(json_integer_value(json_array_get(json_object_get(last, "operands"), 1)), 3);
+  assert_string_equal(json_string_value(json_object_get(last, "work")), "convolution");
+  json_t *padding = find_by(json_object_get(last, "attributes"), "name", "auto_pad");
+  assert_string_equal(json_string_value(json_object_get(padding, "default")), "NOTSET");
+  assert_string_equal(json_string_value(json_array_get(json_object_get(padding, "allowed"), 3)), "VALID");
+  assert_true(json_array_size(json_object_get(conv, "targets")) >= 2);
+  json_decref(ops);
+  byoc_test_shell(1, "byoc ops > /dev/full");
+}
 
 static void test_targets(void **state) {
   (void)state;
@@ -245,10 +273,10 @@ static void test_closed_output(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_help),          cmocka_unit_test(test_misuse),       cmocka_unit_test(test_targets),
-      cmocka_unit_test(test_plugins),       cmocka_unit_test(test_older_plugin), cmocka_unit_test(test_inspect),
-      cmocka_unit_test(test_emit),          cmocka_unit_test(test_verbose),      cmocka_unit_test(test_bench),
-      cmocka_unit_test(test_closed_output),
+      cmocka_unit_test(test_help),    cmocka_unit_test(test_misuse),        cmocka_unit_test(test_targets),
+      cmocka_unit_test(test_ops),     cmocka_unit_test(test_plugins),       cmocka_unit_test(test_older_plugin),
+      cmocka_unit_test(test_inspect), cmocka_unit_test(test_emit),          cmocka_unit_test(test_verbose),
+      cmocka_unit_test(test_bench),   cmocka_unit_test(test_closed_output),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

@@ -22,6 +22,7 @@ enum {
   X(inspect, "show what is inside an artifact or a model")                                                             \
   X(costs, "list, export, import or prune the costs that builds have measured")                                        \
   X(targets, "list the targets that there are, with their options")                                                    \
+  X(ops, "list the operators, their attributes, and which targets' rules name them")                                   \
   X(plugins, "list the plugins that were found, and those that were refused")                                          \
   X(opt, "run passes over a module in text form or over a model")
 
