@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/beneath.h"
 #include "core/base/system_error.h"
 
 // What `owned` of a view points at when its bytes are mapped; other values are memory of the system allocator.
@@ -50,13 +51,8 @@ static byoc_status_t read_all(int fd, const char *path, size_t expected, byoc_al
   return BYOC_OK;
 }
 
-// Opens for reading; *out_size_bytes is 0 where the system does not know it beforehand (pipes, /proc).
-static byoc_status_t open_file(const char *path, byoc_diag_t *diag, int *out_fd, size_t *out_size_bytes) {
-  int fd;
-  do {
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-  } while (fd < 0 && errno == EINTR);
-  if (fd < 0) return byoc_diag_system_error(diag, errno, "open", path);
+// Takes over `fd`, which it closes where it is a folder.
+static byoc_status_t check_kind(int fd, const char *path, byoc_diag_t *diag, int *out_fd, size_t *out_size_bytes) {
   struct stat info;
   int error = 0;
   if (fstat(fd, &info) != 0)
@@ -72,11 +68,18 @@ static byoc_status_t open_file(const char *path, byoc_diag_t *diag, int *out_fd,
   return BYOC_OK;
 }
 
-byoc_status_t byoc_file_view_open(const char *path, byoc_diag_t *diag, byoc_file_view_t *out_view) {
-  *out_view = (byoc_file_view_t){0};
-  int fd = -1;
-  size_t size = 0;
-  BYOC_RETURN_IF_ERROR(open_file(path, diag, &fd, &size));
+// Opens for reading; *out_size_bytes is 0 where the system does not know it beforehand (pipes, /proc).
+static byoc_status_t open_file(const char *path, byoc_diag_t *diag, int *out_fd, size_t *out_size_bytes) {
+  int fd;
+  do {
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+  } while (fd < 0 && errno == EINTR);
+  if (fd < 0) return byoc_diag_system_error(diag, errno, "open", path);
+  return check_kind(fd, path, diag, out_fd, out_size_bytes);
+}
+
+// Takes over `fd`.
+static byoc_status_t view_file(int fd, const char *path, size_t size, byoc_diag_t *diag, byoc_file_view_t *out_view) {
   byoc_status_t status = BYOC_OK;
   void *memory = size > 0 ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
   if (memory != MAP_FAILED) {
@@ -92,6 +95,44 @@ byoc_status_t byoc_file_view_open(const char *path, byoc_diag_t *diag, byoc_file
     }
   }
   close(fd);
+  return status;
+}
+
+byoc_status_t byoc_file_view_open(const char *path, byoc_diag_t *diag, byoc_file_view_t *out_view) {
+  *out_view = (byoc_file_view_t){0};
+  int fd = -1;
+  size_t size = 0;
+  BYOC_RETURN_IF_ERROR(open_file(path, diag, &fd, &size));
+  return view_file(fd, path, size, diag, out_view);
+}
+
+static byoc_status_t check_inside(int fd, const char *folder, const char *path, byoc_diag_t *diag, size_t *out_size) {
+  struct stat info;
+  if (fd < 0 && (errno == EXDEV || errno == ELOOP)) {
+    return byoc_diag_error(diag, BYOC_PERMISSION, "a symbolic link in '%s' leads out of the folder '%s'", path, folder);
+  }
+  if (fd < 0 || fstat(fd, &info) != 0) return byoc_diag_system_error(diag, errno, "open", path);
+  if (!S_ISREG(info.st_mode)) {
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' in the folder '%s' is no regular file", path, folder);
+  }
+  if (info.st_nlink > 1) { // the other name may be anywhere
+    byoc_status_t status = byoc_diag_error(
+        diag, BYOC_PERMISSION, "'%s' in the folder '%s' has another name elsewhere (a hard link)", path, folder);
+    byoc_diag_hint(diag, "put a copy in its place");
+    return status;
+  }
+  *out_size = (size_t)info.st_size;
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_file_view_open_beneath(const char *folder, const char *path, byoc_diag_t *diag,
+                                          byoc_file_view_t *out_view) {
+  *out_view = (byoc_file_view_t){0};
+  size_t size = 0;
+  int fd = byoc_open_beneath(folder, path, false);
+  byoc_status_t status = check_inside(fd, folder, path, diag, &size);
+  if (status == BYOC_OK) return view_file(fd, path, size, diag, out_view);
+  if (fd >= 0) close(fd);
   return status;
 }
 

@@ -12,6 +12,10 @@ typedef struct byoc_file_view_t {
   void *owned; // internal
 } byoc_file_view_t;
 byoc_status_t byoc_file_view_open(const char *path, byoc_diag_t *diag, byoc_file_view_t *out_view);
+// The same for a file that `path` names in `folder`, by whoever wrote the path: regular, with one name, and not reached
+// by a link that leads out of the folder; BYOC_PERMISSION or BYOC_INVALID_DATA else.
+byoc_status_t byoc_file_view_open_beneath(const char *folder, const char *path, byoc_diag_t *diag,
+                                          byoc_file_view_t *out_view);
 void byoc_file_view_close(byoc_file_view_t *view);
 
 // Whole file as NUL-terminated memory from `allocator`.

@@ -68,11 +68,10 @@ static byoc_status_t open_external(byoc_onnx_reader_t *reader, const char *what,
     byoc_diag_hint(reader->diag, "read the model from its file, or name the folder in the options");
     return BYOC_INVALID_ARGUMENT;
   }
-  char *path = byoc_path_join(reader->allocator, reader->folder, location);
   byoc_file_view_t *view = BYOC_ARENA_NEW(&reader->scratch, byoc_file_view_t);
-  byoc_status_t status = path && view ? BYOC_OK : byoc_diag_out_of_memory(reader->diag);
+  byoc_status_t status = view ? BYOC_OK : byoc_diag_out_of_memory(reader->diag);
   if (status == BYOC_OK) {
-    status = byoc_file_view_open(path, reader->diag, view);
+    status = byoc_file_view_open_beneath(reader->folder, location, reader->diag, view);
     if (status != BYOC_OK) byoc_diag_context(reader->diag, status, "%s: external data", what);
   }
   if (status == BYOC_OK) {
@@ -83,7 +82,6 @@ static byoc_status_t open_external(byoc_onnx_reader_t *reader, const char *what,
     status = byoc_diag_out_of_memory(reader->diag);
   }
   if (status == BYOC_OK) *out_view = view;
-  byoc_free(reader->allocator, path);
   return status;
 }
 

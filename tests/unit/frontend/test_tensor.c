@@ -1,8 +1,12 @@
 // Tensors: every element type in every field it may travel in, external files, sparse ones, and wrong data.
 #include "tests/unit/frontend/frontend_support.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "core/base/beneath.h"
 #include "core/base/file.h"
 #include "core/frontend/onnx_data.h"
 #include "onnx.pb-c.h"
@@ -306,6 +310,75 @@ static void reads_external_files(void **state) {
   free(folder);
 }
 
+// What a model's author could point at outside of the model's folder, or have us wait for.
+static void refuses_external_files_elsewhere(void **state) {
+  (void)state;
+  char *folder = byoc_test_folder(), *outside = byoc_test_folder(), path[600], name[600], other[600];
+  byoc_diag_t diag = {0};
+  const float values[4] = {1, 2, 3, 4};
+  snprintf(path, sizeof(path), "%s/model.onnx", folder);
+  snprintf(other, sizeof(other), "%s/secret.bin", outside);
+  byoc_test_ok(byoc_file_write(other, values, sizeof(values), &diag), &diag);
+  snprintf(name, sizeof(name), "%s/link.bin", folder);
+  assert_int_equal(symlink(other, name), 0);
+  snprintf(name, sizeof(name), "%s/dirlink", folder);
+  assert_int_equal(symlink(outside, name), 0);
+  snprintf(name, sizeof(name), "%s/hard.bin", folder);
+  assert_int_equal(link(other, name), 0);
+  snprintf(name, sizeof(name), "%s/zero.bin", folder);
+  assert_int_equal(symlink("/dev/zero", name), 0);
+  snprintf(name, sizeof(name), "%s/pipe.bin", folder);
+  assert_int_equal(mkfifo(name, 0600), 0);
+  snprintf(name, sizeof(name), "%s/short.bin", folder);
+  byoc_test_ok(byoc_file_write(name, values, 8, &diag), &diag);
+  snprintf(name, sizeof(name), "%s/weights.bin", folder);
+  byoc_test_ok(byoc_file_write(name, values, sizeof(values), &diag), &diag);
+  snprintf(name, sizeof(name), "%s/inner.bin", folder);
+  assert_int_equal(symlink("weights.bin", name), 0);
+  static const struct {
+    const char *location, *part;
+  } rows[] = {
+      {"link.bin", "a symbolic link in 'link.bin' leads out of the folder"},
+      {"dirlink/secret.bin", "a symbolic link in 'dirlink/secret.bin' leads out of the folder"},
+      {"zero.bin", "leads out of the folder"},
+      {"hard.bin", "has another name elsewhere (a hard link)"},
+      {"pipe.bin", "is no regular file"},
+      {".", "is no regular file"},
+      {"short.bin", "it needs 16 bytes from byte 0 of 'short.bin', which has 8 bytes"},
+      {"weights.bin", NULL},
+      {"inner.bin", NULL}, // a link that stays inside
+  };
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    byoc_diag_clear(&diag);
+    byoc_onnx_model_t *model = make_external((external_t){rows[i].location, NULL, NULL});
+    byoc_test_ok(byoc_onnx_model_write(model, path, &diag), &diag);
+    byoc_onnx_model_destroy(model);
+    byoc_graph_module_t *module = NULL;
+    const byoc_status_t status = byoc_onnx_read_file(path, NULL, byoc_allocator_system(), &diag, &module);
+    if (rows[i].part == NULL) byoc_test_ok(status, &diag);
+    if (rows[i].part != NULL) assert_int_not_equal(status, BYOC_OK);
+    if (rows[i].part != NULL) byoc_test_error(status, status, &diag, rows[i].part);
+    byoc_graph_module_destroy(module);
+  }
+  // Where the kernel has no call for it.
+  static const struct {
+    const char *path;
+    int error;
+  } steps[] = {{"weights.bin", 0},   {"./weights.bin", 0},          {"link.bin", ELOOP},
+               {"inner.bin", ELOOP}, {"dirlink/secret.bin", ELOOP}, {"../secret.bin", EXDEV},
+               {"none.bin", ENOENT}};
+  for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+    int file = byoc_open_beneath(folder, steps[i].path, true);
+    if (steps[i].error == 0) assert_true(file >= 0);
+    if (steps[i].error != 0) assert_int_equal(errno, steps[i].error);
+    if (file >= 0) close(file);
+  }
+  byoc_test_ok(byoc_remove_tree(folder, &diag), &diag);
+  byoc_test_ok(byoc_remove_tree(outside, &diag), &diag);
+  free(outside);
+  free(folder);
+}
+
 // Weights large enough to be worth it stay in the mapped file.
 static void views_large_weights(void **state) {
   (void)state;
@@ -381,6 +454,7 @@ int main(void) {
       cmocka_unit_test(refuses_wrong_data),
       cmocka_unit_test(reads_numbers_of_64_bits_and_no_longer),
       cmocka_unit_test(reads_external_files),
+      cmocka_unit_test(refuses_external_files_elsewhere),
       cmocka_unit_test(views_large_weights),
       cmocka_unit_test(reads_sparse_tensors),
   };
