@@ -6,13 +6,6 @@
 #include "core/kernel/emit.h"
 #include "core/kernel/work.h"
 
-const char *byoc_emit_restrict(const byoc_loop_kernel_t *kernel, const byoc_loop_buffer_t *buffer) {
-  bool is_shared = buffer->kind == BYOC_LOOP_BUFFER_INPUT
-                       ? buffer->index < 64 && (kernel->overwritten >> buffer->index) & 1
-                       : buffer->kind == BYOC_LOOP_BUFFER_OUTPUT && buffer->index == kernel->input_count;
-  return is_shared && kernel->overwritten != 0 ? "" : "restrict ";
-}
-
 typedef struct helper_t {
   const char *name, *text;
 } helper_t;

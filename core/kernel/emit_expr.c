@@ -6,6 +6,13 @@
 #include "core/ir/loop_range.h"
 #include "core/kernel/emit.h"
 
+const char *byoc_emit_restrict(const byoc_loop_kernel_t *kernel, const byoc_loop_buffer_t *buffer) {
+  bool is_shared = buffer->kind == BYOC_LOOP_BUFFER_INPUT
+                       ? buffer->index < 64 && (kernel->overwritten >> buffer->index) & 1
+                       : buffer->kind == BYOC_LOOP_BUFFER_OUTPUT && buffer->index == kernel->input_count;
+  return is_shared && kernel->overwritten != 0 ? "" : "restrict ";
+}
+
 const char *byoc_c_value_type(byoc_dtype_t dtype) {
   switch (dtype) {
   case BYOC_DTYPE_F64:

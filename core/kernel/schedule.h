@@ -1,23 +1,9 @@
-// Loop nests of point definitions: what schedule.c and transposed.c share. Internal to core/kernel.
+// Loop nests of point definitions. Internal to core/kernel.
 #ifndef BYOC_CORE_KERNEL_SCHEDULE_H_
 #define BYOC_CORE_KERNEL_SCHEDULE_H_
 
 #include "core/lower/context.h"
 #include "core/ops/op.h"
-
-// Consecutive axes that are walked by one loop; `extent` is NULL-terminated by count.
-typedef struct byoc_walk_t {
-  int32_t first[BYOC_MAX_RANK], last[BYOC_MAX_RANK]; // axes
-  const byoc_loop_expr_t *extent[BYOC_MAX_RANK];
-  int32_t count;
-} byoc_walk_t;
-
-// Splits the index of a loop over axes `first` to `last` into the indices of its axes.
-void byoc_schedule_split(byoc_loop_builder_t *builder, const byoc_type_t *space, int32_t first, int32_t last,
-                         const byoc_loop_expr_t *index, const byoc_loop_expr_t **indices);
-// Computes the anchor's element at these indices and stores it through the epilogue.
-void byoc_schedule_element(byoc_lower_t *lower, const byoc_node_t *anchor, uint32_t result,
-                           const byoc_loop_expr_t *const *indices);
 
 // Loops over the elements of the anchor's results, for anchors with a point definition.
 byoc_status_t byoc_kernel_lower_points(byoc_lower_t *lower, const byoc_node_t *anchor);

@@ -3,6 +3,8 @@
 // into a few permutations of whole registers each.
 #include "core/kernel/transposed.h"
 
+#include "core/ops/op.h"
+
 // Side of the squares that are shuffled, and of the tiles that they are part of: a tile's rows lie on that many pages.
 #define SQUARE      16
 #define SQUARE_AREA (SQUARE * SQUARE)

@@ -2,7 +2,7 @@
 #ifndef BYOC_CORE_KERNEL_TRANSPOSED_H_
 #define BYOC_CORE_KERNEL_TRANSPOSED_H_
 
-#include "core/kernel/schedule.h"
+#include "core/kernel/walk.h"
 
 // A Transpose with a result of these dimensions.
 bool byoc_is_transpose(const byoc_node_t *node, const byoc_type_t *space);

@@ -1,4 +1,4 @@
-// infer-types, inline-functions, remove-identities, remove-dead-code, simplify
+// infer-types, inline-functions, remove-identities, remove-dead-code
 #include <string.h>
 
 #include "core/ir/outline.h"
@@ -132,33 +132,4 @@ byoc_status_t byoc_pass_remove_dead_code(byoc_graph_module_t *module, byoc_diag_
     *changes += remove_dead_nodes(function->body);
   }
   return remove_dead_functions(module, diag, changes);
-}
-
-// ---- simplify ----
-
-enum { SIMPLIFY_ROUNDS = 8 };
-
-byoc_status_t byoc_simplify(byoc_graph_module_t *module, const byoc_pass_options_t *options, byoc_diag_t *diag,
-                            size_t *changes) {
-  static const char *const names[] = {
-      "inline-functions",     "differentiate",       "canonicalise",    "remove-identities", "fold-structure",
-      "fold-quantised",       "fold-constants",      "fold-pad",        "fold-batch-norm",   "recognise-activations",
-      "recognise-layer-norm", "recognise-attention", "move-transposes", "merge-equal-nodes", "remove-dead-code"};
-  BYOC_RETURN_IF_ERROR(byoc_infer_module(module, diag));
-  for (int round = 0; round < SIMPLIFY_ROUNDS; ++round) {
-    size_t before = *changes;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
-      size_t count = 0;
-      bool wants_targets = strcmp(names[i], "recognise-attention") == 0;
-      if (wants_targets && (options == NULL || options->targets == NULL)) continue; // nobody says that they take it
-      BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find(names[i]), module, options, diag, &count));
-      *changes += count;
-    }
-    if (*changes == before) break;
-  }
-  return BYOC_OK;
-}
-
-byoc_status_t byoc_pass_simplify(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
-  return byoc_simplify(module, NULL, diag, changes);
 }

@@ -6,6 +6,8 @@
 #include "core/base/log.h"
 #include "core/ir/text.h"
 #include "core/ir/verify.h"
+#include "core/ops/op.h"
+#include "core/pass/layouts.h"
 
 enum { FUNCTIONS = false, MODULE = true };
 #define BYOC_PASS_ROW(NAME, text, works_on, line)                                                                      \
@@ -82,6 +84,39 @@ byoc_status_t byoc_pass_run(const byoc_pass_t *pass, byoc_graph_module_t *module
                             byoc_diag_t *diag, size_t *out_changes) {
   const byoc_pass_arguments_t arguments = {.targets = options != NULL ? options->targets : NULL};
   return run_pass(pass, &arguments, module, options, diag, out_changes);
+}
+
+enum { SIMPLIFY_ROUNDS = 8 };
+
+byoc_status_t byoc_simplify(byoc_graph_module_t *module, const byoc_pass_options_t *options, byoc_diag_t *diag,
+                            size_t *changes) {
+  static const char *const names[] = {
+      "inline-functions",     "differentiate",       "canonicalise",    "remove-identities", "fold-structure",
+      "fold-quantised",       "fold-constants",      "fold-pad",        "fold-batch-norm",   "recognise-activations",
+      "recognise-layer-norm", "recognise-attention", "move-transposes", "merge-equal-nodes", "remove-dead-code"};
+  BYOC_RETURN_IF_ERROR(byoc_infer_module(module, diag));
+  for (int round = 0; round < SIMPLIFY_ROUNDS; ++round) {
+    size_t before = *changes;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+      size_t count = 0;
+      bool wants_targets = strcmp(names[i], "recognise-attention") == 0;
+      if (wants_targets && (options == NULL || options->targets == NULL)) continue; // nobody says that they take it
+      BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find(names[i]), module, options, diag, &count));
+      *changes += count;
+    }
+    if (*changes == before) break;
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_pass_simplify(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
+  return byoc_simplify(module, NULL, diag, changes);
+}
+
+byoc_status_t byoc_propose_layouts(byoc_graph_module_t *module, const byoc_target_list_t *targets, byoc_diag_t *diag,
+                                   size_t *out_changes) {
+  const byoc_pass_options_t options = {.targets = targets};
+  return byoc_pass_run(byoc_pass_find("propose-layouts"), module, &options, diag, out_changes);
 }
 
 static byoc_status_t unknown_pass(const char *name, const byoc_pass_options_t *options, byoc_diag_t *diag) {

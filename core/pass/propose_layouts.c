@@ -188,9 +188,3 @@ byoc_status_t byoc_pass_propose_layouts(byoc_graph_module_t *module, const byoc_
   }
   return BYOC_OK;
 }
-
-byoc_status_t byoc_propose_layouts(byoc_graph_module_t *module, const byoc_target_list_t *targets, byoc_diag_t *diag,
-                                   size_t *out_changes) {
-  const byoc_pass_options_t options = {.targets = targets};
-  return byoc_pass_run(byoc_pass_find("propose-layouts"), module, &options, diag, out_changes);
-}

@@ -32,11 +32,6 @@ static void print_help(FILE *stream) {
       "help", "say more about a command");
 }
 
-int byoc_report(const byoc_diag_t *diag, byoc_status_t status) {
-  byoc_diag_print(diag, stderr);
-  return status == BYOC_INVALID_ARGUMENT ? BYOC_EXIT_MISUSE : BYOC_EXIT_FAILED;
-}
-
 static int unknown_command(const char *name) {
   const char *names[COMMAND_COUNT];
   for (size_t i = 0; i < COMMAND_COUNT; ++i) names[i] = commands[i].name;
