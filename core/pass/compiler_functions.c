@@ -122,6 +122,12 @@ byoc_status_t byoc_pass_mark_compiler_functions_extern(byoc_graph_module_t *modu
 
 byoc_status_t byoc_pass_inline_compiler_functions(byoc_graph_module_t *module, const byoc_pass_arguments_t *arguments,
                                                   byoc_diag_t *diag, size_t *changes) {
+  // Those that stand inline go the same way.
+  size_t function_count = module->functions.count, outlined = 0;
+  outliner_t o = {.arguments = arguments, .diag = diag, .changes = &outlined};
+  for (size_t f = 0; f < function_count; ++f) {
+    BYOC_RETURN_IF_ERROR(outline_in_block(&o, module->functions.data[f]->body));
+  }
   BYOC_RETURN_IF_ERROR(byoc_inline_functions(module, is_wanted, (void *)(uintptr_t)arguments, diag, changes));
   return byoc_pass_inline_composites(module, diag, changes);
 }
