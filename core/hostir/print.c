@@ -1,6 +1,7 @@
 #include <inttypes.h>
 
 #include "core/hostir/program.h"
+#include "core/ir/text_names.h"
 
 const char *byoc_host_op_name(byoc_host_op_t op) {
   switch (op) {
@@ -124,7 +125,8 @@ static void print_bind(const byoc_host_program_t *program, const byoc_host_instr
   print_name('%', i->operands.data[0]->name, out);
   byoc_string_append(out, " ->");
   for (uint32_t k = 0; k < i->symbol_count; ++k) {
-    byoc_string_appendf(out, "%s %s", k > 0 ? "," : "", program->symbols.data[i->symbols[k]]);
+    byoc_string_append(out, k > 0 ? ", " : " ");
+    byoc_text_print_word(program->symbols.data[i->symbols[k]], out);
   }
 }
 
@@ -223,8 +225,11 @@ void byoc_host_program_print(const byoc_host_program_t *program, byoc_string_t *
   byoc_string_append_quoted(out, program->name);
   byoc_string_appendf(out, " {  // workspace %" PRIu64 " bytes, liveness bound %" PRIu64 "\n",
                       program->workspace_size_bytes, program->workspace_bound_bytes);
-  for (size_t i = 0; i < program->symbols.count; ++i)
-    byoc_string_appendf(out, "  symbol   %s\n", program->symbols.data[i]);
+  for (size_t i = 0; i < program->symbols.count; ++i) {
+    byoc_string_append(out, "  symbol   ");
+    byoc_text_print_word(program->symbols.data[i], out);
+    byoc_string_append(out, "\n");
+  }
   for (size_t i = 0; i < program->buffers.count; ++i) print_buffer(program->buffers.data[i], out);
   byoc_string_append(out, "\n");
   print_region(program, &program->body, 1, out);

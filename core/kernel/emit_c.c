@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "core/ir/text_names.h"
 #include "core/kernel/emit.h"
 #include "core/kernel/work.h"
 
@@ -138,8 +139,10 @@ static byoc_status_t emit_kernel(byoc_emitter_t *emitter, const byoc_loop_kernel
     for (size_t u = 0; u < uses.count; ++u)
       used |= uses.items[u].symbol && strcmp(uses.items[u].symbol, kernel->symbols.data[i]) == 0;
     if (!used) continue;
-    byoc_string_appendf(&body, "  const int64_t dim_%zu = ((const int64_t *)call->tensors[%u].data)[%zu]; // %s\n", i,
-                        (unsigned)kernel->input_count, i, kernel->symbols.data[i]);
+    byoc_string_appendf(&body, "  const int64_t dim_%zu = ((const int64_t *)call->tensors[%u].data)[%zu]; // ", i,
+                        (unsigned)kernel->input_count, i);
+    byoc_text_print_word(kernel->symbols.data[i], &body);
+    byoc_string_append(&body, "\n");
   }
   for (size_t i = 0; i < kernel->body->block.statements.count && status == BYOC_OK; ++i)
     byoc_emit_stmt(emitter, kernel->body->block.statements.data[i], 2);

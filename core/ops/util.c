@@ -397,7 +397,7 @@ byoc_status_t byoc_infer_broadcast(const byoc_infer_t *infer, uint32_t first, by
                                 byoc_type_text(type, a), byoc_type_text(byoc_operand_type(node, first), b), d);
       }
       if (byoc_dim_equal(dim, at->dim)) continue;
-      *at = byoc_dim_equal(dim, own.dim) ? own : byoc_side(dim, "what the operands before it make of that");
+      *at = byoc_dim_equal(dim, own.dim) ? own : byoc_side(dim, "the same dimension of the operands before it");
     }
   }
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));

@@ -513,6 +513,54 @@ static void shapes_that_do_not_fit_are_refused(void **state) {
   close_model(&m);
 }
 
+// Whatever exporters call a dimension: spaces, signs, what would end a comment.
+static void dimensions_have_any_name(void **state) {
+  (void)state;
+  model_t m;
+  open_model(MAIN("(%x : f32[\"batch size\",\"past + 1\"], %w : f32[\"past + 1\",\"in:0.0 */\\\\\"]) -> "
+                  "(%y : f32[\"batch size\",\"in:0.0 */\\\\\"])",
+                  "    %a = MatMul@13(%x, %w) : f32[\"batch size\",\"in:0.0 */\\\\\"]\n"
+                  "    %y = Relu@14(%a) : f32[\"batch size\",\"in:0.0 */\\\\\"]\n    return %y"),
+             &m);
+  const float x[6] = {1, 2, 3, 4, 5, 6};
+  const int64_t a[2] = {2, 3}, b[2] = {3, 1};
+  const byoc_argument_t inputs[2] = {floats(2, a, x), floats(2, b, x)};
+  byoc_argument_t results[MAX_RESULTS];
+  run(&m, inputs, results);
+  assert_true(at(&results[0], 0) == 14 && at(&results[0], 1) == 32);
+  close_model(&m);
+}
+
+// Sizes that are data and do not fit what they are asked of.
+static void values_that_do_not_fit_are_refused(void **state) {
+  (void)state;
+  model_t m;
+  open_model(MAIN("(%x : f32[3,1], %to : i64[2], %parts : i64[2]) -> (%y : f32[A,B], %a : f32[C,1], %b : f32[D,1])",
+                  "    %y = Expand@13(%x, %to) : f32[A,B]\n"
+                  "    %a, %b = Split@13(%x, %parts) {axis = 0} : f32[C,1], f32[D,1]\n    return %y, %a, %b"),
+             &m);
+  const float x[3] = {1, 2, 3};
+  const int64_t dims[2] = {3, 1}, two[1] = {2}, to[2] = {3, 2}, wide[2] = {8, 2}, huge[2] = {3, INT64_MAX};
+  const int64_t parts[2] = {1, 2}, less[2] = {1, 1}, negative[2] = {4, -1};
+  byoc_argument_t inputs[3] = {floats(2, dims, x), tensor(BYOC_DTYPE_I64, 1, two, to),
+                               tensor(BYOC_DTYPE_I64, 1, two, parts)};
+  byoc_argument_t results[MAX_RESULTS];
+  run(&m, inputs, results);
+  assert_true(at(&results[0], 5) == 3 && at(&results[2], 1) == 3);
+  inputs[1].data = (void *)(uintptr_t)wide;
+  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "dimension 0 of operand 0 'x' is 3 and the size that is asked for is 8");
+  inputs[1].data = (void *)(uintptr_t)huge;
+  assert_int_not_equal(m.artifact.table->run_arguments(m.context, inputs, results), BYOC_OK);
+  inputs[1].data = (void *)(uintptr_t)to;
+  inputs[2].data = (void *)(uintptr_t)less;
+  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "the sum of the parts is 2 and dimension 0 of operand 0 'x' is 3");
+  inputs[2].data = (void *)(uintptr_t)negative;
+  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "negative");
+  inputs[2].data = (void *)(uintptr_t)parts;
+  run(&m, inputs, results);
+  close_model(&m);
+}
+
 // The declaration may stand further down than the operator that the dimension comes from.
 static void sizes_declared_further_down_are_checked(void **state) {
   (void)state;
@@ -561,6 +609,8 @@ int main(void) {
       cmocka_unit_test(sizes_from_data),
       cmocka_unit_test(declared_sizes_are_checked),
       cmocka_unit_test(shapes_that_do_not_fit_are_refused),
+      cmocka_unit_test(dimensions_have_any_name),
+      cmocka_unit_test(values_that_do_not_fit_are_refused),
       cmocka_unit_test(sizes_declared_further_down_are_checked),
       cmocka_unit_test(views_that_cannot_be_are_refused),
   };
