@@ -13,12 +13,13 @@
 //
 // Why a build is given a placer instead of choosing one: measured placement builds candidates, by this facade. So links
 // run from core/build/placing.h (who places) over core/build/candidates.h (what measuring builds) down to here, and
-// from all of them down to core/measure; a build that measures nothing links none of it in.
+// from all of them down to core/measure.
 //
-// Options are plain data, and what they point to outlives the build. Nothing here exits, prints (but for what
-// print_after asks for) or keeps state between builds: several threads may each have builds of their own, targets
-// shared among them. Errors are in the caller's diagnostic; a build that failed can be released, and nothing else. The
-// steps come in order, each once: read, compile, then compose, emit and evaluate as often as wanted.
+// Options are plain data, and what they point to outlives the build. Nothing here exits. Errors are in the caller's
+// diagnostic; warnings and the story of a build go to core/base/log.h, what print_after asks for to standard output.
+// Builds share nothing but the caches on disk and what this process knows of compilers: several threads may each have
+// builds of their own, with targets shared among them. The steps come in order, each once: read, compile, then compose,
+// emit and evaluate as often as wanted; a build that failed can be released, and nothing else.
 #ifndef BYOC_CORE_BUILD_BUILD_H_
 #define BYOC_CORE_BUILD_BUILD_H_
 

@@ -46,6 +46,12 @@ static void be_stopped(void *self, void *answer) {
   wait_for_ever(self, answer);
 }
 
+// What it started lives on, with the pipe that the answer is awaited from.
+static void leave_somebody_behind(void *self, void *answer) {
+  if (fork() == 0) wait_for_ever(self, answer);
+  _exit(3);
+}
+
 // A plugin may close what is not its own.
 static void close_everything(void *self, void *answer) {
   for (int fd = 3; fd < 1024; ++fd) (void)close(fd);
@@ -109,6 +115,11 @@ static void test_ends_of_other_kinds(void **state) {
   const byoc_child_limits_t hasty = {.timeout_ms = 500};
   byoc_test_error(byoc_child_run(&hasty, be_stopped, NULL, &answer, sizeof(answer), &stopped), BYOC_CANCELLED, &stopped,
                   "it was stopped from outside");
+  byoc_diag_t left = {0};
+  int64_t left_ns = byoc_now_ns();
+  byoc_test_error(byoc_child_run(&limits, leave_somebody_behind, NULL, &answer, sizeof(answer), &left), BYOC_TOOL,
+                  &left, "the process ended without an answer");
+  assert_true(byoc_now_ns() - left_ns < INT64_C(30000000000));
   // A child that goes on behind a closed pipe is not waited for.
   int64_t start_ns = byoc_now_ns();
   assert_int_not_equal(byoc_child_run(&limits, close_everything, NULL, &answer, sizeof(answer), &closed), BYOC_OK);
