@@ -33,6 +33,7 @@ typedef struct byoc_price_request_t {
   double cost_ns; // answers, as of `price`
   const char *reason;
   bool is_given_back; // the reason is the backend's, which does not take it
+  bool is_passing;    // it may be another in the next build: something failed that was not the function's doing
 } byoc_price_request_t;
 
 typedef struct byoc_function_pricer_t {

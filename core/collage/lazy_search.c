@@ -63,11 +63,12 @@ static byoc_status_t measure(const lazy_t *lazy, const uint32_t *candidates, siz
   byoc_measuring_t *measuring = lazy->measuring;
   show_progress(measuring);
   int64_t start_ns = byoc_now_ns();
-  size_t before = lazy->prices->measured; // equal candidates are priced once
+  size_t before = lazy->prices->measured, passing = lazy->prices->passing; // equal candidates are priced once
   BYOC_RETURN_IF_ERROR(byoc_price_list_measure(lazy->prices, candidates, count, lazy->diag));
   measuring->budget_ns -= byoc_now_ns() - start_ns;
   if (measuring->budget_ns < 0) measuring->budget_ns = 0;
   measuring->measured += lazy->prices->measured - before;
+  measuring->passing += lazy->prices->passing - passing;
   return BYOC_OK;
 }
 

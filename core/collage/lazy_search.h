@@ -20,6 +20,7 @@ typedef struct byoc_measuring_t {
   int64_t reserve_ns; // of the user's time beyond this, for what follows: shown, not spent
   byoc_progress_t progress;
   uint64_t measured, hits; // candidates in this build; prices that the database knew
+  uint64_t passing;        // of the former, whose price may be another in the next build
 } byoc_measuring_t;
 
 typedef struct byoc_lazy_cover_t {

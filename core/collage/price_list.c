@@ -198,6 +198,7 @@ static byoc_status_t take_answers(byoc_price_list_t *list, const byoc_price_requ
     price->is_given_back = requests[i].is_given_back;
     price->source = BYOC_COST_SOURCE_MEASURED;
     list->measured += 1;
+    list->passing += requests[i].is_passing;
     if (requests[i].reason == NULL) continue;
     price->reason = byoc_arena_copy_string(&list->problem->candidates.arena, requests[i].reason);
     if (price->reason == NULL) return byoc_diag_out_of_memory(diag);

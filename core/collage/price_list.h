@@ -36,6 +36,7 @@ typedef struct byoc_price_list_t {
   size_t priced;      // candidates that have one
   size_t known;       // prices that were known to begin with, measured or found unusable earlier
   size_t measured;    // in this build
+  size_t passing;     // of those, that may be others in the next one
 } byoc_price_list_t;
 
 // Outlines every candidate once, beside the block, for its identity, its bound and its estimate, and looks it up.

@@ -166,6 +166,7 @@ static byoc_status_t take_answer(byoc_cost_measurer_t *m, const question_t *ques
   question->request->cost_ns = task->cost_ns;
   question->request->reason = isfinite(task->cost_ns) ? NULL : task->reason;
   question->request->is_given_back = task->is_given_back;
+  question->request->is_passing = !task->is_lasting;
   m->statistics.measured += 1;
   if (!isfinite(task->cost_ns)) m->statistics.unusable += 1;
   if (!isfinite(task->cost_ns) && is_native(task->target)) {
@@ -233,7 +234,7 @@ static byoc_status_t price_all(void *self, byoc_price_request_t *requests, size_
     byoc_price_request_t *request = &requests[i];
     request->cost_ns = INFINITY;
     request->reason = NULL;
-    request->is_given_back = false;
+    request->is_given_back = request->is_passing = false;
     if (!byoc_cost_can_be_run(request->function)) {
       BYOC_RETURN_IF_ERROR(estimate(m, request->function, request->target, diag, &request->cost_ns));
       continue;

@@ -68,6 +68,21 @@ static void test_c4_faulty_backends_are_left_out(void **state) {
   }
 }
 
+// Issue 13, 3: a build whose compilers were killed fails, and leaves nothing behind that spoils the next one.
+static void test_13_3_killed_compilers_spoil_no_later_build(void **state) {
+  (void)state;
+  write_vision("vision.onnx");
+  byoc_test_shell(0, "mkdir -p fake && printf '%%s\\n' '#!/bin/sh' 'case \" $* \" in *\" -c \"*) echo \"Killed signal "
+                     "terminated program cc1\" >&2; exit 1;; esac' 'PATH=$HEALTHY exec cc \"$@\"' > fake/cc && "
+                     "chmod +x fake/cc");
+  byoc_test_shell(1, "export BYOC_CACHE_DIR=$PWD/poisoned; HEALTHY=$PATH PATH=$PWD/fake:$PATH byoc build vision.onnx "
+                     "--plan=collage --target 'cutlass; c' --cost-budget 5 -o poisoned.so");
+  byoc_test_printed("Killed signal");
+  byoc_test_shell(0, "export BYOC_CACHE_DIR=$PWD/poisoned; ! byoc costs list | grep unusable && byoc build -v "
+                     "vision.onnx --plan=collage --target 'cutlass; c' --cost-budget 5 -o poisoned.so 2>&1 | "
+                     "grep -E '^costs: [1-9][0-9]* measured'");
+}
+
 // What is measured stays; nothing half-written appears; nothing is left in the temporary folder.
 static void test_c5_an_interrupted_build_keeps_what_was_measured(void **state) {
   (void)state;
@@ -102,6 +117,7 @@ int main(void) {
       cmocka_unit_test(test_c4_c5_a_second_build_measures_nothing),
       cmocka_unit_test(test_c4_estimated_costs_need_no_compiler),
       cmocka_unit_test(test_c4_faulty_backends_are_left_out),
+      cmocka_unit_test(test_13_3_killed_compilers_spoil_no_later_build),
       cmocka_unit_test(test_c5_an_interrupted_build_keeps_what_was_measured),
       cmocka_unit_test(test_c5_a_killed_build_leaves_a_usable_database),
   };
