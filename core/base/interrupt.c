@@ -1,4 +1,4 @@
-// The handler of SIGINT and SIGTERM, and the registry of what it calls.
+// The handlers of SIGINT, SIGTERM and SIGBUS, and the registry of what they call.
 #define _GNU_SOURCE
 #include "core/base/interrupt.h"
 
@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 static const int numbers[] = {SIGINT, SIGTERM};
@@ -23,19 +24,41 @@ static sigset_t both(void) {
   return set;
 }
 
-static void end(int number) {
-  int error = errno;
-  atomic_store(&has_ended, true);
+static void end_stages(void) {
   for (int stage = 0; stage < BYOC_INTERRUPT_STAGE_COUNT; stage++) {
     end_fn_t call = atomic_load(&ends[stage]);
     if (call != NULL) call();
   }
+}
+
+static void end(int number) {
+  int error = errno;
+  atomic_store(&has_ended, true);
+  end_stages();
   (void)signal(number, SIG_DFL);
   (void)raise(number); // blocked until this returns
   errno = error;
 }
 
+// A file that is mapped was cut short by somebody: its bytes are gone, and nothing that reads them can go on.
+static void end_by_lost_file(int number, siginfo_t *info, void *context) {
+  static const char text[] = "error: a file was cut short while it was being read\n";
+  (void)context;
+  if (info->si_code != BUS_ADRERR) {
+    (void)signal(number, SIG_DFL);
+    return; // to where it comes again
+  }
+  while (atomic_exchange(&has_ended, true)) (void)pause(); // another thread ends the process
+  end_stages();
+  ssize_t written = write(STDERR_FILENO, text, sizeof(text) - 1);
+  (void)written; // there is nobody left to tell
+  _exit(EXIT_FAILURE);
+}
+
 void byoc_interrupt_install(void) {
+  struct sigaction bus;
+  const struct sigaction lost = {.sa_sigaction = end_by_lost_file, .sa_mask = both(), .sa_flags = SA_SIGINFO};
+  if (sigaction(SIGBUS, NULL, &bus) == 0 && bus.sa_handler == SIG_DFL) (void)sigaction(SIGBUS, &lost, NULL);
   const struct sigaction action = {.sa_handler = end, .sa_mask = both(), .sa_flags = SA_RESTART};
   for (size_t i = 0; i < NUMBER_COUNT; i++) {
     struct sigaction old;

@@ -1,5 +1,6 @@
 // What SIGINT and SIGTERM do to a tool: those who keep something that must not outlive it are called, then the signal
-// does what it always does. All of that happens in the handler, by calls that are safe there.
+// does what it always does. All of that happens in the handler, by calls that are safe there. SIGBUS, which comes where
+// a mapped file was cut short, ends the tool in the same way, with a sentence and exit code 1.
 #ifndef BYOC_CORE_BASE_INTERRUPT_H_
 #define BYOC_CORE_BASE_INTERRUPT_H_
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/base/file.h"
+#include "core/base/interrupt.h"
 
 static char *folder; // fresh for every test
 
@@ -389,12 +390,41 @@ static void each_allocation_fails(void **state) {
   byoc_test_each_allocation_fails(list_and_read, NULL, false);
 }
 
+// Reading goes on in a mapping whose file somebody cuts.
+static void cut_files_end_a_tool_with_a_sentence(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  static const char bytes[1 << 16] = {1};
+  byoc_test_ok(byoc_file_write(in_folder("data"), bytes, sizeof(bytes), &diag), &diag);
+  pid_t child = fork();
+  if (child == 0) {
+    (void)signal(SIGBUS, SIG_DFL);
+    byoc_interrupt_install();
+    byoc_file_view_t view;
+    int messages = open(in_folder("messages"), O_WRONLY | O_CREAT, 0600);
+    if (messages < 0 || dup2(messages, STDERR_FILENO) < 0) _exit(7);
+    if (byoc_file_view_open(in_folder("data"), NULL, &view) != BYOC_OK) _exit(8);
+    if (truncate(in_folder("data"), 0) != 0) _exit(9);
+    _exit(((const volatile uint8_t *)view.data)[sizeof(bytes) - 1]);
+  }
+  int status = 0;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 1);
+  char *text = NULL;
+  size_t size = 0;
+  byoc_test_ok(byoc_file_read(in_folder("messages"), byoc_allocator_system(), &diag, &text, &size), &diag);
+  assert_string_equal(text, "error: a file was cut short while it was being read\n");
+  free(text);
+}
+
 #define in_a_folder(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       in_a_folder(reads_and_writes),
       in_a_folder(views),
+      in_a_folder(cut_files_end_a_tool_with_a_sentence),
       in_a_folder(reading_fails_with_the_path),
       in_a_folder(mode_obeys_the_umask),
       in_a_folder(links_stay_links),
