@@ -5,6 +5,7 @@
 #include "core/base/log.h"
 #include "core/collage/rules.h"
 #include "core/pass/layouts.h"
+#include "core/pass/pass.h"
 
 static byoc_status_t add_rival(byoc_collage_t *c, const char *name, const byoc_target_t *target) {
   byoc_collage_rival_t *rival = &c->rivals[c->rival_count];
@@ -134,4 +135,14 @@ byoc_status_t byoc_collage_choose(byoc_collage_t *c, const byoc_collage_rival_t 
     for (size_t k = 0; k < from->count; ++k) choice->data[choice->count++] = from->data[k];
   }
   return BYOC_OK;
+}
+
+byoc_status_t byoc_collage_apply(byoc_collage_t *c, const byoc_collage_rival_t *rival, byoc_diag_t *diag,
+                                 byoc_placement_t *placement) {
+  BYOC_RETURN_IF_ERROR(byoc_collage_choose(c, rival));
+  // The nodes that the plain search knows are all there still.
+  if (c->is_overlaid) {
+    BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("cancel-layouts"), c->module, NULL, diag, NULL));
+  }
+  return byoc_problems_apply(&c->problems, c->options->targets, diag, placement);
 }

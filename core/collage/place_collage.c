@@ -154,16 +154,6 @@ static byoc_status_t record(const byoc_collage_t *c, const byoc_collage_rival_t 
   return BYOC_OK;
 }
 
-byoc_status_t byoc_collage_apply(byoc_collage_t *c, const byoc_collage_rival_t *rival, byoc_diag_t *diag,
-                                 byoc_placement_t *placement) {
-  BYOC_RETURN_IF_ERROR(byoc_collage_choose(c, rival));
-  // The nodes that the plain search knows are all there still.
-  if (c->is_overlaid) {
-    BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("cancel-layouts"), c->module, NULL, diag, NULL));
-  }
-  return byoc_problems_apply(&c->problems, c->options->targets, diag, placement);
-}
-
 // ---- searches ----
 
 static byoc_status_t find(byoc_collage_t *c) {
