@@ -58,7 +58,7 @@ byoc_status_t byoc_cost_bench_finish(byoc_cost_building_t *building);
 // Runs in a child, with time for these tasks.
 byoc_status_t byoc_cost_bench_run(byoc_cost_bench_t *bench, byoc_cost_parts_t *parts, byoc_cost_task_t *const *tasks,
                                   size_t count, byoc_diag_t *why);
-// An artifact of these tasks that was built at `path`; NULL when memory is out.
+// An artifact of these tasks that was built at `path`; NULL when out of memory.
 byoc_cost_artifact_t *byoc_cost_bench_artifact(byoc_cost_bench_t *bench, byoc_cost_task_t *const *tasks, size_t count,
                                                const char *path, const byoc_cost_build_answer_t *answer);
 

@@ -47,7 +47,7 @@ typedef struct byoc_conform_t {
 byoc_status_t byoc_conform_find(byoc_conform_t *conform, byoc_diag_t *diag);
 // Runs all cases; afterwards every one has a record.
 byoc_status_t byoc_conform_run(byoc_conform_t *conform, byoc_diag_t *diag);
-// Runs one case in this process and returns its record (NULL when memory is out). The session's registry and targets
+// Runs one case in this process and returns its record (NULL when out of memory). The session's registry and targets
 // are used, everything else of it is this case's.
 json_t *byoc_conform_run_case(const byoc_session_t *session, const byoc_conform_options_t *options, const char *path);
 // Prints what was found: text or, with --json, one document. *out_failed counts the cases that failed.
