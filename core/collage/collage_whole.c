@@ -209,6 +209,12 @@ static byoc_status_t time_entrants(contest_t *contest) {
   return BYOC_OK;
 }
 
+static const char *print_time(double ns, char text[32]) {
+  if (isnan(ns)) return "not timed";
+  snprintf(text, 32, "%.1f us", ns / 1e3);
+  return text;
+}
+
 // Times for those equal to an entrant, too.
 static void share_times(const contest_t *contest, byoc_collage_t *c) {
   for (size_t r = 0; r < c->rival_count; ++r) {
@@ -217,8 +223,9 @@ static void share_times(const contest_t *contest, byoc_collage_t *c) {
       const byoc_collage_rival_t *entrant = contest->entrants[e].rival;
       if (strcmp(rival->id, entrant->id) == 0) rival->whole_ns = entrant->whole_ns;
     }
-    byoc_log(BYOC_LOG_INFO, "plan %s: parts %.1f us, whole %.1f us", rival->name, rival->sum_ns / 1e3,
-             rival->whole_ns / 1e3);
+    char parts[32], whole[32];
+    byoc_log(BYOC_LOG_INFO, "plan %s: parts %s, whole %s", rival->name, print_time(rival->sum_ns, parts),
+             print_time(rival->whole_ns, whole));
   }
 }
 

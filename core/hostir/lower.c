@@ -9,13 +9,14 @@
 
 // ---- instructions ----
 
-// "Conv+Relu 'conv1'", "cblas_sgemm 'conv1'", "Loop 'decode'"
+// "Conv+Relu 'conv1'", "cblas_sgemm 'conv1'", "Loop 'decode'". A kernel may serve several nodes: the name is the
+// call's.
 static void describe(const byoc_node_t *node, byoc_string_t *out) {
   if (node->callee != NULL && node->callee->kernel != NULL) {
     byoc_string_append(out, node->callee->kernel->description);
-    return;
+  } else if (node->callee != NULL) {
+    byoc_function_describe(node->callee, out);
   }
-  if (node->callee != NULL) byoc_function_describe(node->callee, out);
   if (byoc_host_is_c_call(node)) {
     byoc_string_append(out, byoc_node_text(node, "symbol"));
   } else if (node->callee == NULL) {

@@ -192,7 +192,7 @@ struct byoc_loop_stmt_t {
 
 typedef struct byoc_loop_kernel_t {
   const char *name;                             // global symbol, a C identifier
-  const char *description;                      // the operators that it came from: "Conv+Relu 'conv1'"
+  const char *description;                      // the operators that it computes, of whichever nodes: "Conv+Relu"
   BYOC_VECTOR(byoc_loop_buffer_t *) parameters; // inputs, then outputs
   uint32_t input_count, output_count;
   // Symbolic dimensions that it needs. Where there are any, a call has one more input behind the kernel's own: an i64

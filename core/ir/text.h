@@ -34,7 +34,9 @@
 #include "core/ir/graph.h"
 
 typedef struct byoc_print_options_t {
-  size_t elide_bytes; // constants larger than this print as `elided` (which does not parse back); 0: never elide
+  // Constants of more bytes than this, but for those of one value, print as `elided`, which does not parse back; 0:
+  // none.
+  size_t elide_bytes;
 } byoc_print_options_t;
 
 void byoc_graph_print(const byoc_graph_module_t *module, const byoc_print_options_t *options, byoc_string_t *out);

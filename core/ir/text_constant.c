@@ -89,11 +89,11 @@ void byoc_constant_print_data(const byoc_constant_t *constant, const byoc_print_
                               byoc_string_t *out) {
   int64_t elements = byoc_type_element_count(constant->type);
   size_t count = elements > 0 ? (size_t)elements : 0;
-  if (options && options->elide_bytes && constant->size_bytes > options->elide_bytes) {
-    byoc_string_append(out, "elided");
-  } else if (count > 8 && is_uniform(constant, count)) {
+  if (count > 8 && is_uniform(constant, count)) {
     byoc_string_append(out, "splat ");
     print_element(constant, 0, out);
+  } else if (options && options->elide_bytes && constant->size_bytes > options->elide_bytes) {
+    byoc_string_append(out, "elided");
   } else if (is_listed(constant, count)) {
     byoc_string_append(out, "[");
     for (size_t i = 0; i < count; ++i) {
@@ -189,7 +189,8 @@ bool byoc_constant_parse_data(byoc_lexer_t *lexer, const byoc_type_t *type, byoc
   size_t count = (size_t)byoc_type_element_count(type);
   if (byoc_lexer_accept_word(lexer, "splat")) return parse_splat(lexer, type, arena, data, count);
   if (byoc_lexer_is_word(lexer, "elided"))
-    return byoc_lexer_fail(lexer, "the data of this constant was left out when it was printed");
+    return byoc_lexer_fail(lexer, "the data of this constant was left out when it was printed; byoc opt --constants "
+                                  "prints it");
   if (byoc_lexer_accept_word(lexer, "base64")) {
     byoc_token_t token = lexer->token;
     if (!byoc_lexer_expect(lexer, BYOC_TOKEN_STRING)) return false;

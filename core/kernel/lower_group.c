@@ -37,7 +37,7 @@ static byoc_status_t declare_parameters(byoc_lower_t *lower, byoc_function_t *fu
   return BYOC_OK;
 }
 
-// "Conv+Relu 'conv1'"
+// "Conv+Relu"
 static const char *describe(byoc_lower_t *lower) {
   byoc_string_t text;
   byoc_string_init(&text, lower->builder.arena->allocator);
@@ -46,8 +46,6 @@ static const char *describe(byoc_lower_t *lower) {
     if (text.size > 0) byoc_string_append(&text, "+");
     byoc_string_append(&text, node->op);
   }
-  const char *name = lower->members[0]->name;
-  if (name && *name) byoc_string_appendf(&text, " '%s'", name);
   const char *description = text.failed ? NULL : byoc_arena_copy_string(lower->builder.arena, text.data);
   byoc_string_deinit(&text);
   return description;

@@ -91,6 +91,27 @@ static byoc_status_t check_outputs(const build_options_t *options, const char *a
   return status;
 }
 
+// Endings that say something else than a shared object, which is all that there is to make so far.
+static byoc_status_t check_artifact_name(const char *path, byoc_diag_t *diag) {
+  static const struct {
+    const char *ending, *meaning;
+  } others[] = {{".a", "a static library"},    {".lib", "a static library"}, {".o", "an object file"},
+                {".obj", "an object file"},    {".c", "C source"},           {".h", "a C header"},
+                {".dll", "a Windows library"}, {".dylib", "a macOS library"}};
+  const size_t size = strlen(path);
+  for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); ++i) {
+    const size_t ending = strlen(others[i].ending);
+    if (size <= ending || strcmp(path + size - ending, others[i].ending) != 0) continue;
+    byoc_status_t status =
+        byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "-o %s asks for %s; byoc build writes shared objects only", path,
+                        others[i].meaning);
+    byoc_diag_hint(diag, "name it %.*s.so%s", (int)(size - ending), path,
+                   strcmp(others[i].ending, ".c") == 0 ? ", or print the C with --emit=c" : "");
+    return status;
+  }
+  return BYOC_OK;
+}
+
 // It becomes the beginning of C names and, without -o, a file's name.
 static byoc_status_t check_name(const char *name, size_t limit_bytes, byoc_diag_t *diag) {
   if (name == NULL) return BYOC_OK;
@@ -109,6 +130,8 @@ static byoc_status_t build(byoc_session_t *session, const build_options_t *optio
   byoc_model_name(options->output ? options->output : output, header_name, sizeof(header_name));
   BYOC_RETURN_IF_ERROR(check_name(options->name, sizeof(name), diag));
   BYOC_RETURN_IF_ERROR(check_emit(options->emit, diag));
+  if (options->emit == NULL && options->output != NULL)
+    BYOC_RETURN_IF_ERROR(check_artifact_name(options->output, diag));
   BYOC_RETURN_IF_ERROR(check_outputs(options, options->output ? options->output : output, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_open(&options->session, diag, session));
   BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, &options->session, diag));

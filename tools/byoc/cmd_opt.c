@@ -11,7 +11,11 @@
 typedef struct opt_options_t {
   byoc_session_options_t session;
   const char *file, *passes, *output;
+  bool constants;
 } opt_options_t;
+
+// Larger constants are for readers of --constants.
+enum { PRINTED_BYTES = 256 };
 
 // The steps of a placement, one by one, instead of a whole one?
 static bool has_partition_pass(const char *names) {
@@ -31,7 +35,9 @@ static byoc_status_t opt(byoc_session_t *session, const opt_options_t *options, 
   BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, &options->session, options->file, diag));
   size_t more_count = 0;
   const byoc_pass_t *more = byoc_partition_passes(&more_count);
+  const byoc_print_options_t print = {.elide_bytes = options->constants ? 0 : PRINTED_BYTES};
   const byoc_pass_options_t passes = {.print_after = options->session.print_after,
+                                      .print_elide_bytes = print.elide_bytes,
                                       .targets = &session->targets,
                                       .more = more,
                                       .more_count = more_count};
@@ -44,7 +50,7 @@ static byoc_status_t opt(byoc_session_t *session, const opt_options_t *options, 
   }
   byoc_string_t text;
   byoc_string_init(&text, session->allocator);
-  byoc_graph_print(session->build.module, NULL, &text);
+  byoc_graph_print(session->build.module, &print, &text);
   byoc_status_t status = text.failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
   if (status == BYOC_OK && options->output != NULL) {
     status = byoc_file_write_atomic(options->output, text.data, text.size, 0644, diag);
@@ -76,6 +82,9 @@ int byoc_main_opt(int argc, char **argv) {
   const byoc_option_row_t rows[] = {
       {"passes", 'p', BYOC_OPT_TEXT, &options.passes, "LIST", "passes to run, separated by commas"},
       {"output", 'o', BYOC_OPT_TEXT, &options.output, "FILE", "where to (default: standard output)"},
+      {"constants", 0, BYOC_OPT_FLAG, &options.constants, "",
+       "print all data of constants, so that the text reads back; without it those of over 256 bytes print as "
+       "'elided'"},
       BYOC_TARGET_ROWS(options.session),
       BYOC_DIM_ROW(options.session),
   };

@@ -34,4 +34,8 @@ BYOC_COMMAND_LIST(BYOC_COMMAND_DECLARE)
 // Prints the diagnostic on standard error and gives the exit code for it: 2 for BYOC_INVALID_ARGUMENT, else 1.
 int byoc_report(const byoc_diag_t *diag, byoc_status_t status);
 
+// Where writing to standard output failed because nobody reads it any more (byoc opt ... | head), the program ends as
+// others do: without a word, by SIGPIPE. Returns where that is not so.
+void byoc_leave_without_reader(void);
+
 #endif // BYOC_TOOLS_BYOC_COMMAND_H_

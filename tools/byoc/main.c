@@ -59,7 +59,7 @@ static bool is_help(const char *word) {
 
 int main(int argc, char **argv) {
   byoc_interrupt_install();
-  signal(SIGPIPE, SIG_IGN); // a closed pipe is a write error
+  signal(SIGPIPE, SIG_IGN); // a closed pipe is a write error: what is half made is removed before the program ends
   signal(SIGXFSZ, SIG_IGN); // and so is a file that grows beyond the limit
   int code = BYOC_EXIT_MISUSE;
   if (argc < 2) {
@@ -78,6 +78,7 @@ int main(int argc, char **argv) {
   }
   byoc_remove_temporaries();
   if (fflush(stdout) != 0 || ferror(stdout)) {
+    byoc_leave_without_reader();
     fprintf(stderr, "error: cannot write to standard output\n");
     if (code == BYOC_EXIT_OK) code = BYOC_EXIT_FAILED;
   }

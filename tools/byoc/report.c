@@ -1,7 +1,22 @@
 // How a command that failed ends.
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
 #include "command.h"
+#include "core/base/file.h"
+
+void byoc_leave_without_reader(void) {
+  struct pollfd output = {.fd = STDOUT_FILENO};
+  if (!ferror(stdout) || poll(&output, 1, 0) <= 0 || !(output.revents & POLLERR)) return;
+  byoc_remove_temporaries();
+  signal(SIGPIPE, SIG_DFL);
+  raise(SIGPIPE);
+}
 
 int byoc_report(const byoc_diag_t *diag, byoc_status_t status) {
+  byoc_leave_without_reader();
   byoc_diag_print(diag, stderr);
   return status == BYOC_INVALID_ARGUMENT ? BYOC_EXIT_MISUSE : BYOC_EXIT_FAILED;
 }

@@ -176,7 +176,8 @@ static void mistakes_are_pointed_at(void **state) {
                  "t.ir:2:31: error: this is not base64 of 4 bytes\n"
                  "  constant @c : f32[1] = base64 \"AAAA\"\n                                ^\n");
   expect_message("module {\nconstant @c : f32[1] = elided\n}",
-                 "t.ir:2:24: error: the data of this constant was left out when it was printed\n"
+                 "t.ir:2:24: error: the data of this constant was left out when it was printed; byoc opt "
+                 "--constants prints it\n"
                  "  constant @c : f32[1] = elided\n                         ^\n");
   expect_message("module {\nconstant @c : f32[100000,100000,100000] = splat 1.0\n}",
                  "t.ir:2:15: error: this constant is too large for a text\n"
