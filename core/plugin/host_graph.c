@@ -1,7 +1,7 @@
 // The graph table: pure readers. Whatever a plugin asks, it gets an answer: NULL, 0 or its fallback.
 #include <string.h>
 
-#include "core/ir/graph.h"
+#include "core/ops/op.h"
 #include "core/plugin/host.h"
 
 // ---- modules and functions ----
@@ -151,6 +151,35 @@ static const double *attribute_floats(const byoc_node_t *node, const char *name,
   return floats;
 }
 
+static const byoc_attribute_t *node_value(const byoc_node_t *node, const char *name, byoc_attribute_kind_t kind) {
+  const byoc_attribute_t *value = node != NULL && name != NULL ? byoc_node_value(node, name) : NULL;
+  return value != NULL && value->kind == kind ? value : NULL;
+}
+
+static int64_t node_int(const byoc_node_t *node, const char *name) {
+  const byoc_attribute_t *value = node_value(node, name, BYOC_ATTRIBUTE_INT);
+  return value != NULL ? value->i : 0;
+}
+
+static double node_float(const byoc_node_t *node, const char *name) {
+  const byoc_attribute_t *value = node_value(node, name, BYOC_ATTRIBUTE_FLOAT);
+  return value != NULL ? value->f : 0;
+}
+
+static const char *node_text(const byoc_node_t *node, const char *name) {
+  const byoc_attribute_t *value = node_value(node, name, BYOC_ATTRIBUTE_STRING);
+  return value != NULL ? value->s : NULL;
+}
+
+static int32_t node_has_trait(const byoc_node_t *node, const char *trait) {
+  const byoc_op_t *op = node != NULL && trait != NULL ? byoc_op_of(node) : NULL;
+  for (uint32_t bit = 0; op != NULL && bit < 32; ++bit) {
+    const char *name = byoc_op_trait_name(bit);
+    if ((op->traits >> bit & 1) != 0 && name != NULL && strcmp(name, trait) == 0) return 1;
+  }
+  return 0;
+}
+
 // ---- values ----
 
 static const char *value_name(const byoc_value_t *value) {
@@ -250,6 +279,10 @@ const byoc_graph_api_t *byoc_host_graph_api(void) {
       .value_user = value_user,
       .value_parameter_index = value_parameter_index,
       .value_constant = value_constant,
+      .node_int = node_int,
+      .node_float = node_float,
+      .node_text = node_text,
+      .node_has_trait = node_has_trait,
   };
   return &api;
 }

@@ -234,6 +234,14 @@ typedef struct byoc_graph_api_t {
   int64_t (*value_parameter_index)(const byoc_value_t *value);
   // Fills *out_data and returns 1 for a constant; returns 0 otherwise. The data lives as long as the module.
   int32_t (*value_constant)(const byoc_value_t *value, byoc_tensor_data_t *out_data);
+
+  // Since minor 4. What the node says, else the default of its operator (`byoc ops NAME` shows them); 0 or NULL where
+  // there is neither, or the attribute is of another kind. Inference has refused what the operator does not take.
+  int64_t (*node_int)(const byoc_node_t *node, const char *name);
+  double (*node_float)(const byoc_node_t *node, const char *name);
+  const char *(*node_text)(const byoc_node_t *node, const char *name);
+  // Since minor 4. 1 where the node's operator has the trait, by its name in `byoc ops`: "elementwise", "moves", ...
+  int32_t (*node_has_trait)(const byoc_node_t *node, const char *trait);
 } byoc_graph_api_t;
 
 // ---------------------------------------------------------------------------------------------------------------------

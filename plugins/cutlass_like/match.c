@@ -104,16 +104,15 @@ static bool read_gemm(chain_t *chain, byoc_node_t *node) {
   match->problem.kind = BYOC_CUTLASS_GEMM;
   *gemm = (byoc_cutlass_gemm_t){.m = graph->value_dim(y, 0),
                                 .n = graph->value_dim(y, 1),
-                                .transpose_a = graph->attribute_int(node, "transA", 0) != 0,
-                                .transpose_b = graph->attribute_int(node, "transB", 0) != 0,
+                                .transpose_a = graph->node_int(node, "transA") != 0,
+                                .transpose_b = graph->node_int(node, "transB") != 0,
                                 .constant_b = constant_f32(graph, b, &data) != NULL};
   gemm->k = graph->value_dim(a, gemm->transpose_a ? 0 : 1);
-  match->problem.epilogue.alpha = (float)graph->attribute_float(node, "alpha", 1.0);
+  match->problem.epilogue.alpha = (float)graph->node_float(node, "alpha");
   match->data = a;
   match->weights = b;
   chain->value = y;
-  return start_channels(chain, gemm->n) &&
-         (!c || read_gemm_c(chain, c, (float)graph->attribute_float(node, "beta", 1.0)));
+  return start_channels(chain, gemm->n) && (!c || read_gemm_c(chain, c, (float)graph->node_float(node, "beta")));
 }
 
 // MatMul of two or more axes each.
@@ -138,14 +137,14 @@ static bool read_batch_norm(chain_t *chain, byoc_node_t *node) {
   const float *parameter[4];
   if (match->problem.kind != BYOC_CUTLASS_CONV || chain->activated || match->residual)
     return refuse(chain, "a batch normalisation is taken right after a convolution only");
-  if (graph->attribute_int(node, "training_mode", 0) != 0) return refuse(chain, "batch normalisation in training mode");
+  if (graph->node_int(node, "training_mode") != 0) return refuse(chain, "batch normalisation in training mode");
   for (uint64_t i = 0; i < 4; ++i) {
     byoc_tensor_data_t data;
     parameter[i] = constant_f32(graph, graph->operand(node, i + 1), &data);
     if (!parameter[i] || byoc_cutlass_match_elements(&data) != match->channels)
       return refuse(chain, "the batch normalisation's parameters are not constant");
   }
-  double epsilon = graph->attribute_float(node, "epsilon", 1e-5);
+  double epsilon = graph->node_float(node, "epsilon");
   for (int64_t i = 0; i < match->channels; ++i) {
     double factor = (double)parameter[0][i] / sqrt((double)parameter[3][i] + epsilon);
     match->scale[i] *= factor;
@@ -238,16 +237,14 @@ static bool read_activation(chain_t *chain, byoc_node_t *node, const char *op) {
   chain->before = chain->value;
   epilogue->activation = table[i].activation;
   if (epilogue->activation == BYOC_CUTLASS_ACT_CLIP) return read_clip(chain, node, epilogue);
-  if (epilogue->activation == BYOC_CUTLASS_ACT_LEAKY_RELU)
-    epilogue->p0 = (float)graph->attribute_float(node, "alpha", 0.01);
+  if (epilogue->activation == BYOC_CUTLASS_ACT_LEAKY_RELU) epilogue->p0 = (float)graph->node_float(node, "alpha");
   if (epilogue->activation == BYOC_CUTLASS_ACT_HARD_SIGMOID) {
-    epilogue->p0 = (float)graph->attribute_float(node, "alpha", 0.2);
-    epilogue->p1 = (float)graph->attribute_float(node, "beta", 0.5);
+    epilogue->p0 = (float)graph->node_float(node, "alpha");
+    epilogue->p1 = (float)graph->node_float(node, "beta");
   }
-  if (epilogue->activation == BYOC_CUTLASS_ACT_SILU && graph->attribute_float(node, "alpha", 1.0) != 1.0)
+  if (epilogue->activation == BYOC_CUTLASS_ACT_SILU && graph->node_float(node, "alpha") != 1.0)
     return refuse(chain, "a Swish of another slope");
-  if (epilogue->activation == BYOC_CUTLASS_ACT_GELU &&
-      strcmp(graph->attribute_string(node, "approximate", "none"), "tanh") == 0)
+  if (epilogue->activation == BYOC_CUTLASS_ACT_GELU && strcmp(graph->node_text(node, "approximate"), "tanh") == 0)
     epilogue->activation = BYOC_CUTLASS_ACT_GELU_TANH;
   return true;
 }
@@ -306,8 +303,7 @@ static bool settle(chain_t *chain) {
 // byoc::ToBlocked or byoc::FromBlocked, as `op` says, in the layout that the templates know.
 static bool is_layout_change(const byoc_graph_api_t *graph, const byoc_node_t *node, const char *op) {
   return strcmp(graph->node_domain(node), "byoc") == 0 && strcmp(graph->node_operator(node), op) == 0 &&
-         graph->attribute_int(node, "axis", 1) == 1 &&
-         graph->attribute_int(node, "block", BYOC_CUTLASS_BLOCK) == BYOC_CUTLASS_BLOCK;
+         graph->node_int(node, "axis") == 1 && graph->node_int(node, "block") == BYOC_CUTLASS_BLOCK;
 }
 
 // What FromBlocked among `nodes` reads to give `*value`: that is read instead.

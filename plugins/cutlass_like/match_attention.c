@@ -73,10 +73,9 @@ bool byoc_cutlass_match_attention(const byoc_graph_api_t *graph, const byoc_node
   if (!static_f32(graph, q) || !static_f32(graph, k) || !static_f32(graph, v) ||
       !static_f32(graph, graph->node_result(node, 0)))
     return refuse(match, "takes f32 of constant shapes only");
-  int64_t precision = graph->attribute_int(node, "softmax_precision", 0);
-  if (graph->attribute_float(node, "softcap", 0.0) != 0.0 || (precision != 0 && precision != BYOC_DTYPE_F32) ||
-      graph->attribute_int(node, "left_window_size", -1) >= 0 ||
-      graph->attribute_int(node, "right_window_size", -1) >= 0)
+  int64_t precision = graph->node_int(node, "softmax_precision");
+  if (graph->node_float(node, "softcap") != 0.0 || (precision != 0 && precision != BYOC_DTYPE_F32) ||
+      graph->node_int(node, "left_window_size") >= 0 || graph->node_int(node, "right_window_size") >= 0)
     return refuse(match, "takes no cap, no window and no other precision");
   bool flat = graph->value_rank(q) == 3;
   byoc_cutlass_attention_t *attention = &match->problem.attention;
@@ -88,7 +87,7 @@ bool byoc_cutlass_match_attention(const byoc_graph_api_t *graph, const byoc_node
       .kv_heads = flat ? graph->attribute_int(node, "kv_num_heads", 1) : graph->value_dim(k, 1),
       .queries = graph->value_dim(q, flat ? 1 : 2),
       .keys = graph->value_dim(k, flat ? 1 : 2),
-      .causal = graph->attribute_int(node, "is_causal", 0) != 0,
+      .causal = graph->node_int(node, "is_causal") != 0,
   };
   if (attention->heads < 1 || attention->kv_heads < 1) return refuse(match, "the number of heads is not known");
   attention->size = graph->value_dim(q, flat ? 2 : 3) / (flat ? attention->heads : 1);

@@ -34,7 +34,7 @@ bool byoc_cutlass_match_start(byoc_cutlass_match_t *match, int64_t channels) {
 // Padding at the start of one axis, by the attribute or by auto_pad.
 static int64_t pad_start(const byoc_graph_api_t *graph, const byoc_node_t *node, const int64_t *pads, int32_t axis,
                          int64_t in, int64_t out, int64_t reach, int64_t stride) {
-  const char *mode = graph->attribute_string(node, "auto_pad", "NOTSET");
+  const char *mode = graph->node_text(node, "auto_pad");
   int64_t total = (out - 1) * stride + reach - in;
   if (total < 0) total = 0;
   if (strcmp(mode, "SAME_UPPER") == 0) return total / 2;
@@ -50,7 +50,7 @@ bool byoc_cutlass_match_conv_shape(const byoc_graph_api_t *graph, const byoc_nod
   const int64_t *strides = ints(graph, node, "strides", (uint64_t)axes);
   const int64_t *dilations = ints(graph, node, "dilations", (uint64_t)axes);
   const int64_t *pads = ints(graph, node, "pads", (uint64_t)axes * 2);
-  int64_t group = graph->attribute_int(node, "group", 1);
+  int64_t group = graph->node_int(node, "group");
   byoc_cutlass_conv_t *conv = &match->problem.conv;
   match->problem.kind = BYOC_CUTLASS_CONV;
   *conv = (byoc_cutlass_conv_t){.batch = graph->value_dim(x, 0),

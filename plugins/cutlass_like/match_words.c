@@ -247,7 +247,7 @@ static bool read_dequantise(const byoc_graph_api_t *graph, byoc_node_t *node, co
   int32_t rank = graph->value_rank(value);
   if (!read_constant(graph, graph->operand(node, 1), &scale) || scale.dtype != BYOC_DTYPE_F32)
     return refuse(match, "a scale that is not constant");
-  int64_t count = byoc_cutlass_match_elements(&scale), axis = graph->attribute_int(node, "axis", 1);
+  int64_t count = byoc_cutlass_match_elements(&scale), axis = graph->node_int(node, "axis");
   if (axis < 0) axis += rank;
   if (count != 1 && (count != match->channels || scale.rank != 1 ||
                      axis != (match->problem.kind == BYOC_CUTLASS_CONV ? 1 : rank - 1)))

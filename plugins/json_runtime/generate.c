@@ -27,12 +27,9 @@ typedef struct boundary_t {
   uint32_t input_count, output_count;
 } boundary_t;
 
-static int moves_elements_only(const char *op) {
-  static const char *const moves[] = {"Reshape",   "Flatten", "Squeeze", "Unsqueeze", "Identity",  "Dropout",
-                                      "Transpose", "Slice",   "Split",   "Concat",    "ToBlocked", "FromBlocked"};
-  for (size_t i = 0; i < sizeof(moves) / sizeof(moves[0]); ++i)
-    if (strcmp(moves[i], op) == 0) return 1;
-  return 0;
+// Changes of layout fill blocks up with zeros, and are data movement all the same.
+static int moves_elements_only(const byoc_graph_api_t *graph, const byoc_node_t *node) {
+  return graph->node_has_trait(node, "moves") || graph->node_has_trait(node, "injective");
 }
 
 // Translates every node. Returns NULL, or why the function is not taken after all.
@@ -44,7 +41,7 @@ static const char *draft_nodes(const byoc_graph_api_t *graph, const byoc_functio
     if (graph->node_callee(source.node) != NULL) return "it calls another function";
     const char *reason = byoc_dnnl_translate(&source, draft);
     if (reason != NULL) return reason;
-    if (!moves_elements_only(graph->node_operator(source.node))) computes = 1;
+    if (!moves_elements_only(graph, source.node)) computes = 1;
   }
   return computes ? NULL : "it only moves elements, which costs less where they are used";
 }

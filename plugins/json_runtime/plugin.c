@@ -5,7 +5,7 @@
 #include "generate.h"
 #include "translate.h"
 
-BYOC_PLUGIN_IDENTITY("json_runtime", "0.1.0", "dnnl", "Sub-graphs as JSON, run by an engine on oneDNN");
+BYOC_PLUGIN_IDENTITY_NEEDS("json_runtime", "0.1.0", "dnnl", "Sub-graphs as JSON, run by an engine on oneDNN", 4);
 
 // Lives from query to destroy.
 typedef struct json_runtime_t {

@@ -5,8 +5,7 @@
 // [N,C,H,W] with C in whole blocks. Returns NULL, or why the node is not taken.
 static const char *check(const byoc_dnnl_source_t *source, const byoc_value_t *plain) {
   const byoc_graph_api_t *graph = source->graph;
-  if (graph->attribute_int(source->node, "axis", 1) != 1 ||
-      graph->attribute_int(source->node, "block", BYOC_DNNL_BLOCK) != BYOC_DNNL_BLOCK)
+  if (graph->node_int(source->node, "axis") != 1 || graph->node_int(source->node, "block") != BYOC_DNNL_BLOCK)
     return "only blocks of 16 along axis 1 are known";
   return graph->value_rank(plain) == 4 ? NULL : "only tensors of 4 dimensions are taken in blocks";
 }

@@ -21,9 +21,9 @@ SIMPLE(neg, "linear", -1.0, 0.0)
 SIMPLE(exp, "exp", 0.0, 0.0)
 SIMPLE(sqrt, "sqrt", 0.0, 0.0)
 SIMPLE(reciprocal, "pow", 1.0, -1.0)
-SIMPLE(leaky_relu, "relu", source->graph->attribute_float(source->node, "alpha", 0.01), 0.0)
-SIMPLE(swish, "swish", source->graph->attribute_float(source->node, "alpha", 1.0), 0.0)
-SIMPLE(elu, "elu", source->graph->attribute_float(source->node, "alpha", 1.0), 0.0)
+SIMPLE(leaky_relu, "relu", source->graph->node_float(source->node, "alpha"), 0.0)
+SIMPLE(swish, "swish", source->graph->node_float(source->node, "alpha"), 0.0)
+SIMPLE(elu, "elu", source->graph->node_float(source->node, "alpha"), 0.0)
 #undef SIMPLE
 
 // log(1) is not 0 there: the error near one is absolute, about 1.4e-6 (oneDNN 2.6).
@@ -33,7 +33,7 @@ const char *byoc_dnnl_translate_log(const byoc_dnnl_source_t *source, byoc_dnnl_
 }
 
 const char *byoc_dnnl_translate_gelu(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft) {
-  const char *approximate = source->graph->attribute_string(source->node, "approximate", "none");
+  const char *approximate = source->graph->node_text(source->node, "approximate");
   byoc_dnnl_source_eltwise(source, draft, strcmp(approximate, "tanh") == 0 ? "gelu_tanh" : "gelu_erf", 0.0, 0.0);
   return NULL;
 }

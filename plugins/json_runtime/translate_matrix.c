@@ -58,10 +58,10 @@ const char *byoc_dnnl_translate_gemm(const byoc_dnnl_source_t *source, byoc_dnnl
   const byoc_value_t *right = byoc_dnnl_source_operand(source, 1), *added = byoc_dnnl_source_operand(source, 2);
   if (!byoc_dnnl_source_is_tensor(source, right) || (added != NULL && !byoc_dnnl_source_is_tensor(source, added)))
     return "only static f32 operands are taken";
-  double alpha = graph->attribute_float(source->node, "alpha", 1.0);
-  double beta = graph->attribute_float(source->node, "beta", 1.0);
-  int transpose_a = graph->attribute_int(source->node, "transA", 0) != 0;
-  int transpose_b = graph->attribute_int(source->node, "transB", 0) != 0;
+  double alpha = graph->node_float(source->node, "alpha");
+  double beta = graph->node_float(source->node, "beta");
+  int transpose_a = graph->node_int(source->node, "transA") != 0;
+  int transpose_b = graph->node_int(source->node, "transB") != 0;
   byoc_dnnl_shape_t y = byoc_dnnl_source_shape(source, byoc_dnnl_source_result(source));
   byoc_dnnl_shape_t c = {.rank = 1, .dims = {1}};
   int64_t count = 0;

@@ -9,7 +9,7 @@ static const char *translate_softmax(const byoc_dnnl_source_t *source, byoc_dnnl
   const byoc_graph_api_t *graph = source->graph;
   byoc_dnnl_shape_t x = byoc_dnnl_source_shape(source, byoc_dnnl_source_operand(source, 0));
   int by_axis = graph->node_since_version(source->node) >= 13;
-  int64_t axis = byoc_dnnl_source_axis(graph->attribute_int(source->node, "axis", by_axis ? -1 : 1), x.rank);
+  int64_t axis = byoc_dnnl_source_axis(graph->node_int(source->node, "axis"), x.rank);
   if (axis < 0) return "an axis outside of its operand";
   if (draft == NULL) return NULL;
   const char *name = byoc_dnnl_source_name(source);
@@ -79,9 +79,9 @@ const char *byoc_dnnl_translate_batch_normalization(const byoc_dnnl_source_t *so
   const byoc_graph_api_t *graph = source->graph;
   byoc_dnnl_shape_t x = byoc_dnnl_source_shape(source, byoc_dnnl_source_operand(source, 0));
   if (x.rank < 2 || x.rank > 5) return "oneDNN takes 2 to 5 dimensions";
-  if (graph->attribute_int(source->node, "training_mode", 0) != 0 || has_other_results(source))
+  if (graph->node_int(source->node, "training_mode") != 0 || has_other_results(source))
     return "training is no task of ours";
-  if (graph->attribute_int(source->node, "spatial", 1) == 0) return "statistics for each position";
+  if (graph->node_int(source->node, "spatial") == 0) return "statistics for each position";
   for (uint64_t i = 1; i < 5; ++i) {
     const byoc_value_t *parameter = byoc_dnnl_source_operand(source, i);
     if (!byoc_dnnl_source_is_tensor(source, parameter) || graph->value_element_count(parameter) != x.dims[1] ||
@@ -89,7 +89,7 @@ const char *byoc_dnnl_translate_batch_normalization(const byoc_dnnl_source_t *so
       return "only static f32 parameters, one a channel, are taken";
   }
   if (draft == NULL) return NULL;
-  double epsilon = graph->attribute_float(source->node, "epsilon", 1e-5);
+  double epsilon = graph->node_float(source->node, "epsilon");
   if (fold_batch_normalization(source, draft, epsilon, x.dims[1])) return NULL;
   int32_t inputs[5];
   for (uint64_t i = 0; i < 5; ++i) inputs[i] = byoc_dnnl_draft_value(draft, byoc_dnnl_source_operand(source, i));
@@ -103,7 +103,7 @@ const char *byoc_dnnl_translate_batch_normalization(const byoc_dnnl_source_t *so
 const char *byoc_dnnl_translate_layer_normalization(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft) {
   const byoc_graph_api_t *graph = source->graph;
   byoc_dnnl_shape_t x = byoc_dnnl_source_shape(source, byoc_dnnl_source_operand(source, 0));
-  int64_t axis = byoc_dnnl_source_axis(graph->attribute_int(source->node, "axis", -1), x.rank);
+  int64_t axis = byoc_dnnl_source_axis(graph->node_int(source->node, "axis"), x.rank);
   if (axis < 1) return "oneDNN normalises rows of a matrix";
   if (has_other_results(source)) return "oneDNN gives no statistics";
   int64_t length = 1;
@@ -119,7 +119,7 @@ const char *byoc_dnnl_translate_layer_normalization(const byoc_dnnl_source_t *so
   int32_t inputs[3];
   for (uint64_t i = 0; i < 3; ++i) inputs[i] = byoc_dnnl_draft_value(draft, byoc_dnnl_source_operand(source, i));
   json_t *attributes =
-      json_pack("{s:i, s:f}", "axis", (int)axis, "epsilon", graph->attribute_float(source->node, "epsilon", 1e-5));
+      json_pack("{s:i, s:f}", "axis", (int)axis, "epsilon", graph->node_float(source->node, "epsilon"));
   if (attributes == NULL) draft->failed = 1;
   byoc_dnnl_draft_node(draft, byoc_dnnl_source_name(source), "layer_normalization", inputs, 3,
                        byoc_dnnl_draft_value(draft, byoc_dnnl_source_result(source)), attributes);
@@ -129,15 +129,14 @@ const char *byoc_dnnl_translate_layer_normalization(const byoc_dnnl_source_t *so
 const char *byoc_dnnl_translate_lrn(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft) {
   const byoc_graph_api_t *graph = source->graph;
   byoc_dnnl_shape_t x = byoc_dnnl_source_shape(source, byoc_dnnl_source_operand(source, 0));
-  int64_t size = graph->attribute_int(source->node, "size", 0);
+  int64_t size = graph->node_int(source->node, "size");
   if (x.rank != 4) return "oneDNN takes 4 dimensions";
   if (size < 1 || size % 2 == 0) return "oneDNN takes windows of odd size";
   if (draft == NULL) return NULL;
   int32_t input = byoc_dnnl_draft_value(draft, byoc_dnnl_source_operand(source, 0));
-  json_t *attributes = json_pack("{s:I, s:f, s:f, s:f}", "size", (json_int_t)size, "alpha",
-                                 graph->attribute_float(source->node, "alpha", 1e-4), "beta",
-                                 graph->attribute_float(source->node, "beta", 0.75), "k",
-                                 graph->attribute_float(source->node, "bias", 1.0));
+  json_t *attributes =
+      json_pack("{s:I, s:f, s:f, s:f}", "size", (json_int_t)size, "alpha", graph->node_float(source->node, "alpha"),
+                "beta", graph->node_float(source->node, "beta"), "k", graph->node_float(source->node, "bias"));
   if (attributes == NULL) draft->failed = 1;
   byoc_dnnl_draft_node(draft, byoc_dnnl_source_name(source), "lrn", &input, 1,
                        byoc_dnnl_draft_value(draft, byoc_dnnl_source_result(source)), attributes);

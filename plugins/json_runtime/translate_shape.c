@@ -16,7 +16,7 @@ const char *byoc_dnnl_translate_concat(const byoc_dnnl_source_t *source, byoc_dn
   const byoc_graph_api_t *graph = source->graph;
   byoc_dnnl_shape_t y = byoc_dnnl_source_shape(source, byoc_dnnl_source_result(source));
   uint64_t count = graph->operand_count(source->node);
-  int64_t axis = byoc_dnnl_source_axis(graph->attribute_int(source->node, "axis", 0), y.rank);
+  int64_t axis = byoc_dnnl_source_axis(graph->node_int(source->node, "axis"), y.rank);
   if (axis < 0) return "an axis outside of its result";
   for (uint64_t i = 0; i < count; ++i)
     if (!byoc_dnnl_source_is_tensor(source, byoc_dnnl_source_operand(source, i)))
@@ -48,7 +48,7 @@ static void draft_slice(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *dra
 const char *byoc_dnnl_translate_split(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft) {
   const byoc_graph_api_t *graph = source->graph;
   byoc_dnnl_shape_t x = byoc_dnnl_source_shape(source, byoc_dnnl_source_operand(source, 0));
-  int64_t axis = byoc_dnnl_source_axis(graph->attribute_int(source->node, "axis", 0), x.rank);
+  int64_t axis = byoc_dnnl_source_axis(graph->node_int(source->node, "axis"), x.rank);
   if (axis < 0) return "an axis outside of its operand";
   uint64_t count = graph->node_result_count(source->node);
   for (uint64_t i = 0; i < count; ++i)

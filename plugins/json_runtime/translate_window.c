@@ -28,7 +28,7 @@ static const char *read_window(const byoc_dnnl_source_t *source, window_t *windo
   }
   uint64_t pad_count = 0;
   const int64_t *pads = graph->attribute_ints(source->node, "pads", &pad_count);
-  const char *auto_pad = graph->attribute_string(source->node, "auto_pad", "NOTSET");
+  const char *auto_pad = graph->node_text(source->node, "auto_pad");
   for (int32_t i = 0; i < rank; ++i) {
     int64_t reach = (window->kernel[i] - 1) * window->dilations[i] + 1;
     int64_t needed = (y.dims[2 + i] - 1) * window->strides[i] + reach - x.dims[2 + i];
@@ -73,7 +73,7 @@ const char *byoc_dnnl_translate_conv(const byoc_dnnl_source_t *source, byoc_dnnl
   for (int32_t i = 0; i < w.rank - 2; ++i) window.kernel[i] = w.dims[2 + i];
   const char *reason = read_window(source, &window);
   if (reason != NULL) return reason;
-  int64_t group = source->graph->attribute_int(source->node, "group", 1);
+  int64_t group = source->graph->node_int(source->node, "group");
   if (group < 1 || w.dims[0] % group != 0) return "a group count that does not divide the channels";
   if (draft == NULL) return NULL;
 
@@ -126,7 +126,7 @@ static const char *read_transposed_window(const byoc_dnnl_source_t *source, wind
   const int64_t *strides = graph->attribute_ints(source->node, "strides", &counts[0]);
   const int64_t *dilations = graph->attribute_ints(source->node, "dilations", &counts[1]);
   const int64_t *pads = graph->attribute_ints(source->node, "pads", &counts[2]);
-  const char *auto_pad = graph->attribute_string(source->node, "auto_pad", "NOTSET");
+  const char *auto_pad = graph->node_text(source->node, "auto_pad");
   const int is_same = strncmp(auto_pad, "SAME_", 5) == 0;
   const int has_shape = graph->attribute_ints(source->node, "output_shape", &shape_count) != NULL && shape_count > 0;
   const int32_t rank = window->rank = x.rank - 2;
@@ -159,7 +159,7 @@ const char *byoc_dnnl_translate_conv_transpose(const byoc_dnnl_source_t *source,
   for (int32_t i = 0; i < w.rank - 2; ++i) window.kernel[i] = w.dims[2 + i];
   const char *reason = read_transposed_window(source, &window);
   if (reason != NULL) return reason;
-  int64_t group = source->graph->attribute_int(source->node, "group", 1);
+  int64_t group = source->graph->node_int(source->node, "group");
   if (group < 1 || w.dims[0] % group != 0) return "a group count that does not divide the channels";
   if (draft == NULL) return NULL;
   int32_t inputs[3] = {byoc_dnnl_draft_value(draft, byoc_dnnl_source_operand(source, 0)),
@@ -192,7 +192,7 @@ static const char *translate_pool(const byoc_dnnl_source_t *source, byoc_dnnl_dr
   const char *reason = read_window(source, &window);
   if (reason != NULL) return reason;
   if ((uint64_t)window.rank != count) return "a kernel of another rank than its input";
-  int include = graph->attribute_int(source->node, "count_include_pad", 0) != 0;
+  int include = graph->node_int(source->node, "count_include_pad") != 0;
   uint64_t pad_count = 0;
   const int64_t *pads = graph->attribute_ints(source->node, "pads", &pad_count);
   for (int32_t i = 0; i < window.rank; ++i) {
@@ -202,7 +202,7 @@ static const char *translate_pool(const byoc_dnnl_source_t *source, byoc_dnnl_dr
     if (!is_max && window.dilations[i] != 1) return "dilated averages are left to others";
     // ceil_mode: ONNX does not count what lies beyond the pads that the node states.
     int64_t stated = pads != NULL && pad_count == 2 * count ? pads[count + (uint64_t)i] : 0;
-    if (include && window.pads[window.rank + i] > stated && graph->attribute_int(source->node, "ceil_mode", 0) != 0)
+    if (include && window.pads[window.rank + i] > stated && graph->node_int(source->node, "ceil_mode") != 0)
       return "an average that counts padding, with ceil_mode";
   }
   if (draft != NULL) draft_pooling(source, draft, &window, is_max ? "max" : include ? "avg_include_pad" : "avg");
