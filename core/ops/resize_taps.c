@@ -9,6 +9,16 @@
 #define F32(value)    byoc_loop_const(b, BYOC_DTYPE_F32, (value))
 #define ONE           byoc_loop_int(b, 1)
 
+// A place as an integer. Where regions or scales are data it may be anything: it is kept within what neighbours can be
+// counted from.
+static const byoc_loop_expr_t *whole_place(byoc_loop_builder_t *b, const byoc_resize_t *r, int32_t d,
+                                           const byoc_loop_expr_t *place) {
+  const int64_t farthest = INT64_C(1) << 35;
+  const byoc_loop_expr_t *whole = byoc_emit_as(b, BYOC_DTYPE_I64, place);
+  if (byoc_resize_known_ratio(r, d) > 0 && r->coordinates != BYOC_RESIZE_TF_CROP_AND_RESIZE) return whole;
+  return BYOC_LMAX(b, byoc_loop_int(b, -farthest), BYOC_LMIN(b, whole, byoc_loop_int(b, farthest)));
+}
+
 static const byoc_loop_expr_t *as_f32(byoc_loop_builder_t *b, const byoc_loop_expr_t *x) {
   return byoc_emit_as(b, BYOC_DTYPE_F32, x);
 }
@@ -161,7 +171,7 @@ bool byoc_resize_emit_taps(byoc_lower_t *lower, const byoc_resize_t *r, int32_t 
   if (!byoc_resize_choose_taps(r, d, &first, &taps->count, &shrink)) return false;
   const byoc_loop_expr_t *floor = byoc_loop_let(b, "floor", UN(FLOOR, place));
   const byoc_loop_expr_t *fraction = byoc_loop_let(b, "f", BYOC_LSUB(b, place, floor));
-  const byoc_loop_expr_t *base = byoc_loop_let(b, "base", byoc_emit_as(b, BYOC_DTYPE_I64, floor)), *sum = NULL;
+  const byoc_loop_expr_t *base = byoc_loop_let(b, "base", whole_place(b, r, d, floor)), *sum = NULL;
   for (int32_t t = 0; t < taps->count; ++t) {
     const byoc_loop_expr_t *index = BYOC_LADD(b, base, byoc_loop_int(b, first + t));
     const byoc_loop_expr_t *distance = UN(ABS, BYOC_LSUB(b, F32(first + t), fraction)), *weight = NULL;
@@ -192,11 +202,11 @@ void byoc_resize_emit_window(byoc_lower_t *lower, const byoc_resize_t *r, int32_
   const byoc_loop_expr_t *place = byoc_loop_let(b, "place", emit_place(lower, r, d, at, scale));
   const byoc_loop_expr_t *floor = byoc_loop_let(b, "floor", UN(FLOOR, place));
   window->outside = emit_outside(b, r, place, BYOC_LSUB(b, byoc_emit_dim(b, r->x, d), ONE));
-  window->base = byoc_loop_let(b, "base", byoc_emit_as(b, BYOC_DTYPE_I64, floor));
+  window->base = byoc_loop_let(b, "base", whole_place(b, r, d, floor));
   window->fraction = byoc_loop_let(b, "f", BYOC_LSUB(b, place, floor));
   window->shrink = byoc_loop_let(b, "shrink", BYOC_LMIN(b, scale, F32(1.0)));
   const byoc_loop_expr_t *radius = BIN(DIV, F32(r->mode == BYOC_RESIZE_CUBIC ? 2.0 : 1.0), window->shrink);
-  window->end = byoc_loop_let(b, "reach", BYOC_LADD(b, byoc_emit_as(b, BYOC_DTYPE_I64, UN(CEIL, radius)), ONE));
+  window->end = byoc_loop_let(b, "reach", BYOC_LADD(b, whole_place(b, r, d, UN(CEIL, radius)), ONE));
   window->begin = BYOC_LSUB(b, ONE, window->end);
 }
 

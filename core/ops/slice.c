@@ -132,6 +132,13 @@ static byoc_status_t infer_slice(byoc_infer_t *infer) {
   }
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
+  const byoc_type_t *starts = byoc_operand_type(infer->node, 1);
+  for (uint32_t i = 2; starts && i < infer->node->operand_count; ++i) { // lists are as long as each other
+    const byoc_type_t *list = byoc_operand_type(infer->node, i);
+    int64_t count = byoc_type_element_count(starts);
+    if (!list || byoc_type_is_static(list) || count < 0) continue;
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_count(infer, i, byoc_side_number(count)));
+  }
   slice_t slice;
   BYOC_RETURN_IF_ERROR(read_slice(infer, x, &slice));
   if (slice.dynamic) return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank);
@@ -161,11 +168,11 @@ static const byoc_loop_expr_t *dynamic_index(byoc_lower_t *lower, const byoc_nod
   const byoc_type_t *x = node->operands[0]->type;
   int64_t count = byoc_type_element_count(node->operands[1]->type);
   if (count < 0) return NULL;
-  const byoc_loop_expr_t *at = index, *zero = byoc_loop_int(b, 0);
+  const byoc_loop_expr_t *at = index;
   for (int64_t i = 0; i < count && i < x->rank; ++i) {
     const byoc_loop_expr_t *axis = byoc_loop_int(b, i), *step = byoc_loop_int(b, 1);
-    if (byoc_has_operand(node, 3)) axis = byoc_emit_int(lower, node, 3, i);
-    axis = byoc_loop_select(b, BIN(LT, axis, zero), BYOC_LADD(b, axis, byoc_loop_int(b, x->rank)), axis);
+    if (byoc_has_operand(node, 3)) // as in the result's shape, axes out of range are clamped
+      axis = byoc_emit_index(b, byoc_emit_int(lower, node, 3, i), byoc_loop_int(b, x->rank));
     if (byoc_has_operand(node, 4)) step = byoc_emit_int(lower, node, 4, i);
     const byoc_loop_expr_t *start = clamped_start(b, byoc_emit_int(lower, node, 1, i), step, byoc_emit_dim(b, x, d));
     at = byoc_loop_select(b, BIN(EQ, axis, byoc_loop_int(b, d)), BYOC_LADD(b, start, BYOC_LMUL(b, index, step)), at);
@@ -215,7 +222,7 @@ static const byoc_loop_expr_t *sliced_length(byoc_loop_builder_t *b, const byoc_
   const byoc_loop_expr_t *distance = byoc_loop_select(b, forward, BYOC_LSUB(b, end, start), BYOC_LSUB(b, start, end));
   const byoc_loop_expr_t *stride = BYOC_LMAX(b, one, byoc_loop_unary(b, BYOC_LOOP_OP_ABS, step));
   const byoc_loop_expr_t *length = BYOC_LDIV(b, BYOC_LADD(b, distance, BYOC_LSUB(b, stride, one)), stride);
-  return BYOC_LMAX(b, zero, length);
+  return BYOC_LMAX(b, zero, BYOC_LMIN(b, length, extent)); // backwards through nothing: nothing
 }
 
 static const byoc_loop_expr_t *shape_slice(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d) {
