@@ -8,7 +8,8 @@
 #include "core/base/elf.h"
 #include "core/module/linkage.h"
 
-enum { NONE = UINT32_MAX, PROGRAM = 0 }; // scope PROGRAM: the host program, its kernels, its data and the runtime
+#define NONE    UINT32_MAX // no name, scope, content or provider
+#define PROGRAM 0u         // the scope of the host program, its kernels, its data and the runtime
 
 // A file's bytes, each once however many modules bring them.
 typedef struct content_t {

@@ -103,20 +103,20 @@ static void test_symbols_of_one_name(void **state) {
       "int factor = FACTOR;\nint entry(int x) { return factor * x; }\n",
       "__attribute__((common)) int factor;\nint entry(int x) { factor = FACTOR; return factor * x; }\n",
       "__thread int factor = FACTOR;\nint entry(int x) { return factor * x; }\n",
-      "static int times(int x) { return FACTOR * x; }\n"
-      "static int (*choose(void))(int) { return times; }\n"
-      "int helper(int x) __attribute__((ifunc(\"choose\")));\nint entry(int x) { return helper(x); }\n",
+      ("static int times(int x) { return FACTOR * x; }\n"
+       "static int (*choose(void))(int) { return times; }\n"
+       "int helper(int x) __attribute__((ifunc(\"choose\")));\nint entry(int x) { return helper(x); }\n"),
       // What C++ makes of an inline function: one of each group is kept, by its signature.
-      "__asm__(\".section .text.inlined,\\\"axG\\\",@progbits,inlined,comdat\\n.weak inlined\\n.type "
-      "inlined,@function\\n\"\n"
-      "        \"inlined: imull $\" TEXT(FACTOR) \",%edi,%eax\\nret\\n.previous\\n\");\n"
-      "int inlined(int x);\nint entry(int x) { return inlined(x); }\n",
+      ("__asm__(\".section .text.inlined,\\\"axG\\\",@progbits,inlined,comdat\\n.weak inlined\\n.type "
+       "inlined,@function\\n\"\n"
+       "        \"inlined: imull $\" TEXT(FACTOR) \",%edi,%eax\\nret\\n.previous\\n\");\n"
+       "int inlined(int x);\nint entry(int x) { return inlined(x); }\n"),
       // A signature that is no function of the group, as constructors have.
-      "__asm__(\".section .text.made,\\\"axG\\\",@progbits,signature,comdat\\n.weak made\\n.type made,@function\\n\"\n"
-      "        \"made: imull $\" TEXT(FACTOR) \",%edi,%eax\\nret\\n.previous\\n\");\n"
-      "int made(int x);\nint entry(int x) { return made(x); }\n",
-      "int helper_one(int x);\nint helper_one(int x) { return FACTOR * x; }\n"
-      "__asm__(\".symver helper_one,helper@@V1\\n\");\nint helper(int x);\nint entry(int x) { return helper(x); }\n",
+      ("__asm__(\".section .text.made,\\\"axG\\\",@progbits,signature,comdat\\n.weak made\\n.type made,@function\\n\"\n"
+       "        \"made: imull $\" TEXT(FACTOR) \",%edi,%eax\\nret\\n.previous\\n\");\n"
+       "int made(int x);\nint entry(int x) { return made(x); }\n"),
+      ("int helper_one(int x);\nint helper_one(int x) { return FACTOR * x; }\n"
+       "__asm__(\".symver helper_one,helper@@V1\\n\");\nint helper(int x);\nint entry(int x) { return helper(x); }\n"),
   };
   for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); ++i) {
     expect_apart(sources[i], false);
