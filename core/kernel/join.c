@@ -130,8 +130,8 @@ static byoc_status_t join_all(byoc_block_t *block, byoc_allocator_t allocator, b
 static bool all_are_parts(const byoc_node_t *node) {
   for (uint32_t r = 0; r < node->result_count; ++r) {
     uint64_t offset_bytes = 0;
-    if (!byoc_value_serves(node->operands[0], node->results[r])) return false;
     if (!byoc_result_is_part(node, r, &offset_bytes) || offset_bytes % BYOC_BUFFER_ALIGNMENT != 0) return false;
+    if (!byoc_value_serves(node->operands[0], node->results[r])) return false;
   }
   return node->result_count > 0 && !is_fused(node->operands[0]);
 }
