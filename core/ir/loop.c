@@ -6,16 +6,25 @@
 
 #include "core/ir/loop_range.h"
 
+typedef struct op_row_t {
+  const char *name;
+  uint8_t operand_count, category;
+} op_row_t;
+static const op_row_t ops[BYOC_LOOP_OP_COUNT] = {
+#define BYOC_LOOP_OP_ROW(NAME, text, operands, CATEGORY) [BYOC_LOOP_OP_##NAME] = {text, operands, BYOC_LOOP_##CATEGORY},
+#include "core/ir/loop_op.def"
+};
+
 const char *byoc_loop_op_name(byoc_loop_op_t op) {
-#define OP_TEXT(NAME, text, operands) text,
-  static const char *const names[] = {BYOC_LOOP_OP_LIST(OP_TEXT)};
-  return (unsigned)op < BYOC_LOOP_OP_COUNT ? names[op] : "?";
+  return (unsigned)op < BYOC_LOOP_OP_COUNT ? ops[op].name : "?";
 }
 
 uint32_t byoc_loop_op_operand_count(byoc_loop_op_t op) {
-#define OP_OPERANDS(NAME, text, operands) operands,
-  static const uint8_t counts[] = {BYOC_LOOP_OP_LIST(OP_OPERANDS)};
-  return (unsigned)op < BYOC_LOOP_OP_COUNT ? counts[op] : 0;
+  return (unsigned)op < BYOC_LOOP_OP_COUNT ? ops[op].operand_count : 0;
+}
+
+byoc_loop_category_t byoc_loop_op_category(byoc_loop_op_t op) {
+  return (unsigned)op < BYOC_LOOP_OP_COUNT ? (byoc_loop_category_t)ops[op].category : BYOC_LOOP_ARITHMETIC;
 }
 
 // ---- blocks ----

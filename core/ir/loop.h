@@ -16,61 +16,24 @@
 #include "core/base/vector.h"
 #include "core/ir/type.h"
 
-// X(NAME, "text", operands)  value operators; comparisons give bool, everything else its operands' type
-#define BYOC_LOOP_OP_LIST(X)                                                                                           \
-  X(ADD, "add", 2)                                                                                                     \
-  X(SUB, "sub", 2)                                                                                                     \
-  X(MUL, "mul", 2)                                                                                                     \
-  X(DIV, "div", 2) /* floats: IEEE; integers: truncating, as ONNX Div */                                               \
-  X(FLOORDIV, "floordiv", 2)                                                                                           \
-  X(MOD, "mod", 2)   /* sign of the divisor (Python, ONNX Mod fmod=0) */                                               \
-  X(FMOD, "fmod", 2) /* sign of the dividend (C fmod, %) */                                                            \
-  X(MIN, "min", 2)   /* NaN if either is */                                                                            \
-  X(MAX, "max", 2)                                                                                                     \
-  X(POW, "pow", 2)                                                                                                     \
-  X(ATAN2, "atan2", 2)                                                                                                 \
-  X(AND, "and", 2) /* bools logically, integers bitwise */                                                             \
-  X(OR, "or", 2)                                                                                                       \
-  X(XOR, "xor", 2)                                                                                                     \
-  X(SHL, "shl", 2)                                                                                                     \
-  X(SHR, "shr", 2)                                                                                                     \
-  X(DOT4, "dot4", 2) /* i32: the sum of the products of four unsigned bytes and four signed ones, lowest first */      \
-  X(LT, "lt", 2)                                                                                                       \
-  X(LE, "le", 2)                                                                                                       \
-  X(EQ, "eq", 2)                                                                                                       \
-  X(NE, "ne", 2)                                                                                                       \
-  X(NOT, "not", 1)                                                                                                     \
-  X(NEG, "neg", 1)                                                                                                     \
-  X(ABS, "abs", 1)                                                                                                     \
-  X(SIGN, "sign", 1)                                                                                                   \
-  X(FLOOR, "floor", 1)                                                                                                 \
-  X(CEIL, "ceil", 1)                                                                                                   \
-  X(ROUND, "round", 1) /* half to even */                                                                              \
-  X(TRUNC, "trunc", 1)                                                                                                 \
-  X(SQRT, "sqrt", 1)                                                                                                   \
-  X(EXP, "exp", 1)                                                                                                     \
-  X(LOG, "log", 1)                                                                                                     \
-  X(LOG1P, "log1p", 1)                                                                                                 \
-  X(EXPM1, "expm1", 1)                                                                                                 \
-  X(SIN, "sin", 1)                                                                                                     \
-  X(COS, "cos", 1)                                                                                                     \
-  X(TAN, "tan", 1)                                                                                                     \
-  X(ASIN, "asin", 1)                                                                                                   \
-  X(ACOS, "acos", 1)                                                                                                   \
-  X(ATAN, "atan", 1)                                                                                                   \
-  X(SINH, "sinh", 1)                                                                                                   \
-  X(COSH, "cosh", 1)                                                                                                   \
-  X(TANH, "tanh", 1)                                                                                                   \
-  X(ASINH, "asinh", 1)                                                                                                 \
-  X(ACOSH, "acosh", 1)                                                                                                 \
-  X(ATANH, "atanh", 1)                                                                                                 \
-  X(ERF, "erf", 1)                                                                                                     \
-  X(ISNAN, "isnan", 1)                                                                                                 \
-  X(ISINF, "isinf", 1)
+// Operators on values: core/ir/loop_op.def.
+typedef enum byoc_loop_op_t {
+#define BYOC_LOOP_OP_ROW(NAME, ...) BYOC_LOOP_OP_##NAME,
+#include "core/ir/loop_op.def"
+  BYOC_LOOP_OP_COUNT
+} byoc_loop_op_t;
 
-#define BYOC_LOOP_OP_ENUM(NAME, text, operands) BYOC_LOOP_OP_##NAME,
-typedef enum byoc_loop_op_t { BYOC_LOOP_OP_LIST(BYOC_LOOP_OP_ENUM) BYOC_LOOP_OP_COUNT } byoc_loop_op_t;
-#undef BYOC_LOOP_OP_ENUM
+typedef enum byoc_loop_category_t {
+  BYOC_LOOP_ARITHMETIC,
+  BYOC_LOOP_BITS,
+  BYOC_LOOP_COMPARISON,
+  BYOC_LOOP_POWER,
+  BYOC_LOOP_ROUNDING,
+  BYOC_LOOP_TRANSCENDENTAL,
+  BYOC_LOOP_TEST,
+} byoc_loop_category_t;
+byoc_loop_category_t byoc_loop_op_category(byoc_loop_op_t op);
+
 const char *byoc_loop_op_name(byoc_loop_op_t op);
 uint32_t byoc_loop_op_operand_count(byoc_loop_op_t op);
 

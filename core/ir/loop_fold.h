@@ -38,8 +38,8 @@ static inline bool byoc_loop_is_scalar(byoc_dtype_t dtype) {
   return byoc_loop_is_float(dtype) || byoc_loop_is_integer(dtype) || dtype == BYOC_DTYPE_BOOL;
 }
 static inline bool byoc_loop_is_comparison(byoc_loop_op_t op) {
-  return op == BYOC_LOOP_OP_LT || op == BYOC_LOOP_OP_LE || op == BYOC_LOOP_OP_EQ || op == BYOC_LOOP_OP_NE ||
-         op == BYOC_LOOP_OP_ISNAN || op == BYOC_LOOP_OP_ISINF;
+  byoc_loop_category_t category = byoc_loop_op_category(op);
+  return category == BYOC_LOOP_COMPARISON || category == BYOC_LOOP_TEST;
 }
 
 // Wraps an integer to the width of its type; bool becomes 0 or 1.

@@ -53,6 +53,7 @@ static byoc_status_t check_typed(verifier_t *verifier, const byoc_loop_expr_t *e
 
 static bool op_takes(byoc_loop_op_t op, byoc_dtype_t dtype) {
   bool is_float = byoc_loop_is_float(dtype), is_bool = dtype == BYOC_DTYPE_BOOL;
+  if (byoc_loop_is_comparison(op)) return true;
   switch (op) {
   case BYOC_LOOP_OP_AND:
   case BYOC_LOOP_OP_OR:
@@ -64,13 +65,6 @@ static bool op_takes(byoc_loop_op_t op, byoc_dtype_t dtype) {
     return byoc_loop_is_integer(dtype);
   case BYOC_LOOP_OP_DOT4:
     return dtype == BYOC_DTYPE_I32;
-  case BYOC_LOOP_OP_LT:
-  case BYOC_LOOP_OP_LE:
-  case BYOC_LOOP_OP_EQ:
-  case BYOC_LOOP_OP_NE:
-  case BYOC_LOOP_OP_ISNAN:
-  case BYOC_LOOP_OP_ISINF:
-    return true;
   case BYOC_LOOP_OP_MIN:
   case BYOC_LOOP_OP_MAX:
     return true;

@@ -352,7 +352,7 @@ static void emit_integer_op(byoc_emitter_t *emitter, const byoc_loop_expr_t *exp
 // libm functions of one operand whose name is the operator's.
 static bool is_libm(byoc_loop_op_t op) {
   return op == BYOC_LOOP_OP_FLOOR || op == BYOC_LOOP_OP_CEIL || op == BYOC_LOOP_OP_TRUNC || op == BYOC_LOOP_OP_SQRT ||
-         (op >= BYOC_LOOP_OP_EXP && op <= BYOC_LOOP_OP_ERF);
+         byoc_loop_op_category(op) == BYOC_LOOP_TRANSCENDENTAL;
 }
 
 static void emit_float_op(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr, byoc_c_precedence_t least) {

@@ -18,7 +18,7 @@ static uint32_t op_weight(byoc_loop_op_t op, byoc_dtype_t dtype) {
   case BYOC_LOOP_OP_ATAN2:
     return 20;
   default:
-    return op >= BYOC_LOOP_OP_EXP && op <= BYOC_LOOP_OP_ERF ? 12 : 1;
+    return byoc_loop_op_category(op) == BYOC_LOOP_TRANSCENDENTAL ? 12 : 1;
   }
 }
 

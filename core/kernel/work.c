@@ -27,7 +27,7 @@ static int64_t expr_work(const byoc_loop_expr_t *expr, int depth) {
   case BYOC_LOOP_LOAD:
     return 1;
   case BYOC_LOOP_OP: {
-    bool is_call = expr->op.op >= BYOC_LOOP_OP_EXP && expr->op.op <= BYOC_LOOP_OP_ERF;
+    bool is_call = byoc_loop_op_category(expr->op.op) == BYOC_LOOP_TRANSCENDENTAL;
     int64_t own = is_call || expr->op.op == BYOC_LOOP_OP_POW ? 10 : 1;
     own = plus(own, expr_work(expr->op.operands[0], depth + 1));
     return expr->op.operands[1] ? plus(own, expr_work(expr->op.operands[1], depth + 1)) : own;

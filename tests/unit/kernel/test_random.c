@@ -64,7 +64,9 @@ static bool op_takes(byoc_loop_op_t op, byoc_dtype_t dtype) {
   if (op == BYOC_LOOP_OP_DOT4) return dtype == BYOC_DTYPE_I32;
   if (op == BYOC_LOOP_OP_SHL || op == BYOC_LOOP_OP_SHR) return !is_float && !is_bool;
   if (op == BYOC_LOOP_OP_MIN || op == BYOC_LOOP_OP_MAX || byoc_loop_is_comparison(op)) return true;
-  if (op == BYOC_LOOP_OP_POW || op == BYOC_LOOP_OP_ATAN2 || op >= BYOC_LOOP_OP_FLOOR) return is_float;
+  byoc_loop_category_t category = byoc_loop_op_category(op);
+  if (category == BYOC_LOOP_POWER || category == BYOC_LOOP_ROUNDING || category == BYOC_LOOP_TRANSCENDENTAL)
+    return is_float;
   return !is_bool;
 }
 
