@@ -1,5 +1,6 @@
-// Allocators are passed in. `resize` behaves like realloc: NULL memory allocates, size 0 frees and returns NULL, and on
-// failure the old memory is kept and NULL comes back. Memory is aligned for any C type and not cleared.
+// Allocators are passed in. `resize` behaves like realloc: with NULL memory it allocates; with size 0 it frees and
+// returns NULL; on failure it returns NULL and keeps the old memory. Memory is aligned for any C type and is not
+// cleared.
 #ifndef BYOC_CORE_BASE_ALLOCATOR_H_
 #define BYOC_CORE_BASE_ALLOCATOR_H_
 
@@ -17,8 +18,8 @@ typedef struct byoc_allocator_t {
 // The C library's allocator. Thread-safe.
 byoc_allocator_t byoc_allocator_system(void);
 
-// `count` elements of `size_bytes` each, cleared; NULL when memory is out or the product overflows. A count of 0 gives
-// a valid pointer of one byte.
+// `count` elements of `size_bytes` each, cleared; NULL if out of memory or if the product overflows. A count of 0 gives
+// a valid pointer to one byte.
 void *byoc_allocate(byoc_allocator_t allocator, size_t count, size_t size_bytes);
 // Grows or shrinks to `count` elements; new bytes are not cleared. NULL (old memory kept) on failure or overflow.
 void *byoc_reallocate(byoc_allocator_t allocator, void *memory, size_t count, size_t size_bytes);

@@ -46,7 +46,7 @@ static byoc_arena_block_t *new_block(byoc_arena_t *arena, size_t capacity_bytes)
   return block;
 }
 
-// Takes `size_bytes` from the block, or NULL where it does not fit.
+// Takes `size_bytes` from the block; NULL if they do not fit.
 static void *take(byoc_arena_block_t *block, size_t size_bytes, size_t alignment_bytes) {
   uintptr_t base = (uintptr_t)block + ARENA_HEADER;
   uintptr_t start = (base + block->used_bytes + alignment_bytes - 1) & ~(uintptr_t)(alignment_bytes - 1);

@@ -20,7 +20,7 @@ void byoc_arena_deinit(byoc_arena_t *arena);
 // Frees everything and keeps the arena usable.
 void byoc_arena_reset(byoc_arena_t *arena);
 
-// NULL when memory is out or count * size_bytes overflows. Aligned for any C type.
+// Return NULL if out of memory or if count * size_bytes overflows. The memory is aligned for any C type.
 void *byoc_arena_allocate(byoc_arena_t *arena, size_t count, size_t size_bytes);
 // `alignment_bytes` is a power of two.
 void *byoc_arena_allocate_aligned(byoc_arena_t *arena, size_t size_bytes, size_t alignment_bytes);

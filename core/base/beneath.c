@@ -1,4 +1,4 @@
-// Files in a folder, and nowhere else.
+// Opens files that must lie in a given folder.
 #define _GNU_SOURCE
 #include "core/base/beneath.h"
 
@@ -37,7 +37,7 @@ static int open_by_steps(int folder, const char *path) {
     }
     if (error == 0) {
       next = openat(at, part, (is_last ? FILE_FLAGS : FOLDER_FLAGS) | O_NOFOLLOW);
-      error = errno == ENOTDIR ? ELOOP : errno; // what O_DIRECTORY says of a link
+      error = errno == ENOTDIR ? ELOOP : errno; // what O_DIRECTORY reports for a link
     }
     (void)close(at);
     if (next < 0) errno = error;
@@ -52,7 +52,7 @@ int byoc_open_beneath(const char *folder, const char *path, bool by_steps) {
   int at = open(folder[0] != '\0' ? folder : ".", FOLDER_FLAGS);
   if (at < 0) return -1;
   int fd = by_steps ? -1 : open_by_kernel(at, path);
-  // A kernel before 5.6, or a sandbox that does not know the call.
+  // The kernel is older than 5.6, or a sandbox does not know the call.
   if (by_steps || (fd < 0 && (errno == ENOSYS || errno == EPERM))) fd = open_by_steps(at, path);
   int error = errno;
   (void)close(at);

@@ -1,4 +1,4 @@
-// Where caches are kept: a folder that only this user can write to.
+// The folder where caches are kept, which only this user can write to.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -13,7 +13,7 @@
 #include "core/base/system_error.h"
 #include "core/base/trust.h"
 
-// Makes <parent>/<name>, NULL in *out_path where that failed.
+// Makes <parent>/<name>; *out_path is NULL if that failed.
 static byoc_status_t make_below(byoc_allocator_t allocator, const char *parent, const char *name, byoc_diag_t *diag,
                                 char **out_path) {
   char *path = byoc_path_join(allocator, parent, name);
@@ -27,7 +27,8 @@ static byoc_status_t make_below(byoc_allocator_t allocator, const char *parent, 
   return status;
 }
 
-// <temporary>/byoc-<uid>: anybody may have made that name, so it must be a folder of ours that nobody else writes to.
+// <temporary>/byoc-<uid>: anybody may have made that name, so it must be a folder of ours that nobody else can write
+// to.
 static byoc_status_t temporary_cache(byoc_allocator_t allocator, byoc_diag_t *diag, char **out_path) {
   const char *parent = getenv("TMPDIR");
   if (parent == NULL || parent[0] != '/') parent = "/tmp";
@@ -55,7 +56,7 @@ static byoc_status_t temporary_cache(byoc_allocator_t allocator, byoc_diag_t *di
   return status;
 }
 
-// What a cache holds is compiled into artifacts: others must not be able to write to it. Says so once for each folder.
+// What a cache holds is compiled into artifacts, so others must not be able to write to it. Warns once for each folder.
 static bool is_believed(const char *folder) {
   byoc_diag_t diag = {0};
   if (byoc_trust_folder(folder, &diag) == BYOC_OK) return true;
@@ -76,7 +77,7 @@ byoc_status_t byoc_cache_directory(byoc_allocator_t allocator, byoc_diag_t *diag
   const char *home = getenv("HOME");
   byoc_status_t status = BYOC_NOT_FOUND;
   if (own != NULL && own[0] != '\0') {
-    // The user's word: an error where there can be no such folder.
+    // The user named this folder, so it is an error if it cannot be made.
     BYOC_RETURN_IF_ERROR_IN(diag, byoc_make_private_directories(own, diag), "BYOC_CACHE_DIR");
     if (is_believed(own)) {
       *out_path = byoc_copy_string(allocator, own);
@@ -88,7 +89,7 @@ byoc_status_t byoc_cache_directory(byoc_allocator_t allocator, byoc_diag_t *diag
     status = make_below(allocator, home, ".cache/byoc", NULL, out_path);
   }
   if (status == BYOC_OK && access(*out_path, W_OK) == 0 && is_believed(*out_path)) return BYOC_OK;
-  // Accounts without a home that can be written to are common for services.
+  // Services often run under accounts whose home cannot be written to.
   byoc_free(allocator, *out_path);
   *out_path = NULL;
   if (status == BYOC_OUT_OF_MEMORY) return byoc_diag_out_of_memory(diag);

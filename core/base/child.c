@@ -1,4 +1,4 @@
-// Forked processes with limits, and how each ended.
+// Forked processes with limits, and a report of how each ended.
 #define _GNU_SOURCE
 #include "core/base/child.h"
 
@@ -34,7 +34,7 @@ static void limit_memory(uint64_t memory_bytes) {
 #endif
 }
 
-// The host's terminal is none of the child's business.
+// The child must not use the host's terminal.
 static void isolate(const byoc_child_limits_t *limits) {
   limit_memory(limits->memory_bytes);
   int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -58,10 +58,10 @@ byoc_status_t byoc_child_start(const byoc_child_limits_t *limits, void (*body)(v
                                void *answer, size_t answer_size_bytes, byoc_diag_t *diag, byoc_child_t *out_child) {
   memset(answer, 0, answer_size_bytes);
   int fds[2];
-  if (pipe2(fds, O_CLOEXEC) != 0) return byoc_diag_error(diag, BYOC_IO, "no pipe: %s", strerror(errno));
+  if (pipe2(fds, O_CLOEXEC) != 0) return byoc_diag_error(diag, BYOC_IO, "cannot make a pipe: %s", strerror(errno));
   pid_t pid = byoc_group_fork();
   if (pid < 0) {
-    byoc_status_t status = byoc_diag_error(diag, BYOC_IO, "no child process: %s", strerror(errno));
+    byoc_status_t status = byoc_diag_error(diag, BYOC_IO, "cannot start a child process: %s", strerror(errno));
     close(fds[0]);
     close(fds[1]);
     return status;

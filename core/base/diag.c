@@ -57,7 +57,7 @@ byoc_status_t byoc_diag_failure(byoc_diag_t *diag) {
 
 byoc_status_t byoc_diag_context(byoc_diag_t *diag, byoc_status_t status, const char *format, ...) {
   if (diag == NULL || status == BYOC_OK) return status;
-  // A callee that returned an error without words still gives the user its name.
+  // A callee that returned an error without a message: the user still gets the name of the status.
   if (diag->status == BYOC_OK) byoc_diag_error(diag, status, "%s", byoc_status_name(status));
   char inner[sizeof(diag->context)];
   memcpy(inner, diag->context, sizeof(inner));
@@ -121,8 +121,8 @@ void byoc_diag_clear(byoc_diag_t *diag) {
   if (diag != NULL) memset(diag, 0, sizeof(*diag));
 }
 
-// A caret under the column; tabs are kept so that it lines up on any terminal. Nothing where the line was cut before
-// the column.
+// A caret under the column. Tabs are kept so that it lines up on any terminal. Prints nothing if the line was cut
+// before the column.
 static void print_caret(const byoc_diag_t *diag, FILE *stream) {
   const char *c = diag->source_line;
   int column = 1;
@@ -205,14 +205,14 @@ static size_t edit_distance(const char *a, size_t a_size, const char *b, size_t 
 const char *byoc_nearest_match(const char *word, const char *const *names, size_t count) {
   size_t size = strlen(word);
   if (size == 0 || size > MAX_WORD) return NULL;
-  size_t limit = (size + 2) / 3; // one slip in three letters
+  size_t limit = (size + 2) / 3; // one typing error in three letters
   const char *nearest = NULL;
   size_t nearest_distance = limit + 1;
   for (size_t i = 0; i < count; i++) {
     size_t name_size = strlen(names[i]);
     if (name_size == 0 || name_size > MAX_WORD) continue;
     size_t distance = edit_distance(word, size, names[i], name_size);
-    // The beginning of a longer name is likely meant to be it.
+    // If `word` is the beginning of a longer name, that name is likely meant.
     if (distance > limit && size >= 3 && strncmp(word, names[i], size) == 0) distance = limit;
     size_t longest = size > name_size ? size : name_size;
     if (distance < nearest_distance && distance < longest) {

@@ -16,11 +16,11 @@
 #include "byoc/status.h"
 
 typedef struct byoc_diag_t {
-  byoc_status_t status; // BYOC_OK while nothing went wrong
+  byoc_status_t status; // BYOC_OK as long as nothing went wrong
   char message[1024];   // what
   char context[1024];   // where, outermost first: "building model.onnx: folding node 'a'"
   char hint[512];       // how to mend it; may be empty
-  char file[256];       // source position; empty where there is none
+  char file[256];       // source position; empty if there is none
   int line, column;     // from 1
   char source_line[256];
 } byoc_diag_t;
@@ -33,7 +33,7 @@ byoc_status_t byoc_diag_error(byoc_diag_t *diag, byoc_status_t status, const cha
     __attribute__((format(printf, 3, 4)));
 byoc_status_t byoc_diag_errorv(byoc_diag_t *diag, byoc_status_t status, const char *format, va_list arguments);
 byoc_status_t byoc_diag_out_of_memory(byoc_diag_t *diag);
-// The status of what was recorded; out of memory where nothing was, or `diag` is NULL.
+// The status of the recorded error; BYOC_OUT_OF_MEMORY if none was recorded or if `diag` is NULL.
 byoc_status_t byoc_diag_failure(byoc_diag_t *diag);
 // Puts "context: " in front of what is there. Returns `status`.
 byoc_status_t byoc_diag_context(byoc_diag_t *diag, byoc_status_t status, const char *format, ...)
@@ -45,13 +45,13 @@ void byoc_diag_locate(byoc_diag_t *diag, const char *file, const char *text, siz
 byoc_status_t byoc_diag_adopt(byoc_diag_t *diag, const byoc_diag_t *other);
 void byoc_diag_clear(byoc_diag_t *diag);
 
-// file:line:column: error: context: message / the line / a caret / hint: ... Without a file (a text from the command
-// line) the position is shown by the caret alone.
+// Prints "file:line:column: error: context: message", the line, a caret and "hint: ...". Without a file (a text from
+// the command line) only the caret shows the position.
 void byoc_diag_print(const byoc_diag_t *diag, FILE *stream);
-// The same without position lines, in one line, cut at `size`.
+// The same without the position, on one line, cut at `size`.
 void byoc_diag_format(const byoc_diag_t *diag, char *buffer, size_t size);
 
-// The entry of `names` nearest to `word` by edit distance, or NULL where none is near enough to be meant.
+// The entry of `names` nearest to `word` by edit distance; NULL if none is near enough.
 const char *byoc_nearest_match(const char *word, const char *const *names, size_t count);
 
 #define BYOC_RETURN_IF_ERROR(expr)                                                                                     \

@@ -1,5 +1,5 @@
-// The ELF reader. Every offset and size of the file goes through `range_ok` before it is followed; structures are
-// copied out, because members of an archive are not aligned.
+// The ELF reader. Every offset and size in the file goes through `range_ok` before it is followed. Structures are
+// copied out, because the members of an archive are not aligned.
 #include "core/base/elf.h"
 
 #include <elf.h>
@@ -7,7 +7,7 @@
 
 #include "core/base/elf_internal.h"
 
-// This host's ELF data encoding is little-endian wherever byoc runs; the reader refuses other files.
+// byoc runs on little-endian hosts only, and the reader refuses files of the other byte order.
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "the ELF reader assumes a little-endian host"
 #endif
@@ -87,7 +87,7 @@ byoc_status_t byoc_elf_open(const void *data, size_t size_bytes, const char *nam
 }
 
 static byoc_status_t truncated(const byoc_elf_t *elf, byoc_diag_t *diag, const char *what) {
-  return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is truncated: %s lies behind its end", elf->name, what);
+  return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is truncated: %s lies beyond its end", elf->name, what);
 }
 
 byoc_status_t byoc_elf_check_loadable(const byoc_elf_t *elf, byoc_diag_t *diag) {
@@ -111,7 +111,7 @@ byoc_status_t byoc_elf_check_loadable(const byoc_elf_t *elf, byoc_diag_t *diag) 
   return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is not a shared object that can be loaded", elf->name);
 }
 
-// Looks for the note in one area of notes; BYOC_NOT_FOUND where it is not there.
+// Looks for the note in one area of notes; BYOC_NOT_FOUND if it is not there.
 static byoc_status_t find_note_in(const byoc_elf_t *elf, uint64_t offset, uint64_t size, uint64_t alignment,
                                   const char *owner, uint32_t type, byoc_diag_t *diag, const uint8_t **out_data,
                                   size_t *out_size_bytes) {
@@ -245,7 +245,7 @@ byoc_status_t byoc_elf_visit_symbols(const byoc_elf_t *elf, bool dynamic, byoc_e
   return BYOC_OK;
 }
 
-// Where `size` bytes at a loaded address are in the file.
+// Finds the offset in the file of the `size` bytes at a loaded address.
 static bool offset_of_address(const byoc_elf_t *elf, uint64_t address, uint64_t size, uint64_t *out_offset) {
   for (uint32_t i = 0; i < elf->segment_count; i++) {
     Elf64_Phdr segment = segment_at(elf, i);
@@ -259,7 +259,7 @@ static bool offset_of_address(const byoc_elf_t *elf, uint64_t address, uint64_t 
   return false;
 }
 
-// Reads what the dynamic loader reads, the dynamic segment; section headers could tell another story.
+// Reads the dynamic segment, as the dynamic loader does; the section headers could say something else.
 byoc_status_t byoc_elf_visit_needed(const byoc_elf_t *elf, byoc_elf_needed_visitor_t visitor, void *self,
                                     byoc_diag_t *diag) {
   uint64_t offset = 0, count = 0;

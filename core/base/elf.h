@@ -1,6 +1,6 @@
-// A bounds-checked reader of 64-bit little-endian ELF files and of ar archives: notes, symbols, needed libraries; and
-// copies of objects and archives with other names for their symbols. It
-// trusts nothing in the file; a damaged one gives BYOC_INVALID_DATA with what is wrong.
+// A bounds-checked reader of 64-bit little-endian ELF files and of ar archives: notes, symbols, needed libraries. Also
+// copies objects and archives with other names for their symbols. It trusts nothing in the file: a damaged one gives
+// BYOC_INVALID_DATA and says what is wrong.
 #ifndef BYOC_CORE_BASE_ELF_H_
 #define BYOC_CORE_BASE_ELF_H_
 
@@ -22,12 +22,13 @@ typedef struct byoc_elf_t {
 byoc_status_t byoc_elf_open(const void *data, size_t size_bytes, const char *name, byoc_diag_t *diag,
                             byoc_elf_t *out_elf);
 
-// Does all that the tables speak of lie in the file, and has it what a dynamic linker loads? BYOC_INVALID_DATA where it
-// is truncated or no shared object. A dynamic linker trusts what it maps: this comes before dlopen.
+// Checks that everything the tables point to lies in the file, and that the file has what a dynamic linker loads.
+// Returns BYOC_INVALID_DATA if it is truncated or no shared object. A dynamic linker trusts what it maps, so call this
+// before dlopen.
 byoc_status_t byoc_elf_check_loadable(const byoc_elf_t *elf, byoc_diag_t *diag);
 
-// The first note with this owner and type, looked for in SHT_NOTE sections and PT_NOTE segments. BYOC_NOT_FOUND (no
-// diagnostic) where there is none.
+// The first note with this owner and type in the SHT_NOTE sections and PT_NOTE segments. BYOC_NOT_FOUND (without a
+// diagnostic) if there is none.
 byoc_status_t byoc_elf_find_note(const byoc_elf_t *elf, const char *owner, uint32_t type, byoc_diag_t *diag,
                                  const uint8_t **out_data, size_t *out_size_bytes);
 
@@ -46,25 +47,25 @@ byoc_status_t byoc_elf_visit_symbols(const byoc_elf_t *elf, bool dynamic, byoc_e
 // Visits the signatures of an object's COMDAT groups, whatever their binding: the linker keeps one group of each.
 byoc_status_t byoc_elf_visit_signatures(const byoc_elf_t *elf, byoc_elf_symbol_visitor_t visitor, void *self,
                                         byoc_diag_t *diag);
-// DT_NEEDED entries (and DT_SONAME as `soname` true), as texts inside the file.
+// Visits the DT_NEEDED entries (and DT_SONAME, with `soname` true), as texts inside the file.
 typedef byoc_status_t (*byoc_elf_needed_visitor_t)(void *self, const char *name, bool soname);
 byoc_status_t byoc_elf_visit_needed(const byoc_elf_t *elf, byoc_elf_needed_visitor_t visitor, void *self,
                                     byoc_diag_t *diag);
 
-// Members of an ar archive ("!<arch>\n", GNU names), symbol table and name table left out.
+// Visits the members of an ar archive ("!<arch>\n", GNU names), without the symbol table and the name table.
 typedef byoc_status_t (*byoc_ar_visitor_t)(void *self, const char *member, const uint8_t *data, size_t size_bytes);
 byoc_status_t byoc_ar_visit(const void *data, size_t size_bytes, const char *name, byoc_ar_visitor_t visitor,
                             void *self, byoc_diag_t *diag);
-// The machine number (EM_...) of what runs in this process.
+// The machine number (EM_...) of the code that runs in this process.
 uint16_t byoc_elf_host_machine(void);
 
-// Gives a symbol's new name; `name` itself, or NULL, where it keeps the one that it has. `defined` is true for a
-// definition and for the signature of a COMDAT group.
+// Gives a symbol's new name; `name` itself, or NULL, if the symbol keeps its name. `defined` is true for a definition
+// and for the signature of a COMDAT group.
 typedef const char *(*byoc_elf_renamer_t)(void *self, const char *name, bool defined);
 // Appends to `out` a copy of an object in which global symbols and signatures have the names that `renamer` gives.
 byoc_status_t byoc_elf_rename(const byoc_elf_t *elf, byoc_elf_renamer_t renamer, void *self, byoc_string_t *out,
                               byoc_diag_t *diag);
-// The same for an archive: a new one of the same members in the same order, with an index of its symbols.
+// The same for an archive: a new one with the same members in the same order and an index of its symbols.
 byoc_status_t byoc_ar_rename(const void *data, size_t size_bytes, const char *name, byoc_elf_renamer_t renamer,
                              void *self, byoc_string_t *out, byoc_diag_t *diag);
 

@@ -22,7 +22,7 @@ static inline Elf64_Shdr byoc_elf_section(const byoc_elf_t *elf, uint32_t index)
   return section;
 }
 
-// The text at `offset` of a string table, or NULL where it is outside or runs on without an end.
+// The text at `offset` of a string table; NULL if the offset lies outside or the text has no end.
 static inline const char *byoc_elf_text(const byoc_elf_t *elf, uint64_t table_offset, uint64_t table_size,
                                         uint64_t offset) {
   if (offset >= table_size) return NULL;
@@ -30,7 +30,7 @@ static inline const char *byoc_elf_text(const byoc_elf_t *elf, uint64_t table_of
   return memchr(text, 0, table_size - offset) == NULL ? NULL : (const char *)text;
 }
 
-// A table of symbols with the table of their names, both checked to lie in the file.
+// A table of symbols and the table of their names; both are checked to lie in the file.
 typedef struct byoc_elf_symbols_t {
   uint64_t offset, count;
   uint32_t names_section;
@@ -43,7 +43,8 @@ static inline Elf64_Sym byoc_elf_symbol(const byoc_elf_t *elf, const byoc_elf_sy
   memcpy(&entry, elf->data + symbols->offset + index * sizeof(entry), sizeof(entry));
   return entry;
 }
-// True where the section is a group of which the linker keeps one by its signature; that symbol's index.
+// True if the section is a COMDAT group, of which the linker keeps one per signature; *out_symbol is the signature's
+// index.
 bool byoc_elf_signature(const byoc_elf_t *elf, const Elf64_Shdr *section, uint32_t *out_symbol);
 
 #endif // BYOC_CORE_BASE_ELF_INTERNAL_H_

@@ -1,5 +1,5 @@
 // Copies of objects and archives in which symbols have other names. Relocations and groups name symbols by index, so
-// that the table of symbols and the table of their names are all that changes.
+// only the symbol table and the table of names change.
 #include <ar.h>
 #include <elf.h>
 #include <stdio.h>
@@ -11,8 +11,8 @@
 
 // ---- objects ----
 
-// One symbol table under change. The new table of names begins with the old one, so that names that stay keep their
-// offsets, whoever else uses the table.
+// One symbol table that is being changed. The new table of names begins with the old one, so that names that stay keep
+// their offsets for anything else that uses the table.
 typedef struct rename_t {
   const byoc_elf_t *elf;
   byoc_elf_symbols_t symbols;
@@ -43,8 +43,8 @@ static byoc_status_t rename_symbol(rename_t *r, uint64_t index, bool is_signatur
   return BYOC_OK;
 }
 
-// Global symbols, then the signatures that are local to their object: a group of that signature elsewhere would take
-// this one's place.
+// Renames global symbols, then signatures that are local to their object: otherwise a group with the same signature
+// elsewhere would replace this one.
 static byoc_status_t rename_table(rename_t *r, uint32_t table_index) {
   for (uint64_t i = 1; i < r->symbols.count; i++) BYOC_RETURN_IF_ERROR(rename_symbol(r, i, false));
   for (uint32_t i = 0; i < r->elf->section_count; i++) {
@@ -133,7 +133,7 @@ static byoc_status_t rename_member(void *self, const char *member, const uint8_t
     status = byoc_diag_out_of_memory(archive->diag);
   }
   if (status == BYOC_OK) {
-    // Names by position: nobody reads them but people, and long ones would need a table.
+    // Members are named by position: only people read the names, and long ones would need a table.
     char name[32];
     snprintf(name, sizeof(name), "%zu.o/", archive->members.count - 1);
     append_header(&archive->body, name, renamed.size);
@@ -155,7 +155,8 @@ static void append_big_endian(byoc_string_t *out, uint64_t value, size_t width) 
   }
 }
 
-// The index: how many symbols, where the member of each begins, their names. Offsets are of 32 bits where they fit.
+// The index: the number of symbols, the offset of each symbol's member, and the names. Offsets have 32 bits if they
+// fit.
 static void append_index(const archive_t *archive, byoc_string_t *out) {
   size_t width = archive->body.size + archive->names.size < ((size_t)1 << 31) ? 4 : 8;
   size_t size = width * (archive->index.count + 1) + archive->names.size, padding = size % 2;

@@ -11,12 +11,12 @@
 #include "core/base/beneath.h"
 #include "core/base/system_error.h"
 
-// What `owned` of a view points at when its bytes are mapped; other values are memory of the system allocator.
+// `owned` of a view points here if its bytes are mapped; otherwise it is memory of the system allocator.
 static char mapped;
 // The bytes of an empty file.
 static const uint8_t nothing[1];
 
-// Everything from `fd` to its end, with a NUL behind it. `expected` is a guess of the size.
+// Reads everything from `fd` to its end and puts a NUL behind it. `expected` is a guess of the size.
 static byoc_status_t read_all(int fd, const char *path, size_t expected, byoc_allocator_t allocator, byoc_diag_t *diag,
                               char **out_data, size_t *out_size_bytes) {
   size_t capacity = 0;
@@ -25,7 +25,7 @@ static byoc_status_t read_all(int fd, const char *path, size_t expected, byoc_al
   char *data = byoc_reallocate(allocator, NULL, capacity, 1);
   if (data == NULL) return byoc_diag_out_of_memory(diag);
   for (;;) {
-    // One byte stays for the NUL; the one before it shows the end without growing.
+    // One byte is kept for the NUL; one more lets the end show without growing.
     ssize_t got = read(fd, data + used, capacity - used - 1);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
@@ -51,7 +51,7 @@ static byoc_status_t read_all(int fd, const char *path, size_t expected, byoc_al
   return BYOC_OK;
 }
 
-// Takes over `fd`, which it closes where it is a folder.
+// Takes over `fd`, and closes it if it is a folder.
 static byoc_status_t check_kind(int fd, const char *path, byoc_diag_t *diag, int *out_fd, size_t *out_size_bytes) {
   struct stat info;
   int error = 0;
@@ -68,7 +68,7 @@ static byoc_status_t check_kind(int fd, const char *path, byoc_diag_t *diag, int
   return BYOC_OK;
 }
 
-// Opens for reading; *out_size_bytes is 0 where the system does not know it beforehand (pipes, /proc).
+// Opens for reading; *out_size_bytes is 0 if the system does not know the size beforehand (pipes, /proc).
 static byoc_status_t open_file(const char *path, byoc_diag_t *diag, int *out_fd, size_t *out_size_bytes) {
   int fd;
   do {
@@ -113,7 +113,7 @@ static byoc_status_t check_inside(int fd, const char *folder, const char *path, 
   }
   if (fd < 0 || fstat(fd, &info) != 0) return byoc_diag_system_error(diag, errno, "open", path);
   if (!S_ISREG(info.st_mode)) {
-    return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' in the folder '%s' is no regular file", path, folder);
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' in the folder '%s' is not a regular file", path, folder);
   }
   if (info.st_nlink > 1) { // the other name may be anywhere
     byoc_status_t status = byoc_diag_error(

@@ -12,13 +12,13 @@ typedef struct byoc_file_view_t {
   void *owned; // internal
 } byoc_file_view_t;
 byoc_status_t byoc_file_view_open(const char *path, byoc_diag_t *diag, byoc_file_view_t *out_view);
-// The same for a file that `path` names in `folder`, by whoever wrote the path: regular, with one name, and not reached
-// by a link that leads out of the folder; BYOC_PERMISSION or BYOC_INVALID_DATA else.
+// The same for a file in `folder`, where `path` comes from somebody else. The file must be regular, have only one name,
+// and not be reached by a link that leads out of the folder; otherwise BYOC_PERMISSION or BYOC_INVALID_DATA.
 byoc_status_t byoc_file_view_open_beneath(const char *folder, const char *path, byoc_diag_t *diag,
                                           byoc_file_view_t *out_view);
 void byoc_file_view_close(byoc_file_view_t *view);
 
-// Whole file as NUL-terminated memory from `allocator`.
+// Reads the whole file into NUL-terminated memory from `allocator`.
 byoc_status_t byoc_file_read(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag, char **out_data,
                              size_t *out_size_bytes);
 // Writes a temporary file beside `path`, flushes it to disk and renames it into place; on failure the temporary file is
@@ -32,40 +32,40 @@ typedef struct byoc_bytes_t {
 } byoc_bytes_t;
 byoc_status_t byoc_file_write_atomic_parts(const char *path, const byoc_bytes_t *parts, size_t part_count,
                                            unsigned mode, byoc_diag_t *diag);
-// Plain write in a folder of our own (no rename).
+// Writes in place, without a rename; for folders of our own.
 byoc_status_t byoc_file_write(const char *path, const void *data, size_t size_bytes, byoc_diag_t *diag);
 byoc_status_t byoc_file_write_parts(const char *path, const byoc_bytes_t *parts, size_t part_count, byoc_diag_t *diag);
 // Copies or renames `from` over `to` so that `to` appears whole or not at all (across file systems too).
 byoc_status_t byoc_file_install(const char *from, const char *to, unsigned mode, byoc_diag_t *diag);
-// Before the work that makes it: may a file be written at `path`? BYOC_INVALID_ARGUMENT where that is no name or a
-// folder, BYOC_NOT_FOUND or BYOC_PERMISSION for the folder that it would lie in.
+// Checks, before the work begins, that a file may be written at `path`. BYOC_INVALID_ARGUMENT if the name is empty or a
+// folder, BYOC_NOT_FOUND or BYOC_PERMISSION for the folder that holds it.
 byoc_status_t byoc_file_check_place(const char *path, byoc_diag_t *diag);
 bool byoc_file_is_special(const char *path); // a device or a pipe (/dev/stdout): written into, not replaced
 bool byoc_file_exists(const char *path);
 bool byoc_is_directory(const char *path);
 
 byoc_status_t byoc_make_directories(const char *path, byoc_diag_t *diag);
-// Those that are made here are for this user alone, whatever the umask says.
+// The folders made here are for this user alone, whatever the umask says.
 byoc_status_t byoc_make_private_directories(const char *path, byoc_diag_t *diag);
 byoc_status_t byoc_remove_tree(const char *path, byoc_diag_t *diag);
-// A fresh folder under $TMPDIR (else /tmp), mode 0700, removed by byoc_remove_tree; every folder made here is also
+// Makes a folder under $TMPDIR (else /tmp) with mode 0700. byoc_remove_tree removes it. Folders that are left are
 // removed when the process ends by exit, through byoc_remove_temporaries, and in tools by SIGINT and SIGTERM
 // (core/base/interrupt.h).
 byoc_status_t byoc_make_temporary_directory(const char *prefix, byoc_allocator_t allocator, byoc_diag_t *diag,
                                             char **out_path);
 void byoc_remove_temporaries(void);
-// Sorted names (not paths) of the entries of a folder, "." and ".." left out. Free with byoc_free_names.
+// Sorted names (not paths) of the entries of a folder, without "." and "..". Free them with byoc_free_names.
 byoc_status_t byoc_list_directory(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag, char ***out_names,
                                   size_t *out_count);
 void byoc_free_names(byoc_allocator_t allocator, char **names, size_t count);
 
-// "folder/name" in memory from `allocator`; NULL when memory is out.
+// "folder/name" in memory from `allocator`; NULL if out of memory.
 char *byoc_path_join(byoc_allocator_t allocator, const char *folder, const char *name);
 const char *byoc_path_base(const char *path);                            // points into `path`
 char *byoc_path_directory(byoc_allocator_t allocator, const char *path); // "." where there is none
-// $BYOC_CACHE_DIR, else $XDG_CACHE_HOME/byoc, else $HOME/.cache/byoc; made when missing. Where others could write to
-// that folder or to one above it, a warning says so and <temporary>/byoc-<uid> takes its place, as where it cannot be
-// made.
+// $BYOC_CACHE_DIR, else $XDG_CACHE_HOME/byoc, else $HOME/.cache/byoc; made when missing. If others could write to that
+// folder or to one above it, a warning says so and <temporary>/byoc-<uid> is used instead. The same happens if the
+// folder cannot be made.
 byoc_status_t byoc_cache_directory(byoc_allocator_t allocator, byoc_diag_t *diag, char **out_path);
 
 #endif // BYOC_CORE_BASE_FILE_H_

@@ -1,4 +1,4 @@
-// Writing files: whole or not at all.
+// Writing files so that they appear whole or not at all.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -64,7 +64,7 @@ static byoc_status_t check_folder(const char *path, const char *folder, byoc_dia
   if (!byoc_is_directory(folder)) {
     byoc_status_t status =
         byoc_diag_error(diag, BYOC_NOT_FOUND, "cannot write '%s': the folder '%s' does not exist", path, folder);
-    byoc_diag_hint(diag, "make it first");
+    byoc_diag_hint(diag, "make the folder first");
     return status;
   }
   if (access(folder, W_OK | X_OK) == 0) return BYOC_OK;
@@ -74,7 +74,7 @@ static byoc_status_t check_folder(const char *path, const char *folder, byoc_dia
 
 byoc_status_t byoc_file_check_place(const char *path, byoc_diag_t *diag) {
   if (path == NULL || path[0] == '\0') {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the output has no name");
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the output's name is empty");
   }
   if (byoc_is_directory(path)) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the output '%s' is a folder", path);
@@ -166,7 +166,7 @@ static byoc_status_t pending_begin(const char *path, unsigned mode, byoc_diag_t 
   return byoc_diag_system_error(diag, error, "write", path);
 }
 
-// A rename survives a crash once the folder is on disk too; where that cannot be had the file is still whole.
+// Once the folder is on disk too, a rename survives a crash. If that fails, the file is still whole.
 static void flush_folder(const char *path) {
   char *folder = byoc_path_directory(byoc_allocator_system(), path);
   int fd = folder != NULL ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -209,7 +209,7 @@ byoc_status_t byoc_file_write_atomic(const char *path, const void *data, size_t 
   return byoc_file_write_atomic_parts(path, &(byoc_bytes_t){.data = data, .size_bytes = size_bytes}, 1, mode, diag);
 }
 
-// Moves `from` over the pending path; EXDEV where that is another file system.
+// Moves `from` over the pending path; EXDEV if they are on different file systems.
 static int move_over(const pending_t *pending, const char *from) {
   int fd = open(from, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return errno;

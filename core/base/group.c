@@ -13,9 +13,9 @@
 
 #include "core/base/interrupt.h"
 
-// Held from before a process is started until it is in the table, and for ever once a signal ended the groups.
+// Held from before a process is started until it is in the table; held forever once a signal ended the groups.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pid_t leaders[256]; // 0 where free; more at once are started without being remembered
+static pid_t leaders[256]; // 0 if free; when all are taken, further leaders are not remembered
 static bool inside;        // this process is in a group that another one ends
 
 static void remember(pid_t leader) {
@@ -26,7 +26,7 @@ static void remember(pid_t leader) {
   }
 }
 
-// For the handler of a signal: kills every group and waits for its end, a second at most.
+// For signal handlers: kills every group and waits at most one second for its end.
 static void end_groups(void) {
   byoc_interrupt_seize(&lock);
   const size_t count = sizeof(leaders) / sizeof(leaders[0]);
@@ -52,7 +52,7 @@ static void end_groups(void) {
 static void restore_signals(void) {
   static const int signals[] = {SIGSEGV, SIGBUS,  SIGILL, SIGFPE,  SIGABRT, SIGTRAP, SIGSYS, SIGXFSZ,
                                 SIGPIPE, SIGTERM, SIGINT, SIGQUIT, SIGHUP,  SIGALRM, SIGCHLD};
-  // Handlers of ours or of a sanitizer would hide which signal it was.
+  // Handlers of ours or of a sanitizer would hide which signal ended the process.
   for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) (void)signal(signals[i], SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
@@ -65,7 +65,7 @@ static void lead(pid_t parent) {
   inside = true;
   (void)setpgid(0, 0);
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(1); // it died before that was set
+  if (getppid() != parent) _exit(1); // the parent died before that was set
   const struct rlimit no_core = {0, 0};
   (void)setrlimit(RLIMIT_CORE, &no_core);
   restore_signals();
@@ -82,7 +82,7 @@ pid_t byoc_group_fork(void) {
   }
   int error = errno;
   if (pid > 0) {
-    (void)setpgid(pid, pid); // both sides do it, whoever comes first
+    (void)setpgid(pid, pid); // parent and child both do it; either may be first
     remember(pid);
   }
   byoc_interrupt_unlock(&lock, &mask);

@@ -31,7 +31,7 @@ void byoc_hasher_update(byoc_hasher_t *hasher, const void *data, size_t size_byt
   if (hasher->state == NULL || size_bytes == 0) return;
   if (XXH3_128bits_update(hasher->state, data, size_bytes) != XXH_OK) {
     XXH3_freeState(hasher->state);
-    hasher->state = NULL; // finish then reports {0, 0}
+    hasher->state = NULL; // finish then returns {0, 0}
   }
 }
 

@@ -40,13 +40,13 @@ static void end(int number) {
   errno = error;
 }
 
-// A file that is mapped was cut short by somebody: its bytes are gone, and nothing that reads them can go on.
+// Somebody cut a mapped file short: its bytes are gone, and nothing that reads them can go on.
 static void end_by_lost_file(int number, siginfo_t *info, void *context) {
   static const char text[] = "error: a file was cut short while it was being read\n";
   (void)context;
   if (info->si_code != BUS_ADRERR) {
     (void)signal(number, SIG_DFL);
-    return; // to where it comes again
+    return; // to the same access, which fails again
   }
   while (atomic_exchange(&has_ended, true)) (void)pause(); // another thread ends the process
   end_stages();
@@ -69,7 +69,7 @@ void byoc_interrupt_install(void) {
 
 void byoc_interrupt_register(byoc_interrupt_stage_t stage, void (*end_stage)(void)) {
   atomic_store(&ends[stage], end_stage);
-  // The handler saw the store, or it is seen here that the handler came before.
+  // Either the handler saw the store, or this sees that the handler has begun.
   while (atomic_load(&has_ended)) (void)pause();
 }
 
@@ -85,6 +85,6 @@ void byoc_interrupt_unlock(pthread_mutex_t *lock, const sigset_t *mask) {
 }
 
 void byoc_interrupt_seize(pthread_mutex_t *lock) {
-  // Another thread holds it for a moment, unless it waits for what the interrupted one has.
+  // Another thread holds it for a moment, unless that thread waits for something the interrupted one holds.
   for (int wait_ms = 0; wait_ms < 1000 && pthread_mutex_trylock(lock) != 0; wait_ms++) (void)poll(NULL, 0, 1);
 }

@@ -32,7 +32,7 @@ int64_t byoc_now_ns(void) {
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-// Under the lock.
+// Call with the lock held.
 static void wipe_line(void) {
   if (line_drawn) fputs("\r\033[K", stderr);
   line_drawn = false;

@@ -16,8 +16,8 @@ void byoc_log_set_level(byoc_log_level_t level);
 byoc_log_level_t byoc_log_level(void);
 void byoc_log(byoc_log_level_t level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-// Progress of one long task: shown on a terminal once the task has run for a second, redrawn ten times a second at
-// most, wiped by _end. Nothing is printed where standard error is not a terminal. total 0: unknown.
+// Progress of one long task. It is shown on a terminal once the task has run for a second, redrawn at most ten times
+// per second, and wiped by _end. Nothing is printed if standard error is not a terminal. A `total` of 0 means unknown.
 typedef struct byoc_progress_t {
   const char *title;
   int64_t done, total;

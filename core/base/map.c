@@ -43,7 +43,7 @@ static const void *entry_key(const byoc_map_t *map, const byoc_map_entry_t *entr
   return map->by_pointer ? entry->pointer : entry->text;
 }
 
-// The slot where `key` is, or the free one where it would go. The table is never full.
+// The slot that holds `key`, or the free one where it would go. The table is never full.
 static size_t find_slot(const byoc_map_t *map, const void *key) {
   size_t mask = map->slot_count - 1;
   for (size_t slot = hash_key(map->by_pointer, key) & mask;; slot = (slot + 1) & mask) {

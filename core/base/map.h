@@ -24,10 +24,10 @@ void byoc_pointer_map_init(byoc_map_t *map, byoc_allocator_t allocator);
 void byoc_map_deinit(byoc_map_t *map);
 void byoc_map_clear(byoc_map_t *map);
 
-// Inserts or replaces; false when memory is out.
+// Inserts or replaces; false if out of memory.
 bool byoc_text_map_put(byoc_map_t *map, const char *key, void *value);
 bool byoc_pointer_map_put(byoc_map_t *map, const void *key, void *value);
-// NULL where the key is missing (use _find to tell a stored NULL apart).
+// NULL if the key is missing (use _find to tell a stored NULL apart).
 void *byoc_text_map_get(const byoc_map_t *map, const char *key);
 void *byoc_pointer_map_get(const byoc_map_t *map, const void *key);
 byoc_map_entry_t *byoc_text_map_find(const byoc_map_t *map, const char *key);

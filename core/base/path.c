@@ -1,4 +1,4 @@
-// Paths, and making the folders on them.
+// Paths, and making the folders along them.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ bool byoc_is_directory(const char *path) {
 static byoc_status_t make_directory(const char *path, mode_t mode, byoc_diag_t *diag) {
   if (mkdir(path, mode) == 0) return BYOC_OK;
   int error = errno;
-  // On a read-only file system mkdir says EROFS or EACCES for folders that are there.
+  // On a read-only file system mkdir fails with EROFS or EACCES even for folders that exist.
   if (byoc_is_directory(path)) return BYOC_OK;
   if (error == EEXIST) {
     return byoc_diag_error(diag, BYOC_ALREADY_EXISTS, "cannot make the folder '%s': there is a file of that name",

@@ -1,4 +1,4 @@
-// Child processes by posix_spawn: no copy of a large parent, and exec's failure comes back as an errno.
+// Child processes by posix_spawn, which does not copy a large parent and returns the errno of a failed exec.
 #define _GNU_SOURCE
 #include "core/base/process.h"
 
@@ -27,7 +27,7 @@ static int executable_error(const char *path) {
   return access(path, X_OK) == 0 ? 0 : errno;
 }
 
-// The file that runs as `program`, as an absolute path where `absolute`; NULL with *out_error set where there is none.
+// The file that runs as `program`, as an absolute path with `absolute`; NULL with *out_error set if there is none.
 static char *find_program(const char *program, bool absolute, int *out_error) {
   byoc_allocator_t allocator = byoc_allocator_system();
   char *found = NULL;
@@ -53,7 +53,7 @@ static char *find_program(const char *program, bool absolute, int *out_error) {
       if (error == 0) {
         found = candidate;
       } else {
-        if (error == EACCES) *out_error = EACCES; // there, but not for us; a later folder may have another
+        if (error == EACCES) *out_error = EACCES; // it exists, but we may not run it; a later folder may have another
         byoc_free(allocator, candidate);
       }
       start = end == NULL ? NULL : end + 1;
@@ -84,7 +84,7 @@ bool byoc_program_exists(const char *program) {
   return found != NULL;
 }
 
-// The environment with `variables` in place of settings of the same name. The texts are borrowed.
+// The environment, with `variables` replacing settings of the same name. The texts are borrowed.
 static char **make_environment(const char *const *variables) {
   size_t count = 0;
   size_t added = 0;
@@ -114,7 +114,7 @@ typedef struct start_t {
   bool without_errors;
 } start_t;
 
-// Starts the program with its output going to `output_fd`. Gives errno.
+// Starts the program with its output going to `output_fd`. Returns an errno.
 static int spawn(void *argument, bool lead, pid_t *out_pid) {
   const start_t *start = argument;
   posix_spawn_file_actions_t actions;

@@ -1,5 +1,5 @@
-// Child processes: run to completion, with output captured and a time limit. No shell is involved. Each leads a process
-// group (core/base/group.h), unless the caller is itself in one that another process ends.
+// Child processes, run to completion with captured output and a time limit. No shell is involved. Each leads a process
+// group (core/base/group.h), unless the caller is itself in a group that another process ends.
 #ifndef BYOC_CORE_BASE_PROCESS_H_
 #define BYOC_CORE_BASE_PROCESS_H_
 
@@ -7,25 +7,25 @@
 #include "core/base/string.h"
 
 typedef struct byoc_process_options_t {
-  const char *directory;        // working folder; NULL: the caller's
+  const char *directory;        // working folder; NULL: that of the caller
   const char *const *variables; // NAME=VALUE settings added to the environment, NULL-terminated; may be NULL
-  bool without_errors;          // what it writes to standard error is thrown away, not captured
-  int64_t timeout_ms;           // 0: none; on expiry the child is killed with what it started
+  bool without_errors;          // its standard error is thrown away, not captured
+  int64_t timeout_ms;           // 0: none; on expiry the child and what it started are killed
 } byoc_process_options_t;
 
 typedef struct byoc_process_result_t {
-  int exit_code; // -1 where a signal ended it
-  int signal;    // 0 where it exited
+  int exit_code; // -1 if a signal ended it
+  int signal;    // 0 if it exited
   bool timed_out;
 } byoc_process_result_t;
 
-// argv is NULL-terminated; argv[0] is looked up in PATH. Standard output and error are appended to `output` (both, in
-// order of arrival; may be NULL). BYOC_NOT_FOUND where the program is not there; a non-zero exit is BYOC_OK here.
+// argv is NULL-terminated; argv[0] is looked up in PATH. Standard output and error are appended to `output` in order of
+// arrival (it may be NULL). BYOC_NOT_FOUND if the program does not exist; a non-zero exit code still returns BYOC_OK.
 byoc_status_t byoc_process_run(const char *const *argv, const byoc_process_options_t *options, byoc_string_t *output,
                                byoc_diag_t *diag, byoc_process_result_t *out_result);
-// The file that runs as `program`, as an absolute path from `allocator`; NULL where there is none.
+// The file that runs as `program`, as an absolute path from `allocator`; NULL if there is none.
 char *byoc_program_path(const char *program, byoc_allocator_t allocator);
-// True where `program` (a path, or a name looked up in PATH) can be executed.
+// True if `program` (a path, or a name looked up in PATH) can be executed.
 bool byoc_program_exists(const char *program);
 
 #endif // BYOC_CORE_BASE_PROCESS_H_

@@ -1,4 +1,4 @@
-// Removing whatever stands under a name, by calls that are safe in the handler of a signal.
+// Removes the file, link or folder of a given name, by calls that are safe in a signal handler.
 #define _GNU_SOURCE
 #include "core/base/remove.h"
 
@@ -16,13 +16,13 @@ static bool is_dot(const char *name) {
 
 static int remove_entry(int parent, const char *name);
 
-// Removes what the folder holds, by calls that are safe in the handler of a signal: no readdir, which allocates.
+// Removes what the folder holds, by calls that are safe in a signal handler: no readdir, which allocates.
 static int empty_folder(int fd) {
   enum { AT_ONCE = 4096 };
   _Alignas(struct dirent64) char buffer[AT_ONCE];
   int error = 0;
   bool removed = true;
-  while (removed && error == 0) { // again: entries may be passed over while others go
+  while (removed && error == 0) { // again: entries may be passed over while others are removed
     removed = false;
     if (lseek(fd, 0, SEEK_SET) < 0) return errno;
     for (;;) {
@@ -42,7 +42,8 @@ static int empty_folder(int fd) {
   return error;
 }
 
-// Removes the entry `name` of the folder `parent`; links are removed, never followed. Gives errno, 0 where it is gone.
+// Removes the entry `name` of the folder `parent`; links are removed, never followed. Returns an errno, 0 if it is
+// gone.
 static int remove_entry(int parent, const char *name) {
   if (unlinkat(parent, name, 0) == 0 || errno == ENOENT) return 0;
   if (errno != EISDIR && errno != EPERM) return errno;

@@ -1,4 +1,4 @@
-// SHA-256, as FIPS 180-4 has it.
+// SHA-256, as FIPS 180-4 defines it.
 #include "core/base/sha256.h"
 
 #include <stdio.h>

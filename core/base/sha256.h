@@ -1,5 +1,5 @@
-// SHA-256 (FIPS 180-4): identity that nobody can forge, for keys made of what others wrote. Slower than
-// core/base/hash.h by far: not for weights.
+// SHA-256 (FIPS 180-4): an identity that nobody can forge, for keys made from what others wrote. It is much slower than
+// core/base/hash.h, so it is not for weights.
 #ifndef BYOC_CORE_BASE_SHA256_H_
 #define BYOC_CORE_BASE_SHA256_H_
 

@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-// The middle of the samples, which are sorted on the way; of an even number the mean of the two in the middle. 0 of
-// none.
+// The median of the samples, which are sorted in place; the mean of the two middle ones if their number is even. 0 if
+// there are none.
 double byoc_median(double *samples, size_t count);
 
 #endif // BYOC_CORE_BASE_STATISTICS_H_

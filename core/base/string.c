@@ -155,8 +155,8 @@ static bool append_special(byoc_string_t *string, double value) {
   return true;
 }
 
-// FLT_DIG digits always survive the way into a normal float and back, so a shorter form shows at that precision
-// already ("%g" drops trailing zeros); subnormal numbers have fewer digits.
+// FLT_DIG digits always survive conversion to a normal float and back, so a shorter form is already found at that
+// precision ("%g" drops trailing zeros). Subnormal numbers have fewer digits.
 void byoc_string_append_f32(byoc_string_t *string, float value) {
   if (append_special(string, (double)value)) return;
   char number[48];

@@ -1,5 +1,5 @@
-// A growing text. Running out of memory sets `failed`; further appends do nothing, so that a long emission is checked
-// once at its end. `data` is always NUL-terminated (and never NULL).
+// A growing text. Running out of memory sets `failed`, and further appends do nothing, so that one check at the end of
+// a long emission is enough. `data` is always NUL-terminated (and never NULL).
 #ifndef BYOC_CORE_BASE_STRING_H_
 #define BYOC_CORE_BASE_STRING_H_
 
@@ -24,19 +24,20 @@ void byoc_string_appendf(byoc_string_t *string, const char *format, ...) __attri
 void byoc_string_appendv(byoc_string_t *string, const char *format, va_list arguments);
 // `count` spaces.
 void byoc_string_indent(byoc_string_t *string, int count);
-// Appends `text` as a C or JSON string literal, quotes included. Control characters without an escape that both
-// languages know are written for JSON (\u0001); a text that may hold them goes into C by _append_c_quoted.
+// Appends `text` as a C or JSON string literal, with its quotes. Control characters without an escape common to both
+// languages are written for JSON (\u0001); for C, use _append_c_quoted for a text that may hold them.
 void byoc_string_append_quoted(byoc_string_t *string, const char *text);
 void byoc_string_append_c_quoted(byoc_string_t *string, const char *text);
 // Appends the shortest decimal that reads back as exactly this float or double ("inf", "-inf", "nan" for those).
 void byoc_string_append_f32(byoc_string_t *string, float value);
 void byoc_string_append_f64(byoc_string_t *string, double value);
-// Hands the memory (from string->allocator) to the caller; the string is empty again. NULL when `failed`.
+// Hands the memory (from string->allocator) to the caller; the string is then empty. NULL if `failed`.
 char *byoc_string_release(byoc_string_t *string);
 
 bool byoc_starts_with(const char *text, const char *prefix);
 bool byoc_ends_with(const char *text, const char *suffix);
-// Writes `name` as a C identifier: letters, digits and '_' stay, the rest becomes '_', a leading digit gets one before.
+// Writes `name` as a C identifier: letters, digits and '_' stay, everything else becomes '_', and '_' is put before a
+// leading digit.
 void byoc_make_identifier(const char *name, char *buffer, size_t size);
 
 #endif // BYOC_CORE_BASE_STRING_H_

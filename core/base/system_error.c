@@ -1,4 +1,4 @@
-// From errno to a status and a sentence.
+// Turns errno values into statuses and messages.
 #define _GNU_SOURCE
 #include "core/base/system_error.h"
 
@@ -25,7 +25,7 @@ byoc_status_t byoc_status_of_errno(int error) {
 
 byoc_status_t byoc_diag_system_error(byoc_diag_t *diag, int error, const char *verb, const char *path) {
   char buffer[128];
-  // GNU's strerror_r gives a text that is safe from other threads.
+  // GNU's strerror_r returns a text that other threads do not change.
   byoc_status_t status = byoc_diag_error(diag, byoc_status_of_errno(error), "cannot %s '%s': %s", verb, path,
                                          strerror_r(error, buffer, sizeof(buffer)));
   if (error == ENOSPC || error == EDQUOT) byoc_diag_hint(diag, "free some space, or write to another file system");

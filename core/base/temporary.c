@@ -12,14 +12,14 @@
 #include "core/base/interrupt.h"
 #include "core/base/remove.h"
 
-// A child after fork inherits the list but must not remove what is on it.
+// A child of fork inherits the list but must not remove what is on it.
 typedef struct temporary_t temporary_t;
 struct temporary_t {
   temporary_t *next;
   pid_t owner;
   char path[];
 };
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // held for ever once a signal ended the list
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // held forever once a signal ended the list
 static temporary_t *temporaries;
 static pthread_once_t at_exit_once = PTHREAD_ONCE_INIT;
 
@@ -29,7 +29,7 @@ static void remove_list(const temporary_t *list) {
   }
 }
 
-// For the handler of a signal: removes them all, and nothing is made any more.
+// For signal handlers: removes them all; nothing is made after that.
 static void end_temporaries(void) {
   byoc_interrupt_seize(&lock);
   remove_list(temporaries);
@@ -50,7 +50,7 @@ int byoc_temporary_make(int (*make)(void *argument), void *argument, const char 
   }
   temporary->owner = getpid();
   sigset_t mask;
-  byoc_interrupt_lock(&lock, &mask); // around the making too: nobody ends the list between the two
+  byoc_interrupt_lock(&lock, &mask); // held during `make` too: nobody ends the list in between
   int made = make(argument);
   int error = errno;
   if (made >= 0) {
@@ -80,7 +80,7 @@ void byoc_temporary_forget(const char *path) {
 
 void byoc_remove_temporaries(void) {
   sigset_t mask;
-  byoc_interrupt_lock(&lock, &mask); // a signal waits until they are gone
+  byoc_interrupt_lock(&lock, &mask); // the handler of a signal waits until they are gone
   remove_list(temporaries);
   while (temporaries != NULL) {
     temporary_t *next = temporaries->next;

@@ -4,9 +4,9 @@
 
 #include <stdbool.h>
 
-// Makes the file or folder by `make(argument)`, which gives -1 and errno where it cannot, and remembers `path`, which
-// make may fill in. When SIGINT or SIGTERM ends the process, they go before it does. Gives what make gave; -1 with
-// ENOMEM, and nothing left behind, when memory is out.
+// Makes the file or folder by `make(argument)`, which returns -1 and sets errno if it cannot, and remembers `path`,
+// which `make` may fill in. When SIGINT or SIGTERM ends the process, the files are removed first. Returns what `make`
+// returned; -1 with ENOMEM, and nothing left behind, if out of memory.
 int byoc_temporary_make(int (*make)(void *argument), void *argument, const char *path);
 void byoc_temporary_forget(const char *path);
 

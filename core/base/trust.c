@@ -9,7 +9,7 @@
 #include "core/base/file.h"
 #include "core/base/system_error.h"
 
-// The number that the kernel shows for owners outside of this user namespace.
+// The number that the kernel shows for owners outside this user namespace.
 enum { OVERFLOW_UID = 65534 };
 
 byoc_status_t byoc_trust_owner(const struct stat *info, const char *what, const char *path, byoc_diag_t *diag) {
@@ -34,11 +34,11 @@ static byoc_status_t check_folders(char *folder, byoc_diag_t *diag) {
   for (bool direct = true;; direct = false) {
     struct stat info;
     if (stat(folder, &info) != 0) {
-      return byoc_diag_error(diag, BYOC_IO, "cannot look at the folder '%s': %s", folder, strerror(errno));
+      return byoc_diag_error(diag, BYOC_IO, "cannot inspect the folder '%s': %s", folder, strerror(errno));
     }
     const bool tolerated = !direct && (info.st_mode & S_ISVTX) != 0;
     if (!tolerated) BYOC_RETURN_IF_ERROR(byoc_trust_mode(&info, "folder", folder, diag));
-    // Who owns the folders above is not to be told from inside a user namespace; they are not writable, at least.
+    // Inside a user namespace the owners of the folders above are unknown; at least they are not writable.
     if (direct || info.st_uid != OVERFLOW_UID) BYOC_RETURN_IF_ERROR(byoc_trust_owner(&info, "folder", folder, diag));
     char *slash = strrchr(folder, '/');
     if (slash == NULL || (slash == folder && folder[1] == '\0')) return BYOC_OK;
@@ -50,7 +50,7 @@ static byoc_status_t check_folders(char *folder, byoc_diag_t *diag) {
 byoc_status_t byoc_trust_folder(const char *folder, byoc_diag_t *diag) {
   char *real = realpath(folder, NULL);
   if (real == NULL && errno == ENOMEM) return byoc_diag_out_of_memory(diag);
-  if (real == NULL) return byoc_diag_error(diag, BYOC_IO, "cannot look at '%s': %s", folder, strerror(errno));
+  if (real == NULL) return byoc_diag_error(diag, BYOC_IO, "cannot inspect '%s': %s", folder, strerror(errno));
   byoc_status_t status = check_folders(real, diag);
   free(real);
   return status;
@@ -67,9 +67,9 @@ byoc_status_t byoc_trust_folder_of(const char *path, byoc_allocator_t allocator,
 byoc_status_t byoc_trust_file(const char *path, byoc_diag_t *diag) {
   struct stat info;
   if (lstat(path, &info) != 0) {
-    return errno == ENOENT || errno == ENOTDIR ? BYOC_NOT_FOUND : byoc_diag_system_error(diag, errno, "look at", path);
+    return errno == ENOENT || errno == ENOTDIR ? BYOC_NOT_FOUND : byoc_diag_system_error(diag, errno, "inspect", path);
   }
-  if (!S_ISREG(info.st_mode)) return byoc_diag_error(diag, BYOC_PERMISSION, "'%s' is no regular file", path);
+  if (!S_ISREG(info.st_mode)) return byoc_diag_error(diag, BYOC_PERMISSION, "'%s' is not a regular file", path);
   BYOC_RETURN_IF_ERROR(byoc_trust_owner(&info, "file", path, diag));
   BYOC_RETURN_IF_ERROR(byoc_trust_mode(&info, "file", path, diag));
   return byoc_trust_folder_of(path, byoc_allocator_system(), diag);

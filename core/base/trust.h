@@ -1,4 +1,4 @@
-// May what lies at a path be believed? Only where nobody but root and this user could have put it there.
+// Can the file or folder at a path be trusted? Only if nobody but root and this user could have put it there.
 #ifndef BYOC_CORE_BASE_TRUST_H_
 #define BYOC_CORE_BASE_TRUST_H_
 
@@ -7,14 +7,15 @@
 #include "core/base/allocator.h"
 #include "core/base/diag.h"
 
-// BYOC_PERMISSION where it belongs to somebody else, or group or world may write to it. `what`: "file", "folder".
+// BYOC_PERMISSION if it belongs to somebody else, or if group or world may write to it. `what` is "file" or "folder".
 byoc_status_t byoc_trust_owner(const struct stat *info, const char *what, const char *path, byoc_diag_t *diag);
 byoc_status_t byoc_trust_mode(const struct stat *info, const char *what, const char *path, byoc_diag_t *diag);
-// The folder, links followed, and all above it (those may be sticky, like /tmp).
+// Checks the folder, after following links, and every folder above it (those may be sticky, like /tmp).
 byoc_status_t byoc_trust_folder(const char *folder, byoc_diag_t *diag);
-// The folder that holds `path`.
+// Checks the folder that holds `path`.
 byoc_status_t byoc_trust_folder_of(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag);
-// A regular file, no link, and the folder that holds it. BYOC_NOT_FOUND, with nothing in `diag`, where there is none.
+// Checks that `path` is a regular file, not a link, and checks the folder that holds it. BYOC_NOT_FOUND, with nothing
+// in `diag`, if there is no file.
 byoc_status_t byoc_trust_file(const char *path, byoc_diag_t *diag);
 
 #endif // BYOC_CORE_BASE_TRUST_H_

@@ -15,10 +15,10 @@
     size_t count, capacity;                                                                                            \
   }
 
-// Makes room for `extra` more elements; false when memory is out (the vector is then unchanged).
+// Makes room for `extra` more elements; false if out of memory (the vector is then unchanged).
 #define byoc_vector_reserve(v, allocator, extra)                                                                       \
   byoc_vector_grow((allocator), (void **)&(v)->data, &(v)->capacity, (v)->count, (extra), sizeof(*(v)->data))
-// Appends; evaluates to false when memory is out. `...` is the element (may be a compound literal).
+// Appends; evaluates to false if out of memory. `...` is the element (may be a compound literal).
 #define byoc_vector_push(v, allocator, ...)                                                                            \
   (byoc_vector_reserve(v, allocator, 1) ? ((v)->data[(v)->count++] = (__VA_ARGS__), true) : false)
 #define byoc_vector_deinit(v, allocator)                                                                               \

@@ -1,4 +1,4 @@
-// Pipes, ends and deadlines of child processes.
+// Watches the pipes, ends and deadlines of child processes.
 #define _GNU_SOURCE
 #include "core/base/watch.h"
 
@@ -12,8 +12,8 @@
 #include "core/base/group.h"
 #include "core/base/log.h"
 
-// How long nobody looks whether a child ended or was stopped, as long as its pipe is silent: a process that it started
-// may hold the pipe open. Once the pipe is closed, the end is near.
+// How long a wait for a silent pipe lasts before the child's state is checked (whether it ended or was stopped): a
+// process that the child started may hold the pipe open. Once the pipe is closed, the end is near.
 enum { SLICE_MS = 50, LAST_SLICE_MS = 1 };
 
 // ---- what it writes ----
@@ -27,8 +27,8 @@ static void close_pipe(byoc_child_t *child) {
   child->fd = -1;
 }
 
-// Takes what the pipe holds now. Bounded by the largest pipe, so that a program that writes without end meets its
-// deadline.
+// Takes what the pipe holds now. The amount is bounded by the largest pipe, so that a program that writes without end
+// still meets its deadline.
 static void drain(byoc_child_t *child) {
   char buffer[16384];
   for (int i = 0; i < 64 && child->fd >= 0 && !has_answered(child); i++) {
@@ -48,7 +48,7 @@ static void drain(byoc_child_t *child) {
 
 // ---- how it ends ----
 
-// What code does to itself; the others come from people, the system, or its limits of time and file size.
+// Signals that code brings upon itself; the others come from people, the system, or limits of time and file size.
 static bool is_own_signal(int number) {
   static const int own[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS, SIGPIPE, SIGALRM};
   for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
@@ -62,18 +62,18 @@ static bool has_ended(const byoc_child_t *child) {
   return waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == child->pid;
 }
 
-// Somebody stopped it, or it goes on after that: the time it took says nothing.
+// Notes that somebody stopped the child, even if it has continued since: the time that it took then says nothing.
 static void note_stop(byoc_child_t *child) {
   siginfo_t info = {0};
   int found = waitid(P_PID, (id_t)child->pid, &info, WSTOPPED | WCONTINUED | WNOHANG);
   if (found == 0 && info.si_pid == child->pid) child->was_stopped = true;
 }
 
-// How a child ended is settled before its end of the pipe closes: killing its group changes nothing of that.
+// How a child ended is settled before its end of the pipe closes, so killing its group does not change that.
 static void reap(byoc_child_t *child, bool is_late) {
   int wait_status = 0;
   if (!child->is_program) byoc_group_kill(child->pid);
-  // Inside another's group, what a program started ends with that group.
+  // Inside another process's group, what a program started ends with that group.
   if (child->is_program && is_late) (void)kill(child->leads ? -child->pid : child->pid, SIGKILL);
   while (waitpid(child->pid, &wait_status, 0) < 0) {
     if (errno == EINTR) continue;
@@ -97,7 +97,7 @@ static void reap(byoc_child_t *child, bool is_late) {
   }
 }
 
-// What came before the deadline counts, whoever looked for it later.
+// What came before the deadline counts, even if it is looked at later.
 static void look_at(byoc_child_t *child) {
   note_stop(child);
   bool is_over = has_ended(child);

@@ -1,5 +1,5 @@
-// Watching child processes: what they write, how they end, whether their time is over. The one place that waits for
-// processes and reaps them: core/base/child.h forks them, core/base/process.h starts programs.
+// Watches child processes: what they write, how they end, whether their time is over. This is the one place that waits
+// for processes and reaps them; core/base/child.h forks them, core/base/process.h starts programs.
 #ifndef BYOC_CORE_BASE_WATCH_H_
 #define BYOC_CORE_BASE_WATCH_H_
 
@@ -21,30 +21,30 @@ typedef enum byoc_child_end_t {
 // A process that writes into a pipe.
 typedef struct byoc_child_t {
   pid_t pid;
-  int fd;              // the pipe's end to read from; -1 once it is closed
-  bool leads;          // a process group of its own
-  bool is_program;     // nothing but its end ends it; otherwise its answer does, or the end of its pipe
+  int fd;              // the reading end of the pipe; -1 once it is closed
+  bool leads;          // a new process group
+  bool is_program;     // only its own end ends it; otherwise a whole answer or the end of its pipe does
   bool was_stopped;    // by somebody, for a while
   int64_t deadline_ns; // INT64_MAX: none
-  uint32_t timeout_ms; // it was given, for messages
-  // Where what it writes goes: an answer of a fixed size, a text, or nowhere.
+  uint32_t timeout_ms; // the time that it was given, for messages
+  // Where its output goes: an answer of a fixed size, a text, or nowhere.
   void *answer;
   size_t answer_size_bytes, received_bytes;
   byoc_string_t *text;
   byoc_child_end_t end;
   int number;
-  int error; // errno where its end could not be learnt
+  int error; // errno if how it ended could not be learnt
 } byoc_child_t;
 
 enum { BYOC_CHILDREN_MAX = 256 };
 
-// Waits until one of these has ended, at most `wait_ms` milliseconds, and takes what they write meanwhile. One whose
-// end is known is reaped and its pipe closed; of a forked one, what it started has ended too. Those that ended before
-// are left as they are. At most BYOC_CHILDREN_MAX.
+// Waits until one of the children has ended, at most `wait_ms` milliseconds, and reads what they write meanwhile. A
+// child that ended is reaped and its pipe closed; if it was forked, what it started is killed too. Children that ended
+// before are left as they are. At most BYOC_CHILDREN_MAX.
 void byoc_children_watch(byoc_child_t *const *children, size_t count, int64_t wait_ms);
-// Until this one has ended.
+// Waits until this one has ended.
 void byoc_child_await(byoc_child_t *child);
-// Ends one that runs, at once, with what it started.
+// Kills a running child and what it started.
 void byoc_child_kill(byoc_child_t *child);
 
 #endif // BYOC_CORE_BASE_WATCH_H_

@@ -342,8 +342,8 @@ static void refuses_external_files_elsewhere(void **state) {
       {"dirlink/secret.bin", "a symbolic link in 'dirlink/secret.bin' leads out of the folder"},
       {"zero.bin", "leads out of the folder"},
       {"hard.bin", "has another name elsewhere (a hard link)"},
-      {"pipe.bin", "is no regular file"},
-      {".", "is no regular file"},
+      {"pipe.bin", "is not a regular file"},
+      {".", "is not a regular file"},
       {"short.bin", "it needs 16 bytes from byte 0 of 'short.bin', which has 8 bytes"},
       {"weights.bin", NULL},
       {"inner.bin", NULL}, // a link that stays inside
