@@ -73,13 +73,13 @@ byoc_block_of_memory_t *byoc_block_take(byoc_frame_t *frame, uint64_t size_bytes
   block->references = 1;
   block->last_run = frame->run;
   block->next = NULL;
-  byoc_block_use(block, size_bytes);
+  if (__asan_poison_memory_region != NULL) byoc_block_use(block, size_bytes);
   return block;
 }
 
 void byoc_block_release(byoc_frame_t *frame, byoc_block_of_memory_t *block) {
   if (block == NULL || --block->references > 0) return;
-  byoc_block_use(block, 0);
+  if (__asan_poison_memory_region != NULL) byoc_block_use(block, 0);
   block->next = frame->free_blocks[block->size_class];
   frame->free_blocks[block->size_class] = block;
 }
@@ -297,13 +297,12 @@ int32_t byoc_frame_allocate(byoc_frame_t *frame, uint32_t index, uint32_t dtype,
                              (long long)dims[i]);
     }
   }
-  uint64_t size = 0;
-  if (!tensor_size(dtype, rank, dims, &size)) {
-    return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the result has too many elements");
-  }
   byoc_frame_release(frame, index); // its block may be the one that is taken
   frame->cells[index] = byoc_cell_create_tensor(frame, dtype, rank, dims);
-  return frame->cells[index] != NULL ? BYOC_OK : byoc_frame_out_of_memory(frame);
+  if (frame->cells[index] != NULL) return BYOC_OK;
+  uint64_t size = 0;
+  if (tensor_size(dtype, rank, dims, &size)) return byoc_frame_out_of_memory(frame);
+  return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the result has too many elements");
 }
 
 static byoc_cell_t *create_outside(byoc_frame_t *frame, const void *data, uint32_t dtype, uint32_t rank,
