@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -35,12 +36,17 @@ def read(build):
 class Run:
     """A test that runs in a process group of its own, in folders below `scratch`."""
 
-    def __init__(self, test, scratch, limit_s, more=None):
+    def __init__(self, test, scratch, limit_s, more=None, most_cpu_s=None):
         self.test = test
         environment = dict(os.environ, **test.environment)
         environment.update(TMPDIR=str(scratch), BYOC_CACHE_DIR=str(scratch / "cache"), **(more or {}))
         self.process = subprocess.Popen(test.command, cwd=test.folder, env=environment, stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+        if most_cpu_s:  # ends a process that goes round in circles long before the clock does on a loaded machine
+            try:
+                resource.prlimit(self.process.pid, resource.RLIMIT_CPU, (most_cpu_s, most_cpu_s))
+            except ProcessLookupError:
+                pass
         self.timer = threading.Timer(limit_s, self.kill)
         self.timer.start()
 
@@ -59,7 +65,7 @@ class Run:
         return self.process.returncode == 0 and not any(re.search(text, output) for text in self.test.failure)
 
 
-def run_all(tests, scratch, jobs, limit_s, each, more=None):
+def run_all(tests, scratch, jobs, limit_s, each, more=None, most_cpu_s=None):
     """Runs the tests, `jobs` at a time. each(test, passed) is told of each and returns whether to go on."""
     scratch = pathlib.Path(scratch)
     lock = threading.Lock()
@@ -73,7 +79,8 @@ def run_all(tests, scratch, jobs, limit_s, each, more=None):
                 if state["stopped"] or not left:
                     return
                 test = left.pop()
-                run = Run(test, scratch, limit_s(test), more(test) if more else None)
+                run = Run(test, scratch, limit_s(test), more(test) if more else None,
+                          most_cpu_s(test) if most_cpu_s else None)
                 running.append(run)
             passed = run.passed()
             with lock:
