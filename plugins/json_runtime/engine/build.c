@@ -197,24 +197,31 @@ int32_t byoc_dnnl_read_plain(byoc_dnnl_function_t *function, int32_t value, int3
   return byoc_dnnl_read(function, value, &plain, out_version);
 }
 
+dnnl_status_t byoc_dnnl_reshape(const byoc_dnnl_function_t *function, const dnnl_memory_desc_t *desc, int32_t rank,
+                                const dnnl_dims_t dims, dnnl_memory_desc_t *out_desc) {
+  for (int32_t i = 0; i < desc->ndims; ++i)
+    if (desc->padded_dims[i] != desc->dims[i]) return dnnl_unimplemented;
+  dnnl_status_t status = function->api->dnnl_memory_desc_reshape(out_desc, desc, rank, dims);
+  dnnl_memory_desc_t row_major;
+  byoc_dnnl_layout_plain(rank, dims, &row_major);
+  // Where a dimension is 1, its stride may be an odd one that the matrix product chokes on.
+  if (status == dnnl_success && function->api->dnnl_memory_desc_equal(out_desc, &row_major)) *out_desc = row_major;
+  return status;
+}
+
 int32_t byoc_dnnl_read_reshaped(byoc_dnnl_function_t *function, int32_t value, int32_t rank, const dnnl_dims_t dims,
                                 int32_t *out_version) {
   int32_t first = -1;
   BYOC_DNNL_RETURN_IF_ERROR(first_version(function, value, &first));
-  dnnl_memory_desc_t desc, row_major;
-  byoc_dnnl_layout_plain(rank, dims, &row_major);
+  dnnl_memory_desc_t desc;
   for (int32_t i = first; i >= 0; i = function->versions[i].next) {
-    if (function->api->dnnl_memory_desc_reshape(&desc, &function->versions[i].desc, rank, dims) != dnnl_success)
-      continue;
-    // Where a dimension is 1, its stride may be an odd one that the matrix product chokes on.
-    if (function->api->dnnl_memory_desc_equal(&desc, &row_major)) desc = row_major;
-    return byoc_dnnl_create_view(function, i, &desc, out_version);
+    if (byoc_dnnl_reshape(function, &function->versions[i].desc, rank, dims, &desc) == dnnl_success)
+      return byoc_dnnl_create_view(function, i, &desc, out_version);
   }
   int32_t plain = -1;
   BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_read_plain(function, value, &plain));
   BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_check(
-      function, function->api->dnnl_memory_desc_reshape(&desc, &function->versions[plain].desc, rank, dims),
-      "reshape a value"));
+      function, byoc_dnnl_reshape(function, &function->versions[plain].desc, rank, dims, &desc), "reshape a value"));
   return byoc_dnnl_create_view(function, plain, &desc, out_version);
 }
 

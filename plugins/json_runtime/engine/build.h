@@ -39,6 +39,10 @@ int32_t byoc_dnnl_read(byoc_dnnl_function_t *function, int32_t value, const dnnl
 // The value in a layout that it has and that leaves no gaps (slices do), so that a result can have the same.
 int32_t byoc_dnnl_read_dense(byoc_dnnl_function_t *function, int32_t value, int32_t *out_version);
 int32_t byoc_dnnl_read_plain(byoc_dnnl_function_t *function, int32_t value, int32_t *out_version);
+// A layout under other dimensions of the same element count; dnnl_unimplemented if it has none. Padded layouts are
+// refused here: oneDNN 2.7 drops a blocked dimension of 1 as if it had no padding.
+dnnl_status_t byoc_dnnl_reshape(const byoc_dnnl_function_t *function, const dnnl_memory_desc_t *desc, int32_t rank,
+                                const dnnl_dims_t dims, dnnl_memory_desc_t *out_desc);
 // The value with other dimensions of the same element count, on the memory of a version where that is possible.
 int32_t byoc_dnnl_read_reshaped(byoc_dnnl_function_t *function, int32_t value, int32_t rank, const dnnl_dims_t dims,
                                 int32_t *out_version);

@@ -211,7 +211,7 @@ int32_t byoc_dnnl_finish_node(byoc_dnnl_function_t *function, const byoc_dnnl_no
   if (desc.ndims != result->rank || memcmp(desc.dims, result->dims, (size_t)desc.ndims * sizeof(desc.dims[0])) != 0) {
     dnnl_memory_desc_t seen;
     BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_check(
-        function, api->dnnl_memory_desc_reshape(&seen, &desc, result->rank, result->dims), "reshape the result"));
+        function, byoc_dnnl_reshape(function, &desc, result->rank, result->dims, &seen), "reshape the result"));
     BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_create_view(function, version, &seen, &version));
   }
   return byoc_dnnl_apply_post_ops(function, node, fusion->fused_count, version);
