@@ -14,7 +14,7 @@
 // Each figure is the best of a few rounds: a round that was interrupted says nothing about the machine.
 enum { ROUNDS = 6, FMA_STEPS = 100000, COPY_BYTES = 32 << 20, CALLS = 10000 };
 
-// Eight sums hide the latency of the multiply-add: 4 cycles, 2 a cycle.
+// Eight sums hide the latency of the multiply-add: it takes 4 cycles, and 2 start per cycle.
 #define DEFINE_FMA(name, attribute, type, splat, fma)                                                                  \
   attribute static float name(int steps) {                                                                             \
     const type a = splat(0.999f), b = splat(0.001f);                                                                   \
@@ -89,7 +89,8 @@ static double measure_bandwidth(uint8_t *from, uint8_t *to) {
   return best;
 }
 
-// What an outlined function does beside its work: it is reached through an address and finds its data in tensors.
+// What calling an outlined function costs besides its work: it is reached through an address and finds its data in
+// tensors.
 __attribute__((noinline)) static int32_t call_target(const byoc_call_t *call) {
   return *(const int32_t *)call->tensors[0].data + *(const int32_t *)call->tensors[1].data;
 }
@@ -118,7 +119,7 @@ byoc_status_t byoc_calibrate(byoc_allocator_t allocator, byoc_diag_t *diag, byoc
   *out_calibration = (byoc_calibration_t){0};
   uint8_t *memory = byoc_allocate(allocator, 2, COPY_BYTES);
   if (memory == NULL) return byoc_diag_out_of_memory(diag);
-  memset(memory, 1, (size_t)2 * COPY_BYTES); // pages of its own, not the system's page of zeros
+  memset(memory, 1, (size_t)2 * COPY_BYTES); // gives it pages of its own, not the system's page of zeros
   *out_calibration = (byoc_calibration_t){.flops_per_ns = measure_flops(),
                                           .bytes_per_ns = measure_bandwidth(memory, memory + COPY_BYTES),
                                           .call_ns = measure_call()};

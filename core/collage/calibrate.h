@@ -4,8 +4,8 @@
 
 #include "core/collage/cost_database.h"
 
-// Fused multiply-adds in f32 by the widest registers there are, the bandwidth of reading and writing memory well beyond
-// the caches, and a call through an address with its arguments.
+// Measures fused multiply-adds in f32 by the widest registers available, the bandwidth of reading and writing memory
+// well beyond the caches, and a call through an address with its arguments.
 byoc_status_t byoc_calibrate(byoc_allocator_t allocator, byoc_diag_t *diag, byoc_calibration_t *out_calibration);
 
 #endif // BYOC_CORE_COLLAGE_CALIBRATE_H_

@@ -20,29 +20,29 @@ typedef struct byoc_candidate_t byoc_candidate_t;
 struct byoc_candidate_t {
   byoc_index_set_t nodes;
   uint32_t index;  // in its list
-  uint32_t target; // index in the target list: also the order of preference where costs tie
+  uint32_t target; // index in the target list: also the order of preference when costs tie
   // The (target, device, layout) combination that its values live in, numbered by whoever sets up the search; what
   // transition costs depend on. The rules set it to the target's index.
   uint32_t place;
   const char *rule;              // who proposed it: "cutlass.conv_relu", "c.host"
-  const char *composite;         // the Composite attribute where it is one pattern match; NULL: none
+  const char *composite;         // the Composite attribute if it is one pattern match; else NULL
   const byoc_rule_t *definition; // the backend's row; NULL for the native target
-  uint32_t match_number;         // of several ways to match these nodes the one that was accepted; 0: the first
+  uint32_t match_number;         // which of several ways to match these nodes was accepted; 0: the first
   bool is_primitive;             // becomes a function of its own
-  // What a combined candidate was made of, in topological order of their first nodes; none: made by itself.
+  // What a combined candidate was made of, in topological order of their first nodes; empty if it was not combined.
   const byoc_candidate_t *const *parts;
   uint32_t part_count;
   double cost_ns;     // one call, without transitions; NaN: not priced yet; INFINITY: cannot be used
   const char *reason; // why it is infinite; NULL otherwise
-  bool is_given_back; // the reason is the backend's, which does not take it
+  bool is_given_back; // the reason came from the backend, which gave it back
 };
 
-// The least limit of nodes (max_nodes) that the rules of its parts have; 0: none of them has one.
+// The smallest node limit (max_nodes) among the rules of its parts; 0: none of them has one.
 uint32_t byoc_candidate_limit(const byoc_candidate_t *candidate);
-// Of two such limits the one that holds for both together.
+// Combines two such limits: the smaller one, where 0 means no limit.
 uint32_t byoc_least_limit(uint32_t a, uint32_t b);
 
-// Why a target did not take something, for byoc explain; the text of its accept hook.
+// Why a target did not take something, for byoc explain: the text of its accept hook.
 typedef struct byoc_refusal_t {
   byoc_index_set_t nodes;
   uint32_t target;
@@ -52,7 +52,7 @@ typedef struct byoc_refusal_t {
 // Everything lives in the arena until deinit; pointers to candidates stay valid.
 typedef struct byoc_candidates_t {
   byoc_arena_t arena;
-  BYOC_VECTOR(byoc_candidate_t *) items; // in the order of proposing
+  BYOC_VECTOR(byoc_candidate_t *) items; // in the order in which they were proposed
   BYOC_VECTOR(byoc_refusal_t) refusals;
   byoc_candidate_t **slots; // open addressing by nodes, target and composite
   size_t slot_count;
@@ -60,12 +60,12 @@ typedef struct byoc_candidates_t {
 void byoc_candidates_init(byoc_candidates_t *list, byoc_allocator_t allocator);
 void byoc_candidates_deinit(byoc_candidates_t *list);
 
-// Adds a copy (shallow: what it points to must live in the list's arena or longer). Equal candidates coalesce: where
-// one with the same nodes, target, place and composite is there already, that one comes back in *out_candidate and
-// nothing is added, so that each is priced once.
+// Adds a copy (shallow: what it points to must live in the list's arena or longer). Equal candidates coalesce: if one
+// with the same nodes, target, place and composite exists already, *out_candidate is that one and nothing is added, so
+// that each is priced once.
 byoc_status_t byoc_candidates_add(byoc_candidates_t *list, const byoc_candidate_t *candidate, byoc_diag_t *diag,
                                   byoc_candidate_t **out_candidate);
-// Copies the texts. The same refusal is kept once.
+// Copies the texts. An identical refusal is kept only once.
 byoc_status_t byoc_candidates_refuse(byoc_candidates_t *list, const byoc_index_set_t *nodes, uint32_t target,
                                      const char *rule, const char *reason, byoc_diag_t *diag);
 

@@ -18,7 +18,7 @@ static bool is_free(void *self, const byoc_node_t *node) {
   return byoc_claims_owner(c->claims, number) == NULL && byoc_target_may_take(c->target, node);
 }
 
-// Asks, and claims where the answer is yes; then, or after an error, there is nothing left to try.
+// Asks the hook, and claims if it accepts. After that, or after an error, there is nothing left to try.
 static bool claim(attempt_t *attempt, byoc_node_t *const *nodes, size_t count, const byoc_region_binding_t *bindings,
                   size_t binding_count, byoc_claim_t **out_claim) {
   const byoc_rule_claimer_t *c = attempt->claimer;

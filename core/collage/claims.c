@@ -186,7 +186,7 @@ static byoc_candidate_t describe(const byoc_claim_t *claim) {
                             .cost_ns = NAN};
 }
 
-// The claims that a region was joined from: `owners` still tells which node each was made with.
+// The claims that a region was joined from: `owners` still tells with which claim each node was made.
 static byoc_status_t collect_parts(const byoc_claims_t *claims, const byoc_claim_t *region, byoc_arena_t *arena,
                                    byoc_diag_t *diag, byoc_candidate_t *candidate) {
   size_t count = region->nodes.count;

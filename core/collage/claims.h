@@ -11,11 +11,11 @@ typedef struct byoc_claim_t byoc_claim_t;
 struct byoc_claim_t {
   const byoc_target_t *target;
   const byoc_rule_t *rule;
-  byoc_claim_t *merged_into;   // union-find; NULL: stands for itself
+  byoc_claim_t *merged_into;   // union-find; NULL: not joined into another
   BYOC_VECTOR(uint32_t) nodes; // indices, rising
   uint32_t part_count;         // matches or nodes that it was made of
   uint32_t match_number;       // of one match (core/plugin/accepted_match.h)
-  uint32_t size, limit;        // nodes, those within composites that are called too; at most as many; 0: no limit
+  uint32_t size, limit;        // number of nodes, including those of called composites; its maximum, 0: no limit
 };
 
 // One block's nodes by number, in topological order.
@@ -30,27 +30,27 @@ typedef struct byoc_claims_t {
   byoc_arena_t arena;
 } byoc_claims_t;
 
-// Nobody has claimed a node of the block. Deinit is due after a failure too.
+// Starts with no node of the block claimed. Call deinit after a failure too.
 byoc_status_t byoc_claims_init(byoc_claims_t *claims, byoc_block_t *block, byoc_allocator_t allocator,
                                byoc_diag_t *diag);
 void byoc_claims_deinit(byoc_claims_t *claims);
 
-// The claim that a joined one went into, at the end; itself where it was not joined.
+// The claim that a joined one ended up in; itself if it was not joined.
 byoc_claim_t *byoc_claim_representative(byoc_claim_t *claim);
-// The claim that stands for a node now; NULL where nobody took it.
+// The claim that a node belongs to now; NULL if nobody took it.
 byoc_claim_t *byoc_claims_owner(const byoc_claims_t *claims, size_t node);
 // Takes free nodes.
 byoc_status_t byoc_claims_add(byoc_claims_t *claims, const byoc_target_t *target, const byoc_rule_t *rule,
                               byoc_node_t *const *nodes, size_t node_count, byoc_diag_t *diag,
                               byoc_claim_t **out_claim);
-// Joins two claims when no path leaves the union and comes back, every other claim seen as one node (so that the
-// regions as a whole stay free of cycles). *out_joined tells.
+// Joins two claims if no path leaves the union and comes back, with every other claim counted as one node (so that the
+// regions as a whole stay free of cycles). *out_joined says whether they were joined.
 byoc_status_t byoc_claims_join(byoc_claims_t *claims, byoc_claim_t *a, byoc_claim_t *b, byoc_diag_t *diag,
                                bool *out_joined);
 // Joins the claim of each node with those that its operands come from, where their rules allow it and no cycle appears.
 byoc_status_t byoc_claims_join_neighbours(byoc_claims_t *claims, byoc_diag_t *diag);
-// A claim that stands for itself as a candidate, unpriced, in `arena`: where matches were joined they are its parts, so
-// that each can become its composite function. The rule must live as long as the candidate.
+// Describes a claim as a candidate, unpriced, in `arena`. Matches that were joined become its parts, so that each can
+// become its composite function. The rule must live as long as the candidate.
 byoc_status_t byoc_claims_candidate(const byoc_claims_t *claims, const byoc_claim_t *region, byoc_arena_t *arena,
                                     byoc_diag_t *diag, byoc_candidate_t *out_candidate);
 

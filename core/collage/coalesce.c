@@ -1,4 +1,4 @@
-// Neighbouring regions of one target as one.
+// Joins neighbouring regions of one target into one candidate.
 #include "core/collage/coalesce.h"
 
 #include "core/collage/exact_region.h"
@@ -28,7 +28,7 @@ static bool may_join(const byoc_candidate_t *a, const byoc_candidate_t *b) {
   return (one->pattern == NULL && other->pattern == NULL) || (one->flags & other->flags & BYOC_RULE_MERGE) != 0;
 }
 
-// The first region of the same target that reads from this one; itself where there is none.
+// The first region of the same target that reads from this one; itself if there is none.
 static uint32_t neighbour_behind(const coalescer_t *c, uint32_t position) {
   const byoc_dataflow_t *flow = &c->problem->flow;
   const byoc_candidate_t *region = region_at(c, position);
@@ -54,7 +54,7 @@ static byoc_status_t propose(coalescer_t *c, const byoc_index_set_t *nodes, uint
                            &made, &reason);
 }
 
-// A region with the one behind it.
+// Proposes a region together with the one behind it.
 static byoc_status_t propose_pair(coalescer_t *c, uint32_t a, uint32_t b) {
   byoc_index_set_t both;
   if (!byoc_index_set_unite(&c->problem->candidates.arena, &region_at(c, a)->nodes, &region_at(c, b)->nodes, &both)) {
@@ -63,7 +63,7 @@ static byoc_status_t propose_pair(coalescer_t *c, uint32_t a, uint32_t b) {
   return propose(c, &both, region_at(c, a)->target);
 }
 
-// All regions of one group, where they are more than a pair.
+// Proposes all regions of one group together, if there are more than two.
 static byoc_status_t propose_group(coalescer_t *c, uint32_t group, uint32_t *scratch) {
   uint32_t members = 0, count = 0;
   for (uint32_t i = 0; i < c->choice->count; ++i)

@@ -11,10 +11,10 @@ typedef struct byoc_collage_rival_t {
   const char *name;
   const byoc_target_t *target; // "T;c"; NULL: all of them
   byoc_choice_t *greedy;       // by problem: what greedy claims would make of these targets
-  byoc_lazy_cover_t *covers;   // by problem: that, and the native target's best for the rest
+  byoc_lazy_cover_t *covers;   // by problem: the same, completed by the native target's best cover of the rest
   bool is_possible;
-  double sum_ns, expected_ns, whole_ns; // the sum only where all parts are measured
-  const char *id;                       // of its time in the database
+  double sum_ns, expected_ns, whole_ns; // the sum is set only if all parts are measured
+  const char *id;                       // the key of its time in the database
 } byoc_collage_rival_t;
 
 typedef struct byoc_collage_t byoc_collage_t;
@@ -22,7 +22,7 @@ struct byoc_collage_t {
   const byoc_collage_options_t *options;
   byoc_graph_module_t *module;
   byoc_collage_t *plain; // the search without layout changes; NULL: this one is
-  bool is_overlaid;      // there are layout changes between its nodes by now
+  bool is_overlaid;      // layout changes have been put between its nodes
   byoc_problems_t problems;
   byoc_price_list_t *prices;       // by problem
   byoc_transitions_t *transitions; // by problem
@@ -37,29 +37,29 @@ struct byoc_collage_t {
   byoc_diag_t *diag;
 };
 
-// Rivals (collage_rivals.c): greedy placement, each backend alone, and last what will be searched.
+// Rivals (collage_rivals.c): greedy placement, each backend alone, and as the last one what will be searched.
 byoc_status_t byoc_collage_make_rivals(byoc_collage_t *c);
-// Candidates of every target, and the regions of the rivals, which no enumeration may reach.
+// Candidates of every target, and the regions of the rivals, which enumeration may not reach.
 byoc_status_t byoc_collage_collect(byoc_collage_t *c, size_t index);
 // What a rival costs, measured as far as the budget goes.
 byoc_status_t byoc_collage_cover_rival(byoc_collage_t *c, byoc_collage_rival_t *rival);
-// Makes the rival's choices those of the problems.
+// Makes the rival's choices the choices of the problems.
 byoc_status_t byoc_collage_choose(byoc_collage_t *c, const byoc_collage_rival_t *rival);
-// Places by a rival of this search. Layout changes that a later search put in go first.
+// Places by a rival of this search. Layout changes that a later search inserted are removed first.
 byoc_status_t byoc_collage_apply(byoc_collage_t *c, const byoc_collage_rival_t *rival, byoc_diag_t *diag,
                                  byoc_placement_t *placement);
 
 // Whole models and what is remembered of them (collage_whole.c).
 uint64_t byoc_collage_hash(const byoc_collage_t *c);
-// A record that is about the whole: `what` it is, and what tells it from others.
+// The key of a record about the whole module: `what` names the kind of record, the other arguments tell records apart.
 byoc_status_t byoc_collage_key(const byoc_collage_t *c, const char *what, uint64_t hash, byoc_arena_t *arena,
                                byoc_cost_key_t *out_key);
 bool byoc_collage_recall(const byoc_collage_t *c, const char *id, double *out_ns);
 void byoc_collage_remember(const byoc_collage_t *c, const byoc_cost_key_t *key, double ns);
-// What is no cost, but as good to know in the next build. False where nothing was noted.
+// Facts that are not costs but that the next build needs. Returns false if nothing was noted.
 bool byoc_collage_recall_note(const byoc_collage_t *c, const char *id, double *out_value);
 void byoc_collage_note(const byoc_collage_t *c, const char *id, double value);
-// The rival that is fastest as a whole, of this search or the plain one; what was searched where nothing says
+// The rival that is fastest as a whole, of this search or the plain one; the plan that was searched if no times decide
 // otherwise.
 byoc_status_t byoc_collage_find_winner(byoc_collage_t *c, byoc_collage_t **out_search,
                                        byoc_collage_rival_t **out_winner);

@@ -29,7 +29,7 @@ byoc_status_t byoc_collage_make_rivals(byoc_collage_t *c) {
   for (size_t t = 0; t < backends && backends > 1; ++t) {
     byoc_target_t *target = targets->targets.data[t];
     const byoc_target_list_t alone = {.targets = {.data = &target, .count = 1}};
-    if (!is_plain && !byoc_targets_take_layouts(&alone)) continue; // it would be the plain one again
+    if (!is_plain && !byoc_targets_take_layouts(&alone)) continue; // it would equal the plain search's rival
     const char *name = byoc_arena_format(&c->arena, "%s;%s%s", target->kind->name, native, is_plain ? "" : ", blocked");
     BYOC_RETURN_IF_ERROR(add_rival(c, name, target));
   }
@@ -56,7 +56,7 @@ static bool is_usable(const byoc_collage_t *c, size_t index, uint32_t candidate)
   return !isinf(prices->prices.data[prices->price_of[candidate]].cost_ns);
 }
 
-// A rival's regions, but for those that are known not to be usable, and the native target's candidates for the rest.
+// A rival's regions, except those that are known to be unusable, and the native target's candidates for the rest.
 static size_t list_rival(const byoc_collage_t *c, const byoc_collage_rival_t *rival, size_t index, bool *taken,
                          uint32_t *subset) {
   const byoc_problem_t *problem = &c->problems.items.data[index];
@@ -85,7 +85,7 @@ static size_t count_unusable(const byoc_collage_t *c, const byoc_collage_rival_t
   return count;
 }
 
-// As long as measuring finds regions that cannot be used, their nodes go to the native target, and it is tried again.
+// When measuring finds regions that cannot be used, their nodes go to the native target and the cover is tried again.
 static byoc_status_t cover_rival(byoc_collage_t *c, byoc_collage_rival_t *rival, size_t index) {
   const byoc_problem_t *problem = &c->problems.items.data[index];
   size_t most = problem->candidates.items.count + rival->greedy[index].count, unusable = 0;
@@ -140,7 +140,7 @@ byoc_status_t byoc_collage_choose(byoc_collage_t *c, const byoc_collage_rival_t 
 byoc_status_t byoc_collage_apply(byoc_collage_t *c, const byoc_collage_rival_t *rival, byoc_diag_t *diag,
                                  byoc_placement_t *placement) {
   BYOC_RETURN_IF_ERROR(byoc_collage_choose(c, rival));
-  // The nodes that the plain search knows are all there still.
+  // All nodes that the plain search knows still exist.
   if (c->is_overlaid) {
     BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("cancel-layouts"), c->module, NULL, diag, NULL));
   }

@@ -7,9 +7,10 @@
 
 // Models that take less are not worth timing plan by plan.
 #define WHOLE_NS_AT_LEAST 20000.0
-// Nor are backends alone whose parts, all measured, take this much more than may be expected of the best plan.
+// Backends alone are not timed either if all their parts are measured and sum to this much more than the best plan's
+// expected cost.
 #define WHOLE_RATIO_AT_MOST 2.0
-// Plans nearer than this are as good as equal; where measuring was noisy, that much farther, up to a limit.
+// Plans that differ by less than this count as equal; noisy measuring widens the margin, up to a limit.
 #define EQUAL_RATIO       1.01
 #define EQUAL_RATIO_NOISY 1.05
 
@@ -43,12 +44,12 @@ uint64_t byoc_collage_hash(const byoc_collage_t *c) {
   return hash;
 }
 
-// Which nodes of which problem go where; what stays with the native target is the rest.
+// Hashes which nodes of which problem go where; all other nodes stay with the native target.
 static uint64_t hash_rival(const byoc_collage_t *c, const byoc_collage_rival_t *rival) {
   uint64_t hash = byoc_collage_hash(c);
   for (size_t i = 0; i < c->problems.items.count; ++i) {
     const byoc_candidates_t *list = &c->problems.items.data[i].candidates;
-    uint64_t sum = 0; // whatever the order
+    uint64_t sum = 0; // independent of the order
     for (size_t k = 0; k < rival->covers[i].choice.count; ++k) {
       const byoc_candidate_t *candidate = list->items.data[rival->covers[i].choice.data[k]];
       if (c->options->targets->targets.data[candidate->target]->kind->backend == NULL) continue;
@@ -84,7 +85,7 @@ void byoc_collage_note(const byoc_collage_t *c, const char *id, double value) {
 
 // ---- whole models ----
 
-// Plans that are timed at most.
+// The largest number of plans that are timed.
 enum { ENTRANTS_MAX = 16 };
 
 typedef struct entrant_t {
@@ -118,7 +119,7 @@ static bool is_found(const entrant_t *entrant) {
   return entrant->rival == &entrant->search->rivals[entrant->search->rival_count - 1];
 }
 
-// What was found comes first, the rest as it is expected to do: where the time ends, those behind are left out.
+// The plan that was found comes first, the others by expected time: if time runs out, the last ones are left out.
 static bool comes_before(const entrant_t *a, const entrant_t *b) {
   if (is_found(a) != is_found(b)) return is_found(a);
   return a->rival->expected_ns < b->rival->expected_ns;
@@ -152,7 +153,7 @@ static byoc_status_t enter(contest_t *contest, byoc_collage_t *c) {
   return BYOC_OK;
 }
 
-// The times that an earlier build took; false where one is missing.
+// Reads the times that an earlier build took; false if one is missing.
 static bool recall_times(contest_t *contest, const char *error_id) {
   bool is_known = true;
   (void)byoc_collage_recall_note(contest->collage, error_id, &contest->error);
@@ -163,7 +164,7 @@ static bool recall_times(contest_t *contest, const char *error_id) {
   return is_known;
 }
 
-// What the searches left of their time is the contest's too.
+// The time that the searches left over is added to the contest's.
 static int64_t contest_budget(const byoc_collage_t *c) {
   int64_t budget_ns = c->whole_budget_ns;
   for (; c != NULL; c = c->plain) budget_ns += c->measuring.budget_ns;
@@ -173,13 +174,13 @@ static int64_t contest_budget(const byoc_collage_t *c) {
 static uint64_t hash_contest(const contest_t *contest) {
   uint64_t hash = 0;
   for (size_t e = 0; e < contest->count; ++e) {
-    hash += hash_rival(contest->entrants[e].search, contest->entrants[e].rival); // whatever the order
+    hash += hash_rival(contest->entrants[e].search, contest->entrants[e].rival); // independent of the order
   }
   return hash;
 }
 
-// What had no time in an earlier build has none in this one, unless that has more of it. Where no plan was timed though
-// there was time left, something failed: that is tried again.
+// A plan that had no time in an earlier build gets none in this one, unless this one has more time. If no plan was
+// timed though there was time left, something failed, and it is tried again.
 static byoc_status_t time_entrants(contest_t *contest) {
   byoc_collage_t *c = contest->collage;
   double times[ENTRANTS_MAX], spent_ns = 0, budget_ns = c->options->budget_s * 1e9;
@@ -215,7 +216,7 @@ static const char *print_time(double ns, char text[32]) {
   return text;
 }
 
-// Times for those equal to an entrant, too.
+// Copies times to rivals that equal an entrant.
 static void share_times(const contest_t *contest, byoc_collage_t *c) {
   for (size_t r = 0; r < c->rival_count; ++r) {
     byoc_collage_rival_t *rival = &c->rivals[r];
@@ -247,8 +248,8 @@ static byoc_collage_rival_t *first_within(const byoc_collage_t *c, double limit_
   return NULL;
 }
 
-// Of those that are as good as the fastest the simplest: with layout changes before those without, a backend alone
-// before several, greedy placement before what was found. Chance alone makes no plan the winner.
+// Of the plans that are as good as the fastest, the simplest wins: one with layout changes before one without, a
+// backend alone before several, greedy placement before what was found. Chance alone makes no plan the winner.
 static entrant_t find_fastest(const contest_t *contest) {
   double ratio = EQUAL_RATIO + contest->error, least = least_time(contest->collage);
   double limit_ns = least * (ratio < EQUAL_RATIO_NOISY ? ratio : EQUAL_RATIO_NOISY);

@@ -17,7 +17,7 @@ static bool add_operand(byoc_node_t *call, byoc_value_t *value, byoc_arena_t *sc
   return byoc_node_set_operands(call, operands, call->operand_count + 1);
 }
 
-// A constant inside → a parameter, and the constant outside.
+// A constant inside becomes a parameter, and the constant moves outside.
 static bool lift(byoc_function_t *composite, byoc_node_t *call, byoc_value_t *inside, byoc_arena_t *scratch) {
   byoc_value_t *parameter = byoc_block_add_parameter(composite->body, inside->constant->name, inside->type);
   if (parameter == NULL) return false;

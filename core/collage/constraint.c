@@ -1,4 +1,4 @@
-// Which targets may have a node, and whether those that a node is bound to have it.
+// Which targets may take a node, and whether every node that is bound to a target was taken by it.
 #include "core/collage/constraint.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ const char *byoc_node_bound_to(const byoc_node_t *node) {
 
 typedef struct check_t {
   const byoc_target_list_t *targets;
-  const byoc_placement_t *placement; // NULL: whether the targets are known is all that is asked
+  const byoc_placement_t *placement; // NULL: check only that the targets are known
   bool is_first_round;
   byoc_diag_t *diag;
   byoc_status_t status;

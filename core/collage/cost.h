@@ -6,7 +6,7 @@
 //
 // Status BYOC_OK with INFINITY is an answer ("this one cannot be used, because ..."); any other status ends the build.
 //
-// Structurally equal functions (the data of large constants aside) are measured once: the database answers for the
+// Structurally equal functions (apart from the data of large constants) are measured once: the database answers for the
 // rest.
 #ifndef BYOC_CORE_COLLAGE_COST_H_
 #define BYOC_CORE_COLLAGE_COST_H_
@@ -20,11 +20,11 @@
 
 // What is known of a price without measuring.
 typedef struct byoc_known_price_t {
-  const char *id;     // equal ids have one price: in the arena given; NULL: nothing can be said
+  const char *id;     // equal ids have one price; in the given arena; NULL: not known
   double cost_ns;     // NaN: it would have to be measured
-  const char *reason; // where it is INFINITY; in the arena given
-  bool is_given_back; // the reason is the backend's, which does not take it
-  bool is_estimate;   // the analytic model's, and measuring would not give another
+  const char *reason; // if cost_ns is INFINITY; in the given arena
+  bool is_given_back; // the reason came from the backend, which gave it back
+  bool is_estimate;   // from the analytic model, and measuring would not give another price
 } byoc_known_price_t;
 
 typedef struct byoc_price_request_t {
@@ -32,20 +32,20 @@ typedef struct byoc_price_request_t {
   const byoc_target_t *target;
   double cost_ns; // answers, as of `price`
   const char *reason;
-  bool is_given_back; // the reason is the backend's, which does not take it
-  bool is_passing;    // it may be another in the next build: something failed that was not the function's doing
+  bool is_given_back; // the reason came from the backend, which gave it back
+  bool is_passing;    // the next build may get another price: something else than the function failed
 } byoc_price_request_t;
 
 typedef struct byoc_function_pricer_t {
   void *self;
-  // The time of one call of `function`, with its constants, on `target` (of the list that the pricer was made with).
-  // INFINITY where it cannot be used there; *out_reason then says why, valid until the next call (NULL otherwise). The
-  // function is not changed. One thread at a time.
+  // Prices one call of `function`, with its constants, on `target` (of the list that the pricer was made with). The
+  // price is INFINITY if it cannot be used there; *out_reason then says why and is valid until the next call (otherwise
+  // NULL). The function is not changed. One thread at a time.
   byoc_status_t (*price)(void *self, const byoc_function_t *function, const byoc_target_t *target, byoc_diag_t *diag,
                          double *out_ns, const char **out_reason);
-  // Several functions of one module at once, which costs less than one by one. NULL: `price` does.
+  // Prices several functions of one module at once, which costs less than one by one. NULL: `price` is called for each.
   byoc_status_t (*price_all)(void *self, byoc_price_request_t *requests, size_t count, byoc_diag_t *diag);
-  // Does not measure. NULL: pricing is cheap, and what comes out are estimates.
+  // Looks a price up without measuring. NULL: pricing is cheap, and its results are estimates.
   byoc_status_t (*look_up)(void *self, const byoc_function_t *function, const byoc_target_t *target,
                            byoc_arena_t *arena, byoc_diag_t *diag, byoc_known_price_t *out_price);
 } byoc_function_pricer_t;

@@ -21,7 +21,7 @@ struct byoc_cost_database_t {
 #define COLUMNS                                                                                                        \
   "id, operators, signature, target, plugin, compiler, machine, threads, cost_ns, reason, measured, used, given_back"
 
-// Without a file yet. `path` NULL: without a place for one.
+// Makes a database without a file yet. `path` is NULL if there is no place for one.
 static byoc_status_t create(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag,
                             byoc_cost_database_t **out_database) {
   byoc_cost_database_t *database = byoc_allocate(allocator, 1, sizeof(*database));
@@ -44,7 +44,7 @@ static byoc_status_t use_default_path(byoc_cost_database_t *database, byoc_diag_
   return database->path != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
-// Closes what was not opened whole.
+// Closes a database that was opened only in part.
 static byoc_status_t hand_over(byoc_status_t status, byoc_cost_database_t **database) {
   if (status == BYOC_OK) return BYOC_OK;
   byoc_cost_database_close(*database);
@@ -95,7 +95,7 @@ static void bind_text(sqlite3_stmt *statement, int index, const char *text) {
   (void)sqlite3_bind_text(statement, index, text, -1, SQLITE_STATIC); // a failure leaves NULL, which NOT NULL refuses
 }
 
-// Runs to the end; gives SQLite's code.
+// Runs a statement to its end; returns SQLite's code.
 static int finish(sqlite3 *connection, sqlite3_stmt *statement) {
   if (statement == NULL) return sqlite3_errcode(connection);
   int code = sqlite3_step(statement);
@@ -124,7 +124,7 @@ static const char *column(sqlite3_stmt *statement, int index) {
   return text != NULL ? text : "";
 }
 
-// Texts belong to the statement.
+// The texts belong to the statement.
 static byoc_cost_record_t read_record(sqlite3_stmt *statement) {
   byoc_cost_record_t record = {.key = {.id = column(statement, 0),
                                        .operators = column(statement, 1),
@@ -164,7 +164,8 @@ static bool get_from(sqlite3 *connection, const char *id, byoc_arena_t *arena, b
   bool found = sqlite3_step(statement) == SQLITE_ROW;
   if (found) {
     byoc_cost_record_t record = read_record(statement);
-    found = record.cost_ns > 0 && copy_texts(&record, arena); // no measured time is 0: such a row is not ours
+    found =
+        record.cost_ns > 0 && copy_texts(&record, arena); // a measured time is never 0: byoc did not write such a row
     if (found) *out_record = record;
   }
   (void)sqlite3_finalize(statement);
@@ -209,7 +210,7 @@ static int put_into(sqlite3 *connection, const byoc_cost_record_t *record) {
   return finish(connection, statement);
 }
 
-// Where the file takes nothing, memory does.
+// Records that the file does not take are kept in memory.
 static sqlite3 *fall_back(byoc_cost_database_t *database) {
   if (database->file != NULL) warn(database);
   if (database->memory == NULL) database->memory = byoc_cost_memory_open();
@@ -326,9 +327,9 @@ byoc_status_t byoc_cost_database_prune(byoc_cost_database_t *database, int64_t a
     if (statement == NULL) return report(database, diag);
     (void)sqlite3_bind_int64(statement, 1, (int64_t)time(NULL) - age_s);
     if (finish(database->file, statement) != SQLITE_OK) return report(database, diag);
-    *out_removed = (size_t)sqlite3_changes(database->file); // of costs, in the end
+    *out_removed = (size_t)sqlite3_changes(database->file); // the last deletion is that of costs
   }
-  // Gives the room back where nobody else is using the file; otherwise a later prune does.
+  // Returns the space to the file system if nobody else is using the file; otherwise a later prune does.
   if (*out_removed > 0) (void)sqlite3_exec(database->file, "VACUUM", NULL, NULL, NULL);
   return BYOC_OK;
 }

@@ -9,10 +9,10 @@
 //   byoc_cost_database_close(database);
 //
 // A cache never stops a build. Every record is a transaction of its own in a write-ahead log: a process killed at any
-// moment leaves the file usable with all records written before. A damaged file is renamed to costs.sqlite.damaged with
-// a warning and a fresh one begun. Where the file cannot be used or written (folder read-only, disk full, written by a
-// later byoc) a warning is given once and records are kept in memory for the life of this object. A connection must not
-// be used in a forked child. One thread at a time.
+// moment leaves the file usable, with all records written before. A damaged file is renamed to costs.sqlite.damaged
+// with a warning, and a fresh one is begun. If the file cannot be used or written (folder read-only, disk full, written
+// by a later byoc), one warning is given and records are kept in memory for the life of this object. A connection must
+// not be used in a forked child. One thread at a time.
 #ifndef BYOC_CORE_COLLAGE_COST_DATABASE_H_
 #define BYOC_CORE_COLLAGE_COST_DATABASE_H_
 
@@ -24,9 +24,9 @@ typedef struct byoc_cost_record_t {
   byoc_cost_key_t key;
   double cost_ns;      // INFINITY: cannot be used
   const char *reason;  // why it is infinite; NULL otherwise
-  bool is_given_back;  // the reason is the backend's, which does not take it
-  int64_t measured_at; // seconds since 1970; _put fills in the time where it is 0
-  int64_t used_at;     // to the day
+  bool is_given_back;  // the reason came from the backend, which gave it back
+  int64_t measured_at; // seconds since 1970; 0: _put fills in the time
+  int64_t used_at;     // in whole days
 } byoc_cost_record_t;
 
 // What the estimate needs to know of a machine, one thread.
@@ -37,18 +37,18 @@ typedef struct byoc_calibration_t {
 } byoc_calibration_t;
 
 typedef struct byoc_cost_database_t byoc_cost_database_t;
-// `path` NULL: the default place. Fails for lack of memory only.
+// `path` NULL: the default place. The only failure is out of memory.
 byoc_status_t byoc_cost_database_open(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag,
                                       byoc_cost_database_t **out_database);
-// A file that somebody named: it is a cost database, or with `may_create` none yet, or that is an error. Nothing is
-// renamed and nothing else is used in its place.
+// Opens a file that the user named. It must be a cost database; with `may_create` it may also be missing. Otherwise
+// this is an error: nothing is renamed, and nothing else is used in its place.
 byoc_status_t byoc_cost_database_open_named(const char *path, bool may_create, byoc_allocator_t allocator,
                                             byoc_diag_t *diag, byoc_cost_database_t **out_database);
 void byoc_cost_database_close(byoc_cost_database_t *database); // accepts NULL
-// The file that is used; NULL where records are kept in memory only.
+// The file that is used; NULL if records are kept in memory only.
 const char *byoc_cost_database_path(const byoc_cost_database_t *database);
 
-// False where there is no such record. Texts in `arena`.
+// Returns false if there is no such record. The texts are in `arena`.
 bool byoc_cost_database_get(byoc_cost_database_t *database, const char *id, byoc_arena_t *arena,
                             byoc_cost_record_t *out_record);
 // Adds or replaces.
@@ -57,28 +57,28 @@ bool byoc_cost_database_get_calibration(byoc_cost_database_t *database, const ch
                                         byoc_calibration_t *out_calibration);
 void byoc_cost_database_put_calibration(byoc_cost_database_t *database, const char *machine,
                                         const byoc_calibration_t *calibration);
-// What a build noted for the next one: how long a search went on, how noisy its timing was. No costs: they are neither
-// listed nor exported. False where there is no such note.
+// What a build noted for the next one: how long a search went on, how noisy its timing was. Notes are not costs: they
+// are neither listed nor exported. _get returns false if there is no such note.
 bool byoc_cost_database_get_note(byoc_cost_database_t *database, const char *id, double *out_value);
 void byoc_cost_database_put_note(byoc_cost_database_t *database, const char *id, double value);
 
 // ---- for byoc costs; these report what goes wrong ----
 
-// Every record, by target, operators, signature and id. The record's texts live until `visit` returns.
+// Visits every record, ordered by target, operators, signature and id. The record's texts live until `visit` returns.
 byoc_status_t byoc_cost_database_visit(byoc_cost_database_t *database,
                                        byoc_status_t (*visit)(void *self, const byoc_cost_record_t *record), void *self,
                                        byoc_diag_t *diag);
-// Removes records that no build has used for `age_s` seconds, and notes as old.
+// Removes records that no build has used for `age_s` seconds, and notes that are as old.
 byoc_status_t byoc_cost_database_prune(byoc_cost_database_t *database, int64_t age_s, byoc_diag_t *diag,
                                        size_t *out_removed);
-// All records as one JSON document, written whole or not at all.
+// Writes all records as one JSON document, either whole or not at all.
 byoc_status_t byoc_cost_database_export(byoc_cost_database_t *database, const char *path, byoc_diag_t *diag,
                                         size_t *out_count);
-// Adds the records of such a document, all or none; where both have one, the one measured later stays.
+// Adds the records of such a document, all or none; if both have the same one, the one measured later stays.
 byoc_status_t byoc_cost_database_import(byoc_cost_database_t *database, const char *path, byoc_diag_t *diag,
                                         size_t *out_count);
 
-// Internal to the files of the database: several puts as one, and a put that says what went wrong.
+// Internal to the files of the database: several puts as one transaction, and a put that reports what went wrong.
 byoc_status_t byoc_cost_database_begin(byoc_cost_database_t *database, byoc_diag_t *diag);
 byoc_status_t byoc_cost_database_end(byoc_cost_database_t *database, bool keep, byoc_diag_t *diag);
 byoc_status_t byoc_cost_database_store(byoc_cost_database_t *database, const byoc_cost_record_t *record,

@@ -11,7 +11,7 @@
 #include "core/base/log.h"
 #include "core/base/string.h"
 
-// Of the tables below, in PRAGMA user_version. A file of a later one is left alone.
+// The version of the tables below, in PRAGMA user_version. A file with a later version is left alone.
 #define SCHEMA_VERSION  4
 #define TEXT_OF(number) #number
 #define TEXT(number)    TEXT_OF(number)
@@ -23,10 +23,10 @@ static const char schema[] =
     "  id TEXT PRIMARY KEY, operators TEXT NOT NULL, signature TEXT NOT NULL, target TEXT NOT NULL,"
     "  plugin TEXT NOT NULL, compiler TEXT NOT NULL, machine TEXT NOT NULL, threads INTEGER NOT NULL,"
     "  cost_ns REAL,"                         // NULL: infinite
-    "  reason TEXT,"                          // of that
+    "  reason TEXT,"                          // why it is infinite
     "  measured INTEGER NOT NULL,"            // seconds since 1970
     "  used INTEGER NOT NULL,"                // by a build, to the day
-    "  given_back INTEGER NOT NULL DEFAULT 0" // by the backend: that is the reason
+    "  given_back INTEGER NOT NULL DEFAULT 0" // 1: the backend gave it back, which is the reason
     ") WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS machines ("
     "  machine TEXT PRIMARY KEY, flops_per_ns REAL NOT NULL, bytes_per_ns REAL NOT NULL, call_ns REAL NOT NULL"
@@ -35,7 +35,7 @@ static const char schema[] =
     "  id TEXT PRIMARY KEY, value REAL NOT NULL, noted INTEGER NOT NULL" // seconds since 1970
     ") WITHOUT ROWID;"
     "DROP TABLE IF EXISTS calibrations;"                                           // of version 1
-    "DELETE FROM costs WHERE operators IN ('search', 'contest', 'contest error');" // of version 2: notes now
+    "DELETE FROM costs WHERE operators IN ('search', 'contest', 'contest error');" // of version 2: these are notes now
     "PRAGMA user_version = " TEXT(SCHEMA_VERSION) ";";
 
 typedef enum outcome_t {
@@ -65,7 +65,7 @@ static outcome_t outcome_of(int code) {
   }
 }
 
-// Runs a pragma that answers with one row; *out_number is that as a number, `text` as text.
+// Runs a pragma that answers with one row; *out_number is the answer as a number, `text` as text.
 static int ask(sqlite3 *connection, const char *sql, int *out_number, char *text, size_t size) {
   sqlite3_stmt *statement = NULL;
   int code = sqlite3_prepare_v2(connection, sql, -1, &statement, NULL);
@@ -79,7 +79,7 @@ static int ask(sqlite3 *connection, const char *sql, int *out_number, char *text
   return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : finished != SQLITE_OK ? finished : code;
 }
 
-// Costs of versions 1 to 3 say in their reasons alone that a backend gave something back.
+// In versions 1 to 3, only the text of the reason says that a backend gave something back.
 static const char upgrade[] =
     "ALTER TABLE costs ADD COLUMN given_back INTEGER NOT NULL DEFAULT 0;"
     "UPDATE costs SET given_back = 1 WHERE reason LIKE 'it cannot be built: the backend gave it back: %';";
@@ -105,14 +105,14 @@ static outcome_t prepare(sqlite3 *connection) {
   int tables = 0, version = 0, number = 0;
   char text[128] = "";
   int code = sqlite3_busy_timeout(connection, BUSY_TIMEOUT_MS);
-  // Whose it is comes first: nothing is written into the file of somebody else. The number of tables before the
+  // First find out whose file it is: nothing is written into somebody else's. The number of tables is read before the
   // version: another process may be making them, and the version comes with them.
   if (code == SQLITE_OK) code = ask(connection, "SELECT count(*) FROM sqlite_master", &tables, text, sizeof(text));
   if (code == SQLITE_OK) code = ask(connection, "PRAGMA user_version", &version, text, sizeof(text));
   if (code == SQLITE_OK && version > SCHEMA_VERSION) return OUTCOME_NEWER;
   if (code == SQLITE_OK && version == 0 && tables > 0) return OUTCOME_FOREIGN;
-  // Commits survive the process, not a power cut: what is lost then is measured again. Where the file system has no
-  // shared memory, the answer is another mode, which does as well.
+  // Commits survive the end of the process but not a power cut: what is lost then is measured again. If the file system
+  // has no shared memory, SQLite answers with another mode, which works too.
   if (code == SQLITE_OK) code = ask(connection, "PRAGMA journal_mode = WAL", &number, text, sizeof(text));
   if (code == SQLITE_OK) code = sqlite3_exec(connection, "PRAGMA synchronous = NORMAL", NULL, NULL, NULL);
   if (code == SQLITE_OK) code = ask(connection, "PRAGMA quick_check(1)", &number, text, sizeof(text));
@@ -138,7 +138,7 @@ static outcome_t try_open(const char *path, bool create, sqlite3 **out_connectio
   return outcome;
 }
 
-// One process at a time moves a damaged file aside and looks again first: another may have done it already.
+// Only one process at a time moves a damaged file aside, and it looks again first: another may have done it already.
 static outcome_t replace_damaged(const char *path, byoc_allocator_t allocator, sqlite3 **out_connection, char *reason,
                                  size_t size) {
   byoc_string_t name;
@@ -153,7 +153,7 @@ static outcome_t replace_damaged(const char *path, byoc_allocator_t allocator, s
     bool moved = !name.failed && rename(path, name.data) == 0;
     byoc_log(BYOC_LOG_WARNING, "the cost database '%s' is damaged%s%s%s; costs are measured again", path,
              moved ? " and was renamed to '" : "", moved ? name.data : "", moved ? "'" : "");
-    // They belong to the damaged file.
+    // The log and the index belong to the damaged file.
     static const char *const endings[] = {"-wal", "-shm"};
     for (size_t i = 0; moved && i < 2; ++i) {
       byoc_string_clear(&name);

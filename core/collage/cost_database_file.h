@@ -7,12 +7,13 @@
 #include "core/base/allocator.h"
 #include "core/base/diag.h"
 
-// An open connection with the tables there, or NULL with a warning logged where the file cannot be used. A damaged file
-// is moved aside first.
+// Returns an open connection to a file that has the tables, or NULL with a warning logged if the file cannot be used. A
+// damaged file is moved aside first.
 sqlite3 *byoc_cost_file_open(const char *path, byoc_allocator_t allocator);
-// The same for a file that must be one, or with `may_create` may be missing: an error otherwise, and nothing is moved.
+// The same for a file that the user named. It must be a cost database (with `may_create` it may be missing); otherwise
+// this is an error, and nothing is moved.
 byoc_status_t byoc_cost_file_open_named(const char *path, bool may_create, byoc_diag_t *diag, sqlite3 **out_connection);
-// The same tables in memory; NULL when memory is out.
+// The same tables in memory; NULL if out of memory.
 sqlite3 *byoc_cost_memory_open(void);
 
 #endif // BYOC_CORE_COLLAGE_COST_DATABASE_FILE_H_

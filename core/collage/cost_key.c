@@ -10,9 +10,9 @@
 #include "core/plugin/accepted_match.h"
 #include "core/target/cpu.h"
 
-// Constants up to these sizes count by content: lists such as shapes and axes, scalars such as clip bounds.
+// The data of constants up to these sizes counts: lists such as shapes and axes, scalars such as clip bounds.
 enum { SMALL_INTEGERS_BYTES = 1024, SMALL_FLOAT_COUNT = 4 };
-// Operators listed by name; the rest is counted.
+// At most this many operators are listed by name; the rest is counted.
 enum { MAX_LISTED_OPERATORS = 8 };
 
 // ---- the function ----
@@ -62,7 +62,7 @@ static void hash_constants(constant_hasher_t *hasher, const byoc_function_t *fun
 uint64_t byoc_cost_function_hash(const byoc_function_t *function) {
   const unsigned flags = BYOC_STRUCTURAL_IGNORE_CONSTANT_DATA | BYOC_STRUCTURAL_IGNORE_FUNCTION_ATTRIBUTES;
   constant_hasher_t hasher = {.hash = byoc_function_structural_hash(function, flags)};
-  // Of the region's own attributes only the rule that made it matters, and by which of several ways to match.
+  // Of the region's own attributes only two count: the rule that made it, and which of several ways to match was taken.
   const byoc_attributes_t *attributes = &byoc_candidate_region(function)->attributes;
   hasher.hash = byoc_hash_combine(hasher.hash, byoc_hash_text(byoc_attributes_string(attributes, "Composite", "")));
   int64_t match = byoc_attributes_int(attributes, BYOC_ATTRIBUTE_MATCH, 0);
@@ -129,7 +129,7 @@ void byoc_machine_identity(byoc_string_t *out) {
     snprintf(model, sizeof(model), "%.*s", (int)strcspn(colon + 1, "\n"), colon + 1);
     break;
   }
-  if (file != NULL) fclose(file); // read only: nothing to lose
+  if (file != NULL) fclose(file); // only read: a failure loses nothing
   byoc_string_appendf(out, "%s; ", model + strspn(model, " \t"));
   byoc_cpu_print(byoc_cpu_detect(), out);
 }
@@ -154,7 +154,7 @@ static const char *hash_key(const byoc_cost_key_t *key, const byoc_cost_key_inpu
   byoc_hasher_update(&hasher, &key->thread_count, sizeof(key->thread_count));
   byoc_hasher_update(&hasher, &inputs->cold_bytes, sizeof(inputs->cold_bytes));
   byoc_content_hash_t hash = byoc_hasher_finish(&hasher);
-  if (hash.low == 0 && hash.high == 0) return NULL; // memory is out
+  if (hash.low == 0 && hash.high == 0) return NULL; // out of memory
   char text[33];
   byoc_content_hash_format(hash, text);
   return byoc_arena_copy_string(arena, text);

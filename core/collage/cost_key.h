@@ -1,9 +1,10 @@
 // What a cost depends on, as text and as its hash: the key of the cost database.
 //
-// In the key: the structure of the function with its attributes, element types and shapes; the data of its small
-// constants (axes, clip bounds: a backend may choose its code by them), not of its weights; the target with every
-// option, the plugin, its version and the content of its file; the native target's options (they compile what glues);
-// the version of byoc and of the C compiler; the machine; the number of threads; how cold the caches are.
+// The key holds: the structure of the function with its attributes, element types and shapes; the data of its small
+// constants (axes, clip bounds: a backend may choose its code by them), but not of its weights; the target with every
+// option, the plugin, its version and the content of its file; the native target's options (they compile the code
+// around the function); the version of byoc and of the C compiler; the machine; the number of threads; how cold the
+// caches are.
 #ifndef BYOC_CORE_COLLAGE_COST_KEY_H_
 #define BYOC_CORE_COLLAGE_COST_KEY_H_
 
@@ -12,7 +13,7 @@
 #include "core/ir/graph.h"
 #include "core/target/target.h"
 
-// The parts that people read are kept beside the hash; all in the arena given.
+// Beside the hash stand the parts that people read; all are in the given arena.
 typedef struct byoc_cost_key_t {
   const char *id;        // 32 hexadecimal digits: the hash of everything
   const char *operators; // "Conv+Relu"
@@ -31,12 +32,12 @@ typedef struct byoc_cost_key_inputs_t {
   const char *compiler_version; // first line of its --version
   const char *machine;          // NULL: this one
   int32_t thread_count;
-  uint64_t cold_bytes; // that go through the caches between two calls
+  uint64_t cold_bytes; // bytes that go through the caches between two calls
 } byoc_cost_key_inputs_t;
 
 byoc_status_t byoc_cost_key_make(const byoc_cost_key_inputs_t *inputs, byoc_arena_t *arena, byoc_diag_t *diag,
                                  byoc_cost_key_t *out_key);
-// Hash of a function's structure, shapes and small constants: what of it costs depend on.
+// Hash of what costs depend on in a function: its structure, its shapes and its small constants.
 uint64_t byoc_cost_function_hash(const byoc_function_t *function);
 // "<processor model>; <instruction set extensions>".
 void byoc_machine_identity(byoc_string_t *out);

@@ -33,7 +33,8 @@ static byoc_status_t find_owners(const byoc_dataflow_t *flow, byoc_candidate_t *
   return BYOC_OK;
 }
 
-// Brings `chosen` into an order in which they can run: those with nothing left to wait for, first come first.
+// Brings `chosen` into an order in which the candidates can run: one is ready when it waits for nothing, and the first
+// ready goes first.
 static byoc_status_t put_in_order(const byoc_dataflow_t *flow, byoc_candidate_t *const *candidates, uint32_t *chosen,
                                   uint32_t count, const uint32_t *owners, byoc_allocator_t allocator,
                                   byoc_diag_t *diag) {
@@ -119,9 +120,9 @@ byoc_status_t byoc_cover_evaluate(const byoc_dataflow_t *flow, byoc_candidate_t 
 
 // ---- nothing to find ----
 
-#define NAMED_LIMIT 4 // nodes in a message
+#define NAMED_LIMIT 4 // most nodes named in a message
 
-// "Foo 'a' (ai.onnx 1): cutlass.gemm: it crashed", a few of them.
+// Lists up to NAMED_LIMIT nodes as "Foo 'a' (ai.onnx 1): cutlass.gemm: it crashed".
 static void append_node(byoc_string_t *text, const byoc_dataflow_t *flow, uint32_t node,
                         byoc_candidate_t *const *candidates, size_t candidate_count) {
   char name[160];

@@ -1,5 +1,5 @@
-// The cheapest cover of a block: disjoint candidates that hold every node, wait for each other in no circle, and cost
-// least together with what it takes to hand values from one place to another.
+// The cheapest cover of a block: disjoint candidates that hold every node, that do not wait for each other in a circle,
+// and that cost least, including what it costs to hand values from one place to another.
 //
 //   byoc_cover_t cover;
 //   byoc_cover_costs_t costs = {.self = &machine, .transition = transition_ns};
@@ -8,18 +8,18 @@
 //   for (uint32_t i = 0; i < cover.count; ++i) outline(candidates.items.data[cover.chosen[i]]);
 //   byoc_cover_deinit(&cover);
 //
-// How. Nodes are taken in a topological order; a state is what has been covered, and the next step covers the first
-// node that is not, by each candidate that fits. That order is canonical: every cover is reached by exactly one path,
-// and the cheapest path to the last node is the cheapest cover. Two states are one when their futures are the same,
-// i.e. when they agree on (1) the first uncovered node, (2) the parts of chosen candidates behind it, (3) the places of
+// How it works. Nodes are taken in a topological order. A state is what has been covered, and the next step covers the
+// first uncovered node by each candidate that fits. That order is canonical: every cover is reached by exactly one
+// path, and the cheapest path to the last node is the cheapest cover. Two states are one if their futures are the same,
+// i.e. if they agree on (1) the first uncovered node, (2) the parts of chosen candidates behind it, (3) the places of
 // the covered nodes that uncovered ones still read, and (4) which of these values depend on a chosen candidate that
-// itself still waits for something uncovered (this keeps circles out). So the states collapse wherever the graph is
-// narrow: at a node that everything passes through, no more of them are left than there are places.
+// itself still waits for something uncovered (this keeps circles out). So states collapse wherever the graph is narrow:
+// at a node that everything passes through, at most one state per place is left.
 //
-// States are dropped without losing the least cost when their cost and an admissible bound of the rest (a dual solution
-// of the cover without transitions) reach that of a plan already found, or when another state is cheaper by more than
-// the transitions to come can make up for. Where more states are left than the budget allows, the worst go, and the
-// least bound among them says how much cheaper the optimum could be at best: `lower_bound_ns`, `is_proven`.
+// A state is dropped, without losing the least cost, if its cost plus an admissible bound of the rest (a dual solution
+// of the cover without transitions) reaches the cost of a plan already found, or if another state is cheaper by more
+// than the transitions to come can make up for. If more states are left than the budget allows, the worst are dropped,
+// and the least bound among them says how much cheaper the optimum could be: `lower_bound_ns`, `is_proven`.
 #ifndef BYOC_CORE_COLLAGE_COVER_H_
 #define BYOC_CORE_COLLAGE_COVER_H_
 
@@ -27,18 +27,19 @@
 
 typedef struct byoc_cover_costs_t {
   void *self;
-  // Nanoseconds to hand the results of `node` from a candidate in place `from_place` to one in `to_place`: copies and
-  // conversions, by bytes. Paid once for each candidate that reads the node. At least 0 and finite; also asked for
-  // equal places. Called once for each triple, before the search. NULL: nothing costs anything.
+  // Returns the nanoseconds to hand the results of `node` from a candidate in place `from_place` to one in `to_place`:
+  // copies and conversions, by bytes. They are paid once for each candidate that reads the node, and must be at least 0
+  // and finite. The function is called once for each triple before the search, equal places included. NULL: all
+  // transitions cost nothing.
   double (*transition)(void *self, uint32_t node, uint32_t from_place, uint32_t to_place);
 } byoc_cover_costs_t;
 
 typedef struct byoc_cover_options_t {
-  // Work allowed, in states (a state of a wide graph counts for several); 0: 2,000,000, about two seconds at most. By
-  // count and not by time, so that equal inputs give equal plans.
+  // The budget of work, in states (a state of a wide graph counts as several); 0: 2,000,000, which take about two
+  // seconds at most. It is a count and not a time, so that equal inputs give equal plans.
   uint64_t state_budget;
   bool keep_all_candidates; // do not drop dominated candidates first (they change the work, never the cost)
-  bool no_dominance;        // nor dominated states
+  bool no_dominance;        // do not drop dominated states
 } byoc_cover_options_t;
 
 // The cover that was found.
@@ -48,26 +49,26 @@ typedef struct byoc_cover_t {
   uint32_t count;
   double cost_ns; // candidates and transitions
   double transition_ns;
-  double lower_bound_ns; // no cover costs less
+  double lower_bound_ns; // no cover costs less than this
   bool is_proven;        // cost_ns is the least (within 1e-9 of it)
-  uint64_t state_count;  // states made
-  uint32_t peak_states;  // most that waited at one node
+  uint64_t state_count;  // number of states made
+  uint32_t peak_states;  // the largest number of states at one node
   size_t kept_candidates;
 } byoc_cover_t;
 
-// BYOC_NOT_FOUND: every cover costs infinity; the message names the nodes that nothing finite takes, with the reasons.
-// BYOC_UNSUPPORTED: there may be a cover, but none was found within the budget (this cannot happen where every node has
-// a finite candidate of its own). BYOC_INVALID_ARGUMENT: a cost is negative or missing, or there are more than 250
-// places. Candidates must not be NULL; equal costs are decided by lower target indices, then by fewer candidates.
+// BYOC_NOT_FOUND: every cover costs infinity; the message names the nodes that no finite candidate takes, with the
+// reasons. BYOC_UNSUPPORTED: there may be a cover, but none was found within the budget (this cannot happen if every
+// node has a finite candidate of its own). BYOC_INVALID_ARGUMENT: a cost is negative or missing, or there are more than
+// 250 places. Candidates must not be NULL. Among equal costs lower target indices win, then fewer candidates.
 byoc_status_t byoc_cover_search(const byoc_dataflow_t *flow, byoc_candidate_t *const *candidates,
                                 size_t candidate_count, const byoc_cover_costs_t *costs,
                                 const byoc_cover_options_t *options, byoc_allocator_t allocator, byoc_diag_t *diag,
                                 byoc_cover_t *out_cover);
 void byoc_cover_deinit(byoc_cover_t *cover);
 
-// What these candidates cost together, transitions included, and whether they are a cover: BYOC_INVALID_DATA where a
-// node is missing or held twice, or the candidates wait for each other in a circle. `chosen` is brought into an order
-// in which they can run. For replayed plans, and the search's own last check.
+// Computes what these candidates cost together, transitions included, and checks that they are a cover:
+// BYOC_INVALID_DATA if a node is missing or held twice, or if the candidates wait for each other in a circle. `chosen`
+// is brought into an order in which they can run. Used for replayed plans and for the search's own last check.
 byoc_status_t byoc_cover_evaluate(const byoc_dataflow_t *flow, byoc_candidate_t *const *candidates, uint32_t *chosen,
                                   uint32_t count, const byoc_cover_costs_t *costs, byoc_allocator_t allocator,
                                   byoc_diag_t *diag, double *out_cost_ns, double *out_transition_ns);

@@ -1,8 +1,8 @@
-// A bound of what is left to pay: numbers on the nodes that add up, over the nodes of any candidate, to its cost at
-// most (a solution of the dual of the exact cover without transitions). Whatever covers a set of nodes costs at least
-// their sum. Three ways to get such numbers are tried and the one with the largest sum is kept:
-//   share    each node the least share of a candidate's cost
-//   forward  node by node as much as the candidates that end there allow: exact where candidates are intervals
+// A lower bound of what is left to pay: numbers on the nodes whose sum, over the nodes of any candidate, is at most its
+// cost (a solution of the dual of the exact cover without transitions). Whatever covers a set of nodes costs at least
+// the sum of their numbers. Three ways to get such numbers are tried, and the one with the largest sum is kept:
+//   share    each node gets the least share of a candidate's cost
+//   forward  each node gets as much as the candidates that end there allow: exact where candidates are intervals
 //   backward the same from the other end
 // and each is then raised node by node until every node is in a candidate that is fully paid.
 #include <string.h>

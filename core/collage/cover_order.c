@@ -7,7 +7,7 @@
 
 // A node that could come next. Higher scores first; among equals the one made ready last, which goes deep before broad.
 typedef struct ready_t {
-  int32_t score; // values that are read no more afterwards, less the one that begins
+  int32_t score; // values whose last reader it is, less the one that begins
   uint32_t serial, node;
 } ready_t;
 
@@ -65,7 +65,8 @@ static bool narrow_order(const byoc_dataflow_t *flow, byoc_allocator_t allocator
   while (ok && heap.entries.count > 0) {
     ready_t next = heap_pop(&heap);
     if (taken[next.node]) continue;
-    // Scores only rise: one that rose was pushed again with the new score when it did, so that a stale entry is behind.
+    // Scores only rise, and a node whose score rose was pushed again with the new one, so a stale entry comes out
+    // later.
     taken[next.node] = true;
     out_order[count++] = next.node;
     for (uint32_t e = flow->successor_offsets[next.node + 1]; ok && e-- > flow->successor_offsets[next.node];) {
@@ -90,8 +91,8 @@ static bool narrow_order(const byoc_dataflow_t *flow, byoc_allocator_t allocator
   return ok;
 }
 
-// How much is open over all positions: values from where they are made to where they are read last, and candidates from
-// their first node to their last.
+// How much is open, summed over all positions: values from where they are made to where they are last read, and
+// candidates from their first node to their last.
 static uint64_t width_of(const byoc_cover_problem_t *p, const uint32_t *position) {
   const byoc_dataflow_t *flow = p->flow;
   uint64_t width = 0;

@@ -8,7 +8,7 @@
 #define BYOC_COVER_NONE     UINT32_MAX
 #define BYOC_COVER_NO_PLACE 0xff
 
-// Costs that differ by less than this part are equal: sums depend on their order.
+// Costs that differ by less than this share are equal: the rounding of a sum depends on the order of its terms.
 #define BYOC_COVER_EPSILON 1e-12
 
 // A candidate that takes part in the search.
@@ -46,7 +46,7 @@ typedef struct byoc_cover_problem_t {
   uint32_t *place_names; // dense place → the caller's
   bool has_transitions;  // any that is not 0
   double *transitions;   // [position][from][to]
-  uint8_t *alike;        // [position][place]: the least place with the same row of `transitions`
+  uint8_t *alike;        // [position][place]: the first place with the same row of `transitions`
   double *disadvantages; // [position][a][b]: the most that b's row exceeds a's by anywhere
 
   double *potentials; // a dual solution: over the nodes of any item they add up to its cost at most
@@ -70,8 +70,8 @@ static inline double byoc_cover_disadvantage(const byoc_cover_problem_t *p, uint
 }
 
 // Its stages, in this order.
-// The order of search: the block's own or one that keeps fewer values waiting, whichever is narrower
-// (cover_order.c). Sets order, position and the neighbours.
+// Sets order, position and the neighbours: the order of search is the block's own or one that keeps fewer values
+// waiting, whichever is narrower (cover_order.c).
 byoc_status_t byoc_cover_order(byoc_cover_problem_t *problem, byoc_diag_t *diag);
 // Drops items that another one replaces at no higher cost, wherever they would be used (cover_prune.c).
 byoc_status_t byoc_cover_prune(byoc_cover_problem_t *problem, byoc_diag_t *diag);
@@ -85,8 +85,8 @@ typedef struct byoc_cover_search_t {
   uint32_t count;
   uint64_t state_count;
   uint32_t peak_states;
-  uint32_t furthest; // the last position that any state reached, where there is no plan
-  bool was_cut;      // states were dropped for want of budget
+  uint32_t furthest; // the last position that any state reached, if there is no plan
+  bool was_cut;      // states were dropped because the budget was used up
 } byoc_cover_search_t;
 byoc_status_t byoc_cover_run(const byoc_cover_problem_t *problem, const byoc_cover_options_t *options,
                              byoc_diag_t *diag, byoc_cover_search_t *out_search);

@@ -1,5 +1,5 @@
-// Candidates that no cheapest cover needs. Each rule says what takes a dropped one's place wherever it was used, at no
-// higher cost and without a circle, so the least cost stays.
+// Drops candidates that no cheapest cover needs. Each rule says what replaces a dropped one wherever it was used, at no
+// higher cost and without a circle, so the least cost does not change.
 #include <stdlib.h>
 
 #include "core/collage/cover_problem.h"
@@ -13,7 +13,7 @@ static int compare_nodes(const byoc_cover_item_t *a, const byoc_cover_item_t *b)
   return 0;
 }
 
-// By nodes, then the best first.
+// Sorts by nodes, and by cost among equal nodes.
 static int compare_items(const void *left, const void *right) {
   const byoc_cover_item_t *a = left, *b = right;
   int nodes = compare_nodes(a, b);
@@ -27,7 +27,7 @@ static bool is_inside(const byoc_cover_item_t *item, uint32_t node) {
   return byoc_index_set_contains(&(byoc_index_set_t){item->nodes, item->count}, node);
 }
 
-// The most that transitions can cost more when `by` stands where `item` stood (same nodes, another place).
+// The most that transitions can cost more if `by` replaces `item` (same nodes, another place).
 static double most_extra(const byoc_cover_problem_t *p, const byoc_cover_item_t *item, const byoc_cover_item_t *by) {
   if (!p->has_transitions || item->place == by->place) return 0;
   double extra = 0;
@@ -51,7 +51,7 @@ static double most_extra(const byoc_cover_problem_t *p, const byoc_cover_item_t 
   return extra;
 }
 
-// a ← b: same nodes, and b is cheaper by at least what the transitions can make up for.
+// a is replaced by b: they have the same nodes, and b is cheaper by at least what the transitions can make up for.
 static bool is_replaced(const byoc_cover_problem_t *p, const byoc_cover_item_t *item, const byoc_cover_item_t *by) {
   double saved = item->cost - by->cost;
   if (saved < 0) return false;
@@ -60,11 +60,11 @@ static bool is_replaced(const byoc_cover_problem_t *p, const byoc_cover_item_t *
   return saved > extra;
 }
 
-// Larger ones are few and worth no such check.
+// Larger candidates are few and not worth this check.
 #define SPLIT_LIMIT 64
 
-// c ← its nodes one by one, in the same place. Splitting adds no circle: one among the parts would be a circle among
-// the nodes, and any other one was there before.
+// c is replaced by its nodes one by one, in the same place. Splitting adds no circle: a circle among the parts would be
+// one among the nodes, and any other circle was there before.
 static bool is_split(const byoc_cover_problem_t *p, const byoc_cover_item_t *item, const double *single) {
   double cost = 0;
   if (item->count > SPLIT_LIMIT) return false;
@@ -78,7 +78,7 @@ static bool is_split(const byoc_cover_problem_t *p, const byoc_cover_item_t *ite
         cost += byoc_cover_transition(p, source, item->place, item->place);
         continue;
       }
-      bool is_first = true; // the whole pays a source once, the parts once each
+      bool is_first = true; // the whole pays for a source once, the parts pay once each
       for (uint32_t j = 0; j < k && is_first; ++j) {
         for (uint32_t f = p->predecessor_offsets[item->nodes[j]]; f < p->predecessor_offsets[item->nodes[j] + 1]; ++f) {
           if (p->predecessors[f] == source) is_first = false;

@@ -5,8 +5,8 @@
 #include "core/collage/cover_states.h"
 
 #define DEFAULT_BUDGET 2000000
-#define FIRST_WIDTH    24    // states a position of the first pass, which finds a plan to measure the others against
-#define UNIT_BYTES     64.0  // of a state: one more unit of work
+#define FIRST_WIDTH    24    // states per position in the first pass, which finds a plan to measure the others against
+#define UNIT_BYTES     64.0  // each of a state's UNIT_BYTES adds one unit of work
 #define PAIR_LIMIT     16384 // a state that needs more is dropped like one over the width
 
 typedef struct trace_t {
@@ -16,7 +16,7 @@ typedef struct trace_t {
 typedef struct searcher_t {
   const byoc_cover_problem_t *p;
   byoc_allocator_t allocator;
-  byoc_cover_layer_t *layers;             // [position]; without memory until something arrives
+  byoc_cover_layer_t *layers;             // [position]; has no memory until a state arrives
   BYOC_VECTOR(byoc_cover_layer_t) spares; // memory of layers that are done
   BYOC_VECTOR(trace_t) traces;
   byoc_cover_selector_t selector;
@@ -25,7 +25,7 @@ typedef struct searcher_t {
   double best; // cost of the best plan known
   uint64_t best_rank;
   uint32_t best_trace; // of this pass; BYOC_COVER_NONE: it found none
-  bool may_tie;        // keep states that can only equal it
+  bool may_tie;        // keep states that can at best equal it
 
   // The state being continued: its open candidates' nodes, each with the index of its candidate.
   const byoc_cover_state_t *state;
@@ -57,7 +57,7 @@ static bool is_covered(const searcher_t *s, uint32_t node) {
   return node < s->next || s->covers[node] == s->cover_mark || s->insides[node] == s->item_mark;
 }
 
-// Does anything uncovered still read the node? Later readers are the likelier ones.
+// True if an uncovered node still reads this one. Later readers are the likelier ones.
 static bool is_read(const searcher_t *s, uint32_t node) {
   const byoc_cover_problem_t *p = s->p;
   for (uint32_t e = p->successor_offsets[node + 1]; e-- > p->successor_offsets[node];) {
@@ -97,7 +97,7 @@ static bool enter_item(searcher_t *s, const byoc_cover_item_t *item) {
   return true;
 }
 
-// Finds what the item reads and feeds; returns the transitions that it makes due.
+// Finds what the item reads and feeds; returns the cost of the transitions that it causes.
 static bool connect_item(searcher_t *s, double *out_cost) {
   const byoc_cover_problem_t *p = s->p;
   const byoc_cover_item_t *item = s->item;
@@ -134,7 +134,7 @@ static bool connect_item(searcher_t *s, double *out_cost) {
   return true;
 }
 
-// Something that the item feeds leads to something that it reads.
+// True if something that the item feeds leads to something that it reads.
 static bool closes_circle(searcher_t *s) {
   const uint64_t *pairs = byoc_cover_pairs(s->state);
   for (uint32_t i = 0; s->feeds_any && i < s->state->pair_count; ++i) {
@@ -149,8 +149,8 @@ static int compare_pairs(const void *left, const void *right) {
   return *a < *b ? -1 : *a > *b;
 }
 
-// `last` (of an open candidate that waits) leads to the item, or is the item's own: so it leads to the item's nodes,
-// and to everything that what the item feeds leads to.
+// `last` (of an open candidate that waits) leads to the item, or is the item's own. So it leads to the item's nodes,
+// and to everything that the nodes fed by the item lead to.
 static bool add_pairs(searcher_t *s, uint32_t last) {
   for (uint32_t k = 0; k < s->item->count; ++k) {
     uint64_t pair = (uint64_t)last << 32 | s->item->nodes[k];
@@ -165,8 +165,8 @@ static bool add_pairs(searcher_t *s, uint32_t last) {
   return true;
 }
 
-// The pairs of the new state. Those of open candidates that no longer wait, and of nodes that nobody reads any more,
-// go.
+// Writes the pairs of the new state. Pairs of open candidates that no longer wait, and of nodes that nobody reads any
+// more, are dropped.
 static bool make_pairs(searcher_t *s) {
   const uint64_t *old = byoc_cover_pairs(s->state);
   s->pairs.count = 0;
@@ -322,7 +322,7 @@ static bool continue_state(searcher_t *s, const byoc_cover_state_t *state, uint3
 
 // ---- passes ----
 
-// One walk over all positions. Each leaves unused work to the later ones.
+// One walk over all positions. Each pass leaves unused work to the later ones.
 static bool run_pass(searcher_t *s, double work) {
   const byoc_cover_problem_t *p = s->p;
   double saved = work / 8, income = (work - saved) / p->node_count;
@@ -335,7 +335,7 @@ static bool run_pass(searcher_t *s, double work) {
   for (uint32_t at = 0; at < p->node_count; ++at) {
     byoc_cover_layer_t *layer = &s->layers[at];
     saved += income;
-    // Work goes with the size of states: a wide graph gets fewer of them.
+    // The work of a state grows with its size, so that a wide graph gets fewer states.
     double weight = 1 + (layer->count > 0 ? (double)layer->size / (double)layer->count / UNIT_BYTES : 0);
     double width = fmax(2, FIRST_WIDTH / weight);
     if (work > 0) width = fmax(width, saved / 16 / weight);

@@ -75,7 +75,8 @@ void byoc_cover_layer_deinit(byoc_cover_layer_t *layer, byoc_allocator_t allocat
 
 // ---- selection ----
 
-// States with the same open candidates that one state is compared with: the best of them are enough.
+// The largest number of states, with the same open candidates, that one state is compared with: the best of them are
+// enough.
 #define COMPARED_LIMIT 8
 
 bool byoc_cover_selector_init(byoc_cover_selector_t *s, const byoc_cover_problem_t *problem, bool no_dominance) {
@@ -116,7 +117,7 @@ static bool has_same_opens(const byoc_cover_state_t *a, const byoc_cover_state_t
          memcmp(byoc_cover_opens(a), byoc_cover_opens(b), a->open_count * sizeof(uint32_t)) == 0;
 }
 
-// Whatever completes `state` completes `by` (same nodes covered, no more waiting) at no higher cost?
+// True if whatever completes `state` also completes `by` (same nodes covered, no more waiting) at no higher cost.
 static bool is_dominated(const byoc_cover_selector_t *s, const byoc_cover_state_t *state,
                          const byoc_cover_state_t *by) {
   double margin = state->cost - by->cost;
@@ -130,7 +131,7 @@ static bool is_dominated(const byoc_cover_selector_t *s, const byoc_cover_state_
   if (margin < 0 || (margin == 0 && by->rank > state->rank)) return false;
   const uint64_t *pairs = byoc_cover_pairs(state), *by_pairs = byoc_cover_pairs(by);
   uint32_t j = 0;
-  for (uint32_t i = 0; i < by->pair_count; ++i) { // both are rising
+  for (uint32_t i = 0; i < by->pair_count; ++i) { // both lists are rising
     while (j < state->pair_count && pairs[j] < by_pairs[i]) ++j;
     if (j == state->pair_count || pairs[j] != by_pairs[i]) return false;
   }
@@ -202,7 +203,7 @@ bool byoc_cover_select(byoc_cover_selector_t *s, uint32_t position, const byoc_c
     has_closed = has_closed || state->open_count == 0;
     s->kept.data[s->kept.count++] = index;
     if (head == NULL) continue;
-    // Behind the others of its list, so that the best are compared first.
+    // Appends to its list, so that the best are compared first.
     s->links.data[index] = 0;
     while (*head != 0) head = &s->links.data[*head - 1];
     *head = index + 1;

@@ -11,7 +11,7 @@
 //   uint8_t places[place_count]   by slot: the place of a node still read, else BYOC_COVER_NO_PLACE
 typedef struct byoc_cover_state_t {
   double cost;  // so far
-  double bound; // with the least that the rest can cost
+  double bound; // cost plus the least that the rest can cost
   uint64_t rank;
   uint32_t trace; // how it was reached
   uint32_t pair_count, open_count, place_count;
@@ -46,20 +46,20 @@ static inline byoc_cover_state_t *byoc_cover_state_at(const byoc_cover_layer_t *
 // Bytes of a state with its identity, a multiple of 8.
 size_t byoc_cover_state_size(const byoc_cover_state_t *state);
 
-// Finds the state with the identity of `state`, or adds a copy. NULL when memory is out.
+// Finds the state with the identity of `state`, or adds a copy. NULL if out of memory.
 byoc_cover_state_t *byoc_cover_layer_add(byoc_cover_layer_t *layer, const byoc_cover_state_t *state,
                                          byoc_allocator_t allocator, bool *out_is_new);
 void byoc_cover_layer_clear(byoc_cover_layer_t *layer); // keeps the memory
 void byoc_cover_layer_deinit(byoc_cover_layer_t *layer, byoc_allocator_t allocator);
 
-// Is cost a lower than b, or equal with the lower rank?
+// True if cost a is lower than b, or equal with the lower rank.
 static inline bool byoc_cover_is_better(double a, uint64_t rank_a, double b, uint64_t rank_b) {
   double near = BYOC_COVER_EPSILON * b;
   return a < b - near || (a <= b + near && rank_a < rank_b);
 }
 
-// Picks the states of a layer to go on from: those that no other one dominates, the best `width` of them, and one
-// without open candidates in any case (where every node can be taken alone, such a one can always be completed).
+// Picks the states of a layer to continue from: the best `width` of those that no other one dominates, and always one
+// without open candidates (if every node can be taken alone, such a state can always be completed).
 typedef struct byoc_cover_selector_t {
   const byoc_cover_problem_t *problem;
   byoc_allocator_t allocator;
@@ -70,12 +70,12 @@ typedef struct byoc_cover_selector_t {
   BYOC_VECTOR(uint32_t) kept; // the selection, best first
   BYOC_VECTOR(uint32_t) heads;
   BYOC_VECTOR(uint32_t) links;
-  double dropped; // the least bound of a state dropped for want of width
+  double dropped; // the least bound among the states dropped because of the width
 } byoc_cover_selector_t;
 bool byoc_cover_selector_init(byoc_cover_selector_t *selector, const byoc_cover_problem_t *problem, bool no_dominance);
 void byoc_cover_selector_deinit(byoc_cover_selector_t *selector);
 void byoc_cover_selector_start(byoc_cover_selector_t *selector); // before position 0
-// For each position in turn, whether there are states or not (then layer is NULL). False when memory is out.
+// Call it for each position in turn, also where there are no states (layer is NULL). False if out of memory.
 bool byoc_cover_select(byoc_cover_selector_t *selector, uint32_t position, const byoc_cover_layer_t *layer,
                        size_t width);
 

@@ -7,7 +7,7 @@
 
 typedef BYOC_VECTOR(byoc_dataflow_edge_t) edge_vector_t;
 
-// Both lists by counting: going through the edges in the order of one end leaves the other end's lists sorted.
+// Makes both lists by counting: going through the edges in the order of one end leaves the other end's lists sorted.
 static bool fill_lists(byoc_dataflow_t *flow, const byoc_dataflow_edge_t *edges, size_t count) {
   uint32_t n = flow->node_count;
   byoc_arena_t *arena = &flow->arena;
@@ -77,7 +77,7 @@ typedef struct collector_t {
   edge_vector_t edges;
 } collector_t;
 
-// The users of a value that stand in this block, by themselves or by what is nested in them.
+// The users of a value that stand in this block, by themselves or through blocks nested in them.
 static bool collect_uses(collector_t *c, uint32_t from, const byoc_value_t *value) {
   for (size_t u = 0; u < value->uses.count; ++u) {
     const byoc_use_t *use = &value->uses.data[u];
@@ -94,7 +94,7 @@ static bool collect_uses(collector_t *c, uint32_t from, const byoc_value_t *valu
   return true;
 }
 
-// Is the value made around the block, or a parameter of it? Constants are everywhere.
+// True if the value is made around the block or is a parameter of it. Constants count as neither.
 static bool is_from_around(const byoc_dataflow_t *flow, const byoc_value_t *value) {
   if (value == NULL || value->kind == BYOC_VALUE_CONSTANT) return false;
   const byoc_block_t *home = value->kind == BYOC_VALUE_PARAMETER ? value->block : value->node->block;

@@ -6,8 +6,8 @@
 //   byoc_dataflow_deinit(&flow);
 //
 // Nodes are numbered in the order of the block, which is topological.
-// An edge is a dependence by data; what the nested blocks of a node read counts for the node that owns them. The view
-// is a snapshot: it is stale once the block changes.
+// An edge is a data dependence; what the nested blocks of a node read counts for the node that owns them. The view is a
+// snapshot: it is stale once the block changes.
 #ifndef BYOC_CORE_COLLAGE_DATAFLOW_H_
 #define BYOC_CORE_COLLAGE_DATAFLOW_H_
 
@@ -34,8 +34,8 @@ byoc_status_t byoc_dataflow_init(byoc_dataflow_t *flow, byoc_block_t *block, byo
 typedef struct byoc_dataflow_edge_t {
   uint32_t from, to;
 } byoc_dataflow_edge_t;
-// A graph without IR behind it: edges from lower to higher numbers (else BYOC_INVALID_ARGUMENT). Nodes without
-// successors are results, nodes without predecessors sources.
+// Makes a graph without IR behind it. Edges go from lower to higher numbers (otherwise BYOC_INVALID_ARGUMENT). Nodes
+// without successors are results, nodes without predecessors are sources.
 byoc_status_t byoc_dataflow_init_edges(byoc_dataflow_t *flow, uint32_t node_count, const byoc_dataflow_edge_t *edges,
                                        size_t edge_count, byoc_allocator_t allocator, byoc_diag_t *diag);
 void byoc_dataflow_deinit(byoc_dataflow_t *flow);

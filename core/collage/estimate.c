@@ -7,11 +7,11 @@
 #include "core/ops/op.h"
 #include "core/ops/util.h"
 
-// Operations of an element of exp, tanh and the like.
+// Operations per element of exp, tanh and the like.
 enum { TRANSCENDENTAL_FLOPS = 10 };
-// Turns of a loop whose count is not known.
+// Assumed iterations of a loop whose count is not known.
 enum { LOOP_TURNS = 16 };
-// What one operator hands to the next costs nothing below this size: it stays in the processor's own cache.
+// Below this size, what one operator hands to the next costs nothing: it stays in the processor's own cache.
 #define CACHED_BYTES (1 << 20)
 // Threads beyond these add no bandwidth.
 enum { MEMORY_THREADS = 4 };
@@ -35,7 +35,7 @@ double byoc_estimate_bytes(const byoc_type_t *type) {
   return bytes_of(type);
 }
 
-// Dimension `axis`, from the end where negative.
+// Dimension `axis`, counted from the end if negative.
 static double extent(const byoc_type_t *type, int32_t axis) {
   if (!byoc_is_ranked(type)) return BYOC_ESTIMATE_DIM;
   if (axis < 0) axis += type->rank;
@@ -84,7 +84,8 @@ static double product_flops(const byoc_node_t *node) {
   return 2 * results * reduction_length(node);
 }
 
-// Winograd's transforms with tiles of 4 by 4 need 36 products for 144, others of practical precision no fewer.
+// Winograd's transforms with tiles of 4 by 4 need 36 products instead of 144; no other transform of practical precision
+// needs fewer.
 static double least_flops(const byoc_node_t *node, double flops) {
   size_t rank = 0;
   const int64_t *kernel = byoc_node_takes(node, "kernel_shape") ? byoc_node_ints(node, "kernel_shape", &rank) : NULL;
@@ -97,7 +98,8 @@ static double least_flops(const byoc_node_t *node, double flops) {
   return flops / 4;
 }
 
-// An operation an element read or written, whichever are more: reductions and pools read more than they write.
+// One operation per element read or per element written, whichever are more: reductions and pools read more than they
+// write.
 static double other_flops(const byoc_node_t *node) {
   const byoc_op_t *op = byoc_op_of(node);
   if (op != NULL && op->is_view) return 0;
@@ -218,9 +220,9 @@ double byoc_estimate_ns(const byoc_estimator_t *estimator, const byoc_function_t
   return (computing_ns > moving_ns ? computing_ns : moving_ns) + BYOC_ESTIMATE_CALL_NS;
 }
 
-// Calibrating next to other work sees less than the machine has.
+// Calibrating beside other work sees less than the machine can do.
 #define BOUND_MARGIN 1.2
-// Two loads go with two multiply-adds: 4 bytes a lane for 2 operations a lane.
+// Two loads go with two multiply-adds: 4 bytes per lane for 2 operations per lane.
 #define BOUND_BYTES_A_FLOP 2.0
 
 double byoc_bound_ns(const byoc_estimator_t *estimator, const byoc_function_t *function) {

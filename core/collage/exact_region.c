@@ -1,4 +1,4 @@
-// The region that the rules of one target make of given nodes, and of no others.
+// Finds the region that one target's rules make of exactly the given nodes.
 #include "core/collage/exact_region.h"
 
 #include "core/collage/claim_rule.h"
@@ -46,7 +46,7 @@ static byoc_status_t claim(exact_t *e) {
   return byoc_claims_join_neighbours(&e->claims, e->diag);
 }
 
-// Why there is no region of all nodes: one that no rule takes, else that they fall apart. NULL: out of memory.
+// Why there is no region of all nodes: either no rule takes one of them, or they fall apart. NULL: out of memory.
 static const char *find_reason(const exact_t *e) {
   char node[160];
   size_t region_count = 0;

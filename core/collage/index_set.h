@@ -16,7 +16,7 @@ typedef struct byoc_index_set_t {
   uint32_t count;
 } byoc_index_set_t;
 
-// Copies, sorts, and drops what is there twice. False when memory is out.
+// Copies, sorts, and drops duplicates. False if out of memory.
 bool byoc_index_set_make(byoc_arena_t *arena, const uint32_t *indices, size_t count, byoc_index_set_t *out_set);
 // The union of two sets.
 bool byoc_index_set_unite(byoc_arena_t *arena, const byoc_index_set_t *a, const byoc_index_set_t *b,

@@ -5,7 +5,8 @@
 
 // Searches that only say what to measure next need not be exact.
 #define GUIDING_STATES 100000
-// Candidates that are measured together: of a cover; on the way to a proof, where each answer changes the question.
+// How many candidates are measured together: of a cover, and on the way to a proof, where each answer changes the
+// question.
 enum { BATCH = 32, WORST = 8 };
 // Of one among many; what measuring needs beside comes once.
 #define TYPICAL_NS 100000000
@@ -58,7 +59,7 @@ static void show_progress(byoc_measuring_t *measuring) {
   byoc_progress_step(&measuring->progress, (int64_t)measuring->measured, text);
 }
 
-// Several of one target at once.
+// Measures several candidates of one target at once.
 static byoc_status_t measure(const lazy_t *lazy, const uint32_t *candidates, size_t count) {
   byoc_measuring_t *measuring = lazy->measuring;
   show_progress(measuring);
@@ -76,7 +77,7 @@ static uint32_t index_of(const lazy_t *lazy, const byoc_cover_t *cover, uint32_t
   return lazy->candidates[cover->chosen[i]]->index;
 }
 
-// What of a cover is not known.
+// Counts what is not known of a cover.
 static size_t count_unknown(const lazy_t *lazy, const byoc_cover_t *cover) {
   size_t count = 0;
   for (uint32_t i = 0; i < cover->count; ++i) {
@@ -100,7 +101,7 @@ static byoc_status_t keep(const lazy_t *lazy, const byoc_cover_t *cover, byoc_la
 // Candidates of one target that are measured together.
 typedef struct batch_t {
   uint32_t candidates[BATCH];
-  size_t count, most; // no more than there seems to be time for
+  size_t count, most; // at most as many as there seems to be time for
 } batch_t;
 
 static size_t most_in(const lazy_t *lazy, size_t most) {
@@ -115,8 +116,8 @@ static void add_unknown(const lazy_t *lazy, uint32_t candidate, batch_t *batch) 
   if (is_same) batch->candidates[batch->count++] = candidate;
 }
 
-// What is not known of a cover, of the target of the first such. Where there is room, that target's regions of the
-// rivals are measured along: they will be asked for, and cost little more now.
+// Collects what is not known of a cover, for the target of the first unknown candidate. If there is room, that target's
+// regions of the rivals are measured too: they will be asked for, and cost little more now.
 static void list_unknown(const lazy_t *lazy, const byoc_cover_t *cover, batch_t *batch) {
   *batch = (batch_t){.most = most_in(lazy, BATCH)};
   for (uint32_t i = 0; i < cover->count; ++i) add_unknown(lazy, index_of(lazy, cover, i), batch);
@@ -126,7 +127,7 @@ static void list_unknown(const lazy_t *lazy, const byoc_cover_t *cover, batch_t 
   }
 }
 
-// All that is not known in a cover.
+// Measures everything that is not known in a cover.
 static byoc_status_t measure_all(const lazy_t *lazy, const byoc_cover_t *cover) {
   batch_t batch;
   while (lazy->measuring->budget_ns > 0) {
@@ -137,7 +138,7 @@ static byoc_status_t measure_all(const lazy_t *lazy, const byoc_cover_t *cover) 
   return BYOC_OK;
 }
 
-// How far what may be expected of a candidate is above its bound.
+// How far the expected cost of a candidate is above its bound.
 typedef struct gap_t {
   uint32_t candidate;
   double ns;
@@ -149,8 +150,8 @@ static int compare_gaps(const void *left, const void *right) {
   return a->candidate < b->candidate ? -1 : a->candidate > b->candidate;
 }
 
-// The one whose bound is furthest below what may be expected: it is the likeliest to change the cover. With it the next
-// few of the same target, which cost little more.
+// Picks the candidate whose bound is furthest below its expected cost: it is the likeliest to change the cover. The
+// next few of the same target go with it, because they cost little more.
 static byoc_status_t measure_worst(const lazy_t *lazy, const byoc_cover_t *cover) {
   byoc_price_list_set_costs(lazy->prices, BYOC_PRICE_EXPECTED);
   gap_t *gaps = byoc_allocate(lazy->allocator, cover->count + 1, sizeof(*gaps));
@@ -171,7 +172,7 @@ static byoc_status_t measure_worst(const lazy_t *lazy, const byoc_cover_t *cover
 
 // ---- by what is expected ----
 
-// Measures until the best cover is known throughout; the last cover stays in *cover.
+// Measures until the whole best cover is known; the last cover stays in *cover.
 static byoc_status_t explore(const lazy_t *lazy, byoc_cover_t *cover) {
   for (;;) {
     BYOC_RETURN_IF_ERROR(search(lazy, BYOC_PRICE_EXPECTED, GUIDING_STATES, cover));
@@ -211,7 +212,7 @@ static byoc_status_t prove(const lazy_t *lazy, byoc_lazy_cover_t *out) {
     byoc_status_t status = BYOC_OK;
     if (!is_known && !is_over) {
       status = measure_worst(lazy, &cover);
-    } else if (!cover.is_proven) { // the last word needs more states
+    } else if (!cover.is_proven) { // the proof needs more states
       byoc_cover_deinit(&cover);
       BYOC_RETURN_IF_ERROR(search(lazy, BYOC_PRICE_BOUND, 0, &cover));
       is_known = count_unknown(lazy, &cover) == 0;

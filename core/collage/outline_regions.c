@@ -31,7 +31,7 @@ static unsigned outline_flags(const byoc_candidate_t *candidate) {
   return passes ? BYOC_OUTLINE_PASS_CONSTANTS : 0;
 }
 
-// One part of a region within the region's function; `inner` are the function's nodes, in the order of the region's.
+// Outlines one part of a region within the region's function; `inner` are the function's nodes, in the region's order.
 static byoc_status_t outline_part(byoc_node_t *const *inner, const byoc_candidate_t *region,
                                   const byoc_candidate_t *part, byoc_node_t **scratch, byoc_diag_t *diag) {
   uint32_t count = 0;
@@ -72,7 +72,7 @@ byoc_status_t byoc_outline_candidate(byoc_node_t *const *nodes, const byoc_candi
   return status;
 }
 
-// f(%x) { g(%x, @c) } → f(%x) { h(%x, @c) }, h(%x, %c) { g(%x, %c) }: the region with its constants passed.
+// f(%x) { g(%x, @c) } → f(%x) { h(%x, @c) }, h(%x, %c) { g(%x, %c) }: the region gets its constants as arguments.
 static byoc_status_t pass_constants(byoc_function_t *copy, const byoc_candidate_t *candidate, byoc_node_t **scratch,
                                     byoc_diag_t *diag, byoc_function_t **out_region) {
   uint32_t count = 0;
@@ -83,7 +83,7 @@ static byoc_status_t pass_constants(byoc_function_t *copy, const byoc_candidate_
   return byoc_attributes_set_int(&copy->attributes, "Inline", 1) ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
-// What a backend's region has, and the native target's nodes have not.
+// Sets the attributes that a backend's region has and the native target's nodes do not have.
 static byoc_status_t make_region(byoc_function_t *copy, const byoc_candidate_t *candidate, byoc_node_t **scratch,
                                  byoc_diag_t *diag) {
   byoc_function_t *region = copy;
@@ -117,7 +117,7 @@ byoc_function_t *byoc_candidate_region(const byoc_function_t *function) {
 void byoc_erase_candidate(byoc_function_t *function) {
   byoc_graph_module_t *module = function->module;
   byoc_function_t *last = NULL;
-  do { // its composites were made behind it
+  do { // its composites were added after it
     last = module->functions.data[module->functions.count - 1];
     byoc_function_erase(last);
   } while (last != function);

@@ -1,5 +1,5 @@
-// From a candidate to the function that its backend will see: attributes Compiler, Target (index in the list),
-// Composite for pattern matches, Primitive; the matches that a region was joined from become composite functions within
+// From a candidate to the function that its backend will see. Its attributes are Compiler, Target (index in the list),
+// Composite for pattern matches, and Primitive. Matches that a region was joined from become composite functions within
 // it.
 #ifndef BYOC_CORE_COLLAGE_OUTLINE_REGIONS_H_
 #define BYOC_CORE_COLLAGE_OUTLINE_REGIONS_H_
@@ -7,20 +7,22 @@
 #include "core/collage/candidate.h"
 #include "core/target/target.h"
 
-// Moves the candidate's nodes (of `nodes`, a block's by number) into a function; a call of it takes their place.
+// Moves the candidate's nodes (indices into `nodes`, a block's nodes by number) into a function; a call of it replaces
+// them.
 byoc_status_t byoc_outline_candidate(byoc_node_t *const *nodes, const byoc_candidate_t *candidate,
                                      const byoc_target_t *target, const char *name, byoc_diag_t *diag,
                                      byoc_function_t **out_function, byoc_node_t **out_call);
 
-// The same function beside the block, which stays as it is, with all constants bound into the body: for pricing. A
-// candidate of the native target is its nodes alone. Where the rule has constants passed, the function is marked Inline
-// and calls the one that the backend will see, with the constants. The caller erases it with byoc_erase_candidate.
+// Makes the same function beside the block, which does not change, with all constants bound into the body: for pricing.
+// For a candidate of the native target the function holds just its nodes. If the rule wants constants passed, the
+// function is marked Inline and calls the one that the backend will see, with the constants. The caller erases it with
+// byoc_erase_candidate.
 byoc_status_t byoc_outline_candidate_copy(byoc_node_t *const *nodes, const byoc_candidate_t *candidate,
                                           const byoc_target_t *target, byoc_diag_t *diag,
                                           byoc_function_t **out_function);
-// Of such a copy the function that the backend will see: itself, or what it calls.
+// The function in such a copy that the backend will see: the copy itself, or what it calls.
 byoc_function_t *byoc_candidate_region(const byoc_function_t *function);
-// The copy and its composites. Nothing else may have been added to the module since.
+// Erases the copy and its composites. Nothing else may have been added to the module since.
 void byoc_erase_candidate(byoc_function_t *function);
 
 #endif // BYOC_CORE_COLLAGE_OUTLINE_REGIONS_H_

@@ -14,7 +14,7 @@
 typedef struct partitioner_t {
   byoc_graph_module_t *module;
   const byoc_target_list_t *targets;
-  byoc_claims_t claims;        // of the block that is worked on
+  byoc_claims_t claims;        // of the current block
   const byoc_target_t *target; // whose rules are being tried
   int64_t region_count;        // in this function
   byoc_diag_t *diag;
@@ -54,7 +54,7 @@ static byoc_status_t run_step(byoc_graph_module_t *module, const byoc_pass_argum
 
 // ---- rules ----
 
-// NULL behind the last one. Rows were copied when the plugin was loaded, so the stride is ours.
+// Returns NULL behind the last rule. Rows were copied when the plugin was loaded, so the stride is ours.
 static const byoc_rule_t *rule_at(const byoc_target_t *target, uint32_t index) {
   const byoc_backend_t *backend = target->kind->backend;
   return backend != NULL && index < backend->rule_count ? &backend->rules[index] : NULL;
@@ -68,8 +68,8 @@ static bool accepts(const byoc_target_t *target, const byoc_rule_t *rule, byoc_n
   return rule->accept(target->kind->backend->self, &region) != 0;
 }
 
-// The rule by which a target takes a node: the one that made the composite it calls, else the first group rule that
-// accepts it. NULL where there is none.
+// The rule by which a target takes a node: the one that made the composite it calls, otherwise the first group rule
+// that accepts it. NULL if there is none.
 static const byoc_rule_t *rule_for(const byoc_target_t *target, byoc_node_t *node) {
   const char *composite = NULL;
   if (node->callee != NULL) {
@@ -239,7 +239,7 @@ static bool count_call(void *self, byoc_node_t *node) {
   return true;
 }
 
-// A composite that other nodes call too stays as it is: they may stand in regions of their own.
+// A composite that other nodes call too is not changed: they may stand in regions of their own.
 static byoc_status_t separate(partitioner_t *p, byoc_node_t *call) {
   call_count_t calls = {.callee = call->callee};
   for (size_t f = 0; f < p->module->functions.count; ++f) {

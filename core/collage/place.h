@@ -1,4 +1,4 @@
-// Placement: which backend takes which nodes. First form: greedy in the order of targets, rules in table order.
+// Placement: which backend takes which nodes. This is the greedy one: targets in their order, rules in table order.
 #ifndef BYOC_CORE_COLLAGE_PLACE_H_
 #define BYOC_CORE_COLLAGE_PLACE_H_
 
@@ -21,7 +21,7 @@ typedef struct byoc_placement_region_t {
   const byoc_target_t *target;
   size_t node_count; // operators in it
   bool given_back;   // the backend took it and gave it back; its operators were offered again
-  size_t plan_block; // where it stands in the plan
+  size_t plan_block; // index of its block in the plan
   uint32_t plan_region;
 } byoc_placement_region_t;
 
@@ -30,7 +30,7 @@ typedef struct byoc_placement_t {
   BYOC_VECTOR(byoc_placement_region_t) regions; // in order of the graph
   BYOC_VECTOR(byoc_decline_t) declines;
   size_t left_over_count; // operators that no backend took the last time
-  byoc_plan_t *plan;      // what is decided is recorded here; NULL: nowhere
+  byoc_plan_t *plan;      // where decisions are recorded; may be NULL
 } byoc_placement_t;
 void byoc_placement_init(byoc_placement_t *placement, byoc_allocator_t allocator);
 void byoc_placement_deinit(byoc_placement_t *placement);
@@ -42,7 +42,7 @@ void byoc_placement_deinit(byoc_placement_t *placement);
 byoc_status_t byoc_place_greedy(byoc_graph_module_t *module, const byoc_target_list_t *targets, byoc_diag_t *diag,
                                 byoc_placement_t *placement);
 
-// Who places.
+// A strategy of placing.
 typedef struct byoc_placer_t {
   void *self;
   byoc_status_t (*place)(void *self, byoc_graph_module_t *module, const byoc_target_list_t *targets, byoc_diag_t *diag,

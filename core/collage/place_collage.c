@@ -7,7 +7,7 @@
 #include "core/pass/layouts.h"
 #include "core/pass/pass.h"
 
-// Of the time for measuring, kept for whole models.
+// The share of the time for measuring that is kept for whole models.
 #define WHOLE_SHARE 0.4
 
 static byoc_status_t prepare(byoc_collage_t *c, size_t index) {
@@ -54,7 +54,8 @@ static void deinit(byoc_collage_t *c) {
 // Rounds in which what was found is coalesced and searched again: each can double what a region holds.
 enum { COALESCE_ROUNDS = 3 };
 
-// Searches one block, by what is expected or until it is proven, and again with neighbours of what was found as one.
+// Searches one block, by expected costs or until it is proven; then again with neighbouring regions of the result
+// joined.
 static byoc_status_t search_block(byoc_collage_t *c, size_t index, bool proves, byoc_lazy_cover_t *cover) {
   byoc_problem_t *problem = &c->problems.items.data[index];
   byoc_price_list_t *prices = &c->prices[index];
@@ -75,7 +76,7 @@ static byoc_status_t search_block(byoc_collage_t *c, size_t index, bool proves, 
   }
 }
 
-// The search proper. What a budget left open in an earlier build stays open in this one, unless it has more time.
+// The search proper. If the budget ended it in an earlier build, it is not continued unless this build has more time.
 static byoc_status_t search(byoc_collage_t *c) {
   byoc_collage_rival_t *found = &c->rivals[c->rival_count - 1];
   byoc_cost_key_t key;
@@ -85,7 +86,7 @@ static byoc_status_t search(byoc_collage_t *c) {
   double spent_ns = 0;
   if (byoc_collage_recall_note(c, key.id, &spent_ns) && spent_ns >= (double)c->budget_ns) c->measuring.budget_ns = 0;
   BYOC_RETURN_IF_ERROR(byoc_collage_cover_rival(c, &c->rivals[0])); // a good cover to begin with
-  for (size_t i = 0; i < c->problems.items.count; ++i) {            // what may be expected to be better
+  for (size_t i = 0; i < c->problems.items.count; ++i) {            // then what is expected to be better
     byoc_lazy_cover_t cover;
     BYOC_RETURN_IF_ERROR(search_block(c, i, false, &cover));
     byoc_lazy_cover_deinit(&cover, c->allocator);
@@ -111,7 +112,7 @@ static byoc_status_t search(byoc_collage_t *c) {
              found->covers[i].is_proven ? "proven least," : "at least", found->covers[i].lower_bound_ns / 1e3);
   }
   c->measuring.budget_ns += saved_ns;
-  // Where something failed that was nobody's doing, the next build searches again.
+  // If something failed that was not a candidate's doing, the next build searches again.
   if (!is_proven && c->measuring.measured > 0 && c->measuring.passing == 0)
     byoc_collage_note(c, key.id, (double)c->budget_ns);
   return BYOC_OK;
@@ -169,7 +170,7 @@ static byoc_status_t find(byoc_collage_t *c) {
   return status;
 }
 
-// One search over the module as it stands, which has this share of the time for parts.
+// One search over the module as it is now, with this share of the time for parts.
 static byoc_status_t begin(byoc_collage_t *c, byoc_graph_module_t *module, const byoc_collage_options_t *options,
                            double share, byoc_diag_t *diag) {
   double budget_ns = options->budget_s * 1e9, whole_ns = options->whole.price != NULL ? budget_ns * WHOLE_SHARE : 0;
@@ -195,7 +196,7 @@ static byoc_status_t finish(byoc_collage_t *c, byoc_placement_t *placement) {
   return byoc_collage_apply(search, winner, c->diag, placement);
 }
 
-// The second search, with layout changes in the module; half of the time for measuring is its own.
+// The second search, with layout changes in the module; it gets half of the time for measuring.
 static byoc_status_t place_with_layouts(byoc_collage_t *plain, byoc_placement_t *placement) {
   byoc_collage_t blocked;
   BYOC_RETURN_IF_ERROR(begin(&blocked, plain->module, plain->options, 0.5, plain->diag));

@@ -1,10 +1,10 @@
 // Placement at least measured cost (--plan=collage).
 //
 // Every block is a problem of its own: candidates are collected, priced lazily, and the cheapest cover is searched
-// (lazy_search.h). Neighbouring regions of one target in it are then candidates as one, and the search goes on
-// (coalesce.h). What was found, greedy placement and each backend alone are then rivals as whole models: what parts
-// do to each other no price of a part can say. The fastest becomes the plan; of those as good as equal, a backend alone
-// before greedy placement before what was found.
+// (lazy_search.h). Then neighbouring regions of one target become candidates as one region, and the search goes on
+// (coalesce.h). What was found, greedy placement and each backend alone then compete as whole models, because no price
+// of a part shows how parts affect each other. The fastest becomes the plan; of those that are as good as equal, a
+// backend alone wins over greedy placement, and greedy placement over what was found.
 //
 // Where a target takes layout changes there are two such searches: over the module as it is, and over the module with
 // such changes between its operators (the pass propose-layouts). The plans of both are rivals.
@@ -16,16 +16,16 @@
 #include "core/collage/place.h"
 #include "core/collage/rules.h"
 
-// Times whole models. Plan `i` of `count` is made by `apply` from the module as it stands, in a child process. The
-// first ones are the first to be built; where the time ends, the others are left out. *out_error: the standard error of
-// the times against each other, as a share of them; 0 where nothing is known of it.
+// Times whole models. `apply` makes plan `i` of `count` from the module as it is, in a child process. Plans are built
+// in their order; when the time ends, the rest is left out. *out_error: the standard error of the times relative to
+// each other, as a share of them; 0 if not known.
 typedef struct byoc_whole_pricer_t {
   void *self;
   byoc_status_t (*price)(void *self, size_t count,
                          byoc_status_t (*apply)(void *context, size_t i, byoc_placement_t *placement,
                                                 byoc_diag_t *diag),
                          void *context, int64_t budget_ns, byoc_diag_t *diag,
-                         double *out_ns, // NaN: it could not be timed, or there was no time
+                         double *out_ns, // NaN: it could not be timed, or the time was used up
                          double *out_error);
 } byoc_whole_pricer_t;
 
@@ -35,12 +35,13 @@ typedef struct byoc_collage_options_t {
   const byoc_estimator_t *estimator;
   byoc_whole_pricer_t whole;      // price NULL: whole models are not timed
   byoc_cost_database_t *database; // keeps what whole models cost, and which searches are over; may be NULL
-  // What these depend on beside the module: compiler, machine, threads; target and plugin stand for all of them.
+  // What these records depend on beside the module: compiler, machine, threads; target and plugin stand for all of
+  // them.
   byoc_cost_key_t key;
-  double budget_s;                // for measuring, parts and whole models together
-  bool spend_budget;              // all of it where a proof needs it; otherwise proving takes no more time than finding
-  bool plain_layouts;             // without the second search
-  byoc_collect_options_t collect; // how far candidates are enumerated; 0: as usual
+  double budget_s;    // for measuring, parts and whole models together
+  bool spend_budget;  // spend all of it if a proof needs it; otherwise proving takes no more time than finding
+  bool plain_layouts; // skip the second search
+  byoc_collect_options_t collect; // how far candidates are enumerated; 0: the default
 } byoc_collage_options_t;
 
 byoc_status_t byoc_place_collage(byoc_graph_module_t *module, const byoc_collage_options_t *options, byoc_diag_t *diag,

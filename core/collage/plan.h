@@ -17,7 +17,7 @@
 // Where a cost came from.
 // X(NAME, "text")
 #define BYOC_COST_SOURCE_LIST(X)                                                                                       \
-  X(NONE, "none")         /* nobody asked */                                                                           \
+  X(NONE, "none")         /* not priced    */                                                                          \
   X(BOUND, "bound")       /* an optimistic bound was enough to rule it out */                                          \
   X(ESTIMATE, "estimate") /* the analytic model */                                                                     \
   X(MEASURED, "measured") /* in this build */                                                                          \
@@ -39,19 +39,19 @@ typedef struct byoc_plan_node_t {
   const char *result_type; // of its first result
   const byoc_plan_edge_t *edges;
   uint32_t edge_count;
-  uint32_t region; // in regions; UINT32_MAX: the native target's, fused as it sees fit
+  uint32_t region; // index in regions; UINT32_MAX: left to the native target
 } byoc_plan_node_t;
 
 typedef struct byoc_plan_candidate_t {
   uint32_t target;    // in targets
   const char *rule;   // "cutlass.conv_relu"
-  const char *reason; // why it costs infinity; NULL otherwise
+  const char *reason; // why it costs infinity; otherwise NULL
   const uint32_t *nodes;
   uint32_t node_count;
-  double cost_ns; // NaN: nobody asked; INFINITY: cannot be used
+  double cost_ns; // NaN: not priced; INFINITY: cannot be used
   byoc_cost_source_t source;
   bool is_chosen;
-  bool is_given_back; // it costs infinity because the backend gave it back, as is its right: that is no failure
+  bool is_given_back; // it costs infinity because the backend gave it back; this is not a failure
 } byoc_plan_candidate_t;
 
 typedef struct byoc_plan_region_t {
@@ -83,14 +83,14 @@ typedef struct byoc_plan_rival_t {
 // One block: the body of a function, or a nested block.
 typedef struct byoc_plan_block_t {
   const char *name; // "main", "main/if_1.then_branch"
-  uint64_t hash;    // of the nodes, their types and attributes and edges: what a saved plan must agree with
+  uint64_t hash;    // of the nodes with their types, attributes and edges; a saved plan must have the same
   BYOC_VECTOR(byoc_plan_node_t) nodes;
   BYOC_VECTOR(byoc_plan_candidate_t) candidates;
   BYOC_VECTOR(byoc_plan_region_t) regions; // in order of their first nodes
   BYOC_VECTOR(byoc_plan_decline_t) declines;
   double cost_ns; // regions and transitions; NaN: not known
   double transition_ns;
-  double lower_bound_ns; // no cover of these candidates costs less; NaN: nobody asked
+  double lower_bound_ns; // no cover of these candidates costs less; NaN: not searched
   bool is_proven;        // cost_ns is the least
 } byoc_plan_block_t;
 

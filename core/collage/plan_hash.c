@@ -2,14 +2,14 @@
 #include "core/collage/plan_record.h"
 #include "core/ir/structural.h"
 
-// Operands by where they come from: the place of their producer in the block.
+// Operands are hashed by where they come from: the position of their producer in the block.
 typedef struct block_hasher_t {
   byoc_map_t numbers; // value → order of definition, from 1
   uintptr_t defined;
 } block_hasher_t;
 
 static uint64_t define(block_hasher_t *h, const byoc_value_t *value, uint64_t hash) {
-  // A number lost for want of memory makes the hash differ: a saved plan is then refused, not misapplied.
+  // If a number is lost for lack of memory, the hash differs: a saved plan is then refused, not misapplied.
   (void)byoc_pointer_map_put(&h->numbers, value, (void *)++h->defined);
   return byoc_type_hash(value->type, hash);
 }

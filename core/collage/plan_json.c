@@ -8,10 +8,10 @@
 #include "core/base/file.h"
 #include "core/base/json.h"
 
-// Nine digits are more than any measurement has; a plan that is read and written again stays the same text.
+// Nine digits are more than any measurement has; a plan that is read and written again keeps the same text.
 #define DUMP_FLAGS (JSON_REAL_PRECISION(9) | JSON_ENCODE_ANY)
 
-// A row under construction; failing once is failing for good.
+// A row under construction; after one failure all later appends fail too.
 typedef struct row_t {
   json_t *object;
   bool failed;

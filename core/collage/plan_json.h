@@ -12,10 +12,11 @@
 //     }]
 //   }
 //
-// One node, region, candidate or decline a line. Targets, nodes and candidates are given by number. A cost that is not
-// known is left out; null is a candidate that cannot be used ("reason" says why, and "given_back": true that the
-// backend does not take it). To edit a plan, edit the regions: a node that is in none is the native target's.
-// "candidate" belongs to the nodes and target that it names; leave it out of a region that was changed.
+// Each node, region, candidate and decline stands on a line of its own. Targets, nodes and candidates are given by
+// number. A cost that is not known is left out; null means that the candidate cannot be used ("reason" says why, and
+// "given_back": true that the backend gave it back). To edit a plan, edit the regions: a node that is in none belongs
+// to the native target. "candidate" belongs to the nodes and target that it names; leave it out of a region that was
+// changed.
 #ifndef BYOC_CORE_COLLAGE_PLAN_JSON_H_
 #define BYOC_CORE_COLLAGE_PLAN_JSON_H_
 
@@ -23,10 +24,11 @@
 
 // The document as a text. BYOC_OUT_OF_MEMORY is the only error.
 byoc_status_t byoc_plan_print(const byoc_plan_t *plan, byoc_string_t *out, byoc_diag_t *diag);
-// Writes it so that `path` holds all of it or what it held before.
+// Writes the file so that `path` holds either all of the new text or its old content.
 byoc_status_t byoc_plan_write(const byoc_plan_t *plan, const char *path, byoc_diag_t *diag);
-// Reads and checks every field. BYOC_INVALID_DATA names the file and the line (where it is not JSON) or the field, as
-// "blocks[0].regions[3].target"; BYOC_VERSION: another version's. *out_plan is deinited by the caller on success only.
+// Reads and checks every field. BYOC_INVALID_DATA names the file and the line (if it is not JSON) or the field, as
+// "blocks[0].regions[3].target"; BYOC_VERSION: the plan is of another version. The caller deinits *out_plan on success
+// only.
 byoc_status_t byoc_plan_read(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag, byoc_plan_t *out_plan);
 
 #define BYOC_PLAN_FORMAT  "byoc plan"

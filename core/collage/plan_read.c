@@ -25,7 +25,7 @@ static byoc_status_t complain(const reader_t *r, const char *key, const char *wh
 
 // ---- fields ----
 
-// Misspelt fields would be passed over in silence.
+// Refuses unknown fields: a misspelt one would be ignored silently.
 static byoc_status_t check_keys(const reader_t *r, json_t *object, const char *const *known) {
   if (!json_is_object(object)) return complain(r, "", "is not an object");
   const char *key;
@@ -103,7 +103,7 @@ static byoc_status_t read_array(const reader_t *r, json_t *object, const char *k
   return json_is_array(*out_array) ? BYOC_OK : complain(r, key, *out_array ? "is not a list" : "is missing");
 }
 
-// Rising, at least one.
+// The nodes are rising, and there is at least one.
 static byoc_status_t read_nodes(const reader_t *r, json_t *object, size_t limit, const uint32_t **out_nodes,
                                 uint32_t *out_count) {
   json_t *array = NULL;
@@ -185,7 +185,7 @@ static bool is_of_candidate(const byoc_plan_region_t *region, const byoc_plan_ca
          memcmp(region->nodes, candidate->nodes, region->node_count * sizeof(uint32_t)) == 0;
 }
 
-// Notes the region at its nodes.
+// Notes the region at each of its nodes.
 static byoc_status_t enter_region(const reader_t *r, const byoc_plan_region_t *region, byoc_plan_block_t *block) {
   for (uint32_t i = 0; i < region->node_count && !region->given_back; ++i) {
     byoc_plan_node_t *node = &block->nodes.data[region->nodes[i]];
@@ -260,7 +260,7 @@ static byoc_status_t read_hash(const reader_t *r, json_t *object, uint64_t *out_
   return BYOC_OK;
 }
 
-// The row is in the plan before its parts are read, so that deinit frees them whatever happens.
+// The row joins the plan before its parts are read, so that deinit frees them even after an error.
 static byoc_status_t read_block(reader_t *r, json_t *object) {
   static const char *const known[] = {"name",           "hash",     "cost_ns", "transition_ns",
                                       "lower_bound_ns", "proven",   "nodes",   "regions",

@@ -52,7 +52,7 @@ typedef struct edge_list_t {
   bool failed;
 } edge_list_t;
 
-// An edge for each value from this block, once, whether the node reads it or something nested in it does.
+// Adds one edge per value from this block, whether the node itself reads it or something nested in it does.
 static void add_operands(edge_list_t *list, const byoc_node_t *node) {
   for (uint32_t i = 0; i < node->operand_count && !list->failed; ++i) {
     const byoc_value_t *value = node->operands[i];
@@ -73,7 +73,7 @@ static void add_reads(edge_list_t *list, const byoc_node_t *node) {
   for (uint32_t b = 0; b < node->block_count; ++b) add_nested(list, node->blocks[b]);
 }
 
-// What a nested block hands on unchanged counts too.
+// Values that a nested block returns unchanged count too.
 static void add_nested(edge_list_t *list, const byoc_block_t *block) {
   BYOC_FOR_EACH_NODE(node, block) add_reads(list, node);
   for (size_t r = 0; r < block->results.count && !list->failed; ++r) {
@@ -123,8 +123,8 @@ static bool is_open(const byoc_plan_block_t *block, uint32_t node) {
   return block->nodes.data[node].region == UINT32_MAX;
 }
 
-// The plan's node that this one is: the first open one that nobody has been matched with. Names tell where there are
-// any; equal regions share one function, so that names may be those of another region's nodes.
+// The plan's node that matches this one: the first open one that is not matched yet. Names decide if there are any;
+// equal regions share one function, so names may be those of another region's nodes.
 static uint32_t find_node(const byoc_plan_block_t *block, const byoc_node_t *node, const char *op, const char *type,
                           const bool *is_taken, bool by_name) {
   for (uint32_t n = 0; n < block->nodes.count; ++n) {
@@ -208,7 +208,7 @@ static int compare_index(const void *left, const void *right) {
   return *a < *b ? -1 : *a > *b;
 }
 
-// The plan's numbers of some nodes, rising; those that are none of the plan's are left out.
+// The plan's numbers of some nodes, rising; nodes that the plan does not have are left out.
 static uint32_t *translate(const byoc_plan_recorder_t *recorder, const uint32_t *nodes, uint32_t count,
                            uint32_t *out_count) {
   *out_count = 0;
@@ -232,7 +232,7 @@ byoc_status_t byoc_plan_record_region(byoc_plan_recorder_t *recorder, const byoc
   row.rule = byoc_arena_copy_string(&plan->arena, region->rule ? region->rule : "");
   row.nodes = translate(recorder, nodes, node_count, &row.node_count);
   if (row.rule == NULL || row.nodes == NULL) return byoc_diag_out_of_memory(diag);
-  if (row.node_count == 0) return BYOC_OK; // only what a backend has rewritten
+  if (row.node_count == 0) return BYOC_OK; // it holds only nodes that a backend has rewritten
   if (!byoc_vector_push(&block->regions, plan->arena.allocator, row)) return byoc_diag_out_of_memory(diag);
   *out_region = (uint32_t)block->regions.count - 1;
   for (uint32_t i = 0; i < row.node_count; ++i) block->nodes.data[row.nodes[i]].region = *out_region;

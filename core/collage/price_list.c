@@ -8,7 +8,7 @@
 #include "core/ops/blocked.h"
 #include "core/ops/storage.h"
 
-// Unmeasured candidates are taken to be a little better than expected, so that what could be best is tried.
+// Unmeasured candidates are assumed to be a little better than expected, so that whatever could be best is tried.
 #define OPTIMISM 0.9
 
 // ---- pricing ----
@@ -17,7 +17,7 @@ static bool is_native(const byoc_price_list_t *list, const byoc_candidate_t *can
   return list->targets->targets.data[candidate->target]->kind->backend == NULL;
 }
 
-// Of what the native target alone can take, nothing depends on the price.
+// True if only the native target can take it: then nothing depends on the price.
 static bool is_left_to_native(const byoc_price_list_t *list, const byoc_candidate_t *candidate) {
   if (!is_native(list, candidate)) return false;
   for (uint32_t i = 0; i < candidate->nodes.count; ++i) {
@@ -27,7 +27,7 @@ static bool is_left_to_native(const byoc_price_list_t *list, const byoc_candidat
   return false;
 }
 
-// A ToBlocked with FromBlocked nodes that read it: the native target has these read what was there before.
+// A ToBlocked with the FromBlocked nodes that read it: the native target lets their readers use the tensor before it.
 static bool is_layout_pair(const byoc_price_list_t *list, const byoc_candidate_t *candidate) {
   byoc_node_t *const *nodes = list->problem->flow.nodes;
   const byoc_node_t *to = nodes[candidate->nodes.items[0]];
@@ -39,13 +39,13 @@ static bool is_layout_pair(const byoc_price_list_t *list, const byoc_candidate_t
   return true;
 }
 
-// Nobody else reads the blocks, so that nothing is left to do.
+// Nobody else reads the blocks, so nothing is left to compute.
 static bool is_free_pair(const byoc_price_list_t *list, const byoc_candidate_t *candidate) {
   const byoc_node_t *first = list->problem->flow.nodes[candidate->nodes.items[0]];
   return is_layout_pair(list, candidate) && first->results[0]->uses.count + 1 == candidate->nodes.count;
 }
 
-// A Concat by itself, of results that lie in it one behind the other: what makes them writes them where they belong
+// A Concat by itself whose operands lie in its result one after the other: their producers write them straight there
 // (core/kernel/join.h).
 static bool is_free_join(const byoc_price_list_t *list, const byoc_candidate_t *candidate) {
   const byoc_node_t *node = list->problem->flow.nodes[candidate->nodes.items[0]];
@@ -62,7 +62,7 @@ static bool is_free_join(const byoc_price_list_t *list, const byoc_candidate_t *
   return true;
 }
 
-// The target that a node of the candidate is bound to where the native one is not it; NULL: none.
+// The target that a node of the candidate is bound to, if that is not the native one; otherwise NULL.
 static const char *bound_elsewhere(const byoc_price_list_t *list, const byoc_candidate_t *candidate) {
   if (!is_native(list, candidate)) return NULL;
   const byoc_target_t *native = list->targets->targets.data[candidate->target];
@@ -124,8 +124,8 @@ static byoc_status_t add_price(byoc_price_list_t *list, const byoc_candidate_t *
   return ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
-// The candidate as a function of its own, for as long as `use` runs. The module's counter goes back too, so that what
-// is built does not depend on what was measured.
+// The candidate as a function of its own, as long as `use` runs. The module's counter is restored too, so that what is
+// built does not depend on what was measured.
 static byoc_status_t with_function(byoc_price_list_t *list, uint32_t index, byoc_diag_t *diag,
                                    byoc_status_t (*use)(byoc_price_list_t *, const byoc_candidate_t *,
                                                         const byoc_function_t *, byoc_diag_t *, uint32_t *),
@@ -134,7 +134,7 @@ static byoc_status_t with_function(byoc_price_list_t *list, uint32_t index, byoc
   byoc_graph_module_t *module = list->problem->function->module;
   uint64_t next_id = module->next_id;
   byoc_function_t *function = NULL;
-  byoc_candidate_t work = *candidate; // of a pair the ToBlocked alone
+  byoc_candidate_t work = *candidate; // for a pair: the ToBlocked alone
   if (is_layout_pair(list, candidate)) work.nodes.count = 1;
   BYOC_RETURN_IF_ERROR(byoc_outline_candidate_copy(list->problem->flow.nodes, &work,
                                                    list->targets->targets.data[candidate->target], diag, &function));
@@ -236,7 +236,7 @@ byoc_status_t byoc_price_list_measure(byoc_price_list_t *list, const uint32_t *c
   }
   if (status == BYOC_OK) status = ask(list, requests, made, diag);
   if (status == BYOC_OK) status = take_answers(list, requests, numbers, made, diag);
-  // The last one first: each is the module's end with what it calls.
+  // Erases the last one first: each, with what it calls, is the end of the module.
   for (size_t i = made; i-- > 0;) byoc_erase_candidate((byoc_function_t *)(uintptr_t)requests[i].function);
   module->next_id = next_id;
   byoc_free(allocator, numbers);
@@ -246,7 +246,7 @@ byoc_status_t byoc_price_list_measure(byoc_price_list_t *list, const uint32_t *c
 
 // ---- costs for the search ----
 
-// How far estimates of a target are off, by what was measured: the geometric mean, one right guess counted in.
+// How far estimates of a target are off: the geometric mean of measured / estimated, with one exact guess added.
 static double correction(const byoc_price_list_t *list, const byoc_price_t *price) {
   double sum = 0, count = 1;
   for (size_t i = 0; i < list->prices.count; ++i) {
@@ -261,7 +261,7 @@ static double correction(const byoc_price_list_t *list, const byoc_price_t *pric
   return exp(sum / count);
 }
 
-enum { MAX_CLASSES = 512 }; // two a target
+enum { MAX_CLASSES = 512 }; // two per target
 
 typedef struct corrections_t {
   double by_class[MAX_CLASSES]; // 0: not computed yet
@@ -326,7 +326,7 @@ byoc_status_t byoc_price_list_settle(byoc_price_list_t *list, byoc_diag_t *diag)
     candidate->cost_ns = is_known ? price->cost_ns : price->bound_ns;
     sources[i] = is_known ? price->source : BYOC_COST_SOURCE_BOUND;
     for (size_t c = 0; is_guess && c < problem->choice.count; ++c) {
-      if (problem->choice.data[c] != i) continue; // chosen for want of anything better
+      if (problem->choice.data[c] != i) continue; // chosen because nothing better is known
       candidate->cost_ns = expected_ns(list, price, &corrections);
       sources[i] = BYOC_COST_SOURCE_ESTIMATE;
     }

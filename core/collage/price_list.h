@@ -1,4 +1,4 @@
-// Prices of a problem's candidates, as far as they are known: each structurally different one once.
+// Prices of a problem's candidates, as far as they are known. Structurally equal candidates share one price.
 //
 //   byoc_price_list_t prices;
 //   BYOC_RETURN_IF_ERROR(byoc_price_list_init(&prices, problem, targets, pricer, estimator, diag));
@@ -14,14 +14,14 @@
 
 typedef struct byoc_price_t {
   double cost_ns;  // NaN: not known; INFINITY: cannot be used
-  double bound_ns; // it costs no less
+  double bound_ns; // a lower bound of its cost
   double estimate_ns;
   const char *reason; // in the candidates' arena
-  bool is_given_back; // the reason is the backend's, which does not take it
+  bool is_given_back; // the reason came from the backend, which gave it back
   byoc_cost_source_t source;
   uint32_t target;
   bool has_products;
-  bool is_trusted; // serves unmeasured where the time for measuring ends
+  bool is_trusted; // may be used unmeasured when the time for measuring has ended
 } byoc_price_t;
 
 typedef struct byoc_price_list_t {
@@ -34,13 +34,13 @@ typedef struct byoc_price_list_t {
   byoc_map_t ids;     // of a price → its number, from 1
   uint32_t *price_of; // by candidate
   size_t priced;      // candidates that have one
-  size_t known;       // prices that were known to begin with, measured or found unusable earlier
+  size_t known;       // prices known at the start: measured or found unusable earlier
   size_t measured;    // in this build
-  size_t passing;     // of those, that may be others in the next one
+  size_t passing;     // measured ones that may differ in the next build
 } byoc_price_list_t;
 
-// Outlines every candidate once, beside the block, for its identity, its bound and its estimate, and looks it up.
-// Nodes with nested blocks, and calls, are estimated for the native target: nobody else takes them.
+// Outlines every candidate once, beside the block, to get its identity, its bound and its estimate, and looks it up.
+// Nodes with nested blocks, and calls, are estimated for the native target: no other target takes them.
 byoc_status_t byoc_price_list_init(byoc_price_list_t *list, byoc_problem_t *problem, const byoc_target_list_t *targets,
                                    byoc_function_pricer_t pricer, const byoc_estimator_t *estimator, byoc_diag_t *diag);
 void byoc_price_list_deinit(byoc_price_list_t *list);
@@ -48,11 +48,11 @@ void byoc_price_list_deinit(byoc_price_list_t *list);
 byoc_status_t byoc_price_list_extend(byoc_price_list_t *list, byoc_diag_t *diag);
 
 bool byoc_price_list_knows(const byoc_price_list_t *list, uint32_t candidate);
-// Those that are not known yet, all at once, structurally equal ones once.
+// Measures those that are not known yet, all at once, and structurally equal ones only once.
 byoc_status_t byoc_price_list_measure(byoc_price_list_t *list, const uint32_t *candidates, size_t count,
                                       byoc_diag_t *diag);
 
-// Regions of greedy placement are as good as a backend's author knew, whether there is time to measure them or not.
+// Trusts regions of greedy placement whether or not there is time to measure them: they follow the backend's own rules.
 void byoc_price_list_trust(byoc_price_list_t *list, uint32_t candidate);
 bool byoc_price_list_trusts(const byoc_price_list_t *list, uint32_t candidate);
 
@@ -63,7 +63,7 @@ typedef enum byoc_price_mode_t {
 } byoc_price_mode_t;
 void byoc_price_list_set_costs(byoc_price_list_t *list, byoc_price_mode_t mode);
 
-// For the plan: what is not known stands with its bound. In the candidates' arena.
+// Sets the costs for the plan: an unknown one stands with its bound. Texts are in the candidates' arena.
 byoc_status_t byoc_price_list_settle(byoc_price_list_t *list, byoc_diag_t *diag);
 
 #endif // BYOC_CORE_COLLAGE_PRICE_LIST_H_

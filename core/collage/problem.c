@@ -174,7 +174,8 @@ static void follow_merge(void *self, byoc_function_t *kept, byoc_function_t *era
 
 // ---- the plan ----
 
-// Candidates with their costs: known in the first round only, when the plan's numbers are the block's.
+// Adds the candidates with their costs. They are known in the first round only, when the plan's numbers are the
+// block's.
 static byoc_status_t record_candidates(const byoc_problem_t *problem, byoc_plan_t *plan, byoc_diag_t *diag) {
   byoc_plan_block_t *block = &plan->blocks.data[problem->recorder.block];
   block->cost_ns = problem->cost_ns;

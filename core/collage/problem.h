@@ -1,4 +1,4 @@
-// Placement problems: the blocks of a module that wait for being placed, each with its candidates and what was chosen.
+// Placement problems: the blocks of a module that are still to be placed, each with its candidates and its choice.
 //
 //   byoc_problems_t problems;
 //   BYOC_RETURN_IF_ERROR(byoc_problems_find(module, allocator, diag, &problems));
@@ -20,7 +20,7 @@ typedef struct byoc_problem_t {
   byoc_candidates_t candidates;
   byoc_choice_t choice; // what is outlined; candidates of the native target may be in it and stay where they are
   // For the plan; may be left as they are.
-  const byoc_cost_source_t *sources;             // of the candidates' costs, in their order; NULL: nobody asked
+  const byoc_cost_source_t *sources;             // of the candidates' costs, in their order; NULL: not priced
   double cost_ns, transition_ns, lower_bound_ns; // of the choice; NaN: not known
   bool is_proven;
   byoc_plan_recorder_t recorder;
@@ -32,17 +32,17 @@ typedef struct byoc_problems_t {
   BYOC_VECTOR(byoc_problem_t) items; // nested blocks before what they are nested in
 } byoc_problems_t;
 
-// The bodies of graph functions without a Compiler or Composite attribute, and the blocks nested in them.
+// Finds the bodies of graph functions without a Compiler or Composite attribute, and the blocks nested in them.
 byoc_status_t byoc_problems_find(byoc_graph_module_t *module, byoc_allocator_t allocator, byoc_diag_t *diag,
                                  byoc_problems_t *out_problems);
 void byoc_problems_deinit(byoc_problems_t *problems);
 
-// Every choice by greedy claims of these targets.
+// Makes every choice by greedy claims of these targets.
 byoc_status_t byoc_problems_choose_greedily(byoc_problems_t *problems, const byoc_target_t *const *targets,
                                             size_t target_count, byoc_diag_t *diag);
 
-// Outlines what was chosen, block by block, in the order of first nodes; equal regions become one function. What was
-// decided goes into the placement and its plan. The problems are stale afterwards.
+// Outlines what was chosen, block by block, in the order of first nodes; equal regions become one function. The
+// decisions go into the placement and its plan. Afterwards the problems are stale.
 byoc_status_t byoc_problems_apply(byoc_problems_t *problems, const byoc_target_list_t *targets, byoc_diag_t *diag,
                                   byoc_placement_t *placement);
 

@@ -17,7 +17,7 @@ typedef struct replay_t {
   byoc_diag_t *diag;
 } replay_t;
 
-// The build's target that the plan means: the same text, else the only one of the same kind.
+// The build's target that the plan means: the one with the same text, otherwise the only one of the same kind.
 static const byoc_target_t *find_target(const replay_t *r, uint32_t index) {
   const char *text = r->plan->targets.data[index];
   const byoc_target_t *found = NULL;
@@ -62,7 +62,7 @@ static const char *describe(byoc_problem_t *problem, const byoc_plan_region_t *r
   return text != NULL ? text : problem->name;
 }
 
-// The reason that the target gave for these nodes; NULL where it said nothing.
+// The reason that the target gave for these nodes; NULL if it gave none.
 static const char *find_refusal(const byoc_problem_t *problem, const byoc_target_t *target,
                                 const byoc_plan_region_t *region) {
   for (size_t i = 0; i < problem->candidates.refusals.count; ++i) {
@@ -83,7 +83,7 @@ static byoc_status_t find_candidate(const replay_t *r, byoc_problem_t *problem, 
     return BYOC_INVALID_DATA;
   }
   size_t rule_size = strcspn(region->rule, " "); // without "and 3 more"
-  for (int pass = 0; pass < 2; ++pass) {         // the same rule, else any
+  for (int pass = 0; pass < 2; ++pass) {         // first the same rule, then any
     for (size_t i = 0; i < problem->candidates.items.count; ++i) {
       const byoc_candidate_t *candidate = problem->candidates.items.data[i];
       if (candidate->target != target->index || !same_nodes(&candidate->nodes, region)) continue;
@@ -93,7 +93,7 @@ static byoc_status_t find_candidate(const replay_t *r, byoc_problem_t *problem, 
       return BYOC_OK;
     }
   }
-  // People cut regions and join them: what the rules make of just these nodes is as good.
+  // People cut regions and join them: what the rules make of exactly these nodes is as good.
   byoc_candidate_t *made = NULL;
   const char *reason = NULL;
   const byoc_index_set_t nodes = {.items = region->nodes, .count = region->node_count};
@@ -110,7 +110,7 @@ static byoc_status_t find_candidate(const replay_t *r, byoc_problem_t *problem, 
   return BYOC_INVALID_DATA;
 }
 
-// The regions, and for the check the native target's nodes one by one.
+// Chooses the regions and, so that the check sees every node, the native target's nodes one by one.
 static byoc_status_t check_cover(const replay_t *r, const byoc_problem_t *problem) {
   const byoc_candidates_t *list = &problem->candidates;
   uint32_t count = 0, node_count = problem->flow.node_count, native = byoc_target_list_native(r->targets)->index;
@@ -165,7 +165,7 @@ static bool fits(const replay_t *r, const byoc_problems_t *problems) {
   return true;
 }
 
-// The problems of the module as it stands, or with layout changes where the plan was made with them.
+// Finds the problems of the module as it is, or with layout changes if the plan was made with them.
 static byoc_status_t find_problems(const replay_t *r, byoc_graph_module_t *module, byoc_problems_t *problems) {
   size_t changes = 0;
   BYOC_RETURN_IF_ERROR(byoc_problems_find(module, r->allocator, r->diag, problems));

@@ -51,7 +51,7 @@ static bool shares_place(const byoc_ruling_t *r, const byoc_index_set_t *nodes) 
   return true;
 }
 
-// Copies from one list to the other what the rule lets through.
+// Copies the candidates that the rule lets through from one list to the other.
 static byoc_status_t pass_on(byoc_ruling_t *r, const byoc_partition_rule_t *rule, const byoc_candidates_t *from,
                              byoc_candidates_t *out) {
   for (size_t i = 0; i < from->items.count; ++i) {
@@ -116,7 +116,7 @@ static byoc_status_t keep_all(byoc_ruling_t *r, const byoc_candidates_t *from) {
   return BYOC_OK;
 }
 
-// `enumerated`: the nodes that enumeration reaches, beyond which greedy regions are proposed; 0: none are.
+// `enumerated`: the number of nodes that enumeration reaches; larger greedy regions are proposed too. 0: none are.
 static byoc_status_t apply_for(const byoc_partition_rule_t *rule, const byoc_target_t *target, uint32_t enumerated,
                                const byoc_dataflow_t *flow, byoc_candidates_t *list, byoc_diag_t *diag) {
   byoc_ruling_t r;
@@ -165,7 +165,7 @@ static const byoc_partition_rule_t *rule_of_row(const byoc_rule_t *row, const by
   return new_rule(arena, (byoc_partition_rule_t){.kind = BYOC_PARTITION_COMPOSITE}, rule);
 }
 
-// The native target's rule, and what it does about layout changes.
+// The native target's rule, which also decides about layout changes.
 static const byoc_partition_rule_t *with_layouts(const byoc_target_t *target, const byoc_partition_rule_t *rule,
                                                  byoc_arena_t *arena) {
   const byoc_partition_rule_t **both = BYOC_ARENA_ARRAY(arena, const byoc_partition_rule_t *, 2);
@@ -215,7 +215,7 @@ byoc_status_t byoc_partition_rule_for_target(const byoc_target_t *target, const 
   if (rule != NULL && backend == NULL) rule = with_layouts(target, rule, arena);
   byoc_partition_rule_t valid = {.kind = BYOC_PARTITION_ONLY_VALID, .limits = {.allow_taps = true}};
   if (rule != NULL) rule = new_rule(arena, valid, rule);
-  // What the host keeps is not outlined: its lowering fuses by itself.
+  // The native target's nodes are not outlined: its lowering fuses by itself.
   if (rule != NULL && backend != NULL) {
     rule = new_rule(arena, (byoc_partition_rule_t){.kind = BYOC_PARTITION_PRIMITIVE}, rule);
   }

@@ -1,8 +1,8 @@
-// Partition rules: how the candidates of a target come about. Rules are trees; the leaves look at the graph, the others
-// work on what those below them propose:
+// Partition rules: where the candidates of a target come from. Rules are trees: the leaves look at the graph, the
+// others work on what those below them propose:
 //
 //   pattern     each match of a pattern, at whatever node it ends (core/plugin/pattern.h)
-//   by kind     connected groups of listed operators: every one up to a size, within a number a node
+//   by kind     connected groups of listed operators: all up to a size, at most so many per node
 //   host        each node by itself, whatever it is
 //   layout      pairs of layout changes, and what the host computes in blocks between such changes
 //   union       everything that several rules propose
@@ -15,9 +15,9 @@
 //
 //   primitive(only valid(combine(union(composite(pattern) ..., by kind ...))))
 //
-// and in addition its regions of greedy placement are candidates, so that with one backend no plan is worse than the
-// greedy one, and the halves of these, their halves and so on, down to what is enumerated. The accept hook is asked
-// once for each region and its reason kept (byoc_candidates_t.refusals).
+// In addition, the target's regions of greedy placement are candidates, so that with one backend no plan is worse than
+// the greedy one. So are the halves of these, their halves and so on, down to the size that is enumerated. The accept
+// hook is asked once for each region and its reason is kept (byoc_candidates_t.refusals).
 //
 //   byoc_candidates_t list;
 //   byoc_candidates_init(&list, allocator);
@@ -50,7 +50,7 @@ typedef enum byoc_partition_rule_kind_t {
 enum {
   BYOC_COMBINE_ELEMENTWISE = 1, // b is elementwise or moves data only: b's work happens where a's results are made
   BYOC_COMBINE_REDUCTION = 2,   // a is elementwise, b reduces: a's results need not be stored
-  BYOC_COMBINE_TUPLE = 4,       // b does nothing but join several values (Concat), or a nothing but split one
+  BYOC_COMBINE_TUPLE = 4,       // b only joins several values (Concat), or a only splits one
   BYOC_COMBINE_CONSTANT = 8,    // a reads nothing but constants
   BYOC_COMBINE_MERGE = 16,      // both rules allow it (BYOC_RULE_MERGE)
 };
@@ -63,11 +63,11 @@ struct byoc_partition_rule_t {
   byoc_subgraph_limits_t limits; // BY_KIND, COMBINE: max_nodes and max_depth of what is made; ONLY_VALID: all of them
   uint32_t max_each;             // BY_KIND, COMBINE: proposals for each node to begin with
   uint32_t combine;              // COMBINE: BYOC_COMBINE_*
-  const byoc_partition_rule_t *const *parts; // what it works on: UNION any number, the other inner ones one
+  const byoc_partition_rule_t *const *parts; // its children: UNION has any number, the other inner rules have one
   uint32_t part_count;
 };
 
-// How far the rules for whole targets go where nothing is said.
+// How far the rules of whole targets go by default.
 enum { BYOC_COLLECT_NODES = 6, BYOC_COLLECT_DEPTH = 6 };
 
 typedef struct byoc_collect_options_t {
@@ -75,22 +75,22 @@ typedef struct byoc_collect_options_t {
   uint32_t max_depth; // of the same; 0: as above
   uint32_t max_each;  // groups, and combinations, that begin at one node; 0: twice max_nodes
 } byoc_collect_options_t;
-// The limits that hold, with what is 0 filled in; `options` may be NULL.
+// Fills in what is 0 in the limits; `options` may be NULL.
 byoc_collect_options_t byoc_collect_limits(const byoc_collect_options_t *options);
 
-// The tree for a target by its backend's table; for the native one, combine(host). In `arena`, as are the copies of the
-// table's rows that candidates refer to.
+// Makes the tree for a target from its backend's table; for the native one, combine(host). The tree is in `arena`, and
+// so are the copies of the table's rows that candidates refer to.
 byoc_status_t byoc_partition_rule_for_target(const byoc_target_t *target, const byoc_collect_options_t *options,
                                              byoc_arena_t *arena, byoc_diag_t *diag,
                                              const byoc_partition_rule_t **out_rule);
 
-// What one rule proposes for one target goes into `list`, unpriced. The flow must have been made from a block.
-// Candidates come out in a stable order. A hook is called on this thread; see byoc/plugin.h.
+// Adds to `list`, unpriced, what one rule proposes for one target. The flow must have been made from a block.
+// Candidates come out in a stable order. Hooks are called on this thread; see byoc/plugin.h.
 byoc_status_t byoc_partition_rule_apply(const byoc_partition_rule_t *rule, const byoc_target_t *target,
                                         const byoc_dataflow_t *flow, byoc_candidates_t *list, byoc_diag_t *diag);
 
-// Everything that every target could take, in the order of targets; the last one, "c", can take each node alone. Nodes
-// that a target gave back (BYOC_ATTRIBUTE_GIVEN_BACK_BY) and calls are not offered to it again.
+// Collects everything that any target could take, in the order of targets. The last one, "c", can take each node alone.
+// Calls, and nodes that a target gave back (BYOC_ATTRIBUTE_GIVEN_BACK_BY), are not offered to it again.
 byoc_status_t byoc_candidates_collect(byoc_candidates_t *list, const byoc_dataflow_t *flow,
                                       const byoc_target_list_t *targets, const byoc_collect_options_t *options,
                                       byoc_diag_t *diag);

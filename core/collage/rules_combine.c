@@ -9,7 +9,7 @@ typedef struct combiner_t {
   byoc_ruling_t *ruling;
   const byoc_partition_rule_t *rule;
   byoc_candidates_t *out;
-  // Candidates by their first nodes, as lists: only the ones that the rules below made, not combinations.
+  // Lists of candidates by their first nodes: only those that the rules below made, no combinations.
   uint32_t *heads, *links; // index + 1
   uint32_t *made_at;       // combinations that begin at a node
 } combiner_t;
@@ -41,7 +41,7 @@ static bool may_merge(const byoc_candidate_t *candidate) {
   return candidate->definition != NULL && (candidate->definition->flags & BYOC_RULE_MERGE) != 0;
 }
 
-// a feeds b. Opaque operators are never fused, and nothing is inlined into heavy ones.
+// a feeds b. Opaque operators are never fused, and nothing is fused into heavy ones.
 static bool is_worth_it(const combiner_t *c, const byoc_candidate_t *a, const byoc_candidate_t *b) {
   uint32_t combine = c->rule->combine, light = BYOC_OP_ELEMENTWISE | BYOC_OP_INJECTIVE;
   if ((combine & BYOC_COMBINE_MERGE) && may_merge(a) && may_merge(b)) return true;
@@ -50,7 +50,7 @@ static bool is_worth_it(const combiner_t *c, const byoc_candidate_t *a, const by
     for (uint32_t k = 0; k < one->nodes.count; ++k) {
       const byoc_node_t *node = c->ruling->flow->nodes[one->nodes.items[k]];
       if (byoc_op_of(node) == NULL || byoc_node_has_trait(node, BYOC_OP_OPAQUE | BYOC_OP_CONTROL)) return false;
-      if (byoc_is_layout_change(node)) return false; // the layout rule says with what
+      if (byoc_is_layout_change(node)) return false; // the layout rule decides about it
     }
   }
   if ((combine & BYOC_COMBINE_CONSTANT) && reads_constants_only(c, a)) return true;
@@ -69,7 +69,7 @@ static bool is_worth_it(const combiner_t *c, const byoc_candidate_t *a, const by
   return false;
 }
 
-// The parts of both, flat, in the order of their first nodes.
+// The parts of both in one flat list, in the order of their first nodes.
 static byoc_status_t unite_parts(combiner_t *c, const byoc_candidate_t *a, const byoc_candidate_t *b,
                                  byoc_candidate_t *united) {
   byoc_arena_t *arena = &c->ruling->list->arena;
@@ -81,7 +81,7 @@ static byoc_status_t unite_parts(combiner_t *c, const byoc_candidate_t *a, const
     const byoc_candidate_t *one = ends[side];
     for (uint32_t i = 0; i < one->part_count; ++i) parts[filled++] = one->parts[i];
     if (one->part_count > 0) continue;
-    parts[filled] = byoc_arena_copy(arena, one, sizeof(*one)); // lists below are gone when the caller looks
+    parts[filled] = byoc_arena_copy(arena, one, sizeof(*one)); // the lists below are freed before the caller looks
     if (parts[filled++] == NULL) return byoc_diag_out_of_memory(c->ruling->diag);
   }
   for (uint32_t i = 1; i < count; ++i) {
@@ -120,7 +120,7 @@ static byoc_status_t combine_two(combiner_t *c, const byoc_candidate_t *a, const
   return BYOC_OK;
 }
 
-// One candidate with each neighbour behind it that the rules below made.
+// Combines one candidate with each neighbour behind it that the rules below made.
 static byoc_status_t combine_behind(combiner_t *c, const byoc_candidate_t *a) {
   const byoc_dataflow_t *flow = c->ruling->flow;
   for (uint32_t k = 0; k < a->nodes.count; ++k) {
@@ -134,7 +134,7 @@ static byoc_status_t combine_behind(combiner_t *c, const byoc_candidate_t *a) {
   return BYOC_OK;
 }
 
-// One candidate with each neighbour in front of it, and combinations grown so far.
+// Combines one candidate with each neighbour in front of it, and with the combinations grown so far.
 static byoc_status_t combine_in_front(combiner_t *c, const byoc_candidate_t *b) {
   const byoc_dataflow_t *flow = c->ruling->flow;
   for (uint32_t k = 0; k < b->nodes.count; ++k) {
@@ -160,7 +160,7 @@ byoc_status_t byoc_ruling_combine(byoc_ruling_t *r, const byoc_partition_rule_t 
     c.links[i] = c.heads[first];
     c.heads[first] = (uint32_t)i + 1;
   }
-  // Combinations join the end of the list and are continued in their turn.
+  // Combinations join the end of the list and are grown further when their turn comes.
   for (size_t i = 0; i < out->items.count && status == BYOC_OK; ++i) {
     const byoc_candidate_t *candidate = out->items.data[i];
     status = combine_behind(&c, candidate);

@@ -1,5 +1,6 @@
-// What lies between enumeration and a whole greedy region: its halves, their halves and so on. In the order of the
-// graph any stretch of a region is free of detours; where it is not connected, its connected parts are proposed.
+// Cuts a whole greedy region into what lies between it and enumeration: its halves, their halves and so on. In the
+// order of the graph no path leaves a stretch of a region and comes back; if a stretch is not connected, its connected
+// parts are proposed.
 #include "core/collage/rules_internal.h"
 
 typedef struct cutter_t {
@@ -11,7 +12,7 @@ typedef struct cutter_t {
   uint32_t *stack;
 } cutter_t;
 
-// Positions of nodes in the set; UINT32_MAX where it is elsewhere.
+// Positions of nodes in the set; UINT32_MAX for nodes outside of it.
 static uint32_t position_of(const byoc_index_set_t *set, uint32_t node) {
   uint32_t low = 0, high = set->count;
   while (low < high) {
@@ -25,7 +26,7 @@ static uint32_t position_of(const byoc_index_set_t *set, uint32_t node) {
   return low < set->count && set->items[low] == node ? low : UINT32_MAX;
 }
 
-// Gives everything that hangs together with a position its colour.
+// Gives a position and everything connected with it one colour.
 static void colour(const cutter_t *c, const byoc_index_set_t *stretch, uint32_t from, uint32_t with) {
   const byoc_dataflow_t *flow = c->ruling->flow;
   uint32_t depth = 0;
@@ -46,7 +47,7 @@ static void colour(const cutter_t *c, const byoc_index_set_t *stretch, uint32_t 
   }
 }
 
-// The matches of the region that lie in these nodes; those of a connected part are whole in it.
+// The matches of the region that lie in these nodes; in a connected part a match is always whole.
 static byoc_status_t pick_parts(const cutter_t *c, byoc_candidate_t *candidate) {
   const byoc_candidate_t *region = c->region;
   if (region->part_count == 0) return BYOC_OK;
@@ -70,13 +71,13 @@ static byoc_status_t propose(const cutter_t *c, const uint32_t *nodes, uint32_t 
   byoc_candidate_t candidate = {
       .rule = c->region->rule, .definition = c->region->definition, .is_primitive = c->region->is_primitive};
   if (!byoc_index_set_make(&r->list->arena, nodes, count, &candidate.nodes)) return byoc_diag_out_of_memory(r->diag);
-  // Matches are not stretches: together they may have a detour.
+  // Matches are not stretches: a path may leave their union and come back.
   if (!byoc_subgraph_is_convex(&r->space, &candidate.nodes)) return BYOC_OK;
   BYOC_RETURN_IF_ERROR(pick_parts(c, &candidate));
   return candidate.part_count == 1 ? BYOC_OK : byoc_ruling_propose(r, candidate, c->out, &made);
 }
 
-// The connected parts of a stretch that are larger than what is enumerated.
+// Proposes the connected parts of a stretch that are larger than what is enumerated.
 static byoc_status_t propose_stretch(const cutter_t *c, const byoc_index_set_t *stretch) {
   uint32_t colours = 0;
   for (uint32_t i = 0; i < stretch->count; ++i) c->colours[i] = 0;
@@ -93,7 +94,8 @@ static byoc_status_t propose_stretch(const cutter_t *c, const byoc_index_set_t *
   return BYOC_OK;
 }
 
-// The nodes of the units from `begin` up to `end`: matches where the region was joined from such, else nodes.
+// The nodes of the units from `begin` up to `end`. Units are matches if the region was joined from matches, otherwise
+// nodes.
 static byoc_status_t list_stretch(const cutter_t *c, uint32_t begin, uint32_t end, byoc_index_set_t *out_stretch) {
   const byoc_candidate_t *region = c->region;
   if (region->part_count == 0) {

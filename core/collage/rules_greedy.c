@@ -1,12 +1,12 @@
-// What greedy placement would make of one target's rules: large regions that no enumeration reaches. Having them among
-// the candidates makes the cheapest plan no worse than the greedy one.
+// Adds what greedy placement would make of one target's rules: large regions that no enumeration reaches. With them
+// among the candidates the cheapest plan is no worse than the greedy one.
 #include "core/collage/claim_rule.h"
 #include "core/collage/rules_internal.h"
 
 typedef struct greedy_t {
   byoc_ruling_t *ruling;
   byoc_claims_t claims;
-  uint32_t max_nodes; // that enumeration reaches
+  uint32_t max_nodes; // the size that enumeration reaches
 } greedy_t;
 
 static byoc_status_t ask(void *self, const byoc_rule_t *rule, byoc_node_t *const *nodes, size_t node_count,

@@ -1,10 +1,11 @@
-// What the native target makes of layout changes: a pair that nobody takes costs nothing, and what stands between two
+// What the native target does with layout changes: a pair that nobody takes costs nothing, and what stands between two
 // changes is computed in blocks (the pass settle-layouts does both).
 #include "core/collage/rules_internal.h"
 #include "core/ops/blocked.h"
 #include "core/pass/layouts.h"
 
-// Readers of one ToBlocked of which each selection is a candidate; of more of them only each by itself and all.
+// Up to this many readers of one ToBlocked, each selection of them is a candidate; beyond that only each by itself and
+// all.
 enum { MAX_READERS = 3, MAX_NODES = 64 };
 
 typedef struct layouts_t {
@@ -21,7 +22,7 @@ static byoc_status_t propose(layouts_t *l, byoc_node_t *const *nodes, size_t cou
 
 // ---- pairs ----
 
-// A ToBlocked with the FromBlocked nodes that read it: those that are chosen read the plain tensor in its place.
+// A ToBlocked with the FromBlocked nodes that read it; readers of the chosen ones read the plain tensor instead.
 static byoc_status_t propose_pairs(layouts_t *l, byoc_node_t *to) {
   byoc_node_t *nodes[1 + MAX_NODES] = {to};
   byoc_node_t *readers[MAX_NODES];
@@ -55,7 +56,7 @@ static byoc_status_t propose_pairs(layouts_t *l, byoc_node_t *to) {
 typedef struct core_t {
   byoc_node_t *nodes[MAX_NODES];
   size_t count;
-  bool failed; // it has an operand that is not to be had in blocks
+  bool failed; // it has an operand that is not available in blocks
 } core_t;
 
 // The node and the FromBlocked nodes in front of it; `inside` is the operand that comes from the core itself.
@@ -72,7 +73,7 @@ static void add_node(core_t *core, byoc_node_t *node, const byoc_value_t *inside
   core->nodes[core->count++] = node;
 }
 
-// An operator between layout changes, as long as there are any the elementwise ones that alone read it, and the
+// An operator between layout changes, then as long as possible the elementwise ones that are its only readers, and the
 // ToBlocked behind them.
 static byoc_status_t propose_core(layouts_t *l, byoc_node_t *first) {
   core_t core = {.count = 0};

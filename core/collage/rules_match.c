@@ -1,4 +1,4 @@
-// The leaves: matches of patterns and groups by kind.
+// The leaves of the rules: matches of patterns, and groups by kind.
 #include <string.h>
 
 #include "core/base/hash.h"
@@ -90,7 +90,7 @@ typedef struct proposer_t {
   byoc_status_t status;
 } proposer_t;
 
-// Every way to match is a candidate: with an optional operator inside and without it.
+// Every way to match is a candidate, with and without an optional operator.
 static bool propose_match(void *self, const byoc_match_t *match) {
   proposer_t *p = self;
   byoc_ruling_t *r = p->ruling;
@@ -155,7 +155,7 @@ static byoc_status_t add_group(grouper_t *g, const byoc_index_set_t *set) {
   return byoc_ruling_propose(g->ruling, candidate, &g->groups, &made);
 }
 
-// Every group one larger than this one, its first node staying the first.
+// Grows every group by one node; its first node stays the first.
 static byoc_status_t extend_group(grouper_t *g, const byoc_index_set_t *set) {
   const byoc_dataflow_t *flow = g->ruling->flow;
   for (uint32_t k = 0; k < set->count; ++k) {

@@ -22,9 +22,9 @@ void byoc_subgraph_space_deinit(byoc_subgraph_space_t *space) {
   *space = (byoc_subgraph_space_t){0};
 }
 
-// Marks what is inside; afterwards nothing is seen.
+// Marks what is inside; nothing is seen yet.
 static void mark_inside(byoc_subgraph_space_t *space, const byoc_index_set_t *inside) {
-  if (++space->mark == 0) { // counted around: the old marks mean nothing any more
+  if (++space->mark == 0) { // the counter wrapped: the old marks mean nothing any more
     memset(space->inside_marks, 0, space->flow->node_count * sizeof(uint32_t));
     memset(space->seen_marks, 0, space->flow->node_count * sizeof(uint32_t));
     space->mark = 1;
@@ -36,7 +36,7 @@ static bool is_inside(const byoc_subgraph_space_t *space, uint32_t node) {
   return space->inside_marks[node] == space->mark;
 }
 
-// True the first time.
+// Returns true the first time that it is called for a node.
 static bool see(byoc_subgraph_space_t *space, uint32_t node) {
   bool is_new = space->seen_marks[node] != space->mark;
   space->seen_marks[node] = space->mark;
@@ -50,7 +50,7 @@ static uint32_t root_of(uint32_t *parents, uint32_t index) {
   return index;
 }
 
-// Union-find over the positions in the set; nodes that read one node outside belong together too.
+// Union-find over the positions in the set; nodes that read the same outside node belong together too.
 static bool is_joined(byoc_subgraph_space_t *space, const byoc_index_set_t *inside) {
   const byoc_dataflow_t *flow = space->flow;
   uint32_t *parents = space->stack, parts = inside->count;
@@ -139,7 +139,7 @@ bool byoc_subgraph_is_convex(byoc_subgraph_space_t *space, const byoc_index_set_
   const byoc_dataflow_t *flow = space->flow;
   uint32_t last = inside->items[inside->count - 1], depth = 0;
   mark_inside(space, inside);
-  // From everything just outside downwards; numbers rise along paths, so nothing behind `last` can lead back.
+  // Walks downwards from everything just outside; numbers rise along paths, so nothing behind `last` can lead back.
   for (uint32_t i = 0; i < inside->count; ++i) {
     uint32_t node = inside->items[i];
     for (uint32_t e = flow->successor_offsets[node]; e < flow->successor_offsets[node + 1]; ++e) {

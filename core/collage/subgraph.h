@@ -39,16 +39,17 @@ byoc_status_t byoc_subgraph_space_init(byoc_subgraph_space_t *space, const byoc_
                                        byoc_allocator_t allocator, byoc_diag_t *diag);
 void byoc_subgraph_space_deinit(byoc_subgraph_space_t *space);
 
-// The set is kept, not copied; the other sets are made in `arena`. Linear in the edges around the set. False when
-// memory is out.
+// The set is kept, not copied; the other sets are made in `arena`. Takes time linear in the edges around the set. False
+// if out of memory.
 bool byoc_subgraph_make(byoc_subgraph_space_t *space, byoc_arena_t *arena, const byoc_index_set_t *inside,
                         byoc_subgraph_t *out_graph);
 
-// Why the sub-graph may not be one region (static text), or NULL where it may: limits, taps, and convexity, i.e. no
-// path from an output back to an entry.
+// Returns why the sub-graph may not be one region (static text), or NULL if it may. It checks the limits, taps, and
+// convexity, i.e. that no path leads from an output back to an entry.
 const char *byoc_subgraph_invalid(byoc_subgraph_space_t *space, const byoc_subgraph_t *graph,
                                   const byoc_subgraph_limits_t *limits);
-// No path leaves the set and comes back. Looks only at nodes numbered between the first and the last of the set.
+// True if no path leaves the set and comes back. Looks only at nodes numbered between the first and the last of the
+// set.
 bool byoc_subgraph_is_convex(byoc_subgraph_space_t *space, const byoc_index_set_t *inside);
 
 #endif // BYOC_CORE_COLLAGE_SUBGRAPH_H_
