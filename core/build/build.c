@@ -1,4 +1,4 @@
-// The steps of a build, each on what the one before it left behind.
+// The steps of a build; each works on what the one before it left behind.
 #include "core/build/build.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "core/base/log.h"
 #include "core/ir/text.h"
 
-// Constants beyond this are elided where a module is printed on the way.
+// Constants larger than this are elided when a module is printed on the way.
 #define PRINTED_BYTES 256
 
 void byoc_build_init(byoc_build_t *build, const byoc_build_options_t *options, byoc_allocator_t allocator) {
@@ -17,7 +17,7 @@ void byoc_build_init(byoc_build_t *build, const byoc_build_options_t *options, b
 }
 
 void byoc_build_deinit(byoc_build_t *build) {
-  if (build->allocator.resize == NULL) return; // never begun
+  if (build->allocator.resize == NULL) return; // it was never begun
   byoc_pipeline_result_deinit(&build->result);
   if (!build->is_lent) byoc_graph_module_destroy(build->module);
   *build = (byoc_build_t){0};
@@ -29,7 +29,7 @@ static byoc_status_t begin(const byoc_build_t *build, const char *step, byoc_dia
   return byoc_build_watcher_begin(&build->options.watcher, step, diag);
 }
 
-// A model has no mark of its own; what has one, or reads as a module, is no ONNX file.
+// An ONNX model has no magic number; a file that has one, or that reads as a module, is not an ONNX file.
 static byoc_status_t look_inside(const char *path, byoc_diag_t *diag, bool *out_is_text) {
   byoc_file_view_t view;
   BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, diag, &view));

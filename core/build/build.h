@@ -11,15 +11,15 @@
 //   if (status == BYOC_OK) status = byoc_build_compose(&build, &output, diag);
 //   byoc_build_deinit(&build);
 //
-// Why a build is given a placer instead of choosing one: measured placement builds candidates, by this facade. So links
-// run from core/build/placing.h (who places) over core/build/candidates.h (what measuring builds) down to here, and
-// from all of them down to core/measure.
+// A build is given a placer instead of choosing one, because measured placement builds candidates through this facade.
+// So links run from core/build/placing.h (who places) over core/build/candidates.h (what measuring builds) down to
+// here, and from all of them down to core/measure.
 //
-// Options are plain data, and what they point to outlives the build. Nothing here exits. Errors are in the caller's
+// Options are plain data, and what they point to must outlive the build. Nothing here exits. Errors are in the caller's
 // diagnostic; warnings and the story of a build go to core/base/log.h, what print_after asks for to standard output.
 // Builds share nothing but the caches on disk and what this process knows of compilers: several threads may each have
-// builds of their own, with targets shared among them. The steps come in order, each once: read, compile, then compose,
-// emit and evaluate as often as wanted; a build that failed can be released, and nothing else.
+// builds of their own, with targets shared among them. The steps come in order, each once: read, compile; then compose,
+// emit and evaluate as often as wanted. After a failure a build can only be released.
 #ifndef BYOC_CORE_BUILD_BUILD_H_
 #define BYOC_CORE_BUILD_BUILD_H_
 
@@ -30,55 +30,55 @@
 
 typedef struct byoc_build_options_t {
   const byoc_target_list_t *targets; // in order of preference, "c" last
-  byoc_placer_t placer;              // place NULL: greedily
+  byoc_placer_t placer;              // place NULL: greedy placement
   int32_t thread_count;              // default of the artifact's contexts; 0: decided when running
   const char *print_after;           // print the module after this pass or step, or after "all"; NULL: never
-  byoc_build_watcher_t watcher;      // begin NULL: nobody watches
+  byoc_build_watcher_t watcher;      // begin NULL: none
 } byoc_build_options_t;
 
-// All of it is to be read, nothing to be written.
+// Callers may read all of it and write nothing.
 typedef struct byoc_build_t {
   byoc_allocator_t allocator;
   byoc_build_options_t options;
-  byoc_graph_module_t *module; // as far along the road as the build went; the build's own, unless it was lent
+  byoc_graph_module_t *module; // as far along the road as the build went; owned by the build unless it was lent
   bool is_lent, is_simplified;
-  byoc_pipeline_result_t result; // the placement, the plan, the host program: the build's own
+  byoc_pipeline_result_t result; // the placement, the plan, the host program: owned by the build
 } byoc_build_t;
 
-// Cannot fail, and takes no memory.
+// Cannot fail, and allocates nothing.
 void byoc_build_init(byoc_build_t *build, const byoc_build_options_t *options, byoc_allocator_t allocator);
 // Releases the program, the plan and the module. Accepts one that is all zeros.
 void byoc_build_deinit(byoc_build_t *build);
 
 // ---- a model: one of these ----
 
-// Reads a file: ONNX, or the text form of a module, known by its name (.byoc) or by its first word. `options` (symbolic
-// dimensions, may be NULL) are for ONNX: BYOC_INVALID_ARGUMENT where they are given for a text. Otherwise the statuses
-// of byoc_onnx_read_file and byoc_graph_parse.
+// Reads a file: ONNX, or the text form of a module, recognised by its name (.byoc) or its first word. `options`
+// (symbolic dimensions, may be NULL) are for ONNX: BYOC_INVALID_ARGUMENT if they are given for a text. Otherwise the
+// statuses of byoc_onnx_read_file and byoc_graph_parse.
 byoc_status_t byoc_build_read(byoc_build_t *build, const char *path, const byoc_onnx_read_options_t *options,
                               byoc_diag_t *diag);
-// The same of an ONNX model in memory, which may be freed afterwards. `name` is for messages.
+// The same for an ONNX model in memory, which may be freed afterwards. `name` is for messages.
 byoc_status_t byoc_build_read_memory(byoc_build_t *build, const void *data, size_t size_bytes, const char *name,
                                      const byoc_onnx_read_options_t *options, byoc_diag_t *diag);
-// Works on a module of the caller's, who keeps it; it outlives the build, which changes it.
+// Works on a module that the caller keeps. It must outlive the build, which changes it.
 void byoc_build_lend(byoc_build_t *build, byoc_graph_module_t *module, bool is_simplified);
 
 // ---- the road ----
 
 // Simplifies, places, generates, lowers and plans, as far as `extent` says. `result` is filled as far as that goes;
-// BYOC_BUILD_ALL leaves a host program there. BYOC_CANCELLED where the watcher said so.
+// after BYOC_BUILD_ALL it holds a host program. BYOC_CANCELLED if the watcher ended the build.
 byoc_status_t byoc_build_compile(byoc_build_t *build, byoc_build_extent_t extent, byoc_diag_t *diag);
 
 // ---- from the host program ----
 
-// Makes an artifact. In `output`, targets, thread_count and cpu_features are the build's and need not be set. The file
-// appears under its name only when it is whole.
+// Makes an artifact. In `output`, the build sets targets, thread_count and cpu_features itself. The file appears under
+// its name only when it is whole.
 byoc_status_t byoc_build_compose(const byoc_build_t *build, const byoc_compose_options_t *output, byoc_diag_t *diag);
-// The C text of the host program and its kernels, appended to `out`.
+// Appends the C text of the host program and its kernels to `out`.
 byoc_status_t byoc_build_emit_c(const byoc_build_t *build, const byoc_compose_options_t *output, byoc_string_t *out,
                                 byoc_diag_t *diag);
 
-// An artifact that is not to stay, in a folder of its own.
+// A temporary artifact, in a folder of its own.
 typedef struct byoc_build_temporary_t {
   byoc_allocator_t allocator;
   char *folder, *path;
@@ -87,9 +87,10 @@ byoc_status_t byoc_build_compose_temporary(const byoc_build_t *build, byoc_diag_
                                            byoc_build_temporary_t *out_temporary);
 void byoc_build_temporary_remove(byoc_build_temporary_t *temporary); // accepts one that is all zeros
 
-// Runs in this process, by the evaluator (core/hostir/evaluate.h says what the arguments are). The build outlives it.
+// Runs the program in this process, by the evaluator (core/hostir/evaluate.h describes the arguments). The build must
+// outlive it.
 typedef struct byoc_build_evaluation_t {
-  byoc_runtime_t runtime; // of the libraries that were set up; stays where it is
+  byoc_runtime_t runtime; // the libraries that were set up use it; must not move
   byoc_resolver_t *resolver;
   byoc_evaluator_t *evaluator;
 } byoc_build_evaluation_t;

@@ -1,4 +1,4 @@
-// The operations of C calls that a backend put in the place of operators.
+// Counts the operations of C calls that a backend put in the place of operators.
 #include "core/build/call_work.h"
 
 #include "core/collage/estimate.h"

@@ -1,4 +1,4 @@
-// Candidates and whole plans, built as models are.
+// Builds candidates and whole plans the way models are built.
 #include "core/build/candidates.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 typedef struct module_maker_t {
   byoc_graph_module_t *module;
-  byoc_map_t kept; // functions that are called from the one, itself included
+  byoc_map_t kept; // the kept functions and those that they call
   bool failed;
 } module_maker_t;
 
@@ -30,7 +30,7 @@ static bool is_kept(void *self, const byoc_function_t *function) {
   return byoc_pointer_map_find(&((const module_maker_t *)self)->kept, function) != NULL;
 }
 
-// Leaves nothing in the module, which is this process's own copy, but the functions and what they call.
+// Leaves nothing in the module (this process's own copy) except the functions and what they call.
 static bool drop_others(module_maker_t *maker, const byoc_cost_build_t *build) {
   byoc_graph_module_t *module = maker->module;
   for (size_t i = 0; i < build->count; ++i) {
@@ -56,7 +56,7 @@ static bool make_native(module_maker_t *maker) {
   return true;
 }
 
-// Who is to make a value has been said of the model; here it is one target's turn.
+// Removes targets from virtual devices: they say who is to make a value in the model, and here one target makes all.
 static bool forget_target(void *self, byoc_node_t *node) {
   (void)self;
   for (uint32_t r = 0; r < node->result_count; ++r) node->results[r]->device.target = NULL;
@@ -70,7 +70,7 @@ static bool mark_for(byoc_function_t *function, const byoc_target_t *target) {
          byoc_attributes_set_string(attributes, "global_symbol", function->name);
 }
 
-// A call on parameters of its own; its results are the main function's.
+// Adds a call on parameters of its own; its results become the main function's.
 static bool call_part(byoc_function_t *main_function, byoc_function_t *function) {
   const byoc_block_t *body = function->body;
   byoc_arena_t *arena = &main_function->module->arena;
@@ -90,7 +90,7 @@ static bool call_part(byoc_function_t *main_function, byoc_function_t *function)
   return true;
 }
 
-// Inputs and outputs of an artifact have names.
+// Gives names to the inputs and outputs, which an artifact's must have.
 static bool name_ports(byoc_graph_module_t *module, byoc_function_t *main_function) {
   const byoc_block_t *body = main_function->body;
   for (size_t i = 0; i < body->parameters.count; ++i) {
@@ -112,7 +112,7 @@ static bool make_main(module_maker_t *maker, const byoc_cost_build_t *build) {
   for (size_t i = 0; i < build->count && ok; ++i) {
     ok = call_part(main_function, (byoc_function_t *)(uintptr_t)build->functions[i]);
   }
-  // The first function is the one to run where none is called "main".
+  // The first function is the one to run if none is called "main".
   if (ok && strcmp(main_function->name, "main") != 0) ok = byoc_function_rename(main_function, "main");
   return ok && name_ports(maker->module, main_function);
 }
@@ -155,7 +155,7 @@ static byoc_status_t make_targets(const byoc_cost_build_t *build, byoc_diag_t *d
 
 enum { NOBODY = UINT8_MAX };
 
-// Parts share neither inputs nor outputs: what leads to an output, or comes from an input, is that part's.
+// Parts share neither inputs nor outputs: whatever leads to a part's output, or comes from its input, belongs to it.
 typedef struct owning_t {
   const byoc_host_program_t *program;
   uint8_t *owners; // by buffer
@@ -189,7 +189,7 @@ static void own_ports(const owning_t *owning, const byoc_cost_build_t *build) {
   }
 }
 
-// Backwards once, from what is needed to where it comes from.
+// One backward pass, from what is needed to where it comes from.
 static byoc_status_t find_owners(const byoc_host_program_t *program, const byoc_cost_build_t *build, byoc_diag_t *diag,
                                  byoc_cost_build_answer_t *out) {
   if (program->is_dynamic) return byoc_diag_error(diag, BYOC_UNSUPPORTED, "its shapes are known only when it runs");
@@ -233,7 +233,7 @@ static void *make_buffer(const byoc_host_buffer_t *buffer, byoc_arena_t *arena) 
   return byoc_arena_allocate_aligned(arena, size, BYOC_BUFFER_ALIGNMENT);
 }
 
-// Inputs and outputs of one part, from the given ones on.
+// Tensors for the inputs and outputs of one part, from the given positions on.
 static byoc_status_t prepare_part(const byoc_host_program_t *program, const byoc_block_t *body, size_t input,
                                   size_t output, void **inputs, void **outputs, byoc_arena_t *arena) {
   uint64_t random = BYOC_MEASURE_SEED;
@@ -303,7 +303,7 @@ static byoc_status_t run(const byoc_cost_build_t *request, byoc_diag_t *diag, by
   BYOC_RETURN_IF_ERROR(make_targets(request, diag, &targets));
   BYOC_RETURN_IF_ERROR(make_module(request, diag, &module));
   const byoc_build_options_t options = {.targets = &targets, .thread_count = request->thread_count};
-  byoc_build_t build; // left as it is: the process is short-lived
+  byoc_build_t build; // not released: the process is short-lived
   byoc_build_init(&build, &options, byoc_allocator_system());
   byoc_build_lend(&build, module, false);
   BYOC_RETURN_IF_ERROR(byoc_build_compile(&build, BYOC_BUILD_ALL, diag));
@@ -324,7 +324,7 @@ void byoc_build_candidates(void *self, void *answer) {
   byoc_diag_t diag = {0};
   out->status = run(self, &diag, out);
   if (out->status == BYOC_OK) return;
-  // What failed, without the temporary paths around it: the reason is kept and compared.
+  // What failed, without temporary paths in it: the reason is kept and compared.
   snprintf(out->message, sizeof(out->message), "%s", diag.message);
 }
 

@@ -1,4 +1,4 @@
-// The road of a model, step by step; a step that backends give something back in is taken again.
+// The road of a model, step by step. If backends give something back, the steps from placing on are repeated.
 #include "core/build/pipeline.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "core/plugin/codegen.h"
 #include "core/target/cpu.h"
 
-// A function that is given back is offered to the next target; this bounds how often the road is taken again.
+// A function that is given back is offered to the next target; this bounds how often that is repeated.
 enum { MAX_ROUNDS = 16 };
 
 void byoc_pipeline_result_init(byoc_pipeline_result_t *result, byoc_allocator_t allocator) {
@@ -42,8 +42,8 @@ typedef struct pipeline_t {
   byoc_pipeline_result_t *result;
   byoc_codegen_services_t services;
   byoc_progress_t progress;
-  size_t given_back;          // functions in this round
-  uint64_t required_features; // of the processor
+  size_t given_back;          // functions given back in this round
+  uint64_t required_features; // processor features
 } pipeline_t;
 
 // ---- services for backends ----
@@ -91,8 +91,8 @@ static bool is_hook_of(const byoc_target_t *target, const char *compiler) {
   return target->kind->backend != NULL && strcmp(target->kind->name, compiler) == 0;
 }
 
-// The target that a function marked Compiler="kind" is for: the one that it names, else the first of that kind. None is
-// an error: the mark says that somebody counts on it.
+// The target that a function marked Compiler="kind" is for: the one that it names, otherwise the first of that kind. If
+// there is none, that is an error: the mark says that somebody relies on it.
 static byoc_status_t assign_target(pipeline_t *p, byoc_function_t *function, const char *compiler) {
   const byoc_target_list_t *targets = p->options->targets;
   const int64_t named = byoc_attributes_int(&function->attributes, "Target", -1);
@@ -127,7 +127,7 @@ static bool is_of_target(const byoc_function_t *function, const byoc_target_t *t
          byoc_attributes_int(&function->attributes, "Target", -1) == (int64_t)target->index;
 }
 
-// Functions that the region calls (its composites) go back with it.
+// Functions that the region calls (its composites) are given back with it.
 static bool mark_callee_inline(void *self, byoc_node_t *node) {
   (void)self;
   return node->callee == NULL || byoc_attributes_set_int(&node->callee->attributes, "Inline", 1);
@@ -167,7 +167,7 @@ static bool note_given_back(byoc_pipeline_result_t *result, const char *function
   return note.function != NULL && note.reason != NULL && byoc_vector_push(&result->given_back, arena->allocator, note);
 }
 
-// A body that goes back where it was called: rewritten by the backend, or as it was.
+// Puts a body back where it was called: rewritten by the backend, or as it was.
 static byoc_status_t put_back(pipeline_t *p, const byoc_codegen_result_t *result, const byoc_target_t *target) {
   byoc_function_t *function = result->function;
   bool ok = byoc_attributes_set_int(&function->attributes, "Inline", 1) &&
@@ -225,7 +225,7 @@ cleanup:
   return status;
 }
 
-// Stubs are made of what is bound; what goes back is put back into its callers.
+// Makes stubs of the functions that were bound; those given back return into their callers.
 static byoc_status_t finish_round(pipeline_t *p) {
   BYOC_RETURN_IF_ERROR(
       byoc_pass_run(byoc_pass_find("mark-compiler-functions-extern"), p->module, &p->options->passes, p->diag, NULL));
@@ -253,7 +253,7 @@ static byoc_status_t place(pipeline_t *p, int round) {
                            ? placer->place(placer->self, p->module, targets, p->diag, placement)
                            : byoc_place_greedy(p->module, targets, p->diag, placement));
   BYOC_RETURN_IF_ERROR(byoc_placement_check_bound(p->module, targets, placement, round == 0, p->diag));
-  // Backends see of layout changes what crosses the border of a region.
+  // Of layout changes, backends see only what crosses the border of a region.
   BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("cancel-layouts"), p->module, &p->options->passes, p->diag, NULL));
   return byoc_pass_print_after("place", p->module, &p->options->passes, p->diag);
 }
@@ -307,7 +307,7 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
   byoc_string_t native_features;
   byoc_string_init(&native_features, allocator);
   char *cache = NULL;
-  byoc_diag_t cache_diag = {0}; // no cache folder: work goes on without one
+  byoc_diag_t cache_diag = {0}; // without a cache folder work goes on
   if (byoc_cache_directory(allocator, &cache_diag, &cache) != BYOC_OK) {
     byoc_log(BYOC_LOG_WARNING, "nothing is cached: %s", cache_diag.message);
   }
@@ -325,7 +325,7 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
   }
   if (status == BYOC_OK) status = assign_targets(&p);
   if (status == BYOC_OK) status = byoc_targets_check_bound(module, options->targets, diag);
-  // What no region calls is placed as any other nodes are.
+  // Nodes of functions that no region calls are placed like any others.
   if (status == BYOC_OK) {
     status = byoc_pass_run(byoc_pass_find("inline-composites"), module, &options->passes, diag, NULL);
   }

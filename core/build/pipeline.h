@@ -16,20 +16,21 @@ typedef enum byoc_build_extent_t {
   BYOC_BUILD_GENERATED, // as far as backends may still give something back
 } byoc_build_extent_t;
 
-// Somebody who is told when a step of a build begins ("read", "simplify", "place", "generate", "lower", "compose"), and
-// may end the build there: false is BYOC_CANCELLED. On the build's own thread.
+// A watcher is told when a step of a build begins ("read", "simplify", "place", "generate", "lower", "compose"), and
+// may end the build there: if it returns false, the build ends with BYOC_CANCELLED. It is called on the build's own
+// thread.
 typedef struct byoc_build_watcher_t {
   void *self;
-  bool (*begin)(void *self, const char *step); // NULL: nobody
+  bool (*begin)(void *self, const char *step); // NULL: there is no watcher
 } byoc_build_watcher_t;
 byoc_status_t byoc_build_watcher_begin(const byoc_build_watcher_t *watcher, const char *step, byoc_diag_t *diag);
 
 typedef struct byoc_pipeline_options_t {
   const byoc_target_list_t *targets; // outlives the program
   byoc_pass_options_t passes;        // what to print on the way; steps that are not passes: "place", "generate"
-  byoc_build_extent_t extent;        // short of BYOC_BUILD_ALL the module is left there, and there is no program
-  byoc_placer_t placer;              // of the first round; place NULL: greedily. What is given back is placed greedily
-  bool is_simplified;                // the module is: begin with placing
+  byoc_build_extent_t extent;        // below BYOC_BUILD_ALL the module is left there, and there is no program
+  byoc_placer_t placer;              // for the first round; place NULL: greedy. What is given back is placed greedily
+  bool is_simplified;                // the module is simplified already: begin with placing
   const byoc_build_watcher_t *watcher;
 } byoc_pipeline_options_t;
 
@@ -41,7 +42,7 @@ typedef struct byoc_given_back_t {
 typedef struct byoc_pipeline_result_t {
   byoc_placement_t placement;          // functions in it are stubs by now
   byoc_plan_t plan;                    // what was placed where, and why
-  byoc_host_program_t *program;        // NULL where the road ended before
+  byoc_host_program_t *program;        // NULL if the road ended before it
   byoc_string_t required_cpu_features; // space-separated: what backends asked for and what -mcpu of "c" allows
   BYOC_VECTOR(byoc_given_back_t) given_back;
 } byoc_pipeline_result_t;

@@ -14,7 +14,7 @@
 #include "core/ops/util.h"
 #include "core/pass/layouts.h"
 
-// What a collage needs, for as long as it takes.
+// What a collage placement needs, for as long as it runs.
 typedef struct wiring_t {
   const byoc_placing_t *placing;
   byoc_cost_database_t *database;
@@ -25,7 +25,7 @@ typedef struct wiring_t {
   byoc_collage_options_t options;
 } wiring_t;
 
-// All targets, and all plugins, as one text each.
+// Puts all targets, and all plugins, into one text each.
 static byoc_status_t describe_targets(wiring_t *w, const byoc_target_list_t *targets, byoc_diag_t *diag) {
   byoc_string_t text, plugins, machine;
   byoc_string_init(&text, w->arena.allocator);
@@ -49,8 +49,8 @@ static byoc_status_t describe_targets(wiring_t *w, const byoc_target_list_t *tar
   return key->target && key->plugin && key->machine ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
-// What goes through the caches in a run: the weights, and twice the widest place of the graph, which a good plan of
-// memory does not go far beyond.
+// How many bytes go through the caches in a run: the weights, plus twice the widest place of the graph, which a good
+// memory plan exceeds only a little.
 static uint64_t model_bytes(const byoc_graph_module_t *module) {
   double constants = 0, widest = 0;
   for (size_t f = 0; f < module->functions.count; ++f) {
@@ -74,7 +74,7 @@ static uint64_t model_bytes(const byoc_graph_module_t *module) {
   return bytes < 1e15 ? (uint64_t)bytes : 0;
 }
 
-// Without a compiler there is no measuring, and the estimate serves.
+// Without a compiler nothing can be measured, and the estimate is used instead.
 static byoc_status_t open_measurer(wiring_t *w, const byoc_graph_module_t *module, const byoc_target_list_t *targets,
                                    byoc_diag_t *diag) {
   const byoc_cost_measure_options_t options = {.build = byoc_build_candidates,

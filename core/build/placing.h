@@ -9,8 +9,8 @@
 
 #include "core/collage/place.h"
 
-// Seconds for measuring, parts and whole plans together. A ResNet-50 with four targets is then built from an empty
-// cache in well under two minutes.
+// Seconds for measuring parts and whole plans together. With this budget a ResNet-50 with four targets is built from an
+// empty cache in well under two minutes.
 #define BYOC_COST_BUDGET_S 60.0
 
 enum { BYOC_COLLAGE_LIMIT = 64 };
@@ -25,14 +25,14 @@ typedef struct byoc_placing_t {
   byoc_cost_kind_t cost;
   double budget_s;
   bool spend_budget; // see byoc_collage_options_t
-  // Operators of a group that collage enumerates, and how many of them may wait for each other; 0: the default. Costs
-  // grow with these: at most BYOC_COLLAGE_LIMIT.
+  // The most operators in a group that collage enumerates, and how many of them may wait for each other; 0: the
+  // default. Costs grow with these: at most BYOC_COLLAGE_LIMIT.
   uint32_t collage_nodes, collage_depth;
-  int32_t thread_count; // that costs are for; 0: 1
+  int32_t thread_count; // threads that costs are for; 0: 1
   bool plain_layouts;   // no blocked layouts between regions, whatever the targets take
 } byoc_placing_t;
 
-// The placing outlives the placer.
+// The placing must outlive the placer.
 byoc_placer_t byoc_placing_placer(byoc_placing_t *placing);
 
 #endif // BYOC_CORE_BUILD_PLACING_H_

@@ -70,7 +70,7 @@ byoc_status_t byoc_compose_install(const char *linked, const char *output, const
   if (status == BYOC_OK) status = byoc_file_write_atomic(path, header->data, header->size, 0644, diag);
   if (status == BYOC_OK) {
     status = byoc_file_install(linked, output, 0755, diag);
-    // Neither, where it is not both.
+    // If not both files can be installed, neither is.
     if (status != BYOC_OK && existed) (void)byoc_file_write_atomic(path, older, older_size, 0644, NULL);
     if (status != BYOC_OK && !existed) (void)unlink(path);
   }

@@ -1,4 +1,5 @@
-// Several functions of one target, measured in one artifact; what goes wrong in one is found and costs that one alone.
+// Measures several functions of one target in one artifact. A failure is traced to the function that caused it, and
+// only that one pays for it.
 #define _GNU_SOURCE
 #include "core/measure/batch.h"
 
@@ -9,12 +10,12 @@
 #include "core/measure/lock.h"
 #include "core/measure/reference.h"
 
-// Times nearer than this are compared once more, in turns: single measurements differ by as much.
+// Times that differ by less than this are compared once more, in turns: single measurements vary by as much.
 #define CLOSE_RATIO 1.1
-// Artifacts kept for that (some carry a library of tens of megabytes).
+// How many artifacts are kept for that (some carry a library of tens of megabytes).
 #define KEPT_BYTES (UINT64_C(512) << 20)
 
-// An artifact that was timed: of what it computes, the fastest part so far.
+// A timed artifact that is kept: it is the fastest so far for what one of its parts computes.
 typedef struct built_t {
   const byoc_cost_artifact_t *artifact;
   size_t part;
@@ -28,19 +29,19 @@ typedef struct batch_t {
   byoc_diag_t *diag;
 } batch_t;
 
-// Whose doing it is that a candidate cannot be used.
+// Who is to blame if a candidate cannot be used.
 typedef enum cause_t {
-  BY_CHANCE, // nobody knows
+  BY_CHANCE, // the cause is not known
   BY_ITSELF,
   BY_REFUSAL
 } cause_t;
 
-// What code that ran gave: by itself, unless it says that it lacked something.
+// Classifies the status of code that ran: the candidate failed by itself, unless it reports that it lacked something.
 static cause_t cause_of(byoc_status_t status) {
   return status == BYOC_TOOL || status == BYOC_MISMATCH ? BY_ITSELF : BY_CHANCE;
 }
 
-// An answer, not an error.
+// Sets an answer; this is not an error of the host.
 static byoc_status_t set_unusable(const batch_t *batch, byoc_cost_task_t *task, cause_t cause, const char *front,
                                   const char *reason) {
   task->cost_ns = INFINITY;
@@ -57,7 +58,7 @@ static bool is_time(double ns) {
   return ns > 0 && isfinite(ns);
 }
 
-// Times that are close to an earlier target's: both artifacts once more, in turns.
+// If times are close to an earlier target's, both artifacts are timed once more, in turns.
 static byoc_status_t compare(const batch_t *batch, byoc_cost_task_t *const *tasks, size_t count,
                              const byoc_cost_artifact_t *artifact) {
   byoc_cost_bench_t *bench = batch->bench;
@@ -77,7 +78,7 @@ static byoc_status_t compare(const batch_t *batch, byoc_cost_task_t *const *task
     place[i] = at;
   }
   byoc_diag_t why = {0};
-  // All of them ran before: a failure now says that the machine is busy, not more.
+  // All of them ran before, so a failure now only means that the machine is busy.
   if (parts.artifact_count == 1 || byoc_cost_bench_run(bench, &parts, tasks, count, &why) != BYOC_OK) return BYOC_OK;
   for (size_t i = 0; i < count; ++i) {
     if (rivals[i] == NULL) continue;
@@ -128,7 +129,7 @@ static byoc_status_t take_times(const batch_t *batch, byoc_cost_task_t *const *t
   return BYOC_OK;
 }
 
-// The tasks that are still to be tried, `without` one. Returns how many.
+// Collects the tasks that are still to be tried, except `without`. Returns their number.
 static size_t list_rest(byoc_cost_task_t *const *tasks, size_t count, const byoc_cost_artifact_t *artifact,
                         int32_t without, byoc_cost_task_t **out) {
   size_t rest = 0;
@@ -141,7 +142,7 @@ static size_t list_rest(byoc_cost_task_t *const *tasks, size_t count, const byoc
 
 static byoc_status_t measure(const batch_t *batch, byoc_cost_task_t *const *tasks, size_t count);
 
-// Something in the batch went wrong. Where nothing says what, halves find it.
+// Something in the batch went wrong. If nothing says what, halving the batch finds it.
 static byoc_status_t try_apart(const batch_t *batch, byoc_cost_task_t *const *tasks, size_t count,
                                const byoc_cost_artifact_t *artifact, int32_t culprit) {
   byoc_cost_task_t *rest[BYOC_COST_PARTS_MAX];
@@ -208,7 +209,7 @@ static byoc_status_t settle_build(const batch_t *batch, byoc_cost_task_t *const 
   return run_artifact(batch, tasks, count, artifact);
 }
 
-// What is compared with is built beside what is measured: each keeps one processor busy for most of it.
+// The references are built beside what is measured: each build keeps one processor busy most of the time.
 static byoc_status_t measure(const batch_t *batch, byoc_cost_task_t *const *tasks, size_t count) {
   if (count == 0) return BYOC_OK;
   byoc_cost_bench_t *bench = batch->bench;
@@ -234,7 +235,7 @@ byoc_status_t byoc_cost_batch_measure(byoc_cost_bench_t *bench, byoc_cost_task_t
     const char *reason = tasks[i]->reason;
     BYOC_RETURN_IF_ERROR(measure(&batch, &tasks[i], 1));
     if (!isfinite(tasks[i]->cost_ns)) continue;
-    // What works every second time is not for this build; the next one may look again.
+    // What works only every second time is not used in this build; the next one may try again.
     tasks[i]->cost_ns = INFINITY;
     tasks[i]->reason = reason;
     tasks[i]->is_lasting = false;

@@ -1,4 +1,4 @@
-// Where candidates are built and run: the folder, the children and their limits of time.
+// The place where candidates are built and run: the folder, the children and their time limits.
 #define _GNU_SOURCE
 #include "core/measure/bench.h"
 
@@ -11,12 +11,12 @@
 #include "core/base/file.h"
 #include "core/base/log.h"
 
-// What a large function is given on top: a slow backend does a billion operations a second, and runs it ten times.
+// Extra time for a large function: assumes a slow backend with a billion operations per second, and ten runs.
 #define RUN_MS_A_GFLOP 10000
 #define TIMEOUT_MS_MAX 300000
 // ---- life ----
 
-// Limits at which sound code fails: descriptors and stack have some everywhere, of a usual size.
+// Limits at which sound code fails. Descriptors and stack are limited everywhere, so their usual sizes do not count.
 static bool is_confined(void) {
   static const struct {
     int resource;

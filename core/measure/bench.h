@@ -15,47 +15,47 @@ typedef struct byoc_cost_bench_t {
   uint32_t build_timeout_ms, run_timeout_ms;
   uint64_t memory_limit_bytes; // of a child, beyond what this process has mapped
   uint64_t cold_bytes;         // see parts.h
-  byoc_arena_t arena;          // as long as the bench
+  byoc_arena_t arena;          // lives as long as the bench
   char *folder;
-  byoc_map_t references; // structural hash → path of the results; NULL where there are none
-  byoc_map_t built;      // what is computed → the fastest artifact of it so far
+  byoc_map_t references; // structural hash → path of the results; NULL if there are none
+  byoc_map_t built;      // what is computed → its fastest artifact so far
   uint64_t kept_bytes, file_count;
   byoc_cost_board_t *board; // shared with children
-  bool is_confined;         // this process has limits of its own (ulimit), at which sound code fails too
+  bool is_confined;         // this process has limits (ulimit) at which sound code fails too
 } byoc_cost_bench_t;
 
-// The settings are the caller's to fill in before.
+// The caller fills in the settings first.
 byoc_status_t byoc_cost_bench_init(byoc_cost_bench_t *bench, byoc_diag_t *diag);
 void byoc_cost_bench_deinit(byoc_cost_bench_t *bench); // accepts one that is all zeros
 
 typedef struct byoc_cost_task_t {
   const byoc_function_t *function;
   const byoc_target_t *target;
-  const char *computes; // equal texts: may be compared with each other
+  const char *computes; // tasks with equal texts may be compared with each other
   byoc_work_t work;
-  double cost_ns;         // answer; INFINITY where it cannot be used,
+  double cost_ns;         // the answer; INFINITY if it cannot be used,
   const char *reason;     // and why, in `scratch`
-  bool is_given_back;     // because the backend does not take it
+  bool is_given_back;     // because the backend gave it back
   uint32_t failure_count; // how often it failed by itself
   bool is_lasting;        // the answer may be remembered (core/measure/batch.h)
 } byoc_cost_task_t;
 
 // A fresh path in the bench's folder, in the long-lived arena.
 const char *byoc_cost_bench_path(byoc_cost_bench_t *bench, const char *ending);
-// A build in a child. `function`s, `results`, `target`, `output` and `in_haste` are the caller's to set.
+// A build in a child. The caller sets `function`s, `results`, `target`, `output` and `in_haste`.
 typedef struct byoc_cost_building_t {
   byoc_cost_build_t build;
   byoc_cost_build_answer_t answer;
   byoc_child_t child;
   byoc_status_t status;
-  bool failed_by_itself; // it crashed, hung or left; a status that it gives back is none of that
+  bool failed_by_itself; // it crashed, hung or exited; returning a status does not count
   byoc_diag_t why;       // why it could not be built
   int64_t start_ns;
 } byoc_cost_building_t;
-// What was started must be finished; the status is that of the build.
+// Whatever was started must be finished; the status is that of the build.
 void byoc_cost_bench_start(byoc_cost_bench_t *bench, byoc_cost_building_t *building);
 byoc_status_t byoc_cost_bench_finish(byoc_cost_building_t *building);
-// Runs in a child, with time for these tasks.
+// Runs artifacts in a child, with time for these tasks.
 byoc_status_t byoc_cost_bench_run(byoc_cost_bench_t *bench, byoc_cost_parts_t *parts, byoc_cost_task_t *const *tasks,
                                   size_t count, byoc_diag_t *why);
 // An artifact of these tasks that was built at `path`; NULL when out of memory.

@@ -1,4 +1,4 @@
-// Which functions can be run on data that is made up.
+// Decides which functions can be run on made-up data.
 #include "core/measure/candidate.h"
 
 static bool can_be_made_up(const byoc_type_t *type) {

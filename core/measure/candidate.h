@@ -3,8 +3,9 @@
 // Several functions ("parts") of one target become one artifact: its main function calls them in turn, each on inputs
 // of its own. The backend's hook, the compiler and the linker then run once for all of them.
 //
-// Candidates travel the road of every model, and that road stands above this room: backends tune on it, which is
-// measuring. So whoever asks for costs says who builds (byoc_candidate_builder_t, in core/build/candidates.h).
+// Candidates travel the road of every model, and the code of that road stands above this room, because backends measure
+// while they tune. So whoever asks for costs passes the builder in (byoc_candidate_builder_t, in
+// core/build/candidates.h).
 #ifndef BYOC_CORE_MEASURE_CANDIDATE_H_
 #define BYOC_CORE_MEASURE_CANDIDATE_H_
 
@@ -19,7 +20,7 @@ typedef struct byoc_cost_build_t {
   const byoc_target_t *target;
   const byoc_target_t *native; // "c"; may be `target`
   int32_t thread_count;
-  bool in_haste;      // they run once
+  bool in_haste;      // compile fast: they run once
   const char *folder; // where temporary files may be left: the parent removes it
   const char *output; // the artifact; NULL: run them by the evaluator, on the data of byoc_measure_fill
   const char *results[BYOC_COST_PARTS_MAX]; // files for what the evaluator computed, by part
@@ -27,20 +28,20 @@ typedef struct byoc_cost_build_t {
 
 typedef struct byoc_cost_build_answer_t {
   int32_t status;
-  uint32_t step_count; // of the artifact's profile entry
+  uint32_t step_count; // steps that the artifact's profile entry reports
   char message[1000];
   struct {
-    bool is_given_back; // the backend does not take it
-    char reason[200];   // of that
+    bool is_given_back; // the backend gave it back
+    char reason[200];   // why it gave it back
   } parts[BYOC_COST_PARTS_MAX];
-  uint8_t owners[BYOC_COST_STEPS_MAX]; // by step: the part that it belongs to
+  uint8_t owners[BYOC_COST_STEPS_MAX]; // for each step the part that it belongs to
 } byoc_cost_build_answer_t;
 
 // The body of byoc_child_run that builds, on a byoc_cost_build_t and a byoc_cost_build_answer_t. It runs in a child
-// process, where the functions' module is a copy: it may take that apart.
+// process, where the functions' module is a copy, so it may take the module apart.
 typedef void (*byoc_candidate_builder_t)(void *self, void *answer);
 
-// Can it be run on data that is made up? Its shapes are known, and there are no strings.
+// True if the function can be run on made-up data: its shapes are known, and there are no strings.
 bool byoc_cost_can_be_run(const byoc_function_t *function);
 
 #endif // BYOC_CORE_MEASURE_CANDIDATE_H_

@@ -33,7 +33,7 @@ static double mean_magnitude(uint32_t dtype, const void *data, size_t count) {
   return finite > 0 ? sum / (double)finite : 0;
 }
 
-// How far off, in multiples of what is allowed.
+// How far off a value is, in multiples of the allowed error.
 static double excess(double expected, double actual, double tolerance) {
   if (isnan(expected) && isnan(actual)) return 0;
   if (expected == actual) return 0;

@@ -1,17 +1,17 @@
-// Are the results of a candidate those of the reference? Internal to core/measure.
+// Compares the results of a candidate with those of the reference. Internal to core/measure.
 #ifndef BYOC_CORE_MEASURE_CHECK_H_
 #define BYOC_CORE_MEASURE_CHECK_H_
 
 #include "core/base/diag.h"
 
-// BYOC_MISMATCH, with the element that is furthest off, unless every element agrees: floats within a part in a thousand
-// (two in a hundred for 16-bit ones, a quarter for 8-bit ones) of the element's and the tensor's mean magnitude
-// together, 8-bit integers within one (roundings of quantised values may differ), everything else exactly. NaN agrees
-// with NaN.
+// Returns BYOC_MISMATCH, with the element that is furthest off, unless every element agrees: floats within a part in a
+// thousand (two in a hundred for 16-bit ones, a quarter for 8-bit ones) of the element's and the tensor's mean
+// magnitude together, 8-bit integers within one (roundings of quantised values may differ), everything else exactly.
+// NaN agrees with NaN.
 byoc_status_t byoc_cost_check(uint32_t dtype, const void *expected, const void *actual, size_t count, const char *name,
                               byoc_diag_t *diag);
-// The same of results of a target that states an error of its own (byoc_target_relative_error): floats may be off by
-// it, where it is the larger one.
+// The same for a target that states an error of its own (byoc_target_relative_error): floats may be off by that, if it
+// is larger.
 byoc_status_t byoc_cost_check_within(double relative_error, uint32_t dtype, const void *expected, const void *actual,
                                      size_t count, const char *name, byoc_diag_t *diag);
 

@@ -1,4 +1,4 @@
-// Prices from the database, by measuring, or estimated: what the search asks for.
+// Prices for the search: from the database, measured, or estimated.
 #include "core/measure/costs.h"
 
 #include <string.h>
@@ -12,9 +12,10 @@
 #define BUILD_TIMEOUT_MS 300000
 #define RUN_TIMEOUT_MS   10000
 #define MEMORY_LIMIT     (UINT64_C(8) << 30)
-// Weights that are laid down in one artifact.
+// The most bytes of weights in one artifact.
 #define BATCH_BYTES (UINT64_C(256) << 20)
-// Below the first of these everything stays in the processor's own cache; no more than the last one fits into any.
+// Up to the first of these sizes everything stays in the processor's own cache; beyond the last one nothing fits any
+// cache.
 #define COLD_BYTES_LEAST (UINT64_C(1) << 20)
 #define COLD_BYTES_MOST  (UINT64_C(64) << 20)
 
@@ -33,7 +34,7 @@ struct byoc_cost_measurer_t {
 
 // ---- life ----
 
-// To the nearest power of two, so that models of about the same size share prices.
+// Rounds to the nearest power of two, so that models of about the same size share prices.
 static uint64_t round_cold_bytes(uint64_t bytes) {
   uint64_t rounded = COLD_BYTES_LEAST;
   if (bytes < rounded) return 0;
@@ -120,7 +121,7 @@ static byoc_status_t make_key(byoc_cost_measurer_t *m, const byoc_function_t *fu
   return byoc_cost_key_make(&inputs, arena, diag, out_key);
 }
 
-// The native target takes everything: where it cannot be measured, it still has a cost.
+// The native target takes everything, so it has a cost even if it cannot be measured.
 static bool is_native(const byoc_target_t *target) {
   return target->kind->backend == NULL;
 }
@@ -128,7 +129,7 @@ static bool is_native(const byoc_target_t *target) {
 static bool answer_from_database(byoc_cost_measurer_t *m, const char *id, const byoc_target_t *target,
                                  byoc_arena_t *arena, byoc_cost_record_t *out_record) {
   if (m->options.database == NULL || !byoc_cost_database_get(m->options.database, id, arena, out_record)) return false;
-  if (is_native(target) && !isfinite(out_record->cost_ns)) return false; // imported
+  if (is_native(target) && !isfinite(out_record->cost_ns)) return false; // it came from an import
   m->statistics.hits += 1;
   return true;
 }
@@ -189,7 +190,7 @@ static byoc_status_t take_answer(byoc_cost_measurer_t *m, const question_t *ques
   return BYOC_OK;
 }
 
-// The next questions of one target, as many as go into one artifact; false where there are none.
+// Collects the next questions of one target, as many as go into one artifact; false if there are none.
 static bool take_batch(question_t *questions, size_t count, bool *asked, question_t **out, size_t *out_count) {
   double bytes = 0;
   *out_count = 0;

@@ -1,4 +1,4 @@
-// Made-up data of ordinary size.
+// Makes up data of ordinary size.
 #include "core/measure/data.h"
 
 #include <string.h>
@@ -32,7 +32,7 @@ void byoc_measure_fill(uint32_t dtype, void *data, size_t size_bytes, uint64_t *
     return;
   case BYOC_DTYPE_F16:
   case BYOC_DTYPE_BF16:
-    // Any sign, magnitudes from 1/8 to 1.
+    // Both signs, magnitudes from 1/8 to 1.
     for (size_t i = 0; i + 2 <= size_bytes; i += 2) {
       uint64_t r = next_random(state);
       uint16_t half = (uint16_t)(0x3000u | (r & 0x0bffu)), brain = (uint16_t)(0x3e00u | (r & 0x017fu));

@@ -8,7 +8,7 @@
 #define BYOC_MEASURE_SEED UINT64_C(1) // a fixed one, so that candidates meet the same data
 
 // Random data of ordinary size: numbers in [-1, 1), integers 0 and 1 (they may be indices). Denormals and huge values
-// would measure something else. `state` carries on from tensor to tensor.
+// would distort the times. `state` carries on from tensor to tensor.
 void byoc_measure_fill(uint32_t dtype, void *data, size_t size_bytes, uint64_t *state);
 
 #endif // BYOC_CORE_MEASURE_DATA_H_

@@ -4,7 +4,7 @@
 
 #include "core/base/allocator.h"
 
-// Waits for the lock in the cache folder; -1 where it cannot be had, and timing is done without.
+// Waits for the lock in the cache folder; -1 if it is not available, and timing goes on without it.
 int byoc_cost_lock(byoc_allocator_t allocator);
 void byoc_cost_unlock(int lock);
 

@@ -68,7 +68,7 @@ static byoc_status_t prepare(measurement_t *m, byoc_diag_t *diag) {
   return BYOC_OK;
 }
 
-// The object, and the artifacts' thread pool where threads are wanted, as a shared object for the child.
+// Links the object, and the artifacts' thread pool if threads are wanted, into a shared object for the child.
 static byoc_status_t link_object(const byoc_measure_request_t *request, const char *compiler, const char *folder,
                                  const char *output, byoc_allocator_t allocator, byoc_diag_t *diag) {
   const char *symbols[] = {request->symbol, "byoc_model_pool_acquire", "byoc_model_pool_run"};

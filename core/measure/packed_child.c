@@ -11,7 +11,7 @@
 #include "core/base/statistics.h"
 #include "core/compose/addresses.h"
 
-// Samples are long enough for the clock to matter little, and few enough for tuning to go on: about 50 ms a function.
+// Samples are long enough that the clock matters little, and few enough that tuning goes on: about 50 ms per function.
 #define SAMPLE_NS        20000
 #define BUDGET_NS        50000000
 #define SAMPLES_AT_LEAST 5
@@ -67,7 +67,7 @@ static int32_t run_times(byoc_packed_function_t function, const byoc_call_t *cal
 
 static int32_t measure(byoc_packed_function_t function, const byoc_call_t *call, int64_t limit_ns, double *out_ns) {
   int64_t begin_ns = byoc_now_ns(), once_ns = 0, taken_ns = 0;
-  // Twice: pages are touched and threads are awake after the first.
+  // Runs twice: after the first run pages are touched and threads are awake.
   for (int i = 0; i < 2; i++) {
     int32_t status = run_times(function, call, 1, &once_ns);
     if (status != BYOC_OK) return status;

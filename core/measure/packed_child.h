@@ -6,10 +6,11 @@
 
 // What the child does; prepared by the parent, shared by fork.
 typedef struct byoc_measure_job_t {
-  const char *library; // defines the table of addresses: the function, and the pool's where threads are wanted
+  const char
+      *library; // defines the table of addresses: the function, and the thread pool's functions if threads are wanted
   byoc_call_t call;
   int32_t thread_count;
-  int64_t limit_ns; // to stay well within
+  int64_t limit_ns; // the job stays well within this
 } byoc_measure_job_t;
 
 // Its answer.

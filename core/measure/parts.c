@@ -11,12 +11,12 @@
 #include "core/base/statistics.h"
 #include "core/measure/runner.h"
 
-// A part's share of the time: enough for a median to settle, little enough for the search to go on.
+// The time for one part: enough for a median to settle, little enough for the search to go on.
 #define BUDGET_NS   30000000
 #define LONG_RUN_NS 50000000
-// Shorter parts mostly run through, and reading the processor's clock is part of what it says.
+// Parts shorter than this mostly run without interruption, and the cost of reading the processor's clock would show.
 #define INTERRUPTED_NS 50000
-// More than a processor's own cache holds.
+// More bytes than a processor's own cache holds.
 #define NEAR_BYTES (UINT64_C(2) << 20)
 enum { ROUNDS_AT_LEAST = 5, ROUNDS_AT_MOST = 31, LINE_BYTES = 64 };
 
@@ -33,7 +33,7 @@ typedef struct runner_t {
 typedef struct work_t {
   const byoc_cost_parts_t *job;
   runner_t *runners[BYOC_COST_ARTIFACTS_MAX];
-  uint64_t round_bytes; // that all parts touch
+  uint64_t round_bytes; // bytes that all parts touch
   uint8_t *cold;        // to walk over
   bool is_timing;
   int64_t processor_ns; // when the step began
@@ -47,7 +47,7 @@ static void set_alarm(uint32_t limit_ms) {
   (void)setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-// Written, as by the part before.
+// Writes the memory, as the part before this one would.
 static void touch(void *data, uint64_t size_bytes) {
   volatile uint8_t *bytes = data;
   for (uint64_t i = 0; i < size_bytes; i += LINE_BYTES) bytes[i] = bytes[i];
@@ -58,8 +58,8 @@ static void walk(const uint8_t *data, uint64_t size_bytes) {
   for (uint64_t i = 0; i < size_bytes; i += LINE_BYTES) (void)bytes[i];
 }
 
-// Leaves the caches as the model's other parts would: the memory for results was of use to others a while ago, inputs
-// were written a moment ago.
+// Leaves the caches as the model's other parts would: the memory for results was last used a while ago, inputs were
+// written just now.
 static void make_cold(const work_t *work, const runner_t *runner, uint32_t part) {
   const byoc_artifact_t *table = runner->base.table;
   const byoc_cost_part_t *row = &runner->artifact->parts[part];
@@ -97,7 +97,7 @@ static void begin_step(work_t *work, runner_t *runner) {
 static void end_step(void *self, const char *name, uint64_t duration_ns) {
   work_t *work = self;
   runner_t *runner = work->runners[work->current];
-  if (name[0] == '\t') return; // an engine's node
+  if (name[0] == '\t') return; // this is a node of an engine, not a step
   int32_t part = work->job->board->part;
   if (part >= 0) runner->passed_ns[part] += (double)duration_ns;
   if (part >= 0 && work->is_timing) {
@@ -194,7 +194,7 @@ static byoc_status_t time_parts(work_t *work, byoc_diag_t *diag, size_t *out_cou
   int64_t budget_ns = BUDGET_NS * (int64_t)count_parts(work);
   work->is_timing = true;
   int64_t begin_ns = byoc_now_ns();
-  BYOC_RETURN_IF_ERROR(take_round(work, 0, diag)); // threads are awake after that
+  BYOC_RETURN_IF_ERROR(take_round(work, 0, diag)); // wakes the threads
   if (byoc_now_ns() - begin_ns > LONG_RUN_NS * (int64_t)count_parts(work)) count = 1;
   while (count < ROUNDS_AT_MOST) {
     BYOC_RETURN_IF_ERROR(take_round(work, count++, diag));
@@ -205,7 +205,7 @@ static byoc_status_t time_parts(work_t *work, byoc_diag_t *diag, size_t *out_cou
   return BYOC_OK;
 }
 
-// What takes long is interrupted by other work: the processor's own time says more.
+// A long call is interrupted by other work, so the processor's own time is the better measure.
 static double conclude(runner_t *runner, uint32_t part, bool by_processor, size_t count) {
   double passed_ns = byoc_median(runner->passed[part], count);
   double processor_ns = byoc_median(runner->processor[part], count);
@@ -224,11 +224,11 @@ static byoc_status_t run(const byoc_cost_parts_t *job, byoc_arena_t *arena, byoc
   if (job->once) return BYOC_OK;
   work.cold = malloc(job->cold_bytes + 1);
   if (work.cold == NULL) return byoc_diag_out_of_memory(diag);
-  memset(work.cold, 1, job->cold_bytes + 1); // pages of its own, not the system's page of zeros
+  memset(work.cold, 1, job->cold_bytes + 1); // gives it pages of its own, not the system's page of zeros
   size_t count = 0;
   int64_t waits = byoc_cost_wait_count();
   BYOC_RETURN_IF_ERROR(time_parts(&work, diag, &count));
-  bool is_busy = byoc_cost_wait_count() - waits < (int64_t)count; // nothing waits in every round
+  bool is_busy = byoc_cost_wait_count() - waits < (int64_t)count; // less than one wait per round
   for (uint32_t a = 0; a < job->artifact_count; ++a) {
     for (uint32_t p = 0; p < job->artifacts[a]->part_count; ++p) {
       double ns = conclude(work.runners[a], p, is_busy && job->thread_count == 1, count);

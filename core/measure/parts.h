@@ -2,12 +2,12 @@
 // to core/compose.
 //
 // What a time means: one call of the part as the model would make it. Between two calls of a part at least `cold_bytes`
-// of other data have gone through the caches (the other parts' in turn, and a walk over memory for what these lack), so
-// that its weights are where a model of that size would find them; the memory for its results was used some way back,
-// and its inputs were just written.
+// of other data go through the caches (first the other parts' data, then a walk over memory for the rest), so that its
+// weights are where a model of that size would find them. The memory for its results was last used a while ago, and its
+// inputs were just written.
 //
-// Parts report as they go, into memory shared with the parent: where the process dies, the parent knows whose fault
-// it was, and what was known before.
+// Parts report as they go, into memory shared with the parent: if the process dies, the parent knows which part did it,
+// and what was measured before.
 #ifndef BYOC_CORE_MEASURE_PARTS_H_
 #define BYOC_CORE_MEASURE_PARTS_H_
 
@@ -20,12 +20,12 @@ enum { BYOC_COST_ARTIFACTS_MAX = 4 };
 
 typedef struct byoc_cost_part_t {
   uint32_t input_count, output_count;
-  uint64_t bytes;        // that a call touches
+  uint64_t bytes;        // bytes that a call touches
   const char *expect;    // file with the results to compare with; NULL: not checked
-  double relative_error; // that the target states of its floats: byoc_target_relative_error
+  double relative_error; // the error that the target states for floats: byoc_target_relative_error
   const char *record;    // file to write the results to; NULL: none
-  uint32_t limit_ms;     // for one call; 0: none but the process's
-  bool is_left_out;      // its backend gave it back: what runs is not what was asked for
+  uint32_t limit_ms;     // for one call; 0: only the limit of the process
+  bool is_left_out;      // its backend gave it back, so other code runs in its place
 } byoc_cost_part_t;
 
 typedef struct byoc_cost_artifact_t {
@@ -45,18 +45,18 @@ typedef struct byoc_cost_outcome_t {
 
 // Shared by parent and child.
 typedef struct byoc_cost_board_t {
-  volatile int32_t artifact, part; // at work; negative: none
+  volatile int32_t artifact, part; // those running now; negative: none
   byoc_cost_outcome_t outcomes[BYOC_COST_ARTIFACTS_MAX][BYOC_COST_PARTS_MAX];
 } byoc_cost_board_t;
 
 typedef struct byoc_cost_parts_t {
   const byoc_cost_artifact_t *artifacts[BYOC_COST_ARTIFACTS_MAX]; // timed in turns
   size_t artifact_count;
-  bool once;       // check and record, no more
-  bool is_checked; // they were, earlier
+  bool once;       // only check and record
+  bool is_checked; // the results were checked earlier
   int32_t thread_count;
   uint64_t cold_bytes;
-  int64_t limit_ns; // to stay well within
+  int64_t limit_ns; // the job stays well within this
   byoc_cost_board_t *board;
 } byoc_cost_parts_t;
 

@@ -1,4 +1,4 @@
-// Whole plans: built two at a time, tried out, and timed against each other.
+// Times whole plans: builds them two at a time, tries them out, and times them against each other.
 #define _GNU_SOURCE
 #include "core/measure/plans.h"
 
@@ -15,15 +15,15 @@
 #include "core/measure/lock.h"
 #include "core/measure/run.h"
 
-// A backend may tune; a model of the native target alone may take seconds a run.
+// Limits for one build and one run: a backend may tune; a model of the native target alone may take seconds per run.
 #define BUILD_TIMEOUT_MS 600000
 #define RUN_TIMEOUT_MS   300000
-// Beyond the time for measuring: what is nearly done is not thrown away.
+// Extra time beyond the time for measuring, so that what is nearly done is not thrown away.
 #define GRACE_MS 5000
-// Of one plan's samples: to see which are worth a closer look, and for that.
+// Time for one plan's samples: first to see which plans are worth a closer look, then for that closer look.
 #define SAMPLES_NS       INT64_C(300000000)
 #define FINAL_SAMPLES_NS INT64_C(3000000000)
-// Plans nearer to the fastest than this are compared again.
+// Plans that are nearer than this to the fastest are compared again.
 #define FINAL_RATIO 1.15
 #define AT_A_TIME   2
 
@@ -84,7 +84,7 @@ typedef struct entry_t {
   byoc_child_t child;
   byoc_status_t status;
   byoc_diag_t why;
-  const char *artifact; // NULL: it is out
+  const char *artifact; // NULL: the plan is out of the contest
 } entry_t;
 
 static void start_build(contest_t *contest, entry_t *entry) {
@@ -127,7 +127,7 @@ static byoc_status_t run(const contest_t *contest, byoc_cost_run_t *self, byoc_d
   return status;
 }
 
-// Runs what was built once: it may crash.
+// Runs each plan that was built once: it may crash.
 static void try_out(const contest_t *contest, entry_t *entry) {
   byoc_cost_run_t self = {.artifacts = {entry->build.output}, .artifact_count = 1, .once = true};
   byoc_cost_run_answer_t answer;
@@ -142,7 +142,7 @@ static void try_out(const contest_t *contest, entry_t *entry) {
 
 // ---- the contest ----
 
-// Plans are built two at a time: a build keeps one processor busy for most of it.
+// Plans are built two at a time: one build keeps one processor busy most of the time.
 static void enter_some(contest_t *contest, entry_t *entries, size_t count) {
   for (size_t i = 0; i < count; ++i) start_build(contest, &entries[i]);
   for (size_t i = 0; i < count; ++i) finish_build(&entries[i]);
@@ -156,7 +156,7 @@ static size_t enter_all(contest_t *contest, entry_t *entries, size_t count) {
   size_t entered = 0;
   byoc_progress_begin(&progress, "measuring whole plans:", (int64_t)count);
   while (entered < count) {
-    // What the next ones take, and timing two plans.
+    // The expected time of the next builds, and of timing two plans.
     if (entered > 0 && last_ns + 4 * SAMPLES_NS > contest->budget_ns) break;
     byoc_progress_step(&progress, (int64_t)entered, "built");
     size_t now = count - entered < AT_A_TIME ? count - entered : AT_A_TIME;
@@ -202,7 +202,7 @@ static size_t count_within(const double *times, size_t count, double limit_ns) {
   return within;
 }
 
-// In two heats: all of them, then those that are near the fastest, for as long as there is time.
+// In two heats: first all plans, then those that are near the fastest, as long as there is time.
 static void time_all(contest_t *contest, const entry_t *entries, size_t entered, size_t count, double *out_ns,
                      double *out_error) {
   int lock = byoc_cost_lock(contest->measurer->allocator);

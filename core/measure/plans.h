@@ -1,6 +1,6 @@
-// Whole models by measuring: each plan is built in a child process as the model would be (two at a time), run once in
-// another, and all that ran are timed in turns in a third. A plan that cannot be built, crashes or hangs is out of the
-// contest.
+// Measures whole models. Each plan is built in a child process as the model would be (two at a time) and run once in
+// another child; all that ran are timed in turns in a third. A plan that cannot be built, crashes or hangs is out of
+// the contest.
 #ifndef BYOC_CORE_MEASURE_PLANS_H_
 #define BYOC_CORE_MEASURE_PLANS_H_
 
@@ -15,7 +15,7 @@ typedef struct byoc_plan_build_t {
   const char *output;
   byoc_allocator_t allocator;
 } byoc_plan_build_t;
-// Called in a child process, where the module is a copy. Given from above: see core/measure/candidate.h.
+// Called in a child process, where the module is a copy. The caller passes it in: see core/measure/candidate.h.
 typedef byoc_status_t (*byoc_plan_builder_t)(const byoc_plan_build_t *build, byoc_diag_t *diag);
 
 typedef struct byoc_plan_measurer_t {
@@ -26,7 +26,7 @@ typedef struct byoc_plan_measurer_t {
   int32_t thread_count;
 } byoc_plan_measurer_t;
 
-// The measurer outlives the pricer.
+// The measurer must outlive the pricer.
 byoc_whole_pricer_t byoc_plan_measurer_pricer(byoc_plan_measurer_t *measurer);
 
 #endif // BYOC_CORE_MEASURE_PLANS_H_

@@ -1,4 +1,4 @@
-// The native target's results: evaluated, or compiled and run, whichever takes less time.
+// Computes the native target's results: evaluated, or compiled and run, whichever takes less time.
 #include "core/measure/reference.h"
 
 #include <string.h>
@@ -8,9 +8,9 @@
 #include "core/ir/structural.h"
 #include "core/ops/op.h"
 
-// Functions of fewer operations are evaluated in less time than a compiler takes.
+// With fewer operations than this, evaluating takes less time than a compiler.
 #define EVALUATED_FLOPS 2e6
-// Running these takes less time than a compiler that optimises them.
+// With fewer operations than this, running unoptimised code takes less time than a compiler that optimises.
 #define HASTY_FLOPS 3e8
 
 typedef enum kind_t { KIND_EVALUATED, KIND_HASTY, KIND_COMPILED, KIND_COUNT } kind_t;
@@ -30,7 +30,7 @@ static kind_t kind_of(const byoc_cost_task_t *task) {
 typedef struct wanted_t {
   byoc_cost_task_t *tasks[BYOC_COST_PARTS_MAX];
   const char *paths[BYOC_COST_PARTS_MAX], *keys[BYOC_COST_PARTS_MAX];
-  size_t index[BYOC_COST_PARTS_MAX]; // among all
+  size_t index[BYOC_COST_PARTS_MAX]; // index among all tasks
   size_t count;
   byoc_cost_building_t building;
 } wanted_t;
@@ -57,7 +57,7 @@ static bool start(byoc_cost_bench_t *bench, byoc_cost_task_t *const *tasks, size
   return path != NULL;
 }
 
-// What was compiled is run.
+// Runs what was compiled.
 static byoc_status_t finish(byoc_cost_bench_t *bench, byoc_cost_task_t *const *tasks, size_t count,
                             const char *const *paths, byoc_cost_building_t *building) {
   const char *output = building->build.output;
@@ -72,7 +72,7 @@ static byoc_status_t finish(byoc_cost_bench_t *bench, byoc_cost_task_t *const *t
   return status;
 }
 
-// All at once; where that fails, one by one.
+// Builds all at once; if that fails, one by one.
 static void finish_all(byoc_cost_bench_t *bench, wanted_t *wanted) {
   if (wanted->count == 0) return;
   byoc_cost_building_t *building = &wanted->building;
@@ -90,7 +90,7 @@ static void finish_all(byoc_cost_bench_t *bench, wanted_t *wanted) {
 static byoc_status_t add_task(byoc_cost_bench_t *bench, byoc_cost_task_t *task, size_t index, byoc_diag_t *diag,
                               byoc_cost_references_t *begun) {
   kind_t kind = kind_of(task);
-  if (kind != KIND_EVALUATED && task->target->kind->backend == NULL) return BYOC_OK; // compared with itself
+  if (kind != KIND_EVALUATED && task->target->kind->backend == NULL) return BYOC_OK; // it would be compared with itself
   if (!byoc_block_walk(task->function->body, is_not_random, NULL)) return BYOC_OK;
   uint64_t hash = byoc_function_structural_hash(task->function, BYOC_STRUCTURAL_IGNORE_FUNCTION_ATTRIBUTES);
   const char *key = byoc_arena_format(&bench->arena, "%016llx", (unsigned long long)hash);

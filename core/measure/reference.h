@@ -4,8 +4,9 @@
 
 #include "core/measure/bench.h"
 
-// The results to compare each task's with, by the native target: evaluated, or compiled where evaluating would be slow;
-// NULL where there are none. Children are at work between the two; what was begun must be ended. In `scratch`.
+// Finds the results to compare each task's with, made by the native target: evaluated, or compiled if evaluating would
+// be slow; NULL if there are none. Children work between begin and end; what was begun must be ended. Texts are in
+// `scratch`.
 typedef struct byoc_cost_references_t byoc_cost_references_t;
 byoc_status_t byoc_cost_references_begin(byoc_cost_bench_t *bench, byoc_cost_task_t *const *tasks, size_t count,
                                          byoc_arena_t *scratch, byoc_diag_t *diag, byoc_cost_references_t **out_begun);

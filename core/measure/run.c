@@ -1,4 +1,4 @@
-// Running whole artifacts in a child and timing them in turns.
+// Runs whole artifacts in a child and times them in turns.
 #include "core/measure/run.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@ enum { SAMPLES_AT_LEAST = 5, SAMPLES_OF_LONG = 2, SAMPLES_AT_MOST = 101, WARM_UP
 typedef struct entrant_t {
   byoc_cost_runner_t runner;
   int64_t runs_a_sample;
-  bool is_long; // beside what one run does, the caches matter little
+  bool is_long; // one run takes so long that the state of the caches matters little
   double passed_ns[SAMPLES_AT_MOST], processor_ns[SAMPLES_AT_MOST];
 } entrant_t;
 
@@ -36,20 +36,20 @@ static byoc_status_t take_sample(const entrant_t *entrant, byoc_diag_t *diag, do
 static byoc_status_t warm_up(entrant_t *entrant, int32_t thread_count, byoc_diag_t *diag) {
   double once_ns = 0, processor_ns = 0;
   entrant->runs_a_sample = 1;
-  // The first run did most of it: long runs need no more.
+  // The first run brought most of it; long runs need no more.
   for (int i = 0; i < WARM_UP_RUNS && once_ns < LONG_RUN_NS; ++i) {
     BYOC_RETURN_IF_ERROR(take_sample(entrant, diag, &once_ns, &processor_ns));
   }
   entrant->is_long = once_ns >= LONG_RUN_NS;
   if (once_ns < SAMPLE_NS) entrant->runs_a_sample = (int64_t)(SAMPLE_NS / once_ns) + 1;
-  // A turn of several threads takes long to begin: more comes of it then.
+  // With several threads a turn takes long to start, so it makes more runs.
   bool is_short = entrant->runs_a_sample < RUNS_A_TURN && !entrant->is_long;
   if (thread_count > 1 && is_short) entrant->runs_a_sample = RUNS_A_TURN;
   return BYOC_OK;
 }
 
-// A model that runs again and again finds in the caches what it left there, not what the other entrants did, and no
-// other's threads spin beside it.
+// A model that runs repeatedly finds its own data in the caches, not that of other entrants, and no other artifact's
+// threads spin beside it.
 static byoc_status_t take_over(const entrant_t *entrant, const byoc_cost_run_t *job, byoc_diag_t *diag) {
   if (job->artifact_count == 1) return BYOC_OK;
   const bool has_threads = job->thread_count > 1;
@@ -57,7 +57,7 @@ static byoc_status_t take_over(const entrant_t *entrant, const byoc_cost_run_t *
   return entrant->is_long && !has_threads ? BYOC_OK : byoc_cost_runner_run(&entrant->runner, diag);
 }
 
-// Every second round runs backwards: no one always comes after the same one.
+// Every second round runs backwards, so that no artifact always follows the same one.
 static byoc_status_t take_round(entrant_t *const *entrants, const byoc_cost_run_t *job, size_t round,
                                 byoc_diag_t *diag) {
   for (size_t i = 0; i < job->artifact_count; ++i) {
@@ -83,10 +83,11 @@ static byoc_status_t time_entrants(entrant_t *const *entrants, const byoc_cost_r
   return BYOC_OK;
 }
 
-// The standard error of the median, as a share of it. The samples become how far they are from it.
+// The standard error of the median, as a share of it. Overwrites the samples with their distances from it.
 static double find_error(double *samples, size_t count, double median) {
   for (size_t s = 0; s < count; ++s) samples[s] = fabs(samples[s] - median);
-  // Of a normal distribution the deviation is 1.4826 times the median distance, and a median's 1.2533 times a mean's.
+  // For a normal distribution the deviation is 1.4826 times the median distance, and a median's error 1.2533 times a
+  // mean's.
   return 1.4826 * byoc_median(samples, count) / median * 1.2533 / sqrt((double)count);
 }
 

@@ -11,20 +11,20 @@ enum { BYOC_COST_RUN_MAX = 16 };
 typedef struct byoc_cost_run_t {
   const char *artifacts[BYOC_COST_RUN_MAX]; // of one model
   size_t artifact_count;
-  bool once; // does each run at all?
+  bool once; // run each just once, to see whether it works
   int32_t thread_count;
-  int64_t budget_ns; // for an artifact's samples
-  int64_t limit_ns;  // of all: beyond it two samples each must do
+  int64_t budget_ns; // for the samples of one artifact
+  int64_t limit_ns;  // for all artifacts: beyond it each gets only two samples
 } byoc_cost_run_t;
 
 typedef struct byoc_cost_run_answer_t {
   int32_t status;
   int32_t reserved;
-  // The first one's median; the others' are that times the median of their ratio to it, round by round: what slows the
-  // machine down for a while slows down both. With one thread it is the processor's time that counts, where the
-  // artifacts keep it busy: next to other work that says more.
+  // Times: the first artifact's is its median; the others' are that times the median of their ratio to it, round by
+  // round, because whatever slows the machine down for a while slows down both. With one thread, processor time is used
+  // if the artifacts keep the processor busy: beside other work it is the better measure.
   double median_ns[BYOC_COST_RUN_MAX];
-  double error; // the standard error of those ratios, of the middle one: a share of them; 0 with one artifact
+  double error; // relative standard error of those ratios (the middle artifact's); 0 with one artifact
   char message[480];
 } byoc_cost_run_answer_t;
 

@@ -27,7 +27,7 @@ static byoc_status_t allocate_tensors(const byoc_tensor_info_t *infos, uint32_t 
   return BYOC_OK;
 }
 
-// About as long as SETTLE_NS: a turn takes some 100 cycles.
+// Takes about as long as SETTLE_NS: one turn takes some 100 cycles.
 #define SPIN_TURNS "500000"
 // OpenBLAS's threads spin longest, for 2^26 cycles of the time stamp counter.
 #define SETTLE_NS 30000000
@@ -59,7 +59,7 @@ byoc_status_t byoc_cost_runner_open(const char *path, int32_t thread_count, byoc
   const byoc_artifact_t *table = loaded.table;
   BYOC_RETURN_IF_ERROR(allocate_tensors(table->inputs, table->input_count, arena, diag, &runner.inputs));
   BYOC_RETURN_IF_ERROR(allocate_tensors(table->outputs, table->output_count, arena, diag, &runner.outputs));
-  // A result that is never written must not look right by chance.
+  // Fills a result so that it cannot look right by chance if it is never written.
   for (uint32_t i = 0; i < table->output_count; ++i) {
     memset(runner.outputs[i], 0xA5, (size_t)table->outputs[i].size_bytes);
   }

@@ -1,8 +1,8 @@
 // Models whose shapes are known only when they run: a decoder with a loop, a detector, an LSTM over lengths.
 #include "modelgen.h"
 
-// Greedy decoding: a prompt of P tokens, then one token a turn until `steps` are made or token 0 comes. The cache of
-// keys and values grows by one row a turn.
+// Greedy decoding: a prompt of P tokens, then one token per turn until `steps` are made or token 0 comes. The cache of
+// keys and values grows by one row per turn.
 void modelgen_build_greedy_decoder(modelgen_t *gen) {
   enum { VOCABULARY = 97, WIDTH = 48 };
   const int64_t embedding[2] = {VOCABULARY, WIDTH}, minus_one = -1, whole = INT64_MAX, zero = 0;

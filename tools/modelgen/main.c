@@ -45,7 +45,7 @@ static void print_help(FILE *stream) {
         "  --batch B          batch size (1); 0 leaves it symbolic, named 'batch'\n"
         "  --layers L         number of layers\n"
         "  --sequence S       sequence length; 0 leaves it symbolic\n"
-        "  --list             print the names of the models, one a line\n"
+        "  --list             print the names of the models, one per line\n"
         "  --help             print this text\n"
         "\n"
         "models:\n",
@@ -82,7 +82,7 @@ static bool parse_number(const char *text, uint64_t *out_value) {
   return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0;
 }
 
-// Stores the value of a numeric option; false where it has no such option.
+// Stores the value of a numeric option; false if there is no such option.
 static int store_number(arguments_t *arguments, const char *option, const char *value, bool *out_known) {
   *out_known = true;
   int64_t *to = strcmp(option, "--layers") == 0     ? &arguments->options.layers

@@ -4,7 +4,7 @@
 
 #include "core/frontend/onnx_write.h"
 
-// -1 where the user says nothing; 0 for batch and sequence leaves the dimension symbolic.
+// -1: the user did not set it; 0 for batch and sequence leaves the dimension symbolic.
 typedef struct modelgen_options_t {
   uint64_t seed;
   int64_t layers, sequence, batch;
@@ -22,7 +22,7 @@ typedef enum modelgen_option_t { TAKES_LAYERS = 1, TAKES_SEQUENCE = 2 } modelgen
 typedef struct modelgen_model_t {
   const char *name;
   const char *summary;
-  unsigned takes; // options beside seed and batch
+  unsigned takes; // options besides seed and batch
   int64_t default_layers, max_layers;
   int64_t default_sequence, max_sequence;
   void (*build)(modelgen_t *gen);
@@ -42,7 +42,7 @@ void modelgen_build_detector(modelgen_t *gen);
 void modelgen_build_lstm(modelgen_t *gen);
 
 // ---- weights.c ----
-// A text that lives as long as the model; "" when memory is out.
+// A text that lives as long as the model; "" if out of memory.
 const char *modelgen_text(modelgen_t *gen, const char *format, ...) __attribute__((format(printf, 2, 3)));
 // Weights of mean 0 and variance gain² / fan_in.
 void modelgen_weights(modelgen_t *gen, const char *name, size_t rank, const int64_t *dims, int64_t fan_in, float gain);

@@ -81,7 +81,7 @@ static const char *make_mask(modelgen_t *gen) {
   return modelgen_binary(gen, "Mul", "mask/Mul", x, "mask.value");
 }
 
-// Positions 0, 1, ... of a sequence: given as they are, or cut to its length where that is known at run time only.
+// Positions 0, 1, ... of a sequence: a constant, or cut to the sequence's length if that is known only at run time.
 static const char *make_positions(modelgen_t *gen, int64_t limit) {
   const int64_t count = gen->sequence > 0 ? gen->sequence : limit, dims[2] = {1, count};
   int64_t *positions = byoc_onnx_graph_initialiser(gen->graph, "position_ids", BYOC_DTYPE_I64, 2, dims);

@@ -56,8 +56,8 @@ static const char *conv_norm(modelgen_t *gen, const char *name, const char *x, m
   return modelgen_batch_norm(gen, modelgen_text(gen, "%s.bn", name), x, conv.outputs, scale);
 }
 
-// 1×1 down, 3×3 (with the stride: "v1.5"), 1×1 up, added to the way round. The branch is scaled down so that sixteen
-// of them leave the activations in range.
+// 1×1 down, 3×3 (with the stride: "v1.5"), 1×1 up, added to the shortcut. The branch is scaled down so that sixteen of
+// them keep the activations in range.
 static const char *bottleneck(modelgen_t *gen, const char *name, const char *x, int64_t inputs, int64_t width,
                               int64_t stride) {
   const int64_t outputs = 4 * width;

@@ -45,7 +45,7 @@ void modelgen_range(modelgen_t *gen, const char *name, int64_t count, float low,
   float *data = byoc_onnx_graph_initialiser(gen->graph, name, BYOC_DTYPE_F32, 1, &count);
   const float middle = (low + high) * 0.5f, half = (high - low) * 0.5f;
   for (int64_t i = 0; data && i < count; i++) {
-    // In two statements, so that no compiler fuses them into one rounding.
+    // Two statements, so that no compiler fuses them into one rounding.
     const volatile float offset = next_signed(gen) * half;
     data[i] = middle + offset;
   }
