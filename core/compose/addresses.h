@@ -8,9 +8,9 @@
 // The exported table: void *const byoc_addresses[], in the order of the symbols.
 #define BYOC_ADDRESSES "byoc_addresses"
 
-// Compiles the table and links it with `files` into `output`, by this compiler (NULL: the default). `symbols` are what
-// symbols are called in the link (core/module/linkage.h), which goes by `graph` (may be NULL). Undefined symbols are
-// left to the loader.
+// Compiles the table and links it with `files` into `output`, with this compiler (NULL: the default). `symbols` are the
+// names in the link (core/module/linkage.h), for which `graph` (may be NULL) is asked. Undefined symbols are left to
+// the loader.
 byoc_status_t byoc_link_addresses(byoc_link_files_t *files, const byoc_graph_module_t *graph,
                                   const char *const *symbols, size_t symbol_count, const char *compiler,
                                   const char *output, byoc_allocator_t allocator, byoc_diag_t *diag);

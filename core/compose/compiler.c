@@ -17,19 +17,19 @@
 #include "core/compose/preamble.h"
 #include "core/compose/tool.h"
 
-// Changes with anything below that changes what a compilation means.
+// Must change whenever something below changes what a compilation means.
 #define CACHE_FORMAT "byoc object 3"
 
-// Before the job's own flags, which may overrule them. Contraction of a * b + c is allowed (gnu11's default).
+// Flags before the job's own ones, which may overrule them. Contraction of a * b + c is allowed (gnu11's default).
 static const char *const flags_before[] = {"-std=gnu11", "-w", "-fdiagnostics-color=never", "-I", "include"};
-// After them. The folder's own name must not reach the object.
+// Flags after the job's own ones. The folder's own name must not reach the object.
 static const char *const flags_after[] = {
     "-fPIC", "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections", "-fno-lto", "-g0",
 };
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-// "native" means another thing on every processor.
+// "native" means something else on every processor.
 static void hash_processor(byoc_sha256_t *hasher) {
 #if defined(__x86_64__)
   for (unsigned leaf = 0x80000002u; leaf <= 0x80000004u; leaf++) {
@@ -41,14 +41,15 @@ static void hash_processor(byoc_sha256_t *hasher) {
   (void)__get_cpuid_count(7, 0, &regs[0], &regs[1], &regs[2], &regs[3]);
   byoc_sha256_update(hasher, regs, sizeof(regs));
   (void)__get_cpuid(1, &regs[0], &regs[1], &regs[2], &regs[3]);
-  regs[1] = 0; // holds the number of the core that asks
+  regs[1] = 0; // holds the number of the core that runs this
   byoc_sha256_update(hasher, regs, sizeof(regs));
 #else
   (void)hasher;
 #endif
 }
 
-// Of what compiling `source` gives: an object, or without one the precompiled preamble.
+// The hash of what the result of compiling `source` depends on; without an object: of what the precompiled preamble
+// does.
 static byoc_digest_t job_key(const byoc_compile_job_t *job, const char *compiler, const char *version,
                              const char *source) {
   byoc_sha256_t hasher;
@@ -80,7 +81,7 @@ void byoc_command_add_compilation(byoc_command_t *command, const byoc_compile_jo
   for (size_t i = 0; i < COUNT_OF(flags_after); i++) byoc_command_add(command, flags_after[i]);
 }
 
-// Compiles source.c in `folder` to source.o, with the precompiled header at `preamble` where it is not NULL.
+// Compiles source.c in `folder` to source.o, with the precompiled header at `preamble` unless it is NULL.
 static byoc_status_t run_compiler(const byoc_compile_job_t *job, const char *compiler, const char *folder,
                                   const char *preamble, byoc_diag_t *diag) {
   byoc_command_t command;
@@ -99,7 +100,7 @@ static byoc_status_t run_compiler(const byoc_compile_job_t *job, const char *com
   return status;
 }
 
-// The source names its preamble itself: precompiled, that costs nothing, and without it the source compiles as well.
+// The source names its preamble itself: precompiled it costs nothing, and without that the source compiles as well.
 static byoc_status_t write_source(const byoc_compile_job_t *job, const char *path, byoc_diag_t *diag) {
   const char *preamble = job->preamble != NULL ? job->preamble : "";
   const byoc_bytes_t parts[] = {{preamble, strlen(preamble)}, {job->source, strlen(job->source)}};
@@ -115,7 +116,7 @@ static byoc_status_t compile_source(const byoc_compile_job_t *job, const char *c
     preamble = byoc_preamble_get(job, compiler, &key, allocator);
   }
   byoc_status_t status = run_compiler(job, compiler, folder, preamble, diag);
-  if (status == BYOC_TOOL && preamble != NULL) { // a damaged one?
+  if (status == BYOC_TOOL && preamble != NULL) { // the preamble may be damaged
     byoc_diag_clear(diag);
     status = run_compiler(job, compiler, folder, NULL, diag);
     if (status == BYOC_OK) byoc_preamble_drop(preamble);
@@ -145,7 +146,7 @@ static byoc_status_t compile_in(const byoc_compile_job_t *job, const char *compi
   return status;
 }
 
-// The object in memory of the system's allocator, so that several threads may run this at once.
+// Returns the object in memory of the system's allocator, so that several threads may run this at once.
 static byoc_status_t compile_one(const byoc_compile_job_t *job, byoc_diag_t *diag, void **out_object,
                                  size_t *out_size_bytes) {
   *out_object = NULL;
@@ -189,7 +190,7 @@ byoc_status_t byoc_compile(const byoc_compile_job_t *job, byoc_allocator_t alloc
   return hand_over(object, *out_size_bytes, allocator, diag, out_object);
 }
 
-// Several jobs over several threads, taken in order.
+// Runs several jobs on several threads, which take them in order.
 typedef struct outcome_t {
   byoc_status_t status;
   byoc_diag_t diag;
@@ -201,7 +202,7 @@ typedef struct batch_t {
   size_t count;
   outcome_t *outcomes;
   atomic_size_t next;
-  atomic_bool failed; // later jobs are not begun
+  atomic_bool failed; // then no later job is begun
 } batch_t;
 
 static void *compile_batch(void *self) {

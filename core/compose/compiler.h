@@ -15,15 +15,15 @@ typedef struct byoc_compile_job_t {
   size_t flag_count;
 } byoc_compile_job_t;
 
-// First line of `compiler --version`, or what its file is where it prints none; cached per process, part of every cache
-// key.
+// The first line of `compiler --version`, or the identity of its file if it prints none; cached per process, and part
+// of every cache key.
 byoc_status_t byoc_compiler_version(const char *compiler, byoc_diag_t *diag, const char **out_version);
-// Compiles with -fPIC, hidden visibility, C11 (as gnu11), no debug paths; deterministic bytes. From the cache where
-// source, headers, flags and compiler version are the same. A failure carries the compiler's first messages.
-// Thread-safe.
+// Compiles with -fPIC, hidden visibility, C11 (as gnu11), no debug paths; the bytes are deterministic. The object comes
+// from the cache if source, headers, flags and compiler version are the same. A failure carries the compiler's first
+// messages. Thread-safe.
 byoc_status_t byoc_compile(const byoc_compile_job_t *job, byoc_allocator_t allocator, byoc_diag_t *diag,
                            void **out_object, size_t *out_size_bytes);
-// Compiles several jobs at once, at most `parallel` at a time (0: as many as there are processors); objects in order.
+// Compiles several jobs, at most `parallel` at a time (0: as many as there are processors); objects are in order.
 byoc_status_t byoc_compile_all(const byoc_compile_job_t *jobs, size_t job_count, int32_t parallel,
                                byoc_allocator_t allocator, byoc_diag_t *diag, byoc_bytes_t *out_objects);
 
@@ -32,12 +32,12 @@ typedef struct byoc_link_job_t {
   const char *compiler;     // link driver; NULL: default
   const char *const *files; // objects and archives by path, in order
   size_t file_count;
-  const char *const *names;  // what messages call the files by, each NULL or a text; NULL: by their paths
+  const char *const *names;  // what messages call the files; NULL, as a whole or one by one: their paths
   const char *const *needed; // "libfoo.so.1"
   size_t needed_count;
   const char *const *exports; // the only symbols left global
   size_t export_count;
-  bool allow_undefined; // evaluator only; artifacts refuse undefined symbols
+  bool allow_undefined; // for the evaluator only; artifacts refuse undefined symbols
 } byoc_link_job_t;
 byoc_status_t byoc_link_shared(const byoc_link_job_t *job, byoc_diag_t *diag);
 

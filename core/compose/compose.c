@@ -18,7 +18,7 @@
 #include "core/kernel/emit_c.h"
 #include "core/module/symbols.h"
 
-// One build, from its parts to a linked file in a folder of our own.
+// One build, from its parts to a linked file in a temporary folder.
 typedef struct build_t {
   const byoc_host_program_t *program;
   const byoc_compose_options_t *options;
@@ -39,7 +39,7 @@ typedef struct build_t {
 static byoc_status_t build_init(build_t *build) {
   byoc_arena_init(&build->arena, build->allocator);
   BYOC_RETURN_IF_ERROR(byoc_native_flags(build->options->targets, &build->arena, build->diag, &build->native));
-  static const char hasty_level[] = "-O1"; // the last one counts
+  static const char hasty_level[] = "-O1"; // the last -O on a command line counts
   if (build->options->in_haste &&
       !byoc_vector_push(&build->native.kernel, byoc_arena_allocator(&build->arena), hasty_level)) {
     return byoc_diag_out_of_memory(build->diag);
@@ -110,7 +110,7 @@ static byoc_status_t add_jobs(build_t *build) {
   static const char *const host_flags[] = {"-O2"};
   const byoc_native_flags_t *native = &build->native;
   size_t units = byoc_kernel_unit_count(build->program);
-  // Texts keep their place, jobs point into them.
+  // Texts must not move, because jobs point into them.
   if (!byoc_vector_reserve(&build->texts, build->allocator, units + 1)) return byoc_diag_out_of_memory(build->diag);
   byoc_string_t *text = new_text(build);
   BYOC_RETURN_IF_ERROR(emit_host(build, text));
@@ -253,7 +253,7 @@ byoc_status_t byoc_compose_emit_c(const byoc_host_program_t *program, const byoc
                                   byoc_string_t *out, byoc_diag_t *diag) {
   build_t build = {.program = program, .options = options, .allocator = out->allocator, .diag = diag};
   byoc_status_t status = build_init(&build);
-  // Reading the C needs no compiler; its version is left out of the metadata where there is none.
+  // Printing the C needs no compiler; if there is none, its version is left out of the metadata.
   if (status == BYOC_OK) (void)byoc_compiler_version(build.native.compiler, NULL, &build.compiler_version);
   byoc_string_append(out, "// ---- host.c ----\n");
   if (status == BYOC_OK) status = emit_host(&build, out);

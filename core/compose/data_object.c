@@ -1,5 +1,5 @@
-// One relocatable ELF object with the read-only data, written from where the data lies: an assembler and a file for it
-// to read would move hundreds of megabytes twice more. Format: System V ABI, ELF-64 object file format.
+// Writes one relocatable ELF object with the read-only data, straight from where the data lies: an assembler, and a
+// file for it to read, would copy hundreds of megabytes twice more. Format: System V ABI, ELF-64 object file format.
 #include "core/compose/data_object.h"
 
 #include <elf.h>
@@ -26,7 +26,7 @@ static const names_t names = {"",          ".rodata.byoc_data", ".rodata.byoc_me
                               "byoc_data", "byoc_metadata"};
 #define NAME(member) ((uint32_t)offsetof(names_t, member))
 
-// What comes before the data in the file; the metadata comes behind it.
+// What comes before the data in the file; the metadata comes after it.
 typedef struct head_t {
   Elf64_Ehdr header;
   Elf64_Shdr sections[SECTION_COUNT];
@@ -35,7 +35,7 @@ typedef struct head_t {
 } head_t;
 typedef struct front_t {
   head_t head;
-  uint8_t zeros[PAGE_BYTES - sizeof(head_t) % PAGE_BYTES]; // the data begins a page
+  uint8_t zeros[PAGE_BYTES - sizeof(head_t) % PAGE_BYTES]; // the data begins on a page
 } front_t;
 
 static Elf64_Sym hidden_object(uint32_t name, uint16_t section, uint64_t size_bytes) {

@@ -5,12 +5,12 @@
 #include "core/compose/compose.h"
 #include "core/compose/layout.h"
 
-// A row of the generated table of tensors, with where its data is.
+// A row of the generated table of tensors, with the place of its data.
 typedef struct byoc_host_c_tensor_t {
   const byoc_type_t *type;
   uint32_t shape; // index into the pool of dimensions
   byoc_host_buffer_kind_t kind;
-  uint32_t index;        // INPUT, OUTPUT: position among the model's
+  uint32_t index;        // INPUT, OUTPUT: position among the model's inputs or outputs
   uint64_t offset_bytes; // in the caller's tensor, the workspace or the constants
   const char *name;      // of the buffer, for readers
   bool in_cell;          // `cell` holds data and shape
@@ -63,7 +63,7 @@ byoc_status_t byoc_host_c_locate(byoc_host_c_t *host, const byoc_host_buffer_t *
                                  byoc_host_c_tensor_t *out_tensor);
 // The index of the dimensions in the pool.
 byoc_status_t byoc_host_c_shape(byoc_host_c_t *host, const byoc_type_t *type, uint32_t *out_index);
-// True where the instruction becomes code.
+// True if the instruction becomes code.
 static inline bool byoc_host_c_is_step(const byoc_host_instruction_t *instruction) {
   bool is_life = instruction->op == BYOC_HOST_ALLOCATE || instruction->op == BYOC_HOST_FREE;
   return !is_life || instruction->operands.data[0]->is_value;
@@ -81,7 +81,7 @@ void byoc_host_c_emit_entry(byoc_host_c_t *host, const char *metadata, byoc_stri
 // The whole file.
 byoc_status_t byoc_host_c_emit(byoc_host_c_t *host, const char *metadata, byoc_string_t *out);
 
-// Times are reported where all steps are straight calls.
+// True if times can be reported: all steps are plain calls.
 static inline bool byoc_host_c_has_profile(const byoc_host_c_t *host) {
   return host->options->profile && !host->program->is_dynamic;
 }
@@ -89,10 +89,10 @@ static inline bool byoc_host_c_has_profile(const byoc_host_c_t *host) {
 // host_c_dynamic.c: the instructions that only dynamic programs have; the step is open, its comment printed.
 byoc_status_t byoc_host_c_emit_dynamic(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t step,
                                        byoc_string_t *out);
-// In front of a call: what of its tensors is in cells, and the values of a kernel's symbols.
+// Before a call: fills in what is in cells of its tensors, and the values of a kernel's symbols.
 void byoc_host_c_emit_placing(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t call,
                               byoc_string_t *out);
-// Instructions of a region in order (host_c.c).
+// The instructions of a region in order (host_c.c).
 byoc_status_t byoc_host_c_emit_region(byoc_host_c_t *host, const byoc_host_region_t *region, byoc_string_t *out);
 // An address as C text.
 void byoc_host_c_emit_address(const byoc_host_c_tensor_t *place, int64_t extra_bytes, byoc_string_t *out);
@@ -108,8 +108,8 @@ byoc_status_t byoc_compose_metadata(const byoc_host_program_t *program, const by
                                     const byoc_data_layout_t *layout, const char *compiler_version,
                                     byoc_allocator_t allocator, byoc_diag_t *diag, char **out_text);
 
-// Kernels go into several translation units, which compile at the same time. A fixed size: the bytes must not depend on
-// the machine.
+// Kernels are spread over several translation units, which compile at the same time. Their size is fixed: the bytes
+// must not depend on the machine.
 #define BYOC_KERNELS_A_UNIT 8
 static inline size_t byoc_kernel_unit_count(const byoc_host_program_t *program) {
   return (program->kernels.count + BYOC_KERNELS_A_UNIT - 1) / BYOC_KERNELS_A_UNIT;

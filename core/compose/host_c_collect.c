@@ -167,10 +167,10 @@ static byoc_status_t declare_instruction(byoc_host_c_t *host, const byoc_host_in
                  byoc_arena_format(&host->arena, "int32_t %s(const byoc_call_t *call);", instruction->symbol));
 }
 
-// What an error or a profile says of an instruction.
+// What errors and profiles call an instruction.
 const char *byoc_host_c_step_name(const byoc_host_instruction_t *i) {
   if (i->op == BYOC_HOST_MATCH || i->op == BYOC_HOST_REQUIRE) return "checking shapes";
-  if (i->op == BYOC_HOST_ALLOCATE) { // in the name of what is about to run
+  if (i->op == BYOC_HOST_ALLOCATE) { // named after the operator that is about to run
     while (i->op == BYOC_HOST_ALLOCATE && i->next != NULL) i = i->next;
   }
   if (i->origin != NULL && i->origin[0] != '\0') return i->origin;

@@ -224,7 +224,7 @@ static void emit_relation(byoc_host_c_t *host, const byoc_host_relation_t *relat
   byoc_string_deinit(&sides);
 }
 
-// Shapes of inputs that were found to fit are not looked at again.
+// Shapes of inputs that were found to fit are not checked again.
 static void emit_require(byoc_host_c_t *host, const byoc_host_instruction_t *i, size_t step, byoc_string_t *out) {
   uint32_t count = host->program->input_symbol_count;
   if (i->of_inputs) {

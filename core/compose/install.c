@@ -1,4 +1,4 @@
-// Checking and installing what was linked.
+// Checks and installs what was linked.
 #include "core/compose/install.h"
 
 #include <string.h>

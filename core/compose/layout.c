@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Code reaches data by offsets of 31 bits. What is left of 2 GB for code, tables and libraries' own data:
+// Code reaches data by offsets of 31 bits. This much of the 2 GB is left for code, tables and libraries' own data:
 #define LIMIT_BYTES ((uint64_t)1920 << 20)
 
 // Large pieces start on a page of the file, so that an engine can map a library that travels here instead of copying
@@ -60,7 +60,7 @@ static byoc_status_t add_operands(byoc_data_layout_t *layout, const byoc_host_in
     if (instruction->operands.data[i] == NULL) continue;
     const byoc_host_buffer_t *buffer = byoc_host_buffer_root(instruction->operands.data[i]);
     if (buffer->kind != BYOC_HOST_BUFFER_CONSTANT) continue;
-    if (buffer->type->dtype == BYOC_DTYPE_STRING) continue; // pointers: tables of the host program's C
+    if (buffer->type->dtype == BYOC_DTYPE_STRING) continue; // these are pointers: tables in the host program's C
     BYOC_RETURN_IF_ERROR(add(layout, buffer->data, (size_t)buffer->size_bytes, diag));
   }
   return BYOC_OK;

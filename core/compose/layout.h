@@ -1,5 +1,5 @@
-// The read-only data of an artifact: constants, texts and blobs in one section, laid down without being printed as
-// text. Content that occurs several times is there once. Internal to core/compose.
+// The read-only data of an artifact: constants, texts and blobs in one section, written without being printed as text.
+// Content that occurs several times is stored once. Internal to core/compose.
 #ifndef BYOC_CORE_COMPOSE_LAYOUT_H_
 #define BYOC_CORE_COMPOSE_LAYOUT_H_
 
@@ -33,9 +33,9 @@ typedef struct byoc_data_layout_t {
 byoc_status_t byoc_data_layout_create(const byoc_host_program_t *program, byoc_allocator_t allocator, byoc_diag_t *diag,
                                       byoc_data_layout_t *out_layout);
 void byoc_data_layout_deinit(byoc_data_layout_t *layout);
-// The entry of a piece of data that the program holds; NULL where it was not laid out.
+// The entry of a piece of data that the program holds; NULL if it was not laid out.
 const byoc_data_entry_t *byoc_data_layout_find(const byoc_data_layout_t *layout, const void *data, size_t size_bytes);
-// The section's bytes, size_bytes of them, in parts: padding and data by turns.
+// Hands out the section's size_bytes bytes in parts: padding and data alternate.
 size_t byoc_data_layout_part_count(const byoc_data_layout_t *layout);
 void byoc_data_layout_list(const byoc_data_layout_t *layout, byoc_bytes_t *out_parts);
 

@@ -1,4 +1,4 @@
-// Linking: objects and archives in, one shared object out that exports what was asked for and nothing else.
+// Links objects and archives into one shared object that exports what was asked for and nothing else.
 #include <string.h>
 
 #include "core/compose/compiler.h"
@@ -39,7 +39,7 @@ byoc_status_t byoc_link_shared(const byoc_link_job_t *job, byoc_diag_t *diag) {
 
   for (size_t i = 0; i < sizeof(link_flags) / sizeof(link_flags[0]); i++) byoc_command_add(&command, link_flags[i]);
   byoc_command_add(&command, job->allow_undefined ? "-Wl,-z,undefs" : "-Wl,-z,defs");
-  // A path by -Xlinker: -Wl would split it at a comma.
+  // Passes a path by -Xlinker, because -Wl would split it at a comma.
   byoc_command_add(&command, "-Xlinker");
   byoc_command_addf(&command, "--version-script=%s", exports);
   // An archive member is pulled in for an exported symbol too.

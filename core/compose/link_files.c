@@ -94,7 +94,7 @@ static byoc_status_t list_path(byoc_link_files_t *files, const byoc_link_file_t 
   return BYOC_OK;
 }
 
-// A content that is there already is left out.
+// A content that was written before is left out.
 static byoc_status_t write_content(byoc_link_files_t *files, const byoc_link_file_t *file, const void *data,
                                    size_t size_bytes, byoc_content_hash_t hash, byoc_diag_t *diag) {
   char digits[33], key[64];

@@ -1,6 +1,6 @@
 // What goes into a link: objects and archives as files of one folder, each content once. Internal to core/compose.
 //
-// Files are collected first and written by byoc_link_files_write, once it is known which symbols several modules have
+// Files are collected first. byoc_link_files_write writes them once it is known which symbols occur in several modules
 // (core/compose/scopes.h). Contents are borrowed until then.
 #ifndef BYOC_CORE_COMPOSE_LINK_FILES_H_
 #define BYOC_CORE_COMPOSE_LINK_FILES_H_
@@ -34,13 +34,13 @@ typedef struct byoc_link_files_t {
 
 void byoc_link_files_init(byoc_link_files_t *files, const char *folder, byoc_allocator_t allocator);
 void byoc_link_files_deinit(byoc_link_files_t *files);
-// Lists an object or archive (told apart by content) of the program itself.
+// Lists an object or archive of the program itself; its content says which of the two it is.
 byoc_status_t byoc_link_files_add(byoc_link_files_t *files, const void *data, size_t size_bytes, byoc_diag_t *diag);
-// A file of the program itself that is in the folder already, with the symbols that it defines.
+// Lists a file of the program itself that is in the folder already, with the symbols that it defines.
 byoc_status_t byoc_link_files_add_path(byoc_link_files_t *files, const char *name, const char *const *symbols,
                                        size_t symbol_count, byoc_diag_t *diag);
-// The files of a library or an engine, and what it needs from outside; in front of them the object that its C source
-// was compiled into (NULL: there is none).
+// Lists the files of a library or an engine, and what it needs from outside; before them goes the object that its C
+// source was compiled into (NULL: there is none).
 byoc_status_t byoc_link_files_add_module(byoc_link_files_t *files, const byoc_runtime_module_t *module,
                                          const byoc_bytes_t *object, byoc_diag_t *diag);
 // The runtime that travels in every artifact.

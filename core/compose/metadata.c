@@ -103,7 +103,7 @@ static json_t *constants_json(const byoc_host_program_t *program, const byoc_dat
   return array;
 }
 
-// Everything of a module that has a part in the artifact.
+// Everything about a module that has a part in the artifact.
 static byoc_content_hash_t module_hash(const byoc_runtime_module_t *module) {
   byoc_hasher_t hasher;
   byoc_hasher_init(&hasher);
@@ -162,7 +162,7 @@ static bool add_module(json_t *array, const byoc_runtime_module_t *module) {
   if (ok && module->engine_name != NULL) ok = set(object, "engine", byoc_json_text(module->engine_name));
   if (ok && module->symbols.count > 0) ok = json_object_set(object, "symbols", symbols) == 0;
   if (ok && module->imports.count > 0) ok = json_object_set(object, "imports", imports) == 0;
-  // What a backend wants to be kept: its own JSON, or its text where it is none.
+  // What a backend wants to keep: its own JSON, or a text if it is not JSON.
   if (ok && module->kind == BYOC_RUNTIME_MODULE_METADATA && module->json != NULL) {
     json_t *content = json_loads(module->json, JSON_DECODE_ANY, NULL);
     ok = set(object, "content", content != NULL ? content : byoc_json_text(module->json));
@@ -181,7 +181,7 @@ static bool listed(const byoc_runtime_module_t *const *modules, size_t count, co
   return false;
 }
 
-// In order of production; what the program alone knows comes after what its graph module lists.
+// In order of production; modules that only the program knows come after those that its graph module lists.
 static json_t *modules_json(const byoc_host_program_t *program) {
   json_t *array = json_array();
   bool ok = array != NULL;

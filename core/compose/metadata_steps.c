@@ -56,7 +56,7 @@ static uint64_t bytes_of(const byoc_host_instruction_t *step) {
   return bytes;
 }
 
-// Negative where it is not known.
+// Negative if it is not known.
 static double flops_of(const byoc_host_instruction_t *step) {
   if (step->op == BYOC_HOST_COPY) return 0;
   if (step->op == BYOC_HOST_C_CALL) return step->flops;

@@ -15,8 +15,8 @@ typedef struct names_t {
   const char **macros;    // the same in capitals
 } names_t;
 
-// Words that cannot name a parameter: keywords of C and C++, macros of the headers that are included, and what the
-// functions use themselves.
+// Words that cannot name a parameter: keywords of C and C++, macros of the included headers, and what the functions use
+// themselves.
 // clang-format off
 static const char *const reserved_words[] = {
     "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
@@ -47,11 +47,11 @@ static void to_upper(const char *from, char *to, size_t size) {
   to[i] = '\0';
 }
 
-// What the parameter of an input's dimensions is called behind the input's name.
+// The suffix that makes the name of an input's dimensions out of the input's name.
 #define DIMS_SUFFIX "_dims"
 
-// An identifier for one tensor, different from the others in capitals too (they name macros). `with_dims`: the name of
-// its dimensions is one too.
+// An identifier for one tensor. It differs from the others in capitals too (they name macros). `with_dims`: so does the
+// name of its dimensions.
 static byoc_status_t name_tensor(const char *name, bool with_dims, byoc_map_t *taken, byoc_arena_t *arena,
                                  const char **out_name, const char **out_macro) {
   char plain[256], candidate[280], upper[280], dims[300];
@@ -72,7 +72,7 @@ static byoc_status_t name_tensor(const char *name, bool with_dims, byoc_map_t *t
   return ok ? BYOC_OK : BYOC_OUT_OF_MEMORY;
 }
 
-// Tensors of known rank come as data and dimensions, everything else as an argument made by the caller.
+// Tensors of known rank are passed as data and dimensions, all others as an argument made by the caller.
 static bool has_dims(const byoc_type_t *type) {
   return byoc_type_is_tensor(type) && type->rank != BYOC_RANK_UNKNOWN;
 }
@@ -81,7 +81,7 @@ static byoc_status_t make_names(const byoc_host_program_t *program, const char *
                                 names_t *out_names) {
   char plain[100];
   byoc_make_identifier(model_name, plain, sizeof(plain));
-  // byoc_ belongs to us, and a leading underscore to the compiler.
+  // The prefix byoc_ belongs to byoc, and a leading underscore to the compiler.
   bool clash = byoc_starts_with(plain, "byoc") || plain[0] == '_';
   snprintf(out_names->prefix, sizeof(out_names->prefix), "%s%s", clash ? "model_" : "", plain);
   to_upper(out_names->prefix, out_names->upper, sizeof(out_names->upper));
@@ -102,8 +102,8 @@ static byoc_status_t make_names(const byoc_host_program_t *program, const char *
   return status;
 }
 
-// The C type of a tensor's elements. Types that C lacks travel as their bits; 4-bit ones two to a byte, complex ones as
-// pairs.
+// The C type of a tensor's elements. Types that C lacks are passed as their bits; 4-bit ones two per byte, complex ones
+// as pairs.
 static const char *element_type(byoc_dtype_t dtype) {
   switch (dtype) {
   case BYOC_DTYPE_F32:
@@ -344,10 +344,10 @@ char *byoc_compose_header_path(const char *output, byoc_allocator_t allocator) {
   return path;
 }
 
-// What a user of an artifact needs of byoc: byoc/artifact.h behind what it includes.
+// What a user of an artifact needs of byoc: byoc/artifact.h, after the headers that it includes.
 static const char *const public_headers[] = {"byoc/status.h", "byoc/dtype.h", "byoc/artifact.h"};
 
-// The text of a header but for its inclusions of the others.
+// The text of a header without its #include lines of the others.
 static void emit_public_header(const char *path, byoc_string_t *out) {
   static const char inclusion[] = "#include \"byoc/";
   byoc_embedded_header_t header = byoc_embedded_header_find(path);

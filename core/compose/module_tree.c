@@ -79,7 +79,7 @@ byoc_status_t byoc_module_tree_read(const char *metadata, byoc_allocator_t alloc
   json_array_foreach(array, index, object) {
     if (status == BYOC_OK) status = read_module(out_tree, object, diag);
   }
-  json_array_foreach(array, index, object) { // imports may run ahead
+  json_array_foreach(array, index, object) { // a module may import a later one
     if (status == BYOC_OK) status = read_imports(out_tree, out_tree->modules.data[index], object, diag);
   }
   json_decref(root);

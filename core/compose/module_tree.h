@@ -13,13 +13,13 @@ typedef struct byoc_module_tree_t {
   BYOC_VECTOR(byoc_runtime_module_t *) modules; // one reference each, in order of production
 } byoc_module_tree_t;
 
-// Reads kind, name, target, symbols and imports of each module; contents are not in the metadata. An unknown kind, an
-// import that is not there and a cycle are BYOC_INVALID_DATA and name the module.
+// Reads kind, name, target, symbols and imports of each module; contents are not in the metadata. An unknown kind, a
+// missing import and a cycle are BYOC_INVALID_DATA; the message names the module.
 byoc_status_t byoc_module_tree_read(const char *metadata, byoc_allocator_t allocator, byoc_diag_t *diag,
                                     byoc_module_tree_t *out_tree);
 void byoc_module_tree_deinit(byoc_module_tree_t *tree);
 
-// "name: c_source by 'cutlass -O=3', imports a, b", one line a module.
+// "name: c_source by 'cutlass -O=3', imports a, b", one line per module.
 void byoc_module_tree_print(const byoc_module_tree_t *tree, byoc_string_t *out);
 
 #endif // BYOC_CORE_COMPOSE_MODULE_TREE_H_

@@ -8,14 +8,14 @@
 
 typedef struct byoc_native_flags_t {
   const char *compiler;             // NULL: the default
-  BYOC_VECTOR(const char *) kernel; // of loop kernels
+  BYOC_VECTOR(const char *) kernel; // flags of loop kernels
 } byoc_native_flags_t;
 
-// The compiler that -cc of target "c" among `targets` (which may be NULL) names; NULL: the default. Everything that
-// names no compiler of its own is compiled and linked by it.
+// The compiler that -cc of target "c" among `targets` (may be NULL) names; NULL: the default. It compiles and links
+// everything that names no compiler of its own.
 const char *byoc_native_compiler(const byoc_target_list_t *targets);
-// From the options of target "c" among `targets` (which may be NULL: -O3 and nothing beyond the base instruction set).
-// Everything lives in `arena`.
+// Reads the options of target "c" among `targets` (may be NULL: -O3 and only the base instruction set). Everything
+// lives in `arena`.
 byoc_status_t byoc_native_flags(const byoc_target_list_t *targets, byoc_arena_t *arena, byoc_diag_t *diag,
                                 byoc_native_flags_t *out_flags);
 

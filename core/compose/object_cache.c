@@ -15,14 +15,14 @@
 
 typedef struct entry_header_t {
   char magic[8];
-  byoc_digest_t key; // a file that was moved here from another entry is none
+  byoc_digest_t key; // a file that was moved here from another entry has another key
   uint64_t size_bytes;
   byoc_content_hash_t hash; // of the object
 } entry_header_t;
 
 static const char entry_magic[8] = {'b', 'y', 'o', 'c', 'o', 'b', 'j', '2'};
 
-// Writes the entry's path, and its folder's, which is made with `make`.
+// Writes the entry's path and its folder's path; `make` creates the folder.
 static bool entry_path(const byoc_digest_t *key, bool make, byoc_diag_t *diag, char path[4096]) {
   char *root = NULL;
   if (byoc_cache_directory(byoc_allocator_system(), diag, &root) != BYOC_OK) return false;
@@ -67,7 +67,7 @@ bool byoc_object_cache_get(const byoc_digest_t *key, byoc_allocator_t allocator,
     *out_object = byoc_allocate(allocator, size, 1);
     if (*out_object != NULL) memcpy(*out_object, view.data + sizeof(header), size);
     if (*out_object != NULL) *out_size_bytes = size;
-    (void)utimensat(AT_FDCWD, path, NULL, 0); // used now; a folder that cannot be written keeps its times
+    (void)utimensat(AT_FDCWD, path, NULL, 0); // notes the use; in a read-only folder the times stay
   } else {
     byoc_log(BYOC_LOG_WARNING, "a damaged object was found in the compile cache and removed: %s", path);
     (void)unlink(path);
@@ -89,7 +89,7 @@ static int compare_last_used_first(const void *left, const void *right) {
   return strcmp(a->name, b->name);
 }
 
-// Other builds may prune the same folder at the same time: what is gone is gone.
+// Other builds may prune the same folder at the same time, so a file may be gone already.
 void byoc_cache_folder_prune(const char *folder, uint64_t limit_bytes) {
   byoc_allocator_t allocator = byoc_allocator_system();
   byoc_diag_t diag = {0};

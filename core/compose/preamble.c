@@ -1,6 +1,6 @@
-// <cache>/preambles/<64 digits>.h; compiled, <64 digits>.h.gch; and <64 digits>.h.sum, the hash of the compiled form.
-// The compiler believes what it finds there, so that all of it is checked before each use. clang's form names the
-// header by path and time, so the header is written once and stays as it is.
+// Files: <cache>/preambles/<64 digits>.h; compiled, <64 digits>.h.gch; and <64 digits>.h.sum, the hash of the compiled
+// form. The compiler trusts what it finds there, so all of it is checked before each use. clang's form names the header
+// by path and time, so the header is written once and never rewritten.
 #include "core/compose/preamble.h"
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include "core/compose/object_cache.h"
 #include "core/compose/tool.h"
 
-// Paths, as hashes, of those that could not be made: they are not tried again in this process.
+// Paths, as hashes, of preambles that could not be made: they are not tried again in this process.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
   byoc_content_hash_t paths[16];
@@ -71,7 +71,7 @@ static bool file_is(const char *path, const char *text, byoc_diag_t *diag) {
   return same;
 }
 
-// True where all three are there and as they were made. What is not is removed.
+// True if all three files are there and unchanged. Files that were changed are removed.
 static bool is_sound(const preamble_paths_t *paths, const char *text) {
   const char *const files[] = {paths->header, paths->compiled, paths->sum};
   byoc_diag_t why = {0};
@@ -79,7 +79,7 @@ static bool is_sound(const preamble_paths_t *paths, const char *text) {
   for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && status == BYOC_OK; ++i) {
     status = byoc_trust_file(files[i], &why);
   }
-  if (status == BYOC_NOT_FOUND) { // never made, or its folder was pruned: the rest is of no use
+  if (status == BYOC_NOT_FOUND) { // never made, or its folder was pruned: the rest is useless
     remove_all(paths);
     return false;
   }
@@ -142,7 +142,7 @@ static byoc_status_t find_paths(const byoc_digest_t *key, byoc_diag_t *diag, pre
   return byoc_make_private_directories(folder, diag);
 }
 
-// One process at a time checks and makes a preamble. -1 where that cannot be had: the worst is a second making.
+// One process at a time checks and makes a preamble. -1 if the lock is not available: at worst it is made twice.
 static int lock_others(const preamble_paths_t *paths) {
   char path[4096];
   if (snprintf(path, sizeof(path), "%.*s.lock", (int)(strlen(paths->header) - 2), paths->header) < 0) return -1;
@@ -151,7 +151,7 @@ static int lock_others(const preamble_paths_t *paths) {
   return file;
 }
 
-// With the lock held.
+// Call with the lock held.
 static bool find_or_make(const byoc_compile_job_t *job, const char *compiler, const preamble_paths_t *paths) {
   byoc_content_hash_t path = byoc_content_hash(paths->header, strlen(paths->header));
   if (has_failed(path)) return false;

@@ -1,4 +1,4 @@
-// The resolver: code of backends in this process.
+// The resolver: makes code of backends callable in this process.
 #include "core/compose/resolve.h"
 
 #include <dlfcn.h>
@@ -16,15 +16,15 @@
 struct byoc_resolver_t {
   byoc_allocator_t allocator;
   const byoc_host_program_t *program;
-  const char *compiler;        // of what names none of its own; NULL: the default
+  const char *compiler;        // for what names none of its own; NULL: the default
   byoc_arena_t arena;          // names
   byoc_map_t addresses;        // symbol, as the program calls it → address
-  BYOC_VECTOR(void *) handles; // of libraries that opened in process; theirs to close
+  BYOC_VECTOR(void *) handles; // handles of libraries opened in this process
   void *linked;                // the temporary shared object
 };
 
-// A library that needs a linker, as opposed to one that opens by itself. A backend opens one copy in a process: a
-// second library of its, set up in another way, is linked from its files.
+// True for a library that needs a linker, as opposed to one that opens by itself. A backend opens one copy in a
+// process: a second library of the same backend, set up in another way, is linked from its files.
 static bool needs_link(const byoc_host_program_t *program, const byoc_runtime_module_t *module) {
   if (module->kind == BYOC_RUNTIME_MODULE_C_SOURCE || module->open_in_process == NULL) return true;
   for (size_t i = 0; program->libraries.data[i] != module; i++) {
@@ -40,7 +40,7 @@ static byoc_status_t remember(byoc_resolver_t *resolver, const char *symbol, voi
   return byoc_text_map_put(&resolver->addresses, symbol, address) ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
-// What the program calls a symbol of the module by.
+// The name by which the program calls a symbol of the module.
 static byoc_status_t find_linkage(byoc_resolver_t *resolver, const byoc_runtime_module_t *module, const char *symbol,
                                   byoc_diag_t *diag, const char **out_linkage) {
   *out_linkage = byoc_linkage_name(resolver->program->module, module, symbol, &resolver->arena);
@@ -104,7 +104,7 @@ static byoc_status_t load_linked(byoc_resolver_t *resolver, const char *path, co
   return BYOC_OK;
 }
 
-// Everything that needs a linker, in one temporary shared object; its file is gone once it is loaded.
+// Links everything that needs a linker into one temporary shared object; its file is removed once it is loaded.
 static byoc_status_t link_modules(byoc_resolver_t *resolver, byoc_diag_t *diag) {
   const byoc_host_program_t *program = resolver->program;
   byoc_allocator_t allocator = resolver->allocator;
@@ -139,7 +139,7 @@ static byoc_status_t link_modules(byoc_resolver_t *resolver, byoc_diag_t *diag) 
   return status;
 }
 
-// Libraries are set up here, once, as a context of an artifact does.
+// Sets libraries up once, as a context of an artifact does.
 static byoc_status_t set_up(byoc_resolver_t *resolver, const byoc_runtime_t *runtime, byoc_diag_t *diag) {
   for (size_t i = 0; i < resolver->program->libraries.count; i++) {
     const byoc_runtime_module_t *module = resolver->program->libraries.data[i];
@@ -201,7 +201,7 @@ void byoc_resolver_destroy(byoc_resolver_t *resolver) {
 static byoc_status_t resolve(void *self, const char *symbol, byoc_diag_t *diag, void **out_address) {
   const byoc_resolver_t *resolver = self;
   *out_address = byoc_text_map_get(&resolver->addresses, symbol);
-  // A helper that no module lists: libraries may have it all the same.
+  // A helper that no module lists may still be in one of the libraries.
   for (size_t i = 0; i < resolver->handles.count && *out_address == NULL; i++) {
     *out_address = dlsym(resolver->handles.data[i], symbol);
   }

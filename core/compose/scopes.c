@@ -1,4 +1,5 @@
-// Whose symbol is whose: reading what files define and refer to, and finding names under which all of it coexists.
+// Decides which module a symbol belongs to: reads what files define and refer to, and finds names under which all of it
+// coexists.
 #include "core/compose/scopes.h"
 
 #include <dlfcn.h>
@@ -11,7 +12,7 @@
 #define NONE    UINT32_MAX // no name, scope, content or provider
 #define PROGRAM 0u         // the scope of the host program, its kernels, its data and the runtime
 
-// A file's bytes, each once however many modules bring them.
+// A file's bytes, stored once even if several modules bring them.
 typedef struct content_t {
   const byoc_link_file_t *file;
   BYOC_VECTOR(uint32_t) defined, referred; // names
@@ -21,13 +22,13 @@ typedef struct content_t {
 typedef struct scope_t {
   const byoc_runtime_module_t *module; // NULL: PROGRAM
   BYOC_VECTOR(uint32_t) contents;
-  BYOC_VECTOR(uint64_t) marks; // parallel to contents: which of its names are changed to what; 0: none
-  const char **renamed;        // by name; NULL: the name stays
+  BYOC_VECTOR(uint64_t) marks; // parallel to contents: hash of the names that are changed, and to what; 0: none
+  const char **renamed;        // new name, by name; NULL: the name stays
 } scope_t;
 
-// Scope `scope` defines a name by `content`, the first of its files that does.
+// Scope `scope` defines a name by `content`, the first of its files that defines it.
 typedef struct provider_t {
-  uint32_t scope, content, next; // next: of the same name
+  uint32_t scope, content, next; // next: next provider of the same name
 } provider_t;
 
 typedef struct name_t {
@@ -60,8 +61,8 @@ static byoc_status_t out_of_memory(byoc_scopes_t *s) {
 
 // ---- reading ----
 
-// A versioned definition is bare where its version is the default one (name@@V), else a name of its own (name.V):
-// versions are for shared objects.
+// The name of a versioned definition is bare if its version is the default one (name@@V), otherwise it gets a name of
+// its own (name.V): versions are for shared objects.
 static const char *bare_name(byoc_scopes_t *s, const char *name) {
   const char *at = strchr(name, '@');
   if (at == NULL) return name;
@@ -99,7 +100,7 @@ static byoc_status_t read_symbol(void *self, const byoc_elf_symbol_t *symbol) {
   return byoc_vector_push(&s->reading->referred, s->allocator, name) ? BYOC_OK : out_of_memory(s);
 }
 
-// A group of C++ whose signature another module has, too, would be dropped in favour of that one.
+// A C++ group whose signature another module has too would be dropped in favour of that one.
 static byoc_status_t read_signature(void *self, const byoc_elf_symbol_t *symbol) {
   return read_definition(self, symbol->name);
 }
@@ -231,7 +232,7 @@ static bool same_text(const char *a, const char *b) {
   return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-// Do two modules come from one target, so that one may refer to the other's symbols?
+// True if two modules come from one target, so that one may refer to the other's symbols.
 static bool are_related(const scope_t *a, const scope_t *b) {
   if (a->module == NULL || b->module == NULL) return a->module == b->module;
   return byoc_runtime_module_serves(a->module, b->module->target) ||
@@ -249,7 +250,7 @@ static byoc_status_t give_name(byoc_scopes_t *s, uint32_t scope, uint32_t name, 
   return BYOC_OK;
 }
 
-// What the host program calls by another name than the symbol's own.
+// Symbols that the host program calls by another name than their own.
 static byoc_status_t name_listed(byoc_scopes_t *s) {
   for (size_t k = 0; k < s->scopes.count; k++) {
     scope_t *scope = &s->scopes.data[k];
@@ -269,7 +270,7 @@ static byoc_status_t name_listed(byoc_scopes_t *s) {
   return BYOC_OK;
 }
 
-// The program's own names stay; then those that the program calls; then whoever comes first.
+// The program's own names stay first; then those that the program calls; then those of the first provider.
 static byoc_status_t choose_keeper(byoc_scopes_t *s, uint32_t index) {
   name_t *name = &s->names.data[index];
   bool is_listed = false;
@@ -291,7 +292,7 @@ static byoc_status_t choose_keeper(byoc_scopes_t *s, uint32_t index) {
   return BYOC_OK;
 }
 
-// A provider that has another's name, and is not the same code under the same names, gets another name.
+// Gives a new name to a provider that has another one's name and is not the same code under the same names.
 static byoc_status_t separate(byoc_scopes_t *s, uint32_t index, uint32_t p) {
   const name_t *name = &s->names.data[index];
   const provider_t *provider = &s->providers.data[p];
@@ -320,8 +321,8 @@ static bool is_of_system(const char *name) {
   return false;
 }
 
-// A scope refers to a name that it does not define. It means a related module's, before anybody else's; and the
-// system's where an unrelated module happens to have a function of that name.
+// A scope refers to a name that it does not define. A related module's definition comes first; if only an unrelated
+// module has a function of that name, the system's is meant.
 static byoc_status_t follow(byoc_scopes_t *s, uint32_t k, uint32_t index) {
   const name_t *name = &s->names.data[index];
   const provider_t *stranger = NULL;
@@ -342,13 +343,13 @@ static byoc_status_t follow(byoc_scopes_t *s, uint32_t k, uint32_t index) {
   return is_of_system(name->text) ? give_name(s, stranger->scope, index, stranger->scope) : BYOC_OK;
 }
 
-// Which names of each file are changed, as a number that is equal where all of that is equal.
+// Which names of each file are changed, as a number: equal numbers mean equal changes.
 static void mark_files(byoc_scopes_t *s) {
   for (size_t k = 0; k < s->scopes.count; k++) {
     scope_t *scope = &s->scopes.data[k];
     for (size_t c = 0; c < scope->contents.count; c++) {
       const content_t *content = &s->contents.data[scope->contents.data[c]];
-      uint64_t mark = 0; // a sum: in any order
+      uint64_t mark = 0; // a sum: the order does not matter
       for (size_t i = 0; i < content->defined.count + content->referred.count; i++) {
         bool defines = i < content->defined.count;
         uint32_t name = defines ? content->defined.data[i] : content->referred.data[i - content->defined.count];
@@ -360,7 +361,7 @@ static void mark_files(byoc_scopes_t *s) {
   }
 }
 
-// Rounds until nothing changes: a file with one changed name is another file, and all that it defines needs names of
+// Repeats until nothing changes: a file with one changed name is another file, so all that it defines needs names of
 // its own. A name is changed three times at most.
 static byoc_status_t decide(byoc_scopes_t *s) {
   BYOC_RETURN_IF_ERROR(name_listed(s));
@@ -445,7 +446,7 @@ typedef struct renaming_t {
   uint32_t scope;
 } renaming_t;
 
-// The name that the scope has for `text`; NULL where it has none.
+// The scope's name for `text`; NULL if it has none.
 static const char *look_up(const renaming_t *renaming, const char *text) {
   const byoc_scopes_t *s = renaming->scopes;
   uintptr_t index = text != NULL ? (uintptr_t)byoc_text_map_get(&s->name_indices, text) : 0;
@@ -458,7 +459,7 @@ static const char *rename_symbol(void *self, const char *name, bool defined) {
   const renaming_t *renaming = self;
   const char *at = strchr(name, '@');
   if (at == NULL || defined) return look_up(renaming, bare_name(renaming->scopes, name));
-  // A reference to a version: to one that the module defines, or to the system's.
+  // A reference to a version: either the module defines that version, or it is the system's.
   byoc_arena_t *arena = &renaming->scopes->arena;
   const char *choices[] = {bare_name(renaming->scopes, name), byoc_arena_format(arena, "%.*s", (int)(at - name), name)};
   for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {

@@ -1,4 +1,4 @@
-// What a program's callers must agree with it about, as one number.
+// Hashes what a program and its callers must agree about into one number.
 #include "core/base/hash.h"
 #include "core/compose/compose.h"
 

@@ -1,4 +1,4 @@
-// The compiler as a program: which one, its version, running it.
+// The compiler as a program: finding it, its version, running it.
 #define _GNU_SOURCE // memmem
 #include "core/compose/tool.h"
 
@@ -28,7 +28,7 @@ void byoc_command_addf(byoc_command_t *command, const char *format, ...) {
   byoc_string_deinit(&text);
 }
 
-// The first word of a compiler's text.
+// The first word of a compiler's command line.
 static bool first_word_exists(const char *compiler) {
   char word[1024];
   compiler += strspn(compiler, " \t");
@@ -42,7 +42,7 @@ static bool first_word_exists(const char *compiler) {
 void byoc_command_init(byoc_command_t *command, const char *compiler, byoc_allocator_t allocator) {
   *command = (byoc_command_t){0};
   byoc_arena_init(&command->arena, allocator);
-  // A path with spaces in it is one program; everything else is split.
+  // A path with spaces in it is one program; any other text is split into words.
   if (strchr(compiler, ' ') == NULL || byoc_program_exists(compiler)) {
     byoc_command_add(command, compiler);
     return;
@@ -61,7 +61,7 @@ void byoc_command_deinit(byoc_command_t *command) {
   byoc_arena_deinit(&command->arena);
 }
 
-// A driver's word that its linker failed: the linker has said more.
+// What a driver prints when its linker failed: the linker itself has said more.
 static bool is_summary(const char *line, size_t size) {
   static const char *const summaries[] = {"ld returned ", "linker command failed"};
   for (size_t i = 0; i < sizeof(summaries) / sizeof(summaries[0]); i++) {
@@ -70,7 +70,7 @@ static bool is_summary(const char *line, size_t size) {
   return false;
 }
 
-// Appends one line in which places on this machine have the names that readers know.
+// Appends one line in which paths on this machine are replaced by names that readers know.
 static void append_line(const byoc_command_t *command, const char *line, size_t size, byoc_string_t *out) {
   for (size_t at = 0; at < size;) {
     const byoc_command_place_t *found = NULL;
@@ -103,7 +103,7 @@ static const char *first_error(const char *text) {
   return best != NULL ? best : text;
 }
 
-// The first messages, from that of the first error on; all of them where none is called one.
+// The messages from the first error on; all of them if none is an error.
 static void append_reason(const byoc_command_t *command, const char *text, byoc_string_t *out) {
   enum { MAX_LINES = 12 };
   const char *line = first_error(text);
@@ -194,7 +194,7 @@ byoc_status_t byoc_compiler_find(const char *compiler, byoc_diag_t *diag, const 
   return status;
 }
 
-// Versions asked for so far; lives as long as the process.
+// The versions asked for so far; they live as long as the process.
 typedef struct version_t version_t;
 struct version_t {
   version_t *next;
@@ -203,7 +203,7 @@ struct version_t {
 static pthread_mutex_t versions_lock = PTHREAD_MUTEX_INITIALIZER;
 static version_t *versions;
 
-// NULL when memory is out.
+// NULL if out of memory.
 static const char *keep_version(const char *compiler, const char *text) {
   byoc_allocator_t allocator = byoc_allocator_system();
   version_t *version = calloc(1, sizeof(*version));
@@ -219,7 +219,7 @@ static const char *keep_version(const char *compiler, const char *text) {
   return copy;
 }
 
-// A compiler that does not tell its version is what its file is, and those of the words behind it: "wrapper gcc".
+// A compiler without a version is identified by its file, and by the files of the words after it: "wrapper gcc".
 static byoc_status_t identify_by_files(const byoc_command_t *command, byoc_string_t *out, byoc_diag_t *diag) {
   byoc_sha256_t hasher;
   byoc_sha256_init(&hasher);

@@ -16,7 +16,7 @@ typedef struct byoc_command_place_t {
 // A command line under construction; `failed` is sticky.
 typedef struct byoc_command_t {
   byoc_arena_t arena;
-  BYOC_VECTOR(byoc_command_place_t) places; // what messages call a path by
+  BYOC_VECTOR(byoc_command_place_t) places; // what messages call a path
   BYOC_VECTOR(const char *) arguments;
   bool failed;
 } byoc_command_t;
@@ -27,20 +27,20 @@ void byoc_command_deinit(byoc_command_t *command);
 void byoc_command_add(byoc_command_t *command, const char *argument); // copied
 void byoc_command_addf(byoc_command_t *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-// Messages say `name` where the tool said `path`; of two paths that fit, the one that was named first.
+// Messages say `name` instead of the path in what the tool printed; if two paths fit, the one that was added first.
 void byoc_command_name(byoc_command_t *command, const char *path, const char *name);
-// Messages leave the folder out in front of what lies in it.
+// Messages leave out the folder in front of what lies in it.
 void byoc_command_hide(byoc_command_t *command, const char *folder);
 
-// Runs it in `directory` (NULL: the caller's), with messages in English. A non-zero exit is BYOC_TOOL, or BYOC_IO where
+// Runs it in `directory` (NULL: the caller's), with messages in English. A non-zero exit is BYOC_TOOL, or BYOC_IO if
 // the disk is full, with "<what> failed: <first messages>".
 byoc_status_t byoc_command_run(byoc_command_t *command, const char *what, const char *directory, byoc_diag_t *diag);
 
-// The flags of every compilation of a job, but for the names of files.
+// The flags of every compilation of a job, without the names of files.
 void byoc_command_add_compilation(byoc_command_t *command, const byoc_compile_job_t *job);
 
-// `compiler`, or the default one where it is NULL (see byoc_compile_job_t). BYOC_NOT_FOUND, with a hint how to get one,
-// where the one named, here or in $CC, is not there.
+// `compiler`, or the default one if it is NULL (see byoc_compile_job_t). BYOC_NOT_FOUND, with a hint how to get one, if
+// the one named here or in $CC is not there.
 byoc_status_t byoc_compiler_find(const char *compiler, byoc_diag_t *diag, const char **out_compiler);
 
 // The headers that generated code includes, as they travel inside this program.
@@ -51,9 +51,9 @@ typedef struct byoc_embedded_header_t {
 } byoc_embedded_header_t;
 extern const size_t byoc_embedded_header_count;
 byoc_embedded_header_t byoc_embedded_header(size_t index);
-// By path; NULL data where there is none.
+// Finds a header by its path; data is NULL if there is none.
 byoc_embedded_header_t byoc_embedded_header_find(const char *path);
-// Lays all of them down below `folder`.
+// Writes all of them below `folder`.
 byoc_status_t byoc_embedded_headers_write(const char *folder, byoc_diag_t *diag);
 
 #endif // BYOC_CORE_COMPOSE_TOOL_H_

@@ -1,9 +1,9 @@
-// canonicalise: operators that several spellings exist of get the one that backends' rules look for.
+// canonicalise: an operator that can be spelled in several ways gets the spelling that backends' rules look for.
 #include "core/ops/op.h"
 #include "core/pass/pass.h"
 #include "core/pass/rewrite.h"
 
-// Sum, Mean, Max, Min: of any number of operands.
+// Sum, Mean, Max and Min take any number of operands.
 static bool is_variadic(const byoc_node_t *node) {
   const byoc_op_t *op = byoc_op_of(node);
   return op != NULL && (op->traits & BYOC_OP_BROADCASTS) != 0 && op->max_inputs < 0;

@@ -28,7 +28,7 @@ static bool is_cast_to_same_type(const byoc_node_t *node) {
          byoc_type_equal(node->operands[0]->type, node->results[0]->type);
 }
 
-// Dropout outside of training hands its input through; its mask is the second result.
+// Outside of training Dropout hands its input through; its mask is the second result.
 static bool is_idle_dropout(const byoc_node_t *node) {
   if (!byoc_node_is_onnx(node, "Dropout")) return false;
   if (node->result_count > 1 && node->results[1]->uses.count > 0) return false;
@@ -38,7 +38,7 @@ static bool is_idle_dropout(const byoc_node_t *node) {
   return byoc_value_scalar_i64(training, &is_training) && is_training == 0;
 }
 
-// A permutation that moves no axis of more than one element past another is a Reshape at most; this one is nothing.
+// A permutation that moves no axis at all. One that moves axes of one element only is a Reshape instead.
 static bool is_idle_transpose(const byoc_node_t *node) {
   if (!byoc_node_is_onnx(node, "Transpose")) return false;
   size_t count = 0;
@@ -112,7 +112,7 @@ static bool is_reached(void *self, const byoc_function_t *function) {
 // Functions that main does not reach.
 static byoc_status_t remove_dead_functions(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
   byoc_function_t *main = byoc_graph_module_main(module);
-  if (main == NULL || strcmp(main->name, "main") != 0) return BYOC_OK; // a library of functions: all are wanted
+  if (main == NULL || strcmp(main->name, "main") != 0) return BYOC_OK; // a library of functions: all are kept
   byoc_map_t reached;
   byoc_pointer_map_init(&reached, module->allocator);
   bool ok = byoc_pointer_map_put(&reached, main, main);

@@ -39,7 +39,7 @@ static byoc_status_t outline_node(outliner_t *o, byoc_node_t *node) {
   return BYOC_OK;
 }
 
-// Inner ones first, so that the outer one's body calls them.
+// Outlines inner ones first, so that the outer one's body calls them.
 static byoc_status_t outline_in_block(outliner_t *o, byoc_block_t *block) {
   BYOC_FOR_EACH_NODE_SAFE(node, block) {
     for (uint32_t b = 0; b < node->block_count; ++b) BYOC_RETURN_IF_ERROR(outline_in_block(o, node->blocks[b]));
@@ -64,7 +64,7 @@ static byoc_status_t set_symbols(outliner_t *o, const byoc_graph_module_t *modul
   return BYOC_OK;
 }
 
-// Two functions with one symbol that are still there after equal ones became one are different.
+// Functions with the same symbol that remain after merging equal ones must differ.
 static byoc_status_t check_symbols(const byoc_graph_module_t *module, byoc_diag_t *diag) {
   for (size_t f = 0; f < module->functions.count; ++f) {
     const byoc_function_t *function = module->functions.data[f];
@@ -86,7 +86,7 @@ static byoc_status_t check_symbols(const byoc_graph_module_t *module, byoc_diag_
 byoc_status_t byoc_pass_outline_compiler_functions(byoc_graph_module_t *module, const byoc_pass_arguments_t *arguments,
                                                    byoc_diag_t *diag, size_t *changes) {
   outliner_t o = {.arguments = arguments, .diag = diag, .changes = changes};
-  size_t function_count = module->functions.count, merged = 0; // outlined ones come behind, and are done
+  size_t function_count = module->functions.count, merged = 0; // outlined ones are added behind and need no second look
   for (size_t f = 0; f < function_count; ++f) {
     const byoc_function_t *function = module->functions.data[f];
     if (!byoc_function_is_in_scope(function)) continue;
@@ -105,7 +105,7 @@ byoc_status_t byoc_pass_merge_equal_functions(byoc_graph_module_t *module, const
   return byoc_merge_equal_functions(module, is_wanted, NULL, (void *)(uintptr_t)arguments, diag, changes);
 }
 
-// A function that a backend compiled becomes a stub: signature, body and calls stay, all attributes but Extern go.
+// A function that a backend compiled becomes a stub: signature, body and calls stay, and Extern is its only attribute.
 byoc_status_t byoc_pass_mark_compiler_functions_extern(byoc_graph_module_t *module,
                                                        const byoc_pass_arguments_t *arguments, byoc_diag_t *diag,
                                                        size_t *changes) {
@@ -122,7 +122,7 @@ byoc_status_t byoc_pass_mark_compiler_functions_extern(byoc_graph_module_t *modu
 
 byoc_status_t byoc_pass_inline_compiler_functions(byoc_graph_module_t *module, const byoc_pass_arguments_t *arguments,
                                                   byoc_diag_t *diag, size_t *changes) {
-  // Those that stand inline go the same way.
+  // Functions that stand inline become stubs in the same way.
   size_t function_count = module->functions.count, outlined = 0;
   outliner_t o = {.arguments = arguments, .diag = diag, .changes = &outlined};
   for (size_t f = 0; f < function_count; ++f) {
@@ -140,7 +140,7 @@ static bool is_composite(void *self, const byoc_function_t *function) {
          byoc_attributes_find(&function->attributes, "Compiler") == NULL;
 }
 
-// call @composite(%x) → its body, but in what stands inline and is a region itself
+// call @composite(%x) → its body, except in inline functions that are regions themselves
 static byoc_status_t inline_composites(byoc_block_t *block, byoc_diag_t *diag, size_t *changes) {
   for (byoc_node_t *node = block->first; node != NULL;) {
     bool is_region = byoc_node_is(node, "byoc", "Function") && byoc_attributes_find(&node->attributes, "Compiler");
@@ -151,7 +151,7 @@ static byoc_status_t inline_composites(byoc_block_t *block, byoc_diag_t *diag, s
     if (node->callee != NULL && is_composite(NULL, node->callee)) {
       BYOC_RETURN_IF_ERROR_IN(diag, byoc_inline_call(node, diag), "inlining '%s'", node->callee->name);
       *changes += 1;
-      next = previous != NULL ? previous->next : block->first; // what came in may hold calls too
+      next = previous != NULL ? previous->next : block->first; // the inlined nodes may hold calls too
     }
     node = next;
   }

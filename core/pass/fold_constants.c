@@ -9,14 +9,14 @@
 #include "core/ops/op.h"
 #include "core/pass/pass.h"
 
-// What is computed from weights is folded whatever its size, if it is not much larger than they are: weights of four
-// bits become f32 at most, eight times their size. What is made of next to nothing (filled, expanded, counted up) is
-// folded where it is no larger than exporters' masks, of 2048 by 2048 positions in f32. Larger results are left to be
-// computed when running.
+// What is computed from weights is folded whatever its size, as long as it is not much larger than they are: weights of
+// four bits become f32 at most, which is eight times their size. What is made of next to nothing (filled, expanded,
+// counted up) is folded if it is no larger than exporters' masks, which have 2048 by 2048 positions in f32. Larger
+// results are computed at run time.
 #define FOLD_GROWTH      8
 #define FOLD_SMALL_BYTES (INT64_C(16) << 20)
-// All that is folded of one module is paid for out of one budget: FOLD_GROWTH times the constants that it came with,
-// so that each of them can be had in another form, and room for so many masks.
+// All folding in one module shares one budget: FOLD_GROWTH times the constants that it came with, so that each of them
+// can be converted once, plus room for so many masks.
 #define FOLD_MASKS 16
 
 typedef struct folder_t {
@@ -42,8 +42,8 @@ static int64_t fold_budget(const byoc_graph_module_t *module) {
   return budget;
 }
 
-// Takes what the results of the node add out of the module's budget. An intermediate result that nothing else reads
-// makes room for them again.
+// Charges the results of the node to the module's budget. An intermediate result that nothing else reads frees its
+// share.
 static bool pay(const folder_t *f, const byoc_node_t *node) {
   int64_t *budget = &f->function->module->fold_budget_bytes, given = 0, made = 0, freed = 0;
   for (uint32_t i = 0; i < node->operand_count; ++i) {
@@ -71,12 +71,13 @@ static bool is_foldable(const folder_t *f, const byoc_node_t *node) {
     if (!is_known(f, node->operands[i])) return false;
     const byoc_value_t *operand = node->operands[i];
     if (operand && (!byoc_type_is_static(operand->type) || operand->type->dtype == BYOC_DTYPE_STRING)) return false;
-    if (operand && !byoc_value_serves(node->results[0], operand)) return false; // what brings it to another place stays
+    if (operand && !byoc_value_serves(node->results[0], operand))
+      return false; // a node that brings it to another place stays
   }
   for (uint32_t r = 0; r < node->result_count; ++r) {
     const byoc_type_t *type = node->results[r]->type;
     if (!byoc_type_is_static(type) || type->dtype == BYOC_DTYPE_STRING) return false;
-    if (node->results[r]->device.target != NULL) return false; // who computes it has been said
+    if (node->results[r]->device.target != NULL) return false; // the user said who computes it
   }
   return pay(f, node);
 }
@@ -142,7 +143,7 @@ static byoc_status_t copy_operand(batch_t *b, byoc_value_t *operand, byoc_value_
   return byoc_diag_out_of_memory(b->folder->diag);
 }
 
-// Is the value read by anything that stays?
+// Says whether anything that stays reads the value.
 static bool is_wanted(const folder_t *f, const byoc_value_t *value) {
   for (size_t u = 0; u < value->uses.count; ++u) {
     const byoc_node_t *user = value->uses.data[u].node;

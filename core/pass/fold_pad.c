@@ -1,4 +1,4 @@
-// fold-pad: padding with zeros in front of a convolution or an average becomes its own.
+// fold-pad: padding with zeros before a convolution or an average becomes the operator's own padding.
 #include <string.h>
 
 #include "core/ops/op.h"
@@ -6,7 +6,7 @@
 #include "core/pass/pass.h"
 #include "core/pass/terms.h"
 
-// The zeros of a Pad at both ends of each spatial axis: begins, then ends. False for padding of another kind.
+// The zeros of a Pad at both ends of each spatial axis: begins, then ends. False for any other padding.
 static bool read_pad(const byoc_node_t *pad, int32_t spatial, int64_t *out_pads) {
   const byoc_type_t *type = pad->operands[0]->type;
   byoc_ints_t pads;
@@ -26,7 +26,7 @@ static bool read_pad(const byoc_node_t *pad, int32_t spatial, int64_t *out_pads)
   return true;
 }
 
-// Adds the padding that the node has by its attributes. False where it depends on the input's size.
+// Adds the padding in the node's attributes. False if it depends on the input's size.
 static bool add_own_pads(const byoc_node_t *node, int32_t spatial, int64_t *pads, bool *out_has_own) {
   int automatic = byoc_node_choice(node, "auto_pad");
   size_t count = 0;
@@ -51,8 +51,8 @@ static byoc_status_t fold_node(byoc_node_t *node, byoc_diag_t *diag, size_t *cha
   bool has_own = false;
   if (spatial < 1 || !read_pad(pad, spatial, pads) || !add_own_pads(node, spatial, pads, &has_own)) return BYOC_OK;
   if (is_average) {
-    // The zeros counted; padding of the node's own that does not count cannot be told from them, nor the border that
-    // ceil_mode adds.
+    // The zeros must count. They cannot be told apart from padding of the node's own that does not count, nor from the
+    // border that ceil_mode adds.
     bool counts = byoc_node_flag(node, "count_include_pad");
     if (node->since_version < 7 || (has_own && !counts) || byoc_node_flag(node, "ceil_mode")) return BYOC_OK;
     if (!byoc_attributes_set_int(&node->attributes, "count_include_pad", 1)) return byoc_diag_out_of_memory(diag);

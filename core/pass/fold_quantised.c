@@ -1,16 +1,16 @@
 // fold-quantised: models that say QuantizeLinear and DequantizeLinear around operators on floats (QDQ, as exporters
 // write them) compute on the integers.
 //
-// What differs from the graph as written: sums of products are exact in i32 where floats round each step, and a bias
-// that is quantised by the product of the scales is added before scaling. A result may hence be rounded to the
-// neighbouring integer where it lies within float error of the middle between two, and never further. Everything else
-// here is exact. Elementwise operators between both (Add, Mul, ...) stay: target `c` makes one kernel over bytes of
-// them as they are.
+// What differs from the graph as written: sums of products are exact in i32, where floats round each step, and a bias
+// that is quantised by the product of the scales is added before scaling. So a result may be rounded to the
+// neighbouring integer if it lies within float error of the middle between two, but never further. Everything else here
+// is exact. Elementwise operators between both (Add, Mul, ...) stay: target `c` makes one kernel over bytes of each
+// such group.
 //
-// Products stay with floats where no target multiplies bytes faster: the native one where its -mcpu has an instruction
-// for it (byoc/isa.def), others say by their rules that they take such operators.
+// Products stay in floats if no target multiplies bytes faster. The native target does if its -mcpu has an instruction
+// for it (byoc/isa.def); others say by their rules that they take such operators.
 //
-// It runs before constants are folded, which would make floats of quantised weights.
+// It runs before constants are folded, because folding would turn quantised weights into floats.
 #include <math.h>
 
 #include "core/ir/virtual_device.h"
@@ -33,7 +33,7 @@ static bool moves_data(const byoc_node_t *node) {
   return op != NULL && (op->traits & BYOC_OP_MOVES) != 0 && op->max_inputs > 0 && op->max_outputs == 1;
 }
 
-// Of a transposition's operand in its result.
+// The axis of a transposition's operand in its result.
 static int32_t moved_axis(const byoc_node_t *transpose, int32_t axis) {
   int32_t rank = transpose->operands[0]->type->rank;
   size_t count = 0;
@@ -79,7 +79,7 @@ static byoc_status_t move_behind(byoc_node_t *node, byoc_diag_t *diag, size_t *c
   if (is_relu) {
     moved = byoc_write_node(&w, "", "Max", x.bytes, byoc_quantised_zero(&w, &x), NULL, NULL, 0);
   } else {
-    // The version stays: newer ones may read other attributes.
+    // The operator keeps its version: newer ones may read other attributes.
     byoc_node_t *made = byoc_node_create(node->block, node, node->domain, node->op, node->since_version, operands,
                                          node->operand_count, 1);
     if (!made || !byoc_attributes_copy(&made->attributes, attributes)) return byoc_diag_out_of_memory(diag);
@@ -106,16 +106,16 @@ typedef struct product_t {
   bool is_conv;
   byoc_quantised_t x, w;
   byoc_value_t *bias;    // of floats; NULL: none
-  byoc_value_t *summand; // the bias in i32, by the product of the scales; NULL where it is none such
-  bool turns;            // w is to be transposed
-  int64_t most;          // that the sum of products may come to, either way; within i32
+  byoc_value_t *summand; // the bias in i32, scaled by the product of the scales; NULL if it is not of that form
+  bool turns;            // w must be transposed
+  int64_t most;          // the largest magnitude that the sum of products may reach; within i32
 } product_t;
 
 static bool near(double a, double b) {
   return fabs(a - b) <= 1e-5 * fabs(b);
 }
 
-// How far from their zero point the bytes may lie: 128 to 255.
+// How far from their zero point the bytes may lie: between 128 and 255.
 static int64_t farthest(const byoc_quantised_t *side) {
   int64_t low = side->bytes->type->dtype == BYOC_DTYPE_U8 ? 0 : -128, high = low + 255, most = 0;
   if (!side->zero) return high > -low ? high : -low;
@@ -128,7 +128,7 @@ static int64_t farthest(const byoc_quantised_t *side) {
   return most;
 }
 
-// Does a constant of i32 added to the sum of products stay within i32? Wrapping is no rounding.
+// Says whether a constant of i32 added to the sum of products stays within i32: wrapping is not rounding.
 static bool stays_within(const product_t *product, const byoc_value_t *bias) {
   if (!byoc_value_is_constant(bias)) return false;
   for (int64_t i = 0; i < byoc_type_element_count(bias->type); ++i) {
@@ -159,7 +159,7 @@ static byoc_value_t *read_summand(const product_t *product) {
   return bias;
 }
 
-// Rows of A or pixels of x have one scale; weights may have one an output channel, `channel` being their axis.
+// Rows of A or pixels of x have one scale; weights may have one per output channel, and `channel` is their axis.
 static bool read_operands(product_t *product, int32_t channel, int32_t depth_begin, int32_t depth_end) {
   const byoc_node_t *node = product->node;
   if (!byoc_quantised_read(node->operands[0], node->block, &product->x)) return false;
@@ -177,7 +177,7 @@ static bool read_operands(product_t *product, int32_t channel, int32_t depth_beg
   return byoc_is_ranked(node->results[0]->type);
 }
 
-// Weights around 0, or around the middle where turning the sign of their bytes moves it to 0.
+// Weights around 0, or around the middle if flipping the top bit of their bytes moves it to 0.
 static bool is_symmetric(const product_t *product) {
   byoc_dtype_t dtype = product->w.bytes->type->dtype;
   if (byoc_all_are(product->w.zero, 0)) return true;
@@ -191,7 +191,7 @@ static bool read_product(byoc_node_t *node, product_t *product) {
   product->bias = byoc_has_operand(node, 2) ? node->operands[2] : NULL;
   if (byoc_node_is_onnx(node, "Conv")) {
     product->is_conv = true;
-    // Where packing does not pay the convolution of floats is faster than one of i32.
+    // If packing does not pay, the convolution of floats is faster than one of i32.
     if (!read_operands(product, 0, 1, rank)) return false;
     if (!byoc_conv_is_packed(product->w.bytes->type, byoc_node_int(node, "group"))) return false;
     if (!is_symmetric(product)) return false;
@@ -245,15 +245,15 @@ static byoc_status_t fold_product(const product_t *product, byoc_diag_t *diag, s
 
 // ---- products between both ----
 
-// The node whose result nothing but `reader` reads.
+// The node whose result only `reader` reads.
 static byoc_node_t *only_producer(const byoc_node_t *reader) {
   byoc_node_t *node = byoc_value_open_producer(reader->operands[0]);
   return node && node->block == reader->block && reader->operands[0]->uses.count == 1 ? node : NULL;
 }
 
-// QuantizeLinear(Relu?(Conv(DQ(x), DQ(w), DQ(bias)))) → Max?(QLinearConv(x, w, bias), zero point), and of MatMul
-// QLinearMatMul: rounding rises with its operand, so that the maximum may be taken behind it. Relu vanishes where the
-// zero point is the least byte.
+// QuantizeLinear(Relu?(Conv(DQ(x), DQ(w), DQ(bias)))) → Max?(QLinearConv(x, w, bias), zero point), and MatMul →
+// QLinearMatMul. Rounding is monotonic, so the maximum may be taken after it. Relu vanishes if the zero point is the
+// least byte.
 static byoc_status_t fold_quantised_product(byoc_node_t *quantise, byoc_diag_t *diag, size_t *changes) {
   byoc_quantised_t y;
   product_t product;
@@ -292,7 +292,7 @@ static byoc_status_t fold_quantised_product(byoc_node_t *quantise, byoc_diag_t *
 
 // ---- the pass ----
 
-// Without targets nothing speaks against it.
+// Without targets nothing rules it out.
 static bool products_pay(const byoc_target_list_t *targets) {
   bool pays = targets == NULL || targets->targets.count == 0;
   for (size_t i = 0; !pays && i < targets->targets.count; ++i) {
@@ -302,7 +302,7 @@ static bool products_pay(const byoc_target_list_t *targets) {
       continue;
     }
     uint64_t features = 0;
-    byoc_diag_t diag = {0}; // it was parsed before
+    byoc_diag_t diag = {0}; // cannot fail: the text was parsed before
     const char *cpu = byoc_target_option_string(target, "mcpu");
     pays = byoc_cpu_parse(cpu, &diag, &features) != BYOC_OK || byoc_cpu_multiplies_bytes(features);
   }

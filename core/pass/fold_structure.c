@@ -1,4 +1,4 @@
-// fold-structure: branches whose condition is known, and sequences and optionals whose making is in sight.
+// fold-structure: branches whose condition is known, and sequences and optionals whose construction is visible.
 #include <string.h>
 
 #include "core/ir/virtual_device.h"
@@ -51,7 +51,7 @@ static bool inline_branch(folder_t *f, byoc_node_t *node) {
   return true;
 }
 
-// The position that an operand gives in a sequence of `count`; false where it is not known or outside.
+// The position that an operand gives in a sequence of `count`; false if it is not known or outside.
 static bool known_position(const byoc_node_t *node, uint32_t operand, uint32_t count, uint32_t *out) {
   const byoc_value_t *value = operand < node->operand_count ? node->operands[operand] : NULL;
   int64_t at = 0;
@@ -61,8 +61,8 @@ static bool known_position(const byoc_node_t *node, uint32_t operand, uint32_t c
   return at >= 0 && at < count;
 }
 
-// SequenceAt(SequenceConstruct(a, b, ...), 1) → b; what is taken out of an optional or asked of it in sight of its
-// making; ConcatFromSequence(SequenceConstruct(...)) → Concat(...)
+// SequenceAt(SequenceConstruct(a, b, ...), 1) → b; taking the value of an optional, or asking for it, if its
+// construction is visible; ConcatFromSequence(SequenceConstruct(...)) → Concat(...)
 static byoc_value_t *known_result(folder_t *f, byoc_node_t *node) {
   byoc_node_t *made;
   uint32_t at = 0;
@@ -77,7 +77,7 @@ static byoc_value_t *known_result(folder_t *f, byoc_node_t *node) {
     if (byoc_node_flag(node, "new_axis")) return NULL;
     byoc_node_t *concat = byoc_op_create_with(node->block, node, "", "Concat", made->operands, made->operand_count, 1,
                                               node->attributes.items, node->attributes.count, NULL);
-    if (!concat) return NULL; // shapes that do not fit: the sequence's own operator says so when it runs
+    if (!concat) return NULL; // shapes do not fit: the sequence's own operator reports it at run time
     byoc_attributes_remove(&concat->attributes, "new_axis");
     return concat->results[0];
   }

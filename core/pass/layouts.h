@@ -6,19 +6,19 @@
 #include "core/ir/graph.h"
 #include "core/target/target.h"
 
-// Does a rule of one of the targets name byoc::ToBlocked or byoc::FromBlocked?
+// Says whether a rule of one of the targets names byoc::ToBlocked or byoc::FromBlocked.
 bool byoc_targets_take_layouts(const byoc_target_list_t *targets);
 
 // The pass propose-layouts for these targets. *out_changes, where it is not NULL: pairs that were put in.
 byoc_status_t byoc_propose_layouts(byoc_graph_module_t *module, const byoc_target_list_t *targets, byoc_diag_t *diag,
                                    size_t *out_changes);
 
-// Elementwise, on tensors of rank 4: each operand has the shape of the result, or is a constant of one element or of
-// one a channel.
+// Elementwise, on tensors of rank 4: each operand has the shape of the result, or is a constant with one element or one
+// per channel.
 bool byoc_is_channelwise(const byoc_node_t *node);
-// Pools planes: MaxPool without places, AveragePool, GlobalAveragePool.
+// Pools planes: MaxPool without indices, AveragePool, GlobalAveragePool.
 bool byoc_is_channel_pool(const byoc_node_t *node);
-// Joins tensors of rank 4 along their channels.
+// Concatenates tensors of rank 4 along their channels.
 bool byoc_is_channel_concat(const byoc_node_t *node);
 
 #endif // BYOC_CORE_PASS_LAYOUTS_H_

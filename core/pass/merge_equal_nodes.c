@@ -34,7 +34,7 @@ static bool nodes_equal(const byoc_node_t *a, const byoc_node_t *b) {
   return byoc_attributes_equal(&a->attributes, &b->attributes);
 }
 
-// a = f(x), b = f(x) → b is a
+// a = f(x), b = f(x) → readers of b read a
 static byoc_status_t merge_block(byoc_block_t *block, byoc_diag_t *diag, size_t *changes) {
   byoc_map_t seen; // hash → the first node with it
   byoc_pointer_map_init(&seen, block->function->module->allocator);

@@ -1,5 +1,5 @@
-// move-transposes: transposes meet across elementwise operators and become one, or none. A transpose moves only where
-// one fewer is left for it.
+// move-transposes: transposes move across elementwise operators, meet, and become one or none. A transpose moves only
+// if that removes a transpose.
 #include "core/ir/virtual_device.h"
 #include "core/ops/op.h"
 #include "core/ops/util.h"
@@ -64,11 +64,12 @@ static bool is_elementwise(const byoc_node_t *node) {
   if (!byoc_node_has_trait(node, BYOC_OP_ELEMENTWISE) || node->result_count != 1 || node->block_count > 0) return false;
   if (byoc_attributes_find(&node->attributes, "axis") != NULL) return false;
   if (byoc_node_is_onnx(node, "PRelu") && node->since_version < 7) return is_single(node->operands[1]);
-  if (byoc_node_has_trait(node, BYOC_OP_BROADCASTS)) return node->operand_count <= 2; // not those of one axis alone
+  if (byoc_node_has_trait(node, BYOC_OP_BROADCASTS))
+    return node->operand_count <= 2; // excludes broadcasting along one axis only
   return node->operand_count == 1 || byoc_node_is_onnx(node, "Clip");
 }
 
-// Can the operand be had with its axes put back? By what it is made of, or because it is constant.
+// Says whether the operand is available without the transpose: its producer is one, or it is constant.
 static bool can_put_back(const byoc_node_t *node, uint32_t index, const permutation_t *permutation) {
   const byoc_value_t *value = node->operands[index];
   permutation_t other;
@@ -81,7 +82,7 @@ static bool can_put_back(const byoc_node_t *node, uint32_t index, const permutat
          same_permutation(&other, permutation) && value->type->rank == permutation->rank;
 }
 
-// A constant as the operator would see it in front of the transpose: ones in front, then the axes put back.
+// A constant as the operator would see it before the transpose: leading ones are added, then the axes are put back.
 static byoc_value_t *put_back_constant(byoc_node_t *node, const byoc_value_t *value, const permutation_t *permutation) {
   byoc_graph_module_t *module = node->function->module;
   int64_t dims[BYOC_MAX_RANK];
@@ -103,7 +104,7 @@ static byoc_value_t *put_back(byoc_node_t *node, byoc_value_t *value, const perm
   return byoc_value_open_producer(value)->operands[0];
 }
 
-// Is the value read by nothing but a transpose, elementwise operators on the way left out?
+// Says whether only a transpose reads the value, perhaps through elementwise operators.
 static bool leads_to_transpose(const byoc_value_t *value, const permutation_t *permutation, int length) {
   if (value->uses.count != 1 || value->uses.data[0].node == NULL || length > MAX_CHAIN) return false;
   const byoc_node_t *reader = value->uses.data[0].node;
@@ -116,8 +117,8 @@ static bool leads_to_transpose(const byoc_value_t *value, const permutation_t *p
          leads_to_transpose(reader->results[0], permutation, length + 1);
 }
 
-// f(Transpose(x), ...) → Transpose(f(x, ...)), where that leaves a transpose fewer: two operands have the same one, or
-// the result goes into another.
+// f(Transpose(x), ...) → Transpose(f(x, ...)), if that leaves one transpose fewer: two operands have the same one, or
+// the result goes into another one.
 static byoc_status_t push_through(byoc_node_t *node, byoc_diag_t *diag, size_t *changes) {
   permutation_t permutation = {0};
   size_t transposed = 0;

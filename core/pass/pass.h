@@ -6,7 +6,7 @@
 #include "core/ir/graph.h"
 #include "core/target/target.h"
 
-// What a pass may be told: "mark-compiler-functions-extern{compiler=cutlass}".
+// Arguments of a pass: "mark-compiler-functions-extern{compiler=cutlass}".
 typedef struct byoc_pass_arguments_t {
   const char *compiler;              // looks at functions with this Compiler attribute; NULL: with any
   const byoc_target_list_t *targets; // of byoc_pass_options_t; NULL: none
@@ -20,11 +20,11 @@ typedef struct byoc_pass_t {
   byoc_status_t (*run_with)(byoc_graph_module_t *module, const byoc_pass_arguments_t *arguments, byoc_diag_t *diag,
                             size_t *changes);
   bool takes_compiler;  // {compiler=NAME} may stand behind its name
-  bool works_on_module; // it looks beyond the functions in scope, or takes away what makes them a backend's
+  bool works_on_module; // it looks beyond the functions in scope, or removes what marks them as a backend's
 } byoc_pass_t;
 
-// X(NAME, "name", works on, "summary"): each is a function byoc_pass_<NAME> in core/pass. It works on FUNCTIONS, those
-// in scope (BYOC_FOR_EACH_FUNCTION), or on the MODULE as a whole.
+// X(NAME, "name", works on, "summary"): each row has a function byoc_pass_<NAME> in core/pass. It works on FUNCTIONS,
+// those in scope (BYOC_FOR_EACH_FUNCTION), or on the MODULE as a whole.
 #define BYOC_PASS_LIST(X)                                                                                              \
   X(infer_types, "infer-types", FUNCTIONS, "infer the type of every value")                                            \
   X(inline_functions, "inline-functions", FUNCTIONS, "put functions marked Inline where they are called")              \
@@ -52,7 +52,7 @@ typedef struct byoc_pass_t {
   X(cancel_layouts, "cancel-layouts", FUNCTIONS, "remove changes of layout that meet, and nothing else")               \
   X(lower_kernels, "lower-kernels", MODULE, "turn what no backend took into loop kernels")
 
-// The same, of passes over functions marked Compiler, which take {compiler=NAME}.
+// The same for passes over functions marked Compiler, which take {compiler=NAME}.
 #define BYOC_COMPILER_PASS_LIST(X)                                                                                     \
   X(outline_compiler_functions, "outline-compiler-functions", FUNCTIONS,                                               \
     "make global functions of those marked Compiler that stand inline")                                                \
@@ -63,7 +63,7 @@ typedef struct byoc_pass_t {
   X(inline_compiler_functions, "inline-compiler-functions", MODULE,                                                    \
     "put functions marked Compiler back where they are called")
 
-// The same, of passes that look at the targets of a build.
+// The same for passes that look at the targets of a build.
 #define BYOC_TARGET_PASS_LIST(X)                                                                                       \
   X(fold_quantised, "fold-quantised", FUNCTIONS,                                                                       \
     "compute on integers what stands between dequantising and quantising")                                             \
@@ -89,15 +89,15 @@ const byoc_pass_t *byoc_pass_find(const char *name);
 
 typedef struct byoc_pass_options_t {
   const char *print_after;           // name of a pass, or "all"; NULL: none
-  byoc_string_t *print_out;          // where to; NULL: standard output
-  size_t print_elide_bytes;          // constants beyond this are elided in prints
-  const byoc_target_list_t *targets; // what passes that place work with; NULL: none
+  byoc_string_t *print_out;          // where to print; NULL: standard output
+  size_t print_elide_bytes;          // larger constants are elided in prints
+  const byoc_target_list_t *targets; // for passes that place; NULL: none
   const byoc_pass_t *more;           // passes of rooms above this one, for lists
   size_t more_count;
 } byoc_pass_options_t;
 
 // Runs one pass: logs its name and changes, verifies the module (debug builds, and whenever it changed something), and
-// prints it where asked to. A failure names the pass.
+// prints it if asked to. A failure names the pass.
 byoc_status_t byoc_pass_run(const byoc_pass_t *pass, byoc_graph_module_t *module, const byoc_pass_options_t *options,
                             byoc_diag_t *diag, size_t *out_changes);
 // The pass "simplify", which hands the options on to the passes inside it.
@@ -107,8 +107,8 @@ byoc_status_t byoc_simplify(byoc_graph_module_t *module, const byoc_pass_options
 // BYOC_INVALID_ARGUMENT with the nearest match.
 byoc_status_t byoc_pass_run_list(const char *names, byoc_graph_module_t *module, const byoc_pass_options_t *options,
                                  byoc_diag_t *diag);
-// Runs such a list with these functions of one module in scope; those that it makes join them. A pass that works on
-// modules as a whole is BYOC_INVALID_ARGUMENT.
+// Runs such a list with only these functions of one module in scope; functions that it makes join them. A pass that
+// works on whole modules is BYOC_INVALID_ARGUMENT.
 byoc_status_t byoc_pass_run_list_on(byoc_function_t *const *functions, size_t function_count, const char *names,
                                     byoc_diag_t *diag);
 // BYOC_INVALID_ARGUMENT, with the nearest match, unless `name` is what print_after may be.

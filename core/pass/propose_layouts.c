@@ -6,9 +6,10 @@
 //                                        %4 = byoc::FromBlocked(%3)
 //                                        %5 = Conv(%4, @v)
 //
-// A backend that takes such nodes into its regions computes in blocks and hands blocks on; where nobody does, the pair
-// goes again (settle-layouts). Nothing stands between a convolution and its epilogue, the elementwise operators behind
-// it that nobody else reads: of two values that such an operator joins, the later one is in its epilogue.
+// A backend that takes such nodes into its regions computes in blocks and hands blocks on; if no backend does,
+// settle-layouts removes the pair again. Nothing is put between a convolution and its epilogue, the elementwise
+// operators behind it that are its only readers: if such an operator joins two values, the later one has it as its
+// epilogue.
 #include "core/ir/numbering.h"
 #include "core/ir/virtual_device.h"
 #include "core/ops/blocked.h"
@@ -32,7 +33,7 @@ static bool has_blocks(const byoc_value_t *value) {
          byoc_type_element_count(type) > 0;
 }
 
-// In one group, or depthwise: one group a channel.
+// In one group, or depthwise: one group per channel.
 static bool is_convolution(const byoc_node_t *node) {
   if (!byoc_node_is_onnx(node, "Conv")) return false;
   int64_t group = byoc_node_int(node, "group");
@@ -42,8 +43,8 @@ static bool is_convolution(const byoc_node_t *node) {
          byoc_dim_is_constant(weights->dims[1]) && weights->dims[1].constant == 1;
 }
 
-// Of each node of a function: where it stands in its block, and whether it pays to have what it makes in blocks. Layout
-// changes stand where the value does that they change.
+// For each node of a function: its position in its block, and whether it pays to have its result in blocks. Layout
+// changes get the position of the value that they change.
 typedef struct proposal_t {
   byoc_numbering_t marks;
   byoc_diag_t *diag;
@@ -76,7 +77,7 @@ static bool all_can(const proposal_t *p, const byoc_node_t *node) {
   return node->operand_count > 0;
 }
 
-// Where values have places of their own, layouts are left as they are.
+// If values have places of their own, layouts are not changed.
 static bool is_placed(const byoc_node_t *node) {
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     if (node->operands[i] != NULL && !byoc_virtual_device_is_free(&node->operands[i]->device)) return true;
@@ -98,7 +99,7 @@ static bool reads_blocks(const proposal_t *p, const byoc_node_t *node, uint32_t 
   return (mark_of(p, node) & CAN_MAKE) != 0;
 }
 
-// The operand whose maker has an elementwise operator as its epilogue: the one that is made last.
+// The operand whose producer has this elementwise operator as its epilogue: the one that is made last.
 static const byoc_value_t *main_operand(const proposal_t *p, const byoc_node_t *node) {
   const byoc_value_t *found = NULL;
   for (uint32_t i = 0; i < node->operand_count; ++i) {
@@ -109,7 +110,7 @@ static const byoc_value_t *main_operand(const proposal_t *p, const byoc_node_t *
   return found;
 }
 
-// Read by nothing but the elementwise operator behind it, as that one's main operand.
+// True if only the elementwise operator behind it reads the value, as that one's main operand.
 static bool has_epilogue(const proposal_t *p, const byoc_value_t *value) {
   const byoc_node_t *reader = value->uses.count == 1 ? value->uses.data[0].node : NULL;
   return reader != NULL && reader->block == value->node->block && byoc_is_channelwise(reader) &&

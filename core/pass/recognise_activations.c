@@ -7,9 +7,9 @@
 //   x * clip(x / 6 + 1/2, 0, 1)                              →  HardSwish(x)
 //   x * tanh(log(1 + exp(x)))                                →  Mish(x)
 //
-// Each is x times a gate that is a function of x alone, and maybe times something else (x * sigmoid(x) * y is a gated
-// pair). Where numbers stand does not matter: a gate is read as factor * core + summand, the factor and the summand
-// take in the numbers that multiply the whole, and what the core is applied to is read as a polynomial of x.
+// Each is x times a gate that is a function of x alone, and perhaps times something else (x * sigmoid(x) * y is a gated
+// pair). The position of numbers does not matter: a gate is read as factor * core + summand, numbers that multiply the
+// whole go into the factor and the summand, and the argument of the core is read as a polynomial of x.
 #include <math.h>
 
 #include "core/ir/element.h"
@@ -23,7 +23,7 @@
 #define TANH_FACTOR 0.79788456080286536 // √(2/π)
 #define TANH_CUBIC  0.044715
 
-// factor * core + summand, where x is what the core is to be a function of.
+// factor * core + summand; the core should be a function of x.
 typedef struct gate_t {
   const byoc_value_t *x;
   const byoc_block_t *block;
@@ -123,7 +123,7 @@ static double between(double number, double low, double high) {
   return fmin(fmax(number, low), high);
 }
 
-// A bound of a Clip: its operand, before version 11 its attribute.
+// A bound of a Clip: its operand, or before version 11 its attribute.
 static bool read_bound(const byoc_node_t *clip, uint32_t operand, const char *name, double *bound) {
   if (operand < clip->operand_count && clip->operands[operand] != NULL) {
     return byoc_term_scalar(clip->operands[operand], bound);
@@ -133,7 +133,7 @@ static bool read_bound(const byoc_node_t *clip, uint32_t operand, const char *na
   return true;
 }
 
-// One step inwards: a Clip, a Relu, a Min or a Max with a number. Bounds that are met further inside come first.
+// One step inwards: a Clip, a Relu, or a Min or Max with a number. Bounds found further inside apply first.
 static bool unbind(bounded_t *bounded, const byoc_block_t *block) {
   const byoc_node_t *node = byoc_value_open_producer(bounded->value);
   double low = -INFINITY, high = INFINITY, number = 0;
@@ -180,7 +180,7 @@ static bool is_hard_swish(const gate_t *gate) {
 
 // ---- rewriting ----
 
-// The unit that x times `scalar` times the gate is.
+// The unit that x times `scalar` times the gate makes.
 static unit_t read_unit(byoc_value_t *x, byoc_value_t *value, double scalar, const byoc_block_t *block) {
   unit_t unit = {0};
   double k = 1;
@@ -205,7 +205,7 @@ static unit_t read_unit(byoc_value_t *x, byoc_value_t *value, double scalar, con
   return unit;
 }
 
-// unit(x), times the rest where there is one, takes the root's place.
+// unit(x), times the rest if there is one, replaces the root.
 static byoc_status_t replace(byoc_node_t *root, byoc_value_t *x, const unit_t *unit, byoc_value_t *rest,
                              byoc_diag_t *diag, size_t *changes) {
   byoc_node_t *made = byoc_op_create_with(root->block, root, "", unit->op, &x, 1, 1, &unit->attribute,
@@ -250,7 +250,7 @@ static byoc_status_t recognise_quotient(byoc_node_t *root, byoc_diag_t *diag, si
   return replace(root, root->operands[0], &unit, NULL, diag, changes);
 }
 
-// From the end: the outermost multiplication is met first.
+// Goes from the end, so that the outermost multiplication is met first.
 static byoc_status_t recognise_block(byoc_block_t *block, byoc_diag_t *diag, size_t *changes) {
   for (byoc_node_t *node = block->last, *previous; node != NULL; node = previous) {
     previous = node->previous;

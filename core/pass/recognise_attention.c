@@ -1,4 +1,4 @@
-// recognise-attention: the products around a softmax that exporters write for attention become one operator, where a
+// recognise-attention: the products around a softmax that exporters write for attention become one operator, if a
 // backend computes such operators.
 //
 //   %0 = MatMul(%q, %k)            q, v [batch, heads, length, size], k [batch, heads, size, length]
@@ -7,9 +7,9 @@
 //   %3 = Softmax(%2)          →    %4 = Attention(%q, transposed %k, %v, %mask) {scale}
 //   %4 = MatMul(%3, %v)
 //
-// Where q, k and v are transposed [batch, length, heads, size] and so is what becomes of the result, the operator takes
-// its operands as [batch, length, heads * size] and the transposes go. Where k and v are what earlier steps left with
-// something behind it, and the model gives them back for the next step, the operator does that too:
+// If q, k and v are transposed [batch, length, heads, size], and the result is transposed back, the operator takes its
+// operands as [batch, length, heads * size] and the transposes go. If k and v are a cache of earlier steps with new
+// rows appended, and the model returns them for the next step, the operator appends the rows too:
 //
 //   %k = Concat(%past_k, %new_k)   along the length; %v alike; both results of the block
 //   →  %4, %k, %v = Attention(%q, %new_k, %new_v, %mask, %past_k, %past_v) {scale}
@@ -32,8 +32,8 @@ static const int64_t swap_rows_and_heads[] = {0, 2, 1, 3}, swap_last[] = {0, 1, 
 typedef struct attention_t {
   byoc_node_t *product;           // of the softmax with v
   byoc_value_t *q, *v;            // [batch, heads, length, size]
-  byoc_value_t *k;                // the same; NULL where only `k_rows` is there
-  byoc_value_t *k_rows;           // [batch, length, heads, size]; NULL where only k is there
+  byoc_value_t *k;                // the same; NULL if only `k_rows` is known
+  byoc_value_t *k_rows;           // [batch, length, heads, size]; NULL if only `k` is known
   byoc_value_t *mask;             // is added; NULL: none
   byoc_value_t *kept, *elsewhere; // Where(kept, scores, elsewhere); NULL: none
   double scale;
@@ -51,7 +51,7 @@ static int64_t dim(const byoc_value_t *value, int32_t index) {
   return value->type->dims[index].constant;
 }
 
-// The operand of a Transpose by this permutation; NULL where the value is none.
+// The operand of a Transpose with this permutation; NULL if the value is not one.
 static byoc_value_t *transposed(const byoc_value_t *value, const int64_t permutation[4]) {
   const byoc_node_t *node = byoc_value_open_producer(value);
   size_t count = 0;
@@ -67,7 +67,8 @@ static bool is_over_last_axis(const byoc_node_t *softmax) {
   return axis == -1 || axis == softmax->operands[0]->type->rank - 1;
 }
 
-// Takes factors off `value` into the scale: what is left, the value itself where it is no product with a number.
+// Moves factors from `value` into the scale and returns the rest; that is the value itself if it is no product with a
+// number.
 static byoc_value_t *without_factor(byoc_value_t *value, double *scale) {
   byoc_product_t product;
   if (!byoc_term_product(value, &product) || product.count != 1) return value;
@@ -90,7 +91,7 @@ static bool read_scores(byoc_value_t *value, attention_t *attention) {
   return is_f32(attention->q, 4) && (attention->k != NULL || attention->k_rows != NULL) && scale > 0;
 }
 
-// Where(kept, scores, number): a number so low that adding it to a score makes it.
+// Where(kept, score, number), with a number so low that adding it to any score gives the number itself.
 static bool read_where(byoc_value_t *value, attention_t *attention) {
   const byoc_node_t *where = byoc_term_inner(value, attention->product->block, "Where");
   double number;
@@ -119,7 +120,7 @@ static bool read_masked(byoc_value_t *value, attention_t *attention) {
   return false;
 }
 
-// Keys and values of as many batches and heads as there are of queries; nothing is repeated.
+// There are as many batches and heads of keys and values as of queries; nothing is repeated.
 static bool shapes_agree(const attention_t *a) {
   const byoc_value_t *scores = a->product->operands[0];
   int64_t batch = dim(a->q, 0), heads = dim(a->q, 1), length = dim(a->v, 2);
@@ -136,8 +137,8 @@ static bool read_attention(byoc_node_t *product, attention_t *out_attention) {
          is_over_last_axis(softmax) && read_masked(softmax->operands[0], out_attention) && shapes_agree(out_attention);
 }
 
-// The Concat of cached rows and new ones that makes `value`, read by one node and given back by the block: its rows may
-// as well come later then. NULL where there is none.
+// The Concat of cached and new rows that makes `value`, read by one node and returned by the block, so its rows may
+// also be written later. NULL if there is none.
 static byoc_node_t *find_cache(const byoc_value_t *value, const byoc_node_t **out_reader) {
   byoc_node_t *concat = byoc_value_open_producer(value);
   *out_reader = NULL;
@@ -152,7 +153,7 @@ static byoc_node_t *find_cache(const byoc_value_t *value, const byoc_node_t **ou
   return *out_reader != NULL && value->uses.count > 1 ? concat : NULL;
 }
 
-// Both Concats; false where keys and values are no such cache, or where no target takes one.
+// Both Concats; false if keys and values are not such a cache, or if no target takes one.
 static bool find_caches(const attention_t *a, const byoc_target_list_t *targets, byoc_node_t *concats[2]) {
   const byoc_node_t *readers[2];
   if (targets != NULL && !byoc_target_list_has_rule(targets, "Attention", MAX_OPERANDS)) return false;
@@ -164,7 +165,7 @@ static bool find_caches(const attention_t *a, const byoc_target_list_t *targets,
 
 // ---- writing ----
 
-// [batch, length, heads, size] as [batch, length, heads * size]: what it was reshaped from, where it was.
+// [batch, length, heads, size] as [batch, length, heads * size]: the tensor before a reshape, if there was one.
 static byoc_value_t *join_heads(byoc_writer_t *w, byoc_value_t *x) {
   const int64_t dims[] = {dim(x, 0), dim(x, 1), dim(x, 2) * dim(x, 3)};
   const byoc_node_t *node = byoc_value_open_producer(x);
@@ -195,7 +196,7 @@ static byoc_node_t *write_operator(byoc_writer_t *w, byoc_value_t *const operand
   return ok && byoc_infer_node(node, NULL) == BYOC_OK ? node : NULL;
 }
 
-// The Transpose to [batch, length, heads, size] that alone reads the result; NULL where there is none.
+// The Transpose to [batch, length, heads, size] that is the only reader of the result; NULL if there is none.
 static byoc_node_t *find_merge(const byoc_value_t *result) {
   byoc_node_t *node = result->uses.count == 1 ? result->uses.data[0].node : NULL;
   return node != NULL && node->block == result->node->block && node->result_count == 1 &&
@@ -225,7 +226,7 @@ static byoc_status_t write_flat(const attention_t *a, byoc_node_t *merge, byoc_v
   return byoc_pass_replace(merge, byoc_write_reshape(&w, y, dims, 4), diag, changes);
 }
 
-// The block's results that were `value` become `by`.
+// Results of the block that were `value` become `by`.
 static bool replace_results(byoc_value_t *value, byoc_value_t *by) {
   if (value->name != NULL) byoc_value_set_name(by, value->name);
   byoc_block_t *block = value->node->block;
@@ -235,7 +236,7 @@ static bool replace_results(byoc_value_t *value, byoc_value_t *by) {
   return true;
 }
 
-// Operands and result as [batch, heads, length, size]; `concats` are the caches', NULL where there are none.
+// Operands and result as [batch, heads, length, size]; `concats` are those of the caches, NULL if there are none.
 static byoc_status_t write_by_heads(const attention_t *a, byoc_node_t *const concats[2], byoc_diag_t *diag,
                                     size_t *changes) {
   byoc_writer_t w = {.node = a->product, .diag = diag};
@@ -268,7 +269,7 @@ static byoc_status_t recognise_node(byoc_node_t *product, const byoc_target_list
                  : write_by_heads(&attention, is_cached ? concats : NULL, diag, changes);
 }
 
-// From the end: what goes stands behind the last product, or is it.
+// Goes from the end: the nodes that are removed are the last product or stand behind it.
 static byoc_status_t recognise_block(byoc_block_t *block, const byoc_target_list_t *targets, byoc_diag_t *diag,
                                      size_t *changes) {
   for (byoc_node_t *node = block->last, *previous; node != NULL; node = previous) {

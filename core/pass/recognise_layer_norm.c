@@ -11,11 +11,11 @@
 // (x - mean(x)) / sqrt(mean((x - mean(x))²) + epsilon), found from its division.
 typedef struct layer_norm_t {
   byoc_value_t *x;
-  int32_t axis_count; // the last ones are normalised over
+  int32_t axis_count; // the last axes, over which it normalises
   double epsilon;
 } layer_norm_t;
 
-// Nodes that read a value, block results left out of the comparison by `only`.
+// True if no node but `a` and `b` reads the value, and it is not a result of the block.
 static bool only_readers(const byoc_value_t *value, const byoc_node_t *a, const byoc_node_t *b) {
   for (size_t i = 0; i < value->uses.count; ++i) {
     const byoc_node_t *reader = value->uses.data[i].node;
@@ -24,7 +24,7 @@ static bool only_readers(const byoc_value_t *value, const byoc_node_t *a, const 
   return true;
 }
 
-// ReduceMean over the last axes, kept as ones: how many; 0 where it is something else.
+// How many last axes a ReduceMean averages over, kept as ones; 0 if it is something else.
 static int32_t mean_axes(const byoc_node_t *mean) {
   const byoc_type_t *type = mean->operands[0]->type;
   byoc_ints_t axes;

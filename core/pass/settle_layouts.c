@@ -1,5 +1,5 @@
-// settle-layouts: what placement left of layout changes. Pairs that meet go; what stands behind a FromBlocked is
-// computed in blocks, so that the change moves towards the results and meets the next one.
+// settle-layouts: handles the layout changes that placement left. Pairs that meet are removed; what stands behind a
+// FromBlocked is computed in blocks, so that the change moves towards the results and meets the next one.
 #include "core/ir/virtual_device.h"
 #include "core/ops/blocked.h"
 #include "core/ops/op.h"
@@ -10,7 +10,7 @@
 
 // ---- which operators ----
 
-// One element, or one a channel.
+// One element, or one per channel.
 static bool is_channel_constant(const byoc_value_t *value, int64_t channels) {
   if (!byoc_value_is_constant(value) || !byoc_type_is_static(value->type) || value->type->rank > 4) return false;
   int64_t count = byoc_type_element_count(value->type);
@@ -48,13 +48,13 @@ bool byoc_is_channel_concat(const byoc_node_t *node) {
 
 // ---- the same operators on blocks ----
 
-// The blocked tensor that an operand is the plain form of; NULL where it is another's.
+// The blocked tensor whose plain form an operand is; NULL if it is another tensor's.
 static byoc_value_t *blocked_operand(const byoc_value_t *value) {
   const byoc_node_t *from = byoc_value_open_producer(value);
   return byoc_is_from_blocked(from) && byoc_is_usual_layout(from) ? from->operands[0] : NULL;
 }
 
-// One a channel as [C/16,1,1,16]: the same bytes.
+// One element per channel as [C/16,1,1,16]: the same bytes.
 static byoc_value_t *blocked_constant(byoc_node_t *node, byoc_value_t *value) {
   int64_t count = byoc_type_element_count(value->type);
   if (count == 1 && value->type->rank <= 4) return value;
@@ -122,7 +122,7 @@ static byoc_node_t *create_blocked(byoc_node_t *node, bool *out_fits) {
 // ---- rewriting ----
 
 typedef struct settling_t {
-  byoc_map_t touched; // pointer map: nodes that go where nobody reads them
+  byoc_map_t touched; // pointer map: nodes that are removed once nobody reads them
   byoc_diag_t *diag;
   size_t *changes;
 } settling_t;
@@ -162,8 +162,8 @@ static byoc_status_t cancel(settling_t *s, byoc_node_t *node) {
 
 typedef byoc_status_t (*rewrite_t)(settling_t *s, byoc_node_t *node);
 
-// In order of the block, and back for what is not read any more: layout changes, and what was rewritten or made, all of
-// them touched.
+// Goes through the block in order, then backwards to remove what nobody reads any more: layout changes, and nodes that
+// were rewritten or made, all of which are in `touched`.
 static byoc_status_t rewrite_block(settling_t *s, byoc_block_t *block, const rewrite_t *rewrites) {
   BYOC_FOR_EACH_NODE(node, block) {
     for (uint32_t b = 0; b < node->block_count; ++b) {

@@ -4,7 +4,7 @@
 
 #include "core/ir/virtual_device.h"
 
-// Formulas nest a few levels; longer chains are not one.
+// Formulas nest a few levels; longer chains are not a formula.
 enum { MAX_DEPTH = 6 };
 
 bool byoc_term_scalar(const byoc_value_t *value, double *out_number) {
@@ -48,7 +48,7 @@ bool byoc_term_product(byoc_value_t *value, byoc_product_t *out_product) {
   return multiply(value, true, 0, out_product);
 }
 
-// One step of an affine value: what the node at its core does with a number. False where it is another node.
+// One step of an affine value: what the node at its core does with a number. False if it is another node.
 static bool strip(byoc_affine_t *affine, const byoc_block_t *block) {
   const byoc_node_t *node = byoc_value_open_producer(affine->core);
   if (node == NULL || node->block != block || affine->core->uses.count != 1) return false;
@@ -79,7 +79,7 @@ byoc_affine_t byoc_term_affine(byoc_value_t *value, const byoc_block_t *block) {
   return affine;
 }
 
-// out = a * b, false where its degree is too high.
+// out = a * b; false if the degree is too high.
 static bool times(const byoc_polynomial_t *a, const byoc_polynomial_t *b, byoc_polynomial_t *out) {
   byoc_polynomial_t product = {{0}};
   for (int i = 0; i <= BYOC_TERM_DEGREE; ++i) {

@@ -7,12 +7,12 @@
 
 #include "core/ir/graph.h"
 
-// The number of a constant that holds one, whatever its rank.
+// The number in a constant with one element, whatever its rank.
 bool byoc_term_scalar(const byoc_value_t *value, double *out_number);
-// Equal to about five digits, or to those that f16 and bf16 have where the data are of these types: exporters round
-// constants. A number near 0 is below that.
+// Equal to about five digits, or for f16 and bf16 data to as many as these types have: exporters round constants. A
+// number near 0 has an absolute tolerance instead.
 bool byoc_term_near(byoc_dtype_t dtype, double number, double expected);
-// The node that makes `value` if it is this operator, in the standard domain, and nothing else reads it; NULL else.
+// The producer of `value` if it is this operator, in the standard domain, and nothing else reads it; otherwise NULL.
 byoc_node_t *byoc_term_inner(const byoc_value_t *value, const byoc_block_t *block, const char *op);
 
 #define BYOC_PRODUCT_LIMIT 4
@@ -23,7 +23,7 @@ typedef struct byoc_product_t {
   double scalar;
 } byoc_product_t;
 // Flattens multiplications, and divisions by numbers, that nothing else reads (the value itself may have any readers).
-// False where there are too many factors.
+// False if there are too many factors.
 bool byoc_term_product(byoc_value_t *value, byoc_product_t *out_product);
 
 // factor * core + summand
@@ -39,8 +39,8 @@ enum { BYOC_TERM_DEGREE = 3 };
 typedef struct byoc_polynomial_t {
   double c[BYOC_TERM_DEGREE + 1];
 } byoc_polynomial_t;
-// Multiplies out sums, differences, products, quotients by numbers, and powers, that nothing else reads. False where
-// there is anything else than x in them, or a higher power of it.
+// Multiplies out sums, differences, products, quotients by numbers, and powers, that nothing else reads. False if they
+// contain anything else than x, or a higher power of it.
 bool byoc_term_polynomial(const byoc_value_t *value, const byoc_value_t *x, const byoc_block_t *block,
                           byoc_polynomial_t *out_polynomial);
 

@@ -41,7 +41,7 @@ byoc_status_t byoc_abi_read_at(const void *array, uint64_t stride, uint64_t inde
   return byoc_abi_read(at, what, out, size_bytes, diag);
 }
 
-// Bytes of the UTF-8 character at `text`, of at most `size` bytes; 0 where there is none.
+// The number of bytes of the UTF-8 character at `text`, which has at most `size` bytes; 0 if there is none.
 static size_t character_size(const unsigned char *text, size_t size) {
   static const struct {
     unsigned char mask, bits;

@@ -1,5 +1,5 @@
-// Reading what a plugin hands over: sized structs, arrays with strides, texts. The smaller of both sides' sizes is
-// read, the rest is zero; a larger struct is never refused.
+// Reads what a plugin hands over: sized structs, arrays with strides, texts. As many bytes are read as both sides know,
+// the rest is zero; a larger struct is never refused.
 #ifndef BYOC_CORE_PLUGIN_ABI_H_
 #define BYOC_CORE_PLUGIN_ABI_H_
 
@@ -7,7 +7,7 @@
 #include "core/base/arena.h"
 #include "core/base/diag.h"
 
-// Copies the struct at `from` into `out`, of `size_bytes` here. `what` names it in the error.
+// Copies the struct at `from` into `out`, which has `size_bytes` here. `what` names it in errors.
 byoc_status_t byoc_abi_read(const void *from, const char *what, void *out, size_t size_bytes, byoc_diag_t *diag);
 // Element `index` of an array whose elements start `stride` bytes apart.
 byoc_status_t byoc_abi_read_at(const void *array, uint64_t stride, uint64_t index, const char *what, void *out,

@@ -1,4 +1,4 @@
-// Which of several ways to match a rule's hook accepted: numbers them, and finds one by its number.
+// Finds out which of several ways to match a rule's hook accepted: numbers the ways, and finds one by its number.
 #include "core/plugin/accepted_match.h"
 
 #include <string.h>
@@ -43,7 +43,7 @@ bool byoc_match_number(const byoc_pattern_t *pattern, const byoc_match_t *match,
   byoc_match_t again;
   bool failed = false;
   byoc_match_init(&again, match->allocator);
-  byoc_node_t *root = match->nodes.data[match->nodes.count - 1]; // everything else is used inside
+  byoc_node_t *root = match->nodes.data[match->nodes.count - 1]; // all others are used inside
   bool found = byoc_pattern_match_each(pattern, root, is_in_match, &numbering, &again, is_the_one, &numbering, &failed);
   byoc_match_deinit(&again);
   *out_number = found ? numbering.number : 0;

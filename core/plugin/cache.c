@@ -20,7 +20,7 @@ static byoc_content_hash_t content_hash(const char *key, const void *data, size_
   return byoc_hasher_finish(&hasher);
 }
 
-// <folder>/<plugin>-<version>/<hash of key>; plugin and version are checked names. NULL when memory is out.
+// <folder>/<plugin>-<version>/<hash of key>; plugin and version are checked names. NULL if out of memory.
 static char *entry_path(byoc_arena_t *arena, const char *folder, const char *plugin, const char *version,
                         const char *key) {
   char name[33];

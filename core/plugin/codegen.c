@@ -22,7 +22,7 @@ void byoc_codegen_report_deinit(byoc_codegen_report_t *report) {
 
 // ---- sessions ----
 
-// What each function gave before the hook could change it.
+// Records the result types of each function before the hook can change them.
 static byoc_status_t remember_signatures(byoc_codegen_t *session, byoc_diag_t *diag) {
   const size_t count = session->function_count;
   session->results = BYOC_ARENA_ARRAY(&session->arena, byoc_codegen_result_t, count);
@@ -55,10 +55,10 @@ static void deinit_session(byoc_codegen_t *session) {
 
 // ---- the run ----
 
-// What the hook said of its failure: by error(), else the latest call of ours that failed, else nothing.
+// Why the hook failed: what it said by error(), otherwise the latest call of ours that failed, otherwise nothing.
 static byoc_status_t hook_failed(byoc_codegen_t *session, int32_t status, byoc_diag_t *diag) {
   const byoc_diag_t *said = &session->hook_error;
-  // Where our memory ran out, the plugin saw a NULL and may have guessed.
+  // If our memory ran out, the plugin saw a NULL and may have guessed a reason.
   if (said->status == BYOC_OK || session->failure.status == BYOC_OUT_OF_MEMORY) said = &session->failure;
   if (said->status == BYOC_OK) said = &session->last;
   const byoc_status_t told = byoc_status_is_known(status) ? status : BYOC_INTERNAL;
@@ -74,7 +74,7 @@ static byoc_status_t hook_failed(byoc_codegen_t *session, int32_t status, byoc_d
   return result;
 }
 
-// The backend's own optimisations, before it generates.
+// Runs the backend's own optimisations before it generates.
 static byoc_status_t call_prepare(byoc_codegen_t *session, byoc_diag_t *diag) {
   const byoc_backend_t *backend = session->target->kind->backend;
   if (backend->prepare == NULL) return BYOC_OK;

@@ -10,7 +10,7 @@
 #include "core/module/runtime_module.h"
 #include "core/target/target.h"
 
-// What the build gives to every run: services that live in rooms above this one.
+// What the build passes to every run: services that live in rooms above this one.
 typedef struct byoc_codegen_services_t {
   void *self;
   // Objects in order, each from `allocator`; after an error there are none.
@@ -42,15 +42,15 @@ typedef struct byoc_codegen_result_t {
 
 typedef struct byoc_codegen_report_t {
   BYOC_VECTOR(byoc_codegen_result_t) results; // one per function, in module order
-  byoc_string_t required_cpu_features;        // space-separated, added to
+  byoc_string_t required_cpu_features;        // separated by spaces; runs add to it
   byoc_arena_t arena;
 } byoc_codegen_report_t;
 void byoc_codegen_report_init(byoc_codegen_report_t *report, byoc_allocator_t allocator);
 void byoc_codegen_report_deinit(byoc_codegen_report_t *report);
 
 // Runs the hooks of `target`'s backend, prepare and then generate, over `functions` (those with its Compiler
-// attribute). Runtime modules that it adds are appended to module->runtime_modules after being checked; when the hook
-// fails none of them stays. A function left unanswered, or answered twice, is an error that names the backend and the
+// attribute). The runtime modules that it adds are checked and appended to module->runtime_modules; if the hook fails,
+// none of them stays. A function left unanswered, or answered twice, is an error that names the backend and the
 // function.
 byoc_status_t byoc_codegen_run(byoc_graph_module_t *module, const byoc_target_t *target,
                                byoc_function_t *const *functions, size_t function_count,

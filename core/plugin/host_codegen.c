@@ -47,7 +47,7 @@ static byoc_region_t *copy_match(byoc_codegen_t *codegen, const byoc_match_t *ma
   return region;
 }
 
-// Is this the pattern that the function was made by?
+// True if this is the pattern that the function was made by.
 static bool is_rule_of(const byoc_target_t *target, const byoc_function_t *function, const char *pattern) {
   const byoc_backend_t *backend = target->kind->backend;
   const char *composite = byoc_attributes_string(&function->attributes, "Composite", "");
@@ -68,7 +68,7 @@ static byoc_region_t *codegen_match(byoc_codegen_t *codegen, byoc_function_t *fu
   if (function == NULL || pattern_text == NULL || function->module != codegen->module) {
     status = byoc_diag_error(&diag, BYOC_INVALID_ARGUMENT, "match: the function or the pattern is missing");
   } else {
-    // Bindings point to the names inside of the parsed pattern, which lives as long as the session.
+    // Bindings point to the names inside the parsed pattern, which lives as long as the session.
     status = byoc_pattern_parse(pattern_text, codegen->target->kind->name, &codegen->arena, &diag, &pattern);
   }
   if (status == BYOC_OK) {
@@ -295,7 +295,7 @@ static int32_t cache_put(byoc_codegen_t *codegen, const char *key, const void *d
     const byoc_target_kind_t *kind = codegen->target->kind;
     status = byoc_plugin_cache_put(codegen->services->cache_directory, kind->plugin_name, kind->plugin_version, key,
                                    data, (size_t)size_bytes, &diag);
-    // A full or read-only disk costs time the next time, nothing else.
+    // A full or read-only disk only costs time the next time.
     if (status != BYOC_OK) byoc_log(BYOC_LOG_INFO, "%s: not cached: %s", kind->name, diag.message);
   }
   return byoc_session_note(codegen, status, &diag);

@@ -37,7 +37,7 @@ static byoc_status_t check_value(const byoc_function_t *function, const byoc_val
                          value == NULL ? "edit: a value is NULL" : "edit: a value is of another function");
 }
 
-// Where a new node goes, and what it may use.
+// Checks where a new node goes, and what it may use.
 static byoc_status_t check_place(const byoc_codegen_t *session, const byoc_function_t *function,
                                  const byoc_node_t *before, byoc_value_t *const *operands, uint32_t operand_count,
                                  byoc_diag_t *diag) {
@@ -49,14 +49,16 @@ static byoc_status_t check_place(const byoc_codegen_t *session, const byoc_funct
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "edit: a node's operands are missing");
   }
   for (uint32_t i = 0; i < operand_count; ++i) {
-    if (operands[i] != NULL) BYOC_RETURN_IF_ERROR(check_value(function, operands[i], diag)); // NULL: left out
+    if (operands[i] != NULL)
+      BYOC_RETURN_IF_ERROR(check_value(function, operands[i], diag)); // NULL: an operand that is left out
   }
   return BYOC_OK;
 }
 
 // ---- operators ----
 
-// Types of results are those of the operands and attributes of now; operators that lack an attribute still have none.
+// Infers the types of results from the present operands and attributes; while an attribute is missing there is no type
+// yet.
 static byoc_status_t infer_again(byoc_node_t *node, byoc_diag_t *diag) {
   for (uint32_t i = 0; i < node->result_count; ++i) node->results[i]->type = byoc_type_unknown();
   return byoc_infer_node(node, diag);
@@ -88,7 +90,7 @@ static byoc_status_t create(byoc_codegen_t *session, byoc_function_t *function, 
   byoc_node_t *node =
       byoc_node_create(block, before, op->domain, op->name, op->since_version, operands, operand_count, result_count);
   if (node == NULL) return byoc_diag_out_of_memory(diag);
-  // An attribute that is still to come may be what types depend on; hand_back insists on types.
+  // Types may depend on an attribute that is set later; hand_back insists on types.
   byoc_diag_t inference = {0};
   byoc_status_t status = infer_again(node, &inference);
   byoc_session_note(session, status, &inference);
@@ -232,7 +234,7 @@ static byoc_status_t make_c_call(byoc_codegen_t *session, byoc_function_t *funct
   byoc_node_t *node = byoc_node_create(block, before, "byoc", "CallC", 1, operands, operand_count, shapes->count);
   if (node == NULL) return byoc_diag_out_of_memory(diag);
   byoc_status_t status = byoc_c_call_to_attributes(&read, &node->attributes, diag);
-  // An earlier target has a library with that symbol: the call is of this target's own.
+  // If an earlier target has a library with that symbol, the call still means this target's own.
   if (status == BYOC_OK && byoc_linkage_find(session->module, NULL, read.symbol) != NULL &&
       !byoc_attributes_set_string(&node->attributes, BYOC_ATTRIBUTE_OF_TARGET, session->target->text)) {
     status = byoc_diag_out_of_memory(diag);
@@ -279,7 +281,7 @@ static byoc_status_t erase(byoc_codegen_t *session, byoc_node_t *node, byoc_diag
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "edit: %s is still used", text);
   }
   byoc_node_erase(node);
-  // A handle that the plugin keeps must not be mistaken for a node of the function.
+  // Clears the node, so that a handle the plugin keeps is not mistaken for a node of the function.
   for (uint32_t i = 0; i < node->result_count; ++i) node->results[i]->function = NULL;
   node->function = NULL;
   return BYOC_OK;
@@ -299,7 +301,7 @@ static bool is_untyped(const byoc_node_t *node) {
   return false;
 }
 
-// May a function give `now` where it gave `before`? Dimensions may have become known.
+// Says whether a function may give `now` where it gave `before`: dimensions may have become known.
 static bool type_fits(const byoc_type_t *before, const byoc_type_t *now) {
   if (byoc_type_equal(before, now)) return true;
   if (!byoc_type_is_tensor(before) || !byoc_type_is_tensor(now) || before->dtype != now->dtype) return false;
@@ -330,7 +332,7 @@ static byoc_status_t check_results(const byoc_codegen_t *session, int64_t index,
 
 byoc_status_t byoc_session_check_body(byoc_codegen_t *session, int64_t index, byoc_diag_t *diag) {
   byoc_function_t *function = session->functions[index];
-  // New nodes may stand behind their users until now.
+  // Until now new nodes may stand behind their users.
   BYOC_RETURN_IF_ERROR(byoc_block_sort(function->body, diag));
   BYOC_FOR_EACH_NODE(node, function->body) {
     if (is_untyped(node)) BYOC_RETURN_IF_ERROR(byoc_infer_node(node, diag));

@@ -1,4 +1,4 @@
-// The graph table: pure readers. Whatever a plugin asks, it gets an answer: NULL, 0 or its fallback.
+// The graph table: pure readers. Every question of a plugin gets an answer: a value, NULL, 0 or its fallback.
 #include <string.h>
 
 #include "core/ops/op.h"
@@ -221,7 +221,7 @@ static int64_t value_parameter_index(const byoc_value_t *value) {
   return value->index;
 }
 
-// Writes the fields of ABI 1.0 only: callers of that day do not say how large their struct is.
+// Writes only the fields of ABI 1.0: callers of that version do not say how large their struct is.
 static int32_t value_constant(const byoc_value_t *value, byoc_tensor_data_t *out_data) {
   if (!byoc_value_is_constant(value) || out_data == NULL) return 0;
   const byoc_constant_t *constant = value->constant;

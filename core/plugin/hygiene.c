@@ -11,7 +11,7 @@
 
 extern char **environ;
 
-// umask() cannot be read without being set, which other threads would see.
+// Reads the umask from /proc: umask() cannot read it without setting it, which other threads would see.
 static void read_umask(char *out, size_t size) {
   out[0] = '\0';
   const int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
@@ -28,7 +28,7 @@ static void read_umask(char *out, size_t size) {
 static uint32_t floating_point_mode(void) {
   uint32_t mode = (uint32_t)fegetround();
 #if defined(__SSE__)
-  enum { FLAGS = 0x3F }; // what operations raised, not how they work
+  enum { FLAGS = 0x3F }; // the exception flags, which are not part of the mode
   mode ^= __builtin_ia32_stmxcsr() & ~(uint32_t)FLAGS;
 #endif
   return mode;

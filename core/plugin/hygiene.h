@@ -1,4 +1,4 @@
-// What a plugin must leave as it finds it: the working folder, the umask, the locale, the environment, signal handlers
+// What a plugin must leave as it found it: the working folder, the umask, the locale, the environment, signal handlers
 // and the floating-point mode of the process.
 #ifndef BYOC_CORE_PLUGIN_HYGIENE_H_
 #define BYOC_CORE_PLUGIN_HYGIENE_H_

@@ -176,7 +176,7 @@ static byoc_status_t read_note(const byoc_elf_t *elf, byoc_diag_t *diag, byoc_pl
   BYOC_RETURN_IF_ERROR(status);
   uint32_t struct_size = 0;
   if (size >= sizeof(struct_size)) memcpy(&struct_size, data, sizeof(struct_size));
-  // All of today's fields are of ABI 1.0: a smaller note was cut. A larger one has fields of a later day.
+  // All fields known today are of ABI 1.0, so a smaller note was cut off. A larger one has fields of a later version.
   if (struct_size < sizeof(*out_note) || struct_size > size) {
     char what[96];
     snprintf(what, sizeof(what), "it has %zu bytes and claims %u, where %zu are needed", size, (unsigned)struct_size,

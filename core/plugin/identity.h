@@ -12,11 +12,11 @@
 byoc_status_t byoc_plugin_identity_read(const char *path, byoc_diag_t *diag, byoc_plugin_note_t *out_note,
                                         bool *out_has_note);
 
-// Is `kind` in the note's list of targets?
+// Says whether `kind` is in the note's list of targets.
 bool byoc_plugin_note_has_target(const byoc_plugin_note_t *note, const char *kind);
-// The first target of `a` that `b` has too, in `buffer`; false where there is none.
+// The first target that both `a` and `b` have, in `buffer`; false if there is none.
 bool byoc_plugin_note_shared_target(const byoc_plugin_note_t *a, const byoc_plugin_note_t *b, char buffer[128]);
-// The list's next name: *cursor starts at note->targets and ends as NULL. Returns its bytes.
+// Gets the list's next name and its size in bytes: *cursor starts at note->targets and ends as NULL.
 const char *byoc_plugin_note_next_target(const char **cursor, size_t *out_size);
 
 #endif // BYOC_CORE_PLUGIN_IDENTITY_H_

@@ -51,7 +51,7 @@ static void fill_host(byoc_plugin_library_t *library, const byoc_plugin_note_t *
 
 // ---- loading ----
 
-// What the file holds, read when it is loaded: costs depend on it, and versions are not always raised.
+// Hashes the file when it is loaded: costs depend on its content, and versions are not always raised.
 static byoc_status_t hash_file(byoc_plugin_library_t *library, const char *path, const char **out_content,
                                byoc_diag_t *diag) {
   byoc_file_view_t view;
@@ -76,7 +76,8 @@ static byoc_status_t open_library(byoc_plugin_library_t *library, const char *pa
   return BYOC_OK;
 }
 
-// Calls query on a struct with a guard behind it: a plugin of a larger struct must not write past the size it is given.
+// Calls query on a struct with a guard behind it: a plugin with a larger struct must not write beyond the size that it
+// is given.
 static byoc_status_t query_plugin(byoc_plugin_library_t *library, byoc_plugin_query_t query, byoc_diag_t *diag) {
   enum { GUARD_BYTES = 256, GUARD = 0xA5 };
   struct {

@@ -1,5 +1,5 @@
-// A loaded plugin. Counted: the registry and every runtime module that its code made hold on to it, and the last one
-// to let go unloads it.
+// A loaded plugin, with a reference count: the registry and every runtime module that its code made hold a reference,
+// and the last release unloads it.
 #ifndef BYOC_CORE_PLUGIN_LIBRARY_H_
 #define BYOC_CORE_PLUGIN_LIBRARY_H_
 
@@ -13,25 +13,25 @@ typedef struct byoc_plugin_library_t {
   byoc_allocator_t allocator;
   byoc_arena_t arena; // owns everything below
   void *handle;       // of dlopen
-  bool queried;       // query succeeded: destroy is owed
+  bool queried;       // query succeeded: destroy must be called
   byoc_plugin_t plugin;
   byoc_target_kind_t *kinds; // in the order of the plugin's backends
   size_t kind_count;
-  char error[1024]; // what host->error was told
+  char error[1024]; // the text that host->error got
 } byoc_plugin_library_t;
 
 // Gives a host its tables: byoc_host_fill_tables of core/plugin/host.h, which stands above this file.
 typedef void (*byoc_host_fill_fn_t)(byoc_host_t *host);
 
-// Opens the file in this process, queries it and checks what it says against its note. On failure nothing is left.
+// Opens the file in this process, queries it and checks its answers against its note. On failure nothing stays open.
 byoc_status_t byoc_plugin_library_load(const char *path, const byoc_plugin_note_t *note,
                                        byoc_host_fill_fn_t fill_tables, byoc_allocator_t allocator, byoc_diag_t *diag,
                                        byoc_plugin_library_t **out_library);
 void byoc_plugin_library_retain(byoc_plugin_library_t *library);
 void byoc_plugin_library_release(byoc_plugin_library_t *library); // accepts NULL
 
-// The same in a child process, which then ends: a plugin that crashes, hangs, leaves the process, prints or disturbs
-// the process does so there, and the reason comes back.
+// Does the same in a child process, which then ends. A plugin that crashes, hangs, exits, prints or disturbs the
+// process does so there, and the reason is returned.
 byoc_status_t byoc_plugin_try(const char *path, const byoc_plugin_note_t *note, int64_t timeout_ms, byoc_diag_t *diag);
 
 #endif // BYOC_CORE_PLUGIN_LIBRARY_H_

@@ -7,7 +7,7 @@
 #include "core/plugin/identity.h"
 #include "core/plugin/pattern.h"
 
-// Far above what anybody declares; a larger count is a struct that was not filled.
+// Far more than any plugin declares; a larger count means that the struct was not filled.
 enum {
   MAX_BACKENDS = 64,
   MAX_OPTIONS = 256,
@@ -90,7 +90,7 @@ static byoc_status_t check_pattern(const byoc_rule_t *rule, byoc_arena_t *arena,
   byoc_status_t status = byoc_pattern_parse(rule->pattern, rule->name, arena, &inner, &pattern);
   if (status == BYOC_OK) return BYOC_OK;
   if (status == BYOC_OUT_OF_MEMORY) return byoc_diag_out_of_memory(diag);
-  // In one line: reasons are listed.
+  // The message is on one line, because reasons are listed.
   const size_t at = inner.column > 0 ? (size_t)inner.column - 1 : 0;
   return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s at column %d, before '%.40s'", inner.message, inner.column,
                          at < strlen(rule->pattern) ? rule->pattern + at : "");
@@ -120,7 +120,7 @@ static byoc_status_t read_rule(const byoc_backend_t *backend, uint32_t index, by
     }
     return BYOC_OK;
   }
-  // Patterns may be laid out over several lines, so they are not one-line texts.
+  // Patterns may have line breaks, so they are not one-line texts.
   if (strnlen(out->pattern, MAX_PATTERN_BYTES) == MAX_PATTERN_BYTES) {
     return byoc_diag_error(diag, BYOC_INVALID_DATA, "the pattern of rule '%s' is too long", out->name);
   }

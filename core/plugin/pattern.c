@@ -92,7 +92,7 @@ static byoc_status_t parse_test(parser_t *p, attribute_test_t *test) {
   }
   skip_space(p);
   char *int_end = NULL, *float_end = NULL;
-  // Not the words for infinity and NaN, which strtod would take.
+  // Excludes the words for infinity and NaN, which strtod would accept.
   const bool is_number = isdigit((unsigned char)p->at[strspn(p->at, "+-.")]) != 0;
   errno = 0;
   test->i = strtoll(p->at, &int_end, 10);
@@ -118,7 +118,7 @@ static byoc_status_t parse_tests(parser_t *p, byoc_pattern_t *pattern) {
   return pattern->tests ? BYOC_OK : byoc_diag_out_of_memory(p->diag);
 }
 
-// "<f32>" or "<f32, 4>" or "<_, 4>": an element type and a rank. Not the "<~" of a dominator.
+// "<f32>" or "<f32, 4>" or "<_, 4>": an element type and a rank. "<~" is the operator of a dominator instead.
 static byoc_status_t parse_type_test(parser_t *p, byoc_pattern_t *pattern) {
   skip_space(p);
   if (p->at[0] != '<' || p->at[1] == '~') return BYOC_OK;
@@ -163,11 +163,11 @@ static byoc_status_t add_operator(parser_t *p, byoc_pattern_t *pattern, const ch
   return BYOC_OK;
 }
 
-// "#1" or "#_" behind the operands: the result that is matched, the first one where nothing is written.
+// "#1" or "#_" behind the operands: the result that is matched; the first one if nothing is written.
 static byoc_status_t parse_result(parser_t *p, byoc_pattern_t *pattern) {
   const char *end = p->at;
   if (!accept_text(p, "#")) {
-    p->at = end; // errors behind here point at the pattern's end
+    p->at = end; // later errors point at the pattern's end
     return BYOC_OK;
   }
   if (accept_text(p, "_")) {
@@ -237,8 +237,8 @@ static byoc_status_t parse_term(parser_t *p, byoc_pattern_t *pattern) {
   return parse_operator(p, pattern, word);
 }
 
-// Many nodes of a path match the same pattern, so it has no names and looks at one node only. A path leads through
-// whichever result there is.
+// Many nodes of a path match the same pattern, so it has no names and looks at one node only. A path may lead through
+// any result.
 static bool is_path(const byoc_pattern_t *pattern) {
   if (pattern->name != NULL || pattern->optional || pattern->result != 0) return false;
   if (pattern->kind == PATTERN_ANY) return true;

@@ -12,7 +12,7 @@ typedef struct byoc_pattern_t byoc_pattern_t;
 byoc_status_t byoc_pattern_parse(const char *text, const char *name, byoc_arena_t *arena, byoc_diag_t *diag,
                                  const byoc_pattern_t **out_pattern);
 
-// Tells `visit` each operator that the pattern names, some of them several times.
+// Calls `visit` for each operator that the pattern names, for some of them several times.
 void byoc_pattern_each_operator(const byoc_pattern_t *pattern,
                                 void (*visit)(void *self, const char *domain, const char *name), void *self);
 
@@ -25,10 +25,10 @@ typedef struct byoc_match_t {
 void byoc_match_init(byoc_match_t *match, byoc_allocator_t allocator);
 void byoc_match_deinit(byoc_match_t *match);
 
-// Do all nodes of a match live in one place?
+// True if all nodes of a match live in one place.
 bool byoc_match_shares_place(const byoc_match_t *match);
 
-// May the matcher use this node? NULL stands for any.
+// Says whether the matcher may use this node. NULL allows any.
 typedef bool (*byoc_match_filter_t)(void *self, const byoc_node_t *node);
 
 // Matches at `root` and upwards through its operands, inside its block. On success the match holds its nodes and
@@ -37,8 +37,8 @@ typedef bool (*byoc_match_filter_t)(void *self, const byoc_node_t *node);
 bool byoc_pattern_match(const byoc_pattern_t *pattern, byoc_node_t *root, byoc_match_filter_t filter, void *filter_self,
                         byoc_match_t *match, bool *out_failed);
 
-// Is told of each way to match, optional operators taken before they are left out; the same nodes may come twice. True
-// ends the search, and the match stays.
+// Is called for each way to match, with optional operators taken before they are left out; the same nodes may come
+// twice. Returning true ends the search, and the match stays.
 typedef bool (*byoc_match_visit_t)(void *self, const byoc_match_t *match);
 bool byoc_pattern_match_each(const byoc_pattern_t *pattern, byoc_node_t *root, byoc_match_filter_t filter,
                              void *filter_self, byoc_match_t *match, byoc_match_visit_t visit, void *visit_self,

@@ -37,7 +37,7 @@ struct byoc_pattern_t {
   } * operators;
   size_t operator_count;
   bool optional, open_ended; // Op?(...), trailing "..."
-  int32_t result;            // that is matched, "#1"; PATTERN_ANY_RESULT for "#_"
+  int32_t result;            // the result that is matched, "#1"; PATTERN_ANY_RESULT for "#_"
   attribute_test_t *tests;
   size_t test_count;
   // OPERATOR: operands; ALTERNATIVES: the alternatives; DOMINATOR: root, path, leaf

@@ -7,7 +7,7 @@
 #include "core/ops/schema.h"
 #include "core/plugin/pattern_internal.h"
 
-// Steps that one match may take, and nodes that the paths of a dominator may have. Real patterns need some dozens; this
+// The limits of steps of one match, and of nodes on the paths of a dominator. Real patterns need some dozens; this
 // bounds what a hostile one can cost.
 enum { MAX_STEPS = 100000, MAX_PATH_NODES = 256 };
 
@@ -43,7 +43,7 @@ typedef struct matcher_t {
   byoc_node_t *root;
   byoc_match_filter_t filter;
   void *filter_self;
-  byoc_match_visit_t visit; // NULL: the first match will do
+  byoc_match_visit_t visit; // NULL: the first match is taken
   void *visit_self;
   int steps;
   bool failed; // out of memory
@@ -84,7 +84,7 @@ static bool same_number(double a, double b) {
   return a == b || (float)a == (float)b;
 }
 
-// What is left out and has no default fits 0 and the empty text.
+// An attribute that is left out and has no default matches 0 and the empty text.
 static bool test_fits(const attribute_test_t *test, const byoc_node_t *node) {
   const byoc_attribute_t *attribute = byoc_node_value(node, test->name);
   if (attribute == NULL) {
@@ -109,7 +109,7 @@ static mark_t mark(const matcher_t *m) {
   return (mark_t){m->match->nodes.count, m->match->bindings.count, m->match->constants.count};
 }
 
-// Forgets what was matched since a mark.
+// Undoes what was matched since a mark.
 static bool rewind_match(matcher_t *m, mark_t since) {
   m->match->nodes.count = since.nodes;
   m->match->bindings.count = since.bindings;
@@ -117,7 +117,7 @@ static bool rewind_match(matcher_t *m, mark_t since) {
   return false;
 }
 
-// Every value made inside is used inside, but for the root's.
+// True if every value made inside is used inside, except the root's.
 static bool escapes(const byoc_match_t *match, const byoc_node_t *root) {
   for (size_t i = 0; i < match->nodes.count; ++i) {
     const byoc_node_t *node = match->nodes.data[i];
@@ -132,7 +132,7 @@ static bool escapes(const byoc_match_t *match, const byoc_node_t *root) {
   return false;
 }
 
-// Does a node read what another of those from `first` on makes?
+// True if a node reads the result of another one, among those from `first` on.
 static bool waits(const byoc_match_t *match, size_t first, const byoc_node_t *node) {
   for (uint32_t k = 0; k < node->operand_count; ++k) {
     const byoc_node_t *producer = byoc_value_producer(node->operands[k]);
@@ -143,7 +143,7 @@ static bool waits(const byoc_match_t *match, size_t first, const byoc_node_t *no
   return false;
 }
 
-// Nodes are taken in the order of the pattern, and a value that a name stands for may be made inside of the match.
+// Nodes are taken in the order of the pattern, but a value that a name stands for may be made inside the match.
 static void sort_nodes(byoc_match_t *match) {
   byoc_node_t **nodes = match->nodes.data;
   for (size_t i = 0; i < match->nodes.count; ++i) {
@@ -164,7 +164,7 @@ static bool accept_whole(matcher_t *m) {
   memcpy(taken, match->nodes.data, size);
   sort_nodes(match);
   const bool accepted = m->visit == NULL || m->visit(m->visit_self, match);
-  if (!accepted) memcpy(match->nodes.data, taken, size); // what is given up next goes by the order of taking
+  if (!accepted) memcpy(match->nodes.data, taken, size); // undoing relies on the order of taking
   byoc_free(match->allocator, taken);
   return accepted;
 }
@@ -178,7 +178,8 @@ static bool take_node(matcher_t *m, const goal_t *goal) {
   return solve(m, goal->next) || rewind_match(m, before);
 }
 
-// The first `left` operands become goals in front of `next`, built from the last one, so that they are solved in order.
+// The first `left` operands become goals in front of `next`. They are built from the last one, so that they are solved
+// in order.
 static bool solve_operands(matcher_t *m, const byoc_pattern_t *pattern, const byoc_node_t *node, size_t left,
                            bool swapped, const goal_t *next) {
   if (left == 0) return solve(m, next);
@@ -195,8 +196,8 @@ static bool type_fits(const byoc_pattern_t *pattern, const byoc_type_t *type) {
          (!pattern->has_rank || type->rank == pattern->rank);
 }
 
-// Does the producer of a value fit an operator pattern as far as it can be told without its operands? The value is the
-// result that the pattern asks for.
+// Says whether the producer of a value fits an operator pattern, as far as can be told without its operands. The value
+// is the result that the pattern asks for.
 static bool producer_fits(const matcher_t *m, const byoc_pattern_t *pattern, const byoc_value_t *value) {
   const byoc_node_t *node = byoc_value_producer(value);
   if (node == NULL || (pattern->result != PATTERN_ANY_RESULT && value->index != (uint32_t)pattern->result) ||
@@ -228,7 +229,7 @@ static bool solve_node(matcher_t *m, const byoc_pattern_t *pattern, byoc_value_t
 
 // ---- dominators ----
 
-// Does a node fit the pattern of a path? Its operands are looked at one by one, in either order where they commute.
+// Says whether a node fits the pattern of a path. Its operands are checked one by one, in either order if they commute.
 static bool path_fits(const matcher_t *m, const byoc_pattern_t *path, const byoc_node_t *node) {
   if (path->kind == PATTERN_ALTERNATIVES) {
     for (size_t i = 0; i < path->child_count; ++i) {
@@ -254,7 +255,7 @@ static bool path_fits(const matcher_t *m, const byoc_pattern_t *path, const byoc
   return false;
 }
 
-// The root of a dominator, then what stands above it on paths, breadth first.
+// Collects the root of a dominator and what stands above it on paths, breadth first.
 typedef struct cone_t {
   byoc_node_t *nodes[MAX_PATH_NODES];
   size_t count;
@@ -267,7 +268,7 @@ static bool cone_contains(const cone_t *cone, const byoc_node_t *node) {
   return false;
 }
 
-// False where it is too large.
+// False if it is too large.
 static bool find_cone(matcher_t *m, const byoc_pattern_t *path, byoc_node_t *root, const byoc_value_t *leaf,
                       cone_t *cone) {
   cone->nodes[0] = root;
@@ -317,8 +318,8 @@ static bool take_paths(matcher_t *m, const goal_t *goal) {
   return rewind_match(m, before);
 }
 
-// root <~ path <~ leaf: each value at the end of a path may be the leaf, the nearest one first. That all of its uses
-// lead to the root is what the rule on escaping values asks for.
+// root <~ path <~ leaf: each value at the end of a path may be the leaf; the nearest one is tried first. The rule on
+// escaping values ensures that all of its uses lead to the root.
 static bool solve_dominator(matcher_t *m, const goal_t *goal) {
   const byoc_pattern_t *pattern = goal->pattern;
   if (!producer_fits(m, pattern->children[DOMINATOR_ROOT], goal->value)) return false;

@@ -15,7 +15,7 @@ enum { LOAD_TIMEOUT_MS = 20000 };
 
 typedef struct slot_t {
   byoc_plugin_entry_t entry;
-  const char *real_path; // links followed; NULL where the file was not trusted
+  const char *real_path; // links followed; NULL if the file was not trusted
   const char *refusal;   // REFUSED: the reason with the plugin's path
   bool is_repeated;      // REFUSED: an earlier entry is the same file
 } slot_t;
@@ -87,7 +87,7 @@ static byoc_status_t check_candidate(byoc_plugin_registry_t *registry, slot_t *s
     if (slot->real_path == NULL) status = byoc_diag_out_of_memory(diag);
   }
   byoc_free(registry->allocator, real);
-  // What an untrusted file says of itself is shown, and explains why its targets are missing.
+  // An untrusted file's own statements are shown too: they explain why its targets are missing.
   if (status != BYOC_OK && is_file) (void)byoc_plugin_identity_read(entry->path, NULL, &entry->note, &entry->has_note);
   BYOC_RETURN_IF_ERROR(status);
   BYOC_RETURN_IF_ERROR(byoc_plugin_identity_read(slot->real_path, diag, &entry->note, &entry->has_note));
@@ -103,7 +103,7 @@ static byoc_status_t add_candidate(byoc_plugin_registry_t *registry, const char 
   if (status == BYOC_OK) return BYOC_OK;
   BYOC_RETURN_IF_ERROR(refuse(registry, slot, &reason, diag));
   if (source != BYOC_PLUGIN_FROM_OPTION || slot->is_repeated) return BYOC_OK;
-  // What the user asked for by name is not passed over.
+  // A plugin that the user named must not be skipped silently.
   return byoc_diag_error(diag, status, "%s", slot->refusal);
 }
 
@@ -165,7 +165,7 @@ static byoc_status_t search_folder(byoc_plugin_registry_t *registry, const char 
 }
 
 static byoc_status_t search_environment(byoc_plugin_registry_t *registry, const char *list, byoc_diag_t *diag) {
-  if (list[0] == '\0') return BYOC_OK; // set to nothing: no folders, rather than one without a name
+  if (list[0] == '\0') return BYOC_OK; // set but empty: no folders, rather than one without a name
   for (const char *at = list;; ++at) {
     const size_t size = strcspn(at, ":");
     char *folder = byoc_allocate(registry->allocator, size + 1, 1);
@@ -188,7 +188,7 @@ byoc_status_t byoc_plugin_registry_create(const byoc_plugin_options_t *options, 
   registry->allocator = allocator;
   registry->load_timeout_ms = options->load_timeout_ms > 0 ? options->load_timeout_ms : LOAD_TIMEOUT_MS;
   byoc_arena_init(&registry->arena, allocator);
-  // Nothing where the process has more rights than its user: the environment is the user's.
+  // Empty if the process has more rights than its user: the environment is under the user's control.
   const char *environment = options->environment != NULL ? options->environment : secure_getenv("BYOC_PLUGIN_PATH");
   byoc_status_t status = BYOC_OK;
   for (size_t i = 0; i < options->path_count && status == BYOC_OK; ++i) {
@@ -286,7 +286,7 @@ const char *byoc_plugin_registry_refusal(const byoc_plugin_registry_t *registry,
   return NULL;
 }
 
-// All names that could be asked for, in order. NULL when memory is out: messages then name none.
+// All names that could be asked for, in order. NULL if out of memory: then messages name none.
 static const char **collect_names(byoc_plugin_registry_t *registry, size_t *out_count) {
   size_t limit = 1, count = 0;
   for (size_t i = 0; i < registry->slots.count; ++i) limit += sizeof(registry->slots.data[i]->entry.note.targets) / 2;

@@ -1,7 +1,7 @@
-// The plugins that there are: discovery, trust, identity, loading.
+// The plugins that were found: discovery, trust, identity, loading.
 //
-// Discovery reads files only: names, owners, permissions and the identity note. A plugin's code runs when one of its
-// targets is first asked for. Everything passed over keeps its path and the reason.
+// Discovery only reads files: names, owners, permissions and the identity note. A plugin's code runs when one of its
+// targets is first asked for. Everything skipped is kept with its path and the reason.
 #ifndef BYOC_CORE_PLUGIN_REGISTRY_H_
 #define BYOC_CORE_PLUGIN_REGISTRY_H_
 
@@ -25,11 +25,11 @@ typedef struct byoc_plugin_entry_t {
   const char *path;
   byoc_plugin_source_t source;
   byoc_plugin_state_t state;
-  const char *reason; // REFUSED: what and how to mend it; else ""
+  const char *reason; // REFUSED: what is wrong and how to mend it; else ""
   bool has_note;
   byoc_plugin_note_t note;               // has_note
   struct byoc_plugin_library_t *library; // LOADED (core/plugin/library.h)
-  byoc_plugin_t plugin;                  // LOADED: as the plugin filled it, missing tail zeroed
+  byoc_plugin_t plugin;                  // LOADED: as the plugin filled it, with fields that it lacks zeroed
   const byoc_target_kind_t *kinds;       // LOADED
   size_t kind_count;
 } byoc_plugin_entry_t;
@@ -39,7 +39,7 @@ typedef struct byoc_plugin_options_t {
   size_t path_count;
   const char *environment;  // colon-separated folders; NULL: $BYOC_PLUGIN_PATH (ignored when privileged)
   const char *installation; // folder; NULL: none
-  int64_t load_timeout_ms;  // of the trial in a child process; 0: 20000
+  int64_t load_timeout_ms;  // limit for the trial in a child process; 0: 20000
 } byoc_plugin_options_t;
 
 typedef struct byoc_plugin_registry_t byoc_plugin_registry_t;
@@ -57,7 +57,7 @@ const byoc_plugin_entry_t *byoc_plugin_registry_at(const byoc_plugin_registry_t 
 // Target kinds for the parser: "c", then the plugins' in order. Looking one up loads its plugin; when that fails the
 // plugin becomes REFUSED and the lookup finds nothing.
 byoc_target_registry_t byoc_plugin_registry_targets(byoc_plugin_registry_t *registry);
-// The plugin's reason, where a kind of that name is announced by a refused plugin; NULL otherwise.
+// The reason of a refused plugin that announces a kind of that name; otherwise NULL.
 const char *byoc_plugin_registry_refusal(const byoc_plugin_registry_t *registry, const char *kind);
 // Loads every plugin that was found (for byoc targets).
 void byoc_plugin_registry_load_all(byoc_plugin_registry_t *registry);

@@ -1,4 +1,5 @@
-// What every call of a codegen session needs: which function is meant, whether it is answered, and how the call ends.
+// What every call of a codegen session needs: finding the function that is meant, checking that it is not answered yet,
+// and ending the call.
 #include "core/plugin/session.h"
 
 const char *byoc_session_symbol(const byoc_function_t *function) {

@@ -1,5 +1,5 @@
-// Inside of one run of a generate hook. What the hook adds is kept here and reaches the graph module when the hook has
-// ended well.
+// The inside of one run of a generate hook. What the hook adds is kept here and reaches the graph module only if the
+// hook succeeded.
 #ifndef BYOC_CORE_PLUGIN_SESSION_H_
 #define BYOC_CORE_PLUGIN_SESSION_H_
 
@@ -15,19 +15,19 @@ struct byoc_codegen_t {
   byoc_allocator_t allocator;
   byoc_arena_t arena;                        // views that the hook was given, and the tables below
   byoc_codegen_result_t *results;            // one per function
-  const byoc_type_t ***result_types;         // one list per function: what it gave before the hook
+  const byoc_type_t ***result_types;         // one list per function: its result types before the hook
   const char **bound_symbols;                // one per function: of bind_packed, else NULL
   size_t *result_counts;                     // lengths of those lists
   BYOC_VECTOR(byoc_runtime_module_t *) made; // one reference each
-  bool is_preparing;                         // the prepare hook runs: functions are not answered yet
+  bool is_preparing;                         // the prepare hook is running: functions cannot be answered yet
   byoc_diag_t hook_error;                    // from api->error
   byoc_diag_t failure;                       // the first call that makes the whole run fail, whatever the hook returns
   byoc_diag_t last;                          // the latest call that failed without such consequences
 };
 
-// Index of a function that this run is to implement; -1 otherwise.
+// The index of a function that this run is to implement; otherwise -1.
 int64_t byoc_session_find(const byoc_codegen_t *session, const byoc_function_t *function);
-// The index of a function that has no answer yet; -1, having recorded why, otherwise.
+// The index of a function that has no answer yet; otherwise -1, with the reason recorded.
 int64_t byoc_session_claim(byoc_codegen_t *session, const byoc_function_t *function, byoc_diag_t *diag);
 void byoc_session_answer(byoc_codegen_t *session, int64_t index, byoc_codegen_answer_t answer);
 // Ends an API call that must not fail: keeps the diagnostic as the run's failure. Returns `status`.
@@ -46,12 +46,12 @@ byoc_status_t byoc_session_add_c_source(byoc_codegen_t *session, const byoc_c_so
 byoc_status_t byoc_session_add_static_library(byoc_codegen_t *session, const byoc_static_library_t *library,
                                               byoc_diag_t *diag);
 byoc_status_t byoc_session_add_engine(byoc_codegen_t *session, const byoc_engine_module_t *engine, byoc_diag_t *diag);
-// Checks what was made as a whole (symbols are defined, once; engines are there) and puts it into the graph module: all
-// of it or nothing.
+// Checks the new modules as a whole (symbols are defined, each once; engines are there) and puts all of them or none
+// into the graph module.
 byoc_status_t byoc_session_commit(byoc_codegen_t *session, byoc_diag_t *diag);
 
 // ---- host_edit.c ----
-// What a function must be after it was rewritten: sorted, typed, sound, and giving what it gave.
+// Checks a rewritten function: it must be sorted, typed and valid, and give what it gave before.
 byoc_status_t byoc_session_check_body(byoc_codegen_t *session, int64_t index, byoc_diag_t *diag);
 
 // ---- host_codegen.c ----

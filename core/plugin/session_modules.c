@@ -21,7 +21,7 @@ static bool name_is_free(const byoc_codegen_t *session, const char *name) {
   return true;
 }
 
-// `name`, or name_1, name_2 ... ; NULL when memory is out.
+// `name`, or name_1, name_2 ... ; NULL if out of memory.
 static const char *free_name(byoc_codegen_t *session, const char *name) {
   const char *candidate = name;
   for (unsigned n = 1; candidate != NULL && !name_is_free(session, candidate); ++n) {
@@ -62,7 +62,7 @@ static byoc_status_t keep_module(byoc_codegen_t *session, byoc_runtime_module_t 
   return byoc_diag_out_of_memory(diag);
 }
 
-// Keeps the module when it was filled, else gives it up.
+// Keeps the module if it could be filled, otherwise releases it.
 static byoc_status_t end_module(byoc_codegen_t *session, byoc_runtime_module_t *module, byoc_status_t status,
                                 byoc_diag_t *diag) {
   if (status == BYOC_OK) return keep_module(session, module, diag);
@@ -170,7 +170,7 @@ static bool same_content(const byoc_runtime_module_t *a, const byoc_runtime_modu
          same_files(a->blobs.data, a->blobs.count, b->blobs.data, b->blobs.count);
 }
 
-// The module of that kind, name and content, here or from an earlier run: one copy in the artifact serves both.
+// An equal module (kind, name and content), from this run or an earlier one: one copy in the artifact serves both.
 static byoc_runtime_module_t *find_equal(const byoc_codegen_t *session, const byoc_runtime_module_t *module) {
   const size_t earlier = session->module->runtime_modules.count;
   for (size_t i = 0; i < earlier + session->made.count; ++i) {
@@ -182,7 +182,7 @@ static byoc_runtime_module_t *find_equal(const byoc_codegen_t *session, const by
   return NULL;
 }
 
-// Ends the filling of a module that may be there already; then this one is given up.
+// Ends the filling of a module; if an equal one exists, this one is released.
 static byoc_status_t end_shared(byoc_codegen_t *session, byoc_runtime_module_t *module, byoc_status_t status,
                                 byoc_diag_t *diag) {
   byoc_runtime_module_t *known = status == BYOC_OK ? find_equal(session, module) : NULL;
@@ -359,14 +359,14 @@ static byoc_status_t collect_symbols(byoc_runtime_module_t *module, byoc_map_t *
   return BYOC_OK;
 }
 
-// The module that defines a symbol which this run's functions are bound to: its own, else one of an earlier run.
+// The module that defines a symbol that this run's functions are bound to: one of this run, otherwise an earlier one's.
 static byoc_runtime_module_t *find_definer(const byoc_codegen_t *session, const byoc_map_t *symbols,
                                            const char *symbol) {
   byoc_runtime_module_t *own = byoc_text_map_get(symbols, symbol);
   return own != NULL ? own : (byoc_runtime_module_t *)(uintptr_t)byoc_linkage_find(session->module, NULL, symbol);
 }
 
-// The engine of that name: this run's own or shared, else one of an earlier run.
+// The engine of that name: this run's own or a shared one, otherwise one of an earlier run.
 static byoc_runtime_module_t *find_engine(const byoc_codegen_t *session, const char *name) {
   byoc_runtime_module_t *found = NULL;
   const size_t earlier = session->module->runtime_modules.count;
@@ -388,7 +388,7 @@ static byoc_status_t connect(byoc_codegen_t *session, byoc_runtime_module_t *mod
   if (module->kind == BYOC_RUNTIME_MODULE_PACKED) {
     byoc_runtime_module_t *definer = find_definer(session, symbols, module->packed_symbol);
     if (definer != NULL) return byoc_runtime_module_import(module, definer, diag);
-    if (has_needed) return BYOC_OK; // from a library that stays outside; the link tells
+    if (has_needed) return BYOC_OK; // it may come from a library that stays outside; the link checks that
     byoc_status_t status =
         byoc_diag_error(diag, BYOC_INVALID_DATA, "function '%s' is bound to the symbol '%s', which no module lists",
                         module->function_name, module->packed_symbol);

@@ -11,17 +11,17 @@
 
 enum { LEFT_THE_PROCESS = 113 }; // exit code of a child whose plugin called exit
 
-// What the child says, in one write.
+// What the child reports, in one write.
 typedef struct verdict_t {
   byoc_status_t status;
   char reason[2048];
 } verdict_t;
 
 static void leave(void) {
-  _exit(LEFT_THE_PROCESS); // before the parent's own exit handlers and streams
+  _exit(LEFT_THE_PROCESS); // without running the parent's exit handlers or flushing its streams
 }
 
-// Where what the plugin prints goes instead of the terminal.
+// A file that receives what the plugin prints, instead of the terminal.
 static int catch_output(void) {
   const int output_fd = memfd_create("byoc-trial", MFD_CLOEXEC);
   (void)dup2(output_fd, STDOUT_FILENO);
@@ -34,7 +34,7 @@ typedef struct trial_t {
   const byoc_plugin_note_t *note;
 } trial_t;
 
-// In the child.
+// Runs in the child.
 static void try_it(void *self, void *answer) {
   const trial_t *trial = self;
   verdict_t *verdict = answer;
@@ -79,7 +79,7 @@ static byoc_status_t judge(const byoc_child_t *child, const verdict_t *verdict, 
 }
 
 byoc_status_t byoc_plugin_try(const char *path, const byoc_plugin_note_t *note, int64_t timeout_ms, byoc_diag_t *diag) {
-  // The child would write out again what is still in these.
+  // Otherwise the child would write out again what these still buffer.
   (void)fflush(stdout);
   (void)fflush(stderr);
   const byoc_child_limits_t limits = {.timeout_ms = (uint32_t)timeout_ms};

@@ -1,4 +1,4 @@
-// May code be loaded from this file? Only where nobody but root and this user could have put it.
+// Decides whether code may be loaded from a file: only if nobody but root and this user could have put it there.
 #ifndef BYOC_CORE_PLUGIN_TRUST_H_
 #define BYOC_CORE_PLUGIN_TRUST_H_
 
