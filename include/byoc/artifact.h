@@ -10,14 +10,14 @@
 //   model->destroy(context);
 //
 // The header generated beside an artifact contains this text and those of byoc/status.h and byoc/dtype.h, and adds
-// typed functions for that model; it needs nothing else of byoc's. Links with -ldl alone.
+// typed functions for that model; it needs no other file of byoc. A program links with -ldl only.
 //
 // Threads: a context is used by one thread at a time (a second one that comes during a run gets BYOC_INVALID_ARGUMENT);
 // contexts of one artifact run concurrently and share the constants. The table and everything it points to is read-only
 // and lives until dlclose.
 //
-// Forks: a child makes contexts of its own. One that it inherits runs with fewer threads, or answers BYOC_UNSUPPORTED
-// where a library inside the artifact (OpenBLAS, oneDNN) had threads that stayed with the parent.
+// Forks: a child creates its own contexts. A context that it inherits runs with fewer threads, or returns
+// BYOC_UNSUPPORTED if a library inside the artifact (OpenBLAS, oneDNN) had threads that stayed with the parent.
 #ifndef BYOC_ARTIFACT_H_
 #define BYOC_ARTIFACT_H_
 
@@ -30,8 +30,8 @@
 extern "C" {
 #endif
 
-// Version of the structs below; an artifact answers NULL to a larger one than it knows, and never changes the meaning
-// of a smaller one.
+// Version of the structs below. An artifact returns NULL for a version larger than it knows, and never changes the
+// meaning of a smaller one.
 #define BYOC_ARTIFACT_ABI   1
 #define BYOC_ARTIFACT_ENTRY "byoc_artifact_entry"
 
@@ -42,19 +42,19 @@ typedef struct byoc_tensor_info_t {
   const char *name;             // as in the model
   uint32_t dtype;               // BYOC_DTYPE_*
   uint32_t rank;                // dimensions
-  const int64_t *dims;          // elements along each; -1 where symbolic
+  const int64_t *dims;          // elements along each; -1 if symbolic
   const char *const *dim_names; // NULL for constant dimensions
-  uint64_t size_bytes;          // of the dense tensor; 0 where a dimension is symbolic
+  uint64_t size_bytes;          // of the dense tensor; 0 if a dimension is symbolic
 } byoc_tensor_info_t;
 
-// Threads of the caller's, instead of the artifact's own pool.
+// Threads that the caller provides, used instead of the artifact's own pool.
 typedef struct byoc_thread_pool_t {
   uint32_t struct_size;
   int32_t thread_count; // the calling thread included
   void *self;
-  // Splits [0, count) into at most thread_count contiguous shares of at least `grain` iterations, calls
-  // body(argument, begin, end, worker) for each, 0 <= worker < thread_count and each worker at one share at a time, and
-  // returns when all are done. Never nested.
+  // Splits [0, count) into at most thread_count contiguous shares of at least `grain` iterations and calls
+  // body(argument, begin, end, worker) for each, with 0 <= worker < thread_count. Each worker runs one share at a time.
+  // Returns when all are done. Never nested.
   void (*parallel_for)(void *self, void (*body)(void *argument, int64_t begin, int64_t end, int32_t worker),
                        void *argument, int64_t count, int64_t grain);
 } byoc_thread_pool_t;
@@ -81,8 +81,8 @@ typedef struct byoc_argument_t {
   struct byoc_argument_t *items; // sequences and optionals
 } byoc_argument_t;
 
-// A named time in nanoseconds, from `profile`: called as each instruction ends. An engine's own nodes come before the
-// instruction that they are part of, a tab before their names. `name` lives until the sink returns.
+// A named time in nanoseconds, reported by `profile` as each instruction ends. The nodes inside an engine are reported
+// before the instruction that they are part of, with a tab before their names. `name` lives until the sink returns.
 typedef void (*byoc_profile_sink_t)(void *argument, const char *name, uint64_t duration_ns);
 
 typedef struct byoc_artifact_t {
@@ -96,44 +96,45 @@ typedef struct byoc_artifact_t {
   const char *metadata;          // JSON: targets, plugin versions, CPU features, content hashes, host program summary
   uint64_t metadata_size_bytes;  // without the NUL
 
-  // Can this processor run it? BYOC_OK, or BYOC_UNSUPPORTED with a sentence in `message` (cut at `size`; may be NULL).
-  // create does the same check. Any thread.
+  // Can this processor run the artifact? BYOC_OK, or BYOC_UNSUPPORTED with the reason in `message` (cut at `size`; may
+  // be NULL). `create` makes the same check. Any thread.
   int32_t (*check)(char *message, uint64_t size);
-  // All that can be done before data is there. `options` may be NULL. On failure *out_context is NULL and
-  // last_error(NULL) has the reason (of this thread): BYOC_UNSUPPORTED as check, BYOC_INVALID_ARGUMENT for options or
-  // environment variables that cannot be followed, BYOC_OUT_OF_MEMORY, BYOC_VERSION for an engine inside of another
-  // ABI, or the status of a library or engine inside that cannot start. Any thread.
+  // Does all that can be done before data is there. `options` may be NULL. On failure *out_context is NULL and
+  // last_error(NULL) has the reason (for this thread): BYOC_UNSUPPORTED as from `check`, BYOC_INVALID_ARGUMENT for
+  // wrong options or environment variables, BYOC_OUT_OF_MEMORY, BYOC_VERSION if an engine inside has another ABI, or
+  // the status of a library or engine inside that cannot start. Any thread.
   int32_t (*create)(const byoc_context_options_t *options, byoc_context_t **out_context);
   // One inference. inputs[i] and outputs[i] are dense row-major tensors of the sizes above, aligned to their element
-  // size, not overlapping. Allocates nothing, takes no lock. BYOC_UNSUPPORTED where is_dynamic: see run_arguments;
-  // BYOC_INVALID_ARGUMENT where one of them is NULL; else the status of the operator that failed.
+  // size, not overlapping. Allocates nothing and takes no lock. BYOC_UNSUPPORTED if is_dynamic is set (see
+  // run_arguments); BYOC_INVALID_ARGUMENT if an input or output is NULL; otherwise the status of the operator that
+  // failed.
   int32_t (*run)(byoc_context_t *context, const void *const *inputs, void *const *outputs);
   void (*destroy)(byoc_context_t *context); // accepts NULL
-  // Text of the last failure of this context, or with NULL of the last failed create or check of this thread. Never
+  // The text of the last failure of this context; with NULL, of this thread's last failed `create` or `check`. Never
   // NULL.
   const char *(*last_error)(const byoc_context_t *context);
-  // Like run, with its statuses, reporting the time of each instruction of the host program. NULL where the artifact
-  // has no profile entry.
+  // Like run, with the same statuses; also reports the time of each instruction of the host program. NULL if the
+  // artifact has no profile entry.
   int32_t (*profile)(byoc_context_t *context, const void *const *inputs, void *const *outputs, byoc_profile_sink_t sink,
                      void *argument);
 
-  // ---- what follows is there where struct_size covers it ----
-  // What each input and output is, outermost first: "t" a tensor, "st" a sequence of tensors, "ot" an optional tensor,
-  // "ost" an optional sequence of tensors. Its byoc_tensor_info_t describes the tensors in it.
+  // ---- the fields below exist only if struct_size covers them ----
+  // The kind of each input and output, outermost first: "t" is a tensor, "st" a sequence of tensors, "ot" an optional
+  // tensor, "ost" an optional sequence of tensors. Its byoc_tensor_info_t describes the tensors in it.
   const char *const *input_kinds, *const *output_kinds;
-  // 1 where an input or output has a symbolic dimension or is no tensor, or the model decides shapes as it runs. Then
-  // `run` answers BYOC_UNSUPPORTED: the sizes of outputs are not known before.
+  // 1 if an input or output has a symbolic dimension or is not a tensor, or if the model decides shapes as it runs.
+  // Then `run` returns BYOC_UNSUPPORTED, because the sizes of outputs are not known beforehand.
   uint32_t is_dynamic;
   uint32_t reserved;
-  // One inference with shapes known at run time. Inputs are checked against the table and each other and may be NULL
-  // where there are none; what they point to is read during the call only, but for texts: those that reach an output
-  // are the caller's own. `outputs` is filled by the artifact: what it points to belongs to the context and lives until
-  // its next run or destroy. Memory grows with the largest shapes seen and is kept for the next run.
-  // BYOC_INVALID_ARGUMENT for an input of another type or shape than the model takes, or shapes that do not fit each
-  // other; BYOC_OUT_OF_MEMORY; else the status of the operator that failed.
+  // One inference with shapes known at run time. Inputs are checked against the table and against each other; `inputs`
+  // and `outputs` may be NULL if there are none. Input data is read during the call only, except for texts: those that
+  // reach an output still belong to the caller. `outputs` is filled by the artifact: what it points to belongs to the
+  // context and lives until its next run or destroy. Memory grows with the largest shapes seen and is kept for the next
+  // run. BYOC_INVALID_ARGUMENT if an input's type or shape is not what the model takes, or if shapes do not fit each
+  // other; BYOC_OUT_OF_MEMORY; otherwise the status of the operator that failed.
   int32_t (*run_arguments)(byoc_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs);
-  // Of names, kinds, element types and dimensions of inputs and outputs: artifacts with the same one are called in the
-  // same way. The generated header loads no other.
+  // A hash of the names, kinds, element types and dimensions of inputs and outputs: artifacts with the same hash are
+  // called in the same way. The generated header refuses to load any other.
   uint64_t signature_hash;
 } byoc_artifact_t;
 

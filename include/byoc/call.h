@@ -47,11 +47,12 @@ typedef struct byoc_runtime_t {
   // returns when all are done. Runs on the calling thread alone when one share suffices. Must not be nested.
   void (*parallel_for)(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain);
 
-  // Records the reason of a failure, copied at once and cut at 511 bytes; the function then returns a status.
+  // Records the reason of a failure; the text is copied at once and cut at 511 bytes. The function then returns a
+  // status.
   void (*set_error)(void *self, const char *message);
 
   // Memory that lives until the context's next run begins, for texts that a function makes; aligned for any type, NULL
-  // when memory is out. May be NULL itself where struct_size does not cover it. On the calling thread only.
+  // if out of memory. The pointer itself may be NULL, or beyond struct_size. On the calling thread only.
   void *(*allocate)(void *self, uint64_t size_bytes);
 } byoc_runtime_t;
 
@@ -64,10 +65,10 @@ typedef struct byoc_call_t {
   const DLTensor *tensors;
   const byoc_runtime_t *runtime;
   void *workspace;               // scratch memory as large as the function asked for; contents undefined
-  uint64_t workspace_size_bytes; // 0 where it asked for none
+  uint64_t workspace_size_bytes; // 0 if it asked for none
 } byoc_call_t;
 
-// A packed function. Returns BYOC_OK or another status, then having called runtime->set_error.
+// A packed function. Returns BYOC_OK, or calls runtime->set_error and returns another status.
 typedef int32_t (*byoc_packed_function_t)(const byoc_call_t *call);
 
 #ifdef __cplusplus

@@ -86,7 +86,7 @@ static inline uint8_t byoc_dtype_dlpack_code(byoc_dtype_t dtype) {
   }
 }
 
-// The type of that name; BYOC_DTYPE_NONE where there is none.
+// The type of that name; BYOC_DTYPE_NONE if there is none.
 static inline byoc_dtype_t byoc_dtype_parse(const char *name) {
 #define BYOC_DTYPE_TEST(NAME, number, text, bits, dlpack, onnx)                                                        \
   if (strcmp(name, text) == 0) return number;
@@ -95,7 +95,7 @@ static inline byoc_dtype_t byoc_dtype_parse(const char *name) {
   return BYOC_DTYPE_NONE;
 }
 
-// The type of that ONNX TensorProto.DataType number; BYOC_DTYPE_NONE where there is none.
+// The type of that ONNX TensorProto.DataType number; BYOC_DTYPE_NONE if there is none.
 static inline byoc_dtype_t byoc_dtype_from_onnx(int32_t onnx_number) {
 #define BYOC_DTYPE_TEST(NAME, number, text, bits, dlpack, onnx)                                                        \
   if (onnx_number == onnx) return number;

@@ -4,10 +4,10 @@
 //   const byoc_engine_t my_engine = {sizeof(byoc_engine_t), BYOC_ENGINE_ABI_VERSION, "mine", 0,
 //                                    my_create, my_destroy, my_run, NULL};
 //
-// A backend of the JSON flavour hands back one JSON text a function, its constants, and the archive that defines one
-// engine table under a symbol it names. The artifact links the archive once. Each context creates one instance for
-// all functions of the engine, before its first run; an instance is used by one thread at a time, different instances
-// concurrently. Memory of `init` stays valid until destroy returns.
+// A backend of the JSON flavour hands back one JSON text per function, its constants, and the archive that defines one
+// engine table under a symbol it names. The artifact links the archive once. Each context creates one instance for all
+// functions of the engine, before its first run. One thread at a time uses an instance; different instances run
+// concurrently. What `init` points to stays valid until destroy returns.
 #ifndef BYOC_ENGINE_H_
 #define BYOC_ENGINE_H_
 

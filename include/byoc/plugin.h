@@ -19,24 +19,24 @@
 //   }
 //
 // A plugin is a shared object that exports byoc_plugin_query and nothing else, carries the identity note, and links to
-// libc only (and to libraries of its own choice): everything of the host's reaches it through the tables below. It is
+// libc only (and to libraries of its own choice). It reaches everything of the host through the tables below. It is
 // loaded with RTLD_NOW | RTLD_LOCAL.
 //
-// Versions. The major number must be the host's. A plugin states the smallest minor it needs; the effective minor is
-// the smaller of the two sides' and may be read from the host table. Structs start with their size: a reader takes the
-// smaller of the sizes that both sides know and treats the rest as zero. Arrays of structs come with a stride. New
-// things appear at the end of a struct, in a new table behind host->extension(), or not at all.
+// Versions. The plugin's major number must be equal to the host's. A plugin states the smallest minor it needs; the
+// effective minor is the smaller of the two sides' minors and may be read from the host table. Structs start with their
+// size: a reader takes as many bytes as both sides know and treats the rest as zero. Arrays of structs come with a
+// stride. Additions appear at the end of a struct or in a new table behind host->extension().
 //
 // Ownership. Texts and data that a plugin hands to the host are copied before the call returns, unless a line says
-// otherwise. Views that the host hands out live until the hook (query, accept, generate ...) that got them returns.
-// Memory that a plugin allocates for itself may come from anywhere; host->resize is there for it.
+// otherwise. Views that the host hands out live until the hook (query, accept, generate ...) that got them returns. A
+// plugin may allocate its own memory in any way; host->resize is one.
 //
 // Threads. The host calls one hook of a backend at a time. Backends flagged BYOC_BACKEND_REENTRANT may get `accept`
-// calls from several threads at once. Host tables may be used from the thread that runs the hook only.
+// calls from several threads at once. Host tables may be used only from the thread that runs the hook.
 //
-// Errors. A hook returns a byoc_status_t and, when it is not BYOC_OK, has said why with the error call of the handle
-// that it was given. A plugin does not exit, print, install signal handlers, or change locale, working folder,
-// environment, umask or floating-point mode.
+// Errors. A hook returns a byoc_status_t. Before it returns anything but BYOC_OK, it reports the reason with the error
+// call of the handle that it was given. A plugin does not exit, print, install signal handlers, or change locale,
+// working folder, environment, umask or floating-point mode.
 #ifndef BYOC_PLUGIN_H_
 #define BYOC_PLUGIN_H_
 
@@ -70,7 +70,7 @@ typedef struct byoc_header_t {
   { sizeof(type), version }
 #endif
 
-// Handles. Opaque here; all belong to the host.
+// Handles. They are opaque here, and all belong to the host.
 typedef struct byoc_graph_module_t byoc_graph_module_t; // a module of functions
 typedef struct byoc_function_t byoc_function_t;         // parameters, nodes, results, attributes
 typedef struct byoc_node_t byoc_node_t;                 // an operator, or a call of a function
@@ -103,7 +103,7 @@ typedef struct byoc_plugin_elf_note_t {
   byoc_plugin_note_t descriptor;
 } byoc_plugin_elf_note_t;
 
-// One per plugin, at file scope in one C or C++ file. `_NEEDS` states another smallest minor than 0.
+// One per plugin, at file scope in one C or C++ file. `_NEEDS` states a smallest minor other than 0.
 #define BYOC_PLUGIN_IDENTITY(plugin_name, plugin_version, plugin_targets, plugin_description)                          \
   BYOC_PLUGIN_IDENTITY_NEEDS(plugin_name, plugin_version, plugin_targets, plugin_description, 0)
 #define BYOC_PLUGIN_IDENTITY_NEEDS(plugin_name, plugin_version, plugin_targets, plugin_description, minor_needed)      \
@@ -133,8 +133,8 @@ typedef struct byoc_tensor_data_t {
 typedef struct byoc_file_content_t {
   byoc_header_t header;
   const char *name; // base name for messages and, for blobs, for the engine: "libfoo.a"
-  const char *path; // NULL where bytes are given
-  const void *data; // NULL where a path is given
+  const char *path; // NULL if bytes are given
+  const void *data; // NULL if a path is given
   uint64_t size_bytes;
 } byoc_file_content_t;
 
@@ -153,8 +153,8 @@ enum {
   BYOC_OPTION_BOOL = 3,   // -fast=1, -fast=0, -fast=true, -fast=false, -fast alone
   BYOC_OPTION_STRING = 4, // any text, at most maximum bytes (0: 4096)
   BYOC_OPTION_CHOICE = 5, // one of `choices`
-  // Since minor 4. An instruction set: "native" (the default where default_value is NULL), or words of byoc/isa.def
-  // joined by '+'. The same words for every target; codegen->option_cpu_features says what they stand for.
+  // Since minor 4. An instruction set: "native" (the default if default_value is NULL), or words of byoc/isa.def joined
+  // by '+'. The words are the same for every target; codegen->option_cpu_features says which features they stand for.
   BYOC_OPTION_CPU = 6,
 };
 
@@ -173,7 +173,7 @@ typedef struct byoc_option_t {
 typedef struct byoc_target_api_t {
   byoc_header_t header;
   const char *(*kind)(const byoc_target_t *target); // "cutlass"
-  // The whole target as it was given, defaults filled in, options in schema order: "cutlass -mcpu=avx2 -O=3".
+  // The whole target as it was given, with defaults filled in and options in schema order: "cutlass -mcpu=avx2 -O3".
   const char *(*text)(const byoc_target_t *target);
   // The option's value or its default. An undeclared name, or another type, gives 0, 0.0 or "".
   int64_t (*option_int)(const byoc_target_t *target, const char *name); // INT and BOOL
@@ -182,7 +182,7 @@ typedef struct byoc_target_api_t {
 } byoc_target_api_t;
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Reading the graph. Pure; indices out of range and wrong kinds give NULL, 0 or the fallback.
+// Reading the graph. These calls change nothing; indices out of range and wrong kinds give NULL, 0 or the fallback.
 
 typedef struct byoc_graph_api_t {
   byoc_header_t header;
@@ -210,7 +210,7 @@ typedef struct byoc_graph_api_t {
   int32_t (*node_since_version)(const byoc_node_t *node);
   byoc_function_t *(*node_callee)(const byoc_node_t *node); // NULL unless a call
   uint64_t (*operand_count)(const byoc_node_t *node);
-  byoc_value_t *(*operand)(const byoc_node_t *node, uint64_t index); // NULL where left out
+  byoc_value_t *(*operand)(const byoc_node_t *node, uint64_t index); // NULL if left out
   uint64_t (*node_result_count)(const byoc_node_t *node);
   byoc_value_t *(*node_result)(const byoc_node_t *node, uint64_t index);
   uint64_t (*node_block_count)(const byoc_node_t *node); // nested blocks: If, Loop, Scan
@@ -224,9 +224,9 @@ typedef struct byoc_graph_api_t {
 
   const char *(*value_name)(const byoc_value_t *value);
   uint32_t (*value_dtype)(const byoc_value_t *value);            // BYOC_DTYPE_NONE unless a tensor
-  int32_t (*value_rank)(const byoc_value_t *value);              // -1 where unknown
-  int64_t (*value_dim)(const byoc_value_t *value, int32_t axis); // -1 where not constant
-  int64_t (*value_element_count)(const byoc_value_t *value);     // -1 where not static
+  int32_t (*value_rank)(const byoc_value_t *value);              // -1 if unknown
+  int64_t (*value_dim)(const byoc_value_t *value, int32_t axis); // -1 if not constant
+  int64_t (*value_element_count)(const byoc_value_t *value);     // -1 if not static
   byoc_node_t *(*value_producer)(const byoc_value_t *value);     // NULL for parameters and constants
   uint64_t (*value_use_count)(const byoc_value_t *value);
   byoc_node_t *(*value_user)(const byoc_value_t *value, uint64_t index); // NULL: a function result
@@ -253,22 +253,24 @@ typedef struct byoc_region_api_t {
   const byoc_target_t *(*target)(const byoc_region_t *region);
   uint64_t (*node_count)(const byoc_region_t *region);
   byoc_node_t *(*node_at)(const byoc_region_t *region, uint64_t index); // topological order
-  // What a name of the pattern stands for: "conv:Conv(%x, @w)" binds a node "conv" and values "x" and "w". NULL where
-  // an optional part did not match.
+  // The node or value that a name in the pattern is bound to: "conv:Conv(%x, @w)" binds a node "conv" and values "x"
+  // and "w". NULL if an optional part did not match.
   byoc_node_t *(*node)(const byoc_region_t *region, const char *name);
   byoc_value_t *(*value)(const byoc_region_t *region, const char *name);
-  // Why the answer is no, for byoc explain; copied at once. Returns 0, so that `return api->decline(...)` reads well.
+  // Records why the backend does not take the region, for byoc explain; copied at once. Returns 0, so that `return
+  // api->decline(...)` reads well.
   int32_t (*decline)(byoc_region_t *region, const char *reason);
 } byoc_region_api_t;
 
 enum {
-  // The nodes of one match or group and those of its neighbours may become one function (else one function a match).
+  // The nodes of a match or group and those of its neighbours may become one function (without it: one function per
+  // match).
   BYOC_RULE_MERGE = 1,
   // Constants become parameters of the function instead of travelling in its body.
   BYOC_RULE_PASS_CONSTANTS = 2,
 };
 
-// Pattern text, matched from its root against a node, first table row first:
+// Pattern text. It is matched from its root against a node; earlier rows of this table are tried first:
 //   %x          any value; a name used twice stands for the same value       _    any value, unnamed
 //   @w          a constant                                                   @    a constant, unnamed
 //   Conv(...)   an operator of ai.onnx; domain::Op for others; trailing operands not written are refused unless `...`
@@ -276,40 +278,43 @@ enum {
 //   {A|B}(...)  one of several operators; {A|B}?(...) optional
 //   (p | q)     alternatives
 //   n:Conv(...) names the node
-//   Split(...)#1  the operator's second result, where Split(...) alone is its first; #_ is any of them (since minor 4).
-//                 Of the last operator of a match every result may leave it, and #1 says only that it has a second one.
-//   Conv[group=1, auto_pad="NOTSET"](...)  attribute tests, against the default where the node has none
+//   Split(...)#1  the operator's second result; Split(...) alone is its first, #_ any of them (since minor 4). Every
+//                 result of a match's last operator may be used outside, so #1 there only says that it has a second.
+//   Conv[group=1, auto_pad="NOTSET"](...)  attribute tests, against the default if the node has no such attribute
 //   %x<f32>  @w<f32, 4>  _<_, 2>  Conv<f32>(...)  tests of element type and rank, of an operator's result that
 //                                                 is matched (since minor 1)
 //   p <~ path <~ q  p (an operator) dominates q: p takes what q gives, directly or through any number of nodes that
 //                   match `path` (operators over _, @ and ..., without names), however they branch and meet; all uses
 //                   of q lead to p. Add(...) <~ {Relu|Mul|Add}(...) <~ Conv(%x, @w)  (since minor 1)
-// A commutative operator's operands are tried in both orders. A match whose inner value is used outside of it is
-// rejected. Each way that optional operators and alternatives leave open is a candidate; greedy placement takes the
-// first one that is accepted, optional operators rather taken than left out.
+// The operands of a commutative operator are tried in both orders. A match is rejected if one of its inner values is
+// used outside it. Each way to match optional operators and alternatives is a candidate; greedy placement takes the
+// first one that is accepted, and prefers to take an optional operator rather than leave it out.
 //
 // Blocked layouts. byoc::ToBlocked(x) moves blocks of 16 channels innermost, [N,C,H,W] to [N,C/16,H,W,16];
-// byoc::FromBlocked is the inverse. Where a rule of the build names one of them, the host puts such pairs between
+// byoc::FromBlocked is the inverse. If a rule in the build names one of them, the host puts such pairs between
 // operators, and a backend that has them in its regions reads and writes blocked tensors:
 // byoc::ToBlocked?(Relu?(Conv(byoc::FromBlocked?(%x), @w))).
 //
-// What the host makes of it. Each match of a pattern rule becomes a function with the attributes Compiler (the target)
-// and Composite (the rule's name) whose body holds the matched nodes; with BYOC_RULE_MERGE neighbouring matches become
-// one function whose nodes are calls of such Composite functions. A group becomes a function with the attribute
-// Compiler and the nodes as they are. Constants are in the body (value_constant) unless the rule says otherwise; of a
-// Composite function that is called, only those that its pattern asks for by @: the others stand in the function around
-// it and are passed. Parameters and results have static types unless the model's are dynamic.
+// What the host makes of a match. Each match of a pattern rule becomes a function with the attributes Compiler (the
+// target) and Composite (the rule's name), whose body holds the matched nodes. With BYOC_RULE_MERGE, neighbouring
+// matches become one function whose nodes are calls of such Composite functions. A group becomes a function with the
+// attribute Compiler and the nodes as they are. Constants are in the body (value_constant) unless the rule says
+// otherwise. If a Composite function is called, its body holds only the constants that its pattern asks for by @; the
+// others are in the function around it and are passed. Parameters and results have static types unless those of the
+// model are dynamic.
 typedef struct byoc_rule_t {
   byoc_header_t header;
   const char *name;    // "<target>.<what>"; becomes the Composite attribute of pattern matches
   const char *pattern; // NULL for a group rule
-  // Group rule: any connected group of nodes of these operators ("Conv", "domain::Op"), each accepted by itself.
+  // Group rule: any connected group of nodes with these operators ("Conv", "domain::Op"); each node is accepted by
+  // itself.
   byoc_text_list_t operators;
-  // Of a group, or of the function that merging makes of neighbours (the least limit of all rules that take part); 0:
-  // no limit.
+  // The largest number of nodes in a group, or in the function that merges neighbours (the smallest limit of all rules
+  // that take part); 0: no limit.
   uint32_t max_nodes;
   uint32_t flags; // BYOC_RULE_*
-  // 1 when the backend takes this, else 0 (after decline). NULL: always. May be called for one region several times.
+  // Returns 1 if the backend takes the region, else 0 (after `decline`). NULL: always 1. May be called several times
+  // for one region.
   int32_t (*accept)(void *self, byoc_region_t *region);
 } byoc_rule_t;
 
@@ -332,25 +337,25 @@ typedef struct byoc_c_source_t {
   byoc_header_t header;
   const char *name;         // of the translation unit, for messages and --emit=c: "cutlass_0"
   const char *source;       // NUL-terminated; "byoc/call.h" can be included
-  const char *compiler;     // program; NULL: the host's
+  const char *compiler;     // program; NULL: the compiler of the host
   byoc_text_list_t flags;   // "-O3", "-mavx2"; position-independence and hidden visibility are added
   byoc_text_list_t symbols; // global symbols that it defines; checked against the object
 } byoc_c_source_t;
 
-// Objects or archives, linked as they are. Their symbols are the module's own: another module of the artifact may have
-// different ones of the same names.
+// Objects or archives, linked as they are. Their symbols are local to the module: another module of the artifact may
+// have different symbols with the same names.
 typedef struct byoc_static_library_t {
   byoc_header_t header;
   const char *name;
   const byoc_file_content_t *files; // .o or .a
   uint32_t file_count;
   uint32_t file_stride;
-  byoc_text_list_t symbols; // that it defines and that functions are bound to; checked against the objects
+  byoc_text_list_t symbols; // those that functions are bound to; checked against the objects
   byoc_text_list_t needed;  // shared libraries that stay outside: "libfoo.so.1" becomes a NEEDED entry
-  // A function int32_t setup(const byoc_runtime_t *) among the symbols, run once per context before its first call;
-  // NULL: none.
+  // The name, among the symbols, of a function int32_t setup(const byoc_runtime_t *), which runs once per context
+  // before its first call; NULL: none.
   const char *setup_symbol;
-  // Where the evaluator finds the symbols without a linker: a dlopen handle for dlsym (the plugin closes it at
+  // Gives the evaluator a dlopen handle in which dlsym finds the symbols without a linker (the plugin closes it at
   // destroy). NULL: the files are linked into a temporary shared object.
   int32_t (*open_in_process)(void *self, const byoc_runtime_t *runtime, void **out_handle);
 } byoc_static_library_t;
@@ -358,7 +363,7 @@ typedef struct byoc_static_library_t {
 // A JSON engine; added once, however many functions use it.
 typedef struct byoc_engine_module_t {
   byoc_header_t header;
-  const char *name;                 // JSON modules name it
+  const char *name;                 // JSON modules refer to it by this name
   const char *symbol;               // of the byoc_engine_t in `files`
   const byoc_file_content_t *files; // archives
   uint32_t file_count;
@@ -370,7 +375,7 @@ typedef struct byoc_engine_module_t {
   const byoc_engine_t *in_process; // the same engine for the evaluator; lives as long as the plugin is loaded
 } byoc_engine_module_t;
 
-// One function for an engine.
+// One function that an engine runs.
 typedef struct byoc_json_module_t {
   byoc_header_t header;
   const char *engine; // its name
@@ -381,15 +386,15 @@ typedef struct byoc_json_module_t {
   uint64_t workspace_size_bytes;
 } byoc_json_module_t;
 
-// A call of a C function, as data. Pointers are to the first element of a tensor.
+// A call of a C function, described as data. Pointers point to the first element of a tensor.
 enum {
   BYOC_C_VOID = 0,
   BYOC_C_I32 = 1,
   BYOC_C_I64 = 2,
   BYOC_C_F32 = 3,
   BYOC_C_F64 = 4,
-  BYOC_C_POINTER = 5, // passed only
-  BYOC_C_STATUS = 6,  // returned only: int32_t, 0 is success
+  BYOC_C_POINTER = 5, // as an argument only
+  BYOC_C_STATUS = 6,  // as a return type only: int32_t, 0 is success
 };
 enum {
   BYOC_C_ARGUMENT_INTEGER = 1, // `integer`, as type I32 or I64
@@ -411,54 +416,54 @@ typedef struct byoc_c_argument_t {
 typedef struct byoc_c_call_t {
   byoc_header_t header;
   const char *symbol;
-  uint32_t return_type; // BYOC_C_VOID or BYOC_C_STATUS (other returns are dropped: name their type)
+  uint32_t return_type; // BYOC_C_VOID or BYOC_C_STATUS (or the type of a return value that is dropped)
   uint32_t argument_count;
   const byoc_c_argument_t *arguments;
   int64_t repeat_count; // calls in a row, at least 1
-  // Result 0 starts as a copy of this operand (a C matrix that is added to), or in place where the operand dies here;
-  // -1: results start undefined.
+  // Result 0 starts as a copy of this operand (a C matrix that is added to); no copy is made if this is the operand's
+  // last use. -1: results start undefined.
   int32_t result_from_operand;
   int32_t reserved;
 } byoc_c_call_t;
 
-// Rewriting the graph: for backends that hand back IR. Only functions of the running codegen may be changed, and only
-// until they are answered: BYOC_INVALID_ARGUMENT for others, for handles that are NULL, erased or of another function,
-// and for what a line below names. Besides, all of them may return BYOC_OUT_OF_MEMORY. A status that is not BYOC_OK is
-// kept and fails the run, whatever the hook returns; create_node and create_c_call, which give NULL, may be recovered
-// from.
+// Rewriting the graph, for backends that hand back IR. Only functions of the running codegen may be changed, and only
+// until they are answered. Otherwise a call returns BYOC_INVALID_ARGUMENT, as it does for handles that are NULL, erased
+// or of another function, and for what is listed below. All of them may return BYOC_OUT_OF_MEMORY too. A status that is
+// not BYOC_OK is kept and fails the run, whatever the hook returns. A hook may recover from a NULL of create_node and
+// create_c_call.
 typedef struct byoc_edit_api_t {
   byoc_header_t header;
-  // Inserts an operator in front of `before` (NULL: at the end) and infers its results. NULL, with the reason kept for
-  // a hook that fails by it, where there is no such operator or it does not take so many operands and results.
+  // Inserts an operator in front of `before` (NULL: at the end) and infers its results. Returns NULL if there is no
+  // such operator or if it does not take that many operands and results; the reason is reported if the hook then fails.
   byoc_node_t *(*create_node)(byoc_codegen_t *codegen, byoc_function_t *function, byoc_node_t *before,
                               const char *domain, const char *op, byoc_value_t *const *operands, uint32_t operand_count,
                               uint32_t result_count);
-  // Attributes of a node made by create_node; types are inferred again after the change. BYOC_INVALID_ARGUMENT for an
-  // empty name, and for calls, which have none.
+  // Set attributes of a node made by create_node; types are inferred again after the change. BYOC_INVALID_ARGUMENT for
+  // an empty name, and for calls, which have no attributes.
   int32_t (*set_int)(byoc_codegen_t *codegen, byoc_node_t *node, const char *name, int64_t value);
   int32_t (*set_float)(byoc_codegen_t *codegen, byoc_node_t *node, const char *name, double value);
   int32_t (*set_string)(byoc_codegen_t *codegen, byoc_node_t *node, const char *name, const char *value);
   int32_t (*set_ints)(byoc_codegen_t *codegen, byoc_node_t *node, const char *name, const int64_t *values,
                       uint64_t count);
-  // Copies the data. NULL, and the run fails, where the type is not one of numbers (BYOC_INVALID_ARGUMENT), the bytes
-  // are not as many as the type's (the same) or the struct cannot be read (BYOC_INVALID_DATA, BYOC_VERSION).
+  // Copies the data. Returns NULL, and the run fails, if the type is not numeric or the size does not fit the type
+  // (BYOC_INVALID_ARGUMENT), or if the struct cannot be read (BYOC_INVALID_DATA, BYOC_VERSION).
   byoc_value_t *(*constant)(byoc_codegen_t *codegen, byoc_function_t *function, const byoc_tensor_data_t *data);
   // A call of a C function; its results are tensors of these types (dims concatenated, ranks[i] of them for result i).
-  // NULL, with the reason kept for a hook that fails by it, where call and operands do not fit each other.
+  // Returns NULL if call and operands do not fit each other; the reason is reported if the hook then fails.
   byoc_node_t *(*create_c_call)(byoc_codegen_t *codegen, byoc_function_t *function, byoc_node_t *before,
                                 const byoc_c_call_t *call, byoc_value_t *const *operands, uint32_t operand_count,
                                 const uint32_t *dtypes, const uint32_t *ranks, const int64_t *dims,
                                 uint32_t result_count);
   int32_t (*replace_value)(byoc_codegen_t *codegen, byoc_value_t *value, byoc_value_t *by); // all uses
-  // BYOC_INVALID_ARGUMENT where a result of it is still used.
+  // BYOC_INVALID_ARGUMENT if one of its results is still used.
   int32_t (*erase_node)(byoc_codegen_t *codegen, byoc_node_t *node);
-  // Says that the function's body is the answer: the host puts it back where it was called. BYOC_INVALID_DATA where the
-  // body has a cycle, an operator that cannot be inferred, or results of other types than it had.
+  // Hands back the function's body as the answer: the host puts it where the function was called. BYOC_INVALID_DATA if
+  // the body has a cycle, an operator that cannot be inferred, or results of other types than before.
   int32_t (*hand_back)(byoc_codegen_t *codegen, byoc_function_t *function);
-  // Since minor 1. Runs passes of the host (byoc opt --help lists them; separated by commas) over the functions of this
-  // codegen that have no answer yet, and nothing else: "fold-constants,remove-dead-code". Handles of their nodes and
-  // values are void afterwards. BYOC_INVALID_ARGUMENT for a pass that is unknown or works on whole modules only,
-  // BYOC_UNSUPPORTED where this host has none, or the status of the pass that failed.
+  // Since minor 1. Runs passes of the host (byoc opt --help lists them; separated by commas, as in
+  // "fold-constants,remove-dead-code") over the functions of this codegen that have no answer yet, and over nothing
+  // else. Handles of their nodes and values are invalid afterwards. BYOC_INVALID_ARGUMENT for a pass that is unknown or
+  // works on whole modules only, BYOC_UNSUPPORTED if this host has no passes, or the status of the pass that failed.
   int32_t (*run_passes)(byoc_codegen_t *codegen, const char *passes);
 } byoc_edit_api_t;
 
@@ -467,10 +472,10 @@ typedef struct byoc_compile_request_t {
   byoc_header_t header;
   const char *name;     // for messages
   const char *source;   // NUL-terminated
-  const char *compiler; // NULL: the host's
+  const char *compiler; // NULL: the compiler of the host
   byoc_text_list_t flags;
-  // Since minor 3. Goes before the source; NULL: nothing. Headers that many sources share ("#include <immintrin.h>\n")
-  // are precompiled where the compiler can do that.
+  // Since minor 3. Text that goes before the source; NULL: none. If the compiler can, headers that many sources share
+  // ("#include <immintrin.h>\n") are precompiled.
   const char *preamble;
 } byoc_compile_request_t;
 
@@ -490,76 +495,82 @@ typedef struct byoc_measure_request_t {
   uint32_t reserved;
 } byoc_measure_request_t;
 
-// Answers, modules and services of one run. Beside what the lines below name, those that return a status may return
-// BYOC_OUT_OF_MEMORY, and those that take a struct BYOC_INVALID_DATA where it or a text in it is NULL, has an
-// impossible size or is no printable UTF-8, and BYOC_VERSION for a struct_version that this host does not know. A
-// failed answer or module is kept and fails the run, whatever the hook returns; a failed service may be recovered from.
+// Answers, modules and services of one run. In addition to the statuses listed below, each call that returns a status
+// may return BYOC_OUT_OF_MEMORY. Each call that takes a struct may return BYOC_INVALID_DATA (the struct or a text in it
+// is NULL, has an impossible size or is not printable UTF-8) and BYOC_VERSION (this host does not know its
+// struct_version). A failed answer or module is kept and fails the run, whatever the hook returns; a hook may recover
+// from a failed service.
 typedef struct byoc_codegen_api_t {
   byoc_header_t header;
   const byoc_target_t *(*target)(const byoc_codegen_t *codegen); // the current target
   byoc_graph_module_t *(*module)(const byoc_codegen_t *codegen); // the whole module
-  // The functions that this backend is to implement, in module order.
+  // The functions that this backend must implement, in module order.
   uint64_t (*function_count)(const byoc_codegen_t *codegen);
   byoc_function_t *(*function_at)(const byoc_codegen_t *codegen, uint64_t index);
 
   // Matches a pattern (see byoc_rule_t) inside one of these functions, at the producer of `root` (NULL: of the
-  // function's first result): the way to the bindings of a rule. Where the pattern is that of the rule which made the
-  // function, of several ways to match it is the one that the rule's accept hook accepted. NULL where it does not
-  // match; a pattern that cannot be read and a function that is not one of these fail the run.
+  // function's first result), and so gives access to the bindings of a rule. If the pattern is that of the rule which
+  // made the function, and it matches in several ways, the match is the one that the rule's accept hook accepted.
+  // Returns NULL if the pattern does not match. A pattern that cannot be read, or a function that is not one of these,
+  // fails the run.
   byoc_region_t *(*match)(byoc_codegen_t *codegen, byoc_function_t *function, byoc_value_t *root, const char *pattern);
 
   // Records the reason of a failure (copied) and returns `status`.
   int32_t (*error)(byoc_codegen_t *codegen, int32_t status, const char *message);
-  // One line for --verbose; and progress of long work (total 0: unknown).
+  // Writes one line for --verbose; shows the progress of long work (total 0: unknown).
   void (*log)(byoc_codegen_t *codegen, const char *message);
   void (*progress)(byoc_codegen_t *codegen, const char *what, uint64_t done, uint64_t total);
 
   // Each function is answered by exactly one of: bind_packed, add_json, edit->hand_back, decline. BYOC_INVALID_ARGUMENT
-  // for a second answer, for one by the prepare hook, for a function that is not one of these, for a symbol that is no
-  // C identifier, and for a constant whose type and size do not fit; BYOC_INVALID_DATA for a text that is not JSON.
+  // for a second answer, for an answer by the prepare hook, for a function that is not one of these, for a symbol that
+  // is not a C identifier, and for a constant whose type and size do not fit; BYOC_INVALID_DATA for a text that is not
+  // JSON.
   int32_t (*bind_packed)(byoc_codegen_t *codegen, byoc_function_t *function, const byoc_packed_binding_t *binding);
   int32_t (*add_json)(byoc_codegen_t *codegen, byoc_function_t *function, const byoc_json_module_t *module);
   // Gives the function back to the next backend in line, with the reason.
   int32_t (*decline)(byoc_codegen_t *codegen, byoc_function_t *function, const char *reason);
 
-  // BYOC_INVALID_ARGUMENT for symbols that are no C identifiers, needed libraries that are no file names, a source that
-  // is NULL and a module without files; BYOC_INVALID_DATA for files that are no objects or lack a symbol that is
-  // listed; BYOC_NOT_FOUND, BYOC_PERMISSION or BYOC_IO for a path that cannot be read. add_engine: BYOC_ALREADY_EXISTS
-  // for a name that stands for another engine, BYOC_VERSION for one of another ABI. The same library or engine twice is
-  // BYOC_OK.
+  // BYOC_INVALID_ARGUMENT for symbols that are not C identifiers, needed libraries that are not file names, a source
+  // that is NULL and a module without files; BYOC_INVALID_DATA for files that are not objects or that lack a listed
+  // symbol; BYOC_NOT_FOUND, BYOC_PERMISSION or BYOC_IO for a path that cannot be read. add_engine: BYOC_ALREADY_EXISTS
+  // if another engine has the name, BYOC_VERSION for an engine of another ABI. Adding the same library or engine twice
+  // is BYOC_OK.
   int32_t (*add_c_source)(byoc_codegen_t *codegen, const byoc_c_source_t *module);
   int32_t (*add_static_library)(byoc_codegen_t *codegen, const byoc_static_library_t *module);
   int32_t (*add_engine)(byoc_codegen_t *codegen, const byoc_engine_module_t *module);
 
-  // Services. Data that they return lives until the hook returns; what they give is NULL or 0 unless they succeed.
+  // Services. Data that they return lives until the hook returns; outputs are NULL or 0 unless the call succeeds.
   //
-  // BYOC_TOOL with the compiler's words where it refuses the source, BYOC_NOT_FOUND where there is no compiler,
-  // BYOC_INVALID_ARGUMENT for a source that is NULL, BYOC_IO where the disk fails, BYOC_UNSUPPORTED in a run without.
+  // Compiles C. BYOC_TOOL with the compiler's messages if it refuses the source, BYOC_NOT_FOUND if there is no
+  // compiler, BYOC_INVALID_ARGUMENT if the source is NULL, BYOC_IO if the disk fails, BYOC_UNSUPPORTED if this run has
+  // no compiler service.
   int32_t (*compile)(byoc_codegen_t *codegen, const byoc_compile_request_t *request, const void **out_object,
                      uint64_t *out_size_bytes);
-  // Median nanoseconds of one call. A crash, a hang or a failing status is BYOC_TOOL with the reason (not an error of
-  // the hook: skip the candidate). BYOC_INVALID_ARGUMENT where the object, the symbol or a tensor's type is missing,
-  // BYOC_NOT_FOUND where there is no linker, BYOC_IO where the disk fails, BYOC_UNSUPPORTED in a run without.
+  // Measures the median nanoseconds of one call. A crash, a hang or a failing status is BYOC_TOOL with the reason (this
+  // is not an error of the hook: skip the candidate). BYOC_INVALID_ARGUMENT if the object, the symbol or a tensor's
+  // type is missing, BYOC_NOT_FOUND if there is no linker, BYOC_IO if the disk fails, BYOC_UNSUPPORTED if this run has
+  // no measuring service.
   int32_t (*measure)(byoc_codegen_t *codegen, const byoc_measure_request_t *request, double *out_median_ns);
-  // A cache on disk, private to the plugin and its version. get: BYOC_NOT_FOUND where the key is new. put: BYOC_IO or
-  // BYOC_PERMISSION where the disk does not take it, which costs time the next time and nothing else; BYOC_OK where
-  // nothing is cached. BYOC_INVALID_ARGUMENT for a key that is empty or has 64 KB, and for data that is NULL.
+  // A cache on disk, private to the plugin and its version. get: BYOC_NOT_FOUND if the key is new. put: BYOC_IO or
+  // BYOC_PERMISSION if the disk cannot store it, which only costs time in the next run; BYOC_OK if nothing is cached in
+  // this run. BYOC_INVALID_ARGUMENT if a key is empty or has 64 KB, or if data is NULL.
   int32_t (*cache_get)(byoc_codegen_t *codegen, const char *key, const void **out_data, uint64_t *out_size_bytes);
   int32_t (*cache_put)(byoc_codegen_t *codegen, const char *key, const void *data, uint64_t size_bytes);
   // Instruction set extensions of the machine that the artifact is for, space-separated, as in /proc/cpuinfo flags:
-  // "avx2 fma avx512f ...". A function compiled for fewer may use fewer.
+  // "avx2 fma avx512f ...". A function that is compiled for fewer of them may use only those.
   const char *(*cpu_features)(const byoc_codegen_t *codegen);
-  // States that the artifact must not run without these features (a subset of the above, space-separated).
-  // BYOC_NOT_FOUND for a name that byoc does not know, BYOC_INVALID_ARGUMENT for one beyond the above. A failure is
-  // kept and fails the run.
+  // States that the artifact must not run without these features (a subset of cpu_features, space-separated).
+  // BYOC_NOT_FOUND for a name that byoc does not know, BYOC_INVALID_ARGUMENT for a feature that is not in cpu_features.
+  // A failure is kept and fails the run.
   int32_t (*require_cpu_features)(byoc_codegen_t *codegen, const char *features);
-  // Since minor 3. As compile, on all processors at once: out_objects[i] and out_sizes_bytes[i] are of requests[i]. The
-  // first failure is the answer, and there are no objects then. Statuses as of compile.
+  // Since minor 3. Like compile, but on all processors at once: out_objects[i] and out_sizes_bytes[i] belong to
+  // requests[i]. If a request fails, the first failure is returned and there are no objects. The statuses are those of
+  // compile.
   int32_t (*compile_all)(byoc_codegen_t *codegen, const byoc_compile_request_t *requests, uint32_t count,
                          uint32_t stride, const void **out_objects, uint64_t *out_sizes_bytes);
   // Since minor 4. The features that an option of type CPU of the current target stands for, with all that they imply,
-  // as cpu_features gives them; "native" stands for cpu_features. They may be more than cpu_features. "" for a name
-  // that is no such option, and where memory runs out.
+  // in the form of cpu_features; "native" stands for cpu_features itself. They may include features that are not in
+  // cpu_features. "" if the target has no such option, and if out of memory.
   const char *(*option_cpu_features)(byoc_codegen_t *codegen, const char *name);
 } byoc_codegen_api_t;
 
@@ -576,7 +587,7 @@ struct byoc_host_t {
   void *(*resize)(const byoc_host_t *host, void *memory, uint64_t size_bytes);
   // Records why query fails; returns `status`.
   int32_t (*error)(const byoc_host_t *host, int32_t status, const char *message);
-  // A table by name and version, NULL where this host has none. Names are versioned apart from this struct.
+  // Returns a table by name and version, NULL if this host has none. Table versions are independent of this struct's.
   const void *(*extension)(const byoc_host_t *host, const char *name, uint32_t version);
   const byoc_target_api_t *target;
   const byoc_graph_api_t *graph;
@@ -589,7 +600,7 @@ enum {
   BYOC_BACKEND_REENTRANT = 1, // accept may be called from several threads at once
 };
 
-// One target. Required: target, generate or generate_function. Everything else may be left zero.
+// One target. Required: `target`, and either `generate` or `generate_function`. Everything else may be left zero.
 typedef struct byoc_backend_t {
   byoc_header_t header;
   const char *target;      // kind: "cutlass"; listed in the identity note too
@@ -602,16 +613,16 @@ typedef struct byoc_backend_t {
   const byoc_rule_t *rules;
   uint32_t rule_count;
   uint32_t rule_stride;
-  // The whole module at once, its own target current.
+  // Generates code for the whole module at once; its own target is current.
   int32_t (*generate)(void *self, byoc_codegen_t *codegen);
-  // Convenience: called for each function in turn where generate is NULL.
+  // For convenience: called for each function in turn if generate is NULL.
   int32_t (*generate_function)(void *self, byoc_codegen_t *codegen, byoc_function_t *function);
-  // Since minor 1; optional. Called before generate with the same functions, to optimise them by the edit table; what a
-  // function takes and gives must stay as it is. It answers none of them.
+  // Since minor 1; optional. Called before generate with the same functions, to optimise them by the edit table. Their
+  // parameters and results must stay as they are. It must not answer any of them.
   int32_t (*prepare)(void *self, byoc_codegen_t *codegen);
-  // Since minor 2; optional. How far this target's floats may be from those of the operators as they are written, with
-  // its options as they are, as a part of a tensor's magnitude: 0.1 with weights of 8 bits. 0, or no hook: no further
-  // than rounding in another order leads. Candidates are checked by it before their time counts.
+  // Since minor 2; optional. How far this target's floats may be, with its current options, from those of the operators
+  // as written, as a fraction of a tensor's magnitude: 0.1 for weights of 8 bits. 0, or no hook: only as far as
+  // rounding in another order leads. Candidates are checked against it before they are timed.
   double (*relative_error)(void *self, const byoc_target_t *target);
 } byoc_backend_t;
 
@@ -619,7 +630,7 @@ typedef struct byoc_backend_t {
 typedef struct byoc_plugin_t {
   byoc_header_t header;
   void *self;
-  const byoc_backend_t *const *backends; // live until destroy
+  const byoc_backend_t *const *backends; // live until `destroy` is called
   uint64_t backend_count;
   void (*destroy)(void *self); // optional; called once, after everything made with the plugin is gone
 } byoc_plugin_t;
@@ -630,7 +641,7 @@ typedef struct byoc_plugin_t {
 #define BYOC_PLUGIN_EXPORT
 #endif
 
-// The one symbol. `host` lives until destroy.
+// The one symbol that a plugin exports. `host` lives until destroy.
 BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *host, byoc_plugin_t *out_plugin);
 typedef int32_t (*byoc_plugin_query_t)(const byoc_host_t *host, byoc_plugin_t *out_plugin);
 
