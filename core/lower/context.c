@@ -1,4 +1,4 @@
-// byoc_lower_*: what the operators' definitions build with.
+// Implements byoc_lower_*, which the operators' definitions build kernels with.
 #include "core/lower/context.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "core/ir/loop_fold.h"
 #include "core/ir/loop_range.h"
 
-// Constants that operators need by value stay inside the kernel; a run-time index picks among so many at most.
+// Constants that operators need by value stay inside the kernel; a run-time index selects among at most this many.
 #define MAX_SELECTED_CONSTANT 64
 
 void byoc_lower_init(byoc_lower_t *lower, byoc_arena_t *arena, const char *name, byoc_lower_find_fn_t find,
@@ -26,7 +26,8 @@ byoc_loop_builder_t *byoc_lower_builder(byoc_lower_t *lower) {
   return &lower->builder;
 }
 
-// Notes that the definition asked for an element that has no value; a builder that failed before lacked memory.
+// Notes that the definition asked for an element that has no value. If the builder had failed before, memory had run
+// out.
 static const byoc_loop_expr_t *fail(byoc_lower_t *lower) {
   if (!lower->builder.failed) lower->refused = true;
   lower->builder.failed = true;
@@ -39,14 +40,14 @@ static bool is_member(const byoc_lower_t *lower, const byoc_node_t *node) {
   return false;
 }
 
-// ---- elements at hand ----
+// ---- known elements ----
 
 static const byoc_loop_expr_t *find_element(const byoc_lower_t *lower, const byoc_value_t *value, int32_t rank,
                                             const byoc_loop_expr_t *const *indices) {
   for (size_t i = lower->elements.count; i > 0; --i) {
     const byoc_lower_element_t *element = &lower->elements.data[i - 1];
     if (element->value != value) continue;
-    if (value->node && is_member(lower, value->node)) return element->expr; // one element at a time
+    if (value->node && is_member(lower, value->node)) return element->expr; // only the latest element counts
     bool equal = element->rank == rank;
     for (int32_t d = 0; d < rank && equal; ++d) equal = byoc_loop_expr_equal(element->indices[d], indices[d]);
     if (equal) return element->expr;
@@ -71,7 +72,7 @@ void byoc_lower_end_element(byoc_lower_t *lower, size_t mark) {
   lower->elements.count = mark;
 }
 
-// Names a value that costs something, so that it is computed once however often it is read.
+// Gives a name to a value that is costly, so that it is computed once however often it is read.
 static const byoc_loop_expr_t *name_value(byoc_lower_t *lower, const byoc_loop_expr_t *expr) {
   if (!expr || expr->kind == BYOC_LOOP_LOAD) return expr;
   return byoc_loop_let(&lower->builder, "v", expr);
@@ -104,7 +105,7 @@ static const byoc_loop_expr_t *load_constant(byoc_lower_t *lower, const byoc_con
   return value;
 }
 
-// The buffer that holds a value: a parameter's; NULL for values computed or written out in the kernel.
+// The buffer of a parameter; NULL in a trial and for values that the kernel computes.
 static const byoc_loop_buffer_t *buffer_of(const byoc_lower_t *lower, const byoc_value_t *value) {
   if (!lower->function || !value || value->kind != BYOC_VALUE_PARAMETER) return NULL;
   return byoc_pointer_map_get(&lower->buffers, value);
@@ -139,7 +140,7 @@ static const byoc_loop_expr_t *load_value(byoc_lower_t *lower, const byoc_value_
   if (!value || !byoc_type_is_tensor(value->type) || value->type->rank < 0) return fail(lower);
   byoc_loop_builder_t *builder = &lower->builder;
   const byoc_type_t *type = value->type;
-  if (lower->function == NULL) { // a trial: one load for each operand and element
+  if (lower->function == NULL) { // a trial: one load per operand and element
     if (byoc_value_is_constant(value) && byoc_type_element_count(type) == 1) return literal(lower, value->constant, 0);
     const byoc_loop_expr_t *known = find_element(lower, value, type->rank, indices);
     if (known) return known;
@@ -189,7 +190,7 @@ const byoc_loop_expr_t *byoc_lower_load_broadcast(byoc_lower_t *lower, const byo
       continue;
     }
     if (byoc_type_is_tensor(full) && full->rank == rank && byoc_dim_equal(full->dims[axis], type->dims[d])) continue;
-    // 1 or the full extent, which is known at run time only
+    // 1 or the full extent, which is known only at run time
     const byoc_loop_expr_t *last = BYOC_LSUB(builder, byoc_loop_dim(builder, type->dims[d]), byoc_loop_int(builder, 1));
     own[d] = byoc_loop_binary(builder, BYOC_LOOP_OP_MIN, own[d], last);
   }

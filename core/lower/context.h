@@ -1,5 +1,5 @@
-// The context behind core/lower/lower.h, for whoever drives it: the lowering of one outlined group to one kernel, or a
-// trial that shows what a definition reads and computes.
+// The context behind core/lower/lower.h, for its drivers: it lowers one outlined group to one kernel, or makes a trial
+// that shows what a definition reads and computes.
 //
 //   byoc_lower_t lower;
 //   byoc_lower_init(&lower, &arena, "kernel", find_point, diag);
@@ -14,15 +14,16 @@
 #include "core/base/vector.h"
 #include "core/lower/lower.h"
 
-// A node's definition by elements. The context does not know the operator table above it: its driver looks rows up.
+// The definition of a node, element by element. The context does not know the operator table above it: its driver looks
+// rows up.
 typedef struct byoc_lower_definition_t {
-  byoc_lower_point_fn_t point; // NULL where the node has none
+  byoc_lower_point_fn_t point; // NULL if the node has none
   bool is_elementwise;         // false: the definition may guard its loads, and nothing is hoisted out of it
 } byoc_lower_definition_t;
 
 typedef byoc_lower_definition_t (*byoc_lower_find_fn_t)(const byoc_node_t *node);
 
-// The value of an element that was computed already, at the indices it was computed for.
+// The value of an element that was already computed, with the indices it was computed for.
 typedef struct byoc_lower_element_t {
   const byoc_value_t *value;
   const byoc_loop_expr_t *indices[BYOC_MAX_RANK];
@@ -38,20 +39,20 @@ struct byoc_lower_t {
   byoc_map_t buffers;          // pointer map: parameter or result value → byoc_loop_buffer_t *
   byoc_node_t *const *members; // anchor and epilogue in order; every other node of the body is inlined
   uint32_t member_count;
-  // Elements known while one element of the anchor is computed and stored; in a trial, what was loaded.
+  // Elements that are known while one element of the anchor is computed and stored; in a trial, what was loaded.
   BYOC_VECTOR(byoc_lower_element_t) elements;
   int frames;   // nested evaluations in progress; elements are forgotten when the last one ends
   int guarded;  // inside definitions that may guard their loads: nothing is hoisted out of them
   bool refused; // a definition asked for an element that does not exist or has no value
 };
 
-// An empty context, a trial until `function` is set. Everything made by it lives in `arena`. When memory runs out,
-// lower->builder.failed is set. byoc_lower_deinit is due in any case.
+// Makes an empty context, which is a trial until `function` is set. Everything it makes lives in `arena`. When memory
+// runs out, lower->builder.failed is set. byoc_lower_deinit must be called in any case.
 void byoc_lower_init(byoc_lower_t *lower, byoc_arena_t *arena, const char *name, byoc_lower_find_fn_t find,
                      byoc_diag_t *diag);
 void byoc_lower_deinit(byoc_lower_t *lower);
 
-// Between the two, one element is computed and stored: what is computed for it once is read again.
+// Between the two calls, one element is computed and stored; values computed for it are reused.
 size_t byoc_lower_begin_element(byoc_lower_t *lower);
 void byoc_lower_end_element(byoc_lower_t *lower, size_t mark);
 

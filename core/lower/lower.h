@@ -1,12 +1,12 @@
-// What the definitions of operators are written in: a context that stands for the kernel in the making. A definition
-// loads elements of operands and stores elements of results without knowing what is fused before and behind it.
+// The interface in which operators are defined: a context that stands for the kernel being built. A definition loads
+// elements of operands and stores elements of results without knowing what is fused before and after it.
 //
 //   static const byoc_loop_expr_t *point_neg(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
 //                                            const byoc_loop_expr_t *const *indices) {
 //     return byoc_loop_unary(byoc_lower_builder(lower), BYOC_LOOP_OP_NEG, byoc_lower_load(lower, node, 0, indices));
 //   }
 //
-// The native target (core/kernel) makes the contexts and says what is fused: core/lower/context.h.
+// The native target (core/kernel) makes the contexts and decides what is fused: core/lower/context.h.
 #ifndef BYOC_CORE_LOWER_LOWER_H_
 #define BYOC_CORE_LOWER_LOWER_H_
 
@@ -20,24 +20,24 @@ typedef const byoc_loop_expr_t *(*byoc_lower_point_fn_t)(byoc_lower_t *lower, co
                                                          const byoc_loop_expr_t *const *indices);
 
 byoc_loop_builder_t *byoc_lower_builder(byoc_lower_t *lower);
-// Element of operand `operand` of `node` at `indices` (as many as its rank): a load, or the producer's expression where
+// The element of operand `operand` of `node` at `indices` (as many as its rank): a load, the producer's expression if
 // it was fused in, or a literal for a constant scalar.
 const byoc_loop_expr_t *byoc_lower_load(byoc_lower_t *lower, const byoc_node_t *node, uint32_t operand,
                                         const byoc_loop_expr_t *const *indices);
-// As above with NumPy broadcasting: `indices` are those of a tensor of rank `rank`.
+// The same with NumPy broadcasting: `indices` are those of a tensor of rank `rank`.
 const byoc_loop_expr_t *byoc_lower_load_broadcast(byoc_lower_t *lower, const byoc_node_t *node, uint32_t operand,
                                                   int32_t rank, const byoc_loop_expr_t *const *indices);
-// Element of operand at a row-major linear index.
+// The element of an operand at a row-major linear index.
 const byoc_loop_expr_t *byoc_lower_load_flat(byoc_lower_t *lower, const byoc_node_t *node, uint32_t operand,
                                              const byoc_loop_expr_t *index);
-// The buffer behind an operand, where a loop nest needs it as such; NULL where it was fused in. Heavy operators always
-// get buffers.
+// The buffer behind an operand, for a loop nest that needs it as such; NULL if the operand was fused in. Heavy
+// operators always get buffers.
 const byoc_loop_buffer_t *byoc_lower_operand_buffer(byoc_lower_t *lower, const byoc_node_t *node, uint32_t operand);
 // Stores one element of a result, through the fused elementwise consumers if any.
 void byoc_lower_store(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
                       const byoc_loop_expr_t *const *indices, const byoc_loop_expr_t *value);
-// True when stores to `result` may also be read back and rewritten (nothing is fused behind it); then *out_buffer is
-// it.
+// True if stores to `result` may also be read back and rewritten (nothing is fused behind it); *out_buffer is then its
+// buffer.
 bool byoc_lower_result_buffer(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
                               const byoc_loop_buffer_t **out_buffer);
 

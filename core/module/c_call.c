@@ -57,7 +57,7 @@ static byoc_status_t verify_call(const byoc_c_call_t *call, uint32_t operand_cou
 byoc_status_t byoc_c_call_verify(const byoc_c_call_t *call, uint32_t operand_count, uint32_t result_count,
                                  byoc_diag_t *diag) {
   if (call->symbol == NULL || call->symbol[0] == '\0') {
-    return byoc_diag_error(diag, BYOC_INVALID_DATA, "a C call names no symbol");
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "a C call has no symbol");
   }
   BYOC_RETURN_IF_ERROR_IN(diag, verify_call(call, operand_count, result_count, diag), "C call of '%s'", call->symbol);
   return BYOC_OK;

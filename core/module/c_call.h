@@ -10,14 +10,14 @@
 #include "core/base/arena.h"
 #include "core/ir/graph.h"
 
-// Operations that a call stands for (int), where known: for profiles, without effect on the code.
+// How many operations a call stands for (int), if known: for profiles, without effect on the code.
 #define BYOC_ATTRIBUTE_FLOPS "byoc.flops"
 
 // Refuses unknown kinds and types, indices beyond the counts, a missing symbol, fewer than one repetition.
 byoc_status_t byoc_c_call_verify(const byoc_c_call_t *call, uint32_t operand_count, uint32_t result_count,
                                  byoc_diag_t *diag);
 byoc_status_t byoc_c_call_to_attributes(const byoc_c_call_t *call, byoc_attributes_t *attributes, byoc_diag_t *diag);
-// Reads it back into `arena`, verified against the node's operands and results.
+// Reads the call back into `arena`, verified against the node's operands and results.
 byoc_status_t byoc_c_call_from_node(const byoc_node_t *node, byoc_arena_t *arena, byoc_diag_t *diag,
                                     byoc_c_call_t **out_call);
 

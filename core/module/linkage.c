@@ -1,4 +1,4 @@
-// Which module a symbol comes from, and what it is called in the program.
+// Finds the module that a symbol comes from, and the symbol's name in the program.
 #include "core/module/linkage.h"
 
 #include <string.h>

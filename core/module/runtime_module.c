@@ -1,4 +1,4 @@
-// Runtime modules: life, imports and content. Everything that a module owns lives in its arena.
+// Runtime modules: lifetime, imports and content. Everything that a module owns lives in its arena.
 #include "core/module/runtime_module.h"
 
 #include <string.h>
@@ -33,8 +33,8 @@ static uint32_t kind_properties(byoc_runtime_module_kind_t kind) {
 
 uint32_t byoc_runtime_module_properties(const byoc_runtime_module_t *module) {
   uint32_t properties = kind_properties(module->kind);
-  // An engine or a library can be called in this process where it says how. Objects of a static library can be linked
-  // into a temporary shared object; an engine cannot be guessed.
+  // An engine or a library can be called in this process if it says how. Without that, objects of a static library can
+  // still be linked into a temporary shared object, but an engine cannot.
   if (module->kind == BYOC_RUNTIME_MODULE_ENGINE && module->in_process == NULL) properties &= ~BYOC_MODULE_RUNNABLE;
   return properties;
 }
@@ -66,12 +66,12 @@ void byoc_runtime_module_retain(byoc_runtime_module_t *module) {
 void byoc_runtime_module_release(byoc_runtime_module_t *module) {
   if (module == NULL || --module->reference_count > 0) return;
   for (size_t i = module->imports.count; i-- > 0;) byoc_runtime_module_release(module->imports.data[i]);
-  byoc_arena_deinit(&module->arena); // the vectors too
+  byoc_arena_deinit(&module->arena); // frees the vectors too
   if (module->release_owner != NULL) module->release_owner(module->owner);
   byoc_free(module->allocator, module);
 }
 
-// Imports form a tree of few modules; plain recursion.
+// Imports form a tree of few modules, so plain recursion is enough.
 static bool reaches(const byoc_runtime_module_t *from, const byoc_runtime_module_t *to) {
   if (from == to) return true;
   for (size_t i = 0; i < from->imports.count; i++) {

@@ -48,17 +48,17 @@ struct byoc_runtime_module_t {
   byoc_runtime_module_kind_t kind;
   byoc_allocator_t allocator;
   byoc_arena_t arena; // owns everything below
-  void *owner;        // what made it and must outlive it (a loaded plugin); given to release_owner at the end
+  void *owner;        // what made it and must outlive it (a loaded plugin); passed to release_owner at the end
   void (*release_owner)(void *);
   const char *name;                             // unique in its graph module
-  const char *given_name;                       // by its backend, where that name was taken; NULL: name
+  const char *given_name;                       // its backend's name for it, if that was taken; NULL: name
   const char *target;                           // text of the target that made it; "" for the host
-  BYOC_VECTOR(const char *) users;              // texts of further targets that handed back an equal one
+  BYOC_VECTOR(const char *) users;              // texts of further targets that handed back an equal module
   BYOC_VECTOR(const char *) symbols;            // that it defines
   BYOC_VECTOR(byoc_runtime_module_t *) imports; // retained; never a cycle
 
   // C_SOURCE
-  const char *source, *compiler; // compiler NULL: the host's
+  const char *source, *compiler; // compiler NULL: the compiler of the host
   BYOC_VECTOR(const char *) flags;
   // STATIC_LIBRARY, ENGINE
   BYOC_VECTOR(byoc_file_bytes_t) files;
@@ -84,32 +84,32 @@ static inline const char *byoc_runtime_module_given_name(const byoc_runtime_modu
 }
 const char *byoc_runtime_module_kind_name(byoc_runtime_module_kind_t kind);
 uint32_t byoc_runtime_module_properties(const byoc_runtime_module_t *module);
-// What the properties ask of an export. Linkable: objects for the link, which a serialisable one is compiled into
-// first. Serialisable only: data.
+// True if the module has these properties. A linkable module gives objects to the link (a serialisable one is compiled
+// into one first); a module that is serialisable only gives data.
 static inline bool byoc_runtime_module_has(const byoc_runtime_module_t *module, uint32_t properties) {
   return (byoc_runtime_module_properties(module) & properties) == properties;
 }
 
-// A module with one reference, empty but for kind, name and target.
+// Makes a module with one reference, empty except for kind, name and target.
 byoc_status_t byoc_runtime_module_create(byoc_runtime_module_kind_t kind, const char *name, const char *target,
                                          byoc_allocator_t allocator, byoc_diag_t *diag,
                                          byoc_runtime_module_t **out_module);
 void byoc_runtime_module_retain(byoc_runtime_module_t *module);
 void byoc_runtime_module_release(byoc_runtime_module_t *module); // accepts NULL
-// Adds `import` to module's imports; BYOC_INVALID_ARGUMENT where that closes a cycle.
+// Adds `import` to module's imports; BYOC_INVALID_ARGUMENT if that would close a cycle.
 byoc_status_t byoc_runtime_module_import(byoc_runtime_module_t *module, byoc_runtime_module_t *import,
                                          byoc_diag_t *diag);
 // Reads the content (bytes or path) into the module's arena.
 byoc_status_t byoc_runtime_module_add_file(byoc_runtime_module_t *module, const byoc_file_content_t *content,
                                            bool is_blob, byoc_diag_t *diag);
 byoc_status_t byoc_runtime_module_add_symbol(byoc_runtime_module_t *module, const char *symbol, byoc_diag_t *diag);
-// An equal module was handed back by this target, too.
+// Notes that this target handed back an equal module, too.
 byoc_status_t byoc_runtime_module_add_user(byoc_runtime_module_t *module, const char *target, byoc_diag_t *diag);
 byoc_status_t byoc_runtime_module_add_constant(byoc_runtime_module_t *module, const byoc_tensor_data_t *data,
                                                byoc_diag_t *diag);
-// Every listed symbol must be defined, globally, by an object or archive member of the module.
+// Checks that an object or archive member of the module defines every listed symbol globally.
 byoc_status_t byoc_runtime_module_check_symbols(const byoc_runtime_module_t *module, byoc_diag_t *diag);
-// Appends to the graph module's list and keeps a reference. A taken name is BYOC_ALREADY_EXISTS.
+// Appends to the graph module's list and keeps a reference. BYOC_ALREADY_EXISTS if the name is taken.
 byoc_status_t byoc_graph_module_add_runtime_module(byoc_graph_module_t *graph, byoc_runtime_module_t *module,
                                                    byoc_diag_t *diag);
 byoc_runtime_module_t *byoc_graph_module_find_runtime_module(const byoc_graph_module_t *graph, const char *name);

@@ -1,4 +1,4 @@
-// Claimed symbols against the symbol tables of objects and archive members.
+// Checks the symbols that a module lists against the symbol tables of its objects and archive members.
 #include "core/module/symbols.h"
 
 #include <string.h>
@@ -6,11 +6,11 @@
 #include "core/base/elf.h"
 #include "core/base/map.h"
 
-// The wanted symbols, each with whether it was found.
+// The wanted symbols, with a mark for each that was found.
 typedef struct search_t {
   byoc_map_t wanted; // text → found marker
   byoc_diag_t *diag;
-  const char *local; // a wanted symbol that is there, but local to its file
+  const char *local; // a wanted symbol that exists, but is local to its file
 } search_t;
 
 static char found_marker;

@@ -1,5 +1,5 @@
-// Loading artifacts. A damaged file must be refused before dlopen sees it: the dynamic linker trusts what it maps, and
-// touching a page behind the end of a truncated file ends the process.
+// Loads artifacts. A damaged file must be refused before dlopen sees it: the dynamic linker trusts what it maps, and
+// touching a page beyond the end of a truncated file ends the process.
 #include "core/runtime/loader.h"
 
 #include <dlfcn.h>
@@ -30,8 +30,8 @@ static byoc_status_t check_file(const char *path, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, diag, &view));
   if (!byoc_is_elf(view.data, view.size_bytes)) {
     byoc_file_view_close(&view);
-    byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is no artifact (not an ELF file)", path);
-    byoc_diag_hint(diag, "byoc build makes an artifact of a model");
+    byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is not an artifact (not an ELF file)", path);
+    byoc_diag_hint(diag, "make an artifact from a model with byoc build");
     return status;
   }
   byoc_elf_t elf;
@@ -49,7 +49,7 @@ static byoc_status_t check_file(const char *path, byoc_diag_t *diag) {
   if (status == BYOC_OK && !has_entry) {
     status = byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is a shared object, but not an artifact: it lacks %s", path,
                              BYOC_ARTIFACT_ENTRY);
-    byoc_diag_hint(diag, "artifacts are made by byoc build");
+    byoc_diag_hint(diag, "make an artifact from a model with byoc build");
   } else if (status == BYOC_INVALID_DATA) {
     byoc_diag_hint(diag, "the file is damaged or was not copied whole: copy or build it again");
   }
@@ -62,7 +62,7 @@ static byoc_status_t check_table(const char *path, const byoc_artifact_t *table,
     return byoc_diag_error(diag, BYOC_VERSION, "'%s' does not know version %d of the artifact interface", path,
                            BYOC_ARTIFACT_ABI);
   }
-  // `profile` ended the first form of the table; an artifact of a later byoc has more, never less.
+  // The first form of the table ended with `profile`; an artifact of a later byoc has more fields, never fewer.
   if (table->abi_version > BYOC_ARTIFACT_ABI || table->abi_version == 0) {
     byoc_status_t status =
         byoc_diag_error(diag, BYOC_VERSION, "'%s' has version %u of the artifact interface; this byoc knows version %d",
@@ -84,7 +84,7 @@ static byoc_status_t check_table(const char *path, const byoc_artifact_t *table,
   return status == BYOC_OK ? BYOC_OK : byoc_diag_error(diag, status, "'%s' cannot run here: %s", path, message);
 }
 
-// dlopen looks a name without a slash up in the system's folders.
+// dlopen looks for a name without a slash in the system's folders.
 static void *open_library(const char *path) {
   if (strchr(path, '/') != NULL) return dlopen(path, RTLD_NOW | RTLD_LOCAL);
   char *local = byoc_path_join(byoc_allocator_system(), ".", path);
@@ -101,7 +101,7 @@ byoc_status_t byoc_artifact_load(const char *path, byoc_diag_t *diag, byoc_loade
     const char *reason = dlerror();
     byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' cannot be loaded: %s", path,
                                            reason != NULL ? reason : "no reason was given");
-    byoc_diag_hint(diag, "where a library is missing, install it, or build with the library inside");
+    byoc_diag_hint(diag, "if a library is missing, install it, or build with the library inside");
     return status;
   }
   byoc_artifact_entry_t entry = NULL;

@@ -1,5 +1,5 @@
-// Loads an artifact into this process. The file is checked before the dynamic linker sees it; version and processor are
-// checked before the model is run, but behind the constructors of the libraries inside, which opening runs.
+// Loads an artifact into this process. The file is checked before the dynamic linker sees it. Version and processor are
+// checked before the model runs, but after opening has run the constructors of the libraries inside.
 #ifndef BYOC_CORE_RUNTIME_LOADER_H_
 #define BYOC_CORE_RUNTIME_LOADER_H_
 
@@ -12,8 +12,8 @@ typedef struct byoc_loaded_artifact_t {
   const byoc_artifact_t *table;
 } byoc_loaded_artifact_t;
 
-// Checks the file (a readable ELF shared object for this machine, not truncated, exporting the entry), then opens it,
-// then its ABI version, struct size and CPU features. Every refusal says which of these and what to do.
+// Checks the file (a readable ELF shared object for this machine, not truncated, exporting the entry), opens it, then
+// checks its ABI version, struct size and CPU features. Every refusal says which check failed and what to do.
 byoc_status_t byoc_artifact_load(const char *path, byoc_diag_t *diag, byoc_loaded_artifact_t *out_artifact);
 void byoc_artifact_unload(byoc_loaded_artifact_t *artifact);
 // Can this file be an artifact (an ELF file), rather than a model?

@@ -1,4 +1,4 @@
-// Instruction sets: reads the words of -mcpu and lists of features by the rows of byoc/isa.def.
+// Instruction sets: reads words of -mcpu and lists of features by the rows of byoc/isa.def.
 #include "core/target/cpu.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ static const feature_t rows[BYOC_CPU_FEATURE_COUNT] = {
   _Static_assert((vector_bytes) <= BYOC_BUFFER_ALIGNMENT, "registers of " name " are wider than buffers are aligned");
 #include "byoc/isa.def"
 
-// Words of -mcpu beside "native" and the names of features.
+// Words of -mcpu, in addition to "native" and the names of features.
 typedef struct word_t {
   const char *word, *features;
 } word_t;
@@ -46,7 +46,7 @@ static const word_t *find_word(const char *at, size_t size) {
   return NULL;
 }
 
-// The feature's bit; 0 where there is none of this name.
+// The feature's bit; 0 if there is none with this name.
 static uint64_t find_feature(const char *at, size_t size) {
   for (size_t i = 0; i < BYOC_CPU_FEATURE_COUNT; ++i) {
     if (is_text(rows[i].name, at, size)) return UINT64_C(1) << i;
@@ -65,7 +65,7 @@ static uint64_t features_of_row(const char *text) {
   return features;
 }
 
-// With all that they imply: compilers that are told of one use the others too, and every processor has them.
+// Adds all features that these imply: a compiler that may use one uses the others too, and every processor has them.
 static uint64_t with_implied(uint64_t features) {
   uint64_t before;
   do {

@@ -1,5 +1,5 @@
 // Instruction sets by name, such as "native", "x86-64-v3" or "avx512": the rows of byoc/isa.def, as the compiler reads
-// them. Which features this machine has: byoc_cpu_detect, of the artifact's room.
+// them. byoc_cpu_detect (core/runtime/artifact/cpu.h) says which features this machine has.
 #ifndef BYOC_CORE_TARGET_CPU_H_
 #define BYOC_CORE_TARGET_CPU_H_
 
@@ -9,19 +9,19 @@
 
 const char *byoc_cpu_feature_name(byoc_cpu_feature_t feature);
 
-// The features of a value of -mcpu: "native", or words joined by '+', each a level ("x86-64-v3"), an instruction set
-// ("avx512") or a feature ("fma"), with all that they imply. BYOC_NOT_FOUND with the words that there are.
+// The features of a value of -mcpu, with all that they imply. The value is "native", or words joined by '+', each a
+// level ("x86-64-v3"), an instruction set ("avx512") or a feature ("fma"). BYOC_NOT_FOUND, listing the known words.
 byoc_status_t byoc_cpu_parse(const char *name, byoc_diag_t *diag, uint64_t *out_features);
 
-// "avx2 fma ..."; parses back through byoc_cpu_parse_list, which takes names of features alone and adds nothing.
+// "avx2 fma ..."; parses back through byoc_cpu_parse_list, which takes only names of features and adds nothing.
 void byoc_cpu_print(uint64_t features, byoc_string_t *out);
 byoc_status_t byoc_cpu_parse_list(const char *text, byoc_diag_t *diag, uint64_t *out_features);
 
-// Visits the flags of gcc and clang that allow the features, those for tuning last. Stops where `visit` fails.
+// Visits the flags of gcc and clang that allow the features, tuning flags last. Stops if `visit` fails.
 typedef byoc_status_t (*byoc_cpu_flag_visit_t)(void *self, const char *flag, byoc_diag_t *diag);
 byoc_status_t byoc_cpu_flags(uint64_t features, byoc_cpu_flag_visit_t visit, void *self, byoc_diag_t *diag);
 
-// Whether there is an instruction that adds four products of bytes.
+// Is there an instruction that adds four products of bytes?
 bool byoc_cpu_multiplies_bytes(uint64_t features);
 
 #endif // BYOC_CORE_TARGET_CPU_H_

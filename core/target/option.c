@@ -1,4 +1,4 @@
-// Option schemas: checking them, reading values by them, printing values.
+// Option schemas: checks them, reads values by them, prints values.
 #include "core/target/option.h"
 
 #include <ctype.h>
@@ -251,7 +251,7 @@ static bool is_name(const char *text) {
 
 static byoc_status_t verify_choices(const byoc_option_schema_t *option, byoc_diag_t *diag) {
   if (option->choices == NULL || option->choices[0] == '\0') {
-    return byoc_diag_error(diag, BYOC_INVALID_DATA, "option '%s' names no choices", option->name);
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "option '%s' has no choices", option->name);
   }
   choices_t choices;
   split_choices(option->choices, &choices);

@@ -5,7 +5,7 @@
 #include "core/base/string.h"
 #include "core/target/target.h"
 
-// Bytes that a STRING may have where its schema names no maximum.
+// The most bytes of a STRING whose schema names no maximum.
 #define BYOC_OPTION_STRING_LIMIT 4096
 
 // Reads `text` as a value of the option; `text` NULL is an option given without '='. The error names the option, the
@@ -15,7 +15,7 @@ byoc_status_t byoc_option_parse(const byoc_option_schema_t *option, const char *
 // The schema's default.
 byoc_status_t byoc_option_default(const byoc_option_schema_t *option, byoc_arena_t *arena, byoc_diag_t *diag,
                                   byoc_target_value_t *out_value);
-// "-key=value", quoted where it has to be; parses back to the same value.
+// "-key=value", with quotes if needed; parses back to the same value.
 void byoc_option_print(const byoc_option_schema_t *option, const byoc_target_value_t *value, byoc_string_t *out);
 
 // "an integer from 0 to 3", "one of bundle, system" and so on; for messages and byoc targets.

@@ -1,4 +1,4 @@
-// Targets: reading their options, and the native kind.
+// Targets: reads their options, and defines the native kind.
 #include "core/target/target.h"
 
 #include <ctype.h>
@@ -15,7 +15,7 @@ static const byoc_target_value_t *find_value(const byoc_target_t *target, const 
   return NULL;
 }
 
-// Whether the operands that follow an operator's name in a pattern may be so many.
+// May an operator in a pattern, whose name ends at `after`, have `count` operands?
 static bool may_have_operands(const char *after, uint32_t count) {
   const char *at = strchr(after, '(');
   uint32_t depth = 0, commas = 0;
@@ -28,7 +28,7 @@ static bool may_have_operands(const char *after, uint32_t count) {
   return commas + 1 == count;
 }
 
-// `op` as a word of `text`: patterns name operators among brackets, bars and commas. `operands` 0: however many.
+// Is `op` a word of `text`? Patterns name operators among brackets, bars and commas. `operands` 0: any number.
 static bool names_operator(const char *text, const char *op, uint32_t operands) {
   size_t size = strlen(op);
   for (const char *at = text; at != NULL && (at = strstr(at, op)) != NULL; at += size) {

@@ -16,12 +16,12 @@ typedef byoc_option_t byoc_option_schema_t;
 typedef struct byoc_target_kind_t {
   const char *name;
   const char *description;
-  const char *plugin_name;    // "" for the host's own
-  const char *plugin_version; // the host's version for its own
-  const char *plugin_content; // hash of the plugin's file, as text; NULL for the host's own
+  const char *plugin_name;    // "" for the host's own kind
+  const char *plugin_version; // the host's version for its own kind
+  const char *plugin_content; // hash of the plugin's file, as text; NULL for the host's own kind
   const byoc_option_schema_t *options;
   size_t option_count;
-  const byoc_backend_t *backend;         // a full-size copy, its rules too, missing tails zeroed; NULL for "c"
+  const byoc_backend_t *backend;         // a full-size copy, with its rules and missing tails zeroed; NULL for "c"
   struct byoc_plugin_library_t *library; // core/plugin/library.h: what keeps its code loaded; NULL for "c"
 } byoc_target_kind_t;
 
@@ -45,7 +45,7 @@ typedef struct byoc_target_list_t {
   BYOC_VECTOR(byoc_target_t *) targets; // in order of preference; the last is "c" (added when the user named none)
 } byoc_target_list_t;
 
-// Looks up a kind; returns NULL where there is none.
+// Looks up a kind; returns NULL if there is none.
 typedef const byoc_target_kind_t *(*byoc_target_lookup_t)(const void *self, const char *name);
 typedef struct byoc_target_registry_t {
   const void *self;
@@ -53,7 +53,7 @@ typedef struct byoc_target_registry_t {
   // All kind names, for messages.
   const char *const *names;
   size_t name_count;
-  // Why a kind that is announced somewhere cannot be used; NULL where there is nothing to say. May itself be NULL.
+  // Why a kind that is announced somewhere cannot be used; NULL if there is nothing to say. May itself be NULL.
   const char *(*refusal)(const void *self, const char *name);
 } byoc_target_registry_t;
 
@@ -62,28 +62,28 @@ typedef struct byoc_target_registry_t {
 byoc_status_t byoc_target_list_parse(const char *const *texts, size_t text_count,
                                      const byoc_target_registry_t *registry, byoc_allocator_t allocator,
                                      byoc_diag_t *diag, byoc_target_list_t *out_list);
-// The native target "c", the last of a list; NULL where there is none (a list of some targets only, or no list).
+// The native target "c", the last of a list; NULL if there is none (a list of some targets only, or no list).
 const byoc_target_t *byoc_target_list_native(const byoc_target_list_t *list);
 void byoc_target_list_deinit(byoc_target_list_t *list);
 // Checks an option table of a plugin (names, types, ranges, defaults that their own schema accepts).
 byoc_status_t byoc_option_schema_verify(const byoc_option_schema_t *options, size_t count, byoc_diag_t *diag);
 
-// Whether a partition rule of the target's backend, or of one of the list's, names the operator; the latter with so
-// many operands, 0 standing for any number.
+// Does a partition rule of the target's backend (or, for a list, of any target in it) name the operator?
+// `operand_count` 0 stands for any number of operands.
 bool byoc_target_has_rule(const byoc_target_t *target, const char *op);
 bool byoc_target_list_has_rule(const byoc_target_list_t *list, const char *op, uint32_t operand_count);
 
 int64_t byoc_target_option_int(const byoc_target_t *target, const char *name);
 double byoc_target_option_float(const byoc_target_t *target, const char *name);
 const char *byoc_target_option_string(const byoc_target_t *target, const char *name);
-// The same of an option of type CPU alone: a value for byoc_cpu_parse.
+// The same for an option of type CPU only: a value for byoc_cpu_parse.
 const char *byoc_target_option_cpu(const byoc_target_t *target, const char *name);
 
-// byoc_backend_t.relative_error of the target's backend; 0 where it says none.
+// byoc_backend_t.relative_error of the target's backend; 0 if it gives none.
 double byoc_target_relative_error(const byoc_target_t *target);
 
-// Who makes the code of a target, as text for keys: "cutlass 0.1.0 <hash of the plugin's file>", "byoc 0.1.0". A plugin
-// that was rebuilt is another one, whatever its version says.
+// Identifies what makes the code of a target, as text for keys: "cutlass 0.1.0 <hash of the plugin's file>", "byoc
+// 0.1.0". A rebuilt plugin counts as a different one, whatever its version says.
 void byoc_target_kind_print_maker(const byoc_target_kind_t *kind, byoc_string_t *out);
 
 // The native target's kind: -O=0..3 (default 3), -mcpu=native|x86-64|x86-64-v3|…, -cc=program.

@@ -37,7 +37,7 @@ static bool is_name_character(char c) {
   return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.';
 }
 
-// What stands up to the next blank or ';' when something unexpected was met, for messages.
+// The size of the text up to the next blank or ';', to quote what was unexpected.
 static int word_size(const char *at) {
   const size_t size = strcspn(at, " \t\r\n\v\f;");
   return size < 64 ? (int)size : 64;
@@ -45,7 +45,7 @@ static int word_size(const char *at) {
 
 static byoc_status_t unknown_kind(parser_t *p, const char *name, const char *at) {
   const byoc_target_registry_t *registry = p->registry;
-  // Looking a kind up may have loaded, and then refused, its plugin.
+  // Looking up a kind may have loaded its plugin and then refused it.
   const char *refusal = registry->refusal != NULL ? registry->refusal(registry->self, name) : NULL;
   byoc_string_t known;
   byoc_string_init(&known, p->allocator);
@@ -217,7 +217,7 @@ static byoc_status_t add_target(parser_t *p, byoc_target_t *target, const char *
   if (target->kind == byoc_target_kind_native()) {
     if (p->native != NULL) {
       byoc_status_t status = byoc_diag_error(p->diag, BYOC_INVALID_ARGUMENT, "target 'c' is given twice");
-      byoc_diag_hint(p->diag, "it is always the last resort, once");
+      byoc_diag_hint(p->diag, "give its options once; it is always the last resort");
       return located(p, at, status);
     }
     p->native = target;
@@ -260,7 +260,7 @@ static byoc_status_t parse_text(parser_t *p, const char *text) {
     BYOC_RETURN_IF_ERROR(parse_target(p));
     found = true;
   }
-  return found ? BYOC_OK : located(p, text, byoc_diag_error(p->diag, BYOC_INVALID_ARGUMENT, "no target is named"));
+  return found ? BYOC_OK : located(p, text, byoc_diag_error(p->diag, BYOC_INVALID_ARGUMENT, "no target is given"));
 }
 
 byoc_status_t byoc_target_list_parse(const char *const *texts, size_t text_count,

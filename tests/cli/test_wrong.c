@@ -185,7 +185,7 @@ static void test_kinds_of_files(void **state) {
   byoc_test_shell(1, "byoc build kind.so -o other.so");
   byoc_test_printed("'kind.so' is a shared object; a model is wanted here");
   byoc_test_shell(1, "byoc bench tiny.onnx");
-  byoc_test_printed("byoc build makes an artifact of a model");
+  byoc_test_printed("make an artifact from a model with byoc build");
   byoc_test_shell(0, "byoc build kind.txt -o other.so"); // the text form by its first word
   byoc_test_shell(2, "byoc run kind.so --random --plan greedy");
   byoc_test_printed("--plan is for models; this is an artifact");

@@ -1,4 +1,4 @@
-// What comes in and goes out of a run whose shapes are known when it runs.
+// Imports and exports the values of a run whose shapes are known only when it runs.
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 // ---- in ----
 
-// "f32[2,N]" as far as it is known.
+// Writes "f32[2,N]", with as much as is known.
 static void format_tensor(uint32_t dtype, uint32_t rank, const int64_t *dims, char *text, size_t size) {
   size_t used = (size_t)snprintf(text, size, "%s[", byoc_dtype_name(dtype));
   for (uint32_t i = 0; i < rank && used < size && rank != BYOC_ARGUMENT_ANY_RANK; i++) {
@@ -20,12 +20,12 @@ static void format_tensor(uint32_t dtype, uint32_t rank, const int64_t *dims, ch
 
 int32_t byoc_frame_check_argument(byoc_frame_t *frame, const byoc_argument_t *argument, const byoc_port_info_t *port) {
   if (argument->kind != BYOC_ARGUMENT_TENSOR) {
-    return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the input '%s' is no tensor", port->name);
+    return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the input '%s' is not a tensor", port->name);
   }
   bool fits = argument->dtype == port->dtype && argument->rank <= BYOC_CELL_MAX_RANK;
   fits = fits && (port->rank == BYOC_ARGUMENT_ANY_RANK || port->rank == argument->rank);
   bool is_negative = false, is_empty = false;
-  int64_t count = 64; // what is made of dimensions stays a number, whatever an empty tensor says
+  int64_t count = 64; // so that products of dimensions do not overflow, even if the tensor is empty
   for (uint32_t i = 0; fits && i < argument->rank; i++) {
     int64_t wanted = port->rank == BYOC_ARGUMENT_ANY_RANK ? -1 : port->dims[i];
     is_negative = is_negative || argument->dims[i] < 0;
@@ -74,7 +74,7 @@ static int32_t import(byoc_frame_t *frame, const byoc_argument_t *argument, cons
                                     : BYOC_ARGUMENT_TENSOR;
   if (argument->kind != kind) {
     return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the input '%s' is a %s, the model takes a %s", port->name,
-                           argument->kind < 3 ? names[argument->kind] : "thing of no known kind", names[kind]);
+                           argument->kind < 3 ? names[argument->kind] : "value of unknown kind", names[kind]);
   }
   if (kind == BYOC_ARGUMENT_TENSOR) return import_tensor(frame, argument, port, out_cell);
   if (kind == BYOC_ARGUMENT_OPTIONAL && argument->count > 1) {

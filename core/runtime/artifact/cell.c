@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A block that so many runs in a row had no use for is freed.
+// A block that has not been used in this many runs in a row is freed.
 #define IDLE_RUNS 64
-// Scratch memory grows by blocks of this size at least.
+// Scratch memory grows in blocks of at least this size.
 #define SCRATCH_BYTES 4096
 
 int32_t byoc_frame_fail(byoc_frame_t *frame, int32_t status, const char *format, ...) {
@@ -23,12 +23,12 @@ int32_t byoc_frame_fail(byoc_frame_t *frame, int32_t status, const char *format,
 }
 
 int32_t byoc_frame_out_of_memory(byoc_frame_t *frame) {
-  return byoc_frame_fail(frame, BYOC_OUT_OF_MEMORY, "memory is out");
+  return byoc_frame_fail(frame, BYOC_OUT_OF_MEMORY, "out of memory");
 }
 
 // ---- blocks ----
 
-// The class of a size and the bytes that a block of it has: (4 + quarter) << power, from 64 on.
+// Returns the size class of a size and the bytes in a block of that class: (4 + quarter) << power, from 64 on.
 static uint32_t class_of_size(uint64_t size_bytes, uint64_t *out_capacity) {
   if (size_bytes <= BYOC_BUFFER_ALIGNMENT) {
     *out_capacity = BYOC_BUFFER_ALIGNMENT;
@@ -45,7 +45,7 @@ static uint32_t class_of_size(uint64_t size_bytes, uint64_t *out_capacity) {
   return 4 + power * 4 + (uint32_t)quarter - 1;
 }
 
-// Where the process runs under the address sanitizer, it is told which bytes of a block are in use.
+// If the process runs under the address sanitizer, these tell it which bytes of a block are in use.
 extern void __asan_poison_memory_region(const volatile void *address, size_t size) __attribute__((weak));
 extern void __asan_unpoison_memory_region(const volatile void *address, size_t size) __attribute__((weak));
 
@@ -120,8 +120,8 @@ byoc_cell_t *byoc_cell_create(byoc_frame_t *frame, uint32_t kind) {
   return cell;
 }
 
-// Elements of a dense tensor; false for a negative dimension, or for more than fit. What an empty one's other
-// dimensions come to must fit as well: loops count on it.
+// Counts the elements of a dense tensor; false for a negative dimension or if the count overflows. If the tensor is
+// empty, the product of its other dimensions must fit as well, because loops rely on it.
 static bool count_elements(uint32_t rank, const int64_t *dims, int64_t *out_count) {
   bool is_empty = false, fits = true;
   *out_count = 1;
@@ -134,7 +134,7 @@ static bool count_elements(uint32_t rank, const int64_t *dims, int64_t *out_coun
   return fits;
 }
 
-// Bytes of a dense tensor; false for a negative dimension or one that no memory holds.
+// Computes the bytes of a dense tensor; false for a negative dimension or a size that no memory can hold.
 static bool tensor_size(uint32_t dtype, uint32_t rank, const int64_t *dims, uint64_t *out_bytes) {
   int64_t bits = 0;
   bool fits = count_elements(rank, dims, &bits) && !__builtin_mul_overflow(bits, byoc_dtype_bits(dtype), &bits);
@@ -198,7 +198,7 @@ uint64_t byoc_cell_size_bytes(const byoc_cell_t *cell) {
 }
 
 int64_t byoc_cell_integer(const byoc_cell_t *cell, uint64_t at) {
-  if (at >= byoc_cell_element_count(cell)) return 0; // an empty one's data may be NULL
+  if (at >= byoc_cell_element_count(cell)) return 0; // an empty tensor's data may be NULL
   switch (cell->dtype) {
   case BYOC_DTYPE_I64:
     return ((const int64_t *)cell->data)[at];
@@ -252,7 +252,7 @@ void byoc_frame_reset(byoc_frame_t *frame) {
   }
   frame->run++;
   free_idle_blocks(frame);
-  if (frame->scratch != NULL && frame->scratch->next != NULL) { // next time one block is enough
+  if (frame->scratch != NULL && frame->scratch->next != NULL) { // so that next time one block is enough
     uint64_t total = 0;
     for (const byoc_block_of_memory_t *at = frame->scratch; at != NULL; at = at->next) total += at->capacity_bytes;
     free_list(frame->scratch);
@@ -297,7 +297,7 @@ int32_t byoc_frame_allocate(byoc_frame_t *frame, uint32_t index, uint32_t dtype,
                              (long long)dims[i]);
     }
   }
-  byoc_frame_release(frame, index); // its block may be the one that is taken
+  byoc_frame_release(frame, index); // frees its block, which may be taken again here
   frame->cells[index] = byoc_cell_create_tensor(frame, dtype, rank, dims);
   if (frame->cells[index] != NULL) return BYOC_OK;
   uint64_t size = 0;
@@ -333,7 +333,7 @@ int32_t byoc_frame_share(byoc_frame_t *frame, uint32_t index, uint32_t from, uin
   }
   int64_t wanted = 0;
   if (!count_elements(rank, dims, &wanted) || (uint64_t)wanted != byoc_cell_element_count(source)) {
-    return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "%llu elements do not fit the shape that is asked for",
+    return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "%llu elements do not fit the requested shape",
                            (unsigned long long)byoc_cell_element_count(source));
   }
   byoc_cell_t *cell = create_outside(frame, source->data, source->dtype, rank, dims);

@@ -1,13 +1,13 @@
-// Values at run time whose shape, memory or very number is not known before: cells. Shared by the artifact and the
-// evaluator, so that there is one implementation.
+// Cells: values at run time whose shape, memory or even number is not known beforehand. The artifact and the evaluator
+// share them, so that there is one implementation.
 //
-// A frame belongs to one context. It holds a table of cells, one a buffer of the host program that is a value, and the
-// memory that they live in. Cells are counted: a value is passed on (out of a branch, to the next turn of a loop, into
-// a sequence) by passing its cell, never by copying bytes. Memory comes in blocks of graded sizes that go back to the
-// frame when their last cell does and stay there for the next one, in this run or a later one: a run whose shapes have
-// been seen before allocates nothing. Blocks that no run has used for a while are freed.
+// A frame belongs to one context. It holds a table of cells, one per buffer of the host program that is a value, and
+// the memory they live in. Cells are reference-counted: a value is passed on (out of a branch, to the next iteration of
+// a loop, into a sequence) by passing its cell, never by copying bytes. Memory comes in blocks of graded sizes. A block
+// goes back to the frame when its last cell is released, and stays there for the next one, in this run or a later one:
+// a run whose shapes have been seen before allocates nothing. Blocks that no run has used for a while are freed.
 //
-// Functions that can fail return a status, having given the reason to runtime->set_error.
+// Functions that can fail return a status, after passing the reason to runtime->set_error.
 #ifndef BYOC_CORE_RUNTIME_ARTIFACT_CELL_H_
 #define BYOC_CORE_RUNTIME_ARTIFACT_CELL_H_
 
@@ -15,9 +15,9 @@
 #include "byoc/call.h"
 #include "byoc/dtype.h"
 
-// The largest rank anything here handles; as BYOC_MAX_RANK of the compiler.
+// The largest rank that anything here handles; equal to the compiler's BYOC_MAX_RANK.
 #define BYOC_CELL_MAX_RANK 16
-// In the place of an index: no cell, an operand that is left out.
+// An index that stands for no cell: an operand that is left out.
 #define BYOC_CELL_NONE UINT32_MAX
 
 typedef struct byoc_block_of_memory_t byoc_block_of_memory_t;
@@ -27,11 +27,11 @@ typedef struct byoc_cell_t {
   uint32_t dtype, rank, references;
   int64_t dims[BYOC_CELL_MAX_RANK];
   void *data;
-  byoc_block_of_memory_t *block; // that data lies in, counted; NULL: a constant's or the caller's
+  byoc_block_of_memory_t *block; // holds the data, counted; NULL: a constant or the caller's data
   uint64_t count;                // sequences, optionals: items
   struct byoc_cell_t **items;    // counted; in `block`
   struct byoc_cell_t *next;      // among the free ones
-  uint32_t is_foreign;           // data is the caller's: gone when the run ends
+  uint32_t is_foreign;           // data belongs to the caller and is gone when the run ends
 } byoc_cell_t;
 
 // Quarter steps between powers of two: at most a fifth of a block is never used.
@@ -41,65 +41,65 @@ typedef struct byoc_frame_t {
   const byoc_runtime_t *runtime; // for errors
   byoc_cell_t **cells;           // by index; NULL: no value
   int64_t *symbols;              // values of symbolic dimensions
-  int64_t *seen;                 // those of the inputs that were last found to fit; -1: none yet
+  int64_t *seen;                 // those of the inputs that last fitted; -1: none yet
   byoc_cell_t **moving;          // scratch of byoc_frame_assign, as large as the table
   uint8_t *is_constant;          // by index: outlives the run
   uint32_t cell_count, symbol_count;
   uint64_t run; // number of the run, to see which blocks are idle
   byoc_cell_t *free_cells;
   byoc_block_of_memory_t *free_blocks[BYOC_FRAME_SIZE_CLASSES];
-  byoc_block_of_memory_t *scratch; // of texts and items of results; the newest first
+  byoc_block_of_memory_t *scratch; // for texts and items of results; the newest first
   uint64_t scratch_used;
 } byoc_frame_t;
 
 // `runtime` outlives the frame. On failure there is nothing to deinit.
 int32_t byoc_frame_init(byoc_frame_t *frame, const byoc_runtime_t *runtime, uint32_t cell_count, uint32_t symbol_count);
 void byoc_frame_deinit(byoc_frame_t *frame); // accepts one that is all zero
-// The start of a run: the results of the last one, and what a failure left behind, go back to the frame.
+// Begins a run: the results of the last run, and what a failure left behind, go back to the frame.
 void byoc_frame_reset(byoc_frame_t *frame);
-// Memory that lives until the next run begins, aligned for any type; NULL when memory is out.
+// Memory that lives until the next run begins, aligned for any type; NULL if out of memory.
 void *byoc_frame_scratch(byoc_frame_t *frame, uint64_t size_bytes);
 // Records a reason and returns `status`.
 int32_t byoc_frame_fail(byoc_frame_t *frame, int32_t status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-// ---- cells by their index in the table; what was there is released ----
-// A tensor, contents undefined. BYOC_INVALID_ARGUMENT for a negative dimension.
+// ---- cells by their index in the table; the previous value is released ----
+// Makes a tensor with undefined contents. BYOC_INVALID_ARGUMENT for a negative dimension.
 int32_t byoc_frame_allocate(byoc_frame_t *frame, uint32_t index, uint32_t dtype, uint32_t rank, const int64_t *dims);
-// A tensor that lives elsewhere for as long as the frame does.
+// Refers to a tensor whose data lives elsewhere, for as long as the frame does.
 int32_t byoc_frame_constant(byoc_frame_t *frame, uint32_t index, const void *data, uint32_t dtype, uint32_t rank,
                             const int64_t *dims);
-// The value of `from` under another shape of the same number of elements (`dims` NULL: as it is).
+// Gives `index` the value of `from` in another shape with the same number of elements (`dims` NULL: the same shape).
 int32_t byoc_frame_share(byoc_frame_t *frame, uint32_t index, uint32_t from, uint32_t rank, const int64_t *dims);
-// All targets get their sources' values at once: a swap needs no third place.
+// All targets get their sources' values at once, so that a swap needs no third cell.
 void byoc_frame_assign(byoc_frame_t *frame, const uint32_t *targets, const uint32_t *sources, uint32_t count);
 void byoc_frame_release(byoc_frame_t *frame, uint32_t index);
 // A scalar.
 int32_t byoc_frame_set_i64(byoc_frame_t *frame, uint32_t index, int64_t value);
 int32_t byoc_frame_set_bool(byoc_frame_t *frame, uint32_t index, uint32_t value);
-// Element `at` of an integer or bool tensor; 0 where it has none.
+// Element `at` of an integer or bool tensor; 0 if there is no such element.
 int64_t byoc_cell_integer(const byoc_cell_t *cell, uint64_t at);
 uint64_t byoc_cell_element_count(const byoc_cell_t *cell);
 uint64_t byoc_cell_size_bytes(const byoc_cell_t *cell);
 
 // ---- scan outputs: tensors stacked along a new first axis ----
-// Begins with `expected` elements in mind (negative: not known); the element's shape where no element comes.
+// Begins with room for `expected` elements (negative: not known). The shape given is used if no element comes.
 int32_t byoc_frame_scan_begin(byoc_frame_t *frame, uint32_t index, uint32_t dtype, uint32_t rank, const int64_t *dims);
-// Appends; `expected` elements are made room for at once, more by doubling.
+// Appends an element. Room for `expected` elements is made at once; after that it grows by doubling.
 int32_t byoc_frame_scan_append(byoc_frame_t *frame, uint32_t index, uint32_t element, int64_t expected);
 
 // ---- symbols ----
-// Values of `symbols` are the elements of an i64 tensor; negative ones are refused in the name of `origin`.
+// Sets `symbols` from the elements of an i64 tensor; refuses negative values, naming `origin`.
 int32_t byoc_frame_bind(byoc_frame_t *frame, const char *origin, const int64_t *elements, const uint32_t *symbols,
                         uint32_t count);
 // The dimension `axis` of a value must be `expected`; `what` names the value, `name` the dimension.
 int32_t byoc_frame_match(byoc_frame_t *frame, uint32_t index, uint32_t axis, int64_t expected, const char *what,
                          const char *name);
-// A value must be there and a tensor of this type and rank.
+// The value must exist and be a tensor of this type and rank.
 int32_t byoc_frame_expect(byoc_frame_t *frame, uint32_t index, uint32_t dtype, uint32_t rank, const char *what);
 
-// Arithmetic of dimensions stops at the largest and the smallest number: what comes to either is refused where memory
-// is asked for.
+// Arithmetic of dimensions saturates at the largest and the smallest number; a result that saturated is refused when
+// memory is allocated for it.
 static inline int64_t byoc_dim_add(int64_t a, int64_t b) {
   int64_t sum;
   return __builtin_add_overflow(a, b, &sum) ? (a < 0 ? INT64_MIN : INT64_MAX) : sum;
@@ -126,7 +126,7 @@ static inline int64_t byoc_dim_mod(int64_t a, int64_t b) {
   int64_t rest = a % b;
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
-// Have the first `count` symbols, those of the inputs, the values that were last found to fit?
+// Do the first `count` symbols, those of the inputs, have the values that last fitted?
 static inline int byoc_frame_has_seen(const byoc_frame_t *frame, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     if (frame->symbols[i] != frame->seen[i]) return 0;
@@ -144,33 +144,33 @@ static inline int64_t byoc_dim_max(int64_t a, int64_t b) {
 }
 
 // ---- for the operators on containers ----
-// A new cell with one reference; NULL when memory is out.
+// A new cell with one reference; NULL if out of memory.
 byoc_cell_t *byoc_cell_create(byoc_frame_t *frame, uint32_t kind);
 byoc_cell_t *byoc_cell_create_tensor(byoc_frame_t *frame, uint32_t dtype, uint32_t rank, const int64_t *dims);
 // Room for `count` items, all NULL.
 byoc_cell_t *byoc_cell_create_container(byoc_frame_t *frame, uint32_t kind, uint64_t count);
 byoc_cell_t *byoc_cell_retain(byoc_cell_t *cell);
 void byoc_cell_release(byoc_frame_t *frame, byoc_cell_t *cell); // accepts NULL
-// The table takes the reference over.
+// Puts a cell into the table, which takes over the reference.
 void byoc_frame_put(byoc_frame_t *frame, uint32_t index, byoc_cell_t *cell);
 int32_t byoc_frame_out_of_memory(byoc_frame_t *frame);
 
-// ---- what comes in and goes out ----
+// ---- inputs and outputs ----
 // An input or output as the model declares it.
 typedef struct byoc_port_info_t {
   const char *name;
   const char *kinds;   // outermost first, a tensor last: see byoc_artifact_t.input_kinds
   uint32_t dtype;      // of the tensors
-  uint32_t rank;       // BYOC_ARGUMENT_ANY_RANK where it is not known
-  const int64_t *dims; // -1 where symbolic
+  uint32_t rank;       // BYOC_ARGUMENT_ANY_RANK if it is not known
+  const int64_t *dims; // -1 if symbolic
 } byoc_port_info_t;
 
-// A cell that reads the caller's memory. BYOC_INVALID_ARGUMENT with both types where it is not what the port takes.
+// Makes a cell that reads the caller's memory. BYOC_INVALID_ARGUMENT, naming both types, if the port does not take it.
 int32_t byoc_frame_import(byoc_frame_t *frame, uint32_t index, const byoc_argument_t *argument,
                           const byoc_port_info_t *port);
-// The same check alone, of a tensor.
+// Makes only the same check, for a tensor.
 int32_t byoc_frame_check_argument(byoc_frame_t *frame, const byoc_argument_t *argument, const byoc_port_info_t *port);
-// What the argument points to belongs to the frame until its next reset; the caller's own bytes are copied.
+// Fills the argument. What it points to belongs to the frame until its next reset; bytes of the caller are copied.
 int32_t byoc_frame_export(byoc_frame_t *frame, uint32_t index, byoc_argument_t *out_argument);
 
 #endif // BYOC_CORE_RUNTIME_ARTIFACT_CELL_H_

@@ -4,7 +4,7 @@
 
 #include "core/runtime/artifact/cell.h"
 
-// The head of a block, in front of its bytes; as large as the alignment that these need.
+// The head of a block, in front of its bytes. It is as large as their alignment.
 struct byoc_block_of_memory_t {
   uint32_t references, size_class;
   uint64_t capacity_bytes, last_run;
@@ -13,9 +13,9 @@ struct byoc_block_of_memory_t {
 };
 _Static_assert(sizeof(byoc_block_of_memory_t) == BYOC_BUFFER_ALIGNMENT, "bytes behind the head must be aligned");
 
-// A block with one reference and at least so many bytes behind its head; NULL when memory is out.
+// A block with one reference and at least `size_bytes` bytes behind its head; NULL if out of memory.
 byoc_block_of_memory_t *byoc_block_take(byoc_frame_t *frame, uint64_t size_bytes);
-// So many of its bytes are in use from now on, as far as the address sanitizer is concerned.
+// Tells the address sanitizer that `size_bytes` bytes of the block are in use from now on.
 void byoc_block_use(byoc_block_of_memory_t *block, uint64_t size_bytes);
 void byoc_block_release(byoc_frame_t *frame, byoc_block_of_memory_t *block); // accepts NULL
 

@@ -6,8 +6,8 @@
 
 // ---- scan outputs ----
 
-// What is set aside at once for the turns that a loop announces. Loops that end by their condition announce as many as
-// an integer holds, so a larger announcement is not believed: then memory grows by doubling.
+// The most memory that is reserved at once for the iterations that a loop announces. Loops that end by their condition
+// announce as many as an integer holds, so a larger announcement is ignored and memory grows by doubling.
 #define ANNOUNCED_BYTES ((uint64_t)256 << 20)
 
 int32_t byoc_frame_scan_begin(byoc_frame_t *frame, uint32_t index, uint32_t dtype, uint32_t rank, const int64_t *dims) {
@@ -38,7 +38,8 @@ int32_t byoc_frame_scan_append(byoc_frame_t *frame, uint32_t index, uint32_t ele
   }
   if (!fits) {
     return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT,
-                           "a scan output has another shape in turn %lld than in the first", (long long)all->dims[0]);
+                           "a scan output has another shape in iteration %lld than in the first",
+                           (long long)all->dims[0]);
   }
   uint64_t size = byoc_cell_size_bytes(one), used = size * (uint64_t)all->dims[0], needed = 0;
   if (__builtin_add_overflow(used, size, &needed)) return byoc_frame_out_of_memory(frame);
@@ -83,7 +84,7 @@ int32_t byoc_frame_expect(byoc_frame_t *frame, uint32_t index, uint32_t dtype, u
   const byoc_cell_t *cell = frame->cells[index];
   if (cell != NULL && cell->kind == BYOC_ARGUMENT_TENSOR && cell->dtype == dtype && cell->rank == rank) return BYOC_OK;
   if (cell == NULL || cell->kind != BYOC_ARGUMENT_TENSOR) {
-    return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "%s is no tensor", what);
+    return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "%s is not a tensor", what);
   }
   return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "%s is %s of rank %u, not %s of rank %u", what,
                          byoc_dtype_name(cell->dtype), (unsigned)cell->rank, byoc_dtype_name(dtype), (unsigned)rank);

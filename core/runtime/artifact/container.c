@@ -24,7 +24,7 @@ int32_t byoc_sequence_construct(byoc_frame_t *frame, const byoc_container_call_t
   return put(frame, call, all);
 }
 
-// Negative positions count from the end; `last` is the largest one that is allowed.
+// Negative positions count from the end; `last` is the largest one allowed.
 static int32_t read_position(byoc_frame_t *frame, const byoc_cell_t *position, uint64_t count, int64_t last,
                              uint64_t *out_at) {
   if (byoc_cell_element_count(position) == 0) {
@@ -81,7 +81,7 @@ int32_t byoc_sequence_length(byoc_frame_t *frame, const byoc_container_call_t *c
 
 // ---- one tensor from many, and back ----
 
-// Axis of a tensor of this rank, or -1.
+// The axis of a tensor of this rank, counted from the front; -1 if it does not fit.
 static int64_t normal_axis(int64_t axis, uint32_t rank) {
   if (axis < 0) axis += rank;
   return axis >= 0 && axis < (int64_t)rank ? axis : -1;
@@ -93,7 +93,7 @@ static uint64_t product(const int64_t *dims, uint32_t first, uint32_t last) {
   return count;
 }
 
-// Whole bytes of an element; 0 for packed ones.
+// Bytes of an element; 0 for types that are packed into less than a byte.
 static uint64_t element_bytes(uint32_t dtype) {
   return byoc_dtype_bits(dtype) / 8;
 }
@@ -139,7 +139,8 @@ int32_t byoc_sequence_concat(byoc_frame_t *frame, const byoc_container_call_t *c
   return put(frame, call, joined);
 }
 
-// How long part `i` is: as `split` says, one number for all (the last one shorter) or one each; 1 without it.
+// The length of part `i`: given by `split` as one number for all (the last part may be shorter) or as one number per
+// part; 1 without `split`.
 static int64_t part_length(const byoc_cell_t *split, int64_t whole, int64_t at, uint64_t i) {
   if (split == NULL) return 1;
   if (split->rank > 0) return byoc_cell_integer(split, i);
@@ -147,9 +148,11 @@ static int64_t part_length(const byoc_cell_t *split, int64_t whole, int64_t at, 
   return length < whole - at ? length : whole - at;
 }
 
-// Parts of one length.
+// Counts parts of equal length.
 static int32_t count_equal_parts(byoc_frame_t *frame, int64_t length, int64_t whole, uint64_t *out_count) {
-  if (length <= 0) return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "parts of length %lld", (long long)length);
+  if (length <= 0)
+    return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the parts of a sequence cannot have length %lld",
+                           (long long)length);
   *out_count = (uint64_t)(whole / length + (whole % length != 0));
   return BYOC_OK;
 }
@@ -219,7 +222,7 @@ int32_t byoc_optional_make(byoc_frame_t *frame, const byoc_container_call_t *cal
 }
 
 int32_t byoc_optional_has_element(byoc_frame_t *frame, const byoc_container_call_t *call) {
-  const byoc_cell_t *optional = operand(frame, call, 0); // a tensor or a sequence is there by itself
+  const byoc_cell_t *optional = operand(frame, call, 0); // a tensor or a sequence is always present
   return byoc_frame_set_bool(frame, call->result,
                              optional != NULL && (optional->kind != BYOC_ARGUMENT_OPTIONAL || optional->count > 0));
 }

@@ -1,11 +1,11 @@
-// Operators on sequences and optionals, as ONNX has them. Sequences are values: an operator that changes one makes
-// another, whose items are the same cells.
+// Operators on sequences and optionals, as ONNX defines them. Sequences are values: an operator that changes one makes
+// a new sequence, whose items are the same cells.
 #ifndef BYOC_CORE_RUNTIME_ARTIFACT_CONTAINER_H_
 #define BYOC_CORE_RUNTIME_ARTIFACT_CONTAINER_H_
 
 #include "core/runtime/artifact/cell.h"
 
-// One operator: cells by their index in the frame's table, BYOC_CELL_NONE where an operand is left out.
+// One operator call: cells by their index in the frame's table, BYOC_CELL_NONE if an operand is left out.
 typedef struct byoc_container_call_t {
   uint32_t result, operand_count;
   const uint32_t *operands;

@@ -1,4 +1,4 @@
-// Contexts: everything of a model that is not constant, made before the first run.
+// Contexts: everything of a model that is not constant, created before the first run.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -17,7 +17,8 @@
 #include "core/runtime/artifact/model.h"
 #include "core/runtime/artifact/pool.h"
 
-// Workspaces from this size on ask for huge pages: fewer page faults in the first run, fewer TLB misses in all.
+// Workspaces of this size or larger ask for huge pages: fewer page faults in the first run, fewer TLB misses in all
+// runs.
 #define HUGE_PAGE_BYTES (2u << 20)
 
 typedef struct context_t {
@@ -25,38 +26,38 @@ typedef struct context_t {
   const byoc_model_t *model;
   bool pool_acquired;
   uint32_t fork_generation;     // of the process that made it
-  atomic_uint use;              // FREE, USED, or LENT to the run that run_arguments makes
+  atomic_uint use;              // FREE, USED, or LENT to the run call inside run_arguments
   atomic_bool misused;          // a second thread came while it was used
   bool in_arguments;            // run_arguments has called run
-  byoc_thread_pool_t user_pool; // a copy; parallel_for NULL where there is none
+  byoc_thread_pool_t user_pool; // a copy; parallel_for is NULL if there is none
   char reason[512];             // of set_error; cut at 511
   char error[1024];
 } context_t;
 
 enum { FREE, USED, LENT };
 
-// ---- errors of threads ----
+// ---- errors per thread ----
 
-// The text of a thread's last failed create or check. Not _Thread_local: the dynamic linker ends the process where it
-// gets no memory for that.
+// The text of a thread's last failed create or check. It is not _Thread_local, because the dynamic linker ends the
+// process if it gets no memory for that.
 enum { THREAD_ERROR_BYTES = 1024 };
 static pthread_key_t thread_key;
 static bool has_thread_key;
 static pthread_once_t thread_key_once = PTHREAD_ONCE_INIT;
-static atomic_bool lost_error; // some thread's text found no memory
+static atomic_bool lost_error; // there was no memory for some thread's text
 
 static void make_thread_key(void) {
   has_thread_key = pthread_key_create(&thread_key, free) == 0;
 }
 
-// Unloading takes the key away: a process has a thousand of them.
+// Unloading deletes the key, because a process has only a thousand of them.
 __attribute__((destructor)) static void delete_thread_key(void) {
   if (!has_thread_key) return;
   free(pthread_getspecific(thread_key));
   (void)pthread_key_delete(thread_key);
 }
 
-// NULL when out of memory.
+// NULL if out of memory.
 static char *thread_error(bool make) {
   (void)pthread_once(&thread_key_once, make_thread_key);
   char *text = has_thread_key ? pthread_getspecific(thread_key) : NULL;
@@ -121,7 +122,7 @@ const char *byoc_model_last_error(const byoc_context_t *shared) {
     return text != NULL ? text : atomic_load(&lost_error) ? "out of memory" : "";
   }
   const context_t *context = (const context_t *)shared;
-  // The text itself belongs to the thread that runs.
+  // The text itself belongs to the running thread.
   if (atomic_load(&context->misused)) {
     return "the context is used by two threads at once: give each thread a context of its own";
   }
@@ -153,7 +154,7 @@ static int32_t enter(context_t *context) {
   return BYOC_UNSUPPORTED;
 }
 
-// A number in the environment; *out_value stays as it is where there is none.
+// Reads a number from the environment; *out_value is unchanged if the variable is not set.
 static int32_t read_number(const char *name, long least, long most, int32_t *out_value) {
   const char *variable = getenv(name);
   if (variable == NULL || variable[0] == '\0') return BYOC_OK;
@@ -168,7 +169,7 @@ static int32_t read_number(const char *name, long least, long most, int32_t *out
   return BYOC_OK;
 }
 
-// options->thread_count, else $BYOC_THREADS, else the build's choice, else the processors.
+// options->thread_count, else $BYOC_THREADS, else the number chosen when building, else the number of processors.
 static int32_t choose_thread_count(const byoc_model_t *model, const byoc_context_options_t *options,
                                    int32_t *out_count) {
   int32_t count = options->thread_count;
@@ -247,10 +248,10 @@ static int32_t set_up_frame(context_t *context) {
     status =
         byoc_frame_constant(frame, constant->cell, constant->data, constant->dtype, constant->rank, constant->dims);
   }
-  return status == BYOC_OK ? BYOC_OK : create_error(status, "memory is out");
+  return status == BYOC_OK ? BYOC_OK : create_error(status, "out of memory");
 }
 
-// Calls as the generated tables say, pointers into this context's workspace put in.
+// Fills in the calls by the generated tables, with pointers into this context's workspace.
 static void fill_calls(byoc_context_t *context, const byoc_model_t *model) {
   memcpy(context->tensors, model->tensors, model->tensor_count * sizeof(*context->tensors));
   for (uint32_t i = 0; i < model->place_count; i++) {
@@ -274,7 +275,7 @@ static const char *reason_or_status(const context_t *context, int32_t status) {
   return context->reason[0] != '\0' ? context->reason : byoc_status_name(status);
 }
 
-// $BYOC_HUGE_PAGES, else the build's choice; for the first context, which all others share the constants with.
+// $BYOC_HUGE_PAGES, else what was chosen when building. Done for the first context; all others share its constants.
 static int32_t place_constants(const byoc_model_t *model) {
   static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   static bool placed;
@@ -282,7 +283,7 @@ static int32_t place_constants(const byoc_model_t *model) {
   int32_t status = read_number("BYOC_HUGE_PAGES", 0, 1, &wanted);
   if (status != BYOC_OK) return status;
   (void)pthread_mutex_lock(&mutex);
-  // Where it cannot be, the constants stay where they are.
+  // If they cannot be moved, the constants stay where they are.
   if (!placed && wanted) (void)byoc_model_move_to_huge_pages(model->data, model->artifact->constants_size_bytes);
   placed = true;
   (void)pthread_mutex_unlock(&mutex);
@@ -323,11 +324,11 @@ int32_t byoc_model_create(const byoc_model_t *model, const byoc_context_options_
   if (status != BYOC_OK) return status;
 
   context_t *context = calloc(1, sizeof(*context));
-  if (context == NULL) return create_error(BYOC_OUT_OF_MEMORY, "memory is out");
+  if (context == NULL) return create_error(BYOC_OUT_OF_MEMORY, "out of memory");
   context->model = model;
   context->fork_generation = byoc_model_fork_generation();
   if (!allocate_parts(context)) {
-    status = create_error(BYOC_OUT_OF_MEMORY, "memory is out: the model '%s' needs a workspace of %llu bytes",
+    status = create_error(BYOC_OUT_OF_MEMORY, "out of memory: the model '%s' needs a workspace of %llu bytes",
                           model->artifact->model_name, (unsigned long long)model->artifact->workspace_size_bytes);
     goto cleanup;
   }
@@ -398,8 +399,8 @@ int32_t byoc_model_failed(byoc_context_t *shared, int32_t status, uint32_t step)
   context_t *context = (context_t *)shared;
   (void)snprintf(context->error, sizeof(context->error), "%s: %s", context->model->steps[step],
                  reason_or_status(context, status));
-  context->reason[0] = '\0';                           // the next failure has its own
-  if (context->model->execute == NULL) leave(context); // else run_arguments does
+  context->reason[0] = '\0';                           // the next failure has its own reason
+  if (context->model->execute == NULL) leave(context); // else run_arguments does it
   return status;
 }
 
@@ -491,7 +492,7 @@ typedef struct node_sink_t {
   void *argument;
 } node_sink_t;
 
-// A tab tells an engine's node from an instruction of the same name.
+// A tab tells a node of an engine from an instruction of the same name.
 static void report_node(void *self, const char *node, uint64_t duration_ns) {
   const node_sink_t *nodes = self;
   char name[256];

@@ -1,4 +1,4 @@
-// The processor check. CPUID says what the processor has, XGETBV what the system keeps across context switches.
+// The processor check. CPUID says what the processor has, XGETBV what the system saves across context switches.
 #include "core/runtime/artifact/cpu.h"
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@ enum { EAX, EBX, ECX, EDX };
 
 static uint32_t read_word(uint32_t leaf, uint32_t subleaf, uint32_t reg) {
   uint32_t regs[4];
-  // A leaf with subleaves says in EAX of the first how many there are.
+  // For a leaf with subleaves, EAX of the first one holds the number of the last.
   if (subleaf > 0 && read_word(leaf, 0, EAX) < subleaf) return 0;
   return __get_cpuid_count(leaf, subleaf, &regs[EAX], &regs[EBX], &regs[ECX], &regs[EDX]) ? regs[reg] : 0;
 }
@@ -78,7 +78,7 @@ static bool has_named(uint64_t here, const char *name, size_t size) {
   for (int i = 0; i < BYOC_CPU_FEATURE_COUNT; i++) {
     if (strlen(names[i]) == size && memcmp(names[i], name, size) == 0) return here >> i & 1;
   }
-  return false; // from a newer byoc: not known to be there
+  return false; // from a newer byoc: not known to this one
 }
 
 int32_t byoc_model_check_cpu(const char *model_name, const char *features, char *message, uint64_t size) {

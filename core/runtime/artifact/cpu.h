@@ -1,5 +1,5 @@
 // Instruction set extensions of this processor, and whether it can run code that needs some of them. Artifacts carry
-// this file, so that it includes nothing but the list that the compiler reads too.
+// this file, so it includes nothing but the list that the compiler reads too.
 #ifndef BYOC_CORE_RUNTIME_ARTIFACT_CPU_H_
 #define BYOC_CORE_RUNTIME_ARTIFACT_CPU_H_
 
@@ -21,17 +21,17 @@ enum {
 // What a processor and its system say.
 typedef struct byoc_cpu_words_t {
   uint32_t words[BYOC_CPU_WORD_COUNT];
-  uint64_t xcr0; // registers that the system saves; counts only where a word says that it can be read
+  uint64_t xcr0; // registers that the system saves; valid only if a word says that it can be read
 } byoc_cpu_words_t;
 
-// The features that are usable on a machine which says this: one bit per feature.
+// The features that are usable on a machine with these words: one bit per feature.
 uint64_t byoc_cpu_features_in(const byoc_cpu_words_t *said);
 
-// The same of this machine. Nothing is usable where the architecture has no words in byoc/isa.def.
+// The features of this machine. None are usable if byoc/isa.def has no words for the architecture.
 uint64_t byoc_cpu_detect(void);
 
-// BYOC_OK, or BYOC_UNSUPPORTED with a sentence naming what is missing. `features`: names of the list, space-separated.
-// `message` may be NULL; it is cut at `size`.
+// BYOC_OK, or BYOC_UNSUPPORTED with a message that names what is missing. `features` are names of the list,
+// space-separated. `message` may be NULL; it is cut at `size`.
 int32_t byoc_model_check_cpu(const char *model_name, const char *features, char *message, uint64_t size);
 
 #endif // BYOC_CORE_RUNTIME_ARTIFACT_CPU_H_

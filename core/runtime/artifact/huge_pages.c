@@ -9,7 +9,7 @@ static uintptr_t round_up(uintptr_t address) {
   return (address + HUGE_PAGE_BYTES - 1) & ~(HUGE_PAGE_BYTES - 1);
 }
 
-// Fresh memory on huge pages, `size` being a multiple of theirs.
+// Allocates memory on huge pages; `size` is a multiple of theirs.
 static void *allocate(size_t size) {
   uint8_t *memory = mmap(NULL, size + HUGE_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return NULL;
@@ -31,7 +31,7 @@ bool byoc_model_move_to_huge_pages(const void *data, uint64_t size_bytes) {
   void *copy = allocate(size);
   if (copy == NULL) return false;
   memcpy(copy, (const void *)begin, size);
-  // In one step: whoever reads the constants now finds the same bytes, before and after.
+  // The copy replaces the mapping in one step, so that readers of the constants find the same bytes before and after.
   if (mprotect(copy, size, PROT_READ) == 0 &&
       mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)begin) != MAP_FAILED) {
     return true;

@@ -1,16 +1,16 @@
 // Constants on huge pages, for models that read more of them than the processor's table of pages covers. The file's own
-// pages are small, so the constants are copied, once per process; the copy takes the place of the mapping, address by
-// address. What it brings depends on the machine: a plain loop over 200 MB reads a fifth faster, generated products,
-// which fetch ahead, are as fast as before within a per cent. What it costs: a copy at the start, half a second for
-// 500 MB, and memory that processes do not share.
+// pages are small, so the constants are copied, once per process; the copy replaces the mapping at the same address.
+// The gain depends on the machine: a plain loop over 200 MB reads a fifth faster; generated products, which prefetch,
+// are as fast as before within 1 percent. The cost is a copy at the start (half a second for 500 MB) and memory that
+// processes do not share.
 #ifndef BYOC_CORE_RUNTIME_ARTIFACT_HUGE_PAGES_H_
 #define BYOC_CORE_RUNTIME_ARTIFACT_HUGE_PAGES_H_
 
 #include <stdbool.h>
 #include <stdint.h>
 
-// Moves the whole huge pages in [data, data + size_bytes) of a read-only mapping. False, with nothing changed, where
-// there are none, or where the kernel or memory do not allow it. Nobody may unmap the range meanwhile.
+// Moves the whole huge pages in [data, data + size_bytes) of a read-only mapping. Returns false, with nothing changed,
+// if there are none or if the kernel or lack of memory prevents it. Nobody may unmap the range meanwhile.
 bool byoc_model_move_to_huge_pages(const void *data, uint64_t size_bytes);
 
 #endif // BYOC_CORE_RUNTIME_ARTIFACT_HUGE_PAGES_H_

@@ -1,5 +1,5 @@
-// What the generated C of an artifact and the runtime inside it say to each other. Private to one artifact: both are
-// linked into the same file, so nothing here needs to stay compatible.
+// The interface between the generated C of an artifact and the runtime inside it. It is private to one artifact: both
+// are linked into the same file, so nothing here needs to stay compatible.
 //
 // The generated file describes the model with constant tables (byoc_model_t) and defines `run` as straight-line calls;
 // everything that is the same for every model (contexts, errors, threads, processor check) is in the runtime archive.
@@ -38,7 +38,7 @@ typedef struct byoc_model_setup_t {
   int32_t (*function)(const byoc_runtime_t *runtime);
 } byoc_model_setup_t;
 
-// A constant that is a value too.
+// A constant that is also a value.
 typedef struct byoc_model_constant_t {
   uint32_t cell, dtype, rank;
   const void *data;
@@ -57,47 +57,47 @@ typedef struct byoc_model_t {
   const byoc_model_place_t *places;
   const byoc_model_engine_t *engines;
   const byoc_model_setup_t *setups;
-  const char *const *steps; // what each instruction came from, for errors and profiles
+  const char *const *steps; // the node each instruction came from, for errors and profiles
 
-  // Of a dynamic model: the host program, run on cells; which cells are inputs and outputs.
+  // For a dynamic model: the host program, run on cells, and the cells that are inputs and outputs.
   int32_t (*execute)(byoc_context_t *context); // NULL: a static model
   uint32_t cell_count, symbol_count, constant_count;
   const uint32_t *input_cells, *output_cells;
   const byoc_model_constant_t *constants;
 } byoc_model_t;
 
-// The part of a context that generated code reads; the runtime keeps more behind it.
+// The part of a context that generated code reads; the runtime keeps more after it.
 struct byoc_context_t {
   DLTensor *tensors;
   byoc_call_t *calls;
   uint8_t *workspace;
-  void **instances; // of engines
+  void **instances; // one per engine
   byoc_runtime_t runtime;
   byoc_frame_t frame; // cells of a dynamic model; results of run_arguments; texts
 };
 
-// The entries of byoc_artifact_t, given the model.
+// The entries of byoc_artifact_t, with the model as an argument.
 int32_t byoc_model_check(const byoc_model_t *model, char *message, uint64_t size);
 int32_t byoc_model_create(const byoc_model_t *model, const byoc_context_options_t *options,
                           byoc_context_t **out_context);
 void byoc_model_destroy(byoc_context_t *context);
 const char *byoc_model_last_error(const byoc_context_t *context);
 
-// Takes the context for one run: BYOC_OK when nobody else runs it and every pointer that run needs is there; else
-// BYOC_INVALID_ARGUMENT, with the input's or output's name, or BYOC_UNSUPPORTED for a context that a fork left without
-// its libraries' threads. byoc_model_failed and byoc_model_end give it back.
+// Takes the context for one run. BYOC_OK if nobody else runs it and every pointer that the run needs is set; otherwise
+// BYOC_INVALID_ARGUMENT with the input's or output's name, or BYOC_UNSUPPORTED for a context that a fork left without
+// the threads of its libraries. byoc_model_failed and byoc_model_end give it back.
 int32_t byoc_model_begin(byoc_context_t *context, const void *const *inputs, void *const *outputs);
 int32_t byoc_model_end(byoc_context_t *context); // BYOC_OK
-// run_arguments of every artifact.
+// run_arguments, for every artifact.
 int32_t byoc_model_run_arguments(byoc_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs);
-// run of a dynamic one: says what to call.
+// `run` of a dynamic model: refuses, and says what to call.
 int32_t byoc_model_refuse_run(byoc_context_t *context, const void *const *inputs, void *const *outputs);
-// The texts of the last run go. At the start of a static model's run where it makes any; what run_arguments has set
-// aside for this run stays.
+// Frees the texts of the last run. A static model that makes texts calls it at the start of a run; what run_arguments
+// has reserved for this run stays.
 void byoc_model_forget_texts(byoc_context_t *context);
 // Puts the step's name in front of the reason and returns `status`.
 int32_t byoc_model_failed(byoc_context_t *context, int32_t status, uint32_t step);
-// An engine's call under a profile: reported node by node where the engine can.
+// Calls an engine under a profile; reports each node if the engine can.
 int32_t byoc_model_profile_engine(byoc_context_t *context, uint32_t engine, uint32_t function, const byoc_call_t *call,
                                   byoc_profile_sink_t sink, void *argument);
 uint64_t byoc_model_now_ns(void);

@@ -1,5 +1,5 @@
-// The thread pool of an artifact. A loop takes no lock: workers are told by a counter each, and by futex where they
-// sleep.
+// The thread pool of an artifact. A loop takes no lock: each worker is told by its own counter, and woken by a futex if
+// it sleeps.
 #define _GNU_SOURCE
 #include "core/runtime/artifact/pool.h"
 
@@ -13,14 +13,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// Turns of waiting before sleeping, unless somebody sets another number: about 50 to 100 microseconds on processors
-// whose pause takes 100 cycles or more. Long enough for the gap between two kernels, short enough not to burn a
-// processor that somebody else could use.
+// How often a worker polls before it sleeps, unless another number is set: about 50 to 100 microseconds on processors
+// whose pause takes 100 cycles or more. This is long enough for the gap between two kernels, and short enough not to
+// waste a processor that others could use.
 #define SPIN_TURNS 2000
 
-// One worker, on a cache line of its own.
+// One worker, on its own cache line.
 typedef struct worker_t {
-  _Alignas(64) atomic_uint command; // rises by one with each loop it takes part in, and to stop it
+  _Alignas(64) atomic_uint command; // rises by one for each loop that it takes part in, and to stop it
   atomic_uint sleeping;
   uint32_t index;
   pthread_t thread;
@@ -34,20 +34,21 @@ typedef struct job_t {
 } job_t;
 
 static struct {
-  // Guarded by the lock: making and ending threads.
+  // The lock guards these: starting and ending threads.
   pthread_mutex_t lock;
   uint32_t users;
   uint32_t wanted_spin_turns;
-  atomic_uint worker_count; // read without the lock by who runs a loop
+  atomic_uint worker_count; // read without the lock by the thread that runs a loop
   atomic_bool stopping;
   atomic_uint spin_turns;
-  // The loop that runs, owned by who set `busy`; workers read it between their command and their decrement of pending.
+  // The running loop, owned by the thread that set `busy`. Workers read it between their command and their decrement of
+  // pending.
   _Alignas(64) atomic_bool busy;
   job_t job;
   _Alignas(64) atomic_uint pending; // shares that workers still run
   atomic_uint caller_sleeping;
   worker_t workers[BYOC_MODEL_MAX_THREADS - 1];
-  atomic_uint generation; // forks that this process came out of
+  atomic_uint generation; // number of forks between the first process and this one
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .wanted_spin_turns = SPIN_TURNS};
 
 static void futex_wait(atomic_uint *word, unsigned expected) {
@@ -75,7 +76,7 @@ int32_t byoc_model_processor_count(void) {
   return count > BYOC_MODEL_MAX_THREADS ? BYOC_MODEL_MAX_THREADS : (int32_t)count;
 }
 
-// Share `index` of `shares`: sizes differ by one at most.
+// Runs share `index` of `shares`; their sizes differ by at most one.
 static void run_share(const job_t *job, int32_t index) {
   int64_t size = job->count / job->shares, rest = job->count % job->shares;
   int64_t begin = size * index + (index < rest ? index : rest);
@@ -130,7 +131,7 @@ void byoc_model_pool_run(int32_t thread_count, byoc_parallel_body_t body, void *
   if (count <= 0) return;
   int64_t shares = count / (grain > 1 ? grain : 1);
   if (shares > thread_count) shares = thread_count;
-  // Fewer than the context was promised are there in a process that was forked since.
+  // In a process that was forked since, there may be fewer threads than the context was promised.
   int64_t available = (int64_t)atomic_load_explicit(&pool.worker_count, memory_order_relaxed) + 1;
   if (shares > available) shares = available;
   if (shares <= 1 || atomic_exchange_explicit(&pool.busy, true, memory_order_acquire)) {
@@ -159,8 +160,8 @@ static bool start_worker(uint32_t index) {
   return started;
 }
 
-// A child has none of the threads: what they hold is nobody's, and contexts start others. The lock is held around a
-// fork, so that the child finds the pool whole.
+// A child has none of the threads; contexts there start new ones. The lock is held around a fork, so that the child
+// finds the pool in a consistent state.
 static void before_fork(void) {
   (void)pthread_mutex_lock(&pool.lock);
 }
@@ -175,7 +176,7 @@ static void after_fork_in_child(void) {
   atomic_store(&pool.caller_sleeping, 0);
   atomic_store(&pool.busy, false);
   atomic_fetch_add(&pool.generation, 1);
-  (void)pthread_mutex_unlock(&pool.lock); // this is the thread that took it
+  (void)pthread_mutex_unlock(&pool.lock); // this thread took it in before_fork
 }
 
 static bool handles_forks;
@@ -198,13 +199,13 @@ void byoc_model_pool_set_spin(uint32_t turns) {
 int32_t byoc_model_pool_acquire(int32_t thread_count) {
   if (thread_count > BYOC_MODEL_MAX_THREADS) thread_count = BYOC_MODEL_MAX_THREADS;
   (void)byoc_model_fork_generation();
-  if (!handles_forks) thread_count = 1; // threads that a fork would lose unnoticed
+  if (!handles_forks) thread_count = 1; // a fork would lose threads without notice
   pthread_mutex_lock(&pool.lock);
   pool.users++;
   uint32_t count = atomic_load(&pool.worker_count);
   while ((int32_t)count + 1 < thread_count && start_worker(count)) atomic_store(&pool.worker_count, ++count);
   int32_t available = (int32_t)count + 1;
-  // More threads than processors: who spins takes the time of who works.
+  // With more threads than processors, a thread that spins takes time from one that works.
   atomic_store(&pool.spin_turns, available <= byoc_model_processor_count() ? pool.wanted_spin_turns : 0);
   pthread_mutex_unlock(&pool.lock);
   return available < thread_count ? available : thread_count;

@@ -1,9 +1,9 @@
-// What an artifact says of dimensions that do not fit each other.
+// The messages about dimensions that do not fit each other.
 #include "core/runtime/artifact/relation.h"
 
 #include <stdio.h>
 
-// What the left side must be, seen from the right one.
+// What the two sides must satisfy.
 static const char *demand(byoc_relation_kind_t kind) {
   switch (kind) {
   case BYOC_RELATION_BROADCASTS:

@@ -1,5 +1,5 @@
-// Relations between dimensions that are known at run time only: what the compiler counted on and the program checks
-// where both numbers are known. The same list serves type inference, host programs and artifacts.
+// Relations between dimensions that are known only at run time: the compiler relies on them, and the program checks
+// them when both numbers are known. The same list serves type inference, host programs and artifacts.
 #ifndef BYOC_CORE_RUNTIME_ARTIFACT_RELATION_H_
 #define BYOC_CORE_RUNTIME_ARTIFACT_RELATION_H_
 
@@ -18,7 +18,7 @@
 typedef enum byoc_relation_kind_t { BYOC_RELATION_LIST(BYOC_RELATION_ENUM) BYOC_RELATION_COUNT } byoc_relation_kind_t;
 #undef BYOC_RELATION_ENUM
 
-// Generated code calls this with a constant kind: one comparison or two are left of it.
+// Generated code calls this with a constant kind, which leaves one or two comparisons.
 static inline int byoc_relation_holds(byoc_relation_kind_t kind, int64_t left, int64_t right) {
   switch (kind) {
   case BYOC_RELATION_BROADCASTS:
@@ -34,7 +34,7 @@ static inline int byoc_relation_holds(byoc_relation_kind_t kind, int64_t left, i
   }
 }
 
-// What a relation's two sides are called, and the operator that needs it: "MatMul 'head' (ai.onnx 13)", "dimension 1 of
+// The names of a relation's two sides, and of the operator that needs it: "MatMul 'head' (ai.onnx 13)", "dimension 1 of
 // operand 0 'x'". A side without a name is a number that the model or the operator fixes.
 typedef struct byoc_relation_names_t {
   const char *where, *left, *right;
@@ -43,7 +43,7 @@ typedef struct byoc_relation_names_t {
 // Says which relation does not hold, with both numbers, and returns BYOC_INVALID_ARGUMENT.
 int32_t byoc_frame_refuse(byoc_frame_t *frame, byoc_relation_kind_t kind, int64_t left, int64_t right,
                           const byoc_relation_names_t *names);
-// The sentence alone.
+// Writes only the message.
 void byoc_relation_explain(byoc_relation_kind_t kind, int64_t left, int64_t right, const byoc_relation_names_t *names,
                            char *text, uint64_t size);
 

@@ -21,7 +21,7 @@ static int32_t fail(const byoc_call_t *call, int32_t status, const char *message
 }
 
 static int32_t out_of_memory(const byoc_call_t *call) {
-  return fail(call, BYOC_OUT_OF_MEMORY, "no memory is left for texts");
+  return fail(call, BYOC_OUT_OF_MEMORY, "out of memory for texts");
 }
 
 static char *allocate(const byoc_call_t *call, size_t size_bytes) {
@@ -96,7 +96,7 @@ int32_t byoc_text_index_of(const byoc_call_t *call) {
 
 // ---- letters ----
 
-// Reads one character; a byte that begins none counts as itself, and *size is 1.
+// Reads one character; a byte that does not begin one counts as itself, with *size 1.
 static uint32_t decode(const char *text, size_t *size) {
   const uint8_t *at = (const uint8_t *)text;
   size_t length = at[0] < 0xc2 ? 1 : at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : at[0] < 0xf5 ? 4 : 1;
@@ -125,13 +125,13 @@ static size_t encode(uint32_t code, char *out) {
 
 typedef enum { AS_IS, LOWER, UPPER } letters_t;
 
-// At most twice the bytes: the other case of a letter is at most one byte longer.
+// Needs at most twice the bytes: the other case of a letter is at most one byte longer.
 static char *change_case(const byoc_call_t *call, const char *text, letters_t letters, locale_t locale) {
   char *made = allocate(call, 2 * strlen(text) + 1), *to = made;
   if (made == NULL) return NULL;
   for (size_t size = 0; *text != '\0'; text += size) {
     uint32_t code = decode(text, &size);
-    if (size == 1 && code >= 0x80) { // no character: the byte stays
+    if (size == 1 && code >= 0x80) { // not a character: the byte stays
       *to++ = *text;
       continue;
     }
@@ -162,7 +162,7 @@ int32_t byoc_text_normalize(const byoc_call_t *call) {
   const char **out = result(call, 0)->data;
   int64_t count = count_of(x), kept = 0, room = count_of(result(call, 0));
   locale_t locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
-  if (locale == (locale_t)0) locale = newlocale(LC_CTYPE_MASK, "C", (locale_t)0); // letters of English only
+  if (locale == (locale_t)0) locale = newlocale(LC_CTYPE_MASK, "C", (locale_t)0); // English letters only
   if (locale == (locale_t)0) return out_of_memory(call);
   bool failed = false;
   for (int64_t i = 0; i < count && !failed; ++i) {
@@ -174,7 +174,7 @@ int32_t byoc_text_normalize(const byoc_call_t *call) {
   }
   freelocale(locale);
   for (int64_t i = kept; i < room; ++i) out[i] = "";
-  ((int64_t *)result(call, 1)->data)[0] = kept > 0 ? kept : 1; // one empty text where none is left
+  ((int64_t *)result(call, 1)->data)[0] = kept > 0 ? kept : 1; // one empty text if none is left
   return failed ? out_of_memory(call) : BYOC_OK;
 }
 
@@ -184,7 +184,8 @@ static bool is_blank(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-// The next part of *rest; false where there is none. `left`: splits that may still be made; -1: any number.
+// The next part of *rest; false if there is none. `left` is the number of splits that may still be made; -1: any
+// number.
 static bool next_part(const char **rest, const char *delimiter, int64_t *left, const char **part, size_t *size) {
   const char *at = *rest;
   if (at == NULL) return false;
@@ -235,7 +236,7 @@ int32_t byoc_text_split(const byoc_call_t *call) {
   return BYOC_OK;
 }
 
-// ---- what the C library does by locale: here always by that of "C", for this thread and while it lasts ----
+// ---- calls that depend on the locale: this thread uses "C" during them ----
 
 typedef struct {
   locale_t made, before;
@@ -271,7 +272,7 @@ int32_t byoc_text_match(const byoc_call_t *call) {
 
 // ---- numbers ----
 
-// The shortest digits that read back as x, laid out as Python does: 0.1, 12.0, 1e-05.
+// The shortest digits that read back as x, in the form that Python prints: 0.1, 12.0, 1e-05.
 static void print_number(double x, bool is_single, char *out, size_t size) {
   if (isnan(x) || isinf(x)) {
     snprintf(out, size, "%s", isnan(x) ? "nan" : x < 0 ? "-inf" : "inf");
@@ -355,7 +356,7 @@ int32_t byoc_text_from_bool(const byoc_call_t *call) {
 
 static int32_t no_number(const byoc_call_t *call, const char *text) {
   char message[128];
-  snprintf(message, sizeof(message), "'%.80s' is no number", text);
+  snprintf(message, sizeof(message), "'%.80s' is not a number", text);
   return fail(call, BYOC_INVALID_ARGUMENT, message);
 }
 

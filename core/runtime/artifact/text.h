@@ -1,6 +1,6 @@
-// Operators on texts that are more than data movement. Packed functions (byoc/call.h); elements are NUL-terminated
-// UTF-8 in `const char *`, NULL counts as "". What they make is allocated by the runtime's `allocate`. An operator's
-// attributes come as operands behind its own. Nothing here depends on the process's locale.
+// Operators on texts that do more than move data. They are packed functions (byoc/call.h); elements are NUL-terminated
+// UTF-8 in `const char *`, and NULL counts as "". Texts that they make are allocated by the runtime's `allocate`. An
+// operator's attributes come as operands after its own. Nothing here depends on the process's locale.
 #ifndef BYOC_CORE_RUNTIME_ARTIFACT_TEXT_H_
 #define BYOC_CORE_RUNTIME_ARTIFACT_TEXT_H_
 
@@ -27,7 +27,7 @@
 BYOC_TEXT_LIST(BYOC_TEXT_DECLARE)
 #undef BYOC_TEXT_DECLARE
 
-// The function of that symbol ("byoc_text_equal"); NULL where there is none.
+// The function with that symbol ("byoc_text_equal"); NULL if there is none.
 byoc_packed_function_t byoc_text_find(const char *symbol);
 
 #endif // BYOC_CORE_RUNTIME_ARTIFACT_TEXT_H_

@@ -448,7 +448,7 @@ static void sizes_from_data(void **state) {
   assert_int_equal(((const int64_t *)results[0].data)[2], 4);
   assert_int_equal(results[1].dims[0], 3);
   inputs[1].data = (void *)(uintptr_t)uneven;
-  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "6 elements do not fit the shape");
+  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "6 elements do not fit the requested shape");
   inputs[1].data = (void *)(uintptr_t)negative;
   run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "operator 'zeros' asks for a negative size: -2");
   close_model(&m);

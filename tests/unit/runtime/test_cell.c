@@ -101,7 +101,7 @@ static void scans_grow(void **state) {
     for (int i = 0; i < 100; ++i) assert_true(at(&frame, 0, 3 * i) == (float)i && at(&frame, 0, 3 * i + 2) == 2);
   }
   counting(&frame, 1, 1, (const int64_t[]){4});
-  fails(byoc_frame_scan_append(&frame, 0, 1, -1), BYOC_INVALID_ARGUMENT, "another shape in turn 100");
+  fails(byoc_frame_scan_append(&frame, 0, 1, -1), BYOC_INVALID_ARGUMENT, "another shape in iteration 100");
   byoc_frame_deinit(&frame);
 }
 

@@ -161,7 +161,7 @@ static void reads_numbers(void **state) {
   assert_true(out[0] == 1.5 && out[1] < -1e308 && out[2] == 2000);
   tensors[1] = vector(whole, &n);
   assert_int_equal(call(&f, "byoc_text_to_i64", tensors, 1, 1), BYOC_INVALID_ARGUMENT);
-  assert_string_equal(f.error, "'1.5' is no number");
+  assert_string_equal(f.error, "'1.5' is not a number");
   end(&f);
 }
 
@@ -174,7 +174,7 @@ static void memory_may_be_out(void **state) {
   int64_t n = 1;
   DLTensor tensors[] = {vector(a, &n), vector(a, &n), vector(joined, &n)};
   assert_int_equal(call(&f, "byoc_text_concat", tensors, 2, 1), BYOC_OUT_OF_MEMORY);
-  assert_string_equal(f.error, "no memory is left for texts");
+  assert_string_equal(f.error, "out of memory for texts");
 }
 
 int main(void) {

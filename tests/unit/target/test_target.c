@@ -134,8 +134,8 @@ static void test_values(void **state) {
 
 static void test_errors(void **state) {
   (void)state;
-  expect_error("", "error: no target is named\n");
-  expect_error(" ; ", "error: no target is named\n   ; \n  ^\n");
+  expect_error("", "error: no target is given\n");
+  expect_error(" ; ", "error: no target is given\n   ; \n  ^\n");
   expect_error("dmeo", "error: unknown target 'dmeo'; there are: c, demo, plain\n  dmeo\n  ^\nhint: did you mean "
                        "'demo'?\n");
   expect_error("plain; xyz", "error: unknown target 'xyz'; there are: c, demo, plain\n  plain; xyz\n         ^\n"
@@ -177,8 +177,8 @@ static void test_errors(void **state) {
   expect_error("demo -deploy=systen", "error: target 'demo': option '-deploy' takes one of bundle, system, not "
                                       "'systen'\n  demo -deploy=systen\n               ^\nhint: did you mean "
                                       "'-deploy=system'?\n");
-  expect_error("c; c -O=2", "error: target 'c' is given twice\n  c; c -O=2\n     ^\nhint: it is always the last "
-                            "resort, once\n");
+  expect_error("c; c -O=2", "error: target 'c' is given twice\n  c; c -O=2\n     ^\nhint: give its options once; "
+                            "it is always the last resort\n");
   expect_error("plain;\nplain", "error: target 'plain' is given twice with the same options\n  plain\n  ^\n");
   byoc_diag_t diag = {0};
   byoc_target_list_t list;
@@ -209,7 +209,7 @@ static void test_schemas(void **state) {
   expect_schema_error((byoc_option_schema_t){.name = "x", .type = BYOC_OPTION_FLOAT, .minimum_f64 = 2},
                       "empty range: 2 to 0");
   expect_schema_error((byoc_option_schema_t){.name = "x", .type = BYOC_OPTION_STRING, .maximum = -1}, "negative");
-  expect_schema_error((byoc_option_schema_t){.name = "x", .type = BYOC_OPTION_CHOICE}, "names no choices");
+  expect_schema_error((byoc_option_schema_t){.name = "x", .type = BYOC_OPTION_CHOICE}, "has no choices");
   expect_schema_error((byoc_option_schema_t){.name = "x", .type = BYOC_OPTION_CHOICE, .choices = "a||b"},
                       "unusable choice");
   expect_schema_error((byoc_option_schema_t){.name = "x", .type = BYOC_OPTION_CHOICE, .choices = "a|b|a"},
