@@ -1,3 +1,4 @@
+// Makes JSON strings of texts that may not be UTF-8.
 #include "core/base/json.h"
 
 #include <stdlib.h>

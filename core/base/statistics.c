@@ -1,3 +1,4 @@
+// Computes the median of samples.
 #include "core/base/statistics.h"
 
 #include <stdlib.h>

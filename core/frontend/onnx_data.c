@@ -1,3 +1,4 @@
+// Reads ONNX test data: summaries of models, and files of tensors, sequences and optionals.
 #include "core/frontend/onnx_data.h"
 
 #include "core/frontend/onnx_reader.h"

@@ -1,3 +1,4 @@
+// Reads a model: checks its versions, then makes the module's functions, types them and verifies them.
 #include "core/frontend/onnx_read.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// Walks the wire format of a model, leaves out its weights, and has protobuf-c unpack the rest.
 #include "core/frontend/onnx_wire.h"
 
 #include <limits.h>

@@ -1,3 +1,4 @@
+// Builds ONNX models and writes them.
 #include "core/frontend/onnx_write.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// Sets, reads, compares and prints attributes.
 #include "core/ir/attribute.h"
 
 #include <math.h>
@@ -26,7 +27,7 @@ const byoc_attribute_t *byoc_attributes_find(const byoc_attributes_t *attributes
   return NULL;
 }
 
-// Stores `attribute`, whose payload is in the arena already, under a copy of its name.
+// Stores `attribute`, whose payload already lies in the arena, under a copy of its name.
 static bool attributes_put(byoc_attributes_t *attributes, const char *name, byoc_attribute_t attribute) {
   byoc_attribute_t *old = (byoc_attribute_t *)byoc_attributes_find(attributes, name);
   if (old) {
@@ -191,7 +192,7 @@ const char *const *byoc_attributes_strings(const byoc_attributes_t *attributes, 
 
 // ---- comparing ----
 
-// By bits, except that every NaN equals every other one: the text form does not tell them apart.
+// Compares bits, except that every NaN equals every other one: the text form does not tell them apart.
 static bool double_equal(double a, double b) {
   return (isnan(a) && isnan(b)) || memcmp(&a, &b, sizeof(a)) == 0;
 }
@@ -265,7 +266,7 @@ static uint64_t attribute_hash(const byoc_attribute_t *attribute) {
 }
 
 uint64_t byoc_attributes_hash(const byoc_attributes_t *attributes, uint64_t seed) {
-  uint64_t sum = attributes->count; // a sum does not see the order
+  uint64_t sum = attributes->count; // a sum does not depend on the order
   for (size_t i = 0; i < attributes->count; ++i) sum += attribute_hash(&attributes->items[i]);
   return byoc_hash_combine(seed, sum);
 }

@@ -38,7 +38,7 @@ typedef struct byoc_attributes_t {
   size_t count, capacity;
 } byoc_attributes_t;
 
-// Setters copy into the arena, replace an attribute of the same name, and return false when memory is out.
+// Setters copy into the arena and replace an attribute of the same name. They return false if out of memory.
 bool byoc_attributes_set_int(byoc_attributes_t *attributes, const char *name, int64_t value);
 bool byoc_attributes_set_float(byoc_attributes_t *attributes, const char *name, double value);
 bool byoc_attributes_set_string(byoc_attributes_t *attributes, const char *name, const char *value);
@@ -56,19 +56,19 @@ void byoc_attributes_remove(byoc_attributes_t *attributes, const char *name);
 void byoc_attributes_clear(byoc_attributes_t *attributes);
 
 const byoc_attribute_t *byoc_attributes_find(const byoc_attributes_t *attributes, const char *name);
-// The value, or `fallback` where the attribute is missing or of another kind.
+// The value; `fallback` if the attribute is missing or of another kind.
 int64_t byoc_attributes_int(const byoc_attributes_t *attributes, const char *name, int64_t fallback);
 double byoc_attributes_float(const byoc_attributes_t *attributes, const char *name, double fallback);
 const char *byoc_attributes_string(const byoc_attributes_t *attributes, const char *name, const char *fallback);
-// The list and its length; NULL and 0 where missing.
+// The list and its length; NULL and 0 if missing.
 const int64_t *byoc_attributes_ints(const byoc_attributes_t *attributes, const char *name, size_t *out_count);
 const double *byoc_attributes_floats(const byoc_attributes_t *attributes, const char *name, size_t *out_count);
 const char *const *byoc_attributes_strings(const byoc_attributes_t *attributes, const char *name, size_t *out_count);
 
-// Equal whatever their order; tensors by content.
+// Equal in any order; tensors are compared by content.
 bool byoc_attributes_equal(const byoc_attributes_t *a, const byoc_attributes_t *b);
 uint64_t byoc_attributes_hash(const byoc_attributes_t *attributes, uint64_t seed); // order-independent
-// "{a = 1, b = \"x\"}" in insertion order; nothing for an empty list.
+// "{a = 1, b = \"x\"}" in insertion order; nothing if there are no attributes.
 void byoc_attributes_print(const byoc_attributes_t *attributes, byoc_string_t *out);
 
 #endif // BYOC_CORE_IR_ATTRIBUTE_H_

@@ -1,3 +1,4 @@
+// Encodes and decodes base64.
 #include "core/ir/base64.h"
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -34,7 +35,7 @@ bool byoc_base64_decode(const char *text, size_t size, void *data, size_t capaci
   uint8_t *bytes = data;
   if (size % 4 != 0 || size / 4 != capacity_bytes / 3 + (capacity_bytes % 3 != 0)) return false;
   size_t digits = size;
-  if (capacity_bytes % 3 != 0) digits -= 3 - capacity_bytes % 3; // what padding stands for
+  if (capacity_bytes % 3 != 0) digits -= 3 - capacity_bytes % 3; // the digits that padding stands for
   uint32_t group = 0;
   size_t written = 0;
   for (size_t i = 0; i < size; ++i) {
@@ -47,7 +48,7 @@ bool byoc_base64_decode(const char *text, size_t size, void *data, size_t capaci
       if (written < capacity_bytes) {
         bytes[written++] = byte;
       } else if (byte != 0) {
-        return false; // bits beyond the end
+        return false; // bits are set beyond the end
       }
     }
     group = 0;

@@ -1,4 +1,4 @@
-// Constants: tensor data known when compiling.
+// Constants: tensor data that is known at compile time.
 #include <assert.h>
 #include <string.h>
 
@@ -94,7 +94,7 @@ bool byoc_constant_equal(byoc_constant_t *a, byoc_constant_t *b) {
   return true;
 }
 
-// A constant of one number.
+// Is it a constant with exactly one element?
 static bool is_scalar(const byoc_value_t *value) {
   return byoc_value_is_constant(value) && byoc_type_element_count(value->type) == 1 &&
          value->type->dtype != BYOC_DTYPE_STRING;

@@ -1,9 +1,10 @@
+// Describes functions by the operators in them.
 #include "core/ir/describe.h"
 
-// Operators that are named; composites nest a level or two.
+// How many operators are named; composites nest one or two levels.
 enum { NAMED_COUNT = 4, MAX_DEPTH = 4 };
 
-// Changes of layout, which are said only where there is nothing else to say.
+// Changes of layout, which are named only if there is nothing else to name.
 static bool is_layout_change(const byoc_node_t *node) {
   return byoc_node_is(node, "byoc", "ToBlocked") || byoc_node_is(node, "byoc", "FromBlocked");
 }

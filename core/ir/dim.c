@@ -1,3 +1,4 @@
+// Builds dimensions in a canonical form, and substitutes, copies and prints them.
 #include "core/ir/dim.h"
 
 #include <string.h>
@@ -5,8 +6,9 @@
 #include "core/base/hash.h"
 #include "core/ir/text_names.h"
 
-// Sums are kept as polynomials over atoms (symbols, unknowns, divisions, minima ...): terms in a fixed order, each a
-// product of atoms times a constant, the constant term last. Larger ones than these stay as they were built.
+// Sums are kept as polynomials over atoms (symbols, unknowns, divisions, minima ...). The terms are in a fixed order;
+// each is a product of atoms times a constant; the constant term is last. Sums larger than these limits stay as they
+// were built.
 #define MAX_TERMS   32
 #define MAX_FACTORS 16
 
@@ -31,7 +33,7 @@ typedef struct dim_sum_t {
   dim_term_t terms[MAX_TERMS];
   size_t count;
   int64_t constant;
-  bool overflow; // a number or the table ran over: the sum is not to be used
+  bool overflow; // a number or the table overflowed: the sum must not be used
 } dim_sum_t;
 
 static byoc_dim_t dim_of(const byoc_dim_expr_t *expr) {
@@ -96,8 +98,8 @@ byoc_dim_t byoc_dim_unknown(byoc_arena_t *arena, uint64_t id, bool *failed) {
   return dim_of(expr);
 }
 
-// The node as it is, without folding. One that grows beyond use turns into an unknown whose identity is its content,
-// which bounds every walk here (and the printed form).
+// The node as it is, without folding. If it has become too large, it turns into an unknown whose identity is its
+// content, which bounds every walk here (and the printed form).
 static byoc_dim_t dim_raw(byoc_arena_t *arena, byoc_dim_kind_t kind, byoc_dim_t left, byoc_dim_t right, bool *failed) {
   if (dim_size(left) + dim_size(right) >= BYOC_DIM_MAX_SIZE) {
     uint64_t hash = byoc_dim_hash(right, byoc_dim_hash(left, (uint64_t)kind));
@@ -173,7 +175,7 @@ static byoc_dim_t term_build(byoc_arena_t *arena, const byoc_dim_expr_t *product
   return dim_raw(arena, BYOC_DIM_MUL, dim_of(product), byoc_dim_constant(coefficient), failed);
 }
 
-// "A * 2 + B - C + 3": a positive term leads where there is one.
+// "A * 2 + B - C + 3": a positive term comes first if there is one.
 static byoc_dim_t sum_build(byoc_arena_t *arena, dim_sum_t *sum, bool *failed) {
   sum_tidy(sum);
   if (sum->count == 0) return byoc_dim_constant(sum->constant);
@@ -286,7 +288,7 @@ static int64_t greatest_common_divisor(int64_t a, int64_t b) {
   return a < 0 ? -a : a;
 }
 
-// left / right where every term of `left` holds all of the product `right`: a divisor is never zero at run time.
+// left / right if every term of `left` contains the whole product `right`: a divisor is never zero at run time.
 static bool dim_divide_exactly(byoc_arena_t *arena, const dim_sum_t *left, const dim_sum_t *right, byoc_dim_t *out,
                                bool *failed) {
   if (right->count != 1 || right->constant != 0 || left->constant != 0 || left->count == 0) return false;
@@ -320,7 +322,7 @@ static bool dim_divide_exactly(byoc_arena_t *arena, const dim_sum_t *left, const
   return true;
 }
 
-// Takes out what the divisor divides and shortens the rest: (N * 4 + H + 3) / 2 → N * 2 + (H + 1) / 2 + 1.
+// Moves out what the divisor divides and shortens the rest: (N * 4 + H + 3) / 2 → N * 2 + (H + 1) / 2 + 1.
 static byoc_dim_t dim_floordiv_constant(byoc_arena_t *arena, dim_sum_t *sum, int64_t divisor, bool *failed) {
   dim_sum_t whole = {.count = 0}, rest = {.count = 0};
   int64_t common = divisor;
@@ -389,7 +391,7 @@ static byoc_dim_t dim_divide(byoc_arena_t *arena, byoc_dim_kind_t kind, byoc_dim
 
 // ---- minima and maxima ----
 
-// Whether an expression over sizes cannot be negative. Unknowns may stand for any number.
+// True if an expression over sizes cannot be negative. Unknowns may stand for any number.
 static bool dim_is_nonnegative(byoc_dim_t dim) {
   if (!dim.expr) return dim.constant >= 0;
   bool left = dim_kind_is_binary[dim.expr->kind] && dim_is_nonnegative(dim.expr->left);
@@ -510,7 +512,8 @@ bool byoc_dim_walk(byoc_dim_t dim, bool (*visit)(void *self, byoc_dim_t leaf), v
 
 // ---- text ----
 
-// `level`: what stands around binds as a sum's right side (1) or a product's (2, 3 on its right).
+// `level` says how tightly the surrounding expression binds: as the right side of a sum (1), or as a side of a product
+// (2, or 3 on its right).
 static void dim_print_level(byoc_dim_t dim, int level, byoc_string_t *out) {
   if (!dim.expr) {
     byoc_string_appendf(out, "%lld", (long long)dim.constant);

@@ -27,7 +27,7 @@ typedef enum byoc_dim_kind_t { BYOC_DIM_KIND_LIST(BYOC_DIM_KIND_ENUM) } byoc_dim
 
 typedef struct byoc_dim_expr_t byoc_dim_expr_t;
 typedef struct byoc_dim_t {
-  int64_t constant;            // where expr is NULL
+  int64_t constant;            // if expr is NULL
   const byoc_dim_expr_t *expr; // NULL: a constant
 } byoc_dim_t;
 
@@ -39,7 +39,8 @@ struct byoc_dim_expr_t {
   uint32_t size;          // nodes in the expression, as a tree
 };
 
-// An expression of more nodes than this becomes an unknown (equal to others of the same content): walks stay bounded.
+// An expression with more nodes than this becomes an unknown (equal to others of the same content), so that walks stay
+// bounded.
 #define BYOC_DIM_MAX_SIZE 512
 
 static inline byoc_dim_t byoc_dim_constant(int64_t value) {
@@ -49,9 +50,9 @@ static inline bool byoc_dim_is_constant(byoc_dim_t dim) {
   return dim.expr == NULL;
 }
 
-// The makers below return a constant -1 and set *failed (sticky; never NULL) when memory is out. Binary ones fold
-// constants and neutral elements and bring sums and products into a canonical order, so that equal expressions built
-// in different ways compare equal in the common cases.
+// These return a constant -1 and set *failed (sticky; never NULL) if out of memory. Binary ones fold constants and
+// neutral elements and bring sums and products into a canonical order, so that equal expressions built in different
+// ways compare equal in the common cases.
 byoc_dim_t byoc_dim_symbol(byoc_arena_t *arena, const char *name, bool *failed);
 byoc_dim_t byoc_dim_unknown(byoc_arena_t *arena, uint64_t id, bool *failed);
 byoc_dim_t byoc_dim_binary(byoc_arena_t *arena, byoc_dim_kind_t kind, byoc_dim_t left, byoc_dim_t right, bool *failed);
@@ -63,10 +64,10 @@ void byoc_dim_print(byoc_dim_t dim, byoc_string_t *out);
 byoc_dim_t byoc_dim_copy(byoc_dim_t dim, byoc_arena_t *arena, bool *failed);
 // Replaces symbols by the dimensions in `bindings` (text map: symbol → const byoc_dim_t *) and folds.
 byoc_dim_t byoc_dim_substitute(byoc_dim_t dim, const byoc_map_t *bindings, byoc_arena_t *arena, bool *failed);
-// Replaces symbols and unknowns for which `leaf` gives another dimension (it returns false for those that stay).
+// Replaces symbols and unknowns for which `leaf` gives another dimension (it returns false to keep one).
 typedef bool (*byoc_dim_leaf_t)(void *self, byoc_dim_t leaf, byoc_dim_t *out_dim);
 byoc_dim_t byoc_dim_replace(byoc_dim_t dim, byoc_dim_leaf_t leaf, void *self, byoc_arena_t *arena, bool *failed);
-// Calls `visit` for every symbol and unknown in the expression; stops and returns false when it does.
+// Calls `visit` for every symbol and unknown in the expression; stops and returns false when `visit` does.
 bool byoc_dim_walk(byoc_dim_t dim, bool (*visit)(void *self, byoc_dim_t leaf), void *self);
 static inline bool byoc_dim_is_unknown(byoc_dim_t dim) {
   return dim.expr && dim.expr->kind == BYOC_DIM_UNKNOWN;

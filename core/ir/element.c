@@ -1,3 +1,4 @@
+// Reads and stores elements of every type as numbers, narrow floats included.
 #include "core/ir/element.h"
 
 #include <math.h>
@@ -5,9 +6,9 @@
 
 // Small binary floats: sign, `exponent_bits`, `mantissa_bits`.
 typedef enum float_specials_t {
-  SPECIALS_IEEE, // all ones in the exponent: infinity and NaN
-  SPECIALS_FN,   // no infinity; NaN is all ones
-  SPECIALS_FNUZ, // no infinity, no negative zero; NaN is the sign alone
+  SPECIALS_IEEE, // an exponent of all ones is infinity or NaN
+  SPECIALS_FN,   // no infinity; NaN has all bits set
+  SPECIALS_FNUZ, // no infinity, no negative zero; NaN is a lone sign bit
 } float_specials_t;
 
 typedef struct float_format_t {
@@ -68,9 +69,9 @@ static uint32_t small_float_encode(float_format_t format, double value) {
   frexp(fraction, &exponent); // fraction = [0.5, 1) * 2^exponent
   int least = 1 - format.bias;
   int scale = (exponent - 1 < least ? least : exponent - 1) - format.mantissa_bits;
-  double units = nearbyint(ldexp(fraction, -scale)); // of 2^scale; subnormals have no hidden bit
+  double units = nearbyint(ldexp(fraction, -scale)); // in units of 2^scale; subnormals have no hidden bit
   uint64_t mantissa = (uint64_t)units;
-  // Adding the whole mantissa to the exponent field carries where rounding went up to the next power of two.
+  // Adding the whole mantissa to the exponent field carries over if rounding went up to the next power of two.
   int64_t field = scale + format.mantissa_bits - least;
   uint64_t bits = ((uint64_t)field << format.mantissa_bits) + mantissa;
   uint64_t limit = format.specials == SPECIALS_IEEE ? infinity

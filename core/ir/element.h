@@ -1,4 +1,4 @@
-// Elements of dense tensor data as numbers, for every element type but strings (read as 0).
+// Elements of dense tensor data as numbers, for every element type except strings (which read as 0).
 #ifndef BYOC_CORE_IR_ELEMENT_H_
 #define BYOC_CORE_IR_ELEMENT_H_
 
@@ -20,14 +20,14 @@ static inline bool byoc_dtype_is_integer(byoc_dtype_t dtype) { // bool is not on
          !byoc_dtype_is_float(dtype) && !byoc_dtype_is_complex(dtype);
 }
 
-// Complex elements give their real part. Integers beyond 2^53 are exact through _i64 only; u64 beyond 2^63 wraps there.
-// Floats are cut towards zero by _i64 and clamped to its range, NaN is 0.
+// Complex elements give their real part. Integers beyond 2^53 are exact only through _i64; u64 beyond 2^63 wraps there.
+// _i64 rounds floats towards zero and clamps them to its range; NaN is 0.
 double byoc_element_f64(byoc_dtype_t dtype, const void *data, size_t index);
 int64_t byoc_element_i64(byoc_dtype_t dtype, const void *data, size_t index);
 double byoc_element_imaginary(byoc_dtype_t dtype, const void *data, size_t index); // 0 unless complex
 
-// Rounds to the nearest, ties to even. Beyond the range: infinity where the type has one, else NaN; integers clamp.
-// Complex elements get an imaginary part of 0.
+// Rounds to nearest, ties to even. Beyond the range: infinity if the type has one, else NaN; integers clamp. Complex
+// elements get an imaginary part of 0.
 void byoc_element_set_f64(byoc_dtype_t dtype, void *data, size_t index, double value);
 // Integers keep the low bits; bool is `value != 0`.
 void byoc_element_set_i64(byoc_dtype_t dtype, void *data, size_t index, int64_t value);

@@ -24,7 +24,7 @@ byoc_function_t *byoc_function_create(byoc_graph_module_t *module, const char *n
 
 void byoc_function_erase(byoc_function_t *function) {
   byoc_graph_module_t *module = function->module;
-  // The map has the name already: storing NULL over it needs no memory.
+  // The map already has the name, so storing NULL over it needs no memory.
   (void)byoc_text_map_put(&module->function_names, function->name, NULL);
   size_t kept = 0;
   for (size_t i = 0; i < module->functions.count; ++i) {
@@ -68,7 +68,7 @@ bool byoc_function_is_open(const byoc_function_t *function) {
          byoc_attributes_find(&function->attributes, "Composite") == NULL;
 }
 
-// ---- bodies that are not known ----
+// ---- opaque bodies ----
 
 bool byoc_function_set_opaque_body(byoc_function_t *function, const char *const *result_names,
                                    const byoc_type_t *const *result_types, uint32_t result_count) {
@@ -112,7 +112,7 @@ static void value_copy_facts(byoc_value_t *to, const byoc_value_t *from) {
   to->device = from->device;
 }
 
-// False when memory is out.
+// False if out of memory.
 static bool value_translate(byoc_value_t *value, byoc_function_t *function, byoc_map_t *map, byoc_value_t **out) {
   *out = value;
   if (!value) return true;

@@ -6,8 +6,8 @@
 //       └ node        an operator or a call; operands, results, attributes, nested blocks
 //
 // Values know their uses, so replacing one or testing whether it escapes needs no search. Builders keep the use lists
-// right; nothing else may write operands. Mutation is single-threaded per module. Functions that allocate return NULL
-// or false when memory is out, and leave the graph as it was.
+// right; nothing else may write operands. Only one thread may change a module at a time. Functions that allocate return
+// NULL or false if out of memory, and then leave the graph as it was.
 #ifndef BYOC_CORE_IR_GRAPH_H_
 #define BYOC_CORE_IR_GRAPH_H_
 
@@ -25,7 +25,7 @@ typedef struct byoc_constant_t byoc_constant_t;
 struct byoc_loop_kernel_t;    // core/ir/loop.h
 struct byoc_runtime_module_t; // core/module/runtime_module.h
 
-// Where a value lives. A free field (0, -1 or NULL) is still to be decided by device planning.
+// The place where a value lives. A free field (0, -1 or NULL) is decided later, by device planning.
 typedef struct byoc_virtual_device_t {
   int32_t device_type; // DLPack's DLDeviceType; 0: free
   int32_t device_id;   // -1: free
@@ -34,12 +34,12 @@ typedef struct byoc_virtual_device_t {
 } byoc_virtual_device_t;
 #define BYOC_VIRTUAL_DEVICE_FREE ((byoc_virtual_device_t){0, -1, NULL, NULL})
 bool byoc_virtual_device_equal(const byoc_virtual_device_t *a, const byoc_virtual_device_t *b);
-bool byoc_virtual_device_is_free(const byoc_virtual_device_t *device); // every field is
+bool byoc_virtual_device_is_free(const byoc_virtual_device_t *device); // all fields are free
 
 // Blocks nested deeper than this below a function's body are refused, so that every walk is bounded.
 #define BYOC_MAX_BLOCK_DEPTH 64
 
-// Tensor data that is known when compiling. Shared by reference within a module; never changed once made.
+// Tensor data that is known at compile time. It is shared by reference within a module and never changes once made.
 struct byoc_constant_t {
   byoc_graph_module_t *module;
   const char *name;        // unique in its module
@@ -47,7 +47,7 @@ struct byoc_constant_t {
   const int64_t *dims;     // of the type, as plain numbers
   const void *data; // dense, row-major, aligned to 64 bytes unless it views a mapped file; strings: const char *[]
   size_t size_bytes;
-  uint64_t hash; // of type and content; 0 until asked for (byoc_constant_hash)
+  uint64_t hash; // of type and content; 0 until it is computed (byoc_constant_hash)
 };
 
 typedef enum byoc_value_kind_t {
@@ -58,7 +58,7 @@ typedef enum byoc_value_kind_t {
 
 typedef struct byoc_use_t {
   byoc_node_t *node;   // NULL: a block result
-  byoc_block_t *block; // the block whose result it is, where node is NULL
+  byoc_block_t *block; // the block whose result it is, if node is NULL
   uint32_t index;      // operand or result index
 } byoc_use_t;
 
@@ -77,7 +77,7 @@ struct byoc_value_t {
 
 struct byoc_node_t {
   uint64_t id;               // unique and rising within its module, in order of creation
-  const char *name;          // the model's name for it; "" where it has none
+  const char *name;          // the model's name for it; "" if it has none
   const char *domain;        // "" is ai.onnx
   const char *op;            // operator name; for calls "call"
   int32_t since_version;     // operator set version that defines it; 0 for calls
@@ -85,7 +85,7 @@ struct byoc_node_t {
   byoc_function_t *function; // the function it stands in
   byoc_block_t *block;
   byoc_node_t *previous, *next;
-  byoc_value_t **operands; // NULL where an optional one is left out
+  byoc_value_t **operands; // NULL if an optional one is left out
   uint32_t operand_count;
   byoc_value_t **results;
   uint32_t result_count;
@@ -121,13 +121,13 @@ struct byoc_function_t {
   byoc_map_t constants; // pointer map: byoc_constant_t * → byoc_value_t *, in order of first use
 };
 
-// The vectors and the two name maps here grow by `allocator`; everything below them lives in `arena`.
+// The vectors and the two name maps use `allocator`; everything else lives in `arena`.
 struct byoc_graph_module_t {
   byoc_allocator_t allocator;
   byoc_arena_t arena;
   BYOC_VECTOR(byoc_function_t *) functions; // stable order
-  byoc_map_t *scope; // pointer map: the functions that passes look at for now; NULL: all. What is made meanwhile joins
-  byoc_map_t function_names; // text map → byoc_function_t *
+  byoc_map_t *scope;                        // pointer map: functions that passes work on, new ones included; NULL: all
+  byoc_map_t function_names;                // text map → byoc_function_t *
   BYOC_VECTOR(byoc_constant_t *) constants;
   byoc_map_t constant_names;                                      // text map → byoc_constant_t *
   BYOC_VECTOR(struct byoc_runtime_module_t *) runtime_modules;    // retained; in order of production
@@ -136,7 +136,7 @@ struct byoc_graph_module_t {
   void (*release_mapping)(void *);
   byoc_attributes_t attributes; // opset_import.<domain>, model name, producer ...
   uint64_t next_id;
-  bool has_fold_budget; // constant folding has been here, and may still make so many bytes (core/pass/fold_constants.c)
+  bool has_fold_budget; // folding has begun: fold_budget_bytes is what it may still make (core/pass/fold_constants.c)
   int64_t fold_budget_bytes;
 };
 
@@ -145,61 +145,61 @@ byoc_status_t byoc_graph_module_create(byoc_allocator_t allocator, byoc_diag_t *
 void byoc_graph_module_destroy(byoc_graph_module_t *module); // accepts NULL
 byoc_function_t *byoc_graph_module_find(const byoc_graph_module_t *module, const char *name);
 byoc_constant_t *byoc_graph_module_find_constant(const byoc_graph_module_t *module, const char *name);
-// The function named "main", else the first; NULL in an empty module.
+// The function named "main", or else the first one; NULL in an empty module.
 byoc_function_t *byoc_graph_module_main(const byoc_graph_module_t *module);
-// Is the function one of those that passes look at?
+// Do passes currently work on the function?
 bool byoc_function_is_in_scope(const byoc_function_t *function);
-// The next such function from *index on, which moves behind it; NULL at the end.
+// The next function in scope, starting at *index, which is moved beyond it; NULL at the end.
 byoc_function_t *byoc_graph_module_next(const byoc_graph_module_t *module, size_t *index);
-// Functions in scope, those included that the loop adds; it must not erase any.
+// Visits the functions in scope, including those that the loop adds; it must not erase any.
 #define BYOC_FOR_EACH_FUNCTION(name, module)                                                                           \
   for (size_t name##_index = 0, name##_ends = 0; name##_ends == 0; name##_ends = 1)                                    \
     for (byoc_function_t * name; (name = byoc_graph_module_next((module), &name##_index)) != NULL;)
-// Erases the functions that `keeps` says no to.
+// Erases the functions for which `keeps` returns false.
 void byoc_graph_module_keep_functions(byoc_graph_module_t *module, bool (*keeps)(void *self, const byoc_function_t *),
                                       void *self);
 void byoc_graph_module_drop_runtime_modules(byoc_graph_module_t *module);
-// `name`, or name_1, name_2 ... : free among functions (and constants). In the module's arena.
+// `name`, or name_1, name_2 ..., whichever no function or constant has. In the module's arena.
 const char *byoc_graph_module_unique_name(byoc_graph_module_t *module, const char *name);
-// Takes constants that nothing refers to out of the module (their memory stays until it is destroyed). False when
-// memory is out (nothing is changed).
+// Removes constants that nothing refers to from the module (their memory stays until it is destroyed). False if out of
+// memory (nothing is changed).
 bool byoc_graph_module_drop_unused_constants(byoc_graph_module_t *module, size_t *out_dropped);
 
 // ---- constants ----
-// Copies the data. NULL when memory is out. The name is made unique.
+// Copies the data. NULL if out of memory. The name is made unique.
 byoc_constant_t *byoc_constant_create(byoc_graph_module_t *module, const char *name, const byoc_type_t *type,
                                       const void *data);
 // Uses the data in place: it must live as long as the module.
 byoc_constant_t *byoc_constant_wrap(byoc_graph_module_t *module, const char *name, const byoc_type_t *type,
                                     const void *data);
-// An uninitialised constant for the caller to fill before anyone reads it (its data, not const yet).
+// Makes an uninitialised constant; the caller fills its data (not const yet) before anybody reads it.
 byoc_constant_t *byoc_constant_allocate(byoc_graph_module_t *module, const char *name, const byoc_type_t *type,
                                         void **out_data);
 uint64_t byoc_constant_hash(byoc_constant_t *constant);
 bool byoc_constant_equal(byoc_constant_t *a, byoc_constant_t *b); // type and content
-// Element `index` as a number; integers beyond 2^53 are exact through _int only.
+// Element `index` as a number; integers beyond 2^53 are exact only through _int.
 double byoc_constant_element_f64(const byoc_constant_t *constant, int64_t index);
 int64_t byoc_constant_element_i64(const byoc_constant_t *constant, int64_t index);
-// The number of a constant value that holds exactly one, whatever its rank; false for all other values.
+// The number in a constant value that holds exactly one, whatever its rank; false for all other values.
 bool byoc_value_scalar_f64(const byoc_value_t *value, double *out_number);
 bool byoc_value_scalar_i64(const byoc_value_t *value, int64_t *out_number);
 
 // ---- functions ----
-// An empty graph function; NULL when memory is out. The name must be free (BYOC_ASSERTed).
+// An empty graph function; NULL if out of memory. The name must not be taken (BYOC_ASSERTed).
 byoc_function_t *byoc_function_create(byoc_graph_module_t *module, const char *name);
 // Removes an unreferenced function from its module.
 void byoc_function_erase(byoc_function_t *function);
 bool byoc_function_rename(byoc_function_t *function, const char *name);
-// A copy under a new name in the same module, nested blocks, attributes and constants' values included.
+// A copy under a new name in the same module, with nested blocks, attributes and values of constants.
 byoc_function_t *byoc_function_clone(byoc_function_t *function, const char *name);
 // The value that stands for a constant in this function (one per constant).
 byoc_value_t *byoc_function_constant(byoc_function_t *function, byoc_constant_t *constant);
 bool byoc_function_has_flag(const byoc_function_t *function, const char *attribute); // an int attribute that is not 0
 bool byoc_function_is_region(const byoc_function_t *function); // outlined for a backend: has the attribute "Compiler"
-// Are its nodes still to be placed? A graph, neither a region nor a composite.
+// Do its nodes still have to be placed? True for a graph that is neither a region nor a composite.
 bool byoc_function_is_open(const byoc_function_t *function);
-// Gives a function without nodes results of these types that stand for a body which is not known here: one node
-// "byoc::Opaque@1" over all parameters. The text form leaves the body out. False when memory is out.
+// Gives a function without nodes results of these types, for a body that is not known here: one node "byoc::Opaque@1"
+// over all parameters. The text form leaves the body out. False if out of memory.
 bool byoc_function_set_opaque_body(byoc_function_t *function, const char *const *result_names,
                                    const byoc_type_t *const *result_types, uint32_t result_count);
 bool byoc_function_is_opaque(const byoc_function_t *function);
@@ -207,7 +207,7 @@ bool byoc_function_is_opaque(const byoc_function_t *function);
 // ---- blocks ----
 byoc_value_t *byoc_block_add_parameter(byoc_block_t *block, const char *name, const byoc_type_t *type);
 bool byoc_block_add_result(byoc_block_t *block, const char *name, byoc_value_t *value);
-// False when memory is out (the old result is kept), as for operands below.
+// False if out of memory (the old result is kept), as for operands below.
 bool byoc_block_set_result(byoc_block_t *block, uint32_t index, byoc_value_t *value);
 // Removes a parameter without uses; later ones move up.
 void byoc_block_remove_parameter(byoc_block_t *block, uint32_t index);
@@ -217,28 +217,28 @@ uint32_t byoc_block_depth(const byoc_block_t *block);
 
 // ---- nodes ----
 // Appends (or, with `before`, inserts) a node. Operands may hold NULL for omitted ones. Results get unknown types and
-// no names. NULL when memory is out.
+// no names. NULL if out of memory.
 byoc_node_t *byoc_node_create(byoc_block_t *block, byoc_node_t *before, const char *domain, const char *op,
                               int32_t since_version, byoc_value_t *const *operands, uint32_t operand_count,
                               uint32_t result_count);
 byoc_node_t *byoc_node_create_call(byoc_block_t *block, byoc_node_t *before, byoc_function_t *callee,
                                    byoc_value_t *const *operands, uint32_t operand_count);
-bool byoc_node_set_name(byoc_node_t *node, const char *name); // copied; keeps the old one when memory is out
-// Adds a nested block; "then_branch" and so on. NULL also where it would be nested deeper than BYOC_MAX_BLOCK_DEPTH.
+bool byoc_node_set_name(byoc_node_t *node, const char *name); // copied; if out of memory, the old one stays
+// Adds a nested block; "then_branch" and so on. NULL also if it would be nested deeper than BYOC_MAX_BLOCK_DEPTH.
 byoc_block_t *byoc_node_add_block(byoc_node_t *node, const char *name);
 byoc_block_t *byoc_node_find_block(const byoc_node_t *node, const char *name);
-// The value may be NULL. False when memory is out (the old operand is kept).
+// The value may be NULL. False if out of memory (the old operand is kept).
 bool byoc_node_set_operand(byoc_node_t *node, uint32_t index, byoc_value_t *value);
 bool byoc_node_set_operands(byoc_node_t *node, byoc_value_t *const *operands, uint32_t count);
 // Adds one more result of unknown type.
 byoc_value_t *byoc_node_add_result(byoc_node_t *node);
 // Unlinks a node whose results are unused, nested blocks included (memory stays in the arena).
 void byoc_node_erase(byoc_node_t *node);
-// Moves a node in front of another one of the same function, or to the end of `block` where `before` is NULL.
+// Moves a node in front of another one of the same function, or to the end of `block` if `before` is NULL.
 void byoc_node_move(byoc_node_t *node, byoc_block_t *block, byoc_node_t *before);
-// A copy with operands, nested blocks and everything; `map` (pointer map: old value → new value, updated) translates
-// operands, those that are not in it stay as they are. Constants are re-made for the function of `block`. When memory
-// is out the graph is as it was, but `map` may hold values of the copy that was given up.
+// A copy with operands and nested blocks. `map` (pointer map: old value → new value, updated) translates operands;
+// values that are not in it are used as they are. The function of `block` gets its own values for constants. If out of
+// memory, the graph is as it was, but `map` may hold values of the copy that was given up.
 byoc_node_t *byoc_node_clone(const byoc_node_t *node, byoc_block_t *block, byoc_node_t *before, byoc_map_t *map);
 bool byoc_node_is(const byoc_node_t *node, const char *domain, const char *op);
 static inline bool byoc_node_is_onnx(const byoc_node_t *node, const char *op) {
@@ -248,13 +248,13 @@ static inline bool byoc_node_is_onnx(const byoc_node_t *node, const char *op) {
 void byoc_node_describe(const byoc_node_t *node, char *buffer, size_t size);
 
 // ---- values ----
-// Every use of `value` becomes a use of `by` (block results included). False when memory is out (nothing is changed).
+// Every use of `value` becomes a use of `by` (block results included). False if out of memory (nothing is changed).
 bool byoc_value_replace_uses(byoc_value_t *value, byoc_value_t *by);
-void byoc_value_set_name(byoc_value_t *value, const char *name); // copied; keeps the old one when memory is out
+void byoc_value_set_name(byoc_value_t *value, const char *name); // copied; if out of memory, the old one stays
 static inline bool byoc_value_is_constant(const byoc_value_t *value) {
   return value && value->kind == BYOC_VALUE_CONSTANT;
 }
-// The node that makes it; NULL for parameters and constants.
+// The node that produces the value; NULL for parameters and constants.
 static inline byoc_node_t *byoc_value_producer(const byoc_value_t *value) {
   return value && value->kind == BYOC_VALUE_RESULT ? value->node : NULL;
 }
@@ -263,8 +263,8 @@ bool byoc_value_is_block_result(const byoc_value_t *value);
 // ---- order ----
 // Walks the nodes of a block and of the blocks nested in it, in order; stops and returns false when `visit` does.
 bool byoc_block_walk(byoc_block_t *block, bool (*visit)(void *self, byoc_node_t *node), void *self);
-// Brings the nodes of a block (nested ones too) into topological order, stable where order is free. BYOC_INVALID_DATA
-// names a node on the cycle where there is one.
+// Sorts the nodes of a block (nested ones too) topologically; the order is stable where it is free. BYOC_INVALID_DATA,
+// naming a node on it, if there is a cycle.
 byoc_status_t byoc_block_sort(byoc_block_t *block, byoc_diag_t *diag);
 
 #define BYOC_FOR_EACH_NODE(node, block) for (byoc_node_t *node = (block)->first; node != NULL; node = node->next)

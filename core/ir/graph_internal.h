@@ -1,4 +1,4 @@
-// Pieces of the graph's builders that its own files share. Nothing outside core/ir/ includes this.
+// Pieces of the graph's builders that the files of core/ir share. Nothing outside core/ir/ includes this.
 #ifndef BYOC_CORE_IR_GRAPH_INTERNAL_H_
 #define BYOC_CORE_IR_GRAPH_INTERNAL_H_
 
@@ -10,7 +10,7 @@ void byoc_ir_use_drop(byoc_value_t *value, byoc_use_t use);
 // A value of unknown type and free device.
 byoc_value_t *byoc_ir_value_create(byoc_function_t *function, byoc_value_kind_t kind, uint32_t index);
 byoc_block_t *byoc_ir_block_create(byoc_function_t *function, byoc_node_t *owner);
-// A call whose result count is given: the callee's body may still be missing.
+// A call with a given number of results: the callee's body may still be missing.
 byoc_node_t *byoc_ir_node_create_call(byoc_block_t *block, byoc_node_t *before, byoc_function_t *callee,
                                       byoc_value_t *const *operands, uint32_t operand_count, uint32_t result_count);
 // Takes a node out of its block and drops the uses that it and its nested blocks hold; its results may have uses.

@@ -1,3 +1,4 @@
+// Splits texts into tokens and reports errors at their place.
 #include "core/ir/lexer.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@ static const struct {
 #undef BYOC_TOKEN_ROW
 };
 
-// Longer numbers are refused, so that one fits a buffer.
+// Longer numbers are refused, so that every number fits a buffer.
 #define MAX_NUMBER_SIZE 64
 
 // ---- errors ----

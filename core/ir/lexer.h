@@ -7,8 +7,8 @@
 //   byoc_lexer_expect(&lexer, BYOC_TOKEN_LEFT_BRACE);
 //   if (lexer.status != BYOC_OK) return lexer.status;
 //
-// The first error is recorded in the diagnostic and in `status`; from then on every token is END and every expectation
-// fails, so that loops end and a parser may check once where it likes. Copying the struct saves a position to come back
+// The first error is recorded in the diagnostic and in `status`. From then on every token is END and every expectation
+// fails, so that loops end and a parser needs to check only once. A copy of the struct saves a position to come back
 // to. `//` starts a comment.
 #ifndef BYOC_CORE_IR_LEXER_H_
 #define BYOC_CORE_IR_LEXER_H_
@@ -94,7 +94,7 @@ typedef struct byoc_lexer_t {
   uint64_t next_unknown; // above the number of every unknown dimension read so far
 } byoc_lexer_t;
 
-// Nesting deeper than this is refused by byoc_lexer_enter: parsers recurse no further.
+// byoc_lexer_enter refuses deeper nesting than this, which bounds the recursion of parsers.
 #define BYOC_LEXER_MAX_DEPTH 200
 
 // `text` and `file` must outlive the lexer; names live as long as the arena. Reads the first token.
@@ -104,15 +104,15 @@ bool byoc_lexer_next(byoc_lexer_t *lexer);
 
 bool byoc_lexer_is(const byoc_lexer_t *lexer, byoc_token_kind_t kind);
 bool byoc_lexer_is_word(const byoc_lexer_t *lexer, const char *word);
-// A copy to look further ahead with: it says nothing about errors, allocates nothing, and its tokens have no text
+// A copy for looking further ahead. It reports no errors, allocates nothing, and its tokens have no text
 // (byoc_lexer_is_word works).
 byoc_lexer_t byoc_lexer_ahead(const byoc_lexer_t *lexer);
-// The token after the current one, for the rare place that needs a second one.
+// The token after the current one, for the few places that need two.
 byoc_token_kind_t byoc_lexer_peek(const byoc_lexer_t *lexer);
-// Consumes the current token where it is the one asked for.
+// Consumes the current token if it is of this kind.
 bool byoc_lexer_accept(byoc_lexer_t *lexer, byoc_token_kind_t kind);
 bool byoc_lexer_accept_word(byoc_lexer_t *lexer, const char *word);
-// The same, and an error where it is not: "expected '(', found 'x'".
+// The same, but anything else is an error: "expected '(', found 'x'".
 bool byoc_lexer_expect(byoc_lexer_t *lexer, byoc_token_kind_t kind);
 bool byoc_lexer_expect_word(byoc_lexer_t *lexer, const char *word);
 // Any token of that kind, with its text.
@@ -124,7 +124,7 @@ bool byoc_lexer_expect_i64(byoc_lexer_t *lexer, int64_t *out_value);
 bool byoc_lexer_expect_i64_in(byoc_lexer_t *lexer, int64_t least, int64_t most, int64_t *out_value);
 // A number with an optional sign: an integer, a float, inf or nan.
 bool byoc_lexer_expect_f64(byoc_lexer_t *lexer, double *out_value);
-// Whether a number with a point, an exponent, or inf or nan comes next (a sign may stand before it).
+// True if a number with a point or an exponent, or inf or nan, comes next (a sign may precede it).
 bool byoc_lexer_is_float(const byoc_lexer_t *lexer);
 
 // Records an error at the current token, or at `offset`. Always false, so that a parser can return it.
@@ -132,12 +132,12 @@ bool byoc_lexer_fail(byoc_lexer_t *lexer, const char *format, ...) __attribute__
 bool byoc_lexer_fail_at(byoc_lexer_t *lexer, size_t offset, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bool byoc_lexer_fail_memory(byoc_lexer_t *lexer);
-// Records a status that something else has put into the diagnostic already, adding the place.
+// Records a status that is already in the diagnostic, adding the place.
 bool byoc_lexer_fail_status(byoc_lexer_t *lexer, byoc_status_t status, size_t offset);
 // "expected WHAT, found ...".
 bool byoc_lexer_expected(byoc_lexer_t *lexer, const char *what);
 
-// Guards recursion: false (with an error) where nesting is too deep. Each success is paired with one leave.
+// Guards recursion: false (with an error) if nesting is too deep. Each success must be paired with one leave.
 bool byoc_lexer_enter(byoc_lexer_t *lexer);
 void byoc_lexer_leave(byoc_lexer_t *lexer);
 

@@ -52,7 +52,7 @@ static byoc_loop_stmt_t *append(byoc_loop_builder_t *builder, byoc_loop_stmt_kin
   return stmt;
 }
 
-// Opens a block even after a failure, so that every byoc_loop_end finds one.
+// Opens a block even after a failure, so that every byoc_loop_end has one to close.
 static byoc_loop_stmt_t *open_block(byoc_loop_builder_t *builder) {
   byoc_loop_stmt_t *block = new_stmt(builder, BYOC_LOOP_BLOCK);
   if (!block || !byoc_vector_push(&builder->open, byoc_arena_allocator(builder->arena), block)) builder->failed = true;
@@ -73,13 +73,13 @@ void byoc_loop_builder_init(byoc_loop_builder_t *builder, byoc_arena_t *arena, c
 }
 
 void byoc_loop_builder_deinit(byoc_loop_builder_t *builder) {
-  builder->open.count = 0; // all memory is the arena's
+  builder->open.count = 0; // all memory belongs to the arena
   builder->kernel = NULL;
 }
 
 // ---- names ----
 
-// Names that the emitter uses itself, or that C does.
+// Names that the emitter or C uses itself.
 static bool is_reserved(const char *name) {
   static const char *const words[] = {
       "argument", "args",     "auto",     "begin",  "bool",     "break",  "call",   "case",   "char",
@@ -99,7 +99,7 @@ static bool is_parameter_name(const byoc_loop_builder_t *builder, const char *na
   return false;
 }
 
-// `name` followed by the next free number: unique among variables and local buffers, and no parameter's name.
+// `name` followed by the next free number: unique among variables, local buffers and parameters.
 static const char *numbered_name(byoc_loop_builder_t *builder, const char *name) {
   char text[64];
   byoc_make_identifier(name && *name ? name : "v", text, sizeof(text) - 12);
@@ -180,7 +180,7 @@ const byoc_loop_expr_t *byoc_loop_for(byoc_loop_builder_t *builder, byoc_loop_fo
                                       const byoc_loop_expr_t *begin, const byoc_loop_expr_t *end) {
   int64_t first, last, low, high;
   if (byoc_loop_is_int(begin, &first) && byoc_loop_is_int(end, &last) && last - first == 1) {
-    byoc_loop_stmt_t *scope = open_block(builder); // one turn: no loop
+    byoc_loop_stmt_t *scope = open_block(builder); // one iteration: no loop
     if (scope && builder->open.count >= 2) {
       byoc_loop_stmt_t *parent = builder->open.data[builder->open.count - 2];
       if (!byoc_vector_push(&parent->block.statements, byoc_arena_allocator(builder->arena), scope))

@@ -5,9 +5,9 @@
 //   parallel i0 in 0..64 { vector i1 in 0..56 { Y[i0 * 56 + i1] = max(X[i0 * 56 + i1], 0.0) } }
 //
 // Buffers are addressed by one linear index, in elements; byoc_loop_linear_index makes it from per-dimension indices.
-// Expressions fold constants and neutral elements as they are made. Integer division is floor division. Index
-// arithmetic is i64. Makers return NULL when an argument is NULL or memory is out, and set builder->failed, so that a
-// long construction is checked once at its end.
+// Expressions fold constants and neutral elements when they are made. Integer division is floor division. Index
+// arithmetic is i64. Functions that make something return NULL and set builder->failed if an argument is NULL or memory
+// runs out, so that a long construction is checked once at its end.
 #ifndef BYOC_CORE_IR_LOOP_H_
 #define BYOC_CORE_IR_LOOP_H_
 
@@ -44,7 +44,7 @@ typedef struct byoc_loop_stmt_t byoc_loop_stmt_t;
 
 typedef enum byoc_loop_buffer_kind_t {
   BYOC_LOOP_BUFFER_INPUT,  // read only
-  BYOC_LOOP_BUFFER_OUTPUT, // may be read after it was written
+  BYOC_LOOP_BUFFER_OUTPUT, // may be read once it is written
   BYOC_LOOP_BUFFER_LOCAL,  // lives inside an ALLOCATE statement: registers or stack, one per thread
 } byoc_loop_buffer_kind_t;
 
@@ -103,7 +103,7 @@ struct byoc_loop_expr_t {
 typedef enum byoc_loop_stmt_kind_t {
   BYOC_LOOP_BLOCK, // statements in order
   BYOC_LOOP_FOR,   // variable from begin (included) to end (excluded), step 1
-  BYOC_LOOP_WHILE, // condition is read before each turn
+  BYOC_LOOP_WHILE, // the condition is read before each iteration
   BYOC_LOOP_IF,
   BYOC_LOOP_LET,      // variable = value, visible in the statements that follow in its block
   BYOC_LOOP_ASSIGN,   // mutable variable = value
@@ -117,7 +117,7 @@ typedef enum byoc_loop_for_kind_t {
   BYOC_LOOP_PARALLEL, // iterations are independent; outermost only
   BYOC_LOOP_VECTOR,   // iterations are independent; the compiler is asked to vectorise
   BYOC_LOOP_UNROLL,   // constant bounds
-  BYOC_LOOP_REDUCE,   // as VECTOR, but for scalars that iterations fold terms into, in any order (v = op(v, term))
+  BYOC_LOOP_REDUCE,   // as VECTOR, but iterations fold terms into scalars, in any order (v = op(v, term))
 } byoc_loop_for_kind_t;
 
 struct byoc_loop_stmt_t {
@@ -155,17 +155,17 @@ struct byoc_loop_stmt_t {
 
 typedef struct byoc_loop_kernel_t {
   const char *name;                             // global symbol, a C identifier
-  const char *description;                      // the operators that it computes, of whichever nodes: "Conv+Relu"
+  const char *description;                      // its operators, without node names: "Conv+Relu"
   BYOC_VECTOR(byoc_loop_buffer_t *) parameters; // inputs, then outputs
   uint32_t input_count, output_count;
-  // Symbolic dimensions that it needs. Where there are any, a call has one more input behind the kernel's own: an i64
-  // tensor with their values in this order.
+  // Symbolic dimensions that the kernel needs. If there are any, a call has one more input after the kernel's own: an
+  // i64 tensor with their values in this order.
   BYOC_VECTOR(const char *) symbols;
   byoc_loop_stmt_t *body; // a block
   uint64_t overwritten;   // bit i: calls may write the first result over operand i (core/ir/loop_in_place.h)
 } byoc_loop_kernel_t;
 
-// Where a parameter stands among the tensors of a call.
+// The position of a parameter among the tensors of a call.
 static inline uint32_t byoc_loop_tensor_index(const byoc_loop_kernel_t *kernel, uint32_t parameter) {
   return parameter + (parameter >= kernel->input_count && kernel->symbols.count > 0);
 }
@@ -219,18 +219,18 @@ void byoc_loop_while(byoc_loop_builder_t *builder, const byoc_loop_expr_t *condi
 void byoc_loop_if(byoc_loop_builder_t *builder, const byoc_loop_expr_t *condition);
 void byoc_loop_else(byoc_loop_builder_t *builder); // right before the _end of an if
 void byoc_loop_end(byoc_loop_builder_t *builder);
-// Names a value so that it is computed once.
+// Gives a value a name, so that it is computed once.
 const byoc_loop_expr_t *byoc_loop_let(byoc_loop_builder_t *builder, const char *name, const byoc_loop_expr_t *value);
-// A mutable scalar with a first value, and a new value for it.
+// Makes a mutable scalar with its first value; assigns a new value to it.
 const byoc_loop_expr_t *byoc_loop_mutable(byoc_loop_builder_t *builder, const char *name,
                                           const byoc_loop_expr_t *value);
 void byoc_loop_assign(byoc_loop_builder_t *builder, const byoc_loop_expr_t *variable, const byoc_loop_expr_t *value);
 void byoc_loop_store(byoc_loop_builder_t *builder, const byoc_loop_buffer_t *buffer, const byoc_loop_expr_t *index,
                      const byoc_loop_expr_t *value);
-// The term of an assignment `v = op(v, term)` where op is associative and the term does not read v; NULL for others.
+// The term of an assignment `v = op(v, term)` if op is associative and the term does not read v; NULL for others.
 const byoc_loop_expr_t *byoc_loop_reduction_term(const byoc_loop_stmt_t *assign);
 bool byoc_loop_expr_reads(const byoc_loop_expr_t *expr, const byoc_loop_variable_t *variable);
-// The variable plus (or minus) terms that do not read it.
+// Is the index the variable plus (or minus) terms that do not read it?
 bool byoc_loop_steps_by_one(const byoc_loop_expr_t *index, const byoc_loop_variable_t *variable);
 void byoc_loop_comment(byoc_loop_builder_t *builder, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

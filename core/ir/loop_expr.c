@@ -1,4 +1,4 @@
-// Makers of expressions: constants are folded, neutral elements dropped, index arithmetic simplified (loop_range.h).
+// Makes expressions: folds constants, drops neutral elements, simplifies index arithmetic (loop_range.h).
 #include <math.h>
 #include <string.h>
 
@@ -109,7 +109,7 @@ static const byoc_loop_expr_t *dim_tree(byoc_loop_builder_t *builder, byoc_dim_t
   }
 }
 
-// An expression is computed from its symbols.
+// A dimension's expression is computed from its symbols.
 const byoc_loop_expr_t *byoc_loop_dim(byoc_loop_builder_t *builder, byoc_dim_t dim) {
   if (!byoc_dim_is_leaf(dim)) return dim_tree(builder, dim);
   if (!byoc_dim_is_unknown(dim)) return named_dim(builder, dim.expr->symbol);
@@ -182,7 +182,7 @@ static bool is_minus_zero(const byoc_loop_expr_t *expr) {
   return byoc_loop_is_const(expr, 0) && signbit(expr->number.f);
 }
 
-// Rules with a constant on the right that hold for every value, NaN and signed zeros included; NULL: none applies.
+// Rules with a constant on the right that hold for every value, NaN and signed zeros included. NULL if none applies.
 static const byoc_loop_expr_t *drop_neutral(byoc_loop_builder_t *builder, byoc_loop_op_t op, const byoc_loop_expr_t *a,
                                             const byoc_loop_expr_t *b) {
   bool is_float = byoc_loop_is_float(a->dtype), is_bool = a->dtype == BYOC_DTYPE_BOOL;
@@ -218,7 +218,7 @@ static const byoc_loop_expr_t *drop_neutral(byoc_loop_builder_t *builder, byoc_l
   }
 }
 
-// Comparisons, min and max of i64 that their ranges decide.
+// Decides comparisons, min and max of i64 if the ranges of the operands suffice.
 static const byoc_loop_expr_t *decide_by_range(byoc_loop_builder_t *builder, byoc_loop_op_t op,
                                                const byoc_loop_expr_t *a, const byoc_loop_expr_t *b) {
   int64_t al, ah, bl, bh;
@@ -267,7 +267,7 @@ const byoc_loop_expr_t *byoc_loop_binary(byoc_loop_builder_t *builder, byoc_loop
                                          const byoc_loop_expr_t *b) {
   if (!a || !b) return fail(builder);
   byoc_dtype_t result = byoc_loop_is_comparison(op) ? BYOC_DTYPE_BOOL : a->dtype;
-  if (a->dtype != b->dtype) return byoc_loop_raw_op(builder, op, result, a, b); // for the verifier to report
+  if (a->dtype != b->dtype) return byoc_loop_raw_op(builder, op, result, a, b); // the verifier will report it
   byoc_loop_number_t folded;
   if (a->kind == BYOC_LOOP_CONST && b->kind == BYOC_LOOP_CONST &&
       byoc_loop_fold(op, a->dtype, number_of(a), number_of(b), &folded))

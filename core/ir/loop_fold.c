@@ -1,3 +1,4 @@
+// Evaluates the value operators of loop kernels on constants.
 #include "core/ir/loop_fold.h"
 
 #include <math.h>
@@ -17,7 +18,7 @@ double byoc_loop_round(byoc_dtype_t dtype, double value) {
   return dtype == BYOC_DTYPE_F64 ? value : (double)(float)value;
 }
 
-// Half to even, whatever the rounding mode is.
+// Rounds half to even in every rounding mode.
 static double round_even(double x) {
   double down = floor(x), rest = x - down;
   if (isinf(x) || isnan(x)) return x;
@@ -26,7 +27,7 @@ static double round_even(double x) {
   return copysign(fmod(down, 2) == 0 ? down : down + 1, x);
 }
 
-// Sign of the divisor.
+// The result has the sign of the divisor.
 static double float_mod(double a, double b) {
   double rest = fmod(a, b);
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
@@ -180,7 +181,7 @@ bool byoc_loop_fold_cast(byoc_dtype_t from, byoc_dtype_t to, byoc_loop_number_t 
     double wide = byoc_loop_is_float(from) ? value.f
                   : from == BYOC_DTYPE_U64 ? (double)(uint64_t)value.i
                                            : (double)value.i;
-    // One rounding only: a 64-bit integer goes to f32 directly.
+    // Rounds only once: a 64-bit integer is converted to f32 directly.
     if (to == BYOC_DTYPE_F32 && !byoc_loop_is_float(from))
       wide = from == BYOC_DTYPE_U64 ? (double)(float)(uint64_t)value.i : (double)(float)value.i;
     out->f = byoc_loop_round(to, wide);

@@ -1,18 +1,19 @@
+// Decides whether a kernel may write a result over one of its operands.
 #include "core/ir/loop_in_place.h"
 
 #include "core/ir/loop_range.h"
 
 typedef struct walk_t {
   const byoc_loop_buffer_t *input, *output;
-  const byoc_loop_stmt_t *loop;               // innermost one around
-  bool in_branch;                             // of an if or a while
-  int64_t iterations;                         // of all loops around; 0: not known
-  const byoc_loop_stmt_t *store, *store_loop; // the one that writes the result
-  bool stored;                                // it has been passed
+  const byoc_loop_stmt_t *loop;               // the innermost loop around the statement
+  bool in_branch;                             // inside an if or a while
+  int64_t iterations;                         // of all loops around the statement; 0: not known
+  const byoc_loop_stmt_t *store, *store_loop; // the store of the result, and the loop it is in
+  bool stored;                                // the walk has passed the store
   bool fails;
 } walk_t;
 
-// Its value is the same wherever it stands in an iteration.
+// Does the expression have the same value everywhere in an iteration?
 static bool is_settled(const byoc_loop_expr_t *expr) {
   switch (expr->kind) {
   case BYOC_LOOP_CONST:
@@ -66,7 +67,7 @@ static void find_store(walk_t *w, const byoc_loop_stmt_t *stmt) {
     return;
   case BYOC_LOOP_STORE:
     if (stmt->store.buffer != w->output) return;
-    // As many stores as elements, all of which are written: each is written once.
+    // There are as many stores as elements, and all elements are written, so each is written once.
     if (w->store != NULL || w->in_branch || !is_settled(stmt->store.index) ||
         stmt->store.value->kind == BYOC_LOOP_LOAD) {
       w->fails = true;
@@ -126,7 +127,7 @@ static void check_statement(walk_t *w, const byoc_loop_stmt_t *stmt) {
     w->loop = outer;
     return;
   case BYOC_LOOP_WHILE:
-    w->loop = stmt; // reads more than once
+    w->loop = stmt; // is read more than once
     check_loads(w, stmt->loop_while.condition);
     check_statement(w, stmt->loop_while.body);
     w->loop = outer;

@@ -4,8 +4,8 @@
 
 #include "core/ir/loop.h"
 
-// Does each iteration read of operand `input` nothing but the element that it then writes of result `output`, and does
-// no other iteration read or write it? Says no where that is not plain to see.
+// True if each iteration reads no element of operand `input` but the one of result `output` that it then writes, and no
+// other iteration reads or writes that element. Returns false in cases that are not obvious.
 bool byoc_loop_may_overwrite(const byoc_loop_kernel_t *kernel, uint32_t input, uint32_t output);
 
 #endif // BYOC_CORE_IR_LOOP_IN_PLACE_H_

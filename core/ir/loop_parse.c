@@ -1,4 +1,5 @@
-// Expressions are made as they are written: nothing is folded, so that a kernel comes back as it was printed.
+// Parses loop kernels. Expressions are made as they are written, without folding, so that a kernel comes back as
+// printed.
 #include <string.h>
 
 #include "core/base/map.h"
@@ -10,7 +11,7 @@
 typedef struct parser_t {
   byoc_lexer_t *lexer;
   byoc_arena_t *arena;
-  byoc_loop_builder_t builder; // of the kernel: owns its blocks, makes nodes
+  byoc_loop_builder_t builder; // makes the nodes; owns the blocks of the kernel
   byoc_map_t variables;        // text map: name → byoc_loop_variable_info_t
   byoc_map_t buffers;          // text map: name → byoc_loop_buffer_t
 } parser_t;

@@ -1,3 +1,4 @@
+// Prints loop kernels as text.
 #include <math.h>
 #include <string.h>
 
@@ -55,7 +56,7 @@ static void print_op(const byoc_loop_expr_t *expr, int least, byoc_string_t *out
   byoc_string_append(out, ")");
 }
 
-// `least`: 1 inside sums, 2 inside products, 3 to the right of a product.
+// `least` is the binding that needs no brackets: 1 inside sums, 2 inside products, 3 to the right of a product.
 static void print_expr(const byoc_loop_expr_t *expr, int least, byoc_string_t *out) {
   switch (expr->kind) {
   case BYOC_LOOP_CONST:

@@ -1,10 +1,11 @@
+// Computes ranges of index expressions and simplifies sums and divisions by them.
 #include "core/ir/loop_range.h"
 
 #include <string.h>
 
-// The largest run-time dimension that ranges allow for.
+// The largest run-time dimension that ranges assume.
 #define MAX_DIMENSION ((int64_t)1 << 40)
-// Sums of more terms than this are left as they are.
+// Sums with more terms than this are left as they are.
 #define MAX_TERMS 24
 
 int64_t byoc_loop_floordiv(int64_t a, int64_t b) {
@@ -181,7 +182,7 @@ static void sum_add(sum_t *sum, const byoc_loop_expr_t *expr, int64_t scale) {
   }
 }
 
-// True where `quotient` is floordiv(x, m): literally, or as floordiv(y, c * m) with x = floordiv(y, c).
+// True if `quotient` is floordiv(x, m), either literally or as floordiv(y, c * m) with x = floordiv(y, c).
 static bool is_quotient_of(const byoc_loop_expr_t *quotient, const byoc_loop_expr_t *x, const byoc_loop_expr_t *m) {
   if (!is_op(quotient, BYOC_LOOP_OP_FLOORDIV)) return false;
   const byoc_loop_expr_t *y = quotient->op.operands[0], *divisor = quotient->op.operands[1];
@@ -299,7 +300,8 @@ static bool sum_range(const sum_t *sum, int64_t *low, int64_t *high) {
   return true;
 }
 
-// Puts the rest into [0, divisor), moving whole multiples in its constant to the quotient; false where it may leave it.
+// Brings the rest into [0, divisor) by moving whole multiples in its constant to the quotient; false if it may still
+// lie outside.
 static bool rest_fits(sum_t *quotient, sum_t *rest, int64_t divisor) {
   int64_t low, high;
   if (!sum_range(rest, &low, &high)) return false;
@@ -313,7 +315,7 @@ static bool rest_fits(sum_t *quotient, sum_t *rest, int64_t divisor) {
   return true;
 }
 
-// x / d and x % d of what no factor helps with: nested divisions are merged.
+// x / d and x % d for terms that no factor helps with: nested divisions are merged.
 static const byoc_loop_expr_t *divide_plain(byoc_loop_builder_t *builder, const byoc_loop_expr_t *x, int64_t divisor,
                                             bool modulo) {
   int64_t product, low, high;
@@ -334,7 +336,7 @@ static const byoc_loop_expr_t *divide_plain(byoc_loop_builder_t *builder, const 
                           byoc_loop_int(builder, divisor));
 }
 
-// rest / divisor where rest = step * a + small, 0 <= small < step and step divides divisor: a / (divisor / step).
+// rest / divisor, if rest = step * a + small, 0 <= small < step and step divides divisor: a / (divisor / step).
 static const byoc_loop_expr_t *divide_by_step(byoc_loop_builder_t *builder, const sum_t *rest, int64_t divisor,
                                               bool modulo) {
   for (int i = 0; i < rest->count; ++i) {
@@ -354,7 +356,7 @@ static const byoc_loop_expr_t *divide_by_step(byoc_loop_builder_t *builder, cons
   return value ? divide_plain(builder, value, divisor, modulo) : NULL;
 }
 
-// (a * d + r) / d → a for a run-time d, where r is a loop variable that runs over [0, d) or nothing.
+// (a * d + r) / d → a for a run-time d, if r is a loop variable that runs over [0, d) or absent.
 static const byoc_loop_expr_t *divide_by_expr(byoc_loop_builder_t *builder, const byoc_loop_expr_t *x,
                                               const byoc_loop_expr_t *d, bool modulo) {
   sum_t sum = {.count = 0}, quotient = {.count = 0}, rest = {.count = 0};

@@ -3,28 +3,28 @@
 //   int64_t low, high;
 //   if (byoc_loop_range(index, &low, &high) && low >= 0) ... // plain '/' is floor division here
 //
-// Ranges come from loop bounds: a variable of `for i in 0..56` lies in [0, 55]. Run-time dimensions are taken to lie
+// Ranges come from loop bounds: a variable of `for i in 0..56` lies in [0, 55]. Run-time dimensions are assumed to lie
 // in [0, 2^40].
 #ifndef BYOC_CORE_IR_LOOP_RANGE_H_
 #define BYOC_CORE_IR_LOOP_RANGE_H_
 
 #include "core/ir/loop.h"
 
-// A variable as the builder makes it, with what is known about its value. Every byoc_loop_variable_t is one.
+// A variable as the builder makes it, with the known range of its value. Every byoc_loop_variable_t is one.
 typedef struct byoc_loop_variable_info_t {
   byoc_loop_variable_t variable;
-  bool bounded; // low and high hold
+  bool bounded; // low and high are valid
   int64_t low, high;
   const byoc_loop_expr_t *begin, *end; // loop variables
 } byoc_loop_variable_info_t;
 
-// Least and greatest value that an i64 expression may take; false where nothing is known.
+// The least and the greatest value that an i64 expression may have; false if nothing is known.
 bool byoc_loop_range(const byoc_loop_expr_t *expr, int64_t *out_low, int64_t *out_high);
-// Same computation: equal trees, variables and buffers by identity.
+// Do both compute the same? True for equal trees; variables and buffers are compared by identity.
 bool byoc_loop_expr_equal(const byoc_loop_expr_t *a, const byoc_loop_expr_t *b);
 
-// Sum of two i64 expressions (`b` negated where `subtract`), product with a constant: brought into the form
-// c1 * t1 + c2 * t2 + ... + c with like terms merged and x / m * m + x % m put together again. NULL: memory is out.
+// The sum of two i64 expressions (`b` negated with `subtract`), or a product with a constant, brought into the form c1
+// * t1 + c2 * t2 + ... + c: like terms are merged, and x / m * m + x % m is put together again. NULL if out of memory.
 const byoc_loop_expr_t *byoc_loop_simplify_sum(byoc_loop_builder_t *builder, const byoc_loop_expr_t *a,
                                                const byoc_loop_expr_t *b, bool subtract);
 const byoc_loop_expr_t *byoc_loop_simplify_scale(byoc_loop_builder_t *builder, const byoc_loop_expr_t *a,
@@ -32,10 +32,10 @@ const byoc_loop_expr_t *byoc_loop_simplify_scale(byoc_loop_builder_t *builder, c
 // floordiv(a, b) or, with `modulo`, mod(a, b).
 const byoc_loop_expr_t *byoc_loop_simplify_division(byoc_loop_builder_t *builder, const byoc_loop_expr_t *a,
                                                     const byoc_loop_expr_t *b, bool modulo);
-// The node itself, nothing folded.
+// Makes the node itself, without folding.
 const byoc_loop_expr_t *byoc_loop_raw_op(byoc_loop_builder_t *builder, byoc_loop_op_t op, byoc_dtype_t dtype,
                                          const byoc_loop_expr_t *a, const byoc_loop_expr_t *b);
-// Floor division and its remainder (sign of the divisor). `b` is not 0.
+// Floor division and its remainder (with the sign of the divisor). `b` must not be 0.
 int64_t byoc_loop_floordiv(int64_t a, int64_t b);
 int64_t byoc_loop_floormod(int64_t a, int64_t b);
 

@@ -1,4 +1,4 @@
-// What expressions read, and reductions: assignments that fold a term into a scalar.
+// What expressions read, and which assignments are reductions: those that fold a term into a scalar.
 #include "core/ir/loop.h"
 
 bool byoc_loop_expr_reads(const byoc_loop_expr_t *expr, const byoc_loop_variable_t *variable) {

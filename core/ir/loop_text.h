@@ -21,9 +21,9 @@
 #include "core/ir/lexer.h"
 #include "core/ir/loop.h"
 
-// Appends the text, without a line break at its end, indented for `indent` spaces in front of the first brace.
+// Appends the text without a line break at its end, indented as if `indent` spaces preceded the first brace.
 void byoc_loop_kernel_print_at(const byoc_loop_kernel_t *kernel, int indent, byoc_string_t *out);
-// As it stands inside a module.
+// Prints it as it appears inside a module.
 void byoc_loop_kernel_print(const byoc_loop_kernel_t *kernel, byoc_string_t *out);
 // Reads one kernel at the lexer's position into `arena` and verifies it.
 byoc_status_t byoc_loop_kernel_parse(byoc_lexer_t *lexer, byoc_arena_t *arena, byoc_loop_kernel_t **out_kernel);

@@ -1,4 +1,4 @@
-// The rules of loop.h, checked: types of operands, scopes of variables and buffers, where each kind of loop may stand.
+// Checks the rules of loop.h: types of operands, scopes of variables and buffers, and where each kind of loop may be.
 #include <string.h>
 
 #include "core/ir/loop_fold.h"
@@ -10,7 +10,7 @@ typedef struct verifier_t {
   BYOC_VECTOR(const void *) scope; // variables and local buffers, innermost last
   size_t outside;                  // entries of `scope` made outside the innermost independent loop
   size_t reduced;                  // the same for the innermost reducing loop
-  int depth;                       // loops, branches around the statement
+  int depth;                       // loops and branches around the statement
 } verifier_t;
 
 static byoc_status_t report(verifier_t *verifier, const char *rule, const char *subject) {
@@ -31,7 +31,7 @@ static byoc_status_t enter(verifier_t *verifier, const void *item) {
 
 static byoc_status_t check_buffer(verifier_t *verifier, const byoc_loop_buffer_t *buffer, bool store) {
   if (!buffer) return report(verifier, "missing buffer", "?");
-  if (!byoc_loop_is_scalar(buffer->dtype)) return report(verifier, "elements are no numbers", buffer->name);
+  if (!byoc_loop_is_scalar(buffer->dtype)) return report(verifier, "elements are not numbers", buffer->name);
   if (buffer->kind == BYOC_LOOP_BUFFER_LOCAL) {
     if (!in_scope(verifier, buffer, 0)) return report(verifier, "local buffer out of scope", buffer->name);
     return BYOC_OK;
@@ -111,7 +111,7 @@ static byoc_status_t check_symbol(verifier_t *verifier, const char *symbol) {
 static byoc_status_t check_expr(verifier_t *verifier, const byoc_loop_expr_t *expr) {
   if (!expr) return report(verifier, "missing expression", "?");
   if (!byoc_loop_is_scalar(expr->dtype))
-    return report(verifier, "expression of a type that is no number", byoc_dtype_name(expr->dtype));
+    return report(verifier, "expression of a type that is not numeric", byoc_dtype_name(expr->dtype));
   switch (expr->kind) {
   case BYOC_LOOP_CONST:
     return BYOC_OK;
@@ -140,7 +140,7 @@ static byoc_status_t check_expr(verifier_t *verifier, const byoc_loop_expr_t *ex
 
 static byoc_status_t check_stmt(verifier_t *verifier, const byoc_loop_stmt_t *stmt);
 
-// A nested body: names end with it.
+// A nested body: its names end with it.
 static byoc_status_t check_body(verifier_t *verifier, const byoc_loop_stmt_t *body) {
   if (!body || body->kind != BYOC_LOOP_BLOCK) return report(verifier, "body is not a block", "?");
   size_t mark = verifier->scope.count;

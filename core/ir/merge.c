@@ -1,9 +1,10 @@
+// Merges functions that compute the same.
 #include <string.h>
 
 #include "core/ir/outline.h"
 #include "core/ir/structural.h"
 
-// The function's attributes but its symbol, which differs between equal functions.
+// Compares the attributes, except the symbol, which differs between equal functions.
 static bool attributes_equal(const byoc_function_t *a, const byoc_function_t *b) {
   if (a->attributes.count != b->attributes.count) return false;
   for (size_t i = 0; i < a->attributes.count; ++i) {

@@ -76,7 +76,7 @@ void byoc_graph_module_keep_functions(byoc_graph_module_t *module, bool (*keeps)
     if (keeps(self, function)) {
       module->functions.data[kept++] = function;
     } else {
-      // The map has the name already: storing NULL over it needs no memory.
+      // The map already has the name, so storing NULL over it needs no memory.
       (void)byoc_text_map_put(&module->function_names, function->name, NULL);
     }
   }

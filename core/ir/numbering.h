@@ -1,5 +1,5 @@
-// Numbers that somebody gives to nodes, in a map of their own: nodes hold none, so that two who number them at the same
-// time never meet.
+// Numbers for nodes, kept in a map by whoever needs them: nodes hold no numbers, so two users at the same time never
+// conflict.
 //
 //   byoc_numbering_t numbers;
 //   byoc_numbering_init(&numbers, allocator);
@@ -24,11 +24,11 @@ static inline void byoc_numbering_init(byoc_numbering_t *numbering, byoc_allocat
 static inline void byoc_numbering_deinit(byoc_numbering_t *numbering) {
   byoc_map_deinit(&numbering->map);
 }
-// Gives the node a number less than BYOC_NO_NUMBER, in place of one that it has. False when memory runs out.
+// Gives the node a number less than BYOC_NO_NUMBER, replacing the one it has. False if out of memory.
 static inline bool byoc_numbering_set(byoc_numbering_t *numbering, const byoc_node_t *node, uint32_t number) {
   return byoc_pointer_map_put(&numbering->map, node, (void *)((uintptr_t)number + 1));
 }
-// BYOC_NO_NUMBER where the node, which may be NULL, has none.
+// BYOC_NO_NUMBER if the node has none or is NULL.
 static inline uint32_t byoc_numbering_get(const byoc_numbering_t *numbering, const byoc_node_t *node) {
   uintptr_t entry = (uintptr_t)byoc_pointer_map_get(&numbering->map, node);
   return entry == 0 ? BYOC_NO_NUMBER : (uint32_t)(entry - 1);

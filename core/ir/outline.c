@@ -1,3 +1,4 @@
+// Outlines nodes into functions and inlines calls.
 #include "core/ir/outline.h"
 #include "core/ir/virtual_device.h"
 
@@ -27,7 +28,7 @@ static bool is_inside(const outliner_t *o, byoc_node_t *node) {
   return holder != NULL && byoc_pointer_map_find(&o->members, holder) != NULL;
 }
 
-// Is the value made outside of the nodes (and of their nested blocks)?
+// Is the value made outside the nodes (and their nested blocks)?
 static bool comes_from_outside(const outliner_t *o, const byoc_value_t *value) {
   if (value->kind == BYOC_VALUE_RESULT) return !is_inside(o, value->node);
   if (value->kind == BYOC_VALUE_PARAMETER) return value->block->owner == NULL || !is_inside(o, value->block->owner);
@@ -91,7 +92,7 @@ static byoc_status_t replace_by_call(outliner_t *o, byoc_node_t *const *nodes, s
       byoc_node_create_call(o->block, last->next, o->made, o->operands.data, (uint32_t)o->operands.count);
   if (call == NULL) return byoc_diag_out_of_memory(o->diag);
   for (size_t i = 0; i < node_count && call->name[0] == '\0'; ++i) {
-    call->name = nodes[i]->name; // the model's, in the module's memory
+    call->name = nodes[i]->name; // the model's name, in the module's memory
   }
   for (size_t r = 0; r < o->results.count; ++r) {
     byoc_value_t *old = o->results.data[r], *result = call->results[r];
@@ -173,7 +174,7 @@ byoc_status_t byoc_inline_call(byoc_node_t *call, byoc_diag_t *diag) {
                                                         : byoc_pointer_map_get(&values, inner);
     ok = value != NULL;
     if (!ok) break;
-    bool is_made = value->kind == BYOC_VALUE_RESULT && value->uses.count == 0; // it lives where the call's result did
+    bool is_made = value->kind == BYOC_VALUE_RESULT && value->uses.count == 0; // it lives where the call's result lived
     if (!is_made || !byoc_virtual_device_is_free(&value->device)) {
       value = byoc_value_in_place_of(value, call->results[r], call);
       ok = value != NULL;
@@ -200,7 +201,7 @@ static byoc_status_t inline_in_block(byoc_block_t *block, bool (*wants)(void *, 
     if (node->callee != NULL && wants(self, node->callee)) {
       BYOC_RETURN_IF_ERROR_IN(diag, byoc_inline_call(node, diag), "inlining '%s'", node->callee->name);
       *count += 1;
-      next = previous ? previous->next : block->first; // what came in may hold calls too
+      next = previous ? previous->next : block->first; // the inlined nodes may hold calls too
     }
     node = next;
   }

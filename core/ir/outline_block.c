@@ -1,12 +1,12 @@
-// Functions that stand inline, as a node's nested block, become functions of the module.
+// Turns functions that are written inline, as a node's nested block, into functions of the module.
 #include "core/ir/outline.h"
 
 typedef struct free_search_t {
-  const byoc_node_t *owner; // whose block is searched
+  const byoc_node_t *owner; // the node whose block is searched
   const byoc_value_t *found;
 } free_search_t;
 
-// A value of the blocks around the owner, or the owner's own result?
+// Is it a value of the blocks around the owner, or the owner's own result?
 static bool is_free(const free_search_t *search, const byoc_value_t *value) {
   if (value == NULL || byoc_value_is_constant(value)) return false;
   const byoc_block_t *home = value->kind == BYOC_VALUE_RESULT ? value->node->block : value->block;

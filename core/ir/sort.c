@@ -21,14 +21,14 @@ typedef struct sorter_t {
   index_vector_t order; // entries placed
 } sorter_t;
 
-// The node of `sorter->block` that makes `value`, as index + 1; 0 where another block or nobody does.
+// The node of `sorter->block` that makes `value`, as index + 1; 0 if it is made in another block or by no node.
 static uintptr_t dependency_of(const sorter_t *sorter, const byoc_value_t *value) {
   const byoc_node_t *producer = byoc_value_producer(value);
   if (!producer || producer->block != sorter->block) return 0;
   return (uintptr_t)byoc_pointer_map_get(&sorter->indices, producer);
 }
 
-// Nested blocks depend on what they use from outside.
+// Nested blocks depend on the outer values they use.
 static bool collect_edges(sorter_t *sorter, const byoc_node_t *node) {
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     uintptr_t index = dependency_of(sorter, node->operands[i]);
@@ -63,8 +63,8 @@ static byoc_status_t sorter_init(sorter_t *sorter, byoc_diag_t *diag) {
   return BYOC_OK;
 }
 
-// Depth first from `root`: what a node needs is placed right in front of it. The path is kept by hand, because models
-// are deeper than stacks.
+// Goes depth first from `root`, so that what a node needs is placed right in front of it. The path is an explicit list,
+// because models can be deeper than the stack allows.
 static byoc_status_t sorter_place(sorter_t *sorter, uint32_t root, byoc_diag_t *diag) {
   if (!byoc_vector_push(&sorter->path, sorter->allocator, root)) return byoc_diag_out_of_memory(diag);
   sorter->entries[root].state = 1;

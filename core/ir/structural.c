@@ -1,3 +1,4 @@
+// Structural hash and equality of functions and modules.
 #include "core/ir/structural.h"
 
 #include <string.h>
@@ -6,13 +7,13 @@
 #include "core/ir/loop_text.h"
 #include "core/ir/virtual_device.h"
 
-// Calls nested deeper than this count as different, so that a call graph with a cycle does not recurse for ever.
+// Calls nested deeper than this count as different, so that recursion ends even if a call graph has a cycle.
 #define MAX_CALL_DEPTH 64
 
-// What counts for the function asked about, not for those that it calls.
+// Flags that apply to the outermost function, not to those that it calls.
 enum { OUTERMOST = BYOC_STRUCTURAL_IGNORE_FUNCTION_ATTRIBUTES | BYOC_STRUCTURAL_IGNORE_KERNEL };
 
-// ---- loop kernels: by their text ----
+// ---- loop kernels, compared by their text ----
 
 static void kernel_text(const byoc_function_t *function, byoc_string_t *out) {
   byoc_string_init(out, function->module->allocator);
@@ -52,7 +53,7 @@ typedef struct structural_hasher_t {
 
 static uint64_t hash_function(structural_hasher_t *hasher, const byoc_function_t *function, unsigned flags);
 
-// Running out of memory here loses a number: the hash of equal functions may then differ, which only costs sharing.
+// If memory runs out here, a number is lost: the hashes of equal functions may then differ, which only costs sharing.
 static uint64_t hash_definition(structural_hasher_t *hasher, const byoc_value_t *value, uint64_t seed) {
   (void)byoc_pointer_map_put(&hasher->numbers, value, (void *)++hasher->defined);
   return byoc_virtual_device_hash(&value->device, byoc_type_hash(value->type, seed));
@@ -163,7 +164,7 @@ static bool equal_callees(comparer_t *comparer, const byoc_function_t *a, const 
   unsigned flags = comparer->flags & ~(unsigned)OUTERMOST;
   bool equal = equal_functions(comparer, a, b, flags);
   --comparer->depth;
-  // Forgetting it for want of memory only costs time.
+  // If there is no memory to remember the pair, it only costs time.
   if (equal) (void)byoc_pointer_map_put(&comparer->functions, a, (void *)(uintptr_t)b);
   return equal;
 }

@@ -1,5 +1,5 @@
-// Structural hash and equality: names of values, functions and constants do not count; operators, attributes, types,
-// constants' content and the graph's shape do.
+// Structural hash and equality. Operators, attributes, types, the content of constants and the graph's shape count;
+// names of values, functions and constants do not.
 #ifndef BYOC_CORE_IR_STRUCTURAL_H_
 #define BYOC_CORE_IR_STRUCTURAL_H_
 
@@ -9,12 +9,12 @@ typedef enum byoc_structural_flags_t {
   BYOC_STRUCTURAL_DEFAULT = 0,
   BYOC_STRUCTURAL_IGNORE_CONSTANT_DATA = 1,       // constants compare by type only
   BYOC_STRUCTURAL_IGNORE_FUNCTION_ATTRIBUTES = 2, // the outermost function's attributes do not count
-  BYOC_STRUCTURAL_IGNORE_KERNEL = 4,              // nor whether it was lowered: the graph of its body does
+  BYOC_STRUCTURAL_IGNORE_KERNEL = 4,              // whether it was lowered does not count, only the graph of its body
 } byoc_structural_flags_t;
 
 uint64_t byoc_function_structural_hash(const byoc_function_t *function, unsigned flags);
 bool byoc_function_structural_equal(const byoc_function_t *a, const byoc_function_t *b, unsigned flags);
-// Function by function, by name.
+// Compares functions by name, one by one.
 bool byoc_graph_structural_equal(const byoc_graph_module_t *a, const byoc_graph_module_t *b, unsigned flags);
 
 #endif // BYOC_CORE_IR_STRUCTURAL_H_

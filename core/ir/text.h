@@ -34,14 +34,14 @@
 #include "core/ir/graph.h"
 
 typedef struct byoc_print_options_t {
-  // Constants of more bytes than this, but for those of one value, print as `elided`, which does not parse back; 0:
-  // none.
+  // Constants of more bytes than this print as `elided`, unless they consist of one repeated value; that does not parse
+  // back. 0: none.
   size_t elide_bytes;
 } byoc_print_options_t;
 
 void byoc_graph_print(const byoc_graph_module_t *module, const byoc_print_options_t *options, byoc_string_t *out);
 void byoc_function_print(const byoc_function_t *function, const byoc_print_options_t *options, byoc_string_t *out);
-// `file` is for messages, which carry line, column and the line itself. The module is verified.
+// `file` is for messages, which quote line, column and the line itself. The module is verified.
 byoc_status_t byoc_graph_parse(const char *text, const char *file, byoc_allocator_t allocator, byoc_diag_t *diag,
                                byoc_graph_module_t **out_module);
 

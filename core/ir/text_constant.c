@@ -1,4 +1,4 @@
-// The data of constants as text.
+// Prints and parses the data of constants.
 #include <math.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "core/ir/text_names.h"
 #include "core/ir/text_parts.h"
 
-// Longer constants are written as one element or as base64.
+// Longer constants are written as `splat` or as base64.
 #define LIST_MAX 64
 
 // ---- printing ----
@@ -44,14 +44,14 @@ static void print_element(const byoc_constant_t *constant, size_t index, byoc_st
   }
 }
 
-// Whether reading the printed element gives its very bytes: not so for unusual NaNs and for booleans other than 0, 1.
+// Does reading the printed element give the same bytes? Not for unusual NaNs, nor for booleans other than 0 and 1.
 static bool element_reads_back(const byoc_constant_t *constant, size_t index) {
   byoc_dtype_t dtype = constant->type->dtype;
   size_t size = byoc_dtype_bits(dtype) / 8;
   if (dtype == BYOC_DTYPE_STRING || byoc_dtype_is_integer(dtype)) return true;
   unsigned char again[16] = {0};
   double real = byoc_element_f64(dtype, constant->data, index);
-  // A NaN is read as the plain one, whatever its sign was.
+  // A NaN is read as the plain one, whatever sign it had.
   if (isnan(real)) real = NAN;
   if (byoc_dtype_is_complex(dtype)) {
     double imaginary = byoc_element_imaginary(dtype, constant->data, index);

@@ -1,3 +1,4 @@
+// Prints words, names, strings and numbers of the text forms.
 #include "core/ir/text_names.h"
 
 #include <math.h>
@@ -20,7 +21,7 @@ bool byoc_text_is_word(const char *name) {
   return true;
 }
 
-// Bytes of the UTF-8 sequence at `text`, 0 where there is none (overlong forms and surrogates included).
+// The size of the UTF-8 sequence at `text`; 0 if it is not valid (overlong forms and surrogates included).
 static size_t utf8_length(const unsigned char *text, size_t size) {
   static const struct {
     unsigned char mask, lead;

@@ -4,9 +4,9 @@
 
 #include "core/base/string.h"
 
-// Letters, digits, '_' and '.', not starting with a digit or '.': prints bare.
+// Is it made of letters, digits, '_' and '.', not starting with a digit or '.'? Then it prints without quotes.
 bool byoc_text_is_word(const char *name);
-// The word, or quoted where it is not one.
+// Prints the word; quoted if it is not one.
 void byoc_text_print_word(const char *name, byoc_string_t *out);
 // %name, @name, %"odd name". A name of digits alone is quoted, so that it is not taken for the number of a value.
 void byoc_text_print_name(char sigil, const char *name, byoc_string_t *out);

@@ -1,4 +1,4 @@
-// The parser of modules. Functions are declared in a first walk over the tokens, because calls may run ahead of them.
+// The parser of modules. Functions are declared in a first walk over the tokens, because calls may precede them.
 #include <string.h>
 
 #include "core/ir/graph_internal.h"
@@ -8,7 +8,7 @@
 #include "core/ir/text_parts.h"
 #include "core/ir/verify.h"
 
-// The largest constant that a text may ask for: a few letters must not take all memory.
+// The largest constant in a text: a few letters must not take all memory.
 #define MAX_CONSTANT_BYTES ((int64_t)4 << 30)
 
 // Names visible in one block; blocks nested in it see them too.
@@ -44,7 +44,7 @@ static byoc_arena_t *module_arena(parser_t *parser) {
 
 // ---- names ----
 
-// The number of an unnamed value and a name made of digits are different keys.
+// The number of an unnamed value and a name made of digits need different keys.
 static const char *scope_key(parser_t *parser, const byoc_token_t *token) {
   return byoc_arena_format(parser->lexer.arena, "%c%s", token->digits ? '#' : '%', token->text);
 }
@@ -183,7 +183,7 @@ static bool parse_result_types(parser_t *parser, byoc_node_t *node) {
   return true;
 }
 
-// What a node is, as far as its opening parenthesis.
+// A node as far as its opening parenthesis.
 typedef struct node_head_t {
   byoc_function_t *callee;
   const char *domain, *op, *name;
@@ -265,7 +265,7 @@ static bool parse_return(parser_t *parser, byoc_block_t *block, scope_t *scope, 
       if (!resolve(parser, block->function, scope, &value)) return false;
       const result_declaration_t *declaration = count < declarations->count ? &declarations->data[count] : NULL;
       if (declaration && !byoc_type_equal(declaration->type, value->type))
-        return byoc_lexer_fail_at(lexer, start, "this is not of the type that result %zu is declared with", count);
+        return byoc_lexer_fail_at(lexer, start, "this does not have the declared type of result %zu", count);
       if (declaration && !byoc_block_add_result(block, declaration->name, value)) return byoc_lexer_fail_memory(lexer);
       ++count;
     } while (byoc_lexer_accept(lexer, BYOC_TOKEN_COMMA));
@@ -342,7 +342,7 @@ static bool parse_function(parser_t *parser) {
   name = lexer->token;
   if (!byoc_lexer_expect(lexer, BYOC_TOKEN_GLOBAL)) return false;
   byoc_function_t *function = byoc_graph_module_find(parser->module, name.text);
-  if (!function) return byoc_lexer_fail_at(lexer, name.offset, "a function cannot stand here");
+  if (!function) return byoc_lexer_fail_at(lexer, name.offset, "a function cannot be declared here");
   function->kind = kind;
   scope_t scope = {.parent = NULL};
   byoc_text_map_init(&scope.values, parser->module->allocator);

@@ -1,3 +1,4 @@
+// Parses dimensions, types, attributes and virtual devices, and prints virtual devices.
 #include "core/ir/text_parts.h"
 
 #include <string.h>
@@ -174,7 +175,7 @@ bool byoc_type_parse(byoc_lexer_t *lexer, byoc_arena_t *arena, const byoc_type_t
 typedef struct number_list_t {
   BYOC_VECTOR(int64_t) ints;
   BYOC_VECTOR(double) floats;
-  bool is_float; // one element is enough
+  bool is_float; // true if one element is
 } number_list_t;
 
 static bool stored(byoc_lexer_t *lexer, bool ok) {

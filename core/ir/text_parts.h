@@ -14,12 +14,12 @@ bool byoc_dim_parse(byoc_lexer_t *lexer, byoc_arena_t *arena, byoc_dim_t *out_di
 bool byoc_type_parse(byoc_lexer_t *lexer, byoc_arena_t *arena, const byoc_type_t **out_type);
 // {a = 1, b = "x"}; @name is looked up among the module's constants. Adds to what `attributes` holds.
 bool byoc_attributes_parse(byoc_lexer_t *lexer, byoc_graph_module_t *module, byoc_attributes_t *attributes);
-// " on {device = 1, id = 0, target = "c", scope = "global"}", free fields left out; nothing where all are free.
+// " on {device = 1, id = 0, target = "c", scope = "global"}", without free fields; nothing if all are free.
 void byoc_virtual_device_print(const byoc_virtual_device_t *device, byoc_string_t *out);
-// The same, optional; free where it is not there.
+// The same, optional: a device with all fields free if there is none.
 bool byoc_virtual_device_parse(byoc_lexer_t *lexer, byoc_arena_t *arena, byoc_virtual_device_t *out_device);
 
-// What follows "=" in a constant: a list in row-major order (complex elements as (re, im)), `splat x`, or
+// Prints what follows "=" in a constant: a list in row-major order (complex elements as (re, im)), `splat x`, or
 // `base64 "..."` of the dense little-endian data.
 void byoc_constant_print_data(const byoc_constant_t *constant, const byoc_print_options_t *options, byoc_string_t *out);
 // Fills the dense data of a static tensor type.

@@ -1,3 +1,4 @@
+// The printer of modules.
 #include "core/ir/text.h"
 
 #include <string.h>
@@ -19,7 +20,7 @@ static void print_block_body(printer_t *printer, const byoc_block_t *block, int 
 
 // ---- values ----
 
-// `name`, or name_1, name_2 ...: given to one value of the function only. NULL when memory is out.
+// `name`, or name_1, name_2 ...: given to only one value of the function. NULL if out of memory.
 static const char *claim_name(printer_t *printer, const char *name) {
   const char *candidate = name;
   for (uint64_t number = 1; byoc_text_map_find(&printer->used, candidate); ++number) {
@@ -40,7 +41,7 @@ static void print_value(printer_t *printer, const byoc_value_t *value) {
   }
   const char *name = byoc_pointer_map_get(&printer->names, value);
   if (!name) {
-    // An unnamed value's name starts with the sigil, which tells its number from a name made of digits.
+    // An unnamed value's name starts with the sigil, which distinguishes its number from a name made of digits.
     name = value->name && value->name[0]
                ? claim_name(printer, value->name)
                : byoc_arena_format(&printer->arena, "%%%llu", (unsigned long long)printer->unnamed++);
@@ -103,7 +104,7 @@ static void print_operator(printer_t *printer, const byoc_node_t *node) {
       byoc_text_print_word(node->domain, out);
       byoc_string_append(out, "::");
     }
-    // An operator that is called "call" must not read as a call.
+    // The name of an operator called "call" must not read as a call.
     if (!node->domain[0] && strcmp(node->op, "call") == 0) {
       byoc_text_print_quoted(node->op, strlen(node->op), out);
     } else {
@@ -121,7 +122,7 @@ static void print_node(printer_t *printer, const byoc_node_t *node, int indent) 
   byoc_string_t *out = printer->out;
   byoc_string_indent(out, indent);
   if (node->result_count > 0) {
-    // Names are claimed before the nested blocks', so that a value's name does not depend on what is inside.
+    // Names are given before those of the nested blocks, so that a value's name does not depend on what is inside.
     print_values(printer, node->results, node->result_count);
     byoc_string_append(out, " = ");
   }
@@ -162,7 +163,7 @@ static void print_block_body(printer_t *printer, const byoc_block_t *block, int 
 
 // ---- functions ----
 
-// Where device planning put the constants that this function uses: constants {@w on {...}}
+// Prints where device planning put the constants of this function: constants {@w on {...}}
 static void print_constant_devices(printer_t *printer, const byoc_function_t *function) {
   byoc_string_t *out = printer->out;
   bool any = false;

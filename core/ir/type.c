@@ -1,3 +1,4 @@
+// Makes, compares and prints types.
 #include "core/ir/type.h"
 
 #include <string.h>

@@ -13,19 +13,19 @@ typedef enum byoc_type_kind_t {
 } byoc_type_kind_t;
 
 #define BYOC_RANK_UNKNOWN (-1)
-// The largest rank anything here handles; the reader refuses more.
+// The largest rank that anything here handles; the reader refuses more.
 #define BYOC_MAX_RANK 16
 
 typedef struct byoc_type_t byoc_type_t;
 struct byoc_type_t {
   byoc_type_kind_t kind;
   byoc_dtype_t dtype;         // tensors
-  int32_t rank;               // tensors; BYOC_RANK_UNKNOWN where unranked
+  int32_t rank;               // tensors; BYOC_RANK_UNKNOWN if unranked
   const byoc_dim_t *dims;     // `rank` of them
   const byoc_type_t *element; // sequences and optionals
 };
 
-// NULL when memory is out. `dims` is copied (shallow: expressions must live in the same arena or longer).
+// NULL if out of memory. `dims` is copied (not deeply: expressions must live in the same arena or longer).
 const byoc_type_t *byoc_type_tensor(byoc_arena_t *arena, byoc_dtype_t dtype, int32_t rank, const byoc_dim_t *dims);
 const byoc_type_t *byoc_type_tensor_static(byoc_arena_t *arena, byoc_dtype_t dtype, int32_t rank, const int64_t *dims);
 const byoc_type_t *byoc_type_sequence(byoc_arena_t *arena, const byoc_type_t *element);

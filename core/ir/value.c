@@ -47,7 +47,7 @@ void byoc_ir_use_drop(byoc_value_t *value, byoc_use_t use) {
 
 bool byoc_value_replace_uses(byoc_value_t *value, byoc_value_t *by) {
   if (value == by) return true;
-  bool is_made = by->kind != BYOC_VALUE_PARAMETER && by->uses.count == 0; // for the purpose
+  bool is_made = by->kind != BYOC_VALUE_PARAMETER && by->uses.count == 0; // it was made for this purpose
   if (is_made && byoc_virtual_device_is_free(&by->device)) by->device = value->device;
   if (!byoc_vector_reserve(&by->uses, byoc_arena_allocator(&by->function->module->arena), value->uses.count))
     return false;

@@ -1,8 +1,9 @@
+// The verifier of modules.
 #include "core/ir/verify.h"
 
 #include <string.h>
 
-// What is known while one function is checked.
+// What is known while a function is checked.
 typedef struct verifier_t {
   const byoc_function_t *function;
   byoc_diag_t *diag;
@@ -13,7 +14,7 @@ typedef struct verifier_t {
 
 // ---- reporting ----
 
-// "function @main: Conv 'conv1' (ai.onnx 11): WHAT [rule]"; `node` may be NULL.
+// Reports "function @main: Conv 'conv1' (ai.onnx 11): WHAT [rule]"; `node` may be NULL.
 static byoc_status_t violation(verifier_t *verifier, const byoc_node_t *node, const char *rule, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 static byoc_status_t violation(verifier_t *verifier, const byoc_node_t *node, const char *rule, const char *format,
@@ -59,7 +60,7 @@ static bool type_is_sound(const byoc_type_t *type, int depth) {
 
 static bool device_is_sound(const byoc_virtual_device_t *device) {
   if (device->device_type < 0 || device->device_id < -1) return false;
-  if (device->device_type == 0 && device->device_id != -1) return false; // the number of no device
+  if (device->device_type == 0 && device->device_id != -1) return false; // an id without a device
   return (!device->target || device->target[0]) && (!device->scope || device->scope[0]);
 }
 
@@ -87,7 +88,7 @@ static const char *attribute_fault(const byoc_graph_module_t *module, const byoc
   case BYOC_ATTRIBUTE_TYPE:
     return type_is_sound(attribute->type, 0) ? NULL : "has a malformed type";
   }
-  return "is of no known kind";
+  return "is of an unknown kind";
 }
 
 static byoc_status_t check_attributes(verifier_t *verifier, const byoc_node_t *node,
@@ -116,7 +117,7 @@ static byoc_status_t check_value_facts(verifier_t *verifier, const byoc_node_t *
 
 // ---- uses ----
 
-// Notes that the slot at `address` holds `value`, for the use lists to be held against.
+// Notes that the slot at `address` holds `value`, to compare with the use lists later.
 static byoc_status_t note_slot(verifier_t *verifier, const void *address, byoc_value_t *value) {
   if (!byoc_pointer_map_put(&verifier->slots, address, value)) return out_of_memory(verifier);
   if (!byoc_pointer_map_put(&verifier->used_values, value, value)) return out_of_memory(verifier);
@@ -127,7 +128,7 @@ static byoc_status_t note_definition(verifier_t *verifier, byoc_value_t *value) 
   return byoc_pointer_map_put(&verifier->used_values, value, value) ? BYOC_OK : out_of_memory(verifier);
 }
 
-// Where `value` is used inside `block`, by `user` (NULL: as the block's result).
+// Checks that `value` may be used inside `block`, by `user` (NULL: as the block's result).
 static byoc_status_t check_visible(verifier_t *verifier, const byoc_value_t *value, const byoc_block_t *block,
                                    const byoc_node_t *user, const char *what, uint32_t index) {
   const byoc_node_t *reported = user ? user : block->owner;
@@ -138,8 +139,8 @@ static byoc_status_t check_visible(verifier_t *verifier, const byoc_value_t *val
     const byoc_constant_t *constant = value->constant;
     if (byoc_pointer_map_get(&verifier->function->constants, constant) != value ||
         byoc_graph_module_find_constant(verifier->function->module, constant->name) != constant)
-      return violation(verifier, reported, "constant", "%s %u, @%s, is no constant of this module and function", what,
-                       index, constant->name);
+      return violation(verifier, reported, "constant", "%s %u, @%s, is not a constant of this module and function",
+                       what, index, constant->name);
     return BYOC_OK;
   }
   const byoc_node_t *producer = byoc_value_producer(value);
@@ -191,7 +192,7 @@ static byoc_status_t check_use_lists(verifier_t *verifier) {
     if (status != BYOC_OK) return status;
     use_count += value->uses.count;
   }
-  // Every listed use is a slot of its own: equal numbers mean that every slot is listed.
+  // Every use in a list has its own slot, so equal numbers mean that every slot is listed.
   if (use_count == verifier->slots.count) return BYOC_OK;
   return violation(verifier, NULL, "use-list", "%zu operands and results are missing from the use lists",
                    verifier->slots.count - use_count);
@@ -213,7 +214,7 @@ static bool types_agree(const byoc_type_t *a, const byoc_type_t *b) {
   return true;
 }
 
-// Symbols are the callee's own: only what both sides know must agree.
+// Symbols belong to the callee: only what both sides know must agree.
 static byoc_status_t check_call(verifier_t *verifier, const byoc_node_t *node) {
   const byoc_function_t *callee = node->callee;
   if (callee->module != verifier->function->module ||
@@ -250,7 +251,7 @@ static byoc_status_t check_node(verifier_t *verifier, const byoc_node_t *node, u
     return violation(verifier, node, "node", "its id %llu was never given out", (unsigned long long)node->id);
   if (!byoc_pointer_map_put(&verifier->seen, node, (void *)(uintptr_t)node)) return out_of_memory(verifier);
   if (node->since_version < 0 || (node->callee && node->since_version != 0))
-    return violation(verifier, node, "node", "its version %d means nothing", (int)node->since_version);
+    return violation(verifier, node, "node", "its version %d is not valid", (int)node->since_version);
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     if (!node->operands[i]) continue;
     BYOC_RETURN_IF_ERROR(check_visible(verifier, node->operands[i], node->block, node, "operand", i));
@@ -260,7 +261,7 @@ static byoc_status_t check_node(verifier_t *verifier, const byoc_node_t *node, u
   for (uint32_t i = 0; i < node->block_count; ++i) {
     const byoc_block_t *block = node->blocks[i];
     if (!node->block_names[i] || byoc_node_find_block(node, node->block_names[i]) != block)
-      return violation(verifier, node, "block", "two nested blocks have one name");
+      return violation(verifier, node, "block", "two nested blocks have the same name");
     if (block->owner != node || block->function != verifier->function)
       return violation(verifier, node, "back-pointer", "block '%s' says that it is of another node",
                        node->block_names[i]);
@@ -413,7 +414,7 @@ static bool collect_call(void *self, byoc_node_t *node) {
   return !node->callee || byoc_vector_push(&list->callees, list->allocator, node->callee);
 }
 
-// Peels off functions all of whose callees are peeled; what cannot be peeled calls itself in the end.
+// Removes functions whose callees are all removed; the functions that remain call themselves in the end.
 static byoc_status_t check_call_cycles(const byoc_graph_module_t *module, byoc_diag_t *diag) {
   byoc_status_t status = BYOC_OK;
   byoc_map_t done;

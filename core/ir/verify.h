@@ -1,4 +1,5 @@
-// The verifier: every rule that passes may rely on. Run after each pass in debug builds and on every module read.
+// The verifier: checks every rule that passes may rely on. It runs after each pass in debug builds and on every module
+// read.
 #ifndef BYOC_CORE_IR_VERIFY_H_
 #define BYOC_CORE_IR_VERIFY_H_
 

@@ -1,4 +1,4 @@
-// Comparing where values live.
+// Compares where values live.
 #include "core/ir/virtual_device.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// Stores calls of C functions in nodes, reads them back and checks them.
 #include "core/module/c_call.h"
 
 #include <string.h>

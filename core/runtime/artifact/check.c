@@ -1,3 +1,4 @@
+// Checks that a program makes when it runs.
 #include "core/runtime/artifact/check.h"
 
 #include <stdio.h>

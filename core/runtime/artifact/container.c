@@ -1,3 +1,4 @@
+// Operators on sequences and optionals.
 #include "core/runtime/artifact/container.h"
 
 #include <stdbool.h>

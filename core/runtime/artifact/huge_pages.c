@@ -1,3 +1,4 @@
+// Moves constants to huge pages.
 #include "core/runtime/artifact/huge_pages.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// Operators on texts.
 #include "core/runtime/artifact/text.h"
 
 #include <ctype.h>

@@ -155,7 +155,7 @@ static void mistakes_are_pointed_at(void **state) {
                  "t.ir:3:21: error: there are more types than the 1 results\n"
                  "    %a = A@1() : f32[], f32[]\n                      ^\n");
   expect_message("module {\nfunc @f(%a : f32[2]) -> (f32[3]) {\n  return %a\n}}",
-                 "t.ir:3:10: error: this is not of the type that result 0 is declared with\n"
+                 "t.ir:3:10: error: this does not have the declared type of result 0\n"
                  "    return %a\n           ^\n");
   expect_message("module {\nfunc @f(%a : f32[2]) -> () {\n  return %a\n}}",
                  "t.ir:3:3: error: 1 results are returned, 0 are declared\n    return %a\n    ^\n");

@@ -195,7 +195,7 @@ VIOLATION(missing_block_result) {
 VIOLATION(two_blocks_of_one_name) {
   SAMPLE;
   assert_non_null(byoc_node_add_block(s->branch, "then_branch"));
-  expect(s, "two nested blocks have one name [block]");
+  expect(s, "two nested blocks have the same name [block]");
 }
 
 VIOLATION(node_without_operator) {
@@ -224,7 +224,7 @@ VIOLATION(attribute_without_value) {
   s->add->attributes.items[1].kind = BYOC_ATTRIBUTE_TENSOR;
   expect(s, "attribute 'mode' has no tensor [attribute]");
   s->add->attributes.items[1].kind = (byoc_attribute_kind_t)77;
-  expect(s, "attribute 'mode' is of no known kind [attribute]");
+  expect(s, "attribute 'mode' is of an unknown kind [attribute]");
   s->add->attributes.items[1] = s->add->attributes.items[0];
   expect(s, "attribute 'axis' is there twice [attribute]");
 }
@@ -283,7 +283,7 @@ VIOLATION(constant_out_of_the_module) {
   assert_int_equal(dropped, 1);
   sound_module_passes(state);
   assert_true(byoc_node_set_operand(s->add, 1, constant));
-  expect(s, "operand 1, @c, is no constant of this module and function [constant]");
+  expect(s, "operand 1, @c, is not a constant of this module and function [constant]");
 }
 
 VIOLATION(constant_of_a_wrong_size) {
