@@ -1,4 +1,4 @@
-// Attributes of nodes.
+// Reads attributes of nodes.
 #include <string.h>
 
 #include "core/frontend/onnx_reader.h"
@@ -65,7 +65,7 @@ byoc_status_t byoc_onnx_resolve_attribute(byoc_onnx_reader_t *reader, const byoc
   *out_attribute = NULL;
   if (!context->function) {
     return byoc_diag_error(reader->diag, BYOC_INVALID_DATA,
-                           "%s: attribute '%s' refers to the attribute '%s' of a function, but stands in none", what,
+                           "%s: attribute '%s' refers to the attribute '%s' of a function, but is not in one", what,
                            byoc_onnx_text(attribute->name), reference);
   }
   for (size_t i = 0; i < context->argument_count; i++) {
@@ -139,7 +139,7 @@ byoc_status_t byoc_onnx_read_attribute(byoc_onnx_reader_t *reader, const Onnx__A
     return set_strings(reader, attribute, name, attributes);
   case KIND(TENSOR):
   case KIND(SPARSE_TENSOR): {
-    // Ids are unique, so that the search for a free name ends at once.
+    // Ids are unique, so the search for a free name ends at once.
     const char *full_name = byoc_arena_format(&reader->scratch, "%s.%llu", name, (unsigned long long)node->id);
     if (!full_name) return byoc_diag_out_of_memory(reader->diag);
     BYOC_RETURN_IF_ERROR(kind == KIND(TENSOR) ? byoc_onnx_read_tensor(reader, attribute->t, where, full_name, &constant)

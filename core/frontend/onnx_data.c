@@ -89,7 +89,7 @@ byoc_status_t byoc_onnx_summarise_file(const char *path, byoc_arena_t *arena, by
   return status == BYOC_OK ? BYOC_OK : byoc_diag_context(diag, status, "reading %s", path);
 }
 
-// One TensorProto.
+// Reads one TensorProto.
 static byoc_status_t read_tensor_bytes(const uint8_t *data, size_t size, byoc_graph_module_t *module, byoc_diag_t *diag,
                                        byoc_constant_t **out_constant) {
   byoc_onnx_reader_t reader = {
@@ -131,7 +131,7 @@ static bool read_field(const uint8_t **at, const uint8_t *end, field_t *out) {
   return true;
 }
 
-// Fields of both messages: 3 a tensor, 5 a sequence, and the optional in 7; repeated in a sequence.
+// Fields of both messages: 3 is a tensor, 5 a sequence, 7 the optional; they are repeated in a sequence.
 static byoc_type_kind_t kind_of_field(uint32_t number) {
   if (number == 3) return BYOC_TYPE_TENSOR;
   if (number == 5) return BYOC_TYPE_SEQUENCE;

@@ -1,4 +1,4 @@
-// What test data of ONNX needs beside models: tensors in files of their own, and the names in a model without reading
+// Reads what ONNX test data needs in addition to models: tensors in separate files, and the names in a model without
 // the rest of it.
 //
 //   byoc_onnx_summary_t summary;
@@ -13,8 +13,8 @@
 // An input or output as the file declares it.
 typedef struct byoc_onnx_port_t {
   const char *name;
-  byoc_type_kind_t kind; // UNKNOWN where the file says nothing, or something that has no counterpart here
-  byoc_dtype_t dtype;    // tensors; NONE where it is not known here
+  byoc_type_kind_t kind; // UNKNOWN if the file has no type, or one that byoc does not have
+  byoc_dtype_t dtype;    // tensors; NONE if byoc does not know it
   bool is_static;        // tensors: every dimension is a number
 } byoc_onnx_port_t;
 
@@ -27,16 +27,16 @@ typedef struct byoc_onnx_summary_t {
   size_t operator_count;
 } byoc_onnx_summary_t;
 
-// Reads names only: a model whose operators are not known, or whose weights are damaged, has a summary too. Everything
-// lives in `arena`. BYOC_INVALID_DATA where the file is no model.
+// Reads only names: models with unknown operators or damaged weights can be summarised too. Everything lives in
+// `arena`. BYOC_INVALID_DATA if the file is not a model.
 byoc_status_t byoc_onnx_summarise_file(const char *path, byoc_arena_t *arena, byoc_diag_t *diag,
                                        byoc_onnx_summary_t *out_summary);
 
-// A file that holds one TensorProto becomes a constant of `module`, under the tensor's own name.
+// Reads a file that holds one TensorProto into a constant of `module`, under the tensor's own name.
 byoc_status_t byoc_onnx_read_tensor_file(const char *path, byoc_graph_module_t *module, byoc_diag_t *diag,
                                          byoc_constant_t **out_constant);
 
-// What a file holds: a tensor, or a sequence or optional of values.
+// The content of a file: a tensor, or a sequence or optional of values.
 typedef struct byoc_onnx_value_t {
   byoc_type_kind_t kind;
   byoc_constant_t *constant;       // TENSOR
@@ -44,7 +44,7 @@ typedef struct byoc_onnx_value_t {
   size_t count;                    // OPTIONAL: 0 or 1
 } byoc_onnx_value_t;
 
-// A file that holds one TensorProto, SequenceProto or OptionalProto, as `kind` says.
+// Reads a file that holds one TensorProto, SequenceProto or OptionalProto, as `kind` says.
 byoc_status_t byoc_onnx_read_value_file(const char *path, byoc_type_kind_t kind, byoc_graph_module_t *module,
                                         byoc_diag_t *diag, byoc_onnx_value_t *out_value);
 

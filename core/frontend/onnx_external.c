@@ -1,11 +1,11 @@
-// Tensor data in files of its own beside the model: mapped once each, and kept open by the module.
+// Reads tensor data in files beside the model. Each file is mapped once and kept open by the module.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/frontend/onnx_reader.h"
 
-// What the module's list of mappings holds: it must know how to free itself.
+// An entry of the module's list of mappings, which must know how to free itself.
 typedef struct mapping_t {
   byoc_allocator_t allocator;
   byoc_file_view_t view;
@@ -30,7 +30,7 @@ byoc_status_t byoc_onnx_keep_view(byoc_onnx_reader_t *reader, const byoc_file_vi
   return BYOC_OK;
 }
 
-// A location stays in the model's folder: relative, and without a step up.
+// A location must stay in the model's folder: relative, and without "..".
 static bool is_inside(const char *location) {
   if (location[0] == '\0' || location[0] == '/') return false;
   for (const char *part = location; part; part = strchr(part, '/')) {
@@ -98,7 +98,7 @@ byoc_status_t byoc_onnx_external_data(byoc_onnx_reader_t *reader, const Onnx__Te
     if (strcmp(key, "length") == 0) BYOC_RETURN_IF_ERROR(parse_size(reader, what, key, value, &length));
   }
   if (!location) {
-    return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: its external data names no location", what);
+    return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: its external data has no location", what);
   }
   if (length != (uint64_t)size_bytes) {
     return byoc_diag_error(reader->diag, BYOC_INVALID_DATA,

@@ -1,11 +1,11 @@
-// Local functions. Each call gets a function of its own, so that its attribute parameters are filled in and its types
-// follow from the call; all are marked Inline.
+// Reads local functions. Each call gets its own copy of the function, with its attribute parameters filled in and types
+// that follow from the call; all copies are marked Inline.
 #include <string.h>
 
 #include "core/frontend/onnx_reader.h"
 #include "core/frontend/onnx_wire.h"
 
-// Numbers of fields younger than onnx 1.12, found among the unknown ones.
+// Numbers of fields that are newer than onnx 1.12; they are found among the unknown ones.
 enum { NODE_OVERLOAD = 8, FUNCTION_ATTRIBUTE_PROTO = 11, FUNCTION_OVERLOAD = 13 };
 enum { MAX_CALLS = 50 * 1000, MAX_CALL_DEPTH = 64 };
 
@@ -78,7 +78,7 @@ static bool has_argument(const byoc_onnx_argument_t *arguments, size_t count, co
   return false;
 }
 
-// The attributes of the call, then the function's defaults for those it leaves out.
+// Collects the attributes of the call, then the function's defaults for those it leaves out.
 static byoc_status_t collect_arguments(byoc_onnx_reader_t *reader, const Onnx__NodeProto *node, const char *what,
                                        const Onnx__FunctionProto *function, const byoc_onnx_context_t *caller,
                                        byoc_onnx_context_t *context) {
@@ -152,8 +152,8 @@ static byoc_status_t read_body(byoc_onnx_reader_t *reader, const Onnx__FunctionP
   return BYOC_OK;
 }
 
-// domain.name, domain.name_1 ... Counted here: looking for a free name from the start again would take the square of
-// the calls.
+// Makes the names domain.name, domain.name_1 ... It counts them itself: looking for a free name from the start each
+// time would take time quadratic in the calls.
 static const char *instance_name(byoc_onnx_reader_t *reader, const Onnx__FunctionProto *function) {
   const size_t made = (size_t)(uintptr_t)byoc_pointer_map_get(&reader->instances, function);
   if (!byoc_pointer_map_put(&reader->instances, function, (void *)(uintptr_t)(made + 1))) return NULL;

@@ -1,4 +1,4 @@
-// Graphs: the model's own, and those nested in nodes, each with its scope of names.
+// Reads graphs: the model's own and those nested in nodes, each with its scope of names.
 #include <string.h>
 
 #include "core/frontend/onnx_reader.h"
@@ -87,7 +87,7 @@ static byoc_status_t add_initialisers(byoc_onnx_reader_t *reader, const Onnx__Gr
   return BYOC_OK;
 }
 
-// An input that an initialiser stands behind: the declared type must be the constant's.
+// An input that an initialiser provides: the declared type must be the constant's.
 static byoc_status_t check_default(byoc_onnx_reader_t *reader, const Onnx__ValueInfoProto *input,
                                    const byoc_constant_t *constant) {
   char what[256];
@@ -139,7 +139,7 @@ static byoc_status_t add_inputs(byoc_onnx_reader_t *reader, const Onnx__GraphPro
     byoc_value_t *parameter = byoc_block_add_parameter(scope->block, name, type);
     if (!parameter) return byoc_diag_out_of_memory(reader->diag);
     BYOC_RETURN_IF_ERROR(byoc_onnx_scope_add(reader, scope, name, "input", parameter, NULL));
-    // Inside, the type follows from what comes in (onnx_infer.c); the declaration helps.
+    // In nested graphs and functions the type follows from the arguments (onnx_infer.c); the declaration helps.
     if (!is_main) BYOC_RETURN_IF_ERROR(byoc_onnx_declare(reader, parameter, input->type, false, name));
   }
   return BYOC_OK;
@@ -186,7 +186,7 @@ static byoc_status_t read_graph(byoc_onnx_reader_t *reader, const Onnx__GraphPro
   for (size_t i = 0; i < graph->n_value_info; i++) {
     const Onnx__ValueInfoProto *info = graph->value_info[i];
     const byoc_onnx_binding_t *binding = byoc_text_map_get(&scope->names, byoc_onnx_text(info->name));
-    if (!binding || !binding->value) continue; // of no value of this graph: exporters leave such behind
+    if (!binding || !binding->value) continue; // not a value of this graph: exporters leave such entries
     char what[256];
     snprintf(what, sizeof(what), "value '%s'", byoc_onnx_text(info->name));
     BYOC_RETURN_IF_ERROR(byoc_onnx_declare(reader, binding->value, info->type, false, what));

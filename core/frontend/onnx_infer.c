@@ -1,6 +1,6 @@
-// Types for every value: inference node by node, with the file's declarations checked against it and used where it
+// Infers the type of every value, node by node. The file's declarations are checked against it, and used if inference
 // leaves a shape open (lowering puts a check there: core/kernel/shapes.h). Parameters of loop bodies and of local
-// functions take their types from what comes in.
+// functions take the types of their arguments.
 #include <string.h>
 
 #include "core/base/log.h"
@@ -19,7 +19,7 @@ byoc_status_t byoc_onnx_declare(byoc_onnx_reader_t *reader, byoc_value_t *value,
   return BYOC_OK;
 }
 
-// Widening loops within loops repeats inference; a file must not be able to make it endless.
+// Widening loops within loops repeats inference; a file must not be able to make it run for ever.
 enum { MAX_INFERENCES = 32 * 1000 * 1000 };
 
 typedef enum merge_result_t { MERGE_AGREES, MERGE_SHAPE_DIFFERS, MERGE_TYPE_DIFFERS, MERGE_NO_MEMORY } merge_result_t;
@@ -28,7 +28,7 @@ static byoc_dim_t fresh_dim(byoc_onnx_reader_t *reader, bool *failed) {
   return byoc_dim_unknown(&reader->module->arena, reader->module->next_id++, failed);
 }
 
-// `known` made more precise by constants of `declared`. Declared symbols say nothing beyond the inputs' own.
+// Makes `known` more precise by constants of `declared`. Declared symbols add nothing to the inputs' own.
 static merge_result_t merge_tensor(byoc_onnx_reader_t *reader, const byoc_type_t *known, const byoc_type_t *declared,
                                    const byoc_type_t **out_type) {
   if (known->kind == BYOC_TYPE_TENSOR && known->dtype != declared->dtype) return MERGE_TYPE_DIFFERS;
@@ -83,7 +83,7 @@ static byoc_status_t apply_declaration(byoc_onnx_reader_t *reader, byoc_value_t 
     if (value->kind != BYOC_VALUE_CONSTANT) value->type = merged;
     return BYOC_OK;
   }
-  // Overriding an input's shape makes the shapes further down untrue.
+  // Overriding an input's shape can make the declared shapes of later values wrong.
   if (result == MERGE_SHAPE_DIFFERS && reader->options->shape_count > 0) return BYOC_OK;
   byoc_string_t declared_text, known_text;
   char maker[256] = "the graph";
@@ -116,7 +116,7 @@ static void forget_types(byoc_block_t *block) {
   }
 }
 
-// The type that holds both: dimensions that differ become unknown, ranks that differ leave it unranked.
+// The type that covers both: dimensions that differ become unknown; if the ranks differ, it is unranked.
 static const byoc_type_t *generalise(byoc_onnx_reader_t *reader, const byoc_type_t *a, const byoc_type_t *b,
                                      bool *changed) {
   byoc_arena_t *arena = &reader->module->arena;
@@ -149,8 +149,8 @@ static const byoc_type_t *generalise(byoc_onnx_reader_t *reader, const byoc_type
   return byoc_type_tensor(arena, a->dtype, a->rank, dims);
 }
 
-// What a loop carries may change its shape from turn to turn: start from what comes in, and widen until the body gives
-// back what it is given.
+// What a loop carries may change its shape from iteration to iteration: start from the types of the arguments, and
+// widen until the body returns what it is given.
 static byoc_status_t infer_loop_body(byoc_onnx_reader_t *reader, byoc_node_t *node, byoc_block_t *body) {
   const size_t count = body->parameters.count;
   const byoc_type_t **types = BYOC_ARENA_ARRAY(&reader->scratch, const byoc_type_t *, count + 1);
@@ -161,7 +161,7 @@ static byoc_status_t infer_loop_body(byoc_onnx_reader_t *reader, byoc_node_t *no
     if (i == 0) types[i] = byoc_type_tensor(arena, BYOC_DTYPE_I64, 0, NULL);
     if (i == 1) types[i] = byoc_type_tensor(arena, BYOC_DTYPE_BOOL, 0, NULL);
     if (i >= 2 && i < node->operand_count && node->operands[i]) types[i] = node->operands[i]->type;
-    // An empty sequence says nothing of the shapes of its elements.
+    // An empty sequence does not tell the shapes of its elements.
     const byoc_node_t *producer = i >= 2 && i < node->operand_count ? byoc_value_producer(node->operands[i]) : NULL;
     if (producer && byoc_node_is_onnx(producer, "SequenceEmpty")) {
       types[i] = byoc_type_sequence(arena, byoc_type_unknown());
@@ -189,11 +189,11 @@ static const byoc_type_t *drop_axis(byoc_onnx_reader_t *reader, const byoc_type_
   for (int32_t i = 0; i < type->rank; i++) {
     if (i != axis) dims[rank++] = type->dims[i];
   }
-  if (rank == type->rank) return type; // the axis is wrong, which the operator's inference reports
+  if (rank == type->rank) return type; // the axis is wrong; the operator's inference reports it
   return byoc_type_tensor(&reader->module->arena, type->dtype, rank, dims);
 }
 
-// Scan from operator set 9 on: states as they are, scanned inputs without the axis they are scanned along.
+// Scan from operator set 9 on: states keep their type, scanned inputs lose the axis they are scanned along.
 static byoc_status_t set_scan_parameters(byoc_onnx_reader_t *reader, byoc_node_t *node, byoc_block_t *body) {
   const int64_t scanned = byoc_node_int(node, "num_scan_inputs");
   if (scanned < 0 || scanned > node->operand_count || node->since_version < 9) return BYOC_OK;
@@ -210,8 +210,8 @@ static byoc_status_t set_scan_parameters(byoc_onnx_reader_t *reader, byoc_node_t
   return BYOC_OK;
 }
 
-// SequenceMap hands its body one element of each sequence, and plain tensors as they are. What the type of the elements
-// leaves open differs from one to the next.
+// SequenceMap gives its body one element of each sequence, and plain tensors as they are. What the element type leaves
+// open differs from element to element.
 static byoc_status_t set_map_parameters(byoc_onnx_reader_t *reader, byoc_node_t *node, byoc_block_t *body) {
   for (size_t i = 0; i < node->operand_count && i < body->parameters.count; i++) {
     const byoc_type_t *type = node->operands[i] ? node->operands[i]->type : NULL;
@@ -272,7 +272,7 @@ static byoc_status_t infer_block(byoc_onnx_reader_t *reader, byoc_block_t *block
 byoc_status_t byoc_onnx_infer(byoc_onnx_reader_t *reader) {
   byoc_block_t *body = byoc_graph_module_main(reader->module)->body;
   BYOC_RETURN_IF_ERROR(infer_block(reader, body));
-  // Outputs that no node makes: inputs and constants passed on.
+  // Outputs that no node makes: inputs and constants that are passed on.
   for (size_t i = 0; i < body->results.count; i++) {
     if (!byoc_value_producer(body->results.data[i])) {
       BYOC_RETURN_IF_ERROR(apply_declaration(reader, body->results.data[i]));

@@ -1,10 +1,10 @@
-// Nodes: an operator of a known set, a call of a local function, or a Constant.
+// Reads nodes: an operator of a known set, a call of a local function, or a Constant.
 #include <string.h>
 
 #include "core/frontend/onnx_reader.h"
 #include "core/ops/op.h"
 
-// Function calls multiply nodes: a file of a few kilobytes could ask for any number.
+// Calls of functions multiply nodes, so a file of a few kilobytes could ask for any number.
 enum { MAX_NODES = 4 * 1000 * 1000 };
 
 void byoc_onnx_describe_node(const Onnx__NodeProto *node, size_t index, char *buffer, size_t size) {

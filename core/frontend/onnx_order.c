@@ -1,10 +1,10 @@
-// The order of a graph's nodes. ONNX asks for a topological one; files that break the rule but have no cycle are put
-// right here, with as few moves as a depth-first walk in file order makes.
+// Orders a graph's nodes. ONNX requires a topological order; files that break this rule but have no cycle are sorted
+// here, with as few moves as a depth-first walk in file order makes.
 #include <string.h>
 
 #include "core/frontend/onnx_reader.h"
 
-// Names that nested graphs define themselves, and so do not take from around them.
+// Names that nested graphs define themselves, and so do not take from the graphs around them.
 typedef struct local_names_t {
   const struct local_names_t *outer;
   byoc_map_t names;
@@ -14,7 +14,7 @@ typedef struct order_t {
   byoc_onnx_reader_t *reader;
   byoc_map_t makers; // text map: output name → node index + 1
   BYOC_VECTOR(size_t) edges;
-  size_t node;    // whose edges are being collected
+  size_t node;    // the node whose edges are being collected
   bool is_sorted; // so far every edge points backwards
   bool failed;
 } order_t;
@@ -60,7 +60,7 @@ static void collect_node(order_t *order, const Onnx__NodeProto *node, const loca
   }
 }
 
-// Depth first without recursion: a chain in reverse order may be as long as the graph.
+// Depth first without recursion, because a chain in reverse order may be as long as the graph.
 static byoc_status_t sort(order_t *order, Onnx__NodeProto *const *nodes, size_t count, const size_t *starts,
                           size_t *out_order) {
   byoc_onnx_reader_t *reader = order->reader;
@@ -91,7 +91,7 @@ static byoc_status_t sort(order_t *order, Onnx__NodeProto *const *nodes, size_t 
         byoc_onnx_describe_node(nodes[needed], needed, there, sizeof(there));
         if (needed == at) return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: it reads its own output", here);
         return byoc_diag_error(reader->diag, BYOC_INVALID_DATA,
-                               "%s: the graph has a cycle: it reads from %s, which waits for it", here, there);
+                               "%s: the graph has a cycle: it reads from %s, which needs its output", here, there);
       }
       if (states[needed] == NEW) {
         states[needed] = OPEN;

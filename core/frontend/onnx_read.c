@@ -85,7 +85,7 @@ static byoc_status_t read_model(byoc_onnx_reader_t *reader) {
   return byoc_graph_verify(reader->module, reader->diag);
 }
 
-// `view` is the model's file where it has one; on success it passes to the module if constants point into it.
+// `view` is the model's file, if it has one; on success the module takes it over if constants point into it.
 static byoc_status_t read_bytes(const void *data, size_t size_bytes, const char *name, const char *folder,
                                 byoc_file_view_t *view, const byoc_onnx_read_options_t *options,
                                 byoc_allocator_t allocator, byoc_diag_t *diag, byoc_graph_module_t **out_module) {

@@ -9,22 +9,22 @@
 //   graph               function "main"; inputs and outputs keep their names exactly
 //   initialiser         module constant, and so do sparse initialisers (densified) and Constant nodes. One that is also
 //                       an input is a constant too and leaves the signature
-//   local function      one function a call, marked Inline = 1, its attribute parameters filled in; named domain.name
-//   If, Loop, Scan ...  nodes with nested blocks, which see the names around them
-//   dim_param           symbol of that name; a dimension an input leaves open becomes the symbol "<input>.<axis>"
-//   value_info          checked against what inference says and used where inference leaves a shape open
-//   model fields        attributes `model`, `producer`, `ir_version`, `opset_import.<domain>` of the module
+//   local function      one function per call, marked Inline = 1, with its attribute parameters filled in; named
+//   domain.name If, Loop, Scan ...  nodes with nested blocks, which see the names around them dim_param symbol of that
+//   name; a dimension an input leaves open becomes the symbol "<input>.<axis>" value_info          checked against what
+//   inference says and used where inference leaves a shape open model fields        attributes `model`, `producer`,
+//   `ir_version`, `opset_import.<domain>` of the module
 //
-// Big initialisers are not copied where the file holds them at an address fit for their element type: they point into
-// the mapped file, which the module keeps open. Reads IR versions 3 to BYOC_ONNX_IR_VERSION_MAX and any operator set
-// for which core/ops has rows. The module returned is sorted, fully typed and verified.
+// Big initialisers are not copied if the file holds them at an address aligned for their element type: they point into
+// the mapped file, which the module keeps open. The reader takes IR versions 3 to BYOC_ONNX_IR_VERSION_MAX and every
+// operator set for which core/ops has rows. The module it returns is sorted, fully typed and verified.
 #ifndef BYOC_CORE_FRONTEND_ONNX_READ_H_
 #define BYOC_CORE_FRONTEND_ONNX_READ_H_
 
 #include "core/ir/graph.h"
 
-// The newest that onnx 1.23 writes. Operator sets behind BYOC_OPSET_NEWEST are refused: they might give a known
-// operator another meaning.
+// The newest version that onnx 1.23 writes. Operator sets newer than BYOC_OPSET_NEWEST are refused: they might give a
+// known operator another meaning.
 #define BYOC_ONNX_IR_VERSION_MIN 3
 #define BYOC_ONNX_IR_VERSION_MAX 14
 
@@ -46,7 +46,8 @@ typedef struct byoc_onnx_read_options_t {
   size_t binding_count;
   const byoc_onnx_input_shape_t *shapes;
   size_t shape_count;
-  // Where external data files are looked for. NULL: the model file's folder; a model in memory then has none.
+  // The folder in which external data files are looked for. NULL: the model file's folder; a model in memory then has
+  // none.
   const char *folder;
 } byoc_onnx_read_options_t;
 

@@ -1,4 +1,4 @@
-// What the reader's files share. Internal to core/frontend.
+// What the files of the reader share. Internal to core/frontend.
 #ifndef BYOC_CORE_FRONTEND_ONNX_READER_H_
 #define BYOC_CORE_FRONTEND_ONNX_READER_H_
 
@@ -8,13 +8,13 @@
 #include "core/frontend/onnx_read.h"
 #include "onnx.pb-c.h"
 
-// An attribute of a call, with references to the caller's own parameters already followed.
+// An attribute of a call, after references to the caller's own parameters were followed.
 typedef struct byoc_onnx_argument_t {
   const char *name;
   const Onnx__AttributeProto *value;
 } byoc_onnx_argument_t;
 
-// Where operators are looked up: the model's imports, or those of a local function, with one call's attributes.
+// Where operators are looked up: the model's imports, or those of a local function with the attributes of one call.
 typedef struct byoc_onnx_context_t {
   const struct byoc_onnx_context_t *caller; // NULL for the model
   const Onnx__FunctionProto *function;      // NULL for the model
@@ -24,13 +24,13 @@ typedef struct byoc_onnx_context_t {
   size_t argument_count;
 } byoc_onnx_context_t;
 
-// What a name stands for. All NULL: an optional input of a function that the call leaves out.
+// What a name stands for. All NULL: an optional input of a function, left out by the call.
 typedef struct byoc_onnx_binding_t {
   byoc_value_t *value;
   byoc_constant_t *constant; // becomes a value of the function on first use
 } byoc_onnx_binding_t;
 
-// The names of one graph; `outer` is the graph around it, NULL for a function's body.
+// The names of one graph; `outer` is the scope of the graph around it, NULL for a function's body.
 typedef struct byoc_onnx_scope_t {
   const struct byoc_onnx_scope_t *outer;
   const byoc_onnx_context_t *context;
@@ -51,7 +51,7 @@ typedef struct byoc_onnx_reader_t {
   const char *folder;      // of external data; NULL: none
   byoc_map_t external;     // text map: location → byoc_file_view_t *
   byoc_map_t functions;    // text map: key of a local function → Onnx__FunctionProto *
-  byoc_map_t instances;    // pointer map: Onnx__FunctionProto * → how many were made of it
+  byoc_map_t instances;    // pointer map: Onnx__FunctionProto * → how many copies were made of it
   byoc_map_t symbols;      // text map: symbolic dimensions of the inputs, bound ones too
   byoc_map_t declarations; // pointer map: byoc_value_t * → byoc_onnx_declaration_t *
   size_t call_count;       // function bodies made so far
@@ -81,39 +81,40 @@ byoc_status_t byoc_onnx_tensor_type(byoc_onnx_reader_t *reader, int32_t onnx_typ
                                     int64_t *out_size_bytes);
 // "int4" and so on, for messages.
 const char *byoc_onnx_type_name(int32_t onnx_type);
-// Checks that the tensor's own data fields hold exactly `count` elements of `dtype`, before anything is allocated;
-// where they are one piece in the element's own format, *out_piece is it (else NULL).
+// Checks that the tensor's own data fields hold exactly `count` elements of `dtype`, before anything is allocated. If
+// they are one piece in the element's own format, *out_piece is that piece (else NULL).
 byoc_status_t byoc_onnx_check_data(byoc_onnx_reader_t *reader, const Onnx__TensorProto *tensor, const char *what,
                                    byoc_dtype_t dtype, int64_t count, int64_t size_bytes, const uint8_t **out_piece);
 // Decodes what _check_data accepted into `to` (size_bytes; strings: const char *[]).
 byoc_status_t byoc_onnx_decode_data(byoc_onnx_reader_t *reader, const Onnx__TensorProto *tensor, const char *what,
                                     byoc_dtype_t dtype, int64_t count, void *to);
-// The bytes of a tensor kept in another file, which stays mapped as long as the module lives.
+// The bytes of a tensor that is kept in another file, which stays mapped as long as the module lives.
 byoc_status_t byoc_onnx_external_data(byoc_onnx_reader_t *reader, const Onnx__TensorProto *tensor, const char *what,
                                       int64_t size_bytes, const uint8_t **out_data);
 // Hands a file view (made by byoc_onnx_keep_view) over to the module.
 byoc_status_t byoc_onnx_keep_view(byoc_onnx_reader_t *reader, const byoc_file_view_t *view);
 
 // ---- onnx_type.c ----
-// The declared type; *out_type is NULL where there is none. Open dimensions become BYOC_DIM_UNKNOWN of id 0, symbols
-// stay symbols (bound ones constants).
+// The declared type; *out_type is NULL if there is none. Open dimensions become BYOC_DIM_UNKNOWN of id 0; symbols stay
+// symbols (bound ones become constants).
 byoc_status_t byoc_onnx_read_type(byoc_onnx_reader_t *reader, const Onnx__TypeProto *type, const char *what,
                                   const byoc_type_t **out_type);
-// The type of a model input: overrides and bindings applied, open dimensions become symbols "<name>.<axis>".
+// The type of a model input. Overrides and bindings are applied; open dimensions become symbols "<name>.<axis>".
 byoc_status_t byoc_onnx_read_input_type(byoc_onnx_reader_t *reader, const Onnx__ValueInfoProto *input,
                                         const byoc_type_t **out_type);
-// Options that name nothing in the model are errors.
+// Options that refer to nothing in the model are errors.
 byoc_status_t byoc_onnx_check_options(byoc_onnx_reader_t *reader);
 
 // ---- onnx_attribute.c ----
-// Follows ref_attr_name through the context; NULL where the call leaves the attribute out.
+// Follows ref_attr_name through the context; NULL if the call leaves the attribute out.
 byoc_status_t byoc_onnx_resolve_attribute(byoc_onnx_reader_t *reader, const byoc_onnx_context_t *context,
                                           const Onnx__AttributeProto *attribute, const char *what,
                                           const Onnx__AttributeProto **out_attribute);
-// Sets an attribute of any kind but graphs, which the caller handles.
+// Sets an attribute of any kind except graphs, which the caller handles.
 byoc_status_t byoc_onnx_read_attribute(byoc_onnx_reader_t *reader, const Onnx__AttributeProto *attribute,
                                        const char *name, const char *what, byoc_node_t *node);
-// The kind of an attribute: its `type`, or what it holds in files older than that field. Checks that they agree.
+// The kind of an attribute: its `type`, or, in files older than that field, the kind of what it holds. Checks that they
+// agree.
 byoc_status_t byoc_onnx_attribute_kind(byoc_onnx_reader_t *reader, const Onnx__AttributeProto *attribute,
                                        const char *what, Onnx__AttributeProto__AttributeType *out_kind);
 // The constant that a Constant node stands for.
@@ -122,19 +123,19 @@ byoc_status_t byoc_onnx_read_constant_node(byoc_onnx_reader_t *reader, const byo
                                            byoc_constant_t **out_constant);
 
 // ---- onnx_order.c ----
-// The order in which a graph's nodes can be made: the file's own where it is topological, else the nearest one that
-// is. In scratch memory; a cycle is an error.
+// An order in which a graph's nodes can be made: the file's own if it is topological, else the nearest one that is. In
+// scratch memory; a cycle is an error.
 byoc_status_t byoc_onnx_order_nodes(byoc_onnx_reader_t *reader, Onnx__NodeProto *const *nodes, size_t count,
                                     const size_t **out_order);
 
 // ---- onnx_graph.c ----
 byoc_status_t byoc_onnx_scope_init(byoc_onnx_reader_t *reader, byoc_onnx_scope_t *scope, const byoc_onnx_scope_t *outer,
                                    const byoc_onnx_context_t *context, byoc_block_t *block);
-// Refuses a name that the scope has already. `kind` for the message: "input", "initialiser" ...
+// Refuses a name that the scope already has. `kind` is for the message: "input", "initialiser" ...
 byoc_status_t byoc_onnx_scope_add(byoc_onnx_reader_t *reader, byoc_onnx_scope_t *scope, const char *name,
                                   const char *kind, byoc_value_t *value, byoc_constant_t *constant);
-// What a constant of the scope is called in the module: its own name, after the function's outside "main". NULL when
-// memory is out.
+// The name of a constant of the scope in the module: its own name, with the function's in front outside "main". NULL if
+// out of memory.
 const char *byoc_onnx_constant_name(byoc_onnx_reader_t *reader, const byoc_block_t *block, const char *name);
 // *out_value is NULL for "" and for inputs that a call leaves out.
 byoc_status_t byoc_onnx_scope_find(byoc_onnx_reader_t *reader, const byoc_onnx_scope_t *scope, const char *name,
@@ -149,18 +150,18 @@ byoc_status_t byoc_onnx_read_nodes(byoc_onnx_reader_t *reader, Onnx__NodeProto *
 // ---- onnx_node.c ----
 byoc_status_t byoc_onnx_read_node(byoc_onnx_reader_t *reader, const Onnx__NodeProto *node, size_t index,
                                   byoc_onnx_scope_t *scope);
-// "node 'conv1' (Conv)", or by number and first output where it has no name.
+// Writes "node 'conv1' (Conv)"; a node without a name is described by its number and first output.
 void byoc_onnx_describe_node(const Onnx__NodeProto *node, size_t index, char *buffer, size_t size);
 static inline const char *byoc_onnx_domain(const char *domain) {
   domain = byoc_onnx_text(domain);
   return strcmp(domain, "ai.onnx") == 0 ? "" : domain;
 }
-// The operator set of `domain` imported in this context; false where there is none.
+// Finds the operator set of `domain` imported in this context; false if there is none.
 bool byoc_onnx_find_import(const byoc_onnx_context_t *context, const char *domain, int64_t *out_version);
 
 // ---- onnx_function.c ----
 byoc_status_t byoc_onnx_collect_functions(byoc_onnx_reader_t *reader, const Onnx__ModelProto *model);
-// The local function that a node calls; NULL where it is an operator.
+// The local function that a node calls; NULL if it is an operator.
 byoc_status_t byoc_onnx_find_function(byoc_onnx_reader_t *reader, const Onnx__NodeProto *node,
                                       const Onnx__FunctionProto **out_function);
 // Makes the function for this call and the call node.
@@ -169,7 +170,7 @@ byoc_status_t byoc_onnx_read_call(byoc_onnx_reader_t *reader, const Onnx__NodePr
                                   size_t operand_count, byoc_onnx_scope_t *scope, byoc_node_t **out_call);
 
 // ---- onnx_infer.c ----
-// Types every value of the module, block by block, with declarations as checks and help.
+// Infers the type of every value of the module, block by block; declarations serve as checks and fill gaps.
 byoc_status_t byoc_onnx_infer(byoc_onnx_reader_t *reader);
 byoc_status_t byoc_onnx_declare(byoc_onnx_reader_t *reader, byoc_value_t *value, const Onnx__TypeProto *type,
                                 bool is_output, const char *what);

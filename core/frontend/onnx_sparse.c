@@ -1,9 +1,9 @@
-// Sparse tensors become dense constants.
+// Turns sparse tensors into dense constants.
 #include <string.h>
 
 #include "core/frontend/onnx_reader.h"
 
-// A few bytes of file can ask for any amount of zeros; beyond this they are refused.
+// A few bytes in a file can ask for any number of zeros; more than this is refused.
 #define DENSE_SIZE_MAX ((int64_t)1 << 30)
 
 // Decodes the values or indices of a sparse tensor into scratch memory.

@@ -1,10 +1,9 @@
-// Tensors of the file become constants: dense ones here, with their data in the message, in the mapped file or in a
-// file beside it.
+// Turns tensors of the file into constants. Their data is in the message, in the mapped file or in a file beside it.
 #include <string.h>
 
 #include "core/frontend/onnx_reader.h"
 
-// Data from this size on is viewed in the mapped file rather than copied, where its address allows.
+// Data of this size or larger is viewed in the mapped file, if its address allows, instead of copied.
 enum { VIEW_SIZE_MIN = 64 * 1024 };
 
 const char *byoc_onnx_type_name(int32_t onnx_type) {
@@ -52,7 +51,7 @@ static bool is_aligned(const uint8_t *data, byoc_dtype_t dtype) {
   return (uintptr_t)data % (element_size > 8 ? 8 : element_size) == 0;
 }
 
-// The file's own bytes, in place where that is possible and pays. Truth values are always copied, to be 0 or 1.
+// Uses the file's own bytes in place if that is possible and saves enough. Booleans are always copied, to be 0 or 1.
 static byoc_status_t make_from_bytes(byoc_onnx_reader_t *reader, const char *name, const byoc_type_t *type,
                                      const uint8_t *data, int64_t size_bytes, bool may_view, bool *out_viewed,
                                      byoc_constant_t **out_constant) {

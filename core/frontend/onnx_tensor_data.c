@@ -1,5 +1,5 @@
-// The data fields of a tensor. Each element type has one field that it travels in when it is not raw bytes; narrow
-// types travel as varints in int32_data. Packed fields were left in the file (onnx_wire.h): they are read from there.
+// Reads the data fields of a tensor. Data that is not raw is in one field, which depends on the element type; narrow
+// types are varints in int32_data. Packed fields were left in the file (onnx_wire.h): they are read from there.
 #include <string.h>
 
 #include "core/frontend/onnx_reader.h"
@@ -44,7 +44,7 @@ static const char *field_name(uint32_t field) {
   return descriptor ? descriptor->name : "data";
 }
 
-// Elements that protobuf-c unpacked, which is what a writer that does not pack leaves behind.
+// Elements that protobuf-c unpacked; they come from writers that do not pack.
 static size_t unpacked_count(const Onnx__TensorProto *tensor, uint32_t field) {
   switch (field) {
   case FIELD_FLOAT:
@@ -68,7 +68,7 @@ static size_t word_size(uint32_t field) {
   return field == FIELD_FLOAT ? 4 : field == FIELD_DOUBLE ? 8 : 0; // 0: varints
 }
 
-// Elements in the packed pieces of `field`; -1 where a piece does not divide into elements.
+// Counts the elements in the packed pieces of `field`; -1 if a piece does not divide into elements.
 static int64_t packed_count(const byoc_onnx_reader_t *reader, const Onnx__TensorProto *tensor, uint32_t field) {
   int64_t count = 0;
   size_t cursor = 0;
@@ -92,7 +92,7 @@ static int64_t packed_count(const byoc_onnx_reader_t *reader, const Onnx__Tensor
   return count;
 }
 
-// What the field must hold: complex numbers are pairs, 4-bit numbers come two to an int32.
+// The number of words that the field must hold: complex numbers are pairs, 4-bit numbers come two per int32.
 static int64_t expected_words(byoc_dtype_t dtype, int64_t count) {
   if (dtype == BYOC_DTYPE_C64 || dtype == BYOC_DTYPE_C128) return count * 2;
   if (byoc_dtype_bits(dtype) == 4) return count / 2 + count % 2;
@@ -121,10 +121,10 @@ byoc_status_t byoc_onnx_check_data(byoc_onnx_reader_t *reader, const Onnx__Tenso
   byoc_onnx_wire_piece_t raw = {0}, piece;
   size_t cursor = 0;
   while (byoc_onnx_wire_next_piece(&tensor->base, FIELD_RAW, &cursor, &piece)) {
-    has_raw = true; // the last one counts, as protobuf has it
+    has_raw = true; // the last one counts, by the rules of protobuf
     raw = piece;
   }
-  // Some writers leave an empty raw field beside typed data, or the other way round: emptiness is not data.
+  // Some writers leave an empty raw field beside typed data, or the reverse, so empty fields do not count as data.
   if (raw.size_bytes == 0) has_raw = false;
   for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
     const bool holds = unpacked_count(tensor, fields[i]) > 0 || packed_count(reader, tensor, fields[i]) != 0;
@@ -154,7 +154,7 @@ byoc_status_t byoc_onnx_check_data(byoc_onnx_reader_t *reader, const Onnx__Tenso
     return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: its shape takes %lld numbers, %s has %lld", what,
                            (long long)expected, field_name(own), (long long)held);
   }
-  // Packed floats and doubles are raw bytes by another name.
+  // Packed floats and doubles have the same format as raw bytes.
   if (word_size(own) > 0 && packed > 0) {
     cursor = 0;
     byoc_onnx_wire_next_piece(&tensor->base, own, &cursor, &piece);
@@ -163,7 +163,7 @@ byoc_status_t byoc_onnx_check_data(byoc_onnx_reader_t *reader, const Onnx__Tenso
   return BYOC_OK;
 }
 
-// Stores the low bits of `word` as element `index`. Values travel sign- or zero-extended; anything wider is refused.
+// Stores the low bits of `word` as element `index`. Values are sign- or zero-extended; anything wider is refused.
 static bool store_word(byoc_dtype_t dtype, uint64_t word, int64_t index, void *to) {
   const int64_t value = (int64_t)word;
   switch (byoc_dtype_bits(dtype)) {

@@ -1,4 +1,4 @@
-// Declared types, and the options that bear on the inputs' dimensions.
+// Reads declared types, and applies the options that set the inputs' dimensions.
 #include <string.h>
 
 #include "core/frontend/onnx_reader.h"
@@ -67,7 +67,7 @@ static byoc_status_t read_tensor_type(byoc_onnx_reader_t *reader, const Onnx__Ty
   return BYOC_OK;
 }
 
-// The nesting of types was bounded when the file was unpacked.
+// The depth of nested types was limited when the file was unpacked.
 byoc_status_t byoc_onnx_read_type(byoc_onnx_reader_t *reader, const Onnx__TypeProto *type, const char *what,
                                   const byoc_type_t **out_type) {
   *out_type = NULL;
@@ -91,7 +91,7 @@ byoc_status_t byoc_onnx_read_type(byoc_onnx_reader_t *reader, const Onnx__TypePr
   case ONNX__TYPE_PROTO__VALUE_SPARSE_TENSOR_TYPE:
     return byoc_diag_error(reader->diag, BYOC_UNSUPPORTED, "%s: sparse tensors are supported as constants only", what);
   default:
-    return byoc_diag_error(reader->diag, BYOC_UNSUPPORTED, "%s: a kind of type that is not known here", what);
+    return byoc_diag_error(reader->diag, BYOC_UNSUPPORTED, "%s: its kind of type is not supported", what);
   }
   return !element || *out_type ? BYOC_OK : byoc_diag_out_of_memory(reader->diag);
 }
@@ -110,7 +110,7 @@ static byoc_status_t override_shape(byoc_onnx_reader_t *reader, const byoc_onnx_
   }
   if ((*type)->rank != BYOC_RANK_UNKNOWN && (size_t)(*type)->rank != shape->rank) {
     return byoc_diag_error(reader->diag, BYOC_INVALID_ARGUMENT,
-                           "%s: the shape asked for has %zu dimensions, the model's has %d", what, shape->rank,
+                           "%s: the requested shape has %zu dimensions, the model's has %d", what, shape->rank,
                            (int)(*type)->rank);
   }
   if (shape->rank > BYOC_MAX_RANK) {
@@ -119,7 +119,7 @@ static byoc_status_t override_shape(byoc_onnx_reader_t *reader, const byoc_onnx_
   }
   for (size_t i = 0; i < shape->rank; i++) {
     if (shape->dims[i] < 0) {
-      return byoc_diag_error(reader->diag, BYOC_INVALID_ARGUMENT, "%s: the shape asked for has a negative dimension",
+      return byoc_diag_error(reader->diag, BYOC_INVALID_ARGUMENT, "%s: the requested shape has a negative dimension",
                              what);
     }
   }
@@ -127,12 +127,12 @@ static byoc_status_t override_shape(byoc_onnx_reader_t *reader, const byoc_onnx_
   if (!*type) return byoc_diag_out_of_memory(reader->diag);
   if (byoc_type_size_bytes(*type) < 0) {
     return byoc_diag_error(reader->diag, BYOC_INVALID_ARGUMENT,
-                           "%s: the dimensions asked for multiply to more than 64 bits hold", what);
+                           "%s: the requested dimensions multiply to more than 64 bits hold", what);
   }
   return BYOC_OK;
 }
 
-// Open dimensions of an input get names of their own; those that stay symbols or were bound are remembered.
+// Open dimensions of an input get their own names; those that stay symbols or were bound are remembered.
 static byoc_status_t name_dims(byoc_onnx_reader_t *reader, const char *input, const Onnx__TypeProto *declared,
                                const byoc_type_t **type) {
   byoc_dim_t dims[BYOC_MAX_RANK] = {0};

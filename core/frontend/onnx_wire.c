@@ -7,12 +7,12 @@
 #include "core/base/vector.h"
 #include "onnx.pb-c.h"
 
-// Protobuf keeps the field numbers from 19000 to 19999 for implementations: no file may use them, so the notes of what
-// was left out travel under 19000 + the field's number. Any such field in the input is dropped.
+// Protobuf reserves the field numbers from 19000 to 19999 for implementations, and no file may use them. Notes about
+// data that was left out therefore use 19000 + the field's number. Any such field in the input is dropped.
 enum { NOTE_BASE = 19000, NOTE_LAST = 19999, NOTE_SIZE = 16 };
-// A padded varint, so that a length can be filled in after what it measures.
+// A padded varint, so that a length can be filled in after the data it measures.
 enum { PADDED_LENGTH_SIZE = 5 };
-// FunctionProto.attribute_proto, younger than onnx 1.12.
+// FunctionProto.attribute_proto, which is newer than onnx 1.12.
 enum { FUNCTION_ATTRIBUTE_PROTO = 11 };
 
 typedef struct wire_t {
@@ -88,7 +88,7 @@ static bool wire_type_fits(const ProtobufCFieldDescriptor *field, unsigned wire_
          (field->label == PROTOBUF_C_LABEL_REPEATED && wire_type == PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED);
 }
 
-// Tensor data that may be large: packed lists and raw bytes (string_data keeps its ordinary way).
+// Tensor data that may be large: packed lists and raw bytes (string_data is handled as usual).
 static bool is_left_out(const ProtobufCMessageDescriptor *descriptor, const ProtobufCFieldDescriptor *field) {
   if (descriptor != &onnx__tensor_proto__descriptor || !field) return false;
   switch (field->id) {
@@ -138,7 +138,7 @@ static byoc_status_t walk(wire_t *wire, const uint8_t *at, const uint8_t *end,
     return byoc_diag_error(wire->diag, BYOC_INVALID_DATA, "byte %zu, in %s: messages are nested more than %d deep",
                            (size_t)(at - wire->start), descriptor->short_name, BYOC_ONNX_MAX_NESTING);
   }
-  uint64_t seen = 0; // singular message fields by index, of which protobuf-c would merge a second one
+  uint64_t seen = 0; // singular fields met, by index: protobuf-c would merge a second occurrence
   while (at < end) {
     const uint8_t *field_start = at;
     uint64_t key;
@@ -147,10 +147,10 @@ static byoc_status_t walk(wire_t *wire, const uint8_t *at, const uint8_t *end,
     const unsigned wire_type = (unsigned)(key & 7);
     const uint64_t number = key >> 3;
     if (number == 0 || number > 0x1fffffff) {
-      return damaged(wire, field_start, descriptor, NULL, "a field has a number that cannot be");
+      return damaged(wire, field_start, descriptor, NULL, "a field has an invalid number");
     }
     const ProtobufCFieldDescriptor *field =
-        protobuf_c_message_descriptor_get_field(descriptor, (unsigned)number); // NULL where younger than we know
+        protobuf_c_message_descriptor_get_field(descriptor, (unsigned)number); // NULL if it is newer
     const char *name = field ? field->name : NULL;
     uint64_t size = 0;
     const uint8_t *payload = at;
@@ -209,7 +209,7 @@ static byoc_status_t walk(wire_t *wire, const uint8_t *at, const uint8_t *end,
   return BYOC_OK;
 }
 
-// protobuf-c does not say why it fails: the allocator remembers whether memory was out.
+// protobuf-c does not say why it fails, so the allocator remembers whether memory ran out.
 typedef struct arena_allocator_t {
   byoc_arena_t *arena;
   bool failed;
@@ -234,7 +234,7 @@ byoc_status_t byoc_onnx_wire_unpack_slim(const uint8_t *data, size_t size_bytes,
   *out_message = protobuf_c_message_unpack(descriptor, &allocator, size_bytes, data);
   if (*out_message) return BYOC_OK;
   if (memory.failed) return byoc_diag_out_of_memory(diag);
-  // The walk has checked messages and fields; what is left are packed lists that do not divide into numbers.
+  // The walk has checked messages and fields; what remains are packed lists that do not divide into numbers.
   return byoc_diag_error(diag, BYOC_INVALID_DATA, "protobuf-c cannot unpack the %s: the file is damaged",
                          descriptor->short_name);
 }

@@ -1,7 +1,7 @@
-// From bytes to protobuf-c messages, in two steps. The first walks the wire format along the message descriptors: it
-// refuses bad lengths, wire types and nesting with the place in the file, and leaves out the tensors' data, putting
-// a note of where each piece lies in its stead. The second lets protobuf-c unpack the slim copy. So a file's weights
-// are never copied on the way, and protobuf-c, which recurses without a limit, only sees what it can bear.
+// Turns bytes into protobuf-c messages, in two steps. The first walks the wire format along the message descriptors. It
+// refuses bad lengths, wire types and nesting, naming the place in the file, and replaces the tensors' data by notes of
+// where each piece is. In the second, protobuf-c unpacks the slim copy. So a file's weights are never copied on the
+// way, and protobuf-c, which recurses without a limit, only sees what it can handle.
 #ifndef BYOC_CORE_FRONTEND_ONNX_WIRE_H_
 #define BYOC_CORE_FRONTEND_ONNX_WIRE_H_
 
@@ -10,10 +10,10 @@
 #include "core/base/arena.h"
 #include "core/base/diag.h"
 
-// The number at *at, which then points behind it. False where it runs past `end` or is longer than 64 bits.
+// Reads the number at *at, which then points behind it. False if it runs past `end` or is longer than 64 bits.
 bool byoc_onnx_wire_get_varint(const uint8_t **at, const uint8_t *end, uint64_t *out_value);
 
-// Messages within messages; a nested graph takes three levels.
+// The deepest nesting of messages; a nested graph takes three levels.
 #define BYOC_ONNX_MAX_NESTING 120
 
 // The message lives in `arena`. Data that tensors hold stays in `data`.
@@ -21,19 +21,19 @@ byoc_status_t byoc_onnx_wire_unpack(const uint8_t *data, size_t size_bytes,
                                     const ProtobufCMessageDescriptor *descriptor, byoc_arena_t *arena,
                                     byoc_diag_t *diag, ProtobufCMessage **out_message);
 
-// Pieces of the data field `field` (its number in TensorProto) that were left out, in the file's order. Offsets count
-// from the start of the bytes given to _unpack. Start with *cursor = 0; false when there are no more.
+// Visits the pieces of the data field `field` (its number in TensorProto) that were left out, in the file's order.
+// Offsets count from the start of the bytes given to _unpack. Start with *cursor = 0; false when there are no more.
 typedef struct byoc_onnx_wire_piece_t {
   uint64_t offset, size_bytes;
 } byoc_onnx_wire_piece_t;
 bool byoc_onnx_wire_next_piece(const ProtobufCMessage *tensor, uint32_t field, size_t *cursor,
                                byoc_onnx_wire_piece_t *out_piece);
 
-// Fields younger than the onnx.proto compiled in: the payload of the next length-delimited occurrence of `field`.
+// For fields newer than the compiled onnx.proto: the payload of the next length-delimited occurrence of `field`.
 bool byoc_onnx_wire_next_unknown(const ProtobufCMessage *message, uint32_t field, size_t *cursor,
                                  const uint8_t **out_data, size_t *out_size_bytes);
 
-// Unpacks bytes that the walk has been over already: the payload of an unknown field.
+// Unpacks bytes that the walk has already checked: the payload of an unknown field.
 byoc_status_t byoc_onnx_wire_unpack_slim(const uint8_t *data, size_t size_bytes,
                                          const ProtobufCMessageDescriptor *descriptor, byoc_arena_t *arena,
                                          byoc_diag_t *diag, ProtobufCMessage **out_message);

@@ -48,7 +48,8 @@ static void *new_message(byoc_onnx_model_t *model, const ProtobufCMessageDescrip
   return message;
 }
 
-// Room for one more in a list of `count` elements: lists double when they are full, which a power of two is.
+// Makes room for one more in a list of `count` elements. Lists double when they are full, which is when the count is a
+// power of two.
 static void *grow(byoc_onnx_model_t *model, void *list, size_t count, size_t element_size) {
   if (count > 0 && (count & (count - 1)) != 0) return list;
   void *larger = allocate(model, count > 0 ? 2 * count : 1, element_size);
@@ -64,7 +65,7 @@ static void *grow(byoc_onnx_model_t *model, void *list, size_t count, size_t ele
     }                                                                                                                  \
   } while (0)
 
-// Calls for "a,,b" give "a", "" and "b"; an empty text has no parts.
+// Splits names: "a,,b" gives "a", "" and "b"; an empty text has no parts.
 static void append_names(byoc_onnx_model_t *model, const char *text, size_t *count, char ***list) {
   if (!text || text[0] == '\0') return;
   for (const char *at = text;; at++) {
@@ -380,9 +381,9 @@ typedef struct parts_t {
   ProtobufCBuffer base;
   byoc_allocator_t allocator;
   BYOC_VECTOR(byoc_bytes_t) list;
-  uint8_t *block; // the last one of `blocks`
+  uint8_t *block; // the last of `blocks`
   size_t block_used;
-  bool is_open; // the last part ends where `block` goes on
+  bool is_open; // the last part ends where `block` continues
   BYOC_VECTOR(uint8_t *) blocks;
   size_t size_bytes;
   bool failed;
@@ -424,7 +425,7 @@ static byoc_status_t pack(byoc_onnx_model_t *model, byoc_diag_t *diag, parts_t *
   *parts = (parts_t){.base = {append_part}, .allocator = model->allocator};
   if (model->failed) return byoc_diag_out_of_memory(diag);
   if (protobuf_c_message_get_packed_size(&model->message.base) > (size_t)INT32_MAX) {
-    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "the model takes more than the 2 GiB that an ONNX file may have");
+    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "the model takes more than 2 GiB, the limit of an ONNX file");
   }
   protobuf_c_message_pack_to_buffer(&model->message.base, &parts->base);
   return parts->failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;

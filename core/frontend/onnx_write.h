@@ -10,10 +10,10 @@
 //   status = byoc_onnx_model_write(model, "tiny.onnx", &diag);
 //   byoc_onnx_model_destroy(model);
 //
-// Everything lives in the model. Memory that runs out is remembered and reported by _write and _pack, so the calls
-// between need no checks; those that return a pointer return NULL then, which every other call accepts. Lists of names
-// are comma-separated; an empty place is an omitted optional input. Shapes are comma-separated too: a number, a symbol,
-// or "?" for a dimension that is left open; "" is a scalar, NULL no shape at all.
+// Everything lives in the model. If memory runs out, _write and _pack report it, so the calls in between need no
+// checks; those that return a pointer then return NULL, which every other call accepts. Lists of names are
+// comma-separated; an empty place is an omitted optional input. Shapes are comma-separated too: a number, a symbol, or
+// "?" for a dimension that is left open; "" is a scalar, NULL is no shape at all.
 #ifndef BYOC_CORE_FRONTEND_ONNX_WRITE_H_
 #define BYOC_CORE_FRONTEND_ONNX_WRITE_H_
 
@@ -25,7 +25,7 @@ typedef struct byoc_onnx_model_t byoc_onnx_model_t;
 typedef struct byoc_onnx_graph_t byoc_onnx_graph_t; // the model's graph, a nested one, or the body of a local function
 typedef struct byoc_onnx_node_t byoc_onnx_node_t;
 
-// IR version 8, producer "byoc". NULL when memory is out.
+// IR version 8, producer "byoc". NULL if out of memory.
 byoc_onnx_model_t *byoc_onnx_model_create(byoc_allocator_t allocator, const char *graph_name, int64_t opset);
 void byoc_onnx_model_destroy(byoc_onnx_model_t *model); // accepts NULL
 byoc_onnx_graph_t *byoc_onnx_model_graph(byoc_onnx_model_t *model);
@@ -41,7 +41,7 @@ byoc_onnx_graph_t *byoc_onnx_model_function(byoc_onnx_model_t *model, const char
 void byoc_onnx_graph_input(byoc_onnx_graph_t *graph, const char *name, byoc_dtype_t dtype, const char *shape);
 void byoc_onnx_graph_output(byoc_onnx_graph_t *graph, const char *name, byoc_dtype_t dtype, const char *shape);
 void byoc_onnx_graph_value_info(byoc_onnx_graph_t *graph, const char *name, byoc_dtype_t dtype, const char *shape);
-// Raw data for the caller to fill (cleared to zero); NULL when memory is out. Not for strings.
+// Raw data for the caller to fill (cleared to zero); NULL if out of memory. Not for strings.
 void *byoc_onnx_graph_initialiser(byoc_onnx_graph_t *graph, const char *name, byoc_dtype_t dtype, size_t rank,
                                   const int64_t *dims);
 // The same, copied.
@@ -68,9 +68,9 @@ void byoc_onnx_node_reference(byoc_onnx_node_t *node, const char *name, const ch
 void *byoc_onnx_model_message(byoc_onnx_model_t *model);
 void *byoc_onnx_model_allocate(byoc_onnx_model_t *model, size_t size_bytes);
 
-// Writes the file whole or not at all. Same model, same bytes.
+// Writes the whole file or nothing. The same model gives the same bytes.
 byoc_status_t byoc_onnx_model_write(byoc_onnx_model_t *model, const char *path, byoc_diag_t *diag);
-// The file's bytes in memory from the model's allocator, for byoc_free.
+// Gives the file's bytes in memory from the model's allocator; free them with byoc_free.
 byoc_status_t byoc_onnx_model_pack(byoc_onnx_model_t *model, byoc_diag_t *diag, uint8_t **out_data,
                                    size_t *out_size_bytes);
 

@@ -394,7 +394,7 @@ static void bounds_function_calls(void **state) {
   model = make_plain(&graph);
   byoc_onnx_node_reference(byoc_onnx_graph_node(graph, "Softmax", "s", "x", "out"), "axis", "axis", 2);
   byoc_onnx_graph_output(graph, "out", BYOC_DTYPE_F32, NULL);
-  expect_error(model, NULL, BYOC_INVALID_DATA, "refers to the attribute 'axis' of a function, but stands in none");
+  expect_error(model, NULL, BYOC_INVALID_DATA, "refers to the attribute 'axis' of a function, but is not in one");
 }
 
 int main(void) {

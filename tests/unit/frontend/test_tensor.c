@@ -292,7 +292,7 @@ static void reads_external_files(void **state) {
       {{"a/../../weights.bin", NULL, NULL}, "not inside the model's folder"},
       {{"/etc/passwd", NULL, NULL}, "not inside the model's folder"},
       {{"", NULL, NULL}, "not inside the model's folder"},
-      {{NULL, NULL, NULL}, "names no location"},
+      {{NULL, NULL, NULL}, "has no location"},
       {{"missing.bin", NULL, NULL}, "missing.bin"},
   };
   for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
