@@ -1,4 +1,4 @@
-// Work in forked processes: several at once, and what becomes of those that go wrong.
+// Work in forked processes: several at once, and those that go wrong.
 #include "tests/support/support.h"
 
 #include <signal.h>
@@ -46,13 +46,13 @@ static void be_stopped(void *self, void *answer) {
   wait_for_ever(self, answer);
 }
 
-// What it started lives on, with the pipe that the answer is awaited from.
+// What it started lives on and holds the pipe through which the answer comes.
 static void leave_somebody_behind(void *self, void *answer) {
   if (fork() == 0) wait_for_ever(self, answer);
   _exit(3);
 }
 
-// A plugin may close what is not its own.
+// A plugin may close descriptors that are not its own.
 static void close_everything(void *self, void *answer) {
   for (int fd = 3; fd < 1024; ++fd) (void)close(fd);
   wait_for_ever(self, answer);
@@ -72,7 +72,7 @@ static void test_several_at_once(void **state) {
     byoc_test_ok(byoc_child_start(&limits, body, &sums[i], &answers[i], sizeof(answers[i]), &diag, &children[i]),
                  &diag);
   }
-  for (int32_t i = COUNT; i-- > 0;) { // in whatever order
+  for (int32_t i = COUNT; i-- > 0;) { // in any order
     byoc_status_t status = byoc_child_wait(&children[i], &diag);
     if (i == 2) {
       byoc_test_error(status, BYOC_TOOL, &diag, "it crashed (signal 6");
@@ -84,7 +84,7 @@ static void test_several_at_once(void **state) {
   }
 }
 
-// An answer that came in time counts, however late somebody looks for it.
+// An answer that came in time counts, however late it is looked at.
 static void test_a_late_look(void **state) {
   (void)state;
   const byoc_child_limits_t hasty = {.timeout_ms = 1000}, patient = {.timeout_ms = 60000};
@@ -93,7 +93,7 @@ static void test_a_late_look(void **state) {
   byoc_child_t done, endless;
   byoc_diag_t diag = {0};
   byoc_test_ok(byoc_child_start(&patient, add, &sum, &answers[0], sizeof(answers[0]), &diag, &done), &diag);
-  done.deadline_ns = 0; // it has passed by the time that the answer is read
+  done.deadline_ns = 0; // it has passed when the answer is read
   byoc_test_ok(byoc_child_start(&hasty, wait_for_ever, &sum, &answers[1], sizeof(answers[1]), &diag, &endless), &diag);
   byoc_test_error(byoc_child_wait(&endless, &diag), BYOC_TOOL, &diag, "it took longer than 1000 ms");
   byoc_diag_clear(&diag);
@@ -106,7 +106,7 @@ static void test_ends_of_other_kinds(void **state) {
   const byoc_child_limits_t limits = {.timeout_ms = 60000};
   int32_t answer;
   byoc_diag_t killed = {0}, closed = {0};
-  // As the system does when memory runs out: nothing about the work itself.
+  // Ends as the system ends processes when memory runs out: the work itself is not to blame.
   byoc_test_error(byoc_child_run(&limits, be_killed, NULL, &answer, sizeof(answer), &killed), BYOC_CANCELLED, &killed,
                   "it was killed (signal 9");
   byoc_diag_t limited = {0}, stopped = {0};
@@ -120,7 +120,7 @@ static void test_ends_of_other_kinds(void **state) {
   byoc_test_error(byoc_child_run(&limits, leave_somebody_behind, NULL, &answer, sizeof(answer), &left), BYOC_TOOL,
                   &left, "the process ended without an answer");
   assert_true(byoc_now_ns() - left_ns < INT64_C(30000000000));
-  // A child that goes on behind a closed pipe is not waited for.
+  // A child that goes on after its pipe is closed is not waited for.
   int64_t start_ns = byoc_now_ns();
   assert_int_not_equal(byoc_child_run(&limits, close_everything, NULL, &answer, sizeof(answer), &closed), BYOC_OK);
   assert_true(byoc_now_ns() - start_ns < INT64_C(30000000000));

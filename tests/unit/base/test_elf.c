@@ -1,4 +1,4 @@
-// The ELF and archive readers: on files of the compiler here, then on the same files cut and flipped everywhere.
+// The ELF and archive readers, on files of this machine's compiler, then on the same files cut and changed everywhere.
 #include "tests/support/support.h"
 
 #include <elf.h>
@@ -134,7 +134,7 @@ static void note_is_found_without_sections(void **state) {
   free(copy);
 }
 
-// A whole shared object can be loaded; an object, and a file that ends before what its tables speak of, cannot.
+// A whole shared object can be loaded; an object, and a file that ends before what its tables refer to, cannot.
 static void what_can_be_loaded(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
@@ -232,8 +232,8 @@ static void other_files_are_refused_by_name(void **state) {
                   "not an archive");
 }
 
-// Uses all of the reader on exactly `size` bytes: any step outside them is the sanitizer's to see. Every refusal must
-// come with words.
+// Uses the whole reader on exactly `size` bytes: the sanitizer sees any access outside them. Every refusal must have a
+// message.
 static byoc_status_t read_all_of(const uint8_t *bytes, size_t size) {
   uint8_t *copy = malloc(size > 0 ? size : 1);
   assert_non_null(copy);

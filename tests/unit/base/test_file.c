@@ -1,4 +1,4 @@
-// Files and folders, with the disk full, permissions missing and names taken.
+// Files and folders, with a full disk, missing permissions and names that are taken.
 #include "tests/support/support.h"
 
 #include <errno.h>
@@ -128,7 +128,7 @@ static void links_stay_links(void **state) {
   assert_true(S_ISLNK(info.st_mode));
 }
 
-// Runs `body` in a child whose files may not grow beyond 4096 bytes: what a full disk looks like to write().
+// Runs `body` in a child whose files may not grow beyond 4096 bytes: write() then fails as on a full disk.
 static void with_small_files(void (*body)(void)) {
   fflush(NULL);
   pid_t pid = fork();
@@ -274,7 +274,7 @@ static void removing_does_not_follow_links(void **state) {
   byoc_test_ok(byoc_make_directories(in_folder("gone/deep/er"), &diag), &diag);
   assert_int_equal(symlink("../keep", in_folder("gone/link")), 0);
   byoc_test_ok(byoc_remove_tree(in_folder("gone"), &diag), &diag);
-  byoc_test_ok(byoc_remove_tree(in_folder("gone"), &diag), &diag); // nothing there is fine
+  byoc_test_ok(byoc_remove_tree(in_folder("gone"), &diag), &diag); // it is no error that there is nothing
   assert_true(byoc_file_exists(in_folder("keep/a")));
   assert_false(byoc_file_exists(in_folder("gone")));
 }
@@ -348,11 +348,11 @@ static void cache_folder_order(void **state) {
   setenv("XDG_CACHE_HOME", "relative", 1); // must be absolute to count
   expect_cache(in_folder("home/.cache/byoc"));
   unsetenv("XDG_CACHE_HOME");
-  setenv("HOME", "/dev/null", 1); // nothing can be made there
+  setenv("HOME", "/dev/null", 1); // no folder can be made there
   char expected[64];
   snprintf(expected, sizeof(expected), "byoc-%lu", (unsigned long)getuid());
   expect_cache(in_folder(expected));
-  // A folder that others may write to is not taken.
+  // A folder that others may write to is not used.
   assert_int_equal(chmod(in_folder(expected), 0777), 0);
   byoc_diag_t diag = {0};
   char *path = NULL;
@@ -390,7 +390,7 @@ static void each_allocation_fails(void **state) {
   byoc_test_each_allocation_fails(list_and_read, NULL, false);
 }
 
-// Reading goes on in a mapping whose file somebody cuts.
+// Reading goes on in a mapping of a file that somebody cuts short.
 static void cut_files_end_a_tool_with_a_sentence(void **state) {
   (void)state;
   byoc_diag_t diag = {0};

@@ -1,4 +1,4 @@
-// Process groups, and what a signal leaves of a process: nothing.
+// Process groups: a signal leaves nothing of a process behind.
 #include "tests/support/support.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static void await_file(const char *path) {
   assert_true(byoc_file_exists(path));
 }
 
-// Whether `leader`'s group is empty within 5 seconds; zombies of others count, so this process adopts and reaps them.
+// Is `leader`'s group empty within 5 seconds? Zombies of others count, so this process adopts and reaps them.
 static bool group_ends(pid_t leader) {
   for (int i = 0; i < 5000; i++) {
     while (waitpid(-leader, NULL, WNOHANG) > 0) continue;
@@ -64,7 +64,7 @@ static void interrupted(const char *started) {
   byoc_diag_t diag = {0};
   char *own = NULL, script[1024];
   if (byoc_make_temporary_directory("byoc-own", byoc_allocator_system(), &diag, &own) != BYOC_OK) _exit(1);
-  // Writes into the folder without end, as a compiler might that nobody told of the signal.
+  // Writes into the folder without end, as a compiler might that does not get the signal.
   snprintf(script, sizeof(script), "touch '%s'; while true; do echo > '%s'/object.o; done", started, own);
   run_script(script);
   _exit(2);
@@ -91,7 +91,7 @@ static void a_signal_leaves_nothing(void **state) {
     byoc_diag_t diag = {0};
     assert_int_equal(unlink(started), 0);
     byoc_test_ok(byoc_list_directory(folder, byoc_allocator_system(), &diag, &names, &count), &diag);
-    assert_int_equal(count, 1); // the file of the test before
+    assert_int_equal(count, 1); // the file of the previous test
     byoc_free_names(byoc_allocator_system(), names, count);
     byoc_free(byoc_allocator_system(), started);
   }
@@ -107,7 +107,7 @@ static void tell_files(void) {
   (void)!write(told[1], "f", 1);
 }
 
-// Processes end before their files go, whoever registered first.
+// Processes end before their files are removed, in whichever order they were registered.
 static void stages_end_in_order(void **state) {
   (void)state;
   assert_int_equal(pipe(told), 0);

@@ -1,4 +1,4 @@
-// Log lines: what is shown at which level, on a stream that is no terminal.
+// Log lines: what is shown at which level, on a stream that is not a terminal.
 #include "tests/support/support.h"
 
 #include <fcntl.h>
@@ -71,7 +71,7 @@ static void no_progress_without_a_terminal(void **state) {
 static void progress_on_a_terminal_is_drawn_and_wiped(void **state) {
   (void)state;
   int terminal = posix_openpt(O_RDWR | O_NOCTTY);
-  if (terminal < 0 || grantpt(terminal) != 0 || unlockpt(terminal) != 0) skip(); // no terminals to be had here
+  if (terminal < 0 || grantpt(terminal) != 0 || unlockpt(terminal) != 0) skip(); // there are no terminals here
   int other_end = open(ptsname(terminal), O_RDWR | O_NOCTTY);
   int saved = dup(STDERR_FILENO);
   assert_true(other_end >= 0 && saved >= 0 && dup2(other_end, STDERR_FILENO) >= 0);
@@ -81,7 +81,7 @@ static void progress_on_a_terminal_is_drawn_and_wiped(void **state) {
   close(other_end);
   char text[512] = "";
   size_t size = 0;
-  // What was written comes in pieces; after the last one, with nobody at the other end, reading fails.
+  // The text comes in pieces. After the last one, with nobody at the other end, reading fails.
   for (ssize_t got = 1; got > 0; size += got > 0 ? (size_t)got : 0) {
     got = read(terminal, text + size, sizeof(text) - 1 - size);
   }

@@ -101,7 +101,7 @@ static void kills_on_timeout(void **state) {
   (void)state;
   static const char *const scripts[] = {
       "echo started; sleep 60",
-      "sleep 60 & wait",                // a grandchild is of the same group
+      "sleep 60 & wait",                // a grandchild is in the same group
       "exec >/dev/null 2>&1; sleep 60", // the output closes long before the end
       "trap '' TERM; sleep 60",
   };
@@ -152,7 +152,7 @@ static void missing_programs(void **state) {
   byoc_test_error(r.status, BYOC_NOT_FOUND, &r.diag, "''");
   byoc_string_deinit(&r.output);
 
-  // A file that may be executed but is no program.
+  // A file that may be executed but is not a program.
   char *folder = byoc_test_folder();
   char *path = byoc_path_join(byoc_allocator_system(), folder, "garbage");
   byoc_diag_t diag = {0};

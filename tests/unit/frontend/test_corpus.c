@@ -1,5 +1,5 @@
-// Models that others made: the ONNX project's conformance cases, and those lent in ../shared/models. None may crash the
-// reader; one that is refused is refused for a reason, with its words.
+// Models that others made: the ONNX project's conformance cases, and those in ../shared/models. None may crash the
+// reader; a model that is refused must be refused with a reason.
 #include "tests/unit/frontend/frontend_support.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static void read_one(const char *path, tally_t *tally) {
   const byoc_status_t status = byoc_onnx_read_file(path, NULL, byoc_allocator_system(), &diag, &module);
   if (status == BYOC_OK) {
     tally->read++;
-    // Whatever the reader makes prints and parses back.
+    // Every module that the reader makes prints and parses back.
     byoc_string_t text;
     byoc_string_init(&text, byoc_allocator_system());
     byoc_graph_print(module, NULL, &text);
@@ -25,7 +25,7 @@ static void read_one(const char *path, tally_t *tally) {
     byoc_diag_t parse_diag = {0};
     byoc_test_ok(byoc_graph_parse(text.data, path, byoc_allocator_system(), &parse_diag, &parsed), &parse_diag);
     if (!byoc_graph_structural_equal(module, parsed, BYOC_STRUCTURAL_DEFAULT))
-      fail_msg("%s: its text is another", path);
+      fail_msg("%s: its text has changed", path);
     byoc_graph_module_destroy(parsed);
     byoc_string_deinit(&text);
   } else {
@@ -44,7 +44,7 @@ static void read_one(const char *path, tally_t *tally) {
   byoc_graph_module_destroy(module);
 }
 
-// Every file *.onnx below `folder`, two folders deep.
+// Visits every file *.onnx below `folder`, two folders deep.
 static void read_below(const char *folder, int depth, tally_t *tally) {
   byoc_diag_t diag = {0};
   char **names;

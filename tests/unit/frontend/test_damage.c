@@ -1,5 +1,5 @@
-// Damaged and contradictory files: each a clear error, and never a crash, a leak or an allocation that the file only
-// claims to need.
+// Damaged and contradictory files: each gives a clear error, and never a crash, a leak or an allocation of a size that
+// the file only claims.
 #include "tests/unit/frontend/frontend_support.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "core/ops/op.h"
 #include "onnx.pb-c.h"
 
-// A model with something of everything: weights, a function, attributes, value_info, a nested graph.
+// A model with a bit of everything: weights, a function, attributes, value_info, a nested graph.
 static byoc_onnx_model_t *make_rich(void) {
   byoc_onnx_model_t *model = new_model();
   byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
@@ -53,7 +53,8 @@ static void pack_rich(uint8_t **out_data, size_t *out_size) {
   byoc_onnx_model_destroy(model);
 }
 
-// Reads bytes of an exact allocation, so that sanitizers see a read past them. True where they are a model.
+// Reads bytes from an allocation of exactly their size, so that sanitizers see a read past them. True if they are a
+// model.
 static bool try_read(const uint8_t *data, size_t size) {
   uint8_t *copy = malloc(size > 0 ? size : 1);
   assert_non_null(copy);
@@ -83,7 +84,7 @@ static void survives_truncation(void **state) {
   size_t size;
   pack_rich(&data, &size);
   assert_true(try_read(data, size));
-  // Cut between two fields of the model itself, a file may still be whole enough.
+  // A file that is cut between two fields of the model itself may still be complete.
   size_t read = 0;
   for (size_t length = 0; length < size; length++) read += try_read(data, length);
   assert_in_range(read, 0, 8);
@@ -114,7 +115,7 @@ static void survives_flipped_bits(void **state) {
   byoc_free(byoc_allocator_system(), data);
 }
 
-// Bytes put in, taken out and overwritten, which shifts every length behind them.
+// Inserts, removes and overwrites bytes, which shifts every length after them.
 static void survives_edited_bytes(void **state) {
   (void)state;
   uint8_t *data;
@@ -228,7 +229,7 @@ static void names_what_is_wrong_with_nodes(void **state) {
   byoc_onnx_graph_output(graph, "out", BYOC_DTYPE_F32, NULL);
   expect_error(model, NULL, BYOC_UNSUPPORTED, "Erf is not known in operator set 1 of domain ai.onnx");
 
-  // What the compiler makes itself trusts the operands that it gave.
+  // Nodes that only the compiler makes are not checked for their operands, so models must not contain them.
   model = make_plain(&graph);
   byoc_onnx_model_import(model, "byoc", 1);
   byoc_onnx_node_set_domain(byoc_onnx_graph_node(graph, "SuppressedRows", "rows", "x", "out"), "byoc");
@@ -363,7 +364,7 @@ static void bounds_function_calls(void **state) {
   byoc_onnx_graph_output(graph, "out", BYOC_DTYPE_F32, NULL);
   expect_error(model, NULL, BYOC_INVALID_DATA, "local function 'F' calls itself");
 
-  // Ten functions, each calling the next ten times: 10^10 calls from a file of a few kilobytes.
+  // Ten functions, each calling the next ten times: a file of a few kilobytes makes 10^10 calls.
   model = make_plain(&graph);
   byoc_onnx_model_import(model, "my", 1);
   for (int i = 0; i < 10; i++) {
@@ -409,6 +410,6 @@ int main(void) {
       cmocka_unit_test(names_what_is_wrong_with_models),
       cmocka_unit_test(bounds_function_calls),
   };
-  byoc_log_set_level(BYOC_LOG_ERROR); // declarations that flipped bits made wrong are only warned of
+  byoc_log_set_level(BYOC_LOG_ERROR); // flipped bits make declarations wrong, which only gives warnings
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-// byoc-modelgen: its models, that they are the same bytes for the same seed, and its exit codes.
+// byoc-modelgen: its models, the same bytes for the same seed, and its exit codes.
 #include "tests/unit/frontend/frontend_support.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static int teardown(void **state) {
   return 0;
 }
 
-// Runs byoc-modelgen with up to nine arguments; its words are left in `words` where that is not NULL.
+// Runs byoc-modelgen with up to nine arguments; its output is left in `words` if that is not NULL.
 static int run(byoc_string_t *words, const char *const *arguments) {
   const char *argv[12] = {BYOC_TEST_PROGRAM_DIR "/byoc-modelgen"};
   for (size_t i = 0; i < 10 && arguments[i]; i++) argv[i + 1] = arguments[i];
@@ -143,7 +143,7 @@ static void says_how_it_is_used(void **state) {
   assert_false(byoc_file_exists(path));
 }
 
-// A limit on the size of files stands in for a full disk: nothing half-written stays.
+// A limit on the size of files stands in for a full disk: no partly written file stays.
 static void leaves_nothing_on_a_full_disk(void **state) {
   (void)state;
   const size_t before = byoc_test_count_entries(folder);

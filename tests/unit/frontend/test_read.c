@@ -82,7 +82,7 @@ static void overrides_shapes(void **state) {
   expect_error(make_symbolic(), &options, BYOC_INVALID_ARGUMENT, "no input 'dat'");
 }
 
-// An initialiser that is an input as well, as IR versions before 4 have it.
+// An initialiser that is also an input, as in IR versions before 4.
 static void drops_inputs_with_values(void **state) {
   (void)state;
   byoc_onnx_model_t *model = new_model();
@@ -207,7 +207,7 @@ static void refuses_reserved_attributes(void **state) {
   assert_non_null(strstr(diag.message, "'byoc.targets': names that begin with 'byoc.' are the compiler's own"));
 }
 
-// A kind left out, as before attributes had types, follows from the content.
+// If the kind is left out, as before attributes had types, it follows from the content.
 static void reads_untyped_attributes(void **state) {
   (void)state;
   byoc_onnx_model_t *model = new_model();
@@ -325,7 +325,7 @@ static void reads_branches(void **state) {
   byoc_graph_module_destroy(module);
 }
 
-// What the loop carries keeps its shape where the body gives it back, and is widened where it does not.
+// What the loop carries keeps its shape if the body returns the same shape, and is widened if it does not.
 static void types_loops(void **state) {
   (void)state;
   byoc_onnx_model_t *model = new_model();

@@ -1,4 +1,4 @@
-// Tensors: every element type in every field it may travel in, external files, sparse ones, and wrong data.
+// Tensors: every element type in every field that may hold it, external files, sparse tensors, and wrong data.
 #include "tests/unit/frontend/frontend_support.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "core/frontend/onnx_data.h"
 #include "onnx.pb-c.h"
 
-// A model that hands its only initialiser on; `tensor` is for the test to fill.
+// A model that passes on its only initialiser; `tensor` is for the test to fill.
 static byoc_onnx_model_t *make_model(int onnx_type, const char *shape, Onnx__TensorProto **out_tensor) {
   byoc_onnx_model_t *model = new_model();
   byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
@@ -37,7 +37,8 @@ static byoc_graph_module_t *read_tensor(byoc_onnx_model_t *model, const byoc_con
   return module;
 }
 
-// Bits of one element, as int32_data, int64_data and uint64_data carry them, for every type that travels as varints.
+// The bits of one element, as int32_data, int64_data and uint64_data hold them, for every type that is written as
+// varints.
 static void reads_narrow_types(void **state) {
   (void)state;
   static const struct {
@@ -202,7 +203,7 @@ static void refuses_wrong_data(void **state) {
   tensor->n_dims = 2, tensor->dims = dims;
   expect_tensor_error(model, BYOC_INVALID_DATA, "multiply to more than 64 bits");
   dims[0] = INT64_C(1) << 50;
-  model = make_model(1, "1", &tensor); // a petabyte that is not there must not be asked for
+  model = make_model(1, "1", &tensor); // memory for a petabyte that does not exist must not be requested
   tensor->n_dims = 1, tensor->dims = dims;
   expect_tensor_error(model, BYOC_INVALID_DATA, "it holds no data");
   model = make_model(3, "2", &tensor);
@@ -210,7 +211,7 @@ static void refuses_wrong_data(void **state) {
   expect_tensor_error(model, BYOC_INVALID_DATA, "does not fit i8");
 }
 
-// ---- sequences in files of their own ----
+// ---- sequences in separate files ----
 
 static byoc_status_t read_sequence(const void *data, size_t size, byoc_diag_t *diag) {
   char *folder = byoc_test_folder(), path[600];
@@ -225,7 +226,7 @@ static byoc_status_t read_sequence(const void *data, size_t size, byoc_diag_t *d
   return status;
 }
 
-// elem_type = 1 in a varint of ten bytes, whose last one holds the 64th bit and no more.
+// elem_type = 1 in a varint of ten bytes; the last byte holds only the 64th bit.
 static void reads_numbers_of_64_bits_and_no_longer(void **state) {
   (void)state;
   uint8_t file[] = {0x10, 0x81, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01};
@@ -310,7 +311,7 @@ static void reads_external_files(void **state) {
   free(folder);
 }
 
-// What a model's author could point at outside of the model's folder, or have us wait for.
+// Files outside the model's folder, or files that block, which the author of a model could name.
 static void refuses_external_files_elsewhere(void **state) {
   (void)state;
   char *folder = byoc_test_folder(), *outside = byoc_test_folder(), path[600], name[600], other[600];
@@ -360,7 +361,7 @@ static void refuses_external_files_elsewhere(void **state) {
     if (rows[i].part != NULL) byoc_test_error(status, status, &diag, rows[i].part);
     byoc_graph_module_destroy(module);
   }
-  // Where the kernel has no call for it.
+  // On a kernel without the system call.
   static const struct {
     const char *path;
     int error;
@@ -379,7 +380,7 @@ static void refuses_external_files_elsewhere(void **state) {
   free(folder);
 }
 
-// Weights large enough to be worth it stay in the mapped file.
+// Weights that are large enough stay in the mapped file.
 static void views_large_weights(void **state) {
   (void)state;
   char *folder = byoc_test_folder(), path[600];
@@ -387,7 +388,7 @@ static void views_large_weights(void **state) {
   byoc_diag_t diag = {0};
   const int64_t dims[1] = {100000};
   int viewed = 0;
-  for (int shift = 0; shift < 4; shift++) { // one of four places in the file is fit for a float
+  for (int shift = 0; shift < 4; shift++) { // one of four places in the file is aligned for a float
     byoc_onnx_model_t *model = new_model();
     byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
     float *w = byoc_onnx_graph_initialiser(graph, &"abcd"[shift], BYOC_DTYPE_F32, 1, dims);

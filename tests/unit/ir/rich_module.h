@@ -1,4 +1,4 @@
-// A module with everything that the text form can say.
+// A module with everything that the text form can express.
 #ifndef BYOC_TESTS_UNIT_IR_RICH_MODULE_H_
 #define BYOC_TESTS_UNIT_IR_RICH_MODULE_H_
 

@@ -127,7 +127,7 @@ static void growth_is_bounded(void **state) {
   assert_true(a.expr->size <= BYOC_DIM_MAX_SIZE);
 }
 
-// What a dimension is worth for given symbols.
+// The value of a dimension for given symbols.
 static int64_t value_of(byoc_dim_t dim, const int64_t *symbols) {
   if (!dim.expr) return dim.constant;
   if (dim.expr->kind == BYOC_DIM_SYMBOL) return symbols[dim.expr->symbol[0] - 'A'];

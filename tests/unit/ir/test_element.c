@@ -29,7 +29,7 @@ static void small_floats_round_trip(void **state) {
 #ifdef __FLT16_MANT_DIG__
 __extension__ typedef _Float16 half_t;
 
-// Rounding as the compiler does it, ties and subnormals included.
+// Rounds as the compiler does, ties and subnormals included.
 static void half_rounds_like_the_compiler(void **state) {
   (void)state;
   byoc_test_random_t random = {.state = 3};
@@ -146,7 +146,7 @@ static void attributes_replace_and_compare(void **state) {
   assert_true(byoc_attributes_set_int(&a, "x", 1) && byoc_attributes_set_float(&a, "y", 2));
   assert_true(byoc_attributes_set_ints(&a, "x", (int64_t[]){4, 5}, 2));
   assert_int_equal(a.count, 2);
-  assert_int_equal(byoc_attributes_int(&a, "x", -7), -7); // of another kind now
+  assert_int_equal(byoc_attributes_int(&a, "x", -7), -7); // it now has another kind
   assert_int_equal(byoc_attributes_ints(&a, "x", &count)[1], 5);
   assert_int_equal(count, 2);
   assert_null(byoc_attributes_floats(&a, "x", &count));

@@ -98,7 +98,7 @@ static void every_function_clones(void **state) {
     assert_int_equal(function->kind, copy->kind);
   }
   expect_sound(module);
-  // The copy stands alone: changing it leaves the original as it was.
+  // The copy is independent: changing it leaves the original as it was.
   byoc_function_t *copy = byoc_graph_module_find(module, "main_1");
   assert_non_null(copy);
   for (byoc_node_t *node = copy->body->last; node; node = copy->body->last) {
@@ -161,7 +161,7 @@ static void blocks_sort(void **state) {
   byoc_graph_module_destroy(module);
 }
 
-// A chain that is longer than a stack is deep, built backwards.
+// A chain that is longer than the stack allows, built backwards.
 static void long_chains_sort(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
@@ -289,7 +289,7 @@ static bool is_named_f(void *self, const byoc_function_t *function) {
   return function->name[0] == 'f';
 }
 
-// What passes look at: all functions, or those in scope and what is made meanwhile.
+// The functions that passes look at: all, or those in scope and those made meanwhile.
 static void functions_in_scope(void **state) {
   (void)state;
   byoc_graph_module_t *module = NULL;

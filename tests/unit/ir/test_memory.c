@@ -1,4 +1,4 @@
-// Every allocation fails once: parsing, printing, cloning and changing give everything back and leave sound graphs.
+// Every allocation fails once: parsing, printing, cloning and changing free everything and leave sound graphs.
 #include "core/ir/structural.h"
 #include "core/ir/text.h"
 #include "core/ir/verify.h"

@@ -1,4 +1,4 @@
-// Structural equality: blind to names, and to nothing else.
+// Structural equality: names do not count, everything else does.
 #include "core/ir/structural.h"
 #include "core/ir/text.h"
 #include "tests/support/support.h"
@@ -126,7 +126,7 @@ static void flags_relax(void **state) {
           BYOC_STRUCTURAL_IGNORE_FUNCTION_ATTRIBUTES, false); // the callee's do count
 }
 
-// A function that was lowered is still known by the graph that it was made of.
+// A lowered function is still recognised by the graph from which it was made.
 static void a_kernel_is_known_by_its_graph(void **state) {
   (void)state;
   byoc_graph_module_t *a = parse(base), *b = parse(base);
@@ -136,7 +136,7 @@ static void a_kernel_is_known_by_its_graph(void **state) {
   assert_true(byoc_function_structural_equal(graph, kernel, BYOC_STRUCTURAL_IGNORE_KERNEL));
   assert_int_equal(byoc_function_structural_hash(graph, BYOC_STRUCTURAL_IGNORE_KERNEL),
                    byoc_function_structural_hash(kernel, BYOC_STRUCTURAL_IGNORE_KERNEL));
-  // Callees do not get that: @f calls @g.
+  // This does not hold for callees: @f calls @g.
   assert_false(byoc_function_structural_equal(byoc_graph_module_find(a, "f"), byoc_graph_module_find(b, "f"),
                                               BYOC_STRUCTURAL_IGNORE_KERNEL));
   byoc_graph_module_destroy(a);

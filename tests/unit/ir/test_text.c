@@ -1,4 +1,4 @@
-// The text form: what is printed is what was read, and mistakes are pointed at.
+// The text form: what is read is printed again, and mistakes are pointed at.
 #include <stdlib.h>
 
 #include "core/ir/structural.h"
@@ -265,7 +265,7 @@ static void depth_is_bounded(void **state) {
   byoc_diag_clear(&diag);
   byoc_test_error(parse_type("f32[", "min(N, ", "M", ")", 100000, &diag), BYOC_INVALID_DATA, &diag,
                   "nested too deeply");
-  // A long sum is no deep one.
+  // A long sum does not count as nested deeply.
   byoc_diag_clear(&diag);
   byoc_test_ok(parse_type("f32[", "min(N, M) + ", "1", "", 20000, &diag), &diag);
 }

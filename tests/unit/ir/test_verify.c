@@ -313,7 +313,7 @@ VIOLATION(loops_outside_a_kernel) {
 
 VIOLATION(blocks_nested_too_deep) {
   SAMPLE;
-  // Two halves that are legal by themselves.
+  // Two halves, each of which is legal by itself.
   byoc_block_t *block = s->main->body, *other = s->main->body;
   byoc_node_t *top = NULL;
   for (int i = 0; i < 40; ++i) {

@@ -1,4 +1,4 @@
-// Run-time values: memory that comes back, counted cells, operators on sequences and optionals.
+// Run-time values: memory that is returned, counted cells, operators on sequences and optionals.
 #include <stdio.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static float at(const byoc_frame_t *frame, uint32_t index, int64_t element) {
   return ((const float *)frame->cells[index]->data)[element];
 }
 
-// Every size gets at least its bytes, aligned; what is given back is what the next one gets.
+// Every size gets at least its bytes, aligned; memory that is returned is used for the next one.
 static void memory_comes_back(void **state) {
   (void)state;
   byoc_frame_t frame;
@@ -147,7 +147,7 @@ static void sequences_join_and_split(void **state) {
   fails(CALL(byoc_sequence_concat, 5, 0, 0, 4), BYOC_INVALID_ARGUMENT, "item 2 of the sequence has another shape");
   fails(CALL(byoc_sequence_split, 5, 1, 1, 0, 3), BYOC_INVALID_ARGUMENT, "do not add up to 5");
   fails(CALL(byoc_sequence_split, 5, 2, 1, 0, 3), BYOC_INVALID_ARGUMENT, "axis 2");
-  assert_int_equal(CALL(byoc_sequence_split, 4, 0, 0, 0, BYOC_CELL_NONE), BYOC_OK); // one by one, axis gone
+  assert_int_equal(CALL(byoc_sequence_split, 4, 0, 0, 0, BYOC_CELL_NONE), BYOC_OK); // one by one, without the axis
   assert_int_equal(frame.cells[4]->items[0]->rank, 1);
   assert_int_equal(CALL(byoc_sequence_concat, 5, 0, 1, 4), BYOC_OK); // and back, along a new axis
   assert_int_equal(frame.cells[5]->rank, 2);
@@ -158,7 +158,7 @@ static void sequences_join_and_split(void **state) {
   byoc_frame_deinit(&frame);
 }
 
-// Lengths and positions that come from outside, an empty tensor without data among them.
+// Lengths and positions given by the caller, including an empty tensor without data.
 static void parts_and_positions_from_outside(void **state) {
   (void)state;
   static const int64_t huge = INT64_MAX, over[] = {7, -4, 2}, under[] = {-1, 1, 5}, most[] = {INT64_MAX, INT64_MAX};

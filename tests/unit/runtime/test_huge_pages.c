@@ -14,7 +14,7 @@ static uint8_t byte_at(size_t i) {
   return (uint8_t)(i * 31 + (i >> 12));
 }
 
-// A read-only mapping of a file, as an artifact's constants are.
+// A read-only mapping of a file, like an artifact's constants.
 static const uint8_t *map_file(void) {
   FILE *file = tmpfile();
   assert_non_null(file);
@@ -37,7 +37,7 @@ static bool is_same(const uint8_t *data) {
   return true;
 }
 
-// The permissions of the mapping at an address, "r--p"; whether it has a file behind it.
+// The permissions of the mapping at an address, "r--p", and whether it is backed by a file.
 static void describe_mapping(const uint8_t *address, char permissions[8], bool *out_has_file) {
   char line[512];
   FILE *maps = fopen("/proc/self/maps", "r");

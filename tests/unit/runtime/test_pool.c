@@ -5,7 +5,8 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-// A copy of its own: the one in the archive is never instrumented, so the thread sanitizer would not see its locks.
+// This test compiles the pool itself: the one in the archive is never instrumented, so the thread sanitizer would not
+// see its locks.
 #include "core/runtime/artifact/pool.c" // NOLINT(bugprone-suspicious-include)
 
 typedef struct loop_t {
@@ -79,7 +80,7 @@ static void *run_loops(void *self) {
   return NULL;
 }
 
-// Whoever finds the pool busy runs its loop alone; users come and go.
+// A context that finds the pool busy runs its loop alone; users come and go.
 static void test_callers_at_once(void **state) {
   (void)state;
   int32_t first = byoc_model_pool_acquire(3);
@@ -114,7 +115,7 @@ static void nested_body(void *argument, int64_t begin, int64_t end, int32_t work
   for (int64_t i = begin; i < end; i++) byoc_model_pool_run(3, body, (loop_t *)argument + i, 30, 1);
 }
 
-// Not allowed by the contract, and harmless.
+// The contract does not allow this, but it does no harm.
 static void test_nesting_does_not_hang(void **state) {
   (void)state;
   byoc_model_pool_acquire(3);

@@ -62,7 +62,7 @@ static void pairs(void **state) {
   tensors[2] = vector(same, &n);
   assert_int_equal(call(&f, "byoc_text_equal", tensors, 2, 1), BYOC_OK);
   assert_int_equal(same[0], 0);
-  assert_int_equal(same[2], 1); // no text is the empty one
+  assert_int_equal(same[2], 1); // a missing text equals an empty one
   assert_null(byoc_text_find("byoc_text_nothing"));
   end(&f);
 }

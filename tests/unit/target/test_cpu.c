@@ -35,7 +35,7 @@ static void test_implied(void **state) {
   assert_true((parse("avx512_vnni") & (BIT(AVX2) | BIT(FMA))) == (BIT(AVX2) | BIT(FMA)));
 }
 
-// Words of one text mean the same to every target: an instruction set is what code generators have templates for.
+// A word means the same to every target: an instruction set stands for what code generators have templates for.
 static void test_instruction_sets(void **state) {
   (void)state;
   assert_int_equal(parse("portable"), 0);
@@ -108,7 +108,7 @@ static void test_flags(void **state) {
 
 // ---- what a processor says ----
 
-// Every feature that there is, registers of which the system saves `xcr0`.
+// Every feature, with the registers saved that `xcr0` names.
 static uint64_t features_with(uint64_t xcr0) {
   byoc_cpu_words_t said = {.xcr0 = xcr0};
   memset(said.words, 0xff, sizeof(said.words));
@@ -134,7 +134,7 @@ static void test_saved_registers(void **state) {
   assert_int_equal(features_with(0), none);
 }
 
-// Without OSXSAVE nobody may read XCR0: whatever stands there counts for nothing.
+// Without OSXSAVE XCR0 cannot be read, so its value must not count.
 static void test_unreadable_xcr0(void **state) {
   (void)state;
   byoc_cpu_words_t said = {.xcr0 = ~UINT64_C(0)};
@@ -143,7 +143,7 @@ static void test_unreadable_xcr0(void **state) {
   assert_int_equal(byoc_cpu_features_in(&said), parse("x86-64-v2") | BIT(BMI1) | BIT(BMI2));
 }
 
-// One bit of one word is one feature. Places are those of the manual (vol. 2A, CPUID).
+// One bit of one word is one feature. The positions are those of the manual (vol. 2A, CPUID).
 static void test_bits(void **state) {
   (void)state;
   static const struct {
@@ -170,7 +170,7 @@ static void test_bits(void **state) {
   assert_int_equal(seen, (UINT64_C(1) << BYOC_CPU_FEATURE_COUNT) - 1);
 }
 
-// What CPUID says is what the system says, as far as it says anything.
+// CPUID must say the same as the system, for the features that the system lists.
 static void test_detect(void **state) {
   (void)state;
 #if !defined(__x86_64__)

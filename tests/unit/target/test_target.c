@@ -1,4 +1,4 @@
-// Target strings: what they mean, and the words of every error.
+// Target strings: their meaning, and the text of every error.
 #include "tests/support/support.h"
 
 #include <stdio.h>
@@ -49,7 +49,7 @@ static byoc_status_t parse(const char *text, byoc_diag_t *diag, byoc_target_list
   return byoc_target_list_parse(&text, 1, &registry, byoc_allocator_system(), diag, list);
 }
 
-// The canonical texts of the list, one a line.
+// The canonical texts of the list, one per line.
 static void expect_targets(const char *text, const char *expected) {
   byoc_diag_t diag = {0};
   byoc_target_list_t list;
@@ -238,7 +238,7 @@ static void test_out_of_memory(void **state) {
   byoc_test_each_allocation_fails(parse_with, text, false);
 }
 
-// Whatever the text, parsing ends, without touching memory that is not there.
+// Parsing ends for any text, without touching memory outside it.
 static void test_random_texts(void **state) {
   (void)state;
   static const char alphabet[] = "demo plainc-=;\"\\x1.\n\t";
