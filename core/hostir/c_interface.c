@@ -1,3 +1,4 @@
+// Prepares and makes calls of C functions through libffi.
 #include "core/hostir/c_interface.h"
 
 #include <ffi.h>

@@ -1,3 +1,4 @@
+// Prepares the evaluator for a host program.
 #include "core/hostir/evaluate.h"
 
 #include <string.h>
@@ -8,7 +9,7 @@
 
 // ---- the runtime table ----
 
-// The evaluator is for answers, not for speed: a parallel loop runs here, in order.
+// The evaluator is made for correct answers, not for speed: a parallel loop runs on this thread, in order.
 static void run_serially(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain) {
   (void)self, (void)grain;
   if (count > 0) body(argument, 0, count, 0);
@@ -49,7 +50,7 @@ static byoc_status_t fill_tensor(byoc_evaluator_t *evaluator, const byoc_type_t 
                                  DLTensor *out_tensor, byoc_diag_t *diag) {
   int64_t *shape = BYOC_ARENA_ARRAY(&evaluator->arena, int64_t, (size_t)type->rank);
   if (shape == NULL) return byoc_diag_out_of_memory(diag);
-  for (int32_t d = 0; d < type->rank; ++d) shape[d] = type->dims[d].constant; // of cells: set before each call
+  for (int32_t d = 0; d < type->rank; ++d) shape[d] = type->dims[d].constant; // for cells: set before each call
   *out_tensor = (DLTensor){
       .data = (void *)(uintptr_t)data,
       .device = {.device_type = kDLCPU, .device_id = 0},
@@ -139,8 +140,8 @@ static byoc_container_function_t find_container(const char *op) {
   return NULL;
 }
 
-// The cells that an instruction reads, and for a yield the cells that get them: a branch's results, or the parameters
-// of a loop's next turn, from its condition on.
+// Prepares the cells that an instruction reads and, for a yield, the cells that get them: a branch's results, or the
+// parameters of a loop's next iteration, from its condition on.
 static byoc_status_t prepare_cells(byoc_evaluator_t *evaluator, byoc_step_t *step, byoc_diag_t *diag) {
   const byoc_host_instruction_t *i = step->instruction, *owner = i->region->owner;
   step->sources = BYOC_ARENA_ARRAY(&evaluator->arena, uint32_t, i->operands.count);
@@ -184,7 +185,7 @@ static byoc_status_t prepare_step(byoc_evaluator_t *evaluator, byoc_step_t *step
     BYOC_RETURN_IF_ERROR(byoc_interpreter_create(i->kernel, evaluator->allocator, diag, &step->interpreter));
     return prepare_call(evaluator, step, diag);
   case BYOC_HOST_PACKED:
-    step->packed = byoc_text_find(i->symbol); // the evaluator shares the artifact's own functions
+    step->packed = byoc_text_find(i->symbol); // the evaluator uses the artifact's own functions
     if (strcmp(i->symbol, BYOC_CHECK_DIMS) == 0) step->packed = byoc_check_dims;
     if (step->packed != NULL) return prepare_call(evaluator, step, diag);
     BYOC_RETURN_IF_ERROR(resolver->resolve(resolver->self, i->symbol, diag, &address));
@@ -226,7 +227,7 @@ static byoc_status_t prepare_steps(byoc_evaluator_t *evaluator, const byoc_host_
   return BYOC_OK;
 }
 
-// Constants that are values too: they are cells for as long as the evaluator lives.
+// Makes cells for constants that are also values; they live as long as the evaluator.
 static byoc_status_t prepare_frame(byoc_evaluator_t *evaluator, byoc_diag_t *diag) {
   const byoc_host_program_t *program = evaluator->program;
   byoc_frame_t *frame = &evaluator->frame;

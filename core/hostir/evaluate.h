@@ -1,27 +1,27 @@
-// The evaluator: runs a host program in this process. Kernels are interpreted, C functions called through libffi,
-// engines run in process, packed functions called where the resolver finds them.
+// The evaluator: runs a host program in this process. Kernels are interpreted, C functions are called through libffi,
+// engines run in this process, and packed functions are called at the address that the resolver finds.
 #ifndef BYOC_CORE_HOSTIR_EVALUATE_H_
 #define BYOC_CORE_HOSTIR_EVALUATE_H_
 
 #include "core/hostir/program.h"
 #include "core/runtime/artifact/cell.h"
 
-// Finds the code of symbols that backends defined (core/compose/resolve.h makes one: by dlsym of a library opened in
-// process, or by linking objects into a temporary shared object).
+// Finds the code of symbols that backends defined (core/compose/resolve.h makes one: it uses dlsym on a library opened
+// in this process, or links objects into a temporary shared object).
 typedef struct byoc_symbol_resolver_t {
   void *self;
   // Stores the address in *out_address, or reports what is missing.
   byoc_status_t (*resolve)(void *self, const char *symbol, byoc_diag_t *diag, void **out_address);
 } byoc_symbol_resolver_t;
 
-// A runtime table without an evaluator, for the set-up of libraries: loops run on the calling thread, error texts are
+// A runtime table without an evaluator, for setting up libraries: loops run on the calling thread, error texts are
 // dropped.
 byoc_runtime_t byoc_serial_runtime(int32_t thread_count);
 
 typedef struct byoc_evaluator_t byoc_evaluator_t;
 
 // Prepares everything that does not depend on data: interpreters, engine instances, libffi call interfaces, memory.
-// `program` must be planned; it and what the resolver found outlive the evaluator.
+// `program` must be planned; it and what the resolver found must outlive the evaluator.
 byoc_status_t byoc_evaluator_create(const byoc_host_program_t *program, const byoc_symbol_resolver_t *resolver,
                                     int32_t thread_count, byoc_allocator_t allocator, byoc_diag_t *diag,
                                     byoc_evaluator_t **out_evaluator);
@@ -29,14 +29,14 @@ void byoc_evaluator_destroy(byoc_evaluator_t *evaluator); // accepts NULL
 // inputs[i], outputs[i]: dense tensors of the program's input and output types. BYOC_UNSUPPORTED for a dynamic program.
 byoc_status_t byoc_evaluator_run(byoc_evaluator_t *evaluator, const void *const *inputs, void *const *outputs,
                                  byoc_diag_t *diag);
-// The contract of byoc_artifact_t.run_arguments, for any program.
+// Follows the contract of byoc_artifact_t.run_arguments, for any program.
 byoc_status_t byoc_evaluator_run_arguments(byoc_evaluator_t *evaluator, const byoc_argument_t *inputs,
                                            byoc_argument_t *outputs, byoc_diag_t *diag);
 
-// How deep sequences and optionals nest at most, and a NUL.
+// The deepest nesting of sequences and optionals, and a NUL.
 #define BYOC_HOST_MAX_KINDS 16
-// What an input or output of a program is; `kinds` and `dims` are the caller's, of BYOC_HOST_MAX_KINDS and
-// BYOC_MAX_RANK.
+// Describes an input or output of a program. The caller provides `kinds` and `dims`, of BYOC_HOST_MAX_KINDS and
+// BYOC_MAX_RANK elements.
 void byoc_host_port_info(const byoc_host_buffer_t *buffer, byoc_port_info_t *out_info, char *kinds, int64_t *dims);
 
 #endif // BYOC_CORE_HOSTIR_EVALUATE_H_

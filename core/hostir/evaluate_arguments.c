@@ -1,7 +1,7 @@
-// The evaluator, from the outside: inputs in, outputs out.
+// The evaluator's entry points: takes inputs, runs the program, gives outputs.
 #include "core/hostir/evaluate_internal.h"
 
-// What is not in cells; `inputs` and `outputs` are NULL where they are.
+// Places buffers that are not in cells; `inputs` and `outputs` are NULL if theirs are.
 static void place_buffers(byoc_evaluator_t *evaluator, const void *const *inputs, void *const *outputs) {
   const byoc_host_program_t *program = evaluator->program;
   for (size_t k = 0; inputs != NULL && k < program->inputs.count; ++k) {
@@ -27,7 +27,7 @@ static void place_buffers(byoc_evaluator_t *evaluator, const void *const *inputs
 byoc_status_t byoc_evaluator_run(byoc_evaluator_t *evaluator, const void *const *inputs, void *const *outputs,
                                  byoc_diag_t *diag) {
   if (evaluator->program->is_dynamic) {
-    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "the shapes of '%s' are known when it runs only",
+    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "the shapes of '%s' are known only when it runs",
                            evaluator->program->name);
   }
   byoc_frame_reset(&evaluator->frame);
@@ -75,7 +75,7 @@ static byoc_status_t run_dynamic(byoc_evaluator_t *evaluator, const byoc_argumen
   return BYOC_OK;
 }
 
-// A static program: shapes are checked, results get memory.
+// Runs a static program: shapes are checked, results get memory.
 static byoc_status_t run_static(byoc_evaluator_t *evaluator, const byoc_argument_t *inputs, byoc_argument_t *outputs,
                                 byoc_diag_t *diag) {
   const byoc_host_program_t *program = evaluator->program;

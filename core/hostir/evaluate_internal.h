@@ -1,4 +1,4 @@
-// What the parts of the evaluator share. Internal to core/hostir.
+// What the files of the evaluator share. Internal to core/hostir.
 #ifndef BYOC_CORE_HOSTIR_EVALUATE_INTERNAL_H_
 #define BYOC_CORE_HOSTIR_EVALUATE_INTERNAL_H_
 
@@ -15,7 +15,7 @@ typedef struct byoc_steps_t {
   size_t count;
 } byoc_steps_t;
 
-// What is prepared for one instruction.
+// Everything prepared for one instruction.
 struct byoc_step_t {
   const byoc_host_instruction_t *instruction;
   DLTensor *tensors; // operands, the values of a kernel's symbols, results; data filled in before each call
@@ -27,7 +27,7 @@ struct byoc_step_t {
   const byoc_engine_t *engine;         // ENGINE
   byoc_c_interface_t *c_interface;     // C_CALL
   byoc_container_function_t container; // CONTAINER
-  uint32_t *sources, *targets;         // cells, CONTAINER: operands; YIELD: what goes where
+  uint32_t *sources, *targets;         // cells, CONTAINER: operands; YIELD: which goes to which
   byoc_steps_t *regions;               // BRANCH, LOOP
 };
 
@@ -38,15 +38,15 @@ struct byoc_evaluator_t {
   byoc_runtime_t runtime;
   char error[512];
   uint8_t *workspace, *workspace_memory;
-  uint8_t **addresses; // by buffer index; of buffers in cells: as of the last call
+  uint8_t **addresses; // by buffer index; for buffers in cells: as of the last call
   byoc_steps_t body;
   void **engine_instances; // parallel to program->engines
   byoc_frame_t frame;      // cells by buffer index; results and texts of the last run
 };
 
-// evaluate_run.c: runs the body; the inputs are placed.
+// In evaluate_run.c: runs the body after the inputs were placed.
 byoc_status_t byoc_evaluator_run_body(byoc_evaluator_t *evaluator, byoc_diag_t *diag);
-// Reports `status` with what runtime->set_error was told.
+// Reports `status` with the text that runtime->set_error received.
 byoc_status_t byoc_evaluator_failed(byoc_evaluator_t *evaluator, byoc_status_t status, const char *what,
                                     const char *symbol, byoc_diag_t *diag);
 

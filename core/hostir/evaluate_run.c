@@ -1,9 +1,9 @@
-// The evaluator, running: instruction by instruction, regions again and again.
+// Runs prepared instructions; regions run as often as their owner says.
 #include <string.h>
 
 #include "core/hostir/evaluate_internal.h"
 
-// What a loop's yield tells the loop.
+// Passes the results of a loop's yield to the loop.
 typedef struct turn_t {
   bool goes_on;
   int64_t trip_count; // -1: not known
@@ -15,7 +15,7 @@ static int64_t value_of(const byoc_evaluator_t *evaluator, byoc_dim_t dim) {
   const byoc_dim_expr_t *e = dim.expr;
   if (e->kind == BYOC_DIM_SYMBOL) {
     uintptr_t index = (uintptr_t)byoc_text_map_get(&evaluator->program->symbol_indices, e->symbol);
-    return evaluator->frame.symbols[index - 1]; // lowering has seen to it that it is there
+    return evaluator->frame.symbols[index - 1]; // lowering made sure that it exists
   }
   int64_t a = value_of(evaluator, e->left), b = value_of(evaluator, e->right);
   switch (e->kind) {
@@ -73,7 +73,7 @@ static byoc_status_t call_c(byoc_evaluator_t *evaluator, byoc_step_t *step) {
 }
 
 static byoc_status_t allocate(byoc_evaluator_t *evaluator, const byoc_host_buffer_t *buffer) {
-  if (!buffer->is_value) return BYOC_OK; // the plan has placed it
+  if (!buffer->is_value) return BYOC_OK; // placed by the memory plan
   int64_t dims[BYOC_MAX_RANK];
   dims_of(evaluator, buffer->type, dims);
   return byoc_frame_allocate(&evaluator->frame, buffer->index, buffer->type->dtype, (uint32_t)buffer->type->rank, dims);
@@ -153,7 +153,7 @@ static byoc_status_t begin_loop(byoc_evaluator_t *evaluator, const byoc_host_ins
   const byoc_dim_t *next = i->dims;
   for (size_t k = 0; k < i->results.count; ++k) {
     uint32_t result = i->results.data[k]->index;
-    if (k + 2 < body->parameters.count) { // no turn: what goes in comes out
+    if (k + 2 < body->parameters.count) { // no iteration: what goes in comes out
       byoc_frame_assign(frame, &body->parameters.data[k + 2]->index, &i->operands.data[k + 2]->index, 1);
       continue;
     }

@@ -1,4 +1,4 @@
-// Lowering, from the top: a function's inputs, its nodes in order, its outputs.
+// Lowers a whole function: its inputs, its nodes in order, its outputs.
 #include "core/hostir/lower.h"
 
 #include <string.h>
@@ -9,8 +9,8 @@
 
 // ---- instructions ----
 
-// "Conv+Relu 'conv1'", "cblas_sgemm 'conv1'", "Loop 'decode'". A kernel may serve several nodes: the name is the
-// call's.
+// "Conv+Relu 'conv1'", "cblas_sgemm 'conv1'", "Loop 'decode'". A kernel may serve several nodes, so the name is that of
+// the call.
 static void describe(const byoc_node_t *node, byoc_string_t *out) {
   if (node->callee != NULL && node->callee->kernel != NULL) {
     byoc_string_append(out, node->callee->kernel->description);
@@ -99,7 +99,7 @@ static bool has_symbols(const byoc_host_buffer_t *buffer) {
   return byoc_type_is_tensor(buffer->type) && !byoc_type_is_static(buffer->type);
 }
 
-// Symbols come from whatever input has them plain; then all inputs are held against them.
+// Symbols are bound by the first input that has one as a plain dimension; then all inputs are checked against them.
 static byoc_status_t match_inputs(byoc_host_lowering_t *l) {
   for (int pass = 0; pass < 2; ++pass) {
     for (size_t k = 0; k < l->program->inputs.count; ++k) {
@@ -108,15 +108,15 @@ static byoc_status_t match_inputs(byoc_host_lowering_t *l) {
     }
   }
   l->program->input_symbol_count = (uint32_t)l->program->symbols.count;
-  // What is required of the inputs' shapes stands here, wherever the operators that need it are.
+  // All requirements on the inputs' shapes are checked here, whichever operators need them.
   BYOC_RETURN_IF_ERROR(byoc_host_append(l, BYOC_HOST_REQUIRE, NULL, &l->of_inputs));
   l->of_inputs->of_inputs = true;
   l->of_inputs->symbol = "shapes";
   return BYOC_OK;
 }
 
-// Makes the output buffers, and lets each be the home of the bytes it returns: the first output of a node's bytes is
-// written in place, everything else is copied at the end. Outputs of a dynamic program are cells: they share.
+// Makes the output buffers, and makes each the home of the bytes that it returns. The first output of a node's bytes is
+// written in place; the others are copied at the end. Outputs of a dynamic program are cells and can share bytes.
 static byoc_status_t lower_outputs(byoc_host_lowering_t *l) {
   const byoc_block_t *body = l->main->body;
   for (size_t k = 0; k < body->results.count; ++k) {
@@ -131,7 +131,7 @@ static byoc_status_t lower_outputs(byoc_host_lowering_t *l) {
     if (buffer->is_value) continue;
     const byoc_value_t *root = byoc_host_storage_root(value);
     if (root->kind != BYOC_VALUE_RESULT || byoc_pointer_map_get(&l->homes, root) != NULL) continue;
-    if (byoc_type_size_bytes(root->type) != byoc_type_size_bytes(value->type)) continue; // a part of it
+    if (byoc_type_size_bytes(root->type) != byoc_type_size_bytes(value->type)) continue; // only a part of it
     if (!byoc_pointer_map_put(&l->homes, root, buffer)) return byoc_diag_out_of_memory(l->diag);
   }
   return BYOC_OK;

@@ -1,4 +1,4 @@
-// From a lowered graph module to a host program. The main function and the blocks nested in it then hold only:
+// Lowers a graph module to a host program. The main function and the blocks nested in it must hold only:
 //
 //   calls of kernels and of extern functions, views, byoc::CallC
 //   byoc::Join and byoc::Part                         tensors inside of others (core/ops/storage.h)
@@ -7,25 +7,25 @@
 //   byoc::CheckDims@1(%sizes, %declared, %names)      elements of two i64 tensors must be the same
 //   byoc::Text@1(...) {function = "upper"}            a call of byoc_text_upper, of the artifact's own text room
 //
-// Dimensions are constants or expressions over symbols, none is unknown. A symbol gets its value from a BindSymbols
-// above, or from the first value with that plain dimension that arrives: a model's input, a parameter of a nested
-// block, a result of If, Loop or an operator on containers. Later arrivals are checked against it.
+// Dimensions are constants or expressions over symbols; none is unknown. A symbol gets its value from a BindSymbols
+// above, or from the first value with that plain dimension: a model's input, a parameter of a nested block, a result of
+// If, Loop or an operator on containers. Later values are checked against it.
 #ifndef BYOC_CORE_HOSTIR_LOWER_H_
 #define BYOC_CORE_HOSTIR_LOWER_H_
 
 #include "core/hostir/program.h"
 
-// `module` must outlive the program. Errors: a dimension that nothing gives a value (naming it and who has it), a node
-// that nothing implements, an extern function without a binding.
+// `module` must outlive the program. Errors: a dimension that nothing gives a value to (naming it and the value that
+// has it), a node that nothing implements, an extern function without a binding.
 byoc_status_t byoc_host_lower(const byoc_graph_module_t *module, byoc_allocator_t allocator, byoc_diag_t *diag,
                               byoc_host_program_t **out_program);
 
-// Puts allocate in front of the first use of each local buffer and free behind the last one.
+// Puts `allocate` in front of the first use of each local buffer and `free` after the last one.
 byoc_status_t byoc_host_place_lifetimes(byoc_host_program_t *program, byoc_diag_t *diag);
 
-// Gives each local buffer its place in one workspace, so that buffers share bytes where their lives do not meet: first
-// fit, the largest first, and other orders where that takes more than the liveness bound. Sets workspace_size_bytes and
-// workspace_bound_bytes.
+// Gives each local buffer a place in one workspace. Buffers share bytes if their lifetimes do not overlap. The method
+// is first fit with the largest first, and other orders if that takes more than the liveness bound. Sets
+// workspace_size_bytes and workspace_bound_bytes.
 byoc_status_t byoc_host_plan_memory(byoc_host_program_t *program, byoc_diag_t *diag);
 
 #endif // BYOC_CORE_HOSTIR_LOWER_H_

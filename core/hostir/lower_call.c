@@ -1,4 +1,4 @@
-// Calls: of kernels, of backends' functions, of plain C functions, of the runtime's own.
+// Lowers calls of kernels, of backends' functions, of plain C functions and of the runtime's functions.
 #include <string.h>
 
 #include "core/hostir/lower_internal.h"
@@ -18,7 +18,7 @@ static byoc_status_t push_operands(byoc_host_lowering_t *l, byoc_host_instructio
 
 static byoc_status_t push_results(byoc_host_lowering_t *l, byoc_host_instruction_t *i, const byoc_node_t *node) {
   for (uint32_t k = 0; k < node->result_count; ++k) {
-    byoc_host_buffer_t *buffer = byoc_pointer_map_get(&l->buffers, node->results[k]); // an operand's
+    byoc_host_buffer_t *buffer = byoc_pointer_map_get(&l->buffers, node->results[k]); // the buffer of an operand
     if (buffer == NULL) BYOC_RETURN_IF_ERROR(byoc_host_make_result(l, node->results[k], &buffer));
     BYOC_RETURN_IF_ERROR(byoc_host_push(l, i, true, buffer));
   }
@@ -50,7 +50,7 @@ byoc_status_t byoc_host_lower_kernel_call(byoc_host_lowering_t *l, const byoc_no
   return push_results(l, i, node);
 }
 
-// The module that says how an extern function is called.
+// Finds the module that says how an extern function is called.
 static const byoc_runtime_module_t *find_binding(const byoc_graph_module_t *module, const char *function) {
   for (size_t k = 0; k < module->runtime_modules.count; ++k) {
     const byoc_runtime_module_t *candidate = module->runtime_modules.data[k];
@@ -59,7 +59,7 @@ static const byoc_runtime_module_t *find_binding(const byoc_graph_module_t *modu
   return NULL;
 }
 
-// The engine that a JSON module imports; one that imports none names it.
+// Finds the engine that a JSON module imports, or the one that it names if it imports none.
 static const byoc_runtime_module_t *imported_engine(const byoc_graph_module_t *module,
                                                     const byoc_runtime_module_t *json) {
   for (size_t k = 0; k < json->imports.count; ++k) {
@@ -88,21 +88,21 @@ static byoc_status_t find_engine(byoc_host_lowering_t *l, const byoc_runtime_mod
   return BYOC_OK;
 }
 
-// What the program calls the symbol of a packed function by, whose module imports the one that defines it.
+// The name by which the program calls a packed function; its module imports the one that defines the symbol.
 static const char *packed_symbol(byoc_host_lowering_t *l, const byoc_runtime_module_t *packed) {
   for (size_t k = 0; k < packed->imports.count; ++k) {
     const byoc_runtime_module_t *definer = packed->imports.data[k];
     if (!byoc_runtime_module_lists(definer, packed->packed_symbol)) continue;
     return byoc_linkage_name(l->program->module, definer, packed->packed_symbol, &l->program->arena);
   }
-  return packed->packed_symbol; // of a library that stays outside
+  return packed->packed_symbol; // from a library that stays outside
 }
 
 static byoc_status_t push_bound_constants(byoc_host_lowering_t *l, byoc_host_instruction_t *i,
                                           const byoc_runtime_module_t *binding) {
   for (size_t k = 0; k < binding->constants.count; ++k) {
     const byoc_bound_constant_t *constant = &binding->constants.data[k];
-    byoc_host_buffer_t *buffer = byoc_pointer_map_get(&l->buffers, constant); // a function that is called again
+    byoc_host_buffer_t *buffer = byoc_pointer_map_get(&l->buffers, constant); // a function that is called several times
     if (buffer == NULL) {
       char *name = byoc_arena_format(&l->program->arena, "%s_c%zu", binding->function_name, k);
       buffer = name ? byoc_host_buffer_create(l->program, BYOC_HOST_BUFFER_CONSTANT, name, constant->type) : NULL;
@@ -119,7 +119,7 @@ static byoc_status_t push_bound_constants(byoc_host_lowering_t *l, byoc_host_ins
 byoc_status_t byoc_host_lower_extern_call(byoc_host_lowering_t *l, const byoc_node_t *node) {
   const byoc_runtime_module_t *binding = find_binding(l->program->module, node->callee->name);
   if (binding == NULL) {
-    return byoc_diag_error(l->diag, BYOC_INTERNAL, "extern function '%s' is bound to nothing", node->callee->name);
+    return byoc_diag_error(l->diag, BYOC_INTERNAL, "extern function '%s' has no binding", node->callee->name);
   }
   bool packed = binding->kind == BYOC_RUNTIME_MODULE_PACKED;
   byoc_host_instruction_t *i = NULL;
@@ -136,7 +136,7 @@ byoc_status_t byoc_host_lower_extern_call(byoc_host_lowering_t *l, const byoc_no
     i->json = binding;
     i->engine = engine->engine;
     while (i->engine_function < engine->functions.count && engine->functions.data[i->engine_function] != binding) {
-      i->engine_function += 1; // a function that is called again keeps its index
+      i->engine_function += 1; // a function that is called several times keeps its index
     }
     if (i->engine_function == engine->functions.count &&
         !byoc_vector_push(&engine->functions, l->program->arena.allocator, binding)) {
@@ -196,7 +196,7 @@ byoc_status_t byoc_host_lower_check(byoc_host_lowering_t *l, const byoc_node_t *
   return push_operands(l, i, node);
 }
 
-// A function of the artifact's text room (core/runtime/artifact/text.c).
+// Lowers a call of one of the artifact's text functions (core/runtime/artifact/text.c).
 byoc_status_t byoc_host_lower_text(byoc_host_lowering_t *l, const byoc_node_t *node) {
   const char *function = byoc_node_text(node, "function");
   byoc_host_instruction_t *i = NULL;

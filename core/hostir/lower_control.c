@@ -1,4 +1,4 @@
-// Branches, loops, and operators on sequences and optionals.
+// Lowers branches, loops, and operators on sequences and optionals.
 #include "core/hostir/lower_internal.h"
 #include "core/ops/schema.h"
 
@@ -33,7 +33,7 @@ static byoc_status_t match_results(byoc_host_lowering_t *l, const byoc_host_inst
   return BYOC_OK;
 }
 
-// Lowers a block into a region and ends it with a yield of its results. Symbols bound inside are not known behind it.
+// Lowers a block into a region and ends it with a yield of its results. Symbols bound inside are not known after it.
 static byoc_status_t lower_region(byoc_host_lowering_t *l, const byoc_block_t *block, byoc_host_region_t *region) {
   byoc_host_region_t *outside = l->region;
   size_t bound = l->bound.count;
@@ -64,7 +64,7 @@ byoc_status_t byoc_host_lower_if(byoc_host_lowering_t *l, const byoc_node_t *nod
   for (uint32_t r = 0; r < 2; ++r) {
     const byoc_block_t *block = byoc_node_find_block(node, names[r]);
     if (block == NULL || block->results.count != node->result_count) {
-      return byoc_diag_error(l->diag, BYOC_INVALID_DATA, "the block '%s' does not give %u results", names[r],
+      return byoc_diag_error(l->diag, BYOC_INVALID_DATA, "the block '%s' does not return %u results", names[r],
                              node->result_count);
     }
     BYOC_RETURN_IF_ERROR_IN(l->diag, lower_region(l, block, &i->regions[r]), "%s", names[r]);
@@ -84,7 +84,7 @@ static byoc_status_t add_parameters(byoc_host_lowering_t *l, const byoc_block_t 
   return BYOC_OK;
 }
 
-// The shape of a scan's element where no turn makes one: what is known of it, else 0.
+// The shape of a scan's element if there is no iteration: the known dimensions, 0 for the others.
 static byoc_status_t scan_dims(byoc_host_lowering_t *l, byoc_host_instruction_t *i, uint32_t carried) {
   size_t count = 0, at = 0;
   for (size_t k = carried; k < i->results.count; ++k) {

@@ -1,4 +1,4 @@
-// What the parts of lowering share. Internal to core/hostir.
+// What the files of lowering share. Internal to core/hostir.
 #ifndef BYOC_CORE_HOSTIR_LOWER_INTERNAL_H_
 #define BYOC_CORE_HOSTIR_LOWER_INTERNAL_H_
 
@@ -7,12 +7,12 @@
 typedef struct byoc_host_lowering_t {
   byoc_host_program_t *program;
   byoc_function_t *main;
-  byoc_host_region_t *region; // where instructions go
-  byoc_map_t buffers;         // pointer map: value, constant or bound constant → byoc_host_buffer_t *
-  byoc_map_t homes;           // pointer map: value whose bytes are an output, a Join or a part of one → its buffer
-  byoc_map_t cells;           // pointer map: storage root whose bytes are in a cell → itself
-  byoc_host_instruction_t *of_inputs; // what is required of the inputs' shapes; NULL: nothing yet
-  BYOC_VECTOR(uint32_t) bound;        // symbols with a value here, those of the innermost block last
+  byoc_host_region_t *region;         // where instructions are appended
+  byoc_map_t buffers;                 // pointer map: value, constant or bound constant → byoc_host_buffer_t *
+  byoc_map_t homes;                   // pointer map: value whose bytes lie in an output or a Join → its buffer
+  byoc_map_t cells;                   // pointer map: storage root whose bytes are in a cell → itself
+  byoc_host_instruction_t *of_inputs; // requirements on the inputs' shapes; NULL: none yet
+  BYOC_VECTOR(uint32_t) bound;        // symbols that have a value here, the innermost block's last
   byoc_diag_t *diag;
 } byoc_host_lowering_t;
 
@@ -22,26 +22,26 @@ bool byoc_host_is_view(const byoc_node_t *node);
 bool byoc_host_is_control(const byoc_node_t *node);   // If, Loop
 bool byoc_host_is_container(const byoc_node_t *node); // an operator of core/runtime/artifact/container.h
 bool byoc_host_is_join(const byoc_node_t *node);      // byoc::Join
-// Which operand's bytes a call's first result may have; -1: none's.
+// The operand whose bytes a call's first result may use; -1: none.
 int64_t byoc_host_overwritten_operand(const byoc_node_t *node);
-// The operand whose bytes a result shares; NULL where it has bytes of its own.
+// The operand whose bytes a result shares; NULL if it has its own.
 byoc_value_t *byoc_host_aliased_operand(const byoc_value_t *value);
 const byoc_value_t *byoc_host_storage_root(const byoc_value_t *value);
-// Decides whether the program is dynamic, and which bytes are in cells then.
+// Decides whether the program is dynamic and, if so, which bytes are in cells.
 byoc_status_t byoc_host_find_cells(byoc_host_lowering_t *l);
 bool byoc_host_value_in_cell(const byoc_host_lowering_t *l, const byoc_value_t *value);
 byoc_status_t byoc_host_set_buffer(byoc_host_lowering_t *l, const byoc_value_t *value, byoc_host_buffer_t *buffer);
 // The buffer that an operand is read from.
 byoc_status_t byoc_host_buffer_of(byoc_host_lowering_t *l, byoc_value_t *value, byoc_host_buffer_t **out_buffer);
-// The same as a value: of a constant, the cell that stands for it.
+// The same as a value: for a constant, the cell that stands for it.
 byoc_status_t byoc_host_cell_of(byoc_host_lowering_t *l, byoc_value_t *value, byoc_host_buffer_t **out_buffer);
-// A buffer for a node's result: its home where it has one, else local.
+// A buffer for a node's result: its home if it has one, else a local buffer.
 byoc_status_t byoc_host_make_result(byoc_host_lowering_t *l, byoc_value_t *value, byoc_host_buffer_t **out_buffer);
-// A value that shares its operand's bytes: the same buffer under its own type.
+// Lowers a value that shares its operand's bytes: the same buffer under its own type.
 byoc_status_t byoc_host_lower_alias(byoc_host_lowering_t *l, byoc_value_t *value, byoc_value_t *operand);
 
 // ---- lower.c: instructions ----
-// Appends to the region at hand.
+// Appends to the current region.
 byoc_status_t byoc_host_append(byoc_host_lowering_t *l, byoc_host_op_t op, const byoc_node_t *node,
                                byoc_host_instruction_t **out_instruction);
 byoc_status_t byoc_host_push(byoc_host_lowering_t *l, byoc_host_instruction_t *i, bool is_result,
@@ -58,21 +58,21 @@ byoc_status_t byoc_host_lower_check(byoc_host_lowering_t *l, const byoc_node_t *
 byoc_status_t byoc_host_lower_text(byoc_host_lowering_t *l, const byoc_node_t *node);
 
 // ---- lower_join.c ----
-// Gives each Join of a block its buffer, and its operands their parts of it, in front of lowering the block.
+// Gives each Join of a block its buffer, and its operands their parts of it, before the block is lowered.
 byoc_status_t byoc_host_place_joins(byoc_host_lowering_t *l, const byoc_block_t *block);
-// Copies what has its bytes elsewhere.
+// Copies the operands that are stored elsewhere.
 byoc_status_t byoc_host_lower_join(byoc_host_lowering_t *l, const byoc_node_t *node);
 
 // ---- lower_symbol.c: run-time dimensions ----
-// Every symbol of a type or dimension must have a value here; `name` is the value's for the message.
+// Every symbol of a type or dimension must have a value here; `name` is the value's name, for the message.
 byoc_status_t byoc_host_check_bound(byoc_host_lowering_t *l, const byoc_type_t *type, const char *name);
 byoc_status_t byoc_host_check_dim_bound(byoc_host_lowering_t *l, byoc_dim_t dim, const char *name);
 bool byoc_host_dim_is_bound(const byoc_host_lowering_t *l, byoc_dim_t dim);
-// A value arrives whose type holds symbols: those without a value here are bound, everything else is checked.
+// Matches a value whose type holds symbols: those that have no value here are bound, everything else is checked.
 byoc_status_t byoc_host_match_value(byoc_host_lowering_t *l, byoc_host_buffer_t *buffer, bool binds, bool checks);
 byoc_status_t byoc_host_lower_require(byoc_host_lowering_t *l, const byoc_node_t *node);
 byoc_status_t byoc_host_lower_bind(byoc_host_lowering_t *l, const byoc_node_t *node);
-// What a kernel's symbols are worth at a call of it.
+// The values of a kernel's symbols at a call of it.
 byoc_status_t byoc_host_kernel_dims(byoc_host_lowering_t *l, const byoc_node_t *node, byoc_dim_t **out_dims);
 
 // ---- lower_control.c ----

@@ -1,4 +1,4 @@
-// Joins: their operands are written where they belong in the result, or copied there.
+// Lowers Joins: their operands are written to their place in the result, or copied there.
 #include "core/hostir/lower_internal.h"
 
 #include "byoc/call.h"
@@ -10,15 +10,15 @@ bool byoc_host_is_join(const byoc_node_t *node) {
 
 // ---- places ----
 
-// A part of `whole` for operand `index`, as large as `type`.
+// Makes a part of `whole` for operand `index`, as large as `type`.
 static byoc_status_t make_slice(byoc_host_lowering_t *l, byoc_host_buffer_t *whole, const char *name,
                                 const byoc_type_t *type, uint64_t offset_bytes, byoc_host_buffer_t **out_slice) {
   *out_slice = byoc_host_view_create(l->program, whole, name ? name : "part", type, offset_bytes);
   return *out_slice != NULL ? BYOC_OK : byoc_diag_out_of_memory(l->diag);
 }
 
-// The bytes that a node makes have one home: the first that asks has them, an output before any Join. Where a backend
-// may count on alignment, a place off it is none.
+// The bytes that a node makes have one home: the first claim counts, and an output comes before any Join. If a backend
+// may rely on alignment, an unaligned place cannot be a home.
 static bool may_have_home(const byoc_host_lowering_t *l, const byoc_value_t *operand, uint64_t offset_bytes) {
   const byoc_value_t *root = byoc_host_storage_root(operand);
   return root->kind == BYOC_VALUE_RESULT && byoc_pointer_map_get(&l->homes, root) == NULL &&
@@ -63,7 +63,7 @@ static uint64_t offset_in_root(const byoc_host_buffer_t *buffer) {
 byoc_status_t byoc_host_lower_join(byoc_host_lowering_t *l, const byoc_node_t *node) {
   byoc_host_buffer_t *whole = NULL;
   BYOC_RETURN_IF_ERROR(byoc_host_make_result(l, node->results[0], &whole));
-  if (whole->is_value) return byoc_diag_error(l->diag, BYOC_UNSUPPORTED, "its result leaves its block");
+  if (whole->is_value) return byoc_diag_error(l->diag, BYOC_UNSUPPORTED, "its result is used outside its block");
   uint64_t offset_bytes = 0;
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     byoc_value_t *operand = node->operands[i];

@@ -1,4 +1,4 @@
-// Where bytes are: in the workspace, in the caller's memory, in constants, or in cells of the frame.
+// Decides where bytes are: in the workspace, in the caller's memory, in constants, or in cells of the frame.
 #include <string.h>
 
 #include "core/hostir/lower_internal.h"
@@ -32,10 +32,10 @@ bool byoc_host_is_container(const byoc_node_t *node) {
 
 // ---- sharing ----
 
-// May a C call or a kernel overwrite this operand's bytes? Only where nothing else will read them: every value on the
-// way back to what made the bytes has one use, in the same block (a nested one may run again), and the bytes are a
-// call's own, or those of a Join whose operands die in it. What an earlier C call overwrote died there in turn, so the
-// way ends at it: long chains of calls cost nothing.
+// May a C call or a kernel overwrite this operand's bytes? Only if nothing else will read them. Every value on the way
+// back to what made the bytes must have one use, in the same block (a nested one may run again), and the bytes must be
+// a call's own, or those of a Join whose operands are not used after it. What an earlier C call overwrote was not used
+// after it, so the way ends there, and long chains of calls cost nothing.
 static bool dies_at_its_use(const byoc_value_t *value, const byoc_block_t *block) {
   for (;;) {
     if (value->kind != BYOC_VALUE_RESULT || value->uses.count != 1) return false;
@@ -91,7 +91,7 @@ static bool put_all_in_cells(byoc_host_lowering_t *l, byoc_value_t *const *value
 
 static bool find_in_node(byoc_host_lowering_t *l, const byoc_node_t *node);
 
-// Parameters and results of a block go in and out by cells.
+// Parameters and results of a block are passed in cells.
 static bool find_in_block(byoc_host_lowering_t *l, const byoc_block_t *block, bool is_nested) {
   bool ok = true;
   if (is_nested || l->program->is_dynamic) {
@@ -164,7 +164,7 @@ static byoc_status_t constant_buffer(byoc_host_lowering_t *l, byoc_constant_t *c
 
 byoc_status_t byoc_host_buffer_of(byoc_host_lowering_t *l, byoc_value_t *value, byoc_host_buffer_t **out_buffer) {
   *out_buffer = NULL;
-  if (value == NULL) return byoc_diag_error(l->diag, BYOC_INTERNAL, "an operand that is needed is left out");
+  if (value == NULL) return byoc_diag_error(l->diag, BYOC_INTERNAL, "a required operand is left out");
   if (byoc_value_is_constant(value)) return constant_buffer(l, value->constant, out_buffer);
   *out_buffer = byoc_pointer_map_get(&l->buffers, value);
   if (*out_buffer != NULL) return BYOC_OK;
@@ -176,7 +176,7 @@ byoc_status_t byoc_host_cell_of(byoc_host_lowering_t *l, byoc_value_t *value, by
   BYOC_RETURN_IF_ERROR(byoc_host_buffer_of(l, value, out_buffer));
   if ((*out_buffer)->kind == BYOC_HOST_BUFFER_CONSTANT) (*out_buffer)->is_value = true;
   if ((*out_buffer)->is_value) return BYOC_OK;
-  return byoc_diag_error(l->diag, BYOC_INTERNAL, "value '%s' leaves its block and is in the workspace",
+  return byoc_diag_error(l->diag, BYOC_INTERNAL, "value '%s' is used outside its block, but is in the workspace",
                          value->name ? value->name : "");
 }
 
@@ -195,7 +195,7 @@ byoc_status_t byoc_host_make_result(byoc_host_lowering_t *l, byoc_value_t *value
   return byoc_host_set_buffer(l, value, *out_buffer);
 }
 
-// In a cell the shape is the cell's own, so that another shape is another cell, made when the program comes there.
+// A cell has one shape, so another shape needs another cell, which is made when the program gets there.
 static byoc_status_t lower_shared_cell(byoc_host_lowering_t *l, byoc_value_t *value, byoc_value_t *operand) {
   byoc_host_buffer_t *from = NULL;
   BYOC_RETURN_IF_ERROR(byoc_host_cell_of(l, operand, &from));
@@ -210,7 +210,7 @@ static byoc_status_t lower_shared_cell(byoc_host_lowering_t *l, byoc_value_t *va
   return byoc_host_append_copy(l, BYOC_HOST_SHARE, from, buffer);
 }
 
-// Where the bytes of a view begin in its operand.
+// The offset of a view's bytes in its operand.
 static uint64_t offset_in_operand(const byoc_value_t *value) {
   const byoc_node_t *node = byoc_value_producer(value);
   if (node == NULL || !byoc_node_is(node, "byoc", "Part")) return 0;
@@ -221,7 +221,7 @@ byoc_status_t byoc_host_lower_alias(byoc_host_lowering_t *l, byoc_value_t *value
   bool is_cell = byoc_host_value_in_cell(l, value);
   uint64_t offset_bytes = offset_in_operand(value);
   if (is_cell && byoc_node_is(byoc_value_producer(value), "byoc", "Part")) {
-    return byoc_diag_error(l->diag, BYOC_UNSUPPORTED, "a part of a value that leaves its block");
+    return byoc_diag_error(l->diag, BYOC_UNSUPPORTED, "a part of a value that is used outside its block");
   }
   if (is_cell) return lower_shared_cell(l, value, operand);
   byoc_host_buffer_t *base = NULL;

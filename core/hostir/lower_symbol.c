@@ -1,4 +1,4 @@
-// Run-time dimensions: which symbols have a value where, and what binds and checks them.
+// Run-time dimensions: which symbols have a value at which place, and what binds and checks them.
 #include <string.h>
 
 #include "core/hostir/lower_internal.h"
@@ -26,8 +26,8 @@ static byoc_status_t not_known(byoc_host_lowering_t *l, byoc_dim_t dim, const ch
   byoc_string_t text;
   byoc_string_init(&text, l->program->arena.allocator);
   byoc_dim_print(dim, &text);
-  byoc_status_t status = byoc_diag_error(
-      l->diag, BYOC_UNSUPPORTED, "value '%s' has the dimension %s, which nothing gives a value", name, text.data);
+  byoc_status_t status = byoc_diag_error(l->diag, BYOC_UNSUPPORTED,
+                                         "value '%s' has the dimension %s, which has no value", name, text.data);
   byoc_diag_hint(l->diag, "give each symbol a value: --dim NAME=VALUE");
   byoc_string_deinit(&text);
   return status;
@@ -143,8 +143,8 @@ byoc_status_t byoc_host_lower_bind(byoc_host_lowering_t *l, const byoc_node_t *n
   return BYOC_OK;
 }
 
-// A kernel's parameters may name their dimensions otherwise than the values that come: the dimension of the operand
-// where a parameter has the symbol, else the symbol of the same name.
+// A kernel's parameters may use other names for their dimensions than the values passed to it. Takes the dimension of
+// the operand whose parameter has the symbol, else the symbol of the same name.
 static bool find_in_operands(const byoc_node_t *node, const char *symbol, byoc_dim_t *out_dim) {
   const byoc_block_t *body = node->callee->body;
   for (size_t p = 0; p < body->parameters.count && p < node->operand_count; ++p) {

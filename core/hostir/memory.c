@@ -1,3 +1,4 @@
+// Places lifetimes of buffers and plans the workspace.
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +11,8 @@ typedef struct life_t {
   byoc_host_instruction_t *first, *last; // in the same region
 } life_t;
 
-// A use in a nested region is one of the instruction around it in the region where the life began: a loop's body runs
-// again.
+// A use in a nested region counts as a use by the enclosing instruction in the region where the lifetime began, because
+// a loop's body runs again.
 static void touch(life_t *lives, byoc_host_buffer_t *buffer, byoc_host_instruction_t *at) {
   if (buffer == NULL) return;
   life_t *life = &lives[byoc_host_buffer_root(buffer)->index];
@@ -20,7 +21,7 @@ static void touch(life_t *lives, byoc_host_buffer_t *buffer, byoc_host_instructi
   life->last = at;
 }
 
-// Instructions whose results need memory first; others make cells of their own, or pass cells on.
+// Does the instruction need memory for its results first? Others make their own cells, or pass cells on.
 static bool writes_into_results(const byoc_host_instruction_t *i) {
   switch (i->op) {
   case BYOC_HOST_SHARE:
@@ -88,7 +89,7 @@ static int compare_offset(const void *left, const void *right) {
   return x < y ? -1 : x > y;
 }
 
-// The lowest offset where `interval` fits between the placed ones that live while it does. `conflicts` is scratch.
+// The lowest offset where `interval` fits between the placed ones that live at the same time. `conflicts` is scratch.
 static uint64_t first_fit(const interval_t *placed, size_t placed_count, const interval_t *interval,
                           const interval_t **conflicts) {
   size_t count = 0;
@@ -105,7 +106,7 @@ static uint64_t first_fit(const interval_t *placed, size_t placed_count, const i
   return offset;
 }
 
-// Lives as instruction numbers, in order of allocation; also finds the liveness bound.
+// Collects lifetimes as instruction numbers, in order of allocation; also finds the liveness bound.
 static size_t collect_intervals(byoc_host_program_t *program, interval_t *intervals, size_t *index_of) {
   size_t count = 0, number = 0;
   uint64_t live = 0, bound = 0;
@@ -130,7 +131,7 @@ static size_t collect_intervals(byoc_host_program_t *program, interval_t *interv
   return count;
 }
 
-// Placings that are tried, as long as the bound is not reached.
+// How many orders are tried, as long as the bound is not reached.
 #define MOST_ATTEMPTS 64
 
 // Places the intervals in their order, and returns how much memory that takes.
@@ -145,7 +146,7 @@ static uint64_t place_in_order(interval_t *intervals, size_t count, const interv
   return size_bytes;
 }
 
-// Those that reach the top are placed first the next time: the others then make room for them.
+// Intervals that reach the top are placed first the next time, so that the others make room for them.
 static void move_top_to_front(interval_t *intervals, size_t count, uint64_t size_bytes) {
   size_t front = 0;
   for (size_t k = 0; k < count; ++k) {
@@ -156,7 +157,7 @@ static void move_top_to_front(interval_t *intervals, size_t count, uint64_t size
   }
 }
 
-// The largest first, then again and again with what stood in the way moved to the front; the best of all is kept.
+// Places the largest first, then repeatedly moves what was in the way to the front; the best result is kept.
 static void place_all(byoc_host_program_t *program, interval_t *intervals, size_t count, const interval_t **conflicts,
                       uint64_t *best_offsets) {
   uint64_t best = UINT64_MAX;

@@ -1,3 +1,4 @@
+// Prints host programs.
 #include <inttypes.h>
 
 #include "core/hostir/program.h"
@@ -99,7 +100,7 @@ static void print_c_argument(const byoc_c_argument_t *argument, const byoc_host_
   if (argument->step_bytes) byoc_string_appendf(out, " step %" PRId64, argument->step_bytes);
 }
 
-// " [N, floordiv(H, 2)]": what a call's symbols are worth.
+// " [N, floordiv(H, 2)]": the values of a call's symbols.
 static void print_dims(const byoc_dim_t *dims, size_t count, byoc_string_t *out) {
   byoc_string_append(out, " [");
   for (size_t k = 0; k < count; ++k) {

@@ -1,3 +1,4 @@
+// Builds host programs: buffers, instructions, regions and symbols.
 #include "core/hostir/program.h"
 
 #include <string.h>
@@ -50,7 +51,7 @@ static bool name_is_taken(const byoc_host_program_t *program, const char *name) 
   return false;
 }
 
-// "name", or name_<index>: the index is unique, a suffix already taken by a model's own name is passed over.
+// "name", or name_<index>: the index is unique; a suffix that a model's own name has is skipped.
 static const char *unique_name(byoc_host_program_t *program, const char *name) {
   if (!name_is_taken(program, name)) return byoc_arena_copy_string(&program->arena, name);
   for (size_t suffix = program->buffers.count;; ++suffix) {

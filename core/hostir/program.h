@@ -1,5 +1,5 @@
-// Host programs: what the host does, in order. Made from a lowered graph module (core/hostir/lower.h), changed by host
-// passes, turned into C by core/compose and walked by the evaluator.
+// Host programs: what the host does, in order. They are made from a lowered graph module (core/hostir/lower.h), changed
+// by host passes, turned into C by core/compose, and run by the evaluator.
 //
 //   host program "mlp" {  // workspace 64 bytes, liveness bound 8
 //     input    %x : f32[1,4]
@@ -13,9 +13,9 @@
 //     free     %t0
 //   }
 //
-// A program is dynamic where shapes, or what runs at all, are known only at run time. Then inputs, outputs and every
-// buffer of unknown shape, or whose bytes leave a block, are values: cells of the context's frame
-// (core/runtime/artifact/cell.h). Symbols are the frame's numbers, and instructions nest:
+// A program is dynamic if shapes, or what runs at all, are known only at run time. Then inputs, outputs, and every
+// buffer of unknown shape or used outside its block, are values: cells of the context's frame
+// (core/runtime/artifact/cell.h). Symbols are numbers in the frame, and instructions nest:
 //
 //   host program "decode" {
 //     symbol   N
@@ -55,11 +55,11 @@ struct byoc_host_buffer_t {
   const char *name; // unique in its program
   byoc_host_buffer_kind_t kind;
   const byoc_type_t *type;   // a static tensor unless is_value
-  uint64_t size_bytes;       // 0 where it is not known
-  bool is_value;             // a cell at run time; of a CONSTANT: that too
-  bool is_parameter;         // of a region: what runs the region fills and frees it
+  uint64_t size_bytes;       // 0 if it is not known
+  bool is_value;             // a cell at run time; a CONSTANT can also be one
+  bool is_parameter;         // of a region: the instruction that runs the region fills and frees it
   const char *scope;         // memory scope; "global"
-  byoc_constant_t *constant; // CONSTANT of the graph module; NULL where `data` is a backend's
+  byoc_constant_t *constant; // CONSTANT of the graph module; NULL if `data` comes from a backend
   const void *data;          // CONSTANT: its bytes
   byoc_host_buffer_t *base;  // VIEW: never itself a view
   uint64_t offset_bytes;     // VIEW: in base. LOCAL: in the workspace; BYOC_HOST_OFFSET_NONE before planning
@@ -89,7 +89,8 @@ typedef enum byoc_host_op_t { BYOC_HOST_OP_LIST(BYOC_HOST_OP_ENUM) BYOC_HOST_OP_
 
 typedef struct byoc_host_instruction_t byoc_host_instruction_t;
 
-// Instructions in order: a program's, or those nested in one. A LOOP's parameters: iteration, condition, carried ...
+// Instructions in order: a program's, or those nested in an instruction. A LOOP's parameters: iteration, condition,
+// carried ...
 typedef struct byoc_host_region_t {
   byoc_host_instruction_t *first, *last;
   byoc_host_instruction_t *owner; // NULL: the program's own
@@ -105,7 +106,7 @@ typedef struct byoc_host_match_t {
   byoc_dim_t dim;
 } byoc_host_match_t;
 
-// A relation between dimensions, and who needs it.
+// A relation between dimensions, and the operator that needs it.
 typedef struct byoc_host_relation_t {
   byoc_relation_kind_t kind;
   byoc_dim_t left, right;
@@ -114,11 +115,11 @@ typedef struct byoc_host_relation_t {
 
 struct byoc_host_instruction_t {
   byoc_host_op_t op;
-  byoc_host_region_t *region; // that it stands in
+  byoc_host_region_t *region; // the region it is in
   byoc_host_instruction_t *previous, *next;
-  const char *symbol;                         // function called; KERNEL: the kernel's name; BIND: who asks for sizes
-  const char *origin;                         // graph node or nodes that it came from, for readers and profiles
-  BYOC_VECTOR(byoc_host_buffer_t *) operands; // inputs, bound constants behind them; ALLOCATE, FREE: the buffer
+  const char *symbol; // function called; KERNEL: the kernel's name; BIND: the node that needs sizes
+  const char *origin; // graph node or nodes that it came from, for readers and profiles
+  BYOC_VECTOR(byoc_host_buffer_t *) operands; // inputs, then bound constants; ALLOCATE, FREE: the buffer
   BYOC_VECTOR(byoc_host_buffer_t *) results;
   byoc_host_buffer_t *workspace;       // scratch of a call; NULL: none
   const byoc_loop_kernel_t *kernel;    // KERNEL
@@ -127,16 +128,16 @@ struct byoc_host_instruction_t {
   uint32_t engine_function;            // ENGINE: index among the functions of its engine
   const byoc_c_call_t *c_call;         // C_CALL
   const byoc_function_t *function;     // KERNEL, PACKED, ENGINE: what it computes; NULL in programs made by hand
-  double flops;                        // C_CALL: operations of what it stands for; negative: not known
+  double flops;                        // C_CALL: operations of the call; negative: not known
   // Over the program's symbols. KERNEL: the values of kernel->symbols. LOOP: the dimensions of each scanned element in
-  // turn, for when there is none.
+  // order, for a loop without iterations.
   byoc_dim_t *dims;
   byoc_host_match_t *matches; // MATCH
   uint32_t match_count;
-  uint32_t *symbols; // BIND: one an element
+  uint32_t *symbols; // BIND: one per element
   uint32_t symbol_count;
   BYOC_VECTOR(byoc_host_relation_t) relations; // REQUIRE
-  bool of_inputs;              // REQUIRE: of the inputs' symbols alone, which are the first: done once for each shape
+  bool of_inputs;              // REQUIRE: only of the inputs' symbols, which come first: checked once for each shape
   int64_t axis, flag;          // CONTAINER, as byoc_container_call_t
   byoc_host_region_t *regions; // BRANCH: 2, LOOP: 1
   uint32_t region_count;
@@ -151,7 +152,7 @@ typedef struct byoc_host_engine_t {
 } byoc_host_engine_t;
 
 typedef struct byoc_host_program_t {
-  byoc_arena_t arena;                // owns everything but what the graph module owns
+  byoc_arena_t arena;                // owns everything that the graph module does not own
   const byoc_graph_module_t *module; // outlives the program
   const char *name;
   BYOC_VECTOR(byoc_host_buffer_t *) buffers;
@@ -163,7 +164,7 @@ typedef struct byoc_host_program_t {
   size_t instruction_count;          // nested ones too
   bool is_dynamic;                   // its inputs and outputs are values
   BYOC_VECTOR(const char *) symbols; // by index, in order of first use
-  uint32_t input_symbol_count;       // the first so many have their values from inputs
+  uint32_t input_symbol_count;       // this many symbols, the first ones, get their values from inputs
   byoc_map_t symbol_indices;         // text map: symbol → index + 1
   uint64_t workspace_size_bytes;     // once planned
   uint64_t workspace_bound_bytes;    // the liveness lower bound: the largest sum of live sizes at one instruction
@@ -173,7 +174,7 @@ byoc_status_t byoc_host_program_create(const byoc_graph_module_t *module, const 
                                        byoc_diag_t *diag, byoc_host_program_t **out_program);
 void byoc_host_program_destroy(byoc_host_program_t *program); // accepts NULL
 
-// NULL when memory is out. The name is made unique.
+// NULL if out of memory. The name is made unique.
 byoc_host_buffer_t *byoc_host_buffer_create(byoc_host_program_t *program, byoc_host_buffer_kind_t kind,
                                             const char *name, const byoc_type_t *type);
 // A view of `base` (or of base's base) at an offset.
@@ -185,15 +186,15 @@ byoc_host_instruction_t *byoc_host_instruction_create(byoc_host_program_t *progr
 // Appends to a region.
 byoc_host_instruction_t *byoc_host_instruction_append(byoc_host_program_t *program, byoc_host_region_t *region,
                                                       byoc_host_op_t op);
-// Gives an instruction its regions; false when memory is out.
+// Gives an instruction its regions; false if out of memory.
 bool byoc_host_instruction_add_regions(byoc_host_program_t *program, byoc_host_instruction_t *instruction,
                                        uint32_t count);
-// The instruction behind this one in the order of the text: nested ones come right behind their owner. NULL: the end.
+// The next instruction in the order of the text: nested ones come right after their owner. NULL at the end.
 byoc_host_instruction_t *byoc_host_instruction_following(const byoc_host_instruction_t *instruction);
 #define BYOC_HOST_FOR_EACH(instruction, program)                                                                       \
   for (byoc_host_instruction_t *instruction = (program)->body.first; instruction != NULL;                              \
        instruction = byoc_host_instruction_following(instruction))
-// The index of a symbol, made where it is new; BYOC_HOST_SYMBOL_NONE when memory is out.
+// The index of a symbol, which is added if it is new; BYOC_HOST_SYMBOL_NONE if out of memory.
 uint32_t byoc_host_symbol(byoc_host_program_t *program, const char *name);
 void byoc_host_instruction_erase(byoc_host_program_t *program, byoc_host_instruction_t *instruction);
 // The buffer that owns the bytes: itself, or a view's base.
@@ -201,13 +202,14 @@ static inline byoc_host_buffer_t *byoc_host_buffer_root(byoc_host_buffer_t *buff
   return buffer->kind == BYOC_HOST_BUFFER_VIEW ? buffer->base : buffer;
 }
 
-// Do the bytes lie in a cell, rather than at an address that is known when compiling?
+// Do the bytes lie in a cell, rather than at an address that is known at compile time?
 static inline bool byoc_host_buffer_in_cell(const byoc_host_buffer_t *buffer) {
   return buffer->is_value && buffer->kind != BYOC_HOST_BUFFER_CONSTANT;
 }
 
-// Every read comes after a write, between allocate and free; nothing writes an input or a constant; every output is
-// written; sizes and counts fit; planned buffers that live together do not overlap.
+// Checks that every read comes after a write, between allocate and free; that nothing writes an input or a constant;
+// that every output is written; that sizes and counts fit; and that planned buffers alive at the same time do not
+// overlap.
 byoc_status_t byoc_host_program_verify(const byoc_host_program_t *program, byoc_diag_t *diag);
 // The text form above; stable.
 void byoc_host_program_print(const byoc_host_program_t *program, byoc_string_t *out);

@@ -1,9 +1,10 @@
+// Verifies host programs.
 #include <inttypes.h>
 
 #include "core/hostir/program.h"
 #include "core/module/c_call.h"
 
-// What is known of each buffer while walking the program.
+// What is known about each buffer while walking the program.
 typedef struct buffer_state_t {
   bool alive, written;
 } buffer_state_t;
@@ -23,7 +24,7 @@ static byoc_status_t complain(verifier_t *v, const byoc_host_buffer_t *buffer, c
 
 static byoc_status_t check_read(verifier_t *v, byoc_host_buffer_t *buffer) {
   const buffer_state_t *state = &v->states[byoc_host_buffer_root(buffer)->index];
-  if (!state->alive) return complain(v, buffer, "is read outside of its life");
+  if (!state->alive) return complain(v, buffer, "is read outside its lifetime");
   if (!state->written) return complain(v, buffer, "is read before it is written");
   return BYOC_OK;
 }
@@ -32,9 +33,9 @@ static byoc_status_t check_write(verifier_t *v, byoc_host_buffer_t *buffer) {
   byoc_host_buffer_t *root = byoc_host_buffer_root(buffer);
   buffer_state_t *state = &v->states[root->index];
   if (root->kind == BYOC_HOST_BUFFER_INPUT || root->kind == BYOC_HOST_BUFFER_CONSTANT) {
-    return complain(v, buffer, "is read-only and written to");
+    return complain(v, buffer, "is read-only, but is written");
   }
-  if (!state->alive) return complain(v, buffer, "is written outside of its life");
+  if (!state->alive) return complain(v, buffer, "is written outside its lifetime");
   state->written = true;
   return BYOC_OK;
 }
@@ -42,15 +43,16 @@ static byoc_status_t check_write(verifier_t *v, byoc_host_buffer_t *buffer) {
 static byoc_status_t check_life(verifier_t *v, const byoc_host_instruction_t *i) {
   byoc_host_buffer_t *buffer = i->operands.data[0];
   buffer_state_t *state = &v->states[buffer->index];
-  if (buffer->is_parameter) return complain(v, buffer, "is its region's own");
+  if (buffer->is_parameter) return complain(v, buffer, "belongs to its region");
   if (buffer->kind != BYOC_HOST_BUFFER_LOCAL) return complain(v, buffer, "is not local");
   bool begins = i->op == BYOC_HOST_ALLOCATE;
-  if (state->alive == begins) return complain(v, buffer, begins ? "is allocated twice" : "is freed and not allocated");
+  if (state->alive == begins)
+    return complain(v, buffer, begins ? "is allocated twice" : "is freed, but was not allocated");
   *state = (buffer_state_t){.alive = begins};
   return BYOC_OK;
 }
 
-// Results that are cells of the instruction's making begin their life with it.
+// Result cells that the instruction makes begin their lifetime with it.
 static bool makes_cells(const byoc_host_instruction_t *i) {
   return i->op == BYOC_HOST_SHARE || i->op == BYOC_HOST_CONTAINER || i->op == BYOC_HOST_BRANCH ||
          i->op == BYOC_HOST_LOOP;
@@ -58,7 +60,7 @@ static bool makes_cells(const byoc_host_instruction_t *i) {
 
 static byoc_status_t check_cells(verifier_t *v, const byoc_host_instruction_t *i) {
   for (size_t k = 0; k < i->results.count; ++k) {
-    if (!i->results.data[k]->is_value) return complain(v, i->results.data[k], "is no value");
+    if (!i->results.data[k]->is_value) return complain(v, i->results.data[k], "is not a value");
     v->states[i->results.data[k]->index] = (buffer_state_t){.alive = true, .written = true};
   }
   for (uint32_t r = 0; r < i->region_count; ++r) {
@@ -70,7 +72,7 @@ static byoc_status_t check_cells(verifier_t *v, const byoc_host_instruction_t *i
   return BYOC_OK;
 }
 
-// A yield gives as many values as its owner takes.
+// A yield must give as many values as its owner takes.
 static byoc_status_t check_yield(verifier_t *v, const byoc_host_instruction_t *i) {
   const byoc_host_instruction_t *owner = i->region->owner;
   size_t wanted = owner == NULL ? 0 : owner->results.count + (owner->op == BYOC_HOST_LOOP);
@@ -97,7 +99,7 @@ static byoc_status_t check_instruction(verifier_t *v, const byoc_host_instructio
   return BYOC_OK;
 }
 
-// A planned buffer must not overlap another that lives at the same time.
+// A planned buffer must not overlap another one that is alive at the same time.
 static byoc_status_t check_overlap(verifier_t *v, const byoc_host_buffer_t *buffer) {
   uint64_t begin = buffer->offset_bytes, end = begin + buffer->size_bytes;
   if (buffer->is_value) return BYOC_OK;

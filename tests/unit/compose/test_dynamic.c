@@ -335,7 +335,7 @@ static void dimensions_without_a_value_are_refused(void **state) {
   model_t m;
   byoc_status_t status = lower(
       MAIN("(%x : f32[2 * N]) -> (%y : f32[2 * N])", "    %y = Relu@14(%x) : f32[2 * N]\n    return %y"), &diag, &m);
-  byoc_test_error(status, BYOC_UNSUPPORTED, &diag, "value 'x' has the dimension N * 2, which nothing gives a value");
+  byoc_test_error(status, BYOC_UNSUPPORTED, &diag, "value 'x' has the dimension N * 2, which has no value");
   close_model(&m);
 }
 

@@ -113,7 +113,7 @@ static void refuses_a_buffer_without_a_life(void **state) {
   set_up(&f);
   byoc_host_buffer_t *x = buffer(&f, BYOC_HOST_BUFFER_INPUT, "x", 4);
   copy(&f, x, buffer(&f, BYOC_HOST_BUFFER_LOCAL, "t", 4));
-  byoc_test_error(byoc_host_program_verify(f.program, &f.diag), BYOC_INTERNAL, &f.diag, "outside of its life");
+  byoc_test_error(byoc_host_program_verify(f.program, &f.diag), BYOC_INTERNAL, &f.diag, "outside its lifetime");
   tear_down(&f);
 }
 
