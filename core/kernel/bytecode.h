@@ -1,6 +1,6 @@
 // Register code of the interpreter. Internal to core/kernel.
 //
-// A register holds one number or, as a vector, one for each lane of the current strip. Numbers are of one of three
+// A register holds one number or, as a vector, one number per lane of the current strip. Numbers have one of three
 // classes: float (f32 and narrower), double, int64 (integers and bool; u64 as its bits).
 #ifndef BYOC_CORE_KERNEL_BYTECODE_H_
 #define BYOC_CORE_KERNEL_BYTECODE_H_
@@ -22,10 +22,10 @@ typedef enum byoc_code_kind_t {
   BYOC_CODE_STORE,     // buffer[a] = b
   BYOC_CODE_STORE_RAMP,
   BYOC_CODE_REDUCE,      // dst = op(... op(dst, a[0]) ..., a[n - 1])
-  BYOC_CODE_JUMP,        // to target
-  BYOC_CODE_JUMP_UNLESS, // to target where a is 0
-  BYOC_CODE_FOR_BEGIN,   // to target unless dst < a
-  BYOC_CODE_FOR_NEXT,    // ++dst; to target where dst < a
+  BYOC_CODE_JUMP,        // jump to target
+  BYOC_CODE_JUMP_UNLESS, // jump to target if a is 0
+  BYOC_CODE_FOR_BEGIN,   // jump to target unless dst < a
+  BYOC_CODE_FOR_NEXT,    // ++dst; jump to target if dst < a
   BYOC_CODE_STRIP_BEGIN, // the same over strips: also sets the number of lanes in use
   BYOC_CODE_STRIP_NEXT,
   BYOC_CODE_END,
@@ -47,12 +47,12 @@ typedef struct byoc_code_t {
 
 typedef struct byoc_code_buffer_t {
   const byoc_loop_buffer_t *buffer;
-  int64_t count;  // elements; parameters: set for each run
+  int64_t count;  // elements; parameters: set before each run
   size_t offset;  // LOCAL: bytes into the program's local memory
-  bool is_vector; // LOCAL, one for each lane: element i of lane l is at i * BYOC_INTERPRETER_LANES + l
+  bool is_vector; // LOCAL, one per lane: element i of lane l is at i * BYOC_INTERPRETER_LANES + l
 } byoc_code_buffer_t;
 
-// A register that is set before the first instruction: a literal, or a run-time dimension.
+// A register that is set before the first instruction: a literal or a run-time dimension.
 typedef struct byoc_code_preset_t {
   uint32_t reg;
   byoc_code_class_t cls;
@@ -80,8 +80,8 @@ byoc_code_class_t byoc_code_class(byoc_dtype_t dtype);
 void byoc_code_run_op(const byoc_code_t *code, void *dst, const void *a, const void *b, int64_t count);
 void byoc_code_run_cast(const byoc_code_t *code, void *dst, const void *a, int64_t count);
 void byoc_code_run_reduce(const byoc_code_t *code, void *dst, const void *a, int64_t count);
-// `count` elements data[first], data[first + step] ... of a tensor to or from a register, or at the indices of a
-// vector. Every index has been checked.
+// Loads or stores `count` elements data[first], data[first + step] ... of a tensor, or those at the indices of a
+// vector, to or from a register. Every index has been checked.
 void byoc_code_load_ramp(byoc_dtype_t dtype, const void *data, int64_t first, int64_t step, void *dst, int64_t count);
 void byoc_code_load_at(byoc_dtype_t dtype, const void *data, int64_t index, void *dst, int64_t lane);
 void byoc_code_store_ramp(byoc_dtype_t dtype, void *data, int64_t first, int64_t step, const void *value,

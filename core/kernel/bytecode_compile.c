@@ -1,4 +1,4 @@
-// From loop statements to register code.
+// Compiles loop statements to register code.
 #include "core/ir/loop_fold.h"
 #include "core/kernel/bytecode_compiler.h"
 
@@ -161,7 +161,7 @@ static void compile_for(byoc_compiler_t *compiler, const byoc_loop_stmt_t *stmt)
       size_t buffers = compiler->program->buffers.count, bytes = compiler->program->local_bytes;
       strip = reduction || byoc_code_fits_lanes(compiler, stmt->loop.body, &local_bytes);
       compiler->in_lanes = strip;
-      if (!strip) // entered again as plain ones
+      if (!strip) // they are added again as plain ones
         compiler->program->buffers.count = buffers, compiler->program->local_bytes = bytes;
     }
   }
@@ -229,7 +229,7 @@ static void compile_stmt(byoc_compiler_t *compiler, const byoc_loop_stmt_t *stmt
     break;
   case BYOC_LOOP_LET:
     compile_let(compiler, stmt);
-    mark = byoc_code_place(compiler, stmt->assign.variable)->reg + 1; // it stays to the end of its block
+    mark = byoc_code_place(compiler, stmt->assign.variable)->reg + 1; // it is kept to the end of its block
     break;
   case BYOC_LOOP_ASSIGN: {
     const byoc_code_place_t *place = byoc_code_place(compiler, stmt->assign.variable);
@@ -242,7 +242,7 @@ static void compile_stmt(byoc_compiler_t *compiler, const byoc_loop_stmt_t *stmt
     break;
   case BYOC_LOOP_ALLOCATE:
     if (!compiler->in_lanes)
-      byoc_code_add_buffer(compiler, stmt->allocate, false); // else entered by byoc_code_fits_lanes
+      byoc_code_add_buffer(compiler, stmt->allocate, false); // else added by byoc_code_fits_lanes
     break;
   case BYOC_LOOP_COMMENT:
     break;
@@ -253,7 +253,7 @@ static void compile_stmt(byoc_compiler_t *compiler, const byoc_loop_stmt_t *stmt
 
 // ---- programs ----
 
-// Presets lie behind the statements' registers.
+// The registers of presets come after those of statements.
 static uint32_t settle(const byoc_program_t *program, uint32_t reg) {
   return reg != BYOC_CODE_NO_MASK && (reg & 0x80000000u) ? program->register_count + (reg & 0x7fffffffu) : reg;
 }

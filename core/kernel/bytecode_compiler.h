@@ -1,12 +1,12 @@
-// The compiler from loop statements to register code: what its parts share. Internal to core/kernel.
+// The compiler from loop statements to register code: what its files share. Internal to core/kernel.
 #ifndef BYOC_CORE_KERNEL_BYTECODE_COMPILER_H_
 #define BYOC_CORE_KERNEL_BYTECODE_COMPILER_H_
 
 #include "core/base/map.h"
 #include "core/kernel/bytecode.h"
 
-// Where a variable's value is. A vector variable that grows evenly over the lanes (value = base + step * lane) is
-// known by its base, a single number.
+// The place of a variable's value. A vector variable that grows evenly over the lanes (value = base + step * lane) is
+// stored as its base, a single number.
 typedef struct byoc_code_place_t {
   uint32_t reg;
   bool is_vector;
@@ -39,10 +39,10 @@ typedef struct byoc_code_operand_t {
   bool is_vector;
 } byoc_code_operand_t;
 
-// A register for the statement at hand; an instruction, whose index is returned.
+// Makes a register for the current statement; appends an instruction and returns its index.
 uint32_t byoc_code_new_register(byoc_compiler_t *compiler);
 uint32_t byoc_code_emit(byoc_compiler_t *compiler, byoc_code_t code);
-// A variable's place, made where there is none.
+// A variable's place; made if it has none.
 byoc_code_place_t *byoc_code_place(byoc_compiler_t *compiler, const byoc_loop_variable_t *variable);
 uint32_t byoc_code_find_buffer(byoc_compiler_t *compiler, const byoc_loop_buffer_t *buffer);
 byoc_code_buffer_t *byoc_code_buffer_entry(byoc_compiler_t *compiler, const byoc_loop_buffer_t *buffer);
@@ -55,18 +55,18 @@ bool byoc_code_varies(byoc_compiler_t *compiler, const byoc_loop_expr_t *expr);
 // expr = (a single number) + step * lane, with i64 arithmetic?
 bool byoc_code_is_even(byoc_compiler_t *compiler, const byoc_loop_expr_t *expr, int64_t *out_step);
 bool byoc_code_has_vector_loop(const byoc_loop_stmt_t *stmt);
-// Walks the body as if it ran in lanes; false where control would have to differ from lane to lane. Local buffers are
-// entered as vectors, so that byoc_code_varies can be asked about them, and stay so where the answer is yes.
+// Walks the body as if it ran in lanes; false if control flow would have to differ from lane to lane. Local buffers are
+// added as vectors, so that byoc_code_varies can be asked about them, and stay vectors if the answer is yes.
 bool byoc_code_fits_lanes(byoc_compiler_t *compiler, const byoc_loop_stmt_t *stmt, int64_t *local_bytes);
-// A body of names and reductions into scalars, which do not read one another; stores where the loop says that its
+// Is it a body of names and of reductions into scalars which do not read one another? Stores are allowed if the loop's
 // iterations are independent.
 bool byoc_code_is_reduction(const byoc_loop_stmt_t *loop);
 
 // ---- expressions (core/kernel/bytecode_expr.c) ----
 
-// The single number that an even expression starts from.
+// The single number from which an even expression starts.
 uint32_t byoc_code_compile_base(byoc_compiler_t *compiler, const byoc_loop_expr_t *expr);
-// The register of a value; `mask` tells the lanes that need it.
+// The register of a value; `mask` marks the lanes that need it.
 byoc_code_operand_t byoc_code_compile_expr(byoc_compiler_t *compiler, const byoc_loop_expr_t *expr, uint32_t mask);
 
 #endif // BYOC_CORE_KERNEL_BYTECODE_COMPILER_H_

@@ -1,11 +1,11 @@
-// From expressions to register code.
+// Compiles expressions to register code.
 #include <string.h>
 
 #include "core/ir/loop_fold.h"
 #include "core/kernel/bytecode_compiler.h"
 
 static uint32_t preset(byoc_compiler_t *compiler, byoc_code_preset_t value) {
-  // Presets keep their registers for good: taken from the end, where statements' registers do not come.
+  // Presets keep their registers to the end. They are numbered from the end, where statements' registers do not come.
   value.reg = (uint32_t)compiler->program->presets.count | 0x80000000u;
   if (!byoc_vector_push(&compiler->program->presets, compiler->program->allocator, value)) compiler->failed = true;
   return value.reg;
@@ -54,7 +54,7 @@ static bool needs_guard(const byoc_loop_expr_t *expr) {
   }
 }
 
-// Vector registers have a bit of their own in masks, so that one number says both.
+// Vector registers are marked by a bit in masks, so that one number says both.
 #define MASK_VECTOR 0x40000000u
 
 static byoc_code_t masked(byoc_code_t code, uint32_t mask) {
@@ -94,7 +94,7 @@ static uint32_t and_mask(byoc_compiler_t *compiler, uint32_t mask, byoc_code_ope
   return reg | (is_vector ? MASK_VECTOR : 0);
 }
 
-// The single number `base` of an even expression: its value in lane 0.
+// The single number `base` of an even expression, which is its value in lane 0.
 uint32_t byoc_code_compile_base(byoc_compiler_t *compiler, const byoc_loop_expr_t *expr) {
   if (!byoc_code_varies(compiler, expr)) return byoc_code_compile_expr(compiler, expr, BYOC_CODE_NO_MASK).reg;
   if (expr->kind == BYOC_LOOP_VARIABLE) return byoc_code_place(compiler, expr->variable)->base;

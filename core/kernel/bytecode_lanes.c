@@ -1,4 +1,4 @@
-// What of a loop runs in lanes: which values differ from lane to lane, and which loops run in strips.
+// Decides which parts of a loop run in lanes: which values differ from lane to lane, and which loops run in strips.
 #include "core/kernel/bytecode_compiler.h"
 #include "core/kernel/work.h"
 

@@ -1,7 +1,7 @@
-// Arithmetic, conversions, loads and stores of the interpreter, a strip of lanes at a time. The functions of
-// helpers.def are those that the emitted C contains.
+// Arithmetic, conversions, loads and stores of the interpreter, one strip of lanes at a time. The functions of
+// helpers.def are the same as in the emitted C.
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
-#pragma GCC optimize("O3") // these loops are what an evaluation's time goes to
+#pragma GCC optimize("O3") // an evaluation spends its time in these loops
 #endif
 #include <math.h>
 #include <stdint.h>
@@ -108,7 +108,7 @@ FLOAT_OPS(double, , f64, exp, tanh, erf)
 #define U(x) ((uint64_t)(x))
 #define I(x) ((int64_t)(x))
 
-// Of signed numbers, of unsigned ones below 64 bits and of bool: all are exact in int64.
+// For signed numbers, unsigned ones below 64 bits and bool: all are exact in int64.
 static void op_i64(const byoc_code_t *code, int64_t *restrict d, const int64_t *a, const int64_t *b, int64_t count) {
   bool is_bool = code->from == BYOC_DTYPE_BOOL;
   switch (code->op) {
@@ -392,7 +392,7 @@ void byoc_code_load_at(byoc_dtype_t dtype, const void *data, int64_t index, void
   if (byoc_code_class(dtype) == BYOC_CLASS_F32)
     byoc_code_load_ramp(dtype, data, index, 1, (float *)dst + lane, 1);
   else
-    byoc_code_load_ramp(dtype, data, index, 1, (int64_t *)dst + lane, 1); // doubles are as wide
+    byoc_code_load_ramp(dtype, data, index, 1, (int64_t *)dst + lane, 1); // doubles have the same width
 }
 
 #define STORE_RAMP(NAME, E, R, from, to)                                                                               \

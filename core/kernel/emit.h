@@ -1,4 +1,4 @@
-// Emission of kernels as C: what the parts share. Internal to core/kernel.
+// Emits kernels as C: what the files of the emitter share. Internal to core/kernel.
 #ifndef BYOC_CORE_KERNEL_EMIT_H_
 #define BYOC_CORE_KERNEL_EMIT_H_
 
@@ -21,42 +21,45 @@ typedef struct byoc_emitter_t {
   byoc_allocator_t allocator;
   const byoc_loop_kernel_t *kernel;
   byoc_string_t functions; // bodies of parallel loops, in front of the kernel they belong to
-  byoc_string_t *out;      // where statements go
+  byoc_string_t *out;      // where statements are appended
   byoc_map_t helpers;      // text map: names of helpers in use
   byoc_map_t shared;       // pointer map: expression → name of the local that holds it, in the current statement
   const byoc_map_t *read;  // pointer map: variables and local buffers that matter (work.h)
   uint32_t next_shared, next_loop;
-  bool is_packed; // results hold two elements a byte: neighbouring iterations share it
+  bool is_packed; // results hold two elements per byte, which neighbouring iterations share
   bool uses_vector, uses_unroll, uses_reduce, uses_dot, uses_copy, uses_lanes, uses_parallel, failed;
 } byoc_emitter_t;
 
 const char *byoc_c_value_type(byoc_dtype_t dtype);   // of a variable: f16 and narrower are held as float
 const char *byoc_c_storage_type(byoc_dtype_t dtype); // of a buffer's elements
-// "restrict ", but for an operand that may be overwritten and the result that is written over it.
+// "restrict ", except for an operand that may be overwritten and the result that is written over it.
 const char *byoc_emit_restrict(const byoc_loop_kernel_t *kernel, const byoc_loop_buffer_t *buffer);
-// Name of a run-time dimension's variable: dim_0 and so on.
+// The name of a run-time dimension's variable: dim_0 and so on.
 void byoc_emit_dim_name(byoc_emitter_t *emitter, const char *symbol, byoc_string_t *out);
-// An expression that binds at least as strongly as `least`.
+// Emits an expression so that it binds at least as strongly as `least`.
 void byoc_emit_expr(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr, byoc_c_precedence_t least);
-// Value in the form that a buffer of this type stores.
+// Emits a value in the form that a buffer of this type stores.
 void byoc_emit_stored(byoc_emitter_t *emitter, byoc_dtype_t dtype, const byoc_loop_expr_t *value);
-// Statements at this depth of indentation.
+// Emits statements at this depth of indentation.
 void byoc_emit_stmt(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int indent);
-// Clauses of a reducing loop on a line before it, with the flags of its folds; its assignments; what follows the loop.
+// Emits the clauses of a reducing loop on a line before it, with the flags of its folds; its assignments; what follows
+// the loop.
 void byoc_emit_reduce_begin(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int indent);
 bool byoc_emit_reduce_fold(byoc_emitter_t *emitter, const byoc_loop_stmt_t *assign, int indent);
 void byoc_emit_reduce_end(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int indent);
-// A loop that copies a run of elements of known length: emits it as one copy and says so. What such copies need.
+// If the loop copies a run of elements of known length, emits it as one copy and returns true. Emits what such copies
+// need.
 bool byoc_emit_copy_loop(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int indent);
 void byoc_emit_copy_prelude(byoc_string_t *out);
-// A loop over the elements of small local arrays: emits it in vectors and says so. The types that such loops need.
+// If the loop runs over the elements of small local arrays, emits it in vectors and returns true. Emits the types that
+// such loops need.
 bool byoc_emit_lane_loop(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int indent);
 void byoc_emit_lanes_prelude(byoc_string_t *out);
-// A loop over lanes of sums[i] += dot4(word, words[i]), where the processor may have an instruction for it: emits it
-// and says so. The definitions that such loops need.
+// If the loop runs over lanes of sums[i] += dot4(word, words[i]), for which the processor may have an instruction,
+// emits it and returns true. Emits the definitions that such loops need.
 bool byoc_emit_dot_loop(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int indent);
-// byte | next byte << 8 | ... of four neighbours in a buffer, which compilers make one load of where they see one
-// address: emits it and says so.
+// If the expression is byte | next byte << 8 | ... of four neighbours in a buffer, emits it as a read from one address,
+// which compilers turn into one load, and returns true.
 bool byoc_emit_word(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr);
 void byoc_emit_dot_prelude(byoc_string_t *out);
 // Marks a helper as used and appends its name.

@@ -1,3 +1,4 @@
+// Emits a file of kernels: its beginning, the helpers in use, and one function per kernel.
 #include "core/kernel/emit_c.h"
 
 #include <ctype.h>
@@ -19,7 +20,7 @@ static const helper_t helpers[] = {
 #undef BYOC_HELPER
 #define HELPER_COUNT (sizeof(helpers) / sizeof(helpers[0]))
 
-// The preprocessor leaves a definition on one line: a line a statement again.
+// The preprocessor puts a definition on one line; this breaks it into one line per statement.
 static void emit_helper_text(byoc_string_t *out, const char *text) {
   int indent = 0, parentheses = 0;
   bool fresh = false;
@@ -41,7 +42,7 @@ static void emit_helper_text(byoc_string_t *out, const char *text) {
   byoc_string_append(out, "\n");
 }
 
-// Text `word` stands in `text` as a whole identifier.
+// Does `word` occur in `text` as a whole identifier?
 static bool mentions(const char *text, const char *word) {
   size_t size = strlen(word);
   for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
@@ -53,7 +54,7 @@ static bool mentions(const char *text, const char *word) {
 
 static void emit_helpers(byoc_emitter_t *emitter, byoc_string_t *out) {
   bool used[HELPER_COUNT] = {false};
-  for (size_t i = HELPER_COUNT; i > 0; --i) { // later ones use earlier ones
+  for (size_t i = HELPER_COUNT; i > 0; --i) { // later ones may use earlier ones
     used[i - 1] |= byoc_text_map_find(&emitter->helpers, helpers[i - 1].name) != NULL;
     for (size_t j = 0; used[i - 1] && j < i - 1; ++j) used[j] |= mentions(helpers[i - 1].text, helpers[j].name);
   }
@@ -97,7 +98,7 @@ static void emit_prelude(byoc_emitter_t *emitter, byoc_string_t *out) {
                             "#else\n#define BYOC_UNROLL(count)\n#endif\n\n");
 }
 
-// A line comment of one line whatever the text holds.
+// Writes a comment of one line, whatever the text holds.
 static void emit_comment(byoc_string_t *out, const char *text) {
   byoc_string_append(out, "// ");
   for (; *text; ++text) {

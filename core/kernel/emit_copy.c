@@ -1,10 +1,10 @@
-// Loops that copy a run of elements: by the C library's memcpy. It loads several lines before it stores the first, so
-// that loads do not wait for stores to addresses that look alike; compilers load and store in turns (twice the time for
-// rows of 256 bytes gathered from memory).
+// Emits loops that copy a run of elements as the C library's memcpy. It loads several lines before it stores the first,
+// so that loads do not wait for stores to addresses that look alike; compilers alternate loads and stores, which takes
+// twice the time for rows of 256 bytes gathered from memory.
 #include "core/ir/loop_range.h"
 #include "core/kernel/emit.h"
 
-// Shorter runs are as fast as loops.
+// For shorter runs loops are as fast.
 enum { LEAST_BYTES = 128 };
 
 // The store of `for i in begin..end { to[... + i] = from[... + i] }`; NULL for any other loop.

@@ -1,10 +1,10 @@
-// Loops over lanes that add products of bytes: compilers find no instruction for them, so that they are written for the
-// processors that have one (byoc/isa.def) and a lane at a time for all others.
+// Emits loops over lanes that add products of bytes. Compilers do not find the instruction for them, so they are
+// written for the processors that have one (byoc/isa.def), and one lane at a time for all others.
 #include "core/ir/loop_range.h"
 #include "core/kernel/emit.h"
 #include "core/runtime/artifact/cpu.h"
 
-// Lanes of the widest registers: loops of other lengths are plain ones.
+// Lanes of the widest registers; loops of other lengths are emitted as plain loops.
 enum { MOST_LANES = 16 };
 
 static bool is_local_word(const byoc_loop_buffer_t *buffer) {
@@ -91,7 +91,7 @@ bool byoc_emit_dot_loop(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, i
 
 // ---- words ----
 
-// The load of a byte that stands `place` bytes up in a word.
+// The load of a byte that is shifted up by `place` bytes in a word.
 static const byoc_loop_expr_t *byte_of(const byoc_loop_expr_t *expr, int64_t place) {
   int64_t shift;
   if (place > 0) {

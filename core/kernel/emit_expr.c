@@ -1,4 +1,4 @@
-// Expressions as C.
+// Emits expressions as C.
 #include <math.h>
 #include <string.h>
 
@@ -218,7 +218,7 @@ static void emit_parenthesised(byoc_emitter_t *emitter, const byoc_loop_expr_t *
   if (own < least) text(emitter, ")");
 }
 
-// Data arithmetic on integers wraps: done on unsigned numbers of the width, or of 32 bits.
+// Arithmetic on integer data wraps, so it is done on unsigned numbers of the same width, or of 32 bits.
 static void emit_wrapping(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr, const char *symbol) {
   byoc_dtype_t dtype = expr->dtype;
   const char *wide = byoc_dtype_bits(dtype) == 64 ? "uint64_t" : "uint32_t";
@@ -326,7 +326,7 @@ static void emit_integer_op(byoc_emitter_t *emitter, const byoc_loop_expr_t *exp
     if (is_bool) {
       text(emitter, "!");
       byoc_emit_expr(emitter, expr->op.operands[0], BYOC_C_PRIMARY);
-    } else { // not '~', which compilers warn about where the operand was a comparison
+    } else { // not '~': compilers warn about it if the operand was a comparison
       const char *wide = byoc_dtype_bits(dtype) == 64 ? "uint64_t" : "uint32_t";
       byoc_string_appendf(emitter->out, "(%s)((%s)", type, wide);
       byoc_emit_expr(emitter, expr->op.operands[0], BYOC_C_PRIMARY);
@@ -349,7 +349,7 @@ static void emit_integer_op(byoc_emitter_t *emitter, const byoc_loop_expr_t *exp
   emit_parenthesised(emitter, expr, symbol, own, left, right, narrow ? BYOC_C_PRIMARY : least);
 }
 
-// libm functions of one operand whose name is the operator's.
+// Is there a libm function of one operand with the operator's name?
 static bool is_libm(byoc_loop_op_t op) {
   return op == BYOC_LOOP_OP_FLOOR || op == BYOC_LOOP_OP_CEIL || op == BYOC_LOOP_OP_TRUNC || op == BYOC_LOOP_OP_SQRT ||
          byoc_loop_op_category(op) == BYOC_LOOP_TRANSCENDENTAL;
@@ -461,7 +461,7 @@ void byoc_emit_stored(byoc_emitter_t *emitter, byoc_dtype_t dtype, const byoc_lo
 static void emit_cast(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr, byoc_c_precedence_t least) {
   byoc_dtype_t from = expr->cast->dtype, to = expr->dtype;
   byoc_string_t *out = emitter->out;
-  if (byoc_loop_is_float(to) && to != BYOC_DTYPE_F32 && to != BYOC_DTYPE_F64) { // rounded as a store would round it
+  if (byoc_loop_is_float(to) && to != BYOC_DTYPE_F32 && to != BYOC_DTYPE_F64) { // rounded as by a store
     const char *f8 = f8_layout(to);
     byoc_emit_helper(emitter, to == BYOC_DTYPE_F16    ? "byoc_f32_from_f16"
                               : to == BYOC_DTYPE_BF16 ? "byoc_f32_from_bf16"
@@ -498,7 +498,7 @@ static void emit_cast(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr, byo
     text(emitter, ")");
     return;
   }
-  if (strcmp(type, byoc_c_value_type(from)) == 0) { // narrow float to f32: held as float already
+  if (strcmp(type, byoc_c_value_type(from)) == 0) { // narrow float to f32: already held as float
     byoc_emit_expr(emitter, expr->cast, least);
     return;
   }

@@ -1,10 +1,10 @@
-// Loops over the elements of small local arrays, such as the sums of a register tile: written in vectors of the
-// processor's width. Compilers then see each array as a few registers, where after vectorising plain loops they load
-// and store it at each turn of the loop outside.
+// Emits loops over the elements of small local arrays, such as the sums of a register tile, in vectors of the
+// processor's width. Compilers then keep each array in a few registers; if they vectorise plain loops, they load and
+// store it in each iteration of the outer loop.
 #include "core/ir/loop_range.h"
 #include "core/kernel/emit.h"
 
-// Elements of the widest registers, and of arrays that may be held in a few of them.
+// The elements of the widest registers, and of the largest arrays that may be kept in a few of them.
 enum { MOST_LANES = 16, MOST_ELEMENTS = 64 };
 
 static bool is_lane_type(byoc_dtype_t dtype) {
@@ -48,7 +48,8 @@ static bool fits_value(const byoc_loop_stmt_t *loop, const byoc_loop_expr_t *exp
   }
 }
 
-// A loop of whole vectors, all of one type, that stores to a local array; that type, or BYOC_DTYPE_NONE.
+// The element type of a loop of whole vectors that all have one type and are stored to a local array; otherwise
+// BYOC_DTYPE_NONE.
 static byoc_dtype_t lane_type(const byoc_loop_stmt_t *loop) {
   int64_t begin, end;
   if (loop->loop.kind != BYOC_LOOP_VECTOR || !byoc_loop_is_int(loop->loop.begin, &begin) || begin != 0 ||
@@ -91,7 +92,7 @@ static void emit_place(const lanes_t *lanes, const char *prefix, const byoc_loop
   byoc_string_append(lanes->emitter->out, "]");
 }
 
-// Scalars stay scalars: the compiler spreads them where they meet a vector.
+// Scalars stay scalars: the compiler broadcasts them when they meet a vector.
 static void emit_value(const lanes_t *lanes, const byoc_loop_expr_t *expr) {
   static const char *const symbols[] = {
       [BYOC_LOOP_OP_ADD] = " + ", [BYOC_LOOP_OP_SUB] = " - ", [BYOC_LOOP_OP_MUL] = " * ", [BYOC_LOOP_OP_DIV] = " / "};

@@ -1,9 +1,9 @@
-// Loops that fold terms into scalars: OpenMP's simd reductions, which compilers vectorise without being allowed to
-// reorder any other arithmetic.
+// Emits loops that fold terms into scalars as OpenMP simd reductions, which compilers vectorise without being allowed
+// to reorder any other arithmetic.
 #include "core/ir/loop_fold.h"
 #include "core/kernel/emit.h"
 
-// What the clauses are about: an assignment right in the body of the loop.
+// Is it what the clauses apply to: an assignment right in the body of the loop?
 static bool is_fold(const byoc_loop_stmt_t *stmt) {
   return stmt->kind == BYOC_LOOP_ASSIGN && byoc_loop_reduction_term(stmt);
 }
@@ -13,12 +13,12 @@ static bool is_extreme(const byoc_loop_stmt_t *fold) {
   return (op == BYOC_LOOP_OP_MIN || op == BYOC_LOOP_OP_MAX) && fold->assign.variable->dtype != BYOC_DTYPE_BOOL;
 }
 
-// NaN wins over every number: compilers know no such maximum, so that a flag notes it.
+// NaN wins over every number. Compilers have no such maximum, so a flag notes it.
 static bool has_flag(const byoc_loop_stmt_t *fold) {
   return is_extreme(fold) && byoc_loop_is_float(fold->assign.variable->dtype);
 }
 
-// Sums of integers wrap and are in any order anyway; clauses would make their overflow an error.
+// Sums of integers wrap and may be in any order anyway; with clauses, their overflow would be an error.
 static bool has_clause(const byoc_loop_stmt_t *fold) {
   byoc_loop_op_t op = fold->assign.value->op.op;
   bool sum = op == BYOC_LOOP_OP_ADD || op == BYOC_LOOP_OP_MUL;
@@ -38,7 +38,8 @@ static const char *symbol_of(const byoc_loop_stmt_t *fold) {
   }
 }
 
-// Every fold needs its clause, or the loop is left to the compiler; other assignments would be shared silently.
+// Every fold needs its clause, otherwise the loop is left to the compiler: assignments without one would be shared
+// silently.
 static bool has_clauses(const byoc_loop_stmt_t *loop) {
   const byoc_loop_stmt_t *body = loop->loop.body;
   size_t folds = 0;

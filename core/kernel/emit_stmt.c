@@ -1,4 +1,4 @@
-// Statements as C.
+// Emits statements as C.
 #include <string.h>
 
 #include "core/kernel/emit.h"
@@ -7,8 +7,8 @@
 // ---- sub-expressions that a statement needs more than once ----
 
 typedef struct sharing_t {
-  uint32_t count; // places that need it
-  bool always;    // one of them whichever side of a selection is chosen: computing it early is safe
+  uint32_t count; // how many places need it
+  bool always;    // needed on both sides of every selection, so computing it early is safe
 } sharing_t;
 
 typedef struct share_t {
@@ -52,7 +52,7 @@ static void count_places(share_t *share, const byoc_loop_expr_t *expr, bool alwa
   }
 }
 
-// Index arithmetic is left to the compiler, which does the same.
+// Index arithmetic is left to the compiler, which shares it too.
 static bool worth_naming(const byoc_loop_expr_t *expr) {
   return expr->kind != BYOC_LOOP_LOAD && (expr->dtype != BYOC_DTYPE_I64 || expr->kind == BYOC_LOOP_CAST);
 }
@@ -119,11 +119,11 @@ static void line(byoc_emitter_t *emitter, int indent, const char *text) {
   byoc_string_append(emitter->out, "\n");
 }
 
-// Local arrays from this size on are aligned to a cache line, smaller ones that hold a vector to the widest vector: gcc
-// 12 may copy to an array of 48 bytes by aligned moves and yet place it on 8 bytes.
+// Local arrays of this size or larger are aligned to a cache line; smaller ones that hold a vector are aligned to the
+// widest vector. gcc 12 may copy to an array of 48 bytes by aligned moves and yet place it on 8 bytes.
 #define LINE_ELEMENTS   64
 #define VECTOR_ELEMENTS 4
-// Unrolled loops beyond this many turns are left to the compiler.
+// Unrolled loops with more iterations than this are left to the compiler.
 #define MAX_UNROLL 64
 
 static void emit_hint(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int indent) {
@@ -167,7 +167,7 @@ static void emit_for(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int 
 
 // ---- parallel loops ----
 
-// One captured item: as a field of the arguments, as its initialiser or as the local that the body reads.
+// Emits one captured item: as a field of the arguments, as its initialiser, or as the local that the body reads.
 static void emit_field(byoc_emitter_t *emitter, byoc_string_t *out, const byoc_use_item_t *item, const char *form) {
   byoc_string_t name;
   byoc_string_init(&name, emitter->allocator);
@@ -199,7 +199,7 @@ static void emit_field(byoc_emitter_t *emitter, byoc_string_t *out, const byoc_u
   byoc_string_deinit(&name);
 }
 
-// The body as a function of a share of the iterations, in front of the kernel.
+// Emits the body as a function of a share of the iterations, in front of the kernel.
 static void emit_body_function(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, const byoc_uses_t *uses,
                                uint32_t number) {
   const char *kernel = emitter->kernel->name, *name = stmt->loop.variable->name;
@@ -278,7 +278,7 @@ static void emit_parallel(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt,
 static void emit_valued(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int indent) {
   byoc_string_t *out = emitter->out;
   bool is_store = stmt->kind == BYOC_LOOP_STORE;
-  if (!is_store && !byoc_pointer_map_find(emitter->read, stmt->assign.variable)) return; // read by nothing
+  if (!is_store && !byoc_pointer_map_find(emitter->read, stmt->assign.variable)) return; // nothing reads it
   if (is_store && stmt->store.buffer->kind == BYOC_LOOP_BUFFER_LOCAL &&
       !byoc_pointer_map_find(emitter->read, stmt->store.buffer))
     return;

@@ -1,3 +1,4 @@
+// Groups the nodes of a block into kernels.
 #include "core/kernel/fuse.h"
 
 #include <string.h>
@@ -5,11 +6,11 @@
 #include "core/ir/virtual_device.h"
 #include "core/kernel/transposed.h"
 
-// Most operations an element that may be inlined into a loop nest that reads its input more than once.
+// The most operations per element that may be inlined into a loop nest that reads its input more than once.
 #define CHEAP_COST 8
-// Most operations an element of a producer that is inlined into several consumers.
+// The most operations per element of a producer that is inlined into several consumers.
 #define TRIVIAL_COST 4
-// Longest chain that is inlined: expressions stay readable and compile fast.
+// The longest chain that is inlined, so that expressions stay readable and compile fast.
 #define INLINE_COST_LIMIT 64
 
 byoc_fuse_node_t *byoc_fusion_find(const byoc_fusion_t *fusion, const byoc_node_t *node) {
@@ -128,16 +129,16 @@ static bool accepts_inline(const byoc_fuse_node_t *producer, const byoc_value_t 
     return has_trait(consumer, BYOC_OP_REDUCES) && producer->cost <= CHEAP_COST;
   }
   if (is_trivial(producer)) return true;
-  // A transposition in tiles takes its elementwise consumers along as its epilogue.
+  // A tiled transposition takes its elementwise consumers as its epilogue.
   if (has_trait(consumer, BYOC_OP_ELEMENTWISE) && byoc_transpose_parts(producer->node)) return false;
   if (has_trait(consumer, BYOC_OP_ELEMENTWISE)) return same_shape(value->type, consumer->node->results[0]->type);
   return has_trait(consumer, BYOC_OP_INJECTIVE);
 }
 
-// Can every reader of `entry` compute it in place of reading it?
+// Can every reader of `entry` compute it instead of reading it?
 static bool can_inline(const byoc_fusion_t *fusion, const byoc_fuse_node_t *entry) {
   if (entry->kind != BYOC_FUSE_POINT || has_trait(entry, BYOC_OP_OPAQUE | BYOC_OP_RANDOM)) return false;
-  if (byoc_node_is(entry->node, "byoc", "ShapeOnly")) return true; // nobody reads it
+  if (byoc_node_is(entry->node, "byoc", "ShapeOnly")) return true; // nothing reads its data
   if (entry->cost > INLINE_COST_LIMIT) return false;
   for (uint32_t r = 0; r < entry->node->result_count; ++r) {
     const byoc_value_t *value = entry->node->results[r];
@@ -160,7 +161,7 @@ static void inline_into_consumers(const byoc_fusion_t *fusion, byoc_fuse_node_t 
     for (size_t i = 0; i < value->uses.count; ++i) {
       byoc_fuse_node_t *consumer = byoc_fusion_find(fusion, value->uses.data[i].node);
       if (!consumer) continue;
-      // An expression that stands several times costs as often; this also bounds the size of what is emitted.
+      // An expression that occurs several times costs that many times; this also bounds the size of what is emitted.
       uint64_t cost = consumer->cost + (uint64_t)entry->cost * (consumer->reads > 0 ? consumer->reads : 1);
       consumer->cost = cost > UINT32_MAX ? UINT32_MAX : (uint32_t)cost;
       consumer->loads += entry->loads > 0 ? entry->loads - 1 : 0;
@@ -170,7 +171,8 @@ static void inline_into_consumers(const byoc_fusion_t *fusion, byoc_fuse_node_t 
 
 // ---- growing groups ----
 
-// Does `start` need anything that `group` computes? Groups count as one: needing a member is needing all it needs.
+// Does `start` need anything that `group` computes? A group counts as a whole: needing a member means needing all that
+// it needs.
 static byoc_status_t depends_on(byoc_fusion_t *fusion, uint32_t start, const byoc_fuse_group_t *group,
                                 byoc_arena_t *arena, byoc_diag_t *diag, bool *out_depends) {
   BYOC_VECTOR(uint32_t) stack = {0};
@@ -207,7 +209,7 @@ static byoc_status_t add_member(byoc_fuse_group_t *group, byoc_fuse_node_t *entr
   return BYOC_OK;
 }
 
-// A later anchor of the same shape that makes another operand: joining that one keeps the order of execution.
+// Is there a later anchor of the same shape that makes another operand? Joining that one keeps the order of execution.
 static bool waits_for_later_anchor(const byoc_fusion_t *fusion, const byoc_fuse_node_t *entry,
                                    const byoc_fuse_group_t *group) {
   for (uint32_t i = 0; i < entry->node->operand_count; ++i) {
@@ -246,17 +248,17 @@ static byoc_status_t try_member(byoc_fusion_t *fusion, byoc_fuse_group_t *group,
   return add_member(group, entry, arena, diag);
 }
 
-// Appends elementwise consumers for as long as there are any, in block order.
+// Appends elementwise consumers as long as there are any, in block order.
 static byoc_status_t grow(byoc_fusion_t *fusion, byoc_fuse_group_t *group, byoc_arena_t *arena, byoc_diag_t *diag) {
   if (group->anchor->result_count != 1) return BYOC_OK;
-  for (size_t m = 0; m < group->nodes.count; ++m) { // members found on the way are visited in turn
+  for (size_t m = 0; m < group->nodes.count; ++m) { // also visits members that are found on the way
     const byoc_value_t *value = group->nodes.data[m]->results[0];
     for (size_t i = 0; i < value->uses.count; ++i) {
       bool added;
       byoc_fuse_node_t *entry = byoc_fusion_find(fusion, value->uses.data[i].node);
       BYOC_RETURN_IF_ERROR(try_member(fusion, group, entry, arena, diag, &added));
       if (!added) continue;
-      m = (size_t)-1; // start again: a consumer refused before may fit now
+      m = (size_t)-1; // start again: a consumer that was refused before may fit now
       break;
     }
   }

@@ -1,3 +1,4 @@
+// Runs the register code of kernels.
 #include "core/kernel/interpret.h"
 
 #include <stdio.h>
@@ -7,7 +8,7 @@
 
 #define REGISTER_BYTES (BYOC_INTERPRETER_LANES * sizeof(int64_t))
 
-// Numbers of 64 bits moved whatever their class.
+// Numbers of 64 bits of any class, moved as bits.
 typedef int64_t __attribute__((may_alias)) word_t;
 
 struct byoc_interpreter_t {
@@ -68,7 +69,7 @@ static int32_t fail(const byoc_interpreter_t *interpreter, const byoc_call_t *ca
   return BYOC_INTERNAL;
 }
 
-// Local buffers hold numbers as registers do.
+// Local buffers hold numbers in the form of registers.
 static byoc_dtype_t storage_dtype(const byoc_code_buffer_t *buffer) {
   if (buffer->buffer->kind != BYOC_LOOP_BUFFER_LOCAL) return buffer->buffer->dtype;
   switch (byoc_code_class(buffer->buffer->dtype)) {
@@ -85,7 +86,7 @@ static bool inside(int64_t index, int64_t count) {
   return (uint64_t)index < (uint64_t)count;
 }
 
-// Loads and stores of a first, first + step ... : false where one is out of range.
+// Loads or stores the elements first, first + step ...; false if one is out of range.
 static bool run_ramp(byoc_interpreter_t *interpreter, const byoc_code_t *code, int64_t width, int64_t *out_bad) {
   const byoc_code_buffer_t *buffer = &interpreter->program.buffers.data[code->buffer];
   int64_t first = *integers(interpreter, code->a), last, reach;
@@ -104,7 +105,7 @@ static bool run_ramp(byoc_interpreter_t *interpreter, const byoc_code_t *code, i
   return true;
 }
 
-// The general forms, lane by lane.
+// The general forms, which work lane by lane.
 static bool run_load(byoc_interpreter_t *interpreter, const byoc_code_t *code, int64_t width, int64_t *out_bad) {
   const byoc_code_buffer_t *buffer = &interpreter->program.buffers.data[code->buffer];
   const int64_t *index = integers(interpreter, code->a);
@@ -112,7 +113,7 @@ static bool run_load(byoc_interpreter_t *interpreter, const byoc_code_t *code, i
   byoc_dtype_t dtype = storage_dtype(buffer);
   void *dst = register_at(interpreter, code->dst), *data = interpreter->data[code->buffer];
   int64_t count = code->dst_lanes ? width : 1;
-  if (buffer->is_vector && !mask && !code->a_lanes) { // one element of every lane: side by side
+  if (buffer->is_vector && !mask && !code->a_lanes) { // one element of every lane, stored side by side
     *out_bad = *index;
     if (!inside(*index, buffer->count)) return false;
     byoc_code_load_ramp(dtype, data, *index * BYOC_INTERPRETER_LANES, 1, dst, count);

@@ -1,3 +1,4 @@
+// Turns Concat, Split and Slice into Join and Part.
 #include "core/kernel/join.h"
 
 #include "byoc/call.h"
@@ -5,9 +6,9 @@
 #include "core/kernel/transposed.h"
 #include "core/ops/storage.h"
 
-// One byte in so many may be copied on the way into a Join.
+// At most one byte in this many may be copied on the way into a Join.
 #define COPIED_AT_MOST 4
-// Elementwise operators that are looked back through.
+// The most elementwise operators to look back through.
 #define LONGEST_EPILOGUE 8
 
 bool byoc_stays_in_workspace(const byoc_function_t *function) {
@@ -29,7 +30,7 @@ static bool is_view(const byoc_node_t *node) {
   return op != NULL && op->is_view;
 }
 
-// The value whose bytes these are.
+// The value that owns the bytes.
 static byoc_value_t *root_of(byoc_value_t *value) {
   byoc_node_t *producer = byoc_value_producer(value);
   for (; producer != NULL && is_view(producer); producer = byoc_value_producer(value)) value = producer->operands[0];
@@ -41,7 +42,7 @@ static const byoc_op_t *op_of_producer(const byoc_value_t *value) {
   return producer != NULL && producer->callee == NULL ? byoc_op_of(producer) : NULL;
 }
 
-// Is the value what a loop nest makes, or part of its epilogue?
+// Does a loop nest make the value, directly or by its epilogue?
 static bool follows_loops(const byoc_value_t *value, int most) {
   const byoc_op_t *op = op_of_producer(value);
   if (op == NULL || op->loops != NULL) return op != NULL;
@@ -56,7 +57,7 @@ static bool follows_loops(const byoc_value_t *value, int most) {
   return false;
 }
 
-// Would fusion compute the value inside of whatever reads it? Then no bytes of it are moved as it is.
+// Would fusion compute the value inside its readers? Then its bytes are never stored.
 static bool is_fused(const byoc_value_t *value) {
   const byoc_op_t *op = op_of_producer(value);
   if (op == NULL || op->point == NULL || value->uses.count != 1) return false;
@@ -66,11 +67,11 @@ static bool is_fused(const byoc_value_t *value) {
 // ---- Concat → Join ----
 
 typedef struct joiner_t {
-  byoc_map_t placed; // pointer map: values with a place in a Join already
+  byoc_map_t placed; // pointer map: values that already have a place in a Join
   byoc_diag_t *diag;
 } joiner_t;
 
-// May the operand be written where it belongs?
+// May the operand be written directly to its place in the result?
 static bool has_place(const joiner_t *joiner, byoc_value_t *operand, uint64_t offset_bytes) {
   if (offset_bytes % BYOC_BUFFER_ALIGNMENT != 0) return false;
   const byoc_value_t *root = root_of(operand);
@@ -94,7 +95,7 @@ static byoc_status_t join(joiner_t *joiner, byoc_node_t *node) {
     offset_bytes += size_bytes;
   }
   if (saved_bytes == 0 || copied_bytes > offset_bytes / COPIED_AT_MOST) return BYOC_OK;
-  for (uint32_t i = 0; i < node->operand_count; ++i) { // they would all live where the result does
+  for (uint32_t i = 0; i < node->operand_count; ++i) { // they would all live where the result lives
     if (!byoc_value_may_vanish(root_of(node->operands[i]), node->results[0])) return BYOC_OK;
   }
   byoc_node_t *made = byoc_join_create(node, node->operands, node->operand_count, node->results[0]->type);
@@ -112,7 +113,7 @@ static byoc_status_t join(joiner_t *joiner, byoc_node_t *node) {
   return BYOC_OK;
 }
 
-// From the end, so that a Concat of Concats has its place before its operands ask for theirs.
+// Goes from the end, so that a Concat of Concats gets its place before its operands need theirs.
 static byoc_status_t join_all(byoc_block_t *block, byoc_allocator_t allocator, byoc_diag_t *diag) {
   joiner_t joiner = {.diag = diag};
   byoc_pointer_map_init(&joiner.placed, allocator);

@@ -1,3 +1,4 @@
+// Lowers a module to kernels: expands operators, groups nodes, outlines and lowers the groups.
 #include "core/kernel/lower.h"
 
 #include "core/ir/loop_in_place.h"
@@ -7,7 +8,7 @@
 #include "core/kernel/require.h"
 #include "core/kernel/shapes.h"
 
-// Expansions may expand again; more rounds than this mean that they do so for ever.
+// Expansions may expand again; more rounds than this mean that they never end.
 #define MAX_EXPANSIONS 64
 
 // The value that a use reads.
@@ -15,7 +16,7 @@ static byoc_value_t *used_value(const byoc_use_t *use) {
   return use->node ? use->node->operands[use->index] : use->block->results.data[use->index];
 }
 
-// What stands in the place of a value keeps the constant dimensions that were declared for it.
+// A value that replaces another keeps the constant dimensions that were declared for it.
 static bool keep_constants(byoc_value_t *value, const byoc_type_t *before) {
   const byoc_type_t *now = value->type;
   bool fits = byoc_type_is_tensor(before) && byoc_type_is_tensor(now) && before->rank == now->rank &&
@@ -44,7 +45,7 @@ static byoc_status_t expand_node(byoc_node_t *node, const byoc_op_t *op, byoc_di
   return BYOC_OK;
 }
 
-// Definitions count on ranks, but for what the host program runs.
+// Definitions rely on known ranks, except those of operators that the host program runs.
 static bool has_ranks(const byoc_node_t *node, const byoc_op_t *op) {
   if (op->traits & (BYOC_OP_CONTROL | BYOC_OP_HOST)) return true;
   for (uint32_t i = 0; i < node->operand_count; ++i) {
@@ -81,7 +82,7 @@ static byoc_status_t expand_function(byoc_function_t *function, byoc_diag_t *dia
   return BYOC_OK;
 }
 
-// Values that the host makes bind the symbols of their types when they arrive.
+// Values that the host makes bind the symbols of their types when they are made.
 static bool binds_symbols(const byoc_node_t *node) {
   for (uint32_t i = 0; i < node->result_count; ++i)
     if (byoc_type_is_tensor(node->results[i]->type) && !byoc_type_is_static(node->results[i]->type)) return true;
@@ -128,7 +129,7 @@ static bool is_lowered(const byoc_function_t *function) {
          !byoc_function_has_flag(function, "Extern");
 }
 
-// Only operators that have definitions are left, and unknown dimensions are those of operators that are left.
+// After this only operators with definitions are left, and unknown dimensions belong to operators that are left.
 static byoc_status_t prepare_function(byoc_function_t *function, byoc_diag_t *diag) {
   bool copied = false;
   BYOC_RETURN_IF_ERROR(byoc_require_early(function->body, diag));
@@ -139,7 +140,8 @@ static byoc_status_t prepare_function(byoc_function_t *function, byoc_diag_t *di
   return copied ? expand_function(function, diag) : BYOC_OK;
 }
 
-// A call of a kernel may write its first result over an operand that nobody else reads. False when memory is out.
+// Marks calls of a kernel that may write the first result over an operand that nobody else reads. False if out of
+// memory.
 static bool mark_in_place(byoc_function_t *function) {
   BYOC_FOR_EACH_NODE(node, function->body) {
     if (node->callee == NULL || node->callee->kind != BYOC_FUNCTION_KERNEL) continue;
@@ -147,7 +149,7 @@ static bool mark_in_place(byoc_function_t *function) {
       const byoc_value_t *operand = node->operands[i];
       if (operand == NULL || operand->kind != BYOC_VALUE_RESULT || operand->uses.count != 1) continue;
       if (!byoc_loop_may_overwrite(node->callee->kernel, i, 0)) continue;
-      if (!byoc_value_may_vanish(node->results[0], operand)) continue; // the result would live where the operand does
+      if (!byoc_value_may_vanish(node->results[0], operand)) continue; // the result would live where the operand lives
       if (!byoc_attributes_set_int(&node->attributes, "result_from_operand", i)) return false;
       break;
     }
@@ -170,7 +172,7 @@ byoc_status_t byoc_kernel_lower_module(byoc_graph_module_t *module, const byoc_k
                                        byoc_diag_t *diag) {
   byoc_kernel_table_t table = {.module = module, .allocator = module->allocator};
   byoc_status_t status = BYOC_OK;
-  size_t count = module->functions.count; // kernels are added behind
+  size_t count = module->functions.count; // kernels are appended
   for (int step = 0; step < 2 && status == BYOC_OK; ++step) {
     if (step == 1) status = byoc_name_unknown_dimensions(module, diag, NULL);
     for (size_t i = 0; i < count && status == BYOC_OK; ++i) {

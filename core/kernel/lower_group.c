@@ -1,5 +1,5 @@
-// The kernel of one outlined group: its anchor's loop nest or elements, computed by the definitions in the operator
-// table.
+// Makes the kernel of one outlined group: its anchor's loop nest or elements, computed by the definitions in the
+// operator table.
 #include "core/kernel/lower_group.h"
 
 #include "core/kernel/schedule.h"
@@ -10,7 +10,7 @@ byoc_lower_definition_t byoc_kernel_find_definition(const byoc_node_t *node) {
   return (byoc_lower_definition_t){.point = op->point, .is_elementwise = (op->traits & BYOC_OP_ELEMENTWISE) != 0};
 }
 
-// Loops move texts as the 8 bytes that their addresses are.
+// Loops move texts as addresses of 8 bytes.
 static const byoc_type_t *buffer_type(byoc_lower_t *lower, const byoc_type_t *type) {
   if (!byoc_type_is_tensor(type) || type->dtype != BYOC_DTYPE_STRING) return type;
   return byoc_type_tensor(lower->builder.arena, BYOC_DTYPE_U64, type->rank, type->dims);

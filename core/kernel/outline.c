@@ -1,3 +1,4 @@
+// Outlines fusion groups into kernel functions.
 #include "core/kernel/outline.h"
 
 #include <ctype.h>
@@ -12,7 +13,7 @@
 typedef struct outline_t {
   const byoc_fusion_t *fusion;
   byoc_fuse_group_t *group;
-  byoc_block_t *block; // that the group stands in
+  byoc_block_t *block; // the block of the group
   byoc_allocator_t allocator;
   byoc_diag_t *diag;
   BYOC_VECTOR(uint32_t) positions; // members and inlined producers, sorted
@@ -53,8 +54,8 @@ static byoc_status_t collect_nodes(outline_t *outline) {
   return BYOC_OK;
 }
 
-// Constants that stand in the kernel: single elements, and what operators need by value. Heavy operators read every
-// operand from a buffer.
+// Constants inside the kernel: single elements, and what operators need by value. Heavy operators read every operand
+// from a buffer.
 static bool is_literal(const byoc_fuse_node_t *entry, uint32_t operand) {
   const byoc_value_t *value = entry->node->operands[operand];
   if (!byoc_value_is_constant(value)) return false;
@@ -84,7 +85,7 @@ static byoc_status_t collect_inputs(outline_t *outline) {
   return BYOC_OK;
 }
 
-// Is the value read by anything but the members of the group?
+// Does anything but the members of the group read the value?
 static bool escapes(const outline_t *outline, const byoc_value_t *value) {
   for (size_t i = 0; i < value->uses.count; ++i) {
     const byoc_node_t *reader = value->uses.data[i].node;
@@ -132,7 +133,8 @@ static byoc_status_t copy_nodes(outline_t *outline, byoc_function_t *function) {
   }
   for (size_t p = 0; p < outline->positions.count; ++p) {
     const byoc_fuse_node_t *entry = &outline->fusion->nodes[outline->positions.data[p]];
-    // A constant may be an operand here and a literal elsewhere in the group; operands win, as they are in the map.
+    // A constant may be an operand here and a literal elsewhere in the group; the operand wins, because it is in the
+    // map.
     byoc_node_t *copy = byoc_node_clone(entry->node, body, NULL, &outline->map);
     if (!copy) return byoc_diag_out_of_memory(outline->diag);
     for (uint32_t i = 0; i < entry->node->operand_count; ++i) { // by-value operands stay literals
@@ -156,7 +158,7 @@ static byoc_status_t copy_nodes(outline_t *outline, byoc_function_t *function) {
 
 // Makes the function, or finds an equal one and drops the copy.
 static byoc_status_t make_function(outline_t *outline, byoc_kernel_table_t *table) {
-  // Those in the table are lowered already: their bodies are compared.
+  // Kernels in the table are already lowered, so their bodies are compared.
   const unsigned flags = BYOC_STRUCTURAL_IGNORE_FUNCTION_ATTRIBUTES | BYOC_STRUCTURAL_IGNORE_KERNEL;
   const char *name = make_name(outline, table->functions.count);
   byoc_function_t *function = name ? byoc_function_create(table->module, name) : NULL;

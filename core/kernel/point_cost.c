@@ -1,4 +1,4 @@
-// What one element of a point definition costs, from a trial lowering: fusion weighs inlining by it.
+// Computes the cost of one element of a point definition by a trial lowering, for fusion to decide about inlining.
 #include "core/ir/loop_fold.h"
 #include "core/kernel/fuse.h"
 #include "core/kernel/lower_group.h"

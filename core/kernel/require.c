@@ -1,4 +1,4 @@
-// Relations that inference noted become Require nodes, each once where it is known to hold from then on.
+// Turns relations that inference noted into Require nodes, each once where it is known to hold from then on.
 #include "core/kernel/require.h"
 
 #include <string.h>
@@ -35,7 +35,7 @@ static bool given_dim(void *self, byoc_dim_t leaf, byoc_dim_t *out) {
   return false;
 }
 
-// What the nodes of a body count on, in the dimensions of the call, one Require for each node in front of `place`.
+// Adds what the nodes of a body rely on, in the dimensions of the call: one Require per node in front of `place`.
 static byoc_status_t require_body(byoc_node_t *place, const byoc_node_t *const *calls, size_t depth,
                                   byoc_diag_t *diag) {
   enum { DEEPEST = 16 };
@@ -74,7 +74,7 @@ static byoc_status_t require_body(byoc_node_t *place, const byoc_node_t *const *
   return status;
 }
 
-// ---- in the names of the model ----
+// ---- with the names of the model ----
 
 static byoc_status_t require_node(byoc_node_t *node, byoc_diag_t *diag) {
   byoc_relations_t relations = {.allocator = node->function->module->allocator};
@@ -117,7 +117,7 @@ static bool is_within(const byoc_block_t *block, const byoc_block_t *outer) {
   return block != NULL;
 }
 
-// Is the relation new in the block? It is known there from now on. False where memory is out, too.
+// Is the relation new in the block? If so, it is known there from now on. Also false if out of memory.
 static bool is_new(byoc_requirer_t *r, const byoc_relation_t *relation, const byoc_block_t *block, bool *failed) {
   byoc_string_t key;
   byoc_string_init(&key, r->known.allocator);
@@ -141,7 +141,7 @@ static byoc_status_t not_computable(const byoc_requirer_t *r, const byoc_node_t 
   byoc_string_init(&text, r->known.allocator);
   byoc_dim_print(dim, &text);
   byoc_status_t status = byoc_diag_error(
-      r->diag, BYOC_UNSUPPORTED, "%s: counts on the dimension %s, which depends on data in a way that is not supported",
+      r->diag, BYOC_UNSUPPORTED, "%s: relies on the dimension %s, which depends on data in a way that is not supported",
       where, text.failed ? "" : text.data);
   byoc_string_deinit(&text);
   return status;
@@ -155,7 +155,7 @@ static byoc_status_t does_not_hold(const byoc_requirer_t *r, const byoc_node_t *
   return byoc_diag_error(r->diag, BYOC_INVALID_DATA, "%s", text);
 }
 
-// Keeps of `relations` those that are new and computable here.
+// Keeps those of `relations` that are new and can be computed here.
 static byoc_status_t keep_new(byoc_requirer_t *r, const byoc_node_t *node, byoc_relations_t *relations,
                               bool must_be_bound) {
   size_t count = 0;

@@ -1,17 +1,16 @@
-// Loops over the elements of a point definition: one parallel loop outside, one vector loop inside.
+// Makes the loops over the elements of a point definition: one parallel loop outside, one vector loop inside.
 #include "core/kernel/schedule.h"
 
 #include "core/kernel/transposed.h"
 
-// How an operand's dimensions lie over those of the iteration space: bit d set where it has the full extent of d.
-// Operators outside NumPy's rules (BatchNormalization's channel vectors) are taken by extent; a wrong guess costs
-// speed only.
+// Does the operand have the full extent of an axis of the iteration space? Operators that do not follow NumPy's rules
+// (BatchNormalization's channel vectors) are matched by extent; a wrong guess only costs speed.
 static bool covers(const byoc_type_t *operand, const byoc_type_t *space, int32_t axis) {
   int32_t d = axis - (space->rank - operand->rank);
   return d >= 0 && byoc_dim_equal(operand->dims[d], space->dims[axis]);
 }
 
-// May axes `axis` and `axis` + 1 be walked as one? They may where every operand has both or neither.
+// May the axes `axis` and `axis` + 1 be walked as one? Yes, if every operand has both or neither.
 static bool mergeable(const byoc_lower_t *lower, const byoc_type_t *space, int32_t axis) {
   BYOC_FOR_EACH_NODE(node, lower->function->body) {
     const byoc_op_t *op = byoc_op_of(node);

@@ -1,3 +1,4 @@
+// Computes the dimensions that come from data, and checks what models declare for them.
 #include "core/kernel/shapes.h"
 
 #include <string.h>
@@ -21,7 +22,7 @@ static bool has_unknown(const byoc_type_t *type) {
   return false;
 }
 
-// Does a result have a dimension that no operand has? Names of such dimensions are given later.
+// Does a result have a dimension that no operand has? Such dimensions get names later.
 static bool depends_on_data(const byoc_node_t *call) {
   for (uint32_t i = 0; i < call->result_count; ++i) {
     if (has_unknown(call->results[i]->type) && has_unknown(call->callee->body->results.data[i]->type)) return true;
@@ -85,8 +86,8 @@ typedef struct {
   byoc_map_t bound; // text map
   byoc_allocator_t allocator;
   byoc_diag_t *diag;
-  BYOC_VECTOR(byoc_result_dim_t) dims;   // of the node at hand
-  BYOC_VECTOR(byoc_relation_t) declared; // between some of them and what they are declared to be
+  BYOC_VECTOR(byoc_result_dim_t) dims;   // of the current node
+  BYOC_VECTOR(byoc_relation_t) declared; // between some of them and what the model declares for them
   byoc_requirer_t requirer;
   bool failed;
 } binder_t;
@@ -117,7 +118,7 @@ static byoc_status_t not_computable(const binder_t *b, const byoc_node_t *node, 
   return BYOC_UNSUPPORTED;
 }
 
-// The types that follow from the operands alone.
+// Infers the types that follow from the operands alone.
 static byoc_status_t infer_results(byoc_node_t *node, const byoc_type_t **out_types, byoc_diag_t *diag) {
   for (uint32_t r = 0; r < node->result_count; ++r) {
     out_types[r] = node->results[r]->type;
@@ -132,12 +133,12 @@ static byoc_status_t infer_results(byoc_node_t *node, const byoc_type_t **out_ty
   return status;
 }
 
-// Does only the run tell what the dimension is?
+// Is the dimension known only at run time?
 static bool is_made(const byoc_type_t *inferred, const byoc_type_t *type, int32_t d) {
   return !byoc_is_ranked(inferred) || inferred->rank != type->rank || byoc_dim_is_unknown(inferred->dims[d]);
 }
 
-// A dimension that the node makes is declared to be what is known already: both are compared.
+// Handles a dimension that the node makes and for which the model declares a known one: both are compared.
 static byoc_status_t compare_made(binder_t *b, byoc_node_t *node, uint32_t r, int32_t d) {
   byoc_graph_module_t *module = node->function->module;
   const char *symbol = NULL, *name = node->results[r]->name;
@@ -159,7 +160,7 @@ static byoc_status_t compare_made(binder_t *b, byoc_node_t *node, uint32_t r, in
 
 static byoc_status_t bind_dim(binder_t *b, byoc_node_t *node, uint32_t r, int32_t d, const byoc_type_t *inferred) {
   const byoc_op_t *op = byoc_op_of(node);
-  // By the value itself, when it arrives.
+  // The value itself binds it when it is made.
   bool arrives = op && (op->traits & (BYOC_OP_CONTROL | BYOC_OP_HOST)) != 0;
   const byoc_type_t *type = node->results[r]->type;
   byoc_dim_t dim = type->dims[d];
@@ -203,7 +204,7 @@ static byoc_status_t bind_results(binder_t *b, byoc_node_t *node) {
 
 // ---- declared dimensions ----
 
-// The constant dimensions of a result that the operator, which has a `shape`, makes when it runs.
+// Checks the constant dimensions of a result that an operator with a `shape` makes at run time.
 static byoc_status_t check_result(binder_t *b, byoc_node_t *node, uint32_t r, const byoc_type_t *inferred) {
   const byoc_type_t *type = node->results[r]->type;
   byoc_declared_dim_t dims[BYOC_MAX_RANK];
@@ -215,7 +216,7 @@ static byoc_status_t check_result(binder_t *b, byoc_node_t *node, uint32_t r, co
   return count > 0 ? byoc_check_declared_dims(node, dims, count, b->diag) : BYOC_OK;
 }
 
-// A view of as many elements as there are. What has symbols is looked at when it runs.
+// Checks that a view has as many elements as its operand. Symbolic dimensions are checked at run time.
 static byoc_status_t check_view(const binder_t *b, const byoc_node_t *node) {
   const byoc_type_t *from = node->operands[0]->type, *to = node->results[0]->type;
   int64_t from_count = byoc_type_element_count(from), to_count = byoc_type_element_count(to);
@@ -236,11 +237,11 @@ static bool has_constant_dims(const byoc_node_t *node) {
   return false;
 }
 
-// What is declared of a result's shape and made by the operator is checked in front of it. What else does not follow
-// from the operands is a relation (core/ops/relation.c).
+// What is declared about a result's shape, and made by the operator, is checked in front of it. Other declarations that
+// do not follow from the operands are relations (core/ops/relation.c).
 static byoc_status_t check_declared(binder_t *b, byoc_node_t *node) {
   const byoc_op_t *op = byoc_op_of(node);
-  if (!op || (op->traits & (BYOC_OP_CONTROL | BYOC_OP_HOST)) != 0) return BYOC_OK; // the host looks at what arrives
+  if (!op || (op->traits & (BYOC_OP_CONTROL | BYOC_OP_HOST)) != 0) return BYOC_OK; // the host checks the values
   if (op->is_view && strcmp(op->domain, "byoc") != 0) BYOC_RETURN_IF_ERROR(check_view(b, node));
   if (!op->shape || !has_constant_dims(node)) return BYOC_OK;
   byoc_arena_t *arena = &node->function->module->arena;
@@ -279,7 +280,7 @@ byoc_status_t byoc_shapes_bind(byoc_function_t *function, byoc_diag_t *diag) {
   return status == BYOC_OK && b.failed ? byoc_diag_out_of_memory(diag) : status;
 }
 
-// ---- operands that are not read ----
+// ---- operands that are read for their shape only ----
 
 static byoc_status_t become_plain_view(byoc_node_t *node, byoc_diag_t *diag) {
   byoc_node_t *view = byoc_node_create(node->block, node, "byoc", "View", 1, node->operands, 1, 1);

@@ -1,17 +1,18 @@
-// Transpositions in tiles: the two loops that cross are walked in squares, so that every cache line and page is used
-// whole while it is near. A square of 16 by 16 elements is transposed by four perfect shuffles, which compilers turn
-// into a few permutations of whole registers each.
+// Tiled transpositions: the two loops that cross are walked in squares, so that every cache line and page is fully used
+// while it is in the cache. A square of 16 by 16 elements is transposed by four perfect shuffles; compilers turn each
+// into a few permutations of whole registers.
 #include "core/kernel/transposed.h"
 
 #include "core/ops/op.h"
 
-// Side of the squares that are shuffled, and of the tiles that they are part of: a tile's rows lie on that many pages.
+// The side of the squares that are shuffled, and of the tiles that they belong to: a tile's rows lie on that many
+// pages.
 #define SQUARE      16
 #define SQUARE_AREA (SQUARE * SQUARE)
 #define TILE        64
-// Where whole runs of elements change places, a tile is of so many elements in all.
+// If whole runs of elements change places, a tile has this many elements in all.
 #define TILE_ELEMENTS 8192
-// Smaller tensors lie in the first-level cache as they are.
+// Smaller tensors fit the first-level cache anyway.
 #define LEAST_ELEMENTS 2048
 
 bool byoc_is_transpose(const byoc_node_t *node, const byoc_type_t *space) {
@@ -32,17 +33,17 @@ bool byoc_transpose_parts(const byoc_node_t *node) {
   if (!byoc_node_is(node, "", "Transpose")) return false;
   const byoc_type_t *type = node->results[0]->type;
   if (!byoc_type_is_tensor(type) || byoc_type_element_count(type) < LEAST_ELEMENTS) return false;
-  int32_t last = type->rank - 1; // of more than one element
+  int32_t last = type->rank - 1; // with more than one element
   while (last > 0 && type->dims[last].constant == 1) --last;
   for (int32_t axis = 0; axis < type->rank; ++axis)
     if (type->dims[axis].constant > 1 && byoc_transpose_axis(node, axis) > byoc_transpose_axis(node, last)) return true;
   return false;
 }
 
-// Two loops of the walk that a transposition crosses. `b` is the result's innermost one, or the one around a run that
-// both sides have innermost; `a` is the operand's.
+// Two loops of the walk that a transposition crosses. `b` is the result's innermost loop, or the one around a run that
+// is innermost on both sides; `a` is the operand's innermost loop.
 typedef struct crossing_t {
-  int32_t a, b, run; // run: -1 where there is none
+  int32_t a, b, run; // run: -1 if there is none
   int64_t side;      // of a tile
 } crossing_t;
 
@@ -52,7 +53,7 @@ static int32_t loop_of_axis(const byoc_walk_t *walk, int32_t axis) {
   return -1;
 }
 
-// The loop that walks the innermost axis of the operand, but for the loop `except`.
+// The loop that walks the innermost axis of the operand, leaving out the loop `except`.
 static int32_t innermost_of_operand(const byoc_node_t *transpose, const byoc_walk_t *walk, int32_t except) {
   int32_t best = -1;
   int64_t best_axis = -1;
@@ -116,7 +117,7 @@ static const byoc_loop_expr_t *twice(nest_t *nest, const byoc_loop_expr_t *index
   return BYOC_LADD(nest->b, BYOC_LMUL(nest->b, index, number(nest, 2)), number(nest, more));
 }
 
-// to[2 i] = from[i], to[2 i + 1] = from[i + half]: turns the bits of every index by one.
+// to[2 i] = from[i], to[2 i + 1] = from[i + half]: rotates the bits of every index by one.
 static void shuffle(nest_t *nest, const byoc_loop_buffer_t *from, const byoc_loop_buffer_t *to) {
   byoc_loop_builder_t *b = nest->b;
   const byoc_loop_expr_t *half = number(nest, SQUARE_AREA / 2);
@@ -134,8 +135,8 @@ static void store_value(nest_t *nest, const byoc_loop_buffer_t *to, const byoc_l
   byoc_lower_end_element(lower, mark);
 }
 
-// The square at (a, b): rows of the operand are shuffled in, three more shuffles make the turn by half the bits of an
-// index, which is the transposition, and rows of the result go out.
+// Transposes the square at (a, b). Rows of the operand are shuffled while they are read. Three more shuffles rotate
+// indices by half their bits in all, which is the transposition, and rows of the result are written.
 static void lower_square(nest_t *nest, const byoc_loop_expr_t *first_a, const byoc_loop_expr_t *first_b) {
   byoc_loop_builder_t *b = nest->b;
   const crossing_t *crossing = nest->crossing;
@@ -174,7 +175,7 @@ static const byoc_loop_expr_t *least_of(nest_t *nest, const byoc_loop_expr_t *x,
   return byoc_loop_binary(nest->b, BYOC_LOOP_OP_MIN, x, nest->walk->extent[loop]);
 }
 
-// Element by element from (a, b) on.
+// Goes element by element from (a, b) on.
 static void lower_plain(nest_t *nest, const byoc_loop_expr_t *first_a, const byoc_loop_expr_t *first_b, int64_t side) {
   byoc_loop_builder_t *b = nest->b;
   const crossing_t *crossing = nest->crossing;
@@ -191,7 +192,7 @@ static void lower_plain(nest_t *nest, const byoc_loop_expr_t *first_a, const byo
   for (int32_t i = crossing->run >= 0 ? 3 : 2; i > 0; --i) byoc_loop_end(b);
 }
 
-// A tile, square by square; squares that the edge cuts are done element by element.
+// Walks a tile square by square; squares that the edge cuts are done element by element.
 static void lower_squares(nest_t *nest, const byoc_loop_expr_t *first_a, const byoc_loop_expr_t *first_b) {
   byoc_loop_builder_t *b = nest->b;
   const int32_t loops[] = {nest->crossing->a, nest->crossing->b};

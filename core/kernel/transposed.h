@@ -1,18 +1,18 @@
-// Loop nests of transpositions. Internal to core/kernel.
+// Makes loop nests of transpositions. Internal to core/kernel.
 #ifndef BYOC_CORE_KERNEL_TRANSPOSED_H_
 #define BYOC_CORE_KERNEL_TRANSPOSED_H_
 
 #include "core/kernel/walk.h"
 
-// A Transpose with a result of these dimensions.
+// Is it a Transpose with a result of these dimensions?
 bool byoc_is_transpose(const byoc_node_t *node, const byoc_type_t *space);
-// Axis of the operand that axis `axis` of a transposition's result is.
+// The operand's axis that becomes axis `axis` of the transposition's result.
 int64_t byoc_transpose_axis(const byoc_node_t *transpose, int32_t axis);
-// Does it part elements that were neighbours, and is it large enough for tiles?
+// Does it separate elements that were neighbours, and is it large enough for tiles?
 bool byoc_transpose_parts(const byoc_node_t *node);
 
-// Emits the whole nest where a transposition in the group makes neighbours of elements that lie far apart; false where
-// none does.
+// Emits the whole nest if a transposition in the group makes neighbours of elements that were far apart; returns false
+// if none does.
 bool byoc_kernel_lower_transposed(byoc_lower_t *lower, const byoc_node_t *anchor, uint32_t result,
                                   const byoc_walk_t *walk, const byoc_loop_expr_t **indices);
 

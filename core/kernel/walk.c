@@ -1,4 +1,4 @@
-// What every loop nest of a point definition does: splitting indices, computing and storing one element.
+// What every loop nest of a point definition does: splits indices, computes and stores one element.
 #include "core/kernel/walk.h"
 
 // Splits the index of a merged walk into the indices of its axes.

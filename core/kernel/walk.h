@@ -4,7 +4,7 @@
 
 #include "core/lower/context.h"
 
-// Consecutive axes that are walked by one loop; `extent` is NULL-terminated by count.
+// Consecutive axes that are walked by one loop; `count` is the number of loops.
 typedef struct byoc_walk_t {
   int32_t first[BYOC_MAX_RANK], last[BYOC_MAX_RANK]; // axes
   const byoc_loop_expr_t *extent[BYOC_MAX_RANK];

@@ -1,8 +1,9 @@
+// Estimates the work of statements and collects what they use.
 #include "core/kernel/work.h"
 
 #include <string.h>
 
-// Trip count taken for loops whose bounds are known at run time only.
+// The trip count assumed for loops whose bounds are known only at run time.
 #define UNKNOWN_TURNS 64
 
 int64_t byoc_loop_turns(const byoc_loop_stmt_t *stmt) {
@@ -22,7 +23,7 @@ static int64_t plus(int64_t a, int64_t b) {
 }
 
 static int64_t expr_work(const byoc_loop_expr_t *expr, int depth) {
-  if (depth > 24) return 1; // shared sub-expressions make trees of any size
+  if (depth > 24) return 1; // with shared sub-expressions a tree can have any size
   switch (expr->kind) {
   case BYOC_LOOP_LOAD:
     return 1;
@@ -87,7 +88,7 @@ bool byoc_has_loop(const byoc_loop_stmt_t *stmt) {
 
 // ---- uses ----
 
-// Notes the variables that an expression reads; *changed where one is new.
+// Notes the variables that an expression reads; sets *changed if one is new.
 static void note_reads(byoc_uses_t *uses, const byoc_loop_expr_t *expr, bool *changed) {
   if (byoc_pointer_map_find(&uses->seen, expr)) return;
   if (!byoc_pointer_map_put(&uses->seen, expr, NULL)) uses->failed = true;
@@ -160,7 +161,7 @@ static void note_needed(byoc_uses_t *uses, const byoc_loop_stmt_t *stmt, bool *c
   }
 }
 
-// True the first time.
+// True the first time it is called for `thing`.
 static bool first_time(byoc_uses_t *uses, const void *thing) {
   if (byoc_pointer_map_find(&uses->seen, thing)) return false;
   if (!byoc_pointer_map_put(&uses->seen, thing, NULL)) uses->failed = true;
@@ -191,7 +192,7 @@ static void walk_expr(byoc_uses_t *uses, const byoc_loop_expr_t *expr) {
     add_variable(uses, expr->variable);
     return;
   case BYOC_LOOP_DIM:
-    if (first_time(uses, expr->symbol)) { // equal texts may have several addresses
+    if (first_time(uses, expr->symbol)) { // equal texts may have different addresses
       bool known = false;
       for (size_t i = 0; i < uses->count && !known; ++i)
         known = uses->items[i].symbol && strcmp(uses->items[i].symbol, expr->symbol) == 0;

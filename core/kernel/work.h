@@ -1,23 +1,23 @@
-// What statements need and how much they do: for deciding how a loop is run. Internal to core/kernel.
+// What statements need and how much work they do, for deciding how a loop is run. Internal to core/kernel.
 #ifndef BYOC_CORE_KERNEL_WORK_H_
 #define BYOC_CORE_KERNEL_WORK_H_
 
 #include "core/base/map.h"
 #include "core/ir/loop.h"
 
-// Operations below which a parallel loop is not worth waking other threads for: a few times the microseconds that
-// takes, at about one operation a nanosecond.
+// A parallel loop with fewer operations is not worth waking other threads. The number is a few times the microseconds
+// that waking takes, at about one operation per nanosecond.
 #define BYOC_PARALLEL_WORK ((int64_t)32768)
 
-// Turns of a `for`; -1 where they are known at run time only.
+// The iterations of a `for`; -1 if they are known only at run time.
 int64_t byoc_loop_turns(const byoc_loop_stmt_t *stmt);
 // Rough number of operations, at least 1; unknown trip counts count as 64. Vector loops count a quarter.
 int64_t byoc_work_of(const byoc_loop_stmt_t *stmt);
 int64_t byoc_work_times(int64_t a, int64_t b); // saturating product
 bool byoc_has_loop(const byoc_loop_stmt_t *stmt);
 
-// One thing that a statement, assignments to variables that nothing needs left out, reads or writes but does not
-// declare: exactly one field is set.
+// One thing that a statement reads or writes but does not declare; assignments to variables that nothing needs are left
+// out. Exactly one field is set.
 typedef struct byoc_use_item_t {
   const byoc_loop_buffer_t *buffer;
   const byoc_loop_variable_t *variable;
@@ -33,7 +33,7 @@ typedef struct byoc_uses_t {
   bool failed;
 } byoc_uses_t;
 
-// Collects them in order of first use. False when memory is out; `deinit` is due either way.
+// Collects them in order of first use. False if out of memory; `deinit` must be called either way.
 bool byoc_uses_collect(const byoc_loop_stmt_t *stmt, byoc_allocator_t allocator, byoc_uses_t *out_uses);
 void byoc_uses_deinit(byoc_uses_t *uses);
 
