@@ -5,7 +5,7 @@
 #include "core/base/allocator.h"
 #include "core/base/diag.h"
 
-// A file's bytes, mapped read-only where the file is regular. `data` is never NULL after success.
+// A file's bytes, mapped read-only if the file is regular. `data` is never NULL after success.
 typedef struct byoc_file_view_t {
   const uint8_t *data;
   size_t size_bytes;
@@ -62,7 +62,7 @@ void byoc_free_names(byoc_allocator_t allocator, char **names, size_t count);
 // "folder/name" in memory from `allocator`; NULL if out of memory.
 char *byoc_path_join(byoc_allocator_t allocator, const char *folder, const char *name);
 const char *byoc_path_base(const char *path);                            // points into `path`
-char *byoc_path_directory(byoc_allocator_t allocator, const char *path); // "." where there is none
+char *byoc_path_directory(byoc_allocator_t allocator, const char *path); // "." if there is none
 // $BYOC_CACHE_DIR, else $XDG_CACHE_HOME/byoc, else $HOME/.cache/byoc; made when missing. If others could write to that
 // folder or to one above it, a warning says so and <temporary>/byoc-<uid> is used instead. The same happens if the
 // folder cannot be made.

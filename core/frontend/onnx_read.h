@@ -9,11 +9,12 @@
 //   graph               function "main"; inputs and outputs keep their names exactly
 //   initialiser         module constant, and so do sparse initialisers (densified) and Constant nodes. One that is also
 //                       an input is a constant too and leaves the signature
-//   local function      one function per call, marked Inline = 1, with its attribute parameters filled in; named
-//   domain.name If, Loop, Scan ...  nodes with nested blocks, which see the names around them dim_param symbol of that
-//   name; a dimension an input leaves open becomes the symbol "<input>.<axis>" value_info          checked against what
-//   inference says and used where inference leaves a shape open model fields        attributes `model`, `producer`,
-//   `ir_version`, `opset_import.<domain>` of the module
+//   local function      one function per call, marked Inline = 1 and named domain.name; its attribute parameters are
+//                       filled in
+//   If, Loop, Scan ...  nodes with nested blocks, which see the names around them
+//   dim_param           symbol of that name; a dimension an input leaves open becomes the symbol "<input>.<axis>"
+//   value_info          checked against what inference says, and used if inference leaves a shape open
+//   model fields        attributes `model`, `producer`, `ir_version`, `opset_import.<domain>` of the module
 //
 // Big initialisers are not copied if the file holds them at an address aligned for their element type: they point into
 // the mapped file, which the module keeps open. The reader takes IR versions 3 to BYOC_ONNX_IR_VERSION_MAX and every

@@ -16,15 +16,14 @@
 //   }
 //
 // Node:  %a, %b = com.domain::Op@since "node name" (%x, _, @c) {axis = 1} [then_branch (%p : f32[4]) -> … { … }] : T, T
-// Calls: %a = call @part(%x) : f32[N,2].  `_` is an omitted operand. Types may carry "on {device = 1, id = 0,
-// target = "cutlass", scope = "global"}" after a value's type, free fields left out; a function says where its
-// constants are in front of its body: constants {@w on {scope = "shared"}}. `//` starts a comment. Names that are not
-// identifiers print quoted: %"gpu_0/data_0", %"12"; a bare %12 is the number of a value without a name. A result
-// declared by its type alone has no name. Whole floats always print with a point or exponent; a number that is exact in
-// f32 but not as its shortest decimal carries an f: 0.1f. Dimensions: N * 2 + 1, floordiv(N, 2), "odd name", ?7 for the
-// unknown with that number. Base64 is of the dense little-endian data. An extern or kernel function without a body in
-// the text has byoc_function_set_opaque_body's. Loops are printed and parsed, braces included, by core/ir/loop_text.h
-// where it exists:
+// Calls: %a = call @part(%x) : f32[N,2].  `_` is an omitted operand. A type may be followed by "on {device = 1, id = 0,
+// target = "cutlass", scope = "global"}", without free fields. A function says in front of its body where its constants
+// are: constants {@w on {scope = "shared"}}. `//` starts a comment. Names that are not identifiers print quoted:
+// %"gpu_0/data_0", %"12"; a bare %12 is the number of a value without a name. A result that is declared only by its
+// type has no name. Whole floats always print with a point or exponent. A number that is exact in f32, but not as its
+// shortest decimal, carries an f: 0.1f. Dimensions: N * 2 + 1, floordiv(N, 2), "odd name", ?7 for the unknown with that
+// number. Base64 encodes the dense little-endian data. An extern or kernel function without a body in the text gets the
+// opaque body of byoc_function_set_opaque_body. core/ir/loop_text.h prints and parses loops, with their braces:
 //   void byoc_loop_kernel_print(const struct byoc_loop_kernel_t *, byoc_string_t *out);
 //   byoc_status_t byoc_loop_kernel_parse(byoc_lexer_t *, byoc_arena_t *, struct byoc_loop_kernel_t **out_kernel);
 // Runtime modules are not part of the text.

@@ -12,12 +12,12 @@
 typedef enum byoc_code_class_t { BYOC_CLASS_F32, BYOC_CLASS_F64, BYOC_CLASS_INT } byoc_code_class_t;
 
 typedef enum byoc_code_kind_t {
-  BYOC_CODE_OP,        // dst = op(a, b), wrapped to dtype where integers need it
+  BYOC_CODE_OP,        // dst = op(a, b), wrapped to dtype if integers need it
   BYOC_CODE_MOVE,      // dst = a
   BYOC_CODE_RAMP,      // dst[l] = a + immediate * l
   BYOC_CODE_SELECT,    // dst = a ? b : c
   BYOC_CODE_CAST,      // dst (dtype) = a (from)
-  BYOC_CODE_LOAD,      // dst = buffer[a], 0 where mask c says no
+  BYOC_CODE_LOAD,      // dst = buffer[a], 0 in lanes that mask c excludes
   BYOC_CODE_LOAD_RAMP, // dst[l] = buffer[a + immediate * l], no mask
   BYOC_CODE_STORE,     // buffer[a] = b
   BYOC_CODE_STORE_RAMP,

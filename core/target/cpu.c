@@ -98,7 +98,7 @@ static byoc_status_t unknown_word(const char *word, bool is_mcpu, byoc_diag_t *d
   return status;
 }
 
-// Names separated by any of `separators`; empty ones are skipped. `is_mcpu`: other words than features count too.
+// Names separated by any of `separators`; empty ones are skipped. `is_mcpu`: words that are not features count too.
 static byoc_status_t parse_names(const char *text, const char *separators, bool is_mcpu, byoc_diag_t *diag,
                                  uint64_t *out_features) {
   uint64_t features = 0;

@@ -75,7 +75,7 @@ typedef struct byoc_argument_t {
   uint32_t dtype;                // tensors: as in byoc_tensor_info_t
   uint32_t rank;                 // tensors
   uint32_t reserved;             // 0
-  const int64_t *dims;           // tensors: elements along each dimension; may be NULL where rank is 0
+  const int64_t *dims;           // tensors: elements along each dimension; may be NULL if rank is 0
   void *data;                    // tensors: dense, row-major; strings: const char *const *, UTF-8 ended by a NUL
   uint64_t count;                // sequences: items; optionals: 0 or 1
   struct byoc_argument_t *items; // sequences and optionals
