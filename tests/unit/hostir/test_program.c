@@ -1,4 +1,4 @@
-// Host programs by hand: verifier, lifetimes, memory plan, text form.
+// Host programs made by hand: verifier, lifetimes, memory plan, text form.
 #include "core/hostir/lower.h"
 #include "tests/support/support.h"
 
@@ -199,7 +199,7 @@ static void views_extend_lives(void **state) {
   tear_down(&f);
 }
 
-// Random programs: the plan passes the verifier (no two living buffers overlap) and is near the bound.
+// Random programs: the plan passes the verifier (no two buffers alive at once overlap) and is near the bound.
 static void random_programs_are_planned(void **state) {
   (void)state;
   byoc_test_random_t random = {.state = 7};

@@ -15,7 +15,7 @@
 #include "core/kernel/emit_c.h"
 #include "core/kernel/interpret.h"
 
-// A runtime without threads that splits every loop in uneven shares, so that shares are tested too.
+// A runtime without threads that splits every loop into uneven shares, so that shares are tested too.
 static inline void test_parallel_for(void *self, byoc_parallel_body_t body, void *argument, int64_t count,
                                      int64_t grain) {
   (void)self;
@@ -56,8 +56,8 @@ static inline int32_t test_call(byoc_packed_function_t function, byoc_interprete
   return function ? function(&call) : byoc_interpreter_run(interpreter, &call);
 }
 
-// Compiles the kernels' C with `compiler`, warnings as errors, and loads it. Fails the test where that fails. Functions
-// of libm are called, not folded: a compiler folds them with other rounding than the library has.
+// Compiles the kernels' C with `compiler`, with warnings as errors, and loads it. If that fails, the test fails.
+// Functions of libm are called, not folded: a compiler may round them in another way than the library.
 static inline void *test_load_kernels(const byoc_loop_kernel_t *const *kernels, size_t count, const char *compiler,
                                       const char *optimisation) {
   byoc_diag_t diag = {0};
@@ -65,7 +65,7 @@ static inline void *test_load_kernels(const byoc_loop_kernel_t *const *kernels, 
   byoc_string_init(&text, byoc_allocator_system());
   byoc_string_init(&output, byoc_allocator_system());
   byoc_test_ok(byoc_kernel_emit_c(kernels, count, &text), &diag);
-  // The functions are hidden in an artifact; here they are looked up.
+  // The functions are hidden in an artifact, but are looked up here.
   byoc_string_t source;
   byoc_string_init(&source, byoc_allocator_system());
   byoc_string_append(&source, "#include \"byoc/call.h\"\n#undef BYOC_PACKED\n#define BYOC_PACKED "

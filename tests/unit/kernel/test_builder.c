@@ -25,7 +25,7 @@ static void end(fixture_t *f) {
   byoc_arena_deinit(&f->arena);
 }
 
-// The text of an expression: what stands behind "y[0] = " in a kernel that stores it.
+// The text of an expression: what follows "y[0] = " in a kernel that stores it.
 static void expect(fixture_t *f, const byoc_loop_expr_t *expr, const char *expected) {
   assert_non_null(expr);
   byoc_loop_stmt_t store = {.kind = BYOC_LOOP_STORE}, body = {.kind = BYOC_LOOP_BLOCK}, *statements[1] = {&store};
@@ -104,7 +104,7 @@ static void values_are_folded_as_they_compute(void **state) {
   expect(&f, OP(SUB, x, zero), "x[0]");
   expect(&f, OP(ADD, x, zero), "x[0] + 0.0"); // -0 + 0 is +0
   expect(&f, OP(MUL, x, zero), "x[0] * 0.0"); // NaN stays NaN
-  expect(&f, OP(ADD, zero, x), "x[0] + 0.0"); // constants stand on the right
+  expect(&f, OP(ADD, zero, x), "x[0] + 0.0"); // constants go to the right
   expect(&f, byoc_loop_unary(b, BYOC_LOOP_OP_NEG, byoc_loop_unary(b, BYOC_LOOP_OP_NEG, x)), "x[0]");
   expect(&f, OP(ADD, byoc_loop_const_int(b, BYOC_DTYPE_U8, 250), byoc_loop_const_int(b, BYOC_DTYPE_U8, 10)), "u8(4)");
   expect(&f, OP(DIV, INT(-7), INT(2)), "-3");

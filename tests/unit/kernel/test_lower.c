@@ -1,5 +1,5 @@
 // Fusion and lowering on graphs written as text: which nodes share a kernel, what the host keeps, and that fused and
-// unfused kernels, interpreted and compiled, give the same numbers.
+// unfused kernels give the same numbers, interpreted and compiled.
 #include "tests/unit/kernel/kernel_support.h"
 
 #include "core/ir/text.h"
@@ -250,7 +250,7 @@ static void all_ways_agree(void **state) {
   }
 }
 
-// Shapes known at run time only: their symbols come as one more input, here for several sizes of one kernel.
+// Shapes known only at run time: their symbols are one more input, here for several sizes of one kernel.
 static void run_time_shapes(void **state) {
   (void)state;
   byoc_graph_module_t *module =

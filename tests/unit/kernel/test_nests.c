@@ -1,5 +1,5 @@
-// Loop nests with a shape of their own, interpreted and compiled, against loops written out here: transpositions in
-// tiles, reducing loops, results of two elements a byte, runs of elements, sums in registers.
+// Special loop nests, interpreted and compiled, against loops written out here: tiled transpositions, reducing loops,
+// results with two elements per byte, runs of elements, sums in registers.
 #include "tests/unit/kernel/kernel_support.h"
 
 #include "core/ir/text.h"
@@ -36,7 +36,7 @@ static void run_kernel(const char *text, const char *name, DLTensor x, DLTensor 
   byoc_graph_module_destroy(module);
 }
 
-// The first kernel of `text` as C holds `part`.
+// Checks that the C of the first kernel of `text` contains `part`.
 static void expect_emitted(const char *text, const char *part) {
   byoc_diag_t diag = {0};
   byoc_graph_module_t *module;
@@ -73,7 +73,7 @@ static void check_transpose(const float *x, const float *y, const void *expected
         }
 }
 
-// With an operator behind it, which goes along as an epilogue.
+// With an operator after it, which is computed as its epilogue.
 static void transpositions_in_tiles(void **state) {
   (void)state;
   static const transpose_t cases[] = {
@@ -151,7 +151,7 @@ static void rows_are_folded(void **state) {
   }
 }
 
-// A loop that says it reduces may share nothing but what it folds into.
+// The iterations of a loop that reduces may share only what it folds into.
 static void reducing_loops_are_checked(void **state) {
   (void)state;
   byoc_arena_t arena;
@@ -242,7 +242,7 @@ static void sums_are_vectors(void **state) {
   expect_emitted(text, "*(byoc_lanes_f32_t *)&sum");
 }
 
-// Rows cut out of rows are copied run by run, in the emitted C by the library's memcpy.
+// Rows that are cut out of rows are copied run by run; the emitted C uses the library's memcpy.
 static void runs_are_copied(void **state) {
   (void)state;
   static const char *const text =

@@ -1,5 +1,5 @@
-// Random kernels over all operators and element types: the emitted C, compiled, gives what the interpreter gives, bit
-// for bit, and the text form comes back as it was.
+// Random kernels over all operators and element types: the compiled C and the interpreter give the same bits, and the
+// text form reads back unchanged.
 #include "tests/unit/kernel/kernel_support.h"
 
 #include "core/ir/loop_fold.h"
@@ -22,13 +22,13 @@ typedef struct generator_t {
   byoc_test_random_t *random;
   byoc_loop_builder_t *b;
   const byoc_loop_buffer_t *inputs[INPUTS];
-  const byoc_loop_expr_t *variables[16]; // values at hand
+  const byoc_loop_expr_t *variables[16]; // available values
   size_t variable_count;
   const byoc_loop_expr_t *index; // i64, in [0, ROWS * EXTENT)
 } generator_t;
 
 static byoc_dtype_t random_type(byoc_test_random_t *random) {
-  // Plain types as often as all others together.
+  // Plain types come as often as all others together.
   return byoc_test_below(random, 2) ? types[byoc_test_below(random, 5)] : types[byoc_test_below(random, TYPE_COUNT)];
 }
 
@@ -97,7 +97,7 @@ static const byoc_loop_expr_t *random_expr(generator_t *g, byoc_dtype_t dtype, i
   case 2:
     return byoc_loop_select(g->b, random_expr(g, BYOC_DTYPE_BOOL, depth - 1), random_expr(g, dtype, depth - 1),
                             random_expr(g, dtype, depth - 1));
-  case 3: { // a load that only its guard keeps in range
+  case 3: { // a load that is in range only because of its guard
     const byoc_loop_buffer_t *input = g->inputs[byoc_test_below(g->random, INPUTS)];
     const byoc_loop_expr_t *shifted = BYOC_LADD(g->b, g->index, byoc_loop_int(g->b, 11));
     const byoc_loop_expr_t *inside =

@@ -1,4 +1,4 @@
-// The context below the operator table: definitions come from whoever drives it.
+// The context below the operator table: the test drives it with its own definitions.
 #include "core/ir/loop_text.h"
 #include "core/ir/text.h"
 #include "core/lower/context.h"
@@ -11,7 +11,7 @@ static const byoc_loop_expr_t *point_twice(byoc_lower_t *lower, const byoc_node_
   return BYOC_LADD(byoc_lower_builder(lower), x, x);
 }
 
-// Of operators that no table has.
+// For operators that no table has.
 static byoc_lower_definition_t find(const byoc_node_t *node) {
   bool is_twice = byoc_node_is(node, "acme", "Twice");
   return (byoc_lower_definition_t){.point = is_twice ? point_twice : NULL, .is_elementwise = true};
@@ -25,7 +25,7 @@ static const char text[] = "module { func @f(%x : f32[4]) -> (%y : f32[4]) {\n"
                            "  %y = acme::Twice@1(%a) : f32[4]\n"
                            "  return %y } }";
 
-// The kernel of a function whose last node is the anchor; the other is inlined.
+// The kernel of a function whose last node is the anchor; the other node is inlined.
 static void lower_into(byoc_lower_t *lower, byoc_function_t *function) {
   static byoc_node_t *members[1];
   members[0] = function->body->last;
@@ -72,7 +72,7 @@ static void what_has_no_definition_is_refused(void **state) {
   byoc_lower_init(&lower, &module->arena, "g", find, &diag);
   lower_into(&lower, byoc_graph_module_find(module, "g"));
   assert_true(lower.builder.failed);
-  assert_true(lower.refused); // and not for want of memory
+  assert_true(lower.refused); // and memory did not run out
   byoc_lower_deinit(&lower);
   byoc_graph_module_destroy(module);
 }
