@@ -35,7 +35,7 @@ byoc_status_t byoc_diag_errorv(byoc_diag_t *diag, byoc_status_t status, const ch
 byoc_status_t byoc_diag_out_of_memory(byoc_diag_t *diag);
 // The status of the recorded error; BYOC_OUT_OF_MEMORY if none was recorded or if `diag` is NULL.
 byoc_status_t byoc_diag_failure(byoc_diag_t *diag);
-// Puts "context: " in front of what is there. Returns `status`.
+// Puts "context: " in front of the recorded context. Returns `status`.
 byoc_status_t byoc_diag_context(byoc_diag_t *diag, byoc_status_t status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void byoc_diag_hint(byoc_diag_t *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -82,7 +82,7 @@ struct byoc_node_t {
   const char *op;            // operator name; for calls "call"
   int32_t since_version;     // operator set version that defines it; 0 for calls
   byoc_function_t *callee;   // NULL unless a call
-  byoc_function_t *function; // the function it stands in
+  byoc_function_t *function; // the function it is in
   byoc_block_t *block;
   byoc_node_t *previous, *next;
   byoc_value_t **operands; // NULL if an optional one is left out

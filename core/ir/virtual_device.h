@@ -8,7 +8,8 @@ uint64_t byoc_virtual_device_hash(const byoc_virtual_device_t *device, uint64_t 
 // May `value` be read in the place of `wanted`? True if `value` has everything that `wanted` fixes; fields that
 // `wanted` leaves free do not matter.
 bool byoc_value_serves(const byoc_value_t *value, const byoc_value_t *wanted);
-// May `value` vanish in a kernel that makes `result`? The same question, whichever targets make the two.
+// May `value` vanish in a kernel that makes `result`? True if `result` has every place that `value` fixes; their
+// targets do not count.
 bool byoc_value_may_vanish(const byoc_value_t *value, const byoc_value_t *result);
 // Do all results of the nodes live in one place? The target that makes them does not count: whoever groups nodes for a
 // target has already checked that.

@@ -235,12 +235,13 @@ typedef struct byoc_graph_api_t {
   // Fills *out_data and returns 1 for a constant; returns 0 otherwise. The data lives as long as the module.
   int32_t (*value_constant)(const byoc_value_t *value, byoc_tensor_data_t *out_data);
 
-  // Since minor 4. What the node says, else the default of its operator (`byoc ops NAME` shows them); 0 or NULL where
-  // there is neither, or the attribute is of another kind. Inference has refused what the operator does not take.
+  // Since minor 4. The node's attribute, or else the default of its operator (`byoc ops NAME` shows the defaults). 0 or
+  // NULL if there is neither, or if the attribute is of another kind. Inference has already refused attributes that the
+  // operator does not have.
   int64_t (*node_int)(const byoc_node_t *node, const char *name);
   double (*node_float)(const byoc_node_t *node, const char *name);
   const char *(*node_text)(const byoc_node_t *node, const char *name);
-  // Since minor 4. 1 where the node's operator has the trait, by its name in `byoc ops`: "elementwise", "moves", ...
+  // Since minor 4. 1 if the node's operator has the trait of that name in `byoc ops`: "elementwise", "moves", ...
   int32_t (*node_has_trait)(const byoc_node_t *node, const char *trait);
 } byoc_graph_api_t;
 
@@ -281,11 +282,11 @@ enum {
 //   Split(...)#1  the operator's second result; Split(...) alone is its first, #_ any of them (since minor 4). Every
 //                 result of a match's last operator may be used outside, so #1 there only says that it has a second.
 //   Conv[group=1, auto_pad="NOTSET"](...)  attribute tests, against the default if the node has no such attribute
-//   %x<f32>  @w<f32, 4>  _<_, 2>  Conv<f32>(...)  tests of element type and rank, of an operator's result that
-//                                                 is matched (since minor 1)
-//   p <~ path <~ q  p (an operator) dominates q: p takes what q gives, directly or through any number of nodes that
-//                   match `path` (operators over _, @ and ..., without names), however they branch and meet; all uses
-//                   of q lead to p. Add(...) <~ {Relu|Mul|Add}(...) <~ Conv(%x, @w)  (since minor 1)
+//   %x<f32>  @w<f32, 4>  _<_, 2>  Conv<f32>(...)  tests of element type and rank; for an operator, those of its
+//                                                 matched result (since minor 1)
+//   p <~ path <~ q  p (an operator) dominates q: the result of q reaches p directly or through any number of nodes that
+//                   match `path` (operators over _, @ and ..., without names), which may branch and join; all uses of
+//                   q lead to p. Add(...) <~ {Relu|Mul|Add}(...) <~ Conv(%x, @w)  (since minor 1)
 // The operands of a commutative operator are tried in both orders. A match is rejected if one of its inner values is
 // used outside it. Each way to match optional operators and alternatives is a candidate; greedy placement takes the
 // first one that is accepted, and prefers to take an optional operator rather than leave it out.
