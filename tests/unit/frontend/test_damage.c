@@ -323,6 +323,15 @@ static void names_what_is_wrong_with_graphs(void **state) {
   byoc_onnx_graph_output(graph, "x", BYOC_DTYPE_F32, NULL);
   expect_error(model, NULL, BYOC_INVALID_DATA, "it is declared f32[2,3], but its initialiser is i64[2]");
 
+  for (int d = 0; d < 2; ++d) {
+    const int64_t dims[] = {d == 0 ? 4 : 2, d == 0 ? 3 : 4};
+    model = make_plain(&graph);
+    byoc_onnx_graph_initialiser(graph, "x", BYOC_DTYPE_F32, 2, dims);
+    byoc_onnx_graph_output(graph, "x", BYOC_DTYPE_F32, NULL);
+    expect_error(model, NULL, BYOC_INVALID_DATA,
+                 d == 0 ? "but its initialiser is f32[4,3]" : "but its initialiser is f32[2,4]");
+  }
+
   model = make_plain(&graph);
   byoc_onnx_graph_initialiser(graph, "w", BYOC_DTYPE_I64, 1, (const int64_t[]){2});
   byoc_onnx_graph_initialiser(graph, "w", BYOC_DTYPE_I64, 1, (const int64_t[]){2});

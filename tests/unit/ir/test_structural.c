@@ -27,6 +27,7 @@ static const char base[] = "module { constant @c : f32[2] = [1.0, 2.0]\n constan
                            "  %a = acme::A@1 \"n\" (%x, @c) {i = [1, 2], s = \"x\", r = 0.5, q = @c} : f32[N]\n"
                            "  %b = If@16(%p) [t () -> (f32[N]) { %q = Q@1(%a, _) : f32[N]\n return %q }] : f32[N]\n"
                            "  %e = call @g(%b) : f32[N]\n"
+                           "  %u = Unused@1(%a) : f32[N]\n"
                            "  %h = B@1(%e, %a) : f32[N] on {id = 0, device = 1}\n"
                            "  return %h, %e\n}\n"
                            "func @g(%x : f32[N]) -> (f32[N]) { %r = Relu@14(%x) : f32[N]\n return %r } }";
@@ -111,6 +112,7 @@ static void every_change_counts(void **state) {
       {"Relu@14", "Relu@13"},
       {"attributes {k = 1}", "attributes {k = 2}"},
       {"attributes {k = 1}", ""},
+      {"Unused@1(%a) : f32[N]", "Unused@1(%a) : f32[N,1]"},
       {"  %h = B@1", "  A@1()\n  %h = B@1"},
       {"func @f", "extern func @f"},
       {"func @g", "kernel func @g"},

@@ -3,6 +3,7 @@
 
 #include "core/ir/structural.h"
 #include "core/ir/text.h"
+#include "core/ir/text_names.h"
 #include "core/ir/verify.h"
 #include "rich_module.h"
 #include "tests/support/support.h"
@@ -122,6 +123,9 @@ static void expect_message(const char *text, const char *expected) {
 static void mistakes_are_pointed_at(void **state) {
   (void)state;
   expect_message("modul {", "t.ir:1:1: error: expected 'module', found 'modul'\n  modul {\n  ^\n");
+  expect_message(
+      "module { func @f() { return } }",
+      "t.ir:1:20: error: expected '->', found '{'\n  module { func @f() { return } }\n                     ^\n");
   expect_message("module {\n  banana\n}",
                  "t.ir:2:3: error: expected a constant, a function or '}', found 'banana'\n    banana\n    ^\n");
   expect_message("module {", "t.ir:1:9: error: expected a constant, a function or '}', found the end of the text\n"
@@ -197,6 +201,27 @@ static void mistakes_are_pointed_at(void **state) {
                  "t.ir:1:14: error: unknown escape; there are \\n \\t \\r \\\" \\\\ and \\xHH\n"
                  "  module {a = \"\\q\"} {}\n               ^\n");
   expect_message("module {\n\t$ }", "t.ir:2:2: error: '$' has no meaning here\n  \t$ }\n  \t^\n");
+}
+
+// Characters of all lengths stay as they are; what is no UTF-8 is written byte by byte.
+static void only_utf8_is_printed_as_it_is(void **state) {
+  (void)state;
+  static const char *const texts[][2] = {
+      {"\xC3\xA9", "\"\xC3\xA9\""},
+      {"\xE2\x82\xAC", "\"\xE2\x82\xAC\""},
+      {"\xF4\x8F\xBF\xBF", "\"\xF4\x8F\xBF\xBF\""},
+      {"\xED\xA0\x80", "\"\\xed\\xa0\\x80\""},          // a surrogate
+      {"\xF4\x90\x80\x80", "\"\\xf4\\x90\\x80\\x80\""}, // above the last character
+      {"\xC1\xBF", "\"\\xc1\\xbf\""},                   // two bytes where one does
+      {"\xE2\x82", "\"\\xe2\\x82\""},                   // cut short
+  };
+  for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); ++i) {
+    byoc_string_t out;
+    byoc_string_init(&out, byoc_allocator_system());
+    byoc_text_print_quoted(texts[i][0], strlen(texts[i][0]), &out);
+    byoc_test_same_text(out.data, texts[i][1]);
+    byoc_string_deinit(&out);
+  }
 }
 
 static void what_is_read_is_verified(void **state) {
@@ -295,10 +320,11 @@ static void damaged_texts_are_survived(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rich_module_round_trips), cmocka_unit_test(facts_are_read),
-      cmocka_unit_test(names_are_made_unique),   cmocka_unit_test(large_constants_may_be_left_out),
-      cmocka_unit_test(mistakes_are_pointed_at), cmocka_unit_test(what_is_read_is_verified),
-      cmocka_unit_test(depth_is_bounded),        cmocka_unit_test(damaged_texts_are_survived),
+      cmocka_unit_test(rich_module_round_trips),       cmocka_unit_test(facts_are_read),
+      cmocka_unit_test(names_are_made_unique),         cmocka_unit_test(large_constants_may_be_left_out),
+      cmocka_unit_test(mistakes_are_pointed_at),       cmocka_unit_test(what_is_read_is_verified),
+      cmocka_unit_test(only_utf8_is_printed_as_it_is), cmocka_unit_test(depth_is_bounded),
+      cmocka_unit_test(damaged_texts_are_survived),
   };
   return cmocka_run_group_tests_name("ir text", tests, NULL, NULL);
 }

@@ -81,6 +81,29 @@ static const char run_time_rows[] =
     "    while lt(0, rest) { rest = floordiv(rest, 3)  count = count + 1 }"
     "    z[r] = count  } }";
 
+// Both ways of writing it in C: by a number, and by what is not known before it runs.
+static void shifts_to_the_left(void **state) {
+  (void)state;
+  fixture_t f;
+  begin(&f, "{ name \"k\" input x : i32[4] output y : i32[4] output z : i32[4]"
+            "  serial i in 0 .. 4 { y[i] = shl(x[i], i32(5))  z[i] = shl(x[i], x[0]) } }");
+  const byoc_loop_kernel_t *kernel = f.kernel;
+  void *library = test_load_kernels(&kernel, 1, "cc", "-O2");
+  int32_t x[4] = {3, -1, 7, INT32_MAX}, y[4], z[4];
+  int64_t shape[1] = {4};
+  const DLTensor tensors[3] = {{.data = x, .ndim = 1, .shape = shape},
+                               {.data = y, .ndim = 1, .shape = shape},
+                               {.data = z, .ndim = 1, .shape = shape}};
+  for (int way = 0; way < 2; ++way) {
+    assert_int_equal(test_call(way ? test_find(library, "k") : NULL, f.interpreter, tensors, 1, 2), BYOC_OK);
+    const int32_t by_five[4] = {96, -32, 224, -32}, by_three[4] = {24, -8, 56, -8};
+    assert_memory_equal(y, by_five, sizeof(by_five));
+    assert_memory_equal(z, by_three, sizeof(by_three));
+  }
+  dlclose(library);
+  end(&f);
+}
+
 static void run_time_dimensions(void **state) {
   (void)state;
   fixture_t f;
@@ -219,6 +242,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(out_of_range_indices_are_named),
       cmocka_unit_test(guarded_loads_are_not_done),
+      cmocka_unit_test(shifts_to_the_left),
       cmocka_unit_test(run_time_dimensions),
       cmocka_unit_test(wrong_calls_are_refused),
       cmocka_unit_test(dimensions_nobody_has_are_refused),

@@ -257,6 +257,14 @@ static void runs_are_copied(void **state) {
   expect_emitted(text, "  byoc_copy(&out0[");
 }
 
+// Dimensions that are walked in the same order are one loop, which is shared among threads where that is worth it.
+static void large_loops_are_shared(void **state) {
+  (void)state;
+  expect_emitted("module {opset_import. = 17} { func @main(%x : f32[64,4,1024]) -> (%y : ?) {"
+                 " %y = Relu@14(%x) : ? return %y } }",
+                 "parallel_for(call->runtime->self, byoc_k0_relu_loop_0, &args_0, 262144, ");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(transpositions_in_tiles),
@@ -265,6 +273,7 @@ int main(void) {
       cmocka_unit_test(nibbles_are_packed),
       cmocka_unit_test(runs_are_copied),
       cmocka_unit_test(sums_are_vectors),
+      cmocka_unit_test(large_loops_are_shared),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

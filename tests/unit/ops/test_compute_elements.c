@@ -268,6 +268,14 @@ static void test_generated(void **state) {
         "%y = OneHot@11(@i, @d, @v) : ?", 0, 5, 0, 0, 0, 5);
 }
 
+// One class of each row has all but all of the weight.
+static void test_drawn_classes(void **state) {
+  (void)state;
+  CHECK("  constant @w : f32[2,3] = [0.0, 80.0, 0.0, -80.0, -80.0, 0.0]",
+        "%c = Multinomial@7(@w) {sample_size = 3, seed = 1.0} : ?\n    %y = Cast@13(%c) {to = 1} : ?", 1, 1, 1, 2, 2,
+        2);
+}
+
 // Half precision is computed in f32: the sum of 4096 ones would stick at 2048 otherwise.
 static void test_half_precision(void **state) {
   (void)state;
@@ -304,6 +312,7 @@ int main(void) {
       cmocka_unit_test(test_movement),
       cmocka_unit_test(test_blocks),
       cmocka_unit_test(test_generated),
+      cmocka_unit_test(test_drawn_classes),
       cmocka_unit_test(test_half_precision),
       cmocka_unit_test(test_dropout_mask),
   };

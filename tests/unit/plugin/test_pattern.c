@@ -5,6 +5,7 @@
 
 #include "core/base/string.h"
 #include "core/ir/text.h"
+#include "core/plugin/accepted_match.h"
 #include "core/plugin/pattern.h"
 
 static byoc_arena_t arena;
@@ -150,6 +151,30 @@ static void test_each_way(void **state) {
   byoc_test_same_text(got.data, "Neg Neg MatMul; a=x; b=w | Neg MatMul; a=x; b=t1 | Neg MatMul; a=t0; b=w | "
                                 "MatMul; a=t0; b=t1");
   byoc_string_deinit(&got);
+  byoc_match_deinit(&match);
+  byoc_graph_module_destroy(module);
+}
+
+static bool has_two_bindings(void *self, const byoc_match_t *match) {
+  (void)self;
+  return match->bindings.count == 2;
+}
+
+// Ways over the same nodes that bind fewer names are other ways.
+static void test_number_of_a_way(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = parse_graph("%r = MatMul@13(%x, %x) : f32[4,4]\n return %r\n");
+  const byoc_pattern_t *pattern = NULL;
+  byoc_test_ok(byoc_pattern_parse("(MatMul(%a, %a) | MatMul(%a, %b))", "rule", &arena, &diag, &pattern), &diag);
+  byoc_match_t match;
+  byoc_match_init(&match, byoc_allocator_system());
+  bool failed = false;
+  uint32_t number = 0;
+  byoc_node_t *root = byoc_value_producer(byoc_graph_module_main(module)->body->results.data[0]);
+  assert_true(byoc_pattern_match_each(pattern, root, NULL, NULL, &match, has_two_bindings, NULL, &failed));
+  assert_true(byoc_match_number(pattern, &match, &number));
+  assert_int_equal(number, 1);
   byoc_match_deinit(&match);
   byoc_graph_module_destroy(module);
 }
@@ -492,7 +517,7 @@ int main(void) {
       cmocka_unit_test(test_random_texts),   cmocka_unit_test(test_types),
       cmocka_unit_test(test_dominators),     cmocka_unit_test(test_long_path),
       cmocka_unit_test(test_each_way),       cmocka_unit_test(test_topological_order),
-      cmocka_unit_test(test_results),
+      cmocka_unit_test(test_results),        cmocka_unit_test(test_number_of_a_way),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }
