@@ -169,7 +169,7 @@ static byoc_status_t declare_instruction(byoc_host_c_t *host, const byoc_host_in
 
 // What errors and profiles call an instruction.
 const char *byoc_host_c_step_name(const byoc_host_instruction_t *i) {
-  if (i->op == BYOC_HOST_MATCH || i->op == BYOC_HOST_REQUIRE) return "checking shapes";
+  if (i->op == BYOC_HOST_MATCH || i->op == BYOC_HOST_REQUIRE || i->op == BYOC_HOST_BIND) return "checking shapes";
   if (i->op == BYOC_HOST_ALLOCATE) { // named after the operator that is about to run
     while (i->op == BYOC_HOST_ALLOCATE && i->next != NULL) i = i->next;
   }

@@ -130,8 +130,7 @@ byoc_status_t byoc_host_lower_bind(byoc_host_lowering_t *l, const byoc_node_t *n
                            count);
   }
   BYOC_RETURN_IF_ERROR(byoc_host_append(l, BYOC_HOST_BIND, node, &i));
-  i->symbol =
-      node->name[0] == '\0' ? "an operator" : byoc_arena_format(&l->program->arena, "operator '%s'", node->name);
+  i->symbol = node->name[0] == '\0' ? "an operator" : byoc_arena_format(&l->program->arena, "%s", node->name);
   if (i->symbol == NULL) return byoc_diag_out_of_memory(l->diag);
   BYOC_RETURN_IF_ERROR(byoc_host_push(l, i, false, elements));
   i->symbols = BYOC_ARENA_ARRAY(&l->program->arena, uint32_t, count);

@@ -102,12 +102,15 @@ byoc_status_t byoc_bind_result_dims(byoc_node_t *node, const byoc_result_dim_t *
     places[2 * i] = dims[i].result, places[2 * i + 1] = dims[i].d;
     symbols[i] = dims[i].symbol;
   }
+  char where[256];
+  byoc_node_describe(node, where, sizeof where);
+  const char *origin = byoc_arena_format(arena, "%s", where);
   byoc_node_t *made = create_result_shape(node, places, count, diag);
   byoc_node_t *bind = made ? byoc_node_create(node->block, node, "byoc", "BindSymbols", 1, made->results, 1, 0) : NULL;
-  if (!bind || !byoc_attributes_set_strings(&bind->attributes, "symbols", symbols, count)) {
+  if (!origin || !bind || !byoc_attributes_set_strings(&bind->attributes, "symbols", symbols, count)) {
     return byoc_diag_failure(diag);
   }
-  bind->name = node->name; // for messages at run time
+  bind->name = origin; // what a message at run time calls the operator
   return BYOC_OK;
 }
 

@@ -450,7 +450,19 @@ static void sizes_from_data(void **state) {
   inputs[1].data = (void *)(uintptr_t)uneven;
   run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "6 elements do not fit the requested shape");
   inputs[1].data = (void *)(uintptr_t)negative;
-  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "operator 'zeros' asks for a negative size: -2");
+  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "ConstantOfShape 'zeros' (ai.onnx 9) asks for a negative size: -2");
+  close_model(&m);
+}
+
+// A negative size is refused in the name of the operator that asks for it, where the node has no name of its own too.
+static void negative_sizes_name_their_operator(void **state) {
+  (void)state;
+  model_t m;
+  open_model(MAIN("(%to : i64[2]) -> (%z : f32[C,D])", "    %z = ConstantOfShape@9(%to) : f32[C,D]\n    return %z"),
+             &m);
+  const int64_t two[1] = {2}, negative[2] = {3, -2};
+  byoc_argument_t inputs[1] = {tensor(BYOC_DTYPE_I64, 1, two, negative)};
+  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "ConstantOfShape (ai.onnx 9) asks for a negative size: -2");
   close_model(&m);
 }
 
@@ -607,6 +619,7 @@ int main(void) {
       cmocka_unit_test(dimensions_without_a_value_are_refused),
       cmocka_unit_test(prints_regions),
       cmocka_unit_test(sizes_from_data),
+      cmocka_unit_test(negative_sizes_name_their_operator),
       cmocka_unit_test(declared_sizes_are_checked),
       cmocka_unit_test(shapes_that_do_not_fit_are_refused),
       cmocka_unit_test(dimensions_have_any_name),
