@@ -88,6 +88,9 @@ static void test_misuse(void **state) {
       {"byoc targets everything", "does not take the word 'everything'", ""},
       {"byoc ops Gelo", "there is no operator 'Gelo'", "did you mean 'Gelu'?"},
       {"byoc ops byoc::ToBlokced", "there is no operator 'byoc::ToBlokced'", "did you mean 'byoc::ToBlocked'?"},
+      {"byoc ops ai.onnx::Gelo", "there is no operator 'ai.onnx::Gelo'", "did you mean 'Gelu'?"},
+      {"byoc explain tiny.onnx --collage-depth 0", "--collage-depth takes a whole number from 1 to 64, not '0'", ""},
+      {"byoc explain tiny.onnx --collage-nodes=0", "--collage-nodes takes a whole number from 1 to 64, not '0'", ""},
       {"byoc opt tiny.onnx --passes=fold-constnats", "there is no pass 'fold-constnats'", "fold-constants"},
       {"byoc build tiny.onnx --print-after=simplfy", "simplfy", "simplify"},
       {"byoc-modelgen", "--help", ""},
@@ -115,6 +118,8 @@ static void test_ops(void **state) {
   byoc_test_printed("    alpha                          a float, default 0.01\n");
   byoc_test_printed("one of \"constant\", \"reflect\", \"edge\", \"wrap\", since version 19\n");
   byoc_test_printed("  targets     cutlass, dnnl");
+  byoc_test_shell(0, "byoc ops ai.onnx::LeakyRelu"); // as messages write the domain
+  byoc_test_printed("LeakyRelu\n  version 6 ");
   byoc_test_shell(0, "byoc ops --json");
   json_t *ops = parse_output();
   json_t *conv = find_by(ops, "operator", "Conv");
@@ -303,11 +308,9 @@ static void test_reader_leaves(void **state) {
 static void test_output_endings(void **state) {
   (void)state;
   write_vision("vision.onnx");
-  static const char *const cases[][2] = {{"m.a", "asks for a static library"},
-                                         {"m.o", "asks for an object file"},
-                                         {"m.c", "asks for C source"},
-                                         {"m.dll", "asks for a Windows library"},
-                                         {"m.lib", "asks for a static library"}};
+  static const char *const cases[][2] = {
+      {"m.a", "asks for a static library"},    {"m.o", "asks for an object file"},     {"m.c", "asks for C source"},
+      {"m.dll", "asks for a Windows library"}, {"m.lib", "asks for a static library"}, {"m.onnx", "asks for a model"}};
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
     byoc_test_shell(2, "byoc build vision.onnx -o %s", cases[i][0]);
     byoc_test_printed(cases[i][1]);

@@ -95,9 +95,15 @@ static byoc_status_t check_outputs(const build_options_t *options, const char *a
 static byoc_status_t check_artifact_name(const char *path, byoc_diag_t *diag) {
   static const struct {
     const char *ending, *meaning;
-  } others[] = {{".a", "a static library"},    {".lib", "a static library"}, {".o", "an object file"},
-                {".obj", "an object file"},    {".c", "C source"},           {".h", "a C header"},
-                {".dll", "a Windows library"}, {".dylib", "a macOS library"}};
+  } others[] = {{".a", "a static library"},
+                {".lib", "a static library"},
+                {".o", "an object file"},
+                {".obj", "an object file"},
+                {".c", "C source"},
+                {".h", "a C header"},
+                {".dll", "a Windows library"},
+                {".dylib", "a macOS library"},
+                {".onnx", "a model"}};
   const size_t size = strlen(path);
   for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); ++i) {
     const size_t ending = strlen(others[i].ending);
@@ -130,9 +136,9 @@ static byoc_status_t build(byoc_session_t *session, const build_options_t *optio
   byoc_model_name(options->output ? options->output : output, header_name, sizeof(header_name));
   BYOC_RETURN_IF_ERROR(check_name(options->name, sizeof(name), diag));
   BYOC_RETURN_IF_ERROR(check_emit(options->emit, diag));
+  BYOC_RETURN_IF_ERROR(check_outputs(options, options->output ? options->output : output, diag));
   if (options->emit == NULL && options->output != NULL)
     BYOC_RETURN_IF_ERROR(check_artifact_name(options->output, diag));
-  BYOC_RETURN_IF_ERROR(check_outputs(options, options->output ? options->output : output, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_open(&options->session, diag, session));
   BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, &options->session, diag));
   if (options->require != NULL) BYOC_RETURN_IF_ERROR(byoc_require_check(options->require, &session->targets, diag));

@@ -282,22 +282,29 @@ static json_t *operator_to_json(const naming_t *naming, size_t index) {
 
 // ---- the command ----
 
+// "ai.onnx::Conv" is "Conv": messages write ONNX's domain out.
+static const char *without_default_domain(const char *name) {
+  static const char domain[] = "ai.onnx::";
+  const size_t size = sizeof domain - 1;
+  return strncmp(name, domain, size) == 0 ? name + size : name;
+}
+
 static bool is_asked_for(const byoc_op_t *op, const byoc_text_items_t *asked) {
   char name[256];
   for (size_t i = 0; i < asked->count; ++i) {
-    if (strcmp(asked->items[i], full_name(op, name)) == 0) return true;
+    if (strcmp(without_default_domain(asked->items[i]), full_name(op, name)) == 0) return true;
   }
   return asked->count == 0;
 }
 
 static byoc_status_t check_names(const byoc_text_items_t *asked, byoc_diag_t *diag) {
   for (size_t i = 0; i < asked->count; ++i) {
-    const char *name = asked->items[i], *colons = strstr(name, "::");
+    const char *name = without_default_domain(asked->items[i]), *colons = strstr(name, "::");
     char domain[128] = "";
     if (colons) snprintf(domain, sizeof domain, "%.*s", (int)(colons - name), name);
     const char *op = colons ? colons + 2 : name;
     if (byoc_op_known(domain, op)) continue;
-    byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "there is no operator '%s'", name);
+    byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "there is no operator '%s'", asked->items[i]);
     const char *nearest = byoc_op_nearest(domain, op);
     if (nearest) byoc_diag_hint(diag, "did you mean '%s%s%s'?", domain, domain[0] ? "::" : "", nearest);
     return BYOC_INVALID_ARGUMENT;

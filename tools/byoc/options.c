@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/build/placing.h"
 #include "core/runtime/artifact/pool.h"
 
 static void print_help(const byoc_usage_t *usage) {
@@ -43,17 +44,20 @@ static byoc_status_t bad_value(const byoc_option_row_t *row, const char *value, 
   return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--%s takes %s, not '%s'", row->name, expected, value);
 }
 
-static byoc_status_t set_count(const byoc_option_row_t *row, const char *value, int64_t maximum, byoc_diag_t *diag) {
+static byoc_status_t set_count(const byoc_option_row_t *row, const char *value, int64_t minimum, int64_t maximum,
+                               byoc_diag_t *diag) {
   char *end = NULL;
   errno = 0;
   long long number = strtoll(value, &end, 10);
   if (end == value || *end != '\0') return bad_value(row, value, "a whole number", diag);
-  if (errno == 0 && number >= 0 && number <= maximum) {
+  if (errno == 0 && number >= minimum && number <= maximum) {
     *(int64_t *)row->value = number;
     return BYOC_OK;
   }
   char range[64] = "a whole number from 0 on";
-  if (maximum < INT64_MAX) snprintf(range, sizeof(range), "a whole number from 0 to %lld", (long long)maximum);
+  if (maximum < INT64_MAX) {
+    snprintf(range, sizeof(range), "a whole number from %lld to %lld", (long long)minimum, (long long)maximum);
+  }
   return bad_value(row, value, range, diag);
 }
 
@@ -87,9 +91,11 @@ static byoc_status_t set_value(const byoc_option_row_t *row, const char *value, 
     return BYOC_OK;
   }
   case BYOC_OPT_COUNT:
-    return set_count(row, value, INT64_MAX, diag);
+    return set_count(row, value, 0, INT64_MAX, diag);
   case BYOC_OPT_THREADS:
-    return set_count(row, value, BYOC_MODEL_MAX_THREADS, diag);
+    return set_count(row, value, 0, BYOC_MODEL_MAX_THREADS, diag);
+  case BYOC_OPT_GROUP:
+    return set_count(row, value, 1, BYOC_COLLAGE_LIMIT, diag);
   case BYOC_OPT_NUMBER:
   case BYOC_OPT_SECONDS:
     return set_number(row, value, diag);

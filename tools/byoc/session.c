@@ -187,10 +187,6 @@ static byoc_status_t choose_placing(const byoc_session_options_t *options, byoc_
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--plan takes collage, greedy or a FILE.json, not '%s'",
                            out_placing->plan);
   }
-  if (options->collage_nodes > BYOC_COLLAGE_LIMIT || options->collage_depth > BYOC_COLLAGE_LIMIT) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--collage-nodes and --collage-depth take up to %d",
-                           BYOC_COLLAGE_LIMIT);
-  }
   out_placing->collage_nodes = (uint32_t)options->collage_nodes;
   out_placing->collage_depth = (uint32_t)options->collage_depth;
   out_placing->plain_layouts = options->layout != NULL && strcmp(options->layout, "plain") == 0;

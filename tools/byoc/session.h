@@ -15,7 +15,7 @@ typedef struct byoc_session_options_t {
   const char *plan;                     // "collage", "greedy" or a file; NULL: what the subcommand does by default
   const char *cost;                     // "measure" or "estimate"
   double cost_budget_s;                 // 0: the default
-  int64_t collage_nodes, collage_depth; // of enumerated candidates; 0: the default
+  int64_t collage_nodes, collage_depth; // of enumerated candidates; 0: not given
   int64_t thread_count;                 // default of the contexts of what is made; 0: decided when running
   int64_t cost_threads;                 // of the contexts that costs are for; 0: 1
   const char *layout;                   // "blocked" (where the targets take such) or "plain"; NULL: blocked
@@ -40,10 +40,10 @@ typedef struct byoc_session_options_t {
       {"cost-budget",    0,                                                                                            \
        BYOC_OPT_SECONDS, &(options).cost_budget_s,                                                                     \
        "SECONDS",        "for measuring, all of it where a proof needs it (default: 60, less of it for proofs)"},      \
-      {"collage-nodes",          0,   BYOC_OPT_COUNT,                                                                  \
-       &(options).collage_nodes, "N", "collage enumerates groups of up to N operators (default: 6)"},                  \
-      {"collage-depth",          0,   BYOC_OPT_COUNT,                                                                  \
-       &(options).collage_depth, "N", "and of up to N operators one behind the other (default: 6)"},                   \
+      {"collage-nodes",          0,   BYOC_OPT_GROUP,                                                                  \
+       &(options).collage_nodes, "N", "collage enumerates groups of up to N operators (1 to 64, default: 6)"},         \
+      {"collage-depth",          0,   BYOC_OPT_GROUP,                                                                  \
+       &(options).collage_depth, "N", "and of up to N operators one behind the other (1 to 64, default: 6)"},          \
   {                                                                                                                    \
     "layout", 0, BYOC_OPT_TEXT, &(options).layout, "HOW", "between regions: blocked (default) where it pays, plain"    \
   }

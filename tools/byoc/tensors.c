@@ -186,7 +186,8 @@ byoc_status_t byoc_ports_set_dims(byoc_ports_t *ports, const byoc_text_items_t *
     char *end = NULL;
     long long value = equals != NULL ? strtoll(equals + 1, &end, 10) : -1;
     if (equals == NULL || *end != '\0' || end == equals + 1 || value < 0) {
-      return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--dim takes NAME=VALUE, not '%s'", items->items[i]);
+      return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
+                             "--dim takes NAME=VALUE with a whole number from 0 on, not '%s'", items->items[i]);
     }
     size_t size = (size_t)(equals - items->items[i]);
     if (!has_dim(ports, items->items[i], size)) return unknown_dim(ports, items->items[i], size, diag);
@@ -299,7 +300,7 @@ byoc_status_t byoc_ports_randomise(byoc_ports_t *inputs, uint64_t seed, byoc_dia
       byoc_port_format(&inputs->items[i], type, sizeof(type));
       byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the shape of input '%s' (%s) is not known",
                                              inputs->items[i].name, type);
-      byoc_diag_hint(diag, "give its dimensions values: --dim NAME=VALUE, or the input itself: --input NAME=FILE.npy");
+      byoc_diag_hint(diag, "give its dimensions values: --dim NAME=VALUE");
       return status;
     }
     if (!inputs->items[i].filled) randomise(&inputs->items[i], &state);
