@@ -140,7 +140,7 @@ static byoc_container_function_t find_container(const char *op) {
   return NULL;
 }
 
-// Prepares the cells that an instruction reads and, for a yield, the cells that get them: a branch's results, or the
+// Prepares the cells that an instruction reads. A yield also writes cells: those of a branch's results, or those of the
 // parameters of a loop's next iteration, from its condition on.
 static byoc_status_t prepare_cells(byoc_evaluator_t *evaluator, byoc_step_t *step, byoc_diag_t *diag) {
   const byoc_host_instruction_t *i = step->instruction, *owner = i->region->owner;

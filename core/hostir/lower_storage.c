@@ -32,10 +32,10 @@ bool byoc_host_is_container(const byoc_node_t *node) {
 
 // ---- sharing ----
 
-// May a C call or a kernel overwrite this operand's bytes? Only if nothing else will read them. Every value on the way
-// back to what made the bytes must have one use, in the same block (a nested one may run again), and the bytes must be
-// a call's own, or those of a Join whose operands are not used after it. What an earlier C call overwrote was not used
-// after it, so the way ends there, and long chains of calls cost nothing.
+// May a C call or a kernel overwrite this operand's bytes? Only if nothing else will read them. The bytes must belong
+// to a call, or to a Join whose operands are not used after it. From there to the operand, every value must have one
+// use, in the same block (a nested one may run again). The search ends at an operand that an earlier C call overwrote,
+// because nothing read that one afterwards; so long chains of calls cost nothing.
 static bool dies_at_its_use(const byoc_value_t *value, const byoc_block_t *block) {
   for (;;) {
     if (value->kind != BYOC_VALUE_RESULT || value->uses.count != 1) return false;

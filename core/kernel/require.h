@@ -9,9 +9,9 @@
 // Does the node have an operand or a result that is not static?
 bool byoc_node_is_open(const byoc_node_t *node);
 
-// Adds, in front of each node of a block (nested ones included), what it relies on, while operators are still those of
-// the model and with their names. For calls of extern functions: what the nodes of their retained bodies rely on.
-// Dimensions that a node makes itself are left to byoc_require_rest.
+// Adds Requires in front of each node of a block, nested ones included, for what the node relies on. It runs while
+// operators are still those of the model, so that messages use their names. A call of an extern function relies on what
+// the nodes of its retained body rely on. Dimensions that a node makes itself are left to byoc_require_rest.
 byoc_status_t byoc_require_early(byoc_block_t *block, byoc_diag_t *diag);
 
 // What is required at a place in a function that is about to be lowered, and what is known to hold there.

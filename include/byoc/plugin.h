@@ -621,9 +621,9 @@ typedef struct byoc_backend_t {
   // Since minor 1; optional. Called before generate with the same functions, to optimise them by the edit table. Their
   // parameters and results must stay as they are. It must not answer any of them.
   int32_t (*prepare)(void *self, byoc_codegen_t *codegen);
-  // Since minor 2; optional. How far this target's floats may be, with its current options, from those of the operators
-  // as written, as a fraction of a tensor's magnitude: 0.1 for weights of 8 bits. 0, or no hook: only as far as
-  // rounding in another order leads. Candidates are checked against it before they are timed.
+  // Since minor 2; optional. The largest error of this target's floats with its current options, relative to the
+  // magnitude of a tensor and measured against the operators as written: 0.1 for weights of 8 bits. 0, or no hook: only
+  // the error of rounding in another order. Candidates are checked against it before they are timed.
   double (*relative_error)(void *self, const byoc_target_t *target);
 } byoc_backend_t;
 
