@@ -1,3 +1,4 @@
+// Reads what a plugin hands over: struct headers, arrays with strides, texts.
 #include "core/plugin/abi.h"
 
 #include <ctype.h>

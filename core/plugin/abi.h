@@ -9,15 +9,16 @@
 
 // Copies the struct at `from` into `out`, which has `size_bytes` here. `what` names it in errors.
 byoc_status_t byoc_abi_read(const void *from, const char *what, void *out, size_t size_bytes, byoc_diag_t *diag);
-// Element `index` of an array whose elements start `stride` bytes apart.
+// Returns element `index` of an array whose elements start `stride` bytes apart.
 byoc_status_t byoc_abi_read_at(const void *array, uint64_t stride, uint64_t index, const char *what, void *out,
                                size_t size_bytes, byoc_diag_t *diag);
 
-// UTF-8 without control characters.
+// Is the text UTF-8 without control characters?
 bool byoc_abi_text_is_printable(const char *text, size_t size);
-// Names of plugins and targets: a letter, then letters, digits, '_' and '-'.
+// Is the text a name of a plugin or target: a letter, then letters, digits, '_' and '-'?
 bool byoc_abi_is_name(const char *text, size_t size);
-// Copies a printable text of one line and at most `limit` bytes. NULL is an error unless `optional`, then it is "".
+// Copies a printable text of one line and at most `limit` bytes. NULL is an error unless `optional`; then it becomes
+// "".
 byoc_status_t byoc_abi_copy_text(const char *text, const char *what, size_t limit, bool optional, byoc_arena_t *arena,
                                  byoc_diag_t *diag, const char **out_text);
 // Copies a list of such texts, at most `count_limit`.

@@ -1,3 +1,4 @@
+// The cache of a plugin on disk: reads and writes one file per entry.
 #include "core/plugin/cache.h"
 
 #include <string.h>
@@ -8,7 +9,7 @@
 typedef struct entry_header_t {
   char magic[8];
   uint64_t key_bytes, data_bytes;
-  byoc_content_hash_t hash; // of key and data
+  byoc_content_hash_t hash; // of the key and the data
 } entry_header_t;
 static const char magic[8] = "byoc-c1";
 

@@ -1,4 +1,4 @@
-// One run of a generate hook, from the functions that it is given to the runtime modules that it leaves.
+// One run of a generate hook: it is given functions, and it leaves runtime modules.
 #include "core/plugin/codegen.h"
 
 #include <string.h>

@@ -13,15 +13,15 @@
 // What the build passes to every run: services that live in rooms above this one.
 typedef struct byoc_codegen_services_t {
   void *self;
-  // Objects in order, each from `allocator`; after an error there are none.
+  // Compiles to objects in the given order, each allocated from `allocator`; after an error there are none.
   byoc_status_t (*compile)(void *self, const byoc_compile_request_t *requests, size_t count, byoc_allocator_t allocator,
                            byoc_diag_t *diag, byoc_bytes_t *out_objects);
   byoc_status_t (*measure)(void *self, const byoc_measure_request_t *request, byoc_allocator_t allocator,
                            byoc_diag_t *diag, double *out_median_ns);
   const char *cache_directory; // NULL: cache_get finds nothing and cache_put keeps nothing
-  const char *cpu_features;    // space-separated
+  const char *cpu_features;    // separated by spaces
   void (*progress)(void *self, const char *what, uint64_t done, uint64_t total);
-  // Runs passes over these functions of one module; NULL: there are none.
+  // Runs passes over these functions of one module. NULL: this run has no passes.
   byoc_status_t (*run_passes)(void *self, byoc_function_t *const *functions, size_t function_count, const char *passes,
                               byoc_diag_t *diag);
 } byoc_codegen_services_t;

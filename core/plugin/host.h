@@ -1,4 +1,5 @@
-// The tables of functions that the host offers to plugins: one file each, host_<table>.c (region's is host_target.c).
+// The tables of functions that the host offers to plugins. Each has a file host_<table>.c (that of region is
+// host_target.c).
 #ifndef BYOC_CORE_PLUGIN_HOST_H_
 #define BYOC_CORE_PLUGIN_HOST_H_
 
@@ -8,8 +9,8 @@
 const byoc_target_api_t *byoc_host_target_api(void);
 const byoc_graph_api_t *byoc_host_graph_api(void);
 const byoc_region_api_t *byoc_host_region_api(void);
-const byoc_edit_api_t *byoc_host_edit_api(void);       // of a codegen session
-const byoc_codegen_api_t *byoc_host_codegen_api(void); // of a codegen session
+const byoc_edit_api_t *byoc_host_edit_api(void);       // for a codegen session
+const byoc_codegen_api_t *byoc_host_codegen_api(void); // for a codegen session
 
 // Puts all tables into the host that a library sees. Whatever loads a library is given this function, because the
 // tables themselves need the library: the modules that its code makes hold it.

@@ -1,3 +1,4 @@
+// Compares the state of the process before and after a plugin ran.
 #include "core/plugin/hygiene.h"
 
 #include <fcntl.h>

@@ -16,7 +16,7 @@ typedef struct byoc_hygiene_t {
 } byoc_hygiene_t;
 
 void byoc_hygiene_take(byoc_hygiene_t *out);
-// BYOC_INVALID_DATA, naming what was changed since, or BYOC_OK.
+// Returns BYOC_INVALID_DATA, naming what was changed since, or BYOC_OK.
 byoc_status_t byoc_hygiene_check(const byoc_hygiene_t *before, byoc_diag_t *diag);
 
 #endif // BYOC_CORE_PLUGIN_HYGIENE_H_

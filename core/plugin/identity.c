@@ -1,3 +1,4 @@
+// Reads a plugin's identity from its file: exported symbols and the note.
 #include "core/plugin/identity.h"
 
 #include <ctype.h>
@@ -15,7 +16,7 @@ typedef struct exports_t {
   char other[128]; // the first symbol that should not be there
 } exports_t;
 
-// What linkers and sanitizers add by themselves.
+// Symbols that linkers and sanitizers add by themselves.
 static bool is_toolchain_symbol(const char *name) {
   static const char *const names[] = {"_init", "_fini", "_edata", "_end", "__bss_start"};
   static const char *const prefixes[] = {"__asan_", "___asan_",     "__odr_asan", "__ubsan_", "__tsan_",

@@ -8,7 +8,7 @@
 #include "core/base/diag.h"
 
 // Checks that the file is a shared object for this machine that exports byoc_plugin_query and nothing else, and reads
-// its note: size, versions, texts. *out_has_note tells, on failure too, that *out_note holds a sound note.
+// its note: size, versions, texts. *out_has_note says, also after a failure, whether *out_note holds a sound note.
 byoc_status_t byoc_plugin_identity_read(const char *path, byoc_diag_t *diag, byoc_plugin_note_t *out_note,
                                         bool *out_has_note);
 

@@ -1,3 +1,4 @@
+// Loads a plugin's library, queries it and unloads it with its last user.
 #include "core/plugin/library.h"
 
 #include <dlfcn.h>
@@ -25,7 +26,7 @@ static int32_t host_error(const byoc_host_t *host, int32_t status, const char *m
   return status;
 }
 
-// No extension is defined yet; asking is always allowed.
+// No extension is defined yet, so the answer is always no.
 static const void *host_extension(const byoc_host_t *host, const char *name, uint32_t version) {
   (void)host;
   (void)name;
@@ -72,7 +73,7 @@ static byoc_status_t open_library(byoc_plugin_library_t *library, const char *pa
   }
   void *symbol = dlsym(library->handle, "byoc_plugin_query");
   if (symbol == NULL) return byoc_diag_error(diag, BYOC_INVALID_DATA, "it does not export byoc_plugin_query");
-  memcpy(out_query, &symbol, sizeof(symbol)); // POSIX: the pointers have one representation
+  memcpy(out_query, &symbol, sizeof(symbol)); // POSIX: pointers to functions and to objects look alike
   return BYOC_OK;
 }
 

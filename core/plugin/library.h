@@ -7,7 +7,7 @@
 #include "core/target/target.h"
 
 typedef struct byoc_plugin_library_t {
-  // What the plugin sees. First, so that the host's functions find the rest by it.
+  // The table that the plugin sees. It comes first so that the host's functions can find the rest from it.
   byoc_host_t host;
   uint32_t reference_count;
   byoc_allocator_t allocator;
@@ -20,7 +20,7 @@ typedef struct byoc_plugin_library_t {
   char error[1024]; // the text that host->error got
 } byoc_plugin_library_t;
 
-// Gives a host its tables: byoc_host_fill_tables of core/plugin/host.h, which stands above this file.
+// Gives a host its tables. It is byoc_host_fill_tables of core/plugin/host.h, which stands above this file.
 typedef void (*byoc_host_fill_fn_t)(byoc_host_t *host);
 
 // Opens the file in this process, queries it and checks its answers against its note. On failure nothing stays open.

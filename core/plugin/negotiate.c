@@ -1,3 +1,4 @@
+// Checks and copies what a plugin's query returned: options, rules, backends.
 #include "core/plugin/negotiate.h"
 
 #include <ctype.h>

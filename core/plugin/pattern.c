@@ -43,7 +43,7 @@ static byoc_status_t expect_text(parser_t *p, const char *token) {
   return syntax_error(p, expected);
 }
 
-// A name of letters, digits, '_' and, in operators' domains, '.'; NULL where there is none. *out_failed: out of memory.
+// A name of letters, digits, '_' and (in operators' domains) '.'; NULL if there is none. *out_failed: out of memory.
 static const char *parse_word(parser_t *p, bool with_dots, bool *out_failed) {
   skip_space(p);
   const char *begin = p->at;
@@ -186,7 +186,7 @@ static byoc_status_t parse_result(parser_t *p, byoc_pattern_t *pattern) {
 
 static byoc_status_t parse_operator(parser_t *p, byoc_pattern_t *pattern, const char *first_word) {
   pattern->kind = PATTERN_OPERATOR;
-  if (first_word == NULL) { // behind "{"
+  if (first_word == NULL) { // a list "{A|B}", whose "{" has been read
     do BYOC_RETURN_IF_ERROR(add_operator(p, pattern, NULL));
     while (accept_text(p, "|"));
     BYOC_RETURN_IF_ERROR(expect_text(p, "}"));

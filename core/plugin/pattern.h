@@ -19,7 +19,7 @@ void byoc_pattern_each_operator(const byoc_pattern_t *pattern,
 typedef struct byoc_match_t {
   BYOC_VECTOR(byoc_node_t *) nodes; // topological order
   BYOC_VECTOR(byoc_region_binding_t) bindings;
-  BYOC_VECTOR(const byoc_value_t *) constants; // that "@" stood for, named or not
+  BYOC_VECTOR(const byoc_value_t *) constants; // that "@" matched, named or not
   byoc_allocator_t allocator;
 } byoc_match_t;
 void byoc_match_init(byoc_match_t *match, byoc_allocator_t allocator);
@@ -32,8 +32,8 @@ bool byoc_match_shares_place(const byoc_match_t *match);
 typedef bool (*byoc_match_filter_t)(void *self, const byoc_node_t *node);
 
 // Matches at `root` and upwards through its operands, inside its block. On success the match holds its nodes and
-// bindings; otherwise it is empty. A value inside the match that is used outside of it makes it fail. Running out of
-// memory is a failure to match with *out_failed set.
+// bindings; otherwise it is empty. A value inside the match that is used outside of it makes the match fail. If out of
+// memory, the match fails and *out_failed is set.
 bool byoc_pattern_match(const byoc_pattern_t *pattern, byoc_node_t *root, byoc_match_filter_t filter, void *filter_self,
                         byoc_match_t *match, bool *out_failed);
 

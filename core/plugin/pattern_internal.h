@@ -28,8 +28,8 @@ enum { DOMINATOR_ROOT = 0, DOMINATOR_PATH = 1, DOMINATOR_LEAF = 2 };
 struct byoc_pattern_t {
   pattern_kind_t kind;
   const char *name;   // binding; NULL: none
-  byoc_dtype_t dtype; // ANY, CONSTANT, OPERATOR (of the result that is matched): BYOC_DTYPE_NONE for any
-  bool has_rank;      // of the same
+  byoc_dtype_t dtype; // ANY, CONSTANT, OPERATOR (of the matched result); BYOC_DTYPE_NONE: any
+  bool has_rank;      // for the same kinds
   int32_t rank;
   // OPERATOR
   struct {
@@ -40,7 +40,7 @@ struct byoc_pattern_t {
   int32_t result;            // the result that is matched, "#1"; PATTERN_ANY_RESULT for "#_"
   attribute_test_t *tests;
   size_t test_count;
-  // OPERATOR: operands; ALTERNATIVES: the alternatives; DOMINATOR: root, path, leaf
+  // OPERATOR: the operands. ALTERNATIVES: the alternatives. DOMINATOR: root, path, leaf.
   const byoc_pattern_t **children;
   size_t child_count;
 };

@@ -1,5 +1,5 @@
-// The matcher of patterns: a search with backtracking over what is still to be matched. Each way that an operand order,
-// an optional operator or an alternative leaves open is tried until the whole fits.
+// The matcher of patterns: a search with backtracking over goals. Each choice (the order of operands, an optional
+// operator, an alternative) is tried until the whole pattern fits.
 #include <string.h>
 
 #include "core/ir/virtual_device.h"
@@ -28,8 +28,8 @@ bool byoc_match_shares_place(const byoc_match_t *match) {
   return true;
 }
 
-// What is still to be done: match a value; or (pattern NULL) take a node whose operands have been matched; or (pattern
-// a DOMINATOR, node its root) take what is on the paths from the root up to the value.
+// A goal of the search: match a value; or (pattern is NULL) take a node whose operands have been matched; or (pattern
+// is a DOMINATOR, node is its root) take the nodes on the paths from the root up to the value.
 typedef struct goal_t goal_t;
 struct goal_t {
   const byoc_pattern_t *pattern;
@@ -79,7 +79,7 @@ static bool operator_fits(const byoc_pattern_t *pattern, const byoc_node_t *node
 
 // ---- attribute tests ----
 
-// ONNX attributes are single precision: "0.01" means the float that is nearest to it.
+// ONNX attributes are single precision: "0.01" means the float nearest to it.
 static bool same_number(double a, double b) {
   return a == b || (float)a == (float)b;
 }
@@ -287,7 +287,7 @@ static bool find_cone(matcher_t *m, const byoc_pattern_t *path, byoc_node_t *roo
 }
 
 // Takes the nodes between the leaf and the root: those of the cone from which the leaf can be reached. Each is taken
-// when all of its operands have been, so that the match stays in topological order.
+// after all of its operands, so that the match stays in topological order.
 static bool take_paths(matcher_t *m, const goal_t *goal) {
   const mark_t before = mark(m);
   cone_t cone;

@@ -1,3 +1,4 @@
+// The plugins of a run: finds their files, refuses or loads them, and finds targets by name.
 #include "core/plugin/registry.h"
 #include "core/plugin/host.h"
 
@@ -25,7 +26,7 @@ struct byoc_plugin_registry_t {
   byoc_arena_t arena;
   int64_t load_timeout_ms;
   BYOC_VECTOR(slot_t *) slots;
-  BYOC_VECTOR(const char *) folders; // real paths of those that were searched
+  BYOC_VECTOR(const char *) folders; // real paths of the folders that were searched
 };
 
 // ---- entries ----
@@ -40,7 +41,7 @@ static slot_t *add_slot(byoc_plugin_registry_t *registry, const char *path, byoc
   return slot;
 }
 
-// Turns the error into the entry's reason. Running out of memory stays an error.
+// Makes the error the reason of the entry's refusal. Out of memory stays an error.
 static byoc_status_t refuse(byoc_plugin_registry_t *registry, slot_t *slot, const byoc_diag_t *reason,
                             byoc_diag_t *diag) {
   if (reason->status == BYOC_OUT_OF_MEMORY) return byoc_diag_out_of_memory(diag);
@@ -55,7 +56,7 @@ static byoc_status_t refuse(byoc_plugin_registry_t *registry, slot_t *slot, cons
   return byoc_diag_out_of_memory(diag);
 }
 
-// Two plugins of one name, or with a target in common: the later one is refused.
+// If two plugins have the same name, or a target in common, the later one is refused.
 static byoc_status_t check_taken(const byoc_plugin_registry_t *registry, slot_t *slot, byoc_diag_t *diag) {
   for (size_t i = 0; i < registry->slots.count; ++i) {
     const slot_t *other = registry->slots.data[i];
@@ -109,7 +110,7 @@ static byoc_status_t add_candidate(byoc_plugin_registry_t *registry, const char 
 
 // ---- discovery ----
 
-// A folder that cannot be searched is listed as an entry of its own.
+// A folder that cannot be searched becomes an entry of its own.
 static byoc_status_t refuse_folder(byoc_plugin_registry_t *registry, const char *path, byoc_plugin_source_t source,
                                    const byoc_diag_t *reason, byoc_diag_t *diag) {
   slot_t *slot = add_slot(registry, path, source);
@@ -117,12 +118,12 @@ static byoc_status_t refuse_folder(byoc_plugin_registry_t *registry, const char 
   return refuse(registry, slot, reason, diag);
 }
 
-// Remembers the folder, once it is known where it really is; *out_known tells that it was searched before.
+// Remembers the folder by its real path; *out_known says that it was searched before.
 static byoc_status_t remember_folder(byoc_plugin_registry_t *registry, const char *folder, bool *out_known,
                                      byoc_diag_t *diag) {
   *out_known = false;
   char *real = realpath(folder, NULL);
-  if (real == NULL) return BYOC_OK; // listing it will say why
+  if (real == NULL) return BYOC_OK; // listing the folder reports the reason
   for (size_t i = 0; i < registry->folders.count && !*out_known; ++i) {
     *out_known = strcmp(registry->folders.data[i], real) == 0;
   }
@@ -225,7 +226,7 @@ const byoc_plugin_entry_t *byoc_plugin_registry_at(const byoc_plugin_registry_t 
 
 // ---- loading ----
 
-// Leaves the entry LOADED or REFUSED.
+// Leaves the entry either LOADED or REFUSED.
 static void load_slot(byoc_plugin_registry_t *registry, slot_t *slot) {
   byoc_plugin_entry_t *entry = &slot->entry;
   if (entry->state != BYOC_PLUGIN_FOUND) return;

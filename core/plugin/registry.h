@@ -44,17 +44,17 @@ typedef struct byoc_plugin_options_t {
 
 typedef struct byoc_plugin_registry_t byoc_plugin_registry_t;
 
-// Finds plugins in the order explicit, environment, installation; files ending in ".so", sorted within a folder. A path
-// given explicitly that is refused is an error; anything else refused is only listed.
+// Finds plugins in the order explicit, environment, installation; files ending in ".so", sorted within a folder. It is
+// an error if a path that was given explicitly is refused; every other refused file is only listed.
 byoc_status_t byoc_plugin_registry_create(const byoc_plugin_options_t *options, byoc_allocator_t allocator,
                                           byoc_diag_t *diag, byoc_plugin_registry_t **out_registry);
-// Unloads everything. Runtime modules that a plugin made keep its code loaded until the last of them is released;
-// target lists must be gone.
+// Unloads everything. Runtime modules that a plugin made keep its code loaded until the last of them is released.
+// Target lists must be destroyed before.
 void byoc_plugin_registry_destroy(byoc_plugin_registry_t *registry); // accepts NULL
 size_t byoc_plugin_registry_count(const byoc_plugin_registry_t *registry);
 const byoc_plugin_entry_t *byoc_plugin_registry_at(const byoc_plugin_registry_t *registry, size_t index);
 
-// Target kinds for the parser: "c", then the plugins' in order. Looking one up loads its plugin; when that fails the
+// Target kinds for the parser: "c", then the plugins' in order. Looking one up loads its plugin. If that fails, the
 // plugin becomes REFUSED and the lookup finds nothing.
 byoc_target_registry_t byoc_plugin_registry_targets(byoc_plugin_registry_t *registry);
 // The reason of a refused plugin that announces a kind of that name; otherwise NULL.

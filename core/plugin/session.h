@@ -13,7 +13,7 @@ struct byoc_codegen_t {
   const byoc_codegen_services_t *services;
   byoc_codegen_report_t *report;
   byoc_allocator_t allocator;
-  byoc_arena_t arena;                        // views that the hook was given, and the tables below
+  byoc_arena_t arena;                        // holds the views that the hook was given, and the tables below
   byoc_codegen_result_t *results;            // one per function
   const byoc_type_t ***result_types;         // one list per function: its result types before the hook
   const char **bound_symbols;                // one per function: of bind_packed, else NULL
@@ -21,8 +21,8 @@ struct byoc_codegen_t {
   BYOC_VECTOR(byoc_runtime_module_t *) made; // one reference each
   bool is_preparing;                         // the prepare hook is running: functions cannot be answered yet
   byoc_diag_t hook_error;                    // from api->error
-  byoc_diag_t failure;                       // the first call that makes the whole run fail, whatever the hook returns
-  byoc_diag_t last;                          // the latest call that failed without such consequences
+  byoc_diag_t failure; // of the first call that makes the whole run fail, whatever the hook returns
+  byoc_diag_t last;    // of the latest call whose failure the hook may recover from
 };
 
 // The index of a function that this run is to implement; otherwise -1.
@@ -30,7 +30,7 @@ int64_t byoc_session_find(const byoc_codegen_t *session, const byoc_function_t *
 // The index of a function that has no answer yet; otherwise -1, with the reason recorded.
 int64_t byoc_session_claim(byoc_codegen_t *session, const byoc_function_t *function, byoc_diag_t *diag);
 void byoc_session_answer(byoc_codegen_t *session, int64_t index, byoc_codegen_answer_t answer);
-// Ends an API call that must not fail: keeps the diagnostic as the run's failure. Returns `status`.
+// Ends an API call that must not fail: keeps its diagnostic as the run's failure. Returns `status`.
 int32_t byoc_session_settle(byoc_codegen_t *session, byoc_status_t status, const byoc_diag_t *diag);
 // Ends an API call that a hook may recover from.
 int32_t byoc_session_note(byoc_codegen_t *session, byoc_status_t status, const byoc_diag_t *diag);

@@ -116,7 +116,7 @@ static byoc_status_t add_files(byoc_runtime_module_t *module, const byoc_file_co
   return BYOC_OK;
 }
 
-// Names of shared libraries go to the link as they are.
+// Names of shared libraries reach the linker as they are.
 static byoc_status_t add_needed(byoc_runtime_module_t *module, byoc_text_list_t needed, byoc_diag_t *diag) {
   byoc_text_list_t copy;
   BYOC_RETURN_IF_ERROR(
@@ -192,7 +192,7 @@ static byoc_status_t end_shared(byoc_codegen_t *session, byoc_runtime_module_t *
   return byoc_runtime_module_add_user(known, session->target->text, diag);
 }
 
-// ---- one adder a kind ----
+// ---- one adder per kind ----
 
 static byoc_status_t fill_packed(byoc_codegen_t *session, byoc_runtime_module_t *module, int64_t index,
                                  const byoc_packed_binding_t *binding, byoc_diag_t *diag) {
@@ -382,7 +382,7 @@ static byoc_runtime_module_t *find_engine(const byoc_codegen_t *session, const c
   return found;
 }
 
-// A packed function imports the module that defines its symbol, a JSON one its engine.
+// A packed function imports the module that defines its symbol; a JSON function imports its engine.
 static byoc_status_t connect(byoc_codegen_t *session, byoc_runtime_module_t *module, const byoc_map_t *symbols,
                              bool has_needed, byoc_diag_t *diag) {
   if (module->kind == BYOC_RUNTIME_MODULE_PACKED) {
