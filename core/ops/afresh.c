@@ -1,7 +1,7 @@
-// Inference from scratch, and names for what is known at run time only. Types are inferred as a graph is built, and
-// kept when it is rewritten; an unknown dimension may then stand in types long after the operator that it came from has
-// gone (two equal ones merged, one expanded into others). Here each type is inferred again in order, and what was known
-// before is held against it: an unknown dimension of old becomes whatever stands in its place.
+// Infers types from scratch, and names dimensions that are known only at run time. Types are inferred as a graph is
+// built, and kept when it is rewritten. An unknown dimension may then stay in types long after the operator that it
+// came from has gone (two equal ones merged, one expanded into others). Here each type is inferred again in order and
+// compared with the type from before: an old unknown dimension becomes the dimension that is now in its place.
 #include <string.h>
 
 #include "core/ops/op.h"
@@ -9,7 +9,7 @@
 
 typedef struct {
   byoc_graph_module_t *module;
-  byoc_map_t by; // pointer map: id + 1 of an unknown dimension → const byoc_dim_t *, what it is now
+  byoc_map_t by; // pointer map: id + 1 of an unknown dimension → const byoc_dim_t *, its present form
   byoc_diag_t *diag;
   bool failed;
 } afresh_t;
@@ -39,7 +39,7 @@ static bool has_unknown(byoc_dim_t dim) {
   return !byoc_dim_walk(dim, is_symbol, NULL);
 }
 
-// `before`: what the type said; `now`: what inference says; `is_call`: results of calls may have been given dimensions.
+// `before`: the old type; `now`: the inferred type; `is_call`: results of calls may have been given dimensions.
 static byoc_dim_t merge_dim(afresh_t *a, byoc_dim_t before, byoc_dim_t now, bool is_call) {
   byoc_arena_t *arena = &a->module->arena;
   if (byoc_dim_is_constant(now)) {
@@ -53,7 +53,7 @@ static byoc_dim_t merge_dim(afresh_t *a, byoc_dim_t before, byoc_dim_t now, bool
     replace_by(a, before, now);
     return now;
   }
-  if (!has_unknown(before)) return before; // by the names that the model declares
+  if (!has_unknown(before)) return before; // it uses the names that the model declares
   if (!byoc_dim_is_unknown(now)) return now;
   byoc_dim_t by = byoc_dim_replace(before, replaced, a, arena, &a->failed);
   return byoc_dim_equal(by, before) ? now : by;

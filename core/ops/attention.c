@@ -1,4 +1,4 @@
-// Attention: matrix products around a softmax over scores that a mask, causality and padding restrict.
+// Attention: matrix products around a softmax over scores, which a mask, causality and padding restrict.
 #include <math.h>
 
 #include "core/ops/util.h"
@@ -18,7 +18,7 @@ static int64_t heads_of(const byoc_node_t *node, uint32_t operand) {
 
 // ---- types ----
 
-// [batch, heads, length, size] of an operand, whichever way it lies.
+// The [batch, heads, length, size] of an operand, for either of its layouts.
 static void read_dims(const byoc_infer_t *infer, uint32_t operand, byoc_dim_t dims[4], bool *failed) {
   const byoc_type_t *type = byoc_operand_type(infer->node, operand);
   byoc_dim_t heads = byoc_dim_constant(heads_of(infer->node, operand));
@@ -35,7 +35,8 @@ static bool is_i64(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_I64;
 }
 
-// A mask broadcasts to the scores, but for its last dimension, which may be shorter; a length each sequence.
+// A mask broadcasts to the scores, except for its last dimension, which may be shorter. There is one length per
+// sequence.
 static byoc_status_t check_masking(const byoc_infer_t *infer, uint32_t mask, uint32_t lengths,
                                    const byoc_dim_t scores[4]) {
   const byoc_type_t *type = byoc_operand_type(infer->node, mask);
@@ -56,7 +57,7 @@ static byoc_status_t check_masking(const byoc_infer_t *infer, uint32_t mask, uin
   return byoc_infer_need_dims(infer, lengths, 1, scores);
 }
 
-// Queries, keys and values: their ranks, their heads, and that these divide the hidden sizes.
+// Checks queries, keys and values: their ranks, and that their heads divide the hidden sizes.
 static byoc_status_t check_heads(const byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   for (uint32_t i = Q; i <= V; ++i) {
@@ -141,7 +142,7 @@ static byoc_status_t infer_attention(byoc_infer_t *infer) {
 
 // ---- which scores count ----
 
-// byoc::AttentionBias(scores, mask, lengths, past keys): what a mask adds, and -inf where a key may not be attended to.
+// byoc::AttentionBias(scores, mask, lengths, past keys): what a mask adds, and -inf for keys that are excluded.
 static byoc_status_t infer_bias(byoc_infer_t *infer) {
   const byoc_type_t *scores = byoc_operand_type(infer->node, 0);
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "float scores"));
@@ -170,7 +171,7 @@ static const byoc_loop_expr_t *point_bias(byoc_lower_t *lower, const byoc_node_t
     allowed = BIN(LT, key, length);
     if (!past) offset = BYOC_LSUB(b, length, byoc_emit_dim(b, scores, 2));
   }
-  // How far the key lies before the query.
+  // The distance by which the key comes before the query.
   const byoc_loop_expr_t *distance = BYOC_LSUB(b, BYOC_LADD(b, indices[2], offset), key);
   int64_t left = byoc_node_int(node, "left_window_size");
   int64_t right = byoc_node_int(node, "right_window_size");
@@ -180,7 +181,7 @@ static const byoc_loop_expr_t *point_bias(byoc_lower_t *lower, const byoc_node_t
   for (int i = 0; i < 2; ++i) {
     if (bounds[i]) allowed = allowed ? BIN(AND, allowed, bounds[i]) : bounds[i];
   }
-  if (mask) { // as broadcasting has it, but for keys behind its end, which do not count
+  if (mask) { // broadcast; keys behind its end do not count
     const byoc_loop_expr_t *at[4], *last = byoc_emit_dim(b, mask, mask->rank - 1);
     bool one = byoc_loop_is_const(last, 1.0);
     for (int32_t d = 0; d < mask->rank; ++d) {
@@ -228,7 +229,7 @@ static byoc_value_t *append(byoc_writer_t *w, uint32_t past, byoc_value_t *x) {
   return byoc_write_node(w, "", "Concat", w->node->operands[past], x, NULL, &axis, 1);
 }
 
-// Each head of keys or values serves several of queries.
+// Each head of keys or values serves several heads of queries.
 static byoc_value_t *repeat_heads(byoc_writer_t *w, byoc_value_t *x, int64_t heads, int64_t times) {
   if (times == 1 || !x) return x;
   static const int64_t place = 2;
@@ -238,7 +239,7 @@ static byoc_value_t *repeat_heads(byoc_writer_t *w, byoc_value_t *x, int64_t hea
   return byoc_write_reshape(w, x, whole, 4);
 }
 
-// A row of which no key counts is all -inf, and makes zeros.
+// A row in which no key counts is all -inf and gives zeros.
 static byoc_value_t *masked_softmax(byoc_writer_t *w, byoc_value_t *x) {
   static const int64_t last = -1;
   const byoc_attribute_t axis = int_attribute("axis", -1), positive = int_attribute("detect_positive", 0);
@@ -246,7 +247,7 @@ static byoc_value_t *masked_softmax(byoc_writer_t *w, byoc_value_t *x) {
   if (precision != 0) x = byoc_write_cast(w, x, byoc_dtype_from_onnx((int32_t)precision));
   byoc_value_t *most =
       byoc_write_node(w, "", "ReduceMax", x, byoc_write_vector(w, "axes", BYOC_DTYPE_I64, 1, &last), NULL, NULL, 0);
-  // IsInf knows the wide types only.
+  // IsInf takes the wide types only.
   byoc_value_t *nothing =
       byoc_write_node(w, "", "IsInf", byoc_write_cast(w, most, BYOC_DTYPE_F32), NULL, NULL, &positive, 1);
   byoc_value_t *shares = byoc_write_node(w, "", "Softmax", x, NULL, NULL, &axis, 1);

@@ -7,7 +7,7 @@
 #define OP(name) BYOC_LOOP_OP_##name
 
 // ---- operands ----
-// Before version 7 an operand B lines up with A from dimension `axis` on (or at the end), where `broadcast` is set.
+// Before version 7, if `broadcast` is set, operand B is aligned with A from dimension `axis` on (or at the end).
 static bool is_legacy(const byoc_node_t *node) {
   return node->since_version < 7 && byoc_attributes_find(&node->attributes, "axis") != NULL;
 }
@@ -75,7 +75,7 @@ FORMULA(mod, {
   bool fmod = byoc_node_flag(node, "fmod");
   const byoc_loop_expr_t *rest = byoc_loop_binary(b, fmod ? OP(FMOD) : OP(MOD), x, y);
   if (fmod || !rest || !byoc_dtype_is_float(rest->dtype)) return rest;
-  // A zero has the sign of the divisor, as every other rest has.
+  // A zero takes the sign of the divisor, as every other remainder does.
   const byoc_loop_expr_t *plus = byoc_loop_const(b, rest->dtype, 0.0);
   const byoc_loop_expr_t *minus = byoc_loop_const(b, rest->dtype, -0.0);
   const byoc_loop_expr_t *zero = byoc_loop_select(b, byoc_loop_binary(b, OP(LT), y, plus), minus, plus);
@@ -84,8 +84,8 @@ FORMULA(mod, {
 enum { SHIFT_LEFT, SHIFT_RIGHT }; // as in shift_attributes
 FORMULA(shift,
         return byoc_loop_binary(b, byoc_node_choice(node, "direction") == SHIFT_RIGHT ? OP(SHR) : OP(SHL), x, y);)
-// Integers to a power, modulo 2^bits as multiplication has it: square and multiply where the exponent is a small
-// constant, else by way of f64.
+// Integers to a power, modulo 2^bits like multiplication: square and multiply if the exponent is a small constant, else
+// through f64.
 static const byoc_loop_expr_t *integer_power(byoc_loop_builder_t *b, const byoc_loop_expr_t *x,
                                              const byoc_loop_expr_t *y) {
   enum { LARGEST = 16 };
@@ -103,8 +103,8 @@ static const byoc_loop_expr_t *integer_power(byoc_loop_builder_t *b, const byoc_
   return byoc_emit_as(b, x->dtype, power);
 }
 
-// Squares and roots are common enough (layer normalisation, written out) to be worth more than a call of pow. The
-// operands may be of two types: integers among floats count as floats, the result has the base's type.
+// Squares and roots are so common (layer normalisation, written out) that they get better code than a call of pow. The
+// operands may have different types: integers combined with floats count as floats, and the result has the base's type.
 FORMULA(pow, {
   if (byoc_dtype_is_float(x->dtype)) {
     y = byoc_emit_as(b, x->dtype, y);
@@ -217,7 +217,7 @@ static byoc_status_t infer_pow(byoc_infer_t *infer) {
   if (infer->opset < 12) BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 1));
   return broadcast(infer, byoc_operand_type(infer->node, 0)->dtype);
 }
-// The slope broadcasts to X, never the other way; before version 7 a slope of rank 1 is one value a channel.
+// The slope broadcasts to X, never the other way. Before version 7 a slope of rank 1 is one value per channel.
 static byoc_status_t infer_prelu(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_number, "a numeric tensor"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 1));
@@ -240,7 +240,7 @@ static byoc_status_t infer_where(byoc_infer_t *infer) {
   return byoc_infer_broadcast(infer, 0, x->dtype);
 }
 
-// Before version 7 the slope's rank may be 1 for any X: the channel's.
+// Before version 7 the slope may have rank 1 for any X: it has one value per channel.
 static const byoc_loop_expr_t *point_prelu_6(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
                                              const byoc_loop_expr_t *const *indices) {
   const byoc_type_t *slope = node->operands[1]->type;
@@ -255,7 +255,7 @@ static const byoc_loop_expr_t *point_prelu_6(byoc_lower_t *lower, const byoc_nod
 }
 
 // ---- rows ----
-// The operators that came after version 6 have none of these.
+// Operators that came after version 6 have no such attributes.
 static const byoc_op_attribute_t old_broadcast_attributes[] = {
     {BYOC_ATTR_INT("broadcast", 0), .until = 7},
     {BYOC_ATTR(INT, "axis"), .until = 7},

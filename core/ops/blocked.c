@@ -1,4 +1,5 @@
-// The `byoc` domain: blocked layouts, as kernels with one vector of channels innermost read and write them.
+// The `byoc` domain: blocked layouts, in which kernels read and write one vector of channels as the innermost
+// dimension.
 //
 //   ToBlocked     one axis is cut into blocks, which become the innermost dimension: [N,C,H,W] → [N,C/16,H,W,16]
 //   FromBlocked   the inverse

@@ -1,4 +1,4 @@
-// If and Loop. Both are run by the host program.
+// If and Loop, which the host program runs.
 #include "core/ops/control.h"
 
 #include <string.h>
@@ -84,7 +84,7 @@ static const byoc_type_t *join_tensors(byoc_around_t *around, const byoc_type_t 
 const byoc_type_t *byoc_join_types(byoc_around_t *around, const byoc_type_t *a, const byoc_type_t *b) {
   if (a->kind == BYOC_TYPE_UNKNOWN) return b;
   if (b->kind == BYOC_TYPE_UNKNOWN) return a;
-  // An optional that has its element may be given as the element.
+  // An element may be passed for an optional that has it.
   if (a->kind == BYOC_TYPE_OPTIONAL && b->kind != BYOC_TYPE_OPTIONAL) a = a->element;
   if (b->kind == BYOC_TYPE_OPTIONAL && a->kind != BYOC_TYPE_OPTIONAL) b = b->element;
   if (a->kind != b->kind) return NULL;
@@ -104,7 +104,7 @@ const byoc_type_t *byoc_join_types(byoc_around_t *around, const byoc_type_t *a, 
 
 // ---- inference ----
 
-// Result `result` is of both types.
+// Result `result` gets the type that holds both.
 static byoc_status_t set_joined(byoc_around_t *around, uint32_t result, const byoc_type_t *a, const byoc_type_t *b,
                                 const char *what) {
   const byoc_infer_t *infer = around->infer;
@@ -148,7 +148,7 @@ static bool is_true(const byoc_value_t *value) {
   return byoc_value_scalar_i64(value, &truth) && truth != 0;
 }
 
-// How often the body runs, where the trip count alone decides.
+// The number of iterations, if the trip count alone decides it.
 static byoc_dim_t trip_count(const byoc_infer_t *infer, const byoc_block_t *body, bool *failed) {
   const byoc_node_t *node = infer->node;
   const byoc_value_t *next = body->results.data[0];

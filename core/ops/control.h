@@ -1,11 +1,11 @@
-// What operators with nested blocks share: types of what leaves a block.
+// Types of values that leave a nested block: what operators with nested blocks share.
 #ifndef BYOC_CORE_OPS_CONTROL_H_
 #define BYOC_CORE_OPS_CONTROL_H_
 
 #include "core/ops/util.h"
 
-// The dimensions that are known around a node with nested blocks: those of its operands and of the values that its
-// blocks read from outside.
+// The dimensions known around a node with nested blocks: those of its operands and of the outside values that its
+// blocks read.
 typedef struct byoc_around_t {
   const byoc_infer_t *infer;
   byoc_map_t known; // text map: the dimensions' symbols and unknowns as text
@@ -15,9 +15,9 @@ typedef struct byoc_around_t {
 void byoc_around_init(byoc_around_t *around, const byoc_infer_t *infer);
 void byoc_around_deinit(byoc_around_t *around);
 
-// The type that holds both, seen from outside: dimensions that differ, or that come to be inside of a block, are
-// unknown; ranks that differ leave it unranked. NULL where kinds or element types differ, or memory is out
-// (around->failed). An optional holds what its element is held by.
+// The type that holds both, seen from outside: dimensions that differ, or that are made inside a block, become unknown;
+// ranks that differ make it unranked. NULL if kinds or element types differ, or if out of memory (around->failed). For
+// optionals this applies to the elements.
 const byoc_type_t *byoc_join_types(byoc_around_t *around, const byoc_type_t *a, const byoc_type_t *b);
 
 #endif // BYOC_CORE_OPS_CONTROL_H_

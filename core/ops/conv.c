@@ -1,7 +1,7 @@
 // Convolution in any number of spatial dimensions, grouped, strided, dilated and padded.
 //
-// Most are products of matrices over packed pixels. Where a group has few output channels (depthwise) packing would
-// cost as much as computing, and pixels are summed in place instead.
+// Most convolutions are matrix products over packed pixels. If a group has few output channels (depthwise), packing
+// would cost as much as computing, so pixels are summed in place.
 #include <string.h>
 
 #include "core/ops/conv.h"
@@ -72,7 +72,7 @@ static byoc_status_t infer_conv(byoc_infer_t *infer) {
   return infer_shape(infer, 1, 2, byoc_operand_type(infer->node, 0)->dtype);
 }
 
-// One scale or zero point for all weights, or one an output channel.
+// One scale or zero point for all weights, or one per output channel.
 static byoc_status_t need_one_a_channel(const byoc_infer_t *infer, uint32_t index, uint32_t weights) {
   const byoc_type_t *type = byoc_operand_type(infer->node, index), *w = byoc_operand_type(infer->node, weights);
   if (!byoc_is_ranked(type) || !byoc_is_ranked(w) || w->rank < 1 || byoc_type_element_count(type) == 1) return BYOC_OK;
@@ -82,7 +82,7 @@ static byoc_status_t need_one_a_channel(const byoc_infer_t *infer, uint32_t inde
 byoc_status_t byoc_infer_quantised_conv(byoc_infer_t *infer) {
   bool requantised = strcmp(infer->node->op, "QLinearConv") == 0;
   uint32_t weights = requantised ? 3 : 1;
-  static const uint32_t single[] = {2, 1, 6, 7}; // the first one of ConvInteger too
+  static const uint32_t single[] = {2, 1, 6, 7}; // ConvInteger has the first one only
   for (size_t i = 0; i < (requantised ? 4 : 1); ++i) BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, single[i]));
   BYOC_RETURN_IF_ERROR(need_one_a_channel(infer, requantised ? 5 : 3, weights));
   if (requantised) BYOC_RETURN_IF_ERROR(need_one_a_channel(infer, 4, weights));
@@ -151,7 +151,7 @@ void byoc_conv_store_pixel(const byoc_conv_t *conv, const byoc_loop_expr_t *row,
   byoc_emit_store(conv->lower, conv->node, 0, indices, value);
 }
 
-// Few output channels a group, or very large kernels: sums of one stretch of a line at a time, tap by tap.
+// For few output channels per group, or very large kernels: sums one stretch of a line at a time, tap by tap.
 static void conv_in_place(byoc_conv_t *conv) {
   enum { STRETCH = 64, MOST_WRITTEN_OUT = 16 };
   byoc_loop_builder_t *b = conv->b;
@@ -190,7 +190,7 @@ static void conv_in_place(byoc_conv_t *conv) {
   const byoc_loop_expr_t *weights = BYOC_LADD(b, BYOC_LMUL(b, row, conv->group_channels), channel);
   weights = BYOC_LMUL(b, weights, byoc_loop_int(b, conv->window.taps));
   weights = byoc_loop_let(b, "weights", BYOC_LADD(b, weights, BYOC_LMUL(b, outer_tap, size)));
-  // The taps of the last dimension are written out where they are few: each has its own part of the line.
+  // If the last dimension has few taps, they are written out: each has its own part of the line.
   int64_t turns = conv->window.kernel[conv->last], written = turns <= MOST_WRITTEN_OUT ? turns : 1;
   for (int64_t k = 0; k < written; ++k) {
     const byoc_loop_expr_t *tap =
@@ -228,7 +228,7 @@ static bool has_few_rows(const byoc_type_t *weights, int64_t groups) {
 }
 
 bool byoc_conv_is_packed(const byoc_type_t *weights, int64_t groups) {
-  // A panel holds all taps of a channel; kernels beyond any in use would not fit the stack.
+  // A panel holds all taps of a channel. Only kernels larger than any in use would not fit on the stack.
   enum { MOST_PACKED_TAPS = 1024 };
   int64_t taps = 1;
   for (int32_t d = 2; d < weights->rank; ++d) {

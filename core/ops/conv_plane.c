@@ -1,16 +1,16 @@
-// Convolutions of one input channel a group (depthwise) with small kernels: bands of result lines over a copy of the
-// input lines that they need, which has their padding.
+// Convolutions with one input channel per group (depthwise) and a small kernel: computes bands of result lines from a
+// padded copy of the input lines that they need.
 #include "core/ops/conv.h"
 
-// Taps whose weights fit into registers; elements of a band, which stay in the first level of cache; result lines that
-// are computed together, so that what is loaded serves several of them; columns of a part.
+// Most taps whose weights fit into registers; elements of a band, which stay in the first-level cache; result lines
+// computed together, so that each loaded element serves several of them; columns of a part.
 enum { MOST_TAPS = 32, MOST_BAND = 6144, ROWS = 4, COLUMNS = 16 };
 
 typedef struct {
   byoc_conv_t *conv;
   int64_t lines, bands;        // result lines of a band, and bands of a plane
   int64_t padded_lines, pitch; // of the copy
-  int64_t phases, phase_width; // columns of the copy: those of one place within the stride lie side by side
+  int64_t phases, phase_width; // of the copy: columns with the same place within the stride are neighbours
   int64_t top, left;           // padding
   const byoc_loop_expr_t *weight[MOST_TAPS];
   const byoc_loop_buffer_t *padded;
@@ -99,8 +99,8 @@ static void copy_band(plane_t *plane) {
 
 // ---- the sums ----
 
-// Columns [first, first + count) of `rows` result lines from `line` of the band: each element of the copy is loaded
-// once for all lines that it belongs to.
+// Computes columns [first, first + count) of `rows` result lines from `line` of the band on. Each element of the copy
+// is loaded once for all lines that need it.
 static void sum_part(const plane_t *plane, const byoc_loop_expr_t *row, const byoc_loop_expr_t *bias, int64_t rows,
                      const byoc_loop_expr_t *line, const byoc_loop_expr_t *first, int64_t count) {
   const byoc_conv_t *conv = plane->conv;

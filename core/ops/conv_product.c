@@ -3,7 +3,7 @@
 // needs, block by block of input channels, and runs a block of output channels over them.
 #include "core/ops/conv.h"
 
-// The output pixels of the parallel iteration at hand: [first, first + used) of the flattened ones, in result lines
+// The output pixels of the current parallel iteration: [first, first + used) of the flattened pixels, in result lines
 // [line_begin, line_end).
 typedef struct {
   const byoc_loop_expr_t *first, *used, *line_begin, *line_end;
@@ -16,14 +16,13 @@ static bool is_pointwise(const byoc_window_t *window) {
   return !window->has_pads;
 }
 
-// May a line hold all columns of a tile?
+// Can one line hold all columns of a tile?
 static bool may_fill(const byoc_conv_t *conv, const byoc_tile_t *tile) {
   int64_t width = 0;
   return !byoc_loop_is_int(conv->width, &width) || width >= tile->columns;
 }
 
-// Opens a loop over the result lines that the pixels touch; *out_low and *out_high are the part of the line that they
-// cover.
+// Opens a loop over the result lines that the pixels touch; *out_low and *out_high are the covered part of the line.
 static const byoc_loop_expr_t *open_lines(const byoc_conv_t *conv, const pixels_t *pixels,
                                           const byoc_loop_expr_t **out_low, const byoc_loop_expr_t **out_high) {
   byoc_loop_builder_t *b = conv->b;
@@ -36,7 +35,7 @@ static const byoc_loop_expr_t *open_lines(const byoc_conv_t *conv, const pixels_
 
 // ---- packing ----
 
-// What pixels are packed into: the panel, or bytes that are made words of afterwards.
+// The target of packing: the panel, or bytes that are combined to words later.
 static const byoc_loop_buffer_t *packed(const byoc_conv_t *conv, const byoc_tile_t *tile) {
   return tile->is_bytes ? conv->bytes : tile->panel;
 }
@@ -83,8 +82,8 @@ static void pack_words(const byoc_conv_t *conv, const byoc_tile_t *tile, const b
   byoc_loop_end(b);
 }
 
-// Opens a loop over the channels of the block; *out_from is where x's line at these outer coordinates starts, *out_to
-// where the panel's line of the linear tap does.
+// Opens a loop over the channels of the block. *out_from is the start of x's line at these outer coordinates; *out_to
+// is the start of the panel's line of the linear tap.
 static void open_channels(const byoc_conv_t *conv, const byoc_tile_t *tile, const byoc_loop_expr_t *channels,
                           const byoc_loop_expr_t *const *coordinates, const byoc_loop_expr_t *tap,
                           const byoc_loop_expr_t **out_from, const byoc_loop_expr_t **out_to) {
@@ -96,7 +95,7 @@ static void open_channels(const byoc_conv_t *conv, const byoc_tile_t *tile, cons
   *out_to = byoc_loop_let(b, "to", BYOC_LMUL(b, k, byoc_loop_int(b, tile->columns)));
 }
 
-// Kernels of one tap: pixels are packed as they lie.
+// Kernels of one tap: pixels are packed in the order in memory.
 static void pack_pointwise(const byoc_conv_t *conv, const byoc_tile_t *tile, const byoc_loop_expr_t *channels,
                            const pixels_t *pixels) {
   byoc_loop_builder_t *b = conv->b;
@@ -118,7 +117,7 @@ static void pack_pointwise(const byoc_conv_t *conv, const byoc_tile_t *tile, con
   if (!is_known) byoc_loop_end(b);
 }
 
-// One tap's part [low, high) of a result line, all of which lies inside x in the outer dimensions.
+// The part [low, high) of a result line for one tap; all of it is inside x in the outer dimensions.
 static void pack_line(const byoc_conv_t *conv, const byoc_tile_t *tile, const byoc_loop_expr_t *channels,
                       const byoc_loop_expr_t *const *in, const byoc_loop_expr_t *tap, const byoc_loop_expr_t *last_tap,
                       const byoc_loop_expr_t *offset, const byoc_loop_expr_t *low, const byoc_loop_expr_t *high) {
@@ -155,8 +154,8 @@ static void pack_line(const byoc_conv_t *conv, const byoc_tile_t *tile, const by
   if (may) byoc_loop_end(b);
 }
 
-// panel[(channel, tap)][pixel - first] = x of channels [channel0, channel0 + channels) where the tap falls inside. What
-// depends on the line and the tap only is computed outside of the loop over channels.
+// panel[(channel, tap)][pixel - first] = x of channels [channel0, channel0 + channels), if the tap is inside. Values
+// that depend only on the line and the tap are computed outside of the loop over channels.
 static void pack(const byoc_conv_t *conv, const byoc_tile_t *tile, const byoc_loop_expr_t *channels,
                  const pixels_t *pixels) {
   byoc_loop_builder_t *b = conv->b;
@@ -210,7 +209,7 @@ static void store(const byoc_conv_t *conv, const byoc_tile_t *tile, const byoc_l
                   const pixels_t *pixels) {
   byoc_loop_builder_t *b = conv->b;
   const byoc_loop_expr_t *at[BYOC_MAX_RANK], *low = NULL, *high = NULL, *line = NULL;
-  // Pixels of lines of constant length lie one behind the other also in the eyes of the compiler.
+  // Pixels of lines of constant length are stored contiguously, and the compiler can see that.
   int64_t width = 0;
   bool is_flat = byoc_loop_is_int(conv->width, &width);
   if (!is_flat) {
@@ -242,12 +241,12 @@ static void store(const byoc_conv_t *conv, const byoc_tile_t *tile, const byoc_l
 void byoc_conv_product(byoc_conv_t *conv, byoc_tile_t *tile) {
   byoc_loop_builder_t *b = conv->b;
   const byoc_loop_expr_t *pixels = byoc_emit_extent(b, conv->y_type, 2, conv->y_type->rank);
-  // As many input channels a panel as its depth holds, at least one.
+  // As many input channels per panel as its depth holds, at least one.
   int64_t block = tile->depth / conv->window.taps;
   int64_t known = 0;
   if (byoc_loop_is_int(conv->group_channels, &known) && known >= 1 && known < block) block = known;
   if (block < 1) block = 1;
-  if (tile->is_bytes && block > 4) block -= block % 4; // whole words but for the last block
+  if (tile->is_bytes && block > 4) block -= block % 4; // whole words, except in the last block
   tile->depth = (int32_t)(block * conv->window.taps);
 
   const byoc_loop_expr_t *tiles = byoc_tile_count(b, pixels, tile->columns);

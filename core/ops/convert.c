@@ -1,4 +1,4 @@
-// Elementwise operators that pass their operand on: conversions, Clip, Identity, and Dropout.
+// Elementwise operators that pass their operand on: casts, Clip, Identity, and Dropout.
 #include <float.h>
 #include <math.h>
 
@@ -8,7 +8,7 @@
 #include "core/ops/util.h"
 
 // ---- Cast, CastLike ----
-// Numbers that are no pairs of them, truth values and texts.
+// Real numbers, truth values and texts: everything except complex numbers.
 static bool can_be_cast(byoc_dtype_t dtype) {
   return dtype != BYOC_DTYPE_C64 && dtype != BYOC_DTYPE_C128;
 }
@@ -30,8 +30,8 @@ static byoc_status_t infer_cast_like(byoc_infer_t *infer) {
   return byoc_infer_set_like(infer, 0, byoc_operand_type(infer->node, 1)->dtype, byoc_operand_type(infer->node, 0));
 }
 
-// Until operator set 24, infinity became NaN in the formats that have none and no negative zero, also where too large
-// numbers became the largest one.
+// Before operator set 24, infinity became NaN in the formats that have neither infinity nor negative zero, even when
+// numbers that are too large became the largest one.
 static const byoc_loop_expr_t *infinite_is_nan(byoc_loop_builder_t *b, byoc_dtype_t to, const byoc_loop_expr_t *x) {
   if ((to != BYOC_DTYPE_F8E4M3FNUZ && to != BYOC_DTYPE_F8E5M2FNUZ) || !byoc_dtype_is_float(x->dtype)) return x;
   x = byoc_emit_as(b, x->dtype == BYOC_DTYPE_F64 ? BYOC_DTYPE_F64 : BYOC_DTYPE_F32, x);
@@ -47,7 +47,7 @@ static const byoc_loop_expr_t *point_cast(byoc_lower_t *lower, const byoc_node_t
   const byoc_loop_expr_t *x = byoc_lower_load(lower, node, 0, indices);
   byoc_dtype_t to = node->results[result]->type->dtype;
   if (!x || x->dtype == to || to == BYOC_DTYPE_STRING) return x;
-  // To bool: anything but zero is true (NaN too), which a conversion by value would not give.
+  // To bool: everything except zero is true, NaN included; a conversion by value would differ.
   if (to == BYOC_DTYPE_BOOL) {
     x = byoc_emit_as(b, byoc_compute_dtype(x->dtype), x);
     return x ? byoc_loop_binary(b, BYOC_LOOP_OP_NE, x, byoc_loop_const(b, x->dtype, 0.0)) : NULL;
@@ -73,7 +73,7 @@ static byoc_status_t infer_clip(byoc_infer_t *infer) {
   return byoc_infer_same(infer);
 }
 
-// min(max(x, low), high): where low > high, high wins, as ONNX has it.
+// min(max(x, low), high): if low > high, the result is high, as ONNX defines it.
 static const byoc_loop_expr_t *point_clip(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
                                           const byoc_loop_expr_t *const *indices) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
@@ -121,7 +121,8 @@ static byoc_status_t infer_dropout(byoc_infer_t *infer) {
   return byoc_infer_same(infer);
 }
 
-// In training: an element is kept with probability 1 - ratio and then divided by it; the mask says which are.
+// In training: an element is kept with probability 1 - ratio and then divided by it; the mask says which elements are
+// kept.
 static const byoc_loop_expr_t *point_dropout(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
                                              const byoc_loop_expr_t *const *indices) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
@@ -146,7 +147,7 @@ static const byoc_loop_expr_t *point_dropout(byoc_lower_t *lower, const byoc_nod
 // Outside training: dropout(x) → x, mask → true everywhere
 static byoc_status_t expand_dropout(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   *out_changed = false;
-  if (byoc_has_operand(node, 2)) { // training, or known at run time only
+  if (byoc_has_operand(node, 2)) { // in training, or that is known only at run time
     int64_t is_training = 0;
     if (!byoc_value_scalar_i64(node->operands[2], &is_training) || is_training != 0) return BYOC_OK;
   }

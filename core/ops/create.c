@@ -1,4 +1,4 @@
-// Making operator nodes with their types, for rewrites and expansions.
+// Makes operator nodes with their types, for rewrites and expansions.
 #include "core/ops/op.h"
 
 static byoc_node_t *out_of_memory(byoc_diag_t *diag) {

@@ -53,7 +53,7 @@ static byoc_status_t loops_cumulate(byoc_lower_t *lower, const byoc_node_t *node
     cumulate_along(lower, node, known, true);
     return BYOC_OK;
   }
-  // An axis that is data: a nest for each.
+  // If the axis is data: one nest per possible axis.
   const byoc_loop_expr_t *axis = byoc_emit_index(b, byoc_emit_int(lower, node, 1, 0), byoc_loop_int(b, rank));
   axis = byoc_loop_let(b, "axis", axis);
   for (int32_t d = 0; d < rank; ++d) {

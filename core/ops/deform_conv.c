@@ -1,5 +1,6 @@
-// DeformConv: a convolution whose taps are moved by offsets that are data and weighted by a mask. For each result pixel
-// the samples of all channels and taps are gathered once, then every output channel sums its group's.
+// DeformConv: a convolution whose taps are moved by offsets that are data, and weighted by a mask. For each result
+// pixel, the samples of all channels and taps are gathered once; then every output channel sums the samples of its
+// group.
 #include <string.h>
 
 #include "core/ops/window.h"
@@ -8,7 +9,7 @@
 #define UN(op, x)     byoc_loop_unary(b, BYOC_LOOP_OP_##op, (x))
 
 enum { IN_X, IN_W, IN_OFFSET, IN_B, IN_MASK };
-enum { MOST_SAMPLES = 1 << 16 }; // of a pixel: they lie on the stack
+enum { MOST_SAMPLES = 1 << 16 }; // per pixel: they are on the stack
 
 static byoc_status_t infer_deform(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
@@ -62,7 +63,7 @@ typedef struct {
   const byoc_loop_expr_t *low[BYOC_MAX_SPATIAL], *f[BYOC_MAX_SPATIAL]; // the neighbour below and the fraction above it
 } sample_t;
 
-// The linear interpolation of x[n, c] at the place at hand; neighbours outside count as 0.
+// The linear interpolation of x[n, c] at the current place; neighbours outside count as 0.
 static const byoc_loop_expr_t *interpolate(const sample_t *s, int32_t d, const byoc_loop_expr_t **at,
                                            const byoc_loop_expr_t *inside) {
   byoc_loop_builder_t *b = s->b;

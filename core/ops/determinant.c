@@ -1,10 +1,10 @@
-// Det: elimination with partial pivoting, one matrix a parallel iteration.
+// Det: elimination with partial pivoting, one matrix per parallel iteration.
 #include "core/ops/util.h"
 
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
 #define UN(op, x)     byoc_loop_unary(b, BYOC_LOOP_OP_##op, (x))
 
-enum { LARGEST = 128 }; // the copy that is eliminated lies on the stack
+enum { LARGEST = 128 }; // the copy that is eliminated is on the stack
 
 static byoc_status_t infer_det(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "a float tensor"));
@@ -38,7 +38,7 @@ static byoc_status_t loops_det(byoc_lower_t *lower, const byoc_node_t *node) {
   const byoc_loop_expr_t *size_best = UN(ABS, byoc_loop_load(b, m, BYOC_LADD(b, BYOC_LMUL(b, best, n), k)));
   byoc_loop_assign(b, best, byoc_loop_select(b, BIN(LT, size_best, size_here), i, best));
   byoc_loop_end(b);
-  byoc_loop_if(b, BIN(NE, best, k)); // swapping rows turns the sign
+  byoc_loop_if(b, BIN(NE, best, k)); // swapping rows flips the sign
   const byoc_loop_expr_t *j = byoc_loop_for(b, BYOC_LOOP_SERIAL, "j", k, n);
   const byoc_loop_expr_t *from = BYOC_LADD(b, BYOC_LMUL(b, best, n), j), *here = BYOC_LADD(b, row, j);
   const byoc_loop_expr_t *held = byoc_loop_let(b, "held", byoc_loop_load(b, m, here));

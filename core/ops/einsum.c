@@ -4,7 +4,7 @@
 
 #include "core/ops/util.h"
 
-// Labels are letters; dimensions that "..." stands for get labels of their own behind them, aligned at their ends.
+// Labels are letters. The dimensions of "..." get labels of their own after the letters, aligned at their ends.
 enum { LETTERS = 52, MOST_LABELS = LETTERS + BYOC_MAX_RANK, MOST_OPERANDS = 16 };
 
 typedef struct {
@@ -22,7 +22,7 @@ static int32_t label_of(char c) {
   return c >= 'a' ? c - 'a' : 26 + c - 'A';
 }
 
-// One term, up to ',' or '-' or the end. `rank` is the operand's; for the result (-1) "..." stands for `ellipsis`
+// Reads one term, up to ',' or '-' or the end. `rank` is the operand's. In the result (-1) "..." stands for `ellipsis`
 // dimensions.
 static const char *read_term(const char *text, int32_t rank, int32_t ellipsis, term_t *out, int32_t *out_ellipsis) {
   int32_t letters = 0;
@@ -52,8 +52,8 @@ static const char *read_term(const char *text, int32_t rank, int32_t ellipsis, t
   return text;
 }
 
-// Without "->" the result is what "..." stands for, then the letters that appear once, in alphabetical order: capitals
-// first.
+// Without "->" the result is the dimensions of "...", then the letters that appear once, in alphabetical order with
+// capitals first.
 static void imply_result(einsum_t *e, const int32_t *seen, int32_t ellipsis) {
   e->result.count = 0;
   for (int32_t i = 0; i < ellipsis; ++i) e->result.labels[e->result.count++] = LETTERS + BYOC_MAX_RANK - ellipsis + i;
@@ -63,7 +63,7 @@ static void imply_result(einsum_t *e, const int32_t *seen, int32_t ellipsis) {
   }
 }
 
-// What the equation calls a label; "..." has none.
+// The name of a label in the equation; labels of "..." have none.
 static char letter_of(int32_t label) {
   if (label >= LETTERS) return '.';
   return (char)(label < 26 ? 'a' + label : 'A' + label - 26);

@@ -1,4 +1,4 @@
-// What the lowering functions of the families share.
+// Shared by the lowering functions of the families.
 #include <math.h>
 
 #include "core/ops/util.h"
@@ -18,7 +18,7 @@ byoc_dtype_t byoc_compute_dtype(byoc_dtype_t dtype) {
 }
 
 const byoc_loop_expr_t *byoc_emit_as(byoc_loop_builder_t *b, byoc_dtype_t dtype, const byoc_loop_expr_t *value) {
-  // Texts are moved as the numbers that their addresses are.
+  // Texts are moved as numbers: their addresses.
   if (dtype == BYOC_DTYPE_STRING) return value && value->dtype == BYOC_DTYPE_U64 ? value : NULL;
   return !value || value->dtype == dtype ? value : byoc_loop_cast(b, dtype, value);
 }
@@ -35,8 +35,8 @@ const byoc_loop_expr_t *byoc_emit_scalar(byoc_lower_t *lower, const byoc_node_t 
   return value ? byoc_emit_as(b, byoc_compute_dtype(value->dtype), value) : NULL;
 }
 
-// Sizes, axes, steps and pads that are data are brought within this, beyond any memory: what is added to them or
-// multiplied by them stays a number.
+// Sizes, axes, steps and pads that are data are clamped to this limit, which is beyond any memory: sums and products
+// with them then do not overflow.
 #define FARTHEST (INT64_C(1) << 35)
 
 const byoc_loop_expr_t *byoc_emit_int(byoc_lower_t *lower, const byoc_node_t *node, uint32_t operand, int64_t index) {
@@ -153,8 +153,8 @@ bool byoc_dtype_is_float8(byoc_dtype_t dtype) {
   return dtype >= BYOC_DTYPE_F8E4M3FN && dtype <= BYOC_DTYPE_F8E5M2FNUZ;
 }
 
-// The largest number, where rounding leaves the range, and whether that place itself is outside: it lies half-way to
-// what would be the next number, and is so where the largest one's last bit is set.
+// The largest number; the limit from which on rounding leaves the range; and whether that limit itself is outside. The
+// limit is half-way to the next number there would be. It is outside if the last bit of the largest number is set.
 static const struct {
   double largest, limit;
   bool limit_is_outside, has_infinity;
@@ -172,7 +172,7 @@ const byoc_loop_expr_t *byoc_emit_float8(byoc_loop_builder_t *b, byoc_dtype_t dt
   x = byoc_emit_as(b, compute, x);
   const byoc_loop_expr_t *zero = byoc_loop_const(b, compute, 0.0), *size = byoc_loop_unary(b, BYOC_LOOP_OP_ABS, x);
   const byoc_loop_expr_t *limit = byoc_loop_const(b, compute, float8_ranges[row].limit), *beyond = NULL;
-  bool reached = float8_ranges[row].limit_is_outside || saturate; // then the largest number is right there, too
+  bool reached = float8_ranges[row].limit_is_outside || saturate; // the limit itself, too
   beyond = byoc_loop_binary(b, reached ? BYOC_LOOP_OP_LE : BYOC_LOOP_OP_LT, limit, size);
   const byoc_loop_expr_t *most = byoc_loop_const(b, compute, saturate ? float8_ranges[row].largest : INFINITY);
   const byoc_loop_expr_t *by = byoc_loop_select(b, byoc_loop_binary(b, BYOC_LOOP_OP_LT, x, zero),

@@ -5,14 +5,14 @@
 
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
 
-// ---- Col2Im: what lies in blocks goes back to where it came from, overlaps are added ----
+// ---- Col2Im: puts blocks back where they came from, and adds overlaps ----
 static int64_t list_value(const byoc_node_t *node, const char *name, int32_t index, int64_t fallback) {
   size_t count = 0;
   const int64_t *values = byoc_node_ints(node, name, &count);
   return values && (size_t)index < count ? values[index] : fallback;
 }
 
-// Whatever the shapes are: nothing is divided by 0, and sums of these do not overflow.
+// Limits for any shapes, so that nothing is divided by 0 and sums do not overflow.
 static byoc_status_t need_attributes(const byoc_infer_t *infer) {
   static const struct {
     const char *name;
@@ -30,7 +30,7 @@ static byoc_status_t need_attributes(const byoc_infer_t *infer) {
   return BYOC_OK;
 }
 
-// As many blocks as fit into the image, where that is known; ranks and attributes are checked already.
+// There must be as many blocks as fit into the image, if that is known; ranks and attributes have been checked.
 static byoc_status_t need_blocks(const byoc_infer_t *infer, int32_t spatial, const byoc_dim_t *image,
                                  const byoc_dim_t *block) {
   const byoc_node_t *node = infer->node;
@@ -84,7 +84,7 @@ static byoc_status_t infer_col2im(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, x->dtype, 2 + spatial, dims);
 }
 
-// For each element of the image, the sum over the taps of a block of the element that each of them put there.
+// Each element of the image is the sum, over the taps of a block, of the elements that blocks put there.
 static byoc_status_t loops_col2im(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *y = node->results[0]->type;
@@ -92,7 +92,7 @@ static byoc_status_t loops_col2im(byoc_lower_t *lower, const byoc_node_t *node) 
   int32_t spatial = y->rank - 2;
   const byoc_loop_expr_t *at[BYOC_MAX_RANK], *zero = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1);
   const byoc_loop_expr_t *block[BYOC_MAX_RANK], *count[BYOC_MAX_RANK], *taps = one;
-  for (int32_t d = 0; d < spatial; ++d) { // how many blocks there are along each dimension
+  for (int32_t d = 0; d < spatial; ++d) { // the number of blocks along each dimension
     int64_t pads = list_value(node, "pads", d, 0) + list_value(node, "pads", spatial + d, 0);
     block[d] = byoc_loop_let(b, "block", byoc_emit_int(lower, node, 2, d));
     const byoc_loop_expr_t *reach =
@@ -118,7 +118,7 @@ static byoc_status_t loops_col2im(byoc_lower_t *lower, const byoc_node_t *node) 
     tap = BYOC_LADD(b, BYOC_LMUL(b, tap, block[d]), k);
     place = BYOC_LADD(b, BYOC_LMUL(b, place, count[d]), index);
   }
-  // Sizes that are data need not be those that the operand was made with: nothing outside of it is read.
+  // Sizes that are data may differ from those that made the operand; nothing outside of the operand is read.
   const byoc_type_t *x = node->operands[0]->type;
   const byoc_loop_expr_t *column = byoc_loop_let(b, "column", BYOC_LADD(b, BYOC_LMUL(b, at[1], taps), tap));
   fits = BIN(AND, fits, byoc_emit_within(b, column, zero, byoc_emit_dim(b, x, 1)));
@@ -172,7 +172,7 @@ static byoc_status_t infer_crop(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);
 }
 
-// Odd differences leave the smaller half at the beginning, whether cut or padded.
+// If the difference is odd, the smaller half is at the beginning, both for cutting and for padding.
 static const byoc_loop_expr_t *point_crop(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
                                           const byoc_loop_expr_t *const *indices) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
@@ -246,7 +246,7 @@ static byoc_status_t infer_rotary(byoc_infer_t *infer) {
   return byoc_infer_same(infer);
 }
 
-// Pairs of elements are turned by their position's angles: halves of the rotated part, or neighbours.
+// Pairs of elements are rotated by the angle of their position. A pair is made of the two halves, or of neighbours.
 static const byoc_loop_expr_t *point_rotary(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
                                             const byoc_loop_expr_t *const *indices) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
@@ -267,7 +267,7 @@ static const byoc_loop_expr_t *point_rotary(byoc_lower_t *lower, const byoc_node
     first = BIN(LT, h, half);
     pair = byoc_loop_select(b, first, h, BYOC_LSUB(b, h, half));
   }
-  // Behind the rotated part nothing is looked up.
+  // No angles are read for elements behind the rotated part.
   const byoc_loop_expr_t *turned = BIN(LT, h, part), *angle = BYOC_LMIN(b, pair, BYOC_LSUB(b, half, one)), *value[2];
   const byoc_loop_expr_t *position[] = {indices[0], indices[x->rank == 3 ? 1 : 2], angle}, *from[BYOC_MAX_RANK];
   const byoc_loop_expr_t *const *place = position;

@@ -1,5 +1,5 @@
-// Data movement by indices that are data themselves. Negative indices count from the end. Indices beyond the operand
-// are clamped: the model is wrong then, but nothing outside the operand is read.
+// Moves data by indices that are data themselves. Negative indices count from the end. Indices beyond the operand are
+// clamped: the model is wrong then, but nothing outside of the operand is read.
 #include <string.h>
 
 #include "core/ops/util.h"
@@ -10,7 +10,7 @@ static bool is_index(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_I32 || dtype == BYOC_DTYPE_I64;
 }
 
-// Indices are brought into an extent that must not be 0, unless there are none.
+// Indices are clamped to an extent that must not be 0, unless there are no indices.
 static byoc_status_t need_elements(const byoc_infer_t *infer, int32_t d) {
   const byoc_type_t *x = byoc_operand_type(infer->node, 0), *at = byoc_operand_type(infer->node, 1);
   bool is_empty = byoc_dim_is_constant(x->dims[d]) && x->dims[d].constant == 0;

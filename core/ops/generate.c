@@ -36,7 +36,7 @@ static const byoc_loop_expr_t *point_shape(byoc_lower_t *lower, const byoc_node_
   const byoc_type_t *x = node->operands[0]->type;
   int64_t begin = 0, end = 0;
   asked_dims(node, x->rank, &begin, &end);
-  if (begin == end) return byoc_loop_int(b, 0); // no element is ever asked for
+  if (begin == end) return byoc_loop_int(b, 0); // the result has no elements
   const byoc_loop_expr_t *value = byoc_emit_dim(b, x, (int32_t)end - 1);
   for (int64_t d = end - 2; d >= begin; --d) {
     value =
@@ -58,7 +58,7 @@ static const byoc_loop_expr_t *point_size(byoc_lower_t *lower, const byoc_node_t
 }
 
 // ---- Constant ----
-// The attribute that gives the value, of whichever name.
+// The attribute that gives the value, under any of its names.
 static const byoc_attribute_t *constant_attribute(const byoc_node_t *node) {
   static const char *const names[] = {"value",      "value_float",  "value_floats", "value_int",
                                       "value_ints", "value_string", "value_strings"};
@@ -99,7 +99,7 @@ static byoc_status_t infer_constant(byoc_infer_t *infer) {
   }
 }
 
-// Constant {value} → a module constant
+// Constant {value} → a constant of the module
 static byoc_status_t expand_constant(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   *out_changed = false;
   const byoc_attribute_t *value = constant_attribute(node);
@@ -202,7 +202,7 @@ static byoc_status_t infer_range(byoc_infer_t *infer) {
     byoc_dim_t distance =
         byoc_infer_dim(infer, BYOC_DIM_SUB, values[delta > 0 ? 1 : 0], values[delta > 0 ? 0 : 1], &failed);
     length = byoc_infer_dim(infer, BYOC_DIM_CEILDIV, distance, byoc_dim_constant(delta > 0 ? delta : -delta), &failed);
-    // From 0 to a dimension: that dimension, which is never negative.
+    // From 0 to a dimension: the count is that dimension, since it is never negative.
     bool plain = !byoc_dim_is_constant(length) && byoc_dim_equal(length, values[1]);
     if (!plain) length = byoc_infer_dim(infer, BYOC_DIM_MAX, length, byoc_dim_constant(0), &failed);
   } else {

@@ -1,5 +1,5 @@
-// Gradient of ai.onnx.preview.training: names a value y of its graph and values xs that it depends on, and is the
-// gradient of y by each of them at the operands, which stand for xs (and for zs, which are held constant).
+// Gradient of ai.onnx.preview.training. It names a value y of its graph and values xs on which y depends. Its results
+// are the gradients of y by each of xs, at the operands, which stand for xs (and for zs, which are held constant).
 #include "core/ops/gradient.h"
 
 #include <string.h>
@@ -44,7 +44,7 @@ static byoc_value_t *find_value(const byoc_node_t *node, const char *name, byoc_
   return found;
 }
 
-// Nodes of the sub-graph, in order of the block, and what stands for the named values in its copy.
+// Nodes of the sub-graph, in the order of the block, and the values that stand for the named ones in its copy.
 typedef struct section_t {
   byoc_map_t copies; // pointer map: value → its stand-in
   BYOC_VECTOR(byoc_node_t *) nodes;
@@ -73,7 +73,7 @@ static byoc_status_t bind_names(byoc_node_t *node, const char *attribute, uint32
   return BYOC_OK;
 }
 
-// A copy of what leads from the operands to y, in front of the node; `nodes` holds the copies.
+// Copies the nodes that lead from the operands to y to a place in front of the node; `nodes` holds the copies.
 static byoc_status_t copy_section(byoc_node_t *node, section_t *section, byoc_allocator_t allocator, byoc_diag_t *diag,
                                   byoc_value_t **out_y) {
   byoc_value_t *y = find_value(node, byoc_node_text(node, "y"), diag);
@@ -91,7 +91,7 @@ static byoc_status_t copy_section(byoc_node_t *node, section_t *section, byoc_al
       byoc_node_t *copy = byoc_node_clone(at, node->block, node, &section->copies);
       ok = copy != NULL && byoc_vector_push(&section->nodes, allocator, copy);
     }
-    if (at == last) break; // the copies stand behind it
+    if (at == last) break; // the copies come after it
   }
   byoc_map_deinit(&wanted);
   *out_y = byoc_pointer_map_get(&section->copies, y);
@@ -109,7 +109,7 @@ void byoc_gradient_refuse(byoc_gradient_t *gradient, const byoc_node_t *node, co
   gradient->status = byoc_diag_error(gradient->diag, BYOC_UNSUPPORTED, "%s is not differentiated: %s", text, why);
 }
 
-// Sums `value` over what broadcasting repeated to make it from a tensor of type `type`.
+// Sums `value` over the elements that broadcasting repeated when it started from a tensor of type `type`.
 static byoc_value_t *sum_to(byoc_gradient_t *g, byoc_value_t *value, const byoc_type_t *type) {
   if (byoc_type_equal(value->type, type)) return value;
   if (!byoc_type_is_static(value->type) || !byoc_type_is_static(type)) {
@@ -168,7 +168,7 @@ static void walk_back(byoc_gradient_t *g, const section_t *section) {
   }
 }
 
-// Gradient(xs, zs) → the nodes from xs and zs to y once more, then their derivatives from y back to xs
+// Gradient(xs, zs) → a copy of the nodes from xs and zs to y, then their derivatives from y back to xs
 static byoc_status_t expand_gradient(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   *out_changed = false;
   byoc_allocator_t allocator = node->function->module->allocator;

@@ -1,4 +1,4 @@
-// One rule an operator. Below, x and b are operands, y is the result, and d_ stands for the gradient by a value.
+// One rule per operator. Below, x and b are operands, y is the result, and d_ stands for the gradient by a value.
 #include <string.h>
 
 #include "core/ops/gradient.h"
@@ -15,7 +15,7 @@ static byoc_value_t *binary(byoc_gradient_t *g, const char *op, byoc_value_t *a,
   return g->w.failed ? NULL : byoc_write_node(&g->w, "", op, a, b, NULL, NULL, 0);
 }
 
-// A number beside `like`, under its element type.
+// A constant number of the element type of `like`.
 static byoc_value_t *number(byoc_gradient_t *g, float value, const byoc_value_t *like) {
   return byoc_write_cast(&g->w, byoc_write_vector(&g->w, "number", BYOC_DTYPE_F32, 1, &value), like->type->dtype);
 }
@@ -115,10 +115,10 @@ RULE(cast) {
 
 RULE(reshape) {
   byoc_gradient_add(g, X, shaped_like(g, dy, X));
-} // and all that keep the order of elements
+} // and all operators that keep the order of elements
 RULE(expand) {
   byoc_gradient_add(g, X, dy);
-} // summed over what was repeated
+} // summed over the repeated elements
 RULE(transpose) {
   size_t count = 0;
   const int64_t *permutation = byoc_node_ints(node, "perm", &count);
@@ -128,7 +128,7 @@ RULE(transpose) {
   byoc_gradient_add(g, X, byoc_write_transpose(&g->w, dy, inverse, (size_t)rank));
 }
 
-// Repeats d_y, which may lack the reduced axes, over them.
+// Repeats d_y over the reduced axes, which it may lack.
 static byoc_value_t *repeated(byoc_gradient_t *g, byoc_node_t *node, byoc_value_t *dy, int64_t *out_count) {
   byoc_ints_t axes = {0};
   byoc_known_t known = byoc_read_ints(node, "axes", 1, &axes);

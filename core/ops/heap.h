@@ -1,14 +1,14 @@
-// Binary heaps and heapsort over lists of indices (i64) inside a buffer: for operators that choose or sort by value.
+// Binary heaps and heapsort over lists of indices (i64) inside a buffer, for operators that choose or sort by value.
 //
 //   byoc_heap_t heap = {b, order, base, step, stands_above, self};
 //   byoc_heap_build(&heap, count);           // the first `count` indices become a heap
-//   byoc_heap_sort(&heap, count);            // those that stand above others now come behind them
+//   byoc_heap_sort(&heap, count);            // the indices that stand above others now come after them
 #ifndef BYOC_CORE_OPS_HEAP_H_
 #define BYOC_CORE_OPS_HEAP_H_
 
 #include "core/ops/util.h"
 
-// Does index x stand above index y?  A strict total order. May emit statements.
+// Does index x stand above index y?  This must be a strict total order. May emit statements.
 typedef const byoc_loop_expr_t *(*byoc_heap_above_t)(const void *self, const byoc_loop_expr_t *x,
                                                      const byoc_loop_expr_t *y);
 
@@ -22,7 +22,7 @@ typedef struct byoc_heap_t {
 
 const byoc_loop_expr_t *byoc_heap_load(const byoc_heap_t *heap, const byoc_loop_expr_t *place);
 void byoc_heap_store(const byoc_heap_t *heap, const byoc_loop_expr_t *place, const byoc_loop_expr_t *index);
-// Lets the index at `root` sink to where nothing below it stands above it.
+// Lets the index at `root` sink until nothing below it stands above it.
 void byoc_heap_sift(const byoc_heap_t *heap, const byoc_loop_expr_t *root, const byoc_loop_expr_t *count);
 void byoc_heap_build(const byoc_heap_t *heap, const byoc_loop_expr_t *count);
 // Sorts a heap: the index that stands above all others ends up last.

@@ -1,5 +1,5 @@
-// Inference for nodes, functions and modules: counts and attributes are checked, the row's infer runs, and what comes
-// out is merged with what was known before, so that inferring twice is harmless and never loses precision.
+// Inference for nodes, functions and modules: checks counts and attributes, runs the row's infer, and merges its answer
+// with what was known before, so that inferring twice is harmless and never loses precision.
 #include <string.h>
 
 #include "core/ops/op.h"
@@ -14,13 +14,14 @@ static bool is_leaf_of(void *self, byoc_dim_t leaf) {
   return !byoc_dim_walk(*(const byoc_dim_t *)self, is_not_leaf, &leaf);
 }
 
-// Is `part` written in some of the leaves of `whole`, and not in all?
+// Are all leaves of `part` leaves of `whole`, which also has others?
 static bool has_fewer_leaves(byoc_dim_t part, byoc_dim_t whole) {
   return byoc_dim_walk(part, is_leaf_of, &whole) && !byoc_dim_walk(whole, is_leaf_of, &part);
 }
 
-// Which of two descriptions of one dimension says more: constants, then expressions and names, then unknown ones; but
-// an unknown one that an expression comes down to, since its other leaves became constants, says more than that did.
+// Which of two descriptions of one dimension says more? Constants do, then expressions and names, then unknown
+// dimensions. Exception: if all leaves of an expression but one unknown dimension became constants, that dimension says
+// more than the expression.
 static bool merge_dim(byoc_dim_t known, byoc_dim_t inferred, byoc_dim_t *out) {
   *out = inferred;
   if (byoc_dim_is_constant(known) && byoc_dim_is_constant(inferred)) return known.constant == inferred.constant;
@@ -98,7 +99,7 @@ static byoc_status_t check_count(const byoc_node_t *node, const char *what, uint
 
 static byoc_status_t infer_block(byoc_block_t *block, byoc_diag_t *diag);
 
-// ---- calls: the callee's result types, in the caller's dimensions ----
+// ---- calls: the callee's result types, with the caller's dimensions ----
 
 typedef struct fresh_dim_t {
   byoc_dim_t of, dim;
@@ -108,7 +109,7 @@ typedef struct fresh_dim_t {
 typedef struct {
   const byoc_node_t *call;
   byoc_arena_t *arena;
-  fresh_dim_t *fresh; // dimensions that come to be inside of the callee
+  fresh_dim_t *fresh; // dimensions that are made inside the callee
   bool failed;
 } call_t;
 
@@ -229,7 +230,7 @@ static byoc_status_t infer_block(byoc_block_t *block, byoc_diag_t *diag) {
 }
 
 byoc_status_t byoc_infer_function(byoc_function_t *function, byoc_diag_t *diag) {
-  // Kernels and externs are typed by their signature; their bodies are not run as graphs.
+  // Kernels and externs have types by their signature; their bodies are not run as graphs.
   if (function->kind != BYOC_FUNCTION_GRAPH) return BYOC_OK;
   BYOC_RETURN_IF_ERROR_IN(diag, infer_block(function->body, diag), "in function '%s'", function->name);
   return BYOC_OK;
