@@ -55,12 +55,13 @@ static byoc_status_t rename_table(rename_t *r, uint32_t table_index) {
       return byoc_elf_damaged(r->elf, r->diag, "a group's signature lies outside its table");
     BYOC_RETURN_IF_ERROR(rename_symbol(r, index, true));
   }
+  if (r->names.failed) return byoc_diag_out_of_memory(r->diag); // no name at all may be there then
   if (r->names.size == 0) return BYOC_OK;
   Elf64_Shdr names = byoc_elf_section(r->elf, r->symbols.names_section);
   names.sh_offset = r->out->size - r->base;
   names.sh_size = r->names.size;
   byoc_string_append_bytes(r->out, r->names.data, r->names.size);
-  if (r->names.failed || r->out->failed) return byoc_diag_out_of_memory(r->diag);
+  if (r->out->failed) return byoc_diag_out_of_memory(r->diag);
   size_t at = r->base + r->elf->section_offset + (size_t)r->symbols.names_section * sizeof(names);
   memcpy(r->out->data + at, &names, sizeof(names));
   return BYOC_OK;

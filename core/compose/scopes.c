@@ -444,11 +444,13 @@ bool byoc_scopes_change(const byoc_scopes_t *s, size_t file) {
 typedef struct renaming_t {
   byoc_scopes_t *scopes;
   uint32_t scope;
+  bool failed; // out of memory
 } renaming_t;
 
-// The scope's name for `text`; NULL if it has none.
-static const char *look_up(const renaming_t *renaming, const char *text) {
+// The scope's name for `text` (NULL: memory ran out); NULL if it has none.
+static const char *look_up(renaming_t *renaming, const char *text) {
   const byoc_scopes_t *s = renaming->scopes;
+  if (text == NULL) renaming->failed = true;
   uintptr_t index = text != NULL ? (uintptr_t)byoc_text_map_get(&s->name_indices, text) : 0;
   if (index == 0) return NULL;
   const char *renamed = s->scopes.data[renaming->scope].renamed[index - 1];
@@ -456,15 +458,15 @@ static const char *look_up(const renaming_t *renaming, const char *text) {
 }
 
 static const char *rename_symbol(void *self, const char *name, bool defined) {
-  const renaming_t *renaming = self;
+  renaming_t *renaming = self;
   const char *at = strchr(name, '@');
   if (at == NULL || defined) return look_up(renaming, bare_name(renaming->scopes, name));
   // A reference to a version: either the module defines that version, or it is the system's.
   byoc_arena_t *arena = &renaming->scopes->arena;
   const char *choices[] = {bare_name(renaming->scopes, name), byoc_arena_format(arena, "%.*s", (int)(at - name), name)};
   for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
-    uintptr_t index =
-        choices[i] != NULL ? (uintptr_t)byoc_text_map_get(&renaming->scopes->name_indices, choices[i]) : 0;
+    if (choices[i] == NULL) return look_up(renaming, NULL);
+    uintptr_t index = (uintptr_t)byoc_text_map_get(&renaming->scopes->name_indices, choices[i]);
     if (index != 0 && provider_in(renaming->scopes, (uint32_t)(index - 1), renaming->scope) != NULL) {
       return look_up(renaming, choices[i]);
     }
@@ -472,13 +474,18 @@ static const char *rename_symbol(void *self, const char *name, bool defined) {
   return name;
 }
 
-byoc_status_t byoc_scopes_rename(byoc_scopes_t *s, size_t file, byoc_string_t *out, byoc_diag_t *diag) {
-  const byoc_link_file_t *from = &s->files->files.data[file];
-  renaming_t renaming = {.scopes = s, .scope = s->scope_of[file]};
-  if (byoc_is_ar(from->data, from->size_bytes)) {
-    return byoc_ar_rename(from->data, from->size_bytes, from->name, rename_symbol, &renaming, out, diag);
+static byoc_status_t rename_file(const byoc_link_file_t *file, renaming_t *renaming, byoc_string_t *out,
+                                 byoc_diag_t *diag) {
+  if (byoc_is_ar(file->data, file->size_bytes)) {
+    return byoc_ar_rename(file->data, file->size_bytes, file->name, rename_symbol, renaming, out, diag);
   }
   byoc_elf_t elf;
-  BYOC_RETURN_IF_ERROR(byoc_elf_open(from->data, from->size_bytes, from->name, diag, &elf));
-  return byoc_elf_rename(&elf, rename_symbol, &renaming, out, diag);
+  BYOC_RETURN_IF_ERROR(byoc_elf_open(file->data, file->size_bytes, file->name, diag, &elf));
+  return byoc_elf_rename(&elf, rename_symbol, renaming, out, diag);
+}
+
+byoc_status_t byoc_scopes_rename(byoc_scopes_t *s, size_t file, byoc_string_t *out, byoc_diag_t *diag) {
+  renaming_t renaming = {.scopes = s, .scope = s->scope_of[file]};
+  byoc_status_t status = rename_file(&s->files->files.data[file], &renaming, out, diag);
+  return status == BYOC_OK && renaming.failed ? byoc_diag_out_of_memory(diag) : status;
 }

@@ -293,6 +293,41 @@ static void test_linker_reason(void **state) {
   end(&link);
 }
 
+// Every request for memory on the way to the changed files fails once: none is written with names that are missing.
+static void test_renaming_without_memory(void **state) {
+  (void)state;
+  // The name is so long that each copy of it needs memory of its own.
+  static const char text[] = "#define TEXT_OF(x) #x\n#define TEXT(x) TEXT_OF(x)\n"
+                             "int helper_one(int x);\nint helper_one(int x) { return FACTOR * x; }\n"
+                             "__asm__(\".symver helper_one,\" TEXT(HELPER) \"@@V1\\n\");\n"
+                             "int HELPER(int x);\nint entry(int x) { return HELPER(x); }\n";
+  link_t link;
+  begin(&link);
+  for (int factor = 2; factor <= 3; ++factor) {
+    char source[9600], target[32];
+    snprintf(source, sizeof(source), "#define FACTOR %d\n#define HELPER h%09000d\n%s", factor, 0, text);
+    snprintf(target, sizeof(target), "demo -f=%d", factor);
+    demo_add_object(add_module(&link, factor == 2 ? "demo" : "demo_1", target, "entry"), "one.o", source, factor == 2);
+  }
+  bool failed = true;
+  for (int64_t n = 0; failed; ++n) {
+    byoc_diag_t diag = {0};
+    byoc_failing_allocator_t failing = {.base = byoc_allocator_system(), .fail_at = -1};
+    byoc_link_files_t files;
+    byoc_link_files_init(&files, link.folder, byoc_failing_allocator(&failing));
+    for (size_t i = 0; i < link.count; ++i) {
+      byoc_test_ok(byoc_link_files_add_module(&files, link.modules[i], NULL, &diag), &diag);
+    }
+    failing.fail_at = failing.count + n;
+    byoc_status_t status = byoc_link_files_write(&files, link.graph, &diag);
+    failed = failing.count > failing.fail_at;
+    byoc_link_files_deinit(&files);
+    if (status != (failed ? BYOC_OUT_OF_MEMORY : BYOC_OK)) fail_msg("request %d: %s", (int)n, diag.message);
+    assert_int_equal(failing.live_count, 0);
+  }
+  end(&link);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_symbols_of_one_name),     cmocka_unit_test(test_archives_of_one_module),
@@ -300,6 +335,7 @@ int main(void) {
       cmocka_unit_test(test_callbacks_are_not_mixed), cmocka_unit_test(test_setups_are_not_shared),
       cmocka_unit_test(test_system_functions_stay),   cmocka_unit_test(test_no_clash_no_change),
       cmocka_unit_test(test_names_of_the_program),    cmocka_unit_test(test_linker_reason),
+      cmocka_unit_test(test_renaming_without_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
