@@ -120,6 +120,8 @@ static void test_ops(void **state) {
   byoc_test_printed("  targets     cutlass, dnnl");
   byoc_test_shell(0, "byoc ops ai.onnx::LeakyRelu"); // as messages write the domain
   byoc_test_printed("LeakyRelu\n  version 6 ");
+  byoc_test_shell(0, "byoc ops ::LeakyRelu"); // the domain of ONNX's own operators is empty
+  byoc_test_printed("  version 16  1 operand, 1 result\n");
   byoc_test_shell(0, "byoc ops --json");
   json_t *ops = parse_output();
   json_t *conv = find_by(ops, "operator", "Conv");

@@ -282,27 +282,28 @@ static json_t *operator_to_json(const naming_t *naming, size_t index) {
 
 // ---- the command ----
 
-// "ai.onnx::Conv" is "Conv": messages write ONNX's domain out.
-static const char *without_default_domain(const char *name) {
-  static const char domain[] = "ai.onnx::";
-  const size_t size = sizeof domain - 1;
-  return strncmp(name, domain, size) == 0 ? name + size : name;
+// The operator in "Conv", "::Conv" or "byoc::ToBlocked", and its domain. "ai.onnx::Conv" is "Conv": messages write
+// ONNX's domain out.
+static const char *split_name(const char *name, char domain[128]) {
+  const char *colons = strstr(name, "::");
+  snprintf(domain, 128, "%.*s", colons ? (int)(colons - name) : 0, name);
+  if (strcmp(domain, "ai.onnx") == 0) domain[0] = '\0';
+  return colons ? colons + 2 : name;
 }
 
 static bool is_asked_for(const byoc_op_t *op, const byoc_text_items_t *asked) {
-  char name[256];
+  char domain[128];
   for (size_t i = 0; i < asked->count; ++i) {
-    if (strcmp(without_default_domain(asked->items[i]), full_name(op, name)) == 0) return true;
+    const char *name = split_name(asked->items[i], domain);
+    if (strcmp(name, op->name) == 0 && strcmp(domain, op->domain) == 0) return true;
   }
   return asked->count == 0;
 }
 
 static byoc_status_t check_names(const byoc_text_items_t *asked, byoc_diag_t *diag) {
   for (size_t i = 0; i < asked->count; ++i) {
-    const char *name = without_default_domain(asked->items[i]), *colons = strstr(name, "::");
-    char domain[128] = "";
-    if (colons) snprintf(domain, sizeof domain, "%.*s", (int)(colons - name), name);
-    const char *op = colons ? colons + 2 : name;
+    char domain[128];
+    const char *op = split_name(asked->items[i], domain);
     if (byoc_op_known(domain, op)) continue;
     byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "there is no operator '%s'", asked->items[i]);
     const char *nearest = byoc_op_nearest(domain, op);
