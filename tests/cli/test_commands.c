@@ -310,13 +310,13 @@ static void test_reader_leaves(void **state) {
 static void test_output_endings(void **state) {
   (void)state;
   write_vision("vision.onnx");
-  static const char *const cases[][2] = {
-      {"m.a", "asks for a static library"},    {"m.o", "asks for an object file"},     {"m.c", "asks for C source"},
-      {"m.dll", "asks for a Windows library"}, {"m.lib", "asks for a static library"}, {"m.onnx", "asks for a model"}};
+  static const char *const cases[][2] = {{"m.a", "names a static library"},   {"m.o", "names an object file"},
+                                         {"m.c", "names C source"},           {"m.dll", "names a Windows library"},
+                                         {"m.lib", "names a static library"}, {"m.onnx", "names a model"}};
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
     byoc_test_shell(2, "byoc build vision.onnx -o %s", cases[i][0]);
     byoc_test_printed(cases[i][1]);
-    byoc_test_printed("byoc build writes shared objects only");
+    byoc_test_printed("byoc build writes only shared objects");
     byoc_test_printed("hint: name it m.so");
     assert_false(byoc_file_exists(cases[i][0]));
     assert_false(byoc_file_exists("m.h"));

@@ -69,7 +69,7 @@ static void test_other_files(void **state) {
   byoc_test_shell(1, "byoc costs prune --database .");
   byoc_test_shell(0, "! ls none.sqlite*");
   byoc_test_shell(2, "byoc costs export own.sqlite --database own.sqlite");
-  byoc_test_printed("would write over 'own.sqlite'");
+  byoc_test_printed("would overwrite 'own.sqlite'");
   sqlite3 *foreign = NULL;
   assert_int_equal(sqlite3_open("foreign.sqlite", &foreign), SQLITE_OK);
   assert_int_equal(sqlite3_exec(foreign, "CREATE TABLE places (name TEXT)", NULL, NULL, NULL), SQLITE_OK);

@@ -187,7 +187,7 @@ static void test_c10_costs_and_candidates(void **state) {
   byoc_test_shell(2, "byoc explain saved.json --json --node 1");
   byoc_test_printed("--node and --all are for the text");
   byoc_test_shell(2, "byoc explain saved.json --html saved.json");
-  byoc_test_printed("would write over 'saved.json'");
+  byoc_test_printed("would overwrite 'saved.json'");
 }
 
 // ---- requiring ----

@@ -158,15 +158,15 @@ static void test_outputs_that_clash(void **state) {
   static const struct {
     const char *line, *message;
   } rows[] = {
-      {"byoc build own.onnx -o own.onnx", "-o would write over 'own.onnx'"},
-      {"byoc build own.onnx -o ./link.onnx", "-o would write over 'own.onnx'"},
-      {"byoc build own.onnx --save-plan own.onnx", "--save-plan would write over 'own.onnx'"},
-      {"byoc build own.onnx --emit c -o own.onnx", "-o would write over 'own.onnx'"},
+      {"byoc build own.onnx -o own.onnx", "-o would overwrite 'own.onnx'"},
+      {"byoc build own.onnx -o ./link.onnx", "-o would overwrite 'own.onnx'"},
+      {"byoc build own.onnx --save-plan own.onnx", "--save-plan would overwrite 'own.onnx'"},
+      {"byoc build own.onnx --emit c -o own.onnx", "-o would overwrite 'own.onnx'"},
       {"byoc build own.onnx -o out/o.so --html out/../out/o.so", "-o and --html would write the same file"},
       {"byoc build own.onnx -o out/o.so --save-plan out/o.h", "the header of -o and --save-plan would write"},
-      {"byoc explain own.onnx --html own.onnx", "--html would write over 'own.onnx'"},
+      {"byoc explain own.onnx --html own.onnx", "--html would overwrite 'own.onnx'"},
       {"byoc explain own.onnx --html out/x --save-plan out/x", "--save-plan and --html would write the same file"},
-      {"byoc opt own.onnx -o own.onnx", "-o would write over 'own.onnx'"},
+      {"byoc opt own.onnx -o own.onnx", "-o would overwrite 'own.onnx'"},
       {"byoc run own.onnx --input in/x:0=x.npy --input in/x:0=x.npy", "--input gives 'in/x:0' twice"},
   };
   byoc_test_shell(0, "mkdir -p out && cp tiny.onnx own.onnx && ln -s own.onnx link.onnx");

@@ -14,13 +14,13 @@ typedef struct byoc_artifact_run_t {
 // Loads, creates a context with `thread_count` threads (0: the artifact's choice) and allocates the ports.
 byoc_status_t byoc_artifact_run_open(const char *path, int32_t thread_count, byoc_diag_t *diag,
                                      byoc_artifact_run_t *run);
-// What an input or output is, as byoc_artifact_t.input_kinds.
+// The kinds of an input or output, as byoc_artifact_t.input_kinds.
 const char *byoc_artifact_input_kind(const byoc_artifact_t *table, uint32_t index);
 const char *byoc_artifact_output_kind(const byoc_artifact_t *table, uint32_t index);
-// Are its shapes known only when it runs?
+// True if its shapes are known only at run time.
 bool byoc_artifact_is_dynamic(const byoc_artifact_t *table);
 void byoc_artifact_run_close(byoc_artifact_run_t *run);
-// One inference from the inputs to the outputs, whose shapes come with it where the artifact is dynamic.
+// One inference from the inputs to the outputs; if the artifact is dynamic, it also sets the outputs' shapes.
 byoc_status_t byoc_artifact_run_once(byoc_artifact_run_t *run, byoc_diag_t *diag);
 
 #endif // BYOC_TOOLS_BYOC_ARTIFACT_H_

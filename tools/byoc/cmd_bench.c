@@ -83,7 +83,7 @@ int byoc_main_bench(int argc, char **argv) {
       {"runs", 'n', BYOC_OPT_COUNT, &options.run_count, "N", "timed runs (default 30)"},
       {"warm-up", 0, BYOC_OPT_COUNT, &options.warm_up_count, "N", "runs before them (default 3)"},
       {"threads", 0, BYOC_OPT_THREADS, &options.thread_count, "N", "threads (default 1; 0: the artifact's choice)"},
-      {"seed", 0, BYOC_OPT_COUNT, &options.seed, "N", "of the random inputs (default 0)"},
+      {"seed", 0, BYOC_OPT_COUNT, &options.seed, "N", "seed of the random inputs (default 0)"},
       {"dim", 0, BYOC_OPT_LIST, &options.dims, "NAME=VALUE", "size of a symbolic dimension of the inputs"},
       {"json", 0, BYOC_OPT_FLAG, &options.json, "", "one line of JSON"},
   };

@@ -17,7 +17,7 @@ typedef struct build_options_t {
   bool profile, huge_pages;
 } build_options_t;
 
-// Text goes to -o where it is given, else to standard output.
+// Text goes to -o if it is given, otherwise to standard output.
 static byoc_status_t write_text(const byoc_string_t *text, const char *output, byoc_diag_t *diag) {
   if (text->failed) return byoc_diag_out_of_memory(diag);
   if (output != NULL) return byoc_file_write_atomic(output, text->data, text->size, 0644, diag);
@@ -43,7 +43,7 @@ static byoc_status_t emit(byoc_session_t *session, const build_options_t *option
   return status;
 }
 
-// What was made, and which target took what.
+// Prints what was made, and which target took what.
 static byoc_status_t print_summary(const byoc_session_t *session, const char *output, byoc_diag_t *diag) {
   byoc_string_t placed;
   byoc_string_init(&placed, session->allocator);
@@ -70,14 +70,14 @@ static byoc_status_t check_emit(const char *what, byoc_diag_t *diag) {
                       : byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--emit takes ir, host or c, not '%s'", what);
 }
 
-// The files are written even where the requirement is not met: they show why.
+// The files are written even if the requirement is not met: they show why.
 static byoc_status_t hand_out_plan(const byoc_plan_t *plan, const build_options_t *options, byoc_diag_t *diag) {
   if (options->save_plan != NULL) BYOC_RETURN_IF_ERROR(byoc_plan_write(plan, options->save_plan, diag));
   if (options->html != NULL) BYOC_RETURN_IF_ERROR(byoc_explain_html(plan, options->html, diag));
   return options->require != NULL ? byoc_require_placed(options->require, plan, diag) : BYOC_OK;
 }
 
-// `artifact`: where it goes, where there is one.
+// `artifact`: its path, or NULL if none is made.
 static byoc_status_t check_outputs(const build_options_t *options, const char *artifact, byoc_diag_t *diag) {
   bool has_header = options->emit == NULL && !byoc_file_is_special(artifact);
   char *header = has_header ? byoc_compose_header_path(artifact, byoc_allocator_system()) : NULL;
@@ -91,7 +91,7 @@ static byoc_status_t check_outputs(const build_options_t *options, const char *a
   return status;
 }
 
-// Endings that say something else than a shared object, which is all that there is to make so far.
+// File endings that name something else than a shared object, which is all that byoc build can make.
 static byoc_status_t check_artifact_name(const char *path, byoc_diag_t *diag) {
   static const struct {
     const char *ending, *meaning;
@@ -109,7 +109,7 @@ static byoc_status_t check_artifact_name(const char *path, byoc_diag_t *diag) {
     const size_t ending = strlen(others[i].ending);
     if (size <= ending || strcmp(path + size - ending, others[i].ending) != 0) continue;
     byoc_status_t status =
-        byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "-o %s asks for %s; byoc build writes shared objects only", path,
+        byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "-o %s names %s, but byoc build writes only shared objects", path,
                         others[i].meaning);
     byoc_diag_hint(diag, "name it %.*s.so%s", (int)(size - ending), path,
                    strcmp(others[i].ending, ".c") == 0 ? ", or print the C with --emit=c" : "");
@@ -118,7 +118,7 @@ static byoc_status_t check_artifact_name(const char *path, byoc_diag_t *diag) {
   return BYOC_OK;
 }
 
-// It becomes the beginning of C names and, without -o, a file's name.
+// The name becomes the beginning of C names and, without -o, a file's name.
 static byoc_status_t check_name(const char *name, size_t limit_bytes, byoc_diag_t *diag) {
   if (name == NULL) return BYOC_OK;
   char identifier[128];
@@ -169,7 +169,7 @@ int byoc_main_build(int argc, char **argv) {
       BYOC_DIM_ROW(options.session),
       BYOC_PLAN_ROWS(options.session, "collage"),
       {"threads", 0, BYOC_OPT_THREADS, &options.session.thread_count, "N",
-       "threads of a context, which costs are for too (default: all processors, costs for 1)"},
+       "threads of a context; costs are measured with as many (default: all processors, costs with 1)"},
       {"emit", 0, BYOC_OPT_TEXT, &options.emit, "FORM", "print the module (ir), the host program (host) or its C (c)"},
       {"save-plan", 0, BYOC_OPT_TEXT, &options.save_plan, "FILE", "write what was placed where, and why, as JSON"},
       {"html", 0, BYOC_OPT_TEXT, &options.html, "FILE", "draw the plan as a page: one file, no network"},

@@ -97,7 +97,7 @@ static byoc_status_t prune(byoc_cost_database_t *database, const costs_options_t
 typedef struct action_t {
   const char *name;
   bool takes_file, takes_age;
-  bool makes_database; // where --database names none yet
+  bool makes_database; // creates the file if --database names a missing one
   byoc_status_t (*run)(byoc_cost_database_t *database, const costs_options_t *options, const char *path,
                        byoc_diag_t *diag);
 } action_t;
@@ -155,8 +155,9 @@ int byoc_main_costs(int argc, char **argv) {
   const byoc_option_row_t rows[] = {
       {"json", 0, BYOC_OPT_FLAG, &options.json, "", "as JSON"},
       {"older-than", 0, BYOC_OPT_COUNT, &options.age_days, "DAYS",
-       "prune what no build has used for so many days (default 90; 0: everything)"},
-      {"database", 0, BYOC_OPT_TEXT, &options.database, "FILE", "this one instead of costs.sqlite in the cache folder"},
+       "prune costs that no build has used for DAYS days (default 90; 0: everything)"},
+      {"database", 0, BYOC_OPT_TEXT, &options.database, "FILE",
+       "the database (default: costs.sqlite in the cache folder)"},
   };
   static const char *const operands[] = {"what to do: list, export FILE, import FILE or prune", NULL};
   const byoc_usage_t usage = {

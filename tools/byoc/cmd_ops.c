@@ -1,4 +1,4 @@
-// byoc ops: what the operator table says, and which targets' rules name an operator.
+// byoc ops: prints what the operator table says, and which targets' rules name an operator.
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -79,7 +79,7 @@ static bool same_operator(const byoc_op_t *a, const byoc_op_t *b) {
   return a && b && strcmp(a->name, b->name) == 0 && strcmp(a->domain, b->domain) == 0;
 }
 
-// Versions of an operator stand one behind the other in the table, but for an expansion's.
+// Versions of an operator stand one after the other in the table, except for those of an expansion.
 static bool is_first_version(size_t index) {
   for (size_t i = 0; i < index; ++i) {
     if (same_operator(byoc_op_at(i), byoc_op_at(index))) return false;
@@ -162,7 +162,7 @@ static void print_targets(const naming_t *naming, const byoc_op_t *op, byoc_stri
   }
 }
 
-// All that there is to say about the operator of row `index`.
+// All that the table says about the operator of row `index`.
 static void print_operator(const naming_t *naming, size_t index, byoc_string_t *out) {
   char name[256];
   const byoc_op_t *op = byoc_op_at(index), *last = op;
@@ -179,7 +179,8 @@ static void print_operator(const naming_t *naming, size_t index, byoc_string_t *
   }
   if (last->attributes && last->attributes->value.name) byoc_string_append(out, "  attributes\n");
   for (const byoc_op_attribute_t *a = last->attributes; a && a->value.name; ++a) {
-    // What went before the first version or came after the last is of the operators that share the table.
+    // Attributes that ended before the first version, or began after the last one, belong to other operators of the
+    // table.
     bool concerns = (a->until == 0 || a->until > op->since_version) && a->since <= last->since_version;
     if (concerns) print_attribute(a, out);
   }

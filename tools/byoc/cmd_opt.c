@@ -14,10 +14,10 @@ typedef struct opt_options_t {
   bool constants;
 } opt_options_t;
 
-// Larger constants are for readers of --constants.
+// Larger constants are printed only with --constants.
 enum { PRINTED_BYTES = 256 };
 
-// The steps of a placement, one by one, instead of a whole one?
+// True if the list holds the steps of a placement one by one.
 static bool has_partition_pass(const char *names) {
   size_t count = 0;
   const byoc_pass_t *passes = byoc_partition_passes(&count);

@@ -60,7 +60,7 @@ int byoc_main_profile(int argc, char **argv) {
       {"warm-up", 0, BYOC_OPT_COUNT, &options.warm_up_count, "N", "runs before them (default 3)"},
       {"threads", 0, BYOC_OPT_THREADS, &options.thread_count, "N", "threads (default 1)"},
       {"input", 'i', BYOC_OPT_LIST, &options.inputs, "NAME=FILE.npy", "an input's values (default: random)"},
-      {"seed", 0, BYOC_OPT_COUNT, &options.seed, "N", "of the random inputs (default 0)"},
+      {"seed", 0, BYOC_OPT_COUNT, &options.seed, "N", "seed of the random inputs (default 0)"},
       {"best", 0, BYOC_OPT_FLAG, &options.best, "", "each instruction's fastest time instead of its median"},
       {"json", 0, BYOC_OPT_TEXT, &options.json, "FILE", "write the table as JSON"},
       {"trace", 0, BYOC_OPT_TEXT, &options.trace, "FILE", "write the fastest run as Chrome-trace JSON (Perfetto)"},

@@ -82,7 +82,7 @@ static byoc_status_t run_model(byoc_session_t *session, const run_options_t *opt
   BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, &options->session, options->file, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_compile(session, BYOC_BUILD_ALL, diag));
   run_options_t bound = *options;
-  bound.session.dims.count = 0; // they went into the model when it was read
+  bound.session.dims.count = 0; // the model was given them when it was read
   return options->evaluate ? run_evaluated(session, &bound, diag) : run_compiled(session, &bound, diag);
 }
 
@@ -100,7 +100,7 @@ int byoc_main_run(int argc, char **argv) {
   const byoc_option_row_t rows[] = {
       {"input", 'i', BYOC_OPT_LIST, &options.inputs, "NAME=FILE.npy", "an input's values"},
       {"random", 0, BYOC_OPT_FLAG, &options.random, "", "draw the inputs that are not given"},
-      {"seed", 0, BYOC_OPT_COUNT, &options.seed, "N", "for --random (default 0)"},
+      {"seed", 0, BYOC_OPT_COUNT, &options.seed, "N", "seed of --random (default 0)"},
       {"expect", 'e', BYOC_OPT_LIST, &options.expected, "NAME=FILE.npy", "what an output must be"},
       {"rtol", 0, BYOC_OPT_NUMBER, &options.rtol, "X", "relative tolerance of --expect (default 1e-3)"},
       {"atol", 0, BYOC_OPT_NUMBER, &options.atol, "X", "absolute tolerance of --expect (default 1e-4)"},

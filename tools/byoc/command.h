@@ -1,4 +1,4 @@
-// The byoc command: one row a subcommand, one cmd_<name>.c each. Libraries return statuses; only main() exits.
+// The byoc command: one row per subcommand, one cmd_<name>.c each. Libraries return statuses; only main() exits.
 #ifndef BYOC_TOOLS_BYOC_COMMAND_H_
 #define BYOC_TOOLS_BYOC_COMMAND_H_
 
@@ -34,8 +34,8 @@ BYOC_COMMAND_LIST(BYOC_COMMAND_DECLARE)
 // Prints the diagnostic on standard error and gives the exit code for it: 2 for BYOC_INVALID_ARGUMENT, else 1.
 int byoc_report(const byoc_diag_t *diag, byoc_status_t status);
 
-// Where writing to standard output failed because nobody reads it any more (byoc opt ... | head), the program ends as
-// others do: without a word, by SIGPIPE. Returns where that is not so.
+// Call it after writing to standard output failed. If nobody reads it any more (byoc opt ... | head), the program ends
+// as others do: silently, by SIGPIPE. Otherwise this returns.
 void byoc_leave_without_reader(void);
 
 #endif // BYOC_TOOLS_BYOC_COMMAND_H_

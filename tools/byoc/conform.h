@@ -20,12 +20,12 @@
 typedef struct byoc_conform_options_t {
   byoc_session_options_t session;
   byoc_text_items_t directories;
-  const char *filter; // cases whose name holds it; NULL: all
+  const char *filter; // runs only cases whose name contains it; NULL: all
   int64_t job_count;  // 0: as many as processors
   int64_t timeout_s;  // for one case
   double rtol, atol;
   bool evaluate, json;
-  bool symbolic; // symbols of inputs stay symbols
+  bool symbolic; // symbolic dimensions of inputs stay symbolic
 } byoc_conform_options_t;
 
 // What a case's record holds, as JSON (also what --json prints): "outcome" (passed, failed, skipped), "stage" where it
@@ -43,18 +43,18 @@ typedef struct byoc_conform_t {
   BYOC_VECTOR(byoc_conform_case_t) cases;
 } byoc_conform_t;
 
-// Fills `conform->cases` from the options' folders, sorted by name. BYOC_INVALID_ARGUMENT where there is none.
+// Fills `conform->cases` from the options' folders, sorted by name. BYOC_INVALID_ARGUMENT if there is none.
 byoc_status_t byoc_conform_find(byoc_conform_t *conform, byoc_diag_t *diag);
 // Runs all cases; afterwards every one has a record.
 byoc_status_t byoc_conform_run(byoc_conform_t *conform, byoc_diag_t *diag);
-// Runs one case in this process and returns its record (NULL when out of memory). The session's registry and targets
-// are used, everything else of it is this case's.
+// Runs one case in this process and returns its record (NULL if out of memory). The session's registry and targets are
+// shared, everything else in it is the case's own.
 json_t *byoc_conform_run_case(const byoc_session_t *session, const byoc_conform_options_t *options, const char *path);
-// Prints what was found: text or, with --json, one document. *out_failed counts the cases that failed.
+// Prints the records as text or, with --json, as one document. *out_failed counts the cases that failed.
 byoc_status_t byoc_conform_report(const byoc_conform_t *conform, byoc_diag_t *diag, size_t *out_failed);
 
-// A result against what it must be, items of sequences and optionals one by one. BYOC_MISMATCH names the first that
-// differs.
+// Compares a result with what is expected, items of sequences and optionals one by one. BYOC_MISMATCH names the first
+// item that differs.
 byoc_status_t byoc_conform_compare(const byoc_conform_options_t *options, const char *name,
                                    const byoc_argument_t *result, const byoc_onnx_value_t *expected, byoc_diag_t *diag);
 

@@ -17,14 +17,14 @@ typedef struct case_t {
   const char *stage;
   byoc_onnx_summary_t summary;
   byoc_arena_t arena;
-  byoc_graph_module_t *data; // owns the tensors of the data set at hand
+  byoc_graph_module_t *data; // owns the tensors of the current data set
   byoc_onnx_value_t inputs[MAX_PORTS], outputs[MAX_PORTS];
   json_t *nodes;
 } case_t;
 
 // ---- data ----
 
-// Files of ONNX up to 1.12 hold bf16 tensors as their bits, in u16, as NumPy lacks the type.
+// Files of ONNX up to 1.12 hold the bits of bf16 tensors in u16, because NumPy lacks the type.
 static byoc_status_t settle_bf16(case_t *c, const byoc_onnx_port_t *port, byoc_onnx_value_t *value, byoc_diag_t *diag) {
   byoc_constant_t *tensor = value->constant;
   if (tensor == NULL || port->dtype != BYOC_DTYPE_BF16 || tensor->type->dtype != BYOC_DTYPE_U16) return BYOC_OK;
@@ -63,7 +63,7 @@ static byoc_status_t read_data_set(case_t *c, const char *name, byoc_diag_t *dia
 
 // ---- running ----
 
-// What a value is as an argument; items live in the data's arena.
+// Makes an argument of a value; items live in the data's arena.
 static byoc_status_t make_argument(case_t *c, const byoc_onnx_value_t *from, byoc_argument_t *out, byoc_diag_t *diag) {
   if (from->kind == BYOC_TYPE_TENSOR) {
     const byoc_constant_t *tensor = from->constant;
@@ -83,7 +83,7 @@ static byoc_status_t make_argument(case_t *c, const byoc_onnx_value_t *from, byo
   return BYOC_OK;
 }
 
-// One element stands for all of a larger input: CastLike's cases of ONNX 1.12 give so much of the tensor that is alike.
+// One element may stand for a whole input: CastLike's cases of ONNX 1.12 give only one of the tensor's equal elements.
 static bool fill_all(byoc_port_t *port, byoc_argument_t *argument, const byoc_constant_t *from) {
   bool one = from != NULL && byoc_type_element_count(from->type) == 1 && from->type->dtype == port->dtype &&
              byoc_dtype_bits(port->dtype) >= 8 && port->data != NULL && port->size_bytes > from->size_bytes;
@@ -165,7 +165,7 @@ static byoc_status_t run_compiled(case_t *c, byoc_diag_t *diag) {
 
 // ---- the case ----
 
-// How many nodes each target took, "c" what was left over.
+// How many nodes each target took; "c" took the rest.
 static byoc_status_t count_nodes(case_t *c, byoc_diag_t *diag) {
   const byoc_placement_t *placement = &c->session.build.result.placement;
   json_decref(c->nodes);
@@ -185,7 +185,7 @@ static byoc_status_t count_nodes(case_t *c, byoc_diag_t *diag) {
 static byoc_status_t run_data_set(case_t *c, const char *model, const char *name, byoc_diag_t *diag) {
   c->stage = "data";
   BYOC_RETURN_IF_ERROR(read_data_set(c, name, diag));
-  // The model is compiled for the shapes of its data, whatever symbols it declares, unless --symbolic keeps them.
+  // The model is compiled for the shapes of its data, whatever symbols it declares, unless --symbolic is given.
   byoc_onnx_input_shape_t shapes[MAX_PORTS];
   size_t shape_count = 0;
   for (size_t i = 0; i < c->summary.input_count; ++i) {

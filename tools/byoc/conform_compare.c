@@ -1,4 +1,4 @@
-// Results against expectations, element by element.
+// Compares results with expectations, element by element.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 static bool elements_agree(const byoc_constant_t *got, const byoc_constant_t *expected, int64_t index,
                            const byoc_conform_options_t *options) {
   byoc_dtype_t dtype = expected->type->dtype;
-  // ONNX up to 1.12 cut numbers to bf16 where everybody else rounds: neighbours count as equal.
+  // ONNX up to 1.12 truncated numbers to bf16 where others round: neighbouring numbers count as equal.
   double rtol = dtype == BYOC_DTYPE_BF16 ? fmax(options->rtol, 0x1p-7) : options->rtol;
   return byoc_element_compare(dtype, got->data, expected->data, (size_t)index, rtol, options->atol).agrees;
 }

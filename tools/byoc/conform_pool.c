@@ -28,7 +28,7 @@ typedef struct worker_t {
 struct pool_t {
   byoc_conform_t *conform;
   byoc_diag_t *diag;
-  const char *folder; // TMPDIR of the children, so that what a killed one leaves behind goes too
+  const char *folder; // TMPDIR of the children, so that the files of a killed one are removed too
   worker_t *workers;
   size_t worker_count, next, done;
   byoc_progress_t progress;

@@ -23,7 +23,7 @@ static byoc_element_difference_t compare_numbers(double got, double expected, do
   return difference_of(fabs(got - expected), expected, rtol, atol);
 }
 
-// Beyond 2^53 too, where neighbours are one double.
+// Integers are compared as such beyond 2^53 too, where neighbours are the same double.
 static byoc_element_difference_t compare_integers(byoc_dtype_t dtype, const void *got, const void *expected,
                                                   size_t index, double rtol, double atol) {
   int64_t a = byoc_element_i64(dtype, got, index), b = byoc_element_i64(dtype, expected, index);

@@ -7,20 +7,21 @@
 
 // ---- questions to a plan (explain_plan.c) ----
 
-// The target's kind, with its number where the plan has several of that kind: "cutlass", "cutlass#1".
+// The target's kind, with its number if the plan has several of that kind: "cutlass", "cutlass#1".
 void byoc_plan_target_label(const byoc_plan_t *plan, uint32_t target, char *buffer, size_t size);
-// "12.3 us measured", "at least 12.3 us" for a bound; "-" where it is not known, "unusable" for infinity.
+// "12.3 us measured", "at least 12.3 us" for a bound; "-" if it is not known, "unusable" for infinity.
 void byoc_plan_cost_text(double cost_ns, byoc_cost_source_t source, char *buffer, size_t size);
 // "4-6, 9"
 void byoc_plan_nodes_text(const uint32_t *nodes, uint32_t count, byoc_string_t *out);
 // "Conv 'conv1'"
 void byoc_plan_node_text(const byoc_plan_node_t *node, byoc_string_t *out);
 
-// Where a node went: its region, else the chosen candidate of the native target, else that target alone.
+// Where a node went: its region, otherwise the chosen candidate of the native target, otherwise the native target
+// without a candidate.
 typedef struct byoc_plan_home_t {
   uint32_t target;
-  const char *rule;      // "" where there is none
-  const uint32_t *nodes; // NULL: this node, fused as the native target sees fit
+  const char *rule;      // "" if there is none
+  const uint32_t *nodes; // NULL: just this node, left to the native target
   uint32_t node_count;
   double cost_ns;
   byoc_cost_source_t source;
@@ -28,16 +29,16 @@ typedef struct byoc_plan_home_t {
 byoc_plan_home_t byoc_plan_home(const byoc_plan_t *plan, const byoc_plan_block_t *block, uint32_t node);
 bool byoc_plan_holds(const uint32_t *nodes, uint32_t count, uint32_t node); // nodes rise
 
-// Why a target has neither candidate nor decline for a node; NULL where it has one, or the node went there.
+// Why a target has neither candidate nor decline for a node; NULL if it has one, or if the node went there.
 const char *byoc_plan_absence(const byoc_plan_t *plan, const byoc_plan_block_t *block, uint32_t node, uint32_t target);
 
 // ---- as tables ----
 
 typedef struct byoc_explain_options_t {
   const char *node; // its name or number: show this one only; NULL: all
-  bool all;         // cut no list
+  bool all;         // print lists in full
 } byoc_explain_options_t;
-// BYOC_INVALID_ARGUMENT where no node is called so.
+// BYOC_INVALID_ARGUMENT if no node has that name.
 byoc_status_t byoc_explain_print(const byoc_plan_t *plan, const byoc_explain_options_t *options, byoc_string_t *out,
                                  byoc_diag_t *diag);
 // One node in full.
@@ -51,9 +52,9 @@ byoc_status_t byoc_explain_html(const byoc_plan_t *plan, const char *path, byoc_
 
 // ---- as a requirement ----
 
-// `required`: "cutlass,dnnl". Every name must be one of the targets, else BYOC_INVALID_ARGUMENT lists those there are.
+// `required`: "cutlass,dnnl". Every name must be one of the targets; otherwise BYOC_INVALID_ARGUMENT lists them.
 byoc_status_t byoc_require_check(const char *required, const byoc_target_list_t *targets, byoc_diag_t *diag);
-// BYOC_UNSUPPORTED, naming the first few, where an operator went elsewhere.
+// BYOC_UNSUPPORTED, naming the first few, if an operator went elsewhere.
 byoc_status_t byoc_require_placed(const char *required, const byoc_plan_t *plan, byoc_diag_t *diag);
 
 #endif // BYOC_TOOLS_BYOC_EXPLAIN_H_

@@ -1,4 +1,4 @@
-// The page is page/plan.html with its style, its scripts and the plan put in the places of their marks.
+// Writes page/plan.html with its style, its scripts and the plan in the places of their marks.
 #include <string.h>
 
 #include "core/base/file.h"
@@ -25,8 +25,8 @@ typedef struct page_part_t {
   const char *mark, *text;
 } page_part_t;
 
-// JSON inside <script>: "</script>" and "<!--" would end or change it, so every '<' is written as an escape. Outside
-// of texts JSON has none.
+// JSON inside <script>: "</script>" and "<!--" would end or change it, so every '<' is escaped. JSON has '<' only
+// inside texts.
 static void append_escaped(byoc_string_t *out, const byoc_string_t *json) {
   const char *cursor = json->data, *end = json->data + json->size;
   while (cursor < end) {
@@ -38,7 +38,7 @@ static void append_escaped(byoc_string_t *out, const byoc_string_t *json) {
   }
 }
 
-// Appends `page` up to the mark and moves it behind; false where there is no mark.
+// Appends `page` up to the mark and moves it behind the mark; false if there is no mark.
 static bool append_until(byoc_string_t *out, const char **page, const char *mark) {
   const char *place = strstr(*page, mark);
   if (place == NULL) return false;

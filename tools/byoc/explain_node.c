@@ -7,8 +7,7 @@
 
 enum { SHOWN_CANDIDATES = 12, SHOWN_DECLINES = 8 };
 
-// Words, broken where the line grows too long; a reason may be a compiler's whole output. What follows the first line
-// is indented.
+// Prints words, breaking long lines; a reason may be a compiler's whole output. All lines after the first are indented.
 static void print_text(const char *text, int indent, byoc_string_t *out) {
   size_t start = out->size;
   while (start > 0 && out->data[start - 1] != '\n') --start;
@@ -40,7 +39,7 @@ static void print_more(size_t count, byoc_string_t *out) {
   if (count > 0) byoc_string_appendf(out, "    ... and %zu more; --all shows them\n", count);
 }
 
-// Ends a line, what was written `from` there on broken where it grows too long.
+// Ends a line, and breaks what was written since `from` if the line is too long.
 static void end_line(byoc_string_t *out, size_t from, int indent) {
   byoc_string_t text;
   byoc_string_init(&text, out->allocator);
@@ -86,7 +85,7 @@ static void print_candidate(const byoc_plan_t *plan, const byoc_plan_candidate_t
   print_text(row->reason, 8, out);
 }
 
-// The chosen one, those with a cost, those ruled out by a bound, the others.
+// Order: the chosen one, those with a cost, those ruled out by a bound, the others.
 static int grade(const byoc_plan_candidate_t *row) {
   if (row->is_chosen) return 0;
   if (isinf(row->cost_ns)) return 4;

@@ -28,7 +28,7 @@ typedef struct share_t {
   double cost_ns;
 } share_t;
 
-// Operators, regions and cost of one target. A cost that is not known makes the sum unknown.
+// Operators, regions and cost of one target. One unknown cost makes the sum unknown.
 static share_t share_of(const byoc_plan_t *plan, uint32_t target) {
   share_t share = {0};
   for (size_t b = 0; b < plan->blocks.count; ++b) {
@@ -200,7 +200,7 @@ static void print_regions(const byoc_plan_t *plan, const byoc_plan_block_t *bloc
   print_cut(block->regions.count, count, "regions", out);
 }
 
-// With little room, the nodes that ended on the native target come first: they are what people ask about.
+// If there is little room, the nodes on the native target come first: people ask about them.
 static void print_details(const byoc_plan_t *plan, const byoc_plan_block_t *block,
                           const byoc_explain_options_t *options, byoc_string_t *out) {
   size_t count = block->nodes.count, printed = 0, limit = shown(options, count, SHOWN_DETAILS);

@@ -52,7 +52,7 @@ static bool is_required(const char *required, const char *target) {
   return false;
 }
 
-// Why the first required target with something to say did not get it.
+// The reason of the first required target that gave one.
 static void print_reason(const char *required, const byoc_plan_t *plan, const byoc_plan_block_t *block, uint32_t node,
                          byoc_string_t *out) {
   char label[48];
@@ -71,7 +71,7 @@ static void print_reason(const char *required, const byoc_plan_t *plan, const by
   }
 }
 
-// What the build itself put between the model's operators.
+// Operators that the build itself put between those of the model.
 static bool is_layout_change(const byoc_plan_node_t *node) {
   return strcmp(node->op, "byoc::ToBlocked") == 0 || strcmp(node->op, "byoc::FromBlocked") == 0;
 }

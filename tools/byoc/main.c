@@ -46,7 +46,7 @@ static int unknown_command(const char *name) {
   return byoc_report(&diag, status);
 }
 
-// `argv[0]` is its name.
+// `argv[0]` is the command's name.
 static int run_command(int argc, char **argv) {
   size_t i = 0;
   while (i < COMMAND_COUNT && strcmp(commands[i].name, argv[0]) != 0) ++i;
@@ -59,8 +59,9 @@ static bool is_help(const char *word) {
 
 int main(int argc, char **argv) {
   byoc_interrupt_install();
-  signal(SIGPIPE, SIG_IGN); // a closed pipe is a write error: what is half made is removed before the program ends
-  signal(SIGXFSZ, SIG_IGN); // and so is a file that grows beyond the limit
+  signal(SIGPIPE,
+         SIG_IGN); // a closed pipe becomes a write error, so that half-made files are removed before the program ends
+  signal(SIGXFSZ, SIG_IGN); // and so does a file that exceeds the size limit
   int code = BYOC_EXIT_MISUSE;
   if (argc < 2) {
     print_help(stderr);

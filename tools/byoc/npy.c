@@ -7,7 +7,7 @@
 #include "core/base/file.h"
 #include "core/base/string.h"
 
-// X(NumPy's descriptor, BYOC_DTYPE_ suffix): the first row of a type is the one it is written as.
+// X(NumPy's descriptor, BYOC_DTYPE_ suffix): if a type has several rows, the first is used for writing.
 #define NPY_TYPE_LIST(X)                                                                                               \
   X("<f4", F32)                                                                                                        \
   X("<f8", F64)                                                                                                        \
@@ -49,7 +49,7 @@ static const char *descriptor_of(byoc_dtype_t dtype) {
   }
 }
 
-// The text behind 'key': in the header's dictionary, white space skipped; NULL where the key is missing.
+// The text after 'key': in the header's dictionary, white space skipped; NULL if the key is missing.
 static const char *find_key(const char *header, const char *key) {
   char quoted[32];
   snprintf(quoted, sizeof(quoted), "'%s':", key);
@@ -81,13 +81,13 @@ static byoc_status_t parse_header(const char *header, byoc_npy_t *array, byoc_di
   const char *descriptor = find_key(header, "descr"), *order = find_key(header, "fortran_order");
   if (descriptor == NULL || order == NULL) return damaged("no descr or fortran_order in its header", diag);
   if (strncmp(order, "False", 5) != 0) {
-    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "arrays in Fortran order are not read; save a C-ordered copy");
+    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "arrays in Fortran order cannot be read; save a C-ordered copy");
   }
   char type[16] = "";
   if (*descriptor == '\'') snprintf(type, sizeof(type), "%.*s", (int)strcspn(descriptor + 1, "'"), descriptor + 1);
   array->dtype = parse_descriptor(type);
   if (array->dtype == BYOC_DTYPE_NONE) {
-    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "arrays of type '%s' are not read", type);
+    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "arrays of type '%s' cannot be read", type);
   }
   return parse_shape(find_key(header, "shape"), array, diag);
 }

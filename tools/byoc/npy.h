@@ -14,7 +14,7 @@ typedef struct byoc_npy_t {
   void *data; // from the allocator
 } byoc_npy_t;
 
-// Fortran order, big-endian data, structured and object types are refused by name.
+// Fortran order, big-endian data, structured and object types are refused, each with its own message.
 byoc_status_t byoc_npy_read(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag, byoc_npy_t *out_array);
 void byoc_npy_deinit(byoc_npy_t *array, byoc_allocator_t allocator);
 // Appears whole or not at all. Types that NumPy lacks (bf16, float8) are written as unsigned integers of their size;

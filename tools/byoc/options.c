@@ -114,7 +114,7 @@ static const byoc_option_row_t *find_row(const byoc_usage_t *usage, const char *
   return NULL;
 }
 
-// One option and its value; *index moves over what was used.
+// Parses one option and its value; *index skips what was used.
 static byoc_status_t parse_option(const byoc_usage_t *usage, int argc, char **argv, int *index, byoc_diag_t *diag) {
   const char *word = argv[*index];
   const byoc_option_row_t *row = find_row(usage, word);

@@ -46,7 +46,7 @@ typedef struct byoc_usage_t {
   const char *more; // further text for --help; may be NULL
 } byoc_usage_t;
 
-// Parses argv[1..]. `operands` gets the other words (as many as usage->operands names, exactly, unless there are
+// Parses argv[1..]. `operands` receives the other words (exactly as many as usage->operands names, unless there are
 // more_operands). --help and -h print the options and set *out_done. Errors are BYOC_INVALID_ARGUMENT.
 byoc_status_t byoc_options_parse(const byoc_usage_t *usage, int argc, char **argv, byoc_diag_t *diag,
                                  const char **operands, bool *out_done);

@@ -14,7 +14,7 @@ static bool resolve_folder(const char *path, char resolved[PATH_MAX]) {
   return found;
 }
 
-// Links count as what they point to; files that are still to be made as the place where they will be. A device
+// A link counts as what it points to, a file that does not exist yet as the place where it will be. A device
 // (/dev/stdout, /dev/null) may be written to more than once.
 static bool is_same_file(const char *a, const char *b) {
   struct stat left, right;
@@ -32,8 +32,8 @@ byoc_status_t byoc_outputs_check(const byoc_output_t *outputs, size_t count, con
     if (path == NULL) continue;
     BYOC_RETURN_IF_ERROR_IN(diag, byoc_file_check_place(path, diag), "%s", outputs[i].option);
     if (is_same_file(path, input)) {
-      return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s would write over '%s', which is read", outputs[i].option,
-                             input);
+      return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s would overwrite '%s', which is an input",
+                             outputs[i].option, input);
     }
     for (size_t j = 0; j < i; ++j) {
       if (outputs[j].path == NULL || !is_same_file(path, outputs[j].path)) continue;

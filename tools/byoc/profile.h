@@ -16,12 +16,12 @@ typedef struct byoc_profile_row_t {
   char *name;
   char *kind, *target;               // "" of nodes
   size_t parent;                     // row of the instruction that a node is part of; BYOC_PROFILE_NO_ROW
-  size_t ordinal;                    // of a node below its parent
+  size_t ordinal;                    // position of a node below its parent
   double flops, bytes;               // negative: not known
   BYOC_VECTOR(double) run_ns;        // time in each run
   double median_ns;                  // over the runs
   double flops_per_ns, bytes_per_ns; // at the median; 0: not known
-  double limit_share;                // of the nearer limit of the machine that was reached; 0: not known
+  double limit_share;                // share reached of the limit of the machine that is nearer; 0: not known
 } byoc_profile_row_t;
 
 typedef struct byoc_profile_event_t {
@@ -33,27 +33,27 @@ typedef struct byoc_profile_t {
   const byoc_artifact_t *artifact;
   int32_t thread_count;
   size_t run_count;
-  bool best;                                // fastest times in the place of medians
+  bool best;                                // fastest times instead of medians
   byoc_calibration_t limits;                // of the machine, all threads together
   BYOC_VECTOR(byoc_profile_row_t) rows;     // instructions in order of the program, nodes behind them
   size_t step_count;                        // instructions among them
   BYOC_VECTOR(double) total_ns;             // of each run
   double median_ns;                         // of those
-  double steps_ns;                          // sum of the instructions\' medians: what shares are of
+  double steps_ns;                          // sum of the instructions' medians: shares refer to it
   BYOC_VECTOR(byoc_profile_event_t) events; // of the fastest run
   double events_ns;                         // what that run took
 } byoc_profile_t;
 
-// Runs the artifact's profile entry `run_count` times after `warm_up_count` others. `deinit` is due either way.
-// With `best` the fastest times stand for the medians: on a machine that is busy otherwise.
+// Runs the artifact's profile entry `run_count` times after `warm_up_count` others. Call deinit after a failure too.
+// With `best` the fastest times replace the medians, for machines that are busy otherwise.
 byoc_status_t byoc_profile_collect(byoc_artifact_run_t *run, int64_t warm_up_count, int64_t run_count, bool best,
                                    byoc_diag_t *diag, byoc_profile_t *out_profile);
 void byoc_profile_deinit(byoc_profile_t *profile);
 // Measures the machine with the artifact's number of threads and compares each row with it.
 byoc_status_t byoc_profile_compare(byoc_profile_t *profile, byoc_diag_t *diag);
 
-// Rows by time, slowest first, each engine's nodes behind their instruction: indices, rows.count of them, from malloc;
-// NULL when memory is out.
+// Rows by time, slowest first, each engine's nodes behind their instruction. Returns rows.count indices from malloc;
+// NULL if out of memory.
 size_t *byoc_profile_order(const byoc_profile_t *profile);
 
 void byoc_profile_print(const byoc_profile_t *profile, const size_t *order);

@@ -7,7 +7,7 @@
 #include "core/base/statistics.h"
 #include "profile.h"
 
-// A line as the sink gets it: nodes of an engine wait for their instruction, which comes after them.
+// A line as the sink gets it. Nodes of an engine wait for their instruction, which comes after them.
 typedef struct pending_t {
   char *name;
   int64_t start_ns, duration_ns;
@@ -16,8 +16,8 @@ typedef struct pending_t {
 typedef struct collector_t {
   byoc_profile_t *profile;
   byoc_allocator_t allocator;
-  bool recording; // warm-up runs are not
-  bool failed;    // memory is out
+  bool recording; // false during warm-up runs
+  bool failed;    // out of memory
   size_t run;
   size_t cursor; // the instruction after the last one that reported
   int64_t start_ns;
@@ -74,7 +74,7 @@ static void add_known_steps(collector_t *c) {
   c->profile->step_count = c->profile->rows.count;
 }
 
-// The next instruction of that name, from where the last one stood: loops come back to the same ones.
+// The next instruction of that name after the last one that reported: loops return to the same ones.
 static size_t find_step(collector_t *c, const char *name) {
   size_t count = c->profile->step_count;
   for (size_t i = 0; i < count; ++i) {
@@ -139,7 +139,7 @@ static void sink(void *self, const char *name, uint64_t duration_ns) {
 
 // ---- runs ----
 
-// Of numbers that may be put in another order; 0 of none.
+// The median, or with `best` the least, of numbers that may be reordered; 0 if there are none.
 static double middle_of(double *values, size_t count, bool best) {
   double median = byoc_median(values, count);
   return best && count > 0 ? values[0] : median; // they are sorted now
@@ -159,7 +159,7 @@ static byoc_status_t run_once(collector_t *c, byoc_artifact_run_t *run, byoc_dia
   return c->failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
 }
 
-// The fastest run is the one that pictures show: nothing else was in its way.
+// Pictures show the fastest run: it was disturbed least.
 static void keep_events(collector_t *c) {
   byoc_profile_t *profile = c->profile;
   double total_ns = profile->total_ns.data[profile->total_ns.count - 1];

@@ -1,4 +1,4 @@
-// What the machine can do, and how near to it each row comes.
+// Measures what the machine can do, and compares each row with it.
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@ static void *measure(void *self) {
   return NULL;
 }
 
-// All threads at once: they share the memory, and with hyper-threads the arithmetic too.
+// All threads run at once: they share the memory and, with hyper-threads, the arithmetic units.
 static byoc_status_t measure_machine(int32_t thread_count, byoc_diag_t *diag, byoc_calibration_t *out_limits) {
   size_t count = thread_count > 1 ? (size_t)thread_count : 1, started = 0;
   measurement_t *measurements = calloc(count, sizeof(*measurements));

@@ -29,7 +29,7 @@ static void append_text(byoc_string_t *out, const char *text) {
 
 // ---- colours ----
 
-// Targets in order of their first instruction have the colours in order.
+// The targets get the colours in the order of their first instructions.
 static const char *const palette[] = {"#3b6fb6", "#d9782d", "#3f9b57", "#b8475b", "#7d5ba6", "#8a8a2b", "#4aa3a2"};
 enum { COLOURS = sizeof(palette) / sizeof(palette[0]) };
 
@@ -65,7 +65,7 @@ static void append_legend(const byoc_profile_t *profile, byoc_string_t *out) {
   byoc_string_append(out, "</p>\n");
 }
 
-// What a pointer that rests on a row is told.
+// The tooltip of a row.
 static void append_title(const byoc_profile_row_t *row, double duration_ns, byoc_string_t *out) {
   byoc_string_append(out, "<title>");
   append_text(out, row->name);
@@ -77,7 +77,7 @@ static void append_title(const byoc_profile_row_t *row, double duration_ns, byoc
 
 // ---- over time ----
 
-// 1, 2 or 5 times a power of ten: about ten of them to `span`.
+// A step of 1, 2 or 5 times a power of ten, so that about ten of them fit into `span`.
 static double tick_of(double span) {
   double tick = pow(10, floor(log10(span / 10)));
   if (span / tick > 50) return tick * 5;
@@ -142,7 +142,7 @@ static void append_bar(const byoc_profile_t *profile, const byoc_profile_row_t *
   byoc_string_append(out, "</g>\n");
 }
 
-// An engine's nodes stand for their instruction.
+// An engine's nodes are shown instead of their instruction.
 static void append_bars(const byoc_profile_t *profile, const size_t *order, byoc_string_t *out) {
   const byoc_profile_row_t *shown[MAX_BARS];
   size_t count = 0, leaf_count = 0;
@@ -214,7 +214,7 @@ static void append_roof_axes(const byoc_profile_t *profile, const roof_t *roof, 
                         WIDTH - 30, y, y, y + 4, pow(10, power));
   }
   byoc_string_appendf(out,
-                      "<text class=\"small\" x=\"%d\" y=\"%d\" text-anchor=\"middle\">operations a byte moved"
+                      "<text class=\"small\" x=\"%d\" y=\"%d\" text-anchor=\"middle\">operations per byte moved"
                       "</text><text class=\"small\" x=\"4\" y=\"12\">GFLOP/s</text>\n",
                       WIDTH / 2, ROOF_HEIGHT - 6);
   const byoc_calibration_t *limits = &profile->limits;
@@ -231,12 +231,13 @@ static void append_roof_axes(const byoc_profile_t *profile, const roof_t *roof, 
 
 static void append_roofline(const byoc_profile_t *profile, byoc_string_t *out) {
   roof_t roof = roof_of(profile);
-  byoc_string_appendf(out,
-                      "<h2>Against the machine's limits</h2>\n<p>Each dot an instruction, its area its share of the "
-                      "time; the line what arithmetic and memory allow on %d thread%s. What stays in the caches may "
-                      "lie above the slope; Winograd convolutions, counted as direct ones, above the roof.</p>\n"
-                      "<svg viewBox=\"0 0 %d %d\">\n",
-                      (int)profile->thread_count, profile->thread_count == 1 ? "" : "s", WIDTH, ROOF_HEIGHT);
+  byoc_string_appendf(
+      out,
+      "<h2>Against the machine's limits</h2>\n<p>Each dot is an instruction, its area its share of the "
+      "time; the line is what arithmetic and memory allow on %d thread%s. What stays in the caches may "
+      "lie above the slope; Winograd convolutions, counted as direct ones, may lie above the roof.</p>\n"
+      "<svg viewBox=\"0 0 %d %d\">\n",
+      (int)profile->thread_count, profile->thread_count == 1 ? "" : "s", WIDTH, ROOF_HEIGHT);
   append_roof_axes(profile, &roof, out);
   for (size_t i = 0; i < profile->step_count; ++i) {
     const byoc_profile_row_t *row = &profile->rows.data[i];

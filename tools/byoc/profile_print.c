@@ -9,7 +9,8 @@
 
 // ---- order ----
 
-static const byoc_profile_t *sorted_profile; // of byoc_profile_order, for qsort; one thread sorts
+static const byoc_profile_t
+    *sorted_profile; // for the comparison that byoc_profile_order gives qsort; only one thread sorts
 
 // The instruction that a row belongs to: itself, or a node's parent.
 static size_t step_of(const byoc_profile_t *profile, size_t row) {

@@ -1,4 +1,4 @@
-// How a command that failed ends.
+// Ends a command that failed: prints why and returns the exit code.
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>

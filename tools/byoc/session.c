@@ -43,7 +43,7 @@ byoc_status_t byoc_session_open(const byoc_session_options_t *options, byoc_diag
 }
 
 void byoc_session_close(byoc_session_t *session) {
-  if (session->allocator.resize == NULL) return; // never opened
+  if (session->allocator.resize == NULL) return; // it was never opened
   byoc_build_deinit(&session->build);
   byoc_target_list_deinit(&session->targets);
   byoc_plugin_registry_destroy(session->registry); // last: everything above may hold what plugins made
@@ -54,7 +54,7 @@ byoc_status_t byoc_session_parse_targets(byoc_session_t *session, const byoc_ses
   byoc_target_registry_t registry = byoc_plugin_registry_targets(session->registry);
   byoc_status_t status = byoc_target_list_parse(options->targets.items, options->targets.count, &registry,
                                                 session->allocator, diag, &session->targets);
-  // The command line is wrong, whatever the parser called it.
+  // Makes any error of the parser one of the command line.
   return status == BYOC_OK || status == BYOC_OUT_OF_MEMORY ? status : BYOC_INVALID_ARGUMENT;
 }
 
@@ -96,7 +96,7 @@ static byoc_status_t parse_dim(const char *text, byoc_allocator_t allocator, byo
   return BYOC_OK;
 }
 
-// Regions and operators of one target, those given back left out.
+// Regions and operators of one target, without those that were given back.
 static void count_placed(const byoc_placement_t *placement, const byoc_target_t *target, size_t *out_regions,
                          size_t *out_nodes) {
   *out_regions = *out_nodes = 0;
@@ -123,12 +123,12 @@ void byoc_session_format_placement(const byoc_session_t *session, byoc_string_t 
   }
 }
 
-// What a backend gives back is its good right; what fails is news.
+// A backend may give something back at will; a candidate that fails is worth telling.
 static bool is_failure(const byoc_plan_candidate_t *candidate) {
   return isinf(candidate->cost_ns) && candidate->reason != NULL && !candidate->is_given_back;
 }
 
-// Was the same said of an earlier candidate? Equal ones share a price, and so a reason.
+// True if an earlier candidate had the same reason. Equal ones share a price, and so a reason.
 static bool is_repeated(const byoc_plan_block_t *block, size_t index) {
   const byoc_plan_candidate_t *candidate = &block->candidates.data[index];
   for (size_t i = 0; i < index; ++i) {

@@ -12,13 +12,13 @@ typedef struct byoc_session_options_t {
   byoc_text_items_t targets, plugins, dims;
   bool verbose;
   const char *print_after;
-  const char *plan;                     // "collage", "greedy" or a file; NULL: what the subcommand does by default
+  const char *plan;                     // "collage", "greedy" or a file; NULL: the subcommand's default
   const char *cost;                     // "measure" or "estimate"
   double cost_budget_s;                 // 0: the default
-  int64_t collage_nodes, collage_depth; // of enumerated candidates; 0: not given
-  int64_t thread_count;                 // default of the contexts of what is made; 0: decided when running
-  int64_t cost_threads;                 // of the contexts that costs are for; 0: 1
-  const char *layout;                   // "blocked" (where the targets take such) or "plain"; NULL: blocked
+  int64_t collage_nodes, collage_depth; // limits of enumerated candidates; 0: not given
+  int64_t thread_count;                 // default of the artifact's contexts; 0: decided when running
+  int64_t cost_threads;                 // threads that costs are measured with; 0: 1
+  const char *layout;                   // "blocked" (if the targets take such) or "plain"; NULL: blocked
   bool greedy_by_default;               // for subcommands that are not about speed
 } byoc_session_options_t;
 
@@ -36,7 +36,7 @@ typedef struct byoc_session_options_t {
 #define BYOC_PLAN_ROWS(options, plan_default)                                                                          \
   {"plan",          0,      BYOC_OPT_TEXT,                                                                             \
    &(options).plan, "PLAN", "collage (least cost), greedy or a saved plan, FILE.json (default: " plan_default ")"},    \
-      {"cost", 0, BYOC_OPT_TEXT, &(options).cost, "HOW", "of collage: measure (default) or estimate"},                 \
+      {"cost", 0, BYOC_OPT_TEXT, &(options).cost, "HOW", "where collage gets costs: measure (default) or estimate"},   \
       {"cost-budget",    0,                                                                                            \
        BYOC_OPT_SECONDS, &(options).cost_budget_s,                                                                     \
        "SECONDS",        "for measuring, all of it where a proof needs it (default: 60, less of it for proofs)"},      \
@@ -56,24 +56,25 @@ typedef struct byoc_session_t {
   byoc_build_t build;
 } byoc_session_t;
 
-// BYOC_INVALID_ARGUMENT where an option is given that compiles a model, which `what` ("an artifact") is not.
+// BYOC_INVALID_ARGUMENT if an option is given that is for compiling a model, which `what` ("an artifact") is not.
 byoc_status_t byoc_session_refuse_options(const byoc_session_options_t *options, const char *what, byoc_diag_t *diag);
-// Finds the plugins. $BYOC_PLUGIN_PATH, then the plugin folder beside the program (installed, or of a build tree).
+// Finds the plugins: in $BYOC_PLUGIN_PATH, then in the plugin folder beside the program (installed, or of a build
+// tree).
 byoc_status_t byoc_session_open(const byoc_session_options_t *options, byoc_diag_t *diag, byoc_session_t *session);
 void byoc_session_close(byoc_session_t *session);
 // Parses the targets; none given: "c".
 byoc_status_t byoc_session_parse_targets(byoc_session_t *session, const byoc_session_options_t *options,
                                          byoc_diag_t *diag);
-// Begins a build with these options; the session stays where it is until that ends.
+// Begins a build with these options; the session must not move until the build ends.
 byoc_status_t byoc_session_begin(byoc_session_t *session, const byoc_session_options_t *options, byoc_diag_t *diag);
 // Begins a build and reads its model (see byoc_build_read).
 byoc_status_t byoc_session_read_model(byoc_session_t *session, const byoc_session_options_t *options, const char *path,
                                       byoc_diag_t *diag);
-// Takes the model along the road, and tells what was placed where.
+// Takes the model along the road, and logs what was placed where.
 byoc_status_t byoc_session_compile(byoc_session_t *session, byoc_build_extent_t extent, byoc_diag_t *diag);
 // "cutlass 119 operators in 54 regions, c 3 operators".
 void byoc_session_format_placement(const byoc_session_t *session, byoc_string_t *out);
-// A line for each of the first candidates that were measured and cannot be used: a crash, a hang, a wrong result.
+// One line for each of the first candidates that were measured and cannot be used: a crash, a hang, a wrong result.
 void byoc_session_format_unusable(const byoc_session_t *session, byoc_string_t *out);
 // "dir/model.onnx" → "model".
 void byoc_model_name(const char *path, char *buffer, size_t size);

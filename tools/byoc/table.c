@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { MIN_WIDTH = 8 }; // of a column that is cut
+enum { MIN_WIDTH = 8 }; // smallest width of a column that is cut
 
 void byoc_table_init(byoc_table_t *table, const byoc_table_column_t *columns, size_t column_count,
                      byoc_allocator_t allocator) {
@@ -27,7 +27,7 @@ void byoc_table_cell(byoc_table_t *table, const char *format, ...) {
   byoc_string_deinit(&text);
 }
 
-// Takes from the widest flexible column until the line fits.
+// Narrows the widest flexible column until the line fits.
 static void fit(const byoc_table_t *table, size_t *widths, size_t limit) {
   size_t total = table->column_count - 1;
   for (size_t c = 0; c < table->column_count; ++c) total += widths[c];

@@ -1,4 +1,4 @@
-// A table of texts for a terminal: columns as wide as they need, the flexible ones cut where the line grows too long.
+// A table of texts for a terminal: columns as wide as they need to be; flexible ones are cut if the line is too long.
 #ifndef BYOC_TOOLS_BYOC_TABLE_H_
 #define BYOC_TOOLS_BYOC_TABLE_H_
 
@@ -19,7 +19,7 @@ typedef struct byoc_table_t {
   const byoc_table_column_t *columns;
   size_t column_count;
   BYOC_VECTOR(const char *) cells; // row by row
-  bool failed;                     // memory was out
+  bool failed;                     // out of memory
 } byoc_table_t;
 void byoc_table_init(byoc_table_t *table, const byoc_table_column_t *columns, size_t column_count,
                      byoc_allocator_t allocator);

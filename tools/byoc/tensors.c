@@ -85,7 +85,7 @@ void byoc_ports_deinit(byoc_ports_t *ports) {
 
 // ---- names and types ----
 
-// Splits NAME=FILE at the last '=' in front of a file, so that names may hold one.
+// Splits NAME=FILE at the last '=' before a file, so that a name may contain one.
 byoc_status_t byoc_ports_find(const byoc_ports_t *ports, const char *item, const char *option, const char *kind,
                               byoc_diag_t *diag, byoc_port_t **out_port, const char **out_path) {
   for (size_t i = 0; i < ports->count; ++i) {
@@ -156,7 +156,7 @@ static bool is_named(const byoc_port_t *port, int32_t d, const char *name, size_
   return own != NULL && strncmp(own, name, size) == 0 && own[size] == '\0';
 }
 
-// Dimensions that inputs have given values already count too.
+// Dimensions that inputs have given values already count as known too.
 static bool has_dim(const byoc_ports_t *ports, const char *name, size_t size) {
   for (size_t p = 0; p < ports->count; ++p) {
     for (int32_t d = 0; d < ports->items[p].rank; ++d) {
@@ -272,7 +272,7 @@ static void randomise(byoc_port_t *port, uint64_t *state) {
     double unit = (double)(next_random(state) >> 11) * 0x1p-53;
     uint8_t *at = (uint8_t *)port->data + i * bytes;
     float f32 = (float)unit;
-    bool is_sample = bytes == 1 && port->dtype != BYOC_DTYPE_BOOL; // of an image or a sound
+    bool is_sample = bytes == 1 && port->dtype != BYOC_DTYPE_BOOL; // a byte of an image or a sound
     uint64_t integer = (uint64_t)(unit * (is_sample ? 128 : 2));   // little-endian: low bytes first
     if (port->dtype == BYOC_DTYPE_F32) {
       memcpy(at, &f32, sizeof(f32));

@@ -9,14 +9,14 @@
 #include "npy.h"
 #include "options.h"
 
-// One input or output, artifact's or model's.
+// One input or output of an artifact or a model.
 typedef struct byoc_port_t {
   const char *name;
   byoc_dtype_t dtype;
   int32_t rank;
   int64_t dims[BYOC_MAX_RANK];
   const char *kinds;            // NULL or "t": a tensor; else as byoc_artifact_t.input_kinds
-  const char *const *dim_names; // of dimensions that are -1; NULL where none is
+  const char *const *dim_names; // names of dimensions that are -1; NULL if none is
   uint64_t size_bytes;
   void *data; // owned, aligned to 64 bytes; NULL until the dimensions are known
   bool filled;
@@ -33,7 +33,7 @@ typedef struct byoc_ports_t {
 // Room for `count` ports; set name, dtype, rank and dims of each, then byoc_ports_allocate.
 byoc_status_t byoc_ports_init(byoc_ports_t *ports, size_t count, byoc_diag_t *diag);
 byoc_status_t byoc_ports_allocate(byoc_ports_t *ports, byoc_diag_t *diag);
-// A dimension that is still to be known: of the tensors, or the number of them.
+// True if a dimension of the tensors, or their number, is still unknown.
 bool byoc_port_is_open(const byoc_port_t *port);
 // Gives symbolic dimensions the values of NAME=VALUE items. A name that no port has is BYOC_INVALID_ARGUMENT.
 byoc_status_t byoc_ports_set_dims(byoc_ports_t *ports, const byoc_text_items_t *items, byoc_diag_t *diag);
@@ -41,21 +41,22 @@ byoc_status_t byoc_ports_set_dims(byoc_ports_t *ports, const byoc_text_items_t *
 byoc_status_t byoc_ports_arguments(const byoc_ports_t *ports, byoc_diag_t *diag, byoc_argument_t **out_arguments);
 // Copies results of run_arguments into the ports.
 byoc_status_t byoc_ports_take(byoc_ports_t *ports, const byoc_argument_t *arguments, byoc_diag_t *diag);
-// Both at once, for the inputs or outputs of a host program, whose names the ports share.
+// Does both for the inputs or outputs of a host program, whose names the ports share.
 byoc_status_t byoc_ports_for_buffers(byoc_ports_t *ports, byoc_host_buffer_t *const *buffers, size_t count,
                                      byoc_diag_t *diag);
 void byoc_ports_deinit(byoc_ports_t *ports);
 
-// Fills inputs from NAME=FILE.npy items. An unknown name, another shape or another type is an error that says both.
+// Fills inputs from NAME=FILE.npy items. An unknown name is an error, and so is another shape or type, which the
+// message gives beside the expected one.
 byoc_status_t byoc_ports_read(byoc_ports_t *inputs, const byoc_text_items_t *items, byoc_diag_t *diag);
 // Fills what is not filled yet with seeded random numbers: floats in [0, 1), bytes from 0 to 127, wider integers 0
 // or 1, which are valid as indices, kinds and masks of any model. An error asks for the value of a dimension that is
 // not known.
 byoc_status_t byoc_ports_randomise(byoc_ports_t *inputs, uint64_t seed, byoc_diag_t *diag);
-// BYOC_INVALID_ARGUMENT naming the first input that is not filled.
+// BYOC_INVALID_ARGUMENT, naming the first input that is not filled.
 byoc_status_t byoc_ports_check_filled(const byoc_ports_t *inputs, byoc_diag_t *diag);
-// Compares outputs with NAME=FILE.npy items: |a - b| <= atol + rtol * |b|. Prints one line a comparison; BYOC_MISMATCH
-// with the first and the worst element where they differ.
+// Compares outputs with NAME=FILE.npy items: |a - b| <= atol + rtol * |b|. Prints one line per comparison;
+// BYOC_MISMATCH with the first and the worst element if they differ.
 byoc_status_t byoc_ports_compare(const byoc_ports_t *outputs, const byoc_text_items_t *items, double rtol, double atol,
                                  byoc_diag_t *diag);
 // Writes NAME.npy of each into a folder, made when missing; '/' and ':' in names become '_'.

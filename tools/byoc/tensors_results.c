@@ -1,4 +1,4 @@
-// What came out of a run: compared, saved, printed.
+// Compares, saves and prints the results of a run.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
