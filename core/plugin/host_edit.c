@@ -281,7 +281,7 @@ static byoc_status_t erase(byoc_codegen_t *session, byoc_node_t *node, byoc_diag
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "edit: %s is still used", text);
   }
   byoc_node_erase(node);
-  // Clears the node, so that a handle the plugin keeps is not mistaken for a node of the function.
+  // Clears the results' function, so that a handle that the plugin keeps is not mistaken for one of the function.
   for (uint32_t i = 0; i < node->result_count; ++i) node->results[i]->function = NULL;
   node->function = NULL;
   return BYOC_OK;

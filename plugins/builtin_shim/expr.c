@@ -12,7 +12,7 @@ enum { MAX_NAME_BYTES = 64, MAX_DEPTH = 64, MAX_ARGUMENTS = 3 };
 typedef struct reader_t {
   byoc_shim_scope_t *scope;
   const char *begin, *at;
-  bool live; // false: read for its errors only (a branch not taken, or a table being checked)
+  bool live; // false: only checked for errors (a branch that is not taken, or a table being checked)
   bool failed;
   int depth;
 } reader_t;
@@ -47,7 +47,7 @@ bool byoc_shim_fail_in(byoc_shim_scope_t *scope, const char *format, ...) {
   return false;
 }
 
-// The first error stands; what follows is read on.
+// The first error is kept; parsing goes on.
 static byoc_shim_value_t fail(reader_t *r, const char *at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 static byoc_shim_value_t fail(reader_t *r, const char *at, const char *format, ...) {
@@ -411,7 +411,7 @@ static byoc_shim_value_t read_unary(reader_t *r) {
   return value;
 }
 
-// Longer spellings stand before their beginnings.
+// A longer spelling stands before its own beginning.
 static const struct {
   const char *text;
   int level;
@@ -464,7 +464,7 @@ static byoc_shim_value_t read_binary(reader_t *r, int level) {
     while (i < sizeof(operators) / sizeof(*operators) && strncmp(at, operators[i].text, strlen(operators[i].text))) ++i;
     if (i == sizeof(operators) / sizeof(*operators) || operators[i].level < level) return left;
     r->at += strlen(operators[i].text);
-    // What && and || decide by their left side leaves the right one dead.
+    // If the left side of && or || decides, the right side is dead.
     const bool live = r->live, truth = left.text == NULL && left.number != 0;
     if ((operators[i].level == 1 && truth) || (operators[i].level == 2 && !truth)) r->live = false;
     const byoc_shim_value_t right = read_binary(r, operators[i].level + 1);

@@ -15,7 +15,7 @@
 
 enum { BYOC_SHIM_MAX_VARIABLES = 48, BYOC_SHIM_MAX_DIMS = 16 };
 
-// A number, or a text where `text` is not NULL (not NUL-terminated).
+// A number, or a text if `text` is not NULL (not NUL-terminated).
 typedef struct byoc_shim_value_t {
   const char *text;
   size_t length;
@@ -42,9 +42,9 @@ bool byoc_shim_fail_in(byoc_shim_scope_t *scope, const char *format, ...) __attr
 // Adds a variable, or changes it. `name` must outlive the scope.
 bool byoc_shim_set(byoc_shim_scope_t *scope, const char *name, byoc_shim_value_t value);
 
-// Does the pattern bind this name?
+// True if the pattern binds this name.
 bool byoc_shim_in_pattern(const char *pattern, const char *name);
-// The value that a name of the pattern stands for; NULL where its part did not match.
+// The value that a name of the pattern stands for; NULL if its part did not match.
 byoc_value_t *byoc_shim_bound(const byoc_shim_scope_t *scope, const char *name);
 
 // `expression` is a JSON string with an expression, or a JSON number.

@@ -81,7 +81,7 @@ static int32_t report(const byoc_runtime_t *runtime, int32_t status, const char 
   return status;
 }
 
-// The shared object that the plugin carries, by way of a file in memory.
+// Opens the shared object that the plugin carries, through a file in memory.
 static int32_t open_embedded(const byoc_runtime_t *runtime, void **out_handle) {
   int32_t status = BYOC_OK;
   char path[64];

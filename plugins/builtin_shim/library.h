@@ -7,7 +7,7 @@
 typedef struct byoc_shim_library_t {
   const byoc_host_t *host;
   byoc_shim_table_t table;
-  char setup[128]; // of the last run, options filled in; "": none
+  char setup[128]; // setup function of the last run, with options filled in; "": none
   void *handle;    // once opened
 } byoc_shim_library_t;
 

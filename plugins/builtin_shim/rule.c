@@ -246,7 +246,7 @@ static bool call_operand(walk_t *w, call_t *call, const char *name, uint32_t *ou
   *out_index = 0;
   while (*out_index < call->operand_count && strcmp(call->operand_names[*out_index], name) != 0) ++*out_index;
   if (*out_index < call->operand_count) return true;
-  // One place is kept for the result of the turn before.
+  // One slot is kept for the result of the previous turn.
   if (call->operand_count == MAX_OPERANDS - 1) return byoc_shim_fail(w->scope, "too many operands");
   call->operand_names[call->operand_count] = name;
   return find_value(w, name, &call->operands[call->operand_count++]);
@@ -348,7 +348,7 @@ static bool read_arguments(walk_t *w, const json_t *step, const char *result, ca
   return true;
 }
 
-// One call; `previous` is the result of the turn before, which this one goes on writing.
+// One call; `previous` is the result of the previous turn, into which this one writes too.
 static bool walk_turn(walk_t *w, json_t *step, const char *result, byoc_value_t **previous) {
   call_t call = {.c = {.header = BYOC_HEADER(byoc_c_call_t, 1), .result_from_operand = -1}};
   if (!read_symbol(w, json_object_get(step, "call"), &call.c.symbol) || !read_return(w, step, &call.c.return_type) ||
@@ -430,7 +430,7 @@ static bool walk_lets(walk_t *w, json_t *lets) {
   return true;
 }
 
-// Pairs of a condition and what to say where it does not hold.
+// Pairs of a condition and the reason for declining if it does not hold.
 static bool walk_conditions(walk_t *w, const json_t *conditions) {
   for (size_t i = 0; i < json_array_size(conditions); ++i) {
     const json_t *pair = json_array_get(conditions, i);
@@ -455,7 +455,7 @@ static bool read_dtype(walk_t *w, const json_t *rule) {
   return true;
 }
 
-// Puts the rule's result where the match's was, and takes the match out.
+// Puts the rule's result in the place of the match's, and removes the match.
 static bool replace_match(walk_t *w, byoc_value_t *value) {
   const byoc_edit_api_t *edit = w->host->edit;
   byoc_codegen_t *codegen = w->rewrite->codegen;

@@ -14,16 +14,16 @@ typedef struct byoc_shim_rewrite_t {
   byoc_node_t *root; // of the match; operators go in front of it, the rule's result takes its result's place
 } byoc_shim_rewrite_t;
 
-// Walks `rule`, of a table for `target`. False with scope->error where the table is wrong, the match is not one that
-// the rule takes (`where`), or (an empty error) the host refused an edit and has said why. scope->host and ->region
-// are the caller's; `rewrite` may be NULL.
+// Walks `rule`, of a table for `target`. Returns false with scope->error if the table is wrong or the rule does not
+// take the match (`where`); with an empty error, the host refused an edit and has reported why. The caller sets
+// scope->host and ->region; `rewrite` may be NULL.
 bool byoc_shim_walk_rule(byoc_shim_scope_t *scope, const char *target, const json_t *rule,
                          const byoc_shim_rewrite_t *rewrite);
 
-// The part of a rule's name behind the target: the name of its pattern's root node. NULL where it has none.
+// The part of a rule's name after the target: the name of its pattern's root node. NULL if it has none.
 const char *byoc_shim_rule_root(const char *target, const json_t *rule);
 
-// Is `object` one, and are all its members among the space-separated `known`?
+// True if `object` is an object whose members are all among the space-separated `known`.
 bool byoc_shim_check_members(byoc_shim_scope_t *scope, json_t *object, const char *known);
 
 #endif // BYOC_SHIM_RULE_H_

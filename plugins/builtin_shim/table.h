@@ -23,7 +23,8 @@ typedef struct byoc_shim_table_t {
   uint32_t file_count;
   const char *needed[BYOC_SHIM_MAX_FILES];
   uint32_t needed_count;
-  const char *symbols[BYOC_SHIM_MAX_SYMBOLS + 1]; // that the rules call; one place is left for the setup symbol
+  const char
+      *symbols[BYOC_SHIM_MAX_SYMBOLS + 1]; // functions that the rules call; one place is kept for the setup symbol
   uint32_t symbol_count;
 } byoc_shim_table_t;
 

@@ -1,10 +1,10 @@
 // How attention is blocked: block_depth counts the keys of a block, rows the queries of a tile, vectors its width.
 #include "attention.h"
 
-// Keys whose copies and the values' leave room for the rest in a second-level cache.
+// Keys: their copies, and those of the values, must leave room for the rest in a second-level cache.
 enum { KEYS_OF_BLOCK = 512, FEW_QUERIES = 4 };
 
-// Blocks are whole panels of keys, and no longer than what there is.
+// Blocks are whole panels of keys, and at most as long as there are keys.
 static void fit_block(const byoc_cutlass_attention_t *attention, byoc_cutlass_plan_t *plan) {
   int64_t panel = (int64_t)plan->vectors * byoc_cutlass_isa_lanes(plan->isa);
   int64_t panels = byoc_cutlass_ceil_div(attention->keys, panel), most = plan->block_depth / panel;

@@ -1,8 +1,8 @@
 // Direct convolutions: their tiles and blocks, their weights.
 #include "direct.h"
 
-// Channels and pixels of a block that the second-level cache holds beside the weights; a panel of weights that leaves
-// room for the next one there.
+// Channels and pixels of a block that fit the second-level cache beside the weights, and the size of a panel of weights
+// that leaves room for the next one there.
 enum { BLOCK_BYTES = 448 * 1024, PANEL_BYTES = 512 * 1024 };
 
 bool byoc_cutlass_direct_fits(const byoc_cutlass_problem_t *problem) {
@@ -28,7 +28,7 @@ static bool is_padded(const byoc_cutlass_conv_t *conv) {
          (conv->out_w - 1) * conv->stride_w + reach_w(conv) > conv->in_w;
 }
 
-// The largest number of channels up to a block that divides `in`.
+// The largest divisor of `in` that is at most a block of channels.
 static int64_t channel_steps(int64_t in) {
   int64_t steps = in < BYOC_CUTLASS_BLOCK ? in : BYOC_CUTLASS_BLOCK;
   while (in % steps) --steps;
@@ -51,7 +51,7 @@ void byoc_cutlass_direct_sizes(const byoc_cutlass_problem_t *problem, const byoc
     d->strip_w = (conv->out_w - 1) * conv->stride_w + reach_w(conv);
   }
   d->channel_step = d->strip_h * d->strip_w * d->in_lanes;
-  // Whole lines, and no planes a multiple of a cache way apart.
+  // Whole cache lines, and no planes at a distance that is a multiple of a cache way.
   if (!d->in_place) d->channel_step = byoc_cutlass_ceil_div(d->channel_step, 16) * 16;
   if (!d->in_place && d->channel_step % 256 == 0) d->channel_step += 16;
   d->pixel_step = conv->stride_w * d->in_lanes;
@@ -144,6 +144,6 @@ void byoc_cutlass_direct_plan(const byoc_cutlass_problem_t *problem, byoc_cutlas
   if (lanes < 8 && vectors % 4 == 0) wanted = 4;
   if (lanes == 16 && vectors % 2 && vectors % 3 == 0) wanted = 3;
   int64_t vector_bytes = conv->in * conv->kernel_h * conv->kernel_w * lanes * (int64_t)sizeof(float);
-  if (wanted == 2 && wanted * vector_bytes > PANEL_BYTES) wanted = 1; // by more pixels
+  if (wanted == 2 && wanted * vector_bytes > PANEL_BYTES) wanted = 1; // one vector of channels by more pixels
   byoc_cutlass_direct_plan_vectors(problem, wanted, plan);
 }

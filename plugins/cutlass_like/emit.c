@@ -3,7 +3,7 @@
 
 #include "words.h"
 
-// Vectors of f32, and what products of words need of the instruction set.
+// Adds vectors of f32, and what products of words need of the instruction set.
 static void add_isa_template(byoc_cutlass_text_t *text, byoc_cutlass_isa_t isa) {
   switch (isa) {
 #define BYOC_ISA(NAME, id, ...)                                                                                        \

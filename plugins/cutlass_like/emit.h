@@ -55,7 +55,7 @@ typedef struct byoc_cutlass_names_t {
   size_t count;
 } byoc_cutlass_names_t;
 
-// Defines nothing itself: for definitions written by hand.
+// Remembers a name only, for definitions that are written by hand.
 void byoc_cutlass_note_name(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const char *name);
 void byoc_cutlass_define(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const char *name, int64_t value);
 // A float as a literal that reads back as the same bits.
@@ -75,8 +75,8 @@ void byoc_cutlass_emit_epilogue(byoc_cutlass_text_t *text, byoc_cutlass_names_t 
 // The register tiles that a grid of `rows` x `columns` needs (the whole one and those of the remainders), and TILES,
 // which picks among them by row_rest and column_rest.
 typedef struct byoc_cutlass_tiling_t {
-  int64_t rows, columns;      // of the grid
-  int32_t tile_rows, vectors; // of the whole tile
+  int64_t rows, columns;      // size of the grid
+  int32_t tile_rows, vectors; // size of the whole tile
   int32_t lanes;
   bool a_packed; // rows of a stand side by side, as many as the tile has
   int64_t a_row, a_depth;
@@ -85,7 +85,7 @@ typedef struct byoc_cutlass_tiling_t {
   bool b_whole;  // b's panels are always as wide as the whole tile
   int64_t b_depth;
   int64_t c_row;
-  int64_t ahead;     // floats of the next weights that each term asks for
+  int64_t ahead;     // floats of the next weights that each term prefetches
   bool partial_tile; // partial sums have the shape of the whole tile, not of the result
 } byoc_cutlass_tiling_t;
 

@@ -10,7 +10,8 @@ static void emit_steps(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, c
   byoc_cutlass_define(text, names, steps[2], flat ? heads * size : size);
 }
 
-// The next cache goes past the processor's own where it would push out more than it is worth, and vectors fit its rows.
+// The next cache is written past the processor's caches if it would push out too much there, and if vectors fit its
+// rows.
 static bool streams_cache(const byoc_cutlass_attention_t *a, int64_t lanes) {
   enum { LEAST_BYTES = 256 * 1024 };
   int64_t floats = a->batch * a->kv_heads * a->keys * (a->size + a->value_size);

@@ -40,8 +40,8 @@ static void emit_implicit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *
                       (int64_t)byoc_cutlass_packed_floats(problem, plan) / conv->groups);
   byoc_cutlass_define_text(text, names, "WEIGHT_COLUMNS", "(n)",
                            plan->transposed ? "(((n) + LANES - 1) / LANES * LANES)" : "(n)");
-  // While the tiles of a block compute they ask for what comes next from memory: for the next weights where lanes are
-  // channels, else for the next block of pixels.
+  // While the tiles of a block compute, they prefetch what comes next from memory: the next weights if lanes are
+  // channels, otherwise the next block of pixels.
   int64_t ahead = plan->transposed ? byoc_cutlass_ceil_div(wide, plan->block_panels) : 0;
   bool pixels_ahead = !plan->transposed && !plan->direct && byoc_cutlass_may_read_in_place(problem);
   byoc_cutlass_define(text, names, "AHEAD_PIXELS", pixels_ahead);
@@ -96,7 +96,7 @@ void byoc_cutlass_emit_conv(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
   const byoc_cutlass_conv_t *conv = &problem->conv;
   const char *how = plan->transposed ? "lanes over channels" : "lanes over pixels";
   emit_form_t emit_form = emit_implicit_gemm;
-  int64_t depth = 0; // that may be split, by blocks of sums
+  int64_t depth = 0; // the depth that may be split, by blocks of sums
   if (plan->form == BYOC_CUTLASS_FORM_WINOGRAD)
     how = "by Winograd", emit_form = byoc_cutlass_emit_winograd;
   else if (plan->form == BYOC_CUTLASS_FORM_DIRECT)

@@ -25,7 +25,7 @@ static void emit_tiles(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, c
   int64_t along = sizes->flat ? conv->out_h * conv->out_w : conv->out_w;
   int64_t columns = along % plan->rows, lines = sizes->flat ? 0 : conv->out_h % plan->lines;
   bool rest = columns || lines, panels = conv->out >= sizes->panel;
-  // Tiles of several rows are as wide as the output: only one of the two can be left over.
+  // Tiles of several rows are as wide as the output, so only one of the two can have a remainder.
   if (!columns) columns = plan->rows;
   if (!lines) lines = plan->lines;
   if (panels) emit_tile(text, "tile", plan->lines, plan->rows, sizes->panel, lanes);
@@ -49,7 +49,7 @@ void byoc_cutlass_emit_direct(byoc_cutlass_text_t *text, byoc_cutlass_names_t *n
   byoc_cutlass_direct_t d;
   byoc_cutlass_direct_sizes(problem, plan, &d);
   int64_t weights = (int64_t)byoc_cutlass_direct_packed_floats(problem, plan) / conv->groups;
-  // Each tile asks for its share of the next panel's weights, unless all of them stay in the second-level cache.
+  // Each tile prefetches its share of the next panel's weights, unless all of them stay in the second-level cache.
   int64_t ahead = weights * (int64_t)sizeof(float) < 384 * 1024
                       ? 0
                       : byoc_cutlass_ceil_div(d.steps * d.panel, BYOC_CUTLASS_BLOCK * d.block_tiles);
@@ -76,7 +76,7 @@ void byoc_cutlass_emit_direct(byoc_cutlass_text_t *text, byoc_cutlass_names_t *n
   byoc_cutlass_define(text, names, "TILE_COLUMNS", plan->rows);
   byoc_cutlass_define(text, names, "BLOCK_UNITS", plan->block_panels);
   byoc_cutlass_define(text, names, "AHEAD", ahead);
-  // Enough blocks of terms to ask for the result's lines, one a term.
+  // There are enough blocks of terms to prefetch the result's lines, one per term.
   int64_t lines = byoc_cutlass_ceil_div(d.panel, BYOC_CUTLASS_BLOCK) * (1 + problem->epilogue.has_residual);
   byoc_cutlass_define(text, names, "TILE_SPREAD",
                       d.in_lanes > 1 && d.out_lanes > 1 && d.tap_blocks * d.taps_h * d.taps_w >= lines);

@@ -55,8 +55,8 @@ void byoc_cutlass_emit_gemm(byoc_cutlass_text_t *text, byoc_cutlass_names_t *nam
     BYOC_CUTLASS_ADD_TEMPLATE(text, item_shares);
     return;
   }
-  // Row panels of a block share the reading of the next weights; where there is only one, reading is all there is to do
-  // and the hardware sees it coming.
+  // Row panels of a block share the prefetching of the next weights. If there is only one, reading is all there is to
+  // do, and the hardware prefetches by itself.
   int64_t ahead = gemm->constant_b && plan->block_panels > 1
                       ? byoc_cutlass_ceil_div((int64_t)plan->vectors * lanes, plan->block_panels)
                       : 0;

@@ -3,7 +3,7 @@
 #include "plan.h"
 #include "winograd.h"
 
-// TILES(left): the register tile for so many squares, one for each count of rows that a block can end with.
+// TILES(left): the register tile for so many squares; there is one for each count of rows that a block can end with.
 static void emit_tiles(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_winograd_t *sizes,
                        const byoc_cutlass_plan_t *plan) {
   int64_t tiles = byoc_cutlass_ceil_div(sizes->squares, plan->rows); // that share the reading of the next weights

@@ -16,7 +16,7 @@ enum { UNITS_AT_ONCE = 32 };
 typedef struct job_t {
   byoc_function_t *function;
   byoc_cutlass_match_t match;
-  size_t unit; // index, or SIZE_MAX where declined
+  size_t unit; // index, or SIZE_MAX if declined
   byoc_cutlass_plain_t plain;
 } job_t;
 
@@ -24,7 +24,7 @@ typedef struct generation_t {
   const byoc_host_t *host;
   byoc_codegen_t *codegen;
   byoc_cutlass_options_t options;
-  const char *target; // as it was written
+  const char *target; // the target's text, as it was written
   job_t *jobs;
   size_t job_count;
   byoc_cutlass_unit_t *units;
@@ -49,7 +49,7 @@ static bool input_index(const generation_t *generation, job_t *job, byoc_value_t
   return true;
 }
 
-// Where each operand of the job's problem is among the function's inputs; false where it is not.
+// Finds each operand of the job's problem among the function's inputs; false if one is not there.
 static bool read_inputs(const generation_t *generation, job_t *job) {
   const byoc_graph_api_t *graph = generation->host->graph;
   byoc_cutlass_match_t *match = &job->match;
@@ -77,8 +77,8 @@ static bool read_inputs(const generation_t *generation, job_t *job) {
   return true;
 }
 
-// Reads one function: on success job->match holds its problem, inputs included. BYOC_UNSUPPORTED where it is to be
-// declined, for *out_reason.
+// Reads one function. On success job->match holds its problem, inputs included. BYOC_UNSUPPORTED if the function must
+// be declined, for *out_reason.
 static int32_t read_job(const generation_t *generation, job_t *job, const char **out_reason) {
   const byoc_graph_api_t *graph = generation->host->graph;
   uint64_t count = graph->node_count(job->function);
@@ -100,7 +100,7 @@ static int32_t read_job(const generation_t *generation, job_t *job, const char *
   return read_inputs(generation, job) ? BYOC_OK : BYOC_UNSUPPORTED;
 }
 
-// The unit that computes the job's problem, made where there is none yet. Equal problems give equal texts.
+// The unit that computes the job's problem; it is made if there is none yet. Equal problems give equal texts.
 static int32_t find_unit(generation_t *generation, job_t *job) {
   byoc_cutlass_unit_t unit = {.problem = job->match.problem, .function = job->function, .plain = job->plain};
   byoc_cutlass_text_t text = {0};
@@ -115,7 +115,7 @@ static int32_t find_unit(generation_t *generation, job_t *job) {
   if (!ok) return out_of_memory(generation);
   for (job->unit = 0; job->unit < generation->unit_count; ++job->unit)
     if (generation->units[job->unit].identity == unit.identity) return BYOC_OK;
-  generation->units[generation->unit_count++] = unit; // as many as jobs at most
+  generation->units[generation->unit_count++] = unit; // at most one per job
   return BYOC_OK;
 }
 
@@ -142,7 +142,7 @@ static int32_t read_jobs(generation_t *generation) {
   return BYOC_OK;
 }
 
-// A source for each unit, so that the next build, or the next plan of this one, finds it compiled.
+// Each unit is a source of its own, so that the next build, or the next plan of this one, finds it compiled.
 static void write_request(const generation_t *generation, const byoc_cutlass_unit_t *unit, byoc_cutlass_text_t *text,
                           byoc_cutlass_flags_t *flags, byoc_compile_request_t *out) {
   const byoc_cutlass_options_t *options = &generation->options;
@@ -209,7 +209,7 @@ static int32_t add_library(generation_t *generation) {
   return status;
 }
 
-// The model's weights times the factor of their channel or column, in a buffer of the caller's.
+// The model's weights times the factor of their channel or column, in the caller's buffer.
 static float *scaled_weights(const byoc_graph_api_t *graph, const byoc_cutlass_match_t *match) {
   byoc_tensor_data_t data = {.header = BYOC_HEADER(byoc_tensor_data_t, 1)};
   if (!graph->value_constant(match->weights, &data)) return NULL;
@@ -219,16 +219,16 @@ static float *scaled_weights(const byoc_graph_api_t *graph, const byoc_cutlass_m
   if (!weights) return NULL;
   bool conv = match->problem.kind == BYOC_CUTLASS_CONV;
   const byoc_cutlass_gemm_t *gemm = &match->problem.gemm;
-  // Floats between two channels, and channels until they start again.
+  // The distance between two channels in floats, and the number of channels after which they repeat.
   size_t step = conv ? count / (size_t)match->channels : gemm->transpose_b ? (size_t)gemm->k : 1;
   for (size_t i = 0; i < count; ++i) weights[i] = (float)(from[i] * match->scale[i / step % (size_t)match->channels]);
   return weights;
 }
 
-// What is handed over behind a function's parameters: its own constants, then weights and tables made for the plan.
+// What is passed after a function's parameters: its own constants, then weights and tables made for the plan.
 typedef struct constants_t {
   byoc_tensor_data_t items[BYOC_CUTLASS_MOST_PLAIN + 2];
-  int64_t dims[2]; // of what is made
+  int64_t dims[2]; // shape of what is made
   uint32_t count;
   float *packed, *bias;
 } constants_t;
@@ -249,7 +249,7 @@ static void add_vector(constants_t *constants, int index, const float *data, int
                                                               .size_bytes = (uint64_t)count * sizeof(float)};
 }
 
-// False where memory runs out.
+// False if out of memory.
 static bool make_constants(const byoc_graph_api_t *graph, const job_t *job, const byoc_cutlass_plan_t *plan,
                            constants_t *out) {
   const byoc_cutlass_match_t *match = &job->match;
@@ -265,7 +265,8 @@ static bool make_constants(const byoc_graph_api_t *graph, const job_t *job, cons
     if (!match->bytes) weights = scaled_weights(graph, match);
     out->packed = malloc(floats * sizeof(float));
     ok = (weights || match->bytes) && out->packed;
-    // The code reads packed weights whichever way they were stored, and may be shared; the order is of this one.
+    // The code may be shared, and reads packed weights regardless of how they were stored; the order here is the
+    // code's.
     if (ok && !words) byoc_cutlass_pack_weights(&match->problem, plan, weights, out->packed);
     if (ok) add_vector(out, 0, out->packed, (int64_t)floats);
   }
@@ -306,15 +307,15 @@ static void generation_deinit(generation_t *generation) {
   free(generation->units);
 }
 
-// Tunes the units one after the other. Each may take its share of what is left of the budget: the shapes to come are
-// not known, since a build asks for its parts one by one before it asks for the whole.
+// Tunes the units one after the other. Each may take its share of the remaining budget: the shapes that follow are not
+// known, because a build asks for its parts one by one before it asks for the whole.
 static int32_t tune_units(generation_t *generation, byoc_cutlass_state_t *state) {
   enum { LEAST_SHAPES = 16 };
   const byoc_host_t *host = generation->host;
   const byoc_cutlass_options_t *options = &generation->options;
   int32_t status = BYOC_OK;
   for (size_t i = 0; status == BYOC_OK && options->tune_trials > 0 && i < generation->unit_count; ++i) {
-    if (generation->units[i].plan.form == BYOC_CUTLASS_FORM_WORDS) continue; // one plan each
+    if (generation->units[i].plan.form == BYOC_CUTLASS_FORM_WORDS) continue; // these have only one plan
     int64_t start = byoc_cutlass_clock_us();
     double left = options->tune_seconds - (double)atomic_load(&state->tuned_us) * 1e-6, seconds = INFINITY;
     size_t units = generation->unit_count - i < LEAST_SHAPES ? LEAST_SHAPES : generation->unit_count - i;
@@ -338,7 +339,7 @@ int32_t byoc_cutlass_generate(void *self, byoc_codegen_t *codegen) {
   generation.target = host->target->text(host->codegen->target(codegen));
   int32_t status = byoc_cutlass_options_read(host, codegen, &generation.options);
   if (status == BYOC_OK) status = read_jobs(&generation);
-  // Instructions beside the instruction set's are required where some product is made of them.
+  // A feature beyond the instruction set is required only if some product uses it.
   bool uses[BYOC_CUTLASS_DOT_COUNT] = {false};
   for (size_t i = 0; i < generation.unit_count; ++i) uses[generation.units[i].problem.words.dot] = true;
   if (status == BYOC_OK) status = tune_units(&generation, state);

@@ -8,14 +8,15 @@
 #include "match.h"
 #include "options.h"
 
-// What the hooks' `self` points to. The plugin lives as long as its host: a build's calls of the hook share a budget.
+// What the hooks' `self` points to. The plugin lives as long as its host, so all calls of the hook in a build share a
+// budget.
 typedef struct byoc_cutlass_state_t {
   const byoc_host_t *host;
   _Atomic int64_t tuned_us; // spent on measuring so far
 } byoc_cutlass_state_t;
 
-// Constants of the model's that are handed over as they are: data or weights of a function, between its parameters and
-// what is made for it. An operand each at most: data, weights, values or zero point, mask or factor, two of the cache.
+// Constants of the model that are passed unchanged: data or weights of a function, between its parameters and what is
+// made for it. There is at most one per operand: data, weights, values or zero point, mask or factor, two of the cache.
 enum { BYOC_CUTLASS_MOST_PLAIN = 6 };
 typedef struct byoc_cutlass_plain_t {
   byoc_value_t *items[BYOC_CUTLASS_MOST_PLAIN];
@@ -27,22 +28,22 @@ typedef struct byoc_cutlass_unit_t {
   byoc_cutlass_problem_t problem;
   byoc_cutlass_plan_t plan;
   byoc_function_t *function;  // the first that needs it
-  byoc_cutlass_plain_t plain; // of that one
+  byoc_cutlass_plain_t plain; // constants of that function
   uint64_t identity;          // hash of the target and of the text that the default plan gives
-  char symbol[40];            // by identity: the same problem has the same source in every build, compiled once
+  char symbol[40]; // made from the identity: the same problem has the same source in every build and is compiled once
 } byoc_cutlass_unit_t;
 
 // Chooses how the match's operands are multiplied: words.dot.
 void byoc_cutlass_choose_dot(const byoc_cutlass_options_t *options, byoc_cutlass_match_t *match);
 
-// Packed weights and tables of a problem of words. `weights`: f32 ones times their channel's factor; NULL where the
-// match has bytes. False where memory runs out.
+// Packed weights and tables of a problem of words. `weights`: f32 ones times their channel's factor; NULL if the match
+// has bytes. False if out of memory.
 bool byoc_cutlass_words_constants(const byoc_cutlass_match_t *match, const byoc_cutlass_plan_t *plan,
                                   const float *weights, int32_t *packed, int32_t *tables);
 
-// Chooses unit->plan by measuring: at most options->tune_trials candidates, no more of them after `seconds` (INFINITY:
-// no limit; 0 or less: none at all); a choice made before comes from the cache. A candidate that does not compile,
-// fails or hangs is skipped; the default stands where none is better.
+// Chooses unit->plan by measuring at most options->tune_trials candidates, and no more of them after `seconds`
+// (INFINITY: no limit; 0 or less: none at all). An earlier choice is taken from the cache. A candidate that does not
+// compile, fails or hangs is skipped; if none is better, the default stays.
 int32_t byoc_cutlass_tune(const byoc_host_t *host, byoc_codegen_t *codegen, const byoc_cutlass_options_t *options,
                           double seconds, byoc_cutlass_unit_t *unit);
 

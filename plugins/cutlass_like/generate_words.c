@@ -5,7 +5,7 @@
 #include "generate.h"
 #include "words.h"
 
-// Rows up to which a product does nothing but wait for its weights: half the bytes are half the time, widened or not.
+// Up to so many rows a product only waits for its weights: half the bytes take half the time, widened or not.
 enum { MOST_WAITING_ROWS = 8 };
 // Fewer terms than this are summed faster than they are quantised.
 enum { LEAST_QUANTISED_TERMS = 16 };

@@ -1,10 +1,10 @@
-// Instruction sets: what plans, emitters and flags read of the rows of byoc/isa.def.
+// Instruction sets: what plans, emitters and flags use of the rows of byoc/isa.def.
 #include "isa.h"
 
 #include <stdio.h>
 #include <string.h>
 
-// Bytes of the registers that a feature brings; those of the architecture where no feature brings wider ones.
+// Bytes of the registers that a feature brings; the architecture's own if no feature brings wider ones.
 enum {
   BYTES_BASE = 16,
 #define BYOC_ISA_FEATURE(NAME, name, flag, macro, WORD, bit, STATE, vector_bytes, ...) BYTES_##NAME = vector_bytes,
@@ -59,7 +59,7 @@ const char *byoc_cutlass_isa_features(byoc_cutlass_isa_t isa) {
   return isas[isa].features;
 }
 
-// The next word at *at, which moves behind it; its size, 0 at the end.
+// The next word at *at, which is moved behind it; its size, 0 at the end.
 static size_t next_word(const char **at, const char **out_word) {
   *out_word = *at + strspn(*at, " ");
   const size_t size = strcspn(*out_word, " ");

@@ -21,9 +21,9 @@ typedef uint32_t byoc_cutlass_isa_t;
 // templates/words.h.
 enum {
   BYOC_CUTLASS_DOT_F32,
-  BYOC_CUTLASS_DOT_I8X4,      // u8 by s8, where the instruction set has it
+  BYOC_CUTLASS_DOT_I8X4,      // u8 by s8, if the instruction set has it
   BYOC_CUTLASS_DOT_I16X2,     // bytes widened to i16
-  BYOC_CUTLASS_DOT_BF16X2,    // where the instruction set has it
+  BYOC_CUTLASS_DOT_BF16X2,    // if the instruction set has it
   BYOC_CUTLASS_DOT_BF16_WIDE, // f32 data by bf16 weights, widened in registers
   BYOC_CUTLASS_DOT_COUNT,
 };
@@ -34,13 +34,13 @@ const char *byoc_cutlass_isa_name(byoc_cutlass_isa_t isa);
 // Lanes of f32 in a vector.
 int32_t byoc_cutlass_isa_lanes(byoc_cutlass_isa_t isa);
 
-// Vector registers that a tile may fill with sums, two columns and one broadcast value kept aside.
+// Vector registers that a tile may fill with sums; two columns and one broadcast value are kept aside.
 int32_t byoc_cutlass_isa_sums(byoc_cutlass_isa_t isa);
 
-// Vectors of keys that a tile of attention is wide.
+// The width of a tile of attention, in vectors of keys.
 int32_t byoc_cutlass_isa_key_vectors(byoc_cutlass_isa_t isa);
 
-// What sources for it begin with: a header that takes longer than the code; NULL: nothing.
+// What sources for this set begin with: a header that takes longer to compile than the code; NULL: nothing.
 const char *byoc_cutlass_isa_preamble(byoc_cutlass_isa_t isa);
 
 // The features that code for it needs, as in /proc/cpuinfo, separated by blanks.
@@ -49,10 +49,10 @@ const char *byoc_cutlass_isa_features(byoc_cutlass_isa_t isa);
 // The best instruction set that these features (separated by blanks) are enough for.
 byoc_cutlass_isa_t byoc_cutlass_isa_choose(const char *features);
 
-// The feature that a dot needs beside the instruction set; "": none. NULL where the set does not have it.
+// The feature that a dot needs besides the instruction set; "": none. NULL if the set does not have the dot.
 const char *byoc_cutlass_dot_feature(byoc_cutlass_isa_t isa, uint32_t dot);
 
-// Whether all of `wanted` are among `features`; both separated by blanks.
+// True if all of `wanted` are among `features`; both are separated by blanks.
 bool byoc_cutlass_has_features(const char *features, const char *wanted);
 
 // The compiler's flags for an instruction set and a dot, separated by blanks. Cut off at `size`.

@@ -85,7 +85,7 @@ static bool read_gemm_c(chain_t *chain, byoc_value_t *c, float beta) {
     return true;
   }
   if (x || !static_f32(chain->graph, c) || !same_dims(chain->graph, c, chain->value))
-    return refuse(chain, "C is neither one value a column nor a matrix like the result");
+    return refuse(chain, "C is neither one value per column nor a matrix like the result");
   match->residual = c;
   match->problem.epilogue.has_residual = true;
   match->problem.epilogue.beta = beta;
@@ -136,7 +136,7 @@ static bool read_batch_norm(chain_t *chain, byoc_node_t *node) {
   byoc_cutlass_match_t *match = chain->match;
   const float *parameter[4];
   if (match->problem.kind != BYOC_CUTLASS_CONV || chain->activated || match->residual)
-    return refuse(chain, "a batch normalisation is taken right after a convolution only");
+    return refuse(chain, "a batch normalisation is only taken right after a convolution");
   if (graph->node_int(node, "training_mode") != 0) return refuse(chain, "batch normalisation in training mode");
   for (uint64_t i = 0; i < 4; ++i) {
     byoc_tensor_data_t data;
@@ -194,7 +194,7 @@ static bool read_binary(chain_t *chain, byoc_node_t *node, const char *op) {
   }
   if (strcmp(op, "Add") != 0) return refuse(chain, "not a constant for each channel");
   if (x || !static_f32(graph, other) || !same_dims(graph, other, chain->value))
-    return refuse(chain, "the other summand is neither constant a channel nor shaped like the product");
+    return refuse(chain, "the other summand is neither one constant per channel nor shaped like the product");
   if (match->residual) return refuse(chain, "a second residual");
   match->residual = other;
   epilogue->has_residual = true;
@@ -249,7 +249,7 @@ static bool read_activation(chain_t *chain, byoc_node_t *node, const char *op) {
   return true;
 }
 
-// The last `left` nodes are a Gelu written out.
+// True if the last `left` nodes are a Gelu written out.
 static bool read_gelu(chain_t *chain, byoc_node_t *last, size_t left) {
   uint32_t activation = BYOC_CUTLASS_ACT_NONE;
   if (chain->activated || byoc_cutlass_find_gelu(chain->graph, last, chain->value, &activation) != left) return false;
@@ -282,7 +282,8 @@ static bool read_node(chain_t *chain, byoc_node_t *node, bool first) {
   return read_activation(chain, node, op);
 }
 
-// What was gathered for each channel, as bias and factors: factors go into constant weights, else into alpha.
+// Hands on what was gathered for each channel, as bias and factors. Factors go into constant weights, otherwise into
+// alpha.
 static bool settle(chain_t *chain) {
   byoc_cutlass_match_t *match = chain->match;
   byoc_cutlass_epilogue_t *epilogue = &match->problem.epilogue;
@@ -294,19 +295,19 @@ static bool settle(chain_t *chain) {
     return true;
   }
   for (int64_t i = 1; i < match->channels; ++i)
-    if (match->scale[i] != match->scale[0]) return refuse(chain, "a factor for each column of a computed matrix");
+    if (match->scale[i] != match->scale[0]) return refuse(chain, "a computed matrix has a factor for each column");
   epilogue->alpha = (float)(epilogue->alpha * match->scale[0]);
   match->scale[0] = 1.0;
   return true;
 }
 
-// byoc::ToBlocked or byoc::FromBlocked, as `op` says, in the layout that the templates know.
+// True for byoc::ToBlocked or byoc::FromBlocked, as `op` says, in the layout that the templates know.
 static bool is_layout_change(const byoc_graph_api_t *graph, const byoc_node_t *node, const char *op) {
   return strcmp(graph->node_domain(node), "byoc") == 0 && strcmp(graph->node_operator(node), op) == 0 &&
          graph->node_int(node, "axis") == 1 && graph->node_int(node, "block") == BYOC_CUTLASS_BLOCK;
 }
 
-// What FromBlocked among `nodes` reads to give `*value`: that is read instead.
+// If a FromBlocked among `nodes` makes `*value`, its operand is read instead.
 static bool read_blocked(const byoc_graph_api_t *graph, byoc_node_t *const *nodes, size_t count, byoc_value_t **value) {
   for (size_t i = 0; i < count; ++i)
     if (is_layout_change(graph, nodes[i], "FromBlocked") && graph->node_result(nodes[i], 0) == *value) {
@@ -316,7 +317,7 @@ static bool read_blocked(const byoc_graph_api_t *graph, byoc_node_t *const *node
   return false;
 }
 
-// Layout changes among the nodes, `to_blocked` of the result: the problem's tensors are blocked instead.
+// Handles layout changes among the nodes, `to_blocked` being that of the result: the problem's tensors become blocked.
 static bool settle_layouts(chain_t *chain, byoc_node_t *const *nodes, size_t count, bool to_blocked) {
   byoc_cutlass_match_t *match = chain->match;
   byoc_cutlass_conv_t *conv = &match->problem.conv;
@@ -334,7 +335,7 @@ static bool match_nodes(const byoc_graph_api_t *graph, byoc_node_t *const *nodes
                         byoc_cutlass_match_t *out_match) {
   out_match->problem.epilogue = (byoc_cutlass_epilogue_t){.alpha = 1.0f, .beta = 1.0f};
   chain_t chain = {.graph = graph, .match = out_match};
-  byoc_node_t *own[BYOC_CUTLASS_MOST_NODES]; // without layout changes
+  byoc_node_t *own[BYOC_CUTLASS_MOST_NODES]; // the nodes without layout changes
   size_t own_count = 0;
   if (count > BYOC_CUTLASS_MOST_NODES) return refuse(&chain, "too many operators");
   for (size_t i = 0; i < count; ++i)

@@ -12,7 +12,7 @@ static bool static_f32(const byoc_graph_api_t *graph, const byoc_value_t *value)
   return value && graph->value_dtype(value) == BYOC_DTYPE_F32 && graph->value_element_count(value) > 0;
 }
 
-// How the mask lies over [batch, heads, queries, keys]: each of its dimensions is the scores' or 1.
+// How the mask is broadcast over [batch, heads, queries, keys]: each of its dimensions is the scores' or 1.
 static bool read_mask(const byoc_graph_api_t *graph, const byoc_value_t *mask, byoc_cutlass_attention_t *attention) {
   const int64_t dims[4] = {attention->batch, attention->heads, attention->queries, attention->keys};
   int32_t rank = graph->value_rank(mask);
@@ -28,20 +28,21 @@ static bool read_mask(const byoc_graph_api_t *graph, const byoc_value_t *mask, b
   return true;
 }
 
-// As many batches everywhere, as many values as keys in as many heads, heads of queries for each of them, one size.
+// Checks that all have as many batches, that there are as many values as keys in as many heads, that each of these
+// serves a whole number of query heads, and that sizes agree.
 static bool shapes_agree(const byoc_graph_api_t *graph, const byoc_value_t *q, const byoc_value_t *k,
                          const byoc_value_t *v, const byoc_cutlass_attention_t *a) {
   int32_t rank = graph->value_rank(q), length = a->flat ? 1 : 2, last = rank - 1;
   if (graph->value_rank(k) != rank || graph->value_rank(v) != rank || (rank != 3 && rank != 4)) return false;
   if (a->size < 1 || a->value_size < 1 || a->heads % a->kv_heads != 0) return false;
-  int64_t heads = a->flat ? a->heads : 1, kv_heads = a->flat ? a->kv_heads : 1; // side by side
+  int64_t heads = a->flat ? a->heads : 1, kv_heads = a->flat ? a->kv_heads : 1; // heads that lie side by side
   return graph->value_dim(k, 0) == a->batch && graph->value_dim(v, 0) == a->batch &&
          graph->value_dim(v, length) == graph->value_dim(k, length) &&
          (a->flat || graph->value_dim(v, 1) == a->kv_heads) && graph->value_dim(q, last) == a->size * heads &&
          graph->value_dim(k, last) == a->size * kv_heads && graph->value_dim(v, last) == a->value_size * kv_heads;
 }
 
-// Keys and values of earlier steps: both or neither, and with them all of the next step's as results.
+// Keys and values of earlier steps: both or neither; with them, all of the next step's are results too.
 static bool read_past(const byoc_graph_api_t *graph, const byoc_node_t *node, byoc_value_t *keys, byoc_value_t *values,
                       byoc_cutlass_match_t *match) {
   byoc_cutlass_attention_t *attention = &match->problem.attention;

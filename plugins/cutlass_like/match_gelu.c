@@ -16,7 +16,7 @@ static bool is_op(const byoc_graph_api_t *graph, const byoc_node_t *node, const 
   return node && graph->node_domain(node)[0] == '\0' && strcmp(graph->node_operator(node), op) == 0;
 }
 
-// The operand of a two-operand node that is not a scalar constant, with that constant; NULL unless there is one each.
+// The non-scalar operand of a node with two operands, and the scalar constant that is the other one; otherwise NULL.
 static byoc_value_t *apart_from_scalar(const byoc_graph_api_t *graph, const byoc_node_t *node, float *out_scalar) {
   if (graph->operand_count(node) != 2) return NULL;
   byoc_value_t *a = graph->operand(node, 0), *b = graph->operand(node, 1);
@@ -24,7 +24,7 @@ static byoc_value_t *apart_from_scalar(const byoc_graph_api_t *graph, const byoc
   return !is_op(graph, node, "Div") && byoc_cutlass_scalar_f32(graph, a, out_scalar) ? b : NULL;
 }
 
-// Whether the node is x times (or with Div, by) about `factor`.
+// True if the node is x times about `factor` (with Div: divided by it).
 static bool is_scaled(const byoc_graph_api_t *graph, const byoc_node_t *node, const byoc_value_t *x, float factor) {
   float scalar = 0;
   bool divides = is_op(graph, node, "Div");
@@ -32,7 +32,7 @@ static bool is_scaled(const byoc_graph_api_t *graph, const byoc_node_t *node, co
   return apart_from_scalar(graph, node, &scalar) == x && fabsf((divides ? 1.0f / scalar : scalar) - factor) < 1e-4f;
 }
 
-// A node's producer of its only operand that is not a scalar; that scalar must be `expected`.
+// The producer of a node's only operand that is not a scalar; the scalar must be `expected`.
 static byoc_node_t *producer_of_sum(const byoc_graph_api_t *graph, const byoc_value_t *value, float expected) {
   float scalar = 0;
   byoc_node_t *add = graph->value_producer(value);

@@ -93,7 +93,7 @@ int byoc_cutlass_match_spread(const byoc_graph_api_t *graph, const byoc_cutlass_
   return count == match->channels ? 2 : 0;
 }
 
-// Where B has no batch of its own, A's batch is more rows.
+// If B has no batch of its own, A's batch counts as more rows.
 bool byoc_cutlass_match_matmul_shape(const byoc_graph_api_t *graph, byoc_value_t *a, byoc_value_t *b, byoc_value_t *y,
                                      byoc_cutlass_match_t *match) {
   int32_t rank = graph->value_rank(y), rank_a = graph->value_rank(a), rank_b = graph->value_rank(b);

@@ -40,7 +40,7 @@ static bool read_scalar(const byoc_graph_api_t *graph, const byoc_value_t *value
 static bool read_zero(const byoc_graph_api_t *graph, byoc_value_t *zero, byoc_cutlass_match_t *match) {
   byoc_tensor_data_t data;
   if (!zero) return true;
-  if (graph->value_element_count(zero) != 1) return refuse(match, "a zero point for each row of data");
+  if (graph->value_element_count(zero) != 1) return refuse(match, "the data has a zero point for each row");
   if (read_constant(graph, zero, &data)) {
     match->problem.words.zero = byte_at(&data, 0);
     return true;
@@ -50,7 +50,7 @@ static bool read_zero(const byoc_graph_api_t *graph, byoc_value_t *zero, byoc_cu
   return true;
 }
 
-// The weights with their zero points taken off, of one for all or one a channel.
+// The weights minus their zero points, of which there is one for all or one per channel.
 static bool read_weights(const byoc_graph_api_t *graph, byoc_value_t *weights, byoc_value_t *zero,
                          byoc_cutlass_match_t *match) {
   byoc_tensor_data_t data, zeros = {0};
@@ -61,11 +61,11 @@ static bool read_weights(const byoc_graph_api_t *graph, byoc_value_t *weights, b
     if (!read_constant(graph, zero, &zeros)) return refuse(match, "the weights' zero point is not constant");
     zero_count = byoc_cutlass_match_elements(&zeros);
     if (zero_count != 1 && (zero_count != match->channels || zeros.rank != 1))
-      return refuse(match, "zero points of the weights that are neither one nor one a channel");
+      return refuse(match, "the weights have neither one zero point nor one per channel");
   }
   match->bytes = malloc((size_t)(count > 0 ? count : 1) * sizeof *match->bytes);
   if (!match->bytes) return byoc_cutlass_match_out_of_memory(match);
-  // Elements between two channels, and channels until they start again.
+  // The distance between two channels in elements, and the number of channels after which they repeat.
   int64_t step = match->problem.kind == BYOC_CUTLASS_CONV ? count / match->channels : 1;
   for (int64_t i = 0; i < count; ++i) {
     int64_t channel = i / step % match->channels;
@@ -81,7 +81,7 @@ static bool read_summand(const byoc_graph_api_t *graph, const byoc_value_t *summ
   if (!read_constant(graph, summand, &data) || data.dtype != BYOC_DTYPE_I32)
     return refuse(match, "the bias is not constant");
   int64_t count = byoc_cutlass_match_elements(&data);
-  if (count != 1 && count != match->channels) return refuse(match, "the bias is not one value a channel");
+  if (count != 1 && count != match->channels) return refuse(match, "the bias is not one value per channel");
   if (!match->summand) match->summand = calloc((size_t)match->channels, sizeof *match->summand);
   if (!match->summand) return byoc_cutlass_match_out_of_memory(match);
   for (int64_t i = 0; i < match->channels; ++i) {
@@ -101,7 +101,7 @@ static bool read_scales(const byoc_graph_api_t *graph, const byoc_value_t *data_
     return refuse(match, "the weights' scale is not constant f32");
   int64_t count = byoc_cutlass_match_elements(&scales);
   if (count != 1 && (count != match->channels || scales.rank != 1))
-    return refuse(match, "scales of the weights that are neither one nor one a channel");
+    return refuse(match, "the weights have neither one scale nor one per channel");
   for (int64_t i = 0; i < match->channels; ++i)
     match->scale[i] = scale * ((const float *)scales.data)[count == 1 ? 0 : i];
   return true;
@@ -144,7 +144,7 @@ bool byoc_cutlass_read_words_product(const byoc_graph_api_t *graph, byoc_node_t 
   if (conv) {
     if (!byoc_cutlass_match_conv_shape(graph, node, x, w, y, match)) return false;
     const byoc_cutlass_conv_t *c = &match->problem.conv;
-    if (c->groups > 1 && c->in < 4) return refuse(match, "few channels a group, which fill no words");
+    if (c->groups > 1 && c->in < 4) return refuse(match, "too few channels per group to fill words");
   } else {
     if (!byoc_cutlass_match_matmul_shape(graph, x, w, y, match)) return false;
     if (match->problem.gemm.batch_rank > 0) return refuse(match, "several matrices of weights");
@@ -231,7 +231,7 @@ bool byoc_cutlass_is_words_step(const byoc_graph_api_t *graph, byoc_node_t *node
                                 const byoc_cutlass_match_t *match) {
   byoc_tensor_data_t data;
   if (graph->value_dtype(value) != BYOC_DTYPE_F32 || match->problem.words.joins) return true;
-  // A factor that is computed, as long as the sums are nothing but scaled.
+  // A factor that is computed may follow as long as the sums are only scaled.
   if (strcmp(graph->node_operator(node), "Mul") != 0 || match->factor || match->residual ||
       match->problem.epilogue.activation != BYOC_CUTLASS_ACT_NONE)
     return false;
@@ -251,13 +251,13 @@ static bool read_dequantise(const byoc_graph_api_t *graph, byoc_node_t *node, co
   if (axis < 0) axis += rank;
   if (count != 1 && (count != match->channels || scale.rank != 1 ||
                      axis != (match->problem.kind == BYOC_CUTLASS_CONV ? 1 : rank - 1)))
-    return refuse(match, "a scale that is not one value a channel");
+    return refuse(match, "a scale that is not one value per channel");
   byoc_value_t *zero_value = operand(graph, node, 2);
   if (zero_value) {
     if (!read_constant(graph, zero_value, &zero) || zero.dtype != BYOC_DTYPE_I32)
-      return refuse(match, "a zero point of sums");
+      return refuse(match, "the sums have a zero point");
     for (int64_t i = 0; i < byoc_cutlass_match_elements(&zero); ++i)
-      if (((const int32_t *)zero.data)[i] != 0) return refuse(match, "a zero point of sums");
+      if (((const int32_t *)zero.data)[i] != 0) return refuse(match, "the sums have a zero point");
   }
   for (int64_t i = 0; i < match->channels; ++i) match->scale[i] *= ((const float *)scale.data)[count == 1 ? 0 : i];
   return true;
@@ -273,7 +273,7 @@ bool byoc_cutlass_read_words_step(const byoc_graph_api_t *graph, byoc_node_t *no
     return read_join(graph, node, value, match);
   if (dtype == BYOC_DTYPE_F32) {
     for (int64_t i = 0; i < match->channels; ++i)
-      if (match->shift[i] != 0.0) return refuse(match, "a factor behind a bias");
+      if (match->shift[i] != 0.0) return refuse(match, "a factor comes after a bias");
     match->factor = other_operand(graph, node, value);
     words->reads_factor = true;
     return true;
@@ -281,7 +281,7 @@ bool byoc_cutlass_read_words_step(const byoc_graph_api_t *graph, byoc_node_t *no
   if (dtype == BYOC_DTYPE_I32 && strcmp(op, "Add") == 0) {
     byoc_value_t *other = other_operand(graph, node, value);
     if (!read_constant(graph, other, &data) || !byoc_cutlass_match_spread(graph, match, value, &data))
-      return refuse(match, "a summand that is no constant a channel");
+      return refuse(match, "a summand that is not one constant per channel");
     return read_summand(graph, other, match);
   }
   if (dtype == BYOC_DTYPE_I32 && made == BYOC_DTYPE_F32) {
@@ -302,9 +302,9 @@ bool byoc_cutlass_read_words_step(const byoc_graph_api_t *graph, byoc_node_t *no
 bool byoc_cutlass_settle_words(const byoc_graph_api_t *graph, const byoc_value_t *value, byoc_cutlass_match_t *match) {
   if (match->side && match->problem.words.residual == 0) return refuse(match, "bytes that are not added");
   if (match->problem.words.joins && match->problem.words.joined_scale == 0.0f)
-    return refuse(match, "floats of bytes that are not made bytes again");
+    return refuse(match, "dequantised bytes that are not quantised again");
   match->problem.words.result = graph->value_dtype(value);
-  // The tables hold factors and biases of floats; they cost nothing where they are 1 and 0.
+  // The tables hold factors and biases of floats; if they are 1 and 0 they cost nothing.
   match->problem.epilogue.has_bias = true;
   return true;
 }

@@ -6,11 +6,11 @@
 #include "templates/words_once.h"
 #include "words.h"
 
-// Words of what parameters say once: a whole line.
+// Words for parameters that exist once: a whole cache line.
 enum { ONCE_WORDS = 16 };
 _Static_assert(sizeof(byoc_cutlass_once_t) <= ONCE_WORDS * sizeof(int32_t), "one line");
 
-// Where terms of weights come from: integers or floats.
+// The source of weight terms: integers or floats.
 typedef struct source_t {
   const byoc_cutlass_problem_t *problem;
   const int16_t *integers;
@@ -119,7 +119,7 @@ void byoc_cutlass_words_quantise(const byoc_cutlass_problem_t *problem, const fl
       finite = finite && isfinite(magnitude);
       most = fmaxf(most, magnitude);
     }
-    // No integer says infinite or NaN: such a channel's scale does.
+    // No integer represents infinity or NaN: the scale of such a channel does.
     scales[c] = finite ? most / 127.0f : NAN;
     for (int64_t i = 0; i < line.count; ++i) {
       float value = finite && most > 0.0f ? rintf(weights[line.begin + i * line.step] * 127.0f / most) : 0.0f;
@@ -159,7 +159,7 @@ void byoc_cutlass_words_parameters(const byoc_cutlass_problem_t *problem, const 
     uint32_t sum = 0, offset = summands ? (uint32_t)summands[c] : 0;
     line_t line = channel_line(problem, c);
     for (int64_t i = 0; weights && i < line.count; ++i) sum += (uint32_t)(int32_t)weights[line.begin + i * line.step];
-    // Bytes keep their zero point in words; where it is known, what it adds up to is taken off here.
+    // Bytes keep their zero point in words; if it is known, its total is subtracted here.
     if (problem->words.dot == BYOC_CUTLASS_DOT_I8X4 && !problem->words.reads_zero)
       offset -= (uint32_t)byoc_cutlass_words_zero(problem) * sum;
     tables[c] = (int32_t)offset;

@@ -1,4 +1,4 @@
-// How to compute a problem: a default by rules, and the neighbours that are worth measuring.
+// Decides how to compute a problem: a default by rules, and the neighbours that are worth measuring.
 #include "plan.h"
 
 #include "attention.h"
@@ -6,7 +6,7 @@
 #include "winograd.h"
 #include "words.h"
 
-// The share of the lanes that do real work. (Rows cost what they are: the last panel has a tile of its own.)
+// The share of the lanes that do useful work. (Rows never waste any: the last panel has a tile of its own.)
 static double lane_use(int64_t columns, int32_t lanes) {
   return (double)columns / (double)(byoc_cutlass_ceil_div(columns, lanes) * lanes);
 }
@@ -25,13 +25,13 @@ static void plan_conv(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t
     return;
   }
   plan->form = BYOC_CUTLASS_FORM_IMPLICIT_GEMM;
-  // Lanes over channels where that wastes fewer of them and the sums are long enough to pay for the transposed store:
-  // on Cascade Lake, `cutlass_bench -p -w TERMS,64,7,1,1,0` finds both as fast with 32 terms, and lanes over channels a
-  // sixth faster with 128.
+  // Puts channels in lanes if that wastes fewer of them and the sums are long enough to pay for the transposed store.
+  // On Cascade Lake, `cutlass_bench -p -w TERMS,64,7,1,1,0` finds both equally fast with 32 terms, and channels in
+  // lanes a sixth faster with 128.
   plan->transposed = lane_use(conv->out, lanes) > lane_use(pixels, lanes) + 0.05 && depth >= 128;
   int64_t columns = plan->transposed ? conv->out : pixels, rows = plan->transposed ? pixels : conv->out;
-  // Three vectors wide and eight or nine rows high loads the least for each product; lanes over channels store by
-  // squares of lanes and want high tiles.
+  // Three vectors wide and eight or nine rows high needs the fewest loads per product; with channels in lanes, results
+  // are stored as squares of lanes, which want high tiles.
   int64_t vectors = byoc_cutlass_ceil_div(columns, lanes), widest = plan->transposed ? 2 : 3;
   plan->vectors = (int32_t)(vectors < widest ? vectors : widest);
   plan->rows = byoc_cutlass_tile_rows(rows, sums / plan->vectors < 14 ? sums / plan->vectors : 14, 3);
@@ -40,7 +40,7 @@ static void plan_conv(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t
   plan->direct = false;
   plan->block_depth = 512;
   // As many panels of pixels as leave room for weights in the second-level cache: results are then written in long
-  // runs, and each panel of weights is read seldom.
+  // runs, and each panel of weights is read rarely.
   int64_t terms = depth < plan->block_depth ? depth : plan->block_depth;
   int64_t panel_bytes = (plan->transposed ? plan->rows : plan->vectors * lanes) * terms * (int64_t)sizeof(float);
   int64_t panels = (plan->transposed ? 384 : 256) * 1024 / panel_bytes;
@@ -60,11 +60,11 @@ static void plan_few_rows(const byoc_cutlass_gemm_t *gemm, byoc_cutlass_plan_t *
   plan->rows = (int32_t)gemm->m;
   plan->vectors = gemm->m <= 4 ? 4 : 2;
   if (plan->vectors > sums / plan->rows) plan->vectors = sums / plan->rows;
-  plan->streams = plan->vectors > 1 ? 4 : 2; // many rows of A want the cache's sets for themselves
+  plan->streams = plan->vectors > 1 ? 4 : 2; // many rows of A would compete for the cache's sets
   plan->block_depth = plan->block_panels = 1;
 }
 
-// Whether rows of A lie so far apart that those of a tile fall into few sets of a first-level cache of 64 sets.
+// True if rows of A lie so far apart that those of a tile fall into few sets of a first-level cache of 64 sets.
 static bool rows_share_sets(const byoc_cutlass_gemm_t *gemm, int32_t rows) {
   if (gemm->transpose_a || gemm->k % 256 != 0) return false;
   int64_t sets = 64;
@@ -94,7 +94,7 @@ static void plan_gemm(const byoc_cutlass_gemm_t *gemm, byoc_cutlass_plan_t *plan
     if (plan->vectors * plan->rows > sums) plan->vectors = sums / plan->rows;
   }
   while (plan->vectors > 1 && (plan->vectors - 1) * lanes >= gemm->n) --plan->vectors;
-  // Copying pays where what is copied is read several times: B's columns by row panels, rows of A by column panels.
+  // Copying pays if the copy is read several times: B's columns by row panels, rows of A by column panels.
   plan->direct = gemm->constant_b ? !rows_share_sets(gemm, plan->rows) || gemm->n < (int64_t)plan->vectors * lanes * 8
                                   : !gemm->transpose_b && gemm->m <= 2 * plan->rows;
   plan->block_depth = gemm->m <= plan->rows ? (int32_t)(gemm->k < INT32_MAX ? gemm->k : INT32_MAX) : 512;

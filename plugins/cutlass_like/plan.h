@@ -4,7 +4,7 @@
 
 #include "problem.h"
 
-// Whether gemm_few_rows.h takes the problem: all sums of a column fit into registers.
+// True if gemm_few_rows.h takes the problem: all sums of a column fit into registers.
 bool byoc_cutlass_few_rows(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa_t isa);
 
 // A plane as templates/depthwise.h pads it. Sizes that template and workspace agree on.

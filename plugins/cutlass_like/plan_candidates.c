@@ -21,7 +21,7 @@ static size_t plan_push(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan
   return count + 1;
 }
 
-// In how many choices two plans differ: candidates near the default come first.
+// The number of choices in which two plans differ: candidates near the default come first.
 static int plan_distance(const byoc_cutlass_plan_t *a, const byoc_cutlass_plan_t *b) {
   return (a->form != b->form) + (a->edge != b->edge) + (a->transposed != b->transposed) + (a->direct != b->direct) +
          (a->vectors != b->vectors) + (a->streams != b->streams) + (a->block_depth != b->block_depth) +

@@ -1,4 +1,4 @@
-// How to compute products of words.
+// Decides how to compute products of words.
 #include "words.h"
 
 int32_t byoc_cutlass_words_unit(uint32_t dot) {
@@ -50,7 +50,7 @@ static void plan_conv(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t
   if (vectors == 4) plan->vectors = 4;
   if (vectors < plan->vectors) plan->vectors = (int32_t)vectors;
   plan->rows = byoc_cutlass_tile_rows(conv->out, sums / plan->vectors < 14 ? sums / plan->vectors : 14, 5);
-  // Positions of a block stay in the second-level cache while the weights pass by.
+  // The positions of a block stay in the second-level cache while the weights stream by.
   int64_t words = byoc_cutlass_ceil_div(conv->in, byoc_cutlass_words_unit(problem->words.dot)) * spread.phase_count;
   int64_t panels = 384 * 1024 / (words * plan->vectors * lanes * 4);
   int64_t all = byoc_cutlass_ceil_div(vectors, plan->vectors);
@@ -94,7 +94,7 @@ uint64_t byoc_cutlass_words_workspace_bytes(const byoc_cutlass_problem_t *proble
   int64_t unit = byoc_cutlass_words_unit(problem->words.dot), lanes = byoc_cutlass_isa_lanes(plan->isa), words;
   if (problem->kind == BYOC_CUTLASS_CONV) {
     byoc_cutlass_spread_t spread = byoc_cutlass_words_spread(c, (int32_t)lanes);
-    // The last vectors of positions read on behind the last plane.
+    // The last vectors of positions read beyond the last plane.
     words = c->batch * c->groups * byoc_cutlass_ceil_div(c->in, unit) * spread.plane + (plan->vectors + 1) * lanes;
   } else {
     words = plan->direct ? 0 : problem->gemm.m * byoc_cutlass_words_row(problem);

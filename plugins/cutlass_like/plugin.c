@@ -42,7 +42,7 @@ static int32_t accept_region(void *self, byoc_region_t *region) {
   return ok;
 }
 
-// Patterns are put together from these. An optional part is taken where it is there; a constant summand is a bias.
+// Patterns are composed of these. An optional part is taken if it is there; a constant summand is a bias.
 #define ACTIVATED(p)                                                                                                   \
   "({Relu|LeakyRelu|Clip|Sigmoid|Tanh|HardSigmoid|HardSwish|Gelu|Swish}(" p ") | Clip(" p ", @) | Clip(" p ", @, @))"
 #define GATED(p)    "(Mul(" p ", {Sigmoid|HardSigmoid}(" p ")))"
@@ -82,7 +82,7 @@ static int32_t accept_region(void *self, byoc_region_t *region) {
 // A convolution in whichever layout the tensors around it have.
 #define CONV_RULE(rule_name, text) RULE(rule_name, "byoc::ToBlocked?(" text ")")
 
-// The largest first: rows are tried in this order.
+// The largest come first: rows are tried in this order.
 static const byoc_rule_t rules[] = {
     RULE("attention", "Attention(_, _, _, ...)"),
     CONV_RULE("conv_gate", GATED(CONV_BIAS)),
@@ -151,7 +151,8 @@ static const byoc_option_t options[] = {
      .type = BYOC_OPTION_CHOICE,
      .default_value = "f32",
      .choices = "f32|bf16|int8",
-     .help = "of products of f32 with constant weights: bf16 rounds weights to 8 bits, int8 data and weights to 7"},
+     .help = "precision of products of f32 with constant weights: bf16 rounds weights to 8 bits, int8 data and weights "
+             "to 7"},
     {.header = BYOC_HEADER(byoc_option_t, 1),
      .name = "O",
      .type = BYOC_OPTION_INT,
@@ -173,7 +174,7 @@ static double relative_error(void *self, const byoc_target_t *target) {
   return strcmp(precision, "bf16") == 0 ? 0.02 : strcmp(precision, "int8") == 0 ? 0.1 : 0;
 }
 
-// Lives from query to destroy. Nothing is static: a process may hold the plugin for several hosts at once.
+// Lives from query to destroy. There are no static variables: a process may hold the plugin for several hosts at once.
 typedef struct cutlass_plugin_t {
   byoc_cutlass_state_t state; // first: what the hooks' self points to
   byoc_backend_t backend;

@@ -1,4 +1,5 @@
-// What is known of a problem whichever template computes it: its size, how its tensors lie, how it is split.
+// What is known of a problem independently of the template that computes it: its size, its tensors' layouts, how it is
+// split.
 #include "problem.h"
 
 int64_t byoc_cutlass_batch(const byoc_cutlass_gemm_t *gemm) {
@@ -50,7 +51,7 @@ bool byoc_cutlass_takes_layouts(const byoc_cutlass_conv_t *conv) {
   return !(conv->in_blocked && conv->in % BYOC_CUTLASS_BLOCK) && !(conv->out_blocked && conv->out % BYOC_CUTLASS_BLOCK);
 }
 
-// A share is worth its start when it has some microseconds of work.
+// A share is worth starting if it has some microseconds of work.
 int32_t byoc_cutlass_shares(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   int64_t shares = byoc_cutlass_macs(problem) / (plan->form == BYOC_CUTLASS_FORM_WORDS ? 1000000 : 400000);
   return (int32_t)(shares < 1 ? 1 : shares < plan->slots ? shares : plan->slots);

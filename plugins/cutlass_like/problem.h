@@ -7,7 +7,7 @@
 //   byoc_cutlass_emit_prelude(&text, plan.isa);
 //   byoc_cutlass_emit(&text, &problem, &plan, "conv_0");
 //
-// Data are f32, or bytes where a problem says how its words are made (words.h). Nothing here depends on the host or on
+// Data are f32, or bytes if a problem says how its words are made (words.h). Nothing here depends on the host or on
 // global state; any thread may call it.
 #ifndef BYOC_CUTLASS_PROBLEM_H_
 #define BYOC_CUTLASS_PROBLEM_H_
@@ -50,7 +50,7 @@ enum {
 typedef struct byoc_cutlass_epilogue_t {
   float alpha;
   float beta;
-  bool has_bias;     // one float a channel (convolution) or a column (matrix product)
+  bool has_bias;     // one float per channel (convolution) or per column (matrix product)
   bool has_residual; // shaped like the result
   bool residual_last;
   uint32_t activation;
@@ -99,8 +99,8 @@ typedef struct byoc_cutlass_attention_t {
 
 enum { BYOC_CUTLASS_CONV, BYOC_CUTLASS_GEMM, BYOC_CUTLASS_ATTENTION };
 
-// Inputs of the packed function, as indices into call->tensors; outputs follow call->input_count. Attention has
-// queries, keys, values and mask in the place of data, weights, bias and residual.
+// Inputs of the packed function, as indices into call->tensors; outputs follow at call->input_count. Attention has
+// queries, keys, values and mask instead of data, weights, bias and residual.
 typedef struct byoc_cutlass_inputs_t {
   uint32_t data, weights, bias, residual;
   uint32_t zero, factor;           // words only: the data's zero point, a factor of every sum
@@ -175,11 +175,11 @@ int64_t byoc_cutlass_batch(const byoc_cutlass_gemm_t *gemm);
 // Matrices of B: repeated ones count once.
 int64_t byoc_cutlass_weight_matrices(const byoc_cutlass_gemm_t *gemm);
 
-// Whether what is otherwise copied lies in memory as the templates can read it: pixels of a 1x1 convolution, B's rows,
-// rows of A where B is constant.
+// True if an operand that is otherwise copied lies in memory as the templates can read it: pixels of a 1x1 convolution,
+// B's rows, rows of A if B is constant.
 bool byoc_cutlass_may_read_in_place(const byoc_cutlass_problem_t *problem);
 
-// Whether a template exists for the layouts of a convolution's tensors.
+// True if a template exists for the layouts of a convolution's tensors.
 bool byoc_cutlass_takes_layouts(const byoc_cutlass_conv_t *conv);
 
 // The plan that needs no measuring. `winograd`: whether Winograd's algorithm is allowed.
@@ -190,20 +190,19 @@ void byoc_cutlass_plan_default(const byoc_cutlass_problem_t *problem, byoc_cutla
 size_t byoc_cutlass_plan_candidates(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa_t isa, int32_t slots,
                                     bool winograd, byoc_cutlass_plan_t *plans, size_t capacity);
 
-// Rows of a tile, at most `most`, such that the last panel is nearly as full as the others.
+// The rows of a tile, at most `most`, chosen so that the last panel is nearly as full as the others.
 int32_t byoc_cutlass_even_rows(int64_t total, int32_t most);
 
-// The same, but a divisor of the total where one lies near `most` and is not below `least`, so that no lower tile is
-// left over.
+// The same, but a divisor of the total if one is near `most` and not below `least`, so that no lower tile is left over.
 int32_t byoc_cutlass_tile_rows(int64_t total, int32_t most, int32_t least);
 
-// Shares that a run is split into at most, and that the workspace has room for.
+// The largest number of shares that a run is split into; the workspace has room for as many.
 int32_t byoc_cutlass_shares(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
 
 // Bytes of scratch memory that the function needs.
 uint64_t byoc_cutlass_workspace_bytes(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
 
-// Floats (or words) of the packed weights; 0 where they are computed by the model.
+// Floats (or words) of the packed weights; 0 if the model computes the weights.
 size_t byoc_cutlass_packed_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
 
 // Packs weights as the plan's template reads them. `weights` as ONNX stores them: [groups *

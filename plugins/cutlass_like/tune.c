@@ -1,4 +1,4 @@
-// Candidates measured on this machine, the winner kept in the plugin's cache.
+// Measures candidates on this machine and keeps the winner in the plugin's cache.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ int64_t byoc_cutlass_clock_us(void) {
   return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-// The processor's name: measured times are worth something on this model only.
+// The processor's name: measured times are valid only for this model.
 static void machine_name(char name[64]) {
   struct utsname system;
   snprintf(name, 64, "%.32s", uname(&system) == 0 ? system.machine : "unknown");
@@ -39,7 +39,7 @@ static void machine_name(char name[64]) {
 #endif
 }
 
-// Everything that the choice depends on; false where it does not fit. The identity holds element type, shape, epilogue
+// Everything that the choice depends on; false if it does not fit. The identity covers element type, shape, epilogue
 // and the templates' text.
 static bool cache_key(char key[KEY_TEXT], const byoc_cutlass_options_t *options, const byoc_cutlass_unit_t *unit) {
   char machine[64];
@@ -61,7 +61,7 @@ static int print_plan(char text[PLAN_TEXT], const byoc_cutlass_plan_t *plan) {
       plan->block_panels, plan->edge, plan->pass_panels, plan->streams);
 }
 
-// Finds the cached text among the candidates, so that a damaged entry can choose nothing that is not one of them.
+// Finds the cached text among the candidates, so that a damaged entry cannot choose anything else.
 static bool plan_from_cache(const byoc_host_t *host, byoc_codegen_t *codegen, const char *key,
                             const byoc_cutlass_plan_t *plans, size_t count, byoc_cutlass_plan_t *out_plan) {
   const void *data = NULL;
@@ -83,7 +83,7 @@ typedef struct tensors_t {
   int64_t dims[MAX_DIMS];
   size_t dim_count;
   uint32_t count, output_count; // outputs come last
-  int32_t packed;               // which are the packed weights, as long as a plan has them; -1: none
+  int32_t packed;               // index of the packed weights, whose size depends on the plan; -1: none
 } tensors_t;
 
 static bool add_tensor(tensors_t *tensors, uint32_t dtype, uint32_t rank, const int64_t *dims) {
@@ -129,7 +129,7 @@ static bool describe(tensors_t *tensors, const byoc_graph_api_t *graph, const by
   return true;
 }
 
-// Compiles plans [0, count) into one object, functions tune_0, tune_1, ...; false where the compiler fails.
+// Compiles plans [0, count) into one object, as functions tune_0, tune_1, ...; false if the compiler fails.
 static bool compile_candidates(const byoc_host_t *host, byoc_codegen_t *codegen, const byoc_cutlass_options_t *options,
                                const byoc_cutlass_unit_t *unit, const byoc_cutlass_plan_t *plans, size_t count,
                                const void **out_object, uint64_t *out_size) {
@@ -189,7 +189,7 @@ static bool measure(tuning_t *tuning, const byoc_cutlass_plan_t *plan, const voi
   return tuning->host->codegen->measure(tuning->codegen, &request, out_ns) == BYOC_OK;
 }
 
-// Compiles `count` plans from `start` on, together where that goes, and measures each.
+// Compiles `count` plans from `start` on, together if possible, and measures each.
 static void try_plans(tuning_t *tuning, size_t start, size_t count) {
   const byoc_cutlass_plan_t *plans = tuning->plans + start;
   const void *object = NULL;
@@ -214,7 +214,7 @@ static void try_plans(tuning_t *tuning, size_t start, size_t count) {
 static void find_fastest(tuning_t *tuning, double seconds) {
   int64_t begin = byoc_cutlass_clock_us();
   for (size_t start = 0; start < tuning->trials; start += CANDIDATES_PER_SOURCE) {
-    if (start > 0 && tuning->best == 0) break; // nothing of the first lot could be measured: nothing will be
+    if (start > 0 && tuning->best == 0) break; // no plan of the first group could be measured, so no other will be
     if (start > 0 && (double)(byoc_cutlass_clock_us() - begin) * 1e-6 >= seconds) break;
     size_t left = tuning->trials - start;
     try_plans(tuning, start, left < CANDIDATES_PER_SOURCE ? left : CANDIDATES_PER_SOURCE);
@@ -243,7 +243,7 @@ int32_t byoc_cutlass_tune(const byoc_host_t *host, byoc_codegen_t *codegen, cons
       byoc_cutlass_plan_candidates(&unit->problem, options->isa, options->max_threads, options->winograd, plans, MOST);
   bool keeps = cache_key(key, options, unit);
   if (keeps && plan_from_cache(host, codegen, key, plans, count, &unit->plan)) goto cleanup;
-  if (seconds <= 0) goto cleanup; // the rule stands
+  if (seconds <= 0) goto cleanup; // the plan by rule stays
   // The default counts as the first trial.
   tuning_t tuning = {.host = host,
                      .codegen = codegen,
@@ -255,7 +255,7 @@ int32_t byoc_cutlass_tune(const byoc_host_t *host, byoc_codegen_t *codegen, cons
   unit->plan = plans[tuning.winner];
   int length = print_plan(text, &unit->plan);
   log_choice(&tuning, text);
-  // A cache that cannot be written costs time only.
+  // A cache that cannot be written only costs time.
   if (keeps && tuning.best > 0) (void)host->codegen->cache_put(codegen, key, text, (uint64_t)length);
 cleanup:
   free(plans);

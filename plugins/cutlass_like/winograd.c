@@ -85,14 +85,14 @@ void byoc_cutlass_winograd_pack(const byoc_cutlass_problem_t *problem, const byo
     }
 }
 
-// Vectors in a panel of output channels: few enough lanes without a channel, two where that costs nothing.
+// Vectors in a panel of output channels: few enough that few lanes have no channel; two if that costs nothing.
 static int32_t panel_vectors(int64_t out, int32_t lanes) {
   int64_t vectors = byoc_cutlass_ceil_div(out, lanes);
   if (vectors <= 2) return (int32_t)vectors;
   return vectors % 2 == 0 || vectors % 3 != 0 ? 2 : 3;
 }
 
-// Cycles to read weights `times` times: nothing where the second-level cache keeps them, else five bytes a cycle.
+// Cycles to read weights `times` times: none if the second-level cache keeps them, otherwise five bytes per cycle.
 static double reading_cycles(double weight_bytes, double times) {
   return weight_bytes < 512 * 1024 ? 0 : weight_bytes * times / 5;
 }
@@ -108,8 +108,9 @@ double byoc_cutlass_winograd_plan(const byoc_cutlass_problem_t *problem, int32_t
   plan->transposed = plan->direct = false;
   plan->vectors = panel_vectors(conv->out, lanes);
   plan->block_depth = (int32_t)conv->in;
-  // Patches of a block in half of a second-level cache of one MiB, but enough squares to pay for each reading of
-  // the weights; no second block where it would be the only other one and the weights outgrow that cache.
+  // As many patches per block as fit half of a second-level cache of one MiB, but enough squares to pay for each
+  // reading of the weights. There is no second block if it would be the only other one and the weights do not fit that
+  // cache.
   int64_t square_bytes = points * 4 * (in_vectors * lanes + plan->vectors * lanes);
   int64_t squares = 512 * 1024 / square_bytes, fewest = 28, weight_bytes = points * 4 * conv->in * conv->out;
   if (squares < fewest) squares = fewest;
@@ -119,7 +120,7 @@ double byoc_cutlass_winograd_plan(const byoc_cutlass_problem_t *problem, int32_t
   if (rows > squares_h) rows = squares_h;
   rows = byoc_cutlass_ceil_div(squares_h, byoc_cutlass_ceil_div(squares_h, rows));
   plan->block_panels = (int32_t)rows;
-  // Where the patches of a block outgrow the cache, and are needed often, they are read once, for all panels.
+  // If the patches of a block do not fit the cache and are needed often, they are read once for all panels.
   int64_t panels = byoc_cutlass_ceil_div(conv->out, plan->vectors * lanes);
   int64_t patch_bytes = rows * squares_w * points * in_vectors * lanes * (int64_t)sizeof(float);
   bool large = patch_bytes > 600 * 1024 && patch_bytes * panels > 4 * 1024 * 1024;
@@ -127,10 +128,11 @@ double byoc_cutlass_winograd_plan(const byoc_cutlass_problem_t *problem, int32_t
   int32_t most = byoc_cutlass_isa_sums(plan->isa) / plan->vectors;
   plan->rows = byoc_cutlass_even_rows(rows * squares_w, most < 14 ? most : 14);
 
-  // Cycles. Products run at nine tenths of two multiply-adds a cycle; the transforms of a square of one vector of
-  // channels and the reading of weights from beyond the second-level cache at the rates measured on Cascade Lake; three
-  // tenths of the reading does not hide behind the products, or of those behind it. Transforms of blocked tensors need
-  // no transposing: seven tenths. To measure them anew: `cutlass_bench -a` and `-a -p` of 3x3 shapes.
+  // Cycles. Products run at nine tenths of two multiply-adds per cycle; the transforms of a square of one vector of
+  // channels, and reading weights from beyond the second-level cache, at the rates measured on Cascade Lake; three
+  // tenths of the reading is not hidden behind the products, or behind the reading itself. Transforms of blocked
+  // tensors need no transposing and take seven tenths. To measure them anew: `cutlass_bench -a` and `-a -p` of 3x3
+  // shapes.
   double patch_cycles = edge == 4 ? 330 : 150, square_cycles = edge == 4 ? 300 : 130;
   if (conv->in_blocked) patch_cycles *= 0.7;
   if (conv->out_blocked) square_cycles *= 0.7;
@@ -149,8 +151,8 @@ bool byoc_cutlass_winograd_choose(const byoc_cutlass_problem_t *problem, byoc_cu
   const byoc_cutlass_conv_t *conv = &problem->conv;
   int32_t lanes = byoc_cutlass_isa_lanes(plan->isa);
   double reading = reading_cycles(9.0 * 4 * (double)(conv->groups * conv->in * conv->out), 1);
-  // The share of the peak that the direct convolution reaches (`cutlass_bench -w`, and `-w -p`). What rounds worse is
-  // to be faster by a twentieth.
+  // The share of the peak that the direct convolution reaches (`cutlass_bench -w`, and `-w -p`). Winograd rounds worse,
+  // so it must be faster by a twentieth.
   double direct = conv->in_blocked && conv->out_blocked ? 0.85 : 0.7;
   double best = fmax((double)byoc_cutlass_macs(problem) / lanes / 2 / direct, reading);
   bool chosen = false;

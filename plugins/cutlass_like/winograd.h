@@ -15,17 +15,17 @@ typedef struct byoc_cutlass_winograd_t {
   int64_t panel;                // output channels of a panel, lanes without a channel included
   int64_t weight_panels;
   int64_t patch_row, patch_step;     // floats between squares, and between points
-  int64_t product_row, product_step; // the same of the products
+  int64_t product_row, product_step; // the same for the products
   int64_t strip;                     // floats of the strip
 } byoc_cutlass_winograd_t;
 
-// Whether the template can compute the problem.
+// True if the template can compute the problem.
 bool byoc_cutlass_winograd_fits(const byoc_cutlass_problem_t *problem);
 
 // Fills plan for squares of edge x edge (plan->isa is read) and returns the cycles that it is expected to take.
 double byoc_cutlass_winograd_plan(const byoc_cutlass_problem_t *problem, int32_t edge, byoc_cutlass_plan_t *plan);
 
-// Whether one of its plans is expected to beat the direct convolution; *plan is then the best one.
+// True if one of its plans is expected to beat the direct convolution; *plan is then the best one.
 bool byoc_cutlass_winograd_choose(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t *plan);
 
 void byoc_cutlass_winograd_sizes(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,

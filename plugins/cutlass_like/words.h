@@ -6,7 +6,7 @@
 //   byoc_cutlass_words_parameters(&problem, weights, summands, scales, shifts, parameters);
 //   byoc_cutlass_emit(&text, &problem, &plan, "conv_0");
 //
-// The problem's inputs are data, packed weights, and as `bias` the parameters. problem.h's functions serve these
+// The problem's inputs are data, packed weights and, as `bias`, the parameters. problem.h's functions serve these
 // problems too, except for packing.
 #ifndef BYOC_CUTLASS_WORDS_H_
 #define BYOC_CUTLASS_WORDS_H_
@@ -23,7 +23,7 @@ void byoc_cutlass_words_plan(const byoc_cutlass_problem_t *problem, byoc_cutlass
 
 uint64_t byoc_cutlass_words_workspace_bytes(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
 
-// Words of a row of a matrix product's data in the workspace, and words in front of all data there: scales.
+// Words per row of a matrix product's data in the workspace, and words before all data there, which hold scales.
 int64_t byoc_cutlass_words_row(const byoc_cutlass_problem_t *problem);
 int64_t byoc_cutlass_words_head(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
 
@@ -32,25 +32,26 @@ typedef struct byoc_cutlass_spread_t {
   int64_t wide, tall;  // of a phase's plane
   int64_t phase_count; // (y, x) pairs that some tap reads
   int64_t plane;       // words from one plane of words to the next, its phases and slack included
-  bool whole;          // the plane is the image as it is
+  bool whole;          // the plane is the unchanged image
 } byoc_cutlass_spread_t;
 byoc_cutlass_spread_t byoc_cutlass_words_spread(const byoc_cutlass_conv_t *conv, int32_t lanes);
 
-// Planes whose taps are summed before the next ones': what taps read again stays in the first-level cache.
+// The number of planes whose taps are summed before those of the next ones, so that what taps read again stays in the
+// first-level cache.
 int64_t byoc_cutlass_words_chunk(const byoc_cutlass_problem_t *problem);
 
-// Whether some tap reads a phase.
+// True if some tap reads a phase.
 bool byoc_cutlass_words_phase_used(int64_t phase, int64_t kernel, int64_t stride, int64_t dilation);
 
 // Words of packed weights.
 size_t byoc_cutlass_words_packed(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
 
-// Packs weights, laid out as the model has them, their zero points taken off. For bytes each fits the dot's operand
-// (s8 for I8X4).
+// Packs weights, laid out as in the model, minus their zero points. For bytes each must fit the dot's operand (s8 for
+// I8X4).
 void byoc_cutlass_words_pack(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,
                              const int16_t *weights, int32_t *packed);
 
-// The same of floats, for the bf16 dots: rounded to the nearest, ties to even.
+// The same for floats, for the bf16 dots: rounded to the nearest, ties to even.
 void byoc_cutlass_words_pack_bf16(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,
                                   const float *weights, int32_t *packed);
 
@@ -59,16 +60,17 @@ void byoc_cutlass_words_pack_bf16(const byoc_cutlass_problem_t *problem, const b
 void byoc_cutlass_words_quantise(const byoc_cutlass_problem_t *problem, const float *weights, int16_t *quantised,
                                  float *scales);
 
-// The data's zero point as it stands in words: bytes of I8X4 are unsigned, signed ones have their highest bit turned.
+// The data's zero point as it stands in words: bytes of I8X4 are unsigned, so signed ones have their highest bit
+// flipped.
 int32_t byoc_cutlass_words_zero(const byoc_cutlass_problem_t *problem);
 
-// Words of a parameter table, and of the constant that holds all four of them and what is said once: functions that
-// differ in nothing else share their code.
+// Words of a parameter table, and of the constant that holds all four tables and the parameters that exist once.
+// Functions that differ in nothing else share their code.
 int64_t byoc_cutlass_words_table(const byoc_cutlass_problem_t *problem);
 int64_t byoc_cutlass_words_parameter_count(const byoc_cutlass_problem_t *problem);
 
-// Fills the tables from `weights` (as given to pack; NULL for bf16), what is added to integer sums (NULL: nothing),
-// and y = sum * scale + shift for floats.
+// Fills the tables from `weights` (as given to pack; NULL for bf16), the summands of integer sums (NULL: none), and y =
+// sum * scale + shift for floats.
 void byoc_cutlass_words_parameters(const byoc_cutlass_problem_t *problem, const int16_t *weights,
                                    const int32_t *summands, const float *scales, const float *shifts, int32_t *tables);
 

@@ -12,8 +12,8 @@ typedef struct byoc_dnnl_blobs_t {
   uint32_t count;
 } byoc_dnnl_blobs_t;
 
-// Loads oneDNN into this process (for good) and lists the files that it brought along. Names and paths live as long as
-// the process. Returns NULL, or why it failed, in `message` of 512 bytes.
+// Loads oneDNN into this process (it stays loaded) and lists the files that it brought along. Names and paths live as
+// long as the process. Returns NULL, or why it failed, in `message` of 512 bytes.
 const char *byoc_dnnl_collect_blobs(byoc_dnnl_blobs_t *out_blobs, char *message);
 
 #endif // BYOC_DNNL_DEPLOY_H_

@@ -47,7 +47,7 @@ byoc_dnnl_shape_t byoc_dnnl_shape_of(const byoc_graph_api_t *graph, const byoc_v
   return shape;
 }
 
-// Makes room for one more element; sets `failed` where it cannot.
+// Makes room for one more element; sets `failed` if it cannot.
 static int reserve(byoc_dnnl_draft_t *draft, void **array, uint32_t count, uint32_t *capacity, size_t element_size) {
   if (draft->failed) return 0;
   if (count < *capacity) return 1;
@@ -209,7 +209,7 @@ static json_t *emit_ids(const int32_t *ids, uint32_t count) {
 }
 
 static json_t *emit_node(const byoc_dnnl_draft_node_t *node) {
-  // Names come from the model and may be no UTF-8; JSON wants it.
+  // Names come from the model and may not be UTF-8, which JSON requires.
   json_t *name = json_string(node->name);
   if (name == NULL) name = json_string(node->op);
   json_t *object = json_pack("{s:o, s:s, s:o, s:i}", "name", name, "op", node->op, "inputs",
@@ -237,7 +237,7 @@ char *byoc_dnnl_draft_emit(const byoc_dnnl_draft_t *draft, const int32_t *inputs
     failed = json_array_append_new(values, emit_value(&draft->values[i], i)) != 0;
   for (uint32_t i = 0; !failed && i < draft->node_count; ++i)
     if (draft->nodes[i].op != NULL) failed = json_array_append_new(nodes, emit_node(&draft->nodes[i])) != 0;
-  // Nine digits carry a float exactly; members stay in the order of insertion, so the text is always the same.
+  // Nine digits represent a float exactly; members stay in the order of insertion, so the text is always the same.
   if (!failed) text = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(9));
   if (text != NULL) *out_size = strlen(text);
   json_decref(values);

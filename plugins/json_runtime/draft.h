@@ -26,12 +26,12 @@ typedef struct byoc_dnnl_draft_value_t {
 typedef struct byoc_dnnl_draft_constant_t {
   const float *data;
   uint64_t size_bytes;
-  float *owned; // where `data` is not the model's own
+  float *owned; // if `data` is not the model's own
 } byoc_dnnl_draft_constant_t;
 
 typedef struct byoc_dnnl_draft_node_t {
   const char *name;
-  const char *op; // NULL: moved elsewhere
+  const char *op; // NULL: the node was moved
   int32_t *inputs;
   uint32_t input_count;
   int32_t output;
@@ -48,7 +48,7 @@ typedef struct byoc_dnnl_draft_t {
   uint32_t constant_count, constant_capacity;
   byoc_dnnl_draft_node_t *nodes;
   uint32_t node_count, node_capacity;
-  int failed; // memory ran out: everything after is without effect, values are -1
+  int failed; // out of memory: later calls have no effect, and values are -1
 } byoc_dnnl_draft_t;
 
 void byoc_dnnl_draft_init(const byoc_graph_api_t *graph, byoc_dnnl_draft_t *out_draft);
@@ -59,9 +59,9 @@ int64_t byoc_dnnl_shape_count(const byoc_dnnl_shape_t *shape);
 int byoc_dnnl_shape_equal(const byoc_dnnl_shape_t *left, const byoc_dnnl_shape_t *right);
 byoc_dnnl_shape_t byoc_dnnl_shape_of(const byoc_graph_api_t *graph, const byoc_value_t *value);
 
-// The draft's value for one of the model's; constants and parameters are entered on first sight.
+// The draft's value for one of the model's; constants and parameters are added when first met.
 int32_t byoc_dnnl_draft_value(byoc_dnnl_draft_t *draft, const byoc_value_t *value);
-// A value of no counterpart in the model.
+// A value that the model does not have.
 int32_t byoc_dnnl_draft_temporary(byoc_dnnl_draft_t *draft, const byoc_dnnl_shape_t *shape);
 // A constant of its own; takes over `data`, allocated by malloc.
 int32_t byoc_dnnl_draft_constant(byoc_dnnl_draft_t *draft, const byoc_dnnl_shape_t *shape, float *data);
@@ -76,13 +76,13 @@ void byoc_dnnl_draft_node(byoc_dnnl_draft_t *draft, const char *name, const char
 int32_t byoc_dnnl_draft_reshape(byoc_dnnl_draft_t *draft, const char *name, int32_t value,
                                 const byoc_dnnl_shape_t *shape);
 
-// Elementwise nodes; they become post-ops of their operand's producer where nothing else needs that operand.
+// Elementwise nodes; they become post-ops of their operand's producer if nothing else needs that operand.
 void byoc_dnnl_draft_eltwise(byoc_dnnl_draft_t *draft, const char *name, const char *algorithm, double alpha,
                              double beta, int32_t input, int32_t output);
 void byoc_dnnl_draft_binary(byoc_dnnl_draft_t *draft, const char *name, const char *algorithm, int32_t left,
                             int32_t right, int32_t output);
-// Multiplies the weights of the convolution that makes `input` by one factor a channel and adds one shift a channel,
-// making `output` its result. Returns 0, with no effect, where there is no such convolution.
+// Multiplies the weights of the convolution that makes `input` by one factor per channel and adds one shift per
+// channel, making `output` its result. Returns 0, without an effect, if there is no such convolution.
 int byoc_dnnl_draft_scale_convolution(byoc_dnnl_draft_t *draft, int32_t input, int32_t output, const double *factors,
                                       const double *shifts);
 
@@ -92,7 +92,7 @@ void byoc_dnnl_draft_prune(byoc_dnnl_draft_t *draft, const int32_t *outputs, uin
 // JSON arrays of integers.
 json_t *byoc_dnnl_json_ints(const int64_t *values, int32_t count);
 
-// The finished text, without the NUL in *out_size; release with free. NULL where memory ran out.
+// The finished text; *out_size does not count the NUL. Release it with free. NULL if out of memory.
 char *byoc_dnnl_draft_emit(const byoc_dnnl_draft_t *draft, const int32_t *inputs, uint32_t input_count,
                            const int32_t *outputs, uint32_t output_count, uint64_t *out_size);
 

@@ -14,7 +14,7 @@ static int takes_post_ops(const byoc_dnnl_draft_node_t *node) {
   return json_array_size(node->post_ops) < 8;
 }
 
-// The node that makes `value`, where the value has one reader only and is no result of the function.
+// The node that makes `value`, if the value has only one reader and is not a result of the function.
 static int32_t private_producer(const byoc_dnnl_draft_t *draft, int32_t value) {
   if (draft->failed || value < 0) return -1;
   const byoc_dnnl_draft_value_t *v = &draft->values[value];
@@ -87,7 +87,7 @@ void byoc_dnnl_draft_binary(byoc_dnnl_draft_t *draft, const char *name, const ch
   int32_t producer = private_producer(draft, left);
   if (producer >= 0 && !takes_post_ops(&draft->nodes[producer])) producer = -1;
   if (commutes && is_full(draft, right, output)) {
-    // The later of two candidates: what it adds is then there already, and it stays where it is.
+    // The later of two candidates: at that point the other operand exists already, and the node stays in its place.
     int32_t other = private_producer(draft, right);
     if (other > producer && takes_post_ops(&draft->nodes[other])) {
       int32_t swapped = left;

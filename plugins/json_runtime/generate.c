@@ -27,12 +27,12 @@ typedef struct boundary_t {
   uint32_t input_count, output_count;
 } boundary_t;
 
-// Changes of layout fill blocks up with zeros, and are data movement all the same.
+// Changes of layout fill blocks up with zeros, but still count as data movement.
 static int moves_elements_only(const byoc_graph_api_t *graph, const byoc_node_t *node) {
   return graph->node_has_trait(node, "moves") || graph->node_has_trait(node, "injective");
 }
 
-// Translates every node. Returns NULL, or why the function is not taken after all.
+// Translates every node. Returns NULL, or why the function is declined after all.
 static const char *draft_nodes(const byoc_graph_api_t *graph, const byoc_function_t *function,
                                byoc_dnnl_draft_t *draft) {
   int computes = 0;
@@ -46,7 +46,7 @@ static const char *draft_nodes(const byoc_graph_api_t *graph, const byoc_functio
   return computes ? NULL : "it only moves elements, which costs less where they are used";
 }
 
-// Returns NULL, or why the function is not taken after all; so does the next one.
+// Returns NULL, or why the function is declined after all; so does the next function.
 static const char *draft_boundary(const byoc_graph_api_t *graph, const byoc_function_t *function,
                                   byoc_dnnl_draft_t *draft, boundary_t *boundary) {
   boundary->input_count = (uint32_t)graph->parameter_count(function);
@@ -84,7 +84,7 @@ static const char *draft_outputs(const byoc_graph_api_t *graph, const byoc_funct
   return NULL;
 }
 
-// Parameters are f32 tensors that the nodes read; others (a shape that became a parameter) the engine cannot have.
+// Parameters are f32 tensors that the nodes read; the engine cannot take others (a shape that became a parameter).
 static const char *check_parameters(const byoc_graph_api_t *graph, const byoc_function_t *function) {
   for (uint64_t i = 0; i < graph->parameter_count(function); ++i)
     if (graph->value_dtype(graph->parameter(function, i)) != BYOC_DTYPE_F32) return "a parameter that is not f32";
@@ -207,7 +207,7 @@ static int32_t add_engine(const byoc_host_t *host, byoc_codegen_t *codegen, cons
 int32_t byoc_dnnl_generate(const byoc_host_t *host, byoc_codegen_t *codegen) {
   uint64_t count = host->codegen->function_count(codegen);
   int any_taken = 0;
-  // First of all, as packing constants needs the library in this process.
+  // This comes first, because packing constants needs the library in this process.
   byoc_dnnl_blobs_t blobs;
   char message[512] = "";
   const char *reason = byoc_dnnl_collect_blobs(&blobs, message);

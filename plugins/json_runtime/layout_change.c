@@ -19,7 +19,7 @@ const byoc_value_t *byoc_dnnl_plain_value(const byoc_graph_api_t *graph, const b
   }
 }
 
-// Readers, as far as 2; a result of the function counts for 2.
+// Counts readers up to 2; a result of the function counts as 2.
 static int count_readers(const byoc_graph_api_t *graph, const byoc_value_t *value) {
   int count = 0;
   for (uint64_t i = 0; count < 2 && i < graph->value_use_count(value); ++i) {

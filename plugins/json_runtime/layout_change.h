@@ -1,5 +1,5 @@
-// layout_change.h - byoc::ToBlocked and byoc::FromBlocked in the model. In a draft they are no nodes: a blocked tensor
-// of the model is the value that it has the elements of.
+// layout_change.h - byoc::ToBlocked and byoc::FromBlocked in the model. They are not nodes of a draft: a blocked tensor
+// of the model becomes the value whose elements it holds.
 #ifndef BYOC_DNNL_LAYOUT_CHANGE_H_
 #define BYOC_DNNL_LAYOUT_CHANGE_H_
 
@@ -8,11 +8,11 @@
 // Channels of one block.
 enum { BYOC_DNNL_BLOCK = 16 };
 
-// Is the node (NULL: no) the layout change "ToBlocked" or "FromBlocked"?
+// True if the node (NULL: no) is the layout change "ToBlocked" or "FromBlocked".
 int byoc_dnnl_is_layout_change(const byoc_graph_api_t *graph, const byoc_node_t *node, const char *op);
-// What the value is another name of: the operand of the layout changes that make it; itself where none do.
+// The value without layout changes: the operand of those that make it; itself if there are none.
 const byoc_value_t *byoc_dnnl_plain_value(const byoc_graph_api_t *graph, const byoc_value_t *value);
-// Is the value read once, by a node that computes, layout changes on the way left out?
+// True if the value is read once, by a node that computes, perhaps through layout changes.
 int byoc_dnnl_has_one_reader(const byoc_graph_api_t *graph, const byoc_value_t *value);
 
 #endif // BYOC_DNNL_LAYOUT_CHANGE_H_

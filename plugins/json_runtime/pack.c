@@ -11,7 +11,7 @@ static void keep_message(void *self, const char *message) {
   (void)snprintf(self, 512, "%s", message);
 }
 
-// The value that stands for a constant; -1 where there are several.
+// The value that stands for a constant; -1 if there are several.
 static int32_t only_value_of(const byoc_dnnl_draft_t *draft, int32_t constant) {
   int32_t found = -1;
   for (uint32_t i = 0; i < draft->value_count; ++i) {

@@ -9,19 +9,19 @@ typedef struct byoc_dnnl_source_t {
   const byoc_node_t *node;
 } byoc_dnnl_source_t;
 
-// Name for messages: the model's, else the operator.
+// Name for messages: the model's, otherwise the operator.
 const char *byoc_dnnl_source_name(const byoc_dnnl_source_t *source);
 const byoc_value_t *byoc_dnnl_source_operand(const byoc_dnnl_source_t *source, uint64_t index); // NULL: left out
 const byoc_value_t *byoc_dnnl_source_result(const byoc_dnnl_source_t *source);
 
-// Whether the value is a static f32 tensor of at least one element and at most BYOC_DNNL_RANK_LIMIT dimensions.
+// True if the value is a static f32 tensor of at least one element and at most BYOC_DNNL_RANK_LIMIT dimensions.
 int byoc_dnnl_source_is_tensor(const byoc_dnnl_source_t *source, const byoc_value_t *value);
 byoc_dnnl_shape_t byoc_dnnl_source_shape(const byoc_dnnl_source_t *source, const byoc_value_t *value);
-// A constant of f32; NULL where the value is none.
+// A constant of f32; NULL if the value is not one.
 const float *byoc_dnnl_source_floats(const byoc_dnnl_source_t *source, const byoc_value_t *value, int64_t *out_count);
-// Integers from the attribute `name` where the node has it, else from the constant operand `operand` (i64 or i32; an
-// operand beyond the last stands for none). Returns their number, 0 where there are none, -1 where they are not
-// constant or more than BYOC_DNNL_RANK_LIMIT.
+// Integers from the attribute `name` if the node has it, otherwise from the constant operand `operand` (i64 or i32; an
+// index beyond the last operand means none). Returns their number, 0 if there are none, -1 if they are not constant or
+// more than BYOC_DNNL_RANK_LIMIT.
 int32_t byoc_dnnl_source_ints(const byoc_dnnl_source_t *source, const char *name, uint64_t operand, int64_t *out);
 // An axis counted from the end where negative; -1 where it lies outside.
 int64_t byoc_dnnl_source_axis(int64_t axis, int32_t rank);

@@ -1,4 +1,4 @@
-// The table of translators, and what is asked of every node before its own.
+// The table of translators, and the checks that every node must pass before its own translator runs.
 #include "translate.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ static const char *const translator_names[] = {
 #undef BYOC_DNNL_TRANSLATOR
 };
 
-// The translator of an operator, "Op" of ai.onnx or "byoc::Op"; NULL where there is none.
+// The translator of an operator, "Op" of ai.onnx or "byoc::Op"; NULL if there is none.
 static byoc_dnnl_translator_t find_translator(const char *op) {
   for (size_t i = 0; i < sizeof(translators) / sizeof(translators[0]); ++i)
     if (strcmp(translators[i].op, op) == 0) return translators[i].translate;

@@ -1,7 +1,8 @@
 // translate.h - from nodes of the model to those of a draft.
 //
-// One function for each operator says both whether the engine can run the node and, given a draft, how: the two cannot
-// drift apart. A translator returns NULL where the node is taken, else the reason why not, in static storage.
+// One function per operator decides whether the engine can run the node and, given a draft, translates it, so that the
+// two cannot drift apart. A translator returns NULL if it takes the node, otherwise the reason why not, in static
+// storage.
 #ifndef BYOC_DNNL_TRANSLATE_H_
 #define BYOC_DNNL_TRANSLATE_H_
 

@@ -73,8 +73,8 @@ const char *byoc_dnnl_translate_pow(const byoc_dnnl_source_t *source, byoc_dnnl_
   return NULL;
 }
 
-// The ways of broadcasting that oneDNN has fast kernels for: none, one element, one a channel, one a position of the
-// last dimension, one image for the whole batch.
+// The ways of broadcasting for which oneDNN has fast kernels: none, one element, one per channel, one per position of
+// the last dimension, one image for the whole batch.
 static int broadcast_is_fast(const byoc_dnnl_shape_t *operand, const byoc_dnnl_shape_t *result) {
   if (operand->rank > result->rank) return 0;
   int32_t shift = result->rank - operand->rank;
@@ -166,7 +166,7 @@ const char *byoc_dnnl_translate_prelu(const byoc_dnnl_source_t *source, byoc_dnn
   if (!byoc_dnnl_source_is_tensor(source, slope)) return "only static f32 operands are taken";
   byoc_dnnl_shape_t w = byoc_dnnl_source_shape(source, slope);
   byoc_dnnl_shape_t y = byoc_dnnl_source_shape(source, byoc_dnnl_source_result(source));
-  // Before opset 7 a slope of one dimension was one a channel.
+  // Before opset 7 a slope of one dimension had one element per channel.
   int64_t count = 0;
   int by_channel = source->graph->node_since_version(source->node) < 7 && w.rank == 1 && w.dims[0] > 1 && y.rank > 2;
   if (by_channel) {

@@ -40,7 +40,7 @@ const char *byoc_dnnl_translate_log_softmax(const byoc_dnnl_source_t *source, by
   return translate_softmax(source, draft, 1);
 }
 
-// Whether results beyond the first are used.
+// True if results beyond the first are used.
 static int has_other_results(const byoc_dnnl_source_t *source) {
   for (uint64_t i = 1; i < source->graph->node_result_count(source->node); ++i) {
     const byoc_value_t *value = source->graph->node_result(source->node, i);
@@ -49,7 +49,7 @@ static int has_other_results(const byoc_dnnl_source_t *source) {
   return 0;
 }
 
-// Into the convolution before it, where all parameters are constant.
+// Folds it into the convolution before it, if all parameters are constant.
 static int fold_batch_normalization(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft, double epsilon,
                                     int64_t channels) {
   const float *parameters[4]; // scale, shift, mean, variance
@@ -86,7 +86,7 @@ const char *byoc_dnnl_translate_batch_normalization(const byoc_dnnl_source_t *so
     const byoc_value_t *parameter = byoc_dnnl_source_operand(source, i);
     if (!byoc_dnnl_source_is_tensor(source, parameter) || graph->value_element_count(parameter) != x.dims[1] ||
         graph->value_rank(parameter) != 1)
-      return "only static f32 parameters, one a channel, are taken";
+      return "only static f32 parameters, one per channel, are taken";
   }
   if (draft == NULL) return NULL;
   double epsilon = graph->node_float(source->node, "epsilon");
@@ -143,7 +143,7 @@ const char *byoc_dnnl_translate_lrn(const byoc_dnnl_source_t *source, byoc_dnnl_
   return NULL;
 }
 
-// The mean over all positions of an image is a pooling, which is the faster primitive.
+// The mean over all positions of an image is a pooling, and that primitive is faster.
 static void draft_mean_pool(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft, const byoc_dnnl_shape_t *x,
                             const byoc_dnnl_shape_t *y) {
   const char *name = byoc_dnnl_source_name(source);
@@ -173,7 +173,7 @@ static const char *translate_reduce(const byoc_dnnl_source_t *source, byoc_dnnl_
     reduced |= 1u << axes[i];
     extent *= x.dims[axes[i]];
   }
-  if (extent == 1) return "a reduction that reduces nothing"; // oneDNN has none
+  if (extent == 1) return "a reduction that reduces nothing"; // oneDNN has no such primitive
   // Trailing dimensions only: the other kinds are slow.
   int32_t first = x.rank;
   while (first > 0 && (reduced & 1u << (first - 1)) != 0) --first;

@@ -109,7 +109,7 @@ static const char *translate_view(const byoc_dnnl_source_t *source, byoc_dnnl_dr
   return NULL;
 }
 
-// The operand that says the shape has to be there when compiling, as it does not reach the engine.
+// The operand that gives the shape must be known when compiling, because it does not reach the engine.
 static const char *translate_view_by_operand(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft) {
   const byoc_value_t *shape = byoc_dnnl_source_operand(source, 1);
   byoc_tensor_data_t data = {.header = BYOC_HEADER(byoc_tensor_data_t, 1)};

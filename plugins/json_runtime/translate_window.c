@@ -12,7 +12,7 @@ typedef struct window_t {
   int64_t kernel[SPATIAL_LIMIT], strides[SPATIAL_LIMIT], dilations[SPATIAL_LIMIT], pads[2 * SPATIAL_LIMIT];
 } window_t;
 
-// Strides, dilations and pads, with auto_pad and ceil_mode turned into plain pads by way of the result's dimensions.
+// Strides, dilations and pads; auto_pad and ceil_mode are turned into plain pads, using the result's dimensions.
 static const char *read_window(const byoc_dnnl_source_t *source, window_t *window) {
   const byoc_graph_api_t *graph = source->graph;
   byoc_dnnl_shape_t x = byoc_dnnl_source_shape(source, byoc_dnnl_source_operand(source, 0));
@@ -117,7 +117,8 @@ static int32_t turn_weights(byoc_dnnl_draft_t *draft, const float *weights, cons
   return byoc_dnnl_draft_constant(draft, &turned, data);
 }
 
-// The window of a transposed convolution: its pads are what the result lacks of the whole, its begin as the node says.
+// The window of a transposed convolution: its pads are what the result lacks of the full size; they begin as the node
+// says.
 static const char *read_transposed_window(const byoc_dnnl_source_t *source, window_t *window) {
   const byoc_graph_api_t *graph = source->graph;
   byoc_dnnl_shape_t x = byoc_dnnl_source_shape(source, byoc_dnnl_source_operand(source, 0));
@@ -137,7 +138,7 @@ static const char *read_transposed_window(const byoc_dnnl_source_t *source, wind
     const int64_t reach = (window->kernel[i] - 1) * window->dilations[i] + 1;
     const int64_t begin = strcmp(auto_pad, "VALID") != 0 && counts[2] == 2 * (uint64_t)rank ? pads[i] : 0;
     const int64_t end = (x.dims[2 + i] - 1) * window->strides[i] + reach - y.dims[2 + i] - begin;
-    // What the result has more than the windows reach, by output_padding, is less than a step.
+    // By output_padding the result may exceed what the windows reach, but by less than a stride.
     if (begin < 0 || end <= -window->strides[i]) return "negative pads";
     window->pads[i] = begin;
     window->pads[rank + i] = end;
@@ -200,7 +201,7 @@ static const char *translate_pool(const byoc_dnnl_source_t *source, byoc_dnnl_dr
     if (window.pads[i] >= reach || window.pads[window.rank + i] >= reach)
       return "oneDNN takes no pads as large as the kernel";
     if (!is_max && window.dilations[i] != 1) return "dilated averages are left to others";
-    // ceil_mode: ONNX does not count what lies beyond the pads that the node states.
+    // ceil_mode: ONNX does not count what lies beyond the pads that the node gives.
     int64_t stated = pads != NULL && pad_count == 2 * count ? pads[count + (uint64_t)i] : 0;
     if (include && window.pads[window.rank + i] > stated && graph->node_int(source->node, "ceil_mode") != 0)
       return "an average that counts padding, with ceil_mode";

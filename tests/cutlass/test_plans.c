@@ -335,7 +335,7 @@ static void test_depthwise(void **state) {
   add_case("strided", &problem, DEPTHWISE);
   problem = conv(2, 7, 1, 3, 12, 20, 3, 1, 1);
   problem.epilogue.has_residual = true;
-  add_case("several filters a channel", &problem, DEPTHWISE);
+  add_case("several filters per channel", &problem, DEPTHWISE);
   problem.conv.pad_top = -1, problem.conv.pad_left = -2, problem.conv.out_h = 8, problem.conv.out_w = 17;
   add_case("a part of the picture", &problem, DEPTHWISE);
   run_cases();

@@ -1,7 +1,7 @@
 // One register tile of a direct convolution: TILE_H x TILE_W pixels of the output by TILE_VECTORS vectors of channels.
 //   TILE_LANES  channels of the last vector that exist
 // `in` is where the first pixel's first tap reads. Each of TAP_BLOCKS x TAPS_H x TAPS_W blocks of terms has STEPS
-// terms. `ahead`: the weights that later tiles read from memory, AHEAD lines of them a block of terms; `next`: floats
+// terms. `ahead`: the weights that later tiles read from memory, AHEAD lines of them per block of terms; `next`: floats
 // from this tile's pixels to the next one's.
 static void TILE_NAME(const float *restrict in, const float *restrict weights, float *out, const float *restrict bias,
                       const float *restrict residual, const float *ahead, int64_t next) {

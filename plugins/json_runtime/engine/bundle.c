@@ -43,7 +43,7 @@ static int open_backing_file(const void *address, uint64_t *out_offset) {
   return fd;
 }
 
-// Whether the file still holds the image (it may have been replaced since it was loaded): the first page has the
+// True if the file still holds the image (it may have been replaced since it was loaded): the first page has the
 // program headers and the build id, the last one the section names.
 static int same_image(int fd, uint64_t offset, const byoc_dnnl_image_t *image) {
   uint8_t page[4096];
@@ -56,7 +56,7 @@ static int same_image(int fd, uint64_t offset, const byoc_dnnl_image_t *image) {
   return 1;
 }
 
-// Whether the holes can be mapped from the file (a policy may forbid it), found out while copying is still possible.
+// True if the holes can be mapped from the file (a policy may forbid it); checked while copying is still possible.
 static int can_map_holes(int fd, uint64_t offset, const byoc_dnnl_image_t *image) {
   for (uint32_t i = 0; i < image->hole_count; ++i) {
     const byoc_dnnl_image_hole_t *hole = &image->holes[i];
@@ -67,8 +67,8 @@ static int can_map_holes(int fd, uint64_t offset, const byoc_dnnl_image_t *image
   return 1;
 }
 
-// Opens the memory file. Names by descriptor come round again once a descriptor is closed, and dlopen takes a library
-// whose name it has seen for loaded; a path that it has not seen is spelled with as many "./" as it takes.
+// Opens the memory file. Names by descriptor are reused once a descriptor is closed, and dlopen assumes that a library
+// is loaded if it has seen the name; so the path gets as many "./" as it takes to be a new one.
 static void *open_memory_file(int fd) {
   char path[128] = "/proc/self/fd/";
   for (size_t at = strlen(path); at + 16 < sizeof(path); at += 2) {

@@ -5,8 +5,8 @@
 #include "error.h"
 #include "instance.h"
 
-// Debian's libjansson.a is not compiled for shared objects throughout: it refers to `stdin` as if that were part of
-// the file that it is linked into. A hidden definition lets it link; the engine never asks jansson to read stdin.
+// Not all of Debian's libjansson.a is compiled for shared objects: it refers to `stdin` as if that were part of the
+// file that it is linked into. A hidden definition lets it link; the engine never asks jansson to read stdin.
 #undef stdin
 __attribute__((visibility("hidden"), weak)) FILE *stdin;
 

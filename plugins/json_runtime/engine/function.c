@@ -28,7 +28,7 @@ void *byoc_dnnl_allocate_pages(uint64_t size_bytes) {
   return memory;
 }
 
-// Whether some version of an output lies in the caller's tensor.
+// True if a version of an output lies in the caller's tensor.
 static int output_is_written(const byoc_dnnl_function_t *function, int32_t value) {
   const byoc_dnnl_value_t *v = &function->graph.values[value];
   for (int32_t i = function->value_versions[value]; i >= 0; i = function->versions[i].next) {
@@ -102,8 +102,8 @@ static int32_t create_memory(byoc_dnnl_function_t *function, byoc_dnnl_version_t
   case BYOC_DNNL_BUFFER_CONSTANT: {
     const DLTensor *constant = &function->description->constants[buffer->index];
     data = (uint8_t *)constant->data + constant->byte_offset;
-    // A memory object writes zeros into the padding of its data, which read-only pages do not bear. Packed constants
-    // have those zeros, and primitives go by their own descriptor: with dimensions of whole blocks nothing is written.
+    // A memory object writes zeros into the padding of its data, which fails on read-only pages. Packed constants have
+    // those zeros already, and primitives use their own descriptor: with dimensions of whole blocks nothing is written.
     memcpy(desc.dims, desc.padded_dims, sizeof(desc.dims));
     break;
   }

@@ -83,7 +83,7 @@ typedef struct byoc_dnnl_function_t {
   uint8_t *weights;
 } byoc_dnnl_function_t;
 
-// Reads the JSON and describes the primitives, which primitives.h creates. Deinit in either case.
+// Reads the JSON and describes the primitives, which primitives.h creates. Call deinit after a failure too.
 int32_t byoc_dnnl_function_build(const byoc_dnnl_api_t *api, dnnl_engine_t engine,
                                  const byoc_engine_function_t *description, byoc_dnnl_function_t *out_function,
                                  byoc_dnnl_error_t *error);
@@ -102,7 +102,7 @@ void byoc_dnnl_function_deinit(byoc_dnnl_function_t *function);
 // Gives each arena buffer its offset, so that buffers that are alive at once don't overlap (memory_plan.c).
 int32_t byoc_dnnl_function_plan_memory(byoc_dnnl_function_t *function);
 
-// Memory aligned for vectors, on large pages where it is large. NULL where memory is short; release with free.
+// Memory aligned for vectors, on large pages if it is large. NULL if out of memory; release with free.
 void *byoc_dnnl_allocate_pages(uint64_t size_bytes);
 
 #endif // BYOC_DNNL_FUNCTION_H_

@@ -60,7 +60,7 @@ static int32_t damaged(const byoc_dnnl_graph_t *graph, byoc_dnnl_error_t *error,
   return byoc_dnnl_fail(error, BYOC_INVALID_DATA, "%s: its JSON is damaged: %s %zu", graph->symbol, what, index);
 }
 
-// The items of an array member; NULL where it is missing or too long.
+// The items of an array member; NULL if it is missing or too long.
 static const json_t *array_of(const json_t *object, const char *name, uint32_t *out_count) {
   const json_t *array = json_object_get(object, name);
   *out_count = 0;
@@ -109,7 +109,7 @@ static int32_t parse_value_index(const byoc_dnnl_graph_t *graph, const json_t *i
   return at >= 0 && at < (json_int_t)graph->value_count ? (int32_t)at : -1;
 }
 
-// A value that a node reads must be there by then.
+// A value that a node reads must exist by then.
 static int value_is_ready(const byoc_dnnl_graph_t *graph, int32_t value) {
   const byoc_dnnl_value_t *v = &graph->values[value];
   return v->input >= 0 || v->constant >= 0 || v->producer >= 0;

@@ -17,13 +17,13 @@ typedef struct byoc_dnnl_value_t {
   int32_t input;    // index among the function's inputs, or -1
   int32_t output;   // index among the function's outputs, or -1
   int32_t constant; // index among the function's constants, or -1
-  // How the bytes of a constant, an input or an output are laid out where they are not dense row-major: see
+  // The layout of a constant's, an input's or an output's bytes if they are not dense row-major: see
   // byoc_dnnl_layout_parse.
   int32_t has_layout;
   dnnl_memory_desc_t layout;
   int32_t producer; // node, or -1
   int32_t alias;    // the value that this one is a view of (reshape, transpose, slice), or -1
-  // The output whose memory holds this value's bytes: itself, or a reshape of it; -1 where there is none.
+  // The output whose memory holds this value's bytes: itself, or a reshape of it; -1 if there is none.
   int32_t direct_output;
   int32_t last_use; // of a value that is no view: the last node that reads it or a view of it; -1 where none does
 } byoc_dnnl_value_t;
@@ -69,7 +69,7 @@ void byoc_dnnl_graph_deinit(byoc_dnnl_graph_t *graph);
 // The value that owns the memory which this one shows.
 int32_t byoc_dnnl_graph_root_value(const byoc_dnnl_graph_t *graph, int32_t value);
 
-// Attributes of a node, with the value taken where it is absent.
+// Attributes of a node, with the default for one that is absent.
 int64_t byoc_dnnl_node_int(const byoc_dnnl_node_t *node, const char *name, int64_t fallback);
 float byoc_dnnl_node_float(const byoc_dnnl_node_t *node, const char *name, float fallback);
 const char *byoc_dnnl_node_string(const byoc_dnnl_node_t *node, const char *name, const char *fallback);
@@ -77,8 +77,8 @@ const char *byoc_dnnl_node_string(const byoc_dnnl_node_t *node, const char *name
 int byoc_dnnl_node_ints(const byoc_dnnl_node_t *node, const char *name, int64_t fallback, int32_t count,
                         int64_t *out_values);
 
-// oneDNN's number of an algorithm's name ("relu", "add", "mean" ...); dnnl_alg_kind_undef where there is none of that
-// kind ("eltwise", "binary", "reduction").
+// oneDNN's number for the name of an algorithm ("relu", "add", "mean" ...); dnnl_alg_kind_undef if that kind
+// ("eltwise", "binary", "reduction") has no such algorithm.
 dnnl_alg_kind_t byoc_dnnl_algorithm(const char *kind, const char *name);
 
 #endif // BYOC_DNNL_GRAPH_H_

@@ -112,7 +112,7 @@ static void read_dynamic(byoc_dnnl_image_t *image, image_dynamic_t *dynamic) {
   }
 }
 
-// Whether relocating runs code of the image (IFUNC resolvers), which must then be there during dlopen.
+// True if relocating runs code of the image (IFUNC resolvers), which must then be there during dlopen.
 static int relocations_run_code(const byoc_dnnl_image_t *image, const image_dynamic_t *dynamic, uint64_t address,
                                 uint64_t size) {
   if (size == 0) return 0;
@@ -133,7 +133,7 @@ static int relocations_run_code(const byoc_dnnl_image_t *image, const image_dyna
   return 0;
 }
 
-// Whether dlopen needs some byte of the segment: one of its tables, a note, or the initial image of thread-locals.
+// True if dlopen needs some byte of the segment: one of its tables, a note, or the initial image of thread-locals.
 static int loader_reads_segment(const byoc_dnnl_image_t *image, const Elf64_Ehdr *header,
                                 const image_dynamic_t *dynamic, const Elf64_Phdr *segment) {
   uint64_t begin = segment->p_vaddr, end = segment->p_vaddr + segment->p_filesz;

@@ -44,7 +44,7 @@ int32_t byoc_dnnl_image_parse(const char *name, const void *data, uint64_t size_
 // Writes the image, without its holes and with its constructors hidden if it has any holes, to the memory file `fd`.
 int32_t byoc_dnnl_image_write(const char *name, const byoc_dnnl_image_t *image, int fd, byoc_dnnl_error_t *error);
 
-// Writes one hole's contents after all, for where mapping it failed.
+// Writes one hole's contents after all, if mapping it failed.
 int32_t byoc_dnnl_image_write_hole(const char *name, const byoc_dnnl_image_t *image, const byoc_dnnl_image_hole_t *hole,
                                    int fd, byoc_dnnl_error_t *error);
 

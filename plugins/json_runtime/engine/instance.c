@@ -5,8 +5,8 @@
 #include "layout.h"
 #include "primitives.h"
 
-// oneDNN's kernels are made for the thread count of the thread that creates them, and run with that of the thread that
-// executes them: both have to be the instance's. Returns the count to go back to.
+// oneDNN makes its kernels for the thread count of the thread that creates them, and runs them with that of the thread
+// that executes them: both must be the instance's. Returns the count to restore.
 static int32_t enter_threads(const byoc_dnnl_instance_t *instance) {
   int32_t before = instance->api->omp_get_max_threads();
   if (before != instance->thread_count) instance->api->omp_set_num_threads(instance->thread_count);
@@ -79,8 +79,8 @@ cleanup:
 void byoc_dnnl_instance_destroy(byoc_dnnl_instance_t *instance) {
   if (instance == NULL) return;
   for (uint32_t i = 0; i < instance->function_count; ++i) byoc_dnnl_function_deinit(&instance->functions[i]);
-  // Idle workers of this thread end; should the caller have OpenMP code of its own, they come back when it needs them
-  // (OpenMP 5.0, 3.2.8 omp_pause_resource_all, soft).
+  // Ends the idle workers of this thread; if the caller has OpenMP code of its own, they are started again when it
+  // needs them (OpenMP 5.0, 3.2.8 omp_pause_resource_all, soft).
   if (instance->thread_count > 1 && instance->api->omp_pause_resource_all != NULL)
     (void)instance->api->omp_pause_resource_all(1); // omp_pause_soft
   if (instance->stream != NULL) (void)instance->api->dnnl_stream_destroy(instance->stream);

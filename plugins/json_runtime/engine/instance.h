@@ -22,8 +22,8 @@ void byoc_dnnl_instance_destroy(byoc_dnnl_instance_t *instance); // accepts NULL
 int32_t byoc_dnnl_instance_run(byoc_dnnl_instance_t *instance, uint32_t function_index, const byoc_call_t *call,
                                byoc_engine_profile_sink_t sink, void *argument, byoc_dnnl_error_t *error);
 
-// Where a constant is used in one other layout only, hands out that layout and the repacked bytes, which live as long
-// as the instance. Returns 0 where the constant is used as it is or in several ways.
+// If a constant is used only in one other layout, returns that layout and the repacked bytes, which live as long as the
+// instance. Returns 0 if the constant is used as it is or in several ways.
 int byoc_dnnl_instance_packed_constant(const byoc_dnnl_instance_t *instance, uint32_t function_index,
                                        uint32_t constant_index, const dnnl_memory_desc_t **out_desc,
                                        const void **out_data, uint64_t *out_size_bytes);

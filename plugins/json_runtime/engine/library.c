@@ -45,11 +45,11 @@ static int32_t fill_table(void *handle, byoc_dnnl_api_t *api, byoc_dnnl_error_t 
   return BYOC_OK;
 }
 
-// Several artifacts of one process have a copy of this code each and share no symbol, yet must not load the library
-// at the same time: the second would find it half complete. They meet at a lock on the process' own folder.
+// Each artifact of a process has its own copy of this code and shares no symbol with the others, but two must not load
+// the library at the same time: the second would find it half loaded. So all take a lock on the process' own folder.
 static int lock_process(void) {
   int fd = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd >= 0) (void)flock(fd, LOCK_EX); // where it cannot be locked nothing is lost but that protection
+  if (fd >= 0) (void)flock(fd, LOCK_EX); // without the lock only that protection is lost
   return fd;
 }
 
@@ -73,8 +73,8 @@ static int32_t load(const byoc_engine_blob_t *blobs, uint32_t blob_count, byoc_d
   return status; // the handle is kept: the library stays for the process' life
 }
 
-// A child process has a copy of what OpenMP knows of the forking thread's workers, but not the workers: the first loop
-// would wait for them for ever. They end before the fork; the parent's come back with its next loop.
+// A child process has a copy of what OpenMP knows of the forking thread's workers, but not the workers, and its first
+// loop would wait for them forever. So they end before the fork; the parent's are started again by its next loop.
 static void before_fork(void) {
   if (library_api.omp_pause_resource_all != NULL) (void)library_api.omp_pause_resource_all(1); // omp_pause_soft
 }

@@ -34,7 +34,7 @@ int32_t byoc_dnnl_function_plan_memory(byoc_dnnl_function_t *function) {
   for (uint32_t i = 0; i < count; ++i) {
     byoc_dnnl_buffer_t *buffer = &function->buffers[order[i].buffer];
     uint64_t offset = 0;
-    // Move past whatever is in the way until nothing is; each round moves past at least one buffer for good.
+    // Moves past whatever is in the way until nothing is; each round moves past at least one buffer.
     for (int moved = 1; moved;) {
       moved = 0;
       for (uint32_t j = 0; j < i; ++j) {

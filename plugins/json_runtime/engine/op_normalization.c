@@ -23,7 +23,7 @@ int32_t byoc_dnnl_build_softmax(byoc_dnnl_function_t *function, const byoc_dnnl_
   return byoc_dnnl_finish_node(function, node, &fusion, &argument, 1, -1);
 }
 
-// batch_normalization: inputs x, scale, shift, mean, variance; each of the last four has one element a channel.
+// batch_normalization: inputs x, scale, shift, mean, variance; each of the last four has one element per channel.
 int32_t byoc_dnnl_build_batch_normalization(byoc_dnnl_function_t *function, const byoc_dnnl_node_t *node) {
   static const int32_t roles[] = {DNNL_ARG_SRC, DNNL_ARG_SCALE, DNNL_ARG_SHIFT, DNNL_ARG_MEAN, DNNL_ARG_VARIANCE};
   const byoc_dnnl_graph_t *graph = &function->graph;
@@ -34,7 +34,7 @@ int32_t byoc_dnnl_build_batch_normalization(byoc_dnnl_function_t *function, cons
   for (int32_t i = 0; i < 5; ++i) {
     const byoc_dnnl_value_t *input = node->inputs[i] >= 0 ? &graph->values[node->inputs[i]] : NULL;
     if (input == NULL || (i > 0 && (input->rank != 1 || input->dims[0] != output->dims[1])))
-      return byoc_dnnl_node_fail(function, BYOC_INVALID_DATA, "it needs one parameter a channel");
+      return byoc_dnnl_node_fail(function, BYOC_INVALID_DATA, "it needs one parameter per channel");
     arguments[i].role = roles[i];
     if (i == 0)
       BYOC_DNNL_RETURN_IF_ERROR(byoc_dnnl_read_dense(function, node->inputs[i], &arguments[i].version));

@@ -10,8 +10,8 @@
 // About 30 microseconds: longer than the gap between two primitives, shorter than what a descheduled thread costs.
 static const char openmp_setting[] = "GOMP_SPINCOUNT=2000";
 
-// Both are used under the loader's lock only. The changed environment is never given back, as another thread may be
-// reading it; it is made once per process, on pages of its own, as an artifact that is unloaded leaves it behind.
+// Both are used under the loader's lock only. The changed environment is never freed, because another thread may be
+// reading it. It is made once per process, on pages of its own, because an artifact that is unloaded leaves it behind.
 static char **openmp_saved, **openmp_changed;
 
 void byoc_dnnl_openmp_enter(void) {
@@ -22,7 +22,7 @@ void byoc_dnnl_openmp_enter(void) {
     return;
   }
   if (environ == NULL || getenv("GOMP_SPINCOUNT") != NULL || getenv("OMP_WAIT_POLICY") != NULL) return;
-  if (openmp_changed != NULL) return; // an earlier load failed; not worth a second copy
+  if (openmp_changed != NULL) return; // an earlier load, which failed, made one: a second copy is not worth it
   size_t count = 0;
   while (environ[count] != NULL) ++count;
   void *pages = mmap(NULL, (count + 2) * sizeof(*environ) + sizeof(openmp_setting), PROT_READ | PROT_WRITE,

@@ -6,7 +6,7 @@
 #include "build.h"
 
 #define MOST_HELPERS 15
-// A helper is worth its start from so many primitives on.
+// A helper thread pays from this many primitives on.
 #define STEPS_A_THREAD 4
 
 typedef struct work_t {
@@ -31,7 +31,7 @@ static byoc_dnnl_step_t *step_at(const work_t *work, uint32_t index) {
   return NULL;
 }
 
-// Takes one step after the other. Equal ones are made once: oneDNN has a thread wait for another's.
+// Takes one step after the other. Equal ones are made once: oneDNN makes a thread wait for another one's.
 static void create_primitives(work_t *work) {
   for (;;) {
     byoc_dnnl_step_t *step = step_at(work, atomic_fetch_add(&work->next, 1));
@@ -54,7 +54,7 @@ int32_t byoc_dnnl_primitives_create(const byoc_dnnl_api_t *api, byoc_dnnl_functi
   uint32_t helper_count = 0, wanted = thread_count > 1 ? (uint32_t)thread_count - 1 : 0;
   if (wanted > count_steps(&work) / STEPS_A_THREAD) wanted = count_steps(&work) / STEPS_A_THREAD;
   if (wanted > MOST_HELPERS) wanted = MOST_HELPERS;
-  // Where no thread can be had, there is one fewer.
+  // If a thread cannot be started, there is one fewer.
   while (helper_count < wanted && pthread_create(&helpers[helper_count], NULL, help, &work) == 0) ++helper_count;
   create_primitives(&work);
   for (uint32_t i = 0; i < helper_count; ++i) (void)pthread_join(helpers[i], NULL);

@@ -1,4 +1,4 @@
-// primitives.h - creating primitives: oneDNN generates their machine code then, which is most of what a start takes.
+// primitives.h - creates primitives. oneDNN generates their machine code at that time, which takes most of a start.
 #ifndef BYOC_DNNL_PRIMITIVES_H_
 #define BYOC_DNNL_PRIMITIVES_H_
 

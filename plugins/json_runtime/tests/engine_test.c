@@ -1,5 +1,5 @@
 #define _DEFAULT_SOURCE // MAP_ANONYMOUS, strdup
-// The engine against plain loops: one case an operator and a fusion, then many instances in many threads.
+// The engine against plain loops: one case per operator and per fusion, then many instances in many threads.
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
