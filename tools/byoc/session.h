@@ -39,13 +39,13 @@ typedef struct byoc_session_options_t {
       {"cost", 0, BYOC_OPT_TEXT, &(options).cost, "HOW", "where collage gets costs: measure (default) or estimate"},   \
       {"cost-budget",    0,                                                                                            \
        BYOC_OPT_SECONDS, &(options).cost_budget_s,                                                                     \
-       "SECONDS",        "for measuring, all of it where a proof needs it (default: 60, less of it for proofs)"},      \
+       "SECONDS",        "time for measuring; if given, a proof may use all of it (default: 60)"},                     \
       {"collage-nodes",          0,   BYOC_OPT_GROUP,                                                                  \
        &(options).collage_nodes, "N", "collage enumerates groups of up to N operators (1 to 64, default: 6)"},         \
       {"collage-depth",          0,   BYOC_OPT_GROUP,                                                                  \
        &(options).collage_depth, "N", "and of up to N operators one behind the other (1 to 64, default: 6)"},          \
   {                                                                                                                    \
-    "layout", 0, BYOC_OPT_TEXT, &(options).layout, "HOW", "between regions: blocked (default) where it pays, plain"    \
+    "layout", 0, BYOC_OPT_TEXT, &(options).layout, "HOW", "between regions: blocked where it pays (default), or plain" \
   }
 
 typedef struct byoc_session_t {
