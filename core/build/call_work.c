@@ -2,6 +2,7 @@
 #include "core/build/call_work.h"
 
 #include "core/collage/estimate.h"
+#include "core/ir/attribute_names.h"
 #include "core/module/c_call.h"
 
 typedef struct marking_t {

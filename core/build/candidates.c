@@ -9,6 +9,7 @@
 #include "core/build/build.h"
 #include "core/collage/outline_regions.h"
 #include "core/compose/host_c.h"
+#include "core/ir/attribute_names.h"
 #include "core/measure/data.h"
 
 // ---- the module ----
@@ -45,13 +46,15 @@ static bool drop_others(module_maker_t *maker, const byoc_cost_build_t *build) {
 
 // The native target sees the plain nodes.
 static bool make_native(module_maker_t *maker) {
-  static const char *const attributes[] = {"Compiler", "Composite", "Target", "Primitive", "Inline", "global_symbol"};
+  static const char *const attributes[] = {BYOC_ATTRIBUTE_COMPILER, BYOC_ATTRIBUTE_COMPOSITE,
+                                           BYOC_ATTRIBUTE_TARGET,   BYOC_ATTRIBUTE_PRIMITIVE,
+                                           BYOC_ATTRIBUTE_INLINE,   BYOC_ATTRIBUTE_GLOBAL_SYMBOL};
   for (size_t f = 0; f < maker->module->functions.count; ++f) {
     byoc_function_t *callee = maker->module->functions.data[f];
     for (size_t i = 0; i < sizeof(attributes) / sizeof(attributes[0]); ++i) {
       byoc_attributes_remove(&callee->attributes, attributes[i]);
     }
-    if (!byoc_attributes_set_int(&callee->attributes, "Inline", 1)) return false;
+    if (!byoc_attributes_set_int(&callee->attributes, BYOC_ATTRIBUTE_INLINE, 1)) return false;
   }
   return true;
 }
@@ -65,9 +68,10 @@ static bool forget_target(void *self, byoc_node_t *node) {
 
 static bool mark_for(byoc_function_t *function, const byoc_target_t *target) {
   byoc_attributes_t *attributes = &function->attributes;
-  return byoc_attributes_set_string(attributes, "Compiler", target->kind->name) &&
-         byoc_attributes_set_int(attributes, "Target", 0) && byoc_attributes_set_int(attributes, "Primitive", 1) &&
-         byoc_attributes_set_string(attributes, "global_symbol", function->name);
+  return byoc_attributes_set_string(attributes, BYOC_ATTRIBUTE_COMPILER, target->kind->name) &&
+         byoc_attributes_set_int(attributes, BYOC_ATTRIBUTE_TARGET, 0) &&
+         byoc_attributes_set_int(attributes, BYOC_ATTRIBUTE_PRIMITIVE, 1) &&
+         byoc_attributes_set_string(attributes, BYOC_ATTRIBUTE_GLOBAL_SYMBOL, function->name);
 }
 
 // Adds a call on parameters of its own; its results become the main function's.

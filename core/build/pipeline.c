@@ -11,6 +11,7 @@
 #include "core/compose/compiler.h"
 #include "core/compose/native.h"
 #include "core/hostir/lower.h"
+#include "core/ir/attribute_names.h"
 #include "core/measure/packed.h"
 #include "core/plugin/codegen.h"
 #include "core/target/cpu.h"
@@ -95,13 +96,14 @@ static bool is_hook_of(const byoc_target_t *target, const char *compiler) {
 // there is none, that is an error: the mark says that somebody relies on it.
 static byoc_status_t assign_target(pipeline_t *p, byoc_function_t *function, const char *compiler) {
   const byoc_target_list_t *targets = p->options->targets;
-  const int64_t named = byoc_attributes_int(&function->attributes, "Target", -1);
+  const int64_t named = byoc_attributes_int(&function->attributes, BYOC_ATTRIBUTE_TARGET, -1);
   const bool is_known = named >= 0 && named < (int64_t)targets->targets.count;
   if (is_known && is_hook_of(targets->targets.data[named], compiler)) return BYOC_OK;
   for (size_t t = 0; t < targets->targets.count; ++t) {
     if (!is_hook_of(targets->targets.data[t], compiler)) continue;
-    return byoc_attributes_set_int(&function->attributes, "Target", (int64_t)t) ? BYOC_OK
-                                                                                : byoc_diag_out_of_memory(p->diag);
+    return byoc_attributes_set_int(&function->attributes, BYOC_ATTRIBUTE_TARGET, (int64_t)t)
+               ? BYOC_OK
+               : byoc_diag_out_of_memory(p->diag);
   }
   byoc_status_t status =
       byoc_diag_error(p->diag, BYOC_INVALID_ARGUMENT,
@@ -115,7 +117,7 @@ static byoc_status_t assign_target(pipeline_t *p, byoc_function_t *function, con
 static byoc_status_t assign_targets(pipeline_t *p) {
   for (size_t f = 0; f < p->module->functions.count; ++f) {
     byoc_function_t *function = p->module->functions.data[f];
-    const char *compiler = byoc_attributes_string(&function->attributes, "Compiler", NULL);
+    const char *compiler = byoc_attributes_string(&function->attributes, BYOC_ATTRIBUTE_COMPILER, NULL);
     if (compiler == NULL || function->kind != BYOC_FUNCTION_GRAPH) continue;
     BYOC_RETURN_IF_ERROR(assign_target(p, function, compiler));
   }
@@ -124,13 +126,13 @@ static byoc_status_t assign_targets(pipeline_t *p) {
 
 static bool is_of_target(const byoc_function_t *function, const byoc_target_t *target) {
   return function->kind == BYOC_FUNCTION_GRAPH && byoc_function_is_region(function) &&
-         byoc_attributes_int(&function->attributes, "Target", -1) == (int64_t)target->index;
+         byoc_attributes_int(&function->attributes, BYOC_ATTRIBUTE_TARGET, -1) == (int64_t)target->index;
 }
 
 // Functions that the region calls (its composites) are given back with it.
 static bool mark_callee_inline(void *self, byoc_node_t *node) {
   (void)self;
-  return node->callee == NULL || byoc_attributes_set_int(&node->callee->attributes, "Inline", 1);
+  return node->callee == NULL || byoc_attributes_set_int(&node->callee->attributes, BYOC_ATTRIBUTE_INLINE, 1);
 }
 
 static byoc_status_t mark_region_given_back(pipeline_t *p, const byoc_function_t *function, const char *reason) {
@@ -170,7 +172,7 @@ static bool note_given_back(byoc_pipeline_result_t *result, const char *function
 // Puts a body back where it was called: rewritten by the backend, or as it was.
 static byoc_status_t put_back(pipeline_t *p, const byoc_codegen_result_t *result, const byoc_target_t *target) {
   byoc_function_t *function = result->function;
-  bool ok = byoc_attributes_set_int(&function->attributes, "Inline", 1) &&
+  bool ok = byoc_attributes_set_int(&function->attributes, BYOC_ATTRIBUTE_INLINE, 1) &&
             byoc_block_walk(function->body, mark_callee_inline, NULL);
   if (result->answer == BYOC_CODEGEN_DECLINED) {
     give_back_t give_back = {.target = target->index};
@@ -180,8 +182,8 @@ static byoc_status_t put_back(pipeline_t *p, const byoc_codegen_result_t *result
     BYOC_RETURN_IF_ERROR(mark_region_given_back(p, function, result->reason));
     byoc_log(BYOC_LOG_INFO, "%s gave '%s' back: %s", target->kind->name, function->name, result->reason);
   }
-  byoc_attributes_remove(&function->attributes, "Compiler");
-  byoc_attributes_remove(&function->attributes, "Composite");
+  byoc_attributes_remove(&function->attributes, BYOC_ATTRIBUTE_COMPILER);
+  byoc_attributes_remove(&function->attributes, BYOC_ATTRIBUTE_COMPOSITE);
   return ok ? BYOC_OK : byoc_diag_out_of_memory(p->diag);
 }
 
@@ -260,7 +262,7 @@ static byoc_status_t place(pipeline_t *p, int round) {
 
 static byoc_status_t place_and_generate(pipeline_t *p) {
   byoc_plan_t *plan = &p->result->plan;
-  const char *model = byoc_attributes_string(&p->module->attributes, "model", "");
+  const char *model = byoc_attributes_string(&p->module->attributes, BYOC_ATTRIBUTE_MODEL, "");
   const char *strategy = p->options->placer.place != NULL ? p->options->placer.strategy : "greedy";
   BYOC_RETURN_IF_ERROR(byoc_plan_record_targets(plan, model, strategy, p->options->targets, p->diag));
   p->result->placement.plan = plan;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/ir/attribute_names.h"
+
 bool byoc_target_may_take(const byoc_target_t *target, const byoc_node_t *node) {
   if (node->callee != NULL) return false;
   size_t count = 0;

@@ -6,6 +6,7 @@
 #include "core/base/hash.h"
 #include "core/collage/composite.h"
 #include "core/collage/outline_regions.h"
+#include "core/ir/attribute_names.h"
 #include "core/ir/structural.h"
 #include "core/plugin/accepted_match.h"
 #include "core/target/cpu.h"
@@ -64,7 +65,8 @@ uint64_t byoc_cost_function_hash(const byoc_function_t *function) {
   constant_hasher_t hasher = {.hash = byoc_function_structural_hash(function, flags)};
   // Of the region's own attributes only two count: the rule that made it, and which of several ways to match was taken.
   const byoc_attributes_t *attributes = &byoc_candidate_region(function)->attributes;
-  hasher.hash = byoc_hash_combine(hasher.hash, byoc_hash_text(byoc_attributes_string(attributes, "Composite", "")));
+  hasher.hash =
+      byoc_hash_combine(hasher.hash, byoc_hash_text(byoc_attributes_string(attributes, BYOC_ATTRIBUTE_COMPOSITE, "")));
   int64_t match = byoc_attributes_int(attributes, BYOC_ATTRIBUTE_MATCH, 0);
   if (match != 0) hasher.hash = byoc_hash_combine(hasher.hash, (uint64_t)match);
   hash_constants(&hasher, function);

@@ -1,6 +1,7 @@
 #include "core/collage/outline_regions.h"
 
 #include "core/collage/composite.h"
+#include "core/ir/attribute_names.h"
 #include "core/ir/outline.h"
 #include "core/plugin/accepted_match.h"
 
@@ -13,17 +14,19 @@ static byoc_node_t **list_nodes(byoc_node_t *const *nodes, const byoc_index_set_
 
 static bool mark_match(byoc_function_t *function, const byoc_candidate_t *candidate) {
   byoc_attributes_t *attributes = &function->attributes;
-  return byoc_attributes_set_int(attributes, "Primitive", 1) &&
-         (candidate->composite == NULL || byoc_attributes_set_string(attributes, "Composite", candidate->composite)) &&
+  return byoc_attributes_set_int(attributes, BYOC_ATTRIBUTE_PRIMITIVE, 1) &&
+         (candidate->composite == NULL ||
+          byoc_attributes_set_string(attributes, BYOC_ATTRIBUTE_COMPOSITE, candidate->composite)) &&
          (candidate->match_number == 0 ||
           byoc_attributes_set_int(attributes, BYOC_ATTRIBUTE_MATCH, candidate->match_number));
 }
 
 static bool mark_region(byoc_function_t *function, const byoc_candidate_t *candidate, const byoc_target_t *target) {
   byoc_attributes_t *attributes = &function->attributes;
-  return mark_match(function, candidate) && byoc_attributes_set_string(attributes, "Compiler", target->kind->name) &&
-         byoc_attributes_set_int(attributes, "Target", target->index) &&
-         byoc_attributes_set_string(attributes, "global_symbol", function->name);
+  return mark_match(function, candidate) &&
+         byoc_attributes_set_string(attributes, BYOC_ATTRIBUTE_COMPILER, target->kind->name) &&
+         byoc_attributes_set_int(attributes, BYOC_ATTRIBUTE_TARGET, target->index) &&
+         byoc_attributes_set_string(attributes, BYOC_ATTRIBUTE_GLOBAL_SYMBOL, function->name);
 }
 
 static unsigned outline_flags(const byoc_candidate_t *candidate) {
@@ -80,7 +83,7 @@ static byoc_status_t pass_constants(byoc_function_t *copy, const byoc_candidate_
   BYOC_FOR_EACH_NODE(node, copy->body) scratch[count++] = node;
   BYOC_RETURN_IF_ERROR(
       byoc_outline_nodes(scratch, count, candidate->rule, BYOC_OUTLINE_PASS_CONSTANTS, diag, out_region, &call));
-  return byoc_attributes_set_int(&copy->attributes, "Inline", 1) ? BYOC_OK : byoc_diag_out_of_memory(diag);
+  return byoc_attributes_set_int(&copy->attributes, BYOC_ATTRIBUTE_INLINE, 1) ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
 // Sets the attributes that a backend's region has and the native target's nodes do not have.
@@ -110,7 +113,7 @@ byoc_status_t byoc_outline_candidate_copy(byoc_node_t *const *nodes, const byoc_
 
 byoc_function_t *byoc_candidate_region(const byoc_function_t *function) {
   const byoc_node_t *first = function->body->first;
-  bool is_passed = byoc_attributes_int(&function->attributes, "Inline", 0) != 0 && first != NULL;
+  bool is_passed = byoc_attributes_int(&function->attributes, BYOC_ATTRIBUTE_INLINE, 0) != 0 && first != NULL;
   return is_passed && first->callee != NULL ? first->callee : (byoc_function_t *)(uintptr_t)function;
 }
 

@@ -8,6 +8,7 @@
 #include "core/collage/constraint.h"
 #include "core/collage/place.h"
 #include "core/collage/rules_internal.h"
+#include "core/ir/attribute_names.h"
 #include "core/ir/outline.h"
 #include "core/plugin/accepted_match.h"
 
@@ -73,7 +74,7 @@ static bool accepts(const byoc_target_t *target, const byoc_rule_t *rule, byoc_n
 static const byoc_rule_t *rule_for(const byoc_target_t *target, byoc_node_t *node) {
   const char *composite = NULL;
   if (node->callee != NULL) {
-    composite = byoc_attributes_string(&node->callee->attributes, "Composite", NULL);
+    composite = byoc_attributes_string(&node->callee->attributes, BYOC_ATTRIBUTE_COMPOSITE, NULL);
     if (composite == NULL) return NULL;
   } else if (!byoc_target_may_take(target, node)) {
     return NULL;
@@ -109,8 +110,8 @@ static byoc_status_t outline_composite(partitioner_t *p, const byoc_claim_t *cla
   const byoc_rule_t *rule = claim->rule;
   BYOC_RETURN_IF_ERROR(
       byoc_outline_nodes(nodes, claim->nodes.count, rule->name, outline_flags(rule), p->diag, &function, &call));
-  if (!byoc_attributes_set_int(&function->attributes, "Primitive", 1) ||
-      !byoc_attributes_set_string(&function->attributes, "Composite", rule->name) ||
+  if (!byoc_attributes_set_int(&function->attributes, BYOC_ATTRIBUTE_PRIMITIVE, 1) ||
+      !byoc_attributes_set_string(&function->attributes, BYOC_ATTRIBUTE_COMPOSITE, rule->name) ||
       (claim->match_number > 0 &&
        !byoc_attributes_set_int(&function->attributes, BYOC_ATTRIBUTE_MATCH, claim->match_number))) {
     return byoc_diag_out_of_memory(p->diag);
@@ -274,10 +275,10 @@ static byoc_status_t make_function(partitioner_t *p, const byoc_target_t *target
     if (unique == NULL || !byoc_function_rename(function, unique)) return byoc_diag_out_of_memory(p->diag);
   }
   byoc_attributes_t *attributes = &function->attributes;
-  bool ok = byoc_attributes_set_int(attributes, "Primitive", 1) &&
-            byoc_attributes_set_string(attributes, "Compiler", target->kind->name) &&
-            byoc_attributes_set_int(attributes, "Target", target->index) &&
-            byoc_attributes_set_string(attributes, "global_symbol", function->name);
+  bool ok = byoc_attributes_set_int(attributes, BYOC_ATTRIBUTE_PRIMITIVE, 1) &&
+            byoc_attributes_set_string(attributes, BYOC_ATTRIBUTE_COMPILER, target->kind->name) &&
+            byoc_attributes_set_int(attributes, BYOC_ATTRIBUTE_TARGET, target->index) &&
+            byoc_attributes_set_string(attributes, BYOC_ATTRIBUTE_GLOBAL_SYMBOL, function->name);
   *p->changes += 1;
   return ok ? BYOC_OK : byoc_diag_out_of_memory(p->diag);
 }

@@ -11,11 +11,6 @@
 
 #include "core/pass/pass.h"
 
-// Node attribute: indices in the target list of the targets that could take the node, rising.
-#define BYOC_ATTRIBUTE_TARGETS "byoc.targets"
-// Node attribute: the number of its region, unique in its function.
-#define BYOC_ATTRIBUTE_REGION "byoc.region"
-
 // The four, in the order in which they are to run; for byoc_pass_options_t.more. Each needs targets.
 const byoc_pass_t *byoc_partition_passes(size_t *out_count);
 

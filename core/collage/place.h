@@ -50,7 +50,4 @@ typedef struct byoc_placer_t {
   const char *strategy; // for the plan
 } byoc_placer_t;
 
-// Node attribute set on nodes that a backend took and gave back: a list of target indices.
-#define BYOC_ATTRIBUTE_GIVEN_BACK_BY "byoc.given_back_by"
-
 #endif // BYOC_CORE_COLLAGE_PLACE_H_

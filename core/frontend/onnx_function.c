@@ -4,6 +4,7 @@
 
 #include "core/frontend/onnx_reader.h"
 #include "core/frontend/onnx_wire.h"
+#include "core/ir/attribute_names.h"
 
 // Numbers of fields that are newer than onnx 1.12; they are found among the unknown ones.
 enum { NODE_OVERLOAD = 8, FUNCTION_ATTRIBUTE_PROTO = 11, FUNCTION_OVERLOAD = 13 };
@@ -181,7 +182,8 @@ byoc_status_t byoc_onnx_read_call(byoc_onnx_reader_t *reader, const Onnx__NodePr
   BYOC_RETURN_IF_ERROR(collect_arguments(reader, node, what, function, scope->context, &context));
   const char *name = instance_name(reader, function);
   byoc_function_t *made = name ? byoc_function_create(reader->module, name) : NULL;
-  if (!made || !byoc_attributes_set_int(&made->attributes, "Inline", 1)) return byoc_diag_out_of_memory(reader->diag);
+  if (!made || !byoc_attributes_set_int(&made->attributes, BYOC_ATTRIBUTE_INLINE, 1))
+    return byoc_diag_out_of_memory(reader->diag);
   BYOC_RETURN_IF_ERROR_IN(reader->diag, read_body(reader, function, &context, operands, operand_count, made),
                           "%s, in local function '%s'", what, function->name);
   byoc_value_t **given = BYOC_ARENA_ARRAY(&reader->scratch, byoc_value_t *, operand_count + 1);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/frontend/onnx_reader.h"
+#include "core/ir/attribute_names.h"
 #include "core/ops/op.h"
 
 // Calls of functions multiply nodes, so a file of a few kilobytes could ask for any number.
@@ -79,7 +80,7 @@ static byoc_status_t read_attributes(byoc_onnx_reader_t *reader, const Onnx__Nod
     if (byoc_attribute_is_reserved(name)) {
       return byoc_diag_error(
           reader->diag, BYOC_INVALID_DATA,
-          "%s: attribute '%s': names that begin with '" BYOC_ATTR_RESERVED "' are the compiler's own", what, name);
+          "%s: attribute '%s': names that begin with '" BYOC_ATTRIBUTE_RESERVED "' are the compiler's own", what, name);
     }
     if (byoc_attributes_find(&to->attributes, name) || byoc_node_find_block(to, name)) {
       return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: it has two attributes '%s'", what, name);

@@ -5,6 +5,7 @@
 
 #include "core/frontend/onnx_reader.h"
 #include "core/frontend/onnx_wire.h"
+#include "core/ir/attribute_names.h"
 #include "core/ir/verify.h"
 #include "core/ops/op.h"
 
@@ -51,10 +52,10 @@ static byoc_status_t check_imports(byoc_onnx_reader_t *reader, Onnx__OperatorSet
 static byoc_status_t set_module_attributes(byoc_onnx_reader_t *reader, const Onnx__ModelProto *model) {
   byoc_attributes_t *attributes = &reader->module->attributes;
   const char *producer = byoc_onnx_text(model->producer_name), *version = byoc_onnx_text(model->producer_version);
-  bool set = byoc_attributes_set_string(attributes, "model", byoc_onnx_text(model->graph->name));
+  bool set = byoc_attributes_set_string(attributes, BYOC_ATTRIBUTE_MODEL, byoc_onnx_text(model->graph->name));
   const char *text = byoc_arena_format(&reader->scratch, "%s%s%s", producer, version[0] ? " " : "", version);
-  set = set && text && byoc_attributes_set_string(attributes, "producer", text);
-  set = set && byoc_attributes_set_int(attributes, "ir_version", model->ir_version);
+  set = set && text && byoc_attributes_set_string(attributes, BYOC_ATTRIBUTE_PRODUCER, text);
+  set = set && byoc_attributes_set_int(attributes, BYOC_ATTRIBUTE_IR_VERSION, model->ir_version);
   for (size_t i = 0; set && i < model->n_opset_import; i++) {
     text = byoc_arena_format(&reader->scratch, "opset_import.%s", byoc_onnx_domain(model->opset_import[i]->domain));
     set = text && byoc_attributes_set_int(attributes, text, model->opset_import[i]->version);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/hostir/lower_internal.h"
+#include "core/ir/attribute_names.h"
 #include "core/ir/describe.h"
 #include "core/ops/schema.h"
 
@@ -187,7 +188,7 @@ byoc_status_t byoc_host_lower(const byoc_graph_module_t *module, byoc_allocator_
   byoc_pointer_map_init(&l.buffers, allocator);
   byoc_pointer_map_init(&l.homes, allocator);
   byoc_pointer_map_init(&l.cells, allocator);
-  const char *name = byoc_attributes_string(&module->attributes, "model", l.main->name);
+  const char *name = byoc_attributes_string(&module->attributes, BYOC_ATTRIBUTE_MODEL, l.main->name);
   byoc_status_t status = byoc_host_program_create(module, name, allocator, diag, &l.program);
   if (status == BYOC_OK) status = lower_main(&l);
   if (status == BYOC_OK) status = byoc_host_place_lifetimes(l.program, diag);

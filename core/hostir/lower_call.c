@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/hostir/lower_internal.h"
+#include "core/ir/attribute_names.h"
 #include "core/module/c_call.h"
 #include "core/module/linkage.h"
 #include "core/ops/schema.h"

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/ir/attribute_names.h"
 #include "core/ir/graph_internal.h"
 
 byoc_function_t *byoc_function_create(byoc_graph_module_t *module, const char *name) {
@@ -60,12 +61,12 @@ bool byoc_function_has_flag(const byoc_function_t *function, const char *attribu
 }
 
 bool byoc_function_is_region(const byoc_function_t *function) {
-  return byoc_attributes_find(&function->attributes, "Compiler") != NULL;
+  return byoc_attributes_find(&function->attributes, BYOC_ATTRIBUTE_COMPILER) != NULL;
 }
 
 bool byoc_function_is_open(const byoc_function_t *function) {
   return function->kind == BYOC_FUNCTION_GRAPH && !byoc_function_is_region(function) &&
-         byoc_attributes_find(&function->attributes, "Composite") == NULL;
+         byoc_attributes_find(&function->attributes, BYOC_ATTRIBUTE_COMPOSITE) == NULL;
 }
 
 // ---- opaque bodies ----

@@ -1,6 +1,7 @@
 // Merges functions that compute the same.
 #include <string.h>
 
+#include "core/ir/attribute_names.h"
 #include "core/ir/outline.h"
 #include "core/ir/structural.h"
 
@@ -11,7 +12,7 @@ static bool attributes_equal(const byoc_function_t *a, const byoc_function_t *b)
     const byoc_attribute_t *left = &a->attributes.items[i];
     const byoc_attribute_t *right = byoc_attributes_find(&b->attributes, left->name);
     if (right == NULL) return false;
-    if (strcmp(left->name, "global_symbol") == 0) continue;
+    if (strcmp(left->name, BYOC_ATTRIBUTE_GLOBAL_SYMBOL) == 0) continue;
     const byoc_attributes_t one = {.items = (byoc_attribute_t *)(uintptr_t)left, .count = 1};
     const byoc_attributes_t other = {.items = (byoc_attribute_t *)(uintptr_t)right, .count = 1};
     if (!byoc_attributes_equal(&one, &other)) return false;

@@ -1,6 +1,7 @@
 // Lowers a module to kernels: expands operators, groups nodes, outlines and lowers the groups.
 #include "core/kernel/lower.h"
 
+#include "core/ir/attribute_names.h"
 #include "core/ir/loop_in_place.h"
 #include "core/ir/virtual_device.h"
 #include "core/kernel/join.h"
@@ -126,7 +127,7 @@ static byoc_status_t lower_block(byoc_kernel_table_t *table, byoc_block_t *block
 
 static bool is_lowered(const byoc_function_t *function) {
   return function->kind == BYOC_FUNCTION_GRAPH && !byoc_function_is_region(function) &&
-         !byoc_function_has_flag(function, "Extern");
+         !byoc_function_has_flag(function, BYOC_ATTRIBUTE_EXTERN);
 }
 
 // After this only operators with definitions are left, and unknown dimensions belong to operators that are left.

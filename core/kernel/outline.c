@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "core/ir/attribute_names.h"
 #include "core/ir/structural.h"
 #include "core/kernel/lower_group.h"
 #include "core/ops/symbolic.h"
@@ -181,8 +182,8 @@ static byoc_status_t make_function(outline_t *outline, byoc_kernel_table_t *tabl
   BYOC_RETURN_IF_ERROR(
       byoc_kernel_lower_group(function, outline->members.data, (uint32_t)outline->members.count, outline->diag));
   function->kind = BYOC_FUNCTION_KERNEL;
-  if (!byoc_attributes_set_int(&function->attributes, "Primitive", 1) ||
-      !byoc_attributes_set_string(&function->attributes, "global_symbol", function->name))
+  if (!byoc_attributes_set_int(&function->attributes, BYOC_ATTRIBUTE_PRIMITIVE, 1) ||
+      !byoc_attributes_set_string(&function->attributes, BYOC_ATTRIBUTE_GLOBAL_SYMBOL, function->name))
     return byoc_diag_out_of_memory(outline->diag);
   outline->function = function;
   return BYOC_OK;

@@ -10,9 +10,6 @@
 #include "core/base/arena.h"
 #include "core/ir/graph.h"
 
-// How many operations a call stands for (int), if known: for profiles, without effect on the code.
-#define BYOC_ATTRIBUTE_FLOPS "byoc.flops"
-
 // Refuses unknown kinds and types, indices beyond the counts, a missing symbol, fewer than one repetition.
 byoc_status_t byoc_c_call_verify(const byoc_c_call_t *call, uint32_t operand_count, uint32_t result_count,
                                  byoc_diag_t *diag);

@@ -5,10 +5,6 @@
 
 #include "core/module/runtime_module.h"
 
-// On byoc::CallC nodes (string): the text of the target whose library holds the symbol. Missing if only one module had
-// listed the symbol when the call was made.
-#define BYOC_ATTRIBUTE_OF_TARGET "byoc.target"
-
 // Is it one of the symbols by which the program calls the module? The symbols of its set-up and its engine count too.
 bool byoc_runtime_module_lists(const byoc_runtime_module_t *module, const char *symbol);
 // Was the module handed back by this target, or shared with it?

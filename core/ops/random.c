@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/ir/attribute_names.h"
 #include "core/ops/random.h"
 #include "core/ops/util.h"
 
@@ -12,13 +13,13 @@
 #define U64(value)    byoc_loop_const_int(b, BYOC_DTYPE_U64, (int64_t)(value))
 
 // Nodes without a seed have streams of their own, told apart by when they were made.
-#define STREAM "byoc.stream"
-
 byoc_status_t byoc_infer_stream(const byoc_infer_t *infer) {
   byoc_attributes_t *attributes = &infer->node->attributes;
-  if (byoc_attributes_find(attributes, "seed") || byoc_attributes_find(attributes, STREAM)) return BYOC_OK;
-  return byoc_attributes_set_int(attributes, STREAM, (int64_t)infer->node->id) ? BYOC_OK
-                                                                               : byoc_diag_out_of_memory(infer->diag);
+  if (byoc_attributes_find(attributes, "seed") || byoc_attributes_find(attributes, BYOC_ATTRIBUTE_STREAM))
+    return BYOC_OK;
+  return byoc_attributes_set_int(attributes, BYOC_ATTRIBUTE_STREAM, (int64_t)infer->node->id)
+             ? BYOC_OK
+             : byoc_diag_out_of_memory(infer->diag);
 }
 
 // The finaliser of splitmix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014).
@@ -31,7 +32,7 @@ static uint64_t mix(uint64_t z) {
 const byoc_loop_expr_t *byoc_emit_uniform(byoc_loop_builder_t *b, const byoc_node_t *node,
                                           const byoc_loop_expr_t *place) {
   const byoc_attribute_t *seed = byoc_node_given(node, "seed");
-  uint64_t start = (uint64_t)byoc_attributes_int(&node->attributes, STREAM, 0);
+  uint64_t start = (uint64_t)byoc_attributes_int(&node->attributes, BYOC_ATTRIBUTE_STREAM, 0);
   if (seed && seed->kind == BYOC_ATTRIBUTE_FLOAT) memcpy(&start, &seed->f, sizeof start);
   if (seed && seed->kind == BYOC_ATTRIBUTE_INT) start = (uint64_t)seed->i;
   const byoc_loop_expr_t *z = BYOC_LADD(b, byoc_emit_as(b, BYOC_DTYPE_U64, place), U64(1));

@@ -4,10 +4,11 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/ir/attribute_names.h"
 #include "core/ops/op.h"
 
 bool byoc_attribute_is_reserved(const char *name) {
-  return strncmp(name, BYOC_ATTR_RESERVED, sizeof(BYOC_ATTR_RESERVED) - 1) == 0;
+  return strncmp(name, BYOC_ATTRIBUTE_RESERVED, sizeof(BYOC_ATTRIBUTE_RESERVED) - 1) == 0;
 }
 
 // ONNX leaves these names to tools that annotate models.

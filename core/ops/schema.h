@@ -46,8 +46,7 @@ typedef struct byoc_op_attribute_t {
     .value = {.name = NULL }                                                                                           \
   }
 
-// Names that begin so are notes that passes leave on nodes of any operator; models cannot have them.
-#define BYOC_ATTR_RESERVED "byoc."
+// Does the name begin with BYOC_ATTRIBUTE_RESERVED?
 bool byoc_attribute_is_reserved(const char *name);
 
 // The entry that holds for the row's version; NULL where it takes no such attribute.

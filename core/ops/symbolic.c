@@ -2,15 +2,9 @@
 
 #include <string.h>
 
+#include "core/ir/attribute_names.h"
 #include "core/ops/util.h"
 #include "core/ops/write.h"
-
-// Attributes of ResultShape beside those of the operator that it stands for.
-#define OF_DOMAIN  BYOC_ATTR_RESERVED "of_domain"
-#define OF_OP      BYOC_ATTR_RESERVED "of_operator"
-#define OF_VERSION BYOC_ATTR_RESERVED "of_version"
-#define PLACES     BYOC_ATTR_RESERVED "places" // result and dimension, by turns
-#define RANKS      BYOC_ATTR_RESERVED "ranks"  // of the results
 
 // Attributes of Require.
 #define KINDS       "kinds"
@@ -20,10 +14,12 @@
 // ---- ResultShape ----
 static byoc_status_t infer_result_shape(byoc_infer_t *infer) {
   size_t count = 0;
-  const int64_t *places = byoc_attributes_ints(&infer->node->attributes, PLACES, &count);
+  const int64_t *places = byoc_attributes_ints(&infer->node->attributes, BYOC_ATTRIBUTE_PLACES, &count);
   const byoc_op_t *op = byoc_result_shape_of(infer->node);
-  if (!op || !op->shape) return byoc_infer_error(infer, "attribute '" OF_OP "' names no operator with such shapes");
-  if (!places || count % 2 != 0) return byoc_infer_error(infer, "attribute '" PLACES "': expected pairs");
+  if (!op || !op->shape)
+    return byoc_infer_error(infer, "attribute '" BYOC_ATTRIBUTE_OF_OP "' names no operator with such shapes");
+  if (!places || count % 2 != 0)
+    return byoc_infer_error(infer, "attribute '" BYOC_ATTRIBUTE_PLACES "': expected pairs");
   for (int32_t i = 0; i < op->min_inputs; ++i) {
     BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, (uint32_t)i, NULL, "a tensor"));
   }
@@ -33,14 +29,14 @@ static byoc_status_t infer_result_shape(byoc_infer_t *infer) {
 
 const byoc_op_t *byoc_result_shape_of(const byoc_node_t *node) {
   if (!byoc_node_is(node, "byoc", "ResultShape")) return NULL;
-  return byoc_op_find(byoc_attributes_string(&node->attributes, OF_DOMAIN, ""),
-                      byoc_attributes_string(&node->attributes, OF_OP, ""),
-                      (int32_t)byoc_attributes_int(&node->attributes, OF_VERSION, 0));
+  return byoc_op_find(byoc_attributes_string(&node->attributes, BYOC_ATTRIBUTE_OF_DOMAIN, ""),
+                      byoc_attributes_string(&node->attributes, BYOC_ATTRIBUTE_OF_OP, ""),
+                      (int32_t)byoc_attributes_int(&node->attributes, BYOC_ATTRIBUTE_OF_VERSION, 0));
 }
 
 int32_t byoc_result_rank(const byoc_node_t *node, uint32_t result) {
   size_t count = 0;
-  const int64_t *ranks = byoc_attributes_ints(&node->attributes, RANKS, &count);
+  const int64_t *ranks = byoc_attributes_ints(&node->attributes, BYOC_ATTRIBUTE_RANKS, &count);
   return ranks && result < count ? (int32_t)ranks[result] : 0;
 }
 
@@ -51,7 +47,7 @@ static byoc_status_t loops_result_shape(byoc_lower_t *lower, const byoc_node_t *
   of.domain = op->domain, of.op = op->name, of.since_version = op->since_version;
   of.results = NULL, of.result_count = 0;
   size_t count = 0;
-  const int64_t *places = byoc_attributes_ints(&node->attributes, PLACES, &count);
+  const int64_t *places = byoc_attributes_ints(&node->attributes, BYOC_ATTRIBUTE_PLACES, &count);
   for (size_t i = 0; i < count / 2; ++i) {
     const byoc_loop_expr_t *dim = op->shape(lower, &of, (uint32_t)places[2 * i], (int32_t)places[2 * i + 1]);
     const byoc_loop_expr_t *at = byoc_loop_int(b, (int64_t)i);
@@ -83,11 +79,11 @@ static byoc_node_t *create_result_shape(byoc_node_t *node, const int64_t *places
   }
   byoc_node_t *made = byoc_node_create(node->block, node, "byoc", "ResultShape", 1, operands, node->operand_count, 1);
   bool ok = made && byoc_attributes_copy(&made->attributes, &node->attributes) &&
-            byoc_attributes_set_string(&made->attributes, OF_DOMAIN, node->domain) &&
-            byoc_attributes_set_string(&made->attributes, OF_OP, node->op) &&
-            byoc_attributes_set_int(&made->attributes, OF_VERSION, node->since_version) &&
-            byoc_attributes_set_ints(&made->attributes, RANKS, ranks, node->result_count) &&
-            byoc_attributes_set_ints(&made->attributes, PLACES, places, 2 * count);
+            byoc_attributes_set_string(&made->attributes, BYOC_ATTRIBUTE_OF_DOMAIN, node->domain) &&
+            byoc_attributes_set_string(&made->attributes, BYOC_ATTRIBUTE_OF_OP, node->op) &&
+            byoc_attributes_set_int(&made->attributes, BYOC_ATTRIBUTE_OF_VERSION, node->since_version) &&
+            byoc_attributes_set_ints(&made->attributes, BYOC_ATTRIBUTE_RANKS, ranks, node->result_count) &&
+            byoc_attributes_set_ints(&made->attributes, BYOC_ATTRIBUTE_PLACES, places, 2 * count);
   if (!ok) return NULL;
   made->name = node->name;
   return byoc_infer_node(made, diag) == BYOC_OK ? made : NULL;

@@ -1,6 +1,7 @@
 // infer-types, inline-functions, remove-identities, remove-dead-code
 #include <string.h>
 
+#include "core/ir/attribute_names.h"
 #include "core/ir/outline.h"
 #include "core/ir/virtual_device.h"
 #include "core/ops/op.h"
@@ -14,7 +15,8 @@ byoc_status_t byoc_pass_infer_types(byoc_graph_module_t *module, byoc_diag_t *di
 
 static bool is_marked_inline(void *self, const byoc_function_t *function) {
   (void)self;
-  return byoc_function_has_flag(function, "Inline") && byoc_attributes_find(&function->attributes, "Compiler") == NULL;
+  return byoc_function_has_flag(function, BYOC_ATTRIBUTE_INLINE) &&
+         byoc_attributes_find(&function->attributes, BYOC_ATTRIBUTE_COMPILER) == NULL;
 }
 
 byoc_status_t byoc_pass_inline_functions(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/ir/attribute_names.h"
 #include "core/ir/outline.h"
 #include "core/kernel/lower.h"
 #include "core/ops/op.h"
@@ -11,7 +12,7 @@
 // ---- which functions ----
 
 static bool is_for(const byoc_attributes_t *attributes, const byoc_pass_arguments_t *arguments) {
-  const char *compiler = byoc_attributes_string(attributes, "Compiler", NULL);
+  const char *compiler = byoc_attributes_string(attributes, BYOC_ATTRIBUTE_COMPILER, NULL);
   return compiler != NULL && (arguments->compiler == NULL || strcmp(compiler, arguments->compiler) == 0);
 }
 
@@ -31,8 +32,8 @@ typedef struct outliner_t {
 // func(%a) { ... } {Compiler = "x"} inline → call @x_0
 static byoc_status_t outline_node(outliner_t *o, byoc_node_t *node) {
   char name[160];
-  const char *symbol = byoc_attributes_string(&node->attributes, "global_symbol", NULL);
-  snprintf(name, sizeof(name), "%s_0", byoc_attributes_string(&node->attributes, "Compiler", ""));
+  const char *symbol = byoc_attributes_string(&node->attributes, BYOC_ATTRIBUTE_GLOBAL_SYMBOL, NULL);
+  snprintf(name, sizeof(name), "%s_0", byoc_attributes_string(&node->attributes, BYOC_ATTRIBUTE_COMPILER, ""));
   byoc_function_t *function = NULL;
   BYOC_RETURN_IF_ERROR(byoc_outline_block(node, symbol != NULL ? symbol : name, o->diag, &function));
   *o->changes += 1;
@@ -53,10 +54,10 @@ static byoc_status_t outline_in_block(outliner_t *o, byoc_block_t *block) {
 static byoc_status_t set_symbols(outliner_t *o, const byoc_graph_module_t *module) {
   BYOC_FOR_EACH_FUNCTION(function, module) {
     if (!is_for(&function->attributes, o->arguments) || function->kind != BYOC_FUNCTION_GRAPH) continue;
-    if (byoc_attributes_find(&function->attributes, "global_symbol") != NULL) continue;
+    if (byoc_attributes_find(&function->attributes, BYOC_ATTRIBUTE_GLOBAL_SYMBOL) != NULL) continue;
     char symbol[256];
     byoc_make_identifier(function->name, symbol, sizeof(symbol));
-    if (!byoc_attributes_set_string(&function->attributes, "global_symbol", symbol)) {
+    if (!byoc_attributes_set_string(&function->attributes, BYOC_ATTRIBUTE_GLOBAL_SYMBOL, symbol)) {
       return byoc_diag_out_of_memory(o->diag);
     }
     *o->changes += 1;
@@ -68,10 +69,10 @@ static byoc_status_t set_symbols(outliner_t *o, const byoc_graph_module_t *modul
 static byoc_status_t check_symbols(const byoc_graph_module_t *module, byoc_diag_t *diag) {
   for (size_t f = 0; f < module->functions.count; ++f) {
     const byoc_function_t *function = module->functions.data[f];
-    const char *symbol = byoc_attributes_string(&function->attributes, "global_symbol", NULL);
+    const char *symbol = byoc_attributes_string(&function->attributes, BYOC_ATTRIBUTE_GLOBAL_SYMBOL, NULL);
     for (size_t g = 0; g < f && symbol != NULL; ++g) {
       const byoc_function_t *other = module->functions.data[g];
-      const char *taken = byoc_attributes_string(&other->attributes, "global_symbol", "");
+      const char *taken = byoc_attributes_string(&other->attributes, BYOC_ATTRIBUTE_GLOBAL_SYMBOL, "");
       if (strcmp(symbol, taken) != 0) continue;
       byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_DATA,
                                              "functions '%s' and '%s' are different and have one global_symbol, '%s'",
@@ -113,7 +114,7 @@ byoc_status_t byoc_pass_mark_compiler_functions_extern(byoc_graph_module_t *modu
     byoc_function_t *function = module->functions.data[f];
     if (!is_for(&function->attributes, arguments)) continue;
     byoc_attributes_clear(&function->attributes);
-    if (!byoc_attributes_set_int(&function->attributes, "Extern", 1)) return byoc_diag_out_of_memory(diag);
+    if (!byoc_attributes_set_int(&function->attributes, BYOC_ATTRIBUTE_EXTERN, 1)) return byoc_diag_out_of_memory(diag);
     function->kind = BYOC_FUNCTION_EXTERN;
     *changes += 1;
   }
@@ -136,14 +137,15 @@ byoc_status_t byoc_pass_inline_compiler_functions(byoc_graph_module_t *module, c
 
 static bool is_composite(void *self, const byoc_function_t *function) {
   (void)self;
-  return byoc_attributes_find(&function->attributes, "Composite") != NULL &&
-         byoc_attributes_find(&function->attributes, "Compiler") == NULL;
+  return byoc_attributes_find(&function->attributes, BYOC_ATTRIBUTE_COMPOSITE) != NULL &&
+         byoc_attributes_find(&function->attributes, BYOC_ATTRIBUTE_COMPILER) == NULL;
 }
 
 // call @composite(%x) → its body, except in inline functions that are regions themselves
 static byoc_status_t inline_composites(byoc_block_t *block, byoc_diag_t *diag, size_t *changes) {
   for (byoc_node_t *node = block->first; node != NULL;) {
-    bool is_region = byoc_node_is(node, "byoc", "Function") && byoc_attributes_find(&node->attributes, "Compiler");
+    bool is_region =
+        byoc_node_is(node, "byoc", "Function") && byoc_attributes_find(&node->attributes, BYOC_ATTRIBUTE_COMPILER);
     for (uint32_t b = 0; b < node->block_count && !is_region; ++b) {
       BYOC_RETURN_IF_ERROR(inline_composites(node->blocks[b], diag, changes));
     }

@@ -16,6 +16,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/ir/attribute_names.h"
 #include "core/ir/virtual_device.h"
 #include "core/ops/op.h"
 #include "core/ops/util.h"
@@ -287,7 +288,7 @@ byoc_status_t byoc_pass_recognise_attention(byoc_graph_module_t *module, const b
                                             byoc_diag_t *diag, size_t *changes) {
   if (arguments->targets != NULL && !byoc_target_list_has_rule(arguments->targets, "Attention", 0)) return BYOC_OK;
   BYOC_FOR_EACH_FUNCTION(function, module) {
-    if (byoc_attributes_find(&function->attributes, "Compiler") != NULL) continue;
+    if (byoc_attributes_find(&function->attributes, BYOC_ATTRIBUTE_COMPILER) != NULL) continue;
     BYOC_RETURN_IF_ERROR(recognise_block(function->body, arguments->targets, diag, changes));
   }
   return BYOC_OK;

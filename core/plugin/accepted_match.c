@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/ir/attribute_names.h"
+
 bool byoc_bindings_equal(const byoc_region_binding_t *a, size_t a_count, const byoc_region_binding_t *b,
                          size_t b_count) {
   if (a_count != b_count) return false;

@@ -6,8 +6,6 @@
 
 #include "core/plugin/pattern.h"
 
-#define BYOC_ATTRIBUTE_MATCH "Match"
-
 // True if the same names stand for the same nodes and values.
 bool byoc_bindings_equal(const byoc_region_binding_t *a, size_t a_count, const byoc_region_binding_t *b,
                          size_t b_count);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/base/log.h"
+#include "core/ir/attribute_names.h"
 #include "core/plugin/abi.h"
 #include "core/plugin/accepted_match.h"
 #include "core/plugin/cache.h"
@@ -50,7 +51,7 @@ static byoc_region_t *copy_match(byoc_codegen_t *codegen, const byoc_match_t *ma
 // True if this is the pattern that the function was made by.
 static bool is_rule_of(const byoc_target_t *target, const byoc_function_t *function, const char *pattern) {
   const byoc_backend_t *backend = target->kind->backend;
-  const char *composite = byoc_attributes_string(&function->attributes, "Composite", "");
+  const char *composite = byoc_attributes_string(&function->attributes, BYOC_ATTRIBUTE_COMPOSITE, "");
   for (uint32_t r = 0; r < backend->rule_count; ++r) {
     const byoc_rule_t *rule = &backend->rules[r];
     if (rule->pattern == NULL || strcmp(rule->pattern, pattern) != 0) continue;

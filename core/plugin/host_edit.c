@@ -1,6 +1,7 @@
 // The edit table: how a hook rewrites the functions that it was given.
 #include <string.h>
 
+#include "core/ir/attribute_names.h"
 #include "core/ir/verify.h"
 #include "core/module/c_call.h"
 #include "core/module/linkage.h"

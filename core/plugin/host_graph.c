@@ -1,6 +1,7 @@
 // The graph table: pure readers. Every question of a plugin gets an answer: a value, NULL, 0 or its fallback.
 #include <string.h>
 
+#include "core/ir/attribute_names.h"
 #include "core/ops/op.h"
 #include "core/plugin/host.h"
 
@@ -23,7 +24,8 @@ static const char *function_name(const byoc_function_t *function) {
 }
 
 static const char *function_symbol(const byoc_function_t *function) {
-  return function != NULL ? byoc_attributes_string(&function->attributes, "global_symbol", function->name) : "";
+  return function != NULL ? byoc_attributes_string(&function->attributes, BYOC_ATTRIBUTE_GLOBAL_SYMBOL, function->name)
+                          : "";
 }
 
 static const char *function_string(const byoc_function_t *function, const char *attribute, const char *fallback) {

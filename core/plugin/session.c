@@ -2,8 +2,10 @@
 // and ending the call.
 #include "core/plugin/session.h"
 
+#include "core/ir/attribute_names.h"
+
 const char *byoc_session_symbol(const byoc_function_t *function) {
-  return byoc_attributes_string(&function->attributes, "global_symbol", function->name);
+  return byoc_attributes_string(&function->attributes, BYOC_ATTRIBUTE_GLOBAL_SYMBOL, function->name);
 }
 
 int64_t byoc_session_find(const byoc_codegen_t *session, const byoc_function_t *function) {

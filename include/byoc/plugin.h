@@ -271,6 +271,10 @@ enum {
   BYOC_RULE_PASS_CONSTANTS = 2,
 };
 
+// Attributes of the functions that the host makes of nodes that a target takes: strings, for function_string.
+#define BYOC_ATTRIBUTE_COMPILER  "Compiler"  // the target
+#define BYOC_ATTRIBUTE_COMPOSITE "Composite" // the name of the pattern rule
+
 // Pattern text. It is matched from its root against a node; earlier rows of this table are tried first:
 //   %x          any value; a name used twice stands for the same value       _    any value, unnamed
 //   @w          a constant                                                   @    a constant, unnamed

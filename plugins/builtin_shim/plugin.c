@@ -57,7 +57,7 @@ static const json_t *find_rule_by_name(const byoc_shim_table_t *table, const cha
 static int32_t rewrite_function(const shim_plugin_t *plugin, byoc_codegen_t *codegen, byoc_function_t *function) {
   const byoc_host_t *host = plugin->library.host;
   const byoc_shim_table_t *table = &plugin->library.table;
-  const json_t *rule = find_rule_by_name(table, host->graph->function_string(function, "Composite", ""));
+  const json_t *rule = find_rule_by_name(table, host->graph->function_string(function, BYOC_ATTRIBUTE_COMPOSITE, ""));
   if (rule == NULL) return host->codegen->decline(codegen, function, "it is not a match of one of the table's rules");
   const char *pattern = json_string_value(json_object_get(rule, "pattern"));
   byoc_shim_scope_t scope = {.host = host, .region = host->codegen->match(codegen, function, NULL, pattern)};

@@ -4,6 +4,7 @@
 #include "artifact.h"
 #include "command.h"
 #include "core/compose/module_tree.h"
+#include "core/ir/attribute_names.h"
 #include "json_print.h"
 #include "session.h"
 
@@ -139,9 +140,9 @@ static json_t *model_to_json(const byoc_graph_module_t *module, const byoc_funct
   size_t bytes = 0;
   for (size_t i = 0; i < module->constants.count; ++i) bytes += module->constants.data[i]->size_bytes;
   return json_pack("{s:s, s:o, s:o, s:o, s:o, s:I, s:I}", "kind", "model", "model",
-                   byoc_json_text(byoc_attributes_string(&module->attributes, "model", main->name)), "inputs", inputs,
-                   "outputs", outputs, "operators", operators, "constants", (json_int_t)module->constants.count,
-                   "constants_size_bytes", (json_int_t)bytes);
+                   byoc_json_text(byoc_attributes_string(&module->attributes, BYOC_ATTRIBUTE_MODEL, main->name)),
+                   "inputs", inputs, "outputs", outputs, "operators", operators, "constants",
+                   (json_int_t)module->constants.count, "constants_size_bytes", (json_int_t)bytes);
 }
 
 static void print_model(json_t *model) {

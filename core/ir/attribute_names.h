@@ -1,0 +1,64 @@
+// The names of the attributes that the compiler itself gives to functions, modules and nodes: what each means and who
+// sets it. Names that backends read too (Compiler, Composite) stand in byoc/plugin.h; attributes of operators stand in
+// the rows of the operators.
+#ifndef BYOC_CORE_IR_ATTRIBUTE_NAMES_H_
+#define BYOC_CORE_IR_ATTRIBUTE_NAMES_H_
+
+#include "byoc/plugin.h" // BYOC_ATTRIBUTE_COMPILER, BYOC_ATTRIBUTE_COMPOSITE
+
+// ---- of functions ----
+
+// String: the symbol of the compiled function. Placement and kernel outlining set it to the function's name;
+// outline-compiler-functions takes it from the user's annotation.
+#define BYOC_ATTRIBUTE_GLOBAL_SYMBOL "global_symbol"
+// Int, index in the target list: the target of the function, since several targets may be of one kind. Set by placement
+// and, for functions that a model brings, by the build.
+#define BYOC_ATTRIBUTE_TARGET "Target"
+// Int, a flag: the function was made of nodes that are compiled together. Set by placement and by kernel outlining.
+#define BYOC_ATTRIBUTE_PRIMITIVE "Primitive"
+// Int, a flag: calls of the function are replaced by its body. Set on the model's own functions by the frontend and on
+// regions that were given back by the build.
+#define BYOC_ATTRIBUTE_INLINE "Inline"
+// Int, a flag: the function is compiled already, and its body is kept for its shapes only. Set by
+// mark-compiler-functions-extern.
+#define BYOC_ATTRIBUTE_EXTERN "Extern"
+// Int: the number of the match that the rule's hook accepted (core/plugin/accepted_match.h); none: the first. Set by
+// placement.
+#define BYOC_ATTRIBUTE_MATCH "Match"
+
+// ---- of modules, set by the frontend ----
+
+#define BYOC_ATTRIBUTE_MODEL      "model"      // string: the model's name
+#define BYOC_ATTRIBUTE_PRODUCER   "producer"   // string: the program that wrote the model, and its version
+#define BYOC_ATTRIBUTE_IR_VERSION "ir_version" // int: of the ONNX format
+
+// ---- of nodes ----
+
+// Names that begin so are notes that passes leave on nodes of any operator; models cannot have them.
+#define BYOC_ATTRIBUTE_RESERVED "byoc."
+
+// Ints, rising: indices in the target list of the targets that could take the node. Set by annotate-targets, removed by
+// partition.
+#define BYOC_ATTRIBUTE_TARGETS BYOC_ATTRIBUTE_RESERVED "targets"
+// Int: the number of the node's region, unique in its function. Set by merge-regions, removed by partition.
+#define BYOC_ATTRIBUTE_REGION BYOC_ATTRIBUTE_RESERVED "region"
+// Ints: indices in the target list of the backends that took the node and gave it back. Set by the build.
+#define BYOC_ATTRIBUTE_GIVEN_BACK_BY BYOC_ATTRIBUTE_RESERVED "given_back_by"
+// String, on byoc::CallC: the text of the target whose library the symbol is looked up in; none where only one module
+// listed the symbol when the call was made. Set when a backend creates the call.
+#define BYOC_ATTRIBUTE_OF_TARGET BYOC_ATTRIBUTE_RESERVED "target"
+// Int, on byoc::CallC: the operations that the call stands for, where known; for profiles, without effect on the code.
+// Set by the build.
+#define BYOC_ATTRIBUTE_FLOPS BYOC_ATTRIBUTE_RESERVED "flops"
+// Int, on random operators without a seed: the number that tells their streams apart. Set by type inference.
+#define BYOC_ATTRIBUTE_STREAM BYOC_ATTRIBUTE_RESERVED "stream"
+// On byoc::ResultShape, beside the attributes of the operator that it stands for (core/ops/symbolic.h): its domain and
+// name (strings) and version (int), pairs of a result and a dimension (ints), the ranks of the results (ints). Set with
+// the node.
+#define BYOC_ATTRIBUTE_OF_DOMAIN  BYOC_ATTRIBUTE_RESERVED "of_domain"
+#define BYOC_ATTRIBUTE_OF_OP      BYOC_ATTRIBUTE_RESERVED "of_operator"
+#define BYOC_ATTRIBUTE_OF_VERSION BYOC_ATTRIBUTE_RESERVED "of_version"
+#define BYOC_ATTRIBUTE_PLACES     BYOC_ATTRIBUTE_RESERVED "places"
+#define BYOC_ATTRIBUTE_RANKS      BYOC_ATTRIBUTE_RESERVED "ranks"
+
+#endif // BYOC_CORE_IR_ATTRIBUTE_NAMES_H_
