@@ -17,15 +17,8 @@
 #include "core/compose/preamble.h"
 #include "core/compose/tool.h"
 
-// Must change whenever something below changes what a compilation means.
-#define CACHE_FORMAT "byoc object 3"
-
-// Flags before the job's own ones, which may overrule them. Contraction of a * b + c is allowed (gnu11's default).
-static const char *const flags_before[] = {"-std=gnu11", "-w", "-fdiagnostics-color=never", "-I", "include"};
-// Flags after the job's own ones. The folder's own name must not reach the object.
-static const char *const flags_after[] = {
-    "-fPIC", "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections", "-fno-lto", "-g0",
-};
+// Must change whenever something here or in tool.c changes what a compilation means.
+#define CACHE_FORMAT    "byoc object 3"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -48,6 +41,10 @@ static void hash_processor(byoc_sha256_t *hasher) {
 #endif
 }
 
+static void hash_flags(byoc_sha256_t *hasher, const char *const *flags) {
+  for (; *flags != NULL; flags++) byoc_sha256_update_text(hasher, *flags);
+}
+
 // The hash of what the result of compiling `source` depends on; without an object: of what the precompiled preamble
 // does.
 static byoc_digest_t job_key(const byoc_compile_job_t *job, const char *compiler, const char *version,
@@ -57,14 +54,14 @@ static byoc_digest_t job_key(const byoc_compile_job_t *job, const char *compiler
   byoc_sha256_update_text(&hasher, CACHE_FORMAT);
   byoc_sha256_update_text(&hasher, compiler);
   byoc_sha256_update_text(&hasher, version);
-  for (size_t i = 0; i < COUNT_OF(flags_before); i++) byoc_sha256_update_text(&hasher, flags_before[i]);
+  hash_flags(&hasher, byoc_flags_before);
   bool native = false;
   for (size_t i = 0; i < job->flag_count; i++) {
     byoc_sha256_update_text(&hasher, job->flags[i]);
     native = native || strstr(job->flags[i], "native") != NULL;
   }
   if (native) hash_processor(&hasher);
-  for (size_t i = 0; i < COUNT_OF(flags_after); i++) byoc_sha256_update_text(&hasher, flags_after[i]);
+  hash_flags(&hasher, byoc_flags_after);
   for (size_t i = 0; i < byoc_embedded_header_count; i++) {
     byoc_embedded_header_t header = byoc_embedded_header(i);
     byoc_sha256_update_text(&hasher, header.path);
@@ -73,12 +70,6 @@ static byoc_digest_t job_key(const byoc_compile_job_t *job, const char *compiler
   byoc_sha256_update_text(&hasher, job->preamble != NULL ? job->preamble : "");
   byoc_sha256_update_text(&hasher, source);
   return byoc_sha256_finish(&hasher);
-}
-
-void byoc_command_add_compilation(byoc_command_t *command, const byoc_compile_job_t *job) {
-  for (size_t i = 0; i < COUNT_OF(flags_before); i++) byoc_command_add(command, flags_before[i]);
-  for (size_t i = 0; i < job->flag_count; i++) byoc_command_add(command, job->flags[i]);
-  for (size_t i = 0; i < COUNT_OF(flags_after); i++) byoc_command_add(command, flags_after[i]);
 }
 
 // Compiles source.c in `folder` to source.o, with the precompiled header at `preamble` unless it is NULL.

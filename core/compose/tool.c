@@ -28,6 +28,19 @@ void byoc_command_addf(byoc_command_t *command, const char *format, ...) {
   byoc_string_deinit(&text);
 }
 
+// Contraction of a * b + c is allowed (gnu11's default).
+const char *const byoc_flags_before[] = {"-std=gnu11", "-w", "-fdiagnostics-color=never", "-I", "include", NULL};
+// The folder's own name must not reach the object.
+const char *const byoc_flags_after[] = {
+    "-fPIC", "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections", "-fno-lto", "-g0", NULL,
+};
+
+void byoc_command_add_compilation(byoc_command_t *command, const byoc_compile_job_t *job) {
+  for (const char *const *flag = byoc_flags_before; *flag != NULL; flag++) byoc_command_add(command, *flag);
+  for (size_t i = 0; i < job->flag_count; i++) byoc_command_add(command, job->flags[i]);
+  for (const char *const *flag = byoc_flags_after; *flag != NULL; flag++) byoc_command_add(command, *flag);
+}
+
 // The first word of a compiler's command line.
 static bool first_word_exists(const char *compiler) {
   char word[1024];

@@ -36,7 +36,10 @@ void byoc_command_hide(byoc_command_t *command, const char *folder);
 // the disk is full, with "<what> failed: <first messages>".
 byoc_status_t byoc_command_run(byoc_command_t *command, const char *what, const char *directory, byoc_diag_t *diag);
 
-// The flags of every compilation of a job, without the names of files.
+// The flags of every compilation, in lists that end in NULL: those before the job's own, which may overrule them, and
+// those after them.
+extern const char *const byoc_flags_before[], *const byoc_flags_after[];
+// All flags of a job's compilation, except for the names of files.
 void byoc_command_add_compilation(byoc_command_t *command, const byoc_compile_job_t *job);
 
 // `compiler`, or the default one if it is NULL (see byoc_compile_job_t). BYOC_NOT_FOUND, with a hint how to get one, if
