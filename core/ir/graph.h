@@ -161,9 +161,6 @@ void byoc_graph_module_keep_functions(byoc_graph_module_t *module, bool (*keeps)
 void byoc_graph_module_drop_runtime_modules(byoc_graph_module_t *module);
 // `name`, or name_1, name_2 ..., whichever no function or constant has. In the module's arena.
 const char *byoc_graph_module_unique_name(byoc_graph_module_t *module, const char *name);
-// Removes constants that nothing refers to from the module (their memory stays until it is destroyed). False if out of
-// memory (nothing is changed).
-bool byoc_graph_module_drop_unused_constants(byoc_graph_module_t *module, size_t *out_dropped);
 
 // ---- constants ----
 // Copies the data. NULL if out of memory. The name is made unique.
