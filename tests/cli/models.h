@@ -10,11 +10,11 @@ void write_tiny(const char *path, const char *rows);
 // Convolutions, pooling, a matrix product, softmax: input "image" f32[1,3,12,12], output "scores" f32[1,10]. Every
 // target finds something to do.
 void write_vision(const char *path);
-// One node of an operator that nobody knows.
+// One node of an unknown operator.
 void write_unknown_operator(const char *path);
 // A row-major f32 array as .npy.
 void write_npy(const char *path, size_t rank, const int64_t *dims, const float *values);
-// The same of elements as NumPy's `descriptor` says ("<c8"), `size_bytes` in all.
+// The same with elements of NumPy's `descriptor` ("<c8"), `size_bytes` in all.
 void write_npy_of(const char *path, const char *descriptor, size_t rank, const int64_t *dims, const void *values,
                   size_t size_bytes);
 // y = x, both of this type and shape ("3").

@@ -25,7 +25,7 @@ static void test_same_bytes(void **state) {
   static const char *const targets[] = {"c", "cutlass; c", "cblas; c", "dnnl; c", "cutlass; dnnl; cblas; c"};
   byoc_test_shell(0, "mkdir -p one two/deeper && cp vision.onnx one && cp vision.onnx two/deeper");
   for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); ++i) {
-    // Caches of their own: what is compared was compiled twice.
+    // Each build has a cache of its own, so that what is compared was compiled twice.
     byoc_test_shell(0, "(cd one && BYOC_CACHE_DIR=$PWD/cache%zu TMPDIR=$PWD byoc build vision.onnx --target '%s')", i,
                     targets[i]);
     byoc_test_shell(0,
@@ -46,7 +46,7 @@ static void test_needs_libc_only(void **state) {
   byoc_test_shell(0, "byoc build vision.onnx -o v.so --target 'cutlass; cblas; c' && readelf -d v.so | grep NEEDED");
   byoc_test_shell(1, "readelf -d v.so | grep NEEDED | grep -vE '\\[(libc|libm|ld-linux[^]]*)\\.so\\.[0-9]+\\]'");
   assert_string_equal(byoc_test_output(), "");
-  // One symbol goes out.
+  // Only one symbol is exported.
   byoc_test_shell(0, "nm -D --defined-only v.so");
   byoc_test_shell(0, "nm -D --defined-only v.so | awk '{print $3}' | sed 's/@.*//'");
   assert_string_equal(byoc_test_output(), "byoc_artifact_entry\n");
@@ -106,7 +106,7 @@ static void test_user_program(void **state) {
   } else {
     print_message("C++ skipped: no c++ here\n");
   }
-  // Not this artifact: a sentence.
+  // A file that is not this model's artifact gets a sentence.
   byoc_test_shell(0, "byoc build vision.onnx");
   byoc_test_shell(1, "./user ./vision.so");
   byoc_test_printed("another model");

@@ -39,7 +39,7 @@ static void test_race(void **state) {
   json_decref(root);
   byoc_test_shell(0, "test -s out/ratios.svg && grep -q 'byoc blas' out/table.txt && grep -q '^mlp,1,byoc c,' "
                      "out/table.csv");
-  // What is there is not timed again; what is not, is.
+  // What was timed already is not timed again; the rest is.
   byoc_test_shell(0, BENCH_PEERS "mlp.onnx --threads 1 --rounds 2 --turn-ms 5 --byoc 'c=--target c'");
   byoc_test_printed("going on with");
   assert_null(strstr(byoc_test_output(), "byoc c: median"));

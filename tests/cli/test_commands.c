@@ -51,7 +51,7 @@ static void test_help(void **state) {
   byoc_test_printed("mobilenet_v2");
 }
 
-// Exit code 2, what is wrong, and the nearest match where there is one.
+// Exit code 2, what is wrong, and the nearest match if there is one.
 static void test_misuse(void **state) {
   (void)state;
   static const struct {
@@ -177,7 +177,7 @@ static void test_plugins(void **state) {
   json_decref(plugins);
 }
 
-// Its `prepare`, behind the end of its struct, would end the process.
+// Its `prepare` stands beyond the end of its struct, and would end the process.
 static void test_older_plugin(void **state) {
   (void)state;
   byoc_test_shell(0, "printf '%s' > neg.byoc",

@@ -200,7 +200,7 @@ static void test_c10_require(void **state) {
   byoc_test_printed("of 9 operators are not on cutlass, which --require asks for");
   byoc_test_printed("MaxPool 'pool' went to c; cutlass: none of its rules takes it here");
   assert_false(byoc_file_exists("never.so"));
-  byoc_plan_t plan = read_plan("why.json"); // it shows why
+  byoc_plan_t plan = read_plan("why.json"); // the plan shows why
   byoc_plan_deinit(&plan);
   byoc_test_shell(0, "byoc build vision.onnx --plan=greedy -o vision.so --target 'cutlass' --require cutlass,c");
   assert_true(byoc_file_exists("vision.so"));
@@ -232,7 +232,7 @@ static size_t count_of(const char *text, const char *part) {
   return count;
 }
 
-// Texts of the model are data within the page, whatever they hold.
+// Texts of the model are data within the page, whatever characters they contain.
 static void test_c10_page_is_one_file(void **state) {
   (void)state;
   write_text("odd.byoc", "    %0 = Exp@13 \"</script><script>alert(1)</script><!--\" (%x) : f32[4]\n"

@@ -1,11 +1,11 @@
-// --layout: blocked layouts between regions change no result, compiled or evaluated, and nothing at all where no target
+// --layout: blocked layouts between regions do not change results, compiled or evaluated, and do nothing if no target
 // takes them.
 #include <stdio.h>
 
 #include "models.h"
 #include "tests/support/command.h"
 
-// A residual block, a pool, a concatenation; Sin and Cos are for nobody but c.
+// A residual block, a pool, a concatenation; Sin and Cos are taken by c only.
 static const char text[] = "module {\\n"
                            "  constant @a : f32[32,3,3,3] = splat 0.02\\n"
                            "  constant @b : f32[32,32,3,3] = splat 0.01\\n"

@@ -47,7 +47,7 @@ static void test_c4_estimated_costs_need_no_compiler(void **state) {
   byoc_test_printed("no-such.json");
 }
 
-// A backend that crashes, hangs, is wrong or cannot be built costs the candidate alone: the build goes on without it.
+// A backend that crashes, hangs, is wrong or cannot be built only loses the candidate: the build goes on without it.
 static void test_c4_faulty_backends_are_left_out(void **state) {
   (void)state;
   static const struct {

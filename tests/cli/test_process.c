@@ -1,4 +1,4 @@
-// Artifacts in their caller's process: forks, threads that share what is not to be shared, memory that is not there.
+// Artifacts in their caller's process: forks, threads that share what must not be shared, memory that runs out.
 #include <stdio.h>
 
 #include "core/base/file.h"
@@ -21,8 +21,8 @@ static void build(const char *targets) {
   byoc_test_shell(0, "byoc build model.byoc --plan greedy -t '%s'", targets);
 }
 
-// Threads stay with the parent: the child's own contexts start others, and an inherited one does without, or says why
-// it cannot where a library in it has threads of its own.
+// Threads stay with the parent. The child's own contexts start others; an inherited context works without, or says why
+// it cannot if a library in it has threads of its own.
 static void test_fork(void **state) {
   (void)state;
   static const char refusal[] = "the context was made before this process was forked, and a library in it has threads "
@@ -49,7 +49,7 @@ static void test_one_context_twice(void **state) {
                       "first: right\nlater: right\n");
 }
 
-// The dynamic linker ends the process where a thread's first use of such a variable finds no memory.
+// The dynamic linker ends the process if a thread's first use of such a variable finds no memory.
 static void test_no_thread_local_variables(void **state) {
   (void)state;
   static const char *const targets[] = {"c", "cutlass; c", "dnnl; c"};

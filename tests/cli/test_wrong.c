@@ -88,7 +88,7 @@ static void test_other_files(void **state) {
 static void test_no_compiler(void **state) {
   (void)state;
   byoc_test_shell(0, "mkdir -p out empty");
-  // A cache that is warm would hide what is missing.
+  // A warm cache would hide what is missing.
   byoc_test_shell(1, "BYOC_CACHE_DIR=$PWD/cold CC= PATH=$PWD/empty %s/byoc build vision.onnx -o out/v.so",
                   BYOC_TEST_PROGRAM_DIR);
   byoc_test_printed("compiler");
@@ -126,7 +126,7 @@ static void test_named_compiler_only(void **state) {
   byoc_test_shell(0, "rm -r out/* named");
 }
 
-// What means something to a shell, a linker's option or a list of paths.
+// Names that mean something to a shell, to a linker's options or in a list of paths.
 static void test_odd_temporary_folder(void **state) {
   (void)state;
   byoc_test_shell(0, "mkdir -p out 'odd, folder:;%%s'");
@@ -152,7 +152,7 @@ static void test_wrong_folders(void **state) {
   byoc_test_printed("nowhere");
 }
 
-// What is read is not written over, and two files are not written into one.
+// Inputs are not overwritten, and two outputs do not go into one file.
 static void test_outputs_that_clash(void **state) {
   (void)state;
   static const struct {
@@ -178,7 +178,7 @@ static void test_outputs_that_clash(void **state) {
   assert_nothing_left();
 }
 
-// A file of another kind is called by its name; an option that has no say is refused.
+// A file of another kind is called by its name; an option that has no effect is refused.
 static void test_kinds_of_files(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc build tiny.onnx -o kind.so && byoc opt tiny.onnx -o kind.txt");
@@ -201,7 +201,7 @@ static void test_kinds_of_files(void **state) {
   byoc_test_printed("the compiler 'no-such-cc' of the variable CC was not found");
 }
 
-// An older artifact stays as it is where a new one cannot be made.
+// An older artifact stays as it is if a new one cannot be made.
 static void test_read_only_folder(void **state) {
   (void)state;
   if (geteuid() == 0 && byoc_test_try_shell("setpriv --version") != 0) {
@@ -220,7 +220,7 @@ static void test_read_only_folder(void **state) {
   byoc_test_shell(0, "chmod 755 locked");
 }
 
-// Whichever file it is that no longer fits: the limit moves over all of them.
+// The size limit is moved over all files, so that each is once the one that no longer fits.
 static void test_full_disk(void **state) {
   (void)state;
   byoc_test_shell(0,

@@ -1,4 +1,4 @@
-// The case tables: small graphs written down in tests/conformance/cases/*.cases, one a line:
+// The case tables: small graphs written down in tests/conformance/cases/*.cases, one per line:
 //
 //   name | who must take it | operands | nodes
 //   conv_pads | cutlass dnnl cblas:some | x[1,3,8,9] w[4,3,3,3]= b[4]= | y = Conv(x,w,b) pads=1,1,1,1; z = Relu(y)
@@ -33,8 +33,8 @@ typedef struct case_table_t {
   size_t file_count;
 } case_table_t;
 
-// Reads every *.cases file of `folder`, those cases whose "file/name" holds `filter` (NULL: all). Fails the running
-// test where a file cannot be read or a line is malformed.
+// Reads every *.cases file of `folder`, with the cases whose "file/name" contains `filter` (NULL: all). Fails the
+// running test if a file cannot be read or a line is malformed.
 void case_table_read(const char *folder, const char *filter, case_table_t *out_table);
 void case_table_deinit(case_table_t *table);
 
@@ -44,7 +44,7 @@ demand_t case_demand(const case_t *entry, const char *kind);
 // One model of all cases of the file (ALL_CASES) or of one; the n-th case's values and nodes are named "k<n>_...". Free
 // with byoc_free of the system's allocator.
 void case_file_model(const case_file_t *file, int which, uint8_t **out_data, size_t *out_size);
-// The index of the case that a node or value belongs to; -1 where it is not named like that.
+// The index of the case that a node or value belongs to; -1 if its name is of another form.
 int case_of_name(const char *name);
 
 #endif // BYOC_TESTS_CONFORMANCE_CASES_H_

@@ -59,7 +59,7 @@ void check_file(void **state) {
   suite_settle();
 }
 
-// The note is what the loaded plugin is.
+// The note says what the loaded plugin is.
 void check_identity(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
@@ -150,7 +150,7 @@ static void misuse_option(const byoc_target_kind_t *kind, const byoc_option_sche
     snprintf(text, sizeof(text), "%s -%s=", kind->name, option->name);
     expect_refused(text, option->name);
   }
-  // A slip of the finger gets the name that was meant.
+  // A misspelt name gets a hint with the right one.
   snprintf(text, sizeof(text), "%s -%sx=1", kind->name, option->name);
   if (strlen(option->name) > 2) expect_refused(text, option->name);
 }

@@ -63,7 +63,8 @@ static double element(const port_set_t *set, size_t port, int64_t index) {
   return (double)((const uint8_t *)data)[index];
 }
 
-// The root mean square of the finite elements: sums of many terms err by their size, not by what is left of them.
+// The root mean square of the finite elements: the error of a sum of many terms depends on their size, not on the
+// sum's.
 static double scale_of(const port_set_t *set, size_t port) {
   double sum = 0;
   int64_t count = 0;
@@ -164,7 +165,7 @@ static int tear_down(void **state) {
   return 0;
 }
 
-// The checks that load the plugin for themselves come first: a plugin may keep its host in a static variable.
+// The checks that load the plugin themselves come first: a plugin may keep its host in a static variable.
 static int set_up_alone(void **state) {
   (void)state;
   const char *folder = getenv("BYOC_SUITE_CASES");
@@ -173,7 +174,7 @@ static int set_up_alone(void **state) {
   return 0;
 }
 
-// Takes "features?" off a target list; false where this processor lacks them.
+// Removes "features?" from a target list; false if this processor lacks them.
 static bool is_for_this_processor(const char **targets) {
   const char *mark = strchr(*targets, '?');
   if (mark == NULL) return true;

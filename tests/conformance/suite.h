@@ -22,10 +22,10 @@ typedef struct suite_t {
 } suite_t;
 extern suite_t suite;
 
-// The registry with the plugin alone, loaded; fails the running test where it is refused.
+// The registry with the plugin alone, loaded; fails the running test if it is refused.
 byoc_plugin_registry_t *suite_open_registry(byoc_allocator_t allocator);
 
-// Notes a failure of the running test and goes on; suite_settle fails the test where there were any.
+// Notes a failure of the running test and goes on; suite_settle fails the test if there were any.
 void suite_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void suite_complain_diag(const byoc_diag_t *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void suite_settle(void);

@@ -22,7 +22,7 @@ static bool count_operator(void *self, byoc_node_t *node) {
   return node->callee == NULL || byoc_block_walk(node->callee->body, count_operator, self);
 }
 
-// Functions that are the same are one function with several calls: a region's case shows in what its call returns.
+// Equal functions are one function with several calls, so a region's case is told by what its call returns.
 static bool tally_node(void *self, byoc_node_t *node) {
   tally_t *tally = self;
   int index = case_of_name(node->name);
@@ -148,7 +148,7 @@ static void *run_worker(void *self) {
   return NULL;
 }
 
-// Two contexts at once on two threads: each gives what one alone gave.
+// Two contexts at once on two threads: each gives the result that one alone gives.
 static void run_side_by_side(const case_file_t *file, const road_t *road, const byoc_loaded_artifact_t *artifact,
                              const port_set_t *inputs, const port_set_t *alone) {
   worker_t workers[2];

@@ -12,7 +12,7 @@
 typedef struct kernels_t {
   byoc_cutlass_text_t text; // may be added to before it is compiled
   byoc_cutlass_isa_t isa;
-  uint32_t dot; // that functions may use beside it; BYOC_CUTLASS_DOT_F32 unless it is set before compiling
+  uint32_t dot; // dot that functions may use too; BYOC_CUTLASS_DOT_F32 unless it is set before compiling
   size_t count;
   void *library;
   const byoc_packed_function_t *functions; // in the order in which they were added
@@ -24,13 +24,13 @@ void kernels_add(kernels_t *kernels, const byoc_cutlass_problem_t *problem, cons
 void kernels_compile(kernels_t *kernels, const char *flags);
 void kernels_end(kernels_t *kernels);
 
-// Whether this processor has the instruction set and the dot.
+// True if this processor has the instruction set and the dot.
 bool kernels_run_here(byoc_cutlass_isa_t isa, uint32_t dot);
 
 // parallel_for of a byoc_runtime_t: shares one after the other, in reverse: none may depend on another.
 void kernels_run_shares(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain);
 
-// Memory that ends at the end of a page, but for `alignment`; the next page is forbidden. Starts as NaN.
+// Memory that ends at the end of a page, except for `alignment`; the next page must not be touched. Starts as NaN.
 typedef struct guarded_t {
   float *data;
   void *pages;

@@ -1,5 +1,5 @@
-// The activations of templates/vec_math.h, held against libm in double precision on each instruction set: by no more
-// than what is said there.
+// The activations of templates/vec_math.h, compared with libm in double precision on each instruction set: their errors
+// are at most what that header says.
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>

@@ -117,8 +117,8 @@ static size_t float_conv_cases(case_t *cases) {
   return n;
 }
 
-// NaN makes NaN: by bf16 of every sum that it is part of; by bytes, which cannot say it, of its image or row, or of its
-// channel.
+// NaN makes NaN: with bf16 in every sum that it is part of; with bytes, which cannot represent it, in its whole image
+// or row, or its whole channel.
 static size_t nan_cases(case_t *cases) {
   size_t n = 0;
   add(cases, &n, "NaN in a row", gemm(5, 40, 131, false), BYOC_DTYPE_F32, BYOC_DTYPE_F32, 0, false);

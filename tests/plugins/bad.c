@@ -1,5 +1,5 @@
-// Plugins that are wrong in one way each. Compiled once a variant, with BAD_<variant> defined; what is not said in the
-// variant's section is as in a good plugin.
+// Plugins that are wrong in one way each. Compiled once per variant, with BAD_<variant> defined; whatever the variant's
+// section does not set is as in a good plugin.
 #define _GNU_SOURCE
 #include <locale.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-// One target for each way in which a generate hook may end. All take Relu, Neg and Abs, one node a function.
+// One target for each way in which a generate hook may end. All take Relu, Neg and Abs, one node per function.
 //
 //   each      answers function by function; declines Neg
 //   rewrite   hands back IR: Neg(x) becomes Mul(x, -1), Relu(x) a C call of demo_relu in a library
@@ -172,7 +172,7 @@ static int32_t twice(void *self, byoc_codegen_t *codegen) {
   add_source(codegen, host->graph->function_symbol(function));
   bind(codegen, function);
   bind(codegen, function);
-  return BYOC_OK; // the host does not let itself be told so
+  return BYOC_OK; // the host must not believe this
 }
 
 static int32_t liar(void *self, byoc_codegen_t *codegen) {
@@ -288,7 +288,7 @@ BACKEND(mistyped, .generate = mistyped);
 BACKEND(engine, .generate = engine, .options = engine_options, .option_count = 3,
         .option_stride = sizeof(engine_options[0]));
 
-// Counts its calls in an integer whose address the environment gives: destroy is to be called once.
+// Counts its calls in an integer whose address the environment gives: destroy must be called once.
 static void destroy(void *self) {
   (void)self;
   if (destroyed != NULL) *destroyed += 1;

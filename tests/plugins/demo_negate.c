@@ -84,7 +84,7 @@ static int32_t generate(void *self, byoc_codegen_t *codegen) {
 }
 
 #ifdef DEMO_OLDER
-// Stands behind the end of the struct: a host that reads on would call it.
+// Stands beyond the end of the struct: a host that reads on would call it.
 static int32_t prepare(void *self, byoc_codegen_t *codegen) {
   (void)self;
   (void)codegen;

@@ -1,4 +1,4 @@
-// Two targets, first and second, whose rules stand in the text of a test: BYOC_TEST_RULES holds a rule a line.
+// Two targets, first and second, whose rules are in the text of a test: BYOC_TEST_RULES holds one rule per line.
 //
 //   first.conv_relu := Relu(Conv(%x, @w))          a pattern
 //   first.any merge only=f32 := group Exp Add      a group rule; flags in front of :=

@@ -1,4 +1,4 @@
-// Neighbouring regions as one, halves of greedy regions, and plans that people cut. Rows C3, C7, C10.
+// Neighbouring regions joined into one, halves of greedy regions, and plans that people cut. Rows C3, C7, C10.
 #include <stdlib.h>
 
 #include "core/base/file.h"
@@ -224,7 +224,7 @@ static void halves_are_candidates(void **state) {
     for (size_t i = 0; i < p.problem->candidates.items.count; ++i) {
       const byoc_candidate_t *candidate = p.problem->candidates.items.data[i];
       between += candidate->nodes.count > BYOC_COLLECT_NODES && candidate->nodes.count < 32;
-      size_t held = 0; // the parts are the whole of it
+      size_t held = 0; // the parts make up the whole
       for (uint32_t k = 0; k < candidate->part_count; ++k) held += candidate->parts[k]->nodes.count;
       assert_true(candidate->part_count == 0 || held == candidate->nodes.count);
     }

@@ -139,7 +139,7 @@ static void test_prune(void **state) {
   byoc_cost_database_close(database);
 }
 
-// What is no cost is neither listed nor exported; an earlier version kept it among the costs.
+// Notes are neither listed nor exported; an earlier version kept them among the costs.
 static void test_notes(void **state) {
   fixture_t *fixture = *state;
   byoc_cost_database_t *database = open_database(fixture->path);
@@ -171,7 +171,7 @@ static void test_notes(void **state) {
   byoc_cost_database_close(database);
 }
 
-// A file of version 3 tells in its reasons alone what a backend gave back; a column says so afterwards.
+// In a file of version 3 only the reason's text says what a backend gave back; afterwards a column says so.
 static void test_upgrade_given_back(void **state) {
   fixture_t *fixture = *state;
   byoc_cost_database_t *database = open_database(fixture->path);

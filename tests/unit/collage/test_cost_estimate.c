@@ -109,7 +109,7 @@ static void test_c4_model(void **state) {
   byoc_graph_module_destroy(module);
 }
 
-// Once a machine.
+// Measured once per machine.
 static void test_c4_calibration(void **state) {
   (void)state;
   byoc_diag_t diag = {0};

@@ -27,7 +27,8 @@ static void add_candidate(made_t *made, const uint32_t *nodes, size_t count, uin
   byoc_diag_t diag = {0};
   byoc_candidate_t candidate = {.target = target, .place = target, .rule = "made", .cost_ns = cost}, *out = NULL;
   char name[32];
-  (void)snprintf(name, sizeof(name), "%zu", made->list.items.count); // never coalesced: that is the search's own affair
+  (void)snprintf(name, sizeof(name), "%zu",
+                 made->list.items.count); // the names differ, so that equal candidates do not coalesce
   candidate.composite = byoc_arena_copy_string(&made->list.arena, name);
   if (cost == (double)INFINITY) candidate.reason = "it crashed";
   assert_true(byoc_index_set_make(&made->list.arena, nodes, count, &candidate.nodes));
@@ -285,7 +286,7 @@ static void make_graph(made_t *made, uint32_t node_count, const byoc_dataflow_ed
   byoc_candidates_init(&made->list, byoc_allocator_system());
 }
 
-// Two candidates, each fine for itself, that would wait for each other are not both taken.
+// Two candidates that are fine alone, but would wait for each other, are not both taken.
 static void candidates_do_not_wait_for_each_other(void **state) {
   (void)state;
   static const byoc_dataflow_edge_t edges[] = {{0, 2}, {1, 3}};
@@ -326,8 +327,8 @@ static double crossing(void *self, uint32_t node, uint32_t from, uint32_t to) {
   return from == to ? 0 : 5;
 }
 
-// The cheaper candidate in the middle is taken where crossing to it and back is free, and not where it costs more than
-// it saves.
+// The cheaper candidate in the middle is taken if crossing to it and back is free, but not if that costs more than it
+// saves.
 static void test_c9_transitions_decide(void **state) {
   (void)state;
   static const byoc_dataflow_edge_t edges[] = {{0, 1}, {1, 2}};

@@ -1,4 +1,4 @@
-// Searching without pricing everything, with costs made up from what is priced: each structure has one cost a target.
+// Searching without pricing everything. Costs are made up from what is priced: each structure has one cost per target.
 #include "core/base/file.h"
 #include <stdlib.h>
 
@@ -353,8 +353,8 @@ price_whole(void *self, size_t count,
   return BYOC_OK;
 }
 
-// Of plans that are as good as equal greedy placement is the one, and what was found where nothing could be timed. What
-// noise there was counts, but not for more than a twentieth.
+// Among equally good plans greedy placement wins; if nothing could be timed, what was found wins. Noise widens the
+// margin, but to a twentieth at most.
 static void test_c8_the_contest_has_a_margin(void **state) {
   (void)state;
   static const struct {

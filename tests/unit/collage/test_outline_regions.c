@@ -29,8 +29,8 @@ static void release(fixture_t *f) {
   byoc_arena_deinit(&f->arena);
 }
 
-// What a backend is priced by is what it will get: constants that its rule has passed are parameters, in the same
-// order, and their values come from around it.
+// A backend is priced by the function that it will get: constants that its rule wants passed are parameters, in the
+// same order, and their values come from outside.
 static void constants_are_passed_when_priced(void **state) {
   (void)state;
   static const byoc_rule_t rule = {.name = "first.add", .pattern = "Add(%a, %b)", .flags = BYOC_RULE_PASS_CONSTANTS};
@@ -61,7 +61,7 @@ static void constants_are_passed_when_priced(void **state) {
   release(&f);
 }
 
-// Without that the function is the region, its constants in its body.
+// Otherwise the function is the region, with its constants in its body.
 static void constants_are_bound_when_priced(void **state) {
   (void)state;
   static const byoc_rule_t rule = {.name = "first.add", .pattern = "Add(%a, %b)"};

@@ -103,7 +103,7 @@ static void test_random_graphs(void **state) {
     byoc_graph_module_destroy(module);
     byoc_string_deinit(&text);
   }
-  assert_true(regions > 1000 && dominated > 20); // the graphs had something to find
+  assert_true(regions > 1000 && dominated > 20); // the graphs gave the passes something to do
   release_targets(&made);
 }
 

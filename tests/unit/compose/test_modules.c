@@ -86,7 +86,7 @@ static void test_b27_not_linkable(void **state) {
   end(&built);
 }
 
-// What a module lists is held against its objects, even where the program does not call it.
+// The symbols that a module lists are checked against its objects, even if the program does not call it.
 static void test_listed_symbols_are_checked(void **state) {
   (void)state;
   static const char *const names[] = {"demo_source", "demo_library", "demo"};
@@ -158,7 +158,7 @@ static void test_b28_refusals(void **state) {
 
 // ---- engines ----
 
-// Writes what it was told: instances made so far, runs of this one, and numbers made of its constants.
+// Writes its figures: instances made so far, runs of this one, and numbers made of its constants.
 static const char counting_engine[] =
     "#include \"byoc/engine.h\"\n"
     "#include <stdlib.h>\n"
@@ -186,7 +186,7 @@ static const char counting_engine[] =
     "BYOC_PACKED const byoc_engine_t demo_engine = {sizeof(byoc_engine_t), BYOC_ENGINE_ABI_VERSION, \"demo\", 0,\n"
     "                                               create, destroy, run, 0};\n";
 
-// Its create, destroy and run are not static, as those of nobody's engine should be.
+// Its create, destroy and run are not static, though every engine's should be.
 static const char doubling_engine[] =
     "#include \"byoc/engine.h\"\n"
     "int32_t create(const byoc_engine_init_t *init, void **out_instance) {\n"

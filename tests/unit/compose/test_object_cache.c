@@ -1,4 +1,4 @@
-// Compiled objects on disk: what is stored comes back, damage is noticed, and the cache does not grow for ever.
+// Compiled objects on disk: what is stored comes back, damage is noticed, and the cache does not grow without limit.
 #include "tests/support/support.h"
 
 #include <fcntl.h>
@@ -130,7 +130,7 @@ static void test_refuses_what_others_can_write(void **state) {
   assert_false(is_there(1));
 }
 
-// A folder in which others can plant entries is no cache, whoever named it.
+// A folder in which others can plant entries is not used as a cache, whoever named it.
 static void test_refuses_a_folder_of_others(void **state) {
   (void)state;
   byoc_diag_t diag = {0};

@@ -156,7 +156,7 @@ static void test_outputs_that_cannot_be(void **state) {
   demo_deinit(&demo);
 }
 
-// A file system of 16 kB, where this process may mount one.
+// A file system of 16 kB, if this process may mount one.
 static void test_full_disk(void **state) {
   (void)state;
   byoc_diag_t diag = {0};

@@ -223,7 +223,7 @@ static void test_setups_are_not_shared(void **state) {
   end(&link);
 }
 
-// A module's own sched_yield is not everybody's.
+// A module's own sched_yield does not replace everybody else's.
 static void test_system_functions_stay(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
@@ -261,7 +261,7 @@ static void test_no_clash_no_change(void **state) {
   end(&link);
 }
 
-// What the program itself is made of cannot be a module's function.
+// A module's function cannot have the name of one of the program's own symbols.
 static void test_names_of_the_program(void **state) {
   (void)state;
   byoc_diag_t diag = {0};

@@ -1,4 +1,4 @@
-// Costs by measuring: what a sound candidate gets, and that one that goes wrong costs itself alone.
+// Measured costs: what a sound candidate gets, and that one that goes wrong affects only itself.
 #include "tests/support/support.h"
 
 #include <stdio.h>
@@ -214,7 +214,7 @@ static void test_c4_faults(void **state) {
     assert_int_equal(statistics.measured, is_forgotten ? 3 : 2);
     assert_int_equal(statistics.unusable, is_forgotten ? 2 : 1);
     assert_int_equal(statistics.hits, is_forgotten ? 0 : 1);
-    // What a backend gives back is no failure: a flag says so, measured or from the database.
+    // What a backend gives back is not a failure: a flag says so, whether measured or from the database.
     byoc_price_request_t request;
     static const char *const relu[] = {"relu"};
     price_all(&fixture, &request, relu, 1, 0);
@@ -223,7 +223,7 @@ static void test_c4_faults(void **state) {
   }
 }
 
-// One that goes wrong among several costs itself alone, with the reason that it has when it is alone.
+// One that goes wrong among several affects only itself, with the reason that it has when it is alone.
 static void test_c4_one_of_several(void **state) {
   (void)state;
   static const char *const functions[] = {"relu", "negate", "long"};
@@ -306,7 +306,7 @@ static void test_13_3_a_killed_compiler_is_forgotten(void **state) {
   close_measurer(&fixture);
 }
 
-// Issue 13, 3: what was seen once only is not remembered; and nothing bad is in a process with limits of its own.
+// Issue 13, 3: what was seen only once is not remembered; nor is a failure in a process with limits of its own.
 static void test_13_3_seen_once_is_forgotten(void **state) {
   (void)state;
   fixture_t fixture;

@@ -40,7 +40,7 @@ static void test_budget_of_a_module(void **state) {
   byoc_graph_module_destroy(module);
 }
 
-// Steps of a chain make room for one another; only what it ends in is paid for.
+// Steps of a chain make room for one another; only the chain's result is charged.
 static void test_chain_is_paid_for_once(void **state) {
   (void)state;
   byoc_graph_module_t *module = parse("module {\n  constant @w : u8[10] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]\n"
@@ -58,7 +58,7 @@ static void test_chain_is_paid_for_once(void **state) {
   byoc_graph_module_destroy(module);
 }
 
-// What came with the module counts eight times, besides what is there for masks.
+// What came with the module counts eight times, in addition to the room for masks.
 static void test_budget_grows_with_the_weights(void **state) {
   (void)state;
   byoc_graph_module_t *module = parse("module {\n  constant @w : f32[4] = [1.0, 2.0, 3.0, 4.0]\n"

@@ -131,7 +131,7 @@ static bool add_ways(void *self, const byoc_match_t *match) {
   return false;
 }
 
-// Each way to match is told of, the one with all optional operators first.
+// Each way to match is visited, the one with all optional operators first.
 static void test_each_way(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
@@ -185,7 +185,7 @@ static void test_alternatives(void **state) {
   expect(gemm, "Relu((MatMul(%a, @b) | Gemm(%a, @b)))", "Gemm Relu; a=x; b=w");
   expect(gemm, "Relu((MatMul(%a, @b) | %a))", "Relu; a=t0");
   expect(gemm, "(Neg(%a) | Relu(%a))", "Relu; a=t0");
-  // The first alternative that fits by itself is given up where the rest then does not.
+  // The first alternative that fits by itself is given up if the rest then does not fit.
   const char *same = "%t0 = Neg@13(%x) : f32[4,4]\n %r = Add@14(%t0, %t0) : f32[4,4]\n return %r\n";
   expect(same, "Add((Neg(%a) | %a), %a)", "Add; a=t0");
 }

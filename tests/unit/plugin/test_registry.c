@@ -435,7 +435,7 @@ static void test_host_tables(void **state) {
   byoc_plugin_registry_destroy(registry);
 }
 
-// A plugin built with the headers of minor 0 is told so, and nothing is read behind the end of its structs.
+// A plugin built with the headers of minor 0 is told that minor, and nothing is read beyond the end of its structs.
 static void test_older_plugin(void **state) {
   (void)state;
   place(GOOD "demo_older.so", "plugin.so");
