@@ -4,6 +4,7 @@
 
 #include "core/ir/loop_fold.h"
 #include "core/ir/loop_text.h"
+#include "core/ir/text_names.h"
 
 static void print_expr(const byoc_loop_expr_t *expr, int least, byoc_string_t *out);
 
@@ -67,7 +68,7 @@ static void print_expr(const byoc_loop_expr_t *expr, int least, byoc_string_t *o
     return;
   case BYOC_LOOP_DIM:
     byoc_string_append(out, "dim(");
-    byoc_string_append_quoted(out, expr->symbol);
+    byoc_text_print_quoted(expr->symbol, strlen(expr->symbol), out);
     byoc_string_append(out, ")");
     return;
   case BYOC_LOOP_LOAD:
@@ -162,7 +163,7 @@ static void print_stmt(const byoc_loop_stmt_t *stmt, int indent, byoc_string_t *
     break;
   case BYOC_LOOP_COMMENT:
     byoc_string_append(out, "comment ");
-    byoc_string_append_quoted(out, stmt->comment);
+    byoc_text_print_quoted(stmt->comment, strlen(stmt->comment), out);
     break;
   }
   byoc_string_append(out, "\n");
@@ -172,12 +173,12 @@ void byoc_loop_kernel_print_at(const byoc_loop_kernel_t *kernel, int indent, byo
   byoc_string_append(out, "{\n");
   byoc_string_indent(out, indent + 2);
   byoc_string_append(out, "name ");
-  byoc_string_append_quoted(out, kernel->name);
+  byoc_text_print_quoted(kernel->name, strlen(kernel->name), out);
   byoc_string_append(out, "\n");
   if (kernel->description && *kernel->description) {
     byoc_string_indent(out, indent + 2);
     byoc_string_append(out, "description ");
-    byoc_string_append_quoted(out, kernel->description);
+    byoc_text_print_quoted(kernel->description, strlen(kernel->description), out);
     byoc_string_append(out, "\n");
   }
   for (size_t i = 0; i < kernel->parameters.count; ++i) {
@@ -191,7 +192,7 @@ void byoc_loop_kernel_print_at(const byoc_loop_kernel_t *kernel, int indent, byo
       byoc_string_appendf(out, " align %llu", (unsigned long long)buffer->alignment);
     if (buffer->scope) {
       byoc_string_append(out, " scope ");
-      byoc_string_append_quoted(out, buffer->scope);
+      byoc_text_print_quoted(buffer->scope, strlen(buffer->scope), out);
     }
     byoc_string_append(out, "\n");
   }

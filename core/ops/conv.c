@@ -11,6 +11,7 @@ static byoc_status_t infer_shape(const byoc_infer_t *infer, uint32_t weights, ui
   const byoc_node_t *node = infer->node;
   const byoc_type_t *x = byoc_operand_type(node, 0), *w = byoc_operand_type(node, weights);
   if (!byoc_is_ranked(x) || !byoc_is_ranked(w)) return byoc_infer_set_unranked(infer, 0, dtype);
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 3, BYOC_MAX_SPATIAL + 2));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, weights, x->rank, x->rank));
   byoc_window_t window;
   BYOC_RETURN_IF_ERROR(byoc_window_read(infer, x, w->dims + 2, &window));

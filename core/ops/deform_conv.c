@@ -19,6 +19,7 @@ static byoc_status_t infer_deform(byoc_infer_t *infer) {
   for (uint32_t i = IN_W; i <= IN_MASK; ++i) BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, i));
   const byoc_type_t *x = byoc_operand_type(node, IN_X), *w = byoc_operand_type(node, IN_W);
   if (!byoc_is_ranked(x) || !byoc_is_ranked(w)) return byoc_infer_set_unranked(infer, 0, x->dtype);
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, IN_X, 3, BYOC_MAX_SPATIAL + 2));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, IN_W, x->rank, x->rank));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, IN_OFFSET, x->rank, x->rank));
   byoc_window_t window;

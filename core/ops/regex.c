@@ -1,17 +1,28 @@
+// Patterns of RE2 written as POSIX ones, within bounds on what a C library has to build from them.
 #include "core/ops/regex.h"
 
 #include <ctype.h>
+#include <regex.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 // Any character beyond ASCII, as bytes.
 #define WIDE "[\302-\364][\200-\277][\200-\277]?[\200-\277]?"
 
+// RE2 refuses more than 1000 repetitions, those of one another multiplied, and groups deeper than 1000. The C library
+// writes repetitions out, and its work grows with the square of the characters that there are then.
+enum { MAX_REPETITIONS = 1000, MAX_DEPTH = 1000, MAX_CHARACTERS = 2000 };
+
 typedef struct {
   const char *at;
   byoc_string_t *out;
   char *reason;
+  int depth;                         // of open groups
+  int64_t characters[MAX_DEPTH + 1]; // with repetitions written out, in each open group so far
+  int64_t last;                      // and in the last character or group, which a repetition repeats
+  const char *counted;               // the end of the last repetition
 } translator_t;
 
 static bool refuse(translator_t *t, const char *what) {
@@ -133,16 +144,47 @@ static bool is_lazy(const char *at) {
   return (*at == '*' || *at == '+' || *at == '?' || *at == '}') && (at[1] == '?' || at[1] == '+');
 }
 
+static bool open_group(translator_t *t) {
+  const bool plain = t->at[1] != '?';
+  if (!plain && t->at[2] != ':') return refuse(t, "this group is");
+  if (t->depth == MAX_DEPTH) return refuse(t, "a group inside of 1000 others is");
+  t->characters[++t->depth] = 0;
+  byoc_string_append(t->out, "(");
+  t->at += plain ? 1 : 3;
+  return true;
+}
+
+// What stands at `t->at` is one more character to match, or the end of a group, or repeats what stood before.
+static bool count(translator_t *t) {
+  int64_t *sum = &t->characters[t->depth];
+  int64_t times = 1;
+  if (t->counted != NULL && t->at <= t->counted) return true;
+  if (*t->at == '(' || *t->at == '|' || *t->at == '*' || *t->at == '+' || *t->at == '?') return true;
+  if (*t->at == ')' && t->depth > 0) {
+    t->last = *sum;
+    sum = &t->characters[--t->depth];
+    *sum += t->last;
+  } else if (*t->at == '{' && (isdigit((unsigned char)t->at[1]) || t->at[1] == ',')) {
+    char *end;
+    const long long least = strtoll(t->at + 1, &end, 10);
+    const long long most = *end == ',' && isdigit((unsigned char)end[1]) ? strtoll(end + 1, &end, 10) : least;
+    if (least > MAX_REPETITIONS || most > MAX_REPETITIONS) return refuse(t, "more than 1000 repetitions are");
+    times = most > 1 ? most : 1;
+    t->counted = end;
+    *sum += t->last * (times - 1);
+    t->last *= times;
+  } else {
+    t->last = 1;
+    ++*sum;
+  }
+  return *sum <= MAX_CHARACTERS || refuse(t, "more than 2000 characters, repetitions written out, are");
+}
+
 static bool translate_one(translator_t *t) {
   if (is_lazy(t->at)) return refuse(t, "lazy or possessive repetition is");
   if (*t->at == '\\') return translate_escape(t);
   if (*t->at == '[') return translate_set(t);
-  if (strncmp(t->at, "(?:", 3) == 0) {
-    byoc_string_append(t->out, "(");
-    t->at += 3;
-    return true;
-  }
-  if (t->at[0] == '(' && t->at[1] == '?') return refuse(t, "this group is");
+  if (*t->at == '(') return open_group(t);
   if (*t->at == '.') {
     byoc_string_append(t->out, "([\001-\011\013-\177]|" WIDE ")");
     ++t->at;
@@ -159,12 +201,21 @@ static bool translate_one(translator_t *t) {
   return true;
 }
 
+// The C library knows best what it takes.
+static bool compiles(translator_t *t) {
+  regex_t compiled;
+  const int error = t->out->failed ? 0 : regcomp(&compiled, t->out->data, REG_EXTENDED | REG_NOSUB);
+  if (error == 0 && !t->out->failed) regfree(&compiled);
+  if (error != 0) regerror(error, &compiled, t->reason, BYOC_REGEX_REASON_SIZE);
+  return error == 0;
+}
+
 bool byoc_regex_translate(const char *pattern, byoc_string_t *out, char reason[BYOC_REGEX_REASON_SIZE]) {
   translator_t t = {.at = pattern, .out = out, .reason = reason};
   byoc_string_append(out, "^(");
   while (*t.at != '\0') {
-    if (!translate_one(&t)) return false;
+    if (!count(&t) || !translate_one(&t)) return false;
   }
   byoc_string_append(out, ")$");
-  return true;
+  return compiles(&t);
 }

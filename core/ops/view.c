@@ -135,6 +135,11 @@ static byoc_status_t infer_squeeze(byoc_infer_t *infer) {
   for (int32_t d = 0; d < x->rank; ++d) {
     // Without axes every dimension of 1 goes; whether a symbolic one is 1 is not known.
     if (known == BYOC_KNOWN_ABSENT && !byoc_dim_is_constant(x->dims[d])) {
+      const byoc_type_t *declared = node->results[0]->type;
+      if (byoc_is_ranked(declared) && declared->rank > x->rank) {
+        return byoc_infer_error(infer, "the result is declared with rank %d, the operand has %d", declared->rank,
+                                x->rank);
+      }
       return byoc_infer_set_unranked(infer, 0, x->dtype);
     }
     if (known == BYOC_KNOWN_ABSENT) gone[d] = x->dims[d].constant == 1;
@@ -210,17 +215,25 @@ static const byoc_loop_expr_t *is_named(byoc_lower_t *lower, const byoc_node_t *
   return byoc_loop_let(b, "named", named);
 }
 
-// The d-th of the dimensions that are not named.
+// Does dimension d of a squeezed tensor go: is it named, or where none are, is it 1?
+static const byoc_loop_expr_t *is_squeezed(byoc_lower_t *lower, const byoc_node_t *node, int32_t d) {
+  const byoc_type_t *x = node->operands[0]->type;
+  if (byoc_has_operand(node, 1)) return is_named(lower, node, d, x->rank);
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  return byoc_loop_binary(b, BYOC_LOOP_OP_EQ, byoc_emit_dim(b, x, d), byoc_loop_int(b, 1));
+}
+
+// The d-th of the dimensions that stay.
 static const byoc_loop_expr_t *shape_squeeze(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d) {
   (void)result;
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type;
   const byoc_loop_expr_t *seen = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1), *size = one;
   for (int32_t i = 0; i < x->rank; ++i) {
-    const byoc_loop_expr_t *named = is_named(lower, node, i, x->rank);
+    const byoc_loop_expr_t *gone = is_squeezed(lower, node, i);
     const byoc_loop_expr_t *here = byoc_loop_binary(b, BYOC_LOOP_OP_EQ, seen, byoc_loop_int(b, d));
-    size = byoc_loop_select(b, named, size, byoc_loop_select(b, here, byoc_emit_dim(b, x, i), size));
-    seen = byoc_loop_let(b, "seen", byoc_loop_select(b, named, seen, BYOC_LADD(b, seen, one)));
+    size = byoc_loop_select(b, gone, size, byoc_loop_select(b, here, byoc_emit_dim(b, x, i), size));
+    seen = byoc_loop_let(b, "seen", byoc_loop_select(b, gone, seen, BYOC_LADD(b, seen, one)));
   }
   return size;
 }

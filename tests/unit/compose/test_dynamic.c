@@ -154,6 +154,32 @@ static void symbols(void **state) {
   close_model(&m);
 }
 
+// Issue 13, item 11: the axes that are not there were read.
+static void squeezes_without_axes(void **state) {
+  (void)state;
+  model_t m;
+  open_model(MAIN("(%x : f32[A,B]) -> (%y : f32[M])", "    %y = Squeeze@13(%x) : f32[M]\n    return %y"), &m);
+  const float x[3] = {1, 2, 3};
+  const int64_t row[2] = {1, 3}, column[2] = {3, 1};
+  for (int i = 0; i < 2; ++i) {
+    const byoc_argument_t input = floats(2, i == 0 ? row : column, x);
+    byoc_argument_t results[MAX_RESULTS];
+    run(&m, &input, results);
+    assert_int_equal(results[0].dims[0], 3);
+    assert_true(at(&results[0], 2) == 3);
+  }
+  close_model(&m);
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module;
+  byoc_test_ok(
+      byoc_graph_parse(MAIN("(%x : f32[N]) -> (%y : f32[1,3])", "    %y = Squeeze@13(%x) : f32[1,3]\n    return %y"),
+                       "test", byoc_allocator_system(), &diag, &module),
+      &diag);
+  byoc_test_error(byoc_infer_module(module, &diag), BYOC_INVALID_DATA, &diag,
+                  "declared with rank 2, the operand has 1");
+  byoc_graph_module_destroy(module);
+}
+
 // Carried values that swap places, one that grows, and one scanned.
 static const char loop_text[] =
     "module {\n  constant @one : i64[] = [1]\n"
@@ -610,6 +636,7 @@ static void views_that_cannot_be_are_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(symbols),
+      cmocka_unit_test(squeezes_without_axes),
       cmocka_unit_test(loops),
       cmocka_unit_test(nested),
       cmocka_unit_test(containers),

@@ -143,7 +143,7 @@ static void text_comes_back(void **state) {
   (void)state;
   static const char text[] = "{\n"
                              "  name \"k\"\n"
-                             "  description \"Softmax \\\"a\\\"\"\n"
+                             "  description \"Softmax \\\"a\\\" \\x03\\xff\"\n"
                              "  input x : f16[N,4] align 64 scope \"global\"\n"
                              "  output y : f32[N,4]\n"
                              "  output z : u8[N * 4]\n"

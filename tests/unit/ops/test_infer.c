@@ -139,6 +139,7 @@ static const case_t cases[] = {
     {"", "%a : f32[N,3,4]", "Flatten@13(%a)", 1, "f32[N,12]"},
     {"", "%a : f32[N,3,4]", "Flatten@13(%a) {axis = -1}", 1, "f32[N * 3,4]"},
     {"", "%a : f32[1,3,1]", "Squeeze@11(%a)", 1, "f32[3]"},
+    {"", "%a : f32[N,3]", "Squeeze@13(%a)", 1, "f32[*]"},
     {"@x : i64[1] = [1]", "%a : f32[1,3,1]", "Squeeze@13(%a, @x)", 1,
      "! operand 0: expected 1 in dimension 1, got f32[1,3,1]"},
     {"@x : i64[2] = [0, -1]", "%a : f32[3]", "Unsqueeze@13(%a, @x)", 1, "f32[1,3,1]"},
@@ -218,6 +219,7 @@ static const case_t cases[] = {
     {"", "%a : f32[2,4], %b : f32[4,5], %c : f32[3]", "Gemm@13(%a, %b, %c)", 1,
      "! operand 2: expected 5 in dimension 0, got f32[3]"},
     // Windows
+    {"", "%x : f32[], %w : f32[]", "Conv@11(%x, %w)", 1, "! operand 0: expected rank 3 to"},
     {"", "%x : f32[N,3,H,W], %w : f32[8,3,3,3]", "Conv@11(%x, %w) {pads = [1, 1, 1, 1], strides = [2, 2]}", 1,
      "f32[N,8,floordiv(H + 1, 2),floordiv(W + 1, 2)]"},
     {"", "%x : f32[1,3,9,9], %w : f32[8,3,3,3]", "Conv@11(%x, %w) {auto_pad = \"SAME_UPPER\", strides = [2, 2]}", 1,

@@ -53,11 +53,50 @@ static void the_rest_is_refused(void **state) {
   }
 }
 
+static void expect_refused(const char *pattern, const char *part) {
+  byoc_string_t translated;
+  byoc_string_init(&translated, byoc_allocator_system());
+  char reason[BYOC_REGEX_REASON_SIZE] = "";
+  if (byoc_regex_translate(pattern, &translated, reason)) fail_msg("%.60s", pattern);
+  if (strstr(reason, part) == NULL) fail_msg("%.60s: %s", pattern, reason);
+  byoc_string_deinit(&translated);
+}
+
+// Issue 13, item 12: such patterns ended the artifact, out of memory or of stack, when it ran.
+static void large_patterns_are_refused(void **state) {
+  (void)state;
+  static char nested[2 * 30000 + 2];
+  memset(nested, '(', 30000);
+  nested[30000] = 'a';
+  memset(nested + 30001, ')', 30000);
+  expect_refused(nested, "a group inside of 1000 others is not supported");
+  expect_refused("a{1001}", "more than 1000 repetitions");
+  expect_refused("a{,30000}", "more than 1000 repetitions");
+  expect_refused("a{2,99999999999999999999}", "more than 1000 repetitions");
+  expect_refused("((a{1000}){1000}){1000}", "more than 2000 characters");
+  expect_refused("(a{50}b?){50}", "more than 2000 characters");
+  expect_refused("a{1000}b{1000}c", "more than 2000 characters");
+  memset(nested + 29000, '(', 1000);
+  nested[31001] = '\0';
+  memset(nested + 30001, ')', 1000);
+  assert_true(matches(nested + 29000, "a"));
+  assert_true(matches("(a?){1000}(.?){1000}", "aaab"));
+  assert_true(matches("a{2,}[{]1001", "aaa{1001"));
+}
+
+static void what_does_not_compile_is_refused(void **state) {
+  (void)state;
+  expect_refused("(a", "nmatched");
+  expect_refused("a{3,2}", "nvalid");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(whole_texts_match),
       cmocka_unit_test(characters_are_more_than_bytes),
       cmocka_unit_test(the_rest_is_refused),
+      cmocka_unit_test(large_patterns_are_refused),
+      cmocka_unit_test(what_does_not_compile_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
