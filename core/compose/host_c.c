@@ -94,6 +94,9 @@ static byoc_status_t emit_argument(byoc_host_c_t *host, const byoc_host_instruct
   case BYOC_C_ARGUMENT_NULL:
     byoc_string_append(out, "(void *)0");
     return BYOC_OK;
+  case BYOC_C_ARGUMENT_RUNTIME:
+    byoc_string_append(out, "&context->runtime");
+    return BYOC_OK;
   default:
     break;
   }

@@ -100,14 +100,15 @@ void byoc_c_interface_destroy(byoc_c_interface_t *c_interface) {
   byoc_free(c_interface->allocator, c_interface);
 }
 
-byoc_status_t byoc_c_interface_call(byoc_c_interface_t *c_interface, uint8_t *const *addresses,
-                                    const byoc_host_instruction_t *instruction) {
+byoc_status_t byoc_c_interface_call(byoc_c_interface_t *c_interface, const byoc_runtime_t *runtime,
+                                    uint8_t *const *addresses, const byoc_host_instruction_t *instruction) {
   const byoc_c_call_t *call = c_interface->call;
   void (*function)(void);
   memcpy(&function, &c_interface->address, sizeof(function)); // ISO C has no cast from object to function pointer
   for (int64_t turn = 0; turn < call->repeat_count; ++turn) {
     for (uint32_t i = 0; i < call->argument_count; ++i) {
       const byoc_c_argument_t *argument = &call->arguments[i];
+      if (argument->kind == BYOC_C_ARGUMENT_RUNTIME) c_interface->values[i].pointer = (void *)(uintptr_t)runtime;
       bool is_operand = argument->kind == BYOC_C_ARGUMENT_OPERAND;
       if (!is_operand && argument->kind != BYOC_C_ARGUMENT_RESULT) continue;
       const byoc_host_buffer_t *buffer =

@@ -69,7 +69,7 @@ static byoc_status_t call_c(byoc_evaluator_t *evaluator, byoc_step_t *step) {
   const byoc_host_instruction_t *i = step->instruction;
   for (size_t k = 0; k < i->operands.count; ++k) (void)address_of(evaluator, i->operands.data[k]);
   for (size_t k = 0; k < i->results.count; ++k) (void)address_of(evaluator, i->results.data[k]);
-  return byoc_c_interface_call(step->c_interface, evaluator->addresses, i);
+  return byoc_c_interface_call(step->c_interface, &evaluator->runtime, evaluator->addresses, i);
 }
 
 static byoc_status_t allocate(byoc_evaluator_t *evaluator, const byoc_host_buffer_t *buffer) {

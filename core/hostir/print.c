@@ -91,6 +91,9 @@ static void print_c_argument(const byoc_c_argument_t *argument, const byoc_host_
   case BYOC_C_ARGUMENT_NULL:
     byoc_string_append(out, "null");
     return;
+  case BYOC_C_ARGUMENT_RUNTIME:
+    byoc_string_append(out, "runtime");
+    return;
   default:
     break;
   }

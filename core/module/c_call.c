@@ -26,6 +26,7 @@ static byoc_status_t verify_argument(const byoc_c_argument_t *argument, uint32_t
                            is_operand ? "operand" : "result", argument->index, count);
   }
   case BYOC_C_ARGUMENT_NULL:
+  case BYOC_C_ARGUMENT_RUNTIME:
     if (argument->type == BYOC_C_POINTER) return BYOC_OK;
     break;
   default:

@@ -17,7 +17,7 @@
 // and lives until dlclose.
 //
 // Forks: a child creates its own contexts. A context that it inherits runs with fewer threads, or returns
-// BYOC_UNSUPPORTED if a library inside the artifact (OpenBLAS, oneDNN) had threads that stayed with the parent.
+// BYOC_UNSUPPORTED if a library inside the artifact (OpenBLAS, oneDNN) was set up by the parent.
 #ifndef BYOC_ARTIFACT_H_
 #define BYOC_ARTIFACT_H_
 

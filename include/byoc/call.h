@@ -54,6 +54,12 @@ typedef struct byoc_runtime_t {
   // Memory that lives until the context's next run begins, for texts that a function makes; aligned for any type, NULL
   // if out of memory. The pointer itself may be NULL, or beyond struct_size. On the calling thread only.
   void *(*allocate)(void *self, uint64_t size_bytes);
+
+  // Memory that a library keeps for as long as the context lives, aligned to BYOC_BUFFER_ALIGNMENT, contents undefined
+  // at first. `key` is an address of the library's own: the first call with it makes the memory, later ones return the
+  // same whatever their size. A set-up function makes what runs need, so that no run allocates. NULL when out of
+  // memory. May be NULL itself where struct_size does not cover it. On the calling thread only.
+  void *(*keep)(void *self, const void *key, uint64_t size_bytes);
 } byoc_runtime_t;
 
 // One call. For static shapes the artifact fills it once per context and changes data pointers only.

@@ -407,6 +407,7 @@ enum {
   BYOC_C_ARGUMENT_OPERAND = 3, // pointer to operand `index`
   BYOC_C_ARGUMENT_RESULT = 4,  // pointer to result `index`
   BYOC_C_ARGUMENT_NULL = 5,
+  BYOC_C_ARGUMENT_RUNTIME = 6, // since minor 4: the const byoc_runtime_t * of the context, as type POINTER
 };
 typedef struct byoc_c_argument_t {
   uint32_t kind;  // BYOC_C_ARGUMENT_*

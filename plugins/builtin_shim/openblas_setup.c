@@ -1,25 +1,23 @@
-// OpenBLAS inside an artifact: which kernels it runs, and how many threads it has.
+// OpenBLAS inside an artifact: which kernels it runs.
 //
 // OpenBLAS 0.3.21 chooses its kernels when it is loaded, by model numbers that end with the processors of its day: a
 // later one runs the kernels of Prescott. The build links OpenBLAS' dynamic.o with its getenv renamed to
 // byoc_openblas_getenv (CMakeLists.txt), so that the question "OPENBLAS_CORETYPE?" comes here and is answered by what
 // the processor can do. Environment variables play no part, and none is changed. This file stands in for OpenBLAS'
-// openblas_env.o too: no threads are started at load; set-up starts those that a context asks for.
+// openblas_env.o too. openblas_products.c says how its products run.
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "byoc/call.h"
+#include "openblas_products.h"
 
 // ---- OpenBLAS' own ----
 
 void gotoblas_dynamic_init(void); // chooses, unless that is done
 void gotoblas_dynamic_quit(void); // forgets the choice
 char *openblas_get_corename(void);
-int openblas_get_num_threads(void);
-void openblas_set_num_threads(int count);
 
 // Kernel tables that the artifact goes without; the names need only exist, for dynamic.o compares with them.
 #define NO_TABLE(core)                                                                                                 \
@@ -47,7 +45,6 @@ NO_TABLE(ZEN)
 void openblas_read_env(void);
 int openblas_verbose(void);
 unsigned int openblas_block_factor(void);
-int openblas_thread_timeout(void);
 int openblas_num_threads_env(void);
 int openblas_goto_num_threads_env(void);
 int openblas_omp_num_threads_env(void);
@@ -61,11 +58,6 @@ int openblas_verbose(void) {
 
 unsigned int openblas_block_factor(void) {
   return 0;
-}
-
-// Idle threads spin for 2^20 cycles (under a millisecond, about the time between two products) before they sleep.
-int openblas_thread_timeout(void) {
-  return 20;
 }
 
 int openblas_num_threads_env(void) {
@@ -137,21 +129,17 @@ static int32_t force(const byoc_runtime_t *runtime, const core_t *core) {
   if (forced_core != NULL) return BYOC_OK;
   forced_core = core->name;
   gotoblas_dynamic_quit();
-  gotoblas_dynamic_init();
   return BYOC_OK;
 }
 
-// OpenBLAS has one set of threads: as many as the largest context so far asked for.
 static int32_t set_up(const byoc_runtime_t *runtime, int core) {
   core_t cores[CORE_COUNT];
   list_cores(cores);
   pthread_mutex_lock(&lock);
   int32_t status = core < CORE_COUNT ? force(runtime, &cores[core]) : BYOC_OK;
-  if (status == BYOC_OK && runtime->thread_count > openblas_get_num_threads()) {
-    openblas_set_num_threads(runtime->thread_count);
-  }
+  if (status == BYOC_OK) gotoblas_dynamic_init();
   pthread_mutex_unlock(&lock);
-  return status;
+  return status == BYOC_OK ? byoc_openblas_reserve(runtime) : status;
 }
 
 // One for each value of -core. Visible, for the shared object that the evaluator opens; artifacts hide them.

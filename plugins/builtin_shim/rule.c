@@ -38,8 +38,8 @@ bool byoc_shim_check_members(byoc_shim_scope_t *scope, json_t *object, const cha
   const char *key;
   json_t *member;
   json_object_foreach(object, key, member) {
-    const char *at = strstr(known, key);
     const size_t length = strlen(key);
+    const char *at = length > 0 ? strstr(known, key) : NULL;
     while (at != NULL && ((at != known && at[-1] != ' ') || (at[length] != ' ' && at[length] != '\0'))) {
       at = strstr(at + 1, key);
     }
@@ -288,8 +288,8 @@ static bool read_scalar(walk_t *w, const char *text, byoc_c_argument_t *out) {
   size_t i = 0;
   while (i < sizeof(kinds) / sizeof(*kinds) && strncmp(text, kinds[i].name, strlen(kinds[i].name)) != 0) ++i;
   if (i == sizeof(kinds) / sizeof(*kinds)) {
-    return byoc_shim_fail(w->scope, "'%.64s' is none of: &name, null, i32, i64, f32, f64 or real and an expression",
-                          text);
+    return byoc_shim_fail(
+        w->scope, "'%.64s' is none of: &name, null, runtime, i32, i64, f32, f64 or real and an expression", text);
   }
   out->kind = kinds[i].kind;
   out->type = kinds[i].type;
@@ -339,6 +339,8 @@ static bool read_arguments(walk_t *w, const json_t *step, const char *result, ca
       ok = read_pointer(w, item, result, call, argument);
     else if (strcmp(text, "null") == 0)
       *argument = (byoc_c_argument_t){.kind = BYOC_C_ARGUMENT_NULL, .type = BYOC_C_POINTER};
+    else if (strcmp(text, "runtime") == 0)
+      *argument = (byoc_c_argument_t){.kind = BYOC_C_ARGUMENT_RUNTIME, .type = BYOC_C_POINTER};
     else
       ok = read_scalar(w, text, argument);
     if (!ok) return byoc_shim_fail_in(w->scope, "argument %zu", i + 1);

@@ -97,7 +97,7 @@ static void test_engine(void **state) {
 
 static void test_c_calls(void **state) {
   (void)state;
-  check_target("cblas; c", "cblas_sgemm '", false);
+  check_target("cblas; c", "byoc_openblas_sgemm '", false);
 }
 
 static void test_refusals(void **state) {

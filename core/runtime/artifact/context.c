@@ -21,6 +21,13 @@
 // runs.
 #define HUGE_PAGE_BYTES (2u << 20)
 
+// What a library keeps, in front of the memory itself.
+typedef struct kept_t {
+  struct kept_t *next;
+  const void *key;
+  uint8_t padding[BYOC_BUFFER_ALIGNMENT - 2 * sizeof(void *)];
+} kept_t;
+
 typedef struct context_t {
   byoc_context_t shared;
   const byoc_model_t *model;
@@ -30,6 +37,7 @@ typedef struct context_t {
   atomic_bool misused;          // a second thread came while it was used
   bool in_arguments;            // run_arguments has called run
   byoc_thread_pool_t user_pool; // a copy; parallel_for is NULL if there is none
+  kept_t *kept;                 // by libraries
   char reason[512];             // of set_error; cut at 511
   char error[1024];
 } context_t;
@@ -89,6 +97,21 @@ static void set_error(void *self, const char *message) {
 static void *allocate_text(void *self, uint64_t size_bytes) {
   context_t *context = self;
   return byoc_frame_scratch(&context->shared.frame, size_bytes);
+}
+
+static void *keep(void *self, const void *key, uint64_t size_bytes) {
+  context_t *context = self;
+  kept_t *kept = context->kept;
+  while (kept != NULL && kept->key != key) kept = kept->next;
+  if (kept != NULL) return kept + 1;
+  if (size_bytes > SIZE_MAX - 2 * sizeof(*kept)) return NULL;
+  const size_t size = ((size_t)size_bytes + sizeof(*kept) - 1) / sizeof(*kept) * sizeof(*kept);
+  kept = aligned_alloc(sizeof(*kept), sizeof(*kept) + size);
+  if (kept == NULL) return NULL;
+  kept->next = context->kept;
+  kept->key = key;
+  context->kept = kept;
+  return kept + 1;
 }
 
 static void run_alone(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain) {
@@ -191,7 +214,8 @@ static int32_t set_up_threads(context_t *context, const byoc_context_options_t *
                               .self = context,
                               .parallel_for = run_alone,
                               .set_error = set_error,
-                              .allocate = allocate_text};
+                              .allocate = allocate_text,
+                              .keep = keep};
   if (options->pool != NULL) {
     size_t size = options->pool->struct_size;
     memcpy(&context->user_pool, options->pool, size < sizeof(context->user_pool) ? size : sizeof(context->user_pool));
@@ -363,6 +387,11 @@ void byoc_model_destroy(byoc_context_t *shared) {
   }
   if (context->pool_acquired) byoc_model_pool_release();
   if (shared->frame.cells != NULL) byoc_frame_deinit(&shared->frame);
+  for (kept_t *kept = context->kept; kept != NULL;) {
+    kept_t *next = kept->next;
+    free(kept);
+    kept = next;
+  }
   free(shared->workspace);
   free(shared->instances);
   free(shared->calls);

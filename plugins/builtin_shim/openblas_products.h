@@ -1,0 +1,30 @@
+// What tables/openblas.json calls: matrix products of rows that lie dense, over the workers of a context.
+#ifndef BYOC_PLUGINS_BUILTIN_SHIM_OPENBLAS_PRODUCTS_H_
+#define BYOC_PLUGINS_BUILTIN_SHIM_OPENBLAS_PRODUCTS_H_
+
+#include "byoc/call.h"
+
+// Visible for the shared object that the evaluator opens; artifacts hide them.
+#define BYOC_OPENBLAS_ENTRY __attribute__((visibility("default")))
+
+// At set-up: makes the buffers of a context. BYOC_OUT_OF_MEMORY.
+int32_t byoc_openblas_reserve(const byoc_runtime_t *runtime);
+
+// `count` products c[m,n] = alpha * a[m,k] * b[k,n], the matrices so many elements after those of the product before. A
+// matrix that is turned lies in memory as its transpose does. No size is 0. BYOC_OUT_OF_MEMORY where the context has no
+// buffers and none can be made.
+BYOC_OPENBLAS_ENTRY int32_t byoc_openblas_sgemm(const byoc_runtime_t *runtime, int64_t count, int32_t a_turned,
+                                                int32_t b_turned, int32_t m, int32_t n, int32_t k, float alpha,
+                                                const void *a, int64_t a_step, const void *b, int64_t b_step, void *c,
+                                                int64_t c_step);
+BYOC_OPENBLAS_ENTRY int32_t byoc_openblas_dgemm(const byoc_runtime_t *runtime, int64_t count, int32_t a_turned,
+                                                int32_t b_turned, int32_t m, int32_t n, int32_t k, double alpha,
+                                                const void *a, int64_t a_step, const void *b, int64_t b_step, void *c,
+                                                int64_t c_step);
+// y = alpha * a[rows,columns] * x, or with the transpose of a where it is turned.
+BYOC_OPENBLAS_ENTRY int32_t byoc_openblas_sgemv(const byoc_runtime_t *runtime, int32_t turned, int32_t rows,
+                                                int32_t columns, float alpha, const void *a, const void *x, void *y);
+BYOC_OPENBLAS_ENTRY int32_t byoc_openblas_dgemv(const byoc_runtime_t *runtime, int32_t turned, int32_t rows,
+                                                int32_t columns, double alpha, const void *a, const void *x, void *y);
+
+#endif // BYOC_PLUGINS_BUILTIN_SHIM_OPENBLAS_PRODUCTS_H_

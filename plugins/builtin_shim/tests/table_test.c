@@ -1,0 +1,32 @@
+// Tables that are wrong are refused with a reason.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "table.h"
+
+static void expect_refused(const char *text, const char *part) {
+  const byoc_host_t host = {.header = BYOC_HEADER(byoc_host_t, 1), .abi_major = BYOC_ABI_MAJOR};
+  byoc_shim_table_t table;
+  char error[512] = "";
+  if (byoc_shim_table_read(&host, text, strlen(text), &table, error, sizeof(error))) fail_msg("%s", text);
+  if (strstr(error, part) == NULL) fail_msg("%s: %s", text, error);
+}
+
+// Issue 13, item 11: the search for a member without a name read past the list of names.
+static void members_without_a_name_are_refused(void **state) {
+  (void)state;
+  expect_refused("{\"\":[]}", "unknown member ''");
+  expect_refused("{\" \":[]}", "unknown member ' '");
+  expect_refused("{\"arget\":[]}", "unknown member 'arget'");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(members_without_a_name_are_refused)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
