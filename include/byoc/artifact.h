@@ -105,8 +105,9 @@ typedef struct byoc_artifact_t {
   // the status of a library or engine inside that cannot start. Any thread.
   int32_t (*create)(const byoc_context_options_t *options, byoc_context_t **out_context);
   // One inference. inputs[i] and outputs[i] are dense row-major tensors of the sizes above, aligned to their element
-  // size, not overlapping. Allocates nothing and takes no lock. BYOC_UNSUPPORTED if is_dynamic is set (see
-  // run_arguments); BYOC_INVALID_ARGUMENT if an input or output is NULL; otherwise the status of the operator that
+  // size, not overlapping. Allocates nothing and takes no lock, with one exception: oneDNN (target dnnl) allocates for
+  // each primitive that it executes, and ends the process if it gets no memory. BYOC_UNSUPPORTED if is_dynamic is set
+  // (see run_arguments); BYOC_INVALID_ARGUMENT if an input or output is NULL; otherwise the status of the operator that
   // failed.
   int32_t (*run)(byoc_context_t *context, const void *const *inputs, void *const *outputs);
   void (*destroy)(byoc_context_t *context); // accepts NULL
