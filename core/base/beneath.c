@@ -22,7 +22,7 @@ static int open_by_kernel(int folder, const char *path) {
 
 // Each part is opened from the one before it, and none is a link.
 static int open_by_steps(int folder, const char *path) {
-  int at = dup(folder);
+  int at = fcntl(folder, F_DUPFD_CLOEXEC, 0);
   while (at >= 0) {
     char part[256];
     path += strspn(path, "/");

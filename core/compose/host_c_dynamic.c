@@ -221,6 +221,7 @@ static void emit_relation(byoc_host_c_t *host, const byoc_host_relation_t *relat
   host->depth--;
   byoc_host_c_indent(host, out);
   byoc_string_append(out, "}\n");
+  out->failed |= sides.failed;
   byoc_string_deinit(&sides);
 }
 

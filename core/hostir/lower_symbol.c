@@ -109,7 +109,9 @@ byoc_status_t byoc_host_lower_require(byoc_host_lowering_t *l, const byoc_node_t
     };
     BYOC_RETURN_IF_ERROR(byoc_host_check_dim_bound(l, relation.left, "require"));
     BYOC_RETURN_IF_ERROR(byoc_host_check_dim_bound(l, relation.right, "require"));
-    bool of_inputs = node->block->owner == NULL && byoc_dim_walk(relation.left, is_input_symbol, l) &&
+    // Without symbols of the inputs there is nothing to tell one run from the next by.
+    bool of_inputs = l->program->input_symbol_count > 0 && node->block->owner == NULL &&
+                     byoc_dim_walk(relation.left, is_input_symbol, l) &&
                      byoc_dim_walk(relation.right, is_input_symbol, l);
     if (!of_inputs && here == NULL) BYOC_RETURN_IF_ERROR(byoc_host_append(l, BYOC_HOST_REQUIRE, NULL, &here));
     if (here != NULL) here->symbol = "shapes";
