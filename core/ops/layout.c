@@ -1,4 +1,4 @@
-// Data movement: every result element is one operand element (or a constant), found by arithmetic on its indices.
+// Moves data: every result element is one operand element (or a constant), found by arithmetic on its indices.
 #include <string.h>
 
 #include "core/ops/util.h"
@@ -97,7 +97,7 @@ static const byoc_loop_expr_t *shape_expand(byoc_lower_t *lower, const byoc_node
   int32_t rank = byoc_result_rank(node, result), i = d - (rank - x->rank);
   const byoc_loop_expr_t *one = byoc_loop_int(b, 1), *own = i >= 0 ? byoc_emit_dim(b, x, i) : one, *want = one;
   int64_t count = byoc_type_element_count(node->operands[1]->type), j = d - (rank - count);
-  if (count < 0) { // a list whose length is data, too
+  if (count < 0) { // the length of the list is data, too
     const byoc_loop_expr_t *missing =
         BYOC_LSUB(b, byoc_loop_int(b, rank), byoc_emit_dim(b, node->operands[1]->type, 0));
     const byoc_loop_expr_t *at = BYOC_LSUB(b, byoc_loop_int(b, d), missing);
@@ -109,7 +109,7 @@ static const byoc_loop_expr_t *shape_expand(byoc_lower_t *lower, const byoc_node
   return byoc_loop_select(b, BIN(EQ, want, one), own, want);
 }
 
-// ---- Concat: one loop nest an operand, each writing its part ----
+// ---- Concat: one loop nest per operand, each writing its part ----
 static byoc_status_t infer_concat(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   const byoc_type_t *first = NULL;
@@ -163,8 +163,8 @@ static byoc_status_t loops_concat(byoc_lower_t *lower, const byoc_node_t *node) 
 }
 
 // ---- Split ----
-// The length of part `index`: as given, else equal parts (from version 18 on the last one that is not empty may be
-// shorter, and those behind it are empty).
+// The length of part `index`: as given, else equal parts. From version 18 on the last part that is not empty may be
+// shorter, and those behind it are empty.
 static byoc_status_t split_length(const byoc_infer_t *infer, const byoc_ints_t *given, byoc_dim_t whole, uint32_t index,
                                   byoc_dim_t *out, bool *failed) {
   const byoc_node_t *node = infer->node;
@@ -183,7 +183,7 @@ static byoc_status_t split_length(const byoc_infer_t *infer, const byoc_ints_t *
   if (infer->opset < 18 || index == 0 || *failed || byoc_dim_equal(all, whole)) return BYOC_OK;
   const byoc_dim_t before = byoc_infer_dim(infer, BYOC_DIM_MUL, each, constant(index), failed);
   *out = byoc_infer_dim(infer, BYOC_DIM_SUB, whole, before, failed);
-  if (parts == 2) return BYOC_OK; // at least half of it went to the first part
+  if (parts == 2) return BYOC_OK; // the first part got at least half of the elements
   *out = byoc_infer_dim(infer, BYOC_DIM_MAX, *out, constant(0), failed);
   *out = byoc_infer_dim(infer, BYOC_DIM_MIN, *out, each, failed);
   return BYOC_OK;
@@ -407,7 +407,7 @@ static const byoc_op_attribute_t trilu_attributes[] = {
     .attributes = point_name##_attributes, .infer = infer_##infer_name, .point = point_##point_name,                   \
     .shape_operands = shape                                                                                            \
   }
-// The same with a shape that may be data; `unread`: operands that are not looked at once it is known.
+// The same for shapes that may be data. `unread`: operands that are not read once the shape is known.
 #define BY_DATA(table, op_name, version, most, results, mask, unread, function)                                        \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = BY_DATA_LEAST_##op_name,                   \

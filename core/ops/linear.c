@@ -37,7 +37,7 @@ static byoc_status_t infer_matmul(byoc_infer_t *infer) {
   return byoc_infer_product(infer, 0, 1, byoc_operand_type(infer->node, 0)->dtype);
 }
 
-// byoc::MatMul is what products of quantised matrices become: bytes, signed on one side, summed in i32.
+// byoc::MatMul replaces products of quantised matrices: bytes, signed on one side, are summed in i32.
 static byoc_status_t infer_matmul_bytes(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_byte, "a tensor of bytes"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_byte, "a tensor of bytes"));
@@ -59,7 +59,7 @@ static byoc_status_t loops_matmul(byoc_lower_t *lower, const byoc_node_t *node) 
   p.right_k = p.columns, p.right_column = one;
   p.row_end = p.type->rank - (p.has_columns ? 1 : 0);
   p.row_begin = p.row_end - (a->rank > 1 ? 1 : 0);
-  // One matrix on the right for all batches: they are rows of one taller matrix.
+  // With one matrix on the right for all batches, the batches are rows of one taller matrix.
   if (c->rank <= 2) p.row_begin = 0;
   p.batch_rank = p.row_begin;
   p.rows = byoc_emit_extent(b, p.type, p.row_begin, p.row_end);
@@ -100,7 +100,7 @@ static byoc_status_t loops_gemm(byoc_lower_t *lower, const byoc_node_t *node) {
   return byoc_product_lower(&p);
 }
 
-// x with its two dimensions swapped, as a constant.
+// x with its two dimensions swapped; x is a constant.
 static byoc_value_t *transposed(byoc_node_t *node, const byoc_value_t *x) {
   byoc_graph_module_t *module = node->function->module;
   const byoc_type_t *from = x->type;
@@ -119,8 +119,8 @@ static byoc_value_t *transposed(byoc_node_t *node, const byoc_value_t *x) {
   return byoc_function_constant(node->function, constant);
 }
 
-// Gemm(a, constant, transB=1) → Gemm(a, transposed constant): panels are packed along its lines then. Few rows read
-// columns as they lie.
+// Gemm(a, constant, transB=1) → Gemm(a, transposed constant): panels are then packed along its lines. Products of few
+// rows read columns as they are in memory.
 static byoc_status_t expand_gemm(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   enum { FEW_ROWS = 4 };
   *out_changed = false;

@@ -41,7 +41,7 @@ static byoc_status_t infer_loss(byoc_infer_t *infer) {
   return none ? byoc_infer_set_like(infer, 0, x->dtype, labels) : byoc_infer_set(infer, 0, x->dtype, 0, NULL);
 }
 
-// The weighted loss of one label and its weight; both 0 where the label is to be ignored.
+// The weighted loss of one label and its weight; both are 0 if the label is to be ignored.
 static void emit_loss(byoc_lower_t *lower, const byoc_node_t *node, const byoc_loop_expr_t *const *at,
                       const byoc_loop_expr_t **out_loss, const byoc_loop_expr_t **out_weight) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
@@ -50,7 +50,7 @@ static void emit_loss(byoc_lower_t *lower, const byoc_node_t *node, const byoc_l
   const byoc_loop_expr_t *zero = byoc_loop_const(b, dtype, 0.0);
   const byoc_loop_expr_t *label = byoc_emit_as(b, BYOC_DTYPE_I64, byoc_lower_load(lower, node, 1, at));
   label = byoc_loop_let(b, "label", label);
-  // A label beyond the classes is the model's mistake; nothing outside the scores is read.
+  // A label beyond the classes is a mistake of the model; nothing outside of the scores is read.
   const byoc_loop_expr_t *last = BYOC_LSUB(b, byoc_emit_dim(b, x, 1), byoc_loop_int(b, 1));
   const byoc_loop_expr_t *class = byoc_loop_let(b, "c", BYOC_LMAX(b, byoc_loop_int(b, 0), BYOC_LMIN(b, label, last)));
   const byoc_loop_expr_t *indices[BYOC_MAX_RANK] = {at[0], class};

@@ -1,6 +1,6 @@
-// Normalisations. Those whose statistics come from the data share one shape: fold each row to its mean and variance (or
-// norm), then rescale its elements; the variance is that of the centred elements, in a second sweep over the row, which
-// is as stable as it gets and reads from cache. BatchNormalization at inference is elementwise, LRN slides over
+// Normalisations. Those that compute statistics of the data share one form: fold each row to its mean and variance (or
+// norm), then rescale its elements. The variance is that of the centred elements, computed in a second sweep over the
+// row: this is stable, and the row is still in cache. BatchNormalization at inference is elementwise; LRN slides over
 // channels.
 #include <math.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 #define UN(op, x)     byoc_loop_unary(b, BYOC_LOOP_OP_##op, (x))
 
 // ---- rows with statistics ----
-// How a node's rows lie in its operand. GroupNormalization splits the channel dimension into (group, channel in group);
-// the rows' type is then one rank higher than the operand's.
+// How a node's rows map to its operand. GroupNormalization splits the channel dimension into (group, channel in group),
+// so its rows' type has one rank more than the operand.
 typedef struct {
   const byoc_node_t *node;
   byoc_dtype_t dtype;
@@ -86,15 +86,14 @@ static const byoc_loop_expr_t *inverse_deviation(byoc_loop_builder_t *b, const b
   return BIN(DIV, byoc_loop_const(b, norm->dtype, 1.0), UN(SQRT, x));
 }
 
-// 1 / (sqrt(sum / length) + 1e-9), as MeanVarianceNormalization's definition has it.
+// 1 / (sqrt(sum / length) + 1e-9), as MeanVarianceNormalization is defined.
 static const byoc_loop_expr_t *inverse_mvn(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, const void *self) {
   const norm_t *norm = self;
   x = BYOC_LADD(b, UN(SQRT, by_length(b, x, self)), byoc_loop_const(b, norm->dtype, 1e-9));
   return BIN(DIV, byoc_loop_const(b, norm->dtype, 1.0), x);
 }
 
-// The divisor of LpNormalization. Where the norm is 0 the result is defined as 0, also where the norm of what is not 0
-// vanishes in rounding.
+// The divisor of LpNormalization. If the norm is 0, the result is defined as 0; also if the norm becomes 0 by rounding.
 static const byoc_loop_expr_t *lp_divisor(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, const void *self) {
   const norm_t *norm = self;
   if (byoc_node_int(norm->node, "p") == 2) x = UN(SQRT, x);
@@ -119,14 +118,14 @@ static void store(byoc_rows_t *rows, const norm_t *norm, const byoc_loop_expr_t 
   byoc_emit_store(rows->lower, norm->node, 0, at, value);
 }
 
-// A scale or bias: one value a channel, or broadcast to the operand.
+// A scale or bias: one value per channel, or broadcast to the operand.
 static const byoc_loop_expr_t *parameter(byoc_rows_t *rows, const norm_t *norm, uint32_t operand, bool by_channel) {
   byoc_loop_builder_t *b = rows->b;
   const byoc_loop_expr_t *at[BYOC_MAX_RANK];
   operand_indices(b, norm, rows->indices, at);
   const byoc_loop_expr_t *value = NULL;
   if (by_channel) {
-    // GroupNormalization 18 has one value a group, from 21 on one a channel.
+    // GroupNormalization 18 has one value per group; from version 21 on it has one per channel.
     value = byoc_lower_load(rows->lower, norm->node, operand,
                             norm->grouped && norm->node->since_version < 21 ? &rows->indices[1] : &at[1]);
   } else {
@@ -152,7 +151,7 @@ static void lower_mean_variance(byoc_lower_t *lower, norm_t *norm, byoc_rows_fun
   byoc_rows_each(&rows);
   scale_and_store(&rows, norm, BYOC_LMUL(rows.b, centred(&rows, norm), byoc_row_value(&rows, norm->scale)), by_channel);
   byoc_rows_each_end(&rows);
-  // LayerNormalization's statistics, where asked for.
+  // LayerNormalization's statistics, if they are used as results.
   for (uint32_t i = 1; i < norm->node->result_count; ++i) {
     byoc_rows_each_row(&rows);
     byoc_emit_store(lower, norm->node, i, rows.indices, byoc_row_value(&rows, i == 1 ? norm->mean : norm->scale));
@@ -252,7 +251,7 @@ static byoc_status_t loops_lp(byoc_lower_t *lower, const byoc_node_t *node) {
 }
 
 // ---- BatchNormalization ----
-// (x - mean) * (scale / sqrt(var + epsilon)) + bias; all but x are constant along a channel.
+// (x - mean) * (scale / sqrt(var + epsilon)) + bias; every operand except x is constant along a channel.
 static const byoc_loop_expr_t *point_batch(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
                                            const byoc_loop_expr_t *const *indices) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
@@ -352,7 +351,7 @@ static byoc_status_t loops_lrn(byoc_lower_t *lower, const byoc_node_t *node) {
   int64_t size = byoc_node_int(node, "size");
   const byoc_loop_expr_t *indices[BYOC_MAX_RANK], *zero = byoc_loop_int(b, 0);
   int32_t last = type->rank - 1;
-  // Along the last dimension side by side, where that is not the channel itself.
+  // Along the last dimension side by side, unless it is the channel itself.
   bool blocked = last > 1;
   const byoc_loop_expr_t *width = blocked ? byoc_emit_dim(b, type, last) : byoc_loop_int(b, 1);
   int32_t end = blocked ? last : type->rank;
@@ -389,7 +388,7 @@ static byoc_status_t loops_lrn(byoc_lower_t *lower, const byoc_node_t *node) {
   const byoc_loop_expr_t *base =
       BYOC_LMUL(b, byoc_loop_load(b, sums, j), byoc_loop_const(b, dtype, alpha / (double)size));
   base = byoc_loop_let(b, "base", BYOC_LADD(b, base, byoc_loop_const(b, dtype, bias)));
-  // The usual exponent of 3/4 is two square roots: sqrt(x) * sqrt(sqrt(x)).
+  // The usual exponent of 3/4 is computed by two square roots: sqrt(x) * sqrt(sqrt(x)).
   const byoc_loop_expr_t *power = NULL;
   if (beta == 0.75 && bias > 0) {
     const byoc_loop_expr_t *root = byoc_loop_let(b, "root", UN(SQRT, base));
@@ -413,7 +412,7 @@ static byoc_status_t infer_lrn(byoc_infer_t *infer) {
 }
 
 // ---- inference of the others ----
-// Operands 1 and 2: one value a channel (or `count`, where that is not 0).
+// Operands 1 and 2: one value per channel (or `count` values if that is not 0).
 static byoc_status_t need_per_channel(byoc_infer_t *infer, int64_t count) {
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   for (uint32_t i = 1; i < 3; ++i) {

@@ -1,12 +1,12 @@
-// The operator table. One row an operator and since-version; one file a family (core/ops/<family>.c); the rows say all
-// there is to say about an operator: its schema, how types flow through it, and what it computes, loop by loop.
+// The operator table. It has one row per operator and since-version, and one file per family (core/ops/<family>.c). A
+// row says everything about an operator: its schema, how types flow through it, and what it computes, loop by loop.
 //
 // An operator has one of four definitions:
 //   point    each output element is an expression of input elements: the lowering fuses these freely
 //   loops    a loop nest that reads through byoc_lower_load and writes through byoc_lower_store, so that elementwise
 //            producers and consumers can be fused into it without its knowing
 //   view     the same bytes under another shape: no code at all
-//   expand   rewritten into other operators before placement's leftovers are lowered; an expansion that covers some
+//   expand   rewritten into other operators before the nodes that no backend took are lowered; an expansion for some
 //            cases only (BatchNormalization in training) declines the others, which a point or loops definition takes
 // Operators of control flow, of sequences and optionals, and of text have none of them: the host program runs them.
 #ifndef BYOC_CORE_OPS_OP_H_
@@ -20,7 +20,7 @@
 // The newest operator set of ai.onnx whose operators are in the table.
 enum { BYOC_OPSET_NEWEST = 28 };
 
-// What is true of an operator (core/ops/traits.def).
+// Properties of an operator (core/ops/traits.def).
 typedef enum byoc_op_trait_t {
 #define BYOC_OP_TRAIT(NAME, bit, text) BYOC_OP_##NAME = 1 << (bit),
 #include "core/ops/traits.def"
@@ -28,8 +28,8 @@ typedef enum byoc_op_trait_t {
 } byoc_op_trait_t;
 const char *byoc_op_trait_name(uint32_t bit); // "commutes"; NULL: there is no such trait
 
-// What the arithmetic of an operator is, for estimates of its cost. Operators that are HEAVY and say nothing else are
-// matrix products, all others an operation for each element.
+// The kind of an operator's arithmetic, to estimate its cost. HEAVY operators without a kind are matrix products; all
+// others take one operation per element.
 // X(NAME, what `byoc ops` calls it)
 #define BYOC_OP_WORK_LIST(X)                                                                                           \
   X(USUAL, "usual")                                                                                                    \
@@ -53,7 +53,7 @@ typedef struct byoc_infer_t {
   int32_t opset;       // since-version of the row in force (node->since_version)
   byoc_diag_t *diag;
   uint64_t *next_unknown;      // ids for BYOC_DIM_UNKNOWN
-  byoc_relations_t *relations; // what cannot be decided yet goes here; NULL: nobody asks
+  byoc_relations_t *relations; // relations that cannot be decided yet are added here; NULL: they are not wanted
 } byoc_infer_t;
 
 typedef struct byoc_op_t {
@@ -64,26 +64,27 @@ typedef struct byoc_op_t {
   int32_t min_outputs, max_outputs; // -1: any number
   uint32_t traits;
   byoc_op_work_t work;
-  const byoc_op_attribute_t *attributes; // up to one without a name; versions of an operator share it; NULL: none
-  // Sets node->results[i]->type for every result from the operands' types (and values, where constant).
+  const byoc_op_attribute_t
+      *attributes; // ends with one without a name; versions of an operator may share the table; NULL: none
+  // Sets node->results[i]->type for every result from the operands' types (and from the values of constants).
   byoc_status_t (*infer)(byoc_infer_t *infer);
   byoc_lower_point_fn_t point; // the element of a result: core/lower/lower.h
   byoc_status_t (*loops)(byoc_lower_t *lower, const byoc_node_t *node);
-  // Rewrites the node in place by simpler operators; on return its results are unused. *out_changed tells if it did.
+  // Rewrites the node in place into simpler operators; afterwards its results are unused. *out_changed says if it did.
   byoc_status_t (*expand)(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed);
   bool is_view;
-  uint32_t shape_operands; // bit i: operand i is needed by value to know the result's shape
+  uint32_t shape_operands; // bit i: the value of operand i is needed to know the result's shape
   // For results whose shape depends on data: dimension `d` of result `result` as i64, from the dimensions and elements
   // of the operands. `node` is the operator without its results; statements may be emitted.
   const byoc_loop_expr_t *(*shape)(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d);
-  uint32_t shape_elements; // bit i: operand i's elements are read by `shape`, only its dimensions otherwise
+  uint32_t shape_elements; // bit i: `shape` reads operand i's elements; of the others it reads only the dimensions
   uint32_t by_shape;       // bit i: operand i's elements are not read once the results' shapes are known
 } byoc_op_t;
 
 // One array per family, listed in core/ops/families.def as BYOC_OP_FAMILY(elementwise): each file core/ops/<name>.c
 // defines `const byoc_op_t byoc_ops_<name>[]` and `const size_t byoc_ops_<name>_count`.
 
-// The row in force for `opset` (the largest since_version <= opset); NULL where there is none.
+// The row in force for `opset` (the largest since_version <= opset); NULL if there is none.
 const byoc_op_t *byoc_op_find(const char *domain, const char *name, int32_t opset);
 // The row of a node (by its since_version); NULL for calls and unknown operators.
 const byoc_op_t *byoc_op_of(const byoc_node_t *node);
@@ -96,23 +97,23 @@ size_t byoc_op_count(void);
 const byoc_op_t *byoc_op_at(size_t index);
 
 // Checks operand and result counts and attributes (core/ops/schema.h), and runs inference for one node, or for all
-// nodes of a function (nested blocks and callees included), in order. Types that are already known must agree (a
-// dimension may become more precise).
+// nodes of a function (nested blocks and callees included) in order. Types that are already known must agree; a
+// dimension may become more precise.
 byoc_status_t byoc_infer_node(byoc_node_t *node, byoc_diag_t *diag);
 byoc_status_t byoc_infer_function(byoc_function_t *function, byoc_diag_t *diag);
 byoc_status_t byoc_infer_module(byoc_graph_module_t *module, byoc_diag_t *diag);
 
-// Infers all types of a graph function afresh, nested blocks included, from those of its parameters; what was known
-// besides (declared constants, names) is kept where it says more. Unknown dimensions are then those of operators that
-// still stand in the function. Nothing is done where every type is known but for symbols.
+// Infers all types of a graph function from scratch, nested blocks included, from the types of its parameters. What was
+// known besides (declared constants, names) is kept if it says more. Afterwards every unknown dimension belongs to an
+// operator that is still in the function. Does nothing if symbols are the only open parts of all types.
 byoc_status_t byoc_infer_afresh(byoc_function_t *function, byoc_diag_t *diag);
-// The same for every graph function; then each unknown dimension gets a symbol (u0, u1, ...: unique in the module),
-// those inside of sequences and optionals excepted, where elements differ.
+// Does the same for every graph function, then gives each unknown dimension a symbol (u0, u1, ...: unique in the
+// module). Dimensions inside sequences and optionals get none, because elements may differ in them.
 byoc_status_t byoc_name_unknown_dimensions(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *out_named);
 
-// Makes a node of an ONNX operator at its newest row and infers its results; for rewrites and expansions. NULL when
-// memory is out, the operator is not known or its types do not infer, as `diag` (may be NULL) then says; nothing is
-// left behind. byoc_diag_failure(diag) is the status to return.
+// Makes a node of an ONNX operator at its newest row and infers its results; for rewrites and expansions. Returns NULL
+// if out of memory, if the operator is not known, or if its types do not infer; `diag` (which may be NULL) says which,
+// and nothing is left behind. byoc_diag_failure(diag) is the status to return.
 byoc_node_t *byoc_op_create(byoc_block_t *block, byoc_node_t *before, const char *domain, const char *name,
                             byoc_value_t *const *operands, uint32_t operand_count, uint32_t result_count,
                             byoc_diag_t *diag);

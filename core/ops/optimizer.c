@@ -1,5 +1,5 @@
 // Optimisers of ai.onnx.preview.training: one step of Adagrad, Adam or Momentum over any number of tensors. Each tensor
-// becomes an elementwise node of its own.
+// becomes one elementwise node.
 #include <string.h>
 
 #include "core/ops/util.h"
@@ -41,7 +41,7 @@ static byoc_status_t infer_optimizer(byoc_infer_t *infer) {
     if (byoc_is_ranked(x)) BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, i, x->rank, x->dims));
   }
   for (uint32_t i = 0; i < node->result_count; ++i) {
-    // Results: all X, all first states, all second states; operands have the gradients behind X.
+    // Results: all X, then all first states, then all second states. Operands: the same, with the gradients after X.
     uint32_t group = i / tensors, from = 2 + (group == 0 ? 0 : group + 1) * tensors + i % tensors;
     node->results[i]->type = byoc_operand_type(node, from);
   }

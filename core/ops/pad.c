@@ -11,8 +11,8 @@ static pad_mode_t mode_of(const byoc_node_t *node) {
   return (pad_mode_t)byoc_node_choice(node, "mode");
 }
 
-// Where dimension d stands among the padded ones, or -1 where it is not padded. `count` is how many there are; false
-// where an axis is out of range or not constant.
+// The place of dimension d among the padded ones, or -1 if it is not padded. `count` is the number of padded ones;
+// false if an axis is out of range or not constant.
 static bool padded_axes(const byoc_node_t *node, int32_t rank, int32_t *place, int32_t *count) {
   byoc_ints_t axes;
   byoc_known_t known = byoc_read_ints(node, NULL, 3, &axes);
@@ -26,7 +26,8 @@ static bool padded_axes(const byoc_node_t *node, int32_t rank, int32_t *place, i
   return known != BYOC_KNOWN_NO;
 }
 
-// Pads that are data: what they make of a dimension is taken from something, unless it is a constant.
+// If pads are data, elements that they add must come from somewhere: the dimension must not be empty, unless the mode
+// is constant.
 static byoc_status_t set_made(const byoc_infer_t *infer) {
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   BYOC_RETURN_IF_ERROR(byoc_infer_set_unknown(infer, 0, x->dtype, x->rank));
@@ -92,7 +93,7 @@ static const byoc_loop_expr_t *bring_inside(byoc_loop_builder_t *b, pad_mode_t m
   return BYOC_LMIN(b, phase, BYOC_LSUB(b, period, phase));
 }
 
-// The pad before dimension d where the axes are data: that of whichever axis names it.
+// If the axes are data: the pad before dimension d comes from the axis that names it.
 static const byoc_loop_expr_t *dynamic_pad(byoc_lower_t *lower, const byoc_node_t *node, int32_t d) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   int32_t rank = node->operands[0]->type->rank;

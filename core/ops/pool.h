@@ -1,4 +1,4 @@
-// What the ways to compute a pool share (core/ops/pool.c).
+// Shared by the ways to compute a pool (core/ops/pool.c).
 #ifndef BYOC_CORE_OPS_POOL_H_
 #define BYOC_CORE_OPS_POOL_H_
 
@@ -21,11 +21,12 @@ int64_t byoc_pool_norm(const byoc_node_t *node);
 const byoc_loop_expr_t *byoc_pool_power(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, int64_t p);
 const byoc_loop_expr_t *byoc_pool_root(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, int64_t p);
 
-// How many taps along dimension d count for output coordinate `at`: those inside the input, or inside its padding too.
+// The number of taps along dimension d that count for output coordinate `at`: those inside the input, or also those
+// inside its padding.
 const byoc_loop_expr_t *byoc_pool_tap_count(const byoc_pool_t *pool, int32_t d, const byoc_loop_expr_t *at,
                                             bool with_pads);
 
-// Sliding windows, line by line (core/ops/pool_lines.c); false where they are too long for that.
+// Sliding windows, line by line (core/ops/pool_lines.c); false if they are too long for that.
 bool byoc_pool_lines(const byoc_pool_t *pool);
 // Any windows, with the second result of MaxPool (core/ops/pool_taps.c).
 void byoc_pool_taps(const byoc_pool_t *pool);

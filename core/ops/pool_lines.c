@@ -1,5 +1,6 @@
-// Sliding windows in two steps: the windows' lines are folded into one line, element by element; then the elements of
-// that line that make one result. Both walk along memory, and border tests stay outside of the inner loops.
+// Computes sliding windows in two steps: first folds the lines of the windows into one line, element by element, then
+// folds the elements of that line that make one result. Both steps walk along memory, and border tests stay outside of
+// the inner loops.
 //
 // Dimensions behind the last one that windows extend in ([N,C/16,H,W,16]) are part of a line: each of its columns is
 // then as many elements wide.
@@ -7,8 +8,8 @@
 
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
 
-// Taps that are written out, and elements of a column, at most; elements of a line that are in work at once, about and
-// at most.
+// The most taps that are written out, and the most elements of a column; the elements of a line that are in work at
+// once, roughly and at most.
 enum { MOST_WRITTEN_OUT = 16, MOST_INNER = 64, STRETCH = 1024, MOST_LINE = 16384 };
 
 typedef struct {
@@ -32,7 +33,7 @@ static const byoc_loop_expr_t *fold(const byoc_pool_t *pool, const byoc_loop_exp
   byoc_loop_builder_t *b = pool->b;
   if (!sum) return x;
   if (pool->kind != BYOC_POOL_MAX) return BYOC_LADD(b, sum, x);
-  // A selection and not a maximum: one instruction, where NaNs would cost a test each.
+  // A selection instead of a maximum: it is one instruction, while handling NaN would cost a test per element.
   x = byoc_loop_let(b, "x", x);
   return byoc_loop_let(b, "most", byoc_loop_select(b, BIN(LT, sum, x), x, sum));
 }
@@ -89,7 +90,7 @@ static void fold_written_out(const lines_t *lines, const byoc_loop_expr_t *colum
   const byoc_pool_t *pool = lines->pool;
   byoc_loop_builder_t *b = pool->b;
   const byoc_loop_expr_t *outer[BYOC_MAX_SPATIAL], *sum = NULL;
-  // NaNs are passed over, the first one too, as where loops begin with the lowest number.
+  // NaNs are skipped, also the first one, as in loops that begin with the lowest number.
   if (pool->kind == BYOC_POOL_MAX) sum = neutral(pool);
   const byoc_loop_expr_t *i =
       byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", BYOC_LMUL(b, begin, lines->wide), BYOC_LMUL(b, end, lines->wide));
@@ -130,7 +131,7 @@ static void fold_by_loops(const lines_t *lines, const byoc_loop_expr_t *column0,
   for (int32_t d = 0; d < lines->last; ++d) byoc_loop_end(b);
 }
 
-// The line of x that the columns in work need, folded over the outer taps, with neutral elements for its padding.
+// The line of x that the current columns need, folded over the outer taps, with neutral elements in place of padding.
 static void fold_lines(const lines_t *lines) {
   const byoc_pool_t *pool = lines->pool;
   byoc_loop_builder_t *b = pool->b;
@@ -171,8 +172,8 @@ static void fold_lines(const lines_t *lines) {
   byoc_loop_end(b);
 }
 
-// How many elements each column of a stretch is the mean of, but for the outer dimensions: NULL where it is one number
-// for all, which is in *out_same then.
+// The number of elements in the mean of each column of a stretch, without the outer dimensions. NULL if it is the same
+// for all columns; then *out_same holds it.
 static const byoc_loop_buffer_t *column_counts(const lines_t *lines, const byoc_loop_expr_t **out_same) {
   const byoc_pool_t *pool = lines->pool;
   byoc_loop_builder_t *b = pool->b;

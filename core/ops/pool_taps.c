@@ -1,5 +1,5 @@
-// Sliding windows tap by tap over stretches of a line: for MaxPool with its second result, the places of the maxima,
-// and for windows too long for anything else.
+// Computes sliding windows tap by tap over stretches of a line: for MaxPool with its second result (the places of the
+// maxima), and for windows that are too long for the other ways.
 #include "core/ops/pool.h"
 
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
@@ -51,12 +51,12 @@ static void fold_element(const taps_t *taps, const byoc_loop_expr_t *const *in, 
     return;
   }
   if (!taps->places) {
-    // A selection and not a maximum: one instruction, where NaNs would cost a test each.
+    // A selection instead of a maximum: it is one instruction, while handling NaN would cost a test per element.
     x = byoc_loop_let(b, "x", x);
     byoc_loop_store(b, taps->sums, slot, byoc_loop_select(b, BIN(LT, sum, x), x, sum));
     return;
   }
-  // The first place counts, also where all elements are the lowest value.
+  // The first of equal places counts, even if all elements are the lowest value.
   x = byoc_loop_let(b, "x", x);
   const byoc_loop_expr_t *place = byoc_loop_load(b, taps->places, slot);
   const byoc_loop_expr_t *none = BIN(LT, place, byoc_loop_int(b, 0));
@@ -95,7 +95,7 @@ void byoc_pool_taps(const byoc_pool_t *pool) {
   if (taps.places) byoc_loop_store(b, taps.places, i, byoc_loop_int(b, -1));
   byoc_loop_end(b);
 
-  // Outer dimensions: the taps that fall inside; last dimension: the part of the line that its tap covers.
+  // In the outer dimensions: the taps that are inside. In the last dimension: the part of the line that its tap covers.
   const byoc_loop_expr_t *in[BYOC_MAX_RANK] = {taps.at[0], taps.at[1]}, *inside = NULL;
   for (int32_t d = 0; d < taps.last; ++d) {
     const byoc_loop_expr_t *tap = byoc_loop_for(b, BYOC_LOOP_SERIAL, "tap", zero, byoc_loop_int(b, w->kernel[d]));

@@ -1,7 +1,7 @@
-// Products of matrices: by register tiles over packed panels, by dot products, or line by line for few rows.
+// Matrix products: by register tiles over packed panels, by dot products, or line by line if there are few rows.
 #include "core/ops/product.h"
 
-// Rows (or columns) for which no panel is worth packing; columns at a time then.
+// Up to this many rows (or columns) packing a panel is not worth it; then columns computed at a time.
 enum { FEW = 4, THIN_COLUMNS = 256 };
 
 static bool is_int(const byoc_loop_expr_t *expr, int64_t value) {
@@ -14,7 +14,7 @@ static bool is_few(const byoc_loop_expr_t *expr) {
   return expr && byoc_loop_is_int(expr, &known) && known < FEW;
 }
 
-// Offset of an operand's matrix for the batch at hand: its leading dimensions broadcast to the result's.
+// Offset of an operand's matrix for the current batch: its leading dimensions broadcast to the result's.
 static const byoc_loop_expr_t *batch_offset(const byoc_product_t *p, uint32_t operand) {
   byoc_loop_builder_t *b = p->b;
   const byoc_type_t *type = p->node->operands[operand]->type;
@@ -26,7 +26,7 @@ static const byoc_loop_expr_t *batch_offset(const byoc_product_t *p, uint32_t op
     const byoc_loop_expr_t *extent = byoc_emit_dim(b, type, d);
     offset = BYOC_LMUL(b, offset, extent);
     const byoc_loop_expr_t *at = p->indices[p->batch_rank - batch + d];
-    // A symbolic dimension may turn out to be 1 where the result's is not.
+    // A symbolic dimension may turn out to be 1 while the result's is not.
     bool same = byoc_dim_equal(type->dims[d], p->type->dims[p->batch_rank - batch + d]);
     if (!one && !same) at = BYOC_LMIN(b, at, BYOC_LSUB(b, extent, byoc_loop_int(b, 1)));
     if (!one) offset = BYOC_LADD(b, offset, at);
@@ -132,7 +132,7 @@ static void pack_elements(const byoc_product_t *p, const byoc_tile_t *tile, cons
   byoc_loop_end(b);
 }
 
-// Few rows: B is read as it lies, many columns at a time, and no panel is packed.
+// Few rows: reads B as it is in memory, many columns at a time, and packs no panel.
 static void sum_thin(byoc_product_t *p, const byoc_loop_expr_t *first) {
   byoc_loop_builder_t *b = p->b;
   p->row0 = p->k0 = p->zero;
@@ -158,7 +158,7 @@ static void sum_thin(byoc_product_t *p, const byoc_loop_expr_t *first) {
   byoc_loop_end(b);
 }
 
-// Packs blocks of B a panel each, and runs a block of rows over them.
+// Packs each block of B into a panel, and runs a block of rows over it.
 static void sum_tiled(byoc_product_t *p, byoc_tile_t *tile, const byoc_loop_expr_t *first,
                       const byoc_loop_expr_t *row0) {
   byoc_loop_builder_t *b = p->b;

@@ -1,4 +1,4 @@
-// Products of matrices over strided operands: what MatMul and Gemm share (core/ops/linear.c).
+// Matrix products over strided operands, shared by MatMul and Gemm (core/ops/linear.c).
 //
 //   byoc_product_t product = byoc_product_of(lower, node);
 //   ... its rows, columns, depth, strides and dimensions ...
@@ -20,9 +20,9 @@ typedef struct byoc_product_t {
   const byoc_loop_expr_t *left_row, *left_k, *right_k, *right_column; // strides
   int32_t batch_rank;                                                 // dimensions of the result before rows
   int32_t row_begin, row_end;                                         // dimensions of the result that rows run over
-  bool has_columns;                                                   // false where B is a vector
+  bool has_columns;                                                   // false if B is a vector
   const byoc_loop_expr_t *zero;
-  // Of the parallel iteration at hand.
+  // Of the current parallel iteration.
   const byoc_loop_expr_t *indices[BYOC_MAX_RANK];
   const byoc_loop_expr_t *left_base, *right_base, *row0, *k0;
 } byoc_product_t;

@@ -8,7 +8,7 @@ static bool is_quantisable(byoc_dtype_t dtype) {
 }
 
 // ---- scales and zero points ----
-// One for the tensor, one a slice along `axis`, or (same rank) one a block of `block_size` along it.
+// One for the tensor, one per slice along `axis`, or (with the same rank) one per block of `block_size` along it.
 static byoc_status_t check_scale(const byoc_infer_t *infer, uint32_t operand, const byoc_type_t *x) {
   const byoc_type_t *scale = byoc_operand_type(infer->node, operand);
   if (!scale || !byoc_is_ranked(scale) || !byoc_is_ranked(x)) return BYOC_OK;
@@ -44,7 +44,7 @@ static const byoc_loop_expr_t *load_scale(byoc_lower_t *lower, const byoc_node_t
   int32_t axis = byoc_node_axis(node, "axis", x->rank);
   if (scale->rank == 1) {
     const byoc_loop_expr_t *at = indices[axis];
-    if (!byoc_dim_equal(scale->dims[0], x->dims[axis])) { // one for all or one each: known at run time only
+    if (!byoc_dim_equal(scale->dims[0], x->dims[axis])) { // one for all or one per slice: known only at run time
       at = BYOC_LMIN(b, at, BYOC_LSUB(b, byoc_emit_dim(b, scale, 0), byoc_loop_int(b, 1)));
     }
     return byoc_lower_load(lower, node, operand, &at);
@@ -100,7 +100,7 @@ static const byoc_loop_expr_t *emit_quantised(byoc_loop_builder_t *b, byoc_dtype
   double low = 0.0, high = 0.0;
   range_of(dtype, &low, &high);
   x = BYOC_LMIN(b, BYOC_LMAX(b, x, byoc_loop_const(b, x->dtype, low)), byoc_loop_const(b, x->dtype, high));
-  // By way of i32, which compilers have vectors for; the value is within the range already.
+  // Goes through i32, for which compilers have vector instructions; the value is already within the range.
   if (byoc_dtype_bits(dtype) <= 16) x = byoc_emit_as(b, BYOC_DTYPE_I32, x);
   return byoc_emit_as(b, dtype, x);
 }

@@ -1,18 +1,18 @@
 // Products of quantised tensors: MatMulInteger, QLinearMatMul, ConvInteger and QLinearConv.
 //
-// Bytes are multiplied as they are, signed ones by unsigned ones, which processors have instructions for
-// (byoc::MatMul, byoc::Conv); zero points are taken off the sums:
+// Signed bytes are multiplied by unsigned ones, because processors have instructions for that (byoc::MatMul,
+// byoc::Conv); zero points are subtracted from the sums:
 //   sum (a - p) (b - q) = sum a b - p sum b - q sum (a - p)
-// Where both operands have the same sign one of them is flipped: x - 128 in the place of x with its zero point moved
-// along. What does not fit (zero points of convolution weights, few channels a group, types that are no bytes) becomes
-// a product of i32 with the zero points taken off before.
+// If both operands have the same sign, one of them is flipped: x - 128 replaces x, and its zero point moves along.
+// Other cases (zero points of convolution weights, few channels per group, types that are not bytes) become a product
+// of i32 after the zero points were subtracted.
 #include <string.h>
 
 #include "core/ops/window.h"
 #include "core/ops/write.h"
 
-// A per-slice vector as a tensor whose trailing dimensions are `trailing` ones, to broadcast from there; a scalar
-// stays.
+// A vector per slice as a tensor with `trailing` trailing dimensions of 1, so that it broadcasts; a scalar stays a
+// scalar.
 static byoc_value_t *write_trailing(byoc_writer_t *w, byoc_value_t *x, int32_t trailing) {
   if (!x || trailing == 0 || x->type->rank != 1 || byoc_type_element_count(x->type) == 1) return x;
   int64_t axes[BYOC_MAX_RANK];
@@ -43,16 +43,16 @@ static byoc_value_t *operand(const byoc_node_t *node, uint32_t index) {
 }
 
 // ---- bytes of either sign ----
-// A tensor of bytes with what is to be taken off each.
+// A tensor of bytes and the zero point to be subtracted from each.
 typedef struct {
-  byoc_value_t *bytes, *zero; // zero: of the bytes' type, may be NULL for 0
+  byoc_value_t *bytes, *zero; // zero: of the bytes' type; NULL: 0
 } side_t;
 
 static byoc_dtype_t other_sign(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_U8 ? BYOC_DTYPE_I8 : BYOC_DTYPE_U8;
 }
 
-// x ± 128 under the other type: the highest bit turns.
+// x ± 128 under the other type: flips the highest bit.
 static byoc_value_t *write_flipped(byoc_writer_t *w, byoc_value_t *x) {
   byoc_dtype_t to = other_sign(x->type->dtype);
   byoc_graph_module_t *module = w->node->function->module;
@@ -120,7 +120,7 @@ static byoc_value_t *write_product(byoc_writer_t *w, byoc_value_t *a, byoc_value
     a = write_centred(w, a, a_zero, 1), c = write_centred(w, c, c_zero, 0);
     return byoc_write_node(w, "", "MatMul", a, c, NULL, NULL, 0);
   }
-  // Constants are flipped once; what has no zero point else keeps having none.
+  // Constants are flipped once; an operand without a zero point then gets none.
   if (a->type->dtype == c->type->dtype) {
     bool flips_right = byoc_value_is_constant(c) && !byoc_all_are(c_zero, 0);
     flip(w, flips_right ? &right : &left);
@@ -167,7 +167,7 @@ static byoc_status_t expand_qlinear_matmul(byoc_node_t *node, byoc_diag_t *diag,
 }
 
 // ---- convolutions ----
-// bias - zero point * sums of each output channel's weights; a constant where all of it is known.
+// bias - zero point * sums of each output channel's weights; a constant if all of these are known.
 static byoc_value_t *write_bias(byoc_writer_t *w, const side_t *x, byoc_value_t *weights, byoc_value_t *bias) {
   if (byoc_all_are(x->zero, 0)) return bias;
   byoc_graph_module_t *module = w->node->function->module;
@@ -198,7 +198,7 @@ static byoc_value_t *write_bias(byoc_writer_t *w, const side_t *x, byoc_value_t 
   return write_less(w, bias, sums, x->zero);
 }
 
-// sum of (x - zero point) * (w - zero point) + bias, in i32, padded with what stands for 0.
+// sum of (x - zero point) * (w - zero point) + bias, in i32, padded with the value that stands for 0.
 static byoc_value_t *write_conv(byoc_writer_t *w, byoc_value_t *x_bytes, byoc_value_t *x_zero, byoc_value_t *weights,
                                 byoc_value_t *w_zero, byoc_value_t *bias) {
   const byoc_attributes_t *attributes = &w->node->attributes;
@@ -228,7 +228,7 @@ static byoc_status_t expand_conv_integer(byoc_node_t *node, byoc_diag_t *diag, b
   return byoc_write_end(&w, sum, out_changed);
 }
 
-// QLinearConv → byoc::Conv with its bias, scaled a channel, then QuantizeLinear
+// QLinearConv → byoc::Conv with its bias, scaled per channel, then QuantizeLinear
 static byoc_status_t expand_qlinear_conv(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
   byoc_value_t *const *in = node->operands;

@@ -1,5 +1,5 @@
-// Random numbers: each element is a hash of the node's stream and the element's place, so that results are the same
-// whatever the order, the number of threads and the executor.
+// Random numbers: each element is a hash of the node's stream and the element's place, so that results do not depend on
+// the order, the number of threads or the executor.
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #define F64(value)    byoc_loop_const(b, BYOC_DTYPE_F64, (value))
 #define U64(value)    byoc_loop_const_int(b, BYOC_DTYPE_U64, (int64_t)(value))
 
-// Nodes without a seed have streams of their own, told apart by when they were made.
+// Nodes without a seed have streams of their own, numbered in the order in which they are made.
 byoc_status_t byoc_infer_stream(const byoc_infer_t *infer) {
   byoc_attributes_t *attributes = &infer->node->attributes;
   if (byoc_attributes_find(attributes, "seed") || byoc_attributes_find(attributes, BYOC_ATTRIBUTE_STREAM))
@@ -49,7 +49,7 @@ const byoc_loop_expr_t *byoc_emit_place(byoc_loop_builder_t *b, const byoc_type_
 }
 
 // ---- RandomUniform, RandomNormal and their Like forms ----
-// `otherwise` stands where the attribute has no default and is left out.
+// `otherwise` is used if the attribute has no default and is left out.
 static byoc_status_t read_dtype(const byoc_infer_t *infer, byoc_dtype_t otherwise, byoc_dtype_t *out_dtype) {
   int64_t asked = byoc_node_int(infer->node, "dtype");
   *out_dtype = asked != 0 ? byoc_dtype_from_onnx((int32_t)asked) : otherwise;
@@ -150,7 +150,7 @@ static byoc_status_t loops_multinomial(byoc_lower_t *lower, const byoc_node_t *n
     if (pass == 0) {
       byoc_loop_assign(b, total, BYOC_LADD(b, total, weight));
     } else {
-      // The class that the number falls into; with rounding against it, the last one.
+      // The class that the number falls into; if rounding leaves none, the last class.
       byoc_loop_assign(b, drawn, byoc_loop_select(b, BIN(LE, F64(0.0), left), from[1], drawn));
       byoc_loop_assign(b, left, BYOC_LSUB(b, left, weight));
     }

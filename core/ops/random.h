@@ -4,9 +4,9 @@
 
 #include "core/ops/op.h"
 
-// Gives a node without a seed a stream of its own; for inference.
+// Gives a node without a seed a stream of its own. Called by inference.
 byoc_status_t byoc_infer_stream(const byoc_infer_t *infer);
-// A number in [0, 1), f64, of the node's stream at `place` (i64).
+// A number in [0, 1), as f64, from the node's stream at `place` (i64).
 const byoc_loop_expr_t *byoc_emit_uniform(byoc_loop_builder_t *b, const byoc_node_t *node,
                                           const byoc_loop_expr_t *place);
 // The row-major place of an element.

@@ -1,5 +1,5 @@
-// Recurrent networks: RNN, GRU, LSTM with all their attributes. Each parallel iteration carries one sequence of the
-// batch through all its steps, its state in local buffers.
+// Recurrent networks: RNN, GRU, LSTM with all their attributes. Each parallel iteration runs one sequence of the batch
+// through all its steps, with its state in local buffers.
 #include <string.h>
 #include <strings.h>
 
@@ -10,7 +10,7 @@
 #define NUM(value)    byoc_loop_const(b, dtype, (value))
 
 enum { MOST_GATES = 4, MOST_HIDDEN = 8192 };
-// Operands; P is LSTM's alone.
+// Operands; only LSTM has P.
 enum { IN_X, IN_W, IN_R, IN_B, IN_LENGTHS, IN_H, IN_C, IN_P };
 
 typedef enum { NET_RNN, NET_GRU, NET_LSTM } net_t;
@@ -30,7 +30,7 @@ static bool is_i32(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_I32;
 }
 
-// Lengths that are constants lie within the sequences. Where the sequences' length is open, they are not negative.
+// Constant lengths must be within the length of the sequences. If that is open, they must not be negative.
 static byoc_status_t check_lengths(const byoc_infer_t *infer, byoc_dim_t steps) {
   if (!byoc_has_operand(infer->node, IN_LENGTHS) || !byoc_value_is_constant(infer->node->operands[IN_LENGTHS])) {
     return BYOC_OK;
@@ -129,7 +129,7 @@ typedef struct {
   double alpha, beta;
 } activation_t;
 
-// The three functions of direction `direction`. Factors are consumed in order by the functions that take them.
+// The three functions of direction `direction`. Factors are used up in order by the functions that take them.
 static bool read_activations(const byoc_node_t *node, net_t net, int32_t direction, activation_t out[3]) {
   const byoc_attribute_t *names = byoc_node_given(node, "activations");
   size_t alpha_count = 0, beta_count = 0, alpha = 0, beta = 0, each = net == NET_RNN ? 1 : net == NET_GRU ? 2 : 3;
@@ -200,7 +200,7 @@ typedef struct {
   double clip;
   activation_t f[3];
   const byoc_loop_buffer_t *h, *c, *gates, *reset;
-  const byoc_loop_expr_t *batch, *time; // at hand
+  const byoc_loop_expr_t *batch, *time; // the current ones
 } cell_t;
 
 static const byoc_loop_expr_t *load3(const cell_t *s, uint32_t operand, const byoc_loop_expr_t *row,
@@ -218,7 +218,7 @@ static const byoc_loop_expr_t *load_state(const cell_t *s, uint32_t operand, con
   return byoc_emit_as(b, s->dtype, byoc_emit_load(s->lower, s->node, operand, at));
 }
 
-// A bias: `recurrent` of gate row `row`, or of the input; 0 where there is none.
+// A bias: the `recurrent` one of gate row `row`, or that of the input; 0 if there is none.
 static const byoc_loop_expr_t *load_bias(const cell_t *s, bool recurrent, const byoc_loop_expr_t *row) {
   byoc_loop_builder_t *b = s->b;
   if (!byoc_has_operand(s->node, IN_B)) return byoc_loop_const(b, s->dtype, 0.0);
@@ -287,8 +287,7 @@ static void step_rnn(const cell_t *s) {
 }
 
 // z, r = f(gates); candidate = g(W x + R (r * h)), or with linear_before_reset g(W x + r * (R h)); h = (1 - z) *
-// candidate
-// + z * h
+// candidate + z * h
 static void step_gru(const cell_t *s) {
   byoc_loop_builder_t *b = s->b;
   bool linear = byoc_node_flag(s->node, "linear_before_reset");
@@ -314,7 +313,7 @@ static void step_gru(const cell_t *s) {
   byoc_loop_end(b);
 }
 
-// A gate with its peephole: P is input, output, forget.
+// A gate with its peephole. P holds input, output, forget.
 static const byoc_loop_expr_t *peeking(const cell_t *s, int64_t index, int64_t peephole, const byoc_loop_expr_t *j,
                                        const byoc_loop_expr_t *c) {
   byoc_loop_builder_t *b = s->b;
@@ -394,7 +393,7 @@ static void lower_direction(cell_t *s) {
   const byoc_loop_expr_t *j = open_hidden(s);
   store_all(s, s->time, j, byoc_loop_load(b, s->h, j));
   byoc_emit_close(b, 2);
-  if (length != steps) { // behind a shorter sequence's end the result is 0
+  if (length != steps) { // after a shorter sequence's end the result is 0
     step = byoc_loop_for(b, BYOC_LOOP_SERIAL, "step", length, steps);
     j = open_hidden(s);
     store_all(s, step, j, byoc_loop_const(b, s->dtype, 0.0));

@@ -50,7 +50,7 @@ static const reduction_t *reduction_of(const byoc_node_t *node) {
 }
 
 // ---- axes ----
-// Where the axes are data, static shapes still tell which sets of dimensions they may name: folding a dimension of 1
+// If the axes are data, static shapes still say which sets of dimensions they may name: folding a dimension of 1
 // changes nothing, and the kept ones appear in the result in order. A set is a bit mask.
 enum { MOST_SETS = 64 };
 typedef struct {
@@ -83,8 +83,7 @@ static bool sets_from_shapes(const byoc_node_t *node, sets_t *out) {
   return true;
 }
 
-// Which dimensions are folded. BYOC_KNOWN_NO where the axes are not constant; false in *out_valid where one is out of
-// range.
+// Which dimensions are folded. BYOC_KNOWN_NO if the axes are not constant; *out_valid is false if one is out of range.
 static byoc_known_t read_over(const byoc_node_t *node, int32_t rank, bool *over, bool *out_valid) {
   byoc_ints_t axes;
   byoc_known_t known = byoc_read_ints(node, "axes", 1, &axes);
@@ -162,8 +161,8 @@ typedef struct {
   const byoc_loop_expr_t *mask; // the set that they do name
 } reduce_t;
 
-// The indices of the operand's element where the rows were laid out for sets.masks[0], but the axes name another set:
-// dimensions of equal size stand in for each other.
+// The indices of the operand's element, when the rows were laid out for sets.masks[0] but the axes name another set:
+// dimensions of equal size swap roles.
 static void swap_indices(byoc_rows_t *rows, const reduce_t *r, const byoc_loop_expr_t **at) {
   byoc_loop_builder_t *b = rows->b;
   const byoc_type_t *x = rows->type;
@@ -173,7 +172,7 @@ static void swap_indices(byoc_rows_t *rows, const reduce_t *r, const byoc_loop_e
     uint32_t used = 0;
     for (int32_t d = 0; d < x->rank; ++d) {
       bool folded = r->sets.masks[s] >> d & 1;
-      int32_t from = 0; // the first dimension of this role and size that no other one stands for
+      int32_t from = 0; // the first dimension of this role and size that no earlier one uses
       while (from < x->rank && (used >> from & 1 || (r->sets.masks[0] >> from & 1) != folded ||
                                 x->dims[from].constant != x->dims[d].constant)) {
         ++from;
@@ -185,7 +184,7 @@ static void swap_indices(byoc_rows_t *rows, const reduce_t *r, const byoc_loop_e
   }
 }
 
-// The set of dimensions that the axes name: a bit each.
+// The set of dimensions that the axes name, one bit per dimension.
 static const byoc_loop_expr_t *emit_mask(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *axes = node->operands[1]->type;
@@ -222,7 +221,7 @@ static const byoc_loop_expr_t *mapped(byoc_rows_t *rows, const void *self) {
   return x && r->reduction->before ? r->reduction->before(rows->b, x) : x;
 }
 
-// exp(x - max), with an infinite maximum taken as 0: exp(-inf) is 0 and exp(inf) is inf, as the sum should be.
+// exp(x - max). An infinite maximum counts as 0: then exp(-inf) is 0 and exp(inf) is inf, as the sum should be.
 static const byoc_loop_expr_t *shifted(byoc_rows_t *rows, const void *self) {
   const reduce_t *r = self;
   byoc_loop_builder_t *b = rows->b;
@@ -240,7 +239,7 @@ static const byoc_loop_expr_t *finish(byoc_loop_builder_t *b, const byoc_loop_ex
   return r->reduction->after ? r->reduction->after(b, x) : x;
 }
 
-// Stores one value a row; kept dimensions stay, folded ones become 1 or vanish.
+// Stores one value per row; kept dimensions stay, folded ones become 1 or vanish.
 static void store_row(byoc_rows_t *rows, const byoc_node_t *node, const byoc_loop_expr_t *value) {
   const byoc_loop_expr_t *indices[BYOC_MAX_RANK];
   bool keep = byoc_node_flag(node, "keepdims");
@@ -258,7 +257,7 @@ static const byoc_loop_expr_t *is_folded(byoc_loop_builder_t *b, const byoc_loop
   return byoc_loop_binary(b, BYOC_LOOP_OP_NE, bit, byoc_loop_int(b, 0));
 }
 
-// values[k], k being known at run time only.
+// values[k], with k known only at run time.
 static const byoc_loop_expr_t *pick(byoc_loop_builder_t *b, const byoc_loop_expr_t *const *values, int32_t count,
                                     const byoc_loop_expr_t *k) {
   const byoc_loop_expr_t *value = byoc_loop_int(b, 0);
@@ -286,7 +285,8 @@ static const byoc_loop_expr_t *shape_reduce(byoc_lower_t *lower, const byoc_node
   return size;
 }
 
-// Loops over the operand's elements that make one of the result: all of a folded dimension, one index of a kept one.
+// Opens loops over the operand's elements that make one result element: all of a folded dimension, one index of a kept
+// one.
 static const byoc_loop_expr_t *fold_window(byoc_lower_t *lower, const reduce_t *r, byoc_loop_op_t op,
                                            const byoc_loop_expr_t *const *begin, const byoc_loop_expr_t *const *end,
                                            const byoc_loop_expr_t *max) {
@@ -375,7 +375,7 @@ static byoc_status_t infer_arg(byoc_infer_t *infer) {
   return set_reduced(infer, BYOC_DTYPE_I64, x, over);
 }
 
-// The index where the element is the best of its row, else one past every index in the direction of search.
+// The index if the element is the best of its row, else an index behind all others in the direction of search.
 static const byoc_loop_expr_t *place_of_best(byoc_rows_t *rows, const void *self) {
   const reduce_t *r = self;
   byoc_loop_builder_t *b = rows->b;

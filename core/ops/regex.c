@@ -30,7 +30,7 @@ static bool refuse(translator_t *t, const char *what) {
   return false;
 }
 
-// What \d, \w and \s stand for inside of brackets; NULL for other letters.
+// The meaning of \d, \w and \s inside of brackets; NULL for other letters.
 static const char *class_of(char letter) {
   switch (tolower((unsigned char)letter)) {
   case 'd':
@@ -77,7 +77,7 @@ static bool translate_escape(translator_t *t) {
     append_negated(t, content);
   } else if (control_of(letter) != '\0') {
     byoc_string_appendf(t->out, "%c", control_of(letter));
-  } else if (letter == 'b' || letter == 'B') { // no part of POSIX, but of the C libraries that Linux has
+  } else if (letter == 'b' || letter == 'B') { // not in POSIX, but in the C libraries of Linux
     byoc_string_appendf(t->out, "\\%c", letter);
   } else if (ispunct((unsigned char)letter)) {
     const char *special = strchr(".[]()*+?{}|^$\\", letter) ? "\\" : "";
@@ -194,7 +194,7 @@ static bool translate_one(translator_t *t) {
     byoc_string_appendf(t->out, "%c", *t->at++);
     return true;
   }
-  byoc_string_append(t->out, "("); // repetition is of all its bytes
+  byoc_string_append(t->out, "("); // so that repetition applies to all bytes of the character
   do byoc_string_appendf(t->out, "%c", *t->at++);
   while (((unsigned char)*t->at & 0xc0) == 0x80);
   byoc_string_append(t->out, ")");

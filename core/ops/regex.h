@@ -1,4 +1,4 @@
-// Patterns as RE2 has them, which ONNX asks for, as POSIX extended ones, which every C library has.
+// Translates patterns of RE2, which ONNX prescribes, to POSIX extended patterns, which every C library has.
 #ifndef BYOC_CORE_OPS_REGEX_H_
 #define BYOC_CORE_OPS_REGEX_H_
 

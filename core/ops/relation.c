@@ -1,4 +1,4 @@
-// What inference notes of dimensions that it cannot compare yet.
+// Records what inference assumes about dimensions that it cannot compare yet.
 #include "core/ops/relation.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ byoc_side_t byoc_side_of(const byoc_infer_t *infer, uint32_t operand, int32_t ax
   return (byoc_side_t){.dim = byoc_operand_type(infer->node, operand)->dims[axis], .operand = operand, .axis = axis};
 }
 
-// Does the relation hold whatever the symbols are?
+// Does the relation hold for all values of the symbols?
 static bool always_holds(const byoc_infer_t *infer, byoc_relation_kind_t kind, byoc_dim_t left, byoc_dim_t right,
                          bool *failed) {
   bool left_is_one = byoc_dim_is_constant(left) && left.constant == 1;
@@ -35,7 +35,7 @@ static bool always_holds(const byoc_infer_t *infer, byoc_relation_kind_t kind, b
   }
 }
 
-// NULL where the side is a plain number; *failed where memory is out.
+// NULL if the side is a plain number; *failed is set if out of memory.
 static const char *name_of(const byoc_infer_t *infer, const byoc_side_t *side, bool *failed) {
   const char *name = NULL;
   if (side->name) {
@@ -76,7 +76,7 @@ byoc_status_t byoc_infer_relate(const byoc_infer_t *infer, byoc_relation_kind_t 
 
 // ---- what a node's types say beyond inference ----
 
-// Dimensions that only the run makes, and what stands for them in the types that the results have.
+// Dimensions that are made only at run time, and the dimensions that stand for them in the types of the results.
 typedef struct {
   const byoc_infer_t *infer;
   uint64_t first_unknown; // made by this inference, from here on
@@ -95,7 +95,7 @@ static bool stands_for(void *self, byoc_dim_t leaf, byoc_dim_t *out) {
   return false;
 }
 
-// Relations of dimensions that only the run makes are relations of what stands for them.
+// Relations between dimensions made only at run time become relations between the dimensions that stand for them.
 static byoc_status_t settle(made_t *made, byoc_relations_t *relations, size_t first) {
   bool failed = false;
   for (size_t i = first; i < relations->items.count; ++i) {
@@ -123,7 +123,7 @@ static byoc_status_t relate_result(made_t *made, uint32_t r, const byoc_type_t *
       if (made->count < sizeof made->known / sizeof *made->known) {
         made->known[made->count].unknown = dim, made->known[made->count++].stands = has->dims[d];
       }
-      continue; // what it is declared to be is compared with what it comes to (core/kernel/shapes.c)
+      continue; // core/kernel/shapes.c compares its declared value with the computed one
     }
     if (!byoc_dim_walk(dim, is_older, made)) continue;
     const char *name = infer->node->results[r]->name;
@@ -147,7 +147,7 @@ byoc_status_t byoc_infer_relations(byoc_node_t *node, byoc_diag_t *diag, byoc_re
   made_t made = {.infer = &infer, .first_unknown = module->next_id};
   const byoc_type_t **has = BYOC_ARENA_ARRAY(&module->arena, const byoc_type_t *, node->result_count + 1);
   if (!has) return byoc_diag_out_of_memory(diag);
-  bool is_given = op->domain[0] != '\0' && strcmp(op->domain, "byoc") == 0; // types of our own are part of them
+  bool is_given = op->domain[0] != '\0' && strcmp(op->domain, "byoc") == 0; // types of our own are part of the operator
   for (uint32_t r = 0; r < node->result_count; ++r) {
     has[r] = node->results[r]->type;
     if (!is_given) node->results[r]->type = byoc_type_unknown();

@@ -1,5 +1,5 @@
-// Relations: what type inference counts on between dimensions. Where both numbers are known it decides; where one is a
-// symbol it notes the relation, and the program checks it where the symbol becomes known (core/kernel/require.h).
+// Relations are what type inference assumes about two dimensions. If both numbers are known, inference decides; if one
+// is a symbol, it notes the relation, and the program checks it where the symbol becomes known (core/kernel/require.h).
 #ifndef BYOC_CORE_OPS_RELATION_H_
 #define BYOC_CORE_OPS_RELATION_H_
 
@@ -20,10 +20,10 @@ struct byoc_relations_t {
 };
 void byoc_relations_deinit(byoc_relations_t *relations);
 
-// One side of a relation: a dimension of an operand, or a text for what is made of several.
+// One side of a relation: a dimension of an operand, or a text for a number made from several dimensions.
 typedef struct byoc_side_t {
   byoc_dim_t dim;
-  const char *name; // NULL: `operand` and `axis` say it; of a constant: the number says it
+  const char *name; // NULL: `operand` and `axis` name it; for a constant, the number does
   int64_t operand, axis;
 } byoc_side_t;
 
@@ -36,12 +36,12 @@ static inline byoc_side_t byoc_side_number(int64_t number) {
   return (byoc_side_t){.dim = {.constant = number}, .operand = -1};
 }
 
-// The relation must hold: an error where it cannot, noted where only the run will tell.
+// The relation must hold: returns an error if it cannot, and notes it if only the run can tell.
 byoc_status_t byoc_infer_relate(const byoc_infer_t *infer, byoc_relation_kind_t kind, byoc_side_t left,
                                 byoc_side_t right);
 
-// What the node counts on, its types included: dimensions that its results have beyond what its operands make of them.
-// The node stays as it is. Unknown dimensions that only the run makes stand for themselves.
+// The relations that the node needs, including those of its types: dimensions of its results that do not follow from
+// its operands. The node does not change. Unknown dimensions that are made only at run time stand for themselves.
 byoc_status_t byoc_infer_relations(byoc_node_t *node, byoc_diag_t *diag, byoc_relations_t *relations);
 
 #endif // BYOC_CORE_OPS_RELATION_H_

@@ -1,5 +1,5 @@
-// Resize and Upsample: each result coordinate maps to a place in the operand; its neighbours there are weighted along
-// every dimension that is resized.
+// Resize and Upsample: each result coordinate maps to a place in the operand, and the neighbours of that place are
+// weighted along every dimension that is resized.
 #include <math.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ byoc_status_t byoc_resize_read(const byoc_infer_t *infer, byoc_resize_t *r) {
   if (old) {
     r->scales = byoc_has_operand(node, 1) ? 1 : -1;
   } else {
-    // An operand left out may also be given as an empty tensor.
+    // An operand that is left out may also be given as an empty tensor.
     for (int32_t i = 1; i <= 3; ++i) {
       bool given = byoc_has_operand(node, (uint32_t)i) && byoc_type_element_count(node->operands[i]->type) != 0;
       int32_t *slot = i == 1 ? &r->roi : i == 2 ? &r->scales : &r->sizes;
@@ -100,7 +100,7 @@ static byoc_status_t sizes_to_dims(const byoc_infer_t *infer, const byoc_resize_
   return BYOC_OK;
 }
 
-// What is resized to something must have something, and lists must be as long as there are dimensions to resize.
+// A dimension that is resized to a size above 0 must not be empty, and lists need one entry per resized dimension.
 static byoc_status_t need_sources(const byoc_infer_t *infer, const byoc_resize_t *r) {
   const byoc_type_t *y = infer->node->results[0]->type;
   bool crops = r->coordinates == BYOC_RESIZE_TF_CROP_AND_RESIZE;
@@ -174,7 +174,7 @@ static const byoc_loop_expr_t *shape_resize(byoc_lower_t *lower, const byoc_node
   return byoc_emit_as(b, BYOC_DTYPE_I64, byoc_loop_unary(b, BYOC_LOOP_OP_FLOOR, size));
 }
 
-// tf_half_pixel_for_nn went with version 13; models that say so anyway are understood.
+// tf_half_pixel_for_nn was removed in version 13; models that use it later are understood.
 #define COORDINATES(...)                                                                                               \
   BYOC_ATTR_CHOICE("coordinate_transformation_mode", "half_pixel", "asymmetric", "pytorch_half_pixel",                 \
                    "tf_half_pixel_for_nn", "align_corners", "tf_crop_and_resize", __VA_ARGS__)

@@ -22,8 +22,8 @@ static const byoc_loop_expr_t *emit_sum(byoc_lower_t *lower, const byoc_resize_t
   return sum;
 }
 
-// Neighbours along the last dimension are the same for every line: tables hold them for so many lines at a time.
-// An element that is repeated so often at most is stored so many times at once.
+// Neighbours along the last dimension are the same for every line. Tables hold them for this many lines at a time. An
+// element that is repeated at most this often is stored that many times at once.
 enum { LINES = 16, TABLE = 4096, MOST_REPEATS = 4 };
 
 typedef struct {
@@ -40,7 +40,7 @@ typedef struct {
   int32_t tap_count;
 } resize_loops_t;
 
-// May the last dimension's neighbours be held in tables? Its sizes must be known for that, and it must be resized.
+// Can the last dimension's neighbours be held in tables? It must be resized, and its sizes must be known.
 static bool has_tables(resize_loops_t *loops) {
   const byoc_resize_t *r = &loops->r;
   byoc_dim_t in = r->x->dims[loops->inner], out = r->node->results[0]->type->dims[loops->inner];
@@ -78,7 +78,7 @@ static bool fill_tables(resize_loops_t *loops) {
   return true;
 }
 
-// The sum over all neighbours; NULL where they are too many.
+// The sum over all neighbours; NULL if they are too many.
 static const byoc_loop_expr_t *emit_value(resize_loops_t *loops) {
   const byoc_loop_expr_t *at[BYOC_MAX_RANK];
   int64_t neighbours = 1;
@@ -87,7 +87,7 @@ static const byoc_loop_expr_t *emit_value(resize_loops_t *loops) {
                                                   : emit_sum(loops->lower, &loops->r, loops->taps, 0, at, loops->dtype);
 }
 
-// The line summed over the other dimensions, where it is not much longer than the result's.
+// The line summed over the other dimensions, if it is not much longer than the result's line.
 static bool sum_line(resize_loops_t *loops) {
   byoc_loop_builder_t *b = loops->b;
   byoc_resize_taps_t *taps = &loops->taps[loops->inner];
@@ -124,7 +124,7 @@ static const byoc_loop_expr_t *either(byoc_loop_builder_t *b, const byoc_loop_ex
   return x && y ? BIN(OR, x, y) : x ? x : y;
 }
 
-// The value where the place lies inside of the operand.
+// The value, if the place is inside of the operand.
 static const byoc_loop_expr_t *unless_outside(const resize_loops_t *loops, const byoc_loop_expr_t *outside,
                                               const byoc_loop_expr_t *value) {
   if (!outside) return value;
@@ -132,7 +132,7 @@ static const byoc_loop_expr_t *unless_outside(const resize_loops_t *loops, const
   return byoc_loop_select(loops->b, outside, byoc_loop_const(loops->b, value->dtype, extrapolation), value);
 }
 
-// The neighbours along all dimensions but the last, and whether the place lies outside along one of them.
+// The neighbours along all dimensions except the last, and whether the place is outside along one of them.
 static bool emit_outer_taps(resize_loops_t *loops, const byoc_loop_expr_t **out_outside) {
   byoc_loop_builder_t *b = loops->b;
   for (int32_t d = 0; d < loops->inner; ++d) {
@@ -168,7 +168,7 @@ static bool lower_tabled(resize_loops_t *loops) {
   return true;
 }
 
-// How often each element of a line is repeated, where that is all there is to it; else 0.
+// How often each element of a line is repeated, if nothing else happens to it; else 0.
 static int64_t repeats(const resize_loops_t *loops) {
   const byoc_resize_t *r = &loops->r;
   byoc_dim_t in = r->x->dims[loops->inner], out = r->node->results[0]->type->dims[loops->inner];
@@ -229,7 +229,7 @@ static bool lower_plain(resize_loops_t *loops) {
   return true;
 }
 
-// Must the neighbours be gone through by loops?
+// Must loops visit the neighbours?
 static bool has_wide_filters(const resize_loops_t *loops) {
   int64_t neighbours = 1;
   for (int32_t d = 0; d < loops->r.x->rank && loops->r.antialias; ++d) {
@@ -242,8 +242,8 @@ static bool has_wide_filters(const resize_loops_t *loops) {
   return neighbours > BYOC_RESIZE_MOST_NEIGHBOURS;
 }
 
-// Antialiased filters whose widths are known at run time only, or that have too many neighbours to write them out. The
-// sum of the products of weights, which the sum is divided by, is the product of each dimension's sum.
+// For antialiased filters whose widths are known only at run time, or that have too many neighbours to write them out.
+// The sum of the products of weights, by which the result is divided, is the product of each dimension's sum.
 static byoc_status_t lower_windows(resize_loops_t *loops) {
   byoc_loop_builder_t *b = loops->b;
   const byoc_type_t *y = loops->r.node->results[0]->type;

@@ -1,5 +1,5 @@
-// Where a coordinate of Resize's result lies in the operand, which elements are its neighbours there, and by how much
-// each counts.
+// Maps a coordinate of Resize's result to a place in the operand, and finds the neighbours of that place and their
+// weights.
 #include <math.h>
 
 #include "core/ops/resize.h"
@@ -9,8 +9,8 @@
 #define F32(value)    byoc_loop_const(b, BYOC_DTYPE_F32, (value))
 #define ONE           byoc_loop_int(b, 1)
 
-// A place as an integer. Where regions or scales are data it may be anything: it is kept within what neighbours can be
-// counted from.
+// A place as an integer. If regions or scales are data, the place may be any number, so it is clamped to a range in
+// which neighbours can be counted.
 static const byoc_loop_expr_t *whole_place(byoc_loop_builder_t *b, const byoc_resize_t *r, int32_t d,
                                            const byoc_loop_expr_t *place) {
   const int64_t farthest = INT64_C(1) << 35;
@@ -68,7 +68,7 @@ static const byoc_loop_expr_t *emit_place(byoc_lower_t *lower, const byoc_resize
     return byoc_loop_select(b, several, BIN(DIV, BYOC_LMUL(b, at, last), steps), F32(0.0));
   }
   if (r->coordinates == BYOC_RESIZE_HALF_PIXEL_SYMMETRIC) {
-    // The result as it would be, unrounded, lies centred over the operand.
+    // The result, at its unrounded size, lies centred over the operand.
     const byoc_loop_expr_t *adjustment = BIN(DIV, whole, BYOC_LMUL(b, in, scale));
     const byoc_loop_expr_t *shift = BYOC_LMUL(b, BYOC_LMUL(b, in, half), BYOC_LSUB(b, one, adjustment));
     return BYOC_LADD(b, shift, centre);
@@ -130,7 +130,7 @@ bool byoc_resize_choose_taps(const byoc_resize_t *r, int32_t d, int32_t *first, 
   return *count <= BYOC_RESIZE_MOST_TAPS;
 }
 
-// Only a crop leaves the operand; the others stay at its border.
+// Only crops leave the operand; other modes stay at its border.
 static const byoc_loop_expr_t *emit_outside(byoc_loop_builder_t *b, const byoc_resize_t *r,
                                             const byoc_loop_expr_t *place, const byoc_loop_expr_t *last) {
   if (r->coordinates != BYOC_RESIZE_TF_CROP_AND_RESIZE) return NULL;
@@ -147,7 +147,7 @@ bool byoc_resize_emit_taps(byoc_lower_t *lower, const byoc_resize_t *r, int32_t 
   taps->outside = NULL;
   taps->count = 1;
   taps->weight[0] = NULL;
-  // One element, or a dimension that stays as it is. One that keeps its size by a scale near 1 does not.
+  // One element, or a dimension that stays as it is. A dimension that keeps its size under a scale near 1 is resized.
   if (!crops && byoc_loop_is_int(extent, &known) && known == 1) {
     taps->index[0] = zero;
     return true;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-// Rows side by side: a few vector registers' worth. Rows shorter than SHORT are not worth vectors.
+// Rows side by side: enough for a few vector registers. Vectors do not pay for rows shorter than SHORT.
 enum { BLOCK = 64, SHORT = 8 };
 
 void byoc_rows_begin(byoc_rows_t *rows, byoc_lower_t *lower, const byoc_type_t *type, const bool *over) {
@@ -100,14 +100,14 @@ static void clear(byoc_rows_t *rows, const byoc_loop_buffer_t *buffer, int64_t c
   byoc_loop_end(b);
 }
 
-// The folded dimensions at the end of the row's, walked as one where the operand lies so in memory.
+// The folded dimensions at the end of the row, walked by one loop if they are contiguous in the operand.
 static int32_t first_of_run(const byoc_rows_t *rows) {
   int32_t first = rows->last_over;
   while (rows->is_dense && first > 0 && rows->over[first - 1] && byoc_type_is_static(rows->type)) --first;
   return first;
 }
 
-// One row: outer loops, and one along the end of it whose terms compilers may take side by side.
+// One row: outer loops, and an inner one over the end of the row whose terms compilers may vectorise.
 static byoc_row_t fold_row(byoc_rows_t *rows, byoc_loop_op_t op, byoc_dtype_t dtype, byoc_rows_element_t element,
                            const void *self) {
   byoc_loop_builder_t *b = rows->b;

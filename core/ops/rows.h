@@ -1,7 +1,7 @@
-// The skeleton of everything that folds a tensor over some of its dimensions: reductions, softmax, normalisations,
-// global pools. A row is the set of elements that share their other ("kept") indices; each parallel iteration does one
-// row, or, where the last dimension is kept, a block of neighbouring rows side by side so that memory is still read
-// along its last dimension.
+// The skeleton of every operator that folds a tensor over some of its dimensions: reductions, softmax, normalisations,
+// global pools. A row is the set of elements that share their other ("kept") indices. Each parallel iteration does one
+// row. If the last dimension is kept, it does a block of neighbouring rows side by side, so that memory is still read
+// along the last dimension.
 //
 //   byoc_rows_begin(&rows, lower, type, over);                    // opens the parallel loop
 //   byoc_row_t sum = byoc_rows_fold(&rows, ADD, f32, element, self); // element(indices) folded over each row
@@ -28,7 +28,7 @@ typedef struct byoc_rows_t {
   int32_t opened;                       // loops that _each opened
 } byoc_rows_t;
 
-// One value a row: a scalar, or a local buffer of a block's values.
+// One value per row: a scalar, or a local buffer with the values of a block.
 typedef struct byoc_row_t {
   const byoc_loop_expr_t *scalar;
   const byoc_loop_buffer_t *block;
@@ -46,19 +46,19 @@ typedef const byoc_loop_expr_t *(*byoc_rows_element_t)(byoc_rows_t *rows, const 
 // Folds by ADD, MUL, MIN or MAX from that operator's neutral element. The order of summation is fixed.
 byoc_row_t byoc_rows_fold(byoc_rows_t *rows, byoc_loop_op_t op, byoc_dtype_t dtype, byoc_rows_element_t element,
                           const void *self);
-// f(value) of each row, computed once a row.
+// f(value) of each row, computed once per row.
 typedef const byoc_loop_expr_t *(*byoc_rows_function_t)(byoc_loop_builder_t *b, const byoc_loop_expr_t *x,
                                                         const void *self);
 void byoc_rows_apply(byoc_rows_t *rows, byoc_row_t *row, byoc_rows_function_t function, const void *self);
 
 // Opens loops over all elements of the rows; rows->indices holds the element's indices.
 void byoc_rows_each(byoc_rows_t *rows);
-// Opens loops over the rows only (one turn for a single row); indices of folded dimensions are 0.
+// Opens loops over the rows only (one iteration for a single row); indices of folded dimensions are 0.
 void byoc_rows_each_row(byoc_rows_t *rows);
 void byoc_rows_each_end(byoc_rows_t *rows);
-// A row's value for the element (or row) at hand.
+// A row's value for the current element (or row).
 const byoc_loop_expr_t *byoc_row_value(const byoc_rows_t *rows, byoc_row_t row);
-// Elements of a row, as a number of that type.
+// The number of elements of a row, as a number of that type.
 const byoc_loop_expr_t *byoc_rows_length(const byoc_rows_t *rows, byoc_dtype_t dtype);
 
 #endif // BYOC_CORE_OPS_ROWS_H_

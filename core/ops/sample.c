@@ -31,13 +31,13 @@ static byoc_status_t infer_grid_sample(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);
 }
 
-// x brought into [low, high] by mirroring at its ends as often as it takes.
+// x brought into [low, high] by reflecting it at the ends, as often as needed.
 static const byoc_loop_expr_t *emit_reflected(byoc_loop_builder_t *b, const byoc_loop_expr_t *x,
                                               const byoc_loop_expr_t *low, const byoc_loop_expr_t *high) {
   byoc_dtype_t dtype = x->dtype;
   const byoc_loop_expr_t *range = BYOC_LMAX(b, BYOC_LSUB(b, high, low), NUM(1e-6));
   const byoc_loop_expr_t *distance = UN(ABS, BYOC_LSUB(b, x, low)), *twice = BYOC_LMUL(b, range, NUM(2.0));
-  // A period is there and back: what is left of it beyond the range comes back.
+  // A period goes there and back; the remainder beyond the range goes back.
   const byoc_loop_expr_t *turns = UN(FLOOR, BIN(DIV, distance, twice));
   const byoc_loop_expr_t *rest = BYOC_LSUB(b, distance, BYOC_LMUL(b, turns, twice));
   rest = byoc_loop_select(b, BIN(LT, range, rest), BYOC_LSUB(b, twice, rest), rest);
@@ -51,7 +51,7 @@ typedef struct {
   byoc_dtype_t dtype; // of coordinates and weights
   padding_t padding;
   bool align;
-  int32_t taps; // a dimension: 1, 2 or 4
+  int32_t taps; // per dimension: 1, 2 or 4
 } grid_t;
 
 typedef struct {
@@ -261,8 +261,8 @@ static byoc_status_t infer_roi(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, x->dtype, 4, dims);
 }
 
-// Both neighbours along one dimension of a sample at `place` and the fraction between them; `valid` where the sample
-// lies no further than one element outside.
+// Both neighbours along one dimension of a sample at `place`, and the fraction between them. `valid` is true if the
+// sample is at most one element outside.
 typedef struct {
   const byoc_loop_expr_t *low, *high, *f, *valid;
 } roi_tap_t;
@@ -282,7 +282,7 @@ static roi_tap_t roi_tap(byoc_loop_builder_t *b, byoc_dtype_t dtype, const byoc_
 }
 
 enum { ROI_AVERAGE, ROI_MAX };                  // as in roi_align_attributes
-enum { ROI_HALF_PIXEL, ROI_OUTPUT_HALF_PIXEL }; // and there
+enum { ROI_HALF_PIXEL, ROI_OUTPUT_HALF_PIXEL }; // the same
 
 static byoc_status_t loops_roi_align(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
@@ -335,7 +335,7 @@ static byoc_status_t loops_roi_align(byoc_lower_t *lower, const byoc_node_t *nod
       from[2 + d] = high ? taps[d].high : taps[d].low;
     }
     const byoc_loop_expr_t *part = BYOC_LMUL(b, weight, byoc_emit_load(lower, node, 0, from));
-    // The maximum is taken over the weighted neighbours, as the operator has it.
+    // The maximum is taken over the weighted neighbours, as the operator is defined.
     value = !value ? part : max ? BYOC_LMAX(b, value, part) : BYOC_LADD(b, value, part);
   }
   value = byoc_loop_let(b, "v", byoc_loop_select(b, BIN(AND, taps[0].valid, taps[1].valid), value, NUM(0.0)));

@@ -1,4 +1,4 @@
-// Scan and SequenceMap: both are a Loop that takes its elements apart and puts its results together.
+// Scan and SequenceMap: both become a Loop that takes the operands' elements apart and puts the results together.
 #include <string.h>
 
 #include "core/ops/control.h"
@@ -11,7 +11,8 @@ static int64_t list_at(const byoc_node_t *node, const char *name, size_t index) 
   return values && index < count ? values[index] : 0;
 }
 
-// States, then scanned operands; before version 9 behind an operand of lengths, and all with a dimension of batches.
+// States, then scanned operands. Before version 9 they follow an operand of lengths, and all have a dimension of
+// batches.
 typedef struct {
   uint32_t first, states, scans; // operands
   bool batched;
@@ -141,7 +142,7 @@ static byoc_status_t infer_map(byoc_infer_t *infer) {
 // ---- building ----
 
 typedef struct {
-  byoc_node_t *node; // that is expanded
+  byoc_node_t *node; // the node that is expanded
   byoc_diag_t *diag;
   byoc_node_t *loop;
   byoc_block_t *body; // of the loop
@@ -199,7 +200,7 @@ static void map_value(builder_t *b, const byoc_value_t *from, byoc_value_t *to) 
   if (b->failed || !to || !byoc_pointer_map_put(&b->map, from, to)) b->failed = true;
 }
 
-// The nodes of the old body, and what its result `i` is in the new one.
+// Copies the nodes of the old body, and finds the value in the new one for its result `i`.
 static void copy_nodes(builder_t *b, const byoc_block_t *from) {
   BYOC_FOR_EACH_NODE(node, from) {
     if (b->failed) return;
@@ -209,7 +210,7 @@ static void copy_nodes(builder_t *b, const byoc_block_t *from) {
 
 static byoc_value_t *copied(const builder_t *b, byoc_value_t *value) {
   byoc_value_t *copy = byoc_pointer_map_get(&b->map, value);
-  return copy ? copy : value; // from around the body
+  return copy ? copy : value; // a value from outside of the body
 }
 
 static void add_result(builder_t *b, const char *name, byoc_value_t *value) {
@@ -235,7 +236,7 @@ static byoc_value_t *dimension(builder_t *b, byoc_value_t *x, int32_t axis) {
 
 // ---- Scan ----
 
-// What was stacked last to first is turned around, and the stacked dimension goes to its place.
+// A result that was stacked from last to first is reversed, and the stacked dimension moves to its place.
 static byoc_value_t *arrange(builder_t *b, byoc_value_t *stacked, bool reversed, int32_t axis) {
   if (b->failed) return NULL;
   if (reversed) {
@@ -303,7 +304,7 @@ static byoc_status_t expand_plain_scan(byoc_node_t *node, byoc_diag_t *diag, boo
   return end_expansion(&b, diag, out_changed);
 }
 
-// Scan of batches → Loop over the batches of a Scan without
+// Scan with batches → Loop over the batches of a Scan without them
 static byoc_status_t expand_batched_scan(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   builder_t b = {.node = node, .diag = diag};
   const scan_t s = read_scan(node);
@@ -368,7 +369,7 @@ static byoc_status_t expand_map(byoc_node_t *node, byoc_diag_t *diag, bool *out_
   if (!empty) return byoc_diag_out_of_memory(diag);
   for (uint32_t i = 0; i < node->result_count && !b.failed; ++i) {
     const byoc_type_t *type = node->results[i]->type;
-    // Element types are numbered as in ONNX.
+    // Element types have the numbers of ONNX.
     const byoc_attribute_t dtype = int_attribute("dtype", type->element->dtype);
     byoc_node_t *made = byoc_op_create_with(node->block, node, "", "SequenceEmpty", NULL, 0, 1, &dtype, 1, diag);
     if (!made) b.failed = true;
