@@ -64,8 +64,7 @@ typedef struct byoc_op_t {
   int32_t min_outputs, max_outputs; // -1: any number
   uint32_t traits;
   byoc_op_work_t work;
-  const byoc_op_attribute_t
-      *attributes; // ends with one without a name; versions of an operator may share the table; NULL: none
+  const byoc_op_attribute_t *attributes; // ends with one without a name; versions share it; NULL: none
   // Sets node->results[i]->type for every result from the operands' types (and from the values of constants).
   byoc_status_t (*infer)(byoc_infer_t *infer);
   byoc_lower_point_fn_t point; // the element of a result: core/lower/lower.h

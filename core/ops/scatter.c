@@ -1,5 +1,5 @@
-// Writes to places that are data: ScatterElements (once Scatter), ScatterND, MaxUnpool. Places beyond the operand are
-// clamped: the model is wrong then, but nothing outside is written.
+// Writes to places that are data: ScatterElements (called Scatter before), ScatterND, MaxUnpool. Places beyond the
+// operand are clamped: the model is wrong then, but nothing outside of the result is written.
 #include <string.h>
 
 #include "core/ops/util.h"
@@ -10,7 +10,7 @@ static bool is_index(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_I32 || dtype == BYOC_DTYPE_I64;
 }
 
-// Places are brought into an extent that must not be 0, unless there are none.
+// Places are clamped to an extent that must not be 0, unless there are no places.
 static byoc_status_t need_elements(const byoc_infer_t *infer, const byoc_dim_t *dims, int32_t d) {
   const byoc_type_t *at = byoc_operand_type(infer->node, 1);
   if (!byoc_dim_is_constant(dims[d])) {
@@ -70,7 +70,7 @@ static byoc_status_t infer_scatter(byoc_infer_t *infer) {
   return byoc_infer_same(infer);
 }
 
-// The result starts as a copy of operand 0, or as zeros where `from` is not an operand.
+// The result starts as a copy of operand 0, or as zeros if `from` is not an operand.
 static const byoc_loop_buffer_t *start_result(byoc_lower_t *lower, const byoc_node_t *node, bool copies) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *type = node->results[0]->type;
@@ -111,7 +111,7 @@ static void write_update(byoc_lower_t *lower, const byoc_node_t *node, const byo
   byoc_loop_store(b, buffer, index, byoc_emit_as(b, type->dtype, update));
 }
 
-// Updates are applied in order, so that of several for one place the last one stays.
+// Updates are applied in order, so that the last of several for one place remains.
 static byoc_status_t loops_scatter_elements(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type, *updates = node->operands[1]->type;
@@ -196,8 +196,8 @@ static byoc_status_t infer_unpool(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);
 }
 
-// Where the pooled tensor's shape is another one than the result's (an output_shape was given), indices are those of
-// the shape that pooling this operand would have come from.
+// If the pooled tensor's shape differs from the result's (because an output_shape was given), indices refer to the
+// shape from which pooling would have made this operand.
 static byoc_status_t loops_unpool(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
@@ -230,7 +230,7 @@ static byoc_status_t loops_unpool(byoc_lower_t *lower, const byoc_node_t *node) 
   byoc_emit_unravel(b, &pooled, 0, y->rank, byoc_loop_let(b, "place", place), to);
   for (int32_t d = 0; d < y->rank; ++d) {
     to[d] = BYOC_LMIN(b, to[d], BYOC_LSUB(b, byoc_emit_dim(b, y, d), byoc_loop_int(b, 1)));
-    to[d] = BYOC_LMAX(b, to[d], byoc_loop_int(b, 0)); // a pooled shape that cannot be has places below 0
+    to[d] = BYOC_LMAX(b, to[d], byoc_loop_int(b, 0)); // a pooled shape that cannot exist has places below 0
   }
   byoc_loop_store(b, buffer, byoc_loop_linear_index(b, y->rank, y->dims, to), byoc_lower_load(lower, node, 0, at));
   byoc_emit_close(b, opened);

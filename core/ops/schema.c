@@ -1,4 +1,4 @@
-// Attributes of nodes held against the schema of their operator, and read with its defaults.
+// Checks attributes of nodes against the schema of their operator, and reads them with its defaults.
 #include "core/ops/schema.h"
 
 #include <assert.h>
@@ -20,7 +20,7 @@ bool byoc_op_attribute_holds(const byoc_op_attribute_t *attribute, int32_t versi
   return version >= attribute->since && (attribute->until == 0 || version < attribute->until);
 }
 
-// The entry in force, else one of another version.
+// The entry in force, else one for another version.
 static const byoc_op_attribute_t *find_entry(const byoc_op_t *op, const char *name) {
   const byoc_op_attribute_t *found = NULL;
   for (const byoc_op_attribute_t *entry = op->attributes; entry && entry->value.name; ++entry) {
@@ -137,7 +137,7 @@ byoc_status_t byoc_op_check_attributes(const byoc_node_t *node, const byoc_op_t 
 
 // ---- reading ----
 
-// The node's own attribute, else the default; NULL where there is neither. *out_entry is the schema's.
+// The node's own attribute, else the default; NULL if there is neither. *out_entry is the schema's entry.
 static const byoc_attribute_t *read_attribute(const byoc_node_t *node, const char *name, byoc_attribute_kind_t kind,
                                               const byoc_op_attribute_t **out_entry) {
   const byoc_op_t *op = byoc_op_of(node);

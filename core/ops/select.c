@@ -1,5 +1,5 @@
-// Choosing elements by value: TopK, Compress, NonZero. What of a result depends on the data is its
-// length; a kernel fills as much of the result as its type has room for.
+// Chooses elements by value: TopK, Compress, NonZero. The length of a result may depend on the data; a kernel then
+// fills as much of the result as its type has room for.
 #include "core/ops/heap.h"
 
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
@@ -66,7 +66,7 @@ static const byoc_loop_expr_t *load_along(const line_t *line, const byoc_loop_ex
   return byoc_loop_let(byoc_lower_builder(line->lower), "x", x);
 }
 
-// The worst stands on top.
+// The worst element is on top.
 static const byoc_loop_expr_t *comes_behind(const void *self, const byoc_loop_expr_t *x, const byoc_loop_expr_t *y) {
   const line_t *line = self;
   byoc_loop_builder_t *b = byoc_lower_builder(line->lower);
@@ -75,7 +75,7 @@ static const byoc_loop_expr_t *comes_behind(const void *self, const byoc_loop_ex
   return BIN(OR, comes_before(b, c, a, line->largest), tie);
 }
 
-// A heap of the best so far with the worst of them on top, in the result's list of places.
+// A heap of the best elements so far, with the worst of them on top, in the result's list of places.
 static bool top_by_heap(byoc_lower_t *lower, const byoc_node_t *node, int32_t axis, bool largest) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
@@ -110,7 +110,7 @@ static bool top_by_heap(byoc_lower_t *lower, const byoc_node_t *node, int32_t ax
   return true;
 }
 
-// Each element's place is the number of those that come before it: slower, but it needs no list.
+// The place of each element is the number of elements that come before it: slower, but it needs no list.
 static void rank_all(byoc_lower_t *lower, const byoc_node_t *node, int32_t axis, bool largest) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
@@ -137,7 +137,7 @@ static const byoc_loop_expr_t *shape_top_k(byoc_lower_t *lower, const byoc_node_
   return BYOC_LMIN(b, byoc_emit_int(lower, node, 1, 0), byoc_emit_dim(b, node->operands[0]->type, d));
 }
 
-// A sorted list of the best so far: an element that beats its last is moved up to its place.
+// A sorted list of the best so far: an element that is better than its last is moved up to its place.
 static byoc_status_t loops_top_k(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
@@ -159,7 +159,7 @@ static byoc_status_t loops_top_k(byoc_lower_t *lower, const byoc_node_t *node) {
   at[axis] = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, byoc_emit_dim(b, x, axis));
   const byoc_loop_expr_t *value = byoc_loop_let(b, "x", byoc_emit_load(lower, node, 0, at));
   const byoc_loop_expr_t *slot = byoc_loop_mutable(b, "slot", count);
-  // A full list loses its last element, or stays.
+  // A full list loses its last element, unless the new one is not better.
   const byoc_loop_expr_t *full = BIN(LE, k, count), *last = byoc_loop_load(b, best, BYOC_LSUB(b, k, one));
   const byoc_loop_expr_t *enters = size > 0 ? comes_before(b, value, last, largest) : truth(b, false);
   byoc_loop_if(b, byoc_loop_select(b, full, enters, truth(b, true)));

@@ -1,10 +1,10 @@
-// Sequences and optionals: values of the host program, which runs these operators itself.
+// Sequences and optionals. The host program runs these operators itself.
 #include <string.h>
 
 #include "core/ops/control.h"
 
-// Elements of a container may differ in what its type leaves open, named or not: taken out, such dimensions are unknown
-// ones of their own.
+// Elements of a container may differ in the open dimensions of its type, named or not. When an element is taken out,
+// each of these becomes a new unknown dimension.
 static const byoc_type_t *taken_out(const byoc_infer_t *infer, const byoc_type_t *element, bool *failed) {
   if (!byoc_is_ranked(element)) return element;
   byoc_dim_t dims[BYOC_MAX_RANK];
@@ -54,7 +54,7 @@ static byoc_status_t infer_empty(byoc_infer_t *infer) {
   return set_sequence(infer, byoc_type_tensor(infer->arena, dtype, BYOC_RANK_UNKNOWN, NULL));
 }
 
-// The element type of a sequence of `element` and values of operands [first, operand_count).
+// The element type of a sequence that holds `element` and the values of operands [first, operand_count).
 static byoc_status_t set_joined(const byoc_infer_t *infer, const byoc_type_t *element, uint32_t first, uint32_t end) {
   byoc_around_t around;
   byoc_around_init(&around, infer);
@@ -81,7 +81,7 @@ static byoc_status_t infer_insert(byoc_infer_t *infer) {
   const byoc_type_t *element;
   BYOC_RETURN_IF_ERROR(need_sequence(infer, &element));
   BYOC_RETURN_IF_ERROR(need_position(infer, 2));
-  // An empty sequence says nothing of the shapes of its elements.
+  // An empty sequence leaves the shapes of its elements open.
   const byoc_node_t *producer = byoc_value_producer(infer->node->operands[0]);
   const byoc_type_t *type = byoc_operand_type(infer->node, 1);
   bool fresh = producer && byoc_node_is_onnx(producer, "SequenceEmpty") && byoc_type_is_tensor(type) &&
@@ -144,7 +144,7 @@ static byoc_status_t infer_split_to(byoc_infer_t *infer) {
   if (!single) {
     bool known = byoc_read_ints(node, NULL, 1, &parts) == BYOC_KNOWN_YES && parts.count > 0;
     for (size_t i = 1; known && i < parts.count; ++i) known = parts.values[i] == parts.values[0];
-    // One number: chunks of that length, the last of which may be shorter.
+    // A single number: chunks of that length; the last one may be shorter.
     byoc_dim_t whole = x->dims[axis];
     bool is_scalar = byoc_is_ranked(node->operands[1]->type) && node->operands[1]->type->rank == 0;
     if (known && parts.values[0] < 1) known = false;
@@ -178,7 +178,7 @@ static byoc_status_t infer_has(byoc_infer_t *infer) {
 static byoc_status_t infer_get(byoc_infer_t *infer) {
   const byoc_type_t *type = byoc_operand_type(infer->node, 0);
   if (type->kind == BYOC_TYPE_OPTIONAL) return set_element(infer, type->element);
-  infer->node->results[0]->type = type; // an element counts as an optional that has it
+  infer->node->results[0]->type = type; // an element counts as an optional that holds it
   return BYOC_OK;
 }
 

@@ -1,11 +1,11 @@
-// Shape arithmetic in the graph, followed symbolically: exporters write Reshape's target as Concat(Gather(Shape(x), 0),
-// -1), and the result's type should say [N, ...] even where N is a symbol and nothing can be folded.
+// Follows shape arithmetic in the graph symbolically: exporters write Reshape's target as Concat(Gather(Shape(x), 0),
+// -1), and the result's type should say [N, ...] even if N is a symbol and nothing can be folded.
 #include <string.h>
 
 #include "core/ops/util.h"
 
-// Deeper chains are left to constant folding. What two operands share is followed twice, so that a short chain may hold
-// millions of ways; exporters' arithmetic takes less than a hundred steps.
+// Deeper chains are left to constant folding. An operand that is used twice is followed twice, so a short chain may
+// have millions of paths; exporters' arithmetic takes less than a hundred steps.
 enum { MAX_DEPTH = 24, MAX_STEPS = 4096 };
 
 typedef struct {
@@ -131,7 +131,7 @@ static bool from_arithmetic(context_t *context, const byoc_node_t *node, int dep
   out->count = a.count == 1 ? b.count : a.count;
   for (int32_t i = 0; i < out->count; ++i) {
     byoc_dim_t x = a.dims[a.count == 1 ? 0 : i], y = b.dims[b.count == 1 ? 0 : i];
-    // Div truncates; that is a floor where both are known not to be negative, as dimensions are.
+    // Div truncates. That is a floor if neither number is negative, as dimensions never are.
     if (kind == BYOC_DIM_FLOORDIV) {
       if (byoc_dim_is_constant(y) && y.constant <= 0) return false;
       if (byoc_dim_is_constant(x) && x.constant < 0) return false;

@@ -27,7 +27,7 @@ static byoc_status_t infer_im2col(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, x->dtype, 4, dims);
 }
 
-// Written line by line rather than element by element: the parts of a line inside the input are plain copies.
+// Written line by line instead of element by element: the parts of a line inside the input are plain copies.
 static byoc_status_t loops_im2col(byoc_lower_t *lower, const byoc_node_t *node) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
@@ -37,7 +37,7 @@ static byoc_status_t loops_im2col(byoc_lower_t *lower, const byoc_node_t *node) 
   const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *taps = byoc_loop_int(b, window.taps);
   const byoc_loop_expr_t *group = byoc_emit_dim(b, y, 1);
   const byoc_loop_expr_t *group_channels = BYOC_LDIV(b, byoc_emit_dim(b, x, 1), group);
-  // The result's pixels as a tensor of their own, for unravelling.
+  // The result's pixels as a tensor of their own, to split linear indices.
   byoc_dim_t plane_dims[BYOC_MAX_SPATIAL];
   for (int32_t d = 0; d < window.spatial; ++d) plane_dims[d] = window.out[d];
   byoc_type_t plane = {.kind = BYOC_TYPE_TENSOR, .dtype = x->dtype, .rank = window.spatial, .dims = plane_dims};
@@ -65,7 +65,7 @@ static byoc_status_t loops_im2col(byoc_lower_t *lower, const byoc_node_t *node) 
   }
   const byoc_loop_expr_t *begin = NULL, *end = NULL;
   byoc_window_inside(b, &window, last, tap[last], byoc_emit_dim(b, x, 2 + last), zero, width, &begin, &end);
-  // A line outside the input has no part inside.
+  // If a line is outside of the input, no part of it is inside.
   if (inside) begin = byoc_loop_let(b, "from", byoc_loop_select(b, inside, begin, width));
   if (inside) end = byoc_loop_let(b, "to", byoc_loop_select(b, inside, end, width));
   const byoc_loop_expr_t *offset = byoc_loop_let(b, "offset", BYOC_LMUL(b, line, width));

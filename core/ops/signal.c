@@ -12,7 +12,7 @@ static const byoc_loop_expr_t *as_f64(byoc_loop_builder_t *b, const byoc_loop_ex
   return byoc_emit_as(b, BYOC_DTYPE_F64, x);
 }
 
-// An integer operand of one element as a dimension; false where it is not known when compiling.
+// An integer operand of one element as a dimension; false if it is not known at compile time.
 static bool scalar_dim(const byoc_infer_t *infer, uint32_t operand, byoc_dim_t *out) {
   byoc_dim_t list[BYOC_MAX_RANK];
   int32_t count = 0;
@@ -29,7 +29,7 @@ static byoc_status_t read_output_type(const byoc_infer_t *infer, byoc_dtype_t *o
   return byoc_infer_error(infer, "attribute 'output_datatype': %lld is no numeric type", (long long)asked);
 }
 
-// The last dimension of a signal tells real numbers (1) from complex ones (2).
+// The last dimension of a signal distinguishes real (1) from complex (2) numbers.
 static byoc_status_t need_numbers(const byoc_infer_t *infer) {
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   byoc_dim_t last = x->dims[x->rank - 1];
@@ -54,7 +54,7 @@ static byoc_status_t infer_window(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, dtype, 1, &length);
 }
 
-// a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n), with n the length, less one for a symmetric window.
+// a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n); n is the length, less one for a symmetric window.
 static const byoc_loop_expr_t *point_window(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
                                             const byoc_loop_expr_t *const *indices) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
@@ -108,8 +108,8 @@ static const byoc_loop_expr_t *to_mel(byoc_loop_builder_t *b, const byoc_loop_ex
   return BYOC_LMUL(b, F64(2595.0 / M_LN10), UN(LOG, ratio));
 }
 
-// Triangles over the spectrum whose corners lie evenly on the mel scale: bin `indices[1]` rises from corner i to i + 1
-// and falls to i + 2.
+// Triangles over the spectrum, with corners at even distances on the mel scale: bin `indices[1]` rises from corner i to
+// i + 1 and falls to i + 2.
 static const byoc_loop_expr_t *point_mel(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,
                                          const byoc_loop_expr_t *const *indices) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
@@ -138,8 +138,7 @@ static const byoc_loop_expr_t *point_mel(byoc_lower_t *lower, const byoc_node_t 
 }
 
 // ---- DFT ----
-// The transformed dimension: an attribute before version 20, then operand 2.
-// *out_axis is -1 where it is data.
+// The transformed dimension: an attribute before version 20, operand 2 from then on. *out_axis is -1 if it is data.
 static byoc_status_t read_dft_axis(const byoc_infer_t *infer, const byoc_type_t *x, int32_t *out_axis) {
   const byoc_node_t *node = infer->node;
   int64_t axis = node->since_version < 20 ? byoc_node_int(node, "axis") : -2;
@@ -154,7 +153,7 @@ static byoc_status_t read_dft_axis(const byoc_infer_t *infer, const byoc_type_t 
                           (long long)axis);
 }
 
-// The inverse of a one-sided spectrum is real: the half that is missing mirrors the other.
+// The inverse of a one-sided spectrum is real: the missing half mirrors the other.
 static bool is_hermitian(const byoc_node_t *node) {
   return byoc_node_flag(node, "inverse") && byoc_node_flag(node, "onesided");
 }
@@ -192,8 +191,8 @@ static byoc_status_t infer_dft(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);
 }
 
-// One bin of a transform of `length` points, `used` of which the signal has; the real and imaginary parts are left in
-// two mutable variables. at[axis] is set to each point; window scales them where it is there.
+// One bin of a transform of `length` points, of which the signal has `used`. The real and imaginary parts are left in
+// two mutable variables. at[axis] is set to each point; the window, if any, scales them.
 typedef struct {
   byoc_lower_t *lower;
   const byoc_node_t *node;
@@ -209,7 +208,7 @@ static void emit_bin(const transform_t *t, const byoc_loop_expr_t **at, int32_t 
   byoc_loop_builder_t *b = byoc_lower_builder(t->lower);
   for (int32_t i = 0; i < 2; ++i) out[i] = byoc_loop_mutable(b, i == 0 ? "re" : "im", F64(0.0));
   const byoc_loop_expr_t *k = byoc_loop_for(b, BYOC_LOOP_SERIAL, "k", byoc_loop_int(b, 0), t->used);
-  // The angle from the remainder: exact however long the signal is.
+  // The angle is taken from the remainder, so it is exact for any length of the signal.
   const byoc_loop_expr_t *turn = as_f64(b, BYOC_LMOD(b, BYOC_LMUL(b, k, t->bin), t->length));
   const byoc_loop_expr_t *angle =
       BYOC_LMUL(b, BIN(DIV, turn, as_f64(b, t->length)), F64(t->inverse ? 2 * M_PI : -2 * M_PI));
@@ -264,7 +263,7 @@ static const byoc_loop_expr_t *shape_dft(byoc_lower_t *lower, const byoc_node_t 
                           byoc_emit_dim(b, x, d));
 }
 
-// Has, or may have, the operand imaginary parts?
+// Does the operand have, or may it have, imaginary parts?
 static bool has_pairs(const byoc_type_t *x) {
   byoc_dim_t last = x->dims[x->rank - 1];
   return !byoc_dim_is_constant(last) || last.constant == 2;
@@ -308,7 +307,7 @@ static byoc_status_t loops_dft(byoc_lower_t *lower, const byoc_node_t *node) {
     dft_along(lower, node, axis, true);
     return BYOC_OK;
   }
-  // An axis that is data: a nest for each.
+  // If the axis is data: one nest per possible axis.
   const byoc_loop_expr_t *given = byoc_emit_index(b, byoc_emit_int(lower, node, 2, 0), byoc_loop_int(b, x->rank));
   given = byoc_loop_let(b, "axis", given);
   for (int32_t d = 0; d + 1 < x->rank; ++d) {
@@ -382,7 +381,7 @@ static byoc_status_t loops_stft(byoc_lower_t *lower, const byoc_node_t *node) {
   step = byoc_loop_let(b, "step", step);
   t.length = byoc_has_operand(node, 3) ? byoc_loop_let(b, "length", byoc_emit_int(lower, node, 3, 0))
                                        : byoc_emit_dim(b, node->operands[2]->type, 0);
-  // What the window or the signal does not reach counts as 0.
+  // Points that the window or the signal does not reach count as 0.
   t.used = byoc_has_operand(node, 2) ? BYOC_LMIN(b, t.length, byoc_emit_dim(b, node->operands[2]->type, 0)) : t.length;
   const byoc_loop_expr_t *at[4], *from[3], *sums[2];
   int32_t opened = byoc_emit_open(b, y, 0, 3, true, at);

@@ -1,5 +1,5 @@
-// Slice: parts of dimensions, with steps, forwards and backwards; what is cut may be known when compiling, when
-// running, or in part.
+// Slice: parts of dimensions, with steps, forwards and backwards. The limits may be known at compile time, at run time,
+// or some of them at either.
 #include "core/ops/util.h"
 
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
@@ -13,17 +13,17 @@ typedef struct {
   bool dynamic;                 // the axes or steps are data
 } slice_t;
 
-// Beyond any size: "to the end", however the exporter spelt it.
+// Beyond any size: "to the end", however the exporter wrote it.
 static bool is_huge(byoc_dim_t dim) {
   return byoc_dim_is_constant(dim) && (dim.constant > INT32_MAX || dim.constant < -(int64_t)INT32_MAX);
 }
 
-// Brings a start or an end into [low, high], negative ones counting from the end of a dimension of size `extent`.
+// Clamps a start or an end to [low, high]; negative ones count from the end of a dimension of size `extent`.
 static byoc_dim_t clamp(const byoc_infer_t *infer, byoc_dim_t x, byoc_dim_t extent, byoc_dim_t low, byoc_dim_t high,
                         bool *failed) {
   if (is_huge(x)) return x.constant > 0 ? high : low;
   if (byoc_dim_is_constant(x) && x.constant < 0) x = byoc_infer_dim(infer, BYOC_DIM_ADD, extent, x, failed);
-  // Symbolic extents are dimensions: not negative, so that a start of 0 needs no test.
+  // Symbolic extents are dimensions and so never negative: a start of 0 needs no test.
   if (!byoc_dim_is_constant(x) && byoc_dim_equal(x, high)) return x;
   if (byoc_dim_is_constant(x) && byoc_dim_equal(x, low)) return x;
   x = byoc_infer_dim(infer, BYOC_DIM_MIN, x, high, failed);
@@ -38,7 +38,7 @@ static byoc_status_t slice_axis(const byoc_infer_t *infer, byoc_dim_t extent, by
              last = byoc_infer_dim(infer, BYOC_DIM_SUB, extent, byoc_dim_constant(1), failed);
   byoc_dim_t distance;
   if (step > 0) {
-    // A start beyond the end needs no clamping: the length is 0 then, and nothing is read.
+    // A start beyond the end needs no clamping: the length is then 0 and nothing is read.
     bool plain = byoc_dim_is_constant(start) && start.constant >= 0 && !is_huge(start);
     *out_start = plain ? start : clamp(infer, start, extent, zero, extent, failed);
     byoc_dim_t stop = clamp(infer, end, extent, zero, extent, failed);
@@ -50,7 +50,7 @@ static byoc_status_t slice_axis(const byoc_infer_t *infer, byoc_dim_t extent, by
   }
   byoc_dim_t length =
       byoc_infer_dim(infer, BYOC_DIM_CEILDIV, distance, byoc_dim_constant(step > 0 ? step : -step), failed);
-  // The whole of a symbolic dimension needs no maximum.
+  // A slice of the whole of a symbolic dimension needs no maximum.
   bool whole = byoc_dim_equal(length, extent);
   *out_length = whole ? length : byoc_infer_dim(infer, BYOC_DIM_MAX, length, zero, failed);
   return BYOC_OK;
@@ -83,7 +83,7 @@ static byoc_status_t read_slice(const byoc_infer_t *infer, const byoc_type_t *x,
   byoc_ints_t axes, steps;
   byoc_known_t axes_known = byoc_read_ints(node, "axes", 3, &axes), steps_known = byoc_read_ints(node, NULL, 4, &steps);
   if (axes_known == BYOC_KNOWN_NO || steps_known == BYOC_KNOWN_NO) {
-    // Any dimension may be cut anywhere: all that is known is the rank.
+    // Any dimension may be cut: only the rank is known.
     *slice = (slice_t){.dynamic = true};
     return BYOC_OK;
   }
@@ -152,7 +152,7 @@ static byoc_status_t infer_slice(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);
 }
 
-// A start that is data: from the end where negative, and brought to where the step can start from.
+// A start that is data: negative ones count from the end, and all are clamped to where the step can start.
 static const byoc_loop_expr_t *clamped_start(byoc_loop_builder_t *b, const byoc_loop_expr_t *start,
                                              const byoc_loop_expr_t *step, const byoc_loop_expr_t *extent) {
   const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1);
@@ -161,7 +161,7 @@ static const byoc_loop_expr_t *clamped_start(byoc_loop_builder_t *b, const byoc_
   return BYOC_LMAX(b, zero, BYOC_LMIN(b, start, most));
 }
 
-// Axes that are data: whichever of them names dimension d gives its start and step.
+// If the axes are data: the one that names dimension d gives its start and step.
 static const byoc_loop_expr_t *dynamic_index(byoc_lower_t *lower, const byoc_node_t *node, int32_t d,
                                              const byoc_loop_expr_t *index) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
@@ -208,7 +208,7 @@ static const byoc_loop_expr_t *point_slice(byoc_lower_t *lower, const byoc_node_
   return byoc_lower_load(lower, node, 0, at);
 }
 
-// How many elements a start, an end and a step that are data leave of `extent`.
+// The number of elements of `extent` that a start, an end and a step leave when they are data.
 static const byoc_loop_expr_t *sliced_length(byoc_loop_builder_t *b, const byoc_loop_expr_t *start,
                                              const byoc_loop_expr_t *end, const byoc_loop_expr_t *step,
                                              const byoc_loop_expr_t *extent) {
@@ -222,7 +222,7 @@ static const byoc_loop_expr_t *sliced_length(byoc_loop_builder_t *b, const byoc_
   const byoc_loop_expr_t *distance = byoc_loop_select(b, forward, BYOC_LSUB(b, end, start), BYOC_LSUB(b, start, end));
   const byoc_loop_expr_t *stride = BYOC_LMAX(b, one, byoc_loop_unary(b, BYOC_LOOP_OP_ABS, step));
   const byoc_loop_expr_t *length = BYOC_LDIV(b, BYOC_LADD(b, distance, BYOC_LSUB(b, stride, one)), stride);
-  return BYOC_LMAX(b, zero, BYOC_LMIN(b, length, extent)); // backwards through nothing: nothing
+  return BYOC_LMAX(b, zero, BYOC_LMIN(b, length, extent)); // an empty dimension stays empty when walked backwards
 }
 
 static const byoc_loop_expr_t *shape_slice(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d) {
@@ -231,7 +231,7 @@ static const byoc_loop_expr_t *shape_slice(byoc_lower_t *lower, const byoc_node_
   const byoc_type_t *x = node->operands[0]->type;
   const byoc_loop_expr_t *extent = byoc_emit_dim(b, x, d), *length = extent;
   int64_t count = byoc_type_element_count(node->operands[1]->type);
-  if (count < 0) return NULL; // how many starts there are is data, too
+  if (count < 0) return NULL; // the number of starts is data, too
   for (int64_t i = 0; i < count && i < x->rank; ++i) {
     const byoc_loop_expr_t *axis = byoc_loop_int(b, i), *step = byoc_loop_int(b, 1);
     if (byoc_has_operand(node, 3))

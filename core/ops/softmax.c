@@ -8,7 +8,7 @@ static byoc_status_t infer_softmax(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "a float tensor"));
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   int32_t axis = 0;
-  // A vector's default axis of 1 stood for a single row before version 13.
+  // Before version 13 the default axis of 1 made a vector a single row.
   bool whole = infer->opset < 13 && byoc_is_ranked(x) && byoc_node_int(infer->node, "axis") == x->rank;
   if (byoc_is_ranked(x) && x->rank > 0 && !whole) {
     BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", x->rank, &axis));
@@ -20,7 +20,7 @@ typedef struct {
   const byoc_node_t *node;
   byoc_dtype_t dtype;
   byoc_row_t max, sum;
-  const byoc_loop_buffer_t *scratch; // the result, where it can hold exp(x - max) between sweeps
+  const byoc_loop_buffer_t *scratch; // the result, if it can hold exp(x - max) between sweeps
 } softmax_t;
 
 static const byoc_loop_expr_t *element(byoc_rows_t *rows, const void *self) {

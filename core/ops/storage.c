@@ -1,3 +1,4 @@
+// byoc::Join and byoc::Part: their types, and which Concats, Splits and Slices they can replace.
 #include "core/ops/storage.h"
 
 #include "core/ops/util.h"
@@ -39,7 +40,7 @@ static byoc_status_t infer_part(byoc_infer_t *infer) {
 
 // ---- what lies in one piece ----
 
-// Nothing but ones in front of the axis, in both shapes, and the same dimensions behind it.
+// The dimensions in front of the axis are 1 in both shapes, and those behind it are equal.
 static bool is_piece(const byoc_type_t *part, const byoc_type_t *whole, int32_t axis) {
   if (part->rank != whole->rank || part->dtype != whole->dtype) return false;
   for (int32_t d = 0; d < whole->rank; ++d) {
@@ -78,7 +79,7 @@ static bool split_is_part(const byoc_node_t *node, uint32_t result, uint64_t *ou
   return true;
 }
 
-// Slice(x) of one axis by steps of one.
+// Is the node a Slice of one axis with a step of one?
 static bool slice_is_part(const byoc_node_t *node, uint64_t *out_offset_bytes) {
   const byoc_type_t *whole = byoc_operand_type(node, 0), *part = node->results[0]->type;
   byoc_ints_t starts, axes, steps;
@@ -95,7 +96,7 @@ static bool slice_is_part(const byoc_node_t *node, uint64_t *out_offset_bytes) {
   int64_t extent = whole->dims[axis].constant, start = starts.values[0];
   if (start < 0) start += extent;
   if (start < 0) start = 0;
-  if (start > extent - part->dims[axis].constant) return false; // nothing is left
+  if (start > extent - part->dims[axis].constant) return false; // the slice is empty
   *out_offset_bytes = (uint64_t)start * row_bytes(whole, axis);
   return true;
 }

@@ -1,3 +1,4 @@
+// Operators on texts.
 #include "core/ops/string.h"
 
 #include <string.h>
@@ -50,7 +51,7 @@ static const byoc_type_t *as_type(const byoc_writer_t *w, const byoc_type_t *typ
 
 // ---- Cast, Equal ----
 
-// To texts: by way of the widest type of the kind; from texts: by way of f64 or i64.
+// To texts: through the widest type of the kind. From texts: through f64 or i64.
 byoc_status_t byoc_expand_text_cast(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_value_t *x = node->operands[0];
   const byoc_type_t *from = x->type, *to = node->results[0]->type;
@@ -121,13 +122,13 @@ static byoc_status_t infer_normalizer(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, BYOC_DTYPE_STRING, x->rank, dims);
 }
 
-// → the texts kept in front of a vector with room for all of them and one, cut to their number
+// → the texts that are kept, in front of a vector with room for all of them and one more, cut to their number
 static byoc_status_t expand_normalizer(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
   byoc_arena_t *arena = &node->function->module->arena;
   const byoc_type_t *x = node->operands[0]->type;
   const byoc_attribute_t *stop = byoc_node_given(node, "stopwords");
-  // The text room numbers the actions as the schema does: NONE, LOWER, UPPER.
+  // The text room uses the schema's numbers for the actions: NONE, LOWER, UPPER.
   const int64_t settings[] = {byoc_node_int(node, "is_case_sensitive"), byoc_node_choice(node, "case_change_action")};
   *out_changed = false;
   bool failed = false;
@@ -166,7 +167,7 @@ static byoc_status_t infer_split(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, BYOC_DTYPE_STRING, x->rank + 1, dims);
 }
 
-// Counts the parts of each text; a tensor of the result's shape then says how many parts there is room for.
+// Counts the parts of each text; a tensor of the result's shape then gives the room for them.
 static byoc_status_t expand_split(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
   byoc_value_t *x = node->operands[0];
@@ -178,7 +179,7 @@ static byoc_status_t expand_split(byoc_node_t *node, byoc_diag_t *diag, bool *ou
                               byoc_write_vector(&w, "maxsplit", BYOC_DTYPE_I64, 1, &most)};
   byoc_value_t *counting[] = {x, settings[0], settings[1]};
   byoc_value_t *counts = byoc_write_text(&w, "split_count", counting, 3, as_type(&w, x->type, BYOC_DTYPE_I64));
-  // The largest count, not below 0 where there are no texts.
+  // The largest count, and 0 if there are no texts.
   static const int64_t zero = 0, first = 0;
   byoc_value_t *flat =
       byoc_write_node(&w, "", "Reshape", counts, byoc_write_vector(&w, "all", BYOC_DTYPE_I64, 1, &all), NULL, NULL, 0);

@@ -1,18 +1,18 @@
-// Operators on texts: what is no data movement is run by functions of the artifact runtime
-// (core/runtime/artifact/text.h), called by byoc::Text nodes.
+// Operators on texts. Apart from data movement, functions of the artifact runtime (core/runtime/artifact/text.h) run
+// them; byoc::Text nodes call these.
 #ifndef BYOC_CORE_OPS_STRING_H_
 #define BYOC_CORE_OPS_STRING_H_
 
 #include "core/ops/write.h"
 
-// byoc::Text {function} of these operands, with one result of a type. NULL after a failure.
+// byoc::Text {function} of these operands, with one result of the given type. NULL after a failure.
 byoc_value_t *byoc_write_text(byoc_writer_t *w, const char *function, byoc_value_t *const *operands,
                               uint32_t operand_count, const byoc_type_t *type);
 // A constant vector of texts.
 byoc_value_t *byoc_write_texts(byoc_writer_t *w, const char *name, size_t count, const char *const *texts);
 // a and b (both texts) at their common shape.
 void byoc_write_broadcast(byoc_writer_t *w, byoc_value_t **a, byoc_value_t **b);
-// Cast between texts and anything else, or Equal of texts: expansions of those operators where texts are involved.
+// Cast between texts and any other type, and Equal of texts: the expansions of those operators for texts.
 byoc_status_t byoc_expand_text_cast(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed);
 byoc_status_t byoc_expand_text_equal(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed);
 static inline bool byoc_is_text(const byoc_type_t *type) {

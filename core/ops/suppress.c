@@ -1,5 +1,5 @@
-// NonMaxSuppression: the best boxes of each class, less those that overlap better ones. How many there are depends on
-// the data. Two steps: which boxes are chosen, and the rows of the result.
+// NonMaxSuppression: the best boxes of each class, without those that overlap better ones. Their number depends on the
+// data. There are two steps: choosing boxes, and making the rows of the result.
 #include <math.h>
 
 #include "core/ops/heap.h"
@@ -80,7 +80,7 @@ static const byoc_loop_expr_t *score_of(const class_t *class, const byoc_loop_ex
                        byoc_emit_load(class->lower, class->node, NMS_SCORES, at));
 }
 
-// Of equal scores the first one comes first.
+// Of equal scores the first one wins.
 static const byoc_loop_expr_t *is_better(const void *self, const byoc_loop_expr_t *x, const byoc_loop_expr_t *y) {
   const class_t *class = self;
   byoc_loop_builder_t *b = byoc_lower_builder(class->lower);
@@ -88,7 +88,7 @@ static const byoc_loop_expr_t *is_better(const void *self, const byoc_loop_expr_
   return BIN(OR, BIN(LT, c, a), BIN(AND, BIN(EQ, a, c), BIN(LT, x, y)));
 }
 
-// Do two boxes overlap by more than `overlap`?  Without an intersection they do not, boxes of no size included.
+// Do two boxes overlap by more than `overlap`?  Boxes without an intersection do not, and neither do empty boxes.
 static const byoc_loop_expr_t *covers(const class_t *class, const byoc_loop_expr_t *const low[2],
                                       const byoc_loop_expr_t *const high[2], const byoc_loop_expr_t *other,
                                       const byoc_loop_expr_t *overlap) {
@@ -110,9 +110,9 @@ static const byoc_loop_expr_t *covers(const class_t *class, const byoc_loop_expr
   return BIN(AND, BIN(LT, nothing, shared), BIN(LT, overlap, BIN(DIV, shared, both)));
 }
 
-// SuppressionOrder: for each class the boxes chosen, from its last place down, and NMS_NONE before them. Boxes leave a
-// heap by their scores, best first; one that overlaps none of those chosen is chosen too, and takes a place that the
-// heap has left.
+// SuppressionOrder: for each class the chosen boxes, from its last place down, and NMS_NONE before them. A heap yields
+// boxes by score, best first. A box that overlaps none of the chosen ones is chosen too, and takes a place that the
+// heap no longer uses.
 enum { NMS_NONE = -1 };
 
 static byoc_status_t loops_nms_order(byoc_lower_t *lower, const byoc_node_t *node) {
@@ -171,7 +171,7 @@ static byoc_status_t loops_nms_order(byoc_lower_t *lower, const byoc_node_t *nod
   return BYOC_OK;
 }
 
-// Rows {image, class, box} from the order of each class.
+// Makes rows {image, class, box} from the order of each class.
 static byoc_status_t infer_nms_rows(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_i64, "boxes as i64"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 3, 3));
@@ -181,7 +181,7 @@ static byoc_status_t infer_nms_rows(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, BYOC_DTYPE_I64, 2, dims);
 }
 
-// Opens loops over the boxes of all classes as they were chosen, and a block for those that were.
+// Opens loops over the boxes of all classes in the order of choice, and a block for the chosen ones.
 static const byoc_loop_expr_t *open_chosen(byoc_lower_t *lower, const byoc_node_t *node, const byoc_loop_expr_t **at) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *order = node->operands[0]->type;

@@ -1,3 +1,4 @@
+// ResultShape, BindSymbols, CheckDims, Require and their relatives: their types, and making and reading them.
 #include "core/ops/symbolic.h"
 
 #include <string.h>
@@ -63,7 +64,7 @@ byoc_value_t *byoc_shape_only(byoc_node_t *before, const byoc_type_t *type) {
   return node->results[0];
 }
 
-// ResultShape in front of `node`: `places` are `count` pairs of result and dimension. NULL when memory is out.
+// Puts ResultShape in front of `node`. `places` are `count` pairs of result and dimension. NULL if out of memory.
 static byoc_node_t *create_result_shape(byoc_node_t *node, const int64_t *places, size_t count, byoc_diag_t *diag) {
   const byoc_op_t *op = byoc_op_of(node);
   byoc_arena_t *arena = &node->function->module->arena;

@@ -23,7 +23,8 @@ static const family_t families[] = {
 #undef BYOC_OP_FAMILY
 #define FAMILY_COUNT (sizeof families / sizeof *families)
 
-// Open addressing; each slot starts a chain of the versions of one operator. Static, so that look-up never fails.
+// Open addressing; each slot starts a chain of the versions of one operator. The table is static, so look-up never
+// fails.
 #define SLOT_COUNT 1024u
 #define ROW_LIMIT  1024u
 static pthread_once_t index_once = PTHREAD_ONCE_INIT;

@@ -1,5 +1,5 @@
-// TfIdfVectorizer: how often each n-gram of a pool occurs in a row, at every allowed skip. Words are integers; texts
-// become their places in the pool.
+// TfIdfVectorizer: counts each n-gram of a pool in a row, with every allowed skip. Words are integers; texts are
+// replaced by their places in the pool.
 #include <string.h>
 
 #include "core/ops/string.h"
@@ -40,7 +40,7 @@ static byoc_status_t infer_tf_idf(byoc_infer_t *infer) {
     if (indexes[i] < 0 || indexes[i] > INT32_MAX) return byoc_infer_error(infer, "attribute 'ngram_indexes'");
     if (indexes[i] >= length) length = indexes[i] + 1;
   }
-  // ngram_counts says where the n-grams of each length start in the pool.
+  // ngram_counts holds the start in the pool of the n-grams of each length.
   for (size_t i = 0; i < start_count; ++i) {
     int64_t end = i + 1 < start_count ? starts[i + 1] : (int64_t)pool_count;
     if (starts[i] < 0 || end < starts[i] || end > (int64_t)pool_count || (end - starts[i]) % (int64_t)(i + 1) != 0) {
@@ -136,7 +136,7 @@ static byoc_status_t loops_count(byoc_lower_t *lower, const byoc_node_t *node) {
   return BYOC_OK;
 }
 
-// For each text of the pool the place of the first one equal to it, which is what looking words up gives.
+// For each text of the pool the place of the first equal one, which is the result of looking words up.
 static const int64_t *places_in_pool(byoc_arena_t *arena, const byoc_attribute_t *texts) {
   int64_t *places = BYOC_ARENA_ARRAY(arena, int64_t, texts->count + 1);
   for (size_t i = 0; places && i < texts->count; ++i) {
@@ -147,7 +147,7 @@ static const int64_t *places_in_pool(byoc_arena_t *arena, const byoc_attribute_t
   return places;
 }
 
-// TfIdfVectorizer(x) → byoc::CountGrams(x, pool, n-grams, weights), with those of allowed lengths alone
+// TfIdfVectorizer(x) → byoc::CountGrams(x, pool, n-grams, weights), with only the n-grams of allowed lengths
 static byoc_status_t expand_tf_idf(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   *out_changed = false;
   byoc_writer_t w = {.node = node, .diag = diag};

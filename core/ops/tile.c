@@ -44,7 +44,7 @@ static int64_t panel_size(const byoc_tile_t *tile) {
 }
 
 const byoc_loop_expr_t *byoc_tile_byte(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, int64_t place) {
-  // As a byte without a sign first, so that nothing spills into the bytes above.
+  // First as an unsigned byte, so that the sign does not spill into the bytes above.
   x = byoc_emit_as(b, BYOC_DTYPE_I32, byoc_emit_as(b, BYOC_DTYPE_U8, x));
   return byoc_loop_binary(b, BYOC_LOOP_OP_SHL, x, byoc_loop_const_int(b, BYOC_DTYPE_I32, 8 * place));
 }
@@ -67,12 +67,12 @@ void byoc_tile_begin(byoc_tile_t *tile, const byoc_loop_expr_t *columns_used) {
   byoc_loop_end(b);
 }
 
-// The rows that are computed at a time.
+// The rows that are computed together.
 typedef struct {
   const byoc_tile_t *tile;
   const byoc_loop_buffer_t *a;
   const byoc_loop_expr_t *step;
-  // One buffer a row rather than one for all: compilers then keep each in registers across the loop over k.
+  // One buffer per row instead of one for all: compilers then keep each in registers across the loop over k.
   const byoc_loop_buffer_t *sum[BYOC_TILE_ROWS];
   const byoc_loop_expr_t *base[BYOC_TILE_ROWS];
 } rows_t;
@@ -95,7 +95,7 @@ static void add_elements(const rows_t *rows, const byoc_loop_expr_t *k) {
   byoc_loop_end(b);
 }
 
-// The same of four bytes each, `count` of which (NULL: all) are in use.
+// The same for four bytes each, of which `count` (NULL: all) are in use.
 static void add_words(const rows_t *rows, const byoc_loop_expr_t *word, const byoc_loop_expr_t *count) {
   const byoc_tile_t *tile = rows->tile;
   byoc_loop_builder_t *b = tile->b;

@@ -1,5 +1,5 @@
-// Elementwise operators of one operand: the result is an expression of the operand's element, computed in f32 where the
-// element is a narrower float.
+// Elementwise operators of one operand: the result is an expression of the operand's element. Floats narrower than f32
+// are computed in f32.
 #include "core/ops/util.h"
 
 #define OP(name)      BYOC_LOOP_OP_##name
@@ -54,7 +54,7 @@ FORMULA(asinh, return UN(ASINH, x);)
 FORMULA(acosh, return UN(ACOSH, x);)
 FORMULA(atanh, return UN(ATANH, x);)
 FORMULA(erf, return UN(ERF, x);)
-// As a selection rather than a maximum: NaN passes through and it is one instruction.
+// A selection instead of a maximum: NaN passes through, and it is one instruction.
 FORMULA(relu, return byoc_loop_select(b, BIN(LT, x, NUM(0.0)), NUM(0.0), x);)
 FORMULA(not, return UN(NOT, x);)
 FORMULA(isnan, return UN(ISNAN, x);)
@@ -82,7 +82,7 @@ FORMULA(celu, {
   const byoc_loop_expr_t *low = BIN(MUL, alpha, UN(EXPM1, BIN(DIV, x, alpha)));
   return BIN(ADD, BIN(MAX, x, NUM(0.0)), BIN(MIN, low, NUM(0.0)));
 })
-// 1 / (1 + exp(-x)): for large negative x, exp overflows to infinity and the quotient is 0, as it should be.
+// 1 / (1 + exp(-x)): for large negative x, exp overflows to infinity and the quotient is correctly 0.
 FORMULA(sigmoid, return BIN(DIV, NUM(1.0), BIN(ADD, NUM(1.0), UN(EXP, UN(NEG, x))));)
 static const byoc_loop_expr_t *hard_sigmoid(byoc_loop_builder_t *b, const byoc_loop_expr_t *x,
                                             const byoc_loop_expr_t *alpha, const byoc_loop_expr_t *beta) {

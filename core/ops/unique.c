@@ -1,6 +1,6 @@
-// Unique: the different elements, or slices along an axis, sorted or in order of appearance. How many there are depends
-// on the data. Four steps: the slices in sorted order, which slice is the first one equal to each, where it comes among
-// the different ones, and the results.
+// Unique: the different elements, or slices along an axis, sorted or in order of appearance. Their number depends on
+// the data. There are four steps: sort the slices; find for each slice the first equal one; place the first slices
+// among the results; make the results.
 #include "core/ops/heap.h"
 #include "core/ops/write.h"
 
@@ -61,7 +61,7 @@ static int32_t open_slice(const unique_t *u, const byoc_loop_expr_t **at) {
   return opened + byoc_emit_open(u->b, u->x, u->axis + 1, u->x->rank, false, at);
 }
 
-// NaNs come last and equal each other.
+// NaNs come last and count as equal.
 static const byoc_loop_expr_t *is_less(byoc_loop_builder_t *b, const byoc_loop_expr_t *x, const byoc_loop_expr_t *y) {
   const byoc_loop_expr_t *less = BIN(LT, x, y);
   if (!x || !byoc_dtype_is_float(x->dtype)) return less;
@@ -69,7 +69,7 @@ static const byoc_loop_expr_t *is_less(byoc_loop_builder_t *b, const byoc_loop_e
   return BIN(OR, less, BIN(AND, nan, BIN(EQ, x, x)));
 }
 
-// -1, 0 or 1 as slice i is less than, equal to or greater than slice j, in a mutable variable.
+// Leaves -1, 0 or 1 in a mutable variable as slice i is less than, equal to or greater than slice j.
 static const byoc_loop_expr_t *compare(const unique_t *u, const byoc_loop_expr_t *i, const byoc_loop_expr_t *j) {
   byoc_loop_builder_t *b = u->b;
   const byoc_loop_expr_t *order = byoc_loop_mutable(b, "order", byoc_loop_int(b, 0)), *at[BYOC_MAX_RANK];
@@ -96,12 +96,12 @@ static const byoc_loop_expr_t *slice_count(const unique_t *u) {
   return u->axis < 0 ? byoc_emit_extent(u->b, u->x, 0, u->x->rank) : byoc_emit_dim(u->b, u->x, u->axis);
 }
 
-// One i64 a slice.
+// One i64 per slice.
 static bool is_i64(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_I64;
 }
 
-// How many slices there are; the operands behind x have a number for each.
+// The number of slices; the operands behind x have one number per slice.
 static byoc_status_t check_slices(const byoc_infer_t *infer, byoc_dim_t *out_count) {
   const byoc_node_t *node = infer->node;
   const byoc_type_t *x = byoc_operand_type(node, 0);
@@ -138,7 +138,7 @@ static byoc_status_t infer_results(byoc_infer_t *infer) {
   return infer_unique(infer);
 }
 
-// The greater slice stands above the other, of equal ones the later.
+// The greater slice stands above the other; of equal ones the later one does.
 static const byoc_loop_expr_t *is_greater(const void *self, const byoc_loop_expr_t *x, const byoc_loop_expr_t *y) {
   const unique_t *u = self;
   byoc_loop_builder_t *b = u->b;
@@ -146,7 +146,7 @@ static const byoc_loop_expr_t *is_greater(const void *self, const byoc_loop_expr
   return BIN(OR, BIN(LT, zero, order), BIN(AND, BIN(EQ, order, zero), BIN(LT, y, x)));
 }
 
-// UniqueOrder(x): the slices in sorted order, equal ones as they appear.
+// UniqueOrder(x): the slices in sorted order, equal ones in order of appearance.
 static byoc_status_t loops_order(byoc_lower_t *lower, const byoc_node_t *node) {
   unique_t u = begin(lower, node);
   byoc_loop_builder_t *b = u.b;
@@ -166,7 +166,7 @@ static const byoc_loop_expr_t *load_slice(byoc_lower_t *lower, const byoc_node_t
   return byoc_lower_load(lower, node, operand, &i);
 }
 
-// UniqueFirst(x, order): for each slice the first one equal to it.
+// UniqueFirst(x, order): for each slice the first equal one.
 static byoc_status_t loops_first(byoc_lower_t *lower, const byoc_node_t *node) {
   unique_t u = begin(lower, node);
   byoc_loop_builder_t *b = u.b;
@@ -183,7 +183,7 @@ static byoc_status_t loops_first(byoc_lower_t *lower, const byoc_node_t *node) {
   return BYOC_OK;
 }
 
-// UniquePlace(x, order, first): the place of each first slice among the results, and -1 for the others.
+// UniquePlace(x, order, first): the place of each first slice among the results, and -1 for all others.
 static byoc_status_t loops_place(byoc_lower_t *lower, const byoc_node_t *node) {
   unique_t u = begin(lower, node);
   byoc_loop_builder_t *b = u.b;
@@ -199,7 +199,7 @@ static byoc_status_t loops_place(byoc_lower_t *lower, const byoc_node_t *node) {
   return BYOC_OK;
 }
 
-// How often each slice occurs: equal ones are neighbours in sorted order.
+// The number of occurrences of each slice: equal slices are neighbours in sorted order.
 static void count_equal(const unique_t *u) {
   byoc_loop_builder_t *b = u->b;
   const byoc_loop_expr_t *zero = byoc_loop_int(b, 0), *one = byoc_loop_int(b, 1), *n = slice_count(u);

@@ -108,7 +108,7 @@ byoc_status_t byoc_infer_need_same(const byoc_infer_t *infer, uint32_t index) {
                           byoc_type_text(first, a), byoc_type_text(type, b));
 }
 
-// The side that a dimension is: of whichever operand has it first, else what the operands make of it.
+// The side for a dimension: that of the first operand that has it, else the text for what the operands make.
 static byoc_side_t find_side(const byoc_infer_t *infer, byoc_dim_t dim) {
   if (byoc_dim_is_constant(dim)) return byoc_side_number(dim.constant);
   for (uint32_t i = 0; i < infer->node->operand_count; ++i) {
@@ -278,7 +278,7 @@ int32_t byoc_node_axis(const byoc_node_t *node, const char *name, int64_t rank) 
 }
 
 // ---- result types ----
-// Can the elements be counted, in bytes and with room to spare?
+// Does the number of elements, and of bytes, stay far below overflow?
 static bool has_count(int32_t rank, const byoc_dim_t *dims) {
   int64_t count = 1;
   for (int32_t i = 0; i < rank; ++i) {
@@ -368,7 +368,7 @@ bool byoc_broadcast_dim(const byoc_infer_t *infer, byoc_side_t left, byoc_side_t
     if (a.constant == 1) *out = b;
     return true;
   }
-  // Two symbols: equal at run time, or one of them is 1; the other one may be 0 then.
+  // Two symbols: at run time they are equal, or one of them is 1; the other one may then be 0.
   byoc_dim_t none = byoc_infer_dim(infer, BYOC_DIM_MIN, byoc_infer_dim(infer, BYOC_DIM_MIN, a, b, failed),
                                    byoc_dim_constant(1), failed);
   *out = byoc_infer_dim(infer, BYOC_DIM_MUL, byoc_infer_dim(infer, BYOC_DIM_MAX, a, b, failed), none, failed);
@@ -383,7 +383,7 @@ byoc_status_t byoc_infer_broadcast(const byoc_infer_t *infer, uint32_t first, by
     if (!byoc_is_ranked(type)) return byoc_infer_set_unranked(infer, 0, dtype);
     if (type->rank > rank) rank = type->rank;
   }
-  byoc_side_t sides[BYOC_MAX_RANK]; // what the operands so far make of each dimension
+  byoc_side_t sides[BYOC_MAX_RANK]; // the sides of each dimension, as the operands so far make it
   for (int32_t d = 0; d < rank; ++d) sides[d] = byoc_side_number(1);
   bool failed = false;
   for (uint32_t i = first; i < node->operand_count; ++i) {

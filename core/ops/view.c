@@ -1,9 +1,9 @@
-// Operators that give the same bytes another shape: no code, only types.
+// Operators that give the same bytes another shape: they need types but no code.
 #include <string.h>
 
 #include "core/ops/util.h"
 
-// The product of dimensions, leaving out those that `other` has too (both lists lose them).
+// The product of dimensions, leaving out those that `other` also has (both lists lose them).
 static byoc_dim_t cancelled_product(const byoc_infer_t *infer, int32_t count, const byoc_dim_t *dims, int32_t others,
                                     const byoc_dim_t *other, bool *failed) {
   bool used[BYOC_MAX_RANK] = {false};
@@ -19,7 +19,7 @@ static byoc_dim_t cancelled_product(const byoc_infer_t *infer, int32_t count, co
   return product;
 }
 
-// Result dimensions from a target shape whose -1 stands for what is left and whose 0 copies (unless allowzero).
+// Result dimensions from a target shape, in which -1 stands for the rest and 0 copies (unless allowzero).
 static byoc_status_t resolve_shape(const byoc_infer_t *infer, const byoc_type_t *x, int32_t count, byoc_dim_t *dims) {
   const byoc_node_t *node = infer->node;
   bool allow_zero = byoc_node_flag(node, "allowzero");
@@ -133,7 +133,7 @@ static byoc_status_t infer_squeeze(byoc_infer_t *infer) {
   byoc_dim_t dims[BYOC_MAX_RANK];
   int32_t rank = 0;
   for (int32_t d = 0; d < x->rank; ++d) {
-    // Without axes every dimension of 1 goes; whether a symbolic one is 1 is not known.
+    // Without axes every dimension of 1 is removed; for a symbolic one that is not known.
     if (known == BYOC_KNOWN_ABSENT && !byoc_dim_is_constant(x->dims[d])) {
       const byoc_type_t *declared = node->results[0]->type;
       if (byoc_is_ranked(declared) && declared->rank > x->rank) {
@@ -178,7 +178,7 @@ static byoc_status_t infer_unsqueeze(byoc_infer_t *infer) {
 }
 
 // ---- shapes that are data ----
-// Entry d of Reshape's target, with what 0 copies filled in.
+// Entry d of Reshape's target; a 0 is replaced by the dimension that it copies.
 static const byoc_loop_expr_t *target_size(byoc_lower_t *lower, const byoc_node_t *node, int32_t d) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type;

@@ -1,4 +1,4 @@
-// Geometry of sliding windows.
+// Computes the geometry of sliding windows.
 #include "core/ops/window.h"
 
 #include <string.h>
@@ -75,7 +75,8 @@ byoc_status_t byoc_window_read(const byoc_infer_t *infer, const byoc_type_t *x, 
       return byoc_infer_error(infer, "a kernel of more than 2^31 taps");
     }
     if (same) {
-      // The result has ceil(in / stride) elements; what that lacks is padded, the odd one after (or before).
+      // The result has ceil(in / stride) elements. Missing elements are padding; if their number is odd, the extra one
+      // comes after (or before).
       w->out[d] = byoc_infer_dim(infer, BYOC_DIM_CEILDIV, in, stride, &failed);
       byoc_dim_t last = byoc_infer_dim(infer, BYOC_DIM_SUB, w->out[d], byoc_dim_constant(1), &failed);
       byoc_dim_t need = byoc_infer_dim(infer, BYOC_DIM_MUL, last, stride, &failed);
@@ -108,7 +109,7 @@ byoc_status_t byoc_window_read(const byoc_infer_t *infer, const byoc_type_t *x, 
           byoc_infer_dim(infer, w->ceil_mode ? BYOC_DIM_CEILDIV : BYOC_DIM_FLOORDIV, room, stride, &failed);
       w->out[d] = byoc_infer_dim(infer, BYOC_DIM_ADD, steps, byoc_dim_constant(1), &failed);
       if (w->ceil_mode) {
-        // A window that would start in the padding behind the input is left out.
+        // Windows that would start in the padding behind the input are left out.
         byoc_dim_t most = byoc_infer_dim(infer, BYOC_DIM_ADD, in, w->pad_begin[d], &failed);
         most = byoc_infer_dim(infer, BYOC_DIM_CEILDIV, most, stride, &failed);
         w->out[d] = byoc_infer_dim(infer, BYOC_DIM_MIN, w->out[d], most, &failed);

@@ -1,4 +1,4 @@
-// Sliding windows: what convolutions, pools and Im2Col share. Pads may be symbolic where auto_pad meets a symbolic
+// Sliding windows, shared by convolutions, pools and Im2Col. Pads are symbolic if auto_pad is used on a symbolic
 // dimension; everything else is constant.
 #ifndef BYOC_CORE_OPS_WINDOW_H_
 #define BYOC_CORE_OPS_WINDOW_H_
@@ -21,7 +21,7 @@ typedef enum byoc_auto_pad_t {
   BYOC_AUTO_PAD_VALID,
   BYOC_AUTO_PAD_EMPTY, // NOTSET
 } byoc_auto_pad_t;
-// Of Conv and of what has its geometry.
+// For Conv and operators with its geometry.
 extern const byoc_op_attribute_t byoc_conv_attributes[];
 
 typedef struct byoc_window_t {
@@ -30,15 +30,15 @@ typedef struct byoc_window_t {
   byoc_dim_t pad_begin[BYOC_MAX_SPATIAL], pad_end[BYOC_MAX_SPATIAL];
   byoc_dim_t out[BYOC_MAX_SPATIAL];
   int64_t taps;   // product of the kernel's sizes
-  bool has_pads;  // false where every pad is the constant 0
+  bool has_pads;  // false if every pad is the constant 0
   bool ceil_mode; // the last window may hang over
 } byoc_window_t;
 
 // Reads strides, pads, dilations, auto_pad, ceil_mode and, unless `kernel` gives it, kernel_shape; computes pads and
-// result sizes for x. For a call from lowering the node's types are known to fit, and `infer` may have no diag.
+// result sizes for x. When lowering calls this, the node's types are known to fit, and `infer` may have no diag.
 byoc_status_t byoc_window_read(const byoc_infer_t *infer, const byoc_type_t *x, const byoc_dim_t *kernel,
                                byoc_window_t *out_window);
-// The same for lowering. The module's arena takes the expressions of symbolic pads.
+// The same for lowering. Expressions of symbolic pads are allocated in the module's arena.
 byoc_status_t byoc_window_of(const byoc_node_t *node, const byoc_type_t *x, const byoc_dim_t *kernel,
                              byoc_window_t *out_window);
 
@@ -54,7 +54,7 @@ void byoc_window_inside(byoc_loop_builder_t *b, const byoc_window_t *window, int
 
 // Inference of ConvInteger and QLinearConv, whose geometry is that of Conv (core/ops/conv.c).
 byoc_status_t byoc_infer_quantised_conv(byoc_infer_t *infer);
-// True where convolutions with these weights are computed as matrix products over packed pixels.
+// Are convolutions with these weights computed as matrix products over packed pixels?
 bool byoc_conv_is_packed(const byoc_type_t *weights, int64_t groups);
 
 #endif // BYOC_CORE_OPS_WINDOW_H_

@@ -1,5 +1,5 @@
-// Writing the nodes that an operator expands into, in front of it. The first failure sticks and is looked at once, at
-// the end.
+// Writes the nodes that an operator expands into, in front of it. The first failure sticks and is checked once, at the
+// end.
 //
 //   byoc_writer_t w = {.node = node, .diag = diag};
 //   byoc_value_t *x = byoc_write_node(&w, "", "Mul", node->operands[0], node->operands[1], NULL, NULL, 0);
@@ -10,27 +10,27 @@
 #include "core/ops/op.h"
 
 typedef struct byoc_writer_t {
-  byoc_node_t *node; // that is expanded
+  byoc_node_t *node; // the node that is expanded
   byoc_diag_t *diag; // gets the first failure
-  bool failed;       // memory is out, or types did not infer
+  bool failed;       // out of memory, or types did not infer
 } byoc_writer_t;
 
-// A node of one to three operands (later ones NULL) and its only result.
+// A node of one to three operands (later ones may be NULL) and one result.
 byoc_value_t *byoc_write_node(byoc_writer_t *w, const char *domain, const char *op, byoc_value_t *a, byoc_value_t *b,
                               byoc_value_t *c, const byoc_attribute_t *attributes, size_t attribute_count);
-// A node of any operands and results; NULL after a failure.
+// A node with any operands and results; NULL after a failure.
 byoc_node_t *byoc_write_many(byoc_writer_t *w, const char *domain, const char *op, byoc_value_t *const *operands,
                              uint32_t operand_count, uint32_t result_count, const byoc_attribute_t *attributes,
                              size_t attribute_count);
 // A constant vector; the data is copied.
 byoc_value_t *byoc_write_vector(byoc_writer_t *w, const char *name, byoc_dtype_t dtype, int64_t count,
                                 const void *data);
-// `x` as `rank` dimensions, of which 0 and -1 stand for what Reshape takes them for.
+// Reshapes `x` to `rank` dimensions, in which 0 and -1 mean the same as in Reshape.
 byoc_value_t *byoc_write_reshape(byoc_writer_t *w, byoc_value_t *x, const int64_t *dims, int64_t rank);
 byoc_value_t *byoc_write_transpose(byoc_writer_t *w, byoc_value_t *x, const int64_t *permutation, size_t rank);
-// `value` under another element type.
+// `value` converted to another element type.
 byoc_value_t *byoc_write_cast(byoc_writer_t *w, byoc_value_t *value, byoc_dtype_t dtype);
-// Puts `value` in the place of the node's first result and says whether all went well.
+// Puts `value` in the place of the node's first result and says whether everything succeeded.
 byoc_status_t byoc_write_end(byoc_writer_t *w, byoc_value_t *value, bool *out_changed);
 
 #endif // BYOC_CORE_OPS_WRITE_H_
