@@ -1,5 +1,5 @@
 # byoc_add_plugin(name sources...): builds the plugin <name>.so - a loadable module without prefix, with hidden
-# visibility and every symbol defined. It links to nothing of byoc: all it needs comes through the host's table.
+# visibility and every symbol defined. It links to no library of byoc: the host's table provides all it needs.
 #
 #   find_package(byoc REQUIRED)
 #   byoc_add_plugin(my_backend my_backend.c)

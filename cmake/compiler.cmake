@@ -16,7 +16,7 @@ set(byoc_warnings
     -Wno-format-nonliteral
     -Wno-missing-field-initializers)
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
-  # Texts cut by snprintf on purpose are many; a wrong cut is caught by tests.
+  # snprintf cuts many texts on purpose; tests find wrong cuts.
   list(APPEND byoc_warnings -Wno-format-truncation)
 endif()
 if(CMAKE_C_COMPILER_ID MATCHES "Clang")

@@ -1,4 +1,4 @@
-# What we build on, from Debian by name. A missing one stops here with the package to install.
+# The libraries that the build needs. If one is missing, configuring stops and names the Debian package to install.
 
 find_package(PkgConfig QUIET)
 if(NOT PKG_CONFIG_FOUND)

@@ -1,4 +1,4 @@
-// Opens the dimensions of a model, builds it, and writes down its right values.
+// Opens the dimensions of a model, builds it, and writes down its expected values.
 #include "tests/hostile/open_model.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static char *format_name(size_t input, size_t axis) {
   return strdup(text);
 }
 
-// What is replaced is not freed: the process ends soon.
+// Replaced parts are not freed, since the process ends soon.
 static void open_input(Onnx__ValueInfoProto *input, size_t index) {
   Onnx__TypeProto *type = input->type;
   if (type == NULL || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE) return;

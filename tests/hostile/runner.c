@@ -1,10 +1,11 @@
-// Runs one artifact under the address and undefined-behaviour sanitizers: with the right inputs, which must give what
-// is expected, then again and again with hostile shapes and values. Each of those must give results or say why not.
+// Runs one artifact under the address and undefined-behaviour sanitizers: first with the right inputs, which must give
+// the expected outputs, then repeatedly with hostile shapes and values. Each of those runs must give results or a
+// reason.
 //
 //   hostile_runner ARTIFACT VALUES COUNT SEED COMPARES
 //
-// COMPARES is 0 where what is expected is not what comes, for a reason that is known. // Where a sanitizer ends it, it
-// prints the inputs of that run.
+// COMPARES is 0 if the outputs are known to differ from the expected ones. If a sanitizer ends the program, it prints
+// the inputs of that run.
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <math.h>
@@ -136,7 +137,7 @@ static bool agrees(const byoc_argument_t *got, const byoc_argument_t *wanted) {
   return true;
 }
 
-// Reads every byte of a result: what is not there is found.
+// Reads every byte of a result, so that the sanitizer finds bytes that do not exist.
 static uint64_t touch(const byoc_argument_t *value) {
   uint64_t sum = 0;
   if (value->kind != BYOC_ARGUMENT_TENSOR) {
@@ -359,7 +360,7 @@ static int run_right(const byoc_argument_t *inputs, const byoc_argument_t *wante
 static int run_hostile(const byoc_argument_t *right, uint64_t *ran, uint64_t *refused) {
   byoc_argument_t inputs[HOSTILE_MAX_PORTS], results[HOSTILE_MAX_PORTS];
   for (size_t i = 0; i < sizeof(shared_dims) / sizeof(shared_dims[0]); i++) shared_dims[i] = (int64_t)below(6);
-  uint64_t mode = below(4); // 0: the values alone are hostile; 1: the shapes alone; else both
+  uint64_t mode = below(4); // 0: only the values are hostile; 1: only the shapes; else both
   uint32_t chosen = (uint32_t)below(artifact->input_count + 1); // mostly one input alone
   bool only_chosen = below(2) == 0 && chosen < artifact->input_count;
   running = NULL;
@@ -421,7 +422,7 @@ int main(int argc, char **argv) {
   int answer = run_right(right, wanted, compares);
   uint64_t ran = 0, refused = 0;
   for (run_number = 1; run_number <= count && answer == 0; run_number++) answer = run_hostile(right, &ran, &refused);
-  if (answer == 0) answer = run_right(right, wanted, compares); // nothing is left behind
+  if (answer == 0) answer = run_right(right, wanted, compares); // hostile runs left nothing behind
   artifact->destroy(context);
   if (answer == 0) printf(HOSTILE_VERDICT " fine: %" PRIu64 " ran, %" PRIu64 " refused\n", ran, refused);
   return answer;

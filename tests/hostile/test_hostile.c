@@ -1,6 +1,6 @@
-// Hostile shapes and values: ONNX's node tests with the dimensions of their inputs opened, under the sanitizers. The
-// right inputs give what is expected; any others give results or a sentence, and nothing is read or written out of
-// bounds.
+// Hostile shapes and values: ONNX's node tests, with the dimensions of their inputs opened, under the sanitizers. The
+// right inputs give the expected outputs. All other inputs give results or a reason, and nothing is read or written out
+// of bounds.
 //
 //   hostile_models TARGETS [NAME...]   cases whose names hold one of the NAMEs; all where there is none
 //                                      BYOC_HOSTILE_COUNT=n    runs of each model (default 500)
@@ -54,7 +54,7 @@ static void answer_with(answer_t *answer, verdict_t verdict, const char *text) {
   snprintf(answer->text, sizeof(answer->text), "%s", text);
 }
 
-// Of a sanitizer's report the sentence and the inputs that are printed behind it.
+// Finds in a sanitizer's report the sentence and the inputs that are printed after it.
 static void tell_sanitizer(answer_t *answer, const char *text) {
   const char *error = strstr(text, "runtime error:"), *summary = strstr(text, "SUMMARY:");
   const char *line = summary != NULL ? summary : error != NULL ? error : "it ended without a word";

@@ -30,14 +30,14 @@ static char *copy_text(const char *text) {
 
 #define SAY(m, ...) snprintf((m)->what, (m)->size, __VA_ARGS__)
 
-// Numbers at which something ends: of axes, sizes, ranks, tables, types.
+// Numbers at the limits of axes, sizes, ranks, tables and types.
 static int64_t odd_number(const mutation_t *m) {
   static const int64_t numbers[] = {0,  1,  2,  3,   4,    5,     7,          8,         15,        16,       17,
                                     -1, -2, -3, -17, 1000, 65536, 2147483647, INT32_MIN, INT64_MAX, INT64_MIN};
   return numbers[below(m, sizeof(numbers) / sizeof(numbers[0]))];
 }
 
-// A list of one element more or less, or with another number in it.
+// A list with one element more or less, or with one number changed.
 static void change_list(const mutation_t *m, size_t *count, int64_t **items) {
   uint64_t kind = below(m, 4);
   int64_t *changed = allocate(*count + 1, sizeof(*changed));
@@ -58,7 +58,7 @@ static Onnx__NodeProto *any_node(const mutation_t *m) {
   return m->graph->n_node > 0 ? m->graph->node[below(m, m->graph->n_node)] : NULL;
 }
 
-// The name of a value: mostly one that is there.
+// The name of a value, which mostly exists.
 static char *any_value(const mutation_t *m) {
   const Onnx__GraphProto *graph = m->graph;
   const Onnx__NodeProto *node = any_node(m);
@@ -277,7 +277,7 @@ static void change_initialiser(const mutation_t *m) {
   }
 }
 
-// An input of a known, small shape becomes a constant: what it says is then looked at when the model is read.
+// Makes an input of a known, small shape a constant: then its elements are checked when the model is read.
 static void fix_input(const mutation_t *m) {
   Onnx__GraphProto *graph = m->graph;
   if (graph->n_input == 0) return;
@@ -337,7 +337,7 @@ static Onnx__GraphProto *any_graph(Onnx__GraphProto *graph, byoc_test_random_t *
 }
 
 void mutate(Onnx__ModelProto *model, byoc_test_random_t *random, char *what, size_t size) {
-  // Those that change what a single operator sees stand twice or more: they are most of what can go wrong.
+  // Changes that affect a single operator occur twice or more often, because they find the most errors.
   static void (*const changes[])(const mutation_t *) = {
       change_inputs,    change_inputs,      change_outputs,     change_operator, drop_node,
       swap_nodes,       change_shape,       change_shape,       change_shape,    change_type,

@@ -1,4 +1,4 @@
-// Mutated models: whatever a file says, it is compiled or refused with a reason, in time, and what was compiled runs.
+// Mutated models: every file is either refused with a reason or compiled, in limited time, and what was compiled runs.
 //
 //   mutated_models TARGETS         BYOC_RANDOM_COUNT=n   models (default: the number in ctest)
 //                                  BYOC_RANDOM_SEED=n    seed of the first one; the next has the next number
@@ -34,8 +34,8 @@ static long long setting(const char *name, long long otherwise) {
 
 typedef struct job_t {
   uint64_t seed;
-  const char *keep; // write the model there, and no more
-  bool run;         // what was compiled
+  const char *keep; // write the model there and do nothing else
+  bool run;         // run the compiled model
 } job_t;
 
 typedef struct answer_t {
@@ -138,7 +138,7 @@ typedef struct tally_t {
   long long refused, compiled, run, slow, failed;
 } tally_t;
 
-// Running may be endless by right (a Loop of 2^63 turns); compiling may not.
+// A run may be endless with good reason (a Loop of 2^63 iterations); compiling must end.
 static bool is_slow(const job_t *job, const byoc_diag_t *diag) {
   return job->run && strstr(diag->message, "took longer") != NULL;
 }

@@ -1,4 +1,4 @@
-// Element by element: one operand, two with broadcasting, selections, casts.
+// Elementwise operators: one operand, two with broadcasting, selections, casts.
 #include <math.h>
 
 #include "tests/random/graph.h"
@@ -124,7 +124,7 @@ static bool make_clip(suite_t *suite) {
 
 // ---- two operands ----
 
-// Something that broadcasts against `x`: another value, or a constant or an input of a fitting shape.
+// A value that broadcasts against `x`: another value, or a constant or an input of a fitting shape.
 static tensor_t *partner_of(suite_t *suite, const tensor_t *x, double scale, double offset) {
   int32_t rank = 0;
   int64_t dims[MAX_RANK];

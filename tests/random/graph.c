@@ -6,7 +6,7 @@
 
 #include "core/ops/op.h"
 
-// Larger values hide errors of smaller ones behind them.
+// Larger values would hide the errors of smaller ones.
 static const double largest_value = 60;
 
 int64_t below(suite_t *suite, int64_t limit) {
@@ -178,7 +178,7 @@ static tensor_t *pick_where(suite_t *suite, byoc_dtype_t dtype, int32_t rank, bo
   size_t count = suite->tensor_count - suite->graph_begin;
   size_t start = count > 0 ? (size_t)below(suite, (int64_t)count) : 0;
   for (size_t i = 0; i < count; ++i) {
-    // What nobody reads yet first, most of the time: chains are where fusion is.
+    // Mostly picks values that nobody reads yet: fusion works on chains.
     tensor_t *tensor = suite->tensors[suite->graph_begin + (start + i) % count];
     bool fits = tensor->dtype == dtype && !tensor->is_constant && (rank < 0 || tensor->rank == rank) &&
                 (!exact || tensor->is_exact);
@@ -212,7 +212,7 @@ tensor_t *pick_bool(suite_t *suite) {
 
 byoc_onnx_node_t *commit(suite_t *suite, const char *op, tensor_t *const *operands, size_t operand_count,
                          tensor_t *result) {
-  // An operator that is not known yet takes part from the day that it is.
+  // An operator that is not known yet is skipped until it is.
   bool fits = result->count <= MAX_ELEMENTS && byoc_op_find("", op, 17) != NULL;
   for (int64_t i = 0; i < result->count; ++i) {
     result->values[i] = rounded(result->dtype, result->values[i]);
@@ -280,7 +280,7 @@ void suite_add_graph(suite_t *suite, uint64_t seed, int operator_count) {
   for (int made = 0, tries = 0; made < operator_count && tries < 200; ++tries) {
     if (choose_operator(suite)(suite)) made += 1;
   }
-  // What nobody reads is an output, and sometimes what somebody does.
+  // Values that nobody reads become outputs, and sometimes also values that are read.
   for (size_t i = suite->graph_begin; i < suite->tensor_count; ++i) {
     tensor_t *tensor = suite->tensors[i];
     if (tensor->is_input || tensor->is_constant || (tensor->reader_count > 0 && !chance(suite, 10))) continue;

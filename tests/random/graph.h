@@ -1,5 +1,5 @@
-// Random operator graphs with their results. A graph grows operator by operator; each operator's file computes what
-// comes out by straight loops over doubles, and adds the node to an ONNX model.
+// Random operator graphs with their results. A graph grows operator by operator; the file of each operator computes its
+// result by plain loops over doubles, and adds the node to an ONNX model.
 #ifndef BYOC_TESTS_RANDOM_GRAPH_H_
 #define BYOC_TESTS_RANDOM_GRAPH_H_
 
@@ -13,14 +13,14 @@ typedef struct tensor_t {
   byoc_dtype_t dtype; // F32, I64 or BOOL
   int32_t rank;
   int64_t dims[MAX_RANK], count;
-  double *values; // of an f32: each one is a float
+  double *values; // each value of an f32 is a float
   bool is_input, is_constant;
-  bool is_exact; // not touched by rounding yet: may go into operators with jumps
+  bool is_exact; // free of rounding: may be an operand of operators with jumps
   int reader_count;
   int graph; // index of the graph it belongs to
 } tensor_t;
 
-// Several graphs that stand side by side in one model.
+// Several separate graphs in one model.
 typedef struct suite_t {
   byoc_onnx_model_t *model;
   byoc_onnx_graph_t *onnx;
@@ -29,7 +29,7 @@ typedef struct suite_t {
   size_t graph_begin; // index of the current graph's first tensor
   int graph;
   byoc_test_random_t random;
-  char *stories[1024]; // one line an operator, of all graphs
+  char *stories[1024]; // one line per operator, of all graphs
   int story_graph[1024];
   size_t story_count;
 } suite_t;
@@ -43,7 +43,7 @@ void suite_print_graph(const suite_t *suite, int graph);
 
 // ---- for the files of operators ----
 
-// Tries to add one operator; false where what it picked does not suit it (another one is tried then).
+// Tries to add one operator; false if the operands that it picked do not suit it (another operator is tried then).
 typedef bool (*make_operator_t)(suite_t *suite);
 typedef struct operator_row_t {
   make_operator_t make;
@@ -55,9 +55,9 @@ extern const operator_row_t elementwise_operators[], layout_operators[], linear_
 int64_t below(suite_t *suite, int64_t limit); // 0 <= x < limit
 bool chance(suite_t *suite, int percent);
 
-// An f32 tensor of the current graph, or a fresh input; NULL where none of `rank` is found (rank -1: any rank).
+// An f32 tensor of the current graph, or a fresh input; NULL if there is none of `rank` (-1: any rank).
 tensor_t *pick(suite_t *suite, int32_t rank);
-// The same, and the values are free of rounding.
+// The same, for values that are free of rounding.
 tensor_t *pick_exact(suite_t *suite);
 tensor_t *pick_bool(suite_t *suite); // may be NULL
 // A shape of at most `limit` elements.
@@ -71,8 +71,8 @@ tensor_t *new_scalar(suite_t *suite, double value);
 
 // A tensor for an operator to fill; it belongs to the graph only once it is committed.
 tensor_t *new_result(suite_t *suite, byoc_dtype_t dtype, int32_t rank, const int64_t *dims);
-// Rounds the result to its element type and adds the node. NULL where its values are too large or not finite to compare
-// well; the result is gone then. `operands` may hold NULL for an omitted input.
+// Rounds the result to its element type and adds the node. NULL if its values are too large or not finite, which would
+// not compare well; the result is freed then. `operands` may hold NULL for an omitted input.
 byoc_onnx_node_t *commit(suite_t *suite, const char *op, tensor_t *const *operands, size_t operand_count,
                          tensor_t *result);
 byoc_onnx_node_t *commit1(suite_t *suite, const char *op, tensor_t *a, tensor_t *result);
@@ -86,7 +86,7 @@ bool next_index(int32_t rank, const int64_t *dims, int64_t *index);
 int64_t offset_of(const tensor_t *tensor, const int64_t *index);
 // Of a tensor that is broadcast (NumPy's rules) to a shape of `rank` dimensions.
 int64_t broadcast_offset(const tensor_t *tensor, int32_t rank, const int64_t *index);
-// The broadcast shape of two; false where they do not fit.
+// The broadcast shape of two shapes; false if they do not fit.
 bool broadcast_shape(const tensor_t *a, const tensor_t *b, int32_t *out_rank, int64_t *out_dims);
 
 #endif // BYOC_TESTS_RANDOM_GRAPH_H_

@@ -1,10 +1,10 @@
-// Pieces of a tensor that lie in it one behind the other: Concat, Split and Slice of whole rows of 64 bytes, of what
-// other operators made, of inputs, of the same thing twice, and of each other.
+// Contiguous pieces of a tensor: Concat, Split and Slice of whole rows of 64 bytes. Their operands are results of other
+// operators, inputs, the same value twice, and each other.
 #include "tests/random/graph.h"
 
 enum { MAX_PIECES = 4 };
 
-// x · w for a fresh x of so many rows; with a dimension of 1 in front where `rank` is 3.
+// x · w for a fresh x with this number of rows; if `rank` is 3, with a dimension of 1 in front.
 static tensor_t *make_rows(suite_t *suite, int32_t rank, int64_t rows, int64_t width) {
   int64_t depth = 1 + below(suite, 5);
   const int64_t x_dims[3] = {1, rows, depth}, w_dims[2] = {depth, width}, dims[3] = {1, rows, width};

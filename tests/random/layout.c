@@ -1,4 +1,4 @@
-// Operators that move elements and leave them as they are.
+// Operators that move elements and do not change them.
 #include "tests/random/graph.h"
 
 // y at `index` is x at `source`.

@@ -58,7 +58,7 @@ static bool make_reduction(suite_t *suite) {
     accumulate(&sums[target], x->values[at++]);
   } while (next_index(x->rank, x->dims, index));
   for (int64_t i = 0; i < y->count; ++i) y->values[i] = finish(kind, &sums[i]);
-  if (kind == 8) { // the logarithm of a sum that cancels is no measure
+  if (kind == 8) { // the logarithm of a sum that cancels is too inexact to compare
     for (int64_t i = 0; i < y->count; ++i) {
       if (sums[i].sum < 0.2 * sums[i].absolute) y->values[i] = NAN;
     }

@@ -1,4 +1,4 @@
-// A model in memory along the whole road, and both executors on what it became.
+// Takes a model in memory along the whole road, and runs the result with both executors.
 #include "tests/random/road.h"
 
 #include <stdlib.h>
@@ -71,7 +71,7 @@ byoc_status_t road_run_compiled(const road_t *road, const char *path, int32_t th
   const byoc_context_options_t options = {.struct_size = sizeof(options), .thread_count = thread_count};
   byoc_context_t *context = NULL;
   byoc_status_t status = artifact.table->create(&options, &context);
-  // Twice: the second run must not see what the first one left behind.
+  // Runs twice: the second run must not see what the first one left behind.
   for (int i = 0; i < 2 && status == BYOC_OK; ++i) {
     status = artifact.table->run(context, (const void *const *)buffers->inputs, buffers->outputs);
   }

@@ -21,7 +21,7 @@ typedef struct road_buffers_t {
 byoc_status_t road_buffers_init(const road_t *road, road_buffers_t *buffers, byoc_diag_t *diag);
 void road_buffers_deinit(const road_t *road, road_buffers_t *buffers);
 
-// Through an artifact, made at `path` and loaded; on `thread_count` threads.
+// Runs it through an artifact, which is made at `path` and loaded, on `thread_count` threads.
 byoc_status_t road_run_compiled(const road_t *road, const char *path, int32_t thread_count,
                                 const road_buffers_t *buffers, byoc_diag_t *diag);
 byoc_status_t road_run_evaluated(const road_t *road, const road_buffers_t *buffers, byoc_diag_t *diag);

@@ -1,4 +1,4 @@
-// Random operator graphs: compiled, evaluated and a plain reference agree, for one target list a program.
+// Random operator graphs: compiled code, the evaluator and a plain reference agree, for one target list per program.
 //
 //   random_graphs TARGETS          BYOC_RANDOM_COUNT=n   graphs (default: the number in ctest)
 //                                  BYOC_RANDOM_SEED=n    seed of the first one; the next has the next number
@@ -46,7 +46,7 @@ static double element(byoc_dtype_t dtype, const void *data, int64_t index) {
   return (double)((const uint8_t *)data)[index];
 }
 
-// Rounding grows with the magnitude of the values it went through.
+// Rounding errors grow with the magnitude of the values on the way.
 static bool is_close(const tensor_t *tensor, double value, double expected) {
   if (tensor->dtype != BYOC_DTYPE_F32) return value == expected;
   return fabs(value - expected) <= 1e-3 + 2e-3 * fabs(expected);
@@ -79,7 +79,7 @@ static int compare_outputs(const suite_t *suite, const byoc_host_program_t *prog
 
 // ---- one model ----
 
-// A failure of the road itself is one of the whole model; one graph alone is shown.
+// A failure of the road concerns the whole model. If the model has only one graph, that one is shown.
 static void check(const suite_t *suite, uint64_t first_seed, byoc_status_t status, const byoc_diag_t *diag) {
   if (status == BYOC_OK) return;
   print_error("'%s', seeds %llu to %llu:\n", targets, (unsigned long long)first_seed,

@@ -51,7 +51,7 @@ static bool make_pool(suite_t *suite) {
     if (span > size || *begin >= x->dims[2 + d] || *end >= x->dims[2 + d]) return false;
     int64_t room = size - span, stride = window.strides[d];
     dims[2 + d] = (window.ceil_mode ? (room + stride - 1) / stride : room / stride) + 1;
-    // A window that would start in the padding at the end is left out.
+    // Windows that would start in the padding at the end are left out.
     if (window.ceil_mode && (dims[2 + d] - 1) * stride >= x->dims[2 + d] + *begin) dims[2 + d] -= 1;
     if (window.dilations[d] > 1 && *begin + *end > 0) return false; // no window may lie in the padding alone
   }

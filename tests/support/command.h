@@ -1,10 +1,11 @@
-// Commands as a user types them.
+// Runs commands as a user types them.
 #ifndef BYOC_TESTS_SUPPORT_COMMAND_H_
 #define BYOC_TESTS_SUPPORT_COMMAND_H_
 
 #include "tests/support/support.h"
 
-// Makes a folder for this test program, goes there, and puts the built programs first in PATH. For a group's setup.
+// Makes a folder for this test program, enters it, and puts the built programs first in PATH. For the set-up of a
+// group.
 int byoc_test_enter_folder(void **state);
 // Leaves it and removes it.
 int byoc_test_leave_folder(void **state);
@@ -14,7 +15,7 @@ int byoc_test_leave_folder(void **state);
 #define byoc_test_shell(expected, ...) byoc_test_shell_at(__FILE__, __LINE__, (expected), __VA_ARGS__)
 const char *byoc_test_shell_at(const char *file, int line, int expected, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-// The same without a check: the exit code; the output by byoc_test_output.
+// The same without a check: returns the exit code; byoc_test_output returns the output.
 int byoc_test_try_shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 const char *byoc_test_output(void);
 

@@ -30,9 +30,9 @@ char *byoc_test_folder(void);
 // The number of entries of a folder.
 size_t byoc_test_count_entries(const char *path);
 
-// Runs `body` with the first, the second, ... allocation failing until one run makes no request that fails. Each run
-// must return BYOC_OUT_OF_MEMORY (BYOC_OK for the last) and give back every block. Where the body recovers from a
-// failed request by itself, BYOC_OK is accepted too with `may_recover`.
+// Runs `body` with the first, the second, ... allocation failing, until a run has no failing request. Each run must
+// return BYOC_OUT_OF_MEMORY (the last one BYOC_OK) and free every block. With `may_recover`, BYOC_OK is accepted too,
+// for bodies that recover from a failed request.
 typedef byoc_status_t (*byoc_test_body_t)(void *argument, byoc_allocator_t allocator);
 void byoc_test_each_allocation_fails(byoc_test_body_t body, void *argument, bool may_recover);
 

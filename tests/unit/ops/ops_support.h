@@ -67,7 +67,7 @@ static inline void ops_call(ops_run_t *run, byoc_node_t *node) {
       for (int32_t d = 0; d < type->rank; ++d) size *= ops_extent(run, type->dims[d]);
       void *data = malloc((size_t)size + 1);
       assert_non_null(data);
-      memset(data, 0xA5, (size_t)size + 1); // what a kernel forgets to write shows
+      memset(data, 0xA5, (size_t)size + 1); // elements that a kernel forgets to write are noticed
       ops_bind(run, value, data, true);
     }
     uint32_t at = byoc_loop_tensor_index(kernel, i);
@@ -98,7 +98,7 @@ static inline void ops_call(ops_run_t *run, byoc_node_t *node) {
   assert_int_equal(status, BYOC_OK);
 }
 
-// `inputs` are in order of main's parameters and stay the caller's. The symbol N, where there is one, is `n`.
+// `inputs` are in the order of main's parameters and stay the caller's. If there is a symbol N, its value is `n`.
 static inline void ops_run_symbolic(const char *text, int64_t n, const void *const *inputs, ops_run_t *run) {
   byoc_diag_t diag = {0};
   byoc_dim_t size = byoc_dim_constant(n);
@@ -114,7 +114,7 @@ static inline void ops_run_symbolic(const char *text, int64_t n, const void *con
   }
   BYOC_FOR_EACH_NODE(node, body) {
     const byoc_op_t *op = byoc_op_of(node);
-    if (byoc_node_is(node, "byoc", "Require")) continue; // the host program's
+    if (byoc_node_is(node, "byoc", "Require")) continue; // the host program runs it
     if (node->callee) {
       ops_call(run, node);
     } else {

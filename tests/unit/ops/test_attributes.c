@@ -1,4 +1,4 @@
-// Attributes held against the schema of each row, and read with its defaults.
+// Attributes are checked against the schema of each row, and read with its defaults.
 #include <stdio.h>
 
 #include "core/ir/text.h"
@@ -16,7 +16,7 @@ static byoc_node_t *make_node(const byoc_op_t *op, byoc_graph_module_t **out_mod
   return node;
 }
 
-// Gives the node the attribute: its default, or something else of its kind.
+// Gives the node the attribute: its default, or another value of its kind.
 static void give(byoc_node_t *node, const byoc_op_attribute_t *entry) {
   static const char *const texts[] = {"a"};
   const char *name = entry->value.name;

@@ -1,4 +1,4 @@
-// Operators that choose or sort by value, step by step, against what their order has to be.
+// Operators that choose or sort by value: each step against its expected order.
 #include "tests/unit/ops/ops_support.h"
 
 enum { SLICES = 41 };
@@ -70,7 +70,7 @@ static void test_suppression(void **state) {
   }
 }
 
-// More than a list of the best is kept for: a heap in the result, along a dimension that is not the last.
+// More elements than the list of the best holds: a heap in the result, along a dimension that is not the last.
 static void test_top_of_many(void **state) {
   (void)state;
   enum { N = 66001, K = 65990, LINES = 2 };

@@ -268,7 +268,7 @@ static void test_generated(void **state) {
         "%y = OneHot@11(@i, @d, @v) : ?", 0, 5, 0, 0, 0, 5);
 }
 
-// One class of each row has all but all of the weight.
+// One class of each row has nearly all of the weight.
 static void test_drawn_classes(void **state) {
   (void)state;
   CHECK("  constant @w : f32[2,3] = [0.0, 80.0, 0.0, -80.0, -80.0, 0.0]",
@@ -276,7 +276,7 @@ static void test_drawn_classes(void **state) {
         2);
 }
 
-// Half precision is computed in f32: the sum of 4096 ones would stick at 2048 otherwise.
+// Half precision is computed in f32: otherwise the sum of 4096 ones would stick at 2048.
 static void test_half_precision(void **state) {
   (void)state;
   enum { COUNT = 4096 };

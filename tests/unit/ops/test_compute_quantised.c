@@ -1,4 +1,4 @@
-// Products of quantised tensors against their definition, which takes zero points off before it multiplies.
+// Products of quantised tensors against their definition, which subtracts zero points before it multiplies.
 #include "tests/unit/ops/ops_support.h"
 
 typedef struct {
@@ -72,7 +72,7 @@ static void test_matmul_integer(void **state) {
   run_matmul((bytes_t){.zero = 5}, (bytes_t){.is_signed = true, .zero = 3}, 1, 140, 1030, 50);
 }
 
-// Zero points a row of A and a column of B, the weights a constant.
+// Zero points per row of A and per column of B; the weights are a constant.
 static void test_matmul_integer_zero_points_of_slices(void **state) {
   (void)state;
   const uint8_t a[] = {1, 200, 3, 4, 5, 255};
@@ -123,8 +123,8 @@ static void run_conv(bytes_t x, bytes_t w, geometry_t g) {
   free(x.data), free(w.data), free(expected);
 }
 
-// Padding stands for the zero point, whichever operand is flipped; weights with zero points of their own, and few
-// channels a group, take another way to the same sums.
+// Padding stands for the zero point, whichever operand is flipped. Weights with zero points of their own, and few
+// channels per group, reach the same sums by another way.
 static void test_conv_integer(void **state) {
   (void)state;
   const geometry_t geometries[] = {{5, 9, 1, 7, 3, 1, 1},

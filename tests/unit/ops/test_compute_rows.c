@@ -148,7 +148,7 @@ static void test_softmax(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
     softmax(x, expected, cases[i].mask, cases[i].logarithm);
     char text[512];
-    // Alone, and with a consumer fused behind it, which leaves no place for intermediate results.
+    // Once alone, and once with a consumer fused behind it, which leaves no place for intermediate results.
     for (int fused = 0; fused < 2; ++fused) {
       snprintf(text, sizeof text,
                "module {\n  func @main(%%x : f32[3,4,70]) -> (%%y : ?) {\n    %%s = %s(%%x) {axis = %d} : ?\n"
@@ -220,7 +220,7 @@ static void test_normalisations(void **state) {
     ops_run_t run;
     ops_run(text, (const void *const[]){x, scale, bias}, &run);
     const float *y = ops_result(&run, 0);
-    // The input's own rounding, at 100, is worth 1e-5 of its deviation.
+    // The rounding of the input itself, at 100, is 1e-5 of its deviation.
     for (int j = 0; j < ALL; ++j) {
       if (fabsf(y[j] - expected[j]) > 1e-3f) fail_msg("%s: %d: %g, not %g", text, j, (double)y[j], (double)expected[j]);
     }

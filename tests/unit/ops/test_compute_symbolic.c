@@ -45,7 +45,7 @@ static void test_batch(void **state) {
   check("", "f32[N,40]", "%y = Softmax@13(%x) : ?");
   check("  constant @w : f32[40,9] = splat 0.5\n", "f32[N,40]", "%y = MatMul@13(%x, @w) : ?");
   check("  constant @w : f32[9,40] = splat 0.5\n", "f32[N,40]", "%y = Gemm@13(%x, @w) {transB = 1} : ?");
-  // Rows enough for tiles; weights that are turned round when compiling.
+  // Enough rows for tiles; weights that are transposed at compile time.
   check("  constant @w : f32[40,9] = splat 0.5\n", "f32[N,4,40]", "%y = MatMul@13(%x, @w) : ?");
   check("  constant @w : f32[3,2] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]\n", "f32[N,2]",
         "%y = Gemm@13(%x, @w) {transB = 1, alpha = 0.5} : ?");

@@ -37,7 +37,7 @@ static const case_t cases[] = {
     {"", "%a : f16[3], %b : c128[]", "CastLike@15(%a, %b)", 1, "! operand 1: expected a tensor of real numbers"},
     {"", "%a : f32[3], %b : f32[4]", "Clip@13(%a, %b)", 1, "! operand 1: expected a scalar, got f32[4]"},
     {"", "%a : f32[3]", "IsNaN@13(%a)", 1, "bool[3]"},
-    // Sequences and optionals: what the type of the elements leaves open is joined, and differs from one to the next
+    // Sequences and optionals: open dimensions of the element type are joined, and differ between elements
     {"", "%a : f32[2,N], %b : f32[3,N]", "SequenceConstruct@11(%a, %b)", 1, "seq<f32[?1,N]>"},
     {"", "%a : f32[2], %b : i64[2]", "SequenceConstruct@11(%a, %b)", 1, "! operand 1 is of another element type"},
     {"", "%a : seq<f32[2]>, %b : i64[]", "SequenceAt@11(%a, %b)", 1, "f32[2]"},
@@ -426,7 +426,7 @@ static void test_create(void **state) {
   size_t count = block->node_count;
   assert_null(byoc_op_create(block, NULL, "", "Conv", &x, 1, 1, NULL));
   assert_null(byoc_op_create(block, NULL, "", "Nothing", &x, 1, 1, NULL));
-  // What does not infer is told as such.
+  // A type that does not infer is reported as such.
   assert_null(byoc_op_create(block, NULL, "", "Conv", &x, 1, 1, &diag));
   byoc_test_error(byoc_diag_failure(&diag), BYOC_INVALID_DATA, &diag, "Conv (ai.onnx 22): expected 2 to 3 operands");
   assert_int_equal(block->node_count, count);

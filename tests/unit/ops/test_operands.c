@@ -1,7 +1,7 @@
-// Every operator of the table at every version with operands that do not fit: no rank or another one, other extents,
-// other element types, constants of no elements or of odd values, operands left out. Inference, expansion and lowering
-// may refuse them; what they accept reads and writes nothing outside of its tensors. plausible.def has operands that
-// fit; each is changed in turn.
+// Every operator of the table, at every version, with operands that do not fit: without a rank or with another one,
+// with other extents or element types, constants without elements or with odd values, operands left out. Inference,
+// expansion and lowering may refuse them. Operators that accept them must read and write nothing outside of their
+// tensors. plausible.def has operands that fit; each is changed in turn.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 typedef struct {
   const char *op, *operands, *attributes;
   int results;
-  const char *result_types; // where the operator wants them given; "" else
+  const char *result_types; // for operators whose result types must be given; else ""
 } plausible_t;
 
 #define PLAUSIBLE(op, operands, attributes, results)    {op, operands, attributes, results, ""},
@@ -40,8 +40,8 @@ typedef struct {
 } operand_t;
 
 typedef struct {
-  char text[TEXT_SIZE]; // of the module at hand
-  uint32_t next;        // change to go on with
+  char text[TEXT_SIZE]; // of the current module
+  uint32_t next;        // the change to continue with
   uint32_t accepted, refused, run;
   bool is_known; // the unchanged operands were accepted
 } progress_t;
@@ -87,7 +87,7 @@ static void write_operand(operand_t *operand) {
   snprintf(operand->text, sizeof operand->text, "%s[%s]", operand->dtype, dims);
 }
 
-// A constant vector that has `value` `count` times; a scalar where `count` is below 0.
+// A constant vector that holds `value` `count` times; a scalar if `count` is negative.
 static void make_constant(operand_t *operand, int count, const char *value) {
   size_t used = (size_t)snprintf(operand->values, sizeof operand->values, "[");
   for (int i = 0; i < (count < 0 ? 1 : count) && used < sizeof operand->values - 32; ++i) {
@@ -156,7 +156,7 @@ static size_t begin_type(operand_t *operand) {
   return size + 1;
 }
 
-// The operand under a change; false where the change makes nothing new.
+// The operand under a change; false if the change gives nothing new.
 static bool change_operand(uint32_t change, operand_t *operand) {
   int count = operand->rank == 0 ? -1 : (int)operand->dims[0];
   if (change == CHANGE_NONE) return true;
@@ -334,7 +334,7 @@ static void *data_of(const run_t *run, const byoc_value_t *value) {
   return NULL;
 }
 
-// Exactly as many bytes as the type has, small numbers of either sign in them.
+// Exactly as many bytes as the type needs, holding small numbers of either sign.
 static bool bind(run_t *run, const byoc_value_t *value) {
   const byoc_type_t *type = value->type;
   if (!byoc_type_is_tensor(type) || !byoc_type_is_static(type) || type->dtype == BYOC_DTYPE_STRING) return false;
@@ -413,7 +413,7 @@ static byoc_status_t run_module(byoc_graph_module_t *module, byoc_diag_t *diag, 
   return status;
 }
 
-// Steps of Unique and TfIdfVectorizer take what the steps before them made for places.
+// Later steps of Unique and TfIdfVectorizer use numbers of the steps before them as places.
 static bool trusts_data(const byoc_op_t *op) {
   return strncmp(op->name, "Unique", 6) == 0 || strcmp(op->name, "CountGrams") == 0;
 }
@@ -422,7 +422,7 @@ static bool is_fault(byoc_status_t status) {
   return status == BYOC_INTERNAL || status == BYOC_OUT_OF_MEMORY;
 }
 
-// Infers, lowers and runs the module in `progress`. False where what failed was no fault of the operands.
+// Infers, lowers and runs the module in `progress`. False if it failed for a reason other than the operands.
 static bool try_module(const byoc_op_t *op, progress_t *progress, bool is_first) {
   byoc_diag_t diag = {0};
   byoc_graph_module_t *module = NULL;
@@ -457,7 +457,8 @@ static bool is_of(const plausible_t *p, const byoc_op_t *op) {
   return strcmp(p->op, name) == 0;
 }
 
-// All changes of the operands of one row, from progress->next on. Returns how many were no errors of the operands.
+// Tries all changes of the operands of one row, from progress->next on. Returns the number of failures that operands
+// did not cause.
 static uint32_t try_row(const byoc_op_t *op, progress_t *progress) {
   uint32_t at = 0, wrong = 0;
   for (size_t k = 0; k < sizeof plausible / sizeof *plausible; ++k) {
@@ -480,7 +481,7 @@ static uint32_t try_row(const byoc_op_t *op, progress_t *progress) {
   return wrong;
 }
 
-// In a process of its own, and again behind what made it crash.
+// Runs in a process of its own, and after a crash starts again behind the change that caused it.
 static uint32_t try_apart(const byoc_op_t *op, progress_t *progress) {
   enum { MOST_CRASHES = 40, SECONDS = 60 };
   uint32_t wrong = 0;

@@ -1,4 +1,4 @@
-// Patterns of RE2 as POSIX ones: the same texts match, and what has no such form is refused by name.
+// RE2 patterns translated to POSIX: the same texts match, and patterns without such a form are refused with a reason.
 #include <regex.h>
 
 #include "core/ops/regex.h"

@@ -1,5 +1,5 @@
-// What the text of the specification says where examples of it are silent: programs run from end to end, shapes and
-// values known at run time included, against what the reference implementation of ONNX gives.
+// Rules in the text of the specification for which it has no examples: programs run from end to end, also with shapes
+// and values known only at run time, and are compared with ONNX's reference implementation.
 #include <math.h>
 #include <stdlib.h>
 
@@ -64,7 +64,7 @@ static void run_one(const char *text, byoc_dtype_t dtype, int64_t count, const v
   run(text, &input, &expected);
 }
 
-// Scores are capped, then biased, then shared out; the fourth result shows them before or after each of these.
+// Scores are capped, then biased, then normalised; the fourth result shows them before or after each of these steps.
 static void test_attention_scores(void **state) {
   (void)state;
   static const char *const scores[] = {
@@ -95,14 +95,14 @@ static void test_cast_to_four_bits(void **state) {
 #define THROUGH(from, count, to)                                                                                       \
   "module {\n  func @main(%x : " from "[" count "]) -> (%y : ?) {\n    %0 = Cast@21(%x) {to = " to "} : ?\n"           \
   "    %y = Cast@21(%0) {to = 1} : ?\n    return %y\n  }\n}\n"
-  // Fractions are cut, and the high bits of integers dropped. What floats beyond the range give is left open.
+  // Fractions are cut, and the high bits of integers are dropped. Results for floats beyond the range are left open.
   run_one(THROUGH("f32", "7", "22"), BYOC_DTYPE_F32, 7, x, "[7] -8 -7 0 0 1 6 7");
   run_one(THROUGH("f32", "4", "21"), BYOC_DTYPE_F32, 4, x + 3, "[4] 0 1 6 7");
   run_one(THROUGH("i32", "8", "22"), BYOC_DTYPE_I32, 8, n, "[8] 7 -8 7 -8 -1 0 -8 -4");
   run_one(THROUGH("i32", "8", "21"), BYOC_DTYPE_I32, 8, n, "[8] 7 8 7 8 15 0 8 12");
 }
 
-// Infinity in the formats without one: NaN until version 24, the largest number from then on, where it saturates.
+// Infinity in formats without it: NaN until version 24; from then on the largest number if the cast saturates.
 static void test_cast_of_infinity(void **state) {
   (void)state;
   static const float x[] = {INFINITY, -INFINITY, 1e9F, -2};
@@ -119,7 +119,7 @@ static void test_cast_of_infinity(void **state) {
 
 // ---- Resize ----
 
-// 1, 2, ... 24 in 4 rows of 6, resized to `sizes` or by `scales` that are known at run time only, or when compiling.
+// 1, 2, ... 24 in 4 rows of 6, resized to `sizes` or by `scales` that are known only at run time, or at compile time.
 static void resize(byoc_dtype_t dtype, const void *list, const char *attributes, const char *expected) {
   float x[24];
   for (int i = 0; i < 24; ++i) x[i] = (float)(i + 1);
@@ -165,7 +165,7 @@ static void test_resize_antialias(void **state) {
          "[1,1,2,2] 5.156 7.789 16.35 18.98");
 }
 
-// Filters of so many neighbours that they are gone through by loops: the mean of what grows evenly is its middle.
+// Filters with so many neighbours that loops visit them: the mean of evenly growing numbers is the middle one.
 static void test_resize_wide_filter(void **state) {
   (void)state;
   enum { LENGTH = 400 };
@@ -202,7 +202,7 @@ static void test_qlinear_matmul_of_i8(void **state) {
           BYOC_DTYPE_I8, 6, a, "[2,2] 18 -31 -20 -2");
 }
 
-// Parts behind the last one that is not empty have nothing.
+// Parts behind the last one that is not empty are empty.
 static void test_split_into_more_parts(void **state) {
   (void)state;
   static const float x[] = {1, 2, 3, 4, 5};
@@ -213,7 +213,7 @@ static void test_split_into_more_parts(void **state) {
       &input, (const char *const[]){"[2] 1 2", "[2] 3 4", "[1] 5", "[0]"});
 }
 
-// A dimension that is found to be a constant later than what it was broadcast to gives that its name.
+// A dimension turns out to be a constant after another one was broadcast to it; that one then gets its name.
 static void test_unknown_dimensions_become_known(void **state) {
   (void)state;
   byoc_diag_t diag = {0};

@@ -6,9 +6,9 @@ static void test_each_row_has_one_definition(void **state) {
   (void)state;
   for (size_t i = 0; i < byoc_op_count(); ++i) {
     const byoc_op_t *op = byoc_op_at(i);
-    // An expansion may decline; what is left then has a kernel. Opaque operators may be known by name alone.
+    // An expansion may decline a node, which then needs a kernel. Opaque operators may be known by name only.
     int kernels = (op->point != NULL) + (op->loops != NULL) + op->is_view, definitions = kernels + (op->expand != NULL);
-    // What the host program runs has no kernel.
+    // Operators that the host program runs have no kernel.
     bool none = (op->traits & (BYOC_OP_CONTROL | BYOC_OP_HOST)) != 0, may_lack = (op->traits & BYOC_OP_OPAQUE) != 0;
     if (kernels > 1 || (none && kernels > 0) || (!none && !may_lack && definitions == 0)) {
       fail_msg("%s %d has %d definitions", op->name, op->since_version, definitions);
@@ -48,7 +48,7 @@ static void test_counts_and_traits_agree(void **state) {
   }
 }
 
-// Entries of one name hold for versions of their own; defaults fit.
+// Entries with the same name are for different versions, and defaults fit.
 static void test_attribute_tables_are_well_formed(void **state) {
   (void)state;
   for (size_t i = 0; i < byoc_op_count(); ++i) {
@@ -71,7 +71,7 @@ static void test_attribute_tables_are_well_formed(void **state) {
   }
 }
 
-// Which operators cost what, written down a second time: estimates decide where models run.
+// The cost of each operator, written down a second time, because estimates decide where models run.
 static void test_work(void **state) {
   (void)state;
   static const char *const costly[] = {"Exp",   "Log",   "Tanh",     "Sigmoid", "Erf",  "Softmax", "LogSoftmax",
@@ -93,7 +93,7 @@ static void test_work(void **state) {
   assert_int_equal(found, sizeof costly / sizeof *costly);
 }
 
-// What only moves elements computes nothing and fills nothing in.
+// Operators that only move elements compute nothing and fill nothing in.
 static void test_what_moves_data(void **state) {
   (void)state;
   static const char *const moves[] = {"Transpose",    "Reshape",        "Flatten",  "Squeeze",        "Unsqueeze",

@@ -1,5 +1,5 @@
-// Runs of generate hooks: what the plugins of tests/plugins hand back, what is refused, and that nothing stays of a run
-// that failed.
+// Runs of generate hooks: what the plugins of tests/plugins hand back, what is refused, and that a failed run leaves
+// nothing behind.
 #include "tests/support/support.h"
 
 #include <stdio.h>
@@ -222,7 +222,7 @@ static void test_engines(void **state) {
   assert_string_equal(json->json, "{\"a\": [1, 2]}");
   assert_string_equal(json->engine_name, "demo");
   assert_ptr_equal(json->imports.data[0], engine);
-  // The same engine from another target of the kind: once.
+  // The same engine from another target of the same kind is added once.
   byoc_test_ok(generate_by(&run, 1), &run.diag);
   assert_int_equal(run.module->runtime_modules.count, 5);
   assert_ptr_equal(find(&run, "second_1")->imports.data[0], engine);
@@ -261,7 +261,7 @@ static void test_refusals(void **state) {
   expect_failure("c", BYOC_UNSUPPORTED, "target 'c' has no code generator");
 }
 
-// A symbol that no module lists, once the functions are all answered.
+// A symbol that no module lists, after all functions have been answered.
 static void test_unlisted_symbol(void **state) {
   (void)state;
   run_t run;
@@ -535,7 +535,7 @@ static void probe_services(const byoc_host_t *host, byoc_codegen_t *codegen, voi
   request.source = "int f(void) { return 3; }";
   assert_int_equal(host->codegen->compile(codegen, &request, &object, &size), BYOC_OK);
   assert_true(size > 100);
-  // Several at once: objects in order; none after a failure, whichever failed.
+  // Several compilations at once: objects come in order; there are none after a failure, whichever failed.
   const void *objects[2] = {"left over", "left over"};
   uint64_t sizes[2] = {1, 1};
   byoc_compile_request_t requests[2] = {request, request};
@@ -580,7 +580,7 @@ static void test_services(void **state) {
   run_t run;
   begin(&run, "negate");
   byoc_test_ok(probe(&run, probe_services, NULL), &run.diag);
-  // Without a folder nothing is kept, and nothing fails.
+  // Without a folder the cache keeps nothing, and nothing fails.
   int generation = 0;
   byoc_test_ok(probe(&run, probe_cache, &generation), &run.diag);
   char *folder = byoc_test_folder();
@@ -593,7 +593,7 @@ static void test_services(void **state) {
   free(folder);
 }
 
-// Entries that are cut, changed, or another key's count as missing.
+// Entries that are cut, changed, or of another key count as missing.
 static void test_cache_damage(void **state) {
   (void)state;
   char *folder = byoc_test_folder();
@@ -671,7 +671,7 @@ static byoc_status_t generate_with(void *argument, byoc_allocator_t allocator) {
   byoc_codegen_report_deinit(&report);
   byoc_target_list_deinit(&targets);
   byoc_graph_module_destroy(module);
-  // The plugin says in its own words that something failed.
+  // The plugin reports a failure in its own words.
   return status == BYOC_INTERNAL ? BYOC_OUT_OF_MEMORY : status;
 }
 

@@ -40,7 +40,7 @@ static byoc_graph_module_t *parse_graph(const char *body) {
   return module;
 }
 
-// What the match binds: "nodes: Conv Relu; x=...; " with values by name; "none" where nothing matches.
+// The bindings of the match: "nodes: Conv Relu; x=...; " with values by name; "none" if nothing matches.
 static void describe(const byoc_match_t *match, byoc_string_t *out) {
   for (size_t i = 0; i < match->nodes.count; ++i) {
     byoc_string_appendf(out, "%s%s", i > 0 ? " " : "", match->nodes.data[i]->op);
@@ -114,7 +114,7 @@ static void test_optional(void **state) {
   expect(with, "act:Relu?(m:MatMul(%a, @b))", "MatMul Relu; act=Relu; m=MatMul; a=x; b=w");
   expect(without, "act:Relu?(m:MatMul(%a, @b))", "MatMul; m=MatMul; a=x; b=w");
   expect(with, "{Relu|Neg}?(MatMul(%a, @))", "MatMul Relu; a=x");
-  // The optional operator would swallow what the repeated name needs: leaving it out fits.
+  // The optional operator would take the node that the repeated name needs; leaving it out makes the pattern fit.
   const char *both = "%t0 = Relu@14(%x) : f32[4,4]\n %r = Add@14(%t0, %t0) : f32[4,4]\n return %r\n";
   expect(both, "Add(Relu?(%a), %a)", "Add; a=t0");
   // An optional operator whose value is used outside stays outside.
@@ -160,7 +160,7 @@ static bool has_two_bindings(void *self, const byoc_match_t *match) {
   return match->bindings.count == 2;
 }
 
-// Ways over the same nodes that bind fewer names are other ways.
+// Ways over the same nodes that bind fewer names are different ways.
 static void test_number_of_a_way(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
@@ -197,14 +197,14 @@ static void test_commuted(void **state) {
   expect(add, "Sub(%a, @b)", "none");
   const char *swish = "%t0 = Sigmoid@13(%x) : f32[4,4]\n %r = Mul@14(%t0, %x) : f32[4,4]\n return %r\n";
   expect(swish, "Mul(%a, Sigmoid(%a))", "Sigmoid Mul; a=x");
-  // An inner order is taken back where the outer operand asks for the other one.
+  // An inner operand order is changed again if the outer operand needs the other one.
   const char *nested = "%t0 = Mul@14(%x, %y) : f32[4,4]\n %r = Add@14(%t0, %y) : f32[4,4]\n return %r\n";
   expect(nested, "Add(Mul(%a, %b), %a)", "Mul Add; a=y; b=x");
   const char *minus = "%r = Sub@14(@w, %x) : f32[4,4]\n return %r\n";
   expect(minus, "Sub(%a, @b)", "none");
 }
 
-// %y is made inside of the match, and the pattern names its reader first.
+// %y is made inside the match, and the pattern names its reader first.
 static void test_topological_order(void **state) {
   (void)state;
   const char *body = "%z = Relu@14(%x) : f32[4,4]\n %1 = Exp@13(%z) : f32[4,4]\n"
@@ -233,7 +233,7 @@ static void test_results(void **state) {
   expect(second, "Concat(...) <~ Relu(_) <~ Split(%a)", "none");
   expect(second, "Concat(...) <~ {Relu|Split}(_) <~ %a<f32, 2>", "Concat; a=t2");
   expect(second, "Concat(...) <~ Relu(...) <~ Split(...)#_", "Split Relu Concat");
-  // Both results, by one operator or by two that are alike, in both orders of the operands.
+  // Both results, of one operator or of two equal ones, in both orders of the operands.
   const char *gated = "%t0, %t1 = Split@18(%x) {num_outputs = 2} : f32[2,4], f32[2,4]\n"
                       "%t2 = Sigmoid@13(%t1) : f32[2,4]\n %t3 = Mul@14(%t2, %t0) : f32[2,4]\n"
                       "%r = Concat@13(%t3, %t3) {axis = 0} : f32[4,4]\n return %r\n";
@@ -246,7 +246,7 @@ static void test_results(void **state) {
                          "%r = Concat@13(%t3, %t2) {axis = 0} : f32[4,4]\n return %r\n";
   expect(escaping, "Concat(%b, Relu(Split(%a)#1))", "none");
   expect(escaping, "Concat(Neg(Split(%a)), Relu(Split(%a)#1))", "Split Neg Relu Concat; a=x");
-  // Every result of the root may be the one that is meant.
+  // The pattern may mean any result of the root.
   const char *root = "%r, %t1 = TopK@11(%x, @n) {axis = 1} : f32[4,4], i64[4,4]\n return %r\n";
   expect(root, "TopK(%a, @)#1", "TopK; a=x");
   expect(root, "TopK(%a, @)#_", "TopK; a=x");
@@ -312,7 +312,8 @@ static void test_types(void **state) {
   expect(add, "Add?<_,3>(%a, @)", "none");
 }
 
-// What lies between the root and what it dominates: nothing, a chain, a diamond; each with nodes that do not count.
+// Between the root and the value that it dominates there may be nothing, a chain or a diamond; each has nodes that do
+// not count.
 static void test_dominators(void **state) {
   (void)state;
   const char *pattern = "Add(...) <~ {Relu|Neg|Mul}(...) <~ m:MatMul(%a, @b)";
@@ -321,7 +322,7 @@ static void test_dominators(void **state) {
   const char *chain = "%t0 = MatMul@13(%x, @w) : f32[4,4]\n %t1 = Relu@14(%t0) : f32[4,4]\n"
                       "%t2 = Mul@14(%t1, %y) : f32[4,4]\n %r = Add@14(%t2, %y) : f32[4,4]\n return %r\n";
   expect(chain, pattern, "MatMul Relu Mul Add; m=MatMul; a=x; b=w");
-  expect(chain, "Add(...) <~ Relu(_) <~ MatMul(%a, @)", "none"); // Mul is in the way
+  expect(chain, "Add(...) <~ Relu(_) <~ MatMul(%a, @)", "none"); // Mul is not on the path pattern
   expect(chain, "Add(...) <~ _ <~ MatMul(%a, @)", "MatMul Relu Mul Add; a=x");
   expect(chain, "Add(...) <~ (Relu(_) | Mul(_, _)) <~ MatMul(%a, @)", "MatMul Relu Mul Add; a=x");
   expect(chain, "Add(...) <~ {Relu|Mul}<f64>(...) <~ MatMul(%a, @)", "none");
@@ -330,20 +331,20 @@ static void test_dominators(void **state) {
                         "%t4 = Mul@14(%t2, %t3) : f32[4,4]\n"
                         "%r = Add@14(%t1, %t4) : f32[4,4]\n return %r\n";
   expect(diamond, pattern, "MatMul Neg Mul Relu Add; m=MatMul; a=x; b=w"); // not the Neg of y
-  // A use that does not come back to the root.
+  // A use that does not lead back to the root.
   const char *leaves = "%t0 = MatMul@13(%x, @w) : f32[4,4]\n %t1 = Relu@14(%t0) : f32[4,4]\n"
                        "%t2 = Exp@13(%t0) : f32[4,4]\n %t3 = Add@14(%t1, %y) : f32[4,4]\n"
                        "%r = Sub@14(%t3, %t2) : f32[4,4]\n return %r\n";
   expect(leaves, "Sub(Add(...) <~ Relu(_) <~ MatMul(%a, @), _)", "none");
   expect(leaves, "Sub(...) <~ {Relu|Exp|Add}(...) <~ MatMul(%a, @)", "MatMul Relu Exp Add Sub; a=x");
-  // Of two, the nearest one that the root dominates.
+  // Of two possible leaves, the nearest one that the root dominates.
   const char *two = "%t0 = MatMul@13(%x, @w) : f32[4,4]\n %t1 = Relu@14(%t0) : f32[4,4]\n"
                     "%t2 = MatMul@13(%t1, @w) : f32[4,4]\n %r = Add@14(%t2, %y) : f32[4,4]\n return %r\n";
   expect(two, pattern, "MatMul Add; m=MatMul; a=t1; b=w");
   expect(two, "Add(...) <~ MatMul(...) <~ Relu(%a)", "Relu MatMul Add; a=t0");
 }
 
-// A path longer than what is searched fails to match, in time.
+// A path that is longer than the search limit fails to match, in limited time.
 static void test_long_path(void **state) {
   (void)state;
   byoc_string_t body;
@@ -370,7 +371,7 @@ static void test_filter(void **state) {
   expect_filtered(dense, "Relu((MatMul(%a, @) | %a))", no_matmul, "Relu; a=t0");
 }
 
-// A chain of additions, each in two orders, that fails at its far end: the search gives up in time.
+// A chain of additions, each with two orders, that fails at its far end: the search gives up in limited time.
 static void test_bounded(void **state) {
   (void)state;
   byoc_string_t body, pattern;

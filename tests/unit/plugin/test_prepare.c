@@ -1,5 +1,5 @@
-// What surrounds a generate hook: the prepare hook in front of it, passes that a hook asks for, and runtime modules
-// that were there before it.
+// The surroundings of a generate hook: the prepare hook before it, passes that a hook asks for, and runtime modules
+// that existed before it.
 #include "tests/support/support.h"
 
 #include "core/base/log.h"
@@ -18,7 +18,7 @@ static byoc_status_t run_passes(void *self, byoc_function_t *const *functions, s
   return byoc_pass_run_list_on(functions, function_count, passes, diag);
 }
 
-// %y is main's own, and has as much to fold as @part has.
+// %y belongs to main, and has as much to fold as @part.
 static const char graph_text[] =
     "module {\n"
     "  constant @a : f32[2] = [1.0, 2.0]\n"
@@ -91,7 +91,7 @@ static void test_b12_prepare(void **state) {
   begin(&run);
   byoc_test_ok(generate(&run, fold, hand_back), &run.diag);
   expect_function(&run, "part", "Add@14(%p, @", "Neg");
-  expect_function(&run, "main", "Neg@13(@a)", NULL); // not its own
+  expect_function(&run, "main", "Neg@13(@a)", NULL); // not one of its own functions
   assert_int_equal(run.module->functions.count, 2);
   byoc_test_ok(byoc_graph_verify(run.module, &run.diag), &run.diag);
   end(&run);
@@ -143,7 +143,7 @@ static void test_b12_refusals(void **state) {
   }
 }
 
-// Inline functions in a backend's own functions become global ones, and stay when the hook has ended.
+// Inline functions inside a backend's own functions become global, and stay so after the hook.
 static int32_t outline(void *self, byoc_codegen_t *codegen) {
   (void)self;
   return byoc_host_edit_api()->run_passes(codegen, "outline-compiler-functions{compiler=inner}");

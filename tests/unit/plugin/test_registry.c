@@ -1,4 +1,4 @@
-// Discovery and loading: every way of being refused, with its words; order; what remains usable; what is left behind.
+// Discovery and loading: every refusal with its message, the order, the plugins that remain usable, and clean-up.
 #include "tests/support/support.h"
 
 #include <fcntl.h>
@@ -81,7 +81,7 @@ static void expect_refused(const char *part) {
   byoc_plugin_registry_destroy(registry);
 }
 
-// Every one of the bad plugins, with what is said of it.
+// Every bad plugin, with the reason for which it is refused.
 static void test_bad_plugins(void **state) {
   (void)state;
   static const struct {
@@ -228,7 +228,7 @@ static void test_odd_files(void **state) {
   close(fd);
   expect_refused("is not an ELF file");
   assert_int_equal(unlink(path), 0);
-  // A link into a folder that others may write to is no better than a file there.
+  // A link into a folder that others may write to is refused like a file there.
   char *open_one = path_in(fixture.folder, "open");
   assert_int_equal(mkdir(open_one, 0700), 0);
   place_in(open_one, GOOD "demo_negate.so", "real.so");
@@ -320,7 +320,7 @@ static void test_explicit_paths(void **state) {
                   &diag, "missing.so' is refused: there is no such file");
   assert_null(registry);
   free(path);
-  // Twice the same file is no error.
+  // Naming the same file twice is no error.
   place(GOOD "demo_negate.so", "plugin.so");
   path = path_in(fixture.folder, "plugin.so");
   const char *const twice[] = {path, path};
@@ -344,7 +344,7 @@ static void test_taken_targets(void **state) {
   byoc_plugin_registry_destroy(registry);
 }
 
-// The others go on working beside each kind of bad plugin; the target says why it is not there.
+// The others keep working beside each kind of bad plugin; asking for its target gives the reason why it is missing.
 static void test_refusal_of_a_target(void **state) {
   (void)state;
   place(BAD "bad_constructor_traps.so", "bad.so");
@@ -395,7 +395,7 @@ static void test_struct_sizes(void **state) {
   }
 }
 
-// What plugins may rely on: no slot of a host table is empty.
+// Plugins may rely on this: no slot of a host table is empty.
 static void expect_full_table(const void *table, const char *what) {
   byoc_header_t header;
   memcpy(&header, table, sizeof(header));
@@ -435,7 +435,7 @@ static void test_host_tables(void **state) {
   byoc_plugin_registry_destroy(registry);
 }
 
-// A plugin built with the headers of minor 0 is told that minor, and nothing is read beyond the end of its structs.
+// A plugin built with the headers of minor 0 sees that version, and nothing is read beyond the end of its structs.
 static void test_older_plugin(void **state) {
   (void)state;
   place(GOOD "demo_older.so", "plugin.so");
@@ -521,7 +521,7 @@ static void test_cycles_are_flat(void **state) {
 #else
   if (resident_pages() > pages && grown > 64) fail_msg("%zu pages more after %d cycles", grown, CYCLES);
 #endif
-  // The whole road with its child process, less often.
+  // The whole road with its child process, a few times.
   for (int i = 0; i < 20; ++i) {
     registry = open_folder(fixture.folder);
     byoc_plugin_registry_load_all(registry);

@@ -1,5 +1,5 @@
-// Tuning by the backend cutlass, with a clock of ours: what is measured, what is skipped, and what its cache keeps
-// apart.
+// Tuning by the backend cutlass, with a clock of our own: which candidates are measured or skipped, and which choices
+// its cache tells apart.
 #include "tests/support/support.h"
 
 #include <stdlib.h>
@@ -136,7 +136,7 @@ static fake_clock_t make_clock(int fastest, int broken) {
   return (fake_clock_t){.fastest = fastest, .broken = broken, .cache = byoc_test_folder()};
 }
 
-// The cache entry, key and plan, as text; "" where there is none.
+// The cache entry (key and plan) as text; "" if there is none.
 static void read_entry(const fake_clock_t *clock, byoc_string_t *out) {
   byoc_diag_t diag = {0};
   byoc_allocator_t system = byoc_allocator_system();
@@ -175,7 +175,7 @@ static void test_b32_broken_and_slow(void **state) {
   byoc_string_init(&rule, byoc_allocator_system());
   byoc_string_init(&third, byoc_allocator_system());
   byoc_string_init(&other, byoc_allocator_system());
-  fake_clock_t clock = make_clock(0, 4); // what the rule says is the fastest; one crashes
+  fake_clock_t clock = make_clock(0, 4); // the rule's choice is the fastest; one candidate crashes
   assert_int_equal(generate_default(&clock), TRIALS);
   read_entry(&clock, &rule);
   assert_non_null(strstr(rule.data, "form="));
@@ -194,7 +194,7 @@ static void test_b32_broken_and_slow(void **state) {
   assert_string_equal(strstr(other.data, "form="), strstr(rule.data, "form="));
   end(&clock);
 
-  clock = make_clock(0, EVERYBODY); // the rule stands, and is not taken for measured
+  clock = make_clock(0, EVERYBODY); // the rule's choice stands, and does not count as measured
   assert_true(generate_default(&clock) > 0);
   read_entry(&clock, &other);
   assert_string_equal(other.data, "");
@@ -205,7 +205,7 @@ static void test_b32_broken_and_slow(void **state) {
   byoc_string_deinit(&other);
 }
 
-// Everything that a choice depends on makes another entry.
+// Everything on which a choice depends leads to another entry.
 static void test_b32_cache_key(void **state) {
   (void)state;
   static const struct {
@@ -239,7 +239,7 @@ static void test_b32_cache_key(void **state) {
   end(&clock);
 }
 
-// A shape that is known at run time only is not measured: there is nothing to measure it with.
+// A function whose shape is known only at run time is not measured, because there is no size to measure it with.
 static void test_b32_dynamic_shapes(void **state) {
   (void)state;
   fake_clock_t clock = make_clock(0, NOBODY);
@@ -247,7 +247,7 @@ static void test_b32_dynamic_shapes(void **state) {
   end(&clock);
 }
 
-// What is constant and goes to the function as it is belongs to the call that is measured.
+// Constants that are passed to the function are operands of the measured call.
 static void test_constant_operands(void **state) {
   (void)state;
   static const struct {
@@ -278,7 +278,7 @@ static void test_constant_operands(void **state) {
   }
 }
 
-// However long the compiler's name is, another shape is another entry.
+// However long the compiler's name is, another shape gets another entry.
 static void test_long_compiler(void **state) {
   (void)state;
   fake_clock_t clock = make_clock(0, NOBODY);
