@@ -42,7 +42,7 @@ bool byoc_index_set_unite(byoc_arena_t *arena, const byoc_index_set_t *a, const 
   return true;
 }
 
-bool byoc_index_set_contains(const byoc_index_set_t *set, uint32_t index) {
+uint32_t byoc_index_set_position(const byoc_index_set_t *set, uint32_t index) {
   uint32_t low = 0, high = set->count;
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;
@@ -52,7 +52,11 @@ bool byoc_index_set_contains(const byoc_index_set_t *set, uint32_t index) {
       high = middle;
     }
   }
-  return low < set->count && set->items[low] == index;
+  return low < set->count && set->items[low] == index ? low : UINT32_MAX;
+}
+
+bool byoc_index_set_contains(const byoc_index_set_t *set, uint32_t index) {
+  return byoc_index_set_position(set, index) != UINT32_MAX;
 }
 
 bool byoc_index_set_equal(const byoc_index_set_t *a, const byoc_index_set_t *b) {

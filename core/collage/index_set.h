@@ -22,6 +22,8 @@ bool byoc_index_set_make(byoc_arena_t *arena, const uint32_t *indices, size_t co
 bool byoc_index_set_unite(byoc_arena_t *arena, const byoc_index_set_t *a, const byoc_index_set_t *b,
                           byoc_index_set_t *out_set);
 
+// The place of an index in the set, from 0; UINT32_MAX if it is not in it.
+uint32_t byoc_index_set_position(const byoc_index_set_t *set, uint32_t index);
 bool byoc_index_set_contains(const byoc_index_set_t *set, uint32_t index); // logarithmic
 bool byoc_index_set_equal(const byoc_index_set_t *a, const byoc_index_set_t *b);
 bool byoc_index_set_intersects(const byoc_index_set_t *a, const byoc_index_set_t *b);

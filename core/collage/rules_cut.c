@@ -12,20 +12,6 @@ typedef struct cutter_t {
   uint32_t *stack;
 } cutter_t;
 
-// Positions of nodes in the set; UINT32_MAX for nodes outside of it.
-static uint32_t position_of(const byoc_index_set_t *set, uint32_t node) {
-  uint32_t low = 0, high = set->count;
-  while (low < high) {
-    uint32_t middle = low + (high - low) / 2;
-    if (set->items[middle] < node) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low < set->count && set->items[low] == node ? low : UINT32_MAX;
-}
-
 // Gives a position and everything connected with it one colour.
 static void colour(const cutter_t *c, const byoc_index_set_t *stretch, uint32_t from, uint32_t with) {
   const byoc_dataflow_t *flow = c->ruling->flow;
@@ -38,7 +24,7 @@ static void colour(const cutter_t *c, const byoc_index_set_t *stretch, uint32_t 
       const uint32_t *offsets = side == 0 ? flow->successor_offsets : flow->predecessor_offsets;
       const uint32_t *neighbours = side == 0 ? flow->successors : flow->predecessors;
       for (uint32_t e = offsets[node]; e < offsets[node + 1]; ++e) {
-        uint32_t next = position_of(stretch, neighbours[e]);
+        uint32_t next = byoc_index_set_position(stretch, neighbours[e]);
         if (next == UINT32_MAX || c->colours[next] != 0) continue;
         c->colours[next] = with;
         c->stack[depth++] = next;
