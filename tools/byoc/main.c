@@ -7,6 +7,7 @@
 #include "command.h"
 #include "core/base/file.h"
 #include "core/base/interrupt.h"
+#include "core/base/standard_streams.h"
 
 typedef struct command_row_t {
   const char *name, *summary;
@@ -58,6 +59,7 @@ static bool is_help(const char *word) {
 }
 
 int main(int argc, char **argv) {
+  if (!byoc_standard_streams_open()) return BYOC_EXIT_FAILED;
   byoc_interrupt_install();
   signal(SIGPIPE,
          SIG_IGN); // a closed pipe becomes a write error, so that half-made files are removed before the program ends

@@ -6,6 +6,7 @@
 
 #include "core/base/file.h"
 #include "core/base/interrupt.h"
+#include "core/base/standard_streams.h"
 #include "modelgen.h"
 
 const modelgen_model_t modelgen_models[] = {
@@ -183,6 +184,7 @@ static int settle(const modelgen_model_t *model, const modelgen_options_t *optio
 }
 
 int main(int argc, char **argv) {
+  if (!byoc_standard_streams_open()) return EXIT_FAILED;
   byoc_interrupt_install();
   arguments_t arguments;
   int code = parse_arguments(argc, argv, &arguments);

@@ -1,0 +1,14 @@
+// Gives closed standard descriptors something to read and to write.
+#include "core/base/standard_streams.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+bool byoc_standard_streams_open(void) {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+    if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+    if (open("/dev/null", O_RDWR) != fd) return false; // the lowest free number: those below are open
+  }
+  return true;
+}
