@@ -5,7 +5,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -16,6 +15,7 @@
 #include "core/compose/object_cache.h"
 #include "core/compose/preamble.h"
 #include "core/compose/tool.h"
+#include "core/runtime/artifact/processors.h"
 
 // Must change whenever something here or in tool.c changes what a compilation means.
 #define CACHE_FORMAT    "byoc object 3"
@@ -211,7 +211,7 @@ static void *compile_batch(void *self) {
 byoc_status_t byoc_compile_all(const byoc_compile_job_t *jobs, size_t job_count, int32_t parallel,
                                byoc_allocator_t allocator, byoc_diag_t *diag, byoc_bytes_t *out_objects) {
   for (size_t i = 0; i < job_count; i++) out_objects[i] = (byoc_bytes_t){0};
-  if (parallel == 0) parallel = (int32_t)sysconf(_SC_NPROCESSORS_ONLN);
+  if (parallel == 0) parallel = byoc_model_processor_count();
   batch_t batch = {.jobs = jobs, .count = job_count};
   batch.outcomes = calloc(job_count + 1, sizeof(*batch.outcomes));
   if (batch.outcomes == NULL) return byoc_diag_out_of_memory(diag);

@@ -23,7 +23,8 @@ byoc_status_t byoc_compiler_version(const char *compiler, byoc_diag_t *diag, con
 // messages. Thread-safe.
 byoc_status_t byoc_compile(const byoc_compile_job_t *job, byoc_allocator_t allocator, byoc_diag_t *diag,
                            void **out_object, size_t *out_size_bytes);
-// Compiles several jobs, at most `parallel` at a time (0: as many as there are processors); objects are in order.
+// Compiles several jobs, at most `parallel` at a time (0: one for each processor that may be used); objects are in
+// order.
 byoc_status_t byoc_compile_all(const byoc_compile_job_t *jobs, size_t job_count, int32_t parallel,
                                byoc_allocator_t allocator, byoc_diag_t *diag, byoc_bytes_t *out_objects);
 

@@ -60,8 +60,10 @@ typedef struct byoc_thread_pool_t {
 } byoc_thread_pool_t;
 
 typedef struct byoc_context_options_t {
-  uint32_t struct_size;           // sizeof(byoc_context_options_t) of the caller
-  int32_t thread_count;           // 0: $BYOC_THREADS, else the count chosen when building, else the processors online
+  uint32_t struct_size; // sizeof(byoc_context_options_t) of the caller
+  // 0: $BYOC_THREADS, else the count chosen when building, else the processors that this process may use: those of its
+  // affinity mask, or fewer if a control group limits its processor time (the quota, rounded up).
+  int32_t thread_count;
   const byoc_thread_pool_t *pool; // NULL: the artifact's own, shared by its contexts; outlives the context
 } byoc_context_options_t;
 

@@ -16,8 +16,7 @@ static int setup(void **state) {
 
 static void test_closed_descriptors(void **state) {
   (void)state;
-  static const char *const rows[] = {"<&-",      ">&-",      "2>&-",      "<&- >&-",
-                                     "<&- 2>&-", ">&- 2>&-", "<&- >&- 2>&-"};
+  static const char *const rows[] = {"<&-", ">&-", "2>&-", "<&- >&-", "<&- 2>&-", ">&- 2>&-", "<&- >&- 2>&-"};
   byoc_test_shell(0, "byoc build tiny.onnx -o open.so --name tiny --plan greedy -t 'cutlass; c'");
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
     byoc_test_shell(0, "byoc build tiny.onnx -o closed.so --name tiny --plan greedy -t 'cutlass; c' %s", rows[i]);

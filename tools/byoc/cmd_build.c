@@ -169,7 +169,8 @@ int byoc_main_build(int argc, char **argv) {
       BYOC_DIM_ROW(options.session),
       BYOC_PLAN_ROWS(options.session, "collage"),
       {"threads", 0, BYOC_OPT_THREADS, &options.session.thread_count, "N",
-       "threads of a context; costs are measured with as many (default: all processors, costs with 1)"},
+       "threads of a context; costs are measured with as many (default: all processors that may be used, costs with "
+       "1)"},
       {"emit", 0, BYOC_OPT_TEXT, &options.emit, "FORM", "print the module (ir), the host program (host) or its C (c)"},
       {"save-plan", 0, BYOC_OPT_TEXT, &options.save_plan, "FILE", "write what was placed where, and why, as JSON"},
       {"html", 0, BYOC_OPT_TEXT, &options.html, "FILE", "draw the plan as a page: one file, no network"},

@@ -8,6 +8,7 @@
 #include "core/base/child.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
+#include "core/runtime/artifact/processors.h"
 #include "json_print.h"
 
 // What a child answers; a record is a few lines.
@@ -121,8 +122,7 @@ static byoc_status_t run_all(pool_t *pool) {
 
 byoc_status_t byoc_conform_run(byoc_conform_t *conform, byoc_diag_t *diag) {
   byoc_allocator_t allocator = conform->session.allocator;
-  long processors = sysconf(_SC_NPROCESSORS_ONLN);
-  int64_t jobs = conform->options->job_count > 0 ? conform->options->job_count : processors > 0 ? processors : 1;
+  int64_t jobs = conform->options->job_count > 0 ? conform->options->job_count : byoc_model_processor_count();
   char *folder = NULL;
   BYOC_RETURN_IF_ERROR(byoc_make_temporary_directory("byoc-conform", allocator, diag, &folder));
   pool_t pool = {.conform = conform, .diag = diag, .folder = folder};

@@ -16,6 +16,7 @@
 #include "core/runtime/artifact/huge_pages.h"
 #include "core/runtime/artifact/model.h"
 #include "core/runtime/artifact/pool.h"
+#include "core/runtime/artifact/processors.h"
 
 // Workspaces of this size or larger ask for huge pages: fewer page faults in the first run, fewer TLB misses in all
 // runs.

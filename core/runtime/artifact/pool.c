@@ -5,13 +5,14 @@
 
 #include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "core/runtime/artifact/processors.h"
 
 // How often a worker polls before it sleeps, unless another number is set: about 50 to 100 microseconds on processors
 // whose pause takes 100 cycles or more. This is long enough for the gap between two kernels, and short enough not to
@@ -65,15 +66,6 @@ static inline void pause_briefly(void) {
 #elif defined(__aarch64__)
   __asm__ volatile("yield");
 #endif
-}
-
-int32_t byoc_model_processor_count(void) {
-  long count = 0;
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) count = CPU_COUNT(&set);
-  if (count < 1) count = sysconf(_SC_NPROCESSORS_ONLN);
-  if (count < 1) count = 1;
-  return count > BYOC_MODEL_MAX_THREADS ? BYOC_MODEL_MAX_THREADS : (int32_t)count;
 }
 
 // Runs share `index` of `shares`; their sizes differ by at most one.

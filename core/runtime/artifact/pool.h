@@ -17,9 +17,6 @@
 // The largest thread count; a larger one is refused.
 #define BYOC_MODEL_MAX_THREADS 256
 
-// Processors that this process may use, at least 1.
-int32_t byoc_model_processor_count(void);
-
 // Sets how often threads poll for more work before they sleep, from the next byoc_model_pool_acquire on. Ignored if
 // there are more threads than processors.
 void byoc_model_pool_set_spin(uint32_t turns);
