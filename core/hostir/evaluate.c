@@ -186,7 +186,7 @@ static byoc_status_t prepare_step(byoc_evaluator_t *evaluator, byoc_step_t *step
     return prepare_call(evaluator, step, diag);
   case BYOC_HOST_PACKED:
     step->packed = byoc_text_find(i->symbol); // the evaluator uses the artifact's own functions
-    if (strcmp(i->symbol, BYOC_CHECK_DIMS) == 0) step->packed = byoc_check_dims;
+    if (step->packed == NULL) step->packed = byoc_check_find(i->symbol);
     if (step->packed != NULL) return prepare_call(evaluator, step, diag);
     BYOC_RETURN_IF_ERROR(resolver->resolve(resolver->self, i->symbol, diag, &address));
     memcpy(&step->packed, &address, sizeof(address)); // ISO C has no cast from object to function pointer

@@ -5,6 +5,7 @@
 //   If, Loop, and the operators on sequences and optionals of core/runtime/artifact/container.h
 //   byoc::BindSymbols@1(%sizes) {symbols = ["u0"]}    elements of an i64 tensor become the values of symbols
 //   byoc::CheckDims@1(%sizes, %declared, %names)      elements of two i64 tensors must be the same
+//   byoc::CheckRange@1(%values, %low, %high, %name)   elements of an integer tensor must be in [low, high]
 //   byoc::Text@1(...) {function = "upper"}            a call of byoc_text_upper, of the artifact's own text room
 //
 // Dimensions are constants or expressions over symbols; none is unknown. A symbol gets its value from a BindSymbols

@@ -6,7 +6,6 @@
 #include "core/module/c_call.h"
 #include "core/module/linkage.h"
 #include "core/ops/schema.h"
-#include "core/runtime/artifact/check.h"
 
 static byoc_status_t push_operands(byoc_host_lowering_t *l, byoc_host_instruction_t *i, const byoc_node_t *node) {
   for (uint32_t k = 0; k < node->operand_count; ++k) {
@@ -190,10 +189,10 @@ byoc_status_t byoc_host_lower_c_call(byoc_host_lowering_t *l, const byoc_node_t 
   return BYOC_OK;
 }
 
-byoc_status_t byoc_host_lower_check(byoc_host_lowering_t *l, const byoc_node_t *node) {
+byoc_status_t byoc_host_lower_check(byoc_host_lowering_t *l, const byoc_node_t *node, const char *symbol) {
   byoc_host_instruction_t *i = NULL;
   BYOC_RETURN_IF_ERROR(byoc_host_append(l, BYOC_HOST_PACKED, node, &i));
-  i->symbol = BYOC_CHECK_DIMS;
+  i->symbol = symbol;
   return push_operands(l, i, node);
 }
 

@@ -18,7 +18,8 @@ bool byoc_stays_in_workspace(const byoc_function_t *function) {
     if (!byoc_type_is_static(body->parameters.data[i]->type)) return false;
   BYOC_FOR_EACH_NODE(node, body) {
     bool is_host = byoc_node_has_trait(node, BYOC_OP_HOST | BYOC_OP_CONTROL);
-    if (node->block_count > 0 || (is_host && !byoc_node_is(node, "byoc", "CheckDims"))) return false;
+    bool is_check = byoc_node_is(node, "byoc", "CheckDims") || byoc_node_is(node, "byoc", "CheckRange");
+    if (node->block_count > 0 || (is_host && !is_check)) return false;
     for (uint32_t r = 0; r < node->result_count; ++r)
       if (node->results[r]->type == NULL || !byoc_type_is_static(node->results[r]->type)) return false;
   }

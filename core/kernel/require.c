@@ -1,4 +1,5 @@
-// Turns relations that inference noted into Require nodes, each once where it is known to hold from then on.
+// Turns what inference noted into nodes: relations into Require, each once where it is known to hold from then on, and
+// limits into CheckRange.
 #include "core/kernel/require.h"
 
 #include <string.h>
@@ -86,6 +87,9 @@ static byoc_status_t require_node(byoc_node_t *node, byoc_diag_t *diag) {
   char where[256];
   byoc_node_describe(node, where, sizeof where);
   if (status == BYOC_OK && count > 0) status = byoc_require(node, where, relations.items.data, count, diag);
+  for (size_t i = 0; i < relations.limits.count && status == BYOC_OK; ++i) {
+    status = byoc_check_limit(node, where, &relations.limits.data[i], diag);
+  }
   byoc_relations_deinit(&relations);
   return status;
 }
@@ -93,7 +97,8 @@ static byoc_status_t require_node(byoc_node_t *node, byoc_diag_t *diag) {
 byoc_status_t byoc_require_early(byoc_block_t *block, byoc_diag_t *diag) {
   BYOC_FOR_EACH_NODE(node, block) {
     for (uint32_t b = 0; b < node->block_count; ++b) BYOC_RETURN_IF_ERROR(byoc_require_early(node->blocks[b], diag));
-    if (!byoc_node_is_open(node) || byoc_node_is(node, "byoc", "Require")) continue;
+    bool is_asked = byoc_node_is_open(node) || byoc_node_has_trait(node, BYOC_OP_LIMITS);
+    if (!is_asked || byoc_node_is(node, "byoc", "Require")) continue;
     bool is_extern = node->callee && node->callee->kind == BYOC_FUNCTION_EXTERN;
     if (is_extern) BYOC_RETURN_IF_ERROR(require_body(node, (const byoc_node_t *const[]){node}, 1, diag));
     if (!node->callee) BYOC_RETURN_IF_ERROR(require_node(node, diag));

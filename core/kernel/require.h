@@ -1,6 +1,6 @@
 // Operators rely on relations between dimensions that are known only at run time. They become part of the graph as
 // byoc::Require nodes in front of the operators (core/ops/symbolic.h), which the host program checks when the
-// dimensions are known. Internal to core/kernel.
+// dimensions are known. Limits of elements become byoc::CheckRange nodes. Internal to core/kernel.
 #ifndef BYOC_CORE_KERNEL_REQUIRE_H_
 #define BYOC_CORE_KERNEL_REQUIRE_H_
 
@@ -9,9 +9,10 @@
 // Does the node have an operand or a result that is not static?
 bool byoc_node_is_open(const byoc_node_t *node);
 
-// Adds Requires in front of each node of a block, nested ones included, for what the node relies on. It runs while
-// operators are still those of the model, so that messages use their names. A call of an extern function relies on what
-// the nodes of its retained body rely on. Dimensions that a node makes itself are left to byoc_require_rest.
+// Adds Requires and CheckRanges in front of each node of a block, nested ones included, for what the node relies on. It
+// runs while operators are still those of the model, so that messages use their names. A call of an extern function
+// relies on what the nodes of its retained body rely on; elements are for the backend that took it to check. Dimensions
+// that a node makes itself are left to byoc_require_rest.
 byoc_status_t byoc_require_early(byoc_block_t *block, byoc_diag_t *diag);
 
 // What is required at a place in a function that is about to be lowered, and what is known to hold there.

@@ -30,22 +30,6 @@ static bool is_i32(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_I32;
 }
 
-// Constant lengths must be within the length of the sequences. If that is open, they must not be negative.
-static byoc_status_t check_lengths(const byoc_infer_t *infer, byoc_dim_t steps) {
-  if (!byoc_has_operand(infer->node, IN_LENGTHS) || !byoc_value_is_constant(infer->node->operands[IN_LENGTHS])) {
-    return BYOC_OK;
-  }
-  const byoc_constant_t *lengths = infer->node->operands[IN_LENGTHS]->constant;
-  const int64_t most = byoc_dim_is_constant(steps) ? steps.constant : INT32_MAX;
-  for (int64_t i = 0; i < byoc_type_element_count(lengths->type); ++i) {
-    const int64_t length = byoc_constant_element_i64(lengths, i);
-    if (length >= 0 && length <= most) continue;
-    return byoc_infer_error(infer, "operand %d, the lengths of the sequences: expected values in [0, %lld], got %lld",
-                            IN_LENGTHS, (long long)most, (long long)length);
-  }
-  return BYOC_OK;
-}
-
 static byoc_status_t infer_recurrent(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   int64_t gates = gates_of(net_of(node));
@@ -88,7 +72,8 @@ static byoc_status_t infer_recurrent(byoc_infer_t *infer) {
   const byoc_dim_t peepholes[] = {count, byoc_dim_constant(3 * hidden.constant)};
   BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, IN_B, 2, bias));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, IN_LENGTHS, 1, &batch));
-  BYOC_RETURN_IF_ERROR(check_lengths(infer, steps));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_within(infer, IN_LENGTHS, "the lengths of the sequences",
+                                              byoc_side_of(infer, IN_X, batchwise ? 1 : 0)));
   for (uint32_t i = IN_H; i <= IN_C; ++i) {
     BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, i, 3, batchwise ? last_batchwise : last));
   }
@@ -382,6 +367,7 @@ static void lower_direction(cell_t *s) {
     start_state(s, s->c, IN_C);
   }
   if (byoc_has_operand(s->node, IN_LENGTHS)) {
+    // Within memory also where a kernel runs without its check, to be measured.
     length = byoc_emit_as(b, BYOC_DTYPE_I64, byoc_lower_load(s->lower, s->node, IN_LENGTHS, &s->batch));
     length = byoc_loop_let(b, "length", BYOC_LMAX(b, zero, BYOC_LMIN(b, length, steps)));
   }
@@ -446,8 +432,8 @@ static const byoc_op_attribute_t lstm_attributes[] = {
 #define ROW(table, op_name, version, operands, results)                                                                \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = 3, .max_inputs = operands,                 \
-    .min_outputs = 0, .max_outputs = results, .traits = BYOC_OP_HEAVY, .attributes = table, .infer = infer_recurrent,  \
-    .loops = loops_recurrent                                                                                           \
+    .min_outputs = 0, .max_outputs = results, .traits = BYOC_OP_HEAVY | BYOC_OP_LIMITS, .attributes = table,           \
+    .infer = infer_recurrent, .loops = loops_recurrent                                                                 \
   }
 
 const byoc_op_t byoc_ops_recurrent[] = {

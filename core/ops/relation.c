@@ -7,6 +7,7 @@
 
 void byoc_relations_deinit(byoc_relations_t *relations) {
   byoc_vector_deinit(&relations->items, relations->allocator);
+  byoc_vector_deinit(&relations->limits, relations->allocator);
 }
 
 byoc_side_t byoc_side_of(const byoc_infer_t *infer, uint32_t operand, int32_t axis) {

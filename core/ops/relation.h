@@ -1,5 +1,7 @@
 // Relations are what type inference assumes about two dimensions. If both numbers are known, inference decides; if one
 // is a symbol, it notes the relation, and the program checks it where the symbol becomes known (core/kernel/require.h).
+// Limits are what it assumes about the elements of an operand: those of a constant it checks itself, others the
+// program.
 #ifndef BYOC_CORE_OPS_RELATION_H_
 #define BYOC_CORE_OPS_RELATION_H_
 
@@ -14,18 +16,26 @@ typedef struct byoc_relation_t {
   bool is_of_result;                  // needs a dimension that the node makes itself when it runs
 } byoc_relation_t;
 
-struct byoc_relations_t {
-  BYOC_VECTOR(byoc_relation_t) items;
-  byoc_allocator_t allocator; // of the list; the names are in the module's arena
-};
-void byoc_relations_deinit(byoc_relations_t *relations);
-
 // One side of a relation: a dimension of an operand, or a text for a number made from several dimensions.
 typedef struct byoc_side_t {
   byoc_dim_t dim;
   const char *name; // NULL: `operand` and `axis` name it; for a constant, the number does
   int64_t operand, axis;
 } byoc_side_t;
+
+// Elements of an operand, integers, that must lie in [0, most].
+typedef struct byoc_limit_t {
+  uint32_t operand;
+  const char *name; // what the elements are; a literal
+  byoc_side_t most; // a dimension of an operand
+} byoc_limit_t;
+
+struct byoc_relations_t {
+  BYOC_VECTOR(byoc_relation_t) items;
+  BYOC_VECTOR(byoc_limit_t) limits;
+  byoc_allocator_t allocator; // of the list; the names are in the module's arena
+};
+void byoc_relations_deinit(byoc_relations_t *relations);
 
 // Dimension `axis`, which it has, of operand `operand`, a ranked tensor.
 byoc_side_t byoc_side_of(const byoc_infer_t *infer, uint32_t operand, int32_t axis);
@@ -40,8 +50,9 @@ static inline byoc_side_t byoc_side_number(int64_t number) {
 byoc_status_t byoc_infer_relate(const byoc_infer_t *infer, byoc_relation_kind_t kind, byoc_side_t left,
                                 byoc_side_t right);
 
-// The relations that the node needs, including those of its types: dimensions of its results that do not follow from
-// its operands. The node does not change. Unknown dimensions that are made only at run time stand for themselves.
+// The relations and limits that the node needs, including those of its types: dimensions of its results that do not
+// follow from its operands. The node does not change. Unknown dimensions that are made only at run time stand for
+// themselves.
 byoc_status_t byoc_infer_relations(byoc_node_t *node, byoc_diag_t *diag, byoc_relations_t *relations);
 
 #endif // BYOC_CORE_OPS_RELATION_H_

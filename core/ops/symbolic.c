@@ -1,4 +1,4 @@
-// ResultShape, BindSymbols, CheckDims, Require and their relatives: their types, and making and reading them.
+// ResultShape, BindSymbols, the checks, Require and their relatives: their types, and making and reading them.
 #include "core/ops/symbolic.h"
 
 #include <string.h>
@@ -161,6 +161,44 @@ static byoc_status_t infer_check_dims(byoc_infer_t *infer) {
   return BYOC_OK;
 }
 
+static byoc_status_t infer_check_range(byoc_infer_t *infer) {
+  static const byoc_dtype_t dtypes[] = {BYOC_DTYPE_I64, BYOC_DTYPE_I64, BYOC_DTYPE_STRING};
+  const byoc_type_t *values = byoc_operand_type(infer->node, 0);
+  bool fits = byoc_is_ranked(values) && values->rank == 1;
+  if (!fits || (values->dtype != BYOC_DTYPE_I32 && values->dtype != BYOC_DTYPE_I64)) {
+    return byoc_infer_error(infer, "operand 0: expected i32[n] or i64[n]");
+  }
+  for (uint32_t i = 1; i < 4; ++i) {
+    const byoc_type_t *type = byoc_operand_type(infer->node, i);
+    fits = byoc_is_ranked(type) && type->dtype == dtypes[i - 1] && type->rank == 1;
+    if (fits && byoc_type_element_count(type) == 1) continue;
+    return byoc_infer_error(infer, "operand %u: expected one %s", i, i < 3 ? "i64" : "text");
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_check_limit(byoc_node_t *node, const char *where, const byoc_limit_t *limit, byoc_diag_t *diag) {
+  byoc_writer_t w = {.node = node, .diag = diag};
+  const char *name =
+      byoc_arena_format(&node->function->module->arena, "%s: operand %u, %s", where, limit->operand, limit->name);
+  if (!name) return byoc_diag_out_of_memory(diag);
+  const int64_t axis = limit->most.axis;
+  const byoc_attribute_t slice[] = {{.name = "start", .kind = BYOC_ATTRIBUTE_INT, .i = axis},
+                                    {.name = "end", .kind = BYOC_ATTRIBUTE_INT, .i = axis + 1}};
+  byoc_value_t *low = byoc_write_vector(&w, "least", BYOC_DTYPE_I64, 1, &(int64_t){0});
+  byoc_value_t *high =
+      byoc_dim_is_constant(limit->most.dim)
+          ? byoc_write_vector(&w, "most", BYOC_DTYPE_I64, 1, &limit->most.dim.constant)
+          : byoc_write_node(&w, "", "Shape", node->operands[limit->most.operand], NULL, NULL, slice, 2);
+  byoc_value_t *operands[] = {node->operands[limit->operand], low, high,
+                              byoc_write_vector(&w, "name", BYOC_DTYPE_STRING, 1, &name)};
+  if (w.failed) return byoc_diag_failure(diag);
+  byoc_node_t *check = byoc_node_create(node->block, node, "byoc", "CheckRange", 1, operands, 4, 0);
+  if (!check) return byoc_diag_out_of_memory(diag);
+  check->name = node->name;
+  return byoc_infer_node(check, diag);
+}
+
 // ---- Require ----
 byoc_status_t byoc_require(byoc_node_t *node, const char *where, const byoc_relation_t *relations, size_t count,
                            byoc_diag_t *diag) {
@@ -267,6 +305,7 @@ const byoc_op_t byoc_ops_symbolic[] = {
      .loops = loops_result_shape},
     {ROW(BindSymbols, 1, 0), .traits = BYOC_OP_HOST, .attributes = bind_attributes, .infer = infer_bind_symbols},
     {ROW(CheckDims, 3, 0), .traits = BYOC_OP_HOST, .infer = infer_check_dims},
+    {ROW(CheckRange, 4, 0), .traits = BYOC_OP_HOST, .infer = infer_check_range},
     {.domain = "byoc",
      .name = "Require",
      .since_version = 1,

@@ -3,6 +3,7 @@
 //   byoc::ResultShape  i64[k]: dimensions of the results of another operator, from that operator's operands
 //   byoc::BindSymbols  gives symbols the elements of an i64[k] as values, for all that follows in the block
 //   byoc::CheckDims    compares the elements of an i64[k] with those of another; its errors use k texts
+//   byoc::CheckRange   elements of an i32[n] or i64[n] must lie between two i64[1]; its error uses one text
 //   byoc::Require      relations that must hold between dimensions; the type of result i has those of relation i
 //   byoc::ShapeOnly    a value whose elements nobody reads
 //   byoc::View         the bytes of its operand under its result's type
@@ -32,6 +33,8 @@ byoc_status_t byoc_bind_result_dims(byoc_node_t *node, const byoc_result_dim_t *
 // results: the computed dimensions must equal the declared ones.
 byoc_status_t byoc_check_declared_dims(byoc_node_t *node, const byoc_declared_dim_t *dims, size_t count,
                                        byoc_diag_t *diag);
+// Puts CheckRange in front of `node` for elements that the operator `where` limits.
+byoc_status_t byoc_check_limit(byoc_node_t *node, const char *where, const byoc_limit_t *limit, byoc_diag_t *diag);
 // Puts Require in front of `node` for the relations (at least one) that the operator `where` needs.
 byoc_status_t byoc_require(byoc_node_t *node, const char *where, const byoc_relation_t *relations, size_t count,
                            byoc_diag_t *diag);

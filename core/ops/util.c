@@ -1,6 +1,7 @@
 // Shared by the families: messages, operands, dimensions. What lowering shares is in emit.c.
 #include "core/ops/util.h"
 
+#include <assert.h>
 #include <string.h>
 
 const char *byoc_type_text(const byoc_type_t *type, char buffer[BYOC_TYPE_TEXT_SIZE]) {
@@ -194,6 +195,25 @@ byoc_status_t byoc_infer_need_list(const byoc_infer_t *infer, uint32_t index, in
   char text[BYOC_TYPE_TEXT_SIZE];
   return byoc_infer_error(infer, "operand %u: expected %lld integers, got %s", index, (long long)count,
                           byoc_type_text(type, text));
+}
+
+byoc_status_t byoc_infer_need_within(const byoc_infer_t *infer, uint32_t index, const char *name, byoc_side_t most) {
+  assert(byoc_node_has_trait(infer->node, BYOC_OP_LIMITS));
+  if (!byoc_has_operand(infer->node, index)) return BYOC_OK;
+  const byoc_value_t *value = infer->node->operands[index];
+  const bool is_constant = byoc_value_is_constant(value), is_known = byoc_dim_is_constant(most.dim);
+  const int64_t limit = is_known ? most.dim.constant : INT64_MAX;
+  for (int64_t i = 0; is_constant && i < byoc_type_element_count(value->type); ++i) {
+    const int64_t element = byoc_constant_element_i64(value->constant, i);
+    if (element >= 0 && element <= limit) continue;
+    char range[64] = "of at least 0";
+    if (is_known) snprintf(range, sizeof range, "in [0, %lld]", (long long)limit);
+    return byoc_infer_error(infer, "operand %u, %s: element %lld is %lld; expected values %s", index, name,
+                            (long long)i, (long long)element, range);
+  }
+  if ((is_constant && is_known) || !infer->relations) return BYOC_OK;
+  const byoc_limit_t noted = {.operand = index, .name = name, .most = most};
+  return byoc_infer_memory(infer, !byoc_vector_push(&infer->relations->limits, infer->relations->allocator, noted));
 }
 
 byoc_status_t byoc_infer_need_one(const byoc_infer_t *infer, uint32_t index) {

@@ -62,6 +62,10 @@ byoc_status_t byoc_infer_need_count(const byoc_infer_t *infer, uint32_t index, b
 byoc_status_t byoc_infer_need_some(const byoc_infer_t *infer, uint32_t index, int32_t d, byoc_dim_t wanted);
 // Operand `index`, if it is given, must be a list of `count` integers.
 byoc_status_t byoc_infer_need_list(const byoc_infer_t *infer, uint32_t index, int64_t count);
+// The elements of operand `index`, if it is given, must lie in [0, most], where `most` is a dimension of an operand.
+// They are lengths or the like, called `name`, in an i32[n] or i64[n]. Elements that are not constant are checked when
+// the program runs. The operator's row has the trait LIMITS.
+byoc_status_t byoc_infer_need_within(const byoc_infer_t *infer, uint32_t index, const char *name, byoc_side_t most);
 // Operand `index`, if it is given, must hold one number, whatever its rank.
 byoc_status_t byoc_infer_need_one(const byoc_infer_t *infer, uint32_t index);
 // Operand `index` becomes a parameter of type `type` in a nested block: kinds, element types, ranks and constant

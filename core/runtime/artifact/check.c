@@ -1,7 +1,9 @@
 // Checks that a program makes when it runs.
 #include "core/runtime/artifact/check.h"
 
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 int32_t byoc_check_dims(const byoc_call_t *call) {
   const int64_t *actual = call->tensors[0].data, *declared = call->tensors[1].data;
@@ -15,4 +17,26 @@ int32_t byoc_check_dims(const byoc_call_t *call) {
     return BYOC_INVALID_ARGUMENT;
   }
   return BYOC_OK;
+}
+
+int32_t byoc_check_range(const byoc_call_t *call) {
+  const DLTensor *values = &call->tensors[0];
+  const int64_t low = *(const int64_t *)call->tensors[1].data, high = *(const int64_t *)call->tensors[2].data;
+  const char *const *name = call->tensors[3].data;
+  const bool is_narrow = values->dtype.bits == 32;
+  for (int64_t i = 0; i < values->shape[0]; ++i) {
+    const int64_t value = is_narrow ? ((const int32_t *)values->data)[i] : ((const int64_t *)values->data)[i];
+    if (value >= low && value <= high) continue;
+    char text[400];
+    snprintf(text, sizeof(text), "%s: element %lld is %lld; expected values in [%lld, %lld]", name[0], (long long)i,
+             (long long)value, (long long)low, (long long)high);
+    call->runtime->set_error(call->runtime->self, text);
+    return BYOC_INVALID_ARGUMENT;
+  }
+  return BYOC_OK;
+}
+
+byoc_packed_function_t byoc_check_find(const char *symbol) {
+  if (strcmp(symbol, BYOC_CHECK_DIMS) == 0) return byoc_check_dims;
+  return strcmp(symbol, BYOC_CHECK_RANGE) == 0 ? byoc_check_range : NULL;
 }

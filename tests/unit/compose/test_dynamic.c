@@ -115,7 +115,8 @@ static float at(const byoc_argument_t *result, int64_t index) {
   return ((const float *)result->data)[index];
 }
 
-#define MAIN(signature, body) "module {\n  func @main" signature " {\n" body "\n  }\n}\n"
+#define MAIN_OF(signature, body) "  func @main" signature " {\n" body "\n  }\n}\n"
+#define MAIN(signature, body)    "module {\n" MAIN_OF(signature, body)
 
 static void symbols(void **state) {
   (void)state;
@@ -522,6 +523,57 @@ static void declared_sizes_are_checked(void **state) {
   close_model(&m);
 }
 
+static void run_lengths(const char *text, int64_t gates, const int64_t *x_dims) {
+  const int32_t bad[2] = {4, -1};
+  const int64_t w_dims[3] = {1, gates, 1}, two[1] = {2};
+  const float data[8] = {0.5F, -0.5F, 1};
+  int32_t lengths[2] = {0, 3};
+  const byoc_argument_t inputs[3] = {floats(3, x_dims, data), floats(3, w_dims, data),
+                                     tensor(BYOC_DTYPE_I32, 1, two, lengths)};
+  byoc_argument_t results[MAX_RESULTS];
+  model_t m;
+  open_model(text, &m);
+  run(&m, inputs, results);
+  for (int i = 0; i < 2; ++i) {
+    char said[160];
+    snprintf(said, sizeof said,
+             " 'net' (ai.onnx 14): operand 4, the lengths of the sequences: element 1 is %d; expected values in [0, 3]",
+             (int)bad[i]);
+    lengths[1] = bad[i];
+    run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, said);
+  }
+  lengths[1] = 1;
+  run(&m, inputs, results);
+  close_model(&m);
+}
+
+// Lengths that come with the run must be within the sequences, whose own length may come with the run as well.
+static void lengths_beyond_the_sequence_are_refused(void **state) {
+  (void)state;
+  const int64_t time_first[3] = {3, 2, 1}, batch_first[3] = {2, 3, 1}, w_dims[3] = {1, 3, 1};
+  run_lengths(MAIN("(%x : f32[3,2,1], %w : f32[1,1,1], %l : i32[2]) -> (%y : f32[3,1,2,1])",
+                   "    %y = RNN@14 \"net\" (%x, %w, %w, _, %l) : f32[3,1,2,1]\n    return %y"),
+              1, time_first);
+  run_lengths(MAIN("(%x : f32[T,B,1], %w : f32[1,3,1], %l : i32[B]) -> (%y : f32[T,1,B,1])",
+                   "    %y = GRU@14 \"net\" (%x, %w, %w, _, %l) : f32[T,1,B,1]\n    return %y"),
+              3, time_first);
+  run_lengths(MAIN("(%x : f32[B,T,1], %w : f32[1,4,1], %l : i32[B]) -> (%y : f32[B,T,1,1])",
+                   "    %y = LSTM@14 \"net\" (%x, %w, %w, _, %l) {layout = 1} : f32[B,T,1,1]\n    return %y"),
+              4, batch_first);
+  model_t m;
+  open_model("module {\n  constant @l : i32[2] = [3, 1]\n" MAIN_OF(
+                 "(%x : f32[T,2,1], %w : f32[1,3,1]) -> (%y : f32[T,1,2,1])",
+                 "    %y = GRU@14 \"net\" (%x, %w, %w, _, @l) : f32[T,1,2,1]\n    return %y"),
+             &m);
+  const float data[8] = {1};
+  const int64_t shorter[3] = {2, 2, 1};
+  byoc_argument_t inputs[2] = {floats(3, time_first, data), floats(3, w_dims, data)}, results[MAX_RESULTS];
+  run(&m, inputs, results);
+  inputs[0].dims = shorter;
+  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "element 0 is 3; expected values in [0, 2]");
+  close_model(&m);
+}
+
 // Relations between open dimensions that no type says: numpy's for broadcasts, equality for sums of products, joins ...
 static void shapes_that_do_not_fit_are_refused(void **state) {
   (void)state;
@@ -648,6 +700,7 @@ int main(void) {
       cmocka_unit_test(sizes_from_data),
       cmocka_unit_test(negative_sizes_name_their_operator),
       cmocka_unit_test(declared_sizes_are_checked),
+      cmocka_unit_test(lengths_beyond_the_sequence_are_refused),
       cmocka_unit_test(shapes_that_do_not_fit_are_refused),
       cmocka_unit_test(dimensions_have_any_name),
       cmocka_unit_test(values_that_do_not_fit_are_refused),

@@ -247,7 +247,7 @@ static void test_lengths_beyond_the_sequence(void **state) {
              "  func @main(%%x : f32[3,2,1]) -> (%%y : ?) {\n"
              "    %%y = %s@14(%%x, @w, @w, _, @l) {hidden_size = 1} : ?\n    return %%y\n  }\n}\n",
              gates[i / 2], bad[i % 2], nets[i / 2]);
-    snprintf(said, sizeof said, "operand 4, the lengths of the sequences: expected values in [0, 3], got %d",
+    snprintf(said, sizeof said, "operand 4, the lengths of the sequences: element 1 is %d; expected values in [0, 3]",
              bad[i % 2]);
     byoc_test_ok(byoc_graph_parse(text, "test", byoc_allocator_system(), &diag, &module), &diag);
     byoc_test_error(byoc_infer_module(module, &diag), BYOC_INVALID_DATA, &diag, said);
