@@ -9,7 +9,8 @@
 //
 // Each is x times a gate that is a function of x alone, and perhaps times something else (x * sigmoid(x) * y is a gated
 // pair). The position of numbers does not matter: a gate is read as factor * core + summand, numbers that multiply the
-// whole go into the factor and the summand, and the argument of the core is read as a polynomial of x.
+// whole go into the factor and the summand, and the argument of the core is read as a polynomial of x. The product may
+// be multiplied out: a x + b x core is x (b core + a).
 #include <math.h>
 
 #include "core/ir/element.h"
@@ -178,32 +179,99 @@ static bool is_hard_swish(const gate_t *gate) {
          near(gate, factor * bounded.low + summand, 0) && near(gate, factor * bounded.high + summand, 1);
 }
 
-// ---- rewriting ----
-
-// The unit that x times `scalar` times the gate makes.
-static unit_t read_unit(byoc_value_t *x, byoc_value_t *value, double scalar, const byoc_block_t *block) {
+// The unit that x times the gate makes.
+static unit_t name_unit(const gate_t *gate) {
   unit_t unit = {0};
   double k = 1;
-  if (!byoc_type_equal(x->type, value->type) || !byoc_dtype_is_float(x->type->dtype)) return unit;
-  gate_t gate = {.x = x, .block = block, .affine = byoc_term_affine(value, block)};
-  gate.affine.factor *= scalar;
-  gate.affine.summand *= scalar;
-  if (is_gelu_by_tanh(&gate)) {
+  if (is_gelu_by_tanh(gate)) {
     unit = (unit_t){.op = "Gelu", .has_attribute = true};
     unit.attribute = (byoc_attribute_t){
         .name = "approximate", .kind = BYOC_ATTRIBUTE_STRING, .s = "tanh", .count = sizeof("tanh") - 1};
-  } else if (is_gelu(&gate)) {
+  } else if (is_gelu(gate)) {
     unit.op = "Gelu";
-  } else if (is_swish(&gate, &k)) {
+  } else if (is_swish(gate, &k)) {
     unit = (unit_t){.op = "Swish", .has_attribute = k != 1};
     unit.attribute = (byoc_attribute_t){.name = "alpha", .kind = BYOC_ATTRIBUTE_FLOAT, .f = (float)k};
-  } else if (is_hard_swish(&gate)) {
+  } else if (is_hard_swish(gate)) {
     unit.op = "HardSwish";
-  } else if (is_mish(&gate)) {
+  } else if (is_mish(gate)) {
     unit.op = "Mish";
   }
   return unit;
 }
+
+// The unit that x times `value` times `factor`, and x times `summand` added, make.
+static unit_t read_unit(const byoc_value_t *x, byoc_value_t *value, double factor, double summand,
+                        const byoc_block_t *block) {
+  const byoc_type_t *type = x->type;
+  bool fits = byoc_type_is_tensor(type) && byoc_type_equal(type, value->type) && byoc_dtype_is_float(type->dtype);
+  if (!fits) return (unit_t){0};
+  gate_t gate = {.x = x, .block = block, .affine = byoc_term_affine(value, block)};
+  gate.affine.factor *= factor;
+  gate.affine.summand = gate.affine.summand * factor + summand;
+  return name_unit(&gate);
+}
+
+// ---- a x + b x core ----
+
+// factor * x
+typedef struct multiple_t {
+  byoc_value_t *x;
+  double factor;
+} multiple_t;
+
+// x may be a multiple of something itself: takes one number from x to the factor. Exporters write x / 2 once for both
+// terms, so other readers do not matter.
+static bool reduce(multiple_t *multiple) {
+  const byoc_node_t *node = byoc_value_open_producer(multiple->x);
+  double number = 0;
+  const bool multiplies = node != NULL && byoc_node_is_onnx(node, "Mul");
+  const bool divides = node != NULL && byoc_node_is_onnx(node, "Div");
+  if (!multiplies && !divides) return false;
+  const bool first = multiplies && byoc_term_scalar(node->operands[0], &number);
+  if (!first && (!byoc_term_scalar(node->operands[1], &number) || number == 0)) return false;
+  multiple->factor *= divides ? 1 / number : number;
+  multiple->x = node->operands[first ? 1 : 0];
+  return true;
+}
+
+// The number that x is multiplied by to make `value`; 0: it is no multiple of x.
+static double multiple_of(const byoc_value_t *x, byoc_value_t *value) {
+  multiple_t multiple = {.x = value, .factor = 1};
+  while (multiple.x != x && reduce(&multiple)) continue;
+  return multiple.x == x ? multiple.factor : 0;
+}
+
+// The unit that `scalar` times the sum of two values makes, the first being a multiple of x.
+static unit_t read_terms(byoc_value_t *first, byoc_value_t *second, double scalar, const byoc_block_t *block,
+                         byoc_value_t **out_x) {
+  unit_t unit = {0};
+  byoc_product_t product;
+  if (second->uses.count != 1 || !byoc_term_product(second, &product) || product.count != 2) return unit;
+  multiple_t multiple = {.x = first, .factor = 1};
+  do {
+    for (size_t i = 0; i < 2 && unit.op == NULL; ++i) {
+      const double factor = product.scalar * multiple_of(multiple.x, product.factors[i]);
+      if (factor == 0) continue;
+      unit = read_unit(multiple.x, product.factors[1 - i], factor * scalar, multiple.factor * scalar, block);
+    }
+    *out_x = multiple.x;
+  } while (unit.op == NULL && reduce(&multiple));
+  return unit;
+}
+
+// The unit that `scalar` times a sum makes, and its input.
+static unit_t read_sum(const byoc_node_t *root, const byoc_value_t *sum, double scalar, byoc_value_t **out_x) {
+  unit_t unit = {0};
+  const byoc_node_t *node = sum == root->results[0] ? root : byoc_term_inner(sum, root->block, "Add");
+  if (node == NULL || !byoc_node_is_onnx(node, "Add")) return unit;
+  for (uint32_t i = 0; i < 2 && unit.op == NULL; ++i) {
+    unit = read_terms(node->operands[i], node->operands[1 - i], scalar, root->block, out_x);
+  }
+  return unit;
+}
+
+// ---- rewriting ----
 
 // unit(x), times the rest if there is one, replaces the root.
 static byoc_status_t replace(byoc_node_t *root, byoc_value_t *x, const unit_t *unit, byoc_value_t *rest,
@@ -221,15 +289,21 @@ static byoc_status_t replace(byoc_node_t *root, byoc_value_t *x, const unit_t *u
 static byoc_status_t recognise_product(byoc_node_t *root, byoc_diag_t *diag, size_t *changes) {
   byoc_product_t product;
   const byoc_type_t *type = root->results[0]->type;
-  if (!byoc_term_product(root->results[0], &product) || product.count < 2 || product.count > 3) return BYOC_OK;
-  for (size_t i = 0; i < product.count; ++i) {
+  if (!byoc_term_product(root->results[0], &product) || product.count > 3) return BYOC_OK;
+  for (size_t i = 0; i < product.count && product.count > 1; ++i) {
     for (size_t j = 0; j < product.count; ++j) {
       if (i == j) continue;
       byoc_value_t *x = product.factors[i], *rest = product.count == 3 ? product.factors[3 - i - j] : NULL;
-      if (x->type->kind != BYOC_TYPE_TENSOR || (rest == NULL && !byoc_type_equal(x->type, type))) continue;
-      const unit_t unit = read_unit(x, product.factors[j], product.scalar, root->block);
+      if (rest == NULL && !byoc_type_equal(x->type, type)) continue;
+      const unit_t unit = read_unit(x, product.factors[j], product.scalar, 0, root->block);
       if (unit.op != NULL) return replace(root, x, &unit, rest, diag, changes);
     }
+  }
+  for (size_t i = 0; i < product.count && product.count < 3; ++i) {
+    byoc_value_t *x = NULL, *rest = product.count == 2 ? product.factors[1 - i] : NULL;
+    const unit_t unit = read_sum(root, product.factors[i], product.scalar, &x);
+    if (unit.op == NULL || (rest == NULL && !byoc_type_equal(x->type, type))) continue;
+    return replace(root, x, &unit, rest, diag, changes);
   }
   return BYOC_OK;
 }
@@ -250,15 +324,16 @@ static byoc_status_t recognise_quotient(byoc_node_t *root, byoc_diag_t *diag, si
   return replace(root, root->operands[0], &unit, NULL, diag, changes);
 }
 
-// Goes from the end, so that the outermost multiplication is met first.
+// Goes from the end, so that the outermost operation is met first.
 static byoc_status_t recognise_block(byoc_block_t *block, byoc_diag_t *diag, size_t *changes) {
   for (byoc_node_t *node = block->last, *previous; node != NULL; node = previous) {
     previous = node->previous;
     for (uint32_t b = 0; b < node->block_count; ++b) {
       BYOC_RETURN_IF_ERROR(recognise_block(node->blocks[b], diag, changes));
     }
-    bool multiplies = byoc_node_is_onnx(node, "Mul"), divides = byoc_node_is_onnx(node, "Div");
-    if ((!multiplies && !divides) || node->results[0]->uses.count == 0) continue;
+    bool divides = byoc_node_is_onnx(node, "Div");
+    bool may_end = divides || byoc_node_is_onnx(node, "Mul") || byoc_node_is_onnx(node, "Add");
+    if (!may_end || node->results[0]->uses.count == 0) continue;
     size_t before = *changes;
     if (divides) BYOC_RETURN_IF_ERROR(recognise_quotient(node, diag, changes));
     if (*changes == before) BYOC_RETURN_IF_ERROR(recognise_product(node, diag, changes));
