@@ -40,6 +40,14 @@ if(BYOC_SANITIZE)
   add_compile_definitions(BYOC_SANITIZED)
 endif()
 
+# Edges are counted in everything that a fuzz target links; only the targets themselves link libFuzzer (tests/fuzz).
+if(BYOC_FUZZ)
+  if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "BYOC_FUZZ needs clang: libFuzzer is a part of it")
+  endif()
+  add_compile_options("$<$<COMPILE_LANGUAGE:C>:-fsanitize=fuzzer-no-link>")
+endif()
+
 # byoc_add_artifact_library(name sources...): a static archive that is linked into artifacts. Always optimised,
 # position-independent and hidden; never sanitized, and without debug information or paths, because its bytes become
 # bytes of every artifact.

@@ -446,11 +446,15 @@ byoc_status_t byoc_loop_kernel_parse(byoc_lexer_t *lexer, byoc_arena_t *arena, b
   byoc_text_map_init(&parser.variables, arena->allocator);
   byoc_text_map_init(&parser.buffers, arena->allocator);
   if (parse_kernel(&parser)) {
-    byoc_status_t status = byoc_loop_verify(parser.builder.kernel, lexer->diag);
-    if (status != BYOC_OK)
-      byoc_lexer_fail_status(lexer, status, offset);
-    else
+    // What breaks a rule here is the text, not byoc.
+    byoc_diag_t verdict = {0};
+    byoc_status_t status = byoc_loop_verify(parser.builder.kernel, &verdict);
+    if (status == BYOC_OK)
       *out_kernel = parser.builder.kernel;
+    else if (status == BYOC_OUT_OF_MEMORY)
+      byoc_lexer_fail_memory(lexer);
+    else
+      byoc_lexer_fail_at(lexer, offset, "%s", verdict.message);
   }
   byoc_map_deinit(&parser.variables);
   byoc_map_deinit(&parser.buffers);

@@ -224,7 +224,8 @@ static byoc_status_t infer_prelu(byoc_infer_t *infer) {
   const byoc_type_t *x = byoc_operand_type(infer->node, 0), *slope = byoc_operand_type(infer->node, 1);
   if (byoc_is_ranked(x) && byoc_is_ranked(slope)) {
     bool a_channel = infer->opset < 7 && slope->rank == 1 && x->rank >= 2;
-    BYOC_RETURN_IF_ERROR(byoc_infer_need_broadcast(infer, 1, a_channel ? 1 : x->rank, x->dims + a_channel));
+    BYOC_RETURN_IF_ERROR(
+        byoc_infer_need_broadcast(infer, 1, a_channel ? 1 : x->rank, a_channel ? x->dims + 1 : x->dims));
   }
   return byoc_infer_set_like(infer, 0, x->dtype, x);
 }

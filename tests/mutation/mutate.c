@@ -8,6 +8,7 @@ typedef struct mutation_t {
   Onnx__ModelProto *model;
   Onnx__GraphProto *graph;
   byoc_test_random_t *random;
+  byoc_arena_t *arena;
   char *what;
   size_t size;
 } mutation_t;
@@ -16,14 +17,14 @@ static uint64_t below(const mutation_t *m, uint64_t limit) {
   return byoc_test_below(m->random, limit);
 }
 
-static void *allocate(size_t count, size_t size) {
-  void *memory = calloc(count + 1, size);
+static void *allocate(const mutation_t *m, size_t count, size_t size) {
+  void *memory = byoc_arena_allocate(m->arena, count + 1, size);
   if (memory == NULL) abort();
   return memory;
 }
 
-static char *copy_text(const char *text) {
-  char *copy = strdup(text != NULL ? text : "");
+static char *copy_text(const mutation_t *m, const char *text) {
+  char *copy = byoc_arena_copy_string(m->arena, text != NULL ? text : "");
   if (copy == NULL) abort();
   return copy;
 }
@@ -40,7 +41,7 @@ static int64_t odd_number(const mutation_t *m) {
 // A list with one element more or less, or with one number changed.
 static void change_list(const mutation_t *m, size_t *count, int64_t **items) {
   uint64_t kind = below(m, 4);
-  int64_t *changed = allocate(*count + 1, sizeof(*changed));
+  int64_t *changed = allocate(m, *count + 1, sizeof(*changed));
   if (*count > 0) memcpy(changed, *items, *count * sizeof(*changed));
   *items = changed;
   if (kind == 0 || *count == 0) {
@@ -63,15 +64,16 @@ static char *any_value(const mutation_t *m) {
   const Onnx__GraphProto *graph = m->graph;
   const Onnx__NodeProto *node = any_node(m);
   uint64_t kind = below(m, 8);
-  if (kind < 3 && graph->n_input > 0) return copy_text(graph->input[below(m, graph->n_input)]->name);
-  if (kind < 5 && graph->n_initializer > 0) return copy_text(graph->initializer[below(m, graph->n_initializer)]->name);
-  if (kind < 7 && node != NULL && node->n_output > 0) return copy_text(node->output[below(m, node->n_output)]);
-  return copy_text(kind == 7 ? "" : "nowhere");
+  if (kind < 3 && graph->n_input > 0) return copy_text(m, graph->input[below(m, graph->n_input)]->name);
+  if (kind < 5 && graph->n_initializer > 0)
+    return copy_text(m, graph->initializer[below(m, graph->n_initializer)]->name);
+  if (kind < 7 && node != NULL && node->n_output > 0) return copy_text(m, node->output[below(m, node->n_output)]);
+  return copy_text(m, kind == 7 ? "" : "nowhere");
 }
 
 static void change_words(const mutation_t *m, size_t *count, char ***words) {
   uint64_t kind = below(m, 5);
-  char **changed = allocate(*count + 1, sizeof(*changed));
+  char **changed = allocate(m, *count + 1, sizeof(*changed));
   if (*count > 0) memcpy(changed, *words, *count * sizeof(*changed));
   *words = changed;
   if (kind == 0 || *count == 0) {
@@ -111,7 +113,7 @@ static void change_operator(const mutation_t *m) {
   if (node == NULL) return;
   const char *name = operators[below(m, sizeof(operators) / sizeof(operators[0]))];
   SAY(m, "a %s becomes a %s", node->op_type, name);
-  node->op_type = copy_text(name);
+  node->op_type = copy_text(m, name);
 }
 
 static void drop_node(const mutation_t *m) {
@@ -174,10 +176,10 @@ static void drop_attribute(const mutation_t *m) {
   node->n_attribute -= 1;
 }
 
-static Onnx__AttributeProto *new_attribute(const char *name) {
-  Onnx__AttributeProto *attribute = allocate(1, sizeof(*attribute));
+static Onnx__AttributeProto *new_attribute(const mutation_t *m, const char *name) {
+  Onnx__AttributeProto *attribute = allocate(m, 1, sizeof(*attribute));
   onnx__attribute_proto__init(attribute);
-  attribute->name = copy_text(name);
+  attribute->name = copy_text(m, name);
   return attribute;
 }
 
@@ -185,7 +187,7 @@ static void add_attribute(const mutation_t *m) {
   static const char *const names[] = {"axis", "axes", "keepdims", "group", "kernel_shape", "pads", "to", "block_size"};
   Onnx__NodeProto *node = any_node(m);
   if (node == NULL) return;
-  Onnx__AttributeProto *attribute = new_attribute(names[below(m, 8)]);
+  Onnx__AttributeProto *attribute = new_attribute(m, names[below(m, 8)]);
   attribute->has_type = 1;
   if (below(m, 2) == 0) {
     attribute->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT;
@@ -195,7 +197,7 @@ static void add_attribute(const mutation_t *m) {
     attribute->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS;
     for (int i = 0; i < 3; ++i) change_list(m, &attribute->n_ints, &attribute->ints);
   }
-  Onnx__AttributeProto **all = allocate(node->n_attribute + 1, sizeof(Onnx__AttributeProto *));
+  Onnx__AttributeProto **all = allocate(m, node->n_attribute + 1, sizeof(Onnx__AttributeProto *));
   if (node->n_attribute > 0) memcpy(all, node->attribute, node->n_attribute * sizeof(*all));
   all[node->n_attribute++] = attribute;
   node->attribute = all;
@@ -215,11 +217,11 @@ static Onnx__ValueInfoProto *any_port(const mutation_t *m) {
 }
 
 static Onnx__TensorShapeProto__Dimension *new_dimension(const mutation_t *m) {
-  Onnx__TensorShapeProto__Dimension *dim = allocate(1, sizeof(*dim));
+  Onnx__TensorShapeProto__Dimension *dim = allocate(m, 1, sizeof(*dim));
   onnx__tensor_shape_proto__dimension__init(dim);
   if (below(m, 4) == 0) {
     dim->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
-    dim->dim_param = copy_text("N");
+    dim->dim_param = copy_text(m, "N");
   } else {
     static const int64_t sizes[] = {0, 1, 2, 3, 4, 5, 16, 17, 1000, -1};
     dim->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
@@ -234,7 +236,8 @@ static void change_shape(const mutation_t *m) {
   if (!is_tensor || port->type->tensor_type->shape == NULL) return;
   Onnx__TensorShapeProto *shape = port->type->tensor_type->shape;
   uint64_t kind = below(m, 5);
-  Onnx__TensorShapeProto__Dimension **dims = allocate(shape->n_dim + 17, sizeof(Onnx__TensorShapeProto__Dimension *));
+  Onnx__TensorShapeProto__Dimension **dims =
+      allocate(m, shape->n_dim + 17, sizeof(Onnx__TensorShapeProto__Dimension *));
   if (shape->n_dim > 0) memcpy(dims, shape->dim, shape->n_dim * sizeof(*dims));
   shape->dim = dims;
   SAY(m, "shape of '%s'", port->name);
@@ -284,13 +287,13 @@ static void fix_input(const mutation_t *m) {
   Onnx__ValueInfoProto *port = graph->input[below(m, graph->n_input)];
   if (port->type == NULL || port->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE) return;
   const Onnx__TypeProto__Tensor *type = port->type->tensor_type;
-  Onnx__TensorProto *tensor = allocate(1, sizeof(*tensor));
+  Onnx__TensorProto *tensor = allocate(m, 1, sizeof(*tensor));
   onnx__tensor_proto__init(tensor);
-  tensor->name = copy_text(port->name);
+  tensor->name = copy_text(m, port->name);
   tensor->has_data_type = 1;
   tensor->data_type = type->elem_type;
   size_t count = 1, rank = type->shape != NULL ? type->shape->n_dim : 0;
-  tensor->dims = allocate(rank, sizeof(*tensor->dims));
+  tensor->dims = allocate(m, rank, sizeof(*tensor->dims));
   tensor->n_dims = rank;
   for (size_t d = 0; d < rank; ++d) {
     int64_t size = type->shape->dim[d]->dim_value;
@@ -302,14 +305,14 @@ static void fix_input(const mutation_t *m) {
   bool is_wide = type->elem_type == ONNX__TENSOR_PROTO__DATA_TYPE__INT64;
   tensor->has_raw_data = 1;
   tensor->raw_data.len = count * (is_wide ? sizeof(int64_t) : sizeof(int32_t));
-  tensor->raw_data.data = allocate(tensor->raw_data.len, 1);
+  tensor->raw_data.data = allocate(m, tensor->raw_data.len, 1);
   for (size_t i = 0; i < count; ++i) {
     int64_t number = below(m, 6) == 0 ? odd_number(m) : (int64_t)below(m, 4);
     int32_t narrow = (int32_t)number;
     if (is_wide) memcpy(tensor->raw_data.data + i * sizeof(number), &number, sizeof(number));
     if (!is_wide) memcpy(tensor->raw_data.data + i * sizeof(narrow), &narrow, sizeof(narrow));
   }
-  Onnx__TensorProto **all = allocate(graph->n_initializer + 1, sizeof(Onnx__TensorProto *));
+  Onnx__TensorProto **all = allocate(m, graph->n_initializer + 1, sizeof(Onnx__TensorProto *));
   if (graph->n_initializer > 0) memcpy(all, graph->initializer, graph->n_initializer * sizeof(*all));
   all[graph->n_initializer++] = tensor;
   graph->initializer = all;
@@ -336,7 +339,7 @@ static Onnx__GraphProto *any_graph(Onnx__GraphProto *graph, byoc_test_random_t *
   return graph;
 }
 
-void mutate(Onnx__ModelProto *model, byoc_test_random_t *random, char *what, size_t size) {
+void mutate(Onnx__ModelProto *model, byoc_test_random_t *random, byoc_arena_t *arena, char *what, size_t size) {
   // Changes that affect a single operator occur twice or more often, because they find the most errors.
   static void (*const changes[])(const mutation_t *) = {
       change_inputs,    change_inputs,      change_outputs,     change_operator, drop_node,
@@ -345,7 +348,7 @@ void mutate(Onnx__ModelProto *model, byoc_test_random_t *random, char *what, siz
       fix_input,        change_initialiser, change_initialiser, change_version};
   snprintf(what, size, "nothing");
   if (model->graph == NULL) return;
-  const mutation_t m = {model, any_graph(model->graph, random), random, what, size};
+  const mutation_t m = {model, any_graph(model->graph, random), random, arena, what, size};
   for (int attempt = 0; attempt < 8 && strcmp(what, "nothing") == 0; ++attempt) {
     changes[below(&m, sizeof(changes) / sizeof(changes[0]))](&m);
   }

@@ -3,11 +3,12 @@
 #ifndef BYOC_TESTS_MUTATION_MUTATE_H_
 #define BYOC_TESTS_MUTATION_MUTATE_H_
 
+#include "core/base/arena.h"
 #include "onnx.pb-c.h"
 #include "tests/support/support.h"
 
-// Makes one change, chosen by `random`, and describes it in `what`. Replaced parts are not freed, since the model
-// belongs to a process that ends soon.
-void mutate(Onnx__ModelProto *model, byoc_test_random_t *random, char *what, size_t size);
+// Makes one change, chosen by `random`, and describes it in `what`. New parts live in `arena`; those that they replace
+// are not freed, so the model should live in an arena too.
+void mutate(Onnx__ModelProto *model, byoc_test_random_t *random, byoc_arena_t *arena, char *what, size_t size);
 
 #endif // BYOC_TESTS_MUTATION_MUTATE_H_

@@ -54,12 +54,14 @@ static Onnx__ModelProto *read_model(const char *path) {
 
 static void make_model(const job_t *job, answer_t *answer, uint8_t **out_data, size_t *out_size) {
   byoc_test_random_t random = {.state = job->seed * 7919};
+  byoc_arena_t arena; // left to the end of the process, as the model is
+  byoc_arena_init(&arena, byoc_allocator_system());
   const char *path = models.data[byoc_test_below(&random, models.count)];
   Onnx__ModelProto *model = read_model(path);
   if (model == NULL) abort();
   snprintf(answer->model, sizeof(answer->model), "%s", path);
   size_t count = 1 + (size_t)byoc_test_below(&random, 3);
-  for (size_t i = 0; i < count; ++i) mutate(model, &random, answer->what[i], sizeof(answer->what[i]));
+  for (size_t i = 0; i < count; ++i) mutate(model, &random, &arena, answer->what[i], sizeof(answer->what[i]));
   *out_size = onnx__model_proto__get_packed_size(model);
   *out_data = malloc(*out_size + 1);
   if (*out_data == NULL) abort();
