@@ -16,6 +16,8 @@ OPERATORS = {
 OPERATOR = re.compile("|".join(re.escape(word) for word in sorted(OPERATORS, key=len, reverse=True)))
 NUMBER = re.compile(r"(?<![\w.\"'])(\d+\.\d*f?|\d+)(?![\w.])")
 TRUTH = re.compile(r"\b(true|false)\b")
+# Assertions are not in a release build, and one byte more for a text changes nothing.
+UNSEEN = re.compile(r"\s*(?:assert\(.*|(?:static )?char \w+\[[^\]]*\]);$")
 CONDITION = re.compile(r"\b(?:if|while) \(")
 # An assignment or a call that stands as a statement of its own.
 STATEMENT = re.compile(r"^(\s+)(?!return|goto|break|continue|case|default|else|if|for|while|do\b)"
@@ -109,7 +111,8 @@ def of_file(name, text):
     directive = False
     for number, line in enumerate(lines, 1):
         was_directive, directive = directive, (directive or line.startswith("#")) and source[number - 1].endswith("\\")
-        if line.startswith("#") or was_directive or re.match(r"\s*(case .*|default):", line):
+        if line.startswith("#") or was_directive or re.match(r"\s*(case .*|default):", line) \
+                or UNSEEN.match(line):
             continue
         body = around[number - 1]
 
