@@ -110,7 +110,8 @@ static bool top_by_heap(byoc_lower_t *lower, const byoc_node_t *node, int32_t ax
   return true;
 }
 
-// The place of each element is the number of elements that come before it: slower, but it needs no list.
+// The place of each element is the number of elements that come before it: slower, but it needs no list. For nodes
+// whose places nobody reads.
 static void rank_all(byoc_lower_t *lower, const byoc_node_t *node, int32_t axis, bool largest) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type, *y = node->results[0]->type;
@@ -127,7 +128,6 @@ static void rank_all(byoc_lower_t *lower, const byoc_node_t *node, int32_t axis,
   byoc_loop_if(b, BIN(LT, place, byoc_emit_dim(b, y, axis)));
   at[axis] = place;
   byoc_emit_store(lower, node, 0, at, value);
-  if (byoc_has_result(node, 1)) byoc_emit_store(lower, node, 1, at, i);
   byoc_emit_close(b, opened + 1);
 }
 

@@ -20,7 +20,7 @@ static const byoc_option_t options[] = {
      .name = "fault",
      .type = BYOC_OPTION_CHOICE,
      .choices =
-         "none|slow|wrong|one|nan|crash|once|hang|exit|status|memory|source|decline|generate_crash|generate_hang",
+         "none|slow|wrong|one|nan|crash|once|twice|hang|exit|status|memory|source|decline|generate_crash|generate_hang",
      .default_value = "none",
      .help = "what goes wrong"},
     {.header = BYOC_HEADER(byoc_option_t, 1),
@@ -42,6 +42,10 @@ static const fault_t faults[] = {
     {"nan", "", "/ 0.0f * 0.0f"},
     {"crash", "*(volatile int *)8 = 1;", ""},
     {"once", "FILE *f = fopen(getenv(\"BYOC_TEST_ONCE\"), \"wx\"); if (f) *(volatile int *)8 = 1;", ""},
+    {"twice",
+     "FILE *f = fopen(getenv(\"BYOC_TEST_ONCE\"), \"a\"); fseek(f, 0, SEEK_END); "
+     "if (ftell(f) < 2) { fputc('x', f); fclose(f); *(volatile int *)8 = 1; } fclose(f);",
+     ""},
     {"hang", "for (volatile int i = 0;; ++i) {}", ""},
     {"exit", "exit(0);", ""},
     {"status", "call->runtime->set_error(call->runtime->self, \"the moon is full\"); return BYOC_INTERNAL;", ""},

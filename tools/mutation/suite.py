@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import threading
+import time
 
 
 @dataclasses.dataclass
@@ -102,7 +103,14 @@ def run_all(tests, scratch, jobs, limit_s, each, more=None, most_cpu_s=None):
 def fresh_scratch(scratch, warm=None):
     """An empty folder, with a copy of the cache `warm` where that is given."""
     scratch = pathlib.Path(scratch)
-    shutil.rmtree(scratch, ignore_errors=True)
+    for _ in range(100):  # what a killed test has left behind: a mount, a process that still writes
+        for line in pathlib.Path("/proc/mounts").read_text().splitlines():
+            if line.split()[1].startswith(f"{scratch}/"):
+                subprocess.run(["umount", line.split()[1]], check=True)
+        shutil.rmtree(scratch, ignore_errors=True)
+        if not scratch.exists():
+            break
+        time.sleep(0.1)
     scratch.mkdir(parents=True)
     if warm and pathlib.Path(warm).exists():
         subprocess.run(["cp", "-r", "--reflink=auto", str(warm), str(scratch / "cache")], check=True)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "core/base/string.h"
+#include "core/collage/collage_internal.h"
 #include "core/collage/cost_key.h"
 #include "core/ir/text.h"
 
@@ -145,12 +146,49 @@ static void test_memory(void **state) {
   byoc_graph_module_destroy(module);
 }
 
+static byoc_status_t make_collage_key(void *argument, byoc_allocator_t allocator) {
+  byoc_arena_t arena;
+  byoc_arena_init(&arena, allocator);
+  byoc_diag_t diag = {0};
+  byoc_collage_t c = {.options = argument, .diag = &diag};
+  byoc_cost_key_t key;
+  byoc_status_t status = byoc_collage_key(&c, "search", 1, &arena, &key);
+  byoc_arena_deinit(&arena);
+  return status;
+}
+
+// The keys of records about whole modules: of each kind, each module and each build a key of its own.
+static void test_collage_keys(void **state) {
+  (void)state;
+  const byoc_cost_key_t base = {.target = "a", .plugin = "b", .compiler = "c", .machine = "d", .thread_count = 2};
+  byoc_collage_options_t options[6];
+  for (size_t i = 0; i < 6; ++i) options[i] = (byoc_collage_options_t){.key = base};
+  options[1].key.target = "e";
+  options[2].key.plugin = "e";
+  options[3].key.compiler = "e";
+  options[4].key.machine = "e";
+  options[5].key.thread_count = 1;
+  byoc_diag_t diag = {0};
+  byoc_arena_t arena;
+  byoc_arena_init(&arena, byoc_allocator_system());
+  byoc_cost_key_t keys[9];
+  for (size_t i = 0; i < 9; ++i) {
+    byoc_collage_t c = {.options = &options[i < 6 ? i : 0], .diag = &diag};
+    byoc_test_ok(byoc_collage_key(&c, i == 6 ? "contest" : "search", i == 7 ? 2 : 1, &arena, &keys[i]), &diag);
+    assert_string_equal(keys[i].operators, i == 6 ? "contest" : "search");
+    assert_string_equal(keys[i].signature, i == 7 ? "0000000000000002" : "0000000000000001");
+    for (size_t k = 0; i < 8 && k < i; ++k) assert_string_not_equal(keys[i].id, keys[k].id);
+  }
+  assert_string_equal(keys[8].id, keys[0].id);
+  byoc_arena_deinit(&arena);
+  byoc_test_each_allocation_fails(make_collage_key, &options[0], false);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_c5_b32_function),
-      cmocka_unit_test(test_c5_b32_small_constants),
-      cmocka_unit_test(test_c5_b32_surroundings),
-      cmocka_unit_test(test_memory),
+      cmocka_unit_test(test_c5_b32_function),     cmocka_unit_test(test_c5_b32_small_constants),
+      cmocka_unit_test(test_c5_b32_surroundings), cmocka_unit_test(test_memory),
+      cmocka_unit_test(test_collage_keys),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

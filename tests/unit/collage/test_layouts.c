@@ -152,6 +152,28 @@ static void backends_exchange_blocked_tensors(void **state) {
   release(&p);
 }
 
+// One pair is worth a search with layout changes, too.
+static void two_convolutions_exchange_a_blocked_tensor(void **state) {
+  (void)state;
+  placed_t p;
+  place(&p,
+        "module {\n"
+        "  constant @w : f32[32,32,1,1] = splat 0.5\n"
+        "  func @main(%x : f32[1,32,8,8]) -> (%y : f32[1,32,8,8]) {\n"
+        "    %0 = Conv@11(%x, @w) : f32[1,32,8,8]\n"
+        "    %y = Conv@11(%0, @w) : f32[1,32,8,8]\n"
+        "    return %y\n"
+        "  }\n"
+        "}\n",
+        (prices_t){.blocked = 20e3, .plain = 30e3}, false);
+  byoc_test_same_text(p.text.data, "func @main(%x : f32[1,32,8,8]) -> (%y : f32[1,32,8,8]) {\n"
+                                   "  %0 = call @first_0(%x) : f32[1,2,8,8,16]\n"
+                                   "  %y = call @first_1(%0) : f32[1,32,8,8]\n"
+                                   "  return %y\n"
+                                   "}\n");
+  release(&p);
+}
+
 // The search with layout changes finds the plain plan at its own price, as unused pairs are free.
 static void the_plain_plan_wins_where_it_is_cheaper(void **state) {
   (void)state;
@@ -323,9 +345,10 @@ static void a_concat_of_results_costs_nothing(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(backends_exchange_blocked_tensors), cmocka_unit_test(the_plain_plan_wins_where_it_is_cheaper),
-      cmocka_unit_test(a_lone_convolution_stays_plain),    cmocka_unit_test(every_alternative_is_a_candidate),
-      cmocka_unit_test(pairs_cost_what_is_left_of_them),   cmocka_unit_test(a_concat_of_results_costs_nothing),
+      cmocka_unit_test(two_convolutions_exchange_a_blocked_tensor), cmocka_unit_test(backends_exchange_blocked_tensors),
+      cmocka_unit_test(the_plain_plan_wins_where_it_is_cheaper),    cmocka_unit_test(a_lone_convolution_stays_plain),
+      cmocka_unit_test(every_alternative_is_a_candidate),           cmocka_unit_test(pairs_cost_what_is_left_of_them),
+      cmocka_unit_test(a_concat_of_results_costs_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -221,6 +221,22 @@ static void test_profile(void **state) {
   byoc_artifact_unload(&artifact);
 }
 
+// The metadata say of each step where it runs, and the bytes of its operands, results and constants.
+static void test_steps_say_their_bytes(void **state) {
+  (void)state;
+  static const char *const steps[] = {
+      "{\"name\":\"Add 'add'\",\"kind\":\"kernel\",\"target\":\"c\",\"bytes\":48}",
+      "{\"name\":\"Mul 'mul'\",\"kind\":\"packed\",\"target\":\"demo\",\"bytes\":32}",
+      "{\"name\":\"Add 'one'\",\"kind\":\"c_call\",\"target\":\"demo\",\"flops\":0,\"bytes\":32}",
+      "{\"name\":\"Sub 'sub'\",\"kind\":\"engine\",\"target\":\"demo\",\"bytes\":48}",
+      "{\"name\":\"Identity 'out'\",\"kind\":\"copy\",\"target\":\"\",\"flops\":0,\"bytes\":32}"};
+  byoc_loaded_artifact_t artifact = load(shared.path);
+  for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); ++i) {
+    if (strstr(artifact.table->metadata, steps[i]) == NULL) fail_msg("no %s in %s", steps[i], artifact.table->metadata);
+  }
+  byoc_artifact_unload(&artifact);
+}
+
 typedef struct seen_t {
   char exported[256], needed[256];
   int export_count;
@@ -340,6 +356,7 @@ int main(void) {
       cmocka_unit_test(test_contexts_run_at_once),
       cmocka_unit_test(test_user_pool),
       cmocka_unit_test(test_profile),
+      cmocka_unit_test(test_steps_say_their_bytes),
       cmocka_unit_test(test_exports_and_needs),
       cmocka_unit_test(test_cpu_refusal),
       cmocka_unit_test(test_truncations_are_refused),

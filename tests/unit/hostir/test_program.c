@@ -1,4 +1,5 @@
 // Host programs made by hand: verifier, lifetimes, memory plan, text form.
+#include "core/hostir/evaluate.h"
 #include "core/hostir/lower.h"
 #include "tests/support/support.h"
 
@@ -231,6 +232,26 @@ static void random_programs_are_planned(void **state) {
   assert_true(worst < 1.35);
 }
 
+// Types may be nested deeper than a description has room for; the rest is left out.
+static void nesting_is_described_within_bounds(void **state) {
+  (void)state;
+  enum { NESTING = BYOC_HOST_MAX_KINDS + 5 };
+  fixture_t f;
+  set_up(&f);
+  const byoc_type_t *type = byoc_type_tensor_static(&f.program->arena, BYOC_DTYPE_F32, 0, NULL);
+  for (int i = 0; i < NESTING; ++i) type = byoc_type_sequence(&f.program->arena, type);
+  const byoc_host_buffer_t *made = byoc_host_buffer_create(f.program, BYOC_HOST_BUFFER_INPUT, "x", type);
+  char kinds[BYOC_HOST_MAX_KINDS + 1];
+  memset(kinds, '?', sizeof(kinds));
+  int64_t dims[BYOC_MAX_RANK];
+  byoc_port_info_t info;
+  byoc_host_port_info(made, &info, kinds, dims);
+  assert_int_equal(kinds[BYOC_HOST_MAX_KINDS], '?');
+  kinds[BYOC_HOST_MAX_KINDS] = '\0';
+  assert_string_equal(info.kinds, "sssssssssssssst");
+  tear_down(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(prints_the_whole_program),
@@ -245,6 +266,7 @@ int main(void) {
       cmocka_unit_test(a_chain_needs_two_buffers),
       cmocka_unit_test(views_extend_lives),
       cmocka_unit_test(random_programs_are_planned),
+      cmocka_unit_test(nesting_is_described_within_bounds),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -265,6 +265,14 @@ static void large_loops_are_shared(void **state) {
                  "parallel_for(call->runtime->self, byoc_k0_relu_loop_0, &args_0, 262144, ");
 }
 
+// Products of bytes use the instruction for them, whichever side has the signed ones.
+static void products_of_bytes_are_dots(void **state) {
+  (void)state;
+  expect_emitted("module {opset_import. = 17} { constant @w : i8[64,48] = splat 3"
+                 " func @main(%x : u8[16,64]) -> (%y : ?) { %y = MatMulInteger@10(%x, @w) : ? return %y } }",
+                 "byoc_dot4_unsigned(&");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(transpositions_in_tiles),
@@ -274,6 +282,7 @@ int main(void) {
       cmocka_unit_test(runs_are_copied),
       cmocka_unit_test(sums_are_vectors),
       cmocka_unit_test(large_loops_are_shared),
+      cmocka_unit_test(products_of_bytes_are_dots),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

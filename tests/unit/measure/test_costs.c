@@ -1,6 +1,7 @@
 // Measured costs: what a sound candidate gets, and that one that goes wrong affects only itself.
 #include "tests/support/support.h"
 
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -322,6 +323,59 @@ static void test_13_3_seen_once_is_forgotten(void **state) {
   close_measurer(&fixture);
 }
 
+// What fails twice, among several and then alone, is remembered, although it might work the third time.
+static void test_seen_twice_is_remembered(void **state) {
+  (void)state;
+  static const char *const functions[] = {"relu", "negate", "long"};
+  fixture_t fixture;
+  open_measurer(&fixture, "faulty -fault=twice -only=Neg; c -O=1");
+  char *path = byoc_path_join(byoc_allocator_system(), fixture.folder, "twice");
+  setenv("BYOC_TEST_ONCE", path, 1);
+  byoc_price_request_t requests[3];
+  price_all(&fixture, requests, functions, 3, 0);
+  assert_measured(requests[0].cost_ns);
+  assert_true(isinf(requests[1].cost_ns));
+  assert_non_null(strstr(requests[1].reason, "it crashed (signal 11"));
+  assert_measured(requests[2].cost_ns);
+  assert_true(isinf(price(&fixture, "negate", 0, NULL)));
+  assert_int_equal(byoc_cost_measurer_statistics(fixture.measurer).measured, 3);
+  assert_int_equal(byoc_cost_measurer_statistics(fixture.measurer).hits, 1);
+  free(path);
+  close_measurer(&fixture);
+}
+
+static size_t count_artifacts(const fixture_t *fixture) {
+  char pattern[4096];
+  snprintf(pattern, sizeof(pattern), "%s/byoc-costs*/*.so", fixture->folder);
+  glob_t found;
+  size_t count = glob(pattern, 0, NULL, &found) == 0 ? found.gl_pathc : 0;
+  globfree(&found);
+  return count;
+}
+
+// An artifact stays as long as others may be compared with it, and is removed where it never will be.
+static void test_the_fastest_artifacts_are_kept(void **state) {
+  (void)state;
+  fixture_t fixture;
+  open_measurer(&fixture, "faulty; faulty -fault=slow; faulty -fault=wrong");
+  char *old = getenv("TMPDIR") != NULL ? strdup(getenv("TMPDIR")) : NULL;
+  setenv("TMPDIR", fixture.folder, 1);
+  renew_measurer(&fixture);
+  assert_int_equal(count_artifacts(&fixture), 0);
+  assert_measured(price(&fixture, "relu", 0, NULL));
+  const size_t kept = count_artifacts(&fixture);
+  assert_measured(price(&fixture, "relu", 1, NULL)); // much slower
+  assert_int_equal(count_artifacts(&fixture), kept);
+  assert_true(isinf(price(&fixture, "relu", 2, NULL)));
+  assert_int_equal(count_artifacts(&fixture), kept);
+  assert_measured(price(&fixture, "negate", 0, NULL));
+  assert_int_equal(count_artifacts(&fixture), kept + 1);
+  if (old != NULL) setenv("TMPDIR", old, 1);
+  if (old == NULL) unsetenv("TMPDIR");
+  free(old);
+  close_measurer(&fixture);
+}
+
 // Issue 12, 6: a plugin that was rebuilt is another one, although its name and version are the same.
 static void test_12_6_a_rebuilt_plugin_is_measured_again(void **state) {
   (void)state;
@@ -476,6 +530,8 @@ int main(void) {
       cmocka_unit_test(test_c4_one_of_several),
       cmocka_unit_test(test_13_3_a_killed_compiler_is_forgotten),
       cmocka_unit_test(test_13_3_seen_once_is_forgotten),
+      cmocka_unit_test(test_seen_twice_is_remembered),
+      cmocka_unit_test(test_the_fastest_artifacts_are_kept),
       cmocka_unit_test(test_12_6_a_rebuilt_plugin_is_measured_again),
       cmocka_unit_test(test_13_3_nothing_bad_is_remembered_under_limits),
       cmocka_unit_test(test_c4_several_shapes),

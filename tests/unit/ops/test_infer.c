@@ -46,6 +46,11 @@ static const case_t cases[] = {
     {"", "%a : f32[2]", "SequenceLength@11(%a)", 1, "! operand 0: expected a sequence, got f32[2]"},
     {"", "%a : f32[N]", "Optional@15(%a)", 1, "opt<f32[N]>"},
     {"", "%a : opt<f32[3]>", "OptionalGetElement@18(%a)", 1, "f32[3]"},
+    // A constant condition says how many elements are kept
+    {"@c : bool[5] = [false, true, false, false, true]", "%a : f32[3,N]", "Compress@11(%a, @c)", 1, "f32[2]"},
+    {"@c : bool[2] = [false, true]", "%a : f32[N,2]", "Compress@11(%a, @c) {axis = 1}", 1, "f32[N,1]"},
+    {"@c : bool[2] = [false, false]", "%a : f32[N,2]", "Compress@11(%a, @c) {axis = -1}", 1, "f32[N,0]"},
+    {"", "%a : f32[N,2], %c : bool[2]", "Compress@11(%a, %c) {axis = 1}", 1, "f32[N,?1]"},
     // Texts
     {"", "%a : string[N,1], %b : string[3]", "StringConcat@20(%a, %b)", 1, "string[N,3]"},
     {"", "%a : string[N]", "RegexFullMatch@20(%a) {pattern = \"a+\"}", 1, "bool[N]"},

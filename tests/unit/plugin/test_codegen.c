@@ -292,6 +292,24 @@ static void test_symbol_twice(void **state) {
   end(&run);
 }
 
+// A second run of one target must not define a symbol that the first one has defined.
+static void test_symbol_of_an_earlier_run(void **state) {
+  (void)state;
+  run_t run;
+  begin(&run, "negate");
+  byoc_function_t *functions[] = {byoc_graph_module_find(run.module, "first"),
+                                  byoc_graph_module_find(run.module, "second")};
+  const byoc_target_t *target = run.targets.targets.data[0];
+  byoc_test_ok(byoc_codegen_run(run.module, target, functions, 1, &run.services, &run.diag, &run.report), &run.diag);
+  assert_true(byoc_attributes_set_string(&functions[1]->attributes, "global_symbol", "demo_first"));
+  size_t count = run.module->runtime_modules.count;
+  byoc_test_error(byoc_codegen_run(run.module, target, functions + 1, 1, &run.services, &run.diag, &run.report),
+                  BYOC_ALREADY_EXISTS, &run.diag,
+                  "the symbol 'demo_first' is listed by runtime module 'negate' and by 'negate_1'");
+  assert_int_equal(run.module->runtime_modules.count, count);
+  end(&run);
+}
+
 // ---- the session as a plugin sees it ----
 
 typedef void (*probe_t)(const byoc_host_t *host, byoc_codegen_t *codegen, void *argument);
@@ -694,6 +712,7 @@ int main(void) {
       cmocka_unit_test(test_refusals),
       cmocka_unit_test(test_unlisted_symbol),
       cmocka_unit_test(test_symbol_twice),
+      cmocka_unit_test(test_symbol_of_an_earlier_run),
       cmocka_unit_test(test_readers),
       cmocka_unit_test(test_bad_calls),
       cmocka_unit_test(test_features_and_constants),
