@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/base/file.h"
 #include "core/base/remove.h"
@@ -76,10 +77,11 @@ byoc_status_t byoc_make_temporary_directory(const char *prefix, byoc_allocator_t
   *out_path = NULL;
   const char *parent = getenv("TMPDIR");
   if (parent == NULL || parent[0] == '\0') parent = "/tmp";
-  size_t size = strlen(parent) + strlen(prefix) + sizeof("/-XXXXXX");
+  byoc_temporary_sweep(parent);
+  size_t size = strlen(parent) + strlen(prefix) + sizeof("/" BYOC_TEMPORARY_MARK "-XXXXXX") + 20;
   char *path = byoc_allocate(allocator, size, 1);
   if (path == NULL) return byoc_diag_out_of_memory(diag);
-  snprintf(path, size, "%s/%s-XXXXXX", parent, prefix);
+  snprintf(path, size, "%s/%s" BYOC_TEMPORARY_MARK "%ld-XXXXXX", parent, prefix, (long)getpid());
   if (byoc_temporary_make(make_folder, path, path) != 0) {
     byoc_status_t status = byoc_diag_system_error(diag, errno, "make a temporary folder in", parent);
     byoc_diag_hint(diag, "name a folder that can be written to in TMPDIR");

@@ -50,7 +50,7 @@ byoc_status_t byoc_make_private_directories(const char *path, byoc_diag_t *diag)
 byoc_status_t byoc_remove_tree(const char *path, byoc_diag_t *diag);
 // Makes a folder under $TMPDIR (else /tmp) with mode 0700. byoc_remove_tree removes it. Folders that are left are
 // removed when the process ends by exit, through byoc_remove_temporaries, and in tools by SIGINT and SIGTERM
-// (core/base/interrupt.h).
+// (core/base/interrupt.h). What a killed process left is removed by the next one (core/base/temporary.h).
 byoc_status_t byoc_make_temporary_directory(const char *prefix, byoc_allocator_t allocator, byoc_diag_t *diag,
                                             char **out_path);
 void byoc_remove_temporaries(void);

@@ -106,16 +106,24 @@ static int make_file(void *argument) {
   return open(opening->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, opening->mode);
 }
 
-// Opens a temporary file beside `path`.
+static void sweep_folder_of(const char *path) {
+  char *folder = byoc_path_directory(byoc_allocator_system(), path);
+  if (folder != NULL) byoc_temporary_sweep(folder);
+  byoc_free(byoc_allocator_system(), folder);
+}
+
+// Opens a temporary file beside `path`. Its name holds the beginning of the file's own.
 static int open_temporary(pending_t *pending, const char *path, mode_t mode) {
+  enum { NAME_BYTES = 200 };
   static atomic_uint counter;
-  size_t size = strlen(path) + 48;
+  size_t size = strlen(path) + 64;
   pending->temporary = malloc(size);
   if (pending->temporary == NULL) return ENOMEM;
+  sweep_folder_of(path);
   int directory_size = (int)(byoc_path_base(path) - path);
   for (int attempt = 0; attempt < 1000; attempt++) {
-    snprintf(pending->temporary, size, "%.*s.%s.%ld-%u", directory_size, path, path + directory_size, (long)getpid(),
-             atomic_fetch_add(&counter, 1));
+    snprintf(pending->temporary, size, "%.*s.%.*s" BYOC_TEMPORARY_MARK "%ld-%u", directory_size, path, NAME_BYTES,
+             path + directory_size, (long)getpid(), atomic_fetch_add(&counter, 1));
     opening_t opening = {.path = pending->temporary, .mode = mode};
     pending->fd = byoc_temporary_make(make_file, &opening, pending->temporary);
     if (pending->fd >= 0 || errno != EEXIST) break;

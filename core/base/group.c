@@ -3,9 +3,14 @@
 #include "core/base/group.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -13,41 +18,116 @@
 
 #include "core/base/interrupt.h"
 
+// A leader and the process that started it, in one word: owner << 32 | leader; 0 if the row is free.
+typedef _Atomic uint64_t row_t;
+enum { ROWS = 256 }; // when all are taken, further leaders are not remembered
+
 // Held from before a process is started until it is in the table; held forever once a signal ended the groups.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pid_t leaders[256]; // 0 if free; when all are taken, further leaders are not remembered
-static bool inside;        // this process is in a group that another one ends
+static row_t own_rows[ROWS];
+static row_t *rows = own_rows; // with a guard, in memory that this process shares with it and with all children
+static bool inside;            // this process is in a group that another one ends
+static pid_t guard;            // 0: none
+static int guard_fd = -1;      // the guard sees the end of this pipe
+
+static pid_t leader_of(uint64_t row) {
+  return (pid_t)(row & UINT32_MAX);
+}
+
+static pid_t owner_of(uint64_t row) {
+  return (pid_t)(row >> 32);
+}
 
 static void remember(pid_t leader) {
-  for (size_t i = 0; i < sizeof(leaders) / sizeof(leaders[0]); i++) {
-    if (leaders[i] != 0) continue;
-    leaders[i] = leader;
-    return;
+  const uint64_t row = (uint64_t)getpid() << 32 | (uint32_t)leader;
+  for (size_t i = 0; i < ROWS; i++) {
+    uint64_t none = 0;
+    if (atomic_compare_exchange_strong(&rows[i], &none, row)) return;
+  }
+}
+
+static void kill_groups(void) {
+  for (size_t i = 0; i < ROWS; i++) {
+    const uint64_t row = atomic_load(&rows[i]);
+    if (row != 0) (void)kill(-leader_of(row), SIGKILL);
   }
 }
 
 // For signal handlers: kills every group and waits at most one second for its end.
 static void end_groups(void) {
   byoc_interrupt_seize(&lock);
-  const size_t count = sizeof(leaders) / sizeof(leaders[0]);
-  for (size_t i = 0; i < count; i++) {
-    if (leaders[i] != 0) (void)kill(-leaders[i], SIGKILL);
-  }
+  kill_groups();
   for (int wait_ms = 0; wait_ms < 1000; wait_ms++) {
     bool left = false;
-    for (size_t i = 0; i < count; i++) {
-      if (leaders[i] == 0) continue;
-      (void)waitpid(leaders[i], NULL, WNOHANG);
-      if (kill(-leaders[i], 0) == 0) {
+    for (size_t i = 0; i < ROWS; i++) {
+      const uint64_t row = atomic_load(&rows[i]);
+      if (row == 0) continue;
+      (void)waitpid(leader_of(row), NULL, WNOHANG);
+      if (kill(-leader_of(row), 0) == 0) {
         left = true;
       } else {
-        leaders[i] = 0;
+        atomic_store(&rows[i], 0);
       }
     }
     if (!left) break;
     (void)poll(NULL, 0, 1);
   }
 }
+
+// ---- the guard ----
+
+// Holds nothing of the tool's open, so that whoever reads its output sees the end of it.
+static void close_all_but(int kept) {
+  const unsigned last = ~0u, fd = (unsigned)kept;
+  if ((fd == 0 || close_range(0, fd - 1, 0) == 0) && close_range(fd + 1, last, 0) == 0) return;
+  const long limit = sysconf(_SC_OPEN_MAX);
+  for (int other = 0; other < (limit > 0 && limit < 65536 ? (int)limit : 65536); other++) {
+    if (other != kept) (void)close(other);
+  }
+}
+
+_Noreturn static void stand_guard(int fd) {
+  sigset_t all;
+  sigfillset(&all);
+  (void)sigprocmask(SIG_SETMASK, &all, NULL);
+  (void)setsid(); // what ends the tool's group or terminal does not end the guard
+  (void)prctl(PR_SET_NAME, "byoc-guard");
+  close_all_but(fd);
+  if (chdir("/") != 0) _exit(1);
+  char byte;
+  while (read(fd, &byte, 1) < 0 && errno == EINTR) continue;
+  kill_groups();
+  _exit(0);
+}
+
+void byoc_group_guard_start(void) {
+  int fds[2];
+  row_t *shared = mmap(NULL, sizeof(own_rows), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) return;
+  if (pipe2(fds, O_CLOEXEC) == 0) {
+    rows = shared;
+    guard = fork();
+    if (guard == 0) stand_guard(fds[0]);
+    (void)close(fds[0]);
+    guard_fd = fds[1];
+    if (guard > 0) return;
+    (void)close(guard_fd);
+    guard_fd = -1;
+    guard = 0;
+    rows = own_rows;
+  }
+  (void)munmap(shared, sizeof(own_rows));
+}
+
+void byoc_group_guard_stop(void) {
+  if (guard == 0) return;
+  (void)close(guard_fd);
+  guard_fd = -1;
+  while (waitpid(guard, NULL, 0) < 0 && errno == EINTR) continue;
+  guard = 0;
+}
+
+// ---- leaders ----
 
 static void restore_signals(void) {
   static const int signals[] = {SIGSEGV, SIGBUS,  SIGILL, SIGFPE,  SIGABRT, SIGTRAP, SIGSYS, SIGXFSZ,
@@ -61,8 +141,13 @@ static void restore_signals(void) {
 
 static void lead(pid_t parent) {
   pthread_mutex_unlock(&lock); // this is the thread that took it
-  for (size_t i = 0; i < sizeof(leaders) / sizeof(leaders[0]); i++) leaders[i] = 0;
   inside = true;
+  guard = 0;
+  if (guard_fd >= 0) (void)close(guard_fd); // or the guard would wait for this process too
+  guard_fd = -1;
+  if (rows == own_rows) {
+    for (size_t i = 0; i < ROWS; i++) atomic_store(&rows[i], 0);
+  }
   (void)setpgid(0, 0);
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1); // the parent died before that was set
@@ -106,11 +191,21 @@ void byoc_group_kill(pid_t leader) {
   (void)kill(-leader, SIGKILL);
 }
 
+// Also ends what the leader had started in groups of their own, since only the leader knew of those.
+static void drop(pid_t leader) {
+  for (size_t i = 0; i < ROWS; i++) {
+    const uint64_t row = atomic_load(&rows[i]);
+    if (row == 0 || (owner_of(row) != leader && leader_of(row) != leader)) continue;
+    atomic_store(&rows[i], 0);
+    if (leader_of(row) == leader) continue;
+    (void)kill(-leader_of(row), SIGKILL);
+    drop(leader_of(row));
+  }
+}
+
 void byoc_group_forget(pid_t leader) {
   sigset_t mask;
   byoc_interrupt_lock(&lock, &mask);
-  for (size_t i = 0; i < sizeof(leaders) / sizeof(leaders[0]); i++) {
-    if (leaders[i] == leader) leaders[i] = 0;
-  }
+  drop(leader);
   byoc_interrupt_unlock(&lock, &mask);
 }

@@ -59,3 +59,7 @@ static int remove_entry(int parent, const char *name) {
 int byoc_remove_entry(const char *path) {
   return remove_entry(AT_FDCWD, path);
 }
+
+int byoc_remove_entry_at(int folder, const char *name) {
+  return remove_entry(folder, name);
+}

@@ -5,5 +5,7 @@
 // Removes a file, a link, or a folder with all its contents; links are not followed. Returns an errno, 0 if it is gone.
 // Safe in a signal handler.
 int byoc_remove_entry(const char *path);
+// The same for the entry `name` of an open folder.
+int byoc_remove_entry_at(int folder, const char *name);
 
 #endif // BYOC_CORE_BASE_REMOVE_H_

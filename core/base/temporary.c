@@ -3,9 +3,11 @@
 #include "core/base/temporary.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "core/base/file.h"
@@ -17,6 +19,7 @@ typedef struct temporary_t temporary_t;
 struct temporary_t {
   temporary_t *next;
   pid_t owner;
+  int lock_fd; // held until it is forgotten; -1 if it cannot be locked
   char path[];
 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // held forever once a signal ended the list
@@ -39,6 +42,18 @@ static void remove_at_exit(void) {
   atexit(byoc_remove_temporaries);
 }
 
+static int lock_entry(const char *path) {
+  int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
+  (void)close(fd);
+  return -1;
+}
+
+static void free_entry(temporary_t *temporary) {
+  if (temporary->lock_fd >= 0) (void)close(temporary->lock_fd);
+  free(temporary);
+}
+
 int byoc_temporary_make(int (*make)(void *argument), void *argument, const char *path) {
   pthread_once(&at_exit_once, remove_at_exit);
   byoc_interrupt_register(BYOC_INTERRUPT_FILES, end_temporaries);
@@ -55,6 +70,7 @@ int byoc_temporary_make(int (*make)(void *argument), void *argument, const char 
   int error = errno;
   if (made >= 0) {
     memcpy(temporary->path, path, size);
+    temporary->lock_fd = lock_entry(path);
     temporary->next = temporaries;
     temporaries = temporary;
   } else {
@@ -72,7 +88,7 @@ void byoc_temporary_forget(const char *path) {
     if (strcmp((*link)->path, path) != 0) continue;
     temporary_t *found = *link;
     *link = found->next;
-    free(found);
+    free_entry(found);
     break;
   }
   byoc_interrupt_unlock(&lock, &mask);
@@ -84,7 +100,7 @@ void byoc_remove_temporaries(void) {
   remove_list(temporaries);
   while (temporaries != NULL) {
     temporary_t *next = temporaries->next;
-    free(temporaries);
+    free_entry(temporaries);
     temporaries = next;
   }
   byoc_interrupt_unlock(&lock, &mask);

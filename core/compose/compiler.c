@@ -85,7 +85,7 @@ static byoc_status_t run_compiler(const byoc_compile_job_t *job, const char *com
   for (size_t i = 0; i < COUNT_OF(files); i++) byoc_command_add(&command, files[i]);
   char what[256];
   snprintf(what, sizeof(what), "compiling '%s' with %s", job->name, compiler);
-  byoc_command_hide(&command, folder);
+  byoc_command_work_in(&command, folder);
   byoc_status_t status = byoc_command_run(&command, what, folder, diag);
   byoc_command_deinit(&command);
   return status;

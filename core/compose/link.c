@@ -58,7 +58,7 @@ byoc_status_t byoc_link_shared(const byoc_link_job_t *job, byoc_diag_t *diag) {
   for (size_t i = 0; i < job->file_count && job->names != NULL; i++) {
     if (job->names[i] != NULL) byoc_command_name(&command, job->files[i], job->names[i]);
   }
-  byoc_command_hide(&command, folder);
+  byoc_command_work_in(&command, folder);
   status = byoc_command_run(&command, "linking", NULL, diag);
 
 cleanup:

@@ -103,7 +103,7 @@ static byoc_status_t compile(const byoc_compile_job_t *job, const char *compiler
   byoc_command_add_compilation(&command, job);
   const char *const files[] = {"-x", "c-header", paths->header, "-o", output};
   for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); ++i) byoc_command_add(&command, files[i]);
-  byoc_command_hide(&command, folder);
+  byoc_command_work_in(&command, folder);
   byoc_status_t status = byoc_command_run(&command, "precompiling headers", folder, diag);
   byoc_command_deinit(&command);
   char digits[33];

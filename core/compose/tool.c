@@ -139,9 +139,10 @@ void byoc_command_name(byoc_command_t *command, const char *path, const char *na
   }
 }
 
-void byoc_command_hide(byoc_command_t *command, const char *folder) {
+void byoc_command_work_in(byoc_command_t *command, const char *folder) {
+  command->folder = byoc_arena_copy_string(&command->arena, folder);
   const char *inside = byoc_arena_format(&command->arena, "%s/", folder);
-  if (inside == NULL) command->failed = true;
+  if (inside == NULL || command->folder == NULL) command->failed = true;
   if (inside != NULL) byoc_command_name(command, inside, "");
   byoc_command_name(command, folder, "");
 }
@@ -158,8 +159,10 @@ byoc_status_t byoc_command_run(byoc_command_t *command, const char *what, const 
     byoc_log(BYOC_LOG_DEBUG, "%s", line.data);
     byoc_string_deinit(&line);
   }
-  static const char *const english[] = {"LC_ALL=C", NULL};
-  byoc_process_options_t options = {.directory = directory, .variables = english};
+  const char *place = command->folder == NULL ? NULL : byoc_arena_format(&command->arena, "TMPDIR=%s", command->folder);
+  if (command->folder != NULL && place == NULL) return byoc_diag_out_of_memory(diag);
+  const char *const variables[] = {"LC_ALL=C", place, NULL};
+  byoc_process_options_t options = {.directory = directory, .variables = variables};
   byoc_process_result_t result;
   byoc_string_t output;
   byoc_string_init(&output, allocator);

@@ -18,6 +18,7 @@ typedef struct byoc_command_t {
   byoc_arena_t arena;
   BYOC_VECTOR(byoc_command_place_t) places; // what messages call a path
   BYOC_VECTOR(const char *) arguments;
+  const char *folder; // for its temporary files; NULL: that of the caller
   bool failed;
 } byoc_command_t;
 
@@ -29,8 +30,9 @@ void byoc_command_addf(byoc_command_t *command, const char *format, ...) __attri
 
 // Messages say `name` instead of the path in what the tool printed; if two paths fit, the one that was added first.
 void byoc_command_name(byoc_command_t *command, const char *path, const char *name);
-// Messages leave out the folder in front of what lies in it.
-void byoc_command_hide(byoc_command_t *command, const char *folder);
+// The command works in this temporary folder: the tools' own temporary files go there, so that they are removed with it
+// if a tool is killed, and messages leave out the folder in front of what lies in it.
+void byoc_command_work_in(byoc_command_t *command, const char *folder);
 
 // Runs it in `directory` (NULL: the caller's), with messages in English. A non-zero exit is BYOC_TOOL, or BYOC_IO if
 // the disk is full, with "<what> failed: <first messages>".

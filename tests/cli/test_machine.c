@@ -26,9 +26,35 @@ static void test_closed_descriptors(void **state) {
                      " && cmp open.onnx closed.onnx && rm open.* closed.*");
 }
 
+// ---- a sudden end ----
+
+// A compiler that never comes back, with a child of its own.
+static const char slow_cc[] = "#!/bin/sh\ncase \"$*\" in *--version*) exec cc \"$@\";; esac\n"
+                              "sleep 300 &\necho $! > child.new\nmv child.new child\nwait\n";
+
+// byoc and its compiler are killed at once, and the next build removes what they left.
+static void test_killed(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_file_write("slow-cc", slow_cc, sizeof(slow_cc) - 1, &diag), &diag);
+  byoc_test_shell(0, "chmod +x slow-cc && mkdir -p tmp cache && here=$PWD\n"
+                     "export TMPDIR=$here/tmp BYOC_CACHE_DIR=$here/cache\n"
+                     "sed -i \"s|child|$here/child|g\" slow-cc\n"
+                     "CC=$here/slow-cc byoc build tiny.onnx -t c > log 2>&1 & pid=$!\n"
+                     "n=0; while [ ! -e child ] && [ $n -lt 600 ]; do sleep 0.1; n=$((n+1)); done\n"
+                     "kill -9 $pid; read child < child\n"
+                     "n=0; while grep -q sleep /proc/$child/comm 2> /dev/null && [ $n -lt 100 ]; do\n"
+                     "  sleep 0.1; n=$((n+1)); done\n"
+                     "[ $n -lt 100 ] && [ \"$(ls tmp)\" != '' ]");
+  byoc_test_shell(0, "export TMPDIR=$PWD/tmp BYOC_CACHE_DIR=$PWD/cache\nbyoc build tiny.onnx -t c && ls -A tmp");
+  assert_null(strstr(byoc_test_output(), "byoc-tmp"));
+  byoc_test_shell(0, "rmdir tmp && rm -r cache child log slow-cc tiny.so tiny.h");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_closed_descriptors),
+      cmocka_unit_test(test_killed),
   };
   return cmocka_run_group_tests(tests, setup, byoc_test_leave_folder);
 }

@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "core/base/file.h"
+#include "core/base/group.h"
 #include "core/base/interrupt.h"
 #include "core/base/standard_streams.h"
 
@@ -60,6 +61,7 @@ static bool is_help(const char *word) {
 
 int main(int argc, char **argv) {
   if (!byoc_standard_streams_open()) return BYOC_EXIT_FAILED;
+  byoc_group_guard_start();
   byoc_interrupt_install();
   signal(SIGPIPE,
          SIG_IGN); // a closed pipe becomes a write error, so that half-made files are removed before the program ends
@@ -80,6 +82,7 @@ int main(int argc, char **argv) {
     code = run_command(argc - 1, argv + 1);
   }
   byoc_remove_temporaries();
+  byoc_group_guard_stop();
   if (fflush(stdout) != 0 || ferror(stdout)) {
     byoc_leave_without_reader();
     fprintf(stderr, "error: cannot write to standard output\n");

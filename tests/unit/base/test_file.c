@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -327,6 +328,71 @@ static void temporaries_go_at_exit_but_not_in_children(void **state) {
   assert_int_equal(unsetenv("TMPDIR"), 0);
 }
 
+// A process that is killed leaves what the next one removes; everything else stays.
+static void what_dead_processes_left_is_swept(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  int fds[2];
+  assert_int_equal(pipe(fds), 0);
+  char *place = byoc_copy_string(byoc_allocator_system(), in_folder("swept"));
+  byoc_test_ok(byoc_make_directories(place, &diag), &diag);
+  assert_int_equal(setenv("TMPDIR", place, 1), 0);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    char *own = byoc_test_folder(), path[4096];
+    snprintf(path, sizeof(path), "%s/inside", own);
+    bool made = byoc_file_write(path, "x", 1, NULL) == BYOC_OK;
+    snprintf(path, sizeof(path), "%s/model.so.byoc-tmp-%ld-7", place, (long)getpid());
+    made = made && byoc_file_write(path, "x", 1, NULL) == BYOC_OK && write(fds[1], "m", 1) == 1;
+    for (; made;) (void)pause();
+    _exit(1);
+  }
+  char byte;
+  assert_int_equal(read(fds[0], &byte, 1), 1);
+  assert_int_equal(kill(pid, SIGKILL), 0);
+  assert_int_equal(waitpid(pid, NULL, 0), pid);
+  assert_int_equal(byoc_test_count_entries(place), 2);
+
+  const struct {
+    const char *format;
+    long pid;
+  } kept[] = {{"model.so.byoc-tmp-%ld-7", (long)getpid()}, {"model.so.byoc-tmp-%ld", (long)pid},
+              {"model.so.byoc-tmp-%ld-", (long)pid},       {"model.so.byoc-tmp-%ld-7.so", (long)pid},
+              {"model.so.tmp-%ld-7", (long)pid},           {"locked.byoc-tmp-%ld-7", (long)pid}};
+  enum { KEPT = sizeof(kept) / sizeof(kept[0]) };
+  int locked = -1;
+  for (size_t i = 0; i < KEPT; i++) {
+    char name[64], path[4096];
+    snprintf(name, sizeof(name), kept[i].format, kept[i].pid);
+    snprintf(path, sizeof(path), "%s/%s", place, name);
+    byoc_test_ok(byoc_file_write(path, "x", 1, &diag), &diag);
+    if (i + 1 == KEPT) locked = open(path, O_RDONLY | O_CLOEXEC);
+  }
+  assert_int_equal(flock(locked, LOCK_EX), 0); // as a process of another container would hold it
+  char link[4096];
+  snprintf(link, sizeof(link), "%s/link.byoc-tmp-%ld-7", place, (long)pid);
+  assert_int_equal(symlink("..", link), 0);
+  char *file = byoc_path_join(byoc_allocator_system(), place, "new");
+  byoc_test_ok(byoc_file_write_atomic(file, "new", 3, 0644, &diag), &diag);
+  assert_int_equal(byoc_test_count_entries(place), KEPT + 2);
+  expect_content(file, "new");
+  byoc_free(byoc_allocator_system(), file);
+  byoc_free(byoc_allocator_system(), place);
+  assert_int_equal(unsetenv("TMPDIR"), 0);
+  (void)close(locked);
+  (void)close(fds[0]);
+  (void)close(fds[1]);
+}
+
+static void a_long_name_is_written_whole(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  char name[256] = "";
+  memset(name, 'n', 255);
+  byoc_test_ok(byoc_file_write_atomic(in_folder(name), "new", 3, 0644, &diag), &diag);
+  expect_content(in_folder(name), "new");
+}
+
 static void expect_cache(const char *expected) {
   byoc_diag_t diag = {0};
   char *path = NULL;
@@ -437,6 +503,8 @@ int main(void) {
       in_a_folder(removing_does_not_follow_links),
       cmocka_unit_test(paths),
       in_a_folder(temporaries_go_at_exit_but_not_in_children),
+      in_a_folder(what_dead_processes_left_is_swept),
+      in_a_folder(a_long_name_is_written_whole),
       in_a_folder(cache_folder_order),
       in_a_folder(each_allocation_fails),
   };

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -97,6 +98,58 @@ static void a_signal_leaves_nothing(void **state) {
   }
 }
 
+// Writes its number to the file, then goes on with a child that no signal to a parent reaches.
+static void run_until_killed(const char *started) {
+  char script[1024];
+  snprintf(script, sizeof(script), "sleep 60 & echo $$ > '%s.new'; mv '%s.new' '%s'; wait", started, started, started);
+  run_script(script);
+  _exit(2);
+}
+
+// SIGKILL cannot be handled, but the guard sees the end of the process.
+static void a_killed_process_leaves_no_program(void **state) {
+  (void)state;
+  for (int nested = 0; nested < 2; nested++) {
+    char *started = byoc_path_join(byoc_allocator_system(), folder, nested ? "nested" : "plain");
+    pid_t pid = fork();
+    if (pid == 0) {
+      byoc_group_guard_start();
+      pid_t inner = nested ? byoc_group_fork() : 0;
+      if (inner == 0) run_until_killed(started);
+      (void)pause();
+    }
+    assert_true(pid > 0);
+    await_file(started);
+    byoc_diag_t diag = {0};
+    char *text = NULL;
+    size_t size = 0;
+    byoc_test_ok(byoc_file_read(started, byoc_allocator_system(), &diag, &text, &size), &diag);
+    pid_t leader = getpgid(atoi(text));
+    assert_true(leader > 0 && leader != getpgrp());
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_true(group_ends(leader));
+    byoc_free(byoc_allocator_system(), text);
+    assert_int_equal(unlink(started), 0);
+    byoc_free(byoc_allocator_system(), started);
+  }
+}
+
+// The guard and what it knows end with the process that stops it.
+static void a_guard_ends_when_told(void **state) {
+  (void)state;
+  pid_t pid = fork();
+  if (pid == 0) {
+    byoc_group_guard_start();
+    run_script("exit 0");
+    byoc_group_guard_stop();
+    _exit(waitpid(-1, NULL, 0) < 0 && errno == ECHILD ? 0 : 1);
+  }
+  int status = 0;
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  assert_int_equal(status, 0);
+}
+
 static int told[2]; // a pipe
 
 static void tell_processes(void) {
@@ -150,6 +203,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(groups_end_whole),
       cmocka_unit_test(a_signal_leaves_nothing),
+      cmocka_unit_test(a_killed_process_leaves_no_program),
+      cmocka_unit_test(a_guard_ends_when_told),
       cmocka_unit_test(stages_end_in_order),
   };
   return cmocka_run_group_tests(tests, enter, leave);
