@@ -159,6 +159,31 @@ byoc_status_t byoc_elf_find_note(const byoc_elf_t *elf, const char *owner, uint3
   return BYOC_NOT_FOUND;
 }
 
+byoc_status_t byoc_elf_find_section(const byoc_elf_t *elf, const char *name, byoc_diag_t *diag,
+                                    const uint8_t **out_data, size_t *out_size_bytes) {
+  *out_data = NULL;
+  *out_size_bytes = 0;
+  if (elf->section_name_index >= elf->section_count) return BYOC_NOT_FOUND; // no section has a name
+  Elf64_Shdr names = byoc_elf_section(elf, elf->section_name_index);
+  if (names.sh_type != SHT_STRTAB || !byoc_elf_range_ok(elf, names.sh_offset, names.sh_size)) {
+    return byoc_elf_damaged(elf, diag, "the names of its sections lie outside the file");
+  }
+  for (uint32_t i = 0; i < elf->section_count; i++) {
+    Elf64_Shdr section = byoc_elf_section(elf, i);
+    if (section.sh_type == SHT_NULL || section.sh_type == SHT_NOBITS) continue;
+    const char *text = byoc_elf_text(elf, names.sh_offset, names.sh_size, section.sh_name);
+    if (text == NULL) return byoc_elf_damaged(elf, diag, "a section's name lies outside its table");
+    if (strcmp(text, name) != 0) continue;
+    if (!byoc_elf_range_ok(elf, section.sh_offset, section.sh_size)) {
+      return byoc_elf_damaged(elf, diag, "a section lies outside the file");
+    }
+    *out_data = elf->data + section.sh_offset;
+    *out_size_bytes = section.sh_size;
+    return BYOC_OK;
+  }
+  return BYOC_NOT_FOUND;
+}
+
 byoc_status_t byoc_elf_open_symbols(const byoc_elf_t *elf, const Elf64_Shdr *table, byoc_diag_t *diag,
                                     byoc_elf_symbols_t *out_symbols) {
   if (table->sh_entsize != sizeof(Elf64_Sym) || table->sh_size % sizeof(Elf64_Sym) != 0) {

@@ -32,6 +32,11 @@ byoc_status_t byoc_elf_check_loadable(const byoc_elf_t *elf, byoc_diag_t *diag);
 byoc_status_t byoc_elf_find_note(const byoc_elf_t *elf, const char *owner, uint32_t type, byoc_diag_t *diag,
                                  const uint8_t **out_data, size_t *out_size_bytes);
 
+// The bytes of the first section with this name. BYOC_NOT_FOUND (without a diagnostic) if there is none, or if it has
+// no bytes in the file.
+byoc_status_t byoc_elf_find_section(const byoc_elf_t *elf, const char *name, byoc_diag_t *diag,
+                                    const uint8_t **out_data, size_t *out_size_bytes);
+
 typedef struct byoc_elf_symbol_t {
   const char *name;
   bool defined;

@@ -35,6 +35,8 @@ byoc_status_t byoc_file_write_atomic_parts(const char *path, const byoc_bytes_t 
 // Writes in place, without a rename; for folders of our own.
 byoc_status_t byoc_file_write(const char *path, const void *data, size_t size_bytes, byoc_diag_t *diag);
 byoc_status_t byoc_file_write_parts(const char *path, const byoc_bytes_t *parts, size_t part_count, byoc_diag_t *diag);
+// Overwrites bytes of a file of our own in place; at its end the file grows.
+byoc_status_t byoc_file_change(const char *path, size_t offset, const void *data, size_t size_bytes, byoc_diag_t *diag);
 // Copies or renames `from` over `to` so that `to` appears whole or not at all (across file systems too).
 byoc_status_t byoc_file_install(const char *from, const char *to, unsigned mode, byoc_diag_t *diag);
 // Checks, before the work begins, that a file may be written at `path`. BYOC_INVALID_ARGUMENT if the name is empty or a

@@ -55,6 +55,17 @@ byoc_status_t byoc_file_write(const char *path, const void *data, size_t size_by
   return byoc_file_write_parts(path, &(byoc_bytes_t){.data = data, .size_bytes = size_bytes}, 1, diag);
 }
 
+byoc_status_t byoc_file_change(const char *path, size_t offset, const void *data, size_t size_bytes,
+                               byoc_diag_t *diag) {
+  int fd = open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return byoc_diag_system_error(diag, errno, "write", path);
+  const byoc_bytes_t part = {.data = data, .size_bytes = size_bytes};
+  int error = lseek(fd, (off_t)offset, SEEK_SET) < 0 ? errno : write_all(fd, &part, 1);
+  int close_error = close_checked(fd);
+  if (error == 0) error = close_error;
+  return error == 0 ? BYOC_OK : byoc_diag_system_error(diag, error, "write", path);
+}
+
 bool byoc_file_is_special(const char *path) {
   struct stat info;
   return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);

@@ -38,6 +38,7 @@ typedef struct byoc_link_job_t {
   size_t needed_count;
   const char *const *exports; // the only symbols left global
   size_t export_count;
+  bool has_build_id;    // leaves room for one, which byoc_compose_seal fills in; without it there is none
   bool allow_undefined; // for the evaluator only; artifacts refuse undefined symbols
 } byoc_link_job_t;
 byoc_status_t byoc_link_shared(const byoc_link_job_t *job, byoc_diag_t *diag);

@@ -14,6 +14,7 @@
 #include "core/compose/install.h"
 #include "core/compose/link_files.h"
 #include "core/compose/native.h"
+#include "core/compose/seal.h"
 #include "core/compose/tool.h"
 #include "core/kernel/emit_c.h"
 #include "core/module/symbols.h"
@@ -209,13 +210,15 @@ static byoc_status_t link_artifact(build_t *build, const char *output) {
                            .needed = files.needed.data,
                            .needed_count = files.needed.count,
                            .exports = exports,
-                           .export_count = 1};
+                           .export_count = 1,
+                           .has_build_id = true};
     status = byoc_link_shared(&job, build->diag);
     byoc_log(BYOC_LOG_INFO, "linked in %.2f s", (double)(byoc_now_ns() - start_ns) / 1e9);
   }
   if (status == BYOC_OK) {
     status = byoc_compose_verify_linked(output, files.needed.data, files.needed.count, build->diag);
   }
+  if (status == BYOC_OK) status = byoc_compose_seal(output, build->diag);
   byoc_link_files_deinit(&files);
   return status;
 }

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "byoc/artifact.h"
+
 enum { SECTION_NONE, SECTION_DATA, SECTION_METADATA, SECTION_SYMBOLS, SECTION_NAMES, SECTION_STACK, SECTION_COUNT };
 enum { SYMBOL_NONE, SYMBOL_DATA, SYMBOL_METADATA, SYMBOL_COUNT };
 enum { PAGE_BYTES = 4096 };
@@ -14,14 +16,14 @@ enum { PAGE_BYTES = 4096 };
 typedef struct names_t {
   char none[1];
   char data_section[sizeof(".rodata.byoc_data")];
-  char metadata_section[sizeof(".rodata.byoc_metadata")];
+  char metadata_section[sizeof(BYOC_ARTIFACT_METADATA_SECTION)];
   char symbols_section[sizeof(".symtab")];
   char names_section[sizeof(".strtab")];
   char stack_section[sizeof(".note.GNU-stack")];
   char data[sizeof("byoc_data")];
   char metadata[sizeof("byoc_metadata")];
 } names_t;
-static const names_t names = {"",          ".rodata.byoc_data", ".rodata.byoc_metadata",
+static const names_t names = {"",          ".rodata.byoc_data", BYOC_ARTIFACT_METADATA_SECTION,
                               ".symtab",   ".strtab",           ".note.GNU-stack",
                               "byoc_data", "byoc_metadata"};
 #define NAME(member) ((uint32_t)offsetof(names_t, member))

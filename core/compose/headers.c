@@ -10,6 +10,7 @@
   X(header_call, "byoc/call.h")                                                                                        \
   X(header_engine, "byoc/engine.h")                                                                                    \
   X(header_artifact, "byoc/artifact.h")                                                                                \
+  X(header_verify, "byoc/verify.h")                                                                                    \
   X(header_dlpack, "dlpack/dlpack.h")                                                                                  \
   X(header_cell, "core/runtime/artifact/cell.h")                                                                       \
   X(header_container, "core/runtime/artifact/container.h")                                                             \

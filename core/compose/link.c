@@ -2,14 +2,14 @@
 #include <string.h>
 
 #include "core/compose/compiler.h"
+#include "core/compose/seal.h"
 #include "core/compose/tool.h"
 
-// What every shared object of ours is linked with. --build-id=none and no debug sections: the bytes depend on the
-// content alone. pthread and dl are part of libc since glibc 2.34; --as-needed drops them there.
+// What every shared object of ours is linked with. No debug sections: the bytes depend on the content alone. pthread
+// and dl are part of libc since glibc 2.34; --as-needed drops them there.
 static const char *const link_flags[] = {
-    "-shared",           "-fPIC",          "-Wl,-z,relro",        "-Wl,-z,now", "-Wl,-z,noexecstack",
-    "-static-libgcc",    "-Wl,-S",         "-Wl,--build-id=none", "-Wl,-O1",    "-Wl,-Bsymbolic",
-    "-Wl,--gc-sections", "-Wl,--as-needed"};
+    "-shared", "-fPIC",   "-Wl,-z,relro",   "-Wl,-z,now",        "-Wl,-z,noexecstack", "-static-libgcc",
+    "-Wl,-S",  "-Wl,-O1", "-Wl,-Bsymbolic", "-Wl,--gc-sections", "-Wl,--as-needed"};
 
 static byoc_status_t write_exports(const byoc_link_job_t *job, const char *path, byoc_allocator_t allocator,
                                    byoc_diag_t *diag) {
@@ -38,6 +38,7 @@ byoc_status_t byoc_link_shared(const byoc_link_job_t *job, byoc_diag_t *diag) {
   if (status != BYOC_OK) goto cleanup;
 
   for (size_t i = 0; i < sizeof(link_flags) / sizeof(link_flags[0]); i++) byoc_command_add(&command, link_flags[i]);
+  byoc_command_add(&command, job->has_build_id ? "-Wl,--build-id=" BYOC_BUILD_ID_ROOM : "-Wl,--build-id=none");
   byoc_command_add(&command, job->allow_undefined ? "-Wl,-z,undefs" : "-Wl,-z,defs");
   // Passes a path by -Xlinker, because -Wl would split it at a comma.
   byoc_command_add(&command, "-Xlinker");

@@ -210,12 +210,18 @@ static const char load_text[] =
     "\n"
     "// Loads the artifact at `path` (without a slash it is looked for as dlopen does) and checks that it is this "
     "model\n"
-    "// and that this processor can run it. BYOC_OK, or another status with the reason in model->message.\n"
+    "// and that this processor can run it. With BYOC_VERIFY=1 in the environment and a slash in `path`, it is first\n"
+    "// checked that the file is what byoc wrote. BYOC_OK, or another status with the reason in model->message.\n"
     "static inline int32_t $_load(const char *path, $_model_t *model) {\n"
     "  byoc_artifact_entry_t entry = NULL;\n"
+    "  const char *verify = getenv(\"BYOC_VERIFY\");\n"
     "  void *symbol;\n"
     "  int32_t status;\n"
     "  memset(model, 0, sizeof(*model));\n"
+    "  if (verify != NULL && strcmp(verify, \"1\") == 0 && strchr(path, '/') != NULL) {\n"
+    "    status = byoc_verify_file(path, model->message, sizeof(model->message));\n"
+    "    if (status != BYOC_OK) return status;\n"
+    "  }\n"
     "  model->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);\n"
     "  if (model->library == NULL) return $_refuse(model, BYOC_IO, \"cannot be loaded: \", dlerror());\n"
     "  symbol = dlsym(model->library, BYOC_ARTIFACT_ENTRY);\n"
@@ -344,8 +350,8 @@ char *byoc_compose_header_path(const char *output, byoc_allocator_t allocator) {
   return path;
 }
 
-// What a user of an artifact needs of byoc: byoc/artifact.h, after the headers that it includes.
-static const char *const public_headers[] = {"byoc/status.h", "byoc/dtype.h", "byoc/artifact.h"};
+// What a user of an artifact needs of byoc, each header after those that it includes.
+static const char *const public_headers[] = {"byoc/status.h", "byoc/dtype.h", "byoc/artifact.h", "byoc/verify.h"};
 
 // The text of a header without its #include lines of the others.
 static void emit_public_header(const char *path, byoc_string_t *out) {

@@ -3,57 +3,21 @@
 #include "core/runtime/loader.h"
 
 #include <dlfcn.h>
-#include <elf.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "core/base/elf.h"
-#include "core/base/file.h"
-
-bool byoc_artifact_is_elf(const char *path) {
-  byoc_file_view_t view;
-  if (byoc_file_view_open(path, NULL, &view) != BYOC_OK) return false;
-  bool is_elf = byoc_is_elf(view.data, view.size_bytes);
-  byoc_file_view_close(&view);
-  return is_elf;
-}
-
-static byoc_status_t find_entry(void *self, const byoc_elf_symbol_t *symbol) {
-  bool *found = self;
-  if (symbol->defined && symbol->global && strcmp(symbol->name, BYOC_ARTIFACT_ENTRY) == 0) *found = true;
-  return BYOC_OK;
-}
+#include "core/runtime/artifact_file.h"
 
 static byoc_status_t check_file(const char *path, byoc_diag_t *diag) {
-  byoc_file_view_t view;
-  BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, diag, &view));
-  if (!byoc_is_elf(view.data, view.size_bytes)) {
-    byoc_file_view_close(&view);
-    byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is not an artifact (not an ELF file)", path);
-    byoc_diag_hint(diag, "make an artifact from a model with byoc build");
-    return status;
-  }
-  byoc_elf_t elf;
-  bool has_entry = false;
-  byoc_status_t status = byoc_elf_open(view.data, view.size_bytes, path, diag, &elf);
-  if (status == BYOC_OK && elf.machine != byoc_elf_host_machine()) {
+  byoc_artifact_file_t file;
+  BYOC_RETURN_IF_ERROR(byoc_artifact_file_open(path, diag, &file));
+  byoc_status_t status = BYOC_OK;
+  if (file.elf.machine != byoc_elf_host_machine()) {
     status = byoc_diag_error(diag, BYOC_UNSUPPORTED, "'%s' was made for another kind of machine (ELF machine %u)", path,
-                             (unsigned)elf.machine);
+                             (unsigned)file.elf.machine);
     byoc_diag_hint(diag, "build the model on a machine of this kind");
-  } else if (status == BYOC_OK && elf.type != ET_DYN) {
-    status = byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is an ELF file, but not a shared object", path);
   }
-  if (status == BYOC_OK) status = byoc_elf_check_loadable(&elf, diag);
-  if (status == BYOC_OK) status = byoc_elf_visit_symbols(&elf, true, find_entry, &has_entry, diag);
-  if (status == BYOC_OK && !has_entry) {
-    status = byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is a shared object, but not an artifact: it lacks %s", path,
-                             BYOC_ARTIFACT_ENTRY);
-    byoc_diag_hint(diag, "make an artifact from a model with byoc build");
-  } else if (status == BYOC_INVALID_DATA) {
-    byoc_diag_hint(diag, "the file is damaged or was not copied whole: copy or build it again");
-  }
-  byoc_file_view_close(&view);
+  byoc_artifact_file_close(&file);
   return status;
 }
 

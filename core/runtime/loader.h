@@ -12,11 +12,10 @@ typedef struct byoc_loaded_artifact_t {
   const byoc_artifact_t *table;
 } byoc_loaded_artifact_t;
 
-// Checks the file (a readable ELF shared object for this machine, not truncated, exporting the entry), opens it, then
-// checks its ABI version, struct size and CPU features. Every refusal says which check failed and what to do.
+// Checks the file (core/runtime/artifact_file.h: what byoc wrote, to the last byte) and that it is for this machine,
+// opens it, then checks its ABI version, struct size and CPU features. Every refusal says which check failed and what
+// to do.
 byoc_status_t byoc_artifact_load(const char *path, byoc_diag_t *diag, byoc_loaded_artifact_t *out_artifact);
 void byoc_artifact_unload(byoc_loaded_artifact_t *artifact);
-// Can this file be an artifact (an ELF file), rather than a model?
-bool byoc_artifact_is_elf(const char *path);
 
 #endif // BYOC_CORE_RUNTIME_LOADER_H_

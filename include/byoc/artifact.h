@@ -9,8 +9,12 @@
 //   }
 //   model->destroy(context);
 //
-// The header generated beside an artifact contains this text and those of byoc/status.h and byoc/dtype.h, and adds
-// typed functions for that model; it needs no other file of byoc. A program links with -ldl only.
+// The header generated beside an artifact contains this text and those of byoc/status.h, byoc/dtype.h and
+// byoc/verify.h, and adds typed functions for that model; it needs no other file of byoc. A program links with -ldl
+// only.
+//
+// Damage: the file ends with a hash of all its bytes (byoc/verify.h). With BYOC_VERIFY=1 in the environment, `create`
+// checks it before it makes the first context; a tool that changes the file, such as strip, makes that check fail.
 //
 // Threads: a context is used by one thread at a time (a second one that comes during a run gets BYOC_INVALID_ARGUMENT);
 // contexts of one artifact run concurrently and share the constants. The table and everything it points to is read-only
@@ -34,6 +38,9 @@ extern "C" {
 // meaning of a smaller one.
 #define BYOC_ARTIFACT_ABI   1
 #define BYOC_ARTIFACT_ENTRY "byoc_artifact_entry"
+// The section of the file that holds byoc_artifact_t.metadata and its NUL: byoc inspect reads it without loading the
+// artifact, and so does readelf -p.
+#define BYOC_ARTIFACT_METADATA_SECTION ".byoc.metadata"
 
 typedef struct byoc_context_t byoc_context_t;
 
@@ -103,8 +110,9 @@ typedef struct byoc_artifact_t {
   int32_t (*check)(char *message, uint64_t size);
   // Does all that can be done before data is there. `options` may be NULL. On failure *out_context is NULL and
   // last_error(NULL) has the reason (for this thread): BYOC_UNSUPPORTED as from `check`, BYOC_INVALID_ARGUMENT for
-  // wrong options or environment variables, BYOC_OUT_OF_MEMORY, BYOC_VERSION if an engine inside has another ABI, or
-  // the status of a library or engine inside that cannot start. Any thread.
+  // wrong options or environment variables, with BYOC_VERIFY=1 those of byoc_verify_file, BYOC_OUT_OF_MEMORY,
+  // BYOC_VERSION if an engine inside has another ABI, or the status of a library or engine inside that cannot start.
+  // Any thread.
   int32_t (*create)(const byoc_context_options_t *options, byoc_context_t **out_context);
   // One inference. inputs[i] and outputs[i] are dense row-major tensors of the sizes above, aligned to their element
   // size, not overlapping. Allocates nothing and takes no lock, with one exception: oneDNN (target dnnl) allocates for

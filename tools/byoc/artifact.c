@@ -12,14 +12,6 @@ bool byoc_artifact_is_dynamic(const byoc_artifact_t *table) {
   return knows_arguments(table) && table->is_dynamic != 0;
 }
 
-const char *byoc_artifact_input_kind(const byoc_artifact_t *table, uint32_t index) {
-  return knows_arguments(table) ? table->input_kinds[index] : "t";
-}
-
-const char *byoc_artifact_output_kind(const byoc_artifact_t *table, uint32_t index) {
-  return knows_arguments(table) ? table->output_kinds[index] : "t";
-}
-
 static byoc_status_t fill_ports(byoc_ports_t *ports, const byoc_tensor_info_t *infos, const char *const *kinds,
                                 uint32_t count, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(byoc_ports_init(ports, count, diag));

@@ -14,9 +14,6 @@ typedef struct byoc_artifact_run_t {
 // Loads, creates a context with `thread_count` threads (0: the artifact's choice) and allocates the ports.
 byoc_status_t byoc_artifact_run_open(const char *path, int32_t thread_count, byoc_diag_t *diag,
                                      byoc_artifact_run_t *run);
-// The kinds of an input or output, as byoc_artifact_t.input_kinds.
-const char *byoc_artifact_input_kind(const byoc_artifact_t *table, uint32_t index);
-const char *byoc_artifact_output_kind(const byoc_artifact_t *table, uint32_t index);
 // True if its shapes are known only at run time.
 bool byoc_artifact_is_dynamic(const byoc_artifact_t *table);
 void byoc_artifact_run_close(byoc_artifact_run_t *run);

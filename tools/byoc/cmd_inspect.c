@@ -1,10 +1,11 @@
+// byoc inspect: what is inside an artifact or a model.
 #include <stdio.h>
 #include <string.h>
 
-#include "artifact.h"
 #include "command.h"
-#include "core/compose/module_tree.h"
 #include "core/ir/attribute_names.h"
+#include "core/runtime/artifact_file.h"
+#include "inspect_artifact.h"
 #include "json_print.h"
 #include "session.h"
 
@@ -13,91 +14,6 @@ typedef struct inspect_options_t {
   const char *file;
   bool json;
 } inspect_options_t;
-
-// ---- artifacts ----
-
-static json_t *info_to_json(const byoc_tensor_info_t *info) {
-  json_t *dims = json_array();
-  for (uint32_t d = 0; info->rank != BYOC_ARGUMENT_ANY_RANK && d < info->rank; ++d) {
-    bool symbolic = info->dims[d] < 0 && info->dim_names != NULL && info->dim_names[d] != NULL;
-    json_array_append_new(dims, symbolic ? byoc_json_text(info->dim_names[d]) : json_integer(info->dims[d]));
-  }
-  json_t *object = json_object();
-  json_object_set_new(object, "name", byoc_json_text(info->name));
-  json_object_set_new(object, "type", json_string(byoc_dtype_name(info->dtype)));
-  json_object_set_new(object, "dims", dims);
-  json_object_set_new(object, "size_bytes", json_integer((json_int_t)info->size_bytes));
-  return object;
-}
-
-static void print_info(const char *what, const byoc_tensor_info_t *info, const char *kinds) {
-  bool is_ranked = info->rank != BYOC_ARGUMENT_ANY_RANK;
-  printf("%s %s : %s%s%s[%s", what, info->name, kinds[0] == 'o' ? "optional " : "",
-         strchr(kinds, 's') != NULL ? "sequence of " : "", byoc_dtype_name(info->dtype), is_ranked ? "" : "*");
-  for (uint32_t d = 0; is_ranked && d < info->rank; ++d) {
-    if (info->dims[d] < 0 && info->dim_names != NULL && info->dim_names[d] != NULL) {
-      printf("%s%s", d ? "," : "", info->dim_names[d]);
-    } else {
-      printf("%s%lld", d ? "," : "", (long long)info->dims[d]);
-    }
-  }
-  if (info->size_bytes > 0) printf("]  %llu bytes\n", (unsigned long long)info->size_bytes);
-  if (info->size_bytes == 0) printf("]\n");
-}
-
-static byoc_status_t artifact_to_json(const byoc_artifact_t *table, byoc_diag_t *diag) {
-  json_t *inputs = json_array(), *outputs = json_array();
-  for (uint32_t i = 0; i < table->input_count; ++i) json_array_append_new(inputs, info_to_json(&table->inputs[i]));
-  for (uint32_t i = 0; i < table->output_count; ++i) json_array_append_new(outputs, info_to_json(&table->outputs[i]));
-  json_t *metadata = json_loads(table->metadata, 0, NULL);
-  return byoc_json_print(
-      json_pack("{s:s, s:o, s:i, s:o, s:o, s:I, s:I, s:o}", "kind", "artifact", "model",
-                byoc_json_text(table->model_name), "abi_version", (int)table->abi_version, "inputs", inputs, "outputs",
-                outputs, "workspace_size_bytes", (json_int_t)table->workspace_size_bytes, "constants_size_bytes",
-                (json_int_t)table->constants_size_bytes, "metadata", metadata ? metadata : json_null()),
-      diag);
-}
-
-static byoc_status_t print_modules(const byoc_artifact_t *table, byoc_diag_t *diag) {
-  byoc_module_tree_t tree;
-  byoc_string_t text;
-  BYOC_RETURN_IF_ERROR_IN(diag, byoc_module_tree_read(table->metadata, byoc_allocator_system(), diag, &tree),
-                          "reading its runtime modules");
-  byoc_string_init(&text, byoc_allocator_system());
-  byoc_module_tree_print(&tree, &text);
-  for (const char *line = text.failed ? "" : text.data; *line != '\0';) {
-    size_t size = strcspn(line, "\n");
-    printf("module %.*s\n", (int)size, line);
-    line += size + (line[size] == '\n');
-  }
-  byoc_string_deinit(&text);
-  byoc_module_tree_deinit(&tree);
-  return BYOC_OK;
-}
-
-static byoc_status_t inspect_artifact(const inspect_options_t *options, byoc_diag_t *diag) {
-  byoc_loaded_artifact_t artifact;
-  BYOC_RETURN_IF_ERROR(byoc_artifact_load(options->file, diag, &artifact));
-  const byoc_artifact_t *table = artifact.table;
-  byoc_status_t status = BYOC_OK;
-  if (options->json) {
-    status = artifact_to_json(table, diag);
-  } else {
-    printf("artifact of %s, ABI %u\n", table->model_name, table->abi_version);
-    for (uint32_t i = 0; i < table->input_count; ++i)
-      print_info("input ", &table->inputs[i], byoc_artifact_input_kind(table, i));
-    for (uint32_t i = 0; i < table->output_count; ++i)
-      print_info("output", &table->outputs[i], byoc_artifact_output_kind(table, i));
-    status = print_modules(table, diag);
-    printf("workspace %llu bytes a context, constants %llu bytes\nmetadata %s\n",
-           (unsigned long long)table->workspace_size_bytes, (unsigned long long)table->constants_size_bytes,
-           table->metadata);
-  }
-  byoc_artifact_unload(&artifact);
-  return status;
-}
-
-// ---- models ----
 
 typedef struct operator_count_t {
   byoc_map_t counts; // text map: operator → count as a pointer-sized integer
@@ -206,7 +122,8 @@ int byoc_main_inspect(int argc, char **argv) {
       status = byoc_diag_error(&diag, BYOC_INVALID_ARGUMENT, "--dim is for models; this is an artifact");
     }
     if (status == BYOC_OK)
-      status = is_artifact ? inspect_artifact(&options, &diag) : inspect_model(&session, &options, &diag);
+      status = is_artifact ? byoc_inspect_artifact(options.file, options.json, &diag)
+                           : inspect_model(&session, &options, &diag);
     byoc_session_close(&session);
   }
   return status == BYOC_OK ? BYOC_EXIT_OK : byoc_report(&diag, status);

@@ -3,6 +3,7 @@
 
 #include "artifact.h"
 #include "command.h"
+#include "core/runtime/artifact_file.h"
 #include "session.h"
 
 typedef struct run_options_t {

@@ -17,6 +17,7 @@
 #include "core/runtime/artifact/model.h"
 #include "core/runtime/artifact/pool.h"
 #include "core/runtime/artifact/processors.h"
+#include "core/runtime/artifact/verify.h"
 
 // Workspaces of this size or larger ask for huge pages: fewer page faults in the first run, fewer TLB misses in all
 // runs.
@@ -315,6 +316,15 @@ static int32_t place_constants(const byoc_model_t *model) {
   return BYOC_OK;
 }
 
+static int32_t verify_if_asked(void) {
+  int32_t wanted = 0;
+  char message[512];
+  int32_t status = read_number("BYOC_VERIFY", 0, 1, &wanted);
+  if (status != BYOC_OK || !wanted) return status;
+  status = byoc_model_verify_file(message, sizeof(message));
+  return status == BYOC_OK ? BYOC_OK : create_error(status, "%s", message);
+}
+
 static int32_t create_engine(context_t *context, uint32_t index) {
   const byoc_model_engine_t *engine = &context->model->engines[index];
   const byoc_engine_t *table = engine->table;
@@ -346,6 +356,7 @@ int32_t byoc_model_create(const byoc_model_t *model, const byoc_context_options_
     memcpy(&known, options, options->struct_size < sizeof(known) ? options->struct_size : sizeof(known));
   }
   int32_t status = byoc_model_check(model, NULL, 0);
+  if (status == BYOC_OK) status = verify_if_asked();
   if (status != BYOC_OK) return status;
 
   context_t *context = calloc(1, sizeof(*context));

@@ -1,0 +1,178 @@
+// Inspecting an artifact: its metadata, read from the file without loading it.
+#include "inspect_artifact.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/compose/module_tree.h"
+#include "core/ir/text_parts.h"
+#include "core/runtime/artifact_file.h"
+#include "json_print.h"
+
+// An input or output.
+typedef struct port_t {
+  const char *name;
+  const byoc_type_t *type;   // as in the model
+  const byoc_type_t *tensor; // the tensors in it
+} port_t;
+
+typedef struct description_t {
+  const char *text; // the metadata
+  json_t *root;
+  byoc_arena_t arena;
+  BYOC_VECTOR(port_t) inputs;
+  BYOC_VECTOR(port_t) outputs;
+} description_t;
+
+static void description_deinit(description_t *description) {
+  byoc_vector_deinit(&description->inputs, byoc_allocator_system());
+  byoc_vector_deinit(&description->outputs, byoc_allocator_system());
+  byoc_arena_deinit(&description->arena);
+  json_decref(description->root);
+}
+
+static const char *text_of(const json_t *object, const char *key) {
+  const char *text = json_string_value(json_object_get(object, key));
+  return text != NULL ? text : "";
+}
+
+static json_int_t integer_of(const json_t *object, const char *key) {
+  return json_integer_value(json_object_get(object, key));
+}
+
+static byoc_status_t read_port(const json_t *object, byoc_arena_t *arena, byoc_diag_t *diag, port_t *out_port) {
+  const char *text = text_of(object, "type");
+  byoc_lexer_t lexer;
+  *out_port = (port_t){.name = text_of(object, "name")};
+  byoc_lexer_init(&lexer, text, NULL, arena, diag);
+  if (!byoc_type_parse(&lexer, arena, &out_port->type)) return lexer.status;
+  out_port->tensor = out_port->type;
+  while (out_port->tensor->element != NULL) out_port->tensor = out_port->tensor->element;
+  if (byoc_type_is_tensor(out_port->tensor)) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' has the type '%s', which is not one of tensors", out_port->name,
+                         text);
+}
+
+static byoc_status_t description_read(const char *metadata, byoc_diag_t *diag, description_t *description) {
+  json_error_t error;
+  description->text = metadata;
+  description->root = json_loads(metadata, 0, &error);
+  if (!json_is_object(description->root)) {
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "its metadata are not a JSON object: %s", error.text);
+  }
+  size_t index = 0;
+  const json_t *entry = NULL;
+  port_t port;
+  json_array_foreach(json_object_get(description->root, "inputs"), index, entry) {
+    BYOC_RETURN_IF_ERROR(read_port(entry, &description->arena, diag, &port));
+    if (!byoc_vector_push(&description->inputs, byoc_allocator_system(), port)) return byoc_diag_out_of_memory(diag);
+  }
+  json_array_foreach(json_object_get(description->root, "outputs"), index, entry) {
+    BYOC_RETURN_IF_ERROR(read_port(entry, &description->arena, diag, &port));
+    if (!byoc_vector_push(&description->outputs, byoc_allocator_system(), port)) return byoc_diag_out_of_memory(diag);
+  }
+  return BYOC_OK;
+}
+
+static json_int_t workspace_of(const description_t *description) {
+  return integer_of(json_object_get(description->root, "host"), "workspace_bytes");
+}
+
+// ---- as JSON ----
+
+static json_t *dim_to_json(byoc_dim_t dim) {
+  if (byoc_dim_is_constant(dim)) return json_integer(dim.constant);
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  if (byoc_dim_is_unknown(dim)) byoc_string_append(&text, "?");
+  if (!byoc_dim_is_unknown(dim)) byoc_dim_print(dim, &text);
+  json_t *json = text.failed ? NULL : byoc_json_text(text.data);
+  byoc_string_deinit(&text);
+  return json;
+}
+
+static json_t *port_to_json(const port_t *port) {
+  json_t *dims = json_array();
+  for (int32_t d = 0; d < port->tensor->rank; ++d) json_array_append_new(dims, dim_to_json(port->tensor->dims[d]));
+  int64_t size_bytes = port->type == port->tensor ? byoc_type_size_bytes(port->type) : 0;
+  return json_pack("{s:o, s:s, s:o, s:I}", "name", byoc_json_text(port->name), "type",
+                   byoc_dtype_name(port->tensor->dtype), "dims", dims, "size_bytes",
+                   (json_int_t)(size_bytes > 0 ? size_bytes : 0));
+}
+
+static byoc_status_t print_as_json(const description_t *description, byoc_diag_t *diag) {
+  json_t *inputs = json_array(), *outputs = json_array();
+  for (size_t i = 0; i < description->inputs.count; ++i)
+    json_array_append_new(inputs, port_to_json(&description->inputs.data[i]));
+  for (size_t i = 0; i < description->outputs.count; ++i)
+    json_array_append_new(outputs, port_to_json(&description->outputs.data[i]));
+  const json_t *root = description->root;
+  return byoc_json_print(json_pack("{s:s, s:o, s:I, s:o, s:o, s:I, s:I, s:O}", "kind", "artifact", "model",
+                                   byoc_json_text(text_of(root, "model")), "abi_version",
+                                   integer_of(root, "abi_version"), "inputs", inputs, "outputs", outputs,
+                                   "workspace_size_bytes", workspace_of(description), "constants_size_bytes",
+                                   integer_of(root, "constants_size_bytes"), "metadata", root),
+                         diag);
+}
+
+// ---- for people ----
+
+static void print_port(const char *what, const port_t *port, byoc_string_t *out) {
+  byoc_string_appendf(out, "%s %s : ", what, port->name);
+  for (const byoc_type_t *type = port->type; type->element != NULL; type = type->element) {
+    byoc_string_append(out, type->kind == BYOC_TYPE_OPTIONAL ? "optional " : "sequence of ");
+  }
+  byoc_type_print(port->tensor, out);
+  int64_t size_bytes = port->type == port->tensor ? byoc_type_size_bytes(port->type) : 0;
+  if (size_bytes > 0) byoc_string_appendf(out, "  %lld bytes", (long long)size_bytes);
+  byoc_string_append(out, "\n");
+}
+
+static byoc_status_t print_modules(const char *metadata, byoc_string_t *out, byoc_diag_t *diag) {
+  byoc_module_tree_t tree;
+  byoc_string_t text;
+  BYOC_RETURN_IF_ERROR_IN(diag, byoc_module_tree_read(metadata, byoc_allocator_system(), diag, &tree),
+                          "reading its runtime modules");
+  byoc_string_init(&text, byoc_allocator_system());
+  byoc_module_tree_print(&tree, &text);
+  for (const char *line = text.failed ? "" : text.data; *line != '\0';) {
+    size_t size = strcspn(line, "\n");
+    byoc_string_appendf(out, "module %.*s\n", (int)size, line);
+    line += size + (line[size] == '\n');
+  }
+  if (text.failed) out->failed = true;
+  byoc_string_deinit(&text);
+  byoc_module_tree_deinit(&tree);
+  return BYOC_OK;
+}
+
+static byoc_status_t print_as_text(const description_t *description, byoc_diag_t *diag) {
+  const json_t *root = description->root;
+  byoc_string_t out;
+  byoc_string_init(&out, byoc_allocator_system());
+  byoc_string_appendf(&out, "artifact of %s, ABI %lld\n", text_of(root, "model"),
+                      (long long)integer_of(root, "abi_version"));
+  for (size_t i = 0; i < description->inputs.count; ++i) print_port("input ", &description->inputs.data[i], &out);
+  for (size_t i = 0; i < description->outputs.count; ++i) print_port("output", &description->outputs.data[i], &out);
+  byoc_status_t status = print_modules(description->text, &out, diag);
+  byoc_string_appendf(&out, "workspace %lld bytes a context, constants %lld bytes\nmetadata ",
+                      (long long)workspace_of(description), (long long)integer_of(root, "constants_size_bytes"));
+  byoc_string_append(&out, description->text);
+  if (status == BYOC_OK && out.failed) status = byoc_diag_out_of_memory(diag);
+  if (status == BYOC_OK) printf("%s\n", out.data);
+  byoc_string_deinit(&out);
+  return status;
+}
+
+byoc_status_t byoc_inspect_artifact(const char *path, bool as_json, byoc_diag_t *diag) {
+  byoc_artifact_file_t file;
+  BYOC_RETURN_IF_ERROR(byoc_artifact_file_open(path, diag, &file));
+  description_t description = {0};
+  byoc_arena_init(&description.arena, byoc_allocator_system());
+  byoc_status_t status = description_read(file.metadata, diag, &description);
+  if (status == BYOC_OK) status = as_json ? print_as_json(&description, diag) : print_as_text(&description, diag);
+  description_deinit(&description);
+  byoc_artifact_file_close(&file);
+  return status == BYOC_OK ? BYOC_OK : byoc_diag_context(diag, status, "inspecting '%s'", path);
+}
