@@ -7,8 +7,9 @@
 #include "byoc/artifact.h"
 #include "byoc/verify.h"
 
-bool byoc_artifact_is_elf(const char *path) {
+bool byoc_artifact_is_meant(const char *path) {
   byoc_file_view_t view;
+  if (byoc_ends_with(path, ".so")) return true;
   if (byoc_file_view_open(path, NULL, &view) != BYOC_OK) return false;
   bool is_elf = byoc_is_elf(view.data, view.size_bytes);
   byoc_file_view_close(&view);

@@ -117,7 +117,7 @@ int byoc_main_inspect(int argc, char **argv) {
   bool done = false;
   byoc_status_t status = byoc_options_parse(&usage, argc, argv, &diag, &options.file, &done);
   if (status == BYOC_OK && !done) {
-    bool is_artifact = byoc_artifact_is_elf(options.file);
+    bool is_artifact = byoc_artifact_is_meant(options.file);
     if (is_artifact && options.session.dims.count > 0) {
       status = byoc_diag_error(&diag, BYOC_INVALID_ARGUMENT, "--dim is for models; this is an artifact");
     }

@@ -88,7 +88,7 @@ static byoc_status_t run_model(byoc_session_t *session, const run_options_t *opt
 }
 
 static byoc_status_t run(byoc_session_t *session, const run_options_t *options, byoc_diag_t *diag) {
-  if (!byoc_artifact_is_elf(options->file)) return run_model(session, options, diag);
+  if (!byoc_artifact_is_meant(options->file)) return run_model(session, options, diag);
   BYOC_RETURN_IF_ERROR(byoc_session_refuse_options(&options->session, "an artifact", diag));
   if (options->evaluate) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--evaluate is for models; this is an artifact");

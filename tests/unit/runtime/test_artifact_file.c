@@ -222,6 +222,17 @@ static void test_other_files_are_refused(void **state) {
   assert_string_equal(message, "'no/");
 }
 
+static void test_artifacts_and_models_are_told_apart(void **state) {
+  (void)state;
+  assert_true(byoc_artifact_is_meant("no/such.so")); // an artifact that is not there, rather than a model
+  char *named = path_of("model.onnx");
+  byoc_test_ok(byoc_file_write(named, "\x08\x07", 2, NULL), NULL);
+  assert_false(byoc_artifact_is_meant(named));
+  byoc_test_ok(byoc_file_write(named, good, good_size, NULL), NULL);
+  assert_true(byoc_artifact_is_meant(named));
+  free(named);
+}
+
 // The seal keeps damage out; whoever forges one meets a reader that follows no offset out of the file.
 static void test_reader_survives_any_bytes(void **state) {
   (void)state;
@@ -263,6 +274,7 @@ int main(void) {
       cmocka_unit_test(test_truncated_files_are_refused),
       cmocka_unit_test(test_longer_files_are_refused),
       cmocka_unit_test(test_other_files_are_refused),
+      cmocka_unit_test(test_artifacts_and_models_are_told_apart),
       cmocka_unit_test(test_reader_survives_any_bytes),
   };
   return cmocka_run_group_tests(tests, group_setup, group_teardown);
