@@ -243,7 +243,8 @@ byoc_status_t byoc_compose_artifact(const byoc_host_program_t *program, const by
   }
   if (status == BYOC_OK && options->keep_header) status = byoc_compose_emit_header(program, options, &header, diag);
   if (status == BYOC_OK) {
-    status = byoc_compose_install(linked, options->output, options->keep_header ? &header : NULL, allocator, diag);
+    status = byoc_compose_install(linked, options->output, options->keep_header ? &header : NULL, options->files,
+                                  allocator, diag);
   }
   byoc_free(allocator, linked);
   byoc_string_deinit(&header);

@@ -7,6 +7,7 @@
 #ifndef BYOC_CORE_COMPOSE_COMPOSE_H_
 #define BYOC_CORE_COMPOSE_COMPOSE_H_
 
+#include "core/base/file_set.h"
 #include "core/hostir/program.h"
 #include "core/target/target.h"
 
@@ -22,6 +23,7 @@ typedef struct byoc_compose_options_t {
   bool in_haste;                     // compile kernels quickly, even if they run more slowly
   bool keep_header;                  // write the header too
   bool huge_pages;                   // contexts move the constants to huge pages
+  byoc_file_set_t *files;            // appear together with the artifact and its header, or not at all; may be NULL
 } byoc_compose_options_t;
 
 byoc_status_t byoc_compose_artifact(const byoc_host_program_t *program, const byoc_compose_options_t *options,

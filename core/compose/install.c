@@ -2,7 +2,6 @@
 #include "core/compose/install.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "byoc/artifact.h"
 #include "core/base/elf.h"
@@ -57,24 +56,18 @@ byoc_status_t byoc_compose_verify_linked(const char *path, const char *const *ne
 }
 
 byoc_status_t byoc_compose_install(const char *linked, const char *output, const byoc_string_t *header,
-                                   byoc_allocator_t allocator, byoc_diag_t *diag) {
-  if (header == NULL || byoc_file_is_special(output)) return byoc_file_install(linked, output, 0755, diag);
+                                   byoc_file_set_t *files, byoc_allocator_t allocator, byoc_diag_t *diag) {
   byoc_status_t status = BYOC_OK;
-  char *path = byoc_compose_header_path(output, allocator);
-  char *older = NULL;
-  size_t older_size = 0;
-  bool existed = false;
-  if (path == NULL) return byoc_diag_out_of_memory(diag);
-  existed = byoc_file_exists(path);
-  if (existed) status = byoc_file_read(path, allocator, diag, &older, &older_size);
-  if (status == BYOC_OK) status = byoc_file_write_atomic(path, header->data, header->size, 0644, diag);
-  if (status == BYOC_OK) {
-    status = byoc_file_install(linked, output, 0755, diag);
-    // If not both files can be installed, neither is.
-    if (status != BYOC_OK && existed) (void)byoc_file_write_atomic(path, older, older_size, 0644, NULL);
-    if (status != BYOC_OK && !existed) (void)unlink(path);
+  byoc_file_set_t own = {0}, *set = files != NULL ? files : &own;
+  if (header != NULL && !byoc_file_is_special(output)) {
+    char *path = byoc_compose_header_path(output, allocator);
+    if (path == NULL) return byoc_diag_out_of_memory(diag);
+    const byoc_bytes_t text = {.data = header->data, .size_bytes = header->size};
+    status = byoc_file_set_add(set, path, &text, 1, 0644, diag);
+    byoc_free(allocator, path);
   }
-  byoc_free(allocator, older);
-  byoc_free(allocator, path);
+  if (status == BYOC_OK) status = byoc_file_set_add_file(set, linked, output, 0755, diag);
+  if (status == BYOC_OK) status = byoc_file_set_commit(set, diag);
+  byoc_file_set_abandon(&own);
   return status;
 }

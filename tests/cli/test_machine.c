@@ -26,6 +26,40 @@ static void test_closed_descriptors(void **state) {
                      " && cmp open.onnx closed.onnx && rm open.* closed.*");
 }
 
+// ---- all files of a build, or none ----
+
+static const char four_files[] = "-o out/m.so --save-plan out/m.json --html out/m.html --plan greedy -t 'cutlass; c'";
+
+// The compiler fails after the plan is made.
+static void test_failing_build_writes_nothing(void **state) {
+  (void)state;
+  byoc_test_shell(0, "mkdir out");
+  byoc_test_shell(1, "CC=false BYOC_CACHE_DIR=$PWD/cold byoc build tiny.onnx %s", four_files);
+  byoc_test_shell(0, "rm -rf cold && rmdir out");
+}
+
+// The disk is full when the artifact, the largest of four files, is to be written; the older files stay.
+static void test_full_disk_keeps_older_files(void **state) {
+  (void)state;
+  if (geteuid() != 0 || byoc_test_try_shell("unshare -m true") != 0) {
+    print_message("skipped: mounting a file system takes root and a mount namespace\n");
+    skip();
+  }
+  byoc_test_shell(0, "byoc-modelgen lenet -o lenet.onnx && mkdir out");
+  byoc_test_try_shell(
+      "unshare -m sh -c '"
+      "mount -t tmpfs -o size=150k tmpfs out && for end in so h json html; do echo old > out/m.$end; done\n"
+      "byoc build lenet.onnx %s\necho code $?; cat out/*; ls -A out | wc -l'",
+      "-o out/m.so --save-plan out/m.json --html out/m.html --plan greedy -t c");
+  if (strstr(byoc_test_output(), "code") == NULL) {
+    print_message("skipped: a tmpfs cannot be mounted here: %s\n", byoc_test_output());
+    skip();
+  }
+  byoc_test_printed("No space left on device");
+  byoc_test_printed("code 1\nold\nold\nold\nold\n4\n");
+  byoc_test_shell(0, "rmdir out && rm lenet.onnx");
+}
+
 // ---- a sudden end ----
 
 // A compiler that never comes back, with a child of its own.
@@ -43,9 +77,10 @@ static void test_killed(void **state) {
                      "CC=$here/slow-cc byoc build tiny.onnx -t c > log 2>&1 & pid=$!\n"
                      "n=0; while [ ! -e child ] && [ $n -lt 600 ]; do sleep 0.1; n=$((n+1)); done\n"
                      "kill -9 $pid; read child < child\n"
-                     "n=0; while grep -q sleep /proc/$child/comm 2> /dev/null && [ $n -lt 100 ]; do\n"
+                     "n=0; while grep -q '^State:.[^ZX]' /proc/$child/status 2> /dev/null && [ $n -lt 100 ]; do\n"
                      "  sleep 0.1; n=$((n+1)); done\n"
-                     "[ $n -lt 100 ] && [ \"$(ls tmp)\" != '' ]");
+                     "cat log; ls -A tmp; [ $n -lt 100 ] || exit 9");
+  byoc_test_printed("byoc-tmp");
   byoc_test_shell(0, "export TMPDIR=$PWD/tmp BYOC_CACHE_DIR=$PWD/cache\nbyoc build tiny.onnx -t c && ls -A tmp");
   assert_null(strstr(byoc_test_output(), "byoc-tmp"));
   byoc_test_shell(0, "rmdir tmp && rm -r cache child log slow-cc tiny.so tiny.h");
@@ -54,6 +89,8 @@ static void test_killed(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_closed_descriptors),
+      cmocka_unit_test(test_failing_build_writes_nothing),
+      cmocka_unit_test(test_full_disk_keeps_older_files),
       cmocka_unit_test(test_killed),
   };
   return cmocka_run_group_tests(tests, setup, byoc_test_leave_folder);

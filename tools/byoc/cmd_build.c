@@ -3,8 +3,7 @@
 #include <sys/stat.h>
 
 #include "command.h"
-#include "core/base/file.h"
-#include "core/collage/plan_json.h"
+#include "core/base/file_set.h"
 #include "core/ir/text.h"
 #include "explain.h"
 #include "outputs.h"
@@ -18,9 +17,13 @@ typedef struct build_options_t {
 } build_options_t;
 
 // Text goes to -o if it is given, otherwise to standard output.
-static byoc_status_t write_text(const byoc_string_t *text, const char *output, byoc_diag_t *diag) {
+static byoc_status_t write_text(const byoc_string_t *text, const char *output, byoc_file_set_t *files,
+                                byoc_diag_t *diag) {
   if (text->failed) return byoc_diag_out_of_memory(diag);
-  if (output != NULL) return byoc_file_write_atomic(output, text->data, text->size, 0644, diag);
+  const byoc_bytes_t bytes = {.data = text->data, .size_bytes = text->size};
+  if (output != NULL) BYOC_RETURN_IF_ERROR(byoc_file_set_add(files, output, &bytes, 1, 0644, diag));
+  BYOC_RETURN_IF_ERROR(byoc_file_set_commit(files, diag));
+  if (output != NULL) return BYOC_OK;
   if (fwrite(text->data, 1, text->size, stdout) == text->size) return BYOC_OK;
   return byoc_diag_error(diag, BYOC_IO, "cannot write to standard output");
 }
@@ -38,7 +41,7 @@ static byoc_status_t emit(byoc_session_t *session, const build_options_t *option
   } else {
     status = byoc_build_emit_c(&session->build, compose, &text, diag);
   }
-  if (status == BYOC_OK) status = write_text(&text, options->output, diag);
+  if (status == BYOC_OK) status = write_text(&text, options->output, compose->files, diag);
   byoc_string_deinit(&text);
   return status;
 }
@@ -70,11 +73,13 @@ static byoc_status_t check_emit(const char *what, byoc_diag_t *diag) {
                       : byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--emit takes ir, host or c, not '%s'", what);
 }
 
-// The files are written even if the requirement is not met: they show why.
-static byoc_status_t hand_out_plan(const byoc_plan_t *plan, const build_options_t *options, byoc_diag_t *diag) {
-  if (options->save_plan != NULL) BYOC_RETURN_IF_ERROR(byoc_plan_write(plan, options->save_plan, diag));
-  if (options->html != NULL) BYOC_RETURN_IF_ERROR(byoc_explain_html(plan, options->html, diag));
-  return options->require != NULL ? byoc_require_placed(options->require, plan, diag) : BYOC_OK;
+// The plan's files appear together with the artifact, but even without it if the requirement is not met: they show why.
+static byoc_status_t add_plan(const byoc_plan_t *plan, const build_options_t *options, byoc_file_set_t *files,
+                              byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(byoc_explain_add_files(plan, options->save_plan, options->html, files, diag));
+  byoc_status_t status = options->require != NULL ? byoc_require_placed(options->require, plan, diag) : BYOC_OK;
+  if (status != BYOC_OK) (void)byoc_file_set_commit(files, NULL);
+  return status;
 }
 
 // `artifact`: its path, or NULL if none is made.
@@ -128,7 +133,8 @@ static byoc_status_t check_name(const char *name, size_t limit_bytes, byoc_diag_
                          limit_bytes - 1, name);
 }
 
-static byoc_status_t build(byoc_session_t *session, const build_options_t *options, byoc_diag_t *diag) {
+static byoc_status_t build(byoc_session_t *session, const build_options_t *options, byoc_file_set_t *files,
+                           byoc_diag_t *diag) {
   char name[128], header_name[128], output[160];
   byoc_model_name(options->model, name, sizeof(name));
   if (options->name != NULL) snprintf(name, sizeof(name), "%s", options->name);
@@ -145,7 +151,7 @@ static byoc_status_t build(byoc_session_t *session, const build_options_t *optio
   BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, &options->session, options->model, diag));
   bool emit_ir = options->emit != NULL && strcmp(options->emit, "ir") == 0;
   BYOC_RETURN_IF_ERROR(byoc_session_compile(session, emit_ir ? BYOC_BUILD_PLACED : BYOC_BUILD_ALL, diag));
-  BYOC_RETURN_IF_ERROR(hand_out_plan(&session->build.result.plan, options, diag));
+  BYOC_RETURN_IF_ERROR(add_plan(&session->build.result.plan, options, files, diag));
   const byoc_compose_options_t compose = {
       .output = options->output ? options->output : output,
       .model_name = name,
@@ -153,6 +159,7 @@ static byoc_status_t build(byoc_session_t *session, const build_options_t *optio
       .profile = options->profile,
       .keep_header = true,
       .huge_pages = options->huge_pages,
+      .files = files,
   };
   if (options->emit != NULL) return emit(session, options, &compose, diag);
   BYOC_RETURN_IF_ERROR(byoc_build_compose(&session->build, &compose, diag));
@@ -193,11 +200,13 @@ int byoc_main_build(int argc, char **argv) {
   };
   byoc_diag_t diag = {0};
   byoc_session_t session = {0};
+  byoc_file_set_t files = {0};
   bool done = false;
   byoc_status_t status = byoc_options_parse(&usage, argc, argv, &diag, &options.model, &done);
   if (status == BYOC_OK && !done) {
     options.session.cost_threads = options.session.thread_count;
-    status = build(&session, &options, &diag);
+    status = build(&session, &options, &files, &diag);
+    byoc_file_set_abandon(&files);
     if (status != BYOC_OK) byoc_diag_context(&diag, status, "building %s", options.model);
     byoc_session_close(&session);
   }

@@ -26,9 +26,11 @@ static byoc_status_t print_plan(const byoc_plan_t *plan, const explain_options_t
 }
 
 static byoc_status_t hand_out(const byoc_plan_t *plan, const explain_options_t *options, byoc_diag_t *diag) {
-  if (options->save_plan != NULL) BYOC_RETURN_IF_ERROR(byoc_plan_write(plan, options->save_plan, diag));
-  if (options->html != NULL) BYOC_RETURN_IF_ERROR(byoc_explain_html(plan, options->html, diag));
-  return print_plan(plan, options, diag);
+  byoc_file_set_t files = {0};
+  byoc_status_t status = byoc_explain_add_files(plan, options->save_plan, options->html, &files, diag);
+  if (status == BYOC_OK) status = byoc_file_set_commit(&files, diag);
+  byoc_file_set_abandon(&files);
+  return status == BYOC_OK ? print_plan(plan, options, diag) : status;
 }
 
 static byoc_status_t explain_saved(const explain_options_t *options, byoc_diag_t *diag) {

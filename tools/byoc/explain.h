@@ -2,6 +2,7 @@
 #ifndef BYOC_TOOLS_BYOC_EXPLAIN_H_
 #define BYOC_TOOLS_BYOC_EXPLAIN_H_
 
+#include "core/base/file_set.h"
 #include "core/collage/plan.h"
 #include "core/target/target.h"
 
@@ -45,10 +46,11 @@ byoc_status_t byoc_explain_print(const byoc_plan_t *plan, const byoc_explain_opt
 void byoc_explain_node(const byoc_plan_t *plan, const byoc_plan_block_t *block, uint32_t node, bool all,
                        byoc_string_t *out);
 
-// ---- as a page ----
+// ---- as files ----
 
-// One file with everything in it.
-byoc_status_t byoc_explain_html(const byoc_plan_t *plan, const char *path, byoc_diag_t *diag);
+// Adds the plan as JSON and as a page, which is one file with everything in it; either path may be NULL.
+byoc_status_t byoc_explain_add_files(const byoc_plan_t *plan, const char *json_path, const char *page_path,
+                                     byoc_file_set_t *files, byoc_diag_t *diag);
 
 // ---- as a requirement ----
 

@@ -1,4 +1,4 @@
-// Writes page/plan.html with its style, its scripts and the plan in the places of their marks.
+// A plan as files: its JSON, and page/plan.html with its style, its scripts and the plan in the places of their marks.
 #include <string.h>
 
 #include "core/base/file.h"
@@ -64,16 +64,24 @@ static bool append_page(byoc_string_t *out, const byoc_string_t *json) {
   return true;
 }
 
-byoc_status_t byoc_explain_html(const byoc_plan_t *plan, const char *path, byoc_diag_t *diag) {
+static byoc_status_t add_text(byoc_file_set_t *files, const char *path, const byoc_string_t *text, byoc_diag_t *diag) {
+  if (text->failed) return byoc_diag_out_of_memory(diag);
+  const byoc_bytes_t bytes = {.data = text->data, .size_bytes = text->size};
+  return byoc_file_set_add(files, path, &bytes, 1, 0644, diag);
+}
+
+byoc_status_t byoc_explain_add_files(const byoc_plan_t *plan, const char *json_path, const char *page_path,
+                                     byoc_file_set_t *files, byoc_diag_t *diag) {
+  if (json_path == NULL && page_path == NULL) return BYOC_OK;
   byoc_string_t json, text;
   byoc_string_init(&json, plan->arena.allocator);
   byoc_string_init(&text, plan->arena.allocator);
   byoc_status_t status = byoc_plan_print(plan, &json, diag);
-  if (status == BYOC_OK && !append_page(&text, &json)) {
+  if (status == BYOC_OK && json_path != NULL) status = add_text(files, json_path, &json, diag);
+  if (status == BYOC_OK && page_path != NULL && !append_page(&text, &json)) {
     status = byoc_diag_error(diag, BYOC_INTERNAL, "the page of byoc explain misses one of its marks");
   }
-  if (status == BYOC_OK && text.failed) status = byoc_diag_out_of_memory(diag);
-  if (status == BYOC_OK) status = byoc_file_write_atomic(path, text.data, text.size, 0644, diag);
+  if (status == BYOC_OK && page_path != NULL) status = add_text(files, page_path, &text, diag);
   byoc_string_deinit(&json);
   byoc_string_deinit(&text);
   return status;

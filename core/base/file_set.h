@@ -1,0 +1,49 @@
+// Files that appear under their names together: all of them, or none.
+//
+// Each file is written whole to a temporary file beside its place, and flushed to disk, when it is added; a full disk
+// is noticed there. Committing only renames, in the order of adding, and if that fails, what was replaced so far is put
+// back. Each file is whole at every time. If the process is killed in the middle of a commit, some files may be new and
+// the later ones old: add last what must not be new without the others. A file system that cannot exchange two names in
+// one step (NFS) leaves no way back for a file that was replaced. Devices and pipes are written when they are added.
+//
+//   byoc_file_set_t files = {0};
+//   byoc_status_t status = byoc_file_set_add(&files, "a.h", &header, 1, 0644, diag);
+//   if (status == BYOC_OK) status = byoc_file_set_add_file(&files, linked, "a.so", 0755, diag);
+//   if (status == BYOC_OK) status = byoc_file_set_commit(&files, diag);
+//   byoc_file_set_abandon(&files);
+#ifndef BYOC_CORE_BASE_FILE_SET_H_
+#define BYOC_CORE_BASE_FILE_SET_H_
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "core/base/file.h"
+
+// A file that is about to appear under its name. Internal.
+typedef struct byoc_pending_file_t {
+  char *path;      // where it goes: the target of a link, so that links stay
+  char *temporary; // beside it: the new file, or the older one once they were exchanged
+  int fd;
+  mode_t mode;    // after the umask
+  bool has_older; // there was a file at `path` when the commit began
+  bool exchanged;
+} byoc_pending_file_t;
+
+enum { BYOC_FILE_SET_MAX = 8 };
+
+typedef struct byoc_file_set_t {
+  byoc_pending_file_t files[BYOC_FILE_SET_MAX];
+  size_t count;
+} byoc_file_set_t;
+
+// Adds a file with this content and these permission bits, e.g. 0644. At most BYOC_FILE_SET_MAX.
+byoc_status_t byoc_file_set_add(byoc_file_set_t *set, const char *path, const byoc_bytes_t *parts, size_t part_count,
+                                unsigned mode, byoc_diag_t *diag);
+// Adds the file `from`, which is moved if it lies in the same file system, and copied otherwise.
+byoc_status_t byoc_file_set_add_file(byoc_file_set_t *set, const char *from, const char *path, unsigned mode,
+                                     byoc_diag_t *diag);
+byoc_status_t byoc_file_set_commit(byoc_file_set_t *set, byoc_diag_t *diag);
+// Removes what was added and not committed. The set is empty then.
+void byoc_file_set_abandon(byoc_file_set_t *set);
+
+#endif // BYOC_CORE_BASE_FILE_SET_H_
