@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,61 +29,46 @@ static int executable_error(const char *path) {
   return access(path, X_OK) == 0 ? 0 : errno;
 }
 
-// The file that runs as `program`, as an absolute path with `absolute`; NULL with *out_error set if there is none.
-static char *find_program(const char *program, bool absolute, int *out_error) {
-  byoc_allocator_t allocator = byoc_allocator_system();
-  char *found = NULL;
-  *out_error = ENOENT;
+// Finds the file that runs as `program`, as an absolute path with `absolute`, and returns an errno: ENOENT if there is
+// none. Allocates nothing, so that a program is not taken to be missing for want of memory.
+static int find_program(const char *program, bool absolute, char out_path[PATH_MAX]) {
+  int error = ENOENT;
   if (strchr(program, '/') != NULL) {
-    *out_error = executable_error(program);
-    if (*out_error == 0) found = byoc_copy_string(allocator, program);
+    error = strlen(program) < PATH_MAX ? executable_error(program) : ENAMETOOLONG;
+    if (error == 0) strcpy(out_path, program);
   } else if (program[0] != '\0') {
     const char *path = getenv("PATH");
     if (path == NULL) path = "/usr/local/bin:/usr/bin:/bin";
-    for (const char *start = path; found == NULL && start != NULL;) {
+    for (const char *start = path; error != 0 && start != NULL;) {
       const char *end = strchr(start, ':');
-      size_t size = end == NULL ? strlen(start) : (size_t)(end - start);
-      char *folder = size == 0 ? byoc_copy_string(allocator, ".") : byoc_allocate(allocator, size + 1, 1);
-      if (folder != NULL && size > 0) memcpy(folder, start, size);
-      char *candidate = folder == NULL ? NULL : byoc_path_join(allocator, folder, program);
-      byoc_free(allocator, folder);
-      if (candidate == NULL) {
-        *out_error = ENOMEM;
-        return NULL;
-      }
-      int error = executable_error(candidate);
-      if (error == 0) {
-        found = candidate;
-      } else {
-        if (error == EACCES) *out_error = EACCES; // it exists, but we may not run it; a later folder may have another
-        byoc_free(allocator, candidate);
-      }
+      int size = end == NULL ? (int)strlen(start) : (int)(end - start);
+      bool here = size == 0;
+      int written = snprintf(out_path, PATH_MAX, "%.*s/%s", here ? 1 : size, here ? "." : start, program);
+      int found = written < PATH_MAX ? executable_error(out_path) : ENAMETOOLONG;
+      // If it exists but we may not run it, a later folder may have another.
+      if (found == 0 || found == EACCES) error = found;
       start = end == NULL ? NULL : end + 1;
     }
   }
-  if (found != NULL && absolute && found[0] != '/') {
-    char *resolved = realpath(found, NULL);
-    *out_error = resolved == NULL ? errno : 0;
-    byoc_free(allocator, found);
-    found = resolved;
-  }
-  if (found == NULL && *out_error == 0) *out_error = ENOMEM;
-  return found;
+  if (error != 0 || !absolute || out_path[0] == '/') return error;
+  char relative[PATH_MAX];
+  strcpy(relative, out_path);
+  return realpath(relative, out_path) != NULL ? 0 : errno;
 }
 
-char *byoc_program_path(const char *program, byoc_allocator_t allocator) {
-  int error = 0;
-  char *found = find_program(program, true, &error);
-  char *copy = found != NULL ? byoc_copy_string(allocator, found) : NULL;
-  byoc_free(byoc_allocator_system(), found);
-  return copy;
+byoc_status_t byoc_program_path(const char *program, byoc_allocator_t allocator, byoc_diag_t *diag, char **out_path) {
+  char path[PATH_MAX];
+  *out_path = NULL;
+  int error = find_program(program, true, path);
+  if (error == ENOENT) return BYOC_OK;
+  if (error != 0) return byoc_diag_system_error(diag, error, "run", program);
+  *out_path = byoc_copy_string(allocator, path);
+  return *out_path != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
 bool byoc_program_exists(const char *program) {
-  int error = 0;
-  char *found = find_program(program, false, &error);
-  byoc_free(byoc_allocator_system(), found);
-  return found != NULL;
+  char path[PATH_MAX];
+  return find_program(program, false, path) == 0;
 }
 
 // The environment, with `variables` replacing settings of the same name. The texts are borrowed.
@@ -166,12 +153,13 @@ byoc_status_t byoc_process_run(const char *const *argv, const byoc_process_optio
   byoc_child_t child = {.fd = -1};
   int error = 0;
 
-  char *path = find_program(argv[0], options->directory != NULL, &error);
-  if (path == NULL && error == ENOENT) {
+  char path[PATH_MAX];
+  error = find_program(argv[0], options->directory != NULL, path);
+  if (error == ENOENT) {
     return byoc_diag_error(diag, BYOC_NOT_FOUND, "the program '%s' was not found%s", argv[0],
                            strchr(argv[0], '/') == NULL ? " in PATH" : "");
   }
-  if (path == NULL) return byoc_diag_system_error(diag, error, "run", argv[0]);
+  if (error != 0) return byoc_diag_system_error(diag, error, "run", argv[0]);
   if (options->directory != NULL && !byoc_is_directory(options->directory)) {
     status =
         byoc_diag_error(diag, BYOC_NOT_FOUND, "cannot run '%s' in '%s': no such folder", argv[0], options->directory);
@@ -222,6 +210,5 @@ cleanup:
   if (pipe_fds[0] >= 0) close(pipe_fds[0]);
   if (pipe_fds[1] >= 0) close(pipe_fds[1]);
   byoc_free(byoc_allocator_system(), environment);
-  byoc_free(byoc_allocator_system(), path);
   return status;
 }

@@ -23,8 +23,8 @@ typedef struct byoc_process_result_t {
 // arrival (it may be NULL). BYOC_NOT_FOUND if the program does not exist; a non-zero exit code still returns BYOC_OK.
 byoc_status_t byoc_process_run(const char *const *argv, const byoc_process_options_t *options, byoc_string_t *output,
                                byoc_diag_t *diag, byoc_process_result_t *out_result);
-// The file that runs as `program`, as an absolute path from `allocator`; NULL if there is none.
-char *byoc_program_path(const char *program, byoc_allocator_t allocator);
+// The file that runs as `program`, as an absolute path from `allocator`; *out_path is NULL if there is none.
+byoc_status_t byoc_program_path(const char *program, byoc_allocator_t allocator, byoc_diag_t *diag, char **out_path);
 // True if `program` (a path, or a name looked up in PATH) can be executed.
 bool byoc_program_exists(const char *program);
 

@@ -258,7 +258,10 @@ byoc_status_t byoc_compose_emit_c(const byoc_host_program_t *program, const byoc
   build_t build = {.program = program, .options = options, .allocator = out->allocator, .diag = diag};
   byoc_status_t status = build_init(&build);
   // Printing the C needs no compiler; if there is none, its version is left out of the metadata.
-  if (status == BYOC_OK) (void)byoc_compiler_version(build.native.compiler, NULL, &build.compiler_version);
+  const char *compiler = NULL;
+  if (status == BYOC_OK && byoc_compiler_find(build.native.compiler, NULL, &compiler) == BYOC_OK) {
+    status = byoc_compiler_version(build.native.compiler, diag, &build.compiler_version);
+  }
   byoc_string_append(out, "// ---- host.c ----\n");
   if (status == BYOC_OK) status = emit_host(&build, out);
   for (size_t i = 0; i < byoc_kernel_unit_count(program) && status == BYOC_OK; i++) {

@@ -243,7 +243,8 @@ static byoc_status_t identify_by_files(const byoc_command_t *command, byoc_strin
   for (size_t i = 0; i < command->arguments.count; i++) {
     const char *word = command->arguments.data[i];
     if (word == NULL || strcmp(word, "--version") == 0) continue;
-    char *path = byoc_program_path(word, command->arena.allocator);
+    char *path = NULL;
+    BYOC_RETURN_IF_ERROR(byoc_program_path(word, command->arena.allocator, diag, &path));
     byoc_sha256_update_text(&hasher, word);
     if (path == NULL) continue;
     byoc_file_view_t view;

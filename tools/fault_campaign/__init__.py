@@ -1,0 +1,1 @@
+"""What tools/faults is made of."""

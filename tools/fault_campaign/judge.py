@@ -1,0 +1,83 @@
+"""Says whether a command took a fault as it should: it worked and the result is right, or it gave the true reason and
+left nothing behind; and whether the cache still serves the next one."""
+import dataclasses
+import re
+
+# What the reason must say, by kind of fault.
+REASONS = {
+    "memory": "memory", "mmap": "memory", "open": "too many open files", "read": "input/output error",
+    "write": "no space left", "close": "input/output error", "fsync": "input/output error",
+    "folder": "no space left", "rename": "input/output error", "fork": "resource temporarily unavailable",
+    "thread": "resource temporarily unavailable", "clock": "longer than|time", "disk": "no space left",
+    "full": "no space left",
+}
+PAIR = ("out/model.so", "out/model.h")
+
+
+@dataclasses.dataclass
+class Reference:
+    """What the command does without a fault."""
+    text: str
+    outputs: dict
+
+
+def last_line(text):
+    lines = [line for line in text.strip().splitlines() if not line.startswith("hint:")]
+    return lines[-1][-200:] if lines else ""
+
+
+def judge_end(outcome, kind, where):
+    """Findings about the exit status and the message."""
+    if outcome.status is None:
+        return ["it hangs"]
+    if outcome.status < 0:
+        return [f"it ends by signal {-outcome.status}"]
+    if outcome.status > 1:
+        return [f"its exit status is {outcome.status}"]
+    found = []
+    if re.search(r"\binternal\b", outcome.errors, re.IGNORECASE) and where != "programs":
+        found.append("it calls the fault internal")
+    if outcome.status == 1:
+        said = (outcome.errors + outcome.text).strip()
+        if not said:
+            found.append("it fails without a word")
+        elif not re.search(REASONS[kind] + ("|ended by signal" if where == "programs" else ""), said, re.IGNORECASE):
+            found.append("it gives another reason")
+    return found
+
+
+def judge_result(stage, outcome, outputs, reference):
+    """Findings about what a command that worked has made."""
+    found = []
+    if stage.result == "text" and outcome.text != reference.text:
+        found.append("it prints something else")
+    if stage.result == "sum" and outcome.text.split("\n")[0] != reference.text.split("\n")[0]:
+        found.append("it computes something else")
+    for name, content in outputs.items():
+        if content is None or content == "old":
+            found.append(f"it worked but did not write {name}")
+        elif stage.result == "files" and content != reference.outputs[name]:
+            found.append(f"{name} differs")
+    return found
+
+
+def judge_outputs_of_failure(stage, outputs, reference, was_killed=False):
+    """Findings about the outputs of a command that failed: those of the pair are as before. Other files are whole. A
+    killed command may have written any of them."""
+    found = []
+    before = "old" if stage.over else None
+    for name, content in outputs.items():
+        is_whole = content == before or content == reference.outputs[name] or stage.result not in ("files",)
+        if content is not None and not is_whole:
+            found.append(f"{name} is half-made")
+        if content is None and stage.over:
+            found.append(f"the older {name} is gone")
+        elif name in PAIR and content != before and not was_killed:
+            found.append(f"{name} is there though it failed" if not stage.over else f"{name} is new though it failed")
+    return found
+
+
+def judge_left_behind(names):
+    # Names carry numbers of processes and random letters.
+    return ["it leaves behind " + ", ".join(sorted({re.sub(r"(\d+-\d+|[.-][A-Za-z0-9]{6})(?=$|/)", "*", n)
+                                                     for n in names}))] if names else []
