@@ -17,7 +17,7 @@ OPERATOR = re.compile("|".join(re.escape(word) for word in sorted(OPERATORS, key
 NUMBER = re.compile(r"(?<![\w.\"'])(\d+\.\d*f?|\d+)(?![\w.])")
 TRUTH = re.compile(r"\b(true|false)\b")
 # Assertions are not in a release build, and one byte more for a text changes nothing.
-UNSEEN = re.compile(r"\s*(?:assert\(.*|(?:static )?char \w+\[[^\]]*\]);$")
+UNSEEN = re.compile(r"\s*(?:assert\(.*|(?:static )?char \w+\[[^\]]*\](?:, \w+\[[^\]]*\])*);$")
 CONDITION = re.compile(r"\b(?:if|while) \(")
 # An assignment or a call that stands as a statement of its own.
 STATEMENT = re.compile(r"^(\s+)(?!return|goto|break|continue|case|default|else|if|for|while|do\b)"

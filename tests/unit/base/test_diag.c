@@ -131,6 +131,7 @@ static void nearest(void **state) {
   assert_string_equal(byoc_nearest_match("cbals", names, count), "cblas");
   assert_string_equal(byoc_nearest_match("dnn", names, count), "dnnl");
   assert_string_equal(byoc_nearest_match("relu", names, count), "Relu");
+  assert_string_equal(byoc_nearest_match("RELU", names, count), "Relu");
   assert_string_equal(byoc_nearest_match("tune", names, count), "tune_trials");
   assert_string_equal(byoc_nearest_match("tune-trial", names, count), "tune_trials");
   assert_null(byoc_nearest_match("quantize", names, count));

@@ -122,6 +122,7 @@ static void test_c4_calibration(void **state) {
   byoc_test_ok(byoc_estimator_init(&second, 1, database, byoc_allocator_system(), &diag), &diag);
   printf("peak %.1f GFLOP/s, memory %.1f GB/s\n", first.calibration.flops_per_ns, first.calibration.bytes_per_ns);
   assert_true(first.calibration.flops_per_ns > 0.01 && first.calibration.bytes_per_ns > 0.01);
+  assert_true(first.calibration.call_ns > 0 && first.calibration.call_ns < 10000); // it is a few
   assert_true(first.calibration.flops_per_ns == second.calibration.flops_per_ns);
   byoc_cost_database_close(database);
   (void)byoc_remove_tree(folder, NULL);

@@ -57,6 +57,17 @@ static void test_error_shows_the_message(void **state) {
   assert_null(object.data);
 }
 
+// All of them, line by line.
+static void test_errors_show_their_lines(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_bytes_t object;
+  byoc_test_error(compile("#error one\n#error two\n#error three\n", &diag, &object), BYOC_TOOL, &diag,
+                  "source.c:1:2: error: #error one");
+  assert_non_null(strstr(diag.message, "\nsource.c:2:2: error: #error two\n"));
+  assert_non_null(strstr(diag.message, "\nsource.c:3:2: error: #error three\n"));
+}
+
 static void drop_cache(char *folder) {
   if (usual_cache != NULL) setenv("BYOC_CACHE_DIR", usual_cache, 1);
   if (usual_cache == NULL) unsetenv("BYOC_CACHE_DIR");
@@ -417,6 +428,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_headers_need_no_installation),
       cmocka_unit_test(test_error_shows_the_message),
+      cmocka_unit_test(test_errors_show_their_lines),
       cmocka_unit_test(test_cache),
       cmocka_unit_test(test_key),
       cmocka_unit_test(test_preamble),

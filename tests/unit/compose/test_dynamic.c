@@ -481,6 +481,22 @@ static void sizes_from_data(void **state) {
   close_model(&m);
 }
 
+static void prints_sizes_from_data(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  model_t m;
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  byoc_test_ok(lower(MAIN("(%to : i64[2]) -> (%z : f32[C,D])",
+                          "    %z = ConstantOfShape@9 \"zeros\" (%to) : f32[C,D]\n    return %z"),
+                     &diag, &m),
+               &diag);
+  byoc_host_program_print(m.program, &text);
+  assert_non_null(strstr(text.data, "\n  bind %t -> C, D  // "));
+  byoc_string_deinit(&text);
+  close_model(&m);
+}
+
 // A negative size is refused in the name of the operator that asks for it, where the node has no name of its own too.
 static void negative_sizes_name_their_operator(void **state) {
   (void)state;
@@ -697,6 +713,7 @@ int main(void) {
       cmocka_unit_test(static_programs_take_arguments),
       cmocka_unit_test(dimensions_without_a_value_are_refused),
       cmocka_unit_test(prints_regions),
+      cmocka_unit_test(prints_sizes_from_data),
       cmocka_unit_test(sizes_from_data),
       cmocka_unit_test(negative_sizes_name_their_operator),
       cmocka_unit_test(declared_sizes_are_checked),

@@ -214,12 +214,17 @@ static void reads_untyped_attributes(void **state) {
   byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
   byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "2,2");
   byoc_onnx_node_int(byoc_onnx_graph_node(graph, "Softmax", "", "x", "out"), "axis", 0);
+  byoc_onnx_node_float(byoc_onnx_graph_node(graph, "Elu", "", "x", "elu"), "alpha", 2.5f);
   byoc_onnx_graph_output(graph, "out", BYOC_DTYPE_F32, NULL);
+  byoc_onnx_graph_output(graph, "elu", BYOC_DTYPE_F32, NULL);
   Onnx__ModelProto *message = byoc_onnx_model_message(model);
   message->graph->node[0]->attribute[0]->has_type = 0;
+  message->graph->node[1]->attribute[0]->has_type = 0;
   byoc_diag_t diag;
   byoc_graph_module_t *module;
   byoc_test_ok(read_model(model, NULL, &diag, &module), &diag);
+  const byoc_attributes_t *elu = &byoc_graph_module_main(module)->body->last->attributes;
+  assert_true(byoc_attributes_float(elu, "alpha", 1) == 2.5);
   assert_int_equal(byoc_attributes_int(&byoc_graph_module_main(module)->body->first->attributes, "axis", 5), 0);
   byoc_graph_module_destroy(module);
 }
@@ -251,6 +256,8 @@ static void reads_constant_nodes(void **state) {
   byoc_test_ok(read_model(model, NULL, &diag, &module), &diag);
   const byoc_block_t *body = byoc_graph_module_main(module)->body;
   assert_int_equal(body->node_count, 3);
+  assert_non_null(byoc_graph_module_find_constant(module, "is"));
+  assert_non_null(byoc_graph_module_find_constant(module, "a"));
   assert_int_equal(byoc_constant_element_i64(body->results.data[1]->constant, 0), 9);
   assert_int_equal(byoc_constant_element_i64(body->results.data[2]->constant, 0), 5);
   assert_string_equal(((const char *const *)body->results.data[3]->constant->data)[0], "hello");

@@ -221,6 +221,18 @@ VIOLATION(attribute_without_value) {
   assert_true(byoc_attributes_set_string(&s->add->attributes, "mode", "x"));
   s->add->attributes.items[1].s = NULL;
   expect(s, "Add (ai.onnx 14): attribute 'mode' has no text [attribute]");
+  byoc_attribute_t *mode = &s->add->attributes.items[1];
+  mode->kind = BYOC_ATTRIBUTE_INTS, mode->ints = NULL, mode->count = 1;
+  expect(s, "attribute 'mode' has no numbers [attribute]");
+  mode->kind = BYOC_ATTRIBUTE_FLOATS, mode->floats = NULL;
+  expect(s, "attribute 'mode' has no numbers [attribute]");
+  mode->kind = BYOC_ATTRIBUTE_STRINGS, mode->strings = NULL;
+  expect(s, "attribute 'mode' has a text missing [attribute]");
+  mode->count = 0; // nothing is missing in empty lists
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_graph_verify(s->module, &diag), &diag);
+  mode->kind = BYOC_ATTRIBUTE_INTS;
+  byoc_test_ok(byoc_graph_verify(s->module, &diag), &diag);
   s->add->attributes.items[1].kind = BYOC_ATTRIBUTE_TENSOR;
   expect(s, "attribute 'mode' has no tensor [attribute]");
   s->add->attributes.items[1].kind = (byoc_attribute_kind_t)77;
@@ -328,6 +340,18 @@ VIOLATION(blocks_nested_too_deep) {
   assert_null(byoc_node_add_block(byoc_node_create(other, NULL, "", "A", 1, NULL, 0, 0), "b"));
 }
 
+// Sequences and optionals are nested up to 64 deep.
+VIOLATION(types_nested_too_deep) {
+  SAMPLE;
+  const byoc_type_t *type = s->relu->results[0]->type;
+  for (int i = 0; i < 64; ++i) type = byoc_type_sequence(&s->module->arena, type);
+  assert_true(byoc_attributes_set_type(&s->add->attributes, "deep", type));
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_graph_verify(s->module, &diag), &diag);
+  assert_true(byoc_attributes_set_type(&s->add->attributes, "deep", byoc_type_optional(&s->module->arena, type)));
+  expect(s, "attribute 'deep' has a malformed type [attribute]");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 int main(void) {
   const struct CMUnitTest tests[] = {
@@ -370,6 +394,7 @@ int main(void) {
       TEST(function_under_another_name),
       TEST(loops_outside_a_kernel),
       TEST(blocks_nested_too_deep),
+      TEST(types_nested_too_deep),
   };
   return cmocka_run_group_tests_name("ir verify", tests, NULL, NULL);
 }

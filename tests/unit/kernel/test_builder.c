@@ -221,6 +221,31 @@ static void mistakes_are_refused(void **state) {
   }
 }
 
+// What is needed several times is computed once in the emitted C, unless only a branch needs it.
+static void common_parts_are_named(void **state) {
+  (void)state;
+  fixture_t f;
+  begin(&f);
+  byoc_loop_builder_t *b = &f.b;
+  const byoc_loop_expr_t *x = byoc_loop_load(b, f.x, f.j), *e = byoc_loop_unary(b, BYOC_LOOP_OP_EXP, x),
+                         *t = byoc_loop_unary(b, BYOC_LOOP_OP_TANH, x);
+  byoc_loop_store(
+      b, f.y, f.j,
+      OP(ADD, OP(MUL, e, e), byoc_loop_select(b, OP(LT, x, byoc_loop_const(b, BYOC_DTYPE_F32, 0)), OP(MUL, t, t), x)));
+  byoc_loop_end(b);
+  byoc_loop_end(b);
+  assert_false(b->failed);
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  assert_int_equal(byoc_kernel_emit_c((const byoc_loop_kernel_t *const *)&b->kernel, 1, &text), BYOC_OK);
+  if (strstr(text.data, "const float t_0 = byoc_exp_f32(x[j2]);\n") == NULL ||
+      strstr(text.data, "y[j2] = t_0 * t_0 + ") == NULL || strstr(text.data, "t_1") != NULL) {
+    fail_msg("%s", strstr(text.data, "BYOC_PACKED int32_t k("));
+  }
+  byoc_string_deinit(&text);
+  end(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(index_arithmetic_is_simplified),
@@ -229,6 +254,7 @@ int main(void) {
       cmocka_unit_test(null_operands_are_noted_once_for_all),
       cmocka_unit_test(text_comes_back),
       cmocka_unit_test(mistakes_are_refused),
+      cmocka_unit_test(common_parts_are_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

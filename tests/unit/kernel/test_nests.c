@@ -265,6 +265,14 @@ static void large_loops_are_shared(void **state) {
                  "parallel_for(call->runtime->self, byoc_k0_relu_loop_0, &args_0, 262144, ");
 }
 
+// Compilers may reorder the sums that are folded, and are told which ones.
+static void folds_are_named(void **state) {
+  (void)state;
+  expect_emitted("module {opset_import. = 17} { func @main(%x : f32[8,100]) -> (%y : ?) {"
+                 " %y = ReduceSum@11(%x) {axes = [1]} : ? return %y } }",
+                 "BYOC_REDUCE(reduction(+ : folded");
+}
+
 // Products of bytes use the instruction for them, whichever side has the signed ones.
 static void products_of_bytes_are_dots(void **state) {
   (void)state;
@@ -283,6 +291,7 @@ int main(void) {
       cmocka_unit_test(sums_are_vectors),
       cmocka_unit_test(large_loops_are_shared),
       cmocka_unit_test(products_of_bytes_are_dots),
+      cmocka_unit_test(folds_are_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

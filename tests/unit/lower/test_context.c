@@ -77,10 +77,32 @@ static void what_has_no_definition_is_refused(void **state) {
   byoc_graph_module_destroy(module);
 }
 
+// A place that is known is checked when the load is made.
+static void known_places_are_inside(void **state) {
+  (void)state;
+  static const int64_t places[] = {0, 3, 4, -1};
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_test_ok(byoc_graph_parse(text, "test", byoc_allocator_system(), &diag, &module), &diag);
+  for (size_t k = 0; k < sizeof(places) / sizeof(places[0]); ++k) {
+    byoc_lower_t lower;
+    byoc_lower_init(&lower, &module->arena, "f", find, &diag);
+    byoc_function_t *function = byoc_graph_module_find(module, "f");
+    lower_into(&lower, function);
+    const byoc_loop_expr_t *load =
+        byoc_lower_load_flat(&lower, function->body->first, 0, byoc_loop_int(byoc_lower_builder(&lower), places[k]));
+    assert_int_equal(load != NULL, k < 2);
+    assert_int_equal(lower.builder.failed, k >= 2);
+    byoc_lower_deinit(&lower);
+  }
+  byoc_graph_module_destroy(module);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(definitions_are_given),
       cmocka_unit_test(what_has_no_definition_is_refused),
+      cmocka_unit_test(known_places_are_inside),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

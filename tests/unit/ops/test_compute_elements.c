@@ -210,6 +210,26 @@ static void test_integers_and_bools(void **state) {
   ops_done(&run);
 }
 
+// Numbers from 2^63 on are not negative.
+static void test_large_unsigned(void **state) {
+  (void)state;
+  static const uint64_t x[4] = {5, UINT64_MAX, UINT64_MAX, 1}, y[4] = {5, UINT64_MAX, 1, UINT64_MAX};
+  ops_run_t run;
+  ops_run("module {\n  func @main(%x : u64[4], %y : u64[4]) -> (%a : ?, %b : ?, %c : ?, %d : ?) {\n"
+          "    %a = Less@13(%x, %y) : ?\n    %b = LessOrEqual@16(%x, %y) : ?\n    %c = Max@13(%x, %y) : ?\n"
+          "    %d = Div@14(%x, %y) : ?\n    return %a, %b, %c, %d\n  }\n}\n",
+          (const void *const[]){x, y}, &run);
+  const uint8_t *less = ops_result(&run, 0), *less_or_equal = ops_result(&run, 1);
+  const uint64_t *largest = ops_result(&run, 2), *quotient = ops_result(&run, 3);
+  for (int i = 0; i < 4; ++i) {
+    assert_int_equal(less[i], x[i] < y[i]);
+    assert_int_equal(less_or_equal[i], x[i] <= y[i]);
+    assert_true(largest[i] == (x[i] < y[i] ? y[i] : x[i]));
+    assert_true(quotient[i] == x[i] / y[i]);
+  }
+  ops_done(&run);
+}
+
 static void test_movement(void **state) {
   (void)state;
   CHECK("", "%y = Transpose@13(%a) : ?", 1, 4, 2, 5, 3, 6);
@@ -304,6 +324,40 @@ static void test_dropout_mask(void **state) {
   ops_done(&run);
 }
 
+// In training: the mask says which elements are kept, and these are divided by their share.
+static void test_dropout_in_training(void **state) {
+  (void)state;
+  float x[1000];
+  for (int i = 0; i < 1000; ++i) x[i] = 1.0f + (float)i;
+  ops_run_t run;
+  ops_run("module {\n  constant @r : f32[] = [0.75]\n  constant @t : bool[] = [true]\n"
+          "  func @main(%x : f32[1000]) -> (%y : ?, %m : ?) {\n"
+          "    %y, %m = Dropout@13(%x, @r, @t) {seed = 7} : ?, ?\n    return %y, %m\n  }\n}\n",
+          (const void *const[]){x}, &run);
+  const float *y = ops_result(&run, 0);
+  const uint8_t *mask = ops_result(&run, 1);
+  int kept = 0;
+  for (int i = 0; i < 1000; ++i) {
+    assert_true(mask[i] <= 1);
+    assert_true(y[i] == (mask[i] ? 4 * x[i] : 0));
+    kept += mask[i];
+  }
+  assert_true(kept > 200 && kept < 300);
+  ops_done(&run);
+}
+
+// The numbers of a seed stay the same from one version to the next.
+static void test_random_numbers(void **state) {
+  (void)state;
+  ops_run_t run;
+  ops_run("module {\n  func @main(%x : f32[1]) -> (%y : ?) {\n"
+          "    %y = RandomUniform@1() {seed = 1.0, shape = [4]} : ?\n    return %y\n  }\n}\n",
+          (const void *const[]){(const float[1]){0}}, &run);
+  static const float expected[4] = {0.829119325f, 0.703579605f, 0.991163433f, 0.322130591f};
+  assert_memory_equal(ops_result(&run, 0), expected, sizeof expected);
+  ops_done(&run);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_unary),
@@ -315,6 +369,9 @@ int main(void) {
       cmocka_unit_test(test_drawn_classes),
       cmocka_unit_test(test_half_precision),
       cmocka_unit_test(test_dropout_mask),
+      cmocka_unit_test(test_dropout_in_training),
+      cmocka_unit_test(test_random_numbers),
+      cmocka_unit_test(test_large_unsigned),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -263,6 +263,14 @@ static void test_lrn(void **state) {
           (const void *const[]){x}, &run);
   ops_near(ops_result(&run, 0), expected, ALL, "LRN");
   ops_done(&run);
+  // Of two dimensions, the second is the channels.
+  static const float y[6] = {1 / 6.0f, 2 / 14.0f, 3 / 10.0f, -2 / 5.0f, 0, 1 / 2.0f};
+  ops_run(
+      "module {\n  func @main(%x : f32[2,3]) -> (%y : ?) {\n    %y = LRN@13(%x) {size = 2, alpha = 2.0, beta = 1.0, "
+      "bias = 1.0} : ?\n    return %y\n  }\n}\n",
+      (const void *const[]){(const float[6]){1, 2, 3, -2, 0, 1}}, &run);
+  ops_near(ops_result(&run, 0), y, 6, "LRN of two dimensions");
+  ops_done(&run);
 }
 
 static void test_lp_and_rms(void **state) {

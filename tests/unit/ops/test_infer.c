@@ -57,6 +57,8 @@ static const case_t cases[] = {
     {"", "%a : string[N]", "RegexFullMatch@20(%a) {pattern = \"a+?\"}", 1,
      "! attribute 'pattern', \"a+?\": lazy or possessive repetition is not supported at '+?'"},
     {"", "%a : string[3]", "NonZero@13(%a)", 1, "! operand 0: expected a tensor of numbers or bools, got string[3]"},
+    // What Unique is written out as
+    {"", "%x : f32[4], %i : i64[4]", "byoc::UniqueResults@1(%x, %i, %i, %i, %i)", 4, "! expected 4 operands, got 5"},
     // Attention
     {"", "%q : f32[B,4,6], %k : f32[B,N,6], %v : f32[B,N,10]",
      "Attention@23(%q, %k, %v) {q_num_heads = 2, kv_num_heads = 2}", 1, "f32[B,4,10]"},
@@ -84,6 +86,8 @@ static const case_t cases[] = {
      "! operand 3: expected 1 in dimension 0, got f32[2,24]"},
     {"", "%x : f32[5,2,4], %w : f32[1,12,4], %r : f32[1,12,3], %n : i32[1]", "LSTM@14(%x, %w, %r, _, %n)", 1,
      "! operand 4: expected 2 in dimension 0, got i32[1]"},
+    {"", "%x : f32[5,2,4], %w : f32[1,12,4], %r : f32[1,12,3], %n : i64[2]", "LSTM@14(%x, %w, %r, _, %n)", 1,
+     "! operand 4: expected lengths of i32, got i64[2]"},
     {"", "%x : f32[5,2,4], %w : f32[1,12,4], %r : f32[1,12,3], %h : f32[2,3]", "LSTM@14(%x, %w, %r, _, _, %h)", 1,
      "! operand 5: expected rank 3, got f32[2,3]"},
     {"", "%x : f32[2,5,4], %w : f32[1,9,4], %r : f32[1,9,3], %h : f32[1,2,3]",
@@ -105,6 +109,9 @@ static const case_t cases[] = {
     {"", "%x : f32[4,6], %s : f32[4,2], %z : u8[4,2]", "QuantizeLinear@21(%x, %s, %z) {axis = 1, block_size = 2}", 1,
      "! operand 1: expected 3 in dimension 1, got f32[4,2]"},
     {"", "%x : f32[2,3,4], %s : f32[4]", "PRelu@6(%x, %s)", 1, "! operand 1: expected 3 in dimension 0, got f32[4]"},
+    {"", "%x : f32[2,3,4], %s : f32[3]", "PRelu@6(%x, %s)", 1, "f32[2,3,4]"},
+    {"", "%x : f32[2,3,4], %s : f32[4]", "PRelu@7(%x, %s)", 1, "f32[2,3,4]"},
+    {"", "%x : f32[2,3,4], %s : f32[3]", "PRelu@7(%x, %s)", 1, "! operand 1: "},
     {"", "%x : f32[1,2,3,3], %w : f32[2,4,3,3], %b : f32[]", "ConvTranspose@11(%x, %w, %b)", 1,
      "! operand 2: expected rank 1, got f32[]"},
     {"@s : i64[] = [4]; @l : i64[] = [8]", "%x : f32[1,16,1], %w : f32[]", "STFT@17(%x, @s, %w, @l)", 1,
@@ -119,6 +126,10 @@ static const case_t cases[] = {
     {"@a : f32[] = [1.0]; @b : f32[0] = []", "", "Range@11(@a, @b, @a)", 1,
      "! operand 1: expected one number, got f32[0]"},
     {"@t : bool[0] = []", "%x : f32[2]", "Dropout@13(%x, _, @t)", 1, "! operand 2: expected one number, got bool[0]"},
+    {"", "%x : f32[2,3], %k : i64[2]", "Trilu@14(%x, %k)", 1, "! operand 1: expected one number, got i64[2]"},
+    // The mask of Dropout, of the data's type before version 10
+    {"", "%x : f16[2,N]", "Dropout@7(%x)", 2, "f16[2,N], f16[2,N]"},
+    {"", "%x : f16[2,N]", "Dropout@10(%x)", 2, "f16[2,N], bool[2,N]"},
     {"", "%x : f32[2,3], %p : i64[3]", "Pad@13(%x, %p)", 1, "! operand 1: expected 4 integers, got i64[3]"},
     {"@n : i64[2] = [4611686018427387904, 4]", "", "ConstantOfShape@9(@n)", 1, "! too many elements"},
     // Broadcasting

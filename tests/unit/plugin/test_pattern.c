@@ -393,6 +393,24 @@ static void test_bounded(void **state) {
 
 // ---- syntax errors ----
 
+static void note_name(void *self, const char *domain, const char *name) {
+  byoc_string_appendf(self, "%s%s%s ", domain, domain[0] != '\0' ? "::" : "", name);
+}
+
+static void test_named_operators(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  const byoc_pattern_t *pattern = NULL;
+  byoc_string_t names;
+  byoc_string_init(&names, byoc_allocator_system());
+  byoc_test_ok(
+      byoc_pattern_parse("Relu?((Add(Conv(%x, @w), @b) | com.acme::Sub(%x, %y)))", "rule", &arena, &diag, &pattern),
+      &diag);
+  byoc_pattern_each_operator(pattern, note_name, &names);
+  byoc_test_same_text(names.data, "Relu Add Conv com.acme::Sub ");
+  byoc_string_deinit(&names);
+}
+
 static void expect_error(const char *text, int column, const char *message) {
   byoc_diag_t diag = {0};
   const byoc_pattern_t *pattern = NULL;
@@ -509,16 +527,27 @@ static void test_random_texts(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_basic),          cmocka_unit_test(test_optional),
-      cmocka_unit_test(test_alternatives),   cmocka_unit_test(test_commuted),
-      cmocka_unit_test(test_repeated_names), cmocka_unit_test(test_attributes),
-      cmocka_unit_test(test_escapes),        cmocka_unit_test(test_filter),
-      cmocka_unit_test(test_bounded),        cmocka_unit_test(test_syntax_errors),
-      cmocka_unit_test(test_limits),         cmocka_unit_test(test_out_of_memory),
-      cmocka_unit_test(test_random_texts),   cmocka_unit_test(test_types),
-      cmocka_unit_test(test_dominators),     cmocka_unit_test(test_long_path),
-      cmocka_unit_test(test_each_way),       cmocka_unit_test(test_topological_order),
-      cmocka_unit_test(test_results),        cmocka_unit_test(test_number_of_a_way),
+      cmocka_unit_test(test_basic),
+      cmocka_unit_test(test_optional),
+      cmocka_unit_test(test_alternatives),
+      cmocka_unit_test(test_commuted),
+      cmocka_unit_test(test_repeated_names),
+      cmocka_unit_test(test_attributes),
+      cmocka_unit_test(test_escapes),
+      cmocka_unit_test(test_filter),
+      cmocka_unit_test(test_bounded),
+      cmocka_unit_test(test_named_operators),
+      cmocka_unit_test(test_syntax_errors),
+      cmocka_unit_test(test_limits),
+      cmocka_unit_test(test_out_of_memory),
+      cmocka_unit_test(test_random_texts),
+      cmocka_unit_test(test_types),
+      cmocka_unit_test(test_dominators),
+      cmocka_unit_test(test_long_path),
+      cmocka_unit_test(test_each_way),
+      cmocka_unit_test(test_topological_order),
+      cmocka_unit_test(test_results),
+      cmocka_unit_test(test_number_of_a_way),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

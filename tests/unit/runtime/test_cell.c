@@ -86,6 +86,45 @@ static void sharing_keeps_the_bytes(void **state) {
   byoc_frame_deinit(&frame);
 }
 
+// The caller's memory is gone when the run ends: what is handed out never lies in it, whatever its shape has become.
+static void memory_of_the_caller_is_copied(void **state) {
+  (void)state;
+  byoc_frame_t frame;
+  begin(&frame);
+  float x[6] = {0, 1, 2, 3, 4, 5};
+  int64_t dims[2] = {2, 3}, open[2] = {-1, 3};
+  const byoc_argument_t argument = {.dtype = BYOC_DTYPE_F32, .rank = 2, .dims = dims, .data = x};
+  const byoc_port_info_t port = {.name = "x", .kinds = "t", .dtype = BYOC_DTYPE_F32, .rank = 2, .dims = open};
+  assert_int_equal(byoc_frame_import(&frame, 0, &argument, &port), BYOC_OK);
+  assert_int_equal(byoc_frame_share(&frame, 1, 0, 1, (const int64_t[]){6}), BYOC_OK);
+  assert_int_equal(byoc_frame_share(&frame, 2, 0, 0, NULL), BYOC_OK);
+  for (uint32_t i = 0; i < 3; ++i) {
+    byoc_argument_t result;
+    assert_int_equal(byoc_frame_export(&frame, i, &result), BYOC_OK);
+    assert_ptr_not_equal(result.data, x);
+    assert_memory_equal(result.data, x, sizeof(x));
+  }
+  byoc_frame_deinit(&frame);
+}
+
+// What an instruction takes is checked: kind, element type and rank.
+static void tensors_are_expected(void **state) {
+  (void)state;
+  byoc_frame_t frame;
+  begin(&frame);
+  counting(&frame, 0, 2, (const int64_t[]){2, 3});
+  assert_int_equal(byoc_frame_expect(&frame, 0, BYOC_DTYPE_F32, 2, "Add 'a'"), BYOC_OK);
+  fails(byoc_frame_expect(&frame, 0, BYOC_DTYPE_F32, 1, "Add 'a'"), BYOC_INVALID_ARGUMENT,
+        "Add 'a' is f32 of rank 2, not f32 of rank 1");
+  fails(byoc_frame_expect(&frame, 0, BYOC_DTYPE_I64, 2, "Add 'a'"), BYOC_INVALID_ARGUMENT,
+        "Add 'a' is f32 of rank 2, not i64 of rank 2");
+  fails(byoc_frame_expect(&frame, 1, BYOC_DTYPE_F32, 2, "Add 'a'"), BYOC_INVALID_ARGUMENT, "Add 'a' is not a tensor");
+  assert_int_equal(byoc_frame_match(&frame, 0, 1, 3, "Add 'a'", "N"), BYOC_OK);
+  fails(byoc_frame_match(&frame, 0, 1, 4, "Add 'a'", "N"), BYOC_INVALID_ARGUMENT,
+        "Add 'a' has 3 in dimension 1, where N is 4");
+  byoc_frame_deinit(&frame);
+}
+
 static void scans_grow(void **state) {
   (void)state;
   byoc_frame_t frame;
@@ -206,6 +245,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(memory_comes_back),
       cmocka_unit_test(sharing_keeps_the_bytes),
+      cmocka_unit_test(memory_of_the_caller_is_copied),
+      cmocka_unit_test(tensors_are_expected),
       cmocka_unit_test(scans_grow),
       cmocka_unit_test(symbols_are_bound),
       cmocka_unit_test(sequences_join_and_split),
