@@ -34,6 +34,10 @@ void byoc_string_append_f64(byoc_string_t *string, double value);
 // Hands the memory (from string->allocator) to the caller; the string is then empty. NULL if `failed`.
 char *byoc_string_release(byoc_string_t *string);
 
+// The ending of a regular noun after this count: "" for 1, otherwise "s".
+static inline const char *byoc_plural(uint64_t count) {
+  return count == 1 ? "" : "s";
+}
 bool byoc_starts_with(const char *text, const char *prefix);
 bool byoc_ends_with(const char *text, const char *suffix);
 // Writes `name` as a C identifier: letters, digits and '_' stay, everything else becomes '_', and '_' is put before a

@@ -21,8 +21,9 @@ static byoc_status_t infer_shape(const byoc_infer_t *infer, uint32_t weights, ui
   }
   byoc_dim_t m = w->dims[0], c = x->dims[1];
   if (byoc_dim_is_constant(c) && byoc_dim_is_constant(w->dims[1]) && c.constant != w->dims[1].constant * group) {
-    return byoc_infer_error(infer, "operand %u: expected %lld input channels (%lld in %lld groups), got %lld", weights,
-                            (long long)(c.constant / group), (long long)c.constant, (long long)group,
+    return byoc_infer_error(infer, "operand %u: expected %lld input channel%s (%lld in %lld group%s), got %lld",
+                            weights, (long long)(c.constant / group), byoc_plural((uint64_t)(c.constant / group)),
+                            (long long)c.constant, (long long)group, byoc_plural((uint64_t)group),
                             (long long)w->dims[1].constant);
   }
   if (!byoc_dim_is_constant(c) || !byoc_dim_is_constant(w->dims[1])) {

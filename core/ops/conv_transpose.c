@@ -28,7 +28,8 @@ static byoc_status_t read_transposed(const byoc_infer_t *infer, const byoc_type_
     size_t count = 0;
     byoc_node_ints(node, names[i], &count);
     if (count != 0 && count != (size_t)t->spatial) {
-      return byoc_infer_error(infer, "attribute '%s': expected %d values, got %zu", names[i], t->spatial, count);
+      return byoc_infer_error(infer, "attribute '%s': expected %d value%s, got %zu", names[i], t->spatial,
+                              byoc_plural((uint64_t)t->spatial), count);
     }
     for (size_t j = 0; j < count; ++j) {
       int64_t value = entry(node, names[i], (int32_t)j, 0);

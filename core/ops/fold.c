@@ -64,7 +64,9 @@ static byoc_status_t infer_col2im(byoc_infer_t *infer) {
                byoc_shape_value(node->operands[2], infer->arena, &block_rank, block);
   if (!known) {
     int64_t count = byoc_type_element_count(byoc_operand_type(node, 1));
-    if (count < 1 || count > BYOC_MAX_RANK - 2) return byoc_infer_set_unranked(infer, 0, x->dtype);
+    const byoc_type_t *sizes = byoc_operand_type(node, 1);
+    if (byoc_is_ranked(sizes)) BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 2, 0, sizes->dims[0]));
+    if (count < 1 || count > BYOC_MAX_RANK - 2) return byoc_infer_set_open_rank(infer, x->dtype, 2, BYOC_DIM_ADD, 1);
     return byoc_infer_set_unknown(infer, 0, x->dtype, (int32_t)count + 2);
   }
   if (spatial != block_rank || spatial < 1 || spatial > BYOC_MAX_RANK - 2) {
@@ -158,7 +160,8 @@ static byoc_status_t infer_crop(byoc_infer_t *infer) {
   int32_t count = 0, rank = axes ? (int32_t)axis_count : x->rank;
   bool known = byoc_shape_value(node->operands[1], infer->arena, &count, sizes), failed = false;
   if (!known) BYOC_RETURN_IF_ERROR(byoc_infer_need_list(infer, 1, rank));
-  if (known && count != rank) return byoc_infer_error(infer, "operand 1: expected %d sizes, got %d", rank, count);
+  if (known && count != rank)
+    return byoc_infer_error(infer, "operand 1: expected %d size%s, got %d", rank, byoc_plural((uint64_t)rank), count);
   for (int32_t d = 0; d < x->rank; ++d) dims[d] = x->dims[d];
   for (int32_t i = 0; i < rank; ++i) {
     int32_t axis = i;

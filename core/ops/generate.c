@@ -151,7 +151,7 @@ static byoc_status_t infer_constant_of_shape(byoc_infer_t *infer) {
     return byoc_infer_set(infer, 0, dtype, count, dims);
   }
   int64_t rank = byoc_type_element_count(byoc_operand_type(node, 0));
-  if (rank < 0 || rank > BYOC_MAX_RANK) return byoc_infer_set_unranked(infer, 0, dtype);
+  if (rank < 0 || rank > BYOC_MAX_RANK) return byoc_infer_set_open_rank(infer, dtype, 0, BYOC_DIM_ADD, 0);
   return byoc_infer_set_unknown(infer, 0, dtype, (int32_t)rank);
 }
 

@@ -16,7 +16,8 @@ static byoc_status_t read_permutation(const byoc_infer_t *infer, const byoc_node
   const int64_t *perm = byoc_node_ints(node, "perm", &count);
   bool seen[BYOC_MAX_RANK] = {false};
   if (perm && count != (size_t)rank) {
-    return byoc_infer_error(infer, "attribute 'perm': expected %d values, got %zu", rank, count);
+    return byoc_infer_error(infer, "attribute 'perm': expected %d value%s, got %zu", rank, byoc_plural((uint64_t)rank),
+                            count);
   }
   for (int32_t d = 0; d < rank; ++d) {
     int64_t from = perm ? perm[d] : rank - 1 - d;
@@ -62,7 +63,9 @@ static byoc_status_t infer_expand(byoc_infer_t *infer) {
   if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
   if (!byoc_shape_value(node->operands[1], infer->arena, &count, want)) {
     int64_t length = byoc_type_element_count(shape);
-    if (length < 0 || length > BYOC_MAX_RANK) return byoc_infer_set_unranked(infer, 0, x->dtype);
+    if (length < 0 || length > BYOC_MAX_RANK) {
+      return byoc_infer_set_open_rank(infer, x->dtype, x->rank, BYOC_DIM_MAX, 1);
+    }
     int32_t made = x->rank > length ? x->rank : (int32_t)length;
     BYOC_RETURN_IF_ERROR(byoc_infer_set_unknown(infer, 0, x->dtype, made));
     for (int32_t d = 0; d < x->rank; ++d) {
@@ -202,7 +205,8 @@ static byoc_status_t infer_split(byoc_infer_t *infer) {
   int32_t axis = 0;
   BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", x->rank, &axis));
   if (known == BYOC_KNOWN_YES && given.count != node->result_count) {
-    return byoc_infer_error(infer, "'split' has %zu parts for %u results", given.count, node->result_count);
+    return byoc_infer_error(infer, "'split' has %zu part%s for %u result%s", given.count, byoc_plural(given.count),
+                            node->result_count, byoc_plural(node->result_count));
   }
   if (known == BYOC_KNOWN_NO) BYOC_RETURN_IF_ERROR(byoc_infer_need_list(infer, 1, node->result_count));
   byoc_dim_t dims[BYOC_MAX_RANK];
@@ -259,7 +263,9 @@ static byoc_status_t infer_tile(byoc_infer_t *infer) {
     BYOC_RETURN_IF_ERROR(byoc_infer_need_list(infer, 1, x->rank));
     return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank);
   }
-  if (count != x->rank) return byoc_infer_error(infer, "operand 1: expected %d repeats, got %d", x->rank, count);
+  if (count != x->rank)
+    return byoc_infer_error(infer, "operand 1: expected %d repeat%s, got %d", x->rank, byoc_plural((uint64_t)x->rank),
+                            count);
   bool failed = false;
   for (int32_t d = 0; d < count; ++d) {
     repeats[d] = byoc_infer_dim(infer, BYOC_DIM_MUL, x->dims[d], repeats[d], &failed);

@@ -114,8 +114,18 @@ static bool is_older(void *self, byoc_dim_t leaf) {
   return !byoc_dim_is_unknown(leaf) || leaf.expr->id < made->first_unknown;
 }
 
+// A declared rank is the one that the run makes.
+static byoc_status_t relate_rank(const byoc_infer_t *infer, int32_t declared) {
+  const char *name = infer->node->results[0]->name;
+  char text[200];
+  snprintf(text, sizeof text, "the rank of result 0%s%s%s", name ? " '" : "", name ? name : "", name ? "'" : "");
+  return byoc_infer_relate(infer, BYOC_RELATION_DECLARED, byoc_side(infer->relations->rank, text),
+                           byoc_side_number(declared));
+}
+
 static byoc_status_t relate_result(made_t *made, uint32_t r, const byoc_type_t *has, const byoc_type_t *follows) {
   const byoc_infer_t *infer = made->infer;
+  if (r == 0 && infer->relations->has_rank && byoc_is_ranked(has)) return relate_rank(infer, has->rank);
   if (!byoc_is_ranked(has) || !byoc_is_ranked(follows) || has->rank != follows->rank) return BYOC_OK;
   bool failed = false;
   for (int32_t d = 0; d < has->rank; ++d) {
@@ -154,6 +164,7 @@ byoc_status_t byoc_infer_relations(byoc_node_t *node, byoc_diag_t *diag, byoc_re
     if (!is_given) node->results[r]->type = byoc_type_unknown();
   }
   size_t first = relations->items.count;
+  relations->has_rank = false;
   byoc_status_t status = op->infer(&infer);
   for (uint32_t r = 0; r < node->result_count; ++r) {
     const byoc_type_t *follows = node->results[r]->type;

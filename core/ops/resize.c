@@ -88,7 +88,9 @@ static byoc_status_t sizes_to_dims(const byoc_infer_t *infer, const byoc_resize_
   int32_t count = 0;
   *out_known = byoc_shape_value(infer->node->operands[r->sizes], infer->arena, &count, sizes);
   if (!*out_known) return BYOC_OK;
-  if (count != r->axis_count) return byoc_infer_error(infer, "%d sizes for %d dimensions", count, r->axis_count);
+  if (count != r->axis_count)
+    return byoc_infer_error(infer, "%d size%s for %d dimension%s", count, byoc_plural((uint64_t)count), r->axis_count,
+                            byoc_plural((uint64_t)r->axis_count));
   const double scale = byoc_resize_keeps_proportions(r) ? byoc_resize_kept_scale(r, sizes) : 0.0;
   for (int32_t d = 0; d < r->x->rank; ++d) {
     if (r->place[d] < 0) continue;

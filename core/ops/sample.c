@@ -163,6 +163,18 @@ static byoc_status_t loops_grid_sample(byoc_lower_t *lower, const byoc_node_t *n
 }
 
 // ---- AffineGrid ----
+// The number of sizes is known only when the program runs.
+static byoc_status_t set_open_grid(const byoc_infer_t *infer, const byoc_type_t *theta) {
+  const byoc_type_t *sizes = byoc_operand_type(infer->node, 1);
+  for (int32_t d = 1; d < 3 && byoc_is_ranked(theta) && byoc_is_ranked(sizes); ++d) {
+    bool failed = false;
+    byoc_dim_t expected = byoc_infer_dim(infer, BYOC_DIM_SUB, sizes->dims[0], byoc_dim_constant(3 - d), &failed);
+    BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 0, d, expected));
+  }
+  return byoc_infer_set_open_rank(infer, theta->dtype, 0, BYOC_DIM_ADD, 1);
+}
+
 static byoc_status_t infer_affine_grid(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "a float tensor of transformations"));
@@ -180,7 +192,7 @@ static byoc_status_t infer_affine_grid(byoc_infer_t *infer) {
       }
       return byoc_infer_set_unknown(infer, 0, theta->dtype, (int32_t)rank);
     }
-    return byoc_infer_set_unranked(infer, 0, theta->dtype);
+    return set_open_grid(infer, theta);
   }
   if (count != 4 && count != 5) return byoc_infer_error(infer, "operand 1: expected 4 or 5 sizes, got %d", count);
   const byoc_dim_t matrices[] = {sizes[0], byoc_dim_constant(count - 2), byoc_dim_constant(count - 1)};

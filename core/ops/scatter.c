@@ -168,7 +168,9 @@ static byoc_status_t infer_unpool(byoc_infer_t *infer) {
       }
       return BYOC_OK;
     }
-    if (count != x->rank) return byoc_infer_error(infer, "operand 2: expected %d sizes, got %d", x->rank, count);
+    if (count != x->rank)
+      return byoc_infer_error(infer, "operand 2: expected %d size%s, got %d", x->rank, byoc_plural((uint64_t)x->rank),
+                              count);
     for (int32_t d = 0; d < count; ++d) BYOC_RETURN_IF_ERROR(need_elements(infer, dims, d));
     return byoc_infer_set(infer, 0, x->dtype, count, dims);
   }

@@ -193,8 +193,8 @@ byoc_status_t byoc_infer_need_list(const byoc_infer_t *infer, uint32_t index, in
   if (given < 0) return byoc_infer_need_count(infer, index, byoc_side_number(count));
   if (given == count) return BYOC_OK;
   char text[BYOC_TYPE_TEXT_SIZE];
-  return byoc_infer_error(infer, "operand %u: expected %lld integers, got %s", index, (long long)count,
-                          byoc_type_text(type, text));
+  return byoc_infer_error(infer, "operand %u: expected %lld integer%s, got %s", index, (long long)count,
+                          byoc_plural((uint64_t)count), byoc_type_text(type, text));
 }
 
 byoc_status_t byoc_infer_need_within(const byoc_infer_t *infer, uint32_t index, const char *name, byoc_side_t most) {
@@ -341,6 +341,24 @@ byoc_status_t byoc_infer_set_unranked(const byoc_infer_t *infer, uint32_t result
   if (!type) return byoc_diag_out_of_memory(infer->diag);
   if (byoc_has_result(infer->node, result)) infer->node->results[result]->type = type;
   return BYOC_OK;
+}
+
+byoc_status_t byoc_infer_set_rank(const byoc_infer_t *infer, byoc_dtype_t dtype, byoc_dim_t rank) {
+  if (infer->relations) {
+    infer->relations->rank = rank;
+    infer->relations->has_rank = true;
+  }
+  return byoc_infer_set_unranked(infer, 0, dtype);
+}
+
+byoc_status_t byoc_infer_set_open_rank(const byoc_infer_t *infer, byoc_dtype_t dtype, int32_t other,
+                                       byoc_dim_kind_t kind, uint32_t list) {
+  const byoc_type_t *type = byoc_operand_type(infer->node, list);
+  if (!byoc_is_ranked(type) || type->rank != 1) return byoc_infer_set_unranked(infer, 0, dtype);
+  bool failed = false;
+  byoc_dim_t rank = byoc_infer_dim(infer, kind, byoc_dim_constant(other), type->dims[0], &failed);
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  return byoc_infer_set_rank(infer, dtype, rank);
 }
 
 byoc_status_t byoc_infer_set_unknown(const byoc_infer_t *infer, uint32_t result, byoc_dtype_t dtype, int32_t rank) {

@@ -104,6 +104,12 @@ int32_t byoc_result_rank(const byoc_node_t *node, uint32_t result);
 byoc_status_t byoc_infer_set(const byoc_infer_t *infer, uint32_t result, byoc_dtype_t dtype, int32_t rank,
                              const byoc_dim_t *dims);
 byoc_status_t byoc_infer_set_unranked(const byoc_infer_t *infer, uint32_t result, byoc_dtype_t dtype);
+// The same for result 0 of an operator whose run makes its rank: `other` and the length of operand `list` (sum,
+// difference or larger one). If the model declares a rank, it must be that one.
+byoc_status_t byoc_infer_set_open_rank(const byoc_infer_t *infer, byoc_dtype_t dtype, int32_t other,
+                                       byoc_dim_kind_t kind, uint32_t list);
+// The same with the rank as a dimension.
+byoc_status_t byoc_infer_set_rank(const byoc_infer_t *infer, byoc_dtype_t dtype, byoc_dim_t rank);
 // A tensor of rank `rank` whose dimensions are known only at run time.
 byoc_status_t byoc_infer_set_unknown(const byoc_infer_t *infer, uint32_t result, byoc_dtype_t dtype, int32_t rank);
 // The dimensions of `type` (ranked or not) under another element type.

@@ -85,7 +85,7 @@ static byoc_status_t infer_reshape(byoc_infer_t *infer) {
   }
   if (rank == 0 && byoc_type_element_count(x) >= 0) BYOC_RETURN_IF_ERROR(resolve_shape(infer, x, 0, dims));
   if (rank >= 0) return byoc_infer_set_unknown(infer, 0, x->dtype, (int32_t)rank);
-  return byoc_infer_set_unranked(infer, 0, x->dtype);
+  return byoc_infer_set_open_rank(infer, x->dtype, 0, BYOC_DIM_ADD, 1);
 }
 
 static byoc_status_t infer_flatten(byoc_infer_t *infer) {
@@ -111,6 +111,22 @@ static byoc_status_t axis_error(const byoc_infer_t *infer, int64_t axis, int32_t
   return byoc_infer_error(infer, "'axes': expected values in [%d, %d], got %lld", -rank, rank - 1, (long long)axis);
 }
 
+// Without axes the rank is the number of dimensions that are not 1: the sum of min(1, |dimension - 1|).
+static byoc_status_t set_squeezed(const byoc_infer_t *infer, const byoc_type_t *x) {
+  const byoc_dim_t one = byoc_dim_constant(1);
+  byoc_dim_t rank = byoc_dim_constant(0);
+  bool failed = false;
+  for (int32_t d = 0; d < x->rank; ++d) {
+    byoc_dim_t more = byoc_infer_dim(infer, BYOC_DIM_SUB, x->dims[d], one, &failed);
+    byoc_dim_t less = byoc_infer_dim(infer, BYOC_DIM_SUB, one, x->dims[d], &failed);
+    byoc_dim_t apart = byoc_infer_dim(infer, BYOC_DIM_MAX, more, less, &failed);
+    byoc_dim_t stays = byoc_infer_dim(infer, BYOC_DIM_MIN, one, apart, &failed);
+    rank = byoc_infer_dim(infer, BYOC_DIM_ADD, rank, stays, &failed);
+  }
+  BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
+  return byoc_infer_set_rank(infer, x->dtype, rank);
+}
+
 static byoc_status_t infer_squeeze(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
@@ -120,7 +136,7 @@ static byoc_status_t infer_squeeze(byoc_infer_t *infer) {
   if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
   if (known == BYOC_KNOWN_NO) {
     int64_t count = byoc_type_element_count(byoc_operand_type(node, 1));
-    if (count < 0 || count > x->rank) return byoc_infer_set_unranked(infer, 0, x->dtype);
+    if (count < 0 || count > x->rank) return byoc_infer_set_open_rank(infer, x->dtype, x->rank, BYOC_DIM_SUB, 1);
     return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank - (int32_t)count);
   }
   bool gone[BYOC_MAX_RANK] = {false};
@@ -140,7 +156,7 @@ static byoc_status_t infer_squeeze(byoc_infer_t *infer) {
         return byoc_infer_error(infer, "the result is declared with rank %d, the operand has %d", declared->rank,
                                 x->rank);
       }
-      return byoc_infer_set_unranked(infer, 0, x->dtype);
+      return set_squeezed(infer, x);
     }
     if (known == BYOC_KNOWN_ABSENT) gone[d] = x->dims[d].constant == 1;
     if (!gone[d]) dims[rank++] = x->dims[d];
@@ -157,7 +173,9 @@ static byoc_status_t infer_unsqueeze(byoc_infer_t *infer) {
   if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
   if (known == BYOC_KNOWN_NO) {
     int64_t count = byoc_type_element_count(byoc_operand_type(node, 1));
-    if (count < 0 || count > BYOC_MAX_RANK - x->rank) return byoc_infer_set_unranked(infer, 0, x->dtype);
+    if (count < 0 || count > BYOC_MAX_RANK - x->rank) {
+      return byoc_infer_set_open_rank(infer, x->dtype, x->rank, BYOC_DIM_ADD, 1);
+    }
     return byoc_infer_set_unknown(infer, 0, x->dtype, x->rank + (int32_t)count);
   }
   int64_t rank = x->rank + (int64_t)axes.count;

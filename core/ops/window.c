@@ -9,7 +9,8 @@ static byoc_status_t read_list(const byoc_infer_t *infer, const char *name, size
   size_t given = 0;
   const int64_t *values = byoc_node_ints(infer->node, name, &given);
   if (values && given != 0 && given != count) {
-    return byoc_infer_error(infer, "attribute '%s': expected %zu values, got %zu", name, count, given);
+    return byoc_infer_error(infer, "attribute '%s': expected %zu value%s, got %zu", name, count, byoc_plural(count),
+                            given);
   }
   for (size_t i = 0; i < count; ++i) {
     out[i] = given ? values[i] : fallback;

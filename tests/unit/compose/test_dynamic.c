@@ -590,6 +590,57 @@ static void lengths_beyond_the_sequence_are_refused(void **state) {
   close_model(&m);
 }
 
+// A rank that the model declares, where only the run knows how many sizes or axes there are.
+static void declared_ranks_are_checked(void **state) {
+  (void)state;
+  static const struct {
+    const char *call, *said;
+    int64_t axes[3];
+    int good;
+  } cases[] = {
+      {"Reshape@13(%x, %s)",
+       "Reshape (ai.onnx 13): the rank of result 0 'y' is 3, but the model declares 2",
+       {3, 2, 1},
+       2},
+      {"Expand@13(%x, %s)",
+       "Expand (ai.onnx 13): the rank of result 0 'y' is 3, but the model declares 2",
+       {2, 3, 1},
+       2},
+      {"Unsqueeze@13(%v, %s)", "the rank of result 0 'y' is 4, but the model declares 2", {0, 1, 2}, 1},
+      {"Squeeze@13(%u, %s)", "the rank of result 0 'y' is 1, but the model declares 2", {0, 1, 2}, 2},
+      {"ReduceSum@13(%u, %s) {keepdims = 0}", "the rank of result 0 'y' is 1, but the model declares 2", {0, 1, 2}, 2},
+  };
+  const int64_t x_dims[2] = {2, 3}, u_dims[4] = {1, 1, 2, 3}, v_dims[1] = {6};
+  const float data[6] = {1, 2, 3, 4, 5, 6};
+  byoc_argument_t results[MAX_RESULTS];
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+    char text[512];
+    snprintf(text, sizeof text,
+             MAIN("(%%x : f32[N,M], %%u : f32[A,B,C,D], %%v : f32[E], %%s : i64[S]) -> (%%y : f32[P,Q])",
+                  "    %%y = %s : f32[P,Q]\n    return %%y"),
+             cases[i].call);
+    model_t m;
+    open_model(text, &m);
+    for (int64_t count = 1; count <= 3; ++count) {
+      const byoc_argument_t inputs[4] = {floats(2, x_dims, data), floats(4, u_dims, data), floats(1, v_dims, data),
+                                         tensor(BYOC_DTYPE_I64, 1, &count, cases[i].axes)};
+      if (count == cases[i].good) run(&m, inputs, results);
+      if (count == 3) run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, cases[i].said);
+    }
+    close_model(&m);
+  }
+  model_t m;
+  open_model(MAIN("(%x : f32[N,M]) -> (%y : f32[P])", "    %y = Squeeze@13(%x) : f32[P]\n    return %y"), &m);
+  const int64_t good[2] = {1, 3}, none[2] = {1, 1}, both[2] = {0, 3};
+  byoc_argument_t input = floats(2, good, data);
+  run(&m, &input, results);
+  input.dims = none;
+  run_fails(&m, &input, BYOC_INVALID_ARGUMENT, "the rank of result 0 'y' is 0, but the model declares 1");
+  input.dims = both;
+  run_fails(&m, &input, BYOC_INVALID_ARGUMENT, "the rank of result 0 'y' is 2, but the model declares 1");
+  close_model(&m);
+}
+
 // Relations between open dimensions that no type says: numpy's for broadcasts, equality for sums of products, joins ...
 static void shapes_that_do_not_fit_are_refused(void **state) {
   (void)state;
@@ -718,6 +769,7 @@ int main(void) {
       cmocka_unit_test(negative_sizes_name_their_operator),
       cmocka_unit_test(declared_sizes_are_checked),
       cmocka_unit_test(lengths_beyond_the_sequence_are_refused),
+      cmocka_unit_test(declared_ranks_are_checked),
       cmocka_unit_test(shapes_that_do_not_fit_are_refused),
       cmocka_unit_test(dimensions_have_any_name),
       cmocka_unit_test(values_that_do_not_fit_are_refused),

@@ -243,7 +243,7 @@ static const case_t cases[] = {
     {"", "%x : f32[N,3,H,W], %w : f32[8,3,3,3]", "Conv@11(%x, %w) {auto_pad = \"SAME_LOWER\", strides = [2, 2]}", 1,
      "f32[N,8,floordiv(H + 1, 2),floordiv(W + 1, 2)]"},
     {"", "%x : f32[1,4,9,9], %w : f32[8,3,3,3]", "Conv@11(%x, %w)", 1,
-     "! operand 1: expected 4 input channels (4 in 1 groups), got 3"},
+     "! operand 1: expected 4 input channels (4 in 1 group), got 3"},
     {"", "%x : f32[1,4,9,9], %w : f32[7,2,3,3]", "Conv@11(%x, %w) {group = 2}", 1,
      "! operand 1: 7 output channels do not divide into 2 groups"},
     {"", "%x : f32[1,3,2,2], %w : f32[8,3,3,3]", "Conv@11(%x, %w)", 1,
