@@ -56,16 +56,23 @@ static byoc_status_t temporary_cache(byoc_allocator_t allocator, byoc_diag_t *di
   return status;
 }
 
-// What a cache holds is compiled into artifacts, so others must not be able to write to it. Warns once for each folder.
+// What a cache holds is compiled into artifacts, so others must not be able to write to it. Warns once for each of the
+// first folders.
 static bool is_believed(const char *folder) {
   byoc_diag_t diag = {0};
   if (byoc_trust_folder(folder, &diag) == BYOC_OK) return true;
+  enum { REMEMBERED = 16 };
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-  static uint64_t told;
+  static uint64_t told[REMEMBERED];
+  static size_t told_count;
   uint64_t hash = byoc_hash_text(folder);
   pthread_mutex_lock(&lock);
-  if (told != hash) byoc_log(BYOC_LOG_WARNING, "the cache '%s' is not used: %s", folder, diag.message);
-  told = hash;
+  bool is_new = told_count < REMEMBERED;
+  for (size_t i = 0; i < told_count; ++i) is_new = is_new && told[i] != hash;
+  if (is_new) {
+    told[told_count++] = hash;
+    byoc_log(BYOC_LOG_WARNING, "the cache '%s' is not used: %s", folder, diag.message);
+  }
   pthread_mutex_unlock(&lock);
   return false;
 }

@@ -6,6 +6,7 @@
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/build/call_work.h"
+#include "core/build/placed.h"
 #include "core/collage/constraint.h"
 #include "core/collage/plan_record.h"
 #include "core/compose/compiler.h"
@@ -43,7 +44,8 @@ typedef struct pipeline_t {
   byoc_pipeline_result_t *result;
   byoc_codegen_services_t services;
   byoc_progress_t progress;
-  size_t given_back;          // functions given back in this round
+  size_t given_back; // functions given back in this round
+  byoc_placed_t placed;
   uint64_t required_features; // processor features
 } pipeline_t;
 
@@ -135,12 +137,21 @@ static bool mark_callee_inline(void *self, byoc_node_t *node) {
   return node->callee == NULL || byoc_attributes_set_int(&node->callee->attributes, BYOC_ATTRIBUTE_INLINE, 1);
 }
 
+// The function's calls, wherever it was placed. Somebody relies on a mark of the model, so giving that back is told.
 static byoc_status_t mark_region_given_back(pipeline_t *p, const byoc_function_t *function, const char *reason) {
   byoc_placement_t *placement = &p->result->placement;
+  bool is_told = false;
   for (size_t i = 0; i < placement->regions.count; ++i) {
     byoc_placement_region_t *region = &placement->regions.data[i];
     if (region->function != function) continue;
     region->given_back = true;
+    if (region->is_marked && !is_told) {
+      const char *kind = region->target->kind->name;
+      byoc_log(BYOC_LOG_WARNING, "function '%s' is marked Compiler = \"%s\", but %s gave it back: %s", function->name,
+               kind, kind, reason);
+      is_told = true;
+    }
+    if (region->is_marked) continue;
     BYOC_RETURN_IF_ERROR(
         byoc_plan_record_given_back(placement->plan, region->plan_block, region->plan_region, reason, p->diag));
   }
@@ -257,6 +268,7 @@ static byoc_status_t place(pipeline_t *p, int round) {
   BYOC_RETURN_IF_ERROR(byoc_placement_check_bound(p->module, targets, placement, round == 0, p->diag));
   // Of layout changes, backends see only what crosses the border of a region.
   BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("cancel-layouts"), p->module, &p->options->passes, p->diag, NULL));
+  BYOC_RETURN_IF_ERROR(byoc_placed_count(&p->placed, p->module, targets, round == 0, p->diag, placement));
   return byoc_pass_print_after("place", p->module, &p->options->passes, p->diag);
 }
 
@@ -297,8 +309,9 @@ static byoc_status_t lower(pipeline_t *p) {
   BYOC_RETURN_IF_ERROR(byoc_host_lower(p->module, p->allocator, p->diag, &p->result->program));
   BYOC_RETURN_IF_ERROR_IN(p->diag, byoc_host_plan_memory(p->result->program, p->diag), "planning memory");
   const byoc_host_program_t *program = p->result->program;
-  byoc_log(BYOC_LOG_INFO, "host program: %zu instructions, %zu kernels, workspace %.2f MiB (bound %.2f MiB)",
-           program->instruction_count, program->kernels.count, (double)program->workspace_size_bytes / 1048576.0,
+  byoc_log(BYOC_LOG_INFO, "host program: %zu instruction%s, %zu kernel%s, workspace %.2f MiB (bound %.2f MiB)",
+           program->instruction_count, byoc_plural(program->instruction_count), program->kernels.count,
+           byoc_plural(program->kernels.count), (double)program->workspace_size_bytes / 1048576.0,
            (double)program->workspace_bound_bytes / 1048576.0);
   return BYOC_OK;
 }

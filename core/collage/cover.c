@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/base/string.h"
+#include "core/collage/constraint.h"
 #include "core/collage/cover_problem.h"
 
 // ---- evaluation ----
@@ -154,15 +155,18 @@ static byoc_status_t no_cover(const byoc_cover_problem_t *p, byoc_candidate_t *c
     for (uint32_t k = 0; k < candidates[i]->nodes.count; ++k) taken[candidates[i]->nodes.items[k]] = true;
   }
   uint32_t count = 0;
+  const char *bound = NULL;
   for (uint32_t n = 0; n < flow->node_count; ++n) {
     if (!taken[n] && count++ < NAMED_LIMIT) append_node(&text, flow, n, candidates, candidate_count);
+    if (!taken[n] && flow->nodes != NULL && bound == NULL) bound = byoc_node_bound_to(flow->nodes[n]);
   }
   byoc_free(p->allocator, taken);
   byoc_status_t status = BYOC_NOT_FOUND;
   if (count > 0) {
     byoc_diag_error(diag, status, "every plan costs infinity: no target takes %s%s", text.data,
                     count > NAMED_LIMIT ? " and others" : "");
-    byoc_diag_hint(diag, FORGET_HINT);
+    if (bound == NULL) byoc_diag_hint(diag, FORGET_HINT);
+    if (bound != NULL) byoc_diag_hint(diag, "take target '%s' out of the value's \"on {...}\"", bound);
   } else if (search->was_cut) {
     status = BYOC_UNSUPPORTED;
     byoc_diag_error(diag, status, "no plan was found within the search's budget of states");

@@ -21,6 +21,7 @@ typedef struct byoc_placement_region_t {
   const byoc_target_t *target;
   size_t node_count; // operators in it
   bool given_back;   // the backend took it and gave it back; its operators were offered again
+  bool is_marked;    // it was marked for its target before placing, and is not in the plan
   size_t plan_block; // index of its block in the plan
   uint32_t plan_region;
 } byoc_placement_region_t;

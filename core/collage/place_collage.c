@@ -28,9 +28,10 @@ static byoc_status_t prepare(byoc_collage_t *c, size_t index) {
     for (size_t k = 0; k < greedy->count; ++k) byoc_price_list_trust(&c->prices[index], greedy->data[k]);
   }
   c->measuring.hits += c->prices[index].known;
-  byoc_log(BYOC_LOG_INFO, "'%s': %zu nodes, %zu candidates of %zu kinds, %zu of them known", problem->name,
-           (size_t)problem->flow.node_count, problem->candidates.items.count, c->prices[index].prices.count,
-           c->prices[index].known);
+  byoc_log(BYOC_LOG_INFO, "'%s': %zu node%s, %zu candidate%s of %zu kind%s, %zu of them known", problem->name,
+           (size_t)problem->flow.node_count, byoc_plural(problem->flow.node_count), problem->candidates.items.count,
+           byoc_plural(problem->candidates.items.count), c->prices[index].prices.count,
+           byoc_plural(c->prices[index].prices.count), c->prices[index].known);
   return BYOC_OK;
 }
 

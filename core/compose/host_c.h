@@ -68,8 +68,6 @@ static inline bool byoc_host_c_is_step(const byoc_host_instruction_t *instructio
   bool is_life = instruction->op == BYOC_HOST_ALLOCATE || instruction->op == BYOC_HOST_FREE;
   return !is_life || instruction->operands.data[0]->is_value;
 }
-// What a step is called in errors and profiles.
-const char *byoc_host_c_step_name(const byoc_host_instruction_t *step);
 static inline bool byoc_host_c_is_call(const byoc_host_instruction_t *instruction) {
   return instruction->op == BYOC_HOST_KERNEL || instruction->op == BYOC_HOST_PACKED ||
          instruction->op == BYOC_HOST_ENGINE;

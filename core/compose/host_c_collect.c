@@ -167,16 +167,6 @@ static byoc_status_t declare_instruction(byoc_host_c_t *host, const byoc_host_in
                  byoc_arena_format(&host->arena, "int32_t %s(const byoc_call_t *call);", instruction->symbol));
 }
 
-// What errors and profiles call an instruction.
-const char *byoc_host_c_step_name(const byoc_host_instruction_t *i) {
-  if (i->op == BYOC_HOST_MATCH || i->op == BYOC_HOST_REQUIRE || i->op == BYOC_HOST_BIND) return "checking shapes";
-  if (i->op == BYOC_HOST_ALLOCATE) { // named after the operator that is about to run
-    while (i->op == BYOC_HOST_ALLOCATE && i->next != NULL) i = i->next;
-  }
-  if (i->origin != NULL && i->origin[0] != '\0') return i->origin;
-  return i->symbol != NULL ? i->symbol : byoc_host_op_name(i->op);
-}
-
 // The symbols of set-ups and engines.
 static byoc_status_t collect_modules(byoc_host_c_t *host) {
   const byoc_host_program_t *program = host->program;
@@ -216,7 +206,8 @@ static byoc_status_t collect(byoc_host_c_t *host) {
     if (!byoc_host_c_is_step(at)) continue;
     BYOC_RETURN_IF_ERROR(declare_instruction(host, at));
     if (byoc_host_c_is_call(at)) BYOC_RETURN_IF_ERROR(add_call(host, at));
-    if (!byoc_vector_push(&host->steps, host->arena_allocator, byoc_host_c_step_name(at))) return BYOC_OUT_OF_MEMORY;
+    if (!byoc_vector_push(&host->steps, host->arena_allocator, byoc_host_instruction_name(at)))
+      return BYOC_OUT_OF_MEMORY;
   }
   return collect_modules(host);
 }

@@ -68,7 +68,7 @@ static double flops_of(const byoc_host_instruction_t *step) {
 static json_t *step_json(const byoc_host_program_t *program, const byoc_host_instruction_t *step) {
   json_t *object = json_object();
   double flops = flops_of(step);
-  bool ok = object != NULL && set(object, "name", byoc_json_text(byoc_host_c_step_name(step))) &&
+  bool ok = object != NULL && set(object, "name", byoc_json_text(byoc_host_instruction_name(step))) &&
             set(object, "kind", json_string(byoc_host_op_name(step->op))) &&
             set(object, "target", target_json(program, step)) &&
             (flops < 0 || set(object, "flops", json_integer((json_int_t)flops))) &&

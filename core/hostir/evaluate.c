@@ -39,9 +39,11 @@ static void *allocate_text(void *self, uint64_t size_bytes) {
 }
 
 byoc_status_t byoc_evaluator_failed(byoc_evaluator_t *evaluator, byoc_status_t status, const char *what,
-                                    const char *symbol, byoc_diag_t *diag) {
-  const char *reason = evaluator->error[0] ? evaluator->error : "no reason was given";
-  return byoc_diag_error(diag, status, "%s '%s': %s: %s", what, symbol, byoc_status_name(status), reason);
+                                    byoc_diag_t *diag) {
+  char unexplained[64];
+  (void)snprintf(unexplained, sizeof unexplained, "it failed without a reason (%s)", byoc_status_name(status));
+  const char *reason = evaluator->error[0] != '\0' ? evaluator->error : unexplained;
+  return byoc_diag_error(diag, status, "%s%s%s", what != NULL ? what : "", what != NULL ? ": " : "", reason);
 }
 
 // ---- preparing ----
@@ -98,8 +100,7 @@ static byoc_status_t create_engine(byoc_evaluator_t *evaluator, const byoc_host_
                                .blob_count = (uint32_t)entry->engine->blobs.count,
                                .runtime = &evaluator->runtime};
   byoc_status_t status = engine->create(init, out_instance);
-  return status == BYOC_OK ? BYOC_OK
-                           : byoc_evaluator_failed(evaluator, status, "setting up engine", entry->engine->name, diag);
+  return status == BYOC_OK ? BYOC_OK : byoc_evaluator_failed(evaluator, status, entry->engine->name, diag);
 }
 
 static byoc_status_t prepare_call(byoc_evaluator_t *evaluator, byoc_step_t *step, byoc_diag_t *diag) {

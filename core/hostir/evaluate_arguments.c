@@ -64,13 +64,13 @@ static byoc_status_t run_dynamic(byoc_evaluator_t *evaluator, const byoc_argumen
     byoc_port_info_t info;
     byoc_host_port_info(program->inputs.data[k], &info, kinds, dims);
     byoc_status_t status = byoc_frame_import(&evaluator->frame, program->inputs.data[k]->index, &inputs[k], &info);
-    if (status != BYOC_OK) return byoc_evaluator_failed(evaluator, status, "input", info.name, diag);
+    if (status != BYOC_OK) return byoc_evaluator_failed(evaluator, status, NULL, diag);
   }
   BYOC_RETURN_IF_ERROR(byoc_evaluator_run_body(evaluator, diag));
   for (size_t k = 0; k < program->outputs.count; ++k) {
     const byoc_host_buffer_t *output = program->outputs.data[k];
     byoc_status_t status = byoc_frame_export(&evaluator->frame, output->index, &outputs[k]);
-    if (status != BYOC_OK) return byoc_evaluator_failed(evaluator, status, "output", output->name, diag);
+    if (status != BYOC_OK) return byoc_evaluator_failed(evaluator, status, output->name, diag);
   }
   return BYOC_OK;
 }
@@ -94,7 +94,7 @@ static byoc_status_t run_static(byoc_evaluator_t *evaluator, const byoc_argument
     byoc_host_port_info(buffer, &info, kinds, dims);
     if (is_input) {
       byoc_status_t fits = byoc_frame_check_argument(&evaluator->frame, &inputs[k], &info);
-      if (fits != BYOC_OK) status = byoc_evaluator_failed(evaluator, fits, "input", buffer->name, diag);
+      if (fits != BYOC_OK) status = byoc_evaluator_failed(evaluator, fits, NULL, diag);
       if (!byoc_vector_push(&in, evaluator->allocator, inputs[k].data)) status = byoc_diag_out_of_memory(diag);
       continue;
     }

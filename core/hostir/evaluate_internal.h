@@ -46,8 +46,8 @@ struct byoc_evaluator_t {
 
 // In evaluate_run.c: runs the body after the inputs were placed.
 byoc_status_t byoc_evaluator_run_body(byoc_evaluator_t *evaluator, byoc_diag_t *diag);
-// Reports `status` with the text that runtime->set_error received.
+// Reports `status` with the text that runtime->set_error received. `what` failed; NULL: the text says it.
 byoc_status_t byoc_evaluator_failed(byoc_evaluator_t *evaluator, byoc_status_t status, const char *what,
-                                    const char *symbol, byoc_diag_t *diag);
+                                    byoc_diag_t *diag);
 
 #endif // BYOC_CORE_HOSTIR_EVALUATE_INTERNAL_H_

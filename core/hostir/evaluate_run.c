@@ -177,7 +177,7 @@ static byoc_status_t loop(byoc_evaluator_t *evaluator, const byoc_step_t *step, 
     if (status == BYOC_OK) status = byoc_frame_set_bool(frame, body->parameters.data[1]->index, true);
     if (status == BYOC_OK) BYOC_RETURN_IF_ERROR(run_steps(evaluator, &step->regions[0], &turn, diag));
   }
-  if (status != BYOC_OK) return byoc_evaluator_failed(evaluator, status, "loop", i->origin, diag);
+  if (status != BYOC_OK) return byoc_evaluator_failed(evaluator, status, byoc_host_instruction_name(i), diag);
   for (size_t k = 2; k < body->parameters.count; ++k) {
     byoc_frame_assign(frame, &i->results.data[k - 2]->index, &body->parameters.data[k]->index, 1);
   }
@@ -249,8 +249,7 @@ static byoc_status_t run_step(byoc_evaluator_t *evaluator, byoc_step_t *step, tu
     break;
   }
   if (status == BYOC_OK) return BYOC_OK;
-  const char *symbol = i->symbol != NULL ? i->symbol : i->origin;
-  return byoc_evaluator_failed(evaluator, status, byoc_host_op_name(i->op), symbol ? symbol : "", diag);
+  return byoc_evaluator_failed(evaluator, status, byoc_host_instruction_name(i), diag);
 }
 
 static byoc_status_t run_steps(byoc_evaluator_t *evaluator, const byoc_steps_t *steps, turn_t *turn,

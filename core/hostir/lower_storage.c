@@ -207,7 +207,10 @@ static byoc_status_t lower_shared_cell(byoc_host_lowering_t *l, byoc_value_t *va
       byoc_host_buffer_create(l->program, BYOC_HOST_BUFFER_LOCAL, value->name ? value->name : "v", value->type);
   BYOC_RETURN_IF_ERROR(byoc_host_set_buffer(l, value, buffer));
   buffer->is_value = true;
-  return byoc_host_append_copy(l, BYOC_HOST_SHARE, from, buffer);
+  byoc_host_instruction_t *share = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_host_append(l, BYOC_HOST_SHARE, byoc_value_producer(value), &share));
+  BYOC_RETURN_IF_ERROR(byoc_host_push(l, share, false, from));
+  return byoc_host_push(l, share, true, buffer);
 }
 
 // The offset of a view's bytes in its operand.

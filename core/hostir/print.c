@@ -134,6 +134,15 @@ static void print_bind(const byoc_host_program_t *program, const byoc_host_instr
   }
 }
 
+const char *byoc_host_instruction_name(const byoc_host_instruction_t *i) {
+  if (i->op == BYOC_HOST_MATCH || i->op == BYOC_HOST_REQUIRE || i->op == BYOC_HOST_BIND) return "checking shapes";
+  if (i->op == BYOC_HOST_ALLOCATE) { // named after the operator that is about to run
+    while (i->op == BYOC_HOST_ALLOCATE && i->next != NULL) i = i->next;
+  }
+  if (i->origin != NULL && i->origin[0] != '\0') return i->origin;
+  return i->symbol != NULL ? i->symbol : byoc_host_op_name(i->op);
+}
+
 // "N is M, K is a multiple of 2"
 static void print_require(const byoc_host_instruction_t *i, byoc_string_t *out) {
   static const char *const texts[] = {

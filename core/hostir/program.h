@@ -211,6 +211,8 @@ static inline bool byoc_host_buffer_in_cell(const byoc_host_buffer_t *buffer) {
 // that every output is written; that sizes and counts fit; and that planned buffers alive at the same time do not
 // overlap.
 byoc_status_t byoc_host_program_verify(const byoc_host_program_t *program, byoc_diag_t *diag);
+// What errors and profiles call an instruction.
+const char *byoc_host_instruction_name(const byoc_host_instruction_t *instruction);
 // The text form above; stable.
 void byoc_host_program_print(const byoc_host_program_t *program, byoc_string_t *out);
 

@@ -215,8 +215,8 @@ static byoc_status_t measure(byoc_cost_measurer_t *m, question_t *questions, siz
     for (size_t i = 0; i < batch_count; ++i) tasks[i] = &batch[i]->task;
     int64_t start_ns = byoc_now_ns();
     BYOC_RETURN_IF_ERROR_IN(diag, byoc_cost_batch_measure(&m->bench, tasks, batch_count, &m->call, diag),
-                            "measuring %zu functions, '%s' first, on %s", batch_count, tasks[0]->function->name,
-                            tasks[0]->target->kind->name);
+                            "measuring %zu function%s, '%s' first, on %s", batch_count, byoc_plural(batch_count),
+                            tasks[0]->function->name, tasks[0]->target->kind->name);
     int64_t taken_ns = byoc_now_ns() - start_ns;
     m->statistics.measuring_ns += taken_ns;
     for (size_t i = 0; i < batch_count; ++i) BYOC_RETURN_IF_ERROR(take_answer(m, batch[i], diag));

@@ -166,7 +166,7 @@ static byoc_status_t loops_grid_sample(byoc_lower_t *lower, const byoc_node_t *n
 // The number of sizes is known only when the program runs.
 static byoc_status_t set_open_grid(const byoc_infer_t *infer, const byoc_type_t *theta) {
   const byoc_type_t *sizes = byoc_operand_type(infer->node, 1);
-  for (int32_t d = 1; d < 3 && byoc_is_ranked(theta) && byoc_is_ranked(sizes); ++d) {
+  for (int32_t d = 1; d < 3 && byoc_is_ranked(theta) && byoc_is_ranked(sizes) && sizes->rank == 1; ++d) {
     bool failed = false;
     byoc_dim_t expected = byoc_infer_dim(infer, BYOC_DIM_SUB, sizes->dims[0], byoc_dim_constant(3 - d), &failed);
     BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));

@@ -63,19 +63,25 @@ static void try_it(void *self, void *answer) {
 }
 
 static byoc_status_t judge(const byoc_child_t *child, const verdict_t *verdict, int64_t timeout_ms, byoc_diag_t *diag) {
-  if (child->end == BYOC_CHILD_ANSWERED) {
+  const char *name = sigabbrev_np(child->number), *text = strsignal(child->number);
+  switch (child->end) {
+  case BYOC_CHILD_ANSWERED:
     return verdict->status == BYOC_OK ? BYOC_OK : byoc_diag_error(diag, verdict->status, "%s", verdict->reason);
-  }
-  if (child->end == BYOC_CHILD_EXITED) {
-    return byoc_diag_error(diag, BYOC_INVALID_DATA, "it ends the process while it is loaded");
-  }
-  if (child->number == 0) {
+  case BYOC_CHILD_LATE:
     return byoc_diag_error(diag, BYOC_INVALID_DATA, "loading it took more than %lld ms; it was stopped",
                            (long long)timeout_ms);
+  case BYOC_CHILD_CRASHED:
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "it crashes while it is loaded: SIG%s (%s)",
+                           name != NULL ? name : "?", text);
+  case BYOC_CHILD_ENDED:
+    if (child->number == 0) {
+      return byoc_diag_error(diag, BYOC_CANCELLED, "something stopped the process that was loading it; try again");
+    }
+    return byoc_diag_error(diag, BYOC_CANCELLED, "something ended the process that was loading it: SIG%s (%s)",
+                           name != NULL ? name : "?", text);
+  default:
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "it ends the process while it is loaded");
   }
-  const char *name = sigabbrev_np(child->number);
-  return byoc_diag_error(diag, BYOC_INVALID_DATA, "it crashes while it is loaded: SIG%s (%s)",
-                         name != NULL ? name : "?", strsignal(child->number));
 }
 
 byoc_status_t byoc_plugin_try(const char *path, const byoc_plugin_note_t *note, int64_t timeout_ms, byoc_diag_t *diag) {

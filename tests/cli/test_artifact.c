@@ -135,6 +135,8 @@ static void test_two_models_of_one_name(void **state) {
   byoc_test_printed("./first.so is another model");
   byoc_test_shell(0, "byoc build a/model.byoc --name chosen && grep -q chosen_load chosen.h && byoc inspect chosen.so");
   byoc_test_printed("artifact of chosen");
+  byoc_test_shell(0, "byoc build a/model.byoc --name chosen -o a/other.so && grep chosen_load a/other.h | head -1");
+  byoc_test_printed("if (chosen_load(\"./other.so\", &model) != BYOC_OK)");
   byoc_test_shell(2, "byoc build a/model.byoc --name 'not one'");
 }
 

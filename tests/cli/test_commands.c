@@ -184,7 +184,7 @@ static void test_older_plugin(void **state) {
                   "module {\\n  func @main(%%x : f32[8]) -> (%%y : f32[8]) {\\n    %%y = Neg@13(%%x) : f32[8]\\n"
                   "    return %%y\\n  }\\n}\\n");
   byoc_test_shell(0, "BYOC_PLUGIN_PATH=" BYOC_TEST_BUILD_DIR "/tests/plugins/good byoc run neg.byoc --plan=greedy "
-                     "--target 'older; c' --random -v 2>&1 | grep 'placed older 1 operators'");
+                     "--target 'older; c' --random -v 2>&1 | grep 'placed older 1 operator in 1 region,'");
 }
 
 static void test_inspect(void **state) {

@@ -47,6 +47,33 @@ static void test_c4_estimated_costs_need_no_compiler(void **state) {
   byoc_test_printed("no-such.json");
 }
 
+// What was placed before the build counts too; a mark that its target gives back is told.
+static void test_marked_functions_are_counted(void **state) {
+  (void)state;
+  static const char product[] = "module {\\n"
+                                "  func @main(%%a : f32[64,64], %%b : f32[64,64]) -> (%%y : f32[64,64]) {\\n"
+                                "    %%0 = MatMul@13(%%a, %%b) : f32[64,64]\\n"
+                                "    %%y = Sin@7(%%0) : f32[64,64]\\n"
+                                "    return %%y\\n  }\\n}\\n";
+  static const char marked[] = "module {\\n"
+                               "  func @main(%%a : f32[64,64], %%b : f32[64,64]) -> (%%y : f32[64,64]) {\\n"
+                               "    %%y = byoc::Function@1(%%a, %%b) {Compiler = \"cblas\"} "
+                               "[body (%%p : f32[64,64], %%q : f32[64,64]) -> (f32[64,64]) {\\n"
+                               "      %%c = MatMul@13(%%p, %%q) : f32[64,64]\\n      return %%c\\n    }] : "
+                               "f32[64,64]\\n    return %%y\\n  }\\n}\\n";
+  byoc_test_shell(0,
+                  "printf '%s' > product.byoc && byoc opt product.byoc --target cblas -o placed.byoc "
+                  "--passes=merge-composites,annotate-targets,merge-regions,partition",
+                  product);
+  for (int i = 0; i < 2; ++i) {
+    byoc_test_shell(0, "byoc build %s.byoc --plan=greedy --target cblas", i == 0 ? "product" : "placed");
+    byoc_test_printed("cblas 1 operator in 1 region, c 1 operator\n");
+  }
+  byoc_test_shell(0, "printf '%s' > marked.byoc && byoc build marked.byoc --plan=greedy --target cblas 2>&1", marked);
+  byoc_test_printed("warning: function 'cblas_0' is marked Compiler = \"cblas\", but cblas gave it back: ");
+  byoc_test_printed("cblas 0 operators in 0 regions, c 1 operator\n");
+}
+
 // A backend that crashes, hangs, is wrong or cannot be built only loses the candidate: the build goes on without it.
 static void test_c4_faulty_backends_are_left_out(void **state) {
   (void)state;
@@ -116,6 +143,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_c4_c5_a_second_build_measures_nothing),
       cmocka_unit_test(test_c4_estimated_costs_need_no_compiler),
+      cmocka_unit_test(test_marked_functions_are_counted),
       cmocka_unit_test(test_c4_faulty_backends_are_left_out),
       cmocka_unit_test(test_13_3_killed_compilers_spoil_no_later_build),
       cmocka_unit_test(test_c5_an_interrupted_build_keeps_what_was_measured),

@@ -161,6 +161,10 @@ static void test_symbolic_dimensions(void **state) {
   byoc_test_shell(2, "byoc run open.so --random --dim N=-2");
   byoc_test_printed("--dim takes NAME=VALUE with a whole number from 0 on, not 'N=-2'");
   byoc_test_printed("N=-2");
+  byoc_test_shell(2, "byoc run open.so --random --dim N=2 --dim N=3");
+  byoc_test_printed("--dim gives 'N' twice");
+  byoc_test_shell(2, "byoc build symbolic.onnx -o none.so --dim N=2 --dim N=2");
+  byoc_test_printed("--dim gives 'N' twice");
   assert_false(byoc_file_exists("none.so"));
   assert_int_not_equal(byoc_test_try_shell("byoc build symbolic.onnx -o none.so --dim M=2"), 0);
   byoc_test_printed("M");

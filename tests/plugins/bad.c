@@ -160,6 +160,9 @@ __attribute__((unused)) static int32_t generate(void *self, byoc_codegen_t *code
 #define QUERY_FIRST                                                                                                    \
   for (;;) pause();
 #endif
+#ifdef BAD_query_stops
+#define QUERY_FIRST (void)raise(SIGSTOP);
+#endif
 #ifdef BAD_query_crashes
 #define QUERY_FIRST                                                                                                    \
   volatile int *volatile nowhere = (volatile int *)8;                                                                  \

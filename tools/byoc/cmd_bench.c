@@ -106,8 +106,8 @@ int byoc_main_bench(int argc, char **argv) {
     if (status == BYOC_OK && options.json) status = print_json(&result, &diag);
     if (status == BYOC_OK && !options.json) {
       printf("median %.3f ms, min %.3f ms over %lld run%s, %d thread%s; load %.2f ms, first run %.2f ms\n",
-             result.median_ms, result.min_ms, (long long)options.run_count, options.run_count == 1 ? "" : "s",
-             result.threads, result.threads == 1 ? "" : "s", result.load_ms, result.first_run_ms);
+             result.median_ms, result.min_ms, (long long)options.run_count, byoc_plural((uint64_t)options.run_count),
+             result.threads, byoc_plural((uint64_t)result.threads), result.load_ms, result.first_run_ms);
     }
     if (status != BYOC_OK) byoc_diag_context(&diag, status, "timing %s", options.artifact);
   }

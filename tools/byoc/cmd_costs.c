@@ -27,7 +27,8 @@ static byoc_status_t print_record(void *self, const byoc_cost_record_t *record) 
   } else {
     printf("%12s     %s: %s\n", "unusable", key->operators, record->reason);
   }
-  printf("                 %s, %d thread%s\n", key->target, (int)key->thread_count, key->thread_count == 1 ? "" : "s");
+  printf("                 %s, %d thread%s\n", key->target, (int)key->thread_count,
+         byoc_plural((uint64_t)key->thread_count));
   printf("                 %s\n", key->signature);
   return BYOC_OK;
 }
@@ -61,7 +62,7 @@ static byoc_status_t list(byoc_cost_database_t *database, const costs_options_t 
 
 static byoc_status_t print_count(const char *what, size_t count, const costs_options_t *options, byoc_diag_t *diag) {
   if (options->json) return byoc_json_print(json_pack("{s:I}", what, (json_int_t)count), diag);
-  printf("%zu cost%s %s\n", count, count == 1 ? "" : "s", what);
+  printf("%zu cost%s %s\n", count, byoc_plural(count), what);
   return BYOC_OK;
 }
 

@@ -74,7 +74,8 @@ static void print_model(json_t *model) {
     printf("output %s : %s\n", json_string_value(json_object_get(entry, "name")),
            json_string_value(json_object_get(entry, "type")));
   }
-  printf("%lld constants, %lld bytes\noperators:\n", (long long)json_integer_value(json_object_get(model, "constants")),
+  const json_int_t constants = json_integer_value(json_object_get(model, "constants"));
+  printf("%lld constant%s, %lld bytes\noperators:\n", (long long)constants, byoc_plural((uint64_t)constants),
          (long long)json_integer_value(json_object_get(model, "constants_size_bytes")));
   json_object_foreach(json_object_get(model, "operators"), name, entry) {
     printf("  %-24s %lld\n", name, (long long)json_integer_value(entry));

@@ -97,7 +97,7 @@ static void append_range(byoc_string_t *out, int32_t least, int32_t most, const 
   if (most < 0) {
     byoc_string_appendf(out, "%d or more %ss", least, what);
   } else if (least == most) {
-    byoc_string_appendf(out, "%d %s%s", least, what, least == 1 ? "" : "s");
+    byoc_string_appendf(out, "%d %s%s", least, what, byoc_plural((uint64_t)least));
   } else {
     byoc_string_appendf(out, "%d to %d %ss", least, most, what);
   }

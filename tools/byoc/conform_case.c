@@ -113,7 +113,8 @@ static byoc_status_t make_inputs(case_t *c, byoc_ports_t *ports, byoc_argument_t
 static byoc_status_t compare_outputs(case_t *c, size_t count, const byoc_argument_t *results, byoc_diag_t *diag) {
   c->stage = "compare";
   if (count != c->summary.output_count) {
-    return byoc_diag_error(diag, BYOC_MISMATCH, "%zu outputs, expected %zu", count, c->summary.output_count);
+    return byoc_diag_error(diag, BYOC_MISMATCH, "%zu output%s, expected %zu", count, byoc_plural(count),
+                           c->summary.output_count);
   }
   for (size_t i = 0; i < count; ++i) {
     BYOC_RETURN_IF_ERROR(
@@ -175,7 +176,8 @@ static byoc_status_t count_nodes(case_t *c, byoc_diag_t *diag) {
     const byoc_target_t *target = c->session.targets.targets.data[t];
     size_t count = target->kind->backend == NULL ? placement->left_over_count : 0;
     for (size_t r = 0; r < placement->regions.count; ++r) {
-      if (placement->regions.data[r].target == target) count += placement->regions.data[r].node_count;
+      const byoc_placement_region_t *region = &placement->regions.data[r];
+      if (region->target == target && !region->given_back) count += region->node_count;
     }
     ok = json_object_set_new(c->nodes, target->kind->name, json_integer((json_int_t)count)) == 0;
   }

@@ -13,7 +13,9 @@ static size_t shown(const byoc_explain_options_t *options, size_t count, size_t 
 }
 
 static void print_cut(size_t count, size_t printed, const char *what, byoc_string_t *out) {
-  if (printed < count) byoc_string_appendf(out, "  ... and %zu more %s; --all shows them\n", count - printed, what);
+  if (printed < count)
+    byoc_string_appendf(out, "  ... and %zu more %s%s; --all shows %s\n", count - printed, what,
+                        byoc_plural(count - printed), count - printed == 1 ? "it" : "them");
 }
 
 static void print_table(byoc_table_t *table, byoc_string_t *out) {
@@ -95,7 +97,8 @@ static void print_head(const byoc_plan_t *plan, byoc_string_t *out) {
   if (is_proven) {
     size_t candidates = 0;
     for (size_t b = 0; b < plan->blocks.count; ++b) candidates += plan->blocks.data[b].candidates.count;
-    byoc_string_appendf(out, "\nproven: no cover of these %zu candidates costs less", candidates);
+    byoc_string_appendf(out, "\nproven: no cover of %s %zu candidate%s costs less", candidates == 1 ? "this" : "these",
+                        candidates, byoc_plural(candidates));
     if (plan->max_nodes > 0) {
       byoc_string_appendf(out,
                           " (groups of up to %u operators, %u deep; greedy regions, their halves, neighbours joined)",
@@ -166,7 +169,7 @@ static void print_nodes(const byoc_plan_t *plan, const byoc_plan_block_t *block,
     byoc_table_cell(&table, "%s", is_first ? cost : "\"");
   }
   print_table(&table, out);
-  print_cut(block->nodes.count, count, "nodes", out);
+  print_cut(block->nodes.count, count, "node", out);
 }
 
 static void print_regions(const byoc_plan_t *plan, const byoc_plan_block_t *block,
@@ -197,7 +200,7 @@ static void print_regions(const byoc_plan_t *plan, const byoc_plan_block_t *bloc
   }
   byoc_string_append(out, "\n");
   print_table(&table, out);
-  print_cut(block->regions.count, count, "regions", out);
+  print_cut(block->regions.count, count, "region", out);
 }
 
 // If there is little room, the nodes on the native target come first: people ask about them.
@@ -221,8 +224,9 @@ static void print_details(const byoc_plan_t *plan, const byoc_plan_block_t *bloc
 
 static void print_block(const byoc_plan_t *plan, const byoc_plan_block_t *block, const byoc_explain_options_t *options,
                         byoc_string_t *out) {
-  byoc_string_appendf(out, "\n%s: %zu nodes, %zu regions, %zu candidates\n", block->name, block->nodes.count,
-                      block->regions.count, block->candidates.count);
+  byoc_string_appendf(out, "\n%s: %zu node%s, %zu region%s, %zu candidate%s\n", block->name, block->nodes.count,
+                      byoc_plural(block->nodes.count), block->regions.count, byoc_plural(block->regions.count),
+                      block->candidates.count, byoc_plural(block->candidates.count));
   print_nodes(plan, block, options, out);
   print_regions(plan, block, options, out);
   print_details(plan, block, options, out);

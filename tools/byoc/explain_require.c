@@ -99,8 +99,8 @@ byoc_status_t byoc_require_placed(const char *required, const byoc_plan_t *plan,
   byoc_status_t status = text.failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
   if (status == BYOC_OK && count > NAMED_NODES) byoc_string_appendf(&text, "\n  and %zu more", count - NAMED_NODES);
   if (status == BYOC_OK && count > 0) {
-    status = byoc_diag_error(diag, BYOC_UNSUPPORTED, "%zu of %zu operators are not on %s, which --require asks for:%s",
-                             count, total, required, text.data);
+    status = byoc_diag_error(diag, BYOC_UNSUPPORTED, "%zu of %zu operator%s %s not on %s, which --require asks for:%s",
+                             count, total, byoc_plural(total), count == 1 ? "is" : "are", required, text.data);
     byoc_diag_hint(diag, "byoc explain shows every candidate and decline; require c too to let them fall back");
   }
   byoc_string_deinit(&text);

@@ -154,8 +154,9 @@ static void append_bars(const byoc_profile_t *profile, const size_t *order, byoc
     if (count < MAX_BARS) shown[count++] = row;
     if (row->median_ns > longest) longest = row->median_ns;
   }
-  byoc_string_appendf(out, "<h2>Where the time goes</h2>\n<p>%s of %zu runs; the %zu slowest of %zu.</p>\n",
-                      profile->best ? "Fastest times" : "Medians", profile->run_count, count, leaf_count);
+  byoc_string_appendf(out, "<h2>Where the time goes</h2>\n<p>%s of %zu run%s; the %zu slowest of %zu.</p>\n",
+                      profile->best ? "Fastest times" : "Medians", profile->run_count, byoc_plural(profile->run_count),
+                      count, leaf_count);
   byoc_string_appendf(out, "<svg viewBox=\"0 0 %d %zu\">\n", WIDTH, count * BAR + 4);
   double scale = (WIDTH - LABEL - 260) / longest;
   for (size_t i = 0; i < count; ++i) append_bar(profile, shown[i], (int)i * BAR, scale, out);
@@ -237,7 +238,7 @@ static void append_roofline(const byoc_profile_t *profile, byoc_string_t *out) {
       "time; the line is what arithmetic and memory allow on %d thread%s. What stays in the caches may "
       "lie above the slope; Winograd convolutions, counted as direct ones, may lie above the roof.</p>\n"
       "<svg viewBox=\"0 0 %d %d\">\n",
-      (int)profile->thread_count, profile->thread_count == 1 ? "" : "s", WIDTH, ROOF_HEIGHT);
+      (int)profile->thread_count, byoc_plural((uint64_t)profile->thread_count), WIDTH, ROOF_HEIGHT);
   append_roof_axes(profile, &roof, out);
   for (size_t i = 0; i < profile->step_count; ++i) {
     const byoc_profile_row_t *row = &profile->rows.data[i];
@@ -261,9 +262,10 @@ byoc_status_t byoc_profile_write_html(const byoc_profile_t *profile, const size_
   append_text(&out, profile->artifact->model_name);
   byoc_string_appendf(&out, "</title><style>%s</style></head><body>\n<h1>Profile of ", style);
   append_text(&out, profile->artifact->model_name);
-  byoc_string_appendf(&out, "</h1>\n<p>%zu instructions, %s of %zu runs %.3f ms, %d thread%s.</p>\n",
-                      profile->step_count, profile->best ? "fastest" : "median", profile->run_count,
-                      profile->median_ns / 1e6, (int)profile->thread_count, profile->thread_count == 1 ? "" : "s");
+  byoc_string_appendf(&out, "</h1>\n<p>%zu instruction%s, %s of %zu run%s %.3f ms, %d thread%s.</p>\n",
+                      profile->step_count, byoc_plural(profile->step_count), profile->best ? "fastest" : "median",
+                      profile->run_count, byoc_plural(profile->run_count), profile->median_ns / 1e6,
+                      (int)profile->thread_count, byoc_plural((uint64_t)profile->thread_count));
   append_legend(profile, &out);
   append_timeline(profile, &out);
   append_bars(profile, order, &out);

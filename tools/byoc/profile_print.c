@@ -69,11 +69,12 @@ void byoc_profile_print(const byoc_profile_t *profile, const size_t *order) {
     print_row(profile, row);
     if (row->flops > 0) flops += row->flops;
   }
-  printf("%zu instructions, %s of %zu runs %.3f ms (instructions %.3f ms), %d thread%s, %.1f GFLOP/s\n"
+  printf("%zu instruction%s, %s of %zu run%s %.3f ms (instructions %.3f ms), %d thread%s, %.1f GFLOP/s\n"
          "machine: %.1f GFLOP/s of f32 multiply-adds, %.1f GB/s from and to memory\n",
-         profile->step_count, profile->best ? "fastest" : "median", profile->run_count, profile->median_ns / 1e6,
-         profile->steps_ns / 1e6, (int)profile->thread_count, profile->thread_count == 1 ? "" : "s",
-         flops / profile->median_ns, profile->limits.flops_per_ns, profile->limits.bytes_per_ns);
+         profile->step_count, byoc_plural(profile->step_count), profile->best ? "fastest" : "median",
+         profile->run_count, byoc_plural(profile->run_count), profile->median_ns / 1e6, profile->steps_ns / 1e6,
+         (int)profile->thread_count, byoc_plural((uint64_t)profile->thread_count), flops / profile->median_ns,
+         profile->limits.flops_per_ns, profile->limits.bytes_per_ns);
 }
 
 // ---- JSON ----

@@ -1,6 +1,5 @@
 #include "session.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 
 #include "core/base/file.h"
 #include "core/base/log.h"
+#include "dim_option.h"
 
 // The plugin folder of an installation (prefix/bin/byoc → prefix/lib/byoc/plugins) or of a build tree
 // (build/bin/byoc → build/plugins).
@@ -80,22 +80,6 @@ byoc_status_t byoc_session_refuse_options(const byoc_session_options_t *options,
 
 // ---- the model ----
 
-static byoc_status_t parse_dim(const char *text, byoc_allocator_t allocator, byoc_diag_t *diag,
-                               byoc_onnx_dim_binding_t *out_binding) {
-  const char *equals = strrchr(text, '=');
-  char *end = NULL;
-  errno = 0;
-  long long value = equals ? strtoll(equals + 1, &end, 10) : 0;
-  if (equals == NULL || equals == text || end == equals + 1 || *end != '\0' || errno != 0 || value < 0) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--dim takes NAME=VALUE with a whole number, not '%s'", text);
-  }
-  char *name = byoc_copy_string(allocator, text);
-  if (name == NULL) return byoc_diag_out_of_memory(diag);
-  name[equals - text] = '\0';
-  *out_binding = (byoc_onnx_dim_binding_t){.name = name, .value = value};
-  return BYOC_OK;
-}
-
 // Regions and operators of one target, without those that were given back.
 static void count_placed(const byoc_placement_t *placement, const byoc_target_t *target, size_t *out_regions,
                          size_t *out_nodes) {
@@ -116,9 +100,11 @@ void byoc_session_format_placement(const byoc_session_t *session, byoc_string_t 
     count_placed(placement, target, &regions, &nodes);
     byoc_string_append(out, t > 0 ? ", " : "");
     if (target->kind->backend == NULL) {
-      byoc_string_appendf(out, "%s %zu operators", target->kind->name, placement->left_over_count);
+      const size_t count = placement->left_over_count;
+      byoc_string_appendf(out, "%s %zu operator%s", target->kind->name, count, byoc_plural(count));
     } else {
-      byoc_string_appendf(out, "%s %zu operators in %zu regions", target->kind->name, nodes, regions);
+      byoc_string_appendf(out, "%s %zu operator%s in %zu region%s", target->kind->name, nodes, byoc_plural(nodes),
+                          regions, byoc_plural(regions));
     }
   }
 }
@@ -215,7 +201,13 @@ byoc_status_t byoc_session_read_model(byoc_session_t *session, const byoc_sessio
   byoc_onnx_dim_binding_t bindings[BYOC_MAX_LIST] = {{0}};
   byoc_status_t status = BYOC_OK;
   for (size_t i = 0; i < options->dims.count && status == BYOC_OK; ++i) {
-    status = parse_dim(options->dims.items[i], session->allocator, diag, &bindings[i]);
+    byoc_dim_option_t dim;
+    status = byoc_dim_option_read(&options->dims, i, diag, &dim);
+    if (status != BYOC_OK) break;
+    char *name = byoc_copy_string(session->allocator, dim.name);
+    if (name != NULL) name[dim.name_size] = '\0';
+    if (name == NULL) status = byoc_diag_out_of_memory(diag);
+    bindings[i] = (byoc_onnx_dim_binding_t){.name = name, .value = dim.value};
   }
   const byoc_onnx_read_options_t read = {.bindings = bindings, .binding_count = options->dims.count};
   if (status == BYOC_OK) status = byoc_build_read(&session->build, path, &read, diag);

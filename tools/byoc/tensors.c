@@ -7,6 +7,7 @@
 
 #include "byoc/call.h"
 #include "core/base/file.h"
+#include "dim_option.h"
 #include "npy.h"
 
 byoc_status_t byoc_ports_init(byoc_ports_t *ports, size_t count, byoc_diag_t *diag) {
@@ -182,19 +183,13 @@ static byoc_status_t unknown_dim(const byoc_ports_t *ports, const char *name, si
 
 byoc_status_t byoc_ports_set_dims(byoc_ports_t *ports, const byoc_text_items_t *items, byoc_diag_t *diag) {
   for (size_t i = 0; i < items->count; ++i) {
-    const char *equals = strrchr(items->items[i], '=');
-    char *end = NULL;
-    long long value = equals != NULL ? strtoll(equals + 1, &end, 10) : -1;
-    if (equals == NULL || *end != '\0' || end == equals + 1 || value < 0) {
-      return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
-                             "--dim takes NAME=VALUE with a whole number from 0 on, not '%s'", items->items[i]);
-    }
-    size_t size = (size_t)(equals - items->items[i]);
-    if (!has_dim(ports, items->items[i], size)) return unknown_dim(ports, items->items[i], size, diag);
+    byoc_dim_option_t dim;
+    BYOC_RETURN_IF_ERROR(byoc_dim_option_read(items, i, diag, &dim));
+    if (!has_dim(ports, dim.name, dim.name_size)) return unknown_dim(ports, dim.name, dim.name_size, diag);
     for (size_t p = 0; p < ports->count; ++p) {
       byoc_port_t *port = &ports->items[p];
       for (int32_t d = 0; d < port->rank; ++d) {
-        if (port->dims[d] < 0 && is_named(port, d, items->items[i], size)) port->dims[d] = value;
+        if (port->dims[d] < 0 && is_named(port, d, dim.name, dim.name_size)) port->dims[d] = dim.value;
       }
     }
   }

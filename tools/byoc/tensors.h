@@ -35,7 +35,8 @@ byoc_status_t byoc_ports_init(byoc_ports_t *ports, size_t count, byoc_diag_t *di
 byoc_status_t byoc_ports_allocate(byoc_ports_t *ports, byoc_diag_t *diag);
 // True if a dimension of the tensors, or their number, is still unknown.
 bool byoc_port_is_open(const byoc_port_t *port);
-// Gives symbolic dimensions the values of NAME=VALUE items. A name that no port has is BYOC_INVALID_ARGUMENT.
+// Gives symbolic dimensions the values of NAME=VALUE items. A name that no port has, or that is given twice, is
+// BYOC_INVALID_ARGUMENT.
 byoc_status_t byoc_ports_set_dims(byoc_ports_t *ports, const byoc_text_items_t *items, byoc_diag_t *diag);
 // Arguments that point to the ports' data, in their order; owned by the caller (byoc_free of the system's allocator).
 byoc_status_t byoc_ports_arguments(const byoc_ports_t *ports, byoc_diag_t *diag, byoc_argument_t **out_arguments);

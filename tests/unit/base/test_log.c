@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/file.h"
@@ -37,6 +38,42 @@ static void say_all(void) {
   byoc_log(BYOC_LOG_WARNING, "w");
   byoc_log(BYOC_LOG_INFO, "i");
   byoc_log(BYOC_LOG_DEBUG, "d");
+}
+
+static char *shared_caches[2];
+
+static void ask_for_caches(void) {
+  for (int i = 0; i < 4; i++) {
+    char *path = NULL;
+    setenv("BYOC_CACHE_DIR", shared_caches[i % 2], 1);
+    (void)byoc_cache_directory(byoc_allocator_system(), NULL, &path);
+    byoc_free(byoc_allocator_system(), path);
+  }
+}
+
+// A cache folder that others may write to is told once, also when two of them are asked for in turns.
+static void refused_caches_are_told_once(void **state) {
+  (void)state;
+  char *folder = byoc_test_folder();
+  char expected[2][160];
+  setenv("TMPDIR", folder, 1);
+  for (int i = 0; i < 2; i++) {
+    shared_caches[i] = byoc_path_join(byoc_allocator_system(), folder, i == 0 ? "one" : "two");
+    assert_int_equal(mkdir(shared_caches[i], 0700), 0);
+    assert_int_equal(chmod(shared_caches[i], 0777), 0);
+    snprintf(expected[i], sizeof expected[i], "warning: the cache '%s' is not used: ", shared_caches[i]);
+  }
+  char *text = captured(ask_for_caches);
+  const char *one = strstr(text, expected[0]), *two = strstr(text, expected[1]);
+  assert_true(one != NULL && two > one && strstr(one + 1, "is not used") < two + strlen(expected[1]));
+  assert_null(strstr(two + 1, expected[0]));
+  assert_null(strstr(two + 1, expected[1]));
+  free(text);
+  unsetenv("BYOC_CACHE_DIR");
+  unsetenv("TMPDIR");
+  for (int i = 0; i < 2; i++) byoc_free(byoc_allocator_system(), shared_caches[i]);
+  byoc_test_ok(byoc_remove_tree(folder, NULL), NULL);
+  free(folder);
 }
 
 static void levels(void **state) {
@@ -125,6 +162,7 @@ static void clock_moves_on(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(levels),
+      cmocka_unit_test(refused_caches_are_told_once),
       cmocka_unit_test(no_progress_without_a_terminal),
       cmocka_unit_test(progress_on_a_terminal_is_drawn_and_wiped),
       cmocka_unit_test(lines_stay_whole),

@@ -109,6 +109,7 @@ static void test_bad_plugins(void **state) {
       {"destructor_crashes", "it crashes while it is loaded: SIGABRT"},
       {"query_fails", "its query failed (unsupported): the licence has expired"},
       {"query_hangs", "loading it took more than 1000 ms; it was stopped"},
+      {"query_stops", "something stopped the process that was loading it"},
       {"query_crashes", "it crashes while it is loaded: SIGSEGV"},
       {"no_backends", "its query returned no backends"},
       {"writes_too_much", "its query wrote past the "},

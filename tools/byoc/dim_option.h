@@ -1,0 +1,20 @@
+// --dim NAME=VALUE, given any number of times.
+#ifndef BYOC_TOOLS_BYOC_DIM_OPTION_H_
+#define BYOC_TOOLS_BYOC_DIM_OPTION_H_
+
+#include <stdint.h>
+
+#include "core/base/diag.h"
+#include "options.h"
+
+typedef struct byoc_dim_option_t {
+  const char *name; // not terminated: a part of the item
+  size_t name_size;
+  int64_t value; // not negative
+} byoc_dim_option_t;
+
+// Reads item `index`. BYOC_INVALID_ARGUMENT if it has another form or if an earlier item has its name.
+byoc_status_t byoc_dim_option_read(const byoc_text_items_t *items, size_t index, byoc_diag_t *diag,
+                                   byoc_dim_option_t *out_dim);
+
+#endif // BYOC_TOOLS_BYOC_DIM_OPTION_H_
