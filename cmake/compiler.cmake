@@ -27,6 +27,25 @@ if(BYOC_WERROR)
 endif()
 add_compile_options("$<$<COMPILE_LANGUAGE:C>:${byoc_warnings}>")
 
+# Hardening of programs, plugins and the archives that artifacts carry (core/compose/link.c hardens the artifacts
+# themselves). Generated code is compiled with flags of its own and gets none of it: kernels stay as fast as they are.
+# tests/cli/test_hardening.c reads it back.
+include(CheckCCompilerFlag)
+include(CheckPIESupported)
+check_pie_supported(LANGUAGES C) # CMAKE_POSITION_INDEPENDENT_CODE then means -pie for programs
+foreach(flag -fstack-protector-strong -fstack-clash-protection -fcf-protection)
+  string(MAKE_C_IDENTIFIER "byoc_has${flag}" has)
+  check_c_compiler_flag(${flag} ${has})
+  if(${has})
+    add_compile_options("$<$<COMPILE_LANGUAGE:C>:${flag}>")
+  endif()
+endforeach()
+if(NOT BYOC_SANITIZE)
+  # It needs an optimised build, and sanitizers have checks of their own.
+  add_compile_options("$<$<AND:$<COMPILE_LANGUAGE:C>,$<NOT:$<CONFIG:Debug>>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")
+endif()
+add_link_options(-Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -Wl,--build-id=sha1)
+
 if(BYOC_ARENA_MALLOC)
   add_compile_definitions(BYOC_ARENA_MALLOC)
 endif()
@@ -65,6 +84,10 @@ function(byoc_add_artifact_library name)
             -fdata-sections
             -ffile-prefix-map=${CMAKE_SOURCE_DIR}=.
             -ffile-prefix-map=${CMAKE_BINARY_DIR}=.)
+  if(byoc_has_fcf_protection)
+    # Its marks count only if all of a file's objects carry them, and the kernels do not.
+    target_compile_options(${name} PRIVATE -fcf-protection=none)
+  endif()
   if(BYOC_SANITIZE)
     target_compile_options(${name} PRIVATE -fno-sanitize=all)
   endif()

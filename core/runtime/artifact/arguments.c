@@ -18,6 +18,17 @@ static void format_tensor(uint32_t dtype, uint32_t rank, const int64_t *dims, ch
   if (used < size) (void)snprintf(text + used, size - used, "%s]", rank == BYOC_ARGUMENT_ANY_RANK ? "*" : "");
 }
 
+// Apart from the check, so that its texts are not on the stack of every run.
+__attribute__((cold, noinline)) static int32_t refuse_type(byoc_frame_t *frame, const byoc_argument_t *argument,
+                                                           const byoc_port_info_t *port) {
+  char have[256], want[256];
+  uint32_t shown = argument->rank <= BYOC_CELL_MAX_RANK ? argument->rank : 0;
+  format_tensor(argument->dtype, shown, argument->dims, have, sizeof(have));
+  format_tensor(port->dtype, port->rank, port->dims, want, sizeof(want));
+  return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the input '%s' is %s, the model takes %s", port->name, have,
+                         want);
+}
+
 int32_t byoc_frame_check_argument(byoc_frame_t *frame, const byoc_argument_t *argument, const byoc_port_info_t *port) {
   if (argument->kind != BYOC_ARGUMENT_TENSOR) {
     return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the input '%s' is not a tensor", port->name);
@@ -36,14 +47,7 @@ int32_t byoc_frame_check_argument(byoc_frame_t *frame, const byoc_argument_t *ar
     }
     fits = fits && (wanted < 0 || wanted == argument->dims[i]);
   }
-  if (!fits || is_negative) {
-    char have[256], want[256];
-    uint32_t shown = argument->rank <= BYOC_CELL_MAX_RANK ? argument->rank : 0;
-    format_tensor(argument->dtype, shown, argument->dims, have, sizeof(have));
-    format_tensor(port->dtype, port->rank, port->dims, want, sizeof(want));
-    return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the input '%s' is %s, the model takes %s", port->name, have,
-                           want);
-  }
+  if (!fits || is_negative) return refuse_type(frame, argument, port);
   if (argument->data == NULL && !is_empty) {
     return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the input '%s' is NULL", port->name);
   }
