@@ -12,8 +12,9 @@
 #define WIDE "[\302-\364][\200-\277][\200-\277]?[\200-\277]?"
 
 // RE2 refuses more than 1000 repetitions, those of one another multiplied, and groups deeper than 1000. The C library
-// writes repetitions out, and its work grows with the square of the characters that there are then.
-enum { MAX_REPETITIONS = 1000, MAX_DEPTH = 1000, MAX_CHARACTERS = 2000 };
+// writes repetitions out, and its work grows with the square of the characters that there are then, and faster yet with
+// the loops inside of one another: "((a*)*)*" has three.
+enum { MAX_REPETITIONS = 1000, MAX_DEPTH = 1000, MAX_CHARACTERS = 2000, MAX_LOOPS = 32 };
 
 typedef struct {
   const char *at;
@@ -23,6 +24,9 @@ typedef struct {
   int64_t characters[MAX_DEPTH + 1]; // with repetitions written out, in each open group so far
   int64_t last;                      // and in the last character or group, which a repetition repeats
   const char *counted;               // the end of the last repetition
+  int loops[MAX_DEPTH + 1];          // inside of one another, in each open group so far
+  int last_loops;                    // and in the last character or group
+  bool is_repeated;                  // a repetition was the last
 } translator_t;
 
 static bool refuse(translator_t *t, const char *what) {
@@ -149,35 +153,57 @@ static bool open_group(translator_t *t) {
   if (!plain && t->at[2] != ':') return refuse(t, "this group is");
   if (t->depth == MAX_DEPTH) return refuse(t, "a group inside of 1000 others is");
   t->characters[++t->depth] = 0;
+  t->loops[t->depth] = 0;
   byoc_string_append(t->out, "(");
   t->at += plain ? 1 : 3;
   return true;
 }
 
+// What stood last is repeated, perhaps without end, which takes `times` copies of it. RE2 refuses a repetition right
+// behind another.
+static bool count_copies(translator_t *t, int64_t times, bool is_endless) {
+  if (t->is_repeated) return refuse(t, "a repetition of a repetition is");
+  t->is_repeated = true;
+  t->characters[t->depth] += t->last * (times - 1);
+  t->last *= times;
+  t->last_loops += is_endless;
+  if (t->last_loops > t->loops[t->depth]) t->loops[t->depth] = t->last_loops;
+  return t->last_loops <= MAX_LOOPS || refuse(t, "a repetition of 32 others inside of one another is");
+}
+
+static bool count_braces(translator_t *t) {
+  char *end;
+  const long long least = strtoll(t->at + 1, &end, 10);
+  const bool is_endless = *end == ',' && !isdigit((unsigned char)end[1]);
+  const long long most = *end == ',' && !is_endless ? strtoll(end + 1, &end, 10) : least;
+  if (least > MAX_REPETITIONS || most > MAX_REPETITIONS) return refuse(t, "more than 1000 repetitions are");
+  t->counted = end;
+  return count_copies(t, most + is_endless > 1 ? most + is_endless : 1, is_endless);
+}
+
 // What stands at `t->at` is one more character to match, or the end of a group, or repeats what stood before.
 static bool count(translator_t *t) {
-  int64_t *sum = &t->characters[t->depth];
-  int64_t times = 1;
+  const char at = *t->at;
   if (t->counted != NULL && t->at <= t->counted) return true;
-  if (*t->at == '(' || *t->at == '|' || *t->at == '*' || *t->at == '+' || *t->at == '?') return true;
-  if (*t->at == ')' && t->depth > 0) {
-    t->last = *sum;
-    sum = &t->characters[--t->depth];
-    *sum += t->last;
-  } else if (*t->at == '{' && (isdigit((unsigned char)t->at[1]) || t->at[1] == ',')) {
-    char *end;
-    const long long least = strtoll(t->at + 1, &end, 10);
-    const long long most = *end == ',' && isdigit((unsigned char)end[1]) ? strtoll(end + 1, &end, 10) : least;
-    if (least > MAX_REPETITIONS || most > MAX_REPETITIONS) return refuse(t, "more than 1000 repetitions are");
-    times = most > 1 ? most : 1;
-    t->counted = end;
-    *sum += t->last * (times - 1);
-    t->last *= times;
+  if (is_lazy(t->at)) return true; // refused soon
+  if (at == '*' || at == '+' || at == '?') {
+    if (!count_copies(t, at == '+' ? 2 : 1, at != '?')) return false;
+  } else if (at == '{' && (isdigit((unsigned char)t->at[1]) || t->at[1] == ',')) {
+    if (!count_braces(t)) return false;
+  } else if (at == '(' || at == '|') {
+    t->is_repeated = false;
+    return true;
   } else {
-    t->last = 1;
-    ++*sum;
+    const bool is_end = at == ')' && t->depth > 0;
+    t->last = is_end ? t->characters[t->depth] : 1;
+    t->last_loops = is_end ? t->loops[t->depth] : 0;
+    t->depth -= is_end;
+    t->is_repeated = false;
+    t->characters[t->depth] += t->last;
+    if (t->last_loops > t->loops[t->depth]) t->loops[t->depth] = t->last_loops;
   }
-  return *sum <= MAX_CHARACTERS || refuse(t, "more than 2000 characters, repetitions written out, are");
+  return t->characters[t->depth] <= MAX_CHARACTERS ||
+         refuse(t, "more than 2000 characters, repetitions written out, are");
 }
 
 static bool translate_one(translator_t *t) {

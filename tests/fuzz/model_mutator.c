@@ -2,33 +2,14 @@
 // inference and lowering and not just the parser of protobuf. One case in eight is changed as bytes.
 #include <string.h>
 
-#include "core/frontend/onnx_wire.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/mutation/mutate.h"
+#include "tests/support/model.h"
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
 size_t LLVMFuzzerCustomCrossOver(const uint8_t *data1, size_t size1, const uint8_t *data2, size_t size2, uint8_t *out,
                                  size_t max_out_size, unsigned seed);
-
-// ---- messages in an arena ----
-
-static void *message_allocate(void *arena, size_t size) {
-  return byoc_arena_allocate(arena, 1, size);
-}
-
-static void message_free(void *arena, void *memory) {
-  (void)arena;
-  (void)memory;
-}
-
-// NULL if the bytes are no model, or one so deep that reading it would recurse too far.
-static Onnx__ModelProto *unpack(byoc_arena_t *arena, const uint8_t *data, size_t size) {
-  ProtobufCMessage *checked = NULL;
-  if (byoc_onnx_wire_unpack(data, size, &onnx__model_proto__descriptor, arena, NULL, &checked) != BYOC_OK) return NULL;
-  ProtobufCAllocator allocator = {message_allocate, message_free, arena};
-  return onnx__model_proto__unpack(&allocator, size, data);
-}
 
 // 0 if it is larger than `max_size`.
 static size_t pack(const Onnx__ModelProto *model, uint8_t *data, size_t max_size) {
@@ -41,7 +22,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
   if (byoc_test_below(&random, 8) == 0) return LLVMFuzzerMutate(data, size, max_size);
   byoc_arena_t arena;
   byoc_arena_init(&arena, byoc_allocator_system());
-  Onnx__ModelProto *model = unpack(&arena, data, size);
+  Onnx__ModelProto *model = byoc_test_unpack_model(&arena, data, size);
   size_t changed = 0;
   if (model != NULL) {
     char what[128];
@@ -93,7 +74,8 @@ size_t LLVMFuzzerCustomCrossOver(const uint8_t *data1, size_t size1, const uint8
   byoc_test_random_t random = {.state = seed};
   byoc_arena_t arena;
   byoc_arena_init(&arena, byoc_allocator_system());
-  Onnx__ModelProto *to = unpack(&arena, data1, size1), *from = unpack(&arena, data2, size2);
+  Onnx__ModelProto *to = byoc_test_unpack_model(&arena, data1, size1),
+                   *from = byoc_test_unpack_model(&arena, data2, size2);
   size_t size = 0;
   if (to != NULL && from != NULL && to->graph != NULL && from->graph != NULL && from->graph->n_node > 0) {
     add_node(&arena, &random, to->graph, from->graph);

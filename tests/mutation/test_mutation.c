@@ -14,6 +14,7 @@
 #include "core/base/vector.h"
 #include "tests/mutation/mutate.h"
 #include "tests/random/road.h"
+#include "tests/support/model.h"
 
 enum {
   MODEL_BYTES_AT_MOST = 256 << 10,
@@ -44,20 +45,20 @@ typedef struct answer_t {
   char model[256], what[3][128], message[256];
 } answer_t;
 
-static Onnx__ModelProto *read_model(const char *path) {
+static Onnx__ModelProto *read_model(const char *path, byoc_arena_t *arena) {
   byoc_file_view_t view;
   if (byoc_file_view_open(path, NULL, &view) != BYOC_OK) abort();
-  Onnx__ModelProto *model = onnx__model_proto__unpack(NULL, view.size_bytes, view.data);
+  Onnx__ModelProto *model = byoc_test_unpack_model(arena, view.data, view.size_bytes);
   byoc_file_view_close(&view);
   return model;
 }
 
 static void make_model(const job_t *job, answer_t *answer, uint8_t **out_data, size_t *out_size) {
   byoc_test_random_t random = {.state = job->seed * 7919};
-  byoc_arena_t arena; // left to the end of the process, as the model is
+  byoc_arena_t arena; // left to the end of the process
   byoc_arena_init(&arena, byoc_allocator_system());
   const char *path = models.data[byoc_test_below(&random, models.count)];
-  Onnx__ModelProto *model = read_model(path);
+  Onnx__ModelProto *model = read_model(path, &arena);
   if (model == NULL) abort();
   snprintf(answer->model, sizeof(answer->model), "%s", path);
   size_t count = 1 + (size_t)byoc_test_below(&random, 3);

@@ -6,7 +6,7 @@
 
 #include "core/runtime/loader.h"
 
-byoc_status_t road_open(road_t *road, const void *model, size_t size_bytes, const char *targets, byoc_diag_t *diag) {
+static byoc_status_t begin(road_t *road, const char *targets, byoc_diag_t *diag) {
   byoc_allocator_t allocator = byoc_allocator_system();
   *road = (road_t){0};
   const byoc_plugin_options_t plugins = {.environment = BYOC_TEST_PLUGIN_DIR};
@@ -15,7 +15,18 @@ byoc_status_t road_open(road_t *road, const void *model, size_t size_bytes, cons
   BYOC_RETURN_IF_ERROR(byoc_target_list_parse(&targets, 1, &kinds, allocator, diag, &road->targets));
   const byoc_build_options_t options = {.targets = &road->targets};
   byoc_build_init(&road->build, &options, allocator);
+  return BYOC_OK;
+}
+
+byoc_status_t road_open(road_t *road, const void *model, size_t size_bytes, const char *targets, byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(begin(road, targets, diag));
   BYOC_RETURN_IF_ERROR(byoc_build_read_memory(&road->build, model, size_bytes, "random.onnx", NULL, diag));
+  return byoc_build_compile(&road->build, BYOC_BUILD_ALL, diag);
+}
+
+byoc_status_t road_open_file(road_t *road, const char *path, const char *targets, byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(begin(road, targets, diag));
+  BYOC_RETURN_IF_ERROR(byoc_build_read(&road->build, path, NULL, diag));
   return byoc_build_compile(&road->build, BYOC_BUILD_ALL, diag);
 }
 

@@ -13,6 +13,8 @@ typedef struct road_t {
 
 // Plugins are those of the build tree.
 byoc_status_t road_open(road_t *road, const void *model, size_t size_bytes, const char *targets, byoc_diag_t *diag);
+// The same for a file, ONNX or a module as text.
+byoc_status_t road_open_file(road_t *road, const char *path, const char *targets, byoc_diag_t *diag);
 void road_close(road_t *road);
 // Memory for each input and output, zeroed.
 typedef struct road_buffers_t {

@@ -84,6 +84,24 @@ static void large_patterns_are_refused(void **state) {
   assert_true(matches("a{2,}[{]1001", "aaa{1001"));
 }
 
+// Found by tests/fuzz: the C library takes time without bound for loops around loops.
+static void repetitions_of_repetitions_are_refused(void **state) {
+  (void)state;
+  char nested[3 * 33 + 2] = "";
+  for (int i = 0; i < 33; ++i) nested[i] = '(';
+  nested[33] = 'a';
+  for (int i = 0; i < 33; ++i) memcpy(nested + 34 + 2 * i, ")*", 3);
+  expect_refused(nested, "a repetition of 32 others inside of one another is not supported at '*'");
+  nested[strlen(nested) - 1] = '\0'; // one loop less
+  assert_true(matches(nested, "aaa"));
+  expect_refused("((((((((((((a)+)+)+)+)+)+)+)+)+)+)+)+", "more than 2000 characters");
+  expect_refused("a**", "a repetition of a repetition is not supported at '*'");
+  expect_refused("(a|b?*)", "a repetition of a repetition is not supported at '*)'");
+  expect_refused("a{2}{3}", "a repetition of a repetition is not supported at '{3}'");
+  expect_refused("a+{2,}", "a repetition of a repetition is not supported at '{2,}'");
+  assert_true(matches("((((a*)*b+)*)?)*[*]*\\**", "aab***"));
+}
+
 static void what_does_not_compile_is_refused(void **state) {
   (void)state;
   expect_refused("(a", "nmatched");
@@ -96,6 +114,7 @@ int main(void) {
       cmocka_unit_test(characters_are_more_than_bytes),
       cmocka_unit_test(the_rest_is_refused),
       cmocka_unit_test(large_patterns_are_refused),
+      cmocka_unit_test(repetitions_of_repetitions_are_refused),
       cmocka_unit_test(what_does_not_compile_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
