@@ -115,8 +115,9 @@ byoc_status_t byoc_cost_database_import(byoc_cost_database_t *database, const ch
   byoc_file_view_t view;
   BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, diag, &view));
   json_error_t error;
-  json_t *document = json_loadb((const char *)view.data, view.size_bytes, JSON_REJECT_DUPLICATES, &error);
+  json_t *document = byoc_json_load(view.data, view.size_bytes, JSON_REJECT_DUPLICATES, &error);
   byoc_file_view_close(&view);
+  if (document == NULL && byoc_json_out_of_memory(&error)) return byoc_diag_out_of_memory(diag);
   if (document == NULL) {
     return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is not JSON: line %d, column %d: %s", path, error.line,
                            error.column, error.text);

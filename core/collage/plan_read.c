@@ -1,9 +1,9 @@
 // Reading a saved plan. People edit these files: every field is checked, and what is wrong is named by its path.
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/file.h"
+#include "core/base/json.h"
 #include "core/collage/plan_json.h"
 
 enum {
@@ -364,9 +364,9 @@ static byoc_status_t parse(const char *path, const byoc_file_view_t *view, byoc_
     return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is too large for a plan: %zu bytes", path, view->size_bytes);
   }
   json_error_t error;
-  *out_document = json_loadb((const char *)view->data, view->size_bytes, JSON_REJECT_DUPLICATES, &error);
+  *out_document = byoc_json_load(view->data, view->size_bytes, JSON_REJECT_DUPLICATES, &error);
   if (*out_document != NULL) return BYOC_OK;
-  if (json_error_code(&error) == json_error_out_of_memory) return byoc_diag_out_of_memory(diag);
+  if (byoc_json_out_of_memory(&error)) return byoc_diag_out_of_memory(diag);
   return byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is not JSON: line %d, column %d: %s", path, error.line,
                          error.column, error.text);
 }

@@ -164,8 +164,10 @@ static bool add_module(json_t *array, const byoc_runtime_module_t *module) {
   if (ok && module->imports.count > 0) ok = json_object_set(object, "imports", imports) == 0;
   // What a backend wants to keep: its own JSON, or a text if it is not JSON.
   if (ok && module->kind == BYOC_RUNTIME_MODULE_METADATA && module->json != NULL) {
-    json_t *content = json_loads(module->json, JSON_DECODE_ANY, NULL);
-    ok = set(object, "content", content != NULL ? content : byoc_json_text(module->json));
+    json_error_t error;
+    json_t *content = byoc_json_load(module->json, strlen(module->json), JSON_DECODE_ANY, &error);
+    ok = content != NULL || !byoc_json_out_of_memory(&error);
+    ok = ok && set(object, "content", content != NULL ? content : byoc_json_text(module->json));
   }
   ok = ok && json_array_append(array, object) == 0;
   json_decref(object);

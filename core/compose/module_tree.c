@@ -1,7 +1,8 @@
 #include "core/compose/module_tree.h"
 
-#include <jansson.h>
 #include <string.h>
+
+#include "core/base/json.h"
 
 static byoc_runtime_module_t *find(const byoc_module_tree_t *tree, const char *name) {
   for (size_t i = 0; i < tree->modules.count; i++) {
@@ -69,7 +70,8 @@ byoc_status_t byoc_module_tree_read(const char *metadata, byoc_allocator_t alloc
                                     byoc_module_tree_t *out_tree) {
   *out_tree = (byoc_module_tree_t){.allocator = allocator};
   json_error_t error;
-  json_t *root = json_loads(metadata, 0, &error);
+  json_t *root = byoc_json_load(metadata, strlen(metadata), 0, &error);
+  if (root == NULL && byoc_json_out_of_memory(&error)) return byoc_diag_out_of_memory(diag);
   if (root == NULL) {
     return byoc_diag_error(diag, BYOC_INVALID_DATA, "the metadata are no JSON: line %d: %s", error.line, error.text);
   }

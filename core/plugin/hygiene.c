@@ -12,7 +12,8 @@
 
 extern char **environ;
 
-// Reads the umask from /proc: umask() cannot read it without setting it, which other threads would see.
+// Reads the umask from /proc: umask() cannot read it without setting it, which other threads would see. Empty if it
+// cannot be read now.
 static void read_umask(char *out, size_t size) {
   out[0] = '\0';
   const int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
@@ -60,7 +61,7 @@ byoc_status_t byoc_hygiene_check(const byoc_hygiene_t *before, byoc_diag_t *diag
   const char *what = NULL;
   if (strcmp(before->folder, now.folder) != 0)
     what = "the working folder";
-  else if (strcmp(before->umask, now.umask) != 0)
+  else if (before->umask[0] != '\0' && now.umask[0] != '\0' && strcmp(before->umask, now.umask) != 0)
     what = "the umask";
   else if (strcmp(before->locale, now.locale) != 0)
     what = "the locale";

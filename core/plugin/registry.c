@@ -19,6 +19,7 @@ typedef struct slot_t {
   const char *real_path; // links followed; NULL if the file was not trusted
   const char *refusal;   // REFUSED: the reason with the plugin's path
   bool is_repeated;      // REFUSED: an earlier entry is the same file
+  bool is_unread;        // REFUSED: the system did not let it be read, so that nobody knows its targets
 } slot_t;
 
 struct byoc_plugin_registry_t {
@@ -48,6 +49,7 @@ static byoc_status_t refuse(byoc_plugin_registry_t *registry, slot_t *slot, cons
   char text[sizeof(reason->message) + sizeof(reason->context) + sizeof(reason->hint)];
   byoc_diag_format(reason, text, sizeof(text));
   slot->entry.state = BYOC_PLUGIN_REFUSED;
+  slot->is_unread = reason->status == BYOC_IO && !slot->entry.has_note;
   slot->entry.reason = byoc_arena_copy_string(&registry->arena, text);
   slot->refusal = byoc_arena_format(&registry->arena, "the plugin '%s' is refused: %s", slot->entry.path, text);
   byoc_log(BYOC_LOG_INFO, "plugin '%s' is refused: %s", slot->entry.path, text);
@@ -283,6 +285,9 @@ const char *byoc_plugin_registry_refusal(const byoc_plugin_registry_t *registry,
     const slot_t *slot = registry->slots.data[i];
     if (slot->entry.state != BYOC_PLUGIN_REFUSED || !slot->entry.has_note) continue;
     if (byoc_plugin_note_has_target(&slot->entry.note, kind)) return slot->refusal;
+  }
+  for (size_t i = 0; i < registry->slots.count; ++i) {
+    if (registry->slots.data[i]->is_unread) return registry->slots.data[i]->refusal;
   }
   return NULL;
 }

@@ -57,7 +57,8 @@ const byoc_plugin_entry_t *byoc_plugin_registry_at(const byoc_plugin_registry_t 
 // Target kinds for the parser: "c", then the plugins' in order. Looking one up loads its plugin. If that fails, the
 // plugin becomes REFUSED and the lookup finds nothing.
 byoc_target_registry_t byoc_plugin_registry_targets(byoc_plugin_registry_t *registry);
-// The reason of a refused plugin that announces a kind of that name; otherwise NULL.
+// The reason of a refused plugin that announces a kind of that name, or may do so but could not be read; otherwise
+// NULL.
 const char *byoc_plugin_registry_refusal(const byoc_plugin_registry_t *registry, const char *kind);
 // Loads every plugin that was found (for byoc targets).
 void byoc_plugin_registry_load_all(byoc_plugin_registry_t *registry);

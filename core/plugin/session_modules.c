@@ -1,8 +1,8 @@
 // Runtime modules of a codegen session: copied from what the plugin hands over, checked, and put into the graph module.
 #include <ctype.h>
-#include <jansson.h>
 #include <string.h>
 
+#include "core/base/json.h"
 #include "core/base/map.h"
 #include "core/module/linkage.h"
 #include "core/plugin/abi.h"
@@ -221,7 +221,8 @@ byoc_status_t byoc_session_add_packed(byoc_codegen_t *session, int64_t index, co
 
 static byoc_status_t check_json(const char *text, byoc_diag_t *diag) {
   json_error_t error;
-  json_t *value = json_loads(text, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+  json_t *value = byoc_json_load(text, strlen(text), JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+  if (value == NULL && byoc_json_out_of_memory(&error)) return byoc_diag_out_of_memory(diag);
   if (value == NULL) {
     return byoc_diag_error(diag, BYOC_INVALID_DATA, "it is not JSON: %s (line %d, column %d)", error.text, error.line,
                            error.column);

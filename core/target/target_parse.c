@@ -51,7 +51,7 @@ static byoc_status_t unknown_kind(parser_t *p, const char *name, const char *at)
   byoc_string_init(&known, p->allocator);
   byoc_status_t status = BYOC_OK;
   if (refusal != NULL) {
-    status = byoc_diag_error(p->diag, BYOC_NOT_FOUND, "target '%s' cannot be used: %s", name, refusal);
+    status = byoc_diag_error(p->diag, BYOC_INVALID_DATA, "target '%s' cannot be used: %s", name, refusal);
   } else {
     for (size_t i = 0; i < registry->name_count; ++i) {
       byoc_string_appendf(&known, "%s%s", i > 0 ? ", " : "", registry->names[i]);

@@ -23,6 +23,7 @@ void cblas_dgemv(int order, int turn_a, int m, int n, double alpha, const double
 
 // OpenBLAS packs a panel of the first matrix (at most 2 MB, by its sizes of blocks for caches) and one of the second
 // (at most 512 rows of MOST_COLUMNS, 4 MB). Pages that a product does not touch are never made.
+// Its kernels for small products (at most a million multiplications) pack as many doubles at most, without a panel.
 enum { BUFFER_BYTES = 8 << 20, BUFFER_ALIGNMENT = 4096, MOST_COLUMNS = 1024, MOST_VECTOR = 1 << 16 };
 // Below so many multiplications a second worker costs more than it saves; as in OpenBLAS.
 static const int64_t least_work = 1 << 18;
@@ -43,6 +44,22 @@ void *blas_memory_alloc(int position) {
 
 void blas_memory_free(void *buffer) {
   (void)buffer;
+}
+
+// The kernels for small products call malloc without looking at its answer. The build links them with --wrap.
+void *__real_malloc(size_t size);
+void __real_free(void *memory);
+void *__wrap_malloc(size_t size);
+void __wrap_free(void *memory);
+
+void *__wrap_malloc(size_t size) {
+  if (lent == NULL) return __real_malloc(size);
+  if (size > BUFFER_BYTES) abort();
+  return lent;
+}
+
+void __wrap_free(void *memory) {
+  if (lent == NULL) __real_free(memory);
 }
 
 // Entries to threads. With one processor OpenBLAS calls none of them.

@@ -134,6 +134,10 @@ bool byoc_shim_table_read(const byoc_host_t *host, const char *text, size_t size
   table_reader_t r = {.host = host, .table = out_table, .error = out_error, .error_size = error_size};
   json_error_t error;
   out_table->json = json_loadb(text, size_bytes, JSON_REJECT_DUPLICATES, &error);
+  if (out_table->json == NULL && error.text[0] == '\0') {
+    snprintf(out_error, error_size, "out of memory");
+    return false;
+  }
   if (out_table->json == NULL) {
     snprintf(out_error, error_size, "line %d, column %d: %s", error.line, error.column, error.text);
     return false;

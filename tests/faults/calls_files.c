@@ -111,9 +111,15 @@ BYOC_FAULT_EXPORT int close(int fd) {
 
 // ---- content ----
 
+// Pipes do not fail.
+static bool is_file(int fd) {
+  struct stat info;
+  return fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+}
+
 BYOC_FAULT_EXPORT ssize_t read(int fd, void *data, size_t size) {
   BYOC_FAULT_REAL(ssize_t, read, int, void *, size_t);
-  return byoc_fault_strikes(BYOC_FAULT_read) ? -1 : real(fd, data, size);
+  return is_file(fd) && byoc_fault_strikes(BYOC_FAULT_read) ? -1 : real(fd, data, size);
 }
 
 BYOC_FAULT_EXPORT ssize_t pread64(int fd, void *data, size_t size, off64_t offset) {
@@ -125,11 +131,8 @@ BYOC_FAULT_EXPORT ssize_t pread(int fd, void *data, size_t size, off_t offset) {
   return pread64(fd, data, size, offset);
 }
 
-// Only regular files are on a disk.
 static bool writing_fails(int fd, size_t size_bytes) {
-  struct stat info;
-  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) return byoc_fault_strikes_bytes(BYOC_FAULT_write, size_bytes);
-  return byoc_fault_strikes(BYOC_FAULT_write);
+  return is_file(fd) && byoc_fault_strikes_bytes(BYOC_FAULT_write, size_bytes);
 }
 
 BYOC_FAULT_EXPORT ssize_t write(int fd, const void *data, size_t size) {

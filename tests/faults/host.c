@@ -132,6 +132,11 @@ int main(int argc, char **argv) {
   }
   for (uint32_t i = 0; i < model->output_count && !model->is_dynamic; ++i) describe(&model->outputs[i], 1, &outputs, i);
 
+  // The text of this thread's last error is kept from its first one on.
+  byoc_context_t *none = NULL;
+  (void)model->create(&(byoc_context_options_t){.struct_size = sizeof(byoc_context_options_t), .thread_count = -1},
+                      &none);
+
   if (creates) start_faults();
   byoc_context_t *context = create(model, threads);
   if (context == NULL) stop_faults();

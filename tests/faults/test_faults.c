@@ -3,9 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/file.h"
+#include "core/compose/module_tree.h"
 #include "core/compose/tool.h"
+#include "core/plugin/hygiene.h"
 #include "tests/faults/inject.h"
-#include "tests/support/support.h"
+#include "tests/support/command.h"
 
 // Lets the n-th call of a kind fail, for each n until there are no more, and hands the status of the work to `judge`.
 // Returns how many failed.
@@ -22,7 +25,7 @@ static size_t sweep(const char *kind, byoc_status_t (*work)(byoc_diag_t *diag)) 
       byoc_test_ok(status, &diag);
       return n - 1;
     }
-    if (status != BYOC_OK && status != BYOC_OUT_OF_MEMORY) fail_msg("%s: status %d", fault, (int)status);
+    if (status != BYOC_OK && status != BYOC_OUT_OF_MEMORY) fail_msg("%s: %s", fault, diag.message);
   }
 }
 
@@ -37,9 +40,55 @@ static void test_compiler_is_found_without_memory(void **state) {
   assert_int_equal(sweep("memory", find_compiler), 0);
 }
 
+static byoc_status_t read_metadata(byoc_diag_t *diag) {
+  byoc_module_tree_t tree;
+  byoc_status_t status = byoc_module_tree_read("{\"modules\": [{\"name\": \"a\", \"kind\": \"metadata\"}]}",
+                                               byoc_allocator_system(), diag, &tree);
+  byoc_module_tree_deinit(&tree);
+  return status;
+}
+
+// It said that the text was no JSON.
+static void test_json_needs_memory(void **state) {
+  (void)state;
+  assert_true(sweep("memory", read_metadata) > 0);
+}
+
+// A plugin was refused because it had changed the umask, where the umask could not be read.
+static void test_umask_cannot_be_read(void **state) {
+  (void)state;
+  byoc_hygiene_t before;
+  byoc_diag_t diag = {0};
+  byoc_hygiene_take(&before);
+  byoc_faults_set("open:command:1");
+  byoc_status_t status = byoc_hygiene_check(&before, &diag);
+  assert_int_equal(byoc_faults_struck(), 1);
+  byoc_faults_set(NULL);
+  byoc_test_ok(status, &diag);
+}
+
+#define UNDER(fault)                                                                                                   \
+  "rm -f counts && BYOC_FAULT=" fault " BYOC_FAULT_COUNTS=counts LD_PRELOAD=" BYOC_TEST_BUILD_DIR                      \
+  "/tests/libbyoc_faults.so "
+
+// The exit status was 2, as if the user had misspelt the target.
+static void test_plugin_cannot_be_tried(void **state) {
+  (void)state;
+  static const char text[] = "module {\n  func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
+                             "    %y = Relu@14(%x) : f32[4]\n    return %y\n  }\n}\n";
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_file_write("m.byoc", text, sizeof(text) - 1, &diag), &diag);
+  byoc_test_shell(1, UNDER("fork:command:1:on") "byoc explain m.byoc -t cblas --cost estimate");
+  byoc_test_printed("target 'cblas' cannot be used");
+  byoc_test_printed("Resource temporarily unavailable");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_compiler_is_found_without_memory),
+      cmocka_unit_test(test_json_needs_memory),
+      cmocka_unit_test(test_umask_cannot_be_read),
+      cmocka_unit_test(test_plugin_cannot_be_tried),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

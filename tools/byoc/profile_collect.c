@@ -1,8 +1,8 @@
 // From the lines of the profile entry to rows with a time for each run.
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/json.h"
 #include "core/base/log.h"
 #include "core/base/statistics.h"
 #include "profile.h"
@@ -56,7 +56,10 @@ static void replace_text(collector_t *c, char **text, const json_t *value) {
 
 // The instructions that the artifact's metadata lists.
 static void add_known_steps(collector_t *c) {
-  json_t *metadata = json_loads(c->profile->artifact->metadata, 0, NULL);
+  json_error_t error;
+  const char *text = c->profile->artifact->metadata;
+  json_t *metadata = byoc_json_load(text, strlen(text), 0, &error);
+  if (metadata == NULL && byoc_json_out_of_memory(&error)) c->failed = true;
   const json_t *steps = json_object_get(metadata, "steps");
   size_t index;
   const json_t *step;

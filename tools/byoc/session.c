@@ -54,8 +54,9 @@ byoc_status_t byoc_session_parse_targets(byoc_session_t *session, const byoc_ses
   byoc_target_registry_t registry = byoc_plugin_registry_targets(session->registry);
   byoc_status_t status = byoc_target_list_parse(options->targets.items, options->targets.count, &registry,
                                                 session->allocator, diag, &session->targets);
-  // Makes any error of the parser one of the command line.
-  return status == BYOC_OK || status == BYOC_OUT_OF_MEMORY ? status : BYOC_INVALID_ARGUMENT;
+  // Makes any error of the parser one of the command line, except for a target whose plugin cannot be used.
+  const bool is_misuse = status != BYOC_OK && status != BYOC_OUT_OF_MEMORY && status != BYOC_INVALID_DATA;
+  return is_misuse ? BYOC_INVALID_ARGUMENT : status;
 }
 
 byoc_status_t byoc_session_refuse_options(const byoc_session_options_t *options, const char *what, byoc_diag_t *diag) {

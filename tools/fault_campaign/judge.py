@@ -3,13 +3,15 @@ left nothing behind; and whether the cache still serves the next one."""
 import dataclasses
 import re
 
-# What the reason must say, by kind of fault.
+# What the reason must say, by kind of fault; the dynamic linker and SQLite have words of their own.
+MEMORY = "memory|cannot create shared object descriptor|cannot create object list"
+INPUT = "input/output error|disk i/o error"
+FULL = "no space left|disk i/o error|database or disk is full"
 REASONS = {
-    "memory": "memory", "mmap": "memory", "open": "too many open files", "read": "input/output error",
-    "write": "no space left", "close": "input/output error", "fsync": "input/output error",
-    "folder": "no space left", "rename": "input/output error", "fork": "resource temporarily unavailable",
-    "thread": "resource temporarily unavailable", "clock": "longer than|time", "disk": "no space left",
-    "full": "no space left",
+    "memory": MEMORY, "mmap": MEMORY, "open": "too many open files|unable to open database", "read": INPUT,
+    "write": FULL, "close": INPUT, "fsync": INPUT, "folder": FULL, "rename": INPUT,
+    "fork": "resource temporarily unavailable", "thread": "resource temporarily unavailable",
+    "clock": "longer than|time", "disk": FULL, "full": FULL,
 }
 PAIR = ("out/model.so", "out/model.h")
 

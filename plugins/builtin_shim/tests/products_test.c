@@ -195,10 +195,21 @@ static void runs_allocate_nothing_and_start_no_thread(void **state) {
   context.runtime.thread_count = 1;
   const int threads = count_threads();
   static float a[256 * 256], b[256 * 256], y[256 * 256];
+  static double a64[100 * 100], b64[100 * 100], y64[100 * 100];
   allocations = 0;
   for (int i = 0; i < 10; ++i) {
     assert_int_equal(byoc_openblas_sgemm(&context.runtime, 1, 0, 0, 256, 256, 256, 1, a, 0, b, 0, y, 0), BYOC_OK);
     assert_int_equal(byoc_openblas_sgemv(&context.runtime, 0, 256, 256, 1, a, b, y), BYOC_OK);
+  }
+  // Kernels of their own for small products.
+  static const int32_t sizes[] = {1, 5, 8, 40, 64, 100};
+  enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
+  for (int i = 0; i < SIZES * SIZES * SIZES * 4; ++i) {
+    const int32_t m = sizes[i / 4 % SIZES], n = sizes[i / 4 / SIZES % SIZES], k = sizes[i / 4 / SIZES / SIZES];
+    assert_int_equal(byoc_openblas_sgemm(&context.runtime, 1, i & 1, i >> 1 & 1, m, n, k, 1, a, 0, b, 0, y, 0),
+                     BYOC_OK);
+    assert_int_equal(byoc_openblas_dgemm(&context.runtime, 1, i & 1, i >> 1 & 1, m, n, k, 1, a64, 0, b64, 0, y64, 0),
+                     BYOC_OK);
   }
   assert_int_equal(allocations, 0);
   assert_int_equal(count_threads(), threads);
