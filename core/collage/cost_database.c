@@ -13,8 +13,9 @@ enum { SECONDS_A_DAY = 86400 };
 struct byoc_cost_database_t {
   byoc_allocator_t allocator;
   char *path;
-  sqlite3 *file;   // NULL: cannot be used
-  sqlite3 *memory; // what the file did not take; NULL until needed
+  sqlite3 *file;                            // NULL: cannot be used
+  char reason[BYOC_COST_FILE_REASON_BYTES]; // why not
+  sqlite3 *memory;                          // what the file did not take; NULL until needed
   bool warned;
 };
 
@@ -37,6 +38,7 @@ static byoc_status_t use_default_path(byoc_cost_database_t *database, byoc_diag_
   char *folder = NULL;
   if (byoc_cache_directory(database->allocator, &cache_diag, &folder) != BYOC_OK) {
     byoc_log(BYOC_LOG_WARNING, "costs of this build are not kept: %s", cache_diag.message);
+    snprintf(database->reason, sizeof(database->reason), "%s", cache_diag.message);
     return BYOC_OK;
   }
   database->path = byoc_path_join(database->allocator, folder, "costs.sqlite");
@@ -58,7 +60,12 @@ byoc_status_t byoc_cost_database_open(const char *path, byoc_allocator_t allocat
   byoc_status_t status = create(path, allocator, diag, out_database);
   if (status == BYOC_OK && path == NULL) status = use_default_path(*out_database, diag);
   if (status == BYOC_OK && (*out_database)->path != NULL) {
-    (*out_database)->file = byoc_cost_file_open((*out_database)->path, allocator);
+    byoc_cost_database_t *database = *out_database;
+    database->file = byoc_cost_file_open(database->path, allocator, database->reason);
+    if (database->file == NULL) {
+      byoc_log(BYOC_LOG_WARNING, "the cost database '%s' cannot be used (%s); costs of this build are not kept",
+               database->path, database->reason);
+    }
   }
   return hand_over(status, out_database);
 }
@@ -105,7 +112,7 @@ static int finish(sqlite3 *connection, sqlite3_stmt *statement) {
 
 static byoc_status_t report(const byoc_cost_database_t *database, byoc_diag_t *diag) {
   if (database->file == NULL) {
-    return byoc_diag_error(diag, BYOC_IO, "the cost database cannot be used");
+    return byoc_diag_error(diag, BYOC_IO, "the cost database cannot be used: %s", database->reason);
   }
   return byoc_diag_error(diag, BYOC_IO, "the cost database '%s': %s", database->path, sqlite3_errmsg(database->file));
 }

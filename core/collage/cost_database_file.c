@@ -101,7 +101,7 @@ static int create_tables(sqlite3 *connection) {
   return code;
 }
 
-static outcome_t prepare(sqlite3 *connection) {
+static outcome_t prepare(sqlite3 *connection, int *out_code) {
   int tables = 0, version = 0, number = 0;
   char text[128] = "";
   int code = sqlite3_busy_timeout(connection, BUSY_TIMEOUT_MS);
@@ -118,6 +118,7 @@ static outcome_t prepare(sqlite3 *connection) {
   if (code == SQLITE_OK) code = ask(connection, "PRAGMA quick_check(1)", &number, text, sizeof(text));
   if (code == SQLITE_OK && strcmp(text, "ok") != 0) return OUTCOME_DAMAGED;
   if (code == SQLITE_OK && version < SCHEMA_VERSION) code = create_tables(connection);
+  *out_code = code;
   return outcome_of(code);
 }
 
@@ -127,10 +128,11 @@ static outcome_t try_open(const char *path, bool create, sqlite3 **out_connectio
   outcome_t outcome = OUTCOME_BUSY;
   for (int attempt = 0; outcome == OUTCOME_BUSY && attempt < OPEN_ATTEMPTS; ++attempt) {
     if (attempt > 0) (void)usleep(OPEN_PAUSE_US);
-    outcome = outcome_of(sqlite3_open_v2(path, &connection, flags, NULL));
-    if (outcome == OUTCOME_READY) outcome = prepare(connection);
+    int code = sqlite3_open_v2(path, &connection, flags, NULL);
+    outcome = outcome_of(code);
+    if (outcome == OUTCOME_READY) outcome = prepare(connection, &code);
     if (outcome == OUTCOME_READY) break;
-    snprintf(reason, size, "%s", sqlite3_errmsg(connection));
+    snprintf(reason, size, "%s", sqlite3_errstr(code)); // the connection's own text may be that of a rollback
     (void)sqlite3_close(connection);
     connection = NULL;
   }
@@ -173,21 +175,19 @@ static const char *explain(outcome_t outcome, const char *reason) {
   return reason;
 }
 
-sqlite3 *byoc_cost_file_open(const char *path, byoc_allocator_t allocator) {
+sqlite3 *byoc_cost_file_open(const char *path, byoc_allocator_t allocator,
+                             char out_reason[BYOC_COST_FILE_REASON_BYTES]) {
   sqlite3 *connection = NULL;
-  char reason[256] = "";
+  char reason[BYOC_COST_FILE_REASON_BYTES] = "";
   outcome_t outcome = try_open(path, true, &connection, reason, sizeof(reason));
   if (outcome == OUTCOME_DAMAGED) outcome = replace_damaged(path, allocator, &connection, reason, sizeof(reason));
-  if (outcome != OUTCOME_READY) {
-    byoc_log(BYOC_LOG_WARNING, "the cost database '%s' cannot be used (%s); costs of this build are not kept", path,
-             explain(outcome, reason));
-  }
+  snprintf(out_reason, BYOC_COST_FILE_REASON_BYTES, "%s", outcome != OUTCOME_READY ? explain(outcome, reason) : "");
   return connection;
 }
 
 byoc_status_t byoc_cost_file_open_named(const char *path, bool may_create, byoc_diag_t *diag,
                                         sqlite3 **out_connection) {
-  char reason[256] = "";
+  char reason[BYOC_COST_FILE_REASON_BYTES] = "";
   if (!may_create && !byoc_file_exists(path)) {
     return byoc_diag_error(diag, BYOC_NOT_FOUND, "there is no cost database '%s'", path);
   }

@@ -7,9 +7,11 @@
 #include "core/base/allocator.h"
 #include "core/base/diag.h"
 
-// Returns an open connection to a file that has the tables, or NULL with a warning logged if the file cannot be used. A
+enum { BYOC_COST_FILE_REASON_BYTES = 256 };
+// Returns an open connection to a file that has the tables, or NULL and the reason if the file cannot be used. A
 // damaged file is moved aside first.
-sqlite3 *byoc_cost_file_open(const char *path, byoc_allocator_t allocator);
+sqlite3 *byoc_cost_file_open(const char *path, byoc_allocator_t allocator,
+                             char out_reason[BYOC_COST_FILE_REASON_BYTES]);
 // The same for a file that the user named. It must be a cost database (with `may_create` it may be missing); otherwise
 // this is an error, and nothing is moved.
 byoc_status_t byoc_cost_file_open_named(const char *path, bool may_create, byoc_diag_t *diag, sqlite3 **out_connection);

@@ -255,7 +255,13 @@ static void load_slot(byoc_plugin_registry_t *registry, slot_t *slot) {
 }
 
 void byoc_plugin_registry_load_all(byoc_plugin_registry_t *registry) {
-  for (size_t i = 0; i < registry->slots.count; ++i) load_slot(registry, registry->slots.data[i]);
+  for (size_t i = 0; i < registry->slots.count; ++i) {
+    slot_t *slot = registry->slots.data[i];
+    const bool was_found = slot->entry.state == BYOC_PLUGIN_FOUND;
+    load_slot(registry, slot);
+    const bool is_refused = slot->entry.state == BYOC_PLUGIN_REFUSED;
+    if (is_refused && (was_found || slot->is_unread)) byoc_log(BYOC_LOG_WARNING, "%s", slot->refusal);
+  }
 }
 
 // ---- targets ----
@@ -292,7 +298,7 @@ const char *byoc_plugin_registry_refusal(const byoc_plugin_registry_t *registry,
   return NULL;
 }
 
-// All names that could be asked for, in order. NULL if out of memory: then messages name none.
+// All names that could be asked for, in order. NULL if out of memory.
 static const char **collect_names(byoc_plugin_registry_t *registry, size_t *out_count) {
   size_t limit = 1, count = 0;
   for (size_t i = 0; i < registry->slots.count; ++i) limit += sizeof(registry->slots.data[i]->entry.note.targets) / 2;
@@ -307,7 +313,7 @@ static const char **collect_names(byoc_plugin_registry_t *registry, size_t *out_
     size_t size = 0;
     for (const char *name; (name = byoc_plugin_note_next_target(&cursor, &size)) != NULL;) {
       names[count] = byoc_arena_format(&registry->arena, "%.*s", (int)size, name);
-      if (names[count] != NULL) ++count;
+      if (names[count++] == NULL) return NULL;
     }
   }
   *out_count = count;

@@ -60,7 +60,7 @@ byoc_target_registry_t byoc_plugin_registry_targets(byoc_plugin_registry_t *regi
 // The reason of a refused plugin that announces a kind of that name, or may do so but could not be read; otherwise
 // NULL.
 const char *byoc_plugin_registry_refusal(const byoc_plugin_registry_t *registry, const char *kind);
-// Loads every plugin that was found (for byoc targets).
+// Loads every plugin that was found (for byoc targets). Warns of those that are refused by that, or could not be read.
 void byoc_plugin_registry_load_all(byoc_plugin_registry_t *registry);
 
 #endif // BYOC_CORE_PLUGIN_REGISTRY_H_

@@ -47,6 +47,7 @@ static byoc_status_t unknown_kind(parser_t *p, const char *name, const char *at)
   const byoc_target_registry_t *registry = p->registry;
   // Looking up a kind may have loaded its plugin and then refused it.
   const char *refusal = registry->refusal != NULL ? registry->refusal(registry->self, name) : NULL;
+  if (refusal == NULL && registry->names == NULL) return byoc_diag_out_of_memory(p->diag);
   byoc_string_t known;
   byoc_string_init(&known, p->allocator);
   byoc_status_t status = BYOC_OK;

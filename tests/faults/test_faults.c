@@ -83,12 +83,28 @@ static void test_plugin_cannot_be_tried(void **state) {
   byoc_test_printed("Resource temporarily unavailable");
 }
 
+// Targets were left out of the list without a word.
+static void test_list_of_targets_tells_what_is_missing(void **state) {
+  (void)state;
+  byoc_test_shell(0, UNDER("fork:command:1:on") "byoc targets");
+  byoc_test_printed("cblas.so' is refused: cannot start a process to try it in");
+}
+
+// The reason stood in a warning about builds only, or was that of a rollback.
+static void test_costs_say_why(void **state) {
+  (void)state;
+  byoc_test_shell(1, UNDER("fsync:command:5:on") "BYOC_CACHE_DIR=$PWD/costs byoc costs list");
+  byoc_test_printed("error: the cost database cannot be used: disk I/O error");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_compiler_is_found_without_memory),
       cmocka_unit_test(test_json_needs_memory),
       cmocka_unit_test(test_umask_cannot_be_read),
       cmocka_unit_test(test_plugin_cannot_be_tried),
+      cmocka_unit_test(test_list_of_targets_tells_what_is_missing),
+      cmocka_unit_test(test_costs_say_why),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

@@ -65,6 +65,7 @@ static json_t *kind_to_json(const byoc_target_kind_t *kind) {
 static byoc_status_t list(byoc_session_t *session, bool json, byoc_diag_t *diag) {
   byoc_plugin_registry_load_all(session->registry);
   byoc_target_registry_t targets = byoc_plugin_registry_targets(session->registry);
+  if (targets.names == NULL) return byoc_diag_out_of_memory(diag);
   json_t *array = json ? json_array() : NULL;
   for (size_t i = 0; i < targets.name_count; ++i) {
     const byoc_target_kind_t *kind = targets.lookup(targets.self, targets.names[i]);

@@ -51,7 +51,7 @@ def try_fault(bench, stage, fault, reference, trace=None):
     found = judge.judge_end(outcome, fault.kind, fault.where)
     outputs = bench.outputs(stage)
     if outcome.status == 0:
-        found += judge.judge_result(stage, outcome, outputs, reference)
+        found += judge.judge_result(stage, outcome, outputs, reference, fault.kind)
         if stage.result == "values":
             found += has_right_values(bench)
     else:

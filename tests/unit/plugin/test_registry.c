@@ -357,7 +357,7 @@ static void test_refusal_of_a_target(void **state) {
   const char *text = "negate -O=1; bad";
   byoc_diag_t diag = {0};
   byoc_target_list_t list;
-  byoc_test_error(byoc_target_list_parse(&text, 1, &targets, byoc_allocator_system(), &diag, &list), BYOC_NOT_FOUND,
+  byoc_test_error(byoc_target_list_parse(&text, 1, &targets, byoc_allocator_system(), &diag, &list), BYOC_INVALID_DATA,
                   &diag, "bad.so' is refused: it crashes while it is loaded: SIG");
   expect_list(registry, "/bad.so refused\n/good.so loaded\n");
   text = "negate -O=1";
