@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "core/base/log.h"
 #include "core/runtime/artifact_file.h"
 
 static byoc_status_t check_file(const char *path, byoc_diag_t *diag) {
@@ -59,8 +60,10 @@ static void *open_library(const char *path) {
 
 byoc_status_t byoc_artifact_load(const char *path, byoc_diag_t *diag, byoc_loaded_artifact_t *out_artifact) {
   *out_artifact = (byoc_loaded_artifact_t){0};
+  int64_t start_ns = byoc_now_ns();
   BYOC_RETURN_IF_ERROR_IN(diag, check_file(path, diag), "loading an artifact");
-  byoc_loaded_artifact_t artifact = {.library = open_library(path)};
+  int64_t checked_ns = byoc_now_ns();
+  byoc_loaded_artifact_t artifact = {.library = open_library(path), .check_ns = checked_ns - start_ns};
   if (artifact.library == NULL) {
     const char *reason = dlerror();
     byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' cannot be loaded: %s", path,

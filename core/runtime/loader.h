@@ -10,6 +10,7 @@
 typedef struct byoc_loaded_artifact_t {
   void *library; // dlopen handle
   const byoc_artifact_t *table;
+  int64_t check_ns; // what checking the file took, before it was opened
 } byoc_loaded_artifact_t;
 
 // Checks the file (core/runtime/artifact_file.h: what byoc wrote, to the last byte) and that it is for this machine,
