@@ -19,6 +19,9 @@
 #include "core/kernel/emit_c.h"
 #include "core/module/symbols.h"
 
+// Instructions of the longest host program that is compiled at the full level.
+enum { MOST_OPTIMISED = 4096 };
+
 // One build, from its parts to a linked file in a temporary folder.
 typedef struct build_t {
   const byoc_host_program_t *program;
@@ -108,15 +111,20 @@ static byoc_status_t add_job(build_t *build, const byoc_compile_job_t *job) {
 }
 
 static byoc_status_t add_jobs(build_t *build) {
-  static const char *const host_flags[] = {"-O2"};
+  // The glue of very long programs gains nothing from a better level, which would take twice the time.
+  static const char *const host_flags[] = {"-O2"}, *const long_flags[] = {"-O1"};
+  const bool is_long = build->program->instruction_count > MOST_OPTIMISED;
   const byoc_native_flags_t *native = &build->native;
   size_t units = byoc_kernel_unit_count(build->program);
   // Texts must not move, because jobs point into them.
   if (!byoc_vector_reserve(&build->texts, build->allocator, units + 1)) return byoc_diag_out_of_memory(build->diag);
   byoc_string_t *text = new_text(build);
   BYOC_RETURN_IF_ERROR(emit_host(build, text));
-  byoc_compile_job_t host = {
-      .name = "host", .source = text->data, .compiler = native->compiler, .flags = host_flags, .flag_count = 1};
+  byoc_compile_job_t host = {.name = "host",
+                             .source = text->data,
+                             .compiler = native->compiler,
+                             .flags = is_long ? long_flags : host_flags,
+                             .flag_count = 1};
   BYOC_RETURN_IF_ERROR(add_job(build, &host));
   for (size_t i = 0; i < units; i++) {
     text = new_text(build);

@@ -208,42 +208,128 @@ static byoc_status_t emit_step(byoc_host_c_t *host, const byoc_host_instruction_
   return BYOC_OK;
 }
 
+// ---- functions of many steps ----
+
+// Compilers need time that grows with the square of a function's size, so long sequences of steps are cut into
+// functions of about this many.
+enum { STEPS_A_PART = 256 };
+
+// The steps of a region, nested ones too; counting stops behind `most`.
+static size_t count_steps(const byoc_host_region_t *region, size_t most) {
+  size_t count = 0;
+  for (const byoc_host_instruction_t *at = region->first; at != NULL && count <= most; at = at->next) {
+    count += byoc_host_c_is_step(at);
+    for (uint32_t r = 0; r < at->region_count && count <= most; r++) {
+      count += count_steps(&at->regions[r], most - count);
+    }
+  }
+  return count;
+}
+
+// What functions of steps take and pass on, and what they begin with.
+static const char *step_parameters(const byoc_host_c_t *host) {
+  if (host->program->is_dynamic) return "byoc_context_t *context";
+  return byoc_host_c_has_profile(host)
+             ? "byoc_context_t *context, const void *const *inputs,\n    void *const *outputs, "
+               "byoc_profile_sink_t sink, void *argument"
+             : "byoc_context_t *context, const void *const *inputs, void *const *outputs";
+}
+
+static const char *step_arguments(const byoc_host_c_t *host) {
+  if (host->program->is_dynamic) return "context";
+  return byoc_host_c_has_profile(host) ? "context, inputs, outputs, sink, argument" : "context, inputs, outputs";
+}
+
+static void emit_step_locals(const byoc_host_c_t *host, byoc_string_t *out) {
+  byoc_string_append(out, "  DLTensor *const tensors = context->tensors;\n"
+                          "  const byoc_call_t *const calls = context->calls;\n"
+                          "  uint8_t *const workspace = context->workspace;\n");
+  if (host->program->is_dynamic) {
+    byoc_string_appendf(out,
+                        "  byoc_frame_t *const frame = &context->frame;\n"
+                        "  byoc_cell_t *const *const cells = frame->cells;\n"
+                        "  int64_t *const symbols = frame->symbols;\n"
+                        "  int64_t arguments[%zu]; // values of a kernel's symbols\n"
+                        "  (void)cells, (void)symbols, (void)arguments;\n",
+                        host->most_symbols);
+  } else {
+    byoc_string_append(out, "  (void)inputs, (void)outputs;\n");
+    if (byoc_host_c_has_profile(host)) byoc_string_append(out, "  uint64_t started = 0;\n  (void)started;\n");
+  }
+  byoc_string_append(out, "  (void)tensors, (void)calls, (void)workspace;\n");
+}
+
+// The steps from `at` on as a function of their own, as many as fit; returns the first one behind them.
+static byoc_status_t emit_part(byoc_host_c_t *host, const byoc_host_instruction_t **at, byoc_string_t *out) {
+  byoc_string_t part;
+  byoc_string_init(&part, out->allocator);
+  const int depth = host->depth;
+  byoc_status_t status = BYOC_OK;
+  host->depth = 1;
+  for (size_t count = 0; status == BYOC_OK && *at != NULL && (*at)->op != BYOC_HOST_YIELD && count < STEPS_A_PART;
+       *at = (*at)->next) {
+    if (!byoc_host_c_is_step(*at)) continue;
+    count++;
+    for (uint32_t r = 0; r < (*at)->region_count; r++) count += count_steps(&(*at)->regions[r], STEPS_A_PART);
+    status = emit_step(host, *at, &part);
+  }
+  host->depth = depth;
+  if (status == BYOC_OK) { // the parts of nested regions stand in front of it by now
+    byoc_string_appendf(&host->parts, "static __attribute__((noinline)) int32_t host_part_%zu(%s) {\n",
+                        host->part_count, step_parameters(host));
+    emit_step_locals(host, &host->parts);
+    byoc_string_append(&host->parts, "  int32_t status = BYOC_OK;\n");
+    byoc_string_append_bytes(&host->parts, part.data, part.size);
+    byoc_string_append(&host->parts, "  return status;\n}\n\n");
+    byoc_host_c_indent(host, out);
+    byoc_string_appendf(out, "status = host_part_%zu(%s);\n", host->part_count++, step_arguments(host));
+    byoc_host_c_indent(host, out);
+    byoc_string_append(out, "if (status != BYOC_OK) return status;\n");
+  }
+  if (part.failed) out->failed = true;
+  byoc_string_deinit(&part);
+  return status;
+}
+
 byoc_status_t byoc_host_c_emit_region(byoc_host_c_t *host, const byoc_host_region_t *region, byoc_string_t *out) {
-  for (const byoc_host_instruction_t *at = region->first; at != NULL; at = at->next) {
+  const bool is_cut = count_steps(region, STEPS_A_PART) > STEPS_A_PART;
+  for (const byoc_host_instruction_t *at = region->first; at != NULL;) {
+    if (is_cut && at->op != BYOC_HOST_YIELD) {
+      BYOC_RETURN_IF_ERROR(emit_part(host, &at, out));
+      continue;
+    }
     if (byoc_host_c_is_step(at)) BYOC_RETURN_IF_ERROR(emit_step(host, at, out));
+    at = at->next;
   }
   return BYOC_OK;
 }
 
 // A dynamic program works on cells, which byoc_model_run_arguments fills and reads.
 static byoc_status_t emit_execute(byoc_host_c_t *host, byoc_string_t *out) {
-  size_t symbols = 1;
+  host->most_symbols = 1;
   for (size_t i = 0; i < host->program->kernels.count; i++) {
     size_t count = host->program->kernels.data[i]->symbols.count;
-    if (count > symbols) symbols = count;
+    if (count > host->most_symbols) host->most_symbols = count;
   }
-  byoc_string_appendf(out,
-                      "#define STEP_END(step) \\\n"
-                      "  do { \\\n"
-                      "    if (status != BYOC_OK) return byoc_model_failed(context, status, step); \\\n"
-                      "  } while (0)\n"
-                      "#define PLACE(tensor, cell) \\\n"
-                      "  (tensors[tensor].data = cells[cell]->data, tensors[tensor].shape = cells[cell]->dims)\n\n"
-                      "// One inference.\n"
-                      "static int32_t host_execute(byoc_context_t *context) {\n"
-                      "  DLTensor *const tensors = context->tensors;\n"
-                      "  const byoc_call_t *const calls = context->calls;\n"
-                      "  uint8_t *const workspace = context->workspace;\n"
-                      "  byoc_frame_t *const frame = &context->frame;\n"
-                      "  byoc_cell_t *const *const cells = frame->cells;\n"
-                      "  int64_t *const symbols = frame->symbols;\n"
-                      "  int64_t arguments[%zu]; // values of a kernel's symbols\n"
-                      "  int32_t status = BYOC_OK;\n"
-                      "  (void)tensors, (void)calls, (void)workspace, (void)symbols, (void)arguments;\n",
-                      symbols);
-  BYOC_RETURN_IF_ERROR(byoc_host_c_emit_region(host, &host->program->body, out));
+  byoc_string_append(out,
+                     "#define STEP_END(step) \\\n"
+                     "  do { \\\n"
+                     "    if (status != BYOC_OK) return byoc_model_failed(context, status, step); \\\n"
+                     "  } while (0)\n"
+                     "#define PLACE(tensor, cell) \\\n"
+                     "  (tensors[tensor].data = cells[cell]->data, tensors[tensor].shape = cells[cell]->dims)\n\n");
+  byoc_string_t body;
+  byoc_string_init(&body, out->allocator);
+  byoc_status_t status = byoc_host_c_emit_region(host, &host->program->body, &body);
+  byoc_string_append_bytes(out, host->parts.data, host->parts.size);
+  byoc_string_append(out, "// One inference.\nstatic int32_t host_execute(byoc_context_t *context) {\n");
+  emit_step_locals(host, out);
+  byoc_string_append(out, "  int32_t status = BYOC_OK;\n");
+  byoc_string_append_bytes(out, body.data, body.size);
   byoc_string_append(out, "  return BYOC_OK;\n}\n\n");
-  return BYOC_OK;
+  if (body.failed) out->failed = true;
+  byoc_string_deinit(&body);
+  return status;
 }
 
 static bool makes_texts(const byoc_host_program_t *program) {
@@ -266,27 +352,21 @@ static byoc_status_t emit_run(byoc_host_c_t *host, byoc_string_t *out) {
   if (profile) {
     byoc_string_append(out, "    if (sink != 0) sink(argument, host_steps[step], byoc_model_now_ns() - started); \\\n");
   }
-  byoc_string_append(out, "  } while (0)\n\n// One inference.\n");
-  if (profile) {
-    byoc_string_append(out,
-                       "static inline __attribute__((always_inline)) int32_t host_execute(byoc_context_t *context, "
-                       "const void *const *inputs,\n    void *const *outputs, byoc_profile_sink_t sink, "
-                       "void *argument) {\n  uint64_t started = 0;\n");
-  } else {
-    byoc_string_append(out, "static int32_t host_run(byoc_context_t *context, const void *const *inputs, void *const "
-                            "*outputs) {\n");
-  }
-  byoc_string_append(out, "  DLTensor *const tensors = context->tensors;\n"
-                          "  const byoc_call_t *const calls = context->calls;\n"
-                          "  uint8_t *const workspace = context->workspace;\n"
-                          "  int32_t status = byoc_model_begin(context, inputs, outputs);\n"
-                          "  if (status != BYOC_OK) return status;\n"
-                          "  (void)tensors, (void)calls, (void)workspace;\n");
+  byoc_string_append(out, "  } while (0)\n\n");
+  byoc_string_t body;
+  byoc_string_init(&body, out->allocator);
+  byoc_status_t status = byoc_host_c_emit_region(host, &host->program->body, &body);
+  byoc_string_append_bytes(out, host->parts.data, host->parts.size);
+  byoc_string_appendf(out, "// One inference.\nstatic %sint32_t %s(%s) {\n",
+                      profile ? "inline __attribute__((always_inline)) " : "", profile ? "host_execute" : "host_run",
+                      step_parameters(host));
+  emit_step_locals(host, out);
+  byoc_string_append(out, "  int32_t status = byoc_model_begin(context, inputs, outputs);\n"
+                          "  if (status != BYOC_OK) return status;\n");
   if (makes_texts(host->program)) byoc_string_append(out, "  byoc_model_forget_texts(context);\n");
   emit_caller_pointers(host, out);
-  BYOC_RETURN_IF_ERROR(byoc_host_c_emit_region(host, &host->program->body, out));
-  byoc_string_append(out, profile ? "  (void)started;\n  return byoc_model_end(context);\n}\n\n"
-                                  : "  return byoc_model_end(context);\n}\n\n");
+  byoc_string_append_bytes(out, body.data, body.size);
+  byoc_string_append(out, "  return byoc_model_end(context);\n}\n\n");
   if (profile) {
     byoc_string_append(out,
                        "static int32_t host_run(byoc_context_t *context, const void *const *inputs, void *const "
@@ -295,7 +375,9 @@ static byoc_status_t emit_run(byoc_host_c_t *host, byoc_string_t *out) {
                        "*outputs,\n                            byoc_profile_sink_t sink, void *argument) {\n"
                        "  return host_execute(context, inputs, outputs, sink, argument);\n}\n\n");
   }
-  return BYOC_OK;
+  if (body.failed) out->failed = true;
+  byoc_string_deinit(&body);
+  return status;
 }
 
 byoc_status_t byoc_host_c_emit(byoc_host_c_t *host, const char *metadata, byoc_string_t *out) {
@@ -304,5 +386,5 @@ byoc_status_t byoc_host_c_emit(byoc_host_c_t *host, const char *metadata, byoc_s
   BYOC_RETURN_IF_ERROR(emit_run(host, out));
   byoc_host_c_emit_entry(host, metadata, out);
   if (host->status != BYOC_OK) return host->status;
-  return out->failed ? byoc_diag_out_of_memory(host->diag) : BYOC_OK;
+  return out->failed || host->parts.failed ? byoc_diag_out_of_memory(host->diag) : BYOC_OK;
 }

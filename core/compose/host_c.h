@@ -45,9 +45,12 @@ typedef struct byoc_host_c_t {
   BYOC_VECTOR(const char *) setup_symbols;  // parallel to setups
   BYOC_VECTOR(const char *) engine_symbols; // parallel to the program's engines
   // While run is printed.
-  size_t step, call; // the next ones
-  int depth;         // of indentation
-  size_t loop;       // step of the loop that instructions stand in
+  size_t step, call;   // the next ones
+  int depth;           // of indentation
+  size_t loop;         // step of the loop that instructions stand in
+  size_t most_symbols; // of any kernel
+  byoc_string_t parts; // functions that long sequences of steps were cut into
+  size_t part_count;
 } byoc_host_c_t;
 
 // Collects tensors, calls, shapes and declarations. `program` is planned and verified.

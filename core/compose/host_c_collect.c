@@ -219,6 +219,7 @@ byoc_status_t byoc_host_c_init(const byoc_host_program_t *program, const byoc_co
   *host = (byoc_host_c_t){.program = program, .options = options, .layout = layout, .diag = diag};
   byoc_arena_init(&host->arena, allocator);
   host->arena_allocator = byoc_arena_allocator(&host->arena);
+  byoc_string_init(&host->parts, allocator);
   byoc_text_map_init(&host->shapes, allocator);
   byoc_pointer_map_init(&host->inputs, allocator);
   byoc_pointer_map_init(&host->outputs, allocator);
@@ -235,6 +236,7 @@ void byoc_host_c_deinit(byoc_host_c_t *host) {
   byoc_map_deinit(&host->inputs);
   byoc_map_deinit(&host->outputs);
   byoc_map_deinit(&host->prototypes);
+  byoc_string_deinit(&host->parts);
   byoc_arena_deinit(&host->arena);
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "byoc/call.h"
+#include "core/hostir/first_fit.h"
 #include "core/hostir/lower.h"
 
 // ---- lifetimes ----
@@ -72,43 +73,19 @@ byoc_status_t byoc_host_place_lifetimes(byoc_host_program_t *program, byoc_diag_
 
 typedef struct interval_t {
   byoc_host_buffer_t *buffer;
-  size_t begin, end;   // instruction numbers: alive in [begin, end)
-  uint64_t size_bytes; // rounded up to the alignment
+  byoc_lifetime_t life; // its size is rounded up to the alignment
 } interval_t;
 
 static int compare_size_then_begin(const void *left, const void *right) {
   const interval_t *a = left, *b = right;
-  if (a->size_bytes != b->size_bytes) return a->size_bytes > b->size_bytes ? -1 : 1;
-  if (a->begin != b->begin) return a->begin < b->begin ? -1 : 1;
-  return a->buffer->index < b->buffer->index ? -1 : 1;
-}
-
-static int compare_offset(const void *left, const void *right) {
-  const interval_t *const *a = left, *const *b = right;
-  uint64_t x = (*a)->buffer->offset_bytes, y = (*b)->buffer->offset_bytes;
-  return x < y ? -1 : x > y;
-}
-
-// The lowest offset where `interval` fits between the placed ones that live at the same time. `conflicts` is scratch.
-static uint64_t first_fit(const interval_t *placed, size_t placed_count, const interval_t *interval,
-                          const interval_t **conflicts) {
-  size_t count = 0;
-  for (size_t k = 0; k < placed_count; ++k) {
-    if (placed[k].begin < interval->end && interval->begin < placed[k].end) conflicts[count++] = &placed[k];
-  }
-  qsort(conflicts, count, sizeof(*conflicts), compare_offset);
-  uint64_t offset = 0;
-  for (size_t k = 0; k < count; ++k) {
-    if (offset + interval->size_bytes <= conflicts[k]->buffer->offset_bytes) break;
-    uint64_t behind = conflicts[k]->buffer->offset_bytes + conflicts[k]->size_bytes;
-    if (behind > offset) offset = behind;
-  }
-  return offset;
+  if (a->life.size_bytes != b->life.size_bytes) return a->life.size_bytes > b->life.size_bytes ? -1 : 1;
+  return a->life.begin < b->life.begin ? -1 : 1;
 }
 
 // Collects lifetimes as instruction numbers, in order of allocation; also finds the liveness bound.
 static size_t collect_intervals(byoc_host_program_t *program, interval_t *intervals, size_t *index_of) {
-  size_t count = 0, number = 0;
+  size_t count = 0;
+  uint32_t number = 0;
   uint64_t live = 0, bound = 0;
   BYOC_HOST_FOR_EACH(i, program) {
     bool is_life = i->op == BYOC_HOST_ALLOCATE || i->op == BYOC_HOST_FREE;
@@ -118,79 +95,98 @@ static size_t collect_intervals(byoc_host_program_t *program, interval_t *interv
       byoc_host_buffer_t *buffer = i->operands.data[0];
       uint64_t size = (buffer->size_bytes + BYOC_BUFFER_ALIGNMENT - 1) / BYOC_BUFFER_ALIGNMENT * BYOC_BUFFER_ALIGNMENT;
       index_of[buffer->index] = count;
-      intervals[count++] = (interval_t){.buffer = buffer, .begin = number, .end = number + 1, .size_bytes = size};
+      intervals[count++] = (interval_t){.buffer = buffer, .life = {number, number + 1, size}};
       live += size;
       if (live > bound) bound = live;
     } else if (i->op == BYOC_HOST_FREE) {
       interval_t *interval = &intervals[index_of[i->operands.data[0]->index]];
-      interval->end = number;
-      live -= interval->size_bytes;
+      interval->life.end = number;
+      live -= interval->life.size_bytes;
     }
   }
   program->workspace_bound_bytes = bound;
   return count;
 }
 
-// How many orders are tried, as long as the bound is not reached.
+// How many orders are tried, as long as the bound is not reached, and the work after which no further one is begun: a
+// second or less, which programs of thousands of buffers that all live at the same time take.
 #define MOST_ATTEMPTS 64
+#define MOST_WORK     (UINT64_C(1) << 26)
 
-// Places the intervals in their order, and returns how much memory that takes.
-static uint64_t place_in_order(interval_t *intervals, size_t count, const interval_t **conflicts) {
-  uint64_t size_bytes = 0;
-  for (size_t k = 0; k < count; ++k) {
-    uint64_t offset = first_fit(intervals, k, &intervals[k], conflicts);
-    intervals[k].buffer->offset_bytes = offset;
-    uint64_t end = offset + intervals[k].size_bytes;
-    if (end > size_bytes) size_bytes = end;
+typedef struct plan_t {
+  byoc_host_program_t *program;
+  interval_t *intervals, *reordered;
+  size_t count;
+  uint64_t *best_offsets; // by buffer index
+  byoc_first_fit_t fit;
+} plan_t;
+
+// Places the intervals in their order, and tells how much memory that takes. False if out of memory.
+static bool place_in_order(plan_t *plan, uint64_t *out_size_bytes) {
+  *out_size_bytes = 0;
+  byoc_first_fit_clear(&plan->fit);
+  for (size_t k = 0; k < plan->count; ++k) {
+    const interval_t *interval = &plan->intervals[k];
+    if (!byoc_first_fit_place(&plan->fit, &interval->life, &interval->buffer->offset_bytes)) return false;
+    uint64_t end = interval->buffer->offset_bytes + interval->life.size_bytes;
+    if (end > *out_size_bytes) *out_size_bytes = end;
   }
-  return size_bytes;
+  return true;
 }
 
 // Intervals that reach the top are placed first the next time, so that the others make room for them.
-static void move_top_to_front(interval_t *intervals, size_t count, uint64_t size_bytes) {
-  size_t front = 0;
-  for (size_t k = 0; k < count; ++k) {
-    if (intervals[k].buffer->offset_bytes + intervals[k].size_bytes != size_bytes) continue;
-    interval_t top = intervals[k];
-    memmove(&intervals[front + 1], &intervals[front], (k - front) * sizeof(*intervals));
-    intervals[front++] = top;
+static void move_top_to_front(plan_t *plan, uint64_t size_bytes) {
+  size_t moved = 0;
+  for (int is_top = 1; is_top >= 0; --is_top) {
+    for (size_t k = 0; k < plan->count; ++k) {
+      const interval_t *interval = &plan->intervals[k];
+      bool reaches_top = interval->buffer->offset_bytes + interval->life.size_bytes == size_bytes;
+      if (reaches_top == (is_top == 1)) plan->reordered[moved++] = *interval;
+    }
   }
+  interval_t *swapped = plan->intervals;
+  plan->intervals = plan->reordered;
+  plan->reordered = swapped;
 }
 
-// Places the largest first, then repeatedly moves what was in the way to the front; the best result is kept.
-static void place_all(byoc_host_program_t *program, interval_t *intervals, size_t count, const interval_t **conflicts,
-                      uint64_t *best_offsets) {
-  uint64_t best = UINT64_MAX;
-  qsort(intervals, count, sizeof(*intervals), compare_size_then_begin);
-  for (int attempt = 0; attempt < MOST_ATTEMPTS && best > program->workspace_bound_bytes; ++attempt) {
-    uint64_t size_bytes = place_in_order(intervals, count, conflicts);
-    if (size_bytes < best) {
-      best = size_bytes;
-      for (size_t k = 0; k < count; ++k) best_offsets[intervals[k].buffer->index] = intervals[k].buffer->offset_bytes;
+// Places the largest first, then repeatedly moves what was in the way to the front; the best result is kept. False if
+// out of memory.
+static bool place_all(plan_t *plan) {
+  byoc_host_program_t *program = plan->program;
+  uint64_t best = UINT64_MAX, size_bytes = 0;
+  qsort(plan->intervals, plan->count, sizeof(*plan->intervals), compare_size_then_begin);
+  for (int attempt = 0; attempt < MOST_ATTEMPTS; ++attempt) {
+    if (attempt > 0) move_top_to_front(plan, size_bytes);
+    if (!place_in_order(plan, &size_bytes)) return false;
+    for (size_t k = 0; k < plan->count && size_bytes < best; ++k) {
+      const byoc_host_buffer_t *buffer = plan->intervals[k].buffer;
+      plan->best_offsets[buffer->index] = buffer->offset_bytes;
     }
-    move_top_to_front(intervals, count, size_bytes);
+    if (size_bytes < best) best = size_bytes;
+    if (best <= program->workspace_bound_bytes || plan->fit.work > MOST_WORK) break;
   }
-  for (size_t k = 0; k < count; ++k) intervals[k].buffer->offset_bytes = best_offsets[intervals[k].buffer->index];
-  program->workspace_size_bytes = count > 0 ? best : 0;
+  for (size_t k = 0; k < plan->count; ++k) {
+    byoc_host_buffer_t *buffer = plan->intervals[k].buffer;
+    buffer->offset_bytes = plan->best_offsets[buffer->index];
+  }
+  program->workspace_size_bytes = plan->count > 0 ? best : 0;
+  return true;
 }
 
 byoc_status_t byoc_host_plan_memory(byoc_host_program_t *program, byoc_diag_t *diag) {
   byoc_arena_t scratch;
   byoc_arena_init(&scratch, program->arena.allocator);
-  byoc_status_t status = BYOC_OK;
   size_t buffer_count = program->buffers.count;
-  interval_t *intervals = BYOC_ARENA_ARRAY(&scratch, interval_t, buffer_count);
-  const interval_t **conflicts = BYOC_ARENA_ARRAY(&scratch, const interval_t *, buffer_count);
+  plan_t plan = {.program = program,
+                 .intervals = BYOC_ARENA_ARRAY(&scratch, interval_t, buffer_count),
+                 .reordered = BYOC_ARENA_ARRAY(&scratch, interval_t, buffer_count),
+                 .best_offsets = BYOC_ARENA_ARRAY(&scratch, uint64_t, buffer_count)};
   size_t *index_of = BYOC_ARENA_ARRAY(&scratch, size_t, buffer_count);
-  uint64_t *best_offsets = BYOC_ARENA_ARRAY(&scratch, uint64_t, buffer_count);
-  if (intervals == NULL || conflicts == NULL || index_of == NULL || best_offsets == NULL) {
-    status = byoc_diag_out_of_memory(diag);
-    goto cleanup;
-  }
-  size_t count = collect_intervals(program, intervals, index_of);
-  place_all(program, intervals, count, conflicts, best_offsets);
-  status = byoc_host_program_verify(program, diag);
-cleanup:
+  bool ok = plan.intervals != NULL && plan.reordered != NULL && index_of != NULL && plan.best_offsets != NULL;
+  if (ok) plan.count = collect_intervals(program, plan.intervals, index_of);
+  // Instructions are numbered from 1 on.
+  uint32_t time_count = (uint32_t)program->instruction_count + 2;
+  ok = ok && byoc_first_fit_init(&plan.fit, time_count, (uint32_t)plan.count, &scratch) && place_all(&plan);
   byoc_arena_deinit(&scratch);
-  return status;
+  return ok ? byoc_host_program_verify(program, diag) : byoc_diag_out_of_memory(diag);
 }

@@ -11,6 +11,7 @@ byoc_status_t byoc_host_program_create(const byoc_graph_module_t *module, const 
   byoc_arena_init(&program->arena, allocator);
   program->module = module;
   byoc_text_map_init(&program->symbol_indices, allocator);
+  byoc_text_map_init(&program->buffer_names, allocator);
   program->name = byoc_arena_copy_string(&program->arena, name);
   if (program->name == NULL) {
     byoc_host_program_destroy(program);
@@ -40,23 +41,17 @@ void byoc_host_program_destroy(byoc_host_program_t *program) {
   byoc_vector_deinit(&program->libraries, allocator);
   byoc_vector_deinit(&program->symbols, allocator);
   byoc_map_deinit(&program->symbol_indices);
+  byoc_map_deinit(&program->buffer_names);
   byoc_arena_deinit(&program->arena);
   byoc_free(allocator, program);
 }
 
-static bool name_is_taken(const byoc_host_program_t *program, const char *name) {
-  for (size_t i = 0; i < program->buffers.count; ++i) {
-    if (strcmp(program->buffers.data[i]->name, name) == 0) return true;
-  }
-  return false;
-}
-
 // "name", or name_<index>: the index is unique; a suffix that a model's own name has is skipped.
 static const char *unique_name(byoc_host_program_t *program, const char *name) {
-  if (!name_is_taken(program, name)) return byoc_arena_copy_string(&program->arena, name);
+  if (byoc_text_map_find(&program->buffer_names, name) == NULL) return byoc_arena_copy_string(&program->arena, name);
   for (size_t suffix = program->buffers.count;; ++suffix) {
     const char *candidate = byoc_arena_format(&program->arena, "%s_%zu", name, suffix);
-    if (candidate == NULL || !name_is_taken(program, candidate)) return candidate;
+    if (candidate == NULL || byoc_text_map_find(&program->buffer_names, candidate) == NULL) return candidate;
   }
 }
 
@@ -75,6 +70,7 @@ byoc_host_buffer_t *byoc_host_buffer_create(byoc_host_program_t *program, byoc_h
   buffer->is_value = !is_static;
   buffer->scope = "global";
   buffer->offset_bytes = kind == BYOC_HOST_BUFFER_LOCAL ? BYOC_HOST_OFFSET_NONE : 0;
+  if (!byoc_text_map_put(&program->buffer_names, buffer->name, buffer)) return NULL;
   return byoc_vector_push(&program->buffers, program->arena.allocator, buffer) ? buffer : NULL;
 }
 

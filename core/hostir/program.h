@@ -166,6 +166,7 @@ typedef struct byoc_host_program_t {
   BYOC_VECTOR(const char *) symbols; // by index, in order of first use
   uint32_t input_symbol_count;       // this many symbols, the first ones, get their values from inputs
   byoc_map_t symbol_indices;         // text map: symbol → index + 1
+  byoc_map_t buffer_names;           // text map: name → buffer
   uint64_t workspace_size_bytes;     // once planned
   uint64_t workspace_bound_bytes;    // the liveness lower bound: the largest sum of live sizes at one instruction
 } byoc_host_program_t;

@@ -1,5 +1,5 @@
 // Verifies host programs.
-#include <inttypes.h>
+#include <string.h>
 
 #include "core/hostir/program.h"
 #include "core/module/c_call.h"
@@ -13,6 +13,9 @@ typedef struct verifier_t {
   const byoc_host_program_t *program;
   const byoc_host_instruction_t *at;
   buffer_state_t *states; // by buffer index, roots only
+  // The planned buffers that are alive and not empty, by offset; they do not overlap.
+  const byoc_host_buffer_t **alive;
+  size_t alive_count;
   byoc_diag_t *diag;
 } verifier_t;
 
@@ -40,6 +43,45 @@ static byoc_status_t check_write(verifier_t *v, byoc_host_buffer_t *buffer) {
   return BYOC_OK;
 }
 
+static bool is_planned(const byoc_host_buffer_t *buffer) {
+  return !buffer->is_value && buffer->offset_bytes != BYOC_HOST_OFFSET_NONE;
+}
+
+// The position in `alive` of the first buffer that begins at `offset` or behind it.
+static size_t find_alive(const verifier_t *v, uint64_t offset) {
+  size_t low = 0, high = v->alive_count;
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    if (v->alive[middle]->offset_bytes < offset) low = middle + 1;
+    if (v->alive[middle]->offset_bytes >= offset) high = middle;
+  }
+  return low;
+}
+
+// A planned buffer must not overlap another one that is alive at the same time.
+static byoc_status_t begin_planned(verifier_t *v, const byoc_host_buffer_t *buffer) {
+  uint64_t end = buffer->offset_bytes + buffer->size_bytes;
+  if (end > v->program->workspace_size_bytes) return complain(v, buffer, "reaches beyond the workspace");
+  if (buffer->size_bytes == 0) return BYOC_OK;
+  size_t at = find_alive(v, buffer->offset_bytes);
+  const byoc_host_buffer_t *before = at > 0 ? v->alive[at - 1] : NULL;
+  if ((before != NULL && before->offset_bytes + before->size_bytes > buffer->offset_bytes) ||
+      (at < v->alive_count && v->alive[at]->offset_bytes < end)) {
+    return complain(v, buffer, "overlaps another buffer that is alive");
+  }
+  memmove(&v->alive[at + 1], &v->alive[at], (v->alive_count - at) * sizeof(const byoc_host_buffer_t *));
+  v->alive[at] = buffer;
+  v->alive_count++;
+  return BYOC_OK;
+}
+
+static void end_planned(verifier_t *v, const byoc_host_buffer_t *buffer) {
+  if (buffer->size_bytes == 0) return;
+  size_t at = find_alive(v, buffer->offset_bytes);
+  v->alive_count--;
+  memmove(&v->alive[at], &v->alive[at + 1], (v->alive_count - at) * sizeof(const byoc_host_buffer_t *));
+}
+
 static byoc_status_t check_life(verifier_t *v, const byoc_host_instruction_t *i) {
   byoc_host_buffer_t *buffer = i->operands.data[0];
   buffer_state_t *state = &v->states[buffer->index];
@@ -49,6 +91,9 @@ static byoc_status_t check_life(verifier_t *v, const byoc_host_instruction_t *i)
   if (state->alive == begins)
     return complain(v, buffer, begins ? "is allocated twice" : "is freed, but was not allocated");
   *state = (buffer_state_t){.alive = begins};
+  if (!is_planned(buffer)) return BYOC_OK;
+  if (begins) return begin_planned(v, buffer);
+  end_planned(v, buffer);
   return BYOC_OK;
 }
 
@@ -99,24 +144,6 @@ static byoc_status_t check_instruction(verifier_t *v, const byoc_host_instructio
   return BYOC_OK;
 }
 
-// A planned buffer must not overlap another one that is alive at the same time.
-static byoc_status_t check_overlap(verifier_t *v, const byoc_host_buffer_t *buffer) {
-  uint64_t begin = buffer->offset_bytes, end = begin + buffer->size_bytes;
-  if (buffer->is_value) return BYOC_OK;
-  if (begin == BYOC_HOST_OFFSET_NONE) return BYOC_OK;
-  if (end > v->program->workspace_size_bytes) return complain(v, buffer, "reaches beyond the workspace");
-  for (size_t k = 0; k < v->program->buffers.count; ++k) {
-    const byoc_host_buffer_t *other = v->program->buffers.data[k];
-    if (other == buffer || other->kind != BYOC_HOST_BUFFER_LOCAL || other->is_value || !v->states[k].alive) {
-      continue;
-    }
-    if (other->offset_bytes < end && begin < other->offset_bytes + other->size_bytes) {
-      return complain(v, buffer, "overlaps another buffer that is alive");
-    }
-  }
-  return BYOC_OK;
-}
-
 static byoc_status_t walk(verifier_t *v) {
   for (size_t k = 0; k < v->program->buffers.count; ++k) {
     const byoc_host_buffer_t *buffer = v->program->buffers.data[k];
@@ -130,7 +157,6 @@ static byoc_status_t walk(verifier_t *v) {
   }
   for (v->at = v->program->body.first; v->at != NULL; v->at = byoc_host_instruction_following(v->at)) {
     BYOC_RETURN_IF_ERROR(check_instruction(v, v->at));
-    if (v->at->op == BYOC_HOST_ALLOCATE) BYOC_RETURN_IF_ERROR(check_overlap(v, v->at->operands.data[0]));
   }
   for (size_t k = 0; k < v->program->outputs.count; ++k) {
     BYOC_RETURN_IF_ERROR(check_read(v, v->program->outputs.data[k]));
@@ -147,8 +173,9 @@ byoc_status_t byoc_host_program_verify(const byoc_host_program_t *program, byoc_
   byoc_allocator_t allocator = program->arena.allocator;
   verifier_t v = {.program = program, .diag = diag};
   v.states = byoc_allocate(allocator, program->buffers.count, sizeof(*v.states));
-  if (v.states == NULL) return byoc_diag_out_of_memory(diag);
-  byoc_status_t status = walk(&v);
+  v.alive = byoc_allocate(allocator, program->buffers.count, sizeof(*v.alive));
+  byoc_status_t status = v.states != NULL && v.alive != NULL ? walk(&v) : byoc_diag_out_of_memory(diag);
   byoc_free(allocator, v.states);
+  byoc_free(allocator, v.alive);
   return status;
 }
