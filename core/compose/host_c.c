@@ -47,23 +47,6 @@ void byoc_host_c_emit_address(const byoc_host_c_tensor_t *place, int64_t extra_b
   if (total != 0) byoc_string_appendf(out, " %c %lld", total < 0 ? '-' : '+', (long long)(total < 0 ? -total : total));
 }
 
-// Pointers that change from run to run: those of the caller.
-static void emit_caller_pointers(byoc_host_c_t *host, byoc_string_t *out) {
-  bool any = false;
-  for (size_t i = 0; i < host->tensors.count; i++) {
-    const byoc_host_c_tensor_t *tensor = &host->tensors.data[i];
-    if (tensor->kind != BYOC_HOST_BUFFER_INPUT && tensor->kind != BYOC_HOST_BUFFER_OUTPUT) continue;
-    if (tensor->in_cell) continue;
-    if (!any) byoc_string_append(out, "\n  // The caller's tensors.\n");
-    any = true;
-    byoc_string_appendf(out, "  tensors[%zu].data = ", i);
-    byoc_host_c_emit_address(tensor, 0, out);
-    byoc_string_append(out, "; // ");
-    byoc_host_c_comment(out, tensor->name);
-    byoc_string_append(out, "\n");
-  }
-}
-
 static void emit_real(uint32_t type, double value, byoc_string_t *out) {
   bool single = type == BYOC_C_F32;
   if (isnan(value)) {
@@ -259,7 +242,25 @@ static void emit_step_locals(const byoc_host_c_t *host, byoc_string_t *out) {
   byoc_string_append(out, "  (void)tensors, (void)calls, (void)workspace;\n");
 }
 
-// The steps from `at` on as a function of their own, as many as fit; returns the first one behind them.
+// Makes a function of the statements in `part`, which becomes empty, and calls it. Parts of nested regions are printed
+// by then.
+static void end_part(byoc_host_c_t *host, byoc_string_t *part, byoc_string_t *out) {
+  byoc_string_appendf(&host->parts, "static __attribute__((noinline)) int32_t host_part_%zu(%s) {\n", host->part_count,
+                      step_parameters(host));
+  emit_step_locals(host, &host->parts);
+  byoc_string_append(&host->parts, "  int32_t status = BYOC_OK;\n");
+  byoc_string_append_bytes(&host->parts, part->data, part->size);
+  byoc_string_append(&host->parts, "  return status;\n}\n\n");
+  byoc_host_c_indent(host, out);
+  byoc_string_appendf(out, "status = host_part_%zu(%s);\n", host->part_count++, step_arguments(host));
+  byoc_host_c_indent(host, out);
+  byoc_string_append(out, "if (status != BYOC_OK) return status;\n");
+  if (part->failed) out->failed = true;
+  byoc_string_deinit(part);
+  byoc_string_init(part, out->allocator);
+}
+
+// The steps from `at` on as a function of their own, as many as fit; `at` becomes the first one behind them.
 static byoc_status_t emit_part(byoc_host_c_t *host, const byoc_host_instruction_t **at, byoc_string_t *out) {
   byoc_string_t part;
   byoc_string_init(&part, out->allocator);
@@ -274,19 +275,7 @@ static byoc_status_t emit_part(byoc_host_c_t *host, const byoc_host_instruction_
     status = emit_step(host, *at, &part);
   }
   host->depth = depth;
-  if (status == BYOC_OK) { // the parts of nested regions stand in front of it by now
-    byoc_string_appendf(&host->parts, "static __attribute__((noinline)) int32_t host_part_%zu(%s) {\n",
-                        host->part_count, step_parameters(host));
-    emit_step_locals(host, &host->parts);
-    byoc_string_append(&host->parts, "  int32_t status = BYOC_OK;\n");
-    byoc_string_append_bytes(&host->parts, part.data, part.size);
-    byoc_string_append(&host->parts, "  return status;\n}\n\n");
-    byoc_host_c_indent(host, out);
-    byoc_string_appendf(out, "status = host_part_%zu(%s);\n", host->part_count++, step_arguments(host));
-    byoc_host_c_indent(host, out);
-    byoc_string_append(out, "if (status != BYOC_OK) return status;\n");
-  }
-  if (part.failed) out->failed = true;
+  if (status == BYOC_OK) end_part(host, &part, out);
   byoc_string_deinit(&part);
   return status;
 }
@@ -302,6 +291,31 @@ byoc_status_t byoc_host_c_emit_region(byoc_host_c_t *host, const byoc_host_regio
     at = at->next;
   }
   return BYOC_OK;
+}
+
+// Pointers that change from run to run: those of the caller. Like steps, very many are cut into functions.
+static void emit_caller_pointers(byoc_host_c_t *host, byoc_string_t *out) {
+  byoc_string_t part;
+  byoc_string_init(&part, out->allocator);
+  size_t count = 0;
+  for (size_t i = 0; i < host->tensors.count; i++) {
+    const byoc_host_c_tensor_t *tensor = &host->tensors.data[i];
+    const bool is_callers = tensor->kind == BYOC_HOST_BUFFER_INPUT || tensor->kind == BYOC_HOST_BUFFER_OUTPUT;
+    if (is_callers && !tensor->in_cell) {
+      if (count++ == 0) byoc_string_append(&part, "\n  // The caller's tensors.\n");
+      byoc_string_appendf(&part, "  tensors[%zu].data = ", i);
+      byoc_host_c_emit_address(tensor, 0, &part);
+      byoc_string_append(&part, "; // ");
+      byoc_host_c_comment(&part, tensor->name);
+      byoc_string_append(&part, "\n");
+    }
+    if (count < STEPS_A_PART) continue;
+    end_part(host, &part, out);
+    count = 0;
+  }
+  byoc_string_append_bytes(out, part.data, part.size);
+  if (part.failed) out->failed = true;
+  byoc_string_deinit(&part);
 }
 
 // A dynamic program works on cells, which byoc_model_run_arguments fills and reads.
@@ -355,6 +369,7 @@ static byoc_status_t emit_run(byoc_host_c_t *host, byoc_string_t *out) {
   byoc_string_append(out, "  } while (0)\n\n");
   byoc_string_t body;
   byoc_string_init(&body, out->allocator);
+  emit_caller_pointers(host, &body);
   byoc_status_t status = byoc_host_c_emit_region(host, &host->program->body, &body);
   byoc_string_append_bytes(out, host->parts.data, host->parts.size);
   byoc_string_appendf(out, "// One inference.\nstatic %sint32_t %s(%s) {\n",
@@ -364,7 +379,6 @@ static byoc_status_t emit_run(byoc_host_c_t *host, byoc_string_t *out) {
   byoc_string_append(out, "  int32_t status = byoc_model_begin(context, inputs, outputs);\n"
                           "  if (status != BYOC_OK) return status;\n");
   if (makes_texts(host->program)) byoc_string_append(out, "  byoc_model_forget_texts(context);\n");
-  emit_caller_pointers(host, out);
   byoc_string_append_bytes(out, body.data, body.size);
   byoc_string_append(out, "  return byoc_model_end(context);\n}\n\n");
   if (profile) {

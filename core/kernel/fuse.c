@@ -12,6 +12,11 @@
 #define TRIVIAL_COST 4
 // The longest chain that is inlined, so that expressions stay readable and compile fast.
 #define INLINE_COST_LIMIT 64
+// The most results of a producer that is inlined: readers of each become different kernels (a Split's have different
+// offsets), where stored results have readers that share one.
+#define INLINE_RESULTS_LIMIT 16
+// The largest group, in nodes and what they read: compilers need time that grows with the square of a loop's body.
+#define GROUP_SIZE_LIMIT 256
 
 byoc_fuse_node_t *byoc_fusion_find(const byoc_fusion_t *fusion, const byoc_node_t *node) {
   uint32_t position = byoc_numbering_get(&fusion->numbers, node);
@@ -139,7 +144,7 @@ static bool accepts_inline(const byoc_fuse_node_t *producer, const byoc_value_t 
 static bool can_inline(const byoc_fusion_t *fusion, const byoc_fuse_node_t *entry) {
   if (entry->kind != BYOC_FUSE_POINT || has_trait(entry, BYOC_OP_OPAQUE | BYOC_OP_RANDOM)) return false;
   if (byoc_node_is(entry->node, "byoc", "ShapeOnly")) return true; // nothing reads its data
-  if (entry->cost > INLINE_COST_LIMIT) return false;
+  if (entry->cost > INLINE_COST_LIMIT || entry->node->result_count > INLINE_RESULTS_LIMIT) return false;
   for (uint32_t r = 0; r < entry->node->result_count; ++r) {
     const byoc_value_t *value = entry->node->results[r];
     const byoc_node_t *reader = NULL;
@@ -201,10 +206,16 @@ static byoc_status_t depends_on(byoc_fusion_t *fusion, uint32_t start, const byo
   return status;
 }
 
+// What a node adds to its group.
+static uint32_t size_of(const byoc_fuse_node_t *entry) {
+  return 1 + (entry->loads > entry->node->operand_count ? entry->loads : entry->node->operand_count);
+}
+
 static byoc_status_t add_member(byoc_fuse_group_t *group, byoc_fuse_node_t *entry, byoc_arena_t *arena,
                                 byoc_diag_t *diag) {
   if (!byoc_vector_push(&group->nodes, byoc_arena_allocator(arena), entry->node)) return byoc_diag_out_of_memory(diag);
   entry->group = group;
+  group->size += size_of(entry);
   if (entry->position > group->last) group->last = entry->position;
   return BYOC_OK;
 }
@@ -229,6 +240,7 @@ static byoc_status_t try_member(byoc_fusion_t *fusion, byoc_fuse_group_t *group,
   if (!entry || entry->group || entry->inlined || entry->kind != BYOC_FUSE_POINT) return BYOC_OK;
   if (!has_trait(entry, BYOC_OP_ELEMENTWISE) || has_trait(entry, BYOC_OP_OPAQUE | BYOC_OP_RANDOM)) return BYOC_OK;
   const byoc_value_t *shape = group->anchor->results[0];
+  if (group->size + size_of(entry) > GROUP_SIZE_LIMIT) return BYOC_OK;
   if (entry->checks != fusion->nodes[group->first].checks) return BYOC_OK;
   if (entry->node->result_count != 1 || !same_shape(shape->type, entry->node->results[0]->type)) return BYOC_OK;
   if (!byoc_nodes_share_place(group->anchor, entry->node)) return BYOC_OK;

@@ -45,6 +45,7 @@ struct byoc_fuse_group_t {
   byoc_node_t *anchor;
   BYOC_VECTOR(byoc_node_t *) nodes; // anchor first, in block order; inlined producers are not listed
   uint32_t first, last;             // positions
+  uint32_t size;                    // of its nodes and what they read
 };
 
 typedef struct byoc_fusion_t {

@@ -3,6 +3,7 @@
 
 #include "core/ops/string.h"
 #include "core/ops/util.h"
+#include "core/ops/wide.h"
 
 #define OP(name) BYOC_LOOP_OP_##name
 
@@ -295,6 +296,13 @@ static const byoc_op_attribute_t shift_attributes[] = {
     .attributes = old_broadcast_attributes, .infer = infer_pow, .point = point_pow                                     \
   }
 #define MANY(op_name, version, infer_name, point_name) ROW(NULL, op_name, version, 1, -1, 0, infer_name, point_name)
+// Very many operands are folded in parts.
+#define FOLD(op_name, version, infer_name, point_name)                                                                 \
+  {                                                                                                                    \
+    .domain = "", .name = #op_name, .since_version = version, .min_inputs = 1, .max_inputs = -1, .min_outputs = 1,     \
+    .max_outputs = 1, .traits = BYOC_OP_ELEMENTWISE | BYOC_OP_BROADCASTS, .infer = infer_##infer_name,                 \
+    .point = point_##point_name, .expand = byoc_expand_wide_fold                                                       \
+  }
 
 const byoc_op_t byoc_ops_binary[] = {
     // Version 6 with `axis` is not commutative.
@@ -352,17 +360,17 @@ const byoc_op_t byoc_ops_binary[] = {
     ROW(NULL, PRelu, 7, 2, 2, 0, prelu, prelu),
     ROW(NULL, PRelu, 9, 2, 2, 0, prelu, prelu),
     ROW(NULL, PRelu, 16, 2, 2, 0, prelu, prelu),
-    MANY(Min, 6, number, min),
-    MANY(Min, 8, number, min),
-    MANY(Min, 12, number, min),
-    MANY(Min, 13, number, min),
-    MANY(Max, 6, number, max),
-    MANY(Max, 8, number, max),
-    MANY(Max, 12, number, max),
-    MANY(Max, 13, number, max),
-    MANY(Sum, 6, float, sum),
-    MANY(Sum, 8, float, sum),
-    MANY(Sum, 13, float, sum),
+    FOLD(Min, 6, number, min),
+    FOLD(Min, 8, number, min),
+    FOLD(Min, 12, number, min),
+    FOLD(Min, 13, number, min),
+    FOLD(Max, 6, number, max),
+    FOLD(Max, 8, number, max),
+    FOLD(Max, 12, number, max),
+    FOLD(Max, 13, number, max),
+    FOLD(Sum, 6, float, sum),
+    FOLD(Sum, 8, float, sum),
+    FOLD(Sum, 13, float, sum),
     MANY(Mean, 6, float, mean),
     MANY(Mean, 8, float, mean),
     MANY(Mean, 13, float, mean),

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/ops/util.h"
+#include "core/ops/wide.h"
 
 #define BIN(op, x, y) byoc_loop_binary(b, BYOC_LOOP_OP_##op, (x), (y))
 
@@ -166,16 +167,27 @@ static byoc_status_t loops_concat(byoc_lower_t *lower, const byoc_node_t *node) 
 }
 
 // ---- Split ----
+// The lengths as the attribute or a constant operand gives them; there may be thousands.
+static byoc_known_t split_given(const byoc_node_t *node, const byoc_attribute_t **out_attribute, int64_t *out_count) {
+  *out_attribute = byoc_attributes_find(&node->attributes, "split");
+  *out_count = 0;
+  if (*out_attribute != NULL) {
+    *out_count = (int64_t)(*out_attribute)->count;
+    return BYOC_KNOWN_YES;
+  }
+  if (!byoc_has_operand(node, 1)) return BYOC_KNOWN_ABSENT;
+  const byoc_value_t *value = node->operands[1];
+  if (!byoc_value_is_constant(value) || !byoc_dtype_is_integer(value->type->dtype)) return BYOC_KNOWN_NO;
+  *out_count = byoc_type_element_count(value->type);
+  return BYOC_KNOWN_YES;
+}
+
 // The length of part `index`: as given, else equal parts. From version 18 on the last part that is not empty may be
 // shorter, and those behind it are empty.
-static byoc_status_t split_length(const byoc_infer_t *infer, const byoc_ints_t *given, byoc_dim_t whole, uint32_t index,
-                                  byoc_dim_t *out, bool *failed) {
+static byoc_status_t split_length(const byoc_infer_t *infer, byoc_dim_t whole, uint32_t index, byoc_dim_t *out,
+                                  bool *failed) {
   const byoc_node_t *node = infer->node;
   int64_t parts = node->result_count;
-  if (given->count > 0) {
-    *out = constant(given->values[index]);
-    return BYOC_OK;
-  }
   if (infer->opset < 18 && byoc_dim_is_constant(whole) && whole.constant % parts != 0) {
     return byoc_infer_error(infer, "%lld elements do not divide into %lld equal parts", (long long)whole.constant,
                             (long long)parts);
@@ -196,17 +208,18 @@ static byoc_status_t infer_split(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
   const byoc_type_t *x = byoc_operand_type(node, 0);
-  byoc_ints_t given;
-  byoc_known_t known = byoc_read_ints(node, "split", 1, &given);
+  const byoc_attribute_t *attribute = NULL;
+  int64_t count = 0;
+  byoc_known_t known = split_given(node, &attribute, &count);
   if (!byoc_is_ranked(x)) {
     for (uint32_t i = 0; i < node->result_count; ++i) BYOC_RETURN_IF_ERROR(byoc_infer_set_unranked(infer, i, x->dtype));
     return BYOC_OK;
   }
   int32_t axis = 0;
   BYOC_RETURN_IF_ERROR(byoc_infer_axis(infer, "axis", x->rank, &axis));
-  if (known == BYOC_KNOWN_YES && given.count != node->result_count) {
-    return byoc_infer_error(infer, "'split' has %zu part%s for %u result%s", given.count, byoc_plural(given.count),
-                            node->result_count, byoc_plural(node->result_count));
+  if (known == BYOC_KNOWN_YES && count != node->result_count) {
+    return byoc_infer_error(infer, "'split' has %lld part%s for %u result%s", (long long)count,
+                            byoc_plural((uint64_t)count), node->result_count, byoc_plural(node->result_count));
   }
   if (known == BYOC_KNOWN_NO) BYOC_RETURN_IF_ERROR(byoc_infer_need_list(infer, 1, node->result_count));
   byoc_dim_t dims[BYOC_MAX_RANK];
@@ -217,8 +230,10 @@ static byoc_status_t infer_split(byoc_infer_t *infer) {
   for (uint32_t i = 0; i < node->result_count; ++i) {
     if (known == BYOC_KNOWN_NO) {
       dims[axis] = byoc_infer_unknown_dim(infer, &failed);
+    } else if (known == BYOC_KNOWN_YES) {
+      dims[axis] = constant(attribute ? attribute->ints[i] : byoc_constant_element_i64(node->operands[1]->constant, i));
     } else {
-      BYOC_RETURN_IF_ERROR(split_length(infer, &given, x->dims[axis], i, &dims[axis], &failed));
+      BYOC_RETURN_IF_ERROR(split_length(infer, x->dims[axis], i, &dims[axis], &failed));
     }
     if (byoc_dim_is_constant(dims[axis]) && __builtin_add_overflow(sum, dims[axis].constant, &sum)) sum = -1;
     whole = byoc_infer_dim(infer, BYOC_DIM_ADD, whole, dims[axis], &failed);
@@ -422,13 +437,19 @@ static const byoc_op_attribute_t trilu_attributes[] = {
     .shape_elements = mask, .by_shape = unread, .shape = shape_##function                                              \
   }
 #define BY_DATA_LEAST_Expand 2
-#define BY_DATA_LEAST_Split  1
 #define BY_DATA_LEAST_Tile   2
 #define CONCAT(version)                                                                                                \
   {                                                                                                                    \
     .domain = "", .name = "Concat", .since_version = version, .min_inputs = 1, .max_inputs = -1, .min_outputs = 1,     \
     .max_outputs = 1, .traits = BYOC_OP_INJECTIVE | BYOC_OP_MOVES, .attributes = concat_attributes,                    \
-    .infer = infer_concat, .loops = loops_concat                                                                       \
+    .infer = infer_concat, .loops = loops_concat, .expand = byoc_expand_wide_concat                                    \
+  }
+#define SPLIT(version, most, mask, shape_function)                                                                     \
+  {                                                                                                                    \
+    .domain = "", .name = "Split", .since_version = version, .min_inputs = 1, .max_inputs = most, .min_outputs = 1,    \
+    .max_outputs = -1, .traits = BYOC_OP_INJECTIVE | BYOC_OP_MOVES, .attributes = split_attributes,                    \
+    .infer = infer_split, .point = point_split, .shape_operands = mask, .shape_elements = mask, .by_shape = mask,      \
+    .shape = shape_function, .expand = byoc_expand_wide_split                                                          \
   }
 #define SECOND (1u << 1)
 
@@ -441,10 +462,10 @@ const byoc_op_t byoc_ops_layout[] = {
     CONCAT(4),
     CONCAT(11),
     CONCAT(13),
-    ROW(Split, 2, 1, 1, -1, 0, split, split),
-    ROW(Split, 11, 1, 1, -1, 0, split, split),
-    BY_DATA(split_attributes, Split, 13, 2, -1, SECOND, SECOND, split),
-    BY_DATA(split_attributes, Split, 18, 2, -1, SECOND, SECOND, split),
+    SPLIT(2, 1, 0, NULL),
+    SPLIT(11, 1, 0, NULL),
+    SPLIT(13, 2, SECOND, shape_split),
+    SPLIT(18, 2, SECOND, shape_split),
     BY_DATA(NULL, Tile, 6, 2, 1, SECOND, SECOND, tile),
     BY_DATA(NULL, Tile, 13, 2, 1, SECOND, SECOND, tile),
     ROW(DepthToSpace, 1, 1, 1, 1, 0, depth, depth_to_space),

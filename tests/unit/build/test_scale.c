@@ -68,6 +68,9 @@ static byoc_string_t make_model(shape_t shape, size_t n) {
   const char *type = shape == OPEN_CHAIN ? "f32[N,4]" : "f32[2,4]";
   byoc_string_append(&text, "module {opset_import. = 17} {\n");
   if (shape == NESTED) byoc_string_append(&text, "  constant @three : i64[] = [3]\n");
+  for (size_t i = 0; shape == FAN && i < n; ++i) {
+    byoc_string_appendf(&text, "  constant @c%zu : f32[] = [%zu.5]\n", i, i);
+  }
   byoc_string_appendf(&text, "  func @main(%%x : %s%s) -> (%%y : %s) {\n", type,
                       shape == NESTED ? ", %choice : bool[]" : "", type);
   switch (shape) {
@@ -95,8 +98,8 @@ static byoc_string_t make_model(shape_t shape, size_t n) {
     break;
   case FAN:
     for (size_t i = 0; i < n; ++i) {
-      byoc_string_appendf(&text, "    %%t%zu = %s(%%x) {axis = %d} : f32[2,4]\n", i,
-                          i % 2 == 0 ? "Softmax@13" : "LogSoftmax@13", (int)(i % 4 / 2));
+      byoc_string_appendf(&text, "    %%m%zu = Mul@14(%%x, @c%zu) : f32[2,4]\n", i, i);
+      byoc_string_appendf(&text, "    %%t%zu = Softmax@13(%%m%zu) : f32[2,4]\n", i, i);
     }
     byoc_string_append(&text, "    %y = Sum@13(");
     for (size_t i = 0; i < n; ++i) byoc_string_appendf(&text, "%s%%t%zu", i > 0 ? ", " : "", i);
@@ -169,6 +172,93 @@ static void long_programs_run_in_parts(void **state) {
   }
 }
 
+// ---- wide nodes ----
+
+typedef enum wide_t { SPLIT_CONCAT, SUM, MAX, ELEMENTWISE, WIDE_COUNT } wide_t;
+
+// From f32[2,n] to f32[2,n]: a Split into columns, each through Softmax or Tanh, and a Concat; or one fold of n
+// columns; or n elementwise operators one after the other.
+static byoc_string_t make_wide(wide_t kind, size_t n) {
+  static const char *const folds[] = {"", "Sum@13", "Max@13"};
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  byoc_string_appendf(&text, "module {opset_import. = 17} {\n  constant @s : i64[%zu] = splat 1\n", n);
+  byoc_string_appendf(&text, "  func @main(%%x : f32[2,%zu]) -> (%%y : f32[2,%zu]) {\n", n,
+                      kind == SUM || kind == MAX ? 1 : n);
+  if (kind == ELEMENTWISE) {
+    for (size_t i = 0; i < n; ++i) {
+      byoc_string_append(&text, "    %");
+      i + 1 == n ? byoc_string_append(&text, "y") : byoc_string_appendf(&text, "t%zu", i);
+      byoc_string_appendf(&text, " = %s(%%", i % 2 == 0 ? "Sin@7" : "Cos@7");
+      i == 0 ? byoc_string_append(&text, "x") : byoc_string_appendf(&text, "t%zu", i - 1);
+      byoc_string_appendf(&text, ") : f32[2,%zu]\n", n);
+    }
+  } else {
+    byoc_string_append(&text, "    ");
+    for (size_t i = 0; i < n; ++i) byoc_string_appendf(&text, "%s%%c%zu", i > 0 ? ", " : "", i);
+    byoc_string_append(&text, " = Split@13(%x, @s) {axis = 1} : ");
+    for (size_t i = 0; i < n; ++i) byoc_string_append(&text, i > 0 ? ", f32[2,1]" : "f32[2,1]");
+    byoc_string_append(&text, "\n");
+    for (size_t i = 0; i < n; ++i) {
+      byoc_string_appendf(&text, "    %%r%zu = %s(%%c%zu)%s : f32[2,1]\n", i, i % 2 == 0 ? "Softmax@13" : "Tanh@13", i,
+                          i % 2 == 0 ? " {axis = 0}" : "");
+    }
+    byoc_string_appendf(&text, "    %%y = %s(", kind == SPLIT_CONCAT ? "Concat@13" : folds[kind]);
+    for (size_t i = 0; i < n; ++i) byoc_string_appendf(&text, "%s%%r%zu", i > 0 ? ", " : "", i);
+    byoc_string_append(&text, kind == SPLIT_CONCAT ? ") {axis = 1}" : ")");
+    byoc_string_appendf(&text, " : f32[2,%zu]\n", kind == SPLIT_CONCAT ? n : 1);
+  }
+  byoc_string_append(&text, "    return %y\n  }\n}\n");
+  assert_false(text.failed);
+  return text;
+}
+
+static double reference(wide_t kind, const float *x, size_t n, size_t row, size_t column) {
+  if (kind == ELEMENTWISE) {
+    float value = x[row * n + column];
+    for (size_t i = 0; i < n; ++i) value = i % 2 == 0 ? sinf(value) : cosf(value);
+    return value;
+  }
+  double folded = kind == MAX ? -INFINITY : 0;
+  for (size_t c = 0; c < n; ++c) {
+    double a = exp((double)x[row * n + c]), b = exp((double)x[(1 - row) * n + c]);
+    double part = c % 2 == 0 ? a / (a + b) : tanh((double)x[row * n + c]);
+    if (kind == SPLIT_CONCAT && c == column) return part;
+    folded = kind == MAX ? fmax(folded, part) : folded + part;
+  }
+  return folded;
+}
+
+static void wide_nodes_share_small_kernels(void **state) {
+  (void)state;
+  enum { N = 1000 };
+  static float x[2 * N], y[2 * N];
+  byoc_test_random_t random = {.state = 5};
+  for (size_t i = 0; i < 2 * N; ++i) x[i] = byoc_test_float(&random);
+  for (int kind = 0; kind < WIDE_COUNT; ++kind) {
+    fixture_t f;
+    byoc_diag_t diag = {0};
+    byoc_build_evaluation_t evaluation;
+    byoc_string_t text = make_wide((wide_t)kind, N);
+    open_build(&f, text.data, "c", "greedy");
+    const byoc_host_program_t *program = f.build.result.program;
+    assert_in_range(program->kernels.count, 1, 20);
+    for (size_t k = 0; k < program->kernels.count; ++k) {
+      assert_in_range(program->kernels.data[k]->parameters.count, 1, 256);
+    }
+    byoc_test_ok(byoc_build_evaluate(&f.build, 1, &diag, &evaluation), &diag);
+    byoc_test_ok(byoc_evaluator_run(evaluation.evaluator, (const void *[]){x}, (void *[]){y}, &diag), &diag);
+    size_t columns = kind == SUM || kind == MAX ? 1 : N;
+    for (size_t i = 0; i < 2 * columns; ++i) {
+      double wanted = reference((wide_t)kind, x, N, i / columns, i % columns);
+      assert_true(fabs((double)y[i] - wanted) <= 1e-4 * fmax(1, fabs(wanted)));
+    }
+    byoc_build_evaluation_end(&evaluation);
+    close_build(&f);
+    byoc_string_deinit(&text);
+  }
+}
+
 // ---- growth ----
 
 static double user_seconds(void) {
@@ -214,6 +304,7 @@ static void time_grows_with_size(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(long_programs_run_in_parts),
+      cmocka_unit_test(wide_nodes_share_small_kernels),
       cmocka_unit_test(time_grows_with_size),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
