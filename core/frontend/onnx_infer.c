@@ -73,6 +73,20 @@ static merge_result_t merge(byoc_onnx_reader_t *reader, const byoc_type_t *known
   return *out_type ? MERGE_AGREES : MERGE_NO_MEMORY;
 }
 
+// Inference may assume a rank that only the run knows (Squeeze without axes); a declared rank is used instead. False if
+// the node's operator cannot make that rank, or if out of memory; the type is then as before.
+static bool infer_as_declared(byoc_onnx_reader_t *reader, byoc_value_t *value, const byoc_type_t *declared) {
+  byoc_node_t *node = byoc_value_producer(value);
+  const byoc_type_t *assumed = value->type, *type = NULL;
+  byoc_diag_t unused = {0};
+  if (!node || node->callee || node->block_count > 0 || declared->kind != BYOC_TYPE_TENSOR) return false;
+  if (merge_tensor(reader, byoc_type_unknown(), declared, &type) != MERGE_AGREES) return false;
+  value->type = type;
+  if (byoc_infer_node(node, &unused) == BYOC_OK) return true;
+  value->type = assumed;
+  return false;
+}
+
 static byoc_status_t apply_declaration(byoc_onnx_reader_t *reader, byoc_value_t *value) {
   const byoc_onnx_declaration_t *declaration = byoc_pointer_map_get(&reader->declarations, value);
   if (!declaration) return BYOC_OK;
@@ -83,6 +97,7 @@ static byoc_status_t apply_declaration(byoc_onnx_reader_t *reader, byoc_value_t 
     if (value->kind != BYOC_VALUE_CONSTANT) value->type = merged;
     return BYOC_OK;
   }
+  if (result == MERGE_SHAPE_DIFFERS && infer_as_declared(reader, value, declaration->type)) return BYOC_OK;
   // Overriding an input's shape can make the declared shapes of later values wrong.
   if (result == MERGE_SHAPE_DIFFERS && reader->options->shape_count > 0) return BYOC_OK;
   byoc_string_t declared_text, known_text;

@@ -29,6 +29,28 @@ static bool has_trait(const byoc_fuse_node_t *entry, uint32_t trait) {
 
 // ---- entries ----
 
+// Kernels are made for a rank. If both branches of an If make tensors of their own rank, that is why there is none.
+static byoc_status_t no_rank(const byoc_value_t *value, uint32_t operand, const char *reader, byoc_diag_t *diag) {
+  const byoc_node_t *producer = byoc_value_producer(value);
+  char maker[256] = "an input";
+  if (producer) byoc_node_describe(producer, maker, sizeof(maker));
+  byoc_status_t status =
+      byoc_diag_error(diag, BYOC_UNSUPPORTED, "operand %u of %s has no tensor type of known rank; it comes from %s",
+                      operand, reader, maker);
+  if (!producer || !byoc_node_is_onnx(producer, "If")) return status;
+  const byoc_type_t *ranks[2] = {NULL, NULL};
+  for (uint32_t r = 0; r < producer->result_count; ++r) {
+    for (uint32_t b = 0; b < 2 && producer->results[r] == value; ++b)
+      ranks[b] = producer->blocks[b]->results.data[r]->type;
+  }
+  if (!byoc_type_is_tensor(ranks[0]) || !byoc_type_is_tensor(ranks[1])) return status;
+  if (ranks[0]->rank >= 0 && ranks[1]->rank >= 0 && ranks[0]->rank != ranks[1]->rank) {
+    byoc_diag_hint(diag, "its branches make ranks %d and %d; give both one rank, or make its condition a constant",
+                   (int)ranks[0]->rank, (int)ranks[1]->rank);
+  }
+  return status;
+}
+
 static byoc_status_t classify(byoc_fuse_node_t *entry, byoc_diag_t *diag) {
   byoc_node_t *node = entry->node;
   entry->kind = BYOC_FUSE_KEEP;
@@ -51,7 +73,7 @@ static byoc_status_t classify(byoc_fuse_node_t *entry, byoc_diag_t *diag) {
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     const byoc_type_t *type = node->operands[i] ? node->operands[i]->type : NULL;
     if (!type || (byoc_type_is_tensor(type) && type->rank >= 0)) continue;
-    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "operand %u of %s has no tensor type of known rank", i, text);
+    return no_rank(node->operands[i], i, text, diag);
   }
   entry->kind = entry->op->loops ? BYOC_FUSE_LOOPS : BYOC_FUSE_POINT;
   return BYOC_OK;

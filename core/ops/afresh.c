@@ -71,7 +71,8 @@ static const byoc_type_t *substituted(afresh_t *a, const byoc_type_t *type) {
 static byoc_status_t merge(afresh_t *a, byoc_value_t *value, const byoc_type_t *before, bool is_call) {
   const byoc_type_t *now = value->type;
   bool ranked = byoc_is_ranked(before) && byoc_is_ranked(now);
-  if (now->kind == BYOC_TYPE_UNKNOWN || (byoc_is_ranked(before) && !ranked)) {
+  bool is_declared = ranked && before->rank != now->rank; // inference may assume a rank
+  if (now->kind == BYOC_TYPE_UNKNOWN || (byoc_is_ranked(before) && !ranked) || is_declared) {
     value->type = substituted(a, before);
   } else if (ranked && before->rank == now->rank && before->dtype == now->dtype) {
     byoc_dim_t dims[BYOC_MAX_RANK];

@@ -146,13 +146,12 @@ static byoc_status_t infer_constant_of_shape(byoc_infer_t *infer) {
     dtype = value->tensor->type->dtype;
   }
   byoc_dim_t dims[BYOC_MAX_RANK];
+  bool is_data[BYOC_MAX_RANK];
   int32_t count = 0;
-  if (byoc_shape_value(node->operands[0], infer->arena, &count, dims)) {
+  if (byoc_infer_shape_value(infer, node->operands[0], &count, dims, is_data)) {
     return byoc_infer_set(infer, 0, dtype, count, dims);
   }
-  int64_t rank = byoc_type_element_count(byoc_operand_type(node, 0));
-  if (rank < 0 || rank > BYOC_MAX_RANK) return byoc_infer_set_open_rank(infer, dtype, 0, BYOC_DIM_ADD, 0);
-  return byoc_infer_set_unknown(infer, 0, dtype, (int32_t)rank);
+  return byoc_infer_set_open_rank(infer, dtype, 0, BYOC_DIM_ADD, 0);
 }
 
 static const byoc_loop_expr_t *point_constant_of_shape(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result,

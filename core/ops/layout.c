@@ -58,22 +58,13 @@ static byoc_status_t infer_expand(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_integer, "a shape of integers"));
-  const byoc_type_t *x = byoc_operand_type(node, 0), *shape = byoc_operand_type(node, 1);
+  const byoc_type_t *x = byoc_operand_type(node, 0);
   byoc_dim_t want[BYOC_MAX_RANK], dims[BYOC_MAX_RANK];
+  bool is_data[BYOC_MAX_RANK];
   int32_t count = 0;
   if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
-  if (!byoc_shape_value(node->operands[1], infer->arena, &count, want)) {
-    int64_t length = byoc_type_element_count(shape);
-    if (length < 0 || length > BYOC_MAX_RANK) {
-      return byoc_infer_set_open_rank(infer, x->dtype, x->rank, BYOC_DIM_MAX, 1);
-    }
-    int32_t made = x->rank > length ? x->rank : (int32_t)length;
-    BYOC_RETURN_IF_ERROR(byoc_infer_set_unknown(infer, 0, x->dtype, made));
-    for (int32_t d = 0; d < x->rank; ++d) {
-      byoc_side_t whole = byoc_side(node->results[0]->type->dims[made - x->rank + d], "the size that is asked for");
-      BYOC_RETURN_IF_ERROR(byoc_infer_relate(infer, BYOC_RELATION_ONE_OR, byoc_side_of(infer, 0, d), whole));
-    }
-    return BYOC_OK;
+  if (!byoc_infer_shape_value(infer, node->operands[1], &count, want, is_data)) {
+    return byoc_infer_set_open_rank(infer, x->dtype, x->rank, BYOC_DIM_MAX, 1);
   }
   int32_t rank = x->rank > count ? x->rank : count;
   bool failed = false;
@@ -81,10 +72,15 @@ static byoc_status_t infer_expand(byoc_infer_t *infer) {
     int32_t i = d - (rank - x->rank), j = d - (rank - count);
     byoc_dim_t other = j >= 0 ? want[j] : constant(1);
     byoc_side_t own = i >= 0 ? byoc_side_of(infer, 0, i) : byoc_side_number(1);
-    if (byoc_broadcast_dim(infer, own, byoc_side(other, "the size that is asked for"), &dims[d], &failed)) continue;
-    char text[BYOC_TYPE_TEXT_SIZE];
-    return byoc_infer_error(infer, "%s does not expand to %lld in dimension %d", byoc_type_text(x, text),
-                            (long long)other.constant, d);
+    byoc_side_t asked = byoc_side(other, "the size that is asked for");
+    dims[d] = other;
+    if (j >= 0 && is_data[j]) { // the size that comes out, which is not less than what is asked for
+      BYOC_RETURN_IF_ERROR(byoc_infer_relate(infer, BYOC_RELATION_ONE_OR, own, asked));
+    } else if (!byoc_broadcast_dim(infer, own, asked, &dims[d], &failed)) {
+      char text[BYOC_TYPE_TEXT_SIZE];
+      return byoc_infer_error(infer, "%s does not expand to %lld in dimension %d", byoc_type_text(x, text),
+                              (long long)other.constant, d);
+    }
   }
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
   return byoc_infer_set(infer, 0, x->dtype, rank, dims);

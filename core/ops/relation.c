@@ -114,18 +114,19 @@ static bool is_older(void *self, byoc_dim_t leaf) {
   return !byoc_dim_is_unknown(leaf) || leaf.expr->id < made->first_unknown;
 }
 
-// A declared rank is the one that the run makes.
-static byoc_status_t relate_rank(const byoc_infer_t *infer, int32_t declared) {
+// The run must make the rank that the result has, because the model declares it or because inference assumed it.
+static byoc_status_t relate_rank(const byoc_infer_t *infer, int32_t rank) {
   const char *name = infer->node->results[0]->name;
   char text[200];
   snprintf(text, sizeof text, "the rank of result 0%s%s%s", name ? " '" : "", name ? name : "", name ? "'" : "");
-  return byoc_infer_relate(infer, BYOC_RELATION_DECLARED, byoc_side(infer->relations->rank, text),
-                           byoc_side_number(declared));
+  return byoc_infer_relate(infer, BYOC_RELATION_EQUAL, byoc_side(infer->relations->rank, text), byoc_side_number(rank));
 }
 
 static byoc_status_t relate_result(made_t *made, uint32_t r, const byoc_type_t *has, const byoc_type_t *follows) {
   const byoc_infer_t *infer = made->infer;
-  if (r == 0 && infer->relations->has_rank && byoc_is_ranked(has)) return relate_rank(infer, has->rank);
+  if (r == 0 && infer->relations->has_rank && byoc_is_ranked(has)) {
+    BYOC_RETURN_IF_ERROR(relate_rank(infer, has->rank));
+  }
   if (!byoc_is_ranked(has) || !byoc_is_ranked(follows) || has->rank != follows->rank) return BYOC_OK;
   bool failed = false;
   for (int32_t d = 0; d < has->rank; ++d) {

@@ -33,8 +33,8 @@ typedef struct byoc_limit_t {
 struct byoc_relations_t {
   BYOC_VECTOR(byoc_relation_t) items;
   BYOC_VECTOR(byoc_limit_t) limits;
-  byoc_dim_t rank;            // of result 0, if has_rank
-  bool has_rank;              // only the run makes it
+  byoc_dim_t rank; // of result 0, if has_rank: the run makes it, and inference does not decide it
+  bool has_rank;
   byoc_allocator_t allocator; // of the list; the names are in the module's arena
 };
 void byoc_relations_deinit(byoc_relations_t *relations);

@@ -12,10 +12,12 @@ typedef struct {
   int32_t rank; // 0: a scalar, 1: a list
   int32_t count;
   byoc_dim_t dims[BYOC_MAX_RANK];
+  bool is_data[BYOC_MAX_RANK]; // only the run knows it; the dimension says nothing
 } list_t;
 
 typedef struct {
   byoc_arena_t *arena;
+  bool takes_data; // elements may be data; otherwise following ends there
   int32_t steps;
   bool failed;
 } context_t;
@@ -29,9 +31,8 @@ static bool operand(context_t *context, const byoc_node_t *node, uint32_t index,
 // A scalar operand's constant value.
 static bool operand_int(context_t *context, const byoc_node_t *node, uint32_t index, int depth, int64_t *out) {
   list_t list;
-  if (!operand(context, node, index, depth, &list) || list.count != 1 || !byoc_dim_is_constant(list.dims[0])) {
-    return false;
-  }
+  if (!operand(context, node, index, depth, &list) || list.count != 1) return false;
+  if (list.is_data[0] || !byoc_dim_is_constant(list.dims[0])) return false;
   *out = list.dims[0].constant;
   return true;
 }
@@ -40,8 +41,7 @@ static bool from_constant(const byoc_constant_t *constant, list_t *out) {
   const byoc_type_t *type = constant->type;
   int64_t count = byoc_type_element_count(type);
   if (!byoc_dtype_is_integer(type->dtype) || type->rank > 1 || count < 0 || count > BYOC_MAX_RANK) return false;
-  out->rank = type->rank;
-  out->count = (int32_t)count;
+  *out = (list_t){.rank = type->rank, .count = (int32_t)count};
   for (int32_t i = 0; i < out->count; ++i) out->dims[i] = byoc_dim_constant(byoc_constant_element_i64(constant, i));
   return true;
 }
@@ -55,11 +55,8 @@ static bool from_shape(const byoc_node_t *node, list_t *out) {
   if (end < 0) end += type->rank;
   if (begin < 0) begin = 0;
   if (end > type->rank) end = type->rank;
-  out->rank = 1;
-  out->count = 0;
-  for (int64_t i = begin; i < end; ++i) {
-    out->dims[out->count++] = type->dims[i];
-  }
+  *out = (list_t){.rank = 1};
+  for (int64_t i = begin; i < end; ++i) out->dims[out->count++] = type->dims[i];
   return true;
 }
 
@@ -78,14 +75,14 @@ static bool from_gather(context_t *context, const byoc_node_t *node, int depth, 
   list_t data, indices;
   if (byoc_node_int(node, "axis") > 0) return false;
   if (!operand(context, node, 0, depth, &data) || !operand(context, node, 1, depth, &indices)) return false;
-  out->rank = indices.rank;
-  out->count = indices.count;
+  *out = (list_t){.rank = indices.rank, .count = indices.count};
   for (int32_t i = 0; i < indices.count; ++i) {
     int64_t at = indices.dims[i].constant;
-    if (!byoc_dim_is_constant(indices.dims[i])) return false;
+    if (indices.is_data[i] || !byoc_dim_is_constant(indices.dims[i])) return false;
     if (at < 0) at += data.count;
     if (at < 0 || at >= data.count) return false;
     out->dims[i] = data.dims[at];
+    out->is_data[i] = data.is_data[at];
   }
   return data.rank == 1;
 }
@@ -95,7 +92,10 @@ static bool from_concat(context_t *context, const byoc_node_t *node, int depth, 
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     list_t part;
     if (!operand(context, node, i, depth, &part) || out->count + part.count > BYOC_MAX_RANK) return false;
-    for (int32_t j = 0; j < part.count; ++j) out->dims[out->count++] = part.dims[j];
+    for (int32_t j = 0; j < part.count; ++j) {
+      out->dims[out->count] = part.dims[j];
+      out->is_data[out->count++] = part.is_data[j];
+    }
   }
   return true;
 }
@@ -119,7 +119,10 @@ static bool from_slice(context_t *context, const byoc_node_t *node, int depth, l
   if (begin < 0) begin = 0;
   if (end > data.count) end = data.count;
   *out = (list_t){.rank = 1};
-  for (int64_t i = begin; i < end; ++i) out->dims[out->count++] = data.dims[i];
+  for (int64_t i = begin; i < end; ++i) {
+    out->dims[out->count] = data.dims[i];
+    out->is_data[out->count++] = data.is_data[i];
+  }
   return true;
 }
 
@@ -127,10 +130,12 @@ static bool from_arithmetic(context_t *context, const byoc_node_t *node, int dep
   list_t a, b;
   if (!operand(context, node, 0, depth, &a) || !operand(context, node, 1, depth, &b)) return false;
   if (a.count != b.count && a.count != 1 && b.count != 1) return false;
-  out->rank = a.rank > b.rank ? a.rank : b.rank;
-  out->count = a.count == 1 ? b.count : a.count;
+  *out = (list_t){.rank = a.rank > b.rank ? a.rank : b.rank, .count = a.count == 1 ? b.count : a.count};
   for (int32_t i = 0; i < out->count; ++i) {
-    byoc_dim_t x = a.dims[a.count == 1 ? 0 : i], y = b.dims[b.count == 1 ? 0 : i];
+    const int32_t p = a.count == 1 ? 0 : i, q = b.count == 1 ? 0 : i;
+    byoc_dim_t x = a.dims[p], y = b.dims[q];
+    out->is_data[i] = a.is_data[p] || b.is_data[q];
+    if (out->is_data[i]) continue;
     // Div truncates. That is a floor if neither number is negative, as dimensions never are.
     if (kind == BYOC_DIM_FLOORDIV) {
       if (byoc_dim_is_constant(y) && y.constant <= 0) return false;
@@ -167,12 +172,37 @@ static bool from_node(context_t *context, const byoc_node_t *node, int depth, li
   return true;
 }
 
+// All elements are data.
+static bool from_type(const byoc_type_t *type, list_t *out) {
+  if (!byoc_is_ranked(type) || type->rank > 1 || !byoc_dtype_is_integer(type->dtype)) return false;
+  const int64_t count = byoc_type_element_count(type);
+  if (count < 0 || count > BYOC_MAX_RANK) return false;
+  *out = (list_t){.rank = type->rank, .count = (int32_t)count};
+  for (int32_t i = 0; i < out->count; ++i) out->is_data[i] = true;
+  return true;
+}
+
 static bool evaluate(context_t *context, const byoc_value_t *value, int depth, list_t *out) {
   if (depth > MAX_DEPTH || ++context->steps > MAX_STEPS) return false;
   if (value->kind == BYOC_VALUE_CONSTANT) return from_constant(value->constant, out);
   const byoc_node_t *node = byoc_value_producer(value);
-  if (!node || node->callee || node->domain[0] != '\0') return false;
-  return from_node(context, node, depth + 1, out);
+  const bool is_followed = node && !node->callee && node->domain[0] == '\0';
+  if (is_followed && from_node(context, node, depth + 1, out)) return true;
+  return context->takes_data && from_type(value->type, out);
+}
+
+bool byoc_infer_shape_value(const byoc_infer_t *infer, const byoc_value_t *value, int32_t *out_count,
+                            byoc_dim_t out_dims[BYOC_MAX_RANK], bool out_is_data[BYOC_MAX_RANK]) {
+  context_t context = {.arena = infer->arena, .takes_data = true};
+  list_t list;
+  *out_count = 0;
+  if (!evaluate(&context, value, 0, &list)) return false;
+  for (int32_t i = 0; i < list.count; ++i) {
+    out_is_data[i] = list.is_data[i];
+    out_dims[i] = list.is_data[i] ? byoc_infer_unknown_dim(infer, &context.failed) : list.dims[i];
+  }
+  *out_count = list.count;
+  return !context.failed;
 }
 
 bool byoc_shape_value(const byoc_value_t *value, byoc_arena_t *arena, int32_t *out_count,

@@ -343,22 +343,16 @@ byoc_status_t byoc_infer_set_unranked(const byoc_infer_t *infer, uint32_t result
   return BYOC_OK;
 }
 
-byoc_status_t byoc_infer_set_rank(const byoc_infer_t *infer, byoc_dtype_t dtype, byoc_dim_t rank) {
-  if (infer->relations) {
-    infer->relations->rank = rank;
-    infer->relations->has_rank = true;
-  }
-  return byoc_infer_set_unranked(infer, 0, dtype);
-}
-
 byoc_status_t byoc_infer_set_open_rank(const byoc_infer_t *infer, byoc_dtype_t dtype, int32_t other,
                                        byoc_dim_kind_t kind, uint32_t list) {
   const byoc_type_t *type = byoc_operand_type(infer->node, list);
-  if (!byoc_is_ranked(type) || type->rank != 1) return byoc_infer_set_unranked(infer, 0, dtype);
   bool failed = false;
-  byoc_dim_t rank = byoc_infer_dim(infer, kind, byoc_dim_constant(other), type->dims[0], &failed);
+  if (infer->relations && byoc_is_ranked(type) && type->rank == 1) {
+    infer->relations->rank = byoc_infer_dim(infer, kind, byoc_dim_constant(other), type->dims[0], &failed);
+    infer->relations->has_rank = true;
+  }
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
-  return byoc_infer_set_rank(infer, dtype, rank);
+  return byoc_infer_set_unranked(infer, 0, dtype);
 }
 
 byoc_status_t byoc_infer_set_unknown(const byoc_infer_t *infer, uint32_t result, byoc_dtype_t dtype, int32_t rank) {

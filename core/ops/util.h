@@ -96,6 +96,10 @@ int32_t byoc_node_axis(const byoc_node_t *node, const char *name, int64_t rank);
 // Shape, Size, Gather, Slice, Concat, Unsqueeze, Squeeze, Cast and arithmetic. False if they do not.
 bool byoc_shape_value(const byoc_value_t *value, byoc_arena_t *arena, int32_t *out_count,
                       byoc_dim_t out_dims[BYOC_MAX_RANK]);
+// The same where elements may be data: each of those is an unknown dimension of its own. False only if the number of
+// elements is not known.
+bool byoc_infer_shape_value(const byoc_infer_t *infer, const byoc_value_t *value, int32_t *out_count,
+                            byoc_dim_t out_dims[BYOC_MAX_RANK], bool out_is_data[BYOC_MAX_RANK]);
 
 // For `shape` definitions: the rank of a result of the operator.
 int32_t byoc_result_rank(const byoc_node_t *node, uint32_t result);
@@ -108,8 +112,6 @@ byoc_status_t byoc_infer_set_unranked(const byoc_infer_t *infer, uint32_t result
 // difference or larger one). If the model declares a rank, it must be that one.
 byoc_status_t byoc_infer_set_open_rank(const byoc_infer_t *infer, byoc_dtype_t dtype, int32_t other,
                                        byoc_dim_kind_t kind, uint32_t list);
-// The same with the rank as a dimension.
-byoc_status_t byoc_infer_set_rank(const byoc_infer_t *infer, byoc_dtype_t dtype, byoc_dim_t rank);
 // A tensor of rank `rank` whose dimensions are known only at run time.
 byoc_status_t byoc_infer_set_unknown(const byoc_infer_t *infer, uint32_t result, byoc_dtype_t dtype, int32_t rank);
 // The dimensions of `type` (ranked or not) under another element type.

@@ -111,20 +111,40 @@ static byoc_status_t axis_error(const byoc_infer_t *infer, int64_t axis, int32_t
   return byoc_infer_error(infer, "'axes': expected values in [%d, %d], got %lld", -rank, rank - 1, (long long)axis);
 }
 
-// Without axes the rank is the number of dimensions that are not 1: the sum of min(1, |dimension - 1|).
-static byoc_status_t set_squeezed(const byoc_infer_t *infer, const byoc_type_t *x) {
+// The number of dimensions that are not 1: the sum of min(1, |dimension - 1|).
+static byoc_dim_t count_large(const byoc_infer_t *infer, const byoc_type_t *x, bool *failed) {
   const byoc_dim_t one = byoc_dim_constant(1);
-  byoc_dim_t rank = byoc_dim_constant(0);
-  bool failed = false;
+  byoc_dim_t count = byoc_dim_constant(0);
   for (int32_t d = 0; d < x->rank; ++d) {
-    byoc_dim_t more = byoc_infer_dim(infer, BYOC_DIM_SUB, x->dims[d], one, &failed);
-    byoc_dim_t less = byoc_infer_dim(infer, BYOC_DIM_SUB, one, x->dims[d], &failed);
-    byoc_dim_t apart = byoc_infer_dim(infer, BYOC_DIM_MAX, more, less, &failed);
-    byoc_dim_t stays = byoc_infer_dim(infer, BYOC_DIM_MIN, one, apart, &failed);
-    rank = byoc_infer_dim(infer, BYOC_DIM_ADD, rank, stays, &failed);
+    byoc_dim_t more = byoc_infer_dim(infer, BYOC_DIM_SUB, x->dims[d], one, failed);
+    byoc_dim_t less = byoc_infer_dim(infer, BYOC_DIM_SUB, one, x->dims[d], failed);
+    byoc_dim_t apart = byoc_infer_dim(infer, BYOC_DIM_MAX, more, less, failed);
+    byoc_dim_t stays = byoc_infer_dim(infer, BYOC_DIM_MIN, one, apart, failed);
+    count = byoc_infer_dim(infer, BYOC_DIM_ADD, count, stays, failed);
+  }
+  return count;
+}
+
+// Without axes every dimension of 1 goes. Dimensions that only the run knows are taken to stay, unless the model
+// declares fewer; the run checks the rank.
+static byoc_status_t infer_squeeze_all(const byoc_infer_t *infer, const byoc_type_t *x) {
+  byoc_dim_t dims[BYOC_MAX_RANK];
+  int32_t rank = 0;
+  for (int32_t d = 0; d < x->rank; ++d) {
+    if (!byoc_dim_is_constant(x->dims[d]) || x->dims[d].constant != 1) dims[rank++] = x->dims[d];
+  }
+  const byoc_type_t *declared = infer->node->results[0]->type;
+  bool is_declared = byoc_is_ranked(declared) && !byoc_type_is_static(x), failed = false;
+  if (is_declared && declared->rank > x->rank) {
+    return byoc_infer_error(infer, "the result is declared with rank %d, the operand has %d", declared->rank, x->rank);
+  }
+  if (infer->relations && !byoc_type_is_static(x)) {
+    infer->relations->rank = count_large(infer, x, &failed);
+    infer->relations->has_rank = true;
   }
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
-  return byoc_infer_set_rank(infer, x->dtype, rank);
+  if (is_declared && declared->rank != rank) return byoc_infer_set_unranked(infer, 0, x->dtype);
+  return byoc_infer_set(infer, 0, x->dtype, rank, dims);
 }
 
 static byoc_status_t infer_squeeze(byoc_infer_t *infer) {
@@ -134,6 +154,7 @@ static byoc_status_t infer_squeeze(byoc_infer_t *infer) {
   byoc_ints_t axes;
   byoc_known_t known = byoc_read_ints(node, "axes", 1, &axes);
   if (!byoc_is_ranked(x)) return byoc_infer_set_unranked(infer, 0, x->dtype);
+  if (known == BYOC_KNOWN_ABSENT) return infer_squeeze_all(infer, x);
   if (known == BYOC_KNOWN_NO) {
     int64_t count = byoc_type_element_count(byoc_operand_type(node, 1));
     if (count < 0 || count > x->rank) return byoc_infer_set_open_rank(infer, x->dtype, x->rank, BYOC_DIM_SUB, 1);
@@ -149,16 +170,6 @@ static byoc_status_t infer_squeeze(byoc_infer_t *infer) {
   byoc_dim_t dims[BYOC_MAX_RANK];
   int32_t rank = 0;
   for (int32_t d = 0; d < x->rank; ++d) {
-    // Without axes every dimension of 1 is removed; for a symbolic one that is not known.
-    if (known == BYOC_KNOWN_ABSENT && !byoc_dim_is_constant(x->dims[d])) {
-      const byoc_type_t *declared = node->results[0]->type;
-      if (byoc_is_ranked(declared) && declared->rank > x->rank) {
-        return byoc_infer_error(infer, "the result is declared with rank %d, the operand has %d", declared->rank,
-                                x->rank);
-      }
-      return set_squeezed(infer, x);
-    }
-    if (known == BYOC_KNOWN_ABSENT) gone[d] = x->dims[d].constant == 1;
     if (!gone[d]) dims[rank++] = x->dims[d];
   }
   return byoc_infer_set(infer, 0, x->dtype, rank, dims);

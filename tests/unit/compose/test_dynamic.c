@@ -590,6 +590,38 @@ static void lengths_beyond_the_sequence_are_refused(void **state) {
   close_model(&m);
 }
 
+// As in AffineGrid written out as operators: a list of sizes of which one is data, and a Squeeze without axes, whose
+// open dimension is taken to stay.
+static void sizes_are_known_in_part(void **state) {
+  (void)state;
+  model_t m;
+  open_model("module {\n  constant @rest : i64[2] = [2, 3]\n  constant @at : i64[2,3] = [0, 1, 2, 0, 1, 2]\n" MAIN_OF(
+                 "(%x : f32[N,2,3], %size : i64[4]) -> (%y : ?, %z : ?)",
+                 "    %n, %c, %h, %w = Split@18(%size) {num_outputs = 4} : i64[1], i64[1], i64[1], i64[1]\n"
+                 "    %shape = Concat@13(%n, @rest) {axis = 0} : i64[3]\n    %all = Expand@13(@at, %shape) : ?\n"
+                 "    %taken = GatherElements@13(%x, %all) {axis = 2} : ?\n"
+                 "    %a, %b = Split@18(%taken) {axis = 1, num_outputs = 2} : ?, ?\n"
+                 "    %y = Squeeze@13 \"row\" (%b) : ?\n"
+                 "    %p, %q, %r = Split@18(%y) {axis = 1, num_outputs = 3} : ?, ?, ?\n    %shape2 = Shape@19(%q) : ?\n"
+                 "    %none = ConstantOfShape@9(%shape2) : ?\n    %z = Concat@13(%q, %none) {axis = 1} : ?\n"
+                 "    return %y, %z"),
+             &m);
+  const float x[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+  const int64_t x_dims[3] = {2, 2, 3}, four[1] = {4};
+  int64_t size[4] = {2, 1, 5, 5};
+  const byoc_argument_t inputs[2] = {floats(3, x_dims, x), tensor(BYOC_DTYPE_I64, 1, four, size)};
+  byoc_argument_t results[MAX_RESULTS];
+  run(&m, inputs, results);
+  assert_true(results[0].rank == 2 && results[0].dims[0] == 2 && results[0].dims[1] == 3 && at(&results[0], 3) == 10);
+  assert_true(results[1].dims[0] == 2 && results[1].dims[1] == 2 && at(&results[1], 2) == 11);
+  size[0] = 1;
+  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT,
+            "Squeeze 'row' (ai.onnx 13): the rank of result 0 'y' is 1, but must be 2");
+  size[0] = 3;
+  run_fails(&m, inputs, BYOC_INVALID_ARGUMENT, "GatherElements (ai.onnx 13)");
+  close_model(&m);
+}
+
 // A rank that the model declares, where only the run knows how many sizes or axes there are.
 static void declared_ranks_are_checked(void **state) {
   (void)state;
@@ -598,17 +630,11 @@ static void declared_ranks_are_checked(void **state) {
     int64_t axes[3];
     int good;
   } cases[] = {
-      {"Reshape@13(%x, %s)",
-       "Reshape (ai.onnx 13): the rank of result 0 'y' is 3, but the model declares 2",
-       {3, 2, 1},
-       2},
-      {"Expand@13(%x, %s)",
-       "Expand (ai.onnx 13): the rank of result 0 'y' is 3, but the model declares 2",
-       {2, 3, 1},
-       2},
-      {"Unsqueeze@13(%v, %s)", "the rank of result 0 'y' is 4, but the model declares 2", {0, 1, 2}, 1},
-      {"Squeeze@13(%u, %s)", "the rank of result 0 'y' is 1, but the model declares 2", {0, 1, 2}, 2},
-      {"ReduceSum@13(%u, %s) {keepdims = 0}", "the rank of result 0 'y' is 1, but the model declares 2", {0, 1, 2}, 2},
+      {"Reshape@13(%x, %s)", "Reshape (ai.onnx 13): the rank of result 0 'y' is 3, but must be 2", {3, 2, 1}, 2},
+      {"Expand@13(%x, %s)", "Expand (ai.onnx 13): the rank of result 0 'y' is 3, but must be 2", {2, 3, 1}, 2},
+      {"Unsqueeze@13(%v, %s)", "the rank of result 0 'y' is 4, but must be 2", {0, 1, 2}, 1},
+      {"Squeeze@13(%u, %s)", "the rank of result 0 'y' is 1, but must be 2", {0, 1, 2}, 2},
+      {"ReduceSum@13(%u, %s) {keepdims = 0}", "the rank of result 0 'y' is 1, but must be 2", {0, 1, 2}, 2},
   };
   const int64_t x_dims[2] = {2, 3}, u_dims[4] = {1, 1, 2, 3}, v_dims[1] = {6};
   const float data[6] = {1, 2, 3, 4, 5, 6};
@@ -635,9 +661,9 @@ static void declared_ranks_are_checked(void **state) {
   byoc_argument_t input = floats(2, good, data);
   run(&m, &input, results);
   input.dims = none;
-  run_fails(&m, &input, BYOC_INVALID_ARGUMENT, "the rank of result 0 'y' is 0, but the model declares 1");
+  run_fails(&m, &input, BYOC_INVALID_ARGUMENT, "the rank of result 0 'y' is 0, but must be 1");
   input.dims = both;
-  run_fails(&m, &input, BYOC_INVALID_ARGUMENT, "the rank of result 0 'y' is 2, but the model declares 1");
+  run_fails(&m, &input, BYOC_INVALID_ARGUMENT, "the rank of result 0 'y' is 2, but must be 1");
   close_model(&m);
 }
 
@@ -769,6 +795,7 @@ int main(void) {
       cmocka_unit_test(negative_sizes_name_their_operator),
       cmocka_unit_test(declared_sizes_are_checked),
       cmocka_unit_test(lengths_beyond_the_sequence_are_refused),
+      cmocka_unit_test(sizes_are_known_in_part),
       cmocka_unit_test(declared_ranks_are_checked),
       cmocka_unit_test(shapes_that_do_not_fit_are_refused),
       cmocka_unit_test(dimensions_have_any_name),

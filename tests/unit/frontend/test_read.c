@@ -386,6 +386,25 @@ static void checks_declarations(void **state) {
   expect_error(model, NULL, BYOC_INVALID_DATA, "declared f32[2,4]");
 }
 
+// Where the run decides how many dimensions stay, a declared rank is believed, and otherwise all open ones.
+static void declared_ranks_come_before_assumed_ones(void **state) {
+  (void)state;
+  for (int declares = 0; declares < 2; ++declares) {
+    byoc_onnx_model_t *model = new_model();
+    byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
+    byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "N,M");
+    byoc_onnx_graph_node(graph, "Squeeze", "s", "x", "t");
+    byoc_onnx_graph_node(graph, "Relu", "r", "t", "out");
+    if (declares) byoc_onnx_graph_value_info(graph, "t", BYOC_DTYPE_F32, "K");
+    byoc_onnx_graph_output(graph, "out", BYOC_DTYPE_F32, declares ? "K" : "A,B");
+    byoc_diag_t diag;
+    byoc_graph_module_t *module;
+    byoc_test_ok(read_model(model, NULL, &diag, &module), &diag);
+    assert_int_equal(byoc_graph_module_main(module)->body->results.data[0]->type->rank, declares ? 1 : 2);
+    byoc_graph_module_destroy(module);
+  }
+}
+
 static void passes_inputs_and_constants_on(void **state) {
   (void)state;
   byoc_onnx_model_t *model = new_model();
@@ -454,6 +473,7 @@ int main(void) {
       cmocka_unit_test(reads_branches),
       cmocka_unit_test(types_loops),
       cmocka_unit_test(checks_declarations),
+      cmocka_unit_test(declared_ranks_come_before_assumed_ones),
       cmocka_unit_test(passes_inputs_and_constants_on),
       cmocka_unit_test(survives_lack_of_memory),
   };

@@ -155,7 +155,7 @@ static const case_t cases[] = {
     {"", "%a : f32[N,3,4]", "Flatten@13(%a)", 1, "f32[N,12]"},
     {"", "%a : f32[N,3,4]", "Flatten@13(%a) {axis = -1}", 1, "f32[N * 3,4]"},
     {"", "%a : f32[1,3,1]", "Squeeze@11(%a)", 1, "f32[3]"},
-    {"", "%a : f32[N,3]", "Squeeze@13(%a)", 1, "f32[*]"},
+    {"", "%a : f32[N,3]", "Squeeze@13(%a)", 1, "f32[N,3]"},
     {"@x : i64[1] = [1]", "%a : f32[1,3,1]", "Squeeze@13(%a, @x)", 1,
      "! operand 0: expected 1 in dimension 1, got f32[1,3,1]"},
     {"@x : i64[2] = [0, -1]", "%a : f32[3]", "Unsqueeze@13(%a, @x)", 1, "f32[1,3,1]"},
