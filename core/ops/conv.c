@@ -61,8 +61,8 @@ static byoc_status_t infer_conv_bytes(byoc_infer_t *infer) {
 }
 
 static byoc_status_t infer_conv(byoc_infer_t *infer) {
-  // byoc::Conv is what quantised convolutions become: sums of products of i32, or of signed and unsigned bytes where
-  // the fourth operand is what x is padded with.
+  // Quantised convolutions become byoc::Conv: sums of products of i32. If there is a fourth operand, the value that x
+  // is padded with, the products are those of signed and unsigned bytes.
   bool quantised = strcmp(infer->node->domain, "byoc") == 0;
   if (quantised && byoc_has_operand(infer->node, 3)) return infer_conv_bytes(infer);
   for (uint32_t i = 0; i < 2; ++i) {

@@ -25,7 +25,8 @@ static byoc_status_t infer_optimizer(byoc_infer_t *infer) {
   uint32_t tensors = (node->operand_count - 2) / each;
   if (node->operand_count < 2 + each || (node->operand_count - 2) % each != 0 ||
       node->result_count != results * tensors) {
-    return byoc_infer_error(infer, "expected %u operands and %u results a tensor, besides R and T", each, results);
+    return byoc_infer_error(infer, "expected %u operands and %u results for each tensor, besides R and T", each,
+                            results);
   }
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     bool (*passes)(byoc_dtype_t) = i == 1 ? byoc_dtype_is_integer : byoc_dtype_is_float;

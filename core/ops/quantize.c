@@ -30,7 +30,7 @@ static byoc_status_t check_scale(const byoc_infer_t *infer, uint32_t operand, co
     return BYOC_OK;
   }
   char text[BYOC_TYPE_TEXT_SIZE];
-  return byoc_infer_error(infer, "operand %u: expected a scalar, one value a slice or one a block, got %s", operand,
+  return byoc_infer_error(infer, "operand %u: expected a scalar, one value per slice or one per block, got %s", operand,
                           byoc_type_text(scale, text));
 }
 

@@ -244,7 +244,7 @@ static const byoc_loop_expr_t *is_named(byoc_lower_t *lower, const byoc_node_t *
   return byoc_loop_let(b, "named", named);
 }
 
-// Does dimension d of a squeezed tensor go: is it named, or where none are, is it 1?
+// Is dimension d of a squeezed tensor removed: because axes name it or, without axes, because it is 1?
 static const byoc_loop_expr_t *is_squeezed(byoc_lower_t *lower, const byoc_node_t *node, int32_t d) {
   const byoc_type_t *x = node->operands[0]->type;
   if (byoc_has_operand(node, 1)) return is_named(lower, node, d, x->rank);

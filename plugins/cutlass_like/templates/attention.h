@@ -1,28 +1,28 @@
-// Attention: softmax(Q * K transposed * SCALE + mask) * V, head by head, a block of KEY_BLOCK keys after the other.
-// Scores of ROW_PANEL queries live in the workspace between the two products; where there are several blocks, the
-// largest score and the sum of a row travel from block to block, and what was summed so far is scaled to the new
-// largest one.
-//   DIRECT 0: a block's keys are copied to panels, [panel][SIZE][KEY_PANEL], its values side by side.
-//   DIRECT 1: few queries: keys and values are read once, in place.
-//   PAST: the first PAST of KEYS keys and values come from a cache, [BATCH][HEADS / GROUP][PAST][SIZE]; all of them go,
-//         as they are read, to the cache of the next step, KEYS long. STREAM: past the processor's own caches, where
-//         vectors are aligned there: nothing of this run reads it again.
-//   SCORE_ROW, VALUE_ROW: floats between two rows of scores, two copied values. RUNNING_ROWS: rows whose largest score
-//         and sum travel.
-// Operands lie as *_BATCH, *_HEAD and *_ROW say; GROUP heads of queries share one of keys and values.
+// Attention: softmax(Q * K transposed * SCALE + mask) * V for each head, in blocks of KEY_BLOCK keys. The scores of
+// ROW_PANEL queries lie in the workspace between the two products. If there are several blocks, each row keeps its
+// largest score and its sum from block to block, and what was summed so far is rescaled when a larger score appears.
+//   DIRECT 0: the keys of a block are copied to panels, [panel][SIZE][KEY_PANEL], and its values side by side.
+//   DIRECT 1: for few queries: keys and values are read once, in place.
+//   PAST: the first PAST of the KEYS keys and values come from a cache, [BATCH][HEADS / GROUP][PAST][SIZE]. While keys
+//         and values are read, they are copied to the cache of the next step, which is KEYS long. STREAM: the copies
+//         bypass the processor's caches if the vectors are aligned there, because nothing in this run reads them again.
+//   SCORE_ROW, VALUE_ROW: floats from one row of scores, or of copied values, to the next. RUNNING_ROWS: number of rows
+//         that keep their largest score and their sum.
+// *_BATCH, *_HEAD and *_ROW are the distances between the batches, heads and rows of the operands. GROUP heads of
+// queries share one head of keys and values.
 enum {
   FN(row_panels) = (QUERIES + ROW_PANEL - 1) / ROW_PANEL,
   // One unit of work: one panel of queries of one head.
   FN(items) = BATCH * HEADS * FN(row_panels),
-  // Floats asked for in front of the ones that are read in place: the next two groups of 16 rows of 64, as rows of a
-  // group are read side by side.
+  // Floats to prefetch ahead of those that are read in place: the next two groups of 16 rows of 64 floats, because the
+  // rows of a group are read side by side.
   FN(ahead) = 2048,
 };
 
-// How a row goes to the next cache.
+// How a row is copied to the next cache.
 enum { FN(not_kept), FN(kept), FN(streamed) };
 
-// Queries, keys, values and mask, by the names that every function's entry knows.
+// Queries, keys, values and mask. The fields have the names that the entry of every function uses.
 typedef struct FN(args_t) {
   const float *input, *weights, *bias, *residual;
   float *output, *workspace;
@@ -36,18 +36,19 @@ typedef struct FN(head_t) {
   const float *q, *k, *v, *mask;
   const float *past_k, *past_v;
   float *present_k, *present_v;
-  int keeps; // how this share writes them, not_kept where another one does
+  int keeps; // how this share writes them; not_kept if another share does
   float *y;
   float *keys, *values, *queries, *scores, *most, *sum; // in the workspace
 } FN(head_t);
 
-// How many of the first keys some query of panel `panel` attends to: all of them, or those up to its last query's.
+// The queries of panel `panel` attend to this many keys, from the first one on: to all, or if CAUSAL to those up to the
+// key of the panel's last query.
 static inline int64_t FN(seen)(int64_t panel) {
   const int64_t end = (panel + 1) * ROW_PANEL < QUERIES ? (panel + 1) * ROW_PANEL : QUERIES;
   return CAUSAL && PAST + end < KEYS ? PAST + end : KEYS;
 }
 
-// How many of the keys [key, key + count) are of the cache.
+// How many of the keys [key, key + count) come from the cache.
 static inline __attribute__((unused)) int64_t FN(cached)(int64_t key, int64_t count) {
   return PAST <= key ? 0 : PAST - key < count ? PAST - key : count;
 }
@@ -62,7 +63,7 @@ static inline __attribute__((always_inline)) void FN(keep)(float *to, vf x, int6
 }
 
 #if PAST
-// What follows the cached rows in the next cache.
+// Writes the rows of the next cache that follow the cached ones.
 static void FN(append)(float *present, const float *rows, int64_t step, int64_t size) {
   for (int64_t row = PAST; row < KEYS; ++row, rows += step)
     for (int64_t d = 0; d < size; d += LANES) {
@@ -73,8 +74,9 @@ static void FN(append)(float *present, const float *rows, int64_t step, int64_t 
 #endif
 
 #if DIRECT
-// Scores of one query against `count` keys, `step` floats apart, LANES of them at a time: a dot product each, turned at
-// the end into one vector. Missing keys repeat the last one. `copy`: where the keys go too, side by side.
+// Scores of one query against `count` keys, which lie `step` floats apart. LANES keys are taken at a time, each with a
+// vector of partial sums; at the end these become one vector of scores. Missing keys repeat the last one. The keys are
+// also copied to `copy`, side by side.
 static inline __attribute__((always_inline)) void FN(dots)(float *to, const float *q, const float *k, int64_t step,
                                                            int64_t count, float *copy, int keeps) {
   for (int64_t key = 0; key < count; key += LANES) {
@@ -127,8 +129,8 @@ static inline __attribute__((always_inline)) const float *FN(row)(const float *p
   return key < PAST ? past + key * size : rows + (key - PAST) * step;
 }
 
-// Copies keys and values [key, key + count); lanes of missing keys become zero. Cached ones go to the next cache too,
-// where this share writes it.
+// Copies keys and values [key, key + count); lanes of missing keys become zero. Cached ones are also copied to the next
+// cache if this share writes it.
 static void FN(pack)(const FN(head_t) * head, int64_t key, int64_t count) {
 #define KEY_AT(i)   FN(row)(head->past_k, SIZE, head->k, K_ROW, key + (i))
 #define VALUE_AT(i) FN(row)(head->past_v, VALUE_SIZE, head->v, V_ROW, key + (i))
@@ -137,7 +139,7 @@ static void FN(pack)(const FN(head_t) * head, int64_t key, int64_t count) {
     for (int64_t c = 0; c < KEY_PANEL; c += LANES)
       for (int64_t d = 0; d < SIZE; d += LANES) {
         const int64_t terms = SIZE - d < LANES ? SIZE - d : LANES;
-        for (int i = 0; i < LANES; ++i) { // rows lie far apart, where no hardware prefetcher follows
+        for (int i = 0; i < LANES; ++i) { // rows lie too far apart for hardware prefetchers
           if (d % 16 == 0 && panel + c + LANES + i < count) __builtin_prefetch(KEY_AT(panel + c + LANES + i) + d);
           if (d % 16 == 0 && panel + c + i < count) __builtin_prefetch(VALUE_AT(panel + c + i) + d);
         }
@@ -190,7 +192,7 @@ static void FN(scores)(float *to, const float *q, const float *k) {
 #endif
 
 // Turns the scores of one query against keys [key, key + count) into e^(score - largest), in place. Returns their sum;
-// *most: the largest score so far on entry, with these on return.
+// `*most` is the largest score of the row so far; these scores are taken into it.
 static float FN(soften)(float *scores, const float *mask, int64_t count, float *most) {
   vf largest = v_set1(*most), sum = v_zero();
   int64_t j = 0;
@@ -223,7 +225,7 @@ static float FN(soften)(float *scores, const float *mask, int64_t count, float *
 }
 
 // Adds weights * values of `count` keys, `step` floats apart, to `vectors` columns of sums, the last of `lanes` lanes.
-// `copy`: where the values go too, VALUE_SIZE floats each.
+// The values are also copied to `copy`, VALUE_SIZE floats each.
 static inline __attribute__((always_inline)) void FN(add)(vf sum[ROW_PANEL][VALUE_VECTORS], const float *v,
                                                           int64_t step, const float *weights, int64_t count,
                                                           int vectors, int lanes, float *copy, int keeps) {
@@ -245,9 +247,9 @@ static inline __attribute__((always_inline)) void FN(add)(vf sum[ROW_PANEL][VALU
   }
 }
 
-// The same with keys [key, key + count), columns from `first` on, to `rows` rows of the result.
-// `kept`: what results so far are multiplied by, NULL where there are none; `factor`: by what they are once they are
-// complete, NULL before.
+// Does the same for `rows` rows of the result, with keys [key, key + count) and columns from `first` on. `kept`: what
+// the results so far are multiplied by; NULL if there are none. `factor`: what complete results are multiplied by; NULL
+// if these are not complete yet.
 static inline __attribute__((always_inline)) void FN(gather)(const FN(head_t) * head, float *y, int64_t first,
                                                              int64_t key, int64_t count, int64_t rows, int vectors,
                                                              int lanes, const float *kept, const float *factor) {
@@ -317,7 +319,7 @@ static void FN(panel)(const FN(head_t) * head, int64_t panel, int64_t key, int64
     const float sum = FN(soften)(scores, head->mask + (row + i) * MASK_ROW + key * MASK_KEY, count, &most);
     kept[i] = first || before == -__builtin_inff() ? 0.0f : v_exp(v_set1(before - most))[0];
     const float whole = first ? sum : head->sum[row + i] * kept[i] + sum;
-    factor[i] = most == -__builtin_inff() ? 0.0f : 1.0f / whole; // no key counts: zeros
+    factor[i] = most == -__builtin_inff() ? 0.0f : 1.0f / whole; // no key takes part: the result is 0
     if (!last) head->most[row + i] = most, head->sum[row + i] = whole;
   }
   float *y = head->y + row * Y_ROW;

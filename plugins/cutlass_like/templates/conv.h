@@ -2,8 +2,8 @@
 // image and group by group. Depth runs over (kernel row, kernel column, input channel). Pixels are copied panel by
 // panel into the workspace, where strides, dilations and padding are resolved; with DIRECT (1x1, stride 1, no padding)
 // they are read in place.
-//   TRANSPOSED 0: lanes are pixels, the tile's rows output channels; results are stored as they lie.
-//   TRANSPOSED 1: lanes are output channels, rows pixels: for small images, whose pixels fill no vectors.
+//   TRANSPOSED 0: lanes are pixels, and the tile's rows are output channels; results are stored in that order.
+//   TRANSPOSED 1: lanes are output channels, and rows are pixels: for small images, whose pixels do not fill vectors.
 // Weights arrive packed in panels of WEIGHT_PANEL channels: [GROUPS][panel][DEPTH][channels of the panel].
 enum {
   FN(pixels) = OUT_H * OUT_W,
@@ -124,8 +124,8 @@ static void FN(block)(const FN(args_t) * args, float *workspace, int64_t image, 
         const int row_rest = channel + WEIGHT_PANEL > OUT, column_rest = pixel + PIXEL_PANEL > FN(pixels);
 #endif
 #if AHEAD_PIXELS
-        // One vector of each channel of the pixels that are packed next; the first panels of weights see to all of
-        // them.
+        // Prefetches one vector of each channel of the pixels that are packed next. The first panels of weights
+        // prefetch one vector each.
         const int64_t vector = w - first;
         const int fetch = vector * LANES < PIXEL_PANEL;
         const float *ahead = fetch ? next + p * PIXEL_PANEL + vector * LANES : weight;

@@ -1,6 +1,6 @@
 // Depthwise convolution of blocked tensors, [BATCH][CHANNELS / 16][H][W][16]: lanes are channels, the input is read in
-// place. Pixels whose taps all lie inside the picture are computed PIXELS at a time; the others one by one, by the taps
-// that do. Weights arrive as [CHANNELS / 16][KERNEL_H][KERNEL_W][16].
+// place. Pixels whose taps all lie inside the picture are computed PIXELS at a time; the others one by one, with
+// only the taps that lie inside. Weights arrive as [CHANNELS / 16][KERNEL_H][KERNEL_W][16].
 enum {
   FN(channel_blocks) = CHANNELS / BLOCK,
   // One unit of work: one row of the output of one block of channels.

@@ -19,13 +19,13 @@ enum {
 };
 
 #if !IN_PLACE && FLAT
-// Pixels [first, first + count) of each channel to the strip.
+// Copies pixels [first, first + count) of each channel to the strip.
 static void FN(gather)(float *strip, const float *image, int64_t first, int64_t count) {
   for (int64_t c = 0; c < IN; ++c)
     copy_runs(strip + c * CHANNEL_STEP, 0, image + c * IN_H * IN_W + first, 0, 1, count, 0, count, 1);
 }
 #elif !IN_PLACE
-// Rows [first, first + rows) of the padded picture to the strip.
+// Copies rows [first, first + rows) of the padded picture to the strip.
 static void FN(gather)(float *strip, const float *image, int64_t first, int64_t rows) {
   for (int64_t c = 0; c < IN / IN_LANES; ++c, image += IN_H * IN_W * IN_LANES)
     for (int64_t y = 0; y < rows; ++y) {

@@ -1,8 +1,8 @@
 // One register tile of a direct convolution: TILE_H x TILE_W pixels of the output by TILE_VECTORS vectors of channels.
 //   TILE_LANES  channels of the last vector that exist
-// `in` is where the first pixel's first tap reads. Each of TAP_BLOCKS x TAPS_H x TAPS_W blocks of terms has STEPS
-// terms. `ahead`: the weights that later tiles read from memory, AHEAD lines of them per block of terms; `next`: floats
-// from this tile's pixels to the next one's.
+// `in` points to what the first tap of the first pixel reads. There are TAP_BLOCKS x TAPS_H x TAPS_W blocks of STEPS
+// terms. `ahead` points to the weights that later tiles will read from memory; each block of terms prefetches AHEAD
+// lines of them. `next` is the number of floats from this tile's pixels to those of the next tile.
 static void TILE_NAME(const float *restrict in, const float *restrict weights, float *out, const float *restrict bias,
                       const float *restrict residual, const float *ahead, int64_t next) {
   vf sum[TILE_H * TILE_W][TILE_VECTORS];
@@ -10,7 +10,8 @@ static void TILE_NAME(const float *restrict in, const float *restrict weights, f
 #define TILE_OUT(p, j)                                                                                                 \
   (((p) / TILE_W * OUT_W + (p) % TILE_W) * OUT_LANES + (int64_t)((j)*LANES / OUT_LANES) * OUT_PLANE +                  \
    (j)*LANES % OUT_LANES)
-  // Lines of the result are asked for one a term where that goes on, so that they keep no other read waiting.
+  // The lines of the result are prefetched. With SPREAD each term prefetches one, so that no other read has to wait for
+  // them; otherwise all are prefetched before the first term.
   enum { PLANES = (TILE_VECTORS * LANES + 15) / 16, SPREAD = TILE_SPREAD && TILE_H == 1 && TILE_W <= STEPS };
   if (!SPREAD && OUT_LANES > 1) {
 #pragma GCC unroll 32
@@ -56,7 +57,7 @@ static void TILE_NAME(const float *restrict in, const float *restrict weights, f
             for (int j = 0; j < TILE_VECTORS; ++j) sum[p][j] = v_fma(value, column[j], sum[p][j]);
           }
           x += STEP;
-          __asm__("" : "+r"(x)); // what two terms share is read again: keeping it would cost a register each
+          __asm__("" : "+r"(x)); // a value that two terms share is read twice: keeping it would cost a register
         }
       }
 #if OUT_LANES > 1

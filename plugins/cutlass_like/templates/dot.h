@@ -1,6 +1,6 @@
 // C[M][N] = A[M][K] * B[N][K] transposed, for few rows of A: every element is a dot product of two rows of memory, and
-// B is read once, in place. LANES columns at a time have a vector of partial sums each, turned at the end into one
-// vector of results.
+// B is read once, in place. LANES columns are taken at a time, each with a vector of partial sums. At the end these
+// become one vector of results.
 enum {
   FN(blocks) = (N + LANES - 1) / LANES,
   FN(items) = BATCH * FN(blocks),

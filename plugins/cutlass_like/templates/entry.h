@@ -1,5 +1,5 @@
-// The packed function: inputs as INPUT_* say, one output. Attention with a cache (PAST) has the next one as outputs
-// too.
+// The packed function: INPUT_* are the places of its inputs, and it has one output. Attention with a cache (PAST) also
+// returns the next cache.
 BYOC_PACKED int32_t SYMBOL(const byoc_call_t *call) {
   const byoc_runtime_t *runtime = call->runtime;
   FN(args_t) args;

@@ -1,5 +1,5 @@
 // C[M][N] = A[M][K] * B[K][N], both computed by the model. Blocks of BLOCK_PANELS column panels of B are copied to the
-// workspace, transposed where B is; with DIRECT they are read in place. A is read in place.
+// workspace, transposed if B is; with DIRECT they are read in place. A is read in place.
 enum {
   FN(row_panels) = (M + ROW_PANEL - 1) / ROW_PANEL,
   FN(column_panels) = (N + COLUMN_PANEL - 1) / COLUMN_PANEL,

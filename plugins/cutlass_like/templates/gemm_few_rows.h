@@ -6,8 +6,8 @@ enum {
   FN(part) = K / STREAMS,      // terms of a stream
   FN(rest) = N % COLUMN_PANEL, // columns of the last panel, where it is narrower
   FN(items) = BATCH * FN(panels),
-  // Floats asked for in front of the ones that are read: 2 KiB are what a core reads at 20 GB/s in the 100 ns that
-  // memory takes to answer.
+  // Floats to prefetch ahead of those that are read: at 20 GB/s a core reads 2 KiB in the 100 ns that memory takes to
+  // answer.
   FN(ahead) = 512,
 };
 

@@ -1,8 +1,8 @@
-// C[M][N] = A[M][K] * B[K][N] with constant B: packed when the model was built in panels of COLUMN_PANEL columns,
-// [panel][K][columns of the panel, padded to whole vectors]. Panels of B are the fixed side: each is read once per
-// block of BLOCK_PANELS row panels and stays in the cache for them. With DIRECT, A is read in place; else the rows of a
-// block are copied to the workspace, [panel][depth][row]: rows of memory that lie a power of two apart share sets of
-// the cache.
+// C[M][N] = A[M][K] * B[K][N] with constant B, which was packed into panels of COLUMN_PANEL columns when the model was
+// built: [panel][K][columns of the panel, padded to whole vectors]. Each panel of B is read once per block of
+// BLOCK_PANELS row panels and stays in the cache for them. With DIRECT, A is read in place. Otherwise the rows of a
+// block are copied to the workspace, [panel][depth][row], because rows that lie a power of two apart in memory share
+// sets of the cache.
 enum {
   FN(row_panels) = (M + ROW_PANEL - 1) / ROW_PANEL,
   FN(column_panels) = (N + COLUMN_PANEL - 1) / COLUMN_PANEL,
@@ -59,7 +59,7 @@ static void FN(block)(const FN(args_t) * args, float *workspace, int64_t batch, 
       const int64_t wide = N - column < COLUMN_PANEL ? WEIGHT_COLUMNS(N - column) : COLUMN_PANEL;
       const float *columns = b + column * K + k * wide;
       const int column_rest = column + COLUMN_PANEL > N;
-      // What is read next: the panel behind this one, behind the last one the first one's next block of depth.
+      // What is read next: the following panel, or after the last one the next block of depth of the first.
       const int64_t start = first * COLUMN_PANEL, start_wide = N - start < COLUMN_PANEL ? wide : COLUMN_PANEL;
       const float *next = w + 1 < last ? columns + K * COLUMN_PANEL : b + start * K + (k + depth) * start_wide;
       for (int64_t p = 0; p < panels; ++p) {

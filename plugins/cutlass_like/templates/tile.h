@@ -3,14 +3,14 @@
 //   TILE_B_DEPTH              floats between two terms of b
 //   TILE_LANES                columns of the last vector that exist
 //   TILE_C_ROW                floats between two rows of the result; with TRANSPOSED, between two columns
-//   TILE_AHEAD                floats from `ahead` on that each term asks for: what later tiles read from memory;
-//                             `ahead_step` floats between two terms
-//   TILE_PARTIAL_ROW          the same for the partial sums that stand between blocks of depth
+//   TILE_AHEAD                floats that each term prefetches from `ahead` on, for later tiles; `ahead_step` floats
+//                             between two terms
+//   TILE_PARTIAL_ROW          like TILE_C_ROW, of the partial sums that are kept between blocks of depth
 static void TILE_NAME(int64_t depth, const float *restrict a, const float *restrict b, float *partial, int first,
                       int last, float *c, const float *restrict bias, const float *restrict residual,
                       const float *ahead, int64_t ahead_step) {
   vf sum[TILE_ROWS][TILE_VECTORS];
-  // The result's lines are asked for before the sums begin: they lie far apart, where no hardware prefetcher follows.
+  // The lines of the result are prefetched before the sums begin: they lie too far apart for hardware prefetchers.
 #if TRANSPOSED
   if (last)
     for (int j = 0; j < (TILE_VECTORS - 1) * LANES + TILE_LANES; ++j) {

@@ -17,7 +17,7 @@ static inline vf v_load(const float *p) {
 static inline void v_store(float *p, vf x) {
   _mm512_storeu_ps(p, x);
 }
-// To aligned memory, past the caches; others see it after v_stream_end.
+// Stores to aligned memory past the caches. Other threads see it after v_stream_end.
 static inline __attribute__((unused)) void v_stream(float *p, vf x) {
   _mm512_stream_ps(p, x);
 }

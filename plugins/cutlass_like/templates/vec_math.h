@@ -1,6 +1,6 @@
-// Activations on vectors, in GNU C vector arithmetic over vf and vi, the same for every instruction set. v_max and
-// v_min give their second operand where either is NaN: with the data there, NaN passes through. What errors are said
-// here is what tests/cutlass/test_activations.c holds them to.
+// Activations on vectors, written with the vector arithmetic of GNU C on vf and vi, so that one text serves every
+// instruction set. v_max and v_min return their second operand if either is NaN. The data are the second operand here,
+// so that NaN passes through. tests/cutlass/test_activations.c checks the errors that the comments give.
 
 static inline vf v_select(vi mask, vf a, vf b) {
   return (vf)(((vi)a & mask) | ((vi)b & ~mask));
@@ -9,9 +9,9 @@ static inline vf v_abs(vf x) {
   return (vf)((vi)x & 0x7fffffff);
 }
 
-// e^x by 2^n * e^r with |r| <= ln(2) / 2, ln(2) as a sum of two of which n times the first is exact (Cody and Waite),
-// and Taylor's series of degree 7, whose rest is below 5.2e-9; relative error below 2e-7. Saturates instead of
-// overflowing.
+// e^x as 2^n * e^r with |r| <= ln(2) / 2. ln(2) is written as a sum of two numbers, and n times the first one is exact
+// (Cody and Waite). e^r is Taylor's series of degree 7, whose remainder is below 5.2e-9. The relative error is below
+// 2e-7. Saturates instead of overflowing.
 static inline __attribute__((unused)) vf v_exp(vf x) {
   x = v_min(v_set1(88.0f), v_max(v_set1(-87.0f), x));
   const vf n = v_round(x * 1.44269504f);
@@ -65,7 +65,7 @@ static inline __attribute__((unused)) vf v_tanh(vf x) {
   return v_select(a < v_set1(0.625f), near, far);
 }
 
-// erf by Abramowitz and Stegun 7.1.26, which is off by 1.5e-7; as f32, absolute error below 6e-7.
+// erf by Abramowitz and Stegun 7.1.26, which is off by 1.5e-7. In f32 the absolute error is below 6e-7.
 static inline __attribute__((unused)) vf v_erf(vf x) {
   vf a = v_abs(x), t = 1.0f / (1.0f + a * 0.3275911f);
   vf p = v_set1(1.061405429f);

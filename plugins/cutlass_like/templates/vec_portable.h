@@ -17,7 +17,7 @@ static inline vf v_load(const float *p) {
 static inline void v_store(float *p, vf x) {
   memcpy(p, &x, sizeof x);
 }
-// Where the instruction set has them: stores past the caches, which others see after v_stream_end.
+// Stores past the caches if the instruction set has such stores. Other threads see them after v_stream_end.
 static inline __attribute__((unused)) void v_stream(float *p, vf x) {
   v_store(p, x);
 }
@@ -25,7 +25,7 @@ static inline __attribute__((unused)) void v_stream_end(void) {}
 static inline vf v_fma(vf a, vf b, vf c) {
   return a * b + c;
 }
-static inline vf v_max(vf a, vf b) { // as SSE: b where either is NaN
+static inline vf v_max(vf a, vf b) { // as in SSE: b if either is NaN
   vi m = a > b;
   return (vf)(((vi)a & m) | ((vi)b & ~m));
 }
@@ -35,7 +35,7 @@ static inline vf v_min(vf a, vf b) {
 }
 
 // The nearest whole number, and x * 2^n for whole n from -126 to 127.
-static inline __attribute__((unused)) vf v_round(vf x) { // of |x| < 2^22: what does not fit beside 3 * 2^22 goes
+static inline __attribute__((unused)) vf v_round(vf x) { // if |x| < 2^22: the sum has no room for a fraction
   return (x + 12582912.0f) - 12582912.0f;
 }
 static inline __attribute__((unused)) vf v_scale2(vf x, vf n) {

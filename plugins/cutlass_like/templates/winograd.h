@@ -56,8 +56,8 @@ static inline __attribute__((always_inline)) void FN(columns)(const float *point
 }
 
 #if IN_LANES > 1
-// Patches of one vector of channels, rows [top, top + rows) of squares; those that reach into the padding are put
-// together first.
+// Patches of one vector of channels, rows [top, top + rows) of squares; those that reach into the padding are
+// assembled first.
 static void FN(patches)(float *points, const float *input, int64_t top, int64_t rows, float *border) {
   for (int64_t s = 0; s < rows * FN(squares_w); ++s, points += PATCH_ROW) {
     const int64_t y = (top + s / FN(squares_w)) * EDGE - PAD_TOP, x = s % FN(squares_w) * EDGE - PAD_LEFT;
@@ -75,8 +75,8 @@ static void FN(patches)(float *points, const float *input, int64_t top, int64_t 
   }
 }
 #else
-// Pixels of `channels` channels, rows [first, first + rows) of the padded picture, to a strip with LANES channels side
-// by side.
+// Copies rows [first, first + rows) of the padded picture, `channels` channels of them, to a strip with LANES channels
+// side by side.
 static void FN(gather)(float *strip, const float *input, int64_t channels, int64_t first, int64_t rows) {
   for (int64_t r = 0; r < rows; ++r, strip += FN(strip_w) * LANES) {
     const int64_t y = first + r - PAD_TOP;
@@ -93,7 +93,7 @@ static void FN(gather)(float *strip, const float *input, int64_t channels, int64
         }
         v_transpose(square);
         float *to = strip + (x + p) * LANES;
-        if (x + p + LANES <= FN(strip_w)) { // what is too much is written over
+        if (x + p + LANES <= FN(strip_w)) { // pixels beyond `count` are overwritten later
 #pragma GCC unroll 16
           for (int i = 0; i < LANES; ++i) v_store(to + i * LANES, square[i]);
         } else {

@@ -1,5 +1,5 @@
-// Products of 32-bit words that hold several terms each: four bytes, two i16 or two bf16. Data are what the model
-// computes, weights what is known when it is built. Lanes of sums are i32, or f32 for bf16.
+// Products of 32-bit words that hold several terms each: four bytes, two i16 or two bf16. The
+// model computes the data; the weights are known when it is built. Lanes of sums are i32, or f32 for bf16.
 #define DOT_I8X4      1 // four u8 of data by four s8 of weights
 #define DOT_I16X2     2 // two i16 by two i16
 #define DOT_BF16X2    3 // two bf16 by two bf16
@@ -28,17 +28,18 @@ static inline vf w_float(vi x) {
   return __builtin_convertvector(x, vf);
 }
 
-// ---- what each instruction set says in its own way (words_avx512.h and the like) ----
+// ---- what each instruction set defines for itself (words_avx512.h and the like) ----
 
-// sum + the products of the terms of two words. w_dot_i8x4 and w_dot_bf16x2 are there where an instruction does it.
+// sum + the products of the terms of two words. w_dot_i8x4 and w_dot_bf16x2 exist if the instruction set has an
+// instruction for them.
 static inline vi w_dot_i16x2(vi sum, vi a, vi b);
 
-// To the nearest integer, ties to even; right for what fits i32 and of either sign beyond.
+// Rounds to the nearest integer, ties to even. Exact below 2^22; larger numbers keep their sign and stay large.
 static inline vf w_round(vf x);
 static inline vi w_larger(vi a, vi b);
 static inline int w_any_above(vf x, float limit);
 
-// A product that is rounded before it is added.
+// A product that must be rounded before it is added: the compiler does not fuse the two.
 static inline vf w_alone(vf x);
 
 // Elements of data. Lane l is p[l * stride] for l < n; the others are 0.
@@ -48,7 +49,7 @@ static inline vf w_floats(const float *p, int64_t n, int64_t stride);
 // Lanes [0, n) as bytes or as i16.
 static inline void w_store_low(void *p, vi x, int64_t n, int bits);
 
-// Lanes that are results: a set bit of `valid` is a lane that exists; those lie side by side in memory.
+// Some lanes are results: bit l of `valid` is set if lane l is one. Results lie side by side in memory.
 enum { W_ALL = (1 << LANES) - 1 };
 static inline void w_store_words(void *p, vi x, uint32_t valid);
 static inline void w_store_bytes(uint8_t *p, vi x, uint32_t valid);
@@ -61,7 +62,7 @@ static inline vf w_abs(vf x) {
   return (vf)((vi)x & 0x7fffffff);
 }
 
-// Magnitudes as the words that hold them: their order is that of the floats, with NaN above all of them.
+// The bits of the magnitudes. As integers they have the order of the floats, with NaN above all of them.
 static inline vi w_magnitude(vf x) {
   return (vi)w_abs(x);
 }
@@ -71,8 +72,9 @@ static inline int32_t w_largest(vi x) {
   return largest;
 }
 
-// What makes bytes of floats whose largest magnitude this is, and what one step of those bytes is worth: NaN where some
-// float is none or infinite, as no byte can say so; nothing where they are too small to divide by.
+// Floats become bytes when they are multiplied by w_inverse, and one step of such a byte is worth w_step. `largest` has
+// the bits of the floats' largest magnitude. If it is too small to divide by, w_inverse is 0. If a float is NaN or
+// infinite, w_step is NaN, because no byte can represent that.
 static inline float w_inverse(int32_t largest) {
   float most;
   memcpy(&most, &largest, sizeof most);
@@ -93,14 +95,14 @@ static inline w_byte_t w_byte(float scale, float zero, float low, float high) {
   return (w_byte_t){scale, scale > 0.0f ? 1.0f / scale : 0.0f, zero, low, high};
 }
 
-// Bytes added to bytes, as floats: (own - own_zero) * own_scale and the like of the others.
+// Two tensors of bytes are added as floats: (own - own_zero) * own_scale + (other - other_zero) * other_scale.
 typedef struct w_join_t {
   float own_zero, own_scale, other_zero, other_scale;
   w_byte_t byte; // of the sum
 } w_join_t;
 
-// x * scale as a byte. Multiplying by the inverse errs by less than 1e-4 where the result is a byte; where that could
-// turn the rounding, the quotient decides, as the definition says.
+// x * scale as a byte. Multiplying by the inverse is off by less than 1e-4 if the result fits a byte. If that could
+// change the rounding, the quotient is computed, as the definition of quantisation asks.
 static inline vi w_quantise(vf x, vf scale, const w_byte_t *byte) {
   vf near = x * (scale * v_set1(byte->inverse)), rounded = w_round(near);
   if (__builtin_expect(w_any_above(w_abs(near - rounded), 0.4998f), 0))

@@ -1,4 +1,4 @@
-// What products of words need of AVX2; the rest lane by lane (words_lanes.h).
+// The parts of words.h that AVX2 has instructions for; words_lanes.h does the others lane by lane.
 #define LANE_BY_LANE 1
 static inline vi w_dot_i16x2(vi sum, vi a, vi b) {
   return sum + (vi)_mm256_madd_epi16((__m256i)a, (__m256i)b);

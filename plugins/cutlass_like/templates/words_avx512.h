@@ -1,4 +1,4 @@
-// What products of words need of AVX-512: interfaces in words.h.
+// The parts of words.h that each instruction set defines, for AVX-512.
 #if defined(__AVX512VNNI__)
 static inline vi w_dot_i8x4(vi sum, vi data, vi weights) {
   return (vi)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)data, (__m512i)weights);

@@ -1,8 +1,8 @@
 // Convolution NCHW on words. First the image is spread out in the workspace: a word holds UNIT channels of a pixel,
-// with strides as planes of their own (PHASES) and padding in place, so that what a kernel tap reads lies at one
-// distance (TAPS) for all positions. Then lanes run over positions of that plane, WIDE to a row; those beyond OUT_W are
-// computed along and not stored. Weights: [GROUPS][panel of CHANNEL_PANEL channels][chunk of CHUNK planes][tap][plane
-// of the chunk][channel of the panel].
+// each phase of the strides is a plane of its own (PHASES), and the padding is written out. A kernel tap then reads at
+// one fixed distance (TAPS) from every position. Lanes run over the positions of a plane, whose rows are WIDE long;
+// positions beyond OUT_W are computed too, but not stored. Weights: [GROUPS][panel of CHANNEL_PANEL channels][chunk of
+// CHUNK planes][tap][plane of the chunk][channel of the panel].
 enum {
   FN(planes) = (IN + UNIT - 1) / UNIT,
   FN(positions) = (OUT_H - 1) * WIDE + OUT_W,
@@ -19,7 +19,7 @@ enum {
 
 #define MEASURED (DATA == AS_F32 && DOT != DOT_BF16X2)
 #if MEASURED
-// The largest magnitude of each part of each image, of which there are as many as shares.
+// The largest magnitude of each part of each image. An image has one part per share.
 static void FN(measure)(void *argument, int64_t begin, int64_t end, int32_t worker) {
   const FN(args_t) *args = argument;
   (void)worker;
@@ -101,7 +101,7 @@ static void FN(block)(const FN(args_t) * args, int32_t *slot, int64_t image, int
   const int64_t panels = FN(position_panels) - panel < BLOCK_PANELS ? FN(position_panels) - panel : BLOCK_PANELS;
   const int32_t *data = args->workspace + HEAD + image * FN(image_words) + panel * FN(panel);
   const float factor = MEASURED ? args->factor * w_step(FN(largest)(args, image / GROUPS)) : args->factor;
-  // Of each vector: which lanes are results, and where the first of them goes.
+  // For each vector: which lanes are results, and where the first of them is stored.
   uint32_t valid[BLOCK_PANELS * POSITION_VECTORS];
   int64_t at[BLOCK_PANELS * POSITION_VECTORS];
   for (int64_t v = 0; v < panels * POSITION_VECTORS; ++v) {

@@ -1,4 +1,4 @@
-// The packed function: inputs as INPUT_* say, one output.
+// The packed function: INPUT_* are the places of its inputs, and it has one output.
 BYOC_PACKED int32_t SYMBOL(const byoc_call_t *call) {
   const byoc_runtime_t *runtime = call->runtime;
   const int32_t *parameters = call->tensors[INPUT_BIAS].data;
@@ -19,7 +19,7 @@ BYOC_PACKED int32_t SYMBOL(const byoc_call_t *call) {
   args.zero = once->zero;
 #if READS_ZERO
   const uint8_t zero = *(const uint8_t *)call->tensors[INPUT_ZERO].data;
-  if (DATA == AS_I8) // stands in words of bytes with its sign turned
+  if (DATA == AS_I8) // words of bytes hold it with its sign bit flipped
     args.zero = DOT == DOT_I8X4 ? zero ^ 128 : (int8_t)zero;
   else
     args.zero = zero;

@@ -1,8 +1,9 @@
-// What every product of words shares: its arguments and what becomes of a vector of sums.
+// What all products of words share: their arguments, and how a vector of sums becomes results.
 //   DATA, RESULT      AS_*: element types
 //   DOT, UNIT, BITS   how words are multiplied; terms of a word and their size
-//   PARAMETERS        words between the tables of each channel: what is added to its sum, the sum of its weights, the
-//                     factor of its sum, its bias; behind them what is said once (words_once.h)
+//   PARAMETERS        words from one table to the next. Each table has an entry per channel: what is added to its sum,
+//                     the sum of its weights, the factor of its sum, its bias. Behind them lies what is the same for
+//                     all channels (words_once.h).
 
 #if DOT == DOT_BF16X2 || DOT == DOT_BF16_WIDE
 #define SUM_T vf
@@ -86,7 +87,7 @@ static inline __attribute__((always_inline)) void FN(finish)(SUM_T sum, vi offse
 }
 
 #if DOT != DOT_BF16_WIDE
-// Elements of data as terms of words; lanes from n on are worthless. `inverse`: of the scale of floats.
+// Elements of data as terms of words; lanes from n on mean nothing. `inverse`: 1 / scale, for floats.
 static inline __attribute__((always_inline)) vi FN(terms)(const DATA_T *from, int64_t n, int64_t stride, int32_t zero,
                                                           float inverse) {
   (void)zero, (void)inverse;
@@ -94,7 +95,7 @@ static inline __attribute__((always_inline)) vi FN(terms)(const DATA_T *from, in
   vf data = w_floats(from, n, stride);
   vi bits = (vi)data, nan = (vi)(data != data);
   return (bits + ((0x7fff + (bits >> 16 & 1)) & ~nan)) >> 16 | (nan & 64);
-#elif DATA == AS_F32 // what is no number fits a byte all the same: its step is NaN
+#elif DATA == AS_F32 // NaN becomes some byte, but then the step is NaN
   vf scaled = w_round(w_floats(from, n, stride) * v_set1(inverse));
   vi x = __builtin_convertvector(v_min(v_max(scaled, v_set1(-127.0f)), v_set1(127.0f)), vi);
   return DOT == DOT_I8X4 ? x + 128 : x;

@@ -45,7 +45,7 @@ static void FN(prepare)(void *argument, int64_t begin, int64_t end, int32_t work
 // Column panels [first, last) over one block of rows.
 static void FN(block)(const FN(args_t) * args, int32_t *slot, int64_t batch, int64_t block, int64_t first,
                       int64_t last) {
-  (void)slot, (void)batch; // there is one
+  (void)slot, (void)batch; // there is one matrix
   const int64_t panel = block * BLOCK_PANELS;
   const int64_t panels = FN(row_panels) - panel < BLOCK_PANELS ? FN(row_panels) - panel : BLOCK_PANELS;
   for (int64_t w = first; w < last; ++w) {

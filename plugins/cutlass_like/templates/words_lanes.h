@@ -1,4 +1,4 @@
-// What instruction sets that have nothing better do lane by lane: interfaces in words.h.
+// The parts of words.h that an instruction set has no instructions for, lane by lane.
 #if defined(LANE_BY_LANE)
 static inline int w_any_above(vf x, float limit) {
   vi above = (vi)(x > v_set1(limit));

@@ -1,5 +1,5 @@
-// What the parameters of a product of words say once, behind the tables of each channel: laid out here for the code
-// that writes them (pack_words.c) and for the code that reads them (words_entry.h).
+// The parameters of a product of words that are the same for all channels; they lie behind the tables of the channels.
+// pack_words.c writes them, and words_entry.h reads them.
 typedef struct byoc_cutlass_once_t {
   int32_t zero; // of the data, as they stand in words
   // Bytes as results.

@@ -1,7 +1,7 @@
-// What products of words need of any processor; the rest lane by lane (words_lanes.h).
+// The parts of words.h that vectors of any processor can do; words_lanes.h does the others lane by lane.
 #define LANE_BY_LANE 1
 static inline vi w_dot_i16x2(vi sum, vi a, vi b) {
-#if defined(__SSE2__) // which compilers find no use for by themselves
+#if defined(__SSE2__) // an instruction that compilers do not choose by themselves
   return sum + (vi)__builtin_ia32_pmaddwd128((short __attribute__((vector_size(16))))a,
                                              (short __attribute__((vector_size(16))))b);
 #else
