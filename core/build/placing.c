@@ -11,7 +11,6 @@
 #include "core/compose/native.h"
 #include "core/measure/costs.h"
 #include "core/measure/plans.h"
-#include "core/ops/util.h"
 #include "core/pass/layouts.h"
 
 // What a collage placement needs, for as long as it runs.
@@ -49,31 +48,6 @@ static byoc_status_t describe_targets(wiring_t *w, const byoc_target_list_t *tar
   return key->target && key->plugin && key->machine ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
-// How many bytes go through the caches in a run: the weights, plus twice the widest place of the graph, which a good
-// memory plan exceeds only a little.
-static uint64_t model_bytes(const byoc_graph_module_t *module) {
-  double constants = 0, widest = 0;
-  for (size_t f = 0; f < module->functions.count; ++f) {
-    const byoc_function_t *function = module->functions.data[f];
-    for (size_t i = 0; i < function->constants.count; ++i) {
-      const byoc_value_t *value = function->constants.entries[i].value;
-      if (value->uses.count > 0) constants += (double)value->constant->size_bytes;
-    }
-    if (function->kind != BYOC_FUNCTION_GRAPH) continue;
-    BYOC_FOR_EACH_NODE(node, function->body) {
-      double bytes = 0;
-      for (uint32_t i = 0; i < node->operand_count; ++i) {
-        bool is_data = byoc_has_operand(node, i) && node->operands[i]->kind != BYOC_VALUE_CONSTANT;
-        if (is_data) bytes += byoc_estimate_bytes(node->operands[i]->type);
-      }
-      for (uint32_t i = 0; i < node->result_count; ++i) bytes += byoc_estimate_bytes(node->results[i]->type);
-      if (bytes > widest) widest = bytes;
-    }
-  }
-  double bytes = constants + 2 * widest;
-  return bytes < 1e15 ? (uint64_t)bytes : 0;
-}
-
 // Without a compiler nothing can be measured, and the estimate is used instead.
 static byoc_status_t open_measurer(wiring_t *w, const byoc_graph_module_t *module, const byoc_target_list_t *targets,
                                    byoc_diag_t *diag) {
@@ -81,7 +55,7 @@ static byoc_status_t open_measurer(wiring_t *w, const byoc_graph_module_t *modul
                                                .targets = targets,
                                                .database = w->database,
                                                .thread_count = w->options.key.thread_count,
-                                               .model_bytes = model_bytes(module)};
+                                               .model_bytes = byoc_estimate_model_bytes(module)};
   byoc_diag_t why = {0};
   byoc_status_t status = byoc_cost_measurer_create(&options, module->allocator, &why, &w->measurer);
   if (status == BYOC_NOT_FOUND) {

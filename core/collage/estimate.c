@@ -35,6 +35,29 @@ double byoc_estimate_bytes(const byoc_type_t *type) {
   return bytes_of(type);
 }
 
+uint64_t byoc_estimate_model_bytes(const byoc_graph_module_t *module) {
+  double constants = 0, widest = 0;
+  for (size_t f = 0; f < module->functions.count; ++f) {
+    const byoc_function_t *function = module->functions.data[f];
+    for (size_t i = 0; i < function->constants.count; ++i) {
+      const byoc_value_t *value = function->constants.entries[i].value;
+      if (value->uses.count > 0) constants += (double)value->constant->size_bytes;
+    }
+    if (function->kind != BYOC_FUNCTION_GRAPH) continue;
+    BYOC_FOR_EACH_NODE(node, function->body) {
+      double bytes = 0;
+      for (uint32_t i = 0; i < node->operand_count; ++i) {
+        bool is_data = byoc_has_operand(node, i) && node->operands[i]->kind != BYOC_VALUE_CONSTANT;
+        if (is_data) bytes += bytes_of(node->operands[i]->type);
+      }
+      for (uint32_t i = 0; i < node->result_count; ++i) bytes += bytes_of(node->results[i]->type);
+      if (bytes > widest) widest = bytes;
+    }
+  }
+  double bytes = constants + 2 * widest;
+  return bytes < 1e15 ? (uint64_t)bytes : 0;
+}
+
 // Dimension `axis`, counted from the end if negative.
 static double extent(const byoc_type_t *type, int32_t axis) {
   if (!byoc_is_ranked(type)) return BYOC_ESTIMATE_DIM;

@@ -36,6 +36,9 @@ typedef struct byoc_work_t {
 byoc_work_t byoc_function_work(const byoc_function_t *function);
 // Bytes of a value; symbolic dimensions as above, 0 if it is not a tensor.
 double byoc_estimate_bytes(const byoc_type_t *type);
+// How many bytes go through the caches in a run of the module: the weights, plus twice the widest place of the graph,
+// which a good memory plan exceeds only a little. 0 if there are too many to count.
+uint64_t byoc_estimate_model_bytes(const byoc_graph_module_t *module);
 
 // Does not measure if the database (which may be NULL) knows the machine.
 typedef struct byoc_estimator_t {

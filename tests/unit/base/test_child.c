@@ -1,6 +1,7 @@
 // Work in forked processes: several at once, and those that go wrong.
 #include "tests/support/support.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -126,8 +127,28 @@ static void test_ends_of_other_kinds(void **state) {
   assert_true(byoc_now_ns() - start_ns < INT64_C(30000000000));
 }
 
+// Without a standard input, the pipe of the answer takes its place, and leaves it again.
+static void test_no_standard_input(void **state) {
+  (void)state;
+  int saved = dup(STDIN_FILENO);
+  (void)close(STDIN_FILENO);
+  sum_t sum = {1, 2};
+  int32_t answer = 0;
+  byoc_diag_t diag = {0};
+  const byoc_child_limits_t limits = {.timeout_ms = 60000};
+  byoc_test_ok(byoc_child_run(&limits, add, &sum, &answer, sizeof(answer), &diag), &diag);
+  assert_int_equal(answer, 3);
+  assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
+  if (saved >= 0) assert_int_equal(dup2(saved, STDIN_FILENO), STDIN_FILENO);
+  if (saved >= 0) (void)close(saved);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_several_at_once), cmocka_unit_test(test_a_late_look),
-                                     cmocka_unit_test(test_ends_of_other_kinds)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_several_at_once),
+      cmocka_unit_test(test_a_late_look),
+      cmocka_unit_test(test_ends_of_other_kinds),
+      cmocka_unit_test(test_no_standard_input),
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,6 +109,24 @@ static void test_c4_model(void **state) {
   byoc_graph_module_destroy(module);
 }
 
+// The weights that somebody reads, and twice what the widest operator has at hand.
+static void test_model_bytes(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_test_ok(byoc_graph_parse("module {opset_import. = 17} {\n  constant @w : f32[100] = splat 1.0\n"
+                                "  constant @v : f32[30] = splat 1.0\n"
+                                "  func @main(%x : f32[1], %z : f32[10]) -> (%y : f32[100], %r : f32[10]) {\n"
+                                "    %y = Add@14(%x, @w) : f32[100]\n    %a = Relu@14(%z) : f32[10]\n"
+                                "    %r = Mul@14(%a, %z) : f32[10]\n    return %y, %r\n  }\n"
+                                "  func @other(%x : f32[30]) -> (%y : f32[30]) {\n"
+                                "    %y = Add@14(%x, @v) : f32[30]\n    return %y\n  }\n}\n",
+                                "test", byoc_allocator_system(), &diag, &module),
+               &diag);
+  assert_int_equal(byoc_estimate_model_bytes(module), 4 * (100 + 30) + 2 * 4 * (1 + 100));
+  byoc_graph_module_destroy(module);
+}
+
 // Measured once per machine.
 static void test_c4_calibration(void **state) {
   (void)state;
@@ -135,6 +153,7 @@ int main(void) {
       cmocka_unit_test(test_c4_work),
       cmocka_unit_test(test_c4_model),
       cmocka_unit_test(test_c4_calibration),
+      cmocka_unit_test(test_model_bytes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

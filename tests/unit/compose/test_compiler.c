@@ -233,6 +233,37 @@ static void test_preamble(void **state) {
   drop_cache(folder);
 }
 
+// A compiler that cannot precompile headers is asked once for each, not for every source.
+static void test_preamble_fails_once(void **state) {
+  (void)state;
+  static const char script[] = "#!/bin/sh\ncase \" $* \" in *c-header*) echo >> \"$(dirname \"$0\")/asked\"; exit 1;; "
+                               "esac\nexec cc \"$@\"\n";
+  byoc_diag_t diag = {0};
+  byoc_allocator_t system = byoc_allocator_system();
+  char *cache = fresh_cache(), *folder = byoc_test_folder();
+  char *compiler = byoc_path_join(system, folder, "cc"), *asked = byoc_path_join(system, folder, "asked");
+  byoc_test_ok(byoc_file_write(compiler, script, strlen(script), &diag), &diag);
+  assert_int_equal(chmod(compiler, 0700), 0);
+  for (int i = 0; i < 6; ++i) {
+    char source[64], preamble[64];
+    snprintf(source, sizeof(source), "int number(void) { return HALF + %d; }\n", i);
+    snprintf(preamble, sizeof(preamble), "#define HALF %d\n", i / 2);
+    const byoc_compile_job_t job = {.name = "number", .source = source, .preamble = preamble, .compiler = compiler};
+    void *object = NULL;
+    size_t size = 0;
+    byoc_test_ok(byoc_compile(&job, system, &diag, &object, &size), &diag);
+    free(object);
+  }
+  struct stat info;
+  assert_int_equal(stat(asked, &info), 0);
+  assert_int_equal(info.st_size, 3);
+  free(compiler);
+  free(asked);
+  (void)byoc_remove_tree(folder, NULL);
+  free(folder);
+  drop_cache(cache);
+}
+
 // It is part of the key, and it is really what the source begins with.
 static void test_preamble_is_read(void **state) {
   (void)state;
@@ -441,6 +472,7 @@ int main(void) {
       cmocka_unit_test(test_version_of_files),
       cmocka_unit_test(test_link),
       cmocka_unit_test(test_allocations_fail),
+      cmocka_unit_test(test_preamble_fails_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -226,6 +226,29 @@ static byoc_status_t read_sequence(const void *data, size_t size, byoc_diag_t *d
   return status;
 }
 
+// A sequence of an optional, of a sequence and of nothing: field 7 holds optionals, field 5 sequences.
+static void reads_sequences_of_optionals(void **state) {
+  (void)state;
+  static const uint8_t file[] = {0x3a, 0x02, 0x2a, 0x00, 0x3a, 0x00, 0x2a, 0x00};
+  byoc_diag_t diag = {0};
+  char *folder = byoc_test_folder(), path[600];
+  snprintf(path, sizeof(path), "%s/sequence.pb", folder);
+  byoc_test_ok(byoc_file_write(path, file, sizeof(file), &diag), &diag);
+  byoc_graph_module_t *module;
+  byoc_test_ok(byoc_graph_module_create(byoc_allocator_system(), &diag, &module), &diag);
+  byoc_onnx_value_t value;
+  byoc_test_ok(byoc_onnx_read_value_file(path, BYOC_TYPE_SEQUENCE, module, &diag, &value), &diag);
+  assert_int_equal(value.count, 3);
+  assert_int_equal(value.items[0].kind, BYOC_TYPE_OPTIONAL);
+  assert_int_equal(value.items[0].count, 1);
+  assert_int_equal(value.items[0].items[0].kind, BYOC_TYPE_SEQUENCE);
+  assert_int_equal(value.items[1].kind, BYOC_TYPE_OPTIONAL);
+  assert_int_equal(value.items[1].count, 0);
+  assert_int_equal(value.items[2].kind, BYOC_TYPE_SEQUENCE);
+  byoc_graph_module_destroy(module);
+  free(folder);
+}
+
 // elem_type = 1 in a varint of ten bytes; the last byte holds only the 64th bit.
 static void reads_numbers_of_64_bits_and_no_longer(void **state) {
   (void)state;
@@ -458,6 +481,7 @@ int main(void) {
       cmocka_unit_test(refuses_external_files_elsewhere),
       cmocka_unit_test(views_large_weights),
       cmocka_unit_test(reads_sparse_tensors),
+      cmocka_unit_test(reads_sequences_of_optionals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -128,6 +128,30 @@ static void nodes_clone_into_other_functions(void **state) {
   byoc_graph_module_destroy(module);
 }
 
+// A constant comes with its place, unless the function that is copied into says another one.
+static void constants_keep_their_places(void **state) {
+  (void)state;
+  static const char *const scopes[] = {NULL, "fast"};
+  for (int i = 0; i < 2; ++i) {
+    byoc_graph_module_t *module = parse(chain);
+    byoc_function_t *from = module->functions.data[0], *to = byoc_function_create(module, "g");
+    byoc_node_t *reader = from->body->first->next;
+    byoc_constant_t *constant = reader->operands[1]->constant;
+    reader->operands[1]->device.scope = "slow";
+    byoc_value_t *own = byoc_function_constant(to, constant);
+    own->device.scope = scopes[i];
+    byoc_map_t map;
+    byoc_pointer_map_init(&map, byoc_allocator_system());
+    byoc_value_t *p = byoc_block_add_parameter(to->body, "p", from->body->parameters.data[0]->type);
+    assert_true(byoc_pointer_map_put(&map, from->body->first->results[0], p));
+    byoc_node_t *copy = byoc_node_clone(reader, to->body, NULL, &map);
+    assert_ptr_equal(copy->operands[1], own);
+    assert_string_equal(own->device.scope, i == 0 ? "slow" : "fast");
+    byoc_map_deinit(&map);
+    byoc_graph_module_destroy(module);
+  }
+}
+
 static void blocks_sort(void **state) {
   (void)state;
   byoc_graph_module_t *module = parse("module { func @f(%x : f32[2], %c : bool[]) -> (f32[2]) {\n"
@@ -327,6 +351,7 @@ int main(void) {
       cmocka_unit_test(same_result_twice_keeps_indices),
       cmocka_unit_test(every_function_clones),
       cmocka_unit_test(nodes_clone_into_other_functions),
+      cmocka_unit_test(constants_keep_their_places),
       cmocka_unit_test(blocks_sort),
       cmocka_unit_test(long_chains_sort),
       cmocka_unit_test(walks_stop_and_survive_erasing),

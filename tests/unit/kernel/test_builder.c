@@ -184,6 +184,22 @@ static void text_comes_back(void **state) {
   byoc_arena_deinit(&arena);
 }
 
+// Inside a module, everything is two columns further in.
+static void kernels_are_indented(void **state) {
+  (void)state;
+  byoc_arena_t arena;
+  byoc_arena_init(&arena, byoc_allocator_system());
+  byoc_diag_t diag = {0};
+  byoc_loop_kernel_t *kernel;
+  byoc_test_ok(parse(&arena, "{ name \"k\" output y : f32[4] y[0] = 1.0 }", &diag, &kernel), &diag);
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  byoc_loop_kernel_print(kernel, &text);
+  byoc_test_same_text(text.data, "{\n    name \"k\"\n    output y : f32[4]\n    y[0] = 1.0\n  }");
+  byoc_string_deinit(&text);
+  byoc_arena_deinit(&arena);
+}
+
 #define KERNEL(body) "{ name \"k\" input x : f32[4] output y : f32[4] output n : i64[4] " body " }"
 
 static void mistakes_are_refused(void **state) {
@@ -255,6 +271,7 @@ int main(void) {
       cmocka_unit_test(text_comes_back),
       cmocka_unit_test(mistakes_are_refused),
       cmocka_unit_test(common_parts_are_named),
+      cmocka_unit_test(kernels_are_indented),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

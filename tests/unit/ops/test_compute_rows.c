@@ -273,6 +273,33 @@ static void test_lrn(void **state) {
   ops_done(&run);
 }
 
+static double sigmoid(double x) {
+  return 1 / (1 + exp(-x));
+}
+
+// Every gate has weights and a peephole of its own.
+static void test_lstm_peepholes(void **state) {
+  (void)state;
+  enum { STEPS = 3 };
+  static const float x[STEPS] = {0.5f, -1, 2}, w[4] = {0.3f, -0.7f, 1.1f, 0.9f}, r[4] = {-0.4f, 0.6f, 0.2f, -0.8f},
+                     p[3] = {0.25f, -1.5f, 0.75f};
+  float expected[STEPS];
+  double h = 0, c = 0;
+  for (int t = 0; t < STEPS; ++t) {
+    double in = sigmoid((double)w[0] * x[t] + r[0] * h + p[0] * c);
+    double forget = sigmoid((double)w[2] * x[t] + r[2] * h + p[2] * c);
+    c = forget * c + in * tanh((double)w[3] * x[t] + r[3] * h);
+    h = sigmoid((double)w[1] * x[t] + r[1] * h + p[1] * c) * tanh(c);
+    expected[t] = (float)h;
+  }
+  ops_run_t run;
+  ops_run("module {\n  func @main(%x : f32[3,1,1], %w : f32[1,4,1], %r : f32[1,4,1], %p : f32[1,3]) -> (%y : ?) {\n"
+          "    %y = LSTM@14(%x, %w, %r, _, _, _, _, %p) {hidden_size = 1} : ?\n    return %y\n  }\n}\n",
+          (const void *const[]){x, w, r, p}, &run);
+  ops_near(ops_result(&run, 0), expected, STEPS, "LSTM");
+  ops_done(&run);
+}
+
 static void test_lp_and_rms(void **state) {
   (void)state;
   static const float x[6] = {3, 4, 0, 0, 0, 0}, scale[3] = {1, 2, 3};
@@ -298,6 +325,7 @@ int main(void) {
       cmocka_unit_test(test_batch_normalisation),
       cmocka_unit_test(test_lrn),
       cmocka_unit_test(test_lp_and_rms),
+      cmocka_unit_test(test_lstm_peepholes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,6 +57,10 @@ static const case_t cases[] = {
     {"", "%a : string[N]", "RegexFullMatch@20(%a) {pattern = \"a+?\"}", 1,
      "! attribute 'pattern', \"a+?\": lazy or possessive repetition is not supported at '+?'"},
     {"", "%a : string[3]", "NonZero@13(%a)", 1, "! operand 0: expected a tensor of numbers or bools, got string[3]"},
+    // The transformed dimension: an attribute, then an operand
+    {"", "%x : f32[2,6,4,1]", "DFT@17(%x) {axis = 2, onesided = 1}", 1, "f32[2,6,3,2]"},
+    {"@a : i64[] = [1]", "%x : f32[2,6,4,1]", "DFT@20(%x, _, @a) {onesided = 1}", 1, "f32[2,4,4,2]"},
+    {"", "%x : f32[2,6,4,1]", "DFT@20(%x) {onesided = 1}", 1, "f32[2,6,3,2]"},
     // What Unique is written out as
     {"", "%x : f32[4], %i : i64[4]", "byoc::UniqueResults@1(%x, %i, %i, %i, %i)", 4, "! expected 4 operands, got 5"},
     // Attention
