@@ -64,7 +64,7 @@ byoc_status_t byoc_list_directory(const char *path, byoc_allocator_t allocator, 
 
 byoc_status_t byoc_remove_tree(const char *path, byoc_diag_t *diag) {
   int error = byoc_remove_entry(path);
-  byoc_temporary_forget(path);
+  if (error == 0) byoc_temporary_forget(path); // otherwise it is tried again when the process ends
   return error == 0 ? BYOC_OK : byoc_diag_system_error(diag, error, "remove", path);
 }
 

@@ -49,6 +49,7 @@ bool byoc_is_directory(const char *path);
 byoc_status_t byoc_make_directories(const char *path, byoc_diag_t *diag);
 // The folders made here are for this user alone, whatever the umask says.
 byoc_status_t byoc_make_private_directories(const char *path, byoc_diag_t *diag);
+// A temporary folder that cannot be removed now is tried again when the process ends.
 byoc_status_t byoc_remove_tree(const char *path, byoc_diag_t *diag);
 // Makes a folder under $TMPDIR (else /tmp) with mode 0700. byoc_remove_tree removes it. Folders that are left are
 // removed when the process ends by exit, through byoc_remove_temporaries, and in tools by SIGINT and SIGTERM

@@ -2,6 +2,8 @@
 // tools/faults.
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "core/base/file.h"
 #include "core/compose/module_tree.h"
@@ -67,6 +69,28 @@ static void test_umask_cannot_be_read(void **state) {
   byoc_test_ok(status, &diag);
 }
 
+static bool removes_folder_later(void) {
+  char *folder = NULL;
+  if (byoc_make_temporary_directory("byoc-faults", byoc_allocator_system(), NULL, &folder) != BYOC_OK) return false;
+  byoc_faults_set("open:command:1");
+  byoc_status_t status = byoc_remove_tree(folder, NULL);
+  byoc_faults_set(NULL);
+  byoc_remove_temporaries();
+  bool is_gone = !byoc_is_directory(folder);
+  byoc_free(byoc_allocator_system(), folder);
+  return status == BYOC_IO && is_gone;
+}
+
+// A folder that could not be looked into was left behind for good. In a child: this process has temporary files, too.
+static void test_folder_is_removed_later(void **state) {
+  (void)state;
+  pid_t child = fork();
+  if (child == 0) _exit(removes_folder_later() ? 0 : 1);
+  int status = -1;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+}
+
 #define UNDER(fault)                                                                                                   \
   "rm -f counts && BYOC_FAULT=" fault " BYOC_FAULT_COUNTS=counts LD_PRELOAD=" BYOC_TEST_BUILD_DIR                      \
   "/tests/libbyoc_faults.so "
@@ -102,6 +126,7 @@ int main(void) {
       cmocka_unit_test(test_compiler_is_found_without_memory),
       cmocka_unit_test(test_json_needs_memory),
       cmocka_unit_test(test_umask_cannot_be_read),
+      cmocka_unit_test(test_folder_is_removed_later),
       cmocka_unit_test(test_plugin_cannot_be_tried),
       cmocka_unit_test(test_list_of_targets_tells_what_is_missing),
       cmocka_unit_test(test_costs_say_why),

@@ -50,7 +50,8 @@ def judge_end(outcome, kind, where):
 
 
 def says(kind, where, text):
-    reason = REASONS[kind] + ("|ended by signal" if where == "programs" else "")
+    # What a program says about its own faults is passed on.
+    reason = "failed: " if where == "programs" else REASONS[kind]
     return re.search(reason, text, re.IGNORECASE) is not None
 
 
@@ -70,9 +71,9 @@ def judge_result(stage, outcome, outputs, reference, kind=None):
     return found
 
 
-def judge_outputs_of_failure(stage, outputs, reference, was_killed=False):
+def judge_outputs_of_failure(stage, outputs, reference, may_differ=False):
     """Findings about the outputs of a command that failed: those of the pair are as before. Other files are whole. A
-    killed command may have written any of them."""
+    command that was killed, or could not rename any more, may have put one of the pair in place (`may_differ`)."""
     found = []
     before = "old" if stage.over else None
     for name, content in outputs.items():
@@ -81,7 +82,7 @@ def judge_outputs_of_failure(stage, outputs, reference, was_killed=False):
             found.append(f"{name} is half-made")
         if content is None and stage.over:
             found.append(f"the older {name} is gone")
-        elif name in PAIR and content != before and not was_killed:
+        elif name in PAIR and content != before and not may_differ:
             found.append(f"{name} is there though it failed" if not stage.over else f"{name} is new though it failed")
     return found
 

@@ -55,7 +55,8 @@ def try_fault(bench, stage, fault, reference, trace=None):
         if stage.result == "values":
             found += has_right_values(bench)
     else:
-        found += judge.judge_outputs_of_failure(stage, outputs, reference)
+        may_differ = fault.kind == "rename" and fault.goes_on  # not even the older one can be put back
+        found += judge.judge_outputs_of_failure(stage, outputs, reference, may_differ)
     # Without a descriptor no folder can be looked into, not even to remove it.
     if not (fault.kind == "open" and fault.goes_on):
         found += judge.judge_left_behind(bench.left_behind(stage))
@@ -80,7 +81,7 @@ def try_kill(bench, stage, moment_s, reference):
         os.kill(left, signal.SIGKILL)
     outputs = bench.outputs(stage)
     if outcome != 0:
-        found += judge.judge_outputs_of_failure(stage, outputs, reference, was_killed=True)
+        found += judge.judge_outputs_of_failure(stage, outputs, reference, may_differ=True)
     keep = sorted(p.name for p in (bench.home / "out").iterdir())
     for name in keep:
         if f"out/{name}" in stage.outputs:
