@@ -6,6 +6,7 @@
 #include "core/base/elf.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
+#include "core/hostir/text.h"
 #include "core/ir/text.h"
 
 // Constants larger than this are elided when a module is printed on the way.
@@ -29,23 +30,39 @@ static byoc_status_t begin(const byoc_build_t *build, const char *step, byoc_dia
   return byoc_build_watcher_begin(&build->options.watcher, step, diag);
 }
 
-// An ONNX model has no magic number; a file that has one, or that reads as a module, is not an ONNX file.
-static byoc_status_t look_inside(const char *path, byoc_diag_t *diag, bool *out_is_text) {
+typedef enum file_form_t { FORM_ONNX, FORM_MODULE, FORM_HOST_PROGRAM } file_form_t;
+
+// An ONNX model has no magic number; a file that has one, or that reads as a text of ours, is not an ONNX file.
+static byoc_status_t look_inside(const char *path, byoc_diag_t *diag, file_form_t *out_form) {
+  static const struct {
+    const char *ending, *words;
+    file_form_t form;
+  } texts[] = {{".byoc", "module ", FORM_MODULE}, {".host", "host program ", FORM_HOST_PROGRAM}};
+  *out_form = FORM_ONNX;
+  for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); ++i) {
+    if (byoc_ends_with(path, texts[i].ending)) *out_form = texts[i].form;
+  }
+  if (*out_form != FORM_ONNX) return BYOC_OK;
   byoc_file_view_t view;
   BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, diag, &view));
-  static const char word[] = "module ";
-  *out_is_text = view.size_bytes >= strlen(word) && memcmp(view.data, word, strlen(word)) == 0;
+  for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); ++i) {
+    const size_t size = strlen(texts[i].words);
+    if (view.size_bytes >= size && memcmp(view.data, texts[i].words, size) == 0) *out_form = texts[i].form;
+  }
   bool is_elf = byoc_is_elf(view.data, view.size_bytes);
   byoc_file_view_close(&view);
   return is_elf ? byoc_diag_error(diag, BYOC_INVALID_DATA, "'%s' is a shared object; a model is wanted here", path)
                 : BYOC_OK;
 }
 
-static byoc_status_t read_text(byoc_build_t *build, const char *path, const byoc_onnx_read_options_t *options,
-                               byoc_diag_t *diag) {
+static byoc_status_t read_text(byoc_build_t *build, const char *path, file_form_t form,
+                               const byoc_onnx_read_options_t *options, byoc_diag_t *diag) {
   if (options != NULL && options->binding_count + options->shape_count > 0) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
                            "dimensions can be given to ONNX models; '%s' is a module in text form", path);
+  }
+  if (form == FORM_HOST_PROGRAM) {
+    return byoc_host_program_read(path, build->allocator, diag, &build->module, &build->result.program);
   }
   char *text = NULL;
   size_t size = 0;
@@ -58,9 +75,9 @@ static byoc_status_t read_text(byoc_build_t *build, const char *path, const byoc
 byoc_status_t byoc_build_read(byoc_build_t *build, const char *path, const byoc_onnx_read_options_t *options,
                               byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(begin(build, "read", diag));
-  bool is_text = byoc_ends_with(path, ".byoc");
-  if (!is_text) BYOC_RETURN_IF_ERROR(look_inside(path, diag, &is_text));
-  if (is_text) return read_text(build, path, options, diag);
+  file_form_t form = FORM_ONNX;
+  BYOC_RETURN_IF_ERROR(look_inside(path, diag, &form));
+  if (form != FORM_ONNX) return read_text(build, path, form, options, diag);
   int64_t start_ns = byoc_now_ns();
   BYOC_RETURN_IF_ERROR(byoc_onnx_read_file(path, options, build->allocator, diag, &build->module));
   byoc_log(BYOC_LOG_INFO, "read %s in %.0f ms", path, (double)(byoc_now_ns() - start_ns) / 1e6);
@@ -82,6 +99,9 @@ void byoc_build_lend(byoc_build_t *build, byoc_graph_module_t *module, bool is_s
 // ---- the road ----
 
 byoc_status_t byoc_build_compile(byoc_build_t *build, byoc_build_extent_t extent, byoc_diag_t *diag) {
+  if (build->result.program != NULL && extent != BYOC_BUILD_ALL) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "a model is wanted here; this is a host program");
+  }
   const byoc_pipeline_options_t options = {
       .targets = build->options.targets,
       .passes = {.print_after = build->options.print_after, .print_elide_bytes = PRINTED_BYTES},
@@ -89,6 +109,7 @@ byoc_status_t byoc_build_compile(byoc_build_t *build, byoc_build_extent_t extent
       .placer = build->options.placer,
       .is_simplified = build->is_simplified,
       .watcher = &build->options.watcher};
+  if (build->result.program != NULL) return byoc_pipeline_finish(&options, diag, &build->result);
   return byoc_pipeline_run(build->module, &options, build->allocator, diag, &build->result);
 }
 

@@ -8,6 +8,7 @@
 #include "core/build/call_work.h"
 #include "core/build/placed.h"
 #include "core/collage/constraint.h"
+#include "core/collage/estimate.h"
 #include "core/collage/plan_record.h"
 #include "core/compose/compiler.h"
 #include "core/compose/native.h"
@@ -46,7 +47,8 @@ typedef struct pipeline_t {
   byoc_progress_t progress;
   size_t given_back; // functions given back in this round
   byoc_placed_t placed;
-  uint64_t required_features; // processor features
+  uint64_t native_features;  // processor features: what -mcpu of "c" allows
+  uint64_t backend_features; // and what the backends' code needs
 } pipeline_t;
 
 // ---- services for backends ----
@@ -207,7 +209,7 @@ static byoc_status_t settle(pipeline_t *p, const byoc_codegen_report_t *report, 
   }
   uint64_t required = 0;
   BYOC_RETURN_IF_ERROR(byoc_cpu_parse_list(report->required_cpu_features.data, p->diag, &required));
-  p->required_features |= required;
+  p->backend_features |= required;
   return BYOC_OK;
 }
 
@@ -297,9 +299,34 @@ static byoc_status_t place_and_generate(pipeline_t *p) {
 // The instruction set that "c" compiles for is required too.
 static byoc_status_t require_native_features(pipeline_t *p, byoc_string_t *features) {
   const byoc_target_t *native = byoc_target_list_native(p->options->targets);
-  BYOC_RETURN_IF_ERROR(byoc_cpu_parse(byoc_target_option_string(native, "mcpu"), p->diag, &p->required_features));
-  byoc_cpu_print(p->required_features, features);
+  BYOC_RETURN_IF_ERROR(byoc_cpu_parse(byoc_target_option_string(native, "mcpu"), p->diag, &p->native_features));
+  byoc_cpu_print(p->native_features, features);
   return features->failed ? byoc_diag_out_of_memory(p->diag) : BYOC_OK;
+}
+
+// Notes what the program's text has to say for itself: the work of its calls, and what backends' code needs.
+static byoc_status_t complete_program(pipeline_t *p) {
+  byoc_host_program_t *program = p->result->program;
+  BYOC_HOST_FOR_EACH(i, program) {
+    if (i->function == NULL) continue;
+    const byoc_work_t work = byoc_function_work(i->function);
+    i->flops = work.product_flops + work.other_flops;
+  }
+  byoc_string_t features;
+  byoc_string_init(&features, p->allocator);
+  byoc_cpu_print(p->backend_features, &features);
+  const char *copy = features.failed ? NULL : byoc_arena_copy_string(&program->arena, features.data);
+  byoc_string_deinit(&features);
+  if (copy == NULL) return byoc_diag_out_of_memory(p->diag);
+  program->cpu_features = copy;
+  return BYOC_OK;
+}
+
+static void log_program(const byoc_host_program_t *program) {
+  byoc_log(BYOC_LOG_INFO, "host program: %zu instruction%s, %zu kernel%s, workspace %.2f MiB (bound %.2f MiB)",
+           program->instruction_count, byoc_plural(program->instruction_count), program->kernels.count,
+           byoc_plural(program->kernels.count), (double)program->workspace_size_bytes / 1048576.0,
+           (double)program->workspace_bound_bytes / 1048576.0);
 }
 
 static byoc_status_t lower(pipeline_t *p) {
@@ -307,12 +334,9 @@ static byoc_status_t lower(pipeline_t *p) {
   BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("settle-layouts"), p->module, &p->options->passes, p->diag, NULL));
   BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("lower-kernels"), p->module, &p->options->passes, p->diag, NULL));
   BYOC_RETURN_IF_ERROR(byoc_host_lower(p->module, p->allocator, p->diag, &p->result->program));
+  BYOC_RETURN_IF_ERROR(complete_program(p));
   BYOC_RETURN_IF_ERROR_IN(p->diag, byoc_host_plan_memory(p->result->program, p->diag), "planning memory");
-  const byoc_host_program_t *program = p->result->program;
-  byoc_log(BYOC_LOG_INFO, "host program: %zu instruction%s, %zu kernel%s, workspace %.2f MiB (bound %.2f MiB)",
-           program->instruction_count, byoc_plural(program->instruction_count), program->kernels.count,
-           byoc_plural(program->kernels.count), (double)program->workspace_size_bytes / 1048576.0,
-           (double)program->workspace_bound_bytes / 1048576.0);
+  log_program(p->result->program);
   return BYOC_OK;
 }
 
@@ -353,10 +377,36 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
   if (status != BYOC_OK || ends_after(&p, BYOC_BUILD_PLACED) || ends_after(&p, BYOC_BUILD_GENERATED)) goto cleanup;
   status = lower(&p);
   if (status != BYOC_OK) goto cleanup;
-  byoc_cpu_print(p.required_features, &result->required_cpu_features);
+  byoc_cpu_print(p.native_features | p.backend_features, &result->required_cpu_features);
   if (result->required_cpu_features.failed) status = byoc_diag_out_of_memory(diag);
 cleanup:
   byoc_free(allocator, cache);
   byoc_string_deinit(&native_features);
   return status;
+}
+
+static bool is_planned(const byoc_host_program_t *program) {
+  BYOC_HOST_FOR_EACH(i, program) {
+    if (i->op != BYOC_HOST_ALLOCATE || i->operands.data[0]->is_value) continue;
+    if (i->operands.data[0]->offset_bytes == BYOC_HOST_OFFSET_NONE) return false;
+  }
+  return true;
+}
+
+byoc_status_t byoc_pipeline_finish(const byoc_pipeline_options_t *options, byoc_diag_t *diag,
+                                   byoc_pipeline_result_t *result) {
+  const byoc_target_t *native = byoc_target_list_native(options->targets);
+  byoc_host_program_t *program = result->program;
+  uint64_t native_features = 0, backend_features = 0;
+  BYOC_RETURN_IF_ERROR(byoc_cpu_parse(byoc_target_option_string(native, "mcpu"), diag, &native_features));
+  BYOC_RETURN_IF_ERROR(byoc_cpu_parse_list(program->cpu_features, diag, &backend_features));
+  byoc_cpu_print(native_features | backend_features, &result->required_cpu_features);
+  if (result->required_cpu_features.failed) return byoc_diag_out_of_memory(diag);
+  if (is_planned(program)) {
+    BYOC_RETURN_IF_ERROR(byoc_host_program_verify(program, diag));
+  } else {
+    BYOC_RETURN_IF_ERROR_IN(diag, byoc_host_plan_memory(program, diag), "planning memory");
+  }
+  log_program(program);
+  return BYOC_OK;
 }

@@ -54,4 +54,8 @@ void byoc_pipeline_result_deinit(byoc_pipeline_result_t *result);
 byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline_options_t *options,
                                 byoc_allocator_t allocator, byoc_diag_t *diag, byoc_pipeline_result_t *result);
 
+// The end of the road for a host program that was read: result->program is planned, unless it is already, and verified.
+byoc_status_t byoc_pipeline_finish(const byoc_pipeline_options_t *options, byoc_diag_t *diag,
+                                   byoc_pipeline_result_t *result);
+
 #endif // BYOC_CORE_BUILD_PIPELINE_H_

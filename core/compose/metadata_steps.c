@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "core/base/json.h"
-#include "core/collage/estimate.h"
 #include "core/compose/host_c.h"
 
 static bool set(json_t *object, const char *key, json_t *value) {
@@ -56,18 +55,9 @@ static uint64_t bytes_of(const byoc_host_instruction_t *step) {
   return bytes;
 }
 
-// Negative if it is not known.
-static double flops_of(const byoc_host_instruction_t *step) {
-  if (step->op == BYOC_HOST_COPY) return 0;
-  if (step->op == BYOC_HOST_C_CALL) return step->flops;
-  if (step->function == NULL) return -1;
-  byoc_work_t work = byoc_function_work(step->function);
-  return work.product_flops + work.other_flops;
-}
-
 static json_t *step_json(const byoc_host_program_t *program, const byoc_host_instruction_t *step) {
   json_t *object = json_object();
-  double flops = flops_of(step);
+  const double flops = step->op == BYOC_HOST_COPY ? 0 : step->flops; // negative: not known
   bool ok = object != NULL && set(object, "name", byoc_json_text(byoc_host_instruction_name(step))) &&
             set(object, "kind", json_string(byoc_host_op_name(step->op))) &&
             set(object, "target", target_json(program, step)) &&

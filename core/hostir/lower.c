@@ -156,18 +156,6 @@ static byoc_status_t finish_outputs(byoc_host_lowering_t *l) {
   return BYOC_OK;
 }
 
-static byoc_status_t collect_libraries(byoc_host_lowering_t *l) {
-  const byoc_graph_module_t *module = l->program->module;
-  for (size_t k = 0; k < module->runtime_modules.count; ++k) {
-    const byoc_runtime_module_t *m = module->runtime_modules.data[k];
-    if (m->kind != BYOC_RUNTIME_MODULE_C_SOURCE && m->kind != BYOC_RUNTIME_MODULE_STATIC_LIBRARY) continue;
-    if (!byoc_vector_push(&l->program->libraries, l->program->arena.allocator, m)) {
-      return byoc_diag_out_of_memory(l->diag);
-    }
-  }
-  return BYOC_OK;
-}
-
 static byoc_status_t lower_main(byoc_host_lowering_t *l) {
   l->region = &l->program->body;
   BYOC_RETURN_IF_ERROR(byoc_host_find_cells(l));
@@ -179,7 +167,7 @@ static byoc_status_t lower_main(byoc_host_lowering_t *l) {
   BYOC_RETURN_IF_ERROR(finish_outputs(l));
   bool is_needed = l->of_inputs != NULL && l->of_inputs->relations.count > 0;
   if (l->of_inputs != NULL && !is_needed) byoc_host_instruction_erase(l->program, l->of_inputs);
-  return collect_libraries(l);
+  return byoc_host_program_collect_libraries(l->program, l->diag);
 }
 
 byoc_status_t byoc_host_lower(const byoc_graph_module_t *module, byoc_allocator_t allocator, byoc_diag_t *diag,

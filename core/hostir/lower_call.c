@@ -25,21 +25,13 @@ static byoc_status_t push_results(byoc_host_lowering_t *l, byoc_host_instruction
   return BYOC_OK;
 }
 
-static byoc_status_t add_kernel(byoc_host_lowering_t *l, const byoc_loop_kernel_t *kernel) {
-  for (size_t k = 0; k < l->program->kernels.count; ++k) {
-    if (l->program->kernels.data[k] == kernel) return BYOC_OK;
-  }
-  return byoc_vector_push(&l->program->kernels, l->program->arena.allocator, kernel) ? BYOC_OK
-                                                                                     : byoc_diag_out_of_memory(l->diag);
-}
-
 byoc_status_t byoc_host_lower_kernel_call(byoc_host_lowering_t *l, const byoc_node_t *node) {
   byoc_host_instruction_t *i = NULL;
   BYOC_RETURN_IF_ERROR(byoc_host_append(l, BYOC_HOST_KERNEL, node, &i));
   i->kernel = node->callee->kernel;
   i->function = node->callee;
   i->symbol = i->kernel->name;
-  BYOC_RETURN_IF_ERROR(add_kernel(l, i->kernel));
+  BYOC_RETURN_IF_ERROR(byoc_host_program_add_kernel(l->program, i->kernel, l->diag));
   BYOC_RETURN_IF_ERROR(byoc_host_kernel_dims(l, node, &i->dims));
   BYOC_RETURN_IF_ERROR(push_operands(l, i, node));
   byoc_value_t *overwritten = node->result_count > 0 ? byoc_host_aliased_operand(node->results[0]) : NULL;
@@ -69,23 +61,12 @@ static const byoc_runtime_module_t *imported_engine(const byoc_graph_module_t *m
   return named != NULL && named->kind == BYOC_RUNTIME_MODULE_ENGINE ? named : NULL;
 }
 
-static byoc_status_t find_engine(byoc_host_lowering_t *l, const byoc_runtime_module_t *json,
-                                 byoc_host_engine_t **out_engine) {
+static byoc_status_t call_engine(byoc_host_lowering_t *l, byoc_host_instruction_t *i,
+                                 const byoc_runtime_module_t *json) {
   const byoc_runtime_module_t *engine = imported_engine(l->program->module, json);
-  if (engine == NULL) {
-    return byoc_diag_error(l->diag, BYOC_NOT_FOUND, "function '%s' needs the engine '%s', which no backend handed back",
-                           json->function_name, json->engine_name);
-  }
-  for (size_t k = 0; k < l->program->engines.count; ++k) {
-    *out_engine = &l->program->engines.data[k];
-    if ((*out_engine)->engine == engine) return BYOC_OK;
-  }
-  byoc_host_engine_t entry = {.engine = engine};
-  if (!byoc_vector_push(&l->program->engines, l->program->arena.allocator, entry)) {
-    return byoc_diag_out_of_memory(l->diag);
-  }
-  *out_engine = &l->program->engines.data[l->program->engines.count - 1];
-  return BYOC_OK;
+  if (engine != NULL) return byoc_host_instruction_set_engine(l->program, i, engine, json, l->diag);
+  return byoc_diag_error(l->diag, BYOC_NOT_FOUND, "function '%s' needs the engine '%s', which no backend handed back",
+                         json->function_name, json->engine_name);
 }
 
 // The name by which the program calls a packed function; its module imports the one that defines the symbol.
@@ -110,6 +91,8 @@ static byoc_status_t push_bound_constants(byoc_host_lowering_t *l, byoc_host_ins
         return byoc_diag_out_of_memory(l->diag);
       }
       buffer->data = constant->data;
+      buffer->bound_by = binding;
+      buffer->bound_index = (uint32_t)k;
     }
     BYOC_RETURN_IF_ERROR(byoc_host_push(l, i, false, buffer));
   }
@@ -131,17 +114,7 @@ byoc_status_t byoc_host_lower_extern_call(byoc_host_lowering_t *l, const byoc_no
   if (packed) {
     BYOC_RETURN_IF_ERROR(push_bound_constants(l, i, binding));
   } else {
-    byoc_host_engine_t *engine = NULL;
-    BYOC_RETURN_IF_ERROR(find_engine(l, binding, &engine));
-    i->json = binding;
-    i->engine = engine->engine;
-    while (i->engine_function < engine->functions.count && engine->functions.data[i->engine_function] != binding) {
-      i->engine_function += 1; // a function that is called several times keeps its index
-    }
-    if (i->engine_function == engine->functions.count &&
-        !byoc_vector_push(&engine->functions, l->program->arena.allocator, binding)) {
-      return byoc_diag_out_of_memory(l->diag);
-    }
+    BYOC_RETURN_IF_ERROR(call_engine(l, i, binding));
   }
   if (binding->workspace_size_bytes > 0) {
     const int64_t dims[1] = {(int64_t)binding->workspace_size_bytes};

@@ -5,6 +5,7 @@
 #include "byoc/call.h"
 #include "core/hostir/first_fit.h"
 #include "core/hostir/lower.h"
+#include "core/hostir/text.h"
 
 // ---- lifetimes ----
 
@@ -188,5 +189,7 @@ byoc_status_t byoc_host_plan_memory(byoc_host_program_t *program, byoc_diag_t *d
   uint32_t time_count = (uint32_t)program->instruction_count + 2;
   ok = ok && byoc_first_fit_init(&plan.fit, time_count, (uint32_t)plan.count, &scratch) && place_all(&plan);
   byoc_arena_deinit(&scratch);
-  return ok ? byoc_host_program_verify(program, diag) : byoc_diag_out_of_memory(diag);
+  if (!ok) return byoc_diag_out_of_memory(diag);
+  BYOC_RETURN_IF_ERROR(byoc_host_program_verify(program, diag));
+  return byoc_host_text_check_if_asked(program, diag);
 }

@@ -1,8 +1,21 @@
-// Prints host programs.
+// Prints host programs: declarations and instructions.
 #include <inttypes.h>
+#include <string.h>
 
-#include "core/hostir/program.h"
+#include "core/hostir/text_internal.h"
 #include "core/ir/text_names.h"
+
+const char *const byoc_host_c_type_names[BYOC_HOST_C_TYPE_COUNT] = {"void", "i32",     "i64",   "f32",
+                                                                    "f64",  "pointer", "status"};
+
+const char *const byoc_host_relation_words[BYOC_RELATION_COUNT] = {
+#define BYOC_RELATION_WORD(NAME, text) text,
+    BYOC_RELATION_LIST(BYOC_RELATION_WORD)
+#undef BYOC_RELATION_WORD
+};
+
+const char *const byoc_host_buffer_kind_names[BYOC_HOST_BUFFER_VIEW + 1] = {"input", "output", "constant", "local",
+                                                                            "view"};
 
 const char *byoc_host_op_name(byoc_host_op_t op) {
   switch (op) {
@@ -16,76 +29,94 @@ const char *byoc_host_op_name(byoc_host_op_t op) {
   }
 }
 
-static const char *buffer_kind_name(byoc_host_buffer_kind_t kind) {
-  switch (kind) {
-  case BYOC_HOST_BUFFER_INPUT:
-    return "input   ";
-  case BYOC_HOST_BUFFER_OUTPUT:
-    return "output  ";
-  case BYOC_HOST_BUFFER_CONSTANT:
-    return "constant";
-  case BYOC_HOST_BUFFER_LOCAL:
-    return "local   ";
-  case BYOC_HOST_BUFFER_VIEW:
-    return "view    ";
-  }
-  return "?";
+static void print_quoted(const char *text, byoc_string_t *out) {
+  byoc_text_print_quoted(text, strlen(text), out);
 }
 
-static bool is_identifier(const char *name) {
-  if (*name == '\0') return false;
-  for (; *name; ++name) {
-    bool plain = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') || (*name >= '0' && *name <= '9') ||
-                 *name == '_' || *name == '.';
-    if (!plain) return false;
-  }
-  return true;
-}
+// ---- declarations ----
 
-static void print_name(char sigil, const char *name, byoc_string_t *out) {
-  byoc_string_appendf(out, "%c", sigil);
-  if (is_identifier(name)) {
-    byoc_string_append(out, name);
+static void print_constant(byoc_host_printer_t *printer, const byoc_host_buffer_t *buffer) {
+  byoc_string_t *out = printer->out;
+  byoc_string_append(out, " = ");
+  if (buffer->constant != NULL) {
+    byoc_text_print_name('@', buffer->constant->name, out);
+  } else if (buffer->bound_by != NULL) {
+    print_quoted(buffer->bound_by->name, out);
+    byoc_string_appendf(out, " %u", buffer->bound_index);
   } else {
-    byoc_string_append_quoted(out, name);
+    byoc_host_print_tensor(printer, buffer->type, buffer->data, (size_t)buffer->size_bytes);
   }
 }
 
-static void print_buffer(const byoc_host_buffer_t *buffer, byoc_string_t *out) {
-  byoc_string_appendf(out, "  %s ", buffer_kind_name(buffer->kind));
-  print_name('%', buffer->name, out);
+static void print_buffer(byoc_host_printer_t *printer, const byoc_host_buffer_t *buffer) {
+  byoc_string_t *out = printer->out;
+  byoc_string_appendf(out, "  %-8s ", byoc_host_buffer_kind_names[buffer->kind]);
+  byoc_text_print_name('%', buffer->name, out);
   byoc_string_append(out, buffer->is_value ? " : value " : " : ");
   byoc_type_print(buffer->type, out);
+  if (strcmp(buffer->scope, "global") != 0) {
+    byoc_string_append(out, " scope ");
+    print_quoted(buffer->scope, out);
+  }
   if (buffer->kind == BYOC_HOST_BUFFER_LOCAL && buffer->offset_bytes != BYOC_HOST_OFFSET_NONE) {
     byoc_string_appendf(out, " at %" PRIu64, buffer->offset_bytes);
   } else if (buffer->kind == BYOC_HOST_BUFFER_VIEW) {
     byoc_string_append(out, " = ");
-    print_name('%', buffer->base->name, out);
+    byoc_text_print_name('%', buffer->base->name, out);
     byoc_string_appendf(out, " + %" PRIu64, buffer->offset_bytes);
-  } else if (buffer->kind == BYOC_HOST_BUFFER_CONSTANT && buffer->constant != NULL) {
-    byoc_string_append(out, " = ");
-    print_name('@', buffer->constant->name, out);
+  } else if (buffer->kind == BYOC_HOST_BUFFER_CONSTANT) {
+    print_constant(printer, buffer);
   }
   byoc_string_append(out, "\n");
 }
+
+static void print_symbols(const byoc_host_program_t *program, byoc_string_t *out) {
+  for (size_t i = 0; i < program->symbols.count; ++i) {
+    byoc_string_append(out, "  symbol   ");
+    byoc_text_print_word(program->symbols.data[i], out);
+    byoc_string_append(out, i < program->input_symbol_count ? " of inputs\n" : "\n");
+  }
+}
+
+// ---- instructions ----
 
 static void print_list(byoc_host_buffer_t *const *buffers, size_t count, byoc_string_t *out) {
   byoc_string_append(out, "(");
   for (size_t i = 0; i < count; ++i) {
     if (i > 0) byoc_string_append(out, ", ");
     if (buffers[i] == NULL) byoc_string_append(out, "none");
-    if (buffers[i] != NULL) print_name('%', buffers[i]->name, out);
+    if (buffers[i] != NULL) byoc_text_print_name('%', buffers[i]->name, out);
   }
   byoc_string_append(out, ")");
 }
 
-static void print_c_argument(const byoc_c_argument_t *argument, const byoc_host_instruction_t *call,
-                             byoc_string_t *out) {
+static void print_operands(const byoc_host_instruction_t *i, byoc_string_t *out) {
+  print_list(i->operands.data, i->operands.count, out);
+}
+
+static void print_results(const byoc_host_instruction_t *i, byoc_string_t *out) {
+  byoc_string_append(out, " -> ");
+  print_list(i->results.data, i->results.count, out);
+}
+
+// " [N, floordiv(H, 2)]"
+static void print_dims(const byoc_dim_t *dims, size_t count, byoc_string_t *out) {
+  byoc_string_append(out, " [");
+  for (size_t k = 0; k < count; ++k) {
+    if (k > 0) byoc_string_append(out, ", ");
+    byoc_dim_print(dims[k], out);
+  }
+  byoc_string_append(out, "]");
+}
+
+// "operand 0 + 16 step 32", "i32 101"
+static void print_c_argument(const byoc_c_argument_t *argument, byoc_string_t *out) {
   switch (argument->kind) {
   case BYOC_C_ARGUMENT_INTEGER:
-    byoc_string_appendf(out, "%" PRId64, argument->integer);
+    byoc_string_appendf(out, "%s %" PRId64, byoc_host_c_type_names[argument->type], argument->integer);
     return;
   case BYOC_C_ARGUMENT_REAL:
+    byoc_string_appendf(out, "%s ", byoc_host_c_type_names[argument->type]);
     byoc_string_append_f64(out, argument->real);
     return;
   case BYOC_C_ARGUMENT_NULL:
@@ -97,25 +128,30 @@ static void print_c_argument(const byoc_c_argument_t *argument, const byoc_host_
   default:
     break;
   }
-  bool is_operand = argument->kind == BYOC_C_ARGUMENT_OPERAND;
-  print_name('%', (is_operand ? call->operands.data : call->results.data)[argument->index]->name, out);
-  if (argument->offset_bytes) byoc_string_appendf(out, " + %" PRId64, argument->offset_bytes);
-  if (argument->step_bytes) byoc_string_appendf(out, " step %" PRId64, argument->step_bytes);
+  byoc_string_appendf(out, "%s %u", argument->kind == BYOC_C_ARGUMENT_OPERAND ? "operand" : "result", argument->index);
+  if (argument->offset_bytes != 0) byoc_string_appendf(out, " + %" PRId64, argument->offset_bytes);
+  if (argument->step_bytes != 0) byoc_string_appendf(out, " step %" PRId64, argument->step_bytes);
 }
 
-// " [N, floordiv(H, 2)]": the values of a call's symbols.
-static void print_dims(const byoc_dim_t *dims, size_t count, byoc_string_t *out) {
-  byoc_string_append(out, " [");
-  for (size_t k = 0; k < count; ++k) {
-    if (k > 0) byoc_string_append(out, ", ");
-    byoc_dim_print(dims[k], out);
+static void print_c_call(const byoc_host_instruction_t *i, byoc_string_t *out) {
+  const byoc_c_call_t *call = i->c_call;
+  byoc_string_appendf(out, "%s ", byoc_host_c_type_names[call->return_type]);
+  byoc_text_print_word(call->symbol, out);
+  print_operands(i, out);
+  print_results(i, out);
+  byoc_string_append(out, " with (");
+  for (uint32_t a = 0; a < call->argument_count; ++a) {
+    if (a > 0) byoc_string_append(out, ", ");
+    print_c_argument(&call->arguments[a], out);
   }
-  byoc_string_append(out, "]");
+  byoc_string_append(out, ")");
+  if (call->repeat_count != 1) byoc_string_appendf(out, " times %" PRId64, call->repeat_count);
+  if (call->result_from_operand >= 0) byoc_string_appendf(out, " start operand %d", call->result_from_operand);
 }
 
-// "%x binds N at 0, is 2*N at 1"
+// "%x binds N at 0, is 2 * N at 1"
 static void print_match(const byoc_host_instruction_t *i, byoc_string_t *out) {
-  print_name('%', i->operands.data[0]->name, out);
+  byoc_text_print_name('%', i->operands.data[0]->name, out);
   for (uint32_t k = 0; k < i->match_count; ++k) {
     const byoc_host_match_t *match = &i->matches[k];
     byoc_string_append(out, k > 0 ? ", " : " ");
@@ -126,94 +162,108 @@ static void print_match(const byoc_host_instruction_t *i, byoc_string_t *out) {
 }
 
 static void print_bind(const byoc_host_program_t *program, const byoc_host_instruction_t *i, byoc_string_t *out) {
-  print_name('%', i->operands.data[0]->name, out);
-  byoc_string_append(out, " ->");
+  byoc_text_print_name('%', i->operands.data[0]->name, out);
+  byoc_string_append(out, " to");
   for (uint32_t k = 0; k < i->symbol_count; ++k) {
     byoc_string_append(out, k > 0 ? ", " : " ");
     byoc_text_print_word(program->symbols.data[i->symbols[k]], out);
   }
+  byoc_string_append(out, " by ");
+  print_quoted(i->symbol, out);
 }
 
-const char *byoc_host_instruction_name(const byoc_host_instruction_t *i) {
-  if (i->op == BYOC_HOST_MATCH || i->op == BYOC_HOST_REQUIRE || i->op == BYOC_HOST_BIND) return "checking shapes";
-  if (i->op == BYOC_HOST_ALLOCATE) { // named after the operator that is about to run
-    while (i->op == BYOC_HOST_ALLOCATE && i->next != NULL) i = i->next;
-  }
-  if (i->origin != NULL && i->origin[0] != '\0') return i->origin;
-  return i->symbol != NULL ? i->symbol : byoc_host_op_name(i->op);
+static void print_name_of_relation(const char *word, const char *name, byoc_string_t *out) {
+  if (name == NULL) return;
+  byoc_string_appendf(out, " %s ", word);
+  print_quoted(name, out);
 }
 
-// "N is M, K is a multiple of 2"
+// "(N is M, K is_multiple_of 2 by "Conv 'c'")"
 static void print_require(const byoc_host_instruction_t *i, byoc_string_t *out) {
-  static const char *const texts[] = {
-#define BYOC_RELATION_TEXT(NAME, text) text,
-      BYOC_RELATION_LIST(BYOC_RELATION_TEXT)
-#undef BYOC_RELATION_TEXT
-  };
+  byoc_string_append(out, i->of_inputs ? "of inputs (" : "(");
   for (size_t k = 0; k < i->relations.count; ++k) {
     const byoc_host_relation_t *relation = &i->relations.data[k];
     if (k > 0) byoc_string_append(out, ", ");
     byoc_dim_print(relation->left, out);
-    byoc_string_appendf(out, " %s ", texts[relation->kind]);
+    byoc_string_appendf(out, " %s ", byoc_host_relation_words[relation->kind]);
     byoc_dim_print(relation->right, out);
+    print_name_of_relation("by", relation->names.where, out);
+    print_name_of_relation("left", relation->names.left, out);
+    print_name_of_relation("right", relation->names.right, out);
+  }
+  byoc_string_append(out, ")");
+}
+
+static void print_call(const byoc_host_instruction_t *i, byoc_string_t *out) {
+  if (i->symbol != NULL) byoc_text_print_word(i->symbol, out);
+  print_operands(i, out);
+  if (i->kernel != NULL && i->kernel->symbols.count > 0) print_dims(i->dims, i->kernel->symbols.count, out);
+  print_results(i, out);
+  if (i->engine != NULL && i->json != NULL) {
+    byoc_string_append(out, " by ");
+    print_quoted(i->engine->name, out);
+    byoc_string_append(out, " ");
+    print_quoted(i->json->name, out);
+  }
+  if (i->op == BYOC_HOST_CONTAINER && i->axis != 0) byoc_string_appendf(out, " axis %" PRId64, i->axis);
+  if (i->op == BYOC_HOST_CONTAINER && i->flag != 0) byoc_string_appendf(out, " flag %" PRId64, i->flag);
+  if (i->op == BYOC_HOST_LOOP && i->dims != NULL && byoc_host_loop_dim_count(i) > 0) {
+    byoc_string_append(out, " scanned");
+    print_dims(i->dims, byoc_host_loop_dim_count(i), out);
+  }
+}
+
+static void print_operation(const byoc_host_program_t *program, const byoc_host_instruction_t *i, byoc_string_t *out) {
+  switch (i->op) {
+  case BYOC_HOST_ALLOCATE:
+  case BYOC_HOST_FREE:
+    byoc_text_print_name('%', i->operands.data[0]->name, out);
+    return;
+  case BYOC_HOST_COPY:
+  case BYOC_HOST_SHARE:
+    byoc_text_print_name('%', i->operands.data[0]->name, out);
+    byoc_string_append(out, " -> ");
+    byoc_text_print_name('%', i->results.data[0]->name, out);
+    return;
+  case BYOC_HOST_MATCH:
+    print_match(i, out);
+    return;
+  case BYOC_HOST_BIND:
+    print_bind(program, i, out);
+    return;
+  case BYOC_HOST_REQUIRE:
+    print_require(i, out);
+    return;
+  case BYOC_HOST_YIELD:
+    print_operands(i, out);
+    return;
+  case BYOC_HOST_C_CALL:
+    print_c_call(i, out);
+    break;
+  default:
+    print_call(i, out);
+    break;
+  }
+  if (i->workspace != NULL) {
+    byoc_string_append(out, " workspace ");
+    byoc_text_print_name('%', i->workspace->name, out);
+  }
+  if (i->function != NULL && i->op != BYOC_HOST_KERNEL) {
+    byoc_string_append(out, " of ");
+    byoc_text_print_name('@', i->function->name, out);
+  }
+  if (i->flops >= 0) {
+    byoc_string_append(out, " flops ");
+    byoc_string_append_f64(out, i->flops);
   }
 }
 
 static void print_region(const byoc_host_program_t *program, const byoc_host_region_t *region, int depth,
                          byoc_string_t *out);
 
-static void print_instruction(const byoc_host_program_t *program, const byoc_host_instruction_t *i, int depth,
-                              byoc_string_t *out) {
+static void print_regions(const byoc_host_program_t *program, const byoc_host_instruction_t *i, int depth,
+                          byoc_string_t *out) {
   static const char *const branches[] = {"then", "else"};
-  byoc_string_appendf(out, "%*s%s", 2 * depth, "", byoc_host_op_name(i->op));
-  if (i->op != BYOC_HOST_YIELD) byoc_string_append(out, " ");
-  switch (i->op) {
-  case BYOC_HOST_ALLOCATE:
-  case BYOC_HOST_FREE:
-    print_name('%', i->operands.data[0]->name, out);
-    break;
-  case BYOC_HOST_COPY:
-  case BYOC_HOST_SHARE:
-    print_name('%', i->operands.data[0]->name, out);
-    byoc_string_append(out, " -> ");
-    print_name('%', i->results.data[0]->name, out);
-    break;
-  case BYOC_HOST_MATCH:
-    print_match(i, out);
-    break;
-  case BYOC_HOST_BIND:
-    print_bind(program, i, out);
-    break;
-  case BYOC_HOST_REQUIRE:
-    print_require(i, out);
-    break;
-  case BYOC_HOST_YIELD:
-    print_list(i->operands.data, i->operands.count, out);
-    break;
-  case BYOC_HOST_C_CALL:
-    byoc_string_appendf(out, "%s(", i->symbol);
-    for (uint32_t a = 0; a < i->c_call->argument_count; ++a) {
-      if (a > 0) byoc_string_append(out, ", ");
-      print_c_argument(&i->c_call->arguments[a], i, out);
-    }
-    byoc_string_append(out, ")");
-    if (i->c_call->repeat_count > 1) byoc_string_appendf(out, " times %" PRId64, i->c_call->repeat_count);
-    break;
-  default:
-    if (i->symbol != NULL) byoc_string_append(out, i->symbol);
-    print_list(i->operands.data, i->operands.count, out);
-    if (i->kernel != NULL && i->kernel->symbols.count > 0) print_dims(i->dims, i->kernel->symbols.count, out);
-    byoc_string_append(out, " -> ");
-    print_list(i->results.data, i->results.count, out);
-    if (i->engine != NULL) byoc_string_appendf(out, " by %s", i->engine->name);
-    if (i->workspace != NULL) {
-      byoc_string_append(out, " workspace ");
-      print_name('%', i->workspace->name, out);
-    }
-    break;
-  }
-  if (i->origin != NULL && i->origin[0] != '\0') byoc_string_appendf(out, "  // %s", i->origin);
-  byoc_string_append(out, "\n");
   for (uint32_t r = 0; r < i->region_count; ++r) {
     byoc_string_appendf(out, "%*s%s", 2 * depth, "", i->op == BYOC_HOST_LOOP ? "body" : branches[r]);
     if (i->op == BYOC_HOST_LOOP) {
@@ -229,22 +279,36 @@ static void print_instruction(const byoc_host_program_t *program, const byoc_hos
 static void print_region(const byoc_host_program_t *program, const byoc_host_region_t *region, int depth,
                          byoc_string_t *out) {
   for (const byoc_host_instruction_t *i = region->first; i != NULL; i = i->next) {
-    print_instruction(program, i, depth, out);
+    byoc_string_appendf(out, "%*s%s ", 2 * depth, "", byoc_host_op_name(i->op));
+    print_operation(program, i, out);
+    if (i->origin != NULL && i->origin[0] != '\0') {
+      byoc_string_append(out, " ");
+      print_quoted(i->origin, out);
+    }
+    byoc_string_append(out, "\n");
+    print_regions(program, i, depth, out);
   }
 }
 
-void byoc_host_program_print(const byoc_host_program_t *program, byoc_string_t *out) {
+// ---- the whole ----
+
+void byoc_host_program_print(const byoc_host_program_t *program, const byoc_host_print_options_t *options,
+                             byoc_string_t *out) {
+  byoc_host_printer_t printer = {.program = program, .out = out};
+  if (options != NULL) printer.options = *options;
   byoc_string_append(out, "host program ");
-  byoc_string_append_quoted(out, program->name);
-  byoc_string_appendf(out, " {  // workspace %" PRIu64 " bytes, liveness bound %" PRIu64 "\n",
-                      program->workspace_size_bytes, program->workspace_bound_bytes);
-  for (size_t i = 0; i < program->symbols.count; ++i) {
-    byoc_string_append(out, "  symbol   ");
-    byoc_text_print_word(program->symbols.data[i], out);
-    byoc_string_append(out, "\n");
+  print_quoted(program->name, out);
+  if (program->is_dynamic) byoc_string_append(out, " dynamic");
+  if (program->cpu_features[0] != '\0') {
+    byoc_string_append(out, " requires ");
+    print_quoted(program->cpu_features, out);
   }
-  for (size_t i = 0; i < program->buffers.count; ++i) print_buffer(program->buffers.data[i], out);
+  byoc_string_appendf(out, " workspace %" PRIu64 " bound %" PRIu64 " {\n", program->workspace_size_bytes,
+                      program->workspace_bound_bytes);
+  print_symbols(program, out);
+  for (size_t i = 0; i < program->buffers.count; ++i) print_buffer(&printer, program->buffers.data[i]);
   byoc_string_append(out, "\n");
   print_region(program, &program->body, 1, out);
   byoc_string_append(out, "}\n");
+  if (!printer.options.program_only) byoc_host_print_parts(&printer);
 }

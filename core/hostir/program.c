@@ -12,6 +12,8 @@ byoc_status_t byoc_host_program_create(const byoc_graph_module_t *module, const 
   program->module = module;
   byoc_text_map_init(&program->symbol_indices, allocator);
   byoc_text_map_init(&program->buffer_names, allocator);
+  byoc_text_map_init(&program->kernel_names, allocator);
+  program->cpu_features = "";
   program->name = byoc_arena_copy_string(&program->arena, name);
   if (program->name == NULL) {
     byoc_host_program_destroy(program);
@@ -42,16 +44,21 @@ void byoc_host_program_destroy(byoc_host_program_t *program) {
   byoc_vector_deinit(&program->symbols, allocator);
   byoc_map_deinit(&program->symbol_indices);
   byoc_map_deinit(&program->buffer_names);
+  byoc_map_deinit(&program->kernel_names);
   byoc_arena_deinit(&program->arena);
   byoc_free(allocator, program);
 }
 
+byoc_host_buffer_t *byoc_host_find_buffer(const byoc_host_program_t *program, const char *name) {
+  return byoc_text_map_get(&program->buffer_names, name);
+}
+
 // "name", or name_<index>: the index is unique; a suffix that a model's own name has is skipped.
 static const char *unique_name(byoc_host_program_t *program, const char *name) {
-  if (byoc_text_map_find(&program->buffer_names, name) == NULL) return byoc_arena_copy_string(&program->arena, name);
+  if (byoc_host_find_buffer(program, name) == NULL) return byoc_arena_copy_string(&program->arena, name);
   for (size_t suffix = program->buffers.count;; ++suffix) {
     const char *candidate = byoc_arena_format(&program->arena, "%s_%zu", name, suffix);
-    if (candidate == NULL || byoc_text_map_find(&program->buffer_names, candidate) == NULL) return candidate;
+    if (candidate == NULL || byoc_host_find_buffer(program, candidate) == NULL) return candidate;
   }
 }
 
@@ -70,8 +77,12 @@ byoc_host_buffer_t *byoc_host_buffer_create(byoc_host_program_t *program, byoc_h
   buffer->is_value = !is_static;
   buffer->scope = "global";
   buffer->offset_bytes = kind == BYOC_HOST_BUFFER_LOCAL ? BYOC_HOST_OFFSET_NONE : 0;
-  if (!byoc_text_map_put(&program->buffer_names, buffer->name, buffer)) return NULL;
-  return byoc_vector_push(&program->buffers, program->arena.allocator, buffer) ? buffer : NULL;
+  if (!byoc_vector_reserve(&program->buffers, program->arena.allocator, 1) ||
+      !byoc_text_map_put(&program->buffer_names, buffer->name, buffer)) {
+    return NULL;
+  }
+  program->buffers.data[program->buffers.count++] = buffer;
+  return buffer;
 }
 
 byoc_host_buffer_t *byoc_host_view_create(byoc_host_program_t *program, byoc_host_buffer_t *base, const char *name,
@@ -88,6 +99,7 @@ static byoc_host_instruction_t *insert(byoc_host_program_t *program, byoc_host_r
   byoc_host_instruction_t *instruction = BYOC_ARENA_NEW(&program->arena, byoc_host_instruction_t);
   if (instruction == NULL) return NULL;
   instruction->op = op;
+  instruction->flops = -1;
   instruction->region = region;
   instruction->next = before;
   instruction->previous = before ? before->previous : region->last;
@@ -138,6 +150,79 @@ byoc_host_instruction_t *byoc_host_instruction_following(const byoc_host_instruc
     }
   }
   return NULL;
+}
+
+const char *byoc_host_instruction_name(const byoc_host_instruction_t *i) {
+  if (i->op == BYOC_HOST_MATCH || i->op == BYOC_HOST_REQUIRE || i->op == BYOC_HOST_BIND) return "checking shapes";
+  if (i->op == BYOC_HOST_ALLOCATE) { // named after the operator that is about to run
+    while (i->op == BYOC_HOST_ALLOCATE && i->next != NULL) i = i->next;
+  }
+  if (i->origin != NULL && i->origin[0] != '\0') return i->origin;
+  return i->symbol != NULL ? i->symbol : byoc_host_op_name(i->op);
+}
+
+size_t byoc_host_loop_dim_count(const byoc_host_instruction_t *loop) {
+  size_t carried = loop->operands.count > 2 ? loop->operands.count - 2 : 0, count = 0;
+  for (size_t k = carried; k < loop->results.count; ++k) {
+    const byoc_type_t *type = loop->results.data[k]->type;
+    if (byoc_type_is_tensor(type) && type->rank > 0) count += (size_t)type->rank - 1;
+  }
+  return count;
+}
+
+const byoc_loop_kernel_t *byoc_host_find_kernel(const byoc_host_program_t *program, const char *name) {
+  return byoc_text_map_get(&program->kernel_names, name);
+}
+
+byoc_status_t byoc_host_program_add_kernel(byoc_host_program_t *program, const byoc_loop_kernel_t *kernel,
+                                           byoc_diag_t *diag) {
+  const byoc_loop_kernel_t *known = byoc_host_find_kernel(program, kernel->name);
+  if (known == kernel) return BYOC_OK;
+  if (known != NULL) {
+    return byoc_diag_error(diag, BYOC_ALREADY_EXISTS, "host program '%s' has another kernel '%s' already",
+                           program->name, kernel->name);
+  }
+  if (!byoc_vector_reserve(&program->kernels, program->arena.allocator, 1) ||
+      !byoc_text_map_put(&program->kernel_names, kernel->name, (void *)(uintptr_t)kernel)) {
+    return byoc_diag_out_of_memory(diag);
+  }
+  program->kernels.data[program->kernels.count++] = kernel;
+  return BYOC_OK;
+}
+
+static byoc_host_engine_t *list_engine(byoc_host_program_t *program, const byoc_runtime_module_t *engine) {
+  for (size_t k = 0; k < program->engines.count; ++k) {
+    if (program->engines.data[k].engine == engine) return &program->engines.data[k];
+  }
+  const byoc_host_engine_t entry = {.engine = engine};
+  return byoc_vector_push(&program->engines, program->arena.allocator, entry)
+             ? &program->engines.data[program->engines.count - 1]
+             : NULL;
+}
+
+byoc_status_t byoc_host_instruction_set_engine(byoc_host_program_t *program, byoc_host_instruction_t *instruction,
+                                               const byoc_runtime_module_t *engine, const byoc_runtime_module_t *json,
+                                               byoc_diag_t *diag) {
+  byoc_host_engine_t *listed = list_engine(program, engine);
+  if (listed == NULL) return byoc_diag_out_of_memory(diag);
+  uint32_t index = 0;
+  while (index < listed->functions.count && listed->functions.data[index] != json) ++index;
+  if (index == listed->functions.count && !byoc_vector_push(&listed->functions, program->arena.allocator, json)) {
+    return byoc_diag_out_of_memory(diag);
+  }
+  instruction->json = json;
+  instruction->engine = engine;
+  instruction->engine_function = index; // a function that is called several times keeps its index
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_host_program_collect_libraries(byoc_host_program_t *program, byoc_diag_t *diag) {
+  for (size_t k = 0; k < program->module->runtime_modules.count; ++k) {
+    const byoc_runtime_module_t *m = program->module->runtime_modules.data[k];
+    if (m->kind != BYOC_RUNTIME_MODULE_C_SOURCE && m->kind != BYOC_RUNTIME_MODULE_STATIC_LIBRARY) continue;
+    if (!byoc_vector_push(&program->libraries, program->arena.allocator, m)) return byoc_diag_out_of_memory(diag);
+  }
+  return BYOC_OK;
 }
 
 uint32_t byoc_host_symbol(byoc_host_program_t *program, const char *name) {

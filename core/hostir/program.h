@@ -1,7 +1,8 @@
-// Host programs: what the host does, in order. They are made from a lowered graph module (core/hostir/lower.h), changed
-// by host passes, turned into C by core/compose, and run by the evaluator.
+// Host programs: what the host does, in order. They are made from a lowered graph module (core/hostir/lower.h) or read
+// from their text form (core/hostir/text.h), changed by host passes, turned into C by core/compose, and run by the
+// evaluator.
 //
-//   host program "mlp" {  // workspace 64 bytes, liveness bound 8
+//   host program "mlp" workspace 64 bound 64 {
 //     input    %x : f32[1,4]
 //     output   %y : f32[1,2]
 //     constant %w : f32[4,2] = @w
@@ -17,17 +18,18 @@
 // buffer of unknown shape or used outside its block, are values: cells of the context's frame
 // (core/runtime/artifact/cell.h). Symbols are numbers in the frame, and instructions nest:
 //
-//   host program "decode" {
-//     symbol   N
+//   host program "decode" dynamic workspace 0 bound 0 {
+//     symbol   N of inputs
 //     input    %x : value f32[N,4]
 //     local    %y : value f32[N,4]
 //     match    %x binds N at 0
 //     require  N is M                             // what an operator counts on, once for each shape
-//     loop     (%trips, none, %x) -> (%last) {    // carried: %x, then what the body yields
-//       body (%i, %go, %state)
+//     loop     (%trips, none, %x) -> (%last)      // carried: %x, then what the body yields
+//     body     (%i, %go, %state) {
 //       kernel   byoc_k0_add(%state) [N] -> (%next)
 //       yield    (%go, %next)
 //     }
+//   }
 #ifndef BYOC_CORE_HOSTIR_PROGRAM_H_
 #define BYOC_CORE_HOSTIR_PROGRAM_H_
 
@@ -54,15 +56,17 @@ struct byoc_host_buffer_t {
   uint32_t index;   // in program->buffers
   const char *name; // unique in its program
   byoc_host_buffer_kind_t kind;
-  const byoc_type_t *type;   // a static tensor unless is_value
-  uint64_t size_bytes;       // 0 if it is not known
-  bool is_value;             // a cell at run time; a CONSTANT can also be one
-  bool is_parameter;         // of a region: the instruction that runs the region fills and frees it
-  const char *scope;         // memory scope; "global"
-  byoc_constant_t *constant; // CONSTANT of the graph module; NULL if `data` comes from a backend
-  const void *data;          // CONSTANT: its bytes
-  byoc_host_buffer_t *base;  // VIEW: never itself a view
-  uint64_t offset_bytes;     // VIEW: in base. LOCAL: in the workspace; BYOC_HOST_OFFSET_NONE before planning
+  const byoc_type_t *type;               // a static tensor unless is_value
+  uint64_t size_bytes;                   // 0 if it is not known
+  bool is_value;                         // a cell at run time; a CONSTANT can also be one
+  bool is_parameter;                     // of a region: the instruction that runs the region fills and frees it
+  const char *scope;                     // memory scope; "global"
+  byoc_constant_t *constant;             // CONSTANT of the graph module; NULL if `data` comes from a backend
+  const byoc_runtime_module_t *bound_by; // CONSTANT of a backend: the module that has it
+  uint32_t bound_index;                  // and its index there
+  const void *data;                      // CONSTANT: its bytes
+  byoc_host_buffer_t *base;              // VIEW: never itself a view
+  uint64_t offset_bytes; // VIEW: in base. LOCAL: in the workspace; BYOC_HOST_OFFSET_NONE before planning
 };
 
 // X(NAME, "text")
@@ -127,8 +131,8 @@ struct byoc_host_instruction_t {
   const byoc_runtime_module_t *engine; // ENGINE
   uint32_t engine_function;            // ENGINE: index among the functions of its engine
   const byoc_c_call_t *c_call;         // C_CALL
-  const byoc_function_t *function;     // KERNEL, PACKED, ENGINE: what it computes; NULL in programs made by hand
-  double flops;                        // C_CALL: operations of the call; negative: not known
+  const byoc_function_t *function;     // KERNEL, PACKED, ENGINE: the graph module's; its signature. NULL: not known
+  double flops;                        // calls: operations of one call; negative: not known
   // Over the program's symbols. KERNEL: the values of kernel->symbols. LOOP: the dimensions of each scanned element in
   // order, for a loop without iterations.
   byoc_dim_t *dims;
@@ -144,6 +148,8 @@ struct byoc_host_instruction_t {
 };
 
 const char *byoc_host_op_name(byoc_host_op_t op);
+// The number of a loop's `dims`, which follows from its results.
+size_t byoc_host_loop_dim_count(const byoc_host_instruction_t *loop);
 
 // An engine with its functions, in the order of engine_function.
 typedef struct byoc_host_engine_t {
@@ -166,7 +172,9 @@ typedef struct byoc_host_program_t {
   BYOC_VECTOR(const char *) symbols; // by index, in order of first use
   uint32_t input_symbol_count;       // this many symbols, the first ones, get their values from inputs
   byoc_map_t symbol_indices;         // text map: symbol → index + 1
-  byoc_map_t buffer_names;           // text map: name → buffer
+  byoc_map_t buffer_names;           // text map: name → byoc_host_buffer_t *
+  byoc_map_t kernel_names;           // text map: name → byoc_loop_kernel_t *
+  const char *cpu_features;          // what the backends' code needs, separated by spaces; may be empty
   uint64_t workspace_size_bytes;     // once planned
   uint64_t workspace_bound_bytes;    // the liveness lower bound: the largest sum of live sizes at one instruction
 } byoc_host_program_t;
@@ -178,6 +186,7 @@ void byoc_host_program_destroy(byoc_host_program_t *program); // accepts NULL
 // NULL if out of memory. The name is made unique.
 byoc_host_buffer_t *byoc_host_buffer_create(byoc_host_program_t *program, byoc_host_buffer_kind_t kind,
                                             const char *name, const byoc_type_t *type);
+byoc_host_buffer_t *byoc_host_find_buffer(const byoc_host_program_t *program, const char *name);
 // A view of `base` (or of base's base) at an offset.
 byoc_host_buffer_t *byoc_host_view_create(byoc_host_program_t *program, byoc_host_buffer_t *base, const char *name,
                                           const byoc_type_t *type, uint64_t offset_bytes);
@@ -195,6 +204,17 @@ byoc_host_instruction_t *byoc_host_instruction_following(const byoc_host_instruc
 #define BYOC_HOST_FOR_EACH(instruction, program)                                                                       \
   for (byoc_host_instruction_t *instruction = (program)->body.first; instruction != NULL;                              \
        instruction = byoc_host_instruction_following(instruction))
+// Lists a kernel of the program; one that is listed already is fine. BYOC_ALREADY_EXISTS if another kernel has its
+// name.
+byoc_status_t byoc_host_program_add_kernel(byoc_host_program_t *program, const byoc_loop_kernel_t *kernel,
+                                           byoc_diag_t *diag);
+const byoc_loop_kernel_t *byoc_host_find_kernel(const byoc_host_program_t *program, const char *name);
+// Makes an ENGINE instruction call the function of `json` by `engine`.
+byoc_status_t byoc_host_instruction_set_engine(byoc_host_program_t *program, byoc_host_instruction_t *instruction,
+                                               const byoc_runtime_module_t *engine, const byoc_runtime_module_t *json,
+                                               byoc_diag_t *diag);
+// Lists the C sources and static libraries of the program's graph module.
+byoc_status_t byoc_host_program_collect_libraries(byoc_host_program_t *program, byoc_diag_t *diag);
 // The index of a symbol, which is added if it is new; BYOC_HOST_SYMBOL_NONE if out of memory.
 uint32_t byoc_host_symbol(byoc_host_program_t *program, const char *name);
 void byoc_host_instruction_erase(byoc_host_program_t *program, byoc_host_instruction_t *instruction);
@@ -214,7 +234,5 @@ static inline bool byoc_host_buffer_in_cell(const byoc_host_buffer_t *buffer) {
 byoc_status_t byoc_host_program_verify(const byoc_host_program_t *program, byoc_diag_t *diag);
 // What errors and profiles call an instruction.
 const char *byoc_host_instruction_name(const byoc_host_instruction_t *instruction);
-// The text form above; stable.
-void byoc_host_program_print(const byoc_host_program_t *program, byoc_string_t *out);
 
 #endif // BYOC_CORE_HOSTIR_PROGRAM_H_

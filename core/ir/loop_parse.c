@@ -11,9 +11,10 @@
 typedef struct parser_t {
   byoc_lexer_t *lexer;
   byoc_arena_t *arena;
-  byoc_loop_builder_t builder; // makes the nodes; owns the blocks of the kernel
-  byoc_map_t variables;        // text map: name → byoc_loop_variable_info_t
-  byoc_map_t buffers;          // text map: name → byoc_loop_buffer_t
+  byoc_loop_builder_t builder;                  // makes the nodes; owns the blocks of the kernel
+  byoc_map_t variables;                         // text map: name → byoc_loop_variable_info_t
+  byoc_map_t buffers;                           // text map: name → byoc_loop_buffer_t
+  BYOC_VECTOR(const byoc_loop_expr_t *) shared; // of the statement: #1, #2 ..., in the lexer's arena
 } parser_t;
 
 static const byoc_loop_expr_t *parse_expr(parser_t *parser);
@@ -64,23 +65,25 @@ static const byoc_loop_expr_t *parse_number(parser_t *parser, byoc_dtype_t dtype
 
 // ---- names and calls ----
 
+// The kernel's copy of a symbol's name, which is added if it is new; NULL if out of memory.
+static const char *add_symbol(parser_t *parser, const char *name) {
+  byoc_loop_kernel_t *kernel = parser->builder.kernel;
+  for (size_t i = 0; i < kernel->symbols.count; ++i)
+    if (strcmp(kernel->symbols.data[i], name) == 0) return kernel->symbols.data[i];
+  const char *copy = byoc_arena_copy_string(parser->arena, name);
+  if (copy && byoc_vector_push(&kernel->symbols, byoc_arena_allocator(parser->arena), copy)) return copy;
+  byoc_lexer_fail_memory(parser->lexer);
+  return NULL;
+}
+
 static const byoc_loop_expr_t *parse_dim(parser_t *parser) {
   const char *symbol;
   if (!expect(parser, BYOC_TOKEN_LEFT_PAREN) || !byoc_lexer_expect_text(parser->lexer, BYOC_TOKEN_STRING, &symbol) ||
       !expect(parser, BYOC_TOKEN_RIGHT_PAREN))
     return NULL;
   byoc_loop_expr_t *expr = new_expr(parser, BYOC_LOOP_DIM, BYOC_DTYPE_I64);
-  if (!expr) return NULL;
-  byoc_loop_kernel_t *kernel = parser->builder.kernel;
-  for (size_t i = 0; i < kernel->symbols.count && !expr->symbol; ++i)
-    if (strcmp(kernel->symbols.data[i], symbol) == 0) expr->symbol = kernel->symbols.data[i];
-  if (expr->symbol) return expr;
-  expr->symbol = byoc_arena_copy_string(parser->arena, symbol);
-  if (!expr->symbol || !byoc_vector_push(&kernel->symbols, byoc_arena_allocator(parser->arena), expr->symbol)) {
-    byoc_lexer_fail_memory(parser->lexer);
-    return NULL;
-  }
-  return expr;
+  if (expr) expr->symbol = add_symbol(parser, symbol);
+  return expr && expr->symbol ? expr : NULL;
 }
 
 static bool parse_dtype(parser_t *parser, byoc_dtype_t *out_dtype) {
@@ -185,12 +188,36 @@ static const byoc_loop_expr_t *parse_word(parser_t *parser) {
 
 // ---- sums and products ----
 
+// #1(...) or, behind that, #1.
+static const byoc_loop_expr_t *parse_shared(parser_t *parser) {
+  byoc_lexer_t *lexer = parser->lexer;
+  size_t offset = lexer->token.offset, count = parser->shared.count;
+  byoc_lexer_next(lexer);
+  uint64_t number = lexer->token.integer;
+  if (!expect(parser, BYOC_TOKEN_INTEGER)) return NULL;
+  if (number >= 1 && number <= count && parser->shared.data[number - 1]) return parser->shared.data[number - 1];
+  if (number != count + 1 || !byoc_lexer_accept(lexer, BYOC_TOKEN_LEFT_PAREN)) {
+    byoc_lexer_fail_at(lexer, offset, "there is no shared expression #%llu here", (unsigned long long)number);
+    return NULL;
+  }
+  // The numbers of those inside of it follow its own.
+  if (!byoc_vector_push(&parser->shared, byoc_arena_allocator(lexer->arena), NULL)) {
+    byoc_lexer_fail_memory(lexer);
+    return NULL;
+  }
+  const byoc_loop_expr_t *expr = parse_expr(parser);
+  if (!expr || !expect(parser, BYOC_TOKEN_RIGHT_PAREN)) return NULL;
+  parser->shared.data[count] = expr;
+  return expr;
+}
+
 static const byoc_loop_expr_t *parse_primary(parser_t *parser) {
   byoc_lexer_t *lexer = parser->lexer;
   if (byoc_lexer_accept(lexer, BYOC_TOKEN_LEFT_PAREN)) {
     const byoc_loop_expr_t *inner = parse_expr(parser);
     return inner && expect(parser, BYOC_TOKEN_RIGHT_PAREN) ? inner : NULL;
   }
+  if (byoc_lexer_is(lexer, BYOC_TOKEN_HASH)) return parse_shared(parser);
   if (byoc_lexer_is_float(lexer)) return parse_number(parser, BYOC_DTYPE_F32);
   if (byoc_lexer_is(lexer, BYOC_TOKEN_INTEGER) || byoc_lexer_is(lexer, BYOC_TOKEN_MINUS))
     return parse_number(parser, BYOC_DTYPE_I64);
@@ -344,6 +371,7 @@ static bool parse_assignment(parser_t *parser, byoc_loop_stmt_t *stmt) {
 }
 
 static bool parse_stmt(parser_t *parser, byoc_loop_stmt_t *stmt) {
+  parser->shared.count = 0;
   static const char *const kinds[] = {"serial", "parallel", "vector", "unroll", "reduce"};
   byoc_lexer_t *lexer = parser->lexer;
   if (byoc_lexer_is(lexer, BYOC_TOKEN_LEFT_BRACE)) {
@@ -430,6 +458,11 @@ static bool parse_kernel(parser_t *parser) {
     if (!byoc_lexer_expect_text(lexer, BYOC_TOKEN_STRING, &text)) return false;
     kernel->description = byoc_arena_copy_string(parser->arena, text);
     if (!kernel->description) return byoc_lexer_fail_memory(lexer);
+  }
+  if (byoc_lexer_accept_word(lexer, "symbols")) {
+    do {
+      if (!byoc_lexer_expect_text(lexer, BYOC_TOKEN_STRING, &text) || !add_symbol(parser, text)) return false;
+    } while (byoc_lexer_accept(lexer, BYOC_TOKEN_COMMA));
   }
   for (;;) {
     bool input = byoc_lexer_accept_word(lexer, "input");

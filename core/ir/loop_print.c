@@ -2,11 +2,21 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/map.h"
 #include "core/ir/loop_fold.h"
 #include "core/ir/loop_text.h"
 #include "core/ir/text_names.h"
 
-static void print_expr(const byoc_loop_expr_t *expr, int least, byoc_string_t *out);
+typedef struct printer_t {
+  byoc_string_t *out;
+  byoc_map_t seen; // pointer map: expression of the statement → a state, or its number + SHARED
+  uintptr_t shared_count;
+} printer_t;
+
+// Index arithmetic is PLAIN: it is written out wherever it stands, since the C compiler shares it.
+enum { PLAIN = 1, ONCE, SHARED };
+
+static void print_expr(printer_t *printer, const byoc_loop_expr_t *expr, int least);
 
 // Floats always show a point or an exponent, so that they read back as floats.
 static void print_float(byoc_dtype_t dtype, double value, byoc_string_t *out) {
@@ -33,7 +43,8 @@ static void print_number(const byoc_loop_expr_t *expr, byoc_string_t *out) {
   if (named) byoc_string_append(out, ")");
 }
 
-static void print_op(const byoc_loop_expr_t *expr, int least, byoc_string_t *out) {
+static void print_op(printer_t *printer, const byoc_loop_expr_t *expr, int least) {
+  byoc_string_t *out = printer->out;
   byoc_loop_op_t op = expr->op.op;
   const char *symbol = op == BYOC_LOOP_OP_ADD   ? " + "
                        : op == BYOC_LOOP_OP_SUB ? " - "
@@ -42,23 +53,24 @@ static void print_op(const byoc_loop_expr_t *expr, int least, byoc_string_t *out
   if (symbol) {
     int level = op == BYOC_LOOP_OP_MUL ? 2 : 1;
     if (level < least) byoc_string_append(out, "(");
-    print_expr(expr->op.operands[0], level, out);
+    print_expr(printer, expr->op.operands[0], level);
     byoc_string_append(out, symbol);
-    print_expr(expr->op.operands[1], level + 1, out);
+    print_expr(printer, expr->op.operands[1], level + 1);
     if (level < least) byoc_string_append(out, ")");
     return;
   }
   byoc_string_appendf(out, "%s(", byoc_loop_op_name(op));
-  print_expr(expr->op.operands[0], 0, out);
+  print_expr(printer, expr->op.operands[0], 0);
   if (byoc_loop_op_operand_count(op) == 2) {
     byoc_string_append(out, ", ");
-    print_expr(expr->op.operands[1], 0, out);
+    print_expr(printer, expr->op.operands[1], 0);
   }
   byoc_string_append(out, ")");
 }
 
 // `least` is the binding that needs no brackets: 1 inside sums, 2 inside products, 3 to the right of a product.
-static void print_expr(const byoc_loop_expr_t *expr, int least, byoc_string_t *out) {
+static void print_kind(printer_t *printer, const byoc_loop_expr_t *expr, int least) {
+  byoc_string_t *out = printer->out;
   switch (expr->kind) {
   case BYOC_LOOP_CONST:
     print_number(expr, out);
@@ -73,89 +85,151 @@ static void print_expr(const byoc_loop_expr_t *expr, int least, byoc_string_t *o
     return;
   case BYOC_LOOP_LOAD:
     byoc_string_appendf(out, "%s[", expr->load.buffer->name);
-    print_expr(expr->load.index, 0, out);
+    print_expr(printer, expr->load.index, 0);
     byoc_string_append(out, "]");
     return;
   case BYOC_LOOP_OP:
-    print_op(expr, least, out);
+    print_op(printer, expr, least);
     return;
   case BYOC_LOOP_SELECT:
     byoc_string_append(out, "select(");
-    print_expr(expr->select.condition, 0, out);
+    print_expr(printer, expr->select.condition, 0);
     byoc_string_append(out, ", ");
-    print_expr(expr->select.yes, 0, out);
+    print_expr(printer, expr->select.yes, 0);
     byoc_string_append(out, ", ");
-    print_expr(expr->select.no, 0, out);
+    print_expr(printer, expr->select.no, 0);
     byoc_string_append(out, ")");
     return;
   case BYOC_LOOP_CAST:
     byoc_string_appendf(out, "cast(%s, ", byoc_dtype_name(expr->dtype));
-    print_expr(expr->cast, 0, out);
+    print_expr(printer, expr->cast, 0);
     byoc_string_append(out, ")");
     return;
   }
 }
 
-static void print_stmt(const byoc_loop_stmt_t *stmt, int indent, byoc_string_t *out);
+static bool is_leaf(const byoc_loop_expr_t *expr) {
+  return expr->kind == BYOC_LOOP_CONST || expr->kind == BYOC_LOOP_VARIABLE || expr->kind == BYOC_LOOP_DIM;
+}
 
-static void print_body(const byoc_loop_stmt_t *body, int indent, byoc_string_t *out) {
+// An expression that stands at several places of a statement is written once, as #1(...), and then as #1.
+static void print_expr(printer_t *printer, const byoc_loop_expr_t *expr, int least) {
+  uintptr_t state = is_leaf(expr) ? PLAIN : (uintptr_t)byoc_pointer_map_get(&printer->seen, expr);
+  if (state > SHARED) {
+    byoc_string_appendf(printer->out, "#%llu", (unsigned long long)(state - SHARED));
+  } else if (state == SHARED) {
+    state += ++printer->shared_count;
+    if (!byoc_pointer_map_put(&printer->seen, expr, (void *)state)) printer->out->failed = true;
+    byoc_string_appendf(printer->out, "#%llu(", (unsigned long long)(state - SHARED));
+    print_kind(printer, expr, 0);
+    byoc_string_append(printer->out, ")");
+  } else {
+    print_kind(printer, expr, least);
+  }
+}
+
+// What an expression is made of, by index; NULL: nothing.
+static const byoc_loop_expr_t *inner_expr(const byoc_loop_expr_t *expr, size_t index) {
+  if (expr->kind == BYOC_LOOP_LOAD) return index == 0 ? expr->load.index : NULL;
+  if (expr->kind == BYOC_LOOP_CAST) return index == 0 ? expr->cast : NULL;
+  if (expr->kind == BYOC_LOOP_OP) return index < 2 ? expr->op.operands[index] : NULL;
+  const byoc_loop_expr_t *const parts[] = {expr->select.condition, expr->select.yes, expr->select.no};
+  return index < 3 ? parts[index] : NULL;
+}
+
+// Counts the places of an expression and of those inside of it; false if there is only index arithmetic.
+static bool find_shared(printer_t *printer, const byoc_loop_expr_t *expr) {
+  if (is_leaf(expr) || printer->out->failed) return false;
+  const uintptr_t state = (uintptr_t)byoc_pointer_map_get(&printer->seen, expr);
+  if (state == PLAIN) return false;
+  bool counts = state != 0 || (expr->kind != BYOC_LOOP_LOAD && expr->dtype != BYOC_DTYPE_I64);
+  for (size_t i = 0; i < 3 && state == 0; ++i) {
+    const byoc_loop_expr_t *inner = inner_expr(expr, i);
+    if (inner != NULL && find_shared(printer, inner)) counts = true;
+  }
+  if (state == 0 && expr->kind == BYOC_LOOP_CAST) counts = true;
+  const uintptr_t next = !counts ? PLAIN : state == 0 ? ONCE : SHARED;
+  if (next != state && !byoc_pointer_map_put(&printer->seen, expr, (void *)next)) printer->out->failed = true;
+  return counts;
+}
+
+// Begins a statement that has these expressions; the second one may be NULL.
+static void begin_statement(printer_t *printer, const byoc_loop_expr_t *first, const byoc_loop_expr_t *second) {
+  byoc_map_clear(&printer->seen);
+  printer->shared_count = 0;
+  find_shared(printer, first);
+  if (second != NULL) find_shared(printer, second);
+}
+
+static void print_stmt(printer_t *printer, const byoc_loop_stmt_t *stmt, int indent);
+
+static void print_body(printer_t *printer, const byoc_loop_stmt_t *body, int indent) {
+  byoc_string_t *out = printer->out;
   byoc_string_append(out, "{\n");
-  for (size_t i = 0; i < body->block.statements.count; ++i) print_stmt(body->block.statements.data[i], indent + 2, out);
+  for (size_t i = 0; i < body->block.statements.count; ++i)
+    print_stmt(printer, body->block.statements.data[i], indent + 2);
   byoc_string_indent(out, indent);
   byoc_string_append(out, "}");
 }
 
-static void print_for(const byoc_loop_stmt_t *stmt, int indent, byoc_string_t *out) {
+static void print_for(printer_t *printer, const byoc_loop_stmt_t *stmt, int indent) {
+  byoc_string_t *out = printer->out;
   static const char *const kinds[] = {"serial", "parallel", "vector", "unroll", "reduce"};
+  begin_statement(printer, stmt->loop.begin, stmt->loop.end);
   byoc_string_appendf(out, "%s %s in ", kinds[stmt->loop.kind], stmt->loop.variable->name);
-  print_expr(stmt->loop.begin, 0, out);
+  print_expr(printer, stmt->loop.begin, 0);
   byoc_string_append(out, " .. ");
-  print_expr(stmt->loop.end, 0, out);
+  print_expr(printer, stmt->loop.end, 0);
   byoc_string_append(out, " ");
-  print_body(stmt->loop.body, indent, out);
+  print_body(printer, stmt->loop.body, indent);
 }
 
-static void print_stmt(const byoc_loop_stmt_t *stmt, int indent, byoc_string_t *out) {
+static void print_stmt(printer_t *printer, const byoc_loop_stmt_t *stmt, int indent) {
+  byoc_string_t *out = printer->out;
   byoc_string_indent(out, indent);
   switch (stmt->kind) {
   case BYOC_LOOP_BLOCK:
-    print_body(stmt, indent, out);
+    print_body(printer, stmt, indent);
     break;
   case BYOC_LOOP_FOR:
-    print_for(stmt, indent, out);
+    print_for(printer, stmt, indent);
     break;
   case BYOC_LOOP_WHILE:
+    begin_statement(printer, stmt->loop_while.condition, NULL);
     byoc_string_append(out, "while ");
-    print_expr(stmt->loop_while.condition, 0, out);
+    print_expr(printer, stmt->loop_while.condition, 0);
     byoc_string_append(out, " ");
-    print_body(stmt->loop_while.body, indent, out);
+    print_body(printer, stmt->loop_while.body, indent);
     break;
   case BYOC_LOOP_IF:
+    begin_statement(printer, stmt->branch.condition, NULL);
     byoc_string_append(out, "if ");
-    print_expr(stmt->branch.condition, 0, out);
+    print_expr(printer, stmt->branch.condition, 0);
     byoc_string_append(out, " ");
-    print_body(stmt->branch.yes, indent, out);
+    print_body(printer, stmt->branch.yes, indent);
     if (stmt->branch.no) {
       byoc_string_append(out, " else ");
-      print_body(stmt->branch.no, indent, out);
+      print_body(printer, stmt->branch.no, indent);
     }
     break;
   case BYOC_LOOP_LET:
   case BYOC_LOOP_ASSIGN: {
     const byoc_loop_variable_t *variable = stmt->assign.variable;
+    begin_statement(printer, stmt->assign.value, NULL);
     if (stmt->kind == BYOC_LOOP_LET)
       byoc_string_appendf(out, "%s %s : %s = ", variable->is_mutable ? "var" : "let", variable->name,
                           byoc_dtype_name(variable->dtype));
     else
       byoc_string_appendf(out, "%s = ", variable->name);
-    print_expr(stmt->assign.value, 0, out);
+    print_expr(printer, stmt->assign.value, 0);
     break;
   }
   case BYOC_LOOP_STORE:
+    begin_statement(printer, stmt->store.index, stmt->store.value);
     byoc_string_appendf(out, "%s[", stmt->store.buffer->name);
-    print_expr(stmt->store.index, 0, out);
+    print_expr(printer, stmt->store.index, 0);
     byoc_string_append(out, "] = ");
-    print_expr(stmt->store.value, 0, out);
+    print_expr(printer, stmt->store.value, 0);
     break;
   case BYOC_LOOP_ALLOCATE:
     byoc_string_appendf(out, "local %s : %s[%lld]", stmt->allocate->name, byoc_dtype_name(stmt->allocate->dtype),
@@ -181,6 +255,12 @@ void byoc_loop_kernel_print_at(const byoc_loop_kernel_t *kernel, int indent, byo
     byoc_text_print_quoted(kernel->description, strlen(kernel->description), out);
     byoc_string_append(out, "\n");
   }
+  for (size_t i = 0; i < kernel->symbols.count; ++i) {
+    if (i == 0) byoc_string_indent(out, indent + 2);
+    byoc_string_append(out, i == 0 ? "symbols " : ", ");
+    byoc_text_print_quoted(kernel->symbols.data[i], strlen(kernel->symbols.data[i]), out);
+  }
+  if (kernel->symbols.count > 0) byoc_string_append(out, "\n");
   for (size_t i = 0; i < kernel->parameters.count; ++i) {
     const byoc_loop_buffer_t *buffer = kernel->parameters.data[i];
     byoc_type_t type = {.kind = BYOC_TYPE_TENSOR, .dtype = buffer->dtype, .rank = buffer->rank, .dims = buffer->dims};
@@ -196,8 +276,11 @@ void byoc_loop_kernel_print_at(const byoc_loop_kernel_t *kernel, int indent, byo
     }
     byoc_string_append(out, "\n");
   }
+  printer_t printer = {.out = out};
+  byoc_pointer_map_init(&printer.seen, out->allocator);
   for (size_t i = 0; i < kernel->body->block.statements.count; ++i)
-    print_stmt(kernel->body->block.statements.data[i], indent + 2, out);
+    print_stmt(&printer, kernel->body->block.statements.data[i], indent + 2);
+  byoc_map_deinit(&printer.seen);
   byoc_string_indent(out, indent);
   byoc_string_append(out, "}");
 }

@@ -3,6 +3,7 @@
 //   {
 //     name "byoc_k0_relu"
 //     description "Relu 'r'"
+//     symbols "N"
 //     input in0 : f32[N,4]
 //     output out0 : f32[N,4]
 //     parallel i0 in 0 .. dim("N") * 4 {
@@ -14,7 +15,8 @@
 // Statements: parallel, vector, unroll and serial loops `v in a .. b`; `while c {}`; `if c {} else {}`; `let`, `var`
 // (mutable) and `name = value`; `name[i] = value`; `local name : f32[16]`; `comment "text"`; `{}`. Expressions: + - *
 // of equal types, every operator by its name, select(c, a, b), cast(u8, x), dim("N"), buffer[i]. Literals: 5 is
-// i64, 5.0 is f32, true and false are bool, others say their type: u8(5), f64(0.5).
+// i64, 5.0 is f32, true and false are bool, others say their type: u8(5), f64(0.5). An expression that stands at
+// several places of a statement is written at the first one, as #1(in0[i0] + 1.0), and is #1 at the others.
 #ifndef BYOC_CORE_IR_LOOP_TEXT_H_
 #define BYOC_CORE_IR_LOOP_TEXT_H_
 

@@ -151,9 +151,9 @@ static void check_memory(const char *model, bool joins) {
     byoc_test_shell(0, "byoc build '%s' --target '%s' --plan greedy --emit=host -o host", model, lists[i]);
     byoc_test_shell(0, "head -n 1 host");
     unsigned long long size = 0, bound = 0;
-    const char *sizes = strstr(byoc_test_output(), "// workspace ");
+    const char *sizes = strstr(byoc_test_output(), " workspace ");
     assert_non_null(sizes);
-    assert_int_equal(sscanf(sizes, "// workspace %llu bytes, liveness bound %llu", &size, &bound), 2);
+    assert_int_equal(sscanf(sizes, " workspace %llu bound %llu", &size, &bound), 2);
     if (size < bound || (double)size > 1.05 * (double)bound) {
       fail_msg("%s on '%s': a workspace of %llu bytes, the bound is %llu", model, lists[i], size, bound);
     }

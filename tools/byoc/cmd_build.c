@@ -4,6 +4,7 @@
 
 #include "command.h"
 #include "core/base/file_set.h"
+#include "core/hostir/text.h"
 #include "core/ir/text.h"
 #include "explain.h"
 #include "outputs.h"
@@ -13,7 +14,7 @@ typedef struct build_options_t {
   byoc_session_options_t session;
   const char *output, *emit, *model, *name;
   const char *save_plan, *html, *require;
-  bool profile, huge_pages;
+  bool profile, huge_pages, constants;
 } build_options_t;
 
 // Text goes to -o if it is given, otherwise to standard output.
@@ -28,16 +29,28 @@ static byoc_status_t write_text(const byoc_string_t *text, const char *output, b
   return byoc_diag_error(diag, BYOC_IO, "cannot write to standard output");
 }
 
+// Larger constants are emitted only with --constants.
+enum { PRINTED_BYTES = 256 };
+
 static byoc_status_t emit(byoc_session_t *session, const build_options_t *options,
                           const byoc_compose_options_t *compose, byoc_diag_t *diag) {
   byoc_string_t text;
   byoc_string_init(&text, session->allocator);
   byoc_status_t status = BYOC_OK;
+  const bool is_host = strcmp(options->emit, "host") == 0;
+  if (is_host && options->constants && options->output != NULL) {
+    byoc_string_deinit(&text);
+    BYOC_RETURN_IF_ERROR(
+        byoc_host_program_add_files(session->build.result.program, options->output, compose->files, diag));
+    return byoc_file_set_commit(compose->files, diag);
+  }
+  const size_t elide_bytes = options->constants ? 0 : PRINTED_BYTES;
   if (strcmp(options->emit, "ir") == 0) {
-    const byoc_print_options_t print = {.elide_bytes = 256};
+    const byoc_print_options_t print = {.elide_bytes = elide_bytes};
     byoc_graph_print(session->build.module, &print, &text);
-  } else if (strcmp(options->emit, "host") == 0) {
-    byoc_host_program_print(session->build.result.program, &text);
+  } else if (is_host) {
+    const byoc_host_print_options_t print = {.elide_bytes = elide_bytes};
+    byoc_host_program_print(session->build.result.program, &print, &text);
   } else {
     status = byoc_build_emit_c(&session->build, compose, &text, diag);
   }
@@ -179,6 +192,8 @@ int byoc_main_build(int argc, char **argv) {
        "threads of a context; costs are measured with as many (default: all processors that may be used, costs with "
        "1)"},
       {"emit", 0, BYOC_OPT_TEXT, &options.emit, "FORM", "print the module (ir), the host program (host) or its C (c)"},
+      {"constants", 0, BYOC_OPT_FLAG, &options.constants, "",
+       "with --emit: print all data, so that the text reads back; a host program's goes into FILE.data beside -o FILE"},
       {"save-plan", 0, BYOC_OPT_TEXT, &options.save_plan, "FILE", "write what was placed where, and why, as JSON"},
       {"html", 0, BYOC_OPT_TEXT, &options.html, "FILE", "draw the plan as a page: one file, no network"},
       {"require", 0, BYOC_OPT_TEXT, &options.require, "TARGET[,TARGET]",
@@ -187,7 +202,7 @@ int byoc_main_build(int argc, char **argv) {
       {"huge-pages", 0, BYOC_OPT_FLAG, &options.huge_pages, "",
        "copy the weights to huge pages when a model is loaded"},
   };
-  static const char *const operands[] = {"a model: an .onnx file", NULL};
+  static const char *const operands[] = {"a model: an .onnx file, or a .byoc or .host text", NULL};
   const byoc_usage_t usage = {
       .command = "byoc build",
       .synopsis = "MODEL [-o OUT] [--target TARGETS] [options]",

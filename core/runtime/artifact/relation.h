@@ -5,14 +5,14 @@
 
 #include "core/runtime/artifact/cell.h"
 
-// X(NAME, "text of host programs")
+// X(NAME, "word of host programs")
 #define BYOC_RELATION_LIST(X)                                                                                          \
-  X(EQUAL, "is")                  /* left is right */                                                                  \
-  X(DECLARED, "is declared")      /* the same; right is what a model declares */                                       \
-  X(BROADCASTS, "broadcasts to")  /* they are equal, or one of them is 1 */                                            \
-  X(ONE_OR, "is 1 or")            /* left is 1 or right */                                                             \
-  X(AT_MOST, "is at most")        /* left is not larger than right */                                                  \
-  X(MULTIPLE, "is a multiple of") /* right is positive and divides left */
+  X(EQUAL, "is")                 /* left is right */                                                                   \
+  X(DECLARED, "is_declared")     /* the same; right is what a model declares */                                        \
+  X(BROADCASTS, "broadcasts_to") /* they are equal, or one of them is 1 */                                             \
+  X(ONE_OR, "is_1_or")           /* left is 1 or right */                                                              \
+  X(AT_MOST, "is_at_most")       /* left is not larger than right */                                                   \
+  X(MULTIPLE, "is_multiple_of")  /* right is positive and divides left */
 
 #define BYOC_RELATION_ENUM(NAME, text) BYOC_RELATION_##NAME,
 typedef enum byoc_relation_kind_t { BYOC_RELATION_LIST(BYOC_RELATION_ENUM) BYOC_RELATION_COUNT } byoc_relation_kind_t;

@@ -4,6 +4,7 @@
 
 #include "core/base/log.h"
 #include "core/build/build.h"
+#include "core/hostir/text.h"
 #include "core/kernel/work.h"
 #include "core/plugin/registry.h"
 #include "tests/fuzz/fuzz.h"
@@ -97,7 +98,7 @@ static void emit(const byoc_build_t *build) {
   byoc_string_t text;
   byoc_string_init(&text, fuzz_allocator());
   fuzz_check(byoc_build_emit_c(build, &output, &text, &diag), &diag);
-  byoc_host_program_print(build->result.program, &text);
+  fuzz_check(byoc_host_text_check(build->result.program, &diag), &diag);
   byoc_string_deinit(&text);
 }
 

@@ -230,7 +230,7 @@ static void test_steps_say_their_bytes(void **state) {
   static const char *const steps[] = {
       "{\"name\":\"Add 'add'\",\"kind\":\"kernel\",\"target\":\"c\",\"bytes\":48}",
       "{\"name\":\"Mul 'mul'\",\"kind\":\"packed\",\"target\":\"demo\",\"bytes\":32}",
-      "{\"name\":\"Add 'one'\",\"kind\":\"c_call\",\"target\":\"demo\",\"flops\":0,\"bytes\":32}",
+      "{\"name\":\"Add 'one'\",\"kind\":\"c_call\",\"target\":\"demo\",\"bytes\":32}",
       "{\"name\":\"Sub 'sub'\",\"kind\":\"engine\",\"target\":\"demo\",\"bytes\":48}",
       "{\"name\":\"Identity 'out'\",\"kind\":\"copy\",\"target\":\"\",\"flops\":0,\"bytes\":32}"};
   byoc_loaded_artifact_t artifact = load(shared.path);

@@ -7,6 +7,7 @@
 #include "core/compose/compose.h"
 #include "core/compose/resolve.h"
 #include "core/hostir/lower.h"
+#include "core/hostir/text.h"
 #include "core/ir/text.h"
 #include "core/kernel/lower.h"
 #include "core/ops/op.h"
@@ -387,8 +388,8 @@ static const char nested_text[] =
     "    return %y, %t\n"
     "  }\n"
     "}\n";
-static const char nested_program[] = "host program \"main\" {  // workspace 128 bytes, liveness bound 128\n"
-                                     "  symbol   N\n"
+static const char nested_program[] = "host program \"main\" dynamic workspace 128 bound 128 {\n"
+                                     "  symbol   N of inputs\n"
                                      "  symbol   M\n"
                                      "  input    %x : value f32[N,4]\n"
                                      "  input    %go : value bool[]\n"
@@ -409,33 +410,33 @@ static const char nested_program[] = "host program \"main\" {  // workspace 128 
                                      "  match %x binds N at 0\n"
                                      "  match %x is N at 0, is 4 at 1\n"
                                      "  allocate %d\n"
-                                     "  kernel byoc_k3_reducesum(%x) [N] -> (%d)  // ReduceSum\n"
-                                     "  loop (%n, %go, %d) -> (%t)  // Loop\n"
+                                     "  kernel byoc_k3_reducesum(%x) [N] -> (%d) \"ReduceSum\"\n"
+                                     "  loop (%n, %go, %d) -> (%t) \"Loop\"\n"
                                      "  body (%i, %c, %v) {\n"
                                      "    match %i\n"
                                      "    match %c\n"
                                      "    match %v is 4 at 0\n"
                                      "    allocate %e\n"
-                                     "    kernel byoc_k0_softmax(%v) -> (%e)  // Softmax\n"
+                                     "    kernel byoc_k0_softmax(%v) -> (%e) \"Softmax\"\n"
                                      "    allocate %f\n"
-                                     "    kernel byoc_k1_cumsum(%e) -> (%f)  // CumSum\n"
+                                     "    kernel byoc_k1_cumsum(%e) -> (%f) \"CumSum\"\n"
                                      "    free %e\n"
                                      "    allocate %h\n"
-                                     "    kernel byoc_k0_softmax(%f) -> (%h)  // Softmax\n"
+                                     "    kernel byoc_k0_softmax(%f) -> (%h) \"Softmax\"\n"
                                      "    free %f\n"
-                                     "    yield(%c, %h)\n"
+                                     "    yield (%c, %h)\n"
                                      "    free %h\n"
                                      "  }\n"
                                      "  free %d\n"
                                      "  match %t is 4 at 0\n"
-                                     "  branch (%go) -> (%y_13)  // If\n"
+                                     "  branch (%go) -> (%y_13) \"If\"\n"
                                      "  then {\n"
-                                     "    yield(%x)\n"
+                                     "    yield (%x)\n"
                                      "  }\n"
                                      "  else {\n"
                                      "    allocate %k\n"
-                                     "    kernel byoc_k2_concat(%x) [N] -> (%k)  // Concat\n"
-                                     "    yield(%k)\n"
+                                     "    kernel byoc_k2_concat(%x) [N] -> (%k) \"Concat\"\n"
+                                     "    yield (%k)\n"
                                      "    free %k\n"
                                      "  }\n"
                                      "  match %y_13 binds M at 0, is 4 at 1\n"
@@ -453,7 +454,8 @@ static void prints_regions(void **state) {
   byoc_string_init(&text, byoc_allocator_system());
   byoc_test_ok(lower(nested_text, &diag, &m), &diag);
   byoc_test_ok(byoc_host_plan_memory(m.program, &diag), &diag);
-  byoc_host_program_print(m.program, &text);
+  const byoc_host_print_options_t print = {.program_only = true};
+  byoc_host_program_print(m.program, &print, &text);
   byoc_test_same_text(text.data, nested_program);
   byoc_string_deinit(&text);
   close_model(&m);
@@ -491,8 +493,8 @@ static void prints_sizes_from_data(void **state) {
                           "    %z = ConstantOfShape@9 \"zeros\" (%to) : f32[C,D]\n    return %z"),
                      &diag, &m),
                &diag);
-  byoc_host_program_print(m.program, &text);
-  assert_non_null(strstr(text.data, "\n  bind %t -> C, D  // "));
+  byoc_host_program_print(m.program, NULL, &text);
+  assert_non_null(strstr(text.data, "\n  bind %t to C, D by \""));
   byoc_string_deinit(&text);
   close_model(&m);
 }

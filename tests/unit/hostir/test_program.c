@@ -1,6 +1,7 @@
 // Host programs made by hand: verifier, lifetimes, memory plan, text form.
 #include "core/hostir/evaluate.h"
 #include "core/hostir/lower.h"
+#include "core/hostir/text.h"
 #include "tests/support/support.h"
 
 typedef struct fixture_t {
@@ -51,15 +52,15 @@ static void prints_the_whole_program(void **state) {
   byoc_test_ok(byoc_host_plan_memory(f.program, &f.diag), &f.diag);
   byoc_string_t text;
   byoc_string_init(&text, byoc_allocator_system());
-  byoc_host_program_print(f.program, &text);
-  byoc_test_same_text(text.data, "host program \"test\" {  // workspace 64 bytes, liveness bound 64\n"
+  byoc_host_program_print(f.program, NULL, &text);
+  byoc_test_same_text(text.data, "host program \"test\" workspace 64 bound 64 {\n"
                                  "  input    %\"gpu_0/x\" : f32[4]\n"
                                  "  local    %t : f32[4] at 0\n"
                                  "  output   %y : f32[4]\n"
                                  "\n"
                                  "  allocate %t\n"
                                  "  copy %\"gpu_0/x\" -> %t\n"
-                                 "  copy %t -> %y  // the last one\n"
+                                 "  copy %t -> %y \"the last one\"\n"
                                  "  free %t\n"
                                  "}\n");
   byoc_string_deinit(&text);

@@ -144,6 +144,7 @@ static void text_comes_back(void **state) {
   static const char text[] = "{\n"
                              "  name \"k\"\n"
                              "  description \"Softmax \\\"a\\\" \\x03\\xff\"\n"
+                             "  symbols \"N\"\n"
                              "  input x : f16[N,4] align 64 scope \"global\"\n"
                              "  output y : f32[N,4]\n"
                              "  output z : u8[N * 4]\n"

@@ -1,0 +1,63 @@
+// Host programs as files: the text, and beside it the data file with what is too large for a text.
+#include "core/hostir/text.h"
+
+void byoc_host_data_init(byoc_host_data_t *data, byoc_allocator_t allocator) {
+  *data = (byoc_host_data_t){.allocator = allocator};
+  byoc_text_map_init(&data->offsets, allocator);
+}
+
+void byoc_host_data_deinit(byoc_host_data_t *data) {
+  byoc_vector_deinit(&data->parts, data->allocator);
+  byoc_map_deinit(&data->offsets);
+}
+
+static char *data_path(const char *path, byoc_allocator_t allocator) {
+  byoc_string_t text;
+  byoc_string_init(&text, allocator);
+  byoc_string_appendf(&text, "%s.data", path);
+  return byoc_string_release(&text);
+}
+
+byoc_status_t byoc_host_program_add_files(const byoc_host_program_t *program, const char *path, byoc_file_set_t *files,
+                                          byoc_diag_t *diag) {
+  byoc_allocator_t allocator = program->arena.allocator;
+  byoc_host_data_t data;
+  byoc_string_t text;
+  byoc_host_data_init(&data, allocator);
+  byoc_string_init(&text, allocator);
+  const byoc_host_print_options_t options = {.data = &data};
+  byoc_host_program_print(program, &options, &text);
+  char *beside = data_path(path, allocator);
+  byoc_status_t status = BYOC_OK;
+  if (beside == NULL || data.failed || text.failed) status = byoc_diag_out_of_memory(diag);
+  if (status == BYOC_OK && data.parts.count > 0) {
+    status = byoc_file_set_add(files, beside, data.parts.data, data.parts.count, 0644, diag);
+  }
+  const byoc_bytes_t whole = {text.data, text.size};
+  if (status == BYOC_OK) status = byoc_file_set_add(files, path, &whole, 1, 0644, diag);
+  byoc_free(allocator, beside);
+  byoc_string_deinit(&text);
+  byoc_host_data_deinit(&data);
+  return status;
+}
+
+byoc_status_t byoc_host_program_read(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag,
+                                     byoc_graph_module_t **out_module, byoc_host_program_t **out_program) {
+  *out_module = NULL;
+  *out_program = NULL;
+  char *text = NULL, *beside = data_path(path, allocator);
+  size_t size = 0;
+  byoc_file_view_t view = {0};
+  byoc_status_t status = beside != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
+  const bool has_data = status == BYOC_OK && byoc_file_exists(beside);
+  if (has_data) status = byoc_file_view_open(beside, diag, &view);
+  if (status == BYOC_OK) status = byoc_file_read(path, allocator, diag, &text, &size);
+  if (status == BYOC_OK) {
+    const byoc_bytes_t data = {view.data, view.size_bytes};
+    status = byoc_host_program_parse(text, path, has_data ? &data : NULL, allocator, diag, out_module, out_program);
+  }
+  if (view.data != NULL) byoc_file_view_close(&view);
+  byoc_free(allocator, text);
+  byoc_free(allocator, beside);
+  return status;
+}
