@@ -1,10 +1,10 @@
 // Inspecting an artifact: its metadata, read from the file without loading it.
 #include "inspect_artifact.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/json.h"
 #include "core/compose/module_tree.h"
 #include "core/ir/text_parts.h"
 #include "core/runtime/artifact_file.h"
@@ -57,9 +57,11 @@ static byoc_status_t read_port(const json_t *object, byoc_arena_t *arena, byoc_d
 static byoc_status_t description_read(const char *metadata, byoc_diag_t *diag, description_t *description) {
   json_error_t error;
   description->text = metadata;
-  description->root = json_loads(metadata, 0, &error);
+  description->root = byoc_json_load(metadata, strlen(metadata), 0, &error);
+  if (description->root == NULL && byoc_json_out_of_memory(&error)) return byoc_diag_out_of_memory(diag);
   if (!json_is_object(description->root)) {
-    return byoc_diag_error(diag, BYOC_INVALID_DATA, "its metadata are not a JSON object: %s", error.text);
+    return byoc_diag_error(diag, BYOC_INVALID_DATA, "its metadata are not a JSON object: %s",
+                           description->root == NULL ? error.text : "they are another value");
   }
   size_t index = 0;
   const json_t *entry = NULL;

@@ -1,9 +1,11 @@
-// Object files, shared objects, archives (core/base/elf.h) and the identity notes of plugins (core/plugin/identity.h).
+// Object files, shared objects, archives (core/base/elf.h), the identity notes of plugins (core/plugin/identity.h) and
+// the metadata in an artifact's file (core/runtime/artifact_file.h).
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/elf.h"
 #include "core/plugin/identity.h"
+#include "core/runtime/artifact_file.h"
 #include "tests/fuzz/fuzz.h"
 
 // ---- what is visited is read to its end ----
@@ -57,8 +59,19 @@ static void read_elf(const uint8_t *data, size_t size, size_t *sum) {
   status = byoc_elf_find_note(&elf, "byoc", 1, &diag, &note, &note_size);
   if (status == BYOC_OK) (void)visit_member(sum, "", note, note_size);
   check(status, &diag);
+  status = byoc_elf_find_section(&elf, ".text", &diag, &note, &note_size);
+  if (status == BYOC_OK) (void)visit_member(sum, "", note, note_size);
+  check(status, &diag);
   check(byoc_elf_rename(&elf, rename_symbol, NULL, &renamed, &diag), &diag);
   byoc_string_deinit(&renamed);
+}
+
+static void read_artifact(const uint8_t *data, size_t size, size_t *sum) {
+  byoc_diag_t diag = {0};
+  byoc_elf_t elf;
+  const char *metadata = NULL;
+  check(byoc_artifact_metadata_find(data, size, "fuzz.so", &diag, &elf, &metadata), &diag);
+  if (metadata != NULL) *sum += strlen(metadata);
 }
 
 static void read_archive(const uint8_t *data, size_t size, size_t *sum) {
@@ -89,6 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   size_t sum = 0;
   if (byoc_is_ar(data, size)) read_archive(data, size, &sum);
   read_elf(data, size, &sum);
+  read_artifact(data, size, &sum);
   read_identity(data, size);
   return 0;
 }
