@@ -220,14 +220,15 @@ static const byoc_loop_expr_t *target_size(byoc_lower_t *lower, const byoc_node_
 static const byoc_loop_expr_t *shape_reshape(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d) {
   byoc_loop_builder_t *b = byoc_lower_builder(lower);
   const byoc_type_t *x = node->operands[0]->type;
-  const byoc_loop_expr_t *one = byoc_loop_int(b, 1), *others = one, *own = NULL;
+  const byoc_loop_expr_t *one = byoc_loop_int(b, 1), *own = NULL;
+  // What is left for dimension d: a product of the others may overflow, quotients do not.
+  const byoc_loop_expr_t *rest = byoc_emit_extent(b, x, 0, x->rank);
   int32_t rank = byoc_result_rank(node, result);
   for (int32_t i = 0; i < rank; ++i) {
     const byoc_loop_expr_t *size = byoc_loop_let(b, "size", target_size(lower, node, i));
     if (i == d) own = size;
-    if (i != d) others = BYOC_LMUL(b, others, size);
+    if (i != d) rest = BYOC_LDIV(b, rest, BYOC_LMAX(b, one, size));
   }
-  const byoc_loop_expr_t *rest = BYOC_LDIV(b, byoc_emit_extent(b, x, 0, x->rank), BYOC_LMAX(b, one, others));
   return byoc_loop_select(b, byoc_loop_binary(b, BYOC_LOOP_OP_LT, own, byoc_loop_int(b, 0)), rest, own);
 }
 

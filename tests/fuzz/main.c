@@ -18,8 +18,7 @@ static void replay_file(const char *path) {
   char *data = NULL;
   size_t size = 0;
   byoc_diag_t diag = {0};
-  printf("%s\n", path);
-  fflush(stdout);
+  fprintf(stderr, "%s\n", path);
   if (byoc_file_read(path, byoc_allocator_system(), &diag, &data, &size) != BYOC_OK) {
     byoc_diag_print(&diag, stderr);
     exit(2);
@@ -63,6 +62,6 @@ int main(int argc, char **argv) {
   }
   if (LLVMFuzzerInitialize != NULL && LLVMFuzzerInitialize(&argc, &argv) != 0) return 2;
   for (int i = 1; i < argc; ++i) replay(argv[i]);
-  printf("%zu inputs\n", count);
+  fprintf(stderr, "%zu inputs\n", count);
   return 0;
 }

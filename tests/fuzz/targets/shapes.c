@@ -2,7 +2,7 @@
 // answer or refuse them both. The models are those of tests/fuzz/shapes. They are built when the target starts, in the
 // preset `fuzz` with sanitizers and counters in the generated code.
 //
-//   byte 0         which model
+//   byte 0         which model: add new ones at the end, so that inputs keep their meaning
 //   then for each  a byte for each open dimension: below 128 it is 4, so that shapes fit, else small, from 250 large;
 //   input          then a byte for each element, repeated where there are fewer; from 0xf8 extreme numbers
 #include <math.h>
@@ -15,18 +15,22 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/random/road.h"
 
-enum { PORTS_AT_MOST = 8, MODELS_AT_MOST = 32, ELEMENTS_AT_MOST = 1 << 12, EXTREMES_FROM = 0xf8 };
+enum { PORTS_AT_MOST = 8, ELEMENTS_AT_MOST = 1 << 12, EXTREMES_FROM = 0xf8 };
+
+static const char *const names[] = {"boxes",  "concat",  "conv",   "elementwise", "gather",
+                                    "gemm",   "matmul",  "pool",   "reduce",      "reshape",
+                                    "resize", "scatter", "select", "sequence",    "slice"};
+enum { MODELS = sizeof(names) / sizeof(names[0]) };
 
 typedef struct model_t {
-  char *name;
+  const char *name;
   road_t road;
   byoc_build_evaluation_t evaluation;
   byoc_loaded_artifact_t artifact;
   byoc_context_t *context;
 } model_t;
 
-static model_t models[MODELS_AT_MOST];
-static size_t model_count;
+static model_t models[MODELS];
 
 // A single request of more is refused, so that shapes given as values cannot ask for everything.
 const char *__asan_default_options(void);
@@ -36,11 +40,9 @@ const char *__asan_default_options(void) {
 
 // ---- building ----
 
-static void build(const char *name, const char *output) {
+static void build(model_t *model, const char *output) {
   char path[600];
-  snprintf(path, sizeof(path), FUZZ_SHAPES "/%s", name);
-  if (model_count == MODELS_AT_MOST) fuzz_fail("more models than expected");
-  model_t *model = &models[model_count++];
+  snprintf(path, sizeof(path), FUZZ_SHAPES "/%s.byoc", model->name);
   byoc_diag_t diag = {0};
   const byoc_compose_options_t compose = {.output = output, .model_name = "shapes", .thread_count = 1};
   const byoc_context_options_t options = {.struct_size = sizeof(options), .thread_count = 1};
@@ -48,7 +50,6 @@ static void build(const char *name, const char *output) {
   fuzz_check_ok(byoc_build_compose(&model->road.build, &compose, &diag), &diag, path);
   fuzz_check_ok(byoc_build_evaluate(&model->road.build, 1, &diag, &model->evaluation), &diag, path);
   fuzz_check_ok(byoc_artifact_load(output, &diag, &model->artifact), &diag, path);
-  model->name = byoc_copy_string(byoc_allocator_system(), name);
   const byoc_artifact_t *table = model->artifact.table;
   if (table->input_count > PORTS_AT_MOST || table->output_count > PORTS_AT_MOST) fuzz_fail("%s has more ports", path);
   if (table->create(&options, &model->context) != BYOC_OK) fuzz_fail("%s: %s", path, table->last_error(NULL));
@@ -59,20 +60,18 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
   (void)argv;
   byoc_diag_t diag = {0};
   byoc_allocator_t allocator = byoc_allocator_system();
-  char *folder = NULL, **names = NULL;
-  size_t count = 0;
+  char *folder = NULL;
   byoc_log_set_level(BYOC_LOG_ERROR);
 #ifdef FUZZ_COMPILER
   (void)setenv("CC", FUZZ_COMPILER, 1);
 #endif
   fuzz_check_ok(byoc_make_temporary_directory("byoc-fuzz", allocator, &diag, &folder), &diag, "a folder");
-  fuzz_check_ok(byoc_list_directory(FUZZ_SHAPES, allocator, &diag, &names, &count), &diag, FUZZ_SHAPES);
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < MODELS; ++i) {
     char output[600];
-    snprintf(output, sizeof(output), "%s/%zu.so", folder, i);
-    build(names[i], output);
+    snprintf(output, sizeof(output), "%s/%s.so", folder, names[i]);
+    models[i].name = names[i];
+    build(&models[i], output);
   }
-  byoc_free_names(allocator, names, count);
   (void)byoc_remove_tree(folder, NULL);
   byoc_free(allocator, folder);
   return 0;
@@ -101,13 +100,14 @@ static int64_t read_dim(reader_t *reader, int64_t fixed) {
 
 static double real_of(uint8_t byte) {
   static const double extremes[] = {INFINITY, -INFINITY, NAN, 1e30, -1e30, 1e-30, 0.1, -0.0};
-  return byte >= EXTREMES_FROM ? extremes[byte - EXTREMES_FROM] : ((int)byte - 64) / 4.0;
+  return byte >= EXTREMES_FROM ? extremes[byte - EXTREMES_FROM] : (byte - 64) / 4.0;
 }
 
 static int64_t integer_of(uint8_t byte) {
   static const int64_t extremes[] = {INT64_MAX, INT64_MIN,        INT64_MAX - 1,    INT32_MAX,
                                      INT32_MIN, INT64_C(1) << 32, INT64_C(1) << 62, -(INT64_C(1) << 62)};
-  return byte >= EXTREMES_FROM ? extremes[byte - EXTREMES_FROM] : byte < 200 ? byte : byte - 224;
+  if (byte >= EXTREMES_FROM) return extremes[byte - EXTREMES_FROM];
+  return byte < 128 ? byte % 16 : byte < 192 ? byte - 128 : byte - EXTREMES_FROM; // small, to 63, negative
 }
 
 static void put_element(uint8_t *at, uint32_t dtype, uint8_t byte) {
@@ -191,7 +191,7 @@ static void run(const model_t *model, const byoc_argument_t *inputs, bool values
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (size == 0) return 0;
-  const model_t *model = &models[data[0] % model_count];
+  const model_t *model = &models[data[0] % MODELS];
   const byoc_artifact_t *table = model->artifact.table;
   byoc_argument_t inputs[PORTS_AT_MOST];
   reader_t reader = {.data = data, .size = size, .at = 1};
