@@ -40,6 +40,14 @@ byoc_status_t byoc_dataflow_init_edges(byoc_dataflow_t *flow, uint32_t node_coun
                                        size_t edge_count, byoc_allocator_t allocator, byoc_diag_t *diag);
 void byoc_dataflow_deinit(byoc_dataflow_t *flow);
 
+// Does the node have so many neighbours on one side (a Concat of thousands of parts, say) that groups around it are not
+// enumerated? Their number, and the time for each, would grow with the square of the neighbours' number.
+enum { BYOC_DATAFLOW_HUB = 64 };
+static inline bool byoc_dataflow_is_hub(const byoc_dataflow_t *flow, uint32_t node) {
+  return flow->predecessor_offsets[node + 1] - flow->predecessor_offsets[node] > BYOC_DATAFLOW_HUB ||
+         flow->successor_offsets[node + 1] - flow->successor_offsets[node] > BYOC_DATAFLOW_HUB;
+}
+
 // "Conv 'conv1' (ai.onnx 11)", or "node 7" where there is no IR.
 void byoc_dataflow_describe(const byoc_dataflow_t *flow, uint32_t node, char *buffer, size_t size);
 

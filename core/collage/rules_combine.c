@@ -95,6 +95,13 @@ static byoc_status_t unite_parts(combiner_t *c, const byoc_candidate_t *a, const
   return BYOC_OK;
 }
 
+static bool has_hub(const combiner_t *c, const byoc_candidate_t *candidate) {
+  for (uint32_t k = 0; k < candidate->nodes.count; ++k) {
+    if (byoc_dataflow_is_hub(c->ruling->flow, candidate->nodes.items[k])) return true;
+  }
+  return false;
+}
+
 static byoc_status_t combine_two(combiner_t *c, const byoc_candidate_t *a, const byoc_candidate_t *b) {
   byoc_ruling_t *r = c->ruling;
   const byoc_subgraph_limits_t *limits = &c->rule->limits;
@@ -102,6 +109,7 @@ static byoc_status_t combine_two(combiner_t *c, const byoc_candidate_t *a, const
   uint32_t most =
       byoc_least_limit(limits->max_nodes, byoc_least_limit(byoc_candidate_limit(a), byoc_candidate_limit(b)));
   if (most > 0 && a->nodes.count + b->nodes.count > most) return BYOC_OK;
+  if (has_hub(c, a) || has_hub(c, b)) return BYOC_OK;
   if (c->made_at[first] >= c->rule->max_each || byoc_index_set_intersects(&a->nodes, &b->nodes)) return BYOC_OK;
   if (!is_worth_it(c, a, b)) return BYOC_OK;
   byoc_candidate_t united = {.rule = a->rule, .definition = a->definition}, *made = NULL;
@@ -123,6 +131,7 @@ static byoc_status_t combine_two(combiner_t *c, const byoc_candidate_t *a, const
 // Combines one candidate with each neighbour behind it that the rules below made.
 static byoc_status_t combine_behind(combiner_t *c, const byoc_candidate_t *a) {
   const byoc_dataflow_t *flow = c->ruling->flow;
+  if (has_hub(c, a)) return BYOC_OK;
   for (uint32_t k = 0; k < a->nodes.count; ++k) {
     uint32_t node = a->nodes.items[k];
     for (uint32_t e = flow->successor_offsets[node]; e < flow->successor_offsets[node + 1]; ++e) {

@@ -166,7 +166,9 @@ static byoc_status_t extend_group(grouper_t *g, const byoc_index_set_t *set) {
       for (uint32_t e = offsets[node]; e < offsets[node + 1]; ++e) {
         uint32_t next = neighbours[e];
         if (g->groups.items.count >= g->rule->max_each) return BYOC_OK;
-        if (next <= set->items[0] || !g->taken[next] || byoc_index_set_contains(set, next)) continue;
+        if (next <= set->items[0] || !g->taken[next] || byoc_dataflow_is_hub(flow, next) ||
+            byoc_index_set_contains(set, next))
+          continue;
         byoc_index_set_t one = {.items = &next, .count = 1}, larger;
         if (!byoc_index_set_unite(&g->ruling->list->arena, set, &one, &larger)) {
           return byoc_diag_out_of_memory(g->ruling->diag);
@@ -187,7 +189,8 @@ static byoc_status_t propose_groups(grouper_t *g, uint32_t first) {
   byoc_status_t status = add_group(g, &start);
   for (size_t i = 0; i < g->groups.items.count && status == BYOC_OK; ++i) {
     const byoc_candidate_t *group = g->groups.items.data[i];
-    if (group->nodes.count < g->rule->limits.max_nodes) status = extend_group(g, &group->nodes);
+    bool may_grow = group->nodes.count < g->rule->limits.max_nodes && !byoc_dataflow_is_hub(r->flow, first);
+    if (may_grow) status = extend_group(g, &group->nodes);
     byoc_subgraph_t graph;
     byoc_arena_reset(&r->scratch);
     if (status == BYOC_OK && !byoc_subgraph_make(&r->space, &r->scratch, &group->nodes, &graph)) {

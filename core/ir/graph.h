@@ -38,6 +38,9 @@ bool byoc_virtual_device_is_free(const byoc_virtual_device_t *device); // all fi
 
 // Blocks nested deeper than this below a function's body are refused, so that every walk is bounded.
 #define BYOC_MAX_BLOCK_DEPTH 64
+// Functions whose calls nest deeper are refused for the same reason. ONNX models may have half of it, so that passes
+// can outline more.
+#define BYOC_MAX_CALL_DEPTH 128
 
 // Tensor data that is known at compile time. It is shared by reference within a module and never changes once made.
 struct byoc_constant_t {

@@ -152,8 +152,23 @@ byoc_status_t byoc_outline_copy(byoc_node_t *const *nodes, size_t node_count, co
 
 // ---- inlining ----
 
+// How deep blocks nest below this one.
+static uint32_t nested_below(const byoc_block_t *block) {
+  uint32_t most = 0;
+  BYOC_FOR_EACH_NODE(node, block) {
+    for (uint32_t b = 0; b < node->block_count; ++b) {
+      uint32_t below = 1 + nested_below(node->blocks[b]);
+      if (below > most) most = below;
+    }
+  }
+  return most;
+}
+
 byoc_status_t byoc_inline_call(byoc_node_t *call, byoc_diag_t *diag) {
   const byoc_block_t *body = call->callee->body;
+  if (byoc_block_depth(call->block) + nested_below(body) > BYOC_MAX_BLOCK_DEPTH) {
+    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "blocks would nest more than %d deep", BYOC_MAX_BLOCK_DEPTH);
+  }
   byoc_map_t values;
   byoc_pointer_map_init(&values, call->function->module->allocator);
   bool ok = true;

@@ -414,40 +414,61 @@ static bool collect_call(void *self, byoc_node_t *node) {
   return !node->callee || byoc_vector_push(&list->callees, list->allocator, node->callee);
 }
 
-// Removes functions whose callees are all removed; the functions that remain call themselves in the end.
-static byoc_status_t check_call_cycles(const byoc_graph_module_t *module, byoc_diag_t *diag) {
+// How deep the calls below a function nest: 1 if it calls nothing; 0 if one of its callees is not in `depths` yet.
+static uintptr_t call_depth(const call_list_t *list, const byoc_map_t *depths) {
+  uintptr_t depth = 1;
+  for (size_t c = 0; c < list->callees.count; ++c) {
+    uintptr_t below = (uintptr_t)byoc_pointer_map_get(depths, list->callees.data[c]);
+    if (below == 0) return 0;
+    if (below + 1 > depth) depth = below + 1;
+  }
+  return depth;
+}
+
+// Functions get their depths once all that they call have theirs; those that never get one call themselves in the end.
+// A round settles at least one level, so that there are no more rounds than levels.
+static byoc_status_t find_call_depths(const byoc_graph_module_t *module, const call_list_t *lists, byoc_map_t *depths,
+                                      byoc_diag_t *diag) {
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (size_t i = module->functions.count; i-- > 0;) {
+      const byoc_function_t *function = module->functions.data[i];
+      if (byoc_pointer_map_find(depths, function)) continue;
+      uintptr_t depth = call_depth(&lists[i], depths);
+      if (depth == 0) continue;
+      if (depth > BYOC_MAX_CALL_DEPTH) {
+        return byoc_diag_error(diag, BYOC_UNSUPPORTED,
+                               "function @%s: calls nest more than %d deep below it [call-depth]", function->name,
+                               BYOC_MAX_CALL_DEPTH - 1);
+      }
+      if (!byoc_pointer_map_put(depths, function, (void *)depth)) return byoc_diag_out_of_memory(diag);
+      progress = true;
+    }
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t check_calls(const byoc_graph_module_t *module, byoc_diag_t *diag) {
   byoc_status_t status = BYOC_OK;
-  byoc_map_t done;
+  byoc_map_t depths;
   call_list_t *lists = byoc_allocate(module->allocator, module->functions.count, sizeof(*lists));
   if (!lists) return byoc_diag_out_of_memory(diag);
-  byoc_pointer_map_init(&done, module->allocator);
+  byoc_pointer_map_init(&depths, module->allocator);
   for (size_t i = 0; i < module->functions.count && status == BYOC_OK; ++i) {
     lists[i].allocator = module->allocator;
     if (!byoc_block_walk(module->functions.data[i]->body, collect_call, &lists[i]))
       status = byoc_diag_out_of_memory(diag);
   }
-  bool progress = true;
-  while (progress && status == BYOC_OK) {
-    progress = false;
-    for (size_t i = module->functions.count; i-- > 0 && status == BYOC_OK;) {
-      const byoc_function_t *function = module->functions.data[i];
-      if (byoc_pointer_map_find(&done, function)) continue;
-      size_t c = 0;
-      while (c < lists[i].callees.count && byoc_pointer_map_find(&done, lists[i].callees.data[c])) ++c;
-      if (c < lists[i].callees.count) continue;
-      if (!byoc_pointer_map_put(&done, function, module->functions.data[i])) status = byoc_diag_out_of_memory(diag);
-      progress = true;
-    }
-  }
+  if (status == BYOC_OK) status = find_call_depths(module, lists, &depths, diag);
   for (size_t i = 0; i < module->functions.count && status == BYOC_OK; ++i) {
     const byoc_function_t *function = module->functions.data[i];
-    if (!byoc_pointer_map_find(&done, function))
+    if (!byoc_pointer_map_find(&depths, function))
       status = byoc_diag_error(diag, BYOC_INVALID_DATA,
                                "function @%s calls itself, directly or through others [call-cycle]", function->name);
   }
   for (size_t i = 0; i < module->functions.count; ++i) byoc_vector_deinit(&lists[i].callees, module->allocator);
   byoc_free(module->allocator, lists);
-  byoc_map_deinit(&done);
+  byoc_map_deinit(&depths);
   return status;
 }
 
@@ -462,5 +483,5 @@ byoc_status_t byoc_graph_verify(const byoc_graph_module_t *module, byoc_diag_t *
                              module->attributes.items[i].name, fault);
   }
   BYOC_RETURN_IF_ERROR(check_ids(module, diag));
-  return check_call_cycles(module, diag);
+  return check_calls(module, diag);
 }

@@ -1,6 +1,7 @@
 // The text form: what is read is printed again, and mistakes are pointed at.
 #include <stdlib.h>
 
+#include "core/ir/outline.h"
 #include "core/ir/structural.h"
 #include "core/ir/text.h"
 #include "core/ir/text_names.h"
@@ -258,6 +259,57 @@ static byoc_status_t parse_nested_blocks(int depth, byoc_diag_t *diag) {
   return status;
 }
 
+// @f0 calls @f1, which calls @f2 and so on; in reverse order, so that no callee stands before its caller.
+static byoc_status_t parse_calls(int depth, byoc_diag_t *diag) {
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  byoc_string_append(&text, "module {\n");
+  for (int i = depth - 1; i > 0; --i) {
+    byoc_string_appendf(&text, "  func @f%d() -> () { call @f%d() return }\n", i - 1, i);
+  }
+  byoc_string_appendf(&text, "  func @f%d() -> () { return }\n}\n", depth - 1);
+  byoc_status_t status = parse_status(text.data, diag);
+  byoc_string_deinit(&text);
+  return status;
+}
+
+static void deep_calls_are_refused(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_test_ok(parse_calls(BYOC_MAX_CALL_DEPTH, &diag), &diag);
+  byoc_test_error(parse_calls(BYOC_MAX_CALL_DEPTH + 1, &diag), BYOC_UNSUPPORTED, &diag,
+                  "function @f0: calls nest more than 127 deep below it");
+  byoc_test_error(parse_calls(20000, &diag), BYOC_UNSUPPORTED, &diag, "deep below it [call-depth]");
+}
+
+static bool any_function(void *self, const byoc_function_t *function) {
+  (void)self, (void)function;
+  return true;
+}
+
+static void inlining_that_nests_too_deep_is_refused(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  byoc_string_append(&text, "module {");
+  for (int f = 0; f < 2; ++f) {
+    byoc_string_append(&text, f == 0 ? " func @f() -> () { " : " func @g() -> () { ");
+    repeat(&text, "A@1() [b () -> () { ", 40);
+    if (f == 0) byoc_string_append(&text, "call @g() ");
+    repeat(&text, "return }] ", 40);
+    byoc_string_append(&text, "return }");
+  }
+  byoc_string_append(&text, "}");
+  byoc_test_ok(byoc_graph_parse(text.data, "deep.ir", byoc_allocator_system(), &diag, &module), &diag);
+  size_t count = 0;
+  byoc_status_t status = byoc_inline_functions(module, any_function, NULL, &diag, &count);
+  byoc_test_error(status, BYOC_UNSUPPORTED, &diag, "inlining 'g': blocks would nest more than 64 deep");
+  byoc_graph_module_destroy(module);
+  byoc_string_deinit(&text);
+}
+
 static byoc_status_t parse_type(const char *before, const char *repeated, const char *middle, const char *closing,
                                 int depth, byoc_diag_t *diag) {
   byoc_string_t text;
@@ -320,10 +372,16 @@ static void damaged_texts_are_survived(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rich_module_round_trips),       cmocka_unit_test(facts_are_read),
-      cmocka_unit_test(names_are_made_unique),         cmocka_unit_test(large_constants_may_be_left_out),
-      cmocka_unit_test(mistakes_are_pointed_at),       cmocka_unit_test(what_is_read_is_verified),
-      cmocka_unit_test(only_utf8_is_printed_as_it_is), cmocka_unit_test(depth_is_bounded),
+      cmocka_unit_test(rich_module_round_trips),
+      cmocka_unit_test(facts_are_read),
+      cmocka_unit_test(names_are_made_unique),
+      cmocka_unit_test(large_constants_may_be_left_out),
+      cmocka_unit_test(mistakes_are_pointed_at),
+      cmocka_unit_test(deep_calls_are_refused),
+      cmocka_unit_test(inlining_that_nests_too_deep_is_refused),
+      cmocka_unit_test(what_is_read_is_verified),
+      cmocka_unit_test(only_utf8_is_printed_as_it_is),
+      cmocka_unit_test(depth_is_bounded),
       cmocka_unit_test(damaged_texts_are_survived),
   };
   return cmocka_run_group_tests_name("ir text", tests, NULL, NULL);
