@@ -1,6 +1,7 @@
 #include "table.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "rule.h"
@@ -134,12 +135,14 @@ bool byoc_shim_table_read(const byoc_host_t *host, const char *text, size_t size
   table_reader_t r = {.host = host, .table = out_table, .error = out_error, .error_size = error_size};
   json_error_t error;
   out_table->json = json_loadb(text, size_bytes, JSON_REJECT_DUPLICATES, &error);
-  if (out_table->json == NULL && error.text[0] == '\0') {
-    snprintf(out_error, error_size, "out of memory");
-    return false;
-  }
+  // Jansson may take what it could not keep for a mistake in the text. A second look at it tells, if there is memory.
+  if (out_table->json == NULL) out_table->json = json_loadb(text, size_bytes, JSON_REJECT_DUPLICATES, &error);
   if (out_table->json == NULL) {
-    snprintf(out_error, error_size, "line %d, column %d: %s", error.line, error.column, error.text);
+    void *probe = malloc(size_bytes);
+    const bool has_memory = probe != NULL && error.text[0] != '\0';
+    free(probe);
+    if (has_memory) snprintf(out_error, error_size, "line %d, column %d: %s", error.line, error.column, error.text);
+    if (!has_memory) snprintf(out_error, error_size, "out of memory");
     return false;
   }
   if (read_table(&r)) return true;

@@ -1,6 +1,7 @@
 // Calls that fail, one at a time, in functions that once took it badly. What whole commands do is tried by
 // tools/faults.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,6 +41,28 @@ static byoc_status_t find_compiler(byoc_diag_t *diag) {
 static void test_compiler_is_found_without_memory(void **state) {
   (void)state;
   assert_int_equal(sweep("memory", find_compiler), 0);
+}
+
+// A compiler that took its time, by a clock that leapt, was known by its file from then on: other keys, other
+// artifacts.
+static void test_clock_leaps_while_the_compiler_is_asked(void **state) {
+  (void)state;
+  for (int n = 1; n < 100; n++) {
+    char fault[32], *compiler = NULL;
+    byoc_diag_t diag = {0};
+    const char *version = NULL;
+    assert_int_not_equal(asprintf(&compiler, "%*scc", n, ""), -1); // each is asked anew
+    snprintf(fault, sizeof(fault), "clock:command:%d", n);
+    byoc_faults_set(fault);
+    byoc_status_t status = byoc_compiler_version(compiler, &diag, &version);
+    bool has_struck = byoc_faults_struck() > 0;
+    byoc_faults_set(NULL);
+    free(compiler);
+    byoc_test_ok(status, &diag);
+    assert_null(strstr(version, "without a version"));
+    if (!has_struck) return;
+  }
+  fail();
 }
 
 static byoc_status_t read_metadata(byoc_diag_t *diag) {
@@ -124,6 +147,7 @@ static void test_costs_say_why(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_compiler_is_found_without_memory),
+      cmocka_unit_test(test_clock_leaps_while_the_compiler_is_asked),
       cmocka_unit_test(test_json_needs_memory),
       cmocka_unit_test(test_umask_cannot_be_read),
       cmocka_unit_test(test_folder_is_removed_later),

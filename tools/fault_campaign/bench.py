@@ -4,6 +4,7 @@ import hashlib
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import struct
@@ -94,6 +95,7 @@ class Bench:
         def become_leader():
             signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and so would the command
             os.setsid()
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         return subprocess.Popen(self.words(command), cwd=self.home, env=environment, stdin=subprocess.DEVNULL,
                                 stdout=output or subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=become_leader)
 

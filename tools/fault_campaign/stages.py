@@ -31,6 +31,10 @@ class Stage:
     def makes_artifact(self):
         return "out/model.so" in self.outputs
 
+    @property
+    def uses_dnnl(self):
+        return any(word in text for text in self.command for word in ("dnnl", "in/mix", "in/plan"))
+
 
 # The inputs of all stages, made once without faults: output and command.
 MATERIAL = {
@@ -56,7 +60,7 @@ def build(*words):
 
 def host(name, part, threads, rows=1):
     return Stage(f"host-{part}-{name}-{threads}", ("faults_host", f"in/{name}.so", str(threads), str(rows), part),
-                 result="text" if name in ("c", "cutlass", "open") and part != "load" else "sum", waits=True,
+                 result="text" if name in ("c", "cutlass", "open") and part != "load" else "sum", waits=True, share=3,
                  short=name == "c" and part == "create")
 
 
@@ -64,35 +68,35 @@ def make_stages():
     greedy, search = ("--plan", "greedy"), ("--plan", "collage", "--cost-budget", "2")
     stages = [
         Stage("build-c-cold", build("-t", PLAIN, *greedy), "cold", ARTIFACT, False, "files", 2, True),
-        Stage("build-c-warm", build("-t", PLAIN, *greedy), "warm", ARTIFACT, True, "files", 2, True),
-        Stage("build-all-cold", build("-t", ALL, *greedy), "cold", ARTIFACT, False, "files", 0.5),
-        Stage("build-all-warm", build("-t", ALL, *greedy), "warm", ARTIFACT, True, "files"),
+        Stage("build-c-warm", build("-t", PLAIN, *greedy), "warm", ARTIFACT, True, "files", 4, True),
+        Stage("build-all-cold", build("-t", ALL, *greedy), "cold", ARTIFACT, False, "files", 0.3),
+        Stage("build-all-warm", build("-t", ALL, *greedy), "warm", ARTIFACT, True, "files", 0.7),
         Stage("build-search-cold", build("-t", "cutlass; cblas; c", *search), "cold", ARTIFACT, True, "values", 0.3),
         Stage("build-search-warm", build("-t", ALL, *search), "warm", ARTIFACT, False, "values", 0.5),
-        Stage("build-emit", ("byoc", "build", "in/lenet.onnx", "-t", ALL, *greedy, "--emit=c"), share=0.5),
+        Stage("build-emit", ("byoc", "build", "in/lenet.onnx", "-t", ALL, *greedy, "--emit=c"), share=0.7),
         Stage("build-plan", build("-t", ALL, "--plan", "in/plan.json", "--html", "out/plan.html"), "warm",
-              ARTIFACT + ("out/plan.html",), False, "files", 0.5),
-        Stage("run-model", ("byoc", "run", "in/lenet.onnx", "--evaluate", "--random"), short=True),
-        Stage("run-compiled", ("byoc", "run", "in/lenet.onnx", "-t", PLAIN, *greedy, "--random"), share=0.5),
-        Stage("run-open", ("byoc", "run", "in/open.so", "--random", "--dim", "batch=3")),
+              ARTIFACT + ("out/plan.html",), False, "files", 0.7),
+        Stage("run-model", ("byoc", "run", "in/lenet.onnx", "--evaluate", "--random"), share=4, short=True),
+        Stage("run-compiled", ("byoc", "run", "in/lenet.onnx", "-t", PLAIN, *greedy, "--random")),
+        Stage("run-open", ("byoc", "run", "in/open.so", "--random", "--dim", "batch=3"), share=4),
         Stage("explain", ("byoc", "explain", "in/lenet.onnx", "-t", ALL, "--cost", "estimate", "--html",
                           "out/plan.html", "--save-plan", "out/plan.json"), "warm",
-              ("out/plan.html", "out/plan.json"), False, "files"),
+              ("out/plan.html", "out/plan.json"), False, "files", 2),
         Stage("explain-measured", ("byoc", "explain", "in/lenet.onnx", "-t", "cblas; c", "--cost-budget", "1"), "cold",
-              result="", share=0.3),
+              result="", share=0.2),
         Stage("profile", ("byoc", "profile", "in/timed.so", "--runs", "2", "--html", "out/t.html", "--trace",
-                          "out/t.json"), "warm", ("out/t.html", "out/t.json"), False, "", 0.5),
-        Stage("bench", ("byoc", "bench", "in/c.so", "--runs", "2"), result="", share=0.5),
-        Stage("inspect", ("byoc", "inspect", "in/mix.so"), share=0.5),
-        Stage("plugins", ("byoc", "plugins"), result="told", share=0.3),
-        Stage("targets", ("byoc", "targets"), result="told", share=0.5),
-        Stage("costs", ("byoc", "costs", "list"), share=0.5),
+                          "out/t.json"), "warm", ("out/t.html", "out/t.json"), False, "", 1.5),
+        Stage("bench", ("byoc", "bench", "in/c.so", "--runs", "2"), result="", share=2),
+        Stage("inspect", ("byoc", "inspect", "in/mix.so"), share=2),
+        Stage("plugins", ("byoc", "plugins"), result="told"),
+        Stage("targets", ("byoc", "targets"), result="told", share=1.5),
+        Stage("costs", ("byoc", "costs", "list"), share=2),
     ]
     if CONFORM_CASE.is_dir():
-        stages.append(Stage("conform", ("byoc", "conform", str(CONFORM_CASE), "-j", "1"), result="", share=0.3))
+        stages.append(Stage("conform", ("byoc", "conform", str(CONFORM_CASE), "-j", "1"), result="", share=0.5))
     for name in ("c", "cutlass", "cblas", "dnnl", "mix"):
         stages.append(Stage(f"run-{name}", ("byoc", "run", f"in/{name}.so", "--random", "--output-dir", "out"),
-                            outputs=("out/output.npy",), short=name == "c", share=0.7))
+                            outputs=("out/output.npy",), short=name == "c", share=3))
         stages += [host(name, "load", 1), host(name, "create", 1), host(name, "create", 2), host(name, "run", 2)]
     stages += [host("open", "create", 2, 5), host("open", "run", 1, 5)]
     return stages

@@ -150,7 +150,7 @@ def try_full_disk(bench, stage, folder, size_bytes, reference):
         for name in stage.outputs if stage.over and folder == "out" else ():
             (bench.home / name).write_bytes(OLD)
         outcome = bench.run_healthy(stage.command)
-        found = judge.judge_end(outcome, "full", "programs")
+        found = judge.judge_end(outcome, "full", "command")
         outputs = bench.outputs(stage)
         if outcome.status == 0:
             found += judge.judge_result(stage, outcome, outputs, reference)
