@@ -41,9 +41,8 @@ byoc_status_t byoc_host_append(byoc_host_lowering_t *l, byoc_host_op_t op, const
 
 byoc_status_t byoc_host_push(byoc_host_lowering_t *l, byoc_host_instruction_t *i, bool is_result,
                              byoc_host_buffer_t *buffer) {
-  byoc_allocator_t allocator = l->program->arena.allocator;
-  bool pushed =
-      is_result ? byoc_vector_push(&i->results, allocator, buffer) : byoc_vector_push(&i->operands, allocator, buffer);
+  const bool pushed =
+      is_result ? byoc_host_add_result(l->program, i, buffer) : byoc_host_add_operand(l->program, i, buffer);
   return pushed ? BYOC_OK : byoc_diag_out_of_memory(l->diag);
 }
 

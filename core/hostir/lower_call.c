@@ -119,8 +119,9 @@ byoc_status_t byoc_host_lower_extern_call(byoc_host_lowering_t *l, const byoc_no
   if (binding->workspace_size_bytes > 0) {
     const int64_t dims[1] = {(int64_t)binding->workspace_size_bytes};
     const byoc_type_t *type = byoc_type_tensor_static(&l->program->arena, BYOC_DTYPE_U8, 1, dims);
-    i->workspace = type ? byoc_host_buffer_create(l->program, BYOC_HOST_BUFFER_LOCAL, "scratch", type) : NULL;
-    if (i->workspace == NULL) return byoc_diag_out_of_memory(l->diag);
+    byoc_host_buffer_t *scratch =
+        type ? byoc_host_buffer_create(l->program, BYOC_HOST_BUFFER_LOCAL, "scratch", type) : NULL;
+    if (scratch == NULL || !byoc_host_set_workspace(l->program, i, scratch)) return byoc_diag_out_of_memory(l->diag);
   }
   return push_results(l, i, node);
 }

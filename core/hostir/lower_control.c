@@ -76,10 +76,7 @@ static byoc_status_t add_parameters(byoc_host_lowering_t *l, const byoc_block_t 
   for (size_t k = 0; k < body->parameters.count; ++k) {
     byoc_host_buffer_t *buffer = NULL;
     BYOC_RETURN_IF_ERROR(cell_buffer(l, body->parameters.data[k], "p", &buffer));
-    buffer->is_parameter = true;
-    if (!byoc_vector_push(&region->parameters, l->program->arena.allocator, buffer)) {
-      return byoc_diag_out_of_memory(l->diag);
-    }
+    if (!byoc_host_add_parameter(l->program, region, buffer)) return byoc_diag_out_of_memory(l->diag);
   }
   return BYOC_OK;
 }

@@ -2,6 +2,7 @@
 #ifndef BYOC_CORE_HOSTIR_LOWER_INTERNAL_H_
 #define BYOC_CORE_HOSTIR_LOWER_INTERNAL_H_
 
+#include "core/hostir/edit.h"
 #include "core/hostir/lower.h"
 
 typedef struct byoc_host_lowering_t {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "byoc/call.h"
+#include "core/hostir/edit.h"
 #include "core/hostir/first_fit.h"
 #include "core/hostir/lower.h"
 #include "core/hostir/text.h"
@@ -40,7 +41,7 @@ static byoc_status_t place(byoc_host_program_t *program, byoc_host_op_t op, byoc
                            byoc_host_instruction_t *before, byoc_host_buffer_t *buffer, byoc_diag_t *diag) {
   byoc_host_instruction_t *instruction =
       before ? byoc_host_instruction_create(program, before, op) : byoc_host_instruction_append(program, region, op);
-  if (instruction == NULL || !byoc_vector_push(&instruction->operands, program->arena.allocator, buffer)) {
+  if (instruction == NULL || !byoc_host_add_operand(program, instruction, buffer)) {
     return byoc_diag_out_of_memory(diag);
   }
   return BYOC_OK;

@@ -1,6 +1,7 @@
 // Parses the instructions of host programs.
 #include <string.h>
 
+#include "core/hostir/edit.h"
 #include "core/hostir/text_internal.h"
 #include "core/ir/text_parts.h"
 
@@ -13,9 +14,8 @@ static byoc_allocator_t scratch(byoc_host_parser_t *parser) {
 // ---- lists ----
 
 static bool push(byoc_host_parser_t *parser, byoc_host_instruction_t *i, bool is_result, byoc_host_buffer_t *buffer) {
-  byoc_allocator_t allocator = parser->program->arena.allocator;
-  bool ok =
-      is_result ? byoc_vector_push(&i->results, allocator, buffer) : byoc_vector_push(&i->operands, allocator, buffer);
+  const bool ok =
+      is_result ? byoc_host_add_result(parser->program, i, buffer) : byoc_host_add_operand(parser->program, i, buffer);
   return ok || byoc_lexer_fail_memory(&parser->lexer);
 }
 
@@ -182,7 +182,11 @@ static bool parse_c_call(byoc_host_parser_t *parser, byoc_host_instruction_t *i)
 // [workspace %s] [of @function] [flops 8192.0]
 static bool parse_call_rest(byoc_host_parser_t *parser, byoc_host_instruction_t *i) {
   byoc_lexer_t *lexer = &parser->lexer;
-  if (byoc_lexer_accept_word(lexer, "workspace") && !byoc_host_parse_buffer(parser, &i->workspace)) return false;
+  if (byoc_lexer_accept_word(lexer, "workspace")) {
+    byoc_host_buffer_t *buffer = NULL;
+    if (!byoc_host_parse_buffer(parser, &buffer)) return false;
+    if (!byoc_host_set_workspace(parser->program, i, buffer)) return byoc_lexer_fail_memory(lexer);
+  }
   if (byoc_lexer_accept_word(lexer, "of")) {
     const byoc_token_t token = lexer->token;
     if (!byoc_lexer_expect(lexer, BYOC_TOKEN_GLOBAL) ||
@@ -315,10 +319,7 @@ static bool parse_parameters(byoc_host_parser_t *parser, byoc_host_region_t *reg
     if (buffer->is_parameter || buffer->kind != BYOC_HOST_BUFFER_LOCAL) {
       return byoc_lexer_fail_at(lexer, offset, "%%%s cannot be a parameter here", buffer->name);
     }
-    buffer->is_parameter = true;
-    if (!byoc_vector_push(&region->parameters, parser->program->arena.allocator, buffer)) {
-      return byoc_lexer_fail_memory(lexer);
-    }
+    if (!byoc_host_add_parameter(parser->program, region, buffer)) return byoc_lexer_fail_memory(lexer);
   } while (byoc_lexer_accept(lexer, BYOC_TOKEN_COMMA));
   return byoc_lexer_expect(lexer, BYOC_TOKEN_RIGHT_PAREN);
 }

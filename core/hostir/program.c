@@ -1,4 +1,4 @@
-// Builds host programs: buffers, instructions, regions and symbols.
+// Builds host programs: buffers, kernels, engines and symbols; core/hostir/edit.c makes instructions.
 #include "core/hostir/program.h"
 
 #include <string.h>
@@ -36,6 +36,9 @@ void byoc_host_program_destroy(byoc_host_program_t *program) {
     byoc_vector_deinit(&program->engines.data[i].functions, allocator);
   }
   byoc_vector_deinit(&program->engines, allocator);
+  for (size_t i = 0; i < program->buffers.count; ++i) {
+    byoc_vector_deinit(&program->buffers.data[i]->uses, allocator);
+  }
   byoc_vector_deinit(&program->buffers, allocator);
   byoc_vector_deinit(&program->inputs, allocator);
   byoc_vector_deinit(&program->outputs, allocator);
@@ -92,50 +95,6 @@ byoc_host_buffer_t *byoc_host_view_create(byoc_host_program_t *program, byoc_hos
   view->base = byoc_host_buffer_root(base);
   view->offset_bytes = offset_bytes + (base->kind == BYOC_HOST_BUFFER_VIEW ? base->offset_bytes : 0);
   return view;
-}
-
-static byoc_host_instruction_t *insert(byoc_host_program_t *program, byoc_host_region_t *region,
-                                       byoc_host_instruction_t *before, byoc_host_op_t op) {
-  byoc_host_instruction_t *instruction = BYOC_ARENA_NEW(&program->arena, byoc_host_instruction_t);
-  if (instruction == NULL) return NULL;
-  instruction->op = op;
-  instruction->flops = -1;
-  instruction->region = region;
-  instruction->next = before;
-  instruction->previous = before ? before->previous : region->last;
-  *(instruction->previous ? &instruction->previous->next : &region->first) = instruction;
-  *(before ? &before->previous : &region->last) = instruction;
-  program->instruction_count += 1;
-  return instruction;
-}
-
-byoc_host_instruction_t *byoc_host_instruction_create(byoc_host_program_t *program, byoc_host_instruction_t *before,
-                                                      byoc_host_op_t op) {
-  return insert(program, before ? before->region : &program->body, before, op);
-}
-
-byoc_host_instruction_t *byoc_host_instruction_append(byoc_host_program_t *program, byoc_host_region_t *region,
-                                                      byoc_host_op_t op) {
-  return insert(program, region, NULL, op);
-}
-
-void byoc_host_instruction_erase(byoc_host_program_t *program, byoc_host_instruction_t *instruction) {
-  byoc_host_region_t *region = instruction->region;
-  *(instruction->previous ? &instruction->previous->next : &region->first) = instruction->next;
-  *(instruction->next ? &instruction->next->previous : &region->last) = instruction->previous;
-  program->instruction_count -= 1;
-  byoc_vector_deinit(&instruction->operands, program->arena.allocator);
-  byoc_vector_deinit(&instruction->results, program->arena.allocator);
-  byoc_vector_deinit(&instruction->relations, program->arena.allocator);
-}
-
-bool byoc_host_instruction_add_regions(byoc_host_program_t *program, byoc_host_instruction_t *instruction,
-                                       uint32_t count) {
-  instruction->regions = BYOC_ARENA_ARRAY(&program->arena, byoc_host_region_t, count);
-  if (instruction->regions == NULL) return false;
-  instruction->region_count = count;
-  for (uint32_t r = 0; r < count; ++r) instruction->regions[r].owner = instruction;
-  return true;
 }
 
 byoc_host_instruction_t *byoc_host_instruction_following(const byoc_host_instruction_t *instruction) {

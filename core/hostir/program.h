@@ -52,6 +52,21 @@ typedef enum byoc_host_buffer_kind_t {
 #define BYOC_HOST_OFFSET_NONE UINT64_MAX
 
 typedef struct byoc_host_buffer_t byoc_host_buffer_t;
+typedef struct byoc_host_instruction_t byoc_host_instruction_t;
+
+typedef enum byoc_host_use_kind_t {
+  BYOC_HOST_USE_OPERAND,
+  BYOC_HOST_USE_RESULT,
+  BYOC_HOST_USE_WORKSPACE,
+} byoc_host_use_kind_t;
+
+// A place where an instruction names a buffer. Uses of a view are not those of its base.
+typedef struct byoc_host_use_t {
+  byoc_host_instruction_t *instruction;
+  byoc_host_use_kind_t kind;
+  uint32_t index; // among the operands or results
+} byoc_host_use_t;
+
 struct byoc_host_buffer_t {
   uint32_t index;   // in program->buffers
   const char *name; // unique in its program
@@ -66,7 +81,8 @@ struct byoc_host_buffer_t {
   uint32_t bound_index;                  // and its index there
   const void *data;                      // CONSTANT: its bytes
   byoc_host_buffer_t *base;              // VIEW: never itself a view
-  uint64_t offset_bytes; // VIEW: in base. LOCAL: in the workspace; BYOC_HOST_OFFSET_NONE before planning
+  uint64_t offset_bytes;             // VIEW: in base. LOCAL: in the workspace; BYOC_HOST_OFFSET_NONE before planning
+  BYOC_VECTOR(byoc_host_use_t) uses; // kept by core/hostir/edit.h
 };
 
 // X(NAME, "text")
@@ -90,8 +106,6 @@ struct byoc_host_buffer_t {
 #define BYOC_HOST_OP_ENUM(NAME, text) BYOC_HOST_##NAME,
 typedef enum byoc_host_op_t { BYOC_HOST_OP_LIST(BYOC_HOST_OP_ENUM) BYOC_HOST_OP_COUNT } byoc_host_op_t;
 #undef BYOC_HOST_OP_ENUM
-
-typedef struct byoc_host_instruction_t byoc_host_instruction_t;
 
 // Instructions in order: a program's, or those nested in an instruction. A LOOP's parameters: iteration, condition,
 // carried ...
@@ -117,6 +131,7 @@ typedef struct byoc_host_relation_t {
   byoc_relation_names_t names;
 } byoc_host_relation_t;
 
+// Made and changed by core/hostir/edit.h.
 struct byoc_host_instruction_t {
   byoc_host_op_t op;
   byoc_host_region_t *region; // the region it is in
@@ -190,15 +205,6 @@ byoc_host_buffer_t *byoc_host_find_buffer(const byoc_host_program_t *program, co
 // A view of `base` (or of base's base) at an offset.
 byoc_host_buffer_t *byoc_host_view_create(byoc_host_program_t *program, byoc_host_buffer_t *base, const char *name,
                                           const byoc_type_t *type, uint64_t offset_bytes);
-// Appends to the program's own instructions, or inserts before an instruction.
-byoc_host_instruction_t *byoc_host_instruction_create(byoc_host_program_t *program, byoc_host_instruction_t *before,
-                                                      byoc_host_op_t op);
-// Appends to a region.
-byoc_host_instruction_t *byoc_host_instruction_append(byoc_host_program_t *program, byoc_host_region_t *region,
-                                                      byoc_host_op_t op);
-// Gives an instruction its regions; false if out of memory.
-bool byoc_host_instruction_add_regions(byoc_host_program_t *program, byoc_host_instruction_t *instruction,
-                                       uint32_t count);
 // The next instruction in the order of the text: nested ones come right after their owner. NULL at the end.
 byoc_host_instruction_t *byoc_host_instruction_following(const byoc_host_instruction_t *instruction);
 #define BYOC_HOST_FOR_EACH(instruction, program)                                                                       \
@@ -217,7 +223,6 @@ byoc_status_t byoc_host_instruction_set_engine(byoc_host_program_t *program, byo
 byoc_status_t byoc_host_program_collect_libraries(byoc_host_program_t *program, byoc_diag_t *diag);
 // The index of a symbol, which is added if it is new; BYOC_HOST_SYMBOL_NONE if out of memory.
 uint32_t byoc_host_symbol(byoc_host_program_t *program, const char *name);
-void byoc_host_instruction_erase(byoc_host_program_t *program, byoc_host_instruction_t *instruction);
 // The buffer that owns the bytes: itself, or a view's base.
 static inline byoc_host_buffer_t *byoc_host_buffer_root(byoc_host_buffer_t *buffer) {
   return buffer->kind == BYOC_HOST_BUFFER_VIEW ? buffer->base : buffer;

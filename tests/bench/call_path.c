@@ -8,6 +8,7 @@
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/compose/compose.h"
+#include "core/hostir/edit.h"
 #include "core/hostir/lower.h"
 #include "core/runtime/loader.h"
 
@@ -43,11 +44,11 @@ static byoc_host_program_t *make_program(byoc_runtime_module_t *source, byoc_are
   for (int i = 0; i < INPUTS; ++i) {
     byoc_host_buffer_t *input = byoc_host_buffer_create(program, BYOC_HOST_BUFFER_INPUT, "x", type);
     assert_true(byoc_vector_push(&program->inputs, allocator, input));
-    assert_true(byoc_vector_push(&step->operands, allocator, input));
+    assert_true(byoc_host_add_operand(program, step, input));
   }
   byoc_host_buffer_t *output = byoc_host_buffer_create(program, BYOC_HOST_BUFFER_OUTPUT, "y", type);
   assert_true(byoc_vector_push(&program->outputs, allocator, output));
-  assert_true(byoc_vector_push(&step->results, allocator, output));
+  assert_true(byoc_host_add_result(program, step, output));
   assert_true(byoc_vector_push(&program->libraries, allocator, source));
   byoc_test_ok(byoc_host_place_lifetimes(program, &diag), &diag);
   byoc_test_ok(byoc_host_plan_memory(program, &diag), &diag);

@@ -2,7 +2,7 @@
 file(STRINGS ${ROWS} rows)
 set(missing)
 foreach(line IN LISTS rows)
-  string(REGEX MATCH "^[BC][0-9]+" row "${line}")
+  string(REGEX MATCH "^[ABCHP][0-9]+" row "${line}")
   set(found)
   foreach(test IN LISTS TESTS)
     if(test MATCHES "^${row}=(.*)$")

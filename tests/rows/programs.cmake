@@ -73,3 +73,8 @@ byoc_add_row_program(C10 explained cli_explain test_c10_*)
 byoc_add_row_program(C10 replayed unit_collage_lazy_search test_c10_*)
 
 byoc_add_row_program(A23 declines_are_told cli_explain test_a23_*)
+
+byoc_add_row_program(H1 edits unit_hostir_edit test_h1_*)
+byoc_add_row_program(H1 duplicate_kernel unit_hostir_text test_h1_*)
+byoc_add_row_program(H2 text unit_hostir_text test_h2_*)
+byoc_add_row_program(H2 composed_alone cli_host test_h2_*)

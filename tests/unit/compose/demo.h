@@ -11,6 +11,7 @@
 #include "core/base/process.h"
 #include "core/compose/compiler.h"
 #include "core/compose/compose.h"
+#include "core/hostir/edit.h"
 #include "core/hostir/lower.h"
 #include "core/hostir/program.h"
 
@@ -147,9 +148,8 @@ static byoc_host_instruction_t *demo_step(demo_t *demo, byoc_host_op_t op, const
   assert_non_null(step);
   step->symbol = symbol;
   step->origin = origin;
-  byoc_allocator_t allocator = demo->program->arena.allocator;
-  assert_true(byoc_vector_push(&step->operands, allocator, from));
-  assert_true(byoc_vector_push(&step->results, allocator, to));
+  assert_true(byoc_host_add_operand(demo->program, step, from));
+  assert_true(byoc_host_add_result(demo->program, step, to));
   return step;
 }
 
@@ -218,10 +218,10 @@ static inline void demo_init(demo_t *demo) {
   assert_true(byoc_vector_push(&p->kernels, system, kernel));
   byoc_host_instruction_t *add = demo_step(demo, BYOC_HOST_KERNEL, kernel->name, "Add 'add'", x, t[0]);
   add->kernel = kernel;
-  assert_true(byoc_vector_push(&add->operands, system, w));
+  assert_true(byoc_host_add_operand(demo->program, add, w));
 
   byoc_host_instruction_t *scale = demo_step(demo, BYOC_HOST_PACKED, "demo_scale", "Mul 'mul'", t[0], t[1]);
-  scale->workspace = scratch;
+  assert_true(byoc_host_set_workspace(p, scale, scratch));
 
   // Two calls of two elements each.
   static const byoc_c_argument_t arguments[] = {

@@ -207,8 +207,8 @@ static void test_equal_constants_are_there_once(void **state) {
     c->data = data[i];
     assert_true(byoc_vector_push(&program->outputs, system, y));
     byoc_host_instruction_t *copy = byoc_host_instruction_create(program, NULL, BYOC_HOST_COPY);
-    assert_true(byoc_vector_push(&copy->operands, system, c));
-    assert_true(byoc_vector_push(&copy->results, system, y));
+    assert_true(byoc_host_add_operand(program, copy, c));
+    assert_true(byoc_host_add_result(program, copy, y));
   }
   char *folder = byoc_test_folder(), *path = demo_output(folder);
   byoc_compose_options_t options = {.output = path, .model_name = "big"};

@@ -1,4 +1,5 @@
 // Host programs made by hand: verifier, lifetimes, memory plan, text form.
+#include "core/hostir/edit.h"
 #include "core/hostir/evaluate.h"
 #include "core/hostir/lower.h"
 #include "core/hostir/text.h"
@@ -34,8 +35,8 @@ static byoc_host_buffer_t *buffer(fixture_t *f, byoc_host_buffer_kind_t kind, co
 static byoc_host_instruction_t *copy(fixture_t *f, byoc_host_buffer_t *from, byoc_host_buffer_t *to) {
   byoc_host_instruction_t *i = byoc_host_instruction_create(f->program, NULL, BYOC_HOST_COPY);
   assert_non_null(i);
-  assert_true(byoc_vector_push(&i->operands, byoc_allocator_system(), from));
-  assert_true(byoc_vector_push(&i->results, byoc_allocator_system(), to));
+  assert_true(byoc_host_add_operand(f->program, i, from));
+  assert_true(byoc_host_add_result(f->program, i, to));
   return i;
 }
 
@@ -217,10 +218,9 @@ static void random_programs_are_planned(void **state) {
       byoc_host_instruction_t *call = byoc_host_instruction_create(f.program, NULL, BYOC_HOST_PACKED);
       call->symbol = "f";
       for (uint64_t k = 0; k <= byoc_test_below(&random, 3); ++k) {
-        assert_true(
-            byoc_vector_push(&call->operands, byoc_allocator_system(), made[byoc_test_below(&random, (uint64_t)i)]));
+        assert_true(byoc_host_add_operand(f.program, call, made[byoc_test_below(&random, (uint64_t)i)]));
       }
-      assert_true(byoc_vector_push(&call->results, byoc_allocator_system(), made[i]));
+      assert_true(byoc_host_add_result(f.program, call, made[i]));
     }
     byoc_test_ok(byoc_host_place_lifetimes(f.program, &f.diag), &f.diag);
     byoc_test_ok(byoc_host_plan_memory(f.program, &f.diag), &f.diag);

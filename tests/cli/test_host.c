@@ -1,0 +1,77 @@
+// Host programs as files: written by byoc build --emit=host, and composed from there.
+#include "models.h"
+#include "tests/support/command.h"
+
+// The artifact of a model's host program has the same bytes as that of the model: nothing is missing in the text.
+static void compose_from_text(const char *model, const char *target) {
+  byoc_test_shell(
+      0, "rm -rf direct text && mkdir direct text && byoc build %s.onnx --target '%s' --profile -o direct/m.so", model,
+      target);
+  byoc_test_shell(0, "byoc build %s.onnx --target '%s' --emit=host --constants -o %s.host", model, target, model);
+  byoc_test_shell(0,
+                  "byoc build %s.host --target '%s' --profile -o text/m.so && cmp direct/m.so text/m.so && "
+                  "cmp direct/m.h text/m.h",
+                  model, target);
+  byoc_test_shell(0,
+                  "byoc build %s.host --target '%s' --emit=host --constants -o again.host && cmp again.host %s.host "
+                  "&& cmp again.host.data %s.host.data",
+                  model, target, model, model);
+  // Without a data file the bytes stand in the text.
+  byoc_test_shell(0,
+                  "byoc build %s.host --target '%s' --emit=host --constants > alone.host && byoc build alone.host "
+                  "--target '%s' --name %s --emit=c > alone.c && byoc build %s.onnx --target '%s' --emit=c | cmp - "
+                  "alone.c",
+                  model, target, target, model, model, target);
+}
+
+static void test_h2_static_models(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc-modelgen lenet -o lenet.onnx");
+  compose_from_text("lenet", "c");
+  compose_from_text("lenet", "cutlass; dnnl; cblas; c");
+  compose_from_text("lenet", "cblas; c");
+}
+
+// Sequences, loops, branches, texts and symbols.
+static void test_h2_dynamic_models(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc-modelgen greedy_decoder -o decoder.onnx && byoc-modelgen detector -o detector.onnx && "
+                     "byoc-modelgen lstm -o lstm.onnx");
+  compose_from_text("decoder", "c");
+  compose_from_text("detector", "cutlass; cblas; c");
+  compose_from_text("lstm", "dnnl; c");
+}
+
+static void test_h2_programs_run(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc-modelgen mlp -o mlp.onnx && byoc build mlp.onnx --emit=host --constants -o mlp.host && "
+                     "byoc run mlp.onnx --random --output-dir r");
+  byoc_test_shell(0, "ls r");
+  byoc_test_shell(0, "for f in r/*.npy; do n=$(basename $f .npy); byoc run mlp.host --random --expect $n=$f && "
+                     "byoc run mlp.host --evaluate --random --expect $n=$f; done");
+}
+
+static void test_h2_commands_refuse(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc-modelgen mlp -o mlp.onnx && byoc build mlp.onnx --emit=host -o elided.host");
+  byoc_test_shell(1, "byoc build elided.host");
+  byoc_test_printed("elided.host:");
+  byoc_test_printed("was left out when it was printed");
+  byoc_test_shell(0, "byoc build mlp.onnx --emit=host --constants -o mlp.host");
+  byoc_test_shell(2, "byoc build mlp.host --emit=ir");
+  byoc_test_printed("a model is wanted here; this is a host program");
+  byoc_test_shell(2, "byoc inspect mlp.host");
+  byoc_test_printed("is a host program");
+  byoc_test_shell(2, "byoc build mlp.host --dim N=4");
+  byoc_test_printed("dimensions can be given to ONNX models");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_h2_static_models),
+      cmocka_unit_test(test_h2_dynamic_models),
+      cmocka_unit_test(test_h2_programs_run),
+      cmocka_unit_test(test_h2_commands_refuse),
+  };
+  return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
+}
