@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/collage/cover.h"
+#include "core/collage/cover_problem.h"
 #include "tests/support/support.h"
 
 #define MAX_NODES      14
@@ -451,6 +452,27 @@ static void memory_may_run_out_anywhere(void **state) {
   }
 }
 
+// The search takes the nodes in the block's own order, or in one that keeps less waiting.
+static void the_narrower_order_is_taken(void **state) {
+  (void)state;
+  // Two chains of four that are joined by node 8, node by node in turns and one after the other.
+  static const byoc_dataflow_edge_t in_turns[] = {{0, 2}, {2, 4}, {4, 6}, {6, 8}, {1, 3}, {3, 5}, {5, 7}, {7, 8}};
+  static const byoc_dataflow_edge_t apart[] = {{0, 1}, {1, 2}, {2, 3}, {3, 8}, {4, 5}, {5, 6}, {6, 7}, {7, 8}};
+  static const uint32_t expected[9] = {0, 2, 4, 6, 1, 3, 5, 7, 8};
+  for (int i = 0; i < 2; ++i) {
+    byoc_diag_t diag = {0};
+    byoc_dataflow_t flow;
+    byoc_test_ok(byoc_dataflow_init_edges(&flow, 9, i == 0 ? in_turns : apart, 8, byoc_allocator_system(), &diag),
+                 &diag);
+    byoc_cover_problem_t problem = {.allocator = byoc_allocator_system(), .flow = &flow, .node_count = 9};
+    byoc_arena_init(&problem.arena, byoc_allocator_system());
+    byoc_test_ok(byoc_cover_order(&problem, &diag), &diag);
+    for (uint32_t at = 0; at < 9; ++at) assert_int_equal(problem.order[at], i == 0 ? expected[at] : at);
+    byoc_arena_deinit(&problem.arena);
+    byoc_dataflow_deinit(&flow);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_search_equals_brute_force),
@@ -461,6 +483,7 @@ int main(void) {
       cmocka_unit_test(bad_costs_are_refused),
       cmocka_unit_test(an_empty_block_is_covered_by_nothing),
       cmocka_unit_test(a_plan_that_is_none_is_refused),
+      cmocka_unit_test(the_narrower_order_is_taken),
       cmocka_unit_test(memory_may_run_out_anywhere),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

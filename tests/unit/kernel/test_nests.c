@@ -265,6 +265,14 @@ static void large_loops_are_shared(void **state) {
                  "parallel_for(call->runtime->self, byoc_k0_relu_loop_0, &args_0, 262144, ");
 }
 
+// An axis of one element that comes first is nobody's loop, and does not hide the squares.
+static void squares_are_found_behind_a_flat_axis(void **state) {
+  (void)state;
+  expect_emitted("module {opset_import. = 17} { func @main(%x : f32[200,300,1]) -> (%y : ?) {"
+                 " %y = Transpose@13(%x) {perm = [2, 1, 0]} : ? return %y } }",
+                 "float even");
+}
+
 // Compilers may reorder the sums that are folded, and are told which ones.
 static void folds_are_named(void **state) {
   (void)state;
@@ -291,6 +299,7 @@ int main(void) {
       cmocka_unit_test(sums_are_vectors),
       cmocka_unit_test(large_loops_are_shared),
       cmocka_unit_test(products_of_bytes_are_dots),
+      cmocka_unit_test(squares_are_found_behind_a_flat_axis),
       cmocka_unit_test(folds_are_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
