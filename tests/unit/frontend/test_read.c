@@ -174,6 +174,7 @@ static void reads_attributes(void **state) {
   byoc_onnx_node_int(node, "__i", -3);
   byoc_onnx_node_float(node, "__f", 0.1f);
   byoc_onnx_node_string(node, "__s", "text");
+  byoc_onnx_node_string(node, "__e", "");
   byoc_onnx_node_ints(node, "__is", (const int64_t[]){1, 2}, 2);
   byoc_onnx_node_floats(node, "__fs", (const float[]){0.5f, 2}, 2);
   byoc_onnx_node_strings(node, "__ss", (const char *const[]){"a", "b"}, 2);
@@ -186,6 +187,7 @@ static void reads_attributes(void **state) {
   assert_int_equal(byoc_attributes_int(attributes, "__i", 0), -3);
   assert_true(byoc_attributes_float(attributes, "__f", 0) == (double)0.1f);
   assert_string_equal(byoc_attributes_string(attributes, "__s", ""), "text");
+  assert_int_equal(byoc_attributes_find(attributes, "__e")->count, 0);
   size_t count;
   assert_int_equal(byoc_attributes_ints(attributes, "__is", &count)[1], 2);
   assert_true(byoc_attributes_floats(attributes, "__fs", &count)[0] == 0.5);

@@ -472,6 +472,13 @@ static void probe_crossed_operands(const byoc_host_t *host, byoc_codegen_t *code
   assert_null(host->edit->create_node(codegen, first, host->graph->node_at(second, 0), "", "Relu", &operand, 1, 1));
 }
 
+static void probe_declined_twice(const byoc_host_t *host, byoc_codegen_t *codegen, void *argument) {
+  (void)argument;
+  byoc_function_t *function = host->codegen->function_at(codegen, 0);
+  assert_int_equal(host->codegen->decline(codegen, function, "once"), BYOC_OK);
+  assert_int_equal(host->codegen->decline(codegen, function, "again"), BYOC_INVALID_ARGUMENT);
+}
+
 static void test_bad_calls(void **state) {
   (void)state;
   static const struct {
@@ -482,6 +489,7 @@ static void test_bad_calls(void **state) {
       {probe_foreign_edit, "edit: function 'main' is not one of those to be implemented"},
       {probe_used_erase, "edit: Relu"},
       {probe_erase_twice, "edit: a value is of another function"},
+      {probe_declined_twice, "function 'first' is answered twice"},
       {probe_crossed_operands, NULL},
   };
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
