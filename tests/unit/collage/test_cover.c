@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "core/collage/cover.h"
-#include "core/collage/cover_problem.h"
+#include "core/collage/cover_states.h"
 #include "tests/support/support.h"
 
 #define MAX_NODES      14
@@ -452,6 +452,74 @@ static void memory_may_run_out_anywhere(void **state) {
   }
 }
 
+// Of the states of a layer, the best are kept up to the width, and one without open candidates whatever its bound.
+static void a_layer_keeps_its_width(void **state) {
+  (void)state;
+  enum { STATES = 6, WIDTH = 2 };
+  uint32_t offsets[2] = {0, 0}, slots[1] = {BYOC_COVER_NONE}, slot_count[2] = {0, 0};
+  const byoc_cover_problem_t problem = {.allocator = byoc_allocator_system(),
+                                        .node_count = 1,
+                                        .predecessor_offsets = offsets,
+                                        .successor_offsets = offsets,
+                                        .slots = slots,
+                                        .slot_count = slot_count};
+  byoc_cover_selector_t selector;
+  assert_true(byoc_cover_selector_init(&selector, &problem, true));
+  byoc_cover_selector_start(&selector);
+  byoc_cover_layer_t layer = {0};
+  for (uint32_t i = 0; i < STATES; ++i) {
+    struct {
+      byoc_cover_state_t head;
+      uint32_t opens[2];
+    } made = {.head = {.cost = i, .bound = 10 + i, .rank = i, .open_count = i + 1 < STATES}, .opens = {i}};
+    bool is_new = false;
+    assert_non_null(byoc_cover_layer_add(&layer, &made.head, byoc_allocator_system(), &is_new));
+    assert_true(is_new);
+  }
+  assert_true(byoc_cover_select(&selector, 0, &layer, WIDTH));
+  static const uint32_t expected[] = {0, 1, STATES - 1};
+  assert_int_equal(selector.kept.count, 3);
+  for (size_t i = 0; i < 3; ++i) assert_int_equal(selector.kept.data[i], expected[i]);
+  assert_true(selector.dropped == 12);
+  byoc_cover_layer_deinit(&layer, byoc_allocator_system());
+  byoc_cover_selector_deinit(&selector);
+}
+
+// The states that the search makes of three branches, their join and a chain of `length` nodes behind it.
+static uint64_t count_states(uint32_t length) {
+  byoc_dataflow_edge_t edges[MAX_NODES + 1] = {{0, 1}, {0, 2}, {0, 3}, {1, 4}, {2, 4}, {3, 4}};
+  uint32_t count = 5 + length;
+  for (uint32_t i = 0; i < length; ++i) edges[6 + i] = (byoc_dataflow_edge_t){4 + i, 5 + i};
+  made_t made;
+  make_graph(&made, count, edges, 6 + length);
+  for (uint32_t node = 0; node < count; ++node) {
+    for (uint32_t target = 0; target < PLACES; ++target) {
+      add_candidate(&made, &node, 1, target, 10 + (node * 7 + target * 5) % 9);
+      for (uint32_t to = 0; to < PLACES; ++to) made.transitions[node][target][to] = target == to ? 0 : 1 + node + to;
+    }
+  }
+  made.costs = (byoc_cover_costs_t){.self = &made, .transition = transition};
+  static const byoc_cover_options_t all = {.keep_all_candidates = true, .no_dominance = true};
+  byoc_diag_t diag = {0};
+  byoc_cover_t cover;
+  byoc_test_ok(byoc_cover_search(&made.flow, made.list.items.data, made.list.items.count, &made.costs, &all,
+                                 byoc_allocator_system(), &diag, &cover),
+               &diag);
+  assert_true(cover.is_proven);
+  uint64_t states = cover.state_count;
+  byoc_cover_deinit(&cover);
+  release(&made);
+  return states;
+}
+
+// Where everything passes through one node, one state per place is left, whatever came before: each node more is
+// entered by each place from each place, and once more for the proof.
+static void states_collapse_on_a_chain(void **state) {
+  (void)state;
+  enum { LONG = MAX_NODES - 5 };
+  assert_in_range(count_states(LONG) - count_states(1), 1, 2 * (LONG - 1) * PLACES * PLACES);
+}
+
 // The search takes the nodes in the block's own order, or in one that keeps less waiting.
 static void the_narrower_order_is_taken(void **state) {
   (void)state;
@@ -483,6 +551,8 @@ int main(void) {
       cmocka_unit_test(bad_costs_are_refused),
       cmocka_unit_test(an_empty_block_is_covered_by_nothing),
       cmocka_unit_test(a_plan_that_is_none_is_refused),
+      cmocka_unit_test(a_layer_keeps_its_width),
+      cmocka_unit_test(states_collapse_on_a_chain),
       cmocka_unit_test(the_narrower_order_is_taken),
       cmocka_unit_test(memory_may_run_out_anywhere),
   };
