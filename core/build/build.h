@@ -33,6 +33,7 @@ typedef struct byoc_build_options_t {
   byoc_placer_t placer;              // place NULL: greedy placement
   int32_t thread_count;              // default of the artifact's contexts; 0: decided when running
   const char *print_after;           // print the module after this pass or step, or after "all"; NULL: never
+  const byoc_switches_t *switches;   // passes that are left out (core/pass/pass.h, core/hostir/pass.h); NULL: none
   byoc_build_watcher_t watcher;      // begin NULL: none
 } byoc_build_options_t;
 

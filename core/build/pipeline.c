@@ -13,6 +13,7 @@
 #include "core/compose/compiler.h"
 #include "core/compose/native.h"
 #include "core/hostir/lower.h"
+#include "core/hostir/pass.h"
 #include "core/ir/attribute_names.h"
 #include "core/measure/packed.h"
 #include "core/plugin/codegen.h"
@@ -329,13 +330,21 @@ static void log_program(const byoc_host_program_t *program) {
            (double)program->workspace_bound_bytes / 1048576.0);
 }
 
+static byoc_status_t run_host_passes(const char *names, byoc_host_program_t *program,
+                                     const byoc_pipeline_options_t *options, byoc_diag_t *diag) {
+  const byoc_host_pass_options_t passes = {.print_after = options->passes.print_after,
+                                           .print_out = options->passes.print_out,
+                                           .switches = options->passes.switches};
+  return byoc_host_pass_run_list(names, program, &passes, diag);
+}
+
 static byoc_status_t lower(pipeline_t *p) {
   BYOC_RETURN_IF_ERROR(begin(p, "lower"));
   BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("settle-layouts"), p->module, &p->options->passes, p->diag, NULL));
   BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("lower-kernels"), p->module, &p->options->passes, p->diag, NULL));
   BYOC_RETURN_IF_ERROR(byoc_host_lower(p->module, p->allocator, p->diag, &p->result->program));
   BYOC_RETURN_IF_ERROR(complete_program(p));
-  BYOC_RETURN_IF_ERROR_IN(p->diag, byoc_host_plan_memory(p->result->program, p->diag), "planning memory");
+  BYOC_RETURN_IF_ERROR(run_host_passes(BYOC_HOST_STANDARD_PASSES, p->result->program, p->options, p->diag));
   log_program(p->result->program);
   return BYOC_OK;
 }
@@ -385,14 +394,6 @@ cleanup:
   return status;
 }
 
-static bool is_planned(const byoc_host_program_t *program) {
-  BYOC_HOST_FOR_EACH(i, program) {
-    if (i->op != BYOC_HOST_ALLOCATE || i->operands.data[0]->is_value) continue;
-    if (i->operands.data[0]->offset_bytes == BYOC_HOST_OFFSET_NONE) return false;
-  }
-  return true;
-}
-
 byoc_status_t byoc_pipeline_finish(const byoc_pipeline_options_t *options, byoc_diag_t *diag,
                                    byoc_pipeline_result_t *result) {
   const byoc_target_t *native = byoc_target_list_native(options->targets);
@@ -402,11 +403,12 @@ byoc_status_t byoc_pipeline_finish(const byoc_pipeline_options_t *options, byoc_
   BYOC_RETURN_IF_ERROR(byoc_cpu_parse_list(program->cpu_features, diag, &backend_features));
   byoc_cpu_print(native_features | backend_features, &result->required_cpu_features);
   if (result->required_cpu_features.failed) return byoc_diag_out_of_memory(diag);
-  if (is_planned(program)) {
-    BYOC_RETURN_IF_ERROR(byoc_host_program_verify(program, diag));
-  } else {
-    BYOC_RETURN_IF_ERROR_IN(diag, byoc_host_plan_memory(program, diag), "planning memory");
+  uint32_t facts = 0;
+  if (!byoc_host_program_facts(program, &facts)) return byoc_diag_out_of_memory(diag);
+  if ((facts & BYOC_HOST_PLAN) == 0) {
+    BYOC_RETURN_IF_ERROR(run_host_passes("place-lifetimes,plan-memory", program, options, diag));
   }
+  BYOC_RETURN_IF_ERROR(byoc_host_program_verify(program, diag));
   log_program(program);
   return BYOC_OK;
 }

@@ -180,7 +180,6 @@ byoc_status_t byoc_host_lower(const byoc_graph_module_t *module, byoc_allocator_
   const char *name = byoc_attributes_string(&module->attributes, BYOC_ATTRIBUTE_MODEL, l.main->name);
   byoc_status_t status = byoc_host_program_create(module, name, allocator, diag, &l.program);
   if (status == BYOC_OK) status = lower_main(&l);
-  if (status == BYOC_OK) status = byoc_host_place_lifetimes(l.program, diag);
   if (status != BYOC_OK) goto cleanup;
   *out_program = l.program;
   l.program = NULL; // now the caller's

@@ -16,8 +16,9 @@
 
 #include "core/hostir/program.h"
 
-// `module` must outlive the program. Errors: a dimension that nothing gives a value to (naming it and the value that
-// has it), a node that nothing implements, an extern function without a binding.
+// `module` must outlive the program, which has no lifetimes yet (core/hostir/pass.h). Errors: a dimension that nothing
+// gives a value to (naming it and the value that has it), a node that nothing implements, an extern function without a
+// binding.
 byoc_status_t byoc_host_lower(const byoc_graph_module_t *module, byoc_allocator_t allocator, byoc_diag_t *diag,
                               byoc_host_program_t **out_program);
 

@@ -6,22 +6,33 @@
 #include "core/hostir/edit.h"
 #include "core/hostir/first_fit.h"
 #include "core/hostir/lower.h"
+#include "core/hostir/pass.h"
 #include "core/hostir/text.h"
 
 // ---- lifetimes ----
 
 typedef struct life_t {
   byoc_host_instruction_t *first, *last; // in the same region
+  bool makes_cells;                      // its first user makes the cell itself
 } life_t;
 
+// The instruction of `region` that is `at` or holds it; NULL if there is none.
+static byoc_host_instruction_t *rise_to(byoc_host_instruction_t *at, const byoc_host_region_t *region) {
+  while (at != NULL && at->region != region) at = at->region->owner;
+  return at;
+}
+
+static bool writes_into_results(const byoc_host_instruction_t *i);
+
 // A use in a nested region counts as a use by the enclosing instruction in the region where the lifetime began, because
-// a loop's body runs again.
+// a loop's body runs again. If that region does not hold the use, the lifetime begins in the one around it.
 static void touch(life_t *lives, byoc_host_buffer_t *buffer, byoc_host_instruction_t *at) {
   if (buffer == NULL) return;
   life_t *life = &lives[byoc_host_buffer_root(buffer)->index];
-  if (life->first == NULL) life->first = at;
-  while (at->region != life->first->region && at->region->owner != NULL) at = at->region->owner;
-  life->last = at;
+  if (life->first == NULL) *life = (life_t){.first = at, .makes_cells = !writes_into_results(at)};
+  byoc_host_instruction_t *last = NULL;
+  while ((last = rise_to(at, life->first->region)) == NULL) life->first = life->first->region->owner;
+  life->last = last;
 }
 
 // Does the instruction need memory for its results first? Others make their own cells, or pass cells on.
@@ -62,13 +73,32 @@ byoc_status_t byoc_host_place_lifetimes(byoc_host_program_t *program, byoc_diag_
     byoc_host_buffer_t *buffer = program->buffers.data[k];
     byoc_host_instruction_t *first = lives[k].first, *last = lives[k].last;
     if (buffer->kind != BYOC_HOST_BUFFER_LOCAL || first == NULL || buffer->is_parameter) continue;
-    if (!buffer->is_value || writes_into_results(first)) {
+    if (!buffer->is_value || !lives[k].makes_cells) {
       status = place(program, BYOC_HOST_ALLOCATE, first->region, first, buffer, diag);
     }
     if (status == BYOC_OK) status = place(program, BYOC_HOST_FREE, last->region, last->next, buffer, diag);
   }
   byoc_free(allocator, lives);
   return status;
+}
+
+static void erase_lifetimes(byoc_host_program_t *program) {
+  for (byoc_host_instruction_t *i = program->body.first, *next = NULL; i != NULL; i = next) {
+    next = byoc_host_instruction_following(i);
+    if (i->op == BYOC_HOST_ALLOCATE || i->op == BYOC_HOST_FREE) byoc_host_instruction_erase(program, i);
+  }
+}
+
+// f(%t)  →  allocate %t, f(%t), free %t
+byoc_status_t byoc_host_pass_place_lifetimes(byoc_host_program_t *program, byoc_diag_t *diag, size_t *changes) {
+  uint32_t facts = 0;
+  if (!byoc_host_program_facts(program, &facts)) return byoc_diag_out_of_memory(diag);
+  if ((facts & BYOC_HOST_LIFETIMES) != 0) return BYOC_OK;
+  erase_lifetimes(program); // of some buffers only
+  const size_t before = program->instruction_count;
+  BYOC_RETURN_IF_ERROR(byoc_host_place_lifetimes(program, diag));
+  *changes = program->instruction_count - before;
+  return BYOC_OK;
 }
 
 // ---- plan ----
@@ -193,4 +223,17 @@ byoc_status_t byoc_host_plan_memory(byoc_host_program_t *program, byoc_diag_t *d
   if (!ok) return byoc_diag_out_of_memory(diag);
   BYOC_RETURN_IF_ERROR(byoc_host_program_verify(program, diag));
   return byoc_host_text_check_if_asked(program, diag);
+}
+
+// local %t : f32[4]  →  local %t : f32[4] at 64
+byoc_status_t byoc_host_pass_plan_memory(byoc_host_program_t *program, byoc_diag_t *diag, size_t *changes) {
+  byoc_allocator_t allocator = program->arena.allocator;
+  const size_t count = program->buffers.count;
+  uint64_t *offsets = byoc_allocate(allocator, count + 1, sizeof(*offsets));
+  if (offsets == NULL) return byoc_diag_out_of_memory(diag);
+  for (size_t k = 0; k < count; ++k) offsets[k] = program->buffers.data[k]->offset_bytes;
+  byoc_status_t status = byoc_host_plan_memory(program, diag);
+  for (size_t k = 0; k < count; ++k) *changes += offsets[k] != program->buffers.data[k]->offset_bytes;
+  byoc_free(allocator, offsets);
+  return status;
 }

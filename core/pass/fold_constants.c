@@ -4,6 +4,7 @@
 
 #include "core/hostir/evaluate.h"
 #include "core/hostir/lower.h"
+#include "core/hostir/pass.h"
 #include "core/ir/virtual_device.h"
 #include "core/kernel/lower.h"
 #include "core/ops/op.h"
@@ -185,7 +186,7 @@ static byoc_status_t evaluate(batch_t *b, void *const *outputs) {
   byoc_evaluator_t *evaluator = NULL;
   byoc_status_t status = byoc_kernel_lower_module(b->module, NULL, diag);
   if (status == BYOC_OK) status = byoc_host_lower(b->module, allocator, diag, &program);
-  if (status == BYOC_OK) status = byoc_host_plan_memory(program, diag);
+  if (status == BYOC_OK) status = byoc_host_pass_run_list(BYOC_HOST_STANDARD_PASSES, program, NULL, diag);
   if (status == BYOC_OK) status = byoc_evaluator_create(program, NULL, 1, allocator, diag, &evaluator);
   if (status == BYOC_OK) status = byoc_evaluator_run(evaluator, NULL, outputs, diag);
   byoc_evaluator_destroy(evaluator);

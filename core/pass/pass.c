@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/log.h"
+#include "core/hostir/pass.h"
 #include "core/ir/text.h"
 #include "core/ir/verify.h"
 #include "core/ops/op.h"
@@ -58,6 +59,11 @@ static byoc_status_t run_pass(const byoc_pass_t *pass, const byoc_pass_arguments
                               byoc_graph_module_t *module, const byoc_pass_options_t *options, byoc_diag_t *diag,
                               size_t *out_changes) {
   size_t changes = 0;
+  if (out_changes != NULL) *out_changes = 0;
+  if (options != NULL && !byoc_switches_is_on(options->switches, pass->name)) {
+    byoc_log(BYOC_LOG_DEBUG, "%-32s is switched off", pass->name);
+    return BYOC_OK;
+  }
   int64_t start_ns = byoc_now_ns();
   byoc_status_t status = BYOC_OK;
   if (pass->run_with != NULL) {
@@ -68,7 +74,7 @@ static byoc_status_t run_pass(const byoc_pass_t *pass, const byoc_pass_arguments
     status = pass->run(module, diag, &changes);
   }
   BYOC_RETURN_IF_ERROR_IN(diag, status, "pass %s", pass->name);
-  byoc_log(BYOC_LOG_DEBUG, "%-32s %6zu changes %8.2f ms", pass->name, changes,
+  byoc_log(changes > 0 ? BYOC_LOG_INFO : BYOC_LOG_DEBUG, "%-32s %6zu changes %8.2f ms", pass->name, changes,
            (double)(byoc_now_ns() - start_ns) / 1e6);
 #ifdef NDEBUG
   bool verify = changes > 0;
@@ -127,6 +133,8 @@ static byoc_status_t unknown_pass(const char *name, const byoc_pass_options_t *o
   for (size_t i = 0; options != NULL && i < options->more_count && count < MAX_NAMES; ++i) {
     names[count++] = options->more[i].name;
   }
+  const byoc_host_pass_t *host = NULL;
+  for (size_t i = 0; (host = byoc_host_pass_at(i)) != NULL && count < MAX_NAMES; ++i) names[count++] = host->name;
   byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "there is no pass '%s'", name);
   const char *nearest = byoc_nearest_match(name, names, count);
   if (nearest != NULL) {
@@ -142,7 +150,22 @@ byoc_status_t byoc_pass_check_print_after(const char *name, byoc_diag_t *diag) {
   for (size_t i = 0; name != NULL && i < sizeof(steps) / sizeof(steps[0]); ++i) {
     if (strcmp(name, steps[i]) == 0) return BYOC_OK;
   }
-  return name == NULL || byoc_pass_find(name) != NULL ? BYOC_OK : unknown_pass(name, NULL, diag);
+  bool is_pass = name == NULL || byoc_pass_find(name) != NULL || byoc_host_pass_find(name) != NULL;
+  return is_pass ? BYOC_OK : unknown_pass(name, NULL, diag);
+}
+
+byoc_status_t byoc_pass_check_switch(const char *name, byoc_diag_t *diag) {
+  // What follows on the road relies on these; they are no improvements.
+  static const char *const needed[] = {
+      "infer-types",       "inline-functions",        "differentiate",  "canonicalise",   "simplify",
+      "inline-composites", "name-unknown-dimensions", "settle-layouts", "cancel-layouts", "lower-kernels"};
+  const byoc_pass_t *pass = byoc_pass_find(name);
+  const byoc_host_pass_t *host = byoc_host_pass_find(name);
+  if (pass == NULL && host == NULL) return unknown_pass(name, NULL, diag);
+  bool is_needed = pass != NULL ? pass->takes_compiler : byoc_host_pass_is_needed(host);
+  for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); ++i) is_needed |= strcmp(needed[i], name) == 0;
+  return is_needed ? byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "no build can do without the pass %s", name)
+                   : BYOC_OK;
 }
 
 static const byoc_pass_t *find_pass(const char *name, const byoc_pass_options_t *options) {

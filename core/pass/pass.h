@@ -3,6 +3,7 @@
 #define BYOC_CORE_PASS_PASS_H_
 
 #include "core/base/string.h"
+#include "core/base/switches.h"
 #include "core/ir/graph.h"
 #include "core/target/target.h"
 
@@ -92,6 +93,7 @@ typedef struct byoc_pass_options_t {
   byoc_string_t *print_out;          // where to print; NULL: standard output
   size_t print_elide_bytes;          // larger constants are elided in prints
   const byoc_target_list_t *targets; // for passes that place; NULL: none
+  const byoc_switches_t *switches;   // passes that are off do nothing; NULL: all are on
   const byoc_pass_t *more;           // passes of rooms above this one, for lists
   size_t more_count;
 } byoc_pass_options_t;
@@ -111,7 +113,10 @@ byoc_status_t byoc_pass_run_list(const char *names, byoc_graph_module_t *module,
 // works on whole modules is BYOC_INVALID_ARGUMENT.
 byoc_status_t byoc_pass_run_list_on(byoc_function_t *const *functions, size_t function_count, const char *names,
                                     byoc_diag_t *diag);
-// BYOC_INVALID_ARGUMENT, with the nearest match, unless `name` is what print_after may be.
+// BYOC_INVALID_ARGUMENT, with the nearest match, unless `name` is a pass, of modules or of host programs, that a build
+// can do without.
+byoc_status_t byoc_pass_check_switch(const char *name, byoc_diag_t *diag);
+// The same unless `name` is what print_after may be; host passes are among it.
 byoc_status_t byoc_pass_check_print_after(const char *name, byoc_diag_t *diag);
 // Prints the module under a heading when options ask for it after `name`. For steps that are not passes.
 byoc_status_t byoc_pass_print_after(const char *name, const byoc_graph_module_t *module,

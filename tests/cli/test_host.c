@@ -66,12 +66,34 @@ static void test_h2_commands_refuse(void **state) {
   byoc_test_printed("dimensions can be given to ONNX models");
 }
 
+// Switches and dumps of host passes and graph passes, from the command line.
+static void test_h12_switches_and_dumps(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc-modelgen mlp -o mlp.onnx && byoc build mlp.onnx --emit=host --print-after=plan-memory");
+  byoc_test_printed("// after plan-memory\nhost program");
+  byoc_test_shell(0, "byoc build mlp.onnx -v --emit=host 2>&1 >/dev/null | grep 'plan-memory'");
+  byoc_test_printed(" change");
+  byoc_test_shell(0, "byoc build mlp.onnx -v --emit=host --disable-pass elide-copies 2>&1 >/dev/null");
+  byoc_test_printed("elide-copies                     is switched off");
+  byoc_test_shell(0, "byoc opt mlp.onnx --passes=simplify --disable-pass canonicalise 2>&1 || true");
+  byoc_test_printed("no build can do without the pass canonicalise");
+  byoc_test_shell(2, "byoc build mlp.onnx --disable-pass fold-constant");
+  byoc_test_printed("did you mean 'fold-constants'?");
+  byoc_test_shell(0, "byoc opt mlp.onnx --passes=simplify --disable-pass fold-constants --print-after=all");
+  assert_null(strstr(byoc_test_output(), "after fold-constants"));
+  byoc_test_printed("after remove-dead-code");
+  byoc_test_shell(0, "byoc build mlp.onnx --emit=host --constants -o mlp.host && byoc opt mlp.host "
+                     "--passes=elide-copies,place-lifetimes,plan-memory --constants -o again.host && cmp mlp.host "
+                     "again.host && cmp mlp.host.data again.host.data");
+  byoc_test_shell(2, "byoc opt mlp.host --target c");
+  byoc_test_printed("--target places modules; this is a host program");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_h2_static_models),
-      cmocka_unit_test(test_h2_dynamic_models),
-      cmocka_unit_test(test_h2_programs_run),
-      cmocka_unit_test(test_h2_commands_refuse),
+      cmocka_unit_test(test_h2_static_models),       cmocka_unit_test(test_h2_dynamic_models),
+      cmocka_unit_test(test_h2_programs_run),        cmocka_unit_test(test_h2_commands_refuse),
+      cmocka_unit_test(test_h12_switches_and_dumps),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

@@ -5,7 +5,7 @@
 //   // RUN: opt %s --passes=remove-identities      the byoc command line; %s is a file with the module below, and a
 //                                                  word with spaces stands in single quotes
 //   // EXIT: 1                                     expected exit code; 0 where the line is missing
-//   module { ... }
+//   module { ... }                              or: host program ... { ... }, in a file named *.host
 //   // EXPECT                                      all that follows is standard output, to the letter
 //   ...
 //   // EXPECT PART                                 or: each line that follows must stand in the output, in this order
@@ -116,7 +116,7 @@ static int run(const char *program, const char *path, fixture_t *fixture) {
   byoc_diag_t diag = {0};
   char *folder = NULL, input[600] = "";
   if (byoc_make_temporary_directory("fixture", allocator, &diag, &folder) != BYOC_OK) return fail(path, diag.message);
-  snprintf(input, sizeof(input), "%s/fixture.byoc", folder);
+  snprintf(input, sizeof(input), "%s/fixture%s", folder, byoc_ends_with(path, ".host") ? ".host" : ".byoc");
   const char *argv[MAX_WORDS + 2] = {program};
   size_t count = 1;
   char *line = fixture->command;

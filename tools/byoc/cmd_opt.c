@@ -4,6 +4,8 @@
 #include "command.h"
 #include "core/base/file.h"
 #include "core/collage/partition.h"
+#include "core/hostir/pass.h"
+#include "core/hostir/text.h"
 #include "core/ir/text.h"
 #include "outputs.h"
 #include "session.h"
@@ -27,18 +29,56 @@ static bool has_partition_pass(const char *names) {
   return false;
 }
 
+static byoc_status_t write_text(const byoc_string_t *text, const char *output, byoc_diag_t *diag) {
+  if (text->failed) return byoc_diag_out_of_memory(diag);
+  if (output != NULL) return byoc_file_write_atomic(output, text->data, text->size, 0644, diag);
+  if (fwrite(text->data, 1, text->size, stdout) == text->size) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_IO, "cannot write to standard output");
+}
+
+// ---- host programs ----
+
+static byoc_status_t write_host_files(const byoc_host_program_t *program, const char *path, byoc_diag_t *diag) {
+  byoc_file_set_t files = {0};
+  byoc_status_t status = byoc_host_program_add_files(program, path, &files, diag);
+  if (status == BYOC_OK) status = byoc_file_set_commit(&files, diag);
+  byoc_file_set_abandon(&files);
+  return status;
+}
+
+static byoc_status_t opt_host(byoc_session_t *session, const opt_options_t *options, byoc_diag_t *diag) {
+  byoc_host_program_t *program = session->build.result.program;
+  const byoc_host_pass_options_t passes = {.print_after = options->session.print_after, .switches = &session->switches};
+  if (options->session.targets.count > 0) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--target places modules; this is a host program");
+  }
+  if (options->passes != NULL) BYOC_RETURN_IF_ERROR(byoc_host_pass_run_list(options->passes, program, &passes, diag));
+  if (options->output != NULL && options->constants) return write_host_files(program, options->output, diag);
+  byoc_string_t text;
+  byoc_string_init(&text, session->allocator);
+  const byoc_host_print_options_t print = {.elide_bytes = options->constants ? 0 : PRINTED_BYTES};
+  byoc_host_program_print(program, &print, &text);
+  byoc_status_t status = write_text(&text, options->output, diag);
+  byoc_string_deinit(&text);
+  return status;
+}
+
+// ---- modules ----
+
 static byoc_status_t opt(byoc_session_t *session, const opt_options_t *options, byoc_diag_t *diag) {
   const byoc_output_t output = {"-o", options->output};
   BYOC_RETURN_IF_ERROR(byoc_outputs_check(&output, 1, options->file, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_open(&options->session, diag, session));
   BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, &options->session, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, &options->session, options->file, diag));
+  if (session->build.result.program != NULL) return opt_host(session, options, diag);
   size_t more_count = 0;
   const byoc_pass_t *more = byoc_partition_passes(&more_count);
   const byoc_print_options_t print = {.elide_bytes = options->constants ? 0 : PRINTED_BYTES};
   const byoc_pass_options_t passes = {.print_after = options->session.print_after,
                                       .print_elide_bytes = print.elide_bytes,
                                       .targets = &session->targets,
+                                      .switches = &session->switches,
                                       .more = more,
                                       .more_count = more_count};
   if (options->passes != NULL) {
@@ -51,12 +91,7 @@ static byoc_status_t opt(byoc_session_t *session, const opt_options_t *options, 
   byoc_string_t text;
   byoc_string_init(&text, session->allocator);
   byoc_graph_print(session->build.module, &print, &text);
-  byoc_status_t status = text.failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
-  if (status == BYOC_OK && options->output != NULL) {
-    status = byoc_file_write_atomic(options->output, text.data, text.size, 0644, diag);
-  } else if (status == BYOC_OK && fwrite(text.data, 1, text.size, stdout) != text.size) {
-    status = byoc_diag_error(diag, BYOC_IO, "cannot write to standard output");
-  }
+  byoc_status_t status = write_text(&text, options->output, diag);
   byoc_string_deinit(&text);
   return status;
 }
@@ -74,6 +109,11 @@ static bool format_passes(byoc_string_t *out) {
   byoc_string_append(out, "\nPasses over functions marked Compiler take {compiler=NAME} behind their name. The last "
                           "four are the steps of a\nplacement by --target. With --target and none of them the module "
                           "is placed after the passes.\n");
+  byoc_string_append(out, "\npasses over host programs (a .host text):\n");
+  const byoc_host_pass_t *host = NULL;
+  for (size_t i = 0; (host = byoc_host_pass_at(i)) != NULL; ++i) {
+    byoc_string_appendf(out, "  %-30s %s\n", host->name, host->summary);
+  }
   return !out->failed;
 }
 
@@ -84,11 +124,11 @@ int byoc_main_opt(int argc, char **argv) {
       {"output", 'o', BYOC_OPT_TEXT, &options.output, "FILE", "where to (default: standard output)"},
       {"constants", 0, BYOC_OPT_FLAG, &options.constants, "",
        "print all data of constants, so that the text reads back; without it those of over 256 bytes print as "
-       "'elided'"},
+       "'elided'. With -o, those of host programs go into FILE.data"},
       BYOC_TARGET_ROWS(options.session),
       BYOC_DIM_ROW(options.session),
   };
-  static const char *const operands[] = {"a module: a .byoc text or an .onnx file", NULL};
+  static const char *const operands[] = {"a module or host program: a .byoc or .host text, or an .onnx file", NULL};
   byoc_diag_t diag = {0};
   byoc_string_t more;
   byoc_string_init(&more, byoc_allocator_system());
@@ -96,7 +136,7 @@ int byoc_main_opt(int argc, char **argv) {
   const byoc_usage_t usage = {
       .command = "byoc opt",
       .synopsis = "FILE [--passes=LIST] [--target TARGETS] [options]",
-      .summary = "run passes over a module in text form or over a model, and print it",
+      .summary = "run passes over a module or host program in text form, or over a model, and print it",
       .operands = operands,
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),

@@ -33,6 +33,10 @@ static char *find_plugin_folder(byoc_allocator_t allocator) {
 byoc_status_t byoc_session_open(const byoc_session_options_t *options, byoc_diag_t *diag, byoc_session_t *session) {
   *session = (byoc_session_t){.allocator = byoc_allocator_system()};
   BYOC_RETURN_IF_ERROR(byoc_pass_check_print_after(options->print_after, diag));
+  for (size_t i = 0; i < options->disabled.count; ++i) {
+    BYOC_RETURN_IF_ERROR(byoc_pass_check_switch(options->disabled.items[i], diag));
+    (void)byoc_switches_set(&session->switches, options->disabled.items[i], false); // a list is not longer
+  }
   if (options->verbose) byoc_log_set_level(BYOC_LOG_INFO);
   char *folder = find_plugin_folder(session->allocator);
   const byoc_plugin_options_t plugins = {
@@ -71,6 +75,7 @@ byoc_status_t byoc_session_refuse_options(const byoc_session_options_t *options,
       {"cost-budget", options->cost_budget_s > 0},
       {"layout", options->layout != NULL},
       {"print-after", options->print_after != NULL},
+      {"disable-pass", options->disabled.count > 0},
   };
   for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); ++i) {
     if (!given[i].given) continue;
@@ -191,7 +196,8 @@ byoc_status_t byoc_session_begin(byoc_session_t *session, const byoc_session_opt
   const byoc_build_options_t build = {.targets = &session->targets,
                                       .placer = byoc_placing_placer(&session->placing),
                                       .thread_count = (int32_t)options->thread_count,
-                                      .print_after = options->print_after};
+                                      .print_after = options->print_after,
+                                      .switches = &session->switches};
   byoc_build_init(&session->build, &build, session->allocator);
   return BYOC_OK;
 }

@@ -9,7 +9,7 @@
 
 // Options that several subcommands share; put their rows into a table with the macros below.
 typedef struct byoc_session_options_t {
-  byoc_text_items_t targets, plugins, dims;
+  byoc_text_items_t targets, plugins, dims, disabled;
   bool verbose;
   const char *print_after;
   const char *plan;                     // "collage", "greedy" or a file; NULL: the subcommand's default
@@ -26,8 +26,8 @@ typedef struct byoc_session_options_t {
   {"target", 't', BYOC_OPT_LIST, &(options).targets, "TARGET", "in order of preference: 'cutlass; c' (default: c)"},   \
       {"plugin", 0, BYOC_OPT_LIST, &(options).plugins, "FILE", "load this plugin too"},                                \
       {"print-after",          0,      BYOC_OPT_TEXT,                                                                  \
-       &(options).print_after, "PASS", "print the module after a pass, or after 'all'"},                               \
-  {                                                                                                                    \
+       &(options).print_after, "PASS", "print the module or host program after a pass, or after 'all'"},               \
+      {"disable-pass", 0, BYOC_OPT_LIST, &(options).disabled, "PASS", "leave this pass out"}, {                        \
     "verbose", 'v', BYOC_OPT_FLAG, &(options).verbose, "", "tell what is done"                                         \
   }
 #define BYOC_DIM_ROW(options)                                                                                          \
@@ -53,6 +53,7 @@ typedef struct byoc_session_t {
   byoc_plugin_registry_t *registry;
   byoc_target_list_t targets;
   byoc_placing_t placing;
+  byoc_switches_t switches; // passes that are left out
   byoc_build_t build;
 } byoc_session_t;
 

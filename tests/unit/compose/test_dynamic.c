@@ -7,6 +7,7 @@
 #include "core/compose/compose.h"
 #include "core/compose/resolve.h"
 #include "core/hostir/lower.h"
+#include "core/hostir/pass.h"
 #include "core/hostir/text.h"
 #include "core/ir/text.h"
 #include "core/kernel/lower.h"
@@ -43,7 +44,7 @@ static byoc_status_t lower(const char *text, byoc_diag_t *diag, model_t *m) {
 static void open_model(const char *text, model_t *m) {
   byoc_diag_t diag = {0};
   byoc_test_ok(lower(text, &diag, m), &diag);
-  byoc_test_ok(byoc_host_plan_memory(m->program, &diag), &diag);
+  byoc_test_ok(byoc_host_pass_run_list(BYOC_HOST_STANDARD_PASSES, m->program, NULL, &diag), &diag);
   byoc_test_ok(byoc_resolver_create(m->program, NULL, serial(), byoc_allocator_system(), &diag, &m->resolver), &diag);
   byoc_symbol_resolver_t resolver = byoc_resolver_interface(m->resolver);
   byoc_test_ok(byoc_evaluator_create(m->program, &resolver, 1, byoc_allocator_system(), &diag, &m->evaluator), &diag);
@@ -453,7 +454,7 @@ static void prints_regions(void **state) {
   byoc_string_t text;
   byoc_string_init(&text, byoc_allocator_system());
   byoc_test_ok(lower(nested_text, &diag, &m), &diag);
-  byoc_test_ok(byoc_host_plan_memory(m.program, &diag), &diag);
+  byoc_test_ok(byoc_host_pass_run_list(BYOC_HOST_STANDARD_PASSES, m.program, NULL, &diag), &diag);
   const byoc_host_print_options_t print = {.program_only = true};
   byoc_host_program_print(m.program, &print, &text);
   byoc_test_same_text(text.data, nested_program);

@@ -3,6 +3,7 @@
 
 #include "core/compose/resolve.h"
 #include "core/hostir/lower.h"
+#include "core/hostir/pass.h"
 #include "core/ir/text.h"
 #include "core/kernel/lower.h"
 #include "core/ops/op.h"
@@ -35,7 +36,7 @@ static void open_model(const char *text, model_t *m) {
   byoc_test_ok(byoc_infer_module(m->module, &diag), &diag);
   byoc_test_ok(byoc_kernel_lower_module(m->module, NULL, &diag), &diag);
   byoc_test_ok(byoc_host_lower(m->module, byoc_allocator_system(), &diag, &m->program), &diag);
-  byoc_test_ok(byoc_host_plan_memory(m->program, &diag), &diag);
+  byoc_test_ok(byoc_host_pass_run_list(BYOC_HOST_STANDARD_PASSES, m->program, NULL, &diag), &diag);
   byoc_test_ok(byoc_resolver_create(m->program, NULL, serial(), byoc_allocator_system(), &diag, &m->resolver), &diag);
   byoc_symbol_resolver_t resolver = byoc_resolver_interface(m->resolver);
   byoc_test_ok(byoc_evaluator_create(m->program, &resolver, 1, byoc_allocator_system(), &diag, &m->evaluator), &diag);

@@ -5,6 +5,7 @@
 
 #include "core/hostir/evaluate.h"
 #include "core/hostir/lower.h"
+#include "core/hostir/pass.h"
 #include "core/ir/element.h"
 #include "core/ir/text.h"
 #include "core/kernel/lower.h"
@@ -49,7 +50,7 @@ static void run(const char *text, const byoc_argument_t *inputs, const char *con
   byoc_test_ok(byoc_infer_module(module, &diag), &diag);
   byoc_test_ok(byoc_kernel_lower_module(module, NULL, &diag), &diag);
   byoc_test_ok(byoc_host_lower(module, allocator, &diag, &program), &diag);
-  byoc_test_ok(byoc_host_plan_memory(program, &diag), &diag);
+  byoc_test_ok(byoc_host_pass_run_list(BYOC_HOST_STANDARD_PASSES, program, NULL, &diag), &diag);
   byoc_test_ok(byoc_evaluator_create(program, NULL, 1, allocator, &diag, &evaluator), &diag);
   byoc_test_ok(byoc_evaluator_run_arguments(evaluator, inputs, results, &diag), &diag);
   for (size_t i = 0; i < program->outputs.count; ++i) compare(&results[i], expected[i]);

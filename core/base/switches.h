@@ -1,0 +1,33 @@
+// Names of steps that are switched off, such as passes, and guards that switch one for a while.
+//
+//   byoc_switches_t switches = {0};
+//   byoc_switches_set(&switches, "fold-pad", false);
+//   byoc_switch_guard_t guard = byoc_switch_guard_begin(&switches, "fold-pad", true);
+//   ... // it runs here
+//   byoc_switch_guard_end(&guard); // and not here: as before
+#ifndef BYOC_CORE_BASE_SWITCHES_H_
+#define BYOC_CORE_BASE_SWITCHES_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { BYOC_SWITCHES_MAX = 64 };
+
+typedef struct byoc_switches_t {
+  const char *off[BYOC_SWITCHES_MAX]; // not copied: the names must live as long
+  size_t count;
+} byoc_switches_t;
+
+// On, unless it was switched off. `switches` may be NULL: all are on.
+bool byoc_switches_is_on(const byoc_switches_t *switches, const char *name);
+// False if there are too many that are off.
+bool byoc_switches_set(byoc_switches_t *switches, const char *name, bool on);
+
+typedef struct byoc_switch_guard_t {
+  byoc_switches_t *switches, before;
+} byoc_switch_guard_t;
+// Switches one name until the guard ends. Guards end in the opposite order.
+byoc_switch_guard_t byoc_switch_guard_begin(byoc_switches_t *switches, const char *name, bool on);
+void byoc_switch_guard_end(const byoc_switch_guard_t *guard);
+
+#endif // BYOC_CORE_BASE_SWITCHES_H_

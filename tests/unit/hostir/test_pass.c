@@ -1,0 +1,164 @@
+// Host passes: the table, what they need and keep, switches, guards, dumps.
+#include "core/hostir/pass.h"
+#include "core/hostir/text.h"
+#include "core/pass/pass.h"
+#include "tests/support/support.h"
+
+typedef struct fixture_t {
+  byoc_diag_t diag;
+  byoc_graph_module_t *module;
+  byoc_host_program_t *program;
+} fixture_t;
+
+static const char chain[] = "host program \"p\" {\n"
+                            "  input %x : f32[4]\n  output %y : f32[4]\n  local %a : f32[4]\n  local %b : f32[2,2]\n\n"
+                            "  packed f(%x) -> (%a)\n  packed f(%a) -> (%b)\n  copy %b -> %y\n}\n";
+
+static void set_up(fixture_t *f, const char *text) {
+  *f = (fixture_t){0};
+  byoc_test_ok(
+      byoc_host_program_parse(text, "p.host", NULL, byoc_allocator_system(), &f->diag, &f->module, &f->program),
+      &f->diag);
+}
+
+static void tear_down(fixture_t *f) {
+  byoc_host_program_destroy(f->program);
+  byoc_graph_module_destroy(f->module);
+}
+
+static uint32_t facts(const fixture_t *f) {
+  uint32_t result = 0;
+  assert_true(byoc_host_program_facts(f->program, &result));
+  return result;
+}
+
+static size_t run(fixture_t *f, const char *name, const byoc_host_pass_options_t *options) {
+  size_t changes = 0;
+  byoc_test_ok(byoc_host_pass_run(byoc_host_pass_find(name), f->program, options, &f->diag, &changes), &f->diag);
+  return changes;
+}
+
+static void test_h12_the_table(void **state) {
+  (void)state;
+  size_t count = 0;
+  for (const byoc_host_pass_t *pass = NULL; (pass = byoc_host_pass_at(count)) != NULL; ++count) {
+    assert_ptr_equal(byoc_host_pass_find(pass->name), pass);
+    assert_null(byoc_pass_find(pass->name)); // one name means one pass
+    assert_true(pass->summary[0] != '\0' && pass->run != NULL);
+  }
+  assert_true(count >= 4);
+  assert_null(byoc_host_pass_find("no-such-pass"));
+}
+
+// What a pass needs must be there; what it does not keep is made anew.
+static void test_h12_needs_and_keeps(void **state) {
+  (void)state;
+  fixture_t f;
+  set_up(&f, chain);
+  assert_int_equal(facts(&f), 0);
+  byoc_test_error(byoc_host_pass_run_list("plan-memory", f.program, NULL, &f.diag), BYOC_INVALID_ARGUMENT, &f.diag,
+                  "pass plan-memory needs lifetimes");
+  byoc_diag_clear(&f.diag);
+  assert_int_equal(run(&f, "place-lifetimes", NULL), 4);
+  assert_int_equal(facts(&f), BYOC_HOST_LIFETIMES);
+  assert_int_equal(run(&f, "plan-memory", NULL), 2);
+  assert_int_equal(facts(&f), BYOC_HOST_LIFETIMES | BYOC_HOST_PLAN);
+  assert_int_equal(f.program->workspace_size_bytes, 128);
+  assert_int_equal(run(&f, "place-lifetimes", NULL), 0); // they are there: the plan stays
+  assert_int_equal(run(&f, "plan-memory", NULL), 0);
+  assert_int_equal(facts(&f), BYOC_HOST_LIFETIMES | BYOC_HOST_PLAN);
+  assert_int_equal(run(&f, "elide-copies", NULL), 1);
+  assert_int_equal(facts(&f), 0);
+  assert_int_equal(f.program->workspace_size_bytes, 0);
+  byoc_test_ok(byoc_host_pass_run_list(BYOC_HOST_STANDARD_PASSES, f.program, NULL, &f.diag), &f.diag);
+  assert_int_equal(f.program->workspace_size_bytes, 64);
+  tear_down(&f);
+}
+
+static void test_h12_switches_and_guards(void **state) {
+  (void)state;
+  fixture_t f;
+  set_up(&f, chain);
+  byoc_switches_t switches = {0};
+  const byoc_host_pass_options_t options = {.switches = &switches};
+  assert_true(byoc_switches_set(&switches, "elide-copies", false));
+  assert_int_equal(run(&f, "elide-copies", &options), 0);
+  const byoc_switch_guard_t outer = byoc_switch_guard_begin(&switches, "place-lifetimes", false);
+  const byoc_switch_guard_t inner = byoc_switch_guard_begin(&switches, "elide-copies", true);
+  assert_int_equal(run(&f, "place-lifetimes", &options), 0);
+  assert_int_equal(run(&f, "elide-copies", &options), 1);
+  byoc_switch_guard_end(&inner);
+  assert_false(byoc_switches_is_on(&switches, "elide-copies"));
+  byoc_switch_guard_end(&outer);
+  assert_true(byoc_switches_is_on(&switches, "place-lifetimes"));
+  assert_false(byoc_switches_is_on(&switches, "elide-copies"));
+  assert_int_equal(run(&f, "place-lifetimes", &options), 2);
+  assert_true(byoc_switches_is_on(NULL, "elide-copies"));
+  for (int i = 0; i < BYOC_SWITCHES_MAX + 1; ++i) {
+    char *name = byoc_arena_format(&f.program->arena, "n%d", i);
+    assert_int_equal(byoc_switches_set(&switches, name, false), i < BYOC_SWITCHES_MAX - 1);
+  }
+  tear_down(&f);
+}
+
+static void test_h12_graph_passes_have_switches(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_test_ok(byoc_graph_module_create(byoc_allocator_system(), &diag, &module), &diag);
+  byoc_switches_t switches = {0};
+  byoc_string_t out;
+  byoc_string_init(&out, byoc_allocator_system());
+  const byoc_pass_options_t options = {.switches = &switches, .print_after = "all", .print_out = &out};
+  assert_true(byoc_switches_set(&switches, "fold-pad", false));
+  byoc_test_ok(byoc_pass_run_list("fold-pad,remove-dead-code", module, &options, &diag), &diag);
+  assert_null(strstr(out.data, "// after fold-pad"));
+  assert_non_null(strstr(out.data, "// after remove-dead-code"));
+  byoc_string_deinit(&out);
+  byoc_graph_module_destroy(module);
+  byoc_test_ok(byoc_pass_check_switch("fold-pad", &diag), &diag);
+  byoc_test_ok(byoc_pass_check_switch("elide-copies", &diag), &diag);
+  byoc_test_error(byoc_pass_check_switch("plan-memory", &diag), BYOC_INVALID_ARGUMENT, &diag,
+                  "no build can do without the pass plan-memory");
+  byoc_diag_clear(&diag);
+  byoc_test_error(byoc_pass_check_switch("lower-kernels", &diag), BYOC_INVALID_ARGUMENT, &diag, "do without");
+  byoc_diag_clear(&diag);
+  byoc_test_error(byoc_pass_check_switch("elide-copy", &diag), BYOC_INVALID_ARGUMENT, &diag, "there is no pass");
+  assert_non_null(strstr(diag.hint, "elide-copies"));
+}
+
+static void test_h12_dumps(void **state) {
+  (void)state;
+  fixture_t f;
+  set_up(&f, chain);
+  byoc_string_t out;
+  byoc_string_init(&out, byoc_allocator_system());
+  byoc_host_pass_options_t options = {.print_after = "elide-copies", .print_out = &out};
+  byoc_test_ok(byoc_host_pass_run_list(BYOC_HOST_STANDARD_PASSES, f.program, &options, &f.diag), &f.diag);
+  byoc_test_same_text(out.data, "// after elide-copies\n"
+                                "host program \"p\" workspace 0 bound 0 {\n"
+                                "  input    %x : f32[4]\n  output   %y : f32[4]\n  local    %a : f32[4]\n"
+                                "  local    %b : f32[2,2]\n  view     %b_4 : f32[2,2] = %y + 0\n\n"
+                                "  packed f(%x) -> (%a)\n  packed f(%a) -> (%b_4)\n}\n");
+  byoc_string_clear(&out);
+  options.print_after = "all";
+  byoc_test_ok(byoc_host_pass_run_list("place-lifetimes,plan-memory", f.program, &options, &f.diag), &f.diag);
+  assert_non_null(strstr(out.data, "// after place-lifetimes\n"));
+  assert_non_null(strstr(out.data, "// after plan-memory\n"));
+  byoc_test_error(byoc_host_pass_run_list("plan-memori", f.program, NULL, &f.diag), BYOC_INVALID_ARGUMENT, &f.diag,
+                  "there is no host pass 'plan-memori'");
+  assert_non_null(strstr(f.diag.hint, "did you mean 'plan-memory'?"));
+  byoc_string_deinit(&out);
+  tear_down(&f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_h12_the_table),
+      cmocka_unit_test(test_h12_needs_and_keeps),
+      cmocka_unit_test(test_h12_switches_and_guards),
+      cmocka_unit_test(test_h12_graph_passes_have_switches),
+      cmocka_unit_test(test_h12_dumps),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
