@@ -118,7 +118,7 @@ byoc_status_t byoc_onnx_read_attribute(byoc_onnx_reader_t *reader, const Onnx__A
   char where[384];
   snprintf(where, sizeof(where), "%s, attribute '%s'", what, name);
   byoc_constant_t *constant = NULL;
-  bool set = false;
+  bool set;
   switch (kind) {
   case KIND(FLOAT):
     set = byoc_attributes_set_float(attributes, name, (double)attribute->f);

@@ -197,7 +197,7 @@ static const byoc_loop_expr_t *point_crop(byoc_lower_t *lower, const byoc_node_t
 
 static const byoc_loop_expr_t *shape_crop(byoc_lower_t *lower, const byoc_node_t *node, uint32_t result, int32_t d) {
   (void)result;
-  size_t count = 0;
+  size_t count;
   int32_t rank = node->operands[0]->type->rank, at = d;
   const int64_t *axes = byoc_node_ints(node, "axes", &count);
   for (size_t i = 0; i < count; ++i) {
