@@ -6,9 +6,17 @@
 #include <stdint.h>
 #include <string.h>
 
-// Marks a text that was cut.
+#include "core/base/visible.h"
+
+static bool starts_character(char c) {
+  return ((unsigned char)c & 0xC0) != 0x80; // UTF-8
+}
+
+// Marks a text that was cut, without leaving half a character.
 static void mark_cut(char *buffer, size_t size) {
-  memcpy(buffer + size - 4, "...", 4);
+  size_t at = size - 4;
+  while (at > 0 && !starts_character(buffer[at])) at--;
+  memcpy(buffer + at, "...", 4);
 }
 
 static void formatv(char *buffer, size_t size, const char *format, va_list arguments)
@@ -81,10 +89,6 @@ void byoc_diag_hint(byoc_diag_t *diag, const char *format, ...) {
   va_end(arguments);
 }
 
-static bool starts_character(char c) {
-  return ((unsigned char)c & 0xC0) != 0x80;
-} // UTF-8
-
 void byoc_diag_locate(byoc_diag_t *diag, const char *file, const char *text, size_t offset) {
   if (diag == NULL || diag->line != 0) return;
   if (file != NULL) {
@@ -121,18 +125,28 @@ void byoc_diag_clear(byoc_diag_t *diag) {
   if (diag != NULL) memset(diag, 0, sizeof(*diag));
 }
 
-// A caret under the column. Tabs are kept so that it lines up on any terminal. Prints nothing if the line was cut
-// before the column.
-static void print_caret(const byoc_diag_t *diag, FILE *stream) {
-  const char *c = diag->source_line;
+// The line of a text, and a caret under the column. Tabs are kept, and what is not safe to show takes one place, so
+// that the caret lines up on any terminal. Prints no caret if the line was cut before the column.
+static void print_source(const byoc_diag_t *diag, FILE *stream) {
+  const char *line = diag->source_line, *end = line + strlen(line);
+  char shown[BYOC_SHOWN_BYTES];
+  fputs("  ", stream);
+  for (const char *c = line; c < end;) {
+    const size_t length = byoc_show_character(c, (size_t)(end - c), shown);
+    const bool is_same = memcmp(shown, c, length) == 0 && shown[length] == '\0';
+    fputs(*c == '\t' ? "\t" : is_same ? shown : "?", stream);
+    c += length;
+  }
+  fputc('\n', stream);
+  const char *c = line;
   int column = 1;
-  while (column < diag->column && *c != '\0') {
+  while (column < diag->column && c < end) {
     c++;
     if (starts_character(*c)) column++;
   }
-  if (column < diag->column || (*c == '\0' && c - diag->source_line == (int)sizeof(diag->source_line) - 1)) return;
+  if (column < diag->column || (c == end && c - line == (int)sizeof(diag->source_line) - 1)) return;
   fputs("  ", stream);
-  for (const char *d = diag->source_line; d < c; d++) {
+  for (const char *d = line; d < c; d++) {
     if (*d == '\t') fputc('\t', stream);
     if (*d != '\t' && starts_character(*d)) fputc(' ', stream);
   }
@@ -141,17 +155,19 @@ static void print_caret(const byoc_diag_t *diag, FILE *stream) {
 
 void byoc_diag_print(const byoc_diag_t *diag, FILE *stream) {
   if (diag == NULL || diag->status == BYOC_OK) return;
-  if (diag->file[0] != '\0') fprintf(stream, "%s:", diag->file);
-  if (diag->file[0] != '\0' && diag->line > 0) fprintf(stream, "%d:%d:", diag->line, diag->column);
-  if (diag->file[0] != '\0') fputc(' ', stream);
+  byoc_write_shown_lines(stream, diag->file);
+  if (diag->file[0] != '\0' && diag->line > 0) fprintf(stream, ":%d:%d", diag->line, diag->column);
+  if (diag->file[0] != '\0') fputs(": ", stream);
   fputs("error: ", stream);
-  if (diag->context[0] != '\0') fprintf(stream, "%s: ", diag->context);
-  fprintf(stream, "%s\n", diag->message);
-  if (diag->line > 0 && diag->source_line[0] != '\0') {
-    fprintf(stream, "  %s\n", diag->source_line);
-    print_caret(diag, stream);
-  }
-  if (diag->hint[0] != '\0') fprintf(stream, "hint: %s\n", diag->hint);
+  byoc_write_shown_lines(stream, diag->context);
+  if (diag->context[0] != '\0') fputs(": ", stream);
+  byoc_write_shown_lines(stream, diag->message);
+  fputc('\n', stream);
+  if (diag->line > 0 && diag->source_line[0] != '\0') print_source(diag, stream);
+  if (diag->hint[0] == '\0') return;
+  fputs("hint: ", stream);
+  byoc_write_shown_lines(stream, diag->hint);
+  fputc('\n', stream);
 }
 
 void byoc_diag_format(const byoc_diag_t *diag, char *buffer, size_t size) {

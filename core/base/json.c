@@ -1,9 +1,12 @@
-// Makes JSON strings of texts that may not be UTF-8, and tells why a text was not read.
+// Makes JSON strings of texts that may not be UTF-8, tells why a text was not read, and writes JSON that may be printed
+// on a terminal.
 #include "core/base/json.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/base/visible.h"
 
 json_t *byoc_json_text(const char *text) {
   json_t *value = json_string(text);
@@ -43,4 +46,42 @@ json_t *byoc_json_load(const void *text, size_t size_bytes, size_t flags, json_e
 
 bool byoc_json_out_of_memory(const json_error_t *error) {
   return error->text[0] == '\0';
+}
+
+// ---- writing ----
+
+// jansson writes controls as escapes; what is left beyond ASCII stands in strings.
+static bool is_unsafe_at(const char *text, size_t size, size_t *out_length, uint32_t *out_code) {
+  *out_length = byoc_utf8_decode(text, size, out_code);
+  return *text != '\n' && *out_length > 0 && byoc_is_unsafe_character(*out_code);
+}
+
+char *byoc_json_dump(const json_t *value, size_t flags) {
+  char *text = value != NULL ? json_dumps(value, flags) : NULL;
+  if (text == NULL) return NULL;
+  const char *end = text + strlen(text);
+  size_t unsafe = 0, length = 0;
+  uint32_t code = 0;
+  for (const char *at = text; at<end; at += length> 0 ? length : 1) {
+    unsafe += is_unsafe_at(at, (size_t)(end - at), &length, &code);
+  }
+  if (unsafe == 0) return text;
+  enum { ESCAPES_BYTES = 12 }; // a pair of them
+  char *safe = malloc((size_t)(end - text) + unsafe * ESCAPES_BYTES + 1), *to = safe;
+  for (const char *at = text; safe != NULL && at < end; at += length) {
+    const bool is_unsafe = is_unsafe_at(at, (size_t)(end - at), &length, &code);
+    if (length == 0) length = 1;
+    if (!is_unsafe) {
+      memcpy(to, at, length);
+      to += length;
+    } else if (code < 0x10000) {
+      to += sprintf(to, "\\u%04x", (unsigned)code);
+    } else {
+      to += sprintf(to, "\\u%04x\\u%04x", 0xD800 + (unsigned)((code - 0x10000) >> 10),
+                    0xDC00 + (unsigned)((code - 0x10000) & 0x3FF));
+    }
+  }
+  if (safe != NULL) *to = '\0';
+  free(text);
+  return safe;
 }

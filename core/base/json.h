@@ -13,5 +13,8 @@ json_t *byoc_json_text(const char *text);
 json_t *byoc_json_load(const void *text, size_t size_bytes, size_t flags, json_error_t *out_error);
 // Did byoc_json_load return NULL because memory ran out?
 bool byoc_json_out_of_memory(const json_error_t *error);
+// json_dumps, with everything that is not safe to show (core/base/visible.h) as an escape: "\u202e". Free it with
+// free(). NULL if `value` is NULL or out of memory.
+char *byoc_json_dump(const json_t *value, size_t flags);
 
 #endif // BYOC_CORE_BASE_JSON_H_

@@ -6,10 +6,13 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "core/base/visible.h"
 
 static atomic_int current_level = BYOC_LOG_WARNING;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -41,16 +44,25 @@ static void wipe_line(void) {
 void byoc_log(byoc_log_level_t level, const char *format, ...) {
   if ((int)level > atomic_load(&current_level)) return;
   static const char *const prefixes[] = {"error: ", "warning: ", "", ""};
+  char line[1024]; // enough for most; if out of memory, the rest is cut
   va_list arguments;
   va_start(arguments, format);
+  int length = vsnprintf(line, sizeof(line), format, arguments);
+  va_end(arguments);
+  char *whole = length >= (int)sizeof(line) ? malloc((size_t)length + 1) : NULL;
+  if (whole != NULL) {
+    va_start(arguments, format);
+    vsnprintf(whole, (size_t)length + 1, format, arguments);
+    va_end(arguments);
+  }
   pthread_mutex_lock(&lock);
   wipe_line();
   fputs(prefixes[level], stderr);
-  vfprintf(stderr, format, arguments);
+  if (length >= 0) byoc_write_shown_lines(stderr, whole != NULL ? whole : line);
   fputc('\n', stderr);
   fflush(stderr);
   pthread_mutex_unlock(&lock);
-  va_end(arguments);
+  free(whole);
 }
 
 void byoc_progress_begin(byoc_progress_t *progress, const char *title, int64_t total) {
@@ -61,6 +73,19 @@ static int terminal_width(void) {
   struct winsize size;
   if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
   return 80;
+}
+
+// Writes as much of a line as is at most `width` wide.
+static void write_cut(const char *line, size_t width) {
+  const char *end = line + strlen(line);
+  char shown[BYOC_SHOWN_BYTES];
+  while (line < end) {
+    line += byoc_show_character(line, (size_t)(end - line), shown);
+    const size_t needed = byoc_shown_width(shown);
+    if (needed > width) return;
+    fputs(shown, stderr);
+    width -= needed;
+  }
 }
 
 void byoc_progress_step(byoc_progress_t *progress, int64_t done, const char *detail) {
@@ -77,7 +102,8 @@ void byoc_progress_step(byoc_progress_t *progress, int64_t done, const char *det
   size_t used = strlen(line);
   if (detail != NULL) snprintf(line + used, sizeof(line) - used, " %s", detail);
   pthread_mutex_lock(&lock);
-  fprintf(stderr, "\r\033[K%.*s", terminal_width() - 1, line);
+  fputs("\r\033[K", stderr);
+  write_cut(line, (size_t)terminal_width() - 1);
   fflush(stderr);
   line_drawn = true;
   pthread_mutex_unlock(&lock);

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/visible.h"
+
 // What an empty string points at; never written to, because its capacity is 0.
 static char empty_text[1];
 
@@ -115,20 +117,38 @@ static char shared_escape(unsigned char c) {
   }
 }
 
+// In JSON a code point beyond 16 bits takes two escapes.
+static void append_json_escape(byoc_string_t *string, uint32_t code) {
+  if (code < 0x10000) {
+    byoc_string_appendf(string, "\\u%04x", (unsigned)code);
+  } else {
+    byoc_string_appendf(string, "\\u%04x\\u%04x", 0xD800 + (unsigned)((code - 0x10000) >> 10),
+                        0xDC00 + (unsigned)((code - 0x10000) & 0x3FF));
+  }
+}
+
 static void append_quoted(byoc_string_t *string, const char *text, bool for_c) {
+  const char *end = text + strlen(text);
   byoc_string_append_bytes(string, "\"", 1);
-  for (const char *c = text; *c != '\0'; c++) {
+  for (const char *c = text; c < end;) {
+    uint32_t code = 0;
     char escape = shared_escape((unsigned char)*c);
+    size_t length = byoc_utf8_decode(c, (size_t)(end - c), &code);
+    const bool is_valid = length > 0, is_safe = is_valid && !byoc_is_unsafe_character(code);
+    if (!is_valid) length = 1;
     if (escape != 0) {
       char pair[2] = {'\\', escape};
       byoc_string_append_bytes(string, pair, 2);
-    } else if (iscntrl((unsigned char)*c)) {
-      byoc_string_appendf(string, for_c ? "\\%03o" : "\\u%04x", (unsigned char)*c);
     } else if (for_c && *c == '?') {
       byoc_string_append_bytes(string, "\\?", 2); // no trigraphs
+    } else if (is_safe || (!is_valid && !for_c)) {
+      byoc_string_append_bytes(string, c, length);
+    } else if (!for_c) {
+      append_json_escape(string, code);
     } else {
-      byoc_string_append_bytes(string, c, 1);
+      for (size_t k = 0; k < length; k++) byoc_string_appendf(string, "\\%03o", (unsigned char)c[k]);
     }
+    c += length;
   }
   byoc_string_append_bytes(string, "\"", 1);
 }

@@ -24,8 +24,8 @@ void byoc_string_appendf(byoc_string_t *string, const char *format, ...) __attri
 void byoc_string_appendv(byoc_string_t *string, const char *format, va_list arguments);
 // `count` spaces.
 void byoc_string_indent(byoc_string_t *string, int count);
-// Appends `text` as a C or JSON string literal, with its quotes. Control characters without an escape common to both
-// languages are written for JSON (\u0001); for C, use _append_c_quoted for a text that may hold them.
+// Appends `text` as a C or JSON string literal, with its quotes. What is not safe to show (core/base/visible.h) is
+// escaped: for JSON as \u0001, for C as the bytes' octal numbers. Bytes that are not UTF-8 are escaped for C only.
 void byoc_string_append_quoted(byoc_string_t *string, const char *text);
 void byoc_string_append_c_quoted(byoc_string_t *string, const char *text);
 // Appends the shortest decimal that reads back as exactly this float or double ("inf", "-inf", "nan" for those).

@@ -40,7 +40,7 @@ byoc_status_t byoc_cost_database_export(byoc_cost_database_t *database, const ch
   byoc_status_t status = rows != NULL && document != NULL ? BYOC_OK : BYOC_OUT_OF_MEMORY;
   if (status == BYOC_OK) status = byoc_cost_database_visit(database, add_to_array, rows, diag);
   if (status == BYOC_OK) {
-    text = json_dumps(document, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+    text = byoc_json_dump(document, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
     if (text == NULL) status = BYOC_OUT_OF_MEMORY;
   }
   if (status == BYOC_OUT_OF_MEMORY) status = byoc_diag_out_of_memory(diag);

@@ -55,7 +55,7 @@ static void row_set_nodes(row_t *row, const uint32_t *nodes, uint32_t count) {
 
 // Appends the row as one line and releases it.
 static void row_end(row_t *row, byoc_string_t *out) {
-  char *text = row->failed ? NULL : json_dumps(row->object, DUMP_FLAGS);
+  char *text = row->failed ? NULL : byoc_json_dump(row->object, DUMP_FLAGS);
   if (text == NULL) out->failed = true;
   byoc_string_append(out, text ? text : "");
   free(text);
@@ -118,7 +118,7 @@ static void print_decline(const byoc_plan_decline_t *decline, byoc_string_t *out
 // ---- the document ----
 
 static void print_field(const char *indent, const char *key, json_t *value, byoc_string_t *out) {
-  char *text = value ? json_dumps(value, DUMP_FLAGS) : NULL;
+  char *text = value ? byoc_json_dump(value, DUMP_FLAGS) : NULL;
   if (text == NULL) out->failed = true;
   byoc_string_appendf(out, "%s\"%s\": %s,\n", indent, key, text ? text : "");
   free(text);
@@ -166,7 +166,7 @@ static void print_rival(const byoc_plan_rival_t *rival, byoc_string_t *out) {
 
 static void print_target(const char *const *target, byoc_string_t *out) {
   json_t *value = byoc_json_text(*target);
-  char *text = value ? json_dumps(value, DUMP_FLAGS) : NULL;
+  char *text = value ? byoc_json_dump(value, DUMP_FLAGS) : NULL;
   if (text == NULL) out->failed = true;
   byoc_string_append(out, text ? text : "");
   free(text);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/visible.h"
 #include "core/compose/host_c.h"
 #include "core/module/linkage.h"
 
@@ -240,12 +241,14 @@ void byoc_host_c_deinit(byoc_host_c_t *host) {
   byoc_arena_deinit(&host->arena);
 }
 
+// A backslash at the end would continue the comment on the next line, and "??/" is one in C11.
 void byoc_host_c_comment(byoc_string_t *out, const char *text) {
-  for (const char *at = text; *at != '\0'; at++) {
-    unsigned char c = (unsigned char)*at;
-    char shown = *at;
-    if (c < ' ' || c == 0x7f) shown = ' ';
-    if (c == '\\') shown = '/';
-    byoc_string_append_bytes(out, &shown, 1);
+  const char *end = text + strlen(text);
+  char shown[BYOC_SHOWN_BYTES];
+  while (text < end) {
+    text += byoc_show_character(text, (size_t)(end - text), shown);
+    if (shown[0] == '\\') shown[0] = '/';
+    if (shown[0] == '?' && out->size > 0 && out->data[out->size - 1] == '?') byoc_string_append(out, " ");
+    byoc_string_append(out, shown);
   }
 }

@@ -255,7 +255,7 @@ byoc_status_t byoc_compose_metadata(const byoc_host_program_t *program, const by
             set(root, "constants", constants_json(program, layout)) && set(root, "modules", modules_json(program)) &&
             set(root, "host", summary_json(program)) &&
             (!options->profile || set(root, "steps", byoc_compose_steps_json(program)));
-  if (ok) dumped = json_dumps(root, JSON_COMPACT);
+  if (ok) dumped = byoc_json_dump(root, JSON_COMPACT);
   if (dumped != NULL) *out_text = byoc_copy_string(allocator, dumped);
   if (*out_text == NULL) status = byoc_diag_out_of_memory(diag);
   free(dumped);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/visible.h"
+
 static bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
@@ -21,41 +23,22 @@ bool byoc_text_is_word(const char *name) {
   return true;
 }
 
-// The size of the UTF-8 sequence at `text`; 0 if it is not valid (overlong forms and surrogates included).
-static size_t utf8_length(const unsigned char *text, size_t size) {
-  static const struct {
-    unsigned char mask, lead;
-    uint32_t least;
-  } forms[] = {{0x80, 0x00, 0}, {0xE0, 0xC0, 0x80}, {0xF0, 0xE0, 0x800}, {0xF8, 0xF0, 0x10000}};
-  for (size_t n = 0; n < 4; ++n) {
-    if ((text[0] & forms[n].mask) != forms[n].lead) continue;
-    if (n + 1 > size) return 0;
-    uint32_t code = text[0] & (unsigned char)~forms[n].mask;
-    for (size_t i = 1; i <= n; ++i) {
-      if ((text[i] & 0xC0) != 0x80) return 0;
-      code = code << 6 | (text[i] & 0x3F);
-    }
-    bool surrogate = code >= 0xD800 && code <= 0xDFFF;
-    return code >= forms[n].least && code <= 0x10FFFF && !surrogate ? n + 1 : 0;
-  }
-  return 0;
-}
-
 void byoc_text_print_quoted(const char *data, size_t size, byoc_string_t *out) {
   byoc_string_append(out, "\"");
   for (size_t i = 0; i < size;) {
     unsigned char c = (unsigned char)data[i];
     const char *escape = c == '\n' ? "\\n" : c == '\t' ? "\\t" : c == '\r' ? "\\r" : c == '"' ? "\\\"" : NULL;
-    size_t length = utf8_length((const unsigned char *)data + i, size - i);
+    uint32_t code = 0;
+    size_t length = byoc_utf8_decode(data + i, size - i, &code);
+    const bool is_safe = length > 0 && !byoc_is_unsafe_character(code);
+    if (length == 0) length = 1;
     if (c == '\\') escape = "\\\\";
     if (escape) {
       byoc_string_append(out, escape);
-      length = 1;
-    } else if (length == 0 || c < 0x20 || c == 0x7F) {
-      byoc_string_appendf(out, "\\x%02x", c);
-      length = 1;
-    } else {
+    } else if (is_safe) {
       byoc_string_append_bytes(out, data + i, length);
+    } else {
+      for (size_t k = 0; k < length; ++k) byoc_string_appendf(out, "\\x%02x", (unsigned char)data[i + k]);
     }
     i += length;
   }

@@ -4,6 +4,7 @@
 
 #include "artifact.h"
 #include "command.h"
+#include "core/base/json.h"
 #include "core/base/log.h"
 #include "core/base/statistics.h"
 
@@ -70,7 +71,7 @@ static byoc_status_t print_json(const bench_result_t *result, byoc_diag_t *diag)
   json_t *object =
       json_pack("{s:f, s:f, s:i, s:f, s:f}", "median_ms", result->median_ms, "min_ms", result->min_ms, "threads",
                 (int)result->threads, "load_ms", result->load_ms, "first_run_ms", result->first_run_ms);
-  char *text = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
+  char *text = object ? byoc_json_dump(object, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
   json_decref(object);
   if (text == NULL) return byoc_diag_out_of_memory(diag);
   printf("%s\n", text);

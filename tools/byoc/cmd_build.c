@@ -8,6 +8,7 @@
 #include "core/ir/text.h"
 #include "explain.h"
 #include "outputs.h"
+#include "print.h"
 #include "session.h"
 
 typedef struct build_options_t {
@@ -68,13 +69,10 @@ static byoc_status_t print_summary(const byoc_session_t *session, const char *ou
   double mebibytes = stat(output, &file) == 0 ? (double)file.st_size / 1048576.0 : 0.0;
   byoc_string_append(&placed, "\n");
   byoc_session_format_unusable(session, &placed);
-  if (placed.failed) {
-    byoc_string_deinit(&placed);
-    return byoc_diag_out_of_memory(diag);
-  }
-  int written = printf("%s: %.1f MiB, %s", output, mebibytes, placed.data);
+  byoc_print("%s: %.1f MiB, ", output, mebibytes);
+  byoc_status_t status = byoc_print_text(&placed, diag);
   byoc_string_deinit(&placed);
-  return written > 0 ? BYOC_OK : byoc_diag_error(diag, BYOC_IO, "cannot write to standard output");
+  return status;
 }
 
 static byoc_status_t check_emit(const char *what, byoc_diag_t *diag) {

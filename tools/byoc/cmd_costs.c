@@ -8,6 +8,7 @@
 #include "json_print.h"
 #include "options.h"
 #include "outputs.h"
+#include "print.h"
 
 enum { DEFAULT_AGE_DAYS = 90, MAX_AGE_DAYS = 1000000, NO_AGE = -1, SECONDS_A_DAY = 86400 };
 
@@ -23,13 +24,13 @@ static byoc_status_t print_record(void *self, const byoc_cost_record_t *record) 
   (void)self;
   const byoc_cost_key_t *key = &record->key;
   if (isfinite(record->cost_ns)) {
-    printf("%12.2f us  %s\n", record->cost_ns / 1e3, key->operators);
+    byoc_print("%12.2f us  %s\n", record->cost_ns / 1e3, key->operators);
   } else {
-    printf("%12s     %s: %s\n", "unusable", key->operators, record->reason);
+    byoc_print("%12s     %s: %s\n", "unusable", key->operators, record->reason);
   }
-  printf("                 %s, %d thread%s\n", key->target, (int)key->thread_count,
-         byoc_plural((uint64_t)key->thread_count));
-  printf("                 %s\n", key->signature);
+  byoc_print("                 %s, %d thread%s\n", key->target, (int)key->thread_count,
+             byoc_plural((uint64_t)key->thread_count));
+  byoc_print("                 %s\n", key->signature);
   return BYOC_OK;
 }
 
@@ -62,7 +63,7 @@ static byoc_status_t list(byoc_cost_database_t *database, const costs_options_t 
 
 static byoc_status_t print_count(const char *what, size_t count, const costs_options_t *options, byoc_diag_t *diag) {
   if (options->json) return byoc_json_print(json_pack("{s:I}", what, (json_int_t)count), diag);
-  printf("%zu cost%s %s\n", count, byoc_plural(count), what);
+  byoc_print("%zu cost%s %s\n", count, byoc_plural(count), what);
   return BYOC_OK;
 }
 

@@ -4,6 +4,7 @@
 #include "core/collage/plan_json.h"
 #include "explain.h"
 #include "outputs.h"
+#include "print.h"
 #include "session.h"
 
 typedef struct explain_options_t {
@@ -18,9 +19,7 @@ static byoc_status_t print_plan(const byoc_plan_t *plan, const explain_options_t
   byoc_string_init(&text, plan->arena.allocator);
   byoc_status_t status =
       options->json ? byoc_plan_print(plan, &text, diag) : byoc_explain_print(plan, &options->explain, &text, diag);
-  if (status == BYOC_OK && fwrite(text.data, 1, text.size, stdout) != text.size) {
-    status = byoc_diag_error(diag, BYOC_IO, "cannot write to standard output");
-  }
+  if (status == BYOC_OK) status = byoc_print_text(&text, diag);
   byoc_string_deinit(&text);
   return status;
 }

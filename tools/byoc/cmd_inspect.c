@@ -7,6 +7,7 @@
 #include "core/runtime/artifact_file.h"
 #include "inspect_artifact.h"
 #include "json_print.h"
+#include "print.h"
 #include "session.h"
 
 typedef struct inspect_options_t {
@@ -65,20 +66,20 @@ static void print_model(json_t *model) {
   const char *name = NULL;
   size_t index = 0;
   json_t *entry = NULL;
-  printf("model %s\n", json_string_value(json_object_get(model, "model")));
+  byoc_print("model %s\n", json_string_value(json_object_get(model, "model")));
   json_array_foreach(json_object_get(model, "inputs"), index, entry) {
-    printf("input  %s : %s\n", json_string_value(json_object_get(entry, "name")),
-           json_string_value(json_object_get(entry, "type")));
+    byoc_print("input  %s : %s\n", json_string_value(json_object_get(entry, "name")),
+               json_string_value(json_object_get(entry, "type")));
   }
   json_array_foreach(json_object_get(model, "outputs"), index, entry) {
-    printf("output %s : %s\n", json_string_value(json_object_get(entry, "name")),
-           json_string_value(json_object_get(entry, "type")));
+    byoc_print("output %s : %s\n", json_string_value(json_object_get(entry, "name")),
+               json_string_value(json_object_get(entry, "type")));
   }
   const json_int_t constants = json_integer_value(json_object_get(model, "constants"));
   printf("%lld constant%s, %lld bytes\noperators:\n", (long long)constants, byoc_plural((uint64_t)constants),
          (long long)json_integer_value(json_object_get(model, "constants_size_bytes")));
   json_object_foreach(json_object_get(model, "operators"), name, entry) {
-    printf("  %-24s %lld\n", name, (long long)json_integer_value(entry));
+    byoc_print("  %-24s %lld\n", name, (long long)json_integer_value(entry));
   }
 }
 

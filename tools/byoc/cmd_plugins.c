@@ -2,6 +2,7 @@
 
 #include "command.h"
 #include "json_print.h"
+#include "print.h"
 #include "session.h"
 
 static const char *state_name(const byoc_plugin_entry_t *entry) {
@@ -30,13 +31,13 @@ static const char *source_name(byoc_plugin_source_t source) {
 
 static void print_entry(const byoc_plugin_entry_t *entry) {
   if (entry->has_note) {
-    printf("%-8s %s %s: targets %s - %s\n", state_name(entry), entry->note.name, entry->note.version,
-           entry->note.targets, entry->note.description);
+    byoc_print("%-8s %s %s: targets %s - %s\n", state_name(entry), entry->note.name, entry->note.version,
+               entry->note.targets, entry->note.description);
   } else {
-    printf("%-8s (no identity)\n", state_name(entry));
+    byoc_print("%-8s (no identity)\n", state_name(entry));
   }
-  printf("         %s  (%s)\n", entry->path, source_name(entry->source));
-  if (entry->reason != NULL && entry->reason[0]) printf("         reason: %s\n", entry->reason);
+  byoc_print("         %s  (%s)\n", entry->path, source_name(entry->source));
+  if (entry->reason != NULL && entry->reason[0]) byoc_print("         reason: %s\n", entry->reason);
 }
 
 static json_t *entry_to_json(const byoc_plugin_entry_t *entry) {
@@ -68,7 +69,7 @@ static byoc_status_t list(const byoc_session_t *session, bool json, byoc_diag_t 
     }
   }
   if (json) return byoc_json_print(array, diag);
-  if (count == 0) printf("no plugins; set BYOC_PLUGIN_PATH to a folder that holds some, or give --plugin FILE\n");
+  if (count == 0) byoc_print("no plugins; set BYOC_PLUGIN_PATH to a folder that holds some, or give --plugin FILE\n");
   return BYOC_OK;
 }
 

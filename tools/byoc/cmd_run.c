@@ -122,7 +122,8 @@ int byoc_main_run(int argc, char **argv) {
       .row_count = sizeof(rows) / sizeof(rows[0]),
       .more = "Symbolic dimensions take their values from the inputs given; --dim fixes one, and sizes what --random\n"
               "draws. A model is compiled into a temporary artifact first, or with --evaluate interpreted.\n"
-              "Names are those of the model; in file names of --output-dir '/' and ':' become '_'.\n",
+              "Names are those of the model; in file names of --output-dir '/', ':' and what is not safe to show "
+              "become '_'.\n",
   };
   byoc_diag_t diag = {0};
   byoc_session_t session = {0};

@@ -3,6 +3,7 @@
 
 #include "command.h"
 #include "json_print.h"
+#include "print.h"
 #include "session.h"
 
 static const char *option_type_name(uint32_t type) {
@@ -23,9 +24,9 @@ static const char *option_type_name(uint32_t type) {
 }
 
 static void print_kind(const byoc_target_kind_t *kind) {
-  printf("%s - %s", kind->name, kind->description);
-  if (kind->backend != NULL) printf("  (plugin %s %s)", kind->plugin_name, kind->plugin_version);
-  printf("\n");
+  byoc_print("%s - %s", kind->name, kind->description);
+  if (kind->backend != NULL) byoc_print("  (plugin %s %s)", kind->plugin_name, kind->plugin_version);
+  byoc_print("\n");
   for (size_t i = 0; i < kind->option_count; ++i) {
     const byoc_option_schema_t *option = &kind->options[i];
     char left[64], range[96] = "";
@@ -36,10 +37,10 @@ static void print_kind(const byoc_target_kind_t *kind) {
     } else if (option->type == BYOC_OPTION_FLOAT && (option->minimum_f64 != 0 || option->maximum_f64 != 0)) {
       snprintf(range, sizeof(range), ", %g to %g", option->minimum_f64, option->maximum_f64);
     }
-    printf("  %-28s %s", left, option->help ? option->help : "");
+    byoc_print("  %-28s %s", left, option->help ? option->help : "");
     bool has_default = option->default_value != NULL && option->default_value[0] != '\0';
-    if (has_default) printf(" (default %s%s)", option->default_value, range);
-    printf("\n");
+    if (has_default) byoc_print(" (default %s%s)", option->default_value, range);
+    byoc_print("\n");
   }
 }
 

@@ -5,6 +5,7 @@
 #include "conform.h"
 #include "core/base/file.h"
 #include "json_print.h"
+#include "print.h"
 
 typedef struct count_t {
   const char *name;
@@ -78,7 +79,7 @@ static void print_nodes(const json_t *nodes, const char *before) {
   json_t *value;
   printf("%s", before);
   json_object_foreach((json_t *)(uintptr_t)nodes, target, value) {
-    printf("%s%s %lld", comma, target, (long long)json_integer_value(value));
+    byoc_print("%s%s %lld", comma, target, (long long)json_integer_value(value));
     comma = ", ";
   }
   printf("\n");
@@ -93,14 +94,15 @@ static void print_text(const byoc_conform_t *conform, const counts_t *counts, co
   printf("%-*s  passed  failed  skipped\n", width, "operator");
   for (size_t i = 0; i < counts->count; ++i) {
     const count_t *count = &counts->data[i];
-    printf("%-*s  %6zu  %6zu  %7zu\n", width, count->name, count->passed, count->failed, count->skipped);
+    byoc_print("%-*s  %6zu  %6zu  %7zu\n", width, count->name, count->passed, count->failed, count->skipped);
   }
   for (size_t i = 0; i < conform->cases.count; ++i) {
     const byoc_conform_case_t *item = &conform->cases.data[i];
     const char *outcome = text_of(item->record, "outcome");
     if (strcmp(outcome, "passed") == 0) continue;
-    printf("\n%s: %s (%s)\n  %s\n", item->name, outcome, text_of(item->record, "stage"),
-           text_of(item->record, "reason"));
+    printf("\n");
+    byoc_print("%s: %s (%s)\n", item->name, outcome, text_of(item->record, "stage"));
+    byoc_print("  %s\n", text_of(item->record, "reason"));
   }
   printf("\n%zu passed, %zu failed, %zu skipped, %zu in all\n", all->passed, all->failed, all->skipped,
          conform->cases.count);

@@ -26,15 +26,20 @@ typedef struct page_part_t {
 } page_part_t;
 
 // JSON inside <script>: "</script>" and "<!--" would end or change it, so every '<' is escaped. JSON has '<' only
-// inside texts.
+// inside texts. An escape of JSON stands for a character that is not safe to show; the page must show the escape, so
+// its backslash gets another one. Escapes of one letter stay: \n breaks lines, and a page shows the others as spaces.
 static void append_escaped(byoc_string_t *out, const byoc_string_t *json) {
   const char *cursor = json->data, *end = json->data + json->size;
   while (cursor < end) {
-    const char *next = memchr(cursor, '<', (size_t)(end - cursor));
-    size_t size = (size_t)((next ? next : end) - cursor);
+    size_t size = strcspn(cursor, "<\\");
     byoc_string_append_bytes(out, cursor, size);
-    if (next != NULL) byoc_string_append(out, "\\u003c");
-    cursor += size + (next != NULL);
+    cursor += size;
+    if (*cursor == '<') byoc_string_append(out, "\\u003c");
+    if (*cursor == '\\') {
+      byoc_string_append(out, cursor[1] == 'u' ? "\\\\" : "\\");
+      byoc_string_append_bytes(out, ++cursor, 1);
+    }
+    if (cursor < end) ++cursor;
   }
 }
 

@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/visible.h"
 #include "explain.h"
 
 static size_t kind_length(const char *target) {
@@ -50,8 +51,11 @@ void byoc_plan_nodes_text(const uint32_t *nodes, uint32_t count, byoc_string_t *
 }
 
 void byoc_plan_node_text(const byoc_plan_node_t *node, byoc_string_t *out) {
-  byoc_string_append(out, node->op);
-  if (node->name[0]) byoc_string_appendf(out, " '%s'", node->name);
+  byoc_string_append_shown(out, node->op);
+  if (node->name[0] == '\0') return;
+  byoc_string_append(out, " '");
+  byoc_string_append_shown(out, node->name);
+  byoc_string_append(out, "'");
 }
 
 bool byoc_plan_holds(const uint32_t *nodes, uint32_t count, uint32_t node) {

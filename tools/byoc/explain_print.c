@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/visible.h"
 #include "explain.h"
 #include "table.h"
 
@@ -84,7 +85,10 @@ static void print_head(const byoc_plan_t *plan, byoc_string_t *out) {
   bool is_proven;
   char text[64];
   double cost_ns = plan_cost(plan, &transition_ns, &bound_ns, &is_proven);
-  byoc_string_appendf(out, "plan of '%s' by %s", plan->model, plan->strategy[0] ? plan->strategy : "hand");
+  byoc_string_append(out, "plan of '");
+  byoc_string_append_shown(out, plan->model);
+  byoc_string_append(out, "' by ");
+  byoc_string_append_shown(out, plan->strategy[0] ? plan->strategy : "hand");
   if (isnan(cost_ns)) {
     byoc_string_append(out, "; its cost is not known\n");
     return;
@@ -224,7 +228,9 @@ static void print_details(const byoc_plan_t *plan, const byoc_plan_block_t *bloc
 
 static void print_block(const byoc_plan_t *plan, const byoc_plan_block_t *block, const byoc_explain_options_t *options,
                         byoc_string_t *out) {
-  byoc_string_appendf(out, "\n%s: %zu node%s, %zu region%s, %zu candidate%s\n", block->name, block->nodes.count,
+  byoc_string_append(out, "\n");
+  byoc_string_append_shown(out, block->name);
+  byoc_string_appendf(out, ": %zu node%s, %zu region%s, %zu candidate%s\n", block->nodes.count,
                       byoc_plural(block->nodes.count), block->regions.count, byoc_plural(block->regions.count),
                       block->candidates.count, byoc_plural(block->candidates.count));
   print_nodes(plan, block, options, out);
@@ -246,7 +252,11 @@ static byoc_status_t print_named(const byoc_plan_t *plan, const byoc_explain_opt
       for (uint32_t n = 0; n < block->nodes.count; ++n) {
         bool is_meant = by_number ? is_number && number == n : strcmp(block->nodes.data[n].name, options->node) == 0;
         if (!is_meant) continue;
-        if (plan->blocks.count > 1) byoc_string_appendf(out, "%s%s\n", found ? "\n" : "", block->name);
+        if (plan->blocks.count > 1) {
+          byoc_string_append(out, found ? "\n" : "");
+          byoc_string_append_shown(out, block->name);
+          byoc_string_append(out, "\n");
+        }
         byoc_explain_node(plan, block, n, options->all, out);
         ++found;
       }

@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "core/base/visible.h"
 #include "core/compose/module_tree.h"
 #include "core/ir/text_parts.h"
 #include "core/runtime/artifact_file.h"
 #include "json_print.h"
+#include "print.h"
 
 // An input or output.
 typedef struct port_t {
@@ -121,7 +123,9 @@ static byoc_status_t print_as_json(const description_t *description, byoc_diag_t
 // ---- for people ----
 
 static void print_port(const char *what, const port_t *port, byoc_string_t *out) {
-  byoc_string_appendf(out, "%s %s : ", what, port->name);
+  byoc_string_appendf(out, "%s ", what);
+  byoc_string_append_shown(out, port->name);
+  byoc_string_append(out, " : ");
   for (const byoc_type_t *type = port->type; type->element != NULL; type = type->element) {
     byoc_string_append(out, type->kind == BYOC_TYPE_OPTIONAL ? "optional " : "sequence of ");
   }
@@ -153,16 +157,17 @@ static byoc_status_t print_as_text(const description_t *description, byoc_diag_t
   const json_t *root = description->root;
   byoc_string_t out;
   byoc_string_init(&out, byoc_allocator_system());
-  byoc_string_appendf(&out, "artifact of %s, ABI %lld\n", text_of(root, "model"),
-                      (long long)integer_of(root, "abi_version"));
+  byoc_string_append(&out, "artifact of ");
+  byoc_string_append_shown(&out, text_of(root, "model"));
+  byoc_string_appendf(&out, ", ABI %lld\n", (long long)integer_of(root, "abi_version"));
   for (size_t i = 0; i < description->inputs.count; ++i) print_port("input ", &description->inputs.data[i], &out);
   for (size_t i = 0; i < description->outputs.count; ++i) print_port("output", &description->outputs.data[i], &out);
   byoc_status_t status = print_modules(description->text, &out, diag);
   byoc_string_appendf(&out, "workspace %lld bytes a context, constants %lld bytes\nmetadata ",
                       (long long)workspace_of(description), (long long)integer_of(root, "constants_size_bytes"));
   byoc_string_append(&out, description->text);
-  if (status == BYOC_OK && out.failed) status = byoc_diag_out_of_memory(diag);
-  if (status == BYOC_OK) printf("%s\n", out.data);
+  byoc_string_append(&out, "\n");
+  if (status == BYOC_OK) status = byoc_print_text(&out, diag);
   byoc_string_deinit(&out);
   return status;
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/base/file.h"
-#include "core/base/string.h"
+#include "core/base/visible.h"
 #include "profile.h"
 
 enum { WIDTH = 1160, LANE = 34, BAR = 18, MAX_BARS = 40, LABEL = 330, ROOF_HEIGHT = 420 };
@@ -18,12 +18,26 @@ static const char style[] =
     "vertical-align:-1px}rect.event{stroke:#fff;stroke-width:.4}circle{fill-opacity:.65;stroke:#fff}";
 
 static void append_text(byoc_string_t *out, const char *text) {
-  for (const char *at = text; *at != '\0'; ++at) {
-    if (*at == '&') byoc_string_append(out, "&amp;");
-    if (*at == '<') byoc_string_append(out, "&lt;");
-    if (*at == '>') byoc_string_append(out, "&gt;");
-    if (*at == '"') byoc_string_append(out, "&quot;");
-    if (strchr("&<>\"", *at) == NULL) byoc_string_append_bytes(out, (unsigned char)*at < ' ' ? " " : at, 1);
+  const char *end = text + strlen(text);
+  char shown[BYOC_SHOWN_BYTES];
+  while (text < end) {
+    text += byoc_show_character(text, (size_t)(end - text), shown);
+    switch (shown[0]) {
+    case '&':
+      byoc_string_append(out, "&amp;");
+      break;
+    case '<':
+      byoc_string_append(out, "&lt;");
+      break;
+    case '>':
+      byoc_string_append(out, "&gt;");
+      break;
+    case '"':
+      byoc_string_append(out, "&quot;");
+      break;
+    default:
+      byoc_string_append(out, shown);
+    }
   }
 }
 

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "core/base/file.h"
+#include "core/base/visible.h"
 #include "json_print.h"
+#include "print.h"
 #include "profile.h"
 
 // ---- order ----
@@ -49,12 +51,15 @@ static void print_rate(double rate, double limit, int width) {
 }
 
 static void print_row(const byoc_profile_t *profile, const byoc_profile_row_t *row) {
+  enum { NAME_WIDTH = 40 };
   bool is_node = row->parent != BYOC_PROFILE_NO_ROW;
-  char name[64];
-  int length = snprintf(name, sizeof(name), "%s%s", is_node ? "  " : "", row->name);
-  if (length > 40) memcpy(name + 37, "...", 4);
-  printf("%-40s %-8s %10.2f %5.1f%%", name, row->target, row->median_ns / 1e3,
-         100 * row->median_ns / profile->steps_ns);
+  byoc_string_t name;
+  byoc_string_init(&name, byoc_allocator_system());
+  byoc_string_append(&name, is_node ? "  " : "");
+  byoc_string_append_shown_cut(&name, row->name, NAME_WIDTH - name.size);
+  byoc_print("%s%*s %-8s %10.2f %5.1f%%", name.data, NAME_WIDTH - (int)byoc_shown_width(name.data), "", row->target,
+             row->median_ns / 1e3, 100 * row->median_ns / profile->steps_ns);
+  byoc_string_deinit(&name);
   if (!is_node) print_rate(row->flops_per_ns, profile->limits.flops_per_ns, 8);
   if (!is_node) print_rate(row->bytes_per_ns, profile->limits.bytes_per_ns, 7);
   printf("\n");
@@ -121,7 +126,7 @@ byoc_status_t byoc_profile_write_json(const byoc_profile_t *profile, const char 
                 "threads", (int)profile->thread_count, "runs", (json_int_t)profile->run_count, "median_ms",
                 profile->median_ns / 1e6, "machine", "gflops_per_s", profile->limits.flops_per_ns, "gbytes_per_s",
                 profile->limits.bytes_per_ns, "instructions", rows_json(profile));
-  char *text = root != NULL ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
+  char *text = root != NULL ? byoc_json_dump(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
   json_decref(root);
   if (text == NULL) return byoc_diag_out_of_memory(diag);
   byoc_status_t status = byoc_file_write_atomic(path, text, strlen(text), 0644, diag);

@@ -39,7 +39,7 @@ byoc_status_t byoc_profile_write_trace(const byoc_profile_t *profile, const char
   json_t *root =
       json_pack("{s:o, s:s, s:{s:o, s:i}}", "traceEvents", events, "displayTimeUnit", "ns", "otherData", "model",
                 byoc_json_text(profile->artifact->model_name), "threads", (int)profile->thread_count);
-  char *text = root != NULL && failed == 0 ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(12)) : NULL;
+  char *text = root != NULL && failed == 0 ? byoc_json_dump(root, JSON_COMPACT | JSON_REAL_PRECISION(12)) : NULL;
   json_decref(root);
   if (text == NULL) return byoc_diag_out_of_memory(diag);
   byoc_status_t status = byoc_file_write_atomic(path, text, strlen(text), 0644, diag);

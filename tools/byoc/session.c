@@ -7,6 +7,7 @@
 
 #include "core/base/file.h"
 #include "core/base/log.h"
+#include "core/base/visible.h"
 #include "dim_option.h"
 
 // The plugin folder of an installation (prefix/bin/byoc → prefix/lib/byoc/plugins) or of a build tree
@@ -143,8 +144,11 @@ void byoc_session_format_unusable(const byoc_session_t *session, byoc_string_t *
       const byoc_plan_candidate_t *candidate = &block->candidates.data[i];
       if (!is_failure(candidate) || is_repeated(block, i) || count++ >= SHOWN) continue;
       const byoc_plan_node_t *node = &block->nodes.data[candidate->nodes[0]];
-      byoc_string_appendf(out, "left out: %s at %s%s%s: %.*s\n", candidate->rule, node->op, node->name[0] ? " " : "",
-                          node->name, (int)strcspn(candidate->reason, "\n"), candidate->reason);
+      byoc_string_appendf(out, "left out: %s at ", candidate->rule);
+      byoc_string_append_shown(out, node->op);
+      byoc_string_append(out, node->name[0] ? " " : "");
+      byoc_string_append_shown(out, node->name);
+      byoc_string_appendf(out, ": %.*s\n", (int)strcspn(candidate->reason, "\n"), candidate->reason);
     }
   }
   if (count > SHOWN) byoc_string_appendf(out, "left out: %zu more kinds; byoc explain lists them\n", count - SHOWN);

@@ -1,6 +1,6 @@
 #include "table.h"
 
-#include <string.h>
+#include "core/base/visible.h"
 
 enum { MIN_WIDTH = 8 }; // smallest width of a column that is cut
 
@@ -22,9 +22,13 @@ void byoc_table_cell(byoc_table_t *table, const char *format, ...) {
   va_start(arguments, format);
   byoc_string_appendv(&text, format, arguments);
   va_end(arguments);
-  const char *cell = text.failed ? NULL : byoc_arena_copy_string(&table->arena, text.data);
+  byoc_string_t shown;
+  byoc_string_init(&shown, table->arena.allocator);
+  byoc_string_append_shown(&shown, text.data);
+  const char *cell = text.failed || shown.failed ? NULL : byoc_arena_copy_string(&table->arena, shown.data);
   if (cell == NULL || !byoc_vector_push(&table->cells, table->arena.allocator, cell)) table->failed = true;
   byoc_string_deinit(&text);
+  byoc_string_deinit(&shown);
 }
 
 // Narrows the widest flexible column until the line fits.
@@ -43,16 +47,25 @@ static void fit(const byoc_table_t *table, size_t *widths, size_t limit) {
   }
 }
 
+// Where the first `width` characters end.
+static int cut_at(const char *text, size_t width) {
+  size_t at = 0;
+  for (;; ++at) {
+    const bool is_start = ((unsigned char)text[at] & 0xC0) != 0x80;
+    if (text[at] == '\0' || (is_start && width-- == 0)) return (int)at;
+  }
+}
+
 static void print_row(const byoc_table_t *table, const char *const *cells, const size_t *widths, int indent,
                       byoc_string_t *out) {
   byoc_string_indent(out, indent);
   for (size_t c = 0; c < table->column_count; ++c) {
-    size_t size = strlen(cells[c]), width = widths[c];
+    size_t size = byoc_shown_width(cells[c]), width = widths[c];
     bool is_cut = size > width, is_last = c + 1 == table->column_count;
     int padding = is_cut ? 0 : (int)(width - size);
     if (table->columns[c].to_the_right) byoc_string_indent(out, padding);
     if (is_cut) {
-      byoc_string_appendf(out, "%.*s..", (int)width - 2, cells[c]);
+      byoc_string_appendf(out, "%.*s..", cut_at(cells[c], width - 2), cells[c]);
     } else {
       byoc_string_append(out, cells[c]);
     }
@@ -68,10 +81,10 @@ void byoc_table_print(byoc_table_t *table, int indent, byoc_string_t *out) {
   size_t widths[BYOC_TABLE_COLUMNS];
   for (size_t c = 0; c < table->column_count; ++c) {
     titles[c] = table->columns[c].title;
-    widths[c] = strlen(titles[c]);
+    widths[c] = byoc_shown_width(titles[c]);
   }
   for (size_t i = 0; i < table->cells.count; ++i) {
-    size_t size = strlen(table->cells.data[i]), *width = &widths[i % table->column_count];
+    size_t size = byoc_shown_width(table->cells.data[i]), *width = &widths[i % table->column_count];
     if (size > *width) *width = size;
   }
   fit(table, widths, (size_t)(BYOC_LINE_WIDTH - indent));

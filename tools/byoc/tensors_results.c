@@ -2,11 +2,15 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/base/file.h"
+#include "core/base/map.h"
+#include "core/base/visible.h"
 #include "core/ir/element.h"
 #include "elements.h"
 #include "npy.h"
+#include "print.h"
 #include "tensors.h"
 
 static uint64_t element_count(const byoc_port_t *port) {
@@ -51,7 +55,7 @@ static byoc_status_t compare_one(const byoc_port_t *port, const void *expected, 
                                  byoc_diag_t *diag) {
   difference_t d = find_differences(port, expected, rtol, atol);
   if (d.count == 0) {
-    printf("%s: as expected, largest difference %.3g\n", port->name, d.largest);
+    byoc_print("%s: as expected, largest difference %.3g\n", port->name, d.largest);
     return BYOC_OK;
   }
   char first[384], worst[384];
@@ -81,26 +85,53 @@ byoc_status_t byoc_ports_compare(const byoc_ports_t *outputs, const byoc_text_it
 
 // ---- results ----
 
+// In a file's name '/', ':' and what is not safe to show become '_'. Outputs whose names are the same then are told
+// apart by a number: NAME_2.npy.
+static byoc_status_t name_file(const char *port, byoc_map_t *taken, byoc_string_t *out, byoc_diag_t *diag) {
+  const char *end = port + strlen(port);
+  char shown[BYOC_SHOWN_BYTES];
+  byoc_string_clear(out);
+  while (port < end) {
+    const size_t length = byoc_show_character(port, (size_t)(end - port), shown);
+    const bool is_same = shown[length] == '\0' && memcmp(shown, port, length) == 0;
+    byoc_string_append(out, is_same && *port != '/' && *port != ':' ? shown : "_");
+    port += length;
+  }
+  const size_t size = out->size;
+  for (int number = 2; !out->failed && byoc_text_map_find(taken, out->data) != NULL; ++number) {
+    out->data[out->size = size] = '\0';
+    byoc_string_appendf(out, "_%d", number);
+  }
+  if (out->failed || !byoc_text_map_put(taken, out->data, taken)) return byoc_diag_out_of_memory(diag);
+  byoc_string_append(out, ".npy");
+  return out->failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
+}
+
+static byoc_status_t save(const byoc_port_t *port, const char *directory, const char *name, byoc_diag_t *diag) {
+  if (port->data == NULL) {
+    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "output '%s' is no tensor: .npy files hold tensors", port->name);
+  }
+  char *path = byoc_path_join(byoc_allocator_system(), directory, name);
+  if (path == NULL) return byoc_diag_out_of_memory(diag);
+  byoc_status_t status = byoc_npy_write(path, port->dtype, port->rank, port->dims, port->data, port->size_bytes, diag);
+  byoc_free(byoc_allocator_system(), path);
+  return status;
+}
+
 byoc_status_t byoc_ports_save(const byoc_ports_t *ports, const char *directory, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(byoc_make_directories(directory, diag));
-  for (size_t i = 0; i < ports->count; ++i) {
-    const byoc_port_t *port = &ports->items[i];
-    if (port->data == NULL) {
-      return byoc_diag_error(diag, BYOC_UNSUPPORTED, "output '%s' is no tensor: .npy files hold tensors", port->name);
-    }
-    char name[512];
-    snprintf(name, sizeof(name), "%s.npy", port->name);
-    for (char *c = name; *c; ++c) {
-      if (*c == '/' || *c == ':') *c = '_';
-    }
-    char *path = byoc_path_join(byoc_allocator_system(), directory, name);
-    if (path == NULL) return byoc_diag_out_of_memory(diag);
-    byoc_status_t status =
-        byoc_npy_write(path, port->dtype, port->rank, port->dims, port->data, port->size_bytes, diag);
-    byoc_free(byoc_allocator_system(), path);
-    if (status != BYOC_OK) return status;
+  byoc_map_t taken;
+  byoc_string_t name;
+  byoc_text_map_init(&taken, byoc_allocator_system());
+  byoc_string_init(&name, byoc_allocator_system());
+  byoc_status_t status = BYOC_OK;
+  for (size_t i = 0; i < ports->count && status == BYOC_OK; ++i) {
+    status = name_file(ports->items[i].name, &taken, &name, diag);
+    if (status == BYOC_OK) status = save(&ports->items[i], directory, name.data, diag);
   }
-  return BYOC_OK;
+  byoc_string_deinit(&name);
+  byoc_map_deinit(&taken);
+  return status;
 }
 
 // "   (from 0 to 3, mean 1.5)"; complex numbers have no order.
@@ -127,12 +158,12 @@ void byoc_ports_print(const byoc_ports_t *ports) {
     char type[192], text[96];
     byoc_port_format(port, type, sizeof(type));
     if (port->data == NULL || port->dtype == BYOC_DTYPE_STRING) {
-      printf("%s : %s with %" PRIu64 " items\n", port->name, type,
-             port->data == NULL ? port->argument.count : element_count(port));
+      byoc_print("%s : %s with %" PRIu64 " items\n", port->name, type,
+                 port->data == NULL ? port->argument.count : element_count(port));
       continue;
     }
     uint64_t count = element_count(port);
-    printf("%s : %s =", port->name, type);
+    byoc_print("%s : %s =", port->name, type);
     for (uint64_t k = 0; k < count && k < 6; ++k) {
       byoc_element_format(port->dtype, port->data, (size_t)k, 6, text, sizeof(text));
       printf(" %s", text);
