@@ -231,10 +231,12 @@ byoc_status_t byoc_cost_batch_measure(byoc_cost_bench_t *bench, byoc_cost_task_t
   const batch_t batch = {.bench = bench, .scratch = scratch, .diag = diag};
   BYOC_RETURN_IF_ERROR(measure(&batch, tasks, count));
   for (size_t i = 0; i < count; ++i) {
-    if (isfinite(tasks[i]->cost_ns) || tasks[i]->failure_count != 1) continue;
+    if (tasks[i]->failure_count != 1) continue;
     const char *reason = tasks[i]->reason;
+    const bool worked = isfinite(tasks[i]->cost_ns);
     BYOC_RETURN_IF_ERROR(measure(&batch, &tasks[i], 1));
-    if (!isfinite(tasks[i]->cost_ns)) continue;
+    // Among several it failed, but alone it worked twice: its neighbours may have been the cause.
+    if (!isfinite(tasks[i]->cost_ns) || worked) continue;
     // What works only every second time is not used in this build; the next one may try again.
     tasks[i]->cost_ns = INFINITY;
     tasks[i]->reason = reason;

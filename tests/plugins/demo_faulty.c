@@ -15,20 +15,19 @@ static const char *const operators[] = {"Relu", "Neg"};
 static const byoc_rule_t rule = {
     .header = BYOC_HEADER(byoc_rule_t, 1), .name = "faulty.node", .operators = {operators, 2}, .max_nodes = 1};
 
-static const byoc_option_t options[] = {
-    {.header = BYOC_HEADER(byoc_option_t, 1),
-     .name = "fault",
-     .type = BYOC_OPTION_CHOICE,
-     .choices =
-         "none|slow|wrong|one|nan|crash|once|twice|hang|exit|status|memory|source|decline|generate_crash|generate_hang",
-     .default_value = "none",
-     .help = "what goes wrong"},
-    {.header = BYOC_HEADER(byoc_option_t, 1),
-     .name = "only",
-     .type = BYOC_OPTION_CHOICE,
-     .choices = "any|Relu|Neg",
-     .default_value = "any",
-     .help = "where it goes wrong: in functions of this operator"}};
+static const byoc_option_t options[] = {{.header = BYOC_HEADER(byoc_option_t, 1),
+                                         .name = "fault",
+                                         .type = BYOC_OPTION_CHOICE,
+                                         .choices = "none|slow|wrong|one|nan|crash|once|twice|odd|hang|exit|status|"
+                                                    "memory|source|decline|generate_crash|generate_hang",
+                                         .default_value = "none",
+                                         .help = "what goes wrong"},
+                                        {.header = BYOC_HEADER(byoc_option_t, 1),
+                                         .name = "only",
+                                         .type = BYOC_OPTION_CHOICE,
+                                         .choices = "any|Relu|Neg",
+                                         .default_value = "any",
+                                         .help = "where it goes wrong: in functions of this operator"}};
 
 // The statement that goes in front of the loop, and what each element is.
 typedef struct fault_t {
@@ -45,6 +44,11 @@ static const fault_t faults[] = {
     {"twice",
      "FILE *f = fopen(getenv(\"BYOC_TEST_ONCE\"), \"a\"); fseek(f, 0, SEEK_END); "
      "if (ftell(f) < 2) { fputc('x', f); fclose(f); *(volatile int *)8 = 1; } fclose(f);",
+     ""},
+    // In the first process and in the third.
+    {"odd",
+     "static int seen; if (seen++ == 0) { FILE *f = fopen(getenv(\"BYOC_TEST_ONCE\"), \"a\"); fputc('x', f); "
+     "long n = ftell(f); fclose(f); if (n != 2) *(volatile int *)8 = 1; }",
      ""},
     {"hang", "for (volatile int i = 0;; ++i) {}", ""},
     {"exit", "exit(0);", ""},

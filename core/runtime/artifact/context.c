@@ -35,16 +35,14 @@ typedef struct context_t {
   const byoc_model_t *model;
   bool pool_acquired;
   uint32_t fork_generation;     // of the process that made it
-  atomic_uint use;              // FREE, USED, or LENT to the run call inside run_arguments
+  atomic_bool used;             // by a run
   atomic_bool misused;          // a second thread came while it was used
-  bool in_arguments;            // run_arguments has called run
+  _Atomic(const void *) own;    // the inputs by which run_arguments calls run; NULL outside of that call
   byoc_thread_pool_t user_pool; // a copy; parallel_for is NULL if there is none
   kept_t *kept;                 // by libraries
   char reason[512];             // of set_error; cut at 511
   char error[1024];
 } context_t;
-
-enum { FREE, USED, LENT };
 
 // ---- errors per thread ----
 
@@ -156,15 +154,20 @@ const char *byoc_model_last_error(const byoc_context_t *shared) {
 
 // ---- runs ----
 
+static bool is_in_arguments(const context_t *context) {
+  return atomic_load_explicit(&context->own, memory_order_relaxed) != NULL;
+}
+
+// The run inside run_arguments leaves the context to that.
 static void leave(context_t *context) {
-  atomic_store_explicit(&context->use, context->in_arguments ? USED : FREE, memory_order_release);
+  if (!is_in_arguments(context)) atomic_store_explicit(&context->used, false, memory_order_release);
 }
 
 // Takes the context for a run. Refuses a second thread, and a context of the parent process whose libraries have
 // threads of their own, which a fork does not copy.
 static int32_t enter(context_t *context) {
   const byoc_model_t *model = context->model;
-  if (atomic_exchange_explicit(&context->use, USED, memory_order_acquire) == USED) {
+  if (atomic_exchange_explicit(&context->used, true, memory_order_acquire)) {
     atomic_store(&context->misused, true);
     return BYOC_INVALID_ARGUMENT;
   }
@@ -413,7 +416,9 @@ void byoc_model_destroy(byoc_context_t *shared) {
 
 int32_t byoc_model_begin(byoc_context_t *shared, const void *const *inputs, void *const *outputs) {
   context_t *context = (context_t *)shared;
-  int32_t status = enter(context);
+  // Nobody else has the array that run_arguments made.
+  bool is_own = inputs != NULL && inputs == atomic_load_explicit(&context->own, memory_order_relaxed);
+  int32_t status = is_own ? BYOC_OK : enter(context);
   if (status != BYOC_OK) return status;
   const byoc_artifact_t *artifact = context->model->artifact;
   const byoc_tensor_info_t *missing = NULL;
@@ -505,15 +510,14 @@ static int32_t run_static(context_t *context, const byoc_argument_t *inputs, byo
     if (memory == NULL) status = byoc_frame_out_of_memory(frame);
   }
   if (status != BYOC_OK) return fail_by_reason(context, status);
-  context->in_arguments = true;
-  atomic_store_explicit(&context->use, LENT, memory_order_release);
+  atomic_store_explicit(&context->own, data, memory_order_relaxed);
   status = artifact->run(&context->shared, (const void *const *)data, data + artifact->input_count);
-  context->in_arguments = false;
+  atomic_store_explicit(&context->own, NULL, memory_order_relaxed);
   return status;
 }
 
 void byoc_model_forget_texts(byoc_context_t *shared) {
-  if (!((context_t *)shared)->in_arguments) byoc_frame_reset(&shared->frame);
+  if (!is_in_arguments((context_t *)shared)) byoc_frame_reset(&shared->frame);
 }
 
 int32_t byoc_model_run_arguments(byoc_context_t *shared, const byoc_argument_t *inputs, byoc_argument_t *outputs) {

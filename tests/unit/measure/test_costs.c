@@ -323,6 +323,29 @@ static void test_13_3_seen_once_is_forgotten(void **state) {
   close_measurer(&fixture);
 }
 
+// Issue 13, 3: what crashed once among several must work alone twice before it is used.
+static void test_13_3_works_alone_twice_or_is_not_used(void **state) {
+  (void)state;
+  static const char *const functions[] = {"relu", "negate", "long"}, *const faults[] = {"once", "odd"};
+  for (size_t i = 0; i < 2; ++i) {
+    char target[64];
+    snprintf(target, sizeof(target), "faulty -fault=%s -only=Neg; c -O=1", faults[i]);
+    fixture_t fixture;
+    open_measurer(&fixture, target);
+    char *path = byoc_path_join(byoc_allocator_system(), fixture.folder, faults[i]);
+    setenv("BYOC_TEST_ONCE", path, 1);
+    byoc_price_request_t requests[3];
+    price_all(&fixture, requests, functions, 3, 0);
+    assert_measured(requests[0].cost_ns);
+    assert_measured(requests[2].cost_ns);
+    if (i == 0) assert_measured(requests[1].cost_ns);
+    if (i == 1) assert_true(isinf(requests[1].cost_ns));
+    if (i == 1) assert_non_null(strstr(requests[1].reason, "it crashed (signal 11"));
+    free(path);
+    close_measurer(&fixture);
+  }
+}
+
 // What fails twice, among several and then alone, is remembered, although it might work the third time.
 static void test_seen_twice_is_remembered(void **state) {
   (void)state;
@@ -530,6 +553,7 @@ int main(void) {
       cmocka_unit_test(test_c4_one_of_several),
       cmocka_unit_test(test_13_3_a_killed_compiler_is_forgotten),
       cmocka_unit_test(test_13_3_seen_once_is_forgotten),
+      cmocka_unit_test(test_13_3_works_alone_twice_or_is_not_used),
       cmocka_unit_test(test_seen_twice_is_remembered),
       cmocka_unit_test(test_the_fastest_artifacts_are_kept),
       cmocka_unit_test(test_12_6_a_rebuilt_plugin_is_measured_again),
