@@ -77,6 +77,16 @@ static bool is_believed(const char *folder) {
   return false;
 }
 
+// A cache that cannot be written is read, unless there is nothing in it.
+static bool is_useful(const char *folder) {
+  if (access(folder, W_OK) == 0) return true;
+  char **names = NULL;
+  size_t count = 0;
+  if (byoc_list_directory(folder, byoc_allocator_system(), NULL, &names, &count) != BYOC_OK) return false;
+  byoc_free_names(byoc_allocator_system(), names, count);
+  return count > 0;
+}
+
 byoc_status_t byoc_cache_directory(byoc_allocator_t allocator, byoc_diag_t *diag, char **out_path) {
   *out_path = NULL;
   const char *own = getenv("BYOC_CACHE_DIR");
@@ -95,7 +105,7 @@ byoc_status_t byoc_cache_directory(byoc_allocator_t allocator, byoc_diag_t *diag
   } else if (home != NULL && home[0] == '/') {
     status = make_below(allocator, home, ".cache/byoc", NULL, out_path);
   }
-  if (status == BYOC_OK && access(*out_path, W_OK) == 0 && is_believed(*out_path)) return BYOC_OK;
+  if (status == BYOC_OK && is_useful(*out_path) && is_believed(*out_path)) return BYOC_OK;
   // Services often run under accounts whose home cannot be written to.
   byoc_free(allocator, *out_path);
   *out_path = NULL;

@@ -67,8 +67,9 @@ char *byoc_path_join(byoc_allocator_t allocator, const char *folder, const char 
 const char *byoc_path_base(const char *path);                            // points into `path`
 char *byoc_path_directory(byoc_allocator_t allocator, const char *path); // "." if there is none
 // $BYOC_CACHE_DIR, else $XDG_CACHE_HOME/byoc, else $HOME/.cache/byoc; made when missing. If others could write to that
-// folder or to one above it, a warning says so and <temporary>/byoc-<uid> is used instead. The same happens if the
-// folder cannot be made.
+// folder or to one above it, a warning says so and <temporary>/byoc-<uid> is used instead. The same happens, without a
+// warning, if the folder cannot be made, or can neither be written nor read from. A cache that cannot be written is
+// read; what would be stored in it is not.
 byoc_status_t byoc_cache_directory(byoc_allocator_t allocator, byoc_diag_t *diag, char **out_path);
 
 #endif // BYOC_CORE_BASE_FILE_H_

@@ -65,6 +65,9 @@ byoc_status_t byoc_cost_database_open(const char *path, byoc_allocator_t allocat
     if (database->file == NULL) {
       byoc_log(BYOC_LOG_WARNING, "the cost database '%s' cannot be used (%s); costs of this build are not kept",
                database->path, database->reason);
+    } else if (sqlite3_db_readonly(database->file, "main") == 1) {
+      byoc_log(BYOC_LOG_DEBUG, "the cost database '%s' is only read; new costs are not kept", database->path);
+      database->warned = true;
     }
   }
   return hand_over(status, out_database);

@@ -175,12 +175,55 @@ static const char *explain(outcome_t outcome, const char *reason) {
   return reason;
 }
 
+// ---- reading only ----
+
+// "file:PATH?OPTION", with the path's own question marks and such written as %3f.
+static char *make_uri(const char *path, const char *option, byoc_allocator_t allocator) {
+  byoc_string_t uri;
+  byoc_string_init(&uri, allocator);
+  byoc_string_append(&uri, "file:");
+  for (const char *at = path; *at != '\0'; ++at) {
+    if (strchr("?#%", *at) != NULL) byoc_string_appendf(&uri, "%%%02x", (unsigned char)*at);
+    if (strchr("?#%", *at) == NULL) byoc_string_append_bytes(&uri, at, 1);
+  }
+  byoc_string_appendf(&uri, "?%s", option);
+  char *text = uri.failed ? NULL : byoc_string_release(&uri);
+  byoc_string_deinit(&uri);
+  return text;
+}
+
+static bool has_tables(sqlite3 *connection) {
+  int version = 0;
+  char text[32] = "";
+  return ask(connection, "PRAGMA user_version", &version, text, sizeof(text)) == SQLITE_OK && version == SCHEMA_VERSION;
+}
+
+// Where nothing can be written, SQLite cannot set up the index of its log. If it finds no log, nobody is writing, and
+// the file may be taken for one that does not change.
+static sqlite3 *open_to_read(const char *path, byoc_allocator_t allocator) {
+  static const char *const options[] = {"mode=ro", "immutable=1"};
+  sqlite3 *connection = NULL;
+  for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); ++i) {
+    char *uri = make_uri(path, options[i], allocator);
+    int code = uri == NULL ? SQLITE_NOMEM
+                           : sqlite3_open_v2(uri, &connection,
+                                             SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_FULLMUTEX, NULL);
+    byoc_free(allocator, uri);
+    if (code == SQLITE_OK && has_tables(connection)) return connection;
+    (void)sqlite3_close(connection);
+    connection = NULL;
+  }
+  return NULL;
+}
+
 sqlite3 *byoc_cost_file_open(const char *path, byoc_allocator_t allocator,
                              char out_reason[BYOC_COST_FILE_REASON_BYTES]) {
   sqlite3 *connection = NULL;
   char reason[BYOC_COST_FILE_REASON_BYTES] = "";
   outcome_t outcome = try_open(path, true, &connection, reason, sizeof(reason));
   if (outcome == OUTCOME_DAMAGED) outcome = replace_damaged(path, allocator, &connection, reason, sizeof(reason));
+  if (outcome == OUTCOME_FAILED) connection = open_to_read(path, allocator);
+  if (connection != NULL) outcome = OUTCOME_READY;
   snprintf(out_reason, BYOC_COST_FILE_REASON_BYTES, "%s", outcome != OUTCOME_READY ? explain(outcome, reason) : "");
   return connection;
 }

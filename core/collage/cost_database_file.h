@@ -9,7 +9,7 @@
 
 enum { BYOC_COST_FILE_REASON_BYTES = 256 };
 // Returns an open connection to a file that has the tables, or NULL and the reason if the file cannot be used. A
-// damaged file is moved aside first.
+// damaged file is moved aside first. A file that cannot be written is opened for reading (sqlite3_db_readonly).
 sqlite3 *byoc_cost_file_open(const char *path, byoc_allocator_t allocator,
                              char out_reason[BYOC_COST_FILE_REASON_BYTES]);
 // The same for a file that the user named. It must be a cost database (with `may_create` it may be missing); otherwise
