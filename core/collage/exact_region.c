@@ -3,6 +3,7 @@
 
 #include "core/collage/claim_rule.h"
 #include "core/collage/constraint.h"
+#include "core/plugin/hook.h"
 
 typedef struct exact_t {
   byoc_claims_t claims;
@@ -24,7 +25,7 @@ static byoc_status_t ask(void *self, const byoc_rule_t *rule, byoc_node_t *const
                           .node_count = node_count,
                           .bindings = bindings,
                           .binding_count = binding_count};
-  *out_accepted = rule->accept(e->target->kind->backend->self, &region) != 0;
+  *out_accepted = byoc_hook_accept(rule, &region);
   if (!*out_accepted) {
     snprintf(e->declined, sizeof(e->declined), "%s", region.reason[0] ? region.reason : "no reason was given");
   }

@@ -2,6 +2,7 @@
 
 #include "core/collage/claim_rule.h"
 #include "core/collage/place.h"
+#include "core/plugin/hook.h"
 
 typedef struct greedy_t {
   byoc_claims_t claims;
@@ -35,7 +36,7 @@ static byoc_status_t ask(void *self, const byoc_rule_t *rule, byoc_node_t *const
                           .node_count = node_count,
                           .bindings = bindings,
                           .binding_count = binding_count};
-  *out_accepted = rule->accept(g->target->kind->backend->self, &region) != 0;
+  *out_accepted = byoc_hook_accept(rule, &region);
   return *out_accepted ? BYOC_OK : note_decline(g, nodes, node_count, rule, region.reason);
 }
 

@@ -11,6 +11,7 @@
 #include "core/ir/attribute_names.h"
 #include "core/ir/outline.h"
 #include "core/plugin/accepted_match.h"
+#include "core/plugin/hook.h"
 
 typedef struct partitioner_t {
   byoc_graph_module_t *module;
@@ -66,7 +67,7 @@ static bool accepts(const byoc_target_t *target, const byoc_rule_t *rule, byoc_n
   if (rule->accept == NULL) return true;
   byoc_region_t region = {
       .target = target, .nodes = nodes, .node_count = node_count, .bindings = bindings, .binding_count = binding_count};
-  return rule->accept(target->kind->backend->self, &region) != 0;
+  return byoc_hook_accept(rule, &region);
 }
 
 // The rule by which a target takes a node: the one that made the composite it calls, otherwise the first group rule

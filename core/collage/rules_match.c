@@ -6,6 +6,7 @@
 #include "core/collage/place.h"
 #include "core/collage/rules_internal.h"
 #include "core/plugin/accepted_match.h"
+#include "core/plugin/hook.h"
 
 // ---- asking ----
 
@@ -68,7 +69,7 @@ byoc_status_t byoc_ruling_ask(byoc_ruling_t *r, const byoc_rule_t *definition, c
                           .node_count = set->count,
                           .bindings = bindings,
                           .binding_count = binding_count};
-  *out_accepted = definition->accept(r->target->kind->backend->self, &region) != 0;
+  *out_accepted = byoc_hook_accept(definition, &region);
   verdict.accepted = *out_accepted;
   verdict.bindings = byoc_arena_copy(&r->list->arena, bindings, binding_count * sizeof(*bindings));
   if (verdict.bindings == NULL || !byoc_vector_push(&r->verdicts, r->allocator, verdict)) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/log.h"
+#include "core/plugin/hook.h"
 #include "core/plugin/hygiene.h"
 #include "core/plugin/session.h"
 
@@ -79,7 +80,9 @@ static byoc_status_t call_prepare(byoc_codegen_t *session, byoc_diag_t *diag) {
   const byoc_backend_t *backend = session->target->kind->backend;
   if (backend->prepare == NULL) return BYOC_OK;
   session->is_preparing = true;
+  const byoc_hook_t outer = byoc_hook_enter(session->target, "prepare", NULL);
   const int32_t said = backend->prepare(backend->self, session);
+  byoc_hook_leave(&outer);
   session->is_preparing = false;
   byoc_status_t status = said == BYOC_OK ? BYOC_OK : hook_failed(session, said, diag);
   if (status == BYOC_OK && session->failure.status != BYOC_OK) {
@@ -96,12 +99,16 @@ static byoc_status_t call_prepare(byoc_codegen_t *session, byoc_diag_t *diag) {
 static byoc_status_t call_hook(byoc_codegen_t *session, byoc_diag_t *diag) {
   const byoc_backend_t *backend = session->target->kind->backend;
   if (backend->generate != NULL) {
+    const byoc_hook_t outer = byoc_hook_enter(session->target, "generate", NULL);
     const int32_t status = backend->generate(backend->self, session);
+    byoc_hook_leave(&outer);
     return status == BYOC_OK ? BYOC_OK : hook_failed(session, status, diag);
   }
   for (size_t i = 0; i < session->function_count; ++i) {
     byoc_function_t *function = session->functions[i];
+    const byoc_hook_t outer = byoc_hook_enter(session->target, "generate_function", function->name);
     const int32_t status = backend->generate_function(backend->self, session, function);
+    byoc_hook_leave(&outer);
     if (status == BYOC_OK) continue;
     return byoc_diag_context(diag, hook_failed(session, status, diag), "function '%s'", function->name);
   }
