@@ -14,8 +14,7 @@ static const char *const names[] = {
     "new\r\nerror: nothing is wrong",
     "colour\x1b[31;1m",
     "title\x1b]0;owned\a",
-    "second\xc2\x9b"
-    "2J",
+    "second\xc2\x9bm",
     "deleted\x7f",
     "turned\u202Exnno.ledom",
     "isolated\u2066x\u2069",

@@ -344,7 +344,7 @@ static void what_dead_processes_left_is_swept(void **state) {
     bool made = byoc_file_write(path, "x", 1, NULL) == BYOC_OK;
     snprintf(path, sizeof(path), "%s/model.so.byoc-tmp-%ld-7", place, (long)getpid());
     made = made && byoc_file_write(path, "x", 1, NULL) == BYOC_OK && write(fds[1], "m", 1) == 1;
-    for (; made;) (void)pause();
+    while (made) (void)pause();
     _exit(1);
   }
   char byte;
