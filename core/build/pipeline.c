@@ -394,6 +394,17 @@ cleanup:
   return status;
 }
 
+// Gives a program that was read a memory plan, if its text has none.
+static byoc_status_t plan_read(byoc_host_program_t *program, const byoc_pipeline_options_t *options,
+                               byoc_diag_t *diag) {
+  uint32_t facts = 0;
+  if (!byoc_host_program_facts(program, &facts)) return byoc_diag_out_of_memory(diag);
+  if ((facts & BYOC_HOST_PLAN) == 0) {
+    BYOC_RETURN_IF_ERROR(run_host_passes("place-lifetimes,plan-memory", program, options, diag));
+  }
+  return byoc_host_program_verify(program, diag);
+}
+
 byoc_status_t byoc_pipeline_finish(const byoc_pipeline_options_t *options, byoc_diag_t *diag,
                                    byoc_pipeline_result_t *result) {
   const byoc_target_t *native = byoc_target_list_native(options->targets);
@@ -403,12 +414,11 @@ byoc_status_t byoc_pipeline_finish(const byoc_pipeline_options_t *options, byoc_
   BYOC_RETURN_IF_ERROR(byoc_cpu_parse_list(program->cpu_features, diag, &backend_features));
   byoc_cpu_print(native_features | backend_features, &result->required_cpu_features);
   if (result->required_cpu_features.failed) return byoc_diag_out_of_memory(diag);
-  uint32_t facts = 0;
-  if (!byoc_host_program_facts(program, &facts)) return byoc_diag_out_of_memory(diag);
-  if ((facts & BYOC_HOST_PLAN) == 0) {
-    BYOC_RETURN_IF_ERROR(run_host_passes("place-lifetimes,plan-memory", program, options, diag));
-  }
-  BYOC_RETURN_IF_ERROR(byoc_host_program_verify(program, diag));
-  log_program(program);
-  return BYOC_OK;
+  byoc_diag_t verdict = {0};
+  byoc_status_t status = plan_read(program, options, &verdict);
+  if (status == BYOC_OK) log_program(program);
+  if (status == BYOC_OK) return BYOC_OK;
+  // What breaks a rule is the text that was read, not byoc.
+  if (status == BYOC_INTERNAL) return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s", verdict.message);
+  return byoc_diag_adopt(diag, &verdict);
 }

@@ -4,6 +4,7 @@
 #include "core/hostir/edit.h"
 #include "core/hostir/text_internal.h"
 #include "core/ir/text_parts.h"
+#include "core/runtime/artifact/container.h"
 
 typedef BYOC_VECTOR(byoc_dim_t) dims_t;
 
@@ -104,9 +105,22 @@ static bool parse_engine(byoc_host_parser_t *parser, byoc_host_instruction_t *i)
          later(parser, i, BYOC_HOST_MODULE_NAME, engine, json, offset);
 }
 
+static bool is_container(const char *name) {
+#define BYOC_CONTAINER_IS(op, function) strcmp(name, op) == 0 ||
+  return BYOC_CONTAINER_LIST(BYOC_CONTAINER_IS) false;
+#undef BYOC_CONTAINER_IS
+}
+
 static bool parse_container(byoc_host_parser_t *parser, byoc_host_instruction_t *i) {
   byoc_lexer_t *lexer = &parser->lexer;
+  const size_t offset = lexer->token.offset;
   if (!parse_packed(parser, i)) return false;
+  if (!is_container(i->symbol)) {
+    return byoc_lexer_fail_at(lexer, offset, "'%s' is no operator on sequences or optionals", i->symbol);
+  }
+  if (i->results.count != 1 || i->results.data[0] == NULL) {
+    return byoc_lexer_fail_at(lexer, offset, "'%s' has one result", i->symbol);
+  }
   if (byoc_lexer_accept_word(lexer, "axis") && !byoc_lexer_expect_i64(lexer, &i->axis)) return false;
   return !byoc_lexer_accept_word(lexer, "flag") || byoc_lexer_expect_i64(lexer, &i->flag);
 }
