@@ -58,9 +58,12 @@ static byoc_status_t temporary_cache(byoc_allocator_t allocator, byoc_diag_t *di
 
 // What a cache holds is compiled into artifacts, so others must not be able to write to it. Warns once for each of the
 // first folders.
-static bool is_believed(const char *folder) {
-  byoc_diag_t diag = {0};
-  if (byoc_trust_folder(folder, &diag) == BYOC_OK) return true;
+static byoc_status_t check_belief(const char *folder, byoc_diag_t *diag, bool *out_believed) {
+  byoc_diag_t why = {0};
+  byoc_status_t status = byoc_trust_folder(folder, &why);
+  *out_believed = status == BYOC_OK;
+  if (status == BYOC_OK) return BYOC_OK;
+  if (status == BYOC_OUT_OF_MEMORY) return byoc_diag_out_of_memory(diag);
   enum { REMEMBERED = 16 };
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   static uint64_t told[REMEMBERED];
@@ -71,10 +74,10 @@ static bool is_believed(const char *folder) {
   for (size_t i = 0; i < told_count; ++i) is_new = is_new && told[i] != hash;
   if (is_new) {
     told[told_count++] = hash;
-    byoc_log(BYOC_LOG_WARNING, "the cache '%s' is not used: %s", folder, diag.message);
+    byoc_log(BYOC_LOG_WARNING, "the cache '%s' is not used: %s", folder, why.message);
   }
   pthread_mutex_unlock(&lock);
-  return false;
+  return BYOC_OK;
 }
 
 // A cache that cannot be written is read, unless there is nothing in it.
@@ -93,10 +96,12 @@ byoc_status_t byoc_cache_directory(byoc_allocator_t allocator, byoc_diag_t *diag
   const char *xdg = getenv("XDG_CACHE_HOME");
   const char *home = getenv("HOME");
   byoc_status_t status = BYOC_NOT_FOUND;
+  bool is_believed = false;
   if (own != NULL && own[0] != '\0') {
     // The user named this folder, so it is an error if it cannot be made.
     BYOC_RETURN_IF_ERROR_IN(diag, byoc_make_private_directories(own, diag), "BYOC_CACHE_DIR");
-    if (is_believed(own)) {
+    BYOC_RETURN_IF_ERROR(check_belief(own, diag, &is_believed));
+    if (is_believed) {
       *out_path = byoc_copy_string(allocator, own);
       return *out_path != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
     }
@@ -105,7 +110,8 @@ byoc_status_t byoc_cache_directory(byoc_allocator_t allocator, byoc_diag_t *diag
   } else if (home != NULL && home[0] == '/') {
     status = make_below(allocator, home, ".cache/byoc", NULL, out_path);
   }
-  if (status == BYOC_OK && is_useful(*out_path) && is_believed(*out_path)) return BYOC_OK;
+  if (status == BYOC_OK && is_useful(*out_path)) status = check_belief(*out_path, diag, &is_believed);
+  if (is_believed) return BYOC_OK;
   // Services often run under accounts whose home cannot be written to.
   byoc_free(allocator, *out_path);
   *out_path = NULL;

@@ -274,7 +274,8 @@ static byoc_status_t ask_version(const char *compiler, byoc_diag_t *diag, const 
   byoc_process_options_t options = {.variables = english, .without_errors = true, .timeout_ms = 20000};
   if (command.failed || !byoc_vector_push(&command.arguments, allocator, NULL)) status = byoc_diag_out_of_memory(diag);
   if (status == BYOC_OK) status = byoc_process_run(command.arguments.data, &options, &output, diag, &result);
-  if (status == BYOC_OK && result.timed_out) { // perhaps this process was stopped meanwhile, or the clock leapt
+  // Once more, in case it was memory or descriptors that it lacked, or the clock leapt: the answer is part of all keys.
+  if (status == BYOC_OK && (result.exit_code != 0 || output.size == 0)) {
     byoc_string_clear(&output);
     status = byoc_process_run(command.arguments.data, &options, &output, diag, &result);
   }

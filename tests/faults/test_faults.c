@@ -65,6 +65,17 @@ static void test_clock_leaps_while_the_compiler_is_asked(void **state) {
   fail();
 }
 
+// The same of a compiler that failed once, as one does for which there was no memory.
+static void test_compiler_fails_once(void **state) {
+  (void)state;
+  byoc_test_shell(0, "printf '#!/bin/sh\\n[ -e asked ] || { touch asked; exit 1; }\\necho version 7\\n' > flaky && "
+                     "chmod +x flaky");
+  byoc_diag_t diag = {0};
+  const char *version = NULL;
+  byoc_test_ok(byoc_compiler_version("./flaky", &diag, &version), &diag);
+  assert_string_equal(version, "version 7");
+}
+
 static byoc_status_t read_metadata(byoc_diag_t *diag) {
   byoc_module_tree_t tree;
   byoc_status_t status = byoc_module_tree_read("{\"modules\": [{\"name\": \"a\", \"kind\": \"metadata\"}]}",
@@ -144,16 +155,36 @@ static void test_costs_say_why(void **state) {
   byoc_test_printed("error: the cost database cannot be used: disk I/O error");
 }
 
+static byoc_status_t find_cache(byoc_diag_t *diag) {
+  char *folder = NULL;
+  byoc_status_t status = byoc_cache_directory(byoc_allocator_system(), diag, &folder);
+  byoc_free(byoc_allocator_system(), folder);
+  return status;
+}
+
+// For want of memory the folder of plugins was taken to be missing, or another folder was used for the cache.
+static void test_folders_need_memory(void **state) {
+  (void)state;
+  byoc_test_shell(1, UNDER("memory:command:1") "byoc plugins");
+  byoc_test_printed("out of memory");
+  byoc_test_shell(0, "mkdir -p mine && chmod 700 mine");
+  setenv("BYOC_CACHE_DIR", "mine", 1);
+  sweep("memory", find_cache);
+  byoc_test_shell(0, "test ! -e $TMPDIR/byoc-$(id -u)");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_compiler_is_found_without_memory),
       cmocka_unit_test(test_clock_leaps_while_the_compiler_is_asked),
+      cmocka_unit_test(test_compiler_fails_once),
       cmocka_unit_test(test_json_needs_memory),
       cmocka_unit_test(test_umask_cannot_be_read),
       cmocka_unit_test(test_folder_is_removed_later),
       cmocka_unit_test(test_plugin_cannot_be_tried),
       cmocka_unit_test(test_list_of_targets_tells_what_is_missing),
       cmocka_unit_test(test_costs_say_why),
+      cmocka_unit_test(test_folders_need_memory),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

@@ -4,14 +4,15 @@ import dataclasses
 import re
 
 # What the reason must say, by kind of fault; the dynamic linker and SQLite have words of their own.
-MEMORY = "memory|cannot create shared object descriptor|cannot create object list"
+LINKER = "cannot create shared object descriptor|cannot create object list|cannot open shared object file"
+MEMORY = "memory|" + LINKER
 INPUT = "input/output error|disk i/o error"
-FULL = "no space left|disk i/o error|database or disk is full"
+FULL = "no space left|disk i/o error|database or disk is full|unable to open database"
 REASONS = {
-    "memory": MEMORY, "mmap": MEMORY, "open": "too many open files|unable to open database", "read": INPUT,
+    "memory": MEMORY, "mmap": MEMORY + "|disk i/o error", "open": "too many open files|unable to open database", "read": INPUT,
     "write": FULL, "close": INPUT, "fsync": INPUT, "folder": FULL, "rename": INPUT,
     "fork": "resource temporarily unavailable", "thread": "resource temporarily unavailable",
-    "clock": "longer than|time", "disk": FULL, "full": FULL,
+    "clock": "longer than|more than|time", "disk": FULL, "full": FULL,
 }
 PAIR = ("out/model.so", "out/model.h")
 WITHOUT_COSTS = "costs of this build are not kept"  # a warning: another plan may be chosen then
@@ -78,18 +79,19 @@ def judge_result(stage, outcome, outputs, reference, kind=None):
 
 
 def judge_outputs_of_failure(stage, outputs, reference, may_differ=False):
-    """Findings about the outputs of a command that failed: those of the pair are as before. Other files are whole. A
-    command that was killed, or could not rename any more, may have put one of the pair in place (`may_differ`)."""
+    """Findings about the outputs of a command that failed. Each is whole; those of the pair are both as before or, where
+    it failed later, both new. A command that was killed, or could not rename any more, may have put one of the pair in
+    place (`may_differ`)."""
     found = []
     before = "old" if stage.over else None
     for name, content in outputs.items():
-        is_whole = content == before or content == reference.outputs[name] or stage.result not in ("files",)
+        is_whole = content == before or content == reference.outputs[name] or stage.result != "files"
         if content is not None and not is_whole:
             found.append(f"{name} is half-made")
         if content is None and stage.over:
             found.append(f"the older {name} is gone")
-        elif name in PAIR and content != before and not may_differ:
-            found.append(f"{name} is there though it failed" if not stage.over else f"{name} is new though it failed")
+    if len({outputs[name] == before for name in PAIR if name in outputs}) > 1 and not may_differ:
+        found.append("one of artifact and header is new, the other is not")
     return found
 
 
