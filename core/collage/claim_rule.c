@@ -18,6 +18,15 @@ static bool is_free(void *self, const byoc_node_t *node) {
   return byoc_claims_owner(c->claims, number) == NULL && byoc_target_may_take(c->target, node);
 }
 
+// The nodes that may be claimed, by number.
+static size_t candidate_count(const byoc_rule_claimer_t *c) {
+  return c->within != NULL ? c->within->count : c->claims->node_count;
+}
+
+static size_t candidate_at(const byoc_rule_claimer_t *c, size_t position) {
+  return c->within != NULL ? c->within->items[position] : position;
+}
+
 // Asks the hook, and claims if it accepts. After that, or after an error, there is nothing left to try.
 static bool claim(attempt_t *attempt, byoc_node_t *const *nodes, size_t count, const byoc_region_binding_t *bindings,
                   size_t binding_count, byoc_claim_t **out_claim) {
@@ -50,7 +59,8 @@ static byoc_status_t claim_matches(attempt_t *attempt) {
   attempt->pattern = pattern;
   byoc_match_t match;
   byoc_match_init(&match, c->claims->allocator);
-  for (size_t n = c->claims->node_count; n-- > 0 && attempt->status == BYOC_OK;) {
+  for (size_t i = candidate_count(c); i-- > 0 && attempt->status == BYOC_OK;) {
+    const size_t n = candidate_at(c, i);
     bool failed = false;
     if (!is_free(attempt, c->claims->nodes[n])) continue;
     byoc_pattern_match_each(pattern, c->claims->nodes[n], is_free, attempt, &match, claim_match, attempt, &failed);
@@ -61,9 +71,9 @@ static byoc_status_t claim_matches(attempt_t *attempt) {
 }
 
 static byoc_status_t claim_nodes(attempt_t *attempt) {
-  const byoc_claims_t *claims = attempt->claimer->claims;
-  for (size_t n = 0; n < claims->node_count && attempt->status == BYOC_OK; ++n) {
-    byoc_node_t *node = claims->nodes[n];
+  const byoc_rule_claimer_t *c = attempt->claimer;
+  for (size_t i = 0; i < candidate_count(c) && attempt->status == BYOC_OK; ++i) {
+    byoc_node_t *node = c->claims->nodes[candidate_at(c, i)];
     byoc_claim_t *made = NULL;
     if (is_free(attempt, node) && byoc_rule_lists(attempt->rule, node)) (void)claim(attempt, &node, 1, NULL, 0, &made);
   }

@@ -1,7 +1,5 @@
 #include "core/collage/claims.h"
 
-#include <stdlib.h>
-
 #include "core/ir/outline.h"
 #include "core/ir/virtual_device.h"
 #include "core/target/target.h"
@@ -13,14 +11,37 @@ byoc_status_t byoc_claims_init(byoc_claims_t *claims, byoc_block_t *block, byoc_
   BYOC_RETURN_IF_ERROR(byoc_dataflow_init(&claims->flow, block, allocator, diag));
   claims->nodes = claims->flow.nodes;
   claims->node_count = claims->flow.node_count;
-  claims->owners = BYOC_ARENA_ARRAY(&claims->arena, byoc_claim_t *, block->node_count);
-  return claims->owners != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
+  const size_t count = claims->node_count;
+  claims->owners = BYOC_ARENA_ARRAY(&claims->arena, byoc_claim_t *, count);
+  claims->seen = BYOC_ARENA_ARRAY(&claims->arena, uint32_t, count);
+  claims->stack = BYOC_ARENA_ARRAY(&claims->arena, uint32_t, count);
+  claims->run_links = BYOC_ARENA_ARRAY(&claims->arena, uint32_t, count);
+  claims->run_ends = BYOC_ARENA_ARRAY(&claims->arena, uint32_t, count);
+  if (!claims->owners || !claims->seen || !claims->stack || !claims->run_links || !claims->run_ends) {
+    return byoc_diag_out_of_memory(diag);
+  }
+  for (uint32_t n = 0; n < count; ++n) claims->run_links[n] = claims->run_ends[n] = n;
+  return BYOC_OK;
 }
 
-void byoc_claims_deinit(byoc_claims_t *claims) {
+static void forget_claims(byoc_claims_t *claims) {
   for (size_t i = 0; i < claims->claims.count; ++i) {
     byoc_vector_deinit(&claims->claims.data[i]->nodes, claims->allocator);
   }
+  claims->claims.count = 0;
+}
+
+void byoc_claims_release(byoc_claims_t *claims, const byoc_index_set_t *within) {
+  forget_claims(claims);
+  for (uint32_t i = 0; i < within->count; ++i) claims->owners[within->items[i]] = NULL;
+  if (within->count == 0) return;
+  for (uint32_t n = within->items[0]; n <= within->items[within->count - 1]; ++n) {
+    claims->run_links[n] = claims->run_ends[n] = n;
+  }
+}
+
+void byoc_claims_deinit(byoc_claims_t *claims) {
+  forget_claims(claims);
   byoc_vector_deinit(&claims->claims, claims->allocator);
   byoc_dataflow_deinit(&claims->flow);
   byoc_arena_deinit(&claims->arena);
@@ -33,6 +54,41 @@ byoc_claim_t *byoc_claim_representative(byoc_claim_t *claim) {
 
 byoc_claim_t *byoc_claims_owner(const byoc_claims_t *claims, size_t node) {
   return byoc_claim_representative(claims->owners[node]);
+}
+
+// ---- runs ----
+
+// Nodes are cut into runs so that no claim reaches across the border of two. A path leads to higher numbers, and from a
+// node of a claim to any other node of it: it never leads from one run to an earlier one.
+
+// The first node of a node's run.
+static uint32_t run_of(const byoc_claims_t *claims, uint32_t node) {
+  uint32_t *links = claims->run_links;
+  while (links[node] != node) node = links[node] = links[links[node]];
+  return node;
+}
+
+// The last node of a node's run.
+static uint32_t run_end(const byoc_claims_t *claims, uint32_t node) {
+  return claims->run_ends[run_of(claims, node)];
+}
+
+// Makes one run of all that lie between two nodes.
+static void join_runs(const byoc_claims_t *claims, uint32_t first, uint32_t last) {
+  const uint32_t run = run_of(claims, first);
+  while (claims->run_ends[run] < last) {
+    const uint32_t next = run_of(claims, claims->run_ends[run] + 1);
+    claims->run_links[next] = run;
+    claims->run_ends[run] = claims->run_ends[next];
+  }
+}
+
+static uint32_t first_of(const byoc_claim_t *claim) {
+  return claim->nodes.data[0];
+}
+
+static uint32_t last_of(const byoc_claim_t *claim) {
+  return claim->nodes.data[claim->nodes.count - 1];
 }
 
 byoc_status_t byoc_claims_add(byoc_claims_t *claims, const byoc_target_t *target, const byoc_rule_t *rule,
@@ -50,100 +106,103 @@ byoc_status_t byoc_claims_add(byoc_claims_t *claims, const byoc_target_t *target
   for (size_t i = 0; i < node_count; ++i) {
     uint32_t index = byoc_numbering_get(&claims->flow.numbers, nodes[i]);
     if (!byoc_vector_push(&claim->nodes, claims->allocator, index)) return byoc_diag_out_of_memory(diag);
+    size_t at = claim->nodes.count - 1;
+    for (; at > 0 && claim->nodes.data[at - 1] > index; --at) claim->nodes.data[at] = claim->nodes.data[at - 1];
+    claim->nodes.data[at] = index;
     claims->owners[index] = claim;
     claim->size += nodes[i]->callee != NULL ? (uint32_t)nodes[i]->callee->body->node_count : 1;
   }
+  join_runs(claims, first_of(claim), last_of(claim));
   *out_claim = claim;
   return BYOC_OK;
 }
 
 // ---- joining ----
 
-// A walk over the graph in which each claim is one vertex, from the successors of one claim.
+// A walk over the graph in which each claim is one vertex, from one claim towards another: along the edges, or against
+// them.
 typedef struct walk_t {
-  const byoc_claims_t *claims;
-  bool *seen;      // by node
-  uint32_t *stack; // nodes to go on from
-  size_t depth;
+  byoc_claims_t *claims;
+  const byoc_claim_t *from, *to;
+  bool is_backward;
+  bool direct;  // the first step: edges straight into `to` do not count
+  size_t depth; // of the claims' stack: nodes to go on from
 } walk_t;
 
 // Puts a vertex (a node, or all nodes of its claim) on the stack, once.
 static void reach(walk_t *w, uint32_t node) {
-  if (w->seen[node]) return;
-  const byoc_claim_t *claim = byoc_claims_owner(w->claims, node);
+  byoc_claims_t *claims = w->claims;
+  if (claims->seen[node] == claims->stamp) return;
+  const byoc_claim_t *claim = byoc_claims_owner(claims, node);
   size_t count = claim ? claim->nodes.count : 1;
   for (size_t i = 0; i < count; ++i) {
     uint32_t member = claim ? claim->nodes.data[i] : node;
-    w->seen[member] = true;
-    w->stack[w->depth++] = member;
+    claims->seen[member] = claims->stamp;
+    claims->stack[w->depth++] = member;
   }
 }
 
-// Visits the nodes that read a node's results.
-static bool any_user(const byoc_claims_t *claims, uint32_t node, bool (*visit)(void *self, uint32_t user), void *self) {
-  const byoc_dataflow_t *flow = &claims->flow;
-  for (uint32_t i = flow->successor_offsets[node]; i < flow->successor_offsets[node + 1]; ++i) {
-    if (visit(self, flow->successors[i])) return true;
-  }
-  return false;
-}
-
-typedef struct path_search_t {
-  walk_t walk;
-  const byoc_claim_t *from, *to;
-  bool direct; // the first step: edges straight into `to` do not count
-} path_search_t;
-
-static bool step(void *self, uint32_t user) {
-  path_search_t *search = self;
-  const byoc_claim_t *owner = byoc_claims_owner(search->walk.claims, user);
-  if (owner == search->to) return !search->direct;
-  if (owner != search->from) reach(&search->walk, user);
-  return false;
-}
-
-// Is there a path from `from` to `to` with something else in between?
-static bool has_detour(const byoc_claims_t *claims, const byoc_claim_t *from, const byoc_claim_t *to, bool *seen,
-                       uint32_t *stack) {
-  path_search_t search = {.walk = {.claims = claims, .seen = seen, .stack = stack}, .from = from, .to = to};
-  for (size_t i = 0; i < claims->node_count; ++i) seen[i] = false;
-  search.direct = true;
-  for (size_t i = 0; i < from->nodes.count; ++i) any_user(claims, from->nodes.data[i], step, &search);
-  search.direct = false;
-  while (search.walk.depth > 0) {
-    if (any_user(claims, stack[--search.walk.depth], step, &search)) return true;
+// Goes on to the neighbours of a node; true if the other claim is found.
+static bool step(walk_t *w, uint32_t node) {
+  const byoc_dataflow_t *flow = &w->claims->flow;
+  const uint32_t *offsets = w->is_backward ? flow->predecessor_offsets : flow->successor_offsets;
+  const uint32_t *neighbours = w->is_backward ? flow->predecessors : flow->successors;
+  for (uint32_t i = offsets[node]; i < offsets[node + 1]; ++i) {
+    const uint32_t next = neighbours[i];
+    const byoc_claim_t *owner = byoc_claims_owner(w->claims, next);
+    if (owner == w->to && !w->direct) return true;
+    if (owner == w->to || owner == w->from) continue;
+    const bool leads_past =
+        w->is_backward ? run_end(w->claims, next) < first_of(w->to) : run_of(w->claims, next) > last_of(w->to);
+    if (!leads_past) reach(w, next);
   }
   return false;
 }
 
-static int compare_index(const void *left, const void *right) {
-  const uint32_t *a = left, *b = right;
-  return *a < *b ? -1 : *a > *b;
+// Is there a path from `from` to `to` with something else in between? The walk begins at the smaller one.
+static bool has_detour(byoc_claims_t *claims, const byoc_claim_t *from, const byoc_claim_t *to) {
+  const bool is_backward = to->nodes.count < from->nodes.count;
+  walk_t walk = {.claims = claims,
+                 .from = is_backward ? to : from,
+                 .to = is_backward ? from : to,
+                 .is_backward = is_backward,
+                 .direct = true};
+  ++claims->stamp;
+  for (size_t i = 0; i < walk.from->nodes.count; ++i) step(&walk, walk.from->nodes.data[i]);
+  walk.direct = false;
+  while (walk.depth > 0) {
+    if (step(&walk, claims->stack[--walk.depth])) return true;
+  }
+  return false;
+}
+
+// Adds the nodes of `b` to those of `a`, in order; there is room.
+static void merge_nodes(byoc_claim_t *a, const byoc_claim_t *b) {
+  size_t left = a->nodes.count, right = b->nodes.count, to = left + right;
+  uint32_t *nodes = a->nodes.data;
+  a->nodes.count = to;
+  while (right > 0) { // from the end, so that nothing moves where `b` lies behind `a`
+    const bool from_a = left > 0 && nodes[left - 1] > b->nodes.data[right - 1];
+    nodes[--to] = from_a ? nodes[--left] : b->nodes.data[--right];
+  }
 }
 
 byoc_status_t byoc_claims_join(byoc_claims_t *claims, byoc_claim_t *a, byoc_claim_t *b, byoc_diag_t *diag,
                                bool *out_joined) {
   *out_joined = false;
   if (a == b) return BYOC_OK;
-  bool *seen = byoc_allocate(claims->allocator, claims->node_count, sizeof(bool));
-  uint32_t *stack = byoc_allocate(claims->allocator, claims->node_count, sizeof(uint32_t));
-  byoc_status_t status = BYOC_OK;
-  if (seen == NULL || stack == NULL || !byoc_vector_reserve(&a->nodes, claims->allocator, b->nodes.count)) {
-    status = byoc_diag_out_of_memory(diag);
-    goto cleanup;
+  if (!byoc_vector_reserve(&a->nodes, claims->allocator, b->nodes.count)) {
+    return byoc_diag_out_of_memory(diag);
   }
-  if (has_detour(claims, a, b, seen, stack) || has_detour(claims, b, a, seen, stack)) goto cleanup;
-  for (size_t i = 0; i < b->nodes.count; ++i) a->nodes.data[a->nodes.count++] = b->nodes.data[i];
-  qsort(a->nodes.data, a->nodes.count, sizeof(uint32_t), compare_index);
+  if (has_detour(claims, a, b) || has_detour(claims, b, a)) return BYOC_OK;
+  merge_nodes(a, b);
+  join_runs(claims, first_of(a), last_of(a));
   a->part_count += b->part_count;
   a->size += b->size;
   a->limit = byoc_least_limit(a->limit, b->limit);
   b->merged_into = a;
   *out_joined = true;
-cleanup:
-  byoc_free(claims->allocator, seen);
-  byoc_free(claims->allocator, stack);
-  return status;
+  return BYOC_OK;
 }
 
 // ---- joining neighbours ----
@@ -159,8 +218,10 @@ static bool may_join(const byoc_claims_t *claims, const byoc_claim_t *a, const b
   return limit == 0 || a->size + b->size <= limit;
 }
 
-byoc_status_t byoc_claims_join_neighbours(byoc_claims_t *claims, byoc_diag_t *diag) {
-  for (size_t n = 0; n < claims->node_count; ++n) {
+byoc_status_t byoc_claims_join_neighbours(byoc_claims_t *claims, const byoc_index_set_t *within, byoc_diag_t *diag) {
+  const size_t count = within != NULL ? within->count : claims->node_count;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t n = within != NULL ? within->items[i] : i;
     const byoc_node_t *node = claims->nodes[n];
     for (uint32_t k = 0; k < node->operand_count; ++k) {
       byoc_node_t *producer = byoc_value_producer(node->operands[k]);

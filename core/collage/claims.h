@@ -28,12 +28,18 @@ typedef struct byoc_claims_t {
   byoc_claim_t **owners;              // parallel to nodes; NULL: nobody
   BYOC_VECTOR(byoc_claim_t *) claims; // in order of creation
   byoc_arena_t arena;
+  // Scratch of the search for cycles: by node, the last walk that saw it; nodes to go on from.
+  uint32_t *seen, stamp, *stack;
+  // Runs of nodes that no claim reaches out of (claims.c): union-find to the first node, and the last node by it.
+  uint32_t *run_links, *run_ends;
 } byoc_claims_t;
 
 // Starts with no node of the block claimed. Call deinit after a failure too.
 byoc_status_t byoc_claims_init(byoc_claims_t *claims, byoc_block_t *block, byoc_allocator_t allocator,
                                byoc_diag_t *diag);
 void byoc_claims_deinit(byoc_claims_t *claims);
+// Makes all nodes free again; only those in the set are claimed.
+void byoc_claims_release(byoc_claims_t *claims, const byoc_index_set_t *within);
 
 // The claim that a joined one ended up in; itself if it was not joined.
 byoc_claim_t *byoc_claim_representative(byoc_claim_t *claim);
@@ -48,7 +54,8 @@ byoc_status_t byoc_claims_add(byoc_claims_t *claims, const byoc_target_t *target
 byoc_status_t byoc_claims_join(byoc_claims_t *claims, byoc_claim_t *a, byoc_claim_t *b, byoc_diag_t *diag,
                                bool *out_joined);
 // Joins the claim of each node with those that its operands come from, where their rules allow it and no cycle appears.
-byoc_status_t byoc_claims_join_neighbours(byoc_claims_t *claims, byoc_diag_t *diag);
+// Only nodes of the set are claimed, if there is one.
+byoc_status_t byoc_claims_join_neighbours(byoc_claims_t *claims, const byoc_index_set_t *within, byoc_diag_t *diag);
 // Describes a claim as a candidate, unpriced, in `arena`. Matches that were joined become its parts, so that each can
 // become its composite function. The rule must live as long as the candidate.
 byoc_status_t byoc_claims_candidate(const byoc_claims_t *claims, const byoc_claim_t *region, byoc_arena_t *arena,

@@ -74,7 +74,7 @@ byoc_status_t byoc_greedy_claim(const byoc_dataflow_t *flow, const byoc_target_t
   greedy_t g = {.list = list, .diag = diag};
   byoc_status_t status = byoc_claims_init(&g.claims, flow->block, list->arena.allocator, diag);
   for (size_t t = 0; t < target_count && status == BYOC_OK; ++t) status = apply_rules(&g, targets[t]);
-  if (status == BYOC_OK) status = byoc_claims_join_neighbours(&g.claims, diag);
+  if (status == BYOC_OK) status = byoc_claims_join_neighbours(&g.claims, NULL, diag);
   if (status == BYOC_OK) status = propose_regions(&g, out_choice);
   byoc_claims_deinit(&g.claims);
   if (status != BYOC_OK) byoc_vector_deinit(out_choice, list->arena.allocator);

@@ -212,7 +212,7 @@ static byoc_status_t merge_regions(partitioner_t *p) {
     byoc_claim_t *claim = NULL;
     if (rule != NULL) BYOC_RETURN_IF_ERROR(byoc_claims_add(&p->claims, target, rule, &node, 1, p->diag, &claim));
   }
-  BYOC_RETURN_IF_ERROR(byoc_claims_join_neighbours(&p->claims, p->diag));
+  BYOC_RETURN_IF_ERROR(byoc_claims_join_neighbours(&p->claims, NULL, p->diag));
   return number_regions(p);
 }
 

@@ -97,8 +97,11 @@ static byoc_status_t find_candidate(const replay_t *r, byoc_problem_t *problem, 
   byoc_candidate_t *made = NULL;
   const char *reason = NULL;
   const byoc_index_set_t nodes = {.items = region->nodes, .count = region->node_count};
-  BYOC_RETURN_IF_ERROR(
-      byoc_exact_region(&problem->candidates, &problem->flow, target, &nodes, r->diag, &made, &reason));
+  byoc_exact_regions_t regions;
+  byoc_status_t status = byoc_exact_regions_init(&regions, &problem->candidates, &problem->flow, r->diag);
+  if (status == BYOC_OK) status = byoc_exact_region(&regions, target, &nodes, &made, &reason);
+  byoc_exact_regions_deinit(&regions);
+  if (status != BYOC_OK) return status;
   if (made != NULL) {
     *out_candidate = made->index;
     return BYOC_OK;

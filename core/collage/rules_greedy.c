@@ -46,7 +46,7 @@ byoc_status_t byoc_ruling_greedy(byoc_ruling_t *r, const byoc_partition_rule_t *
   greedy_t g = {.ruling = r, .max_nodes = max_nodes};
   byoc_status_t status = byoc_claims_init(&g.claims, r->flow->block, r->allocator, r->diag);
   if (status == BYOC_OK) status = claim_by(&g, rule);
-  if (status == BYOC_OK) status = byoc_claims_join_neighbours(&g.claims, r->diag);
+  if (status == BYOC_OK) status = byoc_claims_join_neighbours(&g.claims, NULL, r->diag);
   if (status == BYOC_OK) status = propose_regions(&g, out);
   byoc_claims_deinit(&g.claims);
   return status;

@@ -20,20 +20,16 @@ static bool attributes_equal(const byoc_function_t *a, const byoc_function_t *b)
   return true;
 }
 
-typedef struct redirect_t {
-  byoc_function_t *from, *to;
-} redirect_t;
-
+// `self` maps functions to their twins.
 static bool redirect_call(void *self, byoc_node_t *node) {
-  const redirect_t *redirect = self;
-  if (node->callee == redirect->from) node->callee = redirect->to;
+  byoc_function_t *twin = node->callee != NULL ? byoc_pointer_map_get(self, node->callee) : NULL;
+  if (twin != NULL) node->callee = twin;
   return true;
 }
 
-static void redirect_calls(byoc_graph_module_t *module, byoc_function_t *from, byoc_function_t *to) {
-  redirect_t redirect = {.from = from, .to = to};
-  for (size_t f = 0; f < module->functions.count; ++f) {
-    byoc_block_walk(module->functions.data[f]->body, redirect_call, &redirect);
+static void redirect_calls(byoc_graph_module_t *module, byoc_map_t *twins) {
+  for (size_t f = 0; f < module->functions.count && twins->count > 0; ++f) {
+    byoc_block_walk(module->functions.data[f]->body, redirect_call, twins);
   }
 }
 
@@ -48,10 +44,12 @@ byoc_status_t byoc_merge_equal_functions(byoc_graph_module_t *module,
                                          void *self, byoc_diag_t *diag, size_t *out_count) {
   *out_count = 0;
   size_t seen_count = 0;
+  byoc_map_t twins;
+  byoc_pointer_map_init(&twins, module->allocator);
   seen_t *seen = byoc_allocate(module->allocator, module->functions.count, sizeof(*seen));
-  if (seen == NULL) return byoc_diag_out_of_memory(diag);
-  for (size_t f = 0; f < module->functions.count;) {
-    byoc_function_t *function = module->functions.data[f++], *twin = NULL;
+  byoc_status_t status = seen != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
+  for (size_t f = 0; f < module->functions.count && status == BYOC_OK; ++f) {
+    byoc_function_t *function = module->functions.data[f], *twin = NULL;
     if (!byoc_function_is_in_scope(function) || !wants(self, function)) continue;
     uint64_t hash = byoc_function_structural_hash(function, BYOC_STRUCTURAL_IGNORE_FUNCTION_ATTRIBUTES);
     for (size_t s = 0; s < seen_count && twin == NULL; ++s) {
@@ -63,14 +61,18 @@ byoc_status_t byoc_merge_equal_functions(byoc_graph_module_t *module,
     }
     if (twin == NULL) {
       seen[seen_count++] = (seen_t){.function = function, .hash = hash};
-      continue;
+    } else if (!byoc_pointer_map_put(&twins, function, twin)) {
+      status = byoc_diag_out_of_memory(diag);
     }
-    redirect_calls(module, function, twin);
-    if (merged != NULL) merged(self, twin, function);
+  }
+  if (status == BYOC_OK) redirect_calls(module, &twins);
+  for (size_t t = 0; t < twins.count && status == BYOC_OK; ++t) {
+    byoc_function_t *function = (byoc_function_t *)(uintptr_t)twins.entries[t].pointer;
+    if (merged != NULL) merged(self, twins.entries[t].value, function);
     byoc_function_erase(function);
-    --f;
     *out_count += 1;
   }
+  byoc_map_deinit(&twins);
   byoc_free(module->allocator, seen);
-  return BYOC_OK;
+  return status;
 }

@@ -85,9 +85,33 @@ static byoc_status_t copy_nodes(outliner_t *o, byoc_node_t *const *nodes, size_t
   return BYOC_OK;
 }
 
+static bool reads_no_result(void *self, byoc_node_t *node) {
+  const byoc_node_t *call = self;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    if (byoc_value_producer(node->operands[i]) == call) return false;
+  }
+  for (uint32_t b = 0; b < node->block_count; ++b) {
+    for (size_t r = 0; r < node->blocks[b]->results.count; ++r) {
+      if (byoc_value_producer(node->blocks[b]->results.data[r]) == call) return false;
+    }
+  }
+  return true;
+}
+
+// The block was in order, and the call stands where its last node stood: only what stood between its nodes may read it
+// too early.
+static bool is_in_order(byoc_node_t *first, byoc_node_t *call) {
+  for (byoc_node_t *node = first; node != call; node = node->next) {
+    bool ok = reads_no_result(call, node);
+    for (uint32_t b = 0; b < node->block_count && ok; ++b) ok = byoc_block_walk(node->blocks[b], reads_no_result, call);
+    if (!ok) return false;
+  }
+  return true;
+}
+
 static byoc_status_t replace_by_call(outliner_t *o, byoc_node_t *const *nodes, size_t node_count,
                                      byoc_node_t **out_call) {
-  byoc_node_t *last = nodes[node_count - 1];
+  byoc_node_t *last = nodes[node_count - 1], *before = nodes[0]->previous;
   byoc_node_t *call =
       byoc_node_create_call(o->block, last->next, o->made, o->operands.data, (uint32_t)o->operands.count);
   if (call == NULL) return byoc_diag_out_of_memory(o->diag);
@@ -103,6 +127,7 @@ static byoc_status_t replace_by_call(outliner_t *o, byoc_node_t *const *nodes, s
   }
   for (size_t n = node_count; n > 0; --n) byoc_node_erase(nodes[n - 1]);
   *out_call = call;
+  if (is_in_order(before != NULL ? before->next : o->block->first, call)) return BYOC_OK;
   return byoc_block_sort(o->block, o->diag);
 }
 
