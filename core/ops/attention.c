@@ -43,7 +43,7 @@ static byoc_status_t check_masking(const byoc_infer_t *infer, uint32_t mask, uin
   if (type) {
     BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, mask, is_mask, "a mask of bools or numbers"));
     BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, mask, 1, 4));
-    if (!byoc_is_ranked(type)) return byoc_infer_unsupported(infer, "operand %u: no rank", mask);
+    if (!byoc_is_ranked(type)) return byoc_infer_unsupported(infer, "operand %u: its rank must be known", mask);
     byoc_dim_t dims[4] = {scores[0], scores[1], scores[2], scores[3]}, last = type->dims[type->rank - 1];
     bool both = byoc_dim_is_constant(last) && byoc_dim_is_constant(scores[3]);
     if (both && last.constant < scores[3].constant) dims[3] = last;
@@ -52,7 +52,7 @@ static byoc_status_t check_masking(const byoc_infer_t *infer, uint32_t mask, uin
   if (!byoc_has_operand(infer->node, lengths)) return BYOC_OK;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, lengths, is_i64, "lengths of i64"));
   if (!byoc_is_ranked(byoc_operand_type(infer->node, lengths))) {
-    return byoc_infer_unsupported(infer, "operand %u: no rank", lengths);
+    return byoc_infer_unsupported(infer, "operand %u: its rank must be known", lengths);
   }
   return byoc_infer_need_dims(infer, lengths, 1, scores);
 }
@@ -65,20 +65,20 @@ static byoc_status_t check_heads(const byoc_infer_t *infer) {
     BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, i));
     BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, i, 3, 4));
     const byoc_type_t *type = byoc_operand_type(node, i);
-    if (!byoc_is_ranked(type)) return byoc_infer_unsupported(infer, "operand %u: no rank", i);
+    if (!byoc_is_ranked(type)) return byoc_infer_unsupported(infer, "operand %u: its rank must be known", i);
     if (type->rank != byoc_operand_type(node, Q)->rank) {
-      return byoc_infer_error(infer, "operand %u: another rank than operand 0", i);
+      return byoc_infer_error(infer, "operand %u: expected the rank of operand 0", i);
     }
     int64_t heads = heads_of(node, i);
     if (heads < 1) return byoc_infer_unsupported(infer, "operand %u: the number of heads must be known", i);
     if (type->rank == 4 || !byoc_dim_is_constant(type->dims[2]) || type->dims[2].constant % heads == 0) continue;
-    return byoc_infer_error(infer, "operand %u: a hidden size of %lld for %lld heads", i,
+    return byoc_infer_error(infer, "operand %u: its hidden size %lld does not divide into %lld heads", i,
                             (long long)type->dims[2].constant, (long long)heads);
   }
   int64_t q_heads = heads_of(node, Q), kv_heads = heads_of(node, K);
   if (heads_of(node, V) == kv_heads && q_heads % kv_heads == 0) return BYOC_OK;
-  return byoc_infer_error(infer, "%lld heads of queries for %lld of keys and values", (long long)q_heads,
-                          (long long)kv_heads);
+  return byoc_infer_error(infer, "%lld heads of queries are not a multiple of %lld heads of keys and values",
+                          (long long)q_heads, (long long)kv_heads);
 }
 
 // Puts the past in front of the keys `k` and the values `v`.
@@ -86,7 +86,7 @@ static byoc_status_t append_past(const byoc_infer_t *infer, byoc_dim_t k[4], byo
   const byoc_node_t *node = infer->node;
   bool failed = false;
   if (byoc_has_operand(node, PAST_KEY) != byoc_has_operand(node, PAST_VALUE)) {
-    return byoc_infer_error(infer, "operands 4 and 5, the past keys and values, come together");
+    return byoc_infer_error(infer, "operands 4 and 5, the past keys and values, must be given together");
   }
   if (!byoc_has_operand(node, PAST_KEY)) return BYOC_OK;
   for (uint32_t i = PAST_KEY; i <= PAST_VALUE; ++i) {
@@ -95,7 +95,7 @@ static byoc_status_t append_past(const byoc_infer_t *infer, byoc_dim_t k[4], byo
     BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, byoc_dtype_is_float, "a float tensor"));
     BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, i));
     BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, i, 4, 4));
-    if (!byoc_is_ranked(past)) return byoc_infer_unsupported(infer, "operand %u: no rank", i);
+    if (!byoc_is_ranked(past)) return byoc_infer_unsupported(infer, "operand %u: its rank must be known", i);
     const byoc_dim_t expected[] = {dims[0], dims[1], byoc_operand_type(node, PAST_KEY)->dims[2], dims[3]};
     BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, i, 4, expected));
     dims[2] = byoc_infer_dim(infer, BYOC_DIM_ADD, past->dims[2], dims[2], &failed);
@@ -147,12 +147,13 @@ static byoc_status_t infer_bias(byoc_infer_t *infer) {
   const byoc_type_t *scores = byoc_operand_type(infer->node, 0);
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "float scores"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 4, 4));
-  if (!byoc_is_ranked(scores)) return byoc_infer_unsupported(infer, "operand 0: no rank");
+  if (!byoc_is_ranked(scores)) return byoc_infer_unsupported(infer, "operand 0: its rank must be known");
   BYOC_RETURN_IF_ERROR(check_masking(infer, 1, 2, scores->dims));
   if (byoc_has_operand(infer->node, 3)) {
     BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 3, NULL, "past keys"));
     BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 3, 4, 4));
-    if (!byoc_is_ranked(byoc_operand_type(infer->node, 3))) return byoc_infer_unsupported(infer, "operand 3: no rank");
+    if (!byoc_is_ranked(byoc_operand_type(infer->node, 3)))
+      return byoc_infer_unsupported(infer, "operand 3: its rank must be known");
   }
   return byoc_infer_same(infer);
 }

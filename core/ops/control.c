@@ -167,7 +167,8 @@ static byoc_status_t set_stacked(byoc_around_t *around, uint32_t result, const b
   const byoc_infer_t *infer = around->infer;
   if (!byoc_type_is_tensor(type)) return byoc_infer_error(infer, "result %u: only tensors are stacked", result);
   if (!byoc_is_ranked(type)) return byoc_infer_set_unranked(infer, result, type->dtype);
-  if (type->rank == BYOC_MAX_RANK) return byoc_infer_error(infer, "result %u: a rank above %d", result, BYOC_MAX_RANK);
+  if (type->rank == BYOC_MAX_RANK)
+    return byoc_infer_error(infer, "result %u: ranks above %d are not supported", result, BYOC_MAX_RANK);
   byoc_dim_t dims[BYOC_MAX_RANK] = {trips};
   const byoc_type_t *seen = byoc_join_types(around, type, type);
   if (!seen || around->failed) return byoc_diag_out_of_memory(infer->diag);

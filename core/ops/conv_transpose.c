@@ -54,10 +54,11 @@ static byoc_status_t read_transposed(const byoc_infer_t *infer, const byoc_type_
     }
     t->kernel[d] = w->dims[2 + d].constant;
     if (t->kernel[d] < 1 || t->kernel[d] > INT32_MAX) {
-      return byoc_infer_error(infer, "a kernel of size %lld", (long long)t->kernel[d]);
+      return byoc_infer_error(infer, "the size of the kernel must be at least 1, got %lld", (long long)t->kernel[d]);
     }
     t->stride[d] = entry(node, "strides", d, 1), t->dilation[d] = entry(node, "dilations", d, 1);
-    if (t->stride[d] < 1 || t->dilation[d] < 1) return byoc_infer_error(infer, "a stride or dilation below 1");
+    if (t->stride[d] < 1 || t->dilation[d] < 1)
+      return byoc_infer_error(infer, "strides and dilations must be at least 1");
     int64_t extra = entry(node, "output_padding", d, 0);
     int64_t reach = (t->kernel[d] - 1) * t->dilation[d] + 1;
     // full = (in - 1) * stride + reach + output_padding

@@ -18,7 +18,7 @@ static byoc_status_t infer_cast(byoc_infer_t *infer) {
   int64_t to = byoc_node_int(infer->node, "to");
   byoc_dtype_t dtype = to == (int32_t)to ? byoc_dtype_from_onnx((int32_t)to) : BYOC_DTYPE_NONE;
   if (dtype == BYOC_DTYPE_NONE || !can_be_cast(dtype)) {
-    return byoc_infer_error(infer, "attribute 'to': %lld is no element type known here", (long long)to);
+    return byoc_infer_error(infer, "attribute 'to': %lld is not a known element type", (long long)to);
   }
   return byoc_infer_set_like(infer, 0, dtype, byoc_operand_type(infer->node, 0));
 }

@@ -30,7 +30,8 @@ static byoc_status_t infer_deform(byoc_infer_t *infer) {
     return byoc_infer_error(infer, "attributes 'group' and 'offset_group': expected 1 to %d", INT16_MAX);
   }
   byoc_dim_t c = x->dims[1];
-  if (!byoc_dim_is_constant(c)) return byoc_infer_unsupported(infer, "a number of channels that is not constant");
+  if (!byoc_dim_is_constant(c))
+    return byoc_infer_unsupported(infer, "a number of channels that is not constant is not supported");
   if (c.constant % group != 0 || c.constant % offsets != 0) {
     return byoc_infer_error(infer, "%lld channels do not divide into the groups", (long long)c.constant);
   }

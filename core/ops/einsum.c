@@ -74,7 +74,7 @@ static byoc_status_t read_einsum(const byoc_infer_t *infer, einsum_t *e) {
   const char *equation = byoc_node_text(node, "equation"), *text = equation;
   memset(e, 0, sizeof *e);
   if (node->operand_count > MOST_OPERANDS) {
-    return byoc_infer_unsupported(infer, "more than %d operands", MOST_OPERANDS);
+    return byoc_infer_unsupported(infer, "more than %d operands are not supported", MOST_OPERANDS);
   }
   int32_t seen[MOST_LABELS] = {0}, most_ellipsis = 0, ellipsis = 0;
   bool failed = false;

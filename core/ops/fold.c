@@ -70,7 +70,7 @@ static byoc_status_t infer_col2im(byoc_infer_t *infer) {
     return byoc_infer_set_unknown(infer, 0, x->dtype, (int32_t)count + 2);
   }
   if (spatial != block_rank || spatial < 1 || spatial > BYOC_MAX_RANK - 2) {
-    return byoc_infer_error(infer, "an image of %d dimensions from blocks of %d", spatial, block_rank);
+    return byoc_infer_error(infer, "blocks of %d dimensions do not make an image of %d", block_rank, spatial);
   }
   byoc_dim_t taps = byoc_dim_constant(1);
   bool failed = false;
@@ -78,7 +78,8 @@ static byoc_status_t infer_col2im(byoc_infer_t *infer) {
     taps = byoc_infer_dim(infer, BYOC_DIM_MUL, taps, block[d], &failed);
     dims[2 + d] = image[d];
   }
-  if (byoc_dim_is_constant(taps) && taps.constant < 1) return byoc_infer_error(infer, "operand 2: an empty block");
+  if (byoc_dim_is_constant(taps) && taps.constant < 1)
+    return byoc_infer_error(infer, "operand 2: a block must not be empty");
   BYOC_RETURN_IF_ERROR(need_blocks(infer, spatial, image, block));
   dims[0] = x->dims[0];
   dims[1] = byoc_infer_dim(infer, BYOC_DIM_FLOORDIV, x->dims[1], taps, &failed);
@@ -226,7 +227,7 @@ static byoc_status_t infer_rotary(byoc_infer_t *infer) {
   int64_t rotated = byoc_node_int(node, "rotary_embedding_dim");
   if (byoc_dim_is_constant(size)) {
     if (x->rank == 3 && size.constant % heads != 0) {
-      return byoc_infer_error(infer, "a hidden size of %lld for %lld heads", (long long)size.constant,
+      return byoc_infer_error(infer, "the hidden size %lld does not divide into %lld heads", (long long)size.constant,
                               (long long)heads);
     }
     if (x->rank == 3) size.constant /= heads;
@@ -235,7 +236,7 @@ static byoc_status_t infer_rotary(byoc_infer_t *infer) {
                               (long long)size.constant, (long long)rotated);
     }
     if ((rotated > 0 ? rotated : size.constant) % 2 != 0) {
-      return byoc_infer_error(infer, "an odd number of elements does not rotate");
+      return byoc_infer_error(infer, "an odd number of elements cannot be rotated");
     }
     angles = byoc_dim_constant((rotated > 0 ? rotated : size.constant) / 2);
   }
@@ -244,7 +245,8 @@ static byoc_status_t infer_rotary(byoc_infer_t *infer) {
     BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, i, rank, rank == 2 ? cache : places));
   }
   bool is_empty = rank == 2 && byoc_dim_is_constant(cache[0]) && cache[0].constant == 0;
-  if (is_empty && byoc_type_element_count(x) != 0) return byoc_infer_error(infer, "operand 1: there are no angles");
+  if (is_empty && byoc_type_element_count(x) != 0)
+    return byoc_infer_error(infer, "operand 1: there is no angle for the elements of operand 0");
   BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, 3, 2, places));
   return byoc_infer_same(infer);
 }

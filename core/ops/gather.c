@@ -162,7 +162,8 @@ static byoc_status_t infer_one_hot(byoc_infer_t *infer) {
     if (d != axis) {
       dims[d] = at->dims[from++];
     } else if (byoc_value_scalar_f64(depth, &classes)) {
-      if (!(classes >= 1 && classes <= INT32_MAX)) return byoc_infer_error(infer, "operand 1: a depth of %g", classes);
+      if (!(classes >= 1 && classes <= INT32_MAX))
+        return byoc_infer_error(infer, "operand 1: expected a depth of at least 1, got %g", classes);
       dims[d] = byoc_dim_constant((int64_t)classes);
     } else {
       dims[d] = byoc_infer_unknown_dim(infer, &failed);

@@ -95,7 +95,7 @@ static byoc_status_t infer_constant(byoc_infer_t *infer) {
   case BYOC_ATTRIBUTE_STRINGS:
     return byoc_infer_set(infer, 0, BYOC_DTYPE_STRING, 1, &count);
   default:
-    return byoc_infer_error(infer, "attribute '%s' has no value of a tensor", value->name);
+    return byoc_infer_error(infer, "attribute '%s' cannot be the value of a tensor", value->name);
   }
 }
 
@@ -193,11 +193,11 @@ static byoc_status_t infer_range(byoc_infer_t *infer) {
   byoc_dim_t length = byoc_dim_constant(0);
   if (all_constant && byoc_dtype_is_float(dtype)) {
     double delta = numbers[2], count = ceil((numbers[1] - numbers[0]) / delta);
-    if (delta == 0 || !(count < 9e15)) return byoc_infer_error(infer, "a range without end");
+    if (delta == 0 || !(count < 9e15)) return byoc_infer_error(infer, "the range has no end");
     length = byoc_dim_constant(count > 0 ? (int64_t)count : 0);
   } else if (known && byoc_dim_is_constant(values[2])) {
     int64_t delta = values[2].constant;
-    if (delta == 0 || delta == INT64_MIN) return byoc_infer_error(infer, "a range without end");
+    if (delta == 0 || delta == INT64_MIN) return byoc_infer_error(infer, "the range has no end");
     byoc_dim_t distance =
         byoc_infer_dim(infer, BYOC_DIM_SUB, values[delta > 0 ? 1 : 0], values[delta > 0 ? 0 : 1], &failed);
     length = byoc_infer_dim(infer, BYOC_DIM_CEILDIV, distance, byoc_dim_constant(delta > 0 ? delta : -delta), &failed);
@@ -248,7 +248,7 @@ static byoc_status_t infer_eye_like(byoc_infer_t *infer) {
   const byoc_attribute_t *attribute = byoc_node_given(infer->node, "dtype");
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   byoc_dtype_t dtype = attribute ? byoc_dtype_from_onnx((int32_t)attribute->i) : x->dtype;
-  if (dtype == BYOC_DTYPE_NONE) return byoc_infer_error(infer, "attribute 'dtype' is no element type known here");
+  if (dtype == BYOC_DTYPE_NONE) return byoc_infer_error(infer, "attribute 'dtype' is not a known element type");
   if (dtype == BYOC_DTYPE_STRING) return byoc_infer_error(infer, "there is no unit matrix of texts");
   return byoc_infer_set_like(infer, 0, dtype, x);
 }

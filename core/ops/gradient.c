@@ -40,7 +40,7 @@ static byoc_value_t *find_in_block(const byoc_block_t *block, const char *name) 
 
 static byoc_value_t *find_value(const byoc_node_t *node, const char *name, byoc_diag_t *diag) {
   byoc_value_t *found = find_in_block(node->block, name);
-  if (found == NULL) byoc_diag_error(diag, BYOC_INVALID_DATA, "the graph around it holds no value '%s'", name);
+  if (found == NULL) byoc_diag_error(diag, BYOC_INVALID_DATA, "the graph around this operator has no value '%s'", name);
   return found;
 }
 
@@ -97,7 +97,7 @@ static byoc_status_t copy_section(byoc_node_t *node, section_t *section, byoc_al
   *out_y = byoc_pointer_map_get(&section->copies, y);
   if (!ok) return byoc_diag_out_of_memory(diag);
   if (*out_y != NULL) return BYOC_OK;
-  return byoc_diag_error(diag, BYOC_INVALID_DATA, "the value y is not made before it");
+  return byoc_diag_error(diag, BYOC_INVALID_DATA, "the value y must be made before this operator");
 }
 
 // ---- gradients ----

@@ -452,7 +452,7 @@ static byoc_status_t infer_layer(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "a float tensor"));
   const byoc_type_t *x = byoc_operand_type(node, 0);
   byoc_dtype_t stash = byoc_dtype_from_onnx((int32_t)byoc_node_int(node, "stash_type"));
-  if (!byoc_dtype_is_float(stash)) return byoc_infer_error(infer, "attribute 'stash_type' is no type of floats");
+  if (!byoc_dtype_is_float(stash)) return byoc_infer_error(infer, "attribute 'stash_type' is not a float type");
   for (uint32_t i = 1; i < node->operand_count; ++i) {
     if (byoc_has_operand(node, i)) BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, i, byoc_dtype_is_float, "floats"));
   }

@@ -72,7 +72,7 @@ static byoc_status_t infer_quantize(byoc_infer_t *infer) {
     dtype = zero->dtype;
   }
   if (!byoc_dtype_is_quantised(dtype))
-    return byoc_infer_error(infer, "the result's type is none that values are quantised to");
+    return byoc_infer_error(infer, "values cannot be quantised to the type of the result");
   return byoc_infer_set_like(infer, 0, dtype, x);
 }
 
@@ -128,7 +128,7 @@ static byoc_status_t infer_dequantize(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(check_scale(infer, 2, x));
   int64_t asked = byoc_node_int(node, "output_dtype");
   byoc_dtype_t dtype = asked ? byoc_dtype_from_onnx((int32_t)asked) : byoc_operand_type(node, 1)->dtype;
-  if (!byoc_dtype_is_float(dtype)) return byoc_infer_error(infer, "attribute 'output_dtype' is no float type");
+  if (!byoc_dtype_is_float(dtype)) return byoc_infer_error(infer, "attribute 'output_dtype' is not a float type");
   return byoc_infer_set_like(infer, 0, dtype, x);
 }
 

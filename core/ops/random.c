@@ -54,7 +54,7 @@ static byoc_status_t read_dtype(const byoc_infer_t *infer, byoc_dtype_t otherwis
   int64_t asked = byoc_node_int(infer->node, "dtype");
   *out_dtype = asked != 0 ? byoc_dtype_from_onnx((int32_t)asked) : otherwise;
   if (byoc_dtype_is_number(*out_dtype) || *out_dtype == BYOC_DTYPE_BOOL) return BYOC_OK;
-  return byoc_infer_error(infer, "attribute 'dtype' is no type that random numbers have");
+  return byoc_infer_error(infer, "attribute 'dtype': random numbers cannot have this type");
 }
 
 static byoc_status_t infer_random(byoc_infer_t *infer) {

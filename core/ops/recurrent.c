@@ -54,7 +54,7 @@ static byoc_status_t infer_recurrent(byoc_infer_t *infer) {
   byoc_dim_t hidden = r->dims[2], count = byoc_dim_constant(directions);
   int64_t asked = byoc_node_int(node, "hidden_size");
   if (!byoc_dim_is_constant(hidden) || hidden.constant > INT32_MAX) {
-    return byoc_infer_unsupported(infer, "a hidden size that is not constant, or out of range");
+    return byoc_infer_unsupported(infer, "a hidden size that is not constant, or too large, is not supported");
   }
   if (asked != 0 && asked != hidden.constant) {
     return byoc_infer_error(infer, "attribute 'hidden_size': expected %lld as in operand 2, got %lld",

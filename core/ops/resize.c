@@ -143,7 +143,8 @@ static byoc_status_t infer_resize(byoc_infer_t *infer) {
         known = true;
       } else if (known && scale != 1.0) {
         double size = floor((double)dims[d].constant * scale);
-        if (!(scale > 0) || !(size < 9e15)) return byoc_infer_error(infer, "a scale of %g in dimension %d", scale, d);
+        if (!(scale > 0) || !(size < 9e15))
+          return byoc_infer_error(infer, "the scale %g of dimension %d is out of range", scale, d);
         dims[d] = byoc_dim_constant((int64_t)size);
       }
     }

@@ -268,7 +268,8 @@ static byoc_status_t infer_roi(byoc_infer_t *infer) {
   int64_t height = pool ? shape[0] : byoc_node_int(node, "output_height");
   int64_t width = pool ? shape[1] : byoc_node_int(node, "output_width");
   if (height < 1 || width < 1)
-    return byoc_infer_error(infer, "a result of %lldx%lld", (long long)height, (long long)width);
+    return byoc_infer_error(infer, "the result would have %lld rows and %lld columns; both must be at least 1",
+                            (long long)height, (long long)width);
   byoc_dim_t dims[] = {rois->dims[0], x->dims[1], byoc_dim_constant(height), byoc_dim_constant(width)};
   return byoc_infer_set(infer, 0, x->dtype, 4, dims);
 }

@@ -37,7 +37,8 @@ static byoc_status_t set_scanned(byoc_around_t *around, uint32_t result, const b
   const byoc_type_t *seen = byoc_join_types(around, type, type);
   if (!seen || around->failed) return byoc_diag_out_of_memory(infer->diag);
   int32_t rank = type->rank + 1 + s->batched, axis = s->batched, from = 0;
-  if (rank > BYOC_MAX_RANK) return byoc_infer_error(infer, "result %u: a rank above %d", result, BYOC_MAX_RANK);
+  if (rank > BYOC_MAX_RANK)
+    return byoc_infer_error(infer, "result %u: ranks above %d are not supported", result, BYOC_MAX_RANK);
   if (!s->batched && !byoc_normalize_axis(list_at(infer->node, "scan_output_axes", result - s->states), rank, &axis)) {
     return byoc_infer_error(infer, "attribute 'scan_output_axes': expected values in [%d, %d]", -rank, rank - 1);
   }
@@ -64,7 +65,8 @@ static byoc_status_t infer_scan(byoc_infer_t *infer) {
   if (s.scans < 1 || node->operand_count < s.first + s.scans) {
     return byoc_infer_error(infer, "attribute 'num_scan_inputs': expected 1 to %u", node->operand_count - s.first);
   }
-  if (s.batched && byoc_has_operand(node, 0)) return byoc_infer_unsupported(infer, "lengths of sequences are given");
+  if (s.batched && byoc_has_operand(node, 0))
+    return byoc_infer_unsupported(infer, "lengths of sequences are not supported");
   if (body->parameters.count != s.states + s.scans || body->results.count != node->result_count ||
       node->result_count < s.states) {
     return byoc_infer_error(infer, "%u states and %u scanned operands; its body takes %zu and gives %zu", s.states,

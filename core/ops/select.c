@@ -37,7 +37,7 @@ static byoc_status_t infer_top_k(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
   bool both = byoc_dim_is_constant(dims[axis]) && byoc_dim_is_constant(x->dims[axis]);
   if (both && dims[axis].constant > x->dims[axis].constant) {
-    return byoc_infer_error(infer, "the %lld best of %lld elements", (long long)dims[axis].constant,
+    return byoc_infer_error(infer, "k is %lld, but there are only %lld elements", (long long)dims[axis].constant,
                             (long long)x->dims[axis].constant);
   }
   BYOC_RETURN_IF_ERROR(byoc_infer_set(infer, 1, BYOC_DTYPE_I64, x->rank, dims));

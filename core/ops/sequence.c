@@ -49,7 +49,7 @@ static byoc_status_t infer_empty(byoc_infer_t *infer) {
   int64_t given = byoc_node_int(infer->node, "dtype");
   byoc_dtype_t dtype = byoc_dtype_from_onnx((int32_t)given);
   if (dtype == BYOC_DTYPE_NONE) {
-    return byoc_infer_error(infer, "attribute 'dtype': %lld is no element type known here", (long long)given);
+    return byoc_infer_error(infer, "attribute 'dtype': %lld is not a known element type", (long long)given);
   }
   return set_sequence(infer, byoc_type_tensor(infer->arena, dtype, BYOC_RANK_UNKNOWN, NULL));
 }
@@ -66,7 +66,8 @@ static byoc_status_t set_joined(const byoc_infer_t *infer, const byoc_type_t *el
     } else {
       element = byoc_join_types(&around, element, type);
       if (around.failed) status = byoc_diag_out_of_memory(infer->diag);
-      if (!element && !around.failed) status = byoc_infer_error(infer, "operand %u is of another element type", i);
+      if (!element && !around.failed)
+        status = byoc_infer_error(infer, "operand %u: expected the element type of the other operands", i);
     }
   }
   byoc_around_deinit(&around);

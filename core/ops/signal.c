@@ -26,7 +26,7 @@ static byoc_status_t read_output_type(const byoc_infer_t *infer, byoc_dtype_t *o
   int64_t asked = byoc_node_int(infer->node, "output_datatype");
   *out_dtype = byoc_dtype_from_onnx((int32_t)asked);
   if (byoc_dtype_is_number(*out_dtype)) return BYOC_OK;
-  return byoc_infer_error(infer, "attribute 'output_datatype': %lld is no numeric type", (long long)asked);
+  return byoc_infer_error(infer, "attribute 'output_datatype': %lld is not a numeric type", (long long)asked);
 }
 
 // The last dimension of a signal distinguishes real (1) from complex (2) numbers.
@@ -347,7 +347,8 @@ static byoc_status_t infer_stft(byoc_infer_t *infer) {
   if (!known) {
     for (int32_t d = 1; d < 3; ++d) dims[d] = byoc_infer_unknown_dim(infer, &failed);
   } else {
-    if (byoc_dim_is_constant(step) && step.constant < 1) return byoc_infer_error(infer, "a frame step below 1");
+    if (byoc_dim_is_constant(step) && step.constant < 1)
+      return byoc_infer_error(infer, "the frame step must be at least 1");
     byoc_dim_t room = byoc_infer_dim(infer, BYOC_DIM_SUB, x->dims[1], length, &failed);
     dims[1] = byoc_infer_dim(infer, BYOC_DIM_ADD, byoc_infer_dim(infer, BYOC_DIM_FLOORDIV, room, step, &failed), one,
                              &failed);

@@ -100,7 +100,7 @@ static byoc_status_t read_slice(const byoc_infer_t *infer, const byoc_type_t *x,
   if (steps_known == BYOC_KNOWN_YES && (int64_t)steps.count != count) {
     return byoc_infer_error(infer, "%lld starts, but %zu steps", (long long)count, steps.count);
   }
-  if (count > x->rank) return byoc_infer_error(infer, "%lld starts for rank %d", (long long)count, x->rank);
+  if (count > x->rank) return byoc_infer_error(infer, "%lld starts are given for rank %d", (long long)count, x->rank);
   bool failed = false;
   for (int32_t i = 0; i < count; ++i) {
     int32_t axis = i;
@@ -109,7 +109,7 @@ static byoc_status_t read_slice(const byoc_infer_t *infer, const byoc_type_t *x,
                               (long long)axes.values[i]);
     }
     int64_t step = steps_known == BYOC_KNOWN_YES ? steps.values[i] : 1;
-    if (step == 0) return byoc_infer_error(infer, "a step of 0");
+    if (step == 0) return byoc_infer_error(infer, "a step must not be 0");
     if (step < -INT32_MAX) step = -INT32_MAX;
     if (step > INT32_MAX) step = INT32_MAX;
     if (slice->sliced[axis]) return byoc_infer_error(infer, "'axes' names dimension %d twice", axis);

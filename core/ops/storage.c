@@ -35,7 +35,7 @@ static byoc_status_t infer_part(byoc_infer_t *infer) {
   int64_t offset_bytes = byoc_node_int(node, BYOC_PART_OFFSET);
   bool fits = has_bytes(whole) && offset_bytes >= 0 && offset_bytes <= byoc_type_size_bytes(whole) &&
               byoc_type_size_bytes(result) <= byoc_type_size_bytes(whole) - offset_bytes;
-  return fits ? BYOC_OK : byoc_infer_error(infer, "operand 0: the part reaches beyond it");
+  return fits ? BYOC_OK : byoc_infer_error(infer, "operand 0: the part reaches beyond its end");
 }
 
 // ---- what lies in one piece ----

@@ -66,7 +66,7 @@ static byoc_status_t infer_count(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 1, 1, 1));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 3, 1, 1));
   if (!byoc_is_ranked(x) || !byoc_is_ranked(byoc_operand_type(infer->node, 3))) {
-    return byoc_infer_unsupported(infer, "operands without a rank");
+    return byoc_infer_unsupported(infer, "the ranks of the operands must be known");
   }
   byoc_dim_t grams = byoc_operand_type(infer->node, 3)->dims[0];
   bool is_known = byoc_dim_is_constant(grams) && grams.constant <= INT32_MAX;

@@ -314,7 +314,8 @@ static bool has_count(int32_t rank, const byoc_dim_t *dims) {
 byoc_status_t byoc_infer_set(const byoc_infer_t *infer, uint32_t result, byoc_dtype_t dtype, int32_t rank,
                              const byoc_dim_t *dims) {
   if (rank > BYOC_MAX_RANK) {
-    return byoc_infer_error(infer, "result %u would have rank %d; at most %d is handled", result, rank, BYOC_MAX_RANK);
+    return byoc_infer_error(infer, "result %u would have rank %d; at most %d is supported", result, rank,
+                            BYOC_MAX_RANK);
   }
   for (int32_t i = 0; i < rank; ++i) {
     if (byoc_dim_is_constant(dims[i]) && dims[i].constant < 0) {

@@ -34,7 +34,7 @@ static byoc_status_t resolve_shape(const byoc_infer_t *infer, const byoc_type_t 
       if (free_at >= 0) return byoc_infer_error(infer, "the shape has more than one -1");
       free_at = i;
     } else if (dims[i].constant < -1) {
-      return byoc_infer_error(infer, "the shape has a dimension of %lld", (long long)dims[i].constant);
+      return byoc_infer_error(infer, "the shape has the dimension %lld", (long long)dims[i].constant);
     }
   }
   byoc_dim_t fixed[BYOC_MAX_RANK] = {{0}};
@@ -81,7 +81,7 @@ static byoc_status_t infer_reshape(byoc_infer_t *infer) {
   }
   int64_t rank = byoc_type_element_count(shape);
   if (rank > BYOC_MAX_RANK) {
-    return byoc_infer_error(infer, "a shape of rank %lld; at most %d is handled", (long long)rank, BYOC_MAX_RANK);
+    return byoc_infer_error(infer, "the shape has rank %lld; at most %d is supported", (long long)rank, BYOC_MAX_RANK);
   }
   if (rank == 0 && byoc_type_element_count(x) >= 0) BYOC_RETURN_IF_ERROR(resolve_shape(infer, x, 0, dims));
   if (rank >= 0) return byoc_infer_set_unknown(infer, 0, x->dtype, (int32_t)rank);
@@ -191,7 +191,8 @@ static byoc_status_t infer_unsqueeze(byoc_infer_t *infer) {
   }
   int64_t rank = x->rank + (int64_t)axes.count;
   if (rank > BYOC_MAX_RANK) {
-    return byoc_infer_error(infer, "a result of rank %lld; at most %d is handled", (long long)rank, BYOC_MAX_RANK);
+    return byoc_infer_error(infer, "the result would have rank %lld; at most %d is supported", (long long)rank,
+                            BYOC_MAX_RANK);
   }
   bool fresh[BYOC_MAX_RANK] = {false};
   for (size_t i = 0; i < axes.count; ++i) {

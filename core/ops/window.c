@@ -42,7 +42,9 @@ static byoc_status_t read_kernel(const byoc_infer_t *infer, const byoc_dim_t *ke
                               (long long)kernel[i].constant, i, (long long)window->kernel[i]);
     }
     window->kernel[i] = kernel[i].constant;
-    if (window->kernel[i] < 1) return byoc_infer_error(infer, "a kernel of size %lld", (long long)window->kernel[i]);
+    if (window->kernel[i] < 1)
+      return byoc_infer_error(infer, "the size of the kernel must be at least 1, got %lld",
+                              (long long)window->kernel[i]);
   }
   return BYOC_OK;
 }
@@ -73,7 +75,7 @@ byoc_status_t byoc_window_read(const byoc_infer_t *infer, const byoc_type_t *x, 
     byoc_dim_t in = x->dims[2 + d], stride = byoc_dim_constant(w->stride[d]), zero = byoc_dim_constant(0);
     byoc_dim_t reach = byoc_dim_constant((w->kernel[d] - 1) * w->dilation[d] + 1);
     if (__builtin_mul_overflow(w->taps, w->kernel[d], &w->taps) || w->taps > INT32_MAX) {
-      return byoc_infer_error(infer, "a kernel of more than 2^31 taps");
+      return byoc_infer_error(infer, "a kernel of more than 2^31 taps is not supported");
     }
     if (same) {
       // The result has ceil(in / stride) elements. Missing elements are padding; if their number is odd, the extra one

@@ -3,7 +3,7 @@ import pathlib
 import subprocess
 import sys
 
-# What byoc-modelgen makes, and whether a sequence length means anything to it.
+# The models that byoc-modelgen makes, and whether they have a sequence length.
 GENERATED = {"mobilenet_v2": False, "resnet50": False, "bert_base": True, "gpt2_step": True}
 
 
@@ -43,7 +43,7 @@ def generate(name, folder, arguments, batch, sequence):
 
 
 def collect(arguments, repository):
-    """One after the other, made when its turn comes."""
+    """Yields the models one after the other; each is made when its turn comes."""
     folder = arguments.output / "models"
     folder.mkdir(parents=True, exist_ok=True)
     for file in arguments.files:

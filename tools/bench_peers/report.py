@@ -21,7 +21,7 @@ def machine():
 
 
 def without_duplicates(rows):
-    """The last row of each contestant on a model stays."""
+    """Keeps the last row of each contestant for each model."""
     kept = {}
     for row in rows:
         kept[(row["model"], row["threads"], row["contestant"])] = row
@@ -37,7 +37,7 @@ def index(rows):
 
 
 def ratio(table, model, threads, contestant):
-    """The median over the rounds: what slows the machine down for a while slows down all of a round."""
+    """The median over the rounds: a load that slows the machine for a while slows all contestants of a round."""
     row, base = table.get((model, threads, contestant)), table.get((model, threads, BASE))
     if row is None or base is None or not row.get("turns_ms") or not base.get("turns_ms"):
         return None
@@ -78,7 +78,7 @@ def lines_of(cells):
 
 
 def table(rows):
-    """Medians in milliseconds, then the ratio to ONNX Runtime; ! where outputs differ."""
+    """Medians in milliseconds, then the ratio to ONNX Runtime; ! if outputs differ."""
     by_key = index(rows)
     models, contestants = unique(row["model"] for row in rows), unique(row["contestant"] for row in rows)
     out = []
@@ -136,7 +136,7 @@ def position(value):
 
 
 def plot(rows):
-    """Bars of the ratios to ONNX Runtime, from 1 to the left where faster."""
+    """Bars of the ratios to ONNX Runtime; the bars of faster contestants go from 1 to the left."""
     by_key = index(rows)
     models = unique(row["model"] for row in rows)
     contestants = [name for name in unique(row["contestant"] for row in rows) if name != BASE]

@@ -115,7 +115,7 @@ def compare(contestant, reference, folder):
 
 
 def prepare(contestant, model, threads, ways, inputs, folder, arguments):
-    """Built and started; a contestant that cannot take part says why in its row."""
+    """Builds and starts a contestant; one that cannot take part says why in its row."""
     try:
         if contestant.name in ways:
             path = build(contestant, model, ways[contestant.name], threads, folder, arguments)
@@ -151,7 +151,7 @@ def race(model, threads, ways, found, arguments):
             say(f"  {contestant.name}: " + (contestant.row.get("error") or
                                             f"ready, first result after {contestant.row['first_result_ms']:.1f} ms"))
         for number in range(arguments.rounds):
-            # Every second round backwards: nobody always comes after the same one.
+            # Every second round runs backwards, so that no contestant always follows the same one.
             for contestant in field if number % 2 == 0 else reversed(field):
                 if contestant.process is None:
                     continue
