@@ -173,21 +173,15 @@ const char *byoc_attributes_string(const byoc_attributes_t *attributes, const ch
 }
 
 const int64_t *byoc_attributes_ints(const byoc_attributes_t *attributes, const char *name, size_t *out_count) {
-  const byoc_attribute_t *attribute = find_kind(attributes, name, BYOC_ATTRIBUTE_INTS);
-  *out_count = attribute ? attribute->count : 0;
-  return attribute ? attribute->ints : NULL;
+  return byoc_attribute_ints(find_kind(attributes, name, BYOC_ATTRIBUTE_INTS), out_count);
 }
 
 const double *byoc_attributes_floats(const byoc_attributes_t *attributes, const char *name, size_t *out_count) {
-  const byoc_attribute_t *attribute = find_kind(attributes, name, BYOC_ATTRIBUTE_FLOATS);
-  *out_count = attribute ? attribute->count : 0;
-  return attribute ? attribute->floats : NULL;
+  return byoc_attribute_floats(find_kind(attributes, name, BYOC_ATTRIBUTE_FLOATS), out_count);
 }
 
 const char *const *byoc_attributes_strings(const byoc_attributes_t *attributes, const char *name, size_t *out_count) {
-  const byoc_attribute_t *attribute = find_kind(attributes, name, BYOC_ATTRIBUTE_STRINGS);
-  *out_count = attribute ? attribute->count : 0;
-  return attribute ? attribute->strings : NULL;
+  return byoc_attribute_strings(find_kind(attributes, name, BYOC_ATTRIBUTE_STRINGS), out_count);
 }
 
 // ---- comparing ----

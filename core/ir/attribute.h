@@ -60,6 +60,19 @@ const byoc_attribute_t *byoc_attributes_find(const byoc_attributes_t *attributes
 int64_t byoc_attributes_int(const byoc_attributes_t *attributes, const char *name, int64_t fallback);
 double byoc_attributes_float(const byoc_attributes_t *attributes, const char *name, double fallback);
 const char *byoc_attributes_string(const byoc_attributes_t *attributes, const char *name, const char *fallback);
+// The list of an attribute of that kind, and its length; NULL and 0 if the attribute is NULL.
+static inline const int64_t *byoc_attribute_ints(const byoc_attribute_t *attribute, size_t *out_count) {
+  *out_count = attribute ? attribute->count : 0;
+  return attribute ? attribute->ints : NULL;
+}
+static inline const double *byoc_attribute_floats(const byoc_attribute_t *attribute, size_t *out_count) {
+  *out_count = attribute ? attribute->count : 0;
+  return attribute ? attribute->floats : NULL;
+}
+static inline const char *const *byoc_attribute_strings(const byoc_attribute_t *attribute, size_t *out_count) {
+  *out_count = attribute ? attribute->count : 0;
+  return attribute ? attribute->strings : NULL;
+}
 // The list and its length; NULL and 0 if missing.
 const int64_t *byoc_attributes_ints(const byoc_attributes_t *attributes, const char *name, size_t *out_count);
 const double *byoc_attributes_floats(const byoc_attributes_t *attributes, const char *name, size_t *out_count);

@@ -180,21 +180,15 @@ int byoc_node_choice(const byoc_node_t *node, const char *name) {
 }
 
 const int64_t *byoc_node_ints(const byoc_node_t *node, const char *name, size_t *out_count) {
-  const byoc_attribute_t *attribute = read_kind(node, name, BYOC_ATTRIBUTE_INTS);
-  *out_count = attribute ? attribute->count : 0;
-  return attribute ? attribute->ints : NULL;
+  return byoc_attribute_ints(read_kind(node, name, BYOC_ATTRIBUTE_INTS), out_count);
 }
 
 const double *byoc_node_floats(const byoc_node_t *node, const char *name, size_t *out_count) {
-  const byoc_attribute_t *attribute = read_kind(node, name, BYOC_ATTRIBUTE_FLOATS);
-  *out_count = attribute ? attribute->count : 0;
-  return attribute ? attribute->floats : NULL;
+  return byoc_attribute_floats(read_kind(node, name, BYOC_ATTRIBUTE_FLOATS), out_count);
 }
 
 const char *const *byoc_node_texts(const byoc_node_t *node, const char *name, size_t *out_count) {
-  const byoc_attribute_t *attribute = read_kind(node, name, BYOC_ATTRIBUTE_STRINGS);
-  *out_count = attribute ? attribute->count : 0;
-  return attribute ? attribute->strings : NULL;
+  return byoc_attribute_strings(read_kind(node, name, BYOC_ATTRIBUTE_STRINGS), out_count);
 }
 
 const byoc_attribute_t *byoc_node_value(const byoc_node_t *node, const char *name) {

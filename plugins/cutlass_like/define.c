@@ -85,13 +85,17 @@ void byoc_cutlass_emit_epilogue(byoc_cutlass_text_t *text, byoc_cutlass_names_t 
   byoc_cutlass_text_deinit(&residual);
 }
 
-void byoc_cutlass_emit_common(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
-                              const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan, int64_t depth) {
-  const byoc_cutlass_inputs_t *inputs = &problem->inputs;
+void byoc_cutlass_define_inputs(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+                                const byoc_cutlass_inputs_t *inputs) {
   byoc_cutlass_define(text, names, "INPUT_DATA", inputs->data);
   byoc_cutlass_define(text, names, "INPUT_WEIGHTS", inputs->weights);
   byoc_cutlass_define(text, names, "INPUT_BIAS", inputs->bias);
   byoc_cutlass_define(text, names, "INPUT_RESIDUAL", inputs->residual);
+}
+
+void byoc_cutlass_emit_common(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+                              const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan, int64_t depth) {
+  byoc_cutlass_define_inputs(text, names, &problem->inputs);
   byoc_cutlass_define(text, names, "TRANSPOSED", plan->transposed);
   byoc_cutlass_define(text, names, "DIRECT", plan->direct);
   byoc_cutlass_define(text, names, "BLOCK_DEPTH", plan->block_depth);

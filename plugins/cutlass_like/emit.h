@@ -95,6 +95,9 @@ void byoc_cutlass_emit_tile(byoc_cutlass_text_t *text, const char *name, const b
 void byoc_cutlass_emit_tiles(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
                              const byoc_cutlass_tiling_t *tiling);
 
+// The places of the inputs that every template has.
+void byoc_cutlass_define_inputs(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
+                                const byoc_cutlass_inputs_t *inputs);
 // Inputs, blocking and shares: what every template reads.
 void byoc_cutlass_emit_common(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names,
                               const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan, int64_t depth);

@@ -12,10 +12,7 @@ static void emit_common(byoc_cutlass_text_t *text, byoc_cutlass_names_t *names, 
   byoc_cutlass_define(text, names, "BITS", 32 / byoc_cutlass_words_unit(words->dot));
   byoc_cutlass_define(text, names, "DATA", words->data); // the numbers of templates/words.h are those of byoc/dtype.h
   byoc_cutlass_define(text, names, "RESULT", words->result);
-  byoc_cutlass_define(text, names, "INPUT_DATA", inputs->data);
-  byoc_cutlass_define(text, names, "INPUT_WEIGHTS", inputs->weights);
-  byoc_cutlass_define(text, names, "INPUT_BIAS", inputs->bias);
-  byoc_cutlass_define(text, names, "INPUT_RESIDUAL", inputs->residual);
+  byoc_cutlass_define_inputs(text, names, inputs);
   byoc_cutlass_define(text, names, "INPUT_ZERO", inputs->zero);
   byoc_cutlass_define(text, names, "INPUT_FACTOR", inputs->factor);
   byoc_cutlass_define(text, names, "READS_ZERO", words->reads_zero);

@@ -62,24 +62,40 @@ static json_t *window_attributes(const window_t *window, const char *algorithm, 
   return NULL;
 }
 
-const char *byoc_dnnl_translate_conv(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft) {
-  const byoc_value_t *weights = byoc_dnnl_source_operand(source, 1), *bias = byoc_dnnl_source_operand(source, 2);
-  if (!byoc_dnnl_source_is_tensor(source, weights) || (bias != NULL && !byoc_dnnl_source_is_tensor(source, bias)))
-    return "only static f32 weights are taken";
-  byoc_dnnl_shape_t x = byoc_dnnl_source_shape(source, byoc_dnnl_source_operand(source, 0));
-  byoc_dnnl_shape_t w = byoc_dnnl_source_shape(source, weights);
+// What both directions need of their operands: the window, read by `read`, the shape of the weights, and the groups.
+typedef struct convolution_t {
+  const byoc_value_t *weights, *bias;
+  byoc_dnnl_shape_t w;
   window_t window;
-  if (x.rank < 3 || x.rank > 2 + SPATIAL_LIMIT || w.rank != x.rank) return "oneDNN takes 1 to 3 spatial dimensions";
-  for (int32_t i = 0; i < w.rank - 2; ++i) window.kernel[i] = w.dims[2 + i];
-  const char *reason = read_window(source, &window);
-  if (reason != NULL) return reason;
-  int64_t group = source->graph->node_int(source->node, "group");
-  if (group < 1 || w.dims[0] % group != 0) return "a group count that does not divide the channels";
-  if (draft == NULL) return NULL;
+  int64_t group;
+} convolution_t;
 
+static const char *read_convolution(const byoc_dnnl_source_t *source,
+                                    const char *(*read)(const byoc_dnnl_source_t *source, window_t *window),
+                                    convolution_t *c) {
+  *c = (convolution_t){.weights = byoc_dnnl_source_operand(source, 1), .bias = byoc_dnnl_source_operand(source, 2)};
+  const int are_tensors = byoc_dnnl_source_is_tensor(source, c->weights) &&
+                          (c->bias == NULL || byoc_dnnl_source_is_tensor(source, c->bias));
+  if (!are_tensors) return "only static f32 weights are taken";
+  const byoc_dnnl_shape_t x = byoc_dnnl_source_shape(source, byoc_dnnl_source_operand(source, 0));
+  const byoc_dnnl_shape_t w = c->w = byoc_dnnl_source_shape(source, c->weights);
+  if (x.rank < 3 || x.rank > 2 + SPATIAL_LIMIT || w.rank != x.rank) return "oneDNN takes 1 to 3 spatial dimensions";
+  for (int32_t i = 0; i < w.rank - 2; ++i) c->window.kernel[i] = w.dims[2 + i];
+  const char *reason = read(source, &c->window);
+  if (reason != NULL) return reason;
+  c->group = source->graph->node_int(source->node, "group");
+  return c->group < 1 || w.dims[0] % c->group != 0 ? "a group count that does not divide the channels" : NULL;
+}
+
+const char *byoc_dnnl_translate_conv(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft) {
+  convolution_t c;
+  const char *reason = read_convolution(source, read_window, &c);
+  if (reason != NULL || draft == NULL) return reason;
+  const byoc_dnnl_shape_t w = c.w;
+  const int64_t group = c.group;
   const char *name = byoc_dnnl_source_name(source);
   int32_t inputs[3] = {byoc_dnnl_draft_value(draft, byoc_dnnl_source_operand(source, 0)),
-                       byoc_dnnl_draft_value(draft, weights), byoc_dnnl_draft_value(draft, bias)};
+                       byoc_dnnl_draft_value(draft, c.weights), byoc_dnnl_draft_value(draft, c.bias)};
   if (group > 1) {
     byoc_dnnl_shape_t grouped = {.rank = w.rank + 1, .dims = {group, w.dims[0] / group}};
     memcpy(&grouped.dims[2], &w.dims[1], (size_t)(w.rank - 1) * sizeof(w.dims[0]));
@@ -87,7 +103,7 @@ const char *byoc_dnnl_translate_conv(const byoc_dnnl_source_t *source, byoc_dnnl
                     ? byoc_dnnl_draft_reshaped_constant(draft, inputs[1], &grouped)
                     : byoc_dnnl_draft_reshape(draft, name, inputs[1], &grouped);
   }
-  json_t *attributes = window_attributes(&window, draft->convolution_algorithm, 0);
+  json_t *attributes = window_attributes(&c.window, draft->convolution_algorithm, 0);
   if (attributes == NULL) draft->failed = 1;
   byoc_dnnl_draft_node(draft, name, "convolution", inputs, 3,
                        byoc_dnnl_draft_value(draft, byoc_dnnl_source_result(source)), attributes);
@@ -147,25 +163,16 @@ static const char *read_transposed_window(const byoc_dnnl_source_t *source, wind
 }
 
 const char *byoc_dnnl_translate_conv_transpose(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft) {
-  const byoc_value_t *weights = byoc_dnnl_source_operand(source, 1), *bias = byoc_dnnl_source_operand(source, 2);
+  convolution_t c;
   int64_t count = 0;
-  if (!byoc_dnnl_source_is_tensor(source, weights) || (bias != NULL && !byoc_dnnl_source_is_tensor(source, bias)))
-    return "only static f32 weights are taken";
-  const float *data = byoc_dnnl_source_floats(source, weights, &count);
-  if (data == NULL) return "the weights of ConvTranspose are to be constants";
-  byoc_dnnl_shape_t x = byoc_dnnl_source_shape(source, byoc_dnnl_source_operand(source, 0));
-  byoc_dnnl_shape_t w = byoc_dnnl_source_shape(source, weights);
-  window_t window;
-  if (x.rank < 3 || x.rank > 2 + SPATIAL_LIMIT || w.rank != x.rank) return "oneDNN takes 1 to 3 spatial dimensions";
-  for (int32_t i = 0; i < w.rank - 2; ++i) window.kernel[i] = w.dims[2 + i];
-  const char *reason = read_transposed_window(source, &window);
+  const char *reason = read_convolution(source, read_transposed_window, &c);
   if (reason != NULL) return reason;
-  int64_t group = source->graph->node_int(source->node, "group");
-  if (group < 1 || w.dims[0] % group != 0) return "a group count that does not divide the channels";
+  const float *data = byoc_dnnl_source_floats(source, c.weights, &count);
+  if (data == NULL) return "the weights of ConvTranspose must be constants";
   if (draft == NULL) return NULL;
   int32_t inputs[3] = {byoc_dnnl_draft_value(draft, byoc_dnnl_source_operand(source, 0)),
-                       turn_weights(draft, data, &w, group), byoc_dnnl_draft_value(draft, bias)};
-  json_t *attributes = window_attributes(&window, "direct", 0);
+                       turn_weights(draft, data, &c.w, c.group), byoc_dnnl_draft_value(draft, c.bias)};
+  json_t *attributes = window_attributes(&c.window, "direct", 0);
   if (attributes == NULL) draft->failed = 1;
   byoc_dnnl_draft_node(draft, byoc_dnnl_source_name(source), "deconvolution", inputs, 3,
                        byoc_dnnl_draft_value(draft, byoc_dnnl_source_result(source)), attributes);

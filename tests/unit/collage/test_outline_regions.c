@@ -29,25 +29,32 @@ static void release(fixture_t *f) {
   byoc_arena_deinit(&f->arena);
 }
 
+// The function that pricing makes of a sum with a constant, as this rule matches it.
+static byoc_function_t *outline_sum(fixture_t *f, const byoc_rule_t *rule) {
+  make(f, "module {\n"
+          "  constant @c : f32[4] = splat 0.5\n"
+          "  func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
+          "    %y = Add@14(@c, %x) : f32[4]\n"
+          "    return %y\n"
+          "  }\n"
+          "}\n");
+  uint32_t first = 0;
+  byoc_candidate_t candidate = {.rule = rule->name, .composite = rule->name, .definition = rule, .is_primitive = true};
+  assert_true(byoc_index_set_make(&f->arena, &first, 1, &candidate.nodes));
+  byoc_diag_t diag = {0};
+  byoc_function_t *copy = NULL;
+  byoc_test_ok(byoc_outline_candidate_copy(f->nodes, &candidate, &f->target, &diag, &copy), &diag);
+  return copy;
+}
+
 // A backend is priced by the function that it will get: constants that its rule wants passed are parameters, in the
 // same order, and their values come from outside.
 static void constants_are_passed_when_priced(void **state) {
   (void)state;
   static const byoc_rule_t rule = {.name = "first.add", .pattern = "Add(%a, %b)", .flags = BYOC_RULE_PASS_CONSTANTS};
   fixture_t f;
-  make(&f, "module {\n"
-           "  constant @c : f32[4] = splat 0.5\n"
-           "  func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
-           "    %y = Add@14(@c, %x) : f32[4]\n"
-           "    return %y\n"
-           "  }\n"
-           "}\n");
-  uint32_t first = 0;
-  byoc_candidate_t candidate = {.rule = rule.name, .composite = rule.name, .definition = &rule, .is_primitive = true};
-  assert_true(byoc_index_set_make(&f.arena, &first, 1, &candidate.nodes));
+  byoc_function_t *copy = outline_sum(&f, &rule);
   byoc_diag_t diag = {0};
-  byoc_function_t *copy = NULL;
-  byoc_test_ok(byoc_outline_candidate_copy(f.nodes, &candidate, &f.target, &diag, &copy), &diag);
   byoc_test_ok(byoc_graph_verify(f.module, &diag), &diag);
   const byoc_function_t *region = byoc_candidate_region(copy);
   assert_ptr_not_equal(region, copy);
@@ -66,19 +73,7 @@ static void constants_are_bound_when_priced(void **state) {
   (void)state;
   static const byoc_rule_t rule = {.name = "first.add", .pattern = "Add(%a, %b)"};
   fixture_t f;
-  make(&f, "module {\n"
-           "  constant @c : f32[4] = splat 0.5\n"
-           "  func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
-           "    %y = Add@14(@c, %x) : f32[4]\n"
-           "    return %y\n"
-           "  }\n"
-           "}\n");
-  uint32_t first = 0;
-  byoc_candidate_t candidate = {.rule = rule.name, .composite = rule.name, .definition = &rule, .is_primitive = true};
-  assert_true(byoc_index_set_make(&f.arena, &first, 1, &candidate.nodes));
-  byoc_diag_t diag = {0};
-  byoc_function_t *copy = NULL;
-  byoc_test_ok(byoc_outline_candidate_copy(f.nodes, &candidate, &f.target, &diag, &copy), &diag);
+  byoc_function_t *copy = outline_sum(&f, &rule);
   assert_ptr_equal(byoc_candidate_region(copy), copy);
   assert_int_equal(copy->body->parameters.count, 1);
   byoc_erase_candidate(copy);

@@ -54,6 +54,26 @@ static void place(byoc_graph_module_t *module, const made_targets_t *made, byoc_
   byoc_test_ok(byoc_graph_verify(module, &diag), &diag);
 }
 
+// A text placed by targets with these rules.
+typedef struct placed_t {
+  made_targets_t made;
+  byoc_graph_module_t *module;
+  byoc_placement_t placement;
+} placed_t;
+
+static void place_text(placed_t *p, const byoc_rule_t *first, uint32_t first_count, const byoc_rule_t *second,
+                       uint32_t second_count, const char *text) {
+  make_targets(&p->made, first, first_count, second, second_count);
+  p->module = parse(text);
+  place(p->module, &p->made, &p->placement);
+}
+
+static void release(placed_t *p) {
+  byoc_placement_deinit(&p->placement);
+  byoc_graph_module_destroy(p->module);
+  release_targets(&p->made);
+}
+
 static void expect_main(const byoc_graph_module_t *module, const char *expected) {
   byoc_string_t text;
   byoc_string_init(&text, byoc_allocator_system());
@@ -73,42 +93,36 @@ static void the_first_rule_of_the_first_target_wins(void **state) {
   const byoc_rule_t first[] = {{.name = "first.exp_relu", .pattern = "Relu(Exp(%x))"},
                                {.name = "first.relu", .pattern = "Relu(%x)"}};
   const byoc_rule_t second[] = {{.name = "second.any", .pattern = "{Relu|Exp|Neg}(%x)"}};
-  made_targets_t made;
-  make_targets(&made, first, 2, second, 1);
-  byoc_graph_module_t *module = parse("module {\n"
-                                      "  func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
-                                      "    %0 = Neg@13(%x) : f32[4]\n"
-                                      "    %1 = Exp@13(%0) : f32[4]\n"
-                                      "    %2 = Relu@14(%1) : f32[4]\n"
-                                      "    %y = Relu@14(%2) : f32[4]\n"
-                                      "    return %y\n"
-                                      "  }\n"
-                                      "}\n");
-  byoc_placement_t placement;
-  place(module, &made, &placement);
-  expect_main(module, "func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
-                      "  %0 = call @second_0(%x) : f32[4]\n"
-                      "  %1 = call @first_1(%0) : f32[4]\n"
-                      "  %y = call @first_2(%1) : f32[4]\n"
-                      "  return %y\n"
-                      "}\n");
-  const byoc_function_t *pair = byoc_graph_module_find(module, "first_1");
+  placed_t p;
+  place_text(&p, first, 2, second, 1,
+             "module {\n"
+             "  func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
+             "    %0 = Neg@13(%x) : f32[4]\n"
+             "    %1 = Exp@13(%0) : f32[4]\n"
+             "    %2 = Relu@14(%1) : f32[4]\n"
+             "    %y = Relu@14(%2) : f32[4]\n"
+             "    return %y\n"
+             "  }\n"
+             "}\n");
+  expect_main(p.module, "func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
+                        "  %0 = call @second_0(%x) : f32[4]\n"
+                        "  %1 = call @first_1(%0) : f32[4]\n"
+                        "  %y = call @first_2(%1) : f32[4]\n"
+                        "  return %y\n"
+                        "}\n");
+  const byoc_function_t *pair = byoc_graph_module_find(p.module, "first_1");
   assert_string_equal(byoc_attributes_string(&pair->attributes, "Composite", ""), "first.exp_relu");
   assert_string_equal(byoc_attributes_string(&pair->attributes, "Compiler", ""), "first");
   assert_string_equal(byoc_attributes_string(&pair->attributes, "global_symbol", ""), "first_1");
-  assert_int_equal(placement.left_over_count, 0);
-  assert_int_equal(placement.regions.count, 3);
-  byoc_placement_deinit(&placement);
-  byoc_graph_module_destroy(module);
-  release_targets(&made);
+  assert_int_equal(p.placement.left_over_count, 0);
+  assert_int_equal(p.placement.regions.count, 3);
+  release(&p);
 }
 
 // An inner value that is read outside keeps the match away.
 static void an_escaping_value_is_no_match(void **state) {
   (void)state;
   const byoc_rule_t first[] = {{.name = "first.exp_relu", .pattern = "Relu(Exp(%x))"}};
-  made_targets_t made;
-  make_targets(&made, first, 1, NULL, 0);
   const char *text = "module {\n"
                      "  func @main(%x : f32[4]) -> (%y : f32[4], %0 : f32[4]) {\n"
                      "    %0 = Exp@13(%x) : f32[4]\n"
@@ -116,14 +130,11 @@ static void an_escaping_value_is_no_match(void **state) {
                      "    return %y, %0\n"
                      "  }\n"
                      "}\n";
-  byoc_graph_module_t *module = parse(text);
-  byoc_placement_t placement;
-  place(module, &made, &placement);
-  assert_int_equal(placement.regions.count, 0);
-  assert_int_equal(placement.left_over_count, 2);
-  byoc_placement_deinit(&placement);
-  byoc_graph_module_destroy(module);
-  release_targets(&made);
+  placed_t p;
+  place_text(&p, first, 1, NULL, 0, text);
+  assert_int_equal(p.placement.regions.count, 0);
+  assert_int_equal(p.placement.left_over_count, 2);
+  release(&p);
 }
 
 // ---- predicates ----
@@ -139,25 +150,21 @@ static int32_t decline_exp(void *self, byoc_region_t *region) {
 static void declines_keep_their_reason(void **state) {
   (void)state;
   const byoc_rule_t first[] = {{.name = "first.all", GROUP("Exp", "Relu"), .accept = decline_exp}};
-  made_targets_t made;
-  make_targets(&made, first, 1, NULL, 0);
-  byoc_graph_module_t *module = parse("module {\n"
-                                      "  func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
-                                      "    %0 = Exp@13 \"steep\"(%x) : f32[4]\n"
-                                      "    %y = Relu@14(%0) : f32[4]\n"
-                                      "    return %y\n"
-                                      "  }\n"
-                                      "}\n");
-  byoc_placement_t placement;
-  place(module, &made, &placement);
-  assert_int_equal(placement.declines.count, 1);
-  assert_string_equal(placement.declines.data[0].reason, "exp is too steep");
-  assert_non_null(strstr(placement.declines.data[0].node_text, "Exp 'steep'"));
-  assert_int_equal(placement.regions.count, 1);
-  assert_int_equal(placement.left_over_count, 1);
-  byoc_placement_deinit(&placement);
-  byoc_graph_module_destroy(module);
-  release_targets(&made);
+  placed_t p;
+  place_text(&p, first, 1, NULL, 0,
+             "module {\n"
+             "  func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
+             "    %0 = Exp@13 \"steep\"(%x) : f32[4]\n"
+             "    %y = Relu@14(%0) : f32[4]\n"
+             "    return %y\n"
+             "  }\n"
+             "}\n");
+  assert_int_equal(p.placement.declines.count, 1);
+  assert_string_equal(p.placement.declines.data[0].reason, "exp is too steep");
+  assert_non_null(strstr(p.placement.declines.data[0].node_text, "Exp 'steep'"));
+  assert_int_equal(p.placement.regions.count, 1);
+  assert_int_equal(p.placement.left_over_count, 1);
+  release(&p);
 }
 
 // ---- groups ----
@@ -166,28 +173,24 @@ static void declines_keep_their_reason(void **state) {
 static void a_diamond_stays_free_of_cycles(void **state) {
   (void)state;
   const byoc_rule_t first[] = {{.name = "first.all", GROUP("Exp", "Relu", "Add")}};
-  made_targets_t made;
-  make_targets(&made, first, 1, NULL, 0);
-  byoc_graph_module_t *module = parse("module {\n"
-                                      "  func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
-                                      "    %0 = Exp@13(%x) : f32[4]\n"
-                                      "    %1 = Relu@14(%0) : f32[4]\n"
-                                      "    %2 = Neg@13(%0) : f32[4]\n"
-                                      "    %y = Add@14(%1, %2) : f32[4]\n"
-                                      "    return %y\n"
-                                      "  }\n"
-                                      "}\n");
-  byoc_placement_t placement;
-  place(module, &made, &placement);
-  expect_main(module, "func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
-                      "  %0, %1 = call @first_0(%x) : f32[4], f32[4]\n"
-                      "  %2 = Neg@13(%0) : f32[4]\n"
-                      "  %y = call @first_1(%1, %2) : f32[4]\n"
-                      "  return %y\n"
-                      "}\n");
-  byoc_placement_deinit(&placement);
-  byoc_graph_module_destroy(module);
-  release_targets(&made);
+  placed_t p;
+  place_text(&p, first, 1, NULL, 0,
+             "module {\n"
+             "  func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
+             "    %0 = Exp@13(%x) : f32[4]\n"
+             "    %1 = Relu@14(%0) : f32[4]\n"
+             "    %2 = Neg@13(%0) : f32[4]\n"
+             "    %y = Add@14(%1, %2) : f32[4]\n"
+             "    return %y\n"
+             "  }\n"
+             "}\n");
+  expect_main(p.module, "func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
+                        "  %0, %1 = call @first_0(%x) : f32[4], f32[4]\n"
+                        "  %2 = Neg@13(%0) : f32[4]\n"
+                        "  %y = call @first_1(%1, %2) : f32[4]\n"
+                        "  return %y\n"
+                        "}\n");
+  release(&p);
 }
 
 // Two groups that are convex each for itself may still wait for each other.
@@ -195,47 +198,39 @@ static void two_groups_do_not_wait_for_each_other(void **state) {
   (void)state;
   const byoc_rule_t first[] = {{.name = "first.all", GROUP("Exp", "Add")}};
   const byoc_rule_t second[] = {{.name = "second.all", GROUP("Neg", "Mul")}};
-  made_targets_t made;
-  make_targets(&made, first, 1, second, 1);
-  byoc_graph_module_t *module = parse("module {\n"
-                                      "  func @main(%x : f32[4], %z : f32[4]) -> (%y : f32[4], %w : f32[4]) {\n"
-                                      "    %0 = Exp@13(%x) : f32[4]\n"
-                                      "    %1 = Neg@13(%z) : f32[4]\n"
-                                      "    %y = Add@14(%0, %1) : f32[4]\n"
-                                      "    %w = Mul@14(%1, %0) : f32[4]\n"
-                                      "    return %y, %w\n"
-                                      "  }\n"
-                                      "}\n");
-  byoc_placement_t placement;
-  place(module, &made, &placement); // the verifier refuses a graph with a cycle
-  assert_int_equal(placement.regions.count, 3);
-  byoc_placement_deinit(&placement);
-  byoc_graph_module_destroy(module);
-  release_targets(&made);
+  placed_t p;
+  place_text(&p, first, 1, second, 1,
+             "module {\n"
+             "  func @main(%x : f32[4], %z : f32[4]) -> (%y : f32[4], %w : f32[4]) {\n"
+             "    %0 = Exp@13(%x) : f32[4]\n"
+             "    %1 = Neg@13(%z) : f32[4]\n"
+             "    %y = Add@14(%0, %1) : f32[4]\n"
+             "    %w = Mul@14(%1, %0) : f32[4]\n"
+             "    return %y, %w\n"
+             "  }\n"
+             "}\n"); // the verifier refuses a graph with a cycle
+  assert_int_equal(p.placement.regions.count, 3);
+  release(&p);
 }
 
 static void groups_keep_their_limit(void **state) {
   (void)state;
   const byoc_rule_t first[] = {{.name = "first.all", GROUP("Exp"), .max_nodes = 2}};
-  made_targets_t made;
-  make_targets(&made, first, 1, NULL, 0);
-  byoc_graph_module_t *module = parse("module {\n"
-                                      "  func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
-                                      "    %0 = Exp@13(%x) : f32[4]\n"
-                                      "    %1 = Exp@13(%0) : f32[4]\n"
-                                      "    %2 = Exp@13(%1) : f32[4]\n"
-                                      "    %3 = Exp@13(%2) : f32[4]\n"
-                                      "    %y = Exp@13(%3) : f32[4]\n"
-                                      "    return %y\n"
-                                      "  }\n"
-                                      "}\n");
-  byoc_placement_t placement;
-  place(module, &made, &placement);
-  assert_int_equal(placement.regions.count, 3);
-  for (size_t i = 0; i < placement.regions.count; ++i) assert_true(placement.regions.data[i].node_count <= 2);
-  byoc_placement_deinit(&placement);
-  byoc_graph_module_destroy(module);
-  release_targets(&made);
+  placed_t p;
+  place_text(&p, first, 1, NULL, 0,
+             "module {\n"
+             "  func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
+             "    %0 = Exp@13(%x) : f32[4]\n"
+             "    %1 = Exp@13(%0) : f32[4]\n"
+             "    %2 = Exp@13(%1) : f32[4]\n"
+             "    %3 = Exp@13(%2) : f32[4]\n"
+             "    %y = Exp@13(%3) : f32[4]\n"
+             "    return %y\n"
+             "  }\n"
+             "}\n");
+  assert_int_equal(p.placement.regions.count, 3);
+  for (size_t i = 0; i < p.placement.regions.count; ++i) assert_true(p.placement.regions.data[i].node_count <= 2);
+  release(&p);
 }
 
 // Whichever rule of a region has the limit, it holds for all of it.
@@ -243,25 +238,21 @@ static void limits_of_both_sides_hold(void **state) {
   (void)state;
   const byoc_rule_t first[] = {{.name = "first.exp", .pattern = "Exp(%x)", .flags = BYOC_RULE_MERGE},
                                {.name = "first.neg", .pattern = "Neg(%x)", .flags = BYOC_RULE_MERGE, .max_nodes = 2}};
-  made_targets_t made;
-  make_targets(&made, first, 2, NULL, 0);
-  byoc_graph_module_t *module = parse("module {\n"
-                                      "  func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
-                                      "    %0 = Exp@13(%x) : f32[4]\n"
-                                      "    %1 = Exp@13(%0) : f32[4]\n"
-                                      "    %2 = Neg@13(%1) : f32[4]\n"
-                                      "    %3 = Exp@13(%2) : f32[4]\n"
-                                      "    %y = Exp@13(%3) : f32[4]\n"
-                                      "    return %y\n"
-                                      "  }\n"
-                                      "}\n");
-  byoc_placement_t placement;
-  place(module, &made, &placement);
-  assert_int_equal(placement.regions.count, 3);
-  for (size_t i = 0; i < placement.regions.count; ++i) assert_true(placement.regions.data[i].node_count <= 2);
-  byoc_placement_deinit(&placement);
-  byoc_graph_module_destroy(module);
-  release_targets(&made);
+  placed_t p;
+  place_text(&p, first, 2, NULL, 0,
+             "module {\n"
+             "  func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
+             "    %0 = Exp@13(%x) : f32[4]\n"
+             "    %1 = Exp@13(%0) : f32[4]\n"
+             "    %2 = Neg@13(%1) : f32[4]\n"
+             "    %3 = Exp@13(%2) : f32[4]\n"
+             "    %y = Exp@13(%3) : f32[4]\n"
+             "    return %y\n"
+             "  }\n"
+             "}\n");
+  assert_int_equal(p.placement.regions.count, 3);
+  for (size_t i = 0; i < p.placement.regions.count; ++i) assert_true(p.placement.regions.data[i].node_count <= 2);
+  release(&p);
 }
 
 // Matches that may be merged become one function of composite calls.
@@ -269,27 +260,23 @@ static void merged_matches_are_composites(void **state) {
   (void)state;
   const byoc_rule_t first[] = {{.name = "first.exp", .pattern = "Exp(%x)", .flags = BYOC_RULE_MERGE},
                                {.name = "first.relu", .pattern = "Relu(%x)", .flags = BYOC_RULE_MERGE}};
-  made_targets_t made;
-  make_targets(&made, first, 2, NULL, 0);
-  byoc_graph_module_t *module = parse("module {\n"
-                                      "  func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
-                                      "    %0 = Exp@13(%x) : f32[4]\n"
-                                      "    %y = Relu@14(%0) : f32[4]\n"
-                                      "    return %y\n"
-                                      "  }\n"
-                                      "}\n");
-  byoc_placement_t placement;
-  place(module, &made, &placement);
-  assert_int_equal(placement.regions.count, 1);
-  const byoc_function_t *region = placement.regions.data[0].function;
+  placed_t p;
+  place_text(&p, first, 2, NULL, 0,
+             "module {\n"
+             "  func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
+             "    %0 = Exp@13(%x) : f32[4]\n"
+             "    %y = Relu@14(%0) : f32[4]\n"
+             "    return %y\n"
+             "  }\n"
+             "}\n");
+  assert_int_equal(p.placement.regions.count, 1);
+  const byoc_function_t *region = p.placement.regions.data[0].function;
   assert_int_equal(region->body->node_count, 2);
   const byoc_function_t *exp = region->body->first->callee, *relu = region->body->last->callee;
   assert_string_equal(byoc_attributes_string(&exp->attributes, "Composite", ""), "first.exp");
   assert_string_equal(byoc_attributes_string(&relu->attributes, "Composite", ""), "first.relu");
   assert_null(byoc_attributes_find(&exp->attributes, "Compiler"));
-  byoc_placement_deinit(&placement);
-  byoc_graph_module_destroy(module);
-  release_targets(&made);
+  release(&p);
 }
 
 // ---- random graphs ----

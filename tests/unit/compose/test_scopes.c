@@ -75,9 +75,16 @@ static void end(link_t *link) {
   free(link->folder);
 }
 
+// Links; the first two modules make these numbers of 7.
+static void expect_results(link_t *link, int first, int second) {
+  byoc_diag_t diag = {0};
+  byoc_test_ok(try_link(link, &diag), &diag);
+  assert_int_equal(call(link, 0, 7), first);
+  assert_int_equal(call(link, 1, 7), second);
+}
+
 // Two modules from one source, in an archive or not, with FACTOR 2 and 3; each must get its own result.
 static void expect_apart(const char *text, bool archive) {
-  byoc_diag_t diag = {0};
   link_t link;
   begin(&link);
   for (int factor = 2; factor <= 3; ++factor) {
@@ -88,9 +95,7 @@ static void expect_apart(const char *text, bool archive) {
     byoc_runtime_module_t *module = add_module(&link, factor == 2 ? "demo" : "demo_1", target, "entry");
     demo_add_object(module, "one.o", source, archive);
   }
-  byoc_test_ok(try_link(&link, &diag), &diag);
-  assert_int_equal(call(&link, 0, 7), 14);
-  assert_int_equal(call(&link, 1, 7), 21);
+  expect_results(&link, 14, 21);
   end(&link);
 }
 
@@ -127,7 +132,6 @@ static void test_symbols_of_one_name(void **state) {
 // A reference from one archive of a module to another of the same module.
 static void test_archives_of_one_module(void **state) {
   (void)state;
-  byoc_diag_t diag = {0};
   link_t link;
   begin(&link);
   for (int factor = 2; factor <= 3; ++factor) {
@@ -137,9 +141,7 @@ static void test_archives_of_one_module(void **state) {
     demo_add_object(module, "entry.a", "int helper(int x);\nint entry(int x) { return helper(x); }\n", true);
     demo_add_object(module, "helper.a", helper, true);
   }
-  byoc_test_ok(try_link(&link, &diag), &diag);
-  assert_int_equal(call(&link, 0, 7), 14);
-  assert_int_equal(call(&link, 1, 7), 21);
+  expect_results(&link, 14, 21);
   end(&link);
 }
 
@@ -226,7 +228,6 @@ static void test_setups_are_not_shared(void **state) {
 // A module's own sched_yield does not replace everybody else's.
 static void test_system_functions_stay(void **state) {
   (void)state;
-  byoc_diag_t diag = {0};
   link_t link;
   begin(&link);
   demo_add_object(add_module(&link, "a", "a", "first"), "a.o",
@@ -235,9 +236,7 @@ static void test_system_functions_stay(void **state) {
                   false);
   demo_add_object(add_module(&link, "b", "b", "second"), "b.o",
                   "int sched_yield(void);\nint second(int x) { return x + sched_yield(); }\n", false);
-  byoc_test_ok(try_link(&link, &diag), &diag);
-  assert_int_equal(call(&link, 0, 7), 107);
-  assert_int_equal(call(&link, 1, 7), 7);
+  expect_results(&link, 107, 7);
   end(&link);
 }
 
