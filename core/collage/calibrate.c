@@ -1,3 +1,4 @@
+// Measures what this machine's processor and memory can do at most.
 #include "core/collage/calibrate.h"
 
 #include <math.h>

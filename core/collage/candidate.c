@@ -1,3 +1,4 @@
+// Lists of candidates, each of them once, and of refusals.
 #include "core/collage/candidate.h"
 
 #include <string.h>

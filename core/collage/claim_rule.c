@@ -1,3 +1,4 @@
+// Claims free nodes by one rule of a target.
 #include "core/collage/claim_rule.h"
 
 #include "core/collage/constraint.h"

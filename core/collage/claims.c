@@ -1,3 +1,4 @@
+// Keeps which region each node belongs to, and decides whether regions may be joined.
 #include "core/collage/claims.h"
 
 #include "core/ir/outline.h"

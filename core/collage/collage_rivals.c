@@ -1,3 +1,4 @@
+// The placements that a search by cost competes with, priced like its own.
 #include "core/collage/collage_internal.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// The contest of whole plans: each is built as an artifact and timed.
 #include "core/collage/collage_internal.h"
 
 #include <string.h>

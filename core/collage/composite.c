@@ -1,3 +1,4 @@
+// Makes the constants that a rule asks for operands of a composite function.
 #include "core/collage/composite.h"
 
 #include "core/plugin/accepted_match.h"

@@ -1,3 +1,4 @@
+// Writes what a cost depends on as text and hash.
 #include "core/collage/cost_key.h"
 
 #include <stdio.h>

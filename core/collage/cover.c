@@ -1,3 +1,4 @@
+// Searches the cheapest cover of a block, and says why there is none.
 #include "core/collage/cover.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// Prepares the tables that the cover search works on.
 #include "core/collage/cover_problem.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// Numbers the nodes of a block and lists their neighbours.
 #include "core/collage/dataflow.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// Estimates what a function costs, by the roofline model.
 #include "core/collage/estimate.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// Claims nodes greedily, and joins the claims that may be joined.
 #include "core/collage/greedy.h"
 
 #include "core/collage/claim_rule.h"

@@ -1,3 +1,4 @@
+// Sets of node numbers: made, united, compared and hashed.
 #include "core/collage/index_set.h"
 
 #include <stdlib.h>

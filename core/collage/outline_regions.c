@@ -1,3 +1,4 @@
+// Makes of a candidate the function that its backend sees.
 #include "core/collage/outline_regions.h"
 
 #include "core/collage/composite.h"

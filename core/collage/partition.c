@@ -1,3 +1,4 @@
+// The steps of a placement as passes.
 #include "core/collage/partition.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// The greedy placement.
 #include "core/collage/place.h"
 
 #include "core/collage/problem.h"

@@ -1,3 +1,4 @@
+// The placement at least measured cost.
 #include "core/collage/place_collage.h"
 
 #include "core/base/hash.h"

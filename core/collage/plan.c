@@ -1,3 +1,4 @@
+// Makes and destroys plans, and names the sources of costs.
 #include "core/collage/plan.h"
 
 const char *byoc_cost_source_name(byoc_cost_source_t source) {

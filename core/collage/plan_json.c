@@ -1,3 +1,4 @@
+// Writes plans as JSON.
 #include "core/collage/plan_json.h"
 
 #include <inttypes.h>

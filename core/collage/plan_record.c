@@ -1,3 +1,4 @@
+// Fills a plan while placement goes on.
 #include "core/collage/plan_record.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// Collects placement problems, and applies the choices that were made.
 #include "core/collage/problem.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// Places by a saved plan.
 #include "core/collage/replay.h"
 
 #include <string.h>

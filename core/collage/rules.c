@@ -1,39 +1,10 @@
+// Builds the tree of rules of a target and applies it.
 #include "core/collage/rules.h"
 
 #include "core/collage/rules_internal.h"
 #include "core/ir/virtual_device.h"
 
 // ---- applying ----
-
-byoc_status_t byoc_ruling_init(byoc_ruling_t *r, const byoc_target_t *target, const byoc_dataflow_t *flow,
-                               byoc_candidates_t *list, byoc_diag_t *diag) {
-  *r = (byoc_ruling_t){.flow = flow, .target = target, .list = list, .allocator = list->arena.allocator, .diag = diag};
-  byoc_arena_init(&r->scratch, r->allocator);
-  return byoc_subgraph_space_init(&r->space, flow, r->allocator, diag);
-}
-
-void byoc_ruling_deinit(byoc_ruling_t *r) {
-  if (r->space.flow != NULL) byoc_subgraph_space_deinit(&r->space);
-  byoc_vector_deinit(&r->verdicts, r->allocator);
-  byoc_free(r->allocator, r->verdict_slots);
-  byoc_arena_deinit(&r->scratch);
-}
-
-byoc_status_t byoc_ruling_set(byoc_ruling_t *r, byoc_node_t *const *nodes, size_t count, byoc_index_set_t *out_set) {
-  uint32_t *indices = byoc_allocate(r->allocator, count, sizeof(*indices));
-  if (indices == NULL) return byoc_diag_out_of_memory(r->diag);
-  for (size_t i = 0; i < count; ++i) indices[i] = byoc_numbering_get(&r->flow->numbers, nodes[i]);
-  bool ok = byoc_index_set_make(&r->list->arena, indices, count, out_set);
-  byoc_free(r->allocator, indices);
-  return ok ? BYOC_OK : byoc_diag_out_of_memory(r->diag);
-}
-
-byoc_status_t byoc_ruling_propose(byoc_ruling_t *r, byoc_candidate_t candidate, byoc_candidates_t *out,
-                                  byoc_candidate_t **out_candidate) {
-  candidate.target = candidate.place = r->target->index;
-  candidate.cost_ns = NAN;
-  return byoc_candidates_add(out, &candidate, r->diag, out_candidate);
-}
 
 static byoc_status_t propose_each_node(byoc_ruling_t *r, const byoc_partition_rule_t *rule, byoc_candidates_t *out) {
   for (uint32_t node = 0; node < r->flow->node_count; ++node) {

@@ -1,3 +1,4 @@
+// Estimates what it costs to hand a value from one place to another.
 #include "core/collage/transition.h"
 
 #include <string.h>

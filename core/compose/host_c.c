@@ -22,31 +22,6 @@ static void emit_head(byoc_host_c_t *host, byoc_string_t *out) {
   byoc_string_append(out, "\n");
 }
 
-void byoc_host_c_emit_address(const byoc_host_c_tensor_t *place, int64_t extra_bytes, byoc_string_t *out) {
-  uint64_t offset = place->offset_bytes;
-  if (place->in_cell || place->is_strings) {
-    byoc_string_appendf(out, place->in_cell ? "(uint8_t *)cells[%u]->data" : "(uint8_t *)host_strings_%u", place->cell);
-    if (extra_bytes != 0) byoc_string_appendf(out, " + %lld", (long long)extra_bytes);
-    return;
-  }
-  switch (place->kind) {
-  case BYOC_HOST_BUFFER_INPUT:
-    byoc_string_appendf(out, "(uint8_t *)inputs[%u]", (unsigned)place->index);
-    break;
-  case BYOC_HOST_BUFFER_OUTPUT:
-    byoc_string_appendf(out, "(uint8_t *)outputs[%u]", (unsigned)place->index);
-    break;
-  case BYOC_HOST_BUFFER_CONSTANT:
-    byoc_string_append(out, "(uint8_t *)byoc_data");
-    break;
-  default:
-    byoc_string_append(out, "workspace");
-    break;
-  }
-  int64_t total = (int64_t)offset + extra_bytes;
-  if (total != 0) byoc_string_appendf(out, " %c %lld", total < 0 ? '-' : '+', (long long)(total < 0 ? -total : total));
-}
-
 static void emit_real(uint32_t type, double value, byoc_string_t *out) {
   bool single = type == BYOC_C_F32;
   if (isnan(value)) {
@@ -159,6 +134,8 @@ static byoc_status_t emit_engine_call(byoc_host_c_t *host, const byoc_host_instr
   return BYOC_OK;
 }
 
+static byoc_status_t emit_region(byoc_host_c_t *host, const byoc_host_region_t *region, byoc_string_t *out);
+
 static byoc_status_t emit_step(byoc_host_c_t *host, const byoc_host_instruction_t *at, byoc_string_t *out) {
   size_t step = host->step++;
   byoc_string_append(out, "\n");
@@ -184,7 +161,7 @@ static byoc_status_t emit_step(byoc_host_c_t *host, const byoc_host_instruction_
     BYOC_RETURN_IF_ERROR(emit_copy(host, at, out));
     break;
   default:
-    return byoc_host_c_emit_dynamic(host, at, step, out);
+    return byoc_host_c_emit_dynamic(host, at, step, emit_region, out);
   }
   byoc_host_c_indent(host, out);
   byoc_string_appendf(out, "STEP_END(%zu);\n", step);
@@ -280,7 +257,7 @@ static byoc_status_t emit_part(byoc_host_c_t *host, const byoc_host_instruction_
   return status;
 }
 
-byoc_status_t byoc_host_c_emit_region(byoc_host_c_t *host, const byoc_host_region_t *region, byoc_string_t *out) {
+static byoc_status_t emit_region(byoc_host_c_t *host, const byoc_host_region_t *region, byoc_string_t *out) {
   const bool is_cut = count_steps(region, STEPS_A_PART) > STEPS_A_PART;
   for (const byoc_host_instruction_t *at = region->first; at != NULL;) {
     if (is_cut && at->op != BYOC_HOST_YIELD) {
@@ -334,7 +311,7 @@ static byoc_status_t emit_execute(byoc_host_c_t *host, byoc_string_t *out) {
                      "  (tensors[tensor].data = cells[cell]->data, tensors[tensor].shape = cells[cell]->dims)\n\n");
   byoc_string_t body;
   byoc_string_init(&body, out->allocator);
-  byoc_status_t status = byoc_host_c_emit_region(host, &host->program->body, &body);
+  byoc_status_t status = emit_region(host, &host->program->body, &body);
   byoc_string_append_bytes(out, host->parts.data, host->parts.size);
   byoc_string_append(out, "// One inference.\nstatic int32_t host_execute(byoc_context_t *context) {\n");
   emit_step_locals(host, out);
@@ -370,7 +347,7 @@ static byoc_status_t emit_run(byoc_host_c_t *host, byoc_string_t *out) {
   byoc_string_t body;
   byoc_string_init(&body, out->allocator);
   emit_caller_pointers(host, &body);
-  byoc_status_t status = byoc_host_c_emit_region(host, &host->program->body, &body);
+  byoc_status_t status = emit_region(host, &host->program->body, &body);
   byoc_string_append_bytes(out, host->parts.data, host->parts.size);
   byoc_string_appendf(out, "// One inference.\nstatic %sint32_t %s(%s) {\n",
                       profile ? "inline __attribute__((always_inline)) " : "", profile ? "host_execute" : "host_run",

@@ -87,14 +87,16 @@ static inline bool byoc_host_c_has_profile(const byoc_host_c_t *host) {
   return host->options->profile && !host->program->is_dynamic;
 }
 
+// Prints the instructions of a region in order.
+typedef byoc_status_t (*byoc_host_c_emit_region_t)(byoc_host_c_t *host, const byoc_host_region_t *region,
+                                                   byoc_string_t *out);
 // host_c_dynamic.c: the instructions that only dynamic programs have; the step is open, its comment printed.
+// `emit_region` prints nested regions.
 byoc_status_t byoc_host_c_emit_dynamic(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t step,
-                                       byoc_string_t *out);
+                                       byoc_host_c_emit_region_t emit_region, byoc_string_t *out);
 // Before a call: fills in what is in cells of its tensors, and the values of a kernel's symbols.
 void byoc_host_c_emit_placing(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t call,
                               byoc_string_t *out);
-// The instructions of a region in order (host_c.c).
-byoc_status_t byoc_host_c_emit_region(byoc_host_c_t *host, const byoc_host_region_t *region, byoc_string_t *out);
 // An address as C text.
 void byoc_host_c_emit_address(const byoc_host_c_tensor_t *place, int64_t extra_bytes, byoc_string_t *out);
 static inline void byoc_host_c_indent(const byoc_host_c_t *host, byoc_string_t *out) {

@@ -241,6 +241,31 @@ void byoc_host_c_deinit(byoc_host_c_t *host) {
   byoc_arena_deinit(&host->arena);
 }
 
+void byoc_host_c_emit_address(const byoc_host_c_tensor_t *place, int64_t extra_bytes, byoc_string_t *out) {
+  uint64_t offset = place->offset_bytes;
+  if (place->in_cell || place->is_strings) {
+    byoc_string_appendf(out, place->in_cell ? "(uint8_t *)cells[%u]->data" : "(uint8_t *)host_strings_%u", place->cell);
+    if (extra_bytes != 0) byoc_string_appendf(out, " + %lld", (long long)extra_bytes);
+    return;
+  }
+  switch (place->kind) {
+  case BYOC_HOST_BUFFER_INPUT:
+    byoc_string_appendf(out, "(uint8_t *)inputs[%u]", (unsigned)place->index);
+    break;
+  case BYOC_HOST_BUFFER_OUTPUT:
+    byoc_string_appendf(out, "(uint8_t *)outputs[%u]", (unsigned)place->index);
+    break;
+  case BYOC_HOST_BUFFER_CONSTANT:
+    byoc_string_append(out, "(uint8_t *)byoc_data");
+    break;
+  default:
+    byoc_string_append(out, "workspace");
+    break;
+  }
+  int64_t total = (int64_t)offset + extra_bytes;
+  if (total != 0) byoc_string_appendf(out, " %c %lld", total < 0 ? '-' : '+', (long long)(total < 0 ? -total : total));
+}
+
 // A backslash at the end would continue the comment on the next line, and "??/" is one in C11.
 void byoc_host_c_comment(byoc_string_t *out, const char *text) {
   const char *end = text + strlen(text);

@@ -279,25 +279,27 @@ static byoc_status_t emit_container(byoc_host_c_t *host, const byoc_host_instruc
 
 // ---- branches and loops ----
 
-static byoc_status_t emit_nested(byoc_host_c_t *host, const byoc_host_region_t *region, byoc_string_t *out) {
+static byoc_status_t emit_nested(byoc_host_c_t *host, const byoc_host_region_t *region,
+                                 byoc_host_c_emit_region_t emit_region, byoc_string_t *out) {
   host->depth++;
-  byoc_status_t status = byoc_host_c_emit_region(host, region, out);
+  byoc_status_t status = emit_region(host, region, out);
   host->depth--;
   byoc_host_c_indent(host, out);
   byoc_string_append(out, "}");
   return status;
 }
 
-static byoc_status_t emit_branch(byoc_host_c_t *host, const byoc_host_instruction_t *i, byoc_string_t *out) {
+static byoc_status_t emit_branch(byoc_host_c_t *host, const byoc_host_instruction_t *i,
+                                 byoc_host_c_emit_region_t emit_region, byoc_string_t *out) {
   byoc_host_c_tensor_t condition;
   BYOC_RETURN_IF_ERROR(byoc_host_c_locate(host, i->operands.data[0], &condition));
   byoc_host_c_indent(host, out);
   byoc_string_append(out, "if (*(const uint8_t *)(");
   byoc_host_c_emit_address(&condition, 0, out);
   byoc_string_append(out, ") != 0) {\n");
-  BYOC_RETURN_IF_ERROR(emit_nested(host, &i->regions[0], out));
+  BYOC_RETURN_IF_ERROR(emit_nested(host, &i->regions[0], emit_region, out));
   byoc_string_append(out, " else {\n");
-  BYOC_RETURN_IF_ERROR(emit_nested(host, &i->regions[1], out));
+  BYOC_RETURN_IF_ERROR(emit_nested(host, &i->regions[1], emit_region, out));
   byoc_string_append(out, "\n");
   return BYOC_OK;
 }
@@ -343,7 +345,8 @@ static void emit_loop_head(byoc_host_c_t *host, const byoc_host_instruction_t *i
   host->depth--;
 }
 
-static byoc_status_t emit_loop(byoc_host_c_t *host, const byoc_host_instruction_t *i, size_t step, byoc_string_t *out) {
+static byoc_status_t emit_loop(byoc_host_c_t *host, const byoc_host_instruction_t *i, size_t step,
+                               byoc_host_c_emit_region_t emit_region, byoc_string_t *out) {
   const byoc_host_region_t *body = &i->regions[0];
   size_t outer = host->loop;
   byoc_host_c_indent(host, out);
@@ -351,7 +354,7 @@ static byoc_status_t emit_loop(byoc_host_c_t *host, const byoc_host_instruction_
   host->depth++;
   host->loop = step;
   emit_loop_head(host, i, step, out);
-  byoc_status_t status = emit_nested(host, body, out);
+  byoc_status_t status = emit_nested(host, body, emit_region, out);
   host->loop = outer;
   byoc_string_append(out, "\n");
   emit_assign(host, i->results.data, body->parameters.data + 2, body->parameters.count - 2, out);
@@ -384,7 +387,7 @@ static void emit_yield(byoc_host_c_t *host, const byoc_host_instruction_t *i, si
 }
 
 byoc_status_t byoc_host_c_emit_dynamic(byoc_host_c_t *host, const byoc_host_instruction_t *i, size_t step,
-                                       byoc_string_t *out) {
+                                       byoc_host_c_emit_region_t emit_region, byoc_string_t *out) {
   switch (i->op) {
   case BYOC_HOST_ALLOCATE:
     emit_allocate(host, i->operands.data[0], step, out);
@@ -407,9 +410,9 @@ byoc_status_t byoc_host_c_emit_dynamic(byoc_host_c_t *host, const byoc_host_inst
   case BYOC_HOST_CONTAINER:
     return emit_container(host, i, step, out);
   case BYOC_HOST_BRANCH:
-    return emit_branch(host, i, out);
+    return emit_branch(host, i, emit_region, out);
   case BYOC_HOST_LOOP:
-    return emit_loop(host, i, step, out);
+    return emit_loop(host, i, step, emit_region, out);
   case BYOC_HOST_YIELD:
     emit_yield(host, i, step, out);
     return BYOC_OK;

@@ -1,3 +1,4 @@
+// Reads the tree of runtime modules from an artifact's metadata, and prints it.
 #include "core/compose/module_tree.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// fold-batch-norm: a batch normalisation behind a convolution becomes part of its weights and bias.
 #include <math.h>
 
 #include "core/ir/virtual_device.h"

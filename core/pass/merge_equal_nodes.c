@@ -1,3 +1,4 @@
+// merge-equal-nodes: equal expressions are computed once.
 #include <string.h>
 
 #include "core/base/hash.h"

@@ -1,3 +1,4 @@
+// The table of passes, and the manager that runs lists of them.
 #include "core/pass/pass.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// Reads QuantizeLinear and DequantizeLinear for passes.
 #include "core/pass/quantised.h"
 
 #include "core/ir/virtual_device.h"

@@ -1,3 +1,4 @@
+// Helpers of passes that rewrite nodes.
 #include "core/pass/rewrite.h"
 
 #include "core/ir/virtual_device.h"

@@ -1,3 +1,4 @@
+// Reads arithmetic that exporters spread over nodes as products, sums and powers.
 #include "core/pass/terms.h"
 
 #include <math.h>

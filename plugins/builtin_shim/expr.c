@@ -1,3 +1,4 @@
+// Parses and evaluates the expressions of a table.
 #include "expr.h"
 
 #include <ctype.h>

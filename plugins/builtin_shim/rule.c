@@ -1,3 +1,4 @@
+// Reads the rules of a table and applies their steps to a match.
 #include "rule.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// Reads a table and checks it as a whole.
 #include "table.h"
 
 #include <stdio.h>

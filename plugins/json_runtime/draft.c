@@ -1,3 +1,4 @@
+// Builds the JSON of a sub-graph, node by node.
 #include "draft.h"
 
 #include <stdlib.h>

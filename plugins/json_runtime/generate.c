@@ -1,3 +1,4 @@
+// The code generator of the dnnl target.
 #include "generate.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// Packs constants at build time into the layouts that primitives want.
 #include "pack.h"
 
 #include <stdio.h>

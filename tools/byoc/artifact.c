@@ -1,3 +1,4 @@
+// Loads an artifact for a subcommand, with its ports and one context.
 #include "artifact.h"
 
 #include <stddef.h>

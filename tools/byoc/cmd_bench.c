@@ -1,3 +1,4 @@
+// byoc bench: times an artifact.
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

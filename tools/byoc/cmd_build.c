@@ -1,3 +1,4 @@
+// byoc build: compiles a model into an artifact.
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>

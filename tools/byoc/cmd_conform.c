@@ -1,3 +1,4 @@
+// byoc conform: runs folders of ONNX test cases.
 #include "command.h"
 #include "conform.h"
 #include "core/base/file.h"

@@ -1,3 +1,4 @@
+// byoc costs: lists, exports, imports and prunes measured costs.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

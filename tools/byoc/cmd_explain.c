@@ -1,3 +1,4 @@
+// byoc explain: shows which target computes what, and why.
 #include <stdio.h>
 
 #include "command.h"

@@ -1,3 +1,4 @@
+// byoc plugins: lists plugins, those that were refused with the reason.
 #include <stdio.h>
 
 #include "command.h"

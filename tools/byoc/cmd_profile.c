@@ -1,3 +1,4 @@
+// byoc profile: times each instruction of an artifact.
 #include <stdlib.h>
 
 #include "command.h"

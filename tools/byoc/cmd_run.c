@@ -1,3 +1,4 @@
+// byoc run: runs a model or an artifact once.
 #include <stdio.h>
 #include <string.h>
 

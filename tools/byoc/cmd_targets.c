@@ -1,3 +1,4 @@
+// byoc targets: lists targets and their options.
 #include <stdio.h>
 #include <string.h>
 

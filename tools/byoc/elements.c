@@ -1,3 +1,4 @@
+// Compares the elements of results, and writes them as text.
 #include "elements.h"
 
 #include <inttypes.h>

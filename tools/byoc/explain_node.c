@@ -1,3 +1,4 @@
+// Explains one node: who was asked, and what each answered.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// Texts for the explanations of a plan: labels, costs, nodes, and where a node went.
 #include <stdio.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// Prints a plan as tables.
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

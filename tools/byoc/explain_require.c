@@ -1,3 +1,4 @@
+// --require: checks that all operators are on the targets that the user named.
 #include <stdio.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// Prints a JSON document on standard output.
 #include "json_print.h"
 
 #include <stdio.h>

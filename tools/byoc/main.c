@@ -1,3 +1,4 @@
+// The byoc command: finds the subcommand and runs it.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// Reads and writes NumPy's .npy files.
 #include "npy.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+// Parses command line options by a table, and prints --help from it.
 #include "options.h"
 
 #include <errno.h>

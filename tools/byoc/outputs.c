@@ -1,3 +1,4 @@
+// Checks the files that a subcommand is asked to write.
 #include "outputs.h"
 
 #include <limits.h>

@@ -1,3 +1,4 @@
+// Sets up plugins, targets and a model for a subcommand, and reports how it was placed.
 #include "session.h"
 
 #include <limits.h>

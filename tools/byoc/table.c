@@ -1,3 +1,4 @@
+// Prints tables of texts for a terminal.
 #include "table.h"
 
 #include "core/base/visible.h"

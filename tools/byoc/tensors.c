@@ -1,3 +1,4 @@
+// The inputs and outputs of one run: reads them, draws them at random, gives them shapes.
 #include "tensors.h"
 
 #include <inttypes.h>

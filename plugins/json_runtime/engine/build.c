@@ -1,3 +1,4 @@
+// Helpers of the functions that build an operator's primitives.
 #include "build.h"
 
 #include <stdlib.h>

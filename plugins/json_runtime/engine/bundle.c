@@ -1,3 +1,4 @@
+// Loads the shared libraries that travel inside the artifact.
 #define _GNU_SOURCE // memfd_create, dlinfo
 #include "bundle.h"
 

@@ -1,3 +1,4 @@
+// Reports what went wrong as a status and a sentence.
 #include "error.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// Reads the JSON of a sub-graph and checks it.
 #include "graph.h"
 
 #include <stdlib.h>

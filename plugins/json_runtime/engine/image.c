@@ -1,3 +1,4 @@
+// Reads the ELF image of a shared library in memory.
 #define _GNU_SOURCE // environ
 #include "image.h"
 

@@ -1,3 +1,4 @@
+// Holds all functions of one context, and packs constants at build time.
 #include "instance.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// Makes memory descriptors, and writes and reads them as JSON.
 #include "layout.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// Sets how OpenMP's idle workers wait.
 #define _GNU_SOURCE // environ, RTLD_NOLOAD
 #include "openmp.h"
 

@@ -1,3 +1,4 @@
+// Adds the operators that follow a primitive as its post-operations.
 #include "build.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// Creates primitives of oneDNN.
 #include "primitives.h"
 
 #include <pthread.h>

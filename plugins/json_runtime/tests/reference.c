@@ -1,3 +1,4 @@
+// Plain loops over the engine's JSON, to compare its results with.
 #include "reference.h"
 
 #include <jansson.h>
