@@ -130,9 +130,21 @@ static bool is_lowered(const byoc_function_t *function) {
          !byoc_function_has_flag(function, BYOC_ATTRIBUTE_EXTERN);
 }
 
+static bool has_ranked_results(void *self, byoc_node_t *node) {
+  (void)self;
+  for (uint32_t i = 0; i < node->result_count; ++i) {
+    const byoc_type_t *type = node->results[i]->type;
+    if (byoc_type_is_tensor(type) && type->rank < 0) return false;
+  }
+  return true;
+}
+
 // After this only operators with definitions are left, and unknown dimensions belong to operators that are left.
 static byoc_status_t prepare_function(byoc_function_t *function, byoc_diag_t *diag) {
   bool copied = false;
+  if (!byoc_block_walk(function->body, has_ranked_results, NULL)) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_afresh(function, diag)); // ranks may be assumed now
+  }
   BYOC_RETURN_IF_ERROR(byoc_require_early(function->body, diag));
   BYOC_RETURN_IF_ERROR(expand_function(function, diag));
   erase_dead(function->body);
@@ -174,6 +186,7 @@ byoc_status_t byoc_kernel_lower_module(byoc_graph_module_t *module, const byoc_k
   byoc_kernel_table_t table = {.module = module, .allocator = module->allocator};
   byoc_status_t status = BYOC_OK;
   size_t count = module->functions.count; // kernels are appended
+  module->is_being_lowered = true;
   for (int step = 0; step < 2 && status == BYOC_OK; ++step) {
     if (step == 1) status = byoc_name_unknown_dimensions(module, diag, NULL);
     for (size_t i = 0; i < count && status == BYOC_OK; ++i) {
@@ -184,6 +197,7 @@ byoc_status_t byoc_kernel_lower_module(byoc_graph_module_t *module, const byoc_k
       if (status != BYOC_OK) byoc_diag_context(diag, status, "function '%s'", function->name);
     }
   }
+  module->is_being_lowered = false;
   byoc_vector_deinit(&table.functions, table.allocator);
   byoc_vector_deinit(&table.hashes, table.allocator);
   return status;

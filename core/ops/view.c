@@ -125,13 +125,22 @@ static byoc_dim_t count_large(const byoc_infer_t *infer, const byoc_type_t *x, b
   return count;
 }
 
+// Does no pass learn more about this symbol or unknown dimension?
+static bool is_settled(void *self, byoc_dim_t leaf) {
+  const byoc_graph_module_t *module = self;
+  return !byoc_dim_is_unknown(leaf) || module->is_being_lowered;
+}
+
 // Without axes every dimension of 1 goes. Dimensions that only the run knows are taken to stay, unless the model
-// declares fewer; the run checks the rank.
+// declares fewer; the run checks the rank. A pass may still find that an unknown dimension is 1, so those are taken to
+// stay only when the module is lowered.
 static byoc_status_t infer_squeeze_all(const byoc_infer_t *infer, const byoc_type_t *x) {
   byoc_dim_t dims[BYOC_MAX_RANK];
   int32_t rank = 0;
+  bool may_go = false;
   for (int32_t d = 0; d < x->rank; ++d) {
     if (!byoc_dim_is_constant(x->dims[d]) || x->dims[d].constant != 1) dims[rank++] = x->dims[d];
+    may_go = may_go || !byoc_dim_walk(x->dims[d], is_settled, infer->node->function->module);
   }
   const byoc_type_t *declared = infer->node->results[0]->type;
   bool is_declared = byoc_is_ranked(declared) && !byoc_type_is_static(x), failed = false;
@@ -143,7 +152,7 @@ static byoc_status_t infer_squeeze_all(const byoc_infer_t *infer, const byoc_typ
     infer->relations->has_rank = true;
   }
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
-  if (is_declared && declared->rank != rank) return byoc_infer_set_unranked(infer, 0, x->dtype);
+  if (may_go || (is_declared && declared->rank != rank)) return byoc_infer_set_unranked(infer, 0, x->dtype);
   return byoc_infer_set(infer, 0, x->dtype, rank, dims);
 }
 

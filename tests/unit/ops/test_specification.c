@@ -235,6 +235,26 @@ static void test_unknown_dimensions_become_known(void **state) {
   byoc_graph_module_destroy(module);
 }
 
+// A pass may find that an unknown dimension is 1 after all, so a Squeeze assumes nothing about it before the module is
+// lowered.
+static void test_squeezed_dimensions_become_known(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_test_ok(byoc_graph_parse("module {\n  func @main(%x : f32[?5,3]) -> (%y : ?, %z : ?) {\n"
+                                "    %y = Squeeze@13(%x) : ?\n    %z = Relu@14(%y) : ?\n    return %y, %z\n  }\n}\n",
+                                "test", byoc_allocator_system(), &diag, &module),
+               &diag);
+  byoc_test_ok(byoc_infer_module(module, &diag), &diag);
+  byoc_block_t *body = byoc_graph_module_main(module)->body;
+  const byoc_dim_t dims[] = {byoc_dim_constant(1), byoc_dim_constant(3)};
+  body->parameters.data[0]->type = byoc_type_tensor(&module->arena, BYOC_DTYPE_F32, 2, dims);
+  byoc_test_ok(byoc_infer_module(module, &diag), &diag);
+  char text[BYOC_TYPE_TEXT_SIZE];
+  assert_string_equal(byoc_type_text(body->results.data[1]->type, text), "f32[3]");
+  byoc_graph_module_destroy(module);
+}
+
 static void test_lengths_beyond_the_sequence(void **state) {
   (void)state;
   static const char *const nets[] = {"RNN", "GRU", "LSTM"};
@@ -268,6 +288,7 @@ int main(void) {
       cmocka_unit_test(test_qlinear_matmul_of_i8),
       cmocka_unit_test(test_split_into_more_parts),
       cmocka_unit_test(test_unknown_dimensions_become_known),
+      cmocka_unit_test(test_squeezed_dimensions_become_known),
       cmocka_unit_test(test_lengths_beyond_the_sequence),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
