@@ -171,7 +171,7 @@ static bool parse_c_arguments(byoc_host_parser_t *parser, byoc_c_call_t *call) {
   }
   call->argument_count = (uint32_t)arguments.count;
   call->arguments = byoc_arena_copy(&parser->program->arena, arguments.data, arguments.count * sizeof(*arguments.data));
-  if (call->arguments == NULL && arguments.count > 0) return byoc_lexer_fail_memory(lexer);
+  if (call->arguments == NULL) return byoc_lexer_fail_memory(lexer);
   return byoc_lexer_expect(lexer, BYOC_TOKEN_RIGHT_PAREN);
 }
 
@@ -245,7 +245,7 @@ static bool parse_match(byoc_host_parser_t *parser, byoc_host_instruction_t *i) 
   }
   i->match_count = (uint32_t)rules.count;
   i->matches = byoc_arena_copy(&parser->program->arena, rules.data, rules.count * sizeof(*rules.data));
-  return i->matches != NULL || rules.count == 0 || byoc_lexer_fail_memory(lexer);
+  return i->matches != NULL || byoc_lexer_fail_memory(lexer);
 }
 
 static bool parse_bind(byoc_host_parser_t *parser, byoc_host_instruction_t *i) {
