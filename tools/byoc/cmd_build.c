@@ -62,10 +62,15 @@ static byoc_status_t emit(byoc_session_t *session, const build_options_t *option
 }
 
 // Prints what was made, and which target took what.
-static byoc_status_t print_summary(const byoc_session_t *session, const char *output, byoc_diag_t *diag) {
+static byoc_status_t print_summary(const byoc_session_t *session, bool is_host, const char *output, byoc_diag_t *diag) {
   byoc_string_t placed;
   byoc_string_init(&placed, session->allocator);
-  byoc_session_format_placement(session, &placed);
+  if (is_host) {
+    const size_t count = session->build.result.program->instruction_count;
+    byoc_string_appendf(&placed, "%zu instruction%s", count, byoc_plural(count));
+  } else {
+    byoc_session_format_placement(session, &placed);
+  }
   struct stat file;
   double mebibytes = stat(output, &file) == 0 ? (double)file.st_size / 1048576.0 : 0.0;
   byoc_string_append(&placed, "\n");
@@ -161,6 +166,7 @@ static byoc_status_t build(byoc_session_t *session, const build_options_t *optio
   BYOC_RETURN_IF_ERROR(byoc_session_parse_targets(session, &options->session, diag));
   if (options->require != NULL) BYOC_RETURN_IF_ERROR(byoc_require_check(options->require, &session->targets, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, &options->session, options->model, diag));
+  const bool is_host = session->build.result.program != NULL; // it was read, and nothing is placed
   bool emit_ir = options->emit != NULL && strcmp(options->emit, "ir") == 0;
   BYOC_RETURN_IF_ERROR(byoc_session_compile(session, emit_ir ? BYOC_BUILD_PLACED : BYOC_BUILD_ALL, diag));
   BYOC_RETURN_IF_ERROR(add_plan(&session->build.result.plan, options, files, diag));
@@ -175,7 +181,7 @@ static byoc_status_t build(byoc_session_t *session, const build_options_t *optio
   };
   if (options->emit != NULL) return emit(session, options, &compose, diag);
   BYOC_RETURN_IF_ERROR(byoc_build_compose(&session->build, &compose, diag));
-  return print_summary(session, compose.output, diag);
+  return print_summary(session, is_host, compose.output, diag);
 }
 
 int byoc_main_build(int argc, char **argv) {
