@@ -2,6 +2,7 @@
 #include "core/plugin/registry.h"
 #include "core/plugin/host.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,6 +126,7 @@ static byoc_status_t remember_folder(byoc_plugin_registry_t *registry, const cha
                                      byoc_diag_t *diag) {
   *out_known = false;
   char *real = realpath(folder, NULL);
+  if (real == NULL && errno == ENOMEM) return byoc_diag_out_of_memory(diag);
   if (real == NULL) return BYOC_OK; // listing the folder reports the reason
   for (size_t i = 0; i < registry->folders.count && !*out_known; ++i) {
     *out_known = strcmp(registry->folders.data[i], real) == 0;

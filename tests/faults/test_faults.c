@@ -10,6 +10,7 @@
 #include "core/compose/module_tree.h"
 #include "core/compose/tool.h"
 #include "core/plugin/hygiene.h"
+#include "core/plugin/registry.h"
 #include "tests/faults/inject.h"
 #include "tests/support/command.h"
 
@@ -173,6 +174,26 @@ static void test_folders_need_memory(void **state) {
   byoc_test_shell(0, "test ! -e $TMPDIR/byoc-$(id -u)");
 }
 
+static size_t plugin_count; // 0: not known yet
+
+static byoc_status_t search_twice(byoc_diag_t *diag) {
+  const byoc_plugin_options_t options = {.environment = BYOC_TEST_PLUGIN_DIR, .installation = BYOC_TEST_PLUGIN_DIR};
+  byoc_plugin_registry_t *registry = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_plugin_registry_create(&options, byoc_allocator_system(), diag, &registry));
+  if (plugin_count == 0) plugin_count = byoc_plugin_registry_count(registry);
+  assert_int_equal(byoc_plugin_registry_count(registry), plugin_count);
+  byoc_plugin_registry_destroy(registry);
+  return BYOC_OK;
+}
+
+// For want of memory a folder that had been searched was searched again, and each of its plugins was refused once.
+static void test_folder_is_searched_once(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_test_ok(search_twice(&diag), &diag);
+  assert_true(sweep("memory", search_twice) > 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_compiler_is_found_without_memory),
@@ -185,6 +206,7 @@ int main(void) {
       cmocka_unit_test(test_list_of_targets_tells_what_is_missing),
       cmocka_unit_test(test_costs_say_why),
       cmocka_unit_test(test_folders_need_memory),
+      cmocka_unit_test(test_folder_is_searched_once),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }
