@@ -25,40 +25,10 @@ const byoc_host_pass_t *byoc_host_pass_find(const char *name) {
   return NULL;
 }
 
-// ---- what stands in a program ----
+// ---- what a pass does not keep ----
 
 static bool is_life(const byoc_host_instruction_t *i) {
   return i->op == BYOC_HOST_ALLOCATE || i->op == BYOC_HOST_FREE;
-}
-
-static void mark_used(bool *used, byoc_host_buffer_t *const *buffers, size_t count) {
-  for (size_t k = 0; k < count; ++k) {
-    if (buffers[k] != NULL) used[byoc_host_buffer_root(buffers[k])->index] = true;
-  }
-}
-
-bool byoc_host_program_facts(const byoc_host_program_t *program, uint32_t *out_facts) {
-  byoc_allocator_t allocator = program->arena.allocator;
-  bool *used = byoc_allocate(allocator, 2 * program->buffers.count + 1, sizeof(*used));
-  if (used == NULL) return false;
-  bool *freed = used + program->buffers.count;
-  bool lives = true, is_planned = true;
-  BYOC_HOST_FOR_EACH(i, program) {
-    if (i->op == BYOC_HOST_FREE) freed[i->operands.data[0]->index] = true;
-    if (is_life(i)) continue;
-    mark_used(used, i->operands.data, i->operands.count);
-    mark_used(used, i->results.data, i->results.count);
-    mark_used(used, &i->workspace, 1);
-  }
-  for (size_t k = 0; k < program->buffers.count; ++k) {
-    const byoc_host_buffer_t *buffer = program->buffers.data[k];
-    if (buffer->kind != BYOC_HOST_BUFFER_LOCAL || buffer->is_parameter || !used[k]) continue;
-    lives = lives && freed[k];
-    is_planned = is_planned && (buffer->is_value || buffer->offset_bytes != BYOC_HOST_OFFSET_NONE);
-  }
-  byoc_free(allocator, used);
-  *out_facts = (lives ? BYOC_HOST_LIFETIMES : 0u) | (lives && is_planned ? BYOC_HOST_PLAN : 0u);
-  return true;
 }
 
 static void forget_lifetimes(byoc_host_program_t *program) {

@@ -17,18 +17,6 @@ const char *const byoc_host_relation_words[BYOC_RELATION_COUNT] = {
 const char *const byoc_host_buffer_kind_names[BYOC_HOST_BUFFER_VIEW + 1] = {"input", "output", "constant", "local",
                                                                             "view"};
 
-const char *byoc_host_op_name(byoc_host_op_t op) {
-  switch (op) {
-#define BYOC_HOST_OP_CASE(NAME, text)                                                                                  \
-  case BYOC_HOST_##NAME:                                                                                               \
-    return text;
-    BYOC_HOST_OP_LIST(BYOC_HOST_OP_CASE)
-#undef BYOC_HOST_OP_CASE
-  default:
-    return "?";
-  }
-}
-
 static void print_quoted(const char *text, byoc_string_t *out) {
   byoc_text_print_quoted(text, strlen(text), out);
 }

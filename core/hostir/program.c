@@ -111,6 +111,18 @@ byoc_host_instruction_t *byoc_host_instruction_following(const byoc_host_instruc
   return NULL;
 }
 
+const char *byoc_host_op_name(byoc_host_op_t op) {
+  switch (op) {
+#define BYOC_HOST_OP_CASE(NAME, text)                                                                                  \
+  case BYOC_HOST_##NAME:                                                                                               \
+    return text;
+    BYOC_HOST_OP_LIST(BYOC_HOST_OP_CASE)
+#undef BYOC_HOST_OP_CASE
+  default:
+    return "?";
+  }
+}
+
 const char *byoc_host_instruction_name(const byoc_host_instruction_t *i) {
   if (i->op == BYOC_HOST_MATCH || i->op == BYOC_HOST_REQUIRE || i->op == BYOC_HOST_BIND) return "checking shapes";
   if (i->op == BYOC_HOST_ALLOCATE) { // named after the operator that is about to run
