@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "build.h"
+#include "guard.h"
 
 static const struct {
   const char *name;
@@ -140,8 +141,11 @@ static int32_t bind_step(byoc_dnnl_function_t *function, byoc_dnnl_step_t *step,
 static int32_t execute(const byoc_dnnl_function_t *function, const byoc_dnnl_step_t *step, dnnl_stream_t stream,
                        byoc_dnnl_error_t *error) {
   dnnl_status_t status =
-      function->api->dnnl_primitive_execute(step->primitive, stream, step->argument_count, step->exec_arguments);
+      byoc_dnnl_guarded_execute(function->api, step->primitive, stream, step->argument_count, step->exec_arguments);
   if (status == dnnl_success) return BYOC_OK;
+  if (status == dnnl_out_of_memory)
+    return byoc_dnnl_fail(error, BYOC_OUT_OF_MEMORY, "%s: node %s: oneDNN is out of memory", function->graph.symbol,
+                          function->graph.nodes[step->node].name);
   return byoc_dnnl_fail(error, BYOC_INTERNAL, "%s: node %s: oneDNN failed: %s", function->graph.symbol,
                         function->graph.nodes[step->node].name, function->api->dnnl_status2str(status));
 }

@@ -71,6 +71,9 @@ static int32_t load(const byoc_engine_blob_t *blobs, uint32_t blob_count, byoc_d
   int32_t status = fill_table(handle, &library_api, error);
   if (!resolve(handle, "omp_pause_resource_all", &library_api.omp_pause_resource_all))
     library_api.omp_pause_resource_all = NULL;
+  if (!resolve(handle, "__cxa_begin_catch", &library_api.cxa_begin_catch)) library_api.cxa_begin_catch = NULL;
+  if (!resolve(handle, "__cxa_end_catch", &library_api.cxa_end_catch)) library_api.cxa_end_catch = NULL;
+  if (!resolve(handle, "_Unwind_SetIP", &library_api.unwind_set_ip)) library_api.unwind_set_ip = NULL;
   return status; // the handle is kept: the library stays for the process' life
 }
 

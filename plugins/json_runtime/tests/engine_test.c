@@ -26,6 +26,23 @@ static void report(void *self, const char *message) {
   (void)snprintf(self, 512, "%s", message);
 }
 
+// ---- memory that runs out ----
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__x86_64__)
+#define CAN_FAIL_ALLOCATIONS 0 // the sanitizers have their own malloc; guard.c knows x86-64
+#else
+#define CAN_FAIL_ALLOCATIONS 1
+// This thread's allocations fail from this one on; negative: none does. The C++ library's operator new calls malloc.
+static _Thread_local long allocations_left = -1;
+
+extern void *__libc_malloc(size_t size);
+__attribute__((visibility("default"))) void *malloc(size_t size) {
+  if (allocations_left == 0) return NULL;
+  if (allocations_left > 0) --allocations_left;
+  return __libc_malloc(size);
+}
+#endif
+
 // JSON with ' for ".
 static char *json_of(const char *text) {
   char *json = strdup(text);
@@ -420,12 +437,52 @@ static void test_damaged_json(void **state) {
   free(json);
 }
 
+#if CAN_FAIL_ALLOCATIONS
+// oneDNN makes objects in each run. Wherever memory runs out, the run says so, and the next one is right.
+static void test_runs_out_of_memory(void **state) {
+  (void)state;
+  long failed = 0;
+  for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); ++c) {
+    fixture_t fixture;
+    fixture_init(&fixture, cases[c], 1);
+    char message[512] = "";
+    byoc_runtime_t runtime = {.struct_size = sizeof(runtime), .thread_count = 1, .self = message, .set_error = report};
+    byoc_engine_init_t init = {
+        .struct_size = sizeof(init), .function_count = 1, .functions = &fixture.function, .runtime = &runtime};
+    void *instance = NULL;
+    assert_int_equal(byoc_engine_dnnl.create(&init, &instance), BYOC_OK);
+    int32_t status = BYOC_OUT_OF_MEMORY;
+    for (long n = 0; status != BYOC_OK && n < 1000; ++n) {
+      message[0] = '\0';
+      allocations_left = n;
+      status = fixture_run(&fixture, instance, &runtime);
+      allocations_left = -1;
+      if (status == BYOC_OK) break;
+      ++failed;
+      assert_int_equal(status, BYOC_OUT_OF_MEMORY);
+      assert_non_null(strstr(message, "oneDNN is out of memory"));
+    }
+    assert_int_equal(status, BYOC_OK);
+    assert_int_equal(fixture_run(&fixture, instance, &runtime), BYOC_OK);
+    assert_true(fixture_matches(&fixture));
+    byoc_engine_dnnl.destroy(instance);
+    fixture_deinit(&fixture);
+  }
+  assert_in_range(failed, 100, 10000); // otherwise no allocation was made to fail
+}
+#endif
+
 int main(int argc, char **argv) {
   if (argc > 1) thread_limit = atoi(argv[1]);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_operators),        cmocka_unit_test(test_threads),
-      cmocka_unit_test(test_packed_constants), cmocka_unit_test(test_constants_packed_for_another_processor),
-      cmocka_unit_test(test_damaged_json),
+    cmocka_unit_test(test_operators),
+    cmocka_unit_test(test_threads),
+    cmocka_unit_test(test_packed_constants),
+    cmocka_unit_test(test_constants_packed_for_another_processor),
+    cmocka_unit_test(test_damaged_json),
+#if CAN_FAIL_ALLOCATIONS
+    cmocka_unit_test(test_runs_out_of_memory),
+#endif
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
