@@ -17,6 +17,7 @@
 #include "core/runtime/artifact/model.h"
 #include "core/runtime/artifact/pool.h"
 #include "core/runtime/artifact/processors.h"
+#include "core/runtime/artifact/stack.h"
 #include "core/runtime/artifact/verify.h"
 
 // Workspaces of this size or larger ask for huge pages: fewer page faults in the first run, fewer TLB misses in all
@@ -348,6 +349,15 @@ static int32_t create_engine(context_t *context, uint32_t index) {
   return create_error(status, "the engine '%s' cannot start: %s", engine->name, reason_or_status(context, status));
 }
 
+static int32_t check_stack(void) {
+  const size_t left = byoc_stack_left_bytes();
+  if (left >= BYOC_STACK_BYTES) return BYOC_OK;
+  return create_error(BYOC_UNSUPPORTED,
+                      "this thread has %zu KiB of stack left, and %d KiB are needed: create it with a larger stack "
+                      "(pthread_attr_setstacksize)",
+                      left / 1024, BYOC_STACK_BYTES / 1024);
+}
+
 int32_t byoc_model_create(const byoc_model_t *model, const byoc_context_options_t *options,
                           byoc_context_t **out_context) {
   *out_context = NULL;
@@ -358,7 +368,8 @@ int32_t byoc_model_create(const byoc_model_t *model, const byoc_context_options_
     }
     memcpy(&known, options, options->struct_size < sizeof(known) ? options->struct_size : sizeof(known));
   }
-  int32_t status = byoc_model_check(model, NULL, 0);
+  int32_t status = check_stack();
+  if (status == BYOC_OK) status = byoc_model_check(model, NULL, 0);
   if (status == BYOC_OK) status = verify_if_asked();
   if (status != BYOC_OK) return status;
 

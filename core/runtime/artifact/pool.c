@@ -147,7 +147,13 @@ static bool start_worker(uint32_t index) {
   sigset_t all, old;
   sigfillset(&all);
   if (pthread_sigmask(SIG_SETMASK, &all, &old) != 0) return false;
-  bool started = pthread_create(&worker->thread, NULL, work, worker) == 0;
+  pthread_attr_t attributes;
+  bool started = pthread_attr_init(&attributes) == 0;
+  if (started) {
+    (void)pthread_attr_setstacksize(&attributes, BYOC_WORKER_STACK_BYTES); // the size is valid
+    started = pthread_create(&worker->thread, &attributes, work, worker) == 0;
+    (void)pthread_attr_destroy(&attributes);
+  }
   (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
   return started;
 }

@@ -16,6 +16,8 @@
 
 // The largest thread count; a larger one is refused.
 #define BYOC_MODEL_MAX_THREADS 256
+// The stack of each worker thread, whatever the limits of the process are: far more than kernels and engines need.
+#define BYOC_WORKER_STACK_BYTES (1 << 20)
 
 // Sets how often threads poll for more work before they sleep, from the next byoc_model_pool_acquire on. Ignored if
 // there are more threads than processors.

@@ -3,6 +3,8 @@
 #include "tests/support/support.h"
 
 #include <math.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
@@ -172,6 +174,59 @@ static void long_programs_run_in_parts(void **state) {
   }
 }
 
+// ---- small stacks ----
+
+typedef struct small_thread_t {
+  const byoc_artifact_t *table;
+  int32_t status;
+  char message[256];
+} small_thread_t;
+
+static void *create_and_run(void *argument) {
+  small_thread_t *thread = argument;
+  byoc_context_t *context = NULL;
+  const void *given = input;
+  float output[8];
+  thread->status = thread->table->create(NULL, &context);
+  if (thread->status == BYOC_OK) thread->status = thread->table->run(context, &given, (void *[]){output});
+  snprintf(thread->message, sizeof(thread->message), "%s", thread->table->last_error(context));
+  thread->table->destroy(context);
+  return NULL;
+}
+
+static void threads_of_small_stacks_are_refused(void **state) {
+  (void)state;
+  static const struct {
+    size_t stack_bytes;
+    int32_t status;
+    const char *message;
+  } rows[] = {{48 * 1024, BYOC_UNSUPPORTED, "KiB of stack left, and 64 KiB are needed"}, {128 * 1024, BYOC_OK, ""}};
+  fixture_t f;
+  byoc_diag_t diag = {0};
+  byoc_loaded_artifact_t loaded;
+  byoc_build_temporary_t artifact;
+  byoc_string_t text = make_model(CHAIN, 4);
+  open_build(&f, text.data, "c -O=1", "greedy");
+  byoc_test_ok(byoc_build_compose_temporary(&f.build, &diag, &artifact), &diag);
+  byoc_test_ok(byoc_artifact_load(artifact.path, &diag, &loaded), &diag);
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    small_thread_t thread = {.table = loaded.table};
+    pthread_attr_t attributes;
+    pthread_t id;
+    assert_int_equal(pthread_attr_init(&attributes), 0);
+    assert_int_equal(pthread_attr_setstacksize(&attributes, rows[i].stack_bytes), 0);
+    assert_int_equal(pthread_create(&id, &attributes, create_and_run, &thread), 0);
+    assert_int_equal(pthread_join(id, NULL), 0);
+    assert_int_equal(thread.status, rows[i].status);
+    assert_non_null(strstr(thread.message, rows[i].message));
+    (void)pthread_attr_destroy(&attributes);
+  }
+  byoc_artifact_unload(&loaded);
+  byoc_build_temporary_remove(&artifact);
+  close_build(&f);
+  byoc_string_deinit(&text);
+}
+
 // ---- wide nodes ----
 
 typedef enum wide_t { SPLIT_CONCAT, SUM, MAX, ELEMENTWISE, WIDE_COUNT } wide_t;
@@ -309,6 +364,7 @@ static void time_grows_with_size(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(long_programs_run_in_parts),
+      cmocka_unit_test(threads_of_small_stacks_are_refused),
       cmocka_unit_test(wide_nodes_share_small_kernels),
       cmocka_unit_test(time_grows_with_size),
   };
