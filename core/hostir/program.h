@@ -233,9 +233,12 @@ static inline bool byoc_host_buffer_in_cell(const byoc_host_buffer_t *buffer) {
   return buffer->is_value && buffer->kind != BYOC_HOST_BUFFER_CONSTANT;
 }
 
-// Checks that every read comes after a write, between allocate and free; that nothing writes an input or a constant;
-// that every output is written; that sizes and counts fit; and that planned buffers alive at the same time do not
-// overlap.
+// BYOC_INTERNAL, with the instruction and the reason, unless the program can run. Each byte is written before it is
+// read, whichever cases and however many turns of loops ran before, and outputs are written whole. Buffers are used
+// between allocate and free, one of each for each life; planned ones that are alive at the same time do not overlap.
+// Nothing writes inputs, constants and parameters. Results share no bytes with each other, nor with operands that they
+// are not meant to overwrite. Counts, element types, sizes and alignment fit what is called or yielded, and symbols are
+// bound before they are used. The shapes of values are compared when the program runs (MATCH).
 byoc_status_t byoc_host_program_verify(const byoc_host_program_t *program, byoc_diag_t *diag);
 // What errors and profiles call an instruction.
 const char *byoc_host_instruction_name(const byoc_host_instruction_t *instruction);

@@ -1,181 +1,245 @@
-// Verifies host programs.
-#include <string.h>
+// Verifies host programs: walks the instructions in the order of the text.
+#include <stdarg.h>
+#include <stdio.h>
 
-#include "core/hostir/program.h"
-#include "core/module/c_call.h"
+#include "byoc/call.h"
+#include "core/hostir/verify_internal.h"
 
-// What is known about each buffer while walking the program.
-typedef struct buffer_state_t {
-  bool alive, written;
-} buffer_state_t;
-
-typedef struct verifier_t {
-  const byoc_host_program_t *program;
-  const byoc_host_instruction_t *at;
-  buffer_state_t *states; // by buffer index, roots only
-  // The planned buffers that are alive and not empty, by offset; they do not overlap.
-  const byoc_host_buffer_t **alive;
-  size_t alive_count;
-  byoc_diag_t *diag;
-} verifier_t;
-
-static byoc_status_t complain(verifier_t *v, const byoc_host_buffer_t *buffer, const char *what) {
-  return byoc_diag_error(v->diag, BYOC_INTERNAL, "host program '%s': %s %s: buffer '%s' %s", v->program->name,
-                         v->at ? byoc_host_op_name(v->at->op) : "end", v->at && v->at->symbol ? v->at->symbol : "",
-                         buffer->name, what);
-}
-
-static byoc_status_t check_read(verifier_t *v, byoc_host_buffer_t *buffer) {
-  const buffer_state_t *state = &v->states[byoc_host_buffer_root(buffer)->index];
-  if (!state->alive) return complain(v, buffer, "is read outside its lifetime");
-  if (!state->written) return complain(v, buffer, "is read before it is written");
-  return BYOC_OK;
-}
-
-static byoc_status_t check_write(verifier_t *v, byoc_host_buffer_t *buffer) {
-  byoc_host_buffer_t *root = byoc_host_buffer_root(buffer);
-  buffer_state_t *state = &v->states[root->index];
-  if (root->kind == BYOC_HOST_BUFFER_INPUT || root->kind == BYOC_HOST_BUFFER_CONSTANT) {
-    return complain(v, buffer, "is read-only, but is written");
+byoc_status_t byoc_host_verify_refuse(byoc_host_verifier_t *v, const char *format, ...) {
+  char reason[512], place[256] = "";
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(reason, sizeof(reason), format, arguments);
+  va_end(arguments);
+  const byoc_host_instruction_t *i = v->at;
+  if (i != NULL) {
+    bool has_origin = i->origin != NULL && i->origin[0] != '\0';
+    snprintf(place, sizeof(place), "instruction %zu (%s%s%s%s%s): ", v->number, byoc_host_op_name(i->op),
+             i->symbol != NULL ? " " : "", i->symbol != NULL ? i->symbol : "", has_origin ? ", " : "",
+             has_origin ? i->origin : "");
   }
-  if (!state->alive) return complain(v, buffer, "is written outside its lifetime");
-  state->written = true;
-  return BYOC_OK;
+  return byoc_diag_error(v->diag, BYOC_INTERNAL, "host program '%s': %s%s", v->program->name, place, reason);
 }
 
-static bool is_planned(const byoc_host_buffer_t *buffer) {
-  return !buffer->is_value && buffer->offset_bytes != BYOC_HOST_OFFSET_NONE;
-}
+// ---- buffers ----
 
-// The position in `alive` of the first buffer that begins at `offset` or behind it.
-static size_t find_alive(const verifier_t *v, uint64_t offset) {
-  size_t low = 0, high = v->alive_count;
-  while (low < high) {
-    size_t middle = (low + high) / 2;
-    if (v->alive[middle]->offset_bytes < offset) low = middle + 1;
-    if (v->alive[middle]->offset_bytes >= offset) high = middle;
+static byoc_status_t check_buffer(byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer) {
+  const char *what = NULL;
+  if (buffer->is_parameter && !buffer->is_value) what = "is a parameter, but not a value";
+  if (!buffer->is_value && !byoc_type_is_static(buffer->type)) what = "has no known size, but is not a value";
+  if (buffer->kind == BYOC_HOST_BUFFER_VIEW) {
+    const byoc_host_buffer_t *base = buffer->base;
+    if (buffer->offset_bytes > base->size_bytes || buffer->size_bytes > base->size_bytes - buffer->offset_bytes) {
+      what = "reaches beyond its base";
+    }
+    if (buffer->is_value || byoc_host_buffer_in_cell(base)) what = "is a view, but its bytes are in a cell";
+    if (base->kind == BYOC_HOST_BUFFER_VIEW) what = "is a view of a view";
+  } else if (buffer->kind == BYOC_HOST_BUFFER_LOCAL && !buffer->is_value &&
+             buffer->offset_bytes != BYOC_HOST_OFFSET_NONE) {
+    const uint64_t workspace = v->program->workspace_size_bytes;
+    if (buffer->offset_bytes > workspace || buffer->size_bytes > workspace - buffer->offset_bytes) {
+      what = "reaches beyond the workspace";
+    }
+    if (buffer->offset_bytes % BYOC_BUFFER_ALIGNMENT != 0) what = "is planned at an offset that is not aligned";
   }
-  return low;
+  if (what == NULL) return BYOC_OK;
+  return byoc_host_verify_refuse(v, "buffer '%s' %s", buffer->name, what);
 }
 
-// A planned buffer must not overlap another one that is alive at the same time.
-static byoc_status_t begin_planned(verifier_t *v, const byoc_host_buffer_t *buffer) {
-  uint64_t end = buffer->offset_bytes + buffer->size_bytes;
-  if (end > v->program->workspace_size_bytes) return complain(v, buffer, "reaches beyond the workspace");
-  if (buffer->size_bytes == 0) return BYOC_OK;
-  size_t at = find_alive(v, buffer->offset_bytes);
-  const byoc_host_buffer_t *before = at > 0 ? v->alive[at - 1] : NULL;
-  if ((before != NULL && before->offset_bytes + before->size_bytes > buffer->offset_bytes) ||
-      (at < v->alive_count && v->alive[at]->offset_bytes < end)) {
-    return complain(v, buffer, "overlaps another buffer that is alive");
+// ---- symbols ----
+
+typedef struct leaf_t {
+  const byoc_host_verifier_t *v;
+  byoc_dim_t missing;
+} leaf_t;
+
+static bool leaf_is_bound(void *self, byoc_dim_t leaf) {
+  leaf_t *search = self;
+  search->missing = leaf;
+  if (byoc_dim_is_unknown(leaf)) return false;
+  uintptr_t index = (uintptr_t)byoc_text_map_get(&search->v->program->symbol_indices, leaf.expr->symbol);
+  return index != 0 && search->v->is_bound[index - 1];
+}
+
+static byoc_status_t check_dim(byoc_host_verifier_t *v, byoc_dim_t dim) {
+  leaf_t search = {.v = v};
+  if (byoc_dim_walk(dim, leaf_is_bound, &search)) return BYOC_OK;
+  if (byoc_dim_is_unknown(search.missing)) return byoc_host_verify_refuse(v, "it needs a dimension that is not known");
+  return byoc_host_verify_refuse(v, "the symbol %s is used before it is bound", search.missing.expr->symbol);
+}
+
+static byoc_status_t check_dims(byoc_host_verifier_t *v, const byoc_dim_t *dims, size_t count) {
+  for (size_t k = 0; k < count; ++k) BYOC_RETURN_IF_ERROR(check_dim(v, dims[k]));
+  return BYOC_OK;
+}
+
+// The shape of a cell that the instruction makes.
+static byoc_status_t check_shape(byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer) {
+  if (byoc_type_is_tensor(buffer->type) && buffer->type->rank != BYOC_RANK_UNKNOWN) {
+    return check_dims(v, buffer->type->dims, (size_t)buffer->type->rank);
   }
-  memmove(&v->alive[at + 1], &v->alive[at], (v->alive_count - at) * sizeof(const byoc_host_buffer_t *));
-  v->alive[at] = buffer;
-  v->alive_count++;
+  return byoc_host_verify_refuse(v, "buffer '%s' is made, but is no tensor of a known rank", buffer->name);
+}
+
+static byoc_status_t bind(byoc_host_verifier_t *v, uint32_t symbol) {
+  if (v->is_bound[symbol]) return BYOC_OK;
+  v->is_bound[symbol] = true;
+  return byoc_vector_push(&v->bound, byoc_arena_allocator(&v->arena), symbol) ? BYOC_OK
+                                                                              : byoc_diag_out_of_memory(v->diag);
+}
+
+static byoc_status_t check_symbols(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
+  if (i->op == BYOC_HOST_KERNEL) BYOC_RETURN_IF_ERROR(check_dims(v, i->dims, i->kernel->symbols.count));
+  if (i->op == BYOC_HOST_LOOP) BYOC_RETURN_IF_ERROR(check_dims(v, i->dims, byoc_host_loop_dim_count(i)));
+  if (i->op == BYOC_HOST_ALLOCATE && i->operands.data[0]->is_value) {
+    BYOC_RETURN_IF_ERROR(check_shape(v, i->operands.data[0]));
+  }
+  if (i->op == BYOC_HOST_SHARE && byoc_type_is_tensor(i->results.data[0]->type) &&
+      !byoc_type_equal(i->operands.data[0]->type, i->results.data[0]->type)) {
+    BYOC_RETURN_IF_ERROR(check_shape(v, i->results.data[0]));
+  }
+  for (size_t k = 0; k < i->relations.count; ++k) {
+    BYOC_RETURN_IF_ERROR(check_dim(v, i->relations.data[k].left));
+    BYOC_RETURN_IF_ERROR(check_dim(v, i->relations.data[k].right));
+  }
+  for (uint32_t k = 0; k < i->match_count; ++k) {
+    const byoc_host_match_t *match = &i->matches[k];
+    if (match->symbol != BYOC_HOST_SYMBOL_NONE) BYOC_RETURN_IF_ERROR(bind(v, match->symbol));
+    if (match->symbol == BYOC_HOST_SYMBOL_NONE) BYOC_RETURN_IF_ERROR(check_dim(v, match->dim));
+  }
+  for (uint32_t k = 0; k < i->symbol_count; ++k) BYOC_RETURN_IF_ERROR(bind(v, i->symbols[k]));
   return BYOC_OK;
 }
 
-static void end_planned(verifier_t *v, const byoc_host_buffer_t *buffer) {
-  if (buffer->size_bytes == 0) return;
-  size_t at = find_alive(v, buffer->offset_bytes);
-  v->alive_count--;
-  memmove(&v->alive[at], &v->alive[at + 1], (v->alive_count - at) * sizeof(const byoc_host_buffer_t *));
+// ---- instructions ----
+
+static byoc_status_t walk_region(byoc_host_verifier_t *v, const byoc_host_region_t *region);
+
+// Walks a nested region; `out_scope` keeps what it does.
+static byoc_status_t walk_nested(byoc_host_verifier_t *v, const byoc_host_instruction_t *owner, uint32_t index,
+                                 byoc_host_scope_t *out_scope) {
+  static const char *const names[] = {"then", "else"};
+  const byoc_host_region_t *region = &owner->regions[index];
+  const size_t number = v->number;
+  BYOC_RETURN_IF_ERROR(byoc_host_verify_enter(v, region, out_scope));
+  BYOC_RETURN_IF_ERROR(walk_region(v, region));
+  v->at = owner;
+  const byoc_host_instruction_t *last = region->last;
+  while (last != NULL && last->op == BYOC_HOST_FREE) last = last->previous; // what the yield used last
+  if (last == NULL || last->op != BYOC_HOST_YIELD) {
+    v->number = number;
+    return byoc_host_verify_refuse(v, "%s does not end with a yield",
+                                   owner->op == BYOC_HOST_LOOP ? "body" : names[index]);
+  }
+  return byoc_host_verify_leave(v, out_scope);
 }
 
-static byoc_status_t check_life(verifier_t *v, const byoc_host_instruction_t *i) {
-  byoc_host_buffer_t *buffer = i->operands.data[0];
-  buffer_state_t *state = &v->states[buffer->index];
-  if (buffer->is_parameter) return complain(v, buffer, "belongs to its region");
-  if (buffer->kind != BYOC_HOST_BUFFER_LOCAL) return complain(v, buffer, "is not local");
-  bool begins = i->op == BYOC_HOST_ALLOCATE;
-  if (state->alive == begins)
-    return complain(v, buffer, begins ? "is allocated twice" : "is freed, but was not allocated");
-  *state = (buffer_state_t){.alive = begins};
-  if (!is_planned(buffer)) return BYOC_OK;
-  if (begins) return begin_planned(v, buffer);
-  end_planned(v, buffer);
+static byoc_status_t walk_branch(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
+  byoc_host_scope_t cases[2];
+  const size_t number = v->number;
+  BYOC_RETURN_IF_ERROR(walk_nested(v, i, 0, &cases[0]));
+  BYOC_RETURN_IF_ERROR(walk_nested(v, i, 1, &cases[1]));
+  const size_t behind = v->number;
+  v->number = number;
+  BYOC_RETURN_IF_ERROR(byoc_host_verify_join(v, cases));
+  v->number = behind;
   return BYOC_OK;
 }
 
-// Result cells that the instruction makes begin their lifetime with it.
+static byoc_status_t walk_loop(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
+  byoc_host_scope_t body;
+  const size_t number = v->number;
+  BYOC_RETURN_IF_ERROR(walk_nested(v, i, 0, &body));
+  const size_t behind = v->number;
+  v->number = number;
+  BYOC_RETURN_IF_ERROR(byoc_host_verify_repeat(v, &body));
+  v->number = behind;
+  return BYOC_OK;
+}
+
 static bool makes_cells(const byoc_host_instruction_t *i) {
   return i->op == BYOC_HOST_SHARE || i->op == BYOC_HOST_CONTAINER || i->op == BYOC_HOST_BRANCH ||
          i->op == BYOC_HOST_LOOP;
 }
 
-static byoc_status_t check_cells(verifier_t *v, const byoc_host_instruction_t *i) {
-  for (size_t k = 0; k < i->results.count; ++k) {
-    if (!i->results.data[k]->is_value) return complain(v, i->results.data[k], "is not a value");
-    v->states[i->results.data[k]->index] = (buffer_state_t){.alive = true, .written = true};
+static byoc_status_t check_instruction(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
+  BYOC_RETURN_IF_ERROR(byoc_host_verify_alone(v, i));
+  BYOC_RETURN_IF_ERROR(check_symbols(v, i));
+  if (i->op == BYOC_HOST_ALLOCATE || i->op == BYOC_HOST_FREE) {
+    return byoc_host_verify_begin_or_end(v, i->operands.data[0], i->op == BYOC_HOST_ALLOCATE);
   }
-  for (uint32_t r = 0; r < i->region_count; ++r) {
-    const byoc_host_region_t *region = &i->regions[r];
-    for (size_t k = 0; k < region->parameters.count; ++k) {
-      v->states[region->parameters.data[k]->index] = (buffer_state_t){.alive = true, .written = true};
-    }
+  if (i->op == BYOC_HOST_YIELD) {
+    const byoc_host_instruction_t *next = i->next;
+    while (next != NULL && next->op == BYOC_HOST_FREE) next = next->next;
+    if (next != NULL) return byoc_host_verify_refuse(v, "a yield is not the end of its region");
   }
-  return BYOC_OK;
-}
-
-// A yield must give as many values as its owner takes.
-static byoc_status_t check_yield(verifier_t *v, const byoc_host_instruction_t *i) {
-  const byoc_host_instruction_t *owner = i->region->owner;
-  size_t wanted = owner == NULL ? 0 : owner->results.count + (owner->op == BYOC_HOST_LOOP);
-  if (owner != NULL && i->operands.count == wanted) return BYOC_OK;
-  return byoc_diag_error(v->diag, BYOC_INTERNAL, "host program '%s': a yield of %zu values where %zu are taken",
-                         v->program->name, i->operands.count, wanted);
-}
-
-static byoc_status_t check_instruction(verifier_t *v, const byoc_host_instruction_t *i) {
-  if (i->op == BYOC_HOST_ALLOCATE || i->op == BYOC_HOST_FREE) return check_life(v, i);
+  BYOC_RETURN_IF_ERROR(byoc_host_verify_overlaps(v, i));
   for (size_t k = 0; k < i->operands.count; ++k) {
-    if (i->operands.data[k] != NULL) BYOC_RETURN_IF_ERROR(check_read(v, i->operands.data[k]));
+    if (i->operands.data[k] != NULL) BYOC_RETURN_IF_ERROR(byoc_host_verify_read(v, i->operands.data[k]));
   }
-  if (i->op == BYOC_HOST_YIELD) BYOC_RETURN_IF_ERROR(check_yield(v, i));
-  if (makes_cells(i)) return check_cells(v, i);
-  if (i->workspace != NULL) BYOC_RETURN_IF_ERROR(check_write(v, i->workspace));
-  for (size_t k = 0; k < i->results.count; ++k) BYOC_RETURN_IF_ERROR(check_write(v, i->results.data[k]));
-  if (i->op == BYOC_HOST_COPY && i->operands.data[0]->size_bytes != i->results.data[0]->size_bytes) {
-    return complain(v, i->results.data[0], "is copied from a buffer of another size");
+  if (i->op == BYOC_HOST_C_CALL && i->c_call->result_from_operand >= 0) { // what it adds to is there already
+    BYOC_RETURN_IF_ERROR(byoc_host_verify_read(v, i->results.data[0]));
   }
-  if (i->op == BYOC_HOST_C_CALL) {
-    return byoc_c_call_verify(i->c_call, (uint32_t)i->operands.count, (uint32_t)i->results.count, v->diag);
+  if (i->op == BYOC_HOST_BRANCH) BYOC_RETURN_IF_ERROR(walk_branch(v, i));
+  if (i->op == BYOC_HOST_LOOP) BYOC_RETURN_IF_ERROR(walk_loop(v, i));
+  v->at = i;
+  if (i->workspace != NULL) BYOC_RETURN_IF_ERROR(byoc_host_verify_scratch(v, i->workspace));
+  for (size_t k = 0; k < i->results.count; ++k) {
+    BYOC_RETURN_IF_ERROR(makes_cells(i) ? byoc_host_verify_make(v, i->results.data[k])
+                                        : byoc_host_verify_write(v, i->results.data[k]));
   }
   return BYOC_OK;
 }
 
-static byoc_status_t walk(verifier_t *v) {
-  for (size_t k = 0; k < v->program->buffers.count; ++k) {
-    const byoc_host_buffer_t *buffer = v->program->buffers.data[k];
-    bool given = buffer->kind == BYOC_HOST_BUFFER_INPUT || buffer->kind == BYOC_HOST_BUFFER_CONSTANT;
-    v->states[k] = (buffer_state_t){.alive = buffer->kind != BYOC_HOST_BUFFER_LOCAL, .written = given};
-    if (buffer->kind != BYOC_HOST_BUFFER_VIEW) continue;
-    if (buffer->base->kind == BYOC_HOST_BUFFER_VIEW) return complain(v, buffer, "is a view of a view");
-    if (buffer->offset_bytes + buffer->size_bytes > buffer->base->size_bytes) {
-      return complain(v, buffer, "reaches beyond its base");
-    }
+static byoc_status_t walk_region(byoc_host_verifier_t *v, const byoc_host_region_t *region) {
+  for (const byoc_host_instruction_t *i = region->first; i != NULL; i = i->next) {
+    v->at = i;
+    v->number++;
+    BYOC_RETURN_IF_ERROR(check_instruction(v, i));
   }
-  for (v->at = v->program->body.first; v->at != NULL; v->at = byoc_host_instruction_following(v->at)) {
-    BYOC_RETURN_IF_ERROR(check_instruction(v, v->at));
+  return BYOC_OK;
+}
+
+static byoc_status_t check_ports(byoc_host_verifier_t *v) {
+  const byoc_host_program_t *program = v->program;
+  for (size_t k = 0; k < program->inputs.count + program->outputs.count; ++k) {
+    const byoc_host_buffer_t *buffer =
+        k < program->inputs.count ? program->inputs.data[k] : program->outputs.data[k - program->inputs.count];
+    if (buffer->is_value == program->is_dynamic) continue;
+    return byoc_host_verify_refuse(v, "buffer '%s' is %s value in a %s program", buffer->name,
+                                   buffer->is_value ? "a" : "no", program->is_dynamic ? "dynamic" : "static");
   }
-  for (size_t k = 0; k < v->program->outputs.count; ++k) {
-    BYOC_RETURN_IF_ERROR(check_read(v, v->program->outputs.data[k]));
+  return BYOC_OK;
+}
+
+static byoc_status_t walk(byoc_host_verifier_t *v) {
+  const byoc_host_program_t *program = v->program;
+  BYOC_RETURN_IF_ERROR(check_ports(v));
+  for (size_t k = 0; k < program->buffers.count; ++k) BYOC_RETURN_IF_ERROR(check_buffer(v, program->buffers.data[k]));
+  BYOC_RETURN_IF_ERROR(byoc_host_verify_start(v));
+  BYOC_RETURN_IF_ERROR(walk_region(v, &program->body));
+  v->at = NULL;
+  for (size_t k = 0; k < program->outputs.count; ++k) {
+    BYOC_RETURN_IF_ERROR(byoc_host_verify_read(v, program->outputs.data[k]));
   }
-  for (size_t k = 0; k < v->program->buffers.count; ++k) {
-    const byoc_host_buffer_t *buffer = v->program->buffers.data[k];
-    if (buffer->kind != BYOC_HOST_BUFFER_LOCAL || buffer->is_parameter) continue;
-    if (v->states[k].alive) return complain(v, buffer, "is never freed");
+  for (size_t k = 0; k < program->buffers.count; ++k) {
+    const byoc_host_buffer_t *buffer = program->buffers.data[k];
+    if (buffer->kind != BYOC_HOST_BUFFER_LOCAL || !v->lives[k].alive) continue;
+    return byoc_host_verify_refuse(v, "buffer '%s' is never freed", buffer->name);
   }
   return BYOC_OK;
 }
 
 byoc_status_t byoc_host_program_verify(const byoc_host_program_t *program, byoc_diag_t *diag) {
-  byoc_allocator_t allocator = program->arena.allocator;
-  verifier_t v = {.program = program, .diag = diag};
-  v.states = byoc_allocate(allocator, program->buffers.count, sizeof(*v.states));
-  v.alive = byoc_allocate(allocator, program->buffers.count, sizeof(*v.alive));
-  byoc_status_t status = v.states != NULL && v.alive != NULL ? walk(&v) : byoc_diag_out_of_memory(diag);
-  byoc_free(allocator, v.states);
-  byoc_free(allocator, v.alive);
+  byoc_host_verifier_t v = {.program = program, .diag = diag};
+  const size_t count = program->buffers.count;
+  byoc_arena_init(&v.arena, program->arena.allocator);
+  v.lives = BYOC_ARENA_ARRAY(&v.arena, byoc_host_life_t, count);
+  v.planned = BYOC_ARENA_ARRAY(&v.arena, const byoc_host_buffer_t *, count);
+  v.slots = BYOC_ARENA_ARRAY(&v.arena, uint32_t, count);
+  v.is_bound = BYOC_ARENA_ARRAY(&v.arena, bool, program->symbols.count);
+  bool ok = v.lives != NULL && v.planned != NULL && v.slots != NULL && v.is_bound != NULL;
+  byoc_status_t status = ok ? walk(&v) : byoc_diag_out_of_memory(diag);
+  byoc_arena_deinit(&v.arena);
   return status;
 }

@@ -1,0 +1,87 @@
+// Parts of the verifier of host programs.
+//
+// verify.c walks the instructions in the order of the text, once each; verify_state.c knows what is alive and which
+// bytes are written at each point; verify_call.c checks an instruction on its own: counts, types, alignment, overlaps.
+#ifndef BYOC_CORE_HOSTIR_VERIFY_INTERNAL_H_
+#define BYOC_CORE_HOSTIR_VERIFY_INTERNAL_H_
+
+#include "core/hostir/program.h"
+#include "core/hostir/verify_bytes.h"
+
+// What is known about a buffer that owns its bytes. A cell counts as one byte.
+typedef struct byoc_host_life_t {
+  byoc_byte_set_t written;
+  uint32_t lives;  // how often it came to life
+  uint32_t region; // the last region that changed it
+  bool alive;
+} byoc_host_life_t;
+
+// A buffer that a region changes, and its state before.
+typedef struct byoc_host_change_t {
+  uint32_t buffer;
+  byoc_host_life_t life;
+} byoc_host_change_t;
+typedef BYOC_VECTOR(byoc_host_change_t) byoc_host_changes_t;
+
+// The bytes of one result.
+typedef struct byoc_host_span_t {
+  uint32_t root, result; // indices of the buffer that owns the bytes, and of the result
+  byoc_byte_range_t bytes;
+} byoc_host_span_t;
+
+typedef struct byoc_host_verifier_t {
+  const byoc_host_program_t *program;
+  const byoc_host_instruction_t *at; // NULL: before the first one, or behind the last one
+  size_t number;                     // of that instruction, in the order of the text, from 1 on
+  byoc_arena_t arena;                // for all vectors and sets
+  byoc_host_life_t *lives;           // by buffer index
+  byoc_host_changes_t changes;       // of the regions that the walk is in
+  uint32_t region, region_count;     // the number of the innermost one; 0 is the program's body
+  // The planned buffers that are alive and not empty, by offset; they do not overlap.
+  const byoc_host_buffer_t **planned;
+  size_t planned_count;
+  uint32_t *slots;             // by buffer index: 0, except inside of a function that uses them
+  bool *is_bound;              // by symbol
+  BYOC_VECTOR(uint32_t) bound; // symbols in the order in which they were bound
+  BYOC_VECTOR(byoc_host_span_t) spans;
+  byoc_diag_t *diag;
+} byoc_host_verifier_t;
+
+// BYOC_INTERNAL, with the program and the instruction in front of the reason.
+byoc_status_t byoc_host_verify_refuse(byoc_host_verifier_t *v, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+// The bytes of a buffer in the buffer that owns them.
+byoc_byte_range_t byoc_host_verify_bytes(const byoc_host_buffer_t *buffer);
+
+// ---- one instruction on its own (verify_call.c) ----
+byoc_status_t byoc_host_verify_alone(byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
+
+// ---- overlaps (verify_overlap.c) ----
+// Results and workspace share no bytes with each other or with operands, but for a result that is written in place.
+byoc_status_t byoc_host_verify_overlaps(byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
+
+// ---- what is alive and written (verify_state.c) ----
+byoc_status_t byoc_host_verify_start(byoc_host_verifier_t *v);
+byoc_status_t byoc_host_verify_read(byoc_host_verifier_t *v, byoc_host_buffer_t *buffer);
+byoc_status_t byoc_host_verify_write(byoc_host_verifier_t *v, byoc_host_buffer_t *buffer);
+byoc_status_t byoc_host_verify_scratch(byoc_host_verifier_t *v, byoc_host_buffer_t *buffer);
+// A result cell that the instruction makes begins its life with it.
+byoc_status_t byoc_host_verify_make(byoc_host_verifier_t *v, byoc_host_buffer_t *buffer);
+byoc_status_t byoc_host_verify_begin_or_end(byoc_host_verifier_t *v, byoc_host_buffer_t *buffer, bool begins);
+
+// What a region has done by its end.
+typedef struct byoc_host_scope_t {
+  size_t first_change, bound_count;
+  uint32_t outside;
+  byoc_host_changes_t ends; // the states at its end
+} byoc_host_scope_t;
+byoc_status_t byoc_host_verify_enter(byoc_host_verifier_t *v, const byoc_host_region_t *region,
+                                     byoc_host_scope_t *out_scope);
+// Everything is as it was at the region's begin; `scope` keeps what is different at its end.
+byoc_status_t byoc_host_verify_leave(byoc_host_verifier_t *v, byoc_host_scope_t *scope);
+// Behind a branch: what is so in both cases.
+byoc_status_t byoc_host_verify_join(byoc_host_verifier_t *v, const byoc_host_scope_t cases[2]);
+// Behind a loop: its body may have run any number of times.
+byoc_status_t byoc_host_verify_repeat(byoc_host_verifier_t *v, const byoc_host_scope_t *body);
+
+#endif // BYOC_CORE_HOSTIR_VERIFY_INTERNAL_H_

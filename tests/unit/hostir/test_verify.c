@@ -1,0 +1,326 @@
+// The verifier of host programs: one small text for each refusal, with the sentence that says why.
+#include <stdio.h>
+
+#include "core/hostir/text.h"
+#include "tests/support/support.h"
+
+#define PROGRAM(declarations, body)                                                                                    \
+  "host program \"p\" workspace 256 bound 0 {\n input %x : f32[4]\n output %y : f32[4]\n" declarations body "}\n"
+#define DYNAMIC(declarations, body)                                                                                    \
+  "host program \"p\" dynamic workspace 256 bound 0 {\n symbol N of inputs\n symbol M\n input %x : value f32[N]\n"     \
+  " input %c : value bool[]\n input %n : value i64[]\n output %y : value f32[N]\n" declarations body "}\n"
+#define KERNEL "kernel { name \"k\" input a : f32[4] output b : f32[4] }\n"
+#define TWO    "kernel { name \"k\" input a : f32[4] output b : f32[4] output c : f32[4] }\n"
+
+typedef struct case_t {
+  const char *name, *text;
+  const char *message; // NULL: the program is right
+} case_t;
+
+static byoc_status_t verify(const char *text, byoc_diag_t *diag) {
+  byoc_graph_module_t *module = NULL;
+  byoc_host_program_t *program = NULL;
+  byoc_status_t status =
+      byoc_host_program_parse(text, "p.host", NULL, byoc_allocator_system(), diag, &module, &program);
+  if (status != BYOC_OK) fail_msg("%s at line %d of\n%s", diag->message, diag->line, text);
+  status = byoc_host_program_verify(program, diag);
+  byoc_host_program_destroy(program);
+  byoc_graph_module_destroy(module);
+  return status;
+}
+
+static void check(const case_t *cases, size_t count) {
+  for (size_t k = 0; k < count; ++k) {
+    byoc_diag_t diag = {0};
+    byoc_status_t status = verify(cases[k].text, &diag);
+    if (cases[k].message == NULL && status != BYOC_OK) fail_msg("%s: %s", cases[k].name, diag.message);
+    if (cases[k].message == NULL) continue;
+    if (status != BYOC_INTERNAL || strstr(diag.message, cases[k].message) == NULL) {
+      fail_msg("%s: status %d, '%s', not '%s'", cases[k].name, (int)status, diag.message, cases[k].message);
+    }
+  }
+}
+
+#define CHECK(cases) check(cases, sizeof(cases) / sizeof(cases[0]))
+
+static void test_verify_bytes_are_written_before_they_are_read(void **state) {
+  (void)state;
+#define HALVES                                                                                                         \
+  " local %t : f32[4]\n view %l : f32[2] = %t + 0\n view %r : f32[2] = %t + 8\n view %m : f32[2] = %t + 4\n"           \
+  " view %f : f32[2] = %x + 0\n view %yl : f32[2] = %y + 0\n view %yr : f32[2] = %y + 8\n"
+  static const case_t cases[] = {
+      {"both halves", PROGRAM(HALVES, "allocate %t copy %f -> %l copy %f -> %r copy %t -> %y free %t"), NULL},
+      {"half", PROGRAM(HALVES, "allocate %t copy %f -> %l copy %t -> %y free %t"),
+       "host program 'p': instruction 3 (copy): buffer 't' is read before it is written whole: bytes 8 to 15 are "
+       "missing"},
+      {"the other half", PROGRAM(HALVES, "allocate %t copy %f -> %r copy %t -> %y free %t"),
+       "bytes 0 to 7 are missing"},
+      {"the middle", PROGRAM(HALVES, "allocate %t copy %f -> %l copy %m -> %yr free %t"),
+       "buffer 'm' is read before it is written whole: bytes 4 to 7 are missing"},
+      {"nothing", PROGRAM(HALVES, "allocate %t copy %f -> %l copy %r -> %yr free %t"),
+       "buffer 'r' is read before it is written"},
+      {"half an output", PROGRAM(HALVES, "copy %f -> %yr"),
+       "host program 'p': buffer 'y' is read before it is written whole: bytes 0 to 7 are missing"},
+      {"no output", PROGRAM(HALVES, ""), "host program 'p': buffer 'y' is read before it is written"},
+      {"a new life forgets", PROGRAM(HALVES, "allocate %t copy %x -> %t free %t allocate %t copy %t -> %y free %t"),
+       "instruction 5 (copy): buffer 't' is read before it is written"},
+      {"what is added to", PROGRAM("", "c_call void f(%x) -> (%y) with (result 0) start operand 0"),
+       "buffer 'y' is read before it is written"},
+  };
+  CHECK(cases);
+}
+
+static void test_verify_overlaps_are_refused(void **state) {
+  (void)state;
+#define VIEWS " view %yl : f32[2] = %y + 0\n view %ym : f32[2] = %y + 4\n view %yr : f32[2] = %y + 8\n"
+  static const case_t cases[] = {
+      {"one buffer twice", PROGRAM("", "kernel k(%x) -> (%y, %y)") TWO,
+       "instruction 1 (kernel k): results 0 and 1 ('y' and 'y') share bytes"},
+      {"views", PROGRAM(VIEWS, "c_call void f(%x) -> (%ym, %yl) with ()"),
+       "results 1 and 0 ('yl' and 'ym') share bytes"},
+      {"disjoint views", PROGRAM(VIEWS, "c_call void f(%x) -> (%yr, %yl) with ()"), NULL},
+      {"memcpy", PROGRAM(VIEWS, "copy %x -> %y copy %yl -> %ym"),
+       "instruction 2 (copy): operand 0 and result 0 ('yl' and 'ym') share bytes"},
+      {"memcpy of disjoint views", PROGRAM(VIEWS, "copy %x -> %y copy %yl -> %yr"), NULL},
+      {"kernel", PROGRAM("", "kernel k(%x) -> (%y) kernel k(%y) -> (%y)") KERNEL,
+       "operand 0 and result 0 ('y' and 'y') share bytes"},
+      {"kernel in place",
+       PROGRAM("", "kernel k(%x) -> (%y) kernel k(%y) -> (%y)") "kernel over 0 { name \"k\" input a : f32[4] output b "
+                                                                ": f32[4] }\n",
+       NULL},
+      {"c_call in place", PROGRAM("", "copy %x -> %y c_call void f(%y) -> (%y) with (result 0) start operand 0"), NULL},
+      {"workspace is an operand",
+       PROGRAM(" local %s : f32[4]\n", "allocate %s copy %x -> %s packed f(%s) -> (%y) workspace %s free %s"),
+       "instruction 3 (packed f): the workspace and operand 0 ('s' and 's') share bytes"},
+      {"workspace is a result", PROGRAM("", "packed f(%x) -> (%y) workspace %y"),
+       "the workspace and result 0 ('y' and 'y') share bytes"},
+      {"workspace holds something",
+       PROGRAM(" local %s : f32[4]\n", "allocate %s copy %x -> %s packed f(%x) -> (%y) workspace %s free %s"),
+       "buffer 's' cannot be a workspace: it holds what was written"},
+      {"workspace is an input", PROGRAM(" input %z : f32[4]\n", "packed f(%x) -> (%y) workspace %z"),
+       "buffer 'z' is read-only, but is written: it is an input"},
+      {"workspace is read",
+       PROGRAM(" local %s : f32[4]\n", "allocate %s packed f(%x) -> (%y) workspace %s copy %s -> "
+                                       "%y free %s"),
+       "buffer 's' is read before it is written"},
+  };
+  CHECK(cases);
+}
+
+static void test_verify_lifetimes(void **state) {
+  (void)state;
+#define LOCAL " local %t : f32[4]\n"
+  static const case_t cases[] = {
+      {"not allocated", PROGRAM(LOCAL, "copy %x -> %t copy %t -> %y"),
+       "instruction 1 (copy): buffer 't' is written outside its lifetime: it was not allocated"},
+      {"used after it was freed", PROGRAM(LOCAL, "allocate %t copy %x -> %t free %t copy %t -> %y"),
+       "instruction 4 (copy): buffer 't' is read outside its lifetime: it was freed"},
+      {"freed twice", PROGRAM(LOCAL, "allocate %t copy %x -> %t copy %t -> %y free %t free %t"),
+       "instruction 5 (free): buffer 't' is freed twice"},
+      {"freed only", PROGRAM(LOCAL, "copy %x -> %y free %t"), "buffer 't' is freed, but was not allocated"},
+      {"allocated twice", PROGRAM(LOCAL, "allocate %t allocate %t copy %x -> %y free %t"),
+       "instruction 2 (allocate): buffer 't' is allocated twice"},
+      {"never freed", PROGRAM(LOCAL, "allocate %t copy %x -> %t copy %t -> %y"), "buffer 't' is never freed"},
+      {"an output freed", PROGRAM(LOCAL, "copy %x -> %y free %y"), "buffer 'y' is not local"},
+      {"an input written", PROGRAM("", "copy %x -> %y copy %y -> %x"), "buffer 'x' is read-only, but is written"},
+      {"a constant written", PROGRAM(" constant %k : f32[4] = [1.0, 2.0, 3.0, 4.0]\n", "copy %x -> %y copy %x -> %k"),
+       "buffer 'k' is read-only, but is written: it is a constant"},
+      {"out of the base", PROGRAM(LOCAL " view %v : f32[4] = %t + 4\n", "copy %x -> %y"),
+       "buffer 'v' reaches beyond its base"},
+      {"a view of a cell", DYNAMIC(" local %t : value f32[4]\n view %v : f32[2] = %t + 0\n", ""),
+       "buffer 'v' is a view, but its bytes are in a cell"},
+      {"out of the workspace", PROGRAM(" local %t : f32[4] at 256\n", "copy %x -> %y"),
+       "buffer 't' reaches beyond the workspace"},
+      {"planned between lines", PROGRAM(" local %t : f32[4] at 16\n", "copy %x -> %y"),
+       "buffer 't' is planned at an offset that is not aligned"},
+      {"overlapping plans",
+       PROGRAM(" local %t : f32[20] at 0\n local %s : f32[4] at 64\n",
+               "allocate %s allocate %t copy %x -> %y free %t free %s"),
+       "instruction 2 (allocate): buffer 't' overlaps 's', which is alive, in the workspace"},
+      {"one behind the other",
+       PROGRAM(" local %t : f32[20] at 0\n local %s : f32[4] at 64\n",
+               "allocate %s free %s allocate %t copy %x -> %y free %t"),
+       NULL},
+  };
+  CHECK(cases);
+}
+
+static void test_verify_branches_and_loops(void **state) {
+  (void)state;
+#define CELLS                                                                                                          \
+  " local %t : f32[4] at 0\n local %r : value f32[N]\n local %a : value f32[N]\n constant %k : f32[4] = [1.0, 2.0, "   \
+  "3.0, 4.0]\n local %i : value i64[]\n local %go : value bool[]\n local %s : value f32[N]\n local %u : f32[4] at 0\n"
+#define BRANCH(then_body, else_body)                                                                                   \
+  "match %x binds N at 0 allocate %t branch (%c) -> (%r) then { " then_body "yield (%x) } else { " else_body           \
+  "yield (%x) } "
+#define LOOP(body) "match %x binds N at 0 allocate %t loop (%n, none, %x) -> (%r) body (%i, %go, %s) { " body "} "
+#define END        "share %r -> %y free %r"
+  static const case_t cases[] = {
+      {"written in then only",
+       DYNAMIC(CELLS, BRANCH("copy %k -> %t ", "") "packed byoc_check_dims(%t) -> () free %t " END),
+       "instruction 7 (packed byoc_check_dims): buffer 't' is read before it is written"},
+      {"written in both cases",
+       DYNAMIC(CELLS, BRANCH("copy %k -> %t ", "copy %k -> %t ") "packed byoc_check_dims(%t) -> () free %t " END),
+       NULL},
+      {"freed in then only", DYNAMIC(CELLS, BRANCH("free %t ", "") END),
+       "instruction 3 (branch): buffer 't' is alive behind only one of the two cases"},
+      {"freed in both cases", DYNAMIC(CELLS, BRANCH("free %t ", "free %t ") END), NULL},
+      {"its place is taken", DYNAMIC(CELLS, BRANCH("free %t allocate %u free %u ", "free %t ") END), NULL},
+      {"its place is kept", DYNAMIC(CELLS, BRANCH("allocate %u free %u ", "") "free %t " END),
+       "instruction 4 (allocate): buffer 'u' overlaps 't'"},
+      {"allocated in then only", DYNAMIC(CELLS, BRANCH("share %x -> %a ", "") "free %t " END),
+       "buffer 'a' is alive behind only one of the two cases"},
+      {"loop", DYNAMIC(CELLS, LOOP("yield (%go, %s) ") "free %t " END), NULL},
+      {"written in a body only",
+       DYNAMIC(CELLS, LOOP("copy %k -> %t yield (%go, %s) ") "packed byoc_check_dims(%t) -> () free %t " END),
+       "instruction 6 (packed byoc_check_dims): buffer 't' is read before it is written"},
+      {"freed in a body", DYNAMIC(CELLS, LOOP("free %t yield (%go, %s) ") END),
+       "instruction 3 (loop): buffer 't' is freed in the body of a loop, but began outside"},
+      {"freed and allocated in a body", DYNAMIC(CELLS, LOOP("free %t allocate %t yield (%go, %s) ") "free %t " END),
+       "buffer 't' is freed in the body of a loop, but began outside"},
+      {"not freed in a body", DYNAMIC(CELLS, LOOP("share %s -> %a yield (%go, %a) ") "free %t " END),
+       "buffer 'a' begins in the body of a loop and is never freed there"},
+      {"freed behind the yield", DYNAMIC(CELLS, LOOP("share %s -> %a yield (%go, %a) free %a ") "free %t " END), NULL},
+      {"a parameter behind its loop", DYNAMIC(CELLS, LOOP("yield (%go, %s) ") "free %t share %s -> %y free %r"),
+       "buffer 's' is read outside its lifetime"},
+      {"a parameter freed", DYNAMIC(CELLS, LOOP("free %s yield (%go, %s) ") "free %t " END),
+       "buffer 's' belongs to its region"},
+      {"too few yields", DYNAMIC(CELLS, LOOP("yield (%go) ") "free %t " END),
+       "instruction 4 (yield): a yield of 1 values where 2 are taken"},
+      {"a yield of another type", DYNAMIC(CELLS, LOOP("yield (%go, %i) ") "free %t " END),
+       "'i' becomes 'r', which has another type"},
+      {"a condition of another type", DYNAMIC(CELLS, LOOP("yield (%i, %s) ") "free %t " END),
+       "the condition, 'i', is not one element of type bool"},
+      {"no yield", DYNAMIC(CELLS, LOOP("") "free %t " END), "instruction 3 (loop): body does not end with a yield"},
+      {"a yield outside", DYNAMIC(CELLS, "yield (%x)"), "a yield outside of a region"},
+      {"two yields", DYNAMIC(CELLS, LOOP("yield (%go, %s) yield (%go, %s) ") "free %t " END),
+       "a yield is not the end of its region"},
+      {"a carried value of another type",
+       DYNAMIC(CELLS, "match %x binds N at 0 loop (%n, none, %n) -> (%r) body (%i, %go, %s) { yield (%go, %s) } " END),
+       "'n' becomes 's', which has another type"},
+      {"a symbol before it is bound", DYNAMIC(CELLS, "allocate %a"),
+       "instruction 1 (allocate): the symbol N is used before it is bound"},
+      {"a symbol of one case",
+       DYNAMIC(CELLS " local %w : value f32[M]\n", "match %x binds N at 0 branch (%c) -> (%r) then { match %x binds M "
+                                                   "at 0 yield (%x) } else { yield (%x) } allocate %w free %w " END),
+       "instruction 6 (allocate): the symbol M is used before it is bound"},
+      {"a relation of unbound symbols", DYNAMIC(CELLS, "require (M is 4)"), "the symbol M is used before it is bound"},
+      {"a kernel of unbound symbols",
+       DYNAMIC(CELLS,
+               "allocate %t kernel k(%k) [M] -> (%t) free %t") "kernel { name \"k\" symbols \"A\" input a : f32[A] "
+                                                               "output b : f32[A] }\n",
+       "the symbol M is used before it is bound"},
+  };
+  CHECK(cases);
+}
+
+static void test_verify_calls_fit_their_signatures(void **state) {
+  (void)state;
+#define OTHERS    " local %h : f32[2]\n local %d : f64[4]\n view %v : f32[2] = %x + 8\n view %o : f32[2] = %x + 2\n"
+#define SIGNATURE "function @f(f32[4]) -> (f32[4])\n"
+  static const case_t cases[] = {
+      {"element type", PROGRAM(OTHERS, "allocate %d kernel k(%x) -> (%d) free %d") KERNEL,
+       "instruction 2 (kernel k): result 0, 'd', has elements of type f64; the callee takes f32"},
+      {"element count", PROGRAM(OTHERS, "kernel k(%v) -> (%y)") KERNEL,
+       "operand 0, 'v', has 2 elements; the callee takes 4"},
+      {"operands", PROGRAM(OTHERS, "kernel k(%x, %x) -> (%y)") KERNEL,
+       "2 operands and 1 results; the kernel takes 1 and gives 1"},
+      {"left out", PROGRAM(OTHERS, "kernel k(none) -> (%y)") KERNEL, "operand 0 is left out"},
+      {"function", PROGRAM(OTHERS, "packed f(%x) -> (%y) of @f") SIGNATURE, NULL},
+      {"element count of a function", PROGRAM(OTHERS, "packed f(%v) -> (%y) of @f") SIGNATURE,
+       "operand 0, 'v', has 2 elements; the callee takes 4"},
+      {"results of a function", PROGRAM(OTHERS, "packed f() -> (%y) of @f") SIGNATURE,
+       "0 operands and 1 results; the function takes 1 and gives 1"},
+      {"a bound operand", PROGRAM(OTHERS, "packed f(%x, %x) -> (%y) of @f") SIGNATURE,
+       "operand 1, 'x', is not a constant; the function takes 1 operands"},
+      {"alignment of a function",
+       PROGRAM(OTHERS " local %t : f32[4]\n view %w : f32[2] = %t + 8\n",
+               "allocate %t copy %x -> %t packed f(%w) -> (%y) free %t"),
+       "buffer 'w' is at byte 8 of 't'; the callee takes multiples of 64"},
+      {"alignment of a caller's buffer", PROGRAM(OTHERS, "packed f(%v) -> (%y)"), NULL},
+      {"alignment of an element", PROGRAM(OTHERS, "c_call void f(%o) -> (%y) with ()"),
+       "buffer 'o' is at byte 2 of 'x'; the callee takes multiples of 4"},
+      {"a call without results", PROGRAM(OTHERS, "packed f(%x) -> ()"),
+       "instruction 1 (packed f): a call without results"},
+      {"a C call without results", PROGRAM(OTHERS, "c_call void f(%x) -> () with ()"), "a call without results"},
+      {"a pointer outside", PROGRAM(OTHERS, "c_call void f(%x) -> (%y) with (operand 0 + -4)"),
+       "argument 0 points outside of buffer 'x'"},
+      {"a pointer that leaves", PROGRAM(OTHERS, "c_call void f(%x) -> (%y) with (result 0 step 8) times 4"),
+       "argument 0 points outside of buffer 'y'"},
+      {"an argument that is not there", PROGRAM(OTHERS, "c_call void f(%x) -> (%y) with (operand 3)"),
+       "names operand 3 of 1"},
+      {"copies", PROGRAM(OTHERS, "copy %v -> %y"), "buffer 'y' is copied from 'v', which has another size"},
+  };
+  CHECK(cases);
+}
+
+// The text cannot say this; an edit can forget it.
+static void test_verify_a_kernel_instruction_needs_a_kernel(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_host_program_t *program = NULL;
+  byoc_test_ok(byoc_host_program_parse(PROGRAM("", "kernel k(%x) -> (%y) \"Relu 'r'\"") KERNEL, "p.host", NULL,
+                                       byoc_allocator_system(), &diag, &module, &program),
+               &diag);
+  byoc_test_ok(byoc_host_program_verify(program, &diag), &diag);
+  program->body.first->kernel = NULL;
+  byoc_test_error(byoc_host_program_verify(program, &diag), BYOC_INTERNAL, &diag,
+                  "host program 'p': instruction 1 (kernel k, Relu 'r'): it has no kernel");
+  byoc_host_program_destroy(program);
+  byoc_graph_module_destroy(module);
+}
+
+// 20,000 instructions, and a buffer of 3,000 parts that are written in a mixed order and read whole.
+static void test_verify_large_programs(void **state) {
+  (void)state;
+  enum { CALLS = 20000, PARTS = 3000, STEP = 1009 };
+  byoc_diag_t diag = {0};
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  byoc_string_append(&text, "host program \"p\" workspace 128 bound 0 {\n input %x : f32[1]\n");
+  byoc_string_appendf(
+      &text, " output %%y : f32[%d]\n output %%z : f32[%d]\n local %%t : f32[1] at 0\n local %%s : f32[1] at 64\n",
+      PARTS, PARTS);
+  for (int k = 0; k < PARTS; ++k) byoc_string_appendf(&text, " view %%v%d : f32[1] = %%y + %d\n", k, 4 * k);
+  for (int k = 0; k < CALLS / 4; ++k) {
+    byoc_string_appendf(&text, "allocate %%%s\ncopy %%x -> %%%s\nallocate %%%s\nfree %%%s\nfree %%%s\n",
+                        k % 2 ? "t" : "s", k % 2 ? "t" : "s", k % 2 ? "s" : "t", k % 2 ? "s" : "t", k % 2 ? "t" : "s");
+  }
+  for (int k = 0; k < PARTS; ++k) byoc_string_appendf(&text, "copy %%x -> %%v%d\n", k * STEP % PARTS);
+  byoc_string_append(&text, "copy %y -> %z\n}\n");
+  byoc_test_ok(verify(text.data, &diag), &diag);
+  byoc_string_deinit(&text);
+}
+
+static byoc_status_t verify_with(void *argument, byoc_allocator_t allocator) {
+  (void)argument;
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_host_program_t *program = NULL;
+  static const char text[] = DYNAMIC(CELLS, BRANCH("copy %k -> %t ", "copy %k -> %t ") "free %t " END);
+  byoc_status_t status = byoc_host_program_parse(text, "p.host", NULL, allocator, &diag, &module, &program);
+  if (status == BYOC_OK) status = byoc_host_program_verify(program, &diag);
+  byoc_host_program_destroy(program);
+  byoc_graph_module_destroy(module);
+  return status;
+}
+
+static void test_verify_each_allocation_may_fail(void **state) {
+  (void)state;
+  byoc_test_each_allocation_fails(verify_with, NULL, false);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_verify_bytes_are_written_before_they_are_read),
+      cmocka_unit_test(test_verify_overlaps_are_refused),
+      cmocka_unit_test(test_verify_lifetimes),
+      cmocka_unit_test(test_verify_branches_and_loops),
+      cmocka_unit_test(test_verify_calls_fit_their_signatures),
+      cmocka_unit_test(test_verify_a_kernel_instruction_needs_a_kernel),
+      cmocka_unit_test(test_verify_large_programs),
+      cmocka_unit_test(test_verify_each_allocation_may_fail),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
