@@ -11,30 +11,6 @@
 #include "core/base/system_error.h"
 #include "core/base/write_all.h"
 
-int byoc_write_all(int fd, const byoc_bytes_t *parts, size_t part_count) {
-  for (size_t i = 0; i < part_count; i++) {
-    const char *data = parts[i].data;
-    size_t left = parts[i].size_bytes;
-    while (left > 0) {
-      ssize_t written = write(fd, data, left);
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) return errno;
-      data += written;
-      left -= (size_t)written;
-    }
-  }
-  return 0;
-}
-
-// Devices and pipes have nothing to flush.
-int byoc_flush(int fd) {
-  return fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP ? 0 : errno;
-}
-
-int byoc_close_checked(int fd) {
-  return close(fd) == 0 || errno == EINTR ? 0 : errno;
-}
-
 byoc_status_t byoc_file_write_parts(const char *path, const byoc_bytes_t *parts, size_t part_count, byoc_diag_t *diag) {
   int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (fd < 0) return byoc_diag_system_error(diag, errno, "write", path);

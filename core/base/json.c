@@ -62,8 +62,10 @@ char *byoc_json_dump(const json_t *value, size_t flags) {
   const char *end = text + strlen(text);
   size_t unsafe = 0, length = 0;
   uint32_t code = 0;
-  for (const char *at = text; at<end; at += length> 0 ? length : 1) {
-    unsafe += is_unsafe_at(at, (size_t)(end - at), &length, &code);
+  const char *next = text;
+  while (next < end) {
+    unsafe += is_unsafe_at(next, (size_t)(end - next), &length, &code);
+    next += length > 0 ? length : 1;
   }
   if (unsafe == 0) return text;
   enum { ESCAPES_BYTES = 12 }; // a pair of them

@@ -140,7 +140,8 @@ static bool mark_callee_inline(void *self, byoc_node_t *node) {
   return node->callee == NULL || byoc_attributes_set_int(&node->callee->attributes, BYOC_ATTRIBUTE_INLINE, 1);
 }
 
-// The function's calls, wherever it was placed. Somebody relies on a mark of the model, so giving that back is told.
+// Marks the function's calls, wherever it was placed. The model's author relies on a mark, so a warning says when its
+// function is given back.
 static byoc_status_t mark_region_given_back(pipeline_t *p, const byoc_function_t *function, const char *reason) {
   byoc_placement_t *placement = &p->result->placement;
   bool is_told = false;

@@ -10,8 +10,9 @@
 //
 // A cache never stops a build. Every record is a transaction of its own in a write-ahead log: a process killed at any
 // moment leaves the file usable, with all records written before. A damaged file is renamed to costs.sqlite.damaged
-// with a warning, and a fresh one is begun. If the file cannot be used or written (folder read-only, disk full, written
-// by a later byoc), one warning is given and records are kept in memory for the life of this object. A connection must
+// with a warning, and a fresh one is begun. A file that may only be read is read, and new
+// records are kept in memory for the life of this object. So they are, after one warning, if the file cannot be used at
+// all (disk full, written by a later byoc). A connection must
 // not be used in a forked child. One thread at a time.
 #ifndef BYOC_CORE_COLLAGE_COST_DATABASE_H_
 #define BYOC_CORE_COLLAGE_COST_DATABASE_H_

@@ -8,8 +8,8 @@
 
 typedef struct byoc_resolver_t byoc_resolver_t;
 // Compiles, links, loads, and runs every library's setup function once with `runtime`. Target "c" among `targets` (may
-// be NULL) gives the compiler of what names none of its own. `program` and `runtime` must outlive the resolver, the
-// resolver every call of what it found. BYOC_NOT_FOUND if a compiler is needed and missing.
+// be NULL) gives the compiler for sources that name none. `program` and `runtime` must outlive the resolver, and the
+// resolver must outlive every call of a function that it found. BYOC_NOT_FOUND if a compiler is needed and missing.
 byoc_status_t byoc_resolver_create(const byoc_host_program_t *program, const byoc_target_list_t *targets,
                                    const byoc_runtime_t *runtime, byoc_allocator_t allocator, byoc_diag_t *diag,
                                    byoc_resolver_t **out_resolver);

@@ -26,7 +26,8 @@ bool byoc_host_instruction_add_regions(byoc_host_program_t *program, byoc_host_i
 // the instruction.
 void byoc_host_instruction_move(byoc_host_instruction_t *instruction, byoc_host_region_t *region,
                                 byoc_host_instruction_t *before);
-// Removes an instruction and all that are nested in it. Buffers stay; parameters of erased regions are none any more.
+// Removes an instruction and all that are nested in it. Buffers stay; those that were parameters of
+// erased regions stop being parameters.
 void byoc_host_instruction_erase(byoc_host_program_t *program, byoc_host_instruction_t *instruction);
 // Puts the instructions of `with`, a region that is not part of the program, in the place of those from `first` to
 // `last`, which are erased. `with` is empty then. BYOC_INVALID_ARGUMENT, and nothing happens, unless `last` is `first`

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-// A buffer that meets more than one in this many of those placed is held against all of them in order of offset, which
-// then costs less than sorting the ones that it meets.
+// A buffer that lives at the same time as more than 1/FEW of the placed ones is compared with all of them in order of
+// offset; that costs less than sorting the ones that it overlaps.
 enum { FEW = 64, ALWAYS_FEW = 64 };
 
 bool byoc_first_fit_init(byoc_first_fit_t *fit, uint32_t time_count, uint32_t buffer_count, byoc_arena_t *arena) {

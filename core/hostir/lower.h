@@ -6,7 +6,7 @@
 //   byoc::BindSymbols@1(%sizes) {symbols = ["u0"]}    elements of an i64 tensor become the values of symbols
 //   byoc::CheckDims@1(%sizes, %declared, %names)      elements of two i64 tensors must be the same
 //   byoc::CheckRange@1(%values, %low, %high, %name)   elements of an integer tensor must be in [low, high]
-//   byoc::Text@1(...) {function = "upper"}            a call of byoc_text_upper, of the artifact's own text room
+//   byoc::Text@1(...) {function = "concat"}           a call of byoc_text_concat, of the artifact's own text room
 //
 // Dimensions are constants or expressions over symbols; none is unknown. A symbol gets its value from a BindSymbols
 // above, or from the first value with that plain dimension: a model's input, a parameter of a nested block, a result of

@@ -140,8 +140,8 @@ static size_t collect_intervals(byoc_host_program_t *program, interval_t *interv
   return count;
 }
 
-// How many orders are tried, as long as the bound is not reached, and the work after which no further one is begun: a
-// second or less, which programs of thousands of buffers that all live at the same time take.
+// At most this many orders are tried. Trying ends earlier when the bound is reached, or when the work exceeds
+// MOST_WORK: about a second, which only programs take whose thousands of buffers live at the same time.
 #define MOST_ATTEMPTS 64
 #define MOST_WORK     (UINT64_C(1) << 26)
 

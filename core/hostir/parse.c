@@ -32,8 +32,8 @@ static bool parse_constant_source(byoc_host_parser_t *parser, byoc_host_buffer_t
                     .buffer = buffer, .name = token.text, .what = BYOC_HOST_CONSTANT_NAME, .offset = token.offset});
   }
   if (byoc_lexer_accept(lexer, BYOC_TOKEN_STRING)) {
-    uint64_t index = 0;
-    if (!byoc_host_parse_unsigned(parser, &index)) return false;
+    int64_t index = 0;
+    if (!byoc_lexer_expect_i64_in(lexer, 0, UINT32_MAX, &index)) return false;
     buffer->bound_index = (uint32_t)index;
     return byoc_host_parse_later(
         parser, &(byoc_host_pending_t){

@@ -218,10 +218,10 @@ static bool parse_match_rule(byoc_host_parser_t *parser, byoc_host_match_t *matc
   const bool binds = byoc_lexer_accept_word(lexer, "binds");
   if (!binds && !byoc_lexer_expect_word(lexer, "is")) return false;
   const size_t offset = lexer->token.offset;
-  uint64_t axis = 0;
+  int64_t axis = 0;
   *match = (byoc_host_match_t){.symbol = BYOC_HOST_SYMBOL_NONE};
   if (!byoc_dim_parse(lexer, &parser->program->arena, &match->dim) || !byoc_lexer_expect_word(lexer, "at") ||
-      !byoc_host_parse_unsigned(parser, &axis)) {
+      !byoc_lexer_expect_i64_in(lexer, 0, UINT32_MAX, &axis)) {
     return false;
   }
   match->axis = (uint32_t)axis;

@@ -2,11 +2,12 @@
 // from their text form (core/hostir/text.h), changed by host passes, turned into C by core/compose, and run by the
 // evaluator.
 //
-//   host program "mlp" workspace 64 bound 64 {
+//   host program "mlp" workspace 128 bound 128 {
 //     input    %x : f32[1,4]
 //     output   %y : f32[1,2]
 //     constant %w : f32[4,2] = @w
 //     local    %t0 : f32[1,2] at 0          // offset in the workspace, once planned
+//     local    %s0 : u8[64] at 64
 //     view     %t1 : f32[2] = %t0 + 0
 //     allocate %t0
 //     kernel   byoc_k0_matmul_relu(%x, %w) -> (%t0)
@@ -23,7 +24,7 @@
 //     input    %x : value f32[N,4]
 //     local    %y : value f32[N,4]
 //     match    %x binds N at 0
-//     require  N is M                             // what an operator counts on, once for each shape
+//     require  (N is_multiple_of 2)               // what an operator counts on, once for each shape
 //     loop     (%trips, none, %x) -> (%last)      // carried: %x, then what the body yields
 //     body     (%i, %go, %state) {
 //       kernel   byoc_k0_add(%state) [N] -> (%next)

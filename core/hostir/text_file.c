@@ -1,6 +1,8 @@
 // Host programs as files: the text, and beside it the data file with what is too large for a text.
 #include "core/hostir/text.h"
 
+#include "core/hostir/pass.h"
+
 void byoc_host_data_init(byoc_host_data_t *data, byoc_allocator_t allocator) {
   *data = (byoc_host_data_t){.allocator = allocator};
   byoc_text_map_init(&data->offsets, allocator);
@@ -11,7 +13,7 @@ void byoc_host_data_deinit(byoc_host_data_t *data) {
   byoc_map_deinit(&data->offsets);
 }
 
-static char *data_path(const char *path, byoc_allocator_t allocator) {
+char *byoc_host_data_path(const char *path, byoc_allocator_t allocator) {
   byoc_string_t text;
   byoc_string_init(&text, allocator);
   byoc_string_appendf(&text, "%s.data", path);
@@ -27,7 +29,7 @@ byoc_status_t byoc_host_program_add_files(const byoc_host_program_t *program, co
   byoc_string_init(&text, allocator);
   const byoc_host_print_options_t options = {.data = &data};
   byoc_host_program_print(program, &options, &text);
-  char *beside = data_path(path, allocator);
+  char *beside = byoc_host_data_path(path, allocator);
   byoc_status_t status = BYOC_OK;
   if (beside == NULL || data.failed || text.failed) status = byoc_diag_out_of_memory(diag);
   if (status == BYOC_OK && data.parts.count > 0) {
@@ -41,11 +43,23 @@ byoc_status_t byoc_host_program_add_files(const byoc_host_program_t *program, co
   return status;
 }
 
+// Passes rely on the rules of lifetimes, so a text that has lifetimes must keep them.
+static byoc_status_t check_lifetimes(const byoc_host_program_t *program, byoc_diag_t *diag) {
+  uint32_t facts = 0;
+  if (!byoc_host_program_facts(program, &facts)) return byoc_diag_out_of_memory(diag);
+  if ((facts & BYOC_HOST_LIFETIMES) == 0) return BYOC_OK;
+  byoc_diag_t verdict = {0};
+  byoc_status_t status = byoc_host_program_verify(program, &verdict);
+  if (status == BYOC_OK) return BYOC_OK;
+  if (status == BYOC_INTERNAL) return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s", verdict.message);
+  return byoc_diag_adopt(diag, &verdict);
+}
+
 byoc_status_t byoc_host_program_read(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag,
                                      byoc_graph_module_t **out_module, byoc_host_program_t **out_program) {
   *out_module = NULL;
   *out_program = NULL;
-  char *text = NULL, *beside = data_path(path, allocator);
+  char *text = NULL, *beside = byoc_host_data_path(path, allocator);
   size_t size = 0;
   byoc_file_view_t view = {0};
   byoc_status_t status = beside != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
@@ -55,6 +69,13 @@ byoc_status_t byoc_host_program_read(const char *path, byoc_allocator_t allocato
   if (status == BYOC_OK) {
     const byoc_bytes_t data = {view.data, view.size_bytes};
     status = byoc_host_program_parse(text, path, has_data ? &data : NULL, allocator, diag, out_module, out_program);
+  }
+  if (status == BYOC_OK) status = check_lifetimes(*out_program, diag);
+  if (status != BYOC_OK) {
+    byoc_host_program_destroy(*out_program);
+    byoc_graph_module_destroy(*out_module);
+    *out_program = NULL;
+    *out_module = NULL;
   }
   if (view.data != NULL) byoc_file_view_close(&view);
   byoc_free(allocator, text);

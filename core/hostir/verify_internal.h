@@ -79,9 +79,9 @@ byoc_status_t byoc_host_verify_enter(byoc_host_verifier_t *v, const byoc_host_re
                                      byoc_host_scope_t *out_scope);
 // Everything is as it was at the region's begin; `scope` keeps what is different at its end.
 byoc_status_t byoc_host_verify_leave(byoc_host_verifier_t *v, byoc_host_scope_t *scope);
-// Behind a branch: what is so in both cases.
+// After a branch: keeps what holds in both cases.
 byoc_status_t byoc_host_verify_join(byoc_host_verifier_t *v, const byoc_host_scope_t cases[2]);
-// Behind a loop: its body may have run any number of times.
+// After a loop: its body may have run any number of times.
 byoc_status_t byoc_host_verify_repeat(byoc_host_verifier_t *v, const byoc_host_scope_t *body);
 
 #endif // BYOC_CORE_HOSTIR_VERIFY_INTERNAL_H_

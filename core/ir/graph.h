@@ -1,4 +1,4 @@
-// The graph IR: modules of typed dataflow functions. See ../../README.md for its text form (core/ir/text.h).
+// The graph IR: modules of typed dataflow functions. Its text form is described in core/ir/text.h.
 //
 //   module            owns functions, constants and runtime modules; everything lives in its arena
 //   └ function        a graph, a kernel (loop level) or an extern

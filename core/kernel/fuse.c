@@ -12,8 +12,8 @@
 #define TRIVIAL_COST 4
 // The longest chain that is inlined, so that expressions stay readable and compile fast.
 #define INLINE_COST_LIMIT 64
-// The most results of a producer that is inlined: readers of each become different kernels (a Split's have different
-// offsets), where stored results have readers that share one.
+// The most results of a producer that is inlined. Each result's readers then need a kernel of their own (those of a
+// Split have different offsets); readers of stored results share one.
 #define INLINE_RESULTS_LIMIT 16
 // The largest group, in nodes and what they read: compilers need time that grows with the square of a loop's body.
 #define GROUP_SIZE_LIMIT 256

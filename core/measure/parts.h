@@ -1,5 +1,5 @@
-// Running artifacts of several parts (cost_build.h) in a child process: check, then time each part by itself. Internal
-// to core/compose.
+// Running artifacts of several parts in a child process: check, then time each part by itself. Internal to
+// core/measure.
 //
 // What a time means: one call of the part as the model would make it. Between two calls of a part at least `cold_bytes`
 // of other data go through the caches (first the other parts' data, then a walk over memory for the rest), so that its

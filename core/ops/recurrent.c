@@ -367,7 +367,7 @@ static void lower_direction(cell_t *s) {
     start_state(s, s->c, IN_C);
   }
   if (byoc_has_operand(s->node, IN_LENGTHS)) {
-    // Within memory also where a kernel runs without its check, to be measured.
+    // Clamped, because a kernel that is measured alone runs without the check of lengths.
     length = byoc_emit_as(b, BYOC_DTYPE_I64, byoc_lower_load(s->lower, s->node, IN_LENGTHS, &s->batch));
     length = byoc_loop_let(b, "length", BYOC_LMAX(b, zero, BYOC_LMIN(b, length, steps)));
   }

@@ -44,7 +44,8 @@ typedef struct byoc_pass_t {
   X(remove_dead_code, "remove-dead-code", FUNCTIONS, "remove nodes, functions and constants that nothing uses")        \
   X(merge_equal_nodes, "merge-equal-nodes", FUNCTIONS, "compute equal expressions once")                               \
   X(simplify, "simplify", FUNCTIONS,                                                                                   \
-    "all of the above, fold-quantised and, for targets, recognise-attention, until nothing changes")                   \
+    "all of the above, fold-quantised and, for targets, recognise-attention, until nothing changes (8 rounds at "      \
+    "most)")                                                                                                           \
   X(inline_composites, "inline-composites", FUNCTIONS, "put composites back that stand in no region")                  \
   X(name_unknown_dimensions, "name-unknown-dimensions", MODULE,                                                        \
     "give a symbol to each dimension that is known at run time only")                                                  \

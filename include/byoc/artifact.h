@@ -119,7 +119,8 @@ typedef struct byoc_artifact_t {
   // last_error(NULL) has the reason (for this thread): BYOC_UNSUPPORTED as from `check` or for a small stack,
   // BYOC_INVALID_ARGUMENT for wrong options or environment variables, with BYOC_VERIFY=1 those of byoc_verify_file,
   // BYOC_OUT_OF_MEMORY, BYOC_VERSION if an engine inside has another ABI, or the status of a library or engine inside
-  // that cannot start. Any thread.
+  // that cannot start. Where oneDNN (target dnnl) gets no memory while it prepares primitives, the process ends. Any
+  // thread.
   int32_t (*create)(const byoc_context_options_t *options, byoc_context_t **out_context);
   // One inference. inputs[i] and outputs[i] are dense row-major tensors of the sizes above, aligned to their element
   // size, not overlapping. Allocates nothing and takes no lock, with one exception: oneDNN (target dnnl) allocates for

@@ -169,6 +169,11 @@ static inline int32_t byoc_seal_missing(FILE *file, uint64_t file_size, const ch
                    (unsigned long long)(file_size - whole));
     return byoc_seal_refuse(BYOC_INVALID_DATA, path, what, message, size);
   }
+  if (end != 0 && file_size == whole) {
+    return byoc_seal_refuse(BYOC_INVALID_DATA, path,
+                            "is damaged: its seal is not what byoc wrote; copy it again, or build it again", message,
+                            size);
+  }
   return byoc_seal_refuse(BYOC_NOT_FOUND, path,
                           "does not end with the seal of an artifact: an older byoc built it, it is damaged, or a "
                           "tool such as strip or objcopy changed it; build it again",
@@ -202,7 +207,7 @@ static inline int32_t byoc_verify_open_file(FILE *file, uint64_t file_size, cons
       !byoc_seal_is_one(&seal)) {
     return byoc_seal_missing(file, file_size, path, message, size);
   }
-  if (seal.version > BYOC_SEAL_VERSION) {
+  if (seal.version > BYOC_SEAL_VERSION && seal.size_bytes == file_size) {
     return byoc_seal_refuse(BYOC_VERSION, path, "has a seal of a later byoc: check it with that one", message, size);
   }
   unsigned char *block = (unsigned char *)malloc(block_size);

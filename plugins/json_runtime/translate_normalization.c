@@ -113,7 +113,7 @@ const char *byoc_dnnl_translate_layer_normalization(const byoc_dnnl_source_t *so
     const byoc_value_t *parameter = byoc_dnnl_source_operand(source, i);
     if (parameter != NULL &&
         (!byoc_dnnl_source_is_tensor(source, parameter) || graph->value_element_count(parameter) != length))
-      return "only static f32 parameters, one an element, are taken";
+      return "only static f32 parameters with one value per element are taken";
   }
   if (draft == NULL) return NULL;
   int32_t inputs[3];

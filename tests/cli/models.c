@@ -1,3 +1,4 @@
+// The models that tests of the command write.
 #include "tests/cli/models.h"
 
 #include <stdio.h>

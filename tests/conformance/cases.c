@@ -1,3 +1,4 @@
+// Reads the files of cases of the plugin suite.
 #include "tests/conformance/cases.h"
 
 #include <ctype.h>

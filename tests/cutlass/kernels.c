@@ -1,3 +1,4 @@
+// Generates, compiles and opens kernels of cutlass_like for its tests.
 #include "kernels.h"
 
 #include <dlfcn.h>

@@ -58,7 +58,7 @@ static void read_fault(const char *text) {
   fails_on = strcmp(end, ":on") == 0 || failing_kind == BYOC_FAULT_clock; // time does not leap back
 }
 
-// glibc's own: the functions of the same names would come back to this library.
+// By system calls: the functions that open and map files would be counted by this library.
 static void *map_shared(const char *path) {
   int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) return NULL;

@@ -1,3 +1,4 @@
+// Changes ONNX models at random, as messages.
 #include "tests/mutation/mutate.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// Makes random graphs.
 #include "tests/random/graph.h"
 
 #include <math.h>

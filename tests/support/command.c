@@ -1,3 +1,4 @@
+// Runs commands and keeps what they print.
 #include "tests/support/command.h"
 
 #include <stdio.h>

@@ -104,12 +104,19 @@ static byoc_status_t check_outputs(const build_options_t *options, const char *a
   bool has_header = options->emit == NULL && !byoc_file_is_special(artifact);
   char *header = has_header ? byoc_compose_header_path(artifact, byoc_allocator_system()) : NULL;
   if (has_header && header == NULL) return byoc_diag_out_of_memory(diag);
+  char *data = NULL; // a host program's
+  if (options->emit != NULL && strcmp(options->emit, "host") == 0 && options->output != NULL) {
+    data = byoc_host_data_path(options->output, byoc_allocator_system());
+    if (data == NULL) return byoc_diag_out_of_memory(diag);
+  }
   const byoc_output_t outputs[] = {{"-o", options->emit != NULL ? options->output : artifact},
                                    {"the header of -o", header},
+                                   {"the data file of -o", data},
                                    {"--save-plan", options->save_plan},
                                    {"--html", options->html}};
   byoc_status_t status = byoc_outputs_check(outputs, sizeof(outputs) / sizeof(outputs[0]), options->model, diag);
   byoc_free(byoc_allocator_system(), header);
+  byoc_free(byoc_allocator_system(), data);
   return status;
 }
 

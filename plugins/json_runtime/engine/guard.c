@@ -41,8 +41,8 @@ __asm__(".text\n"
 
 static _Atomic(const byoc_dnnl_api_t *) guard_api; // all instances have the same
 
-// What the unwinder asks about the frame above (Itanium C++ ABI, exception handling, 1.6.2): every exception has its
-// handler there. A thread that is cancelled goes through.
+// What the unwinder asks about the frame above (Itanium C++ ABI, exception handling, 1.6.2). The answer is that every
+// exception has its handler there; only the forced unwinding of a cancelled thread passes through.
 _Unwind_Reason_Code byoc_dnnl_guard_personality(int version, _Unwind_Action actions, _Unwind_Exception_Class class,
                                                 struct _Unwind_Exception *exception, struct _Unwind_Context *context) {
   (void)class;
