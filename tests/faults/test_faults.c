@@ -156,6 +156,15 @@ static void test_costs_say_why(void **state) {
   byoc_test_printed("error: the cost database cannot be used: disk I/O error");
 }
 
+// A line that found no memory was left out, and the command ended well.
+static void test_left_out_lines_are_an_error(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc plugins > whole.txt");
+  byoc_test_shell(
+      0, "for n in $(seq 1 2 121); do " UNDER("memory:command:$n:on") "byoc plugins > part.txt 2> why.txt && { cmp "
+                                                                      "whole.txt part.txt || exit 1; }; done; true");
+}
+
 static byoc_status_t find_cache(byoc_diag_t *diag) {
   char *folder = NULL;
   byoc_status_t status = byoc_cache_directory(byoc_allocator_system(), diag, &folder);
@@ -205,6 +214,7 @@ int main(void) {
       cmocka_unit_test(test_plugin_cannot_be_tried),
       cmocka_unit_test(test_list_of_targets_tells_what_is_missing),
       cmocka_unit_test(test_costs_say_why),
+      cmocka_unit_test(test_left_out_lines_are_an_error),
       cmocka_unit_test(test_folders_need_memory),
       cmocka_unit_test(test_folder_is_searched_once),
   };

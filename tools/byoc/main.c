@@ -10,6 +10,7 @@
 #include "core/base/group.h"
 #include "core/base/interrupt.h"
 #include "core/base/standard_streams.h"
+#include "print.h"
 
 typedef struct command_row_t {
   const char *name, *summary;
@@ -84,6 +85,10 @@ int main(int argc, char **argv) {
   }
   byoc_remove_temporaries();
   byoc_group_guard_stop();
+  if (byoc_print_is_incomplete()) {
+    fprintf(stderr, "error: out of memory: lines of the output are missing\n");
+    if (code == BYOC_EXIT_OK) code = BYOC_EXIT_FAILED;
+  }
   if (fflush(stdout) != 0 || ferror(stdout)) {
     byoc_leave_without_reader();
     fprintf(stderr, "error: cannot write to standard output\n");

@@ -6,6 +6,12 @@
 
 #include "core/base/visible.h"
 
+static bool is_incomplete; // a line was left out: out of memory
+
+bool byoc_print_is_incomplete(void) {
+  return is_incomplete;
+}
+
 void byoc_print(const char *format, ...) {
   byoc_string_t line, shown;
   byoc_string_init(&line, byoc_allocator_system());
@@ -18,7 +24,11 @@ void byoc_print(const char *format, ...) {
   if (ends && !line.failed) line.data[--line.size] = '\0';
   byoc_string_append_shown(&shown, line.data);
   if (ends) byoc_string_append(&shown, "\n");
-  fputs(line.failed || shown.failed ? "... (out of memory)\n" : shown.data, stdout);
+  if (line.failed || shown.failed) {
+    is_incomplete = true;
+  } else {
+    fputs(shown.data, stdout);
+  }
   byoc_string_deinit(&line);
   byoc_string_deinit(&shown);
 }
