@@ -51,6 +51,7 @@ typedef struct fixture_t {
 
 static void set_up(fixture_t *f) {
   byoc_diag_t diag = {0};
+  *f = (fixture_t){0};
   demo_init(&f->demo);
   f->folder = byoc_test_folder();
   contest = (contest_t){.artifact = demo_output(f->folder)};
