@@ -168,7 +168,7 @@ bool byoc_fault_is_full(void) {
 bool byoc_fault_strikes_bytes(byoc_fault_kind_t kind, size_t size_bytes) {
   if (shared == NULL || waits) return false;
   if (byoc_fault_strikes(kind) || byoc_fault_is_full()) return true;
-  uint64_t total = shared->counts[BYOC_FAULT_disk][COMMAND].count += size_bytes;
+  uint64_t total = atomic_fetch_add(&shared->counts[BYOC_FAULT_disk][COMMAND].count, size_bytes) + size_bytes;
   if (failing_kind != BYOC_FAULT_disk || fails_at == 0 || total < fails_at) return false;
   shared->full.count = 1; // once full, it stays so, even for less
   return strike(BYOC_FAULT_disk);
