@@ -267,7 +267,9 @@ static const char run_text[] =
 static const char run_dynamic_text[] =
     "// One inference with the shapes given. Inputs are dense and row-major, each with its dimensions behind it; "
     "outputs\n"
-    "// are filled with type, shape and data, which belong to the context and live until its next run or $_destroy.\n"
+    "// are filled with type, shape and data, which belong to the context and stay until the run after the next one "
+    "or\n"
+    "// $_destroy: they may be inputs of the next run.\n"
     "// BYOC_OK, or another status with the reason from $_error.\n"
     "static inline int32_t $_run($_context_t *context";
 

@@ -32,7 +32,9 @@ byoc_status_t byoc_evaluator_run(byoc_evaluator_t *evaluator, const void *const 
   }
   byoc_frame_reset(&evaluator->frame);
   place_buffers(evaluator, inputs, outputs);
-  return byoc_evaluator_run_body(evaluator, diag);
+  BYOC_RETURN_IF_ERROR(byoc_evaluator_run_body(evaluator, diag));
+  byoc_frame_finish(&evaluator->frame);
+  return BYOC_OK;
 }
 
 void byoc_host_port_info(const byoc_host_buffer_t *buffer, byoc_port_info_t *out_info, char *kinds, int64_t *dims) {
@@ -107,6 +109,12 @@ static byoc_status_t run_static(byoc_evaluator_t *evaluator, const byoc_argument
     place_buffers(evaluator, in.data, out.data);
     status = byoc_evaluator_run_body(evaluator, diag);
   }
+  for (size_t k = 0; k < program->outputs.count && status == BYOC_OK; ++k) {
+    const byoc_host_buffer_t *buffer = program->outputs.data[k];
+    if (buffer->type->dtype != BYOC_DTYPE_STRING) continue;
+    status = byoc_frame_keep_texts(&evaluator->frame, out.data[k], buffer->size_bytes / sizeof(char *));
+    if (status != BYOC_OK) (void)byoc_diag_out_of_memory(diag);
+  }
   byoc_vector_deinit(&in, evaluator->allocator);
   byoc_vector_deinit(&out, evaluator->allocator);
   return status;
@@ -116,6 +124,8 @@ byoc_status_t byoc_evaluator_run_arguments(byoc_evaluator_t *evaluator, const by
                                            byoc_argument_t *outputs, byoc_diag_t *diag) {
   byoc_frame_reset(&evaluator->frame);
   evaluator->error[0] = '\0';
-  if (evaluator->program->is_dynamic) return run_dynamic(evaluator, inputs, outputs, diag);
-  return run_static(evaluator, inputs, outputs, diag);
+  BYOC_RETURN_IF_ERROR(evaluator->program->is_dynamic ? run_dynamic(evaluator, inputs, outputs, diag)
+                                                      : run_static(evaluator, inputs, outputs, diag));
+  byoc_frame_finish(&evaluator->frame);
+  return BYOC_OK;
 }

@@ -148,10 +148,11 @@ typedef struct byoc_artifact_t {
   uint32_t reserved;
   // One inference with shapes known at run time. Inputs are checked against the table and against each other; `inputs`
   // and `outputs` may be NULL if there are none. Input data is read during the call only, except for texts: those that
-  // reach an output still belong to the caller. `outputs` is filled by the artifact: what it points to belongs to the
-  // context and lives until its next run or destroy. Memory grows with the largest shapes seen and is kept for the next
-  // run. BYOC_INVALID_ARGUMENT if an input's type or shape is not what the model takes, or if shapes do not fit each
-  // other; BYOC_OUT_OF_MEMORY; otherwise the status of the operator that failed.
+  // reach an output still belong to whom they belonged to. `outputs` is filled by the artifact: what it points to
+  // belongs to the context and stays as it is until the next call has returned BYOC_OK, or until destroy. So the
+  // outputs of one call may be inputs of the next one. Memory grows with the largest shapes seen and is kept for the
+  // next run. BYOC_INVALID_ARGUMENT if an input's type or shape is not what the model takes, or if shapes do not fit
+  // each other; BYOC_OUT_OF_MEMORY; otherwise the status of the operator that failed.
   int32_t (*run_arguments)(byoc_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs);
   // A hash of the names, kinds, element types and dimensions of inputs and outputs: artifacts with the same hash are
   // called in the same way. The generated header refuses to load any other.

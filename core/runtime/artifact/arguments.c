@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/runtime/artifact/cell.h"
+#include "core/runtime/artifact/cell_memory.h"
 
 // ---- in ----
 
@@ -109,18 +109,41 @@ int32_t byoc_frame_import(byoc_frame_t *frame, uint32_t index, const byoc_argume
 
 // ---- out ----
 
+static bool is_in(const byoc_block_of_memory_t *block, const char *text) {
+  const uintptr_t begin = (uintptr_t)(block + 1), at = (uintptr_t)text;
+  return at >= begin && at - begin < block->capacity_bytes;
+}
+
+// A text that the last run made and this one passes on would be gone one run too early.
+int32_t byoc_frame_keep_texts(byoc_frame_t *frame, const char **texts, uint64_t count) {
+  for (uint64_t i = 0; i < count; i++) {
+    const byoc_block_of_memory_t *block = frame->held_scratch;
+    while (block != NULL && !is_in(block, texts[i])) block = block->next;
+    if (block == NULL) continue;
+    const size_t size = strlen(texts[i]) + 1;
+    char *copy = byoc_frame_scratch(frame, size);
+    if (copy == NULL) return byoc_frame_out_of_memory(frame);
+    texts[i] = memcpy(copy, texts[i], size);
+  }
+  return BYOC_OK;
+}
+
+static int32_t export_tensor(byoc_frame_t *frame, const byoc_cell_t *cell, byoc_argument_t *out) {
+  const bool is_text = cell->dtype == BYOC_DTYPE_STRING;
+  out->dims = cell->dims;
+  out->data = cell->data;
+  // A table of texts may be a constant, or several cells' own.
+  if (!cell->is_foreign && !is_text) return BYOC_OK;
+  const uint64_t size = byoc_cell_size_bytes(cell);
+  out->data = byoc_frame_scratch(frame, size);
+  if (out->data == NULL) return byoc_frame_out_of_memory(frame);
+  if (size > 0) memcpy(out->data, cell->data, (size_t)size);
+  return is_text ? byoc_frame_keep_texts(frame, out->data, size / sizeof(char *)) : BYOC_OK;
+}
+
 static int32_t export(byoc_frame_t *frame, byoc_cell_t *cell, byoc_argument_t *out) {
   *out = (byoc_argument_t){.kind = cell->kind, .dtype = cell->dtype, .rank = cell->rank};
-  if (cell->kind == BYOC_ARGUMENT_TENSOR) {
-    out->dims = cell->dims;
-    out->data = cell->data;
-    if (!cell->is_foreign) return BYOC_OK;
-    uint64_t size = byoc_cell_size_bytes(cell);
-    out->data = byoc_frame_scratch(frame, size);
-    if (out->data == NULL) return byoc_frame_out_of_memory(frame);
-    if (size > 0) memcpy(out->data, cell->data, (size_t)size);
-    return BYOC_OK;
-  }
+  if (cell->kind == BYOC_ARGUMENT_TENSOR) return export_tensor(frame, cell, out);
   out->count = cell->count;
   out->items = byoc_frame_scratch(frame, cell->count * sizeof(*out->items));
   if (out->items == NULL) return byoc_frame_out_of_memory(frame);
@@ -131,5 +154,6 @@ static int32_t export(byoc_frame_t *frame, byoc_cell_t *cell, byoc_argument_t *o
 }
 
 int32_t byoc_frame_export(byoc_frame_t *frame, uint32_t index, byoc_argument_t *out_argument) {
+  frame->given[frame->given_count++] = byoc_cell_retain(frame->cells[index]);
   return export(frame, frame->cells[index], out_argument);
 }

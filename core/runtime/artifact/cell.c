@@ -222,15 +222,23 @@ int32_t byoc_frame_init(byoc_frame_t *frame, const byoc_runtime_t *runtime, uint
   for (uint32_t i = 0; frame->seen != NULL && i < symbol_count; i++) frame->seen[i] = -1;
   frame->moving = calloc((size_t)cell_count + 1, sizeof(*frame->moving));
   frame->is_constant = calloc((size_t)cell_count + 1, 1);
+  frame->given = calloc((size_t)cell_count + 1, sizeof(*frame->given));
+  frame->held = calloc((size_t)cell_count + 1, sizeof(*frame->held));
   bool made = frame->cells != NULL && frame->symbols != NULL && frame->seen != NULL && frame->moving != NULL &&
-              frame->is_constant != NULL;
+              frame->is_constant != NULL && frame->given != NULL && frame->held != NULL;
   if (made) return BYOC_OK;
   byoc_frame_deinit(frame);
   return BYOC_OUT_OF_MEMORY;
 }
 
+static void release_all(byoc_frame_t *frame, byoc_cell_t **cells, uint32_t *count) {
+  while (*count > 0) byoc_cell_release(frame, cells[--*count]);
+}
+
 void byoc_frame_deinit(byoc_frame_t *frame) {
   for (uint32_t i = 0; frame->cells != NULL && i < frame->cell_count; i++) byoc_frame_release(frame, i);
+  release_all(frame, frame->given, &frame->given_count);
+  release_all(frame, frame->held, &frame->held_count);
   for (byoc_cell_t *cell = frame->free_cells; cell != NULL;) {
     byoc_cell_t *next = cell->next;
     free(cell);
@@ -238,7 +246,10 @@ void byoc_frame_deinit(byoc_frame_t *frame) {
   }
   for (uint32_t i = 0; i < BYOC_FRAME_SIZE_CLASSES; i++) free_list(frame->free_blocks[i]);
   free_list(frame->scratch);
+  free_list(frame->held_scratch);
   free(frame->cells);
+  free(frame->given);
+  free(frame->held);
   free(frame->symbols);
   free(frame->seen);
   free(frame->moving);
@@ -250,6 +261,7 @@ void byoc_frame_reset(byoc_frame_t *frame) {
   for (uint32_t i = 0; i < frame->cell_count; i++) {
     if (!frame->is_constant[i]) byoc_frame_release(frame, i);
   }
+  release_all(frame, frame->given, &frame->given_count);
   frame->run++;
   free_idle_blocks(frame);
   if (frame->scratch != NULL && frame->scratch->next != NULL) { // so that next time one block is enough
@@ -259,6 +271,19 @@ void byoc_frame_reset(byoc_frame_t *frame) {
     frame->scratch = NULL;
     (void)byoc_frame_scratch(frame, total);
   }
+  frame->scratch_used = 0;
+}
+
+void byoc_frame_finish(byoc_frame_t *frame) {
+  release_all(frame, frame->held, &frame->held_count);
+  byoc_cell_t **cells = frame->held;
+  frame->held = frame->given;
+  frame->given = cells;
+  frame->held_count = frame->given_count;
+  frame->given_count = 0;
+  byoc_block_of_memory_t *scratch = frame->held_scratch;
+  frame->held_scratch = frame->scratch;
+  frame->scratch = scratch;
   frame->scratch_used = 0;
 }
 

@@ -50,14 +50,21 @@ typedef struct byoc_frame_t {
   byoc_block_of_memory_t *free_blocks[BYOC_FRAME_SIZE_CLASSES];
   byoc_block_of_memory_t *scratch; // for texts and items of results; the newest first
   uint64_t scratch_used;
+  // What the last finished run handed out stays as it is until another run has finished, so that it can be the input of
+  // that run.
+  byoc_cell_t **given, **held; // of this run so far, and of the last finished one
+  uint32_t given_count, held_count;
+  byoc_block_of_memory_t *held_scratch;
 } byoc_frame_t;
 
 // `runtime` outlives the frame. On failure there is nothing to deinit.
 int32_t byoc_frame_init(byoc_frame_t *frame, const byoc_runtime_t *runtime, uint32_t cell_count, uint32_t symbol_count);
 void byoc_frame_deinit(byoc_frame_t *frame); // accepts one that is all zero
-// Begins a run: the results of the last run, and what a failure left behind, go back to the frame.
+// Begins a run: what an unfinished run left behind goes back to the frame.
 void byoc_frame_reset(byoc_frame_t *frame);
-// Memory that lives until the next run begins, aligned for any type; NULL if out of memory.
+// Ends a run that did not fail: what the run before it had handed out goes back to the frame.
+void byoc_frame_finish(byoc_frame_t *frame);
+// Memory for what this run hands out, aligned for any type; NULL if out of memory.
 void *byoc_frame_scratch(byoc_frame_t *frame, uint64_t size_bytes);
 // Records a reason and returns `status`.
 int32_t byoc_frame_fail(byoc_frame_t *frame, int32_t status, const char *format, ...)
@@ -170,7 +177,10 @@ int32_t byoc_frame_import(byoc_frame_t *frame, uint32_t index, const byoc_argume
                           const byoc_port_info_t *port);
 // Makes only the same check, for a tensor.
 int32_t byoc_frame_check_argument(byoc_frame_t *frame, const byoc_argument_t *argument, const byoc_port_info_t *port);
-// Fills the argument. What it points to belongs to the frame until its next reset; bytes of the caller are copied.
+// Fills the argument, once in a run for each cell. What it points to belongs to the frame, until the run after this one
+// is finished; bytes of the caller are copied, and so are texts of the last run.
 int32_t byoc_frame_export(byoc_frame_t *frame, uint32_t index, byoc_argument_t *out_argument);
+// Copies those of the texts that the last run made.
+int32_t byoc_frame_keep_texts(byoc_frame_t *frame, const char **texts, uint64_t count);
 
 #endif // BYOC_CORE_RUNTIME_ARTIFACT_CELL_H_

@@ -524,11 +524,18 @@ static int32_t run_static(context_t *context, const byoc_argument_t *inputs, byo
   atomic_store_explicit(&context->own, data, memory_order_relaxed);
   status = artifact->run(&context->shared, (const void *const *)data, data + artifact->input_count);
   atomic_store_explicit(&context->own, NULL, memory_order_relaxed);
+  for (uint32_t i = 0; i < artifact->output_count && status == BYOC_OK; i++) {
+    if (outputs[i].dtype != BYOC_DTYPE_STRING) continue;
+    status = byoc_frame_keep_texts(frame, outputs[i].data, artifact->outputs[i].size_bytes / sizeof(char *));
+    if (status != BYOC_OK) return fail_by_reason(context, status);
+  }
   return status;
 }
 
 void byoc_model_forget_texts(byoc_context_t *shared) {
-  if (!is_in_arguments((context_t *)shared)) byoc_frame_reset(&shared->frame);
+  if (is_in_arguments((context_t *)shared)) return;
+  if (shared->frame.scratch_used > 0) byoc_frame_finish(&shared->frame); // this run may read the last one's texts
+  byoc_frame_reset(&shared->frame);
 }
 
 int32_t byoc_model_run_arguments(byoc_context_t *shared, const byoc_argument_t *inputs, byoc_argument_t *outputs) {
@@ -539,6 +546,7 @@ int32_t byoc_model_run_arguments(byoc_context_t *shared, const byoc_argument_t *
   byoc_frame_reset(&shared->frame);
   bool is_dynamic = context->model->execute != NULL;
   status = is_dynamic ? run_dynamic(context, inputs, outputs) : run_static(context, inputs, outputs);
+  if (status == BYOC_OK) byoc_frame_finish(&shared->frame);
   leave(context);
   return status;
 }

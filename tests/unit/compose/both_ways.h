@@ -1,0 +1,124 @@
+// For tests that run a program both ways, compiled and evaluated, and compare.
+#ifndef BYOC_TESTS_UNIT_COMPOSE_BOTH_WAYS_H_
+#define BYOC_TESTS_UNIT_COMPOSE_BOTH_WAYS_H_
+
+#include <stdlib.h>
+
+#include "core/base/file.h"
+#include "core/compose/compose.h"
+#include "core/compose/resolve.h"
+#include "core/hostir/lower.h"
+#include "core/hostir/pass.h"
+#include "core/hostir/text.h"
+#include "core/ir/text.h"
+#include "core/kernel/lower.h"
+#include "core/ops/op.h"
+#include "core/runtime/loader.h"
+#include "tests/support/support.h"
+
+enum { MAX_RESULTS = 8 };
+
+typedef struct model_t {
+  byoc_graph_module_t *module;
+  byoc_host_program_t *program;
+  byoc_resolver_t *resolver;
+  byoc_evaluator_t *evaluator;
+  char *folder;
+  byoc_loaded_artifact_t artifact;
+  byoc_context_t *context;
+} model_t;
+
+static inline const byoc_runtime_t *serial(void) {
+  static byoc_runtime_t runtime;
+  runtime = byoc_serial_runtime(1);
+  return &runtime;
+}
+
+static inline byoc_status_t lower(const char *text, byoc_diag_t *diag, model_t *m) {
+  *m = (model_t){0};
+  byoc_test_ok(byoc_graph_parse(text, "test", byoc_allocator_system(), diag, &m->module), diag);
+  byoc_test_ok(byoc_infer_module(m->module, diag), diag);
+  byoc_test_ok(byoc_kernel_lower_module(m->module, NULL, diag), diag);
+  return byoc_host_lower(m->module, byoc_allocator_system(), diag, &m->program);
+}
+
+static inline void open_model(const char *text, model_t *m) {
+  byoc_diag_t diag = {0};
+  byoc_test_ok(lower(text, &diag, m), &diag);
+  byoc_test_ok(byoc_host_pass_run_list(BYOC_HOST_STANDARD_PASSES, m->program, NULL, &diag), &diag);
+  byoc_test_ok(byoc_resolver_create(m->program, NULL, serial(), byoc_allocator_system(), &diag, &m->resolver), &diag);
+  byoc_symbol_resolver_t resolver = byoc_resolver_interface(m->resolver);
+  byoc_test_ok(byoc_evaluator_create(m->program, &resolver, 1, byoc_allocator_system(), &diag, &m->evaluator), &diag);
+  m->folder = byoc_test_folder();
+  char path[512];
+  snprintf(path, sizeof(path), "%s/model.so", m->folder);
+  const byoc_compose_options_t options = {.output = path, .model_name = "dynamic", .cpu_features = "", .profile = true};
+  byoc_test_ok(byoc_compose_artifact(m->program, &options, byoc_allocator_system(), &diag), &diag);
+  byoc_test_ok(byoc_artifact_load(path, &diag, &m->artifact), &diag);
+  assert_int_equal(m->artifact.table->create(NULL, &m->context), BYOC_OK);
+}
+
+static inline void close_model(model_t *m) {
+  if (m->artifact.table != NULL) m->artifact.table->destroy(m->context);
+  byoc_artifact_unload(&m->artifact);
+  byoc_evaluator_destroy(m->evaluator);
+  byoc_resolver_destroy(m->resolver);
+  byoc_host_program_destroy(m->program);
+  byoc_graph_module_destroy(m->module);
+  if (m->folder != NULL) byoc_test_ok(byoc_remove_tree(m->folder, NULL), NULL);
+  free(m->folder);
+}
+
+static inline void same(const byoc_argument_t *a, const byoc_argument_t *b) {
+  assert_int_equal(a->kind, b->kind);
+  if (a->kind != BYOC_ARGUMENT_TENSOR) {
+    assert_int_equal(a->count, b->count);
+    for (uint64_t i = 0; i < a->count; ++i) same(&a->items[i], &b->items[i]);
+    return;
+  }
+  assert_int_equal(a->dtype, b->dtype);
+  assert_int_equal(a->rank, b->rank);
+  uint64_t count = 1;
+  for (uint32_t d = 0; d < a->rank; ++d) {
+    assert_int_equal(a->dims[d], b->dims[d]);
+    count *= (uint64_t)a->dims[d];
+  }
+  assert_memory_equal(a->data, b->data, count * byoc_dtype_bits(a->dtype) / 8);
+}
+
+// Runs both ways; the results are the evaluator's, alive until its next run.
+static inline void run(model_t *m, const byoc_argument_t *inputs, byoc_argument_t *results) {
+  byoc_diag_t diag = {0};
+  byoc_argument_t compiled[MAX_RESULTS];
+  byoc_test_ok(byoc_evaluator_run_arguments(m->evaluator, inputs, results, &diag), &diag);
+  int32_t status = m->artifact.table->run_arguments(m->context, inputs, compiled);
+  if (status != BYOC_OK) fail_msg("%s", m->artifact.table->last_error(m->context));
+  for (size_t i = 0; i < m->program->outputs.count; ++i) same(&results[i], &compiled[i]);
+}
+
+// Both ways fail, and say the same.
+static inline void run_fails(model_t *m, const byoc_argument_t *inputs, int32_t status, const char *reason) {
+  byoc_diag_t diag = {0};
+  byoc_argument_t results[MAX_RESULTS];
+  byoc_test_error(byoc_evaluator_run_arguments(m->evaluator, inputs, results, &diag), status, &diag, reason);
+  assert_int_equal(m->artifact.table->run_arguments(m->context, inputs, results), status);
+  const char *said = m->artifact.table->last_error(m->context);
+  assert_string_equal(said, diag.message);
+}
+
+static inline byoc_argument_t tensor(byoc_dtype_t dtype, uint32_t rank, const int64_t *dims, const void *data) {
+  return (byoc_argument_t){.dtype = dtype, .rank = rank, .dims = dims, .data = (void *)(uintptr_t)data};
+}
+
+static inline byoc_argument_t floats(uint32_t rank, const int64_t *dims, const float *data) {
+  return tensor(BYOC_DTYPE_F32, rank, dims, data);
+}
+
+static inline float at(const byoc_argument_t *result, int64_t index) {
+  return ((const float *)result->data)[index];
+}
+
+#define MAIN_OF(signature, body) "  func @main" signature " {\n" body "\n  }\n}\n"
+#define MAIN(signature, body)    "module {\n" MAIN_OF(signature, body)
+
+#endif // BYOC_TESTS_UNIT_COMPOSE_BOTH_WAYS_H_
