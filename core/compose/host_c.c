@@ -143,7 +143,10 @@ static byoc_status_t emit_step(byoc_host_c_t *host, const byoc_host_instruction_
   byoc_string_append(out, "// ");
   byoc_host_c_comment(out, host->steps.data[step]);
   byoc_string_append(out, "\n");
-  if (byoc_host_c_has_profile(host)) byoc_string_append(out, "  STEP_BEGIN();\n");
+  if (byoc_host_c_has_profile(host) && at->region_count == 0) {
+    byoc_host_c_indent(host, out);
+    byoc_string_append(out, "STEP_BEGIN();\n");
+  }
   if (byoc_host_c_is_call(at) && host->program->is_dynamic) byoc_host_c_emit_placing(host, at, host->call, out);
   switch (at->op) {
   case BYOC_HOST_KERNEL:

@@ -82,7 +82,7 @@ void byoc_host_c_emit_entry(byoc_host_c_t *host, const char *metadata, byoc_stri
 // The whole file.
 byoc_status_t byoc_host_c_emit(byoc_host_c_t *host, const char *metadata, byoc_string_t *out);
 
-// True if times can be reported: all steps are plain calls.
+// True if times can be reported: those of calls and copies, also inside of branches and loops.
 static inline bool byoc_host_c_has_profile(const byoc_host_c_t *host) {
   return host->options->profile && !host->program->is_dynamic;
 }

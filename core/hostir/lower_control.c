@@ -59,15 +59,18 @@ byoc_status_t byoc_host_lower_if(byoc_host_lowering_t *l, const byoc_node_t *nod
   BYOC_RETURN_IF_ERROR(byoc_host_buffer_of(l, node->operands[0], &condition));
   BYOC_RETURN_IF_ERROR(byoc_host_append(l, BYOC_HOST_BRANCH, node, &i));
   BYOC_RETURN_IF_ERROR(byoc_host_push(l, i, false, condition));
-  BYOC_RETURN_IF_ERROR(push_results(l, i, node));
   if (!byoc_host_instruction_add_regions(l->program, i, 2)) return byoc_diag_out_of_memory(l->diag);
+  const byoc_block_t *cases[2];
   for (uint32_t r = 0; r < 2; ++r) {
-    const byoc_block_t *block = byoc_node_find_block(node, names[r]);
-    if (block == NULL || block->results.count != node->result_count) {
-      return byoc_diag_error(l->diag, BYOC_INVALID_DATA, "the block '%s' does not return %u results", names[r],
-                             node->result_count);
-    }
-    BYOC_RETURN_IF_ERROR_IN(l->diag, lower_region(l, block, &i->regions[r]), "%s", names[r]);
+    cases[r] = byoc_node_find_block(node, names[r]);
+    if (cases[r] != NULL && cases[r]->results.count == node->result_count) continue;
+    return byoc_diag_error(l->diag, BYOC_INVALID_DATA, "the block '%s' does not return %u results", names[r],
+                           node->result_count);
+  }
+  if (!l->program->is_dynamic) return byoc_host_lower_static_if(l, node, i, cases);
+  BYOC_RETURN_IF_ERROR(push_results(l, i, node));
+  for (uint32_t r = 0; r < 2; ++r) {
+    BYOC_RETURN_IF_ERROR_IN(l->diag, lower_region(l, cases[r], &i->regions[r]), "%s", names[r]);
   }
   return match_results(l, i);
 }

@@ -81,4 +81,9 @@ byoc_status_t byoc_host_lower_if(byoc_host_lowering_t *l, const byoc_node_t *nod
 byoc_status_t byoc_host_lower_loop(byoc_host_lowering_t *l, const byoc_node_t *node);
 byoc_status_t byoc_host_lower_container(byoc_host_lowering_t *l, const byoc_node_t *node);
 
+// ---- lower_static.c: control flow of static programs ----
+// Fills the regions of the branch `i` with the two cases, which write the node's results where they belong.
+byoc_status_t byoc_host_lower_static_if(byoc_host_lowering_t *l, const byoc_node_t *node, byoc_host_instruction_t *i,
+                                        const byoc_block_t *const cases[2]);
+
 #endif // BYOC_CORE_HOSTIR_LOWER_INTERNAL_H_

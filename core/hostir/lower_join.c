@@ -19,9 +19,11 @@ static byoc_status_t make_slice(byoc_host_lowering_t *l, byoc_host_buffer_t *who
 
 // The bytes that a node makes have one home: the first claim counts, and an output comes before any Join. If a backend
 // may rely on alignment, an unaligned place cannot be a home.
-static bool may_have_home(const byoc_host_lowering_t *l, const byoc_value_t *operand, uint64_t offset_bytes) {
+static bool may_have_home(const byoc_host_lowering_t *l, const byoc_node_t *node, const byoc_value_t *operand,
+                          uint64_t offset_bytes) {
   const byoc_value_t *root = byoc_host_storage_root(operand);
-  return root->kind == BYOC_VALUE_RESULT && byoc_pointer_map_get(&l->homes, root) == NULL &&
+  return root->kind == BYOC_VALUE_RESULT && root->node->block == node->block &&
+         byoc_pointer_map_get(&l->homes, root) == NULL &&
          byoc_type_size_bytes(root->type) == byoc_type_size_bytes(operand->type) &&
          offset_bytes % BYOC_BUFFER_ALIGNMENT == 0;
 }
@@ -37,7 +39,7 @@ static byoc_status_t place_join(byoc_host_lowering_t *l, const byoc_node_t *node
   uint64_t offset_bytes = 0;
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     const byoc_value_t *operand = node->operands[i], *root = byoc_host_storage_root(operand);
-    if (may_have_home(l, operand, offset_bytes)) {
+    if (may_have_home(l, node, operand, offset_bytes)) {
       byoc_host_buffer_t *slice = NULL;
       BYOC_RETURN_IF_ERROR(make_slice(l, whole, root->name, root->type, offset_bytes, &slice));
       if (!byoc_pointer_map_put(&l->homes, root, slice)) return byoc_diag_out_of_memory(l->diag);
@@ -56,10 +58,6 @@ byoc_status_t byoc_host_place_joins(byoc_host_lowering_t *l, const byoc_block_t 
 
 // ---- lowering ----
 
-static uint64_t offset_in_root(const byoc_host_buffer_t *buffer) {
-  return buffer->kind == BYOC_HOST_BUFFER_VIEW ? buffer->offset_bytes : 0;
-}
-
 byoc_status_t byoc_host_lower_join(byoc_host_lowering_t *l, const byoc_node_t *node) {
   byoc_host_buffer_t *whole = NULL;
   BYOC_RETURN_IF_ERROR(byoc_host_make_result(l, node->results[0], &whole));
@@ -70,7 +68,7 @@ byoc_status_t byoc_host_lower_join(byoc_host_lowering_t *l, const byoc_node_t *n
     byoc_host_buffer_t *from = NULL, *to = NULL;
     BYOC_RETURN_IF_ERROR(byoc_host_buffer_of(l, operand, &from));
     bool is_there = byoc_host_buffer_root(from) == byoc_host_buffer_root(whole) &&
-                    offset_in_root(from) == offset_in_root(whole) + offset_bytes;
+                    byoc_host_buffer_offset(from) == byoc_host_buffer_offset(whole) + offset_bytes;
     if (!is_there && operand->type != NULL && from->size_bytes > 0) {
       BYOC_RETURN_IF_ERROR(make_slice(l, whole, operand->name, operand->type, offset_bytes, &to));
       byoc_host_instruction_t *copy = NULL;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/hostir/lower_internal.h"
+#include "core/ops/control.h"
 #include "core/ops/storage.h"
 #include "core/runtime/artifact/container.h"
 
@@ -126,7 +127,7 @@ static bool is_dynamic(const byoc_block_t *body) {
   if (!all_static(body->parameters.data, body->parameters.count)) return true;
   if (!all_static(body->results.data, body->results.count)) return true;
   for (const byoc_node_t *node = body->first; node != NULL; node = node->next) {
-    if (byoc_host_is_control(node) || byoc_host_is_container(node)) return true;
+    if (byoc_host_is_container(node) || (byoc_host_is_control(node) && !byoc_control_is_static(node))) return true;
     if (byoc_node_is(node, "byoc", "BindSymbols") || !all_static(node->results, node->result_count)) return true;
   }
   return false;

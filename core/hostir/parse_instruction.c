@@ -312,7 +312,8 @@ static bool parse_require(byoc_host_parser_t *parser, byoc_host_instruction_t *i
 // The head of a branch or loop, in front of its origin.
 static bool parse_control(byoc_host_parser_t *parser, byoc_host_instruction_t *i) {
   byoc_lexer_t *lexer = &parser->lexer;
-  if (!parse_list(parser, i, false) || !parse_results(parser, i)) return false;
+  if (!parse_list(parser, i, false)) return false;
+  if (byoc_lexer_is(lexer, BYOC_TOKEN_ARROW) && !parse_results(parser, i)) return false;
   if (i->op != BYOC_HOST_LOOP) return true;
   size_t count = 0, wanted = byoc_host_loop_dim_count(i);
   const size_t offset = lexer->token.offset;

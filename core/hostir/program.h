@@ -15,8 +15,8 @@
 //     free     %t0
 //   }
 //
-// A program is dynamic if shapes, or what runs at all, are known only at run time. Then inputs, outputs, and every
-// buffer of unknown shape or used outside its block, are values: cells of the context's frame
+// A program is dynamic if shapes, or how often something runs, are known only at run time. Then inputs, outputs, and
+// every buffer of unknown shape or used outside its block, are values: cells of the context's frame
 // (core/runtime/artifact/cell.h). Symbols are numbers in the frame, and instructions nest:
 //
 //   host program "decode" dynamic workspace 0 bound 0 {
@@ -100,9 +100,9 @@ struct byoc_host_buffer_t {
   X(BIND, "bind")           /* elements of operands[0] become the values of symbols */                                 \
   X(REQUIRE, "require")     /* relations between dimensions must hold */                                               \
   X(CONTAINER, "container") /* an operator on sequences or optionals (core/runtime/artifact/container.h) */            \
-  X(BRANCH, "branch")       /* regions[0] where operands[0], else regions[1] */                                        \
+  X(BRANCH, "branch")       /* regions[0] where operands[0], else regions[1]; static buffers are written in place */   \
   X(LOOP, "loop")           /* regions[0] again and again; operands: trip count or NULL, condition or NULL, carried */ \
-  X(YIELD, "yield")         /* ends a region: BRANCH's results; LOOP's condition, carried, scanned */
+  X(YIELD, "yield")         /* ends a region that gives values: BRANCH's results; LOOP's condition, carried, scanned */
 
 #define BYOC_HOST_OP_ENUM(NAME, text) BYOC_HOST_##NAME,
 typedef enum byoc_host_op_t { BYOC_HOST_OP_LIST(BYOC_HOST_OP_ENUM) BYOC_HOST_OP_COUNT } byoc_host_op_t;
@@ -227,6 +227,11 @@ uint32_t byoc_host_symbol(byoc_host_program_t *program, const char *name);
 // The buffer that owns the bytes: itself, or a view's base.
 static inline byoc_host_buffer_t *byoc_host_buffer_root(byoc_host_buffer_t *buffer) {
   return buffer->kind == BYOC_HOST_BUFFER_VIEW ? buffer->base : buffer;
+}
+
+// Where its bytes begin in that buffer.
+static inline uint64_t byoc_host_buffer_offset(const byoc_host_buffer_t *buffer) {
+  return buffer->kind == BYOC_HOST_BUFFER_VIEW ? buffer->offset_bytes : 0;
 }
 
 // Do the bytes lie in a cell, rather than at an address that is known at compile time?

@@ -39,7 +39,8 @@
 //   match %x [binds N at 0, is 4 at 1]
 //   bind %x to N, M "operator"
 //   require [of inputs] (N is M, K is_multiple_of 2 by "Conv 'c'" left "..." right "...")
-//   branch (%c) -> (%y) then { ... } else { ... }
+//   branch (%c) then { ... } else { ... }              the cases write buffers in place
+//   branch (%c) -> (%y) then { ... } else { ... }      and yield values; `-> ()` may be left out
 //   loop (%trips, %go, %x) -> (%y, %all) [scanned [N, 4]] body (%i, %c, %state) { ... }
 //   any call: [workspace %s] [of @function] [flops 8192.0]
 //

@@ -105,9 +105,10 @@ static byoc_status_t walk_nested(byoc_host_verifier_t *v, const byoc_host_instru
   BYOC_RETURN_IF_ERROR(byoc_host_verify_enter(v, region, out_scope));
   BYOC_RETURN_IF_ERROR(walk_region(v, region));
   v->at = owner;
+  const bool takes_values = owner->op == BYOC_HOST_LOOP || owner->results.count > 0;
   const byoc_host_instruction_t *last = region->last;
   while (last != NULL && last->op == BYOC_HOST_FREE) last = last->previous; // what the yield used last
-  if (last == NULL || last->op != BYOC_HOST_YIELD) {
+  if (takes_values && (last == NULL || last->op != BYOC_HOST_YIELD)) {
     v->number = number;
     return byoc_host_verify_refuse(v, "%s does not end with a yield",
                                    owner->op == BYOC_HOST_LOOP ? "body" : names[index]);

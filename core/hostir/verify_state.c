@@ -5,7 +5,7 @@
 
 byoc_byte_range_t byoc_host_verify_bytes(const byoc_host_buffer_t *buffer) {
   if (byoc_host_buffer_in_cell(buffer)) return (byoc_byte_range_t){0, 1};
-  uint64_t begin = buffer->kind == BYOC_HOST_BUFFER_VIEW ? buffer->offset_bytes : 0;
+  const uint64_t begin = byoc_host_buffer_offset(buffer);
   return (byoc_byte_range_t){begin, begin + buffer->size_bytes};
 }
 

@@ -4,6 +4,7 @@
 #include "byoc/call.h"
 #include "core/ir/virtual_device.h"
 #include "core/kernel/transposed.h"
+#include "core/ops/control.h"
 #include "core/ops/storage.h"
 
 // At most one byte in this many may be copied on the way into a Join.
@@ -17,9 +18,9 @@ bool byoc_stays_in_workspace(const byoc_function_t *function) {
   for (size_t i = 0; i < body->parameters.count; ++i)
     if (!byoc_type_is_static(body->parameters.data[i]->type)) return false;
   BYOC_FOR_EACH_NODE(node, body) {
-    bool is_host = byoc_node_has_trait(node, BYOC_OP_HOST | BYOC_OP_CONTROL);
     bool is_check = byoc_node_is(node, "byoc", "CheckDims") || byoc_node_is(node, "byoc", "CheckRange");
-    if (node->block_count > 0 || (is_host && !is_check)) return false;
+    if (node->block_count > 0 && !byoc_control_is_static(node)) return false;
+    if (byoc_node_has_trait(node, BYOC_OP_HOST) && !is_check) return false;
     for (uint32_t r = 0; r < node->result_count; ++r)
       if (node->results[r]->type == NULL || !byoc_type_is_static(node->results[r]->type)) return false;
   }
@@ -72,11 +73,12 @@ typedef struct joiner_t {
   byoc_diag_t *diag;
 } joiner_t;
 
-// May the operand be written directly to its place in the result?
-static bool has_place(const joiner_t *joiner, byoc_value_t *operand, uint64_t offset_bytes) {
+// May the operand of the Concat be written directly to its place in the result?
+static bool has_place(const joiner_t *joiner, const byoc_node_t *node, byoc_value_t *operand, uint64_t offset_bytes) {
   if (offset_bytes % BYOC_BUFFER_ALIGNMENT != 0) return false;
   const byoc_value_t *root = root_of(operand);
-  return root->kind == BYOC_VALUE_RESULT && byoc_pointer_map_get(&joiner->placed, root) == NULL &&
+  return root->kind == BYOC_VALUE_RESULT && byoc_value_producer(root)->block == node->block &&
+         byoc_pointer_map_get(&joiner->placed, root) == NULL &&
          byoc_type_size_bytes(root->type) == byoc_type_size_bytes(operand->type);
 }
 
@@ -88,7 +90,7 @@ static byoc_status_t join(joiner_t *joiner, byoc_node_t *node) {
     uint64_t size_bytes = (uint64_t)byoc_type_size_bytes(operand->type);
     bool again = false;
     for (uint32_t k = 0; k < i; ++k) again = again || root_of(node->operands[k]) == root_of(operand);
-    if (again || !has_place(joiner, operand, offset_bytes)) {
+    if (again || !has_place(joiner, node, operand, offset_bytes)) {
       copied_bytes += size_bytes;
     } else if (!is_fused(operand)) {
       saved_bytes += size_bytes;
@@ -154,9 +156,16 @@ static byoc_status_t take_parts(byoc_node_t *node, byoc_diag_t *diag) {
   return BYOC_OK;
 }
 
-byoc_status_t byoc_join_in_place(byoc_function_t *function, byoc_diag_t *diag) {
-  BYOC_FOR_EACH_NODE_SAFE(node, function->body) {
+static byoc_status_t join_in_block(byoc_block_t *block, byoc_allocator_t allocator, byoc_diag_t *diag) {
+  BYOC_FOR_EACH_NODE_SAFE(node, block) {
+    for (uint32_t b = 0; b < node->block_count; ++b) {
+      BYOC_RETURN_IF_ERROR(join_in_block(node->blocks[b], allocator, diag));
+    }
     if (all_are_parts(node)) BYOC_RETURN_IF_ERROR(take_parts(node, diag));
   }
-  return join_all(function->body, function->module->allocator, diag);
+  return join_all(block, allocator, diag);
+}
+
+byoc_status_t byoc_join_in_place(byoc_function_t *function, byoc_diag_t *diag) {
+  return join_in_block(function->body, function->module->allocator, diag);
 }

@@ -6,8 +6,8 @@
 
 #include "core/ir/graph.h"
 
-// Is it a model's main function with known shapes and nothing nested? The host program then has all of it in the
-// workspace.
+// Is it a model's main function with known shapes, those of nested blocks included? The host program then has all of it
+// in the workspace.
 bool byoc_stays_in_workspace(const byoc_function_t *function);
 
 // Rewrites such a function, before fusion. Operators stay as they are if a kernel does better: a Concat most of whose

@@ -155,8 +155,11 @@ static byoc_status_t prepare_function(byoc_function_t *function, byoc_diag_t *di
 
 // Marks calls of a kernel that may write the first result over an operand that nobody else reads. False if out of
 // memory.
-static bool mark_in_place(byoc_function_t *function) {
-  BYOC_FOR_EACH_NODE(node, function->body) {
+static bool mark_in_place(byoc_block_t *block) {
+  BYOC_FOR_EACH_NODE(node, block) {
+    for (uint32_t b = 0; b < node->block_count; ++b) {
+      if (!mark_in_place(node->blocks[b])) return false;
+    }
     if (node->callee == NULL || node->callee->kind != BYOC_FUNCTION_KERNEL) continue;
     for (uint32_t i = 0; i < node->operand_count && i < 64; ++i) {
       const byoc_value_t *operand = node->operands[i];
@@ -178,7 +181,7 @@ static byoc_status_t lower_function(byoc_kernel_table_t *table, byoc_function_t 
   bool in_workspace = fuse && byoc_stays_in_workspace(function);
   if (in_workspace) BYOC_RETURN_IF_ERROR(byoc_join_in_place(function, diag));
   BYOC_RETURN_IF_ERROR(lower_block(table, function->body, fuse, diag));
-  return in_workspace && !mark_in_place(function) ? byoc_diag_out_of_memory(diag) : BYOC_OK;
+  return in_workspace && !mark_in_place(function->body) ? byoc_diag_out_of_memory(diag) : BYOC_OK;
 }
 
 byoc_status_t byoc_kernel_lower_module(byoc_graph_module_t *module, const byoc_kernel_options_t *options,

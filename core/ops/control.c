@@ -211,6 +211,41 @@ static byoc_status_t infer_loop(byoc_infer_t *infer) {
   return status == BYOC_OK ? byoc_infer_memory(infer, failed) : status;
 }
 
+// ---- what is known before the run ----
+
+static bool all_static(byoc_value_t *const *values, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (values[i] == NULL || values[i]->type == NULL || !byoc_type_is_static(values[i]->type)) return false;
+  }
+  return true;
+}
+
+static bool is_static_node(const byoc_node_t *node) {
+  static const char *const run_by_the_host[] = {"CheckDims", "CheckRange", "Join", "Text"};
+  if (node->block_count > 0) return byoc_control_is_static(node);
+  bool ok = !byoc_node_has_trait(node, BYOC_OP_HOST);
+  for (size_t i = 0; i < sizeof(run_by_the_host) / sizeof(run_by_the_host[0]) && !ok; ++i) {
+    ok = byoc_node_is(node, "byoc", run_by_the_host[i]);
+  }
+  return ok && all_static(node->results, node->result_count);
+}
+
+bool byoc_control_is_static(const byoc_node_t *node) {
+  if (!byoc_node_is_onnx(node, "If")) return false;
+  if (!all_static(node->operands, node->operand_count) || !all_static(node->results, node->result_count)) return false;
+  for (uint32_t b = 0; b < node->block_count; ++b) {
+    const byoc_block_t *block = node->blocks[b];
+    if (block->results.count != node->result_count) return false;
+    for (uint32_t r = 0; r < node->result_count; ++r) {
+      if (!byoc_type_equal(block->results.data[r]->type, node->results[r]->type)) return false;
+    }
+    BYOC_FOR_EACH_NODE(nested, block) {
+      if (!is_static_node(nested)) return false;
+    }
+  }
+  return true;
+}
+
 static const byoc_op_attribute_t if_attributes[] = {
     {BYOC_ATTR_BLOCK("then_branch")},
     {BYOC_ATTR_BLOCK("else_branch")},

@@ -20,4 +20,9 @@ void byoc_around_deinit(byoc_around_t *around);
 // optionals this applies to the elements.
 const byoc_type_t *byoc_join_types(byoc_around_t *around, const byoc_type_t *a, const byoc_type_t *b);
 
+// Is everything known before the run but which case it is, so that a host program needs no cells for it? Operands,
+// results and all that is nested have known shapes, the cases of an If give the same types, and the host runs nothing
+// inside but such nodes, Joins, texts and checks of values.
+bool byoc_control_is_static(const byoc_node_t *node);
+
 #endif // BYOC_CORE_OPS_CONTROL_H_
