@@ -329,6 +329,12 @@ static void log_program(const byoc_host_program_t *program) {
            program->instruction_count, byoc_plural(program->instruction_count), program->kernels.count,
            byoc_plural(program->kernels.count), (double)program->workspace_size_bytes / 1048576.0,
            (double)program->workspace_bound_bytes / 1048576.0);
+  if (!program->is_dynamic) return;
+  byoc_string_t live;
+  byoc_string_init(&live, program->arena.allocator);
+  byoc_dim_print(program->live_bound_bytes, &live);
+  if (!live.failed) byoc_log(BYOC_LOG_INFO, "host program: at least %s bytes in use at once", live.data);
+  byoc_string_deinit(&live);
 }
 
 static byoc_status_t run_host_passes(const char *names, byoc_host_program_t *program,

@@ -337,7 +337,7 @@ void byoc_host_c_emit_entry(byoc_host_c_t *host, const char *metadata, byoc_stri
   byoc_string_appendf(out,
                       "    .input_kinds = host_inputs_kinds,\n    .output_kinds = host_outputs_kinds,\n"
                       "    .is_dynamic = %d,\n    .run_arguments = byoc_model_run_arguments,\n"
-                      "    .signature_hash = 0x%016llxu,\n};\n\n",
+                      "    .signature_hash = 0x%016llxu,\n    .peak_bytes = byoc_model_peak_bytes,\n};\n\n",
                       program->is_dynamic, (unsigned long long)host->signature);
   byoc_string_append(out, "// The one symbol that the artifact exports.\n"
                           "__attribute__((visibility(\"default\"))) const byoc_artifact_t *"

@@ -53,6 +53,15 @@ static json_t *targets_json(const byoc_target_list_t *targets) {
   return array;
 }
 
+static json_t *dim_json(byoc_dim_t dim) {
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  byoc_dim_print(dim, &text);
+  json_t *json = text.failed ? NULL : byoc_json_text(text.data);
+  byoc_string_deinit(&text);
+  return json;
+}
+
 static json_t *type_json(const byoc_type_t *type) {
   byoc_string_t text;
   byoc_string_init(&text, byoc_allocator_system());
@@ -228,7 +237,8 @@ static json_t *summary_json(const byoc_host_program_t *program) {
        set(object, "kernels", json_integer((json_int_t)program->kernels.count)) &&
        set(object, "buffers", json_integer((json_int_t)program->buffers.count)) &&
        set(object, "workspace_bytes", json_integer((json_int_t)program->workspace_size_bytes)) &&
-       set(object, "workspace_bound_bytes", json_integer((json_int_t)program->workspace_bound_bytes));
+       set(object, "workspace_bound_bytes", json_integer((json_int_t)program->workspace_bound_bytes)) &&
+       (!program->is_dynamic || set(object, "live_bound_bytes", dim_json(program->live_bound_bytes)));
   json_decref(instructions);
   if (ok) return object;
   json_decref(object);

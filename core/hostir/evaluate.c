@@ -268,6 +268,10 @@ static byoc_status_t prepare(byoc_evaluator_t *evaluator, const byoc_symbol_reso
   return prepare_steps(evaluator, &program->body, resolver, &evaluator->body, diag);
 }
 
+uint64_t byoc_evaluator_peak_bytes(const byoc_evaluator_t *evaluator) {
+  return evaluator->program->workspace_size_bytes + evaluator->frame.peak_bytes;
+}
+
 byoc_status_t byoc_evaluator_create(const byoc_host_program_t *program, const byoc_symbol_resolver_t *resolver,
                                     int32_t thread_count, byoc_allocator_t allocator, byoc_diag_t *diag,
                                     byoc_evaluator_t **out_evaluator) {

@@ -33,6 +33,9 @@ byoc_status_t byoc_evaluator_run(byoc_evaluator_t *evaluator, const void *const 
 byoc_status_t byoc_evaluator_run_arguments(byoc_evaluator_t *evaluator, const byoc_argument_t *inputs,
                                            byoc_argument_t *outputs, byoc_diag_t *diag);
 
+// The most memory that the last run had in use at once, as byoc_artifact_t.peak_bytes.
+uint64_t byoc_evaluator_peak_bytes(const byoc_evaluator_t *evaluator);
+
 // The deepest nesting of sequences and optionals, and a NUL.
 #define BYOC_HOST_MAX_KINDS 16
 // Describes an input or output of a program. The caller provides `kinds` and `dims`, of BYOC_HOST_MAX_KINDS and

@@ -27,7 +27,10 @@ byoc_status_t byoc_host_place_lifetimes(byoc_host_program_t *program, byoc_diag_
 
 // Gives each local buffer a place in one workspace. Buffers share bytes if their lifetimes do not overlap. The method
 // is first fit with the largest first, and other orders if that takes more than the liveness bound. Sets
-// workspace_size_bytes and workspace_bound_bytes.
+// workspace_size_bytes and the bounds.
 byoc_status_t byoc_host_plan_memory(byoc_host_program_t *program, byoc_diag_t *diag);
+
+// Sets workspace_bound_bytes and live_bound_bytes of a program that has lifetimes.
+byoc_status_t byoc_host_find_bounds(byoc_host_program_t *program, byoc_diag_t *diag);
 
 #endif // BYOC_CORE_HOSTIR_LOWER_H_

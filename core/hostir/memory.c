@@ -114,29 +114,24 @@ static int compare_size_then_begin(const void *left, const void *right) {
   return a->life.begin < b->life.begin ? -1 : 1;
 }
 
-// Collects lifetimes as instruction numbers, in order of allocation; also finds the liveness bound.
-static size_t collect_intervals(byoc_host_program_t *program, interval_t *intervals, size_t *index_of) {
+// Collects lifetimes as instruction numbers, in order of allocation. A buffer that lives several times keeps its place
+// from the first life to the end of the last one.
+static size_t collect_intervals(byoc_host_program_t *program, interval_t *intervals, size_t *position_of) {
   size_t count = 0;
   uint32_t number = 0;
-  uint64_t live = 0, bound = 0;
   BYOC_HOST_FOR_EACH(i, program) {
     bool is_life = i->op == BYOC_HOST_ALLOCATE || i->op == BYOC_HOST_FREE;
     ++number;
-    if (is_life && i->operands.data[0]->is_value) continue; // in a cell
-    if (i->op == BYOC_HOST_ALLOCATE) {
-      byoc_host_buffer_t *buffer = i->operands.data[0];
+    if (!is_life || i->operands.data[0]->is_value) continue; // in a cell
+    byoc_host_buffer_t *buffer = i->operands.data[0];
+    size_t *position = &position_of[buffer->index]; // plus 1
+    if (*position == 0) {
       uint64_t size = (buffer->size_bytes + BYOC_BUFFER_ALIGNMENT - 1) / BYOC_BUFFER_ALIGNMENT * BYOC_BUFFER_ALIGNMENT;
-      index_of[buffer->index] = count;
-      intervals[count++] = (interval_t){.buffer = buffer, .life = {number, number + 1, size}};
-      live += size;
-      if (live > bound) bound = live;
-    } else if (i->op == BYOC_HOST_FREE) {
-      interval_t *interval = &intervals[index_of[i->operands.data[0]->index]];
-      interval->life.end = number;
-      live -= interval->life.size_bytes;
+      intervals[count++] = (interval_t){.buffer = buffer, .life = {.begin = number, .size_bytes = size}};
+      *position = count;
     }
+    intervals[*position - 1].life.end = i->op == BYOC_HOST_ALLOCATE ? number + 1 : number;
   }
-  program->workspace_bound_bytes = bound;
   return count;
 }
 
@@ -213,9 +208,10 @@ byoc_status_t byoc_host_plan_memory(byoc_host_program_t *program, byoc_diag_t *d
                  .intervals = BYOC_ARENA_ARRAY(&scratch, interval_t, buffer_count),
                  .reordered = BYOC_ARENA_ARRAY(&scratch, interval_t, buffer_count),
                  .best_offsets = BYOC_ARENA_ARRAY(&scratch, uint64_t, buffer_count)};
-  size_t *index_of = BYOC_ARENA_ARRAY(&scratch, size_t, buffer_count);
-  bool ok = plan.intervals != NULL && plan.reordered != NULL && index_of != NULL && plan.best_offsets != NULL;
-  if (ok) plan.count = collect_intervals(program, plan.intervals, index_of);
+  size_t *position_of = BYOC_ARENA_ARRAY(&scratch, size_t, buffer_count);
+  bool ok = plan.intervals != NULL && plan.reordered != NULL && position_of != NULL && plan.best_offsets != NULL;
+  ok = ok && byoc_host_find_bounds(program, diag) == BYOC_OK;
+  if (ok) plan.count = collect_intervals(program, plan.intervals, position_of);
   // Instructions are numbered from 1 on.
   uint32_t time_count = (uint32_t)program->instruction_count + 2;
   ok = ok && byoc_first_fit_init(&plan.fit, time_count, (uint32_t)plan.count, &scratch) && place_all(&plan);

@@ -142,6 +142,9 @@ static bool parse_program(byoc_host_parser_t *parser) {
   if (byoc_lexer_accept_word(lexer, "bound") && !byoc_host_parse_unsigned(parser, &program->workspace_bound_bytes)) {
     return false;
   }
+  if (byoc_lexer_accept_word(lexer, "live") && !byoc_dim_parse(lexer, &program->arena, &program->live_bound_bytes)) {
+    return false;
+  }
   if (!byoc_lexer_expect(lexer, BYOC_TOKEN_LEFT_BRACE)) return false;
   for (bool found = true; found;) {
     if (!parse_declaration(parser, &found)) return false;

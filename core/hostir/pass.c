@@ -44,6 +44,7 @@ static void forget_plan(byoc_host_program_t *program) {
     if (buffer->kind == BYOC_HOST_BUFFER_LOCAL) buffer->offset_bytes = BYOC_HOST_OFFSET_NONE;
   }
   program->workspace_size_bytes = program->workspace_bound_bytes = 0;
+  program->live_bound_bytes = byoc_dim_constant(0);
 }
 
 // ---- running ----

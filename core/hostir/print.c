@@ -291,8 +291,13 @@ void byoc_host_program_print(const byoc_host_program_t *program, const byoc_host
     byoc_string_append(out, " requires ");
     print_quoted(program->cpu_features, out);
   }
-  byoc_string_appendf(out, " workspace %" PRIu64 " bound %" PRIu64 " {\n", program->workspace_size_bytes,
+  byoc_string_appendf(out, " workspace %" PRIu64 " bound %" PRIu64, program->workspace_size_bytes,
                       program->workspace_bound_bytes);
+  if (program->live_bound_bytes.expr != NULL || program->live_bound_bytes.constant != 0) {
+    byoc_string_append(out, " live ");
+    byoc_dim_print(program->live_bound_bytes, out);
+  }
+  byoc_string_append(out, " {\n");
   print_symbols(program, out);
   for (size_t i = 0; i < program->buffers.count; ++i) print_buffer(&printer, program->buffers.data[i]);
   byoc_string_append(out, "\n");

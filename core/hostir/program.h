@@ -19,7 +19,7 @@
 // every buffer of unknown shape or used outside its block, are values: cells of the context's frame
 // (core/runtime/artifact/cell.h). Symbols are numbers in the frame, and instructions nest:
 //
-//   host program "decode" dynamic workspace 0 bound 0 {
+//   host program "decode" dynamic workspace 0 bound 0 live N * 32 + 9 {
 //     symbol   N of inputs
 //     input    %x : value f32[N,4]
 //     local    %y : value f32[N,4]
@@ -193,6 +193,9 @@ typedef struct byoc_host_program_t {
   const char *cpu_features;          // what the backends' code needs, separated by spaces; may be empty
   uint64_t workspace_size_bytes;     // once planned
   uint64_t workspace_bound_bytes;    // the liveness lower bound: the largest sum of live sizes at one instruction
+  // Dynamic, once planned: the same for workspace and cells together, over the symbols. A run that reaches every
+  // instruction, and turns each loop twice, has at least this much memory in use at some time.
+  byoc_dim_t live_bound_bytes;
 } byoc_host_program_t;
 
 byoc_status_t byoc_host_program_create(const byoc_graph_module_t *module, const char *name, byoc_allocator_t allocator,

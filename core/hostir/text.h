@@ -20,7 +20,8 @@
 //   module packed "packed_0" of "demo" { ... }
 //
 // The program. "dynamic" stands behind its name if inputs and outputs are values, then requires "avx2 fma" for the
-// processor features that backends' code needs. Declarations come first:
+// processor features that backends' code needs. Once memory is planned, a dynamic program has the bound of what lives
+// at once behind that of its workspace: live max(N * 16, M * 4 + 8). Declarations come first:
 //
 //   symbol N [of inputs]        those that the inputs' shapes give their values come first
 //   KIND %name : [value] TYPE [scope "shared"], KIND being input, output, constant, local or view; behind that

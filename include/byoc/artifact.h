@@ -157,6 +157,9 @@ typedef struct byoc_artifact_t {
   // A hash of the names, kinds, element types and dimensions of inputs and outputs: artifacts with the same hash are
   // called in the same way. The generated header refuses to load any other.
   uint64_t signature_hash;
+  // The most memory that the context had in use at once in its last run: the workspace, the results of run_arguments
+  // and, where shapes are known at run time, its tensors. 0 without a context.
+  uint64_t (*peak_bytes)(const byoc_context_t *context);
 } byoc_artifact_t;
 
 // The one exported function, byoc_artifact_entry.

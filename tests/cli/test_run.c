@@ -133,6 +133,20 @@ static void test_wrong_inputs(void **state) {
   byoc_test_printed("is an artifact");
 }
 
+// The bound over the symbols, when it is built and in the artifact; the peak of a run.
+static void test_h9_bound_and_peak(void **state) {
+  (void)state;
+  write_tiny("symbolic.onnx", "N");
+  byoc_test_shell(0, "byoc build symbolic.onnx -v --name symbolic -o bound.so 2>&1");
+  byoc_test_printed("host program: at least N * 12 bytes in use at once");
+  byoc_test_shell(0, "byoc inspect bound.so");
+  byoc_test_printed("a run needs at least N * 12 bytes at once");
+  byoc_test_shell(0, "byoc run bound.so -v --random --dim N=64 2>&1");
+  byoc_test_printed("the run had at most 768 bytes in use at once");
+  byoc_test_shell(0, "byoc run symbolic.onnx --evaluate -v --random --dim N=64 2>&1");
+  byoc_test_printed("bytes in use at once");
+}
+
 static void test_symbolic_dimensions(void **state) {
   (void)state;
   write_tiny("symbolic.onnx", "N");
@@ -206,6 +220,7 @@ int main(void) {
       cmocka_unit_test(test_elements_of_every_type),
       cmocka_unit_test(test_wrong_inputs),
       cmocka_unit_test(test_symbolic_dimensions),
+      cmocka_unit_test(test_h9_bound_and_peak),
       cmocka_unit_test(test_huge_pages),
       cmocka_unit_test(test_damaged_artifact),
   };

@@ -4,6 +4,7 @@
 
 #include "artifact.h"
 #include "command.h"
+#include "core/base/log.h"
 #include "core/runtime/artifact_file.h"
 #include "session.h"
 
@@ -33,11 +34,18 @@ static byoc_status_t finish(const byoc_ports_t *outputs, const run_options_t *op
   return byoc_ports_compare(outputs, &options->expected, options->rtol, options->atol, diag);
 }
 
+static void log_peak(uint64_t bytes) {
+  byoc_log(BYOC_LOG_INFO, "the run had at most %llu bytes in use at once", (unsigned long long)bytes);
+}
+
 static byoc_status_t run_artifact(const char *path, const run_options_t *options, byoc_diag_t *diag) {
   byoc_artifact_run_t run;
   BYOC_RETURN_IF_ERROR(byoc_artifact_run_open(path, (int32_t)options->session.thread_count, diag, &run));
   byoc_status_t status = prepare_inputs(&run.inputs, options, diag);
   if (status == BYOC_OK) status = byoc_artifact_run_once(&run, diag);
+  const byoc_artifact_t *table = run.artifact.table;
+  const bool knows_peak = table->struct_size >= offsetof(byoc_artifact_t, peak_bytes) + sizeof(table->peak_bytes);
+  if (status == BYOC_OK && knows_peak) log_peak(table->peak_bytes(run.context));
   if (status == BYOC_OK) status = finish(&run.outputs, options, diag);
   byoc_artifact_run_close(&run);
   return status;
@@ -68,6 +76,7 @@ static byoc_status_t run_evaluated(byoc_session_t *session, const run_options_t 
   if (status == BYOC_OK) status = byoc_ports_arguments(&inputs, diag, &in);
   if (status == BYOC_OK) status = byoc_ports_arguments(&outputs, diag, &out);
   if (status == BYOC_OK) status = byoc_evaluator_run_arguments(evaluation.evaluator, in, out, diag);
+  if (status == BYOC_OK) log_peak(byoc_evaluator_peak_bytes(evaluation.evaluator));
   if (status == BYOC_OK) status = byoc_ports_take(&outputs, out, diag);
   if (status == BYOC_OK) status = finish(&outputs, options, diag);
   byoc_free(byoc_allocator_system(), in);
@@ -90,6 +99,7 @@ static byoc_status_t run_model(byoc_session_t *session, const run_options_t *opt
 
 static byoc_status_t run(byoc_session_t *session, const run_options_t *options, byoc_diag_t *diag) {
   if (!byoc_artifact_is_meant(options->file)) return run_model(session, options, diag);
+  if (options->session.verbose) byoc_log_set_level(BYOC_LOG_INFO);
   BYOC_RETURN_IF_ERROR(byoc_session_refuse_options(&options->session, "an artifact", diag));
   if (options->evaluate) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--evaluate is for models; this is an artifact");
@@ -122,7 +132,8 @@ int byoc_main_run(int argc, char **argv) {
       .operands = operands,
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),
-      .more = "Symbolic dimensions take their values from the inputs given; --dim fixes one, and sizes what --random\n"
+      .more = "With -v the run's peak of memory is told, as well as what the build does.\n"
+              "Symbolic dimensions take their values from the inputs given; --dim fixes one, and sizes what --random\n"
               "draws. A model is compiled into a temporary artifact first, or with --evaluate interpreted.\n"
               "Names are those of the model; in file names of --output-dir '/', ':' and what is not safe to show "
               "become '_'.\n",

@@ -163,8 +163,15 @@ static byoc_status_t print_as_text(const description_t *description, byoc_diag_t
   for (size_t i = 0; i < description->inputs.count; ++i) print_port("input ", &description->inputs.data[i], &out);
   for (size_t i = 0; i < description->outputs.count; ++i) print_port("output", &description->outputs.data[i], &out);
   byoc_status_t status = print_modules(description->text, &out, diag);
-  byoc_string_appendf(&out, "workspace %lld bytes per context, constants %lld bytes\nmetadata ",
+  byoc_string_appendf(&out, "workspace %lld bytes per context, constants %lld bytes\n",
                       (long long)workspace_of(description), (long long)integer_of(root, "constants_size_bytes"));
+  const char *live = json_string_value(json_object_get(json_object_get(root, "host"), "live_bound_bytes"));
+  if (live != NULL) {
+    byoc_string_append(&out, "a run needs at least ");
+    byoc_string_append_shown(&out, live);
+    byoc_string_append(&out, " bytes at once\n");
+  }
+  byoc_string_append(&out, "metadata ");
   byoc_string_append(&out, description->text);
   byoc_string_append(&out, "\n");
   if (status == BYOC_OK) status = byoc_print_text(&out, diag);

@@ -73,12 +73,15 @@ byoc_block_of_memory_t *byoc_block_take(byoc_frame_t *frame, uint64_t size_bytes
   block->references = 1;
   block->last_run = frame->run;
   block->next = NULL;
+  frame->live_bytes += block->capacity_bytes;
+  if (frame->live_bytes > frame->peak_bytes) frame->peak_bytes = frame->live_bytes;
   if (__asan_poison_memory_region != NULL) byoc_block_use(block, size_bytes);
   return block;
 }
 
 void byoc_block_release(byoc_frame_t *frame, byoc_block_of_memory_t *block) {
   if (block == NULL || --block->references > 0) return;
+  frame->live_bytes -= block->capacity_bytes;
   if (__asan_poison_memory_region != NULL) byoc_block_use(block, 0);
   block->next = frame->free_blocks[block->size_class];
   frame->free_blocks[block->size_class] = block;
@@ -269,9 +272,11 @@ void byoc_frame_reset(byoc_frame_t *frame) {
     for (const byoc_block_of_memory_t *at = frame->scratch; at != NULL; at = at->next) total += at->capacity_bytes;
     free_list(frame->scratch);
     frame->scratch = NULL;
+    frame->live_bytes -= total;
     (void)byoc_frame_scratch(frame, total);
   }
   frame->scratch_used = 0;
+  frame->peak_bytes = frame->live_bytes;
 }
 
 void byoc_frame_finish(byoc_frame_t *frame) {

@@ -55,6 +55,8 @@ typedef struct byoc_frame_t {
   byoc_cell_t **given, **held; // of this run so far, and of the last finished one
   uint32_t given_count, held_count;
   byoc_block_of_memory_t *held_scratch;
+  // Blocks that are in use: now, and at most since the run began.
+  uint64_t live_bytes, peak_bytes;
 } byoc_frame_t;
 
 // `runtime` outlives the frame. On failure there is nothing to deinit.

@@ -551,6 +551,11 @@ int32_t byoc_model_run_arguments(byoc_context_t *shared, const byoc_argument_t *
   return status;
 }
 
+uint64_t byoc_model_peak_bytes(const byoc_context_t *shared) {
+  if (shared == NULL) return 0;
+  return ((const context_t *)shared)->model->artifact->workspace_size_bytes + shared->frame.peak_bytes;
+}
+
 typedef struct node_sink_t {
   byoc_profile_sink_t sink;
   void *argument;

@@ -92,6 +92,7 @@ int32_t byoc_model_end(byoc_context_t *context); // BYOC_OK
 int32_t byoc_model_run_arguments(byoc_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs);
 // `run` of a dynamic model: refuses, and says what to call.
 int32_t byoc_model_refuse_run(byoc_context_t *context, const void *const *inputs, void *const *outputs);
+uint64_t byoc_model_peak_bytes(const byoc_context_t *context); // accepts NULL
 // Frees the texts of the run before the last one. A static model that makes texts calls it at the start of a run; what
 // run_arguments has reserved for this run stays.
 void byoc_model_forget_texts(byoc_context_t *context);

@@ -273,7 +273,8 @@ static const char nested_text[] =
     "    return %y, %t\n"
     "  }\n"
     "}\n";
-static const char nested_program[] = "host program \"main\" dynamic workspace 128 bound 128 {\n"
+static const char nested_program[] = "host program \"main\" dynamic workspace 128 bound 128 "
+                                     "live max(N * 32 + 16, 169) {\n"
                                      "  symbol   N of inputs\n"
                                      "  symbol   M\n"
                                      "  input    %x : value f32[N,4]\n"

@@ -1,0 +1,100 @@
+// A host program from its text, ready to run in both executors.
+//
+//   host_model_t m;
+//   host_model_open(&m, text, "place-lifetimes,plan-memory");
+//   host_model_run(&m, inputs, results); // both agree; the results are the evaluator's, alive until its next run
+//   host_model_close(&m);
+#ifndef BYOC_TESTS_UNIT_COMPOSE_HOST_MODEL_H_
+#define BYOC_TESTS_UNIT_COMPOSE_HOST_MODEL_H_
+
+#include <stdlib.h>
+
+#include "core/base/file.h"
+#include "core/compose/compose.h"
+#include "core/compose/resolve.h"
+#include "core/hostir/pass.h"
+#include "core/hostir/text.h"
+#include "core/runtime/loader.h"
+#include "tests/support/support.h"
+
+enum { HOST_MODEL_RESULTS = 8 };
+
+typedef struct host_model_t {
+  byoc_graph_module_t *module;
+  byoc_host_program_t *program;
+  byoc_runtime_t runtime;
+  byoc_resolver_t *resolver;
+  byoc_evaluator_t *evaluator;
+  char *folder;
+  byoc_loaded_artifact_t artifact;
+  byoc_context_t *context;
+} host_model_t;
+
+static void host_model_parse(host_model_t *m, const char *text) {
+  byoc_diag_t diag = {0};
+  *m = (host_model_t){0};
+  byoc_test_ok(byoc_host_program_parse(text, "p.host", NULL, byoc_allocator_system(), &diag, &m->module, &m->program),
+               &diag);
+}
+
+// Takes a program that is planned.
+static void host_model_prepare(host_model_t *m) {
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_host_program_verify(m->program, &diag), &diag);
+  byoc_test_ok(byoc_host_text_check(m->program, &diag), &diag);
+  m->runtime = byoc_serial_runtime(1);
+  byoc_test_ok(byoc_resolver_create(m->program, NULL, &m->runtime, byoc_allocator_system(), &diag, &m->resolver),
+               &diag);
+  byoc_symbol_resolver_t resolver = byoc_resolver_interface(m->resolver);
+  byoc_test_ok(byoc_evaluator_create(m->program, &resolver, 1, byoc_allocator_system(), &diag, &m->evaluator), &diag);
+  m->folder = byoc_test_folder();
+  char path[512];
+  snprintf(path, sizeof(path), "%s/model.so", m->folder);
+  const byoc_compose_options_t options = {.output = path, .model_name = "host", .cpu_features = "", .profile = true};
+  byoc_test_ok(byoc_compose_artifact(m->program, &options, byoc_allocator_system(), &diag), &diag);
+  byoc_test_ok(byoc_artifact_load(path, &diag, &m->artifact), &diag);
+  assert_int_equal(m->artifact.table->create(NULL, &m->context), BYOC_OK);
+}
+
+static void host_model_open(host_model_t *m, const char *text, const char *passes) {
+  byoc_diag_t diag = {0};
+  host_model_parse(m, text);
+  byoc_test_ok(byoc_host_pass_run_list(passes, m->program, NULL, &diag), &diag);
+  host_model_prepare(m);
+}
+
+static void host_model_close(host_model_t *m) {
+  if (m->artifact.table != NULL) m->artifact.table->destroy(m->context);
+  byoc_artifact_unload(&m->artifact);
+  byoc_evaluator_destroy(m->evaluator);
+  byoc_resolver_destroy(m->resolver);
+  byoc_host_program_destroy(m->program);
+  byoc_graph_module_destroy(m->module);
+  if (m->folder != NULL) byoc_test_ok(byoc_remove_tree(m->folder, NULL), NULL);
+  free(m->folder);
+}
+
+// For programs whose results are tensors.
+static void host_model_run(host_model_t *m, const byoc_argument_t *inputs, byoc_argument_t *results) {
+  byoc_diag_t diag = {0};
+  byoc_argument_t compiled[HOST_MODEL_RESULTS];
+  byoc_test_ok(byoc_evaluator_run_arguments(m->evaluator, inputs, results, &diag), &diag);
+  int32_t status = m->artifact.table->run_arguments(m->context, inputs, compiled);
+  if (status != BYOC_OK) fail_msg("%s", m->artifact.table->last_error(m->context));
+  for (size_t i = 0; i < m->program->outputs.count; ++i) {
+    uint64_t count = 1;
+    assert_int_equal(results[i].rank, compiled[i].rank);
+    for (uint32_t d = 0; d < results[i].rank; ++d) {
+      assert_int_equal(results[i].dims[d], compiled[i].dims[d]);
+      count *= (uint64_t)results[i].dims[d];
+    }
+    assert_memory_equal(results[i].data, compiled[i].data, count * byoc_dtype_bits(results[i].dtype) / 8);
+  }
+}
+
+static inline byoc_argument_t host_model_tensor(byoc_dtype_t dtype, uint32_t rank, const int64_t *dims,
+                                                const void *data) {
+  return (byoc_argument_t){.dtype = dtype, .rank = rank, .dims = dims, .data = (void *)(uintptr_t)data};
+}
+
+#endif // BYOC_TESTS_UNIT_COMPOSE_HOST_MODEL_H_
