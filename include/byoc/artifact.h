@@ -123,11 +123,12 @@ typedef struct byoc_artifact_t {
   // thread.
   int32_t (*create)(const byoc_context_options_t *options, byoc_context_t **out_context);
   // One inference. inputs[i] and outputs[i] are dense row-major tensors of the sizes above, aligned to their element
-  // size, not overlapping. Allocates nothing and takes no lock, with one exception: oneDNN (target dnnl) allocates for
+  // size. Inputs may share bytes with each other; an output shares none with an input or another output. Allocates
+  // nothing and takes no lock, with one exception: oneDNN (target dnnl) allocates for
   // each primitive that it executes. If it gets no memory the run returns BYOC_OUT_OF_MEMORY, and the context stays
   // usable; on AArch64, and where the allocation is one of OpenMP's worker threads, the process ends. BYOC_UNSUPPORTED
-  // if is_dynamic is set (see run_arguments); BYOC_INVALID_ARGUMENT if an input or output is NULL; otherwise the status
-  // of the operator that failed.
+  // if is_dynamic is set (see run_arguments); BYOC_INVALID_ARGUMENT if an input or output is NULL or an output
+  // overlaps another tensor; otherwise the status of the operator that failed.
   int32_t (*run)(byoc_context_t *context, const void *const *inputs, void *const *outputs);
   void (*destroy)(byoc_context_t *context); // accepts NULL
   // The text of the last failure of this context; with NULL, of this thread's last failed `create` or `check`. Never

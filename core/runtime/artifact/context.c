@@ -3,18 +3,15 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
+#include "core/runtime/artifact/context.h"
 #include "core/runtime/artifact/cpu.h"
 #include "core/runtime/artifact/huge_pages.h"
-#include "core/runtime/artifact/model.h"
 #include "core/runtime/artifact/pool.h"
 #include "core/runtime/artifact/processors.h"
 #include "core/runtime/artifact/stack.h"
@@ -25,25 +22,11 @@
 #define HUGE_PAGE_BYTES (2u << 20)
 
 // What a library keeps, in front of the memory itself.
-typedef struct kept_t {
-  struct kept_t *next;
+struct byoc_kept_t {
+  byoc_kept_t *next;
   const void *key;
   uint8_t padding[BYOC_BUFFER_ALIGNMENT - 2 * sizeof(void *)];
-} kept_t;
-
-typedef struct context_t {
-  byoc_context_t shared;
-  const byoc_model_t *model;
-  bool pool_acquired;
-  uint32_t fork_generation;     // of the process that made it
-  atomic_bool used;             // by a run
-  atomic_bool misused;          // a second thread came while it was used
-  _Atomic(const void *) own;    // the inputs by which run_arguments calls run; NULL outside of that call
-  byoc_thread_pool_t user_pool; // a copy; parallel_for is NULL if there is none
-  kept_t *kept;                 // by libraries
-  char reason[512];             // of set_error; cut at 511
-  char error[1024];
-} context_t;
+};
 
 // ---- errors per thread ----
 
@@ -91,18 +74,18 @@ __attribute__((format(printf, 2, 3))) static int32_t create_error(int32_t status
 }
 
 static void set_error(void *self, const char *message) {
-  context_t *context = self;
+  byoc_model_context_t *context = self;
   (void)snprintf(context->reason, sizeof(context->reason), "%s", message);
 }
 
 static void *allocate_text(void *self, uint64_t size_bytes) {
-  context_t *context = self;
+  byoc_model_context_t *context = self;
   return byoc_frame_scratch(&context->shared.frame, size_bytes);
 }
 
 static void *keep(void *self, const void *key, uint64_t size_bytes) {
-  context_t *context = self;
-  kept_t *kept = context->kept;
+  byoc_model_context_t *context = self;
+  byoc_kept_t *kept = context->kept;
   while (kept != NULL && kept->key != key) kept = kept->next;
   if (kept != NULL) return kept + 1;
   if (size_bytes > SIZE_MAX - 2 * sizeof(*kept)) return NULL;
@@ -122,12 +105,12 @@ static void run_alone(void *self, byoc_parallel_body_t body, void *argument, int
 }
 
 static void run_in_pool(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain) {
-  const context_t *context = self;
+  const byoc_model_context_t *context = self;
   byoc_model_pool_run(context->shared.runtime.thread_count, body, argument, count, grain);
 }
 
 static void run_in_user_pool(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain) {
-  const context_t *context = self;
+  const byoc_model_context_t *context = self;
   if (count > 0) context->user_pool.parallel_for(context->user_pool.self, body, argument, count, grain);
 }
 
@@ -145,42 +128,12 @@ const char *byoc_model_last_error(const byoc_context_t *shared) {
     const char *text = thread_error(false);
     return text != NULL ? text : atomic_load(&lost_error) ? "out of memory" : "";
   }
-  const context_t *context = (const context_t *)shared;
+  const byoc_model_context_t *context = (const byoc_model_context_t *)shared;
   // The text itself belongs to the running thread.
   if (atomic_load(&context->misused)) {
     return "the context is used by two threads at once: give each thread a context of its own";
   }
   return context->error;
-}
-
-// ---- runs ----
-
-static bool is_in_arguments(const context_t *context) {
-  return atomic_load_explicit(&context->own, memory_order_relaxed) != NULL;
-}
-
-// The run inside run_arguments leaves the context to that.
-static void leave(context_t *context) {
-  if (!is_in_arguments(context)) atomic_store_explicit(&context->used, false, memory_order_release);
-}
-
-// Takes the context for a run. Refuses a second thread, and a context of the parent process whose libraries have
-// threads of their own, which a fork does not copy.
-static int32_t enter(context_t *context) {
-  const byoc_model_t *model = context->model;
-  if (atomic_exchange_explicit(&context->used, true, memory_order_acquire)) {
-    atomic_store(&context->misused, true);
-    return BYOC_INVALID_ARGUMENT;
-  }
-  if (atomic_load_explicit(&context->misused, memory_order_relaxed)) atomic_store(&context->misused, false);
-  if (context->fork_generation == byoc_model_fork_generation() || model->engine_count + model->setup_count == 0) {
-    return BYOC_OK;
-  }
-  (void)snprintf(context->error, sizeof(context->error),
-                 "the context was made before this process was forked, and a library in it has threads that stayed "
-                 "behind: make a context in the child");
-  leave(context);
-  return BYOC_UNSUPPORTED;
 }
 
 // Reads a number from the environment; *out_value is unchanged if the variable is not set.
@@ -213,7 +166,7 @@ static int32_t choose_thread_count(const byoc_model_t *model, const byoc_context
   return BYOC_OK;
 }
 
-static int32_t set_up_threads(context_t *context, const byoc_context_options_t *options) {
+static int32_t set_up_threads(byoc_model_context_t *context, const byoc_context_options_t *options) {
   byoc_runtime_t *runtime = &context->shared.runtime;
   *runtime = (byoc_runtime_t){.struct_size = sizeof(*runtime),
                               .thread_count = 1,
@@ -259,17 +212,21 @@ static void *allocate_workspace(uint64_t size_bytes) {
   return memory;
 }
 
-static bool allocate_parts(context_t *context) {
+static bool allocate_parts(byoc_model_context_t *context) {
   const byoc_model_t *model = context->model;
   byoc_context_t *shared = &context->shared;
   shared->tensors = calloc((size_t)model->tensor_count + 1, sizeof(*shared->tensors));
   shared->calls = calloc((size_t)model->call_count + 1, sizeof(*shared->calls));
   shared->instances = calloc((size_t)model->engine_count + 1, sizeof(*shared->instances));
   shared->workspace = allocate_workspace(model->artifact->workspace_size_bytes);
-  return shared->tensors != NULL && shared->calls != NULL && shared->instances != NULL && shared->workspace != NULL;
+  const size_t ports = (size_t)model->artifact->input_count + model->artifact->output_count;
+  context->checked = calloc(ports + 1, sizeof(*context->checked));
+  context->spans = calloc(ports + 1, sizeof(*context->spans));
+  return shared->tensors != NULL && shared->calls != NULL && shared->instances != NULL && shared->workspace != NULL &&
+         context->checked != NULL && context->spans != NULL;
 }
 
-static int32_t set_up_frame(context_t *context) {
+static int32_t set_up_frame(byoc_model_context_t *context) {
   const byoc_model_t *model = context->model;
   byoc_frame_t *frame = &context->shared.frame;
   int32_t status = byoc_frame_init(frame, &context->shared.runtime, model->cell_count, model->symbol_count);
@@ -301,10 +258,6 @@ static void fill_calls(byoc_context_t *context, const byoc_model_t *model) {
   }
 }
 
-static const char *reason_or_status(const context_t *context, int32_t status) {
-  return context->reason[0] != '\0' ? context->reason : byoc_status_name(status);
-}
-
 // $BYOC_HUGE_PAGES, else what was chosen when building. Done for the first context; all others share its constants.
 static int32_t place_constants(const byoc_model_t *model) {
   static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -329,7 +282,7 @@ static int32_t verify_if_asked(void) {
   return status == BYOC_OK ? BYOC_OK : create_error(status, "%s", message);
 }
 
-static int32_t create_engine(context_t *context, uint32_t index) {
+static int32_t create_engine(byoc_model_context_t *context, uint32_t index) {
   const byoc_model_engine_t *engine = &context->model->engines[index];
   const byoc_engine_t *table = engine->table;
   if (table->abi_version != BYOC_ENGINE_ABI_VERSION || table->struct_size < offsetof(byoc_engine_t, profile) ||
@@ -346,7 +299,7 @@ static int32_t create_engine(context_t *context, uint32_t index) {
   int32_t status = table->create(&init, &context->shared.instances[index]);
   if (status == BYOC_OK) return BYOC_OK;
   context->shared.instances[index] = NULL;
-  return create_error(status, "the engine '%s' cannot start: %s", engine->name, reason_or_status(context, status));
+  return create_error(status, "the engine '%s' cannot start: %s", engine->name, byoc_model_reason(context, status));
 }
 
 static int32_t check_stack(void) {
@@ -373,7 +326,7 @@ int32_t byoc_model_create(const byoc_model_t *model, const byoc_context_options_
   if (status == BYOC_OK) status = verify_if_asked();
   if (status != BYOC_OK) return status;
 
-  context_t *context = calloc(1, sizeof(*context));
+  byoc_model_context_t *context = calloc(1, sizeof(*context));
   if (context == NULL) return create_error(BYOC_OUT_OF_MEMORY, "out of memory");
   context->model = model;
   context->fork_generation = byoc_model_fork_generation();
@@ -390,7 +343,7 @@ int32_t byoc_model_create(const byoc_model_t *model, const byoc_context_options_
   for (uint32_t i = 0; i < model->setup_count && status == BYOC_OK; i++) {
     status = model->setups[i].function(&context->shared.runtime);
     if (status != BYOC_OK) {
-      status = create_error(status, "setting up '%s': %s", model->setups[i].name, reason_or_status(context, status));
+      status = create_error(status, "setting up '%s': %s", model->setups[i].name, byoc_model_reason(context, status));
     }
   }
   for (uint32_t i = 0; i < model->engine_count && status == BYOC_OK; i++) status = create_engine(context, i);
@@ -405,7 +358,7 @@ cleanup:
 
 void byoc_model_destroy(byoc_context_t *shared) {
   if (shared == NULL) return;
-  context_t *context = (context_t *)shared;
+  byoc_model_context_t *context = (byoc_model_context_t *)shared;
   for (uint32_t i = context->model->engine_count; i-- > 0;) {
     if (shared->instances != NULL && shared->instances[i] != NULL) {
       context->model->engines[i].table->destroy(shared->instances[i]);
@@ -413,173 +366,16 @@ void byoc_model_destroy(byoc_context_t *shared) {
   }
   if (context->pool_acquired) byoc_model_pool_release();
   if (shared->frame.cells != NULL) byoc_frame_deinit(&shared->frame);
-  for (kept_t *kept = context->kept; kept != NULL;) {
-    kept_t *next = kept->next;
+  for (byoc_kept_t *kept = context->kept; kept != NULL;) {
+    byoc_kept_t *next = kept->next;
     free(kept);
     kept = next;
   }
+  free(context->spans);
+  free(context->checked);
   free(shared->workspace);
   free(shared->instances);
   free(shared->calls);
   free(shared->tensors);
   free(context);
-}
-
-int32_t byoc_model_begin(byoc_context_t *shared, const void *const *inputs, void *const *outputs) {
-  context_t *context = (context_t *)shared;
-  // Nobody else has the array that run_arguments made.
-  bool is_own = inputs != NULL && inputs == atomic_load_explicit(&context->own, memory_order_relaxed);
-  int32_t status = is_own ? BYOC_OK : enter(context);
-  if (status != BYOC_OK) return status;
-  const byoc_artifact_t *artifact = context->model->artifact;
-  const byoc_tensor_info_t *missing = NULL;
-  for (uint32_t i = 0; i < artifact->input_count; i++) {
-    if (inputs[i] == NULL && artifact->inputs[i].size_bytes > 0) missing = &artifact->inputs[i];
-  }
-  for (uint32_t i = 0; i < artifact->output_count; i++) {
-    if (outputs[i] == NULL && artifact->outputs[i].size_bytes > 0) missing = &artifact->outputs[i];
-  }
-  if (missing == NULL) return BYOC_OK;
-  bool is_output = missing >= artifact->outputs && missing < artifact->outputs + artifact->output_count;
-  (void)snprintf(context->error, sizeof(context->error), "the %s '%s' is NULL", is_output ? "output" : "input",
-                 missing->name);
-  leave(context);
-  return BYOC_INVALID_ARGUMENT;
-}
-
-int32_t byoc_model_end(byoc_context_t *shared) {
-  leave((context_t *)shared);
-  return BYOC_OK;
-}
-
-int32_t byoc_model_failed(byoc_context_t *shared, int32_t status, uint32_t step) {
-  context_t *context = (context_t *)shared;
-  (void)snprintf(context->error, sizeof(context->error), "%s: %s", context->model->steps[step],
-                 reason_or_status(context, status));
-  context->reason[0] = '\0';                           // the next failure has its own reason
-  if (context->model->execute == NULL) leave(context); // else run_arguments does it
-  return status;
-}
-
-// ---- shapes known at run time ----
-
-int32_t byoc_model_refuse_run(byoc_context_t *shared, const void *const *inputs, void *const *outputs) {
-  (void)inputs, (void)outputs;
-  context_t *context = (context_t *)shared;
-  (void)snprintf(context->error, sizeof(context->error),
-                 "shapes of the model '%s' are known only when it runs: call run_arguments in place of run",
-                 context->model->artifact->model_name);
-  return BYOC_UNSUPPORTED;
-}
-
-static int32_t fail_by_reason(context_t *context, int32_t status) {
-  (void)snprintf(context->error, sizeof(context->error), "%s", reason_or_status(context, status));
-  context->reason[0] = '\0';
-  return status;
-}
-
-static byoc_port_info_t port_info(const byoc_tensor_info_t *tensor, const char *kinds) {
-  return (byoc_port_info_t){
-      .name = tensor->name, .kinds = kinds, .dtype = tensor->dtype, .rank = tensor->rank, .dims = tensor->dims};
-}
-
-static int32_t run_dynamic(context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs) {
-  const byoc_model_t *model = context->model;
-  const byoc_artifact_t *artifact = model->artifact;
-  byoc_frame_t *frame = &context->shared.frame;
-  int32_t status = BYOC_OK;
-  for (uint32_t i = 0; i < artifact->input_count && status == BYOC_OK; i++) {
-    byoc_port_info_t port = port_info(&artifact->inputs[i], artifact->input_kinds[i]);
-    status = byoc_frame_import(frame, model->input_cells[i], &inputs[i], &port);
-  }
-  if (status != BYOC_OK) return fail_by_reason(context, status);
-  status = model->execute(&context->shared);
-  if (status != BYOC_OK) return status;
-  for (uint32_t i = 0; i < artifact->output_count && status == BYOC_OK; i++) {
-    status = byoc_frame_export(frame, model->output_cells[i], &outputs[i]);
-  }
-  return status == BYOC_OK ? BYOC_OK : fail_by_reason(context, status);
-}
-
-// Shapes are checked, results get memory.
-static int32_t run_static(context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs) {
-  const byoc_artifact_t *artifact = context->model->artifact;
-  byoc_frame_t *frame = &context->shared.frame;
-  uint32_t count = artifact->input_count + artifact->output_count;
-  void **data = byoc_frame_scratch(frame, (count + 1) * sizeof(*data));
-  int32_t status = data != NULL ? BYOC_OK : byoc_frame_out_of_memory(frame);
-  for (uint32_t i = 0; i < artifact->input_count && status == BYOC_OK; i++) {
-    byoc_port_info_t port = port_info(&artifact->inputs[i], artifact->input_kinds[i]);
-    data[i] = inputs[i].data;
-    status = byoc_frame_check_argument(frame, &inputs[i], &port);
-  }
-  for (uint32_t i = 0; i < artifact->output_count && status == BYOC_OK; i++) {
-    const byoc_tensor_info_t *info = &artifact->outputs[i];
-    void *memory = byoc_frame_scratch(frame, info->size_bytes);
-    outputs[i] = (byoc_argument_t){.dtype = info->dtype, .rank = info->rank, .dims = info->dims, .data = memory};
-    data[artifact->input_count + i] = memory;
-    if (memory == NULL) status = byoc_frame_out_of_memory(frame);
-  }
-  if (status != BYOC_OK) return fail_by_reason(context, status);
-  atomic_store_explicit(&context->own, data, memory_order_relaxed);
-  status = artifact->run(&context->shared, (const void *const *)data, data + artifact->input_count);
-  atomic_store_explicit(&context->own, NULL, memory_order_relaxed);
-  for (uint32_t i = 0; i < artifact->output_count && status == BYOC_OK; i++) {
-    if (outputs[i].dtype != BYOC_DTYPE_STRING) continue;
-    status = byoc_frame_keep_texts(frame, outputs[i].data, artifact->outputs[i].size_bytes / sizeof(char *));
-    if (status != BYOC_OK) return fail_by_reason(context, status);
-  }
-  return status;
-}
-
-void byoc_model_forget_texts(byoc_context_t *shared) {
-  if (is_in_arguments((context_t *)shared)) return;
-  if (shared->frame.scratch_used > 0) byoc_frame_finish(&shared->frame); // this run may read the last one's texts
-  byoc_frame_reset(&shared->frame);
-}
-
-int32_t byoc_model_run_arguments(byoc_context_t *shared, const byoc_argument_t *inputs, byoc_argument_t *outputs) {
-  context_t *context = (context_t *)shared;
-  int32_t status = enter(context);
-  if (status != BYOC_OK) return status;
-  context->reason[0] = '\0';
-  byoc_frame_reset(&shared->frame);
-  bool is_dynamic = context->model->execute != NULL;
-  status = is_dynamic ? run_dynamic(context, inputs, outputs) : run_static(context, inputs, outputs);
-  if (status == BYOC_OK) byoc_frame_finish(&shared->frame);
-  leave(context);
-  return status;
-}
-
-uint64_t byoc_model_peak_bytes(const byoc_context_t *shared) {
-  if (shared == NULL) return 0;
-  return ((const context_t *)shared)->model->artifact->workspace_size_bytes + shared->frame.peak_bytes;
-}
-
-typedef struct node_sink_t {
-  byoc_profile_sink_t sink;
-  void *argument;
-} node_sink_t;
-
-// A tab tells a node of an engine from an instruction of the same name.
-static void report_node(void *self, const char *node, uint64_t duration_ns) {
-  const node_sink_t *nodes = self;
-  char name[256];
-  (void)snprintf(name, sizeof(name), "\t%s", node);
-  nodes->sink(nodes->argument, name, duration_ns);
-}
-
-int32_t byoc_model_profile_engine(byoc_context_t *shared, uint32_t engine, uint32_t function, const byoc_call_t *call,
-                                  byoc_profile_sink_t sink, void *argument) {
-  const byoc_engine_t *table = ((const context_t *)shared)->model->engines[engine].table;
-  void *instance = shared->instances[engine];
-  if (table->struct_size < sizeof(*table) || table->profile == NULL) return table->run(instance, function, call);
-  node_sink_t nodes = {.sink = sink, .argument = argument};
-  return table->profile(instance, function, call, report_node, &nodes);
-}
-
-uint64_t byoc_model_now_ns(void) {
-  struct timespec now;
-  (void)clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }

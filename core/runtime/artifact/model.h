@@ -83,9 +83,9 @@ int32_t byoc_model_create(const byoc_model_t *model, const byoc_context_options_
 void byoc_model_destroy(byoc_context_t *context);
 const char *byoc_model_last_error(const byoc_context_t *context);
 
-// Takes the context for one run. BYOC_OK if nobody else runs it and every pointer that the run needs is set; otherwise
-// BYOC_INVALID_ARGUMENT with the input's or output's name, or BYOC_UNSUPPORTED for a context that a fork left without
-// the threads of its libraries. byoc_model_failed and byoc_model_end give it back.
+// Takes the context for one run. BYOC_OK if nobody else runs it, every pointer that the run needs is set, and no output
+// shares bytes with another port; otherwise BYOC_INVALID_ARGUMENT with the names, or BYOC_UNSUPPORTED for a context
+// that a fork left without the threads of its libraries. byoc_model_failed and byoc_model_end give it back.
 int32_t byoc_model_begin(byoc_context_t *context, const void *const *inputs, void *const *outputs);
 int32_t byoc_model_end(byoc_context_t *context); // BYOC_OK
 // run_arguments, for every artifact.

@@ -1,0 +1,35 @@
+// A context as the files of the runtime see it: what generated code reads (byoc_context_t), and more behind that.
+#ifndef BYOC_CORE_RUNTIME_ARTIFACT_CONTEXT_H_
+#define BYOC_CORE_RUNTIME_ARTIFACT_CONTEXT_H_
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "core/runtime/artifact/model.h"
+#include "core/runtime/artifact/overlap.h"
+
+typedef struct byoc_kept_t byoc_kept_t;
+
+typedef struct byoc_model_context_t {
+  byoc_context_t shared;
+  const byoc_model_t *model;
+  bool pool_acquired;
+  uint32_t fork_generation;  // of the process that made it
+  atomic_bool used;          // by a run
+  atomic_bool misused;       // a second thread came while it was used
+  _Atomic(const void *) own; // the inputs by which run_arguments calls run; NULL outside of that call
+  const void **checked;      // the inputs and outputs that were found to be there and not to overlap
+  bool has_checked;
+  byoc_span_t *spans;           // scratch of that check
+  byoc_thread_pool_t user_pool; // a copy; parallel_for is NULL if there is none
+  byoc_kept_t *kept;            // by libraries
+  char reason[512];             // of set_error; cut at 511
+  char error[1024];
+} byoc_model_context_t;
+
+// Why the run failed, as far as it is known.
+static inline const char *byoc_model_reason(const byoc_model_context_t *context, int32_t status) {
+  return context->reason[0] != '\0' ? context->reason : byoc_status_name(status);
+}
+
+#endif // BYOC_CORE_RUNTIME_ARTIFACT_CONTEXT_H_

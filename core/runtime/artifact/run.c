@@ -1,0 +1,247 @@
+// Runs: takes a context, checks what the caller passes, and gives the context back.
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/runtime/artifact/context.h"
+#include "core/runtime/artifact/pool.h"
+
+// ---- one run at a time ----
+
+static bool is_in_arguments(const byoc_model_context_t *context) {
+  return atomic_load_explicit(&context->own, memory_order_relaxed) != NULL;
+}
+
+// The run inside run_arguments leaves the context to that.
+static void leave(byoc_model_context_t *context) {
+  if (!is_in_arguments(context)) atomic_store_explicit(&context->used, false, memory_order_release);
+}
+
+// Takes the context for a run. Refuses a second thread, and a context of the parent process whose libraries have
+// threads of their own, which a fork does not copy.
+static int32_t enter(byoc_model_context_t *context) {
+  const byoc_model_t *model = context->model;
+  if (atomic_exchange_explicit(&context->used, true, memory_order_acquire)) {
+    atomic_store(&context->misused, true);
+    return BYOC_INVALID_ARGUMENT;
+  }
+  if (atomic_load_explicit(&context->misused, memory_order_relaxed)) atomic_store(&context->misused, false);
+  if (context->fork_generation == byoc_model_fork_generation() || model->engine_count + model->setup_count == 0) {
+    return BYOC_OK;
+  }
+  (void)snprintf(context->error, sizeof(context->error),
+                 "the context was made before this process was forked, and a library in it has threads that stayed "
+                 "behind: make a context in the child");
+  leave(context);
+  return BYOC_UNSUPPORTED;
+}
+
+// ---- the caller's buffers ----
+
+// Most callers pass the same buffers in every run.
+static bool were_checked(const byoc_model_context_t *context, const void *const *inputs, void *const *outputs) {
+  const byoc_artifact_t *artifact = context->model->artifact;
+  const void *const *checked = context->checked;
+  bool same = context->has_checked;
+  for (uint32_t i = 0; i < artifact->input_count; i++) same = same && inputs[i] == checked[i];
+  checked += artifact->input_count;
+  for (uint32_t i = 0; i < artifact->output_count; i++) same = same && outputs[i] == checked[i];
+  return same;
+}
+
+static const byoc_tensor_info_t *port_at(const byoc_artifact_t *artifact, uint32_t port) {
+  return port < artifact->input_count ? &artifact->inputs[port] : &artifact->outputs[port - artifact->input_count];
+}
+
+// "the output 'y'"
+static void append_port(byoc_model_context_t *context, const char *before, uint32_t port, const char *after) {
+  const byoc_artifact_t *artifact = context->model->artifact;
+  const size_t used = strlen(context->error);
+  (void)snprintf(context->error + used, sizeof(context->error) - used, "%sthe %s '%s'%s", before,
+                 port < artifact->input_count ? "input" : "output", port_at(artifact, port)->name, after);
+}
+
+// Outputs are all given, or none is: a caller who gives some has forgotten the others.
+static int32_t refuse_missing(byoc_model_context_t *context, uint32_t port, void *const *outputs) {
+  const byoc_artifact_t *artifact = context->model->artifact;
+  context->error[0] = '\0';
+  append_port(context, "", port, " is NULL");
+  for (uint32_t i = 0; i < artifact->output_count && port >= artifact->input_count; i++) {
+    if (outputs[i] == NULL || artifact->outputs[i].size_bytes == 0) continue;
+    append_port(context, ", but ", artifact->input_count + i, " is given: a run needs all of them");
+    break;
+  }
+  return BYOC_INVALID_ARGUMENT;
+}
+
+static int32_t check_buffers(byoc_model_context_t *context, const void *const *inputs, void *const *outputs) {
+  const byoc_artifact_t *artifact = context->model->artifact;
+  const uint32_t input_count = artifact->input_count, count = input_count + artifact->output_count;
+  context->has_checked = false;
+  for (uint32_t i = 0; i < count; i++) {
+    const void *data = i < input_count ? inputs[i] : outputs[i - input_count];
+    const uint64_t size_bytes = port_at(artifact, i)->size_bytes;
+    if (data == NULL && size_bytes > 0) return refuse_missing(context, i, outputs);
+    context->checked[i] = data;
+    context->spans[i] = byoc_span_of(data, size_bytes, i);
+  }
+  uint32_t ports[2];
+  if (byoc_find_overlap(context->spans, input_count, artifact->output_count, NULL, ports)) {
+    context->error[0] = '\0';
+    append_port(context, "", ports[0], "");
+    append_port(context, " and ", ports[1], " overlap in memory");
+    return BYOC_INVALID_ARGUMENT;
+  }
+  context->has_checked = true;
+  return BYOC_OK;
+}
+
+int32_t byoc_model_begin(byoc_context_t *shared, const void *const *inputs, void *const *outputs) {
+  byoc_model_context_t *context = (byoc_model_context_t *)shared;
+  // Nobody else has the array that run_arguments made.
+  bool is_own = inputs != NULL && inputs == atomic_load_explicit(&context->own, memory_order_relaxed);
+  int32_t status = is_own ? BYOC_OK : enter(context);
+  if (status != BYOC_OK || were_checked(context, inputs, outputs)) return status;
+  status = check_buffers(context, inputs, outputs);
+  if (status != BYOC_OK) leave(context);
+  return status;
+}
+
+int32_t byoc_model_end(byoc_context_t *shared) {
+  leave((byoc_model_context_t *)shared);
+  return BYOC_OK;
+}
+
+int32_t byoc_model_failed(byoc_context_t *shared, int32_t status, uint32_t step) {
+  byoc_model_context_t *context = (byoc_model_context_t *)shared;
+  (void)snprintf(context->error, sizeof(context->error), "%s: %s", context->model->steps[step],
+                 byoc_model_reason(context, status));
+  context->reason[0] = '\0';                           // the next failure has its own reason
+  if (context->model->execute == NULL) leave(context); // else run_arguments does it
+  return status;
+}
+
+// ---- shapes known at run time ----
+
+int32_t byoc_model_refuse_run(byoc_context_t *shared, const void *const *inputs, void *const *outputs) {
+  (void)inputs, (void)outputs;
+  byoc_model_context_t *context = (byoc_model_context_t *)shared;
+  (void)snprintf(context->error, sizeof(context->error),
+                 "shapes of the model '%s' are known only when it runs: call run_arguments in place of run",
+                 context->model->artifact->model_name);
+  return BYOC_UNSUPPORTED;
+}
+
+static int32_t fail_by_reason(byoc_model_context_t *context, int32_t status) {
+  (void)snprintf(context->error, sizeof(context->error), "%s", byoc_model_reason(context, status));
+  context->reason[0] = '\0';
+  return status;
+}
+
+static byoc_port_info_t port_info(const byoc_tensor_info_t *tensor, const char *kinds) {
+  return (byoc_port_info_t){
+      .name = tensor->name, .kinds = kinds, .dtype = tensor->dtype, .rank = tensor->rank, .dims = tensor->dims};
+}
+
+static int32_t run_dynamic(byoc_model_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs) {
+  const byoc_model_t *model = context->model;
+  const byoc_artifact_t *artifact = model->artifact;
+  byoc_frame_t *frame = &context->shared.frame;
+  int32_t status = BYOC_OK;
+  for (uint32_t i = 0; i < artifact->input_count && status == BYOC_OK; i++) {
+    byoc_port_info_t port = port_info(&artifact->inputs[i], artifact->input_kinds[i]);
+    status = byoc_frame_import(frame, model->input_cells[i], &inputs[i], &port);
+  }
+  if (status != BYOC_OK) return fail_by_reason(context, status);
+  status = model->execute(&context->shared);
+  if (status != BYOC_OK) return status;
+  for (uint32_t i = 0; i < artifact->output_count && status == BYOC_OK; i++) {
+    status = byoc_frame_export(frame, model->output_cells[i], &outputs[i]);
+  }
+  return status == BYOC_OK ? BYOC_OK : fail_by_reason(context, status);
+}
+
+// Shapes are checked, results get memory.
+static int32_t run_static(byoc_model_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs) {
+  const byoc_artifact_t *artifact = context->model->artifact;
+  byoc_frame_t *frame = &context->shared.frame;
+  uint32_t count = artifact->input_count + artifact->output_count;
+  void **data = byoc_frame_scratch(frame, (count + 1) * sizeof(*data));
+  int32_t status = data != NULL ? BYOC_OK : byoc_frame_out_of_memory(frame);
+  for (uint32_t i = 0; i < artifact->input_count && status == BYOC_OK; i++) {
+    byoc_port_info_t port = port_info(&artifact->inputs[i], artifact->input_kinds[i]);
+    data[i] = inputs[i].data;
+    status = byoc_frame_check_argument(frame, &inputs[i], &port);
+  }
+  for (uint32_t i = 0; i < artifact->output_count && status == BYOC_OK; i++) {
+    const byoc_tensor_info_t *info = &artifact->outputs[i];
+    void *memory = byoc_frame_scratch(frame, info->size_bytes);
+    outputs[i] = (byoc_argument_t){.dtype = info->dtype, .rank = info->rank, .dims = info->dims, .data = memory};
+    data[artifact->input_count + i] = memory;
+    if (memory == NULL) status = byoc_frame_out_of_memory(frame);
+  }
+  if (status != BYOC_OK) return fail_by_reason(context, status);
+  atomic_store_explicit(&context->own, data, memory_order_relaxed);
+  status = artifact->run(&context->shared, (const void *const *)data, data + artifact->input_count);
+  atomic_store_explicit(&context->own, NULL, memory_order_relaxed);
+  for (uint32_t i = 0; i < artifact->output_count && status == BYOC_OK; i++) {
+    if (outputs[i].dtype != BYOC_DTYPE_STRING) continue;
+    status = byoc_frame_keep_texts(frame, outputs[i].data, artifact->outputs[i].size_bytes / sizeof(char *));
+    if (status != BYOC_OK) return fail_by_reason(context, status);
+  }
+  return status;
+}
+
+void byoc_model_forget_texts(byoc_context_t *shared) {
+  if (is_in_arguments((byoc_model_context_t *)shared)) return;
+  if (shared->frame.scratch_used > 0) byoc_frame_finish(&shared->frame); // this run may read the last one's texts
+  byoc_frame_reset(&shared->frame);
+}
+
+int32_t byoc_model_run_arguments(byoc_context_t *shared, const byoc_argument_t *inputs, byoc_argument_t *outputs) {
+  byoc_model_context_t *context = (byoc_model_context_t *)shared;
+  int32_t status = enter(context);
+  if (status != BYOC_OK) return status;
+  context->reason[0] = '\0';
+  byoc_frame_reset(&shared->frame);
+  bool is_dynamic = context->model->execute != NULL;
+  status = is_dynamic ? run_dynamic(context, inputs, outputs) : run_static(context, inputs, outputs);
+  if (status == BYOC_OK) byoc_frame_finish(&shared->frame);
+  leave(context);
+  return status;
+}
+
+uint64_t byoc_model_peak_bytes(const byoc_context_t *shared) {
+  if (shared == NULL) return 0;
+  const byoc_model_t *model = ((const byoc_model_context_t *)shared)->model;
+  return model->artifact->workspace_size_bytes + shared->frame.peak_bytes;
+}
+
+typedef struct node_sink_t {
+  byoc_profile_sink_t sink;
+  void *argument;
+} node_sink_t;
+
+// A tab tells a node of an engine from an instruction of the same name.
+static void report_node(void *self, const char *node, uint64_t duration_ns) {
+  const node_sink_t *nodes = self;
+  char name[256];
+  (void)snprintf(name, sizeof(name), "\t%s", node);
+  nodes->sink(nodes->argument, name, duration_ns);
+}
+
+int32_t byoc_model_profile_engine(byoc_context_t *shared, uint32_t engine, uint32_t function, const byoc_call_t *call,
+                                  byoc_profile_sink_t sink, void *argument) {
+  const byoc_engine_t *table = ((const byoc_model_context_t *)shared)->model->engines[engine].table;
+  void *instance = shared->instances[engine];
+  if (table->struct_size < sizeof(*table) || table->profile == NULL) return table->run(instance, function, call);
+  node_sink_t nodes = {.sink = sink, .argument = argument};
+  return table->profile(instance, function, call, report_node, &nodes);
+}
+
+uint64_t byoc_model_now_ns(void) {
+  struct timespec now;
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
