@@ -19,6 +19,7 @@ void byoc_build_init(byoc_build_t *build, const byoc_build_options_t *options, b
 
 void byoc_build_deinit(byoc_build_t *build) {
   if (build->allocator.resize == NULL) return; // it was never begun
+  byoc_lineage_destroy(build->lineage);
   byoc_pipeline_result_deinit(&build->result);
   if (!build->is_lent) byoc_graph_module_destroy(build->module);
   *build = (byoc_build_t){0};
@@ -111,7 +112,12 @@ byoc_status_t byoc_build_compile(byoc_build_t *build, byoc_build_extent_t extent
                                            .is_simplified = build->is_simplified,
                                            .watcher = &build->options.watcher};
   if (build->result.program != NULL) return byoc_pipeline_finish(&options, diag, &build->result);
-  return byoc_pipeline_run(build->module, &options, build->allocator, diag, &build->result);
+  if (build->options.trace) {
+    BYOC_RETURN_IF_ERROR(byoc_lineage_create(build->module, build->allocator, diag, &build->lineage));
+  }
+  BYOC_RETURN_IF_ERROR(byoc_pipeline_run(build->module, &options, build->allocator, diag, &build->result));
+  if (build->lineage == NULL || build->result.program == NULL) return BYOC_OK;
+  return byoc_lineage_follow(build->lineage, build->result.program, diag, &build->fused, &build->fused_count);
 }
 
 // ---- from the host program ----
@@ -121,6 +127,9 @@ static byoc_compose_options_t complete(const byoc_build_t *build, const byoc_com
   options.targets = build->options.targets;
   options.thread_count = build->options.thread_count;
   options.cpu_features = build->result.required_cpu_features.data;
+  options.trace = build->options.trace;
+  options.fused = build->fused;
+  options.fused_count = build->fused_count;
   return options;
 }
 

@@ -23,6 +23,7 @@
 #ifndef BYOC_CORE_BUILD_BUILD_H_
 #define BYOC_CORE_BUILD_BUILD_H_
 
+#include "core/build/lineage.h"
 #include "core/build/pipeline.h"
 #include "core/compose/compose.h"
 #include "core/compose/resolve.h"
@@ -35,6 +36,7 @@ typedef struct byoc_build_options_t {
   const char *print_after;           // print the module after this pass or step, or after "all"; NULL: never
   const byoc_switches_t *switches;   // passes that are left out (core/pass/pass.h, core/hostir/pass.h); NULL: none
   byoc_build_watcher_t watcher;      // begin NULL: none
+  bool trace;                        // artifacts get the trace entry, and `fused` below is filled
 } byoc_build_options_t;
 
 // Callers may read all of it and write nothing.
@@ -44,6 +46,9 @@ typedef struct byoc_build_t {
   byoc_graph_module_t *module; // as far along the road as the build went; owned by the build unless it was lent
   bool is_lent, is_simplified;
   byoc_pipeline_result_t result; // the placement, the plan, the host program: owned by the build
+  byoc_lineage_t *lineage;       // of the model as it was read, if the build is traced
+  const byoc_fused_t *fused;     // tensors that no instruction makes
+  size_t fused_count;
 } byoc_build_t;
 
 // Cannot fail, and allocates nothing.

@@ -11,6 +11,14 @@
 #include "core/hostir/program.h"
 #include "core/target/target.h"
 
+// A tensor of the model that no instruction of the host program makes.
+typedef struct byoc_fused_t {
+  const char *name;
+  const char
+      *into;    // the nearest one computed from it that some instruction makes; NULL: none, it was folded or dropped
+  bool is_view; // `into` has the same bytes, in another shape or as a part
+} byoc_fused_t;
+
 typedef struct byoc_compose_options_t {
   const char *output; // path of the shared object; the header goes beside it (model.so → model.h)
   const char *model_name;
@@ -19,11 +27,14 @@ typedef struct byoc_compose_options_t {
   int32_t thread_count;              // default of contexts; 0: decided when running
   const char *cpu_features;          // that the artifact requires, separated by spaces
   bool profile;                      // include the profile entry
-  bool steps_only;                   // the profile reports instructions, but no engine's nodes below them
-  bool in_haste;                     // compile kernels quickly, even if they run more slowly
-  bool keep_header;                  // write the header too
-  bool huge_pages;                   // contexts move the constants to huge pages
-  byoc_file_set_t *files;            // appear together with the artifact and its header, or not at all; may be NULL
+  bool trace;                        // include the trace entry, and in the metadata what each step makes
+  const byoc_fused_t *fused;         // with `trace`: for the metadata
+  size_t fused_count;
+  bool steps_only;        // the profile reports instructions, but no engine's nodes below them
+  bool in_haste;          // compile kernels quickly, even if they run more slowly
+  bool keep_header;       // write the header too
+  bool huge_pages;        // contexts move the constants to huge pages
+  byoc_file_set_t *files; // appear together with the artifact and its header, or not at all; may be NULL
 } byoc_compose_options_t;
 
 byoc_status_t byoc_compose_artifact(const byoc_host_program_t *program, const byoc_compose_options_t *options,

@@ -15,7 +15,8 @@
   X(header_cell, "core/runtime/artifact/cell.h")                                                                       \
   X(header_container, "core/runtime/artifact/container.h")                                                             \
   X(header_model, "core/runtime/artifact/model.h")                                                                     \
-  X(header_relation, "core/runtime/artifact/relation.h")
+  X(header_relation, "core/runtime/artifact/relation.h")                                                               \
+  X(header_trace, "core/runtime/artifact/trace.h")
 
 #define HEADER_EXTERN(name, path)                                                                                      \
   extern const unsigned char byoc_embed_##name[];                                                                      \

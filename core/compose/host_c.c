@@ -124,7 +124,7 @@ static byoc_status_t emit_engine_call(byoc_host_c_t *host, const byoc_host_instr
   unsigned function = instruction->engine_function;
   byoc_host_c_indent(host, out);
   byoc_string_appendf(out, "status = ");
-  if (byoc_host_c_has_profile(host) && !host->options->steps_only) {
+  if (host->options->profile && !host->options->steps_only) {
     byoc_string_appendf(out,
                         "sink != 0\n               ? byoc_model_profile_engine(context, %zu, %u, &calls[%zu], sink, "
                         "argument)\n               : ",
@@ -143,11 +143,12 @@ static byoc_status_t emit_step(byoc_host_c_t *host, const byoc_host_instruction_
   byoc_string_append(out, "// ");
   byoc_host_c_comment(out, host->steps.data[step]);
   byoc_string_append(out, "\n");
-  if (byoc_host_c_has_profile(host) && at->region_count == 0) {
+  if (byoc_host_c_is_call(at) && host->program->is_dynamic) byoc_host_c_emit_placing(host, at, host->call, out);
+  const bool is_timed = host->options->profile && at->region_count == 0 && at->op != BYOC_HOST_YIELD;
+  if (is_timed) {
     byoc_host_c_indent(host, out);
     byoc_string_append(out, "STEP_BEGIN();\n");
   }
-  if (byoc_host_c_is_call(at) && host->program->is_dynamic) byoc_host_c_emit_placing(host, at, host->call, out);
   switch (at->op) {
   case BYOC_HOST_KERNEL:
   case BYOC_HOST_PACKED:
@@ -164,11 +165,20 @@ static byoc_status_t emit_step(byoc_host_c_t *host, const byoc_host_instruction_
     BYOC_RETURN_IF_ERROR(emit_copy(host, at, out));
     break;
   default:
-    return byoc_host_c_emit_dynamic(host, at, step, emit_region, out);
+    BYOC_RETURN_IF_ERROR(byoc_host_c_emit_dynamic(host, at, step, emit_region, out));
+    if (is_timed) {
+      byoc_host_c_indent(host, out);
+      byoc_string_appendf(out, "STEP_DONE(%zu);\n", step);
+    }
+    return byoc_host_c_emit_trace(host, at, step, out);
   }
   byoc_host_c_indent(host, out);
   byoc_string_appendf(out, "STEP_END(%zu);\n", step);
-  return BYOC_OK;
+  if (is_timed) {
+    byoc_host_c_indent(host, out);
+    byoc_string_appendf(out, "STEP_DONE(%zu);\n", step);
+  }
+  return byoc_host_c_emit_trace(host, at, step, out);
 }
 
 // ---- functions of many steps ----
@@ -192,15 +202,14 @@ static size_t count_steps(const byoc_host_region_t *region, size_t most) {
 // What functions of steps take and pass on, and what they begin with.
 static const char *step_parameters(const byoc_host_c_t *host) {
   if (host->program->is_dynamic) return "byoc_context_t *context";
-  return byoc_host_c_has_profile(host)
-             ? "byoc_context_t *context, const void *const *inputs,\n    void *const *outputs, "
-               "byoc_profile_sink_t sink, void *argument"
-             : "byoc_context_t *context, const void *const *inputs, void *const *outputs";
+  return host->options->profile ? "byoc_context_t *context, const void *const *inputs,\n    void *const *outputs, "
+                                  "byoc_profile_sink_t sink, void *argument"
+                                : "byoc_context_t *context, const void *const *inputs, void *const *outputs";
 }
 
 static const char *step_arguments(const byoc_host_c_t *host) {
   if (host->program->is_dynamic) return "context";
-  return byoc_host_c_has_profile(host) ? "context, inputs, outputs, sink, argument" : "context, inputs, outputs";
+  return host->options->profile ? "context, inputs, outputs, sink, argument" : "context, inputs, outputs";
 }
 
 static void emit_step_locals(const byoc_host_c_t *host, byoc_string_t *out) {
@@ -217,8 +226,14 @@ static void emit_step_locals(const byoc_host_c_t *host, byoc_string_t *out) {
                         host->most_symbols);
   } else {
     byoc_string_append(out, "  (void)inputs, (void)outputs;\n");
-    if (byoc_host_c_has_profile(host)) byoc_string_append(out, "  uint64_t started = 0;\n  (void)started;\n");
   }
+  if (host->options->profile && host->program->is_dynamic) {
+    byoc_string_append(out, "  const byoc_observer_t *const observer = context->observer;\n"
+                            "  const byoc_profile_sink_t sink = observer != 0 ? observer->profile : 0;\n"
+                            "  void *const argument = observer != 0 ? observer->argument : 0;\n"
+                            "  (void)sink, (void)argument;\n");
+  }
+  if (host->options->profile) byoc_string_append(out, "  uint64_t started = 0;\n  (void)started;\n");
   byoc_string_append(out, "  (void)tensors, (void)calls, (void)workspace;\n");
 }
 
@@ -298,6 +313,24 @@ static void emit_caller_pointers(byoc_host_c_t *host, byoc_string_t *out) {
   byoc_string_deinit(&part);
 }
 
+// What steps begin and end with. Those that hold others have no time of their own.
+static void emit_step_macros(const byoc_host_c_t *host, byoc_string_t *out) {
+  byoc_string_append(out, "#define STEP_END(step) \\\n"
+                          "  do { \\\n"
+                          "    if (status != BYOC_OK) return byoc_model_failed(context, status, step); \\\n"
+                          "  } while (0)\n");
+  if (host->options->profile) {
+    byoc_string_append(out, "#define STEP_BEGIN() started = sink != 0 ? byoc_model_now_ns() : 0\n"
+                            "#define STEP_DONE(step) \\\n"
+                            "  do { \\\n"
+                            "    if (sink != 0) sink(argument, host_steps[step], byoc_model_now_ns() - started); \\\n"
+                            "  } while (0)\n");
+  }
+  if (host->options->trace) {
+    byoc_string_append(out, "#define TRACED() (context->observer != 0 && context->observer->trace != 0)\n");
+  }
+}
+
 // A dynamic program works on cells, which byoc_model_run_arguments fills and reads.
 static byoc_status_t emit_execute(byoc_host_c_t *host, byoc_string_t *out) {
   host->most_symbols = 1;
@@ -305,11 +338,8 @@ static byoc_status_t emit_execute(byoc_host_c_t *host, byoc_string_t *out) {
     size_t count = host->program->kernels.data[i]->symbols.count;
     if (count > host->most_symbols) host->most_symbols = count;
   }
+  emit_step_macros(host, out);
   byoc_string_append(out,
-                     "#define STEP_END(step) \\\n"
-                     "  do { \\\n"
-                     "    if (status != BYOC_OK) return byoc_model_failed(context, status, step); \\\n"
-                     "  } while (0)\n"
                      "#define PLACE(tensor, cell) \\\n"
                      "  (tensors[tensor].data = cells[cell]->data, tensors[tensor].shape = cells[cell]->dims)\n\n");
   byoc_string_t body;
@@ -334,19 +364,11 @@ static bool makes_texts(const byoc_host_program_t *program) {
 }
 
 static byoc_status_t emit_run(byoc_host_c_t *host, byoc_string_t *out) {
-  bool profile = byoc_host_c_has_profile(host);
+  const bool profile = host->options->profile;
   host->depth = 1;
   if (host->program->is_dynamic) return emit_execute(host, out);
-  if (profile) {
-    byoc_string_append(out, "#define STEP_BEGIN() started = sink != 0 ? byoc_model_now_ns() : 0\n");
-  }
-  byoc_string_append(out, "#define STEP_END(step) \\\n"
-                          "  do { \\\n"
-                          "    if (status != BYOC_OK) return byoc_model_failed(context, status, step); \\\n");
-  if (profile) {
-    byoc_string_append(out, "    if (sink != 0) sink(argument, host_steps[step], byoc_model_now_ns() - started); \\\n");
-  }
-  byoc_string_append(out, "  } while (0)\n\n");
+  emit_step_macros(host, out);
+  byoc_string_append(out, "\n");
   byoc_string_t body;
   byoc_string_init(&body, out->allocator);
   emit_caller_pointers(host, &body);

@@ -39,7 +39,9 @@ typedef struct byoc_host_c_t {
   byoc_map_t prototypes; // symbol → its declaration
   BYOC_VECTOR(byoc_host_c_tensor_t) tensors;
   BYOC_VECTOR(byoc_host_c_call_t) calls;
-  BYOC_VECTOR(const char *) steps; // names
+  BYOC_VECTOR(const char *) steps;                           // names
+  BYOC_VECTOR(const byoc_host_instruction_t *) instructions; // of the steps
+  BYOC_VECTOR(uint32_t) positions;                           // of the steps in the program's text
   uint64_t signature;
   BYOC_VECTOR(const byoc_runtime_module_t *) setups;
   BYOC_VECTOR(const char *) setup_symbols;  // parallel to setups
@@ -48,6 +50,7 @@ typedef struct byoc_host_c_t {
   size_t step, call;   // the next ones
   int depth;           // of indentation
   size_t loop;         // step of the loop that instructions stand in
+  uint32_t loop_depth; // loops around them
   size_t most_symbols; // of any kernel
   byoc_string_t parts; // functions that long sequences of steps were cut into
   size_t part_count;
@@ -82,10 +85,14 @@ void byoc_host_c_emit_entry(byoc_host_c_t *host, const char *metadata, byoc_stri
 // The whole file.
 byoc_status_t byoc_host_c_emit(byoc_host_c_t *host, const char *metadata, byoc_string_t *out);
 
-// True if times can be reported: those of calls and copies, also inside of branches and loops.
-static inline bool byoc_host_c_has_profile(const byoc_host_c_t *host) {
-  return host->options->profile && !host->program->is_dynamic;
-}
+// host_c_trace.c: what a traced artifact tells of its instructions. Nothing is printed for others.
+void byoc_host_c_emit_trace_tables(byoc_host_c_t *host, byoc_string_t *out);
+// Behind an instruction: reports its results.
+byoc_status_t byoc_host_c_emit_trace(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t step,
+                                     byoc_string_t *out);
+// At the beginning of a loop's body, whose turn is the C variable turn_STEP, and behind the loop.
+void byoc_host_c_emit_turn(const byoc_host_c_t *host, size_t step, byoc_string_t *out);
+void byoc_host_c_emit_leave(const byoc_host_c_t *host, byoc_string_t *out);
 
 // Prints the instructions of a region in order.
 typedef byoc_status_t (*byoc_host_c_emit_region_t)(byoc_host_c_t *host, const byoc_host_region_t *region,

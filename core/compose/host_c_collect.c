@@ -195,6 +195,15 @@ static byoc_status_t collect_modules(byoc_host_c_t *host) {
   return BYOC_OK;
 }
 
+// The trace needs the dimensions of what is no operand of a call, too.
+static byoc_status_t add_result_shapes(byoc_host_c_t *host, const byoc_host_instruction_t *instruction) {
+  uint32_t shape = 0;
+  for (size_t i = 0; i < instruction->results.count; i++) {
+    BYOC_RETURN_IF_ERROR(byoc_host_c_shape(host, instruction->results.data[i]->type, &shape));
+  }
+  return BYOC_OK;
+}
+
 static byoc_status_t collect(byoc_host_c_t *host) {
   const byoc_host_program_t *program = host->program;
   for (size_t i = 0; i < program->inputs.count; i++) {
@@ -203,12 +212,18 @@ static byoc_status_t collect(byoc_host_c_t *host) {
   for (size_t i = 0; i < program->outputs.count; i++) {
     if (!byoc_pointer_map_put(&host->outputs, program->outputs.data[i], (void *)(i + 1))) return BYOC_OUT_OF_MEMORY;
   }
-  for (const byoc_host_instruction_t *at = program->body.first; at != NULL; at = byoc_host_instruction_following(at)) {
+  uint32_t position = 0;
+  BYOC_HOST_FOR_EACH(at, program) {
+    const uint32_t own = position++;
     if (!byoc_host_c_is_step(at)) continue;
     BYOC_RETURN_IF_ERROR(declare_instruction(host, at));
     if (byoc_host_c_is_call(at)) BYOC_RETURN_IF_ERROR(add_call(host, at));
-    if (!byoc_vector_push(&host->steps, host->arena_allocator, byoc_host_instruction_name(at)))
+    if (host->options->trace) BYOC_RETURN_IF_ERROR(add_result_shapes(host, at));
+    if (!byoc_vector_push(&host->steps, host->arena_allocator, byoc_host_instruction_name(at)) ||
+        !byoc_vector_push(&host->instructions, host->arena_allocator, at) ||
+        !byoc_vector_push(&host->positions, host->arena_allocator, own)) {
       return BYOC_OUT_OF_MEMORY;
+    }
   }
   return collect_modules(host);
 }

@@ -342,6 +342,7 @@ static void emit_loop_head(byoc_host_c_t *host, const byoc_host_instruction_t *i
   byoc_host_c_indent(host, out);
   byoc_string_appendf(out, "status = byoc_frame_set_bool(frame, %u, 1);\n", body->parameters.data[1]->index);
   emit_end(host, step, out);
+  byoc_host_c_emit_turn(host, step, out);
   host->depth--;
 }
 
@@ -353,10 +354,13 @@ static byoc_status_t emit_loop(byoc_host_c_t *host, const byoc_host_instruction_
   byoc_string_append(out, "{\n");
   host->depth++;
   host->loop = step;
+  host->loop_depth++;
   emit_loop_head(host, i, step, out);
   byoc_status_t status = emit_nested(host, body, emit_region, out);
+  host->loop_depth--;
   host->loop = outer;
   byoc_string_append(out, "\n");
+  byoc_host_c_emit_leave(host, out);
   emit_assign(host, i->results.data, body->parameters.data + 2, body->parameters.count - 2, out);
   for (size_t k = 0; k < body->parameters.count; k++) {
     byoc_host_c_indent(host, out);

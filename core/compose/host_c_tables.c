@@ -282,6 +282,7 @@ void byoc_host_c_emit_tables(byoc_host_c_t *host, byoc_string_t *out) {
   emit_strings(host, &rest);
   emit_calls(host, &rest);
   emit_steps(host, &rest);
+  byoc_host_c_emit_trace_tables(host, &rest);
   emit_engines(host, &rest);
   emit_setups(host, &rest);
   emit_cells(host, &rest);
@@ -333,12 +334,16 @@ void byoc_host_c_emit_entry(byoc_host_c_t *host, const char *metadata, byoc_stri
   byoc_string_appendf(out, "    .run = %s,\n", program->is_dynamic ? "byoc_model_refuse_run" : "host_run");
   byoc_string_append(out, "    .check = host_check,\n    .create = host_create,\n"
                           "    .destroy = byoc_model_destroy,\n    .last_error = byoc_model_last_error,\n");
-  byoc_string_appendf(out, "    .profile = %s,\n", byoc_host_c_has_profile(host) ? "host_profile" : "0");
+  byoc_string_appendf(out, "    .profile = %s,\n",
+                      host->options->profile && !program->is_dynamic ? "host_profile" : "0");
   byoc_string_appendf(out,
                       "    .input_kinds = host_inputs_kinds,\n    .output_kinds = host_outputs_kinds,\n"
                       "    .is_dynamic = %d,\n    .run_arguments = byoc_model_run_arguments,\n"
-                      "    .signature_hash = 0x%016llxu,\n    .peak_bytes = byoc_model_peak_bytes,\n};\n\n",
+                      "    .signature_hash = 0x%016llxu,\n    .peak_bytes = byoc_model_peak_bytes,\n",
                       program->is_dynamic, (unsigned long long)host->signature);
+  if (host->options->trace) byoc_string_append(out, "    .trace = byoc_model_trace,\n");
+  if (host->options->profile) byoc_string_append(out, "    .profile_arguments = byoc_model_profile_arguments,\n");
+  byoc_string_append(out, "};\n\n");
   byoc_string_append(out, "// The one symbol that the artifact exports.\n"
                           "__attribute__((visibility(\"default\"))) const byoc_artifact_t *"
                           "byoc_artifact_entry(uint32_t abi_version) {\n"

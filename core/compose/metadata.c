@@ -264,7 +264,10 @@ byoc_status_t byoc_compose_metadata(const byoc_host_program_t *program, const by
             set(root, "constants_size_bytes", json_integer((json_int_t)layout->constants_size_bytes)) &&
             set(root, "constants", constants_json(program, layout)) && set(root, "modules", modules_json(program)) &&
             set(root, "host", summary_json(program)) &&
-            (!options->profile || set(root, "steps", byoc_compose_steps_json(program)));
+            ((!options->profile && !options->trace) ||
+             set(root, "steps", byoc_compose_steps_json(program, options->trace))) &&
+            (!options->trace || (set(root, "fused", byoc_compose_fused_json(options, false)) &&
+                                 set(root, "views", byoc_compose_fused_json(options, true))));
   if (ok) dumped = byoc_json_dump(root, JSON_COMPACT);
   if (dumped != NULL) *out_text = byoc_copy_string(allocator, dumped);
   if (*out_text == NULL) status = byoc_diag_out_of_memory(diag);

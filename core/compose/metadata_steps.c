@@ -56,27 +56,66 @@ static uint64_t bytes_of(const byoc_host_instruction_t *step) {
   return bytes;
 }
 
-static json_t *step_json(const byoc_host_program_t *program, const byoc_host_instruction_t *step) {
+// Sizes of values are known only when the program runs.
+static bool has_known_bytes(const byoc_host_instruction_t *step) {
+  bool known = true;
+  for (size_t i = 0; i < step->operands.count; ++i) {
+    const byoc_host_buffer_t *buffer = step->operands.data[i];
+    known = known && (buffer == NULL || byoc_type_is_static(buffer->type));
+  }
+  for (size_t i = 0; i < step->results.count; ++i) known = known && byoc_type_is_static(step->results.data[i]->type);
+  return known;
+}
+
+static json_t *results_json(const byoc_host_instruction_t *step) {
+  json_t *array = json_array();
+  bool ok = array != NULL;
+  for (size_t i = 0; i < step->results.count && ok; ++i) {
+    ok = json_array_append_new(array, byoc_json_text(step->results.data[i]->name)) == 0;
+  }
+  if (ok) return array;
+  json_decref(array);
+  return NULL;
+}
+
+static json_t *step_json(const byoc_host_program_t *program, const byoc_host_instruction_t *step, bool trace) {
   json_t *object = json_object();
   const double flops = step->op == BYOC_HOST_COPY ? 0 : step->flops; // negative: not known
   bool ok = object != NULL && set(object, "name", byoc_json_text(byoc_host_instruction_name(step))) &&
             set(object, "kind", json_string(byoc_host_op_name(step->op))) &&
             set(object, "target", target_json(program, step)) &&
             (flops < 0 || set(object, "flops", json_integer((json_int_t)flops))) &&
-            set(object, "bytes", json_integer((json_int_t)bytes_of(step)));
+            (!has_known_bytes(step) || set(object, "bytes", json_integer((json_int_t)bytes_of(step)))) &&
+            (!trace || set(object, "results", results_json(step)));
   if (ok) return object;
   json_decref(object);
   return NULL;
 }
 
-json_t *byoc_compose_steps_json(const byoc_host_program_t *program) {
+json_t *byoc_compose_steps_json(const byoc_host_program_t *program, bool trace) {
   json_t *array = json_array();
   BYOC_HOST_FOR_EACH(at, program) {
     if (!byoc_host_c_is_step(at)) continue;
-    if (json_array_append_new(array, step_json(program, at)) != 0) {
+    if (json_array_append_new(array, step_json(program, at, trace)) != 0) {
       json_decref(array);
       return NULL;
     }
   }
   return array;
+}
+
+json_t *byoc_compose_fused_json(const byoc_compose_options_t *options, bool views) {
+  json_t *object = json_object();
+  bool ok = object != NULL;
+  for (size_t i = 0; i < options->fused_count && ok; ++i) {
+    const byoc_fused_t *fused = &options->fused[i];
+    if (fused->is_view != views) continue;
+    json_t *name = byoc_json_text(fused->name); // JSON takes no bytes that are not UTF-8
+    ok = name != NULL &&
+         set(object, json_string_value(name), fused->into != NULL ? byoc_json_text(fused->into) : json_null());
+    json_decref(name);
+  }
+  if (ok) return object;
+  json_decref(object);
+  return NULL;
 }

@@ -1,14 +1,18 @@
-// What each step of a host program is and how much it does, for profiles.
+// What each step of a host program is, how much it does and what it makes, for profiles and traces.
 #ifndef BYOC_CORE_COMPOSE_METADATA_STEPS_H_
 #define BYOC_CORE_COMPOSE_METADATA_STEPS_H_
 
 #include <jansson.h>
 
-#include "core/hostir/program.h"
+#include "core/compose/compose.h"
 
 // [{"name": "conv1", "kind": "packed", "target": "cutlass", "flops": 236027904, "bytes": 3841280}, ...] in the order of
 // the generated code. A multiply-add counts as two operations; bytes are those of operands, constants and results, each
-// once. `flops` is left out if it is not known. NULL if out of memory.
-json_t *byoc_compose_steps_json(const byoc_host_program_t *program);
+// once. Either is left out if it is not known. With `trace`, "results" has the tensors that a step makes. NULL if out
+// of memory.
+json_t *byoc_compose_steps_json(const byoc_host_program_t *program, bool trace);
+// {"conv1_out": "relu1_out", "w_folded": null}: tensors of the model and where they went. Views if `views` is set, else
+// all others. NULL if out of memory.
+json_t *byoc_compose_fused_json(const byoc_compose_options_t *options, bool views);
 
 #endif // BYOC_CORE_COMPOSE_METADATA_STEPS_H_

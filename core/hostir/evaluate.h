@@ -26,6 +26,10 @@ byoc_status_t byoc_evaluator_create(const byoc_host_program_t *program, const by
                                     int32_t thread_count, byoc_allocator_t allocator, byoc_diag_t *diag,
                                     byoc_evaluator_t **out_evaluator);
 void byoc_evaluator_destroy(byoc_evaluator_t *evaluator); // accepts NULL
+// From now on `sink` gets each result of each instruction that runs, as byoc_artifact_t.trace reports them; NULL: no
+// more. What events point to lives as long as the evaluator.
+byoc_status_t byoc_evaluator_trace(byoc_evaluator_t *evaluator, byoc_trace_sink_t sink, void *argument,
+                                   byoc_diag_t *diag);
 // inputs[i], outputs[i]: dense tensors of the program's input and output types. BYOC_UNSUPPORTED for a dynamic program.
 byoc_status_t byoc_evaluator_run(byoc_evaluator_t *evaluator, const void *const *inputs, void *const *outputs,
                                  byoc_diag_t *diag);

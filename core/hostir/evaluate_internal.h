@@ -6,6 +6,7 @@
 #include "core/hostir/evaluate.h"
 #include "core/kernel/interpret.h"
 #include "core/runtime/artifact/container.h"
+#include "core/runtime/artifact/trace.h"
 
 typedef struct byoc_step_t byoc_step_t;
 
@@ -29,6 +30,7 @@ struct byoc_step_t {
   byoc_container_function_t container; // CONTAINER
   uint32_t *sources, *targets;         // cells, CONTAINER: operands; YIELD: which goes to which
   byoc_steps_t *regions;               // BRANCH, LOOP
+  byoc_trace_row_t *row;               // for the trace; NULL: it has no results, or nobody asked
 };
 
 struct byoc_evaluator_t {
@@ -42,8 +44,14 @@ struct byoc_evaluator_t {
   byoc_steps_t body;
   void **engine_instances; // parallel to program->engines
   byoc_frame_t frame;      // cells by buffer index; results and texts of the last run
+  byoc_observer_t observer;
+  uint32_t loop_depth; // loops around what runs now
 };
 
+// In evaluate_trace.c: reports the results of an instruction that has ended.
+byoc_status_t byoc_evaluator_report(byoc_evaluator_t *evaluator, const byoc_step_t *step);
+// In evaluate_run.c: where a buffer's bytes are now.
+uint8_t *byoc_evaluator_address(byoc_evaluator_t *evaluator, const byoc_host_buffer_t *buffer);
 // In evaluate_run.c: runs the body after the inputs were placed.
 byoc_status_t byoc_evaluator_run_body(byoc_evaluator_t *evaluator, byoc_diag_t *diag);
 // Reports `status` with the text that runtime->set_error received. `what` failed; NULL: the text says it.

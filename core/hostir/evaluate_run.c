@@ -42,7 +42,7 @@ static void dims_of(const byoc_evaluator_t *evaluator, const byoc_type_t *type, 
   for (int32_t d = 0; d < type->rank; ++d) dims[d] = value_of(evaluator, type->dims[d]);
 }
 
-static uint8_t *address_of(byoc_evaluator_t *evaluator, const byoc_host_buffer_t *buffer) {
+uint8_t *byoc_evaluator_address(byoc_evaluator_t *evaluator, const byoc_host_buffer_t *buffer) {
   if (byoc_host_buffer_in_cell(buffer)) {
     evaluator->addresses[buffer->index] = evaluator->frame.cells[buffer->index]->data;
   }
@@ -50,7 +50,7 @@ static uint8_t *address_of(byoc_evaluator_t *evaluator, const byoc_host_buffer_t
 }
 
 static void place_tensor(byoc_evaluator_t *evaluator, const byoc_host_buffer_t *buffer, DLTensor *tensor) {
-  tensor->data = address_of(evaluator, buffer);
+  tensor->data = byoc_evaluator_address(evaluator, buffer);
   if (byoc_host_buffer_in_cell(buffer)) tensor->shape = evaluator->frame.cells[buffer->index]->dims;
 }
 
@@ -67,8 +67,8 @@ static void place_tensors(byoc_evaluator_t *evaluator, byoc_step_t *step) {
 
 static byoc_status_t call_c(byoc_evaluator_t *evaluator, byoc_step_t *step) {
   const byoc_host_instruction_t *i = step->instruction;
-  for (size_t k = 0; k < i->operands.count; ++k) (void)address_of(evaluator, i->operands.data[k]);
-  for (size_t k = 0; k < i->results.count; ++k) (void)address_of(evaluator, i->results.data[k]);
+  for (size_t k = 0; k < i->operands.count; ++k) (void)byoc_evaluator_address(evaluator, i->operands.data[k]);
+  for (size_t k = 0; k < i->results.count; ++k) (void)byoc_evaluator_address(evaluator, i->results.data[k]);
   return byoc_c_interface_call(step->c_interface, &evaluator->runtime, evaluator->addresses, i);
 }
 
@@ -172,11 +172,15 @@ static byoc_status_t loop(byoc_evaluator_t *evaluator, const byoc_step_t *step, 
   byoc_frame_t *frame = &evaluator->frame;
   turn_t turn;
   byoc_status_t status = begin_loop(evaluator, i, &turn);
+  evaluator->loop_depth += 1;
   for (int64_t t = 0; (turn.trip_count < 0 || t < turn.trip_count) && turn.goes_on && status == BYOC_OK; ++t) {
+    byoc_observer_turn(&evaluator->observer, evaluator->loop_depth - 1, t);
     status = byoc_frame_set_i64(frame, body->parameters.data[0]->index, t);
     if (status == BYOC_OK) status = byoc_frame_set_bool(frame, body->parameters.data[1]->index, true);
     if (status == BYOC_OK) BYOC_RETURN_IF_ERROR(run_steps(evaluator, &step->regions[0], &turn, diag));
   }
+  evaluator->loop_depth -= 1;
+  byoc_observer_leave(&evaluator->observer, evaluator->loop_depth);
   if (status != BYOC_OK) return byoc_evaluator_failed(evaluator, status, byoc_host_instruction_name(i), diag);
   for (size_t k = 2; k < body->parameters.count; ++k) {
     byoc_frame_assign(frame, &i->results.data[k - 2]->index, &body->parameters.data[k]->index, 1);
@@ -186,7 +190,7 @@ static byoc_status_t loop(byoc_evaluator_t *evaluator, const byoc_step_t *step, 
 }
 
 static byoc_status_t branch(byoc_evaluator_t *evaluator, const byoc_step_t *step, turn_t *turn, byoc_diag_t *diag) {
-  bool condition = *address_of(evaluator, step->instruction->operands.data[0]) != 0;
+  bool condition = *byoc_evaluator_address(evaluator, step->instruction->operands.data[0]) != 0;
   return run_steps(evaluator, &step->regions[condition ? 0 : 1], turn, diag);
 }
 
@@ -210,8 +214,8 @@ static byoc_status_t run_step(byoc_evaluator_t *evaluator, byoc_step_t *step, tu
     status = call_c(evaluator, step);
     break;
   case BYOC_HOST_COPY:
-    memcpy(address_of(evaluator, i->results.data[0]), address_of(evaluator, i->operands.data[0]),
-           i->operands.data[0]->size_bytes);
+    memcpy(byoc_evaluator_address(evaluator, i->results.data[0]),
+           byoc_evaluator_address(evaluator, i->operands.data[0]), i->operands.data[0]->size_bytes);
     break;
   case BYOC_HOST_ALLOCATE:
     status = allocate(evaluator, i->operands.data[0]);
@@ -229,7 +233,8 @@ static byoc_status_t run_step(byoc_evaluator_t *evaluator, byoc_step_t *step, tu
     status = require(evaluator, i);
     break;
   case BYOC_HOST_BIND:
-    status = byoc_frame_bind(frame, i->symbol, (const int64_t *)(void *)address_of(evaluator, i->operands.data[0]),
+    status = byoc_frame_bind(frame, i->symbol,
+                             (const int64_t *)(void *)byoc_evaluator_address(evaluator, i->operands.data[0]),
                              i->symbols, i->symbol_count);
     break;
   case BYOC_HOST_CONTAINER: {
@@ -254,12 +259,20 @@ static byoc_status_t run_step(byoc_evaluator_t *evaluator, byoc_step_t *step, tu
 
 static byoc_status_t run_steps(byoc_evaluator_t *evaluator, const byoc_steps_t *steps, turn_t *turn,
                                byoc_diag_t *diag) {
-  for (size_t k = 0; k < steps->count; ++k) BYOC_RETURN_IF_ERROR(run_step(evaluator, &steps->steps[k], turn, diag));
+  for (size_t k = 0; k < steps->count; ++k) {
+    byoc_step_t *step = &steps->steps[k];
+    BYOC_RETURN_IF_ERROR(run_step(evaluator, step, turn, diag));
+    if (evaluator->observer.trace == NULL || step->row == NULL) continue;
+    byoc_status_t status = byoc_evaluator_report(evaluator, step);
+    if (status != BYOC_OK) return byoc_evaluator_failed(evaluator, status, "tracing", diag);
+  }
   return BYOC_OK;
 }
 
 byoc_status_t byoc_evaluator_run_body(byoc_evaluator_t *evaluator, byoc_diag_t *diag) {
   turn_t turn = {0};
+  evaluator->loop_depth = 0;
+  byoc_observer_leave(&evaluator->observer, 0);
   BYOC_RETURN_IF_ERROR_IN(diag, run_steps(evaluator, &evaluator->body, &turn, diag), "evaluating '%s'",
                           evaluator->program->name);
   return BYOC_OK;

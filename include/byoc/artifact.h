@@ -101,6 +101,25 @@ typedef struct byoc_argument_t {
 // before the instruction that they are part of, with a tab before their names. `name` lives until the sink returns.
 typedef void (*byoc_profile_sink_t)(void *argument, const char *name, uint64_t duration_ns);
 
+// A result of an instruction of the host program, reported by `trace` when the instruction has ended. Texts and arrays
+// live as long as the artifact, `turns` and `value` until the sink returns.
+typedef struct byoc_trace_event_t {
+  uint32_t struct_size;        // sizeof(byoc_trace_event_t) of the artifact
+  uint32_t instruction;        // its position in the text of the host program, from 0; those inside it count, too
+  const char *op;              // what it is: "kernel", "engine", "loop", ...
+  const char *symbol;          // the function that it calls, or ""
+  const char *origin;          // what it came from: "Conv+Relu 'conv1'", or ""
+  const char *const *operands; // names of the tensors that it read
+  uint32_t operand_count;
+  uint32_t turn_count;  // loops that it stands in; 32 at most, those further inside do not count
+  const int64_t *turns; // the turn that each is in, from 0, the outermost first
+  uint32_t result;      // which of the instruction's results this is, from 0
+  uint32_t result_count;
+  const char *name;      // of the tensor
+  byoc_argument_t value; // its type and its data
+} byoc_trace_event_t;
+typedef void (*byoc_trace_sink_t)(void *argument, const byoc_trace_event_t *event);
+
 typedef struct byoc_artifact_t {
   uint32_t struct_size; // sizeof(byoc_artifact_t) of the artifact
   uint32_t abi_version; // BYOC_ARTIFACT_ABI of the artifact
@@ -161,6 +180,14 @@ typedef struct byoc_artifact_t {
   // The most memory that the context had in use at once in its last run: the workspace, the results of run_arguments
   // and, where shapes are known at run time, its tensors. 0 without a context.
   uint64_t (*peak_bytes)(const byoc_context_t *context);
+  // Like run_arguments, for every artifact and with the same statuses; also reports each result of each instruction
+  // that runs, in order. NULL unless the artifact was built with --trace.
+  int32_t (*trace)(byoc_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs,
+                   byoc_trace_sink_t sink, void *argument);
+  // The same for the time of each instruction, as `profile` does for static shapes. NULL unless it was built with
+  // --profile.
+  int32_t (*profile_arguments)(byoc_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs,
+                               byoc_profile_sink_t sink, void *argument);
 } byoc_artifact_t;
 
 // The one exported function, byoc_artifact_entry.

@@ -211,6 +211,8 @@ int byoc_main_build(int argc, char **argv) {
       {"require", 0, BYOC_OPT_TEXT, &options.require, "TARGET[,TARGET]",
        "fail where an operator is placed on another target"},
       {"profile", 0, BYOC_OPT_FLAG, &options.profile, "", "give the artifact a profile entry"},
+      {"trace", 0, BYOC_OPT_FLAG, &options.session.trace, "",
+       "give the artifact a trace entry: it can report what each instruction makes"},
       {"huge-pages", 0, BYOC_OPT_FLAG, &options.huge_pages, "",
        "copy the weights to huge pages when a model is loaded"},
   };

@@ -207,7 +207,8 @@ byoc_status_t byoc_session_begin(byoc_session_t *session, const byoc_session_opt
                                       .placer = byoc_placing_placer(&session->placing),
                                       .thread_count = (int32_t)options->thread_count,
                                       .print_after = options->print_after,
-                                      .switches = &session->switches};
+                                      .switches = &session->switches,
+                                      .trace = options->trace};
   byoc_build_init(&session->build, &build, session->allocator);
   return BYOC_OK;
 }

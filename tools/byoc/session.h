@@ -20,6 +20,7 @@ typedef struct byoc_session_options_t {
   int64_t cost_threads;                 // threads that costs are measured with; 0: 1
   const char *layout;                   // "blocked" (if the targets take such) or "plain"; NULL: blocked
   bool greedy_by_default;               // for subcommands that are not about speed
+  bool trace;                           // artifacts can report what each instruction makes
 } byoc_session_options_t;
 
 #define BYOC_TARGET_ROWS(options)                                                                                      \

@@ -11,6 +11,7 @@
 #include "byoc/engine.h"
 #include "core/runtime/artifact/container.h"
 #include "core/runtime/artifact/relation.h"
+#include "core/runtime/artifact/trace.h"
 
 // One call by the packed convention: tensors[first ..] of the model's table, inputs then outputs.
 typedef struct byoc_model_call_t {
@@ -73,7 +74,8 @@ struct byoc_context_t {
   uint8_t *workspace;
   void **instances; // one per engine
   byoc_runtime_t runtime;
-  byoc_frame_t frame; // cells of a dynamic model; results of run_arguments; texts
+  byoc_frame_t frame;        // cells of a dynamic model; results of run_arguments; texts
+  byoc_observer_t *observer; // of the run, read only by code that was generated for it; NULL: nobody watches
 };
 
 // The entries of byoc_artifact_t, with the model as an argument.
@@ -90,6 +92,14 @@ int32_t byoc_model_begin(byoc_context_t *context, const void *const *inputs, voi
 int32_t byoc_model_end(byoc_context_t *context); // BYOC_OK
 // run_arguments, for every artifact.
 int32_t byoc_model_run_arguments(byoc_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs);
+// The same for a run that somebody watches; `observer` may be NULL.
+int32_t byoc_model_run_observed(byoc_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs,
+                                byoc_observer_t *observer);
+// The entries `trace` and `profile_arguments` of byoc_artifact_t.
+int32_t byoc_model_trace(byoc_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs,
+                         byoc_trace_sink_t sink, void *argument);
+int32_t byoc_model_profile_arguments(byoc_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs,
+                                     byoc_profile_sink_t sink, void *argument);
 // `run` of a dynamic model: refuses, and says what to call.
 int32_t byoc_model_refuse_run(byoc_context_t *context, const void *const *inputs, void *const *outputs);
 uint64_t byoc_model_peak_bytes(const byoc_context_t *context); // accepts NULL

@@ -183,7 +183,14 @@ static int32_t run_static(byoc_model_context_t *context, const byoc_argument_t *
   }
   if (status != BYOC_OK) return fail_by_reason(context, status);
   atomic_store_explicit(&context->own, data, memory_order_relaxed);
-  status = artifact->run(&context->shared, (const void *const *)data, data + artifact->input_count);
+  const byoc_observer_t *observer = context->shared.observer;
+  const void *const *own = (const void *const *)data;
+  if (observer != NULL && observer->profile != NULL) {
+    status =
+        artifact->profile(&context->shared, own, data + artifact->input_count, observer->profile, observer->argument);
+  } else {
+    status = artifact->run(&context->shared, own, data + artifact->input_count);
+  }
   atomic_store_explicit(&context->own, NULL, memory_order_relaxed);
   for (uint32_t i = 0; i < artifact->output_count && status == BYOC_OK; i++) {
     if (outputs[i].dtype != BYOC_DTYPE_STRING) continue;
@@ -199,17 +206,24 @@ void byoc_model_forget_texts(byoc_context_t *shared) {
   byoc_frame_reset(&shared->frame);
 }
 
-int32_t byoc_model_run_arguments(byoc_context_t *shared, const byoc_argument_t *inputs, byoc_argument_t *outputs) {
+int32_t byoc_model_run_observed(byoc_context_t *shared, const byoc_argument_t *inputs, byoc_argument_t *outputs,
+                                byoc_observer_t *observer) {
   byoc_model_context_t *context = (byoc_model_context_t *)shared;
   int32_t status = enter(context);
   if (status != BYOC_OK) return status;
+  shared->observer = observer;
   context->reason[0] = '\0';
   byoc_frame_reset(&shared->frame);
   bool is_dynamic = context->model->execute != NULL;
   status = is_dynamic ? run_dynamic(context, inputs, outputs) : run_static(context, inputs, outputs);
   if (status == BYOC_OK) byoc_frame_finish(&shared->frame);
+  shared->observer = NULL;
   leave(context);
   return status;
+}
+
+int32_t byoc_model_run_arguments(byoc_context_t *shared, const byoc_argument_t *inputs, byoc_argument_t *outputs) {
+  return byoc_model_run_observed(shared, inputs, outputs, NULL);
 }
 
 uint64_t byoc_model_peak_bytes(const byoc_context_t *shared) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/base/file.h"
+#include "core/base/hash.h"
 #include "core/compose/compose.h"
 #include "core/compose/resolve.h"
 #include "core/hostir/lower.h"
@@ -52,7 +53,8 @@ static inline void open_model(const char *text, model_t *m) {
   m->folder = byoc_test_folder();
   char path[512];
   snprintf(path, sizeof(path), "%s/model.so", m->folder);
-  const byoc_compose_options_t options = {.output = path, .model_name = "dynamic", .cpu_features = "", .profile = true};
+  const byoc_compose_options_t options = {
+      .output = path, .model_name = "dynamic", .cpu_features = "", .profile = true, .trace = true};
   byoc_test_ok(byoc_compose_artifact(m->program, &options, byoc_allocator_system(), &diag), &diag);
   byoc_test_ok(byoc_artifact_load(path, &diag, &m->artifact), &diag);
   assert_int_equal(m->artifact.table->create(NULL, &m->context), BYOC_OK);
@@ -86,11 +88,66 @@ static inline void same(const byoc_argument_t *a, const byoc_argument_t *b) {
   assert_memory_equal(a->data, b->data, count * byoc_dtype_bits(a->dtype) / 8);
 }
 
-// Runs both ways; the results are the evaluator's, alive until its next run.
-static inline void run(model_t *m, const byoc_argument_t *inputs, byoc_argument_t *results) {
+// Appends "f32[2,3] 9c0f..." or "sequence of 2 (...)".
+static inline void note_value(byoc_string_t *out, const byoc_argument_t *value) {
+  if (value->kind != BYOC_ARGUMENT_TENSOR) {
+    byoc_string_appendf(out, "kind %u of %llu (", value->kind, (unsigned long long)value->count);
+    for (uint64_t i = 0; i < value->count; ++i) note_value(out, &value->items[i]);
+    byoc_string_append(out, ")");
+    return;
+  }
+  uint64_t count = 1, hash = 0;
+  byoc_string_appendf(out, "%s[", byoc_dtype_name(value->dtype));
+  for (uint32_t d = 0; d < value->rank; ++d) {
+    byoc_string_appendf(out, "%lld,", (long long)value->dims[d]);
+    count *= (uint64_t)value->dims[d];
+  }
+  const char *const *texts = value->data;
+  for (uint64_t i = 0; i < count && value->dtype == BYOC_DTYPE_STRING; ++i) hash ^= byoc_hash_text(texts[i]) + i;
+  if (value->dtype != BYOC_DTYPE_STRING && count > 0) {
+    hash = byoc_hash_bytes(value->data, (size_t)(count * byoc_dtype_bits(value->dtype) / 8), 0);
+  }
+  byoc_string_appendf(out, "] %016llx", (unsigned long long)hash);
+}
+
+// A byoc_trace_sink_t: appends a line to the text.
+static inline void note_event(void *self, const byoc_trace_event_t *event) {
+  byoc_string_t *out = self;
+  assert_int_equal(event->struct_size, sizeof(*event));
+  byoc_string_appendf(out, "%u", event->instruction);
+  for (uint32_t i = 0; i < event->turn_count; ++i) {
+    byoc_string_appendf(out, "%c%lld", i == 0 ? '@' : '.', (long long)event->turns[i]);
+  }
+  byoc_string_appendf(out, " %s %s %s (", event->op, event->symbol, event->origin);
+  for (uint32_t i = 0; i < event->operand_count; ++i) byoc_string_appendf(out, "%s ", event->operands[i]);
+  byoc_string_appendf(out, ") -> %u/%u %s ", event->result, event->result_count, event->name);
+  note_value(out, &event->value);
+  byoc_string_append(out, "\n");
+}
+
+// Runs both ways; the results are the evaluator's, alive until its next run. Each instruction made the same. `trace`
+// gets a line for each result, and may be NULL.
+static inline void run_traced(model_t *m, const byoc_argument_t *inputs, byoc_argument_t *results,
+                              byoc_string_t *trace) {
   byoc_diag_t diag = {0};
   byoc_argument_t compiled[MAX_RESULTS];
+  byoc_string_t traces[2];
+  for (size_t i = 0; i < 2; ++i) byoc_string_init(&traces[i], byoc_allocator_system());
+  byoc_test_ok(byoc_evaluator_trace(m->evaluator, note_event, &traces[0], &diag), &diag);
   byoc_test_ok(byoc_evaluator_run_arguments(m->evaluator, inputs, results, &diag), &diag);
+  int32_t status = m->artifact.table->trace(m->context, inputs, compiled, note_event, &traces[1]);
+  if (status != BYOC_OK) fail_msg("%s", m->artifact.table->last_error(m->context));
+  for (size_t i = 0; i < m->program->outputs.count; ++i) same(&results[i], &compiled[i]);
+  assert_string_equal(traces[0].data, traces[1].data);
+  if (trace != NULL) byoc_string_append(trace, traces[0].data);
+  for (size_t i = 0; i < 2; ++i) byoc_string_deinit(&traces[i]);
+  byoc_test_ok(byoc_evaluator_trace(m->evaluator, NULL, NULL, &diag), &diag);
+}
+
+// The same, and the artifact once more without anybody watching.
+static inline void run(model_t *m, const byoc_argument_t *inputs, byoc_argument_t *results) {
+  byoc_argument_t compiled[MAX_RESULTS];
+  run_traced(m, inputs, results, NULL);
   int32_t status = m->artifact.table->run_arguments(m->context, inputs, compiled);
   if (status != BYOC_OK) fail_msg("%s", m->artifact.table->last_error(m->context));
   for (size_t i = 0; i < m->program->outputs.count; ++i) same(&results[i], &compiled[i]);
