@@ -59,8 +59,9 @@ static byoc_status_t look_inside(const char *path, byoc_diag_t *diag, file_form_
 static byoc_status_t read_text(byoc_build_t *build, const char *path, file_form_t form,
                                const byoc_onnx_read_options_t *options, byoc_diag_t *diag) {
   if (options != NULL && options->binding_count + options->shape_count > 0) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
-                           "dimensions can be given to ONNX models; '%s' is a module in text form", path);
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "dimensions can be given to ONNX models; '%s' is a %s", path,
+                           form == FORM_HOST_PROGRAM ? "host program, whose dimensions were settled when it was made"
+                                                     : "module in text form");
   }
   if (form == FORM_HOST_PROGRAM) {
     return byoc_host_program_read(path, build->allocator, diag, &build->module, &build->result.program);

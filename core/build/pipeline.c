@@ -406,10 +406,8 @@ static byoc_status_t plan_read(byoc_host_program_t *program, const byoc_pipeline
                                byoc_diag_t *diag) {
   uint32_t facts = 0;
   if (!byoc_host_program_facts(program, &facts)) return byoc_diag_out_of_memory(diag);
-  if ((facts & BYOC_HOST_PLAN) == 0) {
-    BYOC_RETURN_IF_ERROR(run_host_passes("place-lifetimes,plan-memory", program, options, diag));
-  }
-  return byoc_host_program_verify(program, diag);
+  if ((facts & BYOC_HOST_PLAN) != 0) return byoc_host_program_verify(program, diag);
+  return run_host_passes("place-lifetimes,plan-memory", program, options, diag); // which verify
 }
 
 byoc_status_t byoc_pipeline_finish(const byoc_pipeline_options_t *options, byoc_diag_t *diag,

@@ -7,7 +7,6 @@
 #include "core/hostir/first_fit.h"
 #include "core/hostir/lower.h"
 #include "core/hostir/pass.h"
-#include "core/hostir/text.h"
 
 // ---- lifetimes ----
 
@@ -216,9 +215,7 @@ byoc_status_t byoc_host_plan_memory(byoc_host_program_t *program, byoc_diag_t *d
   uint32_t time_count = (uint32_t)program->instruction_count + 2;
   ok = ok && byoc_first_fit_init(&plan.fit, time_count, (uint32_t)plan.count, &scratch) && place_all(&plan);
   byoc_arena_deinit(&scratch);
-  if (!ok) return byoc_diag_out_of_memory(diag);
-  BYOC_RETURN_IF_ERROR(byoc_host_program_verify(program, diag));
-  return byoc_host_text_check_if_asked(program, diag);
+  return ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
 // local %t : f32[4]  →  local %t : f32[4] at 64
