@@ -69,7 +69,7 @@ byoc_status_t byoc_artifact_metadata_find(const void *data, size_t size_bytes, c
 // A file without a seal may be something else altogether: then that is what the message says.
 static byoc_status_t check_seal(const char *path, const byoc_file_view_t *view, byoc_diag_t *diag) {
   char message[sizeof(diag->message)];
-  byoc_status_t status = byoc_verify_file(path, message, sizeof(message));
+  byoc_status_t status = byoc_verify_bytes(view->data, view->size_bytes, path, message, sizeof(message));
   if (status == BYOC_OK) return BYOC_OK;
   if (status == BYOC_NOT_FOUND) {
     byoc_elf_t elf;

@@ -9,6 +9,8 @@
 // An artifact's file ends with a seal: a hash of everything before it. byoc inspect, run, bench and profile check the
 // seal of every artifact; a program does so by the call above, or with BYOC_VERIFY=1 in its environment: then the
 // loading function of the generated header checks before dlopen, and `create` before it makes the first context.
+// `create` finds the artifact's file by itself, even if the program has changed its folder since it was loaded, and
+// refuses if there is another file now in its place.
 // Checking reads the whole file once: about 30 ms for 100 MB that the system has in memory, 130 ms if the program that
 // includes this header was compiled without optimisation.
 //
@@ -127,6 +129,14 @@ static inline uint64_t byoc_seal_end(const byoc_seal_hash_t *hash, const unsigne
 
 // ---- the file ----
 
+// What is checked: an open file, or bytes in memory.
+typedef struct byoc_seal_source_t {
+  const char *path;           // for messages
+  FILE *file;                 // NULL: `bytes` is the whole file
+  const unsigned char *bytes; // NULL: read from `file`
+  uint64_t size_bytes;
+} byoc_seal_source_t;
+
 static inline int byoc_seal_is_one(const byoc_seal_t *seal) {
   return memcmp(seal->magic, BYOC_SEAL_MAGIC, sizeof(seal->magic)) == 0;
 }
@@ -138,98 +148,111 @@ static inline int32_t byoc_seal_refuse(int32_t status, const char *path, const c
 }
 
 // Reads `size_bytes` at `offset`. 1 if they are there.
-static inline int byoc_seal_read(FILE *file, uint64_t offset, void *out, size_t size_bytes) {
-  return fseek(file, (long)offset, SEEK_SET) == 0 && fread(out, 1, size_bytes, file) == size_bytes;
+static inline int byoc_seal_read(const byoc_seal_source_t *source, uint64_t offset, void *out, uint64_t size_bytes) {
+  if (offset > source->size_bytes || size_bytes > source->size_bytes - offset) return 0;
+  if (source->file == NULL) {
+    memcpy(out, source->bytes + offset, (size_t)size_bytes);
+    return 1;
+  }
+  return fseek(source->file, (long)offset, SEEK_SET) == 0 &&
+         fread(out, 1, (size_t)size_bytes, source->file) == (size_t)size_bytes;
 }
 
 // Where an ELF file ends by its own account: behind its table of sections. 0 if that cannot be told.
-static inline uint64_t byoc_seal_elf_end(FILE *file) {
+static inline uint64_t byoc_seal_elf_end(const byoc_seal_source_t *source) {
   unsigned char header[64]; // Elf64_Ehdr: e_shoff at 40, e_shentsize at 58, e_shnum at 60
   uint16_t entry_size, count;
-  if (!byoc_seal_read(file, 0, header, sizeof(header)) || memcmp(header, "\177ELF", 4) != 0) return 0;
+  if (!byoc_seal_read(source, 0, header, sizeof(header)) || memcmp(header, "\177ELF", 4) != 0) return 0;
   uint64_t offset = byoc_seal_read64(header + 40);
   memcpy(&entry_size, header + 58, sizeof(entry_size));
   memcpy(&count, header + 60, sizeof(count));
   return offset == 0 || offset > UINT64_MAX / 2 ? 0 : offset + (uint64_t)entry_size * count;
 }
 
-// Says why a file of `file_size` bytes does not end with a seal.
-static inline int32_t byoc_seal_missing(FILE *file, uint64_t file_size, const char *path, char *message,
-                                        uint64_t size) {
+// Says why a file does not end with a seal.
+static inline int32_t byoc_seal_missing(const byoc_seal_source_t *source, char *message, uint64_t size) {
   char what[256];
   byoc_seal_t seal;
-  uint64_t end = byoc_seal_elf_end(file), whole = end + sizeof(seal);
+  const uint64_t file_size = source->size_bytes, end = byoc_seal_elf_end(source), whole = end + sizeof(seal);
   if (end != 0 && file_size != end && file_size < whole) {
     (void)snprintf(what, sizeof(what), "is cut off: it has %llu bytes of %llu; copy it again, or build it again",
                    (unsigned long long)file_size, (unsigned long long)whole);
-    return byoc_seal_refuse(BYOC_INVALID_DATA, path, what, message, size);
+    return byoc_seal_refuse(BYOC_INVALID_DATA, source->path, what, message, size);
   }
-  if (end != 0 && file_size > whole && byoc_seal_read(file, end, &seal, sizeof(seal)) && byoc_seal_is_one(&seal)) {
+  if (end != 0 && file_size > whole && byoc_seal_read(source, end, &seal, sizeof(seal)) && byoc_seal_is_one(&seal)) {
     (void)snprintf(what, sizeof(what), "has %llu more bytes than byoc wrote: copy it again, or build it again",
                    (unsigned long long)(file_size - whole));
-    return byoc_seal_refuse(BYOC_INVALID_DATA, path, what, message, size);
+    return byoc_seal_refuse(BYOC_INVALID_DATA, source->path, what, message, size);
   }
   if (end != 0 && file_size == whole) {
-    return byoc_seal_refuse(BYOC_INVALID_DATA, path,
+    return byoc_seal_refuse(BYOC_INVALID_DATA, source->path,
                             "is damaged: its seal is not what byoc wrote; copy it again, or build it again", message,
                             size);
   }
-  return byoc_seal_refuse(BYOC_NOT_FOUND, path,
+  return byoc_seal_refuse(BYOC_NOT_FOUND, source->path,
                           "does not end with the seal of an artifact: an older byoc built it, it is damaged, or a "
                           "tool such as strip or objcopy changed it; build it again",
                           message, size);
 }
 
-// Hashes the first `left` bytes. `block` holds `block_size` bytes, a multiple of BYOC_SEAL_STRIPE. 0 if they cannot be
-// read.
-static inline int byoc_seal_hash_file(FILE *file, uint64_t left, unsigned char *block, size_t block_size,
-                                      uint64_t *out_hash) {
+// The hash of the first `left` bytes of the file, which is read in blocks.
+static inline int32_t byoc_seal_hash_file(const byoc_seal_source_t *source, uint64_t left, char *message, uint64_t size,
+                                          uint64_t *out_hash) {
+  const uint64_t block_size = (uint64_t)1 << 18; // stays in the cache of a core
+  uint64_t at = 0;
   byoc_seal_hash_t hash;
-  byoc_seal_begin(&hash);
-  if (fseek(file, 0, SEEK_SET) != 0) return 0;
-  while (left >= block_size) {
-    if (fread(block, 1, block_size, file) != block_size) return 0;
-    byoc_seal_update(&hash, block, block_size);
-    left -= block_size;
+  unsigned char *block = (unsigned char *)malloc((size_t)block_size);
+  if (block == NULL) {
+    return byoc_seal_refuse(BYOC_OUT_OF_MEMORY, source->path, "cannot be checked: out of memory", message, size);
   }
-  if (fread(block, 1, (size_t)left, file) != (size_t)left) return 0;
+  byoc_seal_begin(&hash);
+  while (left - at >= block_size && byoc_seal_read(source, at, block, block_size)) {
+    byoc_seal_update(&hash, block, block_size);
+    at += block_size;
+  }
+  left -= at;
+  if (left >= block_size || !byoc_seal_read(source, at, block, left)) {
+    free(block);
+    return byoc_seal_refuse(BYOC_IO, source->path, "cannot be read, or became shorter while it was", message, size);
+  }
   byoc_seal_update(&hash, block, left - left % BYOC_SEAL_STRIPE);
   *out_hash = byoc_seal_end(&hash, block + (left - left % BYOC_SEAL_STRIPE), left % BYOC_SEAL_STRIPE);
-  return 1;
+  free(block);
+  return BYOC_OK;
 }
 
-static inline int32_t byoc_verify_open_file(FILE *file, uint64_t file_size, const char *path, char *message,
-                                            uint64_t size) {
-  const size_t block_size = (size_t)1 << 18; // stays in the cache of a core
+static inline int32_t byoc_seal_check(const byoc_seal_source_t *source, char *message, uint64_t size) {
+  const uint64_t file_size = source->size_bytes, hashed = file_size - sizeof(uint64_t);
   byoc_seal_t seal;
   uint64_t hash = 0;
-  if (file_size < sizeof(seal) || !byoc_seal_read(file, file_size - sizeof(seal), &seal, sizeof(seal)) ||
+  if (file_size < sizeof(seal) || !byoc_seal_read(source, file_size - sizeof(seal), &seal, sizeof(seal)) ||
       !byoc_seal_is_one(&seal)) {
-    return byoc_seal_missing(file, file_size, path, message, size);
+    return byoc_seal_missing(source, message, size);
   }
   if (seal.version > BYOC_SEAL_VERSION && seal.size_bytes == file_size) {
-    return byoc_seal_refuse(BYOC_VERSION, path, "has a seal of a later byoc: check it with that one", message, size);
+    return byoc_seal_refuse(BYOC_VERSION, source->path, "has a seal of a later byoc: check it with that one", message,
+                            size);
   }
-  unsigned char *block = (unsigned char *)malloc(block_size);
-  if (block == NULL) {
-    return byoc_seal_refuse(BYOC_OUT_OF_MEMORY, path, "cannot be checked: out of memory", message, size);
-  }
-  int is_read = byoc_seal_hash_file(file, file_size - sizeof(seal.hash), block, block_size, &hash);
-  free(block);
-  if (!is_read) {
-    return byoc_seal_refuse(BYOC_IO, path, "cannot be read, or became shorter while it was", message, size);
+  if (source->file != NULL) {
+    int32_t status = byoc_seal_hash_file(source, hashed, message, size, &hash);
+    if (status != BYOC_OK) return status;
+  } else {
+    const uint64_t whole = hashed - hashed % BYOC_SEAL_STRIPE;
+    byoc_seal_hash_t state;
+    byoc_seal_begin(&state);
+    byoc_seal_update(&state, source->bytes, whole);
+    hash = byoc_seal_end(&state, source->bytes + whole, hashed - whole);
   }
   if (seal.size_bytes == file_size && seal.hash == hash) return BYOC_OK;
-  return byoc_seal_refuse(BYOC_INVALID_DATA, path,
+  return byoc_seal_refuse(BYOC_INVALID_DATA, source->path,
                           "is damaged: it is not what byoc wrote; copy it again, or build it again", message, size);
 }
 
-// Reads the file at `path` (as fopen finds it) and checks its seal. BYOC_OK, or another status with the reason and the
-// cure in `message` (a text cut at `size`; may be NULL): BYOC_INVALID_DATA if the file is damaged, cut off or longer
-// than byoc wrote it; BYOC_NOT_FOUND if it has no seal; BYOC_VERSION if a later byoc sealed it; BYOC_IO if it cannot be
-// read; BYOC_OUT_OF_MEMORY.
-static inline int32_t byoc_verify_file(const char *path, char *message, uint64_t size) {
+// Opens the file for byoc_seal_check; fclose(out_source->file) is the caller's.
+static inline int32_t byoc_seal_open(const char *path, char *message, uint64_t size, byoc_seal_source_t *out_source) {
   struct stat info;
+  memset(out_source, 0, sizeof(*out_source));
+  out_source->path = path;
   if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
     return byoc_seal_refuse(BYOC_IO, path, "is not a regular file", message, size);
   }
@@ -242,9 +265,34 @@ static inline int32_t byoc_verify_file(const char *path, char *message, uint64_t
     if (file != NULL) (void)fclose(file);
     return byoc_seal_refuse(BYOC_IO, path, what, message, size);
   }
-  int32_t status = byoc_verify_open_file(file, (uint64_t)file_size, path, message, size);
-  (void)fclose(file);
+  out_source->file = file;
+  out_source->size_bytes = (uint64_t)file_size;
+  return BYOC_OK;
+}
+
+// Reads the file at `path` (as fopen finds it) and checks its seal. BYOC_OK, or another status with the reason and the
+// cure in `message` (a text cut at `size`; may be NULL): BYOC_INVALID_DATA if the file is damaged, cut off or longer
+// than byoc wrote it; BYOC_NOT_FOUND if it has no seal; BYOC_VERSION if a later byoc sealed it; BYOC_IO if it cannot be
+// read; BYOC_OUT_OF_MEMORY.
+static inline int32_t byoc_verify_file(const char *path, char *message, uint64_t size) {
+  byoc_seal_source_t source;
+  int32_t status = byoc_seal_open(path, message, size, &source);
+  if (status != BYOC_OK) return status;
+  status = byoc_seal_check(&source, message, size);
+  (void)fclose(source.file);
   return status;
+}
+
+// The same for the bytes of a whole file that the caller has in memory, so that what is checked is what is used. `path`
+// is for the message.
+static inline int32_t byoc_verify_bytes(const void *bytes, uint64_t size_bytes, const char *path, char *message,
+                                        uint64_t size) {
+  byoc_seal_source_t source;
+  memset(&source, 0, sizeof(source));
+  source.path = path;
+  source.bytes = (const unsigned char *)bytes;
+  source.size_bytes = size_bytes;
+  return byoc_seal_check(&source, message, size);
 }
 
 #ifdef __cplusplus

@@ -152,11 +152,32 @@ static void test_verify_in_programs(void **state) {
   byoc_test_printed("'./t.so' is cut off: it has 9000 bytes of");
 }
 
+// The file that is checked is the one that was loaded, whatever its name means by then.
+static void test_verify_finds_the_loaded_file(void **state) {
+  (void)state;
+  byoc_test_shell(0, "cp " BYOC_TEST_SOURCE_DIR "/tests/cli/user.c . && cc -std=c99 -Wall -Werror user.c -o user -ldl");
+  byoc_test_shell(0, "mkdir -p elsewhere && cp tiny.so moved.so && head -c 9000 tiny.so > elsewhere/moved.so && "
+                     "cp tiny.so changed.so && cp tiny.so elsewhere/changed.so && cp stranger.so elsewhere/new.so && "
+                     "printf x | dd of=changed.so bs=1 seek=$(($(stat -c %%s changed.so) - 40)) conv=notrunc");
+  // The damaged file of the same name in the other folder does not matter, nor does the good one.
+  byoc_test_shell(0, "BYOC_VERIFY=1 LD_LIBRARY_PATH=. ./user moved.so elsewhere");
+  byoc_test_shell(0, "BYOC_VERIFY=1 LD_LIBRARY_PATH=. ./user moved.so /");
+  byoc_test_shell(1, "BYOC_VERIFY=1 LD_LIBRARY_PATH=. ./user changed.so elsewhere");
+  byoc_test_printed("/changed.so' is damaged: it is not what byoc wrote");
+  // Another file has taken the place of the one that was loaded: it is not the one to be asked about.
+  byoc_test_shell(1, "BYOC_VERIFY=1 LD_LIBRARY_PATH=$PWD ./user moved.so elsewhere new.so ../moved.so");
+  byoc_test_printed("/moved.so' cannot be checked: it is no longer the file that was loaded");
+  byoc_test_shell(0, "cp tiny.so moved.so && cp stranger.so elsewhere/new.so");
+  byoc_test_shell(1, "BYOC_VERIFY=1 LD_LIBRARY_PATH=. ./user moved.so elsewhere new.so ../moved.so");
+  byoc_test_printed("/moved.so (deleted)' cannot be read: No such file");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_damaged_artifacts_are_refused),
       cmocka_unit_test(test_inspect_runs_nothing),
       cmocka_unit_test(test_verify_in_programs),
+      cmocka_unit_test(test_verify_finds_the_loaded_file),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

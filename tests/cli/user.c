@@ -1,5 +1,7 @@
 // A user's program: the generated header, no other file of byoc's, -ldl.
+// usage: user [ARTIFACT [FOLDER [NEW OLD]]]: works in FOLDER once ARTIFACT is loaded, and moves NEW over OLD there.
 #include <stdio.h>
+#include <unistd.h>
 
 #include "tiny.h"
 
@@ -12,6 +14,10 @@ int main(int argc, char **argv) {
   if (tiny_load(argc > 1 ? argv[1] : "./tiny.so", &model) != 0) {
     fprintf(stderr, "%s\n", tiny_error(NULL, &model));
     return 1;
+  }
+  if ((argc > 2 && chdir(argv[2]) != 0) || (argc > 4 && rename(argv[3], argv[4]) != 0)) {
+    perror(argv[2]);
+    return 2;
   }
   if (tiny_create(&model, NULL, &context) != 0 || tiny_run(&context, x, y) != 0) {
     fprintf(stderr, "%s\n", tiny_error(NULL, &model));

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include "byoc/verify.h"
@@ -121,6 +122,24 @@ static void test_metadata_is_read(void **state) {
   char message[64];
   assert_int_equal(byoc_verify_file(path, message, sizeof(message)), BYOC_OK);
   assert_int_equal(byoc_verify_file(path, NULL, 0), BYOC_OK);
+  assert_int_equal(byoc_verify_bytes(good, good_size, path, message, sizeof(message)), BYOC_OK);
+}
+
+// A pipe can be read only once: the bytes that are checked are the ones that the metadata stands in.
+static void test_the_seal_of_what_was_read_is_checked(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_artifact_file_t file;
+  int ends[2];
+  char name[64];
+  assert_int_equal(pipe(ends), 0);
+  assert_true(write(ends[1], good, good_size) == (ssize_t)good_size);
+  assert_int_equal(close(ends[1]), 0);
+  snprintf(name, sizeof(name), "/proc/self/fd/%d", ends[0]);
+  byoc_test_ok(byoc_artifact_file_open(name, &diag, &file), &diag);
+  assert_string_equal(file.metadata, "{\"model\": \"m\"}");
+  byoc_artifact_file_close(&file);
+  assert_int_equal(close(ends[0]), 0);
 }
 
 static void read_build_id(const void *data, size_t size_bytes, char *out_text) {
@@ -269,6 +288,7 @@ int main(void) {
       cmocka_unit_test(test_hash_is_xxh64),
       cmocka_unit_test(test_seal_is_as_documented),
       cmocka_unit_test(test_metadata_is_read),
+      cmocka_unit_test(test_the_seal_of_what_was_read_is_checked),
       cmocka_unit_test(test_build_id_names_the_content),
       cmocka_unit_test(test_flipped_bytes_are_refused),
       cmocka_unit_test(test_truncated_files_are_refused),
