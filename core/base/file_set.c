@@ -11,7 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/interrupt.h"
@@ -115,6 +117,7 @@ static int move_over(const byoc_pending_file_t *pending, const char *from) {
   int error = 0;
   if (fchmod(fd, pending->mode) != 0) error = errno;
   if (error == 0) error = byoc_flush(fd);
+  if (error == 0) byoc_temporary_follow(pending->temporary, fd);
   close(fd);
   if (error == 0 && rename(from, pending->temporary) != 0) error = errno;
   return error;
@@ -131,13 +134,44 @@ static void flush_folder(const char *path) {
   byoc_free(byoc_allocator_system(), folder);
 }
 
+// Locks the file that is to be replaced. A process that is about to replace it has that lock, and then that of the file
+// that it put there, until all files of its set are in place: of two that commit the same files at once, the files of
+// one stay, not some of each. A commit takes milliseconds; after some seconds something else holds the lock, and it is
+// not waited for any longer.
+static void lock_older(byoc_pending_file_t *pending) {
+  enum { TRIES = 3000 };
+  const struct timespec pause = {.tv_nsec = 1000000};
+  for (int i = 0; i < TRIES; i++) {
+    struct stat opened, named;
+    int fd = open(pending->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    pending->was_absent = fd < 0 && errno == ENOENT;
+    if (fd < 0) return;
+    // By the time that it is locked, another file may have its name.
+    bool is_locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    if (is_locked && fstat(fd, &opened) == 0 && stat(pending->path, &named) == 0 && opened.st_dev == named.st_dev &&
+        opened.st_ino == named.st_ino) {
+      byoc_temporary_follow(pending->temporary, fd); // it will have that name
+      close(fd);
+      return;
+    }
+    close(fd);
+    if (!is_locked) (void)nanosleep(&pause, NULL);
+  }
+}
+
 // Puts the new file in place. An older one then has the temporary name, if the file system can exchange two names.
+// EEXIST if there is one now and was none when it should have been locked.
 static int put(byoc_pending_file_t *pending) {
   struct stat info;
   pending->has_older = lstat(pending->path, &info) == 0;
+  if (pending->has_older && pending->was_absent) return EEXIST;
   if (pending->has_older && S_ISREG(info.st_mode)) {
     pending->exchanged = renameat2(AT_FDCWD, pending->temporary, AT_FDCWD, pending->path, RENAME_EXCHANGE) == 0;
     if (pending->exchanged) return 0;
+  }
+  if (!pending->has_older) {
+    if (renameat2(AT_FDCWD, pending->temporary, AT_FDCWD, pending->path, RENAME_NOREPLACE) == 0) return 0;
+    if (errno == EEXIST) return EEXIST;
   }
   return rename(pending->temporary, pending->path) == 0 ? 0 : errno;
 }
@@ -207,13 +241,24 @@ static int put_all(byoc_file_set_t *set, size_t *out_failed) {
   return 0;
 }
 
-byoc_status_t byoc_file_set_commit(byoc_file_set_t *set, byoc_diag_t *diag) {
+// Where a file of the set has appeared since its place was found empty, its maker is waited for, too.
+static int lock_and_put_all(byoc_file_set_t *set, size_t *out_failed) {
+  enum { ATTEMPTS = 100 };
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-  sigset_t mask;
+  int error = EEXIST;
+  for (int attempt = 0; attempt < ATTEMPTS && error == EEXIST; attempt++) {
+    sigset_t mask;
+    for (size_t i = 0; i < set->count; i++) lock_older(&set->files[i]);
+    byoc_interrupt_lock(&lock, &mask); // Ctrl-C comes before or after
+    error = put_all(set, out_failed);
+    byoc_interrupt_unlock(&lock, &mask);
+  }
+  return error;
+}
+
+byoc_status_t byoc_file_set_commit(byoc_file_set_t *set, byoc_diag_t *diag) {
   size_t failed = 0;
-  byoc_interrupt_lock(&lock, &mask); // Ctrl-C comes before or after
-  int error = put_all(set, &failed);
-  byoc_interrupt_unlock(&lock, &mask);
+  int error = lock_and_put_all(set, &failed);
   if (error != 0) return byoc_diag_system_error(diag, error, "write", set->files[failed].path);
   for (size_t i = 0; i < set->count; i++) flush_folder(set->files[i].path);
   byoc_file_set_abandon(set); // only older files are left of it

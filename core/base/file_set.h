@@ -5,6 +5,7 @@
 // back. Each file is whole at every time. If the process is killed in the middle of a commit, some files may be new and
 // the later ones old: add last what must not be new without the others. A file system that cannot exchange two names in
 // one step (NFS) leaves no way back for a file that was replaced. Devices and pipes are written when they are added.
+// Of two processes that commit the same files at once, one commits after the other.
 //
 //   byoc_file_set_t files = {0};
 //   byoc_status_t status = byoc_file_set_add(&files, "a.h", &header, 1, 0644, diag);
@@ -27,6 +28,7 @@ typedef struct byoc_pending_file_t {
   mode_t mode;    // after the umask
   bool has_older; // there was a file at `path` when the commit began
   bool exchanged;
+  bool was_absent; // there was none when it should have been locked
 } byoc_pending_file_t;
 
 enum { BYOC_FILE_SET_MAX = 8 };

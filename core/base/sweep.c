@@ -37,6 +37,13 @@ static bool exists(pid_t pid) {
   return kill(pid, 0) == 0 || errno != ESRCH;
 }
 
+// Is this open file still the one of that name? Its maker may have exchanged it for another one meanwhile.
+static bool still_has_name(int fd, int folder, const char *name) {
+  struct stat opened, named;
+  return fstat(fd, &opened) == 0 && fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
 // Keeps the entry open in *out_fd, and so locked, if it is left over.
 static bool is_left_over(int folder, const char *name, int *out_fd) {
   *out_fd = -1;
@@ -45,7 +52,8 @@ static bool is_left_over(int folder, const char *name, int *out_fd) {
   *out_fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   struct stat info;
   return *out_fd >= 0 && fstat(*out_fd, &info) == 0 && info.st_uid == geteuid() &&
-         (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) && flock(*out_fd, LOCK_EX | LOCK_NB) == 0;
+         (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) && flock(*out_fd, LOCK_EX | LOCK_NB) == 0 &&
+         still_has_name(*out_fd, folder, name);
 }
 
 static void sweep(const char *path) {

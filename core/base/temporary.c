@@ -19,7 +19,8 @@ typedef struct temporary_t temporary_t;
 struct temporary_t {
   temporary_t *next;
   pid_t owner;
-  int lock_fd; // held until it is forgotten; -1 if it cannot be locked
+  int lock_fd;   // held until it is forgotten; -1 if it cannot be locked
+  int follow_fd; // the same, of the file that took its place
   char path[];
 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // held forever once a signal ended the list
@@ -51,6 +52,7 @@ static int lock_entry(const char *path) {
 
 static void free_entry(temporary_t *temporary) {
   if (temporary->lock_fd >= 0) (void)close(temporary->lock_fd);
+  if (temporary->follow_fd >= 0) (void)close(temporary->follow_fd);
   free(temporary);
 }
 
@@ -71,6 +73,7 @@ int byoc_temporary_make(int (*make)(void *argument), void *argument, const char 
   if (made >= 0) {
     memcpy(temporary->path, path, size);
     temporary->lock_fd = lock_entry(path);
+    temporary->follow_fd = -1;
     temporary->next = temporaries;
     temporaries = temporary;
   } else {
@@ -79,6 +82,22 @@ int byoc_temporary_make(int (*make)(void *argument), void *argument, const char 
   byoc_interrupt_unlock(&lock, &mask);
   errno = error;
   return made;
+}
+
+void byoc_temporary_follow(const char *path, int fd) {
+  sigset_t mask;
+  int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  if (own < 0) return;
+  byoc_interrupt_lock(&lock, &mask);
+  temporary_t *found = temporaries;
+  while (found != NULL && strcmp(found->path, path) != 0) found = found->next;
+  if (found != NULL && flock(own, LOCK_EX | LOCK_NB) == 0) {
+    const int former = found->follow_fd;
+    found->follow_fd = own;
+    own = former;
+  }
+  byoc_interrupt_unlock(&lock, &mask);
+  if (own >= 0) (void)close(own);
 }
 
 void byoc_temporary_forget(const char *path) {

@@ -14,6 +14,9 @@
 // which `make` may fill in. When SIGINT or SIGTERM ends the process, the files are removed first. Returns what `make`
 // returned; -1 with ENOMEM, and nothing left behind, if out of memory.
 int byoc_temporary_make(int (*make)(void *argument), void *argument, const char *path);
+// Another file is about to get the name `path`, which is remembered: locks that one, too, which is open as `fd`, so
+// that nobody takes it for left over. Does nothing if it cannot be locked.
+void byoc_temporary_follow(const char *path, int fd);
 void byoc_temporary_forget(const char *path);
 // Removes what dead processes left in `folder`. Does so once per folder in a process; later calls do nothing.
 void byoc_temporary_sweep(const char *folder);

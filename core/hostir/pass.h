@@ -57,7 +57,8 @@ typedef struct byoc_host_pass_options_t {
 } byoc_host_pass_options_t;
 
 // Runs one pass: logs its name and changes, checks the edits, verifies the program if it has lifetimes (debug builds,
-// whenever it was changed, and after the one that plans the memory), and prints the program if asked to. `options` may be NULL. A failure names the pass.
+// whenever it was changed, and after the one that plans the memory), and prints the program if asked to. `options` may
+// be NULL. A failure names the pass.
 byoc_status_t byoc_host_pass_run(const byoc_host_pass_t *pass, byoc_host_program_t *program,
                                  const byoc_host_pass_options_t *options, byoc_diag_t *diag, size_t *out_changes);
 // Runs a comma-separated list. An unknown name is BYOC_INVALID_ARGUMENT with the nearest match.

@@ -1,12 +1,21 @@
 // Several files that appear together or not at all.
 #include "tests/support/support.h"
 
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/base/file_set.h"
+#include "core/base/temporary.h"
 
 static int setup(void **state) {
   *state = byoc_test_folder();
@@ -110,6 +119,99 @@ static void a_failing_addition_leaves_the_rest(void **state) {
   assert_int_equal(byoc_test_count_entries("."), 1);
 }
 
+// ---- several processes ----
+
+// Everything that has a temporary name is locked: to a process of another container, which does not see this one, it
+// would otherwise be left over.
+static void expect_locked_temporaries(size_t expected) {
+  DIR *folder = opendir(".");
+  assert_non_null(folder);
+  size_t count = 0;
+  for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+    if (strstr(entry->d_name, BYOC_TEMPORARY_MARK) == NULL) continue;
+    int fd = open(entry->d_name, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    count++;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) fail_msg("'%s' is not locked", entry->d_name);
+    assert_int_equal(close(fd), 0);
+  }
+  assert_int_equal(closedir(folder), 0);
+  assert_int_equal(count, expected);
+}
+
+static void files_that_were_moved_are_locked(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_file_set_t set = {0};
+  put("linked", "new b");
+  add(&set, "a", "new a");
+  byoc_test_ok(byoc_file_set_add_file(&set, "linked", "b", 0755, &diag), &diag);
+  expect_locked_temporaries(2);
+  byoc_file_set_abandon(&set);
+  expect_locked_temporaries(0);
+}
+
+enum { SHARED_FILES = BYOC_FILE_SET_MAX, SHARED_ROUNDS = 60 };
+
+static char shared_letter(char name) {
+  char letter = 0;
+  int fd = open((char[]){name, 0}, O_RDONLY | O_CLOEXEC);
+  if (fd < 0 || read(fd, &letter, 1) != 1) _exit(3);
+  (void)close(fd);
+  return letter;
+}
+
+// In a process of its own: puts its letter into all files at the same time as the other process. All that stay are of
+// one of the two. In every other round there are no older files.
+static void commit_often(char letter, pthread_barrier_t *barrier) {
+  for (int round = 0; round < SHARED_ROUNDS; round++) {
+    byoc_file_set_t set = {0};
+    const byoc_bytes_t bytes = {.data = &letter, .size_bytes = 1};
+    for (char name = 'a'; name < 'a' + SHARED_FILES; name++) {
+      if (byoc_file_set_add(&set, (char[]){name, 0}, &bytes, 1, 0644, NULL) != BYOC_OK) _exit(1);
+    }
+    (void)pthread_barrier_wait(barrier);
+    if (byoc_file_set_commit(&set, NULL) != BYOC_OK) _exit(2);
+    (void)pthread_barrier_wait(barrier);
+    for (char name = 'a'; name < 'a' + SHARED_FILES; name++) {
+      if (shared_letter(name) != shared_letter('a')) _exit(4);
+    }
+    (void)pthread_barrier_wait(barrier);
+    for (char name = 'a'; name < 'a' + SHARED_FILES && round % 2 == 0; name++) (void)unlink((char[]){name, 0});
+  }
+  _exit(0);
+}
+
+static void processes_commit_one_after_the_other(void **state) {
+  (void)state;
+  pthread_barrierattr_t attributes;
+  pthread_barrier_t *barrier = mmap(NULL, sizeof(*barrier), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  assert_ptr_not_equal(barrier, MAP_FAILED);
+  assert_int_equal(pthread_barrierattr_init(&attributes), 0);
+  assert_int_equal(pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED), 0);
+  assert_int_equal(pthread_barrier_init(barrier, &attributes, 2), 0);
+  pid_t children[2];
+  for (int i = 0; i < 2; i++) {
+    children[i] = fork();
+    assert_true(children[i] >= 0);
+    if (children[i] == 0) {
+      (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+      (void)alarm(60);
+      commit_often(i == 0 ? 'x' : 'y', barrier);
+    }
+  }
+  for (int i = 0; i < 2; i++) {
+    int status = 0;
+    pid_t ended = waitpid(-1, &status, 0);
+    for (int other = 0; other < 2 && status != 0; other++) {
+      if (children[other] != ended) (void)kill(children[other], SIGKILL); // it would wait for the one that failed
+    }
+    assert_int_equal(status, 0);
+  }
+  assert_int_equal(munmap(barrier, sizeof(*barrier)), 0);
+  assert_int_equal(byoc_test_count_entries("."), SHARED_FILES);
+}
+
 #define in_a_folder(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void) {
@@ -118,6 +220,8 @@ int main(void) {
       in_a_folder(none_is_left_of_an_abandoned_set),
       in_a_folder(a_failing_commit_changes_nothing),
       in_a_folder(a_failing_addition_leaves_the_rest),
+      in_a_folder(files_that_were_moved_are_locked),
+      in_a_folder(processes_commit_one_after_the_other),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
