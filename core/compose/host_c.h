@@ -72,7 +72,10 @@ byoc_status_t byoc_host_c_shape(byoc_host_c_t *host, const byoc_type_t *type, ui
 // True if the instruction becomes code.
 static inline bool byoc_host_c_is_step(const byoc_host_instruction_t *instruction) {
   bool is_life = instruction->op == BYOC_HOST_ALLOCATE || instruction->op == BYOC_HOST_FREE;
-  return !is_life || instruction->operands.data[0]->is_value;
+  if (!is_life) return true;
+  const byoc_host_buffer_t *buffer = instruction->operands.data[0];
+  if (!buffer->is_value) return instruction->allocation == BYOC_HOST_ZEROED;
+  return instruction->op == BYOC_HOST_ALLOCATE || !byoc_host_is_cached(buffer);
 }
 static inline bool byoc_host_c_is_call(const byoc_host_instruction_t *instruction) {
   return instruction->op == BYOC_HOST_KERNEL || instruction->op == BYOC_HOST_PACKED ||

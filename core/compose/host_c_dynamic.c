@@ -125,17 +125,36 @@ void byoc_host_c_emit_placing(byoc_host_c_t *host, const byoc_host_instruction_t
   for (size_t k = 0; k < i->results.count; k++) emit_place(host, first + k, i->results.data[k], out);
 }
 
-// ---- cells ----
+// ---- cells, and zeros in the workspace ----
 
-static void emit_allocate(byoc_host_c_t *host, const byoc_host_buffer_t *buffer, size_t step, byoc_string_t *out) {
+static byoc_status_t emit_zeros(byoc_host_c_t *host, const byoc_host_buffer_t *buffer, size_t step,
+                                byoc_string_t *out) {
+  byoc_host_c_tensor_t place;
+  BYOC_RETURN_IF_ERROR(byoc_host_c_locate(host, buffer, &place));
   byoc_host_c_indent(host, out);
-  byoc_string_appendf(out, "status = byoc_frame_allocate(frame, %u, %u, %d, ", buffer->index,
-                      (unsigned)buffer->type->dtype, (int)buffer->type->rank);
+  byoc_string_append(out, "__builtin_memset(");
+  byoc_host_c_emit_address(&place, 0, out);
+  byoc_string_appendf(out, ", 0, %llu); // ", (unsigned long long)buffer->size_bytes);
+  byoc_host_c_comment(out, buffer->name);
+  byoc_string_append(out, "\n");
+  emit_end(host, step, out);
+  return BYOC_OK;
+}
+
+static void emit_allocate(byoc_host_c_t *host, const byoc_host_instruction_t *i, size_t step, byoc_string_t *out) {
+  const byoc_host_buffer_t *buffer = i->operands.data[0];
+  byoc_host_c_indent(host, out);
+  byoc_string_appendf(out, "status = byoc_frame_allocate%s(frame, %u, %u, %d, ",
+                      i->allocation == BYOC_HOST_CACHED ? "_cached" : "", buffer->index, (unsigned)buffer->type->dtype,
+                      (int)buffer->type->rank);
   emit_dim_list(host, buffer->type->dims, buffer->type->rank, out);
   byoc_string_append(out, "); // ");
   byoc_host_c_comment(out, buffer->name);
   byoc_string_append(out, "\n");
   emit_end(host, step, out);
+  if (i->allocation != BYOC_HOST_ZEROED) return;
+  byoc_host_c_indent(host, out);
+  byoc_string_appendf(out, "byoc_frame_zero(frame, %u);\n", buffer->index);
 }
 
 static void emit_share(byoc_host_c_t *host, const byoc_host_instruction_t *i, size_t step, byoc_string_t *out) {
@@ -394,7 +413,8 @@ byoc_status_t byoc_host_c_emit_dynamic(byoc_host_c_t *host, const byoc_host_inst
                                        byoc_host_c_emit_region_t emit_region, byoc_string_t *out) {
   switch (i->op) {
   case BYOC_HOST_ALLOCATE:
-    emit_allocate(host, i->operands.data[0], step, out);
+    if (!i->operands.data[0]->is_value) return emit_zeros(host, i->operands.data[0], step, out);
+    emit_allocate(host, i, step, out);
     return BYOC_OK;
   case BYOC_HOST_FREE:
     byoc_host_c_indent(host, out);

@@ -111,6 +111,21 @@ static void emit_calls(byoc_host_c_t *host, byoc_string_t *out) {
   table_end(out, place_count);
   byoc_string_appendf(out, "#define HOST_PLACE_COUNT %zu\n\n", place_count);
 
+  size_t cached_count = 0;
+  byoc_string_append(out, "// Bytes of the workspace that are zero at first: offset and size.\n");
+  table_begin(out, "byoc_model_range_t", "host_cached");
+  for (size_t i = 0; i < host->program->buffers.count; i++) {
+    const byoc_host_buffer_t *buffer = host->program->buffers.data[i];
+    if (buffer->is_value || !byoc_host_is_cached(buffer)) continue;
+    byoc_string_appendf(out, "    {%llu, %llu}, // ", (unsigned long long)buffer->offset_bytes,
+                        (unsigned long long)buffer->size_bytes);
+    byoc_host_c_comment(out, buffer->name);
+    byoc_string_append(out, "\n");
+    cached_count++;
+  }
+  table_end(out, cached_count);
+  byoc_string_appendf(out, "#define HOST_CACHED_COUNT %zu\n\n", cached_count);
+
   byoc_string_append(out, "// Calls: first tensor, inputs, outputs, offset and size of scratch memory.\n");
   table_begin(out, "byoc_model_call_t", "host_calls");
   for (size_t i = 0; i < host->calls.count; i++) {
@@ -307,6 +322,7 @@ void byoc_host_c_emit_entry(byoc_host_c_t *host, const char *metadata, byoc_stri
                       (int)host->options->thread_count, (int)host->options->huge_pages, host->tensors.count,
                       host->calls.count, program->engines.count, host->setups.count);
   byoc_string_append(out, "    .tensors = host_tensors,\n    .calls = host_calls,\n    .places = host_places,\n"
+                          "    .cached = host_cached,\n    .cached_count = HOST_CACHED_COUNT,\n"
                           "    .engines = host_engines,\n    .setups = host_setups,\n    .steps = host_steps,\n");
   if (program->is_dynamic) {
     byoc_string_appendf(out,

@@ -49,7 +49,7 @@ static bool is_whole(const byoc_host_program_t *program, const byoc_host_buffer_
   for (size_t k = 0; k < program->buffers.count; ++k) {
     if (program->buffers.data[k]->base == buffer) return false; // views would have to move with it
   }
-  return !buffer->is_value && !buffer->is_parameter;
+  return !buffer->is_value && !buffer->is_parameter && byoc_host_own_allocation(buffer) == NULL;
 }
 
 static bool may_elide(const byoc_host_program_t *program, const byoc_host_instruction_t *copy) {

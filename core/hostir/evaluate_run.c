@@ -72,11 +72,22 @@ static byoc_status_t call_c(byoc_evaluator_t *evaluator, byoc_step_t *step) {
   return byoc_c_interface_call(step->c_interface, &evaluator->runtime, evaluator->addresses, i);
 }
 
-static byoc_status_t allocate(byoc_evaluator_t *evaluator, const byoc_host_buffer_t *buffer) {
-  if (!buffer->is_value) return BYOC_OK; // placed by the memory plan
+static byoc_status_t allocate(byoc_evaluator_t *evaluator, const byoc_host_instruction_t *i) {
+  const byoc_host_buffer_t *buffer = i->operands.data[0];
+  const bool is_zeroed = i->allocation == BYOC_HOST_ZEROED;
+  if (!buffer->is_value) { // placed by the memory plan
+    if (is_zeroed) memset(byoc_evaluator_address(evaluator, buffer), 0, buffer->size_bytes);
+    return BYOC_OK;
+  }
   int64_t dims[BYOC_MAX_RANK];
   dims_of(evaluator, buffer->type, dims);
-  return byoc_frame_allocate(&evaluator->frame, buffer->index, buffer->type->dtype, (uint32_t)buffer->type->rank, dims);
+  const uint32_t dtype = buffer->type->dtype, rank = (uint32_t)buffer->type->rank;
+  if (i->allocation == BYOC_HOST_CACHED) {
+    return byoc_frame_allocate_cached(&evaluator->frame, buffer->index, dtype, rank, dims);
+  }
+  byoc_status_t status = byoc_frame_allocate(&evaluator->frame, buffer->index, dtype, rank, dims);
+  if (status == BYOC_OK && is_zeroed) byoc_frame_zero(&evaluator->frame, buffer->index);
+  return status;
 }
 
 static byoc_status_t share(byoc_evaluator_t *evaluator, const byoc_host_instruction_t *i) {
@@ -218,10 +229,12 @@ static byoc_status_t run_step(byoc_evaluator_t *evaluator, byoc_step_t *step, tu
            byoc_evaluator_address(evaluator, i->operands.data[0]), i->operands.data[0]->size_bytes);
     break;
   case BYOC_HOST_ALLOCATE:
-    status = allocate(evaluator, i->operands.data[0]);
+    status = allocate(evaluator, i);
     break;
   case BYOC_HOST_FREE:
-    if (i->operands.data[0]->is_value) byoc_frame_release(frame, i->operands.data[0]->index);
+    if (i->operands.data[0]->is_value && !byoc_host_is_cached(i->operands.data[0])) {
+      byoc_frame_release(frame, i->operands.data[0]->index);
+    }
     break;
   case BYOC_HOST_SHARE:
     status = share(evaluator, i);

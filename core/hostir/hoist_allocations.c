@@ -68,8 +68,8 @@ static bool may_hoist(const byoc_host_program_t *program, const byoc_host_instru
                       const byoc_host_instruction_t *loop) {
   const byoc_host_buffer_t *buffer = allocate->operands.data[0];
   const byoc_host_instruction_t *end = find_free(buffer);
-  if (!buffer->is_value || !byoc_type_is_tensor(buffer->type) || buffer->type->rank < 0 || !only_calls_use(buffer) ||
-      end == NULL || end->region != allocate->region) {
+  if (!buffer->is_value || byoc_host_own_allocation(buffer) != NULL || !byoc_type_is_tensor(buffer->type) ||
+      buffer->type->rank < 0 || !only_calls_use(buffer) || end == NULL || end->region != allocate->region) {
     return false;
   }
   inner_symbols_t inner = {.program = program, .loop = loop};

@@ -25,6 +25,9 @@ byoc_status_t byoc_host_lower(const byoc_graph_module_t *module, byoc_allocator_
 // Puts `allocate` in front of the first use of each local buffer and `free` after the last one.
 byoc_status_t byoc_host_place_lifetimes(byoc_host_program_t *program, byoc_diag_t *diag);
 
+// Erases what place-lifetimes can place anew: not the lifetimes of a buffer that is zeroed or cached.
+void byoc_host_forget_lifetimes(byoc_host_program_t *program);
+
 // Gives each local buffer a place in one workspace. Buffers share bytes if their lifetimes do not overlap. The method
 // is first fit with the largest first, and other orders if that takes more than the liveness bound. Sets
 // workspace_size_bytes and the bounds.

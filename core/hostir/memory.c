@@ -72,6 +72,7 @@ byoc_status_t byoc_host_place_lifetimes(byoc_host_program_t *program, byoc_diag_
     byoc_host_buffer_t *buffer = program->buffers.data[k];
     byoc_host_instruction_t *first = lives[k].first, *last = lives[k].last;
     if (buffer->kind != BYOC_HOST_BUFFER_LOCAL || first == NULL || buffer->is_parameter) continue;
+    if (byoc_host_own_allocation(buffer) != NULL) continue;
     if (!buffer->is_value || !lives[k].makes_cells) {
       status = place(program, BYOC_HOST_ALLOCATE, first->region, first, buffer, diag);
     }
@@ -81,10 +82,11 @@ byoc_status_t byoc_host_place_lifetimes(byoc_host_program_t *program, byoc_diag_
   return status;
 }
 
-static void erase_lifetimes(byoc_host_program_t *program) {
+void byoc_host_forget_lifetimes(byoc_host_program_t *program) {
   for (byoc_host_instruction_t *i = program->body.first, *next = NULL; i != NULL; i = next) {
     next = byoc_host_instruction_following(i);
-    if (i->op == BYOC_HOST_ALLOCATE || i->op == BYOC_HOST_FREE) byoc_host_instruction_erase(program, i);
+    const bool is_life = i->op == BYOC_HOST_ALLOCATE || i->op == BYOC_HOST_FREE;
+    if (is_life && byoc_host_own_allocation(i->operands.data[0]) == NULL) byoc_host_instruction_erase(program, i);
   }
 }
 
@@ -93,7 +95,7 @@ byoc_status_t byoc_host_pass_place_lifetimes(byoc_host_program_t *program, byoc_
   uint32_t facts = 0;
   if (!byoc_host_program_facts(program, &facts)) return byoc_diag_out_of_memory(diag);
   if ((facts & BYOC_HOST_LIFETIMES) != 0) return BYOC_OK;
-  erase_lifetimes(program); // of some buffers only
+  byoc_host_forget_lifetimes(program); // some buffers have them
   const size_t before = program->instruction_count;
   BYOC_RETURN_IF_ERROR(byoc_host_place_lifetimes(program, diag));
   *changes = program->instruction_count - before;
@@ -113,25 +115,8 @@ static int compare_size_then_begin(const void *left, const void *right) {
   return a->life.begin < b->life.begin ? -1 : 1;
 }
 
-// Collects lifetimes as instruction numbers, in order of allocation. A buffer that lives several times keeps its place
-// from the first life to the end of the last one.
-static size_t collect_intervals(byoc_host_program_t *program, interval_t *intervals, size_t *position_of) {
-  size_t count = 0;
-  uint32_t number = 0;
-  BYOC_HOST_FOR_EACH(i, program) {
-    bool is_life = i->op == BYOC_HOST_ALLOCATE || i->op == BYOC_HOST_FREE;
-    ++number;
-    if (!is_life || i->operands.data[0]->is_value) continue; // in a cell
-    byoc_host_buffer_t *buffer = i->operands.data[0];
-    size_t *position = &position_of[buffer->index]; // plus 1
-    if (*position == 0) {
-      uint64_t size = (buffer->size_bytes + BYOC_BUFFER_ALIGNMENT - 1) / BYOC_BUFFER_ALIGNMENT * BYOC_BUFFER_ALIGNMENT;
-      intervals[count++] = (interval_t){.buffer = buffer, .life = {.begin = number, .size_bytes = size}};
-      *position = count;
-    }
-    intervals[*position - 1].life.end = i->op == BYOC_HOST_ALLOCATE ? number + 1 : number;
-  }
-  return count;
+static uint64_t aligned_size(const byoc_host_buffer_t *buffer) {
+  return (buffer->size_bytes + BYOC_BUFFER_ALIGNMENT - 1) / BYOC_BUFFER_ALIGNMENT * BYOC_BUFFER_ALIGNMENT;
 }
 
 // At most this many orders are tried. Trying ends earlier when the bound is reached, or when the work exceeds
@@ -143,9 +128,39 @@ typedef struct plan_t {
   byoc_host_program_t *program;
   interval_t *intervals, *reordered;
   size_t count;
+  uint32_t time_count;    // behind the number of the last instruction
   uint64_t *best_offsets; // by buffer index
   byoc_first_fit_t fit;
 } plan_t;
+
+// Collects lifetimes as instruction numbers, in order of allocation. A buffer that lives several times keeps its place
+// from the first life to the end of the last one. Those that are cached live always; they begin at numbers of their own
+// in front of all instructions.
+static void collect_intervals(plan_t *plan, size_t *position_of) {
+  byoc_host_program_t *program = plan->program;
+  for (size_t k = 0; k < program->buffers.count; ++k) {
+    byoc_host_buffer_t *buffer = program->buffers.data[k];
+    if (buffer->is_value || !byoc_host_is_cached(buffer)) continue;
+    plan->intervals[plan->count] = (interval_t){buffer, {(uint32_t)plan->count + 1, 0, aligned_size(buffer)}};
+    position_of[buffer->index] = ++plan->count; // plus 1
+  }
+  const size_t cached_count = plan->count;
+  uint32_t number = (uint32_t)cached_count;
+  BYOC_HOST_FOR_EACH(i, program) {
+    bool is_life = i->op == BYOC_HOST_ALLOCATE || i->op == BYOC_HOST_FREE;
+    ++number;
+    if (!is_life || i->operands.data[0]->is_value) continue; // in a cell
+    byoc_host_buffer_t *buffer = i->operands.data[0];
+    size_t *position = &position_of[buffer->index];
+    if (*position == 0) {
+      plan->intervals[plan->count] = (interval_t){buffer, {number, number + 1, aligned_size(buffer)}};
+      *position = ++plan->count;
+    }
+    plan->intervals[*position - 1].life.end = i->op == BYOC_HOST_ALLOCATE ? number + 1 : number;
+  }
+  for (size_t k = 0; k < cached_count; ++k) plan->intervals[k].life.end = number + 1;
+  plan->time_count = number + 2;
+}
 
 // Places the intervals in their order, and tells how much memory that takes. False if out of memory.
 static bool place_in_order(plan_t *plan, uint64_t *out_size_bytes) {
@@ -210,10 +225,8 @@ byoc_status_t byoc_host_plan_memory(byoc_host_program_t *program, byoc_diag_t *d
   size_t *position_of = BYOC_ARENA_ARRAY(&scratch, size_t, buffer_count);
   bool ok = plan.intervals != NULL && plan.reordered != NULL && position_of != NULL && plan.best_offsets != NULL;
   ok = ok && byoc_host_find_bounds(program, diag) == BYOC_OK;
-  if (ok) plan.count = collect_intervals(program, plan.intervals, position_of);
-  // Instructions are numbered from 1 on.
-  uint32_t time_count = (uint32_t)program->instruction_count + 2;
-  ok = ok && byoc_first_fit_init(&plan.fit, time_count, (uint32_t)plan.count, &scratch) && place_all(&plan);
+  if (ok) collect_intervals(&plan, position_of);
+  ok = ok && byoc_first_fit_init(&plan.fit, plan.time_count, (uint32_t)plan.count, &scratch) && place_all(&plan);
   byoc_arena_deinit(&scratch);
   return ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }

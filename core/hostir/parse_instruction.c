@@ -359,9 +359,21 @@ static bool parse_regions(byoc_host_parser_t *parser, byoc_host_instruction_t *i
 
 // ---- instructions ----
 
+// "%t zeroed"
+static bool parse_allocate(byoc_host_parser_t *parser, byoc_host_instruction_t *i) {
+  if (!parse_one(parser, i, false)) return false;
+  for (int kind = BYOC_HOST_FRESH + 1; kind < BYOC_HOST_ALLOCATION_COUNT; ++kind) {
+    if (!byoc_lexer_accept_word(&parser->lexer, byoc_host_allocation_words[kind])) continue;
+    i->allocation = (byoc_host_allocation_t)kind;
+    return true;
+  }
+  return parser->lexer.status == BYOC_OK;
+}
+
 static bool parse_operation(byoc_host_parser_t *parser, byoc_host_instruction_t *i) {
   switch (i->op) {
   case BYOC_HOST_ALLOCATE:
+    return parse_allocate(parser, i);
   case BYOC_HOST_FREE:
     return parse_one(parser, i, false);
   case BYOC_HOST_COPY:

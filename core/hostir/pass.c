@@ -6,6 +6,7 @@
 
 #include "core/base/log.h"
 #include "core/hostir/edit.h"
+#include "core/hostir/lower.h"
 #include "core/hostir/text.h"
 
 #define BYOC_HOST_PASS_ROW(NAME, text, needs_, gives_, keeps_, line)                                                   \
@@ -26,17 +27,6 @@ const byoc_host_pass_t *byoc_host_pass_find(const char *name) {
 }
 
 // ---- what a pass does not keep ----
-
-static bool is_life(const byoc_host_instruction_t *i) {
-  return i->op == BYOC_HOST_ALLOCATE || i->op == BYOC_HOST_FREE;
-}
-
-static void forget_lifetimes(byoc_host_program_t *program) {
-  for (byoc_host_instruction_t *i = program->body.first, *next = NULL; i != NULL; i = next) {
-    next = byoc_host_instruction_following(i);
-    if (is_life(i)) byoc_host_instruction_erase(program, i);
-  }
-}
 
 static void forget_plan(byoc_host_program_t *program) {
   for (size_t k = 0; k < program->buffers.count; ++k) {
@@ -100,7 +90,7 @@ byoc_status_t byoc_host_pass_run(const byoc_host_pass_t *pass, byoc_host_program
   byoc_log(changes > 0 ? BYOC_LOG_INFO : BYOC_LOG_DEBUG, "%-32s %6zu change%s %8.2f ms", pass->name, changes,
            byoc_plural(changes), (double)(byoc_now_ns() - start_ns) / 1e6);
   const uint32_t lost = changes > 0 ? facts & ~(pass->keeps | pass->gives) : 0;
-  if ((lost & BYOC_HOST_LIFETIMES) != 0) forget_lifetimes(program);
+  if ((lost & BYOC_HOST_LIFETIMES) != 0) byoc_host_forget_lifetimes(program);
   if (lost != 0) forget_plan(program);
 #ifdef NDEBUG
   const bool check = changes > 0 || (pass->gives & BYOC_HOST_PLAN) != 0; // nothing runs by a plan that was not checked

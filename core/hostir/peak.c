@@ -329,9 +329,11 @@ static void walk_region(walk_t *w, const byoc_host_region_t *region, const yield
   for (const byoc_host_instruction_t *i = region->first; i != NULL && !w->failed; i = i->next) {
     switch (i->op) {
     case BYOC_HOST_ALLOCATE:
+      if (byoc_host_is_cached(i->operands.data[0])) continue;
       refer(w, i->operands.data[0], storage_of_buffer(w, i->operands.data[0]));
       break;
     case BYOC_HOST_FREE:
+      if (byoc_host_is_cached(i->operands.data[0])) continue;
       refer(w, i->operands.data[0], 0);
       continue;
     case BYOC_HOST_SHARE:
@@ -392,7 +394,12 @@ byoc_status_t byoc_host_find_bounds(byoc_host_program_t *program, byoc_diag_t *d
   w.allocator = byoc_arena_allocator(&w.arena);
   w.storage_of = BYOC_ARENA_ARRAY(&w.arena, uint32_t, program->buffers.count + 1);
   w.failed = w.storage_of == NULL || find_product(&w, byoc_dim_constant(1)) != 0;
-  (void)new_storage(&w, byoc_dim_constant(0), false); // the storage 0
+  (void)new_storage(&w, byoc_dim_constant(0), false);                // the storage 0
+  for (size_t k = 0; k < program->buffers.count && !w.failed; ++k) { // these are never given back
+    const byoc_host_buffer_t *buffer = program->buffers.data[k];
+    if (byoc_host_is_cached(buffer)) refer(&w, buffer, storage_of_buffer(&w, buffer));
+  }
+  if (!w.failed) note_peak(&w);
   if (!w.failed) walk_region(&w, &program->body, NULL);
   const byoc_dim_t bound = join_peaks(&w);
   program->live_bound_bytes = byoc_dim_copy(bound, &program->arena, &w.failed);

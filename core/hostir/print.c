@@ -14,6 +14,12 @@ const char *const byoc_host_relation_words[BYOC_RELATION_COUNT] = {
 #undef BYOC_RELATION_WORD
 };
 
+const char *const byoc_host_allocation_words[BYOC_HOST_ALLOCATION_COUNT] = {
+#define BYOC_ALLOCATION_WORD(NAME, text) text,
+    BYOC_HOST_ALLOCATION_LIST(BYOC_ALLOCATION_WORD)
+#undef BYOC_ALLOCATION_WORD
+};
+
 const char *const byoc_host_buffer_kind_names[BYOC_HOST_BUFFER_VIEW + 1] = {"input", "output", "constant", "local",
                                                                             "view"};
 
@@ -206,6 +212,7 @@ static void print_operation(const byoc_host_program_t *program, const byoc_host_
   case BYOC_HOST_ALLOCATE:
   case BYOC_HOST_FREE:
     byoc_text_print_name('%', i->operands.data[0]->name, out);
+    if (i->allocation != BYOC_HOST_FRESH) byoc_string_appendf(out, " %s", byoc_host_allocation_words[i->allocation]);
     return;
   case BYOC_HOST_COPY:
   case BYOC_HOST_SHARE:

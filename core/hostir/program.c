@@ -132,6 +132,14 @@ const char *byoc_host_instruction_name(const byoc_host_instruction_t *i) {
   return i->symbol != NULL ? i->symbol : byoc_host_op_name(i->op);
 }
 
+const byoc_host_instruction_t *byoc_host_own_allocation(const byoc_host_buffer_t *buffer) {
+  for (size_t k = 0; k < buffer->uses.count; ++k) {
+    const byoc_host_instruction_t *i = buffer->uses.data[k].instruction;
+    if (i->op == BYOC_HOST_ALLOCATE && i->allocation != BYOC_HOST_FRESH) return i;
+  }
+  return NULL;
+}
+
 size_t byoc_host_loop_dim_count(const byoc_host_instruction_t *loop) {
   size_t carried = loop->operands.count > 2 ? loop->operands.count - 2 : 0, count = 0;
   for (size_t k = carried; k < loop->results.count; ++k) {

@@ -88,7 +88,7 @@ struct byoc_host_buffer_t {
 
 // X(NAME, "text")
 #define BYOC_HOST_OP_LIST(X)                                                                                           \
-  X(ALLOCATE, "allocate")   /* a local buffer comes to life, contents undefined */                                     \
+  X(ALLOCATE, "allocate")   /* a local buffer comes to life; `allocation` says what it holds */                        \
   X(FREE, "free")           /* and ends */                                                                             \
   X(KERNEL, "kernel")       /* a loop kernel of the native target */                                                   \
   X(PACKED, "packed")       /* a backend's function by the packed convention */                                        \
@@ -107,6 +107,19 @@ struct byoc_host_buffer_t {
 #define BYOC_HOST_OP_ENUM(NAME, text) BYOC_HOST_##NAME,
 typedef enum byoc_host_op_t { BYOC_HOST_OP_LIST(BYOC_HOST_OP_ENUM) BYOC_HOST_OP_COUNT } byoc_host_op_t;
 #undef BYOC_HOST_OP_ENUM
+
+// X(NAME, "text"): what an ALLOCATE gives. All of one buffer are CACHED, or none is.
+#define BYOC_HOST_ALLOCATION_LIST(X)                                                                                   \
+  X(FRESH, "fresh")   /* contents undefined */                                                                         \
+  X(ZEROED, "zeroed") /* zeros, each time that it is asked for */                                                      \
+  X(CACHED, "cached") /* the same bytes in every turn and every run of a context; zeros at first, and where the shape  \
+                         is not that of the last time */
+
+#define BYOC_HOST_ALLOCATION_ENUM(NAME, text) BYOC_HOST_##NAME,
+typedef enum byoc_host_allocation_t {
+  BYOC_HOST_ALLOCATION_LIST(BYOC_HOST_ALLOCATION_ENUM) BYOC_HOST_ALLOCATION_COUNT
+} byoc_host_allocation_t;
+#undef BYOC_HOST_ALLOCATION_ENUM
 
 // Instructions in order: a program's, or those nested in an instruction. A LOOP's parameters: iteration, condition,
 // carried ...
@@ -157,9 +170,10 @@ struct byoc_host_instruction_t {
   uint32_t *symbols; // BIND: one per element
   uint32_t symbol_count;
   BYOC_VECTOR(byoc_host_relation_t) relations; // REQUIRE
-  bool of_inputs;              // REQUIRE: only of the inputs' symbols, which come first: checked once for each shape
-  int64_t axis, flag;          // CONTAINER, as byoc_container_call_t
-  byoc_host_region_t *regions; // BRANCH: 2, LOOP: 1
+  bool of_inputs;     // REQUIRE: only of the inputs' symbols, which come first: checked once for each shape
+  int64_t axis, flag; // CONTAINER, as byoc_container_call_t
+  byoc_host_allocation_t allocation; // ALLOCATE
+  byoc_host_region_t *regions;       // BRANCH: 2, LOOP: 1
   uint32_t region_count;
 };
 
@@ -235,6 +249,13 @@ static inline byoc_host_buffer_t *byoc_host_buffer_root(byoc_host_buffer_t *buff
 // Where its bytes begin in that buffer.
 static inline uint64_t byoc_host_buffer_offset(const byoc_host_buffer_t *buffer) {
   return buffer->kind == BYOC_HOST_BUFFER_VIEW ? buffer->offset_bytes : 0;
+}
+
+// The first ALLOCATE of the buffer that is not FRESH. Passes leave the lifetimes of such a buffer where they are.
+const byoc_host_instruction_t *byoc_host_own_allocation(const byoc_host_buffer_t *buffer);
+static inline bool byoc_host_is_cached(const byoc_host_buffer_t *buffer) {
+  const byoc_host_instruction_t *allocate = byoc_host_own_allocation(buffer);
+  return allocate != NULL && allocate->allocation == BYOC_HOST_CACHED;
 }
 
 // Do the bytes lie in a cell, rather than at an address that is known at compile time?

@@ -30,7 +30,7 @@
 //
 // Instructions. Each may end with the text of its origin, a string; lists of buffers may hold `none`:
 //
-//   allocate %t       free %t       copy %a -> %b       share %a -> %b       yield (%go, %next)
+//   allocate %t [zeroed | cached]       free %t       copy %a -> %b       share %a -> %b       yield (%go, %next)
 //   kernel NAME(%x) [N * 2, 4] -> (%y)                 the values of the kernel's symbols in brackets
 //   packed SYMBOL(%x) -> (%y)
 //   engine FUNCTION(%x) -> (%y) by "engine" "json"     names of modules

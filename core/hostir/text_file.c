@@ -43,11 +43,18 @@ byoc_status_t byoc_host_program_add_files(const byoc_host_program_t *program, co
   return status;
 }
 
+// Does the text say when buffers live? Those that are zeroed or cached can have their lifetimes in front of the others.
+static bool has_lifetimes(const byoc_host_program_t *program) {
+  BYOC_HOST_FOR_EACH(i, program) {
+    const bool is_life = i->op == BYOC_HOST_ALLOCATE || i->op == BYOC_HOST_FREE;
+    if (is_life && byoc_host_own_allocation(i->operands.data[0]) == NULL) return true;
+  }
+  return false;
+}
+
 // Passes rely on the rules of lifetimes, so a text that has lifetimes must keep them.
 static byoc_status_t check_lifetimes(const byoc_host_program_t *program, byoc_diag_t *diag) {
-  uint32_t facts = 0;
-  if (!byoc_host_program_facts(program, &facts)) return byoc_diag_out_of_memory(diag);
-  if ((facts & BYOC_HOST_LIFETIMES) == 0) return BYOC_OK;
+  if (!has_lifetimes(program)) return BYOC_OK;
   byoc_diag_t verdict = {0};
   byoc_status_t status = byoc_host_program_verify(program, &verdict);
   if (status == BYOC_OK) return BYOC_OK;

@@ -9,6 +9,7 @@
 #define BYOC_HOST_C_TYPE_COUNT (BYOC_C_STATUS + 1)
 extern const char *const byoc_host_c_type_names[BYOC_HOST_C_TYPE_COUNT]; // by BYOC_C_*
 extern const char *const byoc_host_relation_words[BYOC_RELATION_COUNT];
+extern const char *const byoc_host_allocation_words[BYOC_HOST_ALLOCATION_COUNT];
 extern const char *const byoc_host_buffer_kind_names[BYOC_HOST_BUFFER_VIEW + 1];
 
 // A text of a runtime module that stands under its own name.

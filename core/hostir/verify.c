@@ -148,7 +148,9 @@ static byoc_status_t check_instruction(byoc_host_verifier_t *v, const byoc_host_
   BYOC_RETURN_IF_ERROR(byoc_host_verify_alone(v, i));
   BYOC_RETURN_IF_ERROR(check_symbols(v, i));
   if (i->op == BYOC_HOST_ALLOCATE || i->op == BYOC_HOST_FREE) {
-    return byoc_host_verify_begin_or_end(v, i->operands.data[0], i->op == BYOC_HOST_ALLOCATE);
+    BYOC_RETURN_IF_ERROR(byoc_host_verify_begin_or_end(v, i->operands.data[0], i->op == BYOC_HOST_ALLOCATE));
+    if (i->allocation == BYOC_HOST_FRESH) return BYOC_OK;
+    return byoc_host_verify_write(v, i->operands.data[0]); // zeros, or what was there
   }
   if (i->op == BYOC_HOST_YIELD) {
     const byoc_host_instruction_t *next = i->next;

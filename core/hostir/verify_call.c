@@ -302,9 +302,37 @@ static byoc_status_t check_bind(byoc_host_verifier_t *v, const byoc_host_instruc
                                  buffer->name);
 }
 
+// Does the instruction hold on to a value, beyond its own time?
+static bool passes_on(byoc_host_op_t op) {
+  return op == BYOC_HOST_SHARE || op == BYOC_HOST_CONTAINER || op == BYOC_HOST_LOOP || op == BYOC_HOST_YIELD;
+}
+
+// Zeroed or cached. What is cached is written again in the next turn, so nothing else may have its cell then.
+static byoc_status_t check_allocation(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
+  const byoc_host_buffer_t *buffer = i->operands.data[0];
+  const char *word = i->allocation == BYOC_HOST_ZEROED ? "zeroed" : "cached";
+  if (!byoc_type_is_tensor(buffer->type) || buffer->type->dtype == BYOC_DTYPE_STRING) {
+    return byoc_host_verify_refuse(v, "buffer '%s' is %s, but holds no numbers", buffer->name, word);
+  }
+  if (i->allocation != BYOC_HOST_CACHED) return BYOC_OK;
+  for (size_t k = 0; k < buffer->uses.count; ++k) {
+    const byoc_host_instruction_t *user = buffer->uses.data[k].instruction;
+    if (user->op == BYOC_HOST_ALLOCATE && user->allocation != BYOC_HOST_CACHED) {
+      return byoc_host_verify_refuse(v, "buffer '%s' is cached here, and not where it is allocated elsewhere",
+                                     buffer->name);
+    }
+    if (!buffer->is_value || !passes_on(user->op)) continue;
+    return byoc_host_verify_refuse(v, "buffer '%s' is cached, but a %s passes it on", buffer->name,
+                                   byoc_host_op_name(user->op));
+  }
+  return BYOC_OK;
+}
+
 byoc_status_t byoc_host_verify_alone(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
   BYOC_RETURN_IF_ERROR(check_counts(v, i));
   switch (i->op) {
+  case BYOC_HOST_ALLOCATE:
+    return i->allocation == BYOC_HOST_FRESH ? BYOC_OK : check_allocation(v, i);
   case BYOC_HOST_KERNEL:
   case BYOC_HOST_PACKED:
   case BYOC_HOST_ENGINE:

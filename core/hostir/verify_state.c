@@ -16,6 +16,11 @@ static bool is_planned(const byoc_host_buffer_t *buffer) {
          buffer->offset_bytes != BYOC_HOST_OFFSET_NONE;
 }
 
+// A cached buffer has its place all the time.
+static bool comes_and_goes(const byoc_host_buffer_t *buffer) {
+  return is_planned(buffer) && !byoc_host_is_cached(buffer);
+}
+
 // The position of the first planned buffer that begins at `offset` or behind it.
 static size_t find_planned(const byoc_host_verifier_t *v, uint64_t offset) {
   size_t low = 0, high = v->planned_count;
@@ -76,7 +81,7 @@ static byoc_status_t set_alive(byoc_host_verifier_t *v, const byoc_host_buffer_t
   byoc_host_life_t *life = change(v, root->index);
   if (life == NULL) return byoc_diag_out_of_memory(v->diag);
   *life = (byoc_host_life_t){.alive = alive, .lives = life->lives + alive, .region = v->region};
-  if (!is_planned(root)) return BYOC_OK;
+  if (!comes_and_goes(root)) return BYOC_OK;
   if (alive) return begin_planned(v, root);
   end_planned(v, root);
   return BYOC_OK;
@@ -88,6 +93,7 @@ byoc_status_t byoc_host_verify_start(byoc_host_verifier_t *v) {
     v->lives[k] = (byoc_host_life_t){.alive = buffer->kind != BYOC_HOST_BUFFER_LOCAL};
     bool given = buffer->kind == BYOC_HOST_BUFFER_INPUT || buffer->kind == BYOC_HOST_BUFFER_CONSTANT;
     if (given) BYOC_RETURN_IF_ERROR(set_written(v, buffer, byoc_host_verify_bytes(buffer)));
+    if (is_planned(buffer) && byoc_host_is_cached(buffer)) BYOC_RETURN_IF_ERROR(begin_planned(v, buffer));
   }
   return BYOC_OK;
 }
@@ -199,13 +205,14 @@ byoc_status_t byoc_host_verify_leave(byoc_host_verifier_t *v, byoc_host_scope_t 
     byoc_host_life_t *life = &v->lives[before->buffer];
     const byoc_host_change_t end = {.buffer = before->buffer, .life = *life};
     if (!byoc_vector_push(&scope->ends, byoc_arena_allocator(&v->arena), end)) return byoc_diag_out_of_memory(v->diag);
-    if (life->alive && !before->life.alive && is_planned(buffers[before->buffer])) end_planned(v, buffers[end.buffer]);
+    if (life->alive && !before->life.alive && comes_and_goes(buffers[before->buffer]))
+      end_planned(v, buffers[end.buffer]);
     *life = before->life;
   }
   // What was freed comes back when all that took its place is gone.
   for (size_t k = 0; k < scope->ends.count; ++k) {
     const byoc_host_change_t *end = &scope->ends.data[k];
-    bool comes_back = v->lives[end->buffer].alive && !end->life.alive && is_planned(buffers[end->buffer]);
+    bool comes_back = v->lives[end->buffer].alive && !end->life.alive && comes_and_goes(buffers[end->buffer]);
     if (comes_back) BYOC_RETURN_IF_ERROR(begin_planned(v, buffers[end->buffer]));
   }
   v->changes.count = scope->first_change;

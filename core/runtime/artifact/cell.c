@@ -224,11 +224,11 @@ int32_t byoc_frame_init(byoc_frame_t *frame, const byoc_runtime_t *runtime, uint
   frame->seen = malloc(((size_t)symbol_count + 1) * sizeof(*frame->seen));
   for (uint32_t i = 0; frame->seen != NULL && i < symbol_count; i++) frame->seen[i] = -1;
   frame->moving = calloc((size_t)cell_count + 1, sizeof(*frame->moving));
-  frame->is_constant = calloc((size_t)cell_count + 1, 1);
+  frame->is_kept = calloc((size_t)cell_count + 1, 1);
   frame->given = calloc((size_t)cell_count + 1, sizeof(*frame->given));
   frame->held = calloc((size_t)cell_count + 1, sizeof(*frame->held));
   bool made = frame->cells != NULL && frame->symbols != NULL && frame->seen != NULL && frame->moving != NULL &&
-              frame->is_constant != NULL && frame->given != NULL && frame->held != NULL;
+              frame->is_kept != NULL && frame->given != NULL && frame->held != NULL;
   if (made) return BYOC_OK;
   byoc_frame_deinit(frame);
   return BYOC_OUT_OF_MEMORY;
@@ -256,13 +256,13 @@ void byoc_frame_deinit(byoc_frame_t *frame) {
   free(frame->symbols);
   free(frame->seen);
   free(frame->moving);
-  free(frame->is_constant);
+  free(frame->is_kept);
   *frame = (byoc_frame_t){0};
 }
 
 void byoc_frame_reset(byoc_frame_t *frame) {
   for (uint32_t i = 0; i < frame->cell_count; i++) {
-    if (!frame->is_constant[i]) byoc_frame_release(frame, i);
+    if (!frame->is_kept[i]) byoc_frame_release(frame, i);
   }
   release_all(frame, frame->given, &frame->given_count);
   frame->run++;
@@ -335,6 +335,25 @@ int32_t byoc_frame_allocate(byoc_frame_t *frame, uint32_t index, uint32_t dtype,
   return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the result has too many elements");
 }
 
+static bool has_shape(const byoc_cell_t *cell, uint32_t rank, const int64_t *dims) {
+  return cell != NULL && cell->rank == rank && (rank == 0 || memcmp(cell->dims, dims, rank * sizeof(*dims)) == 0);
+}
+
+void byoc_frame_zero(byoc_frame_t *frame, uint32_t index) {
+  const byoc_cell_t *cell = frame->cells[index];
+  memset(cell->data, 0, (size_t)byoc_cell_size_bytes(cell));
+}
+
+int32_t byoc_frame_allocate_cached(byoc_frame_t *frame, uint32_t index, uint32_t dtype, uint32_t rank,
+                                   const int64_t *dims) {
+  if (has_shape(frame->cells[index], rank, dims)) return BYOC_OK;
+  int32_t status = byoc_frame_allocate(frame, index, dtype, rank, dims);
+  if (status != BYOC_OK) return status;
+  byoc_frame_zero(frame, index);
+  frame->is_kept[index] = 1;
+  return BYOC_OK;
+}
+
 static byoc_cell_t *create_outside(byoc_frame_t *frame, const void *data, uint32_t dtype, uint32_t rank,
                                    const int64_t *dims) {
   byoc_cell_t *cell = byoc_cell_create(frame, BYOC_ARGUMENT_TENSOR);
@@ -351,7 +370,7 @@ int32_t byoc_frame_constant(byoc_frame_t *frame, uint32_t index, const void *dat
   byoc_cell_t *cell = create_outside(frame, data, dtype, rank, dims);
   if (cell == NULL) return byoc_frame_out_of_memory(frame);
   byoc_frame_put(frame, index, cell);
-  frame->is_constant[index] = 1;
+  frame->is_kept[index] = 1;
   return BYOC_OK;
 }
 

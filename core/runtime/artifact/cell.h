@@ -43,7 +43,7 @@ typedef struct byoc_frame_t {
   int64_t *symbols;              // values of symbolic dimensions
   int64_t *seen;                 // those of the inputs that last fitted; -1: none yet
   byoc_cell_t **moving;          // scratch of byoc_frame_assign, as large as the table
-  uint8_t *is_constant;          // by index: outlives the run
+  uint8_t *is_kept;              // by index: outlives the run
   uint32_t cell_count, symbol_count;
   uint64_t run; // number of the run, to see which blocks are idle
   byoc_cell_t *free_cells;
@@ -75,6 +75,10 @@ int32_t byoc_frame_fail(byoc_frame_t *frame, int32_t status, const char *format,
 // ---- cells by their index in the table; the previous value is released ----
 // Makes a tensor with undefined contents. BYOC_INVALID_ARGUMENT for a negative dimension.
 int32_t byoc_frame_allocate(byoc_frame_t *frame, uint32_t index, uint32_t dtype, uint32_t rank, const int64_t *dims);
+// Makes one that outlives the run, unless it is there in this shape already; its contents are zero at first.
+int32_t byoc_frame_allocate_cached(byoc_frame_t *frame, uint32_t index, uint32_t dtype, uint32_t rank,
+                                   const int64_t *dims);
+void byoc_frame_zero(byoc_frame_t *frame, uint32_t index);
 // Refers to a tensor whose data lives elsewhere, for as long as the frame does.
 int32_t byoc_frame_constant(byoc_frame_t *frame, uint32_t index, const void *data, uint32_t dtype, uint32_t rank,
                             const int64_t *dims);

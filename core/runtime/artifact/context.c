@@ -219,6 +219,9 @@ static bool allocate_parts(byoc_model_context_t *context) {
   shared->calls = calloc((size_t)model->call_count + 1, sizeof(*shared->calls));
   shared->instances = calloc((size_t)model->engine_count + 1, sizeof(*shared->instances));
   shared->workspace = allocate_workspace(model->artifact->workspace_size_bytes);
+  for (uint32_t i = 0; shared->workspace != NULL && i < model->cached_count; i++) {
+    memset(shared->workspace + model->cached[i].offset_bytes, 0, (size_t)model->cached[i].size_bytes);
+  }
   const size_t ports = (size_t)model->artifact->input_count + model->artifact->output_count;
   context->checked = calloc(ports + 1, sizeof(*context->checked));
   context->spans = calloc(ports + 1, sizeof(*context->spans));

@@ -25,6 +25,11 @@ typedef struct byoc_model_place_t {
   uint64_t offset_bytes;
 } byoc_model_place_t;
 
+// Bytes of the context's workspace.
+typedef struct byoc_model_range_t {
+  uint64_t offset_bytes, size_bytes;
+} byoc_model_range_t;
+
 typedef struct byoc_model_engine_t {
   const char *name;
   const byoc_engine_t *table;
@@ -56,6 +61,8 @@ typedef struct byoc_model_t {
   const DLTensor *tensors; // data is set for constants; NULL otherwise
   const byoc_model_call_t *calls;
   const byoc_model_place_t *places;
+  const byoc_model_range_t *cached; // zero in a new context
+  uint32_t cached_count;
   const byoc_model_engine_t *engines;
   const byoc_model_setup_t *setups;
   const char *const *steps; // the node each instruction came from, for errors and profiles

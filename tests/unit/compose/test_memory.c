@@ -1,6 +1,7 @@
-// What host programs say about memory, seen in both executors: bounds and peaks.
+// What host programs say about memory, seen in both executors: bounds and peaks, zeroed and cached allocations.
 #include "tests/unit/compose/host_model.h"
 
+#define PASSES "place-lifetimes,plan-memory"
 #define ADDS_ONE                                                                                                       \
   "kernel {\n  name \"add_one\"\n  symbols \"L\"\n  input x : f32[L]\n  output y : f32[L]\n"                           \
   "  serial i in 0 .. dim(\"L\") {\n    y[i] = x[i] + 1.0\n  }\n}\n"
@@ -36,7 +37,7 @@ static int64_t bound_at(const host_model_t *m, const char *symbol, int64_t value
 static void test_h9_bound_and_peak_of_a_dynamic_program(void **state) {
   (void)state;
   host_model_t m;
-  host_model_open(&m, looping, "place-lifetimes,plan-memory");
+  host_model_open(&m, looping, PASSES);
   byoc_string_t text;
   byoc_string_init(&text, byoc_allocator_system());
   byoc_dim_print(m.program->live_bound_bytes, &text);
@@ -62,9 +63,153 @@ static void test_h9_bound_and_peak_of_a_dynamic_program(void **state) {
   host_model_close(&m);
 }
 
+// ---- H8: fresh, zeroed, cached ----
+
+#define ADDS                                                                                                           \
+  "kernel {\n  name \"add\"\n  symbols \"L\"\n  input a : f32[L]\n  input b : f32[L]\n  output y : f32[L]\n"           \
+  "  serial i in 0 .. dim(\"L\") {\n    y[i] = a[i] + b[i]\n  }\n}\n"
+#define ADDS_FOUR                                                                                                      \
+  "kernel {\n  name \"add_4\"\n  input a : f32[4]\n  input b : f32[4]\n  output y : f32[4]\n"                          \
+  "  serial i in 0 .. 4 {\n    y[i] = a[i] + b[i]\n  }\n}\n"
+
+// Runs with four numbers, all `x`; the result is four times the same.
+static float run_four(host_model_t *m, float x) {
+  const float numbers[4] = {x, x, x, x};
+  const int64_t four = 4;
+  const byoc_argument_t input = host_model_tensor(BYOC_DTYPE_F32, 1, &four, numbers);
+  byoc_argument_t result;
+  host_model_run(m, &input, &result);
+  const float *y = result.data;
+  assert_true(y[0] == y[1] && y[0] == y[2] && y[0] == y[3]);
+  return y[0];
+}
+
+// %t is zero whenever it is asked for, and dirty when it is given back.
+static void test_h8_zeroed(void **state) {
+  (void)state;
+  host_model_t m;
+  host_model_open(&m,
+                  "host program \"zeroed\" {\n"
+                  "  input %x : f32[4]\n  output %y : f32[4]\n  local %t : f32[4]\n  local %u : f32[4]\n"
+                  "  allocate %t zeroed\n  kernel add_4(%x, %t) -> (%u)\n  copy %u -> %t\n  free %t\n"
+                  "  allocate %t zeroed\n  kernel add_4(%u, %t) -> (%y)\n  copy %u -> %t\n  free %t\n"
+                  "}\n" ADDS_FOUR,
+                  PASSES);
+  assert_int_equal(m.program->workspace_size_bytes, 128);
+  assert_int_equal(m.program->workspace_bound_bytes, 128);
+  for (int i = 1; i < 4; ++i) assert_true(run_four(&m, (float)i) == (float)i);
+  host_model_close(&m);
+}
+
+// %t keeps a sum from run to run, while %u and %v, before and after it, share bytes with each other only.
+static void test_h8_cached(void **state) {
+  (void)state;
+  host_model_t m;
+  host_model_open(&m,
+                  "host program \"cached\" {\n"
+                  "  input %x : f32[4]\n  output %y : f32[4]\n  local %t : f32[4]\n  local %u : f32[4]\n"
+                  "  local %s : f32[4]\n  local %v : f32[4]\n"
+                  "  kernel add_4(%x, %x) -> (%u)\n  copy %u -> %y\n"
+                  "  allocate %t cached\n  kernel add_4(%x, %t) -> (%s)\n  copy %s -> %t\n  free %t\n"
+                  "  kernel add_4(%s, %s) -> (%v)\n  copy %s -> %y\n"
+                  "}\n" ADDS_FOUR,
+                  PASSES);
+  assert_int_equal(m.program->workspace_size_bytes, 192);
+  assert_int_equal(m.program->workspace_bound_bytes, 192);
+  float sum = 0;
+  for (int i = 1; i < 5; ++i) assert_true(run_four(&m, (float)i) == (sum += (float)i));
+  // Another context has bytes of its own.
+  byoc_context_t *first = m.context;
+  assert_int_equal(m.artifact.table->create(NULL, &m.context), BYOC_OK);
+  const float x[4] = {1, 1, 1, 1};
+  float y[4] = {0};
+  const void *in = x;
+  void *out = y;
+  assert_int_equal(m.artifact.table->run(m.context, &in, &out), BYOC_OK);
+  assert_true(y[0] == 1 && y[3] == 1);
+  m.artifact.table->destroy(m.context);
+  m.context = first;
+  assert_true(run_four(&m, 1) == sum + 1);
+  host_model_close(&m);
+}
+
+// The same for cells, in the turns of a loop. %z is zero in each turn, %k goes on in the next turn and in the next run.
+static const char turns[] = "host program \"turns\" dynamic {\n"
+                            "  symbol N of inputs\n"
+                            "  input %x : value f32[N]\n  input %trips : value i64[]\n"
+                            "  output %zeros : value f32[?1,N]\n  output %sums : value f32[?2,N]\n"
+                            "  local %i : value i64[]\n  local %c : value bool[]\n"
+                            "  local %z : value f32[N]\n  local %k : value f32[N]\n"
+                            "  local %a : value f32[N]\n  local %b : value f32[N]\n"
+                            "  local %all_a : value f32[?1,N]\n  local %all_b : value f32[?2,N]\n"
+                            "  match %x binds N at 0\n"
+                            "  loop (%trips, none) -> (%all_a, %all_b) scanned [N, N] body (%i, %c) {\n"
+                            "    allocate %z zeroed\n    kernel add(%x, %z) [N] -> (%a)\n"
+                            "    kernel add(%x, %x) [N] -> (%z)\n    free %z\n"
+                            "    allocate %k cached\n    kernel add(%x, %k) [N] -> (%b)\n"
+                            "    kernel add(%b, %a) [N] -> (%k)\n    free %k\n"
+                            "    yield (%c, %a, %b)\n"
+                            "  }\n"
+                            "  share %all_a -> %zeros\n  share %all_b -> %sums\n"
+                            "}\n" ADDS;
+
+static void test_h8_turns_of_loops(void **state) {
+  (void)state;
+  host_model_t m;
+  host_model_open(&m, turns, PASSES);
+  float x[100];
+  for (int i = 0; i < 100; ++i) x[i] = 1;
+  // %b is 1, 3, 5, ...; a run with another length begins anew.
+  const int64_t lengths[] = {8, 8, 100, 8}, trips = 3;
+  const float first[] = {1, 7, 1, 1};
+  for (int i = 0; i < 4; ++i) {
+    const byoc_argument_t inputs[] = {host_model_tensor(BYOC_DTYPE_F32, 1, &lengths[i], x),
+                                      host_model_tensor(BYOC_DTYPE_I64, 0, NULL, &trips)};
+    byoc_argument_t results[2];
+    host_model_run(&m, inputs, results);
+    assert_int_equal(results[0].dims[0], 3);
+    const float *zeros = results[0].data, *sums = results[1].data;
+    for (int64_t k = 0; k < 3 * lengths[i]; ++k) {
+      assert_true(zeros[k] == 1);
+      assert_true(sums[k] == first[i] + (float)(k / lengths[i] * 2));
+    }
+  }
+  host_model_close(&m);
+}
+
+static void refused(const char *body, const char *reason) {
+  byoc_diag_t diag = {0};
+  host_model_t m;
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  byoc_string_appendf(&text,
+                      "host program \"p\" dynamic {\n  symbol N of inputs\n  input %%x : value f32[N]\n"
+                      "  output %%y : value f32[N]\n  local %%t : value f32[N]\n  local %%s : string[2]\n"
+                      "  match %%x binds N at 0\n%s}\n" ADDS,
+                      body);
+  host_model_parse(&m, text.data);
+  byoc_test_error(byoc_host_program_verify(m.program, &diag), BYOC_INTERNAL, &diag, reason);
+  host_model_close(&m);
+  byoc_string_deinit(&text);
+}
+
+static void test_h8_refusals(void **state) {
+  (void)state;
+  refused("  allocate %t\n  kernel add(%x, %t) [N] -> (%y)\n  free %t\n", "'t' is read before it is written");
+  refused("  allocate %t cached\n  share %t -> %y\n  free %t\n", "buffer 't' is cached, but a share passes it on");
+  refused("  allocate %t cached\n  free %t\n  allocate %t zeroed\n  free %t\n  share %x -> %y\n",
+          "buffer 't' is cached here, and not where it is allocated elsewhere");
+  refused("  allocate %s zeroed\n  free %s\n  share %x -> %y\n", "buffer 's' is zeroed, but holds no numbers");
+  refused("  allocate %t zeroed\n  share %t -> %y\n", "buffer 't' is never freed");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_h9_bound_and_peak_of_a_dynamic_program),
+      cmocka_unit_test(test_h8_zeroed),
+      cmocka_unit_test(test_h8_cached),
+      cmocka_unit_test(test_h8_turns_of_loops),
+      cmocka_unit_test(test_h8_refusals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
