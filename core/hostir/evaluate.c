@@ -294,6 +294,11 @@ byoc_status_t byoc_evaluator_create(const byoc_host_program_t *program, const by
   return BYOC_OK;
 }
 
+void byoc_evaluator_set_undefined(byoc_evaluator_t *evaluator, uint8_t byte) {
+  evaluator->fills_undefined = true;
+  evaluator->undefined = byte;
+}
+
 static void destroy_steps(const byoc_steps_t *steps) {
   for (size_t k = 0; k < steps->count; ++k) {
     const byoc_step_t *step = &steps->steps[k];
