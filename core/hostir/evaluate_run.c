@@ -81,7 +81,6 @@ static void use_workspace(byoc_evaluator_t *evaluator, const byoc_host_buffer_t 
   uint8_t *bytes = evaluator->workspace + buffer->offset_bytes;
   const size_t size = (size_t)buffer->size_bytes;
   if (begins && __asan_unpoison_memory_region != NULL) __asan_unpoison_memory_region(bytes, size);
-  if (begins && evaluator->fills_undefined) memset(bytes, evaluator->undefined, size);
   if (!begins && __asan_poison_memory_region != NULL) __asan_poison_memory_region(bytes, size);
 }
 
@@ -89,8 +88,10 @@ static byoc_status_t allocate(byoc_evaluator_t *evaluator, const byoc_host_instr
   const byoc_host_buffer_t *buffer = i->operands.data[0];
   byoc_frame_t *frame = &evaluator->frame;
   const bool is_zeroed = i->allocation == BYOC_HOST_ZEROED;
+  const bool fills = i->allocation == BYOC_HOST_FRESH && evaluator->fills_undefined;
   if (!buffer->is_value) { // placed by the memory plan
     use_workspace(evaluator, buffer, true);
+    if (fills) memset(byoc_evaluator_address(evaluator, buffer), evaluator->undefined, buffer->size_bytes);
     if (is_zeroed) memset(byoc_evaluator_address(evaluator, buffer), 0, buffer->size_bytes);
     return BYOC_OK;
   }
@@ -102,7 +103,7 @@ static byoc_status_t allocate(byoc_evaluator_t *evaluator, const byoc_host_instr
                                    : byoc_frame_allocate(frame, buffer->index, dtype, rank, dims);
   if (status != BYOC_OK) return status;
   const byoc_cell_t *cell = frame->cells[buffer->index];
-  if (evaluator->fills_undefined) memset(cell->data, evaluator->undefined, (size_t)byoc_cell_size_bytes(cell));
+  if (fills) memset(cell->data, evaluator->undefined, (size_t)byoc_cell_size_bytes(cell));
   if (is_zeroed) byoc_frame_zero(frame, buffer->index);
   return BYOC_OK;
 }

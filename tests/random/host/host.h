@@ -41,8 +41,8 @@ bool mutate(byoc_host_program_t *program, byoc_test_random_t *random);
 
 // Tries one change; false if the program offers no place for it.
 typedef bool (*mutator_t)(mutation_t *m);
-extern const mutator_t buffer_mutators[]; // end with a NULL
-size_t below(mutation_t *m, size_t limit);  // 0 <= x < limit
+extern const mutator_t buffer_mutators[];  // end with a NULL
+size_t below(mutation_t *m, size_t limit); // 0 <= x < limit
 bool chance(mutation_t *m, size_t percent);
 byoc_host_instruction_t *pick_instruction(mutation_t *m); // NULL: there is none
 byoc_host_buffer_t *pick_buffer(mutation_t *m);
@@ -63,7 +63,8 @@ typedef enum outcome_t {
 
 // Evaluates a verified program on small inputs made from `seed`, twice, with other bytes where memory is undefined.
 outcome_t run_program(const byoc_host_program_t *program, uint64_t seed, char *reason, size_t reason_size);
-// Do a kernel's indices depend on nothing but its symbols and loops, so that its signature says which are used?
+// Do a kernel's indices depend on nothing but its symbols and loops, and fit its signature for all values of the
+// symbols?
 bool kernel_is_closed(const byoc_loop_kernel_t *kernel);
 
 #endif // BYOC_TESTS_RANDOM_HOST_HOST_H_

@@ -226,11 +226,12 @@ static void report(const options_t *options, const seeds_t *seeds) {
          (unsigned long long)done, seeds->count, (unsigned long long)options->seed,
          (unsigned long long)shared->unreadable, (unsigned long long)shared->refused,
          (unsigned long long)shared->accepted);
-  printf("of those accepted: %llu ran, %llu stopped at their data, %llu at an index that depends on data, %llu took too "
-         "long, %llu cannot be evaluated here\n",
-         (unsigned long long)shared->outcomes[OUTCOME_RAN], (unsigned long long)shared->outcomes[OUTCOME_STOPPED],
-         (unsigned long long)shared->outcomes[OUTCOME_OUTSIDE], (unsigned long long)shared->endless,
-         (unsigned long long)shared->outcomes[OUTCOME_UNPREPARED]);
+  printf(
+      "of those accepted: %llu ran, %llu stopped at their data, %llu at an index that depends on data, %llu took too "
+      "long, %llu cannot be evaluated here\n",
+      (unsigned long long)shared->outcomes[OUTCOME_RAN], (unsigned long long)shared->outcomes[OUTCOME_STOPPED],
+      (unsigned long long)shared->outcomes[OUTCOME_OUTSIDE], (unsigned long long)shared->endless,
+      (unsigned long long)shared->outcomes[OUTCOME_UNPREPARED]);
   printf("findings: %llu\n", (unsigned long long)shared->findings);
   qsort(shared->reasons, REASONS, sizeof(shared->reasons[0]), compare_counts);
   for (size_t k = 0; k < REASONS && shared->reasons[k].count > 0; ++k) {
@@ -251,11 +252,16 @@ int main(int argc, char **argv) {
   seeds_t seeds = {0};
   byoc_log_set_level(BYOC_LOG_ERROR);
   for (int k = 1; k < argc; ++k) {
-    if (strcmp(argv[k], "--count") == 0) options.count = number(argv[++k]);
-    else if (strcmp(argv[k], "--seed") == 0) options.seed = number(argv[++k]);
-    else if (strcmp(argv[k], "--first") == 0) options.first = number(argv[++k]);
-    else if (strcmp(argv[k], "--print") == 0) options.prints = true;
-    else seeds_add(&seeds, argv[k]);
+    if (strcmp(argv[k], "--count") == 0)
+      options.count = number(argv[++k]);
+    else if (strcmp(argv[k], "--seed") == 0)
+      options.seed = number(argv[++k]);
+    else if (strcmp(argv[k], "--first") == 0)
+      options.first = number(argv[++k]);
+    else if (strcmp(argv[k], "--print") == 0)
+      options.prints = true;
+    else
+      seeds_add(&seeds, argv[k]);
   }
   if (seeds.count == 0) seeds_collect(&seeds);
   shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -156,13 +156,15 @@ static bool duplicate(mutation_t *m) {
 // A new instruction of two buffers or one.
 static bool insert(mutation_t *m) {
   static const byoc_host_op_t ops[] = {BYOC_HOST_ALLOCATE, BYOC_HOST_FREE, BYOC_HOST_COPY, BYOC_HOST_SHARE};
+  const byoc_host_op_t op = ops[below(m, 4)];
   byoc_host_buffer_t *from = pick_buffer(m);
+  const bool is_life = op == BYOC_HOST_ALLOCATE || op == BYOC_HOST_FREE;
+  for (int tries = 0; is_life && tries < 10 && from->kind != BYOC_HOST_BUFFER_LOCAL; ++tries) from = pick_buffer(m);
   if (from == NULL) return false;
-  byoc_host_instruction_t *i = byoc_host_instruction_create(m->program, pick_instruction(m), ops[below(m, 4)]);
+  byoc_host_instruction_t *i = byoc_host_instruction_create(m->program, pick_instruction(m), op);
   if (i == NULL || !byoc_host_add_operand(m->program, i, from)) return false;
   i->origin = "";
-  return i->op == BYOC_HOST_ALLOCATE || i->op == BYOC_HOST_FREE ||
-         byoc_host_add_result(m->program, i, pick_like(m, from));
+  return is_life || byoc_host_add_result(m->program, i, pick_like(m, from));
 }
 
 // ---- what an instruction names ----
@@ -224,7 +226,8 @@ static bool replace_buffer(mutation_t *m) {
 static bool change_workspace(mutation_t *m) {
   byoc_host_instruction_t *i = pick_instruction(m);
   bool is_call = i != NULL && (i->op == BYOC_HOST_PACKED || i->op == BYOC_HOST_ENGINE || i->op == BYOC_HOST_KERNEL);
-  return is_call && byoc_host_set_workspace(m->program, i, i->workspace != NULL && chance(m, 50) ? NULL : pick_buffer(m));
+  return is_call &&
+         byoc_host_set_workspace(m->program, i, i->workspace != NULL && chance(m, 50) ? NULL : pick_buffer(m));
 }
 
 // ---- what stands in an instruction ----
@@ -286,9 +289,12 @@ static bool change_symbols(mutation_t *m) {
     return true;
   }
   byoc_host_relation_t *relation = &i->relations.data[below(m, i->relations.count)];
-  if (chance(m, 30)) *relation = i->relations.data[--i->relations.count];
-  else if (chance(m, 50)) relation->kind = (byoc_relation_kind_t)below(m, BYOC_RELATION_COUNT);
-  else relation->left = pick_dim(m);
+  if (chance(m, 30))
+    *relation = i->relations.data[--i->relations.count];
+  else if (chance(m, 50))
+    relation->kind = (byoc_relation_kind_t)below(m, BYOC_RELATION_COUNT);
+  else
+    relation->left = pick_dim(m);
   return true;
 }
 
@@ -300,9 +306,12 @@ static bool change_container(mutation_t *m) {
   };
   byoc_host_instruction_t *i = pick_op(m, BYOC_HOST_CONTAINER);
   if (i == NULL) return false;
-  if (chance(m, 50)) i->symbol = symbols[below(m, sizeof(symbols) / sizeof(symbols[0]))];
-  else if (chance(m, 50)) i->axis = (int64_t)below(m, 6) - 3;
-  else i->flag = (int64_t)below(m, 2);
+  if (chance(m, 50))
+    i->symbol = symbols[below(m, sizeof(symbols) / sizeof(symbols[0]))];
+  else if (chance(m, 50))
+    i->axis = (int64_t)below(m, 6) - 3;
+  else
+    i->flag = (int64_t)below(m, 2);
   return true;
 }
 
@@ -313,7 +322,8 @@ static bool swap_regions(mutation_t *m) {
   if (i == NULL) return false;
   byoc_host_instruction_t *last = i->regions[0].last;
   while (i->regions[1].first != NULL) byoc_host_instruction_move(i->regions[1].first, &i->regions[0], NULL);
-  while (last != NULL && i->regions[0].first != last) byoc_host_instruction_move(i->regions[0].first, &i->regions[1], NULL);
+  while (last != NULL && i->regions[0].first != last)
+    byoc_host_instruction_move(i->regions[0].first, &i->regions[1], NULL);
   if (last != NULL) byoc_host_instruction_move(last, &i->regions[1], NULL);
   return true;
 }
@@ -371,10 +381,33 @@ static bool change_loop(mutation_t *m) {
 // ---- all ----
 
 static const mutator_t mutators[] = {
-    drop,          drop,           swap_neighbours, move,          move_life,        move_life,      duplicate,
-    insert,        insert,         change_operand,  change_operand, change_operand,  change_result,  change_result,
-    swap_operands, change_count,   replace_buffer,  change_workspace, change_kernel, change_match,   change_symbols,
-    change_container, swap_regions, wrap_in_branch, unwrap,        change_loop,      NULL,
+    drop,
+    drop,
+    swap_neighbours,
+    move,
+    move_life,
+    move_life,
+    duplicate,
+    insert,
+    insert,
+    change_operand,
+    change_operand,
+    change_operand,
+    change_result,
+    change_result,
+    swap_operands,
+    change_count,
+    replace_buffer,
+    change_workspace,
+    change_kernel,
+    change_match,
+    change_symbols,
+    change_container,
+    swap_regions,
+    wrap_in_branch,
+    unwrap,
+    change_loop,
+    NULL,
 };
 
 static size_t count_of(const mutator_t *list) {

@@ -45,12 +45,12 @@ static bool change_dims(mutation_t *m) {
 }
 
 static bool change_dtype(mutation_t *m) {
-  static const byoc_dtype_t dtypes[] = {BYOC_DTYPE_F32, BYOC_DTYPE_F64, BYOC_DTYPE_I64,   BYOC_DTYPE_I32,
+  static const byoc_dtype_t dtypes[] = {BYOC_DTYPE_F32, BYOC_DTYPE_F64, BYOC_DTYPE_I64,    BYOC_DTYPE_I32,
                                         BYOC_DTYPE_I8,  BYOC_DTYPE_U8,  BYOC_DTYPE_STRING, BYOC_DTYPE_BOOL};
   byoc_host_buffer_t *buffer = pick_buffer(m);
   if (!is_ranked(buffer)) return false;
-  return set_type(buffer, byoc_type_tensor(&m->program->arena, dtypes[below(m, 8)], buffer->type->rank,
-                                           buffer->type->dims));
+  return set_type(buffer,
+                  byoc_type_tensor(&m->program->arena, dtypes[below(m, 8)], buffer->type->rank, buffer->type->dims));
 }
 
 // A type that another buffer has.
@@ -82,10 +82,14 @@ static bool change_offset(mutation_t *m) {
   byoc_host_buffer_t *buffer = pick_buffer(m);
   if (buffer == NULL || buffer->kind != BYOC_HOST_BUFFER_LOCAL || buffer->is_value) return false;
   const byoc_host_buffer_t *other = pick_buffer(m);
-  if (chance(m, 30) && other->kind == BYOC_HOST_BUFFER_LOCAL) buffer->offset_bytes = other->offset_bytes;
-  else if (chance(m, 5)) buffer->offset_bytes = BYOC_HOST_OFFSET_NONE;
-  else if (chance(m, 10)) buffer->offset_bytes += below(m, 64);
-  else buffer->offset_bytes = 64 * below(m, m->program->workspace_size_bytes / 64 + 2);
+  if (chance(m, 30) && other->kind == BYOC_HOST_BUFFER_LOCAL)
+    buffer->offset_bytes = other->offset_bytes;
+  else if (chance(m, 5))
+    buffer->offset_bytes = BYOC_HOST_OFFSET_NONE;
+  else if (chance(m, 10))
+    buffer->offset_bytes += below(m, 64);
+  else
+    buffer->offset_bytes = 64 * below(m, m->program->workspace_size_bytes / 64 + 2);
   return true;
 }
 
@@ -107,10 +111,14 @@ static bool change_view(mutation_t *m) {
   byoc_host_buffer_t *view = pick_view(m);
   if (view == NULL) return false;
   byoc_host_buffer_t *base = pick_like(m, view->base);
-  if (chance(m, 30) && base->index < view->index) view->base = base;
-  else if (chance(m, 20)) view->offset_bytes += below(m, 64);
-  else if (chance(m, 50) && view->offset_bytes >= 4) view->offset_bytes -= chance(m, 50) ? 4 : view->offset_bytes;
-  else view->offset_bytes += 4 * below(m, 8);
+  if (chance(m, 30) && base->index < view->index)
+    view->base = base;
+  else if (chance(m, 20))
+    view->offset_bytes += below(m, 64);
+  else if (chance(m, 50) && view->offset_bytes >= 4)
+    view->offset_bytes -= chance(m, 50) ? 4 : view->offset_bytes;
+  else
+    view->offset_bytes += 4 * below(m, 8);
   return true;
 }
 
@@ -169,12 +177,10 @@ static bool change_kind(mutation_t *m) {
   program->inputs.count = program->outputs.count = 0;
   for (size_t k = 0; k < program->buffers.count; ++k) {
     byoc_host_buffer_t *each = program->buffers.data[k];
-    if (each->kind == BYOC_HOST_BUFFER_INPUT &&
-        !byoc_vector_push(&program->inputs, program->arena.allocator, each)) {
+    if (each->kind == BYOC_HOST_BUFFER_INPUT && !byoc_vector_push(&program->inputs, program->arena.allocator, each)) {
       return false;
     }
-    if (each->kind == BYOC_HOST_BUFFER_OUTPUT &&
-        !byoc_vector_push(&program->outputs, program->arena.allocator, each)) {
+    if (each->kind == BYOC_HOST_BUFFER_OUTPUT && !byoc_vector_push(&program->outputs, program->arena.allocator, each)) {
       return false;
     }
   }
@@ -182,6 +188,7 @@ static bool change_kind(mutation_t *m) {
 }
 
 const mutator_t buffer_mutators[] = {
-    change_dims, change_dims, change_dtype, copy_type,   wrap_type,    change_value, change_offset, change_offset,
-    change_view, change_view, insert_view,  insert_view, insert_local, change_kind,  change_workspace_size, NULL,
+    change_dims,   change_dims,   change_dtype,          copy_type,   wrap_type,   change_value,
+    change_offset, change_offset, change_view,           change_view, insert_view, insert_view,
+    insert_local,  change_kind,   change_workspace_size, NULL,
 };

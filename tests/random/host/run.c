@@ -113,8 +113,7 @@ static void run_once(const byoc_host_program_t *program, const inputs_t *inputs,
   for (size_t k = 0; k < program->outputs.count; ++k) {
     memset(run->outputs[k], undefined, (size_t)program->outputs.data[k]->size_bytes);
   }
-  run->status =
-      byoc_evaluator_run(run->evaluator, (const void *const *)inputs->buffers, run->outputs, &run->diag);
+  run->status = byoc_evaluator_run(run->evaluator, (const void *const *)inputs->buffers, run->outputs, &run->diag);
 }
 
 static bool start(const byoc_host_program_t *program, const byoc_symbol_resolver_t *resolver, run_t *run) {
@@ -138,9 +137,9 @@ static void end(const byoc_host_program_t *program, run_t *run) {
 static const char *first_difference(const byoc_host_program_t *program, const run_t *a, const run_t *b) {
   for (size_t k = 0; k < program->outputs.count; ++k) {
     const byoc_host_buffer_t *output = program->outputs.data[k];
-    const bool same = program->is_dynamic ? same_arguments(&a->arguments[k], &b->arguments[k])
-                                          : same_elements(output->type->dtype, output->size_bytes, a->outputs[k],
-                                                          b->outputs[k]);
+    const bool same = program->is_dynamic
+                          ? same_arguments(&a->arguments[k], &b->arguments[k])
+                          : same_elements(output->type->dtype, output->size_bytes, a->outputs[k], b->outputs[k]);
     if (!same) return output->name;
   }
   return NULL;
@@ -194,8 +193,9 @@ outcome_t run_program(const byoc_host_program_t *program, uint64_t seed, char *r
       inputs.buffers[k] = make_elements(input->type->dtype, input->size_bytes, &random);
     }
     run_once(program, &inputs, 0xa5, &a);
-    run_once(program, &inputs, 0xff, &a); // what the run before left behind does not matter either
+    run_once(program, &inputs, 0xff, &a); // what the run before left behind does not matter, unless it is cached
     run_once(program, &inputs, 0x00, &b);
+    run_once(program, &inputs, 0x01, &b);
     outcome = judge(program, &a, &b, reason, reason_size);
     if (program->is_dynamic) free_arguments(inputs.arguments, program->inputs.count);
     free_all(inputs.buffers, program->inputs.count);

@@ -9,7 +9,7 @@
 #include "tests/random/host/host.h"
 #include "tests/random/road.h"
 
-enum { TEXT_AT_MOST = 24 << 10, WORK_AT_MOST = 1 << 14, BYTES_AT_MOST = 64 << 10 };
+enum { TEXT_AT_MOST = 32 << 10, WORK_AT_MOST = 1 << 28, BYTES_AT_MOST = 64 << 10 };
 
 // Small enough to run it thousands of times.
 static bool is_small(const byoc_host_program_t *program) {
@@ -20,6 +20,7 @@ static bool is_small(const byoc_host_program_t *program) {
   return work <= WORK_AT_MOST && bytes <= BYTES_AT_MOST;
 }
 
+// Puts the program among the seeds, unless it is large.
 static bool push(seeds_t *seeds, const char *path, const byoc_host_program_t *program) {
   const byoc_allocator_t allocator = byoc_allocator_system();
   byoc_string_t text;
@@ -51,8 +52,7 @@ static void add_host_program(seeds_t *seeds, const char *path, const char *text)
   byoc_diag_t diag = {0};
   byoc_graph_module_t *module = NULL;
   byoc_host_program_t *program = NULL;
-  byoc_status_t status =
-      byoc_host_program_parse(text, path, NULL, byoc_allocator_system(), &diag, &module, &program);
+  byoc_status_t status = byoc_host_program_parse(text, path, NULL, byoc_allocator_system(), &diag, &module, &program);
   if (status == BYOC_OK) status = plan(program, &diag);
   if (status == BYOC_OK) (void)push(seeds, path, program);
   byoc_host_program_destroy(program);
@@ -111,7 +111,8 @@ static void add_folder(seeds_t *seeds, const char *folder, const char *ending) {
 }
 
 void seeds_collect(seeds_t *seeds) {
-  static const char *const modules[] = {"loop_grows", "scan_is_a_loop", "join_memory", "write_over", "shapes_from_shapes"};
+  static const char *const modules[] = {"loop_grows", "scan_is_a_loop", "join_memory", "write_over",
+                                        "shapes_from_shapes"};
   byoc_log_set_level(BYOC_LOG_ERROR);
   add_folder(seeds, BYOC_TEST_SOURCE_DIR "/tests/ir", ".host");
   add_folder(seeds, BYOC_TEST_SOURCE_DIR "/tests/rows", ".host");

@@ -20,12 +20,18 @@ void *make_elements(byoc_dtype_t dtype, uint64_t size_bytes, byoc_test_random_t 
     const float real = (float)pick - 2.0f;
     const double twice = (double)real;
     memset(bytes + at, 0, step);
-    if (dtype == BYOC_DTYPE_STRING) memcpy(bytes + at, &texts[pick % 5], sizeof(texts[0]));
-    else if (dtype == BYOC_DTYPE_F32) memcpy(bytes + at, &real, sizeof(real));
-    else if (dtype == BYOC_DTYPE_F64) memcpy(bytes + at, &twice, sizeof(twice));
-    else if (dtype == BYOC_DTYPE_I64) memcpy(bytes + at, &integer, sizeof(integer));
-    else if (dtype == BYOC_DTYPE_BOOL) bytes[at] = pick & 1;
-    else bytes[at] = (uint8_t)pick;
+    if (dtype == BYOC_DTYPE_STRING)
+      memcpy(bytes + at, &texts[pick % 5], sizeof(texts[0]));
+    else if (dtype == BYOC_DTYPE_F32)
+      memcpy(bytes + at, &real, sizeof(real));
+    else if (dtype == BYOC_DTYPE_F64)
+      memcpy(bytes + at, &twice, sizeof(twice));
+    else if (dtype == BYOC_DTYPE_I64)
+      memcpy(bytes + at, &integer, sizeof(integer));
+    else if (dtype == BYOC_DTYPE_BOOL)
+      bytes[at] = pick & 1;
+    else
+      bytes[at] = (uint8_t)pick;
   }
   return bytes;
 }
