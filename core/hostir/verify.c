@@ -1,4 +1,6 @@
 // Verifies host programs: walks the instructions in the order of the text.
+#include <string.h>
+
 #include "byoc/call.h"
 #include "core/hostir/verify_internal.h"
 
@@ -167,13 +169,28 @@ static void take_results(byoc_host_verifier_t *v, const byoc_host_instruction_t 
   for (size_t k = 0; k < i->results.count; ++k) v->is_taken[i->results.data[k]->index] = taken;
 }
 
-static byoc_status_t walk_branch(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
+// Walks a region that is given values, of which as much is known as `passed` says; afterwards it says the same of those
+// that the region yields.
+static byoc_status_t walk_passing(byoc_host_verifier_t *v, const byoc_host_instruction_t *owner, uint32_t index,
+                                  uint32_t *passed, byoc_host_scope_t *out_scope) {
+  uint32_t *outside = v->passed;
+  v->passed = passed;
+  take_results(v, owner, true);
+  BYOC_RETURN_IF_ERROR(walk_nested(v, owner, index, out_scope));
+  take_results(v, owner, false);
+  v->passed = outside;
+  return BYOC_OK;
+}
+
+// Stores in `known` what is known of the results.
+static byoc_status_t walk_branch(byoc_host_verifier_t *v, const byoc_host_instruction_t *i, uint32_t *known) {
   byoc_host_scope_t cases[2];
+  uint32_t *other = BYOC_ARENA_ARRAY(&v->arena, uint32_t, i->results.count);
+  if (other == NULL) return byoc_diag_out_of_memory(v->diag);
   const size_t number = v->number;
-  take_results(v, i, true);
-  BYOC_RETURN_IF_ERROR(walk_nested(v, i, 0, &cases[0]));
-  BYOC_RETURN_IF_ERROR(walk_nested(v, i, 1, &cases[1]));
-  take_results(v, i, false);
+  BYOC_RETURN_IF_ERROR(walk_passing(v, i, 0, known, &cases[0]));
+  BYOC_RETURN_IF_ERROR(walk_passing(v, i, 1, other, &cases[1]));
+  for (size_t k = 0; k < i->results.count; ++k) known[k] &= other[k];
   const size_t behind = v->number;
   v->number = number;
   BYOC_RETURN_IF_ERROR(byoc_host_verify_join(v, cases));
@@ -181,12 +198,39 @@ static byoc_status_t walk_branch(byoc_host_verifier_t *v, const byoc_host_instru
   return BYOC_OK;
 }
 
-static byoc_status_t walk_loop(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
+// What is known of a loop's parameters in the first turn. The iteration and the condition come from the loop.
+static void begin_passing(const byoc_host_verifier_t *v, const byoc_host_instruction_t *i, uint32_t *known) {
+  const byoc_host_region_t *body = &i->regions[0];
+  for (size_t k = 0; k < body->parameters.count; ++k) {
+    const byoc_host_buffer_t *parameter = body->parameters.data[k];
+    known[k] = parameter->type->rank == 0 ? UINT32_MAX : 0;
+    if (k >= 2) known[k] = byoc_host_verify_passed(v, i->operands.data[k], parameter);
+  }
+}
+
+// Stores in `known` what is known of the results. If a turn yields less than the first one was given, nothing is taken
+// for granted, and the body is walked again.
+static byoc_status_t walk_loop(byoc_host_verifier_t *v, const byoc_host_instruction_t *i, uint32_t *known) {
   byoc_host_scope_t body;
-  const size_t number = v->number;
-  take_results(v, i, true);
-  BYOC_RETURN_IF_ERROR(walk_nested(v, i, 0, &body));
-  take_results(v, i, false);
+  const size_t number = v->number, carried = i->operands.count - 2;
+  uint32_t *passed = BYOC_ARENA_ARRAY(&v->arena, uint32_t, i->operands.count + i->results.count);
+  if (passed == NULL) return byoc_diag_out_of_memory(v->diag);
+  begin_passing(v, i, known);
+  memcpy(passed, known, i->operands.count * sizeof(*passed));
+  BYOC_RETURN_IF_ERROR(walk_passing(v, i, 0, passed, &body));
+  bool keeps = true;
+  for (size_t k = 2; k < i->operands.count; ++k) keeps = keeps && (passed[k - 1] & known[k]) == known[k];
+  if (!keeps) {
+    v->number = number;
+    memset(&known[2], 0, carried * sizeof(*known));
+    memcpy(passed, known, i->operands.count * sizeof(*passed));
+    BYOC_RETURN_IF_ERROR(walk_passing(v, i, 0, passed, &body));
+  }
+  for (size_t k = 0; k < i->results.count; ++k) {
+    const bool same =
+        k < carried && byoc_type_equal(i->results.data[k]->type, i->regions[0].parameters.data[k + 2]->type);
+    known[k] = same ? known[k + 2] : 0;
+  }
   const size_t behind = v->number;
   v->number = number;
   BYOC_RETURN_IF_ERROR(byoc_host_verify_repeat(v, &body));
@@ -216,6 +260,17 @@ static bool makes_cells(const byoc_host_instruction_t *i) {
          i->op == BYOC_HOST_LOOP;
 }
 
+// What is known of the values that a region yields, as its owner's results or as what its next turn is given.
+static void note_yield(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
+  const byoc_host_instruction_t *owner = i->region->owner;
+  const bool of_loop = owner->op == BYOC_HOST_LOOP;
+  const size_t count = of_loop ? i->region->parameters.count - 1 : owner->results.count;
+  for (size_t k = 0; k < count; ++k) {
+    const byoc_host_buffer_t *to = of_loop ? i->region->parameters.data[k + 1] : owner->results.data[k];
+    v->passed[k] = byoc_host_verify_passed(v, i->operands.data[k], to);
+  }
+}
+
 static byoc_status_t check_instruction(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
   if (i->kernel != NULL) BYOC_RETURN_IF_ERROR(check_dims(v, i->dims, i->kernel->symbols.count));
   BYOC_RETURN_IF_ERROR(byoc_host_verify_alone(v, i));
@@ -229,6 +284,7 @@ static byoc_status_t check_instruction(byoc_host_verifier_t *v, const byoc_host_
     const byoc_host_instruction_t *next = i->next;
     while (next != NULL && next->op == BYOC_HOST_FREE) next = next->next;
     if (next != NULL) return byoc_host_verify_refuse(v, "a yield is not the end of its region");
+    note_yield(v, i);
   }
   BYOC_RETURN_IF_ERROR(byoc_host_verify_overlaps(v, i));
   for (size_t k = 0; k < i->operands.count; ++k) {
@@ -238,13 +294,16 @@ static byoc_status_t check_instruction(byoc_host_verifier_t *v, const byoc_host_
   if (i->op == BYOC_HOST_C_CALL && i->c_call->result_from_operand >= 0) { // what it adds to is there already
     BYOC_RETURN_IF_ERROR(byoc_host_verify_read(v, i->results.data[0]));
   }
-  if (i->op == BYOC_HOST_BRANCH) BYOC_RETURN_IF_ERROR(walk_branch(v, i));
-  if (i->op == BYOC_HOST_LOOP) BYOC_RETURN_IF_ERROR(walk_loop(v, i));
+  uint32_t *known = NULL; // of the results
+  if (makes_cells(i)) known = BYOC_ARENA_ARRAY(&v->arena, uint32_t, i->operands.count + i->results.count);
+  if (makes_cells(i) && known == NULL) return byoc_diag_out_of_memory(v->diag);
+  if (i->op == BYOC_HOST_SHARE) known[0] = byoc_host_verify_shared(v, i);
+  if (i->op == BYOC_HOST_BRANCH) BYOC_RETURN_IF_ERROR(walk_branch(v, i, known));
+  if (i->op == BYOC_HOST_LOOP) BYOC_RETURN_IF_ERROR(walk_loop(v, i, known));
   v->at = i;
   if (i->workspace != NULL) BYOC_RETURN_IF_ERROR(byoc_host_verify_scratch(v, i->workspace));
   for (size_t k = 0; k < i->results.count; ++k) {
-    const uint32_t known = i->op == BYOC_HOST_SHARE ? byoc_host_verify_shared(v, i) : 0;
-    BYOC_RETURN_IF_ERROR(makes_cells(i) ? byoc_host_verify_make(v, i->results.data[k], known)
+    BYOC_RETURN_IF_ERROR(makes_cells(i) ? byoc_host_verify_make(v, i->results.data[k], known[k])
                                         : byoc_host_verify_write(v, i->results.data[k]));
   }
   return BYOC_OK;

@@ -49,6 +49,7 @@ typedef struct byoc_host_verifier_t {
   // The planned buffers that are alive and not empty, by offset; they do not overlap.
   const byoc_host_buffer_t **planned;
   size_t planned_count;
+  uint32_t *passed;            // by parameter, then by value that the region yields: what is known of each
   bool *is_taken;              // by buffer index: the walk is in the regions of an instruction that makes it
   uint32_t *slots;             // by buffer index: 0, except inside of a function that uses them
   bool *is_bound;              // by symbol
@@ -88,6 +89,9 @@ byoc_dim_t byoc_host_verify_count(byoc_host_verifier_t *v, const byoc_dim_t *dim
 uint32_t byoc_host_verify_imported(const byoc_host_buffer_t *buffer);
 uint32_t byoc_host_verify_matched(byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
 uint32_t byoc_host_verify_shared(const byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
+// What is known of `from` under the type of `to`, when one becomes the other.
+uint32_t byoc_host_verify_passed(const byoc_host_verifier_t *v, const byoc_host_buffer_t *from,
+                                 const byoc_host_buffer_t *to);
 // Refuses the use of a value whose element type and rank, or whose shape too, are not known to be those of its type.
 byoc_status_t byoc_host_verify_known(byoc_host_verifier_t *v, byoc_host_buffer_t *buffer, bool only_kind);
 // A symbol gets a new value: dimensions that equalled its last one are not known any more.

@@ -123,10 +123,15 @@ uint32_t byoc_host_verify_matched(byoc_host_verifier_t *v, const byoc_host_instr
   return known;
 }
 
+uint32_t byoc_host_verify_passed(const byoc_host_verifier_t *v, const byoc_host_buffer_t *from,
+                                 const byoc_host_buffer_t *to) {
+  return byoc_type_equal(from->type, to->type) ? v->lives[from->index].known & all_of(from->type) : 0;
+}
+
 uint32_t byoc_host_verify_shared(const byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
   const byoc_host_buffer_t *from = i->operands.data[0], *to = i->results.data[0];
   const uint32_t known = v->lives[from->index].known;
-  if (byoc_type_equal(from->type, to->type)) return known;
+  if (byoc_type_equal(from->type, to->type)) return byoc_host_verify_passed(v, from, to);
   bool is_known = byoc_type_is_tensor(from->type) && byoc_type_is_tensor(to->type) &&
                   from->type->dtype == to->type->dtype && (known & KIND) != 0;
   return is_known ? all_of(to->type) : 0; // the program compares the numbers of elements

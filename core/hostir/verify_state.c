@@ -216,9 +216,7 @@ byoc_status_t byoc_host_verify_enter(byoc_host_verifier_t *v, const byoc_host_re
     }
     BYOC_RETURN_IF_ERROR(set_alive(v, parameter, true));
     BYOC_RETURN_IF_ERROR(set_written(v, parameter, byoc_host_verify_bytes(parameter)));
-    // A loop's iteration and condition come from the loop, as scalars.
-    const bool is_scalar = region->owner->op == BYOC_HOST_LOOP && k < 2 && parameter->type->rank == 0;
-    BYOC_RETURN_IF_ERROR(byoc_host_verify_set_known(v, parameter, is_scalar ? UINT32_MAX : 0));
+    BYOC_RETURN_IF_ERROR(byoc_host_verify_set_known(v, parameter, v->passed[k]));
   }
   return BYOC_OK;
 }

@@ -273,6 +273,8 @@ static void test_verify_shapes_of_values(void **state) {
 #define VALUES                                                                                                         \
   " input %z : value f32[M]\n local %a : value f32[N]\n local %b : value f32[N,1]\n local %w : value f32[M]\n"         \
   " local %f : value f32[4]\n local %g : value f32[4]\n local %t : f32[4] at 0\n local %two : value f32[2,N]\n"
+#define CARRIED                                                                                                        \
+  " local %i : value i64[]\n local %go : value bool[]\n local %s : value f32[N]\n local %o : value f32[N]\n"
 #define BOTH      "match %x binds N at 0 match %z binds M at 0 "
 #define GIVE      "share %a -> %y free %a"
 #define K(called) BOTH "allocate %a " called " " GIVE
@@ -319,6 +321,24 @@ static void test_verify_shapes_of_values(void **state) {
       {"what a branch yields, matched",
        DYNAMIC(VALUES, BOTH "branch (%c) -> (%a) then { yield (%x) } else { yield (%z) } match %a is N at 0 allocate "
                             "%g packed f(%a) -> (%g) free %g " GIVE),
+       NULL},
+      {"what both cases yield",
+       DYNAMIC(VALUES, BOTH "branch (%c) -> (%a) then { yield (%x) } else { yield (%x) } allocate %g packed f(%a) -> "
+                            "(%g) free %g " GIVE),
+       NULL},
+      {"what a loop carries",
+       DYNAMIC(VALUES CARRIED, BOTH "loop (%n, none, %x) -> (%a) body (%i, %go, %s) { allocate %o kernel k(%s) [N] -> "
+                                    "(%o) yield (%go, %o) free %o } allocate %g packed f(%a) -> (%g) free %g " GIVE)
+           K_N,
+       NULL},
+      {"what only the first turn is given",
+       DYNAMIC(VALUES CARRIED, BOTH "loop (%n, none, %x) -> (%a) body (%i, %go, %s) { allocate %o kernel k(%s) [N] -> "
+                                    "(%o) yield (%go, %z) free %o } allocate %g packed f(%a) -> (%g) free %g " GIVE)
+           K_N,
+       "instruction 5 (kernel k): the value 's' is used before a match checks its type"},
+      {"what each turn matches",
+       DYNAMIC(VALUES CARRIED, BOTH "loop (%n, none, %x) -> (%a) body (%i, %go, %s) { match %s is N at 0 allocate %o "
+                                    "kernel k(%s) [N] -> (%o) yield (%go, %z) free %o } " GIVE) K_N,
        NULL},
       {"what an operator gives",
        DYNAMIC(" input %q : value seq<f32[N]>\n local %e : value bool[]\n",
