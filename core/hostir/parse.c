@@ -45,10 +45,16 @@ static bool parse_constant_source(byoc_host_parser_t *parser, byoc_host_buffer_t
   return true;
 }
 
+// The base may be declared further down, and may itself be a view.
 static bool parse_view_base(byoc_host_parser_t *parser, byoc_host_buffer_t *buffer) {
   byoc_lexer_t *lexer = &parser->lexer;
-  return byoc_host_parse_buffer(parser, &buffer->base) && byoc_lexer_expect(lexer, BYOC_TOKEN_PLUS) &&
-         byoc_host_parse_unsigned(parser, &buffer->offset_bytes);
+  const byoc_token_t token = lexer->token;
+  return byoc_lexer_expect(lexer, BYOC_TOKEN_VALUE) &&
+         byoc_host_parse_later(parser, &(byoc_host_pending_t){.buffer = buffer,
+                                                              .name = token.text,
+                                                              .what = BYOC_HOST_BASE_NAME,
+                                                              .offset = token.offset}) &&
+         byoc_lexer_expect(lexer, BYOC_TOKEN_PLUS) && byoc_host_parse_unsigned(parser, &buffer->offset_bytes);
 }
 
 // Creates a buffer whose kind was read; what stands behind its type is read by parse_place.
@@ -162,6 +168,11 @@ static bool no_such(byoc_host_parser_t *parser, const byoc_host_pending_t *pendi
 static bool resolve_buffer(byoc_host_parser_t *parser, const byoc_host_pending_t *pending) {
   byoc_host_buffer_t *buffer = pending->buffer;
   const byoc_type_t *type = NULL;
+  if (pending->what == BYOC_HOST_BASE_NAME) {
+    buffer->base = byoc_host_find_buffer(parser->program, pending->name);
+    return buffer->base != NULL ||
+           byoc_lexer_fail_at(&parser->lexer, pending->offset, "there is no buffer %%%s", pending->name);
+  }
   if (pending->what == BYOC_HOST_CONSTANT_NAME) {
     buffer->constant = byoc_graph_module_find_constant(parser->module, pending->name);
     if (buffer->constant == NULL) return no_such(parser, pending, "constant", pending->name);
@@ -223,6 +234,22 @@ static bool resolve(byoc_host_parser_t *parser, const byoc_host_pending_t *pendi
   return pending->instruction->function != NULL || no_such(parser, pending, "function", pending->name);
 }
 
+// A view of a view is a view of that one's base.
+static bool flatten(byoc_host_parser_t *parser, const byoc_host_pending_t *pending) {
+  byoc_host_buffer_t *view = pending->buffer;
+  for (size_t steps = 0; view->base->kind == BYOC_HOST_BUFFER_VIEW; ++steps) {
+    const byoc_host_buffer_t *base = view->base;
+    if (steps > parser->program->buffers.count) {
+      return byoc_lexer_fail_at(&parser->lexer, pending->offset, "%%%s is a view of itself", view->name);
+    }
+    if (__builtin_add_overflow(view->offset_bytes, base->offset_bytes, &view->offset_bytes)) {
+      return byoc_lexer_fail_at(&parser->lexer, pending->offset, "%%%s reaches beyond its base", view->name);
+    }
+    view->base = base->base;
+  }
+  return true;
+}
+
 static bool parse_all(byoc_host_parser_t *parser) {
   if (!parse_program(parser)) return false;
   while (!byoc_lexer_is(&parser->lexer, BYOC_TOKEN_END)) {
@@ -230,6 +257,10 @@ static bool parse_all(byoc_host_parser_t *parser) {
   }
   for (size_t i = 0; i < parser->pending.count && parser->lexer.status == BYOC_OK; ++i) {
     if (!resolve(parser, &parser->pending.data[i])) return false;
+  }
+  for (size_t i = 0; i < parser->pending.count && parser->lexer.status == BYOC_OK; ++i) {
+    const byoc_host_pending_t *pending = &parser->pending.data[i];
+    if (pending->what == BYOC_HOST_BASE_NAME && !flatten(parser, pending)) return false;
   }
   return parser->lexer.status == BYOC_OK;
 }

@@ -25,7 +25,7 @@
 //
 //   symbol N [of inputs]        those that the inputs' shapes give their values come first
 //   KIND %name : [value] TYPE [scope "shared"], KIND being input, output, constant, local or view; behind that
-//     local: [at OFFSET]        view: = %base + OFFSET
+//     local: [at OFFSET]        view: = %base + OFFSET, in any order; a view of a view is one of its base
 //     constant: = @w, data of the graph module; = "module" 1, a constant that a backend bound; or data in place
 //
 // Instructions. Each may end with the text of its origin, a string; lists of buffers may hold `none`:

@@ -40,8 +40,14 @@ typedef struct byoc_host_pending_t {
   byoc_host_buffer_t *buffer; // one of these two refers to it
   byoc_host_instruction_t *instruction;
   byoc_runtime_module_t *importer; // or this one
-  const char *name, *second;       // a kernel, function, constant or module; an engine's JSON module
-  enum { BYOC_HOST_KERNEL_NAME, BYOC_HOST_FUNCTION_NAME, BYOC_HOST_CONSTANT_NAME, BYOC_HOST_MODULE_NAME } what;
+  const char *name, *second;       // a kernel, function, constant, module or buffer; an engine's JSON module
+  enum {
+    BYOC_HOST_KERNEL_NAME,
+    BYOC_HOST_FUNCTION_NAME,
+    BYOC_HOST_CONSTANT_NAME,
+    BYOC_HOST_MODULE_NAME,
+    BYOC_HOST_BASE_NAME
+  } what;
   size_t offset; // in the text
 } byoc_host_pending_t;
 

@@ -1,4 +1,5 @@
 // What host programs say about memory, seen in both executors: bounds and peaks, zeroed and cached allocations.
+#include "core/hostir/evaluate_internal.h"
 #include "tests/unit/compose/host_model.h"
 
 #define PASSES "place-lifetimes,plan-memory"
@@ -60,6 +61,76 @@ static void test_h9_bound_and_peak_of_a_dynamic_program(void **state) {
     assert_int_equal(peak, 4 * 4 * lengths[i] + 2 * 64 + (i > 0 ? 4 * lengths[i - 1] : 0));
   }
   assert_int_equal(m.artifact.table->peak_bytes(NULL), 0);
+  host_model_close(&m);
+}
+
+static uint64_t plan(const char *text) {
+  byoc_diag_t diag = {0};
+  host_model_t m;
+  host_model_parse(&m, text);
+  byoc_test_ok(byoc_host_pass_run_list(PASSES, m.program, NULL, &diag), &diag);
+  assert_int_equal(m.program->workspace_size_bytes, m.program->workspace_bound_bytes);
+  const uint64_t size_bytes = m.program->workspace_size_bytes;
+  host_model_close(&m);
+  return size_bytes;
+}
+
+#define NESTED_HEAD                                                                                                    \
+  "host program \"nested\" {\n  input %x : f32[4]\n  input %go : bool[]\n  output %y : f32[4]\n"                       \
+  "  local %a : f32[16]\n  local %b : f32[32]\n  local %c : f32[64]\n  local %d : f32[128]\n"
+
+// The largest sum over all cases: 64 + 128 + 256 in the first one's inner else, or 64 + 512 in the second.
+static void test_h9_exact_peak_in_nested_scopes(void **state) {
+  (void)state;
+  assert_int_equal(plan(NESTED_HEAD "  packed f(%x) -> (%a)\n  branch (%go) -> ()\n  then {\n"
+                                    "    packed g(%a) -> (%b)\n    branch (%go) -> ()\n    then {\n"
+                                    "      packed h(%b) -> (%y)\n    }\n    else {\n      packed i(%b) -> (%c)\n"
+                                    "      packed j(%c) -> (%y)\n    }\n  }\n  else {\n    packed k(%a) -> (%d)\n"
+                                    "    packed l(%d) -> (%y)\n  }\n}\n"),
+                   64 + 512);
+  assert_int_equal(plan(NESTED_HEAD "  packed f(%x) -> (%d)\n  branch (%go) -> ()\n  then {\n"
+                                    "    packed g(%d) -> (%b)\n    branch (%go) -> ()\n    then {\n"
+                                    "      packed h(%b) -> (%y)\n    }\n    else {\n      packed i(%b) -> (%c)\n"
+                                    "      packed j(%c) -> (%y)\n    }\n  }\n  else {\n    packed k(%d) -> (%a)\n"
+                                    "    packed l(%a) -> (%y)\n  }\n}\n"),
+                   512 + 128 + 256);
+}
+
+// A buffer may live more often than there are buffers; both cases may end a life.
+static void test_h9_many_lives_of_one_buffer(void **state) {
+  (void)state;
+  assert_int_equal(plan("host program \"lives\" {\n  input %x : f32[4]\n  input %go : bool[]\n  output %y : f32[4]\n"
+                        "  local %t : f32[4]\n"
+                        "  allocate %t\n  copy %x -> %t\n  free %t\n  allocate %t\n  copy %x -> %t\n  free %t\n"
+                        "  allocate %t\n  copy %x -> %t\n  free %t\n  allocate %t\n  copy %x -> %t\n"
+                        "  branch (%go) -> ()\n  then {\n    copy %t -> %y\n    free %t\n  }\n"
+                        "  else {\n    copy %x -> %y\n    free %t\n  }\n}\n"),
+                   64);
+}
+
+// Nothing but the results is left behind a run, and not even those if there are none.
+static void test_h9_down_to_zero_bytes(void **state) {
+  (void)state;
+  host_model_t m;
+  const char *end = strstr(looping, "  share %o -> %y\n"), *output = strstr(looping, "  output %y : value f32[N]\n");
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  byoc_string_append_bytes(&text, looping, (size_t)(output - looping));
+  output = strchr(output, '\n') + 1;
+  byoc_string_append_bytes(&text, output, (size_t)(end - output));
+  byoc_string_append(&text, strchr(end, '\n') + 1);
+  host_model_open(&m, text.data, PASSES);
+  byoc_string_deinit(&text);
+  const float x[16] = {0};
+  const int64_t length = 16;
+  for (int64_t trips = 0; trips < 4; ++trips) {
+    const byoc_argument_t inputs[] = {host_model_tensor(BYOC_DTYPE_F32, 1, &length, x),
+                                      host_model_tensor(BYOC_DTYPE_I64, 0, NULL, &trips)};
+    host_model_run(&m, inputs, NULL);
+    assert_int_equal(m.evaluator->frame.live_bytes, 0);
+    assert_true(m.evaluator->frame.peak_bytes > 0);
+    assert_int_equal(m.artifact.table->peak_bytes(m.context), byoc_evaluator_peak_bytes(m.evaluator));
+  }
   host_model_close(&m);
 }
 
@@ -206,6 +277,9 @@ static void test_h8_refusals(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_h9_bound_and_peak_of_a_dynamic_program),
+      cmocka_unit_test(test_h9_exact_peak_in_nested_scopes),
+      cmocka_unit_test(test_h9_many_lives_of_one_buffer),
+      cmocka_unit_test(test_h9_down_to_zero_bytes),
       cmocka_unit_test(test_h8_zeroed),
       cmocka_unit_test(test_h8_cached),
       cmocka_unit_test(test_h8_turns_of_loops),
