@@ -68,7 +68,7 @@ static byoc_status_t emit_argument(byoc_host_c_t *host, const byoc_host_instruct
   const byoc_host_buffer_t *buffer =
       is_operand ? instruction->operands.data[argument->index] : instruction->results.data[argument->index];
   BYOC_RETURN_IF_ERROR(byoc_host_c_locate(host, buffer, &place));
-  byoc_host_c_emit_address(&place, argument->offset_bytes, out);
+  byoc_host_c_emit_address(host, &place, argument->offset_bytes, out);
   if (argument->step_bytes != 0 && instruction->c_call->repeat_count > 1) {
     byoc_string_appendf(out, " + turn * %lld", (long long)argument->step_bytes);
   }
@@ -102,9 +102,9 @@ static byoc_status_t emit_copy(byoc_host_c_t *host, const byoc_host_instruction_
   BYOC_RETURN_IF_ERROR(byoc_host_c_locate(host, instruction->results.data[0], &to));
   byoc_host_c_indent(host, out);
   byoc_string_append(out, "__builtin_memcpy(");
-  byoc_host_c_emit_address(&to, 0, out);
+  byoc_host_c_emit_address(host, &to, 0, out);
   byoc_string_append(out, ", ");
-  byoc_host_c_emit_address(&from, 0, out);
+  byoc_host_c_emit_address(host, &from, 0, out);
   byoc_string_appendf(out, ", %llu);\n", (unsigned long long)instruction->operands.data[0]->size_bytes);
   return BYOC_OK;
 }
@@ -143,7 +143,8 @@ static byoc_status_t emit_step(byoc_host_c_t *host, const byoc_host_instruction_
   byoc_string_append(out, "// ");
   byoc_host_c_comment(out, host->steps.data[step]);
   byoc_string_append(out, "\n");
-  if (byoc_host_c_is_call(at) && host->program->is_dynamic) byoc_host_c_emit_placing(host, at, host->call, out);
+  byoc_host_c_emit_checks(host, at, step, out);
+  if (byoc_host_c_is_call(at)) byoc_host_c_emit_placing(host, at, host->call, out);
   const bool is_timed = host->options->profile && at->region_count == 0 && at->op != BYOC_HOST_YIELD;
   if (is_timed) {
     byoc_host_c_indent(host, out);
@@ -216,14 +217,16 @@ static void emit_step_locals(const byoc_host_c_t *host, byoc_string_t *out) {
   byoc_string_append(out, "  DLTensor *const tensors = context->tensors;\n"
                           "  const byoc_call_t *const calls = context->calls;\n"
                           "  uint8_t *const workspace = context->workspace;\n");
-  if (host->program->is_dynamic) {
+  if (byoc_host_c_has_symbols(host)) {
     byoc_string_appendf(out,
                         "  byoc_frame_t *const frame = &context->frame;\n"
-                        "  byoc_cell_t *const *const cells = frame->cells;\n"
                         "  int64_t *const symbols = frame->symbols;\n"
                         "  int64_t arguments[%zu]; // values of a kernel's symbols\n"
-                        "  (void)cells, (void)symbols, (void)arguments;\n",
+                        "  (void)symbols, (void)arguments;\n",
                         host->most_symbols);
+  }
+  if (host->program->is_dynamic) {
+    byoc_string_append(out, "  byoc_cell_t *const *const cells = frame->cells;\n  (void)cells;\n");
   } else {
     byoc_string_append(out, "  (void)inputs, (void)outputs;\n");
   }
@@ -296,10 +299,10 @@ static void emit_caller_pointers(byoc_host_c_t *host, byoc_string_t *out) {
   for (size_t i = 0; i < host->tensors.count; i++) {
     const byoc_host_c_tensor_t *tensor = &host->tensors.data[i];
     const bool is_callers = tensor->kind == BYOC_HOST_BUFFER_INPUT || tensor->kind == BYOC_HOST_BUFFER_OUTPUT;
-    if (is_callers && !tensor->in_cell) {
+    if (is_callers && !tensor->in_cell && byoc_dim_is_constant(tensor->moving)) {
       if (count++ == 0) byoc_string_append(&part, "\n  // The caller's tensors.\n");
       byoc_string_appendf(&part, "  tensors[%zu].data = ", i);
-      byoc_host_c_emit_address(tensor, 0, &part);
+      byoc_host_c_emit_address(host, tensor, 0, &part);
       byoc_string_append(&part, "; // ");
       byoc_host_c_comment(&part, tensor->name);
       byoc_string_append(&part, "\n");
@@ -333,11 +336,6 @@ static void emit_step_macros(const byoc_host_c_t *host, byoc_string_t *out) {
 
 // A dynamic program works on cells, which byoc_model_run_arguments fills and reads.
 static byoc_status_t emit_execute(byoc_host_c_t *host, byoc_string_t *out) {
-  host->most_symbols = 1;
-  for (size_t i = 0; i < host->program->kernels.count; i++) {
-    size_t count = host->program->kernels.data[i]->symbols.count;
-    if (count > host->most_symbols) host->most_symbols = count;
-  }
   emit_step_macros(host, out);
   byoc_string_append(out,
                      "#define PLACE(tensor, cell) \\\n"
@@ -366,6 +364,11 @@ static bool makes_texts(const byoc_host_program_t *program) {
 static byoc_status_t emit_run(byoc_host_c_t *host, byoc_string_t *out) {
   const bool profile = host->options->profile;
   host->depth = 1;
+  host->most_symbols = 1;
+  for (size_t i = 0; i < host->program->kernels.count; i++) {
+    size_t count = host->program->kernels.data[i]->symbols.count;
+    if (count > host->most_symbols) host->most_symbols = count;
+  }
   if (host->program->is_dynamic) return emit_execute(host, out);
   emit_step_macros(host, out);
   byoc_string_append(out, "\n");

@@ -4,6 +4,7 @@
 
 #include "core/compose/compose.h"
 #include "core/compose/layout.h"
+#include "core/hostir/ranges.h"
 
 // A row of the generated table of tensors, with the place of its data.
 typedef struct byoc_host_c_tensor_t {
@@ -12,6 +13,7 @@ typedef struct byoc_host_c_tensor_t {
   byoc_host_buffer_kind_t kind;
   uint32_t index;        // INPUT, OUTPUT: position among the model's inputs or outputs
   uint64_t offset_bytes; // in the caller's tensor, the workspace or the constants
+  byoc_dim_t moving;     // and more, over symbols; 0: it stays there
   const char *name;      // of the buffer, for readers
   bool in_cell;          // `cell` holds data and shape
   bool is_strings;       // a CONSTANT in the table of texts of buffer `cell`
@@ -32,6 +34,7 @@ typedef struct byoc_host_c_t {
   byoc_status_t status; // the first failure while tables are printed
   byoc_arena_t arena;
   byoc_allocator_t arena_allocator;
+  byoc_host_ranges_t ranges;
   BYOC_VECTOR(int64_t) dims;
   byoc_map_t shapes;     // dimensions as text → index into dims, plus 1
   byoc_map_t inputs;     // buffer → position, plus 1
@@ -104,11 +107,28 @@ typedef byoc_status_t (*byoc_host_c_emit_region_t)(byoc_host_c_t *host, const by
 // `emit_region` prints nested regions.
 byoc_status_t byoc_host_c_emit_dynamic(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t step,
                                        byoc_host_c_emit_region_t emit_region, byoc_string_t *out);
-// Before a call: fills in what is in cells of its tensors, and the values of a kernel's symbols.
+// host_c_loop.c: loops that count, and what depends on symbols. Prints nothing and returns false for other
+// instructions.
+bool byoc_host_c_emit_counting(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t step,
+                               byoc_host_c_emit_region_t emit_region, byoc_string_t *out, byoc_status_t *out_status);
+// Before an instruction: checks the places of views that may leave their bases.
+void byoc_host_c_emit_checks(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t step,
+                             byoc_string_t *out);
+void byoc_host_c_emit_dim(const byoc_host_c_t *host, byoc_dim_t dim, byoc_string_t *out);
+// All targets get their sources' values at once.
+void byoc_host_c_emit_assign(const byoc_host_c_t *host, byoc_host_buffer_t *const *targets,
+                             byoc_host_buffer_t *const *sources, size_t count, byoc_string_t *out);
+// Before a call: fills in what is in cells of its tensors, where views have moved to, and the values of a kernel's
+// symbols.
 void byoc_host_c_emit_placing(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t call,
                               byoc_string_t *out);
 // An address as C text.
-void byoc_host_c_emit_address(const byoc_host_c_tensor_t *place, int64_t extra_bytes, byoc_string_t *out);
+void byoc_host_c_emit_address(const byoc_host_c_t *host, const byoc_host_c_tensor_t *place, int64_t extra_bytes,
+                              byoc_string_t *out);
+// Do the functions of steps need the frame's symbols?
+static inline bool byoc_host_c_has_symbols(const byoc_host_c_t *host) {
+  return host->program->is_dynamic || host->program->symbols.count > 0;
+}
 static inline void byoc_host_c_indent(const byoc_host_c_t *host, byoc_string_t *out) {
   byoc_string_appendf(out, "%*s", 2 * host->depth, "");
 }

@@ -46,6 +46,7 @@ byoc_status_t byoc_host_c_locate(byoc_host_c_t *host, const byoc_host_buffer_t *
   uint64_t offset = is_view ? buffer->offset_bytes : 0;
   *out_tensor = (byoc_host_c_tensor_t){.type = buffer->type, .kind = root->kind, .name = buffer->name};
   out_tensor->cell = root->index;
+  out_tensor->moving = buffer->offset;
   out_tensor->in_cell = byoc_host_buffer_in_cell(root);
   if (out_tensor->in_cell) return byoc_host_c_shape(host, buffer->type, &out_tensor->shape);
   switch (root->kind) {
@@ -240,6 +241,10 @@ byoc_status_t byoc_host_c_init(const byoc_host_program_t *program, const byoc_co
   byoc_pointer_map_init(&host->inputs, allocator);
   byoc_pointer_map_init(&host->outputs, allocator);
   byoc_text_map_init(&host->prototypes, allocator);
+  if (!byoc_host_ranges_init(&host->ranges, program, &host->arena)) {
+    byoc_host_c_deinit(host);
+    return byoc_diag_out_of_memory(diag);
+  }
   host->signature = byoc_compose_signature(program, allocator);
   byoc_status_t status = host->signature != 0 ? collect(host) : BYOC_OUT_OF_MEMORY;
   if (status == BYOC_OUT_OF_MEMORY) status = byoc_diag_out_of_memory(diag);
@@ -256,7 +261,8 @@ void byoc_host_c_deinit(byoc_host_c_t *host) {
   byoc_arena_deinit(&host->arena);
 }
 
-void byoc_host_c_emit_address(const byoc_host_c_tensor_t *place, int64_t extra_bytes, byoc_string_t *out) {
+void byoc_host_c_emit_address(const byoc_host_c_t *host, const byoc_host_c_tensor_t *place, int64_t extra_bytes,
+                              byoc_string_t *out) {
   uint64_t offset = place->offset_bytes;
   if (place->in_cell || place->is_strings) {
     byoc_string_appendf(out, place->in_cell ? "(uint8_t *)cells[%u]->data" : "(uint8_t *)host_strings_%u", place->cell);
@@ -279,6 +285,9 @@ void byoc_host_c_emit_address(const byoc_host_c_tensor_t *place, int64_t extra_b
   }
   int64_t total = (int64_t)offset + extra_bytes;
   if (total != 0) byoc_string_appendf(out, " %c %lld", total < 0 ? '-' : '+', (long long)(total < 0 ? -total : total));
+  if (byoc_dim_is_constant(place->moving)) return;
+  byoc_string_append(out, " + ");
+  byoc_host_c_emit_dim(host, place->moving, out);
 }
 
 // A backslash at the end would continue the comment on the next line, and "??/" is one in C11.

@@ -6,7 +6,7 @@
 
 // ---- numbers ----
 
-static void emit_dim(byoc_host_c_t *host, byoc_dim_t dim, byoc_string_t *out) {
+void byoc_host_c_emit_dim(const byoc_host_c_t *host, byoc_dim_t dim, byoc_string_t *out) {
   if (byoc_dim_is_constant(dim)) {
     byoc_string_appendf(out, "%lld", (long long)dim.constant);
     return;
@@ -45,9 +45,9 @@ static void emit_dim(byoc_host_c_t *host, byoc_dim_t dim, byoc_string_t *out) {
     break;
   }
   byoc_string_append(out, open);
-  emit_dim(host, e->left, out);
+  byoc_host_c_emit_dim(host, e->left, out);
   byoc_string_append(out, ", ");
-  emit_dim(host, e->right, out);
+  byoc_host_c_emit_dim(host, e->right, out);
   byoc_string_append(out, ")");
 }
 
@@ -56,7 +56,7 @@ static void emit_dim_list(byoc_host_c_t *host, const byoc_dim_t *dims, int32_t c
   byoc_string_append(out, count > 0 ? "(const int64_t[]){" : "0");
   for (int32_t d = 0; d < count; d++) {
     if (d > 0) byoc_string_append(out, ", ");
-    emit_dim(host, dims[d], out);
+    byoc_host_c_emit_dim(host, dims[d], out);
   }
   if (count > 0) byoc_string_append(out, "}");
 }
@@ -82,8 +82,8 @@ static void emit_cell_list(byoc_host_buffer_t *const *buffers, size_t count, byo
   if (count > 0) byoc_string_append(out, "}");
 }
 
-static void emit_assign(byoc_host_c_t *host, byoc_host_buffer_t *const *targets, byoc_host_buffer_t *const *sources,
-                        size_t count, byoc_string_t *out) {
+void byoc_host_c_emit_assign(const byoc_host_c_t *host, byoc_host_buffer_t *const *targets,
+                             byoc_host_buffer_t *const *sources, size_t count, byoc_string_t *out) {
   if (count == 0) return;
   byoc_host_c_indent(host, out);
   byoc_string_append(out, "byoc_frame_assign(frame, ");
@@ -101,6 +101,14 @@ static void emit_end(byoc_host_c_t *host, size_t step, byoc_string_t *out) {
 // ---- calls ----
 
 static void emit_place(byoc_host_c_t *host, size_t tensor, const byoc_host_buffer_t *buffer, byoc_string_t *out) {
+  if (byoc_host_buffer_moves(buffer)) {
+    byoc_host_c_indent(host, out);
+    byoc_string_appendf(out, "tensors[%zu].data = ", tensor);
+    byoc_host_c_emit_address(host, &host->tensors.data[tensor], 0, out);
+    byoc_string_append(out, "; // ");
+    byoc_host_c_comment(out, buffer->name);
+    byoc_string_append(out, "\n");
+  }
   if (!byoc_host_buffer_in_cell(buffer)) return;
   byoc_host_c_indent(host, out);
   byoc_string_appendf(out, "PLACE(%zu, %u); // ", tensor, buffer->index);
@@ -114,7 +122,7 @@ void byoc_host_c_emit_placing(byoc_host_c_t *host, const byoc_host_instruction_t
   for (size_t k = 0; k < symbols; k++) {
     byoc_host_c_indent(host, out);
     byoc_string_appendf(out, "arguments[%zu] = ", k);
-    emit_dim(host, i->dims[k], out);
+    byoc_host_c_emit_dim(host, i->dims[k], out);
     byoc_string_append(out, ";\n");
   }
   if (symbols > 0) {
@@ -133,7 +141,7 @@ static byoc_status_t emit_zeros(byoc_host_c_t *host, const byoc_host_buffer_t *b
   BYOC_RETURN_IF_ERROR(byoc_host_c_locate(host, buffer, &place));
   byoc_host_c_indent(host, out);
   byoc_string_append(out, "__builtin_memset(");
-  byoc_host_c_emit_address(&place, 0, out);
+  byoc_host_c_emit_address(host, &place, 0, out);
   byoc_string_appendf(out, ", 0, %llu); // ", (unsigned long long)buffer->size_bytes);
   byoc_host_c_comment(out, buffer->name);
   byoc_string_append(out, "\n");
@@ -199,7 +207,7 @@ static void emit_match(byoc_host_c_t *host, const byoc_host_instruction_t *i, si
       byoc_string_append(out, "\n");
     } else {
       byoc_string_appendf(out, "status = byoc_frame_match(frame, %u, %u, ", buffer->index, match->axis);
-      emit_dim(host, match->dim, out);
+      byoc_host_c_emit_dim(host, match->dim, out);
       byoc_string_append(out, ", ");
       byoc_string_append_c_quoted(out, what.data);
       byoc_string_append(out, ", ");
@@ -222,9 +230,9 @@ static void emit_relation(byoc_host_c_t *host, const byoc_host_relation_t *relat
   byoc_string_t sides;
   byoc_string_init(&sides, out->allocator);
   byoc_string_appendf(&sides, "%s, ", kinds[relation->kind]);
-  emit_dim(host, relation->left, &sides);
+  byoc_host_c_emit_dim(host, relation->left, &sides);
   byoc_string_append(&sides, ", ");
-  emit_dim(host, relation->right, &sides);
+  byoc_host_c_emit_dim(host, relation->right, &sides);
   byoc_host_c_indent(host, out);
   byoc_string_appendf(out, "if (!byoc_relation_holds(%s)) {\n", sides.data);
   host->depth++;
@@ -269,7 +277,7 @@ static byoc_status_t emit_bind(byoc_host_c_t *host, const byoc_host_instruction_
   byoc_string_append(out, "status = byoc_frame_bind(frame, ");
   byoc_string_append_c_quoted(out, i->symbol);
   byoc_string_append(out, ", (const int64_t *)(const void *)(");
-  byoc_host_c_emit_address(&place, 0, out);
+  byoc_host_c_emit_address(host, &place, 0, out);
   byoc_string_append(out, "), ");
   emit_index_list(i->symbols, i->symbol_count, out);
   byoc_string_appendf(out, ", %u);\n", i->symbol_count);
@@ -314,7 +322,7 @@ static byoc_status_t emit_branch(byoc_host_c_t *host, const byoc_host_instructio
   BYOC_RETURN_IF_ERROR(byoc_host_c_locate(host, i->operands.data[0], &condition));
   byoc_host_c_indent(host, out);
   byoc_string_append(out, "if (*(const uint8_t *)(");
-  byoc_host_c_emit_address(&condition, 0, out);
+  byoc_host_c_emit_address(host, &condition, 0, out);
   byoc_string_append(out, ") != 0) {\n");
   BYOC_RETURN_IF_ERROR(emit_nested(host, &i->regions[0], emit_region, out));
   byoc_string_append(out, " else {\n");
@@ -338,7 +346,7 @@ static void emit_loop_head(byoc_host_c_t *host, const byoc_host_instruction_t *i
   if (i->operands.data[1] != NULL) {
     byoc_string_appendf(out, "byoc_cell_integer(cells[%u], 0);\n", i->operands.data[1]->index);
   }
-  emit_assign(host, body->parameters.data + 2, i->operands.data + 2, carried, out);
+  byoc_host_c_emit_assign(host, body->parameters.data + 2, i->operands.data + 2, carried, out);
   const byoc_dim_t *dims = i->dims;
   for (size_t k = carried; k < i->results.count; k++) {
     const byoc_type_t *type = i->results.data[k]->type;
@@ -380,7 +388,7 @@ static byoc_status_t emit_loop(byoc_host_c_t *host, const byoc_host_instruction_
   host->loop = outer;
   byoc_string_append(out, "\n");
   byoc_host_c_emit_leave(host, out);
-  emit_assign(host, i->results.data, body->parameters.data + 2, body->parameters.count - 2, out);
+  byoc_host_c_emit_assign(host, i->results.data, body->parameters.data + 2, body->parameters.count - 2, out);
   for (size_t k = 0; k < body->parameters.count; k++) {
     byoc_host_c_indent(host, out);
     byoc_string_appendf(out, "byoc_frame_release(frame, %u);\n", body->parameters.data[k]->index);
@@ -394,7 +402,11 @@ static byoc_status_t emit_loop(byoc_host_c_t *host, const byoc_host_instruction_
 static void emit_yield(byoc_host_c_t *host, const byoc_host_instruction_t *i, size_t step, byoc_string_t *out) {
   const byoc_host_instruction_t *owner = i->region->owner;
   if (owner->op == BYOC_HOST_BRANCH) {
-    emit_assign(host, owner->results.data, i->operands.data, owner->results.count, out);
+    byoc_host_c_emit_assign(host, owner->results.data, i->operands.data, owner->results.count, out);
+    return;
+  }
+  if (owner->count != NULL) {
+    byoc_host_c_emit_assign(host, i->region->parameters.data, i->operands.data, i->operands.count, out);
     return;
   }
   size_t carried = i->region->parameters.count - 2;
@@ -406,11 +418,13 @@ static void emit_yield(byoc_host_c_t *host, const byoc_host_instruction_t *i, si
                         owner->results.data[k]->index, i->operands.data[k + 1]->index, host->loop);
     emit_end(host, step, out);
   }
-  emit_assign(host, i->region->parameters.data + 2, i->operands.data + 1, carried, out);
+  byoc_host_c_emit_assign(host, i->region->parameters.data + 2, i->operands.data + 1, carried, out);
 }
 
 byoc_status_t byoc_host_c_emit_dynamic(byoc_host_c_t *host, const byoc_host_instruction_t *i, size_t step,
                                        byoc_host_c_emit_region_t emit_region, byoc_string_t *out) {
+  byoc_status_t status = BYOC_OK;
+  if (byoc_host_c_emit_counting(host, i, step, emit_region, out, &status)) return status;
   switch (i->op) {
   case BYOC_HOST_ALLOCATE:
     if (!i->operands.data[0]->is_value) return emit_zeros(host, i->operands.data[0], step, out);

@@ -72,7 +72,7 @@ static void emit_cells(byoc_host_c_t *host, byoc_string_t *out) {
     byoc_host_c_tensor_t place;
     note(host, byoc_host_c_locate(host, buffer, &place));
     byoc_string_appendf(out, "    {%zu, %u, %d, ", i, (unsigned)buffer->type->dtype, (int)buffer->type->rank);
-    byoc_host_c_emit_address(&place, 0, out);
+    byoc_host_c_emit_address(host, &place, 0, out);
     byoc_string_appendf(out, ", host_dims + %u},\n", place.shape);
     count++;
   }
@@ -105,6 +105,7 @@ static void emit_calls(byoc_host_c_t *host, byoc_string_t *out) {
   for (size_t i = 0; i < host->tensors.count; i++) {
     const byoc_host_c_tensor_t *tensor = &host->tensors.data[i];
     if (tensor->kind != BYOC_HOST_BUFFER_LOCAL || tensor->in_cell) continue;
+    if (!byoc_dim_is_constant(tensor->moving)) continue; // placed in front of its call
     byoc_string_appendf(out, "    {%zu, %llu},\n", i, (unsigned long long)tensor->offset_bytes);
     place_count++;
   }
@@ -324,12 +325,13 @@ void byoc_host_c_emit_entry(byoc_host_c_t *host, const char *metadata, byoc_stri
   byoc_string_append(out, "    .tensors = host_tensors,\n    .calls = host_calls,\n    .places = host_places,\n"
                           "    .cached = host_cached,\n    .cached_count = HOST_CACHED_COUNT,\n"
                           "    .engines = host_engines,\n    .setups = host_setups,\n    .steps = host_steps,\n");
+  if (program->symbols.count > 0) byoc_string_appendf(out, "    .symbol_count = %zu,\n", program->symbols.count);
   if (program->is_dynamic) {
     byoc_string_appendf(out,
-                        "    .execute = host_execute,\n    .cell_count = %zu,\n    .symbol_count = %zu,\n"
+                        "    .execute = host_execute,\n    .cell_count = %zu,\n"
                         "    .constant_count = HOST_CONSTANT_COUNT,\n    .input_cells = host_input_cells,\n"
                         "    .output_cells = host_output_cells,\n    .constants = host_constants,\n",
-                        program->buffers.count, program->symbols.count);
+                        program->buffers.count);
   }
   byoc_string_append(out, "};\n\n"
                           "static int32_t host_check(char *message, uint64_t size) {\n"

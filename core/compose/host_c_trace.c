@@ -63,7 +63,7 @@ byoc_status_t byoc_host_c_emit_trace(byoc_host_c_t *host, const byoc_host_instru
     }
     byoc_string_appendf(out, "byoc_trace_tensor(context->observer, &host_trace[%zu], %zu, %u, %d, host_dims + %u, ",
                         step, i, (unsigned)buffer->type->dtype, (int)buffer->type->rank, place.shape);
-    byoc_host_c_emit_address(&place, 0, out);
+    byoc_host_c_emit_address(host, &place, 0, out);
     byoc_string_append(out, ");\n");
   }
   host->depth--;

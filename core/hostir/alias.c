@@ -96,8 +96,8 @@ static byoc_status_t give_output(byoc_host_program_t *program, byoc_host_buffer_
   for (size_t k = 0; k < program->buffers.count; ++k) { // aliases of the output are some of the view
     byoc_host_buffer_t *other = program->buffers.data[k];
     if (other->base != output) continue;
-    other->base = view->base;
-    other->offset_bytes += view->offset_bytes;
+    other->base = view;
+    if (!byoc_host_view_flatten(program, other)) return byoc_diag_out_of_memory(diag);
   }
   byoc_host_instruction_t *copy = byoc_host_instruction_create(program, NULL, BYOC_HOST_COPY);
   const bool ok =
@@ -132,13 +132,12 @@ byoc_status_t byoc_host_mark_alias(byoc_host_program_t *program, byoc_host_buffe
   if (buffer->is_value) return share_value(program, buffer, of, diag);
   if (buffer->kind == BYOC_HOST_BUFFER_OUTPUT) return give_output(program, buffer, of, offset_bytes, diag);
   buffer->kind = BYOC_HOST_BUFFER_VIEW;
-  buffer->base = root;
-  buffer->offset_bytes = byoc_host_buffer_offset(of) + offset_bytes;
+  buffer->base = of;
+  buffer->offset_bytes = offset_bytes;
+  if (of != root && !byoc_host_view_flatten(program, buffer)) return byoc_diag_out_of_memory(diag);
   for (size_t k = 0; k < program->buffers.count; ++k) {
     byoc_host_buffer_t *other = program->buffers.data[k];
-    if (other->base != buffer) continue;
-    other->base = root;
-    other->offset_bytes += buffer->offset_bytes;
+    if (other->base == buffer && !byoc_host_view_flatten(program, other)) return byoc_diag_out_of_memory(diag);
   }
   return BYOC_OK;
 }

@@ -156,9 +156,10 @@ static byoc_status_t prepare_cells(byoc_evaluator_t *evaluator, byoc_step_t *ste
     return BYOC_OK;
   }
   bool is_loop = owner->op == BYOC_HOST_LOOP;
-  size_t count = is_loop ? i->region->parameters.count - 1 : owner->results.count;
+  const size_t first = is_loop && owner->count == NULL ? 1 : 0;
+  size_t count = is_loop ? i->region->parameters.count - first : owner->results.count;
   for (size_t k = 0; k < count; ++k) {
-    step->targets[k] = is_loop ? i->region->parameters.data[k + 1]->index : owner->results.data[k]->index;
+    step->targets[k] = is_loop ? i->region->parameters.data[k + first]->index : owner->results.data[k]->index;
   }
   return BYOC_OK;
 }
@@ -251,7 +252,6 @@ static byoc_status_t prepare_frame(byoc_evaluator_t *evaluator, byoc_diag_t *dia
 
 static byoc_status_t prepare(byoc_evaluator_t *evaluator, const byoc_symbol_resolver_t *resolver, byoc_diag_t *diag) {
   const byoc_host_program_t *program = evaluator->program;
-  BYOC_RETURN_IF_ERROR(byoc_host_check_places(program, diag));
   evaluator->workspace_memory =
       byoc_allocate(evaluator->allocator, program->workspace_size_bytes + BYOC_BUFFER_ALIGNMENT, 1);
   evaluator->addresses = byoc_allocate(evaluator->allocator, program->buffers.count, sizeof(uint8_t *));
@@ -293,11 +293,6 @@ byoc_status_t byoc_evaluator_create(const byoc_host_program_t *program, const by
   }
   *out_evaluator = evaluator;
   return BYOC_OK;
-}
-
-void byoc_evaluator_set_undefined(byoc_evaluator_t *evaluator, uint8_t byte) {
-  evaluator->fills_undefined = true;
-  evaluator->undefined = byte;
 }
 
 static void destroy_steps(const byoc_steps_t *steps) {

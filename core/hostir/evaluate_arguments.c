@@ -20,6 +20,7 @@ static void place_buffers(byoc_evaluator_t *evaluator, const void *const *inputs
   for (size_t k = 0; k < program->buffers.count; ++k) {
     const byoc_host_buffer_t *buffer = program->buffers.data[k];
     if (buffer->kind != BYOC_HOST_BUFFER_VIEW || evaluator->addresses[buffer->base->index] == NULL) continue;
+    if (byoc_host_buffer_moves(buffer)) continue; // placed by the instructions that use it
     evaluator->addresses[k] = evaluator->addresses[buffer->base->index] + buffer->offset_bytes;
   }
 }

@@ -49,6 +49,20 @@ uint8_t *byoc_evaluator_address(byoc_evaluator_t *evaluator, const byoc_host_buf
   return evaluator->addresses[buffer->index];
 }
 
+// Places the views of an instruction that move.
+static byoc_status_t place_views(byoc_evaluator_t *evaluator, byoc_host_buffer_t *const *buffers, size_t count) {
+  for (size_t k = 0; k < count; ++k) {
+    const byoc_host_buffer_t *view = buffers[k];
+    if (view == NULL || !byoc_host_buffer_moves(view)) continue;
+    const int64_t offset = value_of(evaluator, view->offset);
+    const byoc_status_t status =
+        byoc_frame_check_view(&evaluator->frame, offset, view->size_bytes, view->base->size_bytes, view->name);
+    if (status != BYOC_OK) return status;
+    evaluator->addresses[view->index] = evaluator->addresses[view->base->index] + offset;
+  }
+  return BYOC_OK;
+}
+
 static void place_tensor(byoc_evaluator_t *evaluator, const byoc_host_buffer_t *buffer, DLTensor *tensor) {
   tensor->data = byoc_evaluator_address(evaluator, buffer);
   if (byoc_host_buffer_in_cell(buffer)) tensor->shape = evaluator->frame.cells[buffer->index]->dims;
@@ -72,45 +86,22 @@ static byoc_status_t call_c(byoc_evaluator_t *evaluator, byoc_step_t *step) {
   return byoc_c_interface_call(step->c_interface, &evaluator->runtime, evaluator->addresses, i);
 }
 
-// If the process runs under the address sanitizer, these tell it which bytes of the workspace are in use.
-extern void __asan_poison_memory_region(const volatile void *address, size_t size) __attribute__((weak));
-extern void __asan_unpoison_memory_region(const volatile void *address, size_t size) __attribute__((weak));
-
-// Begins or ends the life of a buffer whose place the memory plan has found.
-static void use_workspace(byoc_evaluator_t *evaluator, const byoc_host_buffer_t *buffer, bool begins) {
-  uint8_t *bytes = evaluator->workspace + buffer->offset_bytes;
-  const size_t size = (size_t)buffer->size_bytes;
-  if (begins && __asan_unpoison_memory_region != NULL) __asan_unpoison_memory_region(bytes, size);
-  if (!begins && __asan_poison_memory_region != NULL) __asan_poison_memory_region(bytes, size);
-}
-
 static byoc_status_t allocate(byoc_evaluator_t *evaluator, const byoc_host_instruction_t *i) {
   const byoc_host_buffer_t *buffer = i->operands.data[0];
-  byoc_frame_t *frame = &evaluator->frame;
   const bool is_zeroed = i->allocation == BYOC_HOST_ZEROED;
-  const bool fills = i->allocation == BYOC_HOST_FRESH && evaluator->fills_undefined;
   if (!buffer->is_value) { // placed by the memory plan
-    use_workspace(evaluator, buffer, true);
-    if (fills) memset(byoc_evaluator_address(evaluator, buffer), evaluator->undefined, buffer->size_bytes);
     if (is_zeroed) memset(byoc_evaluator_address(evaluator, buffer), 0, buffer->size_bytes);
     return BYOC_OK;
   }
   int64_t dims[BYOC_MAX_RANK];
   dims_of(evaluator, buffer->type, dims);
   const uint32_t dtype = buffer->type->dtype, rank = (uint32_t)buffer->type->rank;
-  const bool is_cached = i->allocation == BYOC_HOST_CACHED;
-  byoc_status_t status = is_cached ? byoc_frame_allocate_cached(frame, buffer->index, dtype, rank, dims)
-                                   : byoc_frame_allocate(frame, buffer->index, dtype, rank, dims);
-  if (status != BYOC_OK) return status;
-  const byoc_cell_t *cell = frame->cells[buffer->index];
-  if (fills) memset(cell->data, evaluator->undefined, (size_t)byoc_cell_size_bytes(cell));
-  if (is_zeroed) byoc_frame_zero(frame, buffer->index);
-  return BYOC_OK;
-}
-
-static void release(byoc_evaluator_t *evaluator, const byoc_host_buffer_t *buffer) {
-  if (!buffer->is_value) use_workspace(evaluator, buffer, false);
-  if (buffer->is_value && !byoc_host_is_cached(buffer)) byoc_frame_release(&evaluator->frame, buffer->index);
+  if (i->allocation == BYOC_HOST_CACHED) {
+    return byoc_frame_allocate_cached(&evaluator->frame, buffer->index, dtype, rank, dims);
+  }
+  byoc_status_t status = byoc_frame_allocate(&evaluator->frame, buffer->index, dtype, rank, dims);
+  if (status == BYOC_OK && is_zeroed) byoc_frame_zero(&evaluator->frame, buffer->index);
+  return status;
 }
 
 static byoc_status_t share(byoc_evaluator_t *evaluator, const byoc_host_instruction_t *i) {
@@ -155,6 +146,12 @@ static byoc_status_t require(byoc_evaluator_t *evaluator, const byoc_host_instru
   return BYOC_OK;
 }
 
+static void store(byoc_evaluator_t *evaluator, const byoc_host_instruction_t *i) {
+  int64_t *elements = (int64_t *)(void *)byoc_evaluator_address(evaluator, i->results.data[0]);
+  const int64_t count = byoc_type_element_count(i->results.data[0]->type);
+  for (int64_t k = 0; k < count; ++k) elements[k] = value_of(evaluator, i->dims[k]);
+}
+
 static byoc_status_t run_steps(byoc_evaluator_t *evaluator, const byoc_steps_t *steps, turn_t *turn, byoc_diag_t *diag);
 
 static byoc_status_t yield(byoc_evaluator_t *evaluator, const byoc_step_t *step, turn_t *turn) {
@@ -162,6 +159,10 @@ static byoc_status_t yield(byoc_evaluator_t *evaluator, const byoc_step_t *step,
   byoc_frame_t *frame = &evaluator->frame;
   if (owner->op == BYOC_HOST_BRANCH) {
     byoc_frame_assign(frame, step->targets, step->sources, (uint32_t)owner->results.count);
+    return BYOC_OK;
+  }
+  if (owner->count != NULL) {
+    byoc_frame_assign(frame, step->targets, step->sources, (uint32_t)i->operands.count);
     return BYOC_OK;
   }
   uint32_t carried = (uint32_t)i->region->parameters.count - 2;
@@ -223,6 +224,35 @@ static byoc_status_t loop(byoc_evaluator_t *evaluator, const byoc_step_t *step, 
   return BYOC_OK;
 }
 
+// A loop that counts.
+static byoc_status_t count(byoc_evaluator_t *evaluator, const byoc_step_t *step, byoc_diag_t *diag) {
+  const byoc_host_instruction_t *i = step->instruction;
+  const byoc_host_region_t *body = &i->regions[0];
+  byoc_frame_t *frame = &evaluator->frame;
+  const uint32_t symbol = i->count->symbol;
+  const int64_t stop = value_of(evaluator, i->count->stop), by = value_of(evaluator, i->count->step);
+  byoc_status_t status = BYOC_OK;
+  turn_t turn = {0};
+  for (size_t k = 0; k < body->parameters.count; ++k) {
+    byoc_frame_assign(frame, &body->parameters.data[k]->index, &i->operands.data[k]->index, 1);
+  }
+  evaluator->loop_depth += 1;
+  for (int64_t at = value_of(evaluator, i->count->start); by > 0 ? at < stop : at > stop; at = byoc_dim_add(at, by)) {
+    status = byoc_frame_set_symbol(frame, symbol, at, evaluator->program->symbols.data[symbol]);
+    if (status != BYOC_OK) break;
+    byoc_observer_turn(&evaluator->observer, evaluator->loop_depth - 1, at);
+    BYOC_RETURN_IF_ERROR(run_steps(evaluator, &step->regions[0], &turn, diag));
+  }
+  evaluator->loop_depth -= 1;
+  byoc_observer_leave(&evaluator->observer, evaluator->loop_depth);
+  if (status != BYOC_OK) return byoc_evaluator_failed(evaluator, status, byoc_host_instruction_name(i), diag);
+  for (size_t k = 0; k < body->parameters.count; ++k) {
+    byoc_frame_assign(frame, &i->results.data[k]->index, &body->parameters.data[k]->index, 1);
+    byoc_frame_release(frame, body->parameters.data[k]->index);
+  }
+  return BYOC_OK;
+}
+
 static byoc_status_t branch(byoc_evaluator_t *evaluator, const byoc_step_t *step, turn_t *turn, byoc_diag_t *diag) {
   bool condition = *byoc_evaluator_address(evaluator, step->instruction->operands.data[0]) != 0;
   return run_steps(evaluator, &step->regions[condition ? 0 : 1], turn, diag);
@@ -233,6 +263,9 @@ static byoc_status_t run_step(byoc_evaluator_t *evaluator, byoc_step_t *step, tu
   byoc_frame_t *frame = &evaluator->frame;
   byoc_status_t status = BYOC_OK;
   evaluator->error[0] = '\0';
+  status = place_views(evaluator, i->operands.data, i->operands.count);
+  if (status == BYOC_OK) status = place_views(evaluator, i->results.data, i->results.count);
+  if (status != BYOC_OK) return byoc_evaluator_failed(evaluator, status, byoc_host_instruction_name(i), diag);
   if (step->tensors != NULL) place_tensors(evaluator, step);
   switch (i->op) {
   case BYOC_HOST_KERNEL:
@@ -255,7 +288,9 @@ static byoc_status_t run_step(byoc_evaluator_t *evaluator, byoc_step_t *step, tu
     status = allocate(evaluator, i);
     break;
   case BYOC_HOST_FREE:
-    release(evaluator, i->operands.data[0]);
+    if (i->operands.data[0]->is_value && !byoc_host_is_cached(i->operands.data[0])) {
+      byoc_frame_release(frame, i->operands.data[0]->index);
+    }
     break;
   case BYOC_HOST_SHARE:
     status = share(evaluator, i);
@@ -283,7 +318,14 @@ static byoc_status_t run_step(byoc_evaluator_t *evaluator, byoc_step_t *step, tu
   case BYOC_HOST_BRANCH:
     return branch(evaluator, step, turn, diag);
   case BYOC_HOST_LOOP:
-    return loop(evaluator, step, diag);
+    return i->count != NULL ? count(evaluator, step, diag) : loop(evaluator, step, diag);
+  case BYOC_HOST_LET:
+    status = byoc_frame_set_symbol(frame, i->symbols[0], value_of(evaluator, i->dims[0]),
+                                   evaluator->program->symbols.data[i->symbols[0]]);
+    break;
+  case BYOC_HOST_STORE:
+    store(evaluator, i);
+    break;
   default:
     break;
   }
@@ -307,9 +349,6 @@ byoc_status_t byoc_evaluator_run_body(byoc_evaluator_t *evaluator, byoc_diag_t *
   turn_t turn = {0};
   evaluator->loop_depth = 0;
   byoc_observer_leave(&evaluator->observer, 0);
-  if (__asan_poison_memory_region != NULL) {
-    __asan_poison_memory_region(evaluator->workspace, (size_t)evaluator->program->workspace_size_bytes);
-  }
   BYOC_RETURN_IF_ERROR_IN(diag, run_steps(evaluator, &evaluator->body, &turn, diag), "evaluating '%s'",
                           evaluator->program->name);
   return BYOC_OK;

@@ -15,10 +15,11 @@ typedef struct inner_symbols_t {
 } inner_symbols_t;
 
 static bool binds(const byoc_host_instruction_t *i, uint32_t symbol) {
+  if (i->count != NULL && i->count->symbol == symbol) return true;
   for (uint32_t k = 0; k < i->match_count; ++k) {
     if (i->matches[k].symbol == symbol) return true;
   }
-  for (uint32_t k = 0; i->op == BYOC_HOST_BIND && k < i->symbol_count; ++k) {
+  for (uint32_t k = 0; k < i->symbol_count; ++k) {
     if (i->symbols[k] == symbol) return true;
   }
   return false;
@@ -31,7 +32,7 @@ static bool is_bound_outside(void *self, byoc_dim_t leaf) {
   const uintptr_t index = (uintptr_t)byoc_text_map_get(&inner->program->symbol_indices, leaf.expr->symbol);
   if (index == 0) return false;
   BYOC_HOST_FOR_EACH(i, inner->program) {
-    if (is_inside(i, inner->loop) && binds(i, (uint32_t)(index - 1))) return false;
+    if ((i == inner->loop || is_inside(i, inner->loop)) && binds(i, (uint32_t)(index - 1))) return false;
   }
   return true;
 }

@@ -49,12 +49,22 @@ static bool parse_constant_source(byoc_host_parser_t *parser, byoc_host_buffer_t
 static bool parse_view_base(byoc_host_parser_t *parser, byoc_host_buffer_t *buffer) {
   byoc_lexer_t *lexer = &parser->lexer;
   const byoc_token_t token = lexer->token;
-  return byoc_lexer_expect(lexer, BYOC_TOKEN_VALUE) &&
-         byoc_host_parse_later(parser, &(byoc_host_pending_t){.buffer = buffer,
-                                                              .name = token.text,
-                                                              .what = BYOC_HOST_BASE_NAME,
-                                                              .offset = token.offset}) &&
-         byoc_lexer_expect(lexer, BYOC_TOKEN_PLUS) && byoc_host_parse_unsigned(parser, &buffer->offset_bytes);
+  if (!byoc_lexer_expect(lexer, BYOC_TOKEN_VALUE) ||
+      !byoc_host_parse_later(parser, &(byoc_host_pending_t){.buffer = buffer,
+                                                            .name = token.text,
+                                                            .what = BYOC_HOST_BASE_NAME,
+                                                            .offset = token.offset}) ||
+      !byoc_lexer_expect(lexer, BYOC_TOKEN_PLUS)) {
+    return false;
+  }
+  const size_t offset = lexer->token.offset;
+  byoc_dim_t dim;
+  if (!byoc_dim_parse(lexer, &parser->program->arena, &dim)) return false;
+  if (byoc_dim_is_constant(dim) && dim.constant < 0) {
+    return byoc_lexer_fail_at(lexer, offset, "an offset cannot be negative");
+  }
+  byoc_host_view_set_offset(buffer, dim);
+  return true;
 }
 
 // Creates a buffer whose kind was read; what stands behind its type is read by parse_place.
@@ -238,14 +248,10 @@ static bool resolve(byoc_host_parser_t *parser, const byoc_host_pending_t *pendi
 static bool flatten(byoc_host_parser_t *parser, const byoc_host_pending_t *pending) {
   byoc_host_buffer_t *view = pending->buffer;
   for (size_t steps = 0; view->base->kind == BYOC_HOST_BUFFER_VIEW; ++steps) {
-    const byoc_host_buffer_t *base = view->base;
     if (steps > parser->program->buffers.count) {
       return byoc_lexer_fail_at(&parser->lexer, pending->offset, "%%%s is a view of itself", view->name);
     }
-    if (__builtin_add_overflow(view->offset_bytes, base->offset_bytes, &view->offset_bytes)) {
-      return byoc_lexer_fail_at(&parser->lexer, pending->offset, "%%%s reaches beyond its base", view->name);
-    }
-    view->base = base->base;
+    if (!byoc_host_view_flatten(parser->program, view)) return byoc_lexer_fail_memory(&parser->lexer);
   }
   return true;
 }

@@ -307,11 +307,56 @@ static bool parse_require(byoc_host_parser_t *parser, byoc_host_instruction_t *i
   return byoc_lexer_expect(lexer, BYOC_TOKEN_RIGHT_PAREN);
 }
 
+// K = I * 4 + 1
+static bool parse_let(byoc_host_parser_t *parser, byoc_host_instruction_t *i) {
+  byoc_lexer_t *lexer = &parser->lexer;
+  const char *name = NULL;
+  const size_t offset = lexer->token.offset;
+  i->symbols = BYOC_ARENA_NEW(&parser->program->arena, uint32_t);
+  i->dims = BYOC_ARENA_NEW(&parser->program->arena, byoc_dim_t);
+  if (i->symbols == NULL || i->dims == NULL) return byoc_lexer_fail_memory(lexer);
+  if (!byoc_lexer_expect_name(lexer, &name) || !find_symbol(parser, name, offset, i->symbols)) return false;
+  i->symbol_count = 1;
+  return byoc_lexer_expect(lexer, BYOC_TOKEN_EQUAL) && byoc_dim_parse(lexer, &parser->program->arena, i->dims);
+}
+
+// [I, I * 2] -> (%t)
+static bool parse_store(byoc_host_parser_t *parser, byoc_host_instruction_t *i) {
+  byoc_lexer_t *lexer = &parser->lexer;
+  const size_t offset = lexer->token.offset;
+  size_t count = 0;
+  if (!parse_dims(parser, i, &count) || !parse_results(parser, i)) return false;
+  const byoc_type_t *type = i->results.count == 1 ? i->results.data[0]->type : NULL;
+  if (type != NULL && byoc_type_is_static(type) && byoc_type_element_count(type) == (int64_t)count) return true;
+  return byoc_lexer_fail_at(lexer, offset, "a store gives a value to each element of one result");
+}
+
 // ---- control ----
+
+// I from 0 to 8 step 2 carrying (%x) -> (%y)
+static bool parse_counted_loop(byoc_host_parser_t *parser, byoc_host_instruction_t *i) {
+  byoc_lexer_t *lexer = &parser->lexer;
+  byoc_arena_t *arena = &parser->program->arena;
+  const char *name = NULL;
+  const size_t offset = lexer->token.offset;
+  byoc_host_count_t *count = BYOC_ARENA_NEW(arena, byoc_host_count_t);
+  if (count == NULL) return byoc_lexer_fail_memory(lexer);
+  count->step = byoc_dim_constant(1);
+  if (!byoc_lexer_expect_name(lexer, &name) || !find_symbol(parser, name, offset, &count->symbol) ||
+      !byoc_lexer_expect_word(lexer, "from") || !byoc_dim_parse(lexer, arena, &count->start) ||
+      !byoc_lexer_expect_word(lexer, "to") || !byoc_dim_parse(lexer, arena, &count->stop)) {
+    return false;
+  }
+  if (byoc_lexer_accept_word(lexer, "step") && !byoc_dim_parse(lexer, arena, &count->step)) return false;
+  i->count = count;
+  if (!byoc_lexer_accept_word(lexer, "carrying")) return lexer->status == BYOC_OK;
+  return parse_list(parser, i, false) && parse_results(parser, i);
+}
 
 // The head of a branch or loop, in front of its origin.
 static bool parse_control(byoc_host_parser_t *parser, byoc_host_instruction_t *i) {
   byoc_lexer_t *lexer = &parser->lexer;
+  if (i->op == BYOC_HOST_LOOP && !byoc_lexer_is(lexer, BYOC_TOKEN_LEFT_PAREN)) return parse_counted_loop(parser, i);
   if (!parse_list(parser, i, false)) return false;
   if (byoc_lexer_is(lexer, BYOC_TOKEN_ARROW) && !parse_results(parser, i)) return false;
   if (i->op != BYOC_HOST_LOOP) return true;
@@ -347,7 +392,8 @@ static bool parse_regions(byoc_host_parser_t *parser, byoc_host_instruction_t *i
   if (!byoc_lexer_enter(lexer)) return false;
   for (uint32_t r = 0; r < i->region_count; ++r) {
     if (!byoc_lexer_expect_word(lexer, is_loop ? "body" : words[r])) return false;
-    if (is_loop && !parse_parameters(parser, &i->regions[r])) return false;
+    const bool has_none = i->count != NULL && byoc_lexer_is(lexer, BYOC_TOKEN_LEFT_BRACE);
+    if (is_loop && !has_none && !parse_parameters(parser, &i->regions[r])) return false;
     if (!byoc_lexer_expect(lexer, BYOC_TOKEN_LEFT_BRACE) || !byoc_host_parse_region(parser, &i->regions[r]) ||
         !byoc_lexer_expect(lexer, BYOC_TOKEN_RIGHT_BRACE)) {
       return false;
@@ -398,6 +444,10 @@ static bool parse_operation(byoc_host_parser_t *parser, byoc_host_instruction_t 
     return parse_c_call(parser, i) && parse_call_rest(parser, i);
   case BYOC_HOST_CONTAINER:
     return parse_container(parser, i) && parse_call_rest(parser, i);
+  case BYOC_HOST_LET:
+    return parse_let(parser, i);
+  case BYOC_HOST_STORE:
+    return parse_store(parser, i);
   case BYOC_HOST_BRANCH:
   case BYOC_HOST_LOOP:
     return parse_control(parser, i);

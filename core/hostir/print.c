@@ -57,7 +57,9 @@ static void print_buffer(byoc_host_printer_t *printer, const byoc_host_buffer_t 
   } else if (buffer->kind == BYOC_HOST_BUFFER_VIEW) {
     byoc_string_append(out, " = ");
     byoc_text_print_name('%', buffer->base->name, out);
-    byoc_string_appendf(out, " + %" PRIu64, buffer->offset_bytes);
+    byoc_string_append(out, " + ");
+    if (byoc_host_buffer_moves(buffer)) byoc_dim_print(buffer->offset, out);
+    if (!byoc_host_buffer_moves(buffer)) byoc_string_appendf(out, "%" PRIu64, buffer->offset_bytes);
   } else if (buffer->kind == BYOC_HOST_BUFFER_CONSTANT) {
     print_constant(printer, buffer);
   }
@@ -93,14 +95,19 @@ static void print_results(const byoc_host_instruction_t *i, byoc_string_t *out) 
   print_list(i->results.data, i->results.count, out);
 }
 
-// " [N, floordiv(H, 2)]"
-static void print_dims(const byoc_dim_t *dims, size_t count, byoc_string_t *out) {
-  byoc_string_append(out, " [");
+// "[N, floordiv(H, 2)]"
+static void print_values(const byoc_dim_t *dims, size_t count, byoc_string_t *out) {
+  byoc_string_append(out, "[");
   for (size_t k = 0; k < count; ++k) {
     if (k > 0) byoc_string_append(out, ", ");
     byoc_dim_print(dims[k], out);
   }
   byoc_string_append(out, "]");
+}
+
+static void print_dims(const byoc_dim_t *dims, size_t count, byoc_string_t *out) {
+  byoc_string_append(out, " ");
+  print_values(dims, count, out);
 }
 
 // "operand 0 + 16 step 32", "i32 101"
@@ -207,6 +214,22 @@ static void print_call(const byoc_host_instruction_t *i, byoc_string_t *out) {
   }
 }
 
+// "I from 0 to 8 step 2 carrying (%x) -> (%y)"
+static void print_counted_loop(const byoc_host_program_t *program, const byoc_host_instruction_t *i,
+                               byoc_string_t *out) {
+  byoc_text_print_word(program->symbols.data[i->count->symbol], out);
+  byoc_string_append(out, " from ");
+  byoc_dim_print(i->count->start, out);
+  byoc_string_append(out, " to ");
+  byoc_dim_print(i->count->stop, out);
+  byoc_string_append(out, " step ");
+  byoc_dim_print(i->count->step, out);
+  if (i->operands.count == 0 && i->results.count == 0) return;
+  byoc_string_append(out, " carrying ");
+  print_operands(i, out);
+  print_results(i, out);
+}
+
 static void print_operation(const byoc_host_program_t *program, const byoc_host_instruction_t *i, byoc_string_t *out) {
   switch (i->op) {
   case BYOC_HOST_ALLOCATE:
@@ -232,11 +255,21 @@ static void print_operation(const byoc_host_program_t *program, const byoc_host_
   case BYOC_HOST_YIELD:
     print_operands(i, out);
     return;
+  case BYOC_HOST_LET:
+    byoc_text_print_word(program->symbols.data[i->symbols[0]], out);
+    byoc_string_append(out, " = ");
+    byoc_dim_print(i->dims[0], out);
+    return;
+  case BYOC_HOST_STORE:
+    print_values(i->dims, (size_t)byoc_type_element_count(i->results.data[0]->type), out);
+    print_results(i, out);
+    return;
   case BYOC_HOST_C_CALL:
     print_c_call(i, out);
     break;
   default:
-    print_call(i, out);
+    if (i->count != NULL) print_counted_loop(program, i, out);
+    if (i->count == NULL) print_call(i, out);
     break;
   }
   if (i->workspace != NULL) {
@@ -261,7 +294,7 @@ static void print_regions(const byoc_host_program_t *program, const byoc_host_in
   static const char *const branches[] = {"then", "else"};
   for (uint32_t r = 0; r < i->region_count; ++r) {
     byoc_string_appendf(out, "%*s%s", 2 * depth, "", i->op == BYOC_HOST_LOOP ? "body" : branches[r]);
-    if (i->op == BYOC_HOST_LOOP) {
+    if (i->op == BYOC_HOST_LOOP && (i->count == NULL || i->regions[r].parameters.count > 0)) {
       byoc_string_append(out, " ");
       print_list(i->regions[r].parameters.data, i->regions[r].parameters.count, out);
     }

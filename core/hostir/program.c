@@ -88,13 +88,38 @@ byoc_host_buffer_t *byoc_host_buffer_create(byoc_host_program_t *program, byoc_h
   return buffer;
 }
 
-byoc_host_buffer_t *byoc_host_view_create(byoc_host_program_t *program, byoc_host_buffer_t *base, const char *name,
-                                          const byoc_type_t *type, uint64_t offset_bytes) {
+void byoc_host_view_set_offset(byoc_host_buffer_t *view, byoc_dim_t offset) {
+  const bool moves = !byoc_dim_is_constant(offset);
+  view->offset = moves ? offset : byoc_dim_constant(0);
+  view->offset_bytes = moves ? 0 : (uint64_t)offset.constant;
+}
+
+static byoc_dim_t offset_of(const byoc_host_buffer_t *view) {
+  return byoc_host_buffer_moves(view) ? view->offset : byoc_dim_constant((int64_t)view->offset_bytes);
+}
+
+bool byoc_host_view_flatten(byoc_host_program_t *program, byoc_host_buffer_t *view) {
+  const byoc_host_buffer_t *base = view->base;
+  bool failed = false;
+  const byoc_dim_t sum = byoc_dim_binary(&program->arena, BYOC_DIM_ADD, offset_of(view), offset_of(base), &failed);
+  if (failed) return false;
+  byoc_host_view_set_offset(view, sum);
+  view->base = base->base;
+  return true;
+}
+
+byoc_host_buffer_t *byoc_host_moving_view_create(byoc_host_program_t *program, byoc_host_buffer_t *base,
+                                                 const char *name, const byoc_type_t *type, byoc_dim_t offset) {
   byoc_host_buffer_t *view = byoc_host_buffer_create(program, BYOC_HOST_BUFFER_VIEW, name, type);
   if (view == NULL) return NULL;
-  view->base = byoc_host_buffer_root(base);
-  view->offset_bytes = offset_bytes + (base->kind == BYOC_HOST_BUFFER_VIEW ? base->offset_bytes : 0);
-  return view;
+  view->base = base;
+  byoc_host_view_set_offset(view, offset);
+  return base->kind != BYOC_HOST_BUFFER_VIEW || byoc_host_view_flatten(program, view) ? view : NULL;
+}
+
+byoc_host_buffer_t *byoc_host_view_create(byoc_host_program_t *program, byoc_host_buffer_t *base, const char *name,
+                                          const byoc_type_t *type, uint64_t offset_bytes) {
+  return byoc_host_moving_view_create(program, base, name, type, byoc_dim_constant((int64_t)offset_bytes));
 }
 
 byoc_host_instruction_t *byoc_host_instruction_following(const byoc_host_instruction_t *instruction) {
@@ -141,6 +166,7 @@ const byoc_host_instruction_t *byoc_host_own_allocation(const byoc_host_buffer_t
 }
 
 size_t byoc_host_loop_dim_count(const byoc_host_instruction_t *loop) {
+  if (loop->count != NULL) return 0;
   size_t carried = loop->operands.count > 2 ? loop->operands.count - 2 : 0, count = 0;
   for (size_t k = carried; k < loop->results.count; ++k) {
     const byoc_type_t *type = loop->results.data[k]->type;

@@ -15,6 +15,17 @@
 //     free     %t0
 //   }
 //
+// Control flow works on static buffers in place. A loop that counts gives its index to a symbol; scalars and views may
+// depend on it, so that each turn works on a slice of its own:
+//
+//   symbol I
+//   view     %row : f32[16] = %t + I * 64
+//   loop     I from 0 to 8 step 2
+//   body {
+//     let      K = I * 4 + 1                      // evaluated where it stands
+//     kernel   byoc_k0_scale(%row) [K] -> (%row)
+//   }
+//
 // A program is dynamic if shapes, or how often something runs, are known only at run time. Then inputs, outputs, and
 // every buffer of unknown shape or used outside its block, are values: cells of the context's frame
 // (core/runtime/artifact/cell.h). Symbols are numbers in the frame, and instructions nest:
@@ -82,8 +93,10 @@ struct byoc_host_buffer_t {
   uint32_t bound_index;                  // and its index there
   const void *data;                      // CONSTANT: its bytes
   byoc_host_buffer_t *base;              // VIEW: never itself a view
-  uint64_t offset_bytes;             // VIEW: in base. LOCAL: in the workspace; BYOC_HOST_OFFSET_NONE before planning
+  uint64_t
+      offset_bytes; // VIEW: in base, unless it moves. LOCAL: in the workspace; BYOC_HOST_OFFSET_NONE before planning
   BYOC_VECTOR(byoc_host_use_t) uses; // kept by core/hostir/edit.h
+  byoc_dim_t offset;                 // VIEW that moves: its place in base, over symbols; a constant otherwise
 };
 
 // X(NAME, "text")
@@ -101,8 +114,10 @@ struct byoc_host_buffer_t {
   X(REQUIRE, "require")     /* relations between dimensions must hold */                                               \
   X(CONTAINER, "container") /* an operator on sequences or optionals (core/runtime/artifact/container.h) */            \
   X(BRANCH, "branch")       /* regions[0] where operands[0], else regions[1]; static buffers are written in place */   \
-  X(LOOP, "loop")           /* regions[0] again and again; operands: trip count or NULL, condition or NULL, carried */ \
-  X(YIELD, "yield")         /* ends a region that gives values: BRANCH's results; LOOP's condition, carried, scanned */
+  X(LOOP, "loop")           /* regions[0] again and again, as `count` or, without it, the first two operands say */    \
+  X(YIELD, "yield") /* ends a region that gives values: BRANCH's results; LOOP's condition, carried, scanned */        \
+  X(LET, "let")     /* symbols[0] becomes dims[0]; as all symbols, it is never negative */                             \
+  X(STORE, "store") /* results[0], of type i64, gets the values of dims */
 
 #define BYOC_HOST_OP_ENUM(NAME, text) BYOC_HOST_##NAME,
 typedef enum byoc_host_op_t { BYOC_HOST_OP_LIST(BYOC_HOST_OP_ENUM) BYOC_HOST_OP_COUNT } byoc_host_op_t;
@@ -122,7 +137,7 @@ typedef enum byoc_host_allocation_t {
 #undef BYOC_HOST_ALLOCATION_ENUM
 
 // Instructions in order: a program's, or those nested in an instruction. A LOOP's parameters: iteration, condition,
-// carried ...
+// carried ..., or only what is carried if it counts.
 typedef struct byoc_host_region_t {
   byoc_host_instruction_t *first, *last;
   byoc_host_instruction_t *owner; // NULL: the program's own
@@ -137,6 +152,12 @@ typedef struct byoc_host_match_t {
   uint32_t symbol; // bound to the dimension; NONE: compared
   byoc_dim_t dim;
 } byoc_host_match_t;
+
+// A LOOP that counts: `symbol` is start, start + step, ... as long as it is below stop (above it for a negative step).
+typedef struct byoc_host_count_t {
+  uint32_t symbol;
+  byoc_dim_t start, stop, step; // evaluated once, in front of the loop
+} byoc_host_count_t;
 
 // A relation between dimensions, and the operator that needs it.
 typedef struct byoc_host_relation_t {
@@ -163,11 +184,11 @@ struct byoc_host_instruction_t {
   const byoc_function_t *function;     // KERNEL, PACKED, ENGINE: the graph module's; its signature. NULL: not known
   double flops;                        // calls: operations of one call; negative: not known
   // Over the program's symbols. KERNEL: the values of kernel->symbols. LOOP: the dimensions of each scanned element in
-  // order, for a loop without iterations.
+  // order, for a loop without iterations. LET: one value. STORE: one for each element.
   byoc_dim_t *dims;
   byoc_host_match_t *matches; // MATCH
   uint32_t match_count;
-  uint32_t *symbols; // BIND: one per element
+  uint32_t *symbols; // BIND: one per element; LET: one
   uint32_t symbol_count;
   BYOC_VECTOR(byoc_host_relation_t) relations; // REQUIRE
   bool of_inputs;     // REQUIRE: only of the inputs' symbols, which come first: checked once for each shape
@@ -175,6 +196,7 @@ struct byoc_host_instruction_t {
   byoc_host_allocation_t allocation; // ALLOCATE
   byoc_host_region_t *regions;       // BRANCH: 2, LOOP: 1
   uint32_t region_count;
+  const byoc_host_count_t *count; // LOOP: NULL: operands are trip count or NULL, condition or NULL, carried ...
 };
 
 const char *byoc_host_op_name(byoc_host_op_t op);
@@ -220,9 +242,15 @@ void byoc_host_program_destroy(byoc_host_program_t *program); // accepts NULL
 byoc_host_buffer_t *byoc_host_buffer_create(byoc_host_program_t *program, byoc_host_buffer_kind_t kind,
                                             const char *name, const byoc_type_t *type);
 byoc_host_buffer_t *byoc_host_find_buffer(const byoc_host_program_t *program, const char *name);
-// A view of `base` (or of base's base) at an offset.
+// A view of `base` (or of base's base) at an offset. The second one moves: its offset depends on symbols.
 byoc_host_buffer_t *byoc_host_view_create(byoc_host_program_t *program, byoc_host_buffer_t *base, const char *name,
                                           const byoc_type_t *type, uint64_t offset_bytes);
+byoc_host_buffer_t *byoc_host_moving_view_create(byoc_host_program_t *program, byoc_host_buffer_t *base,
+                                                 const char *name, const byoc_type_t *type, byoc_dim_t offset);
+// Where a view is in its base.
+void byoc_host_view_set_offset(byoc_host_buffer_t *view, byoc_dim_t offset);
+// Makes a view whose base is a view one of that one's base. False if out of memory.
+bool byoc_host_view_flatten(byoc_host_program_t *program, byoc_host_buffer_t *view);
 // The next instruction in the order of the text: nested ones come right after their owner. NULL at the end.
 byoc_host_instruction_t *byoc_host_instruction_following(const byoc_host_instruction_t *instruction);
 #define BYOC_HOST_FOR_EACH(instruction, program)                                                                       \
@@ -246,7 +274,11 @@ static inline byoc_host_buffer_t *byoc_host_buffer_root(byoc_host_buffer_t *buff
   return buffer->kind == BYOC_HOST_BUFFER_VIEW ? buffer->base : buffer;
 }
 
-// Where its bytes begin in that buffer.
+static inline bool byoc_host_buffer_moves(const byoc_host_buffer_t *buffer) {
+  return !byoc_dim_is_constant(buffer->offset);
+}
+
+// Where its bytes begin in that buffer; not for a view that moves.
 static inline uint64_t byoc_host_buffer_offset(const byoc_host_buffer_t *buffer) {
   return buffer->kind == BYOC_HOST_BUFFER_VIEW ? buffer->offset_bytes : 0;
 }
@@ -268,11 +300,9 @@ static inline bool byoc_host_buffer_in_cell(const byoc_host_buffer_t *buffer) {
 // between allocate and free, one of each for each life; planned ones that are alive at the same time do not overlap.
 // Nothing writes inputs, constants and parameters. Results share no bytes with each other, nor with operands that they
 // are not meant to overwrite. Counts, element types, sizes and alignment fit what is called or yielded, and symbols are
-// bound before they are used. The shapes of values are compared when the program runs (MATCH).
+// bound before they are used. Wherever a view may move is counted (core/hostir/ranges.h); if it may leave its base,
+// that is checked when the program runs, as are the shapes of values (MATCH).
 byoc_status_t byoc_host_program_verify(const byoc_host_program_t *program, byoc_diag_t *diag);
-// BYOC_INVALID_ARGUMENT, naming the buffer, unless each buffer that is used has its place in the workspace, as
-// composing and evaluating need.
-byoc_status_t byoc_host_check_places(const byoc_host_program_t *program, byoc_diag_t *diag);
 // What errors and profiles call an instruction.
 const char *byoc_host_instruction_name(const byoc_host_instruction_t *instruction);
 

@@ -25,7 +25,8 @@
 //
 //   symbol N [of inputs]        those that the inputs' shapes give their values come first
 //   KIND %name : [value] TYPE [scope "shared"], KIND being input, output, constant, local or view; behind that
-//     local: [at OFFSET]        view: = %base + OFFSET, in any order; a view of a view is one of its base
+//     local: [at OFFSET]        view: = %base + OFFSET, in any order; a view of a view is one of its base. The offset
+//                               may be an expression over symbols: %base + I * 64
 //     constant: = @w, data of the graph module; = "module" 1, a constant that a backend bound; or data in place
 //
 // Instructions. Each may end with the text of its origin, a string; lists of buffers may hold `none`:
@@ -43,6 +44,10 @@
 //   branch (%c) then { ... } else { ... }              the cases write buffers in place
 //   branch (%c) -> (%y) then { ... } else { ... }      and yield values; `-> ()` may be left out
 //   loop (%trips, %go, %x) -> (%y, %all) [scanned [N, 4]] body (%i, %c, %state) { ... }
+//   loop I from 0 to N [step 2] body { ... }           the symbol I counts; static buffers are written in place
+//   loop I from 0 to N step 2 carrying (%x) -> (%y) body (%state) { ... }
+//   let K = I * 4 + 1                                  the symbol K, where it stands
+//   store [I, K] -> (%t)                               the elements of a tensor of type i64
 //   any call: [workspace %s] [of @function] [flops 8192.0]
 //
 // What the program refers to, in any order behind it:

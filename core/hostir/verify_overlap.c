@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "core/hostir/verify_internal.h"
+#include "core/runtime/artifact/cell.h"
 
 static int compare_spans(const void *left, const void *right) {
   const byoc_host_span_t *a = left, *b = right;
@@ -10,8 +11,8 @@ static int compare_spans(const void *left, const void *right) {
   return a->result < b->result ? -1 : a->result > b->result;
 }
 
-static byoc_host_span_t span_of(byoc_host_buffer_t *buffer, size_t result) {
-  return (byoc_host_span_t){byoc_host_buffer_root(buffer)->index, (uint32_t)result, byoc_host_verify_bytes(buffer)};
+static byoc_host_span_t span_of(const byoc_host_verifier_t *v, byoc_host_buffer_t *buffer, size_t result) {
+  return (byoc_host_span_t){byoc_host_buffer_root(buffer)->index, (uint32_t)result, byoc_host_verify_bytes(v, buffer)};
 }
 
 static bool is_empty(const byoc_host_span_t *span) {
@@ -22,7 +23,7 @@ static bool is_empty(const byoc_host_span_t *span) {
 static byoc_status_t collect(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
   v->spans.count = 0;
   for (size_t k = 0; k < i->results.count; ++k) {
-    const byoc_host_span_t span = span_of(i->results.data[k], k);
+    const byoc_host_span_t span = span_of(v, i->results.data[k], k);
     if (is_empty(&span)) continue;
     if (!byoc_vector_push(&v->spans, byoc_arena_allocator(&v->arena), span)) return byoc_diag_out_of_memory(v->diag);
   }
@@ -55,12 +56,69 @@ static bool may_overwrite(const byoc_host_instruction_t *i, size_t operand) {
   return i->op == BYOC_HOST_C_CALL && i->c_call->result_from_operand == (int64_t)operand;
 }
 
+// ---- views that move ----
+
+static bool has_moving(byoc_host_buffer_t *const *buffers, size_t count) {
+  for (size_t k = 0; k < count; ++k) {
+    if (buffers[k] != NULL && byoc_host_buffer_moves(buffers[k])) return true;
+  }
+  return false;
+}
+
+// Might two buffers share bytes? *out_same: they begin and end together, wherever that is.
+static bool may_share(const byoc_host_verifier_t *v, byoc_host_buffer_t *a, byoc_host_buffer_t *b, bool *out_same) {
+  const byoc_host_span_t span_a = span_of(v, a, 0), span_b = span_of(v, b, 0);
+  byoc_host_linear_t place_a, place_b;
+  *out_same = false;
+  if (span_a.root != span_b.root || is_empty(&span_a) || is_empty(&span_b)) return false;
+  if ((byoc_host_buffer_moves(a) || byoc_host_buffer_moves(b)) && byoc_host_linear_of_offset(&v->ranges, a, &place_a) &&
+      byoc_host_linear_of_offset(&v->ranges, b, &place_b) && byoc_host_linear_same_terms(&place_a, &place_b)) {
+    *out_same = place_a.constant == place_b.constant && a->size_bytes == b->size_bytes;
+    return place_a.constant < byoc_dim_add(place_b.constant, (int64_t)b->size_bytes) &&
+           place_b.constant < byoc_dim_add(place_a.constant, (int64_t)a->size_bytes);
+  }
+  *out_same = !byoc_host_buffer_moves(a) && !byoc_host_buffer_moves(b) && span_a.bytes.begin == span_b.bytes.begin &&
+              span_a.bytes.end == span_b.bytes.end;
+  return span_a.bytes.begin < span_b.bytes.end && span_b.bytes.begin < span_a.bytes.end;
+}
+
+// All pairs, since the order of places that move is not known.
+static byoc_status_t check_pairs(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
+  bool is_same = false;
+  for (size_t r = 0; r < i->results.count; ++r) {
+    byoc_host_buffer_t *result = i->results.data[r];
+    for (size_t k = 0; k < r; ++k) {
+      if (!may_share(v, result, i->results.data[k], &is_same)) continue;
+      return byoc_host_verify_refuse(v, "results %zu and %zu ('%s' and '%s') may share bytes", k, r,
+                                     i->results.data[k]->name, result->name);
+    }
+    for (size_t k = 0; k < i->operands.count; ++k) {
+      byoc_host_buffer_t *operand = i->operands.data[k];
+      if (operand == NULL || !may_share(v, result, operand, &is_same)) continue;
+      if (is_same && r == 0 && may_overwrite(i, k)) continue;
+      return byoc_host_verify_refuse(v, "operand %zu and result %zu ('%s' and '%s') may share bytes", k, r,
+                                     operand->name, result->name);
+    }
+  }
+  for (size_t k = 0; i->workspace != NULL && k < i->operands.count + i->results.count; ++k) {
+    byoc_host_buffer_t *other = k < i->operands.count ? i->operands.data[k] : i->results.data[k - i->operands.count];
+    if (other == NULL || !may_share(v, i->workspace, other, &is_same)) continue;
+    return byoc_host_verify_refuse(v, "the workspace and '%s' may share bytes", other->name);
+  }
+  return BYOC_OK;
+}
+
+// ---- all instructions ----
+
 byoc_status_t byoc_host_verify_overlaps(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
+  if (has_moving(i->operands.data, i->operands.count) || has_moving(i->results.data, i->results.count)) {
+    return check_pairs(v, i);
+  }
   BYOC_RETURN_IF_ERROR(collect(v, i));
   for (size_t k = 0; k < i->operands.count && v->spans.count > 0; ++k) {
     byoc_host_buffer_t *operand = i->operands.data[k];
     if (operand == NULL) continue;
-    const byoc_host_span_t span = span_of(operand, k);
+    const byoc_host_span_t span = span_of(v, operand, k);
     if (is_empty(&span)) continue;
     for (size_t s = find_span(v, &span); s < v->spans.count; ++s) {
       const byoc_host_span_t *result = &v->spans.data[s];
@@ -73,7 +131,7 @@ byoc_status_t byoc_host_verify_overlaps(byoc_host_verifier_t *v, const byoc_host
     }
   }
   if (i->workspace == NULL) return BYOC_OK;
-  const byoc_host_span_t scratch = span_of(i->workspace, 0);
+  const byoc_host_span_t scratch = span_of(v, i->workspace, 0);
   size_t at = find_span(v, &scratch);
   if (at < v->spans.count && v->spans.data[at].root == scratch.root &&
       v->spans.data[at].bytes.begin < scratch.bytes.end) {
@@ -83,7 +141,7 @@ byoc_status_t byoc_host_verify_overlaps(byoc_host_verifier_t *v, const byoc_host
   }
   for (size_t k = 0; k < i->operands.count; ++k) {
     if (i->operands.data[k] == NULL) continue;
-    const byoc_host_span_t span = span_of(i->operands.data[k], k);
+    const byoc_host_span_t span = span_of(v, i->operands.data[k], k);
     if (span.root != scratch.root || span.bytes.begin >= scratch.bytes.end || scratch.bytes.begin >= span.bytes.end) {
       continue;
     }

@@ -3,8 +3,16 @@
 
 #include "core/hostir/verify_internal.h"
 
-byoc_byte_range_t byoc_host_verify_bytes(const byoc_host_buffer_t *buffer) {
+byoc_byte_range_t byoc_host_verify_bytes(const byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer) {
   if (byoc_host_buffer_in_cell(buffer)) return (byoc_byte_range_t){0, 1};
+  if (byoc_host_buffer_moves(buffer)) {
+    const byoc_host_range_t range = byoc_host_range_of(&v->ranges, buffer->offset);
+    const uint64_t most_begin = buffer->base->size_bytes - buffer->size_bytes;
+    const uint64_t first = range.least > 0 ? (uint64_t)range.least : 0,
+                   last = range.most > 0 ? (uint64_t)range.most : 0;
+    return (byoc_byte_range_t){first < most_begin ? first : most_begin,
+                               (last < most_begin ? last : most_begin) + buffer->size_bytes};
+  }
   const uint64_t begin = byoc_host_buffer_offset(buffer);
   return (byoc_byte_range_t){begin, begin + buffer->size_bytes};
 }
@@ -71,7 +79,7 @@ static byoc_host_life_t *change(byoc_host_verifier_t *v, uint32_t buffer) {
   return life;
 }
 
-static byoc_status_t set_written(byoc_host_verifier_t *v, const byoc_host_buffer_t *root, byoc_byte_range_t bytes) {
+byoc_status_t byoc_host_verify_note(byoc_host_verifier_t *v, const byoc_host_buffer_t *root, byoc_byte_range_t bytes) {
   byoc_host_life_t *life = change(v, root->index);
   if (life != NULL && byoc_byte_set_add(&life->written, bytes, &v->arena)) return BYOC_OK;
   return byoc_diag_out_of_memory(v->diag);
@@ -92,23 +100,15 @@ byoc_status_t byoc_host_verify_start(byoc_host_verifier_t *v) {
     const byoc_host_buffer_t *buffer = v->program->buffers.data[k];
     v->lives[k] = (byoc_host_life_t){.alive = buffer->kind != BYOC_HOST_BUFFER_LOCAL};
     bool given = buffer->kind == BYOC_HOST_BUFFER_INPUT || buffer->kind == BYOC_HOST_BUFFER_CONSTANT;
+    if (given) BYOC_RETURN_IF_ERROR(byoc_host_verify_note(v, buffer, byoc_host_verify_bytes(v, buffer)));
     if (is_planned(buffer) && byoc_host_is_cached(buffer)) BYOC_RETURN_IF_ERROR(begin_planned(v, buffer));
-    if (!given) continue;
-    BYOC_RETURN_IF_ERROR(set_written(v, buffer, byoc_host_verify_bytes(buffer)));
-    v->lives[k].known = byoc_host_verify_imported(buffer);
   }
   return BYOC_OK;
 }
 
 // ---- instructions ----
 
-static byoc_status_t check_not_taken(byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer) {
-  if (!v->is_taken[buffer->index]) return BYOC_OK;
-  return byoc_host_verify_refuse(v, "buffer '%s' is a result of the instruction around it", buffer->name);
-}
-
 static byoc_status_t check_alive(byoc_host_verifier_t *v, byoc_host_buffer_t *buffer, const char *how) {
-  BYOC_RETURN_IF_ERROR(check_not_taken(v, buffer));
   const byoc_host_life_t *life = &v->lives[byoc_host_buffer_root(buffer)->index];
   if (life->alive) return BYOC_OK;
   return byoc_host_verify_refuse(v, "buffer '%s' is %s outside its lifetime: it %s", buffer->name, how,
@@ -118,10 +118,15 @@ static byoc_status_t check_alive(byoc_host_verifier_t *v, byoc_host_buffer_t *bu
 byoc_status_t byoc_host_verify_read(byoc_host_verifier_t *v, byoc_host_buffer_t *buffer) {
   const byoc_host_buffer_t *root = byoc_host_buffer_root(buffer);
   const byoc_host_life_t *life = &v->lives[root->index];
-  const byoc_byte_range_t bytes = byoc_host_verify_bytes(buffer);
+  const byoc_byte_range_t bytes = byoc_host_verify_bytes(v, buffer);
   byoc_byte_range_t gap;
   BYOC_RETURN_IF_ERROR(check_alive(v, buffer, "read"));
   if (byoc_byte_set_covers(&life->written, bytes, &gap)) return BYOC_OK;
+  if (byoc_host_buffer_moves(buffer)) {
+    if (byoc_host_verify_is_slice_written(v, buffer)) return BYOC_OK;
+    return byoc_host_verify_refuse(v, "buffer '%s' is read before it is written in all places where it may be",
+                                   buffer->name);
+  }
   if (!byoc_byte_set_touches(&life->written, bytes)) {
     return byoc_host_verify_refuse(v, "buffer '%s' is read before it is written", buffer->name);
   }
@@ -148,7 +153,15 @@ byoc_status_t byoc_host_verify_write(byoc_host_verifier_t *v, byoc_host_buffer_t
     return byoc_host_verify_refuse(v, "buffer '%s' is written, but is an output that has no memory before it is made",
                                    buffer->name);
   }
-  return set_written(v, root, byoc_host_verify_bytes(buffer));
+  if (byoc_host_buffer_moves(buffer)) return byoc_host_verify_write_slice(v, buffer);
+  return byoc_host_verify_note(v, root, byoc_host_verify_bytes(v, buffer));
+}
+
+static bool holds_slices(const byoc_host_verifier_t *v, const byoc_host_buffer_t *root) {
+  for (size_t k = 0; k < v->slices.count; ++k) {
+    if (v->slices.data[k].root == root->index && v->slices.data[k].life == v->lives[root->index].lives) return true;
+  }
+  return false;
 }
 
 // The contents of scratch are undefined before and behind the call, so it must not hold anything.
@@ -156,8 +169,11 @@ byoc_status_t byoc_host_verify_scratch(byoc_host_verifier_t *v, byoc_host_buffer
   const byoc_host_buffer_t *root = byoc_host_buffer_root(buffer);
   BYOC_RETURN_IF_ERROR(check_writable(v, buffer));
   BYOC_RETURN_IF_ERROR(check_alive(v, buffer, "used"));
-  if (root->kind == BYOC_HOST_BUFFER_LOCAL && !root->is_value &&
-      !byoc_byte_set_touches(&v->lives[root->index].written, byoc_host_verify_bytes(buffer))) {
+  if (byoc_host_buffer_moves(buffer)) {
+    return byoc_host_verify_refuse(v, "buffer '%s' cannot be a workspace: it moves", buffer->name);
+  }
+  if (root->kind == BYOC_HOST_BUFFER_LOCAL && !root->is_value && !holds_slices(v, root) &&
+      !byoc_byte_set_touches(&v->lives[root->index].written, byoc_host_verify_bytes(v, buffer))) {
     return BYOC_OK;
   }
   return byoc_host_verify_refuse(v, "buffer '%s' cannot be a workspace: it %s", buffer->name,
@@ -165,58 +181,44 @@ byoc_status_t byoc_host_verify_scratch(byoc_host_verifier_t *v, byoc_host_buffer
                                                                                         : "holds what was written");
 }
 
-byoc_status_t byoc_host_verify_set_known(byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer, uint32_t known) {
-  byoc_host_life_t *life = change(v, buffer->index);
-  if (life == NULL) return byoc_diag_out_of_memory(v->diag);
-  life->known = known;
-  return BYOC_OK;
-}
-
-byoc_status_t byoc_host_verify_make(byoc_host_verifier_t *v, byoc_host_buffer_t *buffer, uint32_t known) {
+byoc_status_t byoc_host_verify_make(byoc_host_verifier_t *v, byoc_host_buffer_t *buffer) {
   BYOC_RETURN_IF_ERROR(check_writable(v, buffer));
-  BYOC_RETURN_IF_ERROR(check_not_taken(v, buffer));
   if (buffer->kind == BYOC_HOST_BUFFER_LOCAL) {
     if (v->lives[buffer->index].alive) {
       return byoc_host_verify_refuse(v, "buffer '%s' is made while it is alive", buffer->name);
     }
     BYOC_RETURN_IF_ERROR(set_alive(v, buffer, true));
   }
-  BYOC_RETURN_IF_ERROR(byoc_host_verify_set_known(v, buffer, known));
-  return set_written(v, buffer, byoc_host_verify_bytes(buffer));
+  return byoc_host_verify_note(v, buffer, byoc_host_verify_bytes(v, buffer));
 }
 
 byoc_status_t byoc_host_verify_begin_or_end(byoc_host_verifier_t *v, byoc_host_buffer_t *buffer, bool begins) {
   const byoc_host_life_t *life = &v->lives[buffer->index];
   const char *what = NULL;
-  BYOC_RETURN_IF_ERROR(check_not_taken(v, buffer));
   if (buffer->is_parameter) what = "belongs to its region";
   if (buffer->kind != BYOC_HOST_BUFFER_LOCAL) what = "is not local";
   if (what == NULL && begins == life->alive) {
     what = begins ? "is allocated twice" : life->lives > 0 ? "is freed twice" : "is freed, but was not allocated";
   }
   if (what != NULL) return byoc_host_verify_refuse(v, "buffer '%s' %s", buffer->name, what);
-  BYOC_RETURN_IF_ERROR(set_alive(v, buffer, begins));
-  return begins ? byoc_host_verify_set_known(v, buffer, UINT32_MAX) : BYOC_OK;
+  return set_alive(v, buffer, begins);
 }
 
 // ---- regions ----
 
 byoc_status_t byoc_host_verify_enter(byoc_host_verifier_t *v, const byoc_host_region_t *region,
                                      byoc_host_scope_t *out_scope) {
-  *out_scope = (byoc_host_scope_t){.first_change = v->changes.count,
-                                   .bound_count = v->bound.count,
-                                   .equation_count = v->equations.count,
-                                   .outside = v->region};
+  *out_scope =
+      (byoc_host_scope_t){.first_change = v->changes.count, .bound_count = v->bound.count, .outside = v->region};
+  out_scope->first_slice = v->slices.count;
   v->region = ++v->region_count;
   for (size_t k = 0; k < region->parameters.count; ++k) {
     const byoc_host_buffer_t *parameter = region->parameters.data[k];
-    BYOC_RETURN_IF_ERROR(check_not_taken(v, parameter));
     if (v->lives[parameter->index].alive) {
       return byoc_host_verify_refuse(v, "the parameter '%s' is alive before its region begins", parameter->name);
     }
     BYOC_RETURN_IF_ERROR(set_alive(v, parameter, true));
-    BYOC_RETURN_IF_ERROR(set_written(v, parameter, byoc_host_verify_bytes(parameter)));
-    BYOC_RETURN_IF_ERROR(byoc_host_verify_set_known(v, parameter, v->passed[k]));
+    BYOC_RETURN_IF_ERROR(byoc_host_verify_note(v, parameter, byoc_host_verify_bytes(v, parameter)));
   }
   return BYOC_OK;
 }
@@ -238,9 +240,9 @@ byoc_status_t byoc_host_verify_leave(byoc_host_verifier_t *v, byoc_host_scope_t 
     bool comes_back = v->lives[end->buffer].alive && !end->life.alive && comes_and_goes(buffers[end->buffer]);
     if (comes_back) BYOC_RETURN_IF_ERROR(begin_planned(v, buffers[end->buffer]));
   }
+  BYOC_RETURN_IF_ERROR(byoc_host_verify_leave_slices(v, scope));
   v->changes.count = scope->first_change;
   v->region = scope->outside;
-  v->equations.count = scope->equation_count;
   while (v->bound.count > scope->bound_count) v->is_bound[v->bound.data[--v->bound.count]] = false;
   return BYOC_OK;
 }
@@ -262,7 +264,6 @@ static byoc_status_t join_buffer(byoc_host_verifier_t *v, uint32_t buffer, const
   if (life == NULL) return byoc_diag_out_of_memory(v->diag);
   life->written = both;
   life->lives = lives;
-  life->known = then_life->known & else_life->known;
   return BYOC_OK;
 }
 
@@ -286,10 +287,20 @@ byoc_status_t byoc_host_verify_join(byoc_host_verifier_t *v, const byoc_host_sco
       if (end->life.alive == begins) BYOC_RETURN_IF_ERROR(join_buffer(v, end->buffer, &other, &end->life));
     }
   }
+  return byoc_host_verify_join_slices(v, cases);
+}
+
+// What each turn writes is written after one.
+static byoc_status_t note_turn(byoc_host_verifier_t *v, const byoc_host_change_t *end) {
+  for (size_t k = 0; k < end->life.written.count; ++k) {
+    BYOC_RETURN_IF_ERROR(byoc_host_verify_note(v, v->program->buffers.data[end->buffer], end->life.written.ranges[k]));
+  }
   return BYOC_OK;
 }
 
-byoc_status_t byoc_host_verify_repeat(byoc_host_verifier_t *v, const byoc_host_scope_t *body) {
+byoc_status_t byoc_host_verify_repeat(byoc_host_verifier_t *v, const byoc_host_instruction_t *loop,
+                                      const byoc_host_scope_t *body) {
+  const int64_t turns = loop->count != NULL ? byoc_host_turns_of(&v->ranges, loop->count) : -1;
   for (size_t k = 0; k < body->ends.count; ++k) {
     const byoc_host_change_t *end = &body->ends.data[k];
     const byoc_host_buffer_t *buffer = v->program->buffers.data[end->buffer];
@@ -302,6 +313,7 @@ byoc_status_t byoc_host_verify_repeat(byoc_host_verifier_t *v, const byoc_host_s
     if (before->alive && end->life.lives + !end->life.alive != before->lives) {
       return byoc_host_verify_refuse(v, "buffer '%s' is freed in the body of a loop, but began outside", buffer->name);
     }
+    if (turns > 0 && before->alive) BYOC_RETURN_IF_ERROR(note_turn(v, end));
   }
-  return BYOC_OK;
+  return turns > 0 ? byoc_host_verify_repeat_slices(v, loop->count, turns, body) : BYOC_OK;
 }

@@ -7,11 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A block that has not been used in this many runs in a row is freed, when its size class is looked at next: each run
-// looks at some of them, because all of them take as long as a small model.
-#define IDLE_RUNS     64
-#define SWEPT_CLASSES 16
-#define SWEEP_RUNS    (BYOC_FRAME_SIZE_CLASSES / SWEPT_CLASSES) // until each was looked at
+// A block that has not been used in this many runs in a row is freed.
+#define IDLE_RUNS 64
 // Scratch memory grows in blocks of at least this size.
 #define SCRATCH_BYTES 4096
 
@@ -99,8 +96,7 @@ static void free_list(byoc_block_of_memory_t *block) {
 }
 
 static void free_idle_blocks(byoc_frame_t *frame) {
-  const uint32_t first = (uint32_t)(frame->run % SWEEP_RUNS) * SWEPT_CLASSES;
-  for (uint32_t i = first; i < first + SWEPT_CLASSES; i++) {
+  for (uint32_t i = 0; i < BYOC_FRAME_SIZE_CLASSES; i++) {
     for (byoc_block_of_memory_t **at = &frame->free_blocks[i]; *at != NULL;) {
       byoc_block_of_memory_t *block = *at;
       if (block->last_run + IDLE_RUNS > frame->run) {

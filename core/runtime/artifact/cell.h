@@ -105,6 +105,11 @@ int32_t byoc_frame_scan_append(byoc_frame_t *frame, uint32_t index, uint32_t ele
 // Sets `symbols` from the elements of an i64 tensor; refuses negative values, naming `origin`.
 int32_t byoc_frame_bind(byoc_frame_t *frame, const char *origin, const int64_t *elements, const uint32_t *symbols,
                         uint32_t count);
+// Sets a symbol; refuses a negative value, naming the symbol.
+int32_t byoc_frame_set_symbol(byoc_frame_t *frame, uint32_t symbol, int64_t value, const char *name);
+// A view of `size_bytes` at `offset` must lie in a base of `base_bytes`; `name` is the view's.
+int32_t byoc_frame_check_view(byoc_frame_t *frame, int64_t offset, uint64_t size_bytes, uint64_t base_bytes,
+                              const char *name);
 // The dimension `axis` of a value must be `expected`; `what` names the value, `name` the dimension.
 int32_t byoc_frame_match(byoc_frame_t *frame, uint32_t index, uint32_t axis, int64_t expected, const char *what,
                          const char *name);

@@ -72,6 +72,22 @@ int32_t byoc_frame_bind(byoc_frame_t *frame, const char *origin, const int64_t *
   return BYOC_OK;
 }
 
+int32_t byoc_frame_set_symbol(byoc_frame_t *frame, uint32_t symbol, int64_t value, const char *name) {
+  if (value < 0) {
+    return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the symbol %s would be %lld", name, (long long)value);
+  }
+  frame->symbols[symbol] = value;
+  return BYOC_OK;
+}
+
+int32_t byoc_frame_check_view(byoc_frame_t *frame, int64_t offset, uint64_t size_bytes, uint64_t base_bytes,
+                              const char *name) {
+  if (offset >= 0 && (uint64_t)offset <= base_bytes && size_bytes <= base_bytes - (uint64_t)offset) return BYOC_OK;
+  return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT,
+                         "the view '%s' of %llu bytes at byte %lld leaves its base of %llu", name,
+                         (unsigned long long)size_bytes, (long long)offset, (unsigned long long)base_bytes);
+}
+
 int32_t byoc_frame_match(byoc_frame_t *frame, uint32_t index, uint32_t axis, int64_t expected, const char *what,
                          const char *name) {
   int64_t got = frame->cells[index]->dims[axis];

@@ -53,6 +53,14 @@ static void open_graph(const char *text, model_t *m) {
   finish(m);
 }
 
+static void open_text(const char *text, model_t *m) {
+  byoc_diag_t diag = {0};
+  *m = (model_t){0};
+  byoc_test_ok(byoc_host_program_parse(text, "p.host", NULL, byoc_allocator_system(), &diag, &m->module, &m->program),
+               &diag);
+  finish(m);
+}
+
 static void close_model(model_t *m) {
   m->artifact.table->destroy(m->context);
   byoc_artifact_unload(&m->artifact);
@@ -161,10 +169,174 @@ static void test_h7_nested_branches(void **state) {
   close_model(&m);
 }
 
+// ---- loops ----
+
+#define HOST(declarations, body)                                                                                       \
+  "host program \"p\" {\n symbol I\n symbol J\n symbol K\n" declarations "\n" body "\n}\n"                             \
+  "kernel over 0 { name \"add\" input a : f32[4] input b : f32[4] output c : f32[4]\n"                                 \
+  "  parallel i in 0 .. 4 { c[i] = a[i] + b[i] } }\n"                                                                  \
+  "kernel over 0 { name \"plus\" symbols \"S\" input a : f32[4] output c : f32[4]\n"                                   \
+  "  parallel i in 0 .. 4 { c[i] = a[i] + cast(f32, dim(\"S\")) } }\n"                                                 \
+  "kernel { name \"fill\" symbols \"S\", \"T\" output c : f32[2]\n"                                                    \
+  "  serial i in 0 .. 2 { c[i] = cast(f32, dim(\"S\") * 100 + dim(\"T\")) } }\n"
+
+// The sum of a buffer that each turn updates where it is: nvFuser's InplaceUpdateInLoop.
+static void test_h7_inplace_update_in_loop(void **state) {
+  (void)state;
+  model_t m;
+  open_text(HOST("input %x : f32[4]\n input %b : f32[4]\n output %y : f32[4]\n local %t : f32[4]\n",
+                 "copy %x -> %t\n"
+                 "loop I from 0 to 5 body { kernel add(%t, %b) -> (%t) }\n"
+                 "copy %t -> %y"),
+            &m);
+  const float x[4] = {1, 2, 3, 4}, b[4] = {10, 20, 30, 40};
+  size_t copies = 0;
+  BYOC_HOST_FOR_EACH(i, m.program) copies += i->op == BYOC_HOST_COPY;
+  assert_int_equal(copies, 2); // none for each turn
+  results_t results;
+  for (int turn = 0; turn < 2; ++turn) {
+    run(&m, (const void *const[]){x, b}, &results);
+    for (int k = 0; k < 4; ++k) assert_true(results.values[0][k] == x[k] + 5 * b[k]);
+  }
+  char names[512] = "";
+  void *outputs[1] = {results.values[0]};
+  const void *const inputs[2] = {x, b};
+  assert_int_equal(m.artifact.table->profile(m.context, inputs, outputs, note_step, names), BYOC_OK);
+  assert_string_equal(names, "copy add add add add add copy ");
+  close_model(&m);
+}
+
+// Each turn adds a slice of its own, in place: nvFuser's AddInLoop.
+static void test_h7_add_in_loop(void **state) {
+  (void)state;
+  model_t m;
+  open_text(
+      HOST("input %x : f32[6,4]\n input %y : f32[6,4]\n output %z : f32[6,4]\n"
+           "view %xs : f32[4] = %x + I * 16\n view %ys : f32[4] = %y + I * 16\n view %zs : f32[4] = %z + I * 16\n",
+           "loop I from 0 to 6 body { kernel add(%xs, %ys) -> (%zs) }"),
+      &m);
+  float x[24], y[24];
+  for (int k = 0; k < 24; ++k) {
+    x[k] = (float)k;
+    y[k] = (float)(k * k);
+  }
+  results_t results;
+  run(&m, (const void *const[]){x, y}, &results);
+  for (int k = 0; k < 24; ++k) assert_true(results.values[0][k] == x[k] + y[k]);
+  close_model(&m);
+}
+
+// The index is a scalar that kernels take: nvFuser's inHostForLoop adds 1, 3 and 5.
+static void test_h7_in_host_for_loop(void **state) {
+  (void)state;
+  model_t m;
+  open_text(HOST("input %x : f32[4]\n output %y : f32[4]\n",
+                 "copy %x -> %y\nloop I from 1 to 7 step 2 body { kernel plus(%y) [I] -> (%y) }"),
+            &m);
+  const float x[4] = {1, 2, 3, 4};
+  results_t results;
+  run(&m, (const void *const[]){x}, &results);
+  for (int k = 0; k < 4; ++k) assert_true(results.values[0][k] == x[k] + 9);
+  close_model(&m);
+}
+
+// From last to first, with a step, and with turns whose scalars are computed anew.
+static void test_h7_steps_and_scalars(void **state) {
+  (void)state;
+  model_t m;
+  open_text(HOST("input %x : f32[4]\n output %y : f32[8]\n output %k : i64[4,2]\n output %n : f32[4]\n"
+                 "view %ys : f32[2] = %y + 24 - K\n view %ks : i64[2] = %k + I * 8\n",
+                 "copy %x -> %n\n"
+                 "loop I from 6 to -1 step -2 body {\n let K = I * 4\n store [I, 10 * I + 1] -> (%ks)\n"
+                 " kernel fill() [K, 6 - I] -> (%ys)\n}\n"
+                 "loop J from 3 to 3 body { kernel plus(%n) [J] -> (%n) }"),
+            &m);
+  const float x[4] = {1, 2, 3, 4};
+  results_t results;
+  run(&m, (const void *const[]){x}, &results);
+  const int64_t *k = (const int64_t *)(const void *)results.values[1];
+  for (int turn = 0; turn < 4; ++turn) {
+    const int i = 6 - 2 * turn;
+    assert_true(results.values[0][2 * turn] == (float)(400 * i + 6 - i));
+    assert_true(results.values[0][2 * turn + 1] == (float)(400 * i + 6 - i));
+    assert_true(k[i] == i && k[i + 1] == 10 * i + 1);
+  }
+  assert_memory_equal(results.values[2], x, sizeof(x)); // no turns
+  close_model(&m);
+}
+
+// Rows and columns of a matrix by two loops; a branch in a loop, whose cases write the same slice.
+static void test_h7_nested_loops(void **state) {
+  (void)state;
+  model_t m;
+  open_text(HOST("input %c : bool[3]\n input %x : f32[4]\n output %y : f32[3,4,2]\n output %z : f32[3,4]\n"
+                 "view %ys : f32[2] = %y + I * 32 + J * 8\n view %zs : f32[4] = %z + I * 16\n"
+                 "view %cs : bool[] = %c + I\n local %t : f32[4]\n local %s : f32[4]\n",
+                 "loop I from 0 to 3 body {\n"
+                 " loop J from 0 to 4 body { kernel fill() [I, J] -> (%ys) }\n"
+                 " let K = I + 1\n"
+                 " branch (%cs) then { kernel plus(%x) [K] -> (%t) kernel add(%t, %t) -> (%zs) }\n"
+                 " else { kernel plus(%x) [I] -> (%s) copy %s -> %zs }\n}"),
+            &m);
+  const uint8_t c[3] = {1, 0, 1};
+  const float x[4] = {1, 2, 3, 4};
+  results_t results;
+  run(&m, (const void *const[]){c, x}, &results);
+  for (int i = 0; i < 3; ++i) {
+    for (int j = 0; j < 4; ++j) {
+      assert_true(results.values[0][i * 8 + j * 2 + 1] == (float)(100 * i + j));
+      const float expected = c[i] ? 2 * (x[j] + (float)(i + 1)) : x[j] + (float)i;
+      assert_true(results.values[1][i * 4 + j] == expected);
+    }
+  }
+  assert_int_equal(m.program->workspace_size_bytes, 64); // %t and %s are never alive together
+  close_model(&m);
+}
+
+// Both executors refuse what only a run can find, with the same words.
+static void test_h7_found_by_runs(void **state) {
+  (void)state;
+  model_t m;
+  open_text(HOST("input %n : i64[1]\n input %x : f32[4]\n input %z : f32[4,4]\n output %y : f32[4,4]\n"
+                 "view %ys : f32[4] = %y + I * 16\n",
+                 "copy %z -> %y\nbind %n to J by \"n\"\nlet K = 5 - J\n"
+                 "loop I from 0 to J body { kernel plus(%x) [K] -> (%ys) }"),
+            &m);
+  static const struct {
+    int64_t n;
+    const char *reason; // NULL: it works
+  } cases[] = {{0, NULL},
+               {4, NULL},
+               {5, "plus: the view 'ys' of 16 bytes at byte 64 leaves its base of 64"},
+               {6, "let: the symbol K would be -1"},
+               {-1, "checking shapes: n asks for a negative size: -1"}};
+  const float x[4] = {1, 2, 3, 4}, z[16] = {0};
+  for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); ++k) {
+    const void *const inputs[3] = {&cases[k].n, x, z};
+    results_t results;
+    void *outputs[1] = {results.values[0]};
+    byoc_diag_t diag = {0};
+    if (cases[k].reason == NULL) {
+      run(&m, inputs, &results);
+      for (int i = 0; i < 16; ++i) {
+        assert_true(results.values[0][i] == (i / 4 < cases[k].n ? x[i % 4] + (float)(5 - cases[k].n) : 0));
+      }
+      continue;
+    }
+    byoc_test_error(byoc_evaluator_run(m.evaluator, inputs, outputs, &diag), BYOC_INVALID_ARGUMENT, &diag,
+                    cases[k].reason);
+    assert_int_equal(m.artifact.table->run(m.context, inputs, outputs), BYOC_INVALID_ARGUMENT);
+    assert_string_equal(m.artifact.table->last_error(m.context), cases[k].reason);
+  }
+  close_model(&m);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_h7_static_branches),
-      cmocka_unit_test(test_h7_nested_branches),
+      cmocka_unit_test(test_h7_static_branches),        cmocka_unit_test(test_h7_nested_branches),
+      cmocka_unit_test(test_h7_inplace_update_in_loop), cmocka_unit_test(test_h7_add_in_loop),
+      cmocka_unit_test(test_h7_in_host_for_loop),       cmocka_unit_test(test_h7_steps_and_scalars),
+      cmocka_unit_test(test_h7_nested_loops),           cmocka_unit_test(test_h7_found_by_runs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
