@@ -124,7 +124,8 @@ byoc_status_t byoc_lineage_follow(byoc_lineage_t *l, const byoc_host_program_t *
   for (size_t i = 0; i < l->tensors.count && !l->failed; ++i) {
     tensor_t *tensor = l->tensors.entries[i].value;
     if (is_made(program, tensor->name) || is_view(program, tensor->name)) continue;
-    const byoc_fused_t fused = {.name = tensor->name, .into = find_made(l, tensor, program)};
+    const byoc_host_buffer_t *folded = byoc_host_find_buffer(program, tensor->name); // a constant, if there is one
+    const byoc_fused_t fused = {.name = tensor->name, .into = folded == NULL ? find_made(l, tensor, program) : NULL};
     if (!byoc_vector_push(&l->fused, l->allocator, fused)) l->failed = true;
   }
   for (size_t i = 0; i < program->buffers.count && !l->failed; ++i) {

@@ -176,7 +176,8 @@ byoc_status_t byoc_pass_name_unknown_dimensions(byoc_graph_module_t *module, byo
 
 byoc_status_t byoc_pass_lower_kernels(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
   size_t before = module->functions.count;
-  BYOC_RETURN_IF_ERROR(byoc_kernel_lower_module(module, NULL, diag));
+  const byoc_kernel_options_t options = {.fuse = !module->is_unfused};
+  BYOC_RETURN_IF_ERROR(byoc_kernel_lower_module(module, &options, diag));
   *changes = module->functions.count - before;
   return BYOC_OK;
 }

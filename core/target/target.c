@@ -107,6 +107,11 @@ static const byoc_option_schema_t native_options[] = {
      .type = BYOC_OPTION_STRING,
      .default_value = "",
      .help = "C compiler; empty: $CC, else cc, gcc or clang"},
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = "fuse",
+     .type = BYOC_OPTION_BOOL,
+     .default_value = "1",
+     .help = "compute several operators in one kernel; 0: each result has memory of its own, for byoc run --dump"},
 };
 
 const byoc_target_kind_t *byoc_target_kind_native(void) {

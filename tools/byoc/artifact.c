@@ -64,13 +64,16 @@ void byoc_artifact_run_close(byoc_artifact_run_t *run) {
   *run = (byoc_artifact_run_t){0};
 }
 
-static byoc_status_t run_arguments(byoc_artifact_run_t *run, byoc_diag_t *diag) {
+// `sink` NULL: nobody watches.
+static byoc_status_t run_arguments(byoc_artifact_run_t *run, byoc_trace_sink_t sink, void *argument,
+                                   byoc_diag_t *diag) {
   const byoc_artifact_t *table = run->artifact.table;
   byoc_argument_t *inputs = NULL, *outputs = NULL;
   byoc_status_t status = byoc_ports_arguments(&run->inputs, diag, &inputs);
   if (status == BYOC_OK) status = byoc_ports_arguments(&run->outputs, diag, &outputs);
   if (status == BYOC_OK) {
-    status = table->run_arguments(run->context, inputs, outputs);
+    status = sink != NULL ? table->trace(run->context, inputs, outputs, sink, argument)
+                          : table->run_arguments(run->context, inputs, outputs);
     if (status != BYOC_OK) {
       byoc_diag_error(diag, status, "the run failed: %s", table->last_error(run->context));
     } else {
@@ -84,8 +87,13 @@ static byoc_status_t run_arguments(byoc_artifact_run_t *run, byoc_diag_t *diag) 
 
 byoc_status_t byoc_artifact_run_once(byoc_artifact_run_t *run, byoc_diag_t *diag) {
   const byoc_artifact_t *table = run->artifact.table;
-  if (byoc_artifact_is_dynamic(table)) return run_arguments(run, diag);
+  if (byoc_artifact_is_dynamic(table)) return run_arguments(run, NULL, NULL, diag);
   byoc_status_t status = table->run(run->context, (const void *const *)run->inputs.pointers, run->outputs.pointers);
   if (status == BYOC_OK) return BYOC_OK;
   return byoc_diag_error(diag, status, "the run failed: %s", table->last_error(run->context));
+}
+
+byoc_status_t byoc_artifact_run_traced(byoc_artifact_run_t *run, byoc_trace_sink_t sink, void *argument,
+                                       byoc_diag_t *diag) {
+  return run_arguments(run, sink, argument, diag);
 }

@@ -20,4 +20,8 @@ void byoc_artifact_run_close(byoc_artifact_run_t *run);
 // One inference from the inputs to the outputs; if the artifact is dynamic, it also sets the outputs' shapes.
 byoc_status_t byoc_artifact_run_once(byoc_artifact_run_t *run, byoc_diag_t *diag);
 
+// The same, reported to a sink. The artifact must have the entry (byoc_trace_map_of_artifact checks that).
+byoc_status_t byoc_artifact_run_traced(byoc_artifact_run_t *run, byoc_trace_sink_t sink, void *argument,
+                                       byoc_diag_t *diag);
+
 #endif // BYOC_TOOLS_BYOC_ARTIFACT_H_

@@ -6,12 +6,15 @@
 #include "command.h"
 #include "core/base/log.h"
 #include "core/runtime/artifact_file.h"
+#include "outputs.h"
 #include "session.h"
+#include "trace.h"
 
 typedef struct run_options_t {
   byoc_session_options_t session;
-  byoc_text_items_t inputs, expected;
+  byoc_text_items_t inputs, expected, dumps;
   const char *file, *output_directory;
+  const char *trace; // a file, or "-"; NULL: none
   int64_t seed;
   double rtol, atol;
   bool evaluate, random;
@@ -38,11 +41,31 @@ static void log_peak(uint64_t bytes) {
   byoc_log(BYOC_LOG_INFO, "the run had at most %llu bytes in use at once", (unsigned long long)bytes);
 }
 
+static bool is_traced(const run_options_t *options) {
+  return options->trace != NULL || options->dumps.count > 0;
+}
+
+static byoc_status_t run_traced(byoc_artifact_run_t *run, const run_options_t *options, byoc_diag_t *diag) {
+  byoc_trace_map_t map = {0};
+  byoc_trace_writer_t writer = {0};
+  byoc_status_t status = byoc_trace_map_of_artifact(run->artifact.table, diag, &map);
+  if (status == BYOC_OK) status = byoc_trace_open(&writer, options->trace, &options->dumps, &map, diag);
+  if (status == BYOC_OK) {
+    byoc_trace_inputs(&writer, &run->inputs);
+    status = byoc_artifact_run_traced(run, byoc_trace_write, &writer, diag);
+  }
+  const byoc_status_t written = byoc_trace_close(&writer, status == BYOC_OK, status == BYOC_OK ? diag : NULL);
+  byoc_trace_map_deinit(&map);
+  return status == BYOC_OK ? written : status;
+}
+
 static byoc_status_t run_artifact(const char *path, const run_options_t *options, byoc_diag_t *diag) {
   byoc_artifact_run_t run;
   BYOC_RETURN_IF_ERROR(byoc_artifact_run_open(path, (int32_t)options->session.thread_count, diag, &run));
   byoc_status_t status = prepare_inputs(&run.inputs, options, diag);
-  if (status == BYOC_OK) status = byoc_artifact_run_once(&run, diag);
+  if (status == BYOC_OK) {
+    status = is_traced(options) ? run_traced(&run, options, diag) : byoc_artifact_run_once(&run, diag);
+  }
   const byoc_artifact_t *table = run.artifact.table;
   const bool knows_peak = table->struct_size >= offsetof(byoc_artifact_t, peak_bytes) + sizeof(table->peak_bytes);
   if (status == BYOC_OK && knows_peak) log_peak(table->peak_bytes(run.context));
@@ -63,6 +86,25 @@ static byoc_status_t run_compiled(byoc_session_t *session, const run_options_t *
 
 // ---- a model, evaluated ----
 
+static byoc_status_t evaluate(byoc_session_t *session, byoc_build_evaluation_t *evaluation, const byoc_ports_t *inputs,
+                              const byoc_argument_t *in, byoc_argument_t *out, const run_options_t *options,
+                              byoc_diag_t *diag) {
+  if (!is_traced(options)) return byoc_evaluator_run_arguments(evaluation->evaluator, in, out, diag);
+  const byoc_build_t *build = &session->build;
+  byoc_trace_map_t map = {0};
+  byoc_trace_writer_t writer = {0};
+  byoc_status_t status = byoc_trace_map_of_program(build->result.program, build->fused, build->fused_count, diag, &map);
+  if (status == BYOC_OK) status = byoc_trace_open(&writer, options->trace, &options->dumps, &map, diag);
+  if (status == BYOC_OK) status = byoc_evaluator_trace(evaluation->evaluator, byoc_trace_write, &writer, diag);
+  if (status == BYOC_OK) {
+    byoc_trace_inputs(&writer, inputs);
+    status = byoc_evaluator_run_arguments(evaluation->evaluator, in, out, diag);
+  }
+  const byoc_status_t written = byoc_trace_close(&writer, status == BYOC_OK, status == BYOC_OK ? diag : NULL);
+  byoc_trace_map_deinit(&map);
+  return status == BYOC_OK ? written : status;
+}
+
 static byoc_status_t run_evaluated(byoc_session_t *session, const run_options_t *options, byoc_diag_t *diag) {
   const byoc_host_program_t *program = session->build.result.program;
   byoc_ports_t inputs = {0}, outputs = {0};
@@ -75,7 +117,7 @@ static byoc_status_t run_evaluated(byoc_session_t *session, const run_options_t 
   if (status == BYOC_OK) status = byoc_build_evaluate(&session->build, threads, diag, &evaluation);
   if (status == BYOC_OK) status = byoc_ports_arguments(&inputs, diag, &in);
   if (status == BYOC_OK) status = byoc_ports_arguments(&outputs, diag, &out);
-  if (status == BYOC_OK) status = byoc_evaluator_run_arguments(evaluation.evaluator, in, out, diag);
+  if (status == BYOC_OK) status = evaluate(session, &evaluation, &inputs, in, out, options, diag);
   if (status == BYOC_OK) log_peak(byoc_evaluator_peak_bytes(evaluation.evaluator));
   if (status == BYOC_OK) status = byoc_ports_take(&outputs, out, diag);
   if (status == BYOC_OK) status = finish(&outputs, options, diag);
@@ -97,7 +139,11 @@ static byoc_status_t run_model(byoc_session_t *session, const run_options_t *opt
   return options->evaluate ? run_evaluated(session, &bound, diag) : run_compiled(session, &bound, diag);
 }
 
-static byoc_status_t run(byoc_session_t *session, const run_options_t *options, byoc_diag_t *diag) {
+static byoc_status_t run(byoc_session_t *session, run_options_t *options, byoc_diag_t *diag) {
+  const byoc_output_t outputs[] = {
+      {"--trace", options->trace != NULL && strcmp(options->trace, "-") != 0 ? options->trace : NULL}};
+  BYOC_RETURN_IF_ERROR(byoc_outputs_check(outputs, sizeof(outputs) / sizeof(outputs[0]), options->file, diag));
+  options->session.trace = is_traced(options);
   if (!byoc_artifact_is_meant(options->file)) return run_model(session, options, diag);
   if (options->session.verbose) byoc_log_set_level(BYOC_LOG_INFO);
   BYOC_RETURN_IF_ERROR(byoc_session_refuse_options(&options->session, "an artifact", diag));
@@ -120,6 +166,10 @@ int byoc_main_run(int argc, char **argv) {
       {"threads", 0, BYOC_OPT_THREADS, &options.session.thread_count, "N",
        "threads (default: the artifact's choice; 1 with --evaluate)"},
       {"evaluate", 0, BYOC_OPT_FLAG, &options.evaluate, "", "interpret the model in this process, no artifact"},
+      {"trace", 0, BYOC_OPT_MAYBE, &options.trace, "FILE",
+       "list what each instruction makes: name, type, hash, range of values (byoc debug diff compares such files)"},
+      {"dump", 0, BYOC_OPT_LIST, &options.dumps, "NAME[=FILE.npy]",
+       "save a tensor inside the model (default: NAME.npy here); all=FOLDER: all of them, and their trace"},
       BYOC_TARGET_ROWS(options.session),
       BYOC_DIM_ROW(options.session),
       BYOC_PLAN_ROWS(options.session, "collage"),
@@ -132,11 +182,14 @@ int byoc_main_run(int argc, char **argv) {
       .operands = operands,
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),
-      .more = "With -v the run's peak of memory is told, as well as what the build does.\n"
-              "Symbolic dimensions take their values from the inputs given; --dim fixes one, and sizes what --random\n"
-              "draws. A model is compiled into a temporary artifact first, or with --evaluate interpreted.\n"
-              "Names are those of the model; in file names of --output-dir '/', ':' and what is not safe to show "
-              "become '_'.\n",
+      .more =
+          "With -v the run's peak of memory is told, as well as what the build does.\n"
+          "Symbolic dimensions take their values from the inputs given; --dim fixes one, and sizes what --random\n"
+          "draws. A model is compiled into a temporary artifact first, or with --evaluate interpreted.\n"
+          "Names are those of the model; in file names of --output-dir '/', ':' and what is not safe to show "
+          "become '_'.\n"
+          "An artifact must be built with --trace for --trace and --dump. What a loop makes goes into one file for\n"
+          "each turn: NAME@TURN.npy.\n",
   };
   byoc_diag_t diag = {0};
   byoc_session_t session = {0};

@@ -17,6 +17,7 @@ enum {
   X(explain, "show which target takes which operators, what else was on offer, and why")                               \
   X(run, "run an artifact or a model once, and compare its results")                                                   \
   X(bench, "time an artifact")                                                                                         \
+  X(debug, "find where a result goes wrong: compare traces, find the region that is to blame")                         \
   X(profile, "time each instruction of an artifact, against what the machine can do")                                  \
   X(conform, "run ONNX backend test cases and say which pass")                                                         \
   X(inspect, "show what is inside an artifact or a model")                                                             \

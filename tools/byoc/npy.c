@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/file.h"
-#include "core/base/string.h"
+#include "core/base/visible.h"
 
 // X(NumPy's descriptor, BYOC_DTYPE_ suffix): if a type has several rows, the first is used for writing.
 #define NPY_TYPE_LIST(X)                                                                                               \
@@ -158,4 +158,15 @@ byoc_status_t byoc_npy_write(const char *path, byoc_dtype_t dtype, int32_t rank,
       header.failed ? byoc_diag_out_of_memory(diag) : byoc_file_write_atomic_parts(path, parts, 3, 0644, diag);
   byoc_string_deinit(&header);
   return status;
+}
+
+void byoc_npy_name(const char *tensor, byoc_string_t *out) {
+  const char *end = tensor + strlen(tensor);
+  char shown[BYOC_SHOWN_BYTES];
+  while (tensor < end) {
+    const size_t length = byoc_show_character(tensor, (size_t)(end - tensor), shown);
+    const bool is_same = shown[length] == '\0' && memcmp(shown, tensor, length) == 0;
+    byoc_string_append(out, is_same && *tensor != '/' && *tensor != ':' ? shown : "_");
+    tensor += length;
+  }
 }

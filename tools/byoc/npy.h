@@ -5,6 +5,7 @@
 #include "byoc/dtype.h"
 #include "core/base/allocator.h"
 #include "core/base/diag.h"
+#include "core/base/string.h"
 
 typedef struct byoc_npy_t {
   byoc_dtype_t dtype;
@@ -21,5 +22,9 @@ void byoc_npy_deinit(byoc_npy_t *array, byoc_allocator_t allocator);
 // BYOC_UNSUPPORTED for texts and 4-bit types.
 byoc_status_t byoc_npy_write(const char *path, byoc_dtype_t dtype, int32_t rank, const int64_t *dims, const void *data,
                              uint64_t size_bytes, byoc_diag_t *diag);
+
+// Appends a tensor's name as the name of its file, without the ending: '/', ':' and what is not safe to show become
+// '_'.
+void byoc_npy_name(const char *tensor, byoc_string_t *out);
 
 #endif // BYOC_TOOLS_BYOC_NPY_H_

@@ -15,8 +15,12 @@ static void print_help(const byoc_usage_t *usage) {
     const byoc_option_row_t *row = &usage->rows[i];
     char left[64];
     int size = row->letter ? snprintf(left, sizeof(left), "-%c, ", row->letter) : snprintf(left, sizeof(left), "    ");
-    snprintf(left + size, sizeof(left) - (size_t)size, "--%s%s%s", row->name, row->kind == BYOC_OPT_FLAG ? "" : " ",
-             row->kind == BYOC_OPT_FLAG ? "" : row->placeholder);
+    const bool is_flag = row->kind == BYOC_OPT_FLAG, is_maybe = row->kind == BYOC_OPT_MAYBE;
+    snprintf(left + size, sizeof(left) - (size_t)size, "--%s%s%s%s", row->name,
+             is_flag    ? ""
+             : is_maybe ? "[="
+                        : " ",
+             is_flag ? "" : row->placeholder, is_maybe ? "]" : "");
     printf("  %-30s %s\n", left, row->help);
   }
   printf("  %-30s %s\n", "-h, --help", "show this");
@@ -83,6 +87,10 @@ static byoc_status_t set_value(const byoc_option_row_t *row, const char *value, 
   case BYOC_OPT_TEXT:
     *(const char **)row->value = value;
     return BYOC_OK;
+  case BYOC_OPT_MAYBE:
+    if (value != NULL && value[0] == '\0') return bad_value(row, value, "a file", diag);
+    *(const char **)row->value = value != NULL ? value : "-";
+    return BYOC_OK;
   case BYOC_OPT_LIST: {
     byoc_text_items_t *list = row->value;
     if (list->count == BYOC_MAX_LIST) {
@@ -131,7 +139,7 @@ static byoc_status_t parse_option(const byoc_usage_t *usage, int argc, char **ar
     if (value == NULL) return set_value(row, NULL, diag);
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--%s takes no value", row->name);
   }
-  if (value == NULL) {
+  if (value == NULL && row->kind != BYOC_OPT_MAYBE) {
     if (*index + 1 >= argc) {
       return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--%s needs a value: --%s %s", row->name, row->name,
                              row->placeholder);

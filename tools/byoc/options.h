@@ -18,6 +18,7 @@ typedef struct byoc_text_items_t {
 typedef enum byoc_option_kind_t {
   BYOC_OPT_FLAG,    // bool *
   BYOC_OPT_TEXT,    // const char **
+  BYOC_OPT_MAYBE,   // const char **: --trace alone sets "-", --trace=FILE the file
   BYOC_OPT_LIST,    // byoc_text_items_t *
   BYOC_OPT_COUNT,   // int64_t *, from 0
   BYOC_OPT_THREADS, // int64_t *, 0 to BYOC_MODEL_MAX_THREADS

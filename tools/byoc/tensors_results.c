@@ -6,7 +6,6 @@
 
 #include "core/base/file.h"
 #include "core/base/map.h"
-#include "core/base/visible.h"
 #include "core/ir/element.h"
 #include "elements.h"
 #include "npy.h"
@@ -85,18 +84,10 @@ byoc_status_t byoc_ports_compare(const byoc_ports_t *outputs, const byoc_text_it
 
 // ---- results ----
 
-// In a file's name '/', ':' and what is not safe to show become '_'. Outputs whose names are the same then are told
-// apart by a number: NAME_2.npy.
+// Outputs whose files would have one name are told apart by a number: NAME_2.npy.
 static byoc_status_t name_file(const char *port, byoc_map_t *taken, byoc_string_t *out, byoc_diag_t *diag) {
-  const char *end = port + strlen(port);
-  char shown[BYOC_SHOWN_BYTES];
   byoc_string_clear(out);
-  while (port < end) {
-    const size_t length = byoc_show_character(port, (size_t)(end - port), shown);
-    const bool is_same = shown[length] == '\0' && memcmp(shown, port, length) == 0;
-    byoc_string_append(out, is_same && *port != '/' && *port != ':' ? shown : "_");
-    port += length;
-  }
+  byoc_npy_name(port, out);
   const size_t size = out->size;
   for (int number = 2; !out->failed && byoc_text_map_find(taken, out->data) != NULL; ++number) {
     out->data[out->size = size] = '\0';

@@ -80,7 +80,7 @@ static void expect_error(const char *text, const char *expected) {
 }
 
 #define DEMO   "demo -tune_trials=0 -ratio=0.5 -fast=0 -flags=\"\" -deploy=bundle\n"
-#define NATIVE "c -O=3 -mcpu=native -cc=\"\"\n"
+#define NATIVE "c -O=3 -mcpu=native -cc=\"\" -fuse=1\n"
 
 static void test_lists(void **state) {
   (void)state;
@@ -88,7 +88,7 @@ static void test_lists(void **state) {
   expect_targets("c", NATIVE);
   expect_targets(" demo ; plain;", DEMO "plain\n" NATIVE);
   // "c" goes last, wherever it was given.
-  expect_targets("c -O=1 -mcpu=x86-64-v3; plain", "plain\nc -O=1 -mcpu=x86-64-v3 -cc=\"\"\n");
+  expect_targets("c -O=1 -mcpu=x86-64-v3; plain", "plain\nc -O=1 -mcpu=x86-64-v3 -cc=\"\" -fuse=1\n");
   // Two targets of one kind with different options.
   expect_targets("demo -fast; demo", "demo -tune_trials=0 -ratio=0.5 -fast=1 -flags=\"\" -deploy=bundle\n" DEMO NATIVE);
   byoc_diag_t diag = {0};

@@ -1,0 +1,170 @@
+// byoc run --trace and --dump, byoc debug: what instructions make, and where two runs part.
+#include <stdio.h>
+
+#include "tests/cli/models.h"
+#include "tests/support/command.h"
+
+// Row H16: both executors make the same bytes with every instruction, for models with all kinds of instructions.
+// `inputs` names those whose files the first run leaves in a folder, so that the evaluated model has open shapes, too.
+static void agrees(const char *model, const char *dims, const char *inputs) {
+  byoc_test_shell(0, "byoc-modelgen %s -o %s.onnx", model, model);
+  // Optimised code adds in another order, fuses multiplications with additions, and has an exp() of its own.
+  byoc_test_shell(0, "byoc build %s.onnx --target 'c -mcpu=x86-64 -O=0' --trace -o %s.so", model, model);
+  byoc_test_shell(0, "byoc run %s.so --random %s --trace=compiled.txt --dump all=%s", model, dims, model);
+  byoc_test_shell(0, "byoc run %s.onnx --evaluate %s --target 'c -mcpu=x86-64 -O=0' --trace=evaluated.txt", model,
+                  inputs);
+  byoc_test_shell(0, "tail -n 1 compiled.txt && cmp evaluated.txt compiled.txt");
+  assert_string_equal(byoc_test_output(), "end\n");
+  byoc_test_shell(0, "byoc debug diff evaluated.txt compiled.txt");
+  byoc_test_printed("tensors that both have are the same, bit by bit");
+}
+
+static void test_h16_static_models(void **state) {
+  (void)state;
+  agrees("mlp", "", "--random");
+  agrees("lenet", "", "--random");
+}
+
+static void test_h16_dynamic_models(void **state) {
+  (void)state;
+  const int64_t steps = 3;
+  write_npy_of("steps.npy", "<i8", 0, NULL, &steps, sizeof(steps));
+  agrees("greedy_decoder", "--dim prompt_length=4 -i steps=steps.npy",
+         "-i steps=steps.npy -i prompt=greedy_decoder/prompt.npy");
+  agrees("detector", "--dim height=32 --dim width=48", "-i image=detector/image.npy");
+  agrees("lstm", "--dim time=5 --dim batch=3", "-i x=lstm/x.npy -i lengths=lstm/lengths.npy");
+}
+
+static void test_trace_lines(void **state) {
+  (void)state;
+  write_tiny("tiny.onnx", "2");
+  byoc_test_shell(0, "byoc run tiny.onnx --target 'c -fuse=0' -i in/x:0=x.npy --trace");
+  byoc_test_printed("byoc trace 1\ninput \"in/x:0\" f32[2,4] ");
+  byoc_test_printed("min -3 max 4 mean 1.0625\n");
+  byoc_test_printed("\"product\" f32[2,3] ");
+  byoc_test_printed("by kernel \"byoc_k0_matmul\" \"MatMul 'product'\" from \"in/x:0\" \"w\"\n");
+  byoc_test_printed("\nend\n");
+  byoc_test_shell(0, "byoc run tiny.onnx --target c -i in/x:0=x.npy --trace=t.txt && cat t.txt && wc -l < t.txt");
+  byoc_test_printed("by kernel \"byoc_k0_matmul_add_relu\" \"MatMul+Add+Relu 'product'\"");
+  byoc_test_printed("\n4\n"); // what is computed inside the kernel has no line
+}
+
+static void test_dump(void **state) {
+  (void)state;
+  write_tiny("tiny.onnx", "2");
+  byoc_test_shell(0, "byoc run tiny.onnx --target 'c -fuse=0' -i in/x:0=x.npy --dump product --dump sum=deep.npy");
+  byoc_test_shell(0,
+                  "byoc run tiny.onnx --target 'c -fuse=0' -i in/x:0=x.npy --dump all=whole --dump in/x:0 && ls whole");
+  byoc_test_printed("in_x_0.npy\nout_y_0.npy\nproduct.npy\nsum.npy\ntrace.txt\n");
+  byoc_test_shell(0,
+                  "cmp whole/product.npy product.npy && cmp whole/sum.npy deep.npy && cmp whole/in_x_0.npy in_x_0.npy");
+  byoc_test_shell(0, "byoc run tiny.onnx --evaluate --target 'c -fuse=0' -i in/x:0=x.npy -e out/y:0=whole/out_y_0.npy");
+  byoc_test_shell(
+      0, "byoc build tiny.onnx --target c --trace -o traced.so && byoc build tiny.onnx --target c -o plain.so");
+  byoc_test_shell(2, "byoc run traced.so -i in/x:0=x.npy --dump sum");
+  byoc_test_printed("'sum' has no memory of its own: it is computed inside of MatMul+Add+Relu 'product', which makes "
+                    "'out/y:0'");
+  byoc_test_printed("c -fuse=0");
+  byoc_test_shell(2, "byoc run traced.so -i in/x:0=x.npy --dump prodct");
+  byoc_test_printed("no instruction makes a tensor 'prodct'");
+  byoc_test_printed("did you mean 'product'?");
+  byoc_test_shell(2, "byoc run tiny.onnx --evaluate --target c -i in/x:0=x.npy --dump product");
+  byoc_test_printed("'product' has no memory of its own");
+  byoc_test_shell(1, "byoc run plain.so -i in/x:0=x.npy --trace");
+  byoc_test_printed("it was built without --trace");
+  byoc_test_printed("byoc build MODEL -o ARTIFACT --trace");
+  byoc_test_shell(1, "byoc run traced.so -i in/x:0=x.npy --trace=missing/t.txt");
+  byoc_test_printed("missing");
+  byoc_test_shell(2, "byoc run traced.so -i in/x:0=x.npy --dump all=a --dump all=b");
+}
+
+// A loop's tensors go into one file for each turn.
+static void test_dump_of_a_loop(void **state) {
+  (void)state;
+  const int64_t steps = 3, prompt[4] = {1, 2, 3, 4};
+  write_npy_of("steps.npy", "<i8", 0, NULL, &steps, sizeof(steps));
+  write_npy_of("prompt.npy", "<i8", 1, (const int64_t[]){4}, prompt, sizeof(prompt));
+  byoc_test_shell(0, "byoc-modelgen greedy_decoder -o decoder.onnx");
+  byoc_test_shell(0, "byoc run decoder.onnx -i steps=steps.npy -i prompt=prompt.npy --evaluate --dump all=turns");
+  byoc_test_shell(0, "ls turns");
+  byoc_test_printed("@0.npy\n");
+  byoc_test_printed("@2.npy\n");
+  byoc_test_shell(0, "byoc run decoder.onnx -i steps=steps.npy -i prompt=prompt.npy --dump all=again");
+  byoc_test_shell(0, "byoc debug diff turns again --rtol 1e-3 --atol 1e-4");
+}
+
+static void test_diff(void **state) {
+  (void)state;
+  static const float other[2][3] = {{0.5f, 0, 2}, {0, 0, 7}};
+  write_tiny("tiny.onnx", "2");
+  byoc_test_shell(0, "byoc run tiny.onnx --target 'c -fuse=0' -i in/x:0=x.npy --dump all=one --trace=one.txt");
+  byoc_test_shell(0, "byoc run tiny.onnx --target 'c -fuse=0' --random --dump all=two --trace=two.txt");
+  byoc_test_shell(1, "byoc debug diff one two");
+  byoc_test_printed("4 of the 4 tensors that both have differ");
+  byoc_test_printed("first difference: \"in/x:0\" f32[2,4]");
+  byoc_test_printed("elements differ, by ");
+  byoc_test_shell(1, "byoc debug diff one.txt two.txt");
+  byoc_test_printed("min -3 max 4 mean 1.0625, and min ");
+  byoc_test_shell(2, "byoc debug diff one.txt two.txt --rtol 1");
+  byoc_test_printed("--rtol and --atol need them");
+  byoc_test_shell(0, "byoc debug diff one two --atol 1000");
+  // A folder from elsewhere: only names and values. The first difference is the first one of the run.
+  byoc_test_shell(0, "mkdir theirs && cp one/in_x_0.npy one/product.npy theirs");
+  write_npy("theirs/sum.npy", 2, (const int64_t[]){2, 3}, &other[0][0]);
+  write_npy("theirs/out_y_0.npy", 2, (const int64_t[]){3, 2}, &other[0][0]);
+  byoc_test_shell(1, "byoc debug diff theirs one");
+  byoc_test_printed("2 of the 4 tensors that both have differ, bit by bit");
+  byoc_test_printed("first difference: \"sum\" f32[2,3]");
+  byoc_test_printed("in one made by instruction");
+  byoc_test_printed("Add 'sum'");
+  byoc_test_printed("it read \"product\": the same in both");
+  byoc_test_printed("also different: \"out/y:0\"");
+  byoc_test_shell(0, "rm theirs/sum.npy");
+  byoc_test_shell(1, "byoc debug diff one theirs --rtol 1");
+  byoc_test_printed("the types differ: f32[2,3] and f32[3,2]");
+  // Other fusion, the same names.
+  byoc_test_shell(0,
+                  "byoc run tiny.onnx --target c -i in/x:0=x.npy --dump all=fused && byoc debug diff one fused --rtol "
+                  "1e-5");
+  byoc_test_printed("the 2 tensors that both have are the same (rtol 1e-05, atol 0)");
+  byoc_test_shell(1, "head -n 3 one.txt > cut.txt && byoc debug diff one.txt cut.txt");
+  byoc_test_printed("cut.txt has no end: it was cut off, or its run failed");
+}
+
+static void test_diff_refuses(void **state) {
+  (void)state;
+  write_tiny("tiny.onnx", "2");
+  byoc_test_shell(0, "byoc run tiny.onnx -i in/x:0=x.npy --trace=t.txt");
+  byoc_test_shell(1, "byoc debug diff t.txt tiny.onnx");
+  byoc_test_printed("this is no line of a trace: 'byoc trace 1' is wanted");
+  byoc_test_printed("byoc run --trace=FILE writes traces");
+  byoc_test_shell(1, "(cat t.txt; echo '7 \"h\" f32[2]') > bad.txt && byoc debug diff t.txt bad.txt");
+  byoc_test_printed("bad.txt:");
+  byoc_test_printed("a hash is wanted");
+  byoc_test_shell(1, "mkdir empty && byoc debug diff t.txt empty");
+  byoc_test_printed("has neither trace.txt nor .npy files");
+  byoc_test_shell(1, "mkdir others && cp x.npy others/z.npy && byoc debug diff t.txt others");
+  byoc_test_printed("have no tensor in common");
+  byoc_test_printed("one has 'in/x:0', the other 'z'");
+  byoc_test_shell(1, "byoc debug diff t.txt missing.txt");
+  byoc_test_printed("missing.txt");
+  byoc_test_shell(2, "byoc debug dif t.txt t.txt");
+  byoc_test_printed("did you mean 'byoc debug diff'?");
+  byoc_test_shell(2, "byoc debug");
+  byoc_test_shell(2, "byoc debug diff t.txt");
+  byoc_test_shell(0, "byoc debug --help && byoc debug diff --help");
+  // Damaged traces are refused or read, never more.
+  for (int size = 0; size < 700; size += 11) {
+    int code = byoc_test_try_shell("head -c %d t.txt > cut.txt && byoc debug diff t.txt cut.txt", size);
+    if (code != 0 && code != 1) fail_msg("%d bytes: code %d\n%s", size, code, byoc_test_output());
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_h16_static_models), cmocka_unit_test(test_h16_dynamic_models),
+      cmocka_unit_test(test_trace_lines),       cmocka_unit_test(test_dump),
+      cmocka_unit_test(test_dump_of_a_loop),    cmocka_unit_test(test_diff),
+      cmocka_unit_test(test_diff_refuses)};
+  return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
+}

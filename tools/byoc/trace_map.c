@@ -1,0 +1,97 @@
+// Which tensors a run can report, and where the model's others went.
+#include <stddef.h>
+#include <string.h>
+
+#include "core/base/json.h"
+#include "trace.h"
+
+static void begin(byoc_trace_map_t *map) {
+  *map = (byoc_trace_map_t){0};
+  byoc_arena_init(&map->arena, byoc_allocator_system());
+  byoc_text_map_init(&map->makers, byoc_allocator_system());
+  byoc_text_map_init(&map->fused, byoc_allocator_system());
+}
+
+void byoc_trace_map_deinit(byoc_trace_map_t *map) {
+  if (map->makers.allocator.resize == NULL) return;
+  byoc_map_deinit(&map->makers);
+  byoc_map_deinit(&map->fused);
+  byoc_arena_deinit(&map->arena);
+  *map = (byoc_trace_map_t){0};
+}
+
+static bool add_maker(byoc_trace_map_t *map, const char *tensor, const char *maker) {
+  const char *copy = byoc_arena_copy_string(&map->arena, maker);
+  return copy != NULL && byoc_text_map_put(&map->makers, tensor, (void *)(uintptr_t)copy);
+}
+
+// `into` may be NULL.
+static bool add_fused(byoc_trace_map_t *map, const char *name, const char *into, bool is_view) {
+  byoc_fused_t *fused = BYOC_ARENA_NEW(&map->arena, byoc_fused_t);
+  if (fused == NULL) return false;
+  fused->name = byoc_arena_copy_string(&map->arena, name);
+  fused->into = into != NULL ? byoc_arena_copy_string(&map->arena, into) : NULL;
+  fused->is_view = is_view;
+  return fused->name != NULL && (fused->into != NULL || into == NULL) && byoc_text_map_put(&map->fused, name, fused);
+}
+
+byoc_status_t byoc_trace_map_of_program(const byoc_host_program_t *program, const byoc_fused_t *fused, size_t count,
+                                        byoc_diag_t *diag, byoc_trace_map_t *out_map) {
+  bool ok = true;
+  begin(out_map);
+  for (size_t k = 0; k < program->inputs.count && ok; ++k) ok = add_maker(out_map, program->inputs.data[k]->name, "");
+  BYOC_HOST_FOR_EACH(i, program) {
+    for (size_t k = 0; k < i->results.count && ok; ++k) {
+      ok = add_maker(out_map, i->results.data[k]->name, byoc_host_instruction_name(i));
+    }
+  }
+  for (size_t k = 0; k < count && ok; ++k) ok = add_fused(out_map, fused[k].name, fused[k].into, fused[k].is_view);
+  if (ok) return BYOC_OK;
+  byoc_trace_map_deinit(out_map);
+  return byoc_diag_out_of_memory(diag);
+}
+
+static bool add_steps(byoc_trace_map_t *map, const json_t *steps) {
+  bool ok = true;
+  size_t s, r;
+  const json_t *step, *result;
+  json_array_foreach(steps, s, step) {
+    const char *name = json_string_value(json_object_get(step, "name"));
+    json_array_foreach(json_object_get(step, "results"), r, result) {
+      const char *tensor = json_string_value(result);
+      ok = ok && (tensor == NULL || add_maker(map, tensor, name != NULL ? name : ""));
+    }
+  }
+  return ok;
+}
+
+static bool add_list(byoc_trace_map_t *map, json_t *list, bool is_view) {
+  bool ok = true;
+  const char *name;
+  json_t *into;
+  json_object_foreach(list, name, into) ok = ok && add_fused(map, name, json_string_value(into), is_view);
+  return ok;
+}
+
+byoc_status_t byoc_trace_map_of_artifact(const byoc_artifact_t *artifact, byoc_diag_t *diag,
+                                         byoc_trace_map_t *out_map) {
+  *out_map = (byoc_trace_map_t){0};
+  if (artifact->struct_size < offsetof(byoc_artifact_t, trace) + sizeof(artifact->trace) || artifact->trace == NULL) {
+    byoc_status_t status =
+        byoc_diag_error(diag, BYOC_UNSUPPORTED, "the artifact has no trace entry: it was built without --trace");
+    byoc_diag_hint(diag, "build it again: byoc build MODEL -o ARTIFACT --trace");
+    return status;
+  }
+  bool ok = true;
+  begin(out_map);
+  json_error_t error;
+  json_t *metadata = byoc_json_load(artifact->metadata, strlen(artifact->metadata), 0, &error);
+  for (uint32_t k = 0; k < artifact->input_count && ok; ++k) ok = add_maker(out_map, artifact->inputs[k].name, "");
+  ok = ok && metadata != NULL && add_steps(out_map, json_object_get(metadata, "steps")) &&
+       add_list(out_map, json_object_get(metadata, "fused"), false) &&
+       add_list(out_map, json_object_get(metadata, "views"), true);
+  json_decref(metadata);
+  if (ok) return BYOC_OK;
+  byoc_trace_map_deinit(out_map);
+  return byoc_diag_out_of_memory(diag);
+}
