@@ -252,6 +252,7 @@ static byoc_status_t prepare_frame(byoc_evaluator_t *evaluator, byoc_diag_t *dia
 
 static byoc_status_t prepare(byoc_evaluator_t *evaluator, const byoc_symbol_resolver_t *resolver, byoc_diag_t *diag) {
   const byoc_host_program_t *program = evaluator->program;
+  BYOC_RETURN_IF_ERROR(byoc_host_check_places(program, diag));
   evaluator->workspace_memory =
       byoc_allocate(evaluator->allocator, program->workspace_size_bytes + BYOC_BUFFER_ALIGNMENT, 1);
   evaluator->addresses = byoc_allocate(evaluator->allocator, program->buffers.count, sizeof(uint8_t *));
@@ -293,6 +294,11 @@ byoc_status_t byoc_evaluator_create(const byoc_host_program_t *program, const by
   }
   *out_evaluator = evaluator;
   return BYOC_OK;
+}
+
+void byoc_evaluator_set_undefined(byoc_evaluator_t *evaluator, uint8_t byte) {
+  evaluator->fills_undefined = true;
+  evaluator->undefined = byte;
 }
 
 static void destroy_steps(const byoc_steps_t *steps) {

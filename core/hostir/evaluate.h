@@ -30,6 +30,9 @@ void byoc_evaluator_destroy(byoc_evaluator_t *evaluator); // accepts NULL
 // more. What events point to lives as long as the evaluator.
 byoc_status_t byoc_evaluator_trace(byoc_evaluator_t *evaluator, byoc_trace_sink_t sink, void *argument,
                                    byoc_diag_t *diag);
+// Memory that the program allocates is filled with `byte` from now on, so that a test sees whether results depend on
+// what is undefined.
+void byoc_evaluator_set_undefined(byoc_evaluator_t *evaluator, uint8_t byte);
 // inputs[i], outputs[i]: dense tensors of the program's input and output types. BYOC_UNSUPPORTED for a dynamic program.
 byoc_status_t byoc_evaluator_run(byoc_evaluator_t *evaluator, const void *const *inputs, void *const *outputs,
                                  byoc_diag_t *diag);

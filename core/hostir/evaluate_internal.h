@@ -45,7 +45,9 @@ struct byoc_evaluator_t {
   void **engine_instances; // parallel to program->engines
   byoc_frame_t frame;      // cells by buffer index; results and texts of the last run
   byoc_observer_t observer;
-  uint32_t loop_depth; // loops around what runs now
+  uint32_t loop_depth;  // loops around what runs now
+  bool fills_undefined; // with `undefined`
+  uint8_t undefined;
 };
 
 // In evaluate_trace.c: reports the results of an instruction that has ended.

@@ -86,22 +86,45 @@ static byoc_status_t call_c(byoc_evaluator_t *evaluator, byoc_step_t *step) {
   return byoc_c_interface_call(step->c_interface, &evaluator->runtime, evaluator->addresses, i);
 }
 
+// If the process runs under the address sanitizer, these tell it which bytes of the workspace are in use.
+extern void __asan_poison_memory_region(const volatile void *address, size_t size) __attribute__((weak));
+extern void __asan_unpoison_memory_region(const volatile void *address, size_t size) __attribute__((weak));
+
+// Begins or ends the life of a buffer whose place the memory plan has found.
+static void use_workspace(byoc_evaluator_t *evaluator, const byoc_host_buffer_t *buffer, bool begins) {
+  uint8_t *bytes = evaluator->workspace + buffer->offset_bytes;
+  const size_t size = (size_t)buffer->size_bytes;
+  if (begins && __asan_unpoison_memory_region != NULL) __asan_unpoison_memory_region(bytes, size);
+  if (!begins && __asan_poison_memory_region != NULL) __asan_poison_memory_region(bytes, size);
+}
+
 static byoc_status_t allocate(byoc_evaluator_t *evaluator, const byoc_host_instruction_t *i) {
   const byoc_host_buffer_t *buffer = i->operands.data[0];
+  byoc_frame_t *frame = &evaluator->frame;
   const bool is_zeroed = i->allocation == BYOC_HOST_ZEROED;
+  const bool fills = i->allocation == BYOC_HOST_FRESH && evaluator->fills_undefined;
   if (!buffer->is_value) { // placed by the memory plan
+    use_workspace(evaluator, buffer, true);
+    if (fills) memset(byoc_evaluator_address(evaluator, buffer), evaluator->undefined, buffer->size_bytes);
     if (is_zeroed) memset(byoc_evaluator_address(evaluator, buffer), 0, buffer->size_bytes);
     return BYOC_OK;
   }
   int64_t dims[BYOC_MAX_RANK];
   dims_of(evaluator, buffer->type, dims);
   const uint32_t dtype = buffer->type->dtype, rank = (uint32_t)buffer->type->rank;
-  if (i->allocation == BYOC_HOST_CACHED) {
-    return byoc_frame_allocate_cached(&evaluator->frame, buffer->index, dtype, rank, dims);
-  }
-  byoc_status_t status = byoc_frame_allocate(&evaluator->frame, buffer->index, dtype, rank, dims);
-  if (status == BYOC_OK && is_zeroed) byoc_frame_zero(&evaluator->frame, buffer->index);
-  return status;
+  const bool is_cached = i->allocation == BYOC_HOST_CACHED;
+  byoc_status_t status = is_cached ? byoc_frame_allocate_cached(frame, buffer->index, dtype, rank, dims)
+                                   : byoc_frame_allocate(frame, buffer->index, dtype, rank, dims);
+  if (status != BYOC_OK) return status;
+  const byoc_cell_t *cell = frame->cells[buffer->index];
+  if (fills) memset(cell->data, evaluator->undefined, (size_t)byoc_cell_size_bytes(cell));
+  if (is_zeroed) byoc_frame_zero(frame, buffer->index);
+  return BYOC_OK;
+}
+
+static void release(byoc_evaluator_t *evaluator, const byoc_host_buffer_t *buffer) {
+  if (!buffer->is_value) use_workspace(evaluator, buffer, false);
+  if (buffer->is_value && !byoc_host_is_cached(buffer)) byoc_frame_release(&evaluator->frame, buffer->index);
 }
 
 static byoc_status_t share(byoc_evaluator_t *evaluator, const byoc_host_instruction_t *i) {
@@ -288,9 +311,7 @@ static byoc_status_t run_step(byoc_evaluator_t *evaluator, byoc_step_t *step, tu
     status = allocate(evaluator, i);
     break;
   case BYOC_HOST_FREE:
-    if (i->operands.data[0]->is_value && !byoc_host_is_cached(i->operands.data[0])) {
-      byoc_frame_release(frame, i->operands.data[0]->index);
-    }
+    release(evaluator, i->operands.data[0]);
     break;
   case BYOC_HOST_SHARE:
     status = share(evaluator, i);
@@ -349,6 +370,9 @@ byoc_status_t byoc_evaluator_run_body(byoc_evaluator_t *evaluator, byoc_diag_t *
   turn_t turn = {0};
   evaluator->loop_depth = 0;
   byoc_observer_leave(&evaluator->observer, 0);
+  if (__asan_poison_memory_region != NULL) {
+    __asan_poison_memory_region(evaluator->workspace, (size_t)evaluator->program->workspace_size_bytes);
+  }
   BYOC_RETURN_IF_ERROR_IN(diag, run_steps(evaluator, &evaluator->body, &turn, diag), "evaluating '%s'",
                           evaluator->program->name);
   return BYOC_OK;

@@ -7,6 +7,30 @@ static void mark_used(bool *used, byoc_host_buffer_t *const *buffers, size_t cou
   }
 }
 
+static byoc_status_t check_place(const byoc_host_program_t *program, byoc_host_buffer_t *buffer, byoc_diag_t *diag) {
+  if (buffer == NULL) return BYOC_OK;
+  const byoc_host_buffer_t *root = byoc_host_buffer_root(buffer);
+  if (root->kind != BYOC_HOST_BUFFER_LOCAL || root->is_value || root->offset_bytes != BYOC_HOST_OFFSET_NONE) {
+    return BYOC_OK;
+  }
+  byoc_status_t status =
+      byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "host program '%s': buffer '%s' has no place in the workspace",
+                      program->name, root->name);
+  byoc_diag_hint(diag, "run plan-memory before it");
+  return status;
+}
+
+byoc_status_t byoc_host_check_places(const byoc_host_program_t *program, byoc_diag_t *diag) {
+  BYOC_HOST_FOR_EACH(i, program) {
+    for (size_t k = 0; k < i->operands.count; ++k) {
+      BYOC_RETURN_IF_ERROR(check_place(program, i->operands.data[k], diag));
+    }
+    for (size_t k = 0; k < i->results.count; ++k) BYOC_RETURN_IF_ERROR(check_place(program, i->results.data[k], diag));
+    BYOC_RETURN_IF_ERROR(check_place(program, i->workspace, diag));
+  }
+  return BYOC_OK;
+}
+
 bool byoc_host_program_facts(const byoc_host_program_t *program, uint32_t *out_facts) {
   byoc_allocator_t allocator = program->arena.allocator;
   bool *used = byoc_allocate(allocator, 2 * program->buffers.count + 1, sizeof(*used));

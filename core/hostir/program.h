@@ -303,6 +303,9 @@ static inline bool byoc_host_buffer_in_cell(const byoc_host_buffer_t *buffer) {
 // bound before they are used. Wherever a view may move is counted (core/hostir/ranges.h); if it may leave its base,
 // that is checked when the program runs, as are the shapes of values (MATCH).
 byoc_status_t byoc_host_program_verify(const byoc_host_program_t *program, byoc_diag_t *diag);
+// BYOC_INVALID_ARGUMENT, naming the buffer, unless each buffer that is used has its place in the workspace, as
+// composing and evaluating need.
+byoc_status_t byoc_host_check_places(const byoc_host_program_t *program, byoc_diag_t *diag);
 // What errors and profiles call an instruction.
 const char *byoc_host_instruction_name(const byoc_host_instruction_t *instruction);
 

@@ -3,7 +3,6 @@
 
 #include "byoc/call.h"
 #include "core/hostir/verify_internal.h"
-#include "core/ir/loop.h"
 #include "core/module/c_call.h"
 #include "core/runtime/artifact/check.h"
 
@@ -96,34 +95,6 @@ static byoc_status_t check_given(byoc_host_verifier_t *v, const byoc_host_buffer
   return byoc_host_verify_refuse(v, "'%s' becomes '%s', which has another type", from->name, to->name);
 }
 
-// The number of elements; -1 if it is not known.
-static int64_t count_dims(const byoc_dim_t *dims, int32_t rank) {
-  int64_t count = 1;
-  if (rank < 0) return -1;
-  for (int32_t d = 0; d < rank; ++d) {
-    if (!byoc_dim_is_constant(dims[d]) || __builtin_mul_overflow(count, dims[d].constant, &count)) return -1;
-  }
-  return count;
-}
-
-// One tensor of a call against the parameter that the callee declares.
-static byoc_status_t check_tensor(byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer, byoc_dtype_t dtype,
-                                  int64_t element_count, const char *what, size_t k) {
-  const byoc_type_t *type = buffer->type;
-  if (!byoc_type_is_tensor(type))
-    return byoc_host_verify_refuse(v, "%s %zu, '%s', is not a tensor", what, k, buffer->name);
-  // Kernels move strings as the pointers that they are.
-  bool is_string = type->dtype == BYOC_DTYPE_STRING && dtype == BYOC_DTYPE_U64 && v->at->op == BYOC_HOST_KERNEL;
-  if (type->dtype != dtype && !is_string) {
-    return byoc_host_verify_refuse(v, "%s %zu, '%s', has elements of type %s; the callee takes %s", what, k,
-                                   buffer->name, byoc_dtype_name(type->dtype), byoc_dtype_name(dtype));
-  }
-  const int64_t given = count_dims(type->dims, type->rank);
-  if (given < 0 || element_count < 0 || given == element_count) return BYOC_OK;
-  return byoc_host_verify_refuse(v, "%s %zu, '%s', has %lld elements; the callee takes %lld", what, k, buffer->name,
-                                 (long long)given, (long long)element_count);
-}
-
 // What byoc allocates is aligned to BYOC_BUFFER_ALIGNMENT, which backends may rely on (byoc/call.h); a caller's buffers
 // are aligned to their elements, on which everybody relies.
 static byoc_status_t check_alignment(byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer, bool of_backend) {
@@ -146,49 +117,6 @@ static byoc_status_t check_alignment(byoc_host_verifier_t *v, const byoc_host_bu
 static bool is_check(const byoc_host_instruction_t *i) {
   return i->op == BYOC_HOST_PACKED && i->function == NULL &&
          (strcmp(i->symbol, BYOC_CHECK_DIMS) == 0 || strcmp(i->symbol, BYOC_CHECK_RANGE) == 0);
-}
-
-static byoc_status_t check_kernel(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
-  const byoc_loop_kernel_t *kernel = i->kernel;
-  if (kernel == NULL) return byoc_host_verify_refuse(v, "it has no kernel");
-  if (i->operands.count != kernel->input_count || i->results.count != kernel->output_count) {
-    return byoc_host_verify_refuse(v, "%zu operands and %zu results; the kernel takes %u and gives %u",
-                                   i->operands.count, i->results.count, kernel->input_count, kernel->output_count);
-  }
-  for (size_t k = 0; k < kernel->parameters.count; ++k) {
-    const byoc_loop_buffer_t *parameter = kernel->parameters.data[k];
-    bool is_input = k < kernel->input_count;
-    const size_t at = is_input ? k : k - kernel->input_count;
-    BYOC_RETURN_IF_ERROR(check_tensor(v, is_input ? i->operands.data[at] : i->results.data[at], parameter->dtype,
-                                      count_dims(parameter->dims, parameter->rank), is_input ? "operand" : "result",
-                                      at));
-  }
-  return BYOC_OK;
-}
-
-// The signature of a backend's function; constants that the backend bound come behind its operands.
-static byoc_status_t check_function(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
-  const byoc_block_t *body = i->function != NULL ? i->function->body : NULL;
-  if (body == NULL) return BYOC_OK;
-  if (i->operands.count < body->parameters.count || i->results.count != body->results.count) {
-    return byoc_host_verify_refuse(v, "%zu operands and %zu results; the function takes %zu and gives %zu",
-                                   i->operands.count, i->results.count, body->parameters.count, body->results.count);
-  }
-  for (size_t k = 0; k < i->operands.count + i->results.count; ++k) {
-    bool is_input = k < i->operands.count;
-    const size_t at = is_input ? k : k - i->operands.count;
-    const byoc_host_buffer_t *buffer = is_input ? i->operands.data[at] : i->results.data[at];
-    if (is_input && k >= body->parameters.count) {
-      if (buffer->kind == BYOC_HOST_BUFFER_CONSTANT) continue;
-      return byoc_host_verify_refuse(v, "operand %zu, '%s', is not a constant; the function takes %zu operands", k,
-                                     buffer->name, body->parameters.count);
-    }
-    const byoc_type_t *type = is_input ? body->parameters.data[at]->type : body->results.data[at]->type;
-    if (!byoc_type_is_tensor(type)) continue;
-    BYOC_RETURN_IF_ERROR(
-        check_tensor(v, buffer, type->dtype, count_dims(type->dims, type->rank), is_input ? "operand" : "result", at));
-  }
-  return BYOC_OK;
 }
 
 // The pointers that a C function gets must point into their buffers, in every repetition.
@@ -216,7 +144,7 @@ static byoc_status_t check_c_call(byoc_host_verifier_t *v, const byoc_host_instr
 }
 
 static byoc_status_t check_call(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
-  if (i->op == BYOC_HOST_KERNEL) BYOC_RETURN_IF_ERROR(check_kernel(v, i));
+  if (i->op == BYOC_HOST_KERNEL) BYOC_RETURN_IF_ERROR(byoc_host_verify_kernel(v, i));
   if (i->op == BYOC_HOST_C_CALL) BYOC_RETURN_IF_ERROR(check_c_call(v, i));
   if (i->symbol == NULL) return byoc_host_verify_refuse(v, "it has no symbol to call");
   if (i->op == BYOC_HOST_ENGINE && (i->engine == NULL || i->json == NULL)) {
@@ -224,7 +152,10 @@ static byoc_status_t check_call(byoc_host_verifier_t *v, const byoc_host_instruc
   }
   if (i->results.count == 0 && !is_check(i)) return byoc_host_verify_refuse(v, "a call without results");
   bool of_backend = i->op == BYOC_HOST_PACKED || i->op == BYOC_HOST_ENGINE;
-  if (of_backend) BYOC_RETURN_IF_ERROR(check_function(v, i));
+  if (of_backend) BYOC_RETURN_IF_ERROR(byoc_host_verify_function(v, i));
+  if (i->op == BYOC_HOST_PACKED && i->function == NULL) {
+    BYOC_RETURN_IF_ERROR(byoc_host_verify_artifact_function(v, i));
+  }
   for (size_t k = 0; k < i->operands.count; ++k) {
     BYOC_RETURN_IF_ERROR(check_alignment(v, i->operands.data[k], of_backend));
   }
@@ -232,6 +163,33 @@ static byoc_status_t check_call(byoc_host_verifier_t *v, const byoc_host_instruc
     BYOC_RETURN_IF_ERROR(check_alignment(v, i->results.data[k], of_backend));
   }
   return i->workspace != NULL ? check_alignment(v, i->workspace, true) : BYOC_OK;
+}
+
+// ---- operators on containers ----
+
+static const struct {
+  const char *symbol;
+  size_t least, most; // operands; those behind the least may be left out
+} containers[] = {
+    {"SequenceEmpty", 0, 0}, {"SequenceConstruct", 0, ANY}, {"SequenceInsert", 2, 3},     {"SequenceErase", 1, 2},
+    {"SequenceAt", 2, 2},    {"SequenceLength", 1, 1},      {"ConcatFromSequence", 1, 1}, {"SplitToSequence", 1, 2},
+    {"Optional", 0, 1},      {"OptionalHasElement", 0, 1},  {"OptionalGetElement", 1, 1},
+};
+
+static byoc_status_t check_container(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
+  const size_t count = i->operands.count;
+  for (size_t k = 0; k < sizeof(containers) / sizeof(containers[0]); ++k) {
+    if (i->symbol == NULL || strcmp(containers[k].symbol, i->symbol) != 0) continue;
+    if (count < containers[k].least || count > containers[k].most) {
+      return byoc_host_verify_refuse(v, "it has %zu operands, and takes at least %zu", count, containers[k].least);
+    }
+    const size_t needed = containers[k].most == ANY ? count : containers[k].least;
+    for (size_t operand = 0; operand < needed; ++operand) {
+      if (i->operands.data[operand] == NULL) return byoc_host_verify_refuse(v, "operand %zu is left out", operand);
+    }
+    return BYOC_OK;
+  }
+  return byoc_host_verify_refuse(v, "it has no operator");
 }
 
 // ---- control ----
@@ -294,6 +252,10 @@ static byoc_status_t check_yield(byoc_host_verifier_t *v, const byoc_host_instru
 
 static byoc_status_t check_copy(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
   const byoc_host_buffer_t *from = i->operands.data[0], *to = i->results.data[0];
+  if (!byoc_type_is_static(from->type) || !byoc_type_is_static(to->type)) {
+    return byoc_host_verify_refuse(v, "buffer '%s' is copied from '%s', but their sizes are not known", to->name,
+                                   from->name);
+  }
   if (from->size_bytes != to->size_bytes) {
     return byoc_host_verify_refuse(v, "buffer '%s' is copied from '%s', which has another size", to->name, from->name);
   }
@@ -325,8 +287,8 @@ static byoc_status_t check_store(byoc_host_verifier_t *v, const byoc_host_instru
 static byoc_status_t check_bind(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
   const byoc_host_buffer_t *buffer = i->operands.data[0];
   if (byoc_type_is_tensor(buffer->type) && buffer->type->dtype == BYOC_DTYPE_I64 &&
-      count_dims(buffer->type->dims, buffer->type->rank) == (int64_t)i->symbol_count) {
-    return BYOC_OK;
+      byoc_type_element_count(buffer->type) == (int64_t)i->symbol_count) {
+    return check_alignment(v, buffer, false);
   }
   return byoc_host_verify_refuse(v, "%u symbols are bound to '%s', which has another size or type", i->symbol_count,
                                  buffer->name);
@@ -376,6 +338,8 @@ byoc_status_t byoc_host_verify_alone(byoc_host_verifier_t *v, const byoc_host_in
     return check_match(v, i);
   case BYOC_HOST_BIND:
     return check_bind(v, i);
+  case BYOC_HOST_CONTAINER:
+    return check_container(v, i);
   case BYOC_HOST_LET:
     if (i->symbol_count == 1 && i->dims != NULL) return BYOC_OK;
     return byoc_host_verify_refuse(v, "it gives no value to a symbol");

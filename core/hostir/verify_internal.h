@@ -1,8 +1,9 @@
 // Parts of the verifier of host programs.
 //
 // verify.c walks the instructions in the order of the text, once each; verify_state.c knows what is alive and which
-// bytes are written at each point, verify_moving.c which of those that views reach that move; verify_call.c checks an
-// instruction on its own: counts, types, alignment, overlaps.
+// bytes are written at each point, verify_moving.c which of those that views reach that move, verify_shape.c which
+// values have the shape of their type. verify_call.c checks an instruction on its own: counts, types, alignment;
+// verify_signature.c against what it calls; verify_overlap.c that its results have bytes of their own.
 #ifndef BYOC_CORE_HOSTIR_VERIFY_INTERNAL_H_
 #define BYOC_CORE_HOSTIR_VERIFY_INTERNAL_H_
 
@@ -14,6 +15,7 @@
 typedef struct byoc_host_life_t {
   byoc_byte_set_t written;
   uint32_t lives;  // how often it came to life
+  uint32_t known;  // a cell: the dimensions that are as its type declares, and whether its kind is (verify_shape.c)
   uint32_t region; // the last region that changed it
   bool alive;
 } byoc_host_life_t;
@@ -24,6 +26,12 @@ typedef struct byoc_host_change_t {
   byoc_host_life_t life;
 } byoc_host_change_t;
 typedef BYOC_VECTOR(byoc_host_change_t) byoc_host_changes_t;
+
+// A symbol and what it equals, as the program has checked.
+typedef struct byoc_host_equation_t {
+  const char *symbol;
+  byoc_dim_t value;
+} byoc_host_equation_t;
 
 // The bytes of one result.
 typedef struct byoc_host_span_t {
@@ -50,9 +58,13 @@ typedef struct byoc_host_verifier_t {
   // The planned buffers that are alive and not empty, by offset; they do not overlap.
   const byoc_host_buffer_t **planned;
   size_t planned_count;
+  uint32_t *passed;            // by parameter, then by value that the region yields: what is known of each
+  bool *is_taken;              // by buffer index: the walk is in the regions of an instruction that makes it
   uint32_t *slots;             // by buffer index: 0, except inside of a function that uses them
   bool *is_bound;              // by symbol
   BYOC_VECTOR(uint32_t) bound; // symbols in the order in which they were bound
+  BYOC_VECTOR(byoc_host_equation_t) equations;
+  bool has_input_checks; // a `require of inputs` was met
   BYOC_VECTOR(byoc_host_span_t) spans;
   byoc_host_ranges_t ranges;
   byoc_host_slices_t slices; // of the regions that the walk is in
@@ -68,6 +80,34 @@ byoc_byte_range_t byoc_host_verify_bytes(const byoc_host_verifier_t *v, const by
 // ---- one instruction on its own (verify_call.c) ----
 byoc_status_t byoc_host_verify_alone(byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
 
+// ---- calls against what they call (verify_signature.c) ----
+byoc_status_t byoc_host_verify_kernel(byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
+// A backend's function, if its signature is known.
+byoc_status_t byoc_host_verify_function(byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
+// A function that is linked into every artifact, if it is one.
+byoc_status_t byoc_host_verify_artifact_function(byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
+
+// ---- shapes (verify_shape.c) ----
+// From here on both are equal.
+byoc_status_t byoc_host_verify_learn(byoc_host_verifier_t *v, byoc_dim_t left, byoc_dim_t right);
+// Are they equal in every run that gets here? False also if that is not known, or if out of memory.
+bool byoc_host_verify_same_dim(byoc_host_verifier_t *v, byoc_dim_t a, byoc_dim_t b);
+bool byoc_host_verify_same_count(byoc_host_verifier_t *v, const byoc_dim_t *a, int32_t a_rank, const byoc_dim_t *b,
+                                 int32_t b_rank);
+// The number of elements; -1 if out of memory.
+byoc_dim_t byoc_host_verify_count(byoc_host_verifier_t *v, const byoc_dim_t *dims, int32_t rank);
+// What is known of a value (byoc_host_life_t.known) when a run begins, after a match, and after a share.
+uint32_t byoc_host_verify_imported(const byoc_host_buffer_t *buffer);
+uint32_t byoc_host_verify_matched(byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
+uint32_t byoc_host_verify_shared(const byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
+// What is known of `from` under the type of `to`, when one becomes the other.
+uint32_t byoc_host_verify_passed(const byoc_host_verifier_t *v, const byoc_host_buffer_t *from,
+                                 const byoc_host_buffer_t *to);
+// Refuses the use of a value whose element type and rank, or whose shape too, are not known to be those of its type.
+byoc_status_t byoc_host_verify_known(byoc_host_verifier_t *v, byoc_host_buffer_t *buffer, bool only_kind);
+// A symbol gets a new value: dimensions that equalled its last one are not known any more.
+byoc_status_t byoc_host_verify_forget(byoc_host_verifier_t *v, uint32_t symbol);
+
 // ---- overlaps (verify_overlap.c) ----
 // Results and workspace share no bytes with each other or with operands, but for a result that is written in place.
 byoc_status_t byoc_host_verify_overlaps(byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
@@ -78,7 +118,8 @@ byoc_status_t byoc_host_verify_read(byoc_host_verifier_t *v, byoc_host_buffer_t 
 byoc_status_t byoc_host_verify_write(byoc_host_verifier_t *v, byoc_host_buffer_t *buffer);
 byoc_status_t byoc_host_verify_scratch(byoc_host_verifier_t *v, byoc_host_buffer_t *buffer);
 // A result cell that the instruction makes begins its life with it.
-byoc_status_t byoc_host_verify_make(byoc_host_verifier_t *v, byoc_host_buffer_t *buffer);
+byoc_status_t byoc_host_verify_make(byoc_host_verifier_t *v, byoc_host_buffer_t *buffer, uint32_t known);
+byoc_status_t byoc_host_verify_set_known(byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer, uint32_t known);
 byoc_status_t byoc_host_verify_begin_or_end(byoc_host_verifier_t *v, byoc_host_buffer_t *buffer, bool begins);
 
 // Bytes of a buffer that owns them are written.
@@ -86,7 +127,7 @@ byoc_status_t byoc_host_verify_note(byoc_host_verifier_t *v, const byoc_host_buf
 
 // What a region has done by its end.
 typedef struct byoc_host_scope_t {
-  size_t first_change, first_slice, bound_count;
+  size_t first_change, first_slice, bound_count, equation_count;
   uint32_t outside;
   byoc_host_changes_t ends;  // the states at its end
   byoc_host_slices_t slices; // and what is written by then

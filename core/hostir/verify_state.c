@@ -100,15 +100,23 @@ byoc_status_t byoc_host_verify_start(byoc_host_verifier_t *v) {
     const byoc_host_buffer_t *buffer = v->program->buffers.data[k];
     v->lives[k] = (byoc_host_life_t){.alive = buffer->kind != BYOC_HOST_BUFFER_LOCAL};
     bool given = buffer->kind == BYOC_HOST_BUFFER_INPUT || buffer->kind == BYOC_HOST_BUFFER_CONSTANT;
-    if (given) BYOC_RETURN_IF_ERROR(byoc_host_verify_note(v, buffer, byoc_host_verify_bytes(v, buffer)));
     if (is_planned(buffer) && byoc_host_is_cached(buffer)) BYOC_RETURN_IF_ERROR(begin_planned(v, buffer));
+    if (!given) continue;
+    BYOC_RETURN_IF_ERROR(byoc_host_verify_note(v, buffer, byoc_host_verify_bytes(v, buffer)));
+    v->lives[k].known = byoc_host_verify_imported(buffer);
   }
   return BYOC_OK;
 }
 
 // ---- instructions ----
 
+static byoc_status_t check_not_taken(byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer) {
+  if (!v->is_taken[buffer->index]) return BYOC_OK;
+  return byoc_host_verify_refuse(v, "buffer '%s' is a result of the instruction around it", buffer->name);
+}
+
 static byoc_status_t check_alive(byoc_host_verifier_t *v, byoc_host_buffer_t *buffer, const char *how) {
+  BYOC_RETURN_IF_ERROR(check_not_taken(v, buffer));
   const byoc_host_life_t *life = &v->lives[byoc_host_buffer_root(buffer)->index];
   if (life->alive) return BYOC_OK;
   return byoc_host_verify_refuse(v, "buffer '%s' is %s outside its lifetime: it %s", buffer->name, how,
@@ -181,44 +189,59 @@ byoc_status_t byoc_host_verify_scratch(byoc_host_verifier_t *v, byoc_host_buffer
                                                                                         : "holds what was written");
 }
 
-byoc_status_t byoc_host_verify_make(byoc_host_verifier_t *v, byoc_host_buffer_t *buffer) {
+byoc_status_t byoc_host_verify_set_known(byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer, uint32_t known) {
+  byoc_host_life_t *life = change(v, buffer->index);
+  if (life == NULL) return byoc_diag_out_of_memory(v->diag);
+  life->known = known;
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_host_verify_make(byoc_host_verifier_t *v, byoc_host_buffer_t *buffer, uint32_t known) {
   BYOC_RETURN_IF_ERROR(check_writable(v, buffer));
+  BYOC_RETURN_IF_ERROR(check_not_taken(v, buffer));
   if (buffer->kind == BYOC_HOST_BUFFER_LOCAL) {
     if (v->lives[buffer->index].alive) {
       return byoc_host_verify_refuse(v, "buffer '%s' is made while it is alive", buffer->name);
     }
     BYOC_RETURN_IF_ERROR(set_alive(v, buffer, true));
   }
+  BYOC_RETURN_IF_ERROR(byoc_host_verify_set_known(v, buffer, known));
   return byoc_host_verify_note(v, buffer, byoc_host_verify_bytes(v, buffer));
 }
 
 byoc_status_t byoc_host_verify_begin_or_end(byoc_host_verifier_t *v, byoc_host_buffer_t *buffer, bool begins) {
   const byoc_host_life_t *life = &v->lives[buffer->index];
   const char *what = NULL;
+  BYOC_RETURN_IF_ERROR(check_not_taken(v, buffer));
   if (buffer->is_parameter) what = "belongs to its region";
   if (buffer->kind != BYOC_HOST_BUFFER_LOCAL) what = "is not local";
   if (what == NULL && begins == life->alive) {
     what = begins ? "is allocated twice" : life->lives > 0 ? "is freed twice" : "is freed, but was not allocated";
   }
   if (what != NULL) return byoc_host_verify_refuse(v, "buffer '%s' %s", buffer->name, what);
-  return set_alive(v, buffer, begins);
+  BYOC_RETURN_IF_ERROR(set_alive(v, buffer, begins));
+  return begins ? byoc_host_verify_set_known(v, buffer, UINT32_MAX) : BYOC_OK;
 }
 
 // ---- regions ----
 
 byoc_status_t byoc_host_verify_enter(byoc_host_verifier_t *v, const byoc_host_region_t *region,
                                      byoc_host_scope_t *out_scope) {
-  *out_scope =
-      (byoc_host_scope_t){.first_change = v->changes.count, .bound_count = v->bound.count, .outside = v->region};
-  out_scope->first_slice = v->slices.count;
+  *out_scope = (byoc_host_scope_t){.first_change = v->changes.count,
+                                   .first_slice = v->slices.count,
+                                   .bound_count = v->bound.count,
+                                   .equation_count = v->equations.count,
+                                   .outside = v->region};
   v->region = ++v->region_count;
   for (size_t k = 0; k < region->parameters.count; ++k) {
     const byoc_host_buffer_t *parameter = region->parameters.data[k];
+    BYOC_RETURN_IF_ERROR(check_not_taken(v, parameter));
     if (v->lives[parameter->index].alive) {
       return byoc_host_verify_refuse(v, "the parameter '%s' is alive before its region begins", parameter->name);
     }
     BYOC_RETURN_IF_ERROR(set_alive(v, parameter, true));
     BYOC_RETURN_IF_ERROR(byoc_host_verify_note(v, parameter, byoc_host_verify_bytes(v, parameter)));
+    BYOC_RETURN_IF_ERROR(byoc_host_verify_set_known(v, parameter, v->passed[k]));
   }
   return BYOC_OK;
 }
@@ -243,6 +266,7 @@ byoc_status_t byoc_host_verify_leave(byoc_host_verifier_t *v, byoc_host_scope_t 
   BYOC_RETURN_IF_ERROR(byoc_host_verify_leave_slices(v, scope));
   v->changes.count = scope->first_change;
   v->region = scope->outside;
+  v->equations.count = scope->equation_count;
   while (v->bound.count > scope->bound_count) v->is_bound[v->bound.data[--v->bound.count]] = false;
   return BYOC_OK;
 }
@@ -264,6 +288,7 @@ static byoc_status_t join_buffer(byoc_host_verifier_t *v, uint32_t buffer, const
   if (life == NULL) return byoc_diag_out_of_memory(v->diag);
   life->written = both;
   life->lives = lives;
+  life->known = then_life->known & else_life->known;
   return BYOC_OK;
 }
 

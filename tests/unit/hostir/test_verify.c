@@ -1,6 +1,8 @@
 // The verifier of host programs: one small text for each refusal, with the sentence that says why.
 #include <stdio.h>
 
+#include "core/compose/compose.h"
+#include "core/hostir/evaluate.h"
 #include "core/hostir/text.h"
 #include "tests/support/support.h"
 
@@ -129,6 +131,8 @@ static void test_verify_lifetimes(void **state) {
        "buffer 'v' reaches beyond its base"},
       {"a view of a cell", DYNAMIC(" local %t : value f32[4]\n view %v : f32[2] = %t + 0\n", ""),
        "buffer 'v' is a view, but its bytes are in a cell"},
+      {"a value in a static program", PROGRAM(" local %t : value f32[4]\n", "copy %x -> %y"),
+       "buffer 't' is a value in a static program"},
       {"out of the workspace", PROGRAM(" local %t : f32[4] at 256\n", "copy %x -> %y"),
        "buffer 't' reaches beyond the workspace"},
       {"planned between lines", PROGRAM(" local %t : f32[4] at 16\n", "copy %x -> %y"),
@@ -149,19 +153,18 @@ static void test_verify_branches_and_loops(void **state) {
   (void)state;
 #define CELLS                                                                                                          \
   " local %t : f32[4] at 0\n local %r : value f32[N]\n local %a : value f32[N]\n constant %k : f32[4] = [1.0, 2.0, "   \
-  "3.0, 4.0]\n local %i : value i64[]\n local %go : value bool[]\n local %s : value f32[N]\n local %u : f32[4] at 0\n"
+  "3.0, 4.0]\n local %i : value i64[]\n local %go : value bool[]\n local %s : value f32[N]\n local %u : f32[4] at 0\n" \
+  " local %z : f32[4] at 64\n"
+#define READ "allocate %z copy %t -> %z free %z "
 #define BRANCH(then_body, else_body)                                                                                   \
   "match %x binds N at 0 allocate %t branch (%c) -> (%r) then { " then_body "yield (%x) } else { " else_body           \
   "yield (%x) } "
 #define LOOP(body) "match %x binds N at 0 allocate %t loop (%n, none, %x) -> (%r) body (%i, %go, %s) { " body "} "
 #define END        "share %r -> %y free %r"
   static const case_t cases[] = {
-      {"written in then only",
-       DYNAMIC(CELLS, BRANCH("copy %k -> %t ", "") "packed byoc_check_dims(%t) -> () free %t " END),
-       "instruction 7 (packed byoc_check_dims): buffer 't' is read before it is written"},
-      {"written in both cases",
-       DYNAMIC(CELLS, BRANCH("copy %k -> %t ", "copy %k -> %t ") "packed byoc_check_dims(%t) -> () free %t " END),
-       NULL},
+      {"written in then only", DYNAMIC(CELLS, BRANCH("copy %k -> %t ", "") READ "free %t " END),
+       "instruction 8 (copy): buffer 't' is read before it is written"},
+      {"written in both cases", DYNAMIC(CELLS, BRANCH("copy %k -> %t ", "copy %k -> %t ") READ "free %t " END), NULL},
       {"freed in then only", DYNAMIC(CELLS, BRANCH("free %t ", "") END),
        "instruction 3 (branch): buffer 't' is alive behind only one of the two cases"},
       {"freed in both cases", DYNAMIC(CELLS, BRANCH("free %t ", "free %t ") END), NULL},
@@ -171,9 +174,8 @@ static void test_verify_branches_and_loops(void **state) {
       {"allocated in then only", DYNAMIC(CELLS, BRANCH("share %x -> %a ", "") "free %t " END),
        "buffer 'a' is alive behind only one of the two cases"},
       {"loop", DYNAMIC(CELLS, LOOP("yield (%go, %s) ") "free %t " END), NULL},
-      {"written in a body only",
-       DYNAMIC(CELLS, LOOP("copy %k -> %t yield (%go, %s) ") "packed byoc_check_dims(%t) -> () free %t " END),
-       "instruction 6 (packed byoc_check_dims): buffer 't' is read before it is written"},
+      {"written in a body only", DYNAMIC(CELLS, LOOP("copy %k -> %t yield (%go, %s) ") READ "free %t " END),
+       "instruction 7 (copy): buffer 't' is read before it is written"},
       {"freed in a body", DYNAMIC(CELLS, LOOP("free %t yield (%go, %s) ") END),
        "instruction 3 (loop): buffer 't' is freed in the body of a loop, but began outside"},
       {"freed and allocated in a body", DYNAMIC(CELLS, LOOP("free %t allocate %t yield (%go, %s) ") "free %t " END),
@@ -191,6 +193,17 @@ static void test_verify_branches_and_loops(void **state) {
        "'i' becomes 'r', which has another type"},
       {"a condition of another type", DYNAMIC(CELLS, LOOP("yield (%i, %s) ") "free %t " END),
        "the condition, 'i', is not one element of type bool"},
+      {"a case makes the result",
+       DYNAMIC(CELLS,
+               "match %x binds N at 0 allocate %t branch (%c) -> (%r) then { share %x -> %r yield (%r) free %r } "
+               "else { yield (%x) } free %t " END),
+       "instruction 4 (share): buffer 'r' is a result of the instruction around it"},
+      {"a body allocates the result", DYNAMIC(CELLS, LOOP("allocate %r free %r yield (%go, %s) ") "free %t " END),
+       "instruction 4 (allocate): buffer 'r' is a result of the instruction around it"},
+      {"a parameter is the result",
+       DYNAMIC(CELLS, "match %x binds N at 0 loop (%n, none, %x) -> (%s) body (%i, %go, %s) { yield (%go, %s) } "
+                      "share %s -> %y"),
+       "buffer 's' is a result of the instruction around it"},
       {"no yield", DYNAMIC(CELLS, LOOP("") "free %t " END), "instruction 3 (loop): body does not end with a yield"},
       {"a yield outside", DYNAMIC(CELLS, "yield (%x)"), "a yield outside of a region"},
       {"two yields", DYNAMIC(CELLS, LOOP("yield (%go, %s) yield (%go, %s) ") "free %t " END),
@@ -254,6 +267,152 @@ static void test_verify_calls_fit_their_signatures(void **state) {
   CHECK(cases);
 }
 
+// Values have the shape of their type only if they were made so, or were matched.
+static void test_verify_shapes_of_values(void **state) {
+  (void)state;
+#define VALUES                                                                                                         \
+  " input %z : value f32[M]\n local %a : value f32[N]\n local %b : value f32[N,1]\n local %w : value f32[M]\n"         \
+  " local %f : value f32[4]\n local %g : value f32[4]\n local %t : f32[4] at 0\n local %two : value f32[2,N]\n"
+#define CARRIED                                                                                                        \
+  " local %i : value i64[]\n local %go : value bool[]\n local %s : value f32[N]\n local %o : value f32[N]\n"
+#define BOTH      "match %x binds N at 0 match %z binds M at 0 "
+#define GIVE      "share %a -> %y free %a"
+#define K(called) BOTH "allocate %a " called " " GIVE
+#define K_N       "kernel { name \"k\" symbols \"A\" input a : f32[A] output b : f32[A] }\n"
+#define K_TWO     "kernel { name \"k\" symbols \"A\", \"B\" input a : f32[A,B] output b : f32[A * B] }\n"
+  static const case_t cases[] = {
+      {"it fits", DYNAMIC(VALUES, K("kernel k(%x) [N] -> (%a)")) K_N, NULL},
+      {"another size", DYNAMIC(VALUES, K("kernel k(%x) [N + 1] -> (%a)")) K_N,
+       "instruction 4 (kernel k): operand 0, 'x', has N elements; the callee takes N + 1"},
+      {"a constant size", DYNAMIC(VALUES, K("kernel k(%x) [4] -> (%a)")) K_N,
+       "operand 0, 'x', has N elements; the callee takes 4"},
+      {"another symbol", DYNAMIC(VALUES, K("kernel k(%z) [M] -> (%a)")) K_N,
+       "result 0, 'a', has N elements; the callee takes M"},
+      {"the same, as the program requires", DYNAMIC(VALUES, K("require (M is N) kernel k(%z) [M] -> (%a)")) K_N, NULL},
+      {"twice", DYNAMIC(VALUES, K("require (2 * M is_at_most N) kernel k(%z) [M] -> (%a)")) K_N,
+       "result 0, 'a', has N elements"},
+      {"a sum that is required", DYNAMIC(VALUES, K("require (N + 1 is M + 1) kernel k(%z) [N] -> (%a)")) K_N, NULL},
+      {"a product",
+       DYNAMIC(VALUES, K("allocate %two kernel j(%x) [2, N] -> (%two) kernel k(%two) [2, N] -> (%a) free "
+                         "%two")) K_TWO "kernel { name \"j\" symbols \"A\", \"B\" input a : f32[B] "
+                                        "output b : f32[A,B] }\n",
+       "result 0, 'a', has N elements; the callee takes N * 2"},
+      {"a rank", DYNAMIC(VALUES, BOTH "allocate %b kernel k(%x) [N] -> (%b) free %b") K_N,
+       "result 0, 'b', has rank 2; the kernel takes rank 1"},
+      {"not matched", DYNAMIC(VALUES " input %q : value f32[N]\n", K("kernel k(%q) [N] -> (%a)")) K_N,
+       "the value 'q' is used before a match checks its shape"},
+      {"another one is matched",
+       DYNAMIC(VALUES " input %q : value f32[N]\n", K("match %q is N + 1 at 0 kernel k(%q) [N] -> (%a)")) K_N,
+       "the value 'q' is used before a match checks its shape"},
+      {"a match tells that symbols are equal",
+       DYNAMIC(VALUES, "match %x binds N at 0 match %x binds M at 0 allocate %a kernel k(%x) [M] -> (%a) " GIVE) K_N,
+       NULL},
+      {"a shared value",
+       DYNAMIC(VALUES, BOTH "share %x -> %f allocate %g kernel k(%f) [4] -> (%g) free %g free %f") K_N,
+       "buffer 'y' is read before it is written"},
+      {"a shared value of unknown shape",
+       DYNAMIC(VALUES " input %q : value f32[N]\n",
+               BOTH "share %q -> %a allocate %g packed f(%a) -> (%g) free %g " GIVE),
+       "the value 'a' is used before a match checks its shape"},
+      {"what a branch yields",
+       DYNAMIC(VALUES, BOTH "branch (%c) -> (%a) then { yield (%x) } else { yield (%z) } allocate %g packed f(%a) -> "
+                            "(%g) free %g " GIVE),
+       "the value 'a' is used before a match checks its type"},
+      {"what a branch yields, matched",
+       DYNAMIC(VALUES, BOTH "branch (%c) -> (%a) then { yield (%x) } else { yield (%z) } match %a is N at 0 allocate "
+                            "%g packed f(%a) -> (%g) free %g " GIVE),
+       NULL},
+      {"what both cases yield",
+       DYNAMIC(VALUES, BOTH "branch (%c) -> (%a) then { yield (%x) } else { yield (%x) } allocate %g packed f(%a) -> "
+                            "(%g) free %g " GIVE),
+       NULL},
+      {"what a loop carries",
+       DYNAMIC(VALUES CARRIED, BOTH "loop (%n, none, %x) -> (%a) body (%i, %go, %s) { allocate %o kernel k(%s) [N] -> "
+                                    "(%o) yield (%go, %o) free %o } allocate %g packed f(%a) -> (%g) free %g " GIVE)
+           K_N,
+       NULL},
+      {"what only the first turn is given",
+       DYNAMIC(VALUES CARRIED, BOTH "loop (%n, none, %x) -> (%a) body (%i, %go, %s) { allocate %o kernel k(%s) [N] -> "
+                                    "(%o) yield (%go, %z) free %o } allocate %g packed f(%a) -> (%g) free %g " GIVE)
+           K_N,
+       "instruction 5 (kernel k): the value 's' is used before a match checks its type"},
+      {"what each turn matches",
+       DYNAMIC(VALUES CARRIED, BOTH "loop (%n, none, %x) -> (%a) body (%i, %go, %s) { match %s is N at 0 allocate %o "
+                                    "kernel k(%s) [N] -> (%o) yield (%go, %z) free %o } " GIVE) K_N,
+       NULL},
+      {"what an operator gives",
+       DYNAMIC(" input %q : value seq<f32[N]>\n local %e : value bool[]\n",
+               "match %x binds N at 0 container SequenceAt(%q, %n) -> (%e) branch (%e) -> () then { } else { } free %e "
+               "share %x -> %y"),
+       "the value 'e' is used before a match checks its type"},
+      {"a symbol bound twice", DYNAMIC(VALUES, "match %x binds N at 0 match %x binds N at 0 share %x -> %y"),
+       "instruction 2 (match): the symbol N is bound twice"},
+      {"a symbol with another value",
+       DYNAMIC(VALUES, "match %x binds N at 0 branch (%c) -> () then { match %x binds M at 0 allocate %w kernel k(%x) "
+                       "[M] -> (%w) } else { match %x binds M at 0 allocate %w kernel k(%x) [M] -> (%w) } match %z "
+                       "binds M at 0 allocate %g packed f(%w) -> (%g) free %g free %w share %x -> %y") K_N,
+       "the value 'w' is used before a match checks its shape"},
+      {"a copy of unknown size", DYNAMIC(VALUES, BOTH "allocate %a copy %x -> %a " GIVE),
+       "buffer 'a' is copied from 'x', but their sizes are not known"},
+      {"relations of other symbols", DYNAMIC(VALUES, BOTH "require of inputs (M is N) share %x -> %y"),
+       "relation 0 has symbols that are not the inputs'"},
+      {"relations of inputs before they are bound", DYNAMIC(VALUES, "require of inputs (4 is 4) share %x -> %y"),
+       "the symbol N is used before it is bound"},
+      {"relations of inputs in two places",
+       DYNAMIC(VALUES, BOTH "require of inputs (N is 4) require of inputs (N is 4) share %x -> %y"),
+       "relations of inputs stand in more than one place"},
+      {"relations of inputs in a region",
+       DYNAMIC(VALUES, BOTH "branch (%c) -> () then { require of inputs (N is 4) } else { } share %x -> %y"),
+       "relations of inputs stand in a region"},
+  };
+  CHECK(cases);
+}
+
+static void test_verify_what_byoc_itself_offers(void **state) {
+  (void)state;
+#define TEXTS                                                                                                          \
+  " input %s : string[3]\n input %p : string[1]\n local %i : i64[3]\n local %j : i64[2]\n local %b : bool[3]\n"
+#define DO(call) "allocate %i allocate %j allocate %b " call " copy %x -> %y free %b free %j free %i"
+#define SEQUENCE " input %q : value seq<f32[N]>\n local %e : value f32[N]\n local %o : value seq<f32[N]>\n"
+  static const case_t cases[] = {
+      {"it fits", PROGRAM(TEXTS, DO("packed byoc_text_index_of(%s, %p) -> (%i)")), NULL},
+      {"elements", PROGRAM(TEXTS, DO("packed byoc_text_index_of(%s, %p) -> (%j)")),
+       "operands and results do not fit; the function takes sn s- > in"},
+      {"element type", PROGRAM(TEXTS, DO("packed byoc_text_to_i64(%x) -> (%i)")), "the function takes sn > in"},
+      {"operands", PROGRAM(TEXTS, DO("packed byoc_text_equal(%s) -> (%b)")), "the function takes sn sn > bn"},
+      {"a check of dimensions", PROGRAM(TEXTS, DO("packed byoc_check_dims(%i, %i, %s) -> ()")),
+       "buffer 'i' is read before it is written"},
+      {"a check of texts", PROGRAM(TEXTS, DO("packed byoc_check_range(%s, %j, %j, %p) -> ()")),
+       "the function takes j- i1 i1 s+ >"},
+      {"container",
+       DYNAMIC(SEQUENCE, "match %x binds N at 0 container SequenceAt(%q, %n) -> (%e) free %e share %x -> %y"), NULL},
+      {"a position is missing", DYNAMIC(SEQUENCE, "container SequenceAt(%q) -> (%e) free %e share %x -> %y"),
+       "it has 1 operands, and takes at least 2"},
+      {"an operand is left out", DYNAMIC(SEQUENCE, "container SequenceInsert(%q, none) -> (%o) free %o share %x -> %y"),
+       "operand 1 is left out"},
+      {"too many operands", DYNAMIC(SEQUENCE, "container SequenceLength(%q, %q) -> (%n)"), "it has 2 operands"},
+  };
+  CHECK(cases);
+}
+
+static void test_verify_constants_that_backends_bound(void **state) {
+  (void)state;
+#define BOUND " constant %b : f32[2] = \"m\" 0\n constant %d : f32[2] = \"m\" 1\n local %s : u8[64]\n"
+#define MODULE                                                                                                         \
+  SIGNATURE "module packed \"m\" of \"demo\" { function \"f\" packed_symbol \"f\" constant : f32[2] = [1.0, 2.0] "     \
+            "constant : f32[2] = [3.0, 4.0] workspace 64 }\n"
+  static const case_t cases[] = {
+      {"they fit", PROGRAM(BOUND, "allocate %s packed f(%x, %b, %d) -> (%y) workspace %s of @f free %s") MODULE, NULL},
+      {"another order", PROGRAM(BOUND, "allocate %s packed f(%x, %d, %b) -> (%y) workspace %s of @f free %s") MODULE,
+       "operand 1, 'd', is not constant 0 that the function's backend bound"},
+      {"too few", PROGRAM(BOUND, "allocate %s packed f(%x, %b) -> (%y) workspace %s of @f free %s") MODULE,
+       "1 constants; the function's backend bound 2"},
+      {"no workspace", PROGRAM(BOUND, "packed f(%x, %b, %d) -> (%y) of @f") MODULE,
+       "a workspace of 0 bytes; the function needs 64"},
+  };
+  CHECK(cases);
+}
+
 // The text cannot say this; an edit can forget it.
 static void test_verify_a_kernel_instruction_needs_a_kernel(void **state) {
   (void)state;
@@ -267,6 +426,31 @@ static void test_verify_a_kernel_instruction_needs_a_kernel(void **state) {
   program->body.first->kernel = NULL;
   byoc_test_error(byoc_host_program_verify(program, &diag), BYOC_INTERNAL, &diag,
                   "host program 'p': instruction 1 (kernel k, Relu 'r'): it has no kernel");
+  byoc_host_program_destroy(program);
+  byoc_graph_module_destroy(module);
+}
+
+// The verifier takes a program at any step of the host passes; what runs it needs the memory plan.
+static void test_verify_places_before_a_run(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_host_program_t *program = NULL;
+  byoc_evaluator_t *evaluator = NULL;
+  const byoc_symbol_resolver_t resolver = {0};
+  const byoc_target_list_t targets = {0};
+  const byoc_compose_options_t options = {.output = "p.so", .model_name = "p", .targets = &targets};
+  static const char text[] =
+      PROGRAM(LOCAL " view %v : f32[4] = %t + 0\n", "allocate %t copy %x -> %v copy %v -> %y free %t");
+  byoc_string_t c;
+  byoc_string_init(&c, byoc_allocator_system());
+  byoc_test_ok(byoc_host_program_parse(text, "p.host", NULL, byoc_allocator_system(), &diag, &module, &program), &diag);
+  byoc_test_ok(byoc_host_program_verify(program, &diag), &diag);
+  byoc_test_error(byoc_evaluator_create(program, &resolver, 1, byoc_allocator_system(), &diag, &evaluator),
+                  BYOC_INVALID_ARGUMENT, &diag, "host program 'p': buffer 't' has no place in the workspace");
+  byoc_test_error(byoc_compose_emit_c(program, &options, &c, &diag), BYOC_INVALID_ARGUMENT, &diag,
+                  "buffer 't' has no place in the workspace");
+  byoc_string_deinit(&c);
   byoc_host_program_destroy(program);
   byoc_graph_module_destroy(module);
 }
@@ -318,7 +502,11 @@ int main(void) {
       cmocka_unit_test(test_verify_lifetimes),
       cmocka_unit_test(test_verify_branches_and_loops),
       cmocka_unit_test(test_verify_calls_fit_their_signatures),
+      cmocka_unit_test(test_verify_shapes_of_values),
+      cmocka_unit_test(test_verify_what_byoc_itself_offers),
+      cmocka_unit_test(test_verify_constants_that_backends_bound),
       cmocka_unit_test(test_verify_a_kernel_instruction_needs_a_kernel),
+      cmocka_unit_test(test_verify_places_before_a_run),
       cmocka_unit_test(test_verify_large_programs),
       cmocka_unit_test(test_verify_each_allocation_may_fail),
   };

@@ -128,7 +128,7 @@ static void test_h7_slices_are_written_before_they_are_read(void **state) {
        PROGRAM(
            " view %r : f32[4] = %y + J * 16\n local %t : f32[4] at 0\n",
            "allocate %t bind %n to J by \"n\" kernel k(%x) -> (%r) bind %n to J by \"n\" kernel k(%r) -> (%t) free %t"),
-       "buffer 'r' is read before it is written in all places"},
+       "the symbol J is bound twice"},
       {"a sum carried over the turns",
        PROGRAM(" local %t : f32[4] at 0\n view %z : f32[4] = %y + 0\n",
                "allocate %t copy %x -> %t " LOOP("4") "{ kernel o(%t) -> (%t) } copy %t -> %z free %t"),
