@@ -35,6 +35,11 @@ class Stage:
     def uses_dnnl(self):
         return any(word in text for text in self.command for word in ("dnnl", "in/mix", "in/plan"))
 
+    @property
+    def only_runs(self):
+        """Calls fail only once its contexts are there."""
+        return self.waits and self.command[-1] == "run"
+
 
 # The inputs of all stages, made once without faults: output and command.
 MATERIAL = {
