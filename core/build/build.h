@@ -36,7 +36,9 @@ typedef struct byoc_build_options_t {
   const char *print_after;           // print the module after this pass or step, or after "all"; NULL: never
   const byoc_switches_t *switches;   // passes that are left out (core/pass/pass.h, core/hostir/pass.h); NULL: none
   byoc_build_watcher_t watcher;      // begin NULL: none
-  bool trace;                        // artifacts get the trace entry, and `fused` below is filled
+  const byoc_host_pair_t *pairs;     // outputs that may be written over inputs (core/hostir/in_place.h)
+  size_t pair_count;
+  bool trace; // artifacts get the trace entry, and `fused` below is filled
 } byoc_build_options_t;
 
 // Callers may read all of it and write nothing.

@@ -352,6 +352,7 @@ static byoc_status_t lower(pipeline_t *p) {
   BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("lower-kernels"), p->module, &p->options->passes, p->diag, NULL));
   BYOC_RETURN_IF_ERROR(byoc_host_lower(p->module, p->allocator, p->diag, &p->result->program));
   BYOC_RETURN_IF_ERROR(complete_program(p));
+  BYOC_RETURN_IF_ERROR(byoc_host_write_over(p->result->program, p->options->pairs, p->options->pair_count, p->diag));
   BYOC_RETURN_IF_ERROR(run_host_passes(BYOC_HOST_STANDARD_PASSES, p->result->program, p->options, p->diag));
   log_program(p->result->program);
   return BYOC_OK;
@@ -389,6 +390,7 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
   byoc_pass_options_t passes = options->passes;
   passes.targets = options->targets;
   if (simplifies) status = byoc_pass_run(byoc_pass_find("simplify"), module, &passes, diag, NULL);
+  if (status == BYOC_OK) status = byoc_host_check_pairs(module, options->pairs, options->pair_count, allocator, diag);
   if (status != BYOC_OK || ends_after(&p, BYOC_BUILD_SIMPLIFIED)) goto cleanup;
   status = place_and_generate(&p);
   if (status != BYOC_OK || ends_after(&p, BYOC_BUILD_PLACED) || ends_after(&p, BYOC_BUILD_GENERATED)) goto cleanup;
@@ -406,6 +408,8 @@ cleanup:
 static byoc_status_t plan_read(byoc_host_program_t *program, const byoc_pipeline_options_t *options,
                                byoc_diag_t *diag) {
   uint32_t facts = 0;
+  if (options->pair_count > 0) byoc_host_forget_lifetimes(program);
+  BYOC_RETURN_IF_ERROR(byoc_host_write_over(program, options->pairs, options->pair_count, diag));
   if (!byoc_host_program_facts(program, &facts)) return byoc_diag_out_of_memory(diag);
   if ((facts & BYOC_HOST_PLAN) != 0) return byoc_host_program_verify(program, diag);
   return run_host_passes("place-lifetimes,plan-memory", program, options, diag); // which verify

@@ -4,7 +4,7 @@
 #define BYOC_CORE_BUILD_PIPELINE_H_
 
 #include "core/collage/place.h"
-#include "core/hostir/program.h"
+#include "core/hostir/in_place.h"
 #include "core/pass/pass.h"
 #include "core/target/target.h"
 
@@ -32,6 +32,8 @@ typedef struct byoc_pipeline_options_t {
   byoc_placer_t placer;              // for the first round; place NULL: greedy. What is given back is placed greedily
   bool is_simplified;                // the module is simplified already: begin with placing
   const byoc_build_watcher_t *watcher;
+  const byoc_host_pair_t *pairs; // outputs that may be written over inputs
+  size_t pair_count;
 } byoc_pipeline_options_t;
 
 // A function that a backend took and gave back. Texts live in the plan's arena.

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/hostir/in_place.h"
+
 static void emit_head(byoc_host_c_t *host, byoc_string_t *out) {
   byoc_string_append(out, "// Host program of the model '");
   byoc_host_c_comment(out, host->options->model_name);
@@ -101,6 +103,9 @@ static byoc_status_t emit_copy(byoc_host_c_t *host, const byoc_host_instruction_
   BYOC_RETURN_IF_ERROR(byoc_host_c_locate(host, instruction->operands.data[0], &from));
   BYOC_RETURN_IF_ERROR(byoc_host_c_locate(host, instruction->results.data[0], &to));
   byoc_host_c_indent(host, out);
+  if (byoc_host_is_kept_copy(instruction)) { // it may be there already
+    byoc_string_appendf(out, "if (outputs[%u] != inputs[%u]) ", (unsigned)to.index, (unsigned)from.index);
+  }
   byoc_string_append(out, "__builtin_memcpy(");
   byoc_host_c_emit_address(host, &to, 0, out);
   byoc_string_append(out, ", ");

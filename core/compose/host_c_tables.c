@@ -290,6 +290,18 @@ static void emit_infos(byoc_host_c_t *host, byoc_host_buffer_t *const *buffers, 
   byoc_string_append(out, count == 0 ? "0};\n\n" : "};\n\n");
 }
 
+// The input that each output may be written over.
+static void emit_pairs(const byoc_host_c_t *host, byoc_string_t *out) {
+  const byoc_host_program_t *program = host->program;
+  byoc_string_append(out, "static const int32_t host_outputs_over[] = {");
+  for (size_t i = 0; i < program->outputs.count; i++) {
+    const byoc_host_buffer_t *over = program->outputs.data[i]->over;
+    const int input = over != NULL ? (int)(uintptr_t)byoc_pointer_map_get(&host->inputs, over) - 1 : -1;
+    byoc_string_appendf(out, "%s%d", i > 0 ? ", " : "", input);
+  }
+  byoc_string_append(out, program->outputs.count == 0 ? "0};\n\n" : "};\n\n");
+}
+
 void byoc_host_c_emit_tables(byoc_host_c_t *host, byoc_string_t *out) {
   // The dimensions come first in the text, and are complete last.
   byoc_string_t rest;
@@ -305,6 +317,7 @@ void byoc_host_c_emit_tables(byoc_host_c_t *host, byoc_string_t *out) {
   byoc_string_appendf(&rest, "static const char *const host_no_dim_names[%d] = {0};\n", BYOC_MAX_RANK);
   emit_infos(host, program->inputs.data, program->inputs.count, "host_inputs", &rest);
   emit_infos(host, program->outputs.data, program->outputs.count, "host_outputs", &rest);
+  emit_pairs(host, &rest);
   emit_dims(host, out);
   byoc_string_append_bytes(out, rest.data, rest.size);
   if (rest.failed) out->failed = true;
@@ -357,7 +370,8 @@ void byoc_host_c_emit_entry(byoc_host_c_t *host, const char *metadata, byoc_stri
   byoc_string_appendf(out,
                       "    .input_kinds = host_inputs_kinds,\n    .output_kinds = host_outputs_kinds,\n"
                       "    .is_dynamic = %d,\n    .run_arguments = byoc_model_run_arguments,\n"
-                      "    .signature_hash = 0x%016llxu,\n    .peak_bytes = byoc_model_peak_bytes,\n",
+                      "    .signature_hash = 0x%016llxu,\n    .peak_bytes = byoc_model_peak_bytes,\n"
+                      "    .outputs_over = host_outputs_over,\n",
                       program->is_dynamic, (unsigned long long)host->signature);
   if (host->options->trace) byoc_string_append(out, "    .trace = byoc_model_trace,\n");
   if (host->options->profile) byoc_string_append(out, "    .profile_arguments = byoc_model_profile_arguments,\n");

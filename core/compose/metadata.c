@@ -8,6 +8,7 @@
 #include "core/base/json.h"
 #include "core/compose/host_c.h"
 #include "core/compose/metadata_steps.h"
+#include "core/hostir/in_place.h"
 
 static bool set(json_t *object, const char *key, json_t *value) {
   return json_object_set_new(object, key, value) == 0;
@@ -76,7 +77,9 @@ static json_t *tensors_json(byoc_host_buffer_t *const *buffers, size_t count) {
   for (size_t i = 0; i < count; i++) {
     json_t *object = json_object();
     if (object == NULL || !set(object, "name", byoc_json_text(buffers[i]->name)) ||
-        !set(object, "type", type_json(buffers[i]->type)) || json_array_append(array, object) != 0) {
+        !set(object, "type", type_json(buffers[i]->type)) ||
+        (buffers[i]->over != NULL && !set(object, "over", byoc_json_text(buffers[i]->over->name))) ||
+        json_array_append(array, object) != 0) {
       json_decref(object);
       json_decref(array);
       return NULL;
@@ -236,6 +239,8 @@ static json_t *summary_json(const byoc_host_program_t *program) {
   ok = ok && json_object_set(object, "instructions", instructions) == 0 &&
        set(object, "kernels", json_integer((json_int_t)program->kernels.count)) &&
        set(object, "buffers", json_integer((json_int_t)program->buffers.count)) &&
+       set(object, "copied_bytes", json_integer((json_int_t)byoc_host_copied_bytes(program, false))) &&
+       set(object, "copied_bytes_in_place", json_integer((json_int_t)byoc_host_copied_bytes(program, true))) &&
        set(object, "workspace_bytes", json_integer((json_int_t)program->workspace_size_bytes)) &&
        set(object, "workspace_bound_bytes", json_integer((json_int_t)program->workspace_bound_bytes)) &&
        (!program->is_dynamic || set(object, "live_bound_bytes", dim_json(program->live_bound_bytes)));

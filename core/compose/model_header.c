@@ -313,8 +313,20 @@ static void emit_run_dynamic(const byoc_host_program_t *program, const names_t *
   byoc_string_append(out, "  return status;\n}\n");
 }
 
+// "y may be x's memory: then only what is new is written"
+static void emit_pairs(const byoc_host_program_t *program, const names_t *names, byoc_string_t *out) {
+  for (size_t i = 0; i < program->outputs.count; i++) {
+    for (size_t k = 0; k < program->inputs.count; k++) {
+      if (program->outputs.data[i]->over != program->inputs.data[k]) continue;
+      byoc_string_appendf(out, "// %s may be the memory of %s, which then changes in place.\n",
+                          names->arguments[program->inputs.count + i], names->arguments[k]);
+    }
+  }
+}
+
 static void emit_run(const byoc_host_program_t *program, const names_t *names, byoc_string_t *out) {
   size_t inputs = program->inputs.count, count = inputs + program->outputs.count;
+  emit_pairs(program, names, out);
   emit_template(run_text, names, out);
   for (size_t i = 0; i < count; i++) {
     byoc_string_appendf(out, ",\n    %s%s *%s", i < inputs ? "const " : "",

@@ -8,6 +8,10 @@ static void append_side(const char *side, byoc_host_buffer_t *const *buffers, si
     byoc_string_append_quoted(out, buffers[i]->name);
     byoc_string_append(out, " : ");
     byoc_type_print(buffers[i]->type, out);
+    if (buffers[i]->over != NULL) {
+      byoc_string_append(out, " over ");
+      byoc_string_append_quoted(out, buffers[i]->over->name);
+    }
     byoc_string_append(out, "\n");
   }
 }

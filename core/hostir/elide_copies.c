@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/hostir/edit.h"
+#include "core/hostir/in_place.h"
 #include "core/hostir/pass.h"
 
 // What the scan of a region found about the two buffers of a copy.
@@ -64,11 +65,25 @@ static bool may_elide(const byoc_host_program_t *program, const byoc_host_instru
   return !s.is_impossible && (!s.from_is_used_later || (!s.from_is_written_later && !s.to_is_written_later));
 }
 
+// May what is made elsewhere be written over the output's input, which something may still read?
+static byoc_status_t fits_pair(const byoc_host_program_t *program, const byoc_host_instruction_t *copy,
+                               byoc_diag_t *diag, bool *out_fits) {
+  byoc_host_conflict_t conflict;
+  *out_fits = false;
+  BYOC_RETURN_IF_ERROR(
+      byoc_host_find_conflict(program, copy->results.data[0], copy->operands.data[0], diag, &conflict));
+  *out_fits = conflict.reader == NULL;
+  return BYOC_OK;
+}
+
 // kernel f(%x) -> (%t), copy %t -> %y  →  kernel f(%x) -> (%y)
 byoc_status_t byoc_host_pass_elide_copies(byoc_host_program_t *program, byoc_diag_t *diag, size_t *changes) {
   for (byoc_host_instruction_t *i = program->body.first, *next = NULL; i != NULL; i = next) {
     next = byoc_host_instruction_following(i);
     if (i->op != BYOC_HOST_COPY || !may_elide(program, i)) continue;
+    bool fits = false;
+    BYOC_RETURN_IF_ERROR(fits_pair(program, i, diag, &fits));
+    if (!fits) continue;
     byoc_host_buffer_t *from = i->operands.data[0], *to = i->results.data[0];
     if (!byoc_type_equal(from->type, to->type)) to = byoc_host_view_create(program, to, from->name, from->type, 0);
     byoc_host_instruction_erase(program, i);

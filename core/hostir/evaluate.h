@@ -33,7 +33,8 @@ byoc_status_t byoc_evaluator_trace(byoc_evaluator_t *evaluator, byoc_trace_sink_
 // Memory that the program allocates is filled with `byte` from now on, so that a test sees whether results depend on
 // what is undefined.
 void byoc_evaluator_set_undefined(byoc_evaluator_t *evaluator, uint8_t byte);
-// inputs[i], outputs[i]: dense tensors of the program's input and output types. BYOC_UNSUPPORTED for a dynamic program.
+// inputs[i], outputs[i]: dense tensors of the program's input and output types. BYOC_UNSUPPORTED for a dynamic program,
+// BYOC_INVALID_ARGUMENT if an output overlaps another tensor, but for an input that it may be written over.
 byoc_status_t byoc_evaluator_run(byoc_evaluator_t *evaluator, const void *const *inputs, void *const *outputs,
                                  byoc_diag_t *diag);
 // Follows the contract of byoc_artifact_t.run_arguments, for any program.

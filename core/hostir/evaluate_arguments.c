@@ -1,5 +1,6 @@
 // The evaluator's entry points: takes inputs, runs the program, gives outputs.
 #include "core/hostir/evaluate_internal.h"
+#include "core/runtime/artifact/overlap.h"
 
 // Places buffers that are not in cells; `inputs` and `outputs` are NULL if theirs are.
 static void place_buffers(byoc_evaluator_t *evaluator, const void *const *inputs, void *const *outputs) {
@@ -25,12 +26,46 @@ static void place_buffers(byoc_evaluator_t *evaluator, const void *const *inputs
   }
 }
 
+// Outputs share no bytes with inputs that they are not written over, nor with each other.
+static byoc_status_t check_overlaps(const byoc_evaluator_t *evaluator, const void *const *inputs, void *const *outputs,
+                                    byoc_diag_t *diag) {
+  const byoc_host_program_t *program = evaluator->program;
+  const uint32_t input_count = (uint32_t)program->inputs.count, output_count = (uint32_t)program->outputs.count;
+  byoc_span_t *spans = byoc_allocate(evaluator->allocator, (size_t)input_count + output_count + 1, sizeof(*spans));
+  int32_t *over = byoc_allocate(evaluator->allocator, (size_t)output_count + 1, sizeof(*over));
+  byoc_status_t status = spans != NULL && over != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
+  for (uint32_t k = 0; status == BYOC_OK && k < input_count; ++k) {
+    spans[k] = byoc_span_of(inputs[k], program->inputs.data[k]->size_bytes, k);
+  }
+  for (uint32_t k = 0; status == BYOC_OK && k < output_count; ++k) {
+    const byoc_host_buffer_t *output = program->outputs.data[k];
+    spans[input_count + k] = byoc_span_of(outputs[k], output->size_bytes, input_count + k);
+    over[k] = -1;
+    for (uint32_t i = 0; i < input_count && output->over != NULL; ++i) {
+      if (output->over == program->inputs.data[i]) over[k] = (int32_t)i;
+    }
+  }
+  uint32_t ports[2];
+  if (status == BYOC_OK && byoc_find_overlap(spans, input_count, output_count, over, ports)) {
+    const bool is_input = ports[0] < input_count;
+    const byoc_host_buffer_t *first =
+        is_input ? program->inputs.data[ports[0]] : program->outputs.data[ports[0] - input_count];
+    status = byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the %s '%s' and the output '%s' overlap in memory",
+                             is_input ? "input" : "output", first->name,
+                             program->outputs.data[ports[1] - input_count]->name);
+  }
+  byoc_free(evaluator->allocator, spans);
+  byoc_free(evaluator->allocator, over);
+  return status;
+}
+
 byoc_status_t byoc_evaluator_run(byoc_evaluator_t *evaluator, const void *const *inputs, void *const *outputs,
                                  byoc_diag_t *diag) {
   if (evaluator->program->is_dynamic) {
     return byoc_diag_error(diag, BYOC_UNSUPPORTED, "the shapes of '%s' are known only when it runs",
                            evaluator->program->name);
   }
+  BYOC_RETURN_IF_ERROR(check_overlaps(evaluator, inputs, outputs, diag));
   byoc_frame_reset(&evaluator->frame);
   place_buffers(evaluator, inputs, outputs);
   BYOC_RETURN_IF_ERROR(byoc_evaluator_run_body(evaluator, diag));

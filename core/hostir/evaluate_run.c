@@ -86,6 +86,11 @@ static byoc_status_t call_c(byoc_evaluator_t *evaluator, byoc_step_t *step) {
   return byoc_c_interface_call(step->c_interface, &evaluator->runtime, evaluator->addresses, i);
 }
 
+// Bytes of an input may be in their place in an output already (core/hostir/in_place.h).
+static void copy(const uint8_t *from, uint8_t *to, uint64_t size_bytes) {
+  if (from != to) memcpy(to, from, size_bytes);
+}
+
 // If the process runs under the address sanitizer, these tell it which bytes of the workspace are in use.
 extern void __asan_poison_memory_region(const volatile void *address, size_t size) __attribute__((weak));
 extern void __asan_unpoison_memory_region(const volatile void *address, size_t size) __attribute__((weak));
@@ -304,8 +309,8 @@ static byoc_status_t run_step(byoc_evaluator_t *evaluator, byoc_step_t *step, tu
     status = call_c(evaluator, step);
     break;
   case BYOC_HOST_COPY:
-    memcpy(byoc_evaluator_address(evaluator, i->results.data[0]),
-           byoc_evaluator_address(evaluator, i->operands.data[0]), i->operands.data[0]->size_bytes);
+    copy(byoc_evaluator_address(evaluator, i->operands.data[0]), byoc_evaluator_address(evaluator, i->results.data[0]),
+         i->operands.data[0]->size_bytes);
     break;
   case BYOC_HOST_ALLOCATE:
     status = allocate(evaluator, i);

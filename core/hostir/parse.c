@@ -105,6 +105,9 @@ static bool parse_place(byoc_host_parser_t *parser, byoc_host_buffer_t *buffer) 
   if (buffer->kind == BYOC_HOST_BUFFER_LOCAL && byoc_lexer_accept_word(lexer, "at")) {
     return byoc_host_parse_unsigned(parser, &buffer->offset_bytes);
   }
+  if (buffer->kind == BYOC_HOST_BUFFER_OUTPUT && byoc_lexer_accept_word(lexer, "over")) {
+    return byoc_host_parse_buffer(parser, &buffer->over);
+  }
   if (buffer->kind != BYOC_HOST_BUFFER_VIEW && buffer->kind != BYOC_HOST_BUFFER_CONSTANT) {
     return lexer->status == BYOC_OK;
   }

@@ -62,6 +62,9 @@ static void print_buffer(byoc_host_printer_t *printer, const byoc_host_buffer_t 
     if (!byoc_host_buffer_moves(buffer)) byoc_string_appendf(out, "%" PRIu64, buffer->offset_bytes);
   } else if (buffer->kind == BYOC_HOST_BUFFER_CONSTANT) {
     print_constant(printer, buffer);
+  } else if (buffer->over != NULL) {
+    byoc_string_append(out, " over ");
+    byoc_text_print_name('%', buffer->over->name, out);
   }
   byoc_string_append(out, "\n");
 }

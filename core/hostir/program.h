@@ -93,6 +93,7 @@ struct byoc_host_buffer_t {
   uint32_t bound_index;                  // and its index there
   const void *data;                      // CONSTANT: its bytes
   byoc_host_buffer_t *base;              // VIEW: never itself a view
+  byoc_host_buffer_t *over;              // OUTPUT: the input whose bytes it may be given (in_place.h); NULL: none
   uint64_t
       offset_bytes; // VIEW: in base, unless it moves. LOCAL: in the workspace; BYOC_HOST_OFFSET_NONE before planning
   BYOC_VECTOR(byoc_host_use_t) uses; // kept by core/hostir/edit.h

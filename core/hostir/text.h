@@ -27,6 +27,7 @@
 //   KIND %name : [value] TYPE [scope "shared"], KIND being input, output, constant, local or view; behind that
 //     local: [at OFFSET]        view: = %base + OFFSET, in any order; a view of a view is one of its base. The offset
 //                               may be an expression over symbols: %base + I * 64
+//     output: [over %input]     an input whose bytes the caller may give it (core/hostir/in_place.h)
 //     constant: = @w, data of the graph module; = "module" 1, a constant that a backend bound; or data in place
 //
 // Instructions. Each may end with the text of its origin, a string; lists of buffers may hold `none`:

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "byoc/call.h"
+#include "core/hostir/in_place.h"
 #include "core/hostir/verify_internal.h"
 
 // ---- buffers ----
@@ -372,6 +373,33 @@ static byoc_status_t check_ports(byoc_host_verifier_t *v) {
   return BYOC_OK;
 }
 
+// An output that may be written over an input.
+static byoc_status_t check_pair(byoc_host_verifier_t *v, const byoc_host_buffer_t *output) {
+  const byoc_host_buffer_t *input = output->over;
+  const char *what = NULL;
+  if (input->kind != BYOC_HOST_BUFFER_INPUT) what = "which is no input";
+  if (!byoc_type_is_tensor(output->type) || !byoc_type_equal(output->type, input->type)) {
+    what = "which has another type, or is no tensor";
+  }
+  for (size_t k = 0; k < v->program->outputs.count; ++k) {
+    const byoc_host_buffer_t *other = v->program->outputs.data[k];
+    if (other != output && other->over == input) what = "which another output is written over";
+  }
+  if (what != NULL) {
+    return byoc_host_verify_refuse(v, "the output '%s' is written over '%s', %s", output->name, input->name, what);
+  }
+  byoc_host_conflict_t conflict;
+  BYOC_RETURN_IF_ERROR(byoc_host_find_conflict(v->program, output, NULL, v->diag, &conflict));
+  if (conflict.reader == NULL) return BYOC_OK;
+  if (conflict.reader == conflict.writer) {
+    return byoc_host_verify_refuse(v, "'%s' writes the output '%s' over the input '%s' while it reads that",
+                                   byoc_host_instruction_name(conflict.writer), output->name, input->name);
+  }
+  return byoc_host_verify_refuse(v, "'%s' writes the output '%s' over the input '%s' before '%s' reads that",
+                                 byoc_host_instruction_name(conflict.writer), output->name, input->name,
+                                 byoc_host_instruction_name(conflict.reader));
+}
+
 static byoc_status_t walk(byoc_host_verifier_t *v) {
   const byoc_host_program_t *program = v->program;
   BYOC_RETURN_IF_ERROR(check_ports(v));
@@ -381,6 +409,7 @@ static byoc_status_t walk(byoc_host_verifier_t *v) {
   v->at = NULL;
   for (size_t k = 0; k < program->outputs.count; ++k) {
     BYOC_RETURN_IF_ERROR(byoc_host_verify_read(v, program->outputs.data[k]));
+    if (program->outputs.data[k]->over != NULL) BYOC_RETURN_IF_ERROR(check_pair(v, program->outputs.data[k]));
   }
   for (size_t k = 0; k < program->buffers.count; ++k) {
     const byoc_host_buffer_t *buffer = program->buffers.data[k];

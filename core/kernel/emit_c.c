@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "core/ir/loop_keep.h"
 #include "core/ir/text_names.h"
 #include "core/kernel/emit.h"
 #include "core/kernel/work.h"
@@ -108,6 +109,30 @@ static void emit_comment(byoc_string_t *out, const char *text) {
   byoc_string_append(out, "\n");
 }
 
+// The operand whose elements the statement only copies to their places in the first result; NULL if it does more, or if
+// the two are never the same bytes.
+static const byoc_loop_buffer_t *find_kept(const byoc_loop_kernel_t *kernel, const byoc_loop_stmt_t *stmt) {
+  for (uint32_t i = 0; i < kernel->input_count && i < 64; ++i) {
+    if ((kernel->overwritten >> i & 1) == 0 || !byoc_loop_is_kept_copy(kernel, stmt, i, 0)) continue;
+    return kernel->parameters.data[i];
+  }
+  return NULL;
+}
+
+// A statement of the kernel itself. What it copies to where it is already is left out.
+static void emit_top(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt) {
+  const byoc_loop_kernel_t *kernel = emitter->kernel;
+  const byoc_loop_buffer_t *kept = find_kept(kernel, stmt);
+  if (kept == NULL) {
+    byoc_emit_stmt(emitter, stmt, 2);
+    return;
+  }
+  byoc_string_appendf(emitter->out, "  if (%s != %s) { // else it is there already\n",
+                      kernel->parameters.data[kernel->input_count]->name, kept->name);
+  byoc_emit_stmt(emitter, stmt, 4);
+  byoc_string_append(emitter->out, "  }\n");
+}
+
 static byoc_status_t emit_kernel(byoc_emitter_t *emitter, const byoc_loop_kernel_t *kernel, byoc_string_t *out) {
   byoc_uses_t uses;
   byoc_status_t status = byoc_loop_verify(kernel, NULL);
@@ -146,7 +171,7 @@ static byoc_status_t emit_kernel(byoc_emitter_t *emitter, const byoc_loop_kernel
     byoc_string_append(&body, "\n");
   }
   for (size_t i = 0; i < kernel->body->block.statements.count && status == BYOC_OK; ++i)
-    byoc_emit_stmt(emitter, kernel->body->block.statements.data[i], 2);
+    emit_top(emitter, kernel->body->block.statements.data[i]);
   byoc_string_append(&body, "  return BYOC_OK;\n}\n");
   byoc_string_append(out, "\n");
   emit_comment(out, *kernel->description ? kernel->description : kernel->name);

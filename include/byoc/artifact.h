@@ -142,12 +142,12 @@ typedef struct byoc_artifact_t {
   // thread.
   int32_t (*create)(const byoc_context_options_t *options, byoc_context_t **out_context);
   // One inference. inputs[i] and outputs[i] are dense row-major tensors of the sizes above, aligned to their element
-  // size. Inputs may share bytes with each other; an output shares none with an input or another output. Allocates
-  // nothing and takes no lock, with one exception: oneDNN (target dnnl) allocates for
-  // each primitive that it executes. If it gets no memory the run returns BYOC_OUT_OF_MEMORY, and the context stays
-  // usable; on AArch64, and where the allocation is one of OpenMP's worker threads, the process ends. BYOC_UNSUPPORTED
-  // if is_dynamic is set (see run_arguments); BYOC_INVALID_ARGUMENT if an input or output is NULL or an output
-  // overlaps another tensor; otherwise the status of the operator that failed.
+  // size. Inputs may share bytes with each other; an output shares none with an input or another output,
+  // but for what outputs_over allows. Allocates nothing and takes no lock, with one exception: oneDNN (target dnnl)
+  // allocates for each primitive that it executes. If it gets no memory the run returns BYOC_OUT_OF_MEMORY, and the
+  // context stays usable; on AArch64, and where the allocation is one of OpenMP's worker threads, the process ends.
+  // BYOC_UNSUPPORTED if is_dynamic is set (see run_arguments); BYOC_INVALID_ARGUMENT if an input or output is NULL or
+  // an output overlaps another tensor; otherwise the status of the operator that failed.
   int32_t (*run)(byoc_context_t *context, const void *const *inputs, void *const *outputs);
   void (*destroy)(byoc_context_t *context); // accepts NULL
   // The text of the last failure of this context; with NULL, of this thread's last failed `create` or `check`. Never
@@ -188,6 +188,9 @@ typedef struct byoc_artifact_t {
   // --profile.
   int32_t (*profile_arguments)(byoc_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs,
                                byoc_profile_sink_t sink, void *argument);
+  // For each output the input that it may be written over (byoc build --alias), or -1: a run may be given the same
+  // memory for both. Then a state or a cache is changed in place, and what stays in it is not copied.
+  const int32_t *outputs_over;
 } byoc_artifact_t;
 
 // The one exported function, byoc_artifact_entry.

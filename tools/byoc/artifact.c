@@ -85,10 +85,24 @@ static byoc_status_t run_arguments(byoc_artifact_run_t *run, byoc_trace_sink_t s
   return status;
 }
 
+// Outputs that may be written over inputs are; what they become is then copied to the output's port.
+static void take_in_place(byoc_artifact_run_t *run, bool is_done) {
+  const byoc_artifact_t *table = run->artifact.table;
+  const bool has_pairs = table->struct_size >= offsetof(byoc_artifact_t, outputs_over) + sizeof(table->outputs_over);
+  for (uint32_t i = 0; has_pairs && i < table->output_count; ++i) {
+    if (table->outputs_over[i] < 0) continue;
+    const byoc_port_t *input = &run->inputs.items[table->outputs_over[i]], *output = &run->outputs.items[i];
+    if (is_done && output->size_bytes > 0) memcpy(output->data, input->data, output->size_bytes);
+    run->outputs.pointers[i] = is_done ? output->data : input->data;
+  }
+}
+
 byoc_status_t byoc_artifact_run_once(byoc_artifact_run_t *run, byoc_diag_t *diag) {
   const byoc_artifact_t *table = run->artifact.table;
   if (byoc_artifact_is_dynamic(table)) return run_arguments(run, NULL, NULL, diag);
+  take_in_place(run, false);
   byoc_status_t status = table->run(run->context, (const void *const *)run->inputs.pointers, run->outputs.pointers);
+  take_in_place(run, true);
   if (status == BYOC_OK) return BYOC_OK;
   return byoc_diag_error(diag, status, "the run failed: %s", table->last_error(run->context));
 }

@@ -4,6 +4,7 @@
 
 #include "artifact.h"
 #include "command.h"
+#include "core/base/json.h"
 #include "core/base/log.h"
 #include "core/runtime/artifact_file.h"
 #include "outputs.h"
@@ -21,6 +22,10 @@ typedef struct run_options_t {
 } run_options_t;
 
 // ---- what all ways of running share ----
+
+static void log_copied_bytes(uint64_t bytes) {
+  byoc_log(BYOC_LOG_INFO, "the run copied %llu bytes unchanged", (unsigned long long)bytes);
+}
 
 static byoc_status_t prepare_inputs(byoc_ports_t *inputs, const run_options_t *options, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(byoc_ports_read(inputs, &options->inputs, diag));
@@ -59,6 +64,17 @@ static byoc_status_t run_traced(byoc_artifact_run_t *run, const run_options_t *o
   return status == BYOC_OK ? written : status;
 }
 
+// What the artifact says about the bytes that a run moves without a change.
+static void log_copies(const byoc_artifact_t *table) {
+  json_error_t error;
+  json_t *root = byoc_json_load(table->metadata, table->metadata_size_bytes, 0, &error);
+  const json_t *host = json_object_get(root, "host");
+  const json_t *copied = json_object_get(host, "copied_bytes_in_place");
+  if (copied != NULL && byoc_artifact_is_dynamic(table)) copied = json_object_get(host, "copied_bytes");
+  if (copied != NULL) log_copied_bytes((uint64_t)json_integer_value(copied));
+  json_decref(root);
+}
+
 static byoc_status_t run_artifact(const char *path, const run_options_t *options, byoc_diag_t *diag) {
   byoc_artifact_run_t run;
   BYOC_RETURN_IF_ERROR(byoc_artifact_run_open(path, (int32_t)options->session.thread_count, diag, &run));
@@ -69,6 +85,7 @@ static byoc_status_t run_artifact(const char *path, const run_options_t *options
   const byoc_artifact_t *table = run.artifact.table;
   const bool knows_peak = table->struct_size >= offsetof(byoc_artifact_t, peak_bytes) + sizeof(table->peak_bytes);
   if (status == BYOC_OK && knows_peak) log_peak(table->peak_bytes(run.context));
+  if (status == BYOC_OK) log_copies(table);
   if (status == BYOC_OK) status = finish(&run.outputs, options, diag);
   byoc_artifact_run_close(&run);
   return status;
@@ -119,6 +136,7 @@ static byoc_status_t run_evaluated(byoc_session_t *session, const run_options_t 
   if (status == BYOC_OK) status = byoc_ports_arguments(&outputs, diag, &out);
   if (status == BYOC_OK) status = evaluate(session, &evaluation, &inputs, in, out, options, diag);
   if (status == BYOC_OK) log_peak(byoc_evaluator_peak_bytes(evaluation.evaluator));
+  if (status == BYOC_OK) log_copied_bytes(byoc_host_copied_bytes(program, false));
   if (status == BYOC_OK) status = byoc_ports_take(&outputs, out, diag);
   if (status == BYOC_OK) status = finish(&outputs, options, diag);
   byoc_free(byoc_allocator_system(), in);
@@ -172,6 +190,7 @@ int byoc_main_run(int argc, char **argv) {
        "save a tensor inside the model (default: NAME.npy here); all=FOLDER: all of them, and their trace"},
       BYOC_TARGET_ROWS(options.session),
       BYOC_DIM_ROW(options.session),
+      BYOC_ALIAS_ROW(options.session),
       BYOC_PLAN_ROWS(options.session, "collage"),
   };
   static const char *const operands[] = {"an artifact (.so) or a model (.onnx)", NULL};
@@ -183,7 +202,7 @@ int byoc_main_run(int argc, char **argv) {
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),
       .more =
-          "With -v the run's peak of memory is told, as well as what the build does.\n"
+          "With -v the run's peak of memory and the bytes that it copied are told, as well as what the build does.\n"
           "Symbolic dimensions take their values from the inputs given; --dim fixes one, and sizes what --random\n"
           "draws. A model is compiled into a temporary artifact first, or with --evaluate interpreted.\n"
           "Names are those of the model; in file names of --output-dir '/', ':' and what is not safe to show "

@@ -17,6 +17,7 @@ typedef struct port_t {
   const char *name;
   const byoc_type_t *type;   // as in the model
   const byoc_type_t *tensor; // the tensors in it
+  const char *over;          // the input that it may be written over; "": none
 } port_t;
 
 typedef struct description_t {
@@ -46,7 +47,7 @@ static json_int_t integer_of(const json_t *object, const char *key) {
 static byoc_status_t read_port(const json_t *object, byoc_arena_t *arena, byoc_diag_t *diag, port_t *out_port) {
   const char *text = text_of(object, "type");
   byoc_lexer_t lexer;
-  *out_port = (port_t){.name = text_of(object, "name")};
+  *out_port = (port_t){.name = text_of(object, "name"), .over = text_of(object, "over")};
   byoc_lexer_init(&lexer, text, NULL, arena, diag);
   if (!byoc_type_parse(&lexer, arena, &out_port->type)) return lexer.status;
   out_port->tensor = out_port->type;
@@ -100,9 +101,11 @@ static json_t *port_to_json(const port_t *port) {
   json_t *dims = json_array();
   for (int32_t d = 0; d < port->tensor->rank; ++d) json_array_append_new(dims, dim_to_json(port->tensor->dims[d]));
   int64_t size_bytes = port->type == port->tensor ? byoc_type_size_bytes(port->type) : 0;
-  return json_pack("{s:o, s:s, s:o, s:I}", "name", byoc_json_text(port->name), "type",
-                   byoc_dtype_name(port->tensor->dtype), "dims", dims, "size_bytes",
-                   (json_int_t)(size_bytes > 0 ? size_bytes : 0));
+  json_t *json = json_pack("{s:o, s:s, s:o, s:I}", "name", byoc_json_text(port->name), "type",
+                           byoc_dtype_name(port->tensor->dtype), "dims", dims, "size_bytes",
+                           (json_int_t)(size_bytes > 0 ? size_bytes : 0));
+  if (port->over[0] != '\0') json_object_set_new(json, "over", byoc_json_text(port->over));
+  return json;
 }
 
 static byoc_status_t print_as_json(const description_t *description, byoc_diag_t *diag) {
@@ -132,6 +135,10 @@ static void print_port(const char *what, const port_t *port, byoc_string_t *out)
   byoc_type_print(port->tensor, out);
   int64_t size_bytes = port->type == port->tensor ? byoc_type_size_bytes(port->type) : 0;
   if (size_bytes > 0) byoc_string_appendf(out, "  %lld bytes", (long long)size_bytes);
+  if (port->over[0] != '\0') {
+    byoc_string_append(out, ", may be written over ");
+    byoc_string_append_shown(out, port->over);
+  }
   byoc_string_append(out, "\n");
 }
 
@@ -165,6 +172,15 @@ static byoc_status_t print_as_text(const description_t *description, byoc_diag_t
   byoc_status_t status = print_modules(description->text, &out, diag);
   byoc_string_appendf(&out, "workspace %lld bytes per context, constants %lld bytes\n",
                       (long long)workspace_of(description), (long long)integer_of(root, "constants_size_bytes"));
+  const json_t *host = json_object_get(root, "host");
+  if (json_object_get(host, "copied_bytes") != NULL) {
+    byoc_string_appendf(&out, "a run copies %lld bytes unchanged", (long long)integer_of(host, "copied_bytes"));
+    if (integer_of(host, "copied_bytes") != integer_of(host, "copied_bytes_in_place")) {
+      byoc_string_appendf(&out, ", and %lld if outputs are written over their inputs",
+                          (long long)integer_of(host, "copied_bytes_in_place"));
+    }
+    byoc_string_append(&out, "\n");
+  }
   const char *live = json_string_value(json_object_get(json_object_get(root, "host"), "live_bound_bytes"));
   if (live != NULL) {
     byoc_string_append(&out, "a run needs at least ");

@@ -56,6 +56,7 @@ byoc_status_t byoc_session_open(const byoc_session_options_t *options, byoc_diag
 void byoc_session_close(byoc_session_t *session) {
   if (session->allocator.resize == NULL) return; // it was never opened
   byoc_build_deinit(&session->build);
+  for (size_t i = 0; i < BYOC_MAX_LIST; ++i) byoc_free(session->allocator, session->pair_names[i]);
   byoc_target_list_deinit(&session->targets);
   byoc_plugin_registry_destroy(session->registry); // last: everything above may hold what plugins made
 }
@@ -83,6 +84,7 @@ byoc_status_t byoc_session_refuse_options(const byoc_session_options_t *options,
       {"layout", options->layout != NULL},
       {"print-after", options->print_after != NULL},
       {"disable-pass", options->disabled.count > 0},
+      {"alias", options->aliases.count > 0},
   };
   for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); ++i) {
     if (!given[i].given) continue;
@@ -201,14 +203,34 @@ static byoc_status_t choose_placing(const byoc_session_options_t *options, byoc_
   return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--cost takes measure or estimate, not '%s'", options->cost);
 }
 
+// "OUT=IN", once for each pair.
+static byoc_status_t read_aliases(byoc_session_t *session, const byoc_text_items_t *aliases, byoc_diag_t *diag) {
+  for (size_t i = 0; i < aliases->count; ++i) {
+    const char *item = aliases->items[i], *equals = strchr(item, '=');
+    if (equals == NULL || equals == item || equals[1] == '\0') {
+      return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--alias takes OUT=IN, an output and an input, not '%s'",
+                             item);
+    }
+    char *name = byoc_copy_string(session->allocator, item);
+    if (name == NULL) return byoc_diag_out_of_memory(diag);
+    name[equals - item] = '\0';
+    session->pair_names[i] = name;
+    session->pairs[i] = (byoc_host_pair_t){.output = name, .input = equals + 1};
+  }
+  return BYOC_OK;
+}
+
 byoc_status_t byoc_session_begin(byoc_session_t *session, const byoc_session_options_t *options, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(choose_placing(options, diag, &session->placing));
+  BYOC_RETURN_IF_ERROR(read_aliases(session, &options->aliases, diag));
   const byoc_build_options_t build = {.targets = &session->targets,
                                       .placer = byoc_placing_placer(&session->placing),
                                       .thread_count = (int32_t)options->thread_count,
                                       .print_after = options->print_after,
                                       .switches = &session->switches,
-                                      .trace = options->trace};
+                                      .trace = options->trace,
+                                      .pairs = session->pairs,
+                                      .pair_count = options->aliases.count};
   byoc_build_init(&session->build, &build, session->allocator);
   return BYOC_OK;
 }

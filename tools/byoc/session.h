@@ -9,7 +9,7 @@
 
 // Options that several subcommands share; put their rows into a table with the macros below.
 typedef struct byoc_session_options_t {
-  byoc_text_items_t targets, plugins, dims, disabled;
+  byoc_text_items_t targets, plugins, dims, disabled, aliases;
   bool verbose;
   const char *print_after;
   const char *plan;                     // "collage", "greedy" or a file; NULL: the subcommand's default
@@ -33,6 +33,8 @@ typedef struct byoc_session_options_t {
   }
 #define BYOC_DIM_ROW(options)                                                                                          \
   { "dim", 0, BYOC_OPT_LIST, &(options).dims, "NAME=VALUE", "give a symbolic dimension its value" }
+#define BYOC_ALIAS_ROW(options)                                                                                        \
+  { "alias", 0, BYOC_OPT_LIST, &(options).aliases, "OUT=IN", "let the output be written over the input: 'new_*=old_*'" }
 // `plan_default`: "collage" or "greedy".
 #define BYOC_PLAN_ROWS(options, plan_default)                                                                          \
   {"plan",          0,      BYOC_OPT_TEXT,                                                                             \
@@ -55,6 +57,8 @@ typedef struct byoc_session_t {
   byoc_target_list_t targets;
   byoc_placing_t placing;
   byoc_switches_t switches; // passes that are left out
+  byoc_host_pair_t pairs[BYOC_MAX_LIST];
+  char *pair_names[BYOC_MAX_LIST]; // the outputs' names in it
   byoc_build_t build;
 } byoc_session_t;
 

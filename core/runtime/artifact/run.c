@@ -87,7 +87,7 @@ static int32_t check_buffers(byoc_model_context_t *context, const void *const *i
     context->spans[i] = byoc_span_of(data, size_bytes, i);
   }
   uint32_t ports[2];
-  if (byoc_find_overlap(context->spans, input_count, artifact->output_count, NULL, ports)) {
+  if (byoc_find_overlap(context->spans, input_count, artifact->output_count, artifact->outputs_over, ports)) {
     context->error[0] = '\0';
     append_port(context, "", ports[0], "");
     append_port(context, " and ", ports[1], " overlap in memory");

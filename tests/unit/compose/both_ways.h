@@ -8,6 +8,7 @@
 #include "core/base/hash.h"
 #include "core/compose/compose.h"
 #include "core/compose/resolve.h"
+#include "core/hostir/in_place.h"
 #include "core/hostir/lower.h"
 #include "core/hostir/pass.h"
 #include "core/hostir/text.h"
@@ -43,13 +44,20 @@ static inline byoc_status_t lower(const char *text, byoc_diag_t *diag, model_t *
   return byoc_host_lower(m->module, byoc_allocator_system(), diag, &m->program);
 }
 
-static inline void open_model(const char *text, model_t *m) {
+// `pairs`: outputs that may be written over inputs.
+static inline void open_evaluated(const char *text, const byoc_host_pair_t *pairs, size_t pair_count, model_t *m) {
   byoc_diag_t diag = {0};
   byoc_test_ok(lower(text, &diag, m), &diag);
+  byoc_test_ok(byoc_host_write_over(m->program, pairs, pair_count, &diag), &diag);
   byoc_test_ok(byoc_host_pass_run_list(BYOC_HOST_STANDARD_PASSES, m->program, NULL, &diag), &diag);
   byoc_test_ok(byoc_resolver_create(m->program, NULL, serial(), byoc_allocator_system(), &diag, &m->resolver), &diag);
   byoc_symbol_resolver_t resolver = byoc_resolver_interface(m->resolver);
   byoc_test_ok(byoc_evaluator_create(m->program, &resolver, 1, byoc_allocator_system(), &diag, &m->evaluator), &diag);
+}
+
+static inline void open_with_pairs(const char *text, const byoc_host_pair_t *pairs, size_t pair_count, model_t *m) {
+  byoc_diag_t diag = {0};
+  open_evaluated(text, pairs, pair_count, m);
   m->folder = byoc_test_folder();
   char path[512];
   snprintf(path, sizeof(path), "%s/model.so", m->folder);
@@ -58,6 +66,10 @@ static inline void open_model(const char *text, model_t *m) {
   byoc_test_ok(byoc_compose_artifact(m->program, &options, byoc_allocator_system(), &diag), &diag);
   byoc_test_ok(byoc_artifact_load(path, &diag, &m->artifact), &diag);
   assert_int_equal(m->artifact.table->create(NULL, &m->context), BYOC_OK);
+}
+
+static inline void open_model(const char *text, model_t *m) {
+  open_with_pairs(text, NULL, 0, m);
 }
 
 static inline void close_model(model_t *m) {
