@@ -4,6 +4,8 @@
 #include "tests/cli/models.h"
 #include "tests/support/command.h"
 
+#define FAULTY "BYOC_PLUGIN_PATH=" BYOC_TEST_BUILD_DIR "/tests/plugins/good "
+
 // Row H16: both executors make the same bytes with every instruction, for models with all kinds of instructions.
 // `inputs` names those whose files the first run leaves in a folder, so that the evaluated model has open shapes, too.
 static void agrees(const char *model, const char *dims, const char *inputs) {
@@ -160,11 +162,61 @@ static void test_diff_refuses(void **state) {
   }
 }
 
+// A backend that computes something wrong in one of its two operators, beside others that are right.
+static void test_bisect(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc-modelgen lenet -o lenet.onnx");
+  byoc_test_shell(0, FAULTY "byoc debug bisect lenet.onnx --target 'faulty; cblas'");
+  byoc_test_printed("the outputs are those of the reference");
+  byoc_test_printed("none to blame");
+  byoc_test_shell(1,
+                  FAULTY "byoc debug bisect lenet.onnx --target 'faulty -fault=wrong; cblas' --save-plan guilty.json");
+  byoc_test_printed("region ");
+  byoc_test_printed("on faulty -fault=wrong -only=any (faulty.node), 1 operator: Relu ");
+  byoc_test_printed("elements differ, by 0.5 at most");
+  byoc_test_printed(": near enough");
+  byoc_test_printed("to repeat it: byoc run lenet.onnx --target 'faulty -fault=wrong; cblas' --random --seed 0 --plan "
+                    "guilty.json");
+  byoc_test_shell(0, FAULTY "byoc explain guilty.json && " FAULTY "byoc run lenet.onnx --target 'faulty -fault=wrong; "
+                            "cblas' --random --seed 0 --plan guilty.json");
+  byoc_test_shell(1, FAULTY "byoc debug bisect lenet.onnx --target 'faulty -fault=wrong' --evaluate --seed 4");
+  byoc_test_printed("1 operator: Relu ");
+}
+
+// What crashes, or cannot be compiled, is found in the same way.
+static void test_bisect_of_failures(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc-modelgen lenet -o lenet.onnx");
+  byoc_test_shell(1, FAULTY "byoc debug bisect lenet.onnx --target 'faulty -fault=crash'");
+  byoc_test_printed("1 operator: Relu ");
+  byoc_test_printed("with it, the model does not run: it crashed (signal 11");
+  byoc_test_shell(1, FAULTY "byoc debug bisect lenet.onnx --target 'faulty -fault=status'");
+  byoc_test_printed("the moon is full");
+  byoc_test_shell(1, FAULTY "byoc debug bisect lenet.onnx --target 'faulty -fault=source'");
+  byoc_test_printed("with it, the model does not run: ");
+}
+
+static void test_bisect_refuses(void **state) {
+  (void)state;
+  write_tiny("tiny.onnx", "N");
+  byoc_test_shell(1, "byoc debug bisect missing.onnx");
+  byoc_test_printed("missing.onnx");
+  byoc_test_shell(1, "byoc debug bisect tiny.onnx");
+  byoc_test_printed("the reference (c -O=0 -fuse=0) does not run");
+  byoc_test_printed("the shape of input 'in/x:0'");
+  byoc_test_shell(0, "byoc debug bisect tiny.onnx --dim N=2");
+  byoc_test_printed("0 regions, none to blame");
+  byoc_test_shell(1, "byoc debug bisect tiny.onnx --dim N=2 --target cutlas");
+  byoc_test_printed("cutlas");
+  byoc_test_shell(2, "byoc debug bisect");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_h16_static_models), cmocka_unit_test(test_h16_dynamic_models),
-      cmocka_unit_test(test_trace_lines),       cmocka_unit_test(test_dump),
-      cmocka_unit_test(test_dump_of_a_loop),    cmocka_unit_test(test_diff),
-      cmocka_unit_test(test_diff_refuses)};
+      cmocka_unit_test(test_h16_static_models),  cmocka_unit_test(test_h16_dynamic_models),
+      cmocka_unit_test(test_trace_lines),        cmocka_unit_test(test_dump),
+      cmocka_unit_test(test_dump_of_a_loop),     cmocka_unit_test(test_diff),
+      cmocka_unit_test(test_diff_refuses),       cmocka_unit_test(test_bisect),
+      cmocka_unit_test(test_bisect_of_failures), cmocka_unit_test(test_bisect_refuses)};
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

@@ -1,7 +1,8 @@
-// Compares two traces and shows the first tensor in which they differ.
+// byoc debug diff: compares two traces and shows the first tensor in which they differ.
 #include <inttypes.h>
 #include <string.h>
 
+#include "command.h"
 #include "debug.h"
 #include "elements.h"
 #include "npy.h"
@@ -237,7 +238,6 @@ static byoc_status_t refuse_strangers(const comparison_t *c) {
 
 static byoc_status_t report(const comparison_t *c) {
   const byoc_trace_t *traces[2] = {c->a, c->b};
-  if (c->common == 0) return refuse_strangers(c);
   char how[80] = ", bit by bit";
   if (!c->tolerance->is_exact)
     snprintf(how, sizeof(how), " (rtol %g, atol %g)", c->tolerance->rtol, c->tolerance->atol);
@@ -254,11 +254,62 @@ static byoc_status_t report(const comparison_t *c) {
 }
 
 byoc_status_t byoc_debug_compare(const byoc_trace_t *a, const byoc_trace_t *b, const byoc_debug_tolerance_t *tolerance,
-                                 byoc_diag_t *diag, bool *out_differs) {
+                                 bool is_quiet, byoc_diag_t *diag, bool *out_differs) {
   comparison_t c = {.a = a, .b = b, .tolerance = tolerance, .diag = diag};
   byoc_status_t status = compare_all(&c);
-  if (status == BYOC_OK) status = report(&c);
+  if (status == BYOC_OK && c.common == 0) status = refuse_strangers(&c);
+  if (status == BYOC_OK && !is_quiet) status = report(&c);
   *out_differs = c.common != c.same || a->is_whole != b->is_whole;
   byoc_vector_deinit(&c.others, byoc_allocator_system());
   return status;
+}
+
+// ---- the command ----
+
+static byoc_status_t diff(const char *const *paths, const byoc_debug_tolerance_t *tolerance, byoc_diag_t *diag,
+                          bool *out_differs) {
+  byoc_trace_t traces[2] = {{.path = NULL}, {.path = NULL}};
+  byoc_status_t status = byoc_trace_read(paths[0], diag, &traces[0]);
+  if (status == BYOC_OK) status = byoc_trace_read(paths[1], diag, &traces[1]);
+  if (status == BYOC_OK) status = byoc_debug_compare(&traces[0], &traces[1], tolerance, false, diag, out_differs);
+  byoc_trace_deinit(&traces[0]);
+  byoc_trace_deinit(&traces[1]);
+  return status;
+}
+
+int byoc_main_debug_diff(int argc, char **argv) {
+  enum { NOT_GIVEN = -1 };
+  byoc_debug_tolerance_t tolerance = {.rtol = NOT_GIVEN, .atol = NOT_GIVEN};
+  const byoc_option_row_t rows[] = {
+      {"rtol", 0, BYOC_OPT_NUMBER, &tolerance.rtol, "X", "relative tolerance (default: 0, and bit by bit)"},
+      {"atol", 0, BYOC_OPT_NUMBER, &tolerance.atol, "X", "absolute tolerance (default: 0, and bit by bit)"},
+  };
+  static const char *const operands[] = {"a trace, or a folder of .npy files",
+                                         "a second trace or folder, to compare the first one with", NULL};
+  const byoc_usage_t usage = {
+      .command = "byoc debug diff",
+      .synopsis = "A B [--rtol X] [--atol X]",
+      .summary = "find the first instruction that made something else",
+      .operands = operands,
+      .rows = rows,
+      .row_count = sizeof(rows) / sizeof(rows[0]),
+      .more =
+          "A and B are files of byoc run --trace, folders of byoc run --dump all=FOLDER, or folders of .npy files\n"
+          "from elsewhere, each named by its tensor ('/' and ':' as '_'). Tensors are matched by name, in the order\n"
+          "of the run; what only one of them has is left out. Tolerances need values, as folders have them.\n"
+          "Exit codes: 0 nothing differs; 1 something does.\n",
+  };
+  byoc_diag_t diag = {0};
+  bool done = false, differs = false;
+  const char *paths[2] = {NULL, NULL};
+  byoc_status_t status = byoc_options_parse(&usage, argc, argv, &diag, paths, &done);
+  tolerance.is_exact = tolerance.rtol < 0 && tolerance.atol < 0;
+  if (tolerance.rtol < 0) tolerance.rtol = 0;
+  if (tolerance.atol < 0) tolerance.atol = 0;
+  if (status == BYOC_OK && !done) {
+    status = diff(paths, &tolerance, &diag, &differs);
+    if (status != BYOC_OK) byoc_diag_context(&diag, status, "comparing %s with %s", paths[0], paths[1]);
+  }
+  if (status != BYOC_OK) return byoc_report(&diag, status);
+  return differs ? BYOC_EXIT_FAILED : BYOC_EXIT_OK;
 }
