@@ -264,7 +264,7 @@ static void print_operation(const byoc_host_program_t *program, const byoc_host_
     byoc_dim_print(i->dims[0], out);
     return;
   case BYOC_HOST_STORE:
-    print_values(i->dims, (size_t)byoc_type_element_count(i->results.data[0]->type), out);
+    print_values(i->dims, byoc_host_store_count(i), out);
     print_results(i, out);
     return;
   case BYOC_HOST_C_CALL:

@@ -175,6 +175,11 @@ size_t byoc_host_loop_dim_count(const byoc_host_instruction_t *loop) {
   return count;
 }
 
+size_t byoc_host_store_count(const byoc_host_instruction_t *store) {
+  const int64_t count = store->results.count > 0 ? byoc_type_element_count(store->results.data[0]->type) : 0;
+  return count > 0 ? (size_t)count : 0;
+}
+
 const byoc_loop_kernel_t *byoc_host_find_kernel(const byoc_host_program_t *program, const char *name) {
   return byoc_text_map_get(&program->kernel_names, name);
 }

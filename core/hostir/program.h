@@ -203,6 +203,8 @@ struct byoc_host_instruction_t {
 const char *byoc_host_op_name(byoc_host_op_t op);
 // The number of a loop's `dims`, which follows from its results.
 size_t byoc_host_loop_dim_count(const byoc_host_instruction_t *loop);
+// The number of a store's `dims`: the elements of its result; 0 if an edit gave it one of unknown size.
+size_t byoc_host_store_count(const byoc_host_instruction_t *store);
 
 // An engine with its functions, in the order of engine_function.
 typedef struct byoc_host_engine_t {

@@ -163,7 +163,7 @@ static byoc_status_t check_symbols(byoc_host_verifier_t *v, const byoc_host_inst
   if (i->op == BYOC_HOST_LET) BYOC_RETURN_IF_ERROR(check_definition(v, i->symbols[0]));
   if (i->op == BYOC_HOST_LET) BYOC_RETURN_IF_ERROR(check_dim(v, i->dims[0]));
   if (i->op == BYOC_HOST_STORE) {
-    BYOC_RETURN_IF_ERROR(check_dims(v, i->dims, (size_t)byoc_type_element_count(i->results.data[0]->type)));
+    BYOC_RETURN_IF_ERROR(check_dims(v, i->dims, byoc_host_store_count(i)));
   }
   if (i->op == BYOC_HOST_ALLOCATE && i->operands.data[0]->is_value) {
     BYOC_RETURN_IF_ERROR(check_shape(v, i->operands.data[0]));

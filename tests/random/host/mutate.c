@@ -144,6 +144,7 @@ static bool duplicate(mutation_t *m) {
   copy->match_count = i->match_count;
   copy->symbols = i->symbols;
   copy->symbol_count = i->symbol_count;
+  copy->allocation = i->allocation;
   copy->axis = i->axis;
   copy->flag = i->flag;
   copy->of_inputs = i->of_inputs;
@@ -364,9 +365,60 @@ static bool unwrap(mutation_t *m) {
   return true;
 }
 
+// Another start, stop, step or symbol.
+static bool change_counting(mutation_t *m, byoc_host_instruction_t *i) {
+  byoc_host_count_t *count = byoc_arena_copy(&m->program->arena, i->count, sizeof(*count));
+  if (count == NULL) return false;
+  i->count = count;
+  const size_t pick = below(m, 4);
+  if (pick == 0) count->start = pick_dim(m);
+  if (pick == 1) count->stop = pick_dim(m);
+  if (pick == 2) count->step = chance(m, 70) ? byoc_dim_constant((int64_t)below(m, 5) - 1) : pick_dim(m);
+  if (pick == 3) count->symbol = (uint32_t)below(m, m->program->symbols.count);
+  return true;
+}
+
+// Puts an instruction into a loop that counts.
+static bool wrap_in_loop(mutation_t *m) {
+  byoc_host_instruction_t *i = pick_instruction(m);
+  const uint32_t symbol = byoc_host_symbol(m->program, chance(m, 80) ? "turn" : "again");
+  if (i == NULL || i->op == BYOC_HOST_YIELD || symbol == BYOC_HOST_SYMBOL_NONE) return false;
+  byoc_host_instruction_t *loop = byoc_host_instruction_create(m->program, i, BYOC_HOST_LOOP);
+  byoc_host_count_t *count = BYOC_ARENA_NEW(&m->program->arena, byoc_host_count_t);
+  if (loop == NULL || count == NULL || !byoc_host_instruction_add_regions(m->program, loop, 1)) return false;
+  *count = (byoc_host_count_t){.symbol = symbol,
+                               .start = byoc_dim_constant(0),
+                               .stop = chance(m, 60) ? byoc_dim_constant((int64_t)below(m, 4)) : pick_dim(m),
+                               .step = byoc_dim_constant(1)};
+  loop->count = count;
+  loop->origin = "";
+  for (size_t moved = 0; moved < 3 && i != NULL && i->op != BYOC_HOST_YIELD; ++moved) {
+    byoc_host_instruction_t *next = i->next;
+    byoc_host_instruction_move(i, &loop->regions[0], NULL);
+    i = chance(m, 50) ? next : NULL;
+  }
+  return true;
+}
+
+static bool change_scalar(mutation_t *m) {
+  byoc_host_instruction_t *i = pick_op(m, chance(m, 50) ? BYOC_HOST_LET : BYOC_HOST_STORE);
+  const size_t count = i == NULL ? 0 : i->op == BYOC_HOST_LET ? 1 : byoc_host_store_count(i);
+  if (count == 0) return false;
+  i->dims[below(m, count)] = pick_dim(m);
+  return true;
+}
+
+static bool change_allocation(mutation_t *m) {
+  byoc_host_instruction_t *i = pick_op(m, BYOC_HOST_ALLOCATE);
+  if (i == NULL) return false;
+  i->allocation = (byoc_host_allocation_t)below(m, BYOC_HOST_ALLOCATION_COUNT);
+  return true;
+}
+
 static bool change_loop(mutation_t *m) {
   byoc_host_instruction_t *i = pick_op(m, BYOC_HOST_LOOP);
   if (i == NULL) return false;
+  if (i->count != NULL && chance(m, 80)) return change_counting(m, i);
   const size_t dims = byoc_host_loop_dim_count(i);
   if (dims > 0 && chance(m, 30)) {
     i->dims[below(m, dims)] = pick_dim(m);
@@ -405,8 +457,12 @@ static const mutator_t mutators[] = {
     change_container,
     swap_regions,
     wrap_in_branch,
+    wrap_in_loop,
     unwrap,
     change_loop,
+    change_loop,
+    change_scalar,
+    change_allocation,
     NULL,
 };
 
@@ -418,9 +474,7 @@ static size_t count_of(const mutator_t *list) {
 
 static size_t dims_needed(const byoc_host_instruction_t *i) {
   if (i->op == BYOC_HOST_LOOP) return byoc_host_loop_dim_count(i);
-  if (i->op != BYOC_HOST_STORE) return 0;
-  const int64_t count = i->results.count > 0 ? byoc_type_element_count(i->results.data[0]->type) : 0;
-  return count > 0 && count < 64 ? (size_t)count : 0;
+  return i->op == BYOC_HOST_STORE ? byoc_host_store_count(i) : 0;
 }
 
 // A loop or store whose results changed needs as many dimensions as they have now.

@@ -111,6 +111,17 @@ static bool change_view(mutation_t *m) {
   byoc_host_buffer_t *view = pick_view(m);
   if (view == NULL) return false;
   byoc_host_buffer_t *base = pick_like(m, view->base);
+  if (m->program->symbols.count > 0 && chance(m, 30)) { // it moves, or stops moving
+    bool failed = false;
+    const byoc_dim_t place = byoc_dim_binary(&m->program->arena, BYOC_DIM_MUL, pick_dim(m),
+                                             byoc_dim_constant((int64_t)(4 << below(m, 5))), &failed);
+    const byoc_dim_t begin = byoc_dim_constant((int64_t)(4 * below(m, 8)));
+    const byoc_dim_t offset = byoc_dim_binary(&m->program->arena, BYOC_DIM_ADD, place, begin, &failed);
+    if (failed || (byoc_dim_is_constant(offset) && offset.constant < 0)) return false;
+    byoc_host_view_set_offset(view, offset);
+    return true;
+  }
+  if (byoc_host_buffer_moves(view)) return false;
   if (chance(m, 30) && base->index < view->index)
     view->base = base;
   else if (chance(m, 20))
