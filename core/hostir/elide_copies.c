@@ -29,6 +29,12 @@ static bool is_written_by(const byoc_host_buffer_t *root, const byoc_host_instru
   return found;
 }
 
+// Is the instruction in this region, or nested in one that is?
+static bool is_within(const byoc_host_instruction_t *i, const byoc_host_region_t *region) {
+  while (i != NULL && i->region != region) i = i->region->owner;
+  return i != NULL;
+}
+
 static void scan(scan_t *s, const byoc_host_program_t *program, const byoc_host_instruction_t *copy) {
   bool is_later = false;
   BYOC_HOST_FOR_EACH(i, program) {
@@ -39,7 +45,7 @@ static void scan(scan_t *s, const byoc_host_program_t *program, const byoc_host_
     if (i->op == BYOC_HOST_ALLOCATE || i->op == BYOC_HOST_FREE) continue; // placed anew after this pass
     const bool uses_from = is_used_by(s->from, i), uses_to = is_used_by(s->to, i);
     if (!uses_from && !uses_to) continue;
-    s->is_impossible |= i->region != copy->region || (uses_to && !is_later);
+    s->is_impossible |= !is_within(i, copy->region) || (uses_to && !is_later);
     s->from_is_used_later |= is_later && uses_from;
     s->from_is_written_later |= is_later && is_written_by(s->from, i);
     s->to_is_written_later |= is_later && is_written_by(s->to, i);

@@ -176,6 +176,7 @@ byoc_status_t byoc_host_lower(const byoc_graph_module_t *module, byoc_allocator_
   if (l.main == NULL) return byoc_diag_error(diag, BYOC_INVALID_DATA, "the module has no function");
   byoc_pointer_map_init(&l.buffers, allocator);
   byoc_pointer_map_init(&l.homes, allocator);
+  byoc_pointer_map_init(&l.turns, allocator);
   byoc_pointer_map_init(&l.cells, allocator);
   const char *name = byoc_attributes_string(&module->attributes, BYOC_ATTRIBUTE_MODEL, l.main->name);
   byoc_status_t status = byoc_host_program_create(module, name, allocator, diag, &l.program);
@@ -187,6 +188,7 @@ cleanup:
   byoc_host_program_destroy(l.program);
   byoc_vector_deinit(&l.bound, allocator);
   byoc_map_deinit(&l.cells);
+  byoc_map_deinit(&l.turns);
   byoc_map_deinit(&l.homes);
   byoc_map_deinit(&l.buffers);
   if (status != BYOC_OK) return byoc_diag_context(diag, status, "lowering to a host program");

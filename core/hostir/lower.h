@@ -8,6 +8,9 @@
 //   byoc::CheckRange@1(%values, %low, %high, %name)   elements of an integer tensor must be in [low, high]
 //   byoc::Text@1(...) {function = "concat"}           a call of byoc_text_concat, of the artifact's own text room
 //
+// A program is static if all shapes are known and each If and Loop is static (core/ops/control.h): both cases of a
+// branch, and all turns of a loop, write into the buffers of their results.
+//
 // Dimensions are constants or expressions over symbols; none is unknown. A symbol gets its value from a BindSymbols
 // above, or from the first value with that plain dimension: a model's input, a parameter of a nested block, a result of
 // If, Loop or an operator on containers. Later values are checked against it.

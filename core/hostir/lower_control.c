@@ -114,6 +114,7 @@ byoc_status_t byoc_host_lower_loop(byoc_host_lowering_t *l, const byoc_node_t *n
     return byoc_diag_error(l->diag, BYOC_INVALID_DATA, "the body does not fit %u carried values and %u results",
                            carried, node->result_count);
   }
+  if (!l->program->is_dynamic) return byoc_host_lower_static_loop(l, node);
   byoc_host_instruction_t *i = NULL;
   BYOC_RETURN_IF_ERROR(byoc_host_append(l, BYOC_HOST_LOOP, node, &i));
   for (uint32_t k = 0; k < carried + 2; ++k) {

@@ -11,6 +11,7 @@ typedef struct byoc_host_lowering_t {
   byoc_host_region_t *region;         // where instructions are appended
   byoc_map_t buffers;                 // pointer map: value, constant or bound constant → byoc_host_buffer_t *
   byoc_map_t homes;                   // pointer map: value whose bytes lie in an output or a Join → its buffer
+  byoc_map_t turns;                   // pointer map: iteration of a Loop → its symbol, plus 1
   byoc_map_t cells;                   // pointer map: storage root whose bytes are in a cell → itself
   byoc_host_instruction_t *of_inputs; // requirements on the inputs' shapes; NULL: none yet
   BYOC_VECTOR(uint32_t) bound;        // symbols that have a value here, the innermost block's last
@@ -81,9 +82,20 @@ byoc_status_t byoc_host_lower_if(byoc_host_lowering_t *l, const byoc_node_t *nod
 byoc_status_t byoc_host_lower_loop(byoc_host_lowering_t *l, const byoc_node_t *node);
 byoc_status_t byoc_host_lower_container(byoc_host_lowering_t *l, const byoc_node_t *node);
 
-// ---- lower_static.c: control flow of static programs ----
+// ---- lower_static.c, lower_static_loop.c: control flow of static programs ----
+// Do two buffers begin at the same byte?
+bool byoc_host_is_same_place(byoc_host_buffer_t *a, byoc_host_buffer_t *b);
+// What the block's results are is written directly to where it goes, if a node of this block makes all of its bytes.
+byoc_status_t byoc_host_give_home(byoc_host_lowering_t *l, const byoc_block_t *block, const byoc_value_t *value,
+                                  byoc_host_buffer_t *home);
+// Copies the value unless it is there already.
+byoc_status_t byoc_host_copy_to(byoc_host_lowering_t *l, byoc_value_t *value, byoc_host_buffer_t *target);
+// Buffers for a node's results, in the program's arena.
+byoc_status_t byoc_host_make_targets(byoc_host_lowering_t *l, const byoc_node_t *node,
+                                     byoc_host_buffer_t ***out_targets);
 // Fills the regions of the branch `i` with the two cases, which write the node's results where they belong.
 byoc_status_t byoc_host_lower_static_if(byoc_host_lowering_t *l, const byoc_node_t *node, byoc_host_instruction_t *i,
                                         const byoc_block_t *const cases[2]);
+byoc_status_t byoc_host_lower_static_loop(byoc_host_lowering_t *l, const byoc_node_t *node);
 
 #endif // BYOC_CORE_HOSTIR_LOWER_INTERNAL_H_

@@ -58,6 +58,15 @@ byoc_status_t byoc_host_place_joins(byoc_host_lowering_t *l, const byoc_block_t 
 
 // ---- lowering ----
 
+static bool is_there(byoc_host_lowering_t *l, byoc_host_buffer_t *from, byoc_host_buffer_t *whole,
+                     uint64_t offset_bytes) {
+  bool failed = false;
+  const byoc_dim_t place = byoc_dim_binary(&l->program->arena, BYOC_DIM_ADD, byoc_host_buffer_place(whole),
+                                           byoc_dim_constant((int64_t)offset_bytes), &failed);
+  return !failed && byoc_host_buffer_root(from) == byoc_host_buffer_root(whole) &&
+         byoc_dim_equal(byoc_host_buffer_place(from), place);
+}
+
 byoc_status_t byoc_host_lower_join(byoc_host_lowering_t *l, const byoc_node_t *node) {
   byoc_host_buffer_t *whole = NULL;
   BYOC_RETURN_IF_ERROR(byoc_host_make_result(l, node->results[0], &whole));
@@ -67,9 +76,7 @@ byoc_status_t byoc_host_lower_join(byoc_host_lowering_t *l, const byoc_node_t *n
     byoc_value_t *operand = node->operands[i];
     byoc_host_buffer_t *from = NULL, *to = NULL;
     BYOC_RETURN_IF_ERROR(byoc_host_buffer_of(l, operand, &from));
-    bool is_there = byoc_host_buffer_root(from) == byoc_host_buffer_root(whole) &&
-                    byoc_host_buffer_offset(from) == byoc_host_buffer_offset(whole) + offset_bytes;
-    if (!is_there && operand->type != NULL && from->size_bytes > 0) {
+    if (!is_there(l, from, whole, offset_bytes) && operand->type != NULL && from->size_bytes > 0) {
       BYOC_RETURN_IF_ERROR(make_slice(l, whole, operand->name, operand->type, offset_bytes, &to));
       byoc_host_instruction_t *copy = NULL;
       BYOC_RETURN_IF_ERROR(byoc_host_append(l, BYOC_HOST_COPY, node, &copy));

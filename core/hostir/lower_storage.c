@@ -221,6 +221,23 @@ static uint64_t offset_in_operand(const byoc_value_t *value) {
   return (uint64_t)byoc_node_int(node, BYOC_PART_OFFSET);
 }
 
+// A part that begins elsewhere in each turn of a Loop.
+static byoc_status_t lower_turning_part(byoc_host_lowering_t *l, byoc_value_t *value, byoc_host_buffer_t *base) {
+  const byoc_node_t *node = value->node;
+  byoc_arena_t *arena = &l->program->arena;
+  const uintptr_t symbol = (uintptr_t)byoc_pointer_map_get(&l->turns, node->operands[1]);
+  if (symbol == 0) return byoc_diag_error(l->diag, BYOC_INVALID_DATA, "operand 1 is not the iteration of a Loop");
+  bool failed = false;
+  byoc_dim_t offset = byoc_dim_symbol(arena, l->program->symbols.data[symbol - 1], &failed);
+  offset =
+      byoc_dim_binary(arena, BYOC_DIM_MUL, offset, byoc_dim_constant(byoc_node_int(node, BYOC_PART_STEP)), &failed);
+  offset =
+      byoc_dim_binary(arena, BYOC_DIM_ADD, offset, byoc_dim_constant(byoc_node_int(node, BYOC_PART_OFFSET)), &failed);
+  if (failed) return byoc_diag_out_of_memory(l->diag);
+  const char *name = value->name ? value->name : "part";
+  return byoc_host_set_buffer(l, value, byoc_host_moving_view_create(l->program, base, name, value->type, offset));
+}
+
 byoc_status_t byoc_host_lower_alias(byoc_host_lowering_t *l, byoc_value_t *value, byoc_value_t *operand) {
   bool is_cell = byoc_host_value_in_cell(l, value);
   uint64_t offset_bytes = offset_in_operand(value);
@@ -230,6 +247,9 @@ byoc_status_t byoc_host_lower_alias(byoc_host_lowering_t *l, byoc_value_t *value
   if (is_cell) return lower_shared_cell(l, value, operand);
   byoc_host_buffer_t *base = NULL;
   BYOC_RETURN_IF_ERROR(byoc_host_buffer_of(l, operand, &base));
+  if (byoc_node_is(byoc_value_producer(value), "byoc", "Part") && value->node->operand_count > 1) {
+    return lower_turning_part(l, value, base);
+  }
   const byoc_host_buffer_t *root = byoc_host_buffer_root(base);
   if (byoc_type_equal(root->type, value->type)) return byoc_host_set_buffer(l, value, byoc_host_buffer_root(base));
   const char *name = value->name ? value->name : "v";

@@ -94,14 +94,11 @@ void byoc_host_view_set_offset(byoc_host_buffer_t *view, byoc_dim_t offset) {
   view->offset_bytes = moves ? 0 : (uint64_t)offset.constant;
 }
 
-static byoc_dim_t offset_of(const byoc_host_buffer_t *view) {
-  return byoc_host_buffer_moves(view) ? view->offset : byoc_dim_constant((int64_t)view->offset_bytes);
-}
-
 bool byoc_host_view_flatten(byoc_host_program_t *program, byoc_host_buffer_t *view) {
   const byoc_host_buffer_t *base = view->base;
   bool failed = false;
-  const byoc_dim_t sum = byoc_dim_binary(&program->arena, BYOC_DIM_ADD, offset_of(view), offset_of(base), &failed);
+  const byoc_dim_t sum = byoc_dim_binary(&program->arena, BYOC_DIM_ADD, byoc_host_buffer_place(view),
+                                         byoc_host_buffer_place(base), &failed);
   if (failed) return false;
   byoc_host_view_set_offset(view, sum);
   view->base = base->base;

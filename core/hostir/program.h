@@ -293,6 +293,11 @@ static inline bool byoc_host_is_cached(const byoc_host_buffer_t *buffer) {
   return allocate != NULL && allocate->allocation == BYOC_HOST_CACHED;
 }
 
+// The same for any buffer.
+static inline byoc_dim_t byoc_host_buffer_place(const byoc_host_buffer_t *buffer) {
+  return byoc_host_buffer_moves(buffer) ? buffer->offset : byoc_dim_constant((int64_t)byoc_host_buffer_offset(buffer));
+}
+
 // Do the bytes lie in a cell, rather than at an address that is known at compile time?
 static inline bool byoc_host_buffer_in_cell(const byoc_host_buffer_t *buffer) {
   return buffer->is_value && buffer->kind != BYOC_HOST_BUFFER_CONSTANT;

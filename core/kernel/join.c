@@ -140,6 +140,24 @@ static bool all_are_parts(const byoc_node_t *node) {
   return node->result_count > 0 && !is_fused(node->operands[0]);
 }
 
+// Gather(x, turn) → Part(x, turn)
+static byoc_status_t take_turning_part(byoc_node_t *node, byoc_diag_t *diag) {
+  byoc_value_t *turn = NULL, *value = node->results[0];
+  int64_t offset_bytes = 0, step_bytes = 0;
+  if (!byoc_gathers_turning_part(node, &turn, &offset_bytes, &step_bytes)) return BYOC_OK;
+  if (offset_bytes % BYOC_BUFFER_ALIGNMENT != 0 || step_bytes % BYOC_BUFFER_ALIGNMENT != 0 ||
+      !byoc_value_serves(node->operands[0], value) || is_fused(node->operands[0])) {
+    return BYOC_OK;
+  }
+  byoc_node_t *part = byoc_turning_part_create(node, node->operands[0], turn, offset_bytes, step_bytes, value->type);
+  if (part == NULL) return byoc_diag_out_of_memory(diag);
+  part->name = node->name;
+  part->results[0]->name = value->name;
+  if (!byoc_value_replace_uses(value, part->results[0])) return byoc_diag_out_of_memory(diag);
+  byoc_node_erase(node);
+  return BYOC_OK;
+}
+
 // Split(x) → Part(x), Part(x), ...
 static byoc_status_t take_parts(byoc_node_t *node, byoc_diag_t *diag) {
   for (uint32_t r = 0; r < node->result_count; ++r) {
@@ -161,7 +179,11 @@ static byoc_status_t join_in_block(byoc_block_t *block, byoc_allocator_t allocat
     for (uint32_t b = 0; b < node->block_count; ++b) {
       BYOC_RETURN_IF_ERROR(join_in_block(node->blocks[b], allocator, diag));
     }
-    if (all_are_parts(node)) BYOC_RETURN_IF_ERROR(take_parts(node, diag));
+    if (all_are_parts(node)) {
+      BYOC_RETURN_IF_ERROR(take_parts(node, diag));
+    } else {
+      BYOC_RETURN_IF_ERROR(take_turning_part(node, diag));
+    }
   }
   return join_all(block, allocator, diag);
 }

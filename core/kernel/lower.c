@@ -180,6 +180,7 @@ static byoc_status_t lower_function(byoc_kernel_table_t *table, byoc_function_t 
   erase_dead(function->body);
   bool in_workspace = fuse && byoc_stays_in_workspace(function);
   if (in_workspace) BYOC_RETURN_IF_ERROR(byoc_join_in_place(function, diag));
+  if (in_workspace) erase_dead(function->body); // indices that became addresses
   BYOC_RETURN_IF_ERROR(lower_block(table, function->body, fuse, diag));
   return in_workspace && !mark_in_place(function->body) ? byoc_diag_out_of_memory(diag) : BYOC_OK;
 }

@@ -230,20 +230,80 @@ static bool is_static_node(const byoc_node_t *node) {
   return ok && all_static(node->results, node->result_count);
 }
 
-bool byoc_control_is_static(const byoc_node_t *node) {
-  if (!byoc_node_is_onnx(node, "If")) return false;
-  if (!all_static(node->operands, node->operand_count) || !all_static(node->results, node->result_count)) return false;
+static bool nodes_are_static(const byoc_block_t *block) {
+  BYOC_FOR_EACH_NODE(nested, block) {
+    if (!is_static_node(nested)) return false;
+  }
+  return true;
+}
+
+static bool same_types(byoc_value_t *const *a, byoc_value_t *const *b, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (!byoc_type_equal(a[i]->type, b[i]->type)) return false;
+  }
+  return true;
+}
+
+static bool if_is_static(const byoc_node_t *node) {
   for (uint32_t b = 0; b < node->block_count; ++b) {
     const byoc_block_t *block = node->blocks[b];
     if (block->results.count != node->result_count) return false;
-    for (uint32_t r = 0; r < node->result_count; ++r) {
-      if (!byoc_type_equal(block->results.data[r]->type, node->results[r]->type)) return false;
-    }
-    BYOC_FOR_EACH_NODE(nested, block) {
-      if (!is_static_node(nested)) return false;
+    if (!same_types(block->results.data, node->results, node->result_count) || !nodes_are_static(block)) return false;
+  }
+  return all_static(node->operands, node->operand_count);
+}
+
+// Does the body only pass its condition on, and never end the loop?
+static bool goes_on_always(const byoc_block_t *body) {
+  const byoc_value_t *given = body->parameters.data[1], *next = body->results.data[0];
+  for (size_t i = 0; i < given->uses.count; ++i) {
+    const byoc_use_t *use = &given->uses.data[i];
+    if (use->node != NULL || use->block != body || use->index != 0) return false;
+  }
+  return next == given || is_true(next);
+}
+
+// Stacked results: elements follow each other.
+static bool is_stack(const byoc_value_t *value) {
+  return value->type->rank > 0 && byoc_dtype_bits(value->type->dtype) % 8 == 0;
+}
+
+static bool loop_is_static(const byoc_node_t *node) {
+  const byoc_block_t *body = byoc_node_find_block(node, "body");
+  const size_t carried = node->operand_count > 2 ? node->operand_count - 2 : 0;
+  int64_t turns = 0;
+  if (body == NULL || body->parameters.count != carried + 2 || body->results.count != (size_t)node->result_count + 1 ||
+      !byoc_has_operand(node, 0) || !byoc_value_scalar_i64(node->operands[0], &turns)) {
+    return false;
+  }
+  const byoc_type_t *turn = body->parameters.data[0]->type;
+  if (turn == NULL || !byoc_type_is_static(turn) || turn->dtype != BYOC_DTYPE_I64) return false;
+  if ((byoc_has_operand(node, 1) && !is_true(node->operands[1])) || !goes_on_always(body)) return false;
+  if (!all_static(body->results.data + 1, node->result_count)) return false;
+  if (carried > 0 && (!all_static(node->operands + 2, carried) ||
+                      !same_types(node->operands + 2, body->parameters.data + 2, carried) ||
+                      !same_types(node->operands + 2, body->results.data + 1, carried) ||
+                      !same_types(node->operands + 2, node->results, carried))) {
+    return false;
+  }
+  for (size_t k = carried; k < node->result_count; ++k) {
+    if (!is_stack(node->results[k]) || node->results[k]->type->dims[0].constant != byoc_static_loop_turns(node)) {
+      return false;
     }
   }
-  return true;
+  return nodes_are_static(body);
+}
+
+bool byoc_control_is_static(const byoc_node_t *node) {
+  if (!all_static(node->results, node->result_count)) return false;
+  if (byoc_node_is_onnx(node, "If")) return if_is_static(node);
+  return byoc_node_is_onnx(node, "Loop") && loop_is_static(node);
+}
+
+int64_t byoc_static_loop_turns(const byoc_node_t *loop) {
+  int64_t turns = 0;
+  (void)byoc_value_scalar_i64(loop->operands[0], &turns);
+  return turns > 0 ? turns : 0;
 }
 
 static const byoc_op_attribute_t if_attributes[] = {

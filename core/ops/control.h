@@ -21,8 +21,11 @@ void byoc_around_deinit(byoc_around_t *around);
 const byoc_type_t *byoc_join_types(byoc_around_t *around, const byoc_type_t *a, const byoc_type_t *b);
 
 // Is everything known before the run but which case it is, so that a host program needs no cells for it? Operands,
-// results and all that is nested have known shapes, the cases of an If give the same types, and the host runs nothing
-// inside but such nodes, Joins, texts and checks of values.
+// results and all that is nested have known shapes, and the host runs nothing inside but such nodes, Joins, texts and
+// checks of values. The cases of an If give the same types; a Loop has a constant number of turns, no condition, and
+// carries the same types from turn to turn.
 bool byoc_control_is_static(const byoc_node_t *node);
+// The number of turns of such a Loop.
+int64_t byoc_static_loop_turns(const byoc_node_t *loop);
 
 #endif // BYOC_CORE_OPS_CONTROL_H_

@@ -1,6 +1,7 @@
 // byoc::Join and byoc::Part: their types, and which Concats, Splits and Slices they can replace.
 #include "core/ops/storage.h"
 
+#include "core/ops/control.h"
 #include "core/ops/util.h"
 
 // ---- types ----
@@ -33,6 +34,7 @@ static byoc_status_t infer_part(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, NULL, "a tensor"));
   const byoc_type_t *whole = byoc_operand_type(node, 0);
   int64_t offset_bytes = byoc_node_int(node, BYOC_PART_OFFSET);
+  if (node->operand_count > 1 && has_bytes(whole)) return BYOC_OK; // the verifier of host programs knows the turns
   bool fits = has_bytes(whole) && offset_bytes >= 0 && offset_bytes <= byoc_type_size_bytes(whole) &&
               byoc_type_size_bytes(result) <= byoc_type_size_bytes(whole) - offset_bytes;
   return fits ? BYOC_OK : byoc_infer_error(infer, "operand 0: the part reaches beyond its end");
@@ -109,6 +111,70 @@ bool byoc_result_is_part(const byoc_node_t *node, uint32_t result, uint64_t *out
   return byoc_node_is_onnx(node, "Slice") && slice_is_part(node, out_offset_bytes);
 }
 
+// ---- slices of a Loop's turns ----
+
+// The iteration of a Loop with known shapes?
+static bool is_turn(const byoc_value_t *value) {
+  if (value->kind != BYOC_VALUE_PARAMETER || value->index != 0 || value->block->owner == NULL) return false;
+  return byoc_node_is_onnx(value->block->owner, "Loop") && byoc_control_is_static(value->block->owner);
+}
+
+// value = turn * *factor + *constant, for one such iteration; without one, *turn stays NULL.
+static bool follows_turn(const byoc_value_t *value, int depth, byoc_value_t **turn, int64_t *factor,
+                         int64_t *constant) {
+  if (byoc_value_scalar_i64(value, constant)) {
+    *factor = 0;
+    return true;
+  }
+  if (is_turn(value)) {
+    *constant = 0;
+    *factor = 1;
+    if (*turn != NULL && *turn != value) return false;
+    *turn = (byoc_value_t *)(uintptr_t)value;
+    return true;
+  }
+  const byoc_node_t *node = byoc_value_producer(value);
+  const bool adds = node != NULL && byoc_node_is_onnx(node, "Add"),
+             subtracts = node != NULL && byoc_node_is_onnx(node, "Sub");
+  int64_t factors[2], constants[2];
+  if ((!adds && !subtracts) || depth == 0 ||
+      !follows_turn(node->operands[0], depth - 1, turn, &factors[0], &constants[0]) ||
+      !follows_turn(node->operands[1], depth - 1, turn, &factors[1], &constants[1])) {
+    return false;
+  }
+  return adds ? !__builtin_add_overflow(factors[0], factors[1], factor) &&
+                    !__builtin_add_overflow(constants[0], constants[1], constant)
+              : !__builtin_sub_overflow(factors[0], factors[1], factor) &&
+                    !__builtin_sub_overflow(constants[0], constants[1], constant);
+}
+
+bool byoc_gathers_turning_part(const byoc_node_t *node, byoc_value_t **out_turn, int64_t *out_offset_bytes,
+                               int64_t *out_step_bytes) {
+  *out_turn = NULL;
+  if (!byoc_node_is_onnx(node, "Gather")) return false;
+  const byoc_type_t *whole = byoc_operand_type(node, 0), *index = byoc_operand_type(node, 1);
+  if (whole == NULL || !has_bytes(whole) || whole->rank < 1 || index == NULL || !byoc_type_is_static(index) ||
+      byoc_type_element_count(index) != 1) {
+    return false;
+  }
+  const int32_t axis = byoc_node_axis(node, "axis", whole->rank);
+  for (int32_t d = 0; d < axis; ++d) {
+    if (whole->dims[d].constant != 1) return false;
+  }
+  int64_t factor = 0, first = 0;
+  if (!follows_turn(node->operands[1], 4, out_turn, &factor, &first) || *out_turn == NULL) return false;
+  // Indices from the end, and those that are clamped, are a kernel's.
+  const int64_t turns = byoc_static_loop_turns((*out_turn)->block->owner), size = (int64_t)row_bytes(whole, axis);
+  int64_t last = 0;
+  if (turns < 1 || __builtin_mul_overflow(factor, turns - 1, &last) || __builtin_add_overflow(first, last, &last) ||
+      first < 0 || last < 0 || first >= whole->dims[axis].constant || last >= whole->dims[axis].constant) {
+    return false;
+  }
+  *out_offset_bytes = first * size;
+  *out_step_bytes = factor * size;
+  return true;
+}
+
 // ---- making them ----
 
 byoc_node_t *byoc_join_create(byoc_node_t *before, byoc_value_t *const *operands, uint32_t operand_count,
@@ -126,8 +192,21 @@ byoc_node_t *byoc_part_create(byoc_node_t *before, byoc_value_t *operand, uint64
   return node;
 }
 
+byoc_node_t *byoc_turning_part_create(byoc_node_t *before, byoc_value_t *operand, byoc_value_t *turn,
+                                      int64_t offset_bytes, int64_t step_bytes, const byoc_type_t *type) {
+  byoc_value_t *operands[] = {operand, turn};
+  byoc_node_t *node = byoc_node_create(before->block, before, "byoc", "Part", 1, operands, 2, 1);
+  if (node == NULL || !byoc_attributes_set_int(&node->attributes, BYOC_PART_OFFSET, offset_bytes) ||
+      !byoc_attributes_set_int(&node->attributes, BYOC_PART_STEP, step_bytes)) {
+    return NULL;
+  }
+  node->results[0]->type = type;
+  return node;
+}
+
 static const byoc_op_attribute_t part_attributes[] = {
     {BYOC_ATTR_INT(BYOC_PART_OFFSET, 0)},
+    {BYOC_ATTR_INT(BYOC_PART_STEP, 0)},
     BYOC_ATTR_END,
 };
 
@@ -137,6 +216,6 @@ static const byoc_op_attribute_t part_attributes[] = {
 
 const byoc_op_t byoc_ops_storage[] = {
     {ROW(Join, -1), .traits = BYOC_OP_HOST, .infer = infer_join},
-    {ROW(Part, 1), .traits = BYOC_OP_INJECTIVE, .attributes = part_attributes, .infer = infer_part, .is_view = true},
+    {ROW(Part, 2), .traits = BYOC_OP_INJECTIVE, .attributes = part_attributes, .infer = infer_part, .is_view = true},
 };
 const size_t byoc_ops_storage_count = sizeof byoc_ops_storage / sizeof *byoc_ops_storage;

@@ -92,6 +92,8 @@ byoc_add_row_program(H7 in_host_for_loop unit_compose_control test_h7_in_host_fo
 byoc_add_row_program(H7 steps_and_scalars unit_compose_control test_h7_steps_and_scalars)
 byoc_add_row_program(H7 nested_loops unit_compose_control test_h7_nested_loops)
 byoc_add_row_program(H7 found_by_runs unit_compose_control test_h7_found_by_runs)
+byoc_add_row_program(H7 loops_of_models unit_compose_control test_h7_loop_*)
+byoc_add_row_program(H7 scan unit_compose_control test_h7_scan)
 byoc_add_row_program(H7 verified unit_hostir_verify_loops test_h7_*)
 byoc_add_row_program(H4 static_runs unit_runtime_context test_h4_*)
 byoc_add_row_program(H16 instructions unit_compose_trace test_h16_*)
