@@ -182,9 +182,26 @@ static void test_memory_of_shared(void **state) {
   check_memory(SHARED "/ultraface/ultraface_rfb_320.onnx", false);
 }
 
+// A decoder's cache is written in place: a program in C steps through it beside one with two buffers.
+static void test_cache(void **state) {
+  (void)state;
+  static const char *const lists[] = {"c", "cutlass; c"};
+  byoc_test_shell(0, "byoc-modelgen gpt2_cached -o gpt2.onnx --layers 1 --sequence 16 --seed 3");
+  byoc_test_shell(0, "byoc build gpt2.onnx -o reference.so --target c --plan greedy");
+  for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); ++i) {
+    byoc_test_shell(0, "byoc build gpt2.onnx -o in_place.so --target '%s' --plan greedy --alias 'present_*=past_*'",
+                    lists[i]);
+    byoc_test_shell(0, "byoc inspect in_place.so");
+    byoc_test_printed("present_value_0 : f32[1,12,16,64]  49152 bytes, may be written over past_value_0");
+    byoc_test_printed("a run copies 98304 bytes unchanged, and 0 if outputs are written over their inputs");
+    byoc_test_shell(0, BYOC_TEST_BUILD_DIR "/tests/cache_steps ./in_place.so ./reference.so 40");
+    byoc_test_printed("bytes copied per step: 98304 with two buffers, 0 in place");
+  }
+}
+
 int main(int argc, char **argv) {
   if (argc != 2) {
-    fprintf(stderr, "usage: models_check shared|sizes|memory|precision|MODEL\n");
+    fprintf(stderr, "usage: models_check shared|sizes|memory|precision|cache|MODEL\n");
     return 2;
   }
   model_name = argv[1];
@@ -192,6 +209,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest generated[] = {cmocka_unit_test(test_generated)};
   const struct CMUnitTest memory[] = {cmocka_unit_test(test_memory), cmocka_unit_test(test_memory_of_shared)};
   const struct CMUnitTest precision[] = {cmocka_unit_test(test_precision), cmocka_unit_test(test_precision_of_shared)};
+  const struct CMUnitTest cache[] = {cmocka_unit_test(test_cache)};
   const struct CMUnitTest sizes[] = {cmocka_unit_test(test_sizes)};
   if (strcmp(model_name, "sizes") == 0) {
     return cmocka_run_group_tests(sizes, byoc_test_enter_folder, byoc_test_leave_folder);
@@ -201,6 +219,9 @@ int main(int argc, char **argv) {
   }
   if (strcmp(model_name, "precision") == 0) {
     return cmocka_run_group_tests(precision, byoc_test_enter_folder, byoc_test_leave_folder);
+  }
+  if (strcmp(model_name, "cache") == 0) {
+    return cmocka_run_group_tests(cache, byoc_test_enter_folder, byoc_test_leave_folder);
   }
   if (strcmp(model_name, "shared") == 0) {
     return cmocka_run_group_tests(shared, byoc_test_enter_folder, byoc_test_leave_folder);

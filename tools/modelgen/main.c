@@ -19,6 +19,9 @@ const modelgen_model_t modelgen_models[] = {
      128, 512, modelgen_build_bert_base},
     {"gpt2_step", "one decoding step of GPT-2; --layers (12), --sequence tokens in the cache (128)",
      TAKES_LAYERS | TAKES_SEQUENCE, 12, 12, 128, 1023, modelgen_build_gpt2_step},
+    {"gpt2_cached",
+     "the same with a cache of fixed size, of which a step writes one row; --layers, --sequence rows (128)",
+     TAKES_LAYERS | TAKES_SEQUENCE | FIXES_SEQUENCE, 12, 12, 128, 1024, modelgen_build_gpt2_cached},
     {"greedy_decoder", "greedy decoding in a Loop with a growing cache; prompt and steps vary", 0, 0, 0, 0, 0,
      modelgen_build_greedy_decoder},
     {"detector", "one-stage detector with NonMaxSuppression for images of any size", 0, 0, 0, 0, 0,
@@ -175,6 +178,7 @@ static int settle(const modelgen_model_t *model, const modelgen_options_t *optio
   gen->batch = options->batch >= 0 ? options->batch : 1;
   gen->layers = options->layers >= 0 ? options->layers : model->default_layers;
   gen->sequence = options->sequence >= 0 ? options->sequence : model->default_sequence;
+  if (gen->sequence == 0 && (model->takes & FIXES_SEQUENCE)) return misuse("%s needs a %s", model->name, "--sequence");
   char limit[32];
   snprintf(limit, sizeof(limit), "%lld", (long long)model->max_layers);
   if (gen->layers > model->max_layers) return misuse("%s has at most %s layers", model->name, limit);

@@ -17,7 +17,7 @@ typedef struct modelgen_t {
   int64_t layers, sequence, batch;
 } modelgen_t;
 
-typedef enum modelgen_option_t { TAKES_LAYERS = 1, TAKES_SEQUENCE = 2 } modelgen_option_t;
+typedef enum modelgen_option_t { TAKES_LAYERS = 1, TAKES_SEQUENCE = 2, FIXES_SEQUENCE = 4 } modelgen_option_t;
 
 typedef struct modelgen_model_t {
   const char *name;
@@ -37,6 +37,7 @@ void modelgen_build_resnet50(modelgen_t *gen);
 void modelgen_build_mobilenet_v2(modelgen_t *gen);
 void modelgen_build_bert_base(modelgen_t *gen);
 void modelgen_build_gpt2_step(modelgen_t *gen);
+void modelgen_build_gpt2_cached(modelgen_t *gen);
 void modelgen_build_greedy_decoder(modelgen_t *gen);
 void modelgen_build_detector(modelgen_t *gen);
 void modelgen_build_lstm(modelgen_t *gen);

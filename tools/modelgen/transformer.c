@@ -139,11 +139,40 @@ void modelgen_build_bert_base(modelgen_t *gen) {
   byoc_onnx_graph_output(gen->graph, "pooler_output", BYOC_DTYPE_F32, modelgen_shape(gen, "768"));
 }
 
-// One decoding step of GPT-2: a token comes in, the keys and values of the sequence so far come in and go out longer.
-void modelgen_build_gpt2_step(modelgen_t *gen) {
+// What a step needs to write one row of a cache of fixed size: "cache.index", where the row goes, for each of its
+// elements, and "cache.mask", which hides the rows behind it.
+static void add_fixed_cache(modelgen_t *gen) {
+  const int64_t at[4] = {-1, 1, 1, 1}, row[4] = {1, HEADS, 1, HEAD_WIDTH}, dims[4] = {1, 1, 1, gen->sequence};
+  modelgen_indices(gen, "cache.at", 4, at);
+  modelgen_indices(gen, "cache.row", 4, row);
+  modelgen_scalar(gen, "cache.shown", 0.0f);
+  modelgen_scalar(gen, "cache.hidden", -10000.0f);
+  int64_t *rows = byoc_onnx_graph_initialiser(gen->graph, "cache.rows", BYOC_DTYPE_I64, 4, dims);
+  for (int64_t i = 0; rows && i < gen->sequence; i++) rows[i] = i;
+  const char *position = modelgen_binary(gen, "Reshape", "cache/Reshape", "position_ids", "cache.at");
+  byoc_onnx_graph_node(gen->graph, "Expand", "cache/Expand", modelgen_text(gen, "%s,cache.row", position),
+                       "cache.index");
+  const char *is_shown = modelgen_binary(gen, "LessOrEqual", "cache/LessOrEqual", "cache.rows", position);
+  byoc_onnx_graph_node(gen->graph, "Where", "cache/Where", modelgen_text(gen, "%s,cache.shown,cache.hidden", is_shown),
+                       "cache.mask");
+}
+
+// The keys or values of all tokens: those of `now` behind the past ones, or in their row of the cache.
+static void add_to_cache(modelgen_t *gen, const char *name, bool is_fixed, const char *past, const char *now,
+                         const char *present) {
+  const char *operands = modelgen_text(gen, is_fixed ? "%s,cache.index,%s" : "%s,%s", past, now);
+  const char *op = is_fixed ? "ScatterElements" : "Concat";
+  byoc_onnx_node_int(byoc_onnx_graph_node(gen->graph, op, modelgen_text(gen, "%s/%s", name, op), operands, present),
+                     "axis", 2);
+}
+
+// One decoding step of GPT-2: a token comes in, the keys and values of the sequence so far come in and go out, longer
+// or with one more row written.
+static void build_gpt2(modelgen_t *gen, bool is_fixed) {
   enum { VOCABULARY = 50257, POSITIONS = 1024 };
   const char *past = gen->sequence == 0 ? "past" : sequence_text(gen);
   const char *present = gen->sequence == 0 ? "present" : modelgen_text(gen, "%lld", (long long)gen->sequence + 1);
+  if (is_fixed) present = past;
   const char *past_shape = modelgen_shape(gen, modelgen_text(gen, "12,%s,64", past));
   const char *present_shape = modelgen_shape(gen, modelgen_text(gen, "12,%s,64", present));
   byoc_onnx_graph_input(gen->graph, "input_ids", BYOC_DTYPE_I64, modelgen_shape(gen, "1"));
@@ -157,6 +186,7 @@ void modelgen_build_gpt2_step(modelgen_t *gen) {
   const char *outputs[2 * 12];
   const int64_t split[3] = {WIDTH, WIDTH, WIDTH}, swap[4] = {0, 1, 3, 2};
   modelgen_indices(gen, "split.qkv", 3, split);
+  if (is_fixed) add_fixed_cache(gen);
   for (int64_t layer = 0; layer < gen->layers; layer++) {
     const char *name = modelgen_text(gen, "h.%d", (int)layer);
     const char *y = modelgen_layer_norm(gen, modelgen_text(gen, "%s.ln_1", name), x, WIDTH, 1e-5f);
@@ -175,13 +205,11 @@ void modelgen_build_gpt2_step(modelgen_t *gen) {
       caches[i] = modelgen_text(gen, "present_%s_%d", kind, (int)layer);
       const char *now = split_heads(gen, modelgen_text(gen, "%s/%s", name, kind), parts[i + 1], heads_first);
       byoc_onnx_graph_input(gen->graph, input, BYOC_DTYPE_F32, past_shape);
-      byoc_onnx_node_int(byoc_onnx_graph_node(gen->graph, "Concat", modelgen_text(gen, "%s/%s/Concat", name, kind),
-                                              modelgen_text(gen, "%s,%s", input, now), caches[i]),
-                         "axis", 2);
+      add_to_cache(gen, modelgen_text(gen, "%s/%s", name, kind), is_fixed, input, now, caches[i]);
       outputs[2 * layer + i] = caches[i];
     }
     const char *k = modelgen_transpose(gen, modelgen_text(gen, "%s/k", name), caches[0], swap, 4);
-    y = attend(gen, modelgen_text(gen, "%s.attn", name), q, k, caches[1], NULL);
+    y = attend(gen, modelgen_text(gen, "%s.attn", name), q, k, caches[1], is_fixed ? "cache.mask" : NULL);
     y = modelgen_linear(gen, modelgen_text(gen, "%s.attn.c_proj", name), y, WIDTH, WIDTH);
     x = modelgen_binary(gen, "Add", modelgen_text(gen, "%s/Add", name), x, y);
     y = modelgen_layer_norm(gen, modelgen_text(gen, "%s.ln_2", name), x, WIDTH, 1e-5f);
@@ -198,4 +226,12 @@ void modelgen_build_gpt2_step(modelgen_t *gen) {
   for (int64_t i = 0; i < 2 * gen->layers; i++) {
     byoc_onnx_graph_output(gen->graph, outputs[i], BYOC_DTYPE_F32, present_shape);
   }
+}
+
+void modelgen_build_gpt2_step(modelgen_t *gen) {
+  build_gpt2(gen, false);
+}
+
+void modelgen_build_gpt2_cached(modelgen_t *gen) {
+  build_gpt2(gen, true);
 }

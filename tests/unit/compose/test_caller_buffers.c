@@ -280,6 +280,49 @@ static void test_h5_random_states(void **state) {
   assert_in_range(moved, 20, 300); // pairs save copies in some of them
 }
 
+// A decoder with a cache of 16 rows, of which each step writes one, in place; the evaluator feeds its outputs back.
+static void test_h5_a_thousand_steps(void **state) {
+  (void)state;
+  static const byoc_host_pair_t pairs[] = {{"new_*", "old_*"}};
+  static const char text[] =
+      "module {\n  constant @cell : i64[4] = [1, 1, 1, 1]\n  constant @row : i64[4] = [1, 2, 1, 8]\n"
+      "  func @main(%at : i64[1], %q : f32[1,2,1,8], %old_k : f32[1,2,16,8], %old_v : f32[1,2,16,8]) -> "
+      "(%out : f32[1,2,1,8], %new_k : f32[1,2,16,8], %new_v : f32[1,2,16,8]) {\n"
+      "    %r = Reshape@14(%at, @cell) : i64[1,1,1,1]\n    %i = Expand@13(%r, @row) : i64[1,2,1,8]\n"
+      "    %n = Softmax@13(%q) {axis = 3} : f32[1,2,1,8]\n"
+      "    %new_k = ScatterElements@18(%old_k, %i, %q) {axis = 2} : f32[1,2,16,8]\n"
+      "    %new_v = ScatterElements@18(%old_v, %i, %n) {axis = 2} : f32[1,2,16,8]\n"
+      "    %t = Transpose@13(%new_k) {perm = [0, 1, 3, 2]} : f32[1,2,8,16]\n"
+      "    %s = MatMul@13(%q, %t) : f32[1,2,1,16]\n    %p = Softmax@13(%s) {axis = 3} : f32[1,2,1,16]\n"
+      "    %out = MatMul@13(%p, %new_v) : f32[1,2,1,8]\n    return %out, %new_k, %new_v\n  }\n}\n";
+  enum { CACHE = 256, ROW = 16 };
+  model_t m;
+  open_with_pairs(text, pairs, 1, &m);
+  check_copies(&m, 2 * CACHE * sizeof(float), 0);
+  int64_t position = 0;
+  float q[ROW], out[ROW], k[CACHE] = {0}, v[CACHE] = {0}, zeros[CACHE] = {0};
+  const int64_t one[1] = {1}, row[4] = {1, 2, 1, 8}, cache[4] = {1, 2, 16, 8};
+  byoc_argument_t fed[4] = {tensor(BYOC_DTYPE_I64, 1, one, &position), floats(4, row, q), floats(4, cache, zeros),
+                            floats(4, cache, zeros)};
+  uint32_t seed = 5;
+  for (int step = 0; step < 1000; ++step) {
+    position = step % 16;
+    for (int i = 0; i < ROW; ++i) q[i] = (float)below(&seed, 1000) / 500.0f - 1.0f;
+    const void *const in[4] = {&position, q, k, v};
+    void *const to[3] = {out, k, v};
+    if (m.artifact.table->run(m.context, in, to) != BYOC_OK) fail_msg("%s", m.artifact.table->last_error(m.context));
+    byoc_argument_t results[3];
+    byoc_diag_t diag = {0};
+    byoc_test_ok(byoc_evaluator_run_arguments(m.evaluator, fed, results, &diag), &diag);
+    for (int i = 0; i < ROW; ++i) assert_float_equal(out[i], at(&results[0], i), 1e-5);
+    assert_memory_equal(k, results[1].data, sizeof(k));
+    for (int i = 0; i < CACHE; ++i) assert_float_equal(v[i], at(&results[2], i), 1e-5);
+    fed[2] = results[1];
+    fed[3] = results[2];
+  }
+  close_model(&m);
+}
+
 // Overlaps that are not declared are refused; so are pairs that share a part of their bytes.
 static void test_h5_other_overlaps_are_refused(void **state) {
   (void)state;
@@ -319,6 +362,7 @@ int main(void) {
       cmocka_unit_test(test_h5_texts_are_inputs_of_the_next_run),
       cmocka_unit_test(test_h5_states_change_in_place),
       cmocka_unit_test(test_h5_random_states),
+      cmocka_unit_test(test_h5_a_thousand_steps),
       cmocka_unit_test(test_h5_other_overlaps_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,6 +104,12 @@ static void writes_transformers(void **state) {
   assert_string_equal(body->result_names.data[1], "present_key_0");
   assert_int_equal(byoc_type_element_count(body->results.data[1]->type), 12 * 6 * 64);
   byoc_graph_module_destroy(module);
+  assert_int_equal(RUN(NULL, "gpt2_cached", "-o", "gpt2.onnx", "--layers", "1", "--sequence", "5"), 0);
+  module = read_generated("gpt2.onnx");
+  body = byoc_graph_module_main(module)->body;
+  assert_true(byoc_type_equal(body->results.data[1]->type, body->parameters.data[2]->type));
+  EXPECT(2, "gpt2_cached needs a --sequence", "gpt2_cached", "-o", "gpt2.onnx", "--sequence", "0");
+  byoc_graph_module_destroy(module);
 }
 
 static void writes_the_same_bytes(void **state) {
