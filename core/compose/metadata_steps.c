@@ -56,8 +56,8 @@ static uint64_t bytes_of(const byoc_host_instruction_t *step) {
   return bytes;
 }
 
-// Sizes of values are known only when the program runs.
-static bool has_known_bytes(const byoc_host_instruction_t *step) {
+// Otherwise its work is known only when the program runs.
+static bool has_known_shapes(const byoc_host_instruction_t *step) {
   bool known = true;
   for (size_t i = 0; i < step->operands.count; ++i) {
     const byoc_host_buffer_t *buffer = step->operands.data[i];
@@ -80,12 +80,13 @@ static json_t *results_json(const byoc_host_instruction_t *step) {
 
 static json_t *step_json(const byoc_host_program_t *program, const byoc_host_instruction_t *step, bool trace) {
   json_t *object = json_object();
-  const double flops = step->op == BYOC_HOST_COPY ? 0 : step->flops; // negative: not known
+  const bool is_known = has_known_shapes(step);
+  const double flops = !is_known ? -1 : step->op == BYOC_HOST_COPY ? 0 : step->flops; // negative: not known
   bool ok = object != NULL && set(object, "name", byoc_json_text(byoc_host_instruction_name(step))) &&
             set(object, "kind", json_string(byoc_host_op_name(step->op))) &&
             set(object, "target", target_json(program, step)) &&
             (flops < 0 || set(object, "flops", json_integer((json_int_t)flops))) &&
-            (!has_known_bytes(step) || set(object, "bytes", json_integer((json_int_t)bytes_of(step)))) &&
+            (!is_known || set(object, "bytes", json_integer((json_int_t)bytes_of(step)))) &&
             (!trace || set(object, "results", results_json(step)));
   if (ok) return object;
   json_decref(object);

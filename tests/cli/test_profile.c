@@ -69,6 +69,7 @@ static void check_target(const char *target, const char *instruction, bool has_n
   json_t *event;
   json_array_foreach(json_object_get(root, "traceEvents"), index, event) {
     if (strcmp(json_string_value(json_object_get(event, "ph")), "X") != 0) continue;
+    if (strcmp(json_string_value(json_object_get(event, "cat")), "host") == 0) continue;
     assert_true(number(event, "dur") >= 0);
     assert_true(number(event, "ts") >= 0);
     event_count += 1;
@@ -100,6 +101,47 @@ static void test_c_calls(void **state) {
   check_target("cblas; c", "byoc_openblas_sgemm '", false);
 }
 
+// Shapes known at run time, in a loop; the host looks after shapes and memory between the calls.
+static void test_h16_dynamic(void **state) {
+  (void)state;
+  const int64_t steps = 5;
+  write_npy_of("steps.npy", "<i8", 0, NULL, &steps, sizeof(steps));
+  byoc_test_shell(0, "byoc-modelgen greedy_decoder -o decoder.onnx && byoc build decoder.onnx -o decoder.so --target "
+                     "'cblas; c' --profile");
+  byoc_test_shell(2, "byoc profile decoder.so --runs 3");
+  byoc_test_printed("--dim NAME=VALUE");
+  byoc_test_shell(0, "byoc profile decoder.so --runs 3 --dim prompt_length=4 --input steps=steps.npy --json d.json "
+                     "--trace d.trace --html d.html");
+  byoc_test_printed("host us");
+  byoc_test_printed("host, between the calls: ");
+  json_t *root = read_json("d.json"), *step;
+  size_t index, calls = 0, others = 0;
+  assert_true(number(root, "host_ms") > 0);
+  double host_us = 0, most_calls = 0;
+  json_array_foreach(json_object_get(root, "instructions"), index, step) {
+    if (json_object_get(step, "host_us") == NULL) {
+      others += 1;
+      continue;
+    }
+    calls += 1;
+    most_calls = number(step, "calls") > most_calls ? number(step, "calls") : most_calls;
+    host_us += number(step, "host_us");
+    assert_true(number(step, "median_us") > 0);
+  }
+  assert_true(calls >= 5 && others >= 10);
+  assert_true(host_us > 0);
+  assert_true(most_calls == 5); // in the loop
+  json_decref(root);
+  root = read_json("d.trace");
+  size_t host_events = 0;
+  json_array_foreach(json_object_get(root, "traceEvents"), index, step) {
+    const char *category = json_string_value(json_object_get(step, "cat"));
+    host_events += category != NULL && strcmp(category, "host") == 0;
+  }
+  assert_true(host_events > calls); // the loop runs several times
+  json_decref(root);
+}
+
 static void test_refusals(void **state) {
   (void)state;
   write_tiny("tiny.onnx", "2");
@@ -115,8 +157,8 @@ static void test_refusals(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_work), cmocka_unit_test(test_native),
-                                     cmocka_unit_test(test_engine), cmocka_unit_test(test_c_calls),
-                                     cmocka_unit_test(test_refusals)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_work),        cmocka_unit_test(test_native),
+                                     cmocka_unit_test(test_engine),      cmocka_unit_test(test_c_calls),
+                                     cmocka_unit_test(test_h16_dynamic), cmocka_unit_test(test_refusals)};
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

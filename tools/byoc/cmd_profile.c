@@ -7,7 +7,7 @@
 
 typedef struct profile_options_t {
   const char *artifact, *json, *trace, *html;
-  byoc_text_items_t inputs;
+  byoc_text_items_t inputs, dims;
   int64_t run_count, warm_up_count, thread_count, seed;
   bool best;
 } profile_options_t;
@@ -37,11 +37,8 @@ static byoc_status_t profile(const profile_options_t *options, byoc_diag_t *diag
   BYOC_RETURN_IF_ERROR(byoc_artifact_run_open(options->artifact, (int32_t)options->thread_count, diag, &run));
   byoc_profile_t result = {0};
   byoc_status_t status = BYOC_OK;
-  if (byoc_artifact_is_dynamic(run.artifact.table)) {
-    status = byoc_diag_error(diag, BYOC_UNSUPPORTED, "profiles are of models whose shapes are all known");
-    byoc_diag_hint(diag, "give each symbolic dimension a value: byoc build MODEL --dim NAME=VALUE --profile");
-  }
   if (status == BYOC_OK) status = byoc_ports_read(&run.inputs, &options->inputs, diag);
+  if (status == BYOC_OK) status = byoc_ports_set_dims(&run.inputs, &options->dims, diag);
   if (status == BYOC_OK) status = byoc_ports_randomise(&run.inputs, (uint64_t)options->seed, diag);
   if (status == BYOC_OK) {
     status = byoc_profile_collect(&run, options->warm_up_count, options->run_count, options->best, diag, &result);
@@ -61,6 +58,7 @@ int byoc_main_profile(int argc, char **argv) {
       {"warm-up", 0, BYOC_OPT_COUNT, &options.warm_up_count, "N", "runs before them (default 3)"},
       {"threads", 0, BYOC_OPT_THREADS, &options.thread_count, "N", "threads (default 1)"},
       {"input", 'i', BYOC_OPT_LIST, &options.inputs, "NAME=FILE.npy", "an input's values (default: random)"},
+      {"dim", 0, BYOC_OPT_LIST, &options.dims, "NAME=VALUE", "the size of a symbolic dimension of random inputs"},
       {"seed", 0, BYOC_OPT_COUNT, &options.seed, "N", "seed of the random inputs (default 0)"},
       {"best", 0, BYOC_OPT_FLAG, &options.best, "", "each instruction's fastest time instead of its median"},
       {"json", 0, BYOC_OPT_TEXT, &options.json, "FILE", "write the table as JSON"},
@@ -75,10 +73,12 @@ int byoc_main_profile(int argc, char **argv) {
       .operands = operands,
       .rows = rows,
       .row_count = sizeof(rows) / sizeof(rows[0]),
-      .more = "Times are medians; nodes of engines stand below their instruction. A multiply-add counts as\n"
-              "two operations; bytes are operands, constants and results, each once. Both are compared with what the\n"
-              "machine does at most, measured here with as many threads: f32 multiply-adds, and copying memory.\n"
-              "What stays in the caches moves faster than memory; Winograd convolutions count as direct ones.\n",
+      .more =
+          "Times are medians; nodes of engines stand below their instruction. What the host does between two calls\n"
+          "(shapes, memory, control flow) is counted for the second one. A multiply-add counts as\n"
+          "two operations; bytes are operands, constants and results, each once. Both are compared with what the\n"
+          "machine does at most, measured here with as many threads: f32 multiply-adds, and copying memory.\n"
+          "What stays in the caches moves faster than memory; Winograd convolutions count as direct ones.\n",
   };
   byoc_diag_t diag = {0};
   bool done = false;

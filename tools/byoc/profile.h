@@ -17,9 +17,13 @@ typedef struct byoc_profile_row_t {
   char *kind, *target;               // "" of nodes
   size_t parent;                     // row of the instruction that a node is part of; BYOC_PROFILE_NO_ROW
   size_t ordinal;                    // position of a node below its parent
-  double flops, bytes;               // negative: not known
+  bool is_call;                      // an instruction that computes; others are the host's, as shapes and memory
+  double flops, bytes;               // of a call; negative: not known
+  double calls;                      // in a run: loops call again and again; at least 1
   BYOC_VECTOR(double) run_ns;        // time in each run
   double median_ns;                  // over the runs
+  BYOC_VECTOR(double) host_run_ns;   // calls: what the host did since the call before, in each run
+  double host_ns;                    // the median of that
   double flops_per_ns, bytes_per_ns; // at the median; 0: not known
   double limit_share;                // share reached of the limit of the machine that is nearer; 0: not known
 } byoc_profile_row_t;
@@ -27,6 +31,7 @@ typedef struct byoc_profile_row_t {
 typedef struct byoc_profile_event_t {
   size_t row;
   int64_t start_ns, duration_ns; // from the start of its run
+  int64_t host_ns;               // in front of a call: what the host did since the call before
 } byoc_profile_event_t;
 
 typedef struct byoc_profile_t {
@@ -40,12 +45,15 @@ typedef struct byoc_profile_t {
   BYOC_VECTOR(double) total_ns;             // of each run
   double median_ns;                         // of those
   double steps_ns;                          // sum of the instructions' medians: shares refer to it
+  BYOC_VECTOR(double) host_total_ns;        // of each run: outside of calls
+  double host_ns;                           // the median of that
   BYOC_VECTOR(byoc_profile_event_t) events; // of the fastest run
   double events_ns;                         // what that run took
 } byoc_profile_t;
 
-// Runs the artifact's profile entry `run_count` times after `warm_up_count` others. Call deinit after a failure too.
-// With `best` the fastest times replace the medians, for machines that are busy otherwise.
+// Runs the artifact's profile entry, or that for shapes known at run time, `run_count` times after `warm_up_count`
+// others. Call deinit after a failure too. With `best` the fastest times replace the medians, for machines that are
+// busy otherwise.
 byoc_status_t byoc_profile_collect(byoc_artifact_run_t *run, int64_t warm_up_count, int64_t run_count, bool best,
                                    byoc_diag_t *diag, byoc_profile_t *out_profile);
 void byoc_profile_deinit(byoc_profile_t *profile);

@@ -1,4 +1,5 @@
 // From the lines of the profile entry to rows with a time for each run.
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,9 @@ typedef struct collector_t {
   size_t run;
   size_t cursor; // the instruction after the last one that reported
   int64_t start_ns;
+  int64_t host_since_ns;             // the end of the last call, and since then the time of this file
+  int64_t calls_ns;                  // in calls, and in this file
+  byoc_argument_t *inputs, *outputs; // where shapes are known only when it runs
   BYOC_VECTOR(pending_t) pending;
   BYOC_VECTOR(byoc_profile_event_t) events; // of this run
 } collector_t;
@@ -33,7 +37,8 @@ static byoc_profile_row_t *add_row(collector_t *c, const char *name, size_t pare
                             .target = byoc_copy_string(c->allocator, ""),
                             .parent = parent,
                             .flops = -1,
-                            .bytes = -1};
+                            .bytes = -1,
+                            .calls = 1};
   if (row.name != NULL && row.kind != NULL && row.target != NULL &&
       byoc_vector_push(&c->profile->rows, c->allocator, row)) {
     return &c->profile->rows.data[c->profile->rows.count - 1];
@@ -54,6 +59,15 @@ static void replace_text(collector_t *c, char **text, const json_t *value) {
   *text = copy;
 }
 
+// Other instructions look after shapes, memory and control flow.
+static bool is_call(const char *kind) {
+  static const char *const kinds[] = {"kernel", "packed", "engine", "c_call", "copy"};
+  for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); ++i) {
+    if (strcmp(kind, kinds[i]) == 0) return true;
+  }
+  return false;
+}
+
 // The instructions that the artifact's metadata lists.
 static void add_known_steps(collector_t *c) {
   json_error_t error;
@@ -68,6 +82,7 @@ static void add_known_steps(collector_t *c) {
     byoc_profile_row_t *row = add_row(c, name != NULL ? name : "?", BYOC_PROFILE_NO_ROW);
     if (row == NULL) break;
     replace_text(c, &row->kind, json_object_get(step, "kind"));
+    row->is_call = is_call(row->kind);
     replace_text(c, &row->target, json_object_get(step, "target"));
     const json_t *flops = json_object_get(step, "flops"), *bytes = json_object_get(step, "bytes");
     if (flops != NULL) row->flops = json_number_value(flops);
@@ -102,16 +117,20 @@ static size_t find_node(collector_t *c, const char *name, size_t parent, size_t 
 
 // ---- lines ----
 
-static void record(collector_t *c, size_t row, int64_t start_ns, int64_t duration_ns) {
+static void record(collector_t *c, size_t row, int64_t start_ns, int64_t duration_ns, int64_t host_ns) {
   if (row == BYOC_PROFILE_NO_ROW) return;
   byoc_profile_row_t *at = &c->profile->rows.data[row];
+  at->calls = at->run_ns.count > c->run ? at->calls + 1 : 1;
   while (at->run_ns.count <= c->run) {
-    if (byoc_vector_push(&at->run_ns, c->allocator, 0.0)) continue;
+    if (byoc_vector_push(&at->run_ns, c->allocator, 0.0) && byoc_vector_push(&at->host_run_ns, c->allocator, 0.0)) {
+      continue;
+    }
     c->failed = true;
     return;
   }
   at->run_ns.data[c->run] += (double)duration_ns;
-  const byoc_profile_event_t event = {.row = row, .start_ns = start_ns, .duration_ns = duration_ns};
+  at->host_run_ns.data[c->run] += (double)host_ns;
+  const byoc_profile_event_t event = {.row = row, .start_ns = start_ns, .duration_ns = duration_ns, .host_ns = host_ns};
   if (!byoc_vector_push(&c->events, c->allocator, event)) c->failed = true;
 }
 
@@ -120,10 +139,7 @@ static void clear_pending(collector_t *c) {
   c->pending.count = 0;
 }
 
-static void sink(void *self, const char *name, uint64_t duration_ns) {
-  collector_t *c = self;
-  if (!c->recording || c->failed) return;
-  int64_t duration = (int64_t)duration_ns, start_ns = byoc_now_ns() - c->start_ns - duration;
+static void take_line(collector_t *c, const char *name, int64_t duration, int64_t start_ns) {
   if (name[0] == '\t') {
     pending_t line = {.name = byoc_copy_string(c->allocator, name + 1), .start_ns = start_ns, .duration_ns = duration};
     if (line.name != NULL && byoc_vector_push(&c->pending, c->allocator, line)) return;
@@ -132,12 +148,27 @@ static void sink(void *self, const char *name, uint64_t duration_ns) {
     return;
   }
   size_t step = find_step(c, name);
-  record(c, step, start_ns, duration);
+  const bool is_call = step != BYOC_PROFILE_NO_ROW && c->profile->rows.data[step].is_call;
+  int64_t host_ns = is_call ? start_ns - c->host_since_ns : 0;
+  record(c, step, start_ns, duration, host_ns > 0 ? host_ns : 0);
+  if (is_call) c->host_since_ns = start_ns + duration;
+  if (is_call) c->calls_ns += duration;
   for (size_t i = 0; i < c->pending.count; ++i) {
     const pending_t *line = &c->pending.data[i];
-    record(c, find_node(c, line->name, step, i), line->start_ns, line->duration_ns);
+    record(c, find_node(c, line->name, step, i), line->start_ns, line->duration_ns, 0);
   }
   clear_pending(c);
+}
+
+// The time that this takes belongs to nobody.
+static void sink(void *self, const char *name, uint64_t duration_ns) {
+  collector_t *c = self;
+  if (!c->recording || c->failed) return;
+  const int64_t now_ns = byoc_now_ns();
+  take_line(c, name, (int64_t)duration_ns, now_ns - c->start_ns - (int64_t)duration_ns);
+  const int64_t own_ns = byoc_now_ns() - now_ns;
+  c->host_since_ns += own_ns;
+  c->calls_ns += own_ns;
 }
 
 // ---- runs ----
@@ -151,14 +182,17 @@ static double middle_of(double *values, size_t count, bool best) {
 static byoc_status_t run_once(collector_t *c, byoc_artifact_run_t *run, byoc_diag_t *diag) {
   const byoc_artifact_t *table = run->artifact.table;
   c->cursor = 0;
+  c->host_since_ns = c->calls_ns = 0;
   c->start_ns = byoc_now_ns();
-  byoc_status_t status =
-      table->profile(run->context, (const void *const *)run->inputs.pointers, run->outputs.pointers, sink, c);
-  double total_ns = (double)(byoc_now_ns() - c->start_ns);
+  byoc_status_t status = c->inputs != NULL ? table->profile_arguments(run->context, c->inputs, c->outputs, sink, c)
+                                           : table->profile(run->context, (const void *const *)run->inputs.pointers,
+                                                            run->outputs.pointers, sink, c);
+  double total_ns = (double)(byoc_now_ns() - c->start_ns), host_ns = total_ns - (double)c->calls_ns;
   if (status != BYOC_OK) {
     return byoc_diag_error(diag, status, "the run failed: %s", table->last_error(run->context));
   }
   if (c->recording && !byoc_vector_push(&c->profile->total_ns, c->allocator, total_ns)) c->failed = true;
+  if (c->recording && !byoc_vector_push(&c->profile->host_total_ns, c->allocator, host_ns)) c->failed = true;
   return c->failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
 }
 
@@ -200,15 +234,24 @@ static void take_medians(byoc_profile_t *profile) {
   for (size_t i = 0; i < profile->rows.count; ++i) {
     byoc_profile_row_t *row = &profile->rows.data[i];
     row->median_ns = middle_of(row->run_ns.data, row->run_ns.count, profile->best);
+    row->host_ns = middle_of(row->host_run_ns.data, row->host_run_ns.count, profile->best);
     if (i < profile->step_count) profile->steps_ns += row->median_ns;
   }
   profile->median_ns = middle_of(profile->total_ns.data, profile->total_ns.count, profile->best);
+  profile->host_ns = middle_of(profile->host_total_ns.data, profile->host_total_ns.count, profile->best);
+}
+
+// Older artifacts have a shorter table.
+static bool has_entry(const byoc_artifact_t *table) {
+  if (!byoc_artifact_is_dynamic(table)) return table->profile != NULL;
+  const size_t size = offsetof(byoc_artifact_t, profile_arguments) + sizeof(table->profile_arguments);
+  return table->struct_size >= size && table->profile_arguments != NULL;
 }
 
 byoc_status_t byoc_profile_collect(byoc_artifact_run_t *run, int64_t warm_up_count, int64_t run_count, bool best,
                                    byoc_diag_t *diag, byoc_profile_t *out_profile) {
   *out_profile = (byoc_profile_t){.artifact = run->artifact.table, .run_count = (size_t)run_count, .best = best};
-  if (run->artifact.table->profile == NULL) {
+  if (!has_entry(run->artifact.table)) {
     byoc_status_t status =
         byoc_diag_error(diag, BYOC_UNSUPPORTED, "the artifact has no profile entry: it was built without --profile");
     byoc_diag_hint(diag, "build it again: byoc build MODEL -o ARTIFACT --profile");
@@ -217,9 +260,15 @@ byoc_status_t byoc_profile_collect(byoc_artifact_run_t *run, int64_t warm_up_cou
   collector_t collector = {.profile = out_profile, .allocator = byoc_allocator_system()};
   add_known_steps(&collector);
   byoc_status_t status = collector.failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
+  if (status == BYOC_OK && byoc_artifact_is_dynamic(run->artifact.table)) {
+    status = byoc_ports_arguments(&run->inputs, diag, &collector.inputs);
+    if (status == BYOC_OK) status = byoc_ports_arguments(&run->outputs, diag, &collector.outputs);
+  }
   if (status == BYOC_OK) status = run_all(&collector, run, warm_up_count, run_count, diag);
   if (status == BYOC_OK) take_medians(out_profile);
   clear_pending(&collector);
+  byoc_free(collector.allocator, collector.inputs);
+  byoc_free(collector.allocator, collector.outputs);
   byoc_vector_deinit(&collector.pending, collector.allocator);
   byoc_vector_deinit(&collector.events, collector.allocator);
   return status;
@@ -233,9 +282,11 @@ void byoc_profile_deinit(byoc_profile_t *profile) {
     byoc_free(allocator, row->kind);
     byoc_free(allocator, row->target);
     byoc_vector_deinit(&row->run_ns, allocator);
+    byoc_vector_deinit(&row->host_run_ns, allocator);
   }
   byoc_vector_deinit(&profile->rows, allocator);
   byoc_vector_deinit(&profile->total_ns, allocator);
+  byoc_vector_deinit(&profile->host_total_ns, allocator);
   byoc_vector_deinit(&profile->events, allocator);
   *profile = (byoc_profile_t){0};
 }

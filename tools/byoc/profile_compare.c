@@ -50,8 +50,8 @@ byoc_status_t byoc_profile_compare(byoc_profile_t *profile, byoc_diag_t *diag) {
   for (size_t i = 0; i < profile->rows.count; ++i) {
     byoc_profile_row_t *row = &profile->rows.data[i];
     if (row->median_ns <= 0) continue;
-    if (row->flops > 0) row->flops_per_ns = row->flops / row->median_ns;
-    if (row->bytes > 0) row->bytes_per_ns = row->bytes / row->median_ns;
+    if (row->flops > 0) row->flops_per_ns = row->flops * row->calls / row->median_ns;
+    if (row->bytes > 0) row->bytes_per_ns = row->bytes * row->calls / row->median_ns;
     double computing = row->flops_per_ns / profile->limits.flops_per_ns;
     double moving = row->bytes_per_ns / profile->limits.bytes_per_ns;
     row->limit_share = computing > moving ? computing : moving;

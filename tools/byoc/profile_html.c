@@ -79,13 +79,14 @@ static void append_legend(const byoc_profile_t *profile, byoc_string_t *out) {
   byoc_string_append(out, "</p>\n");
 }
 
-// The tooltip of a row.
-static void append_title(const byoc_profile_row_t *row, double duration_ns, byoc_string_t *out) {
+// The tooltip of a row, for so many calls.
+static void append_title(const byoc_profile_row_t *row, double calls, double duration_ns, byoc_string_t *out) {
   byoc_string_append(out, "<title>");
   append_text(out, row->name);
   byoc_string_appendf(out, "\n%.2f us", duration_ns / 1e3);
-  if (row->flops > 0) byoc_string_appendf(out, ", %.1f GFLOP/s", row->flops / duration_ns);
-  if (row->bytes > 0) byoc_string_appendf(out, ", %.1f GB/s", row->bytes / duration_ns);
+  if (row->flops > 0) byoc_string_appendf(out, ", %.1f GFLOP/s", row->flops * calls / duration_ns);
+  if (row->bytes > 0) byoc_string_appendf(out, ", %.1f GB/s", row->bytes * calls / duration_ns);
+  if (row->is_call) byoc_string_appendf(out, "\n%.2f us of the host before it", row->host_ns / 1e3);
   byoc_string_append(out, "</title>");
 }
 
@@ -120,7 +121,7 @@ static void append_timeline(const byoc_profile_t *profile, byoc_string_t *out) {
     byoc_string_appendf(out, "<rect class=\"event\" x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"%s\"%s>",
                         (double)event->start_ns * scale, is_node ? LANE + 8 : 0, fmax(duration * scale, 0.3), LANE,
                         colour_of(profile, row), is_node ? " fill-opacity=\".6\"" : "");
-    append_title(row, duration, out);
+    append_title(row, 1, duration, out);
     byoc_string_append(out, "</rect>\n");
   }
   byoc_string_append(out, "</svg>\n");
@@ -152,7 +153,7 @@ static void append_bar(const byoc_profile_t *profile, const byoc_profile_row_t *
                         100 * row->flops_per_ns / profile->limits.flops_per_ns);
   }
   byoc_string_append(out, "</text>");
-  append_title(row, row->median_ns > 0 ? row->median_ns : 1, out);
+  append_title(row, row->calls, row->median_ns > 0 ? row->median_ns : 1, out);
   byoc_string_append(out, "</g>\n");
 }
 
@@ -163,7 +164,7 @@ static void append_bars(const byoc_profile_t *profile, const size_t *order, byoc
   double longest = 1;
   for (size_t i = 0; i < profile->rows.count; ++i) {
     const byoc_profile_row_t *row = &profile->rows.data[order[i]];
-    if (!is_leaf(profile, order[i])) continue;
+    if (!is_leaf(profile, order[i]) || (!row->is_call && row->parent == BYOC_PROFILE_NO_ROW)) continue;
     leaf_count += 1;
     if (count < MAX_BARS) shown[count++] = row;
     if (row->median_ns > longest) longest = row->median_ns;
@@ -260,7 +261,7 @@ static void append_roofline(const byoc_profile_t *profile, byoc_string_t *out) {
     byoc_string_appendf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" fill=\"%s\">",
                         roof_x(&roof, row->flops / row->bytes), roof_y(&roof, row->flops_per_ns),
                         3 + 40 * sqrt(fmin(row->median_ns / profile->steps_ns, 1)), colour_of(profile, row));
-    append_title(row, row->median_ns, out);
+    append_title(row, row->calls, row->median_ns, out);
     byoc_string_append(out, "</circle>\n");
   }
   byoc_string_append(out, "</svg>\n");
@@ -276,10 +277,12 @@ byoc_status_t byoc_profile_write_html(const byoc_profile_t *profile, const size_
   append_text(&out, profile->artifact->model_name);
   byoc_string_appendf(&out, "</title><style>%s</style></head><body>\n<h1>Profile of ", style);
   append_text(&out, profile->artifact->model_name);
-  byoc_string_appendf(&out, "</h1>\n<p>%zu instruction%s, %s of %zu run%s %.3f ms, %d thread%s.</p>\n",
+  byoc_string_appendf(&out,
+                      "</h1>\n<p>%zu instruction%s, %s of %zu run%s %.3f ms, %d thread%s; %.3f ms of it the host's, "
+                      "between the calls.</p>\n",
                       profile->step_count, byoc_plural(profile->step_count), profile->best ? "fastest" : "median",
                       profile->run_count, byoc_plural(profile->run_count), profile->median_ns / 1e6,
-                      (int)profile->thread_count, byoc_plural((uint64_t)profile->thread_count));
+                      (int)profile->thread_count, byoc_plural((uint64_t)profile->thread_count), profile->host_ns / 1e6);
   append_legend(profile, &out);
   append_timeline(profile, &out);
   append_bars(profile, order, &out);

@@ -60,26 +60,34 @@ static void print_row(const byoc_profile_t *profile, const byoc_profile_row_t *r
   byoc_print("%s%*s %-8s %10.2f %5.1f%%", name.data, NAME_WIDTH - (int)byoc_shown_width(name.data), "", row->target,
              row->median_ns / 1e3, 100 * row->median_ns / profile->steps_ns);
   byoc_string_deinit(&name);
+  if (!is_node) printf(" %8.2f", row->host_ns / 1e3);
   if (!is_node) print_rate(row->flops_per_ns, profile->limits.flops_per_ns, 8);
   if (!is_node) print_rate(row->bytes_per_ns, profile->limits.bytes_per_ns, 7);
   printf("\n");
 }
 
 void byoc_profile_print(const byoc_profile_t *profile, const size_t *order) {
-  printf("%-40s %-8s %10s %6s %8s %5s %7s %5s\n", "instruction", "target", "us", "share", "GFLOP/s", "peak", "GB/s",
-         "peak");
+  printf("%-40s %-8s %10s %6s %8s %8s %5s %7s %5s\n", "instruction", "target", "us", "share", "host us", "GFLOP/s",
+         "peak", "GB/s", "peak");
   double flops = 0;
+  size_t call_count = 0;
   for (size_t i = 0; i < profile->rows.count; ++i) {
     const byoc_profile_row_t *row = &profile->rows.data[order[i]];
+    if (!row->is_call && row->parent == BYOC_PROFILE_NO_ROW) continue; // the host's time has them
     print_row(profile, row);
-    if (row->flops > 0) flops += row->flops;
+    call_count += row->is_call ? 1 : 0;
+    if (row->flops > 0) flops += row->flops * row->calls;
   }
-  printf("%zu instruction%s, %s of %zu run%s %.3f ms (instructions %.3f ms), %d thread%s, %.1f GFLOP/s\n"
+  char rate[64] = ""; // the work of shapes that are known only when they run is not known
+  if (flops > 0) snprintf(rate, sizeof(rate), ", %.1f GFLOP/s", flops / profile->median_ns);
+  printf("%zu instruction%s, %s of %zu run%s %.3f ms (instructions %.3f ms), %d thread%s%s\n"
+         "host, between the calls: %.3f ms, %.1f%% of a run; it looks after %zu other instruction%s\n"
          "machine: %.1f GFLOP/s of f32 multiply-adds, %.1f GB/s from and to memory\n",
          profile->step_count, byoc_plural(profile->step_count), profile->best ? "fastest" : "median",
          profile->run_count, byoc_plural(profile->run_count), profile->median_ns / 1e6, profile->steps_ns / 1e6,
-         (int)profile->thread_count, byoc_plural((uint64_t)profile->thread_count), flops / profile->median_ns,
-         profile->limits.flops_per_ns, profile->limits.bytes_per_ns);
+         (int)profile->thread_count, byoc_plural((uint64_t)profile->thread_count), rate, profile->host_ns / 1e6,
+         100 * profile->host_ns / profile->median_ns, profile->step_count - call_count,
+         byoc_plural(profile->step_count - call_count), profile->limits.flops_per_ns, profile->limits.bytes_per_ns);
 }
 
 // ---- JSON ----
@@ -94,7 +102,9 @@ static json_t *row_json(const byoc_profile_t *profile, const byoc_profile_row_t 
   bool ok = object != NULL;
   if (row->parent == BYOC_PROFILE_NO_ROW) {
     ok = ok && set(object, "kind", byoc_json_text(row->kind)) && set(object, "target", byoc_json_text(row->target)) &&
-         set(object, "nodes", json_array());
+         set(object, "nodes", json_array()) &&
+         (!row->is_call || (set(object, "calls", json_integer((json_int_t)row->calls)) &&
+                            set(object, "host_us", json_real(row->host_ns / 1e3))));
   }
   if (row->flops >= 0) ok = ok && set(object, "flops", json_real(row->flops));
   if (row->bytes >= 0) ok = ok && set(object, "bytes", json_real(row->bytes));
@@ -121,11 +131,11 @@ static json_t *rows_json(const byoc_profile_t *profile) {
 }
 
 byoc_status_t byoc_profile_write_json(const byoc_profile_t *profile, const char *path, byoc_diag_t *diag) {
-  json_t *root =
-      json_pack("{s:o, s:i, s:I, s:f, s:{s:f, s:f}, s:o}", "model", byoc_json_text(profile->artifact->model_name),
-                "threads", (int)profile->thread_count, "runs", (json_int_t)profile->run_count, "median_ms",
-                profile->median_ns / 1e6, "machine", "gflops_per_s", profile->limits.flops_per_ns, "gbytes_per_s",
-                profile->limits.bytes_per_ns, "instructions", rows_json(profile));
+  json_t *root = json_pack("{s:o, s:i, s:I, s:f, s:f, s:{s:f, s:f}, s:o}", "model",
+                           byoc_json_text(profile->artifact->model_name), "threads", (int)profile->thread_count, "runs",
+                           (json_int_t)profile->run_count, "median_ms", profile->median_ns / 1e6, "host_ms",
+                           profile->host_ns / 1e6, "machine", "gflops_per_s", profile->limits.flops_per_ns,
+                           "gbytes_per_s", profile->limits.bytes_per_ns, "instructions", rows_json(profile));
   char *text = root != NULL ? byoc_json_dump(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
   json_decref(root);
   if (text == NULL) return byoc_diag_out_of_memory(diag);
