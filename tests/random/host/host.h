@@ -55,14 +55,16 @@ byoc_dim_t pick_dim(mutation_t *m);
 typedef enum outcome_t {
   OUTCOME_RAN,        // to its end
   OUTCOME_STOPPED,    // it reported a mistake of the data
-  OUTCOME_OUTSIDE,    // an index was outside its buffer, in a kernel whose indices depend on data
+  OUTCOME_OPEN,       // a kernel whose indices depend on data left its buffer, or left a part of a result as it was
   OUTCOME_UNPREPARED, // the evaluator refused the program: it has no plan, or calls what is not here
   OUTCOME_WRONG,      // a finding; `reason` says which
   OUTCOME_COUNT
 } outcome_t;
 
-// Evaluates a verified program on small inputs made from `seed`, twice, with other bytes where memory is undefined.
-outcome_t run_program(const byoc_host_program_t *program, uint64_t seed, char *reason, size_t reason_size);
+// Evaluates a verified program on small inputs made from `seed`, with several bytes where memory is undefined. With
+// `composes`, holds an artifact against that, too, and clears it unless that was possible.
+outcome_t run_program(const byoc_host_program_t *program, uint64_t seed, bool *composes, char *reason,
+                      size_t reason_size);
 // Do a kernel's indices depend on nothing but its symbols and loops, and fit its signature for all values of the
 // symbols?
 bool kernel_is_closed(const byoc_loop_kernel_t *kernel);

@@ -1,8 +1,9 @@
 // Mutants of valid host programs: the verifier judges each, and what it accepts is evaluated. Under the sanitizers, any
 // report is a finding: a hole in the verifier or in the evaluator.
 //
-//   random_host_programs [--count N] [--seed N] [--first N] [--print] [FILE ...]
+//   random_host_programs [--count N] [--seed N] [--first N] [--compose N] [--print] [FILE ...]
 //
+// One in N of the mutants that need no backend is composed, too, and must agree with the evaluator (0: none).
 // Mutant K depends on the seed and on K alone: --first K --count 1 makes it again, and --print shows it. FILEs, host
 // programs or modules, take the place of the programs to begin with. Mutants run in child processes, so that one that
 // ends its process does not end the others; one that takes too long is counted, because a loop may go on for ever.
@@ -30,13 +31,13 @@ typedef struct count_t {
 typedef struct shared_t {
   uint64_t next; // the mutant that is worked on
   stage_t stage;
-  uint64_t unreadable, refused, accepted, endless, findings;
+  uint64_t unreadable, refused, accepted, composed, endless, findings;
   uint64_t outcomes[OUTCOME_COUNT];
   count_t reasons[REASONS];
 } shared_t;
 
 typedef struct options_t {
-  uint64_t seed, first, count;
+  uint64_t seed, first, count, compose;
   bool prints;
 } options_t;
 
@@ -131,6 +132,11 @@ static void finding(const options_t *options, const seed_t *seed, const char *re
           (unsigned long long)options->seed, seed->name, reason);
 }
 
+static void limit_time(int cpu_ms) {
+  const struct itimerval limit = {.it_value = {.tv_sec = cpu_ms / 1000, .tv_usec = cpu_ms % 1000 * 1000}};
+  (void)setitimer(ITIMER_PROF, &limit, NULL);
+}
+
 static void judge(const options_t *options, const seed_t *seed, const byoc_host_program_t *program) {
   byoc_diag_t diag = {0};
   shared->stage = STAGE_VERIFY;
@@ -143,8 +149,11 @@ static void judge(const options_t *options, const seed_t *seed, const byoc_host_
   shared->accepted++;
   shared->stage = STAGE_RUN;
   char reason[700] = "";
-  const outcome_t outcome = run_program(program, options->seed + shared->next, reason, sizeof(reason));
+  bool composes = options->compose > 0 && shared->next % options->compose == 0;
+  if (composes) limit_time(10 * CPU_MS);
+  const outcome_t outcome = run_program(program, options->seed + shared->next, &composes, reason, sizeof(reason));
   shared->outcomes[outcome]++;
+  shared->composed += composes;
   if (outcome == OUTCOME_WRONG) {
     finding(options, seed, reason);
     show(program);
@@ -178,8 +187,7 @@ static void try_mutant(const options_t *options, const seeds_t *seeds) {
 
 static void work(const options_t *options, const seeds_t *seeds) {
   for (; shared->next < options->first + options->count; shared->next++) {
-    const struct itimerval limit = {.it_value = {.tv_sec = CPU_MS / 1000, .tv_usec = CPU_MS % 1000 * 1000}};
-    (void)setitimer(ITIMER_PROF, &limit, NULL);
+    limit_time(CPU_MS);
     try_mutant(options, seeds);
   }
   seeds_t *mine = (seeds_t *)(uintptr_t)seeds;
@@ -227,11 +235,12 @@ static void report(const options_t *options, const seeds_t *seeds) {
          (unsigned long long)shared->unreadable, (unsigned long long)shared->refused,
          (unsigned long long)shared->accepted);
   printf(
-      "of those accepted: %llu ran, %llu stopped at their data, %llu at an index that depends on data, %llu took too "
+      "of those accepted: %llu ran, %llu stopped at their data, %llu in a kernel with indices from data, %llu took too "
       "long, %llu cannot be evaluated here\n",
       (unsigned long long)shared->outcomes[OUTCOME_RAN], (unsigned long long)shared->outcomes[OUTCOME_STOPPED],
-      (unsigned long long)shared->outcomes[OUTCOME_OUTSIDE], (unsigned long long)shared->endless,
+      (unsigned long long)shared->outcomes[OUTCOME_OPEN], (unsigned long long)shared->endless,
       (unsigned long long)shared->outcomes[OUTCOME_UNPREPARED]);
+  printf("%llu were composed, too\n", (unsigned long long)shared->composed);
   printf("findings: %llu\n", (unsigned long long)shared->findings);
   qsort(shared->reasons, REASONS, sizeof(shared->reasons[0]), compare_counts);
   for (size_t k = 0; k < REASONS && shared->reasons[k].count > 0; ++k) {
@@ -258,11 +267,16 @@ int main(int argc, char **argv) {
       options.seed = number(argv[++k]);
     else if (strcmp(argv[k], "--first") == 0)
       options.first = number(argv[++k]);
+    else if (strcmp(argv[k], "--compose") == 0)
+      options.compose = number(argv[++k]);
     else if (strcmp(argv[k], "--print") == 0)
       options.prints = true;
     else
       seeds_add(&seeds, argv[k]);
   }
+#ifdef RANDOM_HOST_COMPILER
+  (void)setenv("CC", RANDOM_HOST_COMPILER, 1);
+#endif
   if (seeds.count == 0) seeds_collect(&seeds);
   shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) return 2;
