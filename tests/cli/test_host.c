@@ -1,4 +1,5 @@
 // Host programs as files: written by byoc build --emit=host, and composed from there.
+#include "core/base/file.h"
 #include "models.h"
 #include "tests/support/command.h"
 
@@ -91,11 +92,41 @@ static void test_h12_switches_and_dumps(void **state) {
   byoc_test_printed("--target places modules; this is a host program");
 }
 
+// If and Scan of known shapes: a static model in all that a user sees, on any target, from its text, and evaluated.
+static void test_h7_static_models(void **state) {
+  (void)state;
+  static const char text[] =
+      "module {\n  constant @w : f32[32,32] = splat 0.25\n"
+      "  func @main(%c : bool[], %s : f32[1,32], %x : f32[8,1,32]) -> (%t : f32[1,32], %y : f32[8,1,32]) {\n"
+      "    %r, %y = Scan@16(%s, %x) {num_scan_inputs = 1} [body (%a : f32[1,32], %b : f32[1,32]) -> (f32[1,32], "
+      "f32[1,32]) {\n      %m = MatMul@13(%b, @w) : f32[1,32]\n      %n = Add@14(%a, %m) : f32[1,32]\n"
+      "      %d = MatMul@13(%n, @w) : f32[1,32]\n      return %n, %d\n    }] : f32[1,32], f32[8,1,32]\n"
+      "    %t = If@16(%c) [then_branch () -> (f32[1,32]) {\n      %p = MatMul@13(%r, @w) : f32[1,32]\n"
+      "      return %p\n    }, else_branch () -> (f32[1,32]) {\n      return %s\n    }] : f32[1,32]\n"
+      "    return %t, %y\n  }\n}\n";
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_file_write("control.byoc", text, strlen(text), &diag), &diag);
+  for (int seed = 0; seed < 3; ++seed) {
+    byoc_test_shell(0, "rm -rf r && byoc run control.byoc --evaluate --random --seed %d --output-dir r", seed);
+    byoc_test_shell(0,
+                    "for t in c 'cutlass; c' 'dnnl; c' 'cblas; c'; do byoc run control.byoc --target \"$t\" --random "
+                    "--seed %d --rtol 1e-5 --expect t=r/t.npy --expect y=r/y.npy || exit 1; done",
+                    seed);
+  }
+  byoc_test_shell(0, "byoc build control.byoc -o control.so --target 'cblas; c' --profile && byoc profile control.so");
+  byoc_test_printed("instructions, median of 30 runs");
+  byoc_test_shell(0, "grep -A6 'int32_t control_run(' control.h");
+  byoc_test_printed("const uint8_t *c,\n    const float *s,\n    const float *x,\n    float *t,\n    float *y) {");
+  byoc_test_shell(
+      0, "byoc build control.byoc --target 'cblas; c' --emit=host --constants -o control.host && mkdir h && "
+         "byoc build control.host --target 'cblas; c' --profile -o h/control.so && cmp control.so h/control.so");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_h2_static_models),       cmocka_unit_test(test_h2_dynamic_models),
       cmocka_unit_test(test_h2_programs_run),        cmocka_unit_test(test_h2_commands_refuse),
-      cmocka_unit_test(test_h12_switches_and_dumps),
+      cmocka_unit_test(test_h12_switches_and_dumps), cmocka_unit_test(test_h7_static_models),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }
