@@ -352,8 +352,9 @@ static byoc_status_t lower(pipeline_t *p) {
   BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("lower-kernels"), p->module, &p->options->passes, p->diag, NULL));
   BYOC_RETURN_IF_ERROR(byoc_host_lower(p->module, p->allocator, p->diag, &p->result->program));
   BYOC_RETURN_IF_ERROR(complete_program(p));
+  BYOC_RETURN_IF_ERROR(run_host_passes(BYOC_HOST_ALIAS_PASSES, p->result->program, p->options, p->diag));
   BYOC_RETURN_IF_ERROR(byoc_host_write_over(p->result->program, p->options->pairs, p->options->pair_count, p->diag));
-  BYOC_RETURN_IF_ERROR(run_host_passes(BYOC_HOST_STANDARD_PASSES, p->result->program, p->options, p->diag));
+  BYOC_RETURN_IF_ERROR(run_host_passes(BYOC_HOST_MEMORY_PASSES, p->result->program, p->options, p->diag));
   log_program(p->result->program);
   return BYOC_OK;
 }

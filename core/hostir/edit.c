@@ -101,6 +101,21 @@ bool byoc_host_replace_uses(byoc_host_program_t *program, byoc_host_buffer_t *bu
   return true;
 }
 
+void byoc_host_drop_buffers(byoc_host_program_t *program, const bool *is_dropped) {
+  size_t kept = 0;
+  for (size_t k = 0; k < program->buffers.count; ++k) {
+    byoc_host_buffer_t *buffer = program->buffers.data[k];
+    if (is_dropped[k]) {
+      (void)byoc_text_map_put(&program->buffer_names, buffer->name, NULL); // it is there, so nothing is allocated
+      byoc_vector_deinit(&buffer->uses, program->arena.allocator);
+      continue;
+    }
+    buffer->index = (uint32_t)kept;
+    program->buffers.data[kept++] = buffer;
+  }
+  program->buffers.count = kept;
+}
+
 // ---- instructions ----
 
 static void link(byoc_host_region_t *region, byoc_host_instruction_t *before, byoc_host_instruction_t *instruction) {

@@ -52,6 +52,9 @@ bool byoc_host_add_parameter(byoc_host_program_t *program, byoc_host_region_t *r
 // Every instruction that uses `buffer` uses `by` instead. Views of the buffer are not touched.
 bool byoc_host_replace_uses(byoc_host_program_t *program, byoc_host_buffer_t *buffer, byoc_host_buffer_t *by);
 
+// Takes buffers out of the program, those whose index is marked. They have no uses and no views, and are no parameters.
+void byoc_host_drop_buffers(byoc_host_program_t *program, const bool *is_dropped);
+
 // Makes a local buffer, or an output, an alias: the bytes of `of` from an offset on, under its own type. Marks may come
 // in any order: what is an alias of `buffer`, now or later, is one of `of`. Everything that writes the buffer writes
 // there. An output, whose memory the caller has, gets a copy at the end; a value shares all of another one, in front of

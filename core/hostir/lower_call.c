@@ -34,11 +34,8 @@ byoc_status_t byoc_host_lower_kernel_call(byoc_host_lowering_t *l, const byoc_no
   BYOC_RETURN_IF_ERROR(byoc_host_program_add_kernel(l->program, i->kernel, l->diag));
   BYOC_RETURN_IF_ERROR(byoc_host_kernel_dims(l, node, &i->dims));
   BYOC_RETURN_IF_ERROR(push_operands(l, i, node));
-  byoc_value_t *overwritten = node->result_count > 0 ? byoc_host_aliased_operand(node->results[0]) : NULL;
-  if (overwritten != NULL) {
-    node->callee->kernel->overwritten |= (uint64_t)1 << byoc_host_overwritten_operand(node);
-    BYOC_RETURN_IF_ERROR(byoc_host_lower_alias(l, node->results[0], overwritten));
-  }
+  const int64_t taken = byoc_host_overwritten_operand(node);
+  if (taken >= 0 && taken < node->operand_count) i->takes_operand = (uint32_t)taken + 1;
   return push_results(l, i, node);
 }
 

@@ -33,7 +33,7 @@ bool byoc_host_is_container(const byoc_node_t *node) {
 
 // ---- sharing ----
 
-// May a C call or a kernel overwrite this operand's bytes? Only if nothing else will read them. The bytes must belong
+// May a C call overwrite this operand's bytes? Only if nothing else will read them. The bytes must belong
 // to a call, or to a Join whose operands are not used after it. From there to the operand, every value must have one
 // use, in the same block (a nested one may run again). The search ends at an operand that an earlier C call overwrote,
 // because nothing read that one afterwards; so long chains of calls cost nothing.
@@ -61,8 +61,7 @@ byoc_value_t *byoc_host_aliased_operand(const byoc_value_t *value) {
   const byoc_node_t *node = byoc_value_producer(value);
   if (node == NULL || value->index != 0) return NULL;
   if (byoc_host_is_view(node)) return node->operands[0];
-  bool is_kernel = node->callee != NULL && node->callee->kind == BYOC_FUNCTION_KERNEL;
-  if (!byoc_host_is_c_call(node) && !is_kernel) return NULL;
+  if (!byoc_host_is_c_call(node)) return NULL;
   int64_t from = byoc_host_overwritten_operand(node);
   if (from < 0 || from >= node->operand_count) return NULL;
   return dies_at_its_use(node->operands[from], node->block) ? node->operands[from] : NULL;

@@ -88,7 +88,13 @@ static bool parse_kernel(byoc_host_parser_t *parser, byoc_host_instruction_t *i)
   if (!byoc_lexer_expect_name(lexer, &name) || !parse_list(parser, i, false)) return false;
   if (byoc_lexer_is(lexer, BYOC_TOKEN_LEFT_BRACKET) && !parse_dims(parser, i, &count)) return false;
   i->symbol_count = (uint32_t)count; // until the kernel is looked up
-  return parse_results(parser, i) && later(parser, i, BYOC_HOST_KERNEL_NAME, name, NULL, offset);
+  if (!parse_results(parser, i)) return false;
+  if (byoc_lexer_accept_word(lexer, "over")) {
+    int64_t operand = 0;
+    if (!byoc_lexer_expect_i64_in(lexer, 0, (int64_t)i->operands.count - 1, &operand)) return false;
+    i->takes_operand = (uint32_t)operand + 1;
+  }
+  return later(parser, i, BYOC_HOST_KERNEL_NAME, name, NULL, offset);
 }
 
 static bool parse_packed(byoc_host_parser_t *parser, byoc_host_instruction_t *i) {

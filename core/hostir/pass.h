@@ -17,6 +17,8 @@ typedef enum byoc_host_fact_t {
 
 // X(NAME, "name", needs, gives, keeps, "summary"): each row has a function byoc_host_pass_<NAME> in core/hostir.
 #define BYOC_HOST_PASS_LIST(X)                                                                                         \
+  X(alias_results, "alias-results", 0, 0, 0,                                                                           \
+    "let results of kernels take the bytes of operands that nobody else reads")                                        \
   X(elide_copies, "elide-copies", 0, 0, 0, "let what is only copied be written to where the copy goes")                \
   X(place_lifetimes, "place-lifetimes", 0, BYOC_HOST_LIFETIMES, 0,                                                     \
     "allocate local buffers before their first use and free them after the last")                                      \
@@ -25,8 +27,11 @@ typedef enum byoc_host_fact_t {
   X(plan_memory, "plan-memory", BYOC_HOST_LIFETIMES, BYOC_HOST_PLAN, BYOC_HOST_LIFETIMES,                              \
     "give local buffers their places in one workspace")
 
-// Those that a build runs, in order. Hoisting is not among them: it takes memory for the whole loop.
-#define BYOC_HOST_STANDARD_PASSES "elide-copies,place-lifetimes,plan-memory"
+// Those that a build runs, in order; byoc_host_write_over (core/hostir/in_place.h) comes between the two groups.
+// Hoisting is not among them: it takes memory for the whole loop.
+#define BYOC_HOST_ALIAS_PASSES    "alias-results"
+#define BYOC_HOST_MEMORY_PASSES   "elide-copies,place-lifetimes,plan-memory"
+#define BYOC_HOST_STANDARD_PASSES BYOC_HOST_ALIAS_PASSES "," BYOC_HOST_MEMORY_PASSES
 
 #define BYOC_HOST_PASS_DECLARE(NAME, text, needs, gives, keeps, summary)                                               \
   byoc_status_t byoc_host_pass_##NAME(byoc_host_program_t *program, byoc_diag_t *diag, size_t *changes);

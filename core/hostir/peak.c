@@ -282,12 +282,24 @@ typedef struct carried_t {
   bool is_new, stays; // the turn made it; it is what came in
 } carried_t;
 
+// Where what is carried begins among the operands and parameters, and in the yield: the turn and the condition come
+// before it, unless the loop counts.
+typedef struct carried_at_t {
+  size_t in_operands, in_yield;
+} carried_at_t;
+
+static carried_at_t carried_at(const byoc_host_instruction_t *loop) {
+  return loop->count != NULL ? (carried_at_t){0, 0} : (carried_at_t){2, 1};
+}
+
 // What is carried over from a turn, as the last but one turn leaves it to the last one.
 static carried_t carried_by(const byoc_host_instruction_t *loop, const byoc_host_instruction_t *yield, size_t index) {
   const byoc_host_region_t *body = &loop->regions[0];
-  const byoc_host_buffer_t *buffer = yield->operands.data[index + 1];
-  carried_t carried = {.is_new = is_made_in(buffer, body), .stays = buffer == body->parameters.data[index + 2]};
-  for (size_t j = 0; j < index; ++j) carried.is_new = carried.is_new && yield->operands.data[j + 1] != buffer;
+  const carried_at_t at = carried_at(loop);
+  const byoc_host_buffer_t *buffer = yield->operands.data[at.in_yield + index];
+  carried_t carried = {.is_new = is_made_in(buffer, body),
+                       .stays = buffer == body->parameters.data[at.in_operands + index]};
+  for (size_t j = 0; j < index; ++j) carried.is_new = carried.is_new && yield->operands.data[at.in_yield + j] != buffer;
   return carried;
 }
 
@@ -301,12 +313,14 @@ static const byoc_host_instruction_t *yield_of(const byoc_host_region_t *region)
 static void walk_loop(walk_t *w, const byoc_host_instruction_t *i) {
   const byoc_host_region_t *body = &i->regions[0];
   const byoc_host_instruction_t *yield = yield_of(body);
-  const size_t carried = body->parameters.count < 2 ? 0 : body->parameters.count - 2;
-  const bool fits = yield != NULL && body->parameters.count >= 2 && i->operands.count >= carried + 2 &&
-                    yield->operands.count > carried && i->results.count >= carried;
+  const carried_at_t at = carried_at(i);
+  const bool has_values = yield != NULL && body->parameters.count >= at.in_operands;
+  const size_t carried = has_values ? body->parameters.count - at.in_operands : 0;
+  const bool fits = has_values && i->operands.count >= body->parameters.count &&
+                    yield->operands.count >= carried + at.in_yield && i->results.count >= carried;
   for (size_t k = 0; fits && k < body->parameters.count; ++k) {
     const byoc_host_buffer_t *parameter = body->parameters.data[k];
-    const carried_t from = k >= 2 ? carried_by(i, yield, k - 2) : (carried_t){.is_new = true};
+    const carried_t from = k >= at.in_operands ? carried_by(i, yield, k - at.in_operands) : (carried_t){.is_new = true};
     uint32_t storage = from.is_new ? storage_of_buffer(w, parameter) : 0;
     if (from.stays && i->operands.data[k] != NULL) storage = w->storage_of[i->operands.data[k]->index];
     refer(w, parameter, storage);
@@ -319,7 +333,7 @@ static void walk_loop(walk_t *w, const byoc_host_instruction_t *i) {
   for (size_t k = 0; fits && k < carried; ++k) {
     const carried_t to = carried_by(i, yield, k);
     uint32_t storage = to.is_new ? storage_of_buffer(w, i->results.data[k]) : 0;
-    if (to.stays) storage = w->storage_of[body->parameters.data[k + 2]->index];
+    if (to.stays) storage = w->storage_of[body->parameters.data[at.in_operands + k]->index];
     refer(w, i->results.data[k], storage);
   }
   for (size_t k = 0; k < body->parameters.count; ++k) refer(w, body->parameters.data[k], 0);
@@ -368,9 +382,9 @@ static byoc_dim_t sum_to_dim(walk_t *w, const sum_t *sum) {
   return total;
 }
 
-// The maximum of the largest sums that make up an expression of a size that people read.
+// The maximum of the largest sums, as many as make an expression of a size that people read.
 static byoc_dim_t join_peaks(walk_t *w) {
-  enum { MOST_NODES = BYOC_DIM_MAX_SIZE / 2 };
+  enum { MOST_NODES = 64 };
   byoc_dim_t bound = byoc_dim_constant(0);
   for (bool is_first = true; w->peak_count > 0 && !w->failed;) {
     size_t largest = 0;
@@ -381,7 +395,7 @@ static byoc_dim_t join_peaks(walk_t *w) {
     remove_peak(w, largest);
     if (w->failed || !byoc_dim_walk(sum, is_symbol, NULL)) continue;
     const byoc_dim_t joined = is_first ? sum : byoc_dim_binary(&w->arena, BYOC_DIM_MAX, bound, sum, &w->failed);
-    if (joined.expr != NULL && joined.expr->size > MOST_NODES) continue;
+    if (joined.expr != NULL && joined.expr->size > (is_first ? BYOC_DIM_MAX_SIZE / 2 : MOST_NODES)) continue;
     bound = joined;
     is_first = false;
   }

@@ -203,6 +203,7 @@ static void print_call(const byoc_host_instruction_t *i, byoc_string_t *out) {
   print_operands(i, out);
   if (i->kernel != NULL && i->kernel->symbols.count > 0) print_dims(i->dims, i->kernel->symbols.count, out);
   if (i->region_count == 0 || i->results.count > 0) print_results(i, out);
+  if (i->takes_operand > 0) byoc_string_appendf(out, " over %u", i->takes_operand - 1);
   if (i->engine != NULL && i->json != NULL) {
     byoc_string_append(out, " by ");
     print_quoted(i->engine->name, out);

@@ -176,8 +176,10 @@ struct byoc_host_instruction_t {
   const char *origin; // graph node or nodes that it came from, for readers and profiles
   BYOC_VECTOR(byoc_host_buffer_t *) operands; // inputs, then bound constants; ALLOCATE, FREE: the buffer
   BYOC_VECTOR(byoc_host_buffer_t *) results;
-  byoc_host_buffer_t *workspace;       // scratch of a call; NULL: none
-  const byoc_loop_kernel_t *kernel;    // KERNEL
+  byoc_host_buffer_t *workspace;    // scratch of a call; NULL: none
+  const byoc_loop_kernel_t *kernel; // KERNEL
+  // KERNEL: 1 + the operand whose bytes the first result may take (alias-results decides whether it does); 0: none.
+  uint32_t takes_operand;
   const byoc_runtime_module_t *json;   // ENGINE: the JSON module
   const byoc_runtime_module_t *engine; // ENGINE
   uint32_t engine_function;            // ENGINE: index among the functions of its engine

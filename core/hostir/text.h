@@ -33,7 +33,8 @@
 // Instructions. Each may end with the text of its origin, a string; lists of buffers may hold `none`:
 //
 //   allocate %t [zeroed | cached]       free %t       copy %a -> %b       share %a -> %b       yield (%go, %next)
-//   kernel NAME(%x) [N * 2, 4] -> (%y)                 the values of the kernel's symbols in brackets
+//   kernel NAME(%x) [N * 2, 4] -> (%y) [over 0]        the values of the kernel's symbols in brackets; the operand
+//     whose bytes the first result may take
 //   packed SYMBOL(%x) -> (%y)
 //   engine FUNCTION(%x) -> (%y) by "engine" "json"     names of modules
 //   container SequenceAt(%s, %i) -> (%e) [axis 1] [flag 1]
