@@ -57,6 +57,45 @@ static void emit_cell_list(byoc_host_buffer_t *const *buffers, size_t count, con
   byoc_string_append(out, count == 0 ? "0};\n" : "};\n");
 }
 
+static bool is_made_once(const byoc_host_program_t *program, const byoc_host_buffer_t *buffer) {
+  const byoc_host_instruction_t *allocate = NULL;
+  for (size_t k = 0; k < buffer->uses.count; k++) {
+    const byoc_host_instruction_t *user = buffer->uses.data[k].instruction;
+    if (user->op != BYOC_HOST_ALLOCATE) continue;
+    if (allocate != NULL || user->region != &program->body || user->allocation != BYOC_HOST_FRESH) return false;
+    allocate = user;
+  }
+  return allocate != NULL;
+}
+
+// The cell that is made for nothing else but to become the output; BYOC_CELL_NONE: there is none.
+static uint32_t find_home(const byoc_host_program_t *program, const byoc_host_buffer_t *output, const uint32_t *homes,
+                          size_t count) {
+  for (size_t k = 0; k < output->uses.count; k++) {
+    const byoc_host_use_t *use = &output->uses.data[k];
+    const byoc_host_instruction_t *share = use->instruction;
+    if (share->op != BYOC_HOST_SHARE || use->kind != BYOC_HOST_USE_RESULT || share->region != &program->body) continue;
+    const byoc_host_buffer_t *from = share->operands.data[0];
+    bool fits = from->kind == BYOC_HOST_BUFFER_LOCAL && byoc_type_is_tensor(from->type) &&
+                byoc_type_equal(from->type, output->type) && is_made_once(program, from);
+    for (size_t i = 0; i < count; i++) fits = fits && homes[i] != from->index; // of an earlier output
+    if (fits) return from->index;
+  }
+  return BYOC_CELL_NONE;
+}
+
+static void emit_homes(byoc_host_c_t *host, byoc_string_t *out) {
+  const byoc_host_program_t *program = host->program;
+  uint32_t *homes = BYOC_ARENA_ARRAY(&host->arena, uint32_t, program->outputs.count);
+  if (homes == NULL) out->failed = true;
+  byoc_string_append(out, "static const uint32_t host_output_homes[] = {");
+  for (size_t i = 0; homes != NULL && i < program->outputs.count; i++) {
+    homes[i] = find_home(program, program->outputs.data[i], homes, i);
+    byoc_string_appendf(out, "%s%uu", i > 0 ? ", " : "", homes[i]);
+  }
+  byoc_string_append(out, program->outputs.count == 0 ? "0};\n" : "};\n");
+}
+
 // Which cells are inputs, outputs and constants.
 static void emit_cells(byoc_host_c_t *host, byoc_string_t *out) {
   const byoc_host_program_t *program = host->program;
@@ -65,6 +104,7 @@ static void emit_cells(byoc_host_c_t *host, byoc_string_t *out) {
   byoc_string_append(out, "// Cells: inputs, outputs, constants.\n");
   emit_cell_list(program->inputs.data, program->inputs.count, "host_input_cells", out);
   emit_cell_list(program->outputs.data, program->outputs.count, "host_output_cells", out);
+  emit_homes(host, out);
   table_begin(out, "byoc_model_constant_t", "host_constants");
   for (size_t i = 0; i < program->buffers.count; i++) {
     const byoc_host_buffer_t *buffer = program->buffers.data[i];
@@ -343,7 +383,8 @@ void byoc_host_c_emit_entry(byoc_host_c_t *host, const char *metadata, byoc_stri
     byoc_string_appendf(out,
                         "    .execute = host_execute,\n    .cell_count = %zu,\n"
                         "    .constant_count = HOST_CONSTANT_COUNT,\n    .input_cells = host_input_cells,\n"
-                        "    .output_cells = host_output_cells,\n    .constants = host_constants,\n",
+                        "    .output_cells = host_output_cells,\n    .output_homes = host_output_homes,\n    "
+                        ".constants = host_constants,\n",
                         program->buffers.count);
   }
   byoc_string_append(out, "};\n\n"
@@ -371,7 +412,7 @@ void byoc_host_c_emit_entry(byoc_host_c_t *host, const char *metadata, byoc_stri
                       "    .input_kinds = host_inputs_kinds,\n    .output_kinds = host_outputs_kinds,\n"
                       "    .is_dynamic = %d,\n    .run_arguments = byoc_model_run_arguments,\n"
                       "    .signature_hash = 0x%016llxu,\n    .peak_bytes = byoc_model_peak_bytes,\n"
-                      "    .outputs_over = host_outputs_over,\n",
+                      "    .outputs_over = host_outputs_over,\n    .run_with = byoc_model_run_with,\n",
                       program->is_dynamic, (unsigned long long)host->signature);
   if (host->options->trace) byoc_string_append(out, "    .trace = byoc_model_trace,\n");
   if (host->options->profile) byoc_string_append(out, "    .profile_arguments = byoc_model_profile_arguments,\n");

@@ -97,6 +97,26 @@ typedef struct byoc_argument_t {
   struct byoc_argument_t *items; // sequences and optionals
 } byoc_argument_t;
 
+// Memory of the caller, aligned to the element size of what is written into it.
+typedef struct byoc_buffer_t {
+  void *data; // NULL: none
+  uint64_t size_bytes;
+} byoc_buffer_t;
+
+// Where the outputs of run_with go.
+typedef struct byoc_run_options_t {
+  uint32_t struct_size; // sizeof(byoc_run_options_t) of the caller
+  uint32_t reserved;    // 0
+  // One for each output; NULL: none is given. An output without memory of the caller belongs to the context, as those
+  // of run_arguments do.
+  const byoc_buffer_t *outputs;
+  // Asked for the memory of each output that has none in `outputs`, once in a run, when its shape is known; `tensor`
+  // has type and shape. What it returns belongs to the caller, even if the run fails; NULL makes the run fail with
+  // BYOC_OUT_OF_MEMORY. Not asked for sequences, optionals and tensors without bytes. `allocate` may be NULL.
+  void *self;
+  void *(*allocate)(void *self, uint32_t output, const byoc_argument_t *tensor, uint64_t size_bytes);
+} byoc_run_options_t;
+
 // A named time in nanoseconds, reported by `profile` as each instruction ends. The nodes inside an engine are reported
 // before the instruction that they are part of, with a tab before their names. `name` lives until the sink returns.
 typedef void (*byoc_profile_sink_t)(void *argument, const char *name, uint64_t duration_ns);
@@ -191,6 +211,14 @@ typedef struct byoc_artifact_t {
   // For each output the input that it may be written over (byoc build --alias), or -1: a run may be given the same
   // memory for both. Then a state or a cache is changed in place, and what stays in it is not copied.
   const int32_t *outputs_over;
+  // Like run_arguments, with outputs in the caller's memory: they are written there directly where the model makes
+  // them, and copied where it passes on something else. `options` may be NULL. BYOC_INVALID_ARGUMENT, before anything
+  // runs: if a buffer overlaps an input (but for what outputs_over allows) or another one, if it is given for a
+  // sequence or an optional, or if a model of static shapes is given buffers for some outputs and no way to get the
+  // others. After the run: if a buffer is too small; then no output has data, but all have their shapes, which live
+  // until the next run, and the message gives the sizes needed and given.
+  int32_t (*run_with)(byoc_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs,
+                      const byoc_run_options_t *options);
 } byoc_artifact_t;
 
 // The one exported function, byoc_artifact_entry.

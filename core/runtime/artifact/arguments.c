@@ -157,3 +157,24 @@ int32_t byoc_frame_export(byoc_frame_t *frame, uint32_t index, byoc_argument_t *
   frame->given[frame->given_count++] = byoc_cell_retain(frame->cells[index]);
   return export(frame, frame->cells[index], out_argument);
 }
+
+int32_t byoc_frame_refuse_buffer(byoc_frame_t *frame, const char *name, const byoc_argument_t *tensor,
+                                 uint64_t size_bytes, const byoc_buffer_t *buffer) {
+  char type[256];
+  format_tensor(tensor->dtype, tensor->rank, tensor->dims, type, sizeof(type));
+  return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT,
+                         "the output '%s' is %s: it needs %llu bytes, its buffer has %llu", name, type,
+                         (unsigned long long)size_bytes, (unsigned long long)buffer->size_bytes);
+}
+
+int32_t byoc_frame_export_to(byoc_frame_t *frame, uint32_t index, const char *name, const byoc_buffer_t *buffer,
+                             byoc_argument_t *out_argument) {
+  byoc_cell_t *cell = frame->cells[index];
+  frame->given[frame->given_count++] = byoc_cell_retain(cell);
+  *out_argument = (byoc_argument_t){.kind = cell->kind, .dtype = cell->dtype, .rank = cell->rank, .dims = cell->dims};
+  const uint64_t size = byoc_cell_size_bytes(cell);
+  if (size > buffer->size_bytes) return byoc_frame_refuse_buffer(frame, name, out_argument, size, buffer);
+  out_argument->data = buffer->data;
+  if (size > 0 && cell->data != buffer->data) memcpy(buffer->data, cell->data, (size_t)size);
+  return cell->dtype == BYOC_DTYPE_STRING ? byoc_frame_keep_texts(frame, buffer->data, size / sizeof(char *)) : BYOC_OK;
+}

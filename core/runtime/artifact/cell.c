@@ -320,6 +320,29 @@ void byoc_frame_release(byoc_frame_t *frame, uint32_t index) {
   byoc_frame_put(frame, index, NULL);
 }
 
+static byoc_cell_t *create_outside(byoc_frame_t *frame, const void *data, uint32_t dtype, uint32_t rank,
+                                   const int64_t *dims) {
+  byoc_cell_t *cell = byoc_cell_create(frame, BYOC_ARGUMENT_TENSOR);
+  if (cell == NULL) return NULL;
+  cell->dtype = dtype;
+  cell->rank = rank;
+  if (rank > 0) memcpy(cell->dims, dims, rank * sizeof(*dims));
+  cell->data = (void *)(uintptr_t)data;
+  return cell;
+}
+
+// A cell in the caller's memory; NULL if it is to get a block.
+static byoc_cell_t *place_outside(byoc_frame_t *frame, uint32_t index, uint32_t dtype, uint32_t rank,
+                                  const int64_t *dims) {
+  uint64_t size = 0;
+  if (!tensor_size(dtype, rank, dims, &size)) return NULL;
+  const byoc_argument_t tensor = {.dtype = dtype, .rank = rank, .dims = dims};
+  void *data = frame->place(frame->place_self, index, &tensor, size);
+  byoc_cell_t *cell = data != NULL ? create_outside(frame, data, dtype, rank, dims) : NULL;
+  if (cell != NULL) cell->is_foreign = 1;
+  return cell;
+}
+
 int32_t byoc_frame_allocate(byoc_frame_t *frame, uint32_t index, uint32_t dtype, uint32_t rank, const int64_t *dims) {
   for (uint32_t i = 0; i < rank; i++) {
     if (dims[i] < 0) {
@@ -328,7 +351,8 @@ int32_t byoc_frame_allocate(byoc_frame_t *frame, uint32_t index, uint32_t dtype,
     }
   }
   byoc_frame_release(frame, index); // frees its block, which may be taken again here
-  frame->cells[index] = byoc_cell_create_tensor(frame, dtype, rank, dims);
+  if (frame->place != NULL) frame->cells[index] = place_outside(frame, index, dtype, rank, dims);
+  if (frame->cells[index] == NULL) frame->cells[index] = byoc_cell_create_tensor(frame, dtype, rank, dims);
   if (frame->cells[index] != NULL) return BYOC_OK;
   uint64_t size = 0;
   if (tensor_size(dtype, rank, dims, &size)) return byoc_frame_out_of_memory(frame);
@@ -352,17 +376,6 @@ int32_t byoc_frame_allocate_cached(byoc_frame_t *frame, uint32_t index, uint32_t
   byoc_frame_zero(frame, index);
   frame->is_kept[index] = 1;
   return BYOC_OK;
-}
-
-static byoc_cell_t *create_outside(byoc_frame_t *frame, const void *data, uint32_t dtype, uint32_t rank,
-                                   const int64_t *dims) {
-  byoc_cell_t *cell = byoc_cell_create(frame, BYOC_ARGUMENT_TENSOR);
-  if (cell == NULL) return NULL;
-  cell->dtype = dtype;
-  cell->rank = rank;
-  if (rank > 0) memcpy(cell->dims, dims, rank * sizeof(*dims));
-  cell->data = (void *)(uintptr_t)data;
-  return cell;
 }
 
 int32_t byoc_frame_constant(byoc_frame_t *frame, uint32_t index, const void *data, uint32_t dtype, uint32_t rank,

@@ -55,6 +55,10 @@ typedef struct byoc_frame_t {
   byoc_cell_t **given, **held; // of this run so far, and of the last finished one
   uint32_t given_count, held_count;
   byoc_block_of_memory_t *held_scratch;
+  // Asked for memory outside of the frame when byoc_frame_allocate makes the cell `index`; it may return NULL. NULL: it
+  // is not asked.
+  void *(*place)(void *self, uint32_t index, const struct byoc_argument_t *tensor, uint64_t size_bytes);
+  void *place_self;
   // Blocks that are in use: now, and at most since the run began.
   uint64_t live_bytes, peak_bytes;
 } byoc_frame_t;
@@ -191,6 +195,13 @@ int32_t byoc_frame_check_argument(byoc_frame_t *frame, const byoc_argument_t *ar
 // Fills the argument, once in a run for each cell. What it points to belongs to the frame, until the run after this one
 // is finished; bytes of the caller are copied, and so are texts of the last run.
 int32_t byoc_frame_export(byoc_frame_t *frame, uint32_t index, byoc_argument_t *out_argument);
+// The same for an output that goes into memory of the caller, unless it was made there. An output that is larger is
+// BYOC_INVALID_ARGUMENT, and has no data then.
+int32_t byoc_frame_export_to(byoc_frame_t *frame, uint32_t index, const char *name, const byoc_buffer_t *buffer,
+                             byoc_argument_t *out_argument);
+// Says that a buffer is too small.
+int32_t byoc_frame_refuse_buffer(byoc_frame_t *frame, const char *name, const byoc_argument_t *tensor,
+                                 uint64_t size_bytes, const byoc_buffer_t *buffer);
 // Copies those of the texts that the last run made.
 int32_t byoc_frame_keep_texts(byoc_frame_t *frame, const char **texts, uint64_t count);
 

@@ -225,8 +225,9 @@ static bool allocate_parts(byoc_model_context_t *context) {
   const size_t ports = (size_t)model->artifact->input_count + model->artifact->output_count;
   context->checked = calloc(ports + 1, sizeof(*context->checked));
   context->spans = calloc(ports + 1, sizeof(*context->spans));
-  return shared->tensors != NULL && shared->calls != NULL && shared->instances != NULL && shared->workspace != NULL &&
-         context->checked != NULL && context->spans != NULL;
+  context->placed = calloc((size_t)model->artifact->output_count + 1, sizeof(*context->placed));
+  return context->placed != NULL && shared->tensors != NULL && shared->calls != NULL && shared->instances != NULL &&
+         shared->workspace != NULL && context->checked != NULL && context->spans != NULL;
 }
 
 static int32_t set_up_frame(byoc_model_context_t *context) {
@@ -374,6 +375,7 @@ void byoc_model_destroy(byoc_context_t *shared) {
     free(kept);
     kept = next;
   }
+  free(context->placed);
   free(context->spans);
   free(context->checked);
   free(shared->workspace);

@@ -20,10 +20,12 @@ typedef struct byoc_model_context_t {
   _Atomic(const void *) own; // the inputs by which run_arguments calls run; NULL outside of that call
   const void **checked;      // the inputs and outputs that were found to be there and not to overlap
   bool has_checked;
-  byoc_span_t *spans;           // scratch of that check
-  byoc_thread_pool_t user_pool; // a copy; parallel_for is NULL if there is none
-  byoc_kept_t *kept;            // by libraries
-  char reason[512];             // of set_error; cut at 511
+  byoc_span_t *spans;             // scratch of that check
+  const byoc_run_options_t *with; // of run_with; NULL outside of that call
+  byoc_buffer_t *placed;          // by output: the caller's memory in this run
+  byoc_thread_pool_t user_pool;   // a copy; parallel_for is NULL if there is none
+  byoc_kept_t *kept;              // by libraries
+  char reason[512];               // of set_error; cut at 511
   char error[1024];
 } byoc_model_context_t;
 
@@ -31,5 +33,16 @@ typedef struct byoc_model_context_t {
 static inline const char *byoc_model_reason(const byoc_model_context_t *context, int32_t status) {
   return context->reason[0] != '\0' ? context->reason : byoc_status_name(status);
 }
+
+// ---- the caller's memory for outputs (results.c); for runs with context->with ----
+// Finds what is given for each output. Refuses what cannot be used.
+int32_t byoc_model_take_buffers(byoc_model_context_t *context);
+// Asks the caller's allocator for an output that has no memory yet.
+int32_t byoc_model_ask_for(byoc_model_context_t *context, uint32_t output, const byoc_argument_t *tensor,
+                           uint64_t size_bytes);
+// byoc_frame_t.place: the memory of the cells that become outputs.
+void *byoc_model_place(void *self, uint32_t cell, const byoc_argument_t *tensor, uint64_t size_bytes);
+// What the run has made of an output goes where it belongs.
+int32_t byoc_model_hand_out(byoc_model_context_t *context, uint32_t output, byoc_argument_t *out_argument);
 
 #endif // BYOC_CORE_RUNTIME_ARTIFACT_CONTEXT_H_

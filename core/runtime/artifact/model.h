@@ -71,6 +71,7 @@ typedef struct byoc_model_t {
   int32_t (*execute)(byoc_context_t *context); // NULL: a static model
   uint32_t cell_count, symbol_count, constant_count;
   const uint32_t *input_cells, *output_cells;
+  const uint32_t *output_homes; // by output: the cell that becomes it, so that it can be made in the caller's memory
   const byoc_model_constant_t *constants;
 } byoc_model_t;
 
@@ -107,6 +108,9 @@ int32_t byoc_model_trace(byoc_context_t *context, const byoc_argument_t *inputs,
                          byoc_trace_sink_t sink, void *argument);
 int32_t byoc_model_profile_arguments(byoc_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs,
                                      byoc_profile_sink_t sink, void *argument);
+// run_with, for every artifact.
+int32_t byoc_model_run_with(byoc_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs,
+                            const byoc_run_options_t *options);
 // `run` of a dynamic model: refuses, and says what to call.
 int32_t byoc_model_refuse_run(byoc_context_t *context, const void *const *inputs, void *const *outputs);
 uint64_t byoc_model_peak_bytes(const byoc_context_t *context); // accepts NULL

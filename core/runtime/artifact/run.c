@@ -144,6 +144,34 @@ static byoc_port_info_t port_info(const byoc_tensor_info_t *tensor, const char *
       .name = tensor->name, .kinds = kinds, .dtype = tensor->dtype, .rank = tensor->rank, .dims = tensor->dims};
 }
 
+// Buffers that the caller gives for outputs, against its inputs.
+static int32_t check_placed(byoc_model_context_t *context, const byoc_argument_t *inputs) {
+  const byoc_model_t *model = context->model;
+  const byoc_artifact_t *artifact = model->artifact;
+  const uint32_t input_count = artifact->input_count;
+  for (uint32_t i = 0; i < input_count; i++) {
+    const bool is_tensor = inputs[i].kind == BYOC_ARGUMENT_TENSOR;
+    const uint64_t size = is_tensor ? byoc_cell_size_bytes(context->shared.frame.cells[model->input_cells[i]]) : 0;
+    context->spans[i] = byoc_span_of(is_tensor ? inputs[i].data : NULL, size, i);
+  }
+  for (uint32_t i = 0; i < artifact->output_count; i++) {
+    byoc_span_t *span = &context->spans[input_count + i];
+    *span = byoc_span_of(context->placed[i].data, context->placed[i].size_bytes, input_count + i);
+    const int32_t over = artifact->outputs_over[i];
+    if (over < 0 || context->spans[over].begin != span->begin) continue;
+    span->size_bytes = context->spans[over].size_bytes; // the rest of the buffer is not written
+  }
+  uint32_t ports[2];
+  context->has_checked = false;
+  if (!byoc_find_overlap(context->spans, input_count, artifact->output_count, artifact->outputs_over, ports)) {
+    return BYOC_OK;
+  }
+  return byoc_frame_fail(&context->shared.frame, BYOC_INVALID_ARGUMENT,
+                         "the %s '%s' and the output '%s' overlap in memory",
+                         ports[0] < input_count ? "input" : "output", port_at(artifact, ports[0])->name,
+                         port_at(artifact, ports[1])->name);
+}
+
 static int32_t run_dynamic(byoc_model_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs) {
   const byoc_model_t *model = context->model;
   const byoc_artifact_t *artifact = model->artifact;
@@ -153,13 +181,38 @@ static int32_t run_dynamic(byoc_model_context_t *context, const byoc_argument_t 
     byoc_port_info_t port = port_info(&artifact->inputs[i], artifact->input_kinds[i]);
     status = byoc_frame_import(frame, model->input_cells[i], &inputs[i], &port);
   }
+  if (status == BYOC_OK && context->with != NULL) status = check_placed(context, inputs);
   if (status != BYOC_OK) return fail_by_reason(context, status);
   status = model->execute(&context->shared);
   if (status != BYOC_OK) return status;
-  for (uint32_t i = 0; i < artifact->output_count && status == BYOC_OK; i++) {
-    status = byoc_frame_export(frame, model->output_cells[i], &outputs[i]);
+  for (uint32_t i = 0; i < artifact->output_count; i++) { // all of them, for their shapes
+    const int32_t found = byoc_model_hand_out(context, i, &outputs[i]);
+    if (status == BYOC_OK && found != BYOC_OK) status = fail_by_reason(context, found);
   }
-  return status == BYOC_OK ? BYOC_OK : fail_by_reason(context, status);
+  for (uint32_t i = 0; i < artifact->output_count && status != BYOC_OK; i++) outputs[i].data = NULL;
+  context->reason[0] = '\0';
+  return status;
+}
+
+// The memory of an output of known shape: the caller's, or the context's.
+static int32_t find_memory(byoc_model_context_t *context, uint32_t output, byoc_argument_t *out_argument) {
+  const byoc_tensor_info_t *info = &context->model->artifact->outputs[output];
+  byoc_frame_t *frame = &context->shared.frame;
+  *out_argument = (byoc_argument_t){.dtype = info->dtype, .rank = info->rank, .dims = info->dims};
+  const byoc_buffer_t *placed = &context->placed[output];
+  if (context->with != NULL) {
+    int32_t status = byoc_model_ask_for(context, output, out_argument, info->size_bytes);
+    if (status != BYOC_OK) return status;
+  }
+  if (context->with != NULL && placed->data != NULL) {
+    if (placed->size_bytes < info->size_bytes) {
+      return byoc_frame_refuse_buffer(frame, info->name, out_argument, info->size_bytes, placed);
+    }
+    out_argument->data = placed->data;
+    return BYOC_OK;
+  }
+  out_argument->data = byoc_frame_scratch(frame, info->size_bytes);
+  return out_argument->data != NULL ? BYOC_OK : byoc_frame_out_of_memory(frame);
 }
 
 // Shapes are checked, results get memory.
@@ -174,13 +227,12 @@ static int32_t run_static(byoc_model_context_t *context, const byoc_argument_t *
     data[i] = inputs[i].data;
     status = byoc_frame_check_argument(frame, &inputs[i], &port);
   }
-  for (uint32_t i = 0; i < artifact->output_count && status == BYOC_OK; i++) {
-    const byoc_tensor_info_t *info = &artifact->outputs[i];
-    void *memory = byoc_frame_scratch(frame, info->size_bytes);
-    outputs[i] = (byoc_argument_t){.dtype = info->dtype, .rank = info->rank, .dims = info->dims, .data = memory};
-    data[artifact->input_count + i] = memory;
-    if (memory == NULL) status = byoc_frame_out_of_memory(frame);
+  for (uint32_t i = 0; i < artifact->output_count && data != NULL; i++) { // all of them, for their shapes
+    const int32_t found = find_memory(context, i, &outputs[i]);
+    if (status == BYOC_OK) status = found;
+    data[artifact->input_count + i] = outputs[i].data;
   }
+  for (uint32_t i = 0; i < artifact->output_count && status != BYOC_OK; i++) outputs[i].data = NULL;
   if (status != BYOC_OK) return fail_by_reason(context, status);
   atomic_store_explicit(&context->own, data, memory_order_relaxed);
   const byoc_observer_t *observer = context->shared.observer;
@@ -218,6 +270,37 @@ int32_t byoc_model_run_observed(byoc_context_t *shared, const byoc_argument_t *i
   status = is_dynamic ? run_dynamic(context, inputs, outputs) : run_static(context, inputs, outputs);
   if (status == BYOC_OK) byoc_frame_finish(&shared->frame);
   shared->observer = NULL;
+  leave(context);
+  return status;
+}
+
+static int32_t run_into(byoc_model_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs) {
+  byoc_frame_t *frame = &context->shared.frame;
+  int32_t status = byoc_model_take_buffers(context);
+  if (status != BYOC_OK) return fail_by_reason(context, status);
+  const bool is_dynamic = context->model->execute != NULL;
+  frame->place = is_dynamic ? byoc_model_place : NULL;
+  frame->place_self = context;
+  status = is_dynamic ? run_dynamic(context, inputs, outputs) : run_static(context, inputs, outputs);
+  frame->place = NULL;
+  if (status == BYOC_OK) byoc_frame_finish(frame);
+  return status;
+}
+
+int32_t byoc_model_run_with(byoc_context_t *shared, const byoc_argument_t *inputs, byoc_argument_t *outputs,
+                            const byoc_run_options_t *options) {
+  byoc_model_context_t *context = (byoc_model_context_t *)shared;
+  int32_t status = enter(context);
+  if (status != BYOC_OK) return status;
+  byoc_run_options_t known = {.struct_size = sizeof(known)};
+  if (options != NULL) {
+    memcpy(&known, options, options->struct_size < sizeof(known) ? options->struct_size : sizeof(known));
+  }
+  context->reason[0] = '\0';
+  byoc_frame_reset(&shared->frame);
+  context->with = &known;
+  status = run_into(context, inputs, outputs);
+  context->with = NULL;
   leave(context);
   return status;
 }

@@ -1,4 +1,4 @@
-// The caller's buffers: outputs that become inputs, buffers that overlap, outputs that the caller allocates.
+// The caller's buffers: outputs that become inputs, outputs that are written over inputs, buffers that overlap.
 #include "both_ways.h"
 
 // Every output is an input of the next run, of the same context. `step` changes the first value by itself.
