@@ -132,7 +132,7 @@ typedef struct byoc_trace_event_t {
   const char *const *operands; // names of the tensors that it read
   uint32_t operand_count;
   uint32_t turn_count;  // loops that it stands in; 32 at most, those further inside do not count
-  const int64_t *turns; // the turn that each is in, from 0, the outermost first
+  const int64_t *turns; // the turn that each is in, from 0, or the index of one that counts; the outermost first
   uint32_t result;      // which of the instruction's results this is, from 0
   uint32_t result_count;
   const char *name;      // of the tensor

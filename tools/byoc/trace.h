@@ -9,10 +9,11 @@
 //   end
 //
 // The number is the instruction's position in the host program (byoc build --emit=host), from 0; behind the @ stands
-// the turn of each loop around it, the outermost first. Type, "seq(3)" and "opt(0)" for what is no tensor. The hash is
-// XXH64, seed 0, of the bytes of the tensor, of its texts each with its NUL, or of its items' types and hashes. Numbers
-// have min, max and mean of those that are no NaN, and how many are. Names are quoted as in JSON. `in` names the file
-// that has the values, in the folder of the trace. A trace without `end` was cut off, or its run failed.
+// the turn of each loop around it, or the index of one that counts, the outermost first. Type, "seq(3)" and "opt(0)"
+// for what is no tensor. The hash is XXH64, seed 0, of the bytes of the tensor, of its texts each with its NUL, or of
+// its items' types and hashes. Numbers have min, max and mean of those that are no NaN, and how many are. Names are
+// quoted as in JSON. `in` names the file that has the values, in the folder of the trace. A trace without `end` was cut
+// off, or its run failed.
 #ifndef BYOC_TOOLS_BYOC_TRACE_H_
 #define BYOC_TOOLS_BYOC_TRACE_H_
 

@@ -78,6 +78,38 @@ static void test_h16_loops(void **state) {
   close_model(&m);
 }
 
+// Loops of a static program, whose values have places in the workspace: a Scan inside of a Loop.
+static void test_h16_static_loops(void **state) {
+  (void)state;
+  model_t m;
+  open_model("module {\n  constant @two : i64[] = [2]\n  constant @yes : bool[] = [true]\n"
+             "  func @main(%x : f32[3,2]) -> (%y : f32[3,2]) {\n"
+             "    %y = Loop@16(@two, @yes, %x) [body (%i : i64[], %c : bool[], %s : f32[3,2]) -> (bool[], f32[3,2]) {\n"
+             "        %h = Sigmoid@13(%s) : f32[3,2]\n"
+             "        %k = Scan@16(%h) {num_scan_inputs = 1} [body (%u : f32[2]) -> (f32[2]) {\n"
+             "            %v = Softmax@13(%u) {axis = 0} : f32[2]\n            return %v\n          }] : f32[3,2]\n"
+             "        return @yes, %k\n      }] : f32[3,2]\n    return %y\n  }\n}\n",
+             &m);
+  assert_false(m.program->is_dynamic);
+  const float x[6] = {1, 2, 3, 4, 5, 7};
+  const byoc_argument_t input = floats(2, (const int64_t[]){3, 2}, x);
+  byoc_argument_t results[MAX_RESULTS];
+  byoc_string_t trace;
+  byoc_string_init(&trace, byoc_allocator_system());
+  run_traced(&m, &input, results, &trace);
+  size_t inner = 0, outer = 0;
+  for (const char *line = trace.data; *line != '\0'; line = strchr(line, '\n') + 1) {
+    const size_t size = strcspn(line, "\n");
+    if (memmem(line, size, " kernel ", 8) == NULL) continue;
+    inner += memmem(line, size, "Softmax", 7) != NULL && memmem(line, strcspn(line, " "), ".", 1) != NULL;
+    outer += memmem(line, size, "Sigmoid", 7) != NULL && memmem(line, strcspn(line, " "), "@", 1) != NULL;
+  }
+  if (inner != 6 || outer != 2) fail_msg("%zu and %zu lines:\n%s", inner, outer, trace.data);
+  byoc_string_deinit(&trace);
+  run(&m, &input, results);
+  close_model(&m);
+}
+
 // Values that are no tensors: sequences are reported with their items.
 static void test_h16_sequences(void **state) {
   (void)state;
@@ -151,8 +183,11 @@ static void test_refusal_leaves_nobody_watching(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_h16_static_program), cmocka_unit_test(test_h16_loops), cmocka_unit_test(test_h16_sequences),
-      cmocka_unit_test(test_h16_times_of_a_dynamic_program), cmocka_unit_test(test_refusal_leaves_nobody_watching)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_h16_static_program),
+                                     cmocka_unit_test(test_h16_loops),
+                                     cmocka_unit_test(test_h16_static_loops),
+                                     cmocka_unit_test(test_h16_sequences),
+                                     cmocka_unit_test(test_h16_times_of_a_dynamic_program),
+                                     cmocka_unit_test(test_refusal_leaves_nobody_watching)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
