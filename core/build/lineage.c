@@ -36,7 +36,7 @@ static void connect(byoc_lineage_t *l, const byoc_value_t *from, byoc_value_t *c
   tensor_t *tensor = find(l, from);
   for (size_t i = 0; tensor != NULL && i < count; ++i) {
     tensor_t *next = find(l, to[i]);
-    if (next != NULL && !byoc_vector_push(&tensor->next, l->arena.allocator, next)) l->failed = true;
+    if (next != NULL && !byoc_vector_push(&tensor->next, byoc_arena_allocator(&l->arena), next)) l->failed = true;
   }
 }
 
