@@ -78,6 +78,8 @@ static void test_dump(void **state) {
   byoc_test_shell(1, "byoc run traced.so -i in/x:0=x.npy --trace=missing/t.txt");
   byoc_test_printed("missing");
   byoc_test_shell(2, "byoc run traced.so -i in/x:0=x.npy --dump all=a --dump all=b");
+  byoc_test_shell(2, "byoc run traced.so -i in/x:0=x.npy --trace t.txt");
+  byoc_test_printed("did you mean --trace=t.txt?");
 }
 
 // A loop's tensors go into one file for each turn.
@@ -131,6 +133,36 @@ static void test_diff(void **state) {
   byoc_test_printed("the 2 tensors that both have are the same (rtol 1e-05, atol 0)");
   byoc_test_shell(1, "head -n 3 one.txt > cut.txt && byoc debug diff one.txt cut.txt");
   byoc_test_printed("cut.txt has no end: it was cut off, or its run failed");
+}
+
+// A tensor without a name in the model is another one where other operators made it.
+static void test_diff_of_temporaries(void **state) {
+  (void)state;
+  byoc_test_shell(
+      0, "cat > p.txt <<'END'\nbyoc trace 1\n"
+         "1 \"t_2\" f32[2] 0000000000000001 by kernel \"k0\" \"Neg 'n'\" from \"x\"\n"
+         "2 \"y\" f32[2] 0000000000000002 by kernel \"k1\" \"Relu 'r'\" from \"t_2\"\nend\nEND\n"
+         "sed \"s/Neg 'n'/Abs 'a'/; s/0001 by/0003 by/\" p.txt > q.txt; sed 's/0001 by/0003 by/' p.txt > r.txt; "
+         "sed 's/t_2/t_x/; s/0001 by/0003 by/; s/Neg/Abs/' p.txt > s.txt; sed 's/t_2/t_x/' p.txt > u.txt");
+  byoc_test_shell(0, "byoc debug diff p.txt q.txt");
+  byoc_test_printed("the 1 tensor that both have is the same");
+  byoc_test_shell(1, "byoc debug diff p.txt r.txt");
+  byoc_test_printed("first difference: \"t_2\"");
+  byoc_test_shell(1, "byoc debug diff s.txt u.txt");
+  byoc_test_printed("first difference: \"t_x\"");
+}
+
+// The trace of a run that fails, or crashes, ends with what was made last.
+static void test_trace_of_a_failure(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc-modelgen lenet -o lenet.onnx");
+  byoc_test_shell(1, FAULTY "byoc run lenet.onnx --random --plan greedy --target 'faulty -fault=status' --trace=f.txt");
+  byoc_test_printed("the moon is full");
+  byoc_test_shell(0, "tail -n 1 f.txt");
+  byoc_test_printed("by kernel \"byoc_k0_conv");
+  (void)byoc_test_try_shell(FAULTY
+                            "byoc run lenet.onnx --random --plan greedy --target 'faulty -fault=crash' --trace=g.txt");
+  byoc_test_shell(0, "cmp f.txt g.txt");
 }
 
 static void test_diff_refuses(void **state) {
@@ -213,10 +245,11 @@ static void test_bisect_refuses(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_h16_static_models),  cmocka_unit_test(test_h16_dynamic_models),
-      cmocka_unit_test(test_trace_lines),        cmocka_unit_test(test_dump),
-      cmocka_unit_test(test_dump_of_a_loop),     cmocka_unit_test(test_diff),
-      cmocka_unit_test(test_diff_refuses),       cmocka_unit_test(test_bisect),
-      cmocka_unit_test(test_bisect_of_failures), cmocka_unit_test(test_bisect_refuses)};
+      cmocka_unit_test(test_h16_static_models),   cmocka_unit_test(test_h16_dynamic_models),
+      cmocka_unit_test(test_trace_lines),         cmocka_unit_test(test_dump),
+      cmocka_unit_test(test_dump_of_a_loop),      cmocka_unit_test(test_diff),
+      cmocka_unit_test(test_diff_of_temporaries), cmocka_unit_test(test_trace_of_a_failure),
+      cmocka_unit_test(test_diff_refuses),        cmocka_unit_test(test_bisect),
+      cmocka_unit_test(test_bisect_of_failures),  cmocka_unit_test(test_bisect_refuses)};
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

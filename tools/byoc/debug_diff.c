@@ -147,6 +147,16 @@ static byoc_status_t compare(const comparison_t *c, const byoc_trace_record_t *a
 
 // ---- all ----
 
+// Tensors that the model does not name are called t, t_7 or v_3 (core/hostir), and may be something else in another
+// program: they are compared only if the same operators made them.
+static bool is_stranger(const byoc_trace_record_t *a, const byoc_trace_record_t *b) {
+  const char *name = a->name;
+  if (a->origin == NULL || b->origin == NULL || (name[0] != 't' && name[0] != 'v')) return false;
+  const char *number = name[1] == '_' ? name + 2 : name + 1;
+  if (number[strspn(number, "0123456789")] != '\0' || (name[1] != '_' && name[1] != '\0')) return false;
+  return strcmp(a->origin, b->origin) != 0 || strcmp(a->type, b->type) != 0;
+}
+
 // The run's order is that of `a`, unless only `b` knows it.
 static byoc_status_t compare_all(comparison_t *c) {
   const bool by_a = c->a->has_order || !c->b->has_order;
@@ -154,7 +164,7 @@ static byoc_status_t compare_all(comparison_t *c) {
   for (size_t i = 0; i < leading->records.count; ++i) {
     const byoc_trace_record_t *record = &leading->records.data[i];
     const byoc_trace_record_t *found = byoc_trace_find(other, leading, record);
-    if (found == NULL) continue;
+    if (found == NULL || is_stranger(record, found)) continue;
     finding_t finding;
     BYOC_RETURN_IF_ERROR(compare(c, by_a ? record : found, by_a ? found : record, &finding));
     c->common += 1;
@@ -242,9 +252,11 @@ static byoc_status_t report(const comparison_t *c) {
   if (!c->tolerance->is_exact)
     snprintf(how, sizeof(how), " (rtol %g, atol %g)", c->tolerance->rtol, c->tolerance->atol);
   if (c->common == c->same) {
-    byoc_print("the %zu tensors that both have are the same%s\n", c->common, how);
+    byoc_print("the %zu tensor%s that both have %s the same%s\n", c->common, byoc_plural(c->common),
+               c->common == 1 ? "is" : "are", how);
   } else {
-    byoc_print("%zu of the %zu tensors that both have differ%s\n", c->common - c->same, c->common, how);
+    byoc_print("%zu of the %zu tensor%s that both have differ%s\n", c->common - c->same, c->common,
+               byoc_plural(c->common), how);
     BYOC_RETURN_IF_ERROR(print_first(c));
   }
   for (int i = 0; i < 2; ++i) {
@@ -296,7 +308,9 @@ int byoc_main_debug_diff(int argc, char **argv) {
       .more =
           "A and B are files of byoc run --trace, folders of byoc run --dump all=FOLDER, or folders of .npy files\n"
           "from elsewhere, each named by its tensor ('/' and ':' as '_'). Tensors are matched by name, in the order\n"
-          "of the run; what only one of them has is left out. Tolerances need values, as folders have them.\n"
+          "of the run; what only one of them has is left out, and so is what byoc itself named t or v_3, unless the "
+          "same\n"
+          "operators made it. Tolerances need values, as folders have them.\n"
           "Exit codes: 0 nothing differs; 1 something does.\n",
   };
   byoc_diag_t diag = {0};

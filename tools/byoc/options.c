@@ -160,6 +160,14 @@ static byoc_status_t add_operand(const byoc_usage_t *usage, const char *word, co
   return BYOC_OK;
 }
 
+static byoc_status_t surplus_word(const byoc_usage_t *usage, const char *before, const char *word, byoc_diag_t *diag) {
+  byoc_status_t status =
+      byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s does not take the word '%s'", usage->command, word);
+  const byoc_option_row_t *row = before[0] == '-' && before[1] != '\0' ? find_row(usage, before) : NULL;
+  if (row != NULL && row->kind == BYOC_OPT_MAYBE) byoc_diag_hint(diag, "did you mean --%s=%s?", row->name, word);
+  return status;
+}
+
 byoc_status_t byoc_options_parse(const byoc_usage_t *usage, int argc, char **argv, byoc_diag_t *diag,
                                  const char **operands, bool *out_done) {
   *out_done = false;
@@ -178,7 +186,7 @@ byoc_status_t byoc_options_parse(const byoc_usage_t *usage, int argc, char **arg
     } else if (!only_operands && word[0] == '-' && word[1] != '\0') {
       BYOC_RETURN_IF_ERROR(parse_option(usage, argc, argv, &i, diag));
     } else if (count == wanted && usage->more_operands == NULL) {
-      return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s does not take the word '%s'", usage->command, word);
+      return surplus_word(usage, argv[i - 1], word, diag);
     } else {
       BYOC_RETURN_IF_ERROR(add_operand(usage, word, operands, &count, wanted, diag));
     }

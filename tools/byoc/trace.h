@@ -77,13 +77,14 @@ byoc_status_t byoc_trace_close(byoc_trace_writer_t *writer, bool is_whole, byoc_
 // ---- reading ----
 
 typedef struct byoc_trace_record_t {
-  const char *key;   // name, and "@2.0" for a turn, and "#2" if it is made again
-  const char *name;  // of the tensor
-  const char *type;  // as in the text
-  const char *hash;  // 16 digits; NULL: only the file is known
-  const char *range; // "min 0 max 1 mean 0.5"; may be ""
-  const char *step;  // "instruction 12, kernel byoc_k4, Conv+Relu 'conv1'"; "the input"; NULL: not known
-  const char *file;  // path of its values; NULL: there are none
+  const char *key;    // name, and "@2.0" for a turn, and "#2" if it is made again
+  const char *name;   // of the tensor
+  const char *type;   // as in the text
+  const char *hash;   // 16 digits; NULL: only the file is known
+  const char *range;  // "min 0 max 1 mean 0.5"; may be ""
+  const char *origin; // what the instruction came from: "Conv+Relu 'conv1'"; NULL: not known
+  const char *step;   // "instruction 12, kernel byoc_k4, Conv+Relu 'conv1'"; "the input"; NULL: not known
+  const char *file;   // path of its values; NULL: there are none
   const char *const *operands;
   size_t operand_count;
 } byoc_trace_record_t;
