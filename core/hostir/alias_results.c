@@ -118,6 +118,16 @@ static byoc_status_t fits_pair(const scan_t *s, const byoc_host_buffer_t *local,
   return BYOC_OK;
 }
 
+// Does the instruction read bytes of its result, besides those of the operand?
+static bool reads_result(const byoc_host_instruction_t *i, uint32_t operand, byoc_host_buffer_t *result) {
+  for (uint32_t k = 0; k < i->operands.count; ++k) {
+    byoc_host_buffer_t *other = i->operands.data[k];
+    if (k == operand || other == NULL || byoc_host_buffer_root(other) != byoc_host_buffer_root(result)) continue;
+    if (share_bytes(other, result)) return true;
+  }
+  return false;
+}
+
 // ---- doing it ----
 
 static bool are_the_same(const byoc_host_buffer_t *a, const byoc_host_buffer_t *b) {
@@ -175,7 +185,7 @@ static byoc_status_t alias(const scan_t *s, const byoc_host_instruction_t *i, ui
     *out_done = true;
     return become(s, to, from) ? BYOC_OK : byoc_diag_out_of_memory(diag);
   }
-  if (!is_whole(from) || byoc_host_buffer_offset(to) % BYOC_BUFFER_ALIGNMENT != 0 ||
+  if (!is_whole(from) || byoc_host_buffer_offset(to) % BYOC_BUFFER_ALIGNMENT != 0 || reads_result(i, operand, to) ||
       are_used_since(s, to, facts_of(s, from_root)->first)) {
     return BYOC_OK;
   }

@@ -235,6 +235,8 @@ static void test_h6_select_and_view_share(void **state) {
 #define WIDE_KERNELS                                                                                                   \
   "kernel {\n  name \"inc\"\n  input x : f32[16]\n  output y : f32[16]\n"                                              \
   "  serial i in 0 .. 16 {\n    y[i] = x[i] + 1.0\n  }\n}\n"                                                           \
+  "kernel over 0 {\n  name \"update\"\n  input a : f32[16]\n  input b : f32[16]\n  output y : f32[16]\n"               \
+  "  serial i in 0 .. 16 {\n    y[i] = a[i] + b[i] * 3.0\n  }\n}\n"                                                    \
   "kernel {\n  name \"add\"\n  input a : f32[16]\n  input b : f32[16]\n  output y : f32[16]\n"                         \
   "  serial i in 0 .. 16 {\n    y[i] = a[i] * 2.0 + b[i]\n  }\n}\n"
 
@@ -286,6 +288,16 @@ static void add_step(maker_t *m, const char *to) {
   snprintf(m->written[m->written_count++], 8, "%s", to);
 }
 
+// Changes a buffer that is there in place, by what a local holds.
+static void add_update(maker_t *m) {
+  const char *to = some(m);
+  char between[8];
+  if (to[0] == 'x' || to[0] == 'w') return; // inputs
+  new_local(m, between);
+  add_kernel(m, some(m), between);
+  byoc_string_appendf(&m->steps, "  kernel update(%%%s, %%%s) -> (%%%s) over 1\n", to, between, to);
+}
+
 static void make_program(uint64_t seed, byoc_string_t *out) {
   maker_t m = {.random = {seed}, .written = {"x", "w"}, .written_count = 2};
   byoc_string_init(&m.declared, byoc_allocator_system());
@@ -302,6 +314,7 @@ static void make_program(uint64_t seed, byoc_string_t *out) {
       memcpy(m.free[index], m.free[--m.free_count], sizeof(to));
     }
     add_step(&m, to);
+    if (byoc_test_below(&m.random, 4) == 0) add_update(&m);
   }
   while (m.free_count > 0) add_step(&m, m.free[--m.free_count]);
   byoc_string_appendf(out,
