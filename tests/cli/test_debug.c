@@ -37,6 +37,19 @@ static void test_h16_dynamic_models(void **state) {
   agrees("lstm", "--dim time=5 --dim batch=3", "-i x=lstm/x.npy -i lengths=lstm/lengths.npy");
 }
 
+// The code of backends is the same in both, and on one thread so are their sums.
+static void test_h16_backends(void **state) {
+  (void)state;
+  static const char *const targets[] = {"cutlass; c", "cblas; dnnl; c"};
+  byoc_test_shell(0, "byoc-modelgen lenet -o lenet.onnx");
+  for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); ++i) {
+#define RUN "byoc run lenet.onnx --random --plan greedy --threads 1 --target '%s -mcpu=x86-64 -O=0' "
+    byoc_test_shell(0, RUN "--evaluate --trace=evaluated.txt", targets[i]);
+    byoc_test_shell(0, RUN "--trace=compiled.txt && cmp evaluated.txt compiled.txt", targets[i]);
+#undef RUN
+  }
+}
+
 static void test_trace_lines(void **state) {
   (void)state;
   write_tiny("tiny.onnx", "2");
@@ -244,12 +257,18 @@ static void test_bisect_refuses(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_h16_static_models),   cmocka_unit_test(test_h16_dynamic_models),
-      cmocka_unit_test(test_trace_lines),         cmocka_unit_test(test_dump),
-      cmocka_unit_test(test_dump_of_a_loop),      cmocka_unit_test(test_diff),
-      cmocka_unit_test(test_diff_of_temporaries), cmocka_unit_test(test_trace_of_a_failure),
-      cmocka_unit_test(test_diff_refuses),        cmocka_unit_test(test_bisect),
-      cmocka_unit_test(test_bisect_of_failures),  cmocka_unit_test(test_bisect_refuses)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_h16_static_models),
+                                     cmocka_unit_test(test_h16_dynamic_models),
+                                     cmocka_unit_test(test_h16_backends),
+                                     cmocka_unit_test(test_trace_lines),
+                                     cmocka_unit_test(test_dump),
+                                     cmocka_unit_test(test_dump_of_a_loop),
+                                     cmocka_unit_test(test_diff),
+                                     cmocka_unit_test(test_diff_of_temporaries),
+                                     cmocka_unit_test(test_trace_of_a_failure),
+                                     cmocka_unit_test(test_diff_refuses),
+                                     cmocka_unit_test(test_bisect),
+                                     cmocka_unit_test(test_bisect_of_failures),
+                                     cmocka_unit_test(test_bisect_refuses)};
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

@@ -52,6 +52,8 @@ MATERIAL = {
     "in/mix.so": ("byoc", "build", "in/lenet.onnx", "-o", "in/mix.so", "-t", ALL, "--plan", "greedy"),
     "in/open.so": ("byoc", "build", "in/mlp.onnx", "-o", "in/open.so", "-t", "c", "--plan", "greedy"),
     "in/timed.so": ("byoc", "build", "in/lenet.onnx", "-o", "in/timed.so", "-t", "c", "--plan", "greedy", "--profile"),
+    "in/traced.so": ("byoc", "build", "in/lenet.onnx", "-o", "in/traced.so", "-t", "c", "--plan", "greedy", "--trace"),
+    "in/trace.txt": ("byoc", "run", "in/traced.so", "--random", "--trace=in/trace.txt"),
     "in/plan.json": ("byoc", "explain", "in/lenet.onnx", "-t", ALL, "--cost", "estimate", "--save-plan",
                      "in/plan.json"),
 }
@@ -84,6 +86,9 @@ def make_stages():
         Stage("run-model", ("byoc", "run", "in/lenet.onnx", "--evaluate", "--random"), share=4, short=True),
         Stage("run-compiled", ("byoc", "run", "in/lenet.onnx", "-t", PLAIN, *greedy, "--random")),
         Stage("run-open", ("byoc", "run", "in/open.so", "--random", "--dim", "batch=3"), share=4),
+        Stage("run-traced", ("byoc", "run", "in/traced.so", "--random", "--trace"), share=3),
+        Stage("run-traced-model", ("byoc", "run", "in/lenet.onnx", "--evaluate", "--random", "--trace"), share=2),
+        Stage("debug-diff", ("byoc", "debug", "diff", "in/trace.txt", "in/trace.txt"), share=3),
         Stage("explain", ("byoc", "explain", "in/lenet.onnx", "-t", ALL, "--cost", "estimate", "--html",
                           "out/plan.html", "--save-plan", "out/plan.json"), "warm",
               ("out/plan.html", "out/plan.json"), False, "files", 2),
