@@ -206,6 +206,10 @@ static bool place_all(plan_t *plan) {
     if (size_bytes < best) best = size_bytes;
     if (best <= program->workspace_bound_bytes || plan->fit.work > MOST_WORK) break;
   }
+  for (size_t k = 0; k < program->buffers.count; ++k) { // what does not live has no place
+    byoc_host_buffer_t *buffer = program->buffers.data[k];
+    if (buffer->kind == BYOC_HOST_BUFFER_LOCAL) buffer->offset_bytes = BYOC_HOST_OFFSET_NONE;
+  }
   for (size_t k = 0; k < plan->count; ++k) {
     byoc_host_buffer_t *buffer = plan->intervals[k].buffer;
     buffer->offset_bytes = plan->best_offsets[buffer->index];

@@ -253,6 +253,7 @@ static void begin_passing(const byoc_host_verifier_t *v, const byoc_host_instruc
 // for granted, and the body is walked again.
 static byoc_status_t walk_loop(byoc_host_verifier_t *v, const byoc_host_instruction_t *i, uint32_t *known) {
   byoc_host_scope_t body;
+  const size_t first_new = v->storages.count; // of the values that the body allocates
   const size_t number = v->number, first = i->count != NULL ? 0 : 2, carried = i->operands.count - first;
   uint32_t *passed = BYOC_ARENA_ARRAY(&v->arena, uint32_t, i->operands.count + i->results.count);
   if (passed == NULL) return byoc_diag_out_of_memory(v->diag);
@@ -277,6 +278,7 @@ static byoc_status_t walk_loop(byoc_host_verifier_t *v, const byoc_host_instruct
   const size_t behind = v->number;
   v->number = number;
   BYOC_RETURN_IF_ERROR(byoc_host_verify_repeat(v, i, &body));
+  BYOC_RETURN_IF_ERROR(byoc_host_verify_repeat_values(v, first_new, number));
   v->number = behind;
   return BYOC_OK;
 }
@@ -334,6 +336,7 @@ static byoc_status_t check_instruction(byoc_host_verifier_t *v, const byoc_host_
     if (i->operands.data[k] != NULL) BYOC_RETURN_IF_ERROR(byoc_host_verify_read(v, i->operands.data[k]));
   }
   BYOC_RETURN_IF_ERROR(check_known(v, i));
+  byoc_host_verify_pass_on(v, i);
   if (i->op == BYOC_HOST_C_CALL && i->c_call->result_from_operand >= 0) { // what it adds to is there already
     BYOC_RETURN_IF_ERROR(byoc_host_verify_read(v, i->results.data[0]));
   }
@@ -348,6 +351,9 @@ static byoc_status_t check_instruction(byoc_host_verifier_t *v, const byoc_host_
   for (size_t k = 0; k < i->results.count; ++k) {
     BYOC_RETURN_IF_ERROR(makes_cells(i) ? byoc_host_verify_make(v, i->results.data[k], known[k])
                                         : byoc_host_verify_write(v, i->results.data[k]));
+    if (i->op == BYOC_HOST_SHARE) {
+      v->lives[i->results.data[k]->index].storage = v->lives[i->operands.data[0]->index].storage;
+    }
   }
   return BYOC_OK;
 }

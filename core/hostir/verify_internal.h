@@ -14,9 +14,10 @@
 // What is known about a buffer that owns its bytes. A cell counts as one byte.
 typedef struct byoc_host_life_t {
   byoc_byte_set_t written;
-  uint32_t lives;  // how often it came to life
-  uint32_t known;  // a cell: the dimensions that are as its type declares, and whether its kind is (verify_shape.c)
-  uint32_t region; // the last region that changed it
+  uint32_t lives;   // how often it came to life
+  uint32_t known;   // a cell: the dimensions that are as its type declares, and whether its kind is (verify_shape.c)
+  uint32_t storage; // a cell: whose memory it is (verify_storage.c)
+  uint32_t region;  // the last region that changed it
   bool alive;
 } byoc_host_life_t;
 
@@ -33,9 +34,16 @@ typedef struct byoc_host_equation_t {
   byoc_dim_t value;
 } byoc_host_equation_t;
 
+// The memory of a value that the program allocates; where it was last passed on, and written.
+typedef struct byoc_host_storage_t {
+  bool is_passed;
+  size_t passed_at, written_at;
+} byoc_host_storage_t;
+
 // The bytes of one result.
 typedef struct byoc_host_span_t {
-  uint32_t root, result; // indices of the buffer that owns the bytes, and of the result
+  uint64_t root;   // index of the buffer that owns the bytes; values that share memory have one
+  uint32_t result; // index of the result
   byoc_byte_range_t bytes;
 } byoc_host_span_t;
 
@@ -64,6 +72,7 @@ typedef struct byoc_host_verifier_t {
   bool *is_bound;              // by symbol
   BYOC_VECTOR(uint32_t) bound; // symbols in the order in which they were bound
   BYOC_VECTOR(byoc_host_equation_t) equations;
+  BYOC_VECTOR(byoc_host_storage_t) storages;
   bool has_input_checks; // a `require of inputs` was met
   BYOC_VECTOR(byoc_host_span_t) spans;
   byoc_host_ranges_t ranges;
@@ -107,6 +116,15 @@ uint32_t byoc_host_verify_passed(const byoc_host_verifier_t *v, const byoc_host_
 byoc_status_t byoc_host_verify_known(byoc_host_verifier_t *v, byoc_host_buffer_t *buffer, bool only_kind);
 // A symbol gets a new value: dimensions that equalled its last one are not known any more.
 byoc_status_t byoc_host_verify_forget(byoc_host_verifier_t *v, uint32_t symbol);
+
+// ---- values that share memory (verify_storage.c) ----
+// A value gets memory of its own.
+byoc_status_t byoc_host_verify_own(byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer);
+// The instruction lets others have its operands, for longer than it runs.
+void byoc_host_verify_pass_on(byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
+byoc_status_t byoc_host_verify_write_value(byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer);
+// After a loop, the instruction with that number; what was allocated in its body has the numbers from `first_new` on.
+byoc_status_t byoc_host_verify_repeat_values(byoc_host_verifier_t *v, size_t first_new, size_t number);
 
 // ---- overlaps (verify_overlap.c) ----
 // Results and workspace share no bytes with each other or with operands, but for a result that is written in place.

@@ -12,7 +12,10 @@ static int compare_spans(const void *left, const void *right) {
 }
 
 static byoc_host_span_t span_of(const byoc_host_verifier_t *v, byoc_host_buffer_t *buffer, size_t result) {
-  return (byoc_host_span_t){byoc_host_buffer_root(buffer)->index, (uint32_t)result, byoc_host_verify_bytes(v, buffer)};
+  const byoc_host_buffer_t *root = byoc_host_buffer_root(buffer);
+  const uint32_t storage = v->lives[root->index].storage;
+  const uint64_t owner = storage > 0 ? (uint64_t)v->program->buffers.count + storage : root->index;
+  return (byoc_host_span_t){owner, (uint32_t)result, byoc_host_verify_bytes(v, buffer)};
 }
 
 static bool is_empty(const byoc_host_span_t *span) {

@@ -161,6 +161,7 @@ byoc_status_t byoc_host_verify_write(byoc_host_verifier_t *v, byoc_host_buffer_t
     return byoc_host_verify_refuse(v, "buffer '%s' is written, but is an output that has no memory before it is made",
                                    buffer->name);
   }
+  BYOC_RETURN_IF_ERROR(byoc_host_verify_write_value(v, buffer));
   if (byoc_host_buffer_moves(buffer)) return byoc_host_verify_write_slice(v, buffer);
   return byoc_host_verify_note(v, root, byoc_host_verify_bytes(v, buffer));
 }
@@ -220,7 +221,9 @@ byoc_status_t byoc_host_verify_begin_or_end(byoc_host_verifier_t *v, byoc_host_b
   }
   if (what != NULL) return byoc_host_verify_refuse(v, "buffer '%s' %s", buffer->name, what);
   BYOC_RETURN_IF_ERROR(set_alive(v, buffer, begins));
-  return begins ? byoc_host_verify_set_known(v, buffer, UINT32_MAX) : BYOC_OK;
+  if (!begins) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(byoc_host_verify_set_known(v, buffer, UINT32_MAX));
+  return byoc_host_verify_own(v, buffer);
 }
 
 // ---- regions ----
@@ -289,6 +292,7 @@ static byoc_status_t join_buffer(byoc_host_verifier_t *v, uint32_t buffer, const
   life->written = both;
   life->lives = lives;
   life->known = then_life->known & else_life->known;
+  life->storage = then_life->storage == else_life->storage ? then_life->storage : 0;
   return BYOC_OK;
 }
 

@@ -65,6 +65,9 @@ typedef enum outcome_t {
 // `composes`, holds an artifact against that, too, and clears it unless that was possible.
 outcome_t run_program(const byoc_host_program_t *program, uint64_t seed, bool *composes, char *reason,
                       size_t reason_size);
+// Runs host passes over the text of a program that ran: it must give the same outputs. Else a finding, and the reason.
+outcome_t run_passes(const byoc_host_program_t *program, const char *text, const char *passes, uint64_t seed,
+                     char *reason, size_t reason_size);
 // Do a kernel's indices depend on nothing but its symbols and loops, and fit its signature for all values of the
 // symbols?
 bool kernel_is_closed(const byoc_loop_kernel_t *kernel);

@@ -1,9 +1,10 @@
 // Mutants of valid host programs: the verifier judges each, and what it accepts is evaluated. Under the sanitizers, any
 // report is a finding: a hole in the verifier or in the evaluator.
 //
-//   random_host_programs [--count N] [--seed N] [--first N] [--compose N] [--print] [FILE ...]
+//   random_host_programs [--count N] [--seed N] [--first N] [--compose N] [--passes LIST] [--print] [FILE ...]
 //
 // One in N of the mutants that need no backend is composed, too, and must agree with the evaluator (0: none).
+// What ran must give the same outputs after the host passes of LIST.
 // Mutant K depends on the seed and on K alone: --first K --count 1 makes it again, and --print shows it. FILEs, host
 // programs or modules, take the place of the programs to begin with. Mutants run in child processes, so that one that
 // ends its process does not end the others; one that takes too long is counted, because a loop may go on for ever.
@@ -39,6 +40,7 @@ typedef struct shared_t {
 typedef struct options_t {
   uint64_t seed, first, count, compose;
   bool prints;
+  const char *passes;
 } options_t;
 
 static shared_t *shared;
@@ -137,7 +139,7 @@ static void limit_time(int cpu_ms) {
   (void)setitimer(ITIMER_PROF, &limit, NULL);
 }
 
-static void judge(const options_t *options, const seed_t *seed, const byoc_host_program_t *program) {
+static void judge(const options_t *options, const seed_t *seed, const byoc_host_program_t *program, const char *text) {
   byoc_diag_t diag = {0};
   shared->stage = STAGE_VERIFY;
   if (byoc_host_program_verify(program, &diag) != BYOC_OK) {
@@ -151,9 +153,12 @@ static void judge(const options_t *options, const seed_t *seed, const byoc_host_
   char reason[700] = "";
   bool composes = options->compose > 0 && shared->next % options->compose == 0;
   if (composes) limit_time(10 * CPU_MS);
-  const outcome_t outcome = run_program(program, options->seed + shared->next, &composes, reason, sizeof(reason));
+  outcome_t outcome = run_program(program, options->seed + shared->next, &composes, reason, sizeof(reason));
   shared->outcomes[outcome]++;
   shared->composed += composes;
+  if (outcome == OUTCOME_RAN && options->passes != NULL) {
+    outcome = run_passes(program, text, options->passes, options->seed + shared->next, reason, sizeof(reason));
+  }
   if (outcome == OUTCOME_WRONG) {
     finding(options, seed, reason);
     show(program);
@@ -173,7 +178,7 @@ static void try_mutant(const options_t *options, const seeds_t *seeds) {
   if (options->prints) fprintf(stderr, "// from %s\n%s", seed->name, text.data);
   if (byoc_host_program_parse(text.data, "mutant", NULL, byoc_allocator_system(), &diag, &module, &program) ==
       BYOC_OK) {
-    judge(options, seed, program);
+    judge(options, seed, program, text.data);
   } else {
     shared->unreadable++;
     count_reason(diag.message);
@@ -269,6 +274,8 @@ int main(int argc, char **argv) {
       options.first = number(argv[++k]);
     else if (strcmp(argv[k], "--compose") == 0)
       options.compose = number(argv[++k]);
+    else if (strcmp(argv[k], "--passes") == 0)
+      options.passes = argv[++k];
     else if (strcmp(argv[k], "--print") == 0)
       options.prints = true;
     else

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/hostir/pass.h"
 #include "tests/random/host/compose.h"
 #include "tests/random/host/host.h"
 #include "tests/random/host/values.h"
@@ -184,6 +185,22 @@ static outcome_t judge(const byoc_host_program_t *program, const run_t *a, const
   return OUTCOME_WRONG;
 }
 
+static void make_inputs(const byoc_host_program_t *program, uint64_t seed, inputs_t *inputs) {
+  byoc_test_random_t random = {seed};
+  *inputs = (inputs_t){.buffers = calloc(program->inputs.count + 1, sizeof(void *))};
+  if (inputs->buffers == NULL) exit(2);
+  if (program->is_dynamic) inputs->arguments = make_arguments(program, &random);
+  for (size_t k = 0; k < program->inputs.count && !program->is_dynamic; ++k) {
+    const byoc_host_buffer_t *input = program->inputs.data[k];
+    inputs->buffers[k] = make_elements(input->type->dtype, input->size_bytes, &random);
+  }
+}
+
+static void free_inputs(const byoc_host_program_t *program, inputs_t *inputs) {
+  if (program->is_dynamic) free_arguments(inputs->arguments, program->inputs.count);
+  free_all(inputs->buffers, program->inputs.count);
+}
+
 outcome_t run_program(const byoc_host_program_t *program, uint64_t seed, bool *composes, char *reason,
                       size_t reason_size) {
   *composes = *composes && can_be_composed(program);
@@ -191,19 +208,13 @@ outcome_t run_program(const byoc_host_program_t *program, uint64_t seed, bool *c
     if (i->op == BYOC_HOST_C_CALL) return OUTCOME_UNPREPARED;
   }
   const byoc_symbol_resolver_t resolver = {.resolve = resolve};
-  byoc_test_random_t random = {seed};
-  inputs_t inputs = {0};
+  inputs_t inputs;
   run_t a, b;
   give_engines(program);
   const bool ready = start(program, &resolver, &a) & start(program, &resolver, &b);
   outcome_t outcome = OUTCOME_UNPREPARED;
   if (ready) {
-    if (program->is_dynamic) inputs.arguments = make_arguments(program, &random);
-    inputs.buffers = calloc(program->inputs.count + 1, sizeof(void *));
-    for (size_t k = 0; k < program->inputs.count && !program->is_dynamic; ++k) {
-      const byoc_host_buffer_t *input = program->inputs.data[k];
-      inputs.buffers[k] = make_elements(input->type->dtype, input->size_bytes, &random);
-    }
+    make_inputs(program, seed, &inputs);
     run_once(program, &inputs, 0xa5, &a);
     run_once(program, &inputs, 0xff, &a); // what the run before left behind does not matter, unless it is cached
     run_once(program, &inputs, 0x00, &b);
@@ -218,10 +229,52 @@ outcome_t run_program(const byoc_host_program_t *program, uint64_t seed, bool *c
         outcome = OUTCOME_WRONG;
       }
     }
-    if (program->is_dynamic) free_arguments(inputs.arguments, program->inputs.count);
-    free_all(inputs.buffers, program->inputs.count);
+    free_inputs(program, &inputs);
   }
   end(program, &a);
   end(program, &b);
+  return outcome;
+}
+
+static outcome_t compare(const byoc_host_program_t *program, const byoc_host_program_t *changed, uint64_t seed,
+                         char *reason, size_t reason_size) {
+  const byoc_symbol_resolver_t resolver = {.resolve = resolve};
+  inputs_t inputs;
+  run_t a, b;
+  outcome_t outcome = OUTCOME_RAN;
+  give_engines(changed);
+  const bool ready = start(program, &resolver, &a) & start(changed, &resolver, &b);
+  make_inputs(program, seed, &inputs);
+  if (ready) {
+    run_once(program, &inputs, 0xa5, &a);
+    run_once(changed, &inputs, 0xa5, &b);
+  }
+  const char *output = a.status == BYOC_OK && b.status == BYOC_OK && ready ? first_difference(program, &a, &b) : NULL;
+  if (!ready || a.status != b.status || output != NULL) {
+    outcome = OUTCOME_WRONG;
+    snprintf(reason, reason_size, "after host passes, output '%s' differs, or the status: %s",
+             output != NULL ? output : "", b.diag.message);
+  }
+  free_inputs(program, &inputs);
+  end(program, &a);
+  end(changed, &b);
+  return outcome;
+}
+
+outcome_t run_passes(const byoc_host_program_t *program, const char *text, const char *passes, uint64_t seed,
+                     char *reason, size_t reason_size) {
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_host_program_t *changed = NULL;
+  outcome_t outcome = OUTCOME_WRONG;
+  byoc_status_t status =
+      byoc_host_program_parse(text, "mutant", NULL, byoc_allocator_system(), &diag, &module, &changed);
+  if (status == BYOC_OK) status = byoc_host_pass_run_list(passes, changed, NULL, &diag);
+  if (status == BYOC_OK) status = byoc_host_program_verify(changed, &diag);
+  if (status != BYOC_OK) snprintf(reason, reason_size, "%s", diag.message);
+  if (status == BYOC_OK && has_open_kernel(program)) outcome = OUTCOME_OPEN;
+  if (status == BYOC_OK && outcome != OUTCOME_OPEN) outcome = compare(program, changed, seed, reason, reason_size);
+  byoc_host_program_destroy(changed);
+  byoc_graph_module_destroy(module);
   return outcome;
 }

@@ -368,6 +368,38 @@ static void test_verify_shapes_of_values(void **state) {
   CHECK(cases);
 }
 
+// What a value shares its memory with must not see it written.
+static void test_verify_values_that_share_memory(void **state) {
+  (void)state;
+#define F "packed f(%x) -> (%a) "
+  static const case_t cases[] = {
+      {"what a branch yields is written",
+       DYNAMIC(VALUES, BOTH "branch (%c) -> (%a) then { allocate %w packed f(%x) -> (%w) share %w -> %f free %w yield "
+                            "(%f) free %f } else { yield (%x) } match %a is N at 0 packed f(%z) -> (%a) " GIVE),
+       "the value 'a' is written, but its memory may be that of another one, too"},
+      {"an input that is shared is written", DYNAMIC(VALUES, BOTH "share %x -> %a packed f(%z) -> (%a) " GIVE),
+       "the value 'a' is written, but its memory may be that of another one, too"},
+      {"a shared value is written",
+       DYNAMIC(VALUES, BOTH "allocate %b packed f(%x) -> (%b) share %b -> %a free %b " F GIVE), NULL},
+      {"it is read in the same call",
+       DYNAMIC(VALUES, BOTH "allocate %b packed f(%x) -> (%b) share %b -> %a packed f(%b) -> (%a) free %b " GIVE),
+       "operand 0 and result 0 ('b' and 'a') share bytes"},
+      {"it is the operand of a loop",
+       DYNAMIC(VALUES CARRIED, BOTH "allocate %b packed f(%x) -> (%b) share %b -> %o loop (%n, none, %o) -> (%a) body "
+                                    "(%i, %go, %s) { packed f(%s) -> (%b) yield (%go, %s) } free %o free %b " GIVE),
+       "the value 'b' is written, but its memory may be that of another one, too"},
+      {"the turn before passed it on",
+       DYNAMIC(VALUES CARRIED, BOTH "allocate %o loop (%n, none, %x) -> (%a) body (%i, %go, %s) { kernel k(%s) [N] -> "
+                                    "(%o) yield (%go, %o) } free %o " GIVE) K_N,
+       "instruction 4 (loop): a turn writes a value that the turn before may have passed on"},
+      {"each turn passes on its own",
+       DYNAMIC(VALUES CARRIED, BOTH "loop (%n, none, %x) -> (%a) body (%i, %go, %s) { allocate %o kernel k(%s) [N] -> "
+                                    "(%o) yield (%go, %o) free %o } " GIVE) K_N,
+       NULL},
+  };
+  CHECK(cases);
+}
+
 static void test_verify_what_byoc_itself_offers(void **state) {
   (void)state;
 #define TEXTS                                                                                                          \
@@ -503,6 +535,7 @@ int main(void) {
       cmocka_unit_test(test_verify_branches_and_loops),
       cmocka_unit_test(test_verify_calls_fit_their_signatures),
       cmocka_unit_test(test_verify_shapes_of_values),
+      cmocka_unit_test(test_verify_values_that_share_memory),
       cmocka_unit_test(test_verify_what_byoc_itself_offers),
       cmocka_unit_test(test_verify_constants_that_backends_bound),
       cmocka_unit_test(test_verify_a_kernel_instruction_needs_a_kernel),
