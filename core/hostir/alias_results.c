@@ -203,7 +203,7 @@ static byoc_status_t alias_all(const scan_t *s, byoc_diag_t *diag, size_t *chang
     }
     if (done) {
       byoc_loop_kernel_t *kernel = byoc_text_map_get(&s->program->kernel_names, i->kernel->name);
-      kernel->overwritten |= UINT64_C(1) << (i->takes_operand - 1);
+      kernel->overwritten[0] |= UINT64_C(1) << (i->takes_operand - 1);
       *changes += 1;
     }
     i->takes_operand = 0;

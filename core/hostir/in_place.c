@@ -51,9 +51,8 @@ static bool is_written(const search_t *s, byoc_host_buffer_t *result) {
 
 // May the result be written over this operand?
 static bool may_overwrite(const byoc_host_instruction_t *i, size_t operand, size_t result) {
-  if (result != 0) return false;
-  if (i->op == BYOC_HOST_KERNEL) return operand < 64 && (i->kernel->overwritten >> operand & 1) != 0;
-  return i->op == BYOC_HOST_C_CALL && i->c_call->result_from_operand == (int64_t)operand;
+  if (i->op == BYOC_HOST_KERNEL) return byoc_loop_overwrites(i->kernel, operand, result);
+  return result == 0 && i->op == BYOC_HOST_C_CALL && i->c_call->result_from_operand == (int64_t)operand;
 }
 
 static bool conflicts_with_itself(const search_t *s, const byoc_host_instruction_t *i, size_t operand) {

@@ -82,7 +82,7 @@ static bool may_update(const byoc_node_t *node, const byoc_value_t *made, const 
     if (k >= 64 || !is_whole || !byoc_loop_may_overwrite(node->callee->kernel, k, 0)) return false;
     overwritten |= (uint64_t)1 << k;
   }
-  node->callee->kernel->overwritten |= overwritten;
+  node->callee->kernel->overwritten[0] |= overwritten;
   return true;
 }
 

@@ -99,22 +99,34 @@ static bool parse_constant_type(byoc_host_parser_t *parser, const byoc_type_t **
 
 // ---- kernels, constants, functions ----
 
+// Operands that a result may be written over; the word "over" was read.
+static bool parse_overwritten(byoc_lexer_t *lexer, uint64_t overwritten[BYOC_LOOP_OVERWRITING]) {
+  uint64_t operands = 0;
+  do {
+    int64_t operand = 0;
+    if (!byoc_lexer_expect_i64_in(lexer, 0, 63, &operand)) return false;
+    operands |= UINT64_C(1) << operand;
+  } while (byoc_lexer_accept(lexer, BYOC_TOKEN_COMMA));
+  int64_t result = 0;
+  if (byoc_lexer_accept_word(lexer, "by") && !byoc_lexer_expect_i64_in(lexer, 0, BYOC_LOOP_OVERWRITING - 1, &result)) {
+    return false;
+  }
+  overwritten[result] |= operands;
+  return true;
+}
+
 static bool parse_kernel(byoc_host_parser_t *parser) {
   byoc_lexer_t *lexer = &parser->lexer;
   byoc_loop_kernel_t *kernel = NULL;
-  uint64_t overwritten = 0;
-  if (byoc_lexer_accept_word(lexer, "over")) {
-    do {
-      int64_t operand = 0;
-      if (!byoc_lexer_expect_i64_in(lexer, 0, 63, &operand)) return false;
-      overwritten |= UINT64_C(1) << operand;
-    } while (byoc_lexer_accept(lexer, BYOC_TOKEN_COMMA));
+  uint64_t overwritten[BYOC_LOOP_OVERWRITING] = {0};
+  while (byoc_lexer_accept_word(lexer, "over")) {
+    if (!parse_overwritten(lexer, overwritten)) return false;
   }
   const size_t offset = lexer->token.offset;
   byoc_status_t status = byoc_loop_kernel_parse(lexer, &parser->program->arena, &kernel);
   if (status == BYOC_OK) status = byoc_host_program_add_kernel(parser->program, kernel, lexer->diag);
   if (status != BYOC_OK) return byoc_lexer_fail_status(lexer, status, offset);
-  kernel->overwritten = overwritten;
+  memcpy(kernel->overwritten, overwritten, sizeof(overwritten));
   return true;
 }
 

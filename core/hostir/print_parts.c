@@ -90,13 +90,16 @@ static void print_text(byoc_host_printer_t *printer, const char *text) {
 
 static void print_kernel(const byoc_loop_kernel_t *kernel, byoc_string_t *out) {
   byoc_string_append(out, "\nkernel ");
-  const char *separator = "over ";
-  for (uint32_t i = 0; i < 64; ++i) {
-    if ((kernel->overwritten >> i & 1) == 0) continue;
-    byoc_string_appendf(out, "%s%u", separator, i);
-    separator = ", ";
+  for (uint32_t r = 0; r < BYOC_LOOP_OVERWRITING; ++r) {
+    const char *separator = "over ";
+    for (uint32_t i = 0; i < 64; ++i) {
+      if (!byoc_loop_overwrites(kernel, i, r)) continue;
+      byoc_string_appendf(out, "%s%u", separator, i);
+      separator = ", ";
+    }
+    if (kernel->overwritten[r] != 0 && r > 0) byoc_string_appendf(out, " by %u", r);
+    if (kernel->overwritten[r] != 0) byoc_string_append(out, " ");
   }
-  if (kernel->overwritten != 0) byoc_string_append(out, " ");
   byoc_loop_kernel_print_at(kernel, 0, out);
   byoc_string_append(out, "\n");
 }

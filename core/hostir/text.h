@@ -54,8 +54,8 @@
 //
 // What the program refers to, in any order behind it:
 //
-//   kernel [over 0, 2] { ... }
-//       loops (core/ir/loop_text.h), and the operands that the first result may overwrite
+//   kernel [over 0, 2] [over 3 by 1] { ... }
+//       loops (core/ir/loop_text.h), and the operands that the first result, or another one, may overwrite
 //   constant @w : TYPE = DATA
 //       as in modules (core/ir/text.h)
 //   function @f(TYPE, TYPE) -> (TYPE)

@@ -55,7 +55,7 @@ static size_t find_span(const byoc_host_verifier_t *v, const byoc_host_span_t *s
 
 // May the first result be written over this operand?
 static bool may_overwrite(const byoc_host_instruction_t *i, size_t operand) {
-  if (i->op == BYOC_HOST_KERNEL) return operand < 64 && (i->kernel->overwritten >> operand & 1) != 0;
+  if (i->op == BYOC_HOST_KERNEL) return byoc_loop_overwrites(i->kernel, operand, 0);
   return i->op == BYOC_HOST_C_CALL && i->c_call->result_from_operand == (int64_t)operand;
 }
 

@@ -71,15 +71,22 @@ static byoc_status_t declare(byoc_host_program_t *program, const char *output_na
 // ---- kernels ----
 
 // Kernels that read the input and write the output at the same places may find them to be the same bytes.
+static void let_overwrite(byoc_loop_kernel_t *kernel, const byoc_host_instruction_t *i, uint32_t r,
+                          const byoc_host_buffer_t *input) {
+  for (uint32_t k = 0; k < i->operands.count && k < 64; ++k) {
+    if (byoc_host_buffer_root(i->operands.data[k]) != input) continue;
+    if (byoc_loop_may_overwrite(kernel, k, r) || byoc_loop_keeps(kernel, k, r)) {
+      kernel->overwritten[r] |= UINT64_C(1) << k;
+    }
+  }
+}
+
 static void let_kernels_overwrite(byoc_host_program_t *program, byoc_host_buffer_t *output) {
   BYOC_HOST_FOR_EACH(i, program) {
-    if (i->op != BYOC_HOST_KERNEL || byoc_host_buffer_root(i->results.data[0]) != output) continue;
+    if (i->op != BYOC_HOST_KERNEL) continue;
     byoc_loop_kernel_t *kernel = byoc_text_map_get(&program->kernel_names, i->kernel->name);
-    for (uint32_t k = 0; k < i->operands.count && k < 64; ++k) {
-      if (byoc_host_buffer_root(i->operands.data[k]) != output->over) continue;
-      if (byoc_loop_may_overwrite(kernel, k, 0) || byoc_loop_keeps(kernel, k, 0)) {
-        kernel->overwritten |= UINT64_C(1) << k;
-      }
+    for (uint32_t r = 0; r < i->results.count && r < BYOC_LOOP_OVERWRITING; ++r) {
+      if (byoc_host_buffer_root(i->results.data[r]) == output) let_overwrite(kernel, i, r, output->over);
     }
   }
 }

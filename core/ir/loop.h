@@ -153,6 +153,9 @@ struct byoc_loop_stmt_t {
   };
 };
 
+// So many results of a kernel, the first ones, may be written over operands.
+#define BYOC_LOOP_OVERWRITING 8
+
 typedef struct byoc_loop_kernel_t {
   const char *name;                             // global symbol, a C identifier
   const char *description;                      // its operators, without node names: "Conv+Relu"
@@ -162,12 +165,18 @@ typedef struct byoc_loop_kernel_t {
   // i64 tensor with their values in this order.
   BYOC_VECTOR(const char *) symbols;
   byoc_loop_stmt_t *body; // a block
-  uint64_t overwritten;   // bit i: calls may write the first result over operand i (core/ir/loop_in_place.h)
+  // By result, bit i: calls may write it over operand i (core/ir/loop_in_place.h, loop_keep.h). Later results are
+  // written over no operand.
+  uint64_t overwritten[BYOC_LOOP_OVERWRITING];
 } byoc_loop_kernel_t;
 
 // The position of a parameter among the tensors of a call.
 static inline uint32_t byoc_loop_tensor_index(const byoc_loop_kernel_t *kernel, uint32_t parameter) {
   return parameter + (parameter >= kernel->input_count && kernel->symbols.count > 0);
+}
+
+static inline bool byoc_loop_overwrites(const byoc_loop_kernel_t *kernel, size_t input, size_t output) {
+  return output < BYOC_LOOP_OVERWRITING && input < 64 && (kernel->overwritten[output] >> input & 1) != 0;
 }
 
 // Builds one kernel. The statement cursor is a stack of open blocks.

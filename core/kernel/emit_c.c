@@ -109,26 +109,31 @@ static void emit_comment(byoc_string_t *out, const char *text) {
   byoc_string_append(out, "\n");
 }
 
-// The operand whose elements the statement only copies to their places in the first result; NULL if it does more, or if
-// the two are never the same bytes.
-static const byoc_loop_buffer_t *find_kept(const byoc_loop_kernel_t *kernel, const byoc_loop_stmt_t *stmt) {
-  for (uint32_t i = 0; i < kernel->input_count && i < 64; ++i) {
-    if ((kernel->overwritten >> i & 1) == 0 || !byoc_loop_is_kept_copy(kernel, stmt, i, 0)) continue;
-    return kernel->parameters.data[i];
+// An operand and a result, perhaps of the same bytes, of which the statement only copies elements to their places.
+static bool find_kept(const byoc_loop_kernel_t *kernel, const byoc_loop_stmt_t *stmt, uint32_t *out_input,
+                      uint32_t *out_output) {
+  for (uint32_t o = 0; o < kernel->output_count && o < BYOC_LOOP_OVERWRITING; ++o) {
+    for (uint32_t i = 0; i < kernel->input_count && i < 64; ++i) {
+      if (!byoc_loop_overwrites(kernel, i, o) || !byoc_loop_is_kept_copy(kernel, stmt, i, o)) continue;
+      *out_input = i;
+      *out_output = o;
+      return true;
+    }
   }
-  return NULL;
+  return false;
 }
 
 // A statement of the kernel itself. What it copies to where it is already is left out.
 static void emit_top(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt) {
   const byoc_loop_kernel_t *kernel = emitter->kernel;
-  const byoc_loop_buffer_t *kept = find_kept(kernel, stmt);
-  if (kept == NULL) {
+  uint32_t input = 0, output = 0;
+  if (!find_kept(kernel, stmt, &input, &output)) {
     byoc_emit_stmt(emitter, stmt, 2);
     return;
   }
   byoc_string_appendf(emitter->out, "  if (%s != %s) { // else it is there already\n",
-                      kernel->parameters.data[kernel->input_count]->name, kept->name);
+                      kernel->parameters.data[kernel->input_count + output]->name,
+                      kernel->parameters.data[input]->name);
   byoc_emit_stmt(emitter, stmt, 4);
   byoc_string_append(emitter->out, "  }\n");
 }

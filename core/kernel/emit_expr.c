@@ -7,10 +7,14 @@
 #include "core/kernel/emit.h"
 
 const char *byoc_emit_restrict(const byoc_loop_kernel_t *kernel, const byoc_loop_buffer_t *buffer) {
-  bool is_shared = buffer->kind == BYOC_LOOP_BUFFER_INPUT
-                       ? buffer->index < 64 && (kernel->overwritten >> buffer->index) & 1
-                       : buffer->kind == BYOC_LOOP_BUFFER_OUTPUT && buffer->index == kernel->input_count;
-  return is_shared && kernel->overwritten != 0 ? "" : "restrict ";
+  bool is_shared = false;
+  for (uint32_t i = 0; i < kernel->input_count && buffer->kind == BYOC_LOOP_BUFFER_OUTPUT; ++i) {
+    is_shared = is_shared || byoc_loop_overwrites(kernel, i, buffer->index - kernel->input_count);
+  }
+  for (uint32_t i = 0; i < kernel->output_count && buffer->kind == BYOC_LOOP_BUFFER_INPUT; ++i) {
+    is_shared = is_shared || byoc_loop_overwrites(kernel, buffer->index, i);
+  }
+  return is_shared ? "" : "restrict ";
 }
 
 const char *byoc_c_value_type(byoc_dtype_t dtype) {

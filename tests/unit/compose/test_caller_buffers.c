@@ -196,6 +196,11 @@ static void test_h5_states_change_in_place(void **state) {
       // Each element where it was.
       {"(%x : " F ", %u : " F ") -> (%y : " F ")",
        "    %a = Add@14(%x, %u) : " F "\n    %y = Relu@14(%a) : " F "\n    return %y", &y_over_x, 1, 0, 0},
+      // Two states of one kernel.
+      {"(%x : " F ", %u : " F ") -> (%y : " F ", %z : " F ")",
+       "    %y = Relu@14(%x) : " F "\n    %a = Sigmoid@13(%y) : " F "\n    %z = Sub@14(%u, %a) : " F
+       "\n    return %y, %z",
+       crossed, 2, 0, 0},
       // What reads the old state moves in front of what writes the new one.
       {"(%x : " F ", %u : " F ") -> (%y : " F ", %z : f32[4,8])",
        "    %y = Mul@14(%x, %u) : " F "\n    %z = MatMul@13(%x, @w) : " F "\n    return %y, %z", &y_over_x, 1, 0, 0},
