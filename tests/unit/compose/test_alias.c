@@ -367,6 +367,26 @@ static void test_h12_alias_results_changes_no_result(void **state) {
   assert_true(after < before);
 }
 
+static byoc_status_t pass_all(void *argument, byoc_allocator_t allocator) {
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_host_program_t *program = NULL;
+  byoc_status_t status = byoc_host_program_parse(argument, "p.host", NULL, allocator, &diag, &module, &program);
+  if (status == BYOC_OK) status = byoc_host_pass_run_list(BYOC_HOST_STANDARD_PASSES, program, NULL, &diag);
+  byoc_host_program_destroy(program);
+  byoc_graph_module_destroy(module);
+  return status;
+}
+
+static void test_h12_failed_allocations_are_reported(void **state) {
+  (void)state;
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  make_program(7, &text);
+  byoc_test_each_allocation_fails(pass_all, text.data, false);
+  byoc_string_deinit(&text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_h6_chains_of_views),
@@ -376,6 +396,7 @@ int main(void) {
       cmocka_unit_test(test_h6_refusals),
       cmocka_unit_test(test_h6_select_and_view_share),
       cmocka_unit_test(test_h12_alias_results_changes_no_result),
+      cmocka_unit_test(test_h12_failed_allocations_are_reported),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

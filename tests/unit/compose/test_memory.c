@@ -134,6 +134,24 @@ static void test_h9_down_to_zero_bytes(void **state) {
   host_model_close(&m);
 }
 
+static byoc_status_t find_bounds(void *argument, byoc_allocator_t allocator) {
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_host_program_t *program = NULL;
+  byoc_status_t status = byoc_host_program_parse(argument, "p.host", NULL, allocator, &diag, &module, &program);
+  if (status == BYOC_OK) status = byoc_host_pass_run_list(PASSES, program, NULL, &diag);
+  byoc_host_program_destroy(program);
+  byoc_graph_module_destroy(module);
+  return status;
+}
+
+static void test_h9_failed_allocations_are_reported(void **state) {
+  (void)state;
+  char text[sizeof(looping)];
+  memcpy(text, looping, sizeof(looping));
+  byoc_test_each_allocation_fails(find_bounds, text, false);
+}
+
 // ---- H8: fresh, zeroed, cached ----
 
 #define ADDS                                                                                                           \
@@ -280,6 +298,7 @@ int main(void) {
       cmocka_unit_test(test_h9_exact_peak_in_nested_scopes),
       cmocka_unit_test(test_h9_many_lives_of_one_buffer),
       cmocka_unit_test(test_h9_down_to_zero_bytes),
+      cmocka_unit_test(test_h9_failed_allocations_are_reported),
       cmocka_unit_test(test_h8_zeroed),
       cmocka_unit_test(test_h8_cached),
       cmocka_unit_test(test_h8_turns_of_loops),
