@@ -94,6 +94,7 @@ byoc_add_row_program(H7 in_host_for_loop unit_compose_control test_h7_in_host_fo
 byoc_add_row_program(H7 steps_and_scalars unit_compose_control test_h7_steps_and_scalars)
 byoc_add_row_program(H7 nested_loops unit_compose_control test_h7_nested_loops)
 byoc_add_row_program(H7 found_by_runs unit_compose_control test_h7_found_by_runs)
+byoc_add_row_program(H7 values_carried unit_compose_control test_h7_values_carried)
 byoc_add_row_program(H7 loops_of_models unit_compose_control test_h7_loop_*)
 byoc_add_row_program(H7 scan unit_compose_control test_h7_scan)
 byoc_add_row_program(H7 static_models cli_host test_h7_static_models)

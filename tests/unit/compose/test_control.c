@@ -331,6 +331,37 @@ static void test_h7_found_by_runs(void **state) {
   close_model(&m);
 }
 
+// In a dynamic program a loop that counts carries values; its ends and its scalars depend on shapes.
+static void test_h7_values_carried(void **state) {
+  (void)state;
+  model_t m;
+  open_text("host program \"p\" dynamic {\n symbol N of inputs\n symbol I\n symbol K\n input %x : value f32[N]\n"
+            " output %y : value f32[N]\n local %v : value f32[N]\n local %t : value f32[N]\n local %z : value f32[N]\n"
+            "match %x binds N at 0\n"
+            "loop I from 1 to N step 2 carrying (%x) -> (%z) body (%v) {\n match %v is N at 0\n let K = I + N\n"
+            " kernel plus(%v) [N, K] -> (%t)\n yield (%t)\n}\nmatch %z is N at 0\nshare %z -> %y\n}\n"
+            "kernel { name \"plus\" symbols \"N\", \"S\" input a : f32[N] output c : f32[N]\n"
+            "  parallel i in 0 .. dim(\"N\") { c[i] = a[i] + cast(f32, dim(\"S\")) } }\n",
+            &m);
+  const float x[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+  for (int64_t n = 0; n <= 8; ++n) {
+    const byoc_argument_t input = {.dtype = BYOC_DTYPE_F32, .rank = 1, .dims = &n, .data = (void *)(uintptr_t)x};
+    byoc_argument_t evaluated, compiled;
+    byoc_diag_t diag = {0};
+    float sum = 0;
+    for (int64_t i = 1; i < n; i += 2) sum += (float)(i + n);
+    byoc_test_ok(byoc_evaluator_run_arguments(m.evaluator, &input, &evaluated, &diag), &diag);
+    assert_int_equal(m.artifact.table->run_arguments(m.context, &input, &compiled), BYOC_OK);
+    assert_int_equal(evaluated.dims[0], n);
+    assert_int_equal(compiled.dims[0], n);
+    for (int64_t k = 0; k < n; ++k) {
+      assert_true(((const float *)evaluated.data)[k] == x[k] + sum);
+      assert_true(((const float *)compiled.data)[k] == x[k] + sum);
+    }
+  }
+  close_model(&m);
+}
+
 // ---- ONNX's Loop and Scan ----
 
 static size_t count_in_loops(const byoc_host_program_t *program, byoc_host_op_t op) {
@@ -478,6 +509,7 @@ int main(void) {
       cmocka_unit_test(test_h7_steps_and_scalars),
       cmocka_unit_test(test_h7_nested_loops),
       cmocka_unit_test(test_h7_found_by_runs),
+      cmocka_unit_test(test_h7_values_carried),
       cmocka_unit_test(test_h7_loop_in_place),
       cmocka_unit_test(test_h7_loop_passes_states),
       cmocka_unit_test(test_h7_loop_iterations),
