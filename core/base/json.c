@@ -56,8 +56,21 @@ static bool is_unsafe_at(const char *text, size_t size, size_t *out_length, uint
   return *text != '\n' && *out_length > 0 && byoc_is_unsafe_character(*out_code);
 }
 
+// json_dumps does not notice that it had no memory for the key of an object; json_dumpb needs none.
+static char *dump(const json_t *value, size_t flags) {
+  const size_t size = json_dumpb(value, NULL, 0, flags);
+  char *text = size > 0 ? malloc(size + 1) : NULL;
+  if (text == NULL) return NULL;
+  if (json_dumpb(value, text, size, flags) == size) {
+    text[size] = '\0';
+    return text;
+  }
+  free(text);
+  return NULL;
+}
+
 char *byoc_json_dump(const json_t *value, size_t flags) {
-  char *text = value != NULL ? json_dumps(value, flags) : NULL;
+  char *text = value != NULL ? dump(value, flags) : NULL;
   if (text == NULL) return NULL;
   const char *end = text + strlen(text);
   size_t unsafe = 0, length = 0;

@@ -239,8 +239,16 @@ char *byoc_dnnl_draft_emit(const byoc_dnnl_draft_t *draft, const int32_t *inputs
   for (uint32_t i = 0; !failed && i < draft->node_count; ++i)
     if (draft->nodes[i].op != NULL) failed = json_array_append_new(nodes, emit_node(&draft->nodes[i])) != 0;
   // Nine digits represent a float exactly; members stay in the order of insertion, so the text is always the same.
-  if (!failed) text = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(9));
-  if (text != NULL) *out_size = strlen(text);
+  // json_dumps does not notice that it had no memory for the key of an object; json_dumpb needs none.
+  const size_t flags = JSON_COMPACT | JSON_REAL_PRECISION(9), size = failed ? 0 : json_dumpb(root, NULL, 0, flags);
+  if (size > 0) text = malloc(size + 1);
+  if (text != NULL && json_dumpb(root, text, size, flags) == size) {
+    text[size] = '\0';
+    *out_size = size;
+  } else {
+    free(text);
+    text = NULL;
+  }
   json_decref(values);
   json_decref(nodes);
   json_decref(root);

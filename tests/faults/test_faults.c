@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/base/file.h"
+#include "core/base/json.h"
 #include "core/compose/module_tree.h"
 #include "core/compose/tool.h"
 #include "core/plugin/hygiene.h"
@@ -42,6 +43,25 @@ static byoc_status_t find_compiler(byoc_diag_t *diag) {
 static void test_compiler_is_found_without_memory(void **state) {
   (void)state;
   assert_int_equal(sweep("memory", find_compiler), 0);
+}
+
+static byoc_status_t dump_metadata(byoc_diag_t *diag) {
+  (void)diag;
+  json_t *object = json_pack("{s:i, s:s, s:{s:[i, f]}}", "format", 1, "a key of many characters, and one more", "text",
+                             "inside", "numbers", 2, 0.5);
+  char *text = byoc_json_dump(object, JSON_COMPACT);
+  json_decref(object);
+  if (text == NULL) return BYOC_OUT_OF_MEMORY;
+  assert_string_equal(text, "{\"format\":1,\"a key of many characters, and one more\":\"text\","
+                            "\"inside\":{\"numbers\":[2,0.5]}}");
+  free(text);
+  return BYOC_OK;
+}
+
+// The metadata of an artifact lost a key, and with it all others.
+static void test_json_keeps_its_keys(void **state) {
+  (void)state;
+  assert_true(sweep("memory", dump_metadata) > 3);
 }
 
 // A compiler that took its time, by a clock that leapt, was known by its file from then on: other keys, other
@@ -209,6 +229,7 @@ int main(void) {
       cmocka_unit_test(test_clock_leaps_while_the_compiler_is_asked),
       cmocka_unit_test(test_compiler_fails_once),
       cmocka_unit_test(test_json_needs_memory),
+      cmocka_unit_test(test_json_keeps_its_keys),
       cmocka_unit_test(test_umask_cannot_be_read),
       cmocka_unit_test(test_folder_is_removed_later),
       cmocka_unit_test(test_plugin_cannot_be_tried),

@@ -7,6 +7,7 @@
 #include "conform.h"
 #include "core/base/child.h"
 #include "core/base/file.h"
+#include "core/base/json.h"
 #include "core/base/log.h"
 #include "core/runtime/artifact/processors.h"
 #include "json_print.h"
@@ -44,7 +45,7 @@ static void run_case(void *self, void *answer) {
   if (setenv("TMPDIR", worker->pool->folder, 1) == 0) {
     record = byoc_conform_run_case(&conform->session, conform->options, conform->cases.data[worker->index].path);
   }
-  char *text = record != NULL ? json_dumps(record, JSON_COMPACT) : NULL;
+  char *text = byoc_json_dump(record, JSON_COMPACT);
   if (text == NULL || strlen(text) >= sizeof(record_t)) _exit(1);
   memcpy(((record_t *)answer)->text, text, strlen(text) + 1);
 }
