@@ -25,10 +25,13 @@ typedef enum byoc_host_fact_t {
   X(hoist_allocations, "hoist-allocations", BYOC_HOST_LIFETIMES, 0, BYOC_HOST_LIFETIMES,                               \
     "allocate in front of a loop what each of its turns would allocate")                                               \
   X(plan_memory, "plan-memory", BYOC_HOST_LIFETIMES, BYOC_HOST_PLAN, BYOC_HOST_LIFETIMES,                              \
-    "give local buffers their places in one workspace")
+    "give local buffers their places in one workspace")                                                                \
+  X(gather_segments, "gather-segments", 0, 0, BYOC_HOST_LIFETIMES,                                                     \
+    "put together what one backend runs, as far as data and symbols allow")
 
 // Those that a build runs, in order; byoc_host_write_over (core/hostir/in_place.h) comes between the two groups.
-// Hoisting is not among them: it takes memory for the whole loop.
+// Hoisting is not among them: it takes memory for the whole loop. Nor is gathering, which is for who pays for each
+// change between backends: it lets buffers live longer.
 #define BYOC_HOST_ALIAS_PASSES    "alias-results"
 #define BYOC_HOST_MEMORY_PASSES   "elide-copies,place-lifetimes,plan-memory"
 #define BYOC_HOST_STANDARD_PASSES BYOC_HOST_ALIAS_PASSES "," BYOC_HOST_MEMORY_PASSES
