@@ -75,7 +75,7 @@ static void host_model_close(host_model_t *m) {
 }
 
 // For programs whose results are tensors.
-static void host_model_run(host_model_t *m, const byoc_argument_t *inputs, byoc_argument_t *results) {
+static inline void host_model_run(host_model_t *m, const byoc_argument_t *inputs, byoc_argument_t *results) {
   byoc_diag_t diag = {0};
   byoc_argument_t compiled[HOST_MODEL_RESULTS];
   byoc_test_ok(byoc_evaluator_run_arguments(m->evaluator, inputs, results, &diag), &diag);
