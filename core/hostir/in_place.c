@@ -1,6 +1,7 @@
 // Which instructions may write over an input, and which bytes are copied.
 #include "core/hostir/in_place.h"
 
+#include "core/hostir/ranges.h"
 #include "core/hostir/verify_bytes.h"
 #include "core/ir/loop_keep.h"
 
@@ -141,8 +142,10 @@ static uint64_t copied_by_kernel(const byoc_host_instruction_t *i, bool in_place
 uint64_t byoc_host_copied_bytes(const byoc_host_program_t *program, bool in_place) {
   uint64_t bytes = 0;
   BYOC_HOST_FOR_EACH(i, program) {
-    if (i->op == BYOC_HOST_KERNEL) bytes += copied_by_kernel(i, in_place);
-    if (i->op == BYOC_HOST_COPY && !(in_place && byoc_host_is_kept_copy(i))) bytes += i->operands.data[0]->size_bytes;
+    const uint64_t turns = byoc_host_constant_turns_of(i);
+    if (i->op == BYOC_HOST_KERNEL) bytes += turns * copied_by_kernel(i, in_place);
+    const bool copies = i->op == BYOC_HOST_COPY && !(in_place && byoc_host_is_kept_copy(i));
+    if (copies) bytes += turns * i->operands.data[0]->size_bytes;
   }
   return bytes;
 }

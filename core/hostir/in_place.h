@@ -42,7 +42,8 @@ byoc_status_t byoc_host_find_conflict(const byoc_host_program_t *program, const 
 bool byoc_host_is_kept_copy(const byoc_host_instruction_t *instruction);
 
 // How many bytes a run moves unchanged: by COPY instructions, and in kernels from operands to the same places of
-// results. `in_place`: if every pair is given the same bytes.
+// results. Both cases of a branch count, and all turns of a loop if their number is constant, else one. `in_place`: if
+// every pair is given the same bytes.
 uint64_t byoc_host_copied_bytes(const byoc_host_program_t *program, bool in_place);
 
 #endif // BYOC_CORE_HOSTIR_IN_PLACE_H_

@@ -158,14 +158,32 @@ bool byoc_host_ranges_init(byoc_host_ranges_t *ranges, const byoc_host_program_t
   return true;
 }
 
+static int64_t turns_between(int64_t start, int64_t stop, int64_t step) {
+  const int64_t way = step > 0 ? byoc_dim_sub(stop, start) : byoc_dim_sub(start, stop);
+  const int64_t size = step > 0 ? step : byoc_dim_sub(0, step);
+  return way > 0 ? byoc_dim_ceildiv(way, size) : 0;
+}
+
 int64_t byoc_host_turns_of(const byoc_host_ranges_t *ranges, const byoc_host_count_t *count) {
   const byoc_host_range_t start = byoc_host_range_of(ranges, count->start);
   const byoc_host_range_t stop = byoc_host_range_of(ranges, count->stop);
   const byoc_host_range_t step = byoc_host_range_of(ranges, count->step);
   if (start.least != start.most || stop.least != stop.most || step.least != step.most || step.least == 0) return -1;
-  const int64_t way = step.least > 0 ? byoc_dim_sub(stop.least, start.least) : byoc_dim_sub(start.least, stop.least);
-  const int64_t size = step.least > 0 ? step.least : byoc_dim_sub(0, step.least);
-  return way > 0 ? byoc_dim_ceildiv(way, size) : 0;
+  return turns_between(start.least, stop.least, step.least);
+}
+
+uint64_t byoc_host_constant_turns_of(const byoc_host_instruction_t *instruction) {
+  uint64_t turns = 1;
+  for (const byoc_host_instruction_t *at = instruction->region->owner; at != NULL; at = at->region->owner) {
+    const byoc_host_count_t *count = at->count;
+    if (count == NULL || !byoc_dim_is_constant(count->start) || !byoc_dim_is_constant(count->stop) ||
+        !byoc_dim_is_constant(count->step) || count->step.constant == 0) {
+      continue;
+    }
+    const int64_t around = turns_between(count->start.constant, count->stop.constant, count->step.constant);
+    if (__builtin_mul_overflow(turns, (uint64_t)around, &turns)) return UINT64_MAX;
+  }
+  return turns;
 }
 
 byoc_host_range_t byoc_host_range_of_offset(const byoc_host_ranges_t *ranges, const byoc_host_buffer_t *buffer) {

@@ -39,6 +39,9 @@ byoc_host_range_t byoc_host_range_of(const byoc_host_ranges_t *ranges, byoc_dim_
 byoc_host_range_t byoc_host_range_of_offset(const byoc_host_ranges_t *ranges, const byoc_host_buffer_t *buffer);
 // Does it stay in its base, whatever the symbols are?
 bool byoc_host_stays_inside(const byoc_host_ranges_t *ranges, const byoc_host_buffer_t *view);
+// How often an instruction runs at most, if it does: the turns of the loops around it. Those that are not constant
+// count as one.
+uint64_t byoc_host_constant_turns_of(const byoc_host_instruction_t *instruction);
 // The number of turns of a loop that counts; -1 if it is not known.
 int64_t byoc_host_turns_of(const byoc_host_ranges_t *ranges, const byoc_host_count_t *count);
 

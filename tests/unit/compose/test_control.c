@@ -3,6 +3,7 @@
 
 #include "core/compose/compose.h"
 #include "core/compose/resolve.h"
+#include "core/hostir/in_place.h"
 #include "core/hostir/lower.h"
 #include "core/hostir/pass.h"
 #include "core/hostir/text.h"
@@ -290,6 +291,7 @@ static void test_h7_nested_loops(void **state) {
     }
   }
   assert_int_equal(m.program->workspace_size_bytes, 64); // %t and %s are never alive together
+  assert_int_equal(byoc_host_copied_bytes(m.program, false), 3 * 16);
   close_model(&m);
 }
 
