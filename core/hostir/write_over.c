@@ -50,8 +50,13 @@ static byoc_status_t check_types(const byoc_host_buffer_t *output, byoc_diag_t *
 static byoc_status_t declare(byoc_host_program_t *program, const char *output_name, const char *input_name,
                              byoc_diag_t *diag, byoc_host_buffer_t **out_output) {
   byoc_host_buffer_t *output = NULL, *input = NULL;
-  BYOC_RETURN_IF_ERROR(
-      find_port(program, program->outputs.data, program->outputs.count, "output", output_name, diag, &output));
+  byoc_status_t status =
+      find_port(program, program->outputs.data, program->outputs.count, "output", output_name, diag, &output);
+  for (size_t i = 0; i < program->inputs.count && status == BYOC_INVALID_ARGUMENT; ++i) {
+    if (strcmp(program->inputs.data[i]->name, output_name) != 0) continue;
+    byoc_diag_hint(diag, "'%s' is an input; the output comes first", output_name);
+  }
+  if (status != BYOC_OK) return status;
   BYOC_RETURN_IF_ERROR(
       find_port(program, program->inputs.data, program->inputs.count, "input", input_name, diag, &input));
   if (output->over != NULL) {

@@ -126,11 +126,66 @@ static void test_h7_static_models(void **state) {
       "byoc build control.host --target 'cblas; c' --profile -o h/control.so && cmp control.so h/control.so");
 }
 
+static const char state_model[] =
+    "cat > state.byoc <<'EOF'\n"
+    "module {\n"
+    "  constant @at : i64[1,4] = [2, 2, 2, 2]\n"
+    "  func @main(%state : f32[8,4], %new_row : f32[1,4]) -> (%next_state : f32[8,4], %sum : f32[4]) {\n"
+    "    %next_state = ScatterElements@18(%state, @at, %new_row) {axis = 0} : f32[8,4]\n"
+    "    %sum = ReduceSum@11(%next_state) {axes = [0], keepdims = 0} : f32[4]\n"
+    "    return %next_state, %sum\n"
+    "  }\n"
+    "}\n"
+    "EOF";
+
+static void refuse_alias(const char *pair, const char *why) {
+  byoc_test_shell(2, "byoc build state.byoc --alias '%s' -o refused.so", pair);
+  byoc_test_printed(why);
+  byoc_test_shell(1, "test -e refused.so");
+}
+
+static void test_h5_alias(void **state) {
+  (void)state;
+  byoc_test_shell(0, "%s", state_model);
+  byoc_test_shell(0, "byoc build state.byoc -o plain.so && byoc run plain.so --random --output-dir r -v");
+  byoc_test_printed("the run copied 128 bytes unchanged");
+  static const char *const pairs[] = {"next_state=state", "next_*=*"};
+  for (size_t i = 0; i < 2; ++i) {
+    byoc_test_shell(0, "byoc build state.byoc -o m.so --alias '%s' && byoc inspect m.so", pairs[i]);
+    byoc_test_printed("output next_state : f32[8,4]  128 bytes, may be written over state");
+    byoc_test_printed("a run copies 128 bytes unchanged, and 0 if outputs are written over their inputs");
+    byoc_test_shell(0, "grep 'next_state may be the memory of state' m.h");
+    byoc_test_shell(0, "byoc run m.so --random -v --expect next_state=r/next_state.npy --expect sum=r/sum.npy");
+    byoc_test_printed("the run copied 0 bytes unchanged");
+  }
+  byoc_test_shell(0, "byoc run state.byoc --alias next_state=state --random --expect sum=r/sum.npy");
+  byoc_test_shell(0, "byoc run state.byoc --alias next_state=state --evaluate --random --expect sum=r/sum.npy");
+  // The pair stands in the host program, and can be declared there, too.
+  byoc_test_shell(0, "byoc build state.byoc --alias next_state=state --emit=host --constants -o pair.host && "
+                     "byoc build pair.host -o m2.so --name m && byoc build state.byoc --alias next_state=state -o m.so "
+                     "--name m && cmp m.so m2.so");
+  byoc_test_shell(0, "byoc build state.byoc --emit=host --constants -o none.host && byoc build none.host --alias "
+                     "next_state=state --emit=host --constants -o late.host && cmp late.host pair.host");
+  refuse_alias("next_stat=state", "the model has no output 'next_stat'\nhint: did you mean 'next_state'?");
+  refuse_alias("next_state=stat", "the model has no input 'stat'\nhint: did you mean 'state'?");
+  refuse_alias("state=next_state", "hint: 'state' is an input; the output comes first");
+  refuse_alias("sum=state",
+               "the output 'sum' is f32[4], so it cannot be written over the input 'state', which is f32[8,4]");
+  refuse_alias("present_*=past_*", "the model has no output whose name fits 'present_*'");
+  refuse_alias("next_state", "--alias takes OUT=IN, an output and an input, not 'next_state'");
+  byoc_test_shell(2, "byoc run plain.so --random --alias next_state=state");
+  byoc_test_printed("--alias is for models; this is an artifact");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_h2_static_models),       cmocka_unit_test(test_h2_dynamic_models),
-      cmocka_unit_test(test_h2_programs_run),        cmocka_unit_test(test_h2_commands_refuse),
-      cmocka_unit_test(test_h12_switches_and_dumps), cmocka_unit_test(test_h7_static_models),
+      cmocka_unit_test(test_h2_static_models),
+      cmocka_unit_test(test_h2_dynamic_models),
+      cmocka_unit_test(test_h2_programs_run),
+      cmocka_unit_test(test_h2_commands_refuse),
+      cmocka_unit_test(test_h12_switches_and_dumps),
+      cmocka_unit_test(test_h7_static_models),
+      cmocka_unit_test(test_h5_alias),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

@@ -95,6 +95,7 @@ byoc_add_row_program(H11 large_programs unit_hostir_segment test_h11_large_progr
 byoc_add_row_program(H12 passes unit_hostir_pass test_h12_*)
 byoc_add_row_program(H12 command cli_host test_h12_*)
 byoc_add_row_program(H5 outputs_are_inputs unit_compose_caller_buffers test_h5_*)
+byoc_add_row_program(H5 alias_option cli_host test_h5_*)
 byoc_add_row_program(H5 caller_memory unit_compose_run_with test_h5_*)
 byoc_add_row_program(H7 branches unit_compose_control test_h7_*_branches)
 byoc_add_row_program(H7 inplace_update_in_loop unit_compose_control test_h7_inplace_update_in_loop)
