@@ -96,6 +96,38 @@ static byoc_status_t push_bound_constants(byoc_host_lowering_t *l, byoc_host_ins
   return BYOC_OK;
 }
 
+static byoc_status_t push_requirement(byoc_host_lowering_t *l, const byoc_node_t *node, uint32_t operand, int32_t d,
+                                      byoc_host_instruction_t **require) {
+  const byoc_dim_t taken = node->callee->body->parameters.data[operand]->type->dims[d];
+  byoc_host_relation_t relation = {.kind = BYOC_RELATION_EQUAL,
+                                   .left = node->operands[operand]->type->dims[d],
+                                   .right = taken,
+                                   .names = {.where = node->callee->name}};
+  relation.names.left = byoc_arena_format(&l->program->arena, "dimension %d of operand %u", (int)d, (unsigned)operand);
+  if (relation.names.left == NULL) return byoc_diag_out_of_memory(l->diag);
+  BYOC_RETURN_IF_ERROR(byoc_host_check_dim_bound(l, relation.left, node->callee->name));
+  if (*require == NULL) BYOC_RETURN_IF_ERROR(byoc_host_append(l, BYOC_HOST_REQUIRE, NULL, require));
+  (*require)->symbol = "shapes";
+  return byoc_vector_push(&(*require)->relations, l->program->arena.allocator, relation)
+             ? BYOC_OK
+             : byoc_diag_out_of_memory(l->diag);
+}
+
+// A backend's function may be made for fewer shapes than the call brings, where the model declares fewer.
+static byoc_status_t require_parameters(byoc_host_lowering_t *l, const byoc_node_t *node) {
+  const byoc_block_t *body = node->callee->body;
+  byoc_host_instruction_t *require = NULL;
+  for (uint32_t k = 0; k < node->operand_count && k < body->parameters.count; ++k) {
+    const byoc_type_t *taken = body->parameters.data[k]->type, *given = node->operands[k]->type;
+    const bool are_alike = byoc_type_is_tensor(taken) && byoc_type_is_tensor(given) && taken->rank == given->rank;
+    for (int32_t d = 0; are_alike && d < given->rank; ++d) {
+      if (!byoc_dim_is_constant(taken->dims[d]) || byoc_dim_is_constant(given->dims[d])) continue;
+      BYOC_RETURN_IF_ERROR(push_requirement(l, node, k, d, &require));
+    }
+  }
+  return BYOC_OK;
+}
+
 byoc_status_t byoc_host_lower_extern_call(byoc_host_lowering_t *l, const byoc_node_t *node) {
   const byoc_runtime_module_t *binding = find_binding(l->program->module, node->callee->name);
   if (binding == NULL) {
@@ -103,6 +135,7 @@ byoc_status_t byoc_host_lower_extern_call(byoc_host_lowering_t *l, const byoc_no
   }
   bool packed = binding->kind == BYOC_RUNTIME_MODULE_PACKED;
   byoc_host_instruction_t *i = NULL;
+  BYOC_RETURN_IF_ERROR(require_parameters(l, node));
   BYOC_RETURN_IF_ERROR(byoc_host_append(l, packed ? BYOC_HOST_PACKED : BYOC_HOST_ENGINE, node, &i));
   i->symbol = packed ? packed_symbol(l, binding) : binding->function_name;
   if (i->symbol == NULL) return byoc_diag_out_of_memory(l->diag);

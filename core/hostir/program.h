@@ -309,9 +309,11 @@ static inline bool byoc_host_buffer_in_cell(const byoc_host_buffer_t *buffer) {
 // read, whichever cases and however many turns of loops ran before, and outputs are written whole. Buffers are used
 // between allocate and free, one of each for each life; planned ones that are alive at the same time do not overlap.
 // Nothing writes inputs, constants and parameters. Results share no bytes with each other, nor with operands that they
-// are not meant to overwrite. Counts, element types, sizes and alignment fit what is called or yielded, and symbols are
-// bound before they are used. Wherever a view may move is counted (core/hostir/ranges.h); if it may leave its base,
-// that is checked when the program runs, as are the shapes of values (MATCH).
+// are not meant to overwrite, and a value is written only if no other one can have its memory. Counts, element types,
+// sizes and alignment fit what is called or yielded; sizes that depend on symbols must be equal for all values that the
+// program's own checks (REQUIRE) let pass. A symbol has one value from where it is bound, before it is used. The type
+// of a value is relied on only where it was made so or behind a MATCH. Wherever a view may move is counted
+// (core/hostir/ranges.h); if it may leave its base, that is checked when the program runs.
 byoc_status_t byoc_host_program_verify(const byoc_host_program_t *program, byoc_diag_t *diag);
 // BYOC_INVALID_ARGUMENT, naming the buffer, unless each buffer that is used has its place in the workspace, as
 // composing and evaluating need.
