@@ -85,6 +85,9 @@ static bool dies_here(const scan_t *s, const byoc_host_instruction_t *i, uint32_
     const byoc_host_buffer_t *other = i->operands.data[k];
     if (k != operand && other != NULL && (other == root || other->base == root)) return false;
   }
+  for (size_t k = 0; k < i->results.count; ++k) { // one of them may be there already
+    if (byoc_host_buffer_root(i->results.data[k]) == root) return false;
+  }
   return is_free_local(root) && facts->region == i->region && facts->last == number && facts->reads == 0;
 }
 
