@@ -103,7 +103,7 @@ void byoc_host_c_emit_leave(const byoc_host_c_t *host, byoc_string_t *out);
 // Prints the instructions of a region in order.
 typedef byoc_status_t (*byoc_host_c_emit_region_t)(byoc_host_c_t *host, const byoc_host_region_t *region,
                                                    byoc_string_t *out);
-// host_c_dynamic.c: the instructions that only dynamic programs have; the step is open, its comment printed.
+// host_c_dynamic.c: control flow, cells and symbols; the step is open, its comment printed.
 // `emit_region` prints nested regions.
 byoc_status_t byoc_host_c_emit_dynamic(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t step,
                                        byoc_host_c_emit_region_t emit_region, byoc_string_t *out);

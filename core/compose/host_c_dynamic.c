@@ -1,4 +1,4 @@
-// Instructions that only dynamic programs have, as C: cells, symbols, branches and loops.
+// Control flow, cells and symbols as C. Only branches and loops that count are in static programs, too.
 #include <string.h>
 
 #include "core/compose/host_c.h"
