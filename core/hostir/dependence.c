@@ -148,6 +148,9 @@ static void note_instruction(finder_t *f, const byoc_host_instruction_t *i) {
   for (size_t k = 0; k < i->relations.count; ++k) {
     read_dims(f, (const byoc_dim_t[]){i->relations.data[k].left, i->relations.data[k].right}, 2);
   }
+  for (uint32_t k = 0; i->of_inputs && k < f->program->input_symbol_count; ++k) { // checked when one of them changes
+    note(f, place_of_symbol(f, k), 0, 1, false);
+  }
   for (uint32_t k = 0; k < i->match_count; ++k) {
     if (i->matches[k].symbol == BYOC_HOST_SYMBOL_NONE) read_dims(f, &i->matches[k].dim, 1);
   }
@@ -295,7 +298,7 @@ bool byoc_host_find_dependences(const byoc_host_program_t *program, const byoc_h
   for (const byoc_host_instruction_t *i = region->first; i != NULL; i = i->next) ++count;
   *out_dependences = (byoc_host_dependences_t){.count = count};
   finder_t f = {.program = program, .arena = arena, .out = out_dependences};
-  byoc_arena_init(&f.scratch, program->arena.allocator);
+  byoc_arena_init(&f.scratch, arena->allocator);
   out_dependences->instructions = BYOC_ARENA_ARRAY(arena, byoc_host_instruction_t *, count + 1);
   out_dependences->before = BYOC_ARENA_ARRAY(arena, byoc_host_numbers_t, count + 1);
   f.shared = BYOC_ARENA_ARRAY(&f.scratch, uint32_t, program->buffers.count + 1);

@@ -12,9 +12,8 @@
 //   - hold each of its instructions once,
 //   - depend on each other without a cycle (core/hostir/dependence.h says when an instruction depends on another one),
 //     so that one after the other, in the order given, they do the same as the program,
-//   - are maximal: wherever the caller would merge two neighbours, a third segment stands between them, which depends
-//   on
-//     the one and which the other depends on.
+//   - are maximal: wherever the caller would merge two neighbours, others stand between them, which depend on the one
+//     and which the other one depends on.
 // Equal programs and answers give equal segments.
 #ifndef BYOC_CORE_HOSTIR_SEGMENT_H_
 #define BYOC_CORE_HOSTIR_SEGMENT_H_

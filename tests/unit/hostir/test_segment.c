@@ -138,11 +138,6 @@ static uint64_t mix(uint64_t x) {
   return x ^ x >> 33;
 }
 
-static uint64_t next_random(uint64_t *seed, uint64_t below) {
-  *seed += UINT64_C(0x9e3779b97f4a7c15);
-  return mix(*seed) % below;
-}
-
 enum { ALWAYS, NEVER, SAME_COLOUR, AT_MOST_THREE, ANYHOW, RULE_COUNT };
 
 // The colour of an instruction is its number of operations.
@@ -269,39 +264,39 @@ static void check_brutally(const byoc_host_program_t *program, const byoc_host_s
   }
 }
 
-static const char arena_of_buffers[] =
+static const char buffers_of_all_kinds[] =
     "host program \"p\" {\n symbol I\n input %x : f32[8]\n output %y : f32[8] over %x\n"
     " local %a : f32[8]\n local %b : f32[8]\n local %c : f32[8]\n local %d : f32[8]\n"
     " view %a0 : f32[4] = %a + 0\n view %a1 : f32[4] = %a + 16\n view %a2 : f32[4] = %a + 8\n"
     " view %b0 : f32[2] = %b + 0\n view %b1 : f32[2] = %b + 8\n view %b2 : f32[4] = %b + 16\n"
     " view %c0 : f32[4] = %c + 0\n view %cm : f32[2] = %c + I * 8\n view %y0 : f32[4] = %y + 16\n}\n";
 
-static void fill(byoc_host_program_t *program, uint64_t *seed) {
+static void fill(byoc_host_program_t *program, byoc_test_random_t *seed) {
   while (program->body.first != NULL) byoc_host_instruction_erase(program, program->body.first);
-  const size_t count = 1 + next_random(seed, 24), buffers = program->buffers.count;
+  const size_t count = 1 + byoc_test_below(seed, 24), buffers = program->buffers.count;
   for (size_t k = 0; k < count; ++k) {
     byoc_host_instruction_t *i = byoc_host_instruction_append(program, &program->body, BYOC_HOST_PACKED);
     i->symbol = "f";
     i->axis = (int64_t)k;
-    i->flops = (double)next_random(seed, 3);
-    const size_t operand_count = next_random(seed, 3);
+    i->flops = (double)byoc_test_below(seed, 3);
+    const size_t operand_count = byoc_test_below(seed, 3);
     for (size_t o = 0; o < operand_count; ++o) {
-      assert_true(byoc_host_add_operand(program, i, program->buffers.data[next_random(seed, buffers)]));
+      assert_true(byoc_host_add_operand(program, i, program->buffers.data[byoc_test_below(seed, buffers)]));
     }
-    byoc_host_buffer_t *result = program->buffers.data[1 + next_random(seed, buffers - 1)];
-    if (next_random(seed, 4) > 0) assert_true(byoc_host_add_result(program, i, result));
+    byoc_host_buffer_t *result = program->buffers.data[1 + byoc_test_below(seed, buffers - 1)];
+    if (byoc_test_below(seed, 4) > 0) assert_true(byoc_host_add_result(program, i, result));
   }
 }
 
 static void test_h11_random_programs(void **state) {
   (void)state;
   fixture_t f;
-  set_up(&f, arena_of_buffers);
-  uint64_t seed = 1;
+  set_up(&f, buffers_of_all_kinds);
+  byoc_test_random_t seed = {1};
   for (int round = 0; round < 10000; ++round) {
-    const uint64_t start = seed;
+    const uint64_t start = seed.state;
     fill(f.program, &seed);
-    ask_t ask = {.seed = seed, .rule = round % RULE_COUNT};
+    ask_t ask = {.seed = seed.state, .rule = round % RULE_COUNT};
     const byoc_host_segment_options_t options = {
         .should_merge = should_merge, .self = &ask, .apart = round / RULE_COUNT % 2 == 1};
     byoc_test_ok(byoc_host_segment(f.program, &options, byoc_allocator_system(), &f.diag, &f.segments), &f.diag);
@@ -380,10 +375,10 @@ static void star(byoc_host_program_t *p, byoc_host_buffer_t **b, size_t count) {
 }
 
 static void random_reads(byoc_host_program_t *p, byoc_host_buffer_t **b, size_t count) {
-  uint64_t seed = 7;
+  byoc_test_random_t seed = {7};
   for (size_t k = 0; k < count; ++k) {
-    append(p, k > 0 ? b[next_random(&seed, k)] : NULL, k > 0 ? b[next_random(&seed, k)] : NULL, b[k],
-           next_random(&seed, 2));
+    append(p, k > 0 ? b[byoc_test_below(&seed, k)] : NULL, k > 0 ? b[byoc_test_below(&seed, k)] : NULL, b[k],
+           byoc_test_below(&seed, 2));
   }
 }
 
@@ -400,12 +395,34 @@ static void test_h11_large_programs(void **state) {
   }
 }
 
+// ---- memory ----
+
+static byoc_status_t segment_with(void *argument, byoc_allocator_t allocator) {
+  fixture_t *f = argument;
+  ask_t ask = {.rule = ALWAYS};
+  const byoc_host_segment_options_t options = {.should_merge = should_merge, .self = &ask, .apart = true};
+  byoc_diag_t diag = {0};
+  byoc_status_t status = byoc_host_segment(f->program, &options, allocator, &diag, &f->segments);
+  assert_true(status == BYOC_OK || f->segments.data == NULL);
+  byoc_host_segments_deinit(&f->segments);
+  return status;
+}
+
+static void test_h11_each_allocation_fails(void **state) {
+  (void)state;
+  fixture_t f;
+  byoc_test_random_t seed = {3};
+  set_up(&f, buffers_of_all_kinds);
+  fill(f.program, &seed);
+  byoc_test_each_allocation_fails(segment_with, &f, false);
+  tear_down(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_h11_dependences),
-      cmocka_unit_test(test_h11_values),
-      cmocka_unit_test(test_h11_random_programs),
-      cmocka_unit_test(test_h11_large_programs),
+      cmocka_unit_test(test_h11_dependences),           cmocka_unit_test(test_h11_values),
+      cmocka_unit_test(test_h11_random_programs),       cmocka_unit_test(test_h11_large_programs),
+      cmocka_unit_test(test_h11_each_allocation_fails),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
