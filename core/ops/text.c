@@ -37,7 +37,10 @@ static byoc_status_t infer_tf_idf(byoc_infer_t *infer) {
   if (texts) pool_count = texts->count;
   int64_t length = 0, grams = 0;
   for (size_t i = 0; i < index_count; ++i) {
-    if (indexes[i] < 0 || indexes[i] > INT32_MAX) return byoc_infer_error(infer, "attribute 'ngram_indexes'");
+    if (indexes[i] < 0 || indexes[i] > INT32_MAX) {
+      return byoc_infer_error(infer, "attribute 'ngram_indexes': expected values in [0, %d], got %lld", INT32_MAX,
+                              (long long)indexes[i]);
+    }
     if (indexes[i] >= length) length = indexes[i] + 1;
   }
   // ngram_counts holds the start in the pool of the n-grams of each length.
