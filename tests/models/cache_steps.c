@@ -7,6 +7,7 @@
 // which change places after a step.
 #include <dlfcn.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,6 +96,11 @@ int main(int argc, char **argv) {
   open_decoder(argv[1], &in_place);
   open_decoder(argv[2], &reference);
   const byoc_artifact_t *artifact = in_place.artifact;
+  if (artifact->struct_size < offsetof(byoc_artifact_t, outputs_over) + sizeof(artifact->outputs_over) ||
+      artifact->input_count > MOST_PORTS || artifact->output_count > MOST_PORTS) {
+    fprintf(stderr, "%s was made by an older byoc, or has too many tensors\n", argv[1]);
+    return 1;
+  }
   const int32_t *over = artifact->outputs_over;
   allocate_ports(&in_place, over);
   allocate_ports(&reference, NULL);

@@ -162,7 +162,6 @@ static int32_t check_placed(byoc_model_context_t *context, const byoc_argument_t
     span->size_bytes = context->spans[over].size_bytes; // the rest of the buffer is not written
   }
   uint32_t ports[2];
-  context->has_checked = false;
   if (!byoc_find_overlap(context->spans, input_count, artifact->output_count, artifact->outputs_over, ports)) {
     return BYOC_OK;
   }
