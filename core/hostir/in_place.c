@@ -62,8 +62,7 @@ static bool conflicts_with_itself(const search_t *s, const byoc_host_instruction
     if (!is_written(s, i->results.data[r])) continue;
     const byoc_byte_range_t written = bytes_of(i->results.data[r]);
     if (written.begin >= read.end || read.begin >= written.end) continue;
-    const bool same = is_same_place(i->operands.data[operand], i->results.data[r]) && written.end == read.end;
-    if (!same || !may_overwrite(i, operand, r)) return true;
+    if (!is_same_place(i->operands.data[operand], i->results.data[r]) || !may_overwrite(i, operand, r)) return true;
   }
   return false;
 }

@@ -106,10 +106,9 @@ static void walk(keep_t *keep, const byoc_loop_stmt_t *stmt) {
   keep->iterations = iterations;
 }
 
-static bool have_one_shape(const byoc_loop_buffer_t *a, const byoc_loop_buffer_t *b) {
-  bool same = a->dtype == b->dtype && a->rank == b->rank && byoc_dtype_bits(a->dtype) % 8 == 0;
-  for (int32_t d = 0; same && d < a->rank; ++d) same = byoc_dim_equal(a->dims[d], b->dims[d]);
-  return same;
+// The shapes may differ: an operand may be the beginning of what the result replaces.
+static bool have_like_elements(const byoc_loop_buffer_t *a, const byoc_loop_buffer_t *b) {
+  return a->dtype == b->dtype && byoc_dtype_bits(a->dtype) % 8 == 0;
 }
 
 static keep_t start(const byoc_loop_kernel_t *kernel, uint32_t input, uint32_t output) {
@@ -129,7 +128,7 @@ static int64_t count_elements(const byoc_loop_buffer_t *buffer) {
 
 static bool survey(const byoc_loop_kernel_t *kernel, uint32_t input, uint32_t output, keep_t *out_keep) {
   keep_t keep = start(kernel, input, output);
-  if (!have_one_shape(keep.input, keep.output)) return false;
+  if (!have_like_elements(keep.input, keep.output)) return false;
   for (size_t i = 0; i < kernel->body->block.statements.count; ++i) {
     const bool had_updates = keep.has_updates;
     keep_t here = keep;

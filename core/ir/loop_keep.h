@@ -8,7 +8,7 @@
 #include "core/ir/loop.h"
 
 // True if the kernel reads operand `input` for nothing but such copies into result `output`, and is still right if both
-// are the same bytes. Returns false in cases that are not obvious.
+// begin at the same byte. Returns false in cases that are not obvious.
 bool byoc_loop_keeps(const byoc_loop_kernel_t *kernel, uint32_t input, uint32_t output);
 // True if the statement does nothing but such copies.
 bool byoc_loop_is_kept_copy(const byoc_loop_kernel_t *kernel, const byoc_loop_stmt_t *stmt, uint32_t input,

@@ -158,7 +158,7 @@ static void same_in_place(model_t *m, bool is_compiled, uint32_t *seed) {
 
 static const char state_constants[] =
     "module {\n  constant @at : i64[2,8] = [1, 0, 3, 2, 1, 0, 3, 2, 0, 0, 0, 0, 1, 1, 1, 1]\n"
-    "  constant @w : f32[8,8] = %s\n";
+    "  constant @parts : i64[3] = [2, 1, 1]\n  constant @w : f32[8,8] = %s\n";
 
 static void open_states(const char *signature, const char *body, const byoc_host_pair_t *pairs, size_t count,
                         bool is_compiled, model_t *m) {
@@ -193,6 +193,11 @@ static void test_h5_states_change_in_place(void **state) {
       // Only what is new is written.
       {"(%x : " F ", %u : f32[2,8]) -> (%y : " F ")",
        "    %y = ScatterElements@18(%x, @at, %u) {axis = 0} : " F "\n    return %y", &y_over_x, 1, 128, 0},
+      // The rows before and behind the new one stay.
+      {"(%x : " F ", %u : f32[1,8]) -> (%y : " F ")",
+       "    %a, %b, %c = Split@18(%x, @parts) {axis = 0} : f32[2,8], f32[1,8], f32[1,8]\n"
+       "    %y = Concat@13(%a, %u, %c) {axis = 0} : " F "\n    return %y",
+       &y_over_x, 1, 96, 0},
       // Each element where it was.
       {"(%x : " F ", %u : " F ") -> (%y : " F ")",
        "    %a = Add@14(%x, %u) : " F "\n    %y = Relu@14(%a) : " F "\n    return %y", &y_over_x, 1, 0, 0},
