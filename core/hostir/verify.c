@@ -20,6 +20,9 @@ static byoc_status_t check_buffer(byoc_host_verifier_t *v, const byoc_host_buffe
     if (byoc_host_buffer_moves(buffer) && buffer->offset_bytes != 0) what = "has two offsets";
     if (buffer->is_value || byoc_host_buffer_in_cell(base)) what = "is a view, but its bytes are in a cell";
     if (base->kind == BYOC_HOST_BUFFER_VIEW) what = "is a view of a view";
+    if (byoc_host_verify_holds_texts(buffer) != byoc_host_verify_holds_texts(base)) {
+      what = "is a view that takes texts for numbers, or numbers for texts";
+    }
   } else if (buffer->kind == BYOC_HOST_BUFFER_LOCAL && !buffer->is_value &&
              buffer->offset_bytes != BYOC_HOST_OFFSET_NONE) {
     const uint64_t workspace = v->program->workspace_size_bytes;

@@ -256,6 +256,10 @@ static byoc_status_t check_copy(byoc_host_verifier_t *v, const byoc_host_instruc
     return byoc_host_verify_refuse(v, "buffer '%s' is copied from '%s', but their sizes are not known", to->name,
                                    from->name);
   }
+  if (byoc_host_verify_holds_texts(from) != byoc_host_verify_holds_texts(to)) {
+    return byoc_host_verify_refuse(v, "buffer '%s' is copied from '%s', but only one of them holds texts", to->name,
+                                   from->name);
+  }
   if (from->size_bytes != to->size_bytes) {
     return byoc_host_verify_refuse(v, "buffer '%s' is copied from '%s', which has another size", to->name, from->name);
   }

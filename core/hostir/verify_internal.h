@@ -86,6 +86,11 @@ byoc_status_t byoc_host_verify_refuse(byoc_host_verifier_t *v, const char *forma
 // The bytes of a buffer in the buffer that owns them; for a view that moves, all that it may reach.
 byoc_byte_range_t byoc_host_verify_bytes(const byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer);
 
+// Texts are pointers: what is none must not become one.
+static inline bool byoc_host_verify_holds_texts(const byoc_host_buffer_t *buffer) {
+  return byoc_type_is_tensor(buffer->type) && buffer->type->dtype == BYOC_DTYPE_STRING;
+}
+
 // ---- one instruction on its own (verify_call.c) ----
 byoc_status_t byoc_host_verify_alone(byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
 

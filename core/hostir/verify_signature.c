@@ -89,6 +89,20 @@ static declared_t parameter_of(const byoc_loop_kernel_t *kernel, size_t k) {
   return (declared_t){parameter->dtype, parameter->dims, parameter->rank};
 }
 
+// A kernel that moves texts takes them for u64, in all parameters of that type or in none.
+static byoc_status_t check_texts(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
+  const byoc_host_buffer_t *first = NULL;
+  for (size_t k = 0; k < i->kernel->parameters.count; ++k) {
+    const size_t inputs = i->kernel->input_count;
+    const byoc_host_buffer_t *buffer = k < inputs ? i->operands.data[k] : i->results.data[k - inputs];
+    if (i->kernel->parameters.data[k]->dtype != BYOC_DTYPE_U64) continue;
+    if (first == NULL) first = buffer;
+    if (byoc_host_verify_holds_texts(first) == byoc_host_verify_holds_texts(buffer)) continue;
+    return byoc_host_verify_refuse(v, "of '%s' and '%s' only one holds texts", first->name, buffer->name);
+  }
+  return BYOC_OK;
+}
+
 static byoc_status_t check_parameters(binding_t *binding, const byoc_host_instruction_t *i) {
   const byoc_loop_kernel_t *kernel = i->kernel;
   byoc_host_verifier_t *v = binding->v;
@@ -111,7 +125,7 @@ static byoc_status_t check_parameters(binding_t *binding, const byoc_host_instru
     BYOC_RETURN_IF_ERROR(bind_dims(binding, buffer, &declared));
     BYOC_RETURN_IF_ERROR(check_count(binding, buffer, &declared, what, at));
   }
-  return BYOC_OK;
+  return check_texts(v, i);
 }
 
 byoc_status_t byoc_host_verify_kernel(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {

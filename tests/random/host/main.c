@@ -46,7 +46,7 @@ typedef struct options_t {
 static shared_t *shared;
 
 #if defined(__SANITIZE_ADDRESS__)
-const char *__asan_default_options(void);
+__attribute__((visibility("default"))) const char *__asan_default_options(void); // the sanitizer looks for it
 const char *__asan_default_options(void) {
   return "allocator_may_return_null=1:max_allocation_size_mb=256:detect_leaks=1:handle_abort=0";
 }

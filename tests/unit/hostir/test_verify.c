@@ -427,6 +427,27 @@ static void test_verify_what_byoc_itself_offers(void **state) {
   CHECK(cases);
 }
 
+// Texts are pointers.
+static void test_verify_texts_stay_texts(void **state) {
+  (void)state;
+#define POINTERS                                                                                                       \
+  " input %s : string[2]\n input %n : u64[2]\n local %t : string[2]\n local %u : u64[2]\n local %w : string[2]\n"
+#define ALL(body) "allocate %t allocate %u allocate %w " body " copy %x -> %y free %w free %u free %t"
+#define MOVE      "kernel { name \"m\" input a : u64[2] output b : u64[2] }\n"
+  static const case_t cases[] = {
+      {"a kernel moves texts", PROGRAM(POINTERS, ALL("kernel m(%s) -> (%t)")) MOVE, NULL},
+      {"a kernel moves numbers", PROGRAM(POINTERS, ALL("kernel m(%n) -> (%u)")) MOVE, NULL},
+      {"a kernel makes texts of numbers", PROGRAM(POINTERS, ALL("kernel m(%n) -> (%t)")) MOVE,
+       "of 'n' and 't' only one holds texts"},
+      {"a copy of numbers to texts", PROGRAM(POINTERS, ALL("copy %n -> %t")),
+       "buffer 't' is copied from 'n', but only one of them holds texts"},
+      {"a view of numbers as texts", PROGRAM(POINTERS " view %v : string[1] = %n + 0\n", "copy %x -> %y"),
+       "buffer 'v' is a view that takes texts for numbers, or numbers for texts"},
+      {"a view of texts", PROGRAM(POINTERS " view %v : string[1] = %s + 8\n", "copy %x -> %y"), NULL},
+  };
+  CHECK(cases);
+}
+
 static void test_verify_constants_that_backends_bound(void **state) {
   (void)state;
 #define BOUND " constant %b : f32[2] = \"m\" 0\n constant %d : f32[2] = \"m\" 1\n local %s : u8[64]\n"
@@ -537,6 +558,7 @@ int main(void) {
       cmocka_unit_test(test_verify_shapes_of_values),
       cmocka_unit_test(test_verify_values_that_share_memory),
       cmocka_unit_test(test_verify_what_byoc_itself_offers),
+      cmocka_unit_test(test_verify_texts_stay_texts),
       cmocka_unit_test(test_verify_constants_that_backends_bound),
       cmocka_unit_test(test_verify_a_kernel_instruction_needs_a_kernel),
       cmocka_unit_test(test_verify_places_before_a_run),
