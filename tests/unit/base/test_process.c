@@ -42,6 +42,19 @@ static void collects_output_and_code(void **state) {
   assert_int_equal(result.exit_code, 0);
 }
 
+// A program finds nothing on its standard input, whatever ours holds.
+static void standard_input_is_empty(void **state) {
+  (void)state;
+  int ends[2], saved = dup(STDIN_FILENO);
+  assert_true(pipe(ends) == 0 && write(ends[1], "ours", 4) == 4 && dup2(ends[0], STDIN_FILENO) >= 0);
+  close(ends[0]), close(ends[1]);
+  run_t r = run_shell("cat; echo end", NULL);
+  if (saved >= 0) (void)dup2(saved, STDIN_FILENO), close(saved);
+  byoc_test_ok(r.status, &r.diag);
+  assert_string_equal(r.output.data, "end\n");
+  byoc_string_deinit(&r.output);
+}
+
 static void large_output_arrives_whole(void **state) {
   (void)state;
   run_t r = run_shell("head -c 5000000 /dev/zero | tr '\\0' x", NULL);
@@ -199,6 +212,7 @@ static void output_without_memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(collects_output_and_code),
+      cmocka_unit_test(standard_input_is_empty),
       cmocka_unit_test(large_output_arrives_whole),
       cmocka_unit_test(reports_signals),
       cmocka_unit_test(folder_and_variables),

@@ -209,6 +209,29 @@ static void refuses_reserved_attributes(void **state) {
   assert_non_null(strstr(diag.message, "'byoc.targets': names that begin with 'byoc.' are the compiler's own"));
 }
 
+// A dimension is a number, a name that keeps its meaning, or unknown.
+static void reads_dimensions(void **state) {
+  (void)state;
+  byoc_onnx_model_t *model = new_model();
+  byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
+  byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "N,3,N,M");
+  byoc_onnx_graph_input(graph, "y", BYOC_DTYPE_F32, "7");
+  byoc_onnx_graph_node(graph, "Relu", "", "x", "out");
+  byoc_onnx_graph_output(graph, "out", BYOC_DTYPE_F32, NULL);
+  Onnx__ModelProto *message = byoc_onnx_model_message(model);
+  message->graph->input[1]->type->tensor_type->shape->dim[0]->value_case =
+      ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE__NOT_SET;
+  byoc_diag_t diag;
+  byoc_graph_module_t *module;
+  byoc_test_ok(read_model(model, NULL, &diag, &module), &diag);
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  byoc_graph_print(module, NULL, &text);
+  if (!strstr(text.data, "%x : f32[N,3,N,M], %y : f32[y.0]")) fail_msg("%s", text.data);
+  byoc_string_deinit(&text);
+  byoc_graph_module_destroy(module);
+}
+
 // If the kind is left out, as before attributes had types, it follows from the content.
 static void reads_untyped_attributes(void **state) {
   (void)state;
@@ -469,6 +492,7 @@ int main(void) {
       cmocka_unit_test(keeps_omitted_operands),
       cmocka_unit_test(reads_attributes),
       cmocka_unit_test(refuses_reserved_attributes),
+      cmocka_unit_test(reads_dimensions),
       cmocka_unit_test(reads_untyped_attributes),
       cmocka_unit_test(reads_constant_nodes),
       cmocka_unit_test(instantiates_functions),

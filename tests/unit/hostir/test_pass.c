@@ -50,6 +50,30 @@ static void test_h12_the_table(void **state) {
   assert_null(byoc_host_pass_find("no-such-pass"));
 }
 
+// A pass that changes a program says how often, and finds nothing to do in what it left.
+static void test_passes_count_their_changes(void **state) {
+  (void)state;
+  static const char looping[] = "host program \"p\" dynamic {\n"
+                                "  input %x : value f32[4]\n  input %turns : value i64[]\n  output %y : value f32[4]\n"
+                                "  local %first : value f32[4]\n  local %i : value i64[]\n  local %go : value bool[]\n"
+                                "  local %v : value f32[4]\n  local %s : value f32[4]\n  local %t : value f32[4]\n"
+                                "  local %h : value f32[4]\n  local %last : value f32[4]\n\n"
+                                "  packed zero(%x) -> (%first)\n"
+                                "  loop (%turns, none, %first) -> (%last) body (%i, %go, %v) {\n"
+                                "    packed one(%v) -> (%s)\n    packed two(%s) -> (%t)\n    packed three(%t) -> (%h)\n"
+                                "    yield (%go, %h)\n  }\n  share %last -> %y\n}\n";
+  fixture_t f;
+  set_up(&f, chain);
+  assert_int_equal(run(&f, "elide-copies", NULL), 1);
+  assert_int_equal(run(&f, "elide-copies", NULL), 0);
+  tear_down(&f);
+  set_up(&f, looping);
+  assert_true(run(&f, "place-lifetimes", NULL) > 0);
+  assert_int_equal(run(&f, "hoist-allocations", NULL), 2);
+  assert_int_equal(run(&f, "hoist-allocations", NULL), 0);
+  tear_down(&f);
+}
+
 // What a pass needs must be there; what it does not keep is made anew.
 static void test_h12_needs_and_keeps(void **state) {
   (void)state;
@@ -155,6 +179,7 @@ static void test_h12_dumps(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_h12_the_table),
+      cmocka_unit_test(test_passes_count_their_changes),
       cmocka_unit_test(test_h12_needs_and_keeps),
       cmocka_unit_test(test_h12_switches_and_guards),
       cmocka_unit_test(test_h12_graph_passes_have_switches),

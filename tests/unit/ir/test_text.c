@@ -105,6 +105,36 @@ static void large_constants_may_be_left_out(void **state) {
 // ---- mistakes ----
 
 // The position line, the source line and the caret, as byoc_diag_print shows them.
+// A constant is written as a splat only if all of its elements are alike.
+static void only_uniform_constants_are_splats(void **state) {
+  (void)state;
+  enum { COUNT = 100 };
+  for (int odd = -1; odd < COUNT; odd += 33) { // the first, two in between and the last; -1: none
+    byoc_string_t text;
+    byoc_string_init(&text, byoc_allocator_system());
+    byoc_string_append(&text, "module {\n  constant @c : i32[100] = [");
+    for (int i = 0; i < COUNT; ++i) byoc_string_appendf(&text, "%s%d", i ? ", " : "", i == odd ? 8 : 7);
+    byoc_string_append(&text, "]\n}\n");
+    byoc_graph_module_t *module = parse(text.data);
+    byoc_string_t printed = print(module);
+    assert_int_equal(strstr(printed.data, "splat 7") != NULL, odd < 0);
+    byoc_graph_module_t *again = parse(printed.data);
+    assert_true(byoc_constant_equal(module->constants.data[0], again->constants.data[0]));
+    byoc_string_deinit(&text);
+    byoc_string_deinit(&printed);
+    byoc_graph_module_destroy(again);
+    byoc_graph_module_destroy(module);
+  }
+}
+
+// Both cases of hexadecimal digits, up to the last one.
+static void escapes_are_read(void **state) {
+  (void)state;
+  byoc_graph_module_t *module = parse("module {a = \"\\x41\\x4A\\x4F\\x4a\\x4f\\x39\"} {}");
+  assert_string_equal(byoc_attributes_string(&module->attributes, "a", ""), "AJOJO9");
+  byoc_graph_module_destroy(module);
+}
+
 static void expect_message(const char *text, const char *expected) {
   byoc_diag_t diag = {0};
   byoc_graph_module_t *module = NULL;
@@ -376,6 +406,8 @@ int main(void) {
       cmocka_unit_test(facts_are_read),
       cmocka_unit_test(names_are_made_unique),
       cmocka_unit_test(large_constants_may_be_left_out),
+      cmocka_unit_test(only_uniform_constants_are_splats),
+      cmocka_unit_test(escapes_are_read),
       cmocka_unit_test(mistakes_are_pointed_at),
       cmocka_unit_test(deep_calls_are_refused),
       cmocka_unit_test(inlining_that_nests_too_deep_is_refused),

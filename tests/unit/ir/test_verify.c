@@ -168,6 +168,19 @@ VIOLATION(parameter_does_not_point_back) {
   expect(s, "parameter 1 does not point back [back-pointer]");
 }
 
+VIOLATION(constants_value_does_not_point_back) {
+  SAMPLE;
+  byoc_value_t *value = s->add->operands[1];
+  byoc_constant_t *constant = value->constant;
+  byoc_constant_t other = *constant;
+  value->constant = &other;
+  expect(s, "the value of @c does not point back [constant]");
+  value->constant = constant;
+  value->kind = BYOC_VALUE_PARAMETER;
+  expect(s, "[");
+  value->kind = BYOC_VALUE_CONSTANT;
+}
+
 VIOLATION(nested_block_of_another_node) {
   SAMPLE;
   s->branch->blocks[0]->owner = s->add;
@@ -372,6 +385,7 @@ int main(void) {
       TEST(result_does_not_point_back),
       TEST(node_of_another_function),
       TEST(parameter_does_not_point_back),
+      TEST(constants_value_does_not_point_back),
       TEST(nested_block_of_another_node),
       TEST(broken_node_list),
       TEST(wrong_node_count),

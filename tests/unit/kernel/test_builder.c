@@ -120,6 +120,45 @@ static void values_are_folded_as_they_compute(void **state) {
   end(&f);
 }
 
+// Operators on constant floats, with the signs and ties at which they differ.
+static void floats_are_folded(void **state) {
+  (void)state;
+  static const struct {
+    byoc_loop_op_t op;
+    double a, b; // b is NaN where the operator takes one operand
+    const char *expected;
+  } cases[] = {
+      {BYOC_LOOP_OP_MOD, 7.5, 2, "1.5"},       {BYOC_LOOP_OP_MOD, -7.5, 2, "0.5"},
+      {BYOC_LOOP_OP_MOD, 7.5, -2, "-0.5"},     {BYOC_LOOP_OP_MOD, -7.5, -2, "-1.5"},
+      {BYOC_LOOP_OP_MOD, -8, 2, "-0.0"},       {BYOC_LOOP_OP_FMOD, -7.5, 2, "-1.5"},
+      {BYOC_LOOP_OP_FMOD, 7.5, -2, "1.5"},     {BYOC_LOOP_OP_FLOORDIV, -7, 2, "-4.0"},
+      {BYOC_LOOP_OP_MIN, 1, 2, "1.0"},         {BYOC_LOOP_OP_MIN, 2, 1, "1.0"},
+      {BYOC_LOOP_OP_MAX, 1, 2, "2.0"},         {BYOC_LOOP_OP_MAX, 2, 1, "2.0"},
+      {BYOC_LOOP_OP_SUB, 1, 2, "-1.0"},        {BYOC_LOOP_OP_DIV, 1, 2, "0.5"},
+      {BYOC_LOOP_OP_LT, 1, 1, "false"},        {BYOC_LOOP_OP_LT, 1, 2, "true"},
+      {BYOC_LOOP_OP_LE, 1, 1, "true"},         {BYOC_LOOP_OP_LE, 2, 1, "false"},
+      {BYOC_LOOP_OP_EQ, 1, 1, "true"},         {BYOC_LOOP_OP_EQ, 1, 2, "false"},
+      {BYOC_LOOP_OP_NE, 1, 1, "false"},        {BYOC_LOOP_OP_NE, 1, 2, "true"},
+      {BYOC_LOOP_OP_ROUND, 0.5, NAN, "0.0"},   {BYOC_LOOP_OP_ROUND, 1.5, NAN, "2.0"},
+      {BYOC_LOOP_OP_ROUND, -0.5, NAN, "-0.0"}, {BYOC_LOOP_OP_ROUND, -2.5, NAN, "-2.0"},
+      {BYOC_LOOP_OP_ROUND, 2.25, NAN, "2.0"},  {BYOC_LOOP_OP_ROUND, 2.75, NAN, "3.0"},
+      {BYOC_LOOP_OP_SIGN, 3, NAN, "1.0"},      {BYOC_LOOP_OP_SIGN, -3, NAN, "-1.0"},
+      {BYOC_LOOP_OP_SIGN, 0, NAN, "0.0"},      {BYOC_LOOP_OP_ABS, -3, NAN, "3.0"},
+      {BYOC_LOOP_OP_FLOOR, -1.5, NAN, "-2.0"}, {BYOC_LOOP_OP_CEIL, -1.5, NAN, "-1.0"},
+      {BYOC_LOOP_OP_TRUNC, -1.5, NAN, "-1.0"}, {BYOC_LOOP_OP_SQRT, 9, NAN, "3.0"},
+  };
+  fixture_t f;
+  begin(&f);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+    const byoc_loop_expr_t *a = byoc_loop_const(&f.b, BYOC_DTYPE_F32, cases[i].a);
+    const byoc_loop_expr_t *folded =
+        isnan(cases[i].b) ? byoc_loop_unary(&f.b, cases[i].op, a)
+                          : byoc_loop_binary(&f.b, cases[i].op, a, byoc_loop_const(&f.b, BYOC_DTYPE_F32, cases[i].b));
+    expect(&f, folded, cases[i].expected);
+  }
+  end(&f);
+}
+
 static void null_operands_are_noted_once_for_all(void **state) {
   (void)state;
   fixture_t f;
@@ -268,6 +307,7 @@ int main(void) {
       cmocka_unit_test(index_arithmetic_is_simplified),
       cmocka_unit_test(run_time_extents_divide_out),
       cmocka_unit_test(values_are_folded_as_they_compute),
+      cmocka_unit_test(floats_are_folded),
       cmocka_unit_test(null_operands_are_noted_once_for_all),
       cmocka_unit_test(text_comes_back),
       cmocka_unit_test(mistakes_are_refused),

@@ -305,6 +305,31 @@ static void test_shape_arithmetic(void **state) {
   byoc_graph_module_destroy(module);
 }
 
+// Parts of a symbolic shape, cut out by attributes (before version 10) and by operands.
+static void test_shape_slices(void **state) {
+  (void)state;
+  static const char *const slices[] = {"Slice@1(%s) {starts = [1], ends = [3]}",
+                                       "Slice@1(%s) {starts = [-3], ends = [-1]}", "Slice@10(%s, @one, @three)",
+                                       "Slice@13(%s, @one, @three, @zero, @one)"};
+  for (size_t i = 0; i < sizeof slices / sizeof *slices; ++i) {
+    char text[512];
+    snprintf(text, sizeof text,
+             "module {\n  constant @zero : i64[1] = [0]\n  constant @one : i64[1] = [1]\n"
+             "  constant @three : i64[1] = [3]\n  func @main(%%x : f32[A,B,C,D]) -> (%%y : ?) {\n"
+             "    %%s = Shape@15(%%x) : ?\n    %%t = %s : ?\n    %%y = ConstantOfShape@9(%%t) : ?\n"
+             "    return %%y\n  }\n}\n",
+             slices[i]);
+    byoc_graph_module_t *module = NULL;
+    parse_and_infer(text, BYOC_OK, NULL, &module);
+    byoc_string_t type;
+    byoc_string_init(&type, byoc_allocator_system());
+    byoc_type_print(byoc_graph_module_main(module)->body->results.data[0]->type, &type);
+    assert_string_equal(type.data, "f32[B,C]");
+    byoc_string_deinit(&type);
+    byoc_graph_module_destroy(module);
+  }
+}
+
 // Each Add of a value to itself doubles the ways to the shape: they are not all followed.
 static void test_shape_arithmetic_is_bounded(void **state) {
   (void)state;
@@ -386,11 +411,9 @@ static void test_create(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_cases),
-      cmocka_unit_test(test_shape_arithmetic),
-      cmocka_unit_test(test_shape_arithmetic_is_bounded),
-      cmocka_unit_test(test_declared_types),
-      cmocka_unit_test(test_hint_for_misspelt_operator),
+      cmocka_unit_test(test_cases),          cmocka_unit_test(test_shape_arithmetic),
+      cmocka_unit_test(test_shape_slices),   cmocka_unit_test(test_shape_arithmetic_is_bounded),
+      cmocka_unit_test(test_declared_types), cmocka_unit_test(test_hint_for_misspelt_operator),
       cmocka_unit_test(test_create),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
