@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -105,26 +106,61 @@ static void no_progress_without_a_terminal(void **state) {
   free(text);
 }
 
-static void progress_on_a_terminal_is_drawn_and_wiped(void **state) {
-  (void)state;
+// What `body` writes to a terminal of so many columns; 0 is a terminal that does not know. False: no terminals here.
+static bool captured_on_a_terminal(void (*body)(void), unsigned short columns, char *text, size_t text_size) {
   int terminal = posix_openpt(O_RDWR | O_NOCTTY);
-  if (terminal < 0 || grantpt(terminal) != 0 || unlockpt(terminal) != 0) skip(); // there are no terminals here
+  if (terminal < 0 || grantpt(terminal) != 0 || unlockpt(terminal) != 0) return false;
   int other_end = open(ptsname(terminal), O_RDWR | O_NOCTTY);
   int saved = dup(STDERR_FILENO);
+  const struct winsize window = {.ws_row = 24, .ws_col = columns};
+  assert_int_equal(ioctl(terminal, TIOCSWINSZ, &window), 0);
   assert_true(other_end >= 0 && saved >= 0 && dup2(other_end, STDERR_FILENO) >= 0);
-  show_progress();
+  body();
   assert_true(dup2(saved, STDERR_FILENO) >= 0);
   close(saved);
   close(other_end);
-  char text[512] = "";
   size_t size = 0;
   // The text comes in pieces. After the last one, with nobody at the other end, reading fails.
   for (ssize_t got = 1; got > 0; size += got > 0 ? (size_t)got : 0) {
-    got = read(terminal, text + size, sizeof(text) - 1 - size);
+    got = read(terminal, text + size, text_size - 1 - size);
   }
+  text[size] = '\0';
   close(terminal);
   assert_true(size > 0);
+  return true;
+}
+
+static void progress_on_a_terminal_is_drawn_and_wiped(void **state) {
+  (void)state;
+  char text[512];
+  if (!captured_on_a_terminal(show_progress, 0, text, sizeof text)) skip();
   assert_string_equal(text, "\r\033[Ktuning 0/10 detail\r\033[K"); // once: ten steps took less than a redraw
+}
+
+static void show_long_progress(void) {
+  char title[301] = "";
+  memset(title, 'x', sizeof title - 1);
+  byoc_progress_t progress;
+  byoc_progress_begin(&progress, title, 0);
+  progress.start_ns -= 2000000000; // short work shows no line
+  byoc_progress_step(&progress, 1, NULL);
+  byoc_progress_end(&progress);
+}
+
+// One column stays free; a terminal that does not know its width counts as one of 80 columns.
+static void progress_fits_the_terminal(void **state) {
+  (void)state;
+  static const struct {
+    unsigned short columns;
+    size_t shown;
+  } cases[] = {{40, 39}, {1, 0}, {0, 79}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char text[512];
+    if (!captured_on_a_terminal(show_long_progress, cases[i].columns, text, sizeof text)) skip();
+    size_t shown = 0;
+    for (const char *c = text; *c != '\0'; c++) shown += *c == 'x';
+    assert_int_equal(shown, cases[i].shown);
+  }
 }
 
 static void *say_often(void *argument) {
@@ -165,6 +201,7 @@ int main(void) {
       cmocka_unit_test(refused_caches_are_told_once),
       cmocka_unit_test(no_progress_without_a_terminal),
       cmocka_unit_test(progress_on_a_terminal_is_drawn_and_wiped),
+      cmocka_unit_test(progress_fits_the_terminal),
       cmocka_unit_test(lines_stay_whole),
       cmocka_unit_test(clock_moves_on),
   };

@@ -46,6 +46,22 @@ static void expect_main(const char *text, const char *expected) {
 
 #define MAIN(signature, body) "module {opset_import. = 17} { func @main" signature " { " body " } }"
 
+// A result of an If whose branches make two ranks, one of them 0, has no rank that kernels could be made for.
+static void ranks_of_branches_are_named(void **state) {
+  (void)state;
+  byoc_graph_module_t *module =
+      parse(MAIN("(%c : bool[], %x : f32[2]) -> (%y : f32[])",
+                 "%b = If@16(%c) [then_branch () -> (f32[2]) { %t = Neg@13(%x) : f32[2] return %t }, "
+                 "else_branch () -> (f32[]) { %e = ReduceSum@11(%x) {keepdims = 0} : f32[] return %e }] : f32[*] "
+                 "%y = ReduceSum@11(%b) {keepdims = 0} : f32[] return %y"));
+  byoc_diag_t diag = {0};
+  byoc_status_t status = byoc_kernel_lower_module(module, NULL, &diag);
+  byoc_test_error(status, BYOC_UNSUPPORTED, &diag, "operand 0 of ReduceSum");
+  assert_string_equal(diag.hint,
+                      "its branches make ranks 1 and 0; give both one rank, or make its condition a constant");
+  byoc_graph_module_destroy(module);
+}
+
 static void elementwise_chains_become_one(void **state) {
   (void)state;
   expect_main(MAIN("(%x : f32[4,8]) -> (%y : f32[4,8])",
@@ -311,6 +327,7 @@ static void failing_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(ranks_of_branches_are_named),
       cmocka_unit_test(elementwise_chains_become_one),
       cmocka_unit_test(epilogues_join_their_anchor),
       cmocka_unit_test(groups_stay_convex),
