@@ -211,7 +211,7 @@ outcome_t run_program(const byoc_host_program_t *program, uint64_t seed, bool *c
   inputs_t inputs;
   run_t a, b;
   give_engines(program);
-  const bool ready = start(program, &resolver, &a) & start(program, &resolver, &b);
+  const bool has_a = start(program, &resolver, &a), has_b = start(program, &resolver, &b), ready = has_a && has_b;
   outcome_t outcome = OUTCOME_UNPREPARED;
   if (ready) {
     make_inputs(program, seed, &inputs);
@@ -243,7 +243,7 @@ static outcome_t compare(const byoc_host_program_t *program, const byoc_host_pro
   run_t a, b;
   outcome_t outcome = OUTCOME_RAN;
   give_engines(changed);
-  const bool ready = start(program, &resolver, &a) & start(changed, &resolver, &b);
+  const bool has_a = start(program, &resolver, &a), has_b = start(changed, &resolver, &b), ready = has_a && has_b;
   make_inputs(program, seed, &inputs);
   if (ready) {
     run_once(program, &inputs, 0xa5, &a);
