@@ -56,12 +56,15 @@ static bool only_calls_use(const byoc_host_buffer_t *buffer) {
   return true;
 }
 
+// NULL: the buffer is freed in several places, because it has several lives.
 static byoc_host_instruction_t *find_free(const byoc_host_buffer_t *buffer) {
+  byoc_host_instruction_t *found = NULL;
   for (size_t k = 0; k < buffer->uses.count; ++k) {
     byoc_host_instruction_t *i = buffer->uses.data[k].instruction;
-    if (i->op == BYOC_HOST_FREE) return i;
+    if (i->op == BYOC_HOST_FREE && found != NULL) return NULL;
+    if (i->op == BYOC_HOST_FREE) found = i;
   }
-  return NULL;
+  return found;
 }
 
 // Buffers in the workspace cost nothing to allocate; only cells are worth it.
