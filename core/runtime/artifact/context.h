@@ -42,6 +42,9 @@ int32_t byoc_model_ask_for(byoc_model_context_t *context, uint32_t output, const
                            uint64_t size_bytes);
 // byoc_frame_t.place: the memory of the cells that become outputs.
 void *byoc_model_place(void *self, uint32_t cell, const byoc_argument_t *tensor, uint64_t size_bytes);
+// Copies what an output that may be written over an input passes on of any input: another output may be written over
+// that one first.
+int32_t byoc_model_keep_input(byoc_model_context_t *context, uint32_t output);
 // What the run has made of an output goes where it belongs.
 int32_t byoc_model_hand_out(byoc_model_context_t *context, uint32_t output, byoc_argument_t *out_argument);
 

@@ -12,8 +12,10 @@ typedef struct byoc_span_t {
   uint32_t port, is_written;
 } byoc_span_t;
 
+// A size that a caller gives may reach beyond the end of all addresses; then the span ends there.
 static inline byoc_span_t byoc_span_of(const void *data, uint64_t size_bytes, uint32_t port) {
-  return (byoc_span_t){(uintptr_t)data, data != 0 ? size_bytes : 0, port, 0};
+  const uint64_t most = UINTPTR_MAX - (uintptr_t)data;
+  return (byoc_span_t){(uintptr_t)data, data == 0 ? 0 : size_bytes < most ? size_bytes : most, port, 0};
 }
 
 // Returns 1, and the two ports, if an output shares bytes with another port. `over` tells for each output which input

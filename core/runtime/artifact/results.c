@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/runtime/artifact/cell_memory.h"
 #include "core/runtime/artifact/context.h"
 
 static bool is_tensor(const byoc_artifact_t *artifact, uint32_t output) {
@@ -59,6 +60,21 @@ void *byoc_model_place(void *self, uint32_t cell, const byoc_argument_t *tensor,
   if (byoc_model_ask_for(context, output, tensor, size_bytes) != BYOC_OK) return NULL;
   const byoc_buffer_t *placed = &context->placed[output];
   return size_bytes <= placed->size_bytes ? placed->data : NULL;
+}
+
+int32_t byoc_model_keep_input(byoc_model_context_t *context, uint32_t output) {
+  byoc_frame_t *frame = &context->shared.frame;
+  const uint32_t index = context->model->output_cells[output];
+  const byoc_cell_t *cell = frame->cells[index];
+  if (!is_over_input(context, output) || !cell->is_foreign || cell->data == context->placed[output].data) {
+    return BYOC_OK;
+  }
+  byoc_cell_t *copy = byoc_cell_create_tensor(frame, cell->dtype, cell->rank, cell->dims);
+  if (copy == NULL) return byoc_frame_out_of_memory(frame);
+  const uint64_t size = byoc_cell_size_bytes(cell);
+  if (size > 0) memcpy(copy->data, cell->data, (size_t)size);
+  byoc_frame_put(frame, index, copy);
+  return BYOC_OK;
 }
 
 int32_t byoc_model_hand_out(byoc_model_context_t *context, uint32_t output, byoc_argument_t *out_argument) {

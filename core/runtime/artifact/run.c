@@ -171,6 +171,27 @@ static int32_t check_placed(byoc_model_context_t *context, const byoc_argument_t
                          port_at(artifact, ports[1])->name);
 }
 
+static void note_failure(byoc_model_context_t *context, int32_t found, int32_t *status) {
+  if (*status == BYOC_OK && found != BYOC_OK) *status = fail_by_reason(context, found);
+}
+
+// All outputs, for their shapes, even if one fails. Those that may be written over inputs come last, because others may
+// pass these inputs on.
+static int32_t hand_out(byoc_model_context_t *context, byoc_argument_t *outputs) {
+  const byoc_artifact_t *artifact = context->model->artifact;
+  int32_t status = BYOC_OK;
+  for (uint32_t i = 0; i < artifact->output_count; i++) {
+    if (artifact->outputs_over[i] < 0) note_failure(context, byoc_model_hand_out(context, i, &outputs[i]), &status);
+  }
+  for (uint32_t i = 0; i < artifact->output_count && context->with != NULL; i++) {
+    note_failure(context, byoc_model_keep_input(context, i), &status);
+  }
+  for (uint32_t i = 0; i < artifact->output_count; i++) {
+    if (artifact->outputs_over[i] >= 0) note_failure(context, byoc_model_hand_out(context, i, &outputs[i]), &status);
+  }
+  return status;
+}
+
 static int32_t run_dynamic(byoc_model_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs) {
   const byoc_model_t *model = context->model;
   const byoc_artifact_t *artifact = model->artifact;
@@ -184,10 +205,7 @@ static int32_t run_dynamic(byoc_model_context_t *context, const byoc_argument_t 
   if (status != BYOC_OK) return fail_by_reason(context, status);
   status = model->execute(&context->shared);
   if (status != BYOC_OK) return status;
-  for (uint32_t i = 0; i < artifact->output_count; i++) { // all of them, for their shapes
-    const int32_t found = byoc_model_hand_out(context, i, &outputs[i]);
-    if (status == BYOC_OK && found != BYOC_OK) status = fail_by_reason(context, found);
-  }
+  status = hand_out(context, outputs);
   for (uint32_t i = 0; i < artifact->output_count && status != BYOC_OK; i++) outputs[i].data = NULL;
   context->reason[0] = '\0';
   return status;

@@ -198,11 +198,70 @@ static void test_h5_open_states_change_in_place(void **state) {
   close_model(&m);
 }
 
+// What one output passes on of an input is read before another output is written over that input.
+static void test_h5_passed_on_inputs_are_read_before_they_are_written_over(void **state) {
+  (void)state;
+  static const byoc_host_pair_t pair = {"y", "x"};
+  model_t m;
+  open_with_pairs(
+      MAIN("(%x : f32[N]) -> (%y : f32[N], %before : f32[N])", "    %y = Add@14(%x, %x) : f32[N]\n    return %y, %x"),
+      &pair, 1, &m);
+  float x[3] = {1, 2, 3}, before[3];
+  const int64_t dims[1] = {3};
+  const byoc_argument_t input = floats(1, dims, x);
+  byoc_buffer_t buffers[2] = {{x, sizeof(x)}, {before, sizeof(before)}};
+  const byoc_run_options_t options = {.struct_size = sizeof(options), .outputs = buffers};
+  byoc_argument_t outputs[MAX_RESULTS];
+  assert_int_equal(run_with(&m, &input, outputs, &options), BYOC_OK);
+  assert_true(x[0] == 2 && x[1] == 4 && x[2] == 6);
+  assert_true(before[0] == 1 && before[1] == 2 && before[2] == 3);
+  buffers[1].data = NULL; // in the context's memory
+  assert_int_equal(run_with(&m, &input, outputs, &options), BYOC_OK);
+  assert_true(x[2] == 12 && at(&outputs[1], 2) == 6);
+  close_model(&m);
+}
+
+static void test_h5_states_of_open_size_change_places(void **state) {
+  (void)state;
+  static const byoc_host_pair_t pairs[2] = {{"p", "x"}, {"q", "u"}};
+  model_t m;
+  open_with_pairs(MAIN("(%x : f32[N], %u : f32[N]) -> (%p : f32[N], %q : f32[N])", "    return %u, %x"), pairs, 2, &m);
+  float x[3] = {1, 2, 3}, u[3] = {4, 5, 6};
+  const int64_t dims[1] = {3};
+  const byoc_argument_t inputs[2] = {floats(1, dims, x), floats(1, dims, u)};
+  const byoc_buffer_t buffers[2] = {{x, sizeof(x)}, {u, sizeof(u)}};
+  const byoc_run_options_t options = {.struct_size = sizeof(options), .outputs = buffers};
+  byoc_argument_t outputs[MAX_RESULTS];
+  assert_int_equal(run_with(&m, inputs, outputs, &options), BYOC_OK);
+  assert_true(x[0] == 4 && x[2] == 6 && u[0] == 1 && u[2] == 3);
+  close_model(&m);
+}
+
+// A caller who does not know the size of its memory may give any number.
+static void test_h5_buffers_without_end_overlap(void **state) {
+  (void)state;
+  model_t m;
+  open_model(MAIN("(%x : f32[N]) -> (%y : f32[N])", "    %y = Relu@14(%x) : f32[N]\n    return %y"), &m);
+  float memory[8] = {0};
+  const int64_t dims[1] = {4};
+  const byoc_argument_t input = floats(1, dims, memory + 2);
+  const byoc_buffer_t buffer = {memory, UINT64_MAX};
+  const byoc_run_options_t options = {.struct_size = sizeof(options), .outputs = &buffer};
+  refused(&m, &input, &options, "the input 'x' and the output 'y' overlap in memory");
+  close_model(&m);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_h5_outputs_go_into_buffers),        cmocka_unit_test(test_h5_small_buffers_are_refused),
-      cmocka_unit_test(test_h5_the_caller_allocates),           cmocka_unit_test(test_h5_sequences_take_no_buffer),
-      cmocka_unit_test(test_h4_static_models_take_all_buffers), cmocka_unit_test(test_h5_open_states_change_in_place),
+      cmocka_unit_test(test_h5_outputs_go_into_buffers),
+      cmocka_unit_test(test_h5_small_buffers_are_refused),
+      cmocka_unit_test(test_h5_the_caller_allocates),
+      cmocka_unit_test(test_h5_sequences_take_no_buffer),
+      cmocka_unit_test(test_h4_static_models_take_all_buffers),
+      cmocka_unit_test(test_h5_open_states_change_in_place),
+      cmocka_unit_test(test_h5_passed_on_inputs_are_read_before_they_are_written_over),
+      cmocka_unit_test(test_h5_states_of_open_size_change_places),
+      cmocka_unit_test(test_h5_buffers_without_end_overlap),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
