@@ -37,7 +37,7 @@ static inline const char *byoc_model_reason(const byoc_model_context_t *context,
 // ---- the caller's memory for outputs (results.c); for runs with context->with ----
 // Finds what is given for each output. Refuses what cannot be used.
 int32_t byoc_model_take_buffers(byoc_model_context_t *context);
-// Asks the caller's allocator for an output that has no memory yet.
+// Asks the caller's allocator for an output that has no memory yet, once in a run.
 int32_t byoc_model_ask_for(byoc_model_context_t *context, uint32_t output, const byoc_argument_t *tensor,
                            uint64_t size_bytes);
 // byoc_frame_t.place: the memory of the cells that become outputs.

@@ -15,8 +15,8 @@ int32_t byoc_model_take_buffers(byoc_model_context_t *context) {
   const byoc_buffer_t *buffers = context->with->outputs;
   uint32_t given = UINT32_MAX, missing = UINT32_MAX;
   for (uint32_t i = 0; i < artifact->output_count; i++) {
-    context->placed[i] = buffers != NULL ? buffers[i] : (byoc_buffer_t){0};
-    const bool has_memory = context->placed[i].data != NULL;
+    const bool has_memory = buffers != NULL && buffers[i].data != NULL;
+    context->placed[i] = has_memory ? buffers[i] : (byoc_buffer_t){0};
     if (has_memory && !is_tensor(artifact, i)) {
       return byoc_frame_fail(frame, BYOC_INVALID_ARGUMENT, "the output '%s' is %s: it cannot be written into a buffer",
                              artifact->outputs[i].name,
@@ -37,7 +37,8 @@ int32_t byoc_model_ask_for(byoc_model_context_t *context, uint32_t output, const
   const byoc_run_options_t *with = context->with;
   byoc_buffer_t *placed = &context->placed[output];
   if (placed->data != NULL || with->allocate == NULL || size_bytes == 0) return BYOC_OK;
-  placed->data = with->allocate(with->self, output, tensor, size_bytes);
+  const bool was_asked = placed->size_bytes > 0; // and had none
+  if (!was_asked) placed->data = with->allocate(with->self, output, tensor, size_bytes);
   placed->size_bytes = size_bytes;
   if (placed->data != NULL) return BYOC_OK;
   return byoc_frame_fail(&context->shared.frame, BYOC_OUT_OF_MEMORY,

@@ -215,7 +215,6 @@ static int32_t run_dynamic(byoc_model_context_t *context, const byoc_argument_t 
 static int32_t find_memory(byoc_model_context_t *context, uint32_t output, byoc_argument_t *out_argument) {
   const byoc_tensor_info_t *info = &context->model->artifact->outputs[output];
   byoc_frame_t *frame = &context->shared.frame;
-  *out_argument = (byoc_argument_t){.dtype = info->dtype, .rank = info->rank, .dims = info->dims};
   const byoc_buffer_t *placed = &context->placed[output];
   if (context->with != NULL) {
     int32_t status = byoc_model_ask_for(context, output, out_argument, info->size_bytes);
@@ -244,9 +243,11 @@ static int32_t run_static(byoc_model_context_t *context, const byoc_argument_t *
     data[i] = inputs[i].data;
     status = byoc_frame_check_argument(frame, &inputs[i], &port);
   }
-  for (uint32_t i = 0; i < artifact->output_count && data != NULL; i++) { // all of them, for their shapes
-    const int32_t found = find_memory(context, i, &outputs[i]);
-    if (status == BYOC_OK) status = found;
+  for (uint32_t i = 0; i < artifact->output_count; i++) { // all of them, for their shapes
+    const byoc_tensor_info_t *info = &artifact->outputs[i];
+    outputs[i] = (byoc_argument_t){.dtype = info->dtype, .rank = info->rank, .dims = info->dims};
+    if (status != BYOC_OK) continue;
+    status = find_memory(context, i, &outputs[i]);
     data[artifact->input_count + i] = outputs[i].data;
   }
   for (uint32_t i = 0; i < artifact->output_count && status != BYOC_OK; i++) outputs[i].data = NULL;

@@ -251,6 +251,48 @@ static void test_h5_buffers_without_end_overlap(void **state) {
   close_model(&m);
 }
 
+// The caller's allocator is asked once for each output, even if it has nothing.
+static void *refuse_and_count(void *self, uint32_t output, const byoc_argument_t *wanted, uint64_t size_bytes) {
+  (void)output, (void)wanted, (void)size_bytes;
+  *(int *)self += 1;
+  return NULL;
+}
+
+static void test_h5_an_allocator_is_asked_once(void **state) {
+  (void)state;
+  model_t m;
+  open_model(MAIN("(%x : f32[N]) -> (%y : f32[N])", "    %y = Relu@14(%x) : f32[N]\n    return %y"), &m);
+  float x[4] = {1};
+  const int64_t dims[1] = {4};
+  const byoc_argument_t input = floats(1, dims, x);
+  int asked = 0;
+  const byoc_run_options_t options = {.struct_size = sizeof(options), .self = &asked, .allocate = refuse_and_count};
+  byoc_argument_t outputs[MAX_RESULTS];
+  for (int round = 1; round < 3; ++round) {
+    assert_int_equal(run_with(&m, &input, outputs, &options), BYOC_OUT_OF_MEMORY);
+    assert_int_equal(asked, round);
+  }
+  close_model(&m);
+}
+
+// Status and message are those of the first failure.
+static void test_h4_the_first_refusal_is_told(void **state) {
+  (void)state;
+  model_t m;
+  open_model(MAIN("(%x : f32[4]) -> (%y : f32[4], %z : f32[4])",
+                  "    %y = Relu@14(%x) : f32[4]\n    %z = Neg@13(%x) : f32[4]\n    return %y, %z"),
+             &m);
+  float x[4] = {0}, y[4], z[4];
+  const int64_t dims[1] = {4}, wrong[1] = {3};
+  byoc_argument_t input = floats(1, wrong, x);
+  const byoc_buffer_t buffers[2] = {{y, 8}, {z, 12}};
+  const byoc_run_options_t options = {.struct_size = sizeof(options), .outputs = buffers};
+  refused(&m, &input, &options, "the input 'x' is f32[3], the model takes f32[4]");
+  input = floats(1, dims, x);
+  refused(&m, &input, &options, "the output 'y' is f32[4]: it needs 16 bytes, its buffer has 8");
+  close_model(&m);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_h5_outputs_go_into_buffers),
@@ -262,6 +304,8 @@ int main(void) {
       cmocka_unit_test(test_h5_passed_on_inputs_are_read_before_they_are_written_over),
       cmocka_unit_test(test_h5_states_of_open_size_change_places),
       cmocka_unit_test(test_h5_buffers_without_end_overlap),
+      cmocka_unit_test(test_h5_an_allocator_is_asked_once),
+      cmocka_unit_test(test_h4_the_first_refusal_is_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
