@@ -16,8 +16,8 @@ static bool is_part_of(byoc_host_buffer_t *buffer, const byoc_host_buffer_t *roo
   return buffer != NULL && root != NULL && byoc_host_buffer_root(buffer) == root;
 }
 
-// Do they begin at the same byte of their buffers?
-static bool is_same_place(const byoc_host_buffer_t *a, const byoc_host_buffer_t *b) {
+// Do they begin at the same byte of their buffers, which may be two?
+static bool have_same_offset(const byoc_host_buffer_t *a, const byoc_host_buffer_t *b) {
   return !byoc_host_buffer_moves(a) && !byoc_host_buffer_moves(b) &&
          byoc_host_buffer_offset(a) == byoc_host_buffer_offset(b);
 }
@@ -25,7 +25,7 @@ static bool is_same_place(const byoc_host_buffer_t *a, const byoc_host_buffer_t 
 bool byoc_host_is_kept_copy(const byoc_host_instruction_t *i) {
   if (i->op != BYOC_HOST_COPY) return false;
   byoc_host_buffer_t *from = i->operands.data[0], *to = i->results.data[0];
-  return byoc_host_buffer_root(to)->over == byoc_host_buffer_root(from) && is_same_place(from, to);
+  return byoc_host_buffer_root(to)->over == byoc_host_buffer_root(from) && have_same_offset(from, to);
 }
 
 // ---- conflicts ----
@@ -43,7 +43,7 @@ static bool copies(const search_t *s, const byoc_host_instruction_t *i) {
   if (i->op != BYOC_HOST_COPY) return false;
   byoc_host_buffer_t *from = i->operands.data[0], *to = i->results.data[0];
   return is_part_of(from, s->input) && (is_part_of(to, s->output) || is_part_of(to, s->as_output)) &&
-         is_same_place(from, to);
+         have_same_offset(from, to);
 }
 
 static bool is_written(const search_t *s, byoc_host_buffer_t *result) {
@@ -62,7 +62,7 @@ static bool conflicts_with_itself(const search_t *s, const byoc_host_instruction
     if (!is_written(s, i->results.data[r])) continue;
     const byoc_byte_range_t written = bytes_of(i->results.data[r]);
     if (written.begin >= read.end || read.begin >= written.end) continue;
-    if (!is_same_place(i->operands.data[operand], i->results.data[r]) || !may_overwrite(i, operand, r)) return true;
+    if (!have_same_offset(i->operands.data[operand], i->results.data[r]) || !may_overwrite(i, operand, r)) return true;
   }
   return false;
 }

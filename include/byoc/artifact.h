@@ -111,8 +111,9 @@ typedef struct byoc_run_options_t {
   // of run_arguments do.
   const byoc_buffer_t *outputs;
   // Asked for the memory of each output that has none in `outputs`, once in a run, when its shape is known; `tensor`
-  // has type and shape. What it returns belongs to the caller, even if the run fails; NULL makes the run fail with
-  // BYOC_OUT_OF_MEMORY. Not asked for sequences, optionals and tensors without bytes. `allocate` may be NULL.
+  // has type and shape. What it returns belongs to the caller, even if the run fails, and shares no bytes with inputs
+  // and other outputs (but for what outputs_over allows), which a run of open shapes does not check; NULL makes the run
+  // fail with BYOC_OUT_OF_MEMORY. Not asked for sequences, optionals and tensors without bytes. `allocate` may be NULL.
   void *self;
   void *(*allocate)(void *self, uint32_t output, const byoc_argument_t *tensor, uint64_t size_bytes);
 } byoc_run_options_t;
