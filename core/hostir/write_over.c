@@ -205,8 +205,12 @@ static byoc_status_t for_each_pair(byoc_host_program_t *program, const byoc_host
                                    pair_function_t function, byoc_diag_t *diag) {
   for (size_t i = 0; i < count; ++i) {
     const bool has_stars = strchr(pairs[i].output, '*') != NULL && strchr(pairs[i].input, '*') != NULL;
-    BYOC_RETURN_IF_ERROR(has_stars ? for_all_that_fit(program, &pairs[i], function, diag)
-                                   : function(program, pairs[i].output, pairs[i].input, diag));
+    byoc_status_t status = has_stars ? for_all_that_fit(program, &pairs[i], function, diag)
+                                     : function(program, pairs[i].output, pairs[i].input, diag);
+    if (status != BYOC_OK && !has_stars && (strchr(pairs[i].output, '*') || strchr(pairs[i].input, '*'))) {
+      byoc_diag_hint(diag, "a star stands for a part of many names only if the output and the input have one each");
+    }
+    BYOC_RETURN_IF_ERROR(status);
   }
   return BYOC_OK;
 }

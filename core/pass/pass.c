@@ -127,6 +127,11 @@ byoc_status_t byoc_propose_layouts(byoc_graph_module_t *module, const byoc_targe
 }
 
 static byoc_status_t unknown_pass(const char *name, const byoc_pass_options_t *options, byoc_diag_t *diag) {
+  if (byoc_host_pass_find(name) != NULL) {
+    byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "'%s' is a pass over host programs, and this is a module", name);
+    byoc_diag_hint(diag, "byoc build MODEL --emit=host --constants -o FILE.host writes a host program");
+    return BYOC_INVALID_ARGUMENT;
+  }
   enum { MAX_NAMES = 64 };
   const char *names[MAX_NAMES];
   size_t count = 0;

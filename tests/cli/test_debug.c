@@ -95,6 +95,27 @@ static void test_dump(void **state) {
   byoc_test_printed("did you mean --trace=t.txt?");
 }
 
+// A file is written once, is never the one that is run, and stands where the user said.
+static void test_dump_files(void **state) {
+  (void)state;
+  write_tiny("tiny.onnx", "2");
+  byoc_test_shell(0, "byoc build tiny.onnx --target 'c -fuse=0' --trace -o whole.so && cp whole.so kept.so");
+#define RUN "byoc run whole.so -i in/x:0=x.npy "
+  byoc_test_shell(2, RUN "--dump product=whole.so");
+  byoc_test_printed("--dump product would overwrite 'whole.so', which is an input");
+  byoc_test_shell(0, "cmp whole.so kept.so");
+  byoc_test_shell(2, RUN "--dump product=same.npy --dump sum=same.npy");
+  byoc_test_printed("--dump product and --dump sum would write the same file, 'same.npy'");
+  byoc_test_shell(2, RUN "--trace=same.npy --dump sum=same.npy");
+  byoc_test_printed("--trace and --dump sum would write the same file, 'same.npy'");
+  byoc_test_shell(2, RUN "--dump sum=missing.npy --dump all=");
+  byoc_test_printed("--dump all=FOLDER needs the name of a folder");
+  byoc_test_shell(2, RUN "--dump all");
+  byoc_test_printed("hint: --dump all=FOLDER saves all tensors");
+  byoc_test_shell(1, "ls same.npy missing.npy 2>/dev/null || exit 1");
+#undef RUN
+}
+
 // A loop's tensors go into one file for each turn.
 static void test_dump_of_a_loop(void **state) {
   (void)state;
@@ -118,7 +139,7 @@ static void test_diff(void **state) {
   byoc_test_shell(0, "byoc run tiny.onnx --target 'c -fuse=0' --random --dump all=two --trace=two.txt");
   byoc_test_shell(1, "byoc debug diff one two");
   byoc_test_printed("4 of the 4 tensors that both have differ");
-  byoc_test_printed("first difference: \"in/x:0\" f32[2,4]");
+  byoc_test_printed("first difference: \"in/x:0\" f32[2,4]\n  in one an input\n  in two an input\n");
   byoc_test_printed("elements differ, by ");
   byoc_test_shell(1, "byoc debug diff one.txt two.txt");
   byoc_test_printed("min -3 max 4 mean 1.0625, and min ");
@@ -262,6 +283,7 @@ int main(void) {
                                      cmocka_unit_test(test_h16_backends),
                                      cmocka_unit_test(test_trace_lines),
                                      cmocka_unit_test(test_dump),
+                                     cmocka_unit_test(test_dump_files),
                                      cmocka_unit_test(test_dump_of_a_loop),
                                      cmocka_unit_test(test_diff),
                                      cmocka_unit_test(test_diff_of_temporaries),

@@ -88,6 +88,14 @@ static void test_h12_switches_and_dumps(void **state) {
   byoc_test_shell(0, "byoc build mlp.onnx --emit=host --constants -o mlp.host && byoc opt mlp.host "
                      "--passes=elide-copies,place-lifetimes,plan-memory --constants -o again.host && cmp mlp.host "
                      "again.host && cmp mlp.host.data again.host.data");
+  byoc_test_shell(2, "byoc opt mlp.onnx --passes=plan-memory");
+  byoc_test_printed(
+      "'plan-memory' is a pass over host programs, and this is a module\nhint: byoc build MODEL --emit=host");
+  // The data file is read with its text, so neither is written over.
+  byoc_test_shell(2, "byoc opt mlp.host -o mlp.host.data");
+  byoc_test_printed("-o would overwrite 'mlp.host.data', which is an input");
+  byoc_test_shell(2, "byoc build mlp.host --emit=host -o mlp.host.data");
+  byoc_test_printed("-o would overwrite 'mlp.host.data', which is an input");
   byoc_test_shell(2, "byoc opt mlp.host --target c");
   byoc_test_printed("--target places modules; this is a host program");
 }
@@ -172,6 +180,8 @@ static void test_h5_alias(void **state) {
   refuse_alias("sum=state",
                "the output 'sum' is f32[4], so it cannot be written over the input 'state', which is f32[8,4]");
   refuse_alias("present_*=past_*", "the model has no output whose name fits 'present_*'");
+  refuse_alias("next_*=state",
+               "the model has no output 'next_*'\nhint: a star stands for a part of many names only if");
   refuse_alias("next_state", "--alias takes OUT=IN, an output and an input, not 'next_state'");
   byoc_test_shell(2, "byoc run plain.so --random --alias next_state=state");
   byoc_test_printed("--alias is for models; this is an artifact");

@@ -110,6 +110,8 @@ static void test_h16_dynamic(void **state) {
                      "'cblas; c' --profile");
   byoc_test_shell(2, "byoc profile decoder.so --runs 3");
   byoc_test_printed("--dim NAME=VALUE");
+  byoc_test_shell(1, "byoc profile decoder.so --input steps=steps.npy --dim prompt_length=9000000000000000000");
+  byoc_test_printed("'prompt' is larger than any memory");
   byoc_test_shell(0, "byoc profile decoder.so --runs 3 --dim prompt_length=4 --input steps=steps.npy --json d.json "
                      "--trace d.trace --html d.html");
   byoc_test_printed("host us");

@@ -53,8 +53,9 @@ static bool is_traced(const run_options_t *options) {
 static byoc_status_t run_traced(byoc_artifact_run_t *run, const run_options_t *options, byoc_diag_t *diag) {
   byoc_trace_map_t map = {0};
   byoc_trace_writer_t writer = {0};
+  const byoc_trace_files_t files = {options->file, options->trace, &options->dumps};
   byoc_status_t status = byoc_trace_map_of_artifact(run->artifact.table, diag, &map);
-  if (status == BYOC_OK) status = byoc_trace_open(&writer, options->trace, &options->dumps, &map, diag);
+  if (status == BYOC_OK) status = byoc_trace_open(&writer, &files, &map, diag);
   if (status == BYOC_OK) {
     byoc_trace_inputs(&writer, &run->inputs);
     status = byoc_artifact_run_traced(run, byoc_trace_write, &writer, diag);
@@ -110,8 +111,9 @@ static byoc_status_t evaluate(byoc_session_t *session, byoc_build_evaluation_t *
   const byoc_build_t *build = &session->build;
   byoc_trace_map_t map = {0};
   byoc_trace_writer_t writer = {0};
+  const byoc_trace_files_t files = {options->file, options->trace, &options->dumps};
   byoc_status_t status = byoc_trace_map_of_program(build->result.program, build->fused, build->fused_count, diag, &map);
-  if (status == BYOC_OK) status = byoc_trace_open(&writer, options->trace, &options->dumps, &map, diag);
+  if (status == BYOC_OK) status = byoc_trace_open(&writer, &files, &map, diag);
   if (status == BYOC_OK) status = byoc_evaluator_trace(evaluation->evaluator, byoc_trace_write, &writer, diag);
   if (status == BYOC_OK) {
     byoc_trace_inputs(&writer, inputs);

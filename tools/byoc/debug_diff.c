@@ -182,7 +182,7 @@ static byoc_status_t compare_all(comparison_t *c) {
 // ---- report ----
 
 static const char *name_of_step(const byoc_trace_record_t *record) {
-  return record->step != NULL ? record->step : "an unknown instruction";
+  return record->step != NULL ? record->step : "made by an unknown instruction";
 }
 
 // The newest record of a tensor before `record`, or in its turn of a loop.
@@ -216,8 +216,8 @@ static byoc_status_t print_operands(const comparison_t *c) {
 static byoc_status_t print_first(const comparison_t *c) {
   const finding_t *f = &c->first;
   byoc_print("first difference: \"%s\" %s\n", f->a->key, f->type_a[0] != '\0' ? f->type_a : f->a->type);
-  byoc_print("  in %s made by %s\n", c->a->path, name_of_step(f->a));
-  byoc_print("  in %s made by %s\n", c->b->path, name_of_step(f->b));
+  byoc_print("  in %s %s\n", c->a->path, name_of_step(f->a));
+  byoc_print("  in %s %s\n", c->b->path, name_of_step(f->b));
   if (f->verdict == OTHER_TYPE) byoc_print("  the types differ: %s and %s\n", f->type_a, f->type_b);
   if (f->verdict == DIFFERENT && f->has_values) {
     byoc_print("  %" PRIu64 " of %" PRIu64 " elements differ, by %.3g at most; first at %s; worst at %s\n", f->count,

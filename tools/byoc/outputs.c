@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "core/base/file.h"
+#include "core/hostir/text.h"
 
 static bool resolve_folder(const char *path, char resolved[PATH_MAX]) {
   char *folder = byoc_path_directory(byoc_allocator_system(), path);
@@ -27,14 +28,24 @@ static bool is_same_file(const char *a, const char *b) {
          resolve_folder(b, right_folder) && strcmp(left_folder, right_folder) == 0;
 }
 
+// Also true for the data file of a host program, which is read with it.
+static bool is_input(const char *path, const char *input) {
+  if (is_same_file(path, input)) return true;
+  if (!byoc_ends_with(input, ".host")) return false;
+  char *data = byoc_host_data_path(input, byoc_allocator_system());
+  const bool is_data = data != NULL && is_same_file(path, data);
+  byoc_free(byoc_allocator_system(), data);
+  return is_data;
+}
+
 byoc_status_t byoc_outputs_check(const byoc_output_t *outputs, size_t count, const char *input, byoc_diag_t *diag) {
   for (size_t i = 0; i < count; ++i) {
     const char *path = outputs[i].path;
     if (path == NULL) continue;
     BYOC_RETURN_IF_ERROR_IN(diag, byoc_file_check_place(path, diag), "%s", outputs[i].option);
-    if (is_same_file(path, input)) {
+    if (is_input(path, input)) {
       return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s would overwrite '%s', which is an input",
-                             outputs[i].option, input);
+                             outputs[i].option, path);
     }
     for (size_t j = 0; j < i; ++j) {
       if (outputs[j].path == NULL || !is_same_file(path, outputs[j].path)) continue;

@@ -32,8 +32,8 @@ byoc_status_t byoc_ports_allocate(byoc_ports_t *ports, byoc_diag_t *diag) {
     if (byoc_port_is_open(port) || port->data != NULL) continue;
     size_t size = byoc_dtype_bits(port->dtype);
     for (int32_t d = 0; d < port->rank; ++d) {
-      if (port->dims[d] < 0 || !byoc_size_mul(size, (size_t)port->dims[d], &size)) {
-        return byoc_diag_error(diag, BYOC_UNSUPPORTED, "'%s' has a shape that is not known before the run", port->name);
+      if (!byoc_size_mul(size, (size_t)port->dims[d], &size) || size > INT64_MAX) {
+        return byoc_diag_error(diag, BYOC_OUT_OF_MEMORY, "'%s' is larger than any memory", port->name);
       }
     }
     port->size_bytes = (size + 7) / 8;

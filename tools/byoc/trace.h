@@ -63,11 +63,15 @@ typedef struct byoc_trace_writer_t {
   byoc_diag_t diag;
 } byoc_trace_writer_t;
 
-// `path`: of the trace, "-" for standard output, NULL for none. `dumps`: NAME, NAME=FILE.npy or all=FOLDER each;
-// BYOC_INVALID_ARGUMENT for a name that no instruction makes, with the nearest one or where it went. The map must
-// outlive the writer.
-byoc_status_t byoc_trace_open(byoc_trace_writer_t *writer, const char *path, const byoc_text_items_t *dumps,
-                              const byoc_trace_map_t *map, byoc_diag_t *diag);
+typedef struct byoc_trace_files_t {
+  const char *run;                // the artifact or model, which is not written over
+  const char *trace;              // "-": standard output; NULL: none
+  const byoc_text_items_t *dumps; // NAME, NAME=FILE.npy or all=FOLDER each
+} byoc_trace_files_t;
+// BYOC_INVALID_ARGUMENT for a name that no instruction makes, with the nearest one or where it went, and for a file
+// that would be written twice. The map must outlive the writer.
+byoc_status_t byoc_trace_open(byoc_trace_writer_t *writer, const byoc_trace_files_t *files, const byoc_trace_map_t *map,
+                              byoc_diag_t *diag);
 void byoc_trace_inputs(byoc_trace_writer_t *writer, const byoc_ports_t *inputs);
 // A byoc_trace_sink_t; `self` is the writer.
 void byoc_trace_write(void *self, const byoc_trace_event_t *event);
@@ -83,7 +87,7 @@ typedef struct byoc_trace_record_t {
   const char *hash;   // 16 digits; NULL: only the file is known
   const char *range;  // "min 0 max 1 mean 0.5"; may be ""
   const char *origin; // what the instruction came from: "Conv+Relu 'conv1'"; NULL: not known
-  const char *step;   // "instruction 12, kernel byoc_k4, Conv+Relu 'conv1'"; "the input"; NULL: not known
+  const char *step;   // "made by instruction 12, kernel byoc_k4, Conv+Relu 'conv1'"; "an input"; NULL: not known
   const char *file;   // path of its values; NULL: there are none
   const char *const *operands;
   size_t operand_count;

@@ -137,7 +137,7 @@ static void read_operands(reader_t *r, byoc_trace_record_t *record) {
 static const char *read_step(reader_t *r, const char *number, const char **out_origin) {
   const char *op = read_word(r, "what the instruction is"), *symbol = read_quoted(r, "the function called");
   const char *origin = read_quoted(r, "the origin");
-  const char *step = byoc_arena_format(&r->trace->arena, "instruction %s, %s%s%s%s%s", number, op,
+  const char *step = byoc_arena_format(&r->trace->arena, "made by instruction %s, %s%s%s%s%s", number, op,
                                        symbol[0] != '\0' ? " " : "", symbol, origin[0] != '\0' ? ", " : "", origin);
   if (step == NULL) (void)no_memory(r);
   *out_origin = origin;
@@ -172,7 +172,7 @@ static byoc_status_t read_line(reader_t *r) {
   }
   record.range = copy(r, range, (size_t)(r->at - range));
   skip_spaces(r);
-  record.step = "the input";
+  record.step = "an input";
   if (accept(r, "by")) record.step = read_step(r, number, &record.origin);
   if (accept(r, "from")) read_operands(r, &record);
   if (accept(r, "in")) {

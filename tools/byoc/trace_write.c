@@ -9,6 +9,7 @@
 #include "core/base/json.h"
 #include "core/ir/element.h"
 #include "npy.h"
+#include "outputs.h"
 #include "print.h"
 #include "trace.h"
 
@@ -258,7 +259,9 @@ static byoc_status_t refuse(const byoc_trace_map_t *map, const char *name, byoc_
   for (size_t i = 0; names != NULL && i < map->makers.count; ++i) names[count++] = map->makers.entries[i].text;
   for (size_t i = 0; names != NULL && i < map->fused.count; ++i) names[count++] = map->fused.entries[i].text;
   const char *nearest = byoc_nearest_match(name, names, count);
-  if (nearest != NULL) {
+  if (strcmp(name, "all") == 0) {
+    byoc_diag_hint(diag, "--dump all=FOLDER saves all tensors");
+  } else if (nearest != NULL) {
     byoc_diag_hint(diag, "did you mean '%s'?", nearest);
   } else {
     byoc_diag_hint(diag, "--trace lists them");
@@ -297,7 +300,22 @@ static byoc_status_t add_dump(byoc_trace_writer_t *writer, const char *item, byo
   if (path.failed || !byoc_vector_push(&writer->dumps, byoc_arena_allocator(&writer->arena), dump)) {
     return byoc_diag_out_of_memory(diag);
   }
-  return byoc_file_check_place(dump.path, diag);
+  return BYOC_OK;
+}
+
+// No file may be written twice or be the one that is run.
+static byoc_status_t check_files(byoc_trace_writer_t *writer, const byoc_trace_files_t *files, byoc_diag_t *diag) {
+  byoc_allocator_t allocator = byoc_arena_allocator(&writer->arena);
+  byoc_output_t *outputs = byoc_allocate(allocator, writer->dumps.count + 1, sizeof(*outputs));
+  if (outputs == NULL) return byoc_diag_out_of_memory(diag);
+  const bool has_trace = files->trace != NULL && strcmp(files->trace, "-") != 0;
+  outputs[0] = (byoc_output_t){"--trace", has_trace ? files->trace : NULL};
+  for (size_t i = 0; i < writer->dumps.count; ++i) {
+    const char *option = byoc_arena_format(&writer->arena, "--dump %s", writer->dumps.data[i].name);
+    if (option == NULL) return byoc_diag_out_of_memory(diag);
+    outputs[i + 1] = (byoc_output_t){option, writer->dumps.data[i].path};
+  }
+  return byoc_outputs_check(outputs, writer->dumps.count + 1, files->run, diag);
 }
 
 static byoc_status_t open_file(const char *path, FILE **out_file, byoc_diag_t *diag) {
@@ -306,8 +324,9 @@ static byoc_status_t open_file(const char *path, FILE **out_file, byoc_diag_t *d
   return BYOC_OK;
 }
 
-static byoc_status_t open_all(byoc_trace_writer_t *writer, const char *path, const byoc_text_items_t *dumps,
-                              byoc_diag_t *diag) {
+static byoc_status_t open_all(byoc_trace_writer_t *writer, const byoc_trace_files_t *files, byoc_diag_t *diag) {
+  const byoc_text_items_t *dumps = files->dumps;
+  const char *path = files->trace;
   for (size_t i = 0; i < dumps->count; ++i) {
     if (!byoc_starts_with(dumps->items[i], "all=")) {
       BYOC_RETURN_IF_ERROR(add_dump(writer, dumps->items[i], diag));
@@ -317,7 +336,11 @@ static byoc_status_t open_all(byoc_trace_writer_t *writer, const char *path, con
       return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--dump all=FOLDER can be given once");
     }
     writer->folder = dumps->items[i] + strlen("all=");
+    if (writer->folder[0] == '\0') {
+      return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--dump all=FOLDER needs the name of a folder");
+    }
   }
+  BYOC_RETURN_IF_ERROR(check_files(writer, files, diag));
   if (writer->folder != NULL) {
     BYOC_RETURN_IF_ERROR(byoc_make_directories(writer->folder, diag));
     const char *trace = byoc_arena_format(&writer->arena, "%s/" BYOC_TRACE_NAME, writer->folder);
@@ -329,13 +352,13 @@ static byoc_status_t open_all(byoc_trace_writer_t *writer, const char *path, con
   return BYOC_OK;
 }
 
-byoc_status_t byoc_trace_open(byoc_trace_writer_t *writer, const char *path, const byoc_text_items_t *dumps,
-                              const byoc_trace_map_t *map, byoc_diag_t *diag) {
+byoc_status_t byoc_trace_open(byoc_trace_writer_t *writer, const byoc_trace_files_t *files, const byoc_trace_map_t *map,
+                              byoc_diag_t *diag) {
   *writer = (byoc_trace_writer_t){.map = map};
   byoc_arena_init(&writer->arena, byoc_allocator_system());
   byoc_text_map_init(&writer->taken, byoc_allocator_system());
   byoc_text_map_init(&writer->files, byoc_allocator_system());
-  byoc_status_t status = open_all(writer, path, dumps, diag);
+  byoc_status_t status = open_all(writer, files, diag);
   if (status != BYOC_OK) {
     (void)byoc_trace_close(writer, false, NULL);
     return status;
