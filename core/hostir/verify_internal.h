@@ -77,6 +77,7 @@ typedef struct byoc_host_verifier_t {
   BYOC_VECTOR(byoc_host_span_t) spans;
   byoc_host_ranges_t ranges;
   byoc_host_slices_t slices; // of the regions that the walk is in
+  int64_t apart_count;       // slices that were noted turn by turn so far
   byoc_diag_t *diag;
 } byoc_host_verifier_t;
 

@@ -1,8 +1,10 @@
 // Knows which bytes are written by views that move, at each point of a host program.
 #include "core/hostir/verify_internal.h"
 
-// Turns of a loop whose slices do not touch are noted one by one, up to this many.
-#define MOST_APART 4096
+// Turns of a loop whose slices do not touch are noted one by one, up to this many; and so many in a whole program,
+// where such loops may stand in each other. Those beyond that count as not written.
+#define MOST_APART     4096
+#define MOST_APART_ALL 16384
 
 static bool is_alike(const byoc_host_slice_t *a, const byoc_host_slice_t *b) {
   return a->root == b->root && a->life == b->life && byoc_host_linear_same_terms(&a->place, &b->place);
@@ -84,7 +86,9 @@ static byoc_status_t note_turns(byoc_host_verifier_t *v, byoc_host_slice_t slice
     *(way > 0 ? &slice.end : &slice.begin) = moved;
     return note(v, &slice);
   }
-  for (int64_t turn = 0; turn < turns && turns <= MOST_APART; ++turn) {
+  if (turns > MOST_APART || turns > MOST_APART_ALL - v->apart_count) return BYOC_OK;
+  v->apart_count += turns;
+  for (int64_t turn = 0; turn < turns; ++turn) {
     BYOC_RETURN_IF_ERROR(note(v, &slice));
     slice.begin += stride;
     slice.end += stride;

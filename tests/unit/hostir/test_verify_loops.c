@@ -174,6 +174,21 @@ static void test_h7_slices_do_not_overlap(void **state) {
   CHECK(cases);
 }
 
+// Slices with gaps between them are noted one by one, but not so many that it takes minutes.
+#define APART(turns, last)                                                                                             \
+  PROGRAM(" local %t : f32[4,262144]\n view %r : f32[4] = %t + I * 16384 + J * 32\n view %f : f32[4] = %t + " last     \
+          "\n"                                                                                                         \
+          " view %s : f32[4] = %y + K * 16\n",                                                                         \
+          "allocate %t " LOOP(turns) "{ loop J from 0 to 256 body { copy %x -> %r } } "                                \
+                                     "loop K from 0 to 4 body { copy %f -> %s } free %t")
+
+static void test_h7_slices_apart_have_an_end(void **state) {
+  (void)state;
+  static const case_t cases[] = {{"some", APART("60", "974816"), NULL},
+                                 {"many", APART("256", "4186080"), "buffer 'f' is read before it is written"}};
+  CHECK(cases);
+}
+
 static byoc_status_t verify_with(void *argument, byoc_allocator_t allocator) {
   (void)argument;
   byoc_diag_t diag = {0};
@@ -192,6 +207,7 @@ int main(void) {
       cmocka_unit_test(test_h7_symbols_have_one_place),
       cmocka_unit_test(test_h7_slices_are_written_before_they_are_read),
       cmocka_unit_test(test_h7_slices_do_not_overlap),
+      cmocka_unit_test(test_h7_slices_apart_have_an_end),
       cmocka_unit_test(test_h7_each_allocation_may_fail),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
