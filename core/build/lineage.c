@@ -117,6 +117,16 @@ static const char *find_made(byoc_lineage_t *l, tensor_t *from, const byoc_host_
   return made;
 }
 
+// The first part of a tensor that is made in parts: an operand of a Concat, or what a turn of a loop adds.
+static const char *find_part(const byoc_host_program_t *program, const byoc_host_buffer_t *whole) {
+  for (size_t i = 0; i < program->buffers.count; ++i) {
+    const byoc_host_buffer_t *part = program->buffers.data[i];
+    const bool is_part = part->kind == BYOC_HOST_BUFFER_VIEW && part->base == whole;
+    if (is_part && is_made(program, part->name)) return part->name;
+  }
+  return NULL;
+}
+
 byoc_status_t byoc_lineage_follow(byoc_lineage_t *l, const byoc_host_program_t *program, byoc_diag_t *diag,
                                   const byoc_fused_t **out_fused, size_t *out_count) {
   *out_fused = NULL;
@@ -124,14 +134,17 @@ byoc_status_t byoc_lineage_follow(byoc_lineage_t *l, const byoc_host_program_t *
   for (size_t i = 0; i < l->tensors.count && !l->failed; ++i) {
     tensor_t *tensor = l->tensors.entries[i].value;
     if (is_made(program, tensor->name) || is_view(program, tensor->name)) continue;
-    const byoc_host_buffer_t *folded = byoc_host_find_buffer(program, tensor->name); // a constant, if there is one
-    const byoc_fused_t fused = {.name = tensor->name, .into = folded == NULL ? find_made(l, tensor, program) : NULL};
+    const byoc_host_buffer_t *buffer = byoc_host_find_buffer(program, tensor->name); // a constant, or made in parts
+    const char *part = buffer != NULL ? find_part(program, buffer) : NULL;
+    const byoc_fused_t fused = {.name = tensor->name,
+                                .into = buffer == NULL ? find_made(l, tensor, program) : part,
+                                .kind = part != NULL ? BYOC_FUSED_WHOLE : BYOC_FUSED_INSIDE};
     if (!byoc_vector_push(&l->fused, l->allocator, fused)) l->failed = true;
   }
   for (size_t i = 0; i < program->buffers.count && !l->failed; ++i) {
     const byoc_host_buffer_t *buffer = program->buffers.data[i];
     if (is_made(program, buffer->name) || !is_view(program, buffer->name)) continue;
-    const byoc_fused_t view = {.name = buffer->name, .into = buffer->base->name, .is_view = true};
+    const byoc_fused_t view = {.name = buffer->name, .into = buffer->base->name, .kind = BYOC_FUSED_VIEW};
     if (!byoc_vector_push(&l->fused, l->allocator, view)) l->failed = true;
   }
   if (l->failed) return byoc_diag_out_of_memory(diag);

@@ -12,11 +12,18 @@
 #include "core/target/target.h"
 
 // A tensor of the model that no instruction of the host program makes.
+// How a tensor that no instruction makes is related to one that is made.
+typedef enum byoc_fused_kind_t {
+  BYOC_FUSED_INSIDE, // computed on the way to it; or folded, or dropped
+  BYOC_FUSED_VIEW,   // has the same bytes, in another shape or as a part
+  BYOC_FUSED_WHOLE,  // consists of parts that are made one by one, of which it is the first
+} byoc_fused_kind_t;
+
 typedef struct byoc_fused_t {
   const char *name;
   const char
-      *into;    // the nearest one computed from it that some instruction makes; NULL: none, it was folded or dropped
-  bool is_view; // `into` has the same bytes, in another shape or as a part
+      *into; // the nearest one computed from it that some instruction makes; NULL: none, it was folded or dropped
+  byoc_fused_kind_t kind;
 } byoc_fused_t;
 
 typedef struct byoc_compose_options_t {

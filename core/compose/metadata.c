@@ -271,8 +271,9 @@ byoc_status_t byoc_compose_metadata(const byoc_host_program_t *program, const by
             set(root, "host", summary_json(program)) &&
             ((!options->profile && !options->trace) ||
              set(root, "steps", byoc_compose_steps_json(program, options->trace))) &&
-            (!options->trace || (set(root, "fused", byoc_compose_fused_json(options, false)) &&
-                                 set(root, "views", byoc_compose_fused_json(options, true))));
+            (!options->trace || (set(root, "fused", byoc_compose_fused_json(options, BYOC_FUSED_INSIDE)) &&
+                                 set(root, "views", byoc_compose_fused_json(options, BYOC_FUSED_VIEW)) &&
+                                 set(root, "wholes", byoc_compose_fused_json(options, BYOC_FUSED_WHOLE))));
   if (ok) dumped = byoc_json_dump(root, JSON_COMPACT);
   if (dumped != NULL) *out_text = byoc_copy_string(allocator, dumped);
   if (*out_text == NULL) status = byoc_diag_out_of_memory(diag);

@@ -105,12 +105,12 @@ json_t *byoc_compose_steps_json(const byoc_host_program_t *program, bool trace) 
   return array;
 }
 
-json_t *byoc_compose_fused_json(const byoc_compose_options_t *options, bool views) {
+json_t *byoc_compose_fused_json(const byoc_compose_options_t *options, byoc_fused_kind_t kind) {
   json_t *object = json_object();
   bool ok = object != NULL;
   for (size_t i = 0; i < options->fused_count && ok; ++i) {
     const byoc_fused_t *fused = &options->fused[i];
-    if (fused->is_view != views) continue;
+    if (fused->kind != kind) continue;
     json_t *name = byoc_json_text(fused->name); // JSON takes no bytes that are not UTF-8
     ok = name != NULL &&
          set(object, json_string_value(name), fused->into != NULL ? byoc_json_text(fused->into) : json_null());

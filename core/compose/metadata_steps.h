@@ -13,6 +13,6 @@
 json_t *byoc_compose_steps_json(const byoc_host_program_t *program, bool trace);
 // {"conv1_out": "relu1_out", "w_folded": null}: tensors of the model and where they went. Views if `views` is set, else
 // all others. NULL if out of memory.
-json_t *byoc_compose_fused_json(const byoc_compose_options_t *options, bool views);
+json_t *byoc_compose_fused_json(const byoc_compose_options_t *options, byoc_fused_kind_t kind);
 
 #endif // BYOC_CORE_COMPOSE_METADATA_STEPS_H_

@@ -1,6 +1,7 @@
 // byoc run --trace and --dump, byoc debug: what instructions make, and where two runs part.
 #include <stdio.h>
 
+#include "core/base/file.h"
 #include "tests/cli/models.h"
 #include "tests/support/command.h"
 
@@ -114,6 +115,24 @@ static void test_dump_files(void **state) {
   byoc_test_printed("hint: --dump all=FOLDER saves all tensors");
   byoc_test_shell(1, "ls same.npy missing.npy 2>/dev/null || exit 1");
 #undef RUN
+}
+
+// No instruction makes the result of this Concat: the products are written where they belong in it.
+static void test_dump_of_what_is_made_in_parts(void **state) {
+  (void)state;
+  static const char text[] = "module {\n  func @main(%a : f32[8,8], %b : f32[8,8]) -> (%both : f32[16,8]) {\n"
+                             "    %left = MatMul@13(%a, %b) : f32[8,8]\n    %right = MatMul@13(%b, %a) : f32[8,8]\n"
+                             "    %both = Concat@13(%left, %right) {axis = 0} : f32[16,8]\n    return %both\n  }\n}\n";
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_file_write("parts.byoc", text, strlen(text), &diag), &diag);
+  byoc_test_shell(0, "byoc build parts.byoc --trace -o parts.so");
+  static const char *const runs[] = {"parts.so", "parts.byoc", "parts.byoc --evaluate"};
+  for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); ++i) {
+    byoc_test_shell(2, "byoc run %s --random --dump both", runs[i]);
+    byoc_test_printed(
+        "'both' is made in parts, which instructions write where they belong\nhint: --dump 'left' has one");
+    byoc_test_shell(0, "byoc run %s --random --dump left", runs[i]);
+  }
 }
 
 // A loop's tensors go into one file for each turn.
@@ -284,6 +303,7 @@ int main(void) {
                                      cmocka_unit_test(test_trace_lines),
                                      cmocka_unit_test(test_dump),
                                      cmocka_unit_test(test_dump_files),
+                                     cmocka_unit_test(test_dump_of_what_is_made_in_parts),
                                      cmocka_unit_test(test_dump_of_a_loop),
                                      cmocka_unit_test(test_diff),
                                      cmocka_unit_test(test_diff_of_temporaries),

@@ -26,12 +26,12 @@ static bool add_maker(byoc_trace_map_t *map, const char *tensor, const char *mak
 }
 
 // `into` may be NULL.
-static bool add_fused(byoc_trace_map_t *map, const char *name, const char *into, bool is_view) {
+static bool add_fused(byoc_trace_map_t *map, const char *name, const char *into, byoc_fused_kind_t kind) {
   byoc_fused_t *fused = BYOC_ARENA_NEW(&map->arena, byoc_fused_t);
   if (fused == NULL) return false;
   fused->name = byoc_arena_copy_string(&map->arena, name);
   fused->into = into != NULL ? byoc_arena_copy_string(&map->arena, into) : NULL;
-  fused->is_view = is_view;
+  fused->kind = kind;
   return fused->name != NULL && (fused->into != NULL || into == NULL) && byoc_text_map_put(&map->fused, name, fused);
 }
 
@@ -45,7 +45,7 @@ byoc_status_t byoc_trace_map_of_program(const byoc_host_program_t *program, cons
       ok = add_maker(out_map, i->results.data[k]->name, byoc_host_instruction_name(i));
     }
   }
-  for (size_t k = 0; k < count && ok; ++k) ok = add_fused(out_map, fused[k].name, fused[k].into, fused[k].is_view);
+  for (size_t k = 0; k < count && ok; ++k) ok = add_fused(out_map, fused[k].name, fused[k].into, fused[k].kind);
   if (ok) return BYOC_OK;
   byoc_trace_map_deinit(out_map);
   return byoc_diag_out_of_memory(diag);
@@ -65,11 +65,11 @@ static bool add_steps(byoc_trace_map_t *map, const json_t *steps) {
   return ok;
 }
 
-static bool add_list(byoc_trace_map_t *map, json_t *list, bool is_view) {
+static bool add_list(byoc_trace_map_t *map, json_t *list, byoc_fused_kind_t kind) {
   bool ok = true;
   const char *name;
   json_t *into;
-  json_object_foreach(list, name, into) ok = ok && add_fused(map, name, json_string_value(into), is_view);
+  json_object_foreach(list, name, into) ok = ok && add_fused(map, name, json_string_value(into), kind);
   return ok;
 }
 
@@ -88,8 +88,9 @@ byoc_status_t byoc_trace_map_of_artifact(const byoc_artifact_t *artifact, byoc_d
   json_t *metadata = byoc_json_load(artifact->metadata, strlen(artifact->metadata), 0, &error);
   for (uint32_t k = 0; k < artifact->input_count && ok; ++k) ok = add_maker(out_map, artifact->inputs[k].name, "");
   ok = ok && metadata != NULL && add_steps(out_map, json_object_get(metadata, "steps")) &&
-       add_list(out_map, json_object_get(metadata, "fused"), false) &&
-       add_list(out_map, json_object_get(metadata, "views"), true);
+       add_list(out_map, json_object_get(metadata, "fused"), BYOC_FUSED_INSIDE) &&
+       add_list(out_map, json_object_get(metadata, "views"), BYOC_FUSED_VIEW) &&
+       add_list(out_map, json_object_get(metadata, "wholes"), BYOC_FUSED_WHOLE);
   json_decref(metadata);
   if (ok) return BYOC_OK;
   byoc_trace_map_deinit(out_map);

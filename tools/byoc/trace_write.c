@@ -239,10 +239,15 @@ static byoc_status_t refuse(const byoc_trace_map_t *map, const char *name, byoc_
                            name);
   }
   const char *maker = fused != NULL ? byoc_text_map_get(&map->makers, fused->into) : NULL;
-  if (fused != NULL && fused->is_view) {
+  if (fused != NULL && fused->kind == BYOC_FUSED_VIEW) {
     byoc_diag_error(diag, status, "--dump: '%s' is made of the bytes of '%s', in another shape or as a part of it",
                     name, fused->into);
     byoc_diag_hint(diag, "--dump '%s' has them", fused->into);
+    return status;
+  }
+  if (fused != NULL && fused->kind == BYOC_FUSED_WHOLE) {
+    byoc_diag_error(diag, status, "--dump: '%s' is made in parts, which instructions write where they belong", name);
+    byoc_diag_hint(diag, "--dump '%s' has one of them; --dump all=FOLDER has all", fused->into);
     return status;
   }
   if (fused != NULL) {
