@@ -286,12 +286,13 @@ static void test_bisect_refuses(void **state) {
   write_tiny("tiny.onnx", "N");
   byoc_test_shell(1, "byoc debug bisect missing.onnx");
   byoc_test_printed("missing.onnx");
-  byoc_test_shell(1, "byoc debug bisect tiny.onnx");
+  byoc_test_shell(2, "byoc debug bisect tiny.onnx");
   byoc_test_printed("the reference (c -O=0 -fuse=0) does not run");
   byoc_test_printed("the shape of input 'in/x:0'");
+  byoc_test_printed("\nhint: give its dimensions values: --dim NAME=VALUE");
   byoc_test_shell(0, "byoc debug bisect tiny.onnx --dim N=2");
   byoc_test_printed("0 regions, none to blame");
-  byoc_test_shell(1, "byoc debug bisect tiny.onnx --dim N=2 --target cutlas");
+  byoc_test_shell(2, "byoc debug bisect tiny.onnx --dim N=2 --target cutlas");
   byoc_test_printed("cutlas");
   byoc_test_shell(2, "byoc debug bisect");
 }

@@ -102,41 +102,30 @@ static byoc_status_t run_reference(bisection_t *b) {
   const char *folder = path_in(b, "reference");
   const char *dump = folder != NULL ? byoc_arena_format(&b->arena, "all=%s", folder) : NULL;
   if (dump == NULL) return byoc_diag_out_of_memory(b->diag);
-  byoc_string_t reason;
-  byoc_string_init(&reason, byoc_allocator_system());
   byoc_debug_command_t command;
   byoc_debug_command_init(&command, "run", &b->options->model, reference_target);
   byoc_debug_command_add(&command, "--plan", "greedy");
   if (b->options->evaluate) byoc_debug_command_add(&command, "--evaluate", NULL);
   byoc_debug_command_add(&command, "--dump", dump);
   const int64_t start_ns = byoc_now_ns();
-  byoc_status_t status = byoc_debug_command_run(&command, 0, &reason, b->diag);
+  char what[96];
+  snprintf(what, sizeof(what), "the reference (%s) does not run", reference_target);
+  byoc_status_t status = byoc_debug_command_require(&command, what, b->diag);
   // A trial compiles more thoroughly than the reference does.
   b->timeout_ms = 60000 + 10 * (byoc_now_ns() - start_ns) / 1000000;
-  if (status == BYOC_OK && reason.size > 0) {
-    status = byoc_diag_error(b->diag, BYOC_INVALID_DATA, "the reference (%s) does not run: %s", reference_target,
-                             reason.data);
-  }
   byoc_debug_command_deinit(&command);
-  byoc_string_deinit(&reason);
   return status == BYOC_OK ? byoc_trace_read(folder, b->diag, &b->expected) : status;
 }
 
 static byoc_status_t make_plan(bisection_t *b) {
   const char *path = path_in(b, "plan.json");
   if (path == NULL) return byoc_diag_out_of_memory(b->diag);
-  byoc_string_t reason;
-  byoc_string_init(&reason, byoc_allocator_system());
   byoc_debug_command_t command;
   byoc_debug_command_init(&command, "explain", &b->options->model, NULL);
   byoc_debug_command_add(&command, "--plan", b->options->plan);
   byoc_debug_command_add(&command, "--save-plan", path);
-  byoc_status_t status = byoc_debug_command_run(&command, 0, &reason, b->diag);
-  if (status == BYOC_OK && reason.size > 0) {
-    status = byoc_diag_error(b->diag, BYOC_INVALID_DATA, "the model cannot be planned: %s", reason.data);
-  }
+  byoc_status_t status = byoc_debug_command_require(&command, "the model cannot be planned", b->diag);
   byoc_debug_command_deinit(&command);
-  byoc_string_deinit(&reason);
   if (status == BYOC_OK) status = byoc_plan_read(path, byoc_allocator_system(), b->diag, &b->plan);
   if (status != BYOC_OK) return status;
   b->has_plan = true;

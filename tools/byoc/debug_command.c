@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "command.h"
 #include "core/base/process.h"
 
 static void add_word(byoc_debug_command_t *command, const char *word) {
@@ -67,11 +68,16 @@ void byoc_debug_command_print(const byoc_debug_command_t *command, byoc_string_t
   }
 }
 
-// The first error that it printed, without what only says where it was.
-static void find_reason(const char *output, byoc_string_t *out) {
+// The first error that it printed, without what only says where it was, and its hint.
+static void find_reason(byoc_debug_command_t *command, const char *output, byoc_string_t *out) {
   const char *error = strstr(output, "error: ");
   if (error == NULL) byoc_string_append(out, "it failed without a reason");
   if (error != NULL) byoc_string_append_bytes(out, error + strlen("error: "), strcspn(error + strlen("error: "), "\n"));
+  const char *hint = error != NULL ? strstr(error, "\nhint: ") : NULL;
+  if (hint == NULL) return;
+  hint += strlen("\nhint: ");
+  command->hint = byoc_arena_format(&command->arena, "%.*s", (int)strcspn(hint, "\n"), hint);
+  if (command->hint == NULL) command->failed = true;
 }
 
 byoc_status_t byoc_debug_command_run(byoc_debug_command_t *command, int64_t timeout_ms, byoc_string_t *out_reason,
@@ -98,9 +104,23 @@ byoc_status_t byoc_debug_command_run(byoc_debug_command_t *command, int64_t time
   } else if (status == BYOC_OK && result.signal != 0) {
     byoc_string_appendf(out_reason, "it crashed (signal %d, %s)", result.signal, strsignal(result.signal));
   } else if (status == BYOC_OK && result.exit_code != 0) {
-    find_reason(output.data, out_reason);
+    command->is_misuse = result.exit_code == BYOC_EXIT_MISUSE;
+    find_reason(command, output.data, out_reason);
   }
-  if (output.failed || out_reason->failed) status = byoc_diag_out_of_memory(diag);
+  if (output.failed || out_reason->failed || command->failed) status = byoc_diag_out_of_memory(diag);
   byoc_string_deinit(&output);
+  return status;
+}
+
+byoc_status_t byoc_debug_command_require(byoc_debug_command_t *command, const char *what, byoc_diag_t *diag) {
+  byoc_string_t reason;
+  byoc_string_init(&reason, byoc_allocator_system());
+  byoc_status_t status = byoc_debug_command_run(command, 0, &reason, diag);
+  if (status == BYOC_OK && reason.size > 0) {
+    status = command->is_misuse ? BYOC_INVALID_ARGUMENT : BYOC_INVALID_DATA;
+    byoc_diag_error(diag, status, "%s: %s", what, reason.data);
+    if (command->hint != NULL) byoc_diag_hint(diag, "%s", command->hint);
+  }
+  byoc_string_deinit(&reason);
   return status;
 }

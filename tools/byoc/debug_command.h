@@ -18,6 +18,9 @@ typedef struct byoc_debug_command_t {
   byoc_arena_t arena;
   BYOC_VECTOR(const char *) words;
   bool failed; // out of memory
+  // Of the last run that went wrong:
+  bool is_misuse;   // the command line is wrong
+  const char *hint; // how to mend it; NULL: not said
 } byoc_debug_command_t;
 
 // byoc NAME MODEL with the user's options; `target`, if it is not NULL, in place of the user's targets. "run" gets the
@@ -32,5 +35,7 @@ void byoc_debug_command_print(const byoc_debug_command_t *command, byoc_string_t
 // start it.
 byoc_status_t byoc_debug_command_run(byoc_debug_command_t *command, int64_t timeout_ms, byoc_string_t *out_reason,
                                      byoc_diag_t *diag);
+// Runs what nothing can be done without: a failure is an error, "WHAT: the reason", with the status of the command.
+byoc_status_t byoc_debug_command_require(byoc_debug_command_t *command, const char *what, byoc_diag_t *diag);
 
 #endif // BYOC_TOOLS_BYOC_DEBUG_COMMAND_H_
