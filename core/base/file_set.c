@@ -141,7 +141,7 @@ static void flush_folder(const char *path) {
 static void lock_older(byoc_pending_file_t *pending) {
   enum { TRIES = 3000 };
   const struct timespec pause = {.tv_nsec = 1000000};
-  for (int i = 0; i < TRIES; i++) {
+  for (int i = 0; i < TRIES && !pending->is_locked; i++) {
     struct stat opened, named;
     int fd = open(pending->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     pending->was_absent = fd < 0 && errno == ENOENT;
@@ -151,6 +151,7 @@ static void lock_older(byoc_pending_file_t *pending) {
     if (is_locked && fstat(fd, &opened) == 0 && stat(pending->path, &named) == 0 && opened.st_dev == named.st_dev &&
         opened.st_ino == named.st_ino) {
       byoc_temporary_follow(pending->temporary, fd); // it will have that name
+      pending->is_locked = true;
       close(fd);
       return;
     }
@@ -181,7 +182,7 @@ static void take_back(byoc_pending_file_t *pending) {
     (void)renameat2(AT_FDCWD, pending->temporary, AT_FDCWD, pending->path, RENAME_EXCHANGE);
     pending->exchanged = false;
   } else if (!pending->has_older) {
-    (void)unlink(pending->path);
+    (void)rename(pending->path, pending->temporary); // it may be put there once more
   }
 }
 

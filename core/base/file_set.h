@@ -29,6 +29,7 @@ typedef struct byoc_pending_file_t {
   bool has_older; // there was a file at `path` when the commit began
   bool exchanged;
   bool was_absent; // there was none when it should have been locked
+  bool is_locked;  // it was there then
 } byoc_pending_file_t;
 
 enum { BYOC_FILE_SET_MAX = 8 };

@@ -212,6 +212,42 @@ static void processes_commit_one_after_the_other(void **state) {
   assert_int_equal(byoc_test_count_entries("."), SHARED_FILES);
 }
 
+// Makes the last file of a set, sooner in some rounds than in others.
+static void *make_last_file(void *argument) {
+  pthread_barrier_t *barrier = argument;
+  for (int round = 0; round < SHARED_ROUNDS; round++) {
+    (void)pthread_barrier_wait(barrier);
+    for (volatile int spin = 0; spin < (round % 50) * 1000; spin++) {}
+    const int fd = open((char[]){'a' + SHARED_FILES - 1, 0}, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    if (fd >= 0) (void)close(fd);
+    (void)pthread_barrier_wait(barrier);
+  }
+  return NULL;
+}
+
+// The files before it are put in place once more then.
+static void the_last_file_appears_meanwhile(void **state) {
+  (void)state;
+  pthread_barrier_t barrier;
+  pthread_t thread;
+  assert_int_equal(pthread_barrier_init(&barrier, NULL, 2), 0);
+  assert_int_equal(pthread_create(&thread, NULL, make_last_file, &barrier), 0);
+  byoc_status_t failed = BYOC_OK;
+  for (int round = 0; round < SHARED_ROUNDS; round++) {
+    byoc_file_set_t set = {0};
+    for (char name = 'a'; name < 'a' + SHARED_FILES; name++) add(&set, (char[]){name, 0}, "x");
+    (void)pthread_barrier_wait(&barrier);
+    const byoc_status_t status = byoc_file_set_commit(&set, NULL);
+    if (status != BYOC_OK) failed = status;
+    byoc_file_set_abandon(&set);
+    (void)pthread_barrier_wait(&barrier);
+    for (char name = 'a'; name < 'a' + SHARED_FILES; name++) (void)unlink((char[]){name, 0});
+  }
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  assert_int_equal(pthread_barrier_destroy(&barrier), 0);
+  assert_int_equal(failed, BYOC_OK);
+}
+
 #define in_a_folder(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void) {
@@ -222,6 +258,7 @@ int main(void) {
       in_a_folder(a_failing_addition_leaves_the_rest),
       in_a_folder(files_that_were_moved_are_locked),
       in_a_folder(processes_commit_one_after_the_other),
+      in_a_folder(the_last_file_appears_meanwhile),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
