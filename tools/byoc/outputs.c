@@ -28,14 +28,20 @@ static bool is_same_file(const char *a, const char *b) {
          resolve_folder(b, right_folder) && strcmp(left_folder, right_folder) == 0;
 }
 
-// Also true for the data file of a host program, which is read with it.
-static bool is_input(const char *path, const char *input) {
-  if (is_same_file(path, input)) return true;
-  if (!byoc_ends_with(input, ".host")) return false;
+static byoc_status_t refuse_input(const byoc_output_t *output, const char *input, byoc_diag_t *diag) {
+  if (!is_same_file(output->path, input)) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s would overwrite '%s', which is an input", output->option,
+                         input);
+}
+
+// The data file of a host program is read with it.
+static byoc_status_t refuse_inputs(const byoc_output_t *output, const char *input, byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(refuse_input(output, input, diag));
+  if (!byoc_ends_with(input, ".host")) return BYOC_OK;
   char *data = byoc_host_data_path(input, byoc_allocator_system());
-  const bool is_data = data != NULL && is_same_file(path, data);
+  byoc_status_t status = data != NULL ? refuse_input(output, data, diag) : byoc_diag_out_of_memory(diag);
   byoc_free(byoc_allocator_system(), data);
-  return is_data;
+  return status;
 }
 
 byoc_status_t byoc_outputs_check(const byoc_output_t *outputs, size_t count, const char *input, byoc_diag_t *diag) {
@@ -43,10 +49,7 @@ byoc_status_t byoc_outputs_check(const byoc_output_t *outputs, size_t count, con
     const char *path = outputs[i].path;
     if (path == NULL) continue;
     BYOC_RETURN_IF_ERROR_IN(diag, byoc_file_check_place(path, diag), "%s", outputs[i].option);
-    if (is_input(path, input)) {
-      return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s would overwrite '%s', which is an input",
-                             outputs[i].option, path);
-    }
+    BYOC_RETURN_IF_ERROR(refuse_inputs(&outputs[i], input, diag));
     for (size_t j = 0; j < i; ++j) {
       if (outputs[j].path == NULL || !is_same_file(path, outputs[j].path)) continue;
       return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s and %s would write the same file, '%s'",
