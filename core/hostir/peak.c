@@ -407,7 +407,8 @@ byoc_status_t byoc_host_find_bounds(byoc_host_program_t *program, byoc_diag_t *d
   byoc_arena_init(&w.arena, program->arena.allocator);
   w.allocator = byoc_arena_allocator(&w.arena);
   w.storage_of = BYOC_ARENA_ARRAY(&w.arena, uint32_t, program->buffers.count + 1);
-  w.failed = w.storage_of == NULL || find_product(&w, byoc_dim_constant(1)) != 0;
+  w.failed = w.storage_of == NULL;
+  (void)find_product(&w, byoc_dim_constant(1));                      // the product 0
   (void)new_storage(&w, byoc_dim_constant(0), false);                // the storage 0
   for (size_t k = 0; k < program->buffers.count && !w.failed; ++k) { // these are never given back
     const byoc_host_buffer_t *buffer = program->buffers.data[k];

@@ -140,9 +140,9 @@ static void run_both(fixture_t *f, const char *path) {
     memcpy(outputs[0], expected[0].data, sizeof(outputs[0]));
     memcpy(outputs[1], result[0].data, sizeof(outputs[1]));
   } else {
-    const void *given = input;
-    byoc_test_ok(byoc_evaluator_run(evaluation.evaluator, &given, (void *[]){outputs[0]}, &diag), &diag);
-    assert_int_equal(loaded.table->run(context, &given, (void *[]){outputs[1]}), BYOC_OK);
+    const void *const given[] = {input, &no};
+    byoc_test_ok(byoc_evaluator_run(evaluation.evaluator, given, (void *[]){outputs[0]}, &diag), &diag);
+    assert_int_equal(loaded.table->run(context, given, (void *[]){outputs[1]}), BYOC_OK);
   }
   assert_memory_equal(outputs[0], outputs[1], sizeof(outputs[0]));
   loaded.table->destroy(context);
