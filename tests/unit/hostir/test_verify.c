@@ -3,8 +3,7 @@
 
 #include "core/compose/compose.h"
 #include "core/hostir/evaluate.h"
-#include "core/hostir/text.h"
-#include "tests/support/support.h"
+#include "tests/unit/hostir/verify_cases.h"
 
 #define PROGRAM(declarations, body)                                                                                    \
   "host program \"p\" workspace 256 bound 0 {\n input %x : f32[4]\n output %y : f32[4]\n" declarations body "}\n"
@@ -13,37 +12,6 @@
   " input %c : value bool[]\n input %n : value i64[]\n output %y : value f32[N]\n" declarations body "}\n"
 #define KERNEL "kernel { name \"k\" input a : f32[4] output b : f32[4] }\n"
 #define TWO    "kernel { name \"k\" input a : f32[4] output b : f32[4] output c : f32[4] }\n"
-
-typedef struct case_t {
-  const char *name, *text;
-  const char *message; // NULL: the program is right
-} case_t;
-
-static byoc_status_t verify(const char *text, byoc_diag_t *diag) {
-  byoc_graph_module_t *module = NULL;
-  byoc_host_program_t *program = NULL;
-  byoc_status_t status =
-      byoc_host_program_parse(text, "p.host", NULL, byoc_allocator_system(), diag, &module, &program);
-  if (status != BYOC_OK) fail_msg("%s at line %d of\n%s", diag->message, diag->line, text);
-  status = byoc_host_program_verify(program, diag);
-  byoc_host_program_destroy(program);
-  byoc_graph_module_destroy(module);
-  return status;
-}
-
-static void check(const case_t *cases, size_t count) {
-  for (size_t k = 0; k < count; ++k) {
-    byoc_diag_t diag = {0};
-    byoc_status_t status = verify(cases[k].text, &diag);
-    if (cases[k].message == NULL && status != BYOC_OK) fail_msg("%s: %s", cases[k].name, diag.message);
-    if (cases[k].message == NULL) continue;
-    if (status != BYOC_INTERNAL || strstr(diag.message, cases[k].message) == NULL) {
-      fail_msg("%s: status %d, '%s', not '%s'", cases[k].name, (int)status, diag.message, cases[k].message);
-    }
-  }
-}
-
-#define CHECK(cases) check(cases, sizeof(cases) / sizeof(cases[0]))
 
 static void test_verify_bytes_are_written_before_they_are_read(void **state) {
   (void)state;
@@ -526,7 +494,7 @@ static void test_verify_large_programs(void **state) {
   }
   for (int k = 0; k < PARTS; ++k) byoc_string_appendf(&text, "copy %%x -> %%v%d\n", k * STEP % PARTS);
   byoc_string_append(&text, "copy %y -> %z\n}\n");
-  byoc_test_ok(verify(text.data, &diag), &diag);
+  byoc_test_ok(verify(text.data, byoc_allocator_system(), &diag), &diag);
   byoc_string_deinit(&text);
 }
 
