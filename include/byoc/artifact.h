@@ -214,10 +214,10 @@ typedef struct byoc_artifact_t {
   const int32_t *outputs_over;
   // Like run_arguments, with outputs in the caller's memory: they are written there directly where the model makes
   // them, and copied where it passes on something else. `options` may be NULL. BYOC_INVALID_ARGUMENT, before anything
-  // runs: if a buffer overlaps an input (but for what outputs_over allows) or another one, if it is given for a
-  // sequence or an optional, or if a model of static shapes is given buffers for some outputs and no way to get the
-  // others. After the run: if a buffer is too small; then no output has data, but all have their shapes, which live
-  // until the next run, and the message gives the sizes needed and given.
+  // runs: if a buffer overlaps an input tensor (but for what outputs_over allows; items of sequences are not looked
+  // at) or another one, if it is given for a sequence or an optional, or if a model of static shapes is given buffers
+  // for some outputs and no way to get the others. After the run: if a buffer is too small; then no output has data,
+  // but all have their shapes, which live until the next run, and the message gives the sizes needed and given.
   int32_t (*run_with)(byoc_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs,
                       const byoc_run_options_t *options);
 } byoc_artifact_t;

@@ -64,6 +64,8 @@ static void test_h2_commands_refuse(void **state) {
   byoc_test_printed("a model is wanted here; this is a host program");
   byoc_test_shell(2, "byoc inspect mlp.host");
   byoc_test_printed("is a host program");
+  byoc_test_shell(2, "byoc build mlp.host --constants");
+  byoc_test_printed("--constants goes with --emit");
   byoc_test_shell(2, "byoc build mlp.host --dim N=4");
   byoc_test_printed(
       "dimensions can be given to ONNX models; 'mlp.host' is a host program, whose dimensions were settled");

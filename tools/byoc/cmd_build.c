@@ -166,6 +166,9 @@ static byoc_status_t build(byoc_session_t *session, const build_options_t *optio
   byoc_model_name(options->output ? options->output : output, header_name, sizeof(header_name));
   BYOC_RETURN_IF_ERROR(check_name(options->name, sizeof(name), diag));
   BYOC_RETURN_IF_ERROR(check_emit(options->emit, diag));
+  if (options->constants && options->emit == NULL) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--constants goes with --emit: an artifact holds all data");
+  }
   BYOC_RETURN_IF_ERROR(check_outputs(options, options->output ? options->output : output, diag));
   if (options->emit == NULL && options->output != NULL)
     BYOC_RETURN_IF_ERROR(check_artifact_name(options->output, diag));
